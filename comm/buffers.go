@@ -99,6 +99,15 @@ func (c *Comm) SymmetricKernel(o Op) (l sym.Launch, ok bool, err error) {
 	return all[0], true, nil
 }
 
+// Device returns the kernel of nccl-tests' device implementation of an operation, on so
+// many blocks; ok is false where it has none (sym.Comm.Device).
+func (c *Comm) Device(o Op, impl, blocks int) (l sym.Launch, ok bool) {
+	if o.Buffers != Windows || c.NRanks == 1 || o.Count == 0 {
+		return l, false
+	}
+	return c.Symmetric().Device(impl, blocks, o.task())
+}
+
 // CopyEngines returns how copy engines do an operation; ok is false where they do not.
 func (c *Comm) CopyEngines(o Op) (sym.Copies, bool) {
 	if o.Buffers != Windows || c.NRanks == 1 || o.Count == 0 {

@@ -65,6 +65,8 @@ type Measure struct {
 	BusBW float64 `json:"busbw"`
 	// Checked is set where the plan was proved to compute what it should.
 	Checked bool `json:"checked"`
+	// First is what the first of operations takes that follow each other; 0: as all.
+	First units.Time `json:"-"`
 }
 
 // Facts say what was chosen, what limits it and how the time was found.

@@ -121,6 +121,10 @@ type Workload struct {
 	CTAPolicy int `json:"ctaPolicy,omitempty"`
 	// Unalign is by how many elements buffers begin later than aligned ones.
 	Unalign int `json:"unalign,omitempty"`
+	// Device is nccl-tests' device implementation (-D): 0, NCCL's collectives, or one of its
+	// own kernels over symmetric windows, of DeviceBlocks blocks; 0 means 16.
+	Device       int `json:"device,omitempty"`
+	DeviceBlocks int `json:"deviceBlocks,omitempty"`
 }
 
 // Range is a sweep of sizes that nccl-tests rounds to whole elements of all

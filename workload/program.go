@@ -214,7 +214,11 @@ type Work struct {
 	// Persistent: blocks loop over tiles until none is left, so the grid is as
 	// large as the GPU and not as the problem.
 	Persistent bool
-	Priority   int8 // of its stream; higher goes first, 0 is CUDA's default
+	// Tiles is how many tiles a persistent kernel's blocks, or its clusters of so many
+	// blocks, take; 0: not known. A Cluster of 0 is one block.
+	Tiles    int64
+	Cluster  int32
+	Priority int8 // of its stream; higher goes first, 0 is CUDA's default
 }
 
 // Mark is a named place in a list, before one of its steps.

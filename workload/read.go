@@ -206,10 +206,10 @@ func (r *reader) work(w []word) error {
 			continue
 		}
 		key, value := option(x)
-		bits, known := map[string]int{"flops": 64, "bytes": 64, "blocks": 32, "persm": 32, "priority": 8}[key]
+		bits, known := map[string]int{"flops": 64, "bytes": 64, "blocks": 32, "persm": 32, "tiles": 64, "cluster": 32, "priority": 8}[key]
 		n, err := strconv.ParseInt(value.text, 10, max(bits, 8))
 		if !known || err != nil {
-			return r.fail(x.col, "write flops=, bytes=, blocks=, persm= or priority= with a number, or persistent", "%s is not known here", x.text)
+			return r.fail(x.col, "write flops=, bytes=, blocks=, persm=, tiles=, cluster= or priority= with a number, or persistent", "%s is not known here", x.text)
 		}
 		switch key {
 		case "flops":
@@ -220,6 +220,10 @@ func (r *reader) work(w []word) error {
 			k.Blocks = int32(n)
 		case "persm":
 			k.PerSM = int32(n)
+		case "tiles":
+			k.Tiles = n
+		case "cluster":
+			k.Cluster = int32(n)
 		case "priority":
 			k.Priority = int8(n)
 		}

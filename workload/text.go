@@ -107,7 +107,8 @@ func formatWork(b *strings.Builder, i int, w *Work) {
 	for _, f := range []struct {
 		name string
 		n    int64
-	}{{"flops", w.FLOPs}, {"bytes", w.Bytes}, {"blocks", int64(w.Blocks)}, {"persm", int64(w.PerSM)}, {"priority", int64(w.Priority)}} {
+	}{{"flops", w.FLOPs}, {"bytes", w.Bytes}, {"blocks", int64(w.Blocks)}, {"persm", int64(w.PerSM)}, {"tiles", w.Tiles}, {"cluster", int64(w.Cluster)},
+		{"priority", int64(w.Priority)}} {
 		if f.n != 0 {
 			fmt.Fprintf(b, " %s=%d", f.name, f.n)
 		}

@@ -51,7 +51,7 @@ ranks 4
 comm world *
 comm "tp 0" 0-1 kind=TP parent=world share desc="tensor parallel #0"
 comm pp 1-2 kind=PP
-work 1 gemm flops=1000000 bytes=3000 blocks=132 persm=1 priority=-1 persistent
+work 1 gemm flops=1000000 bytes=3000 blocks=132 persm=1 tiles=1024 cluster=2 priority=-1 persistent
 work 2 "add, 4096" bytes=8
 factor 1.25 3
 list a 0

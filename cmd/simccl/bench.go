@@ -137,6 +137,13 @@ func (b *benchFlags) main(a *app, cmd *cobra.Command, op string) error {
 	if err != nil {
 		return err
 	}
+	processes := 1
+	if at.Rank >= 0 {
+		processes = at.NRanks
+	}
+	if err := testoptions.NotSplit(a.Getenv, processes); err != nil {
+		return err
+	}
 	ranks := max(at.NRanks, 1)
 	if r.Request.OnGPUs() {
 		if at.Rank < 0 && at.NRanks > 1 {
@@ -177,9 +184,6 @@ func (b *benchFlags) spec(a *app, cmd *cobra.Command, ask *bench.Request, fn col
 	}
 	if s.Columns, err = predict.Columns(ask); err != nil {
 		return nil, cli.AsFlags(err)
-	}
-	if err := testoptions.NotSplit(a.Getenv); err != nil {
-		return nil, err
 	}
 	s.MinBW, err = testoptions.MinBW(a.Getenv)
 	return s, err

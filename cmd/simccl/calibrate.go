@@ -7,11 +7,15 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/simccl/simccl/internal/calibrate"
 	"github.com/simccl/simccl/internal/cli"
+	overlapcmd "github.com/simccl/simccl/internal/cli/overlap"
 	"github.com/simccl/simccl/internal/newfile"
+	"github.com/simccl/simccl/internal/overlap"
 	"github.com/simccl/simccl/real/measure"
+	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/spf13/cobra"
 )
@@ -82,7 +86,9 @@ Settings (NCCL_ALGO=… and the like) are taken from the file itself (JSON holds
 the environment; comments may hold a command line), else from the file's name,
 whose parts like Ring, Tree, LL, LL128, Simple, ch4 denote them; lines
 PATTERN NCCL_NAME=VALUE … of DIR/settings.txt add to that, and --env holds where
-none of them says otherwise. Say --multicast off, or NCCL_NVLS_ENABLE=0, where
+none of them says otherwise. DIR/overlap.txt, where it is there, is a table of
+collectives beside compute as overlap reads it; beside_busy and beside_traffic
+are fitted to it. Say --multicast off, or NCCL_NVLS_ENABLE=0, where
 NVLink multicast was off: files rarely say.`,
 		Example: `  simccl calibrate fit results/ --topo topo.xml --out a100.json
   simccl calibrate fit results/ --topo topo.xml --holdout 3 --residuals points.csv`,
@@ -115,7 +121,11 @@ func (c *calibrateFlags) points(a *app, dir string) (points []calibrate.Point, c
 	} else if !at.IsDir() {
 		return nil, class, usage("%s: not a directory; write the one that holds the measured files", dir)
 	}
-	leftOut := func(line string) { fmt.Fprintf(a.Err, "simccl: left out: %s\n", line) }
+	leftOut := func(line string) {
+		if !strings.HasPrefix(line, overlap.FitFile+": ") { // read by itself
+			fmt.Fprintf(a.Err, "simccl: left out: %s\n", line)
+		}
+	}
 	runs, err := calibrate.ReadAll(os.DirFS(dir), measure.TopologyFile, a.Env, leftOut) // the topology is read as the machine
 	if err != nil {
 		return nil, class, input(fmt.Errorf("%s: %w", dir, err))
@@ -141,6 +151,16 @@ func (c *calibrateFlags) points(a *app, dir string) (points []calibrate.Point, c
 
 // lab is the machine that the files of a directory were measured on.
 func (c *calibrateFlags) lab(a *app, dir string) (*calibrate.Lab, gpu.Class, error) {
+	spec, found, err := c.spec(a, dir)
+	if err != nil {
+		return nil, gpu.Class{}, err
+	}
+	lab, class, err := calibrate.NewLab(spec, a.Options(found))
+	return lab, class, cli.AsFlags(err)
+}
+
+// spec is that machine as a Spec, with the topology that was found.
+func (c *calibrateFlags) spec(a *app, dir string) (scenario.Spec, []byte, error) {
 	m := c.machine
 	if m.Topo == "" {
 		if file := filepath.Join(dir, measure.TopologyFile); exists(file) {
@@ -148,17 +168,13 @@ func (c *calibrateFlags) lab(a *app, dir string) (*calibrate.Lab, gpu.Class, err
 		} else {
 			text, err := a.thisHost().Topology()
 			if err != nil {
-				return nil, gpu.Class{}, fmt.Errorf("the machine of these times: no --topo, no %s, and %w", file, err)
+				return scenario.Spec{}, nil, fmt.Errorf("the machine of these times: no --topo, no %s, and %w", file, err)
 			}
 			m.Found = text
 		}
 	}
 	spec, err := m.Spec(&a.App)
-	if err != nil {
-		return nil, gpu.Class{}, err
-	}
-	lab, class, err := calibrate.NewLab(spec, a.Options(m.Found))
-	return lab, class, cli.AsFlags(err)
+	return spec, m.Found, err
 }
 
 func exists(file string) bool {
@@ -188,6 +204,10 @@ func (c *calibrateFlags) fit(a *app, cmd *cobra.Command, dir string) error {
 		return err
 	}
 	res.Describe(cmp.Or(c.name, calibrate.NameAfter(class.Name)), calibrate.Machine(points))
+	beside, err := c.beside(a, cmd, dir, &res.Class)
+	if err != nil {
+		return err
+	}
 	if err := newfile.Write(a.Path(c.out), res.Class.Format()); err != nil {
 		return err
 	}
@@ -198,8 +218,27 @@ func (c *calibrateFlags) fit(a *app, cmd *cobra.Command, dir string) error {
 		return a.PrintJSON(res.Document())
 	}
 	fmt.Fprint(a.Out, res.Text())
+	if beside != nil {
+		fmt.Fprint(a.Out, beside.Text())
+	}
 	fmt.Fprintf(a.Out, "# written to %s: give it to --machine-class, with its path\n", c.out)
 	return nil
+}
+
+// beside fits how collectives and compute slow each other, where the directory has a table
+// of that.
+func (c *calibrateFlags) beside(a *app, cmd *cobra.Command, dir string, class *gpu.Class) (*overlap.Fitted, error) {
+	spec, found, err := c.spec(a, dir)
+	if err != nil {
+		return nil, err
+	}
+	fitted, by, err := overlapcmd.Fit(cmd.Context(), &a.App, &spec, found, filepath.Join(dir, overlap.FitFile), *class)
+	if err != nil || by == nil {
+		return nil, err
+	}
+	*class = fitted
+	by.Describe(class)
+	return by, nil
 }
 
 // fitRounds bounds the search; it ends earlier where it gains nothing.

@@ -73,6 +73,9 @@ func (t *testFlags) workload(c *cobra.Command, op string) scenario.Workload {
 	}
 	w.Buffers = [...]string{"", "registered", "windows"}[max(0, min(t.LocalRegister, 2))]
 	w.CTAPolicy, w.Unalign = max(0, min(t.CTAPolicy, 2)), max(0, t.Unalign)
+	if w.Device = t.Device; w.Device > 0 {
+		w.DeviceBlocks = t.DeviceCTAs
+	}
 	return w
 }
 

@@ -47,10 +47,10 @@ func (t *testFlags) register(c *cobra.Command) {
 		{&t.CTAPolicy, "cta-policy", "x", testoptions.NoPolicy, "0 default, 1 fewer blocks where buffers are registered, 2 copy engines where they are in windows"},
 		{&t.Memory, "memory", "M", 0, "1: bench on GPUs prints how much device memory is taken"},
 		{&t.Unalign, "unalign", "u", 0, "elements by which buffers begin later"},
-		{&t.PerIter, "per-iter-timing", "I", 0, "1: on GPUs, time each iteration by events too, and print how they spread"},
+		{&t.PerIter, "per-iter-timing", "I", 0, "1: time each iteration by events too, and print how they spread"},
 		{&t.Skip, "per-iter-skip", "K", 0, "iterations that those leave out at the start"},
-		{&t.Device, "device-implementation", "D", 0, "accepted; only 0, NCCL's own kernels"},
-		{&t.DeviceCTAs, "device-cta-count", "V", 16, "accepted; of -D"},
+		{&t.Device, "device-implementation", "D", 0, "1 to 4: nccl-tests' own kernels over symmetric windows (-R 2); 0, NCCL's collectives"},
+		{&t.DeviceCTAs, "device-cta-count", "V", 16, "blocks of -D"},
 	} {
 		f.IntVarP(o.to, o.name, o.short, o.def, o.help)
 		_ = f.MarkHidden(o.name)

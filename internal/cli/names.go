@@ -18,7 +18,7 @@ var FlagNames = map[string]string{
 	"machine.split": "NCCL_TESTS_SPLIT", "machine.nodes": "--nodes", "machine.gpus": "-g", "machine.multicast": "--multicast", "machine.nvlinkDomain": "--mnnvl",
 	"machine.class": "--machine-class", "nccl.env": "--env", "nccl.version": "--nccl-version", "network.fabric": "--fabric", "network.class": "--network-class", "network.faults": "--fault", "network.model": "--network", "network.cc": "--cc", "workload.op": "", "workload.types": "",
 	"workload.reductions": "", "workload.sizes": "--sizes", "workload.range": "", "workload.range.min": "-b", "workload.range.max": "-e",
-	"workload.range.step": "-i", "workload.range.factor": "-f", "workload.root": "-r", "workload.cycles": "-N", "workload.group": "-m", "workload.buffers": "-R", "workload.ctaPolicy": "-x", "workload.unalign": "-u", "engine.blocking": "-z", "engine.cpuTime": "-C", "engine.fidelity": "--fidelity",
+	"workload.range.step": "-i", "workload.range.factor": "-f", "workload.root": "-r", "workload.cycles": "-N", "workload.group": "-m", "workload.buffers": "-R", "workload.ctaPolicy": "-x", "workload.unalign": "-u", "workload.device": "-D", "workload.deviceBlocks": "-V", "engine.blocking": "-z", "engine.cpuTime": "-C", "engine.fidelity": "--fidelity",
 	"engine.fold": "--fold", "engine.skip": "--skip", "engine.jitter": "--jitter", "engine.launch": "--launch", "engine.processes": "--procs", "engine.threads": "-t", "outputs.trace": "--trace",
 	"outputs.profile": "--profile", "outputs.ops": "--ops", "outputs.detail": "--trace-detail", "outputs.style": "--trace-style",
 	"outputs.ranks": "--trace-ranks", "outputs.maxEvents": "--trace-events",

@@ -51,6 +51,7 @@ type LinkLoad = exec.LinkLoad
 type costing struct {
 	m       *Machine
 	p       *workload.Program
+	issued  *workload.Program // as p before calls of groups were joined in kernels
 	opt     *Options
 	comms   []*communicator
 	known   map[opKey]*planned
@@ -75,7 +76,7 @@ type load struct {
 }
 
 func newCosting(m *Machine, p *workload.Program, opt *Options) (*costing, error) {
-	c := &costing{m: m, p: p, opt: opt, comms: make([]*communicator, len(p.Comms)), known: map[opKey]*planned{}, calls: make([]*planned, len(p.Calls)),
+	c := &costing{m: m, p: p, issued: p, opt: opt, comms: make([]*communicator, len(p.Comms)), known: map[opKey]*planned{}, calls: make([]*planned, len(p.Calls)),
 		links: map[string]int32{}, loads: make([][]load, len(p.Calls)), plain: make([][]float64, len(p.Calls))}
 	for i := range p.Comms {
 		if err := c.communicator(int32(i)); err != nil {
@@ -189,9 +190,9 @@ func (c *costing) ops() ([]comm.Op, error) {
 // (ownMessages).
 func (c *costing) messageOps(out []comm.Op) {
 	seen := make([]bool, len(c.p.Calls))
-	for r := range c.p.Of {
-		for i := range c.p.Lists[c.p.Of[r]].Steps {
-			s := &c.p.Lists[c.p.Of[r]].Steps[i]
+	for r := range c.issued.Of {
+		for i := range c.issued.Lists[c.issued.Of[r]].Steps {
+			s := &c.issued.Lists[c.issued.Of[r]].Steps[i]
 			if s.Kind != workload.Issue || seen[s.Call] {
 				continue
 			}

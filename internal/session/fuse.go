@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/launch"
 	"github.com/simccl/simccl/sim"
@@ -13,9 +14,11 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// Collectives of a group on one communicator are launched as NCCL's planner has it: few
-// kernels, each of several calls. The program that is run has one call for each such
-// kernel, at the steps of the first calls, and the steps of the others are part of it.
+// Calls of a group on one communicator are launched as NCCL's planner has it: few kernels,
+// each of several calls, sends and receives after the last collectives. The program that is
+// run has one call for each such kernel, at the steps of the first calls, and the steps of
+// the others are part of it. Sends and receives alone stay as they are: their kernels are of
+// the ranks that have them, and no others wait.
 
 // joint is a kernel of several calls.
 type joint struct {
@@ -27,7 +30,16 @@ type joint struct {
 // batch is what a list calls on a communicator in one group.
 type batch struct {
 	first int     // number of its first collective on the communicator
-	steps []int32 // of the list
+	steps []int32 // of the list: its collectives
+	mail  []int32 // and its sends and receives
+}
+
+// at is the i-th step of a batch.
+func (b *batch) at(i int) int32 {
+	if i < len(b.steps) {
+		return b.steps[i]
+	}
+	return b.mail[i-len(b.steps)]
 }
 
 // fuse makes the program that is run. Groups that not all members have, and what
@@ -79,22 +91,33 @@ func batches(p *workload.Program, list int) map[int32][]batch {
 		case workload.GroupEnd:
 			if depth--; depth == 0 {
 				for comm, b := range open {
-					out[comm] = append(out[comm], *b)
+					if len(b.steps) > 0 {
+						out[comm] = append(out[comm], *b)
+					}
 				}
 			}
 		case workload.Issue:
 			call := &p.Calls[s.Call]
-			if message(call.Func) {
-				continue
+			mail := message(call.Func)
+			if !mail {
+				count[call.Comm]++
 			}
-			count[call.Comm]++
 			if depth == 0 {
 				continue
 			}
-			if open[call.Comm] == nil {
-				open[call.Comm] = &batch{first: count[call.Comm]}
+			b := open[call.Comm]
+			if b == nil {
+				b = &batch{}
+				open[call.Comm] = b
 			}
-			open[call.Comm].steps = append(open[call.Comm].steps, int32(i))
+			if mail {
+				b.mail = append(b.mail, int32(i))
+				continue
+			}
+			if len(b.steps) == 0 {
+				b.first = count[call.Comm]
+			}
+			b.steps = append(b.steps, int32(i))
 		}
 	}
 	return out
@@ -113,7 +136,13 @@ func (f *fuser) comm(comm int32) error {
 		return nil
 	}
 	for i, b := range f.lists[members[0]][comm] {
-		if len(b.steps) < 2 || !f.equal(members, comm, i) {
+		most := 0
+		for _, l := range members {
+			if list := f.lists[l][comm]; i < len(list) {
+				most = max(most, len(list[i].steps)+len(list[i].mail))
+			}
+		}
+		if len(b.steps) == 0 || most < 2 || !f.equal(members, comm, i) {
 			continue
 		}
 		if err := f.launch(members, comm, i); err != nil {
@@ -134,7 +163,7 @@ func (f *fuser) equal(members []int32, comm int32, i int) bool {
 		}
 		for k, s := range list[i].steps {
 			x, y := f.call(l, s), f.call(members[0], first.steps[k])
-			if !x.Equal(*y) || !x.Func.Valid() || x.Func.IsP2P() || x.Count == 0 {
+			if !x.Equal(*y) || !x.Func.Valid() || x.Splits != nil || x.Count == 0 {
 				return false
 			}
 		}
@@ -158,32 +187,42 @@ func (f *fuser) launch(members []int32, comm int32, i int) error {
 			calls[k].Root = at.rankOf[x.Root]
 		}
 	}
+	mail := f.mail(comm, i)
+	calls = append(calls, mail...)
 	l := at.comm.Launcher(calls, launch.Captured)
 	kernels, err := launch.Plan(l, calls, launch.Captured)
-	if errors.Is(err, plan.ErrUnsupported) {
+	if errors.Is(err, plan.ErrUnsupported) || err != nil && len(mail) > 0 { // a send whose receive is elsewhere
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	first := int32(len(f.p.Calls))
-	for k := range kernels {
-		if len(kernels[k].Tasks) == 0 {
+	for _, list := range members {
+		if own := &f.lists[list][comm][i]; len(own.steps)+len(own.mail) < len(kernels) {
 			return nil
 		}
-		x := *f.call(members[0], b.steps[kernels[k].Tasks[0].Call])
+	}
+	first := int32(len(f.p.Calls))
+	for k := range kernels {
+		if kernels[k].Symmetric != nil {
+			return nil
+		}
+		x := workload.Call{Comm: comm, Func: coll.AllToAll, Count: 1} // sends and receives
+		if len(kernels[k].Tasks) > 0 {
+			x = *f.call(members[0], b.steps[kernels[k].Tasks[0].Call])
+		}
 		f.p.Calls = append(f.p.Calls, x)
 		f.c.fused = append(f.c.fused, &joint{kernel: &kernels[k], comm: l, key: fmt.Sprint(calls, k)})
 	}
 	for _, list := range members {
-		f.rewrite(list, f.lists[list][comm][i].steps, kernels, first)
+		f.rewrite(list, &f.lists[list][comm][i], kernels, first)
 	}
 	return nil
 }
 
 // rewrite has the first steps of a batch launch its kernels, in order; the others are part
 // of the kernel that has their call.
-func (f *fuser) rewrite(list int32, steps []int32, kernels []launch.Kernel, first int32) {
+func (f *fuser) rewrite(list int32, b *batch, kernels []launch.Kernel, first int32) {
 	if f.part == nil {
 		f.part = make([][]int32, len(f.p.Lists))
 	}
@@ -193,15 +232,40 @@ func (f *fuser) rewrite(list int32, steps []int32, kernels []launch.Kernel, firs
 		f.p.Lists[list].Steps, f.copied[list] = own, true
 		f.part[list] = slices.Repeat([]int32{-1}, len(own))
 	}
+	of := make([]int, len(b.steps)+len(b.mail)) // the kernel of each step
+	for k := range kernels {
+		if kernels[k].Exchanges == nil {
+			continue
+		}
+		for i := range of { // of several kernels of sends and receives the last
+			of[i] = k
+		}
+	}
 	for k := range kernels {
 		for _, t := range kernels[k].Tasks {
-			s := steps[t.Call]
-			if int(t.Call) >= len(kernels) {
-				own[s].Kind, f.part[list][s] = workload.Record, steps[k]
-			}
+			of[t.Call] = k
 		}
-		own[steps[k]].Call = first + int32(k)
 	}
+	for i, k := range of {
+		if s := b.at(i); i >= len(kernels) {
+			own[s].Kind, f.part[list][s] = workload.Record, b.at(k)
+		} else {
+			own[s].Call = first + int32(i)
+		}
+	}
+}
+
+// mail are the sends and receives of a batch, of all ranks of the communicator.
+func (f *fuser) mail(comm int32, i int) (out []launch.Call) {
+	at := f.c.comms[comm]
+	for me, rank := range at.ranks {
+		l := f.p.Of[rank]
+		for _, s := range f.lists[l][comm][i].mail {
+			x := f.call(l, s)
+			out = append(out, launch.Call{Func: x.Func, Type: x.Type, Count: x.Count, Rank: at.rankOf[me], Peer: at.rankOf[x.Peer]})
+		}
+	}
+	return out
 }
 
 // kernel plans and simulates a kernel of several calls, or finds it among those that were.
@@ -217,9 +281,11 @@ func (c *costing) kernel(ctx context.Context, at *communicator, t *joint) (*plan
 	if err != nil {
 		return nil, err
 	}
-	r := &t.kernel.Tasks[0].Req
-	x := &planned{plan: p, choice: tuning.Choice{Algo: r.Algo, Proto: r.Proto, MaxChannels: r.Channels, Warps: r.Warps}, sms: channels(p), group: true}
-	x.op.Func = r.Func
+	x := &planned{plan: p, sms: channels(p), group: true}
+	if x.op.Func = coll.AllToAll; len(t.kernel.Tasks) > 0 {
+		r := &t.kernel.Tasks[0].Req
+		x.op.Func, x.choice = r.Func, tuning.Choice{Algo: r.Algo, Proto: r.Proto, MaxChannels: r.Channels, Warps: r.Warps}
+	}
 	if c.opt.Fidelity == Share {
 		e, err := sim.New(c.located(at))
 		if err != nil {

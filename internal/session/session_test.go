@@ -150,8 +150,46 @@ func stories() []story {
 		{"a group of several calls", "h200x4-4.xml", 1, head(4) + "comm a *\ncomm b 0-1\ncomm c 2-3\nlist x 0-1\n" +
 			lines(2, "  group 0\n  call 0 a all_reduce half sum 32768\n  call 2 a all_gather half sum 524288\n  call 0 a all_reduce half sum 100000\n  call 0 b reduce_scatter half sum 1048576\n  end 0\n") +
 			"list y 2-3\n" + lines(2, "  group 0\n  call 0 a all_reduce half sum 32768\n  call 2 a all_gather half sum 524288\n  call 0 a all_reduce half sum 100000\n  call 0 c reduce_scatter half sum 1048576\n  end 0\n")},
+		{"collectives beside sends in a group", "h200x4-4.xml", 1, head(4) + "comm a *\n" + ringGroups(4, 3)},
 		{"groups across nodes", "dgx-h100.xml", 2, head(16) + "comm a *\ncomm b 0-7\nlist x 0-7\n" + lines(2, "  call 0 a all_reduce half sum 16777216\n") + lines(6, "  call 1 b all_reduce half sum 8388608\n") +
 			"list y 8-15\n" + lines(2, "  call 0 a all_reduce half sum 16777216\n")},
+	}
+}
+
+// ringGroups are lists of n ranks with groups of a message to the next rank, an alltoall and
+// two all_reduces.
+func ringGroups(n, times int) string {
+	var b strings.Builder
+	for r := range n {
+		fmt.Fprintf(&b, "list r%d %d\n", r, r)
+		b.WriteString(lines(times, fmt.Sprintf("  group 0\n  call 0 a send half sum 100000 peer=%d\n  call 0 a all_reduce half sum 32768\n  call 2 a recv half sum 100000 peer=%d\n"+
+			"  call 0 a alltoall half sum 5000\n  call 0 a all_reduce half sum 1000000\n  end 0\n", (r+1)%n, (r+n-1)%n)))
+	}
+	return b.String()
+}
+
+// TestMixedGroupsAreKernels: sends, receives and an alltoall beside collectives of a group
+// are part of the kernel that NCCL's planner makes; beside a send whose receive is in
+// another group they stay kernels of their own.
+func TestMixedGroupsAreKernels(t *testing.T) {
+	m, _ := machine(t, "h200x4-4.xml", 1)
+	text := "workload 1\nranks 4\ncomm a *\n" + ringGroups(4, 1)
+	whole := run(t, m, text, session.Options{})
+	for r := range whole.Spans {
+		for k := 2; k < 6; k++ {
+			if whole.Spans[r][k] != whole.Spans[r][1] {
+				t.Errorf("rank %d: step %d spans %v, the first %v", r, k, whole.Spans[r][k], whole.Spans[r][1])
+			}
+		}
+	}
+	apart := run(t, m, strings.NewReplacer("  group 0\n", "", "  end 0\n", "", "recv half sum 100000", "recv half sum 100000").Replace(text), session.Options{})
+	if whole.Operations != 1 || whole.Elapsed() >= apart.Elapsed() {
+		t.Errorf("%d operations, %v; apart %v", whole.Operations, whole.Elapsed(), apart.Elapsed())
+	}
+	odd := "workload 1\nranks 2\ncomm a *\nlist x 0\n  group 0\n  call 0 a all_reduce half sum 1000\n  call 0 a send half sum 1000 peer=1\n  end 0\n" +
+		"list y 1\n  group 0\n  call 0 a all_reduce half sum 1000\n  end 0\n  call 1 a recv half sum 1000 peer=0\n"
+	if r := run(t, m, odd, session.Options{}); r.Operations != 2 {
+		t.Errorf("%d operations where the receive is in no group", r.Operations)
 	}
 }
 

@@ -62,16 +62,25 @@ func (o *Options) Simulated(graph bool) error {
 	case (o.Blocking != 0 && o.Blocking != 3 || o.CPUTime != 0) && graph: // of 3 nccl-tests goes on without
 		return fail.Usage("{Blocking} %d {CPUTime} %d: a graph replay neither blocks nor is launched one by one; use eager launches", o.Blocking, o.CPUTime)
 	}
-	for _, only := range []struct {
-		member string
-		v      int
-		is     int
-	}{{"{PerIter}", o.PerIter, 0}, {"{Device}", o.Device, 0}} {
-		if only.v != only.is {
-			return fail.NotYet("only "+only.member+" %d is simulated", only.member+" %d", only.v, only.is)
+	return nil
+}
+
+// Settle turns off what nccl-tests turns off where other options do not go with it, and
+// returns what it says then (common.cu:1417-1436).
+func (o *Options) Settle(graph bool) (said []string) {
+	off := func(v *int, bad bool, text string) {
+		if *v != 0 && bad {
+			*v, said = 0, append(said, text)
 		}
 	}
-	return nil
+	off(&o.PerIter, o.PerIter != 1, "-I: 0 or 1; single iterations are not timed")
+	off(&o.PerIter, graph, "-I 1: a graph has no times of single iterations; they are not timed")
+	off(&o.Skip, o.Skip < 0 || o.Skip >= o.Iters, "-K: from 0 to below -n; no iteration is left out")
+	off(&o.Skip, o.PerIter == 0, "-K: leaves out iterations of -I 1; no iteration is left out")
+	if o.DeviceCTAs < 1 || o.DeviceCTAs > 128 {
+		o.DeviceCTAs, said = 16, append(said, "-V: from 1 to 128 blocks; 16 are taken")
+	}
+	return said
 }
 
 // Split is what NCCL_TESTS_SPLIT says, or NCCL_TESTS_SPLIT_MASK, a hexadecimal number,
@@ -84,9 +93,10 @@ func Split(getenv func(string) (string, bool)) string {
 	return text
 }
 
-// NotSplit refuses variables of nccl-tests that would make another run of this one.
-func NotSplit(getenv func(string) (string, bool)) error {
-	if text := Split(getenv); text != "" {
+// NotSplit refuses variables of nccl-tests that would make another run of this one. They
+// divide processes (common.cu:1496), so one process stays what it is.
+func NotSplit(getenv func(string) (string, bool), processes int) error {
+	if text := Split(getenv); text != "" && processes > 1 {
 		return fail.NotYet("groups of ranks that run at the same time; unset it", "NCCL_TESTS_SPLIT=%s", text)
 	}
 	return nil

@@ -98,6 +98,8 @@ func workload(w *scenario.Workload, add func(flag, value string), number func(fl
 	}
 	number("-x", int64(w.CTAPolicy))
 	number("-u", int64(w.Unalign))
+	number("-D", int64(w.Device))
+	number("-V", int64(w.DeviceBlocks))
 }
 
 // quote is a word as a shell takes it.

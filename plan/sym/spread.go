@@ -25,6 +25,8 @@ type Launch struct {
 	Works    []Work
 	Ranges   []Range // by block
 	Bytes    int64   // of all tasks, not rounded, as NCCL's log line has them
+	// Element is 0, or of a kernel that moves single elements how many bytes one has.
+	Element int
 }
 
 // Line is NCCL's log line of a kernel, after "NCCL INFO " (symmetric_sched.cc:234).

@@ -50,8 +50,16 @@ func wavesOf(w *workload.Work, sms int32) int32 {
 func (r *run) admit(rank int32) {
 	g := &r.gpus[rank]
 	n := 0
-	for n < len(g.queue) && g.queue[n].waiting <= g.free {
+	for n < len(g.queue) {
 		a := g.queue[n]
+		if a.waiting > g.free {
+			if a.call { // its blocks take what there is
+				g.queue[n].waiting -= g.free
+				r.kernels[a.id].early += g.free
+				g.free = 0
+			}
+			break
+		}
 		n++
 		if a.call {
 			r.beginKernel(a.id)
@@ -79,6 +87,10 @@ func (r *run) grant(rank int32) {
 	g := &r.gpus[rank]
 	for _, t := range g.compute {
 		x := &r.tasks[t]
+		if x.tiles {
+			r.beginTiles(t)
+			continue
+		}
 		if more := min(x.fill-x.held, g.free); more > 0 {
 			x.held += more
 			g.free -= more
@@ -98,7 +110,9 @@ func (r *run) regrade(rank int32) {
 		rate := r.computeRate(x, g, c)
 		if x.bound != rate {
 			x.bound = rate
-			r.fluid.change(t)
+			if !x.tiles {
+				r.fluid.change(t)
+			}
 		}
 		if x.work == nil || x.fill == 0 {
 			busy = 1
@@ -136,6 +150,8 @@ func (r *run) regrade(rank int32) {
 // computeRate is a compute kernel's rate beside the calls of its GPU.
 func (r *run) computeRate(x *task, g *gpu, c *GPU) float64 {
 	switch {
+	case x.tiles:
+		return float64(x.held) / float64(x.fill)
 	case g.calls == 0:
 		return 1
 	case x.fill == 0:

@@ -198,7 +198,7 @@ func (r *run) beginKernel(k int32) {
 	p := x.place
 	n := &r.graphs[r.p.Of[p.rank]].nodes[p.node]
 	g := &r.gpus[p.rank]
-	g.free -= x.sms
+	g.free -= x.sms - x.early
 	g.calls++
 	r.touch(p.rank)
 	r.spans[p.rank][p.node].Begin = r.now

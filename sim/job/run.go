@@ -45,6 +45,8 @@ type run struct {
 	events    int64
 	completed int64 // operations
 	err       error
+	tiled     []tiled
+	freeTile  []int32
 }
 
 // place is a node of a rank.
@@ -57,6 +59,7 @@ const (
 	opTask taskKind = iota
 	computeTask
 	hostTask
+	tileTask // a group of a tiled kernel's clusters
 )
 
 // task is something that takes time.
@@ -69,7 +72,8 @@ type task struct {
 	place    int32 // in timers, -1 for none
 	rank     int32 // of compute
 	node     int32
-	op       int32
+	op       int32 // of a tiled kernel: in run.tiled; of a tileTask: the kernel's task
+	tiles    bool
 	fill     int32 // SMs that its blocks fill
 	held     int32
 	waves    int32
@@ -89,8 +93,9 @@ type task struct {
 // kernelRun is a kernel of a rank: of a collective, or of messages.
 type kernelRun struct {
 	place
-	sms  int32
-	left int32 // operations that are not through
+	sms   int32
+	early int32 // of them, those that its first blocks hold before it begins
+	left  int32 // operations that are not through
 }
 
 // window are the collectives of a communicator that are in progress, in order.
@@ -312,20 +317,28 @@ func (r *run) startCompute(p place, kind nodeKind) {
 		r.beginCompute(t)
 		return
 	}
-	r.arrive(p.rank, arrival{id: t, waiting: 1})
+	least := int32(1)
+	if k, ok := r.tiles(x); ok {
+		x.tiles, x.op, least = true, r.newTiled(k), k.cluster
+	}
+	r.arrive(p.rank, arrival{id: t, waiting: least})
 }
 
 // beginCompute gives a compute kernel the SMs that are free.
 func (r *run) beginCompute(t int32) {
 	x := &r.tasks[t]
 	g := &r.gpus[x.rank]
-	x.held = min(x.fill, g.free)
-	g.free -= x.held
 	g.compute = append(g.compute, t)
 	r.spans[x.rank][x.node].Begin = r.now
 	x.running, x.at = true, r.now
-	r.setRate(t, 1)
 	r.touch(x.rank)
+	if x.tiles {
+		r.beginTiles(t)
+		return
+	}
+	x.held = min(x.fill, g.free)
+	g.free -= x.held
+	r.setRate(t, 1)
 	r.fluid.change(t)
 }
 
@@ -342,6 +355,10 @@ func (r *run) setRate(t int32, rate float64) {
 // expire handles a task that is due.
 func (r *run) expire(t int32) {
 	x := &r.tasks[t]
+	if x.kind == tileTask {
+		r.endTile(t)
+		return
+	}
 	x.progress, x.at = x.target, r.now
 	p := place{x.rank, x.node}
 	switch x.kind {
@@ -349,16 +366,23 @@ func (r *run) expire(t int32) {
 		r.endTask(t)
 		r.complete(p)
 	case computeTask:
-		g := &r.gpus[x.rank]
-		g.free += x.held
-		g.compute = without(g.compute, t)
-		r.endTask(t)
-		r.freed(p.rank)
-		r.complete(p)
+		r.endCompute(t)
 	default:
 		r.timers.drop(t)
 		r.proceed(x.op)
 	}
+}
+
+// endCompute ends a compute kernel and gives back its SMs.
+func (r *run) endCompute(t int32) {
+	x := &r.tasks[t]
+	p := place{x.rank, x.node}
+	g := &r.gpus[x.rank]
+	g.free += x.held
+	g.compute = without(g.compute, t)
+	r.endTask(t)
+	r.freed(p.rank)
+	r.complete(p)
 }
 
 // freed has SMs that were given back handed to those that wait for them.

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -19,6 +20,7 @@ import (
 	"github.com/simccl/simccl/internal/replay"
 	"github.com/simccl/simccl/internal/session"
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/sim/gpu"
 	"github.com/spf13/cobra"
 )
 
@@ -101,6 +103,34 @@ func machines(spec *scenario.Spec, opt scenario.Options) overlap.Machines {
 		known[key], err = s.Session(&own)
 		return known[key], err
 	}
+}
+
+// Fit fits the quantities of sharing of a class to the table of a directory of measured
+// times; nil where it has none.
+func Fit(ctx context.Context, a *cli.App, spec *scenario.Spec, found []byte, file string, class gpu.Class) (gpu.Class, *overlap.Fitted, error) {
+	if _, err := os.Stat(file); err != nil {
+		return class, nil, nil
+	}
+	data, err := a.Read(file, process.MaxSettings)
+	if err != nil {
+		return class, nil, err
+	}
+	t, err := overlap.Parse(string(data), file)
+	if err != nil {
+		return class, nil, fail.Input(err)
+	}
+	opt := a.Options(found)
+	return t.Fit(ctx, func(c *gpu.Class) overlap.Machines {
+		load := machines(spec, opt)
+		opt.Warn = nil
+		return func(group string) (*session.Machine, error) {
+			m, err := load(group)
+			if err == nil {
+				m.Sim.Class = c
+			}
+			return m, err
+		}
+	}, class)
 }
 
 // table prints each figure, and the mean error of each column.

@@ -57,12 +57,29 @@ func Prefaces(r *scenario.Running, program string) []string {
 // Add adds a simulated row and returns it as nccl-tests has it.
 func (t *Table) Add(r *scenario.Row) *nccltests.Row {
 	measure := func(m *scenario.Measure) nccltests.Measure {
-		return nccltests.Measure{TimeUs: m.Time.Micros(), AlgBW: m.AlgBW, BusBW: m.BusBW, Checked: m.Checked}
+		return nccltests.Measure{TimeUs: m.Time.Micros(), AlgBW: m.AlgBW, BusBW: m.BusBW, Checked: m.Checked, Iters: t.iterations(m)}
 	}
 	row := nccltests.Row{Size: int64(r.Bytes), Count: r.Count, Type: r.Type, RedOp: cmp.Or(r.RedOp, "none"), Root: r.Root, Out: measure(&r.Out), In: measure(&r.In)}
 	t.facts = append(t.facts, &r.Facts)
 	t.Keep(&row, &r.Facts, JSON(&r.Facts))
 	return &row
+}
+
+// iterations are the times of single iterations, which -I 1 shows: the first fills the
+// pipeline, the others follow it at the pace that makes the mean the measure's.
+func (t *Table) iterations(m *scenario.Measure) *nccltests.IterStats {
+	n := t.Config.Iters
+	if !t.Config.PerIter || n < 1 {
+		return nil
+	}
+	times := slices.Repeat([]float64{m.Time.Micros()}, n)
+	if whole := float64(n) * m.Time.Micros(); n > 1 && m.First > m.Time && m.First.Micros() < whole {
+		times[0] = m.First.Micros()
+		for i := range times[1:] {
+			times[1+i] = (whole - times[0]) / float64(n-1)
+		}
+	}
+	return nccltests.NewIterStats(times, t.Config.PerIterSkip, nil)
 }
 
 // Keep adds a row with the values of the columns, and simccl's own key of it.

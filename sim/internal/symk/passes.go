@@ -18,6 +18,8 @@ const warps = sym.Threads / 32
 type shape struct {
 	kernel sym.Kernel
 	ranks  int
+	// element is 0, or of a kernel that moves single elements how many bytes one has.
+	element int64
 }
 
 // passes lists the loops of a block for a part of a work, in order.
@@ -60,6 +62,9 @@ func (s *shape) align(t sym.Task) int64 {
 // all_gather.cuh:121-160).
 func (s *shape) unicast(t sym.Task, p sym.Part) []pass {
 	size, align := int64(t.Type.Size()), s.align(t)
+	if s.element > 0 {
+		size, align = s.element, 0
+	}
 	left, n := p.Elements*size, s.spread(p)
 	turn := int64(p.Blocks)
 	if s.kernel.Func() != coll.AllGather {
@@ -131,13 +136,16 @@ func (s *shape) loop(t sym.Task, units, n int64, l gpu.SymLoop) pass {
 // all_gather.cuh:191).
 func (s *shape) multicast(t sym.Task, p sym.Part) []pass {
 	size, n := int64(t.Type.Size()), s.spread(p)
+	if s.element > 0 {
+		size = s.element
+	}
 	l := gpu.SymLoop{Packs: 8, Pack: 16, Own: true}
 	if s.reduces() {
 		l.Own, l.Rounds, l.Reduced = false, []int{1}, true
 	}
 	left := p.Elements * size
 	var out []pass
-	if unit := int64(8 * 32 * 16); s.align(t) == 16 && left >= unit {
+	if unit := int64(8 * 32 * 16); s.element == 0 && s.align(t) == 16 && left >= unit {
 		out = append(out, s.loop(t, left/unit, n, l))
 		left %= unit
 	}

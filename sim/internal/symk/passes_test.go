@@ -44,7 +44,7 @@ func TestPasses(t *testing.T) {
 		{"AllReduce of 1 MiB through the switch", sym.AllReduceMC, 8, task(coll.AllReduce, coll.Float32, 1<<18), 2,
 			[]pass{{1, gpu.SymLoop{Packs: 8, Pack: 16, Active: 1, Rounds: []int{1}, Stores: 1, Reduced: true}}}},
 	} {
-		s := shape{tt.kernel, tt.ranks}
+		s := shape{tt.kernel, tt.ranks, 0}
 		got := s.passes(tt.task, sym.Part{Elements: tt.task.Count, Blocks: tt.blocks})
 		if !reflect.DeepEqual(got, tt.want) {
 			t.Errorf("%s:\n%+v, want\n%+v", tt.name, got, tt.want)

@@ -32,7 +32,7 @@ type Time struct {
 
 // Kernel times the kernel of a launch. Errors: a *route.Error where the topology has no path between two GPUs.
 func (m *Machine) Kernel(l *sym.Launch) (Time, error) {
-	s := shape{l.Kernel, m.Comm.NRanks}
+	s := shape{l.Kernel, m.Comm.NRanks, int64(l.Element)}
 	miss := m.miss(l)
 	t := Time{Gap: m.Class.Sym.Gap}
 	if l.Kernel.LL() {

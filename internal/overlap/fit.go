@@ -1,0 +1,177 @@
+package overlap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/simccl/simccl/sim/gpu"
+)
+
+// FitFile is the table of a directory of measured times that Fit is for.
+const FitFile = "overlap.txt"
+
+// Fitted says how quantities of sharing were found.
+type Fitted struct {
+	Rows, Held    int     // rows that the fit saw, and those held out
+	Before, After float64 // mean |log| of collectives' slow-downs, of the rows held out
+	Quantities    []Estimate
+}
+
+// Estimate is a quantity; an Uncertainty of 0 says that the rows do not determine it.
+type Estimate struct {
+	Name                       string
+	Before, Value, Uncertainty float64
+}
+
+// sharing are what Fit moves, and up to where.
+var sharing = []struct {
+	name string
+	most float64
+	at   func(*gpu.Class) *float64
+}{
+	{"beside_busy", 2, func(c *gpu.Class) *float64 { return &c.Share.Busy }},
+	{"beside_traffic", 4, func(c *gpu.Class) *float64 { return &c.Share.Traffic }},
+}
+
+// ErrFewRows is a table with too few rows of collectives beside compute.
+var ErrFewRows = errors.New("four rows of collectives beside compute, or more, are needed")
+
+// Fit finds by how much collectives are slower beside compute: the quantities with which
+// every second row of section gemm is met best, by golden sections of one after the other.
+// The rows between are held out. on makes the machines of a class.
+func (t *Table) Fit(ctx context.Context, on func(*gpu.Class) Machines, class gpu.Class) (gpu.Class, *Fitted, error) {
+	f := &fitter{ctx: ctx, on: on, class: class, train: *t, held: *t}
+	f.train.Rows, f.held.Rows = nil, nil
+	for i := range t.Rows {
+		if r := t.Rows[i]; r.Section == "gemm" && r.Measured["x"] > 0 {
+			if len(f.train.Rows) > len(f.held.Rows) {
+				f.held.Rows = append(f.held.Rows, r)
+			} else {
+				f.train.Rows = append(f.train.Rows, r)
+			}
+		}
+	}
+	if len(f.held.Rows) < 2 {
+		return class, nil, ErrFewRows
+	}
+	out := &Fitted{Rows: len(f.train.Rows), Held: len(f.held.Rows), Before: f.loss(&f.held)}
+	for range rounds {
+		for _, q := range sharing {
+			f.section(q.at(&f.class), q.most)
+		}
+	}
+	for _, q := range sharing {
+		e := Estimate{Name: q.name, Before: *q.at(&class), Value: *q.at(&f.class), Uncertainty: f.uncertainty(q.at(&f.class))}
+		if e.Uncertainty == 0 {
+			e.Value = e.Before
+			*q.at(&f.class) = e.Before
+		}
+		out.Quantities = append(out.Quantities, e)
+	}
+	out.After = f.loss(&f.held)
+	return f.class, out, f.err
+}
+
+// Of the search: passes over all quantities, and steps of each.
+const (
+	rounds = 2
+	steps  = 8
+)
+
+// fitter is a fit in progress.
+type fitter struct {
+	ctx         context.Context
+	on          func(*gpu.Class) Machines
+	class       gpu.Class
+	train, held Table
+	err         error
+}
+
+// loss is the mean |log| of simulated over measured slow-downs.
+func (f *fitter) loss(t *Table) float64 {
+	if f.err != nil {
+		return 0
+	}
+	class := f.class
+	rows, err := t.Predict(f.ctx, f.on(&class))
+	if err != nil {
+		f.err = err
+		return 0
+	}
+	sum := 0.0
+	for i := range rows {
+		sum += math.Abs(math.Log(rows[i].Simulated["x"] / rows[i].Measured["x"]))
+	}
+	return sum / float64(len(rows))
+}
+
+// section moves a quantity to where the loss is least, by golden section.
+func (f *fitter) section(v *float64, most float64) {
+	const golden = 0.6180339887498949
+	at := func(x float64) float64 {
+		*v = x
+		return f.loss(&f.train)
+	}
+	low, high := 0.0, most
+	a, b := high-golden*(high-low), low+golden*(high-low)
+	la, lb := at(a), at(b)
+	for range steps {
+		if la <= lb {
+			high, b, lb = b, a, la
+			a = high - golden*(high-low)
+			la = at(a)
+		} else {
+			low, a, la = a, b, lb
+			b = low + golden*(high-low)
+			lb = at(b)
+		}
+	}
+	*v = (low + high) / 2
+}
+
+// uncertainty is the relative change of a quantity that makes the loss a tenth more, at
+// most 1; 0 where it changes nothing.
+func (f *fitter) uncertainty(v *float64) float64 {
+	const by = 0.25
+	best, least := *v, f.loss(&f.train)
+	rise := -least
+	for _, times := range []float64{1 - by, 1 + by} {
+		*v = best * times
+		rise += f.loss(&f.train) / 2
+	}
+	if *v = best; best == 0 || rise <= 1e-4*least {
+		return 0
+	}
+	return math.Min(1, math.Max(0.05, by*math.Sqrt(0.1*least/rise)))
+}
+
+// Describe notes in a class where its quantities of sharing are from.
+func (r *Fitted) Describe(c *gpu.Class) {
+	origins := map[string]gpu.Origin{}
+	for k, o := range c.Origins { //lint:sorted copied
+		origins[k] = o
+	}
+	for _, e := range r.Quantities {
+		if e.Uncertainty > 0 {
+			origins[e.Name] = gpu.Origin{Source: gpu.Measured, Uncertainty: e.Uncertainty, Note: fmt.Sprintf("%d rows of collectives beside compute, %d held out", r.Rows, r.Held)}
+		}
+	}
+	c.Origins = origins
+}
+
+// Text is the fit as a table.
+func (r *Fitted) Text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\ncollectives beside compute: %d rows, %d held out, whose slow-downs are met within %.1f %% in the mean (before: %.1f %%)\n", r.Rows, r.Held, 100*r.After, 100*r.Before)
+	for _, e := range r.Quantities {
+		note := ""
+		if e.Uncertainty == 0 {
+			note = "  not determined"
+		}
+		fmt.Fprintf(&b, "%-20s %-12s %12.5g %12.5g %8.1f%s\n", e.Name, "1", e.Before, e.Value, 100*e.Uncertainty, note)
+	}
+	return b.String()
+}
