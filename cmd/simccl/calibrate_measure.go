@@ -50,8 +50,8 @@ setting and operation, and the machine's topology, to DIR. --try measures settin
 that advise names.`,
 		Example: "  simccl calibrate measure later/ --sets default && simccl calibrate check later/ --machine-class ./h200.json\n" +
 			"  simccl calibrate measure tried/ --try NCCL_ALGO=Tree,NCCL_PROTO=LL128 --try NCCL_MIN_NCHANNELS=48",
-		Args:    cli.Exactly("DIR"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return m.all(cmd.Context(), a, a.Path(args[0])) }}
+		Args: cli.Exactly("DIR"),
+		RunE: func(cmd *cobra.Command, args []string) error { return m.all(cmd.Context(), a, a.Path(args[0])) }}
 	m.registerCommon(c)
 	c.Flags().StringArrayVar(&m.try, "try", nil, "measure under `NCCL_K=V[,NCCL_K=V]` too, as advise tries it: all_reduce, all_gather and reduce_scatter at ten sizes from 8 B to 1 GiB; repeatable; without --sets these alone")
 	return c
