@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -34,6 +35,35 @@ func TestEveryMachineRuns(t *testing.T) {
 					t.Errorf("%v: status %d\n%.600s", args, code, &errs)
 				}
 			}
+		}
+	}
+}
+
+// TestAbsentTakesLonger: with one algorithm and protocol a large operation is not faster
+// without a NIC or a rail; where NCCL chooses it can be (docs/FABRIC.md).
+func TestAbsentTakesLonger(t *testing.T) {
+	us := func(more ...string) float64 {
+		var out, errs bytes.Buffer
+		args := append([]string{"run", "all_reduce", "--nodes", "2", "--sizes", "1G", "-c", "0", "--launch", "graph", "--json", "--no-env", "--env", "NCCL_ALGO=Ring", "--env", "NCCL_PROTO=Simple"}, more...)
+		if code := run(t.Context(), args, appOf(process.Process{Out: &out, Err: &errs})); code != status.OK {
+			t.Fatalf("%v: status %d\n%s", args, code, &errs)
+		}
+		var doc struct {
+			Results []struct {
+				Out struct {
+					Time float64 `json:"time"`
+				} `json:"out_of_place"`
+			} `json:"results"`
+		}
+		if err := json.Unmarshal(out.Bytes(), &doc); err != nil || len(doc.Results) != 1 {
+			t.Fatal(err, len(doc.Results))
+		}
+		return doc.Results[0].Out.Time
+	}
+	whole := us()
+	for _, f := range []string{"nic=node0/mlx5_3:absent", "nic=mlx5_3:absent", "rail=3:absent"} {
+		if part := us("--fault", f); part < whole {
+			t.Errorf("%s: %.1f us, %.1f us with all", f, part, whole)
 		}
 	}
 }
