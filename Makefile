@@ -121,6 +121,7 @@ upgrades: ## docs/UPGRADES.md: what changes from each release of NCCL to the nex
 
 .PHONY: machines
 machines: ## docs/MACHINES.md and the decisions of testdata/machines
+	@if [ -d ../shared/topos ]; then $(GO) run ./internal/cmd/genmachines -beside ../shared/topos internal/cmd/genmachines/beside.md; else echo "left out: the table beside real files, which are not here"; fi
 	$(GO) run ./internal/cmd/genmachines docs/MACHINES.md
 	$(GO) run ./cmd/simccl check testdata/machines --update
 

@@ -24,6 +24,7 @@ type measureFlags struct {
 	gpus    int
 	budget  time.Duration
 	sets    []string
+	try     []string
 	data    string
 	libnccl string
 }
@@ -45,17 +46,20 @@ func newCalibrateMeasure(a *app) *cobra.Command {
 	var m measureFlags
 	c := &cobra.Command{Use: "measure DIR", Short: "Measure this machine for fit or check",
 		Long: `measure does the first half of calibrate: it writes nccl-tests' JSON, one file a
-setting and operation, and the machine's topology, to DIR.`,
-		Example: "  simccl calibrate measure later/ --sets default && simccl calibrate check later/ --machine-class ./h200.json",
-		Args:    cli.Exactly("DIR"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return m.all(cmd.Context(), a, a.Path(args[0])) }}
+setting and operation, and the machine's topology, to DIR. --try measures settings
+that advise names.`,
+		Example: "  simccl calibrate measure later/ --sets default && simccl calibrate check later/ --machine-class ./h200.json\n" +
+			"  simccl calibrate measure tried/ --try NCCL_ALGO=Tree,NCCL_PROTO=LL128 --try NCCL_MIN_NCHANNELS=48",
+		Args: cli.Exactly("DIR"),
+		RunE: func(cmd *cobra.Command, args []string) error { return m.all(cmd.Context(), a, a.Path(args[0])) }}
 	m.registerCommon(c)
+	c.Flags().StringArrayVar(&m.try, "try", nil, "measure under `NCCL_K=V[,NCCL_K=V]` too, as advise tries it: all_reduce, all_gather and reduce_scatter at ten sizes from 8 B to 1 GiB; repeatable; without --sets these alone")
 	return c
 }
 
 // all measures every set, each in processes of its own, one a GPU.
 func (m *measureFlags) all(ctx context.Context, a *app, dir string) error {
-	sets, err := measure.Pick(m.sets)
+	sets, err := measure.Pick(append(slices.Clone(m.sets), m.try...))
 	if err != nil {
 		return err
 	}

@@ -2,17 +2,27 @@ package main
 
 import (
 	"bytes"
+	"fmt"
+	"os"
 	"testing"
 
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/internal/status"
+	"github.com/simccl/simccl/topo/builtin"
 )
 
 // TestMachineDecisions: what NCCL decides on the machines that are generated is what
 // testdata/machines keeps, at 1, 2 and 16 nodes. simccl check testdata/machines
 // --update writes it anew.
 func TestMachineDecisions(t *testing.T) {
+	for _, m := range builtin.List() {
+		for _, nodes := range []int{1, 2, 16} {
+			if _, err := os.Stat(golden.Root(t, "testdata", "machines", fmt.Sprintf("%s.n%d.json", m.Name, nodes))); err != nil {
+				t.Errorf("no decision of %s on %d nodes: %v", m.Name, nodes, err)
+			}
+		}
+	}
 	var out, errs bytes.Buffer
 	if code := run(t.Context(), []string{"check", golden.Root(t, "testdata", "machines"), "--no-env"}, appOf(process.Process{Out: &out, Err: &errs})); code != status.OK {
 		t.Errorf("status %d\n%s%s", code, &out, &errs)

@@ -136,10 +136,17 @@ read: one element a line, unknown elements and attributes kept. --fused writes
 what the local ranks agree on instead, without what no rank uses. --anonymous
 replaces guids and host hashes by numbers.
 
-FILE may be the output of nvidia-smi topo -m: it has NUMA nodes, PCIe switches and
-NVLinks, but no kinds of GPU, NIC and CPU, which are guessed unless options name
-them. --spec prints the description, to be corrected for topo gen.`,
-		Example: "  simccl topo convert dgx.xml --anonymous > public.xml\n  simccl topo convert dgx.xml --fused -g 4 > four.xml",
+FILE may also be one of these; what it does not say is assumed, and told on stderr,
+or an error that names what to give:
+
+  the output of nvidia-smi topo -m   no kinds of GPU, NIC and CPU
+  what lstopo --of xml wrote         no NVLinks (--nvlink), no speeds of NICs
+  a log of NCCL (NCCL_DEBUG=INFO,    no device ids; the node's switches as NCCL
+  NCCL_DEBUG_SUBSYS=INIT,ENV,GRAPH)  joined them, NICs without names
+
+--spec prints a description, to be corrected for topo gen, of these and of any
+topology file that a description can say.`,
+		Example: "  simccl topo convert dgx.xml --anonymous > public.xml\n  simccl topo convert dgx.xml --fused -g 4 > four.xml\n  simccl topo convert dgx.xml --spec > dgx.json",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := oneFile(&m, args); err != nil {
 				return err

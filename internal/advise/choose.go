@@ -31,8 +31,19 @@ func (r *Report) choose(least float64) {
 	slices.SortStableFunc(r.Advice, func(a, b Advice) int { return cmp.Compare(b.Gain, a.Gain) })
 }
 
-// bestAt is the best trial of each kind at a size, and the kind of the best of all; -1
-// for none.
+// doubt is the relative uncertainty of a trial's gain at a size.
+func (r *Report) doubt(t *trial, i int) float64 {
+	return trust(r.site, r.op, t.kind, &r.base.cells[i], &t.cells[i])
+}
+
+// sure is a trial's gain at a size, less what it is uncertain by.
+func (r *Report) sure(j, i int) float64 {
+	t := &r.trials[j]
+	return t.gain(r.base, i) / (1 + r.doubt(t, i))
+}
+
+// bestAt is the best trial of each kind at a size, and the kind of the best of all: that
+// which gains most when each is as much worse as it is uncertain; -1 for none.
 func (r *Report) bestAt(i int, least float64) (best [numKinds]int, first int) {
 	for k := range best {
 		best[k] = -1
@@ -46,7 +57,7 @@ func (r *Report) bestAt(i int, least float64) (best [numKinds]int, first int) {
 		}
 	}
 	for k, j := range best {
-		if j >= 0 && (first < 0 || r.trials[j].gain(r.base, i) > tie*r.trials[best[first]].gain(r.base, i)) {
+		if j >= 0 && (first < 0 || r.sure(j, i) > tie*r.sure(best[first], i)) {
 			first = k
 		}
 	}
@@ -77,7 +88,7 @@ func (r *Report) advice(t *trial, from, to int) Advice {
 	sum := 0.0
 	for i := from; i < to; i++ {
 		sum += math.Log(t.gain(r.base, i))
-		a.Uncertainty = max(a.Uncertainty, trust(r.site, r.op, &r.base.cells[i], &t.cells[i]))
+		a.Uncertainty = max(a.Uncertainty, r.doubt(t, i))
 	}
 	a.Gain = round(math.Exp(sum / float64(to-from)))
 	a.Uncertainty = round(a.Uncertainty)

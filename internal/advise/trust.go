@@ -11,6 +11,14 @@ import (
 // and from 1 MiB.
 type regime struct{ all, large float64 }
 
+// at is the error at a size.
+func (r regime) at(bytes int64) float64 {
+	if bytes >= 1<<20 {
+		return r.large
+	}
+	return r.all
+}
+
 // heldOut are the errors on sizes that no fit saw, 4 x H200 behind NVSwitch
 // (docs/ACCURACY.md, rows "held out"; TestTrustIsThatOfAccuracy).
 var heldOut = map[string]regime{
@@ -18,16 +26,20 @@ var heldOut = map[string]regime{
 	"reduce": {.074, .044}, "alltoall": {.053, .080}, "sendrecv": {.038, .037},
 }
 
+// ofKind are the errors of simulated gains of settings of a kind, where the setting changes
+// the simulated time: below 1 MiB (all) and from there (large); 2 x H200, no fit saw them
+// (testdata/measured/h200x2/advise; TestSettingsAgainstMeasurement).
+var ofKind = map[kind]regime{channels: {.041, .050}, threads: {.033, .082}, buffers: {0, .036}}
+
 // trust is the relative uncertainty of a ratio of two simulated times. Where both make
 // the same choice most of an error is common to them and counts once; of different
 // choices the errors are taken for independent.
-func trust(site *scenario.Site, op string, was, is *cell) float64 {
+func trust(site *scenario.Site, op string, k kind, was, is *cell) float64 {
 	e := site.Uncertainty()
 	if r, ok := heldOut[op]; ok && site.Class().Name == gpu.NVSwitch90().Name {
 		doubt := e - site.Class().Uncertainty
-		if e = r.all + doubt; was.bytes >= 1<<20 {
-			e = r.large + doubt
-		}
+		e = r.at(was.bytes) + doubt
+		e = max(e, ofKind[k].at(was.bytes)+doubt)
 	}
 	key := map[gpu.Network]string{gpu.RDMA: "nic_wire", gpu.Sockets: "tcp_wire"}[site.Between()]
 	e = max(e, site.Class().Origins[key].Uncertainty)

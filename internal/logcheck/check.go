@@ -169,27 +169,28 @@ func machineOf(in Input, c *ncclog.Communicator, r *rules.Ruleset) (*scenario.Si
 	for _, n := range nodes {
 		notes = append(notes, n.notes...)
 	}
-	site, err := likeliest(in, c, r, nodes, env, cast)
+	site, _, err := likeliest(in, c, r, nodes, env, cast)
 	return site, strings.Join(notes, "; "), err
 }
 
 // likeliest makes the communicator with each compute capability that the log
-// allows and takes the first that agrees in most lines.
-func likeliest(in Input, c *ncclog.Communicator, r *rules.Ruleset, nodes []*printed, env []string, cast ncclog.Known) (*scenario.Site, error) {
+// allows and takes the first that agrees in most lines, with its machine.
+func likeliest(in Input, c *ncclog.Communicator, r *rules.Ruleset, nodes []*printed, env []string, cast ncclog.Known) (*scenario.Site, *machine, error) {
 	var best *scenario.Site
+	var of *machine
 	most := -1
 	sms := candidates(in.Log, nodes, &r.Topo)
 	for _, sm := range sms {
 		m, err := fromLog(c, nodes, r, sm)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		site, err := m.load(r.Version(), env, cast)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		if len(sms) == 1 {
-			return site, nil
+		if m.sm = sm; len(sms) == 1 {
+			return site, m, nil
 		}
 		trial := &Report{Sections: map[string]*Section{}}
 		for _, n := range Names {
@@ -201,8 +202,8 @@ func likeliest(in Input, c *ncclog.Communicator, r *rules.Ruleset, nodes []*prin
 			equal += s.Equal
 		}
 		if equal > most {
-			best, most = site, equal
+			best, of, most = site, m, equal
 		}
 	}
-	return best, nil
+	return best, of, nil
 }

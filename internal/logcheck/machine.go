@@ -26,6 +26,7 @@ type machine struct {
 	spec  scenario.Machine
 	files memory
 	notes []string
+	sm    int // compute capability
 }
 
 // nodesOf groups a communicator's logged ranks by node: each system print

@@ -16,7 +16,7 @@ import (
 )
 
 // Kinds are what the matrix does not say; empty ones are guessed.
-type Kinds struct{ GPU, NIC, CPU string }
+type Kinds = machine.Kinds
 
 // matrix is what was read.
 type matrix struct {

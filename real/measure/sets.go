@@ -128,6 +128,14 @@ func Pick(names []string) ([]Set, error) {
 			out = append(out, Unseen()...)
 			continue
 		}
+		if strings.Contains(name, "=") {
+			s, err := Try(name)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, s)
+			continue
+		}
 		i := slices.IndexFunc(all, func(s Set) bool { return s.Name == name })
 		if i < 0 {
 			return nil, team.Refuse("--sets %s: there are %s, unseen", name, strings.Join(Names(), ", "))
@@ -135,6 +143,18 @@ func Pick(names []string) ([]Set, error) {
 		out = append(out, all[i])
 	}
 	return out, nil
+}
+
+// Try is a set of settings as a user writes them, NAME=VALUE and more behind commas:
+// all_reduce, all_gather and reduce_scatter at ten sizes from 8 B to 1 GiB.
+func Try(text string) (Set, error) {
+	s := Set{Name: text, Env: strings.Split(text, ","), Ops: allOps[:3], Max: 1 << 30, Factor: 8}
+	for _, kv := range s.Env {
+		if name, value, ok := strings.Cut(kv, "="); !ok || !strings.HasPrefix(name, "NCCL_") || value == "" || strings.Contains(value, "/") {
+			return s, team.Refuse("--try %s: write NCCL_NAME=VALUE, more of them behind commas, without /", text)
+		}
+	}
+	return s, nil
 }
 
 // timing is a size with the times of all passes.

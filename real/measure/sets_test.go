@@ -29,3 +29,19 @@ func TestSets(t *testing.T) {
 		}
 	}
 }
+
+// TestTry: settings as advise prints them are a set of their own; what is none is refused.
+func TestTry(t *testing.T) {
+	sets, err := Pick([]string{"NCCL_ALGO=Tree,NCCL_PROTO=LL", "default"})
+	if err != nil || len(sets) != 2 || len(sets[0].Env) != 2 || sets[0].Env[1] != "NCCL_PROTO=LL" || sets[1].Name != "default" {
+		t.Errorf("%+v, %v", sets, err)
+	}
+	if n := len(sets[0].sizes(sets[0].Ops[0], 2)); n != 10 {
+		t.Errorf("%d sizes", n)
+	}
+	for _, bad := range []string{"=", "NCCL_ALGO=", "ALGO=Ring", "NCCL_ALGO=Ring,", "NCCL_ALGO=../x"} {
+		if _, err := Pick([]string{bad}); err == nil {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+}

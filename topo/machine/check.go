@@ -35,11 +35,8 @@ func (s *Spec) checkKinds() *problem {
 	if p := known("network.kind", s.Network.Kind, networkKinds); p != nil {
 		return p
 	}
-	for _, pcie := range [][2]string{{"gpu.pcie", s.GPU.PCIe}, {"nic.pcie", s.NIC.PCIe}} {
-		path, text := pcie[0], pcie[1]
-		if _, _, ok := link(text); text != "" && text != unknownLink && !ok {
-			return wrong(path, "write generation and lanes, 5x16, or unknown", "%q is no PCIe link", text)
-		}
+	if _, _, ok := link(s.GPU.PCIe); s.GPU.PCIe != "" && s.GPU.PCIe != unknownLink && !ok {
+		return wrong("gpu.pcie", "write generation and lanes, 5x16, or unknown", "%q is no PCIe link", s.GPU.PCIe)
 	}
 	switch {
 	case s.Domain < 0 || s.Domain > 1152:
@@ -57,8 +54,8 @@ func (s *Spec) checkNUMA() *problem {
 	seen := map[int]bool{}
 	for i, n := range s.NUMA {
 		path := fmt.Sprintf("numa[%d]", i)
-		if seen[n.ID] || n.ID < 0 {
-			return wrong(path+".id", "give every node its own number, from 0", "NUMA node %d", n.ID)
+		if seen[n.ID] || n.ID < -1 {
+			return wrong(path+".id", "give every node its own number, from 0; -1 where the host has none", "NUMA node %d", n.ID)
 		}
 		seen[n.ID] = true
 		if _, ok := affinity(n.Cores); !ok {
@@ -87,7 +84,7 @@ func (s *Spec) checkGroups() *problem {
 		if g.Apart && len(g.Switches) == 0 {
 			return wrong(path+".apart", "name the switch above the NICs in switches", "no switch to be apart below")
 		}
-		if want := times * g.functions(s.NIC.Virtual); len(g.Bus) > 0 && len(g.Bus) != want {
+		if want := times * g.functions(s.nic(g).Virtual); len(g.Bus) > 0 && len(g.Bus) != want {
 			return wrong(path+".bus", fmt.Sprintf("list %d, or none", want), "%d bus ids for %d PCI functions", len(g.Bus), want)
 		}
 		gpus, groups = gpus+times*g.GPUs, groups+times
@@ -138,28 +135,68 @@ func (s *Spec) checkBuses() *problem {
 }
 
 func (s *Spec) checkNICs() *problem {
-	nics := 0
-	for _, g := range s.Groups {
-		nics += g.NICs * max(g.Times, 1)
+	ports, used := map[*NIC]int{}, map[int]bool{}
+	paths := map[*NIC]string{&s.NIC: "nic"}
+	for i := range s.Groups {
+		g := &s.Groups[i]
+		n := s.nic(g)
+		if paths[n] == "" {
+			paths[n] = fmt.Sprintf("groups[%d].nic", i)
+		}
+		count := g.NICs * max(g.Times, 1)
+		if count == 0 {
+			continue
+		}
+		if p := n.check(paths[n]); p != nil {
+			return p
+		}
+		for range count * max(n.Ports, 1) {
+			dev := n.number(ports[n], used)
+			if used[dev] {
+				return wrong(paths[n]+".first", "leave it out, or number ports so that each has its own", "port %d is numbered twice", dev)
+			}
+			used[dev] = true
+			ports[n]++
+		}
 	}
-	if nics == 0 {
-		return nil
+	for i := range s.Groups {
+		if n := s.nic(&s.Groups[i]); len(n.Names) > 0 && ports[n] > 0 && len(n.Names) != ports[n] {
+			return wrong(paths[n]+".names", "name every port", "%d names for %d ports", len(n.Names), ports[n])
+		}
 	}
-	n := &s.NIC
-	if p := known("nic.kind", n.Kind, nicKinds); p != nil {
+	return nil
+}
+
+// number is that of the i-th port of this kind.
+func (n *NIC) number(i int, used map[int]bool) int {
+	if n.First > 0 {
+		return n.First + i
+	}
+	dev := 0
+	for used[dev] {
+		dev++
+	}
+	return dev
+}
+
+func (n *NIC) check(path string) *problem {
+	if p := known(path+".kind", n.Kind, nicKinds); p != nil {
 		return p
 	}
+	if _, _, ok := link(n.PCIe); n.PCIe != "" && n.PCIe != unknownLink && !ok {
+		return wrong(path+".pcie", "write generation and lanes, 5x16, or unknown", "%q is no PCIe link", n.PCIe)
+	}
 	switch {
-	case n.Ports < 0 || n.Ports > 4:
-		return wrong("nic.ports", "write 1 to 4", "%d ports", n.Ports)
+	case n.Ports < 0 || n.Ports > 4 && !n.Virtual || n.Ports > maxEach:
+		return wrong(path+".ports", "write 1 to 4, to 64 of what has no PCI function", "%d ports", n.Ports)
+	case n.First < 0 || n.First > 1<<16:
+		return wrong(path+".first", "write the number of the first port, 0 to 65536", "port %d", n.First)
 	case n.Speed < 0 || n.Speed > 10_000_000:
-		return wrong("nic.speed", "write Mb/s of a port, 400000", "%d Mb/s", n.Speed)
+		return wrong(path+".speed", "write Mb/s of a port, 400000", "%d Mb/s", n.Speed)
 	case n.Latency < 0 || n.Latency > 1e6:
-		return wrong("nic.latency", "write us as the net plugin reports them", "%v us", n.Latency)
-	case len(n.Names) > 0 && len(n.Names) != nics*max(n.Ports, 1):
-		return wrong("nic.names", "name every port", "%d names for %d ports", len(n.Names), nics*max(n.Ports, 1))
+		return wrong(path+".latency", "write us as the net plugin reports them", "%v us", n.Latency)
 	case n.Name != "" && strings.Count(n.Name, "%d") != 1:
-		return wrong("nic.name", "write mlx5_%d", "%q has no place for the number", n.Name)
+		return wrong(path+".name", "write mlx5_%d", "%q has no place for the number", n.Name)
 	}
 	return nil
 }
@@ -204,7 +241,8 @@ func (s *Spec) GPUs() int {
 func (s *Spec) Ports() int {
 	n := 0
 	for i := range s.Groups {
-		n += s.Groups[i].NICs * max(s.Groups[i].Times, 1)
+		g := &s.Groups[i]
+		n += g.NICs * max(g.Times, 1) * max(s.nic(g).Ports, 1)
 	}
-	return n * max(s.NIC.Ports, 1)
+	return n
 }

@@ -23,7 +23,7 @@ func (s *Spec) Generate() (*decl.Element, error) {
 	if p := s.check(); p != nil {
 		return nil, p
 	}
-	g := &generator{spec: s, buses: map[int]int{}}
+	g := &generator{spec: s, buses: map[int]int{}, ports: map[*NIC]int{}, used: map[int]bool{}}
 	root := element("system", "version", "1")
 	for i, n := range s.NUMA {
 		cpu := g.cpu(i, n)
@@ -46,8 +46,10 @@ type generator struct {
 	spec  *Spec
 	gpus  []*decl.Element // <gpu>, in order
 	bus   []string        // of each GPU
-	nics  int
-	buses map[int]int // PCI buses used, by index of the NUMA node
+	nics  int             // ports
+	ports map[*NIC]int    // of each kind
+	used  map[int]bool    // numbers of ports
+	buses map[int]int     // PCI buses used, by index of the NUMA node
 	numa  int
 }
 
@@ -111,10 +113,11 @@ func (g *generator) group(cpu *decl.Element, grp *Group, t int) {
 		if grp.NICs > 0 {
 			for on, i := below(), 0; i < grp.NICs; i++ {
 				bus := ""
-				if !g.spec.NIC.Virtual {
+				n := g.spec.nic(grp)
+				if !n.Virtual {
 					bus = busID()
 				}
-				g.nic(on, bus)
+				g.nic(on, n, bus)
 			}
 		}
 	}
@@ -173,8 +176,7 @@ func flag(on bool) string {
 	return "0"
 }
 
-func (g *generator) nic(on *decl.Element, bus string) {
-	n := &g.spec.NIC
+func (g *generator) nic(on *decl.Element, n *NIC, bus string) {
 	k := nicKinds[n.Kind]
 	if !n.Virtual {
 		on = child(on, pci(k.pci, bus, n.PCIe))
@@ -188,22 +190,26 @@ func (g *generator) nic(on *decl.Element, bus string) {
 		speed = n.Speed
 	}
 	for port := range max(n.Ports, 1) {
-		nic.Append(element("net", "name", g.netName(), "dev", strconv.Itoa(g.nics), "latency", strconv.FormatFloat(latency, 'g', -1, 64),
+		dev := n.number(g.ports[n], g.used)
+		nic.Append(element("net", "name", n.portName(g.ports[n], dev), "dev", strconv.Itoa(dev), "latency", strconv.FormatFloat(latency, 'g', -1, 64),
 			"speed", strconv.Itoa(speed), "port", strconv.Itoa(port+1), "guid", fmt.Sprintf("0x200c%011x", g.nics+1),
 			"maxconn", strconv.Itoa(k.maxConn), "gdr", flag(!n.NoGDR && !k.noGDR)))
+		g.ports[n]++
+		g.used[dev] = true
 		g.nics++
 	}
 }
 
-func (g *generator) netName() string {
-	if n := g.spec.NIC.Names; len(n) > 0 {
-		return n[g.nics]
+// portName is the name of the i-th port of a kind, which has a number.
+func (n *NIC) portName(i, dev int) string {
+	if len(n.Names) > 0 {
+		return n.Names[i]
 	}
-	pattern := g.spec.NIC.Name
+	pattern := n.Name
 	if pattern == "" {
-		pattern = nicKinds[g.spec.NIC.Kind].name
+		pattern = nicKinds[n.Kind].name
 	}
-	return strings.Replace(pattern, "%d", strconv.Itoa(g.nics), 1)
+	return strings.Replace(pattern, "%d", strconv.Itoa(dev), 1)
 }
 
 // connect adds NVLinks and links to the CPU to all GPUs.

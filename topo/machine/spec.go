@@ -38,8 +38,8 @@ type Spec struct {
 	Facts []Fact `json:"facts,omitempty"`
 }
 
-// NUMA is one NUMA node of the host. Cores is a list of ranges ("0-47,96-143");
-// empty leaves the affinity out.
+// NUMA is one NUMA node of the host, -1 where the host names none. Cores is a list of
+// ranges ("0-47,96-143"); empty leaves the affinity out.
 type NUMA struct {
 	ID    int    `json:"id"`
 	Cores string `json:"cores,omitempty"`
@@ -69,9 +69,11 @@ type NVLink struct {
 // NIC is the kind of all NICs; what is zero is the kind's. Speed is of a port, in
 // Mb/s, Latency in us as the net plugin reports it, Ports the ports of a NIC.
 // Name is a pattern of the port's number ("mlx5_%d"); Names lists them instead.
-// Virtual NICs have no PCI function.
+// Virtual NICs have no PCI function. Ports are numbered from First on, or else take the
+// least numbers that are free.
 type NIC struct {
 	Kind    string   `json:"kind,omitempty"`
+	First   int      `json:"first,omitempty"`
 	Speed   int      `json:"speed,omitempty"`
 	Latency float64  `json:"latency,omitempty"`
 	Ports   int      `json:"ports,omitempty"`
@@ -86,6 +88,7 @@ type NIC struct {
 // GPUs and NICs below the last. Apart puts the NICs below a second switch beside
 // the GPUs' one. NICsFirst is their order in the file. Times repeats the group.
 // Bus lists bus ids of all its PCI functions in order; without it they are made.
+// NIC is the kind of the NICs of this group where it is not that of the others.
 type Group struct {
 	NUMA      int      `json:"numa"`
 	Switches  []string `json:"switches,omitempty"`
@@ -95,6 +98,15 @@ type Group struct {
 	Apart     bool     `json:"apart,omitempty"`
 	Times     int      `json:"times,omitempty"`
 	Bus       []string `json:"bus,omitempty"`
+	NIC       *NIC     `json:"nic,omitempty"`
+}
+
+// nic is the kind of a group's NICs.
+func (s *Spec) nic(g *Group) *NIC {
+	if g.NIC != nil {
+		return g.NIC
+	}
+	return &s.NIC
 }
 
 // Network is what is public about the network between such hosts. Kind is

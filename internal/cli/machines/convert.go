@@ -1,45 +1,90 @@
 package machines
 
 import (
+	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/logcheck"
+	"github.com/simccl/simccl/internal/lstopo"
+	"github.com/simccl/simccl/internal/ncclog"
 	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/internal/smitopo"
 	"github.com/simccl/simccl/topo/builtin"
+	"github.com/simccl/simccl/topo/decl"
+	"github.com/simccl/simccl/topo/machine"
+	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/spf13/pflag"
 )
 
 // Convert are the options of topo convert for files that are no topology.
 type Convert struct {
-	kinds smitopo.Kinds
-	spec  bool
+	kinds  machine.Kinds
+	nvlink string
+	node   int
+	spec   bool
 }
 
 // Register declares the options.
 func (c *Convert) Register(f *pflag.FlagSet) {
-	f.StringVar(&c.kinds.GPU, "gpu-kind", "", "of nvidia-smi topo -m: the `KIND` of the GPUs, as topo gen has it (default guessed from NVLinks)")
-	f.StringVar(&c.kinds.NIC, "nic-kind", "", "the `KIND` of the NICs (default guessed)")
-	f.StringVar(&c.kinds.CPU, "cpu-kind", "", "the `KIND` of the CPUs (default guessed)")
-	f.BoolVar(&c.spec, "spec", false, "of nvidia-smi topo -m: print the description, as topo gen reads it")
+	f.StringVar(&c.kinds.GPU, "gpu-kind", "", "the `KIND` of the GPUs, as topo gen has it (default found out or guessed)")
+	f.StringVar(&c.kinds.NIC, "nic-kind", "", "the `KIND` of the NICs (default found out or guessed)")
+	f.StringVar(&c.kinds.CPU, "cpu-kind", "", "the `KIND` of the CPUs (default found out or guessed)")
+	f.StringVar(&c.nvlink, "nvlink", "", "of lstopo's XML: take NVLinks from the output of nvidia-smi topo -m in `FILE` (default assumed)")
+	f.IntVar(&c.node, "node", 0, "of a log: write node `N`, from 0")
+	f.BoolVar(&c.spec, "spec", false, "print the description, as topo gen reads it")
 }
 
-// File converts a file that is the output of nvidia-smi topo -m; done is false for others.
+// File converts a file that is no topology of NCCL's, and any with --spec; done is false for
+// the others.
 func (c *Convert) File(a *cli.App, name string) (done bool, err error) {
 	if name == "" || builtin.Lookup(name) != nil {
 		return false, nil
 	}
-	data, err := a.Read(name, process.MaxSettings)
+	data, err := a.Read(name, process.MaxLog)
 	if err != nil {
 		return false, nil // the reader of topologies says what is wrong
 	}
-	if text := string(data); !smitopo.Is(text) {
-		return refused(text) != "", unread(name, refused(text))
+	text := string(data)
+	var root *decl.Element
+	var notes []string
+	switch {
+	case smitopo.Is(text):
+		return true, c.matrix(a, text, name)
+	case lstopo.Is(text):
+		root, notes, err = c.lstopo(a, data, name)
+	case strings.Contains(text, " NCCL INFO "), strings.HasPrefix(text, "\x1f\x8b"):
+		root, notes, err = c.log(data, name)
+	case c.spec:
+		root, err = parse(data, name)
+	default:
+		return false, nil
 	}
-	s, err := smitopo.Parse(string(data), name, c.kinds)
 	if err != nil {
 		return true, err
+	}
+	for _, n := range notes {
+		a.Warn("%s: %s", name, n)
+	}
+	return true, c.print(a, root, name)
+}
+
+// parse reads NCCL's topology file.
+func parse(data []byte, name string) (*decl.Element, error) {
+	spec, err := topoxml.Parse(data, name)
+	if err != nil {
+		return nil, fail.Input(err)
+	}
+	return spec.Root, nil
+}
+
+// matrix converts the output of nvidia-smi topo -m.
+func (c *Convert) matrix(a *cli.App, text, name string) error {
+	s, err := smitopo.Parse(text, name, c.kinds)
+	if err != nil {
+		return err
 	}
 	for _, f := range s.Facts {
 		if f.Estimated {
@@ -47,31 +92,73 @@ func (c *Convert) File(a *cli.App, name string) (done bool, err error) {
 		}
 	}
 	if c.spec {
-		return true, a.PrintJSON(s)
+		return a.PrintJSON(s)
 	}
 	root, err := s.Generate()
 	if err != nil {
-		return true, err
+		return fail.Input(err)
 	}
-	return true, write(a, root)
+	return write(a, root)
 }
 
-// refused says why a description of a machine is not read; empty for what may be one
-// of NCCL's.
-func refused(text string) string {
-	switch {
-	case strings.Contains(text, "hwloc") && strings.Contains(text, "<topology"):
-		return "lstopo's XML, which has no NVLinks"
-	case strings.Contains(text, " NCCL INFO "):
-		return "a log of NCCL, which has no PCIe tree"
+// lstopo converts lstopo's XML, with NVLinks of a matrix beside it.
+func (c *Convert) lstopo(a *cli.App, data []byte, name string) (*decl.Element, []string, error) {
+	given := lstopo.Given{Kinds: c.kinds}
+	if c.nvlink != "" {
+		text, err := a.Read(c.nvlink, process.MaxSettings)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !smitopo.Is(string(text)) {
+			return nil, nil, fail.File("%s:1:1: no output of nvidia-smi topo -m; write it to the file whole", c.nvlink)
+		}
+		s, err := smitopo.Parse(string(text), c.nvlink, c.kinds)
+		if err != nil {
+			return nil, nil, err
+		}
+		given.NVLink = &s.NVLink
 	}
-	return ""
+	return lstopo.Tree(data, name, given)
 }
 
-// unread is the error of a file that is not read, nil without a reason.
-func unread(name, why string) error {
-	if why == "" {
-		return nil
+// log takes the machine out of NCCL's log.
+func (c *Convert) log(data []byte, name string) (*decl.Element, []string, error) {
+	log, err := ncclog.Read(ncclog.File{Name: name, Data: data})
+	if err != nil {
+		return nil, nil, fail.Input(err)
 	}
-	return fail.NotYet("convert the output of nvidia-smi topo -m, or have NCCL write the tree (NCCL_TOPO_DUMP_FILE)", "%s: %s", name, why)
+	m, err := logcheck.Topology(log)
+	if err != nil {
+		return nil, nil, fail.Input(fmt.Errorf("%s: %w", name, err))
+	}
+	notes, at := m.Notes, 0
+	if len(m.Env) > 0 {
+		notes = append(notes, "settings of the log that bear on decisions: "+strings.Join(m.Env, " "))
+	}
+	for _, n := range m.Nodes {
+		if at += n.Count; c.node < at && c.node >= 0 {
+			if len(m.Nodes) > 1 {
+				notes = append(notes, fmt.Sprintf("the log has nodes of %d shapes; this is node %d, --node has the others", len(m.Nodes), c.node))
+			}
+			root, err := parse(n.File.Data, fmt.Sprintf("%s (node %d as XML)", name, c.node))
+			return root, notes, err
+		}
+	}
+	return nil, nil, fail.Usage("--node %d: the log has nodes 0 to %d", c.node, at-1)
+}
+
+// print writes a topology, or its description.
+func (c *Convert) print(a *cli.App, root *decl.Element, name string) error {
+	if !c.spec {
+		return write(a, root)
+	}
+	base := filepath.Base(name)
+	s, err := machine.Describe(root, strings.TrimSuffix(base, filepath.Ext(base)))
+	if err != nil {
+		return fail.Input(err)
+	}
+	for _, f := range s.Facts {
+		a.Warn("%s: %s: %s", name, f.Of, f.Source)
+	}
+	return a.PrintJSON(s)
 }

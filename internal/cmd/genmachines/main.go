@@ -1,5 +1,5 @@
 // Command genmachines writes docs/MACHINES.md, the built-in machines with the source
-// of each fact, to the file named.
+// of each fact, to the file named; with -beside the table of them beside public files.
 package main
 
 import (
@@ -17,8 +17,15 @@ import (
 var head string
 
 func main() {
+	if len(os.Args) == 4 && os.Args[1] == "-beside" {
+		if err := writeBeside(os.Args[2], os.Args[3]); err != nil {
+			fmt.Fprintln(os.Stderr, "genmachines:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: genmachines FILE")
+		fmt.Fprintln(os.Stderr, "usage: genmachines FILE, genmachines -beside DIR FILE")
 		os.Exit(6)
 	}
 	if err := os.WriteFile(os.Args[1], []byte(page()), 0o644); err != nil {
@@ -30,7 +37,7 @@ func main() {
 // page is the page as Markdown.
 func page() string {
 	var b strings.Builder
-	b.WriteString(head)
+	b.WriteString(strings.Replace(head, "BESIDE\n", beside, 1))
 	b.WriteString("| name | also | machine | network |\n|---|---|---|---|\n")
 	for _, m := range builtin.List() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", m.Name, strings.Join(m.Aliases, ", "), m.Title, network(&m.Network))

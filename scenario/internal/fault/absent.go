@@ -257,15 +257,20 @@ func (a *Absences) leaves(cl *fabric.Cluster, net *fabric.Network) ([]*Fault, er
 			}
 			return nil, fmt.Errorf("leaf=%s: the network has no such switch; %s", f.Name, list(known))
 		}
-		out = append(out, behind(net, f.Name)...)
+		gone, host := behind(net, f.Name)
+		if host >= 0 {
+			return nil, fmt.Errorf("leaf=%s: node%d reaches the network through it alone; a job restarts without such nodes: take fewer nodes and a network for them", f.Name, host)
+		}
+		out = append(out, gone...)
 		net.Switches = slices.DeleteFunc(net.Switches, func(s fabric.Switch) bool { return s.Name == f.Name })
 		net.Cables = slices.DeleteFunc(net.Cables, func(c fabric.Cable) bool { return c.A == f.Name || c.B == f.Name })
 	}
 	return out, nil
 }
 
-// behind are the NICs that reach the network through one switch alone, as absent.
-func behind(net *fabric.Network, leaf string) []*Fault {
+// behind are the NICs that reach the network through one switch alone, as absent; host is
+// the first that has no others, -1 for none.
+func behind(net *fabric.Network, leaf string) (out []*Fault, host int) {
 	only := map[fabric.End]bool{}
 	var order []fabric.End
 	for _, c := range net.Cables {
@@ -282,13 +287,17 @@ func behind(net *fabric.Network, leaf string) []*Fault {
 			}
 		}
 	}
-	var out []*Fault
+	host = -1
 	for _, e := range order {
-		if only[e] {
-			out = append(out, &Fault{Absent: true, Kind: "nic", Node: e.Host, Name: strconv.Itoa(e.Net)})
+		if !only[e] {
+			continue
+		}
+		out = append(out, &Fault{Absent: true, Kind: "nic", Node: e.Host, Name: strconv.Itoa(e.Net)})
+		if host < 0 && !slices.ContainsFunc(order, func(o fabric.End) bool { return o.Host == e.Host && !only[o] }) {
+			host = e.Host
 		}
 	}
-	return out
+	return out, host
 }
 
 // Rewire takes the cables of absent NICs out of a network and numbers the others as

@@ -79,6 +79,9 @@ func TestLeaf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, _, err := Absent([]string{"leaf=leaf1:absent"}).Remove(members, cl, net); err == nil || !strings.Contains(err.Error(), "node1 reaches the network through it alone") {
+		t.Errorf("a leaf with all NICs of a node: %v", err)
+	}
 	a := Absent([]string{"leaf=leaf0:absent"})
 	out, _, err := a.Remove(members, cl, net)
 	if err != nil {

@@ -1,0 +1,319 @@
+package lstopo
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/topo/decl"
+	"github.com/simccl/simccl/topo/machine"
+)
+
+// Given are what the file does not say.
+type Given struct {
+	machine.Kinds
+	// NVLink replaces what is assumed of NVLinks; nil: assumed from the kind of GPU.
+	NVLink *machine.NVLink
+}
+
+// builder makes NCCL's tree.
+type builder struct {
+	given Given
+	root  *decl.Element
+	cpus  map[*object]*decl.Element // by NUMA node
+	pcis  map[*object]*decl.Element
+	gpus  []machine.Device
+	nics  []machine.Device
+	notes []string
+	numas []*object
+}
+
+// Tree is the host of a file as NCCL's elements, and what was assumed. Errors have a place.
+func Tree(data []byte, file string, given Given) (*decl.Element, []string, error) {
+	top, err := parse(data, file)
+	if err != nil {
+		return nil, nil, err
+	}
+	b := &builder{given: given, root: element("system", "version", "1"), cpus: map[*object]*decl.Element{}, pcis: map[*object]*decl.Element{}}
+	top.walk(func(o *object) {
+		if o.kind == "NUMANode" {
+			b.numas = append(b.numas, o)
+		}
+	})
+	if len(b.numas) == 0 {
+		b.numas = []*object{top} // hwloc 1 leaves a single node out
+	}
+	for _, n := range b.numas {
+		if err := b.cpu(n); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := b.devices(top); err != nil {
+		return nil, nil, err
+	}
+	if len(b.gpus) == 0 {
+		return nil, nil, fail.File("%s: no NVIDIA GPU; run lstopo with --whole-io on the GPU host", top.at)
+	}
+	if len(b.nics) == 0 {
+		b.note("no NIC in the file: run lstopo with --whole-io, or several nodes have no network")
+	}
+	notes, err := machine.Equip(b.root, b.gpus, b.nics, given.Kinds, given.NVLink)
+	if err != nil {
+		return nil, nil, fail.Input(fmt.Errorf("%s: %w", file, err))
+	}
+	return b.root, append(b.notes, notes...), nil
+}
+
+func element(name string, attrs ...string) *decl.Element {
+	e := &decl.Element{Name: name}
+	for i := 0; i < len(attrs); i += 2 {
+		e.Set(attrs[i], attrs[i+1])
+	}
+	return e
+}
+
+func (b *builder) note(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(b.notes, text) {
+		b.notes = append(b.notes, text)
+	}
+}
+
+// cpu adds a NUMA node with its kind of CPU, which its package or the machine names.
+func (b *builder) cpu(n *object) error {
+	info := func(name string) string {
+		for o := n; o != nil; o = o.above {
+			if v := o.info[name]; v != "" {
+				return v
+			}
+			for _, c := range o.children {
+				if c.kind == "Package" && c.info[name] != "" {
+					return c.info[name]
+				}
+			}
+		}
+		return ""
+	}
+	e := element("cpu", "host_hash", "0x1234567800000000", "numaid", cmp.Or(n.attrs["os_index"], "0"))
+	if mask := affinity(n.attrs["cpuset"]); mask != "" {
+		e.Set("affinity", mask)
+	}
+	switch arch, vendor := info("Architecture"), info("CPUVendor"); {
+	case vendor == "GenuineIntel", vendor == "AuthenticAMD", vendor == "CentaurHauls":
+		family, model := number(info("CPUFamilyNumber")), number(info("CPUModelNumber"))
+		if vendor == "AuthenticAMD" && family > 15 {
+			family = 15 + (family-15)<<4 // NCCL adds the extended family shifted by 4
+		}
+		e.Set("arch", "x86_64")
+		e.Set("vendor", vendor)
+		e.Set("familyid", strconv.Itoa(family))
+		e.Set("modelid", strconv.Itoa(model))
+	case arch == "aarch64", strings.HasPrefix(info("CPUImplementer"), "0x"), arch == "arm64":
+		e.Set("arch", "arm64")
+	case arch == "ppc64le", arch == "ppc64":
+		e.Set("arch", "ppc64")
+	case b.given.CPU == "":
+		return fail.File("%s: no CPUVendor of this NUMA node; name the CPUs with --cpu-kind", n.at)
+	}
+	if b.given.CPU != "" {
+		if err := machine.SetCPU(e, b.given.CPU); err != nil {
+			return fail.Argument(err)
+		}
+	}
+	b.cpus[n] = e
+	b.root.Append(e)
+	return nil
+}
+
+func number(text string) int {
+	n, _ := strconv.Atoi(text)
+	return n
+}
+
+// affinity writes hwloc's set, "0x0000ffff,0xffffffff", as sysfs does.
+func affinity(set string) string {
+	var words []string
+	for w := range strings.SplitSeq(set, ",") {
+		if w = strings.TrimPrefix(strings.TrimSpace(w), "0x"); w == "" {
+			w = "0"
+		}
+		if _, err := strconv.ParseUint(w, 16, 32); err != nil {
+			return ""
+		}
+		if len(words) > 0 {
+			w = strings.Repeat("0", 8-len(w)) + w
+		}
+		words = append(words, w)
+	}
+	return strings.Join(words, ",")
+}
+
+// numaOf is the NUMA node near a PCI function: the nearest object above that is one or has one.
+func (b *builder) numaOf(o *object) *object {
+	for up := o.above; up != nil; up = up.above {
+		if up.kind == "NUMANode" {
+			return up
+		}
+		var below []*object
+		for _, n := range b.numas {
+			for a := n; a != nil; a = a.above {
+				if a == up {
+					below = append(below, n)
+				}
+			}
+		}
+		if len(below) > 1 {
+			b.note("%s: PCI devices of several NUMA nodes are not told apart; they are taken for those of the first", up.at)
+		}
+		if len(below) > 0 {
+			return below[0]
+		}
+	}
+	return b.numas[0]
+}
+
+// parent is the element that NCCL hangs a function below: it takes every second bridge on
+// the way up, a switch's upstream port, and passes downstream ports and root ports.
+func (b *builder) parent(o *object) (*decl.Element, error) {
+	for range 2 {
+		o = o.above
+		if o == nil || o.kind != "Bridge" || o.attrs["bridge_type"] == "0-1" {
+			return nil, nil
+		}
+	}
+	if e := b.pcis[o]; e != nil {
+		return e, nil
+	}
+	e, err := b.function(o)
+	if err != nil {
+		return nil, err
+	}
+	return e, b.hang(o, e)
+}
+
+// hang puts a function's element below its parent, or its CPU.
+func (b *builder) hang(o *object, e *decl.Element) error {
+	b.pcis[o] = e
+	up, err := b.parent(o)
+	if err != nil {
+		return err
+	}
+	if up == nil {
+		up = b.cpus[b.numaOf(o)]
+	}
+	up.Append(e)
+	return nil
+}
+
+// function makes the element of a PCI function.
+func (b *builder) function(o *object) (*decl.Element, error) {
+	f, err := o.pci()
+	if err != nil {
+		return nil, err
+	}
+	speed, width, ok := link(o)
+	if !ok {
+		b.note("%s: the link of %s is not said: NCCL takes it for x16 of generation 3", o.at, f.bus)
+	}
+	e := element("pci", "busid", f.bus, "class", f.class, "vendor", f.vendor, "device", f.device, "subsystem_vendor", f.subVendor,
+		"subsystem_device", f.subDevice, "link_speed", speed, "link_width", width)
+	e.Origin = o.at
+	return e, nil
+}
+
+// Kinds of hwloc's OS devices.
+const (
+	osNetwork     = "2"
+	osOpenFabrics = "3"
+)
+
+// devices finds GPUs and NICs.
+func (b *builder) devices(top *object) error {
+	var gpus, ib, eth []*object
+	top.walk(func(o *object) {
+		if o.kind != "PCIDev" {
+			return
+		}
+		class := o.attrs["pci_type"]
+		switch {
+		case strings.HasPrefix(class, "03") && strings.HasPrefix(class[min(len(class), 5):], "[10de:"):
+			gpus = append(gpus, o)
+		case o.osDevice(osOpenFabrics) != nil:
+			ib = append(ib, o)
+		case o.osDevice(osNetwork) != nil:
+			eth = append(eth, o)
+		}
+	})
+	slices.SortFunc(gpus, func(x, y *object) int { return strings.Compare(x.attrs["pci_busid"], y.attrs["pci_busid"]) })
+	nics, kind := ib, osOpenFabrics
+	if len(ib) == 0 {
+		if nics, kind = eth, osNetwork; len(eth) > 0 {
+			b.note("no RDMA NIC: every Ethernet port is taken to be up and in use")
+		}
+	}
+	slices.SortStableFunc(nics, func(x, y *object) int { return natural(x.osDevice(kind).attrs["name"], y.osDevice(kind).attrs["name"]) })
+	for _, o := range gpus {
+		e, err := b.function(o)
+		if err != nil {
+			return err
+		}
+		b.gpus = append(b.gpus, machine.Device{PCI: e, Model: o.model()})
+		if err := b.hang(o, e); err != nil {
+			return err
+		}
+	}
+	for _, o := range nics {
+		e, err := b.function(o)
+		if err != nil {
+			return err
+		}
+		b.nics = append(b.nics, machine.Device{PCI: e, Name: o.osDevice(kind).attrs["name"], Sockets: kind == osNetwork, GUID: guid(o.osDevice(kind).info["NodeGUID"])})
+		if err := b.hang(o, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// osDevice is the first OS device of a kind of a function, nil for none.
+func (o *object) osDevice(kind string) *object {
+	for _, c := range o.children {
+		if c.kind == "OSDev" && c.attrs["osdev_type"] == kind {
+			return c
+		}
+	}
+	return nil
+}
+
+// model is the GPU's name, where hwloc knew CUDA or NVML.
+func (o *object) model() string {
+	for _, c := range o.children {
+		if m := c.info["GPUModel"]; c.kind == "OSDev" && m != "" {
+			return m
+		}
+	}
+	return o.info["PCIDevice"]
+}
+
+// guid turns "b859:9f03:00d4:1234" into a number's text.
+func guid(text string) string {
+	if hex := strings.ReplaceAll(text, ":", ""); len(hex) == 16 {
+		if _, err := strconv.ParseUint(hex, 16, 64); err == nil {
+			return "0x" + hex
+		}
+	}
+	return ""
+}
+
+// natural orders mlx5_2 before mlx5_10.
+func natural(a, b string) int {
+	split := func(s string) (string, int) {
+		head := strings.TrimRight(s, "0123456789")
+		return head, number(s[len(head):])
+	}
+	x, i := split(a)
+	y, j := split(b)
+	return cmp.Or(strings.Compare(x, y), cmp.Compare(i, j))
+}
