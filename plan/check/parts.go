@@ -26,7 +26,7 @@ func (s *Proofs) Parts(p *plan.Plan) (missing string, err error) {
 	case p.Members() != nil, p.Req.Cut != nil:
 		return why + ", of an operation among others", nil
 	case p.Turns() > 0 && opsOf(p)/float64(p.Split.NChannels)/float64(p.Comm.NRanks) < math.MaxInt32: // as which chunks are numbered
-		return "", ofRing(p)
+		return "", ofRing(p, turnedRanks(p))
 	case p.Req.Func.IsP2P():
 		return ofTransfers(p)
 	}
