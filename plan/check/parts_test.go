@@ -35,7 +35,7 @@ func TestRightPlansAreProvedByParts(t *testing.T) {
 		switch {
 		case p.Turns() > 0:
 			proved["turns"]++
-			for _, ranks := range [...][]int32{turnedRanks(p), allRanks(p)} {
+			for _, ranks := range [...][]int32{drawnWithin(p, mostTurned), allRanks(p)} {
 				if err := ofRing(p, ranks); err != nil {
 					t.Fatalf("%s, %d ranks: %v", what, len(ranks), err)
 				}

@@ -80,13 +80,13 @@ func ofRing(p *plan.Plan, ranks []int32) error {
 // mostTurned is how many ops of drawn ranks are compared, where two ranks have no more.
 const mostTurned = 4_000_000
 
-// turnedRanks draws the ranks whose ops show a ring.
-func turnedRanks(p *plan.Plan) []int32 {
+// drawnWithin draws ranks with so many ops together, at least two.
+func drawnWithin(p *plan.Plan, most int64) []int32 {
 	ranks, ops := drawn(p.Comm.NRanks), int64(0)
 	for _, pr := range p.Programs(0) {
 		ops += p.NumOps(&pr)
 	}
-	return ranks[:max(min(2, len(ranks)), min(len(ranks), int(mostTurned/max(1, ops))))]
+	return ranks[:max(min(2, len(ranks)), min(len(ranks), int(most/max(1, ops))))]
 }
 
 // drawn lists some ranks: the first, the last and others that a hash draws.
