@@ -59,7 +59,9 @@ func (x *Executor) plain() bool {
 }
 
 // shortens reports whether a part of a plan may be simulated for all of it.
-func (x *Executor) shortens(p *plan.Plan, sink trace.Sink) bool { return !x.plain() && x.mayShorten(p, sink) }
+func (x *Executor) shortens(p *plan.Plan, sink trace.Sink) bool {
+	return !x.plain() && x.mayShorten(p, sink)
+}
 
 // settlesSlowly reports whether a part may be simulated of a plan over plain hosts whose
 // states do not recur, so that no period is counted: those of trees over NVLink switches,
