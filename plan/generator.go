@@ -150,13 +150,19 @@ func (p *Plan) ConnsPerRank() int32 { return p.gen.ConnsPerRank() }
 // whose Src or Dst is -1; one that leads to or from the network has Network
 // there.
 func (p *Plan) Conn(id int32) Conn {
-	c := Conn{ID: id, Src: -1, Dst: -1}
+	var c Conn
+	p.ConnInto(&c, id)
+	return c
+}
+
+// ConnInto is Conn for where many are asked for: it writes to one that is there.
+func (p *Plan) ConnInto(c *Conn, id int32) {
+	*c = Conn{ID: id, Src: -1, Dst: -1}
 	if id < 0 || id >= p.conns {
-		return c
+		return
 	}
-	p.gen.Conn(&c)
+	p.gen.Conn(c)
 	if p.Comm.RouteOf != nil && c.Src != -1 && c.Dst != -1 {
 		c.Route = p.Comm.RouteOf(c.Src, c.Dst, int(c.Channel), c.Kind)
 	}
-	return c
 }

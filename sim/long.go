@@ -33,6 +33,9 @@ const (
 	exactTimes = 4
 	leastTurns = 4
 	leastLoops = 8
+	// settlingTime takes the place of wholeTime where buffers go on to fill for hundreds
+	// of iterations (settlesSlowly).
+	settlingTime = 2 * units.Second
 )
 
 // long is an operation of which a part is simulated.
@@ -57,7 +60,19 @@ func (x *Executor) plain() bool {
 
 // shortens reports whether a part of a plan may be simulated for all of it.
 func (x *Executor) shortens(p *plan.Plan, sink trace.Sink) bool {
-	return sink == trace.Discard && !x.cfg.NoSkip && x.cfg.Fold == FoldAuto && !x.plain() &&
+	return !x.plain() && x.mayShorten(p, sink)
+}
+
+// settlesSlowly reports whether a part may be simulated of a plan over plain hosts whose
+// states do not recur, so that no period is counted: those of trees over NVLink switches,
+// whose buffers go on to fill by a little with each iteration.
+func (x *Executor) settlesSlowly(p *plan.Plan, sink trace.Sink) bool {
+	return p.Req.Algo == coll.NVLSTree && x.plain() && x.mayShorten(p, sink)
+}
+
+// mayShorten reports whether a run is one whose time may be found from a part of it.
+func (x *Executor) mayShorten(p *plan.Plan, sink trace.Sink) bool {
+	return sink == trace.Discard && !x.cfg.NoSkip && x.cfg.Fold == FoldAuto &&
 		p.Members() == nil && p.Req.Cut == nil && x.cfg.Late == nil && p.OneRank() == plan.NotOneRank && x.steadyNetwork()
 }
 
@@ -193,7 +208,7 @@ func (x *Executor) inTurns(ctx context.Context, l *long, p *plan.Plan) (*tally, 
 // account says how the time of a shortened operation was found.
 func (l *long) account(from exec.Account, more int64, t, simulated *tally) exec.Account {
 	if from.Method == exec.Near {
-		from.Margin += windowMargin
+		from.Margin += max(windowMargin, l.settling())
 		from.Note = fmt.Sprintf("%s; %d more turns or iterations are given the mean time of those simulated", from.Note, more)
 		return from
 	}
@@ -209,11 +224,16 @@ const (
 )
 
 func (l *long) margin() float64 {
-	switch {
-	case l.whole.Req.Func.IsP2P():
+	if l.whole.Req.Func.IsP2P() {
 		return chunkMargin
-	case l.whole.Req.Algo == coll.NVLSTree:
+	}
+	return max(windowMargin, l.settling())
+}
+
+// settling is the margin of what settles slowly.
+func (l *long) settling() float64 {
+	if l.whole.Req.Algo == coll.NVLSTree {
 		return nvlsTreeMargin
 	}
-	return windowMargin
+	return 0
 }

@@ -223,6 +223,12 @@ func (x *Executor) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec
 		} else if l != nil {
 			return x.beyondParts(ctx, l)
 		}
+	} else if jitter == noJitter && fold != nil && x.settlesSlowly(p, sink) {
+		y := *x
+		y.whole = settlingTime
+		if l, _ := y.long(p, e, fold); l != nil {
+			return x.beyondParts(ctx, l)
+		}
 	}
 	if err := x.lay(e, fold); err != nil {
 		return exec.Result{}, err

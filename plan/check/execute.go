@@ -120,7 +120,9 @@ func newRunner[V any](p *plan.Plan, m Memory[V], channel int32) (*runner[V], err
 	}
 	c.conns = make([]fifo[V], n)
 	for i := range c.conns {
-		c.conns[i] = fifo[V]{conn: p.Conn(c.lo + int32(i)), sender: -1, receiver: -1}
+		k := &c.conns[i]
+		k.sender, k.receiver = -1, -1
+		p.ConnInto(&k.conn, c.lo+int32(i))
 	}
 	c.layNetworks()
 	c.observer, _ = m.(Observer)

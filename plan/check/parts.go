@@ -26,11 +26,11 @@ func (s *Proofs) Parts(p *plan.Plan) (missing string, err error) {
 	case p.Members() != nil, p.Req.Cut != nil:
 		return why + ", of an operation among others", nil
 	case p.Turns() > 0 && opsOf(p)/float64(p.Split.NChannels)/float64(p.Comm.NRanks) < math.MaxInt32: // as which chunks are numbered
-		return "", ofRing(p)
+		return "", ofRing(p, drawnWithin(p, mostTurned))
 	case p.Req.Func.IsP2P():
 		return ofTransfers(p)
 	}
-	short, err := fewIterations(p, drawn(p.Comm.NRanks))
+	short, err := fewIterations(p, drawnWithin(p, mostRepeated))
 	if err != nil {
 		return "", err
 	}
@@ -45,6 +45,10 @@ const (
 	keptIterations = 2
 	fewIterated    = 4
 )
+
+// mostRepeated is how many ops of drawn ranks are compared with those of other iterations,
+// where two ranks have no more.
+const mostRepeated = 1_000_000
 
 // fewIterations returns a plan of some iterations whose programs those of the given
 // one's ranks repeat; the plan itself where there is none.

@@ -35,8 +35,10 @@ func TestRightPlansAreProvedByParts(t *testing.T) {
 		switch {
 		case p.Turns() > 0:
 			proved["turns"]++
-			if err := ofRing(p); err != nil {
-				t.Fatalf("%s: %v", what, err)
+			for _, ranks := range [...][]int32{drawnWithin(p, mostTurned), allRanks(p)} {
+				if err := ofRing(p, ranks); err != nil {
+					t.Fatalf("%s, %d ranks: %v", what, len(ranks), err)
+				}
 			}
 		case p.Req.Func.IsP2P():
 			if missing, err := ofTransfers(p); err != nil {
@@ -90,7 +92,7 @@ func TestTurnsShowEveryFault(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := ofRing(right); err != nil {
+		if err := ofRing(right, allRanks(right)); err != nil {
 			t.Fatalf("%v %v: %v", r.Func, r.Proto, err)
 		}
 		for _, m := range mutations {
@@ -105,7 +107,7 @@ func TestTurnsShowEveryFault(t *testing.T) {
 						t.Fatal(err)
 					}
 					seen[m.name]++
-					requireFault(t, fmt.Sprintf("%v %v: %s, program %d op %d", r.Func, r.Proto, m.name, i, k), ofRing(q), nil)
+					requireFault(t, fmt.Sprintf("%v %v: %s, program %d op %d", r.Func, r.Proto, m.name, i, k), ofRing(q, allRanks(q)), nil)
 				}
 			}
 		}

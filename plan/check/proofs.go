@@ -72,20 +72,36 @@ func (s *Proofs) short(p, short *plan.Plan) error {
 // wholeOps are proved one by one, whether they repeat or not.
 const wholeOps = 3e4
 
+// wholeTurns are proved one by one of a ring, whose ops take longer: their sums are many.
+const wholeTurns = 4e3
+
 // whole proves a plan that is not too large. Of many ops that repeat, all are compared
-// with those that are proved.
+// with those that are proved: iterations with one of them, and the ranks of a ring with
+// the first. Plan says what is at fault where they do not repeat.
 func (s *Proofs) whole(p *plan.Plan) error {
-	if p.Members() != nil || p.Req.Cut != nil || p.Req.Func.IsP2P() || p.Turns() > 0 || p.Split.Striped || len(p.NetGroups()) > 0 ||
-		p.Iterations() < fewIterated || opsOf(p) <= wholeOps {
+	if p.Members() != nil || p.Req.Cut != nil || p.Req.Func.IsP2P() || p.Split.Striped || len(p.NetGroups()) > 0 {
 		return Plan(p)
 	}
-	all := make([]int32, p.Comm.NRanks)
-	for i := range all {
-		all[i] = int32(i)
+	if p.Turns() > 0 {
+		if opsOf(p) > wholeTurns && p.Distinct() == nil && ofRing(p, allRanks(p)) == nil {
+			return nil
+		}
+		return Plan(p)
 	}
-	short, err := fewIterations(p, all)
+	if p.Iterations() < fewIterated || opsOf(p) <= wholeOps {
+		return Plan(p)
+	}
+	short, err := fewIterations(p, allRanks(p))
 	if err != nil {
 		return Plan(p)
 	}
 	return s.short(p, short)
+}
+
+func allRanks(p *plan.Plan) []int32 {
+	all := make([]int32, p.Comm.NRanks)
+	for i := range all {
+		all[i] = int32(i)
+	}
+	return all
 }

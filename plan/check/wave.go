@@ -53,15 +53,11 @@ type wave struct {
 	j            int32
 }
 
-// ofRing proves an all_reduce, all_gather or reduce_scatter by rings.
-func ofRing(p *plan.Plan) error {
+// ofRing proves an all_reduce, all_gather or reduce_scatter by rings, from the programs
+// of some of its ranks, or of all.
+func ofRing(p *plan.Plan, ranks []int32) error {
 	w := &wave{p: p, n: int64(p.Comm.NRanks), block: units.Bytes(p.Req.Count) * p.Req.Type.Size(), shared: p.Layout(0).Shared, f: p.Req.Func}
-	w.ranks = drawn(p.Comm.NRanks)
-	ops := int64(0)
-	for _, pr := range p.Programs(0) {
-		ops += p.NumOps(&pr)
-	}
-	w.ranks = w.ranks[:max(min(2, len(w.ranks)), min(len(w.ranks), int(mostTurned/max(1, ops))))]
+	w.ranks = ranks
 	for range w.ranks {
 		w.conns = append(w.conns, [2]plan.Conn{{ID: -1}, {ID: -1}})
 	}
@@ -83,6 +79,15 @@ func ofRing(p *plan.Plan) error {
 
 // mostTurned is how many ops of drawn ranks are compared, where two ranks have no more.
 const mostTurned = 4_000_000
+
+// drawnWithin draws ranks with so many ops together, at least two.
+func drawnWithin(p *plan.Plan, most int64) []int32 {
+	ranks, ops := drawn(p.Comm.NRanks), int64(0)
+	for _, pr := range p.Programs(0) {
+		ops += p.NumOps(&pr)
+	}
+	return ranks[:max(min(2, len(ranks)), min(len(ranks), int(most/max(1, ops))))]
+}
 
 // drawn lists some ranks: the first, the last and others that a hash draws.
 func drawn(n int) []int32 {
@@ -194,8 +199,7 @@ func (w *wave) behind(i int, op *plan.Op) int64 {
 
 // turnedBy checks that a drawn rank's op is that of the first, turned.
 func (w *wave) turnedBy(i int, op *plan.Op) error {
-	if op.Do != w.op.Do || op.Step != w.op.Step || op.RecvAhead != 0 || op.SendAhead != 0 || op.RecvOff != 0 || op.SendOff != 0 ||
-		(op.Src.Buf != w.op.Src.Buf) || (op.Dst.Buf != w.op.Dst.Buf) || int64(op.Chunk)/w.n != w.iter || w.behind(i, op) != w.behind(0, &w.op) {
+	if op.Do != w.op.Do || op.Step != w.op.Step || (op.Src.Buf != w.op.Src.Buf) || (op.Dst.Buf != w.op.Dst.Buf) || int64(op.Chunk)/w.n != w.iter || w.behind(i, op) != w.behind(0, &w.op) {
 		return w.fault(i, "is not the op of rank %d, turned by the ranks between them", w.ranks[0])
 	}
 	return w.place(i, op)
@@ -205,6 +209,9 @@ func (w *wave) turnedBy(i int, op *plan.Op) error {
 // which connections.
 func (w *wave) place(i int, op *plan.Op) error {
 	rank, b := w.ranks[i], int64(0)
+	if pr := &w.progs[i]; op.Rank != rank || op.Channel != pr.Channel || op.Group != pr.Group || op.RecvAhead != 0 || op.SendAhead != 0 || op.RecvOff != 0 || op.SendOff != 0 {
+		return w.fault(i, "is not the op of a ring")
+	}
 	src, dst := op.Src.Off, op.Dst.Off
 	switch w.f {
 	case coll.AllReduce:

@@ -162,6 +162,7 @@ type Engine struct {
 	// addresses are the connections by group over which the addresses of registered
 	// buffers go; nil where there are none.
 	addresses []ends
+	described plan.Conn          // that is laid out
 	Observer  Observer           // nil: none
 	Progress  func(part float64) // nil without a listener
 	// Cancelled is polled while groups and connections are laid out; its error ends

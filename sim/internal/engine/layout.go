@@ -155,17 +155,18 @@ func (e *Engine) joinConns(j *Job, gi int32, op *plan.Op) error {
 		if c.Snd >= 0 {
 			continue
 		}
-		pc := j.Plan.Conn(id)
-		r, err := e.Net.Table.Between(&pc)
+		pc := &e.described
+		j.Plan.ConnInto(pc, id)
+		r, err := e.Net.Table.Between(pc)
 		if err != nil {
 			return err
 		}
 		c.Snd, c.Route, c.Depth = gi, r, plan.FIFOSteps/int64(max(1, pr.SliceSteps))
-		c.FromHost = e.FromHost(&pc)
-		if c.Extra = e.ExtraHop(&pc); c.Extra > 0 {
-			e.Net.Table.Stage(&pc, e.Groups[gi].inTransit(op))
+		c.FromHost = e.FromHost(pc)
+		if c.Extra = e.ExtraHop(pc); c.Extra > 0 {
+			e.Net.Table.Stage(pc, e.Groups[gi].inTransit(op))
 		}
-		c.Net, err = e.Net.Connect(&pc, id, pr)
+		c.Net, err = e.Net.Connect(pc, id, pr)
 		if err != nil {
 			return err
 		}
@@ -177,9 +178,10 @@ func (e *Engine) joinConns(j *Job, gi int32, op *plan.Op) error {
 		if met || c.Net >= 0 {
 			continue
 		}
-		if pc := j.Plan.Conn(id); host.Reduces(&pc) { // no rank is at its other end
+		pc := &e.described
+		if j.Plan.ConnInto(pc, id); host.Reduces(pc) { // no rank is at its other end
 			var err error
-			if c.Net, err = e.Net.Connect(&pc, id, pr); err != nil {
+			if c.Net, err = e.Net.Connect(pc, id, pr); err != nil {
 				return err
 			}
 		}
@@ -228,7 +230,7 @@ func (e *Engine) layJoint(j *Job) error {
 			continue
 		}
 		w.Uses = w.Uses[:0]
-		if err := w.Joint(&op, j.Plan.Conn); err != nil {
+		if err := w.Joint(&op, j.Plan); err != nil {
 			return err
 		}
 		g.Joint = w.Intern()

@@ -37,6 +37,11 @@ type Quotient struct {
 	readers  map[part][]int32 // connection ids by rank's part of a channel, see users
 	writers  map[part][]int32
 	all      []plan.Program // of the rank that was used last
+	asked    plan.Conn      // for conn and layConns
+	walked   struct {       // by each
+		cur plan.Cursor
+		op  plan.Op
+	}
 }
 
 // newQuotient lays out groups and connections; links come with the scan.
@@ -184,8 +189,8 @@ func (q *Quotient) conn(id int32) int32 {
 	if !q.rotated {
 		return q.index[q.key(id)]
 	}
-	pc := q.plan.Conn(id)
-	if c, ok := q.byOffset[q.offsetOf(q.plan.Comm, &pc)]; ok {
+	q.plan.ConnInto(&q.asked, id)
+	if c, ok := q.byOffset[q.offsetOf(q.plan.Comm, &q.asked)]; ok {
 		return c
 	}
 	return -1
@@ -195,21 +200,32 @@ func (q *Quotient) conn(id int32) int32 {
 // reads and writes, as id and group alternating.
 func (q *Quotient) users(s part) (readers, writers []int32) {
 	if _, ok := q.readers[s]; !ok {
-		var r, w []int32
-		for _, pr := range q.programs(nil, s) {
-			each(q.plan, &pr, func(op *plan.Op) error {
-				for _, id := range op.From {
-					r = append(r, id, pr.Group)
-				}
-				for _, id := range op.To {
-					w = append(w, id, pr.Group)
-				}
-				return nil
-			})
-		}
-		q.readers[s], q.writers[s] = r, w
+		q.listUsers(s.rank)
 	}
 	return q.readers[s], q.writers[s]
+}
+
+// listUsers lists them for all channels of a rank.
+func (q *Quotient) listUsers(rank int32) {
+	q.programs(nil, part{-1, rank}) // all of the rank
+	var r, w []int32
+	for i := range q.all {
+		pr := &q.all[i]
+		q.each(pr, func(op *plan.Op) error {
+			for _, id := range op.From {
+				r = append(r, id, pr.Group)
+			}
+			for _, id := range op.To {
+				w = append(w, id, pr.Group)
+			}
+			return nil
+		})
+		if i+1 == len(q.all) || q.all[i+1].Channel != pr.Channel {
+			s := part{pr.Channel, rank}
+			q.readers[s], q.writers[s] = r, w
+			r, w = r[len(r):], w[len(w):]
+		}
+	}
 }
 
 // userOf returns the engine's group at one end of a connection, -1 without.
@@ -238,16 +254,17 @@ func (q *Quotient) layConns() {
 	for i := range q.index { // in the order of the plan's ids, on which rounds over heads rely
 		rep := q.reps[i/int(q.per)]
 		id := ((rep.channel-int32(q.plan.Split.ChannelLo))*n+rep.rank)*q.per + int32(i)%q.per
-		pc := q.plan.Conn(id)
-		snd, rcv, used := q.usersOf(&pc)
+		pc := &q.asked
+		q.plan.ConnInto(pc, id)
+		snd, rcv, used := q.usersOf(pc)
 		if !used {
 			continue
 		}
 		c := int32(len(e.Conns))
 		q.index[q.key(id)] = c
 		pr := &e.Groups[max(snd, rcv)].Program
-		e.Conns = append(e.Conns, engine.Conn{Snd: snd, Rcv: rcv, Net: -1, Depth: plan.FIFOSteps / int64(max(1, pr.SliceSteps)), Extra: e.ExtraHop(&pc), FromHost: e.FromHost(&pc)})
-		q.model = append(q.model, pc)
+		e.Conns = append(e.Conns, engine.Conn{Snd: snd, Rcv: rcv, Net: -1, Depth: plan.FIFOSteps / int64(max(1, pr.SliceSteps)), Extra: e.ExtraHop(pc), FromHost: e.FromHost(pc)})
+		q.model = append(q.model, *pc)
 		if snd >= 0 {
 			e.Groups[snd].Outs = append(e.Groups[snd].Outs, c)
 		}
@@ -278,10 +295,9 @@ func (q *Quotient) usersOf(c *plan.Conn) (snd, rcv int32, used bool) {
 }
 
 // each gives every connection that a program's ops use, once an op of its kind.
-func each(p *plan.Plan, pr *plan.Program, do func(op *plan.Op) error) error {
-	var cur plan.Cursor
-	var op plan.Op
-	p.OpenInto(&cur, pr)
+func (q *Quotient) each(pr *plan.Program, do func(op *plan.Op) error) error {
+	cur, op := &q.walked.cur, &q.walked.op
+	q.plan.OpenInto(cur, pr)
 	n, turns := int32(math.MaxInt32), int32(math.MaxInt32)
 	switch pr.Role {
 	case plan.RoleRing:
@@ -292,8 +308,8 @@ func each(p *plan.Plan, pr *plan.Program, do func(op *plan.Op) error) error {
 	case plan.RoleScatter, plan.RoleGather:
 		turns = 1 // over the heads
 	}
-	for cur.Next(&op) && op.Seq < n && op.Step < turns {
-		if err := do(&op); err != nil {
+	for cur.Next(op) && op.Seq < n && op.Step < turns {
+		if err := do(op); err != nil {
 			return err
 		}
 	}

@@ -45,6 +45,7 @@ type scan struct {
 	holds    bool    // everything of a kind is equivalent so far
 	ins      []int32 // of the current program
 	outs     []int32
+	conn     plan.Conn // that is walked over
 
 	class []int32              // of each real link
 	first []wire.LinkID        // class → its first link
@@ -136,7 +137,7 @@ func (s *scan) program(pr *plan.Program) error {
 	s.holds = s.holds && g.Program.Role == pr.Role && g.Program.Group == pr.Group && g.Program.Threads == pr.Threads &&
 		(s.e.Slow == nil || s.e.Slow[pr.Rank] == s.e.Slow[g.Program.Rank])
 	s.ins, s.outs = s.ins[:0], s.outs[:0]
-	err := each(s.plan, pr, func(op *plan.Op) error {
+	err := s.q.each(pr, func(op *plan.Op) error {
 		for _, id := range op.To {
 			if slices.Contains(s.outs, id) {
 				continue
@@ -171,16 +172,17 @@ func (s *scan) sends(gi, id int32, rep bool) error {
 	if c < 0 {
 		return nil
 	}
-	pc := s.plan.Conn(id)
+	pc := &s.conn
+	s.plan.ConnInto(pc, id)
 	m := &s.q.model[c]
 	s.holds = s.holds && pc.Kind == m.Kind && pc.Route.Transport == m.Route.Transport &&
 		pc.Route.SrcGDR == m.Route.SrcGDR && pc.Route.DstGDR == m.Route.DstGDR && pc.Route.Flush == m.Route.Flush
 	s.w.Uses = s.w.Uses[:0]
-	if err := s.w.Stores(&pc); err != nil {
+	if err := s.w.Stores(pc); err != nil {
 		return err
 	}
 	s.note(c, rep)
-	return s.addMessage(c, &pc, rep)
+	return s.addMessage(c, pc, rep)
 }
 
 // receives notes what comes into a program from nodes whose links are not
@@ -191,11 +193,12 @@ func (s *scan) receives(gi, id int32, rep bool) error {
 	if c < 0 {
 		return nil
 	}
-	pc := s.plan.Conn(id)
-	if !host.Reduces(&pc) && s.q.home[s.plan.Comm.NodeOf[pc.Src]] >= 0 {
+	pc := &s.conn
+	s.plan.ConnInto(pc, id)
+	if !host.Reduces(pc) && s.q.home[s.plan.Comm.NodeOf[pc.Src]] >= 0 {
 		return nil // noted with its sender
 	}
-	return s.addMessage(c, &pc, rep)
+	return s.addMessage(c, pc, rep)
 }
 
 // addMessage notes the network's part of a connection.
@@ -267,7 +270,7 @@ func (s *scan) joint(gi int32, op *plan.Op, rep bool) error {
 		return nil
 	}
 	s.w.Uses = s.w.Uses[:0]
-	if err := s.w.Joint(op, s.plan.Conn); err != nil {
+	if err := s.w.Joint(op, s.plan); err != nil {
 		return err
 	}
 	s.joints[gi] = true

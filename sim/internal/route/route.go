@@ -54,6 +54,7 @@ type Table struct {
 	Place   Place
 	Local   wire.RouteID
 	Uses    []wire.Use
+	conn    plan.Conn // that was described last
 }
 
 // Place says where a communicator over a part of a cluster is in it, so that links
@@ -233,23 +234,29 @@ func (w *Table) Intern() wire.RouteID {
 
 // Joint adds the links of an op that stores to several peers, or whose loads
 // and stores cross an NVLink switch that reduces and copies.
-func (w *Table) Joint(op *plan.Op, connOf func(int32) plan.Conn) error {
+func (w *Table) Joint(op *plan.Op, p *plan.Plan) error {
 	for _, id := range op.To {
-		if c := connOf(id); c.Kind != connect.NVLSRoute {
-			if err := w.Stores(&c); err != nil {
+		if c := w.described(p, id); c.Kind != connect.NVLSRoute {
+			if err := w.Stores(c); err != nil {
 				return err
 			}
 		}
 	}
-	return w.throughSwitch(op, connOf)
+	return w.throughSwitch(op, p)
+}
+
+// described describes a connection until the next call.
+func (w *Table) described(p *plan.Plan, id int32) *plan.Conn {
+	p.ConnInto(&w.conn, id)
+	return &w.conn
 }
 
 // throughSwitch adds the links of a head's op: every rank's data crosses its
 // own link once, and the head's link once in all.
-func (w *Table) throughSwitch(op *plan.Op, connOf func(int32) plan.Conn) error {
+func (w *Table) throughSwitch(op *plan.Op, p *plan.Plan) error {
 	pulled, spread := int32(-1), int32(-1)
 	for _, id := range op.From {
-		if c := connOf(id); c.Kind == connect.NVLSRoute {
+		if c := w.described(p, id); c.Kind == connect.NVLSRoute {
 			pulled = c.Dst
 			if err := w.ToSwitch(c.Src, true); err != nil {
 				return err
@@ -257,7 +264,7 @@ func (w *Table) throughSwitch(op *plan.Op, connOf func(int32) plan.Conn) error {
 		}
 	}
 	for _, id := range op.To {
-		if c := connOf(id); c.Kind == connect.NVLSRoute {
+		if c := w.described(p, id); c.Kind == connect.NVLSRoute {
 			spread = c.Src
 			if err := w.ToSwitch(c.Dst, false); err != nil {
 				return err
