@@ -168,7 +168,7 @@ func (c *Core) dispatch(t *thread, q *request) (reply, func() (reply, bool)) {
 func (c *Core) liveRequest(t *thread, q *request) (reply, func() (reply, bool)) {
 	switch q.kind {
 	case reqSegment:
-		return c.segment(t, q), nil
+		return c.segments(t, q), nil
 	case reqSegmentDone:
 		return c.segmentDone(t, q), nil
 	case reqMoved:
