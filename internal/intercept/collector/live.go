@@ -18,6 +18,7 @@ const (
 	reqMoved
 	reqParked
 	reqTurn
+	reqBacklog
 )
 
 // What a process that attends is asked to do.
@@ -58,15 +59,24 @@ type move struct {
 	done func(err error)
 }
 
-// segments are stretches of streams between two places where the program has called
-// something: device, stream, number and the host's time when the stretch began of each.
-func (c *Core) segments(t *thread, q *request) reply {
-	for b := q.payload; len(b) >= 32; b = b[32:] {
-		var v [4]int64
-		for i := range v {
-			v[i] = int64(binary.LittleEndian.Uint64(b[8*i:]))
+// backlog carries out what a process's threads have done since its last request, and
+// wait for no answer to: each with its thread and that one's clock.
+func (c *Core) backlog(t *thread, q *request) reply {
+	for b := q.payload; len(b) >= requestSize; b = b[requestSize:] {
+		x := parseRequest(b)
+		of := t.p.threads[int(x.a[5])]
+		if of == nil {
+			of = t
 		}
-		c.segment(t, t.p.device(int(v[0])).stream(uint64(v[1])), uint64(v[2]), min(v[3], t.now))
+		clock := of.now
+		of.now = x.now
+		switch x.kind {
+		case reqSegment:
+			c.segment(of, of.p.device(int(x.a[0])).stream(uint64(x.a[1])), uint64(x.a[2]), min(x.a[3], of.now))
+		case reqEventRecord, reqEventWait:
+			c.streamRequest(of, x)
+		}
+		of.now = max(clock, x.now)
 	}
 	return reply{}
 }
@@ -101,11 +111,62 @@ func (c *Core) segmentDone(t *thread, q *request) reply {
 			r.events[o.record].Time = clampTime(took)
 		}
 		if o.arrived {
-			c.finish(o, o.ready+took)
+			c.finish(o, c.computed(o))
 		}
 	}
 	c.settle()
 	return reply{}
+}
+
+// span is when a kernel of a communicator held SMs, in ps: from its begin on its GPU, and from
+// when all ranks were there.
+type span struct{ from, begin, to int64 }
+
+// spans is how many a GPU keeps: those that compute may run beside.
+const spans = 64
+
+// communicates notes that a kernel of a communicator holds a GPU's SMs: from when its stream
+// comes to it, also while it waits for other ranks.
+func (c *Core) communicates(u *unit, begin, end int64) {
+	if !c.set.Live() || c.set.Clock != Measured {
+		return
+	}
+	r := c.gpus[u.m.gpu()]
+	if r.busy = append(r.busy, span{u.o.ready, begin, end}); len(r.busy) > spans {
+		r.busy = r.busy[len(r.busy)-spans:]
+	}
+}
+
+// computed is when a segment ends that has taken o.took alone: on the cluster it shares its
+// GPU with the kernels of communicators. What is called later begins later: the host is held
+// at its calls, so all that run beside a segment are known.
+func (c *Core) computed(o *op) int64 {
+	r := c.known(o.st.dev)
+	if c.set.Prices == nil || r == nil {
+		return o.ready + o.took
+	}
+	compute, calls := c.set.Prices.Beside()
+	return beside(o.ready, o.took, r.busy, compute, calls)
+}
+
+// beside is when compute of some length ends that begins at a time, where it takes longer by
+// one factor beside spans, which take longer by another one beside it.
+func beside(at, left int64, busy []span, compute, calls float64) int64 {
+	for _, b := range busy {
+		from := max(b.from, at)
+		if b.to <= from || left <= 0 {
+			continue
+		}
+		if from-at >= left {
+			continue
+		}
+		left -= from - at
+		long := b.to - from + int64(float64(b.to-max(from, b.begin))*(calls-1))
+		done := min(int64(float64(long)/compute), left)
+		left -= done
+		at = from + int64(float64(done)*compute)
+	}
+	return at + max(left, 0)
 }
 
 // ticketsOf has the units of a group release what their streams wait for.

@@ -367,16 +367,16 @@ func (c *Core) arrived(u *unit) {
 	t, err := c.collectives(u.m.c, u.ops)
 	switch {
 	case err == nil && c.set.Data && c.set.Live():
-		c.moveLive(k.units, func(err error) { c.ended(k, begin+t, err) })
+		c.moveLive(k.units, func(err error) { c.ended(k, begin, begin+t, err) })
 		return
 	case err == nil && c.set.Data:
 		err = c.reduceAll(k.units)
 	}
-	c.ended(k, begin+t, err)
+	c.ended(k, begin, begin+t, err)
 }
 
 // ended is when a launch of collectives has been carried out.
-func (c *Core) ended(k *kernel, at int64, err error) {
+func (c *Core) ended(k *kernel, begin, at int64, err error) {
 	x := k.like.m.c
 	if err != nil {
 		c.broken(x, err)
@@ -385,6 +385,7 @@ func (c *Core) ended(k *kernel, at int64, err error) {
 	for _, v := range k.units {
 		if v != nil {
 			v.m.retire(v)
+			c.communicates(v, begin, at)
 			c.finish(v.o, at)
 		}
 	}
@@ -520,6 +521,7 @@ func (c *Core) deliver(units []*unit) {
 		}
 		for _, u := range units {
 			u.m.retire(u)
+			c.communicates(u, begin, begin+ends[u.m.rank])
 			c.finish(u.o, begin+ends[u.m.rank])
 		}
 	}

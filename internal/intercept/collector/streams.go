@@ -172,7 +172,7 @@ func (c *Core) arrive(o *op) {
 		if !o.timed {
 			return
 		}
-		c.finish(o, o.ready+o.took)
+		c.finish(o, c.computed(o))
 		return
 	case function:
 		p := o.st.dev.p

@@ -145,16 +145,15 @@ static void drop_mark(struct mark *m) { // under lists
 static struct mark *mark_now(struct lane *l) {
   pthread_mutex_lock(&lists);
   struct mark *m = new_mark();
+  if (m && D.cuEventRecord(m->e, l->stream)) {
+    drop_mark(m);
+    m = NULL;
+  }
   pthread_mutex_unlock(&lists);
-  if (m && D.cuEventRecord(m->e, l->stream)) m->uses = 0;
   return m;
 }
 
-static int64_t wall_us(void) {
-  struct timespec t;
-  syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t); // the machine's
-  return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
+static int64_t wall_us(void) { return simccl_wall(); }
 
 static int current_device(void) {
   int d = 0;
@@ -192,7 +191,36 @@ static struct lane *lane_of(handle s) {
   return l;
 }
 
+// What the collector has to know, but does not answer, waits for the next request.
+static struct {
+  pthread_mutex_t lock;
+  struct request list[64];
+  int n;
+} backlog = {PTHREAD_MUTEX_INITIALIZER, {{0}}, 0};
+
+static void send_backlog_locked(void) {
+  struct reply out;
+  struct request r = {.type = REQ_BACKLOG, .size = (uint32_t)backlog.n * sizeof r, .a = {backlog.n}};
+  if (backlog.n > 0) simccl_call(&r, backlog.list, &out, NULL, 0);
+  backlog.n = 0;
+}
+
+static void send_backlog(void) {
+  pthread_mutex_lock(&backlog.lock);
+  send_backlog_locked();
+  pthread_mutex_unlock(&backlog.lock);
+}
+
+static void tell(int type, int64_t a, int64_t b, int64_t c, int64_t d) {
+  int64_t now = simccl_now();
+  pthread_mutex_lock(&backlog.lock);
+  if (backlog.n == 64) send_backlog_locked();
+  backlog.list[backlog.n++] = (struct request){.type = (uint32_t)type, .now = now, .a = {a, b, c, d, 0, simccl_thread()}};
+  pthread_mutex_unlock(&backlog.lock);
+}
+
 static int request(int type, int64_t a, int64_t b, int64_t c, int64_t d, struct reply *out) {
+  send_backlog();
   struct request r = {.type = (uint32_t)type, .a = {a, b, c, d}};
   return simccl_call(&r, NULL, out, NULL, 0);
 }
@@ -201,19 +229,15 @@ enum { AT_ONCE = 64 };
 
 // close_lanes ends streams' segments, and begins the next ones at the same places.
 static void close_lanes(struct lane **list, int n) {
-  struct reply out;
   struct segment *g[AT_ONCE];
-  int64_t said[AT_ONCE][4];
-  struct request r = {.type = REQ_SEGMENT, .size = (uint32_t)n * sizeof said[0], .a = {n}};
   for (int i = 0; i < n; i++) {
     if (!(g[i] = calloc(1, sizeof *g[i]))) return;
     // Behind an open gate a stream may have ended before; when, the thread that looks knows.
     int idle = measured() && !gate_shut() && D.cuStreamQuery(list[i]->stream) == 0;
     g[i]->id = ++segments;
     g[i]->most = idle ? 0 : -1;
-    memcpy(said[i], (int64_t[4]){list[i]->dev, (int64_t)list[i]->id, (int64_t)g[i]->id, list[i]->opened}, sizeof said[i]);
+    tell(REQ_SEGMENT, list[i]->dev, (int64_t)list[i]->id, (int64_t)g[i]->id, list[i]->opened);
   }
-  simccl_call(&r, said, &out, NULL, 0);
   for (int i = 0; i < n; i++) {
     struct lane *l = list[i];
     g[i]->to = mark_now(l);
@@ -347,6 +371,7 @@ static int report(struct ended *list, int room) {
   int n = collect(list, room);
   pthread_mutex_unlock(&lists);
   if (n == 0) return 0;
+  send_backlog();
   struct request r = {.type = REQ_SEGMENT_DONE, .size = (uint32_t)(n * (int)sizeof *list), .a = {n}};
   struct reply out;
   simccl_call(&r, list, &out, NULL, 0);
@@ -522,8 +547,11 @@ static int buffers(const struct op *o, struct shared *to, char *why, size_t room
 // nap is between two looks at something that another thread or the GPU does: soon at
 // first, and later with less of the processor's time.
 static void nap(int64_t begun) {
-  struct timespec t = {0, wall_us() - begun < 2000 ? 5000 : 50000};
-  syscall(SYS_nanosleep, &t, NULL);
+  enum { SPIN_US = 50000 };
+  int64_t waited = wall_us() - begun;
+  struct timespec t = {0, waited < 2000 ? 5000 : 50000};
+  if (!simccl_spare() || waited > SPIN_US) syscall(SYS_nanosleep, &t, NULL);
+  else while (wall_us() - begun < waited + 2) {}
 }
 
 // stretch has what was launched since the gate was shut run, while no other process uses
@@ -647,13 +675,20 @@ static int fail(struct reply *out, char *text, size_t room, int status, const ch
   return -1;
 }
 
+static __thread int borrowed; // the context is the one that others of this process use
+
 // enter and leave are around what a thread does for us: the clock does not move.
 static void enter(void) {
   simccl_worked();
   simccl_freeze();
   pthread_mutex_lock(&host);
+  // The runtime gives a thread its context when it needs one; the driver does not.
+  handle now = NULL;
+  if (!D.cuCtxGetCurrent(&now) && !now) borrowed = D.cuCtxSetCurrent(context) == 0;
 }
 static void leave(int64_t now) {
+  if (borrowed) D.cuCtxSetCurrent(NULL);
+  borrowed = 0;
   atomic_store(&active, wall_us());
   pthread_mutex_unlock(&host);
   simccl_thaw(now);
@@ -676,6 +711,7 @@ static int post(struct op *ops, int n, int64_t ticket, int count, int replay, st
       return -1;
     }
   }
+  send_backlog();
   struct request r = {.type = REQ_GROUP, .size = (uint32_t)(each * (size_t)n), .a = {n, 0, ticket, count, replay}};
   int res = simccl_call(&r, payload, out, text, room);
   free(payload);
@@ -825,12 +861,11 @@ static int64_t key(handle e) { return (int64_t)(uintptr_t)e; }
 static error recorded(handle e, handle s) {
   enter();
   struct lane *l = lane_of(s);
-  struct reply out = {0};
   if (l) {
     close_lane(l);
-    request(REQ_EVENT_RECORD, l->dev, (int64_t)l->id, key(e), 0, &out);
+    tell(REQ_EVENT_RECORD, l->dev, (int64_t)l->id, key(e), 0);
   }
-  leave(out.now);
+  leave(0);
   return 0;
 }
 
@@ -851,26 +886,18 @@ PUBLIC error cudaStreamWaitEvent(handle s, handle e, unsigned flags) {
   if (!live_on() || capturing(s)) return real(s, e, flags);
   enter();
   struct lane *l = lane_of(s);
-  struct reply out = {0};
   if (l) {
     close_lane(l);
-    request(REQ_EVENT_WAIT, l->dev, (int64_t)l->id, key(e), 0, &out);
+    tell(REQ_EVENT_WAIT, l->dev, (int64_t)l->id, key(e), 0);
   }
   error r = real(s, e, flags);
   if (l) reopen(l);
-  leave(out.now);
+  leave(0);
   return r;
 }
 
 // A graph's calls are posted when it is launched; before, the launch before has to be over,
 // as the words and events are the same.
-static void announce(struct lane *l, uint64_t id) {
-  int64_t said[4] = {l->dev, (int64_t)l->id, (int64_t)id, simccl_now()};
-  struct request r = {.type = REQ_SEGMENT, .size = sizeof said, .a = {1}};
-  struct reply out;
-  simccl_call(&r, said, &out, NULL, 0);
-}
-
 static int replayed(struct exec *x, struct lane *l) {
   struct reply out;
   char why[400];
@@ -888,7 +915,7 @@ static int replayed(struct exec *x, struct lane *l) {
     struct segment *g = calloc(1, sizeof *g);
     if (!g) return 2;
     *g = (struct segment){.id = ++segments, .to = &c->before, .begun = begun, .ended = c->came, .most = -1};
-    announce(l, g->id);
+    tell(REQ_SEGMENT, l->dev, (int64_t)l->id, (int64_t)g->id, simccl_now());
     pthread_mutex_lock(&lists);
     g->from = l->open;
     l->open = &c->behind;
@@ -910,7 +937,7 @@ static void behind_graph(struct exec *x, struct lane *l) {
     if (c->graph == x->graph) last = c;
   if (!g) return;
   *g = (struct segment){.id = ++segments, .begun = last->went, .most = -1};
-  announce(l, g->id);
+  tell(REQ_SEGMENT, l->dev, (int64_t)l->id, (int64_t)g->id, simccl_now());
   g->to = mark_now(l);
   pthread_mutex_lock(&lists);
   g->from = l->open;
@@ -1009,8 +1036,9 @@ static void awaited(handle s, int all, int *dev, struct lane **l) {
   else if (*l) close_lane(*l);
   stretch();
   atomic_fetch_add(&syncing, 1);
-  pthread_mutex_unlock(&host);
   atomic_fetch_add(&blocked, 1);
+  if (borrowed) D.cuCtxSetCurrent(NULL);
+  pthread_mutex_unlock(&host);
 }
 
 static void resumed(int dev, struct lane *l, int type, int64_t what, int64_t more) {
@@ -1018,6 +1046,7 @@ static void resumed(int dev, struct lane *l, int type, int64_t what, int64_t mor
   request(type, what, more, 0, 0, &out);
   atomic_fetch_sub(&blocked, 1);
   pthread_mutex_lock(&host);
+  if (borrowed) D.cuCtxSetCurrent(context);
   atomic_fetch_sub(&syncing, 1);
   if (measured()) shut();
   else if (l) reopen(l);
