@@ -35,6 +35,13 @@ func (p *Prices) Launch(gpus int) units.Time {
 	return units.FromMicros(p.m.Sim.Class.Launch(max(gpus, 1)))
 }
 
+// Beside is by how much longer compute, whose blocks are not known, takes beside a kernel of a
+// collective, and that beside compute which fills the GPU; both at least 1.
+func (p *Prices) Beside() (compute, calls float64) {
+	s := &p.m.Sim.Class.Share
+	return max(1, s.Unknown), 1 + max(0, s.Busy)
+}
+
 // on returns the communicator of some ranks of the job, in the order of its ranks.
 func (p *Prices) on(ranks []int32) (*communicator, string, error) {
 	key := fmt.Sprint(ranks)

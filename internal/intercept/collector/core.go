@@ -60,6 +60,7 @@ type Prices interface {
 	Launch(gpus int) units.Time
 	Collectives(ctx context.Context, ranks []int32, calls []workload.Call) (units.Time, error)
 	Messages(ctx context.Context, ranks []int32, list []session.Message) ([]units.Time, error)
+	Beside() (compute, calls float64)
 }
 
 // Memory is that of processes, for --data.
@@ -122,6 +123,7 @@ type rank struct {
 	streams map[*stream]int
 	groups  int
 	dropped map[int]bool // events that were not carried out
+	busy    []span       // with kernels of communicators, as they began
 }
 
 // process is a program's process.
@@ -139,6 +141,7 @@ type process struct {
 	number   int
 	live     *live
 	mover    bool
+	threads  map[int]*thread // by number
 }
 
 // thread is a connection of a process.
@@ -228,7 +231,7 @@ func (c *Core) processOf(pid, launcher int, first bool) *process {
 			return p
 		}
 	}
-	p := &process{pid: pid, launcher: launcher, devices: map[int]*device{}, running: map[int64]*op{}, events: map[uint64]*event{}, number: len(c.procs), live: &live{segments: map[uint64]*op{}, tickets: map[uint64]int{}}}
+	p := &process{pid: pid, launcher: launcher, devices: map[int]*device{}, running: map[int64]*op{}, events: map[uint64]*event{}, number: len(c.procs), threads: map[int]*thread{}, live: &live{segments: map[uint64]*op{}, tickets: map[uint64]int{}}}
 	c.procs = append(c.procs, p)
 	return p
 }

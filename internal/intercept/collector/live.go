@@ -18,6 +18,7 @@ const (
 	reqMoved
 	reqParked
 	reqTurn
+	reqBacklog
 )
 
 // What a process that attends is asked to do.
@@ -34,8 +35,9 @@ type live struct {
 	gpu      int64 // which real device it uses
 	segments map[uint64]*op
 	tickets  map[uint64]int // units that have not ended
-	releases []uint64       // tickets that are over
-	sent     int64          // releases that were sent
+	free     []uint64       // tickets that are over
+	releases []uint64       // those behind which kernels go on, which need its turn
+	sent     int64          // turns that were sent
 	asks     bool           // for its turn, without a release
 	moves    []*move
 }
@@ -57,24 +59,42 @@ type move struct {
 	done func(err error)
 }
 
-// segment is a stretch of a stream between two places where the program has called
-// something: what runs there takes an unknown time until the GPU has done it. It may
-// begin when its predecessor has ended and the host has begun to launch it.
-func (c *Core) segment(t *thread, q *request) reply {
-	p := t.p
-	s := p.device(int(q.a[0])).stream(uint64(q.a[1]))
+// backlog carries out what a process's threads have done since its last request, and
+// wait for no answer to: each with its thread and that one's clock.
+func (c *Core) backlog(t *thread, q *request) reply {
+	for b := q.payload; len(b) >= requestSize; b = b[requestSize:] {
+		x := parseRequest(b)
+		of := t.p.threads[int(x.a[5])]
+		if of == nil {
+			of = t
+		}
+		clock := of.now
+		of.now = x.now
+		switch x.kind {
+		case reqSegment:
+			c.segment(of, of.p.device(int(x.a[0])).stream(uint64(x.a[1])), uint64(x.a[2]), min(x.a[3], of.now))
+		case reqEventRecord, reqEventWait:
+			c.streamRequest(of, x)
+		}
+		of.now = max(clock, x.now)
+	}
+	return reply{}
+}
+
+// segment is a stretch of a stream: what runs there takes an unknown time until the GPU has
+// done it. It may begin when its predecessor has ended and the host has begun to launch it.
+func (c *Core) segment(t *thread, s *stream, number uint64, opened int64) {
 	host := t.now
-	t.now = min(q.a[3], host)
+	t.now = opened
 	o := c.newOp(t, s, segment)
 	t.now = host
-	p.live.segments[uint64(q.a[2])] = o
+	t.p.live.segments[number] = o
 	o.record = -1
 	if r := c.known(s.dev); r != nil {
 		o.record = len(r.events)
-		r.events = append(r.events, calls.Event{Kind: calls.Work, Thread: t.id, Stream: r.streamOf(s)})
+		r.events = append(r.events, calls.Event{Kind: calls.Work, Thread: t.id, Host: r.since(t, opened), Stream: r.streamOf(s)})
 	}
 	c.begin(o)
-	return reply{}
 }
 
 // segmentDone is what segments took.
@@ -91,25 +111,77 @@ func (c *Core) segmentDone(t *thread, q *request) reply {
 			r.events[o.record].Time = clampTime(took)
 		}
 		if o.arrived {
-			c.finish(o, o.ready+took)
+			c.finish(o, c.computed(o))
 		}
 	}
 	c.settle()
 	return reply{}
 }
 
+// span is when a kernel of a communicator held SMs, in ps: from its begin on its GPU, and from
+// when all ranks were there.
+type span struct{ from, begin, to int64 }
+
+// spans is how many a GPU keeps: those that compute may run beside.
+const spans = 64
+
+// communicates notes that a kernel of a communicator holds a GPU's SMs: from when its stream
+// comes to it, also while it waits for other ranks.
+func (c *Core) communicates(u *unit, begin, end int64) {
+	if !c.set.Live() || c.set.Clock != Measured {
+		return
+	}
+	r := c.gpus[u.m.gpu()]
+	if r.busy = append(r.busy, span{u.o.ready, begin, end}); len(r.busy) > spans {
+		r.busy = r.busy[len(r.busy)-spans:]
+	}
+}
+
+// computed is when a segment ends that has taken o.took alone: on the cluster it shares its
+// GPU with the kernels of communicators. What is called later begins later: the host is held
+// at its calls, so all that run beside a segment are known.
+func (c *Core) computed(o *op) int64 {
+	r := c.known(o.st.dev)
+	if c.set.Prices == nil || r == nil {
+		return o.ready + o.took
+	}
+	compute, calls := c.set.Prices.Beside()
+	return beside(o.ready, o.took, r.busy, compute, calls)
+}
+
+// beside is when compute of some length ends that begins at a time, where it takes longer by
+// one factor beside spans, which take longer by another one beside it.
+func beside(at, left int64, busy []span, compute, calls float64) int64 {
+	for _, b := range busy {
+		from := max(b.from, at)
+		if b.to <= from || left <= 0 {
+			continue
+		}
+		if from-at >= left {
+			continue
+		}
+		left -= from - at
+		long := b.to - from + int64(float64(b.to-max(from, b.begin))*(calls-1))
+		done := min(int64(float64(long)/compute), left)
+		left -= done
+		at = from + int64(float64(done)*compute)
+	}
+	return at + max(left, 0)
+}
+
 // ticketsOf has the units of a group release what their streams wait for.
-func (c *Core) ticketsOf(p *process, units []*unit, first int64) {
+func (c *Core) ticketsOf(p *process, units []*unit, first int64, replay bool) {
 	if !c.set.Live() || first <= 0 {
 		return
 	}
 	for _, u := range units {
-		u.ticket = uint64(first) + uint64(u.ops[0].flags>>flagComm)
+		u.ticket, u.replay = uint64(first)+uint64(u.ops[0].flags>>flagComm), replay
 		p.live.tickets[u.ticket]++
 	}
 }
 
-// over is when a unit has ended, carried out or not.
+// over is when a unit has ended, carried out or not. Behind a call of a graph kernels go on
+// at once; behind others they wait for the process's gate.
 func (c *Core) over(u *unit) {
 	p := u.m.dev.p
 	if u.ticket == 0 || p.ended {
@@ -119,6 +191,11 @@ func (c *Core) over(u *unit) {
 		return
 	}
 	delete(p.live.tickets, u.ticket)
+	if !u.replay || c.set.Clock != Measured {
+		p.live.free = append(p.live.free, u.ticket)
+		c.changed = true
+		return
+	}
 	p.live.releases = append(p.live.releases, u.ticket)
 	c.want(p, false)
 }
@@ -198,7 +275,7 @@ func (c *Core) askTurn(p *process) reply {
 
 // tick ends turns that take too long while others wait.
 func (c *Core) tick() {
-	const long = 20
+	const long = 100
 	for _, t := range c.turns { //lint:sorted each by itself
 		if t.age++; t.holder != nil && !t.moves && t.age > long && len(t.queue) > 0 {
 			c.yield(t)
@@ -234,20 +311,27 @@ func (c *Core) attend(t *thread, q *request) func() (reply, bool) {
 			c.moving[m.id] = m
 			return reply{a: [4]int64{actionMove, m.id}, text: string(m.job)}, true
 		case holds && (len(l.releases) > 0 || l.asks):
-			b := make([]byte, 0, 8*len(l.releases))
-			for _, id := range l.releases {
-				b = binary.LittleEndian.AppendUint64(b, id)
-			}
-			r := reply{a: [4]int64{actionRelease, int64(len(l.releases)), 0}, text: string(b)}
-			if c.set.Clock == Measured {
-				r.a[2] = 1
-			}
-			l.releases, l.asks = nil, false
+			r := released(append(l.free, l.releases...))
+			r.a[2] = 1
+			l.free, l.releases, l.asks = nil, nil, false
 			l.sent++
+			return r, true
+		case len(l.free) > 0:
+			r := released(l.free)
+			l.free = nil
 			return r, true
 		}
 		return reply{}, false
 	}
+}
+
+// released has a process's streams go on behind tickets.
+func released(list []uint64) reply {
+	b := make([]byte, 0, 8*len(list))
+	for _, id := range list {
+		b = binary.LittleEndian.AppendUint64(b, id)
+	}
+	return reply{a: [4]int64{actionRelease, int64(len(list))}, text: string(b)}
 }
 
 // --- data ---

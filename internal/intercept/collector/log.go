@@ -15,9 +15,12 @@ import (
 func clampTime(ps int64) units.Time { return min(max(units.Time(ps), 0), workload.MaxTime) }
 
 // host is what a thread did since a GPU's last event, waits excluded.
-func (r *rank) host(t *thread) units.Time {
-	last, busy := r.threads[t.id], t.busy()
-	r.threads[t.id] = busy
+func (r *rank) host(t *thread) units.Time { return r.since(t, t.now) }
+
+// since is what it did until a time that may be before its clock's.
+func (r *rank) since(t *thread, at int64) units.Time {
+	last, busy := r.threads[t.id], units.Time(at-t.waited)
+	r.threads[t.id] = max(busy, last)
 	return min(max(busy-last, 0), workload.MaxTime)
 }
 
@@ -159,7 +162,7 @@ func (c *Core) feed(t *thread, ops []wireOp) {
 	where := c.recordCalls(t, kept, members)
 	t.p.calls += len(kept)
 	if !failed {
-		c.launch(t, kept, members, where, 0)
+		c.launch(t, kept, members, where, 0, false)
 	}
 }
 
@@ -186,11 +189,14 @@ func (c *Core) Result(nccl string) *calls.Record {
 	number := c.number(out)
 	out.Events = make([][]calls.Event, out.Ranks)
 	for g := range out.Ranks {
+		idle := map[int]units.Time{} // by thread: what it did before segments of nothing
 		for i, e := range c.gpus[g].events {
 			if c.gpus[g].dropped[i] {
 				continue
 			}
-			if e.Kind == calls.Work && e.Time == 0 {
+			e.Host = min(e.Host+idle[e.Thread], workload.MaxTime)
+			if delete(idle, e.Thread); e.Kind == calls.Work && e.Time == 0 {
+				idle[e.Thread] = e.Host
 				continue
 			}
 			if e.Kind == calls.Call {

@@ -22,6 +22,7 @@ type unit struct {
 	events  []int // of its GPU's record
 	visited bool
 	ticket  uint64 // of a real stream that waits for it
+	replay  bool   // of a graph on a real stream
 }
 
 // kernel is a launch of collectives by all members of a communicator.
@@ -117,7 +118,7 @@ func (c *Core) group(t *thread, q *request) reply {
 	if c.set.Prices != nil && q.a[4] == 0 { // not a replay of a graph
 		t.now += int64(c.set.Prices.Launch(len(members)))
 	}
-	return c.post(t, ops, q.a[2])
+	return c.post(t, ops, q.a[2], q.a[4] != 0)
 }
 
 // captured adds a group to the graph that its streams capture.
@@ -167,18 +168,18 @@ func (c *Core) check(ops []wireOp) ([]*member, *reply) {
 
 // post launches a group: of each communicator a unit of collectives and one of
 // messages, in the order of their first calls.
-func (c *Core) post(t *thread, ops []wireOp, ticket int64) reply {
+func (c *Core) post(t *thread, ops []wireOp, ticket int64, replay bool) reply {
 	members, bad := c.check(ops)
 	if bad != nil {
 		return *bad
 	}
 	t.p.calls += len(ops)
-	return c.launch(t, ops, members, c.recordCalls(t, ops, members), ticket)
+	return c.launch(t, ops, members, c.recordCalls(t, ops, members), ticket, replay)
 }
 
 // launch makes the units of a group, and matches them; events are where the calls are
 // in the records of their GPUs.
-func (c *Core) launch(t *thread, ops []wireOp, members []*member, events []int, ticket int64) reply {
+func (c *Core) launch(t *thread, ops []wireOp, members []*member, events []int, ticket int64, replay bool) reply {
 	type key struct {
 		m       *member
 		message bool
@@ -195,7 +196,7 @@ func (c *Core) launch(t *thread, ops []wireOp, members []*member, events []int, 
 		}
 		u.ops, u.events = append(u.ops, ops[i]), append(u.events, events[i])
 	}
-	c.ticketsOf(t.p, order, ticket)
+	c.ticketsOf(t.p, order, ticket, replay)
 	for _, message := range []bool{false, true} {
 		for _, u := range order {
 			if isMessage(&u.ops[0]) != message {
@@ -366,16 +367,16 @@ func (c *Core) arrived(u *unit) {
 	t, err := c.collectives(u.m.c, u.ops)
 	switch {
 	case err == nil && c.set.Data && c.set.Live():
-		c.moveLive(k.units, func(err error) { c.ended(k, begin+t, err) })
+		c.moveLive(k.units, func(err error) { c.ended(k, begin, begin+t, err) })
 		return
 	case err == nil && c.set.Data:
 		err = c.reduceAll(k.units)
 	}
-	c.ended(k, begin+t, err)
+	c.ended(k, begin, begin+t, err)
 }
 
 // ended is when a launch of collectives has been carried out.
-func (c *Core) ended(k *kernel, at int64, err error) {
+func (c *Core) ended(k *kernel, begin, at int64, err error) {
 	x := k.like.m.c
 	if err != nil {
 		c.broken(x, err)
@@ -384,6 +385,7 @@ func (c *Core) ended(k *kernel, at int64, err error) {
 	for _, v := range k.units {
 		if v != nil {
 			v.m.retire(v)
+			c.communicates(v, begin, at)
 			c.finish(v.o, at)
 		}
 	}
@@ -519,6 +521,7 @@ func (c *Core) deliver(units []*unit) {
 		}
 		for _, u := range units {
 			u.m.retire(u)
+			c.communicates(u, begin, begin+ends[u.m.rank])
 			c.finish(u.o, begin+ends[u.m.rank])
 		}
 	}

@@ -158,7 +158,7 @@ func (c *Core) dispatch(t *thread, q *request) (reply, func() (reply, bool)) {
 		}
 		return reply{}, func() (reply, bool) { return c.finalized(t, m) }
 	}
-	if q.kind >= reqSegment && q.kind <= reqTurn {
+	if q.kind >= reqSegment && q.kind <= reqBacklog {
 		return c.liveRequest(t, q)
 	}
 	return reply{}, c.later(t, q)
@@ -167,8 +167,8 @@ func (c *Core) dispatch(t *thread, q *request) (reply, func() (reply, bool)) {
 // liveRequest is one of a process on real devices.
 func (c *Core) liveRequest(t *thread, q *request) (reply, func() (reply, bool)) {
 	switch q.kind {
-	case reqSegment:
-		return c.segment(t, q), nil
+	case reqBacklog:
+		return c.backlog(t, q), nil
 	case reqSegmentDone:
 		return c.segmentDone(t, q), nil
 	case reqMoved:
@@ -210,6 +210,7 @@ func (c *Core) hello(t *thread, q *request) reply {
 	t.p, t.id = c.processOf(int(q.a[0]), int(q.a[2]), t.whole), int(q.a[3])
 	if !t.whole {
 		c.threads[t] = true
+		t.p.threads[t.id] = t
 	}
 	word := int64(c.set.Clock) | int64(c.set.Devices)<<4
 	if c.set.Data {
@@ -299,8 +300,12 @@ func (c *Core) awaited() bool {
 	return false
 }
 
-// allWait reports whether each thread that works waits.
+// allWait reports whether each thread that works waits. Ranks of a communicator that is being
+// made may be of processes that have not begun yet.
 func (c *Core) allWait() bool {
+	if len(c.forming) > 0 {
+		return false
+	}
 	waits := map[*thread]bool{}
 	for _, w := range c.waiting {
 		waits[w.t] = true

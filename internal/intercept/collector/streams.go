@@ -1,7 +1,6 @@
 package collector
 
 import (
-	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload/calls"
 )
 
@@ -173,7 +172,7 @@ func (c *Core) arrive(o *op) {
 		if !o.timed {
 			return
 		}
-		c.finish(o, o.ready+o.took)
+		c.finish(o, c.computed(o))
 		return
 	case function:
 		p := o.st.dev.p
@@ -409,12 +408,9 @@ func (c *Core) replay(t *thread, s *stream, number int64) reply {
 		for k := range ops {
 			ops[k].stream = s.id
 		}
-		if r := c.post(t, ops, 0); r.status != 0 {
+		if r := c.post(t, ops, 0, false); r.status != 0 {
 			return reply{status: cudaLaunchFailure}
 		}
 	}
 	return reply{}
 }
-
-// busy is the thread's time without its waits.
-func (t *thread) busy() units.Time { return units.Time(t.now - t.waited) }

@@ -96,10 +96,7 @@ func readRequest(r io.Reader) (*request, error) {
 	if size > maxPayload {
 		return nil, fmt.Errorf("a request of %d bytes; at most %d", size, maxPayload)
 	}
-	q := &request{kind: le.Uint32(b[4:]), now: int64(le.Uint64(b[8:]))}
-	for i := range q.a {
-		q.a[i] = int64(le.Uint64(b[16+8*i:]))
-	}
+	q := parseRequest(b[:])
 	if size > 0 {
 		q.payload = make([]byte, size)
 		if _, err := io.ReadFull(r, q.payload); err != nil {
@@ -107,6 +104,16 @@ func readRequest(r io.Reader) (*request, error) {
 		}
 	}
 	return q, nil
+}
+
+// parseRequest reads a request of requestSize bytes without what follows it.
+func parseRequest(b []byte) *request {
+	le := binary.LittleEndian
+	q := &request{kind: le.Uint32(b[4:]), now: int64(le.Uint64(b[8:]))}
+	for i := range q.a {
+		q.a[i] = int64(le.Uint64(b[16+8*i:]))
+	}
+	return q
 }
 
 // write sends a reply.

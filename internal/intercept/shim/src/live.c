@@ -3,11 +3,16 @@
 // A stream is cut into segments at each call of NCCL, event and wait. CUDA's events
 // time them, and the collector, who has the same streams, learns what each takes. A
 // call of NCCL makes its stream wait for a word of host memory, which is written
-// when the operation has been carried out (and, where ranks share a GPU and are
-// timed, when it is this process's turn to use it).
+// when the operation has been carried out.
 //
-// Two threads serve a process: one looks for segments that have ended, one carries out
-// what the collector asks for.
+// Where compute is timed (--time measured), kernels that the host launches wait behind a
+// gate, another word, until the host comes to its next call of NCCL or waits for the GPU.
+// The process gets the GPU for itself then, the gate is opened, and what was launched runs
+// as one stretch to its end, alone and without waiting for the host: the host's time and
+// the GPU's are measured apart, as if every rank had its own GPU.
+//
+// Two threads serve a process: one looks for segments that have ended (and opens a gate
+// that the host waits behind), one carries out what the collector asks for.
 #define _GNU_SOURCE
 #include "live.h"
 
@@ -103,8 +108,25 @@ enum { WORDS = 16384 };
 static handle context;
 static int generation;
 
+// The gate: streams go on behind its n-th closing once its word is n or above.
+static struct { uint32_t *word, closed; uint64_t at; } gate;
+static atomic_int syncing;    // threads that wait for streams by CUDA's functions
+static atomic_int throttled;  // threads that are held at their calls
+static atomic_int stretching; // a thread of the program runs a stretch
+static atomic_int early;      // the gate was opened before the host's next call
+static atomic_int launches;   // since the gate was shut
+static _Atomic int64_t active; // us: when the host called something last
+
 static int measured(void) { return simccl_get()->time == TIME_MEASURED; }
 static int live_on(void) { return atomic_load(&on) && generation == simccl_forked() && !simccl_lost(); }
+
+static int gate_shut(void) { return __atomic_load_n(gate.word, __ATOMIC_ACQUIRE) != gate.closed; }
+
+static void open_gate(uint32_t n) {
+  pthread_mutex_lock(&lists);
+  if ((int32_t)(*gate.word - n) < 0) __atomic_store_n(gate.word, n, __ATOMIC_RELEASE);
+  pthread_mutex_unlock(&lists);
+}
 
 static struct mark *new_mark(void) { // under lists
   struct mark *m = spare;
@@ -123,16 +145,15 @@ static void drop_mark(struct mark *m) { // under lists
 static struct mark *mark_now(struct lane *l) {
   pthread_mutex_lock(&lists);
   struct mark *m = new_mark();
+  if (m && D.cuEventRecord(m->e, l->stream)) {
+    drop_mark(m);
+    m = NULL;
+  }
   pthread_mutex_unlock(&lists);
-  if (m && D.cuEventRecord(m->e, l->stream)) m->uses = 0;
   return m;
 }
 
-static int64_t wall_us(void) {
-  struct timespec t;
-  syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t); // the machine's
-  return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
+static int64_t wall_us(void) { return simccl_wall(); }
 
 static int current_device(void) {
   int d = 0;
@@ -160,6 +181,7 @@ static struct lane *lane_of(handle s) {
   l->last = &l->first;
   l->word = words + words_used;
   l->at = words_at + 4 * words_used++;
+  if (measured() && gate.closed && !capturing(s)) D.cuStreamWaitValue32_v2(s, gate.at, gate.closed, 0);
   l->open = mark_now(l);
   l->opened = simccl_now();
   pthread_mutex_lock(&lists);
@@ -169,32 +191,70 @@ static struct lane *lane_of(handle s) {
   return l;
 }
 
+// What the collector has to know, but does not answer, waits for the next request.
+static struct {
+  pthread_mutex_t lock;
+  struct request list[64];
+  int n;
+} backlog = {PTHREAD_MUTEX_INITIALIZER, {{0}}, 0};
+
+static void send_backlog_locked(void) {
+  struct reply out;
+  struct request r = {.type = REQ_BACKLOG, .size = (uint32_t)backlog.n * sizeof r, .a = {backlog.n}};
+  if (backlog.n > 0) simccl_call(&r, backlog.list, &out, NULL, 0);
+  backlog.n = 0;
+}
+
+static void send_backlog(void) {
+  pthread_mutex_lock(&backlog.lock);
+  send_backlog_locked();
+  pthread_mutex_unlock(&backlog.lock);
+}
+
+static void tell(int type, int64_t a, int64_t b, int64_t c, int64_t d) {
+  int64_t now = simccl_now();
+  pthread_mutex_lock(&backlog.lock);
+  if (backlog.n == 64) send_backlog_locked();
+  backlog.list[backlog.n++] = (struct request){.type = (uint32_t)type, .now = now, .a = {a, b, c, d, 0, simccl_thread()}};
+  pthread_mutex_unlock(&backlog.lock);
+}
+
 static int request(int type, int64_t a, int64_t b, int64_t c, int64_t d, struct reply *out) {
+  send_backlog();
   struct request r = {.type = (uint32_t)type, .a = {a, b, c, d}};
   return simccl_call(&r, NULL, out, NULL, 0);
 }
 
-// close_lane ends a stream's segment, and begins the next one at the same place.
-static void close_lane(struct lane *l) {
-  struct reply out;
-  struct segment *g = calloc(1, sizeof *g);
-  if (!g) return;
-  g->id = ++segments;
-  // A stream that has nothing left has ended before; when, the thread that looks knows.
-  int idle = D.cuStreamQuery(l->stream) == 0;
-  request(REQ_SEGMENT, l->dev, (int64_t)l->id, (int64_t)g->id, l->opened, &out);
-  g->to = mark_now(l);
-  pthread_mutex_lock(&lists);
-  g->from = l->open;
-  g->most = !idle ? -1 : l->busy > l->seen ? l->busy - l->seen : 0;
-  l->seen = l->busy = 0;
-  l->open = g->to;
-  if (g->to) g->to->uses++;
-  *l->last = g;
-  l->last = &g->next;
-  pthread_mutex_unlock(&lists);
-  l->opened = simccl_now();
+enum { AT_ONCE = 64 };
+
+// close_lanes ends streams' segments, and begins the next ones at the same places.
+static void close_lanes(struct lane **list, int n) {
+  struct segment *g[AT_ONCE];
+  for (int i = 0; i < n; i++) {
+    if (!(g[i] = calloc(1, sizeof *g[i]))) return;
+    // Behind an open gate a stream may have ended before; when, the thread that looks knows.
+    int idle = measured() && !gate_shut() && D.cuStreamQuery(list[i]->stream) == 0;
+    g[i]->id = ++segments;
+    g[i]->most = idle ? 0 : -1;
+    tell(REQ_SEGMENT, list[i]->dev, (int64_t)list[i]->id, (int64_t)g[i]->id, list[i]->opened);
+  }
+  for (int i = 0; i < n; i++) {
+    struct lane *l = list[i];
+    g[i]->to = mark_now(l);
+    pthread_mutex_lock(&lists);
+    g[i]->from = l->open;
+    if (g[i]->most == 0 && l->busy > l->seen) g[i]->most = l->busy - l->seen;
+    l->seen = l->busy = 0;
+    l->open = g[i]->to;
+    if (g[i]->to) g[i]->to->uses++;
+    *l->last = g[i];
+    l->last = &g[i]->next;
+    pthread_mutex_unlock(&lists);
+    l->opened = simccl_now();
+  }
 }
+
+static void close_lane(struct lane *l) { close_lanes(&l, 1); }
 
 // reopen begins a stream's segment anew, behind what it waits for.
 static void reopen(struct lane *l) {
@@ -208,8 +268,13 @@ static void reopen(struct lane *l) {
 }
 
 static void close_all(int dev) {
-  for (struct lane *l = lanes; l; l = l->next)
-    if (!l->destroyed && (dev < 0 || l->dev == dev) && !capturing(l->stream)) close_lane(l);
+  struct lane *list[AT_ONCE];
+  int n = 0;
+  for (struct lane *l = lanes; l; l = l->next) {
+    if (!l->destroyed && (dev < 0 || l->dev == dev) && !capturing(l->stream)) list[n++] = l;
+    if (n == AT_ONCE) close_lanes(list, n), n = 0;
+  }
+  if (n > 0) close_lanes(list, n);
 }
 
 static void reopen_all(int dev) {
@@ -265,6 +330,18 @@ static int state_of(struct lane *l) {
   return l->ran && now - l->ran < 2000000 ? IDLE : 0; // the program may go on with it
 }
 
+// give_turn lets others have the GPU: for a stretch of the program, or for the thread that
+// looks, which leaves that to a stretch that has begun.
+static void give_turn(int stretch) {
+  struct reply out;
+  pthread_mutex_lock(&lists);
+  int mine = atomic_load(&holding) && (stretch || !atomic_load(&stretching));
+  unsigned seen = atomic_load(&releases);
+  if (mine) atomic_store(&holding, 0);
+  pthread_mutex_unlock(&lists);
+  if (mine) request(REQ_PARKED, seen, 0, 0, 0, &out);
+}
+
 // park ends this process's turn when its GPU work waits, or there is none.
 static void park(int all, int64_t *since, int64_t now) {
   enum { WAITING_US = 300, IDLE_US = 3000 };
@@ -275,11 +352,8 @@ static void park(int all, int64_t *since, int64_t now) {
   if (!*since) *since = now;
   int soon = (all & WAITS && !(all & IDLE)) || atomic_load(&blocked) > 0;
   if (now - *since < (soon ? WAITING_US : IDLE_US)) return;
-  struct reply out;
-  unsigned seen = atomic_load(&releases);
-  atomic_store(&holding, 0);
-  request(REQ_PARKED, seen, 0, 0, 0, &out);
   *since = 0;
+  give_turn(0);
 }
 
 static void alone(void) {
@@ -291,6 +365,47 @@ static void alone(void) {
   D.cuThreadExchangeStreamCaptureMode(&relaxed);
 }
 
+// report tells the collector of segments that have ended, and returns how many.
+static int report(struct ended *list, int room) {
+  pthread_mutex_lock(&lists);
+  int n = collect(list, room);
+  pthread_mutex_unlock(&lists);
+  if (n == 0) return 0;
+  send_backlog();
+  struct request r = {.type = REQ_SEGMENT_DONE, .size = (uint32_t)(n * (int)sizeof *list), .a = {n}};
+  struct reply out;
+  simccl_call(&r, list, &out, NULL, 0);
+  return n;
+}
+
+// states is what all streams do.
+static int states(void) {
+  int all = 0;
+  pthread_mutex_lock(&lists);
+  for (struct lane *l = lanes; l; l = l->next) all |= state_of(l);
+  pthread_mutex_unlock(&lists);
+  return all;
+}
+
+// open_early is for a host that waits for kernels behind the gate in a way that is not
+// seen (a queue of CUDA's that is full, memory that is freed, a poll): it has not called
+// anything for a while.
+static void open_early(void) {
+  enum { QUIET_US = 20000 };
+  static int asked;
+  struct reply out;
+  if (!gate_shut() || pthread_mutex_trylock(&host)) return;
+  int quiet = (atomic_load(&syncing) || !atomic_load(&throttled)) && wall_us() - atomic_load(&active) > QUIET_US;
+  if (asked && quiet && atomic_load(&holding)) {
+    atomic_store(&early, 1);
+    open_gate(gate.closed);
+  } else if (quiet && !asked) {
+    request(REQ_TURN, 0, 0, 0, 0, &out);
+  }
+  asked = quiet && gate_shut();
+  pthread_mutex_unlock(&host);
+}
+
 static void *look(void *unused) {
   enum { ROOM = 512 };
   struct ended *list = malloc(ROOM * sizeof *list);
@@ -298,22 +413,17 @@ static void *look(void *unused) {
   (void)unused;
   alone();
   while (list && live_on()) {
-    int all = 0, pending = 0;
-    pthread_mutex_lock(&lists);
-    int n = collect(list, ROOM);
-    int held = atomic_load(&holding);
-    for (struct lane *l = lanes; l; l = l->next) {
-      pending |= l->first != NULL;
-      if (measured()) all |= state_of(l);
-    }
-    pthread_mutex_unlock(&lists);
-    if (n > 0) {
-      struct request r = {.type = REQ_SEGMENT_DONE, .size = (uint32_t)(n * (int)sizeof *list), .a = {n}};
-      struct reply out;
-      simccl_call(&r, list, &out, NULL, 0);
-      since = 0;
-    } else if (held) {
-      park(all, &since, wall_us());
+    int held = atomic_load(&holding) && !atomic_load(&stretching), pending = 0;
+    if (measured()) open_early();
+    // While kernels wait behind the gate nobody asks CUDA about them: the host launches.
+    if (!measured() || held || !gate_shut() || atomic_load(&outstanding) > 0) {
+      int n = report(list, ROOM);
+      int all = measured() ? states() : 0;
+      if (n > 0) since = 0;
+      else if (held) park(all, &since, wall_us());
+      pthread_mutex_lock(&lists);
+      for (struct lane *l = lanes; l; l = l->next) pending |= l->first != NULL;
+      pthread_mutex_unlock(&lists);
     }
     struct timespec t = {0, pending || held ? 20000 : 200000};
     syscall(SYS_nanosleep, &t, NULL);
@@ -339,8 +449,10 @@ static void release(const char *list, int64_t n, int holds) {
       break;
     }
   }
-  atomic_fetch_add(&releases, 1);
-  if (holds) atomic_store(&holding, 1);
+  if (holds) {
+    atomic_fetch_add(&releases, 1);
+    atomic_store(&holding, 1);
+  }
   pthread_mutex_unlock(&lists);
 }
 
@@ -362,6 +474,7 @@ static void *attend(void *unused) {
   // Without a collector streams go on: who asks learns of the error.
   pthread_mutex_lock(&lists);
   for (struct ticket *t = tickets; t; t = t->next) __atomic_store_n(t->word, t->value, __ATOMIC_RELEASE);
+  __atomic_store_n(gate.word, UINT32_MAX / 2, __ATOMIC_RELEASE);
   atomic_store(&outstanding, 0);
   pthread_mutex_unlock(&lists);
   free(job);
@@ -380,6 +493,10 @@ static int start(char *why, size_t room) {
     if (!missing && (D.cuMemHostAlloc((void **)&words, 4 * WORDS, 3) || D.cuMemHostGetDevicePointer_v2(&words_at, words, 0))) missing = "host memory that GPUs read";
     if (!missing) {
       memset(words, 0, 4 * WORDS);
+      gate.word = words;
+      gate.at = words_at;
+      gate.closed = 0;
+      words_used = 1;
       generation = simccl_forked();
       atomic_store(&on, 1);
       if (pthread_create(&t, NULL, look, NULL) || pthread_create(&t, NULL, attend, NULL)) missing = "a thread";
@@ -427,44 +544,84 @@ static int buffers(const struct op *o, struct shared *to, char *why, size_t room
   return 0;
 }
 
+// nap is between two looks at something that another thread or the GPU does: soon at
+// first, and later with less of the processor's time.
+static void nap(int64_t begun) {
+  enum { SPIN_US = 50000 };
+  int64_t waited = wall_us() - begun;
+  struct timespec t = {0, waited < 2000 ? 5000 : 50000};
+  if (!simccl_spare() || waited > SPIN_US) syscall(SYS_nanosleep, &t, NULL);
+  else while (wall_us() - begun < waited + 2) {}
+}
+
+// stretch has what was launched since the gate was shut run, while no other process uses
+// the GPU, until it has ended or waits for the cluster. The gate is open then. Under host;
+// segments are closed.
+static void stretch(void) {
+  if (!measured()) return;
+  enum { LONG_US = 60000000 };
+  struct ended list[64];
+  struct reply out;
+  atomic_fetch_add(&blocked, 1);
+  pthread_mutex_lock(&lists);
+  atomic_store(&stretching, 1);
+  int held = atomic_load(&holding);
+  pthread_mutex_unlock(&lists);
+  if (!held) request(REQ_TURN, 0, 0, 0, 0, &out);
+  int64_t begun = wall_us();
+  while (!atomic_load(&holding) && live_on() && wall_us() - begun < LONG_US) nap(begun);
+  open_gate(gate.closed);
+  begun = wall_us();
+  while (live_on()) {
+    int all = report(list, 64) ? BUSY : states();
+    if (!(all & BUSY) || wall_us() - begun > LONG_US) break;
+    nap(begun);
+  }
+  give_turn(1);
+  atomic_store(&stretching, 0);
+  atomic_fetch_sub(&blocked, 1);
+}
+
+// shut has what is launched from now on wait for the next stretch.
+static void shut(void) {
+  if (!measured()) return;
+  gate.closed++;
+  for (struct lane *l = lanes; l; l = l->next) {
+    if (l->destroyed || capturing(l->stream)) continue;
+    D.cuStreamWaitValue32_v2(l->stream, gate.at, gate.closed, 0);
+    reopen(l);
+  }
+  atomic_store(&launches, 0);
+  atomic_store(&early, 0);
+  atomic_store(&active, wall_us());
+}
+
 // throttle holds the host until its calls have been carried out. Streams share CUDA's
 // queues (CUDA_DEVICE_MAX_CONNECTIONS), so that a stream that waits may hold up kernels of
-// another one; those that run beside it would share the GPU with other ranks; and the
-// queues are finite, so that a host that waits for room would be taken for one that works.
-// A program that needs several calls at once gets them after a second.
+// another one; and the queues are finite, so that a host that waits for room would be taken
+// for one that works. A program whose other ranks wait for what this host does next gets on
+// after a while, which is shorter each time.
 static void throttle(void) {
   static int ahead;
-  if (atomic_load(&outstanding) <= ahead) return;
-  close_all(-1);
+  static int64_t patience = 4000000;
+  int left = atomic_load(&outstanding);
+  if (left < ahead) ahead = left;
+  if (left <= ahead) return;
+  if (!measured()) close_all(-1);
   atomic_fetch_add(&blocked, 1);
   pthread_mutex_unlock(&host);
   int64_t begun = wall_us();
-  struct timespec t = {0, 30000};
-  while (atomic_load(&outstanding) > ahead && wall_us() - begun < 1000000) syscall(SYS_nanosleep, &t, NULL);
+  atomic_fetch_add(&throttled, 1);
+  while (atomic_load(&outstanding) > ahead && wall_us() - begun < patience) nap(begun);
+  atomic_fetch_sub(&throttled, 1);
   pthread_mutex_lock(&host);
-  if (atomic_load(&outstanding) > ahead) ahead = ahead ? 2 * ahead : 1;
+  if ((left = atomic_load(&outstanding)) > ahead) {
+    ahead = left;
+    if (patience > 500000) patience /= 2;
+  }
   atomic_fetch_sub(&blocked, 1);
-  reopen_all(-1);
-}
-
-// take_turn waits for this process's turn to use its GPU where kernels that the program
-// launches would run at once: others are timed.
-static void take_turn(void) {
-  if (!measured() || atomic_load(&holding)) return;
-  int all = 0;
-  pthread_mutex_lock(&lists);
-  for (struct lane *l = lanes; l; l = l->next) all |= state_of(l);
-  pthread_mutex_unlock(&lists);
-  if (all & WAITS && !(all & (IDLE | BUSY))) return;
-  struct reply out;
-  struct timespec t = {0, 50000};
-  atomic_fetch_add(&blocked, 1);
-  close_all(-1);
-  request(REQ_TURN, 0, 0, 0, 0, &out);
-  int64_t begun = wall_us();
-  while (!atomic_load(&holding) && live_on() && wall_us() - begun < 1000000) syscall(SYS_nanosleep, &t, NULL);
-  reopen_all(-1);
-  atomic_fetch_sub(&blocked, 1);
+  atomic_store(&active, wall_us());
+  if (!measured()) reopen_all(-1);
 }
 
 // wait_for has the streams of a communicator's calls wait for a ticket, as NCCL does: the
@@ -518,13 +675,21 @@ static int fail(struct reply *out, char *text, size_t room, int status, const ch
   return -1;
 }
 
+static __thread int borrowed; // the context is the one that others of this process use
+
 // enter and leave are around what a thread does for us: the clock does not move.
 static void enter(void) {
   simccl_worked();
   simccl_freeze();
   pthread_mutex_lock(&host);
+  // The runtime gives a thread its context when it needs one; the driver does not.
+  handle now = NULL;
+  if (!D.cuCtxGetCurrent(&now) && !now) borrowed = D.cuCtxSetCurrent(context) == 0;
 }
 static void leave(int64_t now) {
+  if (borrowed) D.cuCtxSetCurrent(NULL);
+  borrowed = 0;
+  atomic_store(&active, wall_us());
   pthread_mutex_unlock(&host);
   simccl_thaw(now);
 }
@@ -546,6 +711,7 @@ static int post(struct op *ops, int n, int64_t ticket, int count, int replay, st
       return -1;
     }
   }
+  send_backlog();
   struct request r = {.type = REQ_GROUP, .size = (uint32_t)(each * (size_t)n), .a = {n, 0, ticket, count, replay}};
   int res = simccl_call(&r, payload, out, text, room);
   free(payload);
@@ -567,6 +733,8 @@ static int posted(struct op *ops, int n, struct part *parts, int count, struct r
 }
 
 // --- graphs ---
+
+static void launched(handle s);
 
 // A call that was captured: nodes that say that the stream has come, wait for a word,
 // clear it, and say that it goes on; CUDA's events before and behind.
@@ -626,11 +794,15 @@ static int captured(struct op *ops, int n, struct reply *out, char *text, size_t
 static int group(struct op *ops, int n, struct reply *out, char *text, size_t room) {
   int count = 0, res = -1;
   enter();
-  if (!capturing((handle)(uintptr_t)ops[0].stream)) take_turn();
+  int captures = capturing((handle)(uintptr_t)ops[0].stream), apart = measured() && !captures;
+  if (apart) {
+    close_all(-1);
+    stretch();
+  }
   struct part *parts = calloc((size_t)n, sizeof *parts);
   for (int i = 0; parts && i < n; i++) {
     handle s = (handle)(uintptr_t)ops[i].stream;
-    if (i == 0 && capturing(s)) {
+    if (i == 0 && captures) {
       res = captured(ops, n, out, text, room);
       goto out;
     }
@@ -656,7 +828,7 @@ static int group(struct op *ops, int n, struct reply *out, char *text, size_t ro
     fail(out, text, room, 2, "out of memory", 0);
     goto out;
   }
-  for (int k = 0; k < count; k++)
+  for (int k = 0; k < count && !apart; k++)
     for (int i = 0; i < parts[k].n; i++) {
       struct lane *l = parts[k].list[i];
       int seen = 0;
@@ -665,8 +837,9 @@ static int group(struct op *ops, int n, struct reply *out, char *text, size_t ro
       if (!seen) close_lane(l);
     }
   res = posted(ops, n, parts, count, out, text, room);
-  if (!res) throttle();
 out:
+  if (apart) shut();
+  if (!res && !captures) throttle();
   free(parts);
   leave(out->now);
   return res;
@@ -687,14 +860,12 @@ static int64_t key(handle e) { return (int64_t)(uintptr_t)e; }
 
 static error recorded(handle e, handle s) {
   enter();
-  take_turn();
   struct lane *l = lane_of(s);
-  struct reply out = {0};
   if (l) {
     close_lane(l);
-    request(REQ_EVENT_RECORD, l->dev, (int64_t)l->id, key(e), 0, &out);
+    tell(REQ_EVENT_RECORD, l->dev, (int64_t)l->id, key(e), 0);
   }
-  leave(out.now);
+  leave(0);
   return 0;
 }
 
@@ -715,14 +886,13 @@ PUBLIC error cudaStreamWaitEvent(handle s, handle e, unsigned flags) {
   if (!live_on() || capturing(s)) return real(s, e, flags);
   enter();
   struct lane *l = lane_of(s);
-  struct reply out = {0};
   if (l) {
     close_lane(l);
-    request(REQ_EVENT_WAIT, l->dev, (int64_t)l->id, key(e), 0, &out);
+    tell(REQ_EVENT_WAIT, l->dev, (int64_t)l->id, key(e), 0);
   }
   error r = real(s, e, flags);
   if (l) reopen(l);
-  leave(out.now);
+  leave(0);
   return r;
 }
 
@@ -745,7 +915,7 @@ static int replayed(struct exec *x, struct lane *l) {
     struct segment *g = calloc(1, sizeof *g);
     if (!g) return 2;
     *g = (struct segment){.id = ++segments, .to = &c->before, .begun = begun, .ended = c->came, .most = -1};
-    request(REQ_SEGMENT, l->dev, (int64_t)l->id, (int64_t)g->id, simccl_now(), &out);
+    tell(REQ_SEGMENT, l->dev, (int64_t)l->id, (int64_t)g->id, simccl_now());
     pthread_mutex_lock(&lists);
     g->from = l->open;
     l->open = &c->behind;
@@ -761,14 +931,13 @@ static int replayed(struct exec *x, struct lane *l) {
 
 // behind_graph ends the last segment of a graph.
 static void behind_graph(struct exec *x, struct lane *l) {
-  struct reply out;
   struct segment *g = calloc(1, sizeof *g);
   struct capture *last = NULL;
   for (struct capture *c = captures; c; c = c->next)
     if (c->graph == x->graph) last = c;
   if (!g) return;
   *g = (struct segment){.id = ++segments, .begun = last->went, .most = -1};
-  request(REQ_SEGMENT, l->dev, (int64_t)l->id, (int64_t)g->id, simccl_now(), &out);
+  tell(REQ_SEGMENT, l->dev, (int64_t)l->id, (int64_t)g->id, simccl_now());
   g->to = mark_now(l);
   pthread_mutex_lock(&lists);
   g->from = l->open;
@@ -787,13 +956,22 @@ PUBLIC error cudaGraphLaunch(handle exec, handle s) {
   REAL(error, cudaGraphLaunch, (handle, handle))
   struct exec *x = execs;
   while (x && x->exec != exec) x = x->next;
-  if (!live_on() || !x || capturing(s)) return real(exec, s);
+  if (!live_on() || !x || capturing(s)) {
+    launched(s);
+    return real(exec, s);
+  }
   enter();
-  take_turn();
   struct lane *l = lane_of(s);
+  if (measured()) { // what was launched before runs before, and the graph in stretches of its own
+    close_all(-1);
+    stretch();
+    shut();
+  }
   error e = l ? replayed(x, l) : 2;
   if (!e) e = real(exec, s);
   if (!e) behind_graph(x, l);
+  stretch();
+  shut();
   leave(0);
   return e;
 }
@@ -854,10 +1032,13 @@ static void awaited(handle s, int all, int *dev, struct lane **l) {
   enter();
   *dev = current_device();
   *l = all ? NULL : lane_of(s);
-  if (all) close_all(*dev);
+  if (all || measured()) close_all(measured() ? -1 : *dev);
   else if (*l) close_lane(*l);
-  pthread_mutex_unlock(&host);
+  stretch();
+  atomic_fetch_add(&syncing, 1);
   atomic_fetch_add(&blocked, 1);
+  if (borrowed) D.cuCtxSetCurrent(NULL);
+  pthread_mutex_unlock(&host);
 }
 
 static void resumed(int dev, struct lane *l, int type, int64_t what, int64_t more) {
@@ -865,9 +1046,66 @@ static void resumed(int dev, struct lane *l, int type, int64_t what, int64_t mor
   request(type, what, more, 0, 0, &out);
   atomic_fetch_sub(&blocked, 1);
   pthread_mutex_lock(&host);
-  if (l) reopen(l);
+  if (borrowed) D.cuCtxSetCurrent(context);
+  atomic_fetch_sub(&syncing, 1);
+  if (measured()) shut();
+  else if (l) reopen(l);
   else reopen_all(dev);
   leave(out.now);
+}
+
+// --- launches, where compute is timed ---
+
+// cut ends a stretch where the host calls nothing that ends it: CUDA's queues are finite.
+static void cut(void) {
+  enter();
+  close_all(-1);
+  stretch();
+  shut();
+  leave(0);
+}
+
+// launched is before each launch that is seen; those of libraries of CUDA's are not. What the
+// host has launched in a while is a segment of its own, since it begins when it was launched.
+static void launched(handle s) {
+  enum { MOST = 256, SLICE_PS = 300000000 };
+  if (!live_on() || !measured() || gate.closed == 0) return;
+  atomic_store(&active, wall_us());
+  if (in_capture && capturing(s)) return;
+  if (atomic_fetch_add(&launches, 1) >= MOST || atomic_load(&early)) {
+    cut();
+    return;
+  }
+  static _Atomic int64_t last;
+  int64_t now = simccl_now();
+  if (now - atomic_load(&last) < SLICE_PS) return;
+  atomic_store(&last, now);
+  enter();
+  struct lane *l = lane_of(s);
+  if (l) close_lane(l);
+  leave(0);
+}
+
+struct dim3 { unsigned x, y, z; };
+
+PUBLIC error cudaLaunchKernel(const void *f, struct dim3 grid, struct dim3 block, void **args, size_t shared, handle s) {
+  REAL(error, cudaLaunchKernel, (const void *, struct dim3, struct dim3, void **, size_t, handle))
+  launched(s);
+  return real(f, grid, block, args, shared, s);
+}
+
+// What programs of later compilers of CUDA's call.
+PUBLIC error __cudaLaunchKernel(const void *f, struct dim3 grid, struct dim3 block, void **args, size_t shared, handle s) {
+  REAL(error, __cudaLaunchKernel, (const void *, struct dim3, struct dim3, void **, size_t, handle))
+  launched(s);
+  return real(f, grid, block, args, shared, s);
+}
+
+struct launch { struct dim3 grid, block; size_t shared; handle stream; }; // the first fields of CUDA's
+PUBLIC error cudaLaunchKernelExC(const struct launch *how, const void *f, void **args) {
+  REAL(error, cudaLaunchKernelExC, (const struct launch *, const void *, void **))
+  if (how) launched(how->stream);
+  return real(how, f, args);
 }
 
 PUBLIC error cudaStreamSynchronize(handle s) {
@@ -912,6 +1150,55 @@ PUBLIC error cudaEventSynchronize(handle e) {
   error r = real(e);
   resumed(dev, NULL, REQ_EVENT_SYNC, key(e), 0);
   return r;
+}
+
+// pageable reports whether a copy reads or writes memory of the host that CUDA does not know:
+// such a copy may wait for its stream.
+static int pageable(const void *to, const void *from, int kind) {
+  uint32_t type = 0;
+  if (kind == 1 || kind == 2) return D.cuPointerGetAttribute(&type, 2 /* CU_POINTER_ATTRIBUTE_MEMORY_TYPE */, (uint64_t)(uintptr_t)(kind == 1 ? from : to)) != 0;
+  return kind == 4 && (pageable(to, from, 1) || pageable(to, from, 2));
+}
+
+PUBLIC error cudaMemcpyAsync(void *to, const void *from, size_t n, int kind, handle s) {
+  REAL(error, cudaMemcpyAsync, (void *, const void *, size_t, int, handle))
+  if (!live_on() || !measured() || (in_capture && capturing(s))) return real(to, from, n, kind, s);
+  if (!pageable(to, from, kind)) {
+    launched(s);
+    return real(to, from, n, kind, s);
+  }
+  cut();
+  enter();
+  open_gate(gate.closed);
+  error e = real(to, from, n, kind, s);
+  close_all(-1);
+  stretch();
+  shut();
+  leave(0);
+  return e;
+}
+
+PUBLIC error cudaFree(void *p) {
+  REAL(error, cudaFree, (void *))
+  if (!live_on() || !measured() || in_capture || !p) return real(p);
+  int dev;
+  struct lane *l;
+  awaited(NULL, 1, &dev, &l);
+  error e = real(p);
+  resumed(dev, NULL, REQ_SYNC, dev, -1);
+  return e;
+}
+
+PUBLIC error cudaMalloc(void **p, size_t n) {
+  REAL(error, cudaMalloc, (void **, size_t))
+  if (!live_on() || !measured() || in_capture) return real(p, n);
+  enter();
+  close_all(-1);
+  stretch();
+  error e = real(p, n);
+  shut();
+  leave(0);
+  return e;
 }
 
 PUBLIC error cudaMemcpy(void *to, const void *from, size_t n, int kind) {
