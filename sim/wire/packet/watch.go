@@ -110,12 +110,12 @@ type hol struct {
 	from, to int64
 	first    int64 // when the first one began
 	culprit  int32 // link whose queue was the deepest at the neighbour; -1: not known
-	behind   [victims]cause
+	behind   [victims]blamed
 	blocked  [victims]victim
 }
 
-// cause is how long a link was paused while the queue of another was the deepest.
-type cause struct {
+// blamed is how long a link was paused while the queue of another was the deepest.
+type blamed struct {
 	culprit int32
 	time    int64
 }
