@@ -550,8 +550,8 @@ static void nap(int64_t begun) {
   enum { SPIN_US = 50000 };
   int64_t waited = wall_us() - begun;
   struct timespec t = {0, waited < 2000 ? 5000 : 50000};
-  if (!simccl_spare() || waited > SPIN_US) syscall(SYS_nanosleep, &t, NULL);
-  else while (wall_us() - begun < waited + 2) {}
+  if (simccl_spare() && waited < SPIN_US) simccl_relax();
+  else syscall(SYS_nanosleep, &t, NULL);
 }
 
 // stretch has what was launched since the gate was shut run, while no other process uses
