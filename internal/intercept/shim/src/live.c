@@ -106,6 +106,7 @@ static uint64_t words_at;
 static unsigned words_used;
 enum { WORDS = 16384 };
 static handle context;
+static int home; // the device of the context
 static int generation;
 
 // The gate: streams go on behind its n-th closing once its word is n or above.
@@ -493,6 +494,7 @@ static int start(char *why, size_t room) {
     if (!missing && (D.cuMemHostAlloc((void **)&words, 4 * WORDS, 3) || D.cuMemHostGetDevicePointer_v2(&words_at, words, 0))) missing = "host memory that GPUs read";
     if (!missing) {
       memset(words, 0, 4 * WORDS);
+      home = current_device();
       gate.word = words;
       gate.at = words_at;
       gate.closed = 0;
@@ -816,6 +818,10 @@ static int group(struct op *ops, int n, struct reply *out, char *text, size_t ro
     if (k == count) parts[count++].comm = ops[i].comm;
     struct part *p = &parts[k];
     while (at < p->n && p->list[at] != l) at++;
+    if (l && l->dev != home) {
+      fail(out, text, room, 5, "a process that uses several GPUs is built for --time record only: start a process a rank", 0);
+      goto out;
+    }
     if (!l || at == 64) {
       fail(out, text, room, 5, "a group on more than 64 streams, or a process with more than 1024", 0);
       goto out;
