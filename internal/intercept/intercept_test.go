@@ -630,7 +630,7 @@ func TestRealTimes(t *testing.T) {
 }
 
 // TestAlone: where compute is timed, no kernels of two ranks run on a GPU at once, and a rank
-// whose host is slower than its kernels is not taken for one whose kernels are slow: the GPU's
+// whose host is slower than its kernels is not treated as one whose kernels are slow: the GPU's
 // time is that of the kernels, though they are launched 2 ms apart.
 func TestAlone(t *testing.T) {
 	program, options := realDevice(t)

@@ -122,7 +122,7 @@ func (c *Core) segmentDone(t *thread, q *request) reply {
 // when all ranks were there.
 type span struct{ from, begin, to int64 }
 
-// spans is how many a GPU keeps: those that compute may run beside.
+// spans is the most that a GPU keeps: those that compute may run beside.
 const spans = 64
 
 // communicates notes that a kernel of a communicator holds a GPU's SMs: from when its stream
