@@ -9,7 +9,7 @@
 # more arguments of train_modes.py. MANY=64 runs that many ranks of data parallel training
 # on the one GPU, too (scripts/intercept-ranks.py; about a minute of start). MODES (ddp tp pp ep), TRUTH (a folder with train_modes.py and a folder a mode with
 # nccl_coll_rank*.log.gz), OUT (records, logs, outputs), PY (python3) and LIMIT
-# (seconds a mode) change what runs. A line is printed a rank: how many calls were
+# (seconds a mode) change what runs, GPUS how many of the machine's GPUs the ranks share (1). A line is printed a rank: how many calls were
 # compared, and the first that differs. It ends with 1 where one does.
 set -u
 cd "$(dirname "$0")/.."
@@ -23,6 +23,7 @@ ARGS=${ARGS:-}
 HOW="--time record --no-simulation"
 [ -n "${DATA:-}" ] && HOW="--time measured --data"
 RANKS=4
+GPUS=${GPUS:-1}
 bad=0
 mkdir -p "$OUT"
 [ -x bin/simccl ] || { echo "bin/simccl is missing: make shim" >&2; exit 1; }
@@ -37,10 +38,10 @@ calls() {
 port=29600
 for m in $MODES; do
 	port=$((port + 1))
-	# All ranks use the same GPU: LOCAL_RANK is 0 in each.
+	# Ranks share the machine's first GPUS GPUs.
 	timeout -k 10 "$LIMIT" bin/simccl intercept --topo testdata/topos/h200x4-4.xml --multicast off --devices real $HOW --audit --record "$OUT/$m.jsonl" -- \
 		"$PY" -m torch.distributed.run --nnodes 1 --nproc-per-node $RANKS --master-addr 127.0.0.1 --master-port $port --no-python \
-		sh -c "LOCAL_RANK=0 exec $PY $TRUTH/train_modes.py --mode $m --out $OUT/$m $ARGS" >"$OUT/$m.out" 2>"$OUT/$m.err"
+		sh -c "LOCAL_RANK=\$((RANK % $GPUS)) exec $PY $TRUTH/train_modes.py --mode $m --out $OUT/$m $ARGS" >"$OUT/$m.out" 2>"$OUT/$m.err"
 	echo "$m: exit status $?: $(grep 'calls of NCCL' "$OUT/$m.err" || tail -n 1 "$OUT/$m.err" | cut -c1-200)"
 	[ -n "${DATA:-}" ] && "$PY" - "$OUT/$m" "$TRUTH/$m" <<'PYEOF'
 import json, os, sys

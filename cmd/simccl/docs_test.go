@@ -129,6 +129,9 @@ func unknownTo(root *cobra.Command, words []string) string {
 	if err != nil {
 		return err.Error()
 	}
+	if end := slices.Index(words, "--"); end >= 0 { // what follows is another program's
+		words = words[:end]
+	}
 	for _, w := range words {
 		name, _, _ := strings.Cut(strings.TrimLeft(w, "-"), "=")
 		var f *pflag.Flag

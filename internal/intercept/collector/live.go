@@ -122,7 +122,7 @@ func (c *Core) segmentDone(t *thread, q *request) reply {
 // when all ranks were there.
 type span struct{ from, begin, to int64 }
 
-// spans is how many a GPU keeps: those that compute may run beside.
+// spans is the most that a GPU keeps: those that compute may run beside.
 const spans = 64
 
 // communicates notes that a kernel of a communicator holds a GPU's SMs: from when its stream
@@ -343,23 +343,33 @@ func (c *Core) moved(p *process, q *request) reply {
 		return refuse(internalError, "no data were moved")
 	}
 	delete(c.moving, q.a[0])
+	t := c.turn(p)
+	if t.holder == p && t.moves {
+		t.holder = nil
+	}
 	var err error
 	if q.a[1] != 0 {
 		err = errors.New(string(q.payload))
 	}
 	m.done(err)
 	c.settle()
-	if c.set.Clock == Measured {
-		if t := c.turn(p); t.holder == p && t.moves {
-			c.yield(t)
-		}
+	if len(p.live.moves) > 0 && t == c.turn(p) {
+		c.want(p, true)
 	}
+	c.grant(t)
 	return reply{}
 }
 
-// give has the process that moves data carry out a move.
+// give has the process that moves data carry out a move, on that GPU's turn where it has no
+// other one.
 func (c *Core) give(m *move) {
-	c.mover.live.gpu = m.gpu
+	idle := len(c.moving) == 0
+	for _, t := range c.turns { //lint:sorted any of them
+		idle = idle && t.holder != c.mover && !slices.Contains(t.queue, c.mover)
+	}
+	if idle || c.mover.live.gpu == 0 {
+		c.mover.live.gpu = m.gpu
+	}
 	c.mover.live.moves = append(c.mover.live.moves, m)
 	c.want(c.mover, true)
 }

@@ -106,6 +106,7 @@ static uint64_t words_at;
 static unsigned words_used;
 enum { WORDS = 16384 };
 static handle context;
+static int home; // the device of the context
 static int generation;
 
 // The gate: streams go on behind its n-th closing once its word is n or above.
@@ -113,6 +114,7 @@ static struct { uint32_t *word, closed; uint64_t at; } gate;
 static atomic_int syncing;    // threads that wait for streams by CUDA's functions
 static atomic_int throttled;  // threads that are held at their calls
 static atomic_int stretching; // a thread of the program runs a stretch
+static atomic_int looking;    // the thread that looks may read the words
 static atomic_int early;      // the gate was opened before the host's next call
 static atomic_int launches;   // since the gate was shut
 static _Atomic int64_t active; // us: when the host called something last
@@ -412,6 +414,7 @@ static void *look(void *unused) {
   int64_t since = 0;
   (void)unused;
   alone();
+  atomic_store(&looking, 1);
   while (list && live_on()) {
     int held = atomic_load(&holding) && !atomic_load(&stretching), pending = 0;
     if (measured()) open_early();
@@ -428,6 +431,7 @@ static void *look(void *unused) {
     struct timespec t = {0, pending || held ? 20000 : 200000};
     syscall(SYS_nanosleep, &t, NULL);
   }
+  atomic_store(&looking, 0);
   free(list);
   return NULL;
 }
@@ -456,6 +460,25 @@ static void release(const char *list, int64_t n, int holds) {
   pthread_mutex_unlock(&lists);
 }
 
+// go_on has all streams go on for good.
+static void go_on(void) {
+  pthread_mutex_lock(&lists);
+  for (struct ticket *t = tickets; t; t = t->next) __atomic_store_n(t->word, t->value, __ATOMIC_RELEASE);
+  __atomic_store_n(gate.word, UINT32_MAX / 2, __ATOMIC_RELEASE);
+  atomic_store(&outstanding, 0);
+  pthread_mutex_unlock(&lists);
+}
+
+// stop is before the driver's end, which takes the words with it.
+static void stop(void) {
+  if (!atomic_load(&on) || generation != simccl_forked()) return;
+  go_on();
+  atomic_store(&on, 0);
+  int64_t begun = wall_us();
+  struct timespec t = {0, 100000};
+  while (atomic_load(&looking) && wall_us() - begun < 1000000) syscall(SYS_nanosleep, &t, NULL);
+}
+
 static void *attend(void *unused) {
   enum { ROOM = 64 << 10 };
   char *job = malloc(ROOM);
@@ -469,14 +492,10 @@ static void *attend(void *unused) {
     struct request r = {.type = REQ_ATTEND, .a = {gpu}};
     struct reply out;
     if (simccl_call(&r, NULL, &out, job, ROOM) || out.status) break;
-    if (out.a[0] == ACTION_RELEASE) release(job, out.a[1], (int)out.a[2]);
+    if (live_on() && out.a[0] == ACTION_RELEASE) release(job, out.a[1], (int)out.a[2]);
   }
   // Without a collector streams go on: who asks learns of the error.
-  pthread_mutex_lock(&lists);
-  for (struct ticket *t = tickets; t; t = t->next) __atomic_store_n(t->word, t->value, __ATOMIC_RELEASE);
-  __atomic_store_n(gate.word, UINT32_MAX / 2, __ATOMIC_RELEASE);
-  atomic_store(&outstanding, 0);
-  pthread_mutex_unlock(&lists);
+  if (atomic_load(&on)) go_on();
   free(job);
   return NULL;
 }
@@ -493,12 +512,15 @@ static int start(char *why, size_t room) {
     if (!missing && (D.cuMemHostAlloc((void **)&words, 4 * WORDS, 3) || D.cuMemHostGetDevicePointer_v2(&words_at, words, 0))) missing = "host memory that GPUs read";
     if (!missing) {
       memset(words, 0, 4 * WORDS);
+      home = current_device();
       gate.word = words;
       gate.at = words_at;
       gate.closed = 0;
       words_used = 1;
       generation = simccl_forked();
       atomic_store(&on, 1);
+      static int registered; // a child of fork has its parent's functions
+      if (!registered && atexit(stop) == 0) registered = 1;
       if (pthread_create(&t, NULL, look, NULL) || pthread_create(&t, NULL, attend, NULL)) missing = "a thread";
     }
     if (missing) snprintf(why, room, "real GPUs: %s is not there", missing);
@@ -550,8 +572,8 @@ static void nap(int64_t begun) {
   enum { SPIN_US = 50000 };
   int64_t waited = wall_us() - begun;
   struct timespec t = {0, waited < 2000 ? 5000 : 50000};
-  if (!simccl_spare() || waited > SPIN_US) syscall(SYS_nanosleep, &t, NULL);
-  else while (wall_us() - begun < waited + 2) {}
+  if (simccl_spare() && waited < SPIN_US) simccl_relax();
+  else syscall(SYS_nanosleep, &t, NULL);
 }
 
 // stretch has what was launched since the gate was shut run, while no other process uses
@@ -816,6 +838,10 @@ static int group(struct op *ops, int n, struct reply *out, char *text, size_t ro
     if (k == count) parts[count++].comm = ops[i].comm;
     struct part *p = &parts[k];
     while (at < p->n && p->list[at] != l) at++;
+    if (l && l->dev != home) {
+      fail(out, text, room, 5, "a process that uses several GPUs is built for --time record only: start a process a rank", 0);
+      goto out;
+    }
     if (!l || at == 64) {
       fail(out, text, room, 5, "a group on more than 64 streams, or a process with more than 1024", 0);
       goto out;
@@ -1117,6 +1143,45 @@ PUBLIC error cudaStreamSynchronize(handle s) {
   error e = real(s);
   resumed(dev, l, REQ_SYNC, dev, l ? (int64_t)l->id : 0);
   return e;
+}
+
+// polled reports whether a thread asks for the same thing again and again and does nothing
+// else: it waits. Others ask now and then.
+static int polled(handle what) {
+  enum { SOON_US = 1000, PATIENT = 20 };
+  static __thread handle last;
+  static __thread int times;
+  static __thread int64_t at, then;
+  int64_t now = wall_us(), did = atomic_load(&active);
+  if (what != last || now - at > SOON_US || did != then) times = 0;
+  last = what;
+  at = now;
+  then = did;
+  return ++times > PATIENT;
+}
+
+PUBLIC error cudaStreamQuery(handle s) {
+  REAL(error, cudaStreamQuery, (handle))
+  error e = real(s);
+  if (e != NOT_READY || !live_on() || !measured() || in_capture || !gate_shut() || !polled(s)) return e;
+  int dev;
+  struct lane *l;
+  awaited(s, 0, &dev, &l);
+  e = real(s);
+  resumed(dev, l, REQ_SYNC, dev, l ? (int64_t)l->id : 0);
+  return e;
+}
+
+PUBLIC error cudaEventQuery(handle e) {
+  REAL(error, cudaEventQuery, (handle))
+  error r = real(e);
+  if (r != NOT_READY || !live_on() || !measured() || in_capture || !gate_shut() || !polled(e)) return r;
+  int dev;
+  struct lane *l;
+  awaited(NULL, 1, &dev, &l);
+  r = real(e);
+  resumed(dev, NULL, REQ_EVENT_SYNC, key(e), 0);
+  return r;
 }
 
 PUBLIC error cudaStreamDestroy(handle s) {

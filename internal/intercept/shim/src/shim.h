@@ -71,6 +71,7 @@ PUBLIC uint32_t simccl_group(void);                  // a number, unique in the 
 PUBLIC uint32_t simccl_thread(void);
 PUBLIC int64_t simccl_now(void);                     // ps
 PUBLIC int64_t simccl_wall(void);                    // us of the machine's clock
+PUBLIC void simccl_relax(void);                      // a moment of a thread that waits so
 PUBLIC int simccl_spare(void);                       // there are processors to wait on without sleeping
 PUBLIC void simccl_freeze(void);                     // what the thread does until simccl_thaw is not the program's
 PUBLIC void simccl_thaw(int64_t now);                // the clock goes on, at now where that is later

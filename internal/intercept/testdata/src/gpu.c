@@ -81,6 +81,8 @@ static void kernel(int64_t us) {
   close(log);
 }
 
+static atomic_int ending;
+
 static void carry_out(struct work *w) {
   struct timespec t = {0, 20000};
   switch (w->kind) {
@@ -91,7 +93,7 @@ static void carry_out(struct work *w) {
   case SLEEP: kernel((int64_t)w->n); break;
   case WRITE_VALUE: __atomic_store_n((uint32_t *)(uintptr_t)w->to, (uint32_t)w->n, __ATOMIC_RELEASE); break;
   case WAIT_VALUE:
-    for (;;) {
+    while (!ending) {
       uint32_t v = __atomic_load_n((uint32_t *)(uintptr_t)w->to, __ATOMIC_ACQUIRE);
       if (w->from ? v == (uint32_t)w->n : (int32_t)(v - (uint32_t)w->n) >= 0) break;
       nanosleep(&t, NULL);
@@ -169,15 +171,23 @@ static error enqueue(handle on, struct work w) {
 
 // --- the driver ---
 
+// A thread has a context once it has called the runtime, or said which.
+static __thread handle context;
+enum { NO_CONTEXT = 201 };
+
 error cuInit(unsigned f) { (void)f; return 0; }
 error cuDevicePrimaryCtxRetain(handle *c, int d) { (void)d; *c = (handle)1; return 0; }
-error cuCtxGetCurrent(handle *c) { *c = (handle)1; return 0; }
-error cuCtxSetCurrent(handle c) { (void)c; return 0; }
-error cuCtxGetDevice(int *d) { *d = 0; return 0; }
+error cuCtxGetCurrent(handle *c) { *c = context; return 0; }
+error cuCtxSetCurrent(handle c) { context = c; return 0; }
+error cuCtxGetDevice(int *d) { *d = 0; return context ? 0 : NO_CONTEXT; }
 error cuDeviceGetPCIBusId(char *s, int n, int d) { snprintf(s, (size_t)n, "0000:0%d:00.0", d); return 0; }
 error cuThreadExchangeStreamCaptureMode(int *m) { *m = 0; return 0; }
-error cuEventCreate(handle *e, unsigned f) { (void)f; return *e = calloc(1, sizeof(struct event)), 0; }
-error cuEventRecord(handle e, handle s) { return enqueue(s, (struct work){.kind = RECORD, .e = e}); }
+error cuEventCreate(handle *e, unsigned f) {
+  (void)f;
+  if (!context) return NO_CONTEXT;
+  return *e = calloc(1, sizeof(struct event)), 0;
+}
+error cuEventRecord(handle e, handle s) { return !context ? NO_CONTEXT : enqueue(s, (struct work){.kind = RECORD, .e = e}); }
 error cuEventRecordWithFlags(handle e, handle s, unsigned f) { (void)f; return cuEventRecord(e, s); }
 error cuEventQuery(handle p) {
   struct event *e = p;
@@ -219,9 +229,27 @@ error cuStreamSynchronize(handle on) {
   pthread_mutex_unlock(&lock);
   return 0;
 }
-error cuStreamWaitValue32_v2(handle s, uint64_t at, uint32_t v, unsigned f) { return enqueue(s, (struct work){.kind = WAIT_VALUE, .to = at, .n = v, .from = f}); }
+error cuStreamWaitValue32_v2(handle s, uint64_t at, uint32_t v, unsigned f) { return !context ? NO_CONTEXT : enqueue(s, (struct work){.kind = WAIT_VALUE, .to = at, .n = v, .from = f}); }
 error cuStreamWriteValue32_v2(handle s, uint64_t at, uint32_t v, unsigned f) { (void)f; return enqueue(s, (struct work){.kind = WRITE_VALUE, .to = at, .n = v}); }
-error cuMemHostAlloc(void **p, size_t n, unsigned f) { (void)f; return (*p = calloc(1, n)) ? 0 : 2; }
+
+// Memory of the host goes with the driver when the program ends.
+static struct { void *at; size_t size; } pinned[16];
+static int pinned_count;
+error cuMemHostAlloc(void **p, size_t n, unsigned f) {
+  (void)f;
+  *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (*p == MAP_FAILED || pinned_count == 16) return 2;
+  pinned[pinned_count].at = *p;
+  pinned[pinned_count++].size = n;
+  return 0;
+}
+__attribute__((destructor)) static void end(void) {
+  struct timespec t = {0, 3000000}; // streams end before
+  atomic_store(&ending, 1);
+  if (pinned_count > 0) syscall(SYS_nanosleep, &t, NULL);
+  for (int i = 0; i < pinned_count; i++) munmap(pinned[i].at, pinned[i].size);
+  if (pinned_count > 0) syscall(SYS_nanosleep, &t, NULL); // who looks at it now has no luck
+}
 error cuMemHostGetDevicePointer_v2(uint64_t *d, void *h, unsigned f) { (void)f; *d = (uintptr_t)h; return 0; }
 
 struct block { uint64_t at; size_t size; int fd; } ;
@@ -290,7 +318,10 @@ error cuLaunchKernel(handle f, unsigned a, unsigned b, unsigned c, unsigned d, u
 // --- the runtime ---
 
 error cudaGetDeviceCount(int *n) { *n = 1; return 0; }
-error cudaSetDevice(int d) { return d ? 101 : 0; }
+static void used(void) {
+  if (!context) context = (handle)1;
+}
+error cudaSetDevice(int d) { return used(), d ? 101 : 0; }
 error cudaGetDevice(int *d) { *d = 0; return 0; }
 error cudaMalloc(void **p, size_t n) { uint64_t at = 0; error e = cuMemAlloc_v2(&at, n); *p = (void *)(uintptr_t)at; return e; }
 error cudaFree(void *p) { (void)p; return 0; }
@@ -313,8 +344,8 @@ error cudaDeviceSynchronize(void) {
   pthread_mutex_unlock(&lock);
   return 0;
 }
-error cudaEventCreate(cudaEvent_t *e) { return cuEventCreate(e, 0); }
-error cudaEventRecord(cudaEvent_t e, cudaStream_t s) { return cuEventRecord(e, s); }
+error cudaEventCreate(cudaEvent_t *e) { return used(), cuEventCreate(e, 0); }
+error cudaEventRecord(cudaEvent_t e, cudaStream_t s) { return used(), cuEventRecord(e, s); }
 error cudaEventSynchronize(cudaEvent_t e) {
   struct timespec t = {0, 20000};
   while (cuEventQuery(e)) nanosleep(&t, NULL);

@@ -1,7 +1,9 @@
 // Ranks that are processes on one real device: what all operations, types and reductions
 // give, in streams and behind events, while nobody waits in between. Argument: ranks,
-// then "time" or "buckets" to print what a step of known kernels takes.
+// then "time" or "buckets" to print what a step of known kernels takes, or "gaps" for a
+// host that is slower than its kernels.
 #include "values.h"
+#include <pthread.h>
 #include <sys/wait.h>
 
 enum { N = 1003, SCALED = 5, MOST = 16 };
@@ -11,6 +13,8 @@ static cudaStream_t st, side;
 static char *in, *out;
 static char host[8 * N * MOST], back[8 * N * MOST];
 int toySleep(cudaStream_t, int) __attribute__((weak));
+struct dim3 { unsigned x, y, z; };
+int cudaLaunchKernel(const void *, struct dim3, struct dim3, void **, size_t, cudaStream_t) __attribute__((weak));
 
 static double value(int r, int i) { return (r + i) % 3 + 1; }
 
@@ -235,6 +239,37 @@ static void buckets(void) {
   }
 }
 
+static void *records(void *e) { // the first that this thread asks of CUDA
+  OK(cudaEventRecord(e, side));
+  return NULL;
+}
+
+// A host that takes longer than its kernels: ten of 1 ms, launched 2 ms apart, before each
+// call; another thread records an event meanwhile, and now and then memory is freed.
+static void gaps(void) {
+  enum { STEPS = 4, KERNELS = 10 };
+  struct dim3 one = {1, 1, 1}, us = {1000, 1, 1};
+  cudaEvent_t e;
+  OK(cudaEventCreate(&e));
+  for (int i = 0; i < STEPS; i++) {
+    OK(ncclAllReduce(in, out, N, ncclFloat32, ncclSum, comm, st));
+    for (int k = 0; k < KERNELS; k++) {
+      OK(cudaLaunchKernel(NULL, us, one, NULL, 0, st));
+      usleep(2000);
+    }
+    pthread_t t;
+    TRUE(pthread_create(&t, NULL, records, e) == 0);
+    pthread_join(t, NULL);
+    if (i == 1) OK(cudaFree(out + 1));
+  }
+  int polls = 0; // a host that does nothing but ask waits
+  OK(cudaLaunchKernel(NULL, us, one, NULL, 0, st));
+  while (cudaStreamQuery(st) != 0) polls++;
+  TRUE(polls < 1000);
+  OK(ncclAllReduce(in, out, N, ncclFloat32, ncclSum, comm, st));
+  OK(cudaStreamSynchronize(st));
+}
+
 int main(int argc, char **argv) {
   ncclUniqueId id, ids[2];
   ranks = argc > 1 ? atoi(argv[1]) : 4;
@@ -251,7 +286,7 @@ int main(int argc, char **argv) {
   OK(ncclMemAlloc((void **)&out, 8 * N * MOST));
   int kinds = argc > 2;
   if (kinds) {
-    argv[2][0] == 't' ? steps() : buckets();
+    argv[2][0] == 't' ? steps() : argv[2][0] == 'g' ? gaps() : buckets();
   } else {
     reductions();
     others();
