@@ -287,6 +287,18 @@ test("names in files and addresses are text: nothing of them runs", slow, async 
   assert.equal(await page.$$eval("main img, aside img, [onerror]", (l) => l.length), 0);
 });
 
+test("an error stands at its control, and goes with it", slow, async () => {
+  await visit("#topo=dgx-h100&nodes=2&op=all_reduce&sizes=64");
+  await page.fill("#env", "NCCL_ALGO=Rign");
+  await page.press("#env", "Tab");
+  await page.waitForSelector("#env-error:not([hidden])");
+  assert.match(await page.textContent("#env-error"), /Error: NCCL_ALGO=Rign.*write one of/);
+  assert.match(await page.textContent("#answer"), /Error: /);
+  await settled(async () => { await page.fill("#env", "NCCL_ALGO=Ring"); await page.press("#env", "Tab"); });
+  assert.ok(await page.isHidden("#env-error"));
+  assert.ok(!(await page.textContent("#answer")).includes("Error"));
+});
+
 test("a long run is cancelled, and so is a what-if; the page goes on", slow, async () => {
   await visit("#topo=dgx-h100&nodes=64&op=alltoall&sizes=1M,64M,256M");
   await page.waitForSelector("#cancel:not([hidden])");
