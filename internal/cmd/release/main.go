@@ -33,7 +33,7 @@ type release struct {
 	commit  string
 	date    time.Time // of the commit
 	out     string
-	page    bool // programs have the web page
+	page    bool   // programs have the web page
 	extras  []file // of every archive
 }
 
