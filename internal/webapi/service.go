@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/scenario"
 )
@@ -161,8 +162,15 @@ type Failure struct {
 func Failed(err error) Failure {
 	f := Failure{Error: err.Error(), Cancelled: errors.Is(err, context.Canceled)}
 	var field *scenario.FieldError
-	if errors.As(err, &field) {
+	var setting *config.Error
+	var file *scenario.InputError
+	switch {
+	case errors.As(err, &field):
 		f.Path = field.Path
+	case errors.As(err, &setting):
+		f.Path = "nccl.env"
+	case errors.As(err, &file):
+		f.Path = "machine" // where files are chosen
 	}
 	return f
 }

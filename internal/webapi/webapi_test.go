@@ -239,6 +239,20 @@ func TestCancelledAndRefused(t *testing.T) {
 	}
 }
 
+// Errors name the part of the Spec at which the page shows them.
+func TestFailuresHaveAPlace(t *testing.T) {
+	s := New("test")
+	bad := spec("dgx-h100", 2, "all_reduce", "1M")
+	bad.NCCL.Env = map[string]string{"NCCL_ALGO": "Rign"}
+	for path, x := range map[string]scenario.Spec{"nccl.env": bad, "workload.op": spec("dgx-h100", 2, "all_reduc", "1M"), "machine": spec("nowhere", 2, "all_reduce", "1M")} {
+		query, _ := json.Marshal(Query{Spec: x})
+		_, err := s.Call(context.Background(), "machine", query, func(any) {})
+		if f := Failed(err); err == nil || !strings.HasPrefix(f.Path, path) {
+			t.Errorf("%v: path %q, want %s", err, f.Path, path)
+		}
+	}
+}
+
 // The command line of a Spec names what is not as it is by default, and quotes what a
 // shell would read.
 func TestCommand(t *testing.T) {

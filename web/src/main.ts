@@ -42,7 +42,7 @@ function build(): void {
   const theme = h("button", { type: "button", id: "theme", click: () => nextTheme() }, "Theme: auto");
   replace($("head"),
     h("div", {}, h("h1", {}, "simccl"), h("p", {}, "What NCCL decides on a machine, why, and how fast it runs. Simulated in this page; nothing is uploaded.")),
-    h("div", { class: "bar" }, h("button", { type: "button", id: "copy", click: () => copy(machine?.command ?? "", "command") }, "Copy as command line"), h("button", { type: "button", id: "link", click: () => copy(location.href, "address") }, "Copy link"), theme));
+    h("div", { class: "bar" }, h("button", { type: "button", id: "copy", click: () => copy($("command").textContent ?? "", "command") }, "Copy as command line"), h("button", { type: "button", id: "link", click: () => copy(location.href, "address") }, "Copy link"), theme));
   const input = h("input", { type: "file", id: "file", multiple: true, class: "hidden", tabindex: -1, "aria-label": "Files", change: () => { void drop([...(input.files ?? [])]); input.value = ""; } });
   replace($("settings"), h("div", { class: "drop" }, h("button", { type: "button", id: "open", click: () => input.click() }, "Open files …"), input, h("p", { class: "soft" }, "or drop them: topology (XML), NCCL log, scenario, fabric, nccl-tests table, workload, trace. They stay in this browser."), files), h("details", { class: "setup", open: matchMedia("(min-width: 760px)").matches }, h("summary", {}, "Machine, operation, settings"), controls.el));
   const size = h("input", { type: "range", id: "size", min: 0, step: 1, "aria-label": "Size", input: () => select(model!.sizes[Number(size.value)]!) });
@@ -58,10 +58,11 @@ function build(): void {
 
 const contents: [string, string, boolean?][] = [
   ["curves", "Bandwidth and latency", true], ["machine-part", "Machine and load", true], ["wins", "Who wins at which size"], ["why", "Why"], ["channels", "Rings and trees"],
-  ["whatif", "What if"], ["advice", "Advice", true], ["time", "Timeline", true], ["results-table", "Results", true], ["matrix", "Path matrix"], ["more", "Downloads and settings"],
+  ["whatif", "What if"], ["advice", "Advice and log check", true], ["time", "Timeline", true], ["results-table", "Results", true], ["matrix", "Path matrix"], ["more", "Downloads and settings"],
 ];
 
 async function copy(text: string, what: string): Promise<void> {
+  if (!text) return say(`There is no ${what} yet.`);
   try { await navigator.clipboard.writeText(text); say(`The ${what} is copied.`); }
   catch { say(`Copying is not allowed here; the ${what} is: ${text}`); }
 }
@@ -105,6 +106,8 @@ function failed(err: unknown): void {
   const f = err instanceof CallError ? err.failure : { error: String(err), path: "" };
   if (f.path) controls.wrong(f.path, f.error);
   $("answer").replaceChildren(h("span", { class: "error" }, "Error: ", f.error));
+  $("command").textContent = "";
+  say(machine ? "What is below is of the settings before." : "");
 }
 
 /** Everything that follows from the Spec: decisions at once, times as they come. */
@@ -244,9 +247,9 @@ function showMachine(): void {
 }
 
 function showLoad(): void {
-  const r = rows.get(state.size);
+  const r = rows.get(state.size), host = machine!.hosts > 1 ? `One of ${machine!.hosts} hosts` : "The host";
   shownLoad = r;
-  put("machine-part", h("p", { class: "soft" }, r ? `One of ${machine!.hosts} hosts; colour and width are the share of the ${r.time} µs of ${r.label} that a link's bytes need.${r.merged ? " Equivalent ranks were simulated once: their links are drawn with the load of the fullest of their kind." : ""}` : `One of ${machine!.hosts} hosts. Load is drawn once ${bytes(state.size)} is simulated.`),
+  put("machine-part", h("p", { class: "soft" }, r ? `${host}; colour and width are the share of the ${r.time} µs of ${r.label} that a link's bytes need.${r.merged ? " Equivalent ranks were simulated once: their links are drawn with the load of the fullest of their kind." : ""}` : `${host}. Load is drawn once ${bytes(state.size)} is simulated.`),
     h("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Drawing of the machine" }, drawMachine(machine!, r?.use)), ramp("idle", "always busy"), r ? loadTable(r.loads) : null);
 }
 

@@ -15,11 +15,11 @@ export function winners(m: Model, selected: number, select: (size: number) => vo
     h("th", { scope: "row", class: "t" }, h("i", { class: "sw k-" + algoClass(r.algo) }), `${r.algo} ${r.proto}`),
     ...r.us.map((us, i) => {
       const won = m.choice[i] === `${r.algo} ${r.proto}`, x = us / best[i]!;
-      const cls = (us ? `cell fill-r${step(Math.max(0, 1 - Math.log2(Math.max(1, x)) / 3))}` : "cell off") + (won ? " won" : "") + (m.sizes[i] === selected ? " here" : "");
+      const cls = (us ? `cell fill-r${step(Math.log2(Math.max(1, x)) / 3)}` : "cell off") + (won ? " won" : "") + (m.sizes[i] === selected ? " here" : "");
       return h("td", { class: cls, title: us ? `${m.labels[i]}: ${micros(us)}` : "off" }, us ? (won ? h("b", {}, "✓") : x < 9.95 ? x.toFixed(1) : Math.round(Math.min(x, 99)).toString()) : "·");
     }),
   ]);
-  return h("div", {}, h("p", { class: "soft" }, "Time by NCCL's cost model over that of the fastest; ✓ is what NCCL takes, · is off."), h("div", { class: "heat" }, table("Who wins at which size", head, rows)), ramp("slow", "fast"));
+  return h("div", {}, h("p", { class: "soft" }, "Time by NCCL's cost model over that of the fastest; the stronger in colour, the slower. ✓ is what NCCL takes, · is off."), h("div", { class: "heat" }, table("Who wins at which size", head, rows)), ramp("fast", "8 × as slow"));
 }
 
 export function explained(e: Explained): HTMLElement {

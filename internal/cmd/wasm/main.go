@@ -43,7 +43,7 @@ func (w *worker) call(_ js.Value, args []js.Value) any {
 	w.mu.Unlock()
 	go func() {
 		defer cancel()
-		out, err := w.service.Call(&yielding{Context: ctx, events: w.events}, method, []byte(query), func(part any) {
+		out, err := w.service.Call(&yielding{Context: ctx, events: w.events, last: time.Now()}, method, []byte(query), func(part any) {
 			if text, err := json.Marshal(part); err == nil {
 				emit.Invoke(string(text))
 			}
@@ -125,8 +125,9 @@ type yielding struct {
 	last   time.Time
 }
 
-// between is how long a worker may be deaf.
-const between = 25 * time.Millisecond
+// between is how long a worker may be deaf. Where others want the processor, each turn of
+// the loop waits for it anew.
+const between = 50 * time.Millisecond
 
 func (y *yielding) Err() error {
 	if now := time.Now(); now.Sub(y.last) > between {

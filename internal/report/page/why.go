@@ -58,7 +58,7 @@ func rivals(r *explain.Report) markup {
 			i++
 			c.Proto += ", " + r.Rivals[i].Proto
 		}
-		t.add(`<tr><td class="t">%s</td><td class="t">%s</td><td>off</td><td></td><td></td><td></td><td class="t why">`, text(c.Algo), text(c.Proto))
+		t.add(`<tr><td class="t">%s</td><td class="t">%s</td><td class="t why" colspan="5">off: `, text(c.Algo), text(c.Proto))
 		for k, o := range c.Off {
 			if k > 0 {
 				t.WriteString("; and ")
