@@ -165,7 +165,7 @@ func (r *Fitted) Describe(c *gpu.Class) {
 // Text is the fit as a table.
 func (r *Fitted) Text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\ncollectives beside compute: %d rows, %d held out, whose slow-downs are met within %.1f %% in the mean (before: %.1f %%)\n", r.Rows, r.Held, 100*r.After, 100*r.Before)
+	fmt.Fprintf(&b, "\ncollectives beside compute: %d rows, %d held out, whose slow-downs are met within %.1f %% on average (before: %.1f %%)\n", r.Rows, r.Held, 100*r.After, 100*r.Before)
 	for _, e := range r.Quantities {
 		note := ""
 		if e.Uncertainty == 0 {
