@@ -1,9 +1,11 @@
 package comm
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/sym"
 	"github.com/simccl/simccl/topo"
@@ -100,13 +102,19 @@ func (c *Comm) SymmetricKernel(o Op) (l sym.Launch, ok bool, err error) {
 }
 
 // Device returns the kernel of nccl-tests' device implementation of an operation, on so
-// many blocks; ok is false where it has none (sym.Comm.Device).
-func (c *Comm) Device(o Op, impl, blocks int) (l sym.Launch, ok bool) {
-	if o.Buffers != Windows || c.NRanks == 1 || o.Count == 0 {
-		return l, false
+// many blocks, 0 for its 16. Errors: of usage, where it has none (sym.Comm.Device).
+func (c *Comm) Device(o Op, impl, blocks int) (sym.Launch, error) {
+	if o.Buffers == Windows && c.NRanks > 1 && o.Count > 0 {
+		if l, ok := c.Symmetric().Device(impl, cmp.Or(blocks, deviceBlocks), o.task()); ok {
+			return l, nil
+		}
 	}
-	return c.Symmetric().Device(impl, blocks, o.task())
+	return sym.Launch{}, fail.Usage("device implementation %d (-D): nccl-tests has it for sums of all_reduce (1 to 4, 3 and 4 by NVLink multicast) and for alltoall (1 and 2), "+
+		"in symmetric windows (-R 2), among GPUs of one NVLink domain", impl)
 }
+
+// deviceBlocks is how many blocks nccl-tests' device implementations have.
+const deviceBlocks = 16
 
 // CopyEngines returns how copy engines do an operation; ok is false where they do not.
 func (c *Comm) CopyEngines(o Op) (sym.Copies, bool) {

@@ -127,3 +127,11 @@ type Result struct {
 	Wrong   int64 // wrong elements, -1 where data was not checked
 	Account Account
 }
+
+// Last is when the last rank is through.
+func (r *Result) Last() (t units.Time) {
+	for _, f := range r.Finish {
+		t = max(t, f)
+	}
+	return t
+}

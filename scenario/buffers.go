@@ -1,12 +1,10 @@
 package scenario
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
 	"github.com/simccl/simccl/comm"
-	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/trace"
@@ -32,20 +30,13 @@ func (r *Running) Op(o Operation) comm.Op {
 	return op
 }
 
-// deviceBlocks is how many blocks nccl-tests' device implementations have.
-const deviceBlocks = 16
-
 // windows chooses for an operation that NCCL does by copy engines or by a kernel over
 // symmetric windows; ok is false for one that it plans otherwise.
 func (r *Running) windows(o Operation, prove bool) (out Outcome, ok bool, err error) {
 	op := r.Op(o)
 	if w := &r.Spec.Workload; w.Device > 0 {
-		l, ok := r.Site.Comm.Device(op, w.Device, cmp.Or(w.DeviceBlocks, deviceBlocks))
-		if !ok {
-			return Outcome{}, false, fail.Usage("device implementation %d (-D): nccl-tests has it for sums of all_reduce (1 to 4, 3 and 4 by NVLink multicast) "+
-				"and for alltoall (1 and 2), among GPUs of one NVLink domain", w.Device)
-		}
-		return Outcome{Kernel: &l}, true, nil
+		l, err := r.Site.Comm.Device(op, w.Device, w.DeviceBlocks)
+		return Outcome{Kernel: &l}, true, err
 	}
 	if p, ok := r.Site.Comm.CopyEngines(op); ok {
 		return Outcome{Copies: &p}, true, nil

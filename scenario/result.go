@@ -65,7 +65,7 @@ type Measure struct {
 	BusBW float64 `json:"busbw"`
 	// Checked is set where the plan was proved to compute what it should.
 	Checked bool `json:"checked"`
-	// First is what the first of operations takes that follow each other; 0: as all.
+	// First is how long the first of operations takes that follow each other.
 	First units.Time `json:"-"`
 }
 

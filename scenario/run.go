@@ -233,19 +233,10 @@ func (r *Running) row(l Line) (*Row, error) {
 			first = o
 		}
 		alg, bus := coll.Bandwidth(r.fn, at.Count, at.Type, r.Site.Comm.NRanks, o.Result.Elapsed)
-		*m = Measure{Time: cmp.Or(o.Host, o.Result.Elapsed), AlgBW: alg, BusBW: bus, Checked: o.Checked, First: r.first(&o)}
+		*m = Measure{Time: cmp.Or(o.Host, o.Result.Elapsed), AlgBW: alg, BusBW: bus, Checked: o.Checked, First: o.Result.Last()}
 	}
 	row.Facts = r.Facts(&first, row.Out.BusBW)
 	return &row, nil
-}
-
-// first is what the first of operations takes that are launched without a wait, 0 where all
-// take the same.
-func (r *Running) first(o *Outcome) units.Time {
-	if e := &r.Spec.Engine; o.Result.Account.Method == exec.Formula || e.Blocking != 0 || e.CPUTime || r.grouped() || len(o.Result.Finish) == 0 {
-		return 0
-	}
-	return slices.Max(o.Result.Finish)
 }
 
 // Result sums up the rows that were yielded.

@@ -122,7 +122,8 @@ func (c *checks) workload(w *Workload) {
 		c.add("workload.group", fmt.Sprint(w.Group), fmt.Sprintf("at most %d operations are planned together", maxGroup), "")
 	}
 	c.atLeast("workload.unalign", w.Unalign, 0)
-	c.device(w)
+	c.atLeast("workload.device", w.Device, 0)
+	c.atLeast("workload.deviceBlocks", w.DeviceBlocks, 0)
 	c.word("workload.buffers", w.Buffers, "plain", "registered", "windows")
 	if w.CTAPolicy < 0 || w.CTAPolicy > 2 {
 		c.add("workload.ctaPolicy", fmt.Sprint(w.CTAPolicy), "not known", "write 0 for default, 1 for efficiency, 2 for no blocks")
@@ -326,17 +327,4 @@ func (w *Workload) AllRoots(f coll.Func, ranks int) ([]int, error) {
 		return all, nil
 	}
 	return []int{w.Root}, nil
-}
-
-// device checks nccl-tests' device implementation.
-func (c *checks) device(w *Workload) {
-	c.atLeast("workload.device", w.Device, 0)
-	c.atLeast("workload.deviceBlocks", w.DeviceBlocks, 0)
-	switch f, err := coll.ParseFunc(w.Op); {
-	case w.Device <= 0 || err != nil:
-	case w.Buffers != "windows":
-		c.add("workload.device", fmt.Sprint(w.Device), "needs symmetric windows", "write workload.buffers windows (-R 2)")
-	case f == coll.AllReduce && w.Device > 4 || f == coll.AllToAll && w.Device > 2 || f != coll.AllReduce && f != coll.AllToAll:
-		c.add("workload.device", fmt.Sprint(w.Device), "is not supported by this test", "all_reduce has 1 to 4, alltoall 1 and 2")
-	}
 }

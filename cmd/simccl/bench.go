@@ -137,11 +137,7 @@ func (b *benchFlags) main(a *app, cmd *cobra.Command, op string) error {
 	if err != nil {
 		return err
 	}
-	processes := 1
-	if at.Rank >= 0 {
-		processes = at.NRanks
-	}
-	if err := testoptions.NotSplit(a.Getenv, processes); err != nil {
+	if err := testoptions.NotSplit(a.Getenv, at.NRanks*min(at.Rank+1, 1)); err != nil { // of a process alone the rank is -1
 		return err
 	}
 	ranks := max(at.NRanks, 1)

@@ -7,15 +7,12 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/simccl/simccl/internal/calibrate"
 	"github.com/simccl/simccl/internal/cli"
 	overlapcmd "github.com/simccl/simccl/internal/cli/overlap"
 	"github.com/simccl/simccl/internal/newfile"
-	"github.com/simccl/simccl/internal/overlap"
 	"github.com/simccl/simccl/real/measure"
-	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/spf13/cobra"
 )
@@ -31,6 +28,7 @@ type calibrateFlags struct {
 	within     float64
 	ops        []string
 	measure    measureFlags
+	at         *calibrate.Lab // of points
 }
 
 func (c *calibrateFlags) registerMachine(cmd *cobra.Command, class string) {
@@ -86,9 +84,8 @@ Settings (NCCL_ALGO=… and the like) are taken from the file itself (JSON holds
 the environment; comments may hold a command line), else from the file's name,
 whose parts like Ring, Tree, LL, LL128, Simple, ch4 denote them; lines
 PATTERN NCCL_NAME=VALUE … of DIR/settings.txt add to that, and --env holds where
-none of them says otherwise. DIR/overlap.txt, where it is there, is a table of
-collectives beside compute as overlap reads it; beside_busy and beside_traffic
-are fitted to it. Say --multicast off, or NCCL_NVLS_ENABLE=0, where
+none of them says otherwise. beside_busy and beside_traffic are fitted to the
+table of overlap in DIR/overlap.txt. Say --multicast off, or NCCL_NVLS_ENABLE=0, where
 NVLink multicast was off: files rarely say.`,
 		Example: `  simccl calibrate fit results/ --topo topo.xml --out a100.json
   simccl calibrate fit results/ --topo topo.xml --holdout 3 --residuals points.csv`,
@@ -121,12 +118,8 @@ func (c *calibrateFlags) points(a *app, dir string) (points []calibrate.Point, c
 	} else if !at.IsDir() {
 		return nil, class, usage("%s: not a directory; write the one that holds the measured files", dir)
 	}
-	leftOut := func(line string) {
-		if !strings.HasPrefix(line, overlap.FitFile+": ") { // read by itself
-			fmt.Fprintf(a.Err, "simccl: left out: %s\n", line)
-		}
-	}
-	runs, err := calibrate.ReadAll(os.DirFS(dir), measure.TopologyFile, a.Env, leftOut) // the topology is read as the machine
+	leftOut := func(line string) { fmt.Fprintf(a.Err, "simccl: left out: %s\n", line) }
+	runs, err := calibrate.ReadAll(os.DirFS(dir), a.Env, leftOut, measure.TopologyFile, overlapcmd.FitFile) // read by themselves
 	if err != nil {
 		return nil, class, input(fmt.Errorf("%s: %w", dir, err))
 	}
@@ -151,35 +144,26 @@ func (c *calibrateFlags) points(a *app, dir string) (points []calibrate.Point, c
 
 // lab is the machine that the files of a directory were measured on.
 func (c *calibrateFlags) lab(a *app, dir string) (*calibrate.Lab, gpu.Class, error) {
-	spec, found, err := c.spec(a, dir)
-	if err != nil {
-		return nil, gpu.Class{}, err
-	}
-	lab, class, err := calibrate.NewLab(spec, a.Options(found))
-	return lab, class, cli.AsFlags(err)
-}
-
-// spec is that machine as a Spec, with the topology that was found.
-func (c *calibrateFlags) spec(a *app, dir string) (scenario.Spec, []byte, error) {
 	m := c.machine
 	if m.Topo == "" {
-		if file := filepath.Join(dir, measure.TopologyFile); exists(file) {
+		file := filepath.Join(dir, measure.TopologyFile)
+		if _, err := os.Stat(file); err == nil {
 			m.Topo = file
 		} else {
 			text, err := a.thisHost().Topology()
 			if err != nil {
-				return scenario.Spec{}, nil, fmt.Errorf("the machine of these times: no --topo, no %s, and %w", file, err)
+				return nil, gpu.Class{}, fmt.Errorf("the machine of these times: no --topo, no %s, and %w", file, err)
 			}
 			m.Found = text
 		}
 	}
 	spec, err := m.Spec(&a.App)
-	return spec, m.Found, err
-}
-
-func exists(file string) bool {
-	_, err := os.Stat(file)
-	return err == nil
+	if err != nil {
+		return nil, gpu.Class{}, err
+	}
+	lab, class, err := calibrate.NewLab(spec, a.Options(m.Found))
+	c.at = lab
+	return lab, class, cli.AsFlags(err)
 }
 
 func (c *calibrateFlags) fit(a *app, cmd *cobra.Command, dir string) error {
@@ -204,41 +188,22 @@ func (c *calibrateFlags) fit(a *app, cmd *cobra.Command, dir string) error {
 		return err
 	}
 	res.Describe(cmp.Or(c.name, calibrate.NameAfter(class.Name)), calibrate.Machine(points))
-	beside, err := c.beside(a, cmd, dir, &res.Class)
+	beside, err := overlapcmd.Fit(cmd.Context(), &a.App, c.at, dir, &res.Class)
+	if err == nil {
+		err = newfile.Write(a.Path(c.out), res.Class.Format())
+	}
+	if err == nil {
+		err = c.writeResiduals(a, res.Residuals)
+	}
 	if err != nil {
-		return err
-	}
-	if err := newfile.Write(a.Path(c.out), res.Class.Format()); err != nil {
-		return err
-	}
-	if err := c.writeResiduals(a, res.Residuals); err != nil {
 		return err
 	}
 	if a.JSON {
 		return a.PrintJSON(res.Document())
 	}
-	fmt.Fprint(a.Out, res.Text())
-	if beside != nil {
-		fmt.Fprint(a.Out, beside.Text())
-	}
+	fmt.Fprint(a.Out, res.Text(), beside)
 	fmt.Fprintf(a.Out, "# written to %s: give it to --machine-class, with its path\n", c.out)
 	return nil
-}
-
-// beside fits how collectives and compute slow each other, where the directory has a table
-// of that.
-func (c *calibrateFlags) beside(a *app, cmd *cobra.Command, dir string, class *gpu.Class) (*overlap.Fitted, error) {
-	spec, found, err := c.spec(a, dir)
-	if err != nil {
-		return nil, err
-	}
-	fitted, by, err := overlapcmd.Fit(cmd.Context(), &a.App, &spec, found, filepath.Join(dir, overlap.FitFile), *class)
-	if err != nil || by == nil {
-		return nil, err
-	}
-	*class = fitted
-	by.Describe(class)
-	return by, nil
 }
 
 // fitRounds bounds the search; it ends earlier where it gains nothing.
@@ -246,13 +211,8 @@ const fitRounds = 30
 
 // writable fails before minutes are spent on what cannot be kept.
 func (c *calibrateFlags) writable(a *app) error {
-	if c.out != "" {
-		if err := directory("--out", a.Path(c.out)); err != nil {
-			return err
-		}
-	}
-	if c.residuals == "" {
-		return nil
+	if err := directory("--out", a.Path(c.out)); err != nil {
+		return err
 	}
 	return directory("--residuals", a.Path(c.residuals))
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/simccl/simccl/internal/cli"
@@ -56,9 +55,7 @@ does; --save-scenario FILE writes what the options meant as one.`,
   simccl run all_gather --sizes 96,1M --trace out.json.gz --ops flows.csv`,
 		Args: r.operation,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			for _, text := range r.test.Settle(r.launch == "graph" || r.test.Graph > 0) {
-				fmt.Fprintf(a.Err, "simccl: %s\n", text)
-			}
+			r.test.Settle(r.launch == "graph" || r.test.Graph > 0, a.Warn)
 			spec, placed, err := r.scenarioSpec(a, cmd, args)
 			if err != nil {
 				return err
@@ -182,8 +179,7 @@ func (r *runFlags) prepareSpec(a *app, spec scenario.Spec, placed func(error) er
 		}
 	}
 	t := &r.test
-	s.Table, err = sweep.New(s.r, nccltests.Config{Warmup: t.Warmup, Iters: t.Iters, AggIters: t.Agg, Check: t.Check, Graph: t.Graph,
-		PerIter: t.PerIter != 0, PerIterSkip: t.Skip}, s.r.Site.Config.Rules.Release.Code())
+	s.Table, err = sweep.New(s.r, nccltests.Config{Warmup: t.Warmup, Iters: t.Iters, AggIters: t.Agg, Check: t.Check, Graph: t.Graph, PerIter: t.PerIter != 0, PerIterSkip: t.Skip}, s.r.Site.Config.Rules.Release.Code())
 	if err != nil {
 		return nil, cli.AsFlags(err)
 	}

@@ -73,9 +73,7 @@ func (t *testFlags) workload(c *cobra.Command, op string) scenario.Workload {
 	}
 	w.Buffers = [...]string{"", "registered", "windows"}[max(0, min(t.LocalRegister, 2))]
 	w.CTAPolicy, w.Unalign = max(0, min(t.CTAPolicy, 2)), max(0, t.Unalign)
-	if w.Device = t.Device; w.Device > 0 {
-		w.DeviceBlocks = t.DeviceCTAs
-	}
+	w.Device, w.DeviceBlocks = t.Device, t.DeviceCTAs*min(t.Device*t.Device, 1)
 	return w
 }
 

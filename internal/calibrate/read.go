@@ -67,13 +67,13 @@ func Read(dir fs.FS) (runs []*Run, left []string, err error) {
 
 // ReadAll is Read with settings, NCCL_NAME=VALUE, for runs that say nothing of them.
 // left is called with what is left out, but for the file ignored.
-func ReadAll(dir fs.FS, ignored string, env []string, left func(line string)) ([]*Run, error) {
+func ReadAll(dir fs.FS, env []string, left func(line string), ignored ...string) ([]*Run, error) {
 	runs, lines, err := Read(dir)
 	if err != nil {
 		return nil, err
 	}
 	for _, l := range lines {
-		if !strings.HasPrefix(l, ignored+": ") {
+		if !slices.ContainsFunc(ignored, func(name string) bool { return strings.HasPrefix(l, name+": ") }) {
 			left(l)
 		}
 	}

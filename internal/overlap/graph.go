@@ -4,7 +4,7 @@ import "math"
 
 // A CUDA graph that PyTorch captures has a node beside each collective that records an
 // event, so that kernels do not follow each other as in a graph of kernels alone: the pause
-// before a kernel grows with the operations of the graph that have gone before, and a graph
+// before a kernel grows with the operations of the graph before it, and a graph
 // of more than two is launched by the host only when the one before is nearly through.
 // What makes the pause grow is not known. The quantities were fitted on graphs of 1 to 128
 // operations on 2 x H200 (testdata/measured/h200x2/graphs.txt, PyTorch 2.11, NCCL 2.28.9);

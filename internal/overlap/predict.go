@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"regexp"
 	"slices"
 	"strconv"
@@ -544,20 +543,26 @@ func (b *builder) compute(stream int32, w workload.Work, t units.Time, n int) {
 const (
 	kernelSpread = 0.02
 	gpuSpread    = 0.01
-	draws        = 5
+	draws        = 3
 )
 
 // scatter makes the compute of each rank slower or faster, and each kernel of it.
 func (b *builder) scatter(draw int) {
 	for r := range b.p.Lists {
-		rng := rand.New(rand.NewPCG(uint64(draw), uint64(r)))
-		slow := 1 + gpuSpread*rng.NormFloat64()
+		slow := 1 + gpuSpread*chance(draw, r, 0)
 		for i := range b.p.Lists[r].Steps {
 			if s := &b.p.Lists[r].Steps[i]; s.Kind == workload.Compute {
-				s.Time = units.Time(float64(s.Time) * slow * math.Max(0.5, 1+kernelSpread*rng.NormFloat64()))
+				s.Time = units.Time(float64(s.Time) * slow * math.Max(0.5, 1+kernelSpread*chance(draw, r, i+1)))
 			}
 		}
 	}
+}
+
+// chance is a deviate of the normal distribution by its numbers: those of a row are spread
+// evenly, by multiples of irrational numbers.
+func chance(draw, rank, i int) float64 {
+	_, u := math.Modf(0.5 + float64(float64(i)*0.6180339887498949) + float64(float64(rank)*0.7548776662466927) + float64(float64(draw)*0.5698402909980532))
+	return math.Sqrt2 * math.Erfinv(2*math.Max(u, 1e-9)-1)
 }
 
 // sleep occupies stream 0 of a rank by a kernel of one block.

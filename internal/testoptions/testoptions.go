@@ -66,11 +66,12 @@ func (o *Options) Simulated(graph bool) error {
 }
 
 // Settle turns off what nccl-tests turns off where other options do not go with it, and
-// returns what it says then (common.cu:1417-1436).
-func (o *Options) Settle(graph bool) (said []string) {
+// warns (common.cu:1417-1436).
+func (o *Options) Settle(graph bool, warn func(format string, args ...any)) {
 	off := func(v *int, bad bool, text string) {
 		if *v != 0 && bad {
-			*v, said = 0, append(said, text)
+			*v = 0
+			warn("%s", text)
 		}
 	}
 	off(&o.PerIter, o.PerIter != 1, "-I: 0 or 1; single iterations are not timed")
@@ -78,9 +79,9 @@ func (o *Options) Settle(graph bool) (said []string) {
 	off(&o.Skip, o.Skip < 0 || o.Skip >= o.Iters, "-K: from 0 to below -n; no iteration is left out")
 	off(&o.Skip, o.PerIter == 0, "-K: leaves out iterations of -I 1; no iteration is left out")
 	if o.DeviceCTAs < 1 || o.DeviceCTAs > 128 {
-		o.DeviceCTAs, said = 16, append(said, "-V: from 1 to 128 blocks; 16 are taken")
+		o.DeviceCTAs = 16
+		warn("-V: from 1 to 128 blocks; 16 are taken")
 	}
-	return said
 }
 
 // Split is what NCCL_TESTS_SPLIT says, or NCCL_TESTS_SPLIT_MASK, a hexadecimal number,

@@ -3,8 +3,8 @@ package job
 import "github.com/simccl/simccl/units"
 
 // The blocks of a persistent kernel, or clusters of them, take tiles one after the other
-// until none is left, and end then. The first tiles of each are its own, the others go to
-// whoever is free. So a kernel some of whose blocks wait for SMs takes longer only where
+// until none is left, and end then. The first tiles of each are its own, a free one takes
+// the next of the others. So a kernel some of whose blocks wait for SMs takes longer only where
 // these begin so late that their own tiles come last. In the last round of tiles some SMs
 // are idle, and a collective's kernel begins there.
 
@@ -20,7 +20,8 @@ type tiled struct {
 
 // ownTiles is how many tiles belong to a cluster from the start. Found: on H200 a product of
 // 4096 x 4096 matrices (4 rounds of tiles of 42 us) takes 213 us in place of 169 where one
-// cluster waits for an SM until the last round, 192 where it waits for 111 us; 8192 alike.
+// cluster waits for an SM until the last round, 192 where it waits for 111 us; 8192 behaves so too
+// (testdata/measured/h200x2/kernels.txt).
 const ownTiles = 2
 
 // maxRounds is how many tiles a block takes at most.

@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
+	"github.com/simccl/simccl/internal/calibrate"
 	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/overlap"
@@ -105,24 +107,28 @@ func machines(spec *scenario.Spec, opt scenario.Options) overlap.Machines {
 	}
 }
 
+// FitFile is the table of a directory of measured times that Fit is for.
+const FitFile = overlap.FitFile
+
 // Fit fits the quantities of sharing of a class to the table of a directory of measured
-// times; nil where it has none.
-func Fit(ctx context.Context, a *cli.App, spec *scenario.Spec, found []byte, file string, class gpu.Class) (gpu.Class, *overlap.Fitted, error) {
+// times, and returns what it found as text; empty where there is no table.
+func Fit(ctx context.Context, a *cli.App, at *calibrate.Lab, dir string, class *gpu.Class) (string, error) {
+	file := filepath.Join(dir, FitFile)
 	if _, err := os.Stat(file); err != nil {
-		return class, nil, nil
+		return "", nil
 	}
 	data, err := a.Read(file, process.MaxSettings)
 	if err != nil {
-		return class, nil, err
+		return "", err
 	}
 	t, err := overlap.Parse(string(data), file)
 	if err != nil {
-		return class, nil, fail.Input(err)
+		return "", fail.Input(err)
 	}
-	opt := a.Options(found)
-	return t.Fit(ctx, func(c *gpu.Class) overlap.Machines {
-		load := machines(spec, opt)
-		opt.Warn = nil
+	opt, spec := a.Options(nil), scenario.Spec{Machine: at.Machine}
+	opt.Files, opt.Warn = at.Files, nil // the machine has been read before
+	fitted, by, err := t.Fit(ctx, func(c *gpu.Class) overlap.Machines {
+		load := machines(&spec, opt)
 		return func(group string) (*session.Machine, error) {
 			m, err := load(group)
 			if err == nil {
@@ -130,7 +136,13 @@ func Fit(ctx context.Context, a *cli.App, spec *scenario.Spec, found []byte, fil
 			}
 			return m, err
 		}
-	}, class)
+	}, *class)
+	if err != nil {
+		return "", fail.Input(fmt.Errorf("%s: %w", file, err))
+	}
+	*class = fitted
+	by.Describe(class)
+	return by.Text(), nil
 }
 
 // table prints each figure, and the mean error of each column.

@@ -73,7 +73,7 @@ func (t *Table) iterations(m *scenario.Measure) *nccltests.IterStats {
 		return nil
 	}
 	times := slices.Repeat([]float64{m.Time.Micros()}, n)
-	if whole := float64(n) * m.Time.Micros(); n > 1 && m.First > m.Time && m.First.Micros() < whole {
+	if whole, c := float64(n)*m.Time.Micros(), &t.Config; n > 1 && c.Blocking == 0 && !c.CPUTime && c.AggIters <= 1 && m.First > m.Time && m.First.Micros() < whole {
 		times[0] = m.First.Micros()
 		for i := range times[1:] {
 			times[1+i] = (whole - times[0]) / float64(n-1)
