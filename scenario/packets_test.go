@@ -125,6 +125,7 @@ func TestTimedFaults(t *testing.T) {
 	with := func(faults ...string) func(s *Spec) {
 		return func(s *Spec) {
 			s.Network.Fabric, s.Network.Faults, s.Engine.Jitter = "net.json", faults, "off"
+			s.NCCL.Env = map[string]string{"NCCL_IB_TIMEOUT": "8"}
 		}
 	}
 	none, _ := us(t, with("nic=node0/2:slow=1@0-1"))
@@ -138,10 +139,7 @@ func TestTimedFaults(t *testing.T) {
 	if slow, _ := us(t, with("link=leaf0~spine0:slow=4@20-320")); slow <= none {
 		t.Errorf("a slow link: %.2f us for %.2f", slow, none)
 	}
-	_, err := framed(t, func(s *Spec) {
-		with("nic=node0/2:storm")(s)
-		s.NCCL.Env = map[string]string{"NCCL_IB_TIMEOUT": "10"}
-	})
+	_, err := framed(t, with("nic=node0/2:storm"))
 	var stall *sim.StallError
 	if !errors.As(err, &stall) || !stall.GaveUp() || !strings.Contains(err.Error(), "leaf0→node0/2") {
 		t.Errorf("a storm without an end: %v", err)
