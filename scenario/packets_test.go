@@ -7,7 +7,9 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/simccl/simccl/internal/congestion"
 	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/topo/builtin"
 	"github.com/simccl/simccl/topo/fabric"
 )
@@ -71,6 +73,7 @@ func TestPackets(t *testing.T) {
 	if c := thin.Congestion; c.Pauses == 0 || c.PausedUs == 0 || c.PausedPort == "" || c.Marked != 0 || c.Dropped != 0 {
 		t.Errorf("small buffers without congestion control: %+v", c)
 	}
+	seen(t, thin.Congestion)
 	h, z := us(t, func(s *Spec) { s.Network.Fabric, s.Network.Model = "net.json", "hybrid" })
 	if d := h/a - 1; d > 0.1 || d < -0.1 || z.Congestion.Marked == 0 {
 		t.Errorf("4:1: hybrid %.2f us, frame by frame %.2f, %+v", h, a, z.Congestion)
@@ -91,6 +94,58 @@ func TestPackets(t *testing.T) {
 	}
 	if _, lost := us(t, func(s *Spec) { s.Network.Faults = []string{"nic=node0/2:loss=0.02"} }); lost.Congestion.Dropped == 0 || lost.Congestion.Resent == 0 {
 		t.Errorf("a lossy port: %+v", lost.Congestion)
+	}
+}
+
+// seen: what paused ports is named, with who sends over the port behind it and who
+// waits for it without need.
+func seen(t *testing.T, c *congestion.Facts) {
+	t.Helper()
+	port := &c.Ports[0]
+	var sum int64
+	for _, s := range port.From {
+		sum += s.Bytes
+	}
+	if len(port.From) < 2 || port.FromAll < len(port.From) || sum > port.Bytes || port.FromAll == len(port.From) && sum < port.Bytes*99/100 {
+		t.Errorf("%s carried %d B, of those it is from %d: %+v", port.Name, port.Bytes, sum, port.From)
+	}
+	if len(c.Stopped) == 0 || c.Stopped[0].Us <= 0 || !strings.Contains(c.Stopped[0].Behind, "→") {
+		t.Errorf("paused: %+v", c.Stopped)
+	}
+	for _, h := range c.Held {
+		if h.Us <= 0 || strings.HasSuffix(h.Behind, "→"+h.To) || !strings.Contains(h.At, "→") {
+			t.Errorf("head-of-line blocking: %+v", h)
+		}
+	}
+}
+
+// TestTimedFaults: storms, links that flap and what lasts for a time reach frames; what
+// never ends is an error that names its cause.
+func TestTimedFaults(t *testing.T) {
+	with := func(faults ...string) func(s *Spec) {
+		return func(s *Spec) {
+			s.Network.Fabric, s.Network.Faults, s.Engine.Jitter = "net.json", faults, "off"
+			s.NCCL.Env = map[string]string{"NCCL_IB_TIMEOUT": "8"}
+		}
+	}
+	none, _ := us(t, with("nic=node0/2:slow=1@0-1"))
+	storm, x := us(t, with("link=spine0~leaf0:storm@20-320"))
+	if storm < none+50 || x.Congestion.PausedUs < 290 || x.Congestion.PausedUs > 310 || x.Congestion.PausedPort != "spine0→leaf0" {
+		t.Errorf("a storm of 300 us: %.2f us for %.2f, %+v", storm, none, x.Congestion.Stopped)
+	}
+	if flap, x := us(t, with("link=leaf0~spine0:flap=5/50@20-320")); x.Congestion.Dropped == 0 || x.Congestion.Resent == 0 || flap == none {
+		t.Errorf("a link that flaps: %.2f us for %.2f, %+v", flap, none, x.Congestion)
+	}
+	if slow, _ := us(t, with("link=leaf0~spine0:slow=4@20-320")); slow <= none {
+		t.Errorf("a slow link: %.2f us for %.2f", slow, none)
+	}
+	_, err := framed(t, with("nic=node0/2:storm"))
+	var stall *sim.StallError
+	if !errors.As(err, &stall) || !stall.GaveUp() || !strings.Contains(err.Error(), "leaf0→node0/2") {
+		t.Errorf("a storm without an end: %v", err)
+	}
+	if _, err := framed(t, func(s *Spec) { s.Network.Model, s.Network.Faults = "", []string{"nic=node0/2:storm"} }); err == nil || !strings.Contains(err.Error(), "--network packet") {
+		t.Errorf("a storm of flows: %v", err)
 	}
 }
 

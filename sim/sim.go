@@ -412,6 +412,9 @@ func (x *Executor) lay(e *engine.Engine, q *fold.Quotient) error {
 		if err := x.fits(e.Jobs[0].Plan); err != nil {
 			return err
 		}
+		if err := x.framed(e.Jobs[0].Plan, int64(e.Jobs[0].Kernels)); err != nil {
+			return err
+		}
 		if err := e.LayAll(e.Jobs[0]); err != nil {
 			return err
 		}

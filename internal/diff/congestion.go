@@ -10,15 +10,14 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/congestion/tried"
 	"github.com/simccl/simccl/scenario"
-	"github.com/simccl/simccl/units"
 )
 
 // Met is the congestion that messages of one side meet, at the size of an operation
 // whose times differ the most.
 type Met struct {
-	Side string      `json:"side"`
-	Op   string      `json:"op"`
-	Size units.Bytes `json:"size"` // as it was asked for
+	Side string `json:"side"`
+	Op   string `json:"op"`
+	Size int64  `json:"size"` // as it was asked for
 	*tried.Report
 }
 
@@ -52,7 +51,7 @@ func (d *Document) meet(ctx context.Context, sides [2]*Side) error {
 				return &SideError{Name: s.Name, Err: s.restarted(err)}
 			}
 			if r.Eventful() {
-				d.Met = append(d.Met, Met{Side: s.Name, Op: op, Size: d.Times[i].Size, Report: r})
+				d.Met = append(d.Met, Met{Side: s.Name, Op: op, Size: int64(d.Times[i].Size), Report: r})
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
 	topoxml "github.com/simccl/simccl/topo/xml"
+	"github.com/simccl/simccl/units"
 )
 
 // hosts are n DGX H100.
@@ -123,6 +124,26 @@ func TestNames(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"rank=3:absent", "rail=x:absent", "gpu=:absent", "gpu=n0/3:absent"} {
+		if _, err := Parse(text); err == nil {
+			t.Errorf("%s was read", text)
+		}
+	}
+}
+
+// TestTimed: faults that begin and end, or come again.
+func TestTimed(t *testing.T) {
+	us := units.Microsecond
+	for text, want := range map[string]sim.TimedFault{
+		"link=a~b:down@100-300":  {A: "a", B: "b", Down: true, From: 100 * us, To: 300 * us},
+		"link=a~b:slow=4@5":      {A: "a", B: "b", Slow: 0.25, From: 5 * us},
+		"nic=node0/2:storm":      {Storm: true},
+		"nic=node0/2:flap=20/90": {Out: 20 * us, Every: 90 * us},
+	} {
+		if f, err := Parse(text); err != nil || f.Timed == nil || *f.Timed != want {
+			t.Errorf("%s: %+v, %v", text, f, err)
+		}
+	}
+	for _, text := range []string{"rank=3:storm", "link=a~b:down@", "link=a~b:down@3-2", "link=a~b:flap=9/8", "link=a~b:flap=0/8", "link=a~b:storm=2", "link=a~b:latency=2@3", "link=a~b:slow=2:down@3", "link=a~b:@3"} {
 		if _, err := Parse(text); err == nil {
 			t.Errorf("%s was read", text)
 		}

@@ -72,7 +72,11 @@ func (c *cable) drift(now units.Time) {
 	}
 }
 
-// full is when a link's queue is too long, if all goes on as it is.
+// soon is before how long a queue that will be too long is simulated: from near its
+// beginning, where it grows fast.
+const soon = 20 * units.Microsecond
+
+// full is when a link's queue is to be simulated, if all goes on as it is.
 func (c *cable) full() units.Time {
 	x := c.excess()
 	if c.bytes >= c.most && x > 0 {
@@ -81,7 +85,7 @@ func (c *cable) full() units.Time {
 	if x <= 0 || c.bound() < c.most {
 		return never
 	}
-	return c.at + units.Time((c.most-c.bytes)/x*float64(units.Second)) + 1
+	return c.at + max(0, units.Time((c.most-c.bytes)/x*float64(units.Second))-soon)
 }
 
 // weigh notes what the links are offered that queue pairs cross which share a port

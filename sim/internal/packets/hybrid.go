@@ -9,7 +9,7 @@ import (
 
 // With Settings.Hybrid a queue pair is calm or framed. The messages of a calm one
 // are flows: they share cables max-min at the rate that frames leave of them to
-// payload, and arrive as long after their last bit left as the last frame takes over
+// payload, apart from the links within hosts as frames do, and arrive as long after their last bit left as the last frame takes over
 // the switches. The messages of a framed one go frame by frame.
 //
 // Where several inputs ask a link for more than it carries, a queue forms. As long as
@@ -176,15 +176,40 @@ func (m *Model) frame(now units.Time, id wire.QueueID) {
 	for _, l := range m.routes[q.route].path {
 		m.cables[l].framed++
 	}
-	for i, at := range q.wait[q.head:] {
+	for _, at := range q.cross[q.past:] {
 		x := &m.msgs[at]
-		if i == 0 && x.flow >= 0 {
-			x.work = m.host.Withdraw(now, x.flow)
-			m.feed(now, at)
+		left := x.work
+		if x.flow >= 0 {
+			left = m.host.Withdraw(now, x.flow)
+			x.flow = -1
 		}
-		x.left = 2
-		m.send(now, at)
+		m.send(now, id, left, at)
 	}
+	q.cross, q.past = q.cross[:0], 0
+}
+
+// flow puts a calm message on its cables.
+func (m *Model) flow(now units.Time, at int32) {
+	x := &m.msgs[at]
+	q := &m.queues[x.queue]
+	f := &m.set.Frames
+	most := wire.Rate(q.limit / 8e3 * float64(f.Payload) / float64(f.Payload+f.Header))
+	x.flow = m.host.Start(now, m.routes[q.route].net, max(1, most), x.work, 1, least+mostMessages+at)
+}
+
+// crossed: a calm message has crossed its cables but for the last frame, which every
+// switch receives before it goes on.
+func (m *Model) crossed(now units.Time, at int32) {
+	x := &m.msgs[at]
+	x.flow = -1
+	q := &m.queues[x.queue]
+	q.past++
+	if q.past == len(q.cross) {
+		q.cross, q.past = q.cross[:0], 0
+	} else {
+		m.flow(now, q.cross[q.past])
+	}
+	m.lands(now+q.tail, at)
 }
 
 // tail is how long after its last bit left the host a calm message is there: its

@@ -71,6 +71,7 @@ type cable struct {
 type route struct {
 	host wire.RouteID
 	all  wire.RouteID  // with its cables, of a hybrid
+	net  wire.RouteID  // its cables alone, of a hybrid
 	path []wire.LinkID // cables, in order
 	used bool
 	cap  wire.Rate // of the slowest link within hosts
@@ -82,7 +83,9 @@ type queue struct {
 	trip  units.Time // of a bit over its cables
 	wait  []int32    // messages; the first is on the host's links
 	head  int
-	live  int // messages that have not arrived
+	live  int     // messages that have not arrived
+	cross []int32 // of a hybrid: calm messages that have not crossed the cables; the first is on them
+	past  int     // of cross
 	sent  wire.Work
 	// Of a hybrid.
 	framed, lossy bool
@@ -98,7 +101,7 @@ type message struct {
 	bound wire.Rate
 	work  wire.Work
 	bytes wire.Work   // all of it
-	flow  wire.FlowID // on links, -1: not yet, or through
+	flow  wire.FlowID // on cables, of a hybrid; -1: not yet, or through
 }
 
 // arrival is when a message arrives whose host was slower than the network.
@@ -146,7 +149,11 @@ func (m *Model) AddRoute(uses []wire.Use) wire.RouteID {
 	}
 	r.host = m.host.AddRoute(inside)
 	if r.all = r.host; m.set.Hybrid && len(r.path) > 0 {
-		r.all = m.host.AddRoute(uses)
+		var cables []wire.Use
+		for _, l := range r.path {
+			cables = append(cables, wire.Use{Link: l, Count: 1})
+		}
+		r.all, r.net = m.host.AddRoute(uses), m.host.AddRoute(cables)
 	}
 	m.chain(r.path)
 	m.routes = append(m.routes, r)
@@ -351,29 +358,25 @@ func (m *Model) Post(now units.Time, id wire.QueueID, bound wire.Rate, w wire.Wo
 	if len(q.wait)-q.head == 1 {
 		m.feed(now, at)
 	}
-	if m.set.Hybrid && !q.framed {
-		m.msgs[at].left = 1
+	if !m.set.Hybrid || q.framed {
+		m.send(now, id, w, at)
 		return
 	}
-	m.send(now, at)
+	q.cross = append(q.cross, at)
+	if len(q.cross)-q.past == 1 {
+		m.flow(now, at)
+	}
 }
 
-// send gives a message to the frames' network.
-func (m *Model) send(now units.Time, at int32) {
-	x := &m.msgs[at]
-	m.frames.Send(int32(x.queue), now, int64((x.work+wire.NanoBytes-1)/wire.NanoBytes), at)
+// send gives a message, or what is left of it, to the frames' network.
+func (m *Model) send(now units.Time, id wire.QueueID, w wire.Work, at int32) {
+	m.frames.Send(int32(id), now, int64((w+wire.NanoBytes-1)/wire.NanoBytes), at)
 }
 
-// feed puts a message on the links of its hosts, and on the cables where they are
-// calm.
+// feed puts a message on the links of its hosts.
 func (m *Model) feed(now units.Time, at int32) {
 	x := &m.msgs[at]
-	q := &m.queues[x.queue]
-	r := m.routes[q.route].host
-	if m.set.Hybrid && !q.framed {
-		r = m.routes[q.route].all
-	}
-	x.flow = m.host.Start(now, r, x.bound, x.work, 1, least+at)
+	m.host.Start(now, m.routes[m.queues[x.queue].route].host, x.bound, x.work, 1, least+at)
 }
 
 // Next implements wire.Model.
@@ -402,11 +405,14 @@ func (m *Model) Advance(now units.Time, done []int32) []int32 {
 	if t, ok := m.host.Next(); ok && t <= now {
 		m.done = m.host.Advance(now, m.done[:0])
 		for _, tok := range m.done {
-			if tok >= least+mostMessages {
+			switch {
+			case tok >= least+2*mostMessages:
 				done = append(done, tok)
-				continue
+			case tok >= least+mostMessages:
+				m.crossed(now, tok-least-mostMessages)
+			default:
+				m.fed(now, tok-least)
 			}
-			m.fed(now, tok-least)
 		}
 	}
 	if m.set.Hybrid {
@@ -429,7 +435,6 @@ func (m *Model) Advance(now units.Time, done []int32) []int32 {
 // cross the network.
 func (m *Model) fed(now units.Time, at int32) {
 	x := &m.msgs[at]
-	x.flow = -1
 	q := &m.queues[x.queue]
 	q.head++
 	if q.head == len(q.wait) {
@@ -437,10 +442,16 @@ func (m *Model) fed(now units.Time, at int32) {
 	} else {
 		m.feed(now, q.wait[q.head])
 	}
-	a := arrival{now + q.trip, at}
-	if x.left == 1 && !q.framed { // it was calm
-		a.at = now + q.tail
+	if x.left == 1 && !q.framed { // its host was slower: the last frame leaves now
+		m.lands(now+q.tail, at)
+		return
 	}
+	m.lands(now+q.trip, at)
+}
+
+// lands notes when half of a message arrives.
+func (m *Model) lands(t units.Time, at int32) {
+	a := arrival{t, at}
 	i, _ := slices.BinarySearchFunc(m.late, a, func(x, y arrival) int {
 		if x.at <= y.at {
 			return -1

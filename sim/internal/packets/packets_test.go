@@ -143,3 +143,31 @@ func TestHybridTurns(t *testing.T) {
 		t.Errorf("the second ends after %.2f us, want about %.2f", ends[1], want)
 	}
 }
+
+// TestHybridStaysCalm: where several senders meet but no switch would act on the queue,
+// messages remain flows and end when frames do; what goes on longer is framed.
+func TestHybridStaysCalm(t *testing.T) {
+	for _, x := range []struct {
+		bytes int64
+		stirs bool
+	}{{128 << 10, false}, {16 << 20, true}} {
+		var ends [2]float64
+		for i, hybrid := range []bool{false, true} {
+			m, queues := hosts(4, set(hybrid), 100e6)
+			for k, q := range queues {
+				m.Post(0, q, 50e6, wire.Work(x.bytes)*wire.NanoBytes, int32(k))
+			}
+			for at, ok := m.Next(); ok; at, ok = m.Next() {
+				if len(m.Advance(at, nil)) > 0 {
+					ends[i] = at.Micros()
+				}
+			}
+			if hybrid && m.Stirred() != x.stirs {
+				t.Errorf("%d B: framed %v, want %v", x.bytes, m.Stirred(), x.stirs)
+			}
+		}
+		if d := ends[1]/ends[0] - 1; d > 0.01 || d < -0.01 {
+			t.Errorf("%d B: hybrid %.2f us, frames %.2f", x.bytes, ends[1], ends[0])
+		}
+	}
+}

@@ -40,8 +40,6 @@ type Live struct {
 	states []State // by link, as reported
 	rates  []int64 // by queue pair
 	seen   int64   // when states were reported
-
-	windows int64 // so far
 }
 
 // State is that of a cable's direction, or of a queue pair, since At.
@@ -283,9 +281,6 @@ func (l *Live) close() {
 		e.runSwitch(w, s, l.end)
 	}
 	l.at, l.opened = l.end, false
-	if l.windows++; l.windows&63 == 0 {
-		e.lookout(l.end)
-	}
 	if l.report != nil {
 		l.observe()
 	}
@@ -323,7 +318,7 @@ func (l *Live) Port(cable int32, back bool) Port {
 		p.Paused += units.Time(l.at - x.port.stormed)
 	}
 	if p.Behind = -1; x.hol != nil {
-		p.First, p.Behind = units.Time(x.hol.first), x.hol.worst()
+		p.First, p.Behind = units.Time(x.hol.first), x.hol.behind.Worst(x.hol.culprit)
 	}
 	if h := l.e.hostOf[x.from]; h >= 0 {
 		for q := range l.queues {
@@ -361,10 +356,6 @@ func (l *Live) Stormed(cable int32, back bool) bool {
 // Blocked lists head-of-line blocking so far, the longest first; a flow is a queue
 // pair.
 func (l *Live) Blocked() []Blocked { return l.e.blocked() }
-
-// Deadlocks lists the cycles of paused links that were seen, also those that have
-// dissolved.
-func (l *Live) Deadlocks() []Deadlock { return l.e.locks.all }
 
 // Why says why messages do not arrive though nothing is in progress; nil if all
 // have.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/simccl/simccl/sim/wire/packet/internal/blame"
 	"github.com/simccl/simccl/units"
 )
 
@@ -108,16 +109,10 @@ const victims = 4
 // last one, and the flows that it blocked.
 type hol struct {
 	from, to int64
-	first    int64 // when the first one began
-	culprit  int32 // link whose queue was the deepest at the neighbour; -1: not known
-	behind   [victims]blamed
+	first    int64      // when the first one began
+	culprit  int32      // link whose queue was the deepest at the neighbour; -1: not known
+	behind   blame.List // link → time paused behind its queue
 	blocked  [victims]victim
-}
-
-// blamed is how long a link was paused while the queue of another was the deepest.
-type blamed struct {
-	culprit int32
-	time    int64
 }
 
 type victim struct {
@@ -133,39 +128,14 @@ func (l *link) note(before uint16, f *frame) {
 		if l.hol == nil {
 			l.hol = &hol{first: f.at}
 			for i := range l.hol.blocked {
-				l.hol.blocked[i].flow, l.hol.behind[i].culprit = -1, -1
+				l.hol.blocked[i].flow = -1
 			}
 		}
 		l.hol.from, l.hol.culprit = f.at, int32(f.aux)-1
 	case before != 0 && l.paused == 0:
 		l.hol.to = f.at
-		l.hol.blame(f.at)
+		l.hol.behind.Add(l.hol.culprit, f.at-l.hol.from)
 	}
-}
-
-// blame counts the present pause, up to now, for what was behind it.
-func (h *hol) blame(now int64) {
-	for i := range h.behind {
-		if c := &h.behind[i]; c.culprit == h.culprit || c.culprit < 0 {
-			c.culprit = h.culprit
-			c.time += now - h.from
-			return
-		}
-	}
-}
-
-// worst is the link behind whose queue most of the pauses were; -1: not known.
-func (h *hol) worst() int32 {
-	best := &h.behind[0]
-	for i := range h.behind {
-		if c := &h.behind[i]; c.culprit >= 0 && c.time > best.time {
-			best = c
-		}
-	}
-	if best.culprit < 0 {
-		return h.culprit // it is the first one, and lasts
-	}
-	return best.culprit
 }
 
 // delayed takes note of a frame that started after it had waited since a time for
