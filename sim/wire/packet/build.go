@@ -8,8 +8,12 @@ import (
 )
 
 // build lays the run out in memory.
-func build(n *Network, flows []Flow, cfg *Config) (*engine, error) {
-	e := &engine{cfg: cfg, net: n, flows: flows, live: len(flows), look: never, crowd: crowd, paths: max(1, cfg.Paths)}
+func build(n *Network, flows []Flow, cfg *Config, ordered bool) (*engine, error) {
+	e := &engine{cfg: cfg, net: n, flows: flows, live: len(flows), look: never, crowd: crowd, paths: max(1, cfg.Paths), ordered: ordered,
+		full: uint16(cfg.Frames.Payload + cfg.Frames.Header), ack: uint16(cfg.Frames.Ack)}
+	if ordered {
+		e.look = longest * 1000
+	}
 	e.assignClasses()
 	e.buildLinks()
 	e.buildNodes()
@@ -25,10 +29,15 @@ func build(n *Network, flows []Flow, cfg *Config) (*engine, error) {
 		return nil, err
 	}
 	e.plan()
-	if cfg.EventOrder && cfg.Stream > 0 {
+	for i := range e.workers {
+		if ordered {
+			e.workers[i].calendar.open(e.look)
+		}
+	}
+	if ordered && cfg.Stream > 0 {
 		e.streams = streams.NewFirsts(cfg.Stream, cfg.Seed)
 	}
-	if cfg.EventOrder && cfg.LossStream > 0 {
+	if ordered && cfg.LossStream > 0 {
 		e.buildLosses()
 	}
 	return e, nil
@@ -56,7 +65,7 @@ func (e *engine) buildLinks() {
 		e.look = min(e.look, int64(c.Delay))
 		for k := range 2 {
 			l := &e.links[2*i+k]
-			*l = link{begun: -1, id: int32(2*i + k), peer: int32(2*i + 1 - k), from: c.A, to: c.B, rate: c.Rate, delay: int64(c.Delay), loss: c.Loss, lossy: c.Loss > 0}
+			*l = link{id: int32(2*i + k), peer: int32(2*i + 1 - k), from: c.A, to: c.B, rate: c.Rate, delay: int64(c.Delay), loss: c.Loss, lossy: c.Loss > 0}
 			if k == 1 {
 				l.from, l.to = c.B, c.A
 			}

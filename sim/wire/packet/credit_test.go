@@ -59,7 +59,7 @@ func TestCreditsAndWorkers(t *testing.T) {
 		t.Fatalf("%v: %v", err, want.Stall)
 	}
 	c.Workers = 3
-	e, err := build(n, flows, c)
+	e, err := build(n, flows, c, false)
 	if err != nil {
 		t.Fatal(err)
 	}

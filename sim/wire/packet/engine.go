@@ -20,8 +20,8 @@ type queue struct {
 type link struct {
 	free             int64  // when the frame in transmission ends
 	start            int64  // when it began
-	begun            int32  // of that, in this window, among those of the worker; -1: it was earlier
-	rank             uint32 // of that, if it was earlier
+	begun            int64  // which it was of all that the worker took note of
+	rank             uint32 // of that
 	waiting          uint16 // classes that have frames
 	paused           uint16 // classes that may not start one
 	fromPort, toPort uint16
@@ -76,12 +76,10 @@ type counters struct {
 type worker struct {
 	counters
 	parts
-	ended    []ending
-	cause    cause // what happens now
-	begun    []begun
-	chances  []float64 // chances of marks that are drawn once all frames have their ranks
-	marked   int32     // of the frame that begins: how many chances there are; 0: it has none
-	hosts    [2]int    // of the engine's, from and to
+	ended []ending
+	calendar
+	again    bool   // a mark: the order of events counts
+	hosts    [2]int // of the engine's, from and to
 	switches [2]int
 	busy     int        // frames that arrived
 	orders   chan order // phases to go through
@@ -95,47 +93,49 @@ type ending struct {
 
 // engine is one run.
 type engine struct {
-	cfg      *Config
-	net      *Network
-	links    []link
-	hosts    []host
-	switches []swtch
-	classes  int // egress classes: control and one for each priority in use
-	classOf  [8]uint8
-	routes   *route.Routes
-	hostOf   []int32 // of nodes: which host; -1: a switch
-	hops     []int32 // routes of flows: a slot for acknowledgements, then those for data
-	slot     int     // most links of a route
-	paths    int     // routes of a flow
-	flows    []Flow
-	snd      []sender
-	rcv      []receiver
-	hp       []*cc.Telemetry
-	ti       []cc.Gradient
-	dc       []cc.Share
-	sw       []cc.Delay
-	pi       []cc.Coded
-	seen     []uint64      // of flows, with Pint
-	tables   *route.Tables // where frames choose on their way
-	picky    bool          // switches choose paths or drop by a watchdog
-	base     int           // of the routes of flows to come, in hops
-	broken   error         // a fault that leaves a flow without a path
-	locks    locks
-	result   []FlowResult
-	deps     [][]int32 // flows that wait for a flow
-	missing  []int32   // endings that a flow waits for
-	ready    []int64   // the last of them, so far
-	look     int64     // the window
-	hostRate int64
-	live     int
-	changes  []change // of faults, to come
-	workers  []worker
-	given    *Live // whose messages it carries; nil for flows that are known
-	crowd    int   // frames in a window from which on all workers simulate
-	streams  *streams.Firsts
-	losses   []losses
-	sorter   sorter
-	busy     sync.WaitGroup // workers in a phase
+	cfg       *Config
+	net       *Network
+	links     []link
+	hosts     []host
+	switches  []swtch
+	classes   int // egress classes: control and one for each priority in use
+	classOf   [8]uint8
+	routes    *route.Routes
+	hostOf    []int32 // of nodes: which host; -1: a switch
+	hops      []int32 // routes of flows: a slot for acknowledgements, then those for data
+	slot      int     // most links of a route
+	paths     int     // routes of a flow
+	flows     []Flow
+	snd       []sender
+	rcv       []receiver
+	hp        []*cc.Telemetry
+	ti        []cc.Gradient
+	dc        []cc.Share
+	sw        []cc.Delay
+	pi        []cc.Coded
+	seen      []uint64      // of flows, with Pint
+	tables    *route.Tables // where frames choose on their way
+	picky     bool          // switches choose paths or drop by a watchdog
+	base      int           // of the routes of flows to come, in hops
+	broken    error         // a fault that leaves a flow without a path
+	locks     locks
+	result    []FlowResult
+	deps      [][]int32 // flows that wait for a flow
+	missing   []int32   // endings that a flow waits for
+	ready     []int64   // the last of them, so far
+	look      int64     // the window
+	hostRate  int64
+	live      int
+	changes   []change // of faults, to come
+	workers   []worker
+	given     *Live // whose messages it carries; nil for flows that are known
+	crowd     int   // frames in a window from which on all workers simulate
+	streams   *streams.Firsts
+	losses    []losses
+	ties      []tied         // scratch
+	ordered   bool           // with EventOrder, where it counts
+	full, ack uint16         // bytes of frames
+	busy      sync.WaitGroup // workers in a phase
 }
 
 // Run simulates the flows on the network.
@@ -143,15 +143,20 @@ func Run(n *Network, flows []Flow, cfg *Config) (*Result, error) {
 	if err := Check(n, flows, cfg); err != nil {
 		return nil, err
 	}
-	e, err := build(n, flows, cfg)
-	if err != nil {
-		return nil, err
+	for ordered := cfg.EventOrder && cfg.ordered(n); ; ordered = true {
+		e, err := build(n, flows, cfg, ordered)
+		if err != nil {
+			return nil, err
+		}
+		windows, err := e.run()
+		if err == errOrder {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		return e.collect(windows), nil
 	}
-	windows, err := e.run()
-	if err != nil {
-		return nil, err
-	}
-	return e.collect(windows), nil
 }
 
 // nanos is how many whole nanoseconds s seconds are in the fixed-point
@@ -200,12 +205,17 @@ func (e *engine) run() (int64, error) {
 		if e.broken != nil {
 			return windows, e.broken
 		}
+		if e.ordered {
+			e.openWindow(now)
+		}
 		if e.losses != nil {
 			e.drawLosses(end)
 		}
 		busy = e.window(end, busy)
-		if e.cfg.EventOrder {
-			e.rank(now)
+		if e.ordered {
+			e.closeWindow()
+		} else if e.mustOrder() {
+			return windows, errOrder
 		}
 		if windows&63 == 0 {
 			e.lookout(end)

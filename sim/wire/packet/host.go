@@ -127,7 +127,7 @@ func (e *engine) runHost(w *worker, h *host, end int64) {
 			h.inFlight = false
 			e.completed(w, &e.links[h.out])
 		case 3:
-			w.cause = cause{age: oldest, rank: uint32(h.starts[0].flow), parent: -1}
+			w.cause = cause{age: oldest, source: uint32(h.starts[0].flow), parent: -1}
 			e.open(h, h.starts[0].flow, t)
 			h.starts = h.starts[1:]
 		case 4:
@@ -258,9 +258,7 @@ func (e *engine) sleep(w *worker, h *host, now int64) {
 	}
 	if t < never && t > now {
 		h.wake = t
-		if e.cfg.EventOrder {
-			w.plan(e, h, now)
-		}
+		e.await(w, h, now)
 	}
 }
 

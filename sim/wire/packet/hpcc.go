@@ -19,9 +19,7 @@ func (e *engine) shift(w *worker, h *host, s *sender, rate, now int64) {
 	s.Set(rate)
 	if h.wake > now && s.nextAvail < h.wake {
 		h.wake = max(s.nextAvail, now)
-		if e.cfg.EventOrder {
-			w.plan(e, h, now)
-		}
+		e.await(w, h, now)
 	}
 }
 

@@ -51,7 +51,7 @@ func (e *engine) drain(w *worker, s *swtch, until int64) {
 			if l.waiting&^l.paused == 0 || l.free > t || l.free == until {
 				continue
 			}
-			if l.free < t || e.cfg.EventOrder && w.endsFirst(l, first) {
+			if l.free < t || e.ordered && w.endsFirst(l, first) {
 				t, first = l.free, l
 			}
 		}

@@ -258,6 +258,8 @@ func (c *Config) check() error {
 		return wrong("%d paths a flow: write 1 to 1024; for more than one, receivers must take frames out of order (Repair.Selective, Reorder)", c.Paths)
 	case c.Repair.BackTo < 0 || c.Repair.BackTo > 0 && (c.Repair.Selective || c.Repair.BackTo%int64(f.Payload) != 0):
 		return wrong("gaps that lead back to multiples of %d bytes: write a multiple of the payload, %d, without selective repeat", c.Repair.BackTo, f.Payload)
+	case c.EventOrder && !c.WholeNanos:
+		return wrong("the order of events without whole nanoseconds: set both")
 	case c.NackGap < 0:
 		return wrong("%v between NAKs: write 0 or more", c.NackGap)
 	}

@@ -76,7 +76,7 @@ func TestWorkersAgree(t *testing.T) {
 			}
 			for _, workers := range []int{2, 3, 7} {
 				c.Workers = workers
-				e, err := build(n, flows, c)
+				e, err := build(n, flows, c, false)
 				if err != nil {
 					t.Fatal(err)
 				}

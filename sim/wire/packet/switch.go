@@ -139,7 +139,7 @@ func (e *engine) onto(w *worker, s *swtch, l *link, f *frame) {
 		e.completed(w, l)
 		e.dequeue(w, s, l, l.free)
 	}
-	if e.cfg.EventOrder {
+	if e.ordered {
 		e.arrived(w, s.in[f.port], f)
 		if l.free == f.at && l.waiting&^l.paused != 0 && l.free-l.start > 1000*int64(w.cause.age) {
 			e.completed(w, l)
@@ -313,8 +313,8 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 	w.hops++
 	l.sent++
 	l.txBytes += int64(f.size)
-	if e.cfg.EventOrder {
-		w.note(l, at)
+	if e.ordered {
+		w.began(l, at)
 	}
 	l.free = at + e.serialise(l, f.size)
 	l.wire.pass(f, l.free+l.delay)
@@ -322,6 +322,7 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 
 // mark marks a data frame that leaves so much behind, or draws whether to.
 func (e *engine) mark(w *worker, l *link, f *frame, behind int64) {
+	w.again = true
 	if behind <= l.kMax {
 		p := l.pMax * float64(behind-l.kMin) / float64(l.kMax-l.kMin)
 		if e.streams != nil {

@@ -2,9 +2,8 @@ package packet
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
-
-	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
 )
 
 // A simulator with a queue of events lets what happens at one instant happen in the
@@ -15,35 +14,38 @@ import (
 // arrival; and when pacing lets nothing be sent: the end of that pause. So it is
 // enough to rank those of one instant, over all links: at the end of a window, in
 // the order of time, each by the age of the event in which it happens and the rank of
-// what planned that event.
+// what planned that event. What is alone at its instant has rank 0.
 
 // oldest is the age of what was planned before all frames.
 const oldest = ^uint32(0)
 
+// longest is the longest window with EventOrder, in ns.
+const longest = 1 << 16
+
 // cause is the event that happens.
 type cause struct {
 	age    uint32 // ns since it was planned
-	rank   uint32 // of what planned it
+	source uint32 // rank of what planned it
 	parent int32  // that, if it was in this window: its place in begun; otherwise -1
 }
 
 // planned is where a pause of pacing was planned.
 type planned struct {
 	at    int64
-	begun int32 // as that of a link
+	begun int64 // as that of a link
 	rank  uint32
 }
 
 // begun is what planned something in this window: a frame that began, or a pause of
 // pacing; or a number that was drawn for a PFC frame.
 type begun struct {
-	at    int64
-	link  int32  // of a pause of pacing: which host
-	wire  uint32 // its place on the link
-	cause cause
-	mark  int32 // its chance is that before this one in marks; 0: none
-	what  uint8
-	rank  uint32
+	cause
+	rank uint32
+	link int32  // of a pause of pacing: which host
+	wire uint32 // its place on the link
+	mark int32  // its chance is that before this one in chances; 0: none
+	next int32  // of the same instant
+	what uint8
 }
 
 // What an event does, in its order.
@@ -54,13 +56,59 @@ const (
 	resumed              // as paused
 )
 
+// calendar is what began in a window, by ns.
+type calendar struct {
+	cause         // what happens now
+	base    int64 // how much began before this window
+	from    int64 // where the window begins
+	begun   []begun
+	spans   []span   // by ns
+	used    []uint64 // bits of those that are not empty
+	draws   []uint64 // bits of those in which a number is drawn
+	chances []float64
+	marked  int32 // of the frame that begins: how many chances there are; 0: it has none
+}
+
+// span is the first and the last of an instant.
+type span struct{ head, tail int32 }
+
+// open makes a calendar for windows of so many ps.
+func (c *calendar) open(look int64) {
+	c.spans = make([]span, look/1000+1)
+	c.used, c.draws = make([]uint64, len(c.spans)/64+1), make([]uint64, len(c.spans)/64+1)
+}
+
+// note takes note of what began at a time by the event that happens now.
+func (c *calendar) note(at int64, link int32, wire uint32, what uint8) int64 {
+	n, i := len(c.begun), uint64(max(0, at-c.from))/1000
+	if n == cap(c.begun) {
+		c.begun = slices.Grow(c.begun, 1+n)
+	}
+	c.begun = c.begun[:n+1]
+	b := &c.begun[n]
+	b.age, b.source, b.parent = c.age, c.source, c.parent
+	b.rank, b.link, b.wire, b.mark, b.next, b.what = 0, link, wire, c.marked, -1, what
+	if c.marked > 0 {
+		c.draws[i/64] |= 1 << (i % 64)
+		c.marked = 0
+	}
+	if s := &c.spans[i]; c.used[i/64]>>(i%64)&1 == 0 {
+		c.used[i/64] |= 1 << (i % 64)
+		s.head, s.tail = int32(n), int32(n)
+	} else {
+		c.begun[s.tail].next = int32(n)
+		s.tail = int32(n)
+	}
+	return c.base + int64(n)
+}
+
 // travel is how long, in ps, a frame is on its way over a link.
 func (e *engine) travel(id int32, size uint16) int64 {
 	l := &e.links[id]
-	switch int(size) {
-	case e.cfg.Frames.Payload + e.cfg.Frames.Header:
+	switch size {
+	case e.full:
 		return l.delay + l.whole
-	case e.cfg.Frames.Ack:
+	case e.ack:
 		return l.delay + l.ack
 	}
 	return l.delay + e.lasts(int(size), l.rate)
@@ -68,29 +116,29 @@ func (e *engine) travel(id int32, size uint16) int64 {
 
 // arrived says that a frame arrives over a link.
 func (e *engine) arrived(w *worker, link int32, f *frame) {
-	if e.cfg.EventOrder {
-		w.cause = cause{age: uint32(e.travel(link, f.size) / 1000), rank: uint32(f.rank), parent: -1}
+	if e.ordered {
+		w.cause = cause{age: uint32(e.travel(link, f.size) / 1000), source: uint32(f.rank), parent: -1}
 	}
 }
 
 // completed says that the frame in transmission ends.
 func (e *engine) completed(w *worker, l *link) {
-	if e.cfg.EventOrder {
-		w.cause = cause{age: uint32((l.free - l.start) / 1000), rank: l.rank, parent: l.begun}
+	if e.ordered {
+		w.cause = cause{age: uint32((l.free - l.start) / 1000), source: l.rank, parent: int32(max(l.begun-w.base, -1))}
 	}
 }
 
 // woken says that a pause of pacing ends.
 func (e *engine) woken(w *worker, h *host, now int64) {
-	if e.cfg.EventOrder {
-		w.cause = cause{age: uint32((now - h.planned.at) / 1000), rank: h.planned.rank, parent: h.planned.begun}
+	if p := &h.planned; e.ordered {
+		w.cause = cause{age: uint32((now - p.at) / 1000), source: p.rank, parent: int32(max(p.begun-w.base, -1))}
 	}
 }
 
 // notice is for how long, in ps, the arrival of an acknowledgement was planned; without
 // EventOrder longer than any timer.
 func (e *engine) notice(w *worker) int64 {
-	if !e.cfg.EventOrder {
+	if !e.ordered {
 		return never
 	}
 	return 1000 * int64(w.cause.age)
@@ -98,14 +146,14 @@ func (e *engine) notice(w *worker) int64 {
 
 // wakesFirst says that pacing ends before a frame that comes at that instant.
 func (e *engine) wakesFirst(h *host, f *frame) bool {
-	return e.cfg.EventOrder && h.wake-h.planned.at > e.travel(h.in, f.size)
+	return e.ordered && h.wake-h.planned.at > e.travel(h.in, f.size)
 }
 
-// later says that a frame that arrived at a switch comes after another that arrived
-// by a later port.
+// later says that of two frames that arrived at a switch at one instant the one by the
+// earlier port comes later.
 func (e *engine) later(s *swtch, a, b *frame) bool {
-	if a.at != b.at || !e.cfg.EventOrder {
-		return a.at > b.at
+	if !e.ordered {
+		return false
 	}
 	if x, y := e.travel(s.in[a.port], a.size), e.travel(s.in[b.port], b.size); x != y {
 		return x < y
@@ -113,40 +161,52 @@ func (e *engine) later(s *swtch, a, b *frame) bool {
 	return a.rank > b.rank
 }
 
-// note takes note of a frame that begins on a link.
-func (w *worker) note(l *link, at int64) {
-	l.start = at
-	l.begun = int32(len(w.begun))
-	w.begun = append(w.begun, begun{at: at, link: l.id, wire: l.wire.tail, cause: w.cause, mark: w.marked, what: sent})
-	w.marked = 0
+// began takes note of a frame that begins on a link.
+func (w *worker) began(l *link, at int64) {
+	l.start, l.rank = at, 0
+	l.begun = w.note(at, l.id, l.wire.tail, sent)
 }
 
-// plan takes note of a host that waits for its pacing from now on.
-func (w *worker) plan(e *engine, h *host, now int64) {
-	h.planned.at, h.planned.begun = now, int32(len(w.begun))
-	w.begun = append(w.begun, begun{at: now, link: e.hostOf[h.node], cause: w.cause, what: slept})
+// await takes note of a host that waits for its pacing from now on.
+func (e *engine) await(w *worker, h *host, now int64) {
+	if e.ordered {
+		h.planned.at, h.planned.rank = now, 0
+		h.planned.begun = w.note(now, e.hostOf[h.node], 0, slept)
+	}
+}
+
+// skip takes note of a number that is drawn for a PFC frame.
+func (e *engine) skip(w *worker, at int64, what uint8) {
+	if e.ordered && e.streams != nil {
+		before := w.marked // of the frame that begins in the same event
+		w.chances = append(w.chances, 0)
+		w.marked = int32(len(w.chances))
+		w.note(at, -1, 0, what)
+		w.marked = before
+	}
 }
 
 // endsFirst says that of two frames whose transmissions end at one instant one's is first.
 func (w *worker) endsFirst(a, b *link) bool {
+	x, y := a.begun-w.base, b.begun-w.base
 	switch {
 	case a.start != b.start:
 		return a.start < b.start
-	case a.begun < 0 || b.begun < 0:
+	case x < 0 || y < 0:
 		return a.rank < b.rank
 	}
-	return w.first(a.begun, b.begun)
+	return w.first(int32(x), int32(y))
 }
 
 // first says that of two that began at one instant of this window one was first.
 func (w *worker) first(a, b int32) bool {
 	for {
-		x, y := &w.begun[a].cause, &w.begun[b].cause
+		x, y := &w.begun[a], &w.begun[b]
 		switch {
 		case x.age != y.age:
 			return x.age > y.age
 		case x.parent < 0 || y.parent < 0:
-			return x.rank < y.rank
+			return x.source < y.source
 		case x.parent == y.parent:
 			return a < b
 		}
@@ -154,194 +214,106 @@ func (w *worker) first(a, b int32) bool {
 	}
 }
 
-// losses are links whose losses are drawn in turn from one stream.
-type losses struct {
-	links    []int32
-	numbers  streams.Numbers
-	arriving []arriving // scratch
+// tied is what began at an instant, and the rank of what planned the event.
+type tied struct {
+	w    *worker
+	n    int32 // its place in begun
+	age  uint32
+	rank uint32
+	what uint8
 }
 
-// arriving is a frame that arrives in this window.
-type arriving struct {
-	at, travel int64
-	link       int32
-	wire       uint32
-	rank       uint16
+// compare puts what began at an instant in order.
+func (a *tied) compare(b *tied) int {
+	return cmp.Or(cmp.Compare(b.age, a.age), cmp.Compare(a.rank, b.rank), cmp.Compare(a.what, b.what))
 }
 
-func (e *engine) buildLosses() {
-	all := losses{numbers: streams.NewNumbers(e.cfg.LossStream, e.cfg.Seed)}
-	for i := range e.net.Cables {
-		c := &e.net.Cables[i]
-		if c.Loss == 0 {
-			continue
-		}
-		both := []int32{int32(2 * i), int32(2*i + 1)}
-		e.links[2*i].drawn, e.links[2*i+1].drawn = true, true
-		if c.SharedLoss {
-			all.links = append(all.links, both...)
-		} else {
-			e.losses = append(e.losses, losses{links: both, numbers: all.numbers})
-		}
-	}
-	if all.links != nil {
-		e.losses = append(e.losses, all)
+// open begins the calendars of a window.
+func (e *engine) openWindow(from int64) {
+	for i := range e.workers {
+		e.workers[i].from = from
 	}
 }
 
-// drawLosses draws which of the frames that arrive before end are lost, in the order of
-// their arrival.
-func (e *engine) drawLosses(end int64) {
-	for i := range e.losses {
-		d := &e.losses[i]
-		d.arriving = d.arriving[:0]
-		for _, id := range d.links {
-			q := &e.links[id].wire
-			for k := q.head; k != q.tail; k++ {
-				f := &q.buf[k&uint32(len(q.buf)-1)]
-				if f.at >= end {
-					break
-				}
-				d.arriving = append(d.arriving, arriving{f.at, e.travel(id, f.size), id, k, f.rank})
+// closeWindow ranks what began in a window, and draws marks.
+func (e *engine) closeWindow() {
+	for k := range e.workers[0].used {
+		var all, draws uint64
+		for i := range e.workers {
+			all |= e.workers[i].used[k]
+			draws |= e.workers[i].draws[k]
+		}
+		for ; all != 0; all &= all - 1 {
+			i := bits.TrailingZeros64(all)
+			if w := &e.workers[0]; len(e.workers) == 1 && draws>>i&1 == 0 && w.spans[64*k+i].head == w.spans[64*k+i].tail {
+				continue
 			}
+			e.instant(64*k + i)
 		}
-		slices.SortStableFunc(d.arriving, func(a, b arriving) int {
-			return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(b.travel, a.travel), cmp.Compare(a.rank, b.rank))
-		})
-		for _, a := range d.arriving {
-			if l := &e.links[a.link]; d.numbers.Draw() < l.loss {
-				l.wire.buf[a.wire&uint32(len(l.wire.buf)-1)].flags |= flagLost
-			}
-		}
+	}
+	for i := range e.workers {
+		c := &e.workers[i].calendar
+		c.base += int64(len(c.begun))
+		c.begun, c.chances = c.begun[:0], c.chances[:0]
+		clear(c.used)
+		clear(c.draws)
 	}
 }
 
-// skip takes note of a number that is drawn for a PFC frame.
-func (e *engine) skip(w *worker, at int64, what uint8) {
-	if e.streams != nil {
-		w.begun = append(w.begun, begun{at: at, link: -1, cause: w.cause, what: what})
-	}
-}
-
-// sorter puts what began in a window in order.
-type sorter struct {
-	all   []begun
-	marks []float64
-	order []uint32
-	room  [buckets + 1]uint32
-}
-
-// rank ranks the frames that began in a window, and draws their marks.
-func (e *engine) rank(from int64) {
-	k := &e.sorter
-	k.all, k.marks = k.all[:0], k.marks[:0]
+// instant ranks what began at an instant.
+func (e *engine) instant(at int) {
+	t := e.ties[:0]
 	for i := range e.workers {
 		w := &e.workers[i]
-		base, marks := int32(len(k.all)), int32(len(k.marks))
-		k.all, k.marks = append(k.all, w.begun...), append(k.marks, w.chances...)
-		for j := int(base); i > 0 && j < len(k.all); j++ {
-			b := &k.all[j]
-			if b.cause.parent >= 0 {
-				b.cause.parent += base
-			}
-			if b.mark > 0 {
-				b.mark += marks
-			}
+		if w.used[at/64]>>(at%64)&1 == 0 {
+			continue
 		}
-		w.begun, w.chances = w.begun[:0], w.chances[:0]
-	}
-	k.sort(from, e.look)
-	for i := 0; i < len(k.order); {
-		n := k.instant(i)
-		for r := range n {
-			e.ranked(&k.all[k.order[i+r]], uint32(r))
+		for n := w.spans[at].head; n >= 0; n = w.begun[n].next {
+			b := &w.begun[n]
+			x := tied{w, n, b.age, b.source, b.what}
+			if p := b.parent; p >= 0 {
+				x.rank = w.begun[p].rank
+			}
+			j := len(t)
+			t = append(t, x)
+			for ; j > 0 && x.compare(&t[j-1]) < 0; j-- {
+				t[j] = t[j-1]
+			}
+			t[j] = x
 		}
-		i += n
 	}
+	for rank := range t {
+		e.ranked(&t[rank], uint32(rank))
+	}
+	e.ties = t
 }
 
 // ranked tells a frame and its link the rank, and draws whether the frame is marked.
-func (e *engine) ranked(b *begun, rank uint32) {
+func (e *engine) ranked(t *tied, rank uint32) {
+	b, id := &t.w.begun[t.n], t.w.base+int64(t.n)
 	b.rank = rank
 	switch b.what {
 	case slept:
-		e.hosts[b.link].planned.begun, e.hosts[b.link].planned.rank = -1, rank
+		if h := &e.hosts[b.link]; h.planned.begun == id {
+			h.planned.rank = rank
+		}
 		return
 	case paused, resumed:
 		e.streams.Skip()
 		return
 	}
+	if rank == 0 && b.mark == 0 {
+		return
+	}
 	l := &e.links[b.link]
-	l.rank, l.begun = rank, -1
+	if l.begun == id {
+		l.rank = rank
+	}
 	f := &l.wire.buf[b.wire&uint32(len(l.wire.buf)-1)]
 	f.rank = uint16(min(rank, 1<<16-1))
-	if b.mark > 0 && e.streams.Draw() < e.sorter.marks[b.mark-1] && f.flags&flagAck == 0 {
+	if b.mark > 0 && e.streams.Draw() < t.w.chances[b.mark-1] && f.flags&flagAck == 0 {
 		f.flags |= flagCE
-		e.workers[0].counters.marks++
+		e.workers[0].marks++
 		l.port.marks++
 	}
-}
-
-// sort puts all in the order of time.
-func (k *sorter) sort(from, span int64) {
-	n := len(k.all)
-	if cap(k.order) < n {
-		k.order = make([]uint32, 2*n)
-	}
-	k.order = k.order[:n]
-	clear(k.room[:])
-	scale := (1 << 40) / uint64(span) << bucketBits
-	for i := range k.all {
-		k.room[uint64(k.all[i].at-from)*scale>>40+1]++
-	}
-	for i := 1; i < len(k.room); i++ {
-		k.room[i] += k.room[i-1]
-	}
-	for i := range k.all {
-		b := &k.room[uint64(k.all[i].at-from)*scale>>40]
-		k.order[*b] = uint32(i)
-		*b++
-	}
-	for i := 1; i < n; i++ {
-		x, j := k.order[i], i-1
-		for ; j >= 0 && k.all[k.order[j]].at > k.all[x].at; j-- {
-			k.order[j+1] = k.order[j]
-		}
-		k.order[j+1] = x
-	}
-}
-
-// instant puts what began at the instant of the i-th in the order of events, and
-// returns how many these are. All that began before have their ranks.
-func (k *sorter) instant(i int) int {
-	at, n := k.all[k.order[i]].at, 1
-	for ; i+n < len(k.order); n++ {
-		x := k.order[i+n]
-		b := &k.all[x]
-		if b.at != at {
-			break
-		}
-		j := i + n - 1
-		for ; j >= i && k.before(b, &k.all[k.order[j]]); j-- {
-			k.order[j+1] = k.order[j]
-		}
-		k.order[j+1] = x
-	}
-	return n
-}
-
-// before says that of two events of an instant one comes first.
-func (k *sorter) before(a, b *begun) bool {
-	if a.cause.age != b.cause.age {
-		return a.cause.age > b.cause.age
-	}
-	return cmp.Or(cmp.Compare(k.from(a), k.from(b)), cmp.Compare(a.what, b.what)) < 0
-}
-
-// from is the rank of what planned an event.
-func (k *sorter) from(b *begun) uint32 {
-	if p := b.cause.parent; p >= 0 {
-		return k.all[p].rank
-	}
-	return b.cause.rank
 }
