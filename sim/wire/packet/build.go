@@ -79,14 +79,14 @@ func (e *engine) buildLinks() {
 				}
 				l.q = make([]queue, e.classes)
 				if e.cfg.CC.Kind == Pint {
-					l.pint = &pintPort{}
+					l.pint, l.odd = &pintPort{}, true
 				}
 				if e.cfg.Watchdog.After > 0 {
 					l.watch = &watched{since: [8]int64{-1, -1, -1, -1, -1, -1, -1, -1}}
 				}
 			}
 			if c := e.cfg.Buffer.Credits; c > 0 {
-				l.credit = make([]int64, e.classes)
+				l.credit, l.odd = make([]int64, e.classes), true
 				for k := range l.credit {
 					l.credit[k] = c
 				}

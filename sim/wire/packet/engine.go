@@ -17,47 +17,54 @@ type queue struct {
 }
 
 // link is one direction of a cable with the egress port that feeds it.
+//
+// What each frame touches is in the first three lines of a cache.
 type link struct {
-	free             int64  // when the frame in transmission ends
-	start            int64  // when it began
-	begun            int64  // which it was of all that the worker took note of
-	rank             uint32 // of that
-	waiting          uint16 // classes that have frames
-	paused           uint16 // classes that may not start one
-	fromPort, toPort uint16
-	turn             uint8 // class served last
-	marks            bool  // ECN is on
-	lossy            bool
-	drawn            bool   // its losses are in engine.losses
-	down             bool   // the cable is, and its ends know
-	storm            bool   // paused all the time, whatever is asked for
-	asked            uint16 // classes that the neighbour has paused
-	to               int32
-	id, peer         int32
-	q                []queue // by class, of switches
-	delay            int64
-	credit           []int64     // by class, of InfiniBand
-	returns          fifo        // credits on their way back
-	tx               [2]duration // of the two sizes seen last
-	whole, ack       int64       // ps that a full data frame and an acknowledgement last
-	watch            *watched    // of switches, with a watchdog
-	pint             *pintPort   // of switches, with HPCC-PINT
-	hol              *hol        // once it was paused
-	wire             fifo        // what travels
-	rate             int64
-	kMin, kMax       int64
-	pMax, loss       float64
-	txBytes          int64
-	peak             int64
-	sent, arrivals   uint64 // frames
-	port             port
-	from             int32
+	free            int64 // when the frame in transmission ends
+	peak            int64
+	kMin            int64
+	q               []queue // by class, of switches
+	waiting, paused uint16  // classes that have frames; that may not start one
+	asked, fromPort uint16  // classes that the neighbour has paused
+	turn            uint8   // class served last
+	marks, lossy    bool    // ECN is on
+	odd             bool    // credit, pint or hol is set
+	to              int32
+
+	wire    fifo // what travels
+	delay   int64
+	txBytes int64
+	sent    uint64 // frames
+	data    int64  // bytes of data frames
+
+	tx    [2]duration // of the two sizes seen last
+	start int64       // when the frame in transmission began
+	begun int64       // which it was of all that the worker took note of
+	kMax  int64
+	rank  uint32 // of that
+	id    int32
+
+	whole, ack int64 // ps that a full data frame and an acknowledgement last
+	pMax, loss float64
+	rate       int64
+	arrivals   uint64    // frames
+	credit     []int64   // by class, of InfiniBand
+	returns    fifo      // credits on their way back
+	watch      *watched  // of switches, with a watchdog
+	pint       *pintPort // of switches, with HPCC-PINT
+	hol        *hol      // once it was paused
+	port       port
+	from, peer int32
+	toPort     uint16
+	down       bool // the cable is, and its ends know
+	storm      bool // paused all the time, whatever is asked for
+	drawn      bool // its losses are in engine.losses
+	_          [21]byte
 }
 
 // port is what happened where a link begins, for reports alone.
 type port struct {
 	marks, pauses, drops int64
-	data                 int64 // bytes of data frames
 	since, paused        int64 // when the present pause began, and all before
 }
 

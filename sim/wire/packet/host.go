@@ -264,9 +264,14 @@ func (e *engine) sleep(w *worker, h *host, now int64) {
 
 // hasGap says that a flow has a frame to send again.
 func (s *sender) hasGap() bool {
-	if !s.gaps.Any(s.una) {
-		return false
-	}
-	_, ok := s.gaps.Missing(s.una)
+	_, ok := s.hole()
 	return ok
+}
+
+// hole is the next frame to send again.
+func (s *sender) hole() (uint32, bool) {
+	if !s.gapped || !s.gaps.Any(s.una) {
+		return 0, false
+	}
+	return s.gaps.Missing(s.una)
 }

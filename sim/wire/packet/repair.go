@@ -23,13 +23,16 @@ type Repair struct {
 
 // advance moves una.
 func (s *sender) advance(to uint32) {
-	s.gaps.Advance(s.una, to)
+	if s.gapped {
+		s.gaps.Advance(s.una, to)
+	}
 	s.una = to
 }
 
 // reported handles a report that a frame came out of order.
 func (s *sender) reported(psn, reorder uint32) {
 	if psn >= s.una && psn < s.nxt {
+		s.gapped = true
 		s.gaps.Came(psn, s.una, reorder)
 	}
 }
@@ -77,6 +80,7 @@ func (e *engine) timeouts(w *worker, h *host, now int64) {
 		}
 		e.lossSeen(id, s, now, s.retries)
 		if c.Selective {
+			s.gapped = true
 			s.gaps.Lost(s.una, s.nxt)
 			continue
 		}

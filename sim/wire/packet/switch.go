@@ -231,7 +231,7 @@ func (e *engine) enqueue(w *worker, s *swtch, l *link, f *frame) {
 	q := &l.q[f.class]
 	q.push(f)
 	l.waiting |= 1 << f.class
-	if l.credit != nil {
+	if l.odd && l.credit != nil {
 		e.gate(l)
 	}
 	q.bytes += int64(f.size)
@@ -251,8 +251,8 @@ func (e *engine) dequeue(w *worker, s *swtch, l *link, at int64) {
 		l.waiting &^= 1 << c
 	}
 	q.bytes -= int64(f.size)
-	if h := l.hol; h != nil && h.to > f.at && f.flow >= 0 && e.tables == nil && e.hostOf[l.to] < 0 {
-		h.delayed(f.flow, e.hops[f.route+1], f.at)
+	if l.odd && l.hol != nil && l.hol.to > f.at && f.flow >= 0 && e.tables == nil && e.hostOf[l.to] < 0 {
+		l.hol.delayed(f.flow, e.hops[f.route+1], f.at)
 	}
 	if e.cfg.Buffer.Credits > 0 {
 		e.links[s.in[f.port]].repay(f, at)
@@ -265,7 +265,7 @@ func (e *engine) dequeue(w *worker, s *swtch, l *link, at int64) {
 		}
 	}
 	e.transmit(w, l, f, at, q.bytes)
-	if l.credit != nil {
+	if l.odd && l.credit != nil {
 		e.gate(l)
 	}
 }
@@ -299,15 +299,15 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 	}
 	if f.flags&flagAck == 0 && f.flow >= 0 {
 		w.dataHops++
-		l.port.data += int64(f.size)
+		l.data += int64(f.size)
 		if e.cfg.CC.Kind == HPCC && l.q != nil {
 			e.stamp(l, f, at)
 		}
 	}
-	if l.pint != nil {
+	if l.odd && l.pint != nil {
 		e.pintStamp(l, f, at)
 	}
-	if l.credit != nil {
+	if l.odd && l.credit != nil {
 		l.spend(f)
 	}
 	w.hops++

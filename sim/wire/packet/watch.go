@@ -123,7 +123,7 @@ func (l *link) note(before uint16, f *frame) {
 	switch {
 	case before == 0 && l.paused != 0:
 		if l.hol == nil {
-			l.hol = &hol{}
+			l.hol, l.odd = &hol{}, true
 			for i := range l.hol.blocked {
 				l.hol.blocked[i].flow = -1
 			}
