@@ -326,8 +326,7 @@ func (e *engine) mark(w *worker, l *link, f *frame, behind int64) {
 	if behind <= l.kMax {
 		p := l.pMax * float64(behind-l.kMin) / float64(l.kMax-l.kMin)
 		if e.streams != nil {
-			w.chances = append(w.chances, p)
-			w.marked = int32(len(w.chances))
+			w.chance, w.drawing = p, true
 			return
 		}
 		if draw(e.cfg.Seed, l.id, drawMark, l.sent) >= p {

@@ -39,13 +39,13 @@ type planned struct {
 // begun is what planned something in this window: a frame that began, or a pause of
 // pacing; or a number that was drawn for a PFC frame.
 type begun struct {
-	cause
-	rank uint32
-	link int32  // of a pause of pacing: which host
-	wire uint32 // its place on the link
-	mark int32  // its chance is that before this one in chances; 0: none
-	next int32  // of the same instant
-	what uint8
+	cause        // once it has its rank, that is its source
+	link  int32  // of a pause of pacing: which host
+	wire  uint32 // its place on the link
+	next  int32  // of the same instant
+	what  uint8
+	drawn bool // its number is drawn for a mark with the next of chances
+	_     uint16
 }
 
 // What an event does, in its order.
@@ -65,8 +65,15 @@ type calendar struct {
 	spans   []span   // by ns
 	used    []uint64 // bits of those that are not empty
 	draws   []uint64 // bits of those in which a number is drawn
-	chances []float64
-	marked  int32 // of the frame that begins: how many chances there are; 0: it has none
+	chances []chance
+	chance  float64 // of the frame that begins, that it is marked, if drawing
+	drawing bool
+}
+
+// chance is with what probability a frame, by its place in begun, is marked.
+type chance struct {
+	n int32
+	p float64
 }
 
 // span is the first and the last of an instant.
@@ -87,10 +94,11 @@ func (c *calendar) note(at int64, link int32, wire uint32, what uint8) int64 {
 	c.begun = c.begun[:n+1]
 	b := &c.begun[n]
 	b.age, b.source, b.parent = c.age, c.source, c.parent
-	b.rank, b.link, b.wire, b.mark, b.next, b.what = 0, link, wire, c.marked, -1, what
-	if c.marked > 0 {
+	b.link, b.wire, b.next, b.what, b.drawn = link, wire, -1, what, c.drawing
+	if c.drawing {
 		c.draws[i/64] |= 1 << (i % 64)
-		c.marked = 0
+		c.chances = append(c.chances, chance{int32(n), c.chance})
+		c.drawing = false
 	}
 	if s := &c.spans[i]; c.used[i/64]>>(i%64)&1 == 0 {
 		c.used[i/64] |= 1 << (i % 64)
@@ -117,14 +125,14 @@ func (e *engine) travel(id int32, size uint16) int64 {
 // arrived says that a frame arrives over a link.
 func (e *engine) arrived(w *worker, link int32, f *frame) {
 	if e.ordered {
-		w.cause = cause{age: uint32(e.travel(link, f.size) / 1000), source: uint32(f.rank), parent: -1}
+		w.age, w.source, w.parent = uint32(e.travel(link, f.size)/1000), uint32(f.rank), -1
 	}
 }
 
 // completed says that the frame in transmission ends.
 func (e *engine) completed(w *worker, l *link) {
 	if e.ordered {
-		w.cause = cause{age: uint32((l.free - l.start) / 1000), source: l.rank, parent: int32(max(l.begun-w.base, -1))}
+		w.age, w.source, w.parent = uint32((l.free-l.start)/1000), l.rank, int32(max(l.begun-w.base, -1))
 	}
 }
 
@@ -178,11 +186,10 @@ func (e *engine) await(w *worker, h *host, now int64) {
 // skip takes note of a number that is drawn for a PFC frame.
 func (e *engine) skip(w *worker, at int64, what uint8) {
 	if e.ordered && e.streams != nil {
-		before := w.marked // of the frame that begins in the same event
-		w.chances = append(w.chances, 0)
-		w.marked = int32(len(w.chances))
+		before := w.drawing // for the frame that begins in the same event
+		w.drawing = true
 		w.note(at, -1, 0, what)
-		w.marked = before
+		w.drawing = before
 	}
 }
 
@@ -214,18 +221,11 @@ func (w *worker) first(a, b int32) bool {
 	}
 }
 
-// tied is what began at an instant, and the rank of what planned the event.
+// tied is what began at an instant.
 type tied struct {
-	w    *worker
-	n    int32 // its place in begun
-	age  uint32
-	rank uint32
-	what uint8
-}
-
-// compare puts what began at an instant in order.
-func (a *tied) compare(b *tied) int {
-	return cmp.Or(cmp.Compare(b.age, a.age), cmp.Compare(a.rank, b.rank), cmp.Compare(a.what, b.what))
+	key uint64 // in the order of events
+	n   int32  // its place in begun
+	w   int32
 }
 
 // open begins the calendars of a window.
@@ -246,6 +246,7 @@ func (e *engine) closeWindow() {
 		for ; all != 0; all &= all - 1 {
 			i := bits.TrailingZeros64(all)
 			if w := &e.workers[0]; len(e.workers) == 1 && draws>>i&1 == 0 && w.spans[64*k+i].head == w.spans[64*k+i].tail {
+				w.begun[w.spans[64*k+i].head].source = 0
 				continue
 			}
 			e.instant(64*k + i)
@@ -268,30 +269,32 @@ func (e *engine) instant(at int) {
 		if w.used[at/64]>>(at%64)&1 == 0 {
 			continue
 		}
-		for n := w.spans[at].head; n >= 0; n = w.begun[n].next {
+		for n := w.spans[at].head; n >= 0; {
 			b := &w.begun[n]
-			x := tied{w, n, b.age, b.source, b.what}
-			if p := b.parent; p >= 0 {
-				x.rank = w.begun[p].rank
+			source := b.source
+			if b.parent >= 0 {
+				source = w.begun[b.parent].source
 			}
+			x := tied{uint64(^b.age)<<32 | uint64(source)<<2 | uint64(b.what), n, int32(i)}
 			j := len(t)
 			t = append(t, x)
-			for ; j > 0 && x.compare(&t[j-1]) < 0; j-- {
+			for ; j > 0 && x.key < t[j-1].key; j-- {
 				t[j] = t[j-1]
 			}
 			t[j] = x
+			n = b.next
 		}
 	}
 	for rank := range t {
-		e.ranked(&t[rank], uint32(rank))
+		e.ranked(&e.workers[t[rank].w], t[rank].n, uint32(rank))
 	}
 	e.ties = t
 }
 
 // ranked tells a frame and its link the rank, and draws whether the frame is marked.
-func (e *engine) ranked(t *tied, rank uint32) {
-	b, id := &t.w.begun[t.n], t.w.base+int64(t.n)
-	b.rank = rank
+func (e *engine) ranked(w *worker, n int32, rank uint32) {
+	b, id := &w.begun[n], w.base+int64(n)
+	b.source, b.parent = rank, -1
 	switch b.what {
 	case slept:
 		if h := &e.hosts[b.link]; h.planned.begun == id {
@@ -302,7 +305,7 @@ func (e *engine) ranked(t *tied, rank uint32) {
 		e.streams.Skip()
 		return
 	}
-	if rank == 0 && b.mark == 0 {
+	if rank == 0 && !b.drawn {
 		return
 	}
 	l := &e.links[b.link]
@@ -311,9 +314,15 @@ func (e *engine) ranked(t *tied, rank uint32) {
 	}
 	f := &l.wire.buf[b.wire&uint32(len(l.wire.buf)-1)]
 	f.rank = uint16(min(rank, 1<<16-1))
-	if b.mark > 0 && e.streams.Draw() < t.w.chances[b.mark-1] && f.flags&flagAck == 0 {
+	if b.drawn && e.streams.Draw() < w.likelihood(n) && f.flags&flagAck == 0 {
 		f.flags |= flagCE
 		e.workers[0].marks++
 		l.port.marks++
 	}
+}
+
+// likelihood is the chance of a mark.
+func (c *calendar) likelihood(n int32) float64 {
+	i, _ := slices.BinarySearchFunc(c.chances, n, func(x chance, n int32) int { return cmp.Compare(x.n, n) })
+	return c.chances[i].p
 }
