@@ -147,7 +147,7 @@ func (e *engine) arrive(w *worker, h *host, f *frame) {
 	case f.flow == report:
 		l := &e.links[h.out]
 		l.credit[f.class] += int64(f.size)
-		e.gate(l)
+		e.gate(l, f.at)
 	case f.flow < 0:
 		l := &e.links[h.out]
 		before := l.paused
@@ -181,7 +181,7 @@ func (e *engine) send(w *worker, h *host, now int64) {
 			h.inFlight = true
 			e.transmit(w, l, f, now, 0)
 			if l.credit != nil {
-				e.gate(l)
+				e.gate(l, now)
 			}
 			return
 		}

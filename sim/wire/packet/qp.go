@@ -129,7 +129,7 @@ func (e *engine) sendData(w *worker, h *host, l *link, id int32, now int64) {
 	s.last = f.size
 	e.transmit(w, l, &f, now, 0)
 	if l.credit != nil {
-		e.gate(l)
+		e.gate(l, now)
 	}
 	if e.cfg.CC.Kind == DCQCN {
 		s.dcqcn.Tick(&e.cfg.CC, &s.Rate, now, 1000*int64(w.cause.age))

@@ -232,7 +232,7 @@ func (e *engine) enqueue(w *worker, s *swtch, l *link, f *frame) {
 	q.push(f)
 	l.waiting |= 1 << f.class
 	if l.odd && l.credit != nil {
-		e.gate(l)
+		e.gate(l, f.at)
 	}
 	q.bytes += int64(f.size)
 	l.peak = max(l.peak, q.bytes)
@@ -266,7 +266,7 @@ func (e *engine) dequeue(w *worker, s *swtch, l *link, at int64) {
 	}
 	e.transmit(w, l, f, at, q.bytes)
 	if l.odd && l.credit != nil {
-		e.gate(l)
+		e.gate(l, at)
 	}
 }
 
