@@ -3,6 +3,7 @@ package packet
 import (
 	"slices"
 
+	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
 )
@@ -12,7 +13,7 @@ func build(n *Network, flows []Flow, cfg *Config, ordered bool) (*engine, error)
 	e := &engine{cfg: cfg, net: n, flows: flows, live: len(flows), look: never, crowd: crowd, paths: max(1, cfg.Paths), ordered: ordered,
 		full: uint16(cfg.Frames.Payload + cfg.Frames.Header), ack: uint16(cfg.Frames.Ack)}
 	if ordered {
-		e.look = longest * 1000
+		e.look = instant.Longest
 	}
 	e.assignClasses()
 	e.buildLinks()
@@ -29,10 +30,8 @@ func build(n *Network, flows []Flow, cfg *Config, ordered bool) (*engine, error)
 		return nil, err
 	}
 	e.plan()
-	for i := range e.workers {
-		if ordered {
-			e.workers[i].calendar.open(e.look)
-		}
+	if ordered {
+		e.openCalendars()
 	}
 	if ordered && cfg.Stream > 0 {
 		e.streams = streams.NewFirsts(cfg.Stream, cfg.Seed)

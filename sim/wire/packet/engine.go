@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/simccl/simccl/sim/wire/packet/cc"
+	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
 	"github.com/simccl/simccl/units"
@@ -84,7 +85,7 @@ type worker struct {
 	counters
 	parts
 	ended []ending
-	calendar
+	instant.Calendar
 	again    bool   // a mark: the order of events counts
 	hosts    [2]int // of the engine's, from and to
 	switches [2]int
@@ -139,7 +140,7 @@ type engine struct {
 	crowd     int   // frames in a window from which on all workers simulate
 	streams   *streams.Firsts
 	losses    []losses
-	ties      []tied         // scratch
+	ranker    instant.Ranker
 	ordered   bool           // with EventOrder, where it counts
 	full, ack uint16         // bytes of frames
 	busy      sync.WaitGroup // workers in a phase
@@ -150,7 +151,7 @@ func Run(n *Network, flows []Flow, cfg *Config) (*Result, error) {
 	if err := Check(n, flows, cfg); err != nil {
 		return nil, err
 	}
-	for ordered := cfg.EventOrder && cfg.ordered(n); ; ordered = true {
+	for ordered := cfg.EventOrder && ordered(cfg, n); ; ordered = true {
 		e, err := build(n, flows, cfg, ordered)
 		if err != nil {
 			return nil, err
@@ -213,14 +214,14 @@ func (e *engine) run() (int64, error) {
 			return windows, e.broken
 		}
 		if e.ordered {
-			e.openWindow(now)
+			e.beginWindow(now)
 		}
 		if e.losses != nil {
 			e.drawLosses(end)
 		}
 		busy = e.window(end, busy)
 		if e.ordered {
-			e.closeWindow()
+			e.ranker.Close()
 		} else if e.mustOrder() {
 			return windows, errOrder
 		}

@@ -127,7 +127,7 @@ func (e *engine) runHost(w *worker, h *host, end int64) {
 			h.inFlight = false
 			e.completed(w, &e.links[h.out])
 		case 3:
-			w.cause = cause{age: oldest, source: uint32(h.starts[0].flow), parent: -1}
+			w.started(h.starts[0].flow)
 			e.open(h, h.starts[0].flow, t)
 			h.starts = h.starts[1:]
 		case 4:

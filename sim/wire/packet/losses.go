@@ -14,7 +14,7 @@ var errOrder = errors.New("packet: the order of events counts")
 
 // ordered says that the order of events counts from the start: where senders look at
 // what each frame met, and where losses are drawn in turn.
-func (c *Config) ordered(n *Network) bool {
+func ordered(c *Config, n *Network) bool {
 	lossy := slices.ContainsFunc(n.Cables, func(c Cable) bool { return c.Loss > 0 })
 	return lossy || c.CC.Kind != NoCC && c.CC.Kind != DCQCN
 }
@@ -93,3 +93,12 @@ func (e *engine) drawLosses(end int64) {
 		}
 	}
 }
+
+// Kinds of draws.
+const (
+	drawMark = iota
+	drawLoss
+	drawPath
+	drawCode
+	drawSample
+)

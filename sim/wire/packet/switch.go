@@ -1,5 +1,7 @@
 package packet
 
+import "github.com/simccl/simccl/sim/wire/packet/internal/streams"
+
 // swtch is a switch: its shared buffer is accounted for by ingress port and
 // class, its queues are those of its links out.
 type swtch struct {
@@ -61,7 +63,7 @@ func (e *engine) lose(w *worker, l *link, f *frame) bool {
 		if f.flags&flagLost == 0 {
 			return false
 		}
-	} else if draw(e.cfg.Seed, l.id, drawLoss, l.arrivals) >= l.loss {
+	} else if streams.Hash(e.cfg.Seed, l.id, drawLoss, l.arrivals) >= l.loss {
 		return false
 	}
 	w.lost++
@@ -141,7 +143,7 @@ func (e *engine) onto(w *worker, s *swtch, l *link, f *frame) {
 	}
 	if e.ordered {
 		e.arrived(w, s.in[f.port], f)
-		if l.free == f.at && l.waiting&^l.paused != 0 && l.free-l.start > 1000*int64(w.cause.age) {
+		if l.free == f.at && l.waiting&^l.paused != 0 && l.free-l.start > 1000*int64(w.Age) {
 			e.completed(w, l)
 			e.dequeue(w, s, l, l.free)
 			e.arrived(w, s.in[f.port], f)
@@ -326,10 +328,10 @@ func (e *engine) mark(w *worker, l *link, f *frame, behind int64) {
 	if behind <= l.kMax {
 		p := l.pMax * float64(behind-l.kMin) / float64(l.kMax-l.kMin)
 		if e.streams != nil {
-			w.chance, w.drawing = p, true
+			w.P, w.Drawing = p, true
 			return
 		}
-		if draw(e.cfg.Seed, l.id, drawMark, l.sent) >= p {
+		if streams.Hash(e.cfg.Seed, l.id, drawMark, l.sent) >= p {
 			return
 		}
 	}
