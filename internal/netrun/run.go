@@ -54,7 +54,7 @@ func NS3(config string, o Options) (*Report, error) {
 		model = "RoCEv2 on Ethernet"
 		f := &x.Config.Frames
 		f.Header, f.Ack, f.Pause = f.Header-48+roceHeader, f.Ack-60+roceAck, rocePause
-		x.Config.WholeNanos = false
+		x.Config.WholeNanos, x.Config.EventOrder = false, false
 	default:
 		return nil, fail.Usage("{Compat} %q: write ns3 or none", o.Compat)
 	}

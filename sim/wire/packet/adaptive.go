@@ -2,50 +2,8 @@ package packet
 
 import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
-	"github.com/simccl/simccl/units"
+	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
 )
-
-// Balance is how switches choose among equally short paths.
-type Balance uint8
-
-// Balances of load in switches.
-const (
-	Hashed    Balance = iota // ECMP: by the hash of addresses and ports
-	PerPacket                // each data frame to the shortest queue (adaptive routing of InfiniBand and Spectrum)
-	PerFlow                  // the same for each flowlet (dynamic load balancing of Broadcom's switches)
-)
-
-// String is the balance's name.
-func (b Balance) String() string {
-	if names := [...]string{"ecmp", "adaptive", "flowlet"}; int(b) < len(names) {
-		return names[b]
-	}
-	return "unknown"
-}
-
-// Routing is how switches spread data frames. Acknowledgements take hashed paths.
-// The zero value is ECMP.
-type Routing struct {
-	Balance Balance
-	// Gap is how long a flow must have been silent at a switch for its next frame to
-	// choose again, with PerFlow (16 to 256 us in Broadcom's switches).
-	Gap units.Time
-	// Quantum is the bytes of queue by which two ports must differ to count as different;
-	// among the best one is drawn. 0: any byte counts.
-	Quantum int64
-}
-
-func (r *Routing) check(c *Config) error {
-	switch {
-	case r.Balance > PerFlow:
-		return wrong("routing %d: there are 0 to %d", r.Balance, PerFlow)
-	case r.Gap < 0 || r.Quantum < 0:
-		return wrong("a gap of %v and a quantum of %d bytes: write 0 or more", r.Gap, r.Quantum)
-	case r.Balance == PerPacket && (!c.Repair.Selective || c.Repair.Reorder == 0):
-		return wrong("frames that choose their paths one by one overtake each other: let receivers take them out of order (Repair.Selective, Reorder)")
-	}
-	return nil
-}
 
 // flowlet is the path of a flow since it was last silent.
 type flowlet struct {
@@ -123,7 +81,7 @@ func (e *engine) key(f *frame) route.Key {
 func (e *engine) shortest(w *worker, s *swtch, f *frame, among []int32) *link {
 	best, least, ties := &e.links[among[0]], never, uint64(0)
 	s.draws++
-	x := uint64(draw(e.cfg.Seed, s.node, drawPath, s.draws) * (1 << 32))
+	x := uint64(streams.Hash(e.cfg.Seed, s.node, drawPath, s.draws) * (1 << 32))
 	for _, id := range among {
 		l := &e.links[id]
 		if !s.exact { // in closed form ports are behind
@@ -144,7 +102,7 @@ func (e *engine) shortest(w *worker, s *swtch, f *frame, among []int32) *link {
 		}
 		if d == least { // the k-th of k is taken with probability 1/k
 			ties++
-			x = mix(x)
+			x = streams.Mix(x)
 			if x%ties == 0 {
 				best = l
 			}

@@ -122,7 +122,7 @@ func TestWorkersAgreeOnChoices(t *testing.T) {
 		}
 		for _, workers := range []int{2, 5} {
 			c.Workers = workers
-			e, err := build(n, flows, c)
+			e, err := build(n, flows, c, false)
 			if err != nil {
 				t.Fatal(err)
 			}

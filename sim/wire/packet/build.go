@@ -3,13 +3,18 @@ package packet
 import (
 	"slices"
 
+	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
 )
 
 // build lays the run out in memory.
-func build(n *Network, flows []Flow, cfg *Config) (*engine, error) {
-	e := &engine{cfg: cfg, net: n, flows: flows, live: len(flows), look: never, crowd: crowd, paths: max(1, cfg.Paths)}
+func build(n *Network, flows []Flow, cfg *Config, ordered bool) (*engine, error) {
+	e := &engine{cfg: cfg, net: n, flows: flows, live: len(flows), look: never, crowd: crowd, paths: max(1, cfg.Paths), ordered: ordered,
+		full: uint16(cfg.Frames.Payload + cfg.Frames.Header), ack: uint16(cfg.Frames.Ack)}
+	if ordered {
+		e.look = instant.Longest
+	}
 	e.assignClasses()
 	e.buildLinks()
 	e.buildNodes()
@@ -25,10 +30,13 @@ func build(n *Network, flows []Flow, cfg *Config) (*engine, error) {
 		return nil, err
 	}
 	e.plan()
-	if cfg.EventOrder && cfg.Stream > 0 {
+	if ordered {
+		e.openCalendars()
+	}
+	if ordered && cfg.Stream > 0 {
 		e.streams = streams.NewFirsts(cfg.Stream, cfg.Seed)
 	}
-	if cfg.EventOrder && cfg.LossStream > 0 {
+	if ordered && cfg.LossStream > 0 {
 		e.buildLosses()
 	}
 	return e, nil
@@ -56,7 +64,7 @@ func (e *engine) buildLinks() {
 		e.look = min(e.look, int64(c.Delay))
 		for k := range 2 {
 			l := &e.links[2*i+k]
-			*l = link{begun: -1, id: int32(2*i + k), peer: int32(2*i + 1 - k), from: c.A, to: c.B, rate: c.Rate, delay: int64(c.Delay), loss: c.Loss, lossy: c.Loss > 0}
+			*l = link{id: int32(2*i + k), peer: int32(2*i + 1 - k), from: c.A, to: c.B, rate: c.Rate, delay: int64(c.Delay), loss: c.Loss, lossy: c.Loss > 0}
 			if k == 1 {
 				l.from, l.to = c.B, c.A
 			}
@@ -70,14 +78,14 @@ func (e *engine) buildLinks() {
 				}
 				l.q = make([]queue, e.classes)
 				if e.cfg.CC.Kind == Pint {
-					l.pint = &pintPort{}
+					l.pint, l.odd = &pintPort{}, true
 				}
 				if e.cfg.Watchdog.After > 0 {
 					l.watch = &watched{since: [8]int64{-1, -1, -1, -1, -1, -1, -1, -1}}
 				}
 			}
 			if c := e.cfg.Buffer.Credits; c > 0 {
-				l.credit = make([]int64, e.classes)
+				l.credit, l.odd = make([]int64, e.classes), true
 				for k := range l.credit {
 					l.credit[k] = c
 				}

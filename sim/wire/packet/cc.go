@@ -2,6 +2,7 @@ package packet
 
 import (
 	"github.com/simccl/simccl/sim/wire/packet/cc"
+	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
 	"github.com/simccl/simccl/units"
 )
 
@@ -99,7 +100,7 @@ func (e *engine) ccAck(w *worker, h *host, f *frame, s *sender, acked uint32) {
 	case DCTCP:
 		e.dc[f.flow].Ack(c, &s.Rate, f.psn, s.nxt, f.flags&flagCE != 0)
 	case Pint:
-		if e.seen[f.flow]++; draw(e.cfg.Seed, f.flow, drawSample, e.seen[f.flow]) >= c.PintShare {
+		if e.seen[f.flow]++; streams.Hash(e.cfg.Seed, f.flow, drawSample, e.seen[f.flow]) >= c.PintShare {
 			return
 		}
 		if rate, ok := e.pi[f.flow].Ack(c, &s.Rate, f.aux, f.psn, s.nxt); ok {

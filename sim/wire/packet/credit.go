@@ -35,8 +35,10 @@ func (l *link) spend(f *frame) {
 }
 
 // gate holds the classes back whose next frame has no credit; a host's next
-// frame may be as large as any.
-func (e *engine) gate(l *link) {
+// frame may be as large as any. The time that something waits for credit counts as a
+// pause of the port.
+func (e *engine) gate(l *link, at int64) {
+	before := l.asked
 	for c := 1; c < e.classes; c++ {
 		need := int64(e.cfg.Frames.Payload + e.cfg.Frames.Header)
 		if l.q != nil {
@@ -50,14 +52,33 @@ func (e *engine) gate(l *link) {
 			l.asked |= 1 << c
 		}
 	}
+	switch p := &l.port; {
+	case before == 0 && l.asked != 0:
+		p.since = at
+		if l.q == nil && !e.wants(&e.hosts[e.hostOf[l.from]]) {
+			p.since = -1
+		}
+	case before != 0 && l.asked == 0 && p.since >= 0:
+		p.paused += at - p.since
+	}
 	l.hold()
+}
+
+// wants says that a queue pair of a host has frames to send.
+func (e *engine) wants(h *host) bool {
+	for _, id := range h.qps {
+		if s := &e.snd[id]; s.nxt < s.frames || s.hasGap() {
+			return true
+		}
+	}
+	return false
 }
 
 // credited handles credits that came back to a switch.
 func (e *engine) credited(w *worker, s *swtch, f *frame) {
 	l := &e.links[s.out[f.port]]
 	l.credit[f.class] += int64(f.size)
-	e.gate(l)
+	e.gate(l, f.at)
 	if l.waiting&^l.paused != 0 && l.free < f.at {
 		e.dequeue(w, s, l, f.at)
 	}

@@ -37,6 +37,20 @@ func TestCredits(t *testing.T) {
 	if r.PeakQueue > 8*c.Buffer.Credits {
 		t.Errorf("a queue of %d bytes, 8 links have credits for %d each", r.PeakQueue, c.Buffer.Credits)
 	}
+	// The eight hosts share a link: each waits for most of the time for credit.
+	live, err := build(star(9, 100e9, 0), flows, c, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := live.run(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 9 {
+		paused := units.Time(live.links[live.hosts[i].out].port.paused)
+		if waits := paused > end(r)/2; waits != (i < 8) || paused > end(r) {
+			t.Errorf("host %d waited %v of %v for credit", i, paused, end(r))
+		}
+	}
 	// A frame's room comes back after 83 ns, 1 us there and 1 us back: 8 kB a round
 	// trip of 2.083 us are 31 Gb/s.
 	c.Buffer.Credits = 8 * 1048
@@ -59,7 +73,7 @@ func TestCreditsAndWorkers(t *testing.T) {
 		t.Fatalf("%v: %v", err, want.Stall)
 	}
 	c.Workers = 3
-	e, err := build(n, flows, c)
+	e, err := build(n, flows, c, false)
 	if err != nil {
 		t.Fatal(err)
 	}

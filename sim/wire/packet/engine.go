@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/simccl/simccl/sim/wire/packet/cc"
+	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
 	"github.com/simccl/simccl/units"
@@ -17,47 +18,54 @@ type queue struct {
 }
 
 // link is one direction of a cable with the egress port that feeds it.
+//
+// What each frame touches is in the first three lines of a cache.
 type link struct {
-	free             int64  // when the frame in transmission ends
-	start            int64  // when it began
-	begun            int32  // of that, in this window, among those of the worker; -1: it was earlier
-	rank             uint32 // of that, if it was earlier
-	waiting          uint16 // classes that have frames
-	paused           uint16 // classes that may not start one
-	fromPort, toPort uint16
-	turn             uint8 // class served last
-	marks            bool  // ECN is on
-	lossy            bool
-	drawn            bool   // its losses are in engine.losses
-	down             bool   // the cable is, and its ends know
-	storm            bool   // paused all the time, whatever is asked for
-	asked            uint16 // classes that the neighbour has paused
-	to               int32
-	id, peer         int32
-	q                []queue // by class, of switches
-	delay            int64
-	credit           []int64     // by class, of InfiniBand
-	returns          fifo        // credits on their way back
-	tx               [2]duration // of the two sizes seen last
-	whole, ack       int64       // ps that a full data frame and an acknowledgement last
-	watch            *watched    // of switches, with a watchdog
-	pint             *pintPort   // of switches, with HPCC-PINT
-	hol              *hol        // once it was paused
-	wire             fifo        // what travels
-	rate             int64
-	kMin, kMax       int64
-	pMax, loss       float64
-	txBytes          int64
-	peak             int64
-	sent, arrivals   uint64 // frames
-	port             port
-	from             int32
+	free            int64 // when the frame in transmission ends
+	peak            int64
+	kMin            int64
+	q               []queue // by class, of switches
+	waiting, paused uint16  // classes that have frames; that may not start one
+	asked, fromPort uint16  // classes that the neighbour has paused
+	turn            uint8   // class served last
+	marks, lossy    bool    // ECN is on
+	odd             bool    // credit, pint or hol is set
+	to              int32
+
+	wire    fifo // what travels
+	delay   int64
+	txBytes int64
+	sent    uint64 // frames
+	data    int64  // bytes of data frames
+
+	tx    [2]duration // of the two sizes seen last
+	start int64       // when the frame in transmission began
+	begun int64       // which it was of all that the worker took note of
+	kMax  int64
+	rank  uint32 // of that
+	id    int32
+
+	whole, ack int64 // ps that a full data frame and an acknowledgement last
+	pMax, loss float64
+	rate       int64
+	arrivals   uint64    // frames
+	credit     []int64   // by class, of InfiniBand
+	returns    fifo      // credits on their way back
+	watch      *watched  // of switches, with a watchdog
+	pint       *pintPort // of switches, with HPCC-PINT
+	hol        *hol      // once it was paused
+	port       port
+	from, peer int32
+	toPort     uint16
+	down       bool // the cable is, and its ends know
+	storm      bool // paused all the time, whatever is asked for
+	drawn      bool // its losses are in engine.losses
+	_          [21]byte
 }
 
 // port is what happened where a link begins, for reports alone.
 type port struct {
 	marks, pauses, drops int64
-	data                 int64 // bytes of data frames
 	since, paused        int64 // when the present pause began, and all before
 	stormed              int64 // when the storm began
 }
@@ -77,12 +85,10 @@ type counters struct {
 type worker struct {
 	counters
 	parts
-	ended    []ending
-	cause    cause // what happens now
-	begun    []begun
-	chances  []float64 // chances of marks that are drawn once all frames have their ranks
-	marked   int32     // of the frame that begins: how many chances there are; 0: it has none
-	hosts    [2]int    // of the engine's, from and to
+	ended []ending
+	instant.Calendar
+	again    bool   // a mark: the order of events counts
+	hosts    [2]int // of the engine's, from and to
 	switches [2]int
 	busy     int        // frames that arrived
 	orders   chan order // phases to go through
@@ -96,47 +102,49 @@ type ending struct {
 
 // engine is one run.
 type engine struct {
-	cfg      *Config
-	net      *Network
-	links    []link
-	hosts    []host
-	switches []swtch
-	classes  int // egress classes: control and one for each priority in use
-	classOf  [8]uint8
-	routes   *route.Routes
-	hostOf   []int32 // of nodes: which host; -1: a switch
-	hops     []int32 // routes of flows: a slot for acknowledgements, then those for data
-	slot     int     // most links of a route
-	paths    int     // routes of a flow
-	flows    []Flow
-	snd      []sender
-	rcv      []receiver
-	hp       []*cc.Telemetry
-	ti       []cc.Gradient
-	dc       []cc.Share
-	sw       []cc.Delay
-	pi       []cc.Coded
-	seen     []uint64      // of flows, with Pint
-	tables   *route.Tables // where frames choose on their way
-	picky    bool          // switches choose paths or drop by a watchdog
-	base     int           // of the routes of flows to come, in hops
-	broken   error         // a fault that leaves a flow without a path
-	locks    locks
-	result   []FlowResult
-	deps     [][]int32 // flows that wait for a flow
-	missing  []int32   // endings that a flow waits for
-	ready    []int64   // the last of them, so far
-	look     int64     // the window
-	hostRate int64
-	live     int
-	changes  []change // of faults, to come
-	workers  []worker
-	given    *Live // whose messages it carries; nil for flows that are known
-	crowd    int   // frames in a window from which on all workers simulate
-	streams  *streams.Firsts
-	losses   []losses
-	sorter   sorter
-	busy     sync.WaitGroup // workers in a phase
+	cfg       *Config
+	net       *Network
+	links     []link
+	hosts     []host
+	switches  []swtch
+	classes   int // egress classes: control and one for each priority in use
+	classOf   [8]uint8
+	routes    *route.Routes
+	hostOf    []int32 // of nodes: which host; -1: a switch
+	hops      []int32 // routes of flows: a slot for acknowledgements, then those for data
+	slot      int     // most links of a route
+	paths     int     // routes of a flow
+	flows     []Flow
+	snd       []sender
+	rcv       []receiver
+	hp        []*cc.Telemetry
+	ti        []cc.Gradient
+	dc        []cc.Share
+	sw        []cc.Delay
+	pi        []cc.Coded
+	seen      []uint64      // of flows, with Pint
+	tables    *route.Tables // where frames choose on their way
+	picky     bool          // switches choose paths or drop by a watchdog
+	base      int           // of the routes of flows to come, in hops
+	broken    error         // a fault that leaves a flow without a path
+	locks     locks
+	result    []FlowResult
+	deps      [][]int32 // flows that wait for a flow
+	missing   []int32   // endings that a flow waits for
+	ready     []int64   // the last of them, so far
+	look      int64     // the window
+	hostRate  int64
+	live      int
+	changes   []change // of faults, to come
+	workers   []worker
+	given     *Live // whose messages it carries; nil for flows that are known
+	crowd     int   // frames in a window from which on all workers simulate
+	streams   *streams.Firsts
+	losses    []losses
+	ranker    instant.Ranker
+	ordered   bool           // with EventOrder, where it counts
+	full, ack uint16         // bytes of frames
+	busy      sync.WaitGroup // workers in a phase
 }
 
 // Run simulates the flows on the network.
@@ -144,15 +152,20 @@ func Run(n *Network, flows []Flow, cfg *Config) (*Result, error) {
 	if err := Check(n, flows, cfg); err != nil {
 		return nil, err
 	}
-	e, err := build(n, flows, cfg)
-	if err != nil {
-		return nil, err
+	for ordered := cfg.EventOrder && ordered(cfg, n); ; ordered = true {
+		e, err := build(n, flows, cfg, ordered)
+		if err != nil {
+			return nil, err
+		}
+		windows, err := e.run()
+		if err == errOrder {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		return e.collect(windows), nil
 	}
-	windows, err := e.run()
-	if err != nil {
-		return nil, err
-	}
-	return e.collect(windows), nil
 }
 
 // nanos is how many whole nanoseconds s seconds are in the fixed-point
@@ -201,12 +214,17 @@ func (e *engine) run() (int64, error) {
 		if e.broken != nil {
 			return windows, e.broken
 		}
+		if e.ordered {
+			e.beginWindow(now)
+		}
 		if e.losses != nil {
 			e.drawLosses(end)
 		}
 		busy = e.window(end, busy)
-		if e.cfg.EventOrder {
-			e.rank(now)
+		if e.ordered {
+			e.ranker.Close()
+		} else if e.mustOrder() {
+			return windows, errOrder
 		}
 		if windows&63 == 0 {
 			e.lookout(end)

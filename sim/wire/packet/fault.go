@@ -1,45 +1,12 @@
 package packet
 
-import (
-	"slices"
-
-	"github.com/simccl/simccl/units"
-)
-
-// Fault is what is wrong with a cable for a time, in both directions. A cable
-// that flaps has several.
-type Fault struct {
-	Cable    int
-	From, To units.Time // To 0: to the end
-	Down     bool       // what arrives is lost
-	Slow     float64    // share of the rate that is left; 0: all
-	Loss     float64    // probability that a frame is lost on arrival
-	// Storm: the node at B pauses its neighbour A all the time, in every priority.
-	Storm bool
-	Back  bool // Storm the other way: A pauses B
-	// Reroute: with Down, routes avoid the cable from then on, for ever.
-	Reroute bool
-}
+import "slices"
 
 // change is a moment at which faults begin or end.
 type change struct {
 	at    int64
 	fault int
 	begin bool
-}
-
-func (f *Fault) check(n *Network, i int) error {
-	switch {
-	case f.Cable < 0 || f.Cable >= len(n.Cables):
-		return wrong("fault %d: cable %d: there are cables 0 to %d", i, f.Cable, len(n.Cables)-1)
-	case f.From < 0 || f.To != 0 && f.To <= f.From || f.To > maxTime:
-		return wrong("fault %d: from %v to %v: it must end after it begins", i, f.From, f.To)
-	case !(f.Slow >= 0 && f.Slow <= 1) || !(f.Loss >= 0 && f.Loss <= 1):
-		return wrong("fault %d: a rate of %g and a loss of %g: write shares from 0 to 1", i, f.Slow, f.Loss)
-	case f.Slow > 0 && f.Slow*float64(n.Cables[f.Cable].Rate) < 1e6:
-		return wrong("fault %d: %g of %d bit/s is below 1 Mb/s", i, f.Slow, n.Cables[f.Cable].Rate)
-	}
-	return nil
 }
 
 // plan puts the beginnings and ends of faults in order.

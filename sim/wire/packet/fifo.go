@@ -51,7 +51,7 @@ func (q *fifo) pass(f *frame, at int64) {
 	}
 	g := &q.buf[q.tail&uint32(len(q.buf)-1)]
 	g.at, g.flow, g.psn, g.route, g.aux = at, f.flow, f.psn, f.route, f.aux
-	g.size, g.port, g.flags, g.class = f.size, f.port, f.flags, f.class
+	g.size, g.port, g.flags, g.class, g.rank = f.size, f.port, f.flags, f.class, 0
 	q.tail++
 }
 

@@ -127,7 +127,7 @@ func (e *engine) runHost(w *worker, h *host, end int64) {
 			h.inFlight = false
 			e.completed(w, &e.links[h.out])
 		case 3:
-			w.cause = cause{age: oldest, rank: uint32(h.starts[0].flow), parent: -1}
+			w.started(h.starts[0].flow)
 			e.open(h, h.starts[0].flow, t)
 			h.starts = h.starts[1:]
 		case 4:
@@ -147,7 +147,7 @@ func (e *engine) arrive(w *worker, h *host, f *frame) {
 	case f.flow == report:
 		l := &e.links[h.out]
 		l.credit[f.class] += int64(f.size)
-		e.gate(l)
+		e.gate(l, f.at)
 	case f.flow < 0:
 		l := &e.links[h.out]
 		before := l.paused
@@ -181,7 +181,7 @@ func (e *engine) send(w *worker, h *host, now int64) {
 			h.inFlight = true
 			e.transmit(w, l, f, now, 0)
 			if l.credit != nil {
-				e.gate(l)
+				e.gate(l, now)
 			}
 			return
 		}
@@ -258,17 +258,20 @@ func (e *engine) sleep(w *worker, h *host, now int64) {
 	}
 	if t < never && t > now {
 		h.wake = t
-		if e.cfg.EventOrder {
-			w.plan(e, h, now)
-		}
+		e.await(w, h, now)
 	}
 }
 
 // hasGap says that a flow has a frame to send again.
 func (s *sender) hasGap() bool {
-	if !s.gaps.Any(s.una) {
-		return false
-	}
-	_, ok := s.gaps.Missing(s.una)
+	_, ok := s.hole()
 	return ok
+}
+
+// hole is the next frame to send again.
+func (s *sender) hole() (uint32, bool) {
+	if !s.gapped || !s.gaps.Any(s.una) {
+		return 0, false
+	}
+	return s.gaps.Missing(s.una)
 }

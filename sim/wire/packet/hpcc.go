@@ -1,6 +1,10 @@
 package packet
 
-import "math"
+import (
+	"math"
+
+	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
+)
 
 // stamp adds a switch's record to a data frame that it starts.
 func (e *engine) stamp(l *link, f *frame, at int64) {
@@ -19,9 +23,7 @@ func (e *engine) shift(w *worker, h *host, s *sender, rate, now int64) {
 	s.Set(rate)
 	if h.wake > now && s.nextAvail < h.wake {
 		h.wake = max(s.nextAvail, now)
-		if e.cfg.EventOrder {
-			w.plan(e, h, now)
-		}
+		e.await(w, h, now)
 	}
 }
 
@@ -53,7 +55,7 @@ func (e *engine) pintStamp(l *link, f *frame, at int64) {
 			(whole-dt)*(math.Round(p.util*pintKept)/pintKept)/whole
 		p.util = u
 		p.draws++
-		f.aux = max(f.aux, e.cfg.CC.Code(u, draw(e.cfg.Seed, l.id, drawCode, p.draws)))
+		f.aux = max(f.aux, e.cfg.CC.Code(u, streams.Hash(e.cfg.Seed, l.id, drawCode, p.draws)))
 	}
 	p.last, p.size = ns, f.size
 }

@@ -1,5 +1,7 @@
 package packet
 
+import "github.com/simccl/simccl/sim/wire/packet/internal/instant"
+
 // careful simulates a window of a switch in which PFC may act: the ports in
 // the order of time, for they share the memory.
 func (e *engine) careful(w *worker, s *swtch, order []uint32, end int64) {
@@ -51,7 +53,7 @@ func (e *engine) drain(w *worker, s *swtch, until int64) {
 			if l.waiting&^l.paused == 0 || l.free > t || l.free == until {
 				continue
 			}
-			if l.free < t || e.cfg.EventOrder && w.endsFirst(l, first) {
+			if l.free < t || e.ordered && w.endsFirst(l, first) {
 				t, first = l.free, l
 			}
 		}
@@ -92,7 +94,7 @@ func (e *engine) admit(w *worker, s *swtch, f *frame) bool {
 	if !s.xoff[k] && (s.hdrm[k] > 0 || e.overfull(s, k, f.port)) {
 		s.xoff[k] = true
 		s.stopped++
-		e.skip(w, f.at, paused)
+		e.skip(w, f.at, instant.Paused)
 		e.sendPFC(w, s, f.port, f.class, flagPause, f.at)
 	}
 	return true
@@ -113,7 +115,7 @@ func (e *engine) release(w *worker, s *swtch, k int, f *frame, at int64) {
 	if e.relieved(s, k, f.port) {
 		s.xoff[k] = false
 		s.stopped--
-		e.skip(w, at, resumed)
+		e.skip(w, at, instant.Resumed)
 		e.sendPFC(w, s, f.port, f.class, flagResume, at)
 	}
 }

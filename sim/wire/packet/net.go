@@ -1,119 +1,47 @@
 package packet
 
 import (
-	"errors"
-	"fmt"
-
 	"github.com/simccl/simccl/sim/wire/packet/cc"
+	"github.com/simccl/simccl/sim/wire/packet/spec"
 	"github.com/simccl/simccl/units"
 )
 
-// Cable joins two nodes and carries frames in both directions.
-type Cable struct {
-	A, B  int32
-	Rate  int64 // bit/s of each direction
-	Delay units.Time
-	// Loss is the probability that a frame is lost on arrival, of each direction.
-	Loss       float64
-	SharedLoss bool // see Config.LossStream
-}
+// What is simulated: package spec says what each of these is.
+type (
+	Network  = spec.Network
+	Cable    = spec.Cable
+	Flow     = spec.Flow
+	Config   = spec.Config
+	Frames   = spec.Frames
+	Buffer   = spec.Buffer
+	Marking  = spec.Marking
+	Repair   = spec.Repair
+	Routing  = spec.Routing
+	Balance  = spec.Balance
+	Watchdog = spec.Watchdog
+	Fault    = spec.Fault
+	Blocked  = spec.Blocked
+	Deadlock = spec.Deadlock
+)
 
-// Network is nodes 0 to Nodes-1, of which Switch says which are switches, and
-// the cables between them. A host has one cable.
-type Network struct {
-	Nodes  int
-	Switch []bool
-	Cables []Cable
-}
+// Balances of load in switches.
+const (
+	Hashed    = spec.Hashed
+	PerPacket = spec.PerPacket
+	PerFlow   = spec.PerFlow
+)
 
-// Flow is a message from one host to another over a queue pair of its own.
-type Flow struct {
-	Src, Dst int32
-	Bytes    int64
-	Priority uint8 // 1 to 7
-	DstPort  uint16
-	Start    units.Time // the earliest
-	// Window (bytes) and BaseRTT replace those of CC where they are set.
-	Window  int64
-	BaseRTT units.Time
-	// Deps are flows (indices) that must have ended: it starts a nanosecond after
-	// the last acknowledgement of the last of them.
-	Deps []int32
-}
+// InputError is a network, flow or setting that cannot be.
+type InputError = spec.InputError
 
-// Frames are sizes on the wire, in bytes.
-type Frames struct {
-	Payload int // most payload of a data frame
-	Header  int // of a data frame, beside its payload
-	Ack     int // an acknowledgement, a whole frame
-	Pause   int // a PFC frame
-}
+// UnsupportedError names what the engine does not simulate.
+type UnsupportedError = cc.UnsupportedError
 
-// Marking is ECN at the egress queues of switches, by the rate of the link.
-type Marking struct {
-	Rate       int64 // bit/s
-	KMin, KMax int64 // bytes
-	PMax       float64
-}
+// Check finds what is wrong with a network, its flows and the settings.
+func Check(n *Network, flows []Flow, c *Config) error { return spec.Check(n, flows, c) }
 
-// Buffer is the memory of each switch and the rules of PFC.
-type Buffer struct {
-	Bytes        int64 // in all
-	Reserve      int64 // of each ingress port and priority, never shared
-	ResumeOffset int64 // so far below the threshold, XON is sent
-	// Shift: an ingress queue may fill 1/2^Shift of the free shared memory; one
-	// less for each doubling of a port's rate over that of hosts.
-	Shift int
-	// HeadroomDelays is the headroom of an ingress port in bytes that its link
-	// carries in this many delays of its cable.
-	HeadroomDelays int
-	// XOff and XOn, where set, are fixed thresholds of an ingress queue in bytes, in
-	// place of Shift: it pauses its neighbour from XOff on, and resumes it at XOn.
-	XOff, XOn int64
-	// Credits, where set, make links InfiniBand's: it is the buffer behind each link
-	// for each priority, in bytes. Nothing else of Buffer counts then.
-	Credits int64
-}
-
-// Config is how nodes behave.
-type Config struct {
-	Seed    uint64
-	Frames  Frames
-	Buffer  Buffer
-	Marking []Marking // none: no ECN
-	CC      CC
-	// WholeNanos cuts each serialisation and each gap to whole nanoseconds, as
-	// ns-3 does.
-	WholeNanos bool
-	// EventOrder takes what happens at one instant in the order in which a queue of
-	// events would have it, which is that in which it was planned.
-	EventOrder bool
-	// Stream, where set, draws marks with EventOrder as ns-3 does: each with the first
-	// number of a stream of its own, from this one on, of the run that Seed is.
-	Stream uint64
-	// LossStream, where set, draws losses with EventOrder from this stream: each cable
-	// starts it anew, or all with SharedLoss together.
-	LossStream uint64
-	AckHigh    bool // acknowledgements travel in the highest priority
-	// AckHold is the priority whose pauses hold acknowledgements back at hosts: 0 that
-	// of their flow, -1 none.
-	AckHold  int8
-	AckFrom  int64      // bytes received in order from which each frame is acknowledged
-	AckChunk int64      // before that, multiples of it are; 0: none
-	NackGap  units.Time // least time between two NAKs of one expected frame
-	Repair   Repair
-	// Paths is how many source ports, and so hashed paths, a flow's frames take in
-	// turn; 0 and 1: one. More than one needs Repair.Selective with Reorder.
-	Paths   int
-	Faults  []Fault // of one cable they must not overlap
-	Routing Routing
-	// Watchdog is that of switches.
-	Watchdog Watchdog
-	Stop     units.Time // simulate until then; 0: to the end
-	Workers  int        // goroutines; 0 and 1: the caller alone
-	// Poll is called periodically; an error ends the run.
-	Poll func() error
-}
+// wrong makes an InputError.
+func wrong(format string, args ...any) error { return spec.Wrong(format, args...) }
 
 // FlowResult is what became of a Flow.
 type FlowResult struct {
@@ -144,137 +72,3 @@ type Result struct {
 	Windows        int64
 	Stall          *Stall // why unfinished flows did not go on; nil if all ended
 }
-
-// UnsupportedError names what the engine does not simulate.
-type UnsupportedError = cc.UnsupportedError
-
-// InputError is a network, flow or setting that cannot be.
-type InputError struct{ Problem string }
-
-func (e *InputError) Error() string { return e.Problem }
-
-// wrong makes an InputError.
-func wrong(format string, args ...any) error { return &InputError{fmt.Sprintf(format, args...)} }
-
-// Check finds what is wrong with a network, its flows and the settings.
-func Check(n *Network, flows []Flow, c *Config) error {
-	if err := checkNetwork(n); err != nil {
-		return err
-	}
-	if err := c.check(); err != nil {
-		return err
-	}
-	for i := range c.Faults {
-		if err := c.Faults[i].check(n, i); err != nil {
-			return err
-		}
-	}
-	for i := range flows {
-		f := &flows[i]
-		if err := checkFlow(n, i, f, len(flows)); err != nil {
-			return err
-		}
-		if packets := (f.Bytes + int64(c.Frames.Payload) - 1) / int64(c.Frames.Payload); packets >= 1<<32-1 {
-			return wrong("flow %d: %d bytes are %d frames of %d: write at most %d bytes", i, f.Bytes, packets, c.Frames.Payload, (1<<32-2)*int64(c.Frames.Payload))
-		}
-	}
-	return nil
-}
-
-func checkNetwork(n *Network) error {
-	if n.Nodes < 1 || len(n.Switch) != n.Nodes {
-		return wrong("a network of %d nodes with %d kinds: give one kind a node", n.Nodes, len(n.Switch))
-	}
-	cables := make([]int, n.Nodes)
-	for i, c := range n.Cables {
-		switch {
-		case c.A < 0 || int(c.A) >= n.Nodes || c.B < 0 || int(c.B) >= n.Nodes:
-			return wrong("cable %d joins nodes %d and %d: there are nodes 0 to %d", i, c.A, c.B, n.Nodes-1)
-		case c.A == c.B:
-			return wrong("cable %d joins node %d to itself", i, c.A)
-		case c.Rate < 1e6 || c.Rate > 1e14:
-			return wrong("cable %d: %d bit/s: write 1 Mb/s to 100 Tb/s", i, c.Rate)
-		case c.Delay < units.Nanosecond || c.Delay > units.Second:
-			return wrong("cable %d: a delay of %v: write 1 ns to 1 s (windows are as long as the least delay)", i, c.Delay)
-		case !(c.Loss >= 0 && c.Loss <= 1):
-			return wrong("cable %d: a loss of %g: write a probability from 0 to 1", i, c.Loss)
-		}
-		cables[c.A]++
-		cables[c.B]++
-	}
-	for i, k := range cables {
-		switch {
-		case !n.Switch[i] && k > 1:
-			return &UnsupportedError{What: "a host with more than one cable", Found: fmt.Sprintf("host %d with %d", i, k)}
-		case k > 1<<16-1:
-			return &UnsupportedError{What: "a switch with more than 65535 ports", Found: fmt.Sprintf("switch %d with %d", i, k)}
-		}
-	}
-	return nil
-}
-
-func checkFlow(n *Network, i int, f *Flow, flows int) error {
-	switch {
-	case f.Src < 0 || int(f.Src) >= n.Nodes || n.Switch[f.Src]:
-		return wrong("flow %d: source %d is not a host", i, f.Src)
-	case f.Dst < 0 || int(f.Dst) >= n.Nodes || n.Switch[f.Dst]:
-		return wrong("flow %d: destination %d is not a host", i, f.Dst)
-	case f.Src == f.Dst:
-		return wrong("flow %d: host %d sends to itself", i, f.Src)
-	case f.Bytes < 1:
-		return wrong("flow %d: %d bytes: write at least 1", i, f.Bytes)
-	case f.Priority < 1 || f.Priority > 7:
-		return wrong("flow %d: priority %d: write 1 to 7", i, f.Priority)
-	case f.Start < 0 || f.Start > maxTime:
-		return wrong("flow %d: starts at %v: write 0 to %v", i, f.Start, maxTime)
-	}
-	for _, d := range f.Deps {
-		if d < 0 || int(d) >= flows || int(d) == i {
-			return wrong("flow %d: depends on flow %d: there are flows 0 to %d, and none may wait for itself", i, d, flows-1)
-		}
-	}
-	return nil
-}
-
-func (c *Config) check() error {
-	f := &c.Frames
-	switch {
-	case f.Payload < 1 || f.Header < 0 || f.Payload+f.Header > 1<<16-1:
-		return wrong("frames of %d bytes of payload and %d of header: write 1 to %d in all", f.Payload, f.Header, 1<<16-1)
-	case f.Ack < 1 || f.Ack > 1<<16-1 || f.Pause < 1 || f.Pause > 1<<16-1:
-		return wrong("acknowledgements of %d bytes and pause frames of %d: write 1 to %d", f.Ack, f.Pause, 1<<16-1)
-	case c.Buffer.Bytes < 1 || c.Buffer.Bytes > 1<<40 || c.Buffer.Reserve < 0 || c.Buffer.Shift < 0 || c.Buffer.Shift > 40 || c.Buffer.HeadroomDelays < 0:
-		return wrong("a buffer of %d bytes with %d in reserve, shift %d and %d delays of headroom: sizes are positive, the shift at most 40",
-			c.Buffer.Bytes, c.Buffer.Reserve, c.Buffer.Shift, c.Buffer.HeadroomDelays)
-	case c.Buffer.Credits < 0 || c.Buffer.Credits > 0 && c.Buffer.Credits < int64(f.Payload+f.Header):
-		return wrong("credits of %d bytes: a frame of %d must fit", c.Buffer.Credits, f.Payload+f.Header)
-	case c.Buffer.XOff < 0 || c.Buffer.XOn < 0 || c.Buffer.XOn > c.Buffer.XOff:
-		return wrong("thresholds of %d bytes for a pause and %d to resume: the second is at most the first", c.Buffer.XOff, c.Buffer.XOn)
-	case c.AckFrom < 1:
-		return wrong("acknowledgements from %d bytes on: write at least 1", c.AckFrom)
-	case c.Repair.Timeout < 0 || c.Repair.Retries < 0:
-		return wrong("a timeout of %v and %d retries: write 0 or more", c.Repair.Timeout, c.Repair.Retries)
-	case c.Paths < 0 || c.Paths > 1024 || c.Paths > 1 && (!c.Repair.Selective || c.Repair.Reorder == 0):
-		return wrong("%d paths a flow: write 1 to 1024; for more than one, receivers must take frames out of order (Repair.Selective, Reorder)", c.Paths)
-	case c.Repair.BackTo < 0 || c.Repair.BackTo > 0 && (c.Repair.Selective || c.Repair.BackTo%int64(f.Payload) != 0):
-		return wrong("gaps that lead back to multiples of %d bytes: write a multiple of the payload, %d, without selective repeat", c.Repair.BackTo, f.Payload)
-	case c.NackGap < 0:
-		return wrong("%v between NAKs: write 0 or more", c.NackGap)
-	}
-	if c.Watchdog.After < 0 || c.Watchdog.Restore < 0 || c.AckHold < -1 || c.AckHold > 7 {
-		return wrong("a watchdog after %v and %v, acknowledgements held by priority %d: none may be negative, priorities are 1 to 7", c.Watchdog.After, c.Watchdog.Restore, c.AckHold)
-	}
-	if err := c.Routing.check(c); err != nil {
-		return err
-	}
-	var bad *cc.SettingError
-	if err := c.CC.Check(); errors.As(err, &bad) {
-		return &InputError{bad.Problem}
-	} else if err != nil {
-		return err
-	}
-	return nil
-}
-
-// maxTime leaves room for sums: 100 days.
-const maxTime = 100 * 24 * 3600 * units.Second

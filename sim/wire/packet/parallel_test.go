@@ -76,7 +76,7 @@ func TestWorkersAgree(t *testing.T) {
 			}
 			for _, workers := range []int{2, 3, 7} {
 				c.Workers = workers
-				e, err := build(n, flows, c)
+				e, err := build(n, flows, c, false)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -145,4 +145,31 @@ func cpu(b *testing.B) float64 {
 		b.Fatal(err)
 	}
 	return float64(u.Utime.Nano()) / 1e9
+}
+
+// TestWorkersOrder: the order of events, its marks and its losses have the same bits
+// for any number of workers.
+func TestWorkersOrder(t *testing.T) {
+	n, flows, c := leafSpine(4, 4, 3, 100e9, 1e-3), mesh(16, 200_000), settings(DCQCN)
+	c.Stop, c.WholeNanos, c.EventOrder, c.Stream, c.LossStream = 5*units.Millisecond, true, true, 8, 1<<63
+	var want *Result
+	for _, workers := range []int{1, 2, 3} {
+		c.Workers = workers
+		e, err := build(n, flows, c, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.crowd = 0
+		windows, err := e.run()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := e.collect(windows)
+		if want == nil {
+			want = got
+		}
+		if got.Marks == 0 || got.Lost == 0 || got.Pauses == 0 || !reflect.DeepEqual(got, want) {
+			t.Errorf("%d workers: %s\none: %s", workers, brief(got), brief(want))
+		}
+	}
 }

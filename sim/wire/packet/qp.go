@@ -8,22 +8,27 @@ import (
 )
 
 // sender is the sending half of a queue pair.
+//
+// What each frame touches is in the first line of a cache.
 type sender struct {
 	frames, nxt, una uint32 // data frames in all, the next, the first not acknowledged
-	bytes            int64
+	class            uint8
+	ending, ended    bool
+	gapped           bool  // gaps is in use
 	nextAvail        int64 // when pacing lets it send
+	bytes            int64
 	cc.Rate
-	window        int64 // bytes; 0: none
-	route         uint32
-	last          uint16 // size of the frame sent last
-	class         uint8
-	ending, ended bool
-	listed        bool // of a Live run: among its host's queue pairs
-	retries       int32
-	resent        uint32 // frames
-	moved         int64  // when una last moved, or sending began
-	gaps          gaps.Gaps
-	dcqcn         cc.Reaction
+	window int64 // bytes; 0: none
+
+	route   uint32
+	last    uint16 // size of the frame sent last
+	listed  bool   // of a Live run: among its host's queue pairs
+	retries int32
+	resent  uint32 // frames
+	moved   int64  // when una last moved, or sending began
+	gaps    gaps.Gaps
+	dcqcn   cc.Reaction
+	_       [32]byte
 }
 
 // receiver is the receiving half.
@@ -92,7 +97,7 @@ func (e *engine) sendData(w *worker, h *host, l *link, id int32, now int64) {
 	s := &e.snd[id]
 	size := e.cfg.Frames.Payload
 	full, psn := true, s.nxt
-	if hole, ok := s.gaps.Missing(s.una); ok {
+	if hole, ok := s.hole(); ok {
 		psn = hole
 		s.gaps.Sent(psn, s.una)
 		s.resent++
@@ -124,10 +129,10 @@ func (e *engine) sendData(w *worker, h *host, l *link, id int32, now int64) {
 	s.last = f.size
 	e.transmit(w, l, &f, now, 0)
 	if l.credit != nil {
-		e.gate(l)
+		e.gate(l, now)
 	}
 	if e.cfg.CC.Kind == DCQCN {
-		s.dcqcn.Tick(&e.cfg.CC, &s.Rate, now, 1000*int64(w.cause.age))
+		s.dcqcn.Tick(&e.cfg.CC, &s.Rate, now, 1000*int64(w.Age))
 		if e.cfg.CC.ByteReset > 0 {
 			s.dcqcn.Count(&e.cfg.CC, &s.Rate, int64(s.last))
 		}

@@ -1,35 +1,17 @@
 package packet
 
-import "github.com/simccl/simccl/units"
-
-// Repair is how senders find and fill gaps. The zero value is go-back-N without
-// a timeout, as in the HPCC simulator.
-type Repair struct {
-	// Selective: receivers keep what comes out of order and report it, senders send
-	// only the frames that are missing; otherwise they go back to the first of them.
-	Selective bool
-	// Timeout sends again what has not been acknowledged, once no acknowledgement
-	// has helped for so long; 0: never.
-	Timeout units.Time
-	// Retries is after how many timeouts without progress a flow fails; 0: never.
-	Retries int32
-	// Reorder is by how many frames one may be overtaken before it counts as lost,
-	// with Selective: paths of different lengths of queues need it.
-	Reorder uint32
-	// BackTo, where set, makes go-back-N go back to multiples of so many bytes, at
-	// both ends (go-back-0 of the HPCC simulator, L2_BACK_TO_ZERO).
-	BackTo int64
-}
-
 // advance moves una.
 func (s *sender) advance(to uint32) {
-	s.gaps.Advance(s.una, to)
+	if s.gapped {
+		s.gaps.Advance(s.una, to)
+	}
 	s.una = to
 }
 
 // reported handles a report that a frame came out of order.
 func (s *sender) reported(psn, reorder uint32) {
 	if psn >= s.una && psn < s.nxt {
+		s.gapped = true
 		s.gaps.Came(psn, s.una, reorder)
 	}
 }
@@ -77,6 +59,7 @@ func (e *engine) timeouts(w *worker, h *host, now int64) {
 		}
 		e.lossSeen(id, s, now, s.retries)
 		if c.Selective {
+			s.gapped = true
 			s.gaps.Lost(s.una, s.nxt)
 			continue
 		}

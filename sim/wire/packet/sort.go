@@ -86,13 +86,16 @@ func (p *parts) ordered(e *engine, s *swtch, a []uint32, from, span int64) []uin
 	in := s.arrived
 	for i := 1; i < len(a); i++ {
 		x, k := a[i], i-1
-		if !e.later(s, &in[a[k]], &in[x]) {
+		if f, g := &in[a[k]], &in[x]; f.at < g.at || f.at == g.at && !e.later(s, f, g) {
 			continue
 		}
 		if len(a) > few {
 			return p.bucket(e, s, a, from, span)
 		}
-		for ; k >= 0 && e.later(s, &in[a[k]], &in[x]); k-- {
+		for ; k >= 0; k-- {
+			if f, g := &in[a[k]], &in[x]; f.at < g.at || f.at == g.at && !e.later(s, f, g) {
+				break
+			}
 			a[k+1] = a[k]
 		}
 		a[k+1] = x
@@ -122,7 +125,10 @@ func (p *parts) bucket(e *engine, s *swtch, a []uint32, from, span int64) []uint
 	}
 	for i := 1; i < len(out); i++ {
 		x, k := out[i], i-1
-		for ; k >= 0 && e.later(s, &in[out[k]], &in[x]); k-- {
+		for ; k >= 0; k-- {
+			if f, g := &in[out[k]], &in[x]; f.at < g.at || f.at == g.at && !e.later(s, f, g) {
+				break
+			}
 			out[k+1] = out[k]
 		}
 		out[k+1] = x

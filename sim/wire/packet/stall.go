@@ -2,6 +2,8 @@ package packet
 
 import (
 	"fmt"
+
+	"github.com/simccl/simccl/sim/wire/packet/spec"
 )
 
 // Stall says why flows did not end.
@@ -23,7 +25,7 @@ func (s *Stall) String() string {
 	head := fmt.Sprintf("%d flows did not end, the first is flow %d", s.Unfinished, s.First)
 	switch {
 	case len(s.Deadlock) > 0:
-		return fmt.Sprintf("%s: deadlock, a cycle of links each of which is paused for the next: %s", head, ring(s.Deadlock))
+		return fmt.Sprintf("%s: deadlock, a cycle of links each of which is paused for the next: %s", head, spec.Ring(s.Deadlock))
 	case s.Paused[0] >= 0:
 		return fmt.Sprintf("%s: node %d is paused, and the frame by which node %d resumed it was lost", head, s.Paused[0], s.Paused[1])
 	case s.Stopped:

@@ -1,5 +1,7 @@
 package packet
 
+import "github.com/simccl/simccl/sim/wire/packet/internal/streams"
+
 // swtch is a switch: its shared buffer is accounted for by ingress port and
 // class, its queues are those of its links out.
 type swtch struct {
@@ -61,7 +63,7 @@ func (e *engine) lose(w *worker, l *link, f *frame) bool {
 		if f.flags&flagLost == 0 {
 			return false
 		}
-	} else if draw(e.cfg.Seed, l.id, drawLoss, l.arrivals) >= l.loss {
+	} else if streams.Hash(e.cfg.Seed, l.id, drawLoss, l.arrivals) >= l.loss {
 		return false
 	}
 	w.lost++
@@ -139,9 +141,9 @@ func (e *engine) onto(w *worker, s *swtch, l *link, f *frame) {
 		e.completed(w, l)
 		e.dequeue(w, s, l, l.free)
 	}
-	if e.cfg.EventOrder {
+	if e.ordered {
 		e.arrived(w, s.in[f.port], f)
-		if l.free == f.at && l.waiting&^l.paused != 0 && l.free-l.start > 1000*int64(w.cause.age) {
+		if l.free == f.at && l.waiting&^l.paused != 0 && l.free-l.start > 1000*int64(w.Age) {
 			e.completed(w, l)
 			e.dequeue(w, s, l, l.free)
 			e.arrived(w, s.in[f.port], f)
@@ -231,8 +233,8 @@ func (e *engine) enqueue(w *worker, s *swtch, l *link, f *frame) {
 	q := &l.q[f.class]
 	q.push(f)
 	l.waiting |= 1 << f.class
-	if l.credit != nil {
-		e.gate(l)
+	if l.odd && l.credit != nil {
+		e.gate(l, f.at)
 	}
 	q.bytes += int64(f.size)
 	l.peak = max(l.peak, q.bytes)
@@ -251,8 +253,8 @@ func (e *engine) dequeue(w *worker, s *swtch, l *link, at int64) {
 		l.waiting &^= 1 << c
 	}
 	q.bytes -= int64(f.size)
-	if h := l.hol; h != nil && h.to > f.at && f.flow >= 0 && e.tables == nil && e.hostOf[l.to] < 0 {
-		h.delayed(f.flow, e.hops[f.route+1], f.at)
+	if l.odd && l.hol != nil && l.hol.to > f.at && f.flow >= 0 && e.tables == nil && e.hostOf[l.to] < 0 {
+		l.hol.delayed(f.flow, e.hops[f.route+1], f.at)
 	}
 	if e.cfg.Buffer.Credits > 0 {
 		e.links[s.in[f.port]].repay(f, at)
@@ -265,8 +267,8 @@ func (e *engine) dequeue(w *worker, s *swtch, l *link, at int64) {
 		}
 	}
 	e.transmit(w, l, f, at, q.bytes)
-	if l.credit != nil {
-		e.gate(l)
+	if l.odd && l.credit != nil {
+		e.gate(l, at)
 	}
 }
 
@@ -299,22 +301,22 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 	}
 	if f.flags&flagAck == 0 && f.flow >= 0 {
 		w.dataHops++
-		l.port.data += int64(f.size)
+		l.data += int64(f.size)
 		if e.cfg.CC.Kind == HPCC && l.q != nil {
 			e.stamp(l, f, at)
 		}
 	}
-	if l.pint != nil {
+	if l.odd && l.pint != nil {
 		e.pintStamp(l, f, at)
 	}
-	if l.credit != nil {
+	if l.odd && l.credit != nil {
 		l.spend(f)
 	}
 	w.hops++
 	l.sent++
 	l.txBytes += int64(f.size)
-	if e.cfg.EventOrder {
-		w.note(l, at)
+	if e.ordered {
+		w.began(l, at)
 	}
 	l.free = at + e.serialise(l, f.size)
 	l.wire.pass(f, l.free+l.delay)
@@ -322,14 +324,14 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 
 // mark marks a data frame that leaves so much behind, or draws whether to.
 func (e *engine) mark(w *worker, l *link, f *frame, behind int64) {
+	w.again = true
 	if behind <= l.kMax {
 		p := l.pMax * float64(behind-l.kMin) / float64(l.kMax-l.kMin)
 		if e.streams != nil {
-			w.chances = append(w.chances, p)
-			w.marked = int32(len(w.chances))
+			w.P, w.Drawing = p, true
 			return
 		}
-		if draw(e.cfg.Seed, l.id, drawMark, l.sent) >= p {
+		if streams.Hash(e.cfg.Seed, l.id, drawMark, l.sent) >= p {
 			return
 		}
 	}

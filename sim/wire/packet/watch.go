@@ -1,20 +1,11 @@
 package packet
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/simccl/simccl/sim/wire/packet/internal/blame"
 	"github.com/simccl/simccl/units"
 )
-
-// Watchdog drops what waits in an egress queue of a switch that has been paused
-// for too long (SONiC's pfcwd: detection 200 ms, restoration 200 ms, action drop).
-type Watchdog struct {
-	After   units.Time // of a pause without an end; 0: no watchdog
-	Restore units.Time // without a pause, after which the queue serves again
-}
 
 // watched is what the watchdog of a link knows of its classes.
 type watched struct {
@@ -88,20 +79,6 @@ func (e *engine) alarm(l *link) int64 {
 	return t
 }
 
-// Blocked is head-of-line blocking: frames of a flow that waited on a link while
-// it was paused for the sake of a port that the flow does not use.
-type Blocked struct {
-	Flow   int32
-	Link   [2]int32 // that was paused, from and to
-	Behind [2]int32 // the port, of Link's second node, whose queue was the deepest then
-	Time   units.Time
-}
-
-// String says who waited where behind what.
-func (b *Blocked) String() string {
-	return fmt.Sprintf("flow %d waited %v on link %d > %d, paused for the queue of port %d > %d that it does not use", b.Flow, b.Time, b.Link[0], b.Link[1], b.Behind[0], b.Behind[1])
-}
-
 // victims is how many flows a link remembers as blocked.
 const victims = 4
 
@@ -126,7 +103,7 @@ func (l *link) note(before uint16, f *frame) {
 	switch {
 	case before == 0 && l.paused != 0:
 		if l.hol == nil {
-			l.hol = &hol{first: f.at}
+			l.hol, l.odd = &hol{first: f.at}, true
 			for i := range l.hol.blocked {
 				l.hol.blocked[i].flow = -1
 			}
@@ -179,7 +156,7 @@ func (e *engine) blocked() (all []Blocked) {
 		for _, v := range l.hol.blocked {
 			if v.flow >= 0 {
 				c := &e.links[v.culprit]
-				all = append(all, Blocked{v.flow, [2]int32{l.from, l.to}, [2]int32{c.from, c.to}, units.Time(v.time)})
+				all = append(all, Blocked{Flow: v.flow, Link: [2]int32{l.from, l.to}, Behind: [2]int32{c.from, c.to}, Time: units.Time(v.time)})
 			}
 		}
 	}
@@ -196,30 +173,6 @@ func (e *engine) deepest(s *swtch, class uint8) int32 {
 		}
 	}
 	return best
-}
-
-// ring writes a cycle of nodes link by link.
-func ring(nodes []int32) string {
-	var b strings.Builder
-	for i, n := range nodes {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "%d > %d", n, nodes[(i+1)%len(nodes)])
-	}
-	return b.String()
-}
-
-// Deadlock is a cycle of nodes each of which may not send to the next, because
-// the next has paused it, seen twice without a frame sent between.
-type Deadlock struct {
-	At    units.Time // when it was seen first
-	Nodes []int32
-}
-
-// String names its links.
-func (d *Deadlock) String() string {
-	return fmt.Sprintf("deadlock at %v, a cycle of links each of which is paused for the next: %s", d.At, ring(d.Nodes))
 }
 
 // locks is what the look-out for deadlocks knows.
@@ -253,6 +206,6 @@ func (e *engine) lookout(now int64) {
 	case c == nil || !slices.Equal(c, k.last) || sent != k.sent:
 		k.last, k.at, k.sent = slices.Clone(c), now, sent
 	case !slices.ContainsFunc(k.all, func(d Deadlock) bool { return slices.Equal(d.Nodes, c) }):
-		k.all = append(k.all, Deadlock{units.Time(k.at), slices.Clone(c)})
+		k.all = append(k.all, Deadlock{At: units.Time(k.at), Nodes: slices.Clone(c)})
 	}
 }

@@ -10,6 +10,8 @@ package streams
 const (
 	m1, m2 = 4294967087, 4294944443 // moduli of the two components
 	norm   = 2.328306549295727688e-10
+
+	step12, step13, step21, step23 = 1403580, 810728, 527612, 1370589
 )
 
 // state is three words of each of the two components. All are 1 at first.
@@ -22,8 +24,8 @@ var moduli = [2]uint64{m1, m2}
 
 // step is what a draw does.
 var step = jump{
-	{{0, 1, 0}, {0, 0, 1}, {m1 - 810728, 1403580, 0}},
-	{{0, 1, 0}, {0, 0, 1}, {m2 - 1370589, 0, 527612}},
+	{{0, 1, 0}, {0, 0, 1}, {m1 - step13, step12, 0}},
+	{{0, 1, 0}, {0, 0, 1}, {m2 - step23, 0, step21}},
 }
 
 // after is the map that does b and then a.
@@ -42,12 +44,11 @@ func (a *jump) after(b *jump) (c jump) {
 
 // of is where the map leads from a state.
 func (a *jump) of(s *state) (t state) {
-	for n, m := range moduli {
-		for i := range 3 {
-			for k := range 3 {
-				t[n][i] = (t[n][i] + a[n][i][k]*s[n][k]) % m
-			}
-		}
+	x, y := &s[0], &s[1]
+	for i := range 3 {
+		p, q := &a[0][i], &a[1][i]
+		t[0][i] = (p[0]*x[0]%m1 + p[1]*x[1]%m1 + p[2]*x[2]%m1) % m1
+		t[1][i] = (q[0]*y[0]%m2 + q[1]*y[1]%m2 + q[2]*y[2]%m2) % m2
 	}
 	return t
 }
@@ -73,8 +74,11 @@ func (a jump) repeated(n uint64, s state) state {
 
 // number draws from a state.
 func (s *state) number() float64 {
-	*s = step.of(s)
-	a, b := s[0][2], s[1][2]
+	x, y := &s[0], &s[1]
+	a := (step12*x[1] + (m1-step13)*x[0]%m1) % m1
+	b := (step21*y[2] + (m2-step23)*y[0]%m2) % m2
+	x[0], x[1], x[2] = x[1], x[2], a
+	y[0], y[1], y[2] = y[1], y[2], b
 	if a <= b {
 		a += m1
 	}
