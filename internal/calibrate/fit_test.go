@@ -78,18 +78,19 @@ func made(t testing.TB, l *Lab, truth *gpu.Class) []Point {
 // times with them and fits from the unmoved class: the values come back, each
 // within three of its uncertainties, and held-out sizes are met too.
 func TestFitFindsWhatMadeTheTimes(t *testing.T) {
-	moved := map[string]float64{"gap_ll": 1.3, "ll_hop": 0.8, "gap_simple": 0.85, "simple_per_byte": 1.2}
+	moved := map[string]float64{"gap_ll": 1.3, "ll_hop": 0.8, "gap_simple": 0.85, "simple_per_byte": 1.2, "gap_blocks": 1.5}
 	truth := class(t)
-	for _, name := range []string{"gap_ll", "ll_hop", "gap_simple", "simple_per_byte"} {
+	truth.BlockGap = 0.04 // which the class has none of, and a fit begins with
+	for _, name := range []string{"gap_ll", "ll_hop", "gap_simple", "simple_per_byte", "gap_blocks"} {
 		*quantity(t, &truth, name) *= moved[name]
 	}
 	points := made(t, lab(t), &truth)
-	res, err := Fit(t.Context(), points, class(t), Options{Quantities: []string{"gap_ll", "ll_hop", "gap_simple", "simple_per_byte", "gap_p2p"}})
+	res, err := Fit(t.Context(), points, class(t), Options{Quantities: []string{"gap_ll", "ll_hop", "gap_simple", "simple_per_byte", "gap_blocks", "gap_p2p"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(res.Estimates) != 4 {
-		t.Errorf("%d quantities fitted; no point depends on gap_p2p, and four are left", len(res.Estimates))
+	if len(res.Estimates) != 5 {
+		t.Errorf("%d quantities fitted; no point depends on gap_p2p, and five are left", len(res.Estimates))
 	}
 	for _, e := range res.Estimates {
 		want := e.Before * moved[e.Name]
@@ -102,7 +103,7 @@ func TestFitFindsWhatMadeTheTimes(t *testing.T) {
 			t.Errorf("%s, held out %v: mean error %.2f %%, before %.2f %%", s.Op, s.Held, 100*s.After.Mean, 100*s.Before.Mean)
 		}
 	}
-	again, err := Fit(t.Context(), points, class(t), Options{Quantities: []string{"gap_ll", "ll_hop", "gap_simple", "simple_per_byte"}})
+	again, err := Fit(t.Context(), points, class(t), Options{Quantities: []string{"gap_ll", "ll_hop", "gap_simple", "simple_per_byte", "gap_blocks"}})
 	if err != nil || again.Text() != res.Text() {
 		t.Error("the same data fit to something else the second time", err)
 	}

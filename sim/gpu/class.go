@@ -130,8 +130,8 @@ type SimpleCost struct {
 	// SliceLocal comes on top where the slice also stores locally.
 	Slice, PerThreads, SliceLocal float64
 	// SliceCopy takes SliceLocal's place where the slice receives nothing; P2PSlice comes
-	// on top in sends and receives.
-	SliceCopy, P2PSlice float64
+	// on top in sends and receives, whose loops take longer by P2PMore, 0.1 for a tenth.
+	SliceCopy, P2PSlice, P2PMore float64
 	// Loop is the time of each further loop that a slice's size takes: eight packs a
 	// thread at a time, then single packs, then elements. Turn is that of each further
 	// turn of the latter two (common_kernel.h:245-291, reduceCopy).

@@ -16,6 +16,8 @@ type Quantity struct {
 	// Guess is where a fit begins for a class that has 0, whose other quantities hold
 	// this one too; 0: it has none.
 	Guess float64
+	// Like names the quantity whose value holds where a file has that and leaves this out.
+	Like string
 	// For is what alone depends on it: "windows", registered buffers, kernels over symmetric
 	// windows and copy engines; "blocking", a host that waits for each operation; "network", networks of a network class; empty: any run.
 	For string
@@ -51,11 +53,14 @@ func Quantities() []Quantity {
 	add("simple_loop", "us", 0, 1e3, "slice, on top for each further loop that its size takes: packs one by one, then elements", func(c *Class) *float64 { return &c.Simple.Loop })
 	add("simple_turn", "us", 0, 1e3, "the same for each further turn of such a loop", func(c *Class) *float64 { return &c.Simple.Turn })
 	add("p2p_slice", "us", 0, 1e3, "slice of sends and receives, on top", func(c *Class) *float64 { return &c.Simple.P2PSlice })
-	for i, v := range []float64{0.04, 1.2, 0.5, 0.7, 0.3, 0.15} {
+	add("p2p_more", "1", 0, 100, "by how much longer their loops take", func(c *Class) *float64 { return &c.Simple.P2PMore })
+	for i, v := range []float64{0.04, 1.2, 0.5, 0.7, 0.3, 0.15, 0.1} {
 		all[guessed+i].Guess = v
 	}
 	add("simple_slice_copy", "us", 0, 1e3, "simple_slice_local of a slice that receives nothing", func(c *Class) *float64 { return &c.Simple.SliceCopy })
+	all[len(all)-1].Like = "simple_slice_local"
 	add("ll_first_issue", "1", 0, 100, "ll_first of the instructions of the first trip", func(c *Class) *float64 { return &c.LL.FirstIssue })
+	all[len(all)-1].Like = "ll_first"
 	add("simple_sum8", "1", 0, 100, "weight of reducing an operand of elements of 8 bits", func(c *Class) *float64 { return &c.Simple.Sum8 })
 	add("simple_sum1", "1", 0, 100, "the same where buffers are not aligned to 16", func(c *Class) *float64 { return &c.Simple.Sum1 })
 	blocking := len(all)
