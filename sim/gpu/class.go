@@ -134,8 +134,9 @@ type SimpleCost struct {
 	SliceCopy, P2PSlice, P2PMore float64
 	// Loop is the time of each further loop that a slice's size takes: eight packs a
 	// thread at a time, then single packs, then elements. Turn is that of each further
-	// turn of the latter two (common_kernel.h:245-291, reduceCopy).
-	Loop, Turn float64
+	// turn of the latter two (common_kernel.h:245-291, reduceCopy). Idle is the share of
+	// their time that warps without a part in the first loop's last turn are missed.
+	Loop, Turn, Idle float64
 	// Post is what fence, flag store and poll add to Flag.
 	Post float64
 	// BlockTurn is what a thread block of a schedule of others takes beside that for a

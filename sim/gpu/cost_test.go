@@ -61,7 +61,7 @@ func TestLoopsOfASlice(t *testing.T) {
 		{256, 15552, 4, 16, 2, 0}, {64, 2592, 4, 16, 1, 2}, {64, 3584, 4, 16, 0, 3},
 		{64, 1001, 1, 1, 0, 15}, {512, 2048, 1, 1, 0, 0}, {512, 2049, 1, 1, 1, 0}, {256, 2046, 2, 2, 0, 3},
 	} {
-		if got := c.LoopsOverhead(x.threads, x.n, x.elem, x.pack); got != x.loops+x.turns/8 {
+		if got := c.LoopsOverhead(Pass{Loads: 1, Stores: 1, Elem: x.elem}, x.threads, x.n, x.pack); got != x.loops+x.turns/8 {
 			t.Errorf("%+v: %g us", x, got)
 		}
 	}

@@ -54,7 +54,8 @@ func Quantities() []Quantity {
 	add("simple_turn", "us", 0, 1e3, "the same for each further turn of such a loop", func(c *Class) *float64 { return &c.Simple.Turn })
 	add("p2p_slice", "us", 0, 1e3, "slice of sends and receives, on top", func(c *Class) *float64 { return &c.Simple.P2PSlice })
 	add("p2p_more", "1", 0, 100, "by how much longer their loops take", func(c *Class) *float64 { return &c.Simple.P2PMore })
-	for i, v := range []float64{0.04, 1.2, 0.5, 0.7, 0.3, 0.15, 0.1} {
+	add("simple_idle", "1", 0, 2, "share of a turn of a slice's first loop that is lost for warps without a part in the last", func(c *Class) *float64 { return &c.Simple.Idle })
+	for i, v := range []float64{0.04, 1.2, 0.5, 0.7, 0.15, 0.15, 0.1, 0.3} {
 		all[guessed+i].Guess = v
 	}
 	add("simple_slice_copy", "us", 0, 1e3, "simple_slice_local of a slice that receives nothing", func(c *Class) *float64 { return &c.Simple.SliceCopy })

@@ -58,7 +58,7 @@ func (e *Engine) sliceOverhead(g *Group) units.Time {
 		over += e.Class.Simple.P2PSlice
 	}
 	if e.Class.Simple.Loop > 0 {
-		over += e.Class.LoopsOverhead(int(g.Program.Workers), int64(g.Bytes), g.pass.Elem, g.pack)
+		over += e.Class.LoopsOverhead(g.pass, int(g.Program.Workers), int64(g.Bytes), g.pack)
 	}
 	return units.FromMicros(over) / units.Time(g.perRound)
 }
