@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -210,6 +211,57 @@ func TestLaterRunIsPredicted(t *testing.T) {
 		if !asked[q.Name] && start.Origins[q.Name].Source == gpu.Measured && (o.Source != gpu.Estimated || !strings.Contains(o.Note, "nvswitch-sm90")) {
 			t.Errorf("%s, of which no time tells, is %q: %q", q.Name, o.Source, o.Note)
 		}
+	}
+}
+
+// TestUnlikeRunsArePredicted holds the class that was fitted to a calibration of two H200
+// against runs unlike those it was fitted to, of the same lease: odd sizes, bytes, halves,
+// other buffers. Few threads on few channels are the worst, and apart.
+func TestUnlikeRunsArePredicted(t *testing.T) {
+	dir := golden.Root(t, "testdata", "measured", "h200x2", "unseen")
+	text, err := os.ReadFile(filepath.Join(dir, "class.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fitted, err := gpu.Parse(text, "class.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs, _, err := Read(os.DirFS(filepath.Join(dir, "unseen")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &Lab{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "topo.xml"}}}, Files: os.DirFS(filepath.Join(dir, "unseen"))}
+	points, left, err := l.Prepare(runs)
+	if err != nil || len(left) > 0 || len(points) < 400 {
+		t.Fatal(len(points), left, err)
+	}
+	start := class(t)
+	var built, few, others Errors
+	for _, x := range []struct {
+		class *gpu.Class
+		sum   func(r *Residual) *Errors
+	}{{&start, func(*Residual) *Errors { return &built }}, {&fitted, func(r *Residual) *Errors {
+		if strings.Contains(r.Run.File, "threads") {
+			return &few
+		}
+		return &others
+	}}} {
+		all, err := Check(t.Context(), points, x.class)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range all {
+			x.sum(&all[i]).add(&all[i], all[i].After)
+		}
+	}
+	built.end()
+	few.end()
+	others.end()
+	t.Logf("mean error %.1f %%, from 1 MiB %.1f %%; few threads %.1f and %.1f %%; built-in class %.1f and %.1f %%",
+		100*others.Mean, 100*others.Large, 100*few.Mean, 100*few.Large, 100*built.Mean, 100*built.Large)
+	if others.Mean > 0.035 || others.Large > 0.04 || few.Mean > 0.065 || others.Mean > 0.8*built.Mean {
+		t.Errorf("mean error %.1f %%, from 1 MiB %.1f %%; few threads %.1f %%; built-in class %.1f %%", 100*others.Mean, 100*others.Large, 100*few.Mean, 100*built.Mean)
 	}
 }
 

@@ -205,6 +205,8 @@ type OneRankCost struct {
 	// L2Rate and MemoryRate are bytes read plus bytes written by time, of what is
 	// in L2 and of what is not.
 	L2Rate, MemoryRate float64
+	// GraphRate is that of a copy in a CUDA graph whose size is a multiple of 512 MiB.
+	GraphRate float64
 }
 
 // SharingCost is how kernels of collectives and compute share a GPU.

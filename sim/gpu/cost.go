@@ -22,8 +22,7 @@ type Pass struct {
 	Elem         int64 // bytes of an element as the kernel sees it
 	// Extremes counts the reductions by min or max where elements have 8 bits.
 	Extremes int
-	// Sums counts the operands that are reduced where elements have 8 bits or the pass
-	// goes by the element.
+	// Sums counts the operands that are reduced where elements have 8 bits.
 	Sums int
 }
 

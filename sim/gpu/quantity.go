@@ -64,6 +64,7 @@ func Quantities() []Quantity {
 	all[len(all)-1].Like = "ll_first"
 	add("simple_sum8", "1", 0, 100, "weight of reducing an operand of elements of 8 bits", func(c *Class) *float64 { return &c.Simple.Sum8 })
 	add("simple_sum1", "1", 0, 100, "the same where buffers are not aligned to 16", func(c *Class) *float64 { return &c.Simple.Sum1 })
+	add("graph_copy_rate", "GB/s", tiny, 1e6, "one rank: memory_rate of a copy in a CUDA graph of a multiple of 512 MiB", func(c *Class) *float64 { return &c.One.GraphRate })
 	blocking := len(all)
 	add("host_wait", "us", 0, 1e4, "host's time from the end of an operation until it has seen it", func(c *Class) *float64 { return &c.HostWait })
 	add("host_barrier", "us", 0, 1e4, "host's time for its threads to meet after it", func(c *Class) *float64 { return &c.HostBarrier })
