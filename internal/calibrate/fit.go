@@ -120,7 +120,7 @@ func Fit(ctx context.Context, points []Point, class gpu.Class, o Options) (*Resu
 }
 
 // guesses lists the quantities, of those named or of all, that a class leaves to its
-// others and a fit may tell apart.
+// others and a fit may distinguish.
 func guesses(c *gpu.Class, names []string) []gpu.Quantity {
 	return slices.DeleteFunc(gpu.Quantities(), func(q gpu.Quantity) bool {
 		return q.Guess == 0 || *q.At(c) != 0 || len(names) > 0 && !slices.Contains(names, q.Name)
