@@ -14,6 +14,7 @@ import (
 	"github.com/simccl/simccl/internal/rules"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim"
+	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
@@ -200,6 +201,40 @@ func fullest(r *exec.Result) units.Bytes {
 		}
 	}
 	return bytes
+}
+
+// A kernel costs gap_blocks more for each thread block but the first, folded as well.
+func TestKernelsPayForTheirBlocks(t *testing.T) {
+	oneGoroutine(t)
+	c, systems := nodes(t, "dgx-h100.n2", 2, comm.Params{})
+	p, _, err := c.Plan(comm.Op{Func: coll.AllGather, Count: 4096, Type: coll.Float32})
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := map[int32]bool{}
+	for _, pr := range p.AppendPrograms(nil, 0) {
+		blocks[pr.Channel] = true
+	}
+	var took [2][2]units.Time
+	for i, fold := range []sim.Folding{sim.Unfolded, sim.FoldExact} {
+		for j := range took[i] {
+			class := gpu.NVSwitch90()
+			class.BlockGap = float64(j)
+			x, err := sim.New(sim.Config{Comm: c.Layout, Systems: systems, Launch: sim.Graph, NoJitter: true, Class: &class, Fold: fold})
+			if err != nil {
+				t.Fatal(err)
+			}
+			res, err := x.Run(t.Context(), exec.One(p), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			took[i][j] = res.Elapsed
+		}
+	}
+	more := (took[0][1] - took[0][0]).Micros()
+	if n := float64(len(blocks) - 1); len(blocks) < 2 || more <= 0 || more > 1.01*n || took[0] != took[1] {
+		t.Errorf("%d blocks: %v, folded %v", len(blocks), took[0], took[1])
+	}
 }
 
 // Merging nearly equivalent ranks stays within the margin that the result

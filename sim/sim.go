@@ -390,7 +390,7 @@ func (x *Executor) build(ctx context.Context, p, whole *plan.Plan, sink trace.Si
 // trace reports each rank, and jitter of their own makes them different.
 func (x *Executor) folded(ctx context.Context, p, whole *plan.Plan, sink trace.Sink, jitter jitter) (e *engine.Engine, q *fold.Quotient, err error) {
 	o := engine.Options{Class: &x.class, Systems: x.cfg.Systems, Model: x.model(), Network: x.cfg.network(), Seed: x.cfg.Seed, Slow: x.cfg.slowness(),
-		Down: x.cfg.down(), Kernels: x.cfg.Kernels, Late: x.cfg.Late, Place: x.cfg.Place, Whole: whole, Set: x.cfg.Set}
+		Down: x.cfg.down(), Kernels: x.cfg.Kernels, Late: x.cfg.Late, Place: x.cfg.Place, Whole: whole, Set: x.cfg.Set, Graph: x.cfg.Launch == Graph}
 	if jitter != noJitter {
 		o.Jitter = x.class.Jitter
 	}

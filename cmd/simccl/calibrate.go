@@ -207,7 +207,7 @@ func (c *calibrateFlags) fit(a *app, cmd *cobra.Command, dir string) error {
 }
 
 // fitRounds bounds the search; it ends earlier where it gains nothing.
-const fitRounds = 30
+const fitRounds = 12
 
 // writable fails before minutes are spent on what cannot be kept.
 func (c *calibrateFlags) writable(a *app) error {

@@ -104,8 +104,8 @@ func Fit(ctx context.Context, points []Point, class gpu.Class, o Options) (*Resu
 	case len(train) == 0:
 		return nil, ErrTooFew
 	}
-	f := &fit{ctx: ctx, train: train, start: guessed(class)}
-	if err := f.choose(o.Quantities); err != nil {
+	f := &fit{ctx: ctx, train: train, given: class, start: class}
+	if err := f.guess(o.Quantities); err != nil {
 		return nil, err
 	}
 	rounds := o.Rounds
@@ -119,22 +119,41 @@ func Fit(ctx context.Context, points []Point, class gpu.Class, o Options) (*Resu
 	return f.result(x, n, points, o.Holdout)
 }
 
-// guessed gives a class a start for quantities that its others hold.
-func guessed(c gpu.Class) gpu.Class {
-	c.Origins = maps.Clone(c.Origins)
-	for _, q := range gpu.Quantities() {
-		if v := q.At(&c); q.Guess > 0 && *v == 0 {
-			*v, c.Origins[q.Name] = q.Guess, gpu.Origin{Source: gpu.Estimated, Uncertainty: 0.7}
+// guesses lists the quantities, of those named or of all, that a class leaves to its
+// others and a fit may distinguish.
+func guesses(c *gpu.Class, names []string) []gpu.Quantity {
+	return slices.DeleteFunc(gpu.Quantities(), func(q gpu.Quantity) bool {
+		return q.Guess == 0 || *q.At(c) != 0 || len(names) > 0 && !slices.Contains(names, q.Name)
+	})
+}
+
+// guess starts those from where they are elsewhere; what no time depends on is left to
+// the others again.
+func (f *fit) guess(names []string) error {
+	own := guesses(&f.start, names)
+	f.start.Origins = maps.Clone(f.start.Origins)
+	for _, q := range own {
+		*q.At(&f.start) = q.Guess
+		f.start.Origins[q.Name] = gpu.Origin{Source: gpu.Estimated, Uncertainty: 0.7}
+	}
+	if err := f.choose(names); err != nil {
+		return err
+	}
+	for _, q := range own {
+		if !slices.ContainsFunc(f.free, func(free gpu.Quantity) bool { return free.Name == q.Name }) {
+			*q.At(&f.start) = 0
+			f.start.Origins[q.Name] = f.given.Origins[q.Name]
 		}
 	}
-	return c
+	return nil
 }
 
 // fit is a search in progress.
 type fit struct {
 	ctx   context.Context
 	train []Point
-	start gpu.Class
+	given gpu.Class      // the fit was begun with
+	start gpu.Class      // given, and guesses
 	free  []gpu.Quantity // what is moved
 	err   error          // of a simulation
 
@@ -393,7 +412,7 @@ func (f *fit) search(rounds int, free func(int, float64)) (x []float64, n int, e
 			return optimize.NotTerminated, nil
 		}}
 	set := &optimize.Settings{MajorIterations: rounds, Concurrent: 0,
-		Converger: &optimize.FunctionConverge{Relative: 2e-3, Iterations: 3},
+		Converger: &optimize.FunctionConverge{Relative: 1e-2, Iterations: 2},
 		Recorder:  recorder(free)}
 	method := &optimize.Newton{Linesearcher: &optimize.Backtracking{}}
 	res, err := optimize.Minimize(problem, make([]float64, len(f.free)), set, method)
@@ -436,7 +455,7 @@ func (f *fit) result(x []float64, rounds int, points []Point, holdout int) (*Res
 		out.Estimates = append(out.Estimates, Estimate{Quantity: q, Before: *q.At(&f.start), Value: *q.At(&out.Class),
 			Uncertainty: sd, Identified: sd < identifiedShare*f.prior(j) || math.Abs(x[j]) > f.prior(j)})
 	}
-	before, err := Predict(f.ctx, points, &f.start)
+	before, err := Predict(f.ctx, points, &f.given)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -78,18 +79,19 @@ func made(t testing.TB, l *Lab, truth *gpu.Class) []Point {
 // times with them and fits from the unmoved class: the values come back, each
 // within three of its uncertainties, and held-out sizes are met too.
 func TestFitFindsWhatMadeTheTimes(t *testing.T) {
-	moved := map[string]float64{"gap_ll": 1.3, "ll_hop": 0.8, "gap_simple": 0.85, "simple_per_byte": 1.2}
+	moved := map[string]float64{"gap_ll": 1.3, "ll_hop": 0.8, "gap_simple": 0.85, "simple_per_byte": 1.2, "gap_blocks": 1.5}
 	truth := class(t)
-	for _, name := range []string{"gap_ll", "ll_hop", "gap_simple", "simple_per_byte"} {
+	truth.BlockGap = 0.04 // which the class has none of, and a fit begins with
+	for _, name := range []string{"gap_ll", "ll_hop", "gap_simple", "simple_per_byte", "gap_blocks"} {
 		*quantity(t, &truth, name) *= moved[name]
 	}
 	points := made(t, lab(t), &truth)
-	res, err := Fit(t.Context(), points, class(t), Options{Quantities: []string{"gap_ll", "ll_hop", "gap_simple", "simple_per_byte", "gap_p2p"}})
+	res, err := Fit(t.Context(), points, class(t), Options{Quantities: []string{"gap_ll", "ll_hop", "gap_simple", "simple_per_byte", "gap_blocks", "gap_p2p"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(res.Estimates) != 4 {
-		t.Errorf("%d quantities fitted; no point depends on gap_p2p, and four are left", len(res.Estimates))
+	if len(res.Estimates) != 5 {
+		t.Errorf("%d quantities fitted; no point depends on gap_p2p, and five are left", len(res.Estimates))
 	}
 	for _, e := range res.Estimates {
 		want := e.Before * moved[e.Name]
@@ -102,7 +104,7 @@ func TestFitFindsWhatMadeTheTimes(t *testing.T) {
 			t.Errorf("%s, held out %v: mean error %.2f %%, before %.2f %%", s.Op, s.Held, 100*s.After.Mean, 100*s.Before.Mean)
 		}
 	}
-	again, err := Fit(t.Context(), points, class(t), Options{Quantities: []string{"gap_ll", "ll_hop", "gap_simple", "simple_per_byte"}})
+	again, err := Fit(t.Context(), points, class(t), Options{Quantities: []string{"gap_ll", "ll_hop", "gap_simple", "simple_per_byte", "gap_blocks"}})
 	if err != nil || again.Text() != res.Text() {
 		t.Error("the same data fit to something else the second time", err)
 	}
@@ -209,6 +211,57 @@ func TestLaterRunIsPredicted(t *testing.T) {
 		if !asked[q.Name] && start.Origins[q.Name].Source == gpu.Measured && (o.Source != gpu.Estimated || !strings.Contains(o.Note, "nvswitch-sm90")) {
 			t.Errorf("%s, of which no time tells, is %q: %q", q.Name, o.Source, o.Note)
 		}
+	}
+}
+
+// TestUnlikeRunsArePredicted holds the class that was fitted to a calibration of two H200
+// against runs unlike those it was fitted to, of the same lease: odd sizes, bytes, halves,
+// other buffers. Few threads on few channels are the worst, and apart.
+func TestUnlikeRunsArePredicted(t *testing.T) {
+	dir := golden.Root(t, "testdata", "measured", "h200x2", "unseen")
+	text, err := os.ReadFile(filepath.Join(dir, "class.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fitted, err := gpu.Parse(text, "class.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs, _, err := Read(os.DirFS(filepath.Join(dir, "unseen")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &Lab{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "topo.xml"}}}, Files: os.DirFS(filepath.Join(dir, "unseen"))}
+	points, left, err := l.Prepare(runs)
+	if err != nil || len(left) > 0 || len(points) < 400 {
+		t.Fatal(len(points), left, err)
+	}
+	start := class(t)
+	var built, few, others Errors
+	for _, x := range []struct {
+		class *gpu.Class
+		sum   func(r *Residual) *Errors
+	}{{&start, func(*Residual) *Errors { return &built }}, {&fitted, func(r *Residual) *Errors {
+		if strings.Contains(r.Run.File, "threads") {
+			return &few
+		}
+		return &others
+	}}} {
+		all, err := Check(t.Context(), points, x.class)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range all {
+			x.sum(&all[i]).add(&all[i], all[i].After)
+		}
+	}
+	built.end()
+	few.end()
+	others.end()
+	t.Logf("mean error %.1f %%, from 1 MiB %.1f %%; few threads %.1f and %.1f %%; built-in class %.1f and %.1f %%",
+		100*others.Mean, 100*others.Large, 100*few.Mean, 100*few.Large, 100*built.Mean, 100*built.Large)
+	if others.Mean > 0.035 || others.Large > 0.04 || few.Mean > 0.065 || others.Mean > 0.8*built.Mean {
+		t.Errorf("mean error %.1f %%, from 1 MiB %.1f %%; few threads %.1f %%; built-in class %.1f %%", 100*others.Mean, 100*others.Large, 100*few.Mean, 100*built.Mean)
 	}
 }
 

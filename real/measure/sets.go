@@ -45,7 +45,8 @@ func forced(name, algo, proto string, ops []coll.Func, max units.Bytes, more ...
 // two processes, because kernel gaps differ from process to process; then each
 // protocol over all its channels, over one and over eight, trees, fewer GPUs,
 // buffers that are not aligned, operations in place, which store to no second
-// place, bytes, which are reduced by the element, and launches without a graph.
+// place, few threads, bytes, which are reduced by the element, and launches
+// without a graph.
 func Sets() []Set {
 	all := []Set{{Name: "default", Ops: allOps, Max: 1 << 30, Factor: 2}}
 	for i, p := range protocols {
@@ -69,6 +70,15 @@ func Sets() []Set {
 		s := forced("inplace-"+p, "Ring", p, []coll.Func{coll.AllReduce, coll.AllGather, coll.Broadcast}, 16<<20)
 		s.InPlace, s.Factor = true, 16
 		all = append(all, s)
+	}
+	for i, p := range protocols {
+		s := forced("narrow-"+p, "Ring", p, fiveOps, 16<<20, "NCCL_NTHREADS=128", "NCCL_LL128_NTHREADS=160", "NCCL_MAX_NCHANNELS=2")
+		s.Factor = 8
+		if all = append(all, s); i > 0 {
+			s = forced("skew-"+p, "Ring", p, fiveOps, 64<<20)
+			s.Skew, s.Factor = true, 8
+			all = append(all, s)
+		}
 	}
 	int8Simple := forced("int8-Simple", "Ring", "Simple", []coll.Func{coll.AllReduce, coll.ReduceScatter}, 64<<20)
 	int8Simple.Type, int8Simple.Skew, int8Simple.Factor = units.Some(coll.Int8), true, 16

@@ -130,12 +130,13 @@ type SimpleCost struct {
 	// SliceLocal comes on top where the slice also stores locally.
 	Slice, PerThreads, SliceLocal float64
 	// SliceCopy takes SliceLocal's place where the slice receives nothing; P2PSlice comes
-	// on top in sends and receives.
-	SliceCopy, P2PSlice float64
+	// on top in sends and receives, whose loops take longer by P2PMore, 0.1 for a tenth.
+	SliceCopy, P2PSlice, P2PMore float64
 	// Loop is the time of each further loop that a slice's size takes: eight packs a
 	// thread at a time, then single packs, then elements. Turn is that of each further
-	// turn of the latter two (common_kernel.h:245-291, reduceCopy).
-	Loop, Turn float64
+	// turn of the latter two (common_kernel.h:245-291, reduceCopy). Idle is the share of
+	// their time that warps without a part in the first loop's last turn are missed.
+	Loop, Turn, Idle float64
 	// Post is what fence, flag store and poll add to Flag.
 	Post float64
 	// BlockTurn is what a thread block of a schedule of others takes beside that for a
@@ -204,6 +205,8 @@ type OneRankCost struct {
 	// L2Rate and MemoryRate are bytes read plus bytes written by time, of what is
 	// in L2 and of what is not.
 	L2Rate, MemoryRate float64
+	// GraphRate is that of a copy in a CUDA graph whose size is a multiple of 512 MiB.
+	GraphRate float64
 }
 
 // SharingCost is how kernels of collectives and compute share a GPU.

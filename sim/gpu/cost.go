@@ -22,8 +22,7 @@ type Pass struct {
 	Elem         int64 // bytes of an element as the kernel sees it
 	// Extremes counts the reductions by min or max where elements have 8 bits.
 	Extremes int
-	// Sums counts the operands that are reduced where elements have 8 bits or the pass
-	// goes by the element.
+	// Sums counts the operands that are reduced where elements have 8 bits.
 	Sums int
 }
 
@@ -142,29 +141,29 @@ const (
 )
 
 // LoopsOverhead is what a slice of n bytes costs on top, in microseconds, because its
-// size takes more than one loop: the rest of one goes to the next. pack is as of
+// size takes more than one loop, the rest of one going to the next, and because warps
+// that have no part in the last turn of the first wait for the others. pack is as of
 // SimpleRate.
-func (c *Class) LoopsOverhead(threads int, n, elem, pack int64) float64 {
-	warps := max(1, int64(threads)/32)
-	loops, turns := int64(0), int64(0)
-	one := func(size int64) { // a loop over what a warp moves at once
-		if hunks := n / size; hunks > 0 {
-			loops, turns = loops+1, turns+(hunks-1)/warps
-			n -= hunks * size
+func (c *Class) LoopsOverhead(p Pass, threads int, n, pack int64) float64 {
+	s, warps := &c.Simple, max(1, int64(threads)/32)
+	main := int64(packsTurn)
+	if pack != 16 {
+		main = elementsTurn
+	}
+	loops, turns, idle := int64(0), int64(0), 0.0
+	if hunks := n / main; hunks > 0 {
+		loops, n = 1, n%main
+		if last := hunks % warps; last > 0 {
+			idle = float64((warps-last)*main) * 1e-3 / c.SimpleRate(p, threads, threads, pack)
 		}
 	}
-	if pack == 16 {
-		if n >= packsTurn {
-			loops, n = 1, n%packsTurn
-		}
-		one(packTurn)
-	} else if n >= elementsTurn {
-		loops, n = 1, n%elementsTurn
+	if hunks := n / packTurn; hunks > 0 && pack == 16 {
+		loops, turns, n = loops+1, (hunks-1)/warps, n%packTurn
 	}
 	if n > 0 {
-		loops, turns = loops+1, turns+(n-1)/(32*warps*elem)
+		loops, turns = loops+1, turns+(n-1)/(32*warps*p.Elem)
 	}
-	return float64(c.Simple.Loop*float64(max(0, loops-1))) + float64(c.Simple.Turn*float64(turns))
+	return float64(s.Loop*float64(max(0, loops-1))) + float64(s.Turn*float64(turns)) + float64(s.Idle*idle)
 }
 
 // LLTime is the time of one LL operation over n bytes, in microseconds, of a

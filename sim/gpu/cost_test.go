@@ -47,6 +47,44 @@ func TestLL128StoresElementsWhereSkewed(t *testing.T) {
 	}
 }
 
+// A slice goes through the loops that its size takes: 15,552 bytes are three times eight
+// packs a thread, six times one pack, and 48 floats.
+func TestLoopsOfASlice(t *testing.T) {
+	c := NVSwitch90()
+	c.Simple.Loop, c.Simple.Turn = 1, 0.125
+	for _, x := range []struct {
+		threads       int
+		n, elem, pack int64
+		loops, turns  float64
+	}{
+		{256, 0, 4, 16, 0, 0}, {256, 4, 4, 16, 0, 0}, {256, 512, 4, 16, 0, 0}, {512, 64 << 10, 4, 16, 0, 0},
+		{256, 15552, 4, 16, 2, 0}, {64, 2592, 4, 16, 1, 2}, {64, 3584, 4, 16, 0, 3},
+		{64, 1001, 1, 1, 0, 15}, {512, 2048, 1, 1, 0, 0}, {512, 2049, 1, 1, 1, 0}, {256, 2046, 2, 2, 0, 3},
+	} {
+		if got := c.LoopsOverhead(Pass{Loads: 1, Stores: 1, Elem: x.elem}, x.threads, x.n, x.pack); got != x.loops+x.turns/8 {
+			t.Errorf("%+v: %g us", x, got)
+		}
+	}
+}
+
+// Bytes that are reduced cost more than bytes that are copied, floats do not.
+func TestReducedBytes(t *testing.T) {
+	c := NVSwitch90()
+	floats := Pass{Loads: 2, Stores: 1, Elem: 4}
+	bytes := floats
+	bytes.Elem, bytes.Sums = 1, 1
+	for _, pack := range []int64{16, 1} {
+		plain := bytes
+		plain.Sums = 0
+		if a, b := c.SimpleRate(bytes, 512, 512, pack), c.SimpleRate(plain, 512, 512, pack); a >= b {
+			t.Errorf("by %d bytes: %.1f GB/s reduced, %.1f else", pack, a, b)
+		}
+	}
+	if a, b := c.SimpleRate(floats, 512, 512, 16), c.SimpleRate(bytes, 512, 512, 16); b >= a {
+		t.Errorf("floats %.1f GB/s, bytes %.1f", a, b)
+	}
+}
+
 // What is not aligned to 16 bytes is copied by the element: never faster than
 // by 16 bytes, and slower the smaller the elements are.
 func TestSimpleByElements(t *testing.T) {

@@ -219,6 +219,10 @@ func (r *reader) complete() error {
 	for _, q := range r.all {
 		switch o := r.class.Origins[q.Name]; {
 		case r.seen[q.Name]:
+		case q.Like != "" && r.seen[q.Like]:
+			i := slices.IndexFunc(r.all, func(l Quantity) bool { return l.Name == q.Like })
+			*q.At(&r.class), o = *r.all[i].At(&r.class), r.class.Origins[q.Like]
+			r.class.Origins[q.Name] = Origin{Estimated, max(o.Uncertainty, r.class.Uncertainty), "as " + q.Like}
 		case r.class.Base == "" && q.Late:
 			b := NVSwitch90()
 			*q.At(&r.class) = *q.At(&b)

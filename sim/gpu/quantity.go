@@ -16,6 +16,8 @@ type Quantity struct {
 	// Guess is where a fit begins for a class that has 0, whose other quantities hold
 	// this one too; 0: it has none.
 	Guess float64
+	// Like names the quantity whose value holds where a file has that and leaves this out.
+	Like string
 	// For is what alone depends on it: "windows", registered buffers, kernels over symmetric
 	// windows and copy engines; "blocking", a host that waits for each operation; "network", networks of a network class; empty: any run.
 	For string
@@ -51,13 +53,18 @@ func Quantities() []Quantity {
 	add("simple_loop", "us", 0, 1e3, "slice, on top for each further loop that its size takes: packs one by one, then elements", func(c *Class) *float64 { return &c.Simple.Loop })
 	add("simple_turn", "us", 0, 1e3, "the same for each further turn of such a loop", func(c *Class) *float64 { return &c.Simple.Turn })
 	add("p2p_slice", "us", 0, 1e3, "slice of sends and receives, on top", func(c *Class) *float64 { return &c.Simple.P2PSlice })
-	for i, v := range []float64{0.04, 1.2, 0.5, 0.7, 0.3, 0.15} {
+	add("p2p_more", "1", 0, 100, "by how much longer their loops take", func(c *Class) *float64 { return &c.Simple.P2PMore })
+	add("simple_idle", "1", 0, 2, "share of a turn of a slice's first loop that is lost for warps without a part in the last", func(c *Class) *float64 { return &c.Simple.Idle })
+	for i, v := range []float64{0.04, 1.2, 0.5, 0.7, 0.15, 0.15, 0.1, 0.3} {
 		all[guessed+i].Guess = v
 	}
 	add("simple_slice_copy", "us", 0, 1e3, "simple_slice_local of a slice that receives nothing", func(c *Class) *float64 { return &c.Simple.SliceCopy })
+	all[len(all)-1].Like = "simple_slice_local"
 	add("ll_first_issue", "1", 0, 100, "ll_first of the instructions of the first trip", func(c *Class) *float64 { return &c.LL.FirstIssue })
+	all[len(all)-1].Like = "ll_first"
 	add("simple_sum8", "1", 0, 100, "weight of reducing an operand of elements of 8 bits", func(c *Class) *float64 { return &c.Simple.Sum8 })
 	add("simple_sum1", "1", 0, 100, "the same where buffers are not aligned to 16", func(c *Class) *float64 { return &c.Simple.Sum1 })
+	add("graph_copy_rate", "GB/s", tiny, 1e6, "one rank: memory_rate of a copy in a CUDA graph of a multiple of 512 MiB", func(c *Class) *float64 { return &c.One.GraphRate })
 	blocking := len(all)
 	add("host_wait", "us", 0, 1e4, "host's time from the end of an operation until it has seen it", func(c *Class) *float64 { return &c.HostWait })
 	add("host_barrier", "us", 0, 1e4, "host's time for its threads to meet after it", func(c *Class) *float64 { return &c.HostBarrier })

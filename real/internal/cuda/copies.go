@@ -32,22 +32,26 @@ func pieces(part units.Bytes, ranks int, results bool) (size units.Bytes, count,
 	return size, int((part + size - 1) / size), int(min(slots/size, maxDepth))
 }
 
-// queueCopies puts the operation on the stream.
+// queueCopies puts the operation on the stream, between barriers where it needs them:
+// the first before a peer's output is written, the last before an output is known to be
+// whole. What is reduced goes into slots of the arena, which the peer has left with its
+// last operation (all shapes end when all peers have read what was sent), and each
+// reduction begins and ends with a barrier of its own.
 func (f *Free) queueCopies(o *FreeOp, k Kernel, s Stream) error {
-	if err := f.gatherRanks(s); err != nil {
-		return err
-	}
-	var err error
 	switch o.Func {
-	case coll.AllGather, coll.AllToAll:
-		err = f.moveParts(o, s)
 	case coll.ReduceScatter:
-		err = f.reducePieces(o, k, o.Bytes, o.Bytes*units.Bytes(f.n), false, s)
+		return f.reducePieces(o, k, o.Bytes, o.Bytes*units.Bytes(f.n), false, s)
+	case coll.AllReduce:
+		if err := f.reducePieces(o, k, units.Bytes(f.chunk(o)), o.Bytes, true, s); err != nil {
+			return err
+		}
 	default:
-		err = f.reducePieces(o, k, units.Bytes(f.chunk(o)), o.Bytes, true, s)
-	}
-	if err != nil {
-		return err
+		if err := f.gatherRanks(s); err != nil {
+			return err
+		}
+		if err := f.moveParts(o, s); err != nil {
+			return err
+		}
 	}
 	return f.gatherRanks(s)
 }

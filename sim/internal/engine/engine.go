@@ -197,6 +197,8 @@ type Options struct {
 	// Whole is what the plan is a part of, nil for nothing: its size says what caches
 	// hold, and how often it runs.
 	Whole *plan.Plan
+	// Graph: the kernels are those of a CUDA graph.
+	Graph bool
 	// Set is how many bytes a rank touches again and again, 0: those of the plan.
 	Set int64
 }
@@ -212,7 +214,7 @@ func New(o *Options, p *plan.Plan) *Engine {
 	e.Net = host.New(&host.Options{Class: e.Class, Table: table, Model: e.Wire, Queue: &e.Queue,
 		Kernels: e, Plan: p, Seed: e.seed, Down: e.down, Settings: o.Network})
 	if p.OneRank() != plan.NotOneRank {
-		e.layMemory(j)
+		e.layMemory(j, o.Graph)
 	}
 	return e
 }

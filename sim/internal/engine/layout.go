@@ -44,7 +44,7 @@ func (e *Engine) layGroups(j *Job) error {
 	var progs []plan.Program
 	req := &j.Plan.Req // all ranks do as much as the root, or the others of gather and scatter do together
 	progs = j.Plan.AppendPrograms(progs, req.Root)
-	ranks := int(n)
+	blocks, ranks := e.BlocksGap(j.Plan), int(n)
 	if req.Func == coll.Gather || req.Func == coll.Scatter {
 		ranks = 2
 	}
@@ -66,7 +66,7 @@ func (e *Engine) layGroups(j *Job) error {
 			}
 			sm := &e.SMs[len(e.SMs)-1]
 			sm.Groups++
-			j.Gap = max(j.Gap, e.GapOf(j, pr))
+			j.Gap = max(j.Gap, e.GapOf(j, pr)+blocks)
 			e.Groups = append(e.Groups, NewGroup(e, j, pr, r, int32(len(e.SMs)-1)))
 		}
 	}
@@ -75,8 +75,6 @@ func (e *Engine) layGroups(j *Job) error {
 		j.Gap = e.oneRankGap(j)
 	case j.Gap == 0:
 		j.Gap = units.FromMicros(e.Class.KernelGap[coll.LL])
-	default:
-		j.Gap += e.BlocksGap(j.Plan)
 	}
 	return nil
 }

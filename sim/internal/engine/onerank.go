@@ -11,14 +11,22 @@ import (
 // GPU's memory, which is declared as a link that each byte crosses twice, read
 // and written. 1 GiB at 4,240 GB/s takes 507 us.
 
+// graphCopies: of copies in CUDA graphs all sizes that are a multiple of this go at
+// GraphRate, whatever lies between the buffers; the driver chooses (it does so for some
+// sizes between, too; testdata/measured/h200x2/unseen/gcopy.txt).
+const graphCopies units.Bytes = 512 << 20
+
 // layMemory declares the memory of the one rank. What L2 holds does not reach
 // device memory: the rate is that of the working set's mixture of both.
-func (e *Engine) layMemory(j *Job) {
+func (e *Engine) layMemory(j *Job, graph bool) {
 	w := e.Net.Table
 	node, g := w.GPU(0)
 	one := &e.Class.One
 	miss := e.Class.Miss(int64(workingSet(j.Plan)))
 	rate := 1 / (miss/one.MemoryRate + (1-miss)/one.L2Rate)
+	if l := j.Plan.Layout(0); graph && j.Plan.OneRank() == plan.DeviceCopy && l.Output%graphCopies == 0 {
+		rate = min(rate, one.GraphRate)
+	}
 	id := e.Wire.AddLink(w.NodeName(node)+" "+w.Name(node, g)+" memory", wire.RateOf(rate))
 	j.memory = e.Wire.AddRoute([]wire.Use{{Link: id, Count: 2}})
 	e.Jitter = gpu.JitterCost{} // it lets channels drift apart that wait for each other
@@ -58,7 +66,7 @@ func (e *Engine) sliceOverhead(g *Group) units.Time {
 		over += e.Class.Simple.P2PSlice
 	}
 	if e.Class.Simple.Loop > 0 {
-		over += e.Class.LoopsOverhead(int(g.Program.Workers), int64(g.Bytes), g.pass.Elem, g.pack)
+		over += e.Class.LoopsOverhead(g.pass, int(g.Program.Workers), int64(g.Bytes), g.pack)
 	}
 	return units.FromMicros(over) / units.Time(g.perRound)
 }

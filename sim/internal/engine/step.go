@@ -359,6 +359,9 @@ func (e *Engine) findRate(g *Group, active int32) wire.Rate {
 		if g.Program.Role == plan.RoleBlock {
 			r *= e.Class.Simple.BlockRate
 		}
+		if g.Plan.Req.Func.IsP2P() {
+			r /= 1 + e.Class.Simple.P2PMore
+		}
 	case coll.LL:
 		r = float64(g.Bytes) * 1e-3 / e.Class.LLTime(g.pass, int(g.Program.Workers), int(e.SMs[g.Sm].threads-g.Program.Workers), int64(g.Bytes), g.Job.miss)
 	default:

@@ -138,6 +138,7 @@ func (q *Quotient) layGroups() {
 		e.Net.Expect(n / 2)
 	}
 	var progs []plan.Program
+	blocks := e.BlocksGap(q.plan)
 	for d, reps := range byDevice {
 		e.Devices[d].First, e.Devices[d].SMs = int32(len(e.SMs)), int32(len(reps))
 		for _, i := range reps {
@@ -145,12 +146,11 @@ func (q *Quotient) layGroups() {
 			progs = q.programs(progs[:0], q.reps[i])
 			e.SMs = append(e.SMs, engine.SM{First: q.first[i], Groups: int32(len(progs))})
 			for k := range progs {
-				q.job.Gap = max(q.job.Gap, e.GapOf(q.job, &progs[k]))
+				q.job.Gap = max(q.job.Gap, e.GapOf(q.job, &progs[k])+blocks)
 				e.Groups = append(e.Groups, engine.NewGroup(e, q.job, &progs[k], int32(d), int32(len(e.SMs)-1)))
 			}
 		}
 	}
-	q.job.Gap += e.BlocksGap(q.plan)
 }
 
 // programs appends the programs of a rank's part of a channel.

@@ -97,26 +97,15 @@ template <typename T, int OP> DEVICE void reduceLines(const Args& a, u32 epoch, 
   // Lines beyond the part hold nothing: they must not reach the next part.
   const u64 outEnd = gather ? minU(outLo + part, total) : part;
   for (Deal d = deal(part); d.line < d.lines; d.line += d.step) EACH_LANE(lane) {
-    u64 l = d.line + lineInWarp(), off = lineOff(l, lane), accX = 0, accY = 0, ownX, ownY;
-    readLane(a.in[a.rank], lo + off, end, lane, epoch, ownX, ownY);
-    for (int r0 = 0; r0 < a.n; r0 += GROUP) {
-      u64 x[GROUP], y[GROUP];
-      pollLanes(a, epoch, 0, r0, l, lane, x, y, w);
-#pragma unroll
-      for (int i = 0; i < GROUP; i++) {
-        if (r0 + i == a.rank) x[i] = ownX, y[i] = ownY;
-        if (r0 + i < a.n) accX = r0 + i == 0 ? x[i] : red8<T, OP>(accX, x[i]);
-        if (r0 + i < a.n) accY = r0 + i == 0 ? y[i] : red8<T, OP>(accY, y[i]);
-      }
-    }
-    accX = fin8<T, OP>(accX, a.n);
-    accY = flagLane(lane) ? (u64)epoch : fin8<T, OP>(accY, a.n);
+    u64 l = d.line + lineInWarp(), off = lineOff(l, lane), x, y;
+    readLane(a.in[a.rank], lo + off, end, lane, epoch, x, y);
+    reduceLane<T, OP>(a, epoch, l, lane, x, y, w);
     if (gather)
       for (int i = 1; i < a.n; i++) {
         const int p = after(a, i);
-        sendLane(areaOf(a, a.arena[p], epoch, 1, a.rank) + l * 128, lane, accX, accY);
+        sendLane(areaOf(a, a.arena[p], epoch, 1, a.rank) + l * 128, lane, x, y);
       }
-    writeLane(a.out[a.rank], outLo + off, outEnd, lane, accX, accY);
+    writeLane(a.out[a.rank], outLo + off, outEnd, lane, x, y);
   }
 }
 

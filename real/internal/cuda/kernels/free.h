@@ -162,6 +162,23 @@ DEVICE u64 pieceAt(const Args& a, u64 arena, u32 count, int src) {
   return arena + a.slots + (((u64)(count % DEPTH) * blocks() + block()) * a.n + src) * a.piece;
 }
 
+// reduceLane receives a lane of a line from all peers and reduces it with the own.
+template <typename T, int OP> DEVICE void reduceLane(const Args& a, u32 epoch, u64 line, u32 lane, u64& ownX, u64& ownY, Patience& w) {
+  u64 accX = 0, accY = 0;
+  for (int r0 = 0; r0 < a.n; r0 += GROUP) {
+    u64 x[GROUP], y[GROUP];
+    pollLanes(a, epoch, 0, r0, line, lane, x, y, w);
+#pragma unroll
+    for (int i = 0; i < GROUP; i++) {
+      if (r0 + i == a.rank) x[i] = ownX, y[i] = ownY;
+      if (r0 + i < a.n) accX = r0 + i == 0 ? x[i] : red8<T, OP>(accX, x[i]);
+      if (r0 + i < a.n) accY = r0 + i == 0 ? y[i] : red8<T, OP>(accY, y[i]);
+    }
+  }
+  ownX = fin8<T, OP>(accX, a.n);
+  ownY = flagLane(lane) ? (u64)epoch : fin8<T, OP>(accY, a.n);
+}
+
 // copyPiece moves n bytes with all threads of the block.
 DEVICE void copyPiece(u64 dst, u64 src, u64 n, bool aligned) {
   const int U = 4;

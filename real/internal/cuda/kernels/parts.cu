@@ -146,25 +146,30 @@ DEVICE void takeLines(const Parts& p, u32 epoch, int area, Patience& wait) {
   }
 }
 
-#ifdef MOVES
-GLOBAL BOUNDS(THREADS) void part_words(Parts p) {
+// flagged is a call of words or lines, which ends when all ranks have begun it.
+template <typename Body> DEVICE void flagged(const Parts& p, Body body) {
   const u32 epoch = beginCall(p.a);
   Patience wait = patience(p.a.stop);
   sayBegun(p.a, epoch);
-  sendWords(p, epoch);
-  keepOwn(p);
-  takeWords(p, epoch, 0, wait);
+  body(epoch, wait);
   endAfterAllBegan(p.a, epoch, wait);
 }
 
+#ifdef MOVES
+GLOBAL BOUNDS(THREADS) void part_words(Parts p) {
+  flagged(p, [&](u32 epoch, Patience& wait) {
+    sendWords(p, epoch);
+    keepOwn(p);
+    takeWords(p, epoch, 0, wait);
+  });
+}
+
 GLOBAL BOUNDS(THREADS) void part_lines(Parts p) {
-  const u32 epoch = beginCall(p.a);
-  Patience wait = patience(p.a.stop);
-  sayBegun(p.a, epoch);
-  sendLines(p, epoch);
-  keepOwn(p);
-  takeLines(p, epoch, 0, wait);
-  endAfterAllBegan(p.a, epoch, wait);
+  flagged(p, [&](u32 epoch, Patience& wait) {
+    sendLines(p, epoch);
+    keepOwn(p);
+    takeLines(p, epoch, 0, wait);
+  });
 }
 
 GLOBAL BOUNDS(THREADS) void part_direct(Parts p) {
@@ -221,48 +226,32 @@ GLOBAL BOUNDS(THREADS) void part_relay(Parts p) {
 // reduces it; the root takes results from due ranks.
 template <typename T, int OP> DEVICE void rootWords(const Parts& p) {
   const Args& a = p.a;
-  const u32 epoch = beginCall(a);
   const u64 src = a.in[a.rank] + p.from[a.rank], size = p.size[a.rank];
-  Patience wait = patience(a.stop);
-  sayBegun(a, epoch);
-  sendWords(p, epoch);
-  for (u64 w = firstWord(); 8 * w < size; w += wordStep()) {
-    const u64 v = reduceWord<T, OP>(a, epoch, w, getWord(src, 8 * w, size), wait);
-    if (a.rank == p.root) putWord(a.out[a.rank] + p.from[a.rank], 8 * w, size, v);
-    else sendWord(wordOf(a, a.arena[p.root], epoch, 1, a.rank, w), v, epoch);
-  }
-  takeWords(p, epoch, 1, wait);
-  endAfterAllBegan(a, epoch, wait);
+  flagged(p, [&](u32 epoch, Patience& wait) {
+    sendWords(p, epoch);
+    for (u64 w = firstWord(); 8 * w < size; w += wordStep()) {
+      const u64 v = reduceWord<T, OP>(a, epoch, w, getWord(src, 8 * w, size), wait);
+      if (a.rank == p.root) putWord(a.out[a.rank] + p.from[a.rank], 8 * w, size, v);
+      else sendWord(wordOf(a, a.arena[p.root], epoch, 1, a.rank, w), v, epoch);
+    }
+    takeWords(p, epoch, 1, wait);
+  });
 }
 
 template <typename T, int OP> DEVICE void rootLines(const Parts& p) {
   const Args& a = p.a;
-  const u32 epoch = beginCall(a);
   const u64 src = a.in[a.rank] + p.from[a.rank], size = p.size[a.rank];
-  Patience wait = patience(a.stop);
-  sayBegun(a, epoch);
-  sendLines(p, epoch);
-  for (Deal d = deal(size); d.line < d.lines; d.line += d.step) EACH_LANE(lane) {
-    const u64 l = d.line + lineInWarp(), off = lineOff(l, lane);
-    u64 accX = 0, accY = 0, ownX, ownY;
-    readLane(src, off, size, lane, epoch, ownX, ownY);
-    for (int r0 = 0; r0 < a.n; r0 += GROUP) {
-      u64 x[GROUP], y[GROUP];
-      pollLanes(a, epoch, 0, r0, l, lane, x, y, wait);
-#pragma unroll
-      for (int i = 0; i < GROUP; i++) {
-        if (r0 + i == a.rank) x[i] = ownX, y[i] = ownY;
-        if (r0 + i < a.n) accX = r0 + i == 0 ? x[i] : red8<T, OP>(accX, x[i]);
-        if (r0 + i < a.n) accY = r0 + i == 0 ? y[i] : red8<T, OP>(accY, y[i]);
-      }
+  flagged(p, [&](u32 epoch, Patience& wait) {
+    sendLines(p, epoch);
+    for (Deal d = deal(size); d.line < d.lines; d.line += d.step) EACH_LANE(lane) {
+      u64 l = d.line + lineInWarp(), off = lineOff(l, lane), x, y;
+      readLane(src, off, size, lane, epoch, x, y);
+      reduceLane<T, OP>(a, epoch, l, lane, x, y, wait);
+      if (a.rank == p.root) writeLane(a.out[a.rank] + p.from[a.rank], off, size, lane, x, y);
+      else sendLane(areaOf(a, a.arena[p.root], epoch, 1, a.rank) + l * 128, lane, x, y);
     }
-    accX = fin8<T, OP>(accX, a.n);
-    accY = flagLane(lane) ? (u64)epoch : fin8<T, OP>(accY, a.n);
-    if (a.rank == p.root) writeLane(a.out[a.rank] + p.from[a.rank], off, size, lane, accX, accY);
-    else sendLane(areaOf(a, a.arena[p.root], epoch, 1, a.rank) + l * 128, lane, accX, accY);
-  }
-  takeLines(p, epoch, 1, wait);
-  endAfterAllBegan(a, epoch, wait);
+    takeLines(p, epoch, 1, wait);
+  });
 }
 
 template <typename T, int OP> DEVICE void rootDirect(const Parts& p) {
