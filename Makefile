@@ -63,7 +63,7 @@ web-test: web build ## the page in Chromium, driven as a user drives it: files, 
 	cd web && SIMCCL=$(CURDIR)/bin/simccl node --test test/
 
 .PHONY: release
-release: ## dist/: programs for linux and darwin, packages, checksums; VERSION=v0.1.0, ONLY=linux/amd64
+release: ## dist/: programs for linux, darwin and windows, packages, checksums; VERSION=v0.1.0, ONLY=linux/amd64
 	$(GO) run ./internal/cmd/release -version '$(VERSION)' -only '$(ONLY)' -out dist
 
 .PHONY: wasm
