@@ -63,7 +63,7 @@ web-test: web build ## the page in Chromium, driven as a user drives it: files, 
 	cd web && SIMCCL=$(CURDIR)/bin/simccl node --test test/
 
 .PHONY: release
-release: $(if $(shell command -v npm),web) ## dist/: programs for linux and darwin (with the web page where npm is), packages, checksums; VERSION=v0.1.0, ONLY=linux/amd64
+release: $(if $(shell command -v npm),web) ## dist/: programs for linux, darwin and windows (with the web page where npm is), packages, checksums; VERSION=v0.1.0, ONLY=linux/amd64
 	$(GO) run ./internal/cmd/release -version '$(VERSION)' -only '$(ONLY)' -page=$(if $(shell command -v npm),true,false) -out dist
 
 .PHONY: wasm

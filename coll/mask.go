@@ -19,6 +19,9 @@ type MaskError struct {
 
 // Error gives value, place, problem and remedy.
 func (e *MaskError) Error() string {
+	if e.List == e.Token {
+		return fmt.Sprintf("%q %s; %s", e.Token, e.Problem, e.Hint)
+	}
 	return fmt.Sprintf("%q: %q %s; %s", e.List, e.Token, e.Problem, e.Hint)
 }
 

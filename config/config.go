@@ -171,7 +171,7 @@ func (c *Config) check(v *Var) ([]Warning, error) {
 		if !topo.ParseLevel(val.Text).Set {
 			levels := levelNames()
 			problem, hint = "no such level; NCCL ignores it", "write one of "+strings.Join(levels, " ")
-			if n := nearest(strings.ToUpper(val.Text), levels); n != "" {
+			if n := Nearest(strings.ToUpper(val.Text), levels); n != "" {
 				hint = "write " + n
 			}
 		}
@@ -247,14 +247,14 @@ func unknown(r *rules.Ruleset, name string, v Value) (Warning, bool) {
 	for i := range vars {
 		all = append(all, vars[i].Name)
 	}
-	if n := nearest(name, all); n != "" {
+	if n := Nearest(name, all); n != "" {
 		w.Hint = "write " + n
 	}
 	return w, true
 }
 
-// nearest returns the likeliest meant of a list, or "".
-func nearest(word string, list []string) string {
+// Nearest returns the likeliest meant of a list, or "".
+func Nearest(word string, list []string) string {
 	best, at := max(1, len(word)/4)+1, ""
 	for _, l := range list {
 		if d := distance(word, l); d < best {

@@ -191,7 +191,7 @@ func foreign(name string) error {
 	}
 	upper := strings.ToUpper(name)
 	for _, guess := range []string{"NCCL_" + upper, upper} {
-		if n := nearest(guess, all); n != "" {
+		if n := Nearest(guess, all); n != "" {
 			return fmt.Errorf("NCCL reads names that begin with NCCL_ only; did you mean %s", n)
 		}
 	}

@@ -53,9 +53,7 @@ it takes, by simulating the very schedule. It needs no GPU.`,
 	root.PersistentFlags().BoolVar(&a.JSON, "json", false, "print JSON instead of a table")
 	// Cobra's own flag takes a template, whose package would add 4 MB to the program.
 	root.Flags().BoolVarP(&asked, "version", "v", false, "print the version and the rules it follows")
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usage("%v; see simccl %s --help", err, strings.TrimPrefix(cmd.CommandPath(), "simccl "))
-	})
+	root.SetFlagErrorFunc(cli.FlagError)
 	root.SetGlobalNormalizationFunc(longNames)
 	for _, c := range commandsOf(a, build) {
 		if named == "" || named == c.name {

@@ -131,21 +131,7 @@ func newTopoConvert(a *app) *cobra.Command {
 	var other machines.Convert
 	fused, anonymous := false, false
 	c := &cobra.Command{Use: "convert [FILE]", Short: "Rewrite a topology file in NCCL's form",
-		Long: `convert writes a topology in the form of NCCL_TOPO_DUMP_FILE, which NCCL can
-read: one element a line, unknown elements and attributes kept. --fused writes
-what the local ranks agree on instead, without what no rank uses. --anonymous
-replaces guids and host hashes by numbers.
-
-FILE may also be one of these; what it does not say is assumed, and told on stderr,
-or an error that names what to give:
-
-  the output of nvidia-smi topo -m   no kinds of GPU, NIC and CPU
-  what lstopo --of xml wrote         no NVLinks (--nvlink), no speeds of NICs
-  a log of NCCL (NCCL_DEBUG=INFO,    no device ids; the node's switches as NCCL
-  NCCL_DEBUG_SUBSYS=INIT,ENV,GRAPH)  joined them, NICs without names
-
---spec prints a description, to be corrected for topo gen, of these and of any
-topology file that a description can say.`,
+		Long:    machines.ConvertHelp,
 		Example: "  simccl topo convert dgx.xml --anonymous > public.xml\n  simccl topo convert dgx.xml --fused -g 4 > four.xml\n  simccl topo convert dgx.xml --spec > dgx.json",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := oneFile(&m, args); err != nil {

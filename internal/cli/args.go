@@ -1,11 +1,15 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
+	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // NoCommand refuses arguments of a command that only holds others.
@@ -18,6 +22,9 @@ func NoCommand(cmd *cobra.Command, args []string) error {
 		if c.IsAvailableCommand() {
 			names = append(names, c.Name())
 		}
+	}
+	if n := config.Nearest(args[0], names); n != "" {
+		return fail.Usage("unknown command %q; did you mean %s? there are %s", args[0], n, strings.Join(names, ", "))
 	}
 	return fail.Usage("unknown command %q; write one of %s", args[0], strings.Join(names, ", "))
 }
@@ -45,10 +52,37 @@ func Exactly(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < len(names):
-			return fail.Usage("%s: %s missing; see %s --help", cmd.CommandPath(), strings.Join(names[len(args):], ", "), cmd.CommandPath())
+			return fail.Usage("%s: %s missing; see %s --help", path(cmd), strings.Join(names[len(args):], ", "), cmd.CommandPath())
 		case len(args) > len(names):
-			return fail.Usage("%s: unexpected argument %q", cmd.CommandPath(), args[len(names)])
+			return fail.Usage("%s: unexpected argument %q", path(cmd), args[len(names)])
 		}
 		return nil
 	}
+}
+
+// path is a command without the program's name, which errors begin with.
+func path(cmd *cobra.Command) string {
+	return strings.TrimPrefix(cmd.CommandPath(), "simccl ")
+}
+
+// FlagError says of an option that cannot be read what was likely meant, or what to write.
+func FlagError(cmd *cobra.Command, err error) error {
+	see := "see simccl " + path(cmd) + " --help"
+	if name, ok := strings.CutPrefix(err.Error(), "unknown flag: --"); ok {
+		var known []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+		if n := config.Nearest(name, known); n != "" {
+			return fail.Usage("unknown flag --%s; did you mean --%s? %s", name, n, see)
+		}
+	}
+	var bad *pflag.InvalidValueError
+	var num *strconv.NumError
+	if errors.As(err, &bad) && errors.As(err, &num) {
+		kind := "a number"
+		if strings.HasSuffix(num.Func, "Int") || strings.HasSuffix(num.Func, "Uint") || num.Func == "Atoi" {
+			kind = "a whole number"
+		}
+		return fail.Usage("--%s %s: write %s; %s", bad.GetFlag().Name, bad.GetValue(), kind, see)
+	}
+	return fail.Usage("%v; %s", err, see)
 }

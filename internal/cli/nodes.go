@@ -47,6 +47,9 @@ func parseCount(entry string, exists func(name string) bool) (scenario.Nodes, er
 	if i < 1 || exists(entry) {
 		return n, nil
 	}
+	if strings.Contains(entry, "://") {
+		return n, fail.Usage("{Topo} %s: files are read here, not addresses; fetch it first, or write a name of simccl topo list", entry)
+	}
 	count, err := strconv.Atoi(entry[i+1:])
 	if err != nil || count < 1 {
 		return n, fail.Usage("{Topo} %s: the number of nodes after the colon must be at least 1, e.g. dgx.xml:4", entry)

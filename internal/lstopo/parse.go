@@ -146,7 +146,7 @@ var perLane = []struct {
 }{{"64.0", 8}, {"64.0", 7.877}, {"32.0", 3.938}, {"16.0", 1.969}, {"8.0", 0.985}, {"5.0", 0.5}, {"2.5", 0.25}}
 
 // link turns pci_link_speed, GB/s, into what sysfs has; ok is false where it is not said.
-// Pairs of equal bandwidth are alike to NCCL; sixteen lanes are taken first.
+// Pairs of equal bandwidth are the same to NCCL; sixteen lanes are taken first.
 func link(o *object) (speed, width string, ok bool) {
 	v, err := strconv.ParseFloat(o.attrs["pci_link_speed"], 64)
 	if err != nil || v <= 0 {

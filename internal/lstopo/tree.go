@@ -165,7 +165,7 @@ func (b *builder) numaOf(o *object) *object {
 			}
 		}
 		if len(below) > 1 {
-			b.note("%s: PCI devices of several NUMA nodes are not told apart; they are taken for those of the first", up.at)
+			b.note("%s: which NUMA node PCI devices are near is not said; they are taken for those of the first", up.at)
 		}
 		if len(below) > 0 {
 			return below[0]

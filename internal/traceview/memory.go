@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
-	"syscall"
 
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/units"
@@ -15,15 +14,15 @@ import (
 // collector is held to three quarters: lists that grow are there twice, and the
 // collector needs room.
 func Affordable() units.Bytes {
-	var limit syscall.Rlimit
-	if syscall.Getrlimit(syscall.RLIMIT_AS, &limit) != nil || limit.Cur >= 1<<40 {
+	limit := addressSpace()
+	if limit >= 1<<40 {
 		return chrome.DefaultMemory
 	}
 	var pages int64
 	if text, err := os.ReadFile("/proc/self/statm"); err == nil {
 		_, _ = fmt.Sscan(string(text), &pages) // 0 where it is not there
 	}
-	left := int64(limit.Cur) - pages*int64(os.Getpagesize())
+	left := int64(limit) - pages*int64(os.Getpagesize())
 	debug.SetMemoryLimit(max(64<<20, left*3/4))
 	return max(16<<20, min(chrome.DefaultMemory, units.Bytes(left/4)))
 }

@@ -26,7 +26,7 @@ func (e *DescribeError) Error() string {
 }
 
 // Describe makes the Spec of a host's tree, the reverse of Generate. Kinds are those with
-// the tree's PCI ids, else those that NCCL cannot tell apart from it: these are Facts that
+// the tree's PCI ids, else those that are the same to NCCL: these are Facts that
 // are estimated. The error is a *DescribeError: a tree can have more than a Spec can say.
 func Describe(root *decl.Element, name string) (*Spec, error) {
 	d := &describer{spec: &Spec{Name: name, Title: "described from a topology"}, bus: map[string]int{}, ports: map[int]bool{}}
@@ -109,7 +109,7 @@ func (d *describer) cpu(e *decl.Element) error {
 		return cannot(e, "a CPU of %s %s family %d model %d, of which no kind is known", arch, vendor, family, model)
 	}
 	if near < 1<<20 {
-		d.fact("cpu", "family %d, model %d of %s is taken for %s, which NCCL treats alike", family, model, vendor, kind)
+		d.fact("cpu", "family %d, model %d of %s is taken for %s, which is the same to NCCL", family, model, vendor, kind)
 	}
 	if d.spec.CPU != "" && d.spec.CPU != kind {
 		return cannot(e, "CPUs of two kinds, %s and %s", d.spec.CPU, kind)
@@ -210,8 +210,8 @@ func (d *describer) addSwitch(g *Group, e *decl.Element) error {
 func linkOf(e *decl.Element) string {
 	rate, _, said := strings.Cut(text(e, "link_speed"), " GT/s")
 	have, err := strconv.ParseFloat(rate, 64)
-	for gen, rate := range transfers {
-		want, werr := strconv.ParseFloat(rate, 64)
+	for _, gen := range slices.Sorted(maps.Keys(transfers)) {
+		want, werr := strconv.ParseFloat(transfers[gen], 64)
 		if !said || err != nil || werr != nil || have != want {
 			continue
 		}

@@ -19,6 +19,23 @@ import (
 	"github.com/spf13/pflag"
 )
 
+// ConvertHelp says what topo convert reads.
+const ConvertHelp = `convert writes a topology in the form of NCCL_TOPO_DUMP_FILE, which NCCL can
+read: one element a line, unknown elements and attributes kept. --fused writes
+what the local ranks agree on instead, without what no rank uses. --anonymous
+replaces guids and host hashes by numbers.
+
+FILE may also be one of these; what it does not say is assumed, with a warning,
+or an error that names what to give:
+
+  the output of nvidia-smi topo -m   no kinds of GPU, NIC and CPU
+  what lstopo --of xml wrote         no NVLinks (--nvlink), no speeds of NICs
+  a log of NCCL (NCCL_DEBUG=INFO,    no device ids; the node's switches as NCCL
+  NCCL_DEBUG_SUBSYS=INIT,ENV,GRAPH)  joined them, NICs without names
+
+--spec prints a description, to be corrected for topo gen, of these and of any
+topology file that a description can say.`
+
 // Convert are the options of topo convert for files that are no topology.
 type Convert struct {
 	kinds  machine.Kinds

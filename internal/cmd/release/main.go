@@ -5,6 +5,7 @@ package main
 
 import (
 	"archive/tar"
+	"archive/zip"
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
@@ -23,9 +24,8 @@ import (
 // target is a system and its kind of processor.
 type target struct{ os, arch string }
 
-// targets are what is built. Windows is missing: real/internal/verbs and
-// internal/traceview call Unix directly, without a twin.
-var targets = []target{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}}
+// targets are what is built.
+var targets = []target{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}, {"windows", "amd64"}, {"windows", "arm64"}}
 
 // release is what is made.
 type release struct {
@@ -163,7 +163,10 @@ func (r *release) documents() error {
 // target builds and packs for one system.
 func (r *release) target(t target) error {
 	name := fmt.Sprintf("simccl_%s_%s_%s", r.version, t.os, t.arch)
-	const program = "simccl"
+	program := "simccl"
+	if t.os == "windows" {
+		program += ".exe"
+	}
 	dir := filepath.Join(r.out, "build", name)
 	path := filepath.Join(dir, program)
 	tags := ""
@@ -182,11 +185,15 @@ func (r *release) target(t target) error {
 		return err
 	}
 	files := append([]file{{program, 0o755, data}}, r.extras...)
-	packed, err := tarred(files, name, r.date)
+	pack, ending := tarred, ".tar.gz"
+	if t.os == "windows" {
+		pack, ending = zipped, ".zip"
+	}
+	packed, err := pack(files, name, r.date)
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(r.out, name+".tar.gz"), packed, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(r.out, name+ending), packed, 0o644); err != nil {
 		return err
 	}
 	if err := r.materials(path, name); err != nil {
@@ -216,6 +223,25 @@ func tarred(files []file, dir string, at time.Time) ([]byte, error) {
 		return nil, err
 	}
 	err := z.Close()
+	return b.Bytes(), err
+}
+
+// zipped is tarred for Windows, which opens zip by itself.
+func zipped(files []file, dir string, at time.Time) ([]byte, error) {
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for _, f := range files {
+		h := &zip.FileHeader{Name: dir + "/" + f.name, Method: zip.Deflate, Modified: at.UTC()}
+		h.SetMode(os.FileMode(f.mode))
+		part, err := w.CreateHeader(h)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := part.Write(f.data); err != nil {
+			return nil, err
+		}
+	}
+	err := w.Close()
 	return b.Bytes(), err
 }
 

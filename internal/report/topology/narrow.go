@@ -56,7 +56,16 @@ func narrow(b *strings.Builder, s *topo.System) {
 		b.WriteByte('\n')
 		narrowNets(b, s, gpus, rates)
 	}
-	fmt.Fprintf(b, "\n  GB/s: %s; --wide has each\n", strings.Join(rates.text, "  "))
+	b.WriteString("\n  GB/s:")
+	column := len("  GB/s:")
+	for _, r := range rates.text {
+		if column += 2 + len(r); column > 64 { // and room for the last words
+			b.WriteString("\n       ")
+			column = 9 + len(r)
+		}
+		b.WriteString("  " + r)
+	}
+	b.WriteString("; --wide has each\n")
 	b.WriteString("  NVL NVLink  NVB NVLink through a GPU  C2C chip to chip  PIX one PCIe switch\n" +
 		"  PXB PCIe switches  P2C C2C, then PCIe  PXN through the net's own GPU\n" +
 		"  PHB through the CPU  SYS between CPUs  GDR GPUDirect RDMA\n")

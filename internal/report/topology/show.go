@@ -69,7 +69,7 @@ func summary(b *strings.Builder, h *topo.Host, s *topo.System) {
 	if s.Inter {
 		reach = "several machines"
 	}
-	fmt.Fprintf(b, "GPUs %d, nets %d, CPUs %d, hosts %d; a channel gets at most %s GB/s, a GPU %s GB/s (%s)\n",
+	fmt.Fprintf(b, "GPUs %d, nets %d, CPUs %d, hosts %d\na channel gets at most %s GB/s, a GPU %s GB/s (%s)\n",
 		len(s.Of(topo.GPU)), len(s.Of(topo.NET)), len(s.Of(topo.CPU)), s.NHosts, short(float32(s.MaxBW)), short(float32(s.TotalBW)), reach)
 	for _, n := range h.MadeNets {
 		fmt.Fprintf(b, "NCCL fuses %s into one net\n", strings.ReplaceAll(n, "+", " and "))
@@ -121,8 +121,10 @@ func Matrix(b *strings.Builder, s *topo.System) {
 		rows = append(rows, append(row, cpu, direct(s, from)))
 	}
 	align(b, rows)
-	b.WriteString("\n  X  itself    NVL NVLink    NVB NVLink through a GPU    C2C chip to chip    PIX one PCIe switch    PXB PCIe switches\n" +
-		"  P2C C2C, then PCIe    PXN through the net's own GPU    PHB through the CPU    SYS between CPUs    NET network only; GB/s\n")
+	b.WriteString("\n  X itself  NVL NVLink  NVB NVLink through a GPU  C2C chip to chip\n" +
+		"  PIX one PCIe switch  PXB PCIe switches  P2C C2C, then PCIe\n" +
+		"  PXN through the net's own GPU  PHB through the CPU  SYS between CPUs\n" +
+		"  NET network only; GB/s\n")
 	if len(nets) > 0 {
 		b.WriteByte('\n')
 		netTable(b, s)

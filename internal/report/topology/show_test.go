@@ -97,3 +97,17 @@ func TestNarrow(t *testing.T) {
 		}
 	}
 }
+
+// TestPageIsNarrow: without --wide no line has more than 80 columns, whatever the machine.
+func TestPageIsNarrow(t *testing.T) {
+	for _, r := range golden.Own(t) {
+		if r.Nodes != 1 {
+			continue
+		}
+		for line := range strings.Lines(topology.Text(hostOf(t, r.Machine, 1<<10), false)) {
+			if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > 80 {
+				t.Errorf("%s: %d columns: %s", r.Machine, n, line)
+			}
+		}
+	}
+}

@@ -6,7 +6,6 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
-	"syscall"
 )
 
 // Fault is the first fatal event of a device or a connection.
@@ -86,12 +85,8 @@ func (w *watch) notice() string {
 
 // startEvents takes the device's events until stopEvents.
 func (d *Device) startEvents() error {
-	fd := int(peek[int32](d.ctx, offAsyncFD))
-	if err := syscall.SetNonblock(fd, true); err != nil {
-		return fmt.Errorf("events of %s: %w", d.Name, err)
-	}
 	// A file of our own: closing it ends the wait, and the library's stays open.
-	own, err := syscall.Dup(fd)
+	own, err := ownFile(int(peek[int32](d.ctx, offAsyncFD)))
 	if err != nil {
 		return fmt.Errorf("events of %s: %w", d.Name, err)
 	}

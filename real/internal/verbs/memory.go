@@ -2,7 +2,6 @@ package verbs
 
 import (
 	"fmt"
-	"syscall"
 	"unsafe"
 )
 
@@ -15,7 +14,7 @@ type Arena struct {
 
 // NewArena maps n bytes of zeroed memory.
 func NewArena(n int) (*Arena, error) {
-	mem, err := syscall.Mmap(-1, 0, (n+4095)&^4095, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	mem, err := mapped((n + 4095) &^ 4095)
 	if err != nil {
 		return nil, fmt.Errorf("map %d bytes: %w", n, err)
 	}
@@ -45,7 +44,7 @@ func (a *Arena) Take(n int) ([]byte, error) {
 func (a *Arena) Bytes() []byte { return a.mem }
 
 // Close unmaps the arena; nothing may point into it any more.
-func (a *Arena) Close() error { return syscall.Munmap(a.mem) }
+func (a *Arena) Close() error { return unmapped(a.mem) }
 
 // AddressOf is where a slice lies.
 func AddressOf(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }

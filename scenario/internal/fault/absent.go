@@ -257,11 +257,11 @@ func (a *Absences) leaves(cl *fabric.Cluster, net *fabric.Network) ([]*Fault, er
 			}
 			return nil, fmt.Errorf("leaf=%s: the network has no such switch; %s", f.Name, list(known))
 		}
-		gone, host := behind(net, f.Name)
+		removed, host := behind(net, f.Name)
 		if host >= 0 {
 			return nil, fmt.Errorf("leaf=%s: node%d reaches the network through it alone; a job restarts without such nodes: take fewer nodes and a network for them", f.Name, host)
 		}
-		out = append(out, gone...)
+		out = append(out, removed...)
 		net.Switches = slices.DeleteFunc(net.Switches, func(s fabric.Switch) bool { return s.Name == f.Name })
 		net.Cables = slices.DeleteFunc(net.Cables, func(c fabric.Cable) bool { return c.A == f.Name || c.B == f.Name })
 	}
