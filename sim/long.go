@@ -33,9 +33,9 @@ const (
 	exactTimes = 4
 	leastTurns = 4
 	leastLoops = 8
-	// settlingTime takes the place of wholeTime where buffers go on to fill for hundreds
-	// of iterations (settlesSlowly).
-	settlingTime = 2 * units.Second
+	// slowlyTimes is how many times wholeTime a run may cost, and its parts, where buffers
+	// go on to fill for hundreds of iterations (settlesSlowly).
+	slowlyTimes = 2
 )
 
 // long is an operation of which a part is simulated.

@@ -217,9 +217,9 @@ func (x *Executor) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec
 		} else if l != nil {
 			return x.beyondParts(ctx, l)
 		}
-	} else if jitter == noJitter && fold != nil && x.settlesSlowly(p, sink) {
+	} else if jitter == noJitter && x.settlesSlowly(p, sink) {
 		y := *x
-		y.whole = settlingTime
+		y.whole *= slowlyTimes
 		if l, _ := y.long(p, e, fold); l != nil {
 			return x.beyondParts(ctx, l)
 		}
