@@ -28,3 +28,13 @@ func (p *Process) Release(version, library string) (string, error) {
 	}
 	return v.String(), nil
 }
+
+// Recorded is the release whose rules are taken for a recording that names its own. A line
+// says where that is another.
+func (p *Process) Recorded(version string) string {
+	taken, note := release.Recorded(version)
+	if note != "" {
+		fmt.Fprintf(p.Err, "simccl: %s\n", note)
+	}
+	return taken
+}

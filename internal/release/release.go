@@ -51,6 +51,21 @@ func nearest(named rules.Release) (*rules.Ruleset, string, error) {
 	return r, fmt.Sprintf("NCCL %s has no rules of its own here; those of %s answer", named, known[i-1]), err
 }
 
+// Recorded is the release whose rules are taken for a recording of the version: its own,
+// the oldest that is known for an older one, and the default's ("") for a text that is no
+// version. note says so.
+func Recorded(text string) (version, note string) {
+	have, err := rules.ParseRelease(text)
+	if err != nil {
+		return "", fmt.Sprintf("%q of the recording is no version of NCCL; the rules of %s are taken", text, rules.Default().Version())
+	}
+	oldest := rules.Known()[0]
+	if have.Compare(oldest) >= 0 {
+		return text, ""
+	}
+	return oldest.String(), fmt.Sprintf("NCCL %s of the recording is older than all rules here; those of %s are taken", have, oldest)
+}
+
 // Named reports whether a word has the form of what Select reads.
 func Named(word string) bool {
 	if strings.HasPrefix(word, "torch==") {

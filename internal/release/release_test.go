@@ -68,3 +68,16 @@ func TestOfLibrary(t *testing.T) {
 		t.Errorf("unreadable: %v", err)
 	}
 }
+
+// TestRecorded: a recording has the rules of its release, or of the oldest.
+func TestRecorded(t *testing.T) {
+	for _, c := range [][3]string{
+		{"2.28.9", "2.28.9", ""}, {"2.27.6", "2.27.6", ""},
+		{"2.17.1", "2.21.5", "NCCL 2.17.1 of the recording is older than all rules here; those of 2.21.5 are taken"},
+		{"rccl", "", `"rccl" of the recording is no version of NCCL; the rules of 2.28.9 are taken`},
+	} {
+		if v, note := release.Recorded(c[0]); v != c[1] || note != c[2] {
+			t.Errorf("%s: %q, %q", c[0], v, note)
+		}
+	}
+}

@@ -72,14 +72,14 @@ func (r *Report) bounds(ctx context.Context, p *workload.Program, m *session.Mac
 			r.Bounds.LinkUs, r.Bounds.Link = v, l.Name
 		}
 	}
-	r.computeBound(p, o.At)
+	compute := r.computeBound(p, o.At)
 	count := 0
 	for _, of := range p.Of {
 		count += len(p.Lists[of].Steps)
 	}
 	if count > idealSteps {
 		r.Notes = append(r.Notes, fmt.Sprintf("jobs of more than %d steps are not run on an ideal network for their bounds; --ideal all does", idealSteps))
-		r.BoundUs = max(r.Bounds.ComputeUs, r.Bounds.LinkUs)
+		r.BoundUs = max(compute, r.Bounds.LinkUs)
 		return nil
 	}
 	all := make([]bool, len(p.Comms))
@@ -94,13 +94,14 @@ func (r *Report) bounds(ctx context.Context, p *workload.Program, m *session.Mac
 	for _, s := range sums {
 		r.Bounds.PathUs += s / float64(len(sums))
 	}
-	r.BoundUs = max(r.Bounds.ComputeUs, r.Bounds.LinkUs, r.Bounds.PathUs)
+	r.BoundUs = max(compute, r.Bounds.LinkUs, r.Bounds.PathUs)
 	return nil
 }
 
 // computeBound finds the rank whose fullest stream computes longest. at is the place of
-// each rank.
-func (r *Report) computeBound(p *workload.Program, at []int32) {
+// each rank. The result bounds the mean iteration: ranks that calls join take as long as
+// the slowest of them, those of a job without calls each their own time.
+func (r *Report) computeBound(p *workload.Program, at []int32) float64 {
 	longest := make([]units.Time, len(p.Lists))
 	for i := range p.Lists {
 		streams := map[int32]units.Time{}
@@ -111,15 +112,58 @@ func (r *Report) computeBound(p *workload.Program, at []int32) {
 			}
 		}
 	}
+	joined, sum := joins(p), 0.0
+	slowest := make([]float64, len(p.Of)) // by the first rank of those that are joined
 	for rank := range p.Of {
 		place := rank
 		if at != nil {
 			place = int(at[rank])
 		}
-		if v := us(longest[p.Of[place]]) * p.FactorOf(place) / float64(len(r.Steps)); v > r.Bounds.ComputeUs {
+		v := us(longest[p.Of[place]]) * p.FactorOf(place) / float64(len(r.Steps))
+		if v > r.Bounds.ComputeUs {
 			r.Bounds.ComputeUs, r.Bounds.ComputeRank = v, rank
 		}
+		slowest[joined[place]] = max(slowest[joined[place]], v)
 	}
+	for place := range p.Of {
+		sum += slowest[joined[place]]
+	}
+	return sum / float64(max(len(p.Of), 1))
+}
+
+// joins names for each place the least of those that it waits for, over calls and over
+// those that wait for it.
+func joins(p *workload.Program) []int32 {
+	least := make([]int32, len(p.Of))
+	for i := range least {
+		least[i] = int32(i)
+	}
+	root := func(i int32) int32 {
+		for least[i] != i {
+			least[i] = least[least[i]]
+			i = least[i]
+		}
+		return i
+	}
+	used := make([]bool, len(p.Comms))
+	for i := range p.Lists {
+		for k := range p.Lists[i].Steps {
+			if s := &p.Lists[i].Steps[k]; s.Kind == workload.Issue {
+				used[p.Calls[s.Call].Comm] = true
+			}
+		}
+	}
+	for i := range p.Comms {
+		c := &p.Comms[i]
+		for k := 1; used[i] && k < c.Size(len(p.Of)); k++ {
+			a, b := root(c.Rank(int32(k-1))), root(c.Rank(int32(k)))
+			least[max(a, b)] = min(a, b)
+		}
+	}
+	for i := range least {
+		least[i] = root(int32(i))
+	}
+	return least
 }
 
 // Ideal is what would be won if the calls of a group took no time. Ranks still wait

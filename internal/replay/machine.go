@@ -76,7 +76,7 @@ func Machine(spec *scenario.Spec, meta *load.MetaInfo, ranks int) (note string, 
 		if meta.GPU != "" {
 			problem = fmt.Sprintf("no built-in machine has the GPUs of the recording, %q", meta.GPU)
 		}
-		return "", &scenario.FieldError{Path: "machine.nodes", Problem: problem, Hint: "name the machine, --topo dgx-h100"}
+		return "", &scenario.FieldError{Path: "Topo", Problem: problem, Hint: "name the machine, --topo dgx-h100"}
 	}
 	name, _ := Builtin(meta.GPU, ranks)
 	gpus, hosts := min(ranks, b.gpus), 1

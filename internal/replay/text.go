@@ -108,6 +108,9 @@ func (r *Report) boundBy() string {
 	case r.Bounds.LinkUs:
 		return r.Bounds.Link
 	}
+	if r.BoundUs < r.Bounds.ComputeUs {
+		return "compute, each rank its own"
+	}
 	return fmt.Sprintf("compute of rank %d", r.Bounds.ComputeRank)
 }
 

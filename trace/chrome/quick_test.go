@@ -81,7 +81,11 @@ var spellings = []string{
 // TestQuickReadsAsTokens: both ways read the same events, in any combination, and
 // fail at the same place with the same words.
 func TestQuickReadsAsTokens(t *testing.T) {
-	for _, a := range spellings {
+	first := spellings
+	if testing.Short() {
+		first = first[:len(first)/8+1]
+	}
+	for _, a := range first {
 		for _, b := range spellings {
 			for _, list := range []string{"[%s,%s]", "[%s ,\n%s\n,]", "[%s%s", "[\n%s,\n%s,"} {
 				text := fmt.Sprintf(list, a, b)

@@ -89,6 +89,9 @@ func (l *loop) Read(p []byte) (n int, err error) {
 
 // TestReadIsBounded: what costs more than a trace is refused by its bound.
 func TestReadIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("hundreds of megabytes are read")
+	}
 	event := `{"ph":"i","pid":1,"tid":2,"ts":1,"name":"a"},` + "\n"
 	item := strings.Repeat("i", 500)
 	var bomb bytes.Buffer

@@ -119,7 +119,7 @@ func keep(j *Job) func(p *workload.Program, notes []string, err error) error {
 // recorded rebuilds a job of Kineto's recordings.
 func (p *parts) recorded(j *Job) error {
 	j.Format, j.Traces = Kineto, p.kineto
-	o := rebuild.Options{Symmetric: p.o.Symmetric, Sizes: map[int][]rebuild.Sized{}}
+	o := rebuild.Options{Symmetric: p.o.Symmetric, Partial: p.o.Partial && !p.o.Symmetric, Sizes: map[int][]rebuild.Sized{}}
 	for rank, list := range p.log.Sizes() { //lint:sorted entries are independent
 		for _, c := range list {
 			o.Sizes[rank] = append(o.Sizes[rank], rebuild.Sized{Name: c.Name, Type: c.Type, In: c.In, Out: c.Out})
@@ -252,7 +252,7 @@ func (p *parts) etJob(j *Job) error {
 			ranks = max(ranks, t.World)
 		}
 	}
-	pr, notes, err := torchet.Program(list, ranks, p.o.Symmetric)
+	pr, notes, err := torchet.Program(list, ranks, p.o.Symmetric || p.o.Partial)
 	j.Program, j.Notes = pr, append(j.Notes, notes...)
 	return err
 }

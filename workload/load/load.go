@@ -43,6 +43,8 @@ type Options struct {
 	// Faulty reads a program in simccl's text that cannot be carried out, too: what is
 	// wrong is for the caller to find (workload.Program.Lint).
 	Faulty bool
+	// Partial takes a job of which ranks have no recording, to look at what there is.
+	Partial bool
 }
 
 // Job is what the files of one run say together.

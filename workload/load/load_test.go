@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -117,6 +118,11 @@ func TestTruth(t *testing.T) {
 	var missing *rebuild.MissingRanksError
 	if !errors.As(err, &missing) || err.Error() != "the job has 4 ranks, of which 1 2 3 have no recording; give them too, or --symmetric where all ranks do the same" {
 		t.Error(err)
+	}
+	if j, err := Load(all, Options{Partial: true}); err != nil || j.Program.Ranks() != 4 || !slices.ContainsFunc(j.Notes, func(n string) bool {
+		return strings.Contains(n, "1 2 3 have no recording; what is shown is of the others")
+	}) {
+		t.Errorf("to look at: %v", err)
 	}
 	if j, err := Load(all, Options{Symmetric: true}); err != nil || j.Program.Lint() != nil {
 		t.Error(err)

@@ -17,6 +17,9 @@ type Options struct {
 	// Symmetric lets ranks without a recording do what the first recorded rank does.
 	// It is possible where all communicators are of all ranks.
 	Symmetric bool
+	// Partial takes a job of which ranks have no recording, to look at what there is: it
+	// cannot be carried out.
+	Partial bool
 	// Sizes are what other recordings know of calls, by rank: Flight Recorder
 	// entries or log lines, in order. They complete kernels without arguments, as
 	// those of CUDA graphs.
@@ -196,6 +199,11 @@ func (j *job) complete() error {
 		}
 	}
 	if len(missing) == 0 {
+		return nil
+	}
+	if j.o.Partial {
+		incomplete := MissingRanksError{missing, j.world, "what is shown is of the others; to replay it give them too, or --symmetric where all ranks do the same"}
+		j.res.Notes = append(j.res.Notes, incomplete.Error())
 		return nil
 	}
 	if !j.o.Symmetric {

@@ -39,7 +39,7 @@ func (f *choice) register(c *cobra.Command) {
 	f.machine.RegisterClass(c)
 	f.machine.RegisterNetwork(c)
 	c.Flags().StringVar(&f.fidelity, "fidelity", "share", "share (calls simulated once, sharing links and GPUs), step (all plans in one engine) or alpha (NCCL's formula)")
-	c.Flags().StringVar(&f.host, "host", "recorded", "the host's time: recorded, ideal (none), unprofiled (estimated) or a factor")
+	c.Flags().StringVar(&f.host, "host", "recorded", "the host's time: recorded, ideal (none), unprofiled (estimated), auto (ideal, or unprofiled where the host is the limit) or a factor")
 	c.Flags().StringVar(&f.scale, "scale", "", "`dp=N`: data parallel groups of N ranks")
 	c.Flags().StringArrayVar(&f.slow, "straggler", nil, "`RANK=FACTOR`: compute of a rank takes that much longer; repeatable")
 	c.Flags().StringArrayVar(&f.variants, "variant", nil, "`K=V`: bucket=25MB, no-sync, schedule=gpipe|1f1b, microbatches=4 or skew=40,30,20,10; repeatable")
@@ -59,10 +59,10 @@ func (f *choice) options() (o replay.Options, err error) {
 	switch f.host {
 	case "recorded":
 		o.Host = 1
-	case "ideal", "unprofiled":
+	case "ideal", "unprofiled", "auto":
 	default:
 		if o.Host, err = strconv.ParseFloat(f.host, 64); err != nil || !(o.Host >= 0 && o.Host <= 1000) {
-			return o, fail.Usage("--host %s: write recorded, ideal, unprofiled or a factor from 0 to 1000", f.host)
+			return o, fail.Usage("--host %s: write recorded, ideal, unprofiled, auto or a factor from 0 to 1000", f.host)
 		}
 	}
 	if f.scale != "" {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/simccl/simccl/internal/cli"
@@ -47,7 +48,8 @@ GPUs.
 
 --host recorded keeps what the host took between launches (default), ideal takes it
 away, a factor scales it, unprofiled is an estimate of what it takes without a
-profiler. --scale dp=N makes data parallel groups N ranks large.
+profiler, auto is that where the host is the limit then, and ideal where it is not:
+what compares with steps that no profiler slows. --scale dp=N makes data parallel groups N ranks large.
 --variant changes what a recording allows to: buckets of DDP (bucket=25MB, no-sync),
 a pipeline (schedule=gpipe|1f1b, microbatches=4), shares of experts (skew=40,30,20,10).
 
@@ -134,7 +136,8 @@ func (f *flags) page(a *cli.App, args []string, o *outcome, list []replay.Versus
 	return nil
 }
 
-// run runs the job as the choice says.
+// run runs the job as the choice says. With --host auto a job whose GPUs turn out to wait
+// for the host runs again, with the host as it is estimated.
 func (f *choice) run(ctx context.Context, a *cli.App, j *load.Job) (*outcome, error) {
 	o, err := f.options()
 	if err != nil {
@@ -146,6 +149,18 @@ func (f *choice) run(ctx context.Context, a *cli.App, j *load.Job) (*outcome, er
 	if err := f.unprofiled(j, &o); err != nil {
 		return nil, err
 	}
+	out, err := f.simulate(ctx, a, j, o)
+	if err != nil || f.host != "auto" || out.report.Limit != replay.LimitHost {
+		return out, err
+	}
+	o.Hosts, _ = replay.Unprofiled(j)
+	quiet := *a // the line on the machine is out
+	quiet.Err = io.Discard
+	return f.simulate(ctx, &quiet, j, o)
+}
+
+// simulate runs the job with these options.
+func (f *choice) simulate(ctx context.Context, a *cli.App, j *load.Job, o replay.Options) (*outcome, error) {
 	p, scaled, err := f.onGPU(j)
 	if err == nil {
 		p, err = replay.Change(p, o)
@@ -204,9 +219,7 @@ func (f *choice) spec(a *cli.App, j *load.Job, ranks int) (scenario.Spec, error)
 		return spec, err
 	}
 	if f.machine.NCCL == "" && f.machine.LibNCCL == "" && j.Meta.NCCL != "" {
-		if version, err := a.Release(j.Meta.NCCL, ""); err == nil {
-			spec.NCCL.Version = version
-		}
+		spec.NCCL.Version = a.Recorded(j.Meta.NCCL)
 	}
 	if f.machine.Topo != "" || f.machine.Nodes != 0 {
 		return spec, nil

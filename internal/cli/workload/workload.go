@@ -44,6 +44,7 @@ type Flags struct {
 	ranks     int
 	symmetric bool
 	faulty    bool // lint finds what is wrong
+	partial   bool // show takes what there is
 }
 
 // Add declares the options on a command.
@@ -82,7 +83,7 @@ func Read(a *cli.App, args []string, f Flags) (*load.Job, error) {
 			}
 		}
 	}
-	j, err := load.Load(files, load.Options{Ranks: f.ranks, Symmetric: f.symmetric, Faulty: f.faulty})
+	j, err := load.Load(files, load.Options{Ranks: f.ranks, Symmetric: f.symmetric, Faulty: f.faulty, Partial: f.partial})
 	if err != nil {
 		return nil, fail.Input(err)
 	}
@@ -94,11 +95,12 @@ func file(a *cli.App, name string) load.File {
 }
 
 func show(a *cli.App) *cobra.Command {
-	var f Flags
+	f := Flags{partial: true}
 	c := &cobra.Command{Use: "show FILE|DIR...", Short: "Say what a job does: ranks, groups, calls, bytes, times",
 		Long: `show reads a job and prints its groups with the calls and bytes of a rank, what
 is computed, the host's time, and of recordings what each measured: communication
-and how much of it no other work hides, how clocks differ, what was inferred.`,
+and how much of it no other work hides, how clocks differ, what was inferred. Of a job
+of which ranks have no recording it shows the others.`,
 		Example: "  simccl workload show recording\n  simccl workload show recording/trace_rank0.json.gz --symmetric --json",
 		Args:    some,
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -18,6 +18,10 @@ import (
 // overtake one that still reads.
 func TestOperationsWithARoot(t *testing.T) {
 	d, control := driver(t)
+	counts := []int64{1237, 68_003}
+	if testing.Short() {
+		counts = counts[:1]
+	}
 	for _, ranks := range []int{2, 3} {
 		s, err := Open(context.Background(), Config{Driver: d, Free: true, GPUs: []int{0, 1, 2, 3}[:ranks], Ranks: ranks, Buffer: 4 << 20})
 		if err != nil {
@@ -28,7 +32,7 @@ func TestOperationsWithARoot(t *testing.T) {
 				if root > 0 && f == coll.SendRecv || root == 0 && f != coll.SendRecv || fake.Sanitized() && root != 1 {
 					continue
 				}
-				for _, count := range []int64{1237, 68_003} {
+				for _, count := range counts {
 					op := &Case{Func: f, Type: coll.Float32, Red: coll.Sum, Root: root, Sizes: coll.CountSizes(f, count, ranks), InPlace: root == 1, Blocks: 2}
 					everyShape(t, s, op, ranks)
 				}

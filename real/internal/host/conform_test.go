@@ -28,7 +28,11 @@ func subject(nodes int, w *Wire) exectest.Subject {
 
 // TestConformsInProcess runs the suite that every executor must pass.
 func TestConformsInProcess(t *testing.T) {
-	exectest.Conform(t, []int{1, 2, 4}, func(t *testing.T, nodes int) exectest.Subject { return subject(nodes, nil) })
+	nodes := []int{1, 2, 4}
+	if testing.Short() {
+		nodes = nodes[1:2]
+	}
+	exectest.Conform(t, nodes, func(t *testing.T, nodes int) exectest.Subject { return subject(nodes, nil) })
 }
 
 // TestConformsOverVerbs is the same suite with every connection on the wire.

@@ -114,7 +114,7 @@ func TestEveryOperationInProcess(t *testing.T) {
 	}{{"h200x4-4", 4, 1}, {"dgx-h100", 3, 2}, {"dgx-h100", 1, 5}, {"h200x4-4", 2, 1}, {"dgx-h100", 1, 8}, {"dgx-a100", 8, 1}}
 	counts := []int64{7, 40_001, 1, 1000}
 	if testing.Short() {
-		machines, counts = machines[:3], counts[:2]
+		machines, counts = machines[1:3], counts[:1]
 	}
 	for _, m := range machines {
 		t.Run(fmt.Sprintf("%s %d GPUs %d nodes", m.name, m.gpus, m.nodes), func(t *testing.T) {
