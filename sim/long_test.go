@@ -46,7 +46,9 @@ func within(t testing.TB, c *comm.Comm, cfg sim.Config, p *plan.Plan, limit unit
 	if err != nil {
 		t.Fatal(err)
 	}
-	x.Within(limit)
+	if x.Within(limit); limit < units.FromMicros(1e4) {
+		x.Afford(2000, 1)
+	}
 	r, err := x.Run(context.Background(), exec.One(p), trace.Discard)
 	if err != nil {
 		t.Fatal(err)
@@ -115,8 +117,8 @@ func TestShortenedRunsStayWithinTheirMargin(t *testing.T) {
 	t.Logf("worst: %.4f", worst)
 }
 
-// Trees over NVLink switches settle slowly, so that no period recurs: what costs much is
-// simulated for some iterations over plain hosts, too, and its time is within the margin.
+// Trees over NVLink switches settle slowly, so that no period recurs: what would be refused
+// for its steps is simulated for some iterations, and its time is within the margin.
 func TestWhatSettlesSlowlyIsShortened(t *testing.T) {
 	c, systems := nodes(t, "dgx-h100+nvls.n2", 3, smallBuffers())
 	req, _, err := c.Request(comm.Op{Func: coll.AllReduce, Count: 5 << 22, Type: coll.Float32})
@@ -138,10 +140,6 @@ func TestWhatSettlesSlowlyIsShortened(t *testing.T) {
 	}
 	if math.Abs(off) > got.Account.Margin || fullest(&got) != fullest(&whole) {
 		t.Errorf("%v shortened, %v whole: %+.2f %%; links carry %d and %d", got.Elapsed, whole.Elapsed, 100*off, fullest(&got), fullest(&whole))
-	}
-	cfg.NoSkip = true
-	if all := within(t, c, cfg, p, units.FromMicros(500)); all.Elapsed != whole.Elapsed {
-		t.Errorf("%v without skipping, %v whole", all.Elapsed, whole.Elapsed)
 	}
 }
 
