@@ -203,6 +203,12 @@ SCALE    ?= Scale
 scale: ## docs/SCALE.md: time and memory of large communicators
 	SIMCCL_SCALE=1 $(GO) test -count=1 -timeout $(TESTTIME) -v -run '$(SCALE)' ./sim
 
+# How many random programs make equal draws.
+EQUAL ?= 500
+.PHONY: equal
+equal: ## folded = unfolded and skipped = whole, on many random programs and on every machine at 1 GiB (minutes)
+	$(GO) test -count=1 -timeout 60m -v -run 'RandomFoldsEqualUnfolded|FoldedEqualsUnfolded|SkippedEqualsWhole' ./sim -rapid.checks $(EQUAL)
+
 .PHONY: budget
 budget: ## seconds of what is limited in seconds: the end after a signal, large inputs; of the web page after make web build
 	SIMCCL_BUDGET=1 $(GO) test -v -count=1 -timeout 60m -run '^TestBudget$$' ./cmd/simccl

@@ -74,7 +74,7 @@ func (x *Executor) affordable(e *engine.Engine) error {
 		longest = max(longest, n)
 		steps += n * int64(max(1, g.Program.Slices)) * int64(g.Job.Kernels)
 	}
-	if steps <= maxSteps || longest <= max(maxOps, ringOps*int64(p.Comm.NRanks)) {
+	if steps <= x.afford || longest <= max(x.affordOps, ringOps*int64(p.Comm.NRanks)) {
 		return nil
 	}
 	l := p.Layout(0)
@@ -85,7 +85,7 @@ func (x *Executor) affordable(e *engine.Engine) error {
 	return &exec.NotImplementedError{
 		Feature: fmt.Sprintf("%v of %d bytes, step by step", p.Req.Func, size),
 		Missing: fmt.Sprintf("its %d steps would take some %d minutes of a processor; take a %d times smaller size or larger chunks, or insist with %s",
-			steps, max(1, units.Time(steps)*stepTime/(60*units.Second)), (steps+maxSteps-1)/maxSteps, insist),
+			steps, max(1, units.Time(steps)*stepTime/(60*units.Second)), (steps+x.afford-1)/x.afford, insist),
 	}
 }
 

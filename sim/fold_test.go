@@ -48,17 +48,21 @@ func hostOf(t testing.TB, name string) host {
 // nodes joins n hosts of a two-node reference's kind.
 func nodes(t testing.TB, name string, n int, p comm.Params) (*comm.Comm, []*topo.System) {
 	t.Helper()
-	p.Rules = rules.Default()
-	one := hostOf(t, name)
-	gpus := len(one.system.Of(topo.GPU))
-	parts, systems := make([]comm.Part, n), make([]*topo.System, n)
-	for h := range n {
-		parts[h] = comm.Part{System: one.system, First: int32(h * gpus), Host: int32(h)}
-		systems[h] = one.system
-	}
-	p.Multicast = comm.MulticastOff
-	if one.multicast {
-		p.Multicast = comm.MulticastOn
+	return unequalNodes(t, slices.Repeat([]string{name}, n), p)
+}
+
+// unequalNodes joins hosts of the kinds of two-node references.
+func unequalNodes(t testing.TB, names []string, p comm.Params) (*comm.Comm, []*topo.System) {
+	t.Helper()
+	p.Rules, p.Multicast = rules.Default(), comm.MulticastOn
+	parts, systems, ranks := make([]comm.Part, len(names)), make([]*topo.System, len(names)), 0
+	for h, name := range names {
+		one := hostOf(t, name)
+		parts[h], systems[h] = comm.Part{System: one.system, First: int32(ranks), Host: int32(h)}, one.system
+		ranks += len(one.system.Of(topo.GPU))
+		if !one.multicast {
+			p.Multicast = comm.MulticastOff
+		}
 	}
 	c, err := comm.FromSystems(parts, p)
 	if err != nil {

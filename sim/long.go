@@ -33,15 +33,16 @@ const (
 	exactTimes = 4
 	leastTurns = 4
 	leastLoops = 8
-	// settlingTime takes the place of wholeTime where buffers go on to fill for hundreds
-	// of iterations (settlesSlowly).
-	settlingTime = 2 * units.Second
+	// slowlyTimes is how many times wholeTime parts may cost where buffers go on to fill for
+	// hundreds of iterations (settlesSlowly).
+	slowlyTimes = 4
 )
 
 // long is an operation of which a part is simulated.
 type long struct {
 	whole             *plan.Plan
 	iterations, turns int64 // that are simulated; 0 for all
+	slow              bool  // settlesSlowly
 }
 
 // plain reports whether nothing sets ranks and links apart but the operation: hosts
@@ -68,6 +69,19 @@ func (x *Executor) shortens(p *plan.Plan, sink trace.Sink) bool {
 // whose buffers go on to fill by a little with each iteration.
 func (x *Executor) settlesSlowly(p *plan.Plan, sink trace.Sink) bool {
 	return p.Req.Algo == coll.NVLSTree && x.plain() && x.mayShorten(p, sink)
+}
+
+// unaffordable decides what is simulated of a plan that settles slowly and would be
+// refused for its steps; nil for all others.
+func (x *Executor) unaffordable(p *plan.Plan, e *engine.Engine, q *fold.Quotient) *long {
+	if x.affordable(e) == nil {
+		return nil
+	}
+	l, _ := x.long(p, e, q)
+	if l != nil && l.iterations > 0 {
+		l.slow, l.iterations = true, max(l.iterations, x.costOf(p, e, q).fit(p.Iterations(), slowlyTimes*x.whole))
+	}
+	return l
 }
 
 // mayShorten reports whether a run is one whose time may be found from a part of it.
@@ -208,18 +222,23 @@ func (x *Executor) inTurns(ctx context.Context, l *long, p *plan.Plan) (*tally, 
 // account says how the time of a shortened operation was found.
 func (l *long) account(from exec.Account, more int64, t, simulated *tally) exec.Account {
 	if from.Method == exec.Near {
-		from.Margin += max(windowMargin, l.settling())
+		from.Margin += windowMargin
+		if l.slow {
+			from.Margin += slowMargin - windowMargin
+		}
 		from.Note = fmt.Sprintf("%s; %d more turns or iterations are given the mean time of those simulated", from.Note, more)
 		return from
 	}
 	return exec.Account{Method: exec.Window, Programs: from.Programs, Margin: l.margin(), Periods: more, Skipped: t.first - simulated.first}
 }
 
-// Margins are more than was seen: 4 % of NVLSTree, whose buffers fill slowly, 12 % of
+// Margins are more than was seen: 4 % of NVLSTree, whose buffers fill slowly, 5 % of what
+// settles slowly over plain hosts, where whole runs are too long to compare with, 12 % of
 // sends and receives whose buffers are too small to saturate a link, 0.3 % otherwise,
 // and 2 % of the rest.
 const (
 	nvlsTreeMargin = 0.05
+	slowMargin     = 0.08
 	chunkMargin    = 0.15
 )
 
@@ -232,7 +251,10 @@ func (l *long) margin() float64 {
 
 // settling is the margin of what settles slowly.
 func (l *long) settling() float64 {
-	if l.whole.Req.Algo == coll.NVLSTree {
+	switch {
+	case l.slow:
+		return slowMargin
+	case l.whole.Req.Algo == coll.NVLSTree:
 		return nvlsTreeMargin
 	}
 	return 0

@@ -119,6 +119,8 @@ type Executor struct {
 	windows *Windows
 	whole   units.Time // of a processor: what costs more is shortened where it can be
 	calm    bool       // a run of Packets ends with errStirred once frames are needed
+	// Of more steps than afford a run is refused where a program has more ops than affordOps.
+	afford, affordOps int64
 }
 
 var _ exec.Executor = (*Executor)(nil)
@@ -140,7 +142,7 @@ func New(cfg Config) (*Executor, error) {
 	if cfg.Packets != nil && cfg.Fabric == nil {
 		return nil, &ConfigError{"Packets", "needs a Fabric, whose cables carry the frames"}
 	}
-	x := &Executor{cfg: cfg, windows: cfg.Windows, whole: wholeTime}
+	x := &Executor{cfg: cfg, windows: cfg.Windows, whole: wholeTime, afford: maxSteps, affordOps: maxOps}
 	if x.windows == nil {
 		x.windows = new(Windows)
 	}
@@ -224,9 +226,7 @@ func (x *Executor) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec
 			return x.beyondParts(ctx, l)
 		}
 	} else if jitter == noJitter && fold != nil && x.settlesSlowly(p, sink) {
-		y := *x
-		y.whole = settlingTime
-		if l, _ := y.long(p, e, fold); l != nil {
+		if l := x.unaffordable(p, e, fold); l != nil {
 			return x.beyondParts(ctx, l)
 		}
 	}

@@ -50,7 +50,7 @@ type merger struct {
 	pairs   *pairs
 	kept    *chrome.Budget
 	tracks  map[[2]int64]trace.TrackID
-	near    [1 << 12]nearTrack
+	near    []nearTrack
 	meta    map[int64]*trace.Track
 	threads map[[2]int64]string
 	sorts   map[[2]int64]int64
@@ -58,8 +58,11 @@ type merger struct {
 	key     []byte // scratch
 }
 
+// nearBits is for how many tracks no map is asked: a run of 32 ranks has 19,000.
+const nearBits = 15
+
 func newMerger(to trace.Sink, kept *chrome.Budget) *merger {
-	return &merger{to: to, kept: kept, pairs: newPairs(kept), tracks: map[[2]int64]trace.TrackID{}, meta: map[int64]*trace.Track{},
+	return &merger{to: to, kept: kept, pairs: newPairs(kept), near: make([]nearTrack, 1<<nearBits), tracks: map[[2]int64]trace.TrackID{}, meta: map[int64]*trace.Track{},
 		threads: map[[2]int64]string{}, sorts: map[[2]int64]int64{}}
 }
 
@@ -157,7 +160,7 @@ func (m *merger) metadata(e *chrome.Event) error {
 func (m *merger) track(e *chrome.Event) (trace.TrackID, error) {
 	pid, tid := e.PID, e.TID
 	k := [2]int64{pid, tid}
-	near := &m.near[uint64(pid*257+tid)%uint64(len(m.near))]
+	near := &m.near[(uint64(pid)*0xff51afd7ed558ccd+uint64(tid))*0x9e3779b97f4a7c15>>(64-nearBits)]
 	if near.known && near.at == k {
 		return near.id, nil
 	}

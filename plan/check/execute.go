@@ -98,6 +98,7 @@ type runner[V any] struct {
 	nets    []network // by NetGroup
 	layout  layoutOf
 	polls   int // calls of poll
+	pieces  arena[piece[V]]
 }
 
 // block is the thread block of a rank's channel: its programs run by phase.
@@ -487,6 +488,9 @@ func (c *runner[V]) send(op *plan.Op, id int32, val V, steps int64) error {
 		}
 	}
 	if !replaced {
+		if cap(*slot) == 0 {
+			*slot = c.pieces.one()
+		}
 		*slot = append(*slot, pc)
 	}
 	if op.Do&plan.HoldSend != 0 {

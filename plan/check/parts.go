@@ -48,7 +48,7 @@ const (
 
 // mostRepeated is how many ops of drawn ranks are compared with those of other iterations,
 // where two ranks have no more.
-const mostRepeated = 1_000_000
+const mostRepeated = 500_000
 
 // fewIterations returns a plan of some iterations whose programs those of the given
 // one's ranks repeat; the plan itself where there is none.

@@ -34,6 +34,24 @@ type symbols struct {
 	all  int32
 
 	layout layoutOf
+	segs   arena[seg]
+	put    []interval // scratch of Write
+}
+
+// arena makes short slices that are kept, many in one piece of memory.
+type arena[T any] struct{ room []T }
+
+// arenaRoom is how many elements one piece of memory has.
+const arenaRoom = 1 << 10
+
+// one returns an empty slice with room for one element.
+func (a *arena[T]) one() []T {
+	if len(a.room) == 0 {
+		a.room = make([]T, arenaRoom)
+	}
+	s := a.room[:0:1]
+	a.room = a.room[1:]
+	return s
 }
 
 // layoutOf keeps the memory of the rank that was asked for last.
@@ -108,7 +126,7 @@ func (m *symbols) Read(rank int32, r plan.Ref, n units.Bytes) (value, error) {
 		return nil, nil
 	}
 	b, at := m.place(rank, r)
-	var v value
+	v := value(m.segs.one())
 	for i := find(*b, at); n > 0; i++ {
 		if i >= len(*b) || (*b)[i].at > at {
 			return nil, fmt.Errorf("rank %d reads byte %d of %v, which was never written", rank, at-r.Off, r)
@@ -132,7 +150,10 @@ func (m *symbols) Write(rank int32, r plan.Ref, n units.Bytes, v value) error {
 	b, at := m.place(rank, r)
 	first := find(*b, at)
 	last := first
-	var put []interval
+	put := m.put[:0]
+	if first > 0 { // what follows may continue it
+		put = append(put, (*b)[first-1])
+	}
 	if first < len(*b) && (*b)[first].at < at {
 		left := (*b)[first]
 		left.n = at - left.at
@@ -150,19 +171,13 @@ func (m *symbols) Write(rank int32, r plan.Ref, n units.Bytes, v value) error {
 		}
 		last++
 	}
-	if first > 0 {
-		first--
-		put = append([]interval{(*b)[first]}, put...)
-		if len(put) > 1 && joins(put[0], put[1]) {
-			put[1].at, put[1].off, put[1].n = put[0].at, put[0].off, put[0].n+put[1].n
-			put = put[1:]
-		}
-	}
+	first = max(0, first-1)
 	if last < len(*b) && len(put) > 0 && joins(put[len(put)-1], (*b)[last]) {
 		put[len(put)-1].n += (*b)[last].n
 		last++
 	}
 	*b = slices.Replace(*b, first, last, put...)
+	m.put = put
 	return nil
 }
 
@@ -181,7 +196,10 @@ func appendMerged(list []interval, v interval) []interval {
 
 // Reduce adds two values of equal size byte by byte.
 func (m *symbols) Reduce(_ *plan.Op, a, b value) (value, error) {
-	out := make(value, 0, max(len(a), len(b)))
+	out := value(m.segs.one())
+	if n := max(len(a), len(b)); n > 1 {
+		out = make(value, 0, n)
+	}
 	var x, y seg // what is left of the first ones of a and b
 	for {
 		if x.n == 0 && len(a) > 0 {

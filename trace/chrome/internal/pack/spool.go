@@ -69,6 +69,9 @@ const recordSize = 32
 // Add notes the event whose bytes begin at off.
 func (b *Batch) Add(k Key, t trace.TrackID, off int) {
 	n := len(b.Recs)
+	if n == cap(b.Recs) { // append's own growth by quarters copies a batch many times
+		b.Recs = slices.Grow(b.Recs, n+1)
+	}
 	b.Recs = append(b.Recs, Record{k, int32(t), uint32(off), uint32(len(b.Data) - off)})
 	if n > 0 && !b.late {
 		l := &b.Recs[n-1]
