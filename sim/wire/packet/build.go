@@ -3,6 +3,7 @@ package packet
 import (
 	"slices"
 
+	"github.com/simccl/simccl/sim/wire/packet/cc"
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
@@ -78,7 +79,7 @@ func (e *engine) buildLinks() {
 				}
 				l.q = make([]queue, e.classes)
 				if e.cfg.CC.Kind == Pint {
-					l.pint, l.odd = &pintPort{}, true
+					l.pint, l.odd = &cc.PintPort{}, true
 				}
 				if e.cfg.Watchdog.After > 0 {
 					l.watch = &watched{since: [8]int64{-1, -1, -1, -1, -1, -1, -1, -1}}

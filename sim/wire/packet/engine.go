@@ -48,12 +48,12 @@ type link struct {
 	whole, ack int64 // ps that a full data frame and an acknowledgement last
 	pMax, loss float64
 	rate       int64
-	arrivals   uint64    // frames
-	credit     []int64   // by class, of InfiniBand
-	returns    fifo      // credits on their way back
-	watch      *watched  // of switches, with a watchdog
-	pint       *pintPort // of switches, with HPCC-PINT
-	hol        *hol      // once it was paused
+	arrivals   uint64       // frames
+	credit     []int64      // by class, of InfiniBand
+	returns    fifo         // credits on their way back
+	watch      *watched     // of switches, with a watchdog
+	pint       *cc.PintPort // of switches, with HPCC-PINT
+	hol        *hol         // once it was paused
 	port       port
 	from, peer int32
 	toPort     uint16

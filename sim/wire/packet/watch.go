@@ -79,9 +79,6 @@ func (e *engine) alarm(l *link) int64 {
 	return t
 }
 
-// victims is how many flows a link remembers as blocked.
-const victims = 4
-
 // hol is what a link knows of its pauses: since when the present one lasts, the
 // last one, and the flows that it blocked.
 type hol struct {
@@ -89,13 +86,7 @@ type hol struct {
 	first    int64      // when the first one began
 	culprit  int32      // link whose queue was the deepest at the neighbour; -1: not known
 	behind   blame.List // link → time paused behind its queue
-	blocked  [victims]victim
-}
-
-type victim struct {
-	flow, culprit int32
-	last          int64 // end of the pause counted last
-	time          int64
+	blocked  blame.Waits
 }
 
 // note keeps the times of a link's pauses; before is what was paused.
@@ -104,9 +95,6 @@ func (l *link) note(before uint16, f *frame) {
 	case before == 0 && l.paused != 0:
 		if l.hol == nil {
 			l.hol, l.odd = &hol{first: f.at}, true
-			for i := range l.hol.blocked {
-				l.hol.blocked[i].flow = -1
-			}
 		}
 		l.hol.from, l.hol.culprit = f.at, int32(f.aux)-1
 	case before != 0 && l.paused == 0:
@@ -122,19 +110,7 @@ func (h *hol) delayed(flow, next int32, since int64) {
 	if wait <= 0 || h.culprit < 0 || next == h.culprit {
 		return
 	}
-	for i := range h.blocked {
-		switch v := &h.blocked[i]; {
-		case v.flow < 0:
-			*v = victim{flow, h.culprit, h.to, wait}
-			return
-		case v.flow == flow && v.culprit == h.culprit:
-			if v.last != h.to {
-				v.last = h.to
-				v.time += wait
-			}
-			return
-		}
-	}
+	h.blocked.Add(flow, h.culprit, h.to, wait)
 }
 
 // heldBack takes note of the flows of a host that waited for the end of a pause.
@@ -153,11 +129,9 @@ func (e *engine) blocked() (all []Blocked) {
 		if l.hol == nil {
 			continue
 		}
-		for _, v := range l.hol.blocked {
-			if v.flow >= 0 {
-				c := &e.links[v.culprit]
-				all = append(all, Blocked{Flow: v.flow, Link: [2]int32{l.from, l.to}, Behind: [2]int32{c.from, c.to}, Time: units.Time(v.time)})
-			}
+		for _, v := range l.hol.blocked.All() {
+			c := &e.links[v.Cause]
+			all = append(all, Blocked{Flow: v.Who, Link: [2]int32{l.from, l.to}, Behind: [2]int32{c.from, c.to}, Time: units.Time(v.Time)})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Blocked) int { return int(min(max(b.Time-a.Time, -1), 1)) })

@@ -52,3 +52,29 @@ func (p *Coded) Ack(c *Params, s *Rate, code, psn, next uint32) (rate int64, cha
 	}
 	return rate, true
 }
+
+// pintKept is the unit in which a port keeps its utilisation (model/switch-node.cc of
+// the HPCC simulator).
+const pintKept = 8192
+
+// PintPort is what a port of a switch knows for HPCC-PINT.
+type PintPort struct {
+	Frames uint64 // of data that it sent
+	util   float64
+	last   int64 // ns, the frame before
+	size   uint16
+}
+
+// Used is the utilisation of a port that sends a frame of data at a time in ns, with so
+// many bytes queued, at a rate in bit/s.
+func (p *PintPort) Used(c *Params, ns, queued, rate int64) float64 {
+	whole, bytes := float64(int64(c.BaseRTT)/1000), float64(rate/8)
+	dt := min(float64(ns-p.last), whole)
+	p.util = dt*float64(queued>>8<<8)*1e9/(bytes*whole*whole) + float64(p.size)*1e9/(bytes*whole) +
+		(whole-dt)*(math.Round(p.util*pintKept)/pintKept)/whole
+	p.Frames++
+	return p.util
+}
+
+// Sent takes note of any frame that the port sent.
+func (p *PintPort) Sent(ns int64, size uint16) { p.last, p.size = ns, size }

@@ -33,3 +33,36 @@ func (l *List) Worst(present int32) int32 {
 	}
 	return l[best].cause - 2
 }
+
+// Wait is how long one waited for a cause.
+type Wait struct {
+	Who, Cause int32
+	Time       int64
+	until      int64 // end of the wait that was added last
+}
+
+// Waits are the first four that waited.
+type Waits struct {
+	list [4]Wait
+	n    int
+}
+
+// Add counts a wait that ended at until, each end once.
+func (w *Waits) Add(who, cause int32, until, time int64) {
+	for i := range w.list[:w.n] {
+		if v := &w.list[i]; v.Who == who && v.Cause == cause {
+			if v.until != until {
+				v.until = until
+				v.Time += time
+			}
+			return
+		}
+	}
+	if w.n < len(w.list) {
+		w.list[w.n] = Wait{who, cause, time, until}
+		w.n++
+	}
+}
+
+// All lists the waits in the order in which they began.
+func (w *Waits) All() []Wait { return w.list[:w.n] }
