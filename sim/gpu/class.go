@@ -116,7 +116,8 @@ type SimpleCost struct {
 	// top of their accesses.
 	Extreme8 float64
 	// Sum8 is the weight of reducing an operand of 8-bit elements, four of which share a
-	// register, Sum1 that of reducing one by the element, on top of the accesses.
+	// register, Sum1 that of adding one by the element (Extreme8 that of min and max), on
+	// top of the accesses.
 	Sum8, Sum1 float64
 	// Pack8, Pack4, Pack2, Pack1 are the weight of a load or store where buffers
 	// are not aligned to 16 bytes and the loop goes by elements of 8, 4, 2 or 1

@@ -22,7 +22,8 @@ type Pass struct {
 	Elem         int64 // bytes of an element as the kernel sees it
 	// Extremes counts the reductions by min or max where elements have 8 bits.
 	Extremes int
-	// Sums counts the operands that are reduced where elements have 8 bits.
+	// Sums counts the operands that are reduced where elements have 8 bits, by min and max
+	// too.
 	Sums int
 }
 
@@ -115,7 +116,7 @@ func (c *Class) narrow(p Pass, pack int64) float64 {
 	case 2:
 		return c.Simple.Pack2 * float64(n)
 	}
-	return float64(c.Simple.Pack1*float64(n)) + float64(c.Simple.Extreme8*float64(p.Extremes)) + float64(c.Simple.Sum1*float64(p.Sums))
+	return float64(c.Simple.Pack1*float64(n)) + float64(c.Simple.Extreme8*float64(p.Extremes)) + float64(c.Simple.Sum1*float64(p.Sums-p.Extremes))
 }
 
 // SliceOverhead is a slice's fixed cost, in microseconds.
