@@ -104,19 +104,6 @@ func (o *object) walk(f func(*object)) {
 	}
 }
 
-// find is the first object of a kind at or below o, nil for none.
-func (o *object) find(kind string) *object {
-	if o.kind == kind {
-		return o
-	}
-	for _, c := range o.children {
-		if x := c.find(kind); x != nil {
-			return x
-		}
-	}
-	return nil
-}
-
 // function is a PCI function.
 type function struct {
 	bus, class, vendor, device, subVendor, subDevice string

@@ -154,6 +154,7 @@ async function simulate(mine: number, query: { spec: Spec }): Promise<void> {
     }, control.signal);
     if (mine !== generation) return;
     ran = end;
+    draw();
     document.body.dataset["done"] = String(mine);
   } catch (err) { if (mine === generation) failed(err); }
   ended(control);
@@ -164,7 +165,16 @@ let drawing = false;
 function drawSoon(): void {
   if (drawing) return;
   drawing = true;
-  requestAnimationFrame(() => { drawing = false; showCurves(); showResults(); answer(); compared?.(); const r = rows.get(state.size); if (r && shownLoad !== r) showLoad(); });
+  requestAnimationFrame(() => { drawing = false; draw(); });
+}
+
+function draw(): void {
+  showCurves();
+  showResults();
+  answer();
+  compared?.();
+  const r = rows.get(state.size);
+  if (r && shownLoad !== r) showLoad();
 }
 
 function select(size: number): void {
