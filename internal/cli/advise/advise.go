@@ -45,11 +45,12 @@ const (
 func Command(a *cli.App) *cobra.Command {
 	var f flags
 	c := &cobra.Command{Use: "advise OP|JOB", Short: "Say which NCCL settings make an operation or a job faster",
-		Long: `advise simulates an operation, or a job in a file, under settings that a user of
-NCCL may set: algorithm, protocol, channels, threads, buffers and chunks, NVLS,
-PXN, cross-NIC, queue pairs, GPUDirect and sockets. It prints those that gain 3 %
-or more, at which sizes, how uncertain the gain is, and the line to write. --try
-adds settings of yours; NCCL_TOPO_FILE=FILE is another topology.
+		Long: `advise simulates an operation, or a job (simccl's text, as workload convert writes
+it), under settings that a user of NCCL may set: algorithm, protocol, channels,
+threads, buffers and chunks, NVLS, PXN, cross-NIC, queue pairs, GPUDirect and
+sockets. It prints those that gain 3 % or more, at which sizes, how uncertain the
+gain is, and the line to write. --try adds settings of yours; NCCL_TOPO_FILE=FILE is
+another topology.
 
 --write-tuner FILE writes the best algorithm, protocol and channels by size as rows
 of NCCL's example tuner plugin and says what they gain. --tuner FILE checks such a
@@ -122,8 +123,12 @@ func (f *flags) request(a *cli.App, what string) (advise.Request, error) {
 func (f *flags) workload(a *cli.App, what string) (scenario.Workload, error) {
 	fn, err := coll.ParseFunc(what)
 	if err != nil {
-		if _, missing := os.Stat(a.Path(what)); missing != nil {
+		info, missing := os.Stat(a.Path(what))
+		if missing != nil {
 			return scenario.Workload{}, fail.Usage("%s is no file of a job, and %v", what, err)
+		}
+		if info.IsDir() || strings.HasSuffix(what, ".gz") || strings.HasSuffix(what, ".json") {
+			return scenario.Workload{}, fail.Usage("%s is a recording; advise reads jobs in simccl's text: simccl workload convert %s -o job.txt", what, what)
 		}
 		if f.write != "" || f.tuner != "" {
 			return scenario.Workload{}, fail.Usage("--write-tuner and --tuner are for one operation; %s is a job", what)
