@@ -122,16 +122,7 @@ func TestWorkersAgreeOnChoices(t *testing.T) {
 		}
 		for _, workers := range []int{2, 5} {
 			c.Workers = workers
-			e, err := build(n, flows, c, false)
-			if err != nil {
-				t.Fatal(err)
-			}
-			e.crowd = 0
-			windows, err := e.run()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := e.collect(windows); !reflect.DeepEqual(got, want) {
+			if got := crowded(t, n, flows, c, false); !reflect.DeepEqual(got, want) {
 				t.Errorf("%v: %d workers: %s\none: %s", b, workers, brief(got), brief(want))
 			}
 		}

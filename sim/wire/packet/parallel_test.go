@@ -76,16 +76,7 @@ func TestWorkersAgree(t *testing.T) {
 			}
 			for _, workers := range []int{2, 3, 7} {
 				c.Workers = workers
-				e, err := build(n, flows, c, false)
-				if err != nil {
-					t.Fatal(err)
-				}
-				e.crowd = 0
-				windows, err := e.run()
-				if err != nil {
-					t.Fatal(err)
-				}
-				if got := e.collect(windows); !reflect.DeepEqual(got, want) {
+				if got := crowded(t, n, flows, c, false); !reflect.DeepEqual(got, want) {
 					t.Errorf("%v, loss %g: %d workers: %s\none: %s", kind, loss, workers, brief(got), brief(want))
 				}
 			}
@@ -155,16 +146,7 @@ func TestWorkersOrder(t *testing.T) {
 	var want *Result
 	for _, workers := range []int{1, 2, 3} {
 		c.Workers = workers
-		e, err := build(n, flows, c, true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e.crowd = 0
-		windows, err := e.run()
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := e.collect(windows)
+		got := crowded(t, n, flows, c, true)
 		if want == nil {
 			want = got
 		}
@@ -172,4 +154,19 @@ func TestWorkersOrder(t *testing.T) {
 			t.Errorf("%d workers: %s\none: %s", workers, brief(got), brief(want))
 		}
 	}
+}
+
+// crowded runs flows with all of the workers that are asked for, however few the flows.
+func crowded(t *testing.T, n *Network, flows []Flow, c *Config, ordered bool) *Result {
+	t.Helper()
+	e, err := build(n, flows, c, ordered)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.crowd = 0
+	windows, err := e.run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e.collect(windows)
 }
