@@ -95,3 +95,10 @@ func (p *Process) Options(found []byte) scenario.Options {
 			return f, nil
 		}}
 }
+
+// OptionsWith are Options in which the file of a name has these contents.
+func (p *Process) OptionsWith(name string, data []byte) scenario.Options {
+	o := p.Options(nil)
+	o.Files = files{process: p, given: map[string][]byte{name: data}}
+	return o
+}

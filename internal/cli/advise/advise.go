@@ -12,6 +12,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/advise"
 	"github.com/simccl/simccl/internal/cli"
+	"github.com/simccl/simccl/internal/cli/workload"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/internal/process"
@@ -45,8 +46,8 @@ const (
 func Command(a *cli.App) *cobra.Command {
 	var f flags
 	c := &cobra.Command{Use: "advise OP|JOB", Short: "Say which NCCL settings make an operation or a job faster",
-		Long: `advise simulates an operation, or a job (simccl's text, as workload convert writes
-it), under settings that a user of NCCL may set: algorithm, protocol, channels,
+		Long: `advise simulates an operation, or a job that workload show reads (its host as
+recorded), under settings that a user of NCCL may set: algorithm, protocol, channels,
 threads, buffers and chunks, NVLS, PXN, cross-NIC, queue pairs, GPUDirect and
 sockets. It prints those that gain 3 % or more, at which sizes, how uncertain the
 gain is, and the line to write. --try adds settings of yours; NCCL_TOPO_FILE=FILE is
@@ -104,6 +105,13 @@ func (f *flags) request(a *cli.App, what string) (advise.Request, error) {
 	if q.Spec.Workload, err = f.workload(a, what); err != nil {
 		return q, err
 	}
+	if job := q.Spec.Workload.Job; job != "" {
+		j, err := workload.Read(a, []string{job}, workload.Flags{})
+		if err != nil {
+			return q, err
+		}
+		q.Options = a.OptionsWith(job, []byte(j.Program.Format()))
+	}
 	q.Spec.Network.Faults = f.faults
 	q.Spec.Engine = scenario.Engine{Launch: f.launch, Jitter: "off"}
 	if f.launch == "eager" {
@@ -123,12 +131,8 @@ func (f *flags) request(a *cli.App, what string) (advise.Request, error) {
 func (f *flags) workload(a *cli.App, what string) (scenario.Workload, error) {
 	fn, err := coll.ParseFunc(what)
 	if err != nil {
-		info, missing := os.Stat(a.Path(what))
-		if missing != nil {
+		if _, missing := os.Stat(a.Path(what)); missing != nil {
 			return scenario.Workload{}, fail.Usage("%s is no file of a job, and %v", what, err)
-		}
-		if info.IsDir() || strings.HasSuffix(what, ".gz") || strings.HasSuffix(what, ".json") {
-			return scenario.Workload{}, fail.Usage("%s is a recording; advise reads jobs in simccl's text: simccl workload convert %s -o job.txt", what, what)
 		}
 		if f.write != "" || f.tuner != "" {
 			return scenario.Workload{}, fail.Usage("--write-tuner and --tuner are for one operation; %s is a job", what)
