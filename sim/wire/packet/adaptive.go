@@ -1,6 +1,7 @@
 package packet
 
 import (
+	"github.com/simccl/simccl/sim/internal/chance"
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
 )
@@ -102,7 +103,7 @@ func (e *engine) shortest(w *worker, s *swtch, f *frame, among []int32) *link {
 		}
 		if d == least { // the k-th of k is taken with probability 1/k
 			ties++
-			x = streams.Mix(x)
+			x = chance.Mix(x)
 			if x%ties == 0 {
 				best = l
 			}

@@ -1,18 +1,11 @@
 package streams
 
+import "github.com/simccl/simccl/sim/internal/chance"
+
 // Hash returns a number in [0,1) of the seed, a link and the number of the frame
 // there: the finaliser of SplitMix64 over their mix.
 func Hash(seed uint64, link int32, kind, n uint64) float64 {
 	x := seed + 0x9e3779b97f4a7c15*(n+1) + uint64(uint32(link))*0xd1342543de82ef95 + kind<<56
-	x = Mix(Mix(x))
+	x = chance.Mix(chance.Mix(x))
 	return float64(x>>11) / (1 << 53)
-}
-
-// Mix is the finaliser of SplitMix64.
-func Mix(x uint64) uint64 {
-	x ^= x >> 30
-	x *= 0xbf58476d1ce4e5b9
-	x ^= x >> 27
-	x *= 0x94d049bb133111eb
-	return x ^ x>>31
 }
