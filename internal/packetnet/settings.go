@@ -2,6 +2,7 @@ package packetnet
 
 import (
 	"math"
+	"slices"
 
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/sim/wire/packet"
@@ -75,15 +76,47 @@ func Of(n *fabric.Network, cc string, seed uint64, rc sim.Reliability) (*sim.Pac
 	if p.Window != nil {
 		c.CC.Window = kb(p.Window)
 	}
+	if c.CC.ByRoute || c.CC.Kind == packet.Swift {
+		c.AckFrom = 1 // windows may be smaller than what one acknowledgement covers
+	}
+	if c.CC.Kind == packet.HPCC {
+		c.Frames.Header += packet.Telemetered
+	}
 	if c.CC.Kind != packet.NoCC {
-		for _, m := range p.Marks {
-			c.Marking = append(c.Marking, packet.Marking{Rate: int64(m.Gbit * 1e9), KMin: int64(m.KMin * 1e3), KMax: int64(m.KMax * 1e3), PMax: m.PMax})
+		if c.Marking = ownMarks(c, n, set.Hop); c.Marking == nil || own.Marks != nil {
+			c.Marking = marking(p.Marks)
 		}
 		if len(c.Marking) == 0 && c.CC.Kind == packet.DCQCN {
 			return nil, &fabric.PacketsError{Key: "ecn", Problem: p.CC + " acts on marks: list thresholds under ecn, or write cc none"}
 		}
 	}
 	return set, nil
+}
+
+// marking is the thresholds of a file.
+func marking(marks []fabric.Mark) (out []packet.Marking) {
+	for _, m := range marks {
+		out = append(out, packet.Marking{Rate: int64(m.Gbit * 1e9), KMin: int64(m.KMin * 1e3), KMax: int64(m.KMax * 1e3), PMax: m.PMax})
+	}
+	return out
+}
+
+// ownMarks is the thresholds that a congestion control needs at the speeds of a
+// network, for a round trip over four links of a delay each; nil where those of the switches will do.
+func ownMarks(c *packet.Config, n *fabric.Network, hop units.Time) (out []packet.Marking) {
+	for i := range n.Cables {
+		rate := int64(n.Cables[i].Gbit * 1e9)
+		bytes := c.Frames.Payload + c.Frames.Header + c.Frames.Ack
+		rtt := 4 * (2*hop + units.Time(float64(bytes)*8e12/float64(rate)))
+		least, most, share, ok := c.CC.Kind.Thresholds(rate, rtt)
+		if !ok {
+			return nil
+		}
+		if !slices.ContainsFunc(out, func(m packet.Marking) bool { return m.Rate == rate }) {
+			out = append(out, packet.Marking{Rate: rate, KMin: least, KMax: most, PMax: share})
+		}
+	}
+	return out
 }
 
 // control is a congestion control by name.
