@@ -70,22 +70,19 @@ func Of(n *fabric.Network, cc string, seed uint64, rc sim.Reliability) (*sim.Pac
 	if c.Repair.Selective {
 		c.AckFrom = 1
 	}
-	if c.CC, err = control(p.CC, portRate(n)); err != nil {
-		return nil, err
+	control, err := packet.Preset(p.CC, portRate(n))
+	if err != nil {
+		return nil, &fabric.PacketsError{Key: "cc", Problem: err.Error()}
 	}
 	if p.Window != nil {
-		c.CC.Window = kb(p.Window)
+		control.Window = kb(p.Window)
 	}
-	if c.CC.ByRoute || c.CC.Kind == packet.Swift {
-		c.AckFrom = 1 // windows may be smaller than what one acknowledgement covers
-	}
-	if c.CC.Kind == packet.HPCC {
-		c.Frames.Header += packet.Telemetered
-	}
-	if c.CC.Kind != packet.NoCC {
-		if c.Marking = ownMarks(c, n, set.Hop); c.Marking == nil || own.Marks != nil {
-			c.Marking = marking(p.Marks)
+	if control.Kind != packet.NoCC {
+		for _, m := range p.Marks {
+			c.Marking = append(c.Marking, packet.Marking{Rate: int64(m.Gbit * 1e9), KMin: int64(m.KMin * 1e3), KMax: int64(m.KMax * 1e3), PMax: m.PMax})
 		}
+	}
+	if c.Control(control, rates(n), set.Hop, own.Marks != nil); control.Kind != packet.NoCC {
 		if len(c.Marking) == 0 && c.CC.Kind == packet.DCQCN {
 			return nil, &fabric.PacketsError{Key: "ecn", Problem: p.CC + " acts on marks: list thresholds under ecn, or write cc none"}
 		}
@@ -93,39 +90,14 @@ func Of(n *fabric.Network, cc string, seed uint64, rc sim.Reliability) (*sim.Pac
 	return set, nil
 }
 
-// marking is the thresholds of a file.
-func marking(marks []fabric.Mark) (out []packet.Marking) {
-	for _, m := range marks {
-		out = append(out, packet.Marking{Rate: int64(m.Gbit * 1e9), KMin: int64(m.KMin * 1e3), KMax: int64(m.KMax * 1e3), PMax: m.PMax})
-	}
-	return out
-}
-
-// ownMarks is the thresholds that a congestion control needs at the speeds of a
-// network, for a round trip over four links of a delay each; nil where those of the switches will do.
-func ownMarks(c *packet.Config, n *fabric.Network, hop units.Time) (out []packet.Marking) {
+// rates lists the speeds of a network's cables in bit/s.
+func rates(n *fabric.Network) (out []int64) {
 	for i := range n.Cables {
-		rate := int64(n.Cables[i].Gbit * 1e9)
-		bytes := c.Frames.Payload + c.Frames.Header + c.Frames.Ack
-		rtt := 4 * (2*hop + units.Time(float64(bytes)*8e12/float64(rate)))
-		least, most, share, ok := c.CC.Kind.Thresholds(rate, rtt)
-		if !ok {
-			return nil
-		}
-		if !slices.ContainsFunc(out, func(m packet.Marking) bool { return m.Rate == rate }) {
-			out = append(out, packet.Marking{Rate: rate, KMin: least, KMax: most, PMax: share})
+		if r := int64(n.Cables[i].Gbit * 1e9); !slices.Contains(out, r) {
+			out = append(out, r)
 		}
 	}
 	return out
-}
-
-// control is a congestion control by name.
-func control(name string, rate int64) (packet.CC, error) {
-	cc, err := packet.Preset(name, rate)
-	if err != nil {
-		return cc, &fabric.PacketsError{Key: "cc", Problem: err.Error()}
-	}
-	return cc, nil
 }
 
 // kb is a size in kB as bytes; 0 where it is absent.

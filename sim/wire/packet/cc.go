@@ -28,9 +28,6 @@ const (
 // Presets are the names of Preset.
 const Presets = cc.Presets
 
-// Telemetered is the bytes of HPCC's records in a frame.
-const Telemetered = cc.Telemetered
-
 // Preset is a congestion control by name, for hosts of a rate in bit/s.
 func Preset(name string, rate int64) (CC, error) { return cc.Preset(name, rate) }
 
