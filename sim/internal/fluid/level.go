@@ -106,7 +106,11 @@ func (f *Fluid) retire(l *link, at int32) {
 	last := len(l.active) - 1
 	if moved := l.active[last]; int(at) < last {
 		l.active[at] = moved
-		f.bundles[moved.bundle].uses[moved.use].at = at
+		if moved.bundle < 0 {
+			f.routes[^moved.bundle].places[moved.use].at = at
+		} else {
+			f.bundles[moved.bundle].uses[moved.use].at = at
+		}
 	}
 	l.active = l.active[:last]
 }
@@ -117,8 +121,11 @@ func (f *Fluid) resolve(li int32) {
 	l.queued = false
 	old := l.level
 	// With room for one unit of rate a flow it holds up none, also by rounding.
-	if old == none && l.rest >= wire.Rate(l.flows) {
-		return
+	if old == none {
+		if l.rest >= wire.Rate(l.flows) {
+			return
+		}
+		f.gather(l)
 	}
 	// What else limits the flows that it holds up matters where its level rises only.
 	level, guessed := l.guess()
@@ -152,11 +159,16 @@ func (f *Fluid) fall(li int32, l *link, level wire.Rate) {
 // flows that it holds up.
 func (f *Fluid) rise(li int32, l *link, most wire.Rate, guessed bool) {
 	old, level := l.level, most
-	if least := f.limits(li, l); !guessed || least <= 2*most {
+	f.flush(l, level)
+	for least := f.limits(li, l); !guessed || least <= 2*most; f.limits(li, l) {
 		f.open = append(f.open[:0], f.held...)
-		if level = f.fill(l); level == old {
-			return
+		level = f.fill(l)
+		if !f.flush(l, level) {
+			break
 		}
+	}
+	if level == old {
+		return
 	}
 	l.level, l.held = level, 0
 	l.top = max(l.top, key(old, false))
