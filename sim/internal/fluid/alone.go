@@ -193,6 +193,15 @@ func (f *Fluid) lodge(id wire.FlowID, own int32, bound wire.Rate) {
 	fl.own, fl.seq = own, f.seq
 	b.heap[fl.pos].seq = f.seq
 	f.down(b, int(fl.pos))
+	s.admit(bound)
+}
+
+// holds reports whether a flow of a bound would run at the bundle's rate, as a link
+// holds it up.
+func (s *share) holds(bound wire.Rate) bool { return s.n > 0 && s.rate < min(s.bound, bound) }
+
+// admit notes a lodger.
+func (s *share) admit(bound wire.Rate) {
 	if !s.lodge {
 		s.lodge, s.least = true, s.bound
 	}
@@ -200,9 +209,8 @@ func (f *Fluid) lodge(id wire.FlowID, own int32, bound wire.Rate) {
 }
 
 // flush has the lodgers of the bundles that a link holds up move to their own where
-// some flow of the bundle may reach its bound at a rate, and reports whether there is
-// such a bundle.
-func (f *Fluid) flush(l *link, rate wire.Rate) bool {
+// some flow of the bundle may reach its bound at a rate.
+func (f *Fluid) flush(l *link, rate wire.Rate) {
 	f.flushed = f.flushed[:0]
 	for i, up := 0, l.up(); i < len(l.active); i++ {
 		if a := &l.active[i]; a.key == up && f.shares[a.bundle].lodge && f.shares[a.bundle].least <= rate {
@@ -212,7 +220,6 @@ func (f *Fluid) flush(l *link, rate wire.Rate) bool {
 	for _, bi := range f.flushed {
 		f.moveOut(bi)
 	}
-	return len(f.flushed) > 0
 }
 
 // moveOut has the lodgers of a bundle move to their own.

@@ -44,6 +44,7 @@ type route struct {
 	nano    wire.Work
 	places  []place       // of its flows that run alone, as of a bundle
 	alone   []wire.FlowID // those
+	host    int32         // a bundle in which flows of other bounds may lodge
 }
 
 type bundleKey struct {
@@ -233,9 +234,15 @@ func (f *Fluid) place(id wire.FlowID, own int32, w wire.Work) {
 	f.seq++
 	fl := &f.flows[id]
 	fl.own, fl.seq = own, f.seq
-	if f.slack(&f.routes[f.bundles[own].route]) {
+	rt := &f.routes[f.bundles[own].route]
+	switch bound := f.shares[own].bound; {
+	case f.slack(rt):
 		f.runAlone(id, w)
-	} else {
+	case rt.host != own && f.watched == nil && f.shares[rt.host].holds(bound) && f.bundles[rt.host].route == f.bundles[own].route:
+		f.join(id, rt.host, w)
+		f.shares[rt.host].admit(bound)
+	default:
+		rt.host = own
 		f.join(id, own, w)
 	}
 }
@@ -314,7 +321,7 @@ func (f *Fluid) SetRate(now units.Time, id wire.FlowID, bound wire.Rate) {
 	b, s := &f.bundles[fl.in], &f.shares[fl.in]
 	f.settle(b, s.rate)
 	left := b.heap[fl.pos].target - b.done
-	if s.n > 0 && left > 0 && s.rate < min(old, bound) && s.rate < s.bound && f.watched == nil {
+	if left > 0 && f.watched == nil && s.rate < old && s.holds(bound) {
 		f.lodge(id, own, bound)
 		return
 	}

@@ -159,13 +159,16 @@ func (f *Fluid) fall(li int32, l *link, level wire.Rate) {
 // flows that it holds up.
 func (f *Fluid) rise(li int32, l *link, most wire.Rate, guessed bool) {
 	old, level := l.level, most
-	f.flush(l, level)
-	for least := f.limits(li, l); !guessed || least <= 2*most; f.limits(li, l) {
-		f.open = append(f.open[:0], f.held...)
-		level = f.fill(l)
-		if !f.flush(l, level) {
+	for {
+		least, lodged := f.limits(li, l)
+		if level = most; !guessed || least <= 2*most {
+			f.open = append(f.open[:0], f.held...)
+			level = f.fill(l)
+		}
+		if lodged == none || level < lodged {
 			break
 		}
+		f.flush(l, level)
 	}
 	if level == old {
 		return
@@ -218,18 +221,22 @@ func (l *link) guess() (level wire.Rate, ok bool) {
 	return level, ok
 }
 
-// limits finds what the bundles that a link holds up may take without it, and the
-// least key of that.
-func (f *Fluid) limits(li int32, l *link) (least wire.Rate) {
+// limits finds what the bundles that a link holds up may take without it, the
+// least key of that, and the least bound in those that have lodgers.
+func (f *Fluid) limits(li int32, l *link) (least, lodged wire.Rate) {
 	f.held = f.held[:0]
 	up := l.up()
-	least = none
+	least, lodged = none, none
 	for i := range l.active {
 		a := &l.active[i]
 		if a.key != up {
 			continue
 		}
-		bound := f.shares[a.bundle].bound
+		s := &f.shares[a.bundle]
+		bound := s.bound
+		if s.lodge {
+			lodged = min(lodged, s.least)
+		}
 		r := bound
 		for _, u := range f.bundles[a.bundle].uses {
 			if u.link != li {
@@ -240,7 +247,7 @@ func (f *Fluid) limits(li int32, l *link) (least wire.Rate) {
 		least = min(least, k)
 		f.held = append(f.held, limit{k, r, a.weight, a.bundle})
 	}
-	return least
+	return least, lodged
 }
 
 // fill finds the level of a link: flows with limits below the equal share of what
