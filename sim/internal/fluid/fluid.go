@@ -1,6 +1,7 @@
 package fluid
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -28,7 +29,8 @@ type link struct {
 }
 
 // activeUse is a bundle on a link: its rate as a key, and its flows as the link counts
-// them (neither where rates are watched); use says which of its route's uses it is.
+// them (neither where rates are watched); use says which of its route's uses it is. The
+// flows of route r that run alone have ^r in its place, and neither key nor weight.
 type activeUse struct {
 	key         wire.Rate
 	weight      int64
@@ -40,6 +42,9 @@ type route struct {
 	bundles []bundleKey // one for each bound that a flow has had
 	bytes   units.Bytes // carried, and nano-bytes beyond whole ones
 	nano    wire.Work
+	places  []place       // of its flows that run alone, as of a bundle
+	alone   []wire.FlowID // those
+	host    int32         // a bundle in which flows of other bounds may lodge
 }
 
 type bundleKey struct {
@@ -48,7 +53,8 @@ type bundleKey struct {
 }
 
 // bundle holds the flows that share a route and a bound, hence a rate: each
-// has received the same work since it was there.
+// has received the same work since it was there. While a link holds it up, flows of
+// the route with other bounds may lodge in it.
 type bundle struct {
 	live  int64 // flows that it has, weighted by multiplicity
 	uses  []place
@@ -64,7 +70,9 @@ type bundle struct {
 type share struct {
 	rate  wire.Rate
 	bound wire.Rate
-	n     int64 // flows that its links count, weighted by multiplicity
+	n     int64     // flows that its links count, weighted by multiplicity
+	least wire.Rate // no flow in it has a lower bound, where it has lodgers
+	lodge bool      // it may have lodgers
 }
 
 // place is a use of a bundle's route, and where the bundle is among the link's
@@ -78,9 +86,18 @@ type entry struct {
 }
 
 type flow struct {
-	bundle, pos int32
-	mult        int32
-	token       int32
+	own   int32 // the bundle of its route and bound, -1 once it is through
+	in    int32 // the bundle that it is in, or alone
+	pos   int32 // there, or in the completion heap
+	mult  int32
+	token int32
+	seq   int64 // when it got its bound
+	// Of a flow alone: its place among those of its route, the work that it has left
+	// at a time, and whether it ends later than the completion heap has it.
+	at   int32
+	late bool
+	left wire.Work
+	last units.Time
 }
 
 // Fluid is the max-min model. Links and routes are declared first, then flows
@@ -93,7 +110,10 @@ type Fluid struct {
 	shares  []share // by bundle
 	flows   []flow
 	free    []wire.FlowID
-	order   []due   // heap of bundles by next completion
+	order   []due   // heap of bundles and flows alone by next completion
+	ended   []ended // of Advance
+	flushed []int32 // bundles
+	lodgers []wire.FlowID
 	moved   []int32 // bundles
 	queue   []int32 // links
 	open    []limit // bundles on the current link that are not settled yet,
@@ -101,8 +121,7 @@ type Fluid struct {
 	seq     int64
 	now     units.Time
 	watched *watched // nil: no trace rates
-	active  []int32  // of AppendState, as sorted
-	sorted  []entry
+	sorted  []ended  // of AppendState
 }
 
 var _ wire.Model = (*Fluid)(nil)
@@ -206,8 +225,26 @@ func (f *Fluid) Start(now units.Time, r wire.RouteID, bound wire.Rate, w wire.Wo
 		f.flows = append(f.flows, flow{})
 	}
 	f.flows[id] = flow{token: token, mult: mult}
-	f.join(id, f.bundleFor(r, max(1, bound)), max(1, w))
+	f.place(id, f.bundleFor(r, max(1, bound)), max(1, w))
 	return id
+}
+
+// place puts a flow with work w left where flows of its route and bound are.
+func (f *Fluid) place(id wire.FlowID, own int32, w wire.Work) {
+	f.seq++
+	fl := &f.flows[id]
+	fl.own, fl.seq = own, f.seq
+	rt := &f.routes[f.bundles[own].route]
+	switch bound := f.shares[own].bound; {
+	case f.slack(rt):
+		f.runAlone(id, w)
+	case rt.host != own && f.watched == nil && f.shares[rt.host].holds(bound) && f.bundles[rt.host].route == f.bundles[own].route:
+		f.join(id, rt.host, w)
+		f.shares[rt.host].admit(bound)
+	default:
+		rt.host = own
+		f.join(id, own, w)
+	}
 }
 
 // at moves the model on to a time; rates are those of the flows before it.
@@ -230,11 +267,10 @@ func (f *Fluid) Carry(r wire.RouteID, w wire.Work) {
 func (f *Fluid) join(id wire.FlowID, bi int32, w wire.Work) {
 	b := &f.bundles[bi]
 	f.settle(b, f.shares[bi].rate)
-	f.seq++
 	fl := &f.flows[id]
-	fl.bundle = bi
+	fl.in = bi
 	b.live += int64(fl.mult)
-	b.heap = append(b.heap, entry{b.done + w, f.seq, id})
+	b.heap = append(b.heap, entry{b.done + w, fl.seq, id})
 	f.up(b, len(b.heap)-1)
 	f.touch(bi, b, int64(fl.mult))
 }
@@ -269,40 +305,75 @@ func (f *Fluid) settle(b *bundle, rate wire.Rate) {
 func (f *Fluid) SetRate(now units.Time, id wire.FlowID, bound wire.Rate) {
 	f.at(now)
 	fl := &f.flows[id]
-	if fl.bundle < 0 {
+	if fl.own < 0 {
 		return // complete, in the same Advance whose tokens are being handled
 	}
-	b, s := &f.bundles[fl.bundle], &f.shares[fl.bundle]
-	if s.bound == bound {
+	bound = max(1, bound)
+	old := f.shares[fl.own].bound
+	if old == bound {
 		return
 	}
+	own := f.bundleFor(wire.RouteID(f.bundles[fl.own].route), bound)
+	if fl.in == alone {
+		f.setAlone(id, own, old, bound)
+		return
+	}
+	b, s := &f.bundles[fl.in], &f.shares[fl.in]
 	f.settle(b, s.rate)
-	left := max(1, b.heap[fl.pos].target-b.done)
-	r := wire.RouteID(b.route)
+	left := b.heap[fl.pos].target - b.done
+	if left > 0 && f.watched == nil && s.rate < old && s.holds(bound) {
+		f.lodge(id, own, bound)
+		return
+	}
 	f.drop(id)
-	f.join(id, f.bundleFor(r, max(1, bound)), left)
+	f.place(id, own, max(1, left))
 }
 
 // Withdraw ends a flow and returns what it had left; 0 of one that is through.
 func (f *Fluid) Withdraw(now units.Time, id wire.FlowID) wire.Work {
 	f.at(now)
 	fl := &f.flows[id]
-	if fl.bundle < 0 {
+	if fl.own < 0 {
 		return 0
 	}
-	b, s := &f.bundles[fl.bundle], &f.shares[fl.bundle]
-	f.settle(b, s.rate)
-	left := max(1, b.heap[fl.pos].target-b.done)
+	left := max(1, f.left(fl))
 	f.drop(id)
-	fl.bundle = -1
+	fl.own = -1
 	f.free = append(f.free, id)
 	return left
 }
 
-// drop takes a flow out of its bundle.
+func (f *Fluid) asEnded(id wire.FlowID) ended {
+	fl := &f.flows[id]
+	return ended{fl.own, id, f.left(fl), fl.seq}
+}
+
+// rate is a flow's rate.
+func (f *Fluid) rate(id wire.FlowID) wire.Rate {
+	fl := &f.flows[id]
+	if fl.in == alone {
+		return f.shares[fl.own].bound
+	}
+	return f.shares[fl.in].rate
+}
+
+// left is the work that a flow has left now.
+func (f *Fluid) left(fl *flow) wire.Work {
+	if fl.in == alone {
+		return fl.left - wire.Work(f.shares[fl.own].bound)*wire.Work(f.now-fl.last)
+	}
+	b := &f.bundles[fl.in]
+	return b.heap[fl.pos].target - b.done - wire.Work(f.shares[fl.in].rate)*wire.Work(f.now-b.last)
+}
+
+// drop takes a flow from where it is.
 func (f *Fluid) drop(id wire.FlowID) {
 	fl := &f.flows[id]
-	b := &f.bundles[fl.bundle]
+	if fl.in == alone {
+		f.endAlone(id)
+		return
+	}
+	b := &f.bundles[fl.in]
 	i, n := int(fl.pos), len(b.heap)-1
 	b.live -= int64(fl.mult)
 	last := b.heap[n]
@@ -313,37 +384,65 @@ func (f *Fluid) drop(id wire.FlowID) {
 		f.down(b, i)
 		f.up(b, i)
 	}
-	f.touch(fl.bundle, b, -int64(fl.mult))
+	f.touch(fl.in, b, -int64(fl.mult))
 }
 
 // Next implements wire.Model.
 func (f *Fluid) Next() (units.Time, bool) {
 	f.refill()
+	f.freshen()
 	if len(f.order) == 0 {
 		return 0, false
 	}
 	return f.order[0].at, true
 }
 
-// Advance implements Model: completed flows come by bundle, oldest target
-// first.
+// ended is a flow that is through, with what it would have left.
+type ended struct {
+	own  int32
+	id   wire.FlowID
+	left wire.Work
+	seq  int64
+}
+
+func (a ended) compare(b ended) int {
+	return cmp.Or(cmp.Compare(a.own, b.own), cmp.Compare(a.left, b.left), cmp.Compare(a.seq, b.seq))
+}
+
+// Advance implements Model: completed flows come by the bundle of their route and
+// bound, those that ended first in it before others.
 func (f *Fluid) Advance(now units.Time, done []int32) []int32 {
 	f.refill()
 	f.now = now
-	for len(f.order) > 0 && f.order[0].at <= now {
+	f.ended = f.ended[:0]
+	for f.freshen(); len(f.order) > 0 && f.order[0].at <= now; f.freshen() {
+		if id := f.order[0].flow; id >= 0 {
+			f.end(id)
+			continue
+		}
 		bi := f.order[0].bundle
 		b := &f.bundles[bi]
 		f.settle(b, f.shares[bi].rate)
 		for len(b.heap) > 0 && b.heap[0].target <= b.done {
-			id := b.heap[0].flow
-			done = append(done, f.flows[id].token)
-			f.drop(id)
-			f.flows[id].bundle = -1
-			f.free = append(f.free, id)
+			f.end(b.heap[0].flow)
 		}
 		f.schedule(bi, b)
 	}
+	if len(f.ended) > 1 && !slices.IsSortedFunc(f.ended, ended.compare) {
+		slices.SortFunc(f.ended, ended.compare)
+	}
+	for i := range f.ended {
+		done = append(done, f.flows[f.ended[i].id].token)
+	}
 	return done
+}
+
+// end ends a flow that is through.
+func (f *Fluid) end(id wire.FlowID) {
+	f.ended = append(f.ended, f.asEnded(id))
+	f.drop(id)
+	f.flows[id].own = -1
+	f.free = append(f.free, id)
 }
 
 // schedule sets when the bundle's first flow ends at the present rate.
@@ -352,13 +451,13 @@ func (f *Fluid) schedule(bi int32, b *bundle) {
 		f.orderRemove(b)
 		return
 	}
-	left := max(0, b.heap[0].target-b.done)
-	rate := wire.Work(f.shares[bi].rate)
-	dt := (left + rate - 1) / rate
-	if dt > math.MaxInt64/4 {
-		dt = math.MaxInt64 / 4
-	}
-	f.orderFix(bi, b, b.last+units.Time(dt))
+	f.orderFix(bi, b, b.last+lasts(b.heap[0].target-b.done, f.shares[bi].rate))
+}
+
+// lasts is how long work takes at a rate.
+func lasts(left wire.Work, rate wire.Rate) units.Time {
+	dt := (max(0, left) + wire.Work(rate) - 1) / wire.Work(rate)
+	return units.Time(min(dt, math.MaxInt64/4))
 }
 
 // refill finds the rates that follow from the changes since the last call.
@@ -366,7 +465,7 @@ func (f *Fluid) refill() {
 	switch {
 	case f.watched != nil:
 		f.watched.refill()
-	case len(f.moved) > 0:
+	case len(f.moved) > 0 || len(f.queue) > 0:
 		f.level()
 	}
 }

@@ -1,9 +1,12 @@
 package fluid
 
-import "github.com/simccl/simccl/units"
+import (
+	"github.com/simccl/simccl/sim/wire"
+	"github.com/simccl/simccl/units"
+)
 
-// Two heaps: a bundle's flows by the work at which they end, and the bundles
-// by the time of their next end. Both know where each element lies.
+// Two heaps: a bundle's flows by the work at which they end, and the bundles,
+// with the flows alone, by the time of their next end. Both know where each element lies.
 
 func before(a, b *entry) bool {
 	if a.target != b.target {
@@ -48,10 +51,12 @@ func (f *Fluid) down(b *bundle, i int) {
 	f.flows[e.flow].pos = int32(i)
 }
 
-// due is a bundle and when its first flow ends.
+// due is a bundle and when its first flow ends, or a flow alone with the bundle of
+// its bound; flow is -1 of bundles.
 type due struct {
 	at     units.Time
 	bundle int32
+	flow   wire.FlowID
 }
 
 func (a due) before(b due) bool { return a.at < b.at || a.at == b.at && a.bundle < b.bundle }
@@ -60,19 +65,22 @@ func (a due) before(b due) bool { return a.at < b.at || a.at == b.at && a.bundle
 func (f *Fluid) orderFix(bi int32, b *bundle, at units.Time) {
 	if b.pos < 0 {
 		b.pos = int32(len(f.order))
-		f.order = append(f.order, due{at, bi})
+		f.order = append(f.order, due{})
 	} else if f.order[b.pos].at == at {
 		return
 	}
-	f.orderPlace(int(b.pos), due{at, bi})
+	f.orderPlace(int(b.pos), due{at, bi, -1})
 }
 
 func (f *Fluid) orderRemove(b *bundle) {
-	i := int(b.pos)
-	if i < 0 {
-		return
+	if b.pos >= 0 {
+		f.orderDrop(int(b.pos))
+		b.pos = -1
 	}
-	b.pos = -1
+}
+
+// orderDrop takes out an element.
+func (f *Fluid) orderDrop(i int) {
 	n := len(f.order) - 1
 	last := f.order[n]
 	f.order = f.order[:n]
@@ -91,7 +99,7 @@ func (f *Fluid) orderPlace(i int, e due) {
 			break
 		}
 		order[i] = order[p]
-		f.bundles[order[i].bundle].pos = int32(i)
+		f.orderAt(i)
 		i = p
 	}
 	for i == from {
@@ -106,9 +114,18 @@ func (f *Fluid) orderPlace(i int, e due) {
 			break
 		}
 		order[i] = order[c]
-		f.bundles[order[i].bundle].pos = int32(i)
+		f.orderAt(i)
 		i, from = c, c
 	}
 	order[i] = e
-	f.bundles[e.bundle].pos = int32(i)
+	f.orderAt(i)
+}
+
+// orderAt notes where an element is.
+func (f *Fluid) orderAt(i int) {
+	if e := &f.order[i]; e.flow >= 0 {
+		f.flows[e.flow].pos = int32(i)
+	} else {
+		f.bundles[e.bundle].pos = int32(i)
+	}
 }

@@ -106,7 +106,11 @@ func (f *Fluid) retire(l *link, at int32) {
 	last := len(l.active) - 1
 	if moved := l.active[last]; int(at) < last {
 		l.active[at] = moved
-		f.bundles[moved.bundle].uses[moved.use].at = at
+		if moved.bundle < 0 {
+			f.routes[^moved.bundle].places[moved.use].at = at
+		} else {
+			f.bundles[moved.bundle].uses[moved.use].at = at
+		}
 	}
 	l.active = l.active[:last]
 }
@@ -117,8 +121,11 @@ func (f *Fluid) resolve(li int32) {
 	l.queued = false
 	old := l.level
 	// With room for one unit of rate a flow it holds up none, also by rounding.
-	if old == none && l.rest >= wire.Rate(l.flows) {
-		return
+	if old == none {
+		if l.rest >= wire.Rate(l.flows) {
+			return
+		}
+		f.gather(l)
 	}
 	// What else limits the flows that it holds up matters where its level rises only.
 	level, guessed := l.guess()
@@ -152,11 +159,19 @@ func (f *Fluid) fall(li int32, l *link, level wire.Rate) {
 // flows that it holds up.
 func (f *Fluid) rise(li int32, l *link, most wire.Rate, guessed bool) {
 	old, level := l.level, most
-	if least := f.limits(li, l); !guessed || least <= 2*most {
-		f.open = append(f.open[:0], f.held...)
-		if level = f.fill(l); level == old {
-			return
+	for {
+		least, lodged := f.limits(li, l)
+		if level = most; !guessed || least <= 2*most {
+			f.open = append(f.open[:0], f.held...)
+			level = f.fill(l)
 		}
+		if lodged == none || level < lodged {
+			break
+		}
+		f.flush(l, level)
+	}
+	if level == old {
+		return
 	}
 	l.level, l.held = level, 0
 	l.top = max(l.top, key(old, false))
@@ -206,18 +221,22 @@ func (l *link) guess() (level wire.Rate, ok bool) {
 	return level, ok
 }
 
-// limits finds what the bundles that a link holds up may take without it, and the
-// least key of that.
-func (f *Fluid) limits(li int32, l *link) (least wire.Rate) {
+// limits finds what the bundles that a link holds up may take without it, the
+// least key of that, and the least bound in those that have lodgers.
+func (f *Fluid) limits(li int32, l *link) (least, lodged wire.Rate) {
 	f.held = f.held[:0]
 	up := l.up()
-	least = none
+	least, lodged = none, none
 	for i := range l.active {
 		a := &l.active[i]
 		if a.key != up {
 			continue
 		}
-		bound := f.shares[a.bundle].bound
+		s := &f.shares[a.bundle]
+		bound := s.bound
+		if s.lodge {
+			lodged = min(lodged, s.least)
+		}
 		r := bound
 		for _, u := range f.bundles[a.bundle].uses {
 			if u.link != li {
@@ -228,7 +247,7 @@ func (f *Fluid) limits(li int32, l *link) (least wire.Rate) {
 		least = min(least, k)
 		f.held = append(f.held, limit{k, r, a.weight, a.bundle})
 	}
-	return least
+	return least, lodged
 }
 
 // fill finds the level of a link: flows with limits below the equal share of what

@@ -130,7 +130,7 @@ func checkRates(t *rapid.T, f *Fluid, caps []wire.Rate, routes [][]wire.Use) {
 			continue
 		}
 		for i, want := range plainRates(caps, routes, flows) {
-			if got := f.shares[f.flows[flows[i].id].bundle].rate; got != want {
+			if got := f.rate(flows[i].id); got != want {
 				t.Fatalf("flow %d of %+v: rate %d, want %d", i, flows, got, want)
 			}
 		}
@@ -139,7 +139,7 @@ func checkRates(t *rapid.T, f *Fluid, caps []wire.Rate, routes [][]wire.Use) {
 			f.Advance(end, nil)
 			left := flows[:0]
 			for _, x := range flows {
-				if f.flows[x.id].bundle >= 0 {
+				if f.flows[x.id].own >= 0 {
 					left = append(left, x)
 				}
 			}

@@ -1,7 +1,6 @@
 package fluid
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/simccl/simccl/sim/wire"
@@ -14,21 +13,29 @@ var _ wire.Steady = (*Fluid)(nil)
 // flow has left, and the levels of links. Work is done in integers, so what is
 // left does not depend on when it was last settled.
 func (f *Fluid) AppendState(dst []int64, now units.Time) []int64 {
-	f.active = f.active[:0]
+	was := f.now
+	f.now, f.sorted = now, f.sorted[:0]
 	for _, d := range f.order {
-		f.active = append(f.active, d.bundle)
-	}
-	slices.Sort(f.active)
-	for _, bi := range f.active {
-		b, rate := &f.bundles[bi], f.shares[bi].rate
-		dst = append(dst, int64(bi), int64(rate), int64(len(b.heap)))
-		done := b.done + wire.Work(rate)*wire.Work(now-b.last)
-		f.sorted = append(f.sorted[:0], b.heap...)
-		slices.SortFunc(f.sorted, func(x, y entry) int { return cmp.Or(cmp.Compare(x.target, y.target), cmp.Compare(x.seq, y.seq)) })
-		for _, e := range f.sorted {
-			fl := &f.flows[e.flow]
-			dst = append(dst, int64(e.target-done), int64(fl.token), int64(fl.mult))
+		if d.flow >= 0 {
+			f.sorted = append(f.sorted, f.asEnded(d.flow))
+			continue
 		}
+		for _, e := range f.bundles[d.bundle].heap {
+			f.sorted = append(f.sorted, f.asEnded(e.flow))
+		}
+	}
+	f.now = was
+	slices.SortFunc(f.sorted, ended.compare)
+	for rest := f.sorted; len(rest) > 0; {
+		own, n := rest[0].own, 1
+		for n < len(rest) && rest[n].own == own {
+			n++
+		}
+		dst = append(dst, int64(own), int64(f.rate(rest[0].id)), int64(n))
+		for _, e := range rest[:n] {
+			dst = append(dst, int64(e.left), int64(f.flows[e.id].token), int64(f.flows[e.id].mult))
+		}
+		rest = rest[n:]
 	}
 	for i := range f.links {
 		if l := &f.links[i]; l.flows > 0 {
