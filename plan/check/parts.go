@@ -10,7 +10,7 @@ import (
 )
 
 // Parts proves a plan that is too large for Plan by those of its parts that the others
-// repeat: a ring by its turns (wave.go), sends and receives by what drawn ranks send
+// repeat: a ring by its turns (wave.go), a chain by its first rank, its last and others (chain.go), sends and receives by what drawn ranks send
 // (transfers.go), and what runs in iterations by two of them and the last, on all
 // channels or on as many as Plan proves. That the others repeat them is seen op by op
 // on ranks that are drawn, always the same; of plans that Plan would prove, on all.
@@ -29,6 +29,8 @@ func (s *Proofs) Parts(p *plan.Plan) (missing string, err error) {
 		return "", ofRing(p, drawnWithin(p, mostTurned))
 	case p.Req.Func.IsP2P():
 		return ofTransfers(p)
+	case isChain(p):
+		return "", ofChain(p, drawnWithin(p, mostTurned))
 	}
 	short, err := fewIterations(p, drawnWithin(p, mostRepeated))
 	if err != nil {

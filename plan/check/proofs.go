@@ -88,6 +88,9 @@ func (s *Proofs) whole(p *plan.Plan) error {
 		}
 		return Plan(p)
 	}
+	if isChain(p) && opsOf(p) > wholeTurns && p.Distinct() == nil && ofChain(p, allRanks(p)) == nil {
+		return nil
+	}
 	if p.Iterations() < fewIterated || opsOf(p) <= wholeOps {
 		return Plan(p)
 	}
