@@ -19,13 +19,14 @@ func Parts(p *plan.Plan) (missing string, err error) { return new(Proofs).Parts(
 
 // Parts is as the function, but proves once what several plans repeat.
 func (s *Proofs) Parts(p *plan.Plan) (missing string, err error) {
-	why := TooLarge(p)
+	ops := opsOf(p)
+	why := tooMany(p, ops)
 	switch {
 	case why == "":
-		return "", s.whole(p)
+		return "", s.whole(p, ops)
 	case p.Members() != nil, p.Req.Cut != nil:
 		return why + ", of an operation among others", nil
-	case p.Turns() > 0 && opsOf(p)/float64(p.Split.NChannels)/float64(p.Comm.NRanks) < math.MaxInt32: // as which chunks are numbered
+	case p.Turns() > 0 && ops/float64(p.Split.NChannels)/float64(p.Comm.NRanks) < math.MaxInt32: // as which chunks are numbered
 		return "", ofRing(p, drawnWithin(p, mostTurned))
 	case p.Req.Func.IsP2P():
 		return ofTransfers(p)

@@ -219,6 +219,10 @@ func TestTransfersShowEveryFault(t *testing.T) {
 		if missing, err := ofTransfers(p); missing != "" || err != nil {
 			t.Fatalf("%v: %s %v", f, missing, err)
 		}
+		rooted := f == coll.Gather || f == coll.Scatter
+		if rootedTransfers(p) != rooted {
+			t.Fatalf("%v: proved with its end: %t", f, !rooted)
+		}
 		for rank := range int32(c.NRanks) {
 			for i := range p.Programs(rank) {
 				for name, does := range faults {
@@ -231,11 +235,32 @@ func TestTransfersShowEveryFault(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if _, err := ofTransfers(q); err == nil {
+					if _, err := ofTransfers(q); err == nil || rootedTransfers(q) {
 						t.Errorf("%v, rank %d: another %s of program %d is not seen", f, rank, name, i)
 					}
 				}
 			}
+		}
+	}
+}
+
+// A rank of a scatter that has a batch behind another may wait for it, and so may the root
+// for that rank: what ends is then not shown by its transfers.
+func TestBatchesThatWaitAreSeen(t *testing.T) {
+	c := plantest.Plain(2, 2, 2)
+	p, err := build.Plan(c, plan.Request{Func: coll.Scatter, Count: 5000, Type: coll.Float32})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := newTransfers(p)
+	x.progs = p.Programs(3)
+	x.progs = append(x.progs, x.progs[0])
+	last := len(x.progs) - 1
+	for i, behind := range [...]int32{0, 1} {
+		x.progs[last].Phase = x.progs[0].Phase + behind
+		_ = x.ofProgram(3, last) // its connection was met
+		if x.waits != (i > 0) {
+			t.Errorf("a batch %d behind: waits %t", behind, x.waits)
 		}
 	}
 }
