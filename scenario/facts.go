@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/simccl/simccl/exec"
@@ -48,15 +47,22 @@ func (f *Facts) Windowed() bool { return f.Simulated == exec.Window.String() }
 
 // busiest lists the five links with the highest utilisation.
 func busiest(r *exec.Result) []LinkFacts {
-	var all []exec.LinkLoad
-	for _, l := range r.Links {
-		if l.Capacity > 0 && l.Bytes > 0 {
-			all = append(all, l)
+	const most = 5
+	var top []*exec.LinkLoad // the first of equal ones first
+	for i := range r.Links {
+		l := &r.Links[i]
+		if l.Capacity <= 0 || l.Bytes <= 0 || len(top) == most && l.Ideal() <= top[most-1].Ideal() {
+			continue
 		}
+		at := slices.IndexFunc(top, func(o *exec.LinkLoad) bool { return l.Ideal() > o.Ideal() })
+		if at < 0 {
+			at = len(top)
+		}
+		top = slices.Insert(top, at, l)
+		top = top[:min(most, len(top))]
 	}
-	slices.SortStableFunc(all, func(a, b exec.LinkLoad) int { return cmp.Compare(b.Ideal(), a.Ideal()) })
 	var out []LinkFacts
-	for _, l := range all[:min(5, len(all))] {
+	for _, l := range top {
 		out = append(out, LinkFacts{l.Name, float64(l.Capacity), int64(l.Bytes), l.Use(r.Elapsed), int64(l.Queue)})
 	}
 	return out

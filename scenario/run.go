@@ -17,6 +17,7 @@ import (
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/check"
 	"github.com/simccl/simccl/sim"
+	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
 )
@@ -388,19 +389,26 @@ func (m *Site) Devices() []Device {
 	if m.split != nil {
 		whole = m.split.whole
 	}
+	known := map[*topo.GPUInfo]Device{} // equal nodes share their GPUs
 	for r := range out {
 		p := m.Cluster.Locate(r)
 		g := p.System.Nodes[p.GPU].GPU
+		if m.split != nil {
+			group = m.split.colours[r]
+		}
+		if d, ok := known[g]; ok {
+			out[r] = d
+			out[r].Rank, out[r].Group, out[r].Node, out[r].Host = r, group, int(whole.NodeOf[r]), m.Cluster.HostName(p.Host)
+			continue
+		}
 		id := cnum.BusID(g.BusID)
 		name := g.Name
 		if name == "" {
 			name = fmt.Sprintf("sm_%d", g.SM)
 		}
-		if m.split != nil {
-			group = m.split.colours[r]
-		}
 		out[r] = Device{Rank: r, Group: group, Node: int(whole.NodeOf[r]), Host: m.Cluster.HostName(p.Host), Dev: g.Dev, Name: name,
 			BusID: fmt.Sprintf("%04x:%02x:%02x", id>>20, id>>12&0xff, id>>4&0xff)}
+		known[g] = out[r]
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -182,13 +183,21 @@ func (g *p2p) works(rank int32) []work {
 		list = make([]work, 0, c.NRanks)
 	}
 	type batch struct{ phase, n, epoch int32 }
-	open := make([]batch, g.comm.P2PChannels)
+	var few [64]batch
+	open := few[:]
+	if n := g.comm.P2PChannels; n > len(few) {
+		open = make([]batch, n)
+	}
 	g.eachRound(rank, func(round int) {
 		send, recv := g.transfers(rank, round)
 		if send.Bytes < 0 && recv.Bytes < 0 {
 			return
 		}
-		for part := range max(send.Parts, recv.Parts) {
+		parts := max(send.Parts, recv.Parts)
+		if list == nil {
+			list = make([]work, 0, 2*parts)
+		}
+		for part := range parts {
 			ch := g.Channel(rank, send.Peer, round, part)
 			b := &open[ch]
 			epoch := int32(0)
@@ -208,9 +217,16 @@ func (g *p2p) works(rank int32) []work {
 	return byChannel(list, g.comm.P2PChannels)
 }
 
+// fewWorks are sorted in place.
+const fewWorks = 16
+
 // byChannel sorts works by channel. Those of a channel are in the order of their
 // batches already.
 func byChannel(list []work, channels int) []work {
+	if len(list) <= fewWorks {
+		slices.SortStableFunc(list, func(a, b work) int { return cmp.Compare(a.channel, b.channel) })
+		return list
+	}
 	next := make([]int, channels+1)
 	for i := range list {
 		next[list[i].channel+1]++

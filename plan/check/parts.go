@@ -10,7 +10,7 @@ import (
 )
 
 // Parts proves a plan that is too large for Plan by those of its parts that the others
-// repeat: a ring by its turns (wave.go), sends and receives by what drawn ranks send
+// repeat: a ring by its turns (wave.go), a chain by its first rank, its last and others (chain.go), sends and receives by what drawn ranks send
 // (transfers.go), and what runs in iterations by two of them and the last, on all
 // channels or on as many as Plan proves. That the others repeat them is seen op by op
 // on ranks that are drawn, always the same; of plans that Plan would prove, on all.
@@ -19,16 +19,19 @@ func Parts(p *plan.Plan) (missing string, err error) { return new(Proofs).Parts(
 
 // Parts is as the function, but proves once what several plans repeat.
 func (s *Proofs) Parts(p *plan.Plan) (missing string, err error) {
-	why := TooLarge(p)
+	ops := opsOf(p)
+	why := tooMany(p, ops)
 	switch {
 	case why == "":
-		return "", s.whole(p)
+		return "", s.whole(p, ops)
 	case p.Members() != nil, p.Req.Cut != nil:
 		return why + ", of an operation among others", nil
-	case p.Turns() > 0 && opsOf(p)/float64(p.Split.NChannels)/float64(p.Comm.NRanks) < math.MaxInt32: // as which chunks are numbered
+	case p.Turns() > 0 && ops/float64(p.Split.NChannels)/float64(p.Comm.NRanks) < math.MaxInt32: // as which chunks are numbered
 		return "", ofRing(p, drawnWithin(p, mostTurned))
 	case p.Req.Func.IsP2P():
 		return ofTransfers(p)
+	case isChain(p):
+		return "", ofChain(p, drawnWithin(p, mostTurned))
 	}
 	short, err := fewIterations(p, drawnWithin(p, mostRepeated))
 	if err != nil {

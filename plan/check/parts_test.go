@@ -40,6 +40,13 @@ func TestRightPlansAreProvedByParts(t *testing.T) {
 					t.Fatalf("%s, %d ranks: %v", what, len(ranks), err)
 				}
 			}
+		case isChain(p):
+			proved["chains"]++
+			for _, ranks := range [...][]int32{drawnWithin(p, mostTurned), allRanks(p)} {
+				if err := ofChain(p, ranks); err != nil {
+					t.Fatalf("%s, %d ranks: %v", what, len(ranks), err)
+				}
+			}
 		case p.Req.Func.IsP2P():
 			if missing, err := ofTransfers(p); err != nil {
 				t.Fatalf("%s: %v", what, err)
@@ -68,16 +75,16 @@ func TestRightPlansAreProvedByParts(t *testing.T) {
 		}
 	})
 	t.Log(proved)
-	for _, how := range []string{"turns", "transfers", "iterations", "channels"} {
+	for _, how := range []string{"turns", "chains", "transfers", "iterations", "channels"} {
 		if proved[how] == 0 && !testing.Short() {
 			t.Errorf("no plan was proved by its %s", how)
 		}
 	}
 }
 
-// What is wrong with a ring on a rank that is looked at is seen.
+// What is wrong with a ring or a chain on a rank that is looked at is seen.
 func TestTurnsShowEveryFault(t *testing.T) {
-	seen := map[string]int{}
+	seen, chains := map[string]int{}, 0
 	c := plantest.Plain(2, 2, 2)
 	for _, r := range plantest.Kernels(2) {
 		r.Count, r.Type, r.Channels = 20000, coll.Float32, 2
@@ -85,14 +92,19 @@ func TestTurnsShowEveryFault(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p.Turns() == 0 {
+		proof := ofRing
+		switch {
+		case isChain(p):
+			proof = ofChain
+			chains++
+		case p.Turns() == 0:
 			continue
 		}
 		right, err := export.List(p).Plan(p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := ofRing(right, allRanks(right)); err != nil {
+		if err := proof(right, allRanks(right)); err != nil {
 			t.Fatalf("%v %v: %v", r.Func, r.Proto, err)
 		}
 		for _, m := range mutations {
@@ -107,10 +119,13 @@ func TestTurnsShowEveryFault(t *testing.T) {
 						t.Fatal(err)
 					}
 					seen[m.name]++
-					requireFault(t, fmt.Sprintf("%v %v: %s, program %d op %d", r.Func, r.Proto, m.name, i, k), ofRing(q, allRanks(q)), nil)
+					requireFault(t, fmt.Sprintf("%v %v: %s, program %d op %d", r.Func, r.Proto, m.name, i, k), proof(q, allRanks(q)), nil)
 				}
 			}
 		}
+	}
+	if chains < 2 {
+		t.Errorf("%d plans of chains were tried", chains)
 	}
 	if len(seen) < len(mutations)-1 {
 		t.Errorf("of %d faults only these were tried: %v", len(mutations), seen)
@@ -204,6 +219,10 @@ func TestTransfersShowEveryFault(t *testing.T) {
 		if missing, err := ofTransfers(p); missing != "" || err != nil {
 			t.Fatalf("%v: %s %v", f, missing, err)
 		}
+		rooted := f == coll.Gather || f == coll.Scatter
+		if rootedTransfers(p) != rooted {
+			t.Fatalf("%v: proved with its end: %t", f, !rooted)
+		}
 		for rank := range int32(c.NRanks) {
 			for i := range p.Programs(rank) {
 				for name, does := range faults {
@@ -216,11 +235,32 @@ func TestTransfersShowEveryFault(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if _, err := ofTransfers(q); err == nil {
+					if _, err := ofTransfers(q); err == nil || rootedTransfers(q) {
 						t.Errorf("%v, rank %d: another %s of program %d is not seen", f, rank, name, i)
 					}
 				}
 			}
+		}
+	}
+}
+
+// A rank of a scatter that has a batch behind another may wait for it, and so may the root
+// for that rank: what ends is then not shown by its transfers.
+func TestBatchesThatWaitAreSeen(t *testing.T) {
+	c := plantest.Plain(2, 2, 2)
+	p, err := build.Plan(c, plan.Request{Func: coll.Scatter, Count: 5000, Type: coll.Float32})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := newTransfers(p)
+	x.progs = p.Programs(3)
+	x.progs = append(x.progs, x.progs[0])
+	last := len(x.progs) - 1
+	for i, behind := range [...]int32{0, 1} {
+		x.progs[last].Phase = x.progs[0].Phase + behind
+		_ = x.ofProgram(3, last) // its connection was met
+		if x.waits != (i > 0) {
+			t.Errorf("a batch %d behind: waits %t", behind, x.waits)
 		}
 	}
 }

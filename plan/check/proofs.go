@@ -75,20 +75,26 @@ const wholeOps = 3e4
 // wholeTurns are proved one by one of a ring, whose ops take longer: their sums are many.
 const wholeTurns = 4e3
 
-// whole proves a plan that is not too large. Of many ops that repeat, all are compared
+// whole proves a plan of so many ops, not too many. Of many ops that repeat, all are compared
 // with those that are proved: iterations with one of them, and the ranks of a ring with
 // the first. Plan says what is at fault where they do not repeat.
-func (s *Proofs) whole(p *plan.Plan) error {
+func (s *Proofs) whole(p *plan.Plan, ops float64) error {
+	if p.Members() == nil && p.Req.Cut == nil && ops > wholeOps && rootedTransfers(p) {
+		return nil
+	}
 	if p.Members() != nil || p.Req.Cut != nil || p.Req.Func.IsP2P() || p.Split.Striped || len(p.NetGroups()) > 0 {
 		return Plan(p)
 	}
 	if p.Turns() > 0 {
-		if opsOf(p) > wholeTurns && p.Distinct() == nil && ofRing(p, allRanks(p)) == nil {
+		if ops > wholeTurns && p.Distinct() == nil && ofRing(p, allRanks(p)) == nil {
 			return nil
 		}
 		return Plan(p)
 	}
-	if p.Iterations() < fewIterated || opsOf(p) <= wholeOps {
+	if isChain(p) && ops > wholeTurns && p.Distinct() == nil && ofChain(p, allRanks(p)) == nil {
+		return nil
+	}
+	if p.Iterations() < fewIterated || ops <= wholeOps {
 		return Plan(p)
 	}
 	short, err := fewIterations(p, allRanks(p))

@@ -19,8 +19,10 @@ const (
 
 // TooLarge says of a plan whose proof would take too long how many ops it has and how
 // many are proved at most; empty: Plan proves it in a few seconds.
-func TooLarge(p *plan.Plan) string {
-	if ops, most := opsOf(p), mostOps(p); ops > most {
+func TooLarge(p *plan.Plan) string { return tooMany(p, opsOf(p)) }
+
+func tooMany(p *plan.Plan, ops float64) string {
+	if most := mostOps(p); ops > most {
 		return fmt.Sprintf("%.3g ops, more than %g", ops, most)
 	}
 	return ""

@@ -26,10 +26,26 @@ type transfers struct {
 	p     *plan.Plan
 	n     int32
 	count units.Bytes
-	taken map[int32]bool            // ranks that are looked at; nil: all
-	ends  map[connEnd]plan.Transfer // of connections whose other end comes later
-	spans map[span][]plan.Transfer  // of the rank
+	taken map[int32]bool   // ranks that are looked at; nil: all
+	ends  map[connEnd]size // of connections whose other end comes later
+	each  []size           // the same by id, where ids are few and not shared; else nil
+	left  int              // of each, how many
+	progs []plan.Program
+	spans []spanOf // of the rank, by peer and place
+	// waits is set where a rank other than the root has a batch behind another, which
+	// might wait for it.
+	waits bool
 }
+
+// size is how a connection's end is cut.
+type size struct {
+	bytes, chunk units.Bytes
+	src, channel int32
+	there        bool
+}
+
+// fewConns are kept by id.
+const fewConns = 1 << 21
 
 // connEnd names a connection where ids are shared by nodes.
 type connEnd struct{ conn, src, channel int32 }
@@ -40,6 +56,12 @@ type span struct {
 	sends bool
 }
 
+// spanOf is a part of it.
+type spanOf struct {
+	span
+	t plan.Transfer
+}
+
 // ofTransfers proves sends and receives.
 func ofTransfers(p *plan.Plan) (missing string, err error) {
 	switch p.Req.Func {
@@ -47,7 +69,31 @@ func ofTransfers(p *plan.Plan) (missing string, err error) {
 	default:
 		return TooLarge(p), nil
 	}
-	x := &transfers{p: p, n: int32(p.Comm.NRanks), count: units.Bytes(p.Req.Count) * p.Req.Type.Size(), ends: map[connEnd]plan.Transfer{}}
+	return "", newTransfers(p).prove()
+}
+
+// rootedTransfers reports whether a gather or scatter is proved, its end included: the
+// root's batches wait for ranks that wait for no batch of their own. All ranks are looked
+// at.
+func rootedTransfers(p *plan.Plan) bool {
+	if f := p.Req.Func; f != coll.Gather && f != coll.Scatter || p.Distinct() != nil {
+		return false
+	}
+	x := newTransfers(p)
+	return x.prove() == nil && !x.waits && x.taken == nil
+}
+
+func newTransfers(p *plan.Plan) *transfers {
+	x := &transfers{p: p, n: int32(p.Comm.NRanks), count: units.Bytes(p.Req.Count) * p.Req.Type.Size(), ends: map[connEnd]size{}}
+	if n := p.NumConns(); n <= fewConns && p.Distinct() == nil {
+		x.each = make([]size, n)
+	}
+	return x
+}
+
+// prove looks at all ranks, or at some.
+func (x *transfers) prove() error {
+	p := x.p
 	ranks := append(drawn(p.Comm.NRanks), p.Req.Root)
 	if each := len(p.Programs((p.Req.Root + 1) % x.n)); each*int(x.n) <= maxTransfers {
 		ranks = ranks[:0]
@@ -64,65 +110,111 @@ func ofTransfers(p *plan.Plan) (missing string, err error) {
 	}
 	for _, r := range ranks {
 		if err := p.Req.Params.Poll(); err != nil {
-			return "", err
+			return err
 		}
 		if err := x.ofRank(r); err != nil {
-			return "", err
+			return err
 		}
+	}
+	if x.left > 0 {
+		id := slices.IndexFunc(x.each, func(s size) bool { return s.there })
+		left := &x.each[id]
+		return &Error{left.src, left.channel, -1, -1, fmt.Sprintf("connection %d has %d bytes at one end only", id, left.bytes)}
 	}
 	if len(x.ends) > 0 {
 		left := slices.SortedFunc(maps.Keys(x.ends), func(a, b connEnd) int { return cmp.Or(cmp.Compare(a.src, b.src), cmp.Compare(a.conn, b.conn)) })[0]
-		return "", &Error{left.src, left.channel, -1, -1, fmt.Sprintf("connection %d has %d bytes at one end only", left.conn, x.ends[left].Bytes)}
+		return &Error{left.src, left.channel, -1, -1, fmt.Sprintf("connection %d has %d bytes at one end only", left.conn, x.ends[left].bytes)}
 	}
-	return "", nil
+	return nil
+}
+
+// meet notes one end of a connection, or returns the other that was noted before.
+func (x *transfers) meet(end connEnd, s size) (other size, met bool) {
+	if x.each != nil {
+		at := &x.each[end.conn]
+		if other = *at; other.there {
+			at.there = false
+			x.left--
+			return other, true
+		}
+		*at = s
+		x.left++
+		return s, false
+	}
+	if other, met = x.ends[end]; met {
+		delete(x.ends, end)
+		return other, true
+	}
+	x.ends[end] = s
+	return s, false
 }
 
 // ofRank checks what a rank sends and receives.
 func (x *transfers) ofRank(rank int32) error {
-	x.spans = map[span][]plan.Transfer{}
-	for _, pr := range x.p.Programs(rank) {
-		fault := func(format string, args ...any) error {
-			return &Error{rank, pr.Channel, pr.Group, -1, fmt.Sprintf(format, args...)}
-		}
-		t := pr.Transfer
-		if pr.Role == plan.RoleCopy {
-			x.spans[span{rank, true}] = append(x.spans[span{rank, true}], t)
-			t.Off = t.Dst
-			x.spans[span{rank, false}] = append(x.spans[span{rank, false}], t)
-			continue
-		}
-		if pr.Role != plan.RoleSend && pr.Role != plan.RoleRecv {
-			return fault("%v among sends and receives", pr.Role)
-		}
-		c, sends := x.p.Conn(t.Conn), pr.Role == plan.RoleSend
-		first := (rank - c.Dst + x.n) % x.n
-		if sends {
-			first = (rank - c.Src + x.n) % x.n
-		}
-		src, dst := (c.Src+first)%x.n, (c.Dst+first)%x.n
-		peer := src
-		if sends {
-			peer = dst
-		}
-		if c.Channel != pr.Channel || first != 0 && x.p.Sharing() < 2 {
-			return fault("connection %d is from rank %d to %d on channel %d", c.ID, c.Src, c.Dst, c.Channel)
-		}
-		x.spans[span{peer, sends}] = append(x.spans[span{peer, sends}], t)
-		if x.taken != nil && !x.taken[peer] {
-			continue
-		}
-		end := connEnd{t.Conn, src, pr.Channel}
-		other, met := x.ends[end]
-		if !met {
-			x.ends[end] = t
-			continue
-		}
-		delete(x.ends, end)
-		if other.Bytes != t.Bytes || other.Chunk != t.Chunk {
-			return fault("moves %d bytes in chunks of %d, rank %d %d in chunks of %d", t.Bytes, t.Chunk, peer, other.Bytes, other.Chunk)
+	x.spans, x.progs = x.spans[:0], x.p.AppendPrograms(x.progs[:0], rank)
+	for i := range x.progs {
+		if err := x.ofProgram(rank, i); err != nil {
+			return err
 		}
 	}
+	slices.SortFunc(x.spans, func(a, b spanOf) int {
+		return cmp.Or(cmp.Compare(a.peer, b.peer), directions(a.sends, b.sends), cmp.Compare(a.t.Off, b.t.Off), cmp.Compare(a.t.Bytes, b.t.Bytes))
+	})
 	return x.covered(rank)
+}
+
+// directions orders receives before sends.
+func directions(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// ofProgram checks a program's connection, and with the other end how it is cut.
+func (x *transfers) ofProgram(rank int32, i int) error {
+	pr := &x.progs[i]
+	fault := func(format string, args ...any) error {
+		return &Error{rank, pr.Channel, pr.Group, -1, fmt.Sprintf(format, args...)}
+	}
+	if before := &x.progs[max(0, i-1)]; rank != x.p.Req.Root && (before.Channel > pr.Channel || before.Channel == pr.Channel && before.Phase != pr.Phase) {
+		x.waits = true
+	}
+	t := pr.Transfer
+	if pr.Role == plan.RoleCopy {
+		x.spans = append(x.spans, spanOf{span{rank, true}, t})
+		t.Off = t.Dst
+		x.spans = append(x.spans, spanOf{span{rank, false}, t})
+		return nil
+	}
+	if pr.Role != plan.RoleSend && pr.Role != plan.RoleRecv {
+		return fault("%v among sends and receives", pr.Role)
+	}
+	c, sends := x.p.Conn(t.Conn), pr.Role == plan.RoleSend
+	first := (rank - c.Dst + x.n) % x.n
+	if sends {
+		first = (rank - c.Src + x.n) % x.n
+	}
+	src, dst := (c.Src+first)%x.n, (c.Dst+first)%x.n
+	peer := src
+	if sends {
+		peer = dst
+	}
+	if c.Channel != pr.Channel || first != 0 && x.p.Sharing() < 2 {
+		return fault("connection %d is from rank %d to %d on channel %d", c.ID, c.Src, c.Dst, c.Channel)
+	}
+	x.spans = append(x.spans, spanOf{span{peer, sends}, t})
+	if x.taken != nil && !x.taken[peer] {
+		return nil
+	}
+	other, met := x.meet(connEnd{t.Conn, src, pr.Channel}, size{t.Bytes, t.Chunk, src, pr.Channel, true})
+	if met && (other.bytes != t.Bytes || other.chunk != t.Chunk || other.src != src || other.channel != pr.Channel) {
+		return fault("moves %d bytes in chunks of %d, rank %d %d in chunks of %d", t.Bytes, t.Chunk, peer, other.bytes, other.chunk)
+	}
+	return nil
 }
 
 // covered checks that a rank's transfers are those of the operation.
@@ -130,18 +222,31 @@ func (x *transfers) covered(rank int32) error {
 	for peer := range x.peersOf(rank) {
 		for _, sends := range [2]bool{true, false} {
 			of := span{peer, sends}
-			if err := x.tiled(rank, of, x.spans[of]); err != nil {
+			if _, met := x.spanAt(of); met {
+				continue // below
+			}
+			if err := x.tiled(rank, of, nil); err != nil {
 				return err
 			}
-			delete(x.spans, of)
 		}
 	}
-	for _, of := range slices.SortedFunc(maps.Keys(x.spans), func(a, b span) int { return cmp.Compare(a.peer, b.peer) }) {
-		if err := x.tiled(rank, of, x.spans[of]); err != nil {
+	for i := 0; i < len(x.spans); {
+		first := i
+		for i < len(x.spans) && x.spans[i].span == x.spans[first].span {
+			i++
+		}
+		if err := x.tiled(rank, x.spans[first].span, x.spans[first:i]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// spanAt finds the first part of a span.
+func (x *transfers) spanAt(of span) (int, bool) {
+	return slices.BinarySearchFunc(x.spans, of, func(s spanOf, of span) int {
+		return cmp.Or(cmp.Compare(s.peer, of.peer), directions(s.sends, of.sends))
+	})
 }
 
 // peersOf yields the ranks with which a rank exchanges something, and maybe others.
@@ -167,14 +272,14 @@ func (x *transfers) peersOf(rank int32) iter.Seq[int32] {
 
 // tiled checks that what a rank sends a peer, or receives from it, lies side by side and
 // is all that it should be.
-func (x *transfers) tiled(rank int32, of span, parts []plan.Transfer) error {
+func (x *transfers) tiled(rank int32, of span, parts []spanOf) error {
 	at, n := x.wants(rank, of.peer, of.sends)
 	if of.peer == rank && len(parts) == 0 && x.inPlace(rank) {
 		return nil
 	}
-	slices.SortFunc(parts, func(a, b plan.Transfer) int { return cmp.Or(cmp.Compare(a.Off, b.Off), cmp.Compare(a.Bytes, b.Bytes)) })
 	end := at
-	for _, t := range parts {
+	for i := range parts {
+		t := &parts[i].t
 		if t.Off != end && t.Bytes > 0 {
 			return &Error{rank, -1, -1, -1, fmt.Sprintf("what goes to or from rank %d continues at byte %d, not %d", of.peer, t.Off, end)}
 		}

@@ -140,8 +140,10 @@ func (t *Table) skipped() (out []string) {
 
 // Devices lists the ranks as nccl-tests lists GPUs.
 func Devices(site *scenario.Site) []nccltests.Device {
-	var out []nccltests.Device
-	for _, d := range site.Devices() {
+	devices := site.Devices()
+	out := make([]nccltests.Device, 0, len(devices))
+	for i := range devices {
+		d := &devices[i]
 		out = append(out, nccltests.Device{Rank: d.Rank, Group: d.Group, Host: d.Host, Device: d.Dev, Name: d.Name, BusID: d.BusID})
 	}
 	return out

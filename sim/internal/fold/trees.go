@@ -176,9 +176,9 @@ func (t *trees) propose(x *Config, add func(*symmetry)) {
 	switch {
 	case !ports:
 		t.stragglers(x.Slow)
-		add(t.nearSymmetry())
+		add(t.nearest())
 	case x.Slow == nil && t.slowPorts(x):
-		add(t.nearSymmetry())
+		add(t.nearest())
 	}
 }
 

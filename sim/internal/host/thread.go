@@ -113,19 +113,32 @@ func (n *Network) interval(thread int32) units.Time {
 // behind each other (proxy.cc:344), and the longest batch counts.
 func (n *Network) countEnds() {
 	type queue struct{ thread, rank, channel, dir, phase, ends int32 }
-	all := make([]queue, 0, 2*len(n.Conns))
-	for i := range n.Conns {
-		c := &n.Conns[i]
-		for _, q := range [2]queue{{c.SrcProxy, c.Src, c.Channel, 0, c.phase, c.SrcLoad}, {c.DstProxy, c.Dst, c.Channel, 1, c.phase, c.DstLoad}} {
-			if q.thread >= 0 { // the network itself has none
-				all = append(all, q)
+	each := func(do func(q queue)) {
+		for i := range n.Conns {
+			c := &n.Conns[i]
+			if c.SrcProxy >= 0 { // the network itself has none
+				do(queue{c.SrcProxy, c.Src, c.Channel, 0, c.phase, c.SrcLoad})
+			}
+			if c.DstProxy >= 0 {
+				do(queue{c.DstProxy, c.Dst, c.Channel, 1, c.phase, c.DstLoad})
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b queue) int {
-		return cmp.Or(cmp.Compare(a.thread, b.thread), cmp.Compare(a.rank, b.rank), cmp.Compare(a.channel, b.channel),
-			cmp.Compare(a.dir, b.dir), cmp.Compare(a.phase, b.phase))
+	first := make([]int32, len(n.proxy.threads)+1) // of each thread's
+	each(func(q queue) { first[q.thread+1]++ })
+	for i := range n.proxy.threads {
+		first[i+1] += first[i]
+	}
+	all, next := make([]queue, first[len(n.proxy.threads)]), slices.Clone(first)
+	each(func(q queue) {
+		all[next[q.thread]] = q
+		next[q.thread]++
 	})
+	for i := range n.proxy.threads {
+		slices.SortFunc(all[first[i]:first[i+1]], func(a, b queue) int {
+			return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.channel, b.channel), cmp.Compare(a.dir, b.dir), cmp.Compare(a.phase, b.phase))
+		})
+	}
 	n.proxy.ends = make([]int32, len(n.proxy.threads))
 	most, ends := int32(0), int32(0)
 	for i, q := range all {

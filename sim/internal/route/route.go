@@ -9,10 +9,10 @@
 package route
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/plan"
@@ -44,13 +44,13 @@ type Table struct {
 	shape   map[*topo.System][]topo.NodeID
 	cpus    map[*topo.System][]topo.NodeID // node of the topology → the CPU nearest to it + 1, 0 where none has asked
 	Home    []int32                        // node → the node whose links represent its own, -1: none do; nil: each its own
-	pairs   map[storePair]wire.RouteID
-	narrows map[string]wire.LinkID  // by name, see Narrow
-	crossed map[gpuPair]bool        // pairs that stores cross between
-	crowd   map[wire.LinkID]int     // by link at a port of a switch: how many such pairs
-	staged  []staging               // by node: bytes in transit through host memory
-	known   map[string]wire.RouteID // routes by their links
-	key     []byte
+	pairs   [][]storePair                  // by source
+	narrows map[string]wire.LinkID         // by name, see Narrow
+	crossed [][]uint64                     // node → set of pairs of its GPUs that stores cross between
+	crowd   []int32                        // by link at a port of a switch: how many such pairs
+	staged  []staging                      // by node: bytes in transit through host memory
+	known   map[uint64]wire.RouteID        // routes by a hash of their links
+	short   map[*topo.System][]string      // names of a topology's nodes
 	Place   Place
 	Local   wire.RouteID
 	Uses    []wire.Use
@@ -71,10 +71,11 @@ func (p *Place) node(n int32) int32 {
 	return p.Nodes[n]
 }
 
-// storePair keys the routes that channels share.
+// storePair is a route that channels share, of a source.
 type storePair struct {
-	src, dst int32
-	via      connect.Transport
+	dst   int32
+	via   connect.Transport
+	route wire.RouteID
 }
 
 // linkEff is the share of NCCL's figure for a link that payload can use.
@@ -95,8 +96,9 @@ func linkEff(c *gpu.Class, k topo.LinkKind) float64 {
 func New(c *connect.Layout, systems []*topo.System, class *gpu.Class, net wire.Links) *Table {
 	w := &Table{Comm: c, Systems: systems, class: class, Links: net,
 		byTopo: make([][]int32, len(systems)), gpus: make([][]topo.NodeID, len(systems)),
-		shape: make(map[*topo.System][]topo.NodeID), cpus: make(map[*topo.System][]topo.NodeID), pairs: make(map[storePair]wire.RouteID),
-		known: make(map[string]wire.RouteID), narrows: make(map[string]wire.LinkID), crossed: make(map[gpuPair]bool), crowd: make(map[wire.LinkID]int), staged: make([]staging, len(systems))}
+		shape: make(map[*topo.System][]topo.NodeID), cpus: make(map[*topo.System][]topo.NodeID), pairs: make([][]storePair, c.NRanks),
+		known: make(map[uint64]wire.RouteID), short: make(map[*topo.System][]string), narrows: make(map[string]wire.LinkID), crossed: make([][]uint64, len(systems)),
+		staged: make([]staging, len(systems))}
 	for i, s := range systems {
 		g, ok := w.shape[s]
 		if !ok {
@@ -142,7 +144,7 @@ func (w *Table) link(node int32, l topo.LinkID) wire.LinkID {
 			rate = w.NetRate(info)
 		}
 	}
-	id := w.Links.AddLink(fmt.Sprintf("node%d %s→%s", w.Place.node(node), w.Name(node, tl.From), w.Name(node, tl.To)), rate)
+	id := w.Links.AddLink(w.NodeName(node)+" "+w.Name(node, tl.From)+"→"+w.Name(node, tl.To), rate)
 	w.byTopo[node][l] = int32(id) + 1
 	return id
 }
@@ -152,11 +154,20 @@ func (w *Table) Name(node int32, id topo.NodeID) string {
 	if w.Place.Short != nil {
 		return w.Place.Short(node, id)
 	}
-	return w.Systems[node].Short(id)
+	s := w.Systems[node]
+	names := w.short[s]
+	if names == nil {
+		names = make([]string, len(s.Nodes))
+		w.short[s] = names
+	}
+	if names[id] == "" {
+		names[id] = s.Short(id)
+	}
+	return names[id]
 }
 
 // NodeName is how a node is called in names of links.
-func (w *Table) NodeName(node int32) string { return fmt.Sprintf("node%d", w.Place.node(node)) }
+func (w *Table) NodeName(node int32) string { return "node" + strconv.Itoa(int(w.Place.node(node))) }
 
 // Walk adds the links of the best path between a GPU and a GPU or net, in
 // either direction.
@@ -220,16 +231,30 @@ func (w *Table) Intern() wire.RouteID {
 		return w.Local
 	}
 	slices.SortFunc(w.Uses, func(a, b wire.Use) int { return int(a.Link) - int(b.Link) })
-	w.key = w.key[:0]
-	for _, u := range w.Uses {
-		w.key = binary.LittleEndian.AppendUint64(w.key, uint64(u.Link)<<32|uint64(u.Count))
-	}
-	if r, ok := w.known[string(w.key)]; ok {
-		return r
+	key := hashOf(w.Uses)
+	for {
+		r, ok := w.known[key]
+		if !ok {
+			break
+		}
+		if slices.Equal(w.Links.Uses(r), w.Uses) {
+			return r
+		}
+		key++
 	}
 	r := w.Links.AddRoute(slices.Clone(w.Uses))
-	w.known[string(w.key)] = r
+	w.known[key] = r
 	return r
+}
+
+// hashOf is a hash of a route's links: FNV's steps (G. Fowler, L. C. Noll and P. Vo, 1991)
+// over words.
+func hashOf(uses []wire.Use) uint64 {
+	h := uint64(0xcbf29ce484222325)
+	for _, u := range uses {
+		h = (h ^ (uint64(u.Link)<<32 | uint64(uint32(u.Count)))) * 0x100000001b3
+	}
+	return h ^ h>>32
 }
 
 // Joint adds the links of an op that stores to several peers, or whose loads
@@ -390,22 +415,18 @@ func (w *Table) Between(c *plan.Conn) (wire.RouteID, error) {
 		return w.Local, nil
 	}
 	key := w.storeKey(c)
-	if r, ok := w.pairs[key]; ok {
-		return r, nil
+	for _, p := range w.pairs[c.Src] {
+		if p.dst == key.dst && p.via == key.via {
+			return p.route, nil
+		}
 	}
 	w.Uses = w.Uses[:0]
 	if err := w.Stores(c); err != nil {
 		return 0, err
 	}
-	r := w.Intern()
-	w.pairs[key] = r
-	return r, nil
-}
-
-// gpuPair keys a pair of GPUs that stores cross between.
-type gpuPair struct {
-	node     int32
-	from, to topo.NodeID
+	key.route = w.Intern()
+	w.pairs[c.Src] = append(w.pairs[c.Src], key)
+	return key.route, nil
 }
 
 // staging is the traffic through a node's host memory.
@@ -418,18 +439,26 @@ type staging struct {
 // a port of a switch, their packets wait for each other: with k pairs the port
 // passes 1 - Crowd·(1 - 1/k) of its rate.
 func (w *Table) cross(node int32, from, to topo.NodeID) {
-	key := gpuPair{node, from, to}
-	if w.crossed[key] {
+	s := w.Systems[node]
+	gpus := len(s.Of(topo.GPU))
+	if w.crossed[node] == nil {
+		w.crossed[node] = make([]uint64, (gpus*gpus+63)/64)
+	}
+	pair := s.Index(from)*gpus + s.Index(to)
+	met := &w.crossed[node][pair/64]
+	if *met>>(pair%64)&1 != 0 {
 		return
 	}
-	w.crossed[key] = true
-	left := func(pairs int) float64 { return 1 - w.class.Crowd*(1-1/float64(pairs)) }
-	s := w.Systems[node]
+	*met |= 1 << (pair % 64)
+	left := func(pairs int32) float64 { return 1 - w.class.Crowd*(1-1/float64(pairs)) }
 	for _, l := range s.Path(from, to).Links {
 		if s.Nodes[s.Links[l].From].Kind != topo.NVS && s.Nodes[s.Links[l].To].Kind != topo.NVS {
 			continue
 		}
 		id := w.link(node, l)
+		if n := int(id) + 1 - len(w.crowd); n > 0 {
+			w.crowd = append(w.crowd, make([]int32, n)...)
+		}
 		w.crowd[id]++
 		k := w.crowd[id]
 		w.Links.Limit(id, wire.Rate(float64(w.Links.Capacity(id))/left(max(1, k-1))*left(k)))
@@ -464,7 +493,7 @@ func (w *Table) isLocal(c *plan.Conn) bool {
 // storeKey names the memory that a connection's stores go to: the peer's, with
 // PXN that of the GPU next to the NIC, without GDR the host's (-1).
 func (w *Table) storeKey(c *plan.Conn) storePair {
-	key := storePair{c.Src, c.Dst, c.Route.Transport}
+	key := storePair{dst: c.Dst, via: c.Route.Transport}
 	if c.Route.Transport == connect.NET {
 		key.dst = c.Route.SrcProxy
 		if !c.Route.SrcGDR {
