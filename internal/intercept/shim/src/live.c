@@ -687,7 +687,7 @@ static void throttle(void) {
 // full reports whether the host has launched as much as may wait behind the gate: CUDA's
 // queues are finite.
 static int full(int more) {
-  enum { MOST = 256 };
+  enum { MOST = 200 };
   return atomic_fetch_add(&launches, more) >= MOST || atomic_load(&early) || gate.closed == 0;
 }
 
