@@ -124,6 +124,10 @@ type rank struct {
 	groups  int
 	dropped map[int]bool // events that were not carried out
 	busy    []span       // with kernels of communicators, as they began
+	calls   int          // launches of real streams so far
+	open    []launched   // those that may not have ended, in order
+	held    []*op        // segments that wait for them
+	stalled int          // ticks of Watch since one of them has ended
 }
 
 // process is a program's process.

@@ -36,7 +36,7 @@ type live struct {
 	segments map[uint64]*op
 	tickets  map[uint64]int // units that have not ended
 	free     []uint64       // tickets that are over
-	releases []uint64       // those behind which kernels go on, which need its turn
+	releases []uint64       // those behind which kernels are timed, which need its turn
 	sent     int64          // turns that were sent
 	asks     bool           // for its turn, without a release
 	moves    []*move
@@ -91,7 +91,7 @@ func (c *Core) segment(t *thread, s *stream, number uint64, opened int64) {
 	t.p.live.segments[number] = o
 	o.record = -1
 	if r := c.known(s.dev); r != nil {
-		o.record = len(r.events)
+		o.record, o.calls = len(r.events), r.calls
 		r.events = append(r.events, calls.Event{Kind: calls.Work, Thread: t.id, Host: r.since(t, opened), Stream: r.streamOf(s)})
 	}
 	c.begin(o)
@@ -111,7 +111,7 @@ func (c *Core) segmentDone(t *thread, q *request) reply {
 			r.events[o.record].Time = clampTime(took)
 		}
 		if o.arrived {
-			c.finish(o, c.computed(o))
+			c.segmentEnds(o)
 		}
 	}
 	c.settle()
@@ -121,6 +121,12 @@ func (c *Core) segmentDone(t *thread, q *request) reply {
 // span is when a kernel of a communicator held SMs, in ps: from its begin on its GPU, and from
 // when all ranks were there.
 type span struct{ from, begin, to int64 }
+
+// launched is a launch of a GPU, by number.
+type launched struct {
+	*unit
+	number int
+}
 
 // spans is the most that a GPU keeps: those that compute may run beside.
 const spans = 64
@@ -137,9 +143,51 @@ func (c *Core) communicates(u *unit, begin, end int64) {
 	}
 }
 
+// segmentEnds ends a segment that is timed and could begin, once all calls of its GPU that the
+// host made before it are carried out: they may run beside it. (Ranks may call in different
+// orders on streams of their own; tick goes on with those that would wait for each other.)
+func (c *Core) segmentEnds(o *op) {
+	if r := c.known(o.st.dev); r != nil && c.set.Clock == Measured && o.took > 0 && r.unfinished(o.calls) {
+		r.held = append(r.held, o)
+		return
+	}
+	c.finish(o, c.computed(o))
+}
+
+// unfinished reports whether one of a GPU's first n launches has not been carried out.
+func (r *rank) unfinished(n int) bool {
+	for len(r.open) > 0 && (r.open[0].o.done || r.open[0].dropped) {
+		r.open = r.open[1:]
+	}
+	return len(r.open) > 0 && r.open[0].number < n
+}
+
+// carried goes on with the segments that a launch held up.
+func (c *Core) carried(u *unit) {
+	if c.set.Clock != Measured || !c.set.Live() {
+		return
+	}
+	r := c.gpus[u.m.gpu()]
+	r.stalled = 0
+	for i := 0; i < len(r.held); {
+		if r.unfinished(r.held[i].calls) {
+			i++
+			continue
+		}
+		c.letGo(r, i)
+	}
+}
+
+// letGo ends a segment that was held.
+func (c *Core) letGo(r *rank, i int) {
+	o := r.held[i]
+	r.held = slices.Delete(r.held, i, i+1)
+	c.finish(o, c.computed(o))
+}
+
 // computed is when a segment ends that has taken o.took alone: on the cluster it shares its
-// GPU with the kernels of communicators. What is called later begins later: the host is held
-// at its calls, so all that run beside a segment are known.
+// GPU with the kernels of communicators. What is called later begins later, so all that run
+// beside a segment are known.
 func (c *Core) computed(o *op) int64 {
 	r := c.known(o.st.dev)
 	if c.set.Prices == nil || r == nil {
@@ -170,18 +218,18 @@ func beside(at, left int64, busy []span, compute, calls float64) int64 {
 }
 
 // ticketsOf has the units of a group release what their streams wait for.
-func (c *Core) ticketsOf(p *process, units []*unit, first int64, replay bool) {
+func (c *Core) ticketsOf(p *process, units []*unit, first int64) {
 	if !c.set.Live() || first <= 0 {
 		return
 	}
 	for _, u := range units {
-		u.ticket, u.replay = uint64(first)+uint64(u.ops[0].flags>>flagComm), replay
+		u.ticket = uint64(first) + uint64(u.ops[0].flags>>flagComm)
 		p.live.tickets[u.ticket]++
 	}
 }
 
-// over is when a unit has ended, carried out or not. Behind a call of a graph kernels go on
-// at once; behind others they wait for the process's gate.
+// over is when a unit has ended, carried out or not. Where compute is timed kernels behind it
+// go on when it is their process's turn.
 func (c *Core) over(u *unit) {
 	p := u.m.dev.p
 	if u.ticket == 0 || p.ended {
@@ -191,7 +239,7 @@ func (c *Core) over(u *unit) {
 		return
 	}
 	delete(p.live.tickets, u.ticket)
-	if !u.replay || c.set.Clock != Measured {
+	if c.set.Clock != Measured {
 		p.live.free = append(p.live.free, u.ticket)
 		c.changed = true
 		return
@@ -273,9 +321,21 @@ func (c *Core) askTurn(p *process) reply {
 	return reply{}
 }
 
-// tick ends turns that take too long while others wait.
+// tick ends turns that take too long while others wait, and segments that wait for calls too
+// long.
 func (c *Core) tick() {
-	const long = 100
+	const long, stalled = 100, 20
+	for _, r := range c.gpus {
+		if len(r.held) == 0 {
+			continue
+		}
+		if r.stalled++; r.stalled > stalled {
+			r.stalled = 0
+			c.letGo(r, 0)
+			c.settle()
+			c.answer(&thread{})
+		}
+	}
 	for _, t := range c.turns { //lint:sorted each by itself
 		if t.age++; t.holder != nil && !t.moves && t.age > long && len(t.queue) > 0 {
 			c.yield(t)

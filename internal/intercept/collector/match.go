@@ -22,7 +22,6 @@ type unit struct {
 	events  []int // of its GPU's record
 	visited bool
 	ticket  uint64 // of a real stream that waits for it
-	replay  bool   // of a graph on a real stream
 }
 
 // kernel is a launch of collectives by all members of a communicator.
@@ -118,7 +117,7 @@ func (c *Core) group(t *thread, q *request) reply {
 	if c.set.Prices != nil && q.a[4] == 0 { // not a replay of a graph
 		t.now += int64(c.set.Prices.Launch(len(members)))
 	}
-	return c.post(t, ops, q.a[2], q.a[4] != 0)
+	return c.post(t, ops, q.a[2])
 }
 
 // captured adds a group to the graph that its streams capture.
@@ -168,18 +167,18 @@ func (c *Core) check(ops []wireOp) ([]*member, *reply) {
 
 // post launches a group: of each communicator a unit of collectives and one of
 // messages, in the order of their first calls.
-func (c *Core) post(t *thread, ops []wireOp, ticket int64, replay bool) reply {
+func (c *Core) post(t *thread, ops []wireOp, ticket int64) reply {
 	members, bad := c.check(ops)
 	if bad != nil {
 		return *bad
 	}
 	t.p.calls += len(ops)
-	return c.launch(t, ops, members, c.recordCalls(t, ops, members), ticket, replay)
+	return c.launch(t, ops, members, c.recordCalls(t, ops, members), ticket)
 }
 
 // launch makes the units of a group, and matches them; events are where the calls are
 // in the records of their GPUs.
-func (c *Core) launch(t *thread, ops []wireOp, members []*member, events []int, ticket int64, replay bool) reply {
+func (c *Core) launch(t *thread, ops []wireOp, members []*member, events []int, ticket int64) reply {
 	type key struct {
 		m       *member
 		message bool
@@ -196,7 +195,7 @@ func (c *Core) launch(t *thread, ops []wireOp, members []*member, events []int, 
 		}
 		u.ops, u.events = append(u.ops, ops[i]), append(u.events, events[i])
 	}
-	c.ticketsOf(t.p, order, ticket, replay)
+	c.ticketsOf(t.p, order, ticket)
 	for _, message := range []bool{false, true} {
 		for _, u := range order {
 			if isMessage(&u.ops[0]) != message {
@@ -237,6 +236,10 @@ func (c *Core) stage(t *thread, u *unit) {
 	}
 	u.o = c.newOp(t, streams[len(streams)-1], launch, behind...)
 	u.o.unit = u
+	if c.set.Live() && c.set.Clock == Measured {
+		r.open = append(r.open, launched{u, r.calls})
+		r.calls++
+	}
 	for _, s := range streams {
 		s.tail = u.o
 	}
@@ -411,6 +414,7 @@ func (c *Core) dropUnit(u *unit) {
 	if u.o.arrived {
 		c.finish(u.o, u.o.ready)
 	}
+	c.carried(u)
 }
 
 // retire takes a unit from what is pending.

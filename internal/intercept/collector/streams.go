@@ -54,6 +54,7 @@ type op struct {
 	a       [3]int64
 	took    int64 // ps, of a segment
 	timed   bool
+	calls   int // launches of its GPU before a segment
 	record  int // of its GPU's events, -1 for none
 }
 
@@ -148,11 +149,12 @@ func (c *Core) finish(o *op, at int64) {
 		return
 	}
 	o.done, o.end = true, at
-	if o.unit != nil {
-		c.over(o.unit)
-	}
 	c.work = append(c.work, o)
 	c.changed = true
+	if o.unit != nil {
+		c.over(o.unit)
+		c.carried(o.unit)
+	}
 }
 
 // arrive is when all before an operation has ended.
@@ -172,7 +174,7 @@ func (c *Core) arrive(o *op) {
 		if !o.timed {
 			return
 		}
-		c.finish(o, c.computed(o))
+		c.segmentEnds(o)
 		return
 	case function:
 		p := o.st.dev.p
@@ -408,7 +410,7 @@ func (c *Core) replay(t *thread, s *stream, number int64) reply {
 		for k := range ops {
 			ops[k].stream = s.id
 		}
-		if r := c.post(t, ops, 0, false); r.status != 0 {
+		if r := c.post(t, ops, 0); r.status != 0 {
 			return reply{status: cudaLaunchFailure}
 		}
 	}

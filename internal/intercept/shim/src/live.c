@@ -5,11 +5,13 @@
 // call of NCCL makes its stream wait for a word of host memory, which is written
 // when the operation has been carried out.
 //
-// Where compute is timed (--time measured), kernels that the host launches wait behind a
-// gate, another word, until the host comes to its next call of NCCL or waits for the GPU.
-// The process gets the GPU for itself then, the gate is opened, and what was launched runs
-// as one stretch to its end, alone and without waiting for the host: the host's time and
-// the GPU's are measured apart, as if every rank had its own GPU.
+// Where compute is timed (--time measured), what the host launches waits behind a gate,
+// another word, until the host waits for the GPU or has launched much. The process gets the
+// GPU for itself then, the gate is opened, and what was launched runs as one stretch to its
+// end, or to a call of NCCL that other ranks have not come to; behind that it goes on when
+// the process has the GPU again. So kernels run alone and without waiting for the host, and
+// the host without waiting for kernels: its time and the GPU's are measured apart, as if
+// every rank had its own GPU.
 //
 // Two threads serve a process: one looks for segments that have ended (and opens a gate
 // that the host waits behind), one carries out what the collector asks for.
@@ -88,6 +90,7 @@ struct lane { // a stream
   int destroyed;     // by the program
   int64_t seen, busy; // us: when the open segment's beginning was seen, and when it ran last
   int64_t ran;        // us: when kernels of the program were seen on it last
+  int64_t going;      // us: when what it waited for was written, until it is seen to go on
   struct lane *next;
 };
 struct ticket { uint64_t id; struct lane *on; uint32_t *word, value; struct ticket *next; };
@@ -113,7 +116,7 @@ static int generation;
 static struct { uint32_t *word, closed; uint64_t at; } gate;
 static atomic_int syncing;    // threads that wait for streams by CUDA's functions
 static atomic_int throttled;  // threads that are held at their calls
-static atomic_int stretching; // a thread of the program runs a stretch
+static atomic_int stretching; // threads of the program that run a stretch
 static atomic_int looking;    // the thread that looks may read the words
 static atomic_int early;      // the gate was opened before the host's next call
 static atomic_int launches;   // since the gate was shut
@@ -303,6 +306,7 @@ static int collect(struct ended *to, int room) {
       if (e == 0 && g->from && g->to && D.cuEventElapsedTime(&ms, g->from->e, g->to->e)) ms = 0;
       if (g->most >= 0 && ms * 1000 > (float)g->most) ms = (float)g->most / 1000;
       if (ms * 1000 > NOTHING_US) l->ran = wall_us();
+      l->going = 0;
       to[n++] = (struct ended){g->id, measured() && ms * 1000 > NOTHING_US ? (int64_t)((double)ms * 1e9) : 0};
       if (!(l->first = g->next)) l->last = &l->first;
       drop_mark(g->from);
@@ -314,16 +318,22 @@ static int collect(struct ended *to, int room) {
 
 enum { BUSY = 1, IDLE = 2, WAITS = 4 };
 
+// How soon a stream goes on behind a word that was written.
+enum { GOING_US = 2000 };
+
 // state_of is what a stream does. Under lists.
 static int state_of(struct lane *l) {
   if (l->destroyed) return 0;
   struct mark *from = l->first ? l->first->from : l->open;
   const uint32_t *begun = l->first ? l->first->begun : NULL;
   if (begun ? !__atomic_load_n(begun, __ATOMIC_ACQUIRE) : from && D.cuEventQuery(from->e) == NOT_READY) {
+    if (l->going && wall_us() - l->going < GOING_US) return BUSY;
+    if (gate_shut()) return WAITS;
     for (struct ticket *t = tickets; t; t = t->next)
       if (t->on == l) return WAITS;
     return outstanding > 0 ? WAITS : BUSY; // for another stream that waits
   }
+  l->going = 0;
   if (l->first) return BUSY;
   int64_t now = wall_us();
   if (in_capture) return IDLE;
@@ -419,7 +429,8 @@ static void *look(void *unused) {
     int held = atomic_load(&holding) && !atomic_load(&stretching), pending = 0;
     if (measured()) open_early();
     // While kernels wait behind the gate nobody asks CUDA about them: the host launches.
-    if (!measured() || held || !gate_shut() || atomic_load(&outstanding) > 0) {
+    int launching = measured() && !held && gate_shut();
+    if (!launching) {
       int n = report(list, ROOM);
       int all = measured() ? states() : 0;
       if (n > 0) since = 0;
@@ -428,7 +439,7 @@ static void *look(void *unused) {
       for (struct lane *l = lanes; l; l = l->next) pending |= l->first != NULL;
       pthread_mutex_unlock(&lists);
     }
-    struct timespec t = {0, pending || held ? 20000 : 200000};
+    struct timespec t = {0, launching ? 500000 : pending || held ? 20000 : 200000};
     syscall(SYS_nanosleep, &t, NULL);
   }
   atomic_store(&looking, 0);
@@ -447,6 +458,7 @@ static void release(const char *list, int64_t n, int holds) {
       if ((*p)->id != id) continue;
       struct ticket *t = *p;
       *p = t->next;
+      t->on->going = wall_us();
       __atomic_store_n(t->word, t->value, __ATOMIC_RELEASE);
       free(t);
       atomic_fetch_sub(&outstanding, 1);
@@ -576,31 +588,46 @@ static void nap(int64_t begun) {
   else syscall(SYS_nanosleep, &t, NULL);
 }
 
-// stretch has what was launched since the gate was shut run, while no other process uses
-// the GPU, until it has ended or waits for the cluster. The gate is open then. Under host;
-// segments are closed.
+// run_out has what may go on on the GPU run until it has ended, or waits for the cluster, and
+// lets others have the GPU then.
+static void run_out(void) {
+  enum { LONG_US = 60000000, SETTLED_US = 40 };
+  struct ended list[64];
+  int64_t begun = wall_us(), quiet = 0;
+  while (live_on()) {
+    int all = report(list, 64) ? BUSY : states();
+    int64_t now = wall_us();
+    if (all & BUSY) quiet = 0;
+    else if (!quiet) quiet = now;
+    // A stream begins a moment behind the end of another one that it waited for.
+    if ((quiet && now - quiet > SETTLED_US) || now - begun > LONG_US) break;
+    nap(begun);
+  }
+  give_turn(1);
+}
+
+// stretch opens the gate when no other process uses the GPU, and has what was launched run.
+// Under host; segments are closed.
 static void stretch(void) {
   if (!measured()) return;
   enum { LONG_US = 60000000 };
-  struct ended list[64];
   struct reply out;
   atomic_fetch_add(&blocked, 1);
   pthread_mutex_lock(&lists);
-  atomic_store(&stretching, 1);
+  atomic_fetch_add(&stretching, 1);
   int held = atomic_load(&holding);
   pthread_mutex_unlock(&lists);
   if (!held) request(REQ_TURN, 0, 0, 0, 0, &out);
   int64_t begun = wall_us();
   while (!atomic_load(&holding) && live_on() && wall_us() - begun < LONG_US) nap(begun);
-  open_gate(gate.closed);
-  begun = wall_us();
-  while (live_on()) {
-    int all = report(list, 64) ? BUSY : states();
-    if (!(all & BUSY) || wall_us() - begun > LONG_US) break;
-    nap(begun);
+  if (gate_shut()) {
+    pthread_mutex_lock(&lists);
+    for (struct lane *l = lanes; l; l = l->next) l->going = wall_us();
+    pthread_mutex_unlock(&lists);
+    open_gate(gate.closed);
   }
-  give_turn(1);
-  atomic_store(&stretching, 0);
+  run_out();
+  atomic_fetch_sub(&stretching, 1);
   atomic_fetch_sub(&blocked, 1);
 }
 
@@ -622,7 +649,9 @@ static void shut(void) {
 // queues (CUDA_DEVICE_MAX_CONNECTIONS), so that a stream that waits may hold up kernels of
 // another one; and the queues are finite, so that a host that waits for room would be taken
 // for one that works. A program whose other ranks wait for what this host does next gets on
-// after a while, which is shorter each time.
+// after a while, which is shorter each time. Where compute is timed that is now and then (see
+// full), since a host that was held finds its caches cold: what is behind the calls runs here
+// when the process has the GPU.
 static void throttle(void) {
   static int ahead;
   static int64_t patience = 4000000;
@@ -631,19 +660,43 @@ static void throttle(void) {
   if (left <= ahead) return;
   if (!measured()) close_all(-1);
   atomic_fetch_add(&blocked, 1);
+  if (measured()) atomic_fetch_add(&stretching, 1);
   pthread_mutex_unlock(&host);
   int64_t begun = wall_us();
   atomic_fetch_add(&throttled, 1);
-  while (atomic_load(&outstanding) > ahead && wall_us() - begun < patience) nap(begun);
+  while (live_on() && atomic_load(&outstanding) > ahead && wall_us() - begun < patience) {
+    if (!measured() || !atomic_load(&holding)) nap(begun);
+    else run_out(), begun = wall_us();
+  }
   atomic_fetch_sub(&throttled, 1);
   pthread_mutex_lock(&host);
   if ((left = atomic_load(&outstanding)) > ahead) {
     ahead = left;
     if (patience > 500000) patience /= 2;
   }
+  pthread_mutex_lock(&lists); // the last release is over
+  int held = atomic_load(&holding);
+  pthread_mutex_unlock(&lists);
+  if (measured() && held) run_out();
+  if (measured()) atomic_fetch_sub(&stretching, 1);
   atomic_fetch_sub(&blocked, 1);
   atomic_store(&active, wall_us());
   if (!measured()) reopen_all(-1);
+}
+
+// full reports whether the host has launched as much as may wait behind the gate: CUDA's
+// queues are finite.
+static int full(int more) {
+  enum { MOST = 200 };
+  return atomic_fetch_add(&launches, more) >= MOST || atomic_load(&early) || gate.closed == 0;
+}
+
+// flush has everything run that was launched, and the host wait for it. Under host.
+static void flush(void) {
+  close_all(-1);
+  stretch();
+  shut();
+  throttle();
 }
 
 // wait_for has the streams of a communicator's calls wait for a ticket, as NCCL does: the
@@ -817,10 +870,7 @@ static int group(struct op *ops, int n, struct reply *out, char *text, size_t ro
   int count = 0, res = -1;
   enter();
   int captures = capturing((handle)(uintptr_t)ops[0].stream), apart = measured() && !captures;
-  if (apart) {
-    close_all(-1);
-    stretch();
-  }
+  if (apart) close_all(-1);
   struct part *parts = calloc((size_t)n, sizeof *parts);
   for (int i = 0; parts && i < n; i++) {
     handle s = (handle)(uintptr_t)ops[i].stream;
@@ -864,8 +914,8 @@ static int group(struct op *ops, int n, struct reply *out, char *text, size_t ro
     }
   res = posted(ops, n, parts, count, out, text, room);
 out:
-  if (apart) shut();
-  if (!res && !captures) throttle();
+  if (apart && full(4)) flush(); // a call is four entries of CUDA's queues
+  if (!apart && !res && !captures) throttle();
   free(parts);
   leave(out->now);
   return res;
@@ -988,11 +1038,7 @@ PUBLIC error cudaGraphLaunch(handle exec, handle s) {
   }
   enter();
   struct lane *l = lane_of(s);
-  if (measured()) { // what was launched before runs before, and the graph in stretches of its own
-    close_all(-1);
-    stretch();
-    shut();
-  }
+  if (measured()) flush(); // what was launched before runs before, and the graph in stretches of its own
   error e = l ? replayed(x, l) : 2;
   if (!e) e = real(exec, s);
   if (!e) behind_graph(x, l);
@@ -1061,6 +1107,7 @@ static void awaited(handle s, int all, int *dev, struct lane **l) {
   if (all || measured()) close_all(measured() ? -1 : *dev);
   else if (*l) close_lane(*l);
   stretch();
+  if (measured()) throttle();
   atomic_fetch_add(&syncing, 1);
   atomic_fetch_add(&blocked, 1);
   if (borrowed) D.cuCtxSetCurrent(NULL);
@@ -1085,20 +1132,18 @@ static void resumed(int dev, struct lane *l, int type, int64_t what, int64_t mor
 // cut ends a stretch where the host calls nothing that ends it: CUDA's queues are finite.
 static void cut(void) {
   enter();
-  close_all(-1);
-  stretch();
-  shut();
+  flush();
   leave(0);
 }
 
 // launched is before each launch that is seen; those of libraries of CUDA's are not. What the
 // host has launched in a while is a segment of its own, since it begins when it was launched.
 static void launched(handle s) {
-  enum { MOST = 256, SLICE_PS = 300000000 };
+  enum { SLICE_PS = 300000000 };
   if (!live_on() || !measured() || gate.closed == 0) return;
   atomic_store(&active, wall_us());
   if (in_capture && capturing(s)) return;
-  if (atomic_fetch_add(&launches, 1) >= MOST || atomic_load(&early)) {
+  if (full(1)) {
     cut();
     return;
   }
@@ -1236,9 +1281,7 @@ PUBLIC error cudaMemcpyAsync(void *to, const void *from, size_t n, int kind, han
   enter();
   open_gate(gate.closed);
   error e = real(to, from, n, kind, s);
-  close_all(-1);
-  stretch();
-  shut();
+  flush();
   leave(0);
   return e;
 }
@@ -1260,6 +1303,7 @@ PUBLIC error cudaMalloc(void **p, size_t n) {
   enter();
   close_all(-1);
   stretch();
+  throttle();
   error e = real(p, n);
   shut();
   leave(0);
