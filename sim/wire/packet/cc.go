@@ -87,7 +87,7 @@ func (e *engine) ccAck(w *worker, h *host, f *frame, s *sender, acked uint32) {
 	switch c.Kind {
 	case DCQCN:
 		if f.flags&flagCE != 0 && !s.ended {
-			s.dcqcn.Notify(c, &s.Rate, f.at, e.notice(w))
+			s.dcqcn.Notify(c, &s.Rate, f.at, e.notice(w, f.at))
 		}
 	case HPCC:
 		if rate, ok := e.hp[f.flow].Ack(c, &s.Rate, f.aux, f.psn, s.nxt); ok {

@@ -19,10 +19,9 @@ type frame struct {
 	route uint32 // index in engine.hops of its link
 	aux   uint32 // of congestion control: a time or a record
 	size  uint16 // bytes on the wire
-	port  uint16 // by which it entered the switch where it waits
 	flags uint8
 	class uint8  // 0 control, else the index of its priority
-	rank  uint16 // with EventOrder: among all frames that began at that instant
+	tag   uint32 // in a switch the port by which it came; on a cable, with EventOrder, its instant.Number
 }
 
 // fifo is a ring of frames that grows: its length is a power of two.
@@ -43,15 +42,15 @@ func (q *fifo) push(f *frame) {
 	q.tail++
 }
 
-// pass appends a frame with another time. It copies field by field: fields of f were
+// pass appends a frame with another time and tag. It copies field by field: fields of f were
 // written just now, and wider loads would wait until those stores are done.
-func (q *fifo) pass(f *frame, at int64) {
+func (q *fifo) pass(f *frame, at int64, tag uint32) {
 	if q.tail-q.head == uint32(len(q.buf)) {
 		q.grow()
 	}
 	g := &q.buf[q.tail&uint32(len(q.buf)-1)]
 	g.at, g.flow, g.psn, g.route, g.aux = at, f.flow, f.psn, f.route, f.aux
-	g.size, g.port, g.flags, g.class, g.rank = f.size, f.port, f.flags, f.class, 0
+	g.size, g.flags, g.class, g.tag = f.size, f.flags, f.class, tag
 	q.tail++
 }
 

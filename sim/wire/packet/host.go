@@ -1,6 +1,10 @@
 package packet
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
+)
 
 // host is a node with one NIC: queue pairs served in turn, acknowledgements
 // before them.
@@ -87,7 +91,7 @@ func (e *engine) pullHost(w *worker, h *host, end int64) int {
 		}
 	}
 	if e.cfg.Buffer.Credits > 0 {
-		h.arrived = pullCredits(&e.links[h.out], 0, end, h.arrived)
+		h.arrived = pullCredits(&e.links[h.out], uint32(instant.None), end, h.arrived)
 		insertion(h.arrived)
 	}
 	return len(h.arrived)
@@ -122,15 +126,16 @@ func (e *engine) runHost(w *worker, h *host, end int64) {
 			return
 		case 1:
 			h.wake = 0
-			e.woken(w, h, t)
+			e.woken(w, h)
 		case 2:
 			h.inFlight = false
 			e.completed(w, &e.links[h.out])
 		case 3:
-			w.started(h.starts[0].flow)
+			e.started(w, int(h.starts[0].flow))
 			e.open(h, h.starts[0].flow, t)
 			h.starts = h.starts[1:]
 		case 4:
+			e.started(w, e.itself(h.node))
 			e.timeouts(w, h, t)
 		}
 		e.send(w, h, t)
@@ -142,7 +147,7 @@ func (e *engine) arrive(w *worker, h *host, f *frame) {
 	if l := &e.links[h.in]; l.credit != nil && f.flow >= 0 {
 		l.repay(f, f.at)
 	}
-	e.arrived(w, h.in, f)
+	e.came(w, h, f)
 	switch {
 	case f.flow == report:
 		l := &e.links[h.out]

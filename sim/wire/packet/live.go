@@ -104,7 +104,7 @@ func NewLive(n *Network, queues []Queue, cfg *Config) (*Live, error) {
 		return nil, err
 	}
 	l := &Live{start: never, queues: make([]message.List, len(queues))}
-	e := &engine{cfg: cfg, net: n, flows: flows, look: never, crowd: crowd, paths: 1, given: l}
+	e := &engine{cfg: cfg, net: n, flows: flows, look: longest, crowd: crowd, paths: 1, given: l}
 	e.assignClasses()
 	e.buildLinks()
 	e.buildNodes()

@@ -132,7 +132,7 @@ func (e *engine) sendData(w *worker, h *host, l *link, id int32, now int64) {
 		e.gate(l, now)
 	}
 	if e.cfg.CC.Kind == DCQCN {
-		s.dcqcn.Tick(&e.cfg.CC, &s.Rate, now, 1000*int64(w.Age))
+		s.dcqcn.Tick(&e.cfg.CC, &s.Rate, now, e.notice(w, now))
 		if e.cfg.CC.ByteReset > 0 {
 			s.dcqcn.Count(&e.cfg.CC, &s.Rate, int64(s.last))
 		}

@@ -1,9 +1,12 @@
 package packet
 
+import "math/bits"
+
 const (
-	bucketBits = 9
-	buckets    = 1 << bucketBits
-	few        = 64 // as many are sorted by insertion
+	few       = 64 // as many are sorted by insertion
+	placeBits = 24
+	place     = 1<<placeBits - 1
+	longest   = 1 << (63 - placeBits) // of a window, in ps
 )
 
 // insertion sorts what is nearly in order, stably.
@@ -22,32 +25,39 @@ func insertion(a []frame) {
 }
 
 // parts divides the frames of a window by the port by which they leave, without
-// moving them.
+// moving them. A frame's key is when it came, in ps of the window, and its place among
+// those that arrived.
 type parts struct {
 	port  []uint16
-	order []uint32 // indices, port by port
-	first []int32  // of a port, in order
-	spare []uint32
-	room  [buckets + 1]uint32
+	keys  []uint64 // port by port
+	first []int32  // of a port, in keys
+	spare []uint64
+	room  []uint32
 }
 
-// divide finds the ports of all frames that arrived at a switch.
-func (p *parts) divide(e *engine, s *swtch) {
-	n, ports := len(s.arrived), len(s.out)
-	if cap(p.port) < n {
-		p.port, p.order = make([]uint16, 2*n), make([]uint32, 2*n)
+// of makes room for n frames.
+func (p *parts) of(n int) {
+	if cap(p.keys) < n {
+		p.port, p.keys, p.spare = make([]uint16, 2*n), make([]uint64, 2*n), make([]uint64, 2*n)
 	}
+	p.port, p.keys = p.port[:n], p.keys[:n]
+}
+
+// divide finds the ports of all frames that arrived at a switch in a window from a time on.
+func (p *parts) divide(e *engine, s *swtch, from int64) {
+	ports := len(s.out)
+	p.of(len(s.arrived))
 	if cap(p.first) < ports+2 {
 		p.first = make([]int32, 2*ports+2)
 	}
-	p.port, p.order, p.first = p.port[:n], p.order[:n], p.first[:ports+2]
+	p.first = p.first[:ports+2]
 	clear(p.first)
 	for i := range s.arrived {
 		f := &s.arrived[i]
-		to := f.port // of PFC frames: they act there
+		to := uint16(s.entry(e, i)) // of PFC frames: they act there
 		if f.flow >= 0 {
 			f.route++
-			to = e.links[e.hops[f.route]].fromPort
+			to = e.exits[e.hops[f.route]]
 		}
 		p.port[i] = to
 		p.first[to+2]++
@@ -57,78 +67,73 @@ func (p *parts) divide(e *engine, s *swtch) {
 	}
 	for i, to := range p.port {
 		at := &p.first[to+1]
-		p.order[*at] = uint32(i)
+		p.keys[*at] = uint64(s.arrived[i].at-from)<<placeBits | uint64(i)
 		*at++
 	}
 }
 
-// whole returns all frames in the order of time, all ports together.
-func (p *parts) whole(e *engine, s *swtch, from, span int64) []uint32 {
-	in := s.arrived
-	if cap(p.order) < len(in) {
-		p.port, p.order = make([]uint16, 2*len(in)), make([]uint32, 2*len(in))
+// whole returns the keys of all frames in the order of time, all ports together.
+func (p *parts) whole(e *engine, s *swtch, from int64) []uint64 {
+	p.of(len(s.arrived))
+	for i := range s.arrived {
+		p.keys[i] = uint64(s.arrived[i].at-from)<<placeBits | uint64(i)
 	}
-	p.order = p.order[:len(in)]
-	for i := range p.order {
-		p.order[i] = uint32(i)
-	}
-	return p.ordered(e, s, p.order, from, span)
+	return p.ordered(e, s, p.keys)
 }
 
-// of returns the frames of a port in the order of time.
-func (p *parts) of(e *engine, s *swtch, port int, from, span int64) []uint32 {
-	return p.ordered(e, s, p.order[p.first[port]:p.first[port+1]], from, span)
+// leaving returns the keys of the frames that leave by a port, in the order of time.
+func (p *parts) leaving(e *engine, s *swtch, port int) []uint64 {
+	return p.ordered(e, s, p.keys[p.first[port]:p.first[port+1]])
 }
 
-// ordered puts indices of frames, all within [from, from+span), in the order of
-// time, those of equal times in that of ports or, with EventOrder, of events.
-func (p *parts) ordered(e *engine, s *swtch, a []uint32, from, span int64) []uint32 {
-	in := s.arrived
+// ordered puts keys of frames in the order of time, those of equal times in that of
+// ports or, with EventOrder, of events.
+func (p *parts) ordered(e *engine, s *swtch, a []uint64) []uint64 {
 	for i := 1; i < len(a); i++ {
-		x, k := a[i], i-1
-		if f, g := &in[a[k]], &in[x]; f.at < g.at || f.at == g.at && !e.later(s, f, g) {
+		x := a[i]
+		if a[i-1] < x {
 			continue
 		}
 		if len(a) > few {
-			return p.bucket(e, s, a, from, span)
+			a = p.bucket(a, e.look)
+			break
 		}
-		for ; k >= 0; k-- {
-			if f, g := &in[a[k]], &in[x]; f.at < g.at || f.at == g.at && !e.later(s, f, g) {
-				break
-			}
+		k := i - 1
+		for ; k >= 0 && a[k] > x; k-- {
 			a[k+1] = a[k]
 		}
 		a[k+1] = x
 	}
+	if e.ordered {
+		e.untie(s, a)
+	}
 	return a
 }
 
-// bucket orders many frames that came by several ports.
-func (p *parts) bucket(e *engine, s *swtch, a []uint32, from, span int64) []uint32 {
-	in := s.arrived
-	clear(p.room[:])
-	scale := (1 << 40) / uint64(span) << bucketBits
-	for _, i := range a {
-		p.room[uint64(in[i].at-from)*scale>>40+1]++
+// bucket orders many frames that came by several ports within a span.
+func (p *parts) bucket(a []uint64, span int64) []uint64 {
+	width := max(0, bits.Len64(uint64(span-1))-bits.Len(uint(len(a)))) + placeBits
+	n := int(uint64(span)<<placeBits>>width) + 2
+	if cap(p.room) < n {
+		p.room = make([]uint32, 2*n)
 	}
-	for i := 1; i < len(p.room); i++ {
-		p.room[i] += p.room[i-1]
+	room := p.room[:n]
+	clear(room)
+	for _, x := range a {
+		room[x>>width+1]++
 	}
-	if cap(p.spare) < len(a) {
-		p.spare = make([]uint32, 2*len(a))
+	for i := 1; i < len(room); i++ {
+		room[i] += room[i-1]
 	}
 	out := p.spare[:len(a)]
-	for _, i := range a {
-		b := &p.room[uint64(in[i].at-from)*scale>>40]
-		out[*b] = i
+	for _, x := range a {
+		b := &room[x>>width]
+		out[*b] = x
 		*b++
 	}
 	for i := 1; i < len(out); i++ {
 		x, k := out[i], i-1
-		for ; k >= 0; k-- {
-			if f, g := &in[out[k]], &in[x]; f.at < g.at || f.at == g.at && !e.later(s, f, g) {
-				break
-			}
+		for ; k >= 0 && out[k] > x; k-- {
 			out[k+1] = out[k]
 		}
 		out[k+1] = x
