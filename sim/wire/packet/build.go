@@ -97,11 +97,11 @@ func (e *engine) buildLinks() {
 // buildNodes makes hosts and switches with their ports in the order of cables.
 func (e *engine) buildNodes() {
 	ports := make([][]int32, e.net.Nodes) // links out of a node
-	e.exits = make([]uint16, len(e.links))
+	e.exits, e.due = make([]uint16, len(e.links)), make([]int64, len(e.links))
 	for i := range e.links {
 		l := &e.links[i]
 		l.fromPort = uint16(len(ports[l.from]))
-		e.exits[i] = l.fromPort
+		e.exits[i], e.due[i] = l.fromPort, never
 		ports[l.from] = append(ports[l.from], l.id)
 	}
 	for i := range e.links {
@@ -126,7 +126,8 @@ func (e *engine) buildNodes() {
 				e.hostRate = e.links[h.out].rate
 			}
 		}
-		e.hosts = append(e.hosts, h)
+		e.hosts, e.acts = append(e.hosts, h), append(e.acts, 0)
+		e.doors = append(e.doors, h.in)
 	}
 	e.routes, e.hostOf = route.New(e.net.Switch, ends), hostOf
 	if e.given != nil {
@@ -146,7 +147,7 @@ func (e *engine) buildSwitches() error {
 		s.shift = make([]uint8, n)
 		s.headroom = make([]int64, n)
 		s.arriving = make([]int64, n)
-		s.busy = make([]uint64, (n+63)/64)
+		s.busy, s.used = make([]uint64, (n+63)/64), make([]uint64, (n+63)/64)
 		s.base = b.Bytes - int64(n)*b.Reserve
 		for p, id := range s.out {
 			l := &e.links[id]

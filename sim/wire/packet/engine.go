@@ -144,8 +144,11 @@ type engine struct {
 	streams   *streams.Firsts
 	losses    []losses
 	ranker    instant.Ranker
-	calendar  int      // bits of a number that say whose it is
-	exits     []uint16 // by link: the port where it begins
+	calendar  int            // bits of a number that say whose it is
+	exits     []uint16       // by link: the port where it begins
+	due       []int64        // by link: when its first frame arrives
+	acts      []int64        // by host: it does nothing before
+	doors     []int32        // by host: the link to it; -1: none
 	ordered   bool           // with EventOrder, where it counts
 	full, ack uint16         // bytes of frames
 	busy      sync.WaitGroup // workers in a phase
@@ -277,9 +280,7 @@ func (e *engine) next(now int64) int64 {
 	t := never
 	for i := range e.links {
 		l := &e.links[i]
-		if !l.wire.empty() {
-			t = min(t, l.wire.front().at)
-		}
+		t = min(t, e.due[i])
 		if l.waiting&^l.paused != 0 {
 			t = min(t, l.free)
 		}

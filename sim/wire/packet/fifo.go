@@ -33,6 +33,14 @@ type fifo struct {
 func (q *fifo) empty() bool   { return q.head == q.tail }
 func (q *fifo) front() *frame { return &q.buf[q.head&uint32(len(q.buf)-1)] }
 
+// first is when the first frame is at the end of the cable; never without one.
+func (q *fifo) first() int64 {
+	if q.head == q.tail {
+		return never
+	}
+	return q.front().at
+}
+
 // push appends a copy of f.
 func (q *fifo) push(f *frame) {
 	if q.tail-q.head == uint32(len(q.buf)) {

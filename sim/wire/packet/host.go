@@ -34,7 +34,9 @@ const firstPort = 10000
 
 // begin plans a flow's start.
 func (e *engine) begin(flow int32, at int64) {
-	h := &e.hosts[e.hostOf[e.flows[flow].Src]]
+	id := e.hostOf[e.flows[flow].Src]
+	h := &e.hosts[id]
+	e.acts[id] = min(e.acts[id], at)
 	i, _ := slices.BinarySearchFunc(h.starts, at, func(b begin, t int64) int {
 		if b.at <= t {
 			return -1
@@ -62,13 +64,51 @@ func (h *host) nextEvent(e *engine) int64 {
 	return t
 }
 
+// pullHosts takes what arrives before end at a range of hosts off their links, and returns
+// how many frames that are.
+func (e *engine) pullHosts(w *worker, from, to int, end int64) int {
+	busy := 0
+	for i := from; i < to; i++ {
+		in := e.doors[i]
+		if in < 0 || e.due[in] >= end && e.cfg.Buffer.Credits == 0 {
+			continue
+		}
+		busy += e.pullHost(w, &e.hosts[i], end)
+		e.due[in], e.acts[i] = e.links[in].wire.first(), 0
+	}
+	return busy
+}
+
+// runHosts simulates those of a range of hosts up to end that have something to do.
+func (e *engine) runHosts(w *worker, from, to int, end int64) {
+	for i := from; i < to; i++ {
+		if e.acts[i] < end {
+			h := &e.hosts[i]
+			e.runHost(w, h, end)
+			h.arrived = h.arrived[:0]
+			e.acts[i] = h.quiet(e)
+		}
+	}
+}
+
+// quiet is until when a host does nothing of its own.
+func (h *host) quiet(e *engine) int64 {
+	t := h.timer
+	if h.wake > 0 {
+		t = min(t, h.wake)
+	}
+	if h.inFlight {
+		t = min(t, e.links[h.out].free)
+	}
+	if len(h.starts) > 0 {
+		t = min(t, h.starts[0].at)
+	}
+	return t
+}
+
 // pullHost takes what arrives before end off the link, and notes which flows
 // end with it.
 func (e *engine) pullHost(w *worker, h *host, end int64) int {
-	h.arrived = h.arrived[:0]
-	if h.in < 0 {
-		return 0
-	}
 	l := &e.links[h.in]
 	q := &l.wire
 	for !q.empty() {

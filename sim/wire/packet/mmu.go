@@ -6,7 +6,6 @@ import "math/bits"
 // the order of time, for they share the memory.
 func (e *engine) careful(w *worker, s *swtch, order []uint64, end int64) {
 	e.recount(s)
-	e.attend(s)
 	for _, i := range order {
 		f, n := s.enter(e, i&place)
 		e.drain(w, s, f.at)
@@ -41,16 +40,6 @@ func (e *engine) recount(s *swtch) {
 	s.shared, s.exact, s.soon = 0, true, 0
 	for _, b := range s.ing {
 		s.shared += max(0, b-e.cfg.Buffer.Reserve)
-	}
-}
-
-// attend lists the ports that have frames.
-func (e *engine) attend(s *swtch) {
-	clear(s.busy)
-	for p, id := range s.out {
-		if e.links[id].waiting != 0 {
-			s.busy[p/64] |= 1 << (p % 64)
-		}
 	}
 }
 
@@ -111,11 +100,13 @@ func (e *engine) admit(w *worker, s *swtch, f *frame) bool {
 	switch {
 	case over <= 0:
 		s.ing[k] += size
+		s.held += size
 	case over > limit:
 		s.hdrm[k] += size
 		s.inHdrm += size
 	default:
 		s.ing[k] += size
+		s.held += size
 		s.shared += min(size, over)
 	}
 	if !s.xoff[k] && (s.hdrm[k] > 0 || e.overfull(s, k, f.tag)) {
@@ -136,6 +127,7 @@ func (e *engine) release(w *worker, s *swtch, k int, f *frame, at int64) {
 	s.inHdrm -= head
 	s.shared -= min(size-head, e.used(s, k))
 	s.ing[k] -= size - head
+	s.held -= size - head
 	if !s.xoff[k] || s.hdrm[k] > 0 {
 		return
 	}

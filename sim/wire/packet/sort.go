@@ -52,6 +52,7 @@ func (p *parts) divide(e *engine, s *swtch, from int64) {
 	}
 	p.first = p.first[:ports+2]
 	clear(p.first)
+	clear(s.used)
 	for i := range s.arrived {
 		f := &s.arrived[i]
 		to := uint16(s.entry(e, i)) // of PFC frames: they act there
@@ -60,6 +61,7 @@ func (p *parts) divide(e *engine, s *swtch, from int64) {
 			to = e.exits[e.hops[f.route]]
 		}
 		p.port[i] = to
+		s.used[to/64] |= 1 << (to % 64)
 		p.first[to+2]++
 	}
 	for i := 2; i < len(p.first); i++ {

@@ -1,6 +1,8 @@
 package packet
 
 import (
+	"math/bits"
+
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
 )
@@ -20,11 +22,13 @@ type swtch struct {
 	base     int64   // shared memory in all
 	shift    []uint8
 	headroom []int64
-	arriving []int64 // bytes of this window, by port
-	total    int64   // of them
+	arriving []int64  // bytes of this window, by port
+	total    int64    // of them
 	arrived  []frame  // of this window, port by port
 	from     []uint16 // with EventOrder: the port of each
-	busy     []uint64 // in careful: bits of ports, all of those that have frames
+	busy     []uint64 // bits of ports, all of those that have frames
+	used     []uint64 // of those by which frames leave that arrived in this window
+	held     int64    // bytes in ing
 	soon     int64    // in careful: none of them starts one before
 	flowlets []flowlet
 	draws    uint64 // of paths
@@ -35,6 +39,9 @@ type swtch struct {
 func (e *engine) pull(w *worker, s *swtch, end int64) int {
 	s.arrived, s.from, s.total = s.arrived[:0], s.from[:0], 0
 	for p, id := range s.in {
+		if s.arriving[p] = 0; e.due[id] >= end {
+			continue
+		}
 		l := &e.links[id]
 		var bytes int64
 		q := &l.wire
@@ -55,7 +62,7 @@ func (e *engine) pull(w *worker, s *swtch, end int64) int {
 			}
 			bytes += int64(f.size)
 		}
-		s.arriving[p] = bytes
+		e.due[id], s.arriving[p] = q.first(), bytes
 		s.total += bytes
 	}
 	if e.cfg.Buffer.Credits > 0 {
@@ -96,6 +103,9 @@ func (e *engine) calm(s *swtch) bool {
 	}
 	reserve, shared := e.cfg.Buffer.Reserve, s.total
 	nc := e.classes
+	if most := s.held + s.total; e.cfg.Buffer.XOff == 0 && most < s.base && most-reserve < (s.base-most)>>e.cfg.Buffer.Shift {
+		return true // were all of it in one queue
+	}
 	for _, b := range s.ing {
 		shared += max(0, b-reserve)
 	}
@@ -138,18 +148,24 @@ func (e *engine) runSwitch(w *worker, s *swtch, end int64) {
 // port, each in the order of time.
 func (e *engine) quick(w *worker, s *swtch, end int64) {
 	w.parts.divide(e, s, end-e.look)
-	for p, id := range s.out {
-		l := &e.links[id]
-		for _, key := range w.parts.leaving(e, s, p) {
-			if f, n := s.enter(e, key&place); f.flow < 0 {
-				e.pfcAtSwitch(w, s, f, n)
-			} else {
-				e.onto(w, s, l, f, n)
+	for i, some := range s.busy {
+		for some |= s.used[i]; some != 0; some &= some - 1 {
+			p := 64*i + bits.TrailingZeros64(some)
+			l := &e.links[s.out[p]]
+			for _, key := range w.parts.leaving(e, s, p) {
+				if f, n := s.enter(e, key&place); f.flow < 0 {
+					e.pfcAtSwitch(w, s, f, n)
+				} else {
+					e.onto(w, s, l, f, n)
+				}
 			}
-		}
-		for l.waiting&^l.paused != 0 && l.free < end {
-			e.completed(w, l)
-			e.dequeue(w, s, l, l.free)
+			for l.waiting&^l.paused != 0 && l.free < end {
+				e.completed(w, l)
+				e.dequeue(w, s, l, l.free)
+			}
+			if l.waiting == 0 {
+				s.busy[i] &^= 1 << (p % 64)
+			}
 		}
 	}
 }
@@ -177,6 +193,7 @@ func (e *engine) onto(w *worker, s *swtch, l *link, f *frame, n instant.Number) 
 	}
 	if f.class != 0 {
 		s.ing[int(f.tag)*e.classes+int(f.class)] += int64(f.size)
+		s.held += int64(f.size)
 	}
 	e.enqueue(w, s, l, f)
 }
@@ -251,10 +268,9 @@ func (l *link) hold() {
 func (e *engine) enqueue(w *worker, s *swtch, l *link, f *frame) {
 	q := &l.q[f.class]
 	q.push(f)
-	if l.waiting |= 1 << f.class; s.exact {
-		s.busy[l.fromPort/64] |= 1 << (l.fromPort % 64)
-		s.soon = min(s.soon, l.free)
-	}
+	l.waiting |= 1 << f.class
+	s.busy[l.fromPort/64] |= 1 << (l.fromPort % 64)
+	s.soon = min(s.soon, l.free)
 	if l.odd && l.credit != nil {
 		e.gate(l, f.at)
 	}
@@ -286,6 +302,7 @@ func (e *engine) dequeue(w *worker, s *swtch, l *link, at int64) {
 			e.release(w, s, k, f, at)
 		} else {
 			s.ing[k] -= int64(f.size)
+			s.held -= int64(f.size)
 		}
 	}
 	e.transmit(w, l, f, at, q.bytes)
@@ -342,6 +359,9 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 		tag = w.began(l, at)
 	}
 	l.free = at + e.serialise(l, f.size, f.flags)
+	if l.wire.empty() {
+		e.due[l.id] = l.free + l.delay
+	}
 	l.wire.pass(f, l.free+l.delay, uint32(tag))
 }
 
