@@ -5,13 +5,14 @@ import (
 
 	"github.com/simccl/simccl/sim/wire/packet/cc"
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
+	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
 )
 
 // build lays the run out in memory.
 func build(n *Network, flows []Flow, cfg *Config, ordered bool) (*engine, error) {
-	e := &engine{cfg: cfg, net: n, flows: flows, live: len(flows), look: longest, crowd: crowd, paths: max(1, cfg.Paths), ordered: ordered,
+	e := &engine{cfg: cfg, net: n, flows: flows, live: len(flows), look: parted.Longest, crowd: crowd, paths: max(1, cfg.Paths), ordered: ordered,
 		full: uint16(cfg.Frames.Payload + cfg.Frames.Header), ack: uint16(cfg.Frames.Ack)}
 	if ordered {
 		e.look = instant.Longest
@@ -147,7 +148,7 @@ func (e *engine) buildSwitches() error {
 		s.shift = make([]uint8, n)
 		s.headroom = make([]int64, n)
 		s.arriving = make([]int64, n)
-		s.busy, s.used = make([]uint64, (n+63)/64), make([]uint64, (n+63)/64)
+		s.busy = make([]uint64, (n+63)/64)
 		s.base = b.Bytes - int64(n)*b.Reserve
 		for p, id := range s.out {
 			l := &e.links[id]

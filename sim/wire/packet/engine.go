@@ -6,6 +6,7 @@ import (
 
 	"github.com/simccl/simccl/sim/wire/packet/cc"
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
+	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
 	"github.com/simccl/simccl/units"
@@ -83,7 +84,7 @@ type counters struct {
 // worker holds the scratch memory of a goroutine.
 type worker struct {
 	counters
-	parts
+	parted.Parts
 	ended []ending
 	instant.Calendar
 	since    int64 // when the present event was planned; with a size when a frame came

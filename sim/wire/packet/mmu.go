@@ -1,13 +1,17 @@
 package packet
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
+)
 
 // careful simulates a window of a switch in which PFC may act: the ports in
 // the order of time, for they share the memory.
 func (e *engine) careful(w *worker, s *swtch, order []uint64, end int64) {
 	e.recount(s)
 	for _, i := range order {
-		f, n := s.enter(e, i&place)
+		f, n := s.enter(e, i&parted.Place)
 		e.drain(w, s, f.at)
 		if f.flow < 0 {
 			if f.flow == report {

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
+	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
 )
 
@@ -27,7 +28,6 @@ type swtch struct {
 	arrived  []frame  // of this window, port by port
 	from     []uint16 // with EventOrder: the port of each
 	busy     []uint64 // bits of ports, all of those that have frames
-	used     []uint64 // of those by which frames leave that arrived in this window
 	held     int64    // bytes in ing
 	soon     int64    // in careful: none of them starts one before
 	flowlets []flowlet
@@ -133,9 +133,9 @@ func (e *engine) runSwitch(w *worker, s *swtch, end int64) {
 	}
 	switch calm := e.calm(s); {
 	case !calm:
-		e.careful(w, s, w.parts.whole(e, s, end-e.look), end)
+		e.careful(w, s, e.whole(w, s, end-e.look), end)
 	case e.picky:
-		e.choosing(w, s, w.parts.whole(e, s, end-e.look), end)
+		e.choosing(w, s, e.whole(w, s, end-e.look), end)
 	default:
 		e.quick(w, s, end)
 	}
@@ -147,13 +147,13 @@ func (e *engine) runSwitch(w *worker, s *swtch, end int64) {
 // quick simulates a window in which ports do not influence each other: port by
 // port, each in the order of time.
 func (e *engine) quick(w *worker, s *swtch, end int64) {
-	w.parts.divide(e, s, end-e.look)
+	e.part(w, s, end-e.look)
 	for i, some := range s.busy {
-		for some |= s.used[i]; some != 0; some &= some - 1 {
+		for some |= w.Used[i]; some != 0; some &= some - 1 {
 			p := 64*i + bits.TrailingZeros64(some)
 			l := &e.links[s.out[p]]
-			for _, key := range w.parts.leaving(e, s, p) {
-				if f, n := s.enter(e, key&place); f.flow < 0 {
+			for _, key := range e.leaving(w, s, p) {
+				if f, n := s.enter(e, key&parted.Place); f.flow < 0 {
 					e.pfcAtSwitch(w, s, f, n)
 				} else {
 					e.onto(w, s, l, f, n)
@@ -202,7 +202,7 @@ func (e *engine) onto(w *worker, s *swtch, l *link, f *frame, n instant.Number) 
 // in the order of time.
 func (e *engine) choosing(w *worker, s *swtch, order []uint64, end int64) {
 	for _, key := range order {
-		f, n := s.enter(e, key&place)
+		f, n := s.enter(e, key&parted.Place)
 		if f.flow < 0 {
 			e.pfcAtSwitch(w, s, f, n)
 			continue
@@ -289,6 +289,7 @@ func (e *engine) dequeue(w *worker, s *swtch, l *link, at int64) {
 	q.head++
 	if q.empty() {
 		l.waiting &^= 1 << c
+		q.rewind()
 	}
 	q.bytes -= int64(f.size)
 	if l.odd && l.hol != nil && l.hol.to > f.at && f.flow >= 0 && e.tables == nil && e.hostOf[l.to] < 0 {

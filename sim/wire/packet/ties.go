@@ -1,6 +1,9 @@
 package packet
 
-import "github.com/simccl/simccl/sim/wire/packet/internal/instant"
+import (
+	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
+	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
+)
 
 // With Config.EventOrder what happens at one instant happens in the order in which it
 // was planned (package instant).
@@ -110,11 +113,11 @@ func (s *swtch) enter(e *engine, i uint64) (*frame, instant.Number) {
 func (e *engine) untie(s *swtch, a []uint64) {
 	for i := 1; i < len(a); i++ {
 		x := a[i]
-		if a[i-1]>>placeBits != x>>placeBits {
+		if !parted.Together(a[i-1], x) {
 			continue
 		}
 		k := i - 1
-		for ; k >= 0 && a[k]>>placeBits == x>>placeBits && e.later(s, a[k]&place, x&place); k-- {
+		for ; k >= 0 && parted.Together(a[k], x) && e.later(s, a[k]&parted.Place, x&parted.Place); k-- {
 			a[k+1] = a[k]
 		}
 		a[k+1] = x
