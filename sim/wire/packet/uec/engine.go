@@ -213,7 +213,7 @@ func (e *engine) next(now int64) int64 {
 
 // runSwitch simulates a leaf or spine up to end, port by port: ports share nothing.
 func (e *engine) runSwitch(v int, end int64) int {
-	p := &e.parts
+	p, from := &e.parts, end-e.look
 	e.arrived = e.arrived[:0]
 	for _, id := range e.in[v] {
 		if e.due[id] >= end {
@@ -229,7 +229,7 @@ func (e *engine) runSwitch(v int, end int64) int {
 	p.Room(len(e.arrived))
 	for i := range e.arrived {
 		f := &e.arrived[i]
-		p.Port[i], p.Keys[i] = e.port[e.route(v, f)], parted.Key(f.at-(end-e.look), i)
+		p.Port[i], p.Keys[i] = e.port[e.route(v, f)], parted.Key(f.at-from, i)
 	}
 	p.Divide(len(e.in[v]))
 	for i, id := range e.in[v] {
@@ -239,10 +239,15 @@ func (e *engine) runSwitch(v int, end int64) int {
 		}
 		l := &e.links[id^1]
 		if some {
-			for _, key := range p.Leaving(i, e.look) {
-				f := &e.arrived[key&parted.Place]
-				e.serve(l, f.at)
-				e.enqueue(l, f)
+			keys := p.Leaving(i, e.look)
+			for k, key := range keys {
+				f, next := &e.arrived[key&parted.Place], end
+				if k+1 < len(keys) {
+					next = from + parted.After(keys[k+1])
+				}
+				if e.serve(l, f.at); l.busy || !e.straight(l, f, next) {
+					e.enqueue(l, f)
+				}
 			}
 		}
 		e.serve(l, end)
@@ -302,18 +307,40 @@ func (e *engine) finish(l *link) {
 	if f.flags&(flagAck|flagNack|flagTrimmed) == 0 {
 		e.res.DataPacketHops++
 	}
-	at := l.free + l.delay
+	e.pass(l, f, l.free+l.delay, ce)
+	l.busy, e.ends[l.id] = false, never
+	if !l.low.empty() || !l.hi.empty() {
+		e.start(l, l.free)
+	}
+}
+
+// straight lets a frame through a port that is idle, unless it would still be in
+// transmission when the next one comes.
+func (e *engine) straight(l *link, f *frame, next int64) bool {
+	at := f.at + e.lasts(l, f.size)
+	if at >= next {
+		return false
+	}
+	if f.flags&(flagAck|flagNack|flagTrimmed) == 0 {
+		if int64(f.size) > e.queue {
+			return false
+		}
+		l.peak = max(l.peak, int64(f.size))
+		e.res.DataPacketHops++
+	}
+	e.pass(l, f, at+l.delay, 0)
+	return true
+}
+
+// pass puts a frame on the cable.
+func (e *engine) pass(l *link, f *frame, at int64, flags uint8) {
 	if l.wire.empty() {
 		e.due[l.id] = at
 	}
 	g := l.wire.next()
 	*g = *f
 	g.at = at
-	g.flags |= ce
-	l.busy, e.ends[l.id] = false, never
-	if !l.low.empty() || !l.hi.empty() {
-		e.start(l, l.free)
-	}
+	g.flags |= flags
 }
 
 // marked draws whether a frame is marked.
