@@ -78,7 +78,7 @@ type duration struct {
 
 // counters are what a worker counts.
 type counters struct {
-	pauses, marks, drops, lost, retx, timeouts, dataHops, hops, barks int64
+	pauses, marks, drops, lost, retx, timeouts, dataHops, barks int64
 }
 
 // worker holds the scratch memory of a goroutine.
@@ -316,10 +316,11 @@ func (e *engine) collect(windows int64) *Result {
 		r.Timeouts += c.timeouts
 		r.Watchdogs += c.barks
 		r.DataPacketHops += c.dataHops
-		r.FrameHops += c.hops
 	}
 	for i := range e.links {
-		if l := &e.links[i]; l.peak > r.PeakQueue {
+		l := &e.links[i]
+		r.FrameHops += int64(l.sent)
+		if l.peak > r.PeakQueue {
 			r.PeakQueue, r.PeakLink = l.peak, [2]int32{l.from, l.to}
 		}
 	}

@@ -48,13 +48,7 @@ func (q *fifo) first() int64 {
 }
 
 // push appends a copy of f.
-func (q *fifo) push(f *frame) {
-	if q.tail-q.head == uint32(len(q.buf)) {
-		q.grow()
-	}
-	q.buf[q.tail&uint32(len(q.buf)-1)] = *f
-	q.tail++
-}
+func (q *fifo) push(f *frame) { q.pass(f, f.at, f.tag) }
 
 // pass appends a frame with another time and tag. It copies field by field: fields of f were
 // written just now, and wider loads would wait until those stores are done.

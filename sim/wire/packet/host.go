@@ -140,6 +140,7 @@ func (e *engine) pullHost(w *worker, h *host, end int64) int {
 // runHost simulates a host up to end: arrivals, starts, ends of transmissions
 // and pacing, in this order where times are equal.
 func (e *engine) runHost(w *worker, h *host, end int64) {
+	l := &e.links[max(0, h.out)]
 	for i := 0; ; {
 		t, what := end, 0
 		if h.timer < t {
@@ -149,7 +150,7 @@ func (e *engine) runHost(w *worker, h *host, end int64) {
 			t, what = h.wake, 1
 		}
 		if h.inFlight {
-			if free := e.links[h.out].free; free < end && free <= t {
+			if free := l.free; free < end && free <= t {
 				t, what = free, 2
 			}
 		}
@@ -169,7 +170,7 @@ func (e *engine) runHost(w *worker, h *host, end int64) {
 			e.woken(w, h)
 		case 2:
 			h.inFlight = false
-			e.completed(w, &e.links[h.out])
+			e.completed(w, l)
 		case 3:
 			e.started(w, int(h.starts[0].flow))
 			e.open(h, h.starts[0].flow, t)
@@ -184,8 +185,8 @@ func (e *engine) runHost(w *worker, h *host, end int64) {
 
 // arrive handles a frame that came to a host.
 func (e *engine) arrive(w *worker, h *host, f *frame) {
-	if l := &e.links[h.in]; l.credit != nil && f.flow >= 0 {
-		l.repay(f, f.at)
+	if e.cfg.Buffer.Credits > 0 && f.flow >= 0 {
+		e.links[h.in].repay(f, f.at)
 	}
 	e.came(w, h, f)
 	switch {
@@ -261,10 +262,12 @@ func (e *engine) choose(h *host, l *link, now int64) int {
 	at := h.turn
 	for range n {
 		if at++; at >= n {
-			at = at % n
+			if at -= n; at >= n { // others have left the list
+				at %= n
+			}
 		}
 		s := &e.snd[h.qps[at]]
-		if gap := s.hasGap(); gap || s.nxt < s.frames {
+		if gap := s.gapped && s.hasGap(); gap || s.nxt < s.frames {
 			if s.nextAvail <= now && l.paused>>s.class&1 == 0 && (gap || !e.windowBound(s, now)) {
 				found = at
 				break

@@ -346,13 +346,9 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 			e.stamp(l, f, at)
 		}
 	}
-	if l.odd && l.pint != nil {
-		e.pintStamp(l, f, at)
+	if l.odd {
+		e.odd(l, f, at)
 	}
-	if l.odd && l.credit != nil {
-		l.spend(f)
-	}
-	w.hops++
 	l.sent++
 	l.txBytes += int64(f.size)
 	tag := instant.Number(0)
@@ -364,6 +360,16 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 		e.due[l.id] = l.free + l.delay
 	}
 	l.wire.pass(f, l.free+l.delay, uint32(tag))
+}
+
+// odd does what few links do with a frame that begins.
+func (e *engine) odd(l *link, f *frame, at int64) {
+	if l.pint != nil {
+		e.pintStamp(l, f, at)
+	}
+	if l.credit != nil {
+		l.spend(f)
+	}
 }
 
 // mark marks a data frame that leaves so much behind, or draws whether to.
