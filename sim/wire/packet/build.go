@@ -148,7 +148,7 @@ func (e *engine) buildSwitches() error {
 		s.shift = make([]uint8, n)
 		s.headroom = make([]int64, n)
 		s.arriving = make([]int64, n)
-		s.busy = make([]uint64, (n+63)/64)
+		s.busy, s.control = make([]uint64, (n+63)/64), make([]uint64, (n+63)/64)
 		s.base = b.Bytes - int64(n)*b.Reserve
 		for p, id := range s.out {
 			l := &e.links[id]

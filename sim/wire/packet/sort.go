@@ -20,12 +20,16 @@ func insertion(a []frame) {
 // part finds the ports of all frames that arrived at a switch in a window from a time on.
 func (e *engine) part(w *worker, s *swtch, from int64) {
 	w.Room(len(s.arrived))
+	clear(s.control)
 	for i := range s.arrived {
 		f := &s.arrived[i]
 		to := uint16(s.entry(e, i)) // of PFC frames: they act there
 		if f.flow >= 0 {
 			f.route++
 			to = e.exits[e.hops[f.route]]
+		}
+		if f.class == 0 {
+			s.control[to/64] |= 1 << (to % 64)
 		}
 		w.Port[i], w.Keys[i] = to, parted.Key(f.at-from, i)
 	}

@@ -29,6 +29,7 @@ type swtch struct {
 	from     []uint16 // with EventOrder: the port of each
 	busy     []uint64 // bits of ports, all of those that have frames
 	held     int64    // bytes in ing
+	control  []uint64 // bits of ports by which control frames leave that arrived in this window
 	soon     int64    // in careful: none of them starts one before
 	flowlets []flowlet
 	draws    uint64 // of paths
@@ -152,7 +153,12 @@ func (e *engine) quick(w *worker, s *swtch, end int64) {
 		for some |= w.Used[i]; some != 0; some &= some - 1 {
 			p := 64*i + bits.TrailingZeros64(some)
 			l := &e.links[s.out[p]]
-			for _, key := range e.leaving(w, s, p) {
+			keys := e.leaving(w, s, p)
+			if e.classes == 2 && !l.odd && (l.paused|l.waiting&1) == 0 && s.control[i]>>(p%64)&1 == 0 {
+				e.express(w, s, l, keys, end)
+				continue
+			}
+			for _, key := range keys {
 				if f, n := s.enter(e, key&parted.Place); f.flow < 0 {
 					e.pfcAtSwitch(w, s, f, n)
 				} else {
