@@ -5,13 +5,14 @@ import (
 
 	"github.com/simccl/simccl/sim/wire/packet/cc"
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
+	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
 )
 
 // build lays the run out in memory.
 func build(n *Network, flows []Flow, cfg *Config, ordered bool) (*engine, error) {
-	e := &engine{cfg: cfg, net: n, flows: flows, live: len(flows), look: never, crowd: crowd, paths: max(1, cfg.Paths), ordered: ordered,
+	e := &engine{cfg: cfg, net: n, flows: flows, live: len(flows), look: parted.Longest, crowd: crowd, paths: max(1, cfg.Paths), ordered: ordered,
 		full: uint16(cfg.Frames.Payload + cfg.Frames.Header), ack: uint16(cfg.Frames.Ack)}
 	if ordered {
 		e.look = instant.Longest
@@ -31,11 +32,11 @@ func build(n *Network, flows []Flow, cfg *Config, ordered bool) (*engine, error)
 		return nil, err
 	}
 	e.plan()
-	if ordered {
-		e.openCalendars()
-	}
 	if ordered && cfg.Stream > 0 {
 		e.streams = streams.NewFirsts(cfg.Stream, cfg.Seed)
+	}
+	if ordered {
+		e.openCalendars()
 	}
 	if ordered && cfg.LossStream > 0 {
 		e.buildLosses()
@@ -65,12 +66,11 @@ func (e *engine) buildLinks() {
 		e.look = min(e.look, int64(c.Delay))
 		for k := range 2 {
 			l := &e.links[2*i+k]
-			*l = link{id: int32(2*i + k), peer: int32(2*i + 1 - k), from: c.A, to: c.B, rate: c.Rate, delay: int64(c.Delay), loss: c.Loss, lossy: c.Loss > 0}
+			*l = link{id: int32(2*i + k), peer: int32(2*i + 1 - k), from: c.A, to: c.B, rate: c.Rate, delay: int64(c.Delay), loss: c.Loss, lossy: c.Loss > 0, begun: instant.None}
 			if k == 1 {
 				l.from, l.to = c.B, c.A
 			}
-			l.tx[0] = duration{uint16(e.cfg.Frames.Ack), e.lasts(e.cfg.Frames.Ack, c.Rate)}
-			l.tx[1], l.ack, l.whole = l.tx[0], l.tx[0].ps, e.lasts(e.cfg.Frames.Payload+e.cfg.Frames.Header, c.Rate)
+			l.ack, l.whole = e.lasts(e.cfg.Frames.Ack, c.Rate), e.lasts(e.cfg.Frames.Payload+e.cfg.Frames.Header, c.Rate)
 			if e.net.Switch[l.from] {
 				for _, m := range e.cfg.Marking {
 					if m.Rate == l.rate {
@@ -98,9 +98,11 @@ func (e *engine) buildLinks() {
 // buildNodes makes hosts and switches with their ports in the order of cables.
 func (e *engine) buildNodes() {
 	ports := make([][]int32, e.net.Nodes) // links out of a node
+	e.exits, e.due = make([]uint16, len(e.links)), make([]int64, len(e.links))
 	for i := range e.links {
 		l := &e.links[i]
 		l.fromPort = uint16(len(ports[l.from]))
+		e.exits[i], e.due[i] = l.fromPort, never
 		ports[l.from] = append(ports[l.from], l.id)
 	}
 	for i := range e.links {
@@ -118,14 +120,15 @@ func (e *engine) buildNodes() {
 			continue
 		}
 		hostOf[v] = int32(len(e.hosts))
-		h := host{node: int32(v), out: -1, in: -1, sports: map[int32]uint16{}, timer: never}
+		h := host{node: int32(v), out: -1, in: -1, sports: map[int32]uint16{}, timer: never, planned: planned{number: instant.None}}
 		if len(out) > 0 {
 			h.out, h.in = out[0], e.links[out[0]].peer
 			if e.hostRate == 0 {
 				e.hostRate = e.links[h.out].rate
 			}
 		}
-		e.hosts = append(e.hosts, h)
+		e.hosts, e.acts = append(e.hosts, h), append(e.acts, 0)
+		e.doors = append(e.doors, h.in)
 	}
 	e.routes, e.hostOf = route.New(e.net.Switch, ends), hostOf
 	if e.given != nil {
@@ -145,6 +148,7 @@ func (e *engine) buildSwitches() error {
 		s.shift = make([]uint8, n)
 		s.headroom = make([]int64, n)
 		s.arriving = make([]int64, n)
+		s.busy, s.control = make([]uint64, (n+63)/64), make([]uint64, (n+63)/64)
 		s.base = b.Bytes - int64(n)*b.Reserve
 		for p, id := range s.out {
 			l := &e.links[id]

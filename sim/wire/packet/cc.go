@@ -84,7 +84,7 @@ func (e *engine) ccAck(w *worker, h *host, f *frame, s *sender, acked uint32) {
 		return
 	case DCQCN:
 		if f.flags&flagCE != 0 && !s.ended {
-			s.dcqcn.Notify(c, &s.Rate, f.at, e.notice(w))
+			s.dcqcn.Notify(c, &s.Rate, f.at, e.notice(w, f.at))
 		}
 		return
 	}

@@ -1,5 +1,7 @@
 package packet
 
+import "github.com/simccl/simccl/sim/wire/packet/internal/instant"
+
 // Links with credits, as InfiniBand has them: a frame starts only if the buffer
 // at the other end has room for all of it, and the room that a frame leaves is
 // reported one delay of the link after the frame has left. There are no pauses,
@@ -9,11 +11,11 @@ package packet
 const report = -2
 
 // pullCredits takes the credits that come back to a link before end.
-func pullCredits(l *link, port uint16, end int64, into []frame) []frame {
+func pullCredits(l *link, tag uint32, end int64, into []frame) []frame {
 	q := &l.returns
 	for !q.empty() && q.front().at < end {
 		f := *q.front()
-		f.port = port
+		f.tag = tag
 		into = append(into, f)
 		q.head++
 	}
@@ -75,8 +77,9 @@ func (e *engine) wants(h *host) bool {
 }
 
 // credited handles credits that came back to a switch.
-func (e *engine) credited(w *worker, s *swtch, f *frame) {
-	l := &e.links[s.out[f.port]]
+func (e *engine) credited(w *worker, s *swtch, f *frame, n instant.Number) {
+	e.arrived(w, n)
+	l := &e.links[s.out[f.tag]]
 	l.credit[f.class] += int64(f.size)
 	e.gate(l, f.at)
 	if l.waiting&^l.paused != 0 && l.free < f.at {

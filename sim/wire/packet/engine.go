@@ -6,6 +6,7 @@ import (
 
 	"github.com/simccl/simccl/sim/wire/packet/cc"
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
+	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
 	"github.com/simccl/simccl/units"
@@ -38,11 +39,10 @@ type link struct {
 	sent    uint64 // frames
 	data    int64  // bytes of data frames
 
-	tx    [2]duration // of the two sizes seen last
+	tx    [2]duration // of the sizes seen last, of data and of acknowledgements
 	start int64       // when the frame in transmission began
-	begun int64       // which it was of all that the worker took note of
 	kMax  int64
-	rank  uint32 // of that
+	begun instant.Number // of that frame
 	id    int32
 
 	whole, ack int64 // ps that a full data frame and an acknowledgement last
@@ -60,7 +60,7 @@ type link struct {
 	down       bool // the cable is, and its ends know
 	storm      bool // paused all the time, whatever is asked for
 	drawn      bool // its losses are in engine.losses
-	_          [21]byte
+	_          [29]byte
 }
 
 // port is what happened where a link begins, for reports alone.
@@ -78,15 +78,18 @@ type duration struct {
 
 // counters are what a worker counts.
 type counters struct {
-	pauses, marks, drops, lost, retx, timeouts, dataHops, hops, barks int64
+	pauses, marks, drops, lost, retx, timeouts, dataHops, barks int64
 }
 
 // worker holds the scratch memory of a goroutine.
 type worker struct {
 	counters
-	parts
+	parted.Parts
 	ended []ending
 	instant.Calendar
+	since    int64 // when the present event was planned; with a size when a frame came
+	link     int32 // over which it did
+	size     uint16
 	again    bool   // a mark: the order of events counts
 	hosts    [2]int // of the engine's, from and to
 	switches [2]int
@@ -138,6 +141,11 @@ type engine struct {
 	streams   *streams.Firsts
 	losses    []losses
 	ranker    instant.Ranker
+	calendar  int            // bits of a number that say whose it is
+	exits     []uint16       // by link: the port where it begins
+	due       []int64        // by link: when its first frame arrives
+	acts      []int64        // by host: it does nothing before
+	doors     []int32        // by host: the link to it; -1: none
 	ordered   bool           // with EventOrder, where it counts
 	full, ack uint16         // bytes of frames
 	busy      sync.WaitGroup // workers in a phase
@@ -181,15 +189,12 @@ func (e *engine) lasts(bytes int, rate int64) int64 {
 }
 
 // serialise returns how long a frame occupies the link.
-func (e *engine) serialise(l *link, bytes uint16) int64 {
-	if l.tx[0].bytes == bytes {
-		return l.tx[0].ps
+func (e *engine) serialise(l *link, bytes uint16, flags uint8) int64 {
+	d := &l.tx[flags&flagAck]
+	if d.bytes != bytes {
+		*d = duration{bytes, e.lasts(int(bytes), l.rate)}
 	}
-	if l.tx[1].bytes != bytes {
-		l.tx[1] = duration{bytes, e.lasts(int(bytes), l.rate)}
-	}
-	l.tx[0], l.tx[1] = l.tx[1], l.tx[0]
-	return l.tx[0].ps
+	return d.ps
 }
 
 // run goes through the windows and returns their number.
@@ -272,9 +277,7 @@ func (e *engine) next(now int64) int64 {
 	t := never
 	for i := range e.links {
 		l := &e.links[i]
-		if !l.wire.empty() {
-			t = min(t, l.wire.front().at)
-		}
+		t = min(t, e.due[i])
 		if l.waiting&^l.paused != 0 {
 			t = min(t, l.free)
 		}
@@ -309,10 +312,11 @@ func (e *engine) collect(windows int64) *Result {
 		r.Timeouts += c.timeouts
 		r.Watchdogs += c.barks
 		r.DataPacketHops += c.dataHops
-		r.FrameHops += c.hops
 	}
 	for i := range e.links {
-		if l := &e.links[i]; l.peak > r.PeakQueue {
+		l := &e.links[i]
+		r.FrameHops += int64(l.sent)
+		if l.peak > r.PeakQueue {
 			r.PeakQueue, r.PeakLink = l.peak, [2]int32{l.from, l.to}
 		}
 	}

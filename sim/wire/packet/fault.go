@@ -73,7 +73,7 @@ func (e *engine) apply(c change) {
 		l.hold()
 		l.free = max(l.free, c.at) // what waited starts now
 		if at := e.hostOf[l.from]; at >= 0 && !c.begin {
-			e.hosts[at].wake = c.at
+			e.hosts[at].wake, e.acts[at] = c.at, min(e.acts[at], c.at)
 		}
 	}
 }

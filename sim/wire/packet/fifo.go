@@ -19,10 +19,9 @@ type frame struct {
 	route uint32 // index in engine.hops of its link
 	aux   uint32 // of congestion control: a time or a record
 	size  uint16 // bytes on the wire
-	port  uint16 // by which it entered the switch where it waits
 	flags uint8
 	class uint8  // 0 control, else the index of its priority
-	rank  uint16 // with EventOrder: among all frames that began at that instant
+	tag   uint32 // in a switch the port by which it came; on a cable, with EventOrder, its instant.Number
 }
 
 // fifo is a ring of frames that grows: its length is a power of two.
@@ -34,24 +33,32 @@ type fifo struct {
 func (q *fifo) empty() bool   { return q.head == q.tail }
 func (q *fifo) front() *frame { return &q.buf[q.head&uint32(len(q.buf)-1)] }
 
-// push appends a copy of f.
-func (q *fifo) push(f *frame) {
-	if q.tail-q.head == uint32(len(q.buf)) {
-		q.grow()
-	}
-	q.buf[q.tail&uint32(len(q.buf)-1)] = *f
-	q.tail++
+// rewind leads back to the begin of an empty ring's memory, which is at hand.
+func (q *fifo) rewind() {
+	q.head = (q.head + uint32(len(q.buf)-1)) &^ uint32(len(q.buf)-1)
+	q.tail = q.head
 }
 
-// pass appends a frame with another time. It copies field by field: fields of f were
+// first is when the first frame is at the end of the cable; never without one.
+func (q *fifo) first() int64 {
+	if q.head == q.tail {
+		return never
+	}
+	return q.front().at
+}
+
+// push appends a copy of f.
+func (q *fifo) push(f *frame) { q.pass(f, f.at, f.tag) }
+
+// pass appends a frame with another time and tag. It copies field by field: fields of f were
 // written just now, and wider loads would wait until those stores are done.
-func (q *fifo) pass(f *frame, at int64) {
+func (q *fifo) pass(f *frame, at int64, tag uint32) {
 	if q.tail-q.head == uint32(len(q.buf)) {
 		q.grow()
 	}
 	g := &q.buf[q.tail&uint32(len(q.buf)-1)]
 	g.at, g.flow, g.psn, g.route, g.aux = at, f.flow, f.psn, f.route, f.aux
-	g.size, g.port, g.flags, g.class, g.rank = f.size, f.port, f.flags, f.class, 0
+	g.size, g.flags, g.class, g.tag = f.size, f.flags, f.class, tag
 	q.tail++
 }
 

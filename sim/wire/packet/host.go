@@ -1,6 +1,10 @@
 package packet
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
+)
 
 // host is a node with one NIC: queue pairs served in turn, acknowledgements
 // before them.
@@ -30,7 +34,9 @@ const firstPort = 10000
 
 // begin plans a flow's start.
 func (e *engine) begin(flow int32, at int64) {
-	h := &e.hosts[e.hostOf[e.flows[flow].Src]]
+	id := e.hostOf[e.flows[flow].Src]
+	h := &e.hosts[id]
+	e.acts[id] = min(e.acts[id], at)
 	i, _ := slices.BinarySearchFunc(h.starts, at, func(b begin, t int64) int {
 		if b.at <= t {
 			return -1
@@ -58,13 +64,51 @@ func (h *host) nextEvent(e *engine) int64 {
 	return t
 }
 
+// pullHosts takes what arrives before end at a range of hosts off their links, and returns
+// how many frames that are.
+func (e *engine) pullHosts(w *worker, from, to int, end int64) int {
+	busy := 0
+	for i := from; i < to; i++ {
+		in := e.doors[i]
+		if in < 0 || e.due[in] >= end && e.cfg.Buffer.Credits == 0 {
+			continue
+		}
+		busy += e.pullHost(w, &e.hosts[i], end)
+		e.due[in], e.acts[i] = e.links[in].wire.first(), 0
+	}
+	return busy
+}
+
+// runHosts simulates those of a range of hosts up to end that have something to do.
+func (e *engine) runHosts(w *worker, from, to int, end int64) {
+	for i := from; i < to; i++ {
+		if e.acts[i] < end {
+			h := &e.hosts[i]
+			e.runHost(w, h, end)
+			h.arrived = h.arrived[:0]
+			e.acts[i] = h.quiet(e)
+		}
+	}
+}
+
+// quiet is until when a host does nothing of its own.
+func (h *host) quiet(e *engine) int64 {
+	t := h.timer
+	if h.wake > 0 {
+		t = min(t, h.wake)
+	}
+	if h.inFlight {
+		t = min(t, e.links[h.out].free)
+	}
+	if len(h.starts) > 0 {
+		t = min(t, h.starts[0].at)
+	}
+	return t
+}
+
 // pullHost takes what arrives before end off the link, and notes which flows
 // end with it.
 func (e *engine) pullHost(w *worker, h *host, end int64) int {
-	h.arrived = h.arrived[:0]
-	if h.in < 0 {
-		return 0
-	}
 	l := &e.links[h.in]
 	q := &l.wire
 	for !q.empty() {
@@ -87,7 +131,7 @@ func (e *engine) pullHost(w *worker, h *host, end int64) int {
 		}
 	}
 	if e.cfg.Buffer.Credits > 0 {
-		h.arrived = pullCredits(&e.links[h.out], 0, end, h.arrived)
+		h.arrived = pullCredits(&e.links[h.out], uint32(instant.None), end, h.arrived)
 		insertion(h.arrived)
 	}
 	return len(h.arrived)
@@ -96,6 +140,7 @@ func (e *engine) pullHost(w *worker, h *host, end int64) int {
 // runHost simulates a host up to end: arrivals, starts, ends of transmissions
 // and pacing, in this order where times are equal.
 func (e *engine) runHost(w *worker, h *host, end int64) {
+	l := &e.links[max(0, h.out)]
 	for i := 0; ; {
 		t, what := end, 0
 		if h.timer < t {
@@ -105,7 +150,7 @@ func (e *engine) runHost(w *worker, h *host, end int64) {
 			t, what = h.wake, 1
 		}
 		if h.inFlight {
-			if free := e.links[h.out].free; free < end && free <= t {
+			if free := l.free; free < end && free <= t {
 				t, what = free, 2
 			}
 		}
@@ -122,15 +167,16 @@ func (e *engine) runHost(w *worker, h *host, end int64) {
 			return
 		case 1:
 			h.wake = 0
-			e.woken(w, h, t)
+			e.woken(w, h)
 		case 2:
 			h.inFlight = false
-			e.completed(w, &e.links[h.out])
+			e.completed(w, l)
 		case 3:
-			w.started(h.starts[0].flow)
+			e.started(w, int(h.starts[0].flow))
 			e.open(h, h.starts[0].flow, t)
 			h.starts = h.starts[1:]
 		case 4:
+			e.started(w, e.itself(h.node))
 			e.timeouts(w, h, t)
 		}
 		e.send(w, h, t)
@@ -139,10 +185,10 @@ func (e *engine) runHost(w *worker, h *host, end int64) {
 
 // arrive handles a frame that came to a host.
 func (e *engine) arrive(w *worker, h *host, f *frame) {
-	if l := &e.links[h.in]; l.credit != nil && f.flow >= 0 {
-		l.repay(f, f.at)
+	if e.cfg.Buffer.Credits > 0 && f.flow >= 0 {
+		e.links[h.in].repay(f, f.at)
 	}
-	e.arrived(w, h.in, f)
+	e.came(w, h, f)
 	switch {
 	case f.flow == report:
 		l := &e.links[h.out]
@@ -216,10 +262,12 @@ func (e *engine) choose(h *host, l *link, now int64) int {
 	at := h.turn
 	for range n {
 		if at++; at >= n {
-			at = at % n
+			if at -= n; at >= n { // others have left the list
+				at %= n
+			}
 		}
 		s := &e.snd[h.qps[at]]
-		if gap := s.hasGap(); gap || s.nxt < s.frames {
+		if gap := s.gapped && s.hasGap(); gap || s.nxt < s.frames {
 			if s.nextAvail <= now && l.paused>>s.class&1 == 0 && (gap || !e.windowBound(s, now)) {
 				found = at
 				break

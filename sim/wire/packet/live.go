@@ -6,6 +6,7 @@ import (
 
 	"github.com/simccl/simccl/sim/wire/packet/cc"
 	"github.com/simccl/simccl/sim/wire/packet/internal/message"
+	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 	"github.com/simccl/simccl/units"
 )
 
@@ -104,7 +105,7 @@ func NewLive(n *Network, queues []Queue, cfg *Config) (*Live, error) {
 		return nil, err
 	}
 	l := &Live{start: never, queues: make([]message.List, len(queues))}
-	e := &engine{cfg: cfg, net: n, flows: flows, look: never, crowd: crowd, paths: 1, given: l}
+	e := &engine{cfg: cfg, net: n, flows: flows, look: parted.Longest, crowd: crowd, paths: 1, given: l}
 	e.assignClasses()
 	e.buildLinks()
 	e.buildNodes()
@@ -257,10 +258,8 @@ func (l *Live) open() {
 	e := l.e
 	w := &e.workers[0]
 	l.opened, l.end = true, e.cut(l.at, l.at+e.look)
-	l.landed, l.given, l.busy = l.landed[:0], 0, 0
-	for i := range e.hosts {
-		l.busy += e.pullHost(w, &e.hosts[i], l.end)
-	}
+	l.landed, l.given = l.landed[:0], 0
+	l.busy = e.pullHosts(w, 0, len(e.hosts), l.end)
 	w.ended = w.ended[:0]
 	if len(l.landed) > 1 {
 		slices.SortStableFunc(l.landed, func(a, b landing) int { return cmp.Compare(a.at, b.at) })
@@ -272,9 +271,7 @@ func (l *Live) open() {
 func (l *Live) close() {
 	e := l.e
 	w := &e.workers[0]
-	for i := range e.hosts {
-		e.runHost(w, &e.hosts[i], l.end)
-	}
+	e.runHosts(w, 0, len(e.hosts), l.end)
 	for i := range e.switches {
 		s := &e.switches[i]
 		l.busy += e.pull(w, s, l.end)

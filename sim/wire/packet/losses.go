@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
 )
 
@@ -44,7 +45,7 @@ type arriving struct {
 	at, travel int64
 	link       int32
 	wire       uint32
-	rank       uint16
+	place      uint64
 }
 
 func (e *engine) buildLosses() {
@@ -80,11 +81,11 @@ func (e *engine) drawLosses(end int64) {
 				if f.at >= end {
 					break
 				}
-				d.arriving = append(d.arriving, arriving{f.at, e.travel(id, f.size), id, k, f.rank})
+				d.arriving = append(d.arriving, arriving{f.at, e.travel(id, f.size), id, k, e.place(instant.Number(f.tag))})
 			}
 		}
 		slices.SortStableFunc(d.arriving, func(a, b arriving) int {
-			return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(b.travel, a.travel), cmp.Compare(a.rank, b.rank))
+			return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(b.travel, a.travel), cmp.Compare(a.place, b.place))
 		})
 		for _, a := range d.arriving {
 			if l := &e.links[a.link]; d.numbers.Draw() < l.loss {

@@ -1,23 +1,27 @@
 package packet
 
-import "github.com/simccl/simccl/sim/wire/packet/internal/instant"
+import (
+	"math/bits"
+
+	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
+)
 
 // careful simulates a window of a switch in which PFC may act: the ports in
 // the order of time, for they share the memory.
-func (e *engine) careful(w *worker, s *swtch, order []uint32, end int64) {
+func (e *engine) careful(w *worker, s *swtch, order []uint64, end int64) {
 	e.recount(s)
 	for _, i := range order {
-		f := &s.arrived[i]
+		f, n := s.enter(e, i&parted.Place)
 		e.drain(w, s, f.at)
 		if f.flow < 0 {
 			if f.flow == report {
-				e.credited(w, s, f)
+				e.credited(w, s, f, n)
 			} else {
-				e.pfcAtSwitch(w, s, f)
+				e.pfcAtSwitch(w, s, f, n)
 			}
 			continue
 		}
-		e.arrived(w, s.in[f.port], f)
+		e.arrived(w, n)
 		f.route++
 		var l *link
 		if !e.picky {
@@ -37,7 +41,7 @@ func (e *engine) careful(w *worker, s *swtch, order []uint32, end int64) {
 
 // recount counts the shared memory in use, to be kept up to date from now on.
 func (e *engine) recount(s *swtch) {
-	s.shared, s.exact = 0, true
+	s.shared, s.exact, s.soon = 0, true, 0
 	for _, b := range s.ing {
 		s.shared += max(0, b-e.cfg.Buffer.Reserve)
 	}
@@ -45,28 +49,44 @@ func (e *engine) recount(s *swtch) {
 
 // drain starts all frames that start before a time, in the order of time.
 func (e *engine) drain(w *worker, s *swtch, until int64) {
-	for {
-		var first *link
-		t := until
-		for _, id := range s.out {
-			l := &e.links[id]
-			if l.waiting&^l.paused == 0 || l.free > t || l.free == until {
-				continue
-			}
-			if l.free < t || e.ordered && w.endsFirst(l, first) {
-				t, first = l.free, l
-			}
-		}
-		if first == nil {
+	for s.soon < until {
+		first, t, second := e.soonest(w, s)
+		if t >= until {
+			s.soon = t
 			return
 		}
+		s.soon = second
 		e.completed(w, first)
 		e.dequeue(w, s, first, t)
+		if first.waiting&^first.paused != 0 {
+			s.soon = min(s.soon, first.free)
+		}
 	}
 }
 
+// soonest is the port whose frame starts first, and when; and when the second starts one.
+func (e *engine) soonest(w *worker, s *swtch) (first *link, t, second int64) {
+	t, second = never, never
+	for i, some := range s.busy {
+		for ; some != 0; some &= some - 1 {
+			p := bits.TrailingZeros64(some)
+			l := &e.links[s.out[64*i+p]]
+			switch {
+			case l.waiting == 0:
+				s.busy[i] &^= 1 << p
+			case l.waiting&^l.paused == 0:
+			case l.free < t || l.free == t && e.ordered && w.endsFirst(l, first):
+				t, first, second = l.free, l, t
+			default:
+				second = min(second, l.free)
+			}
+		}
+	}
+	return first, t, second
+}
+
 // threshold is how much of the shared memory an ingress queue of a port may use.
-func (s *swtch) threshold(p uint16) int64 { return (s.base - s.shared) >> s.shift[p] }
+func (s *swtch) threshold(p uint32) int64 { return (s.base - s.shared) >> s.shift[p] }
 
 // used is what an ingress queue uses of the shared memory.
 func (e *engine) used(s *swtch, k int) int64 { return max(0, s.ing[k]-e.cfg.Buffer.Reserve) }
@@ -74,9 +94,9 @@ func (e *engine) used(s *swtch, k int) int64 { return max(0, s.ing[k]-e.cfg.Buff
 // admit accounts for a frame that came in, or drops it, and pauses the
 // neighbour where its queue is too long.
 func (e *engine) admit(w *worker, s *swtch, f *frame) bool {
-	k, size := int(f.port)*e.classes+int(f.class), int64(f.size)
-	limit := s.threshold(f.port)
-	if size+s.hdrm[k] > s.headroom[f.port] && size+e.used(s, k) > limit {
+	k, size := int(f.tag)*e.classes+int(f.class), int64(f.size)
+	limit := s.threshold(f.tag)
+	if size+s.hdrm[k] > s.headroom[f.tag] && size+e.used(s, k) > limit {
 		w.drops++
 		return false
 	}
@@ -84,18 +104,20 @@ func (e *engine) admit(w *worker, s *swtch, f *frame) bool {
 	switch {
 	case over <= 0:
 		s.ing[k] += size
+		s.held += size
 	case over > limit:
 		s.hdrm[k] += size
 		s.inHdrm += size
 	default:
 		s.ing[k] += size
+		s.held += size
 		s.shared += min(size, over)
 	}
-	if !s.xoff[k] && (s.hdrm[k] > 0 || e.overfull(s, k, f.port)) {
+	if !s.xoff[k] && (s.hdrm[k] > 0 || e.overfull(s, k, f.tag)) {
 		s.xoff[k] = true
 		s.stopped++
-		e.skip(w, f.at, instant.Paused)
-		e.sendPFC(w, s, f.port, f.class, flagPause, f.at)
+		e.skip(w, f.at, true)
+		e.sendPFC(w, s, f.tag, f.class, flagPause, f.at)
 	}
 	return true
 }
@@ -109,19 +131,20 @@ func (e *engine) release(w *worker, s *swtch, k int, f *frame, at int64) {
 	s.inHdrm -= head
 	s.shared -= min(size-head, e.used(s, k))
 	s.ing[k] -= size - head
+	s.held -= size - head
 	if !s.xoff[k] || s.hdrm[k] > 0 {
 		return
 	}
-	if e.relieved(s, k, f.port) {
+	if e.relieved(s, k, f.tag) {
 		s.xoff[k] = false
 		s.stopped--
-		e.skip(w, at, instant.Resumed)
-		e.sendPFC(w, s, f.port, f.class, flagResume, at)
+		e.skip(w, at, false)
+		e.sendPFC(w, s, f.tag, f.class, flagResume, at)
 	}
 }
 
 // overfull says that an ingress queue must pause its neighbour.
-func (e *engine) overfull(s *swtch, k int, port uint16) bool {
+func (e *engine) overfull(s *swtch, k int, port uint32) bool {
 	if x := e.cfg.Buffer.XOff; x > 0 {
 		return s.ing[k] >= x
 	}
@@ -129,7 +152,7 @@ func (e *engine) overfull(s *swtch, k int, port uint16) bool {
 }
 
 // relieved says that its neighbour may go on.
-func (e *engine) relieved(s *swtch, k int, port uint16) bool {
+func (e *engine) relieved(s *swtch, k int, port uint32) bool {
 	if b := &e.cfg.Buffer; b.XOff > 0 {
 		return s.ing[k] <= b.XOn
 	}
@@ -138,7 +161,7 @@ func (e *engine) relieved(s *swtch, k int, port uint16) bool {
 }
 
 // sendPFC queues a PFC frame to the neighbour of a port.
-func (e *engine) sendPFC(w *worker, s *swtch, port uint16, class, what uint8, at int64) {
+func (e *engine) sendPFC(w *worker, s *swtch, port uint32, class, what uint8, at int64) {
 	l, why := &e.links[s.out[port]], uint32(0)
 	if what == flagPause {
 		why = uint32(e.deepest(s, class)) + 1

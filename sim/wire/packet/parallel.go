@@ -44,14 +44,9 @@ func (e *engine) window(end int64, before int) int {
 // alone simulates a window with the first worker.
 func (e *engine) alone(end int64) int {
 	w := &e.workers[0]
-	busy := 0
-	for i := range e.hosts {
-		busy += e.pullHost(w, &e.hosts[i], end)
-	}
+	busy := e.pullHosts(w, 0, len(e.hosts), end)
 	e.settle()
-	for i := range e.hosts {
-		e.runHost(w, &e.hosts[i], end)
-	}
+	e.runHosts(w, 0, len(e.hosts), end)
 	for i := range e.switches {
 		s := &e.switches[i]
 		busy += e.pull(w, s, end)
@@ -62,20 +57,15 @@ func (e *engine) alone(end int64) int {
 
 // do goes through a phase of a worker's nodes.
 func (e *engine) do(w *worker, o order) {
-	hosts, switches := e.hosts[w.hosts[0]:w.hosts[1]], e.switches[w.switches[0]:w.switches[1]]
+	switches := e.switches[w.switches[0]:w.switches[1]]
 	if o.phase == arrivals {
-		w.busy = 0
-		for i := range hosts {
-			w.busy += e.pullHost(w, &hosts[i], o.end)
-		}
+		w.busy = e.pullHosts(w, w.hosts[0], w.hosts[1], o.end)
 		for i := range switches {
 			w.busy += e.pull(w, &switches[i], o.end)
 		}
 		return
 	}
-	for i := range hosts {
-		e.runHost(w, &hosts[i], o.end)
-	}
+	e.runHosts(w, w.hosts[0], w.hosts[1], o.end)
 	for i := range switches {
 		e.runSwitch(w, &switches[i], o.end)
 	}

@@ -97,8 +97,8 @@ func (e *engine) sendData(w *worker, h *host, l *link, id int32, now int64) {
 	s := &e.snd[id]
 	size := e.cfg.Frames.Payload
 	full, psn := true, s.nxt
-	if hole, ok := s.hole(); ok {
-		psn = hole
+	if s.gapped && s.hasGap() {
+		psn, _ = s.hole()
 		s.gaps.Sent(psn, s.una)
 		s.resent++
 		w.retx++
@@ -132,7 +132,9 @@ func (e *engine) sendData(w *worker, h *host, l *link, id int32, now int64) {
 		e.gate(l, now)
 	}
 	if e.cfg.CC.Kind == DCQCN {
-		s.dcqcn.Tick(&e.cfg.CC, &s.Rate, now, 1000*int64(w.Age))
+		if s.dcqcn.Due(now) {
+			s.dcqcn.Tick(&e.cfg.CC, &s.Rate, now, e.notice(w, now))
+		}
 		if e.cfg.CC.ByteReset > 0 {
 			s.dcqcn.Count(&e.cfg.CC, &s.Rate, int64(s.last))
 		}

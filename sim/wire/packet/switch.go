@@ -1,6 +1,12 @@
 package packet
 
-import "github.com/simccl/simccl/sim/wire/packet/internal/streams"
+import (
+	"math/bits"
+
+	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
+	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
+	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
+)
 
 // swtch is a switch: its shared buffer is accounted for by ingress port and
 // class, its queues are those of its links out.
@@ -17,9 +23,14 @@ type swtch struct {
 	base     int64   // shared memory in all
 	shift    []uint8
 	headroom []int64
-	arriving []int64 // bytes of this window, by port
-	total    int64   // of them
-	arrived  []frame // of this window, port by port
+	arriving []int64  // bytes of this window, by port
+	total    int64    // of them
+	arrived  []frame  // of this window, port by port
+	from     []uint16 // with EventOrder: the port of each
+	busy     []uint64 // bits of ports, all of those that have frames
+	held     int64    // bytes in ing
+	control  []uint64 // bits of ports by which control frames leave that arrived in this window
+	soon     int64    // in careful: none of them starts one before
 	flowlets []flowlet
 	draws    uint64 // of paths
 }
@@ -27,8 +38,11 @@ type swtch struct {
 // pull takes what arrives at a switch before end off the links, and returns how
 // many frames that are.
 func (e *engine) pull(w *worker, s *swtch, end int64) int {
-	s.arrived, s.total = s.arrived[:0], 0
+	s.arrived, s.from, s.total = s.arrived[:0], s.from[:0], 0
 	for p, id := range s.in {
+		if s.arriving[p] = 0; e.due[id] >= end {
+			continue
+		}
 		l := &e.links[id]
 		var bytes int64
 		q := &l.wire
@@ -42,15 +56,26 @@ func (e *engine) pull(w *worker, s *swtch, end int64) int {
 				continue
 			}
 			s.arrived = append(s.arrived, *f)
-			s.arrived[len(s.arrived)-1].port = uint16(p)
+			if e.ordered {
+				s.from = append(s.from, uint16(p))
+			} else {
+				s.arrived[len(s.arrived)-1].tag = uint32(p)
+			}
 			bytes += int64(f.size)
 		}
-		s.arriving[p] = bytes
+		e.due[id], s.arriving[p] = q.first(), bytes
 		s.total += bytes
 	}
 	if e.cfg.Buffer.Credits > 0 {
 		for p, id := range s.out {
-			s.arrived = pullCredits(&e.links[id], uint16(p), end, s.arrived)
+			tag := uint32(p)
+			if e.ordered {
+				tag = uint32(instant.None)
+			}
+			s.arrived = pullCredits(&e.links[id], tag, end, s.arrived)
+			for len(s.from) < len(s.arrived) {
+				s.from = append(s.from, uint16(p))
+			}
 		}
 	}
 	return len(s.arrived)
@@ -79,6 +104,9 @@ func (e *engine) calm(s *swtch) bool {
 	}
 	reserve, shared := e.cfg.Buffer.Reserve, s.total
 	nc := e.classes
+	if most := s.held + s.total; e.cfg.Buffer.XOff == 0 && most < s.base && most-reserve < (s.base-most)>>e.cfg.Buffer.Shift {
+		return true // were all of it in one queue
+	}
 	for _, b := range s.ing {
 		shared += max(0, b-reserve)
 	}
@@ -101,11 +129,14 @@ func (e *engine) calm(s *swtch) bool {
 
 // runSwitch simulates a switch up to end.
 func (e *engine) runSwitch(w *worker, s *swtch, end int64) {
+	if e.ordered {
+		e.started(w, e.itself(s.node))
+	}
 	switch calm := e.calm(s); {
 	case !calm:
-		e.careful(w, s, w.parts.whole(e, s, end-e.look, e.look), end)
+		e.careful(w, s, e.whole(w, s, end-e.look), end)
 	case e.picky:
-		e.choosing(w, s, w.parts.whole(e, s, end-e.look, e.look), end)
+		e.choosing(w, s, e.whole(w, s, end-e.look), end)
 	default:
 		e.quick(w, s, end)
 	}
@@ -117,37 +148,46 @@ func (e *engine) runSwitch(w *worker, s *swtch, end int64) {
 // quick simulates a window in which ports do not influence each other: port by
 // port, each in the order of time.
 func (e *engine) quick(w *worker, s *swtch, end int64) {
-	in := s.arrived
-	w.parts.divide(e, s)
-	for p, id := range s.out {
-		l := &e.links[id]
-		for _, i := range w.parts.of(e, s, p, end-e.look, e.look) {
-			if f := &in[i]; f.flow < 0 {
-				e.pfcAtSwitch(w, s, f)
-			} else {
-				e.onto(w, s, l, f)
+	e.part(w, s, end-e.look)
+	for i, some := range s.busy {
+		for some |= w.Used[i]; some != 0; some &= some - 1 {
+			p := 64*i + bits.TrailingZeros64(some)
+			l := &e.links[s.out[p]]
+			keys := e.leaving(w, s, p)
+			if e.classes == 2 && !l.odd && (l.paused|l.waiting&1) == 0 && s.control[i]>>(p%64)&1 == 0 {
+				e.express(w, s, l, keys, end)
+				continue
 			}
-		}
-		for l.waiting&^l.paused != 0 && l.free < end {
-			e.completed(w, l)
-			e.dequeue(w, s, l, l.free)
+			for _, key := range keys {
+				if f, n := s.enter(e, key&parted.Place); f.flow < 0 {
+					e.pfcAtSwitch(w, s, f, n)
+				} else {
+					e.onto(w, s, l, f, n)
+				}
+			}
+			for l.waiting&^l.paused != 0 && l.free < end {
+				e.completed(w, l)
+				e.dequeue(w, s, l, l.free)
+			}
+			if l.waiting == 0 {
+				s.busy[i] &^= 1 << (p % 64)
+			}
 		}
 	}
 }
 
 // onto puts a frame onto the port by which it leaves, at its time.
-func (e *engine) onto(w *worker, s *swtch, l *link, f *frame) {
+func (e *engine) onto(w *worker, s *swtch, l *link, f *frame, n instant.Number) {
 	for l.waiting&^l.paused != 0 && l.free < f.at {
 		e.completed(w, l)
 		e.dequeue(w, s, l, l.free)
 	}
 	if e.ordered {
-		e.arrived(w, s.in[f.port], f)
-		if l.free == f.at && l.waiting&^l.paused != 0 && l.free-l.start > 1000*int64(w.Age) {
+		if l.free == f.at && l.waiting&^l.paused != 0 && l.free-l.start > e.travel(s.in[f.tag], f.size) {
 			e.completed(w, l)
 			e.dequeue(w, s, l, l.free)
-			e.arrived(w, s.in[f.port], f)
 		}
+		e.arrived(w, n)
 	}
 	if l.waiting == 0 && l.free < f.at && l.paused>>f.class&1 == 0 {
 		l.peak = max(l.peak, int64(f.size))
@@ -158,23 +198,24 @@ func (e *engine) onto(w *worker, s *swtch, l *link, f *frame) {
 		return
 	}
 	if f.class != 0 {
-		s.ing[int(f.port)*e.classes+int(f.class)] += int64(f.size)
+		s.ing[int(f.tag)*e.classes+int(f.class)] += int64(f.size)
+		s.held += int64(f.size)
 	}
 	e.enqueue(w, s, l, f)
 }
 
 // choosing is quick where frames choose their ports by what waits there: all ports
 // in the order of time.
-func (e *engine) choosing(w *worker, s *swtch, order []uint32, end int64) {
-	for _, i := range order {
-		f := &s.arrived[i]
+func (e *engine) choosing(w *worker, s *swtch, order []uint64, end int64) {
+	for _, key := range order {
+		f, n := s.enter(e, key&parted.Place)
 		if f.flow < 0 {
-			e.pfcAtSwitch(w, s, f)
+			e.pfcAtSwitch(w, s, f, n)
 			continue
 		}
 		f.route++
 		if l := e.leave(w, s, f); l != nil {
-			e.onto(w, s, l, f)
+			e.onto(w, s, l, f, n)
 		}
 	}
 	for _, id := range s.out {
@@ -187,16 +228,17 @@ func (e *engine) choosing(w *worker, s *swtch, order []uint32, end int64) {
 }
 
 // pfcAtSwitch pauses or resumes the port by which a PFC frame came.
-func (e *engine) pfcAtSwitch(w *worker, s *swtch, f *frame) {
-	l := &e.links[s.out[f.port]]
+func (e *engine) pfcAtSwitch(w *worker, s *swtch, f *frame, n instant.Number) {
+	l := &e.links[s.out[f.tag]]
 	for l.waiting&^l.paused != 0 && l.free < f.at {
 		e.completed(w, l)
 		e.dequeue(w, s, l, l.free)
 	}
-	e.arrived(w, s.in[f.port], f)
+	e.arrived(w, n)
 	before := l.paused
 	e.pfc(w, l, f)
 	l.note(before, f)
+	s.soon = 0
 	if l.waiting&^l.paused != 0 && l.free < f.at {
 		e.dequeue(w, s, l, f.at)
 	}
@@ -233,6 +275,8 @@ func (e *engine) enqueue(w *worker, s *swtch, l *link, f *frame) {
 	q := &l.q[f.class]
 	q.push(f)
 	l.waiting |= 1 << f.class
+	s.busy[l.fromPort/64] |= 1 << (l.fromPort % 64)
+	s.soon = min(s.soon, l.free)
 	if l.odd && l.credit != nil {
 		e.gate(l, f.at)
 	}
@@ -251,19 +295,21 @@ func (e *engine) dequeue(w *worker, s *swtch, l *link, at int64) {
 	q.head++
 	if q.empty() {
 		l.waiting &^= 1 << c
+		q.rewind()
 	}
 	q.bytes -= int64(f.size)
 	if l.odd && l.hol != nil && l.hol.to > f.at && f.flow >= 0 && e.tables == nil && e.hostOf[l.to] < 0 {
 		l.hol.delayed(f.flow, e.hops[f.route+1], f.at)
 	}
 	if e.cfg.Buffer.Credits > 0 {
-		e.links[s.in[f.port]].repay(f, at)
+		e.links[s.in[f.tag]].repay(f, at)
 	} else if c != 0 {
-		k := int(f.port)*e.classes + int(c)
+		k := int(f.tag)*e.classes + int(c)
 		if s.exact {
 			e.release(w, s, k, f, at)
 		} else {
 			s.ing[k] -= int64(f.size)
+			s.held -= int64(f.size)
 		}
 	}
 	e.transmit(w, l, f, at, q.bytes)
@@ -306,20 +352,30 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 			e.stamp(l, f, at)
 		}
 	}
-	if l.odd && l.pint != nil {
-		e.pintStamp(l, f, at)
+	if l.odd {
+		e.odd(l, f, at)
 	}
-	if l.odd && l.credit != nil {
-		l.spend(f)
-	}
-	w.hops++
 	l.sent++
 	l.txBytes += int64(f.size)
+	tag := instant.Number(0)
 	if e.ordered {
-		w.began(l, at)
+		tag = w.began(l, at)
 	}
-	l.free = at + e.serialise(l, f.size)
-	l.wire.pass(f, l.free+l.delay)
+	l.free = at + e.serialise(l, f.size, f.flags)
+	if l.wire.empty() {
+		e.due[l.id] = l.free + l.delay
+	}
+	l.wire.pass(f, l.free+l.delay, uint32(tag))
+}
+
+// odd does what few links do with a frame that begins.
+func (e *engine) odd(l *link, f *frame, at int64) {
+	if l.pint != nil {
+		e.pintStamp(l, f, at)
+	}
+	if l.credit != nil {
+		l.spend(f)
+	}
 }
 
 // mark marks a data frame that leaves so much behind, or draws whether to.

@@ -1,15 +1,18 @@
 package packet
 
-import "github.com/simccl/simccl/sim/wire/packet/internal/instant"
+import (
+	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
+	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
+)
 
 // With Config.EventOrder what happens at one instant happens in the order in which it
 // was planned (package instant).
 
 // planned is where a pause of pacing was planned.
 type planned struct {
-	at    int64
-	begun int64 // as that of a link
-	rank  uint32
+	at     int64
+	number instant.Number
+	place  uint64 // in the order of all, once it is known
 }
 
 // travel is how long, in ps, a frame is on its way over a link.
@@ -24,37 +27,62 @@ func (e *engine) travel(id int32, size uint16) int64 {
 	return l.delay + e.lasts(int(size), l.rate)
 }
 
-// arrived says that a frame arrives over a link.
-func (e *engine) arrived(w *worker, link int32, f *frame) {
+// place is that of what began in the order of all.
+func (e *engine) place(n instant.Number) uint64 {
+	return e.workers[int(n)&e.calendar].Place(n)
+}
+
+// arrived says that a frame arrives that began under a number.
+func (e *engine) arrived(w *worker, n instant.Number) {
 	if e.ordered {
-		w.Age, w.Source, w.Parent = uint32(e.travel(link, f.size)/1000), uint32(f.rank), -1
+		w.By = instant.Cause(e.place(n))
+	}
+}
+
+// came says that a frame arrives at a host.
+func (e *engine) came(w *worker, h *host, f *frame) {
+	if e.ordered {
+		w.By = instant.Cause(e.place(instant.Number(f.tag)))
+		w.since, w.link, w.size = f.at, h.in, f.size
 	}
 }
 
 // completed says that the frame in transmission ends.
 func (e *engine) completed(w *worker, l *link) {
 	if e.ordered {
-		w.Age, w.Source, w.Parent = uint32((l.free-l.start)/1000), l.rank, w.Place(l.begun)
+		w.Happens(l.begun)
+		w.since, w.size = l.start, 0
 	}
 }
 
 // woken says that a pause of pacing ends.
-func (e *engine) woken(w *worker, h *host, now int64) {
+func (e *engine) woken(w *worker, h *host) {
 	if p := &h.planned; e.ordered {
-		w.Age, w.Source, w.Parent = uint32((now-p.at)/1000), p.rank, w.Place(p.begun)
+		if w.Happens(p.number); w.By == 0 {
+			w.By = instant.Cause(p.place)
+		}
+		w.since, w.size = p.at, 0
 	}
 }
 
-// started says that a flow starts.
-func (w *worker) started(flow int32) { w.Age, w.Source, w.Parent = instant.Oldest, uint32(flow), -1 }
+// started says that a flow starts, or that a host or a switch does something of its own.
+func (e *engine) started(w *worker, root int) {
+	w.By, w.since, w.size = instant.Root(int32(root)), -never, 0
+}
 
-// notice is for how long, in ps, the arrival of an acknowledgement was planned; without
-// EventOrder longer than any timer.
-func (e *engine) notice(w *worker) int64 {
-	if !e.ordered {
+// itself is the root of what a node does of its own.
+func (e *engine) itself(node int32) int { return len(e.flows) + int(node) }
+
+// notice is for how long, in ps, the present event was planned; without EventOrder longer
+// than any timer.
+func (e *engine) notice(w *worker, now int64) int64 {
+	switch {
+	case !e.ordered || w.since == -never:
 		return never
+	case w.size > 0:
+		return e.travel(w.link, w.size)
 	}
-	return 1000 * int64(w.Age)
+	return now - w.since
 }
 
 // wakesFirst says that pacing ends before a frame that comes at that instant.
@@ -62,58 +90,105 @@ func (e *engine) wakesFirst(h *host, f *frame) bool {
 	return e.ordered && h.wake-h.planned.at > e.travel(h.in, f.size)
 }
 
+// entry is the port by which a frame arrived at a switch.
+func (s *swtch) entry(e *engine, i int) uint32 {
+	if e.ordered {
+		return uint32(s.from[i])
+	}
+	return s.arrived[i].tag
+}
+
+// enter takes a frame that arrived at a switch: its tag becomes the port by which it came; it
+// returns what it was.
+func (s *swtch) enter(e *engine, i uint64) (*frame, instant.Number) {
+	f := &s.arrived[i]
+	n := instant.Number(f.tag)
+	if e.ordered {
+		f.tag = uint32(s.from[i])
+	}
+	return f, n
+}
+
+// untie puts keys of frames of equal times in the order of events.
+func (e *engine) untie(s *swtch, a []uint64) {
+	for i := 1; i < len(a); i++ {
+		x := a[i]
+		if !parted.Together(a[i-1], x) {
+			continue
+		}
+		k := i - 1
+		for ; k >= 0 && parted.Together(a[k], x) && e.later(s, a[k]&parted.Place, x&parted.Place); k-- {
+			a[k+1] = a[k]
+		}
+		a[k+1] = x
+	}
+}
+
 // later says that of two frames that arrived at a switch at one instant the one by the
 // earlier port comes later.
-func (e *engine) later(s *swtch, a, b *frame) bool {
-	if !e.ordered {
-		return false
-	}
-	if x, y := e.travel(s.in[a.port], a.size), e.travel(s.in[b.port], b.size); x != y {
+func (e *engine) later(s *swtch, i, j uint64) bool {
+	a, b := &s.arrived[i], &s.arrived[j]
+	if x, y := e.travel(s.in[s.from[i]], a.size), e.travel(s.in[s.from[j]], b.size); x != y {
 		return x < y
 	}
-	return a.rank > b.rank
+	return e.place(instant.Number(a.tag)) > e.place(instant.Number(b.tag))
 }
 
 // began takes note of a frame that begins on a link.
-func (w *worker) began(l *link, at int64) {
-	l.start, l.rank = at, 0
-	l.begun = w.Note(at, l.id, l.wire.tail, instant.Sent)
+func (w *worker) began(l *link, at int64) instant.Number {
+	l.start, l.begun = at, w.Sent(at, l.id, l.wire.tail)
+	return l.begun
 }
 
 // await takes note of a host that waits for its pacing from now on.
 func (e *engine) await(w *worker, h *host, now int64) {
 	if e.ordered {
-		h.planned = planned{now, w.Note(now, e.hostOf[h.node], 0, instant.Slept), 0}
+		h.planned = planned{now, w.Slept(now, e.hostOf[h.node]), 0}
 	}
 }
 
 // skip takes note of a number that is drawn for a PFC frame.
-func (e *engine) skip(w *worker, at int64, what uint8) {
+func (e *engine) skip(w *worker, at int64, pause bool) {
 	if e.ordered && e.streams != nil {
-		w.Skip(at, what)
+		w.Skip(at, pause)
 	}
 }
 
 // endsFirst says that of two frames whose transmissions end at one instant one's is first.
 func (w *worker) endsFirst(a, b *link) bool {
-	x, y := w.Place(a.begun), w.Place(b.begun)
-	switch {
-	case a.start != b.start:
+	if a.start != b.start {
 		return a.start < b.start
-	case x < 0 || y < 0:
-		return a.rank < b.rank
 	}
-	return w.First(x, y)
+	return w.First(a.begun, b.begun)
 }
 
 // openCalendars makes the calendars of all workers.
 func (e *engine) openCalendars() {
+	var all []*instant.Calendar
 	for i := range e.workers {
-		c := &e.workers[i].Calendar
-		c.Open(e.look)
-		e.ranker.Calendars = append(e.ranker.Calendars, c)
+		all = append(all, &e.workers[i].Calendar)
 	}
-	e.ranker.Ranked = e.ranked
+	for e.calendar = 1; e.calendar < len(all); e.calendar *= 2 {
+	}
+	e.calendar--
+	e.ranker.Open(all, e.look, e.horizon(), len(e.flows)+e.net.Nodes)
+	e.ranker.Marked, e.ranker.Skipped, e.ranker.Woken = e.drawMark, e.streams.Skip, e.placed
+}
+
+// horizon is for how long, in ps, it counts which of two frames began first: as long as the
+// last of them is on its way, but no longer than some thousand windows.
+func (e *engine) horizon() int64 {
+	most := int64(0)
+	for i := range e.links {
+		l := &e.links[i]
+		most = max(most, l.delay+max(l.whole, l.ack, e.lasts(e.cfg.Frames.Pause, l.rate)))
+	}
+	for _, f := range e.cfg.Faults {
+		if f.Slow > 0 {
+			most = max(most, int64(float64(most)/f.Slow))
+		}
+	}
+	return min(most, 4096*e.look) + 2*e.look
 }
 
 // beginWindow begins the calendars of a window.
@@ -123,26 +198,18 @@ func (e *engine) beginWindow(from int64) {
 	}
 }
 
-// ranked takes the rank of a frame, and draws whether the frame is marked.
-func (e *engine) ranked(c *instant.Calendar, n int32, rank uint32) {
-	b, number := c.At(n), c.Base+int64(n)
-	switch b.What {
-	case instant.Slept:
-		if h := &e.hosts[b.Link]; h.planned.begun == number {
-			h.planned.rank = rank
-		}
-		return
-	case instant.Paused, instant.Resumed:
-		e.streams.Skip()
-		return
+// placed takes the place of a pause of pacing in the order of all.
+func (e *engine) placed(host int32, n instant.Number, place uint64) {
+	if h := &e.hosts[host]; h.planned.number == n {
+		h.planned.place = place
 	}
-	l := &e.links[b.Link]
-	if l.begun == number {
-		l.rank = rank
-	}
-	f := &l.wire.buf[b.Wire&uint32(len(l.wire.buf)-1)]
-	f.rank = uint16(min(rank, 1<<16-1))
-	if b.Drawn && e.streams.Draw() < c.Chance(n) && f.flags&flagAck == 0 {
+}
+
+// drawMark draws whether a frame is marked that began in this window.
+func (e *engine) drawMark(link int32, wire uint32, p float64) {
+	l := &e.links[link]
+	f := &l.wire.buf[wire&uint32(len(l.wire.buf)-1)]
+	if e.streams.Draw() < p && f.flags&flagAck == 0 {
 		f.flags |= flagCE
 		e.workers[0].marks++
 		l.port.marks++

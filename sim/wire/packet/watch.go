@@ -51,10 +51,10 @@ func (e *engine) flush(w *worker, s *swtch, l *link, class uint8, now int64) {
 		f := q.front()
 		q.bytes -= int64(f.size)
 		w.drops++
-		if in := &e.links[s.in[f.port]]; in.credit != nil {
+		if in := &e.links[s.in[f.tag]]; in.credit != nil {
 			in.repay(f, now)
 		} else {
-			e.release(w, s, int(f.port)*e.classes+int(class), f, now)
+			e.release(w, s, int(f.tag)*e.classes+int(class), f, now)
 		}
 	}
 	l.waiting &^= 1 << class

@@ -72,6 +72,9 @@ func (d *Reaction) Count(c *Params, s *Rate, bytes int64) {
 	}
 }
 
+// Due says that timers end up to a time.
+func (d *Reaction) Due(now int64) bool { return d.tick <= now }
+
 // Tick runs the timers up to an event at a time: of those of that very time the ones that
 // were set more than age before it. Of several the one with the longest period is first,
 // for it was set first.

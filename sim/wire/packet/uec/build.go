@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/simccl/simccl/sim/wire/packet/cc"
+	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 	"github.com/simccl/simccl/units"
 )
 
@@ -20,7 +21,7 @@ func build(n *Network, flows []Flow, c *Config) *engine {
 				l.from, l.to, l.delay, l.toHost = int32(high), int32(low), int64(delay+lowLatency), host
 			}
 			e.in[l.to] = append(e.in[l.to], l.id)
-			e.links = append(e.links, l)
+			e.links, e.due, e.ends = append(e.links, l), append(e.due, never), append(e.ends, never)
 		}
 	}
 	for i := range h {
@@ -31,7 +32,13 @@ func build(n *Network, flows []Flow, c *Config) *engine {
 			join(h+l, h+n.Leaves+s, n.SpineRate, n.SpineDelay, n.LeafLatency, n.SpineLatency, false)
 		}
 	}
-	e.look = never
+	e.port = make([]uint16, len(e.links))
+	for _, in := range e.in {
+		for p, id := range in {
+			e.port[id^1] = uint16(p)
+		}
+	}
+	e.look = parted.Longest
 	for i := range e.links {
 		e.look = min(e.look, e.links[i].delay)
 	}
@@ -62,9 +69,9 @@ func (e *engine) buildFlows() {
 	n := len(e.flows)
 	e.snd, e.rcv, e.res.Flows = make([]sender, n), make([]receiver, n), make([]FlowResult, n)
 	e.deps, e.missing, e.ready = make([][]int32, n), make([]int32, n), make([]int64, n)
-	e.hosts = make([]host, e.net.Hosts())
+	e.hosts, e.acts, e.leaf = make([]host, e.net.Hosts()), make([]int64, e.net.Hosts()), make([]uint16, e.net.Hosts())
 	for i := range e.hosts {
-		e.hosts[i].id = int32(i)
+		e.hosts[i].id, e.leaf[i] = int32(i), uint16(i/e.net.PerLeaf)
 	}
 	e.seed()
 	for i := range e.flows {

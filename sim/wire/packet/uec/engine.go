@@ -1,6 +1,9 @@
 package uec
 
-import "github.com/simccl/simccl/sim/wire/packet/cc"
+import (
+	"github.com/simccl/simccl/sim/wire/packet/cc"
+	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
+)
 
 // Flags of a frame.
 const (
@@ -34,16 +37,40 @@ type ring[T any] struct {
 func (q *ring[T]) empty() bool { return q.head == q.tail }
 func (q *ring[T]) front() *T   { return &q.buf[q.head&uint32(len(q.buf)-1)] }
 
-func (q *ring[T]) push(v T) {
+func (q *ring[T]) push(v T) { *q.next() = v }
+
+// next is the place after the last, to be written.
+func (q *ring[T]) next() *T {
 	if q.tail-q.head == uint32(len(q.buf)) {
-		n := make([]T, max(8, 2*len(q.buf)))
-		for i := q.head; i != q.tail; i++ {
-			n[i&uint32(len(n)-1)] = q.buf[i&uint32(len(q.buf)-1)]
-		}
-		q.buf = n
+		q.grow()
 	}
-	q.buf[q.tail&uint32(len(q.buf)-1)] = v
 	q.tail++
+	return &q.buf[(q.tail-1)&uint32(len(q.buf)-1)]
+}
+
+func (q *ring[T]) grow() {
+	n := make([]T, max(8, 2*len(q.buf)))
+	for i := q.head; i != q.tail; i++ {
+		n[i&uint32(len(n)-1)] = q.buf[i&uint32(len(q.buf)-1)]
+	}
+	q.buf = n
+}
+
+// pop takes the first out; it stays where it is until the next is pushed. An empty ring goes on at the begin of its memory, which is at hand.
+func (q *ring[T]) pop() *T {
+	v := q.front()
+	if q.head++; q.head == q.tail {
+		q.head, q.tail = 0, 0
+	}
+	return v
+}
+
+// first is when the first frame arrives; never without one.
+func first(q *ring[frame]) int64 {
+	if q.empty() {
+		return never
+	}
+	return q.front().at
 }
 
 // link is an egress port with its two queues and the cable behind it. A frame
@@ -90,9 +117,13 @@ type engine struct {
 	ready   []int64
 	live    int
 	look    int64
+	leaf    []uint16 // of hosts
+	port    []uint16 // by link: which of those of the node where it begins
+	due     []int64  // by link: when its first frame arrives
+	ends    []int64  // by link: when the frame in transmission ends
+	acts    []int64  // by host: it does nothing before
 	arrived []frame
-	spare   []frame
-	runs    []int // where each link's frames begin in arrived
+	parts   parted.Parts
 	ended   []int32
 	nscc    cc.Ultra
 	queue   int64 // bytes of a switch's queue
@@ -135,11 +166,18 @@ func Run(n *Network, flows []Flow, c *Config) (*Result, error) {
 func (e *engine) window(end int64) bool {
 	busy := 0
 	for i := range e.hosts {
-		busy += e.pullHost(&e.hosts[i], end)
+		if in := 2*i + 1; e.due[in] < end {
+			busy += e.pullHost(&e.hosts[i], end)
+			e.due[in], e.acts[i] = first(&e.links[in].wire), 0
+		}
 	}
 	e.settle()
 	for i := range e.hosts {
-		e.runHost(&e.hosts[i], end)
+		if h := &e.hosts[i]; e.acts[i] < end {
+			e.runHost(h, end)
+			h.arrived = h.arrived[:0]
+			e.acts[i] = h.nextEvent(e)
+		}
 	}
 	for v := e.net.Hosts(); v < len(e.in); v++ {
 		busy += e.runSwitch(v, end)
@@ -165,13 +203,7 @@ func (e *engine) settle() {
 func (e *engine) next(now int64) int64 {
 	t := never
 	for i := range e.links {
-		l := &e.links[i]
-		if !l.wire.empty() {
-			t = min(t, l.wire.front().at)
-		}
-		if l.busy {
-			t = min(t, l.free)
-		}
+		t = min(t, e.due[i], e.ends[i])
 	}
 	for i := range e.hosts {
 		t = min(t, e.hosts[i].nextEvent(e))
@@ -182,90 +214,74 @@ func (e *engine) next(now int64) int64 {
 	return max(t, now)
 }
 
-// runSwitch simulates a leaf or spine up to end.
+// runSwitch simulates a leaf or spine up to end, port by port: ports share nothing.
 func (e *engine) runSwitch(v int, end int64) int {
-	e.arrived, e.runs = e.arrived[:0], e.runs[:0]
+	p, from := &e.parts, end-e.look
+	e.arrived = e.arrived[:0]
 	for _, id := range e.in[v] {
-		q, n := &e.links[id].wire, len(e.arrived)
+		if e.due[id] >= end {
+			continue
+		}
+		q := &e.links[id].wire
 		for !q.empty() && q.front().at < end {
 			e.arrived = append(e.arrived, *q.front())
 			q.head++
 		}
-		if len(e.arrived) > n {
-			e.runs = append(e.runs, n)
-		}
+		e.due[id] = first(q)
 	}
-	e.order()
+	p.Room(len(e.arrived))
 	for i := range e.arrived {
 		f := &e.arrived[i]
-		l := e.route(v, f)
-		e.serve(l, f.at)
-		e.enqueue(l, f)
+		p.Port[i], p.Keys[i] = e.port[e.route(v, f)], parted.Key(f.at-from, i)
 	}
-	for _, id := range e.in[v] {
-		e.serve(&e.links[id^1], end)
+	p.Divide(len(e.in[v]))
+	for i, id := range e.in[v] {
+		some := p.Used[i/64]>>(i%64)&1 != 0
+		if !some && e.ends[id^1] >= end {
+			continue
+		}
+		l := &e.links[id^1]
+		if some {
+			keys := p.Leaving(i, e.look)
+			for k, key := range keys {
+				f, next := &e.arrived[key&parted.Place], end
+				if k+1 < len(keys) {
+					next = from + parted.After(keys[k+1])
+				}
+				if e.serve(l, f.at); l.busy || !e.straight(l, f, next) {
+					e.enqueue(l, f)
+				}
+			}
+		}
+		e.serve(l, end)
 	}
 	return len(e.arrived)
 }
 
-// order puts the frames of a window in the order of time, those of equal times
-// in that of links: it merges the links' runs, two at a time.
-func (e *engine) order() {
-	for len(e.runs) > 1 {
-		out, k := e.spare[:0], 0
-		for i := 0; i < len(e.runs); i += 2 {
-			end := len(e.arrived)
-			if i+2 < len(e.runs) {
-				end = e.runs[i+2]
-			}
-			from, mid := e.runs[i], end
-			if i+1 < len(e.runs) {
-				mid = e.runs[i+1]
-			}
-			e.runs[k] = len(out)
-			k++
-			out = merge(out, e.arrived[from:mid], e.arrived[mid:end])
-		}
-		e.runs = e.runs[:k]
-		e.arrived, e.spare = out, e.arrived
-	}
-}
-
-// merge appends two sorted runs in order; a goes first where times are equal.
-func merge(out, a, b []frame) []frame {
-	for len(a) > 0 && len(b) > 0 {
-		if b[0].at < a[0].at {
-			out = append(out, b[0])
-			b = b[1:]
-		} else {
-			out = append(out, a[0])
-			a = a[1:]
-		}
-	}
-	return append(append(out, a...), b...)
-}
-
 // route returns the link by which a frame leaves a switch.
-func (e *engine) route(v int, f *frame) *link {
+func (e *engine) route(v int, f *frame) int32 {
 	n := e.net
-	leaf := int(f.to) / n.PerLeaf
+	leaf := int(e.leaf[f.to])
 	if at := v - n.Hosts(); at < n.Leaves {
 		if at == leaf {
-			return &e.links[2*f.to+1] // to the host
+			return 2*f.to + 1 // to the host
 		}
 		up := e.up[at]
 		if up == nil {
 			up = e.permuted(at, e.setup)
 			e.up[at] = up
 		}
-		k := uint32(0)
-		if len(up) > 1 {
-			k = jenkins(e.flows[f.flow].ID, uint32(f.path), e.salt[at]) % uint32(len(up))
+		if len(up) == 1 {
+			return up[0]
 		}
-		return &e.links[up[k]]
+		k := jenkins(e.flows[f.flow].ID, uint32(f.path), e.salt[at])
+		if n := uint32(len(up)); n&(n-1) == 0 {
+			return up[k&(n-1)]
+		}
+		return up[k%uint32(len(up))]
 	}
 	spine := v - n.Hosts() - n.Leaves
-	return &e.links[2*(n.Hosts()+leaf*n.Spines+spine)+1]
+	return int32(2*(n.Hosts()+leaf*n.Spines+spine) + 1)
 }
 
 // serve ends and starts transmissions of a link before a time.
@@ -278,29 +294,56 @@ func (e *engine) serve(l *link, until int64) {
 // finish ends the transmission of a frame: it leaves its queue, is marked by
 // what stays there, and travels. The next one starts.
 func (e *engine) finish(l *link) {
-	var f frame
+	var f *frame
+	ce := uint8(0)
 	if l.high {
-		f = *l.hi.front()
-		l.hi.head++
+		f = l.hi.pop()
 		l.hiBytes -= int64(f.size)
 	} else {
-		f = *l.low.front()
-		l.low.head++
+		f = l.low.pop()
 		l.lowBytes -= int64(f.size)
 		if l.lowBytes > e.ecnLow && e.marked(l) {
-			f.flags |= flagCE
+			ce = flagCE
 			e.res.Marks++
 		}
 	}
 	if f.flags&(flagAck|flagNack|flagTrimmed) == 0 {
 		e.res.DataPacketHops++
 	}
-	f.at = l.free + l.delay
-	l.wire.push(f)
-	l.busy = false
+	e.pass(l, f, l.free+l.delay, ce)
+	l.busy, e.ends[l.id] = false, never
 	if !l.low.empty() || !l.hi.empty() {
 		e.start(l, l.free)
 	}
+}
+
+// straight lets a frame through a port that is idle, unless it would still be in
+// transmission when the next one comes.
+func (e *engine) straight(l *link, f *frame, next int64) bool {
+	at := f.at + e.lasts(l, f.size)
+	if at >= next {
+		return false
+	}
+	if f.flags&(flagAck|flagNack|flagTrimmed) == 0 {
+		if int64(f.size) > e.queue {
+			return false
+		}
+		l.peak = max(l.peak, int64(f.size))
+		e.res.DataPacketHops++
+	}
+	e.pass(l, f, at+l.delay, 0)
+	return true
+}
+
+// pass puts a frame on the cable.
+func (e *engine) pass(l *link, f *frame, at int64, flags uint8) {
+	if l.wire.empty() {
+		e.due[l.id] = at
+	}
+	g := l.wire.next()
+	*g = *f
+	g.at = at
+	g.flags |= flags
 }
 
 // marked draws whether a frame is marked.
@@ -321,6 +364,7 @@ func (e *engine) start(l *link, at int64) {
 	} else {
 		l.free = at + e.lasts(l, l.low.front().size)
 	}
+	e.ends[l.id] = l.free
 }
 
 // lasts is how long a frame occupies a link, in ps.

@@ -34,6 +34,7 @@ func (e *engine) begin(flow int32, at int64) {
 		return 1
 	})
 	h.starts = slices.Insert(h.starts, i, begin{at, flow})
+	e.acts[h.id] = min(e.acts[h.id], at)
 }
 
 // nextEvent returns when a host does something of its own.
@@ -130,8 +131,7 @@ func (e *engine) nicFree(h *host, now int64) {
 		}
 	}
 	for !h.active.empty() {
-		flow := *h.active.front()
-		h.active.head++
+		flow := *h.active.pop()
 		s := &e.snd[flow]
 		s.queued = false
 		if e.permitted(s) {
@@ -155,16 +155,18 @@ func (e *engine) put(h *host, f *frame, now int64) {
 	if f.flags&(flagAck|flagNack) == 0 {
 		e.res.DataPacketHops++
 	}
-	f.at = max(now, l.free) + e.lasts(l, f.size)
-	l.free = f.at
-	f.at += l.delay
-	l.wire.push(*f)
+	l.free = max(now, l.free) + e.lasts(l, f.size)
+	at := l.free + l.delay
+	if l.wire.empty() {
+		e.due[l.id] = at
+	}
+	g := l.wire.next() // field by field: those of f were written just now
+	g.at, g.flow, g.psn, g.to = at, f.flow, f.psn, f.to
+	g.path, g.size, g.slot, g.flags = f.path, f.size, f.slot, f.flags
 }
 
 func (e *engine) sendControl(h *host, now int64) {
-	f := *h.control.front()
-	h.control.head++
-	e.put(h, &f, now)
+	e.put(h, h.control.pop(), now)
 }
 
 // answer queues a control frame, and sends it if the NIC is free.

@@ -5,12 +5,12 @@
 // order of the two in which they were planned, and if these happened at one instant
 // too, in theirs. What a network plans is planned when a frame begins: its end, its
 // arrival; and when pacing lets nothing be sent: the end of that pause. So it is
-// enough to rank those of one instant, over all links: at the end of a window, in
-// the order of time, each by the age of the event in which it happens and the rank of
-// what planned that event. What is alone at its instant has rank 0.
+// enough to know the place of each of these in the order of all, over all links. At the
+// end of a window what began in it is put in order, in the order of time: what began at one
+// instant in the order of the events in which it did, whose order is known by then.
 //
-// In: what began in a window, when, and by which event. Out: ranks. It must not know
-// frames or hosts.
+// In: what began in a window, when, and by which event. Out: its place in the order of
+// all. It must not know frames or hosts.
 package instant
 
 import (
@@ -19,204 +19,350 @@ import (
 	"slices"
 )
 
-// Oldest is the age of what was planned before all frames.
-const Oldest = ^uint32(0)
-
 // Longest is the longest window, in ps.
 const Longest = 1000 << 16
 
-// Cause is the event that happens.
-type Cause struct {
-	Age    uint32 // ns since it was planned
-	Source uint32 // rank of what planned it
-	Parent int32  // that, if it was in this window: its place; otherwise -1
-}
+// Number names what began: by the calendar that took note of it, and by how much that had
+// taken note of before, both modulo the size of a word.
+type Number uint32
 
-// Entry is what planned something in this window: a frame that began, or a pause of
-// pacing; or a number that was drawn for a PFC frame.
-type Entry struct {
-	Cause        // once it has its rank, that is its source
-	Link  int32  // of a pause of pacing: which host
-	Wire  uint32 // its place on the link
-	next  int32  // of the same instant
-	What  uint8
-	Drawn bool // a number is drawn for it: see Chance
-}
+// None is what began before all that is known.
+const None Number = 1 << 31
 
-// What an event does, in its order.
-const (
-	Paused  uint8 = iota // it draws the identification of a PFC frame
-	Sent                 // a frame begins
-	Slept                // pacing begins to wait
-	Resumed              // as Paused
-)
+// Cause is the event that happens, by the place of what planned it in the order of all, or, if
+// that was in this window, by its place among those of the window.
+type Cause uint64
+
+// within marks a Cause of this window.
+const within Cause = 1 << 63
 
 // Calendar is what began in a window, by ns.
 type Calendar struct {
-	Cause           // what happens now
-	Base    int64   // how much began before this window
+	By      Cause   // what happens now
 	P       float64 // with what chance the frame that begins is marked, if Drawing
 	Drawing bool
-	from    int64 // where the window begins
-	entries []Entry
-	spans   []span   // by ns
-	used    []uint64 // bits of those that are not empty
+	shift   uint8
+	id      uint32 // the lower bits of numbers, shift of them
+	turn    uint32 // the others of a number, all set
+	base    uint32 // how much began before this window
+	from    int64  // where the window begins
+	entries []entry
+	heads   []int32  // by ns: the last that began then; -1: none
+	used    []uint64 // bits of those that are not -1
 	draws   []uint64 // bits of those in which a number is drawn
-	chances []chance
+	drawn   []draw
+	slept   []pause
+
+	order          []uint32 // places in the order of all, by number; a power of two
+	oldest, middle uint32   // of which order is known; when there will be
+	low            *uint64  // no place in order is before
 }
 
-// chance is with what probability a frame is marked.
-type chance struct {
-	n int32
-	p float64
+// entry is what planned something in this window: a frame that began, or a pause of
+// pacing; or a number that was drawn for a PFC frame.
+type entry struct {
+	by    Cause
+	next  int32  // of the same instant
+	at    uint16 // ns
+	what  uint8
+	drawn bool // a number is drawn for it
 }
 
-// span is the first and the last of an instant.
-type span struct{ head, tail int32 }
-
-// Open makes a calendar for windows of so many ps.
-func (c *Calendar) Open(look int64) {
-	c.spans = make([]span, look/1000+1)
-	c.used, c.draws = make([]uint64, len(c.spans)/64+1), make([]uint64, len(c.spans)/64+1)
+// draw is a frame whose mark is drawn.
+type draw struct {
+	n    int32
+	link int32
+	wire uint32
+	p    float64
 }
+
+// pause is a pause of pacing.
+type pause struct{ n, host int32 }
+
+// What an event does, in its order.
+const (
+	paused  uint8 = iota // it draws the identification of a PFC frame
+	sent                 // a frame begins
+	slept                // pacing begins to wait
+	resumed              // as paused
+)
 
 // Begin begins a window.
 func (c *Calendar) Begin(from int64) { c.from = from }
 
-// Place is where what the window knows by a number is among its entries; -1: it was
-// before.
-func (c *Calendar) Place(number int64) int32 { return int32(max(number-c.Base, -1)) }
+// Root is the event that was planned before all others, one of several.
+func Root(n int32) Cause { return Cause(n) + 1 }
 
-// At is an entry.
-func (c *Calendar) At(n int32) *Entry { return &c.entries[n] }
+// Place is that of what has begun, in the order of all; 0: too long ago, or in this window.
+func (c *Calendar) Place(n Number) uint64 {
+	k := uint32(n) >> c.shift
+	if behind := (c.base - k) & c.turn; n&None != 0 || behind == 0 || behind > c.base-c.oldest {
+		return 0
+	}
+	low := *c.low
+	return low + uint64(c.order[k&uint32(len(c.order)-1)]-uint32(low))
+}
 
-// Note takes note of what began at a time by the event that happens now, and returns
-// its number.
-func (c *Calendar) Note(at int64, link int32, wire uint32, what uint8) int64 {
+// Happens says that what this calendar took note of, when a frame began, happens.
+func (c *Calendar) Happens(n Number) {
+	if at := c.now(n); at >= 0 {
+		c.By = within | Cause(at)
+		return
+	}
+	c.By = Cause(c.Place(n))
+}
+
+// now is where what the calendar knows by a number is among its entries; -1: it was before.
+func (c *Calendar) now(n Number) int32 {
+	if at := (uint32(n)>>c.shift - c.base) & c.turn; n&None == 0 && at < uint32(len(c.entries)) {
+		return int32(at)
+	}
+	return -1
+}
+
+// Sent takes note of a frame that begins at a time by the event that happens now, at a place
+// of a link, and returns its number.
+func (c *Calendar) Sent(at int64, link int32, wire uint32) Number {
+	if c.Drawing {
+		c.drawn = append(c.drawn, draw{int32(len(c.entries)), link, wire, c.P})
+	}
+	return c.note(at, sent)
+}
+
+// Slept takes note of a host that waits for its pacing.
+func (c *Calendar) Slept(at int64, host int32) Number {
+	c.slept = append(c.slept, pause{int32(len(c.entries)), host})
+	return c.note(at, slept)
+}
+
+// Skip takes note of a number that is drawn for a PFC frame that pauses, or resumes, beside
+// that of the frame that begins.
+func (c *Calendar) Skip(at int64, pause bool) {
+	before := c.Drawing
+	c.Drawing = true
+	if pause {
+		c.note(at, paused)
+	} else {
+		c.note(at, resumed)
+	}
+	c.Drawing = before
+}
+
+// note takes note of what began.
+func (c *Calendar) note(at int64, what uint8) Number {
 	n, i := len(c.entries), uint64(max(0, at-c.from))/1000
 	if n == cap(c.entries) {
 		c.entries = slices.Grow(c.entries, 1+n)
 	}
 	c.entries = c.entries[:n+1]
-	b := &c.entries[n]
-	b.Age, b.Source, b.Parent = c.Age, c.Source, c.Parent
-	b.Link, b.Wire, b.next, b.What, b.Drawn = link, wire, -1, what, c.Drawing
+	b, h := &c.entries[n], &c.heads[i]
+	b.by, b.next, b.at, b.what, b.drawn = c.By, *h, uint16(i), what, c.Drawing
+	*h = int32(n)
+	c.used[i/64] |= 1 << (i % 64)
 	if c.Drawing {
 		c.draws[i/64] |= 1 << (i % 64)
-		c.chances = append(c.chances, chance{int32(n), c.P})
 		c.Drawing = false
 	}
-	if s := &c.spans[i]; c.used[i/64]>>(i%64)&1 == 0 {
-		c.used[i/64] |= 1 << (i % 64)
-		s.head, s.tail = int32(n), int32(n)
-	} else {
-		c.entries[s.tail].next = int32(n)
-		s.tail = int32(n)
+	return c.number(int32(n))
+}
+
+// number is that of an entry.
+func (c *Calendar) number(n int32) Number {
+	return Number((c.base+uint32(n))<<c.shift|c.id) &^ None
+}
+
+// First says that of two frames that began at one instant one was first.
+func (c *Calendar) First(x, y Number) bool {
+	a, b := c.now(x), c.now(y)
+	if a < 0 || b < 0 {
+		return b >= 0 || a < 0 && c.Place(x) < c.Place(y)
 	}
-	return c.Base + int64(n)
-}
-
-// Skip takes note of a number that is drawn beside that of the frame that begins.
-func (c *Calendar) Skip(at int64, what uint8) {
-	before := c.Drawing
-	c.Drawing = true
-	c.Note(at, -1, 0, what)
-	c.Drawing = before
-}
-
-// First says that of two that began at one instant of this window one was first.
-func (c *Calendar) First(a, b int32) bool {
 	for {
-		x, y := &c.entries[a], &c.entries[b]
+		x, y := c.entries[a].by, c.entries[b].by
 		switch {
-		case x.Age != y.Age:
-			return x.Age > y.Age
-		case x.Parent < 0 || y.Parent < 0:
-			return x.Source < y.Source
-		case x.Parent == y.Parent:
+		case x&within == 0 || y&within == 0:
+			return x < y // what was before this window is first
+		case x == y:
 			return a < b
 		}
-		a, b = x.Parent, y.Parent
+		a, b = int32(x&^within), int32(y&^within)
+		if t, u := c.entries[a].at, c.entries[b].at; t != u {
+			return t < u
+		}
 	}
 }
 
-// Chance is that of the mark of an entry.
-func (c *Calendar) Chance(n int32) float64 {
-	i, _ := slices.BinarySearchFunc(c.chances, n, func(x chance, n int32) int { return cmp.Compare(x.n, n) })
-	return c.chances[i].p
+// chance is that of the mark of an entry.
+func (c *Calendar) chance(n int32) *draw {
+	i, _ := slices.BinarySearchFunc(c.drawn, n, func(x draw, n int32) int { return cmp.Compare(x.n, n) })
+	return &c.drawn[i]
 }
 
-// Ranker ranks what began in a window, over all calendars.
+// Ranker puts what began in a window in order, over all calendars.
 type Ranker struct {
-	Calendars []*Calendar
-	// Ranked is called for what shares an instant, or draws, in order.
-	Ranked func(c *Calendar, n int32, rank uint32)
-	ties   []tied
+	calendars []*Calendar
+	// Marked is called for each frame that draws a mark, in order, and Skipped for each
+	// number that is drawn beside.
+	Marked  func(link int32, wire uint32, p float64)
+	Skipped func()
+	// Woken tells the place of a pause of pacing.
+	Woken   func(host int32, n Number, place uint64)
+	last    uint64 // the last place in the order of all
+	low     uint64 // of those that are known
+	middle  uint64
+	mark    int64
+	horizon int64
+	ties    []tied
 }
 
 // tied is what began at an instant.
 type tied struct {
-	key uint64 // in the order of events
-	n   int32  // its place
-	c   int32
+	by   uint64 // and what it does
+	n, c int32
 }
 
-// Close ranks what began in a window.
+// Open makes calendars for windows of so many ps. Of what began its order is known for the
+// horizon, in ps; roots is how many events were planned before all others.
+func (r *Ranker) Open(calendars []*Calendar, look, horizon int64, roots int) {
+	r.calendars, r.horizon = calendars, horizon
+	r.last = uint64(roots) + 1
+	r.low, r.middle = r.last, r.last
+	for i, c := range calendars {
+		c.id, c.shift, c.low = uint32(i), uint8(bits.Len(uint(len(calendars)-1))), &r.low
+		c.turn = uint32(None-1) >> c.shift
+		c.heads = make([]int32, look/1000+1)
+		for k := range c.heads {
+			c.heads[k] = -1
+		}
+		c.used, c.draws = make([]uint64, len(c.heads)/64+1), make([]uint64, len(c.heads)/64+1)
+		c.order = make([]uint32, 1<<10)
+	}
+}
+
+// Close puts what began in a window in order.
 func (r *Ranker) Close() {
-	first := r.Calendars[0]
+	first := r.calendars[0]
+	for _, c := range r.calendars {
+		c.room()
+	}
 	for k := range first.used {
 		var all, draws uint64
-		for _, c := range r.Calendars {
+		for _, c := range r.calendars {
 			all |= c.used[k]
 			draws |= c.draws[k]
 		}
 		for ; all != 0; all &= all - 1 {
 			i := bits.TrailingZeros64(all)
-			if s := &first.spans[64*k+i]; len(r.Calendars) == 1 && draws>>i&1 == 0 && s.head == s.tail {
-				first.entries[s.head].Source = 0
+			if n := first.heads[64*k+i]; len(r.calendars) == 1 && draws>>i&1 == 0 && first.entries[n].next < 0 {
+				first.heads[64*k+i] = -1
+				r.last++
+				first.set(n, r.last)
 				continue
 			}
-			r.instant(64*k + i)
+			r.instant(64*k+i, draws>>i&1 != 0)
 		}
 	}
-	for _, c := range r.Calendars {
-		c.Base += int64(len(c.entries))
-		c.entries, c.chances = c.entries[:0], c.chances[:0]
+	for _, c := range r.calendars {
+		for _, x := range c.slept {
+			r.Woken(x.host, c.number(x.n), c.place(x.n))
+		}
+		c.base += uint32(len(c.entries))
+		c.entries, c.drawn, c.slept = c.entries[:0], c.drawn[:0], c.slept[:0]
 		clear(c.used)
 		clear(c.draws)
 	}
+	r.forget(first.from)
 }
 
-// instant ranks what began at an instant.
-func (r *Ranker) instant(at int) {
+// forget forgets the order of what began longer ago than the horizon.
+func (r *Ranker) forget(now int64) {
+	if now-r.mark < r.horizon {
+		return
+	}
+	r.mark = now
+	r.low, r.middle = r.middle, r.last
+	for _, c := range r.calendars {
+		c.oldest, c.middle = c.middle, c.base
+	}
+}
+
+// room makes room for the order of a window.
+func (c *Calendar) room() {
+	size := uint32(len(c.order))
+	for c.base-c.oldest+uint32(len(c.entries)) > size {
+		size *= 2
+	}
+	if size == uint32(len(c.order)) {
+		return
+	}
+	order := make([]uint32, size)
+	for k := c.oldest; k != c.base; k++ {
+		order[k&(size-1)] = c.order[k&uint32(len(c.order)-1)]
+	}
+	c.order = order
+}
+
+// set tells the place of an entry in the order of all.
+func (c *Calendar) set(n int32, place uint64) {
+	c.order[(c.base+uint32(n))&uint32(len(c.order)-1)] = uint32(place)
+}
+
+// place is that of an entry that has one.
+func (c *Calendar) place(n int32) uint64 {
+	low := *c.low
+	return low + uint64(c.order[(c.base+uint32(n))&uint32(len(c.order)-1)]-uint32(low))
+}
+
+// key is the place of an entry among those of its instant.
+func (c *Calendar) key(b *entry) uint64 {
+	if b.by&within == 0 {
+		return uint64(b.by)<<2 | uint64(b.what)
+	}
+	n := int32(b.by &^ within)
+	if p := &c.entries[n]; p.at == b.at { // planned at that very instant
+		return 1<<62 | c.key(p)
+	}
+	return c.place(n)<<2 | uint64(b.what)
+}
+
+// instant puts in order what began at an instant.
+func (r *Ranker) instant(at int, draws bool) {
 	t := r.ties[:0]
-	for i, c := range r.Calendars {
-		if c.used[at/64]>>(at%64)&1 == 0 {
-			continue
-		}
-		for n := c.spans[at].head; n >= 0; {
+	for i := len(r.calendars) - 1; i >= 0; i-- {
+		c := r.calendars[i]
+		n := c.heads[at]
+		for c.heads[at] = -1; n >= 0; {
 			b := &c.entries[n]
-			source := b.Source
-			if b.Parent >= 0 {
-				source = c.entries[b.Parent].Source
-			}
-			x := tied{uint64(^b.Age)<<32 | uint64(source)<<2 | uint64(b.What), n, int32(i)}
+			x := tied{c.key(b), n, int32(i)}
 			j := len(t)
 			t = append(t, x)
-			for ; j > 0 && x.key < t[j-1].key; j-- {
+			for ; j > 0 && x.by <= t[j-1].by; j-- { // of equals the last was first
 				t[j] = t[j-1]
 			}
 			t[j] = x
 			n = b.next
 		}
 	}
-	for rank, x := range t {
-		c := r.Calendars[x.c]
-		b := &c.entries[x.n]
-		b.Source, b.Parent = uint32(rank), -1
-		if rank > 0 || b.Drawn || b.What == Slept {
-			r.Ranked(c, x.n, uint32(rank))
-		}
+	for _, x := range t {
+		r.last++
+		r.calendars[x.c].set(x.n, r.last)
+	}
+	if draws {
+		r.draw(t)
 	}
 	r.ties = t
+}
+
+// draw draws in the order of an instant.
+func (r *Ranker) draw(t []tied) {
+	for _, x := range t {
+		c := r.calendars[x.c]
+		switch b := &c.entries[x.n]; {
+		case b.what == paused || b.what == resumed:
+			r.Skipped()
+		case b.drawn:
+			d := c.chance(x.n)
+			r.Marked(d.link, d.wire, d.p)
+		}
+	}
 }
