@@ -35,7 +35,7 @@ const (
 
 // framed refuses what takes too long frame by frame, with a forecast.
 func (x *Executor) framed(p *plan.Plan, kernels int64) error {
-	if x.cfg.Packets == nil || x.cfg.Fold == Unfolded {
+	if x.cfg.Packets == nil || x.calm || x.cfg.Fold == Unfolded {
 		return nil
 	}
 	l := p.Layout(0)
