@@ -63,8 +63,12 @@ func (m *Model) act(c *cable) float64 {
 	default:
 		return 0
 	}
-	return most / 2
+	return min(most/2, float64(c.Bits)/8*float64(deep)/float64(units.Second))
 }
+
+// deep is for how long frames wait at most in a queue of a calm link. Flows share a link,
+// frames go first come, first served; in a long queue that makes a difference of its own.
+const deep = 10 * units.Microsecond
 
 // excess is how much more than it carries a link is offered, in bytes a second.
 func (c *cable) excess() float64 { return float64(c.offered-c.Bits) / 8 }
