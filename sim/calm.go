@@ -14,52 +14,33 @@ import (
 // errStirred ends a run in which a queue became so long that frames are needed.
 var errStirred = errors.New("frames are needed")
 
-// inCalm simulates a part of a plan for all of it, where the network is a hybrid and no
-// queue becomes long in that part: as without frames then. ok is false where one does,
-// or where nothing is saved; then all is simulated.
-func (x *Executor) inCalm(ctx context.Context, p *plan.Plan) (res exec.Result, ok bool, err error) {
-	if s := x.cfg.Packets; s == nil || !s.Hybrid || len(s.Timed) > 0 || x.cfg.Fold == Unfolded {
-		return res, false, nil
-	}
+// hybrid simulates one operation where the network is a hybrid. As long as no queue
+// becomes so long that a switch acts on it, all messages are flows, and what is simulated
+// in part without frames is so here. Where one does, all of the operation goes
+// frame by frame from its begin: which frames are marked follows from their numbers at a
+// port, and a time that depends on marks is another one if only some are simulated.
+func (x *Executor) hybrid(ctx context.Context, p *plan.Plan, sink trace.Sink) (exec.Result, error) {
 	y := *x
 	y.calm = true
-	w, err := y.window(p, trace.Discard)
+	if sink != trace.Discard { // only of a run that is known to be calm to its end
+		y.cfg.Progress = nil
+	}
+	res, err := y.single(ctx, p, trace.Discard)
 	switch {
-	case err != nil:
-		return res, false, err
-	case w != nil && w.full != nil:
-		res, err = y.extrapolate(ctx, w)
-	case w == nil && y.shortens(p, trace.Discard):
-		var e *engine.Engine
-		if e, _, err = y.folded(ctx, p, nil, trace.Discard, noJitter); err != nil {
-			return res, false, err
-		}
-		l, _ := y.long(p, e, nil)
-		if l == nil {
-			return res, false, nil
-		}
-		res, err = y.beyondParts(ctx, l)
-	default:
-		return res, false, nil
+	case errors.Is(err, errStirred):
+		y.calm, y.cfg.Progress = false, x.cfg.Progress
+		set := *x.cfg.Packets
+		set.Hybrid = false
+		y.cfg.Packets = &set
+	case err != nil || sink == trace.Discard:
+		return res, err
 	}
-	if errors.Is(err, errStirred) {
-		return res, false, nil
-	}
-	return res, err == nil, err
+	return y.single(ctx, p, sink)
 }
 
-// runCalm runs an engine until frames are needed.
-func runCalm(ctx context.Context, e *engine.Engine) error {
-	m, ok := e.Wire.(*packets.Model)
-	if !ok {
-		return e.Run(ctx)
+// untilStirred ends the run of an engine once frames are needed.
+func untilStirred(e *engine.Engine) {
+	if m, ok := e.Wire.(*packets.Model); ok {
+		m.OnStir(func() { e.Stop(errStirred) })
 	}
-	ctx, end := context.WithCancel(ctx)
-	defer end()
-	m.OnStir(end)
-	err := e.Run(ctx)
-	if m.Stirred() {
-		return errStirred
-	}
-	return err
 }

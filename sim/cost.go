@@ -25,41 +25,6 @@ const (
 // stepTime is about what a step takes a processor, for messages.
 const stepTime = 6 * units.Microsecond
 
-// What frames take of a processor of 2.5 GHz, over all their hops, as seen on
-// collectives of 16 to 64 ranks: from half to twice that. Beyond mostFramed a run is
-// refused, but with Unfolded.
-const (
-	frameTime  = 1200 * units.Nanosecond
-	mostFramed = 300 * units.Second
-)
-
-// framed refuses what takes too long frame by frame, with a forecast.
-func (x *Executor) framed(p *plan.Plan, kernels int64) error {
-	if x.cfg.Packets == nil || x.cfg.Fold == Unfolded {
-		return nil
-	}
-	l := p.Layout(0)
-	size := float64(max(l.Input, l.Output))
-	bytes := size * float64(p.Comm.NNodes)
-	switch {
-	case p.Req.Func.IsP2P():
-		bytes = size * float64(p.Comm.NRanks) * float64(p.Comm.NNodes-1) / float64(p.Comm.NNodes)
-	case p.Req.Func == coll.AllReduce:
-		bytes *= 2
-	}
-	_, all := pieces(p)
-	frames := bytes / float64(x.cfg.Packets.Frames.Payload) * float64(kernels)
-	took := units.Time(frames*float64(frameTime) + float64(all*kernels)*float64(pieceTime))
-	if took <= mostFramed {
-		return nil
-	}
-	return &exec.NotImplementedError{
-		Feature: fmt.Sprintf("%v of %.0f bytes over %d ranks, frame by frame", p.Req.Func, size, p.Comm.NRanks),
-		Missing: fmt.Sprintf("its %.3g frames and %.3g steps would take some %s of a processor; take fewer nodes or a smaller size, write --network flow, or insist with --fold off",
-			frames, float64(all*kernels), roughly(took)),
-	}
-}
-
 // affordable refuses what would take minutes for no more insight. FoldExact and
 // Unfolded run at any cost.
 func (x *Executor) affordable(e *engine.Engine) error {

@@ -1,9 +1,18 @@
 package sim
 
-import "github.com/simccl/simccl/units"
+import (
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/units"
+)
 
 // Within sets how long a run may be before it is shortened.
 func (x *Executor) Within(t units.Time) { x.whole = t }
 
 // Afford sets of how many steps and ops a run is refused.
 func (x *Executor) Afford(steps, ops int64) { x.afford, x.affordOps = steps, ops }
+
+// Frames forecasts how many frames a run of so many operations has, and its steps.
+func (x *Executor) Frames(p *plan.Plan, kernels int64) (frames, steps float64, took units.Time) {
+	frames, c, took := x.frames(p, kernels)
+	return frames, c.pieces, took
+}

@@ -198,11 +198,14 @@ func (x *Executor) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec
 		return exec.Result{}, &ConfigError{"Comm", "the plan is of another communicator"}
 	}
 	sink = trace.OrDiscard(sink)
-	if sink == trace.Discard {
-		if res, ok, err := x.inCalm(ctx, p); ok || err != nil {
-			return res, err
-		}
+	if s := x.cfg.Packets; s != nil && s.Hybrid {
+		return x.hybrid(ctx, p, sink)
 	}
+	return x.single(ctx, p, sink)
+}
+
+// single simulates one operation on one model of the network.
+func (x *Executor) single(ctx context.Context, p *plan.Plan, sink trace.Sink) (exec.Result, error) {
 	jitter := x.jitters(p)
 	if w, err := x.window(p, sink); err != nil {
 		return exec.Result{Wrong: -1}, err
@@ -259,7 +262,7 @@ func (x *Executor) run(ctx context.Context, e *engine.Engine, progress func(part
 		e.Progress, e.Ops = progress, e.CountOps()
 	}
 	if x.calm {
-		return runCalm(ctx, e)
+		untilStirred(e)
 	}
 	return e.Run(ctx)
 }

@@ -61,6 +61,7 @@ written, rows that never match, rows that lose; exit status 7 where there are an
 Sizes are ` + least + ` to ` + most + `, factor 4, unless options say otherwise.`,
 		Example: `  simccl advise all_reduce --topo h200x4 --multicast off --sizes 4M
   simccl advise all_reduce --topo dgx-h100 --nodes 2 --sizes 1M --write-tuner tuner.csv
+  simccl advise all_gather --topo dgx-h100 --nodes 2 --sizes 1M --network hybrid
   simccl advise all_reduce --topo dgx-h100 --nodes 2 --sizes 1M --tuner tuner.csv --json`,
 		Args: cli.Exactly("OP|JOB"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -80,6 +81,7 @@ Sizes are ` + least + ` to ` + most + `, factor 4, unless options say otherwise.
 func (f *flags) register(c *cobra.Command) {
 	f.machine.Register(c)
 	f.machine.RegisterClass(c)
+	f.machine.RegisterNetwork(c)
 	s := c.Flags()
 	s.StringVarP(&f.min, "min-bytes", "b", "", "smallest `SIZE` (default "+least+")")
 	s.StringVarP(&f.max, "max-bytes", "e", "", "largest `SIZE` (default "+most+")")

@@ -290,6 +290,9 @@ func (e *Engine) Run(ctx context.Context) error {
 	return e.err
 }
 
+// Stop ends a run with an error before its next event.
+func (e *Engine) Stop(err error) { e.err = err }
+
 // CountOps returns how many ops the run takes up, at least 1.
 func (e *Engine) CountOps() int64 {
 	n := int64(0)

@@ -38,14 +38,14 @@ type crossing struct {
 	from   []input
 	until  units.Time // it counts as contended, once its queue was too long
 	backlog
+	sending
 }
 
 // input is a link that feeds another, and what comes from it; link -1: a host.
 type input struct {
-	link  wire.LinkID
-	asked float64 // bit/s
-	// offered is what Model.offer finds.
-	offered float64
+	link    wire.LinkID
+	asked   float64 // bit/s that its queue pairs may send together
+	offered int64   // bit/s that hosts give them at present
 }
 
 // contended says that several inputs together, or a faster one, may ask for more than a
@@ -76,10 +76,7 @@ func (m *Model) crowded(l wire.LinkID) bool {
 
 // enter counts a queue pair that begins to send, and leave one that has nothing to
 // send any more.
-func (m *Model) enter(now units.Time, id wire.QueueID) {
-	m.count(id, 1)
-	m.weigh(now, id)
-}
+func (m *Model) enter(id wire.QueueID) { m.count(id, 1) }
 
 func (m *Model) leave(now units.Time, id wire.QueueID) {
 	q := &m.queues[id]
@@ -95,7 +92,13 @@ func (m *Model) leave(now units.Time, id wire.QueueID) {
 		}
 	}
 	m.count(id, -1)
-	m.weigh(now, id)
+	if q.sends { // the host was given less than it asked for
+		port := path[0]
+		p := &m.cables[port].sending
+		p.move(now)
+		m.sentAll(now, p, slices.Index(p.pairs, id))
+		m.reshare(now, port)
+	}
 }
 
 func (m *Model) count(id wire.QueueID, by float64) {
@@ -115,13 +118,10 @@ func (m *Model) count(id wire.QueueID, by float64) {
 		if k == 0 {
 			continue
 		}
-		i := slices.IndexFunc(c.from, func(x input) bool { return x.link == path[k-1] })
-		if i < 0 {
-			i = len(c.from)
-			c.from = append(c.from, input{link: path[k-1]})
-		}
-		if c.from[i].asked += by * q.limit; c.from[i].asked < 0.5 {
-			c.from[i].asked = 0
+		if in := &c.from[q.from[k-1]]; in.asked+by*q.limit < 0.5 {
+			in.asked = 0
+		} else {
+			in.asked += by * q.limit
 		}
 	}
 }

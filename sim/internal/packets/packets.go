@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/simccl/simccl/sim/internal/event"
 	"github.com/simccl/simccl/sim/internal/fluid"
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/sim/wire/packet"
@@ -51,8 +52,8 @@ type Model struct {
 	onStir  func()        // nil: nothing
 	hot     []wire.LinkID // links that are offered more than they carry
 	full    units.Time    // when the first of their queues is too long; -1: to be found
-	around  []wire.LinkID // of weigh
-	turn    int64
+	ported  event.Queue   // when hosts have sent what a queue pair has
+	popped  event.Event
 }
 
 var _ wire.Messages = (*Model)(nil)
@@ -64,7 +65,6 @@ type cable struct {
 	crossing
 	carried units.Bytes // payload
 	nano    wire.Work
-	seen    int64 // Model.turn when it was weighed
 }
 
 // route is a route with its part within hosts.
@@ -91,6 +91,10 @@ type queue struct {
 	framed, lossy bool
 	limit         float64 // bit/s that it sends at most
 	tail          units.Time
+	from          []int32 // by link of its route but the first: which of its inputs the one before is
+	sends         bool    // its host has bytes left to send
+	ends          float64 // when it has none left, in terms of sending.turn
+	rate          int64   // bit/s that its host gives it
 }
 
 // message is one in progress.
@@ -100,7 +104,6 @@ type message struct {
 	token int32
 	bound wire.Rate
 	work  wire.Work
-	bytes wire.Work   // all of it
 	flow  wire.FlowID // on cables, of a hybrid; -1: not yet, or through
 }
 
@@ -277,8 +280,18 @@ func (m *Model) settle(q *queue, limit int64) {
 	if limit > 0 {
 		q.limit = min(q.limit, float64(limit))
 	}
-	for _, l := range r.path {
-		q.lossy = q.lossy || m.cables[l].Loss > 0 || m.cables[l].faulty
+	for k, l := range r.path {
+		c := &m.cables[l]
+		q.lossy = q.lossy || c.Loss > 0 || c.faulty
+		if k == 0 || !m.set.Hybrid {
+			continue
+		}
+		i := slices.IndexFunc(c.from, func(x input) bool { return x.link == r.path[k-1] })
+		if i < 0 {
+			i = len(c.from)
+			c.from = append(c.from, input{link: r.path[k-1]})
+		}
+		q.from = append(q.from, int32(i))
 	}
 }
 
@@ -342,17 +355,17 @@ func (m *Model) Post(now units.Time, id wire.QueueID, bound wire.Rate, w wire.Wo
 		at = int32(len(m.msgs))
 		m.msgs = append(m.msgs, message{})
 	}
-	m.msgs[at] = message{queue: id, left: 2, token: token, bound: bound, work: w, bytes: w, flow: -1}
+	m.msgs[at] = message{queue: id, left: 2, token: token, bound: bound, work: w, flow: -1}
 	q := &m.queues[id]
 	q.sent += w
-	if m.set.Hybrid {
-		m.load(now, id, float64(w)/wire.NanoBytes)
-	}
 	if q.live++; m.set.Hybrid && q.live == 1 {
-		m.enter(now, id)
+		m.enter(id)
 		if m.stirs(id, now) {
 			m.stir(now, id)
 		}
+	}
+	if m.set.Hybrid {
+		m.offer(now, id, float64(w)/wire.NanoBytes)
 	}
 	q.wait = append(q.wait, at)
 	if len(q.wait)-q.head == 1 {
@@ -469,7 +482,6 @@ func (m *Model) half(done []int32, at int32) []int32 {
 	}
 	m.free = append(m.free, at)
 	if q := &m.queues[x.queue]; m.set.Hybrid {
-		m.load(m.now, x.queue, -float64(x.bytes)/wire.NanoBytes)
 		if q.live--; q.live == 0 {
 			m.leave(m.now, x.queue)
 		}
