@@ -32,9 +32,8 @@ func pieces(part units.Bytes, ranks int, results bool) (size units.Bytes, count,
 	return size, int((part + size - 1) / size), int(min(slots/size, maxDepth))
 }
 
-// queueCopies puts the operation on the stream, between barriers where it needs them:
-// the first before a peer's output is written, the last before an output is known to be
-// whole. What is reduced goes into slots of the arena, which the peer has left with its
+// queueCopies puts the operation on the stream: behind a barrier where a peer's output is
+// written at once, and until all copies of the peers have come. What is reduced goes into slots of the arena, which the peer has left with its
 // last operation (all shapes end when all peers have read what was sent), and each
 // reduction begins and ends with a barrier of its own.
 func (f *Free) queueCopies(o *FreeOp, k Kernel, s Stream) error {
@@ -45,15 +44,45 @@ func (f *Free) queueCopies(o *FreeOp, k Kernel, s Stream) error {
 		if err := f.reducePieces(o, k, units.Bytes(f.chunk(o)), o.Bytes, true, s); err != nil {
 			return err
 		}
-	default:
-		if err := f.gatherRanks(s); err != nil {
-			return err
-		}
-		if err := f.moveParts(o, s); err != nil {
+		return f.awaitCopies(f.last, s)
+	}
+	if err := f.gatherRanks(s); err != nil {
+		return err
+	}
+	if err := f.moveParts(o, s); err != nil {
+		return err
+	}
+	return f.awaitCopies(s, s)
+}
+
+// copiedFlag is where a rank's arena has the flags COPIED, by peer.
+const copiedFlag = 4096 + 4*5*256*MaxRanks
+
+// awaitCopies ends an operation whose copies are on the stream moved: s goes on when this
+// rank's have moved and the peers' have come. The number of the last call is copied
+// behind the data, and a kernel on the side stream, which is there before that copy,
+// waits for it: no launch comes after the data (256 MiB all_reduce on 2 x H200: 711 us,
+// with a barrier in place of it 718, without either 703).
+func (f *Free) awaitCopies(moved, s Stream) error {
+	k, err := f.kernels.get("free_moves", "await_copies")
+	if err != nil {
+		return err
+	}
+	err = f.toPeers(func(p int) error {
+		return f.dev.CopyAsync(f.arena[p]+copiedFlag+Ptr(4*f.rank), f.arena[f.rank], 4, moved)
+	})
+	if err != nil {
+		return err
+	}
+	if err := f.dev.Launch(k, 1, 32, 0, f.side, []unsafe.Pointer{unsafe.Pointer(f.args())}); err != nil {
+		return err
+	}
+	if moved != s {
+		if err := f.fork(1, moved, s); err != nil {
 			return err
 		}
 	}
-	return f.gatherRanks(s)
+	return f.fork(1, f.side, s)
 }
 
 // gatherRanks queues a barrier of all ranks.
@@ -73,7 +102,7 @@ func (f *Free) fork(which int, from, to Stream) error {
 	return f.dev.After(to, f.events[which])
 }
 
-// moveParts pushes what an all_gather or alltoall moves.
+// moveParts pushes what an all_gather or alltoall moves, its own part on the side stream.
 func (f *Free) moveParts(o *FreeOp, s Stream) error {
 	part := func(p Ptr, i int) Ptr { return p + Ptr(i)*Ptr(o.Bytes) }
 	source := func(to int) Ptr {
@@ -82,25 +111,17 @@ func (f *Free) moveParts(o *FreeOp, s Stream) error {
 		}
 		return o.In[f.rank]
 	}
-	own := part(o.Out[f.rank], f.rank)
-	if own != source(f.rank) {
-		if err := f.fork(0, s, f.side); err != nil {
-			return err
-		}
+	if err := f.fork(0, s, f.side); err != nil {
+		return err
+	}
+	if own := part(o.Out[f.rank], f.rank); own != source(f.rank) {
 		if err := f.dev.CopyAsync(own, source(f.rank), o.Bytes, f.side); err != nil {
 			return err
 		}
 	}
-	for i := 1; i < f.n; i++ {
-		p := (f.rank + i) % f.n
-		if err := f.dev.CopyAsync(part(o.Out[p], f.rank), source(p), o.Bytes, s); err != nil {
-			return err
-		}
-	}
-	if own != source(f.rank) {
-		return f.fork(1, f.side, s)
-	}
-	return nil
+	return f.toPeers(func(p int) error {
+		return f.dev.CopyAsync(part(o.Out[p], f.rank), source(p), o.Bytes, s)
+	})
 }
 
 // slot is where rank from leaves a piece for the owner of the arena.
@@ -172,7 +193,7 @@ type line struct {
 // inLine queues the pieces. Three streams keep the links busy: while a piece is
 // scattered, the one before is reduced and the results before that are pushed.
 // A slot is filled again when its reduction has ended on all ranks: the kernel
-// ends with a barrier.
+// ends with a barrier. Results may still be on their way.
 func (f *Free) inLine(l *line, s Stream) error {
 	reduced := func(piece int) Event { return f.events[2+piece%l.depth] }
 	for piece := range l.count {
@@ -206,7 +227,7 @@ func (f *Free) inLine(l *line, s Stream) error {
 	if !l.results {
 		return f.dev.After(s, reduced(l.count-1))
 	}
-	return f.fork(1, f.last, s)
+	return nil
 }
 
 // reduceSlots queues the kernel of a direct reduce_scatter whose inputs are the

@@ -180,8 +180,10 @@ type FreeOp struct {
 // Prepare loads the operation's kernel, which a stream capture must not do.
 func (f *Free) Prepare(o *FreeOp) error {
 	if o.Shape == Copies {
-		if _, err := f.kernels.get("free_moves", "gather_ranks"); err != nil {
-			return err
+		for _, name := range []string{"gather_ranks", "await_copies"} {
+			if _, err := f.kernels.get("free_moves", name); err != nil {
+				return err
+			}
 		}
 	}
 	_, err := f.find(o)

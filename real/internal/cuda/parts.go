@@ -378,5 +378,8 @@ func (f *Free) reduceToRoot(o *FreeOp, p *parts, k Kernel, s Stream) error {
 		}
 		return f.copySome(o.Out[o.Root]+at(f.rank, piece), result(piece), left(f.rank, piece), f.last)
 	}
-	return f.inLine(&l, s)
+	if err := f.inLine(&l, s); err != nil || !l.results {
+		return err
+	}
+	return f.fork(1, f.last, s)
 }

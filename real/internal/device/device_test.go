@@ -58,6 +58,5 @@ func everyType(t *testing.T, e *Executor, types []coll.DataType) {
 
 func TestPlanOfEveryTypeOnGPUs(t *testing.T) {
 	d, gpus := hardware(t)
-	everyType(t, &Executor{Driver: d, GPUs: gpus}, []coll.DataType{coll.Float64, coll.Float32, coll.Float16, coll.BFloat16, coll.Int8, coll.Uint8,
-		coll.Int32, coll.Uint32, coll.Int64, coll.Uint64})
+	everyType(t, &Executor{Driver: d, GPUs: gpus}, allTypes)
 }

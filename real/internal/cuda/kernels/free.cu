@@ -213,6 +213,13 @@ GLOBAL BOUNDS(THREADS) void gather_ranks(Args a) {
   endCall(a, epoch);
 }
 
+// await_copies returns once every peer's copies behind this rank's last call are here:
+// a copy of the peer's count of calls comes behind them.
+GLOBAL BOUNDS(THREADS) void await_copies(Args a) {
+  Patience w = patience(a.stop);
+  hear(a, COPIED, beginCall(a) - 1, w);
+}
+
 // gather: every rank's part goes to all, in lines.
 GLOBAL BOUNDS(THREADS) void gather_lines(Args a) {
   const u32 epoch = beginCall(a);

@@ -32,9 +32,9 @@ struct Args {
 ARGS(free);
 
 // Arena layout: epochs, flags (start and end of direct; pieces sent and done;
-// calls begun, of block 0 alone),
-// counts of pieces, word areas, line areas, pieces.
-enum { START, END, SENT, DONE, HERE };
+// calls begun, of block 0 alone, behind which counts of pieces are; copies that came, of
+// block 0 alone: COPIED of free.go), word areas, line areas, pieces.
+enum { START, END, SENT, DONE, HERE, COPIED };
 DEVICE u64 epochOf(u64 arena, u32 b) { return arena + 4 * b; }
 DEVICE u64 flagOf(u64 arena, int which, u32 b, int src) { return arena + 4096 + 4 * ((u64)(which * MAXB + b) * MAXR + src); }
 DEVICE u64 countOf(u64 arena, u32 b) { return arena + 40960 + 4 * b; }
