@@ -30,23 +30,29 @@ const (
 type Conn struct {
 	Snd, Rcv int32 // groups, -1 while unknown
 	Route    wire.RouteID
-	Net      int32      // index of the network side, -1 for memory
-	Depth    int64      // pieces that fit
+	Net      int32 // index of the network side, -1 for memory
+	posted   int64 // pieces whose data (or whose first data) is in progress
+	Taken    int64 // pieces read
+	sent     int64 // pieces begun by the sender
+	credited int64 // pieces whose room came back
+	tails    int64 // pieces whose last data is in progress
+	Depth    int64 // pieces that fit
+	Slots    [plan.FIFOSteps]Slot
 	Extra    units.Time // what flags take longer than between GPUs
 	FromHost bool       // what is received lies in host memory
-	posted   int64      // pieces whose data (or whose first data) is in progress
-	Taken    int64      // pieces read
-	sent     int64      // pieces begun by the sender
-	credited int64      // pieces whose room came back
-	tails    int64      // pieces whose last data is in progress
 	// Of registered buffers: the sender needs the receiver's address of each kernel,
 	// had it for so many of those that it began, and has the last one at a time.
 	wanted, given int64
 	givenAt       units.Time
-	Head          [plan.FIFOSteps]units.Time
-	tail          [plan.FIFOSteps]units.Time
-	credit        [plan.FIFOSteps]units.Time
 }
+
+// Slot is where every eighth piece of a FIFO lies: when its first and its last data
+// arrives, and when its room is free again. Sender and receiver ask for them side by
+// side.
+type Slot struct{ Head, tail, credit units.Time }
+
+// slot is that of the k-th piece.
+func (c *Conn) slot(k int64) *Slot { return &c.Slots[uint64(k)%plan.FIFOSteps] }
 
 // Group is a thread group walking its program.
 type Group struct {
@@ -84,6 +90,9 @@ type Group struct {
 	streams        bool       // the piece in progress began without a pause after such a slice
 	Since          units.Time // when the wait for the piece began
 	wake           units.Time // time of the pending evTry, -1 without one
+	// Of the connections that the next piece waits for so many are ready, from a time on.
+	met   int32
+	metAt units.Time
 }
 
 type state uint8

@@ -17,9 +17,9 @@ import "github.com/simccl/simccl/sim/wire"
 // alone is where a flow is that is in no bundle.
 const alone = -1
 
-// slack reports whether no link of a route holds up flows.
+// slack reports whether no link of a route holds up flows, and bounds change there.
 func (f *Fluid) slack(rt *route) bool {
-	if f.watched != nil {
+	if !rt.varies || f.watched != nil {
 		return false
 	}
 	for i := range rt.uses {

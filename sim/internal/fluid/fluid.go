@@ -12,20 +12,19 @@ import (
 // none is the level of a link that holds up none of its flows.
 const none = wire.Rate(math.MaxInt64)
 
-type link struct {
-	cap    wire.Rate
+type link struct { // 128 bytes, two lines of a cache, of which a change of a rate needs the first
 	rest   wire.Rate   // of its capacity, at the present rates
 	level  wire.Rate   // rate of the flows that it holds up, none without any
 	flows  int64       // active, weighted by multiplicity and count
-	active []activeUse // bundles that have flows, in no order
 	held   int64       // weight of those that it holds up
 	top    wire.Rate   // no key of the others is above it
+	active []activeUse // bundles that have flows, in no order
+	lead   wire.LinkID // the link that shares for it (Seal), mostly itself
 	queued bool        // its level is to be found anew
+	cap    wire.Rate
 	busy   units.Time
-	since  units.Time // start of the present busy span
-
-	lead  wire.LinkID   // the link that shares for it (Seal), mostly itself
-	mates []wire.LinkID // that it shares for, itself not among them
+	since  units.Time    // start of the present busy span
+	mates  []wire.LinkID // that it shares for, itself not among them
 }
 
 // activeUse is a bundle on a link: its rate as a key, and its flows as the link counts
@@ -45,6 +44,7 @@ type route struct {
 	places  []place       // of its flows that run alone, as of a bundle
 	alone   []wire.FlowID // those
 	host    int32         // a bundle in which flows of other bounds may lodge
+	varies  bool          // some flow of it got another bound
 }
 
 type bundleKey struct {
@@ -313,7 +313,9 @@ func (f *Fluid) SetRate(now units.Time, id wire.FlowID, bound wire.Rate) {
 	if old == bound {
 		return
 	}
-	own := f.bundleFor(wire.RouteID(f.bundles[fl.own].route), bound)
+	ri := f.bundles[fl.own].route
+	own := f.bundleFor(wire.RouteID(ri), bound)
+	f.routes[ri].varies = true
 	if fl.in == alone {
 		f.setAlone(id, own, old, bound)
 		return
