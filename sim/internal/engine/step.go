@@ -301,7 +301,7 @@ func (e *Engine) work(g *Group) float64 {
 
 // rate is the group's own bound on the link.
 func (e *Engine) rate(g *Group, active int32) wire.Rate {
-	if g.Program.Proto != coll.Simple || g.kind == manyKinds {
+	if g.kind < 0 {
 		return e.findRate(g, active)
 	}
 	k := &e.kinds[g.kind]
@@ -381,7 +381,7 @@ func (e *Engine) findRate(g *Group, active int32) wire.Rate {
 func (e *Engine) reshare(si, except int32) {
 	sm := &e.SMs[si]
 	for i := sm.from; i < sm.to; i++ {
-		if g := &e.Groups[i]; i != except && g.state == moving && g.flow >= 0 && g.Program.Proto == coll.Simple {
+		if g := &e.Groups[i]; i != except && g.state == moving && g.flow >= 0 && g.kind != -1 {
 			e.Wire.SetRate(e.Queue.Now, g.flow, e.rate(g, sm.active))
 		}
 	}

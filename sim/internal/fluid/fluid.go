@@ -91,6 +91,8 @@ type flow struct {
 	pos   int32 // there, or in the completion heap
 	mult  int32
 	token int32
+	route int32
+	bound wire.Rate
 	seq   int64 // when it got its bound
 	// Of a flow alone: its place among those of its route, the work that it has left
 	// at a time, and whether it ends later than the completion heap has it.
@@ -198,8 +200,9 @@ func (f *Fluid) Loads() []wire.Load {
 func (f *Fluid) bundleFor(r wire.RouteID, bound wire.Rate) int32 {
 	rt := &f.routes[r]
 	for i := range rt.bundles {
-		if rt.bundles[i].bound == bound {
-			return rt.bundles[i].bundle
+		if k := rt.bundles[i]; k.bound == bound { // which others ask for soon, mostly
+			rt.bundles[i], rt.bundles[i/2] = rt.bundles[i/2], k
+			return k.bundle
 		}
 	}
 	id := int32(len(f.bundles))
@@ -224,7 +227,7 @@ func (f *Fluid) Start(now units.Time, r wire.RouteID, bound wire.Rate, w wire.Wo
 		id = wire.FlowID(len(f.flows))
 		f.flows = append(f.flows, flow{})
 	}
-	f.flows[id] = flow{token: token, mult: mult}
+	f.flows[id] = flow{token: token, mult: mult, route: int32(r), bound: max(1, bound)}
 	f.place(id, f.bundleFor(r, max(1, bound)), max(1, w))
 	return id
 }
@@ -234,13 +237,13 @@ func (f *Fluid) place(id wire.FlowID, own int32, w wire.Work) {
 	f.seq++
 	fl := &f.flows[id]
 	fl.own, fl.seq = own, f.seq
-	rt := &f.routes[f.bundles[own].route]
-	switch bound := f.shares[own].bound; {
+	rt := &f.routes[fl.route]
+	switch {
 	case f.slack(rt):
 		f.runAlone(id, w)
-	case rt.host != own && f.watched == nil && f.shares[rt.host].holds(bound) && f.bundles[rt.host].route == f.bundles[own].route:
+	case rt.host != own && f.watched == nil && f.shares[rt.host].holds(fl.bound) && f.bundles[rt.host].route == fl.route:
 		f.join(id, rt.host, w)
-		f.shares[rt.host].admit(bound)
+		f.shares[rt.host].admit(fl.bound)
 	default:
 		rt.host = own
 		f.join(id, own, w)
@@ -309,13 +312,12 @@ func (f *Fluid) SetRate(now units.Time, id wire.FlowID, bound wire.Rate) {
 		return // complete, in the same Advance whose tokens are being handled
 	}
 	bound = max(1, bound)
-	old := f.shares[fl.own].bound
+	old := fl.bound
 	if old == bound {
 		return
 	}
-	ri := f.bundles[fl.own].route
-	own := f.bundleFor(wire.RouteID(ri), bound)
-	f.routes[ri].varies = true
+	own := f.bundleFor(wire.RouteID(fl.route), bound)
+	fl.bound, f.routes[fl.route].varies = bound, true
 	if fl.in == alone {
 		f.setAlone(id, own, old, bound)
 		return
@@ -354,7 +356,7 @@ func (f *Fluid) asEnded(id wire.FlowID) ended {
 func (f *Fluid) rate(id wire.FlowID) wire.Rate {
 	fl := &f.flows[id]
 	if fl.in == alone {
-		return f.shares[fl.own].bound
+		return fl.bound
 	}
 	return f.shares[fl.in].rate
 }
@@ -362,7 +364,7 @@ func (f *Fluid) rate(id wire.FlowID) wire.Rate {
 // left is the work that a flow has left now.
 func (f *Fluid) left(fl *flow) wire.Work {
 	if fl.in == alone {
-		return fl.left - wire.Work(f.shares[fl.own].bound)*wire.Work(f.now-fl.last)
+		return fl.left - wire.Work(fl.bound)*wire.Work(f.now-fl.last)
 	}
 	b := &f.bundles[fl.in]
 	return b.heap[fl.pos].target - b.done - wire.Work(f.shares[fl.in].rate)*wire.Work(f.now-b.last)
