@@ -154,7 +154,13 @@ bench-once: ## each benchmark one time, to see that it runs
 .PHONY: bench-table
 bench-table: ## docs/BENCHMARKS.md from a run on this machine
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime 300ms -count=3 -timeout 60m $(BENCHPKG) > internal/benchmarks/table.txt
+	sed -n '/^## Against the engine of/,$$p' docs/BENCHMARKS.md > internal/benchmarks/old.txt
 	$(GO) run ./internal/cmd/benchtable internal/benchmarks/table.txt "$(NOTE)" > docs/BENCHMARKS.md
+	{ echo; cat internal/benchmarks/old.txt; } >> docs/BENCHMARKS.md
+
+.PHONY: bench-old
+bench-old: ## the engine against that of an old binary, OLD=FILE, into docs/BENCHMARKS.md (minutes)
+	SIMCCL_SCALE=1 SIMCCL_OLD=$(abspath $(OLD)) $(GO) test -count=1 -timeout 60m -v -run TestBenchOld ./sim
 
 .PHONY: device
 device: ## the packages whose tests need a GPU or an RDMA NIC; what is absent is skipped with its name, or fails with SIMCCL_REQUIRE=cuda,nccl,ib

@@ -78,18 +78,24 @@ func TestScaleGrowthInBytes(t *testing.T) {
 // or at the end.
 func writeSection(t *testing.T, head, text string) {
 	t.Helper()
-	file := golden.Root(t, "docs", "SCALE.md")
+	writeSectionIn(t, "SCALE.md", head, text)
+}
+
+// writeSectionIn puts a section into a page of docs.
+func writeSectionIn(t *testing.T, page, head, text string) {
+	t.Helper()
+	file := golden.Root(t, "docs", page)
 	raw, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	page := string(raw)
-	if old := sectionOf(page, head); old != "" {
-		page = strings.Replace(page, strings.TrimRight(old, "\n"), strings.TrimRight(text, "\n"), 1)
+	whole := string(raw)
+	if old := sectionOf(whole, head); old != "" {
+		whole = strings.Replace(whole, strings.TrimRight(old, "\n"), strings.TrimRight(text, "\n"), 1)
 	} else {
-		page = strings.TrimRight(page, "\n") + "\n\n" + text
+		whole = strings.TrimRight(whole, "\n") + "\n\n" + text
 	}
-	if err := os.WriteFile(file, []byte(page), 0o644); err != nil {
+	if err := os.WriteFile(file, []byte(whole), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

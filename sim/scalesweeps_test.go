@@ -26,20 +26,12 @@ var sweepMachines = []struct {
 	nodes int
 }{{"dgx-h100", 1}, {"dgx-h100", 2}, {"dgx-h100", 4}, {"dgx-h100", 8}, {"dgx-b200", 2}, {"dgx-a100", 2}}
 
-// TestScaleSweeps writes what whole sweeps take into docs/SCALE.md. SIMCCL_SCALE_RUNS
-// says of how many runs the median is taken.
+// TestScaleSweeps writes what whole sweeps take into docs/SCALE.md.
 func TestScaleSweeps(t *testing.T) {
 	tool := scaleTool(t)
-	runs := 3
-	if n, err := strconv.Atoi(os.Getenv("SIMCCL_SCALE_RUNS")); err == nil && n > 0 {
-		runs = n
-	}
-	load := "not known"
-	if raw, err := os.ReadFile("/proc/loadavg"); err == nil {
-		load, _, _ = strings.Cut(string(raw), " ")
-	}
+	runs := scaleRuns(3)
 	var b strings.Builder
-	fmt.Fprintf(&b, sweepsText, runs, load)
+	fmt.Fprintf(&b, sweepsText, runs, loadAverage())
 	for _, m := range sweepMachines {
 		fmt.Fprintf(&b, " %d x %s |", m.nodes, m.topo)
 	}
@@ -62,6 +54,23 @@ func TestScaleSweeps(t *testing.T) {
 		}
 	}
 	writeSection(t, sweepsHead, b.String())
+}
+
+// scaleRuns is how many runs a row takes: so many, or SIMCCL_SCALE_RUNS.
+func scaleRuns(runs int) int {
+	if n, err := strconv.Atoi(os.Getenv("SIMCCL_SCALE_RUNS")); err == nil && n > 0 {
+		return n
+	}
+	return runs
+}
+
+// loadAverage is that of the last minute.
+func loadAverage() string {
+	if raw, err := os.ReadFile("/proc/loadavg"); err == nil {
+		load, _, _ := strings.Cut(string(raw), " ")
+		return load
+	}
+	return "not known"
 }
 
 // sweepCell is what a sweep takes; a dash where there is none.

@@ -30,60 +30,70 @@ const (
 type Conn struct {
 	Snd, Rcv int32 // groups, -1 while unknown
 	Route    wire.RouteID
-	Net      int32      // index of the network side, -1 for memory
-	Depth    int64      // pieces that fit
+	Net      int32 // index of the network side, -1 for memory
+	posted   int64 // pieces whose data (or whose first data) is in progress
+	Taken    int64 // pieces read
+	sent     int64 // pieces begun by the sender
+	credited int64 // pieces whose room came back
+	tails    int64 // pieces whose last data is in progress
+	Depth    int64 // pieces that fit
+	Slots    [plan.FIFOSteps]Slot
 	Extra    units.Time // what flags take longer than between GPUs
 	FromHost bool       // what is received lies in host memory
-	posted   int64      // pieces whose data (or whose first data) is in progress
-	Taken    int64      // pieces read
-	sent     int64      // pieces begun by the sender
-	credited int64      // pieces whose room came back
-	tails    int64      // pieces whose last data is in progress
 	// Of registered buffers: the sender needs the receiver's address of each kernel,
 	// had it for so many of those that it began, and has the last one at a time.
 	wanted, given int64
 	givenAt       units.Time
-	Head          [plan.FIFOSteps]units.Time
-	tail          [plan.FIFOSteps]units.Time
-	credit        [plan.FIFOSteps]units.Time
 }
+
+// Slot is where every eighth piece of a FIFO lies: when its first and its last data
+// arrives, and when its room is free again. Sender and receiver ask for them side by
+// side.
+type Slot struct{ Head, tail, credit units.Time }
+
+// slot is that of the k-th piece.
+func (c *Conn) slot(k int64) *Slot { return &c.Slots[uint64(k)%plan.FIFOSteps] }
 
 // Group is a thread group walking its program.
 type Group struct {
+	state   state // what neighbours on the SM ask for comes first
+	idle    bool  // the op only waits: what it receives is in place
+	posted  bool  // the last slice's flag goes up behind a fence
+	streams bool  // the piece in progress began without a pause after such a slice
+	kind    int32 // of its slices of Simple, -1 before the first and of other protocols
+	flow    wire.FlowID
+	Sm      int32
+	Rank    int32
+	slice   int32 // within the op
+	slices  int32
+	count   uint32     // pieces so far, for the jitter's stream
+	Free    units.Time // when the group can start its next piece
+	wake    units.Time // time of the pending evTry, -1 without one
+	// Of the connections that the next piece waits for so many are ready, from a time on.
+	met      int32
+	perRound int32 // ops that one primitive of NCCL was cut into
+	metAt    units.Time
+	Since    units.Time  // when the wait for the piece began
+	Bytes    units.Bytes // of the piece in progress
+	size     units.Bytes // of a full slice
+	left     float64     // nano-bytes that the flow in progress leaves to flows after it
+	Route    wire.RouteID
+	Joint    wire.RouteID // of ops with several peers, -1 where there are none
+	taken    int64        // ops of the program that were taken up
+
+	Op             plan.Op
+	held           heldSlice
 	Job            *Job
 	Plan           *plan.Plan // of its operation: the job's, or one of its members
 	Program        plan.Program
 	cur            plan.Cursor
-	Op             plan.Op
-	Rank           int32
-	Sm             int32
-	state          state
-	slice          int32 // within the op
-	slices         int32
-	size           units.Bytes // of a full slice
 	pass           gpu.Pass
-	idle           bool // the op only waits: what it receives is in place
 	pack           int64
-	Free           units.Time // when the group can start its next piece
-	flow           wire.FlowID
-	left           float64 // nano-bytes that the flow in progress leaves to flows after it
-	Route          wire.RouteID
-	Joint          wire.RouteID // of ops with several peers, -1 where there are none
-	perRound       int32        // ops that one primitive of NCCL was cut into
+	drift          float64      // static share of this channel
 	heads          []int32      // connections of its round over the heads
 	round          []roundPiece // pieces of a round over the heads that wait for its end
-	Bytes          units.Bytes  // of the piece in progress
-	count          uint32       // pieces so far, for the jitter's stream
-	kind           int32        // of its slices, -1 before the first
 	Ins, Outs      []int32      // of a quotient: all connections that it reads and writes
 	FromBuf, ToBuf []int32      // and those of one op, where they vary
-	drift          float64      // static share of this channel
-	taken          int64        // ops of the program that were taken up
-	held           heldSlice
-	posted         bool       // the last slice's flag goes up behind a fence
-	streams        bool       // the piece in progress began without a pause after such a slice
-	Since          units.Time // when the wait for the piece began
-	wake           units.Time // time of the pending evTry, -1 without one
 }
 
 type state uint8

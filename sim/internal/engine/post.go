@@ -49,10 +49,10 @@ func (e *Engine) deliver(id int32, t units.Time) units.Time {
 	c := &e.Conns[id]
 	t += c.Extra
 	if c.posted > 0 {
-		t = max(t, c.Head[(c.posted-1)%plan.FIFOSteps])
+		t = max(t, c.slot(c.posted-1).Head)
 	}
-	c.Head[c.posted%plan.FIFOSteps] = t
-	c.tail[c.posted%plan.FIFOSteps] = t
+	s := c.slot(c.posted)
+	s.Head, s.tail = t, t
 	c.posted++
 	c.tails = c.posted
 	e.wake(c.Rcv, t)
@@ -66,7 +66,7 @@ func (e *Engine) postHead(id int32, t units.Time) {
 		return
 	}
 	t += c.Extra
-	c.Head[c.posted%plan.FIFOSteps] = t
+	c.slot(c.posted).Head = t
 	c.posted++
 	e.wake(c.Rcv, t)
 }
@@ -76,7 +76,7 @@ func (e *Engine) postHead(id int32, t units.Time) {
 func (e *Engine) postTail(id int32, t units.Time) units.Time {
 	c := &e.Conns[id]
 	t += c.Extra
-	c.tail[c.tails%plan.FIFOSteps] = t
+	c.slot(c.tails).tail = t
 	c.tails++
 	if c.Rcv >= 0 {
 		if g := &e.Groups[c.Rcv]; g.state == closing {
@@ -112,7 +112,7 @@ func (e *Engine) release(g *Group, t units.Time) {
 func (e *Engine) giveCredit(id int32, t units.Time) {
 	c := &e.Conns[id]
 	t += c.Extra
-	c.credit[c.credited%plan.FIFOSteps] = t
+	c.slot(c.credited).credit = t
 	c.credited++
 	e.wake(c.Snd, t)
 }

@@ -100,15 +100,15 @@ func (c *Conn) appendState(dst []int64, now, trip units.Time) []int64 {
 		dst = append(dst, c.wanted-c.given, ahead(c.givenAt, now))
 	}
 	for i := int64(1); i <= plan.FIFOSteps; i++ {
-		dst = append(dst, ahead(slotOf(&c.Head, c.posted-i), now), ahead(slotOf(&c.tail, c.tails-i)+trip, now), ahead(slotOf(&c.credit, c.credited-i), now))
+		dst = append(dst, ahead(c.before(c.posted-i).Head, now), ahead(c.before(c.tails-i).tail+trip, now), ahead(c.before(c.credited-i).credit, now))
 	}
 	return dst
 }
 
-// slotOf is the time of the k-th piece, 0 where there was none.
-func slotOf(times *[plan.FIFOSteps]units.Time, k int64) units.Time {
+// before is the slot of the k-th piece, empty where there was none.
+func (c *Conn) before(k int64) Slot {
 	if k < 0 {
-		return 0
+		return Slot{}
 	}
-	return times[k%plan.FIFOSteps]
+	return *c.slot(k)
 }

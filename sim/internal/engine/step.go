@@ -160,30 +160,34 @@ func (e *Engine) routeOf(g *Group) wire.RouteID {
 }
 
 // ready reports when data and room for the next piece are there; ok is false
-// while that is not known.
+// while that is not known. What was there when it was asked before is not looked
+// at again: only the group itself takes it away.
 func (e *Engine) ready(g *Group) (at units.Time, ok bool) {
-	for _, id := range g.Awaits(g.Op.From) {
-		c := &e.Conns[id]
+	from, to := g.Awaits(g.Op.From), g.Awaits(g.Op.To)
+	for ; int(g.met) < len(from); g.met++ {
+		c := &e.Conns[from[g.met]]
 		k := c.Taken + int64(g.Op.RecvAhead)
 		if k >= c.posted {
 			return 0, false
 		}
-		at = max(at, c.Head[k%plan.FIFOSteps])
+		g.metAt = max(g.metAt, c.slot(k).Head)
 	}
-	for _, id := range g.Awaits(g.Op.To) {
-		c := &e.Conns[id]
-		if c.given < c.wanted {
-			return 0, false
+	for ; int(g.met)-len(from) < len(to); g.met++ {
+		c := &e.Conns[to[int(g.met)-len(from)]]
+		if e.addresses != nil {
+			if c.given < c.wanted {
+				return 0, false
+			}
+			g.metAt = max(g.metAt, c.givenAt)
 		}
-		at = max(at, c.givenAt)
 		if k := c.sent + int64(g.Op.SendAhead) - c.Depth; k >= 0 {
 			if k >= c.credited {
 				return 0, false
 			}
-			at = max(at, c.credit[k%plan.FIFOSteps])
+			g.metAt = max(g.metAt, c.slot(k).credit)
 		}
 	}
-	return at, true
+	return g.metAt, true
 }
 
 // pieceBytes is the payload of the piece in progress.
@@ -199,7 +203,7 @@ func (e *Engine) begin(gi int32) {
 	if g.Bytes = g.pieceBytes(g.slice); g.idle {
 		g.Bytes = 0
 	}
-	g.state = opening
+	g.state, g.met, g.metAt = opening, 0, 0
 	g.count++
 	if e.Observer != nil {
 		e.Observer.Piece(PieceEvent{Point: PieceBegun, Group: gi})
@@ -297,7 +301,7 @@ func (e *Engine) work(g *Group) float64 {
 
 // rate is the group's own bound on the link.
 func (e *Engine) rate(g *Group, active int32) wire.Rate {
-	if g.Program.Proto != coll.Simple || g.kind == manyKinds {
+	if g.kind < 0 {
 		return e.findRate(g, active)
 	}
 	k := &e.kinds[g.kind]
@@ -377,7 +381,7 @@ func (e *Engine) findRate(g *Group, active int32) wire.Rate {
 func (e *Engine) reshare(si, except int32) {
 	sm := &e.SMs[si]
 	for i := sm.from; i < sm.to; i++ {
-		if g := &e.Groups[i]; i != except && g.state == moving && g.flow >= 0 && g.Program.Proto == coll.Simple {
+		if g := &e.Groups[i]; i != except && g.state == moving && g.flow >= 0 && g.kind != -1 {
 			e.Wire.SetRate(e.Queue.Now, g.flow, e.rate(g, sm.active))
 		}
 	}
@@ -513,7 +517,7 @@ func (e *Engine) complete(gi int32) {
 		if c.tails <= c.Taken {
 			return // postTail brings us back
 		}
-		last := c.tail[c.Taken%plan.FIFOSteps]
+		last := c.slot(c.Taken).tail
 		if g.Bytes > 0 && g.Program.Proto == coll.LL {
 			last += e.Cost.llTrip
 		}

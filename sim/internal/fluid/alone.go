@@ -17,9 +17,9 @@ import "github.com/simccl/simccl/sim/wire"
 // alone is where a flow is that is in no bundle.
 const alone = -1
 
-// slack reports whether no link of a route holds up flows.
+// slack reports whether no link of a route holds up flows, and bounds change there.
 func (f *Fluid) slack(rt *route) bool {
-	if f.watched != nil {
+	if !rt.varies || f.watched != nil {
 		return false
 	}
 	for i := range rt.uses {
@@ -33,17 +33,15 @@ func (f *Fluid) slack(rt *route) bool {
 // runAlone starts a flow of a slack route.
 func (f *Fluid) runAlone(id wire.FlowID, w wire.Work) {
 	fl := &f.flows[id]
-	ri := f.bundles[fl.own].route
-	rt := &f.routes[ri]
+	rt := &f.routes[fl.route]
 	if len(rt.alone) == 0 {
-		f.showAlone(ri, rt)
+		f.showAlone(fl.route, rt)
 	}
 	fl.in, fl.at, fl.left, fl.last, fl.late = alone, int32(len(rt.alone)), w, f.now, false
 	rt.alone = append(rt.alone, id)
-	rate := f.shares[fl.own].bound
-	f.load(rt, int64(fl.mult), rate)
+	f.load(rt, int64(fl.mult), fl.bound)
 	f.order = append(f.order, due{})
-	f.orderPlace(len(f.order)-1, due{f.now + lasts(w, rate), fl.own, id})
+	f.orderPlace(len(f.order)-1, due{f.now + lasts(w, fl.bound), fl.own, id})
 }
 
 // showAlone lists the flows of a route that run alone on its links.
@@ -94,7 +92,7 @@ func (f *Fluid) mark(l *link, li int32) {
 // endAlone takes a flow from its route.
 func (f *Fluid) endAlone(id wire.FlowID) {
 	fl := &f.flows[id]
-	rt := &f.routes[f.bundles[fl.own].route]
+	rt := &f.routes[fl.route]
 	f.orderDrop(int(fl.pos))
 	last := len(rt.alone) - 1
 	other := rt.alone[last]
@@ -103,7 +101,7 @@ func (f *Fluid) endAlone(id wire.FlowID) {
 	if last == 0 {
 		f.hideAlone(rt)
 	}
-	f.load(rt, -int64(fl.mult), f.shares[fl.own].bound)
+	f.load(rt, -int64(fl.mult), fl.bound)
 }
 
 // setAlone gives a flow another bound. Where it ends later for that, the heap hears of
@@ -113,7 +111,7 @@ func (f *Fluid) setAlone(id wire.FlowID, own int32, old, bound wire.Rate) {
 	fl.left = max(1, fl.left-wire.Work(old)*wire.Work(f.now-fl.last))
 	f.seq++
 	fl.own, fl.last, fl.seq = own, f.now, f.seq
-	rt := &f.routes[f.bundles[own].route]
+	rt := &f.routes[fl.route]
 	more := wire.Rate(fl.mult) * (bound - old)
 	for i := range rt.uses {
 		l := &f.links[rt.uses[i].Link]
@@ -137,7 +135,7 @@ func (f *Fluid) freshen() {
 			return
 		}
 		fl.late = false
-		f.orderPlace(0, due{fl.last + lasts(fl.left, f.shares[fl.own].bound), fl.own, id})
+		f.orderPlace(0, due{fl.last + lasts(fl.left, fl.bound), fl.own, id})
 	}
 }
 
@@ -156,7 +154,7 @@ func (f *Fluid) gather(l *link) {
 			left := max(1, f.left(fl))
 			f.orderDrop(int(fl.pos))
 			f.join(id, fl.own, left)
-			f.transfer(fl.own, f.shares[fl.own].bound, int64(fl.mult))
+			f.transfer(fl.own, fl.bound, int64(fl.mult))
 		}
 		rt.alone = rt.alone[:0]
 	}

@@ -12,20 +12,19 @@ import (
 // none is the level of a link that holds up none of its flows.
 const none = wire.Rate(math.MaxInt64)
 
-type link struct {
-	cap    wire.Rate
+type link struct { // 128 bytes, two lines of a cache, of which a change of a rate needs the first
 	rest   wire.Rate   // of its capacity, at the present rates
 	level  wire.Rate   // rate of the flows that it holds up, none without any
 	flows  int64       // active, weighted by multiplicity and count
-	active []activeUse // bundles that have flows, in no order
 	held   int64       // weight of those that it holds up
 	top    wire.Rate   // no key of the others is above it
+	active []activeUse // bundles that have flows, in no order
+	lead   wire.LinkID // the link that shares for it (Seal), mostly itself
 	queued bool        // its level is to be found anew
+	cap    wire.Rate
 	busy   units.Time
-	since  units.Time // start of the present busy span
-
-	lead  wire.LinkID   // the link that shares for it (Seal), mostly itself
-	mates []wire.LinkID // that it shares for, itself not among them
+	since  units.Time    // start of the present busy span
+	mates  []wire.LinkID // that it shares for, itself not among them
 }
 
 // activeUse is a bundle on a link: its rate as a key, and its flows as the link counts
@@ -45,6 +44,7 @@ type route struct {
 	places  []place       // of its flows that run alone, as of a bundle
 	alone   []wire.FlowID // those
 	host    int32         // a bundle in which flows of other bounds may lodge
+	varies  bool          // some flow of it got another bound
 }
 
 type bundleKey struct {
@@ -91,6 +91,8 @@ type flow struct {
 	pos   int32 // there, or in the completion heap
 	mult  int32
 	token int32
+	route int32
+	bound wire.Rate
 	seq   int64 // when it got its bound
 	// Of a flow alone: its place among those of its route, the work that it has left
 	// at a time, and whether it ends later than the completion heap has it.
@@ -198,8 +200,9 @@ func (f *Fluid) Loads() []wire.Load {
 func (f *Fluid) bundleFor(r wire.RouteID, bound wire.Rate) int32 {
 	rt := &f.routes[r]
 	for i := range rt.bundles {
-		if rt.bundles[i].bound == bound {
-			return rt.bundles[i].bundle
+		if k := rt.bundles[i]; k.bound == bound { // which others ask for soon, mostly
+			rt.bundles[i], rt.bundles[i/2] = rt.bundles[i/2], k
+			return k.bundle
 		}
 	}
 	id := int32(len(f.bundles))
@@ -224,7 +227,7 @@ func (f *Fluid) Start(now units.Time, r wire.RouteID, bound wire.Rate, w wire.Wo
 		id = wire.FlowID(len(f.flows))
 		f.flows = append(f.flows, flow{})
 	}
-	f.flows[id] = flow{token: token, mult: mult}
+	f.flows[id] = flow{token: token, mult: mult, route: int32(r), bound: max(1, bound)}
 	f.place(id, f.bundleFor(r, max(1, bound)), max(1, w))
 	return id
 }
@@ -234,13 +237,13 @@ func (f *Fluid) place(id wire.FlowID, own int32, w wire.Work) {
 	f.seq++
 	fl := &f.flows[id]
 	fl.own, fl.seq = own, f.seq
-	rt := &f.routes[f.bundles[own].route]
-	switch bound := f.shares[own].bound; {
+	rt := &f.routes[fl.route]
+	switch {
 	case f.slack(rt):
 		f.runAlone(id, w)
-	case rt.host != own && f.watched == nil && f.shares[rt.host].holds(bound) && f.bundles[rt.host].route == f.bundles[own].route:
+	case rt.host != own && f.watched == nil && f.shares[rt.host].holds(fl.bound) && f.bundles[rt.host].route == fl.route:
 		f.join(id, rt.host, w)
-		f.shares[rt.host].admit(bound)
+		f.shares[rt.host].admit(fl.bound)
 	default:
 		rt.host = own
 		f.join(id, own, w)
@@ -309,11 +312,12 @@ func (f *Fluid) SetRate(now units.Time, id wire.FlowID, bound wire.Rate) {
 		return // complete, in the same Advance whose tokens are being handled
 	}
 	bound = max(1, bound)
-	old := f.shares[fl.own].bound
+	old := fl.bound
 	if old == bound {
 		return
 	}
-	own := f.bundleFor(wire.RouteID(f.bundles[fl.own].route), bound)
+	own := f.bundleFor(wire.RouteID(fl.route), bound)
+	fl.bound, f.routes[fl.route].varies = bound, true
 	if fl.in == alone {
 		f.setAlone(id, own, old, bound)
 		return
@@ -352,7 +356,7 @@ func (f *Fluid) asEnded(id wire.FlowID) ended {
 func (f *Fluid) rate(id wire.FlowID) wire.Rate {
 	fl := &f.flows[id]
 	if fl.in == alone {
-		return f.shares[fl.own].bound
+		return fl.bound
 	}
 	return f.shares[fl.in].rate
 }
@@ -360,7 +364,7 @@ func (f *Fluid) rate(id wire.FlowID) wire.Rate {
 // left is the work that a flow has left now.
 func (f *Fluid) left(fl *flow) wire.Work {
 	if fl.in == alone {
-		return fl.left - wire.Work(f.shares[fl.own].bound)*wire.Work(f.now-fl.last)
+		return fl.left - wire.Work(fl.bound)*wire.Work(f.now-fl.last)
 	}
 	b := &f.bundles[fl.in]
 	return b.heap[fl.pos].target - b.done - wire.Work(f.shares[fl.in].rate)*wire.Work(f.now-b.last)

@@ -81,7 +81,7 @@ func (t *Tracer) starts(gi int32) {
 	came := g.Since // when the last data did
 	for _, id := range g.Awaits(g.Op.From) {
 		c := &t.e.Conns[id]
-		came = max(came, c.Head[(c.Taken+int64(g.Op.RecvAhead))%plan.FIFOSteps])
+		came = max(came, c.Slots[(c.Taken+int64(g.Op.RecvAhead))%plan.FIFOSteps].Head)
 	}
 	t.groups[gi].piece = piece{since: min(g.Since, t.e.Queue.Now), start: t.e.Queue.Now, joined: -1, data: min(came, t.e.Queue.Now) - min(g.Since, t.e.Queue.Now), deps: t.depend(g)}
 }

@@ -325,7 +325,7 @@ func (t *Tracer) received(gi int32) {
 			continue
 		}
 		if ct.wire != nil {
-			t.takes(ct, c.Taken, c.Head[c.Taken%plan.FIFOSteps], p.deps.of(nccltrace.Recv, i))
+			t.takes(ct, c.Taken, c.Slots[c.Taken%plan.FIFOSteps].Head, p.deps.of(nccltrace.Recv, i))
 			continue
 		}
 		step := ct.step(nccltrace.Recv, c.Taken)
