@@ -203,6 +203,16 @@ SCALE    ?= Scale
 scale: ## docs/SCALE.md: time and memory of large communicators
 	SIMCCL_SCALE=1 $(GO) test -count=1 -timeout $(TESTTIME) -v -run '$(SCALE)' ./sim
 
+# docs/SCALE.md and docs/BENCHMARKS.md from one quiet machine: some eight minutes.
+.PHONY: figures
+figures: scale bench-table ## docs/SCALE.md (but for other simulators) and docs/BENCHMARKS.md, on a quiet machine
+
+# Other simulators, as scripts/peers.py says: --loggopsim DIR --astra DIR --versions TEXT
+PEERS ?=
+.PHONY: peers
+peers: build ## docs/SCALE.md: other simulators beside simccl (PEERS="--loggopsim DIR --astra DIR")
+	scripts/peers.py --simccl bin/simccl --page docs/SCALE.md $(PEERS)
+
 # How many random programs make equal draws.
 EQUAL ?= 500
 .PHONY: equal
