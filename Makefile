@@ -216,8 +216,8 @@ peers: build ## docs/SCALE.md: other simulators beside simccl (PEERS="--loggopsi
 # How many random programs make equal draws.
 EQUAL ?= 500
 .PHONY: equal
-equal: ## folded = unfolded and skipped = whole, on many random programs and on every machine at 1 GiB (minutes)
-	$(GO) test -count=1 -timeout 60m -v -run 'RandomFoldsEqualUnfolded|FoldedEqualsUnfolded|SkippedEqualsWhole' ./sim -rapid.checks $(EQUAL)
+equal: ## folded = unfolded and skipped = whole, on many random programs, the stories and every machine at 1 GiB (minutes)
+	SIMCCL_EQUAL=1 $(GO) test -count=1 -timeout 120m -v -run 'RandomFoldsEqualUnfolded|FoldedEqualsUnfolded|SkippedEqualsWhole|Stories' ./sim -rapid.checks $(EQUAL)
 
 .PHONY: budget
 budget: ## seconds of what is limited in seconds: the end after a signal, large inputs; of the web page after make web build
