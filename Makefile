@@ -209,11 +209,21 @@ SCALE    ?= Scale
 scale: ## docs/SCALE.md: time and memory of large communicators
 	SIMCCL_SCALE=1 $(GO) test -count=1 -timeout $(TESTTIME) -v -run '$(SCALE)' ./sim
 
+# docs/SCALE.md and docs/BENCHMARKS.md from one quiet machine: some eight minutes.
+.PHONY: figures
+figures: scale bench-table ## docs/SCALE.md (but for other simulators) and docs/BENCHMARKS.md, on a quiet machine
+
+# Other simulators, as scripts/peers.py says: --loggopsim DIR --astra DIR --versions TEXT
+PEERS ?=
+.PHONY: peers
+peers: build ## docs/SCALE.md: other simulators beside simccl (PEERS="--loggopsim DIR --astra DIR")
+	scripts/peers.py --simccl bin/simccl --page docs/SCALE.md $(PEERS)
+
 # How many random programs make equal draws.
 EQUAL ?= 500
 .PHONY: equal
-equal: ## folded = unfolded and skipped = whole, on many random programs and on every machine at 1 GiB (minutes)
-	$(GO) test -count=1 -timeout 60m -v -run 'RandomFoldsEqualUnfolded|FoldedEqualsUnfolded|SkippedEqualsWhole' ./sim -rapid.checks $(EQUAL)
+equal: ## folded = unfolded and skipped = whole, on many random programs, the stories and every machine at 1 GiB (minutes)
+	$(GO) test -count=1 -timeout 120m -v -run 'RandomFoldsEqualUnfolded|FoldedEqualsUnfolded|SkippedEqualsWhole|Stories' ./sim -rapid.checks $(EQUAL)
 
 .PHONY: budget
 budget: ## seconds of what is limited in seconds: the end after a signal, large inputs; of the web page after make web build

@@ -89,6 +89,9 @@ type Account struct {
 	// beyond it. Skipped is their time.
 	Periods int64
 	Skipped units.Time
+	// ByCost is set of a Window where the whole would cost too much, jitter or not: a
+	// simulator that is asked for exact folds runs all of it.
+	ByCost bool
 }
 
 // Congestion is what happened where a link begins, of one operation.

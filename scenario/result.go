@@ -102,6 +102,8 @@ type Facts struct {
 	// a window, in place of being simulated; SkippedPs is their time, picoseconds.
 	Periods   int64 `json:"periods,omitempty"`
 	SkippedPs int64 `json:"skipped_ps,omitempty"`
+	// ByCost is set of a window where the whole would cost too much: --fold exact runs it.
+	ByCost bool `json:"-"`
 	// NotProved is what of the plan was too large for its proof.
 	NotProved string `json:"not_proved,omitempty"`
 	// Regret is the time of NCCL's choice over that of the fastest choice, Best

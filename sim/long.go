@@ -229,7 +229,7 @@ func (l *long) account(from exec.Account, more int64, t, simulated *tally) exec.
 		from.Note = fmt.Sprintf("%s; %d more turns or iterations are given the mean time of those simulated", from.Note, more)
 		return from
 	}
-	return exec.Account{Method: exec.Window, Programs: from.Programs, Margin: l.margin(), Periods: more, Skipped: t.first - simulated.first}
+	return exec.Account{Method: exec.Window, Programs: from.Programs, Margin: l.margin(), Periods: more, Skipped: t.first - simulated.first, ByCost: true}
 }
 
 // Margins are more than was seen: 4 % of NVLSTree, whose buffers fill slowly, 5 % of what

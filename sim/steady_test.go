@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
@@ -202,6 +203,44 @@ func TestSkippedEqualsWholeOnEveryMachine(t *testing.T) {
 	t.Logf("%d runs on %d machines, periods skipped in %d", runs, len(seen), skipped)
 	if skipped == 0 {
 		t.Error("nothing was skipped")
+	}
+}
+
+// Ranks that are merged change nothing on any machine: what NCCL takes for an all_reduce of
+// 1 GiB.
+func TestFoldedEqualsUnfoldedOnEveryMachine(t *testing.T) {
+	folded := 0
+	seen := map[string]bool{}
+	for _, r := range golden.Own(t) {
+		if seen[r.Machine] || testing.Short() && len(seen) > 5 {
+			continue
+		}
+		seen[r.Machine] = true
+		c, systems := machine(t, &r, comm.Params{})
+		if c == nil || c.NRanks < 2 || c.NRanks > 64 {
+			continue
+		}
+		req, _, err := c.Request(comm.Op{Func: coll.AllReduce, Count: 1 << 28, Type: coll.Float32})
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin := cpuTime(t)
+		cfg := sim.Config{Systems: systems, NoJitter: true, Fold: sim.Unfolded, Kernels: 1}
+		want, _ := simulatePlan(t, c, cfg, req, trace.Discard)
+		cfg.Fold = sim.FoldExact
+		got, _ := simulatePlan(t, c, cfg, req, trace.Discard)
+		if got.Account.Method == exec.Folded {
+			folded++
+		}
+		if took := cpuTime(t) - begin; took > time.Second {
+			t.Logf("%s, %d ranks, %v %v/%v: %v", r.Machine, c.NRanks, req.Func, req.Algo, req.Proto, took.Round(100*time.Millisecond))
+		}
+		if got.Elapsed != want.Elapsed || !slices.Equal(got.Finish, want.Finish) || fullest(&got) != fullest(&want) {
+			t.Errorf("%s, %v/%v: %v folded (%v), %v rank by rank", r.Machine, req.Algo, req.Proto, got.Elapsed, got.Account.Method, want.Elapsed)
+		}
+	}
+	if t.Logf("%d machines, %d folded", len(seen), folded); folded == 0 {
+		t.Error("no machine folded")
 	}
 }
 

@@ -161,6 +161,14 @@ func (s *story) run(t *testing.T) {
 	if silent := once(1, trace.Discard); silent.Elapsed != s.alone.Elapsed {
 		t.Errorf("%v with a trace, %v without", s.alone.Elapsed, silent.Elapsed)
 	}
+	for _, fold := range []sim.Folding{sim.Unfolded, sim.FoldExact} { // and whatever is skipped or merged
+		for _, whole := range []bool{false, true} {
+			cfg.Fold, cfg.NoSkip = fold, whole
+			if got := once(0, trace.Discard); got.Elapsed != s.loop.Elapsed || !slices.Equal(got.Finish, s.loop.Finish) || fullest(&got) != fullest(&s.loop) {
+				t.Errorf("fold %v, nothing skipped %t: %v, else %v", fold, whole, got.Elapsed, s.loop.Elapsed)
+			}
+		}
+	}
 }
 
 // head prints what was run and how long it took.

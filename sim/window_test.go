@@ -170,7 +170,7 @@ func TestWindowsMakeLargeSizesAffordable(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := x.Run(context.Background(), exec.One(p), nil)
-	if err != nil || r.Account.Method != exec.Window {
+	if err != nil || r.Account.Method != exec.Window || r.Account.ByCost {
 		t.Errorf("1 TiB: %v, %+v", err, r.Account)
 	}
 }

@@ -117,20 +117,32 @@ func (t *Table) Notes() []string {
 
 // skipped are the notes on rows of which parts were not simulated one by one.
 func (t *Table) skipped() (out []string) {
-	windows, steady, periods, margin := 0, 0, int64(0), 0.0
+	steady, periods := 0, int64(0)
+	var windows [2]struct { // of jitter, and of what would cost too much
+		rows   int
+		margin float64
+		whole  string
+	}
+	windows[0].whole, windows[1].whole = "--skip off", "--fold exact"
 	for _, f := range t.facts {
 		switch {
 		case f.Windowed():
-			windows++
-			margin = max(margin, f.Margin)
+			w := &windows[0]
+			if f.ByCost {
+				w = &windows[1]
+			}
+			w.rows++
+			w.margin = max(w.margin, f.Margin)
 		case f.Periods > 0:
 			steady++
 			periods += f.Periods
 		}
 	}
-	if windows > 0 {
-		out = append(out, fmt.Sprintf("Of the operation in %d of %d rows a window of iterations was simulated; the others take its mean time, within about %.0f %%; --skip off simulates all",
-			windows, len(t.Rows), 100*margin))
+	for _, w := range windows {
+		if w.rows > 0 {
+			out = append(out, fmt.Sprintf("Of the operation in %d of %d rows a window of iterations was simulated; the others take its mean time, within about %.0f %%; %s simulates all",
+				w.rows, len(t.Rows), 100*w.margin, w.whole))
+		}
 	}
 	if steady > 0 {
 		out = append(out, fmt.Sprintf("In %d of %d rows %d periods of a steady state were counted, to the picosecond as if simulated", steady, len(t.Rows), periods))

@@ -146,9 +146,13 @@ func TestNotes(t *testing.T) {
 	add(8, scenario.Facts{Near: "links as one", Margin: .02})
 	add(32, scenario.Facts{NotProved: "90 ops"})
 	add(16, scenario.Facts{Near: "links as one", Margin: .02, NotProved: "45 ops"})
+	add(16, scenario.Facts{Simulated: "window", Margin: .03})
+	add(24, scenario.Facts{Simulated: "window", Margin: .08, ByCost: true})
 	got := strings.Join(s.Notes(), "\n")
 	want := "Near, not exact, within about 2 %: links as one; --fold exact leaves nothing out\n" +
-		"#wrong is N/A in 2 of 3 rows: the proof of the plan (-c 1) is too large; that of 32 B would have 90 ops"
+		"Of the operation in 1 of 5 rows a window of iterations was simulated; the others take its mean time, within about 3 %; --skip off simulates all\n" +
+		"Of the operation in 1 of 5 rows a window of iterations was simulated; the others take its mean time, within about 8 %; --fold exact simulates all\n" +
+		"#wrong is N/A in 2 of 5 rows: the proof of the plan (-c 1) is too large; that of 32 B would have 90 ops"
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -54,13 +54,18 @@ func New(quote func(b []byte, s string) []byte) *Tables {
 	return &Tables{quote: quote, Shapes: make([]Shape, 1), byShape: map[string]uint32{}, byWord: map[string]uint32{}}
 }
 
-// hash mixes a length with the ends of a string: names that repeat differ there.
+// hash mixes a length with the ends and the middle of a string: names that repeat differ
+// there.
 func hash(h uint64, s string) uint64 {
 	const odd = 0x9e3779b97f4a7c15
 	if n := len(s); n >= 8 {
 		h ^= le64(s) + uint64(n)
 		h = (h ^ h>>29) * odd
 		h ^= le64(s[n-8:])
+		if n > 16 {
+			h = (h ^ h>>29) * odd
+			h ^= le64(s[n/2-4:])
+		}
 	} else {
 		for i := range n {
 			h = h<<8 ^ h>>56 ^ uint64(s[i])
@@ -90,12 +95,17 @@ func (s *Shape) is(e *trace.Event) bool {
 // shape returns the number of an event's shape, 0 where there is no room for it.
 func (t *Tables) shape(e *trace.Event) uint32 {
 	h := hash(uint64(len(e.Args))<<3+uint64(len(e.Cat)), e.Name)
-	if n := len(e.Args); n > 0 {
-		h = hash(h, e.Args[n-1].Key)
+	for i := max(0, len(e.Args)-2); i < len(e.Args); i++ { // terms of a wait come last, some of them or all
+		h = hash(h, e.Args[i].Key)
 	}
-	slot := &t.near[h>>(64-13)]
-	if *slot > 0 && t.Shapes[*slot].is(e) {
+	slot, other := &t.near[h>>(64-13)], &t.near[h>>(64-13)^1]
+	switch {
+	case *slot > 0 && t.Shapes[*slot].is(e):
 		return *slot
+	case *other > 0 && t.Shapes[*other].is(e):
+		return *other
+	case *slot > 0:
+		slot = other
 	}
 	k := append(appendText(appendText(t.key[:0], e.Cat), e.Name), byte(e.Tint))
 	for i := range e.Args {
