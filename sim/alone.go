@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/simccl/simccl/exec"
@@ -19,13 +20,26 @@ type Alone struct {
 	Ends  []units.Time    // when each rank's kernel ends
 	Again units.Time      // from one operation to the next where they follow without a pause
 	Links []exec.LinkLoad // what each link carries
-	// Kernels is what Time would be over links of any speed, and Half over links of
-	// half their speed; 0 where that was not asked for.
-	Kernels, Half units.Time
+	// Slowed is what Time would be if kernels were slower, by ascending factors of that; empty
+	// where that was not asked for.
+	Slowed []Slowed
+	// Half is what Time would be over links of half their speed; 0 where that was not asked for.
+	Half units.Time
 }
 
+// Slowed is that an operation takes Time where its kernels take Kernels times as long, and what
+// they wait for too, and Wait more for each time more that the latter takes.
+type Slowed struct {
+	Kernels    float64
+	Time, Wait units.Time
+}
+
+// slowBy are the factors of Alone.Slowed: beside compute kernels take at most some two and a half
+// times as long.
+var slowBy = [...]float64{1.5, 2.5}
+
 // Ask says what Alone finds in addition, each for another simulation.
-type Ask struct{ Kernels, Half bool }
+type Ask struct{ Slowed, Half bool }
 
 // Alone simulates one operation by itself, on the device alone.
 func (x *Executor) Alone(ctx context.Context, p *plan.Plan, ask Ask) (Alone, error) {
@@ -42,11 +56,10 @@ func (x *Executor) Alone(ctx context.Context, p *plan.Plan, ask Ask) (Alone, err
 			return Alone{}, err
 		}
 	}
-	if ask.Kernels {
-		if a.Kernels, err = own.at(ctx, p, endless); err != nil {
+	if ask.Slowed {
+		if a.Slowed, err = own.slowed(ctx, p, a.Time); err != nil {
 			return Alone{}, err
 		}
-		a.Kernels = min(a.Kernels, a.Time)
 	}
 	if ask.Half {
 		if a.Half, err = own.at(ctx, p, 0.5); err != nil {
@@ -69,8 +82,28 @@ func (x *Executor) at(ctx context.Context, p *plan.Plan, times float64) (units.T
 	return slices.Max(r.Finish), nil
 }
 
-// endless is by how much faster links are that are never saturated.
-const endless = 1000
+// slowed is how long an operation takes where kernels are slower: that many times what it does
+// over links that are as much faster.
+func (x *Executor) slowed(ctx context.Context, p *plan.Plan, alone units.Time) ([]Slowed, error) {
+	const more = 0.5 // by how much longer than kernels what they wait for takes
+	var out []Slowed
+	for _, f := range slowBy {
+		both, err := x.at(ctx, p, f)
+		if err != nil {
+			return nil, err
+		}
+		own := *x
+		own.class.Wait(1 + more)
+		waits, err := own.at(ctx, p, f)
+		if err != nil {
+			return nil, err
+		}
+		s := Slowed{Kernels: f, Time: max(alone, units.Time(f*float64(both)))}
+		s.Wait = units.Time(math.Max(0, f*float64(waits)-float64(s.Time)) / (more * f))
+		out = append(out, s)
+	}
+	return out, nil
+}
 
 // scaled is a model whose links have so many times their speed.
 type scaled struct {

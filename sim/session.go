@@ -38,6 +38,8 @@ type Session struct {
 	free   []int32
 	done   []int32
 	slow   []float64 // by rank of the job
+	wait   []float64 // the same, of what kernels wait for
+	starts []start
 	err    error
 	// Frame by frame: links that are cables, and queue pairs.
 	cabled map[wire.LinkID]bool
@@ -67,14 +69,14 @@ type operation struct {
 	landed []int32
 	ended  []int32 // ranks whose kernels ended, not reported yet
 	begun  int     // kernels that were started
-	hop    [coll.NumProtocols]units.Time
+	wait   float64 // of what the ranks' kernels wait for the slowest
 }
 
 // NewSession returns a Session for a job of so many ranks.
 func NewSession(ctx context.Context, ranks int) *Session {
-	s := &Session{ctx: ctx, model: fluid.New(), links: map[string]wire.LinkID{}, routes: map[string]wire.RouteID{}, slow: make([]float64, ranks)}
+	s := &Session{ctx: ctx, model: fluid.New(), links: map[string]wire.LinkID{}, routes: map[string]wire.RouteID{}, slow: make([]float64, ranks), wait: make([]float64, ranks)}
 	for i := range s.slow {
-		s.slow[i] = 1
+		s.slow[i], s.wait[i] = 1, 1
 	}
 	return s
 }
@@ -124,6 +126,7 @@ func (s *Session) queue(p *plan.Plan) units.Time {
 // behind what others have in flight.
 func (s *Session) queues() {
 	for _, op := range s.live {
+		op.e.Stretch(op.wait)
 		wait := units.Time(0)
 		for _, other := range s.live {
 			if kd := &s.kinds[other.kind]; other != op && kd.queue > 0 && other.begun == len(kd.ranks) && s.meet(op.kind, other.kind) {
@@ -131,7 +134,7 @@ func (s *Session) queues() {
 			}
 		}
 		for _, p := range [...]coll.Protocol{coll.LL, coll.LL128} {
-			op.e.Cost.Hop[p] = op.hop[p] + wait
+			op.e.Cost.Hop[p] += wait
 		}
 	}
 }
@@ -194,35 +197,73 @@ func (s *Session) Open(k int32) (int32, error) {
 	if err != nil {
 		return 0, err
 	}
-	op.id, op.hop = int32(len(s.ops)), op.e.Cost.Hop
+	op.id = int32(len(s.ops))
+	s.paceOf(op)
 	s.ops, s.live = append(s.ops, op), append(s.live, op)
 	return op.id, nil
 }
 
-// Start begins the kernel of a rank of an operation's communicator.
+// Start begins the kernel of a rank of an operation's communicator, as slow as Slow says when the
+// instant is over.
 func (s *Session) Start(op, rank int32, at units.Time) {
-	x := s.ops[op]
-	x.e.StartDevice(rank, at)
-	if x.begun++; x.begun == len(s.kinds[x.kind].ranks) && len(s.live) > 1 {
-		s.queues()
-	}
+	s.starts = append(s.starts, start{op, rank, at})
 }
 
-// Slow makes the kernels of a rank of the job slower by a factor from now on.
-func (s *Session) Slow(rank int32, factor float64) {
-	s.slow[rank] = factor
+// start is a kernel that begins at the end of the instant.
+type start struct {
+	op, rank int32
+	at       units.Time
+}
+
+// begin starts the kernels of the instant.
+func (s *Session) begin() {
+	for _, k := range s.starts {
+		x := s.ops[k.op]
+		x.e.StartDevice(k.rank, k.at, s.wait[s.kinds[x.kind].ranks[k.rank]])
+		if x.begun++; x.begun == len(s.kinds[x.kind].ranks) && len(s.live) > 1 {
+			s.queues()
+		}
+	}
+	s.starts = s.starts[:0]
+}
+
+// Slow makes the kernels of a rank of the job slower by a factor from now on, and what they wait
+// for by another one.
+func (s *Session) Slow(rank int32, factor, wait float64) {
+	s.slow[rank], s.wait[rank] = factor, wait
+	changed := false
 	for _, op := range s.live {
 		kd := &s.kinds[op.kind]
 		for r, of := range kd.ranks {
 			if of == rank {
 				op.e.Slow[r] = factor
+				changed = s.paceOf(op) || changed
 			}
 		}
 	}
+	if changed {
+		s.queues()
+	}
+}
+
+// paceOf finds how long what the kernels of an operation wait for takes, and reports whether
+// that changed.
+func (s *Session) paceOf(op *operation) bool {
+	old := max(op.wait, 1)
+	op.wait = 1
+	for _, r := range s.kinds[op.kind].ranks {
+		op.wait = max(op.wait, s.wait[r])
+	}
+	if op.wait == old {
+		return false
+	}
+	op.e.Stretch(op.wait)
+	return true
 }
 
 // Next is when something happens next, ok false where nothing does.
 func (s *Session) Next() (at units.Time, ok bool) {
+	s.begin()
 	for _, op := range s.live {
 		if len(op.ended) > 0 {
 			return op.e.Queue.Now, true
@@ -240,6 +281,7 @@ func (s *Session) Next() (at units.Time, ok bool) {
 // Advance handles what happens up to a time, and reports the kernels that end, by
 // operation and rank of its communicator.
 func (s *Session) Advance(now units.Time, ended func(op, rank int32)) error {
+	s.begin()
 	for s.err == nil {
 		if end, flows := s.model.Next(); flows && end <= now {
 			s.land(end)

@@ -57,7 +57,8 @@ link shares, caches) to what it measured. The file it writes is what
 --machine-class of run and the other commands takes.
 
 It starts one process a GPU for each of a list of settings (NCCL's own choices
-twice, then algorithms, protocols and channels forced), by CUDA graph replay.
+twice, collectives beside compute, then algorithms, protocols and channels forced),
+by CUDA graph replay.
 fit does the second half alone, from tables that exist already; check reports how
 well a class predicts measured times.`,
 		Example: `  simccl calibrate --out h200.json
@@ -84,8 +85,8 @@ Settings (NCCL_ALGO=… and the like) are taken from the file itself (JSON holds
 the environment; comments may hold a command line), else from the file's name,
 whose parts like Ring, Tree, LL, LL128, Simple, ch4 denote them; lines
 PATTERN NCCL_NAME=VALUE … of DIR/settings.txt add to that, and --env holds where
-none of them says otherwise. beside_busy and beside_traffic are fitted to the
-table of overlap in DIR/overlap.txt. Say --multicast off, or NCCL_NVLS_ENABLE=0, where
+none of them says otherwise. beside_busy, beside_traffic and beside_wait are fitted
+to the table of overlap in DIR/overlap.txt. Say --multicast off, or NCCL_NVLS_ENABLE=0, where
 NVLink multicast was off: files rarely say.`,
 		Example: `  simccl calibrate fit results/ --topo topo.xml --out a100.json
   simccl calibrate fit results/ --topo topo.xml --holdout 3 --residuals points.csv`,

@@ -27,13 +27,14 @@ type Estimate struct {
 }
 
 // sharing are what Fit moves, and up to where.
-var sharing = [2]struct {
+var sharing = [3]struct {
 	name string
 	most float64
 	at   func(*gpu.Class) *float64
 }{
 	{"beside_busy", 2, func(c *gpu.Class) *float64 { return &c.Share.Busy }},
 	{"beside_traffic", 3, func(c *gpu.Class) *float64 { return &c.Share.Traffic }},
+	{"beside_wait", 6, func(c *gpu.Class) *float64 { return &c.Share.Wait }},
 }
 
 // ErrFewRows is a table with too few rows of collectives beside compute.
@@ -41,7 +42,8 @@ var ErrFewRows = errors.New("four rows of collectives beside compute, or more, a
 
 // Fit finds by how much collectives are slower beside compute: the quantities with which
 // every second row of section gemm is met best, from ever finer grids. The rows
-// between are held out. on makes the machines of a class.
+// between are held out; where these are met no better, the class stays as it is. on makes the
+// machines of a class.
 func (t *Table) Fit(ctx context.Context, on func(*gpu.Class) Machines, class gpu.Class) (gpu.Class, *Fitted, error) {
 	f := &fitter{ctx: ctx, on: on, class: class, train: *t, held: *t}
 	f.train.Rows, f.held.Rows = nil, nil
@@ -67,7 +69,13 @@ func (t *Table) Fit(ctx context.Context, on func(*gpu.Class) Machines, class gpu
 		}
 		out.Quantities = append(out.Quantities, e)
 	}
-	out.After = f.mean(&f.held, math.Abs)
+	if out.After = f.mean(&f.held, math.Abs); out.After > out.Before { // it follows the rows that it saw
+		for i, q := range sharing {
+			*q.at(&f.class) = *q.at(&class)
+			out.Quantities[i] = Estimate{Name: q.name, Before: *q.at(&class), Value: *q.at(&class)}
+		}
+		out.After = out.Before
+	}
 	return f.class, out, f.err
 }
 
@@ -112,11 +120,11 @@ func (f *fitter) mean(t *Table, of func(float64) float64) float64 {
 	return sum / float64(len(rows))
 }
 
-// search tries both quantities over a grid, and then over finer ones around the best point:
-// where a collective just misses the end of a kernel the loss jumps, so that its slope says
-// little.
+// search tries the first two quantities over a grid and then the third alone, again and again
+// over finer ones around the best point: where a collective just misses the end of a kernel the
+// loss jumps, so that its slope says little.
 func (f *fitter) search() {
-	var low, step [2]float64
+	var low, step [len(sharing)]float64
 	for i := range sharing {
 		step[i] = sharing[i].most / (points - 1)
 	}
@@ -124,11 +132,18 @@ func (f *fitter) search() {
 		best, at := math.Inf(1), low
 		for i := range points {
 			for k := range points {
-				x := [2]float64{low[0] + float64(i)*step[0], low[1] + float64(k)*step[1]}
-				f.set(x)
-				if l := f.loss(); l < best {
+				x := f.at()
+				x[0], x[1] = low[0]+float64(i)*step[0], low[1]+float64(k)*step[1]
+				if l := f.try(x); l < best {
 					best, at = l, x
 				}
+			}
+		}
+		for i := range points {
+			x := at
+			x[2] = low[2] + float64(i)*step[2]
+			if l := f.try(x); l < best {
+				best, at = l, x
 			}
 		}
 		for i := range step {
@@ -139,8 +154,24 @@ func (f *fitter) search() {
 	}
 }
 
+// at are the quantities' values.
+func (f *fitter) at() (x [len(sharing)]float64) {
+	for i := range sharing {
+		x[i] = *sharing[i].at(&f.class)
+	}
+	return x
+}
+
+// try is the loss with other values.
+func (f *fitter) try(x [len(sharing)]float64) float64 {
+	old := f.at()
+	defer f.set(old)
+	f.set(x)
+	return f.loss()
+}
+
 // set gives the quantities their values.
-func (f *fitter) set(x [2]float64) {
+func (f *fitter) set(x [len(sharing)]float64) {
 	for i := range sharing {
 		*sharing[i].at(&f.class) = x[i]
 	}

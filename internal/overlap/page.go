@@ -30,8 +30,8 @@ func Page(rows, pair []Prediction) string {
 
 4 x H200 behind NVSwitch without multicast, PyTorch 2.11, NCCL 2.28.9 (testdata/measured/h200x4/overlap.txt); simulated by fidelity share, as
 ` + "`simccl overlap FILE`" + ` does. *x*: how much longer the collectives take beside compute than alone; *1/x*: their speed beside it;
-*rate*: speed of the compute meanwhile. beside_busy and beside_traffic of the machine class ([JOBS.md](JOBS.md)) were fitted to the rows
-of the first table; nothing else was fitted to this page, save the host's times of PyTorch and 4 us for the events around an operation, 7 us
+*rate*: speed of the compute meanwhile. beside_busy, beside_traffic and beside_wait of the machine class ([JOBS.md](JOBS.md)) were fitted to the
+rows of the first table; nothing else was fitted to this page, save the host's times of PyTorch and 4 us for the events around an operation, 7 us
 around a batch of sends and receives. PyTorch adds a node that records an event to each collective of a graph, and the pause before a kernel grows
 with those before it: by how much was fitted on two GPUs (testdata/measured/h200x2/graphs.txt).
 
@@ -39,7 +39,12 @@ with those before it: by how much was fitted on two GPUs (testdata/measured/h200
 	summary(&b, rows)
 	b.WriteString(`
 The same script on two GPUs of another machine (testdata/measured/h200x2/overlap.txt). No quantity of the machine class was fitted to it; how
-blocks of a matrix product wait for SMs was seen in profiles made there.
+blocks of a matrix product wait for SMs, and that additions make small collectives slower than large ones of few channels, was seen in profiles made
+there (kernels.txt, beside/).
+
+What is known and not simulated: without clusters (cga0) NCCL's blocks are put on SMs that reach peers more slowly, so large collectives alone take
+1.07 to 1.2 times as long, and no longer beside compute; with one or two channels there is no difference. All_reduces of 16 MiB on four GPUs are
+simulated 8 to 10 % too long alone, which their x has too.
 
 `)
 	summary(&b, pair)

@@ -11,6 +11,7 @@ import (
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim"
+	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/sim/job"
 	"github.com/simccl/simccl/tuning"
 	"github.com/simccl/simccl/units"
@@ -78,6 +79,7 @@ type load struct {
 func newCosting(m *Machine, p *workload.Program, opt *Options) (*costing, error) {
 	c := &costing{m: m, p: p, issued: p, opt: opt, comms: make([]*communicator, len(p.Comms)), known: map[opKey]*planned{}, calls: make([]*planned, len(p.Calls)),
 		links: map[string]int32{}, loads: make([][]load, len(p.Calls)), plain: make([][]float64, len(p.Calls))}
+	m.recall()
 	for i := range p.Comms {
 		if err := c.communicator(int32(i)); err != nil {
 			return nil, err
@@ -120,7 +122,7 @@ func asks(p *workload.Program, opt *Options) sim.Ask {
 	for i := range p.Lists {
 		for k := range p.Lists[i].Steps {
 			s := &p.Lists[i].Steps[k]
-			ask.Kernels = ask.Kernels || !opt.Apart && s.Kind == workload.Compute && !workload.OnHost(s.Stream)
+			ask.Slowed = ask.Slowed || !opt.Apart && s.Kind == workload.Compute && !workload.OnHost(s.Stream)
 		}
 	}
 	return ask
@@ -161,7 +163,7 @@ func (c *costing) find(ctx context.Context) ([]job.Cost, error) {
 // atOnce is the Cost of a call that takes no time: a picosecond, for a call of none
 // does not wait for its members.
 func atOnce(f coll.Func) job.Cost {
-	c := job.Cost{Time: 1, Links: 1}
+	c := job.Cost{Time: 1}
 	if message(f) {
 		c.Ends, c.Receive = []units.Time{1, 1}, 1
 	}
@@ -282,6 +284,11 @@ func (c *costing) planned(ctx context.Context, at *communicator, op comm.Op) (*p
 	if x, ok := c.known[key]; ok {
 		return x, nil
 	}
+	memo := memoKey{key, c.ask, c.opt.Fidelity, c.grouped}
+	if x, ok := c.m.memo[memo]; ok && key.comm < 0 {
+		c.known[key] = x
+		return x, nil
+	}
 	pl, choice, err := at.comm.Plan(op)
 	if err != nil {
 		return nil, err
@@ -298,7 +305,40 @@ func (c *costing) planned(ctx context.Context, at *communicator, op comm.Op) (*p
 		}
 	}
 	c.known[key] = x
+	if key.comm < 0 {
+		c.m.memo[memo] = x
+	}
 	return x, nil
+}
+
+// memoKey identifies what a Machine keeps of one job for the next.
+type memoKey struct {
+	op       opKey
+	ask      sim.Ask
+	fidelity Fidelity
+	grouped  bool
+}
+
+// maxMemo bounds the operations that a Machine keeps.
+const maxMemo = 1 << 12
+
+// recall empties the memory of a Machine whose class has changed in other quantities than
+// those of sharing, on which no operation alone depends.
+func (m *Machine) recall() {
+	class := m.Sim.Class
+	if class == nil {
+		m.memo, m.memoOf = map[memoKey]*planned{}, nil
+		return
+	}
+	var now []float64
+	for _, q := range gpu.Quantities() {
+		if !gpu.Sharing(q.Name) {
+			now = append(now, *q.At(class))
+		}
+	}
+	if m.memo == nil || len(m.memo) > maxMemo || !slices.Equal(now, m.memoOf) {
+		m.memo, m.memoOf = map[memoKey]*planned{}, now
+	}
 }
 
 // channels is how many channels a rank's kernel has at most.
@@ -460,7 +500,6 @@ func (c *costing) cost(ctx context.Context, i int, x *planned) (job.Cost, error)
 		return out, nil
 	}
 	at := c.comms[c.p.Calls[i].Comm]
-	total := float64(x.moving())
 	full := x.fullest()
 	x.used(func(l *exec.LinkLoad, share float64) {
 		id := c.link(at, l)
@@ -468,7 +507,6 @@ func (c *costing) cost(ctx context.Context, i int, x *planned) (job.Cost, error)
 		if share >= negligible {
 			out.Needs = append(out.Needs, job.Need{Resource: id, Share: share})
 			c.plain[i] = append(c.plain[i], share/full)
-			out.Links = math.Max(out.Links, share)
 		}
 	})
 	if x.both > 0 {
@@ -480,7 +518,10 @@ func (c *costing) cost(ctx context.Context, i int, x *planned) (job.Cost, error)
 			out.Needs = append(out.Needs, job.Need{Resource: c.resource(name, 0), Share: share})
 		}
 	}
-	out.Kernels = float64(x.alone.Kernels) / total
+	for _, s := range x.alone.Slowed {
+		alone := float64(x.alone.Time)
+		out.Slowed = append(out.Slowed, job.Slowed{Kernels: s.Kernels, Takes: math.Max(1, float64(s.Time)/alone), Waits: math.Max(0, float64(s.Wait)/alone)})
+	}
 	return out, ctx.Err()
 }
 

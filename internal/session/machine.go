@@ -26,6 +26,8 @@ type Machine struct {
 	World *comm.Comm
 
 	shapes map[string]*shape
+	memo   map[memoKey]*planned // operations alone, with a class of these quantities
+	memoOf []float64
 }
 
 // shape is what equal communicators share: as many GPUs of the same hosts, at the

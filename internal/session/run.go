@@ -123,7 +123,7 @@ func (c *costing) gpus() []job.GPU {
 	s := &c.m.Sim.Class.Share
 	out := make([]job.GPU, c.p.Ranks())
 	for i := range out {
-		out[i] = job.GPU{SMs: int32(s.SMs), Memory: c.m.Sim.Class.One.MemoryRate, Busy: s.Busy, Traffic: s.Traffic, Tail: units.FromMicros(s.Tail), Unknown: s.Unknown}
+		out[i] = job.GPU{SMs: int32(s.SMs), Memory: c.m.Sim.Class.One.MemoryRate, Busy: s.Busy, Traffic: s.Traffic, Wait: s.Wait, Tail: units.FromMicros(s.Tail), Unknown: s.Unknown}
 	}
 	return out
 }

@@ -151,6 +151,8 @@ func stories() []story {
 			lines(2, "  group 0\n  call 0 a all_reduce half sum 32768\n  call 2 a all_gather half sum 524288\n  call 0 a all_reduce half sum 100000\n  call 0 b reduce_scatter half sum 1048576\n  end 0\n") +
 			"list y 2-3\n" + lines(2, "  group 0\n  call 0 a all_reduce half sum 32768\n  call 2 a all_gather half sum 524288\n  call 0 a all_reduce half sum 100000\n  call 0 c reduce_scatter half sum 1048576\n  end 0\n")},
 		{"collectives beside sends in a group", "h200x4-4.xml", 1, head(4) + "comm a *\n" + ringGroups(4, 3)},
+		{"compute beside collectives", "h200x4-4.xml", 1, head(4) + "comm a *\nwork 1 add bytes=268435456 blocks=32768 persm=16\nwork 2 mul bytes=402653184 blocks=132 persm=1\nlist x 0-3\n" +
+			lines(12, "  compute 1 66000000 work=1\n") + "  compute 1 500000000 work=2\n" + lines(5, "  call 0 a all_reduce half sum 8388608\n  call 0 a all_gather half sum 8388608\n  call 0 a all_reduce half sum 524288\n")},
 		{"groups across nodes", "dgx-h100.xml", 2, head(16) + "comm a *\ncomm b 0-7\nlist x 0-7\n" + lines(2, "  call 0 a all_reduce half sum 16777216\n") + lines(6, "  call 1 b all_reduce half sum 8388608\n") +
 			"list y 8-15\n" + lines(2, "  call 0 a all_reduce half sum 16777216\n")},
 	}

@@ -63,7 +63,7 @@ func (b *steps) at(op int32) *communicator { return b.c.comms[b.c.p.Calls[b.call
 func (b *steps) Start(op, member int32, at units.Time) { b.s.Start(op, b.at(op).rankOf[member], at) }
 
 // Slow implements job.Backend.
-func (b *steps) Slow(rank int32, factor float64) { b.s.Slow(rank, factor) }
+func (b *steps) Slow(rank int32, pace job.Pace) { b.s.Slow(rank, pace.Kernels, pace.Waits) }
 
 // Next implements job.Backend.
 func (b *steps) Next() (units.Time, bool) { return b.s.Next() }

@@ -21,6 +21,9 @@ type (
 	Average = device.Average
 	// Wait says what comes after each iteration.
 	Wait = device.Wait
+	// Work is compute beside operations, Beside what both take.
+	Work   = device.Work
+	Beside = device.Beside
 	// Registration says how NCCL knows the buffers beforehand.
 	Registration = device.Registration
 )

@@ -231,6 +231,14 @@ func (g *gpus) Measure(ctx context.Context, op *device.Case, o device.Options) (
 	return m, err
 }
 
+// Products reports whether Beside multiplies matrices.
+func (g *gpus) Products() bool { return g.session.Products() }
+
+// Beside measures n operations beside compute.
+func (g *gpus) Beside(ctx context.Context, op *device.Case, w device.Work, n int) (device.Beside, error) {
+	return g.session.Beside(ctx, op, g.by, w, n)
+}
+
 // run measures by one method; the plan's schedule needs the plan.
 func (g *gpus) run(ctx context.Context, op *device.Case, by device.Method, o device.Options) (device.Measurement, error) {
 	one := *op

@@ -79,7 +79,7 @@ func (p *Plan) Run(ctx context.Context) error {
 		if s.GPUs > 0 {
 			ranks = s.GPUs
 		}
-		if s.GPUs >= n || n == 1 && len(s.Env) > 0 {
+		if s.GPUs >= n || n == 1 && (len(s.Env) > 0 || s.Beside) {
 			continue // default has measured it; one rank has no algorithms
 		}
 		at := time.Now()

@@ -41,7 +41,11 @@ func (s *Set) Rank(ctx context.Context, at team.Place, open Open, env []string, 
 	if err != nil {
 		return err
 	}
-	for _, f := range s.Ops {
+	ops := s.Ops
+	if s.Beside {
+		err, ops = s.beside(t, back, dir), nil
+	}
+	for _, f := range ops {
 		if err = s.measure(t, back, f, env, dir); err != nil {
 			break
 		}

@@ -26,7 +26,8 @@ type Set struct {
 	Skew     bool
 	InPlace  bool
 	Eager    bool
-	GPUs     int // so many, where there are more; 0: all
+	GPUs     int  // so many, where there are more; 0: all
+	Beside   bool // beside compute, in a table of overlap
 }
 
 var (
@@ -42,7 +43,7 @@ func forced(name, algo, proto string, ops []coll.Func, max units.Bytes, more ...
 }
 
 // Sets are what calibrate measures, the most informative first: NCCL's choices in
-// two processes, because kernel gaps differ from process to process; then each
+// two processes, because kernel gaps differ from process to process; collectives beside compute; each
 // protocol over all its channels, over one and over eight, trees, fewer GPUs,
 // buffers that are not aligned, operations in place, which store to no second
 // place, few threads, bytes, which are reduced by the element, and launches
@@ -52,6 +53,7 @@ func Sets() []Set {
 	for i, p := range protocols {
 		all = append(all, forced("ring-"+p, "Ring", p, fiveOps, []units.Bytes{64 << 20, 1 << 30, 1 << 30}[i]))
 	}
+	all = append(all, besideSets()...)
 	all = append(all, Set{Name: "default-again", Ops: allOps, Max: 1 << 30, Factor: 2})
 	for _, p := range protocols {
 		all = append(all, forced("one-"+p, "Ring", p, fiveOps, 16<<20, "NCCL_MAX_NCHANNELS=1"))

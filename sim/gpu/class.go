@@ -218,6 +218,8 @@ type SharingCost struct {
 	// other SMs, and Traffic by how much on top while it uses all of MemoryRate: 0.5
 	// is half as long again.
 	Busy, Traffic float64
+	// Wait takes Traffic's place for what kernels wait for: flags, fences, their begin.
+	Wait float64
 	// Tail is by how much longer a compute kernel of one wave of blocks takes while
 	// some of its blocks wait for SMs, at most its own time.
 	Tail float64

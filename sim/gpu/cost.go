@@ -40,6 +40,19 @@ func (c *Class) Gap(p coll.Protocol, f coll.Func, threads int) float64 {
 	return gap
 }
 
+// Wait has what kernels wait for take so many times as long: flags and fences, and the gap
+// before them, most of which is their own begin and end.
+func (c *Class) Wait(times float64) {
+	for _, t := range []*float64{&c.Flag, &c.Simple.Post, &c.Simple.Drain, &c.LL.Hop, &c.LL128.Hop, &c.LL128.Op, &c.BlockGap, &c.CopyGap, &c.P2PGap} {
+		*t *= times
+	}
+	for p := range c.KernelGap {
+		c.KernelGap[p] *= times
+		c.ReduceGap[p] *= times
+		c.ThreadGap[p] *= times
+	}
+}
+
 // Trips returns how many passes of its loop a group of threads makes over
 // n bytes; at least one.
 func Trips(p coll.Protocol, threads int, n int64) int64 {

@@ -1,6 +1,9 @@
 package gpu
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Quantity is one parameter of a class.
 type Quantity struct {
@@ -72,6 +75,8 @@ func Quantities() []Quantity {
 		all[blocking+i].For = "blocking"
 	}
 	sharingQuantities(add)
+	add("beside_wait", "1", 0, 100, "in place of beside_traffic for what kernels wait for: flags, fences, their begin", func(c *Class) *float64 { return &c.Share.Wait })
+	all[len(all)-1].Like = "beside_traffic"
 	schedules := len(all)
 	add("block_turn", "us", 0, 1e3, "on top for a step of a schedule of others that waits, in the kernels of bench", func(c *Class) *float64 { return &c.Simple.BlockTurn })
 	add("block_rate", "1", tiny, 10, "rate of those kernels' loops, NCCL's being 1", func(c *Class) *float64 { return &c.Simple.BlockRate })
@@ -221,6 +226,10 @@ func symmetricQuantities(add adder) {
 	add("ce_node", "us", 0, 1e3, "the same of each in a CUDA graph", func(c *Class) *float64 { return &c.Copy.Node })
 	add("ce_rate", "GB/s", tiny, 1e5, "copy engines: rate of a copy to a peer while the peer copies back", func(c *Class) *float64 { return &c.Copy.Rate })
 }
+
+// Sharing reports whether a quantity says how compute and collectives share a GPU, on which no
+// operation alone depends.
+func Sharing(name string) bool { return strings.HasPrefix(name, "beside_") || name == "sm_count" }
 
 func sharingQuantities(add adder) {
 	add("sm_count", "1", 1, 1e4, "SMs of a GPU", func(c *Class) *float64 { return &c.Share.SMs })

@@ -55,7 +55,7 @@ func grid(nodes, steps int, spread bool) *Input {
 	}
 	for i := range in.Costs {
 		c := &in.Costs[i]
-		*c = Cost{Time: 30 * us, SMs: 16, Links: 0.9, Kernels: 0.6}
+		*c = Cost{Time: 30 * us, SMs: 16, Slowed: []Slowed{{1.5, 1.2, 0.1}, {3, 2, 0.2}}}
 		for _, r := range p.Comms[i].Ranks {
 			for k := range int32(4) {
 				c.Needs = append(c.Needs, Need{Resource: r*4 + k, Share: 0.2 + 0.2*float64(k)})

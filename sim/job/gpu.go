@@ -20,7 +20,22 @@ type gpu struct {
 	queue   []arrival // kernels that wait for SMs
 	compute []int32   // tasks that run
 	ops     []int32   // tasks of the calls whose kernels run
-	slow    float64   // by how much longer calls' kernels take now
+	slow    Pace      // of the calls' kernels now
+}
+
+// Pace is by how much longer a call's kernels take beside compute: what they do, and what
+// they wait for, flags, fences and their own begin.
+type Pace struct{ Kernels, Waits float64 }
+
+// own is the pace without compute.
+var own = Pace{1, 1}
+
+// covers reports whether p is no faster than q in either.
+func (p Pace) covers(q Pace) bool { return p.Kernels >= q.Kernels && p.Waits >= q.Waits }
+
+// or is the slower of both in each.
+func (p Pace) or(q Pace) Pace {
+	return Pace{math.Max(p.Kernels, q.Kernels), math.Max(p.Waits, q.Waits)}
 }
 
 // arrival is a kernel that waits: of a call, or a compute task.
@@ -123,7 +138,8 @@ func (r *run) regrade(rank int32) {
 			traffic += float64(x.work.Bytes) * 1e3 / x.total / c.Memory * rate
 		}
 	}
-	slow := 1 + float64(c.Busy*math.Min(1, busy)) + float64(c.Traffic*math.Min(1, traffic))
+	busy, traffic = float64(c.Busy*math.Min(1, busy)), math.Min(1, traffic)
+	slow := Pace{1 + busy + float64(c.Traffic*traffic), 1 + busy + float64(c.Wait*traffic)}
 	old := g.slow
 	if slow == old {
 		return
@@ -136,10 +152,10 @@ func (r *run) regrade(rank int32) {
 	for _, t := range g.ops {
 		o := &r.ops[r.tasks[t].op]
 		switch {
-		case slow >= o.slow:
+		case slow.covers(o.slow):
 			o.slow = slow
-		case old == o.slow:
-			o.stale = true
+		case old.Kernels == o.slow.Kernels || old.Waits == o.slow.Waits:
+			o.slow, o.stale = o.slow.or(slow), true
 		default:
 			continue
 		}

@@ -32,10 +32,15 @@ type Cost struct {
 	// Behind are communicators' calls that the call waits behind on links that have room
 	// for both: of each its rate while such a call is in progress.
 	Behind []Behind
-	// Links is the greatest share of a link that it uses alone, and Kernels the
-	// share of Time that its kernels would take if no link held them up; 0 for 1.
-	Links, Kernels float64
+	// Slowed is by how much longer it takes where its kernels take longer, by ascending
+	// factors of that; between them it grows evenly. Empty: as much as its kernels.
+	Slowed []Slowed
 }
+
+// Slowed is that a call takes Takes times as long where its kernels take Kernels times as
+// long, and what they wait for too, both at least 1; and Waits times its time more for each
+// time more that what they wait for takes.
+type Slowed struct{ Kernels, Takes, Waits float64 }
 
 // Behind is a call's rate, above 0 and at most 1, while a collective is in progress of the
 // communicators that have the resources of one, by its index.
@@ -70,6 +75,8 @@ type GPU struct {
 	// other SMs, and Traffic by how much on top while it uses all of the memory's
 	// rate; 0.5 is half as long again.
 	Busy, Traffic float64
+	// Wait takes Traffic's place for what kernels wait for: flags, fences, their begin.
+	Wait float64
 	// Tail is by how much longer a compute kernel takes, of one wave of blocks, if
 	// some of them have to wait for SMs that collectives hold: about a tile of a
 	// block's, at most the kernel's own time.
@@ -103,8 +110,8 @@ type Backend interface {
 	Open(call int32) (operation int32, err error)
 	// Start begins the kernel of a member, a rank of the communicator.
 	Start(operation, member int32, at units.Time)
-	// Slow says by how much longer the kernels of a rank of the job take from now on.
-	Slow(rank int32, factor float64)
+	// Slow is the pace of the kernels of a rank of the job from now on.
+	Slow(rank int32, pace Pace)
 	// Next is the time of the next event, ok false without one.
 	Next() (at units.Time, ok bool)
 	// Advance handles the events of an instant, and reports the kernels that end.

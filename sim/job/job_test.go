@@ -31,7 +31,7 @@ func try(t testing.TB, text string, change func(in *Input)) (*Result, error) {
 	}
 	in := &Input{Program: p, Costs: make([]Cost, len(p.Calls))}
 	for i := range in.Costs {
-		in.Costs[i] = Cost{Time: 10 * us, SMs: 24, Links: 1}
+		in.Costs[i] = Cost{Time: 10 * us, SMs: 24}
 	}
 	if change != nil {
 		change(in)

@@ -26,7 +26,7 @@ type operation struct {
 	begun   int32   // members whose kernels have begun
 	next    int32   // in shape.bySlack: the first that has not begun
 	ended   int32   // in shape.byEnd: how many have ended
-	slow    float64
+	slow    Pace
 	active  bool // counted in run.active
 }
 
@@ -276,7 +276,7 @@ func (r *run) newOp(call, comm int32, n int) int32 {
 		r.ops = append(r.ops, operation{})
 	}
 	x := &r.ops[o]
-	*x = operation{call: call, comm: comm, cost: &r.in.Costs[call], shape: r.shapeOf[call], task: -1, remote: -1, kernels: x.kernels[:0], slow: 1}
+	*x = operation{call: call, comm: comm, cost: &r.in.Costs[call], shape: r.shapeOf[call], task: -1, remote: -1, kernels: x.kernels[:0], slow: own}
 	for range n {
 		x.kernels = append(x.kernels, -1)
 	}
@@ -309,8 +309,8 @@ func (r *run) join(o, member, k int32) {
 	if x.cost.Receive > 0 && member == receiver {
 		r.receive(x)
 	}
-	if x.slow < g.slow {
-		x.slow = g.slow
+	if !x.slow.covers(g.slow) {
+		x.slow = x.slow.or(g.slow)
 		r.fluid.change(x.task)
 	}
 	for x.next < int32(len(x.kernels)) && x.kernels[x.shape.bySlack[x.next]] != -1 {
@@ -483,15 +483,15 @@ func (r *run) bound(t int32) float64 {
 	}
 	o := &r.ops[x.op]
 	if o.stale {
-		o.stale, o.slow = false, 1
+		o.stale, o.slow = false, own
 		for _, k := range o.kernels {
 			if k >= 0 {
-				o.slow = math.Max(o.slow, r.gpus[r.kernels[k].rank].slow)
+				o.slow = o.slow.or(r.gpus[r.kernels[k].rank].slow)
 			}
 		}
 	}
 	rate := 1.0
-	if o.slow != 1 {
+	if o.slow != own {
 		rate = beside(o.cost, o.slow)
 	}
 	for _, b := range o.cost.Behind {
@@ -502,17 +502,23 @@ func (r *run) bound(t int32) float64 {
 	return rate
 }
 
-// beside is the rate of a call whose kernels take longer by a factor. Kernels and
-// links work at the same time, on different pieces, so that the longer of both
-// counts, and some of the other.
-func beside(c *Cost, slow float64) float64 {
-	kernels := c.Kernels
-	if kernels <= 0 {
-		kernels = 1
-	}
-	cube := func(v float64) float64 { return float64(v*v) * v }
-	links := cube(c.Links)
-	return math.Cbrt((links + cube(kernels)) / (links + cube(kernels*slow)))
+// beside is the rate of a call whose kernels take longer.
+func beside(c *Cost, slow Pace) float64 {
+	last, next := Slowed{Kernels: 1, Takes: 1}, Slowed{Kernels: 2, Takes: 2}
+	for i := range c.Slowed {
+		if i == 0 {
+			last.Waits = c.Slowed[i].Waits
+		} else {
+			last = next
+		}
+		if next = c.Slowed[i]; slow.Kernels <= next.Kernels {
+			break
+		}
+	} // behind the last it grows as before it
+	at := (slow.Kernels - last.Kernels) / (next.Kernels - last.Kernels)
+	between := func(a, b float64) float64 { return a + float64(at*(b-a)) }
+	takes := between(last.Takes, next.Takes) + float64(between(last.Waits, next.Waits)*(slow.Waits-slow.Kernels))
+	return 1 / math.Max(1, takes)
 }
 
 // backendMember is a member's rank of the communicator.

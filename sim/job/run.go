@@ -125,7 +125,7 @@ func newRun(in *Input) *run {
 		for i := range g.nodes {
 			r.left[rank][i] = g.nodes[i].in
 		}
-		r.gpus[rank].slow = 1
+		r.gpus[rank].slow = own
 		if r.shared(int32(rank)) {
 			r.gpus[rank].free = in.GPUs[rank].SMs
 		}

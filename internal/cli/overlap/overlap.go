@@ -127,8 +127,8 @@ func Fit(ctx context.Context, a *cli.App, at *calibrate.Lab, dir string, class *
 	}
 	opt, spec := a.Options(nil), scenario.Spec{Machine: at.Machine}
 	opt.Files, opt.Warn = at.Files, nil // the machine has been read before
+	load := machines(&spec, opt)
 	fitted, by, err := t.Fit(ctx, func(c *gpu.Class) overlap.Machines {
-		load := machines(&spec, opt)
 		return func(group string) (*session.Machine, error) {
 			m, err := load(group)
 			if err == nil {

@@ -124,6 +124,7 @@ func (r *rank) release() error {
 	if r.planned != nil {
 		errs = append(errs, r.planned.Close())
 	}
+	errs = append(errs, r.freeBeside())
 	if r.free != nil {
 		errs = append(errs, r.free.Close())
 	}

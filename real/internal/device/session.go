@@ -106,6 +106,7 @@ type rank struct {
 	jobs       chan func(*rank) error
 	done       chan error
 	closed     bool
+	beside     *beside // see Session.Beside
 }
 
 // Open joins the communicator with all local GPUs. A missing library or GPU is

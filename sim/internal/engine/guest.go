@@ -21,14 +21,23 @@ func (e *Engine) Attend() {
 	}
 }
 
-// StartDevice begins a device's kernel at a time, the present one or later.
-func (e *Engine) StartDevice(di int32, at units.Time) {
+// StartDevice begins a device's kernel at a time, the present one or later; its own begin takes so
+// many times as long.
+func (e *Engine) StartDevice(di int32, at units.Time, times float64) {
 	e.Queue.Now = max(e.Queue.Now, at)
 	if d := &e.Devices[di]; d.SMs > 0 {
-		e.startKernel(di, at+d.Job.Gap)
+		e.startKernel(di, at+units.Time(float64(d.Job.Gap)*times))
 	} else if e.Ended != nil { // it has no part in the operation
 		e.Ended(di, at)
 	}
+}
+
+// Stretch has what the kernels wait for take so many times as long from now on: flags, fences,
+// credits, beside Slow, which is by rank and of what they do.
+func (e *Engine) Stretch(times float64) {
+	c := *e.Class
+	c.Wait(times)
+	e.Cost = costsOf(&c)
 }
 
 // Due is when the next event is, ok false without one.

@@ -451,7 +451,7 @@ CALL cuModuleGetFunction(Function** f, uintptr_t, const char* name) {
   if (!fn) return NOT_FOUND;
   const bool apart = !strcmp(name, "fill") || !strcmp(name, "check");
   const bool ofPlan = !strncmp(name, "plan_", 5) || !strncmp(name, "words_", 6) || !strncmp(name, "lines_", 6);
-  const char* file = ofPlan ? "plan_args" : apart ? "check_args" : !strcmp(name, "tell_clock") ? "clock_args" : !strncmp(name, "part_", 5) ? "parts_args" : "free_args";
+  const char* file = ofPlan ? "plan_args" : apart ? "check_args" : !strcmp(name, "tell_clock") ? "clock_args" : !strcmp(name, "add_ones") || !strcmp(name, "hold_stream") ? "compute_args" : !strncmp(name, "part_", 5) ? "parts_args" : "free_args";
   const unsigned* args = (const unsigned*)dlsym(RTLD_DEFAULT, file);
   if (!args) return NOT_FOUND;
   *f = new Function{(KernelFn)fn, *args, apart};

@@ -46,6 +46,7 @@ func units(here, kernels string) [][]string {
 		{filepath.Join(kernels, "parts.cu"), "-DMOVES"},
 		{filepath.Join(kernels, "check.cu")},
 		{filepath.Join(kernels, "clock.cu")},
+		{filepath.Join(kernels, "compute.cu")},
 	}
 }
 

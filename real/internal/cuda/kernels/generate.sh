@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compiles the kernels to PTX with Debian's clang-16: free.cu, parts.cu and plan.cu
 # once per element type and once for the pure moves, plan.cu so with all protocols
-# and without Simple, check.cu and clock.cu once; two at a time. Byte-identical on every run; `make generate` calls it.
+# and without Simple, check.cu, clock.cu and compute.cu once; two at a time. Byte-identical on every run; `make generate` calls it.
 set -euo pipefail
 cd "$(dirname "$0")"
 for tool in clang-16 zstd; do
@@ -31,4 +31,5 @@ export -f compile
   echo "plan flag_moves -DFLAGGED -DMOVES"
   echo "check check"
   echo "clock clock"
+  echo "compute compute"
 } | xargs -P 2 -L 1 bash -c 'compile "$@"' compile
