@@ -123,8 +123,11 @@ static atomic_int early;      // the gate was opened before the host's next call
 static atomic_int launches;   // since the gate was shut
 static atomic_int behind;     // calls were outstanding when the gate was shut: kernels may go on behind them
 static atomic_int steady;     // launches since the program has loaded a kernel or asked for memory
-static int calm = 1024;       // launches behind which a program does neither any more
+static int calm = -1;         // launches behind which a program does neither any more; -1: it always may
 static _Atomic int64_t active; // us: when the host called something last
+
+// runs_ahead reports whether the host goes on at its calls before they are carried out.
+static int runs_ahead(void) { return calm >= 0 && gate.closed > 0 && atomic_load(&steady) >= calm; }
 
 static int measured(void) { return simccl_get()->time == TIME_MEASURED; }
 static int live_on(void) { return atomic_load(&on) && generation == simccl_forked() && !simccl_lost(); }
@@ -273,6 +276,7 @@ static void reopen(struct lane *l) {
     if (t->mark == l->open) t->mark = NULL;
   drop_mark(l->open);
   l->open = m;
+  if (!l->first) l->going = 0;
   l->seen = l->busy = 0;
   pthread_mutex_unlock(&lists);
   l->opened = simccl_now();
@@ -325,8 +329,18 @@ static int collect(struct ended *to, int room) {
 // FOLLOWS: it waits for another stream.
 enum { BUSY = 1, IDLE = 2, WAITS = 4, FOLLOWS = 8 };
 
-// How soon a stream goes on behind a word that was written.
-enum { GOING_US = 2000 };
+// How long a stream may take to go on behind a word that was written: the GPU may have
+// another process's kernels.
+enum { GOING_US = 1000000 };
+
+// at_word reports whether a stream waits for a word of a call, or will before anything else
+// of its own. Under lists.
+static int at_word(const struct lane *l) {
+  const struct mark *from = l->first ? l->first->from : l->open;
+  for (struct ticket *t = tickets; t; t = t->next)
+    if (t->on == l && (!measured() || (l->first && l->first->begun) || t->mark == from)) return 1;
+  return 0;
+}
 
 // state_of is what a stream does. Under lists.
 static int state_of(struct lane *l) {
@@ -336,9 +350,8 @@ static int state_of(struct lane *l) {
   if (begun ? !__atomic_load_n(begun, __ATOMIC_ACQUIRE) : from && D.cuEventQuery(from->e) == NOT_READY) {
     if (l->going && wall_us() - l->going < GOING_US) return BUSY;
     if (gate_shut()) return WAITS;
-    for (struct ticket *t = tickets; t; t = t->next)
-      if (t->on == l && (!measured() || begun || t->mark == from)) return WAITS;
-    return !measured() && outstanding > 0 ? WAITS : FOLLOWS;
+    if (at_word(l)) return WAITS;
+    return outstanding == 0 ? BUSY : measured() ? FOLLOWS : WAITS;
   }
   l->going = 0;
   if (l->first) return BUSY;
@@ -484,7 +497,7 @@ static void release(const char *list, int64_t n, int holds) {
       if ((*p)->id != id) continue;
       struct ticket *t = *p;
       *p = t->next;
-      t->on->going = wall_us();
+      if (t->mark) t->on->going = wall_us();
       __atomic_store_n(t->word, t->value, __ATOMIC_RELEASE);
       free(t);
       atomic_fetch_sub(&outstanding, 1);
@@ -618,10 +631,7 @@ static void nap(int64_t begun) {
 
 // settled is how long streams have to do nothing until they will not go on by themselves, in
 // us: one that follows another one begins a moment behind its end.
-static int settled(int states) {
-  if (!(states & FOLLOWS)) return 20;
-  return states & WAITS ? 300 : 2000;
-}
+static int settled(int states) { return states & FOLLOWS ? 300 : 20; }
 
 // run_out has what may go on on the GPU run until it has ended, or waits for the cluster, and
 // lets others have the GPU then.
@@ -656,7 +666,8 @@ static void stretch(void) {
   while (!atomic_load(&holding) && live_on() && wall_us() - begun < LONG_US) nap(begun);
   if (gate_shut()) {
     pthread_mutex_lock(&lists);
-    for (struct lane *l = lanes; l; l = l->next) l->going = wall_us();
+    for (struct lane *l = lanes; l; l = l->next)
+      if (!at_word(l)) l->going = wall_us();
     pthread_mutex_unlock(&lists);
     open_gate(gate.closed);
   }
@@ -760,11 +771,11 @@ static error wait_for(uint32_t value, struct lane **list, int n) {
 struct part { uint64_t comm; struct lane *list[64]; int n; uint32_t value; };
 
 // add_ticket has a release find what it is for: it may come before the answer to the call.
-static int add_ticket(struct lane *l, uint32_t *word, uint32_t value) {
+static int add_ticket(struct lane *l, uint32_t *word, uint32_t value, struct mark *mark) {
   struct ticket *t = malloc(sizeof *t);
   if (!t) return 1;
   pthread_mutex_lock(&lists);
-  *t = (struct ticket){++issued, l, word, value, NULL, tickets};
+  *t = (struct ticket){++issued, l, word, value, mark, tickets};
   tickets = t;
   atomic_fetch_add(&outstanding, 1);
   pthread_mutex_unlock(&lists);
@@ -812,8 +823,9 @@ static void leave(int64_t now) {
   simccl_thaw(now);
 }
 
-// post sends a group's calls; tickets are the first one's number and how many.
-static int post(struct op *ops, int n, int64_t ticket, int count, int replay, struct reply *out, char *text, size_t room) {
+// post sends a group's calls; tickets are the first one's number and how many; runs: kernels
+// behind them go on when they are carried out, no gate is in between.
+static int post(struct op *ops, int n, int64_t ticket, int count, int replay, int runs, struct reply *out, char *text, size_t room) {
   size_t each = sizeof *ops + (simccl_get()->data ? 3 * sizeof(struct shared) : 0);
   char *payload = calloc((size_t)n, each);
   if (!payload) return fail(out, text, room, 2, "out of memory", 0);
@@ -830,7 +842,7 @@ static int post(struct op *ops, int n, int64_t ticket, int count, int replay, st
     }
   }
   send_backlog();
-  struct request r = {.type = REQ_GROUP, .size = (uint32_t)(each * (size_t)n), .a = {n, 0, ticket, count, replay}};
+  struct request r = {.type = REQ_GROUP, .size = (uint32_t)(each * (size_t)n), .a = {n, 0, ticket, count, replay, runs}};
   int res = simccl_call(&r, payload, out, text, room);
   free(payload);
   return res || out->status ? -1 : 0;
@@ -840,9 +852,9 @@ static int posted(struct op *ops, int n, struct part *parts, int count, struct r
   uint64_t first = issued + 1;
   for (int i = 0; i < count; i++) {
     struct lane *l = parts[i].list[parts[i].n - 1];
-    if (add_ticket(l, l->word, parts[i].value = ++l->issued)) return drop_tickets(first), fail(out, text, room, 2, "out of memory", 0);
+    if (add_ticket(l, l->word, parts[i].value = ++l->issued, NULL)) return drop_tickets(first), fail(out, text, room, 2, "out of memory", 0);
   }
-  if (post(ops, n, (int64_t)first, count, 0, out, text, room)) return drop_tickets(first), -1;
+  if (post(ops, n, (int64_t)first, count, 0, runs_ahead(), out, text, room)) return drop_tickets(first), -1;
   for (int i = 0; i < count; i++) {
     error e = wait_for(parts[i].value, parts[i].list, parts[i].n);
     if (e) return fail(out, text, room, 1, "cuStreamWaitValue32: error %d of CUDA's", e);
@@ -913,7 +925,9 @@ static int group(struct op *ops, int n, struct reply *out, char *text, size_t ro
   int count = 0, res = -1;
   enter();
   int captures = capturing((handle)(uintptr_t)ops[0].stream), apart = measured() && !captures;
+  int ahead = apart && runs_ahead();
   if (apart) close_all(-1);
+  if (apart && !ahead) stretch();
   struct part *parts = calloc((size_t)n, sizeof *parts);
   for (int i = 0; parts && i < n; i++) {
     handle s = (handle)(uintptr_t)ops[i].stream;
@@ -957,10 +971,12 @@ static int group(struct op *ops, int n, struct reply *out, char *text, size_t ro
     }
   res = posted(ops, n, parts, count, out, text, room);
 out:
-  // A call is four entries of CUDA's queues. Until a program is calm, its host may wait for
-  // its streams in ways that are not seen, while nobody can ask CUDA about them.
-  if (apart && (full(4) || atomic_load(&steady) < calm)) flush();
-  if (!apart && !res && !captures) throttle();
+  // Until a program is calm its host may wait for its streams in ways that are not seen, while
+  // nobody can ask CUDA about them. A call is four entries of CUDA's queues.
+  int queued = apart && full(4);
+  if (ahead && queued) flush();
+  if (apart && !ahead) shut();
+  if (!ahead && !res && !captures) throttle();
   free(parts);
   leave(out->now);
   return res;
@@ -1045,7 +1061,7 @@ static int replayed(struct exec *x, struct lane *l) {
     pthread_mutex_unlock(&lists);
     begun = c->went;
     for (int i = 0; i < c->n; i++) c->ops[i].stream = l->id;
-    if (add_ticket(l, c->word, 1) || post(c->ops, c->n, (int64_t)issued, 1, 1, &out, why, sizeof why)) return 719;
+    if (add_ticket(l, c->word, 1, &c->behind) || post(c->ops, c->n, (int64_t)issued, 1, 1, 1, &out, why, sizeof why)) return 719;
   }
   return 0;
 }
