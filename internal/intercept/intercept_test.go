@@ -572,11 +572,17 @@ func realDevice(t testing.TB) (string, func(o *intercept.Options)) {
 func TestRealDevices(t *testing.T) {
 	program, options := realDevice(t)
 	m := nodes(t, 1)
-	for _, clock := range []collector.Clock{collector.Virtual, collector.Measured} {
-		r := intercepted(t, m, func(o *intercept.Options) { options(o); o.Clock = clock }, program, "4")
+	for _, x := range []struct {
+		clock collector.Clock
+		calm  string
+	}{{collector.Virtual, "-1"}, {collector.Measured, "-1"}, {collector.Measured, "0"}} { // 0: hosts run ahead from their first call
+		r := intercepted(t, m, func(o *intercept.Options) {
+			options(o)
+			o.Clock, o.Env = x.clock, append(o.Env, "SIMCCL_CALM="+x.calm)
+		}, program, "4")
 		r.want(t, "right\n")
 		if len(r.warnings) > 0 || r.Procs != 4 {
-			t.Errorf("%v: %d processes, %v", clock, r.Procs, r.warnings)
+			t.Errorf("%v: %d processes, %v", x, r.Procs, r.warnings)
 		}
 	}
 }
@@ -681,6 +687,17 @@ func TestAlone(t *testing.T) {
 	// Without a gate the idle time between kernels would be theirs, too.
 	if idle := gap * (kernels - 1) * steps * ranks; most < all*0.9 || most > all+idle/2 {
 		t.Errorf("kernels of %.4f s are measured as %.4f s; the host was idle for %.4f s between them", all, most, idle)
+	}
+}
+
+// TestLoadedLate: CUDA loads a kernel when it is launched first, waits for all streams, and
+// answers nobody meanwhile: a host that runs ahead of its calls waits for them before.
+func TestLoadedLate(t *testing.T) {
+	program, options := realDevice(t)
+	r := intercepted(t, nodes(t, 1), func(o *intercept.Options) { options(o); o.Clock, o.RunAhead = collector.Measured, true }, program, "4", "lazy")
+	r.want(t, "")
+	if len(r.warnings) > 0 || r.Calls != 4*14 {
+		t.Errorf("%d calls, %v", r.Calls, r.warnings)
 	}
 }
 

@@ -36,7 +36,7 @@ type live struct {
 	segments map[uint64]*op
 	tickets  map[uint64]int // units that have not ended
 	free     []uint64       // tickets that are over
-	releases []uint64       // those behind which kernels are timed, which need its turn
+	releases []uint64       // those behind which kernels go on at once, which need its turn
 	sent     int64          // turns that were sent
 	asks     bool           // for its turn, without a release
 	moves    []*move
@@ -218,18 +218,18 @@ func beside(at, left int64, busy []span, compute, calls float64) int64 {
 }
 
 // ticketsOf has the units of a group release what their streams wait for.
-func (c *Core) ticketsOf(p *process, units []*unit, first int64) {
+func (c *Core) ticketsOf(p *process, units []*unit, first int64, runs bool) {
 	if !c.set.Live() || first <= 0 {
 		return
 	}
 	for _, u := range units {
-		u.ticket = uint64(first) + uint64(u.ops[0].flags>>flagComm)
+		u.ticket, u.runs = uint64(first)+uint64(u.ops[0].flags>>flagComm), runs
 		p.live.tickets[u.ticket]++
 	}
 }
 
-// over is when a unit has ended, carried out or not. Where compute is timed kernels behind it
-// go on when it is their process's turn.
+// over is when a unit has ended, carried out or not. Kernels that run behind it at once do so
+// when it is their process's turn; others wait for the process's gate.
 func (c *Core) over(u *unit) {
 	p := u.m.dev.p
 	if u.ticket == 0 || p.ended {
@@ -239,7 +239,7 @@ func (c *Core) over(u *unit) {
 		return
 	}
 	delete(p.live.tickets, u.ticket)
-	if c.set.Clock != Measured {
+	if !u.runs || c.set.Clock != Measured {
 		p.live.free = append(p.live.free, u.ticket)
 		c.changed = true
 		return

@@ -162,7 +162,7 @@ func (c *Core) feed(t *thread, ops []wireOp) {
 	where := c.recordCalls(t, kept, members)
 	t.p.calls += len(kept)
 	if !failed {
-		c.launch(t, kept, members, where, 0)
+		c.launch(t, kept, members, where, 0, false)
 	}
 }
 

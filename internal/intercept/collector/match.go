@@ -22,6 +22,7 @@ type unit struct {
 	events  []int // of its GPU's record
 	visited bool
 	ticket  uint64 // of a real stream that waits for it
+	runs    bool   // that stream goes on behind it at once
 }
 
 // kernel is a launch of collectives by all members of a communicator.
@@ -117,7 +118,7 @@ func (c *Core) group(t *thread, q *request) reply {
 	if c.set.Prices != nil && q.a[4] == 0 { // not a replay of a graph
 		t.now += int64(c.set.Prices.Launch(len(members)))
 	}
-	return c.post(t, ops, q.a[2])
+	return c.post(t, ops, q.a[2], q.a[5] != 0)
 }
 
 // captured adds a group to the graph that its streams capture.
@@ -166,19 +167,20 @@ func (c *Core) check(ops []wireOp) ([]*member, *reply) {
 }
 
 // post launches a group: of each communicator a unit of collectives and one of
-// messages, in the order of their first calls.
-func (c *Core) post(t *thread, ops []wireOp, ticket int64) reply {
+// messages, in the order of their first calls. Real streams wait behind ticket, and go on
+// at once where runs is set.
+func (c *Core) post(t *thread, ops []wireOp, ticket int64, runs bool) reply {
 	members, bad := c.check(ops)
 	if bad != nil {
 		return *bad
 	}
 	t.p.calls += len(ops)
-	return c.launch(t, ops, members, c.recordCalls(t, ops, members), ticket)
+	return c.launch(t, ops, members, c.recordCalls(t, ops, members), ticket, runs)
 }
 
 // launch makes the units of a group, and matches them; events are where the calls are
 // in the records of their GPUs.
-func (c *Core) launch(t *thread, ops []wireOp, members []*member, events []int, ticket int64) reply {
+func (c *Core) launch(t *thread, ops []wireOp, members []*member, events []int, ticket int64, runs bool) reply {
 	type key struct {
 		m       *member
 		message bool
@@ -195,7 +197,7 @@ func (c *Core) launch(t *thread, ops []wireOp, members []*member, events []int, 
 		}
 		u.ops, u.events = append(u.ops, ops[i]), append(u.events, events[i])
 	}
-	c.ticketsOf(t.p, order, ticket)
+	c.ticketsOf(t.p, order, ticket, runs)
 	for _, message := range []bool{false, true} {
 		for _, u := range order {
 			if isMessage(&u.ops[0]) != message {

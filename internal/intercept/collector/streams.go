@@ -410,7 +410,7 @@ func (c *Core) replay(t *thread, s *stream, number int64) reply {
 		for k := range ops {
 			ops[k].stream = s.id
 		}
-		if r := c.post(t, ops, 0); r.status != 0 {
+		if r := c.post(t, ops, 0, false); r.status != 0 {
 			return reply{status: cudaLaunchFailure}
 		}
 	}

@@ -13,8 +13,8 @@
 // the host without waiting for kernels: its time and the GPU's are measured apart, as if
 // every rank had its own GPU.
 //
-// Two threads serve a process: one looks for segments that have ended (and opens a gate
-// that the host waits behind), one carries out what the collector asks for.
+// Two threads serve a process: one looks for segments that have ended, one carries out what
+// the collector asks for. A third one opens a gate that the host waits behind.
 #define _GNU_SOURCE
 #include "live.h"
 
@@ -93,9 +93,10 @@ struct lane { // a stream
   int64_t going;      // us: when what it waited for was written, until it is seen to go on
   struct lane *next;
 };
-struct ticket { uint64_t id; struct lane *on; uint32_t *word, value; struct ticket *next; };
+struct ticket { uint64_t id; struct lane *on; uint32_t *word, value; struct mark *mark; struct ticket *next; }; // mark: behind the word
 
 static pthread_mutex_t host = PTHREAD_MUTEX_INITIALIZER;  // of threads of the program that call
+static pthread_mutex_t turns = PTHREAD_MUTEX_INITIALIZER; // of holding and releases
 static pthread_mutex_t lists = PTHREAD_MUTEX_INITIALIZER; // of what follows
 static struct lane *lanes;
 static struct mark *spare;
@@ -120,7 +121,13 @@ static atomic_int stretching; // threads of the program that run a stretch
 static atomic_int looking;    // the thread that looks may read the words
 static atomic_int early;      // the gate was opened before the host's next call
 static atomic_int launches;   // since the gate was shut
+static atomic_int behind;     // calls were outstanding when the gate was shut: kernels may go on behind them
+static atomic_int steady;     // launches since the program has loaded a kernel or asked for memory
+static int calm = -1;         // launches behind which a program does neither any more; -1: it always may
 static _Atomic int64_t active; // us: when the host called something last
+
+// runs_ahead reports whether the host goes on at its calls before they are carried out.
+static int runs_ahead(void) { return calm >= 0 && gate.closed > 0 && atomic_load(&steady) >= calm; }
 
 static int measured(void) { return simccl_get()->time == TIME_MEASURED; }
 static int live_on(void) { return atomic_load(&on) && generation == simccl_forked() && !simccl_lost(); }
@@ -128,9 +135,9 @@ static int live_on(void) { return atomic_load(&on) && generation == simccl_forke
 static int gate_shut(void) { return __atomic_load_n(gate.word, __ATOMIC_ACQUIRE) != gate.closed; }
 
 static void open_gate(uint32_t n) {
-  pthread_mutex_lock(&lists);
-  if ((int32_t)(*gate.word - n) < 0) __atomic_store_n(gate.word, n, __ATOMIC_RELEASE);
-  pthread_mutex_unlock(&lists);
+  uint32_t now = __atomic_load_n(gate.word, __ATOMIC_ACQUIRE);
+  while ((int32_t)(now - n) < 0 && !__atomic_compare_exchange_n(gate.word, &now, n, 0, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE)) {
+  }
 }
 
 static struct mark *new_mark(void) { // under lists
@@ -265,8 +272,11 @@ static void close_lane(struct lane *l) { close_lanes(&l, 1); }
 static void reopen(struct lane *l) {
   struct mark *m = mark_now(l);
   pthread_mutex_lock(&lists);
+  for (struct ticket *t = tickets; t; t = t->next)
+    if (t->mark == l->open) t->mark = NULL;
   drop_mark(l->open);
   l->open = m;
+  if (!l->first) l->going = 0;
   l->seen = l->busy = 0;
   pthread_mutex_unlock(&lists);
   l->opened = simccl_now();
@@ -316,10 +326,21 @@ static int collect(struct ended *to, int room) {
   return n;
 }
 
-enum { BUSY = 1, IDLE = 2, WAITS = 4 };
+// FOLLOWS: it waits for another stream.
+enum { BUSY = 1, IDLE = 2, WAITS = 4, FOLLOWS = 8 };
 
-// How soon a stream goes on behind a word that was written.
-enum { GOING_US = 2000 };
+// How long a stream may take to go on behind a word that was written: the GPU may have
+// another process's kernels.
+enum { GOING_US = 1000000 };
+
+// at_word reports whether a stream waits for a word of a call, or will before anything else
+// of its own. Under lists.
+static int at_word(const struct lane *l) {
+  const struct mark *from = l->first ? l->first->from : l->open;
+  for (struct ticket *t = tickets; t; t = t->next)
+    if (t->on == l && (!measured() || (l->first && l->first->begun) || t->mark == from)) return 1;
+  return 0;
+}
 
 // state_of is what a stream does. Under lists.
 static int state_of(struct lane *l) {
@@ -329,9 +350,8 @@ static int state_of(struct lane *l) {
   if (begun ? !__atomic_load_n(begun, __ATOMIC_ACQUIRE) : from && D.cuEventQuery(from->e) == NOT_READY) {
     if (l->going && wall_us() - l->going < GOING_US) return BUSY;
     if (gate_shut()) return WAITS;
-    for (struct ticket *t = tickets; t; t = t->next)
-      if (t->on == l) return WAITS;
-    return outstanding > 0 ? WAITS : BUSY; // for another stream that waits
+    if (at_word(l)) return WAITS;
+    return outstanding == 0 ? BUSY : measured() ? FOLLOWS : WAITS;
   }
   l->going = 0;
   if (l->first) return BUSY;
@@ -346,11 +366,11 @@ static int state_of(struct lane *l) {
 // looks, which leaves that to a stretch that has begun.
 static void give_turn(int stretch) {
   struct reply out;
-  pthread_mutex_lock(&lists);
+  pthread_mutex_lock(&turns);
   int mine = atomic_load(&holding) && (stretch || !atomic_load(&stretching));
   unsigned seen = atomic_load(&releases);
   if (mine) atomic_store(&holding, 0);
-  pthread_mutex_unlock(&lists);
+  pthread_mutex_unlock(&turns);
   if (mine) request(REQ_PARKED, seen, 0, 0, 0, &out);
 }
 
@@ -362,7 +382,7 @@ static void park(int all, int64_t *since, int64_t now) {
     return;
   }
   if (!*since) *since = now;
-  int soon = (all & WAITS && !(all & IDLE)) || atomic_load(&blocked) > 0;
+  int soon = (all & (WAITS | FOLLOWS) && !(all & IDLE)) || atomic_load(&blocked) > 0;
   if (now - *since < (soon ? WAITING_US : IDLE_US)) return;
   *since = 0;
   give_turn(0);
@@ -400,22 +420,40 @@ static int states(void) {
 }
 
 // open_early is for a host that waits for kernels behind the gate in a way that is not
-// seen (a queue of CUDA's that is full, memory that is freed, a poll): it has not called
-// anything for a while.
+// seen (a queue of CUDA's that is full, memory that is freed, a kernel that is loaded): it has
+// not called anything for a while. Nobody asks CUDA before the gate is open: it may not answer.
 static void open_early(void) {
-  enum { QUIET_US = 20000 };
-  static int asked;
+  enum { QUIET_US = 20000, LONG_US = 20000000 };
   struct reply out;
+  struct timespec t = {0, 20000};
   if (!gate_shut() || pthread_mutex_trylock(&host)) return;
-  int quiet = (atomic_load(&syncing) || !atomic_load(&throttled)) && wall_us() - atomic_load(&active) > QUIET_US;
-  if (asked && quiet && atomic_load(&holding)) {
-    atomic_store(&early, 1);
-    open_gate(gate.closed);
-  } else if (quiet && !asked) {
-    request(REQ_TURN, 0, 0, 0, 0, &out);
+  int64_t begun = wall_us();
+  if ((atomic_load(&syncing) || !atomic_load(&throttled)) && begun - atomic_load(&active) > QUIET_US) {
+    pthread_mutex_lock(&turns);
+    atomic_fetch_add(&stretching, 1);
+    int held = atomic_load(&holding);
+    pthread_mutex_unlock(&turns);
+    if (!held) request(REQ_TURN, 0, 0, 0, 0, &out);
+    while (!atomic_load(&holding) && live_on() && begun - atomic_load(&active) > QUIET_US && wall_us() - begun < LONG_US) syscall(SYS_nanosleep, &t, NULL);
+    if (atomic_load(&holding) && begun - atomic_load(&active) > QUIET_US) {
+      atomic_store(&early, 1);
+      open_gate(gate.closed);
+    }
+    atomic_fetch_sub(&stretching, 1);
   }
-  asked = quiet && gate_shut();
   pthread_mutex_unlock(&host);
+}
+
+// watch is a thread of its own, which calls nothing of CUDA's that could wait for the gate.
+static void *watch(void *unused) {
+  struct timespec t = {0, 2000000};
+  (void)unused;
+  alone();
+  while (live_on()) {
+    open_early();
+    syscall(SYS_nanosleep, &t, NULL);
+  }
+  return NULL;
 }
 
 static void *look(void *unused) {
@@ -427,9 +465,9 @@ static void *look(void *unused) {
   atomic_store(&looking, 1);
   while (list && live_on()) {
     int held = atomic_load(&holding) && !atomic_load(&stretching), pending = 0;
-    if (measured()) open_early();
     // While kernels wait behind the gate nobody asks CUDA about them: the host launches.
-    int launching = measured() && !held && gate_shut();
+    int launching = measured() && gate_shut() && !(held && atomic_load(&behind));
+    if (launching && held) give_turn(0);
     if (!launching) {
       int n = report(list, ROOM);
       int all = measured() ? states() : 0;
@@ -450,7 +488,8 @@ static void *look(void *unused) {
 // --- the thread that carries out what the collector asks for ---
 
 static void release(const char *list, int64_t n, int holds) {
-  pthread_mutex_lock(&lists);
+  pthread_mutex_lock(&turns);
+  if (n > 0) pthread_mutex_lock(&lists);
   for (int64_t i = 0; i < n; i++) {
     uint64_t id;
     memcpy(&id, list + 8 * i, 8);
@@ -458,18 +497,19 @@ static void release(const char *list, int64_t n, int holds) {
       if ((*p)->id != id) continue;
       struct ticket *t = *p;
       *p = t->next;
-      t->on->going = wall_us();
+      if (t->mark) t->on->going = wall_us();
       __atomic_store_n(t->word, t->value, __ATOMIC_RELEASE);
       free(t);
       atomic_fetch_sub(&outstanding, 1);
       break;
     }
   }
+  if (n > 0) pthread_mutex_unlock(&lists);
   if (holds) {
     atomic_fetch_add(&releases, 1);
     atomic_store(&holding, 1);
   }
-  pthread_mutex_unlock(&lists);
+  pthread_mutex_unlock(&turns);
 }
 
 // go_on has all streams go on for good.
@@ -530,10 +570,11 @@ static int start(char *why, size_t room) {
       gate.closed = 0;
       words_used = 1;
       generation = simccl_forked();
+      if (getenv("SIMCCL_CALM")) calm = atoi(getenv("SIMCCL_CALM"));
       atomic_store(&on, 1);
       static int registered; // a child of fork has its parent's functions
       if (!registered && atexit(stop) == 0) registered = 1;
-      if (pthread_create(&t, NULL, look, NULL) || pthread_create(&t, NULL, attend, NULL)) missing = "a thread";
+      if (pthread_create(&t, NULL, look, NULL) || pthread_create(&t, NULL, attend, NULL) || (measured() && pthread_create(&t, NULL, watch, NULL))) missing = "a thread";
     }
     if (missing) snprintf(why, room, "real GPUs: %s is not there", missing);
   }
@@ -588,10 +629,14 @@ static void nap(int64_t begun) {
   else syscall(SYS_nanosleep, &t, NULL);
 }
 
+// settled is how long streams have to do nothing until they will not go on by themselves, in
+// us: one that follows another one begins a moment behind its end.
+static int settled(int states) { return states & FOLLOWS ? 300 : 20; }
+
 // run_out has what may go on on the GPU run until it has ended, or waits for the cluster, and
 // lets others have the GPU then.
 static void run_out(void) {
-  enum { LONG_US = 60000000, SETTLED_US = 40 };
+  enum { LONG_US = 60000000 };
   struct ended list[64];
   int64_t begun = wall_us(), quiet = 0;
   while (live_on()) {
@@ -599,8 +644,7 @@ static void run_out(void) {
     int64_t now = wall_us();
     if (all & BUSY) quiet = 0;
     else if (!quiet) quiet = now;
-    // A stream begins a moment behind the end of another one that it waited for.
-    if ((quiet && now - quiet > SETTLED_US) || now - begun > LONG_US) break;
+    if ((quiet && now - quiet > settled(all)) || now - begun > LONG_US) break;
     nap(begun);
   }
   give_turn(1);
@@ -613,16 +657,17 @@ static void stretch(void) {
   enum { LONG_US = 60000000 };
   struct reply out;
   atomic_fetch_add(&blocked, 1);
-  pthread_mutex_lock(&lists);
+  pthread_mutex_lock(&turns);
   atomic_fetch_add(&stretching, 1);
   int held = atomic_load(&holding);
-  pthread_mutex_unlock(&lists);
+  pthread_mutex_unlock(&turns);
   if (!held) request(REQ_TURN, 0, 0, 0, 0, &out);
   int64_t begun = wall_us();
   while (!atomic_load(&holding) && live_on() && wall_us() - begun < LONG_US) nap(begun);
   if (gate_shut()) {
     pthread_mutex_lock(&lists);
-    for (struct lane *l = lanes; l; l = l->next) l->going = wall_us();
+    for (struct lane *l = lanes; l; l = l->next)
+      if (!at_word(l)) l->going = wall_us();
     pthread_mutex_unlock(&lists);
     open_gate(gate.closed);
   }
@@ -640,6 +685,7 @@ static void shut(void) {
     D.cuStreamWaitValue32_v2(l->stream, gate.at, gate.closed, 0);
     reopen(l);
   }
+  atomic_store(&behind, atomic_load(&outstanding) > 0);
   atomic_store(&launches, 0);
   atomic_store(&early, 0);
   atomic_store(&active, wall_us());
@@ -655,6 +701,7 @@ static void shut(void) {
 static void throttle(void) {
   static int ahead;
   static int64_t patience = 4000000;
+  struct ended list[64];
   int left = atomic_load(&outstanding);
   if (left < ahead) ahead = left;
   if (left <= ahead) return;
@@ -665,8 +712,9 @@ static void throttle(void) {
   int64_t begun = wall_us();
   atomic_fetch_add(&throttled, 1);
   while (live_on() && atomic_load(&outstanding) > ahead && wall_us() - begun < patience) {
-    if (!measured() || !atomic_load(&holding)) nap(begun);
-    else run_out(), begun = wall_us();
+    if (measured() && atomic_load(&holding)) run_out(), begun = wall_us();
+    else if (measured() && report(list, 64) > 0) begun = wall_us();
+    else nap(begun);
   }
   atomic_fetch_sub(&throttled, 1);
   pthread_mutex_lock(&host);
@@ -674,10 +722,11 @@ static void throttle(void) {
     ahead = left;
     if (patience > 500000) patience /= 2;
   }
-  pthread_mutex_lock(&lists); // the last release is over
+  pthread_mutex_lock(&turns); // the last release is over
   int held = atomic_load(&holding);
-  pthread_mutex_unlock(&lists);
+  pthread_mutex_unlock(&turns);
   if (measured() && held) run_out();
+  atomic_store(&behind, left > 0);
   if (measured()) atomic_fetch_sub(&stretching, 1);
   atomic_fetch_sub(&blocked, 1);
   atomic_store(&active, wall_us());
@@ -688,6 +737,7 @@ static void throttle(void) {
 // queues are finite.
 static int full(int more) {
   enum { MOST = 200 };
+  atomic_fetch_add(&steady, more);
   return atomic_fetch_add(&launches, more) >= MOST || atomic_load(&early) || gate.closed == 0;
 }
 
@@ -707,6 +757,10 @@ static error wait_for(uint32_t value, struct lane **list, int n) {
   for (int i = 0; i < n - 1 && !e; i++) e = D.cuStreamWaitEvent(l->stream, list[i]->open->e, 0);
   if (e || (e = D.cuStreamWaitValue32_v2(l->stream, l->at, value, 0))) return e;
   reopen(l);
+  pthread_mutex_lock(&lists);
+  for (struct ticket *t = tickets; t; t = t->next)
+    if (t->on == l && t->value == value) t->mark = l->open;
+  pthread_mutex_unlock(&lists);
   for (int i = 0; i < n - 1 && !e; i++) {
     e = D.cuStreamWaitEvent(list[i]->stream, l->open->e, 0);
     reopen(list[i]);
@@ -717,11 +771,11 @@ static error wait_for(uint32_t value, struct lane **list, int n) {
 struct part { uint64_t comm; struct lane *list[64]; int n; uint32_t value; };
 
 // add_ticket has a release find what it is for: it may come before the answer to the call.
-static int add_ticket(struct lane *l, uint32_t *word, uint32_t value) {
+static int add_ticket(struct lane *l, uint32_t *word, uint32_t value, struct mark *mark) {
   struct ticket *t = malloc(sizeof *t);
   if (!t) return 1;
   pthread_mutex_lock(&lists);
-  *t = (struct ticket){++issued, l, word, value, tickets};
+  *t = (struct ticket){++issued, l, word, value, mark, tickets};
   tickets = t;
   atomic_fetch_add(&outstanding, 1);
   pthread_mutex_unlock(&lists);
@@ -769,8 +823,9 @@ static void leave(int64_t now) {
   simccl_thaw(now);
 }
 
-// post sends a group's calls; tickets are the first one's number and how many.
-static int post(struct op *ops, int n, int64_t ticket, int count, int replay, struct reply *out, char *text, size_t room) {
+// post sends a group's calls; tickets are the first one's number and how many; runs: kernels
+// behind them go on when they are carried out, no gate is in between.
+static int post(struct op *ops, int n, int64_t ticket, int count, int replay, int runs, struct reply *out, char *text, size_t room) {
   size_t each = sizeof *ops + (simccl_get()->data ? 3 * sizeof(struct shared) : 0);
   char *payload = calloc((size_t)n, each);
   if (!payload) return fail(out, text, room, 2, "out of memory", 0);
@@ -787,7 +842,7 @@ static int post(struct op *ops, int n, int64_t ticket, int count, int replay, st
     }
   }
   send_backlog();
-  struct request r = {.type = REQ_GROUP, .size = (uint32_t)(each * (size_t)n), .a = {n, 0, ticket, count, replay}};
+  struct request r = {.type = REQ_GROUP, .size = (uint32_t)(each * (size_t)n), .a = {n, 0, ticket, count, replay, runs}};
   int res = simccl_call(&r, payload, out, text, room);
   free(payload);
   return res || out->status ? -1 : 0;
@@ -797,9 +852,9 @@ static int posted(struct op *ops, int n, struct part *parts, int count, struct r
   uint64_t first = issued + 1;
   for (int i = 0; i < count; i++) {
     struct lane *l = parts[i].list[parts[i].n - 1];
-    if (add_ticket(l, l->word, parts[i].value = ++l->issued)) return drop_tickets(first), fail(out, text, room, 2, "out of memory", 0);
+    if (add_ticket(l, l->word, parts[i].value = ++l->issued, NULL)) return drop_tickets(first), fail(out, text, room, 2, "out of memory", 0);
   }
-  if (post(ops, n, (int64_t)first, count, 0, out, text, room)) return drop_tickets(first), -1;
+  if (post(ops, n, (int64_t)first, count, 0, runs_ahead(), out, text, room)) return drop_tickets(first), -1;
   for (int i = 0; i < count; i++) {
     error e = wait_for(parts[i].value, parts[i].list, parts[i].n);
     if (e) return fail(out, text, room, 1, "cuStreamWaitValue32: error %d of CUDA's", e);
@@ -809,7 +864,7 @@ static int posted(struct op *ops, int n, struct part *parts, int count, struct r
 
 // --- graphs ---
 
-static void launched(handle s);
+static void launched(const void *f, handle s);
 
 // A call that was captured: nodes that say that the stream has come, wait for a word,
 // clear it, and say that it goes on; CUDA's events before and behind.
@@ -870,7 +925,9 @@ static int group(struct op *ops, int n, struct reply *out, char *text, size_t ro
   int count = 0, res = -1;
   enter();
   int captures = capturing((handle)(uintptr_t)ops[0].stream), apart = measured() && !captures;
+  int ahead = apart && runs_ahead();
   if (apart) close_all(-1);
+  if (apart && !ahead) stretch();
   struct part *parts = calloc((size_t)n, sizeof *parts);
   for (int i = 0; parts && i < n; i++) {
     handle s = (handle)(uintptr_t)ops[i].stream;
@@ -914,8 +971,12 @@ static int group(struct op *ops, int n, struct reply *out, char *text, size_t ro
     }
   res = posted(ops, n, parts, count, out, text, room);
 out:
-  if (apart && full(4)) flush(); // a call is four entries of CUDA's queues
-  if (!apart && !res && !captures) throttle();
+  // Until a program is calm its host may wait for its streams in ways that are not seen, while
+  // nobody can ask CUDA about them. A call is four entries of CUDA's queues.
+  int queued = apart && full(4);
+  if (ahead && queued) flush();
+  if (apart && !ahead) shut();
+  if (!ahead && !res && !captures) throttle();
   free(parts);
   leave(out->now);
   return res;
@@ -1000,7 +1061,7 @@ static int replayed(struct exec *x, struct lane *l) {
     pthread_mutex_unlock(&lists);
     begun = c->went;
     for (int i = 0; i < c->n; i++) c->ops[i].stream = l->id;
-    if (add_ticket(l, c->word, 1) || post(c->ops, c->n, (int64_t)issued, 1, 1, &out, why, sizeof why)) return 719;
+    if (add_ticket(l, c->word, 1, &c->behind) || post(c->ops, c->n, (int64_t)issued, 1, 1, 1, &out, why, sizeof why)) return 719;
   }
   return 0;
 }
@@ -1033,7 +1094,7 @@ PUBLIC error cudaGraphLaunch(handle exec, handle s) {
   struct exec *x = execs;
   while (x && x->exec != exec) x = x->next;
   if (!live_on() || !x || capturing(s)) {
-    launched(s);
+    launched(NULL, s);
     return real(exec, s);
   }
   enter();
@@ -1136,14 +1197,33 @@ static void cut(void) {
   leave(0);
 }
 
+// new_kernel reports whether a kernel is launched for the first time: CUDA loads it then, and
+// may wait for all streams.
+static int new_kernel(const void *f) {
+  enum { KERNELS = 8192 };
+  static _Atomic(const void *) seen[KERNELS];
+  size_t at = ((uintptr_t)f >> 4) * 2654435761u % KERNELS;
+  for (int i = 0; f && i < KERNELS; i++, at = (at + 1) % KERNELS) {
+    const void *was = NULL;
+    if (atomic_compare_exchange_strong(&seen[at], &was, f)) return 1;
+    if (was == f) return 0;
+  }
+  return 0;
+}
+
+// stirred is before the program loads a kernel or asks for memory.
+static void stirred(void) { atomic_store(&steady, 0); }
+
 // launched is before each launch that is seen; those of libraries of CUDA's are not. What the
 // host has launched in a while is a segment of its own, since it begins when it was launched.
-static void launched(handle s) {
+static void launched(const void *f, handle s) {
   enum { SLICE_PS = 300000000 };
   if (!live_on() || !measured() || gate.closed == 0) return;
   atomic_store(&active, wall_us());
   if (in_capture && capturing(s)) return;
-  if (full(1)) {
+  int load = new_kernel(f);
+  if (load) stirred();
+  if (full(1) || (load && atomic_load(&outstanding) > 0)) {
     cut();
     return;
   }
@@ -1161,21 +1241,21 @@ struct dim3 { unsigned x, y, z; };
 
 PUBLIC error cudaLaunchKernel(const void *f, struct dim3 grid, struct dim3 block, void **args, size_t shared, handle s) {
   REAL(error, cudaLaunchKernel, (const void *, struct dim3, struct dim3, void **, size_t, handle))
-  launched(s);
+  launched(f, s);
   return real(f, grid, block, args, shared, s);
 }
 
 // What programs of later compilers of CUDA's call.
 PUBLIC error __cudaLaunchKernel(const void *f, struct dim3 grid, struct dim3 block, void **args, size_t shared, handle s) {
   REAL(error, __cudaLaunchKernel, (const void *, struct dim3, struct dim3, void **, size_t, handle))
-  launched(s);
+  launched(f, s);
   return real(f, grid, block, args, shared, s);
 }
 
 struct launch { struct dim3 grid, block; size_t shared; handle stream; }; // the first fields of CUDA's
 PUBLIC error cudaLaunchKernelExC(const struct launch *how, const void *f, void **args) {
   REAL(error, cudaLaunchKernelExC, (const struct launch *, const void *, void **))
-  if (how) launched(how->stream);
+  if (how) launched(f, how->stream);
   return real(how, f, args);
 }
 
@@ -1274,7 +1354,7 @@ PUBLIC error cudaMemcpyAsync(void *to, const void *from, size_t n, int kind, han
   REAL(error, cudaMemcpyAsync, (void *, const void *, size_t, int, handle))
   if (!live_on() || !measured() || (in_capture && capturing(s))) return real(to, from, n, kind, s);
   if (!pageable(to, from, kind)) {
-    launched(s);
+    launched(NULL, s);
     return real(to, from, n, kind, s);
   }
   cut();
@@ -1289,6 +1369,7 @@ PUBLIC error cudaMemcpyAsync(void *to, const void *from, size_t n, int kind, han
 PUBLIC error cudaFree(void *p) {
   REAL(error, cudaFree, (void *))
   if (!live_on() || !measured() || in_capture || !p) return real(p);
+  stirred();
   int dev;
   struct lane *l;
   awaited(NULL, 1, &dev, &l);
@@ -1300,6 +1381,7 @@ PUBLIC error cudaFree(void *p) {
 PUBLIC error cudaMalloc(void **p, size_t n) {
   REAL(error, cudaMalloc, (void **, size_t))
   if (!live_on() || !measured() || in_capture) return real(p, n);
+  stirred();
   enter();
   close_all(-1);
   stretch();

@@ -30,7 +30,7 @@ struct kernel { int type, op; };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct stream *streams[256];
-static int count;
+static int count, loading;
 
 static void reduce(const struct work *w) {
   const struct kernel *k = w->f;
@@ -192,6 +192,7 @@ error cuEventRecordWithFlags(handle e, handle s, unsigned f) { (void)f; return c
 error cuEventQuery(handle p) {
   struct event *e = p;
   pthread_mutex_lock(&lock);
+  while (loading) pthread_cond_wait(&changed, &lock);
   int r = e->done < e->issued ? 600 : 0;
   pthread_mutex_unlock(&lock);
   return r;
@@ -204,6 +205,7 @@ error cuEventElapsedTime(float *ms, handle a, handle b) {
 error cuStreamWaitEvent(handle s, handle e, unsigned f) { (void)f; return enqueue(s, (struct work){.kind = WAIT, .e = e}); }
 error cuStreamQuery(handle on) {
   pthread_mutex_lock(&lock);
+  while (loading) pthread_cond_wait(&changed, &lock);
   int r = stream_of(on)->first ? 600 : 0;
   pthread_mutex_unlock(&lock);
   return r;
@@ -368,8 +370,26 @@ error cudaGraphLaunch(cudaGraphExec_t x, cudaStream_t s) {
   return 0;
 }
 struct dim3 { unsigned x, y, z; };
+// A kernel is loaded when it is launched first: that waits for all streams, and other threads
+// cannot ask for anything meanwhile.
+static void load(const void *f) {
+  static const void *loaded[64];
+  int i = 0;
+  pthread_mutex_lock(&lock);
+  while (f && i < 64 && loaded[i] && loaded[i] != f) i++;
+  if (f && i < 64 && !loaded[i]) {
+    loaded[i] = f;
+    loading = 1;
+    for (int k = 0; k < count; k++)
+      while (streams[k]->first) pthread_cond_wait(&changed, &lock);
+    loading = 0;
+    pthread_cond_broadcast(&changed);
+  }
+  pthread_mutex_unlock(&lock);
+}
 error cudaLaunchKernel(const void *f, struct dim3 grid, struct dim3 block, void **args, size_t shared, cudaStream_t s) {
-  (void)f, (void)block, (void)args, (void)shared;
+  (void)block, (void)args, (void)shared;
+  load(f);
   return enqueue(s, (struct work){.kind = SLEEP, .n = grid.x});
 }
 error toySleep(cudaStream_t s, int us) { return enqueue(s, (struct work){.kind = SLEEP, .n = (uint64_t)us}); }

@@ -1,7 +1,7 @@
 // Ranks that are processes on one real device: what all operations, types and reductions
 // give, in streams and behind events, while nobody waits in between. Argument: ranks,
-// then "time" or "buckets" to print what a step of known kernels takes, or "gaps" for a
-// host that is slower than its kernels.
+// then "time" or "buckets" to print what a step of known kernels takes, "gaps" for a host
+// that is slower than its kernels, or "lazy" for kernels that are loaded late.
 #include "values.h"
 #include <pthread.h>
 #include <sys/wait.h>
@@ -270,6 +270,20 @@ static void gaps(void) {
   OK(cudaStreamSynchronize(st));
 }
 
+// Steps of an all_reduce and many kernels, of which new ones are loaded in the first steps and
+// late, when the host runs ahead of its calls.
+static void lazy(void) {
+  enum { STEPS = 14, KERNELS = 100, LATE = 12 };
+  static char kernel[STEPS];
+  struct dim3 one = {1, 1, 1}, us = {5, 1, 1};
+  for (int i = 0; i < STEPS; i++) {
+    OK(ncclAllReduce(in, out, N, ncclFloat32, ncclSum, comm, side));
+    for (int k = 0; k < KERNELS; k++) OK(cudaLaunchKernel(&kernel[i == LATE], us, one, NULL, 0, st));
+    OK(cudaLaunchKernel(&kernel[i < 3 || i == LATE ? i : 0], us, one, NULL, 0, st));
+  }
+  OK(cudaDeviceSynchronize());
+}
+
 int main(int argc, char **argv) {
   ncclUniqueId id, ids[2];
   ranks = argc > 1 ? atoi(argv[1]) : 4;
@@ -286,7 +300,7 @@ int main(int argc, char **argv) {
   OK(ncclMemAlloc((void **)&out, 8 * N * MOST));
   int kinds = argc > 2;
   if (kinds) {
-    argv[2][0] == 't' ? steps() : argv[2][0] == 'g' ? gaps() : buckets();
+    argv[2][0] == 't' ? steps() : argv[2][0] == 'g' ? gaps() : argv[2][0] == 'l' ? lazy() : buckets();
   } else {
     reductions();
     others();
