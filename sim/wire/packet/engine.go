@@ -196,9 +196,14 @@ func (e *engine) lasts(bytes int, rate int64) int64 {
 func (e *engine) serialise(l *link, bytes uint16, flags uint8) int64 {
 	d := &l.tx[flags&flagAck]
 	if d.bytes != bytes {
-		*d = duration{bytes, e.lasts(int(bytes), l.rate)}
+		e.measure(l, d, bytes)
 	}
 	return d.ps
+}
+
+// measure finds how long a frame of another size lasts.
+func (e *engine) measure(l *link, d *duration, bytes uint16) {
+	*d = duration{bytes, e.lasts(int(bytes), l.rate)}
 }
 
 // run goes through the windows and returns their number.

@@ -365,7 +365,7 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 	if l.wire.empty() {
 		e.due[l.id] = l.free + l.delay
 	}
-	l.wire.pass(f, l.free+l.delay, uint32(tag))
+	l.wire.next().set(f, l.free+l.delay, uint32(tag))
 }
 
 // odd does what few links do with a frame that begins.

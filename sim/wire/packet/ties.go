@@ -35,14 +35,17 @@ func (e *engine) place(n instant.Number) uint64 {
 // arrived says that a frame arrives that began under a number.
 func (e *engine) arrived(w *worker, n instant.Number) {
 	if e.ordered {
-		w.By = instant.Cause(e.place(n))
+		e.by(w, n)
 	}
 }
+
+// by tells a worker what planned what happens.
+func (e *engine) by(w *worker, n instant.Number) { w.By = instant.Cause(e.place(n)) }
 
 // came says that a frame arrives at a host.
 func (e *engine) came(w *worker, h *host, f *frame) {
 	if e.ordered {
-		w.By = instant.Cause(e.place(instant.Number(f.tag)))
+		e.by(w, instant.Number(f.tag))
 		w.since, w.link, w.size = f.at, h.in, f.size
 	}
 }
