@@ -275,7 +275,9 @@ func (r *Ranker) sort() {
 		for ; all != 0; all &= all - 1 {
 			i := bits.TrailingZeros64(all)
 			for _, c := range r.calendars {
-				c.count[64*k+i], at = at, at+c.count[64*k+i]
+				if p := &c.count[64*k+i]; *p > 0 {
+					*p, at = at, at+*p
+				}
 			}
 			r.spans = append(r.spans, span{at, draws>>i&1 != 0})
 		}
