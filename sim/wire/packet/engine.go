@@ -192,15 +192,6 @@ func (e *engine) lasts(bytes int, rate int64) int64 {
 	return (int64(bytes)*8_000_000_000_000 + rate/2) / rate
 }
 
-// serialise returns how long a frame occupies the link.
-func (e *engine) serialise(l *link, bytes uint16, flags uint8) int64 {
-	d := &l.tx[flags&flagAck]
-	if d.bytes != bytes {
-		e.measure(l, d, bytes)
-	}
-	return d.ps
-}
-
 // measure finds how long a frame of another size lasts.
 func (e *engine) measure(l *link, d *duration, bytes uint16) {
 	*d = duration{bytes, e.lasts(int(bytes), l.rate)}

@@ -51,13 +51,17 @@ func (q *fifo) first() int64 {
 func (q *fifo) push(f *frame) { q.pass(f, f.at, f.tag) }
 
 // pass appends a frame with another time and tag.
-func (q *fifo) pass(f *frame, at int64, tag uint32) { q.next().set(f, at, tag) }
-
-// next is the place after the last frame, to be written.
-func (q *fifo) next() *frame {
-	if q.tail-q.head == uint32(len(q.buf)) {
+func (q *fifo) pass(f *frame, at int64, tag uint32) {
+	if q.full() {
 		q.grow()
 	}
+	q.next().set(f, at, tag)
+}
+
+func (q *fifo) full() bool { return q.tail-q.head == uint32(len(q.buf)) }
+
+// next is the place after the last frame of a ring that is not full, to be written.
+func (q *fifo) next() *frame {
 	q.tail++
 	return &q.buf[(q.tail-1)&uint32(len(q.buf)-1)]
 }

@@ -359,11 +359,19 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 	l.txBytes += int64(f.size)
 	tag := instant.Number(0)
 	if e.ordered {
-		tag = w.began(l, at)
+		l.start, l.begun = at, w.Sent(at, l.id, l.wire.tail)
+		tag = l.begun
 	}
-	l.free = at + e.serialise(l, f.size, f.flags)
+	d := &l.tx[f.flags&flagAck]
+	if d.bytes != f.size {
+		e.measure(l, d, f.size)
+	}
+	l.free = at + d.ps
 	if l.wire.empty() {
 		e.due[l.id] = l.free + l.delay
+	}
+	if l.wire.full() {
+		l.wire.grow()
 	}
 	l.wire.next().set(f, l.free+l.delay, uint32(tag))
 }

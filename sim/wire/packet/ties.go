@@ -137,12 +137,6 @@ func (e *engine) later(s *swtch, i, j uint64) bool {
 	return e.place(instant.Number(a.tag)) > e.place(instant.Number(b.tag))
 }
 
-// began takes note of a frame that begins on a link.
-func (w *worker) began(l *link, at int64) instant.Number {
-	l.start, l.begun = at, w.Sent(at, l.id, l.wire.tail)
-	return l.begun
-}
-
 // await takes note of a host that waits for its pacing from now on.
 func (e *engine) await(w *worker, h *host, now int64) {
 	if e.ordered {

@@ -34,13 +34,20 @@ type fifo struct {
 func (q *fifo) empty() bool   { return q.head == q.tail }
 func (q *fifo) front() *frame { return &q.buf[q.head&uint32(len(q.buf)-1)] }
 
-// next is the place after the last, to be written.
+func (q *fifo) full() bool { return q.tail-q.head == uint32(len(q.buf)) }
+
+// next is the place after the last of a ring that is not full, to be written.
 func (q *fifo) next() *frame {
-	if q.tail-q.head == uint32(len(q.buf)) {
-		q.grow()
-	}
 	q.tail++
 	return &q.buf[(q.tail-1)&uint32(len(q.buf)-1)]
+}
+
+// push appends a copy of f with another time.
+func (q *fifo) push(f *frame, at int64) {
+	if q.full() {
+		q.grow()
+	}
+	q.next().set(f, at)
 }
 
 func (q *fifo) grow() {
@@ -369,6 +376,9 @@ func (e *engine) pass(l *link, f *frame, at int64, flags uint8) {
 	if l.wire.empty() {
 		e.due[l.id] = at
 	}
+	if l.wire.full() {
+		l.wire.grow()
+	}
 	g := l.wire.next()
 	g.set(f, at)
 	g.flags |= flags
@@ -425,7 +435,7 @@ func (e *engine) enqueue(l *link, f *frame) {
 				l.lowBytes -= int64(last.size)
 				e.trim(l, &last)
 			}
-			l.low.next().set(f, f.at)
+			l.low.push(f, f.at)
 			l.lowBytes += int64(f.size)
 			l.peak = max(l.peak, l.lowBytes)
 			if !l.busy {
@@ -458,6 +468,6 @@ func (e *engine) pushHigh(l *link, f *frame) {
 		e.res.Drops++
 		return
 	}
-	l.hi.next().set(f, f.at)
+	l.hi.push(f, f.at)
 	l.hiBytes += int64(f.size)
 }

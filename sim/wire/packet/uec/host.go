@@ -160,7 +160,7 @@ func (e *engine) put(h *host, f *frame, now int64) {
 	if l.wire.empty() {
 		e.due[l.id] = at
 	}
-	l.wire.next().set(f, at)
+	l.wire.push(f, at)
 }
 
 func (e *engine) sendControl(h *host, now int64) {
@@ -169,7 +169,7 @@ func (e *engine) sendControl(h *host, now int64) {
 
 // answer queues a control frame, and sends it if the NIC is free.
 func (e *engine) answer(h *host, f frame, now int64) {
-	h.control.next().set(&f, 0)
+	h.control.push(&f, 0)
 	if !h.busy {
 		e.sendControl(h, now)
 	}
