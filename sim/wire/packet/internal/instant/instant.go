@@ -47,8 +47,8 @@ type Calendar struct {
 	base    uint32 // how much began before this window
 	from    int64  // where the window begins
 	entries []entry
-	count   []int32  // by ns: how much began then; in Close, where the next of it is put
-	used    []uint64 // bits of those that are not 0
+	heads   []int32  // by ns: the last that began then; -1: none
+	used    []uint64 // bits of those that are not -1
 	draws   []uint64 // bits of those in which a number is drawn
 	drawn   []draw
 	slept   []pause
@@ -62,6 +62,7 @@ type Calendar struct {
 // pacing; or a number that was drawn for a PFC frame.
 type entry struct {
 	by    Cause
+	next  int32  // of the same instant
 	at    uint16 // ns
 	what  uint8
 	drawn bool // a number is drawn for it
@@ -151,9 +152,9 @@ func (c *Calendar) note(at int64, what uint8, link int32, wire uint32) Number {
 		c.entries = slices.Grow(c.entries, 1+n)
 	}
 	c.entries = c.entries[:n+1]
-	b := &c.entries[n]
-	b.by, b.at, b.what, b.drawn = c.By, uint16(i), what, c.Drawing
-	c.count[i]++
+	b, h := &c.entries[n], &c.heads[i]
+	b.by, b.next, b.at, b.what, b.drawn = c.By, *h, uint16(i), what, c.Drawing
+	*h = int32(n)
 	c.used[i/64] |= 1 << (i % 64)
 	if c.Drawing {
 		c.draws[i/64] |= 1 << (i % 64)
@@ -211,20 +212,13 @@ type Ranker struct {
 	middle  uint64
 	mark    int64
 	horizon int64
-	began   []tied // instant by instant
-	spans   []span
+	ties    []tied
 }
 
 // tied is what began at an instant.
 type tied struct {
-	key  uint64
+	by   uint64 // and what it does
 	n, c int32
-}
-
-// span is an instant: where what began then ends.
-type span struct {
-	end   int32
-	draws bool
 }
 
 // Open makes calendars for windows of so many ps. Of what began its order is known for the
@@ -236,19 +230,37 @@ func (r *Ranker) Open(calendars []*Calendar, look, horizon int64, roots int) {
 	for i, c := range calendars {
 		c.id, c.shift, c.low = uint32(i), uint8(bits.Len(uint(len(calendars)-1))), &r.low
 		c.turn = uint32(None-1) >> c.shift
-		c.count = make([]int32, look/1000+1)
-		c.used, c.draws = make([]uint64, len(c.count)/64+1), make([]uint64, len(c.count)/64+1)
+		c.heads = make([]int32, look/1000+1)
+		for k := range c.heads {
+			c.heads[k] = -1
+		}
+		c.used, c.draws = make([]uint64, len(c.heads)/64+1), make([]uint64, len(c.heads)/64+1)
 		c.order = make([]uint32, 1<<10)
 	}
 }
 
 // Close puts what began in a window in order.
 func (r *Ranker) Close() {
-	r.sort()
-	from := int32(0)
-	for _, x := range r.spans {
-		r.instant(r.began[from:x.end], x.draws)
-		from = x.end
+	first := r.calendars[0]
+	for _, c := range r.calendars {
+		c.room()
+	}
+	for k := range first.used {
+		var all, draws uint64
+		for _, c := range r.calendars {
+			all |= c.used[k]
+			draws |= c.draws[k]
+		}
+		for ; all != 0; all &= all - 1 {
+			i := bits.TrailingZeros64(all)
+			if n := first.heads[64*k+i]; len(r.calendars) == 1 && draws>>i&1 == 0 && first.entries[n].next < 0 {
+				first.heads[64*k+i] = -1
+				r.last++
+				first.set(n, r.last)
+				continue
+			}
+			r.instant(64*k+i, draws>>i&1 != 0)
+		}
 	}
 	for _, c := range r.calendars {
 		for _, x := range c.slept {
@@ -259,47 +271,7 @@ func (r *Ranker) Close() {
 		clear(c.used)
 		clear(c.draws)
 	}
-	r.forget(r.calendars[0].from)
-}
-
-// sort sorts what began by instants.
-func (r *Ranker) sort() {
-	r.spans = r.spans[:0]
-	at := int32(0)
-	for k := range r.calendars[0].used {
-		var all, draws uint64
-		for _, c := range r.calendars {
-			all |= c.used[k]
-			draws |= c.draws[k]
-		}
-		for ; all != 0; all &= all - 1 {
-			i := bits.TrailingZeros64(all)
-			for _, c := range r.calendars {
-				if p := &c.count[64*k+i]; *p > 0 {
-					*p, at = at, at+*p
-				}
-			}
-			r.spans = append(r.spans, span{at, draws>>i&1 != 0})
-		}
-	}
-	if cap(r.began) < int(at) {
-		r.began = make([]tied, 2*at)
-	}
-	r.began = r.began[:at]
-	for i, c := range r.calendars {
-		c.room()
-		for n := range c.entries {
-			b := &c.entries[n]
-			p := &c.count[b.at]
-			r.began[*p] = tied{uint64(b.by&within) | uint64(b.by)<<2 | uint64(b.what), int32(n), int32(i)}
-			*p++
-		}
-	}
-	for _, c := range r.calendars {
-		for n := range c.entries {
-			c.count[c.entries[n].at] = 0
-		}
-	}
+	r.forget(first.from)
 }
 
 // forget forgets the order of what began longer ago than the horizon.
@@ -354,17 +326,22 @@ func (c *Calendar) key(b *entry) uint64 {
 }
 
 // instant puts in order what began at an instant.
-func (r *Ranker) instant(t []tied, draws bool) {
-	for i, x := range t {
-		if x.key >= uint64(within) {
-			c := r.calendars[x.c]
-			x.key = c.key(&c.entries[x.n])
+func (r *Ranker) instant(at int, draws bool) {
+	t := r.ties[:0]
+	for i := len(r.calendars) - 1; i >= 0; i-- {
+		c := r.calendars[i]
+		n := c.heads[at]
+		for c.heads[at] = -1; n >= 0; {
+			b := &c.entries[n]
+			x := tied{c.key(b), n, int32(i)}
+			j := len(t)
+			t = append(t, x)
+			for ; j > 0 && x.by <= t[j-1].by; j-- { // of equals the last was first
+				t[j] = t[j-1]
+			}
+			t[j] = x
+			n = b.next
 		}
-		j := i
-		for ; j > 0 && x.key < t[j-1].key; j-- {
-			t[j] = t[j-1]
-		}
-		t[j] = x
 	}
 	for _, x := range t {
 		r.last++
@@ -373,6 +350,7 @@ func (r *Ranker) instant(t []tied, draws bool) {
 	if draws {
 		r.draw(t)
 	}
+	r.ties = t
 }
 
 // draw draws in the order of an instant.
