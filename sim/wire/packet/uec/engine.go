@@ -1,6 +1,9 @@
 package uec
 
-import "github.com/simccl/simccl/sim/wire/packet/internal/parted"
+import (
+	"github.com/simccl/simccl/sim/wire/packet/cc"
+	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
+)
 
 // Flags of a frame.
 const (
@@ -161,7 +164,7 @@ type engine struct {
 	arrived []frame
 	parts   parted.Parts
 	ended   []int32
-	nscc    nscc
+	nscc    cc.Ultra
 	queue   int64 // bytes of a switch's queue
 	ecnLow  int64
 	ecnHigh int64
