@@ -74,7 +74,10 @@ func (e *engine) buildLinks() {
 			if e.net.Switch[l.from] {
 				for _, m := range e.cfg.Marking {
 					if m.Rate == l.rate {
-						l.marks, l.kMin, l.kMax, l.pMax = true, m.KMin, m.KMax, m.PMax
+						l.marks, l.kMin, l.kMax, l.pMax, l.alert = true, m.KMin, m.KMax, m.PMax, m.KMin
+						if e.cfg.EventOrder && !e.ordered { // a mark is likely to come: better begin anew now
+							l.alert = m.KMin / 2
+						}
 					}
 				}
 				l.q = make([]queue, e.classes)

@@ -82,6 +82,7 @@ func (e *engine) credited(w *worker, s *swtch, f *frame, n instant.Number) {
 	l := &e.links[s.out[f.tag]]
 	l.credit[f.class] += int64(f.size)
 	e.gate(l, f.at)
+	s.soon = 0
 	if l.waiting&^l.paused != 0 && l.free < f.at {
 		e.dequeue(w, s, l, f.at)
 	}

@@ -24,7 +24,7 @@ type queue struct {
 type link struct {
 	free            int64 // when the frame in transmission ends
 	peak            int64
-	kMin            int64
+	alert           int64   // bytes behind a frame from which on it may be marked
 	q               []queue // by class, of switches
 	waiting, paused uint16  // classes that have frames; that may not start one
 	asked, fromPort uint16  // classes that the neighbour has paused
@@ -41,6 +41,7 @@ type link struct {
 
 	tx    [2]duration // of the sizes seen last, of data and of acknowledgements
 	start int64       // when the frame in transmission began
+	kMin  int64
 	kMax  int64
 	begun instant.Number // of that frame
 	id    int32
@@ -60,7 +61,7 @@ type link struct {
 	down       bool // the cable is, and its ends know
 	storm      bool // paused all the time, whatever is asked for
 	drawn      bool // its losses are in engine.losses
-	_          [29]byte
+	_          [21]byte
 }
 
 // port is what happened where a link begins, for reports alone.
@@ -188,13 +189,9 @@ func (e *engine) lasts(bytes int, rate int64) int64 {
 	return (int64(bytes)*8_000_000_000_000 + rate/2) / rate
 }
 
-// serialise returns how long a frame occupies the link.
-func (e *engine) serialise(l *link, bytes uint16, flags uint8) int64 {
-	d := &l.tx[flags&flagAck]
-	if d.bytes != bytes {
-		*d = duration{bytes, e.lasts(int(bytes), l.rate)}
-	}
-	return d.ps
+// measure finds how long a frame of another size lasts.
+func (e *engine) measure(l *link, d *duration, bytes uint16) {
+	*d = duration{bytes, e.lasts(int(bytes), l.rate)}
 }
 
 // run goes through the windows and returns their number.

@@ -50,16 +50,27 @@ func (q *fifo) first() int64 {
 // push appends a copy of f.
 func (q *fifo) push(f *frame) { q.pass(f, f.at, f.tag) }
 
-// pass appends a frame with another time and tag. It copies field by field: fields of f were
-// written just now, and wider loads would wait until those stores are done.
+// pass appends a frame with another time and tag.
 func (q *fifo) pass(f *frame, at int64, tag uint32) {
-	if q.tail-q.head == uint32(len(q.buf)) {
+	if q.full() {
 		q.grow()
 	}
-	g := &q.buf[q.tail&uint32(len(q.buf)-1)]
+	q.next().set(f, at, tag)
+}
+
+func (q *fifo) full() bool { return q.tail-q.head == uint32(len(q.buf)) }
+
+// next is the place after the last frame of a ring that is not full, to be written.
+func (q *fifo) next() *frame {
+	q.tail++
+	return &q.buf[(q.tail-1)&uint32(len(q.buf)-1)]
+}
+
+// set copies a frame but for its time and tag. It copies field by field: fields of f were
+// written just now, and wider loads would wait until those stores are done.
+func (g *frame) set(f *frame, at int64, tag uint32) {
 	g.at, g.flow, g.psn, g.route, g.aux = at, f.flow, f.psn, f.route, f.aux
 	g.size, g.flags, g.class, g.tag = f.size, f.flags, f.class, tag
-	q.tail++
 }
 
 func (q *fifo) grow() {

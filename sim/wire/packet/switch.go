@@ -342,7 +342,7 @@ func (l *link) pick(classes int) uint8 {
 // transmit marks a frame by the queue that it leaves behind and puts it on the
 // cable.
 func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
-	if l.marks && behind > l.kMin && f.class != 0 {
+	if l.marks && behind > l.alert && f.class != 0 {
 		e.mark(w, l, f, behind)
 	}
 	if f.flags&flagAck == 0 && f.flow >= 0 {
@@ -359,13 +359,21 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 	l.txBytes += int64(f.size)
 	tag := instant.Number(0)
 	if e.ordered {
-		tag = w.began(l, at)
+		l.start, l.begun = at, w.Sent(at, l.id, l.wire.tail)
+		tag = l.begun
 	}
-	l.free = at + e.serialise(l, f.size, f.flags)
+	d := &l.tx[f.flags&flagAck]
+	if d.bytes != f.size {
+		e.measure(l, d, f.size)
+	}
+	l.free = at + d.ps
 	if l.wire.empty() {
 		e.due[l.id] = l.free + l.delay
 	}
-	l.wire.pass(f, l.free+l.delay, uint32(tag))
+	if l.wire.full() {
+		l.wire.grow()
+	}
+	l.wire.next().set(f, l.free+l.delay, uint32(tag))
 }
 
 // odd does what few links do with a frame that begins.
@@ -380,7 +388,9 @@ func (e *engine) odd(l *link, f *frame, at int64) {
 
 // mark marks a data frame that leaves so much behind, or draws whether to.
 func (e *engine) mark(w *worker, l *link, f *frame, behind int64) {
-	w.again = true
+	if w.again = true; behind <= l.kMin {
+		return
+	}
 	if behind <= l.kMax {
 		p := l.pMax * float64(behind-l.kMin) / float64(l.kMax-l.kMin)
 		if e.streams != nil {

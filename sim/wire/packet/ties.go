@@ -35,14 +35,17 @@ func (e *engine) place(n instant.Number) uint64 {
 // arrived says that a frame arrives that began under a number.
 func (e *engine) arrived(w *worker, n instant.Number) {
 	if e.ordered {
-		w.By = instant.Cause(e.place(n))
+		e.by(w, n)
 	}
 }
+
+// by tells a worker what planned what happens.
+func (e *engine) by(w *worker, n instant.Number) { w.By = instant.Cause(e.place(n)) }
 
 // came says that a frame arrives at a host.
 func (e *engine) came(w *worker, h *host, f *frame) {
 	if e.ordered {
-		w.By = instant.Cause(e.place(instant.Number(f.tag)))
+		e.by(w, instant.Number(f.tag))
 		w.since, w.link, w.size = f.at, h.in, f.size
 	}
 }
@@ -132,12 +135,6 @@ func (e *engine) later(s *swtch, i, j uint64) bool {
 		return x < y
 	}
 	return e.place(instant.Number(a.tag)) > e.place(instant.Number(b.tag))
-}
-
-// began takes note of a frame that begins on a link.
-func (w *worker) began(l *link, at int64) instant.Number {
-	l.start, l.begun = at, w.Sent(at, l.id, l.wire.tail)
-	return l.begun
 }
 
 // await takes note of a host that waits for its pacing from now on.

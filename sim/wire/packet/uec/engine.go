@@ -28,36 +28,42 @@ type frame struct {
 	flags uint8
 }
 
-// ring is a queue that grows; frames can be taken from both ends.
-type ring[T any] struct {
-	buf        []T
+// fifo is a ring of frames that grows; frames can be taken from both ends.
+type fifo struct {
+	buf        []frame
 	head, tail uint32
 }
 
-func (q *ring[T]) empty() bool { return q.head == q.tail }
-func (q *ring[T]) front() *T   { return &q.buf[q.head&uint32(len(q.buf)-1)] }
+func (q *fifo) empty() bool   { return q.head == q.tail }
+func (q *fifo) front() *frame { return &q.buf[q.head&uint32(len(q.buf)-1)] }
 
-func (q *ring[T]) push(v T) { *q.next() = v }
+func (q *fifo) full() bool { return q.tail-q.head == uint32(len(q.buf)) }
 
-// next is the place after the last, to be written.
-func (q *ring[T]) next() *T {
-	if q.tail-q.head == uint32(len(q.buf)) {
-		q.grow()
-	}
+// next is the place after the last of a ring that is not full, to be written.
+func (q *fifo) next() *frame {
 	q.tail++
 	return &q.buf[(q.tail-1)&uint32(len(q.buf)-1)]
 }
 
-func (q *ring[T]) grow() {
-	n := make([]T, max(8, 2*len(q.buf)))
+// push appends a copy of f with another time.
+func (q *fifo) push(f *frame, at int64) {
+	if q.full() {
+		q.grow()
+	}
+	q.next().set(f, at)
+}
+
+func (q *fifo) grow() {
+	n := make([]frame, max(8, 2*len(q.buf)))
 	for i := q.head; i != q.tail; i++ {
 		n[i&uint32(len(n)-1)] = q.buf[i&uint32(len(q.buf)-1)]
 	}
 	q.buf = n
 }
 
-// pop takes the first out; it stays where it is until the next is pushed. An empty ring goes on at the begin of its memory, which is at hand.
-func (q *ring[T]) pop() *T {
+// pop takes the first out; it stays where it is until the next is pushed. An empty ring goes
+// on at the begin of its memory, which is at hand.
+func (q *fifo) pop() *frame {
 	v := q.front()
 	if q.head++; q.head == q.tail {
 		q.head, q.tail = 0, 0
@@ -65,8 +71,41 @@ func (q *ring[T]) pop() *T {
 	return v
 }
 
+// set copies a frame but for its time. It copies field by field: fields of f were written
+// just now, and wider loads would wait until those stores are done.
+func (g *frame) set(f *frame, at int64) {
+	g.at, g.flow, g.psn, g.to = at, f.flow, f.psn, f.to
+	g.path, g.size, g.slot, g.flags = f.path, f.size, f.slot, f.flags
+}
+
+// ring is a queue of numbers that grows.
+type ring[T int32 | uint16] struct {
+	buf        []T
+	head, tail uint32
+}
+
+func (q *ring[T]) empty() bool { return q.head == q.tail }
+
+func (q *ring[T]) push(v T) {
+	if q.tail-q.head == uint32(len(q.buf)) {
+		n := make([]T, max(8, 2*len(q.buf)))
+		for i := q.head; i != q.tail; i++ {
+			n[i&uint32(len(n)-1)] = q.buf[i&uint32(len(q.buf)-1)]
+		}
+		q.buf = n
+	}
+	q.buf[q.tail&uint32(len(q.buf)-1)] = v
+	q.tail++
+}
+
+// pop takes the first out.
+func (q *ring[T]) pop() T {
+	q.head++
+	return q.buf[(q.head-1)&uint32(len(q.buf)-1)]
+}
+
 // first is when the first frame arrives; never without one.
-func first(q *ring[frame]) int64 {
+func (q *fifo) first() int64 {
 	if q.empty() {
 		return never
 	}
@@ -81,8 +120,8 @@ type link struct {
 	toHost     bool
 	from, to   int32 // nodes
 	id         int32
-	low, hi    ring[frame]
-	wire       ring[frame]
+	low, hi    fifo
+	wire       fifo
 	lowBytes   int64
 	hiBytes    int64
 	rate       int64
@@ -168,7 +207,7 @@ func (e *engine) window(end int64) bool {
 	for i := range e.hosts {
 		if in := 2*i + 1; e.due[in] < end {
 			busy += e.pullHost(&e.hosts[i], end)
-			e.due[in], e.acts[i] = first(&e.links[in].wire), 0
+			e.due[in], e.acts[i] = e.links[in].wire.first(), 0
 		}
 	}
 	e.settle()
@@ -227,7 +266,7 @@ func (e *engine) runSwitch(v int, end int64) int {
 			e.arrived = append(e.arrived, *q.front())
 			q.head++
 		}
-		e.due[id] = first(q)
+		e.due[id] = q.first()
 	}
 	p.Room(len(e.arrived))
 	for i := range e.arrived {
@@ -340,9 +379,11 @@ func (e *engine) pass(l *link, f *frame, at int64, flags uint8) {
 	if l.wire.empty() {
 		e.due[l.id] = at
 	}
+	if l.wire.full() {
+		l.wire.grow()
+	}
 	g := l.wire.next()
-	*g = *f
-	g.at = at
+	g.set(f, at)
 	g.flags |= flags
 }
 
@@ -397,7 +438,7 @@ func (e *engine) enqueue(l *link, f *frame) {
 				l.lowBytes -= int64(last.size)
 				e.trim(l, &last)
 			}
-			l.low.push(*f)
+			l.low.push(f, f.at)
 			l.lowBytes += int64(f.size)
 			l.peak = max(l.peak, l.lowBytes)
 			if !l.busy {
@@ -430,6 +471,6 @@ func (e *engine) pushHigh(l *link, f *frame) {
 		e.res.Drops++
 		return
 	}
-	l.hi.push(*f)
+	l.hi.push(f, f.at)
 	l.hiBytes += int64(f.size)
 }

@@ -7,7 +7,7 @@ type host struct {
 	id      int32
 	busy    bool
 	free    int64 // when the NIC is free; valid if busy
-	control ring[frame]
+	control fifo
 	active  ring[int32] // flows, each once
 	turn    int         // of control and data
 	starts  []begin     // sorted
@@ -131,7 +131,7 @@ func (e *engine) nicFree(h *host, now int64) {
 		}
 	}
 	for !h.active.empty() {
-		flow := *h.active.pop()
+		flow := h.active.pop()
 		s := &e.snd[flow]
 		s.queued = false
 		if e.permitted(s) {
@@ -160,9 +160,7 @@ func (e *engine) put(h *host, f *frame, now int64) {
 	if l.wire.empty() {
 		e.due[l.id] = at
 	}
-	g := l.wire.next() // field by field: those of f were written just now
-	g.at, g.flow, g.psn, g.to = at, f.flow, f.psn, f.to
-	g.path, g.size, g.slot, g.flags = f.path, f.size, f.slot, f.flags
+	l.wire.push(f, at)
 }
 
 func (e *engine) sendControl(h *host, now int64) {
@@ -171,7 +169,7 @@ func (e *engine) sendControl(h *host, now int64) {
 
 // answer queues a control frame, and sends it if the NIC is free.
 func (e *engine) answer(h *host, f frame, now int64) {
-	h.control.push(f)
+	h.control.push(&f, 0)
 	if !h.busy {
 		e.sendControl(h, now)
 	}

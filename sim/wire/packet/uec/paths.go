@@ -60,9 +60,7 @@ func (p *paths) next(seed uint64, flow int32) uint16 {
 		return p.random(seed, flow)
 	case Mixed:
 		if !p.recycle.empty() {
-			v := *p.recycle.front()
-			p.recycle.head++
-			return v
+			return p.recycle.pop()
 		}
 	}
 	v := (p.index ^ p.xor) & p.mask

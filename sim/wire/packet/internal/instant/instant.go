@@ -123,16 +123,13 @@ func (c *Calendar) now(n Number) int32 {
 // Sent takes note of a frame that begins at a time by the event that happens now, at a place
 // of a link, and returns its number.
 func (c *Calendar) Sent(at int64, link int32, wire uint32) Number {
-	if c.Drawing {
-		c.drawn = append(c.drawn, draw{int32(len(c.entries)), link, wire, c.P})
-	}
-	return c.note(at, sent)
+	return c.note(at, sent, link, wire)
 }
 
 // Slept takes note of a host that waits for its pacing.
 func (c *Calendar) Slept(at int64, host int32) Number {
 	c.slept = append(c.slept, pause{int32(len(c.entries)), host})
-	return c.note(at, slept)
+	return c.note(at, slept, 0, 0)
 }
 
 // Skip takes note of a number that is drawn for a PFC frame that pauses, or resumes, beside
@@ -141,15 +138,15 @@ func (c *Calendar) Skip(at int64, pause bool) {
 	before := c.Drawing
 	c.Drawing = true
 	if pause {
-		c.note(at, paused)
+		c.note(at, paused, 0, 0)
 	} else {
-		c.note(at, resumed)
+		c.note(at, resumed, 0, 0)
 	}
 	c.Drawing = before
 }
 
 // note takes note of what began.
-func (c *Calendar) note(at int64, what uint8) Number {
+func (c *Calendar) note(at int64, what uint8, link int32, wire uint32) Number {
 	n, i := len(c.entries), uint64(max(0, at-c.from))/1000
 	if n == cap(c.entries) {
 		c.entries = slices.Grow(c.entries, 1+n)
@@ -162,6 +159,9 @@ func (c *Calendar) note(at int64, what uint8) Number {
 	if c.Drawing {
 		c.draws[i/64] |= 1 << (i % 64)
 		c.Drawing = false
+		if what == sent {
+			c.drawn = append(c.drawn, draw{int32(n), link, wire, c.P})
+		}
 	}
 	return c.number(int32(n))
 }
