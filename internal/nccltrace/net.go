@@ -14,6 +14,8 @@ type linkTrack struct {
 	name, rate, use string
 	waiting         string
 	capacity        float64 // GB/s
+	port            trace.TrackID
+	asPort          bool
 	id              trace.TrackID
 	registered      bool
 	last            float64
@@ -67,19 +69,38 @@ func (r *Recorder) Waiting(link int, at units.Time, n units.Bytes) {
 	r.counter(r.links[link].id, at, r.links[link].waiting, "B", float64(n))
 }
 
-// Marked writes how many frames were marked at a link's port since the call before.
-func (r *Recorder) Marked(link int, at units.Time, n int64) {
+// portsSort is where the ports of a network are in a viewer: above the ranks.
+const portsSort = -1 << 29
+
+// port is the track of a link's port, where what nodes send each other goes frame by frame.
+func (r *Recorder) port(link int) trace.TrackID {
+	l := &r.links[link]
+	if !l.asPort {
+		l.asPort = true
+		l.port = r.sink.Track(trace.Track{Process: PortsPID, ProcessName: "ports of the network", ProcessSort: portsSort,
+			Thread: int64(link + 1), ThreadSort: int64(link + 1), ThreadName: l.name})
+	}
+	return l.port
+}
+
+// Queued writes how many bytes stand in a port's queue since at.
+func (r *Recorder) Queued(link int, at units.Time, n units.Bytes) {
 	if r.Wanted(DetailStep) {
-		r.register(link)
-		r.counter(r.links[link].id, at, r.links[link].name+" marked", "frames", float64(n))
+		r.counter(r.port(link), at, r.links[link].waiting, "B", float64(n))
 	}
 }
 
-// Paused writes a time in which a link's port was not allowed to send.
+// Marked writes how many frames were marked at a port since the state before.
+func (r *Recorder) Marked(link int, at units.Time, n int64) {
+	if r.Wanted(DetailStep) {
+		r.counter(r.port(link), at, r.links[link].name+" marked", "frames", float64(n))
+	}
+}
+
+// Paused writes a time in which a port was not allowed to send.
 func (r *Recorder) Paused(link int, start, end units.Time) {
 	if r.Wanted(DetailStep) && end > start {
-		r.register(link)
-		r.slice(r.links[link].id, start, end, "link", "paused", r.args[:0])
+		r.slice(r.port(link), start, end, "link", "paused", r.args[:0])
 	}
 }
 
@@ -89,7 +110,7 @@ func (r *Recorder) Pace(pair string, at units.Time, gbps float64) {
 	if !r.Wanted(DetailStep) {
 		return
 	}
-	id := r.sink.Track(trace.Track{Process: LinksPID, ProcessName: "links", ProcessSort: 200000, Thread: highTID - 1, ThreadSort: highTID, ThreadName: "queue pairs"})
+	id := r.sink.Track(trace.Track{Process: PortsPID, ProcessName: "ports of the network", ProcessSort: portsSort, Thread: highTID - 1, ThreadSort: highTID, ThreadName: "queue pairs"})
 	r.counter(id, at, pair+" GB/s", "GB/s", gbps)
 }
 
