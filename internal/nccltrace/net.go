@@ -14,8 +14,6 @@ type linkTrack struct {
 	name, rate, use string
 	waiting         string
 	capacity        float64 // GB/s
-	port            trace.TrackID
-	asPort          bool
 	id              trace.TrackID
 	registered      bool
 	last            float64
@@ -69,18 +67,14 @@ func (r *Recorder) Waiting(link int, at units.Time, n units.Bytes) {
 	r.counter(r.links[link].id, at, r.links[link].waiting, "B", float64(n))
 }
 
-// portsSort is where the ports of a network are in a viewer: above the ranks.
-const portsSort = -1 << 29
+// netSort is where a viewer has what happened between nodes frame by frame: above the
+// ranks, first pauses, of which there are few, then ports, then queue pairs.
+const netSort = -1 << 29
 
 // port is the track of a link's port, where what nodes send each other goes frame by frame.
 func (r *Recorder) port(link int) trace.TrackID {
-	l := &r.links[link]
-	if !l.asPort {
-		l.asPort = true
-		l.port = r.sink.Track(trace.Track{Process: PortsPID, ProcessName: "ports of the network", ProcessSort: portsSort,
-			Thread: int64(link + 1), ThreadSort: int64(link + 1), ThreadName: l.name})
-	}
-	return l.port
+	return r.sink.Track(trace.Track{Process: PortsPID, ProcessName: "ports of the network", ProcessSort: netSort + 1,
+		Thread: int64(link + 1), ThreadSort: int64(link + 1), ThreadName: r.links[link].name})
 }
 
 // Queued writes how many bytes stand in a port's queue since at.
@@ -100,7 +94,9 @@ func (r *Recorder) Marked(link int, at units.Time, n int64) {
 // Paused writes a time in which a port was not allowed to send.
 func (r *Recorder) Paused(link int, start, end units.Time) {
 	if r.Wanted(DetailStep) && end > start {
-		r.slice(r.port(link), start, end, "link", "paused", r.args[:0])
+		id := r.sink.Track(trace.Track{Process: PausesPID, ProcessName: "paused ports", ProcessSort: netSort,
+			Thread: int64(link + 1), ThreadSort: int64(link + 1), ThreadName: r.links[link].name})
+		r.slice(id, start, end, "link", "paused", r.args[:0])
 	}
 }
 
@@ -110,7 +106,7 @@ func (r *Recorder) Pace(pair string, at units.Time, gbps float64) {
 	if !r.Wanted(DetailStep) {
 		return
 	}
-	id := r.sink.Track(trace.Track{Process: PortsPID, ProcessName: "ports of the network", ProcessSort: portsSort, Thread: highTID - 1, ThreadSort: highTID, ThreadName: "queue pairs"})
+	id := r.sink.Track(trace.Track{Process: PairsPID, ProcessName: "queue pairs", ProcessSort: netSort + 2, Thread: 1, ThreadName: "rates"})
 	r.counter(id, at, pair+" GB/s", "GB/s", gbps)
 }
 

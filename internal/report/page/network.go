@@ -43,7 +43,7 @@ func newPorts() *ports {
 
 // track notes a track of ports.
 func (p *ports) track(id trace.TrackID, t *trace.Track) {
-	if t.Process == nccltrace.PortsPID {
+	if t.Process == nccltrace.PortsPID || t.Process == nccltrace.PausesPID {
 		p.byTrack[id] = t.ThreadName
 	}
 }
