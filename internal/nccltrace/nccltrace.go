@@ -20,6 +20,9 @@ const (
 	RankPID     int64 = 1000000
 	NICPID      int64 = 2000000
 	LinksPID    int64 = 3000000
+	PortsPID    int64 = 3400000
+	PausesPID   int64 = 3410000
+	PairsPID    int64 = 3420000
 	NetworkPID  int64 = 3500000
 	PeriodsPID  int64 = 3700000
 	CriticalPID int64 = 4000000

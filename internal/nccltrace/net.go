@@ -67,19 +67,36 @@ func (r *Recorder) Waiting(link int, at units.Time, n units.Bytes) {
 	r.counter(r.links[link].id, at, r.links[link].waiting, "B", float64(n))
 }
 
-// Marked writes how many frames were marked at a link's port since the call before.
-func (r *Recorder) Marked(link int, at units.Time, n int64) {
+// netSort is where a viewer has what happened between nodes frame by frame: above the
+// ranks, first pauses, of which there are few, then ports, then queue pairs.
+const netSort = -1 << 29
+
+// port is the track of a link's port, where what nodes send each other goes frame by frame.
+func (r *Recorder) port(link int) trace.TrackID {
+	return r.sink.Track(trace.Track{Process: PortsPID, ProcessName: "ports of the network", ProcessSort: netSort + 1,
+		Thread: int64(link + 1), ThreadSort: int64(link + 1), ThreadName: r.links[link].name})
+}
+
+// Queued writes how many bytes stand in a port's queue since at.
+func (r *Recorder) Queued(link int, at units.Time, n units.Bytes) {
 	if r.Wanted(DetailStep) {
-		r.register(link)
-		r.counter(r.links[link].id, at, r.links[link].name+" marked", "frames", float64(n))
+		r.counter(r.port(link), at, r.links[link].waiting, "B", float64(n))
 	}
 }
 
-// Paused writes a time in which a link's port was not allowed to send.
+// Marked writes how many frames were marked at a port since the state before.
+func (r *Recorder) Marked(link int, at units.Time, n int64) {
+	if r.Wanted(DetailStep) {
+		r.counter(r.port(link), at, r.links[link].name+" marked", "frames", float64(n))
+	}
+}
+
+// Paused writes a time in which a port was not allowed to send.
 func (r *Recorder) Paused(link int, start, end units.Time) {
 	if r.Wanted(DetailStep) && end > start {
-		r.register(link)
-		r.slice(r.links[link].id, start, end, "link", "paused", r.args[:0])
+		id := r.sink.Track(trace.Track{Process: PausesPID, ProcessName: "paused ports", ProcessSort: netSort,
+			Thread: int64(link + 1), ThreadSort: int64(link + 1), ThreadName: r.links[link].name})
+		r.slice(id, start, end, "link", "paused", r.args[:0])
 	}
 }
 
@@ -89,7 +106,7 @@ func (r *Recorder) Pace(pair string, at units.Time, gbps float64) {
 	if !r.Wanted(DetailStep) {
 		return
 	}
-	id := r.sink.Track(trace.Track{Process: LinksPID, ProcessName: "links", ProcessSort: 200000, Thread: highTID - 1, ThreadSort: highTID, ThreadName: "queue pairs"})
+	id := r.sink.Track(trace.Track{Process: PairsPID, ProcessName: "queue pairs", ProcessSort: netSort + 2, Thread: 1, ThreadName: "rates"})
 	r.counter(id, at, pair+" GB/s", "GB/s", gbps)
 }
 

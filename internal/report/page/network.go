@@ -41,9 +41,9 @@ func newPorts() *ports {
 	return &ports{map[string]*portLog{}, map[trace.TrackID]string{}, 0}
 }
 
-// track notes a track of links.
+// track notes a track of ports.
 func (p *ports) track(id trace.TrackID, t *trace.Track) {
-	if t.Process == nccltrace.LinksPID {
+	if t.Process == nccltrace.PortsPID || t.Process == nccltrace.PausesPID {
 		p.byTrack[id] = t.ThreadName
 	}
 }

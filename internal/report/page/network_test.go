@@ -21,7 +21,7 @@ func TestNetworkIsDrawn(t *testing.T) {
 			Held: []exec.Held{{From: "node0/1", To: "node3/1", Behind: "leaf0→node2/1", Time: 5 * units.Microsecond}}}},
 	}
 	p.Net, p.Ports = congestion.Of(p.Links), newPorts()
-	track := trace.Track{Process: nccltrace.LinksPID, ThreadName: "leaf0→node2/1"}
+	track := trace.Track{Process: nccltrace.PortsPID, ThreadName: "leaf0→node2/1"}
 	p.Ports.track(1, &track)
 	track.ThreadName = "node0/1→leaf0"
 	p.Ports.track(2, &track)

@@ -161,33 +161,46 @@ func (t *Tracer) rate(l wire.LinkID, at units.Time, rate wire.Rate) {
 
 // portTrace is the state of a port that was written last.
 type portTrace struct {
-	marks int64
-	since units.Time // of its pause
-	on    bool
+	queued units.Bytes
+	marks  int64
+	marked bool       // the count of marks that was written last is not 0
+	since  units.Time // of its pause
+	on     bool
 }
 
 // port writes a change of a port's queue, marks and pauses, or of a queue pair's rate.
 func (t *Tracer) port(s wire.PortState) {
-	if !t.open || s.At < t.shift {
-		return
-	}
+	shown := t.open && s.At >= t.shift
 	if s.Queue >= 0 {
-		t.rec.Pace(t.queuePair(s.Queue), s.At-t.shift, gbps(s.Rate))
+		if shown {
+			t.rec.Pace(t.queuePair(s.Queue), s.At-t.shift, gbps(s.Rate))
+		}
 		return
 	}
-	h, p := t.link(s.Link), t.ports[s.Link]
-	t.rec.Waiting(h, s.At-t.shift, s.Queued)
-	if s.Marks != p.marks {
-		t.rec.Marked(h, s.At-t.shift, s.Marks-p.marks)
-	}
-	if p.on && !s.Paused {
-		t.rec.Paused(h, max(0, p.since-t.shift), s.At-t.shift)
+	p := t.ports[s.Link]
+	if shown {
+		t.portState(&s, &p)
 	}
 	if s.Paused && !p.on {
 		p.since = s.At
 	}
-	p.marks, p.on = s.Marks, s.Paused
+	p.queued, p.marks, p.on = s.Queued, s.Marks, s.Paused
 	t.ports[s.Link] = p
+}
+
+// portState writes what has changed at a port since it was p.
+func (t *Tracer) portState(s *wire.PortState, p *portTrace) {
+	h, at := t.link(s.Link), s.At-t.shift
+	if s.Queued != p.queued {
+		t.rec.Queued(h, at, s.Queued)
+	}
+	if marks := s.Marks - p.marks; marks != 0 || p.marked { // back to 0 where none is marked any more
+		t.rec.Marked(h, at, marks)
+		p.marked = marks != 0
+	}
+	if p.on && !s.Paused {
+		t.rec.Paused(h, max(0, p.since-t.shift), at)
+	}
 }
 
 // queuePair is a name for a queue pair of the network.
