@@ -342,15 +342,15 @@ func loss(r float64) (cost, weight float64) {
 	return scale * scale * (root - 1), 1 / root
 }
 
-// forcedShare is what a run counts whose algorithm or protocol is forced: such runs tell
-// causes apart, and what NCCL chooses is what is asked for.
-const forcedShare = 0.5
+// freeShare is what a run counts where NCCL chose algorithm and protocol: that is what
+// is asked for, and runs that force them, which count 1, tell causes apart.
+const freeShare = 2
 
 // loss is that of a training point.
 func (f *fit) loss(i int, r float64) (cost, weight float64) {
 	cost, weight = loss(r)
-	if f.train[i].Run.forced() {
-		cost, weight = forcedShare*cost, forcedShare*weight
+	if !f.train[i].Run.forced() {
+		cost, weight = freeShare*cost, freeShare*weight
 	}
 	return cost, weight
 }

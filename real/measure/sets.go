@@ -121,7 +121,7 @@ func Unseen() []Set {
 // on with one is judged by the other.
 func Fresh() []Set {
 	unlike := func(name string, typ coll.DataType, skew bool, env ...string) Set {
-		s := Set{Name: "fresh-" + name, Env: env, Ops: allOps, Min: 200, Max: 640 << 20, Factor: 5, Type: units.Some(typ), Skew: skew}
+		s := Set{Name: "fresh-" + name, Env: env, Ops: allOps, Min: 208, Max: 640 << 20, Factor: 5, Type: units.Some(typ), Skew: skew}
 		if typ != coll.Float32 {
 			s.Ops = fiveOps
 		}
