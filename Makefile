@@ -131,9 +131,9 @@ fuzz: ## every fuzz target for FUZZTIME (60s) each
 
 .PHONY: calibration
 calibration: build ## fit a class to the calibrations of testdata/measured and hold it against later runs
-	for m in h200x4/calibrate h200x2/calibrate h200x2/unseen; do \
+	for m in h200x4/calibrate h200x2/calibrate h200x2/unseen h200x2/fresh; do \
 		bin/simccl calibrate fit testdata/measured/$$m/first --out bin/class.json || exit; \
-		for run in later hour_later unseen; do \
+		for run in later hour_later unseen fresh; do \
 			dir=testdata/measured/$$m/$$run; [ -d $$dir ] || continue; \
 			bin/simccl calibrate check $$dir --machine-class ./bin/class.json \
 				--ops all_reduce,all_gather,reduce_scatter,broadcast,reduce --within 0.05 || exit; done; done
@@ -193,7 +193,7 @@ accuracy: ## docs/ACCURACY.md: simulated against measured times
 
 .PHONY: own-table
 own-table: ## the table of every operation in docs/HARDWARE.md, from OWNDIR of OWNGPUS GPUs
-	@$(GO) run ./internal/cmd/owntable $(or $(OWNDIR),testdata/measured/h200x2/own-2026-11-23-0630) $(or $(OWNGPUS),2)
+	@$(GO) run ./internal/cmd/owntable $(or $(OWNDIR),testdata/measured/h200x2/own-2026-11-23-0940) $(or $(OWNGPUS),2)
 
 .PHONY: accuracy-jobs
 accuracy-jobs: ## the columns of simccl in docs/ACCURACY-JOBS.md, found anew

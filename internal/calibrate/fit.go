@@ -342,6 +342,19 @@ func loss(r float64) (cost, weight float64) {
 	return scale * scale * (root - 1), 1 / root
 }
 
+// freeShare is what a run counts where NCCL chose algorithm and protocol: that is what
+// is asked for, and runs that force them, which count 1, tell causes apart.
+const freeShare = 2
+
+// loss is that of a training point.
+func (f *fit) loss(i int, r float64) (cost, weight float64) {
+	cost, weight = loss(r)
+	if !f.train[i].Run.forced() {
+		cost, weight = freeShare*cost, freeShare*weight
+	}
+	return cost, weight
+}
+
 // cost is what is minimised, in units of one training point's variance scale².
 func (f *fit) cost(x []float64) float64 {
 	r, err := f.deviations(x)
@@ -350,8 +363,8 @@ func (f *fit) cost(x []float64) float64 {
 		return math.Inf(1)
 	}
 	sum := 0.0
-	for _, v := range r {
-		c, _ := loss(v)
+	for i, v := range r {
+		c, _ := f.loss(i, v)
 		sum += c
 	}
 	for j, v := range x {
@@ -375,7 +388,7 @@ func (f *fit) gradient(grad, x []float64) {
 		grad[j] = x[j] / (s * s)
 	}
 	for i, v := range r {
-		_, w := loss(v)
+		_, w := f.loss(i, v)
 		for j := range x {
 			grad[j] += jac.At(i, j) * w * v
 		}
@@ -392,7 +405,7 @@ func (f *fit) hessian(h *mat.SymDense, x []float64) {
 	h.Zero()
 	row := make([]float64, len(x))
 	for i, v := range r {
-		_, w := loss(v)
+		_, w := f.loss(i, v)
 		mat.Row(row, i, jac)
 		h.SymRankOne(h, w, mat.NewVecDense(len(row), row))
 	}
@@ -497,7 +510,7 @@ func (f *fit) covariance(x []float64) (*mat.Dense, error) {
 		if i > 0 && f.train[i].series() != f.train[i-1].series() {
 			close()
 		}
-		_, w := loss(v)
+		_, w := f.loss(i, v)
 		mat.Row(row, i, f.jacobian)
 		sum.AddScaledVec(sum, w*v, mat.NewVecDense(k, row))
 	}

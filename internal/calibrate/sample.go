@@ -26,6 +26,13 @@ type Run struct {
 	Samples   []Sample
 }
 
+// forced reports whether the run's settings choose an algorithm or a protocol.
+func (r *Run) forced() bool {
+	return slices.ContainsFunc(r.Env, func(kv string) bool {
+		return strings.HasPrefix(kv, "NCCL_ALGO=") || strings.HasPrefix(kv, "NCCL_PROTO=")
+	})
+}
+
 // Assume sets variables, NCCL_NAME=VALUE, that the run's own settings do not.
 func (r *Run) Assume(env []string) {
 	for _, kv := range env {

@@ -43,7 +43,9 @@ func forced(name, algo, proto string, ops []coll.Func, max units.Bytes, more ...
 }
 
 // Sets are what calibrate measures, the most informative first: NCCL's choices in
-// two processes, because kernel gaps differ from process to process; collectives beside compute; each
+// two processes, because kernel gaps differ from process to process, of powers of two
+// and of sizes between, which fewer channels and parts of slices take; collectives beside
+// compute; then each
 // protocol over all its channels, over one and over eight, trees, fewer GPUs,
 // buffers that are not aligned, operations in place, which store to no second
 // place, few threads, bytes, which are reduced by the element, and launches
@@ -53,8 +55,8 @@ func Sets() []Set {
 	for i, p := range protocols {
 		all = append(all, forced("ring-"+p, "Ring", p, fiveOps, []units.Bytes{64 << 20, 1 << 30, 1 << 30}[i]))
 	}
+	all = append(all, Set{Name: "default-between", Ops: allOps, Min: 40, Max: 1 << 30, Factor: 2})
 	all = append(all, besideSets()...)
-	all = append(all, Set{Name: "default-again", Ops: allOps, Max: 1 << 30, Factor: 2})
 	for _, p := range protocols {
 		all = append(all, forced("one-"+p, "Ring", p, fiveOps, 16<<20, "NCCL_MAX_NCHANNELS=1"))
 	}
@@ -75,7 +77,7 @@ func Sets() []Set {
 	}
 	for i, p := range protocols {
 		s := forced("narrow-"+p, "Ring", p, fiveOps, 16<<20, "NCCL_NTHREADS=128", "NCCL_LL128_NTHREADS=160", "NCCL_MAX_NCHANNELS=2")
-		s.Factor = 8
+		s.Factor, s.Min, s.Max = 8, 20, 42<<20 // the last is not in L2
 		if all = append(all, s); i > 0 {
 			s = forced("skew-"+p, "Ring", p, fiveOps, 64<<20)
 			s.Skew, s.Factor = true, 8
@@ -118,6 +120,35 @@ func Unseen() []Set {
 	return all
 }
 
+// Fresh are runs for the same as Unseen, unlike those too: a calibration that was worked
+// on with one is judged by the other.
+func Fresh() []Set {
+	unlike := func(name string, typ coll.DataType, skew bool, env ...string) Set {
+		s := Set{Name: "fresh-" + name, Env: env, Ops: allOps, Min: 208, Max: 640 << 20, Factor: 5, Type: units.Some(typ), Skew: skew}
+		if typ != coll.Float32 {
+			s.Ops = fiveOps
+		}
+		return s
+	}
+	all := []Set{
+		unlike("float", coll.Float32, false), unlike("double", coll.Float64, false), unlike("odd-bfloat16", coll.BFloat16, true),
+		unlike("odd-int32", coll.Int32, true), unlike("uint8", coll.Uint8, false),
+		unlike("buffers-2M", coll.Float32, false, "NCCL_BUFFSIZE=2097152", "NCCL_LL128_BUFFSIZE=3276800"),
+		unlike("buffers-8M", coll.Float32, false, "NCCL_BUFFSIZE=8388608"),
+	}
+	in := unlike("in-place", coll.Float32, false)
+	in.InPlace, in.Ops = true, fiveOps
+	all = append(all, in)
+	for i, p := range protocols {
+		s := unlike("threads-"+p, coll.Float32, false, "NCCL_ALGO=Ring", "NCCL_PROTO="+p, "NCCL_NTHREADS=384", "NCCL_LL128_NTHREADS=480", "NCCL_MAX_NCHANNELS=6")
+		narrow := unlike("narrow-"+p, coll.Float32, false, "NCCL_ALGO=Ring", "NCCL_PROTO="+p, "NCCL_NTHREADS=192", "NCCL_LL128_NTHREADS=256", "NCCL_MAX_NCHANNELS=3")
+		s.Ops, s.Max = fiveOps, 80<<20
+		narrow.Ops, narrow.Max = fiveOps, []units.Bytes{16 << 20, 80 << 20, 80 << 20}[i]
+		all = append(all, s, narrow)
+	}
+	return all
+}
+
 // Names lists the sets that calibrate measures.
 func Names() []string {
 	var out []string
@@ -127,17 +158,17 @@ func Names() []string {
 	return out
 }
 
-// Pick finds sets by name, those of Unseen too, and all of these as "unseen"; no name
-// means Sets.
+// Pick finds sets by name, those of Unseen and Fresh too, and all of these as "unseen" and
+// "fresh"; no name means Sets.
 func Pick(names []string) ([]Set, error) {
 	if len(names) == 0 {
 		return Sets(), nil
 	}
-	all := append(Sets(), Unseen()...)
+	all := append(append(Sets(), Unseen()...), Fresh()...)
 	var out []Set
 	for _, name := range names {
-		if name == "unseen" {
-			out = append(out, Unseen()...)
+		if more := map[string]func() []Set{"unseen": Unseen, "fresh": Fresh}[name]; more != nil {
+			out = append(out, more()...)
 			continue
 		}
 		if strings.Contains(name, "=") {
@@ -150,7 +181,7 @@ func Pick(names []string) ([]Set, error) {
 		}
 		i := slices.IndexFunc(all, func(s Set) bool { return s.Name == name })
 		if i < 0 {
-			return nil, team.Refuse("--sets %s: there are %s, unseen", name, strings.Join(Names(), ", "))
+			return nil, team.Refuse("--sets %s: there are %s, unseen, fresh", name, strings.Join(Names(), ", "))
 		}
 		out = append(out, all[i])
 	}

@@ -32,8 +32,9 @@ type Class struct {
 	// threads of a block.
 	ReduceGap, ThreadGap [coll.NumProtocols]float64
 	// BlockGap comes on top for each thread block of the kernel but the first, CopyGap
-	// in kernels of Simple that only copy (all_gather, broadcast).
-	BlockGap, CopyGap float64
+	// in kernels that only copy (all_gather, broadcast).
+	BlockGap float64
+	CopyGap  [coll.NumProtocols]float64
 	// P2PGap is the gap of the kernel of sends and receives.
 	P2PGap float64
 	// HostLaunch is the host's cost of one asynchronous launch; it is the floor
@@ -138,6 +139,10 @@ type SimpleCost struct {
 	// turn of the latter two (common_kernel.h:245-291, reduceCopy). Idle is the share of
 	// their time that warps without a part in the first loop's last turn are missed.
 	Loop, Turn, Idle float64
+	// Latency is what a warp waits for each operand of a turn of eight packs a thread, HBM
+	// what it waits longer for user data that is not in L2; the other warps' work hides
+	// either where it takes longer.
+	Latency, HBM float64
 	// Post is what fence, flag store and poll add to Flag.
 	Post float64
 	// BlockTurn is what a thread block of a schedule of others takes beside that for a
@@ -159,6 +164,9 @@ type SimpleCost struct {
 // bytes of LL128.
 type TripCost struct {
 	Base, Recv, Host, User, HBM, Send, Load, Store float64
+	// Reduce and Pass come on top of Recv where the trip reduces user data with the
+	// peer's, and where it sends on what it received.
+	Reduce, Pass float64
 }
 
 // LLCost is the LL protocol: 8 bytes of data a thread and trip.
@@ -171,6 +179,7 @@ type LLCost struct {
 	Hop               float64 // from a store until the peer's poll has it
 	Op                float64 // per operation
 	Share             float64 // of the threads of an SM's other groups that delay a trip's issue
+	Overlap           float64 // exponent of the norm of a trip's latency and issue; 0: they add up
 }
 
 // LL128Cost is the LL128 protocol: 1,920 bytes a warp and trip.
@@ -183,6 +192,7 @@ type LL128Cost struct {
 	// Of user data that is not aligned to 16 bytes, as TripCost's: Stage is the
 	// path through shared memory, Narrow the store of one element.
 	Stage, Narrow float64
+	Overlap       float64 // as LL
 }
 
 // MemoryCost describes the caches.

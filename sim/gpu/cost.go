@@ -25,6 +25,8 @@ type Pass struct {
 	// Sums counts the operands that are reduced where elements have 8 bits, by min and max
 	// too.
 	Sums int
+	// Miss is the share of accesses to user data that leave L2 (Class.Miss).
+	Miss float64
 }
 
 // Gap is a collective kernel's fixed cost (launch gap, prologue, epilogue) with so
@@ -34,8 +36,8 @@ func (c *Class) Gap(p coll.Protocol, f coll.Func, threads int) float64 {
 	switch {
 	case f == coll.AllReduce || f == coll.ReduceScatter || f == coll.Reduce:
 		gap += c.ReduceGap[p]
-	case p == coll.Simple:
-		gap += c.CopyGap
+	default:
+		gap += c.CopyGap[p]
 	}
 	return gap
 }
@@ -43,12 +45,13 @@ func (c *Class) Gap(p coll.Protocol, f coll.Func, threads int) float64 {
 // Wait has what kernels wait for take so many times as long: flags and fences, and the gap
 // before them, most of which is their own begin and end.
 func (c *Class) Wait(times float64) {
-	for _, t := range []*float64{&c.Flag, &c.Simple.Post, &c.Simple.Drain, &c.LL.Hop, &c.LL128.Hop, &c.LL128.Op, &c.BlockGap, &c.CopyGap, &c.P2PGap} {
+	for _, t := range []*float64{&c.Flag, &c.Simple.Post, &c.Simple.Drain, &c.LL.Hop, &c.LL128.Hop, &c.LL128.Op, &c.BlockGap, &c.P2PGap} {
 		*t *= times
 	}
 	for p := range c.KernelGap {
 		c.KernelGap[p] *= times
 		c.ReduceGap[p] *= times
+		c.CopyGap[p] *= times
 		c.ThreadGap[p] *= times
 	}
 }
@@ -83,10 +86,55 @@ func (c *Class) Launch(gpus int) float64 {
 // or the element size where its buffers are not aligned to 16
 // (common_kernel.h, reduceCopy).
 func (c *Class) SimpleRate(p Pass, threads, active int, pack int64) float64 {
+	rate := c.issueRate(p, threads, active, pack)
+	if c.Simple.Latency == 0 {
+		return rate
+	}
+	turn := float64(threads/32) * turnBytes(pack) * 1e-3
+	return turn / overlapped(turn/rate, c.Simple.wait(p), waits)
+}
+
+// issueRate is SimpleRate of warps that wait for nothing.
+func (c *Class) issueRate(p Pass, threads, active int, pack int64) float64 {
 	s := &c.Simple
 	full := 512 / (s.PerByte * max(c.wide(p), c.narrow(p, pack))) * 1e-3
 	t := float64(max(threads, active))
+	if s.Latency > 0 { // which says what few threads lack
+		return full * float64(threads) / t
+	}
 	return full * float64(threads) * (1 + s.Saturation) / (t + float64(512*s.Saturation))
+}
+
+// waits is the exponent of the norm of what a warp waits for its loads and what all
+// warps take to move a turn's bytes: the longer hides the other but where both are
+// about as long. 2 x H200: 128, 256 and 512 threads on one channel.
+const waits = 4
+
+// wait is what a warp waits for the loads of a turn.
+func (s *SimpleCost) wait(p Pass) float64 {
+	w := float64(s.Latency * float64(p.Loads))
+	if p.User {
+		w += float64(s.HBM * p.Miss)
+	}
+	return w
+}
+
+// turnBytes are what a warp moves in a turn of the first loop of Simple.
+func turnBytes(pack int64) float64 {
+	if pack != 16 {
+		return elementsTurn
+	}
+	return packsTurn
+}
+
+// overlapped is the time of two things that hide each other: their norm, whose
+// exponent is 1 where they do not and large where the longer hides the other.
+func overlapped(a, b, exponent float64) float64 {
+	if exponent <= 1 {
+		return a + b
+	}
+	long, short := max(a, b), min(a, b)
+	return long * math.Pow(1+math.Pow(short/long, exponent), 1/exponent)
 }
 
 // wide is the weight of a pass whose accesses are 16 bytes wide.
@@ -168,7 +216,7 @@ func (c *Class) LoopsOverhead(p Pass, threads int, n, pack int64) float64 {
 	if hunks := n / main; hunks > 0 {
 		loops, n = 1, n%main
 		if last := hunks % warps; last > 0 {
-			idle = float64((warps-last)*main) * 1e-3 / c.SimpleRate(p, threads, threads, pack)
+			idle = c.lastTurn(p, threads, last, pack)
 		}
 	}
 	if hunks := n / packTurn; hunks > 0 && pack == 16 {
@@ -177,7 +225,19 @@ func (c *Class) LoopsOverhead(p Pass, threads int, n, pack int64) float64 {
 	if n > 0 {
 		loops, turns = loops+1, turns+(n-1)/(32*warps*p.Elem)
 	}
-	return float64(s.Loop*float64(max(0, loops-1))) + float64(s.Turn*float64(turns)) + float64(s.Idle*idle)
+	return float64(s.Loop*float64(max(0, loops-1))) + float64(s.Turn*float64(turns)) + idle
+}
+
+// lastTurn is by how much longer the last turn of a slice's first loop takes than its
+// bytes at the loop's rate, where only so many warps have a part in it.
+func (c *Class) lastTurn(p Pass, threads int, last, pack int64) float64 {
+	s, warps := &c.Simple, int64(threads)/32
+	bytes, rate := turnBytes(pack)*1e-3, c.SimpleRate(p, threads, threads, pack)
+	if s.Latency == 0 {
+		return float64(s.Idle * (float64(warps-last) * bytes / rate))
+	}
+	work := float64(last) * bytes
+	return max(0, overlapped(work/c.issueRate(p, threads, threads, pack), s.wait(p), waits)-work/rate)
 }
 
 // LLTime is the time of one LL operation over n bytes, in microseconds, of a
@@ -200,7 +260,11 @@ func (c *Class) LLTime(p Pass, threads, others int, n int64, miss float64) float
 	issue := t.send(p) + user
 	more := float64(Trips(coll.LL, threads, n) - 1)
 	each := float64(issue * (float64(threads) + float64(c.LL.Share*float64(others))) / 512)
-	return float64((more+c.LL.First)*t.latency(p, miss)) + float64((more+c.LL.FirstIssue)*each)
+	wait := t.latency(p, miss)
+	if c.LL.Overlap > 0 {
+		return float64(more*overlapped(wait, each, c.LL.Overlap)) + float64(c.LL.First*wait) + float64(c.LL.FirstIssue*each)
+	}
+	return float64((more+c.LL.First)*wait) + float64((more+c.LL.FirstIssue)*each)
 }
 
 // DataShare is the share of a link's payload that is data, where threads store so many
@@ -236,7 +300,8 @@ func (c *Class) LL128Time(p Pass, threads int, n int64, miss float64) float64 {
 			issue += c.LL128.Stage + float64(c.LL128.Narrow*60/float64(p.Elem))
 		}
 	}
-	return max(c.LL128.First, float64(n)/float64(threads/32*1920)) * (t.latency(p, miss) + float64(issue*float64(threads)/512))
+	trips := max(c.LL128.First, float64(n)/float64(threads/32*1920))
+	return trips * overlapped(t.latency(p, miss), float64(issue*float64(threads)/512), c.LL128.Overlap)
 }
 
 // latency is what the loads of a trip take, for any number of threads on it:
@@ -247,6 +312,12 @@ func (t *TripCost) latency(p Pass, miss float64) float64 {
 		l += t.Recv
 		if p.Host {
 			l += t.Host
+		}
+		if p.User {
+			l += t.Reduce
+		}
+		if p.Stores > 0 {
+			l += t.Pass
 		}
 	} else {
 		l += t.User

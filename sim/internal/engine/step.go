@@ -43,6 +43,10 @@ func (e *Engine) tryStart(gi int32) {
 			e.took(gi)
 		}
 		g.state, g.Since = waiting, max(g.Since, g.Free)
+		if g.Free += e.entry(g); e.Queue.Now < g.Free {
+			e.wakeAt(gi, g.Free)
+			return
+		}
 	}
 	at, ok := e.ready(g)
 	if !ok {
@@ -55,6 +59,15 @@ func (e *Engine) tryStart(gi int32) {
 	e.begin(gi)
 }
 
+// entry is what a group takes before an op that its wait for data hides: of LL128, an
+// op that reduces user data and a peer's.
+func (e *Engine) entry(g *Group) units.Time {
+	if g.Program.Proto != coll.LL128 || !g.pass.User || g.pass.Loads < 2 {
+		return 0
+	}
+	return e.Cost.ll128Both
+}
+
 // fetch takes the next op of the program.
 func (e *Engine) fetch(g *Group) bool {
 	if !g.cur.Next(&g.Op) {
@@ -62,7 +75,7 @@ func (e *Engine) fetch(g *Group) bool {
 	}
 	e.fetched++
 	op, pass, pack := &g.Op, g.pass, g.pack
-	g.pass = gpu.Pass{Loads: len(op.From), Stores: len(op.To), Elem: int64(g.Plan.ElemSize())}
+	g.pass = gpu.Pass{Loads: len(op.From), Stores: len(op.To), Elem: int64(g.Plan.ElemSize()), Miss: g.Job.miss}
 	if g.Job.Fold != nil {
 		g.Job.Fold.Ends(g, op)
 	}
@@ -222,10 +235,6 @@ func (e *Engine) begin(gi int32) {
 		}
 	case coll.LL:
 		over = e.Cost.llOp
-	default:
-		if g.pass.User && g.pass.Loads > 1 {
-			over = e.Cost.ll128Both
-		}
 	}
 	if e.Slow != nil {
 		over = units.Time(float64(over) * e.Slow[g.Program.Rank])
