@@ -104,8 +104,8 @@ func (f *Fluid) endAlone(id wire.FlowID) {
 	f.load(rt, -int64(fl.mult), fl.bound)
 }
 
-// setAlone gives a flow another bound. Where it ends later for that, the heap hears of
-// it no sooner than it has to.
+// setAlone gives a flow another bound. Where it ends later for that, its place in the
+// heap is corrected when its turn comes.
 func (f *Fluid) setAlone(id wire.FlowID, own int32, old, bound wire.Rate) {
 	fl := &f.flows[id]
 	fl.left = max(1, fl.left-wire.Work(old)*wire.Work(f.now-fl.last))
