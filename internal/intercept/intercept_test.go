@@ -705,7 +705,7 @@ func TestAlone(t *testing.T) {
 }
 
 // TestLoadedLate: CUDA loads a kernel when it is launched first, waits for all streams, and
-// answers nobody meanwhile: a host that runs ahead of its calls waits for them before.
+// answers no thread meanwhile: a host that runs ahead of its calls waits for them before.
 func TestLoadedLate(t *testing.T) {
 	program, options := realDevice(t)
 	r := intercepted(t, nodes(t, 1), func(o *intercept.Options) { options(o); o.Clock, o.RunAhead = collector.Measured, true }, program, "4", "lazy")
