@@ -5,7 +5,8 @@
 #   make shim && bash scripts/intercept-device.sh
 #
 # With DATA=1 the ranks get what they receive, and compute is timed in turns (--time
-# measured): the steps that the program times are printed beside the real ones. ARGS are
+# measured): the steps that the program times are printed beside the real ones, with
+# AHEAD=1 of hosts that run ahead of their calls. ARGS are
 # more arguments of train_modes.py. MANY=64 runs that many ranks of data parallel training
 # on the one GPU, too (scripts/intercept-ranks.py; about a minute of start). MODES (ddp tp pp ep), TRUTH (a folder with train_modes.py and a folder a mode with
 # nccl_coll_rank*.log.gz), OUT (records, logs, outputs), PY (python3) and LIMIT
@@ -22,6 +23,7 @@ LIMIT=${LIMIT:-150}
 ARGS=${ARGS:-}
 HOW="--time record --no-simulation"
 [ -n "${DATA:-}" ] && HOW="--time measured --data"
+[ -n "${DATA:-}" ] && [ -n "${AHEAD:-}" ] && HOW="$HOW --run-ahead"
 RANKS=4
 GPUS=${GPUS:-1}
 bad=0

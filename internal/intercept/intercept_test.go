@@ -635,45 +635,59 @@ func TestRealTimes(t *testing.T) {
 	}
 }
 
-// TestAlone: where compute is timed, no kernels of two ranks run on a GPU at once, and a rank
-// whose host is slower than its kernels is not treated as one whose kernels are slow: the GPU's
-// time is that of the kernels, though they are launched 2 ms apart.
-func TestAlone(t *testing.T) {
+// ran is when a kernel of the substitute for a GPU ran, in seconds.
+type ran struct {
+	pid        int
+	begin, end float64
+}
+
+// kernelsOf runs a program of four ranks that share a GPU, and returns when its kernels ran;
+// those of two ranks never do at once.
+func kernelsOf(t *testing.T, kind, calm string) (outcome, []ran) {
 	program, options := realDevice(t)
 	log := filepath.Join(t.TempDir(), "kernels")
 	r := intercepted(t, nodes(t, 1), func(o *intercept.Options) {
 		options(o)
 		o.Clock = collector.Measured
-		o.Env = append(o.Env, "TOY_LOG="+log)
-	}, program, "4", "gaps")
+		o.Env = append(o.Env, "TOY_LOG="+log, "SIMCCL_CALM="+calm)
+	}, program, "4", kind)
 	r.want(t, "")
 	data, err := os.ReadFile(log)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const kernels, steps, ranks, gap = 10, 4, 4, 2e-3
-	type ran struct {
-		pid        int
-		begin, end float64
-	}
 	var list []ran
-	took := map[int]float64{} // by process
 	for line := range strings.Lines(string(data)) {
 		var k ran
 		if _, err := fmt.Sscan(line, &k.pid, &k.begin, &k.end); err != nil {
 			t.Fatal(err)
 		}
 		list = append(list, k)
-		took[k.pid] += k.end - k.begin
-	}
-	if len(list) != (kernels*steps+1)*ranks || len(took) != ranks {
-		t.Fatalf("%d kernels of %d processes", len(list), len(took))
 	}
 	slices.SortFunc(list, func(a, b ran) int { return cmp.Compare(a.begin, b.begin) })
 	for i := 1; i < len(list); i++ {
 		if a, b := list[i-1], list[i]; a.pid != b.pid && b.begin < a.end {
-			t.Errorf("kernels of processes %d and %d ran at the same time", a.pid, b.pid)
+			t.Errorf("%s: kernels of processes %d and %d ran at the same time", kind, a.pid, b.pid)
 		}
+	}
+	return r, list
+}
+
+// TestAlone: where compute is timed, no kernels of two ranks run on a GPU at once, also where
+// hosts run ahead, and a rank whose host is slower than its kernels is not treated as one whose
+// kernels are slow: the GPU's time is that of the kernels, though they are launched 2 ms apart.
+func TestAlone(t *testing.T) {
+	if _, list := kernelsOf(t, "buckets", "0"); len(list) != 4*3*13 {
+		t.Errorf("%d kernels where hosts run ahead", len(list))
+	}
+	r, list := kernelsOf(t, "gaps", "-1")
+	const kernels, steps, ranks, gap = 10, 4, 4, 2e-3
+	took := map[int]float64{} // by process
+	for _, k := range list {
+		took[k.pid] += k.end - k.begin
+	}
+	if len(list) != (kernels*steps+1)*ranks || len(took) != ranks {
+		t.Fatalf("%d kernels of %d processes", len(list), len(took))
 	}
 	all, most := 0.0, 0.0
 	for _, s := range took { //lint:sorted a sum
@@ -691,7 +705,7 @@ func TestAlone(t *testing.T) {
 }
 
 // TestLoadedLate: CUDA loads a kernel when it is launched first, waits for all streams, and
-// answers nobody meanwhile: a host that runs ahead of its calls waits for them before.
+// answers no thread meanwhile: a host that runs ahead of its calls waits for them before.
 func TestLoadedLate(t *testing.T) {
 	program, options := realDevice(t)
 	r := intercepted(t, nodes(t, 1), func(o *intercept.Options) { options(o); o.Clock, o.RunAhead = collector.Measured, true }, program, "4", "lazy")

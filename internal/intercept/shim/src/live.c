@@ -69,7 +69,9 @@ static const char *driver_missing(void) {
 
 // --- segments ---
 
-struct mark { handle e; int uses; struct mark *next; };
+// after: the end that its stream waits for before it; also: the one before that on its stream.
+struct mark { handle e; int uses; struct mark *after, *also, *next; };
+struct known { handle e; struct mark *m; struct known *next; }; // where an event was recorded
 struct segment {
   uint64_t id;
   struct mark *from, *to;
@@ -91,6 +93,7 @@ struct lane { // a stream
   int64_t seen, busy; // us: when the open segment's beginning was seen, and when it ran last
   int64_t ran;        // us: when kernels of the program were seen on it last
   int64_t going;      // us: when what it waited for was written, until it is seen to go on
+  int64_t due;        // us: when what it follows was seen to have ended
   struct lane *next;
 };
 struct ticket { uint64_t id; struct lane *on; uint32_t *word, value; struct mark *mark; struct ticket *next; }; // mark: behind the word
@@ -100,6 +103,7 @@ static pthread_mutex_t turns = PTHREAD_MUTEX_INITIALIZER; // of holding and rele
 static pthread_mutex_t lists = PTHREAD_MUTEX_INITIALIZER; // of what follows
 static struct lane *lanes;
 static struct mark *spare;
+static struct known *known[1024];
 static struct ticket *tickets;
 static atomic_int outstanding, blocked, holding, on;
 static int in_capture; // of streams that are captured, which nobody may ask about; under lists
@@ -145,13 +149,27 @@ static struct mark *new_mark(void) { // under lists
   if (m) spare = m->next;
   else if (!(m = calloc(1, sizeof *m)) || D.cuEventCreate(&m->e, 0)) return NULL;
   m->uses = 1;
+  m->after = m->also = NULL;
   return m;
 }
 
 static void drop_mark(struct mark *m) { // under lists
-  if (!m || --m->uses > 0) return;
-  m->next = spare;
-  spare = m;
+  while (m && --m->uses == 0) {
+    struct mark *also = m->also;
+    drop_mark(m->after);
+    m->after = m->also = NULL;
+    m->next = spare;
+    spare = m;
+    m = also;
+  }
+}
+
+// place_of is where an event was recorded last.
+static struct known *place_of(handle e) { // under lists
+  struct known **slot = &known[((uintptr_t)e >> 4) % 1024], *k = *slot;
+  while (k && k->e != e) k = k->next;
+  if (!k && (k = calloc(1, sizeof *k))) k->e = e, k->next = *slot, *slot = k;
+  return k;
 }
 
 static struct mark *mark_now(struct lane *l) {
@@ -268,10 +286,17 @@ static void close_lanes(struct lane **list, int n) {
 
 static void close_lane(struct lane *l) { close_lanes(&l, 1); }
 
-// reopen begins a stream's segment anew, behind what it waits for.
-static void reopen(struct lane *l) {
+// reopen begins a stream's segment anew, behind what it waits for: the place of another
+// stream, if that is known.
+static void reopen(struct lane *l, struct mark *after) {
   struct mark *m = mark_now(l);
   pthread_mutex_lock(&lists);
+  if (m && after) {
+    m->after = after;
+    after->uses++;
+    m->also = l->open;
+    if (l->open) l->open->uses++;
+  }
   for (struct ticket *t = tickets; t; t = t->next)
     if (t->mark == l->open) t->mark = NULL;
   drop_mark(l->open);
@@ -294,7 +319,7 @@ static void close_all(int dev) {
 
 static void reopen_all(int dev) {
   for (struct lane *l = lanes; l; l = l->next)
-    if (!l->destroyed && (dev < 0 || l->dev == dev) && !capturing(l->stream)) reopen(l);
+    if (!l->destroyed && (dev < 0 || l->dev == dev) && !capturing(l->stream)) reopen(l, NULL);
 }
 
 // --- the thread that looks at segments ---
@@ -316,7 +341,7 @@ static int collect(struct ended *to, int room) {
       if (e == 0 && g->from && g->to && D.cuEventElapsedTime(&ms, g->from->e, g->to->e)) ms = 0;
       if (g->most >= 0 && ms * 1000 > (float)g->most) ms = (float)g->most / 1000;
       if (ms * 1000 > NOTHING_US) l->ran = wall_us();
-      l->going = 0;
+      l->going = l->due = 0;
       to[n++] = (struct ended){g->id, measured() && ms * 1000 > NOTHING_US ? (int64_t)((double)ms * 1e9) : 0};
       if (!(l->first = g->next)) l->last = &l->first;
       drop_mark(g->from);
@@ -331,7 +356,7 @@ enum { BUSY = 1, IDLE = 2, WAITS = 4, FOLLOWS = 8 };
 
 // How long a stream may take to go on behind a word that was written: the GPU may have
 // another process's kernels.
-enum { GOING_US = 1000000 };
+enum { GOING_US = 1000000, DUE_US = 100000 };
 
 // at_word reports whether a stream waits for a word of a call, or will before anything else
 // of its own. Under lists.
@@ -351,9 +376,13 @@ static int state_of(struct lane *l) {
     if (l->going && wall_us() - l->going < GOING_US) return BUSY;
     if (gate_shut()) return WAITS;
     if (at_word(l)) return WAITS;
+    if (from && from->after && D.cuEventQuery(from->after->e) == 0 && (!from->also || D.cuEventQuery(from->also->e) == 0)) {
+      if (!l->due) l->due = wall_us();
+      if (wall_us() - l->due < DUE_US) return BUSY;
+    }
     return outstanding == 0 ? BUSY : measured() ? FOLLOWS : WAITS;
   }
-  l->going = 0;
+  l->going = l->due = 0;
   if (l->first) return BUSY;
   int64_t now = wall_us();
   if (in_capture) return IDLE;
@@ -683,7 +712,7 @@ static void shut(void) {
   for (struct lane *l = lanes; l; l = l->next) {
     if (l->destroyed || capturing(l->stream)) continue;
     D.cuStreamWaitValue32_v2(l->stream, gate.at, gate.closed, 0);
-    reopen(l);
+    reopen(l, NULL);
   }
   atomic_store(&behind, atomic_load(&outstanding) > 0);
   atomic_store(&launches, 0);
@@ -756,14 +785,14 @@ static error wait_for(uint32_t value, struct lane **list, int n) {
   error e = 0;
   for (int i = 0; i < n - 1 && !e; i++) e = D.cuStreamWaitEvent(l->stream, list[i]->open->e, 0);
   if (e || (e = D.cuStreamWaitValue32_v2(l->stream, l->at, value, 0))) return e;
-  reopen(l);
+  reopen(l, NULL);
   pthread_mutex_lock(&lists);
   for (struct ticket *t = tickets; t; t = t->next)
     if (t->on == l && t->value == value) t->mark = l->open;
   pthread_mutex_unlock(&lists);
   for (int i = 0; i < n - 1 && !e; i++) {
     e = D.cuStreamWaitEvent(list[i]->stream, l->open->e, 0);
-    reopen(list[i]);
+    reopen(list[i], l->open);
   }
   return e;
 }
@@ -1001,6 +1030,14 @@ static error recorded(handle e, handle s) {
   if (l) {
     close_lane(l);
     tell(REQ_EVENT_RECORD, l->dev, (int64_t)l->id, key(e), 0);
+    pthread_mutex_lock(&lists);
+    struct known *k = place_of(e);
+    if (k && l->open) {
+      drop_mark(k->m);
+      k->m = l->open;
+      k->m->uses++;
+    }
+    pthread_mutex_unlock(&lists);
   }
   leave(0);
   return 0;
@@ -1028,7 +1065,17 @@ PUBLIC error cudaStreamWaitEvent(handle s, handle e, unsigned flags) {
     tell(REQ_EVENT_WAIT, l->dev, (int64_t)l->id, key(e), 0);
   }
   error r = real(s, e, flags);
-  if (l) reopen(l);
+  if (l) {
+    pthread_mutex_lock(&lists);
+    struct known *k = place_of(e);
+    struct mark *after = k && k->m && k->m->e ? k->m : NULL;
+    if (after) after->uses++;
+    pthread_mutex_unlock(&lists);
+    reopen(l, after);
+    pthread_mutex_lock(&lists);
+    drop_mark(after);
+    pthread_mutex_unlock(&lists);
+  }
   leave(0);
   return r;
 }
@@ -1183,7 +1230,7 @@ static void resumed(int dev, struct lane *l, int type, int64_t what, int64_t mor
   if (borrowed) D.cuCtxSetCurrent(context);
   atomic_fetch_sub(&syncing, 1);
   if (measured()) shut();
-  else if (l) reopen(l);
+  else if (l) reopen(l, NULL);
   else reopen_all(dev);
   leave(out.now);
 }
