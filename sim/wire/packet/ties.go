@@ -39,7 +39,7 @@ func (e *engine) arrived(w *worker, n instant.Number) {
 	}
 }
 
-// by tells a worker what planned what happens.
+// by sets what planned what happens.
 func (e *engine) by(w *worker, n instant.Number) { w.By = instant.Cause(e.place(n)) }
 
 // came says that a frame arrives at a host.
