@@ -7,6 +7,7 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/cc"
 	"github.com/simccl/simccl/sim/wire/packet/internal/message"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
+	"github.com/simccl/simccl/sim/wire/packet/spec"
 	"github.com/simccl/simccl/units"
 )
 
@@ -116,7 +117,7 @@ func NewLive(n *Network, queues []Queue, cfg *Config) (*Live, error) {
 		e.buildTables()
 	}
 	e.picky = e.tables != nil || cfg.Watchdog.After > 0
-	e.plan()
+	e.changes = spec.Changes(e.cfg.Faults)
 	return l, nil
 }
 

@@ -22,6 +22,9 @@ type (
 	Blocked  = spec.Blocked
 	Deadlock = spec.Deadlock
 
+	InputError       = spec.InputError
+	UnsupportedError = cc.UnsupportedError
+
 	FlowResult = spec.FlowResult
 	Result     = spec.Result
 	Stall      = spec.Stall
@@ -35,12 +38,6 @@ const (
 	PerPacket = spec.PerPacket
 	PerFlow   = spec.PerFlow
 )
-
-// InputError is a network, flow or setting that cannot be.
-type InputError = spec.InputError
-
-// UnsupportedError names what the engine does not simulate.
-type UnsupportedError = cc.UnsupportedError
 
 // Check finds what is wrong with a network, its flows and the settings.
 func Check(n *Network, flows []Flow, c *Config) error { return spec.Check(n, flows, c) }

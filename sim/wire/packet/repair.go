@@ -16,19 +16,6 @@ func (s *sender) reported(psn, reorder uint32) {
 	}
 }
 
-// take handles a data frame at a receiver with selective repeat.
-func (r *receiver) take(psn uint32) {
-	if psn != r.expected {
-		r.came.Set(psn, r.expected)
-		return
-	}
-	r.expected++
-	for r.came.Has(r.expected) {
-		r.came.Clear(r.expected)
-		r.expected++
-	}
-}
-
 // overdue returns when the timeout of a host's flows may next end; never if
 // none runs.
 func (e *engine) overdue(h *host) int64 {

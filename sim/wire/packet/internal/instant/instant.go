@@ -88,7 +88,11 @@ const (
 )
 
 // Begin begins a window.
-func (c *Calendar) Begin(from int64) { c.from = from }
+func (r *Ranker) Begin(from int64) {
+	for _, c := range r.calendars {
+		c.from = from
+	}
+}
 
 // Root is the event that was planned before all others, one of several.
 func Root(n int32) Cause { return Cause(n) + 1 }

@@ -60,9 +60,7 @@ func TestOrder(t *testing.T) {
 		}
 		var got []placed
 		for from := int64(0); from < 1000*12*41; from += 1000 * look {
-			for _, c := range calendars {
-				c.Begin(from)
-			}
+			r.Begin(from)
 			var fresh []step
 			var numbers []Number
 			for i := range delays {
