@@ -57,12 +57,7 @@ func (e *engine) timeouts(w *worker, h *host, now int64) {
 	h.timer = e.overdue(h)
 }
 
-// backTo is the frame to which a gap before psn leads back, in a flow of so many
-// bytes. As in the peer a flow whose size is no multiple never ends.
+// backTo is the frame to which a gap before psn leads back, in a flow of so many bytes.
 func (e *engine) backTo(psn uint32, bytes int64) uint32 {
-	if chunk := e.cfg.Repair.BackTo; chunk > 0 {
-		payload := int64(e.cfg.Frames.Payload)
-		return uint32(min(int64(psn)*payload, bytes) / chunk * chunk / payload)
-	}
-	return psn
+	return e.cfg.Repair.Back(psn, bytes, int64(e.cfg.Frames.Payload))
 }

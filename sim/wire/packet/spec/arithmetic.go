@@ -14,3 +14,12 @@ func Nanos(s float64) int64 {
 func Headroom(rate, ns int64, delays int) int64 {
 	return int64(float64(rate)*float64(ns)/8/1e9) * int64(delays)
 }
+
+// Back is the frame to which a gap before psn leads back, in a flow of so many bytes in
+// frames of payload. As in the peer a flow whose size is no multiple never ends.
+func (r *Repair) Back(psn uint32, bytes, payload int64) uint32 {
+	if chunk := r.BackTo; chunk > 0 {
+		return uint32(min(int64(psn)*payload, bytes) / chunk * chunk / payload)
+	}
+	return psn
+}
