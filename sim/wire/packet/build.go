@@ -8,6 +8,7 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
+	"github.com/simccl/simccl/sim/wire/packet/spec"
 )
 
 // build lays the run out in memory.
@@ -31,7 +32,7 @@ func build(n *Network, flows []Flow, cfg *Config, ordered bool) (*engine, error)
 	if err := e.buildFlows(); err != nil {
 		return nil, err
 	}
-	e.plan()
+	e.changes = spec.Changes(e.cfg.Faults)
 	if ordered && cfg.Stream > 0 {
 		e.streams = streams.NewFirsts(cfg.Stream, cfg.Seed)
 	}
@@ -156,7 +157,7 @@ func (e *engine) buildSwitches() error {
 		for p, id := range s.out {
 			l := &e.links[id]
 			s.in[p] = l.peer
-			s.headroom[p] = headroom(l.rate, l.delay/1000, b.HeadroomDelays)
+			s.headroom[p] = spec.Headroom(l.rate, l.delay/1000, b.HeadroomDelays)
 			s.base -= s.headroom[p]
 			s.shift[p] = uint8(b.Shift)
 			for r := l.rate; r > e.hostRate && s.shift[p] > 0; r /= 2 {
@@ -169,11 +170,6 @@ func (e *engine) buildSwitches() error {
 		}
 	}
 	return nil
-}
-
-// headroom is what a link carries in so many delays of ns nanoseconds, in bytes.
-func headroom(rate, ns int64, delays int) int64 {
-	return int64(float64(rate)*float64(ns)/8/1e9) * int64(delays)
 }
 
 func (e *engine) buildFlows() error {

@@ -1,7 +1,6 @@
 package packet
 
 import (
-	"math/bits"
 	"sync"
 
 	"github.com/simccl/simccl/sim/wire/packet/cc"
@@ -9,6 +8,7 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
+	"github.com/simccl/simccl/sim/wire/packet/spec"
 	"github.com/simccl/simccl/units"
 )
 
@@ -135,7 +135,7 @@ type engine struct {
 	look      int64     // the window
 	hostRate  int64
 	live      int
-	changes   []change // of faults, to come
+	changes   []spec.Change // of faults, to come
 	workers   []worker
 	given     *Live // whose messages it carries; nil for flows that are known
 	crowd     int   // frames in a window from which on all workers simulate
@@ -173,18 +173,10 @@ func Run(n *Network, flows []Flow, cfg *Config) (*Result, error) {
 	}
 }
 
-// nanos is how many whole nanoseconds s seconds are in the fixed-point
-// arithmetic of ns-3: 64 bits of fraction, cut, not rounded.
-func nanos(s float64) int64 {
-	whole := int64(s)
-	hi, _ := bits.Mul64(uint64((s-float64(whole))*(1<<64)), 1_000_000_000)
-	return whole*1_000_000_000 + int64(hi)
-}
-
 // lasts returns how many picoseconds a frame takes at a rate.
 func (e *engine) lasts(bytes int, rate int64) int64 {
 	if e.cfg.WholeNanos {
-		return 1000 * nanos(float64(bytes)*8/float64(rate))
+		return 1000 * spec.Nanos(float64(bytes)*8/float64(rate))
 	}
 	return (int64(bytes)*8_000_000_000_000 + rate/2) / rate
 }
@@ -213,7 +205,7 @@ func (e *engine) run() (int64, error) {
 			return windows, e.broken
 		}
 		if e.ordered {
-			e.beginWindow(now)
+			e.ranker.Begin(now)
 		}
 		if e.losses != nil {
 			e.drawLosses(end)
@@ -262,7 +254,7 @@ const never = int64(1<<63 - 1)
 // stuck says that nothing is left to happen but the end of a fault.
 func (e *engine) stuck() bool {
 	for _, c := range e.changes {
-		if !c.begin {
+		if !c.Begin {
 			return true
 		}
 	}
@@ -289,7 +281,7 @@ func (e *engine) next(now int64) int64 {
 		t = min(t, e.hosts[i].nextEvent(e))
 	}
 	if t < never && len(e.changes) > 0 || e.stuck() {
-		t = min(t, e.changes[0].at)
+		t = min(t, e.changes[0].At)
 	}
 	if t == never {
 		return t

@@ -9,34 +9,34 @@ import (
 // quick does, but only what waits in the end goes through the queue: what arrives is
 // known, so the frames that have come are those before a place of the keys.
 func (e *engine) express(w *worker, s *swtch, l *link, keys []uint64, end int64) {
-	q, come, gone := &l.q[1], 0, 0 // keys of frames that have come, and have started
+	q, come, begun := &l.q[1], 0, 0 // keys of frames that have come, and have started
 	for {
-		if q.empty() && come == gone {
+		if q.empty() && come == begun {
 			if come == len(keys) {
 				break
 			}
 			if f := &s.arrived[keys[come]&parted.Place]; l.free < f.at {
 				come++
-				gone++
+				begun++
 				e.through(w, l, f)
 				continue
 			}
 		}
-		come = e.gather(s, l, q, keys, gone, come)
+		come = e.gather(s, l, q, keys, begun, come)
 		if l.free >= end {
 			break
 		}
 		e.completed(w, l)
 		if q.empty() {
-			f := &s.arrived[keys[gone]&parted.Place]
-			gone++
+			f := &s.arrived[keys[begun]&parted.Place]
+			begun++
 			q.bytes -= int64(f.size)
 			e.transmit(w, l, f, l.free, q.bytes)
 		} else {
 			e.shorten(w, s, l, q)
 		}
 	}
-	for _, key := range keys[gone:come] {
+	for _, key := range keys[begun:come] {
 		i := int(key & parted.Place)
 		f, port := &s.arrived[i], s.entry(e, i)
 		q.pass(f, f.at, port)
@@ -61,14 +61,14 @@ func (e *engine) through(w *worker, l *link, f *frame) {
 	e.transmit(w, l, f, f.at, 0)
 }
 
-// gather takes what comes until a port is free: of frames for which keys are from gone
+// gather takes what comes until a port is free: of frames for which keys are from begun
 // on, those before come have come. It returns how many have then.
-func (e *engine) gather(s *swtch, l *link, q *queue, keys []uint64, gone, come int) int {
+func (e *engine) gather(s *swtch, l *link, q *queue, keys []uint64, begun, come int) int {
 	for ; come < len(keys); come++ {
 		i := keys[come] & parted.Place
 		f := &s.arrived[i]
 		if f.at >= l.free {
-			if f.at > l.free || e.ordered && (come > gone || !q.empty()) && l.free-l.start > e.travel(s.in[s.from[i]], f.size) {
+			if f.at > l.free || e.ordered && (come > begun || !q.empty()) && l.free-l.start > e.travel(s.in[s.from[i]], f.size) {
 				break
 			}
 		}

@@ -33,7 +33,7 @@ type fifo struct {
 func (q *fifo) empty() bool   { return q.head == q.tail }
 func (q *fifo) front() *frame { return &q.buf[q.head&uint32(len(q.buf)-1)] }
 
-// rewind leads back to the begin of an empty ring's memory, which is at hand.
+// rewind leads back to the begin of an empty ring's memory, which is in the cache.
 func (q *fifo) rewind() {
 	q.head = (q.head + uint32(len(q.buf)-1)) &^ uint32(len(q.buf)-1)
 	q.tail = q.head

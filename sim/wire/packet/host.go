@@ -1,6 +1,7 @@
 package packet
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
@@ -48,6 +49,15 @@ func (e *engine) begin(flow int32, at int64) {
 
 // nextEvent returns when a host does something of its own.
 func (h *host) nextEvent(e *engine) int64 {
+	t := h.own(e)
+	if h.timer < t && e.overdue(h) < never {
+		t = h.timer
+	}
+	return t
+}
+
+// own is the same but for timeouts.
+func (h *host) own(e *engine) int64 {
 	t := never
 	if len(h.starts) > 0 {
 		t = h.starts[0].at
@@ -57,9 +67,6 @@ func (h *host) nextEvent(e *engine) int64 {
 	}
 	if h.wake > 0 {
 		t = min(t, h.wake)
-	}
-	if h.timer < t && e.overdue(h) < never {
-		t = h.timer
 	}
 	return t
 }
@@ -92,19 +99,7 @@ func (e *engine) runHosts(w *worker, from, to int, end int64) {
 }
 
 // quiet is until when a host does nothing of its own.
-func (h *host) quiet(e *engine) int64 {
-	t := h.timer
-	if h.wake > 0 {
-		t = min(t, h.wake)
-	}
-	if h.inFlight {
-		t = min(t, e.links[h.out].free)
-	}
-	if len(h.starts) > 0 {
-		t = min(t, h.starts[0].at)
-	}
-	return t
-}
+func (h *host) quiet(e *engine) int64 { return min(h.timer, h.own(e)) }
 
 // pullHost takes what arrives before end off the link, and notes which flows
 // end with it.
@@ -132,7 +127,7 @@ func (e *engine) pullHost(w *worker, h *host, end int64) int {
 	}
 	if e.cfg.Buffer.Credits > 0 {
 		h.arrived = pullCredits(&e.links[h.out], uint32(instant.None), end, h.arrived)
-		insertion(h.arrived)
+		slices.SortStableFunc(h.arrived, func(a, b frame) int { return cmp.Compare(a.at, b.at) })
 	}
 	return len(h.arrived)
 }

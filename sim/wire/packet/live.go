@@ -7,6 +7,7 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/cc"
 	"github.com/simccl/simccl/sim/wire/packet/internal/message"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
+	"github.com/simccl/simccl/sim/wire/packet/spec"
 	"github.com/simccl/simccl/units"
 )
 
@@ -41,18 +42,6 @@ type Live struct {
 	states []State // by link, as reported
 	rates  []int64 // by queue pair
 	seen   int64   // when states were reported
-}
-
-// State is that of a cable's direction, or of a queue pair, since At.
-type State struct {
-	Cable  int32
-	Back   bool
-	Queue  int32 // a queue pair, of which Rate alone counts; -1: a cable
-	At     units.Time
-	Queued int64 // bytes that wait where it begins
-	Marks  int64 // so far
-	Paused bool
-	Rate   int64 // bit/s that congestion control lets it send
 }
 
 // Watch requests a call where a state has changed, at most every microsecond;
@@ -128,7 +117,7 @@ func NewLive(n *Network, queues []Queue, cfg *Config) (*Live, error) {
 		e.buildTables()
 	}
 	e.picky = e.tables != nil || cfg.Watchdog.After > 0
-	e.plan()
+	e.changes = spec.Changes(e.cfg.Faults)
 	return l, nil
 }
 
@@ -284,19 +273,6 @@ func (l *Live) close() {
 	if l.start = l.at; l.busy == 0 {
 		l.start = e.next(l.at)
 	}
-}
-
-// Port is what happened where one direction of a cable begins.
-type Port struct {
-	Peak, Bytes, Data    int64 // deepest queue; sent, headers included; of it data
-	Pauses, Marks, Drops int64
-	Resent               int64 // frames sent again, of a host
-	Paused, Busy         units.Time
-	First                units.Time // when it was paused first
-	// Behind is the direction of a cable whose queue, at the node that paused it, was
-	// the deepest most of the time: two times the cable's number, and one more for the
-	// way back; -1: not known.
-	Behind int32
 }
 
 // Port reports on a cable's direction, from A to B or back.

@@ -175,7 +175,7 @@ func (e *engine) receive(h *host, f *frame) bool {
 			flags |= flagSack
 			report = f.psn
 		}
-		r.take(f.psn)
+		r.expected = r.came.Take(f.psn, r.expected)
 	case f.psn == r.expected:
 		r.expected++
 		if e.cfg.AckFrom > 1 && !e.acks(f.flow, r.expected) && (e.given == nil || flags&flagCE == 0) {

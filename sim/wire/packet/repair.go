@@ -16,19 +16,6 @@ func (s *sender) reported(psn, reorder uint32) {
 	}
 }
 
-// take handles a data frame at a receiver with selective repeat.
-func (r *receiver) take(psn uint32) {
-	if psn != r.expected {
-		r.came.Set(psn, r.expected)
-		return
-	}
-	r.expected++
-	for r.came.Has(r.expected) {
-		r.came.Clear(r.expected)
-		r.expected++
-	}
-}
-
 // overdue returns when the timeout of a host's flows may next end; never if
 // none runs.
 func (e *engine) overdue(h *host) int64 {
@@ -70,12 +57,7 @@ func (e *engine) timeouts(w *worker, h *host, now int64) {
 	h.timer = e.overdue(h)
 }
 
-// backTo is the frame to which a gap before psn leads back, in a flow of so many
-// bytes. As in the peer a flow whose size is no multiple never ends.
+// backTo is the frame to which a gap before psn leads back, in a flow of so many bytes.
 func (e *engine) backTo(psn uint32, bytes int64) uint32 {
-	if chunk := e.cfg.Repair.BackTo; chunk > 0 {
-		payload := int64(e.cfg.Frames.Payload)
-		return uint32(min(int64(psn)*payload, bytes) / chunk * chunk / payload)
-	}
-	return psn
+	return e.cfg.Repair.Back(psn, bytes, int64(e.cfg.Frames.Payload))
 }

@@ -2,21 +2,6 @@ package packet
 
 import "github.com/simccl/simccl/sim/wire/packet/internal/parted"
 
-// insertion sorts what is nearly in order, stably.
-func insertion(a []frame) {
-	for i := 1; i < len(a); i++ {
-		if a[i-1].at <= a[i].at {
-			continue
-		}
-		f := a[i]
-		k := i - 1
-		for ; k >= 0 && a[k].at > f.at; k-- {
-			a[k+1] = a[k]
-		}
-		a[k+1] = f
-	}
-}
-
 // part finds the ports of all frames that arrived at a switch in a window from a time on.
 func (e *engine) part(w *worker, s *swtch, from int64) {
 	w.Room(len(s.arrived))

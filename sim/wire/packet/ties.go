@@ -1,6 +1,8 @@
 package packet
 
 import (
+	"math/bits"
+
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 )
@@ -39,7 +41,7 @@ func (e *engine) arrived(w *worker, n instant.Number) {
 	}
 }
 
-// by tells a worker what planned what happens.
+// by sets what planned what happens.
 func (e *engine) by(w *worker, n instant.Number) { w.By = instant.Cause(e.place(n)) }
 
 // came says that a frame arrives at a host.
@@ -165,9 +167,7 @@ func (e *engine) openCalendars() {
 	for i := range e.workers {
 		all = append(all, &e.workers[i].Calendar)
 	}
-	for e.calendar = 1; e.calendar < len(all); e.calendar *= 2 {
-	}
-	e.calendar--
+	e.calendar = 1<<bits.Len(uint(len(all)-1)) - 1
 	e.ranker.Open(all, e.look, e.horizon(), len(e.flows)+e.net.Nodes)
 	e.ranker.Marked, e.ranker.Skipped, e.ranker.Woken = e.drawMark, e.streams.Skip, e.placed
 }
@@ -186,13 +186,6 @@ func (e *engine) horizon() int64 {
 		}
 	}
 	return min(most, 4096*e.look) + 2*e.look
-}
-
-// beginWindow begins the calendars of a window.
-func (e *engine) beginWindow(from int64) {
-	for i := range e.workers {
-		e.workers[i].Begin(from)
-	}
 }
 
 // placed takes the place of a pause of pacing in the order of all.

@@ -62,7 +62,7 @@ func (q *fifo) grow() {
 }
 
 // pop takes the first out; it stays where it is until the next is pushed. An empty ring goes
-// on at the begin of its memory, which is at hand.
+// on at the begin of its memory, which is in the cache.
 func (q *fifo) pop() *frame {
 	v := q.front()
 	if q.head++; q.head == q.tail {

@@ -33,6 +33,18 @@ func (b Bitmap) Clear(psn uint32) {
 	}
 }
 
+// Take takes note of a frame that came, and returns the first that has not, which was expected.
+func (b *Bitmap) Take(psn, expected uint32) uint32 {
+	if psn != expected {
+		b.Set(psn, expected)
+		return expected
+	}
+	for expected++; b.Has(expected); expected++ {
+		b.Clear(expected)
+	}
+	return expected
+}
+
 // Gaps is what a sender knows of its window.
 type Gaps struct {
 	came  Bitmap // frames above the first that the receiver has

@@ -88,7 +88,11 @@ const (
 )
 
 // Begin begins a window.
-func (c *Calendar) Begin(from int64) { c.from = from }
+func (r *Ranker) Begin(from int64) {
+	for _, c := range r.calendars {
+		c.from = from
+	}
+}
 
 // Root is the event that was planned before all others, one of several.
 func Root(n int32) Cause { return Cause(n) + 1 }
@@ -205,7 +209,7 @@ type Ranker struct {
 	// number that is drawn beside.
 	Marked  func(link int32, wire uint32, p float64)
 	Skipped func()
-	// Woken tells the place of a pause of pacing.
+	// Woken is called with the place of a pause of pacing.
 	Woken   func(host int32, n Number, place uint64)
 	last    uint64 // the last place in the order of all
 	low     uint64 // of those that are known
@@ -302,7 +306,7 @@ func (c *Calendar) room() {
 	c.order = order
 }
 
-// set tells the place of an entry in the order of all.
+// set sets the place of an entry in the order of all.
 func (c *Calendar) set(n int32, place uint64) {
 	c.order[(c.base+uint32(n))&uint32(len(c.order)-1)] = uint32(place)
 }

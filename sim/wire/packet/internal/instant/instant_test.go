@@ -1,0 +1,92 @@
+package instant
+
+import (
+	"cmp"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// step is what begins in a chain, each of which plans the next.
+type step struct {
+	at    int64
+	chain int32
+}
+
+// queued is the order in which a queue of events lets chains go on: of one instant what was
+// planned first is first.
+func queued(delays [][]int64) (all []step) {
+	next := make([]step, len(delays)) // in the order in which they were planned
+	for i := range next {
+		next[i].chain = int32(i)
+	}
+	done := make([]int, len(delays))
+	for len(next) > 0 {
+		k := 0
+		for i := range next {
+			if next[i].at < next[k].at {
+				k = i
+			}
+		}
+		x := next[k]
+		next = slices.Delete(next, k, k+1)
+		all = append(all, x)
+		if d := done[x.chain]; d < len(delays[x.chain]) {
+			next = append(next, step{x.at + 1000*delays[x.chain][d], x.chain})
+			done[x.chain]++
+		}
+	}
+	return all
+}
+
+// TestOrder: windows that go through one chain after the other, with several calendars, put
+// all that begins in the order of a queue of events.
+func TestOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const look = 8
+		delay := rapid.SliceOfN(rapid.Int64Range(1, 12), 20, 40)
+		delays := rapid.SliceOfN(delay, 1, 12).Draw(t, "delays")
+		calendars := make([]*Calendar, rapid.IntRange(1, 3).Draw(t, "calendars"))
+		for i := range calendars {
+			calendars[i] = &Calendar{}
+		}
+		var r Ranker
+		r.Open(calendars, 1000*look, 1000*(12+2*look), len(delays))
+		at, last, done := make([]int64, len(delays)), make([]Number, len(delays)), make([]int, len(delays))
+		type placed struct {
+			step
+			place uint64
+		}
+		var got []placed
+		for from := int64(0); from < 1000*12*41; from += 1000 * look {
+			r.Begin(from)
+			var fresh []step
+			var numbers []Number
+			for i := range delays {
+				c := calendars[i%len(calendars)]
+				for done[i] <= len(delays[i]) && at[i] < from+1000*look {
+					if c.By = Root(int32(i)); done[i] > 0 {
+						c.Happens(last[i])
+					}
+					last[i] = c.Sent(at[i], int32(i), 0)
+					fresh, numbers = append(fresh, step{at[i], int32(i)}), append(numbers, last[i])
+					if done[i] < len(delays[i]) {
+						at[i] += 1000 * delays[i][done[i]]
+					}
+					done[i]++
+				}
+			}
+			r.Close()
+			for k, x := range fresh {
+				got = append(got, placed{x, calendars[int(x.chain)%len(calendars)].Place(numbers[k])})
+			}
+		}
+		slices.SortFunc(got, func(a, b placed) int { return cmp.Compare(a.place, b.place) })
+		for k, want := range queued(delays) {
+			if got[k].step != want {
+				t.Fatalf("number %d is %v, want %v", k, got[k], want)
+			}
+		}
+	})
+}

@@ -1,0 +1,93 @@
+package spec
+
+import (
+	"fmt"
+
+	"github.com/simccl/simccl/units"
+)
+
+// FlowResult is what became of a Flow.
+type FlowResult struct {
+	SrcPort uint16
+	Start   units.Time
+	// End is the arrival of the last acknowledgement at the sender, valid if Done.
+	End    units.Time
+	Done   bool
+	Failed bool // it gave up after Retries timeouts
+}
+
+// Result is what became of all.
+type Result struct {
+	Flows          []FlowResult
+	PeakQueue      int64 // bytes: the deepest egress queue of a switch
+	PeakLink       [2]int32
+	Pauses         int64 // PFC frames that asked for a pause, received
+	Marks          int64
+	Drops          int64 // frames that found no buffer
+	Lost           int64 // frames lost on cables
+	Retransmitted  int64
+	Timeouts       int64
+	Watchdogs      int64 // queues that a watchdog dropped
+	Deadlocks      []Deadlock
+	Blocked        []Blocked // head-of-line blocking, the longest first
+	DataPacketHops int64     // data frames, each counted on each link
+	FrameHops      int64     // all frames
+	Windows        int64
+	Stall          *Stall // why unfinished flows did not go on; nil if all ended
+}
+
+// Stall says why flows did not end.
+type Stall struct {
+	Unfinished int
+	First      int32 // the first of these flows
+	// Deadlock is a cycle of nodes each of which may not send to the next,
+	// because the next has paused it; empty if there is none.
+	Deadlock []int32
+	Stopped  bool // the time to simulate was over
+	Failed   int  // flows that gave up after their retries
+	// Paused is a node that waits and the neighbour that paused it and has resumed
+	// it, in a frame that was lost; -1, -1 if there is none.
+	Paused [2]int32
+}
+
+// String explains it in a sentence.
+func (s *Stall) String() string {
+	head := fmt.Sprintf("%d flows did not end, the first is flow %d", s.Unfinished, s.First)
+	switch {
+	case len(s.Deadlock) > 0:
+		return fmt.Sprintf("%s: deadlock, a cycle of links each of which is paused for the next: %s", head, Ring(s.Deadlock))
+	case s.Paused[0] >= 0:
+		return fmt.Sprintf("%s: node %d is paused, and the frame by which node %d resumed it was lost", head, s.Paused[0], s.Paused[1])
+	case s.Stopped:
+		return head + ": the time to simulate was over"
+	}
+	if s.Failed > 0 {
+		return fmt.Sprintf("%s: %d of them gave up after their retries", head, s.Failed)
+	}
+	return head + ": the last frames of a flow were lost, and no timer sends them again"
+}
+
+// State is that of a cable's direction, or of a queue pair, since At.
+type State struct {
+	Cable  int32
+	Back   bool
+	Queue  int32 // a queue pair, of which Rate alone counts; -1: a cable
+	At     units.Time
+	Queued int64 // bytes that wait where it begins
+	Marks  int64 // so far
+	Paused bool
+	Rate   int64 // bit/s that congestion control lets it send
+}
+
+// Port is what happened where one direction of a cable begins.
+type Port struct {
+	Peak, Bytes, Data    int64 // deepest queue; sent, headers included; of it data
+	Pauses, Marks, Drops int64
+	Resent               int64 // frames sent again, of a host
+	Paused, Busy         units.Time
+	First                units.Time // when it was paused first
+	// Behind is the direction of a cable whose queue, at the node that paused it, was
+	// the deepest most of the time: two times the cable's number, and one more for the
+	// way back; -1: not known.
+	Behind int32
+}
