@@ -62,7 +62,7 @@ func (m *Machine) RegisterClass(c *cobra.Command) {
 // nodes.
 func (m *Machine) RegisterNetwork(c *cobra.Command) {
 	c.Flags().StringVar(&m.Network, "network", "flow", "how what nodes send each other is simulated: flow, links are shared max-min; packet, frame by frame, with the queues, marks and pauses of switches (docs/PACKETS.md); hybrid, as packet where queues can form, else as flow")
-	c.Flags().StringVar(&m.CC, "cc", "", "congestion control `NAME` with --network packet: none, dcqcn:paper, dcqcn:cx7, dcqcn:ns3, swift (default the fabric's)")
+	c.Flags().StringVar(&m.CC, "cc", "", "congestion control `NAME` with --network packet: none, dcqcn:paper, dcqcn:cx7, dcqcn:ns3, hpcc, timely, dctcp, swift, nscc (default the fabric's)")
 }
 
 // Congestion simulates an operation over a network frame by frame and returns what

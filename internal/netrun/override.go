@@ -36,10 +36,11 @@ func (v *Override) apply(x *ns3.Scenario) error {
 		if err != nil {
 			return fail.Usage("{CC}: %v", err)
 		}
-		c.CC, c.Marking = cc, x.Marking
-		if cc.Kind == packet.NoCC || cc.Kind == packet.Swift { // delays need no marks
+		if c.Marking = x.Marking; cc.Kind != packet.DCQCN {
 			c.Marking = nil
-		} else if len(c.Marking) == 0 {
+		}
+		rates, delay := x.Network.Speeds()
+		if c.Control(cc, rates, delay, false); cc.Kind == packet.DCQCN && len(c.Marking) == 0 {
 			return fail.Usage("{CC} %s needs ECN: name the rates of links in KMIN_MAP, KMAX_MAP and PMAX_MAP", v.CC)
 		}
 	}

@@ -2,6 +2,7 @@ package packetnet
 
 import (
 	"math"
+	"slices"
 
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/sim/wire/packet"
@@ -69,16 +70,19 @@ func Of(n *fabric.Network, cc string, seed uint64, rc sim.Reliability) (*sim.Pac
 	if c.Repair.Selective {
 		c.AckFrom = 1
 	}
-	if c.CC, err = control(p.CC, portRate(n)); err != nil {
-		return nil, err
+	control, err := packet.Preset(p.CC, portRate(n))
+	if err != nil {
+		return nil, &fabric.PacketsError{Key: "cc", Problem: err.Error()}
 	}
 	if p.Window != nil {
-		c.CC.Window = kb(p.Window)
+		control.Window = kb(p.Window)
 	}
-	if c.CC.Kind != packet.NoCC {
+	if control.Kind != packet.NoCC {
 		for _, m := range p.Marks {
 			c.Marking = append(c.Marking, packet.Marking{Rate: int64(m.Gbit * 1e9), KMin: int64(m.KMin * 1e3), KMax: int64(m.KMax * 1e3), PMax: m.PMax})
 		}
+	}
+	if c.Control(control, rates(n), set.Hop, own.Marks != nil); control.Kind != packet.NoCC {
 		if len(c.Marking) == 0 && c.CC.Kind == packet.DCQCN {
 			return nil, &fabric.PacketsError{Key: "ecn", Problem: p.CC + " acts on marks: list thresholds under ecn, or write cc none"}
 		}
@@ -86,13 +90,14 @@ func Of(n *fabric.Network, cc string, seed uint64, rc sim.Reliability) (*sim.Pac
 	return set, nil
 }
 
-// control is a congestion control by name.
-func control(name string, rate int64) (packet.CC, error) {
-	cc, err := packet.Preset(name, rate)
-	if err != nil {
-		return cc, &fabric.PacketsError{Key: "cc", Problem: err.Error()}
+// rates lists the speeds of a network's cables in bit/s.
+func rates(n *fabric.Network) (out []int64) {
+	for i := range n.Cables {
+		if r := int64(n.Cables[i].Gbit * 1e9); !slices.Contains(out, r) {
+			out = append(out, r)
+		}
 	}
-	return cc, nil
+	return out
 }
 
 // kb is a size in kB as bytes; 0 where it is absent.

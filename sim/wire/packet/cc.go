@@ -22,6 +22,7 @@ const (
 	DCTCP  = cc.DCTCP
 	Swift  = cc.Swift
 	Pint   = cc.Pint
+	NSCC   = cc.NSCC
 )
 
 // Presets are the names of Preset.
@@ -30,54 +31,48 @@ const Presets = cc.Presets
 // Preset is a congestion control by name, for hosts of a rate in bit/s.
 func Preset(name string, rate int64) (CC, error) { return cc.Preset(name, rate) }
 
-// ccBuild makes the state that only some controls need.
+// ccBuild makes room for the state of senders.
 func (e *engine) ccBuild() {
-	switch e.cfg.CC.Kind {
-	case HPCC:
-		e.hp = make([]*cc.Telemetry, len(e.flows))
-	case Timely:
-		e.ti = make([]cc.Gradient, len(e.flows))
-	case DCTCP:
-		e.dc = make([]cc.Share, len(e.flows))
-	case Swift:
-		e.sw = make([]cc.Delay, len(e.flows))
-	case Pint:
-		e.pi, e.seen = make([]cc.Coded, len(e.flows)), make([]uint64, len(e.flows))
+	e.controls = cc.NewFlows(&e.cfg.CC, len(e.flows), e.cfg.Frames.Payload, e.cfg.Frames.Header)
+	if e.cfg.CC.Kind == Pint {
+		e.seen = make([]uint64, len(e.flows))
 	}
 }
 
 // ccOpen sets a new sender up whose route has so many links.
 func (e *engine) ccOpen(id int32, s *sender, links int) {
-	switch e.cfg.CC.Kind {
-	case DCQCN:
-		s.dcqcn = cc.NewReaction(s.Line)
-	case HPCC:
-		rtt := e.cfg.CC.BaseRTT
-		if f := &e.flows[id]; f.BaseRTT > 0 {
-			rtt = f.BaseRTT
-		}
-		e.hp[id] = cc.NewTelemetry(s.Line, int64(rtt/units.Nanosecond), s.window, e.cfg.Frames.Payload)
-	case Timely:
-		e.ti[id] = cc.NewGradient(s.Line)
-	case DCTCP:
-		e.dc[id] = cc.NewShare()
-	case Pint:
-		e.pi[id] = cc.NewCoded(s.Line)
-	case Swift:
-		e.sw[id] = cc.NewDelay(&e.cfg.CC.Swift, links-1)
-		e.delays(id, s)
+	rtt := e.cfg.CC.BaseRTT
+	if f := &e.flows[id]; f.BaseRTT > 0 {
+		rtt = f.BaseRTT
 	}
+	if e.cfg.CC.ByRoute {
+		rtt = e.roundTrip(id, s, links)
+		s.window = max(1, int64(float64(s.Line)/8*float64(rtt)/1e12))
+	}
+	if e.cfg.CC.Kind == DCQCN {
+		s.dcqcn = cc.NewReaction(s.Line)
+		return
+	}
+	e.controls.Open(id, &s.Rate, &s.window, rtt, links)
+}
+
+// roundTrip is that of a full frame and its acknowledgement over so many links each.
+func (e *engine) roundTrip(id int32, s *sender, links int) (ps units.Time) {
+	for i := range uint32(links) {
+		there, back := &e.links[e.hops[s.route+i]], &e.links[e.hops[e.rcv[id].back+i]]
+		ps += units.Time(there.delay + there.whole + back.delay + back.ack)
+	}
+	return ps
 }
 
 // ccStamp writes into a data frame what the control reads from its
 // acknowledgement.
 func (e *engine) ccStamp(f *frame, now int64) {
-	switch e.cfg.CC.Kind {
-	case HPCC:
-		f.aux = f.psn
-		e.hp[f.flow].Send(f.psn)
-	case Timely, Swift:
-		f.aux = uint32(now / 1000)
+	if k := e.cfg.CC.Kind; k == NoCC || k == DCQCN {
+		return
+	}
+	if aux, ok := e.controls.Sent(f.flow, f.psn, now); ok {
+		f.aux = aux
 	}
 }
 
@@ -85,47 +80,28 @@ func (e *engine) ccStamp(f *frame, now int64) {
 func (e *engine) ccAck(w *worker, h *host, f *frame, s *sender, acked uint32) {
 	c := &e.cfg.CC
 	switch c.Kind {
+	case NoCC:
+		return
 	case DCQCN:
 		if f.flags&flagCE != 0 && !s.ended {
 			s.dcqcn.Notify(c, &s.Rate, f.at, e.notice(w))
 		}
-	case HPCC:
-		if rate, ok := e.hp[f.flow].Ack(c, &s.Rate, f.aux, f.psn, s.nxt); ok {
-			e.shift(w, h, s, rate, f.at)
-		}
-	case Timely:
-		if f.flags&flagSack == 0 { // a report has no time
-			e.ti[f.flow].Ack(c, &s.Rate, f.psn, s.nxt, int64(uint32(f.at/1000)-f.aux))
-		}
-	case DCTCP:
-		e.dc[f.flow].Ack(c, &s.Rate, f.psn, s.nxt, f.flags&flagCE != 0)
-	case Pint:
-		if e.seen[f.flow]++; streams.Hash(e.cfg.Seed, f.flow, drawSample, e.seen[f.flow]) >= c.PintShare {
-			return
-		}
-		if rate, ok := e.pi[f.flow].Ack(c, &s.Rate, f.aux, f.psn, s.nxt); ok {
-			e.shift(w, h, s, rate, f.at)
-		}
-	case Swift:
-		if f.flags&flagNack != 0 {
-			e.lossSeen(f.flow, s, f.at, 0)
-		} else if f.flags&flagSack == 0 {
-			e.sw[f.flow].Ack(&c.Swift, f.at, 1000*int64(uint32(f.at/1000)-f.aux), acked)
-			e.delays(f.flow, s)
-		}
+		return
+	}
+	a := cc.Ack{Now: f.at, Aux: f.aux, Psn: f.psn, Next: s.nxt, Acked: acked, Flight: s.nxt - s.una,
+		Marked: f.flags&flagCE != 0, Gap: f.flags&flagNack != 0, Report: f.flags&flagSack != 0}
+	if c.Kind == Pint {
+		e.seen[f.flow]++
+		a.Skipped = streams.Hash(e.cfg.Seed, f.flow, drawSample, e.seen[f.flow]) >= c.PintShare
+	}
+	if rate, ok := e.controls.Ack(f.flow, &s.Rate, &s.window, &a); ok {
+		e.shift(w, h, s, rate, f.at)
 	}
 }
 
-// lossSeen lets Swift see a loss; others do not mind.
+// lossSeen lets the control see a loss.
 func (e *engine) lossSeen(id int32, s *sender, now int64, timeouts int32) {
-	if e.cfg.CC.Kind == Swift {
-		e.sw[id].Loss(&e.cfg.CC.Swift, now, timeouts)
-		e.delays(id, s)
+	if e.cfg.CC.Kind == Swift || e.cfg.CC.Kind == NSCC {
+		e.controls.Loss(id, &s.Rate, &s.window, now, s.nxt-s.una, timeouts)
 	}
-}
-
-// delays sets the window that Swift found.
-func (e *engine) delays(id int32, s *sender) {
-	f := &e.cfg.Frames
-	s.window = e.sw[id].Window(&e.cfg.CC, &s.Rate, f.Payload, f.Payload+f.Header)
 }

@@ -117,11 +117,7 @@ type engine struct {
 	flows     []Flow
 	snd       []sender
 	rcv       []receiver
-	hp        []*cc.Telemetry
-	ti        []cc.Gradient
-	dc        []cc.Share
-	sw        []cc.Delay
-	pi        []cc.Coded
+	controls  cc.Flows
 	seen      []uint64      // of flows, with Pint
 	tables    *route.Tables // where frames choose on their way
 	picky     bool          // switches choose paths or drop by a watchdog

@@ -1,5 +1,5 @@
 // Package cc is the congestion control of senders: settings by name or one by
-// one, and what DCQCN, HPCC, TIMELY, DCTCP and Swift make of what comes back.
+// one, and what DCQCN, HPCC, TIMELY, DCTCP, Swift and NSCC make of what comes back.
 //
 // In: notifications, bytes sent and the time. Out: rates. It must not know frames,
 // hosts or links.
@@ -24,11 +24,12 @@ const (
 	DCTCP
 	Swift
 	Pint // HPCC with in-band telemetry of a byte
+	NSCC // of Ultra Ethernet
 )
 
 // String is the control's name.
 func (k Kind) String() string {
-	if names := [...]string{"no congestion control", "DCQCN", "HPCC", "TIMELY", "DCTCP", "Swift", "HPCC-PINT"}; int(k) < len(names) {
+	if names := [...]string{"no congestion control", "DCQCN", "HPCC", "TIMELY", "DCTCP", "Swift", "HPCC-PINT", "NSCC"}; int(k) < len(names) {
 		return names[k]
 	}
 	return "unknown congestion control"
@@ -41,6 +42,7 @@ type Params struct {
 	VarWindow bool  // the window shrinks with the rate
 	Unpaced   bool  // frames follow each other at line rate, whatever the rate
 	BaseRTT   units.Time
+	ByRoute   bool    // the window and the base round trip of a queue pair are those of its route
 	MinRate   int64   // bit/s
 	AI, HAI   int64   // bit/s: additive and hyper increase
 	Gain      float64 // g, of alpha
@@ -86,7 +88,7 @@ type Params struct {
 // Check finds what is wrong with the settings.
 func (c *Params) Check() error {
 	switch {
-	case c.Kind > Pint:
+	case c.Kind > NSCC:
 		return &UnsupportedError{What: "this congestion control", Found: fmt.Sprint(c.Kind)}
 	case c.Window < 0 || c.MinRate < 0 || c.AI < 0 || c.HAI < 0 || c.RateAI < 0:
 		return wrong("a window of %d bytes, least rate %d, increases %d, %d and %d bit/s: none may be negative", c.Window, c.MinRate, c.AI, c.HAI, c.RateAI)
@@ -98,10 +100,14 @@ func (c *Params) Check() error {
 		return wrong("notifications %v apart, a byte counter of %d, cuts of at most %g, alpha %g: none may be negative, shares at most 1", c.CNPGap, c.ByteReset, c.MostCut, c.Alpha)
 	case c.Kind != None && c.MinRate < 1:
 		return wrong("a least rate of %d bit/s: write at least 1", c.MinRate)
-	case c.Kind == HPCC && (c.Window < 1 || c.BaseRTT < units.Nanosecond || !(c.Utilisation > 0) || c.Multi < 1):
-		return wrong("HPCC with a window of %d bytes, a round trip of %v, utilisation %g and INT multiple %d: all must be positive", c.Window, c.BaseRTT, c.Utilisation, c.Multi)
-	case c.Kind == Pint && (c.BaseRTT < units.Nanosecond || !(c.Utilisation > 0) || !(c.PintBase > 1) || !(c.PintShare >= 0 && c.PintShare <= 1)):
-		return wrong("HPCC-PINT with a round trip of %v, utilisation %g, base %g and share %g: the base is above 1, a share at most 1", c.BaseRTT, c.Utilisation, c.PintBase, c.PintShare)
+	case (c.Kind == HPCC || c.Kind == Pint) && !c.ByRoute && c.BaseRTT < units.Nanosecond || c.Kind == HPCC && !c.ByRoute && c.Window < 1:
+		return wrong("%v with a window of %d bytes and a round trip of %v: both must be positive", c.Kind, c.Window, c.BaseRTT)
+	case c.Kind == NSCC && !c.ByRoute:
+		return wrong("%v scales its windows with the round trip of a route: set ByRoute", c.Kind)
+	case c.Kind == HPCC && (!(c.Utilisation > 0) || c.Multi < 1):
+		return wrong("HPCC with utilisation %g and INT multiple %d: both must be positive", c.Utilisation, c.Multi)
+	case c.Kind == Pint && (!(c.Utilisation > 0) || !(c.PintBase > 1) || !(c.PintShare >= 0 && c.PintShare <= 1)):
+		return wrong("HPCC-PINT with utilisation %g, base %g and share %g: the base is above 1, a share at most 1", c.Utilisation, c.PintBase, c.PintShare)
 	}
 	if c.Kind == Swift {
 		return c.Swift.check()

@@ -38,6 +38,19 @@ func TestPresetNames(t *testing.T) {
 	}
 }
 
+// TestUltraConstants: the constants that htsim prints for 100 Gb/s, a base round trip of
+// 9.34848 us and frames of 4,150 bytes.
+func TestUltraConstants(t *testing.T) {
+	n := NewUltra(9_348_480, 100e9, 4150, 64)
+	if n.bdp != 116_856 || n.target != 7_011_360 || n.adjust != 33_200 {
+		t.Errorf("%+v", n)
+	}
+	near := func(got, want float64) bool { return got > want*0.9999 && got < want*1.0001 }
+	if !near(n.alpha, 0.00106105) || !near(n.fair, 15915.8) || !near(n.eta, 477.474) || !near(n.fast, 0.19476) {
+		t.Errorf("%+v", n)
+	}
+}
+
 // TestSwiftReaction: the paper's arithmetic, one acknowledgement at a time.
 func TestSwiftReaction(t *testing.T) {
 	c, err := Preset("swift", 100e9)

@@ -7,7 +7,7 @@ import (
 )
 
 // Presets are the names of Preset.
-const Presets = "none, dcqcn:paper, dcqcn:cx7, dcqcn:ns3, swift"
+const Presets = "none, dcqcn:paper, dcqcn:cx7, dcqcn:ns3, hpcc, timely, dctcp, swift, nscc"
 
 // Preset is a congestion control by name, for hosts of a rate in bit/s.
 //
@@ -23,6 +23,11 @@ const Presets = "none, dcqcn:paper, dcqcn:cx7, dcqcn:ns3, swift"
 //     switch, 100 us more for small windows (0.1 to 100 frames), one frame a round
 //     trip, 0.8 of the excess, cuts of at most a half.
 //   - dcqcn:ns3: run.py of the HPCC simulator, increases in proportion to the rate.
+//   - hpcc, timely, dctcp: SIGCOMM'19, '15 and '10 as that run.py has them; with hpcc and
+//     dctcp at most a round trip of a route is in flight, and hpcc's frames carry the
+//     records of switches (Telemetered).
+//   - nscc: of Ultra Ethernet, as in htsim, scaled to the round trip of a route. Switches
+//     trim nothing here: what is lost is found by gaps and timeouts.
 func Preset(name string, rate int64) (Params, error) {
 	const us = units.Microsecond
 	c := Params{Kind: DCQCN, Gain: 1.0 / 256}
@@ -42,6 +47,14 @@ func Preset(name string, rate int64) (Params, error) {
 		c.AlphaPeriod, c.DecreasePeriod, c.IncreasePeriod = us, 4*us, 300*us
 		c.FastRecovery, c.MinRate = 1, 100e6
 		c.AI, c.HAI = 5*rate/25_000, 50*rate/25_000
+	case "hpcc":
+		c = Params{Kind: HPCC, ByRoute: true, VarWindow: true, MinRate: 100e6, AI: 10 * rate / 25_000, Utilisation: 0.95, FastReact: true, Multi: max(1, rate/25e9)}
+	case "timely":
+		c = Params{Kind: Timely, MinRate: 100e6, AI: rate / 1000, HAI: rate / 200}
+	case "dctcp":
+		c = Params{Kind: DCTCP, ByRoute: true, VarWindow: true, MinRate: 100e6, Gain: 1.0 / 16, RateAI: 615e6}
+	case "nscc":
+		c = Params{Kind: NSCC, ByRoute: true, MinRate: 1e6}
 	case "swift":
 		base := 20 * us
 		c = Params{Kind: Swift, MinRate: 1e6, Swift: SwiftParams{Base: base, PerHop: base * 100 / 655, Range: 5 * base, LeastFlows: 0.1, MostFlows: 100,
@@ -75,4 +88,23 @@ func (p *SwiftParams) check() error {
 		return wrong("Swift with an increase of %g, beta %g, cuts of at most %g and windows of %g to %g frames: all must be positive, cuts below 1", p.AI, p.Beta, p.MostCut, p.Least, p.Most)
 	}
 	return nil
+}
+
+// Telemetered is the bytes of HPCC's records in a frame (INT: five hops of 8 and a
+// count; model of the HPCC simulator).
+const Telemetered = 42
+
+// Thresholds are the marks that a control needs, by rate in bit/s; ok is false where
+// those of the switches will do. DCTCP marks all frames above 3 kB a Gb/s (run.py);
+// NSCC from 0.2 to 0.8 of what a round trip of so many ps holds (htsim, main_uec.cpp).
+func (k Kind) Thresholds(rate int64, rtt units.Time) (least, most int64, share float64, ok bool) {
+	switch k {
+	case DCTCP:
+		at := 3 * rate / 1e6
+		return at, at, 1, true
+	case NSCC:
+		bdp := float64(rate) / 8 * float64(rtt) / 1e12
+		return int64(0.2 * bdp), int64(0.8 * bdp), 1, true
+	}
+	return 0, 0, 0, false
 }

@@ -7,6 +7,7 @@ package spec
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/simccl/simccl/sim/wire/packet/cc"
 	"github.com/simccl/simccl/units"
@@ -53,11 +54,51 @@ type Frames struct {
 	Pause   int // a PFC frame
 }
 
+// Speeds lists the rates of cables in bit/s, and the most that one delays.
+func (n *Network) Speeds() (rates []int64, most units.Time) {
+	for i := range n.Cables {
+		c := &n.Cables[i]
+		if most = max(most, c.Delay); !slices.Contains(rates, c.Rate) {
+			rates = append(rates, c.Rate)
+		}
+	}
+	return rates, most
+}
+
 // Marking is ECN at the egress queues of switches, by the rate of the link.
 type Marking struct {
 	Rate       int64 // bit/s
 	KMin, KMax int64 // bytes
 	PMax       float64
+}
+
+// Control puts a congestion control in place of another, with what goes along with it:
+// records of switches in HPCC's frames and acknowledgements, an acknowledgement for each frame where
+// windows may be smaller than what one covers, and marks that it needs at the rates of links in
+// bit/s, for a round trip over four of them of a delay each. own says that those set
+// before stay.
+func (c *Config) Control(p cc.Params, rates []int64, hop units.Time, own bool) {
+	if p.Kind == cc.HPCC && c.CC.Kind != cc.HPCC {
+		c.Frames.Header += cc.Telemetered
+		c.Frames.Ack += cc.Telemetered
+	}
+	if c.CC = p; p.ByRoute || p.Kind == cc.Swift {
+		c.AckFrom = 1
+	}
+	if own {
+		return
+	}
+	frames := c.Frames.Payload + c.Frames.Header + c.Frames.Ack
+	var marks []Marking
+	for _, rate := range rates {
+		rtt := 4 * (2*hop + units.Time(float64(frames)*8e12/float64(rate)))
+		least, most, share, ok := p.Kind.Thresholds(rate, rtt)
+		if !ok {
+			return
+		}
+		marks = append(marks, Marking{rate, least, most, share})
+	}
+	c.Marking = marks
 }
 
 // Buffer is the memory of each switch and the rules of PFC.

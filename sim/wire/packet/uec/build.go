@@ -3,6 +3,7 @@ package uec
 import (
 	"math"
 
+	"github.com/simccl/simccl/sim/wire/packet/cc"
 	"github.com/simccl/simccl/units"
 )
 
@@ -53,7 +54,7 @@ func (e *engine) parameters() {
 	e.queue = int64(packets) * mtu
 	e.ecnLow, e.ecnHigh = int64(math.Ceil(packets*0.2))*mtu, int64(math.Ceil(packets*0.8))*mtu
 	e.rto = int64((15 + float64(e.queue)*6*8*1e6/float64(n.HostRate)) * 1e6)
-	e.nscc = newNSCC(rtt, n.HostRate, e.cfg.MTU)
+	e.nscc = cc.NewUltra(rtt, n.HostRate, e.cfg.MTU, Header)
 	e.res.BaseRTT, e.res.BandwidthDelay, e.res.QueueBytes, e.res.MaxWind = units.Time(rtt), int64(bdp), e.queue, int64(1.5*float64(int64(bdp)))
 }
 

@@ -1,5 +1,7 @@
 package uec
 
+import "github.com/simccl/simccl/sim/wire/packet/cc"
+
 // Flags of a frame.
 const (
 	flagAck     uint8 = 1 << iota // an acknowledgement
@@ -92,7 +94,7 @@ type engine struct {
 	spare   []frame
 	runs    []int // where each link's frames begin in arrived
 	ended   []int32
-	nscc    nscc
+	nscc    cc.Ultra
 	queue   int64 // bytes of a switch's queue
 	ecnLow  int64
 	ecnHigh int64

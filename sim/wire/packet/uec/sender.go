@@ -1,6 +1,9 @@
 package uec
 
-import "github.com/simccl/simccl/units"
+import (
+	"github.com/simccl/simccl/sim/wire/packet/cc"
+	"github.com/simccl/simccl/units"
+)
 
 func timeOf(ps int64) units.Time { return units.Time(ps) }
 
@@ -36,7 +39,7 @@ type sender struct {
 	timed     bool // in the host's list of timers
 	timeout   int64
 	paths     paths
-	cc        windowing
+	win       cc.Windowing
 }
 
 // at returns the record of a packet; the window is a ring that grows.
@@ -58,7 +61,7 @@ func (e *engine) open(h *host, id int32, now int64) {
 	mss := int64(e.cfg.MTU - Header)
 	s.packets = uint32((f.Bytes + mss - 1) / mss)
 	s.backlog = int64(s.packets)*Header + f.Bytes
-	s.cc = e.nscc.fresh()
+	s.win = e.nscc.Fresh()
 	e.res.Flows[id].Start = timeOf(now)
 	e.trySend(h, id, now)
 }
@@ -77,7 +80,7 @@ func (e *engine) nextSize(s *sender) int64 {
 // permitted says that a flow has a packet that its window lets out.
 func (e *engine) permitted(s *sender) bool {
 	size := e.nextSize(s)
-	return size > 0 && s.cc.cwnd >= s.flight+size
+	return size > 0 && s.win.Cwnd >= s.flight+size
 }
 
 // sendData sends the next packet of a flow: first what must be sent again.
@@ -100,7 +103,7 @@ func (e *engine) sendData(h *host, id int32, s *sender, now int64) {
 		e.res.NewPackets++
 	}
 	s.flight += size
-	if s.backlog == 0 || s.flight+size >= s.cc.cwnd {
+	if s.backlog == 0 || s.flight+size >= s.win.Cwnd {
 		f.flags |= flagAsk
 	}
 	f.path = s.paths.next(e.cfg.Seed, id)
@@ -173,7 +176,7 @@ func (e *engine) expired(s *sender, psn uint32) {
 	s.paths.learn(0, expired)
 	r := s.at(psn)
 	s.flight -= int64(r.size)
-	s.cc.cwnd = max(s.cc.cwnd-int64(r.size), int64(e.cfg.MTU))
+	s.win.Cwnd = max(s.win.Cwnd-int64(r.size), int64(e.cfg.MTU))
 	s.again(psn)
 }
 
@@ -205,11 +208,11 @@ func (e *engine) acknowledged(h *host, f *frame) {
 	s.received += fresh
 	s.flight -= fresh
 	ce := f.flags&flagCE != 0
-	s.cc.credit(fresh)
-	delay := s.cc.average
+	s.win.Credit(fresh)
+	delay := s.win.Average
 	if f.psn >= s.una && f.psn < s.highest {
 		if r := s.at(f.psn); r.state == inFlight && (r.again == 0 && f.flags&flagResent == 0 || r.again == 1 && f.flags&flagResent != 0) {
-			delay = e.nscc.sample(&s.cc, f.at-r.sent, ce)
+			delay = e.nscc.Sample(&s.win, f.at-r.sent, ce)
 		}
 	}
 	for ; s.una < a.cumulative; s.una++ {
@@ -221,7 +224,7 @@ func (e *engine) acknowledged(h *host, f *frame) {
 		}
 	}
 	s.paths.learn(f.path, b2i(ce))
-	e.nscc.acknowledged(&s.cc, ce, delay, fresh, s.flight, f.at)
+	e.nscc.Acknowledged(&s.win, ce, delay, fresh, s.flight, f.at)
 	if s.una >= s.packets {
 		s.done = true
 		return
@@ -244,8 +247,8 @@ func (e *engine) refused(h *host, f *frame) {
 		return
 	}
 	r := s.at(f.psn)
-	e.nscc.baseRTT(&s.cc, f.at-r.sent)
-	e.nscc.refused(&s.cc, int64(r.size), s.flight, f.at)
+	e.nscc.Base(&s.win, f.at-r.sent)
+	e.nscc.Refused(&s.win, int64(r.size), s.flight, f.at)
 	s.flight -= int64(r.size)
 	s.again(f.psn)
 	e.trySend(h, f.flow, f.at)

@@ -1,0 +1,136 @@
+package cc
+
+import "github.com/simccl/simccl/units"
+
+// Flows is what senders know whose control is not DCQCN, by flow.
+type Flows struct {
+	c         *Params
+	payload   int // bytes of a full frame
+	header    int
+	telemetry []*Telemetry
+	gradient  []Gradient
+	share     []Share
+	delay     []Delay
+	windowed  []Windowed
+	coded     []Coded
+}
+
+// NewFlows makes room for n flows whose full frames have so many bytes of payload and
+// header.
+func NewFlows(c *Params, n, payload, header int) Flows {
+	x := Flows{c: c, payload: payload, header: header}
+	switch c.Kind {
+	case HPCC:
+		x.telemetry = make([]*Telemetry, n)
+	case Timely:
+		x.gradient = make([]Gradient, n)
+	case DCTCP:
+		x.share = make([]Share, n)
+	case Swift:
+		x.delay = make([]Delay, n)
+	case NSCC:
+		x.windowed = make([]Windowed, n)
+	case Pint:
+		x.coded = make([]Coded, n)
+	}
+	return x
+}
+
+// Open begins a flow over so many links with a base round trip.
+func (x *Flows) Open(id int32, s *Rate, window *int64, rtt units.Time, links int) {
+	switch x.c.Kind {
+	case HPCC:
+		x.telemetry[id] = NewTelemetry(s.Line, int64(rtt/units.Nanosecond), *window, x.payload)
+	case Timely:
+		x.gradient[id] = NewGradient(s.Line)
+	case DCTCP:
+		x.share[id] = NewShare()
+	case Pint:
+		x.coded[id] = NewCoded(s.Line)
+	case NSCC:
+		x.windowed[id] = NewWindowed(int64(rtt), s.Line, x.payload+x.header, x.header)
+	case Swift:
+		x.delay[id] = NewDelay(&x.c.Swift, links-1)
+	}
+	x.resize(id, s, window)
+}
+
+// resize sets the window that a control found.
+func (x *Flows) resize(id int32, s *Rate, window *int64) {
+	switch x.c.Kind {
+	case Swift:
+		*window = x.delay[id].Window(x.c, s, x.payload, x.payload+x.header)
+	case NSCC:
+		*window = x.windowed[id].window(x.payload)
+	}
+}
+
+// Telemetry is HPCC's state of a flow.
+func (x *Flows) Telemetry(id int32) *Telemetry { return x.telemetry[id] }
+
+// Sent is what data frame psn, sent now (ps), carries for its acknowledgement to bring
+// back; ok is false where that is nothing.
+func (x *Flows) Sent(id int32, psn uint32, now int64) (aux uint32, ok bool) {
+	switch x.c.Kind {
+	case HPCC:
+		x.telemetry[id].Send(psn)
+		return psn, true
+	case Timely, Swift, NSCC:
+		return uint32(now / 1000), true
+	}
+	return 0, false
+}
+
+// Ack is what an acknowledgement says.
+type Ack struct {
+	Now       int64  // ps
+	Aux       uint32 // what Sent returned for the frame it answers, or what switches made of it
+	Psn, Next uint32 // frames below Psn have arrived, Next is sent next
+	Acked     uint32 // frames that have arrived since the one before
+	Flight    uint32 // frames
+	Marked    bool
+	Gap       bool // it asks for a frame that is missing
+	Report    bool // it reports frames out of order, and has no time
+	Skipped   bool // HPCC-PINT does not look at it
+}
+
+// rtt is the round trip of an acknowledgement, in ns.
+func (a *Ack) rtt() int64 { return int64(uint32(a.Now/1000) - a.Aux) }
+
+// Ack lets the control see an acknowledgement. Where shift is true the rate is to
+// become the one returned, and the next frame to move with it.
+func (x *Flows) Ack(id int32, s *Rate, window *int64, a *Ack) (rate int64, shift bool) {
+	switch {
+	case x.c.Kind == HPCC:
+		return x.telemetry[id].Ack(x.c, s, a.Aux, a.Psn, a.Next)
+	case x.c.Kind == Pint && !a.Skipped:
+		return x.coded[id].Ack(x.c, s, a.Aux, a.Psn, a.Next)
+	case x.c.Kind == DCTCP:
+		x.share[id].Ack(x.c, s, a.Psn, a.Next, a.Marked)
+	case x.c.Kind == Timely && !a.Report:
+		x.gradient[id].Ack(x.c, s, a.Psn, a.Next, a.rtt())
+	case a.Gap:
+		x.Loss(id, s, window, a.Now, a.Flight, 0)
+	case a.Report:
+	case x.c.Kind == NSCC:
+		frame := int64(x.payload + x.header)
+		x.windowed[id].Ack(a.Now, 1000*a.rtt(), int64(a.Acked)*frame, int64(a.Flight)*frame, a.Marked)
+		x.resize(id, s, window)
+	case x.c.Kind == Swift:
+		x.delay[id].Ack(&x.c.Swift, a.Now, 1000*a.rtt(), a.Acked)
+		x.resize(id, s, window)
+	}
+	return 0, false
+}
+
+// Loss lets Swift and NSCC see a loss: a gap that was reported, or the last of so many
+// timeouts in a row. Others do not mind.
+func (x *Flows) Loss(id int32, s *Rate, window *int64, now int64, flight uint32, timeouts int32) {
+	switch x.c.Kind {
+	case NSCC:
+		x.windowed[id].Loss(now, int64(flight)*int64(x.payload+x.header), timeouts > 0)
+	case Swift:
+		x.delay[id].Loss(&x.c.Swift, now, timeouts)
+	}
+	x.resize(id, s, window)
+}
