@@ -154,7 +154,7 @@ var rooms = []room{
 	{dir: "sim/internal/event", pure: true, idea: "the clock knows no event's meaning", may: []edge{quantities}},
 	{dir: "sim/internal/fluid", pure: true, idea: "links are shared without ranks, plans or protocols", may: []edge{{"sim/wire", "the seam it fills"}, quantities}},
 	{dir: "sim/internal/packets", pure: true, idea: "messages over cables and links know no rank, plan or protocol",
-		may: []edge{{"sim/wire", "the seam it fills"}, {"sim/wire/packet", "frames on cables"}, {"sim/internal/fluid", "links within hosts"}, quantities}},
+		may: []edge{{"sim/wire", "the seam it fills"}, {"sim/wire/packet", "frames on cables"}, {"sim/internal/fluid", "links within hosts"}, {"sim/internal/event", "when hosts have sent all"}, quantities}},
 	{dir: "internal/congestion", pure: true, idea: "what happened to frames is summed up from loads of links alone", may: []edge{{"exec", "loads of links"}, quantities}},
 	{dir: "internal/congestion/tried", pure: true, idea: "what would change congestion is simulated, apart from flags and streams",
 		may: []edge{{"internal/congestion", "what happened to frames"}, {"scenario", "runs"}, {"explain", "the choice beside it"}, {"topo/fabric", "how routes are chosen"}}},

@@ -77,7 +77,7 @@ func (r *Recorder) port(link int) trace.TrackID {
 		Thread: int64(link + 1), ThreadSort: int64(link + 1), ThreadName: r.links[link].name})
 }
 
-// Queued writes how many bytes stand in a port's queue since at.
+// Queued writes how many bytes are in a port's queue since at.
 func (r *Recorder) Queued(link int, at units.Time, n units.Bytes) {
 	if r.Wanted(DetailStep) {
 		r.counter(r.port(link), at, r.links[link].waiting, "B", float64(n))

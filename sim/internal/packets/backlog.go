@@ -9,7 +9,7 @@ import (
 )
 
 // Of a hybrid, flows say when calm messages arrive, and an estimate beside them how
-// long the queues are that their frames would stand in. A host does not wait for what
+// long the queues are that their frames would wait in. A host does not wait for what
 // lies beyond its port: it sends what was posted as fast as the port goes, each queue
 // pair in proportion to what it may send. What so comes to a link beyond its speed
 // waits there. An input carries no more than its own speed.
