@@ -216,7 +216,7 @@ func TestLaterRunIsPredicted(t *testing.T) {
 
 // TestUnlikeRunsArePredicted holds the class that was fitted to a calibration of two H200
 // against runs unlike those it was fitted to, of the same lease: other and odd sizes, types
-// and buffers, in place. What NCCL chose is within 3 % in the mean, over all sizes and from
+// and buffers, in place. What NCCL chose is within 3 % on average, over all sizes and from
 // 1 MiB; few threads on few channels are the worst, and apart.
 func TestUnlikeRunsArePredicted(t *testing.T) {
 	dir := golden.Root(t, "testdata", "measured", "h200x2", "fresh")
