@@ -343,7 +343,7 @@ func loss(r float64) (cost, weight float64) {
 }
 
 // freeShare is what a run counts where NCCL chose algorithm and protocol: that is what
-// is asked for, and runs that force them, which count 1, tell causes apart.
+// is asked for, and runs that force them, which count 1, distinguish causes.
 const freeShare = 2
 
 // loss is that of a training point.

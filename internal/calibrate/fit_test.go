@@ -215,10 +215,11 @@ func TestLaterRunIsPredicted(t *testing.T) {
 }
 
 // TestUnlikeRunsArePredicted holds the class that was fitted to a calibration of two H200
-// against runs unlike those it was fitted to, of the same lease: odd sizes, bytes, halves,
-// other buffers. Few threads on few channels are the worst, and apart.
+// against runs unlike those it was fitted to, of the same lease: other and odd sizes, types
+// and buffers, in place. What NCCL chose is within 3 % on average, over all sizes and from
+// 1 MiB; few threads on few channels are the worst, and apart.
 func TestUnlikeRunsArePredicted(t *testing.T) {
-	dir := golden.Root(t, "testdata", "measured", "h200x2", "unseen")
+	dir := golden.Root(t, "testdata", "measured", "h200x2", "fresh")
 	text, err := os.ReadFile(filepath.Join(dir, "class.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -227,13 +228,17 @@ func TestUnlikeRunsArePredicted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runs, _, err := Read(os.DirFS(filepath.Join(dir, "unseen")))
-	if err != nil {
-		t.Fatal(err)
+	var runs []*Run
+	for _, sets := range []string{"fresh", "unseen"} {
+		more, _, err := Read(os.DirFS(filepath.Join(dir, sets)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs = append(runs, more...)
 	}
 	l := &Lab{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "topo.xml"}}}, Files: os.DirFS(filepath.Join(dir, "unseen"))}
 	points, left, err := l.Prepare(runs)
-	if err != nil || len(left) > 0 || len(points) < 400 {
+	if err != nil || len(left) > 0 || len(points) < 1100 {
 		t.Fatal(len(points), left, err)
 	}
 	start := class(t)
@@ -242,7 +247,7 @@ func TestUnlikeRunsArePredicted(t *testing.T) {
 		class *gpu.Class
 		sum   func(r *Residual) *Errors
 	}{{&start, func(*Residual) *Errors { return &built }}, {&fitted, func(r *Residual) *Errors {
-		if strings.Contains(r.Run.File, "threads") {
+		if strings.Contains(r.Run.File, "threads") || strings.Contains(r.Run.File, "narrow") {
 			return &few
 		}
 		return &others
@@ -260,7 +265,7 @@ func TestUnlikeRunsArePredicted(t *testing.T) {
 	others.end()
 	t.Logf("mean error %.1f %%, from 1 MiB %.1f %%; few threads %.1f and %.1f %%; built-in class %.1f and %.1f %%",
 		100*others.Mean, 100*others.Large, 100*few.Mean, 100*few.Large, 100*built.Mean, 100*built.Large)
-	if others.Mean > 0.035 || others.Large > 0.04 || few.Mean > 0.065 || others.Mean > 0.8*built.Mean {
+	if others.Mean > 0.03 || others.Large > 0.03 || few.Mean > 0.055 || others.Mean > 0.8*built.Mean {
 		t.Errorf("mean error %.1f %%, from 1 MiB %.1f %%; few threads %.1f %%; built-in class %.1f %%", 100*others.Mean, 100*others.Large, 100*few.Mean, 100*built.Mean)
 	}
 }
@@ -275,5 +280,16 @@ func TestFitEnds(t *testing.T) {
 	}
 	if _, err := Fit(t.Context(), points, start, Options{Quantities: []string{"gravity"}}); err == nil || !strings.Contains(err.Error(), "gravity") {
 		t.Errorf("a quantity that is none: %v", err)
+	}
+}
+
+// TestChosenRunsCountTwice: a deviation of a run that NCCL chose costs as much as two of
+// a run whose protocol was forced.
+func TestChosenRunsCountTwice(t *testing.T) {
+	f := &fit{train: []Point{{Sample: &Sample{Run: &Run{Env: []string{"NCCL_BUFFSIZE=65536"}}}}, {Sample: &Sample{Run: &Run{Env: []string{"NCCL_PROTO=LL"}}}}}}
+	chosen, cw := f.loss(0, 0.03)
+	forced, fw := f.loss(1, 0.03)
+	if chosen != 2*forced || cw != 2*fw || forced <= 0 {
+		t.Errorf("costs %g and %g, weights %g and %g", chosen, forced, cw, fw)
 	}
 }

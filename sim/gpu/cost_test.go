@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"math"
 	"testing"
 
 	"github.com/simccl/simccl/coll"
@@ -120,5 +121,52 @@ func TestGap(t *testing.T) {
 		if c.Gap(p, coll.AllGather, 640) <= c.Gap(p, coll.AllGather, 64) || c.Gap(p, coll.Reduce, 64) <= c.Gap(p, coll.AllGather, 64) {
 			t.Errorf("%v: %.2f us with 64 threads, %.2f with 640, %.2f where it reduces", p, c.Gap(p, coll.AllGather, 64), c.Gap(p, coll.AllGather, 640), c.Gap(p, coll.Reduce, 64))
 		}
+	}
+}
+
+// TestWaitsAreHidden: a warp's wait for its loads shows where threads are few, is hidden
+// where the SM is busy, and is longer for user data that is not in L2; a last turn of few
+// warps takes at least the wait.
+func TestWaitsAreHidden(t *testing.T) {
+	c := NVSwitch90()
+	plain := c
+	c.Simple.Latency, c.Simple.HBM = 0.25, 0.6
+	p := Pass{Loads: 2, Local: true, User: true, Elem: 4}
+	far := p
+	far.Miss = 1
+	per := func(c *Class, p Pass, threads int) float64 {
+		return float64(threads) / c.SimpleRate(p, threads, threads, 16)
+	}
+	if many, few := per(&c, p, 512)/per(&plain, p, 512), per(&c, p, 64)*8/per(&c, p, 512); many > 1.05 || few < 1.5 {
+		t.Errorf("512 threads take %.3f times as long with waits; a warp's turn on 64 of them %.3f of that on 512", many, few/8)
+	}
+	if few, many := c.SimpleRate(p, 128, 128, 16)/c.SimpleRate(far, 128, 128, 16), c.SimpleRate(p, 512, 512, 16)/c.SimpleRate(far, 512, 512, 16); few < 1.2 || many > few {
+		t.Errorf("memory slows 128 threads by %.3f, 512 by %.3f", few, many)
+	}
+	whole, more := c.LoopsOverhead(p, 512, 16*packsTurn, 16), c.LoopsOverhead(p, 512, 17*packsTurn, 16)
+	if wait := c.Simple.wait(p); whole != 0 || more < wait/2 || more > wait {
+		t.Errorf("16 warps' whole turn has %.3f us on top, one warp's more %.3f, its wait is %.3f", whole, more, wait)
+	}
+}
+
+// TestTripsThatReduceOrPass: both take longer, and latency and instructions hide each
+// other by the norm.
+func TestTripsThatReduceOrPass(t *testing.T) {
+	c := NVSwitch90()
+	at := func(c *Class, p Pass) float64 { return c.LLTime(p, 128, 0, 32<<10, 0) }
+	recv, reduce, pass := Pass{Loads: 1, Local: true, Elem: 4}, Pass{Loads: 2, User: true, Local: true, Elem: 4}, Pass{Loads: 1, Stores: 1, Local: true, Elem: 4}
+	more := c
+	more.LL.Trip.Reduce, more.LL.Trip.Pass = 0.1, 0.2
+	if at(&more, recv) != at(&c, recv) || at(&more, reduce) <= at(&c, reduce) || at(&more, pass) <= at(&c, pass) {
+		t.Error("a trip that reduces or passes on takes no longer, or one that does neither does")
+	}
+	hidden := c
+	hidden.LL.Overlap, hidden.LL128.Overlap = 1, 1
+	if a, b := at(&hidden, pass), at(&c, pass); math.Abs(a/b-1) > 1e-12 {
+		t.Errorf("exponent 1 takes %.6f, the sum %.6f", a, b)
+	}
+	hidden.LL.Overlap, hidden.LL128.Overlap = 3, 3
+	if at(&hidden, pass) >= at(&c, pass) || hidden.LL128Time(pass, 640, 1<<20, 0) >= c.LL128Time(pass, 640, 1<<20, 0) {
+		t.Error("what hides each other takes no less than the sum")
 	}
 }

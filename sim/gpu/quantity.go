@@ -52,25 +52,8 @@ func Quantities() []Quantity {
 	all[len(all)-1].For = "windows"
 	add("simple_extreme8", "1", 0, 100, "weight of a min or max of two elements of 8 bits, where buffers are not aligned to 16", func(c *Class) *float64 { return &c.Simple.Extreme8 })
 	guessed := len(all)
-	add("gap_blocks", "us", 0, 1e3, "kernel's fixed cost, on top for each thread block but the first", func(c *Class) *float64 { return &c.BlockGap })
-	add("gap_copy_simple", "us", 0, 1e3, "on top in kernels that only copy, Simple", func(c *Class) *float64 { return &c.CopyGap[coll.Simple] })
-	add("ll128_both", "us", 0, 1e3, "before an operation of LL128 that reduces user data and a peer's", func(c *Class) *float64 { return &c.LL128.Both })
-	add("simple_loop", "us", 0, 1e3, "slice, on top for each further loop that its size takes: packs one by one, then elements", func(c *Class) *float64 { return &c.Simple.Loop })
-	add("simple_turn", "us", 0, 1e3, "the same for each further turn of such a loop", func(c *Class) *float64 { return &c.Simple.Turn })
-	add("p2p_slice", "us", 0, 1e3, "slice of sends and receives, on top", func(c *Class) *float64 { return &c.Simple.P2PSlice })
-	add("p2p_more", "1", 0, 100, "by how much longer their loops take", func(c *Class) *float64 { return &c.Simple.P2PMore })
-	add("simple_idle", "1", 0, 2, "share of a turn of a slice's first loop that is lost for warps without a part in the last", func(c *Class) *float64 { return &c.Simple.Idle })
-	add("simple_latency", "us", 0, 1e3, "wait of a warp for an operand of a turn, eight packs a thread, beside the work of others", func(c *Class) *float64 { return &c.Simple.Latency })
-	add("simple_hbm", "us", 0, 1e3, "on top for user data that is not in L2", func(c *Class) *float64 { return &c.Simple.HBM })
-	add("ll_overlap", "1", 0, 20, "exponent of the norm of a trip's latency and its instructions, 0: their sum", func(c *Class) *float64 { return &c.LL.Overlap })
-	add("ll128_overlap", "1", 0, 20, "the same, LL128", func(c *Class) *float64 { return &c.LL128.Overlap })
-	add("gap_copy_ll", "us", 0, 1e3, "on top in kernels that only copy, LL", func(c *Class) *float64 { return &c.CopyGap[coll.LL] })
-	add("gap_copy_ll128", "us", 0, 1e3, "the same, LL128", func(c *Class) *float64 { return &c.CopyGap[coll.LL128] })
-	add("ll_reduce", "us", 0, 1e3, "trip that reduces user data with a peer's, on top of ll_recv", func(c *Class) *float64 { return &c.LL.Trip.Reduce })
-	add("ll_pass", "us", 0, 1e3, "trip that sends on what it receives, on top", func(c *Class) *float64 { return &c.LL.Trip.Pass })
-	add("ll128_reduce", "us", 0, 1e3, "as ll_reduce", func(c *Class) *float64 { return &c.LL128.Trip.Reduce })
-	add("ll128_pass", "us", 0, 1e3, "as ll_pass", func(c *Class) *float64 { return &c.LL128.Trip.Pass })
-	for i, v := range []float64{0.04, 1.2, 0.5, 0.7, 0.15, 0.15, 0.1, 0.3, 0.25, 0.5, 1.5, 1.5, 0.1, 0.2, 0.03, 0.1, 0.2, 0.1} {
+	guessedQuantities(add)
+	for i, v := range guesses {
 		all[guessed+i].Guess = v
 	}
 	add("simple_slice_copy", "us", 0, 1e3, "simple_slice_local of a slice that receives nothing", func(c *Class) *float64 { return &c.Simple.SliceCopy })
@@ -113,6 +96,31 @@ type adder = func(name, unit string, low, high float64, meaning string, at func(
 
 // tiny keeps away from zero what is divided by.
 const tiny = 1e-6
+
+// guessedQuantities are those that a class may leave to its others; guesses is where a
+// fit begins with each.
+func guessedQuantities(add adder) {
+	add("gap_blocks", "us", 0, 1e3, "kernel's fixed cost, on top for each thread block but the first", func(c *Class) *float64 { return &c.BlockGap })
+	add("gap_copy_simple", "us", 0, 1e3, "on top in kernels that only copy, Simple", func(c *Class) *float64 { return &c.CopyGap[coll.Simple] })
+	add("ll128_both", "us", 0, 1e3, "before an operation of LL128 that reduces user data and a peer's", func(c *Class) *float64 { return &c.LL128.Both })
+	add("simple_loop", "us", 0, 1e3, "slice, on top for each further loop that its size takes: packs one by one, then elements", func(c *Class) *float64 { return &c.Simple.Loop })
+	add("simple_turn", "us", 0, 1e3, "the same for each further turn of such a loop", func(c *Class) *float64 { return &c.Simple.Turn })
+	add("p2p_slice", "us", 0, 1e3, "slice of sends and receives, on top", func(c *Class) *float64 { return &c.Simple.P2PSlice })
+	add("p2p_more", "1", 0, 100, "by how much longer their loops take", func(c *Class) *float64 { return &c.Simple.P2PMore })
+	add("simple_idle", "1", 0, 2, "share of a turn of a slice's first loop that is lost for warps without a part in the last", func(c *Class) *float64 { return &c.Simple.Idle })
+	add("simple_latency", "us", 0, 1e3, "wait of a warp for an operand of a turn, eight packs a thread, beside the work of others", func(c *Class) *float64 { return &c.Simple.Latency })
+	add("simple_hbm", "us", 0, 1e3, "on top for user data that is not in L2", func(c *Class) *float64 { return &c.Simple.HBM })
+	add("ll_overlap", "1", 0, 20, "exponent of the norm of a trip's latency and its instructions, 0: their sum", func(c *Class) *float64 { return &c.LL.Overlap })
+	add("ll128_overlap", "1", 0, 20, "the same, LL128", func(c *Class) *float64 { return &c.LL128.Overlap })
+	add("gap_copy_ll", "us", 0, 1e3, "on top in kernels that only copy, LL", func(c *Class) *float64 { return &c.CopyGap[coll.LL] })
+	add("gap_copy_ll128", "us", 0, 1e3, "the same, LL128", func(c *Class) *float64 { return &c.CopyGap[coll.LL128] })
+	add("ll_reduce", "us", 0, 1e3, "trip that reduces user data with a peer's, on top of ll_recv", func(c *Class) *float64 { return &c.LL.Trip.Reduce })
+	add("ll_pass", "us", 0, 1e3, "trip that sends on what it receives, on top", func(c *Class) *float64 { return &c.LL.Trip.Pass })
+	add("ll128_reduce", "us", 0, 1e3, "as ll_reduce", func(c *Class) *float64 { return &c.LL128.Trip.Reduce })
+	add("ll128_pass", "us", 0, 1e3, "as ll_pass", func(c *Class) *float64 { return &c.LL128.Trip.Pass })
+}
+
+var guesses = [...]float64{0.04, 1.2, 0.5, 0.7, 0.15, 0.15, 0.1, 0.3, 0.25, 0.5, 1.5, 1.5, 0.1, 0.2, 0.03, 0.1, 0.2, 0.1}
 
 func kernelQuantities(add adder) {
 	add("gap_ll", "us", 0, 1e3, "kernel's fixed cost, launches without a pause, LL", func(c *Class) *float64 { return &c.KernelGap[0] })
