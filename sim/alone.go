@@ -8,6 +8,7 @@ import (
 
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/sim/internal/engine"
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/trace"
@@ -37,6 +38,21 @@ type Slowed struct {
 // slowBy are the factors of Alone.Slowed: beside compute kernels take at most some two and a half
 // times as long.
 var slowBy = [...]float64{1.5, 2.5}
+
+// Quantities are those of the Config's class on which an operation alone depends; nil without a
+// class.
+func (c *Config) Quantities() []float64 {
+	if c.Class == nil {
+		return nil
+	}
+	var out []float64
+	for _, q := range gpu.Quantities() {
+		if !gpu.Sharing(q.Name) {
+			out = append(out, *q.At(c.Class))
+		}
+	}
+	return out
+}
 
 // Ask says what Alone finds in addition, each for another simulation.
 type Ask struct{ Slowed, Half bool }

@@ -11,7 +11,6 @@ import (
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim"
-	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/sim/job"
 	"github.com/simccl/simccl/tuning"
 	"github.com/simccl/simccl/units"
@@ -320,22 +319,12 @@ type memoKey struct {
 }
 
 // maxMemo bounds the operations that a Machine keeps.
-const maxMemo = 1 << 12
+const maxMemo = 1 << 9
 
 // recall empties the memory of a Machine whose class has changed in other quantities than
 // those of sharing, on which no operation alone depends.
 func (m *Machine) recall() {
-	class := m.Sim.Class
-	if class == nil {
-		m.memo, m.memoOf = map[memoKey]*planned{}, nil
-		return
-	}
-	var now []float64
-	for _, q := range gpu.Quantities() {
-		if !gpu.Sharing(q.Name) {
-			now = append(now, *q.At(class))
-		}
-	}
+	now := m.Sim.Quantities()
 	if m.memo == nil || len(m.memo) > maxMemo || !slices.Equal(now, m.memoOf) {
 		m.memo, m.memoOf = map[memoKey]*planned{}, now
 	}

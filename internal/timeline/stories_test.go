@@ -36,7 +36,7 @@ func onCosts(p *workload.Program, cost func(c *workload.Call) units.Time) (*sess
 	for i := range in.Costs {
 		c := &p.Calls[i]
 		d := max(cost(c), 1)
-		in.Costs[i] = job.Cost{Time: d, Links: 1}
+		in.Costs[i] = job.Cost{Time: d}
 		if c.Func == coll.Send || c.Func == coll.Recv { // the connection's buffers hold it
 			in.Costs[i].Ends, in.Costs[i].Receive = []units.Time{d, d}, 1
 		}

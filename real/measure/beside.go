@@ -8,9 +8,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/newfile"
-	"github.com/simccl/simccl/internal/overlap"
 	"github.com/simccl/simccl/real/bench"
 	"github.com/simccl/simccl/real/internal/device"
 	"github.com/simccl/simccl/real/team"
@@ -51,12 +49,15 @@ func besideSets() []Set {
 	return all
 }
 
+// OverlapFile of a directory of measured times is the table of collectives beside compute.
+const OverlapFile = "overlap.txt"
+
 // beside measures the set's operations beside compute; rank 0 adds its rows to the table of
 // the directory, which the set of all channels begins anew.
 func (s *Set) beside(t *team.Team, back bench.Backend, dir string) error {
 	b, ok := back.(Besider)
 	if !ok {
-		return &exec.UnsupportedError{Feature: "collectives beside compute", Needs: "GPUs", Found: "a backend without them"}
+		return team.Refuse("--sets %s: collectives beside compute are measured on GPUs", s.Name)
 	}
 	about := back.About()
 	group := strings.TrimPrefix(strings.TrimPrefix(s.Name, "beside"), "-")
@@ -89,7 +90,7 @@ func (s *Set) beside(t *team.Team, back bench.Backend, dir string) error {
 	if t.Rank != 0 {
 		return nil
 	}
-	file := filepath.Join(dir, overlap.FitFile)
+	file := filepath.Join(dir, OverlapFile)
 	text, err := os.ReadFile(file)
 	if err != nil || group == "def" {
 		text = []byte(besideHead(&about) + alone.String() + besideColumns)

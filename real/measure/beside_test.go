@@ -13,7 +13,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// madeUp is a backend that takes what it is told to.
+// madeUp is a backend with synthetic times.
 type madeUp struct{ products bool }
 
 func (madeUp) About() bench.About {
