@@ -38,7 +38,7 @@ with those before it: by how much was fitted on two GPUs (testdata/measured/h200
 `)
 	summary(&b, rows)
 	b.WriteString(`
-The same script on two GPUs of another machine (testdata/measured/h200x2/overlap.txt). Of the machine class's quantities beside_wait alone was chosen with a look at it; how
+The same script on two GPUs of another machine (testdata/measured/h200x2/overlap.txt). Of the machine class's quantities beside_wait alone was chosen by both tables, the others without it; how
 blocks of a matrix product wait for SMs, and that additions make small collectives slower than large ones of few channels, was seen in profiles made
 there (kernels.txt, beside/).
 
