@@ -155,13 +155,17 @@ func (p *Plan) Conn(id int32) Conn {
 	return c
 }
 
+// EndsInto is ConnInto without the route, for where it does not matter.
+func (p *Plan) EndsInto(c *Conn, id int32) {
+	*c = Conn{ID: id, Src: -1, Dst: -1}
+	if id >= 0 && id < p.conns {
+		p.gen.Conn(c)
+	}
+}
+
 // ConnInto is Conn for where many are asked for: it writes to one that is there.
 func (p *Plan) ConnInto(c *Conn, id int32) {
-	*c = Conn{ID: id, Src: -1, Dst: -1}
-	if id < 0 || id >= p.conns {
-		return
-	}
-	p.gen.Conn(c)
+	p.EndsInto(c, id)
 	if p.Comm.RouteOf != nil && c.Src != -1 && c.Dst != -1 {
 		c.Route = p.Comm.RouteOf(c.Src, c.Dst, int(c.Channel), c.Kind)
 	}

@@ -123,7 +123,7 @@ func newRunner[V any](p *plan.Plan, m Memory[V], channel int32) (*runner[V], err
 	for i := range c.conns {
 		k := &c.conns[i]
 		k.sender, k.receiver = -1, -1
-		p.ConnInto(&k.conn, c.lo+int32(i))
+		p.EndsInto(&k.conn, c.lo+int32(i))
 	}
 	c.layNetworks()
 	c.observer, _ = m.(Observer)

@@ -68,13 +68,14 @@ func fewIterations(p *plan.Plan, ranks []int32) (*plan.Plan, error) {
 	for i := range later {
 		later[i] = -1
 	}
+	x := repetition{p: p, left: all - keptIterations}
 	for _, rank := range ranks {
 		long, kept := p.Programs(rank), short.Programs(rank)
 		if len(long) != len(kept) {
 			return p, nil
 		}
 		for i := range long {
-			x := repetition{p: p, rank: rank, left: all - keptIterations}
+			x.rank = rank
 			if !x.holds(short, &long[i], &kept[i]) {
 				return p, nil
 			}
@@ -101,6 +102,7 @@ type repetition struct {
 	rank  int32
 	left  int64       // iterations that are left out
 	moved units.Bytes // by which what follows them lies further on; -1 where no op has an address
+	ops   []plan.Op   // room for those of an iteration
 }
 
 // holds reports whether a program's ops are those of the shorter one, with the second
@@ -111,7 +113,7 @@ func (x *repetition) holds(short *plan.Plan, long, kept *plan.Program) bool {
 		return false
 	}
 	per := (n - k) / x.left
-	var ops []plan.Op // of the first iteration, at the places of the one before
+	ops := x.ops[:0] // of the first iteration, at the places of the one before
 	var a, b plan.Cursor
 	var op, other plan.Op
 	x.p.OpenInto(&a, long)
@@ -137,7 +139,7 @@ func (x *repetition) holds(short *plan.Plan, long, kept *plan.Program) bool {
 		}
 		switch {
 		case i < per:
-			ops = append(ops, copyOf(&op))
+			ops = appendOp(ops, &op)
 		case i < (keptIterations+x.left)*per:
 			was := &ops[at]
 			if !sameButPlace(&op, was) || !turn.holds(&op, was) {
@@ -149,17 +151,26 @@ func (x *repetition) holds(short *plan.Plan, long, kept *plan.Program) bool {
 			at = 0
 		}
 	}
+	x.ops = ops
 	if turn.known {
 		x.moved = turn.by * units.Bytes(x.left)
 	}
 	return !b.Next(&other)
 }
 
-// copyOf returns an op with lists of its own, as a cursor overwrites its.
-func copyOf(op *plan.Op) plan.Op {
-	c := *op
-	c.From, c.To = slices.Clone(op.From), slices.Clone(op.To)
-	return c
+// appendOp adds an op with lists of its own, as a cursor overwrites its, in the room of
+// the one that was there.
+func appendOp(ops []plan.Op, op *plan.Op) []plan.Op {
+	n := len(ops)
+	if n == cap(ops) {
+		ops = append(ops, plan.Op{})
+	} else {
+		ops = ops[:n+1]
+	}
+	from, to := append(ops[n].From[:0], op.From...), append(ops[n].To[:0], op.To...)
+	ops[n] = *op
+	ops[n].From, ops[n].To = from, to
+	return ops
 }
 
 // sameButPlace reports whether two ops do the same over the same connections.

@@ -269,7 +269,7 @@ func (w *wave) ends(i int, rank int32, op *plan.Op) error {
 func (w *wave) conn(i, end int, id int32) *plan.Conn {
 	c := &w.conns[i][end]
 	if c.ID != id || id < 0 {
-		*c = w.p.Conn(id)
+		w.p.EndsInto(c, id)
 	}
 	return c
 }
