@@ -338,16 +338,16 @@ func simulate(b *testing.B, nodes int, bytes int64, sink func() trace.Sink) {
 	repeat(b, c, p, sim.Config{Trace: nccltrace.Options{Detail: nccltrace.DetailStep}}, sink)
 }
 
-// repeat runs a plan again and again, each into a new sink.
+// repeat runs a plan again and again, each by a new executor, as one remembers what it
+// has simulated, and into a new sink.
 func repeat(b *testing.B, c *comm.Comm, p *plan.Plan, cfg sim.Config, sink func() trace.Sink) {
 	cfg.Comm, cfg.Launch, cfg.Kernels = c.Layout, sim.Graph, 1
 	for i := range c.Domains {
 		cfg.Systems = append(cfg.Systems, c.Domains[i].System)
 	}
-	x := made(sim.New(cfg))(b)
 	var events int64
 	for b.Loop() {
-		to := sink()
+		x, to := made(sim.New(cfg))(b), sink()
 		events += made(x.Run(context.Background(), exec.One(p), to))(b).Events
 		if err := to.Close(); err != nil {
 			b.Fatal(err)
