@@ -313,13 +313,13 @@ func FuzzPerfetto(f *testing.F) {
 // BenchmarkFile writes a trace, at the same work for each kind of file: MB/s are of
 // JSON text.
 func BenchmarkFile(b *testing.B) {
-	size := int64(len(packets(b, "t.json", Options{}, noise(200_000))))
+	size := int64(len(packets(b, "t.json", Options{}, func(s trace.Sink) { steps(s, 200_000) })))
 	for _, name := range []string{"t.json", "t.json.gz", "t.pftrace"} {
 		b.Run(strings.TrimPrefix(name, "t."), func(b *testing.B) {
 			b.SetBytes(size)
 			b.ReportAllocs()
 			for b.Loop() {
-				packets(b, name, Options{}, noise(200_000))
+				packets(b, name, Options{}, func(s trace.Sink) { steps(s, 200_000) })
 			}
 		})
 	}
