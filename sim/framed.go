@@ -23,13 +23,11 @@ const (
 	mostFramed = 300 * units.Second
 )
 
-// frames forecasts what a run sends frame by frame, and what that costs. Pieces of sends and
-// receives are those of rank 0; where it is the root, others have a share of them.
+// frames forecasts what a run sends frame by frame, and what that costs.
 func (x *Executor) frames(p *plan.Plan, kernels int64) (frames float64, c cost, took units.Time) {
 	_, all := pieces(p)
 	c = cost{pieces: float64(all * kernels), conns: float64(p.NumConns()) * float64(p.Sharing()), crowd: crowdOf(p)}
 	if f := p.Req.Func; f.IsP2P() && f.Rooted() {
-		c.pieces *= 2 / float64(p.Comm.NRanks)
 		c.crowd = 0
 	}
 	if x.jitters(p) == noJitter {

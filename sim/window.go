@@ -186,13 +186,17 @@ func (x *Executor) steadyNetwork() bool {
 	return !slices.ContainsFunc(x.cfg.Faults, func(f Fault) bool { return f.Loss > 0 || f.Down })
 }
 
-// pieces returns how many pieces the thread group of rank 0 with the most has, and
+// pieces returns how many pieces the thread group of rank 0, or of the root, with the most has, and
 // about how many all groups have.
 func pieces(p *plan.Plan) (most, all int64) {
-	for _, pr := range p.Programs(0) {
+	rank, ranks := int32(0), int64(p.Comm.NRanks)
+	if p.Req.Func.IsP2P() && p.Req.Func.Rooted() { // the others have as much as the root, all together
+		rank, ranks = int32(p.Req.Root), 2
+	}
+	for _, pr := range p.Programs(rank) {
 		n := p.NumOps(&pr) * int64(max(1, pr.Slices))
 		most = max(most, n)
-		all += n * int64(p.Comm.NRanks)
+		all += n * ranks
 	}
 	return max(1, most), max(1, all)
 }

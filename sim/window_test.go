@@ -38,6 +38,8 @@ func windowCases() []windowCase {
 		{"dgx-h100+nvls.n2", 2, coll.AllReduce, coll.NVLSTree, coll.Simple, 1 << 20},
 		{"dgx-h100.n2", 1, coll.AllToAll, 0, coll.Simple, 1 << 19},
 		{"dgx-h100.n2", 2, coll.SendRecv, 0, coll.Simple, 1 << 19},
+		{"dgx-h100.n2", 4, coll.Scatter, 0, coll.Simple, 1 << 19},
+		{"dgx-h100.n2", 4, coll.Gather, 0, coll.Simple, 1 << 19},
 	}
 }
 
