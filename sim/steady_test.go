@@ -172,10 +172,9 @@ func TestNothingIsSkippedWherePeriodsDiffer(t *testing.T) {
 	}
 }
 
-// Periods that are skipped change nothing on any machine: what NCCL takes for an
-// all_reduce of 1 GiB, and for 64 MiB rank by rank.
-func TestSkippedEqualsWholeOnEveryMachine(t *testing.T) {
-	runs, skipped := 0, 0
+// onOwnMachines calls do for each machine of our own goldens, of 2 to 64 ranks, with -short for
+// the first of them, and returns how many there are.
+func onOwnMachines(t *testing.T, do func(name string, c *comm.Comm, systems []*topo.System)) int {
 	seen := map[string]bool{}
 	for _, r := range golden.Own(t) {
 		if seen[r.Machine] || testing.Short() && len(seen) > 5 {
@@ -186,6 +185,16 @@ func TestSkippedEqualsWholeOnEveryMachine(t *testing.T) {
 		if c == nil || c.NRanks < 2 || c.NRanks > 64 {
 			continue
 		}
+		do(r.Machine, c, systems)
+	}
+	return len(seen)
+}
+
+// Periods that are skipped change nothing on any machine: what NCCL takes for an
+// all_reduce of 1 GiB, and for 64 MiB rank by rank.
+func TestSkippedEqualsWholeOnEveryMachine(t *testing.T) {
+	runs, skipped := 0, 0
+	machines := onOwnMachines(t, func(name string, c *comm.Comm, systems []*topo.System) {
 		for _, x := range []struct {
 			bytes int64
 			fold  sim.Folding
@@ -199,8 +208,8 @@ func TestSkippedEqualsWholeOnEveryMachine(t *testing.T) {
 				skipped++
 			}
 		}
-	}
-	t.Logf("%d runs on %d machines, periods skipped in %d", runs, len(seen), skipped)
+	})
+	t.Logf("%d runs on %d machines, periods skipped in %d", runs, machines, skipped)
 	if skipped == 0 {
 		t.Error("nothing was skipped")
 	}
@@ -210,16 +219,7 @@ func TestSkippedEqualsWholeOnEveryMachine(t *testing.T) {
 // 1 GiB.
 func TestFoldedEqualsUnfoldedOnEveryMachine(t *testing.T) {
 	folded := 0
-	seen := map[string]bool{}
-	for _, r := range golden.Own(t) {
-		if seen[r.Machine] || testing.Short() && len(seen) > 5 {
-			continue
-		}
-		seen[r.Machine] = true
-		c, systems := machine(t, &r, comm.Params{})
-		if c == nil || c.NRanks < 2 || c.NRanks > 64 {
-			continue
-		}
+	machines := onOwnMachines(t, func(name string, c *comm.Comm, systems []*topo.System) {
 		req, _, err := c.Request(comm.Op{Func: coll.AllReduce, Count: 1 << 28, Type: coll.Float32})
 		if err != nil {
 			t.Fatal(err)
@@ -233,13 +233,13 @@ func TestFoldedEqualsUnfoldedOnEveryMachine(t *testing.T) {
 			folded++
 		}
 		if took := cpuTime(t) - begin; took > time.Second {
-			t.Logf("%s, %d ranks, %v %v/%v: %v", r.Machine, c.NRanks, req.Func, req.Algo, req.Proto, took.Round(100*time.Millisecond))
+			t.Logf("%s, %d ranks, %v %v/%v: %v", name, c.NRanks, req.Func, req.Algo, req.Proto, took.Round(100*time.Millisecond))
 		}
 		if got.Elapsed != want.Elapsed || !slices.Equal(got.Finish, want.Finish) || fullest(&got) != fullest(&want) {
-			t.Errorf("%s, %v/%v: %v folded (%v), %v rank by rank", r.Machine, req.Algo, req.Proto, got.Elapsed, got.Account.Method, want.Elapsed)
+			t.Errorf("%s, %v/%v: %v folded (%v), %v rank by rank", name, req.Algo, req.Proto, got.Elapsed, got.Account.Method, want.Elapsed)
 		}
-	}
-	if t.Logf("%d machines, %d folded", len(seen), folded); folded == 0 {
+	})
+	if t.Logf("%d machines, %d folded", machines, folded); folded == 0 {
 		t.Error("no machine folded")
 	}
 }

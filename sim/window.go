@@ -122,9 +122,6 @@ func (x *Executor) window(p *plan.Plan, sink trace.Sink) (*window, error) {
 	if w.all > 0 {
 		w.some = windowOf(p, w.all, most, work)
 	}
-	if x.calm && p.Req.Func.IsP2P() && p.Req.Func.Rooted() { // rounds of the root are unlike each other, and few
-		w.some = w.all
-	}
 	if x.cfg.Fold != Unfolded && x.cfg.Packets == nil && w.drawn(work) > mostToDraw(p) {
 		w.jitter = equalShare
 	}
