@@ -59,7 +59,7 @@ func runThreeWays(t *testing.T, c *comm.Comm, cfg sim.Config, req plan.Request) 
 	shared, _ = simulatePlan(t, c, cfg, req, trace.Discard)
 	all := cfg
 	all.NoSkip = true
-	each, _ = simulatePlan(t, c, all, req, trace.Discard)
+	each = runSharing(t, c, all, req, trace.Discard, math.MaxInt64)
 	all.NoJitter, all.NoSkip = true, false
 	lockstep, _ = simulatePlan(t, c, all, req, trace.Discard)
 	return shared, each, lockstep

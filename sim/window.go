@@ -108,13 +108,13 @@ type window struct {
 	rest, full, half *plan.Plan
 }
 
-// window returns the window of a plan; nil where it is simulated as the Config
-// says: without jitter, with a trace, or where messages may be lost.
-func (x *Executor) window(p *plan.Plan, sink trace.Sink) (*window, error) {
+// window returns the window of a plan, which Fold, NoSkip and a trace have no part in; nil
+// where there is none: without jitter, or where messages may be lost.
+func (x *Executor) window(p *plan.Plan) (*window, error) {
 	if p.Members() != nil || p.Req.Cut != nil || x.cfg.Late != nil { // operations that are not alone
 		return nil, nil
 	}
-	if sink != trace.Discard || x.cfg.NoSkip || x.jitters(p) == noJitter || p.OneRank() != plan.NotOneRank || !x.steadyNetwork() {
+	if x.jitters(p) == noJitter || p.OneRank() != plan.NotOneRank || !x.steadyNetwork() {
 		return nil, nil
 	}
 	w := &window{whole: p, rest: p, jitter: eachDraws, all: p.Iterations()}
@@ -122,10 +122,13 @@ func (x *Executor) window(p *plan.Plan, sink trace.Sink) (*window, error) {
 	if w.all > 0 {
 		w.some = windowOf(p, w.all, most, work)
 	}
-	if x.cfg.Fold != Unfolded && x.cfg.Packets == nil && w.drawn(work) > mostToDraw(p) {
+	if x.cfg.Packets == nil && w.drawn(work) > x.mostToDraw(p) {
 		w.jitter = equalShare
 	}
 	if w.all <= w.some {
+		if w.jitter == equalShare && !x.plain() { // few are equivalent
+			w.jitter = noJitter
+		}
 		return w, nil
 	}
 	var parts [3]*plan.Plan
@@ -156,8 +159,10 @@ func (w *window) drawn(work int64) int64 {
 
 // mostToDraw is how many pieces of a plan are simulated with jitter of their own at
 // most.
-func mostToDraw(p *plan.Plan) int64 {
+func (x *Executor) mostToDraw(p *plan.Plan) int64 {
 	switch f := p.Req.Func; {
+	case x.share >= 0:
+		return x.share
 	case p.Comm.NRanks <= alwaysDrawn:
 		if f == coll.AllToAll && p.Comm.NNodes == 1 {
 			return windowWorkP2P
@@ -249,7 +254,18 @@ func (x *Executor) extrapolate(ctx context.Context, w *window) (exec.Result, err
 	if err != nil {
 		return exec.Result{Wrong: -1}, err
 	}
-	if w.jitter == equalShare && (!sameLinks(rest, full) || !sameLinks(rest, half)) { // they fold in different ways
+	alike, err := true, error(nil)
+	switch {
+	case w.jitter != equalShare:
+	case x.cfg.Fold == Unfolded:
+		alike, err = x.foldAlike(ctx, w)
+	default:
+		alike = sameLinks(rest, full) && sameLinks(rest, half)
+	}
+	if err != nil {
+		return exec.Result{Wrong: -1}, err
+	}
+	if !alike { // they fold in different ways
 		own := *w
 		own.jitter = eachDraws
 		return x.extrapolate(ctx, &own)

@@ -4,7 +4,6 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/gpu"
-	"github.com/simccl/simccl/sim/internal/chance"
 	"github.com/simccl/simccl/sim/internal/event"
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/units"
@@ -299,7 +298,7 @@ func (e *Engine) work(g *Group) float64 {
 	w := e.carried(g)
 	jit := [...]float64{e.Jitter.LL, e.Jitter.LL128, e.Jitter.Slice}[g.Program.Proto]
 	if jit > 0 {
-		f := 1 + jit*chance.Normal(e.seed, uint64(g.Rank), uint64(g.Program.Channel)<<32|uint64(g.Program.Group), uint64(g.count))
+		f := 1 + jit*g.Draws.Normal(uint64(g.count))
 		w *= max(0.2, f+g.drift)
 	}
 	if g.Joint >= 0 && g.Plan.Req.Algo.IsNVLS() {

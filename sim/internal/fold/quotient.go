@@ -166,6 +166,11 @@ func (q *Quotient) programs(dst []plan.Program, s part) []plan.Program {
 	return dst
 }
 
+// GroupOf returns the engine's group that represents a program of the plan.
+func (q *Quotient) GroupOf(pr *plan.Program) *engine.Group {
+	return &q.e.Groups[q.first[q.place(pr.Channel, pr.Rank)]+pr.Group]
+}
+
 // place returns where a rank's part of a channel is in reps.
 func (q *Quotient) place(channel, rank int32) int32 {
 	return q.of[int(channel)-q.plan.Split.ChannelLo][rank]

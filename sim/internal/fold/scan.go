@@ -344,7 +344,19 @@ func (s *scan) sortFlows() {
 		if own[k] > 0 && !s.holds {
 			s.keep(k, &s.flows[own[k]-1])
 		}
+		if own[k] > 0 {
+			s.order(k, &s.flows[own[k]-1])
+		}
 	}
+}
+
+// order puts the classes of a kind into the order in which one of its flows crosses them.
+func (s *scan) order(kind int, f *flow) {
+	path := s.uses[f.from:f.to]
+	place := func(u wire.Use) int {
+		return slices.IndexFunc(path, func(x wire.Use) bool { return s.class[x.Link] == int32(u.Link) })
+	}
+	slices.SortStableFunc(s.kinds[kind], func(a, b wire.Use) int { return place(a) - place(b) })
 }
 
 // keep leaves a kind only the classes of links that one of its flows crosses.

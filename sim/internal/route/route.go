@@ -50,6 +50,7 @@ type Table struct {
 	crowd   []int32                        // by link at a port of a switch: how many such pairs
 	staged  []staging                      // by node: bytes in transit through host memory
 	known   map[uint64]wire.RouteID        // routes by a hash of their links
+	paths   [][]wire.Use                   // by route: its links in their order
 	short   map[*topo.System][]string      // names of a topology's nodes
 	Place   Place
 	Local   wire.RouteID
@@ -230,6 +231,7 @@ func (w *Table) Intern() wire.RouteID {
 	if len(w.Uses) == 0 {
 		return w.Local
 	}
+	path := slices.Clone(w.Uses)
 	slices.SortFunc(w.Uses, func(a, b wire.Use) int { return int(a.Link) - int(b.Link) })
 	key := hashOf(w.Uses)
 	for {
@@ -244,7 +246,20 @@ func (w *Table) Intern() wire.RouteID {
 	}
 	r := w.Links.AddRoute(slices.Clone(w.Uses))
 	w.known[key] = r
+	for int(r) >= len(w.paths) {
+		w.paths = append(w.paths, nil)
+	}
+	w.paths[r] = path
 	return r
+}
+
+// Path is the links of a route in the order in which they were added: those of the sender's
+// host, of the receiver's, and cables between them.
+func (w *Table) Path(r wire.RouteID) []wire.Use {
+	if int(r) >= len(w.paths) {
+		return nil
+	}
+	return w.paths[r]
 }
 
 // hashOf is a hash of a route's links: FNV's steps (G. Fowler, L. C. Noll and P. Vo, 1991)
