@@ -26,7 +26,8 @@ const (
 )
 
 // Conn is a FIFO under simulation. Its unit is the piece: a slice of Simple,
-// a step of LL and LL128.
+// a step of LL and LL128. It is four lines of a cache, of which the first one says what
+// is in it.
 type Conn struct {
 	Snd, Rcv int32 // groups, -1 while unknown
 	Route    wire.RouteID
@@ -36,14 +37,18 @@ type Conn struct {
 	sent     int64 // pieces begun by the sender
 	credited int64 // pieces whose room came back
 	tails    int64 // pieces whose last data is in progress
-	Depth    int64 // pieces that fit
+	Depth    int8  // pieces that fit
+	FromHost bool  // what is received lies in host memory
+	Staged   bool  // through host memory: its flags take longer than between GPUs
 	Slots    [plan.FIFOSteps]Slot
-	Extra    units.Time // what flags take longer than between GPUs
-	FromHost bool       // what is received lies in host memory
-	// Of registered buffers: the sender needs the receiver's address of each kernel,
-	// had it for so many of those that it began, and has the last one at a time.
+}
+
+// address is that of a registered buffer, which a connection's sender needs of its
+// receiver for each kernel: it had it for so many of those that it began, and has the
+// last one at a time.
+type address struct {
 	wanted, given int64
-	givenAt       units.Time
+	at            units.Time
 }
 
 // Slot is where every eighth piece of a FIFO lies: when its first and its last data
@@ -172,6 +177,7 @@ type Engine struct {
 	// addresses are the connections by group over which the addresses of registered
 	// buffers go; nil where there are none.
 	addresses []ends
+	given     []address // by connection
 	described plan.Conn          // that is laid out
 	Observer  Observer           // nil: none
 	Progress  func(part float64) // nil without a listener
@@ -237,6 +243,7 @@ type costs struct {
 	batch, work   units.Time
 	blockTurn     units.Time
 	ll128Both     units.Time
+	host          units.Time // what flags take longer through host memory
 }
 
 func costsOf(c *gpu.Class) costs {
@@ -249,6 +256,7 @@ func costsOf(c *gpu.Class) costs {
 	k.drain, k.blockTurn = us(c.Simple.Drain), us(c.Simple.BlockTurn)
 	k.batch, k.work = us(c.Works.Batch), us(c.Works.Work)
 	k.llTrip = us(c.LL.Trip.Base + c.LL.Trip.Recv)
+	k.host = us(c.HostHop)
 	return k
 }
 
@@ -270,6 +278,10 @@ func (e *Engine) Run(ctx context.Context) error {
 			if e.Progress != nil {
 				e.Progress(float64(e.fetched) / float64(e.Ops))
 			}
+		}
+		if e.Queue.PopNow(&ev) {
+			e.handle(&ev)
+			continue
 		}
 		if e.Queue.Now+e.Skipped >= lastTime {
 			return &exec.NotImplementedError{Feature: fmt.Sprintf("%v of %d elements that takes more than 26 days", e.Jobs[0].Plan.Req.Func, e.Jobs[0].Plan.Req.Count),
@@ -334,7 +346,12 @@ func (e *Engine) handle(ev *event.Event) {
 		if g.wake == ev.At {
 			g.wake = -1
 		}
-		e.tryStart(ev.ID)
+		if e.tryStart(ev.ID) {
+			// All that is done in this instant came before the attempts to start, so
+			// that the next event would be this one.
+			e.Queue.Skip()
+			e.join(ev.ID)
+		}
 	case evJoin:
 		e.join(ev.ID)
 	case evDone:
@@ -449,12 +466,12 @@ func (e *Engine) nextPhase(si int32, at units.Time) {
 func (e *Engine) exchange(sm *SM, at units.Time) {
 	for i := sm.from; i < sm.to; i++ {
 		for _, id := range e.addresses[i].out {
-			e.Conns[id].wanted++
+			e.given[id].wanted++
 		}
 		for _, id := range e.addresses[i].in {
-			c := &e.Conns[id]
-			c.given, c.givenAt = c.given+1, at+e.Cost.Hop[coll.LL]
-			e.wake(c.Snd, c.givenAt)
+			a := &e.given[id]
+			a.given, a.at = a.given+1, at+e.Cost.Hop[coll.LL]
+			e.wake(e.Conns[id].Snd, a.at)
 		}
 	}
 }
@@ -467,7 +484,7 @@ func (e *Engine) layAddresses() {
 	if !e.anyDirect() {
 		return
 	}
-	e.addresses = make([]ends, len(e.Groups))
+	e.addresses, e.given = make([]ends, len(e.Groups)), make([]address, len(e.Conns))
 	for id := range e.Conns {
 		c := &e.Conns[id]
 		if c.Snd < 0 || c.Rcv < 0 || c.Net >= 0 || c.FromHost || !e.Groups[c.Snd].givesAddresses() {

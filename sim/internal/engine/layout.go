@@ -159,9 +159,9 @@ func (e *Engine) joinConns(j *Job, gi int32, op *plan.Op) error {
 		if err != nil {
 			return err
 		}
-		c.Snd, c.Route, c.Depth = gi, r, plan.FIFOSteps/int64(max(1, pr.SliceSteps))
+		c.Snd, c.Route, c.Depth = gi, r, DepthOf(pr)
 		c.FromHost = e.FromHost(pc)
-		if c.Extra = e.ExtraHop(pc); c.Extra > 0 {
+		if c.Staged = Staged(pc); c.Staged {
 			e.Net.Table.Stage(pc, e.Groups[gi].inTransit(op))
 		}
 		c.Net, err = e.Net.Connect(pc, id, pr)
@@ -187,11 +187,17 @@ func (e *Engine) joinConns(j *Job, gi int32, op *plan.Op) error {
 	return nil
 }
 
-// ExtraHop is what a connection's flags take longer than between GPUs: where it
-// goes through host memory.
-func (e *Engine) ExtraHop(pc *plan.Conn) units.Time {
-	if pc.Route.Transport == connect.SHM {
-		return units.FromMicros(e.Class.HostHop)
+// DepthOf is how many pieces of a program fit a connection.
+func DepthOf(pr *plan.Program) int8 { return int8(plan.FIFOSteps / max(1, pr.SliceSteps)) }
+
+// Staged reports whether a connection goes through host memory, by which its flags take
+// longer.
+func Staged(pc *plan.Conn) bool { return pc.Route.Transport == connect.SHM }
+
+// Extra is what a connection's flags take longer than between GPUs.
+func (e *Engine) Extra(c *Conn) units.Time {
+	if c.Staged {
+		return e.Cost.host
 	}
 	return 0
 }

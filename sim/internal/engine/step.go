@@ -23,21 +23,29 @@ import (
 // and its own first data reaches rank 2 a hop later, long before the op is
 // through; the op ends when the last data of rank 0 has come.
 
+// goOn has a group start its next piece, whose bytes move with an event of their own.
+func (e *Engine) goOn(gi int32) {
+	if e.tryStart(gi) {
+		e.Queue.Push(e.Queue.Now, event.Done, evJoin, gi, 0)
+	}
+}
+
 // tryStart starts the group's next piece if all it needs is there; else the group
-// waits, and what is missing wakes it: deliver, postHead or giveCredit.
-func (e *Engine) tryStart(gi int32) {
+// waits, and what is missing wakes it: deliver, postHead or giveCredit. It reports
+// whether the piece's bytes are to join their links in this instant.
+func (e *Engine) tryStart(gi int32) (joins bool) {
 	g := &e.Groups[gi]
 	if g.state != idle && g.state != waiting {
-		return
+		return false
 	}
 	if e.Queue.Now < g.Free {
 		e.wakeAt(gi, g.Free)
-		return
+		return false
 	}
 	if g.state == idle {
 		if !e.fetch(g) {
 			e.programEnd(gi)
-			return
+			return false
 		}
 		if g.taken++; e.steady.on {
 			e.took(gi)
@@ -45,18 +53,18 @@ func (e *Engine) tryStart(gi int32) {
 		g.state, g.Since = waiting, max(g.Since, g.Free)
 		if g.Free += e.entry(g); e.Queue.Now < g.Free {
 			e.wakeAt(gi, g.Free)
-			return
+			return false
 		}
 	}
 	at, ok := e.ready(g)
 	if !ok {
-		return
+		return false
 	}
 	if at > e.Queue.Now {
 		e.wakeAt(gi, at)
-		return
+		return false
 	}
-	e.begin(gi)
+	return e.begin(gi)
 }
 
 // entry is what a group takes before an op that its wait for data hides: of LL128, an
@@ -188,12 +196,13 @@ func (e *Engine) ready(g *Group) (at units.Time, ok bool) {
 	for ; int(g.met)-len(from) < len(to); g.met++ {
 		c := &e.Conns[to[int(g.met)-len(from)]]
 		if e.addresses != nil {
-			if c.given < c.wanted {
+			a := &e.given[to[int(g.met)-len(from)]]
+			if a.given < a.wanted {
 				return 0, false
 			}
-			g.metAt = max(g.metAt, c.givenAt)
+			g.metAt = max(g.metAt, a.at)
 		}
-		if k := c.sent + int64(g.Op.SendAhead) - c.Depth; k >= 0 {
+		if k := c.sent + int64(g.Op.SendAhead) - int64(c.Depth); k >= 0 {
 			if k >= c.credited {
 				return 0, false
 			}
@@ -209,8 +218,9 @@ func (g *Group) pieceBytes(slice int32) units.Bytes {
 	return max(0, min(left, g.size))
 }
 
-// begin starts a piece: its overhead first, then its bytes.
-func (e *Engine) begin(gi int32) {
+// begin starts a piece: its overhead first, then its bytes. It reports whether there is
+// no overhead.
+func (e *Engine) begin(gi int32) (joins bool) {
 	g := &e.Groups[gi]
 	g.streams = g.posted && e.Queue.Now == g.Free
 	if g.Bytes = g.pieceBytes(g.slice); g.idle {
@@ -247,9 +257,13 @@ func (e *Engine) begin(gi int32) {
 	}
 	if g.Bytes == 0 {
 		e.Queue.Push(e.Queue.Now+over, event.Done, evDone, gi, 0)
-		return
+		return false
+	}
+	if over == 0 {
+		return true
 	}
 	e.Queue.Push(e.Queue.Now+over, event.Done, evJoin, gi, 0)
+	return false
 }
 
 // join puts the piece on its links.
@@ -465,7 +479,7 @@ func (e *Engine) finishSlice(gi int32) {
 	if g.slice == g.slices {
 		g.state = idle
 	}
-	e.tryStart(gi)
+	e.goOn(gi)
 }
 
 // drain is how long the fence holds the group up: stores into the GPU's own
@@ -564,5 +578,5 @@ func (e *Engine) complete(gi int32) {
 		e.Observer.Piece(PieceEvent{Point: PieceDone, Group: gi})
 	}
 	g.state = idle
-	e.tryStart(gi)
+	e.goOn(gi)
 }

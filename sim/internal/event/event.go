@@ -119,16 +119,35 @@ func (q *Queue) Pop(e *Event) bool {
 	if q.head == len(q.due) && len(q.soon) == 0 && !q.turn() {
 		return false
 	}
-	q.len--
-	q.done++
-	*e = *q.first()
-	if q.head < len(q.due) && e.order == q.due[q.head].order {
-		q.head++
-	} else {
-		q.soon.pop()
-	}
+	q.take(e)
 	return true
 }
+
+// take removes the earliest event of the current slot, which has one.
+func (q *Queue) take(e *Event) {
+	q.len--
+	q.done++
+	if q.head < len(q.due) && (len(q.soon) == 0 || q.due[q.head].before(&q.soon[0])) {
+		*e = q.due[q.head]
+		q.head++
+		return
+	}
+	*e = q.soon[0]
+	q.soon.pop()
+}
+
+// PopNow removes the earliest event into e if it is due now.
+func (q *Queue) PopNow(e *Event) bool {
+	if q.head < len(q.due) && q.due[q.head].At == q.Now || len(q.soon) > 0 && q.soon[0].At == q.Now {
+		q.take(e)
+		return true
+	}
+	return false
+}
+
+// Skip counts an event as handled that would have been the next one to be popped, had
+// it been pushed.
+func (q *Queue) Skip() { q.done++ }
 
 // turn goes on to the next slot that has events, and reports whether one has.
 func (q *Queue) turn() bool {
@@ -180,8 +199,9 @@ func (q *Queue) AppendAll(dst []Event) []Event {
 	dst = append(dst, q.beyond...)
 	for i, word := range q.wheel.full {
 		for ; word != 0; word &= word - 1 {
-			for n := q.wheel.heads[64*i+bits.TrailingZeros64(word)]; n != 0; n = q.wheel.nodes[n-1].next {
-				dst = append(dst, q.wheel.nodes[n-1].Event)
+			for n := q.wheel.heads[64*i+bits.TrailingZeros64(word)]; n != 0; n = q.wheel.chunks[n-1].next {
+				c := &q.wheel.chunks[n-1]
+				dst = append(dst, c.events[:c.n]...)
 			}
 		}
 	}

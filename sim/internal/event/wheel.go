@@ -7,40 +7,55 @@ import (
 )
 
 // wheel holds the events of a number of slots, by slot: that of time t is t's slot
-// modulo their number. Events of a slot are a list, the last one put first.
+// modulo their number. Events of a slot lie in chunks, the newest chunk first.
 type wheel struct {
-	nodes []node
-	free  int32        // list of nodes
-	heads [slots]int32 // node + 1, 0 without one
-	full  [slots / 64]uint64
-	any   uint64 // words of full that are not zero
+	chunks []chunk
+	free   int32        // list of chunks
+	heads  [slots]int32 // chunk + 1, 0 without one
+	full   [slots / 64]uint64
+	any    uint64 // words of full that are not zero
 }
 
-type node struct {
-	Event
-	next int32 // node + 1
+// chunk is some events of a slot in the order in which they were put: two lines of a
+// cache.
+type chunk struct {
+	events [5]Event
+	n      int32
+	next   int32 // chunk + 1
 }
 
 func (w *wheel) reset() {
-	w.nodes, w.free, w.any = w.nodes[:0], 0, 0
+	w.chunks, w.free, w.any = w.chunks[:0], 0, 0
 	clear(w.heads[:])
 	clear(w.full[:])
 }
 
 func (w *wheel) put(e *Event) {
+	at := uint(e.At>>slotBits) % slots
+	i := w.heads[at]
+	if i == 0 || w.chunks[i-1].n == int32(len(w.chunks[i-1].events)) {
+		i = w.grow(at)
+	}
+	c := &w.chunks[i-1]
+	c.events[c.n] = *e
+	c.n++
+}
+
+// grow gives a slot another chunk.
+func (w *wheel) grow(at uint) int32 {
 	i := w.free
 	if i == 0 {
-		w.nodes = append(w.nodes, node{})
-		i = int32(len(w.nodes))
+		w.chunks = append(w.chunks, chunk{})
+		i = int32(len(w.chunks))
 	} else {
-		w.free = w.nodes[i-1].next
+		w.free = w.chunks[i-1].next
 	}
-	at := uint(e.At>>slotBits) % slots
-	n := &w.nodes[i-1]
-	n.Event, n.next = *e, w.heads[at]
+	c := &w.chunks[i-1]
+	c.n, c.next = 0, w.heads[at]
 	w.heads[at] = i
 	w.full[at/64] |= 1 << (at % 64)
 	w.any |= 1 << (at / 64)
+	return i
 }
 
 // next is the first slot after one that has events; ok is false where none has.
@@ -64,17 +79,15 @@ func (w *wheel) next(slot units.Time) (next units.Time, ok bool) {
 // take appends the events of a slot in the order in which they were put.
 func (w *wheel) take(slot units.Time, to []Event) []Event {
 	at := uint(slot) % slots
-	first := len(to)
+	first := int32(0) // the chunks in the order in which they were begun
 	for i := w.heads[at]; i != 0; {
-		n := &w.nodes[i-1]
-		to = append(to, n.Event)
-		next := n.next
-		n.next = w.free
-		w.free = i
-		i = next
+		c := &w.chunks[i-1]
+		i, c.next, first = c.next, first, i
 	}
-	for i, k := first, len(to)-1; i < k; i, k = i+1, k-1 {
-		to[i], to[k] = to[k], to[i]
+	for i := first; i != 0; {
+		c := &w.chunks[i-1]
+		to = append(to, c.events[:c.n]...)
+		i, c.next, w.free = c.next, w.free, i
 	}
 	w.heads[at] = 0
 	if w.full[at/64] &^= 1 << (at % 64); w.full[at/64] == 0 {
