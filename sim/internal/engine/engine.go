@@ -59,13 +59,17 @@ type Slot struct{ Head, tail, credit units.Time }
 // slot is that of the k-th piece.
 func (c *Conn) slot(k int64) *Slot { return &c.Slots[uint64(k)%plan.FIFOSteps] }
 
-// Group is a thread group walking its program.
+// Group is a thread group walking its program. What is asked for together lies in one
+// line of a cache, of 64 bytes: TestGroupLines.
 type Group struct {
 	state   state // what neighbours on the SM ask for comes first
 	idle    bool  // the op only waits: what it receives is in place
 	posted  bool  // the last slice's flag goes up behind a fence
 	streams bool  // the piece in progress began without a pause after such a slice
-	kind    int32 // of its slices of Simple, -1 before the first and of other protocols
+	proto   coll.Protocol
+	kind    int8 // of its slices of Simple, -1 before the first and of other protocols
+	known   bool // last says all that an op's pieces depend on, beside their size
+	rounds  bool // its ops come in rounds over the heads
 	flow    wire.FlowID
 	Sm      int32
 	Rank    int32
@@ -75,30 +79,59 @@ type Group struct {
 	Free    units.Time // when the group can start its next piece
 	wake    units.Time // time of the pending evTry, -1 without one
 	// Of the connections that the next piece waits for so many are ready, from a time on.
-	met      int32
-	perRound int32 // ops that one primitive of NCCL was cut into
-	metAt    units.Time
-	Since    units.Time  // when the wait for the piece began
-	Bytes    units.Bytes // of the piece in progress
-	size     units.Bytes // of a full slice
-	left     float64     // nano-bytes that the flow in progress leaves to flows after it
-	Route    wire.RouteID
-	Joint    wire.RouteID // of ops with several peers, -1 where there are none
-	taken    int64        // ops of the program that were taken up
+	metAt units.Time
+	met   int32
+	Route wire.RouteID
 
-	Op             plan.Op
-	held           heldSlice
-	Job            *Job
-	Plan           *plan.Plan // of its operation: the job's, or one of its members
+	Since units.Time  // when the wait for the piece began
+	Bytes units.Bytes // of the piece in progress
+	size  units.Bytes // of a full slice
+	left  float64     // nano-bytes that the flow in progress leaves to flows after it
+	peers [4]int32    // the op's connections, where they fit
+	Op    plan.Op     // its Do, From and To share a line
+
+	cur   plan.Cursor
+	last  opShape    // of the op before
+	Plan  *plan.Plan // of its operation: the job's, or one of its members
+	Job   *Job
+	taken int64 // ops of the program that were taken up
+
+	pass gpu.Pass
+	pack int64
+
+	sized          units.Bytes // of the last piece, below 0 where what follows is not known:
+	load           float64     // what the links carry for it, flags included, in nano-bytes
+	bound          wire.Rate   // and its rate, of LL and LL128
 	Program        plan.Program
-	cur            plan.Cursor
-	pass           gpu.Pass
-	pack           int64
+	Joint          wire.RouteID // of ops with several peers, -1 where there are none
+	perRound       int32        // ops that one primitive of NCCL was cut into
+	held           heldSlice
 	drift          float64      // static share of this channel
 	heads          []int32      // connections of its round over the heads
 	round          []roundPiece // pieces of a round over the heads that wait for its end
 	Ins, Outs      []int32      // of a quotient: all connections that it reads and writes
 	FromBuf, ToBuf []int32      // and those of one op, where they vary
+}
+
+// opShape is what the pieces of an op depend on, beside their size. Connections are
+// told apart by where the plan keeps them.
+type opShape struct {
+	from, to       *int32
+	nFrom, nTo     uint8
+	do             plan.Do
+	src, dst       plan.Buffer
+	srcOff, dstOff uint8 // within a line
+}
+
+func shapeOf(op *plan.Op) opShape {
+	s := opShape{nil, nil, uint8(len(op.From)), uint8(len(op.To)), op.Do, op.Src.Buf, op.Dst.Buf, uint8(op.Src.Off % lineBytes), uint8(op.Dst.Off % lineBytes)}
+	if len(op.From) > 0 {
+		s.from = &op.From[0]
+	}
+	if len(op.To) > 0 {
+		s.to = &op.To[0]
+	}
+	return s
 }
 
 type state uint8
@@ -178,6 +211,7 @@ type Engine struct {
 	// buffers go; nil where there are none.
 	addresses []ends
 	given     []address // by connection
+	sink      int64
 	described plan.Conn          // that is laid out
 	Observer  Observer           // nil: none
 	Progress  func(part float64) // nil without a listener
@@ -280,6 +314,12 @@ func (e *Engine) Run(ctx context.Context) error {
 			}
 		}
 		if e.Queue.PopNow(&ev) {
+			if a := e.Queue.Ahead(6); a != nil && a.Kind() == evStart {
+				e.touch(&e.Groups[a.ID])
+			}
+			if a := e.Queue.Ahead(2); a != nil && a.Kind() == evStart {
+				e.touchConns(&e.Groups[a.ID])
+			}
 			e.handle(&ev)
 			continue
 		}
@@ -325,6 +365,27 @@ func (e *Engine) CountOps() int64 {
 	return max(1, n)
 }
 
+func (e *Engine) touch(g *Group) {
+	n := int64(g.state) + int64(g.Since) + int64(g.Op.Do) + int64(g.Op.Chunk) + g.taken + int64(g.last.do) + int64(g.Program.Role) + int64(g.pass.Loads) + g.pack
+	e.sink = n
+}
+
+func (e *Engine) touchConns(g *Group) {
+	n := int64(0)
+	for _, id := range g.Op.From {
+		c := &e.Conns[id]
+		n += c.posted + int64(c.slot(c.Taken).Head)
+	}
+	for _, id := range g.Op.To {
+		c := &e.Conns[id]
+		n += c.posted + int64(c.slot(c.posted).Head)
+		if c.Rcv >= 0 {
+			n += int64(e.Groups[c.Rcv].state)
+		}
+	}
+	e.sink = n
+}
+
 // advance ends the flows that are through at a time.
 func (e *Engine) advance(end units.Time) {
 	e.Queue.Now = end
@@ -334,7 +395,15 @@ func (e *Engine) advance(end units.Time) {
 			e.Groups[tok].flow = -1
 		}
 	}
-	for _, tok := range e.done {
+	for i, tok := range e.done {
+		if i+6 < len(e.done) {
+			if a := e.done[i+6]; a >= 0 {
+				e.touch(&e.Groups[a])
+			}
+			if a := e.done[i+2]; a >= 0 {
+				e.touchConns(&e.Groups[a])
+			}
+		}
 		e.flowDone(tok)
 	}
 }
