@@ -27,7 +27,8 @@ const (
 )
 
 // Conn is a FIFO under simulation. Its unit is the piece: a slice of Simple,
-// a step of LL and LL128.
+// a step of LL and LL128. It is four lines of a cache, of which the first one says what
+// is in it.
 type Conn struct {
 	Snd, Rcv int32 // groups, -1 while unknown
 	Route    wire.RouteID
@@ -37,14 +38,18 @@ type Conn struct {
 	sent     int64 // pieces begun by the sender
 	credited int64 // pieces whose room came back
 	tails    int64 // pieces whose last data is in progress
-	Depth    int64 // pieces that fit
+	Depth    int8  // pieces that fit
+	FromHost bool  // what is received lies in host memory
+	Staged   bool  // through host memory: its flags take longer than between GPUs
 	Slots    [plan.FIFOSteps]Slot
-	Extra    units.Time // what flags take longer than between GPUs
-	FromHost bool       // what is received lies in host memory
-	// Of registered buffers: the sender needs the receiver's address of each kernel,
-	// had it for so many of those that it began, and has the last one at a time.
+}
+
+// address is that of a registered buffer, which a connection's sender needs of its
+// receiver for each kernel: it had it for so many of those that it began, and has the
+// last one at a time.
+type address struct {
 	wanted, given int64
-	givenAt       units.Time
+	at            units.Time
 }
 
 // Slot is where every eighth piece of a FIFO lies: when its first and its last data
@@ -55,13 +60,17 @@ type Slot struct{ Head, tail, credit units.Time }
 // slot is that of the k-th piece.
 func (c *Conn) slot(k int64) *Slot { return &c.Slots[uint64(k)%plan.FIFOSteps] }
 
-// Group is a thread group walking its program.
+// Group is a thread group walking its program. What is asked for together lies in one
+// line of a cache, of 64 bytes: TestGroupLines.
 type Group struct {
 	state   state // what neighbours on the SM ask for comes first
 	idle    bool  // the op only waits: what it receives is in place
 	posted  bool  // the last slice's flag goes up behind a fence
 	streams bool  // the piece in progress began without a pause after such a slice
-	kind    int32 // of its slices of Simple, -1 before the first and of other protocols
+	proto   coll.Protocol
+	kind    int8 // of its slices of Simple, -1 before the first and of other protocols
+	known   bool // last says all that an op's pieces depend on, beside their size
+	rounds  bool // its ops come in rounds over the heads
 	flow    wire.FlowID
 	Sm      int32
 	Rank    int32
@@ -71,31 +80,60 @@ type Group struct {
 	Free    units.Time // when the group can start its next piece
 	wake    units.Time // time of the pending evTry, -1 without one
 	// Of the connections that the next piece waits for so many are ready, from a time on.
-	met      int32
-	perRound int32 // ops that one primitive of NCCL was cut into
-	metAt    units.Time
-	Since    units.Time  // when the wait for the piece began
-	Bytes    units.Bytes // of the piece in progress
-	size     units.Bytes // of a full slice
-	left     float64     // nano-bytes that the flow in progress leaves to flows after it
-	Route    wire.RouteID
-	Joint    wire.RouteID // of ops with several peers, -1 where there are none
-	taken    int64        // ops of the program that were taken up
+	metAt units.Time
+	met   int32
+	Route wire.RouteID
 
-	Op             plan.Op
-	held           heldSlice
-	Job            *Job
-	Plan           *plan.Plan // of its operation: the job's, or one of its members
+	Since units.Time  // when the wait for the piece began
+	Bytes units.Bytes // of the piece in progress
+	size  units.Bytes // of a full slice
+	left  float64     // nano-bytes that the flow in progress leaves to flows after it
+	peers [4]int32    // the op's connections, where they fit
+	Op    plan.Op     // its Do, From and To share a line
+
+	cur   plan.Cursor
+	last  opShape    // of the op before
+	Plan  *plan.Plan // of its operation: the job's, or one of its members
+	Job   *Job
+	taken int64 // ops of the program that were taken up
+
+	pass gpu.Pass
+	pack int64
+
+	sized          units.Bytes // of the last piece, below 0 where what follows is not known:
+	load           float64     // what the links carry for it, flags included, in nano-bytes
+	bound          wire.Rate   // and its rate, of LL and LL128
 	Program        plan.Program
-	cur            plan.Cursor
-	pass           gpu.Pass
-	pack           int64
+	Joint          wire.RouteID // of ops with several peers, -1 where there are none
+	perRound       int32        // ops that one primitive of NCCL was cut into
+	held           heldSlice
 	drift          float64       // static share of this channel
 	Draws          chance.Stream // of the jitter of its pieces
 	heads          []int32       // connections of its round over the heads
 	round          []roundPiece  // pieces of a round over the heads that wait for its end
 	Ins, Outs      []int32       // of a quotient: all connections that it reads and writes
 	FromBuf, ToBuf []int32       // and those of one op, where they vary
+}
+
+// opShape is what the pieces of an op depend on, beside their size. Connections are
+// told apart by where the plan keeps them.
+type opShape struct {
+	from, to       *int32
+	nFrom, nTo     uint8
+	do             plan.Do
+	src, dst       plan.Buffer
+	srcOff, dstOff uint8 // within a line
+}
+
+func shapeOf(op *plan.Op) opShape {
+	s := opShape{nil, nil, uint8(len(op.From)), uint8(len(op.To)), op.Do, op.Src.Buf, op.Dst.Buf, uint8(op.Src.Off % lineBytes), uint8(op.Dst.Off % lineBytes)}
+	if len(op.From) > 0 {
+		s.from = &op.From[0]
+	}
+	if len(op.To) > 0 {
+		s.to = &op.To[0]
+	}
+	return s
 }
 
 type state uint8
@@ -175,6 +213,8 @@ type Engine struct {
 	// addresses are the connections by group over which the addresses of registered
 	// buffers go; nil where there are none.
 	addresses []ends
+	given     []address // by connection
+	sink      int64
 	described plan.Conn          // that is laid out
 	Observer  Observer           // nil: none
 	Progress  func(part float64) // nil without a listener
@@ -241,6 +281,7 @@ type costs struct {
 	batch, work   units.Time
 	blockTurn     units.Time
 	ll128Both     units.Time
+	host          units.Time // what flags take longer through host memory
 }
 
 func costsOf(c *gpu.Class) costs {
@@ -253,6 +294,7 @@ func costsOf(c *gpu.Class) costs {
 	k.drain, k.blockTurn = us(c.Simple.Drain), us(c.Simple.BlockTurn)
 	k.batch, k.work = us(c.Works.Batch), us(c.Works.Work)
 	k.llTrip = us(c.LL.Trip.Base + c.LL.Trip.Recv)
+	k.host = us(c.HostHop)
 	return k
 }
 
@@ -274,6 +316,16 @@ func (e *Engine) Run(ctx context.Context) error {
 			if e.Progress != nil {
 				e.Progress(float64(e.fetched) / float64(e.Ops))
 			}
+		}
+		if e.Queue.PopNow(&ev) {
+			if a := e.Queue.Ahead(6); a != nil && a.Kind() == evStart {
+				e.touch(&e.Groups[a.ID])
+			}
+			if a := e.Queue.Ahead(2); a != nil && a.Kind() == evStart {
+				e.touchConns(&e.Groups[a.ID])
+			}
+			e.handle(&ev)
+			continue
 		}
 		if e.Queue.Now+e.Skipped >= lastTime {
 			return &exec.NotImplementedError{Feature: fmt.Sprintf("%v of %d elements that takes more than 26 days", e.Jobs[0].Plan.Req.Func, e.Jobs[0].Plan.Req.Count),
@@ -317,6 +369,27 @@ func (e *Engine) CountOps() int64 {
 	return max(1, n)
 }
 
+func (e *Engine) touch(g *Group) {
+	n := int64(g.state) + int64(g.Since) + int64(g.Op.Do) + int64(g.Op.Chunk) + g.taken + int64(g.last.do) + int64(g.Program.Role) + int64(g.pass.Loads) + g.pack
+	e.sink = n
+}
+
+func (e *Engine) touchConns(g *Group) {
+	n := int64(0)
+	for _, id := range g.Op.From {
+		c := &e.Conns[id]
+		n += c.posted + int64(c.slot(c.Taken).Head)
+	}
+	for _, id := range g.Op.To {
+		c := &e.Conns[id]
+		n += c.posted + int64(c.slot(c.posted).Head)
+		if c.Rcv >= 0 {
+			n += int64(e.Groups[c.Rcv].state)
+		}
+	}
+	e.sink = n
+}
+
 // advance ends the flows that are through at a time.
 func (e *Engine) advance(end units.Time) {
 	e.Queue.Now = end
@@ -326,7 +399,15 @@ func (e *Engine) advance(end units.Time) {
 			e.Groups[tok].flow = -1
 		}
 	}
-	for _, tok := range e.done {
+	for i, tok := range e.done {
+		if i+6 < len(e.done) {
+			if a := e.done[i+6]; a >= 0 {
+				e.touch(&e.Groups[a])
+			}
+			if a := e.done[i+2]; a >= 0 {
+				e.touchConns(&e.Groups[a])
+			}
+		}
 		e.flowDone(tok)
 	}
 }
@@ -338,7 +419,12 @@ func (e *Engine) handle(ev *event.Event) {
 		if g.wake == ev.At {
 			g.wake = -1
 		}
-		e.tryStart(ev.ID)
+		if e.tryStart(ev.ID) {
+			// All that is done in this instant came before the attempts to start, so
+			// that the next event would be this one.
+			e.Queue.Skip()
+			e.join(ev.ID)
+		}
 	case evJoin:
 		e.join(ev.ID)
 	case evDone:
@@ -453,12 +539,12 @@ func (e *Engine) nextPhase(si int32, at units.Time) {
 func (e *Engine) exchange(sm *SM, at units.Time) {
 	for i := sm.from; i < sm.to; i++ {
 		for _, id := range e.addresses[i].out {
-			e.Conns[id].wanted++
+			e.given[id].wanted++
 		}
 		for _, id := range e.addresses[i].in {
-			c := &e.Conns[id]
-			c.given, c.givenAt = c.given+1, at+e.Cost.Hop[coll.LL]
-			e.wake(c.Snd, c.givenAt)
+			a := &e.given[id]
+			a.given, a.at = a.given+1, at+e.Cost.Hop[coll.LL]
+			e.wake(e.Conns[id].Snd, a.at)
 		}
 	}
 }
@@ -471,7 +557,7 @@ func (e *Engine) layAddresses() {
 	if !e.anyDirect() {
 		return
 	}
-	e.addresses = make([]ends, len(e.Groups))
+	e.addresses, e.given = make([]ends, len(e.Groups)), make([]address, len(e.Conns))
 	for id := range e.Conns {
 		c := &e.Conns[id]
 		if c.Snd < 0 || c.Rcv < 0 || c.Net >= 0 || c.FromHost || !e.Groups[c.Snd].givesAddresses() {

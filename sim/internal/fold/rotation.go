@@ -164,7 +164,7 @@ func (q *Quotient) layOffsets() {
 		pc := q.peer(g)
 		c := int32(len(e.Conns))
 		q.byOffset[q.offsetOf(q.plan.Comm, &pc)] = c
-		e.Conns = append(e.Conns, engine.Conn{Snd: int32(gi), Rcv: -1, Net: -1, Depth: plan.FIFOSteps / int64(max(1, g.Program.SliceSteps)), Extra: e.ExtraHop(&pc)})
+		e.Conns = append(e.Conns, engine.Conn{Snd: int32(gi), Rcv: -1, Net: -1, Depth: engine.DepthOf(&g.Program), Staged: engine.Staged(&pc)})
 		q.model = append(q.model, pc)
 		g.Outs = append(g.Outs, c)
 	}
