@@ -353,16 +353,19 @@ func TestLife(t *testing.T) {
 	}
 }
 
-// TestFakeRanks: two processes are 16 ranks of one communicator; every rank has its calls
-// in the record, and the time is that of 16.
+// TestFakeRanks: two processes are 16 ranks of communicators; every rank has its calls
+// in the record, which is that of 16 processes, as is the time.
 func TestFakeRanks(t *testing.T) {
-	m := two(t)
-	r := intercepted(t, m, func(o *intercept.Options) { o.Real = 2 }, example(t, "fake"), "16")
+	m, fake := two(t), example(t, "fake")
+	r := intercepted(t, m, func(o *intercept.Options) { o.Real = 2 }, fake, "16", "2")
 	r.want(t, "")
-	for rank, list := range r.Record.Events {
-		if n := len(slices.DeleteFunc(slices.Clone(list), func(e calls.Event) bool { return e.Kind != calls.Call })); n != 3 {
-			t.Errorf("rank %d has %d calls", rank, n)
-		}
+	all := intercepted(t, m, nil, fake, "16", "16")
+	all.want(t, r.out)
+	if x, y := shape(t, r), shape(t, all); x != y {
+		t.Errorf("recorded as\n%.3000s\nand of 16 processes\n%.3000s", x, y)
+	}
+	if r.Procs != 3 || r.Elapsed != all.Elapsed { // with the one that made the ids
+		t.Errorf("%d processes, %v and %v", r.Procs, r.Elapsed, all.Elapsed)
 	}
 	p := r.Record.Program()
 	res, err := m.Run(context.Background(), p, session.Options{})
@@ -377,9 +380,11 @@ func TestFakeRanks(t *testing.T) {
 	if _, err := fmt.Sscan(r.out, &ns); err != nil || math.Abs(ns-float64(3*one+m.Prices().Launch(1))/1000) >= 1 {
 		t.Errorf("3 operations of %v take %s ns: %v", one, r.out, err)
 	}
-	if res.Operations != 3 {
+	if res.Operations != 9 {
 		t.Errorf("%d operations", res.Operations)
 	}
+	r = intercepted(t, m, func(o *intercept.Options) { o.Real = 2 }, fake, "16")
+	r.want(t, all.out)
 }
 
 // TestFound: NCCL is found by a program that opens it by name, or by its path under

@@ -177,7 +177,7 @@ func (c *Core) complete(x *comm) {
 // place finds the GPUs of devices that have none yet: of one process or of processes
 // that chose different devices those of these numbers, else those of the launcher's
 // ranks, else of the communicator's. On real devices, which ranks may share, the
-// launcher's ranks come first.
+// launcher's ranks come first. A rank that is no process's shares a GPU that only such ones have.
 func (c *Core) place(x *comm) error {
 	byDevice, byLauncher := map[int]bool{}, map[int]bool{}
 	mine := map[int]bool{}
@@ -201,7 +201,7 @@ func (c *Core) place(x *comm) error {
 		}
 		// A GPU that another process has chosen, too, is shared.
 		busy := func(g int) bool {
-			return g < 0 || g >= len(c.gpus) || mine[g] || c.gpus[g].taken && !(chosen && g == m.dev.id)
+			return g < 0 || g >= len(c.gpus) || mine[g] || c.gpus[g].taken && !(chosen && g == m.dev.id) && !(m.like != nil && c.gpus[g].fake)
 		}
 		for i := 0; busy(want); i++ {
 			if i == len(c.gpus) {
@@ -210,7 +210,7 @@ func (c *Core) place(x *comm) error {
 			want = i
 		}
 		m.dev.gpu, mine[want] = want, true
-		c.gpus[want].taken = true
+		c.gpus[want].taken, c.gpus[want].fake = true, m.like != nil
 	}
 	return nil
 }
@@ -252,10 +252,6 @@ func (c *Core) parent(handle int64) (*member, *reply) {
 		r = refuse(invalidArgument, "the communicator is not ready: %s", r.text)
 		return nil, &r
 	}
-	if m.c.fakes {
-		r := refuse(invalidUsage, "a communicator with ranks of --fake-ranks cannot be split: what they would give is not known")
-		return nil, &r
-	}
 	return m, nil
 }
 
@@ -268,7 +264,7 @@ func (c *Core) split(q *request) reply {
 	x := m.c
 	m.splits++
 	if len(x.splits) < m.splits {
-		x.splits = append(x.splits, &split{from: make([]*splitter, len(x.members)), missing: len(x.members), share: q.a[3] != 0})
+		x.splits = append(x.splits, &split{from: make([]*splitter, len(x.members)), missing: x.processes(), share: q.a[3] != 0})
 	}
 	s := x.splits[m.splits-1]
 	from := &splitter{color: q.a[1], key: q.a[2]}
@@ -276,13 +272,39 @@ func (c *Core) split(q *request) reply {
 		from.m = c.newMember(m.dev)
 	}
 	s.from[m.rank] = from
-	if s.missing--; s.missing == 0 {
+	if s.missing--; s.missing == 0 && (!x.fakes || c.imitate(x, s)) {
 		c.children(x, s)
 	}
 	if from.m == nil {
 		return reply{}
 	}
 	return reply{a: [4]int64{from.m.handle}}
+}
+
+// imitate has the ranks that are no process's give what those give that they are like, where all
+// processes give one color: with several it is not known which communicators the others make.
+func (c *Core) imitate(x *comm, s *split) bool {
+	first := slices.IndexFunc(s.from, func(f *splitter) bool { return f != nil })
+	for _, f := range s.from {
+		if f == nil || f.color == s.from[first].color {
+			continue
+		}
+		for _, g := range s.from {
+			if g != nil && g.m != nil {
+				g.m.failed, g.m.text = invalidUsage, "a communicator with ranks of --fake-ranks is split by several colors: those of ranks that are no process's are not known"
+			}
+		}
+		c.changed = true
+		return false
+	}
+	for r, m := range x.members {
+		if m.like == nil || s.from[m.like.rank].m == nil {
+			continue
+		}
+		of := s.from[m.like.rank]
+		s.from[r] = &splitter{m: &member{like: of.m, dev: m.dev}, color: of.color, key: of.key}
+	}
+	return true
 }
 
 // children makes the communicators of a split: by color those with equal ones, in
@@ -301,7 +323,7 @@ func (c *Core) children(x *comm, s *split) {
 	for _, color := range slices.Sorted(maps.Keys(colors)) {
 		list := colors[color]
 		slices.SortStableFunc(list, func(a, b entry) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.rank, b.rank)) })
-		y := &comm{parent: x, share: s.share, pairs: map[[2]int32]*pair{}}
+		y := &comm{parent: x, share: s.share, fakes: x.fakes, pairs: map[[2]int32]*pair{}}
 		for i, e := range list {
 			e.m.c, e.m.rank = y, int32(i)
 			y.members = append(y.members, e.m)
@@ -318,6 +340,9 @@ func (c *Core) shrink(q *request) reply {
 		return *bad
 	}
 	x := m.c
+	if x.fakes {
+		return refuse(invalidUsage, "a communicator with ranks of --fake-ranks cannot be shrunk")
+	}
 	var exclude []int32
 	for b := q.payload; len(b) >= 4; b = b[4:] {
 		exclude = append(exclude, int32(binary.LittleEndian.Uint32(b)))

@@ -117,6 +117,7 @@ type Core struct {
 // rank is a GPU of the cluster and what was called on it.
 type rank struct {
 	taken   bool
+	fake    bool // by ranks that are no process's alone
 	events  []calls.Event
 	threads map[int]units.Time // by thread: its busy time at the last event
 	kernels map[*comm]*op      // the last kernel of a communicator's resources

@@ -209,17 +209,29 @@ func (c *Core) Result(nccl string) *calls.Record {
 	return out
 }
 
-// repeat gives the ranks that are no process's the calls of those that do the same.
+// repeat gives the ranks that are no process's the calls of those that do the same, in the
+// order in which those make them.
 func (c *Core) repeat(out *calls.Record, number []int) {
+	type pair struct{ gpu, like int }
+	comms := map[pair]map[int]bool{}
+	var order []pair
 	for _, x := range c.comms {
 		for _, m := range x.members {
 			if m.like == nil {
 				continue
 			}
-			for _, e := range out.Events[m.like.gpu()] {
-				if e.Kind != calls.Call || e.Comm == number[x.id] {
-					out.Events[m.gpu()] = append(out.Events[m.gpu()], e)
-				}
+			p := pair{m.gpu(), m.like.gpu()}
+			if comms[p] == nil {
+				comms[p] = map[int]bool{}
+				order = append(order, p)
+			}
+			comms[p][number[x.id]] = true
+		}
+	}
+	for _, p := range order {
+		for _, e := range out.Events[p.like] {
+			if e.Kind != calls.Call || comms[p][e.Comm] {
+				out.Events[p.gpu] = append(out.Events[p.gpu], e)
 			}
 		}
 	}
