@@ -353,6 +353,26 @@ func TestLife(t *testing.T) {
 	}
 }
 
+// TestRanks: what ranks do in their lives gives right data and the golden record, whether they
+// are threads, processes or those of Open MPI.
+func TestRanks(t *testing.T) {
+	m, ranks := two(t), example(t, "ranks")
+	commands := [][]string{{ranks}, {ranks, "fork"}}
+	if mpirun, err := exec.LookPath("mpirun"); err == nil {
+		commands = append(commands, []string{mpirun, "--allow-run-as-root", "--oversubscribe", "-n", "16", "-x", "NCCL_COMM_ID=127.0.0.1:29", ranks})
+	} else {
+		t.Log("no mpirun here: threads and processes alone")
+	}
+	for _, command := range commands {
+		r := intercepted(t, m, func(o *intercept.Options) { o.Data = true }, command...)
+		r.want(t, "right\n")
+		if len(r.warnings) > 0 {
+			t.Errorf("%v: %v", command, r.warnings)
+		}
+		golden.Text(t, filepath.Join("testdata", "ranks.jsonl"), shape(t, r))
+	}
+}
+
 // TestFakeRanks: two processes are 16 ranks of communicators; every rank has its calls
 // in the record, which is that of 16 processes, as is the time.
 func TestFakeRanks(t *testing.T) {

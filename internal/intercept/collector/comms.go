@@ -14,6 +14,7 @@ type comm struct {
 	members []*member // by rank; nil: has not come
 	missing int
 	done    bool
+	made    bool // its members have GPUs; what fails it later is not what its members wait for
 	parent  *comm
 	share   bool
 	fakes   bool  // some of its members are no process's
@@ -166,6 +167,7 @@ func (c *Core) complete(x *comm) {
 		c.fail(x, invalidUsage, err.Error())
 		return
 	}
+	x.made = true
 	x.id = len(c.comms)
 	c.comms = append(c.comms, x)
 	for _, m := range x.members {
@@ -226,7 +228,20 @@ func (m *member) initDone() (reply, bool) {
 	case m.c.failed != 0:
 		return refuse(m.c.failed, "%s", m.c.text), true
 	}
-	return reply{a: [4]int64{int64(m.c.id), int64(m.rank), int64(len(m.c.members))}}, true
+	return m.ready(), true
+}
+
+// waitInit is the answer to who waits for a communicator. One that was made and has failed since
+// was made: whether its members learn that first does not depend on who asks when.
+func (m *member) waitInit() (reply, bool) {
+	if m.c != nil && m.c.made && m.failed == 0 {
+		return m.ready(), true
+	}
+	return m.initDone()
+}
+
+func (m *member) ready() reply {
+	return reply{a: [4]int64{int64(m.c.id), int64(m.rank), int64(len(m.c.members))}}
 }
 
 // state is ncclCommGetAsyncError.

@@ -117,7 +117,8 @@ type Core struct {
 // rank is a GPU of the cluster and what was called on it.
 type rank struct {
 	taken   bool
-	fake    bool // by ranks that are no process's alone
+	fake    bool            // by ranks that are no process's alone
+	marks   map[markKey]int // numbers of CUDA's events
 	events  []calls.Event
 	threads map[int]units.Time // by thread: its busy time at the last event
 	kernels map[*comm]*op      // the last kernel of a communicator's resources
@@ -129,6 +130,12 @@ type rank struct {
 	open    []launched   // those that may not have ended, in order
 	held    []*op        // segments that wait for them
 	stalled int          // ticks of Watch since one of them has ended
+}
+
+// markKey is a CUDA event.
+type markKey struct {
+	p      *process
+	handle uint64
 }
 
 // process is a program's process.
@@ -175,7 +182,7 @@ type device struct {
 func New(ctx context.Context, s Settings) *Core {
 	c := &Core{set: s, ctx: ctx, forming: map[string]*comm{}, gpus: make([]*rank, s.GPUs), threads: map[*thread]bool{}, turns: map[int64]*turn{}, moving: map[int64]*move{}}
 	for i := range c.gpus {
-		c.gpus[i] = &rank{threads: map[int]units.Time{}, kernels: map[*comm]*op{}, streams: map[*stream]int{}, dropped: map[int]bool{}}
+		c.gpus[i] = &rank{threads: map[int]units.Time{}, kernels: map[*comm]*op{}, streams: map[*stream]int{}, dropped: map[int]bool{}, marks: map[markKey]int{}}
 	}
 	return c
 }

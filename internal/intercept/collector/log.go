@@ -86,10 +86,17 @@ func (c *Core) recordSync(t *thread, d *device, id int64) {
 }
 
 // recordEvent returns where the record is, nil where the GPU is not known yet.
-func (c *Core) recordEvent(t *thread, s *stream, kind calls.Kind, number int) (*rank, int) {
+func (c *Core) recordEvent(t *thread, s *stream, kind calls.Kind, handle uint64) (*rank, int) {
 	r := c.known(s.dev)
 	if r == nil {
 		return nil, 0
+	}
+	// Events are numbered as a GPU's streams use them first: those of a process depend on its threads.
+	key := markKey{t.p, handle}
+	number, ok := r.marks[key]
+	if !ok {
+		number = len(r.marks)
+		r.marks[key] = number
 	}
 	r.events = append(r.events, calls.Event{Kind: kind, Thread: t.id, Host: r.host(t), Stream: r.streamOf(s), Event: number})
 	return r, len(r.events) - 1
