@@ -373,6 +373,40 @@ func TestRanks(t *testing.T) {
 	}
 }
 
+// TestRefusals: every call that NCCL refuses has its code and a text of its own, and so have
+// those of later versions, with both of their names.
+func TestRefusals(t *testing.T) {
+	dir := libs(t)
+	of28, err := os.ReadFile(filepath.Join("testdata", "names-2.28.9.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := strings.Fields(string(of28))
+	f, err := elf.Open(filepath.Join(dir, shim.NCCL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	symbols, err := f.DynamicSymbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := []string{example(t, "refused")}
+	for _, s := range symbols {
+		if name := strings.TrimPrefix(s.Name, "p"); s.Section != elf.SHN_UNDEF && name != "ncclResetDebugInitInternal" && !slices.Contains(known, name) {
+			command = append(command, s.Name)
+		}
+	}
+	if len(command) < 20 {
+		t.Errorf("%d functions of later versions", len(command)-1)
+	}
+	r := intercepted(t, two(t), nil, command...)
+	r.want(t, "right\n")
+	if len(r.warnings) > 0 {
+		t.Errorf("reports of faults: %v", r.warnings)
+	}
+}
+
 // TestFakeRanks: two processes are 16 ranks of communicators; every rank has its calls
 // in the record, which is that of 16 processes, as is the time.
 func TestFakeRanks(t *testing.T) {

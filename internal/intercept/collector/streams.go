@@ -16,7 +16,7 @@ type stream struct {
 // Handles of streams hold these bits; cudart.c makes them.
 const (
 	streamMark  = 0x51
-	nonBlocking = 1 << 36
+	nonBlocking = 1 << 39
 	perThread   = 2 // cudaStreamPerThread
 )
 

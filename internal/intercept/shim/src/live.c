@@ -223,7 +223,7 @@ static struct lane *lane_of(handle s) {
   if (s) D.cuStreamGetFlags(s, &flags);
   l->stream = s;
   l->dev = dev;
-  l->id = s ? (uint64_t)MARK << 40 | (uint64_t)(flags & 1) << 36 | (uint64_t)dev << 24 | (words_used + 1) : 0;
+  l->id = s ? (uint64_t)MARK << 40 | (uint64_t)(flags & 1) << 39 | (uint64_t)dev << 24 | (words_used + 1) : 0;
   l->last = &l->first;
   l->word = words + words_used;
   l->at = words_at + 4 * words_used++;
