@@ -461,6 +461,45 @@ func TestFound(t *testing.T) {
 	r.want(t, "right\n")
 }
 
+// TestSignals: signals of the program that interrupt what it waits for lose nothing.
+func TestSignals(t *testing.T) {
+	r := intercepted(t, two(t), nil, example(t, "signals"))
+	r.want(t, "right\n")
+	if len(r.warnings) > 0 {
+		t.Error(r.warnings)
+	}
+}
+
+// TestRuntimes: programs of CUDA 11, 12 and 13 find the runtime with their version's symbols, also
+// where the libraries of the others are loaded.
+func TestRuntimes(t *testing.T) {
+	dir := libs(t)
+	for i, name := range shim.Runtimes {
+		program := filepath.Join(t.TempDir(), "runtime")
+		if text, err := exec.Command("cc", "-O1", "-Wall", fmt.Sprintf("-DCUDART=%d", 11+i), "-o", program, filepath.Join("testdata", "src", "runtime.c"),
+			"-L"+dir, "-l:libnccl.so.2", "-l:"+name, "-Wl,-rpath-link,"+dir).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		r := intercepted(t, two(t), nil, program)
+		r.want(t, "right\n")
+	}
+}
+
+// TestManyProcesses: 512 processes are ranks of communicators.
+func TestManyProcesses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("512 processes; without -short")
+	}
+	m, fake := nodes(t, 64), example(t, "fake")
+	r := intercepted(t, m, nil, fake, "512", "512")
+	r.want(t, "")
+	two := intercepted(t, m, func(o *intercept.Options) { o.Real = 2 }, fake, "512", "2")
+	two.want(t, r.out)
+	if r.Calls != 512*9 || two.Calls != 2*9 || r.Elapsed != two.Elapsed {
+		t.Errorf("%d calls in %v, and of two processes %d in %v", r.Calls, r.Elapsed, two.Calls, two.Elapsed)
+	}
+}
+
 // TestRefused: programs that hold NCCL or CUDA's runtime themselves.
 func TestRefused(t *testing.T) {
 	libs(t)
@@ -468,12 +507,18 @@ func TestRefused(t *testing.T) {
 	for _, c := range []struct{ name, source, want string }{
 		{"nccl", "int ncclAllReduce(void) { return 0; }\nint main(void) { return 0; }\n", "libnccl_static"},
 		{"cudart", "int cudaLaunchKernel(void) { return 0; }\nint main(void) { return 0; }\n", "libcudart_static"},
+		{"nccl-stripped", "const char *const a[] = {\"NCCL_ALGO\", \"NCCL_PROTO\", \"NCCL_DEBUG\"};\nint main(int n, char **v) { return a[n % 3] == v[0]; }\n", "libnccl_static"},
+		{"cudart-stripped", "const char *const a[] = {\"libcuda.so.1\", \"cudaErrorInvalidValue\"};\nint main(int n, char **v) { return a[n % 2] == v[0]; }\n", "libcudart_static"},
 	} {
 		source, program := filepath.Join(dir, c.name+".c"), filepath.Join(dir, c.name)
 		if err := os.WriteFile(source, []byte(c.source), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if text, err := exec.Command("cc", "-o", program, source).CombinedOutput(); err != nil {
+		args := []string{"-o", program, source}
+		if strings.HasSuffix(c.name, "stripped") {
+			args = append(args, "-s")
+		}
+		if text, err := exec.Command("cc", args...).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
 		o := intercept.Options{Command: []string{program}, Beside: built.dir}
@@ -501,6 +546,7 @@ func TestWrongPrograms(t *testing.T) {
 		{"alone", "alone: 2 x 0 2 x 6 0 other", "waits for ranks [1]"},
 		{"killed", "killed: 3 x 6 1 other", ""},
 		{"destroyed", "destroyed: 1 x 0 3 x 5 0 other", "rank 2 has"},
+		{"split", "split: 4 x 6 0 other", "ranks [2] did not call ncclCommSplit"},
 		{"absent", "absent: 1 x 0 3 x 6 0 other", "1 have not come"},
 		{"size", "", "with the same id"},
 		{"twice", "", "two ranks 0"},

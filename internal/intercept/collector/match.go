@@ -2,6 +2,7 @@ package collector
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/simccl/simccl/coll"
@@ -580,10 +581,27 @@ func (c *Core) stuck() string {
 			}
 		}
 	}
+	for _, x := range c.comms {
+		for _, s := range append(slices.Clone(x.splits), x.shrinks...) {
+			if s.missing > 0 {
+				fmt.Fprintf(&b, "\n  communicator %d (%d ranks): ranks %v did not call ncclCommSplit or ncclCommShrink", x.id, len(x.members), x.notIn(s))
+			}
+		}
+	}
 	for _, x := range c.forming { //lint:sorted text of an error; at most a few
 		fmt.Fprintf(&b, "\n  a communicator of %d ranks is being made: %d have not come", len(x.members), x.missing)
 	}
 	return b.String()
+}
+
+// notIn are the ranks that a split waits for.
+func (x *comm) notIn(s *split) (out []int32) {
+	for r, f := range s.from {
+		if f == nil && !slices.Contains(s.exclude, int32(r)) && x.members[r].like == nil {
+			out = append(out, int32(r))
+		}
+	}
+	return out
 }
 
 // absent are the ranks that a unit waits for.
