@@ -809,6 +809,22 @@ func TestAlone(t *testing.T) {
 	}
 }
 
+// TestManyRanks: 64 ranks, processes on one GPU, come to the end with right data, whether compute
+// is timed (each has the GPU in turns) or not.
+func TestManyRanks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("64 processes; without -short")
+	}
+	program, options := realDevice(t)
+	for _, clock := range []collector.Clock{collector.Virtual, collector.Measured} {
+		r := intercepted(t, nodes(t, 8), func(o *intercept.Options) { options(o); o.Clock = clock }, program, "64", "many")
+		r.want(t, "")
+		if len(r.warnings) > 0 || r.Procs != 64 || r.Calls != 128 {
+			t.Errorf("%v: %d processes, %d calls, %v", clock, r.Procs, r.Calls, r.warnings)
+		}
+	}
+}
+
 // TestLoadedLate: CUDA loads a kernel when it is launched first, waits for all streams, and
 // answers no thread meanwhile: a host that runs ahead of its calls waits for them before.
 func TestLoadedLate(t *testing.T) {
