@@ -46,7 +46,11 @@ type Options struct {
 	// Factor scales the processor time of threads under collector.Measured; 0 for 1.
 	Factor float64
 	// Limit is how long no thread of a program that waits may ask anything.
-	Limit          time.Duration
+	Limit time.Duration
+	// Told is called every Every of a run, where that is above 0, with what there was so far; the
+	// calls are 0 under collector.Record, which knows them at the end.
+	Every          time.Duration
+	Told           func(since time.Duration, calls, processes int, clock units.Time)
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 }
@@ -100,6 +104,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		limit = DefaultLimit
 	}
 	go core.Watch(stop, limit)
+	go o.tell(core, stop)
 	moved, err := o.mover(ctx, core, dir, libs)
 	if err != nil {
 		return nil, err
@@ -117,6 +122,23 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		}
 	}
 	return &Result{Record: core.Result(NCCL), Calls: core.Calls(), Procs: core.Processes(), Faults: core.Faults(), Elapsed: core.Elapsed(), Exit: exit}, nil
+}
+
+// tell reports how far the program is.
+func (o *Options) tell(core *collector.Core, stop <-chan struct{}) {
+	if o.Every <= 0 || o.Told == nil {
+		return
+	}
+	begun, tick := time.Now(), time.NewTicker(o.Every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+			o.Told(time.Since(begun), core.Calls(), core.Processes(), core.Elapsed())
+		}
+	}
 }
 
 // find is the program's file.

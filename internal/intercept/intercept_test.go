@@ -27,6 +27,7 @@ import (
 	"github.com/simccl/simccl/internal/session"
 	"github.com/simccl/simccl/internal/site"
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/calls"
 )
@@ -439,6 +440,11 @@ func TestFakeRanks(t *testing.T) {
 	}
 	r = intercepted(t, m, func(o *intercept.Options) { o.Real = 2 }, fake, "16")
 	r.want(t, all.out)
+	// More processes than were said to come are told so.
+	r = intercepted(t, m, func(o *intercept.Options) { o.Real, o.Limit = 2, 2*time.Second }, fake, "16", "4")
+	if r.Exit == 0 || !strings.Contains(r.errs, "write --fake-ranks with as many as there are") {
+		t.Errorf("ended with %d: %s", r.Exit, r.errs)
+	}
 }
 
 // TestFound: NCCL is found by a program that opens it by name, or by its path under
@@ -836,6 +842,25 @@ func TestLoadedLate(t *testing.T) {
 	}
 }
 
+// TestKilled: of a program that is killed the status says so, and what it called until then is
+// recorded, under each clock; how far it is, is told meanwhile.
+func TestKilled(t *testing.T) {
+	for _, clock := range []collector.Clock{collector.Record, collector.Virtual} {
+		told := 0
+		r := intercepted(t, two(t), func(o *intercept.Options) {
+			o.Clock, o.Every = clock, 20*time.Millisecond
+			o.Told = func(_ time.Duration, calls, processes int, _ units.Time) {
+				if processes == 1 && (calls == 200 || clock == collector.Record) {
+					told++
+				}
+			}
+		}, "sh", "-c", example(t, "speed")+" 100; sleep 0.2; kill -9 $$")
+		if r.Exit != 128+9 || r.Calls != 200 || len(r.Record.Events[1]) < 100 || told == 0 {
+			t.Errorf("%v: ended with %d after %d calls, told %d times: %v", clock, r.Exit, r.Calls, told, r.warnings)
+		}
+	}
+}
+
 // TestNoMover: without the process that moves data every rank gets an error that says so,
 // and none hangs.
 func TestNoMover(t *testing.T) {
@@ -899,9 +924,11 @@ func TestSanitized(t *testing.T) {
 		o.Beside = dir
 		o.Env = append(o.Env, "ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0", "LD_PRELOAD="+strings.TrimSpace(string(asan)))
 	}
-	r := intercepted(t, two(t), func(o *intercept.Options) { o.Data = true; sanitized(o) }, life)
-	r.want(t, "right\n")
-	r = intercepted(t, nodes(t, 1), func(o *intercept.Options) { options(o); sanitized(o) }, program, "2")
+	for _, program := range []string{life, example(t, "refused")} {
+		r := intercepted(t, two(t), func(o *intercept.Options) { o.Data = true; sanitized(o) }, program)
+		r.want(t, "right\n")
+	}
+	r := intercepted(t, nodes(t, 1), func(o *intercept.Options) { options(o); sanitized(o) }, program, "2")
 	r.want(t, "right\n")
 }
 

@@ -106,11 +106,15 @@ func (c *Core) init(t *thread, q *request) reply {
 		return refuse(invalidUsage, "a communicator of %d ranks, and the virtual machine has %d GPUs; take more nodes (--nodes)", n, c.set.GPUs)
 	}
 	key := string(q.payload)
+	if old := c.imitated[key]; old != nil && old.done && n == int64(len(old.members)) && old.members[rank].like != nil {
+		return refuse(invalidUsage, "rank %d of %d: a process came for it, and the communicator is there with %d processes (--fake-ranks); write --fake-ranks with as many as there are", rank, n, c.set.Real)
+	}
 	x := c.forming[key]
 	if x == nil {
 		x = &comm{members: make([]*member, n), missing: int(n), pairs: map[[2]int32]*pair{}}
 		if r := c.set.Real; r > 0 && r < x.missing {
 			x.missing, x.fakes = r, true
+			c.imitated[key] = x
 		}
 		c.forming[key] = x
 	}
