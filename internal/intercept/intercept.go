@@ -47,12 +47,19 @@ type Options struct {
 	Factor float64
 	// Limit is how long no thread of a program that waits may ask anything.
 	Limit time.Duration
-	// Told is called every Every of a run, where that is above 0, with what there was so far; the
-	// calls are 0 under collector.Record, which knows them at the end.
+	// Reports is called every Every of a run, where that is above 0.
 	Every          time.Duration
-	Told           func(since time.Duration, calls, processes int, clock units.Time)
+	Reports        func(Progress)
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
+}
+
+// Progress is how far a program is.
+type Progress struct {
+	Since   time.Duration
+	Calls   int // 0 under collector.Record, which knows them at the end
+	Procs   int
+	Elapsed units.Time
 }
 
 // Result is what became of a program.
@@ -104,7 +111,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		limit = DefaultLimit
 	}
 	go core.Watch(stop, limit)
-	go o.tell(core, stop)
+	go o.report(core, stop)
 	moved, err := o.mover(ctx, core, dir, libs)
 	if err != nil {
 		return nil, err
@@ -124,9 +131,9 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	return &Result{Record: core.Result(NCCL), Calls: core.Calls(), Procs: core.Processes(), Faults: core.Faults(), Elapsed: core.Elapsed(), Exit: exit}, nil
 }
 
-// tell reports how far the program is.
-func (o *Options) tell(core *collector.Core, stop <-chan struct{}) {
-	if o.Every <= 0 || o.Told == nil {
+// report says how far the program is.
+func (o *Options) report(core *collector.Core, stop <-chan struct{}) {
+	if o.Every <= 0 || o.Reports == nil {
 		return
 	}
 	begun, tick := time.Now(), time.NewTicker(o.Every)
@@ -136,7 +143,7 @@ func (o *Options) tell(core *collector.Core, stop <-chan struct{}) {
 		case <-stop:
 			return
 		case <-tick.C:
-			o.Told(time.Since(begun), core.Calls(), core.Processes(), core.Elapsed())
+			o.Reports(Progress{time.Since(begun), core.Calls(), core.Processes(), core.Elapsed()})
 		}
 	}
 }

@@ -27,7 +27,6 @@ import (
 	"github.com/simccl/simccl/internal/session"
 	"github.com/simccl/simccl/internal/site"
 	"github.com/simccl/simccl/scenario"
-	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/calls"
 )
@@ -440,7 +439,7 @@ func TestFakeRanks(t *testing.T) {
 	}
 	r = intercepted(t, m, func(o *intercept.Options) { o.Real = 2 }, fake, "16")
 	r.want(t, all.out)
-	// More processes than were said to come are told so.
+	// More processes than were said to come are refused.
 	r = intercepted(t, m, func(o *intercept.Options) { o.Real, o.Limit = 2, 2*time.Second }, fake, "16", "4")
 	if r.Exit == 0 || !strings.Contains(r.errs, "write --fake-ranks with as many as there are") {
 		t.Errorf("ended with %d: %s", r.Exit, r.errs)
@@ -843,20 +842,20 @@ func TestLoadedLate(t *testing.T) {
 }
 
 // TestKilled: of a program that is killed the status says so, and what it called until then is
-// recorded, under each clock; how far it is, is told meanwhile.
+// recorded, under each clock; there are reports meanwhile.
 func TestKilled(t *testing.T) {
 	for _, clock := range []collector.Clock{collector.Record, collector.Virtual} {
-		told := 0
+		reports := 0
 		r := intercepted(t, two(t), func(o *intercept.Options) {
 			o.Clock, o.Every = clock, 20*time.Millisecond
-			o.Told = func(_ time.Duration, calls, processes int, _ units.Time) {
-				if processes == 1 && (calls == 200 || clock == collector.Record) {
-					told++
+			o.Reports = func(p intercept.Progress) {
+				if p.Procs == 1 && (p.Calls == 200 || clock == collector.Record) {
+					reports++
 				}
 			}
 		}, "sh", "-c", example(t, "speed")+" 100; sleep 0.2; kill -9 $$")
-		if r.Exit != 128+9 || r.Calls != 200 || len(r.Record.Events[1]) < 100 || told == 0 {
-			t.Errorf("%v: ended with %d after %d calls, told %d times: %v", clock, r.Exit, r.Calls, told, r.warnings)
+		if r.Exit != 128+9 || r.Calls != 200 || len(r.Record.Events[1]) < 100 || reports == 0 {
+			t.Errorf("%v: ended with %d after %d calls, %d reports: %v", clock, r.Exit, r.Calls, reports, r.warnings)
 		}
 	}
 }

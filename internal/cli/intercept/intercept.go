@@ -27,7 +27,6 @@ import (
 	"github.com/simccl/simccl/internal/session"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/topo"
-	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload/calls"
 	"github.com/simccl/simccl/workload/load"
 	"github.com/spf13/cobra"
@@ -190,10 +189,10 @@ func run(cmd *cobra.Command, a *cli.App, f *flags, args []string) error {
 	if err != nil {
 		return err
 	}
-	o.Every, o.Told = f.progress, func(since time.Duration, calls, processes int, clock units.Time) {
-		fmt.Fprintf(a.Err, "simccl: %v: %d processes", since.Round(time.Second), processes)
+	o.Every, o.Reports = f.progress, func(p intercept.Progress) {
+		fmt.Fprintf(a.Err, "simccl: %v: %d processes", p.Since.Round(time.Second), p.Procs)
 		if o.Clock != collector.Record {
-			fmt.Fprintf(a.Err, ", %d calls of NCCL, %.3f us on the clock of the program", calls, float64(clock/1000)/1000)
+			fmt.Fprintf(a.Err, ", %d calls of NCCL, %.3f us on the clock of the program", p.Calls, float64(p.Elapsed/1000)/1000)
 		}
 		fmt.Fprintln(a.Err)
 	}
