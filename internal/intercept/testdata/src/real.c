@@ -1,7 +1,8 @@
 // Ranks that are processes on one real device: what all operations, types and reductions
 // give, in streams and behind events, while nobody waits in between. Argument: ranks,
 // then "time" or "buckets" to print what a step of known kernels takes, "gaps" for a host
-// that is slower than its kernels, or "lazy" for kernels that are loaded late.
+// that is slower than its kernels, "lazy" for kernels that are loaded late, or "many" for one step
+// of more ranks.
 #include "values.h"
 #include <pthread.h>
 #include <sys/wait.h>
@@ -284,6 +285,19 @@ static void lazy(void) {
   OK(cudaDeviceSynchronize());
 }
 
+// A step of many ranks: they all have the GPU in turns, and get the sum of all.
+static void many(void) {
+  enum { BUCKETS = 2 };
+  for (int b = 0; b < BUCKETS; b++) {
+    fill(ncclInt32);
+    OK(toySleep(st, 200));
+    OK(ncclAllReduce(in, out, N, ncclInt32, ncclSum, comm, st));
+    OK(toySleep(st, 100));
+  }
+  fetch(out, 4 * N);
+  for (int i = 0; i < N; i++) close_to(ncclInt32, i, reduced(ncclSum, ncclInt32, i), "many");
+}
+
 int main(int argc, char **argv) {
   ncclUniqueId id, ids[2];
   ranks = argc > 1 ? atoi(argv[1]) : 4;
@@ -300,7 +314,7 @@ int main(int argc, char **argv) {
   OK(ncclMemAlloc((void **)&out, 8 * N * MOST));
   int kinds = argc > 2;
   if (kinds) {
-    argv[2][0] == 't' ? steps() : argv[2][0] == 'g' ? gaps() : argv[2][0] == 'l' ? lazy() : buckets();
+    argv[2][0] == 't' ? steps() : argv[2][0] == 'g' ? gaps() : argv[2][0] == 'l' ? lazy() : argv[2][0] == 'm' ? many() : buckets();
   } else {
     reductions();
     others();
