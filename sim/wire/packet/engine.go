@@ -95,6 +95,9 @@ type worker struct {
 	hosts    [2]int // of the engine's, from and to
 	switches [2]int
 	busy     int        // frames that arrived
+	peak     int64      // of queues that it saw, if vague
+	deepest  float64    // as a share of what begins to be marked, in a run that may begin anew
+	sent     int64      // data frames that hosts sent
 	orders   chan order // phases to go through
 }
 
@@ -148,7 +151,10 @@ type engine struct {
 	acts      []int64        // by host: it does nothing before
 	doors     []int32        // by host: the link to it; -1: none
 	ordered   bool           // with EventOrder, where it counts
+	vague     bool           // no queue's peak counts but that of the deepest
 	full, ack uint16         // bytes of frames
+	most      int64          // bytes that a frame has at most; all there are where each port's queue is looked at
+	frames    int64          // data frames in all
 	busy      sync.WaitGroup // workers in a phase
 }
 

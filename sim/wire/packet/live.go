@@ -94,7 +94,10 @@ func NewLive(n *Network, queues []Queue, cfg *Config) (*Live, error) {
 		return nil, err
 	}
 	l := &Live{start: never, queues: make([]message.List, len(queues))}
-	e := &engine{cfg: cfg, net: n, flows: flows, look: parted.Longest, crowd: crowd, paths: 1, given: l}
+	e := &engine{cfg: cfg, net: n, flows: flows, look: parted.Longest, crowd: crowd, paths: 1, given: l, most: int64(max(cfg.Frames.Payload+cfg.Frames.Header, cfg.Frames.Ack))}
+	if cfg.CC.Kind == HPCC {
+		e.most = 1 << 32
+	}
 	e.assignClasses()
 	e.buildLinks()
 	e.buildNodes()

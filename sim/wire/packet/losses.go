@@ -20,17 +20,19 @@ func ordered(c *Config, n *Network) bool {
 	return lossy || c.CC.Kind != NoCC && c.CC.Kind != DCQCN
 }
 
-// mustOrder says that a mark was set, or drawn, in a run without the order of events
-// that is asked for.
+// mustOrder says that frames are to be marked in a run without the order of events that is
+// asked for, or will be: were the deepest queue to grow as before, it would get there.
 func (e *engine) mustOrder() bool {
-	if e.cfg.EventOrder {
-		for i := range e.workers {
-			if e.workers[i].again {
-				return true
-			}
-		}
+	if !e.cfg.EventOrder {
+		return false
 	}
-	return false
+	look, sent, deepest := false, int64(0), 0.0
+	for i := range e.workers {
+		w := &e.workers[i]
+		look, sent, deepest = look || w.again, sent+w.sent, max(deepest, w.deepest)
+		w.again = false
+	}
+	return look && (deepest > 1 || deepest*float64(e.frames) > float64(sent))
 }
 
 // losses are links whose losses are drawn in turn from one stream.

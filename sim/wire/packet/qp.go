@@ -127,6 +127,7 @@ func (e *engine) sendData(w *worker, h *host, l *link, id int32, now int64) {
 		h.timer = min(h.timer, s.moved+t)
 	}
 	s.last = f.size
+	w.sent++
 	e.transmit(w, l, &f, now, 0)
 	if l.credit != nil {
 		e.gate(l, now)

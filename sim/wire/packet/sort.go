@@ -4,7 +4,7 @@ import "github.com/simccl/simccl/sim/wire/packet/internal/parted"
 
 // part finds the ports of all frames that arrived at a switch in a window from a time on.
 func (e *engine) part(w *worker, s *swtch, from int64) {
-	w.Room(len(s.arrived))
+	w.Begin(len(s.out))
 	clear(s.control)
 	for i := range s.arrived {
 		f := &s.arrived[i]
@@ -16,9 +16,8 @@ func (e *engine) part(w *worker, s *swtch, from int64) {
 		if f.class == 0 {
 			s.control[to/64] |= 1 << (to % 64)
 		}
-		w.Port[i], w.Keys[i] = to, parted.Key(f.at-from, i)
+		w.Add(to, parted.Key(f.at-from, i))
 	}
-	w.Divide(len(s.out))
 }
 
 // leaving returns the keys of the frames that leave by a port, in the order of time, those of
@@ -33,11 +32,11 @@ func (e *engine) leaving(w *worker, s *swtch, port int) []uint64 {
 
 // whole returns the keys of all frames in that order.
 func (e *engine) whole(w *worker, s *swtch, from int64) []uint64 {
-	w.Room(len(s.arrived))
-	for i := range s.arrived {
-		w.Keys[i] = parted.Key(s.arrived[i].at-from, i)
+	a := w.Room(len(s.arrived))
+	for i := range a {
+		a[i] = parted.Key(s.arrived[i].at-from, i)
 	}
-	a := w.All(e.look)
+	a = w.All(a, e.look)
 	if e.ordered {
 		e.untie(s, a)
 	}

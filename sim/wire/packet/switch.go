@@ -388,7 +388,11 @@ func (e *engine) odd(l *link, f *frame, at int64) {
 
 // mark marks a data frame that leaves so much behind, or draws whether to.
 func (e *engine) mark(w *worker, l *link, f *frame, behind int64) {
-	if w.again = true; behind <= l.kMin {
+	if w.again = true; !e.ordered && e.cfg.EventOrder {
+		w.deepest = max(w.deepest, float64(behind)/float64(l.kMin))
+		return
+	}
+	if behind <= l.kMin {
 		return
 	}
 	if behind <= l.kMax {

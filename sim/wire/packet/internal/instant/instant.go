@@ -332,20 +332,22 @@ func (c *Calendar) key(b *entry) uint64 {
 // instant puts in order what began at an instant.
 func (r *Ranker) instant(at int, draws bool) {
 	t := r.ties[:0]
-	for i := len(r.calendars) - 1; i >= 0; i-- {
-		c := r.calendars[i]
-		n := c.heads[at]
-		for c.heads[at] = -1; n >= 0; {
+	for i, c := range r.calendars {
+		from := len(t)
+		for n := c.heads[at]; n >= 0; {
 			b := &c.entries[n]
-			x := tied{c.key(b), n, int32(i)}
-			j := len(t)
-			t = append(t, x)
-			for ; j > 0 && x.by <= t[j-1].by; j-- { // of equals the last was first
-				t[j] = t[j-1]
-			}
-			t[j] = x
+			t = append(t, tied{c.key(b), n, int32(i)})
 			n = b.next
 		}
+		c.heads[at] = -1
+		slices.Reverse(t[from:])
+	}
+	for i := 1; i < len(t); i++ { // of equals the first stays first
+		x, j := t[i], i
+		for ; j > 0 && t[j-1].by > x.by; j-- {
+			t[j] = t[j-1]
+		}
+		t[j] = x
 	}
 	for _, x := range t {
 		r.last++
