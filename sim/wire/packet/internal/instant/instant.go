@@ -14,7 +14,6 @@
 package instant
 
 import (
-	"cmp"
 	"math/bits"
 	"slices"
 )
@@ -51,6 +50,7 @@ type Calendar struct {
 	used    []uint64 // bits of those that are not -1
 	draws   []uint64 // bits of those in which a number is drawn
 	drawn   []draw
+	which   []int32 // of those, by entry, for entries that are drawn
 	slept   []pause
 
 	order          []uint32 // places in the order of all, by number; a power of two
@@ -70,7 +70,6 @@ type entry struct {
 
 // draw is a frame whose mark is drawn.
 type draw struct {
-	n    int32
 	link int32
 	wire uint32
 	p    float64
@@ -154,6 +153,7 @@ func (c *Calendar) note(at int64, what uint8, link int32, wire uint32) Number {
 	n, i := len(c.entries), uint64(max(0, at-c.from))/1000
 	if n == cap(c.entries) {
 		c.entries = slices.Grow(c.entries, 1+n)
+		c.which = append(make([]int32, 0, cap(c.entries)), c.which[:n]...)[:cap(c.entries)]
 	}
 	c.entries = c.entries[:n+1]
 	b, h := &c.entries[n], &c.heads[i]
@@ -164,7 +164,8 @@ func (c *Calendar) note(at int64, what uint8, link int32, wire uint32) Number {
 		c.draws[i/64] |= 1 << (i % 64)
 		c.Drawing = false
 		if what == sent {
-			c.drawn = append(c.drawn, draw{int32(n), link, wire, c.P})
+			c.which[n] = int32(len(c.drawn))
+			c.drawn = append(c.drawn, draw{link, wire, c.P})
 		}
 	}
 	return c.number(int32(n))
@@ -194,12 +195,6 @@ func (c *Calendar) First(x, y Number) bool {
 			return t < u
 		}
 	}
-}
-
-// chance is that of the mark of an entry.
-func (c *Calendar) chance(n int32) *draw {
-	i, _ := slices.BinarySearchFunc(c.drawn, n, func(x draw, n int32) int { return cmp.Compare(x.n, n) })
-	return &c.drawn[i]
 }
 
 // Ranker puts what began in a window in order, over all calendars.
@@ -255,14 +250,12 @@ func (r *Ranker) Close() {
 			all |= c.used[k]
 			draws |= c.draws[k]
 		}
+		if len(r.calendars) == 1 {
+			r.alone(first, 64*k, all, draws)
+			continue
+		}
 		for ; all != 0; all &= all - 1 {
 			i := bits.TrailingZeros64(all)
-			if n := first.heads[64*k+i]; len(r.calendars) == 1 && draws>>i&1 == 0 && first.entries[n].next < 0 {
-				first.heads[64*k+i] = -1
-				r.last++
-				first.set(n, r.last)
-				continue
-			}
 			r.instant(64*k+i, draws>>i&1 != 0)
 		}
 	}
@@ -276,6 +269,37 @@ func (r *Ranker) Close() {
 		clear(c.draws)
 	}
 	r.forget(first.from)
+}
+
+// alone puts in order what began at instants from one on, of the only calendar: mostly one or two
+// at an instant.
+func (r *Ranker) alone(c *Calendar, from int, all, draws uint64) {
+	for ; all != 0; all &= all - 1 {
+		i := bits.TrailingZeros64(all)
+		x, y := c.heads[from+i], int32(-1)
+		if next := c.entries[x].next; next >= 0 {
+			if c.entries[next].next >= 0 {
+				r.instant(from+i, draws>>i&1 != 0)
+				continue
+			}
+			if y = x; c.key(&c.entries[next]) <= c.key(&c.entries[y]) {
+				x = next
+			} else {
+				y = next
+			}
+		}
+		c.heads[from+i] = -1
+		r.last++
+		c.set(x, r.last)
+		if y >= 0 {
+			r.last++
+			c.set(y, r.last)
+		}
+		if draws>>i&1 != 0 {
+			r.draw(c, x)
+			r.draw(c, y)
+		}
+	}
 }
 
 // forget forgets the order of what began longer ago than the horizon.
@@ -352,23 +376,22 @@ func (r *Ranker) instant(at int, draws bool) {
 	for _, x := range t {
 		r.last++
 		r.calendars[x.c].set(x.n, r.last)
-	}
-	if draws {
-		r.draw(t)
+		if draws {
+			r.draw(r.calendars[x.c], x.n)
+		}
 	}
 	r.ties = t
 }
 
-// draw draws in the order of an instant.
-func (r *Ranker) draw(t []tied) {
-	for _, x := range t {
-		c := r.calendars[x.c]
-		switch b := &c.entries[x.n]; {
-		case b.what == paused || b.what == resumed:
-			r.Skipped()
-		case b.drawn:
-			d := c.chance(x.n)
-			r.Marked(d.link, d.wire, d.p)
-		}
+// draw draws the number of an entry that draws one.
+func (r *Ranker) draw(c *Calendar, n int32) {
+	if n < 0 || !c.entries[n].drawn {
+		return
 	}
+	if what := c.entries[n].what; what == paused || what == resumed {
+		r.Skipped()
+		return
+	}
+	d := &c.drawn[c.which[n]]
+	r.Marked(d.link, d.wire, d.p)
 }
