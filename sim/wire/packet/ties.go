@@ -37,17 +37,14 @@ func (e *engine) place(n instant.Number) uint64 {
 // arrived says that a frame arrives that began under a number.
 func (e *engine) arrived(w *worker, n instant.Number) {
 	if e.ordered {
-		e.by(w, n)
+		w.Happens(n)
 	}
 }
-
-// by sets what planned what happens.
-func (e *engine) by(w *worker, n instant.Number) { w.By = instant.Cause(e.place(n)) }
 
 // came says that a frame arrives at a host.
 func (e *engine) came(w *worker, h *host, f *frame) {
 	if e.ordered {
-		e.by(w, instant.Number(f.tag))
+		w.Happens(instant.Number(f.tag))
 		w.since, w.link, w.size = f.at, h.in, f.size
 	}
 }
@@ -63,9 +60,7 @@ func (e *engine) completed(w *worker, l *link) {
 // woken says that a pause of pacing ends.
 func (e *engine) woken(w *worker, h *host) {
 	if p := &h.planned; e.ordered {
-		if w.Happens(p.number); w.By == 0 {
-			w.By = instant.Cause(p.place)
-		}
+		w.Wakes(p.number, p.place)
 		w.since, w.size = p.at, 0
 	}
 }
@@ -168,8 +163,19 @@ func (e *engine) openCalendars() {
 		all = append(all, &e.workers[i].Calendar)
 	}
 	e.calendar = 1<<bits.Len(uint(len(all)-1)) - 1
-	e.ranker.Open(all, e.look, e.horizon(), len(e.flows)+e.net.Nodes)
+	e.ranker.Open(all, e.look, e.horizon(), len(e.flows)+e.net.Nodes, e.brief())
 	e.ranker.Marked, e.ranker.Skipped, e.ranker.Woken = e.drawMark, e.streams.Skip, e.placed
+}
+
+// brief says that a frame may take less than a nanosecond.
+func (e *engine) brief() bool {
+	f := &e.cfg.Frames
+	for i := range e.links {
+		if e.lasts(min(f.Ack, f.Pause, f.Header+1), e.links[i].rate) < 1000 {
+			return true
+		}
+	}
+	return false
 }
 
 // horizon is for how long, in ps, it counts which of two frames began first: as long as the

@@ -28,12 +28,12 @@ type Number uint32
 // None is what began before all that is known.
 const None Number = 1 << 31
 
-// Cause is the event that happens, by the place of what planned it in the order of all, or, if
-// that was in this window, by its place among those of the window.
+// Cause is the event that happens, by the number of what planned it, or by the place of that in
+// the order of all.
 type Cause uint64
 
-// within marks a Cause of this window.
-const within Cause = 1 << 63
+// numbered marks a Cause that is a number.
+const numbered Cause = 1 << 63
 
 // Calendar is what began in a window, by ns.
 type Calendar struct {
@@ -55,7 +55,7 @@ type Calendar struct {
 
 	order          []uint32 // places in the order of all, by number; a power of two
 	oldest, middle uint32   // of which order is known; when there will be
-	low            *uint64  // no place in order is before
+	of             *Ranker
 }
 
 // entry is what planned something in this window: a frame that began, or a pause of
@@ -102,17 +102,39 @@ func (c *Calendar) Place(n Number) uint64 {
 	if behind := (c.base - k) & c.turn; n&None != 0 || behind == 0 || behind > c.base-c.oldest {
 		return 0
 	}
-	low := *c.low
+	return c.at(k)
+}
+
+// at is the place of what this calendar took note of after k others.
+func (c *Calendar) at(k uint32) uint64 {
+	low := c.of.low
 	return low + uint64(c.order[k&uint32(len(c.order)-1)]-uint32(low))
 }
 
-// Happens says that what this calendar took note of, when a frame began, happens.
-func (c *Calendar) Happens(n Number) {
-	if at := c.now(n); at >= 0 {
-		c.By = within | Cause(at)
-		return
+// Happens says that what was planned happens when that began which has a number.
+func (c *Calendar) Happens(n Number) { c.By = numbered | Cause(n) }
+
+// Wakes is Happens for what this calendar took note of long ago perhaps, where its place was kept.
+func (c *Calendar) Wakes(n Number, place uint64) {
+	if c.Happens(n); c.now(n) < 0 && c.Place(n) == 0 {
+		c.By = Cause(place)
 	}
-	c.By = Cause(c.Place(n))
+}
+
+// resolve is where the cause of an entry is among the entries of this window, or else its place.
+func (c *Calendar) resolve(by Cause) (now int32, place uint64) {
+	switch n := Number(by); {
+	case by&numbered == 0:
+		return -1, uint64(by)
+	default:
+		o := c.of.calendars[uint32(n)&c.of.ids]
+		if o == c {
+			if at := c.now(n); at >= 0 {
+				return at, 0
+			}
+		}
+		return -1, o.Place(n)
+	}
 }
 
 // now is where what the calendar knows by a number is among its entries; -1: it was before.
@@ -183,14 +205,17 @@ func (c *Calendar) First(x, y Number) bool {
 		return b >= 0 || a < 0 && c.Place(x) < c.Place(y)
 	}
 	for {
-		x, y := c.entries[a].by, c.entries[b].by
+		x, p := c.resolve(c.entries[a].by)
+		y, q := c.resolve(c.entries[b].by)
 		switch {
-		case x&within == 0 || y&within == 0:
-			return x < y // what was before this window is first
+		case x < 0 && y < 0:
+			return p < q
+		case x < 0 || y < 0:
+			return x < 0 // what was before this window is first
 		case x == y:
 			return a < b
 		}
-		a, b = int32(x&^within), int32(y&^within)
+		a, b = x, y
 		if t, u := c.entries[a].at, c.entries[b].at; t != u {
 			return t < u
 		}
@@ -212,6 +237,8 @@ type Ranker struct {
 	mark    int64
 	horizon int64
 	ties    []tied
+	ids     uint32 // bits of a number that say whose it is
+	brief   bool   // what is planned may happen at that very instant
 }
 
 // tied is what began at an instant.
@@ -221,13 +248,15 @@ type tied struct {
 }
 
 // Open makes calendars for windows of so many ps. Of what began its order is known for the
-// horizon, in ps; roots is how many events were planned before all others.
-func (r *Ranker) Open(calendars []*Calendar, look, horizon int64, roots int) {
-	r.calendars, r.horizon = calendars, horizon
+// horizon, in ps; roots is how many events were planned before all others. brief says that what is
+// planned may happen at that very instant.
+func (r *Ranker) Open(calendars []*Calendar, look, horizon int64, roots int, brief bool) {
+	r.calendars, r.horizon, r.brief = calendars, horizon, brief
+	r.ids = 1<<bits.Len(uint(len(calendars)-1)) - 1
 	r.last = uint64(roots) + 1
 	r.low, r.middle = r.last, r.last
 	for i, c := range calendars {
-		c.id, c.shift, c.low = uint32(i), uint8(bits.Len(uint(len(calendars)-1))), &r.low
+		c.id, c.shift, c.of = uint32(i), uint8(bits.Len(uint(len(calendars)-1))), r
 		c.turn = uint32(None-1) >> c.shift
 		c.heads = make([]int32, look/1000+1)
 		for k := range c.heads {
@@ -276,29 +305,22 @@ func (r *Ranker) Close() {
 func (r *Ranker) alone(c *Calendar, from int, all, draws uint64) {
 	for ; all != 0; all &= all - 1 {
 		i := bits.TrailingZeros64(all)
-		x, y := c.heads[from+i], int32(-1)
-		if next := c.entries[x].next; next >= 0 {
-			if c.entries[next].next >= 0 {
-				r.instant(from+i, draws>>i&1 != 0)
-				continue
-			}
-			if y = x; c.key(&c.entries[next]) <= c.key(&c.entries[y]) {
-				x = next
-			} else {
-				y = next
-			}
-		}
-		c.heads[from+i] = -1
-		r.last++
-		c.set(x, r.last)
-		if y >= 0 {
+		y := c.heads[from+i]
+		x := c.entries[y].next
+		switch {
+		case draws>>i&1 != 0 || x >= 0 && c.entries[x].next >= 0:
+			r.instant(from+i, draws>>i&1 != 0)
+			continue
+		case x >= 0: // x was first, unless y has the lesser key
+			after := (r.key(c, &c.entries[y]) - r.key(c, &c.entries[x])) >> 63
+			c.set(x, r.last+1+after)
+			c.set(y, r.last+2-after)
+			r.last += 2
+		default:
 			r.last++
 			c.set(y, r.last)
 		}
-		if draws>>i&1 != 0 {
-			r.draw(c, x)
-			r.draw(c, y)
-		}
+		c.heads[from+i] = -1
 	}
 }
 
@@ -336,19 +358,29 @@ func (c *Calendar) set(n int32, place uint64) {
 }
 
 // place is that of an entry that has one.
-func (c *Calendar) place(n int32) uint64 {
-	low := *c.low
-	return low + uint64(c.order[(c.base+uint32(n))&uint32(len(c.order)-1)]-uint32(low))
+func (c *Calendar) place(n int32) uint64 { return c.at(c.base + uint32(n)) }
+
+// key is the place of an entry of this calendar among those of its instant.
+func (r *Ranker) key(c *Calendar, b *entry) uint64 {
+	if b.by>>31 != numbered>>31 || r.brief { // no number, or None
+		return r.other(c, b)
+	}
+	c = r.calendars[uint32(b.by)&r.ids]
+	k := uint32(b.by) >> c.shift
+	if (k-c.oldest)&c.turn >= c.base-c.oldest+uint32(len(c.entries)) {
+		return uint64(b.what) // too long ago
+	}
+	return c.at(k)<<2 | uint64(b.what)
 }
 
-// key is the place of an entry among those of its instant.
-func (c *Calendar) key(b *entry) uint64 {
-	if b.by&within == 0 {
-		return uint64(b.by)<<2 | uint64(b.what)
+// other is key for rare causes.
+func (r *Ranker) other(c *Calendar, b *entry) uint64 {
+	n, place := c.resolve(b.by)
+	if n < 0 {
+		return place<<2 | uint64(b.what)
 	}
-	n := int32(b.by &^ within)
 	if p := &c.entries[n]; p.at == b.at { // planned at that very instant
-		return 1<<62 | c.key(p)
+		return 1<<62 | r.other(c, p)
 	}
 	return c.place(n)<<2 | uint64(b.what)
 }
@@ -360,11 +392,15 @@ func (r *Ranker) instant(at int, draws bool) {
 		from := len(t)
 		for n := c.heads[at]; n >= 0; {
 			b := &c.entries[n]
-			t = append(t, tied{c.key(b), n, int32(i)})
+			t = append(t, tied{r.key(c, b), n, int32(i)})
 			n = b.next
 		}
 		c.heads[at] = -1
 		slices.Reverse(t[from:])
+	}
+	if r.ties = t; len(t) <= few && !draws {
+		r.rank(t)
+		return
 	}
 	for i := 1; i < len(t); i++ { // of equals the first stays first
 		x, j := t[i], i
@@ -380,7 +416,24 @@ func (r *Ranker) instant(at int, draws bool) {
 			r.draw(r.calendars[x.c], x.n)
 		}
 	}
-	r.ties = t
+}
+
+// few is how many are put in order by counting what is before each.
+const few = 12
+
+// rank gives each its place by how many are before it, without a branch that nothing foretells.
+func (r *Ranker) rank(t []tied) {
+	for i := range t {
+		x, before := &t[i], r.last+1
+		for j := range t[:i] {
+			before += 1 - (x.by-t[j].by)>>63 // of equals the first stays first
+		}
+		for j := i + 1; j < len(t); j++ {
+			before += (t[j].by - x.by) >> 63
+		}
+		r.calendars[x.c].set(x.n, before)
+	}
+	r.last += uint64(len(t))
 }
 
 // draw draws the number of an entry that draws one.

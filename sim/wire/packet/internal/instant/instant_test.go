@@ -52,7 +52,7 @@ func TestOrder(t *testing.T) {
 			calendars[i] = &Calendar{}
 		}
 		var r Ranker
-		r.Open(calendars, 1000*look, 1000*(12+2*look), len(delays))
+		r.Open(calendars, 1000*look, 1000*(12+2*look), len(delays), rapid.Bool().Draw(t, "brief"))
 		at, last, done := make([]int64, len(delays)), make([]Number, len(delays)), make([]int, len(delays))
 		type placed struct {
 			step
