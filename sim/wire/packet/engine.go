@@ -145,7 +145,6 @@ type engine struct {
 	streams   *streams.Firsts
 	losses    []losses
 	ranker    instant.Ranker
-	calendar  int            // bits of a number that say whose it is
 	exits     []uint16       // by link: the port where it begins
 	due       []int64        // by link: when its first frame arrives
 	acts      []int64        // by host: it does nothing before

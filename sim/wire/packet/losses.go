@@ -47,7 +47,7 @@ type arriving struct {
 	at, travel int64
 	link       int32
 	wire       uint32
-	place      uint64
+	began      instant.Number
 }
 
 func (e *engine) buildLosses() {
@@ -73,6 +73,7 @@ func (e *engine) buildLosses() {
 // drawLosses draws which of the frames that arrive before end are lost, in the order of
 // their arrival.
 func (e *engine) drawLosses(end int64) {
+	w := &e.workers[0]
 	for i := range e.losses {
 		d := &e.losses[i]
 		d.arriving = d.arriving[:0]
@@ -83,11 +84,14 @@ func (e *engine) drawLosses(end int64) {
 				if f.at >= end {
 					break
 				}
-				d.arriving = append(d.arriving, arriving{f.at, e.travel(id, f.size), id, k, e.place(instant.Number(f.tag))})
+				d.arriving = append(d.arriving, arriving{f.at, e.travel(id, f.size), id, k, instant.Number(f.tag)})
 			}
 		}
 		slices.SortStableFunc(d.arriving, func(a, b arriving) int {
-			return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(b.travel, a.travel), cmp.Compare(a.place, b.place))
+			if c := cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(b.travel, a.travel)); c != 0 {
+				return c
+			}
+			return cmp.Compare(toInt(w.First(b.began, a.began)), toInt(w.First(a.began, b.began)))
 		})
 		for _, a := range d.arriving {
 			if l := &e.links[a.link]; d.numbers.Draw() < l.loss {
@@ -105,3 +109,10 @@ const (
 	drawCode
 	drawSample
 )
+
+func toInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

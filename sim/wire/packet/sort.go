@@ -25,7 +25,7 @@ func (e *engine) part(w *worker, s *swtch, from int64) {
 func (e *engine) leaving(w *worker, s *swtch, port int) []uint64 {
 	a := w.Leaving(port, e.look)
 	if e.ordered {
-		e.untie(s, a)
+		e.untie(w, s, a)
 	}
 	return a
 }
@@ -38,7 +38,7 @@ func (e *engine) whole(w *worker, s *swtch, from int64) []uint64 {
 	}
 	a = w.All(a, e.look)
 	if e.ordered {
-		e.untie(s, a)
+		e.untie(w, s, a)
 	}
 	return a
 }
