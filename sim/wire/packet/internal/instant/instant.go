@@ -16,7 +16,6 @@
 package instant
 
 import (
-	"cmp"
 	"math/bits"
 	"slices"
 )
@@ -289,6 +288,7 @@ type Ranker struct {
 	ids    uint32 // bits of a number that say whose it is
 	drawn  []drawn
 	sorted []placing
+	keys   []uint64
 }
 
 // drawn is a draw of a calendar.
@@ -308,7 +308,7 @@ type placing struct {
 }
 
 // usual is how much is taken note of before the oldest is forgotten, at least.
-const usual = 1 << 17
+const usual = 1 << 18
 
 // Open makes calendars for windows of so many ps. Of what began its order is known for the
 // horizon, in ps; roots is how many events were planned before all others.
@@ -414,23 +414,14 @@ func (r *Ranker) forget() {
 			all = append(all, placing{Number((c.oldest+uint32(n))<<c.shift|c.id) &^ None, int32(n - c.cut), c.log[n].at, c, nil, nil})
 		}
 	}
-	slices.SortFunc(all, func(a, b placing) int {
-		switch {
-		case a.at != b.at:
-			return cmp.Compare(a.at, b.at)
-		case a.n == b.n: // a pause, which is known by its number as well
-			return 0
-		case a.of.First(a.n, b.n):
-			return -1
-		}
-		return 1
-	})
+	order := r.order(all)
 	r.room = r.least
 	for _, c := range r.calendars {
 		r.room += 4 * (len(c.log) - c.cut)
 		c.forget()
 	}
-	for _, x := range all {
+	for _, k := range order {
+		x := &all[k&(1<<indexBits-1)]
 		if r.last++; x.slot >= 0 {
 			x.of.ranks[x.slot] = r.last
 		} else {
@@ -438,6 +429,34 @@ func (r *Ranker) forget() {
 		}
 	}
 	r.sorted = all[:0]
+}
+
+const indexBits = 24
+
+// order is the order of what is to be put in order for good: in the lower indexBits, where each is.
+func (r *Ranker) order(all []placing) []uint64 {
+	first := int64(1<<63 - 1)
+	for i := range all {
+		first = min(first, all[i].at)
+	}
+	keys := r.keys[:0]
+	for i := range all { // whole ns are multiples of 8 ps
+		keys = append(keys, min(uint64(all[i].at-first)>>3, 1<<(64-indexBits)-1)<<indexBits|uint64(i))
+	}
+	slices.Sort(keys)
+	for i := 1; i < len(keys); i++ {
+		x, j := keys[i], i
+		for ; j > 0 && keys[j-1]>>indexBits == x>>indexBits; j-- {
+			a, b := &all[x&(1<<indexBits-1)], &all[keys[j-1]&(1<<indexBits-1)]
+			if a.n == b.n || !a.of.First(a.n, b.n) { // equal: a pause, which is known by its number as well
+				break
+			}
+			keys[j] = keys[j-1]
+		}
+		keys[j] = x
+	}
+	r.keys = keys
+	return keys
 }
 
 // forget forgets what is before cut; what is not gets room for its place.
