@@ -98,6 +98,8 @@ type worker struct {
 	peak     int64      // of queues that it saw, if vague
 	deepest  float64    // as a share of what begins to be marked, in a run that may begin anew
 	sent     int64      // data frames that hosts sent
+	arrived  []frame    // memory for those of a switch
+	from     []uint16
 	orders   chan order // phases to go through
 }
 

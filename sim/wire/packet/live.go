@@ -264,11 +264,7 @@ func (l *Live) close() {
 	e := l.e
 	w := &e.workers[0]
 	e.runHosts(w, 0, len(e.hosts), l.end)
-	for i := range e.switches {
-		s := &e.switches[i]
-		l.busy += e.pull(w, s, l.end)
-		e.runSwitch(w, s, l.end)
-	}
+	l.busy += e.pass(w, l.end)
 	l.at, l.opened = l.end, false
 	if l.report != nil {
 		l.observe()

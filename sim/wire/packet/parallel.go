@@ -47,10 +47,20 @@ func (e *engine) alone(end int64) int {
 	busy := e.pullHosts(w, 0, len(e.hosts), end)
 	e.settle()
 	e.runHosts(w, 0, len(e.hosts), end)
+	return busy + e.pass(w, end)
+}
+
+// pass simulates the switches up to end one by one: what arrives at them lies at one place, in the
+// cache.
+func (e *engine) pass(w *worker, end int64) (busy int) {
 	for i := range e.switches {
 		s := &e.switches[i]
+		arrived, from := s.arrived, s.from
+		s.arrived, s.from = w.arrived, w.from
 		busy += e.pull(w, s, end)
 		e.runSwitch(w, s, end)
+		w.arrived, w.from = s.arrived, s.from
+		s.arrived, s.from = arrived, from
 	}
 	return busy
 }

@@ -132,7 +132,7 @@ func (c *Calendar) Skip(at int64, pause bool) {
 func (c *Calendar) note(at int64, what Cause) Number {
 	n := len(c.log)
 	if n == cap(c.log) {
-		c.log = slices.Grow(c.log, max(1<<10, n))
+		c.log = slices.Grow(c.log, max(usual, n/2))
 	}
 	c.log = c.log[:n+1]
 	c.log[n] = entry{c.By | what<<whatShift, max(at, c.from)}
@@ -308,7 +308,7 @@ type placing struct {
 }
 
 // usual is how much is taken note of before the oldest is forgotten, at least.
-const usual = 1 << 18
+const usual = 1 << 13
 
 // Open makes calendars for windows of so many ps. Of what began its order is known for the
 // horizon, in ps; roots is how many events were planned before all others.
@@ -417,7 +417,7 @@ func (r *Ranker) forget() {
 	order := r.order(all)
 	r.room = r.least
 	for _, c := range r.calendars {
-		r.room += 4 * (len(c.log) - c.cut)
+		r.room += 24 * (len(c.log) - c.cut)
 		c.forget()
 	}
 	for _, k := range order {

@@ -54,7 +54,9 @@ func (p *Parts) Begin(ports int) {
 
 // Add adds what leaves by a port.
 func (p *Parts) Add(port uint16, key uint64) {
-	p.Used[port/64] |= 1 << (port % 64)
+	if len(p.ports[port]) == 0 {
+		p.Used[port/64] |= 1 << (port % 64)
+	}
 	p.ports[port] = append(p.ports[port], key)
 }
 
