@@ -192,7 +192,7 @@ func (e *engine) buildFlows() error {
 		}
 	}
 	e.slot = e.routes.Longest()
-	e.hops = make([]int32, (1+e.paths)*e.slot*n)
+	e.hops, e.outs = make([]int32, (1+e.paths)*e.slot*n), make([]uint16, (1+e.paths)*e.slot*n)
 	if e.cfg.Routing.Balance != Hashed {
 		e.buildTables()
 	}

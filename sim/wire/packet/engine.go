@@ -94,11 +94,11 @@ type worker struct {
 	again    bool   // a mark: the order of events counts
 	hosts    [2]int // of the engine's, from and to
 	switches [2]int
-	busy     int        // frames that arrived
-	peak     int64      // of queues that it saw, if vague
-	deepest  float64    // as a share of what begins to be marked, in a run that may begin anew
-	sent     int64      // data frames that hosts sent
-	arrived  []frame    // memory for those of a switch
+	busy     int     // frames that arrived
+	peak     int64   // of queues that it saw, if vague
+	deepest  float64 // as a share of what begins to be marked, in a run that may begin anew
+	sent     int64   // data frames that hosts sent
+	arrived  []frame // memory for those of a switch
 	from     []uint16
 	orders   chan order // phases to go through
 }
@@ -119,10 +119,11 @@ type engine struct {
 	classes   int // egress classes: control and one for each priority in use
 	classOf   [8]uint8
 	routes    *route.Routes
-	hostOf    []int32 // of nodes: which host; -1: a switch
-	hops      []int32 // routes of flows: a slot for acknowledgements, then those for data
-	slot      int     // most links of a route
-	paths     int     // routes of a flow
+	hostOf    []int32  // of nodes: which host; -1: a switch
+	hops      []int32  // routes of flows: a slot for acknowledgements, then those for data
+	outs      []uint16 // the port where each of hops begins
+	slot      int      // most links of a route
+	paths     int      // routes of a flow
 	flows     []Flow
 	snd       []sender
 	rcv       []receiver

@@ -57,22 +57,57 @@ func (e *engine) rapid(w *worker, s *swtch, l *link, keys []uint64, end int64) {
 		e.completed(w, l)
 		e.shorten(w, s, l, q)
 	}
-	for begun, key := range keys {
+	end = e.stream(w, s, l, keys, end)
+	e.keep(s, l, q, keys[end:])
+}
+
+// stream sends frames that come to an empty queue, but only those that start before end, and
+// returns how many those are. It is transmit for each.
+func (e *engine) stream(w *worker, s *swtch, l *link, keys []uint64, end int64) int64 {
+	free, hops, bytes, data, tag := l.free, int64(0), int64(0), int64(0), instant.Number(0)
+	n := len(keys)
+	for i, key := range keys {
 		f := &s.arrived[key&parted.Place]
-		at := l.free
+		at := free
 		switch {
 		case at < f.at:
 			at = f.at
 			e.arrived(w, instant.Number(f.tag))
 		case at >= end:
-			e.keep(s, l, q, keys[begun:])
-			return
+			n = i
 		default:
 			e.completed(w, l)
 		}
-		e.transmit(w, l, f, at, 0)
+		if n == i {
+			break
+		}
+		what := f.flags & flagAck
+		if what == 0 {
+			hops++
+			data += int64(f.size)
+		}
+		if e.ordered {
+			l.start, l.begun = at, w.Sent(at, l.id, l.wire.tail)
+			tag = l.begun
+		}
+		d := &l.tx[what]
+		if d.bytes != f.size {
+			e.measure(l, d, f.size)
+		}
+		bytes += int64(f.size)
+		if free = at + d.ps; l.wire.empty() {
+			e.due[l.id] = free + l.delay
+		}
+		if l.wire.full() {
+			l.wire.grow()
+		}
+		l.wire.next().set(f, free+l.delay, uint32(tag))
 	}
-	e.keep(s, l, q, nil)
+	w.dataHops += hops
+	l.free, l.data = free, l.data+data
+	l.sent += uint64(n)
+	l.txBytes += bytes
+	return int64(n)
 }
 
 // keep puts frames that have come and have not started into the queue.

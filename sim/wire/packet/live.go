@@ -139,7 +139,7 @@ func (l *Live) lay(id int32, q *Queue) error {
 	if k == 0 {
 		return wrong("queue pair %d: no path from host %d to host %d", id, q.Src, q.Dst)
 	}
-	e.hops = append(e.hops, make([]int32, 2*k)...)
+	e.hops, e.outs = append(e.hops, make([]int32, 2*k)...), append(e.outs, make([]uint16, 2*k)...)
 	at := q.Src
 	for i, c := range q.Path {
 		if c < 0 || int(c) >= len(e.net.Cables) {
@@ -153,6 +153,7 @@ func (l *Live) lay(id int32, q *Queue) error {
 			return wrong("queue pair %d: cable %d does not begin at node %d", id, c, at)
 		}
 		e.hops[back+k+i], e.hops[back+k-1-i] = there, there^1
+		e.outs[back+k+i], e.outs[back+k-1-i] = e.exits[there], e.exits[there^1]
 		at = e.links[there].to
 	}
 	if at != q.Dst {

@@ -57,7 +57,7 @@ func (e *engine) pass(w *worker, end int64) (busy int) {
 		s := &e.switches[i]
 		arrived, from := s.arrived, s.from
 		s.arrived, s.from = w.arrived, w.from
-		busy += e.pull(w, s, end)
+		busy += e.pull(w, s, end, true)
 		e.runSwitch(w, s, end)
 		w.arrived, w.from = s.arrived, s.from
 		s.arrived, s.from = arrived, from
@@ -71,7 +71,7 @@ func (e *engine) do(w *worker, o order) {
 	if o.phase == arrivals {
 		w.busy = e.pullHosts(w, w.hosts[0], w.hosts[1], o.end)
 		for i := range switches {
-			w.busy += e.pull(w, &switches[i], o.end)
+			w.busy += e.pull(w, &switches[i], o.end, false)
 		}
 		return
 	}

@@ -8,16 +8,20 @@ func (e *engine) part(w *worker, s *swtch, from int64) {
 	clear(s.control)
 	for i := range s.arrived {
 		f := &s.arrived[i]
-		to := uint16(s.entry(e, i)) // of PFC frames: they act there
-		if f.flow >= 0 {
-			f.route++
-			to = e.exits[e.hops[f.route]]
-		}
-		if f.class == 0 {
-			s.control[to/64] |= 1 << (to % 64)
-		}
-		w.Add(to, parted.Key(f.at-from, i))
+		e.sort(w, s, f, uint16(s.entry(e, i)), parted.Key(f.at-from, i))
 	}
+	w.End()
+}
+
+// sort puts a frame that came by a port to those that leave by another; PFC frames act there.
+func (e *engine) sort(w *worker, s *swtch, f *frame, port uint16, key uint64) {
+	if f.flow >= 0 {
+		port = e.outs[f.route]
+	}
+	if f.class == 0 {
+		s.control[port/64] |= 1 << (port % 64)
+	}
+	w.Add(port, key)
 }
 
 // leaving returns the keys of the frames that leave by a port, in the order of time, those of

@@ -273,6 +273,7 @@ func (e *engine) runSwitch(v int, end int64) int {
 		f := &e.arrived[i]
 		p.Add(e.port[e.route(v, f)], parted.Key(f.at-from, i))
 	}
+	p.End()
 	for i, id := range e.in[v] {
 		some := p.Used[i/64]>>(i%64)&1 != 0
 		if !some && e.ends[id^1] >= end {

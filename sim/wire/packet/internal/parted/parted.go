@@ -28,7 +28,7 @@ func Together(a, b uint64) bool { return a>>placeBits == b>>placeBits }
 
 // Parts is what arrives in a window, by port.
 type Parts struct {
-	Used []uint64 // bits of ports by which something leaves
+	Used []uint64 // bits of ports by which something leaves, once all was added
 
 	ports [][]uint64 // keys by port, in the order of their numbers
 	all   []uint64
@@ -44,20 +44,27 @@ func (p *Parts) Begin(ports int) {
 			p.ports[k] = p.ports[k][:0]
 		}
 	}
-	if cap(p.Used)*64 < ports {
+	if cap(p.ports) < ports {
 		p.Used = make([]uint64, (ports+63)/64)
-		p.ports = append(p.ports, make([][]uint64, 64*len(p.Used)-len(p.ports))...)
+		p.ports = append(p.ports, make([][]uint64, ports-len(p.ports))...)
 	}
-	p.Used = p.Used[:(ports+63)/64]
-	clear(p.Used)
+	p.Used, p.ports = p.Used[:(ports+63)/64], p.ports[:ports]
 }
 
 // Add adds what leaves by a port.
 func (p *Parts) Add(port uint16, key uint64) {
-	if len(p.ports[port]) == 0 {
-		p.Used[port/64] |= 1 << (port % 64)
-	}
 	p.ports[port] = append(p.ports[port], key)
+}
+
+// End ends a window: all has been added.
+func (p *Parts) End() {
+	for i := range p.Used {
+		some := uint64(0)
+		for k, keys := range p.ports[64*i : min(64*i+64, len(p.ports))] {
+			some |= uint64(-int64(len(keys))) >> 63 << k // its first bit
+		}
+		p.Used[i] = some
+	}
 }
 
 // Leaving is the keys of a port, in order; all are before span.

@@ -15,6 +15,7 @@ func TestParts(t *testing.T) {
 		var p Parts
 		p.Begin(rapid.IntRange(1, 200).Draw(t, "before"))
 		p.Add(0, 1)
+		p.End()
 		p.Begin(ports)
 		keys := p.Room(len(at))
 		want := make([][]uint64, ports)
@@ -24,6 +25,7 @@ func TestParts(t *testing.T) {
 			p.Add(uint16(to), keys[i])
 			want[to] = append(want[to], Key(x, i))
 		}
+		p.End()
 		for k := range want {
 			slices.Sort(want[k])
 			if got := p.Leaving(k, span); !slices.Equal(got, want[k]) || (p.Used[k/64]>>(k%64)&1 != 0) != (len(got) > 0) {
