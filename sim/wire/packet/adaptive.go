@@ -164,5 +164,6 @@ func (e *engine) detour(cable int) {
 func (e *engine) slots(longest int) {
 	e.slot = longest
 	e.hops = append(e.hops, make([]int32, (1+e.paths)*longest*len(e.flows))...)
+	e.outs = append(e.outs, make([]uint16, len(e.hops)-len(e.outs))...)
 	e.base = len(e.hops) - (1+e.paths)*longest*len(e.flows)
 }

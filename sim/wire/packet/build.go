@@ -18,6 +18,10 @@ func build(n *Network, flows []Flow, cfg *Config, ordered bool) (*engine, error)
 	if ordered {
 		e.look = instant.Longest
 	}
+	e.vague, e.most = true, int64(max(e.full, e.ack))
+	if cfg.CC.Kind == HPCC {
+		e.most = 1 << 32
+	}
 	e.assignClasses()
 	e.buildLinks()
 	e.buildNodes()
@@ -76,8 +80,8 @@ func (e *engine) buildLinks() {
 				for _, m := range e.cfg.Marking {
 					if m.Rate == l.rate {
 						l.marks, l.kMin, l.kMax, l.pMax, l.alert = true, m.KMin, m.KMax, m.PMax, m.KMin
-						if e.cfg.EventOrder && !e.ordered { // a mark is likely to come: better begin anew now
-							l.alert = m.KMin / 2
+						if e.cfg.EventOrder && !e.ordered {
+							l.alert = m.KMin / 8
 						}
 					}
 				}
@@ -181,13 +185,14 @@ func (e *engine) buildFlows() error {
 		if !e.routes.Towards(f.Dst, f.Src) || !e.routes.Towards(f.Src, f.Dst) {
 			return wrong("flow %d: no path from node %d to node %d", i, f.Src, f.Dst)
 		}
+		e.frames += (f.Bytes + int64(e.cfg.Frames.Payload) - 1) / int64(e.cfg.Frames.Payload)
 		e.missing[i] = int32(len(f.Deps))
 		for _, d := range f.Deps {
 			e.deps[d] = append(e.deps[d], int32(i))
 		}
 	}
 	e.slot = e.routes.Longest()
-	e.hops = make([]int32, (1+e.paths)*e.slot*n)
+	e.hops, e.outs = make([]int32, (1+e.paths)*e.slot*n), make([]uint16, (1+e.paths)*e.slot*n)
 	if e.cfg.Routing.Balance != Hashed {
 		e.buildTables()
 	}

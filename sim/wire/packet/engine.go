@@ -94,7 +94,12 @@ type worker struct {
 	again    bool   // a mark: the order of events counts
 	hosts    [2]int // of the engine's, from and to
 	switches [2]int
-	busy     int        // frames that arrived
+	busy     int     // frames that arrived
+	peak     int64   // of queues that it saw, if vague
+	deepest  float64 // as a share of what begins to be marked, in a run that may begin anew
+	sent     int64   // data frames that hosts sent
+	arrived  []frame // memory for those of a switch
+	from     []uint16
 	orders   chan order // phases to go through
 }
 
@@ -114,10 +119,11 @@ type engine struct {
 	classes   int // egress classes: control and one for each priority in use
 	classOf   [8]uint8
 	routes    *route.Routes
-	hostOf    []int32 // of nodes: which host; -1: a switch
-	hops      []int32 // routes of flows: a slot for acknowledgements, then those for data
-	slot      int     // most links of a route
-	paths     int     // routes of a flow
+	hostOf    []int32  // of nodes: which host; -1: a switch
+	hops      []int32  // routes of flows: a slot for acknowledgements, then those for data
+	outs      []uint16 // the port where each of hops begins
+	slot      int      // most links of a route
+	paths     int      // routes of a flow
 	flows     []Flow
 	snd       []sender
 	rcv       []receiver
@@ -142,13 +148,15 @@ type engine struct {
 	streams   *streams.Firsts
 	losses    []losses
 	ranker    instant.Ranker
-	calendar  int            // bits of a number that say whose it is
 	exits     []uint16       // by link: the port where it begins
 	due       []int64        // by link: when its first frame arrives
 	acts      []int64        // by host: it does nothing before
 	doors     []int32        // by host: the link to it; -1: none
 	ordered   bool           // with EventOrder, where it counts
+	vague     bool           // no queue's peak counts but that of the deepest
 	full, ack uint16         // bytes of frames
+	most      int64          // bytes that a frame has at most; all there are where each port's queue is looked at
+	frames    int64          // data frames in all
 	busy      sync.WaitGroup // workers in a phase
 }
 

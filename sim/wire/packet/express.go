@@ -10,6 +10,10 @@ import (
 // known, so the frames that have come are those before a place of the keys.
 func (e *engine) express(w *worker, s *swtch, l *link, keys []uint64, end int64) {
 	q, come, begun := &l.q[1], 0, 0 // keys of frames that have come, and have started
+	if most := q.bytes + int64(len(keys))*e.most; (!l.marks || most <= l.alert) && (most <= l.peak || most < w.peak) {
+		e.rapid(w, s, l, keys, end)
+		return
+	}
 	for {
 		if q.empty() && come == begun {
 			if come == len(keys) {
@@ -36,10 +40,83 @@ func (e *engine) express(w *worker, s *swtch, l *link, keys []uint64, end int64)
 			e.shorten(w, s, l, q)
 		}
 	}
-	for _, key := range keys[begun:come] {
+	if e.vague {
+		w.peak = max(w.peak, l.peak)
+	}
+	for _, key := range keys[begun:come] { // gather has counted their bytes
+		q.bytes -= int64(s.arrived[key&parted.Place].size)
+	}
+	e.keep(s, l, q, keys[begun:come])
+}
+
+// rapid is express where the length of the queue changes nothing: no frame can be marked, and
+// none deeper was seen before.
+func (e *engine) rapid(w *worker, s *swtch, l *link, keys []uint64, end int64) {
+	q := &l.q[1]
+	for !q.empty() && l.free < end {
+		e.completed(w, l)
+		e.shorten(w, s, l, q)
+	}
+	end = e.stream(w, s, l, keys, end)
+	e.keep(s, l, q, keys[end:])
+}
+
+// stream sends frames that come to an empty queue, but only those that start before end, and
+// returns how many those are. It is transmit for each.
+func (e *engine) stream(w *worker, s *swtch, l *link, keys []uint64, end int64) int64 {
+	free, hops, bytes, data, tag := l.free, int64(0), int64(0), int64(0), instant.Number(0)
+	n := len(keys)
+	for i, key := range keys {
+		f := &s.arrived[key&parted.Place]
+		at := free
+		switch {
+		case at < f.at:
+			at = f.at
+			e.arrived(w, instant.Number(f.tag))
+		case at >= end:
+			n = i
+		default:
+			e.completed(w, l)
+		}
+		if n == i {
+			break
+		}
+		what := f.flags & flagAck
+		if what == 0 {
+			hops++
+			data += int64(f.size)
+		}
+		if e.ordered {
+			l.start, l.begun = at, w.Sent(at, l.id, l.wire.tail)
+			tag = l.begun
+		}
+		d := &l.tx[what]
+		if d.bytes != f.size {
+			e.measure(l, d, f.size)
+		}
+		bytes += int64(f.size)
+		if free = at + d.ps; l.wire.empty() {
+			e.due[l.id] = free + l.delay
+		}
+		if l.wire.full() {
+			l.wire.grow()
+		}
+		l.wire.next().set(f, free+l.delay, uint32(tag))
+	}
+	w.dataHops += hops
+	l.free, l.data = free, l.data+data
+	l.sent += uint64(n)
+	l.txBytes += bytes
+	return int64(n)
+}
+
+// keep puts frames that have come and have not started into the queue.
+func (e *engine) keep(s *swtch, l *link, q *queue, keys []uint64) {
+	for _, key := range keys {
 		i := int(key & parted.Place)
 		f, port := &s.arrived[i], s.entry(e, i)
 		q.pass(f, f.at, port)
+		q.bytes += int64(f.size)
 		s.ing[int(port)*e.classes+1] += int64(f.size)
 		s.held += int64(f.size)
 	}

@@ -22,7 +22,6 @@ func (e *engine) careful(w *worker, s *swtch, order []uint64, end int64) {
 			continue
 		}
 		e.arrived(w, n)
-		f.route++
 		var l *link
 		if !e.picky {
 			l = &e.links[e.hops[f.route]]

@@ -47,10 +47,20 @@ func (e *engine) alone(end int64) int {
 	busy := e.pullHosts(w, 0, len(e.hosts), end)
 	e.settle()
 	e.runHosts(w, 0, len(e.hosts), end)
+	return busy + e.pass(w, end)
+}
+
+// pass simulates the switches up to end one by one: what arrives at them lies at one place, in the
+// cache.
+func (e *engine) pass(w *worker, end int64) (busy int) {
 	for i := range e.switches {
 		s := &e.switches[i]
-		busy += e.pull(w, s, end)
+		arrived, from := s.arrived, s.from
+		s.arrived, s.from = w.arrived, w.from
+		busy += e.pull(w, s, end, true)
 		e.runSwitch(w, s, end)
+		w.arrived, w.from = s.arrived, s.from
+		s.arrived, s.from = arrived, from
 	}
 	return busy
 }
@@ -61,7 +71,7 @@ func (e *engine) do(w *worker, o order) {
 	if o.phase == arrivals {
 		w.busy = e.pullHosts(w, w.hosts[0], w.hosts[1], o.end)
 		for i := range switches {
-			w.busy += e.pull(w, &switches[i], o.end)
+			w.busy += e.pull(w, &switches[i], o.end, false)
 		}
 		return
 	}

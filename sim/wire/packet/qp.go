@@ -56,9 +56,9 @@ func (e *engine) open(h *host, id int32, now int64) {
 	h.sports[f.Dst] = port + uint16(e.paths)
 	base, links := e.base+(1+e.paths)*e.slot*int(id), 0
 	for k := range e.paths {
-		links = e.routes.Fill(e.hops[base+(1+k)*e.slot:], route.Key{Src: f.Src, Dst: f.Dst, SPort: port + uint16(k), DPort: f.DstPort})
+		links = e.fill(base+(1+k)*e.slot, route.Key{Src: f.Src, Dst: f.Dst, SPort: port + uint16(k), DPort: f.DstPort})
 	}
-	e.routes.Fill(e.hops[base:], route.Key{Src: f.Dst, Dst: f.Src, SPort: f.DstPort, DPort: port})
+	e.fill(base, route.Key{Src: f.Dst, Dst: f.Src, SPort: f.DstPort, DPort: port})
 	e.rcv[id].back = uint32(base)
 	line := e.links[h.out].rate
 	payload := int64(e.cfg.Frames.Payload)
@@ -70,6 +70,15 @@ func (e *engine) open(h *host, id int32, now int64) {
 	e.ccOpen(id, s, links)
 	e.result[id] = FlowResult{SrcPort: port, Start: units.Time(now)}
 	h.qps = append(h.qps, id)
+}
+
+// fill writes a route, and by which ports it leads on, and returns how many links it has.
+func (e *engine) fill(at int, k route.Key) int {
+	n := e.routes.Fill(e.hops[at:], k)
+	for i := at; i < at+n; i++ {
+		e.outs[i] = e.exits[e.hops[i]]
+	}
+	return n
 }
 
 // offset is the first byte of a data frame.
@@ -127,6 +136,7 @@ func (e *engine) sendData(w *worker, h *host, l *link, id int32, now int64) {
 		h.timer = min(h.timer, s.moved+t)
 	}
 	s.last = f.size
+	w.sent++
 	e.transmit(w, l, &f, now, 0)
 	if l.credit != nil {
 		e.gate(l, now)

@@ -19,6 +19,7 @@ type swtch struct {
 	stopped  int     // how many of them
 	inHdrm   int64   // bytes in all headrooms
 	shared   int64   // bytes of the shared memory in use; kept up to date by careful only
+	apart    bool    // what arrived is in the worker's parts
 	exact    bool    // in careful: shared is kept, thresholds are watched
 	base     int64   // shared memory in all
 	shift    []uint8
@@ -36,9 +37,14 @@ type swtch struct {
 }
 
 // pull takes what arrives at a switch before end off the links, and returns how
-// many frames that are.
-func (e *engine) pull(w *worker, s *swtch, end int64) int {
-	s.arrived, s.from, s.total = s.arrived[:0], s.from[:0], 0
+// many frames that are. If it may it puts them apart at once by the ports by which they leave.
+func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
+	arrived := s.arrived[:0]
+	s.from, s.total, s.apart = s.from[:0], 0, apart && !e.picky && e.cfg.Buffer.Credits == 0
+	if s.apart {
+		w.Begin(len(s.out))
+		clear(s.control)
+	}
 	for p, id := range s.in {
 		if s.arriving[p] = 0; e.due[id] >= end {
 			continue
@@ -55,16 +61,25 @@ func (e *engine) pull(w *worker, s *swtch, end int64) int {
 			if l.lossy && e.lose(w, l, f) {
 				continue
 			}
-			s.arrived = append(s.arrived, *f)
+			bytes += int64(f.size)
+			arrived = append(arrived, *f)
+			f = &arrived[len(arrived)-1]
+			f.route++
 			if e.ordered {
 				s.from = append(s.from, uint16(p))
 			} else {
-				s.arrived[len(s.arrived)-1].tag = uint32(p)
+				f.tag = uint32(p)
 			}
-			bytes += int64(f.size)
+			if s.apart {
+				e.sort(w, s, f, uint16(p), parted.Key(f.at-end+e.look, len(arrived)-1))
+			}
 		}
 		e.due[id], s.arriving[p] = q.first(), bytes
 		s.total += bytes
+	}
+	s.arrived = arrived
+	if s.apart {
+		w.End()
 	}
 	if e.cfg.Buffer.Credits > 0 {
 		for p, id := range s.out {
@@ -148,7 +163,9 @@ func (e *engine) runSwitch(w *worker, s *swtch, end int64) {
 // quick simulates a window in which ports do not influence each other: port by
 // port, each in the order of time.
 func (e *engine) quick(w *worker, s *swtch, end int64) {
-	e.part(w, s, end-e.look)
+	if !s.apart {
+		e.part(w, s, end-e.look)
+	}
 	for i, some := range s.busy {
 		for some |= w.Used[i]; some != 0; some &= some - 1 {
 			p := 64*i + bits.TrailingZeros64(some)
@@ -213,7 +230,6 @@ func (e *engine) choosing(w *worker, s *swtch, order []uint64, end int64) {
 			e.pfcAtSwitch(w, s, f, n)
 			continue
 		}
-		f.route++
 		if l := e.leave(w, s, f); l != nil {
 			e.onto(w, s, l, f, n)
 		}
@@ -388,7 +404,11 @@ func (e *engine) odd(l *link, f *frame, at int64) {
 
 // mark marks a data frame that leaves so much behind, or draws whether to.
 func (e *engine) mark(w *worker, l *link, f *frame, behind int64) {
-	if w.again = true; behind <= l.kMin {
+	if w.again = true; !e.ordered && e.cfg.EventOrder {
+		w.deepest = max(w.deepest, float64(behind)/float64(l.kMin))
+		return
+	}
+	if behind <= l.kMin {
 		return
 	}
 	if behind <= l.kMax {

@@ -268,12 +268,12 @@ func (e *engine) runSwitch(v int, end int64) int {
 		}
 		e.due[id] = q.first()
 	}
-	p.Room(len(e.arrived))
+	p.Begin(len(e.in[v]))
 	for i := range e.arrived {
 		f := &e.arrived[i]
-		p.Port[i], p.Keys[i] = e.port[e.route(v, f)], parted.Key(f.at-from, i)
+		p.Add(e.port[e.route(v, f)], parted.Key(f.at-from, i))
 	}
-	p.Divide(len(e.in[v]))
+	p.End()
 	for i, id := range e.in[v] {
 		some := p.Used[i/64]>>(i%64)&1 != 0
 		if !some && e.ends[id^1] >= end {
