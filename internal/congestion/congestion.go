@@ -25,6 +25,8 @@ type Facts struct {
 	Marked     int64   `json:"marked"`  // frames with a mark of congestion
 	Resent     int64   `json:"resent"`  // frames sent again
 	Dropped    int64   `json:"dropped"` // frames lost, or without room
+	// Watchdogs is how often a switch dropped a queue that was paused for too long.
+	Watchdogs int64 `json:"watchdogs,omitempty"`
 	// Ports are the five with the deepest queues, of those that several inputs fed.
 	Ports []Port `json:"ports"`
 	// Stopped are the twelve ports that were paused for the longest, by when they were
@@ -57,11 +59,12 @@ type Stream struct {
 
 // Stopped is a port that its neighbour paused.
 type Stopped struct {
-	Name    string  `json:"name"`
-	Us      float64 `json:"us"`
-	Frames  int64   `json:"frames"`   // that paused it
-	FirstUs float64 `json:"first_us"` // when the first came, after the run began
-	Behind  string  `json:"behind"`   // the neighbour's port whose queue was the deepest most of that time; empty: not known
+	Name      string  `json:"name"`
+	Us        float64 `json:"us"`
+	Frames    int64   `json:"frames"`              // that paused it
+	FirstUs   float64 `json:"first_us"`            // when the first came, after the run began
+	Watchdogs int64   `json:"watchdogs,omitempty"` // times that the watchdog dropped what waited there
+	Behind    string  `json:"behind"`              // the neighbour's port whose queue was the deepest most of that time; empty: not known
 }
 
 // Held is messages that waited for a queue that they are not in: head-of-line blocking.
@@ -92,11 +95,12 @@ func Of(links []exec.LinkLoad) *Facts {
 		}
 		known = true
 		f.Pauses, f.Marked, f.Resent, f.Dropped = f.Pauses+c.Pauses, f.Marked+c.Marks, f.Resent+c.Resent, f.Dropped+c.Drops
+		f.Watchdogs += c.Watchdogs
 		if us := c.Paused.Micros(); us > f.PausedUs {
 			f.PausedUs, f.PausedPort = us, l.Name
 		}
 		if c.Pauses > 0 || c.Paused > 0 {
-			f.Stopped = append(f.Stopped, Stopped{l.Name, c.Paused.Micros(), c.Pauses, c.First.Micros(), c.Behind})
+			f.Stopped = append(f.Stopped, Stopped{l.Name, c.Paused.Micros(), c.Pauses, c.First.Micros(), c.Watchdogs, c.Behind})
 		}
 		for _, h := range c.Held {
 			f.Held = append(f.Held, Held{h.From, h.To, l.Name, h.Behind, h.Time.Micros()})
@@ -160,7 +164,11 @@ func (f *Facts) Brief() []string {
 }
 
 func (f *Facts) total() string {
-	return fmt.Sprintf("%d frames marked, %d pause frames, %d sent again, %d lost", f.Marked, f.Pauses, f.Resent, f.Dropped)
+	s := fmt.Sprintf("%d frames marked, %d pause frames, %d sent again, %d lost", f.Marked, f.Pauses, f.Resent, f.Dropped)
+	if f.Watchdogs > 0 {
+		s += fmt.Sprintf(", %d queues dropped by the watchdog", f.Watchdogs)
+	}
+	return s
 }
 
 func (p *Port) line() string {
@@ -175,6 +183,9 @@ func (s *Stopped) line() string {
 	behind := ""
 	if s.Behind != "" {
 		behind = ", the deepest queue there was " + s.Behind
+	}
+	if s.Watchdogs > 0 {
+		behind += fmt.Sprintf("; its watchdog dropped what waited, %d times", s.Watchdogs)
 	}
 	return fmt.Sprintf("%s was not allowed to send for %.2f us, first at %.2f us%s", s.Name, s.Us, s.FirstUs, behind)
 }

@@ -70,6 +70,10 @@ func Of(n *fabric.Network, cc string, seed uint64, rc sim.Reliability) (*sim.Pac
 	if c.Repair.Selective {
 		c.AckFrom = 1
 	}
+	if p.Watchdog != nil {
+		after := units.FromMicros(*p.Watchdog)
+		c.Watchdog = packet.Watchdog{After: after, Restore: after}
+	}
 	control, err := packet.Preset(p.CC, portRate(n))
 	if err != nil {
 		return nil, &fabric.PacketsError{Key: "cc", Problem: err.Error()}
@@ -129,7 +133,7 @@ func over(base, own fabric.Packets) fabric.Packets {
 	}
 	for _, x := range [][2]**float64{{&base.Hop, &own.Hop}, {&base.MTU, &own.MTU}, {&base.AckEach, &own.AckEach}, {&base.Buffer, &own.Buffer}, {&base.Reserve, &own.Reserve},
 		{&base.Resume, &own.Resume}, {&base.Alpha, &own.Alpha}, {&base.Delays, &own.Delays}, {&base.XOff, &own.XOff}, {&base.XOn, &own.XOn},
-		{&base.Credits, &own.Credits}, {&base.Window, &own.Window}, {&base.Gap, &own.Gap}, {&base.Quantum, &own.Quantum}} {
+		{&base.Credits, &own.Credits}, {&base.Window, &own.Window}, {&base.Gap, &own.Gap}, {&base.Quantum, &own.Quantum}, {&base.Watchdog, &own.Watchdog}} {
 		if *x[1] != nil {
 			*x[0] = *x[1]
 		}
