@@ -157,7 +157,7 @@ var rooms = []room{
 		may: []edge{{"sim/wire", "the seam it fills"}, {"sim/wire/packet", "frames on cables"}, {"sim/internal/fluid", "links within hosts"}, {"sim/internal/event", "when hosts have sent all"}, quantities}},
 	{dir: "internal/congestion", pure: true, idea: "what happened to frames is summed up from loads of links alone", may: []edge{{"exec", "loads of links"}, quantities}},
 	{dir: "internal/congestion/tried", pure: true, idea: "what would change congestion is simulated, apart from flags and streams",
-		may: []edge{{"internal/congestion", "what happened to frames"}, {"scenario", "runs"}, {"explain", "the choice beside it"}, {"topo/fabric", "how routes are chosen"}}},
+		may: []edge{{"internal/congestion", "what happened to frames"}, {"scenario", "runs"}, {"explain", "the choice beside it"}, {"sim", "errors of what never ends"}, {"topo/fabric", "how routes are chosen"}}},
 	{dir: "scenario/internal/folding", pure: true, idea: "words of foldings alone", may: []edge{{"sim", "the foldings"}}},
 	{dir: "internal/packetnet", pure: true, idea: "what a fabric file says of packets as settings, apart from flags and files",
 		may: []edge{{"sim", "the settings it makes"}, {"config", "settings of queue pairs"}, {"sim/wire/packet", "congestion control by name"}, {"topo", "speeds of ports"}, {"topo/fabric", "what the file says"}, {"internal/fail", "files that are refused"}, quantities}},

@@ -48,6 +48,9 @@ func Of(n *fabric.Network, cc string, seed uint64, rc sim.Reliability) (*sim.Pac
 	c.Frames = packet.Frames{Payload: int(*p.MTU), Header: roceHeader, Ack: roceAck, Pause: pfcFrame}
 	c.Buffer = packet.Buffer{Bytes: kb(p.Buffer), Reserve: kb(p.Reserve), ResumeOffset: kb(p.Resume), Shift: int(math.Round(-math.Log2(*p.Alpha))),
 		HeadroomDelays: int(*p.Delays), XOff: kb(p.XOff), XOn: kb(p.XOn)}
+	// What still comes after a pause was asked for: a frame that holds it up, one that the
+	// neighbour has begun, and what is on the cable both ways (IEEE 802.1Qbb, annex O).
+	c.Buffer.Headroom = 2*int64(c.Frames.Payload+c.Frames.Header) + int64(c.Frames.Pause)
 	if p.Link == "infiniband" {
 		c.Frames.Header, c.Frames.Ack = ibHeader, ibAck
 		c.Buffer.Credits = kb(p.Credits)
