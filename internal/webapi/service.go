@@ -126,6 +126,7 @@ var methods = map[string]method{
 	"hello": (*Service).hello, "recognise": (*Service).recognise, "machine": (*Service).machine, "model": (*Service).model, "run": (*Service).run,
 	"explain": (*Service).explain, "compare": (*Service).compare, "advise": (*Service).advise, "timeline": (*Service).timeline, "open": (*Service).open,
 	"job": (*Service).job, "trace": (*Service).trace, "report": (*Service).report, "scenario": (*Service).scenario, "nics": (*Service).nics, "topology": (*Service).topology,
+	"congestion": (*Service).congestion,
 }
 
 // Call answers one call. The answer is a value that becomes JSON, or a *File. A bug
