@@ -17,6 +17,7 @@ import (
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/sim"
 )
 
 // Service holds the files of a page and the machines that it looked at last. Calls
@@ -165,11 +166,14 @@ func Failed(err error) Failure {
 	var field *scenario.FieldError
 	var setting *config.Error
 	var file *scenario.InputError
+	var machine *sim.ConfigError
 	switch {
 	case errors.As(err, &field):
 		f.Path = field.Path
 	case errors.As(err, &setting):
 		f.Path = "nccl.env"
+	case errors.As(err, &machine) && machine.Field == "Faults":
+		f.Path = "network.faults"
 	case errors.As(err, &file):
 		f.Path = "machine" // where files are chosen
 	}

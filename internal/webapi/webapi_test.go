@@ -290,10 +290,12 @@ func TestNetwork(t *testing.T) {
 		t.Errorf("%.3f us for %.3f: %s", c.Us, row.Us, c.Text)
 	}
 	x.Network.Model = ""
-	for path, x := range map[string]scenario.Spec{"network.model": x, "network.cc": func() scenario.Spec { y := x; y.Network.CC = "swift"; return y }()} {
-		call := "congestion"
-		if path == "network.cc" {
-			call = "run"
+	fault := spec("dgx-h100", 2, "all_reduce", "1M")
+	fault.Network.Faults = []string{"nic=node0/99:slow=2"}
+	for path, x := range map[string]scenario.Spec{"network.faults": fault, "network.model": x, "network.cc": func() scenario.Spec { y := x; y.Network.CC = "swift"; return y }()} {
+		call := "run"
+		if path == "network.model" {
+			call = "congestion"
 		}
 		query, _ := json.Marshal(Query{Spec: x, Size: "1M"})
 		if _, err := s.Call(context.Background(), call, query, func(any) {}); err == nil || Failed(err).Path != path {

@@ -129,7 +129,7 @@ func one(ctx context.Context, spec scenario.Spec, opt scenario.Options, see func
 // Eventful says that queues made switches act, or that routes do not spread.
 func (r *Report) Eventful() bool {
 	f := r.Facts
-	return r.Crowd != "" || f != nil && f.Marked+f.Pauses+f.Resent+f.Dropped > 0
+	return r.Crowd != "" || f != nil && (f.Marked+f.Pauses+f.Resent+f.Dropped > 0 || f.PausedUs > 0)
 }
 
 // Text is the report in words; empty without one.
