@@ -35,7 +35,12 @@ acknowledgements, packets sprayed by --lb) or RoCE with PFC alone (--cc roce).`,
 			"  simccl network run --ns3 config.txt --cc swift --routing flowlet --watchdog 200\n" +
 			"  simccl network run --htsim perm.cm --topo leafspine.topo --cc nscc --lb reps",
 		Args: cli.Exactly(),
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, name := range map[bool][]string{true: {"topo", "lb", "mtu"}, false: {"compat", "flowlet"}}[ns3 != ""] {
+				if cmd.Flags().Changed(name) {
+					return fail.Usage("network run: --%s is for %s", name, map[bool]string{true: "--htsim", false: "--ns3"}[ns3 != ""])
+				}
+			}
 			r, err := simulate(ns3, cc, h, o)
 			if err != nil {
 				return cli.AsFlags(err)

@@ -161,7 +161,7 @@ func (e *engine) buildSwitches() error {
 		for p, id := range s.out {
 			l := &e.links[id]
 			s.in[p] = l.peer
-			s.headroom[p] = spec.Headroom(l.rate, l.delay/1000, b.HeadroomDelays)
+			s.headroom[p] = spec.Headroom(l.rate, l.delay/1000, b.HeadroomDelays) + b.Headroom
 			s.base -= s.headroom[p]
 			s.shift[p] = uint8(b.Shift)
 			for r := l.rate; r > e.hostRate && s.shift[p] > 0; r /= 2 {

@@ -66,9 +66,9 @@ type link struct {
 
 // port is what happened where a link begins, for reports alone.
 type port struct {
-	marks, pauses, drops int64
-	since, paused        int64 // when the present pause began, and all before
-	stormed              int64 // when the storm began
+	marks, pauses, drops, barks int64
+	since, paused               int64 // when the present pause began, and all before
+	stormed                     int64 // when the storm began
 }
 
 // duration is how long a frame of so many bytes lasts.

@@ -37,7 +37,7 @@ func (e *engine) watch(w *worker, s *swtch, now int64) {
 			case l.watch.drops&bit == 0 && l.waiting&bit != 0 && now-*x >= int64(c.After):
 				l.watch.drops |= bit
 				*x = -1
-				w.barks++
+				w.barks, l.port.barks = w.barks+1, l.port.barks+1
 				e.flush(w, s, l, uint8(k), now)
 			}
 		}
@@ -50,7 +50,7 @@ func (e *engine) flush(w *worker, s *swtch, l *link, class uint8, now int64) {
 	for q := &l.q[class]; !q.empty(); q.head++ {
 		f := q.front()
 		q.bytes -= int64(f.size)
-		w.drops++
+		w.drops, l.port.drops = w.drops+1, l.port.drops+1
 		if in := &e.links[s.in[f.tag]]; in.credit != nil {
 			in.repay(f, now)
 		} else {
