@@ -85,6 +85,7 @@ type windowKey struct {
 	direct  bool
 	peer    int32
 	aside   int64 // Misalign
+	apart   int64 // of the ranks' blocks, from one line of 128 bytes on
 	algo    coll.Algorithm
 	proto   coll.Protocol
 	warps   int
@@ -315,7 +316,7 @@ func beyond(rest, full, half *tally, iterations, more int64) *tally {
 // came to.
 func (x *Executor) part(ctx context.Context, p *plan.Plan, w *window) (*tally, error) {
 	r, l, programs := &p.Req, w.whole.Layout(int32(p.Comm.NRanks-1)), p.Programs(0)
-	key := windowKey{fn: r.Func, typ: r.Type, op: r.Op, root: r.Root, inPlace: r.InPlace, direct: r.Direct, peer: r.Peer, aside: r.Misalign, algo: r.Algo, proto: r.Proto, warps: r.Warps, count: r.Count, turns: p.Turns(),
+	key := windowKey{fn: r.Func, typ: r.Type, op: r.Op, root: r.Root, inPlace: r.InPlace, direct: r.Direct, peer: r.Peer, aside: r.Misalign, apart: r.BlockStep() % 128, algo: r.Algo, proto: r.Proto, warps: r.Warps, count: r.Count, turns: p.Turns(),
 		split: p.Split, kernels: engine.KernelsFor(w.whole, x.cfg.Kernels), miss: x.class.Miss(int64(l.Input + l.Output)), jitter: w.jitter, groups: len(programs)}
 	if r.Func.IsP2P() && len(programs) > 0 {
 		key.sent = programs[len(programs)-1].Transfer

@@ -142,7 +142,7 @@ func TestIterationsThatDifferAreSeen(t *testing.T) {
 	if p.Iterations() < fewIterated {
 		t.Fatalf("%d iterations", p.Iterations())
 	}
-	short, err := p.Shorten(keptIterations, true)
+	short, err := p.Smaller(keptIterations)
 	if err != nil || short == nil {
 		t.Fatal(err)
 	}

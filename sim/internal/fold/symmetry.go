@@ -25,6 +25,9 @@ type symmetry struct {
 	// equivalent is set where programs of one place can differ in structure only:
 	// chunks, parts and addresses agree.
 	equivalent bool
+	// unequal is set where they would, but for channels whose parts of the operation
+	// differ in size (byParts).
+	unequal bool
 	// margin is by how much, as a part of the time, the quotient was seen to be
 	// off where the symmetry does not quite hold, and leaves what is left out
 	// then; 0 where such a quotient says nothing.
@@ -33,7 +36,9 @@ type symmetry struct {
 	skipped       *chainGap // the stretch of a chain that is left out, nil without
 	// rotated is set for send and receive, whose connections are known by how far
 	// apart their nodes are, and with within their places in a node.
+	// step is how many of a node's ranks remain then.
 	rotated, within bool
+	step            int32
 	// list fills in reps and of where that is put off until they are needed, for
 	// that takes a while; nil where they are there. There will be so many parts.
 	list  func()
@@ -51,13 +56,19 @@ func (x *Config) symmetries(p *plan.Plan) []*symmetry {
 	}
 	well := len(x.Faults) == 0
 	var out []*symmetry
-	add := func(s *symmetry) {
+	put := func(s *symmetry) {
 		if s != nil && host.Staggers(p) {
 			s.lay()
 			s = s.apart(p)
 		}
 		if s != nil {
 			out = append(out, s)
+		}
+	}
+	add := func(s *symmetry) {
+		if s != nil {
+			put(s)
+			put(s.byParts(p))
 		}
 	}
 	if p.ConnsPerRank() == 0 {
@@ -110,6 +121,19 @@ func grain(proto coll.Protocol) int64 {
 		return 128
 	}
 	return 16
+}
+
+// alike sets equivalent, or unequal where parts differ in size and so have to stay apart,
+// of what is equivalent but for the parts of channels.
+func (s *symmetry) alike(p *plan.Plan) {
+	s.equivalent = equalParts(p)
+	s.unequal = !s.equivalent && p.Split.NChannels > 2 && !p.Split.Striped && alignedParts(p)
+}
+
+// alignedParts reports whether all channels begin at addresses of equal alignment.
+func alignedParts(p *plan.Plan) bool {
+	s, n := &p.Split, grain(p.Req.Proto)
+	return s.Lo.Count*int64(p.ElemSize())%n == 0 && s.Mid.Count*int64(p.ElemSize())%n == 0
 }
 
 // equalParts reports whether all channels move equally many bytes from
@@ -226,7 +250,9 @@ func ringBy(p *plan.Plan, period int32) *symmetry {
 	if p.Req.Func == coll.AllReduce {
 		cycle = 2*cycle - 1
 	}
-	s.equivalent = equalParts(p) && equalChunks(p, &p.Programs(0)[0], cycle)
+	if eachPart(p, func(*plan.Program) bool { return true }, func(pr *plan.Program) bool { return equalChunks(p, pr, cycle) }) {
+		s.alike(p)
+	}
 	return s
 }
 
@@ -275,7 +301,8 @@ func quotientOrder(c *connect.Layout, ch int, period int32) []int32 {
 func copiesOf(p *plan.Plan) *symmetry {
 	c := p.Comm
 	first, distinct := firstCopies(p)
-	s := &symmetry{home: allNodes(c), equivalent: equalParts(p), parts: distinct * c.NRanks}
+	s := &symmetry{home: allNodes(c), parts: distinct * c.NRanks}
+	s.alike(p)
 	s.list = func() {
 		s.reps = make([]part, 0, s.parts)
 		for k, same := range first {
