@@ -145,6 +145,7 @@ func (s *symmetry) layers(p *plan.Plan) (of []int32, n int32) {
 // threads lists the ranks whose proxy threads serve a channel, of some nodes.
 func (s *symmetry) threads(p *plan.Plan, k int32) (ranks []int32) {
 	c, per := p.Comm, p.ConnsPerRank()
+	var pc plan.Conn
 	asked := 0
 	for node, home := range s.home {
 		if int(home) != node {
@@ -155,8 +156,12 @@ func (s *symmetry) threads(p *plan.Plan, k int32) (ranks []int32) {
 		}
 		for _, r := range c.NodeRanks[node] {
 			for j := range per {
-				pc := p.Conn((k*int32(c.NRanks)+r)*per + j)
-				if pc.Src < 0 || pc.Dst < 0 || pc.Kind == connect.NVLSRoute || pc.Route.Transport != connect.NET {
+				id := (k*int32(c.NRanks)+r)*per + j
+				p.EndsInto(&pc, id)
+				if pc.Src < 0 || pc.Dst < 0 || pc.Kind == connect.NVLSRoute {
+					continue
+				}
+				if p.ConnInto(&pc, id); pc.Route.Transport != connect.NET {
 					continue
 				}
 				for _, t := range [2]int32{pc.Route.SrcProxy, pc.Route.DstProxy} {

@@ -260,11 +260,12 @@ func (q *Quotient) layConns() {
 		rep := q.reps[i/int(q.per)]
 		id := ((rep.channel-int32(q.plan.Split.ChannelLo))*n+rep.rank)*q.per + int32(i)%q.per
 		pc := &q.asked
-		q.plan.ConnInto(pc, id)
+		q.plan.EndsInto(pc, id)
 		snd, rcv, used := q.usersOf(pc)
 		if !used {
 			continue
 		}
+		q.plan.ConnInto(pc, id)
 		c := int32(len(e.Conns))
 		q.index[q.key(id)] = c
 		pr := &e.Groups[max(snd, rcv)].Program

@@ -93,6 +93,8 @@ func (q *Quotient) scan() (*scan, error) {
 	settings.Fabric = nil
 	s.nw = host.New(&host.Options{Class: e.Class, Table: sw, Queue: &e.Queue, Kernels: e, Plan: q.plan, Settings: settings, Folded: true})
 	s.joints = make([]bool, len(e.Groups))
+	n := min(q.plan.NumConns(), mostExpected)
+	s.flows, s.uses = make([]flow, 0, n+n/2), make([]wire.Use, 0, usesExpected*n)
 	if err := s.walk(); err != nil {
 		return nil, err
 	}
@@ -101,6 +103,12 @@ func (q *Quotient) scan() (*scan, error) {
 	s.sortProxies()
 	return s, nil
 }
+
+// A connection crosses some usesExpected links; room is made for so many connections at most.
+const (
+	usesExpected = 4
+	mostExpected = 1 << 14
+)
 
 // walk notes the traffic of all nodes whose links are simulated.
 func (s *scan) walk() error {
@@ -194,10 +202,11 @@ func (s *scan) receives(gi, id int32, rep bool) error {
 		return nil
 	}
 	pc := &s.conn
-	s.plan.ConnInto(pc, id)
+	s.plan.EndsInto(pc, id)
 	if !host.Reduces(pc) && s.q.home[s.plan.Comm.NodeOf[pc.Src]] >= 0 {
 		return nil // noted with its sender
 	}
+	s.plan.ConnInto(pc, id)
 	return s.addMessage(c, pc, rep)
 }
 

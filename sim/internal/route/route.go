@@ -277,6 +277,7 @@ func hashOf(uses []wire.Use) uint64 {
 func (w *Table) Joint(op *plan.Op, p *plan.Plan) error {
 	for _, id := range op.To {
 		if c := w.described(p, id); c.Kind != connect.NVLSRoute {
+			p.ConnInto(c, id)
 			if err := w.Stores(c); err != nil {
 				return err
 			}
@@ -285,9 +286,9 @@ func (w *Table) Joint(op *plan.Op, p *plan.Plan) error {
 	return w.throughSwitch(op, p)
 }
 
-// described describes a connection until the next call.
+// described describes the ends of a connection until the next call.
 func (w *Table) described(p *plan.Plan, id int32) *plan.Conn {
-	p.ConnInto(&w.conn, id)
+	p.EndsInto(&w.conn, id)
 	return &w.conn
 }
 
