@@ -152,7 +152,7 @@ var rooms = []room{
 		may: []edge{vocabulary, {"internal/jsonfile", "classes in files"}}},
 	{dir: "sim/param", pure: true, idea: "what a user sets is data", may: []edge{quantities}},
 	{dir: "sim/internal/event", pure: true, idea: "the clock knows no event's meaning", may: []edge{quantities}},
-	{dir: "sim/internal/fluid", pure: true, idea: "links are shared without ranks, plans or protocols", may: []edge{{"sim/wire", "the seam it fills"}, quantities}},
+	{dir: "sim/internal/fluid", pure: true, idea: "links are shared without ranks, plans or protocols", may: []edge{{"sim/wire", "the seam it fills"}, {"sim/internal/event", "the ends of flows, in order"}, quantities}},
 	{dir: "sim/internal/packets", pure: true, idea: "messages over cables and links know no rank, plan or protocol",
 		may: []edge{{"sim/wire", "the seam it fills"}, {"sim/wire/packet", "frames on cables"}, {"sim/internal/fluid", "links within hosts"}, {"sim/internal/event", "when hosts have sent all"}, quantities}},
 	{dir: "internal/congestion", pure: true, idea: "what happened to frames is summed up from loads of links alone", may: []edge{{"exec", "loads of links"}, quantities}},

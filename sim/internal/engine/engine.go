@@ -213,8 +213,7 @@ type Engine struct {
 	// addresses are the connections by group over which the addresses of registered
 	// buffers go; nil where there are none.
 	addresses []ends
-	given     []address // by connection
-	sink      int64
+	given     []address          // by connection
 	described plan.Conn          // that is laid out
 	Observer  Observer           // nil: none
 	Progress  func(part float64) // nil without a listener
@@ -318,12 +317,7 @@ func (e *Engine) Run(ctx context.Context) error {
 			}
 		}
 		if e.Queue.PopNow(&ev) {
-			if a := e.Queue.Ahead(6); a != nil && a.Kind() == evStart {
-				e.touch(&e.Groups[a.ID])
-			}
-			if a := e.Queue.Ahead(2); a != nil && a.Kind() == evStart {
-				e.touchConns(&e.Groups[a.ID])
-			}
+			e.comes()
 			e.handle(&ev)
 			continue
 		}
@@ -369,27 +363,6 @@ func (e *Engine) CountOps() int64 {
 	return max(1, n)
 }
 
-func (e *Engine) touch(g *Group) {
-	n := int64(g.state) + int64(g.Since) + int64(g.Op.Do) + int64(g.Op.Chunk) + g.taken + int64(g.last.do) + int64(g.Program.Role) + int64(g.pass.Loads) + g.pack
-	e.sink = n
-}
-
-func (e *Engine) touchConns(g *Group) {
-	n := int64(0)
-	for _, id := range g.Op.From {
-		c := &e.Conns[id]
-		n += c.posted + int64(c.slot(c.Taken).Head)
-	}
-	for _, id := range g.Op.To {
-		c := &e.Conns[id]
-		n += c.posted + int64(c.slot(c.posted).Head)
-		if c.Rcv >= 0 {
-			n += int64(e.Groups[c.Rcv].state)
-		}
-	}
-	e.sink = n
-}
-
 // advance ends the flows that are through at a time.
 func (e *Engine) advance(end units.Time) {
 	e.Queue.Now = end
@@ -400,12 +373,12 @@ func (e *Engine) advance(end units.Time) {
 		}
 	}
 	for i, tok := range e.done {
-		if i+6 < len(e.done) {
-			if a := e.done[i+6]; a >= 0 {
-				e.touch(&e.Groups[a])
+		if i+groupsAhead < len(e.done) {
+			if a := e.done[i+groupsAhead]; a >= 0 {
+				fetchGroup(&e.Groups[a])
 			}
-			if a := e.done[i+2]; a >= 0 {
-				e.touchConns(&e.Groups[a])
+			if a := e.done[i+connsAhead]; a >= 0 {
+				e.connsOf(&e.Groups[a])
 			}
 		}
 		e.flowDone(tok)

@@ -110,6 +110,14 @@ func (q *Queue) look() units.Time {
 	return at
 }
 
+// First returns the earliest event, nil of an empty queue. It is good until the next call.
+func (q *Queue) First() *Event {
+	if q.head == len(q.due) && len(q.soon) == 0 && !q.turn() {
+		return nil
+	}
+	return q.first()
+}
+
 // first is the earliest event of the current slot, which has one.
 func (q *Queue) first() *Event {
 	if q.head == len(q.due) || len(q.soon) > 0 && q.soon[0].before(&q.due[q.head]) {
