@@ -91,7 +91,7 @@ func recorded(list []calls.Event) string {
 	return b.String()
 }
 
-// TestScripts: groups of calls that are made up are recorded on every rank as they were made up,
+// TestScripts: random groups of calls are recorded on every rank as they were called,
 // and the virtual times do not depend on how long processes really wait.
 func TestScripts(t *testing.T) {
 	m, script := two(t), example(t, "script")
