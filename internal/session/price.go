@@ -172,8 +172,8 @@ func (p *Prices) Messages(ctx context.Context, ranks []int32, list []Message) ([
 		}
 		return int(a.To - b.To)
 	})
-	if f, bytes, ok := pattern(len(ranks), list); ok {
-		t, err := p.Collectives(ctx, ranks, []workload.Call{{Func: f, Type: coll.Int8, Count: bytes}})
+	if f, bytes, times := pattern(len(ranks), list); times > 0 {
+		t, err := p.Collectives(ctx, ranks, slices.Repeat([]workload.Call{{Func: f, Type: coll.Int8, Count: bytes}}, times))
 		return slices.Repeat([]units.Time{t}, len(ranks)), err
 	}
 	key := fmt.Sprint(ranks, list)
@@ -193,17 +193,22 @@ func (p *Prices) Messages(ctx context.Context, ranks []int32, list []Message) ([
 }
 
 // pattern recognises messages of which NCCL makes the same kernel as of an operation
-// of their own: equal ones from every rank to every rank, or to the next one.
-func pattern(n int, list []Message) (f coll.Func, bytes int64, ok bool) {
-	if n < 2 || len(list) != n && len(list) != n*n {
-		return 0, 0, false
+// of their own, or of several in a group: equal ones from every rank to every rank, or to the
+// next one, as many times as there are between two ranks; 0 times for others.
+func pattern(n int, list []Message) (f coll.Func, bytes int64, times int) {
+	for times < len(list) && list[times] == list[0] {
+		times++
 	}
-	ring, all := len(list) == n, len(list) == n*n
+	if n < 2 || times == 0 || len(list) != n*times && len(list) != n*n*times {
+		return 0, 0, 0
+	}
+	ring, all := len(list) == n*times, len(list) == n*n*times
 	for i, m := range list {
+		i /= times
 		ring = ring && int(m.From) == i && int(m.To) == (i+1)%n
 		all = all && int(m.From) == i/n && int(m.To) == i%n
-		if m.Bytes != list[0].Bytes || m.Bytes == 0 {
-			return 0, 0, false
+		if m.Bytes != list[0].Bytes || m.Bytes == 0 || !ring && !all {
+			return 0, 0, 0
 		}
 	}
 	if ring {
@@ -211,7 +216,7 @@ func pattern(n int, list []Message) (f coll.Func, bytes int64, ok bool) {
 	} else {
 		f = coll.AllToAll
 	}
-	return f, list[0].Bytes, ring || all
+	return f, list[0].Bytes, times
 }
 
 // together is the program of messages in one group of each rank.
