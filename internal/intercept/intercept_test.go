@@ -199,9 +199,17 @@ func TestTable(t *testing.T) {
 		t.Skip("simulates all sizes; without -short")
 	}
 	m, table := two(t), example(t, "table")
+	launcher := []string{"sh", "-c", "for r in 3 2 1 0 4 5 6 7 15 14 13 12 11 10 9 8; do OMPI_COMM_WORLD_RANK=$r NCCL_COMM_ID=127.0.0.1:29 " + table + " & done; wait"}
+	sameTable(t, m, 1, []string{table}, []string{table}, []string{table, "fork"}, launcher)
+	sameTable(t, m, 4, []string{table, "group"})
+}
+
+// sameTable runs table.c with some calls in a group each time, and compares what it prints with
+// simccl run.
+func sameTable(t *testing.T, m *session.Machine, several int, commands ...[]string) {
 	want := map[string]float64{}
 	spec := scenario.Spec{Machine: site.Nodes(filepath.Join(golden.Root(t), "testdata", "topos", "dgx-h100.xml"), 2),
-		Workload: scenario.Workload{Op: "all_reduce", Sizes: []string{"8", "65536", "1M", "32M"}}}
+		Workload: scenario.Workload{Op: "all_reduce", Sizes: []string{"8", "65536", "1M", "32M"}, Group: several}}
 	res, err := scenario.Run(context.Background(), spec, site.Options())
 	if err != nil {
 		t.Fatal(err)
@@ -209,9 +217,8 @@ func TestTable(t *testing.T) {
 	for _, r := range res.Rows {
 		want[fmt.Sprint(int64(r.Bytes))] = float64(r.Out.Time) / 1000
 	}
-	launcher := []string{"sh", "-c", "for r in 3 2 1 0 4 5 6 7 15 14 13 12 11 10 9 8; do OMPI_COMM_WORLD_RANK=$r NCCL_COMM_ID=127.0.0.1:29 " + table + " & done; wait"}
 	first := ""
-	for _, command := range [][]string{{table}, {table}, {table, "fork"}, launcher} {
+	for _, command := range commands {
 		r := intercepted(t, m, nil, command...)
 		r.want(t, first)
 		first = r.out
@@ -229,7 +236,7 @@ func TestTable(t *testing.T) {
 				t.Errorf("%s bytes take %.2f ns, simccl run says %.2f", bytes, ns, want[bytes])
 			}
 		}
-		if r.Calls != 16*4*25 {
+		if r.Calls != 16*4*25*several {
 			t.Errorf("%d calls", r.Calls)
 		}
 	}

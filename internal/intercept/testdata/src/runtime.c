@@ -1,6 +1,7 @@
 // A program of CUDA 11, 12 or 13 (the argument, CUDART): the runtime with its version's symbols,
 // which differ, a stream, an event, a graph and a call of NCCL. Prints the version.
 #include "abi.h"
+#include <sys/resource.h>
 
 int cudaRuntimeGetVersion(int *);
 int cudaGetDevice(int *);
@@ -49,6 +50,13 @@ int main(void) {
   IS(2, cudaMalloc(&q, all / 2 + 4096));
   OK(cudaMemGetInfo(&left, &all));
   TRUE(left == all / 2);
+  OK(ncclCommInitAll(&c, 1, &dev));
+  OK(cudaMemset(p, 1, all / 2));
+  OK(ncclAllReduce(p, p, all / 8, ncclFloat32, ncclSum, c, NULL));
+  OK(cudaDeviceSynchronize());
+  struct rusage used;
+  TRUE(getrusage(RUSAGE_SELF, &used) == 0 && used.ru_maxrss < 100 << 10); // kB: a GPU's memory is never touched
+  OK(ncclCommDestroy(c));
   OK(cudaFree(p));
   OK(ncclCommInitAll(&c, 1, &dev));
   OK(cudaStreamCreateWithFlags(&s, 1));
