@@ -114,27 +114,35 @@ func (q *fifo) first() int64 {
 
 // link is an egress port with its two queues and the cable behind it. A frame
 // in transmission stays in its queue until it ends.
+//
+// What most frames touch is in the first two lines of a cache.
 type link struct {
 	free       int64 // when the frame in transmission ends; valid if busy
 	busy, high bool  // something is transmitted; from the high queue
 	toHost     bool
-	from, to   int32 // nodes
 	id         int32
-	low, hi    fifo
 	wire       fifo
-	lowBytes   int64
-	hiBytes    int64
-	rate       int64
 	delay      int64
-	peak       int64
-	draws      uint64
-	full       duration // of the frame size seen last
-	small      int64    // ps of a control frame
+	small      int64 // ps of a control frame
+
+	low      fifo
+	lowBytes int64
+	hiBytes  int64
+	full     int64 // ps of the frame size seen last
+	bytes    uint16
+	peak     int32
+
+	hi       fifo
+	rate     int64
+	draws    uint64
+	from, to int32 // nodes
+	_        [8]byte
 }
 
-type duration struct {
-	bytes uint16
-	ps    int64
+// ends is between whom a flow is, and what switches hash of it.
+type ends struct {
+	src, dst int32
+	id       uint32
 }
 
 // engine is one run.
@@ -142,6 +150,7 @@ type engine struct {
 	net     *Network
 	cfg     *Config
 	flows   []Flow
+	between []ends // of flows
 	links   []link
 	in      [][]int32 // links by node
 	up      [][]int32 // of leaves: to spines, in the order of their table; nil: not needed yet
@@ -194,8 +203,8 @@ func Run(n *Network, flows []Flow, c *Config) (*Result, error) {
 		}
 	}
 	for i := range e.links {
-		if l := &e.links[i]; l.peak > e.res.PeakQueue {
-			e.res.PeakQueue, e.res.PeakLink = l.peak, [2]int32{l.from, l.to}
+		if l := &e.links[i]; int64(l.peak) > e.res.PeakQueue {
+			e.res.PeakQueue, e.res.PeakLink = int64(l.peak), [2]int32{l.from, l.to}
 		}
 	}
 	return &e.res, nil
@@ -313,7 +322,7 @@ func (e *engine) route(v int, f *frame) int32 {
 		if len(up) == 1 {
 			return up[0]
 		}
-		k := jenkins(e.flows[f.flow].ID, uint32(f.path), e.salt[at])
+		k := jenkins(e.between[f.flow].id, uint32(f.path), e.salt[at])
 		if n := uint32(len(up)); n&(n-1) == 0 {
 			return up[k&(n-1)]
 		}
@@ -351,7 +360,7 @@ func (e *engine) finish(l *link) {
 	}
 	e.pass(l, f, l.free+l.delay, ce)
 	l.busy, e.ends[l.id] = false, never
-	if !l.low.empty() || !l.hi.empty() {
+	if !l.low.empty() || l.hiBytes > 0 {
 		e.start(l, l.free)
 	}
 }
@@ -367,7 +376,7 @@ func (e *engine) straight(l *link, f *frame, next int64) bool {
 		if int64(f.size) > e.queue {
 			return false
 		}
-		l.peak = max(l.peak, int64(f.size))
+		l.peak = max(l.peak, int32(f.size))
 		e.res.DataPacketHops++
 	}
 	e.pass(l, f, at+l.delay, 0)
@@ -399,7 +408,7 @@ func (e *engine) marked(l *link) bool {
 
 // start begins the transmission of the next frame: control first.
 func (e *engine) start(l *link, at int64) {
-	l.busy, l.high = true, !l.hi.empty()
+	l.busy, l.high = true, l.hiBytes > 0
 	if l.high {
 		l.free = at + e.lasts(l, l.hi.front().size)
 	} else {
@@ -413,10 +422,10 @@ func (e *engine) lasts(l *link, bytes uint16) int64 {
 	if bytes == control {
 		return l.small
 	}
-	if l.full.bytes != bytes {
-		l.full = duration{bytes, spell(int64(bytes), l.rate)}
+	if l.bytes != bytes {
+		l.bytes, l.full = bytes, spell(int64(bytes), l.rate)
 	}
-	return l.full.ps
+	return l.full
 }
 
 // spell is how long bytes take at a rate, in ps. The peer multiplies bytes by
@@ -440,7 +449,7 @@ func (e *engine) enqueue(l *link, f *frame) {
 			}
 			l.low.push(f, f.at)
 			l.lowBytes += int64(f.size)
-			l.peak = max(l.peak, l.lowBytes)
+			l.peak = max(l.peak, int32(l.lowBytes))
 			if !l.busy {
 				e.start(l, f.at)
 			}
@@ -450,7 +459,7 @@ func (e *engine) enqueue(l *link, f *frame) {
 	} else {
 		e.pushHigh(l, f)
 	}
-	if !l.busy && !l.hi.empty() {
+	if !l.busy && l.hiBytes > 0 {
 		e.start(l, f.at)
 	}
 }

@@ -7,6 +7,8 @@ type host struct {
 	id      int32
 	busy    bool
 	free    int64 // when the NIC is free; valid if busy
+	lasts   int64 // ps that a frame of size takes
+	size    uint16
 	control fifo
 	active  ring[int32] // flows, each once
 	turn    int         // of control and data
@@ -151,7 +153,10 @@ func (e *engine) nicFree(h *host, now int64) {
 // put starts a frame on the NIC and the link of a host.
 func (e *engine) put(h *host, f *frame, now int64) {
 	l := &e.links[2*h.id]
-	h.busy, h.free = true, now+int64(f.size)*8_000_000_000_000/l.rate
+	if h.size != f.size {
+		h.size, h.lasts = f.size, int64(f.size)*8_000_000_000_000/l.rate
+	}
+	h.busy, h.free = true, now+h.lasts
 	if f.flags&(flagAck|flagNack) == 0 {
 		e.res.DataPacketHops++
 	}

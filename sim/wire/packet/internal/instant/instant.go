@@ -417,7 +417,7 @@ func (r *Ranker) forget() {
 	order := r.order(all)
 	r.room = r.least
 	for _, c := range r.calendars {
-		r.room += 24 * (len(c.log) - c.cut)
+		r.room += 10 * (len(c.log) - c.cut)
 		c.forget()
 	}
 	for _, k := range order {
