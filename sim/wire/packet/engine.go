@@ -58,10 +58,10 @@ type link struct {
 	port       port
 	from, peer int32
 	toPort     uint16
-	down       bool // the cable is, and its ends know
-	storm      bool // paused all the time, whatever is asked for
-	drawn      bool // its losses are in engine.losses
-	_          [21]byte
+	down       bool     // the cable is, and its ends know
+	storm      bool     // paused all the time, whatever is asked for
+	drawn      bool     // its losses are in engine.losses
+	_          [61]byte // whole lines of a cache
 }
 
 // port is what happened where a link begins, for reports alone.
@@ -220,7 +220,7 @@ func (e *engine) run() (int64, error) {
 		}
 		busy = e.window(end, busy)
 		if e.ordered {
-			e.ranker.Close()
+			e.ranker.Close(end)
 		} else if e.mustOrder() {
 			return windows, errOrder
 		}

@@ -39,9 +39,11 @@ func (q *fifo) rewind() {
 	q.tail = q.head
 }
 
-// first is when the first frame is at the end of the cable; never without one.
+// first is when the first frame is at the end of the cable; never without one, and then the next
+// goes to the begin.
 func (q *fifo) first() int64 {
 	if q.head == q.tail {
+		q.rewind()
 		return never
 	}
 	return q.front().at
@@ -74,7 +76,7 @@ func (g *frame) set(f *frame, at int64, tag uint32) {
 }
 
 func (q *fifo) grow() {
-	n := make([]frame, max(16, 2*len(q.buf)))
+	n := make([]frame, max(4, 2*len(q.buf)))
 	for i := q.head; i != q.tail; i++ {
 		n[i&uint32(len(n)-1)] = q.buf[i&uint32(len(q.buf)-1)]
 	}

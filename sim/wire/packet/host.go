@@ -22,6 +22,7 @@ type host struct {
 	starts   []begin // sorted
 	arrived  []frame
 	sports   map[int32]uint16 // next source port by destination
+	_        [8]byte
 }
 
 // begin is a flow that starts.

@@ -28,7 +28,7 @@ type sender struct {
 	moved   int64  // when una last moved, or sending began
 	gaps    gaps.Gaps
 	dcqcn   cc.Reaction
-	_       [32]byte
+	_       [40]byte // whole lines of a cache
 }
 
 // receiver is the receiving half.
@@ -39,6 +39,7 @@ type receiver struct {
 	back     uint32
 	cnpAt    int64       // no notification before then
 	came     gaps.Bitmap // frames above expected that came, with selective repeat
+	_        [8]byte
 }
 
 // open makes a queue pair at the start of its flow.
