@@ -1,5 +1,7 @@
 package packet
 
+import "slices"
+
 // Flags of a frame.
 const (
 	flagAck    uint8 = 1 << iota // an acknowledgement; psn is the next expected
@@ -22,6 +24,15 @@ type frame struct {
 	flags uint8
 	class uint8  // 0 control, else the index of its priority
 	tag   uint32 // in a switch the port by which it came; on a cable, with EventOrder, its instant.Number
+}
+
+// extend makes room for one more frame, which is written next: append would copy it twice.
+func extend(a []frame) []frame {
+	n := len(a)
+	if n == cap(a) {
+		a = slices.Grow(a, max(16, n))
+	}
+	return a[:n+1]
 }
 
 // fifo is a ring of frames that grows: its length is a power of two.
@@ -76,7 +87,7 @@ func (g *frame) set(f *frame, at int64, tag uint32) {
 }
 
 func (q *fifo) grow() {
-	n := make([]frame, max(4, 2*len(q.buf)))
+	n := make([]frame, max(16, 2*len(q.buf)))
 	for i := q.head; i != q.tail; i++ {
 		n[i&uint32(len(n)-1)] = q.buf[i&uint32(len(q.buf)-1)]
 	}

@@ -116,7 +116,8 @@ func (e *engine) pullHost(w *worker, h *host, end int64) int {
 		if l.lossy && e.lose(w, l, f) {
 			continue
 		}
-		h.arrived = append(h.arrived, *f)
+		h.arrived = extend(h.arrived)
+		h.arrived[len(h.arrived)-1] = *f
 		if f.flags&flagAck != 0 {
 			if s := &e.snd[f.flow]; f.psn >= s.frames && !s.ending && (e.cfg.Repair.BackTo == 0 || e.backTo(f.psn, s.bytes) >= s.frames) {
 				s.ending = true

@@ -62,8 +62,10 @@ func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
 				continue
 			}
 			bytes += int64(f.size)
-			arrived = append(arrived, *f)
-			f = &arrived[len(arrived)-1]
+			arrived = extend(arrived)
+			g := &arrived[len(arrived)-1]
+			*g = *f
+			f = g
 			f.route++
 			if e.ordered {
 				s.from = append(s.from, uint16(p))

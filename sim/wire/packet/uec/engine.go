@@ -1,6 +1,8 @@
 package uec
 
 import (
+	"slices"
+
 	"github.com/simccl/simccl/sim/wire/packet/cc"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 )
@@ -26,6 +28,15 @@ type frame struct {
 	size  uint16
 	slot  uint16 // of the acknowledgement's content
 	flags uint8
+}
+
+// extend makes room for one more frame, which is written next: append would copy it twice.
+func extend(a []frame) []frame {
+	n := len(a)
+	if n == cap(a) {
+		a = slices.Grow(a, max(16, n))
+	}
+	return a[:n+1]
 }
 
 // fifo is a ring of frames that grows; frames can be taken from both ends.
@@ -265,18 +276,20 @@ func (e *engine) next(now int64) int64 {
 // runSwitch simulates a leaf or spine up to end, port by port: ports share nothing.
 func (e *engine) runSwitch(v int, end int64) int {
 	p, from := &e.parts, end-e.look
-	e.arrived = e.arrived[:0]
+	arrived := e.arrived[:0]
 	for _, id := range e.in[v] {
 		if e.due[id] >= end {
 			continue
 		}
 		q := &e.links[id].wire
 		for !q.empty() && q.front().at < end {
-			e.arrived = append(e.arrived, *q.front())
+			arrived = extend(arrived)
+			arrived[len(arrived)-1] = *q.front()
 			q.head++
 		}
 		e.due[id] = q.first()
 	}
+	e.arrived = arrived
 	p.Begin(len(e.in[v]))
 	for i := range e.arrived {
 		f := &e.arrived[i]

@@ -61,7 +61,8 @@ func (e *engine) pullHost(h *host, end int64) int {
 	q := &e.links[2*h.id+1].wire
 	for !q.empty() && q.front().at < end {
 		f := q.front()
-		h.arrived = append(h.arrived, *f)
+		h.arrived = extend(h.arrived)
+		h.arrived[len(h.arrived)-1] = *f
 		if f.flags&flagAck != 0 {
 			s := &e.snd[f.flow]
 			if !s.ending && e.rcv[f.flow].acks[f.slot].cumulative >= s.packets {
