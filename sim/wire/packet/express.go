@@ -90,12 +90,11 @@ func (e *engine) stream(w *worker, s *swtch, l *link, keys []uint64, end int64) 
 			l.start, l.begun = at, w.Sent(at, l.id, l.wire.tail)
 			tag = l.begun
 		}
-		d := &l.tx[what]
-		if d.bytes != f.size {
-			e.measure(l, d, f.size)
+		if l.sizes[what] != f.size {
+			e.measure(l, what, f.size)
 		}
 		bytes += int64(f.size)
-		if free = at + d.ps; l.wire.empty() {
+		if free = at + l.lasts[what]; l.wire.empty() {
 			e.due[l.id] = free + l.delay
 		}
 		if l.wire.full() {
@@ -104,7 +103,10 @@ func (e *engine) stream(w *worker, s *swtch, l *link, keys []uint64, end int64) 
 		l.wire.next().set(f, free+l.delay, uint32(tag))
 	}
 	w.dataHops += hops
-	l.free, l.data = free, l.data+data
+	l.free = free
+	if e.given != nil {
+		l.data += data
+	}
 	l.sent += uint64(n)
 	l.txBytes += bytes
 	return int64(n)

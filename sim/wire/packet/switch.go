@@ -365,7 +365,9 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 	}
 	if f.flags&flagAck == 0 && f.flow >= 0 {
 		w.dataHops++
-		l.data += int64(f.size)
+		if e.given != nil {
+			l.data += int64(f.size)
+		}
 		if e.cfg.CC.Kind == HPCC && l.q != nil {
 			e.stamp(l, f, at)
 		}
@@ -380,11 +382,11 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 		l.start, l.begun = at, w.Sent(at, l.id, l.wire.tail)
 		tag = l.begun
 	}
-	d := &l.tx[f.flags&flagAck]
-	if d.bytes != f.size {
-		e.measure(l, d, f.size)
+	what := f.flags & flagAck
+	if l.sizes[what] != f.size {
+		e.measure(l, what, f.size)
 	}
-	l.free = at + d.ps
+	l.free = at + l.lasts[what]
 	if l.wire.empty() {
 		e.due[l.id] = l.free + l.delay
 	}
