@@ -319,7 +319,7 @@ func (r *Ranker) Open(calendars []*Calendar, look, reach int64, roots int) {
 	for i, c := range calendars {
 		c.id, c.shift, c.of = uint32(i), uint8(bits.Len(uint(len(calendars)-1))), r
 		c.turn = uint32(None-1) >> c.shift
-		c.heads, c.known = make([]int32, look/1000+1), make([]pair, 1<<10)
+		c.heads, c.known = make([]int32, look/1000+1), make([]pair, 1<<12)
 		for k := range c.heads {
 			c.heads[k] = -1
 		}
@@ -419,7 +419,7 @@ func (r *Ranker) forget(since int64) {
 	order := r.order(all)
 	r.room = r.least
 	for _, c := range r.calendars {
-		r.room += 16 * (len(c.log) - c.cut)
+		r.room += 32 * (len(c.log) - c.cut)
 		c.forget()
 	}
 	for _, k := range order {
