@@ -273,29 +273,48 @@ func (e *engine) next(now int64) int64 {
 	return max(t, now)
 }
 
-// runSwitch simulates a leaf or spine up to end, port by port: ports share nothing.
-func (e *engine) runSwitch(v int, end int64) int {
-	p, from := &e.parts, end-e.look
-	arrived := e.arrived[:0]
+// take takes what arrives at a leaf or spine before end off the links, and puts it apart by the
+// ports by which it leaves.
+func (e *engine) take(v int, end int64) {
+	p, from, arrived := &e.parts, end-e.look, e.arrived[:0]
+	p.Begin(len(e.in[v]))
+	at := v - e.net.Hosts()
 	for _, id := range e.in[v] {
 		if e.due[id] >= end {
 			continue
 		}
 		q := &e.links[id].wire
-		for !q.empty() && q.front().at < end {
+		buf, head, tail := q.buf, q.head, q.tail
+		for ; head != tail; head++ {
+			f := &buf[head&uint32(len(buf)-1)]
+			if f.at >= end {
+				break
+			}
 			arrived = extend(arrived)
-			arrived[len(arrived)-1] = *q.front()
-			q.head++
+			g := &arrived[len(arrived)-1]
+			*g = *f
+			out := int32(0)
+			switch leaf := int(e.leaf[g.to]); {
+			case at >= e.net.Leaves:
+				out = int32(2*(e.net.Hosts()+leaf*e.net.Spines+at-e.net.Leaves) + 1)
+			case at == leaf:
+				out = 2*g.to + 1 // to the host
+			default:
+				out = e.uplink(at, g)
+			}
+			p.Add(e.port[out], parted.Key(g.at-from, len(arrived)-1))
 		}
+		q.head = head
 		e.due[id] = q.first()
 	}
 	e.arrived = arrived
-	p.Begin(len(e.in[v]))
-	for i := range e.arrived {
-		f := &e.arrived[i]
-		p.Add(e.port[e.route(v, f)], parted.Key(f.at-from, i))
-	}
 	p.End()
+}
+
+// runSwitch simulates a leaf or spine up to end, port by port: ports share nothing.
+func (e *engine) runSwitch(v int, end int64) int {
+	p, from := &e.parts, end-e.look
+	e.take(v, end)
 	for i, id := range e.in[v] {
 		some := p.Used[i/64]>>(i%64)&1 != 0
 		if !some && e.ends[id^1] >= end {
@@ -319,30 +338,21 @@ func (e *engine) runSwitch(v int, end int64) int {
 	return len(e.arrived)
 }
 
-// route returns the link by which a frame leaves a switch.
-func (e *engine) route(v int, f *frame) int32 {
-	n := e.net
-	leaf := int(e.leaf[f.to])
-	if at := v - n.Hosts(); at < n.Leaves {
-		if at == leaf {
-			return 2*f.to + 1 // to the host
-		}
-		up := e.up[at]
-		if up == nil {
-			up = e.permuted(at, e.setup)
-			e.up[at] = up
-		}
-		if len(up) == 1 {
-			return up[0]
-		}
-		k := jenkins(e.between[f.flow].id, uint32(f.path), e.salt[at])
-		if n := uint32(len(up)); n&(n-1) == 0 {
-			return up[k&(n-1)]
-		}
-		return up[k%uint32(len(up))]
+// uplink is the link by which a frame leaves a leaf for a spine.
+func (e *engine) uplink(at int, f *frame) int32 {
+	up := e.up[at]
+	if up == nil {
+		up = e.permuted(at, e.setup)
+		e.up[at] = up
 	}
-	spine := v - n.Hosts() - n.Leaves
-	return int32(2*(n.Hosts()+leaf*n.Spines+spine) + 1)
+	if len(up) == 1 {
+		return up[0]
+	}
+	k := jenkins(e.between[f.flow].id, uint32(f.path), e.salt[at])
+	if n := uint32(len(up)); n&(n-1) == 0 {
+		return up[k&(n-1)]
+	}
+	return up[k%uint32(len(up))]
 }
 
 // serve ends and starts transmissions of a link before a time.
