@@ -20,31 +20,33 @@ type queue struct {
 
 // link is one direction of a cable with the egress port that feeds it.
 //
-// What each frame touches is in the first three lines of a cache.
+// What each frame touches is in the first two lines of a cache, and in a third in switches.
 type link struct {
-	free            int64 // when the frame in transmission ends
-	peak            int64
-	alert           int64   // bytes behind a frame from which on it may be marked
-	q               []queue // by class, of switches
-	waiting, paused uint16  // classes that have frames; that may not start one
-	asked, fromPort uint16  // classes that the neighbour has paused
-	turn            uint8   // class served last
-	marks, lossy    bool    // ECN is on
-	odd             bool    // credit, pint or hol is set
-	to              int32
+	free            int64     // when the frame in transmission ends
+	alert           int64     // bytes behind a frame from which on it may be marked
+	lasts           [2]int64  // ps of the sizes seen last, of data and of acknowledgements
+	sizes           [2]uint16 // those sizes
+	waiting, paused uint16    // classes that have frames; that may not start one
+	asked, fromPort uint16    // classes that the neighbour has paused
+	turn            uint8     // class served last
+	marks, lossy    bool      // ECN is on
+	odd             bool      // credit, pint or hol is set
+	id, to          int32
+	begun           instant.Number // of the frame in transmission
+	_               [4]byte
 
 	wire    fifo // what travels
 	delay   int64
 	txBytes int64
 	sent    uint64 // frames
-	data    int64  // bytes of data frames
+	start   int64  // when the frame in transmission began
 
-	tx    [2]duration // of the sizes seen last, of data and of acknowledgements
-	start int64       // when the frame in transmission began
-	kMin  int64
-	kMax  int64
-	begun instant.Number // of that frame
-	id    int32
+	peak int64
+	q    []queue // by class, of switches
+	data int64   // bytes of data frames, where messages are given
+	kMin int64
+	kMax int64
+	_    [8]byte
 
 	whole, ack int64 // ps that a full data frame and an acknowledgement last
 	pMax, loss float64
@@ -58,10 +60,10 @@ type link struct {
 	port       port
 	from, peer int32
 	toPort     uint16
-	down       bool // the cable is, and its ends know
-	storm      bool // paused all the time, whatever is asked for
-	drawn      bool // its losses are in engine.losses
-	_          [21]byte
+	down       bool     // the cable is, and its ends know
+	storm      bool     // paused all the time, whatever is asked for
+	drawn      bool     // its losses are in engine.losses
+	_          [61]byte // whole lines of a cache
 }
 
 // port is what happened where a link begins, for reports alone.
@@ -69,12 +71,6 @@ type port struct {
 	marks, pauses, drops, barks int64
 	since, paused               int64 // when the present pause began, and all before
 	stormed                     int64 // when the storm began
-}
-
-// duration is how long a frame of so many bytes lasts.
-type duration struct {
-	bytes uint16
-	ps    int64
 }
 
 // counters are what a worker counts.
@@ -189,9 +185,9 @@ func (e *engine) lasts(bytes int, rate int64) int64 {
 	return (int64(bytes)*8_000_000_000_000 + rate/2) / rate
 }
 
-// measure finds how long a frame of another size lasts.
-func (e *engine) measure(l *link, d *duration, bytes uint16) {
-	*d = duration{bytes, e.lasts(int(bytes), l.rate)}
+// measure finds how long a frame of another size lasts, of data or of acknowledgements.
+func (e *engine) measure(l *link, what uint8, bytes uint16) {
+	l.sizes[what], l.lasts[what] = bytes, e.lasts(int(bytes), l.rate)
 }
 
 // run goes through the windows and returns their number.
@@ -220,7 +216,7 @@ func (e *engine) run() (int64, error) {
 		}
 		busy = e.window(end, busy)
 		if e.ordered {
-			e.ranker.Close()
+			e.ranker.Close(end)
 		} else if e.mustOrder() {
 			return windows, errOrder
 		}

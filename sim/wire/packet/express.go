@@ -63,51 +63,52 @@ func (e *engine) rapid(w *worker, s *swtch, l *link, keys []uint64, end int64) {
 
 // stream sends frames that come to an empty queue, but only those that start before end, and
 // returns how many those are. It is transmit for each.
-func (e *engine) stream(w *worker, s *swtch, l *link, keys []uint64, end int64) int64 {
-	free, hops, bytes, data, tag := l.free, int64(0), int64(0), int64(0), instant.Number(0)
-	n := len(keys)
-	for i, key := range keys {
+func (e *engine) stream(w *worker, s *swtch, l *link, keys []uint64, end int64) (n int64) {
+	q, free, hops, bytes, data := &l.wire, l.free, int64(0), int64(0), int64(0)
+	for int(q.tail-q.head)+len(keys) > len(q.buf) {
+		q.grow()
+	}
+	buf, tail, ordered := q.buf, q.tail, e.ordered
+	for _, key := range keys {
 		f := &s.arrived[key&parted.Place]
 		at := free
-		switch {
-		case at < f.at:
+		if at < f.at {
 			at = f.at
 			e.arrived(w, instant.Number(f.tag))
-		case at >= end:
-			n = i
-		default:
+		} else {
+			if at >= end {
+				break
+			}
 			e.completed(w, l)
 		}
-		if n == i {
-			break
-		}
-		what := f.flags & flagAck
+		what, size := f.flags&flagAck, int64(f.size)
 		if what == 0 {
 			hops++
-			data += int64(f.size)
+			data += size
 		}
-		if e.ordered {
-			l.start, l.begun = at, w.Sent(at, l.id, l.wire.tail)
-			tag = l.begun
+		if ordered {
+			l.start, l.begun = at, w.Sent(at, l.id, tail)
 		}
-		d := &l.tx[what]
-		if d.bytes != f.size {
-			e.measure(l, d, f.size)
+		if l.sizes[what] != f.size {
+			e.measure(l, what, f.size)
 		}
-		bytes += int64(f.size)
-		if free = at + d.ps; l.wire.empty() {
-			e.due[l.id] = free + l.delay
-		}
-		if l.wire.full() {
-			l.wire.grow()
-		}
-		l.wire.next().set(f, free+l.delay, uint32(tag))
+		bytes += size
+		free = at + l.lasts[what]
+		buf[tail&uint32(len(buf)-1)].set(f, free+l.delay, uint32(l.begun))
+		tail++
+		n++
+	}
+	if q.empty() && n > 0 {
+		e.due[l.id] = buf[q.tail&uint32(len(buf)-1)].at
 	}
 	w.dataHops += hops
-	l.free, l.data = free, l.data+data
+	if e.given != nil {
+		l.data += data
+	}
 	l.sent += uint64(n)
 	l.txBytes += bytes
-	return int64(n)
+	q.tail, l.free = tail, free
+	return n
 }
 
 // keep puts frames that have come and have not started into the queue.

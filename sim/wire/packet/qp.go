@@ -9,26 +9,27 @@ import (
 
 // sender is the sending half of a queue pair.
 //
-// What each frame touches is in the first line of a cache.
+// What each frame touches is in the first line of a cache, and with DCQCN in the second.
 type sender struct {
 	frames, nxt, una uint32 // data frames in all, the next, the first not acknowledged
 	class            uint8
 	ending, ended    bool
 	gapped           bool  // gaps is in use
 	nextAvail        int64 // when pacing lets it send
-	bytes            int64
 	cc.Rate
 	window int64 // bytes; 0: none
+	route  uint32
+	last   uint16 // size of the frame sent last
+	listed bool   // of a Live run: among its host's queue pairs
+	_      [1]byte
 
-	route   uint32
-	last    uint16 // size of the frame sent last
-	listed  bool   // of a Live run: among its host's queue pairs
+	dcqcn   cc.Reaction
+	bytes   int64
 	retries int32
 	resent  uint32 // frames
 	moved   int64  // when una last moved, or sending began
 	gaps    gaps.Gaps
-	dcqcn   cc.Reaction
-	_       [32]byte
+	_       [40]byte // whole lines of a cache
 }
 
 // receiver is the receiving half.
@@ -39,6 +40,7 @@ type receiver struct {
 	back     uint32
 	cnpAt    int64       // no notification before then
 	came     gaps.Bitmap // frames above expected that came, with selective repeat
+	_        [8]byte
 }
 
 // open makes a queue pair at the start of its flow.
@@ -227,7 +229,10 @@ func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 	if s.ended {
 		return false
 	}
-	acked, psn := uint32(0), e.backTo(f.psn, s.bytes)
+	acked, psn := uint32(0), f.psn
+	if e.cfg.Repair.BackTo > 0 {
+		psn = e.backTo(psn, s.bytes)
+	}
 	if psn > s.una {
 		acked = psn - s.una
 		s.advance(psn)

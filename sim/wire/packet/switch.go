@@ -49,33 +49,16 @@ func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
 		if s.arriving[p] = 0; e.due[id] >= end {
 			continue
 		}
-		l := &e.links[id]
-		var bytes int64
-		q := &l.wire
-		for !q.empty() {
-			f := q.front()
-			if f.at >= end {
-				break
-			}
-			q.head++
-			if l.lossy && e.lose(w, l, f) {
-				continue
-			}
-			bytes += int64(f.size)
-			arrived = append(arrived, *f)
-			f = &arrived[len(arrived)-1]
-			f.route++
+		l, n := &e.links[id], len(arrived)
+		arrived = e.take(w, s, l, uint16(p), end, arrived)
+		for i := n; i < len(arrived); i++ {
+			s.arriving[p] += int64(arrived[i].size)
 			if e.ordered {
 				s.from = append(s.from, uint16(p))
-			} else {
-				f.tag = uint32(p)
-			}
-			if s.apart {
-				e.sort(w, s, f, uint16(p), parted.Key(f.at-end+e.look, len(arrived)-1))
 			}
 		}
-		e.due[id], s.arriving[p] = q.first(), bytes
-		s.total += bytes
+		e.due[id] = l.wire.first()
+		s.total += s.arriving[p]
 	}
 	s.arrived = arrived
 	if s.apart {
@@ -94,6 +77,33 @@ func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
 		}
 	}
 	return len(s.arrived)
+}
+
+// take appends what arrives over a link before end.
+func (e *engine) take(w *worker, s *swtch, l *link, port uint16, end int64, arrived []frame) []frame {
+	q, from, apart, ordered := &l.wire, end-e.look, s.apart, e.ordered
+	buf, head, tail := q.buf, q.head, q.tail
+	for ; head != tail; head++ {
+		f := &buf[head&uint32(len(buf)-1)]
+		if f.at >= end {
+			break
+		}
+		if l.lossy && e.lose(w, l, f) {
+			continue
+		}
+		arrived = extend(arrived)
+		g := &arrived[len(arrived)-1]
+		*g = *f
+		g.route++
+		if !ordered {
+			g.tag = uint32(port)
+		}
+		if apart {
+			e.sort(w, s, g, port, parted.Key(g.at-from, len(arrived)-1))
+		}
+	}
+	q.head = head
+	return arrived
 }
 
 // lose draws whether the next frame of a link is lost.
@@ -363,7 +373,9 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 	}
 	if f.flags&flagAck == 0 && f.flow >= 0 {
 		w.dataHops++
-		l.data += int64(f.size)
+		if e.given != nil {
+			l.data += int64(f.size)
+		}
 		if e.cfg.CC.Kind == HPCC && l.q != nil {
 			e.stamp(l, f, at)
 		}
@@ -378,11 +390,11 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 		l.start, l.begun = at, w.Sent(at, l.id, l.wire.tail)
 		tag = l.begun
 	}
-	d := &l.tx[f.flags&flagAck]
-	if d.bytes != f.size {
-		e.measure(l, d, f.size)
+	what := f.flags & flagAck
+	if l.sizes[what] != f.size {
+		e.measure(l, what, f.size)
 	}
-	l.free = at + d.ps
+	l.free = at + l.lasts[what]
 	if l.wire.empty() {
 		e.due[l.id] = l.free + l.delay
 	}

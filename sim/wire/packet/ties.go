@@ -172,7 +172,7 @@ func (e *engine) horizon() int64 {
 			most = max(most, int64(float64(most)/f.Slow))
 		}
 	}
-	return min(most, 4096*e.look) + 2*e.look
+	return min(most, 4096*e.look)
 }
 
 // pauses goes through the pauses of pacing that last.

@@ -74,7 +74,9 @@ func (e *engine) buildFlows() {
 		e.hosts[i].id, e.leaf[i] = int32(i), uint16(i/e.net.PerLeaf)
 	}
 	e.seed()
+	e.between = make([]ends, n)
 	for i := range e.flows {
+		e.between[i] = ends{e.flows[i].Src, e.flows[i].Dst, e.flows[i].ID}
 		e.missing[i] = int32(len(e.flows[i].Deps))
 		for _, d := range e.flows[i].Deps {
 			e.deps[d] = append(e.deps[d], int32(i))

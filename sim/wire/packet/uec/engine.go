@@ -1,6 +1,8 @@
 package uec
 
 import (
+	"slices"
+
 	"github.com/simccl/simccl/sim/wire/packet/cc"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 )
@@ -26,6 +28,15 @@ type frame struct {
 	size  uint16
 	slot  uint16 // of the acknowledgement's content
 	flags uint8
+}
+
+// extend makes room for one more frame, which is written next: append would copy it twice.
+func extend(a []frame) []frame {
+	n := len(a)
+	if n == cap(a) {
+		a = slices.Grow(a, max(16, n))
+	}
+	return a[:n+1]
 }
 
 // fifo is a ring of frames that grows; frames can be taken from both ends.
@@ -114,27 +125,35 @@ func (q *fifo) first() int64 {
 
 // link is an egress port with its two queues and the cable behind it. A frame
 // in transmission stays in its queue until it ends.
+//
+// What most frames touch is in the first two lines of a cache.
 type link struct {
 	free       int64 // when the frame in transmission ends; valid if busy
 	busy, high bool  // something is transmitted; from the high queue
 	toHost     bool
-	from, to   int32 // nodes
 	id         int32
-	low, hi    fifo
 	wire       fifo
-	lowBytes   int64
-	hiBytes    int64
-	rate       int64
 	delay      int64
-	peak       int64
-	draws      uint64
-	full       duration // of the frame size seen last
-	small      int64    // ps of a control frame
+	small      int64 // ps of a control frame
+
+	low      fifo
+	lowBytes int64
+	hiBytes  int64
+	full     int64 // ps of the frame size seen last
+	bytes    uint16
+	peak     int32
+
+	hi       fifo
+	rate     int64
+	draws    uint64
+	from, to int32 // nodes
+	_        [8]byte
 }
 
-type duration struct {
-	bytes uint16
-	ps    int64
+// ends is between whom a flow is, and what switches hash of it.
+type ends struct {
+	src, dst int32
+	id       uint32
 }
 
 // engine is one run.
@@ -142,6 +161,7 @@ type engine struct {
 	net     *Network
 	cfg     *Config
 	flows   []Flow
+	between []ends // of flows
 	links   []link
 	in      [][]int32 // links by node
 	up      [][]int32 // of leaves: to spines, in the order of their table; nil: not needed yet
@@ -194,8 +214,8 @@ func Run(n *Network, flows []Flow, c *Config) (*Result, error) {
 		}
 	}
 	for i := range e.links {
-		if l := &e.links[i]; l.peak > e.res.PeakQueue {
-			e.res.PeakQueue, e.res.PeakLink = l.peak, [2]int32{l.from, l.to}
+		if l := &e.links[i]; int64(l.peak) > e.res.PeakQueue {
+			e.res.PeakQueue, e.res.PeakLink = int64(l.peak), [2]int32{l.from, l.to}
 		}
 	}
 	return &e.res, nil
@@ -253,27 +273,48 @@ func (e *engine) next(now int64) int64 {
 	return max(t, now)
 }
 
-// runSwitch simulates a leaf or spine up to end, port by port: ports share nothing.
-func (e *engine) runSwitch(v int, end int64) int {
-	p, from := &e.parts, end-e.look
-	e.arrived = e.arrived[:0]
+// take takes what arrives at a leaf or spine before end off the links, and puts it apart by the
+// ports by which it leaves.
+func (e *engine) take(v int, end int64) {
+	p, from, arrived := &e.parts, end-e.look, e.arrived[:0]
+	p.Begin(len(e.in[v]))
+	at := v - e.net.Hosts()
 	for _, id := range e.in[v] {
 		if e.due[id] >= end {
 			continue
 		}
 		q := &e.links[id].wire
-		for !q.empty() && q.front().at < end {
-			e.arrived = append(e.arrived, *q.front())
-			q.head++
+		buf, head, tail := q.buf, q.head, q.tail
+		for ; head != tail; head++ {
+			f := &buf[head&uint32(len(buf)-1)]
+			if f.at >= end {
+				break
+			}
+			arrived = extend(arrived)
+			g := &arrived[len(arrived)-1]
+			*g = *f
+			out := int32(0)
+			switch leaf := int(e.leaf[g.to]); {
+			case at >= e.net.Leaves:
+				out = int32(2*(e.net.Hosts()+leaf*e.net.Spines+at-e.net.Leaves) + 1)
+			case at == leaf:
+				out = 2*g.to + 1 // to the host
+			default:
+				out = e.uplink(at, g)
+			}
+			p.Add(e.port[out], parted.Key(g.at-from, len(arrived)-1))
 		}
+		q.head = head
 		e.due[id] = q.first()
 	}
-	p.Begin(len(e.in[v]))
-	for i := range e.arrived {
-		f := &e.arrived[i]
-		p.Add(e.port[e.route(v, f)], parted.Key(f.at-from, i))
-	}
+	e.arrived = arrived
 	p.End()
+}
+
+// runSwitch simulates a leaf or spine up to end, port by port: ports share nothing.
+func (e *engine) runSwitch(v int, end int64) int {
+	p, from := &e.parts, end-e.look
+	e.take(v, end)
 	for i, id := range e.in[v] {
 		some := p.Used[i/64]>>(i%64)&1 != 0
 		if !some && e.ends[id^1] >= end {
@@ -297,30 +338,21 @@ func (e *engine) runSwitch(v int, end int64) int {
 	return len(e.arrived)
 }
 
-// route returns the link by which a frame leaves a switch.
-func (e *engine) route(v int, f *frame) int32 {
-	n := e.net
-	leaf := int(e.leaf[f.to])
-	if at := v - n.Hosts(); at < n.Leaves {
-		if at == leaf {
-			return 2*f.to + 1 // to the host
-		}
-		up := e.up[at]
-		if up == nil {
-			up = e.permuted(at, e.setup)
-			e.up[at] = up
-		}
-		if len(up) == 1 {
-			return up[0]
-		}
-		k := jenkins(e.flows[f.flow].ID, uint32(f.path), e.salt[at])
-		if n := uint32(len(up)); n&(n-1) == 0 {
-			return up[k&(n-1)]
-		}
-		return up[k%uint32(len(up))]
+// uplink is the link by which a frame leaves a leaf for a spine.
+func (e *engine) uplink(at int, f *frame) int32 {
+	up := e.up[at]
+	if up == nil {
+		up = e.permuted(at, e.setup)
+		e.up[at] = up
 	}
-	spine := v - n.Hosts() - n.Leaves
-	return int32(2*(n.Hosts()+leaf*n.Spines+spine) + 1)
+	if len(up) == 1 {
+		return up[0]
+	}
+	k := jenkins(e.between[f.flow].id, uint32(f.path), e.salt[at])
+	if n := uint32(len(up)); n&(n-1) == 0 {
+		return up[k&(n-1)]
+	}
+	return up[k%uint32(len(up))]
 }
 
 // serve ends and starts transmissions of a link before a time.
@@ -351,7 +383,7 @@ func (e *engine) finish(l *link) {
 	}
 	e.pass(l, f, l.free+l.delay, ce)
 	l.busy, e.ends[l.id] = false, never
-	if !l.low.empty() || !l.hi.empty() {
+	if !l.low.empty() || l.hiBytes > 0 {
 		e.start(l, l.free)
 	}
 }
@@ -367,7 +399,7 @@ func (e *engine) straight(l *link, f *frame, next int64) bool {
 		if int64(f.size) > e.queue {
 			return false
 		}
-		l.peak = max(l.peak, int64(f.size))
+		l.peak = max(l.peak, int32(f.size))
 		e.res.DataPacketHops++
 	}
 	e.pass(l, f, at+l.delay, 0)
@@ -399,7 +431,7 @@ func (e *engine) marked(l *link) bool {
 
 // start begins the transmission of the next frame: control first.
 func (e *engine) start(l *link, at int64) {
-	l.busy, l.high = true, !l.hi.empty()
+	l.busy, l.high = true, l.hiBytes > 0
 	if l.high {
 		l.free = at + e.lasts(l, l.hi.front().size)
 	} else {
@@ -413,10 +445,10 @@ func (e *engine) lasts(l *link, bytes uint16) int64 {
 	if bytes == control {
 		return l.small
 	}
-	if l.full.bytes != bytes {
-		l.full = duration{bytes, spell(int64(bytes), l.rate)}
+	if l.bytes != bytes {
+		l.bytes, l.full = bytes, spell(int64(bytes), l.rate)
 	}
-	return l.full.ps
+	return l.full
 }
 
 // spell is how long bytes take at a rate, in ps. The peer multiplies bytes by
@@ -440,7 +472,7 @@ func (e *engine) enqueue(l *link, f *frame) {
 			}
 			l.low.push(f, f.at)
 			l.lowBytes += int64(f.size)
-			l.peak = max(l.peak, l.lowBytes)
+			l.peak = max(l.peak, int32(l.lowBytes))
 			if !l.busy {
 				e.start(l, f.at)
 			}
@@ -450,7 +482,7 @@ func (e *engine) enqueue(l *link, f *frame) {
 	} else {
 		e.pushHigh(l, f)
 	}
-	if !l.busy && !l.hi.empty() {
+	if !l.busy && l.hiBytes > 0 {
 		e.start(l, f.at)
 	}
 }

@@ -282,7 +282,7 @@ type Ranker struct {
 	Pauses func(each func(n *Number, place *uint64))
 	last   uint64 // the last place in the order of all
 	look   int64
-	reach  int64 // for how long it counts what began
+	reach  int64 // for how long it counts when something began
 	room   int   // so much is taken note of before the oldest is forgotten
 	least  int
 	ids    uint32 // bits of a number that say whose it is
@@ -310,16 +310,16 @@ type placing struct {
 // usual is how much is taken note of before the oldest is forgotten, at least.
 const usual = 1 << 13
 
-// Open makes calendars for windows of so many ps. Of what began its order is known for the
-// horizon, in ps; roots is how many events were planned before all others.
-func (r *Ranker) Open(calendars []*Calendar, look, horizon int64, roots int) {
-	r.calendars, r.look, r.reach = calendars, look, horizon
+// Open makes calendars for windows of so many ps. The order of what began is asked for no later
+// than reach, in ps; roots is how many events were planned before all others.
+func (r *Ranker) Open(calendars []*Calendar, look, reach int64, roots int) {
+	r.calendars, r.look, r.reach = calendars, look, reach
 	r.ids = 1<<bits.Len(uint(len(calendars)-1)) - 1
 	r.last, r.least, r.room = uint64(roots)+1, usual, usual
 	for i, c := range calendars {
 		c.id, c.shift, c.of = uint32(i), uint8(bits.Len(uint(len(calendars)-1))), r
 		c.turn = uint32(None-1) >> c.shift
-		c.heads, c.known = make([]int32, look/1000+1), make([]pair, 1<<10)
+		c.heads, c.known = make([]int32, look/1000+1), make([]pair, 1<<12)
 		for k := range c.heads {
 			c.heads[k] = -1
 		}
@@ -334,8 +334,8 @@ func (r *Ranker) Begin(from int64) {
 	}
 }
 
-// Close ends a window.
-func (r *Ranker) Close() {
+// Close ends a window, at a time.
+func (r *Ranker) Close(end int64) {
 	size := 0
 	for _, c := range r.calendars {
 		c.view = c.log
@@ -355,7 +355,7 @@ func (r *Ranker) Close() {
 		c.draws = c.draws[:0]
 	}
 	if size >= r.room {
-		r.forget()
+		r.forget(end - r.reach)
 	}
 }
 
@@ -387,9 +387,9 @@ func (r *Ranker) draw(at int) {
 	r.drawn = all
 }
 
-// forget puts in order for good what began within reach, and forgets what began before.
-func (r *Ranker) forget() {
-	all, until := r.sorted[:0], r.calendars[0].from-r.reach-r.look
+// forget puts in order for good what began since, and forgets what began before.
+func (r *Ranker) forget(since int64) {
+	all := r.sorted[:0]
 	r.Pauses(func(n *Number, place *uint64) {
 		if *n&None != 0 {
 			return
@@ -402,22 +402,24 @@ func (r *Ranker) forget() {
 		}
 	})
 	for _, c := range r.calendars {
-		if c.cut = len(c.log); c.cut > len(c.ranks) {
-			for c.cut > len(c.ranks) && c.log[c.cut-1].at >= until {
-				c.cut--
-			}
+		c.cut = len(c.log)
+		for c.cut > len(c.ranks) && c.log[c.cut-1].at >= since-r.look { // in order of windows only
+			c.cut--
 		}
 		if c.cut == len(c.ranks) {
 			c.cut = 0 // what has its place may be within reach, too
 		}
 		for n := max(c.cut, len(c.ranks)); n < len(c.log); n++ {
+			if c.log[n].at < since {
+				continue
+			}
 			all = append(all, placing{Number((c.oldest+uint32(n))<<c.shift|c.id) &^ None, int32(n - c.cut), c.log[n].at, c, nil, nil})
 		}
 	}
 	order := r.order(all)
 	r.room = r.least
 	for _, c := range r.calendars {
-		r.room += 24 * (len(c.log) - c.cut)
+		r.room += 32 * (len(c.log) - c.cut)
 		c.forget()
 	}
 	for _, k := range order {
@@ -465,7 +467,9 @@ func (c *Calendar) forget() {
 		c.ranks = c.ranks[:0]
 	}
 	n := len(c.log) - c.cut
-	c.ranks = slices.Grow(c.ranks, n-len(c.ranks))[:n]
+	c.ranks = slices.Grow(c.ranks, n-len(c.ranks))
+	clear(c.ranks[len(c.ranks):n])
+	c.ranks = c.ranks[:n]
 	c.log, c.oldest = c.log[:n], c.oldest+uint32(c.cut)
 	c.view = c.log
 	clear(c.known)

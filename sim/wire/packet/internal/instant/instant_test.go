@@ -52,7 +52,7 @@ func TestOrder(t *testing.T) {
 			calendars[i] = &Calendar{}
 		}
 		r := Ranker{Pauses: func(func(*Number, *uint64)) {}}
-		r.Open(calendars, 1000*look, 1000*(12+2*look), len(delays))
+		r.Open(calendars, 1000*look, 1000*12, len(delays))
 		r.least, r.room = rapid.IntRange(1, 100).Draw(t, "room"), 1
 		at, last, done := make([]int64, len(delays)), make([]Number, len(delays)), make([]int, len(delays))
 		type begun struct {
@@ -77,7 +77,7 @@ func TestOrder(t *testing.T) {
 					done[i]++
 				}
 			}
-			r.Close()
+			r.Close(from + 1000*look)
 			slices.SortFunc(fresh, func(a, b begun) int {
 				return cmp.Or(cmp.Compare(a.at, b.at), map[bool]int{true: -1, false: 1}[calendars[0].First(a.n, b.n)])
 			})
