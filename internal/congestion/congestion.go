@@ -198,7 +198,7 @@ func (s *Stopped) line() string {
 		behind = ", the deepest queue there was " + s.Behind
 	}
 	if s.Watchdogs > 0 {
-		behind += fmt.Sprintf("; its watchdog dropped what waited, %d times", s.Watchdogs)
+		behind += fmt.Sprintf("; queues there that a watchdog dropped: %d", s.Watchdogs)
 	}
 	return fmt.Sprintf("%s was not allowed to send for %.2f us, first at %.2f us%s", s.Name, s.Us, s.FirstUs, behind)
 }
