@@ -320,6 +320,7 @@ func (x *Executor) part(ctx context.Context, p *plan.Plan, w *window) (*tally, e
 		split: p.Split, kernels: engine.KernelsFor(w.whole, x.cfg.Kernels), miss: x.class.Miss(int64(l.Input + l.Output)), jitter: w.jitter, groups: len(programs)}
 	if r.Func.IsP2P() && len(programs) > 0 {
 		key.sent = programs[len(programs)-1].Transfer
+		key.sent.Off, key.sent.Dst = key.sent.Off%128, key.sent.Dst%128 // the rest of which is apart's
 	}
 	return x.windows.ran.Get(key, func() (*tally, error) { return x.tally(ctx, w, p) })
 }
