@@ -69,13 +69,21 @@ static const char *driver_missing(void) {
 
 // --- segments ---
 
-// after: the end that its stream waits for before it; also: the one before that on its stream.
-struct mark { handle e; int uses; struct mark *after, *also, *next; };
+// A place in a stream, and what it waits for there: a closing of the gate, a word that becomes
+// value, the end of what another stream has done; also: a place before it that nothing runs at.
+struct mark {
+  handle e;
+  int uses;
+  uint32_t gate, value;
+  const uint32_t *word;
+  struct mark *after, *also, *next;
+};
 struct known { handle e; struct mark *m; struct known *next; }; // where an event was recorded
 struct segment {
   uint64_t id;
   struct mark *from, *to;
-  const uint32_t *begun, *ended; // of a graph, whose events are those of every replay: words that say so
+  // Of a graph, whose events are those of every replay: words that say so, and the one of the call before it.
+  const uint32_t *begun, *ended, *word;
   int64_t most;                  // us, -1 for as measured
   struct segment *next;
 };
@@ -92,11 +100,10 @@ struct lane { // a stream
   int destroyed;     // by the program
   int64_t seen, busy; // us: when the open segment's beginning was seen, and when it ran last
   int64_t ran;        // us: when kernels of the program were seen on it last
-  int64_t going;      // us: when what it waited for was written, until it is seen to go on
-  int64_t due;        // us: when what it follows was seen to have ended
+  int64_t due;        // us: when nothing was seen to hold it up any more
   struct lane *next;
 };
-struct ticket { uint64_t id; struct lane *on; uint32_t *word, value; struct mark *mark; struct ticket *next; }; // mark: behind the word
+struct ticket { uint64_t id; uint32_t *word, value; struct ticket *next; };
 
 static pthread_mutex_t host = PTHREAD_MUTEX_INITIALIZER;  // of threads of the program that call
 static pthread_mutex_t turns = PTHREAD_MUTEX_INITIALIZER; // of holding and releases
@@ -148,8 +155,7 @@ static struct mark *new_mark(void) { // under lists
   struct mark *m = spare;
   if (m) spare = m->next;
   else if (!(m = calloc(1, sizeof *m)) || D.cuEventCreate(&m->e, 0)) return NULL;
-  m->uses = 1;
-  m->after = m->also = NULL;
+  *m = (struct mark){.e = m->e, .uses = 1};
   return m;
 }
 
@@ -157,7 +163,6 @@ static void drop_mark(struct mark *m) { // under lists
   while (m && --m->uses == 0) {
     struct mark *also = m->also;
     drop_mark(m->after);
-    m->after = m->also = NULL;
     m->next = spare;
     spare = m;
     m = also;
@@ -211,8 +216,9 @@ static struct lane *lane_of(handle s) {
   l->last = &l->first;
   l->word = words + words_used;
   l->at = words_at + 4 * words_used++;
-  if (measured() && gate.closed && !capturing(s)) D.cuStreamWaitValue32_v2(s, gate.at, gate.closed, 0);
-  l->open = mark_now(l);
+  int gated = measured() && gate.closed && !capturing(s);
+  if (gated) D.cuStreamWaitValue32_v2(s, gate.at, gate.closed, 0);
+  if ((l->open = mark_now(l)) && gated) l->open->gate = gate.closed;
   l->opened = simccl_now();
   pthread_mutex_lock(&lists);
   l->next = lanes;
@@ -286,23 +292,23 @@ static void close_lanes(struct lane **list, int n) {
 
 static void close_lane(struct lane *l) { close_lanes(&l, 1); }
 
-// reopen begins a stream's segment anew, behind what it waits for: the place of another
-// stream, if that is known.
-static void reopen(struct lane *l, struct mark *after) {
-  struct mark *m = mark_now(l);
+// reopen begins a stream's segment anew, behind what it waits for now: a closing of the gate, its
+// word, the place of another stream, as far as that is known. What it waited for where nothing
+// runs holds it up, too.
+static void reopen(struct lane *l, uint32_t closing, uint32_t value, struct mark *after) {
+  struct mark *m = mark_now(l), *old = l->open;
   pthread_mutex_lock(&lists);
-  if (m && after) {
-    m->after = after;
-    after->uses++;
-    m->also = l->open;
-    if (l->open) l->open->uses++;
+  if (m) {
+    m->gate = closing ? closing : old ? old->gate : 0;
+    if (value) m->word = l->word, m->value = value;
+    else if (old) m->word = old->word, m->value = old->value;
+    if ((m->after = after)) after->uses++;
+    m->also = old && !old->after ? old->also : old;
+    if (m->also) m->also->uses++;
   }
-  for (struct ticket *t = tickets; t; t = t->next)
-    if (t->mark == l->open) t->mark = NULL;
-  drop_mark(l->open);
+  drop_mark(old);
   l->open = m;
-  if (!l->first) l->going = 0;
-  l->seen = l->busy = 0;
+  l->due = l->seen = l->busy = 0;
   pthread_mutex_unlock(&lists);
   l->opened = simccl_now();
 }
@@ -319,7 +325,7 @@ static void close_all(int dev) {
 
 static void reopen_all(int dev) {
   for (struct lane *l = lanes; l; l = l->next)
-    if (!l->destroyed && (dev < 0 || l->dev == dev) && !capturing(l->stream)) reopen(l, NULL);
+    if (!l->destroyed && (dev < 0 || l->dev == dev) && !capturing(l->stream)) reopen(l, 0, 0, NULL);
 }
 
 // --- the thread that looks at segments ---
@@ -341,7 +347,7 @@ static int collect(struct ended *to, int room) {
       if (e == 0 && g->from && g->to && D.cuEventElapsedTime(&ms, g->from->e, g->to->e)) ms = 0;
       if (g->most >= 0 && ms * 1000 > (float)g->most) ms = (float)g->most / 1000;
       if (ms * 1000 > NOTHING_US) l->ran = wall_us();
-      l->going = l->due = 0;
+      l->due = 0;
       to[n++] = (struct ended){g->id, measured() && ms * 1000 > NOTHING_US ? (int64_t)((double)ms * 1e9) : 0};
       if (!(l->first = g->next)) l->last = &l->first;
       drop_mark(g->from);
@@ -351,39 +357,54 @@ static int collect(struct ended *to, int room) {
   return n;
 }
 
-// FOLLOWS: it waits for another stream.
 enum { BUSY = 1, IDLE = 2, WAITS = 4, FOLLOWS = 8 };
 
-// How long a stream may take to go on behind a word that was written: the GPU may have
-// another process's kernels.
-enum { GOING_US = 1000000, DUE_US = 100000 };
+// passed reports whether a word has become what a place waits for.
+static int passed(const uint32_t *word, uint32_t value) { return (int32_t)(__atomic_load_n(word, __ATOMIC_ACQUIRE) - value) >= 0; }
 
-// at_word reports whether a stream waits for a word of a call, or will before anything else
-// of its own. Under lists.
-static int at_word(const struct lane *l) {
-  const struct mark *from = l->first ? l->first->from : l->open;
-  for (struct ticket *t = tickets; t; t = t->next)
-    if (t->on == l && (!measured() || (l->first && l->first->begun) || t->mark == from)) return 1;
+// outstands reports whether the call of a word in a graph has not been carried out. The graph
+// clears the word. Under lists.
+static int outstands(const uint32_t *word) {
+  const struct ticket *t = tickets;
+  while (t && t->word != word) t = t->next;
+  return t != NULL;
+}
+
+// held_up is why a stream does not come to a place: it WAITS for a word, or FOLLOWS another
+// stream, whose own state says why that does not go on. Under lists.
+static int held_up(const struct mark *m) {
+  if ((m->gate && !passed(gate.word, m->gate)) || (m->word && !passed(m->word, m->value))) return WAITS;
+  for (; m; m = m->also)
+    if (m->after && D.cuEventQuery(m->after->e) == NOT_READY) return FOLLOWS;
   return 0;
 }
 
-// state_of is what a stream does. Under lists.
+// At a place that nothing holds up a stream is about to go on. It is taken to wait for
+// something that is not known after some time, in us.
+enum { DUE_US = 100000 };
+
+static int about_to(struct lane *l) {
+  int64_t now = wall_us();
+  if (!l->due) l->due = now;
+  return now - l->due < DUE_US ? BUSY : WAITS;
+}
+
+// state_of is what a stream does. It follows from the words and from where other streams are,
+// not from how long it has done nothing: a GPU that others have just used takes its time. Under
+// lists.
 static int state_of(struct lane *l) {
-  if (l->destroyed) return 0;
-  struct mark *from = l->first ? l->first->from : l->open;
-  const uint32_t *begun = l->first ? l->first->begun : NULL;
-  if (begun ? !__atomic_load_n(begun, __ATOMIC_ACQUIRE) : from && D.cuEventQuery(from->e) == NOT_READY) {
-    if (l->going && wall_us() - l->going < GOING_US) return BUSY;
-    if (gate_shut()) return WAITS;
-    if (at_word(l)) return WAITS;
-    if (from && from->after && D.cuEventQuery(from->after->e) == 0 && (!from->also || D.cuEventQuery(from->also->e) == 0)) {
-      if (!l->due) l->due = wall_us();
-      if (wall_us() - l->due < DUE_US) return BUSY;
-    }
-    return outstanding == 0 ? BUSY : measured() ? FOLLOWS : WAITS;
+  const struct segment *g = l->first;
+  const struct mark *from = g ? g->from : l->open;
+  if (l->destroyed && !g) return 0;
+  if (g && g->begun) {
+    if (!__atomic_load_n(g->begun, __ATOMIC_ACQUIRE)) return outstands(g->word) ? WAITS : about_to(l);
+  } else if (from) {
+    int held = held_up(from);
+    if (held) return held;
+    if (D.cuEventQuery(from->e) == NOT_READY) return about_to(l);
   }
-  l->going = l->due = 0;
-  if (l->first) return BUSY;
+  l->due = 0;
+  if (g) return BUSY;
   int64_t now = wall_us();
   if (in_capture) return IDLE;
   if (!l->seen) l->seen = now;
@@ -526,7 +547,6 @@ static void release(const char *list, int64_t n, int holds) {
       if ((*p)->id != id) continue;
       struct ticket *t = *p;
       *p = t->next;
-      if (t->mark) t->on->going = wall_us();
       __atomic_store_n(t->word, t->value, __ATOMIC_RELEASE);
       free(t);
       atomic_fetch_sub(&outstanding, 1);
@@ -658,14 +678,10 @@ static void nap(int64_t begun) {
   else syscall(SYS_nanosleep, &t, NULL);
 }
 
-// settled is how long streams have to do nothing until they will not go on by themselves, in
-// us: one that follows another one begins a moment behind its end.
-static int settled(int states) { return states & FOLLOWS ? 300 : 20; }
-
 // run_out has what may go on on the GPU run until it has ended, or waits for the cluster, and
 // lets others have the GPU then.
 static void run_out(void) {
-  enum { LONG_US = 60000000 };
+  enum { LONG_US = 60000000, SETTLED_US = 30 }; // streams are looked at one after the other: more than once
   struct ended list[64];
   int64_t begun = wall_us(), quiet = 0;
   while (live_on()) {
@@ -673,7 +689,7 @@ static void run_out(void) {
     int64_t now = wall_us();
     if (all & BUSY) quiet = 0;
     else if (!quiet) quiet = now;
-    if ((quiet && now - quiet > settled(all)) || now - begun > LONG_US) break;
+    if ((quiet && now - quiet > SETTLED_US) || now - begun > LONG_US) break;
     nap(begun);
   }
   give_turn(1);
@@ -693,13 +709,7 @@ static void stretch(void) {
   if (!held) request(REQ_TURN, 0, 0, 0, 0, &out);
   int64_t begun = wall_us();
   while (!atomic_load(&holding) && live_on() && wall_us() - begun < LONG_US) nap(begun);
-  if (gate_shut()) {
-    pthread_mutex_lock(&lists);
-    for (struct lane *l = lanes; l; l = l->next)
-      if (!at_word(l)) l->going = wall_us();
-    pthread_mutex_unlock(&lists);
-    open_gate(gate.closed);
-  }
+  open_gate(gate.closed);
   run_out();
   atomic_fetch_sub(&stretching, 1);
   atomic_fetch_sub(&blocked, 1);
@@ -712,7 +722,7 @@ static void shut(void) {
   for (struct lane *l = lanes; l; l = l->next) {
     if (l->destroyed || capturing(l->stream)) continue;
     D.cuStreamWaitValue32_v2(l->stream, gate.at, gate.closed, 0);
-    reopen(l, NULL);
+    reopen(l, gate.closed, 0, NULL);
   }
   atomic_store(&behind, atomic_load(&outstanding) > 0);
   atomic_store(&launches, 0);
@@ -785,14 +795,10 @@ static error wait_for(uint32_t value, struct lane **list, int n) {
   error e = 0;
   for (int i = 0; i < n - 1 && !e; i++) e = D.cuStreamWaitEvent(l->stream, list[i]->open->e, 0);
   if (e || (e = D.cuStreamWaitValue32_v2(l->stream, l->at, value, 0))) return e;
-  reopen(l, NULL);
-  pthread_mutex_lock(&lists);
-  for (struct ticket *t = tickets; t; t = t->next)
-    if (t->on == l && t->value == value) t->mark = l->open;
-  pthread_mutex_unlock(&lists);
+  reopen(l, 0, value, NULL);
   for (int i = 0; i < n - 1 && !e; i++) {
     e = D.cuStreamWaitEvent(list[i]->stream, l->open->e, 0);
-    reopen(list[i], l->open);
+    reopen(list[i], 0, 0, l->open);
   }
   return e;
 }
@@ -800,11 +806,11 @@ static error wait_for(uint32_t value, struct lane **list, int n) {
 struct part { uint64_t comm; struct lane *list[64]; int n; uint32_t value; };
 
 // add_ticket has a release find what it is for: it may come before the answer to the call.
-static int add_ticket(struct lane *l, uint32_t *word, uint32_t value, struct mark *mark) {
+static int add_ticket(uint32_t *word, uint32_t value) {
   struct ticket *t = malloc(sizeof *t);
   if (!t) return 1;
   pthread_mutex_lock(&lists);
-  *t = (struct ticket){++issued, l, word, value, mark, tickets};
+  *t = (struct ticket){++issued, word, value, tickets};
   tickets = t;
   atomic_fetch_add(&outstanding, 1);
   pthread_mutex_unlock(&lists);
@@ -877,13 +883,13 @@ static int post(struct op *ops, int n, int64_t ticket, int count, int replay, in
   return res || out->status ? -1 : 0;
 }
 
-static int posted(struct op *ops, int n, struct part *parts, int count, struct reply *out, char *text, size_t room) {
+static int posted(struct op *ops, int n, struct part *parts, int count, int runs, struct reply *out, char *text, size_t room) {
   uint64_t first = issued + 1;
   for (int i = 0; i < count; i++) {
     struct lane *l = parts[i].list[parts[i].n - 1];
-    if (add_ticket(l, l->word, parts[i].value = ++l->issued, NULL)) return drop_tickets(first), fail(out, text, room, 2, "out of memory", 0);
+    if (add_ticket(l->word, parts[i].value = ++l->issued)) return drop_tickets(first), fail(out, text, room, 2, "out of memory", 0);
   }
-  if (post(ops, n, (int64_t)first, count, 0, runs_ahead(), out, text, room)) return drop_tickets(first), -1;
+  if (post(ops, n, (int64_t)first, count, 0, runs, out, text, room)) return drop_tickets(first), -1;
   for (int i = 0; i < count; i++) {
     error e = wait_for(parts[i].value, parts[i].list, parts[i].n);
     if (e) return fail(out, text, room, 1, "cuStreamWaitValue32: error %d of CUDA's", e);
@@ -998,7 +1004,7 @@ static int group(struct op *ops, int n, struct reply *out, char *text, size_t ro
         for (int h = 0; h < parts[j].n; h++) seen |= parts[j].list[h] == l;
       if (!seen) close_lane(l);
     }
-  res = posted(ops, n, parts, count, out, text, room);
+  res = posted(ops, n, parts, count, ahead, out, text, room);
 out:
   // Until a program is calm its host may wait for its streams in ways that are not seen, while
   // nobody can ask CUDA about them. A call is four entries of CUDA's queues.
@@ -1071,7 +1077,7 @@ PUBLIC error cudaStreamWaitEvent(handle s, handle e, unsigned flags) {
     struct mark *after = k && k->m && k->m->e ? k->m : NULL;
     if (after) after->uses++;
     pthread_mutex_unlock(&lists);
-    reopen(l, after);
+    reopen(l, 0, 0, after);
     pthread_mutex_lock(&lists);
     drop_mark(after);
     pthread_mutex_unlock(&lists);
@@ -1086,7 +1092,7 @@ static int replayed(struct exec *x, struct lane *l) {
   struct reply out;
   char why[400];
   struct timespec t = {0, 20000};
-  const uint32_t *begun = NULL;
+  const uint32_t *begun = NULL, *word = NULL;
   if (x->last && D.cuEventQuery(x->last->e) == NOT_READY) {
     atomic_fetch_add(&blocked, 1);
     while (D.cuEventQuery(x->last->e) == NOT_READY && live_on()) syscall(SYS_nanosleep, &t, NULL);
@@ -1098,7 +1104,7 @@ static int replayed(struct exec *x, struct lane *l) {
     *c->word = *c->came = *c->went = 0;
     struct segment *g = calloc(1, sizeof *g);
     if (!g) return 2;
-    *g = (struct segment){.id = ++segments, .to = &c->before, .begun = begun, .ended = c->came, .most = -1};
+    *g = (struct segment){.id = ++segments, .to = &c->before, .begun = begun, .ended = c->came, .word = word, .most = -1};
     tell(REQ_SEGMENT, l->dev, (int64_t)l->id, (int64_t)g->id, simccl_now());
     pthread_mutex_lock(&lists);
     g->from = l->open;
@@ -1107,8 +1113,9 @@ static int replayed(struct exec *x, struct lane *l) {
     l->last = &g->next;
     pthread_mutex_unlock(&lists);
     begun = c->went;
+    word = c->word;
     for (int i = 0; i < c->n; i++) c->ops[i].stream = l->id;
-    if (add_ticket(l, c->word, 1, &c->behind) || post(c->ops, c->n, (int64_t)issued, 1, 1, 1, &out, why, sizeof why)) return 719;
+    if (add_ticket(c->word, 1) || post(c->ops, c->n, (int64_t)issued, 1, 1, 1, &out, why, sizeof why)) return 719;
   }
   return 0;
 }
@@ -1120,7 +1127,7 @@ static void behind_graph(struct exec *x, struct lane *l) {
   for (struct capture *c = captures; c; c = c->next)
     if (c->graph == x->graph) last = c;
   if (!g) return;
-  *g = (struct segment){.id = ++segments, .begun = last->went, .most = -1};
+  *g = (struct segment){.id = ++segments, .begun = last->went, .word = last->word, .most = -1};
   tell(REQ_SEGMENT, l->dev, (int64_t)l->id, (int64_t)g->id, simccl_now());
   g->to = mark_now(l);
   pthread_mutex_lock(&lists);
@@ -1230,7 +1237,7 @@ static void resumed(int dev, struct lane *l, int type, int64_t what, int64_t mor
   if (borrowed) D.cuCtxSetCurrent(context);
   atomic_fetch_sub(&syncing, 1);
   if (measured()) shut();
-  else if (l) reopen(l, NULL);
+  else if (l) reopen(l, 0, 0, NULL);
   else reopen_all(dev);
   leave(out.now);
 }

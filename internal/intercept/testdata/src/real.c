@@ -210,9 +210,11 @@ static void steps(void) {
 }
 
 // A step of a backward pass: twelve kernels of 1 ms, launched one by one, each followed by
-// an all_reduce beside the next ones, and 2 ms when all are there.
+// an all_reduce beside the next ones, and 2 ms when all are there. In the second one so many
+// small ones are launched that the host does not run ahead any further.
 static void buckets(void) {
-  enum { STEPS = 3, BUCKETS = 12 };
+  enum { STEPS = 3, BUCKETS = 12, SMALL = 150 };
+  struct dim3 one = {1, 1, 1}, us = {1, 1, 1};
   cudaEvent_t ev[STEPS + 1], e, f;
   for (int i = 0; i <= STEPS; i++) OK(cudaEventCreate(&ev[i]));
   OK(cudaEventCreate(&e));
@@ -229,6 +231,7 @@ static void buckets(void) {
     OK(cudaEventRecord(f, side));
     OK(cudaStreamWaitEvent(st, f, 0));
     OK(toySleep(st, 2000));
+    for (int k = 0; k < SMALL && i == 1; k++) OK(cudaLaunchKernel(NULL, us, one, NULL, 0, st));
     OK(cudaEventRecord(ev[i + 1], st));
   }
   OK(cudaDeviceSynchronize());
