@@ -649,7 +649,7 @@ func kernelsOf(t *testing.T, kind, calm string) (outcome, []ran) {
 	r := intercepted(t, nodes(t, 1), func(o *intercept.Options) {
 		options(o)
 		o.Clock = collector.Measured
-		o.Env = append(o.Env, "TOY_LOG="+log, "SIMCCL_CALM="+calm)
+		o.Env = append(o.Env, "TOY_LOG="+log, "TOY_LATE=700", "SIMCCL_CALM="+calm)
 	}, program, "4", kind)
 	r.want(t, "")
 	data, err := os.ReadFile(log)
@@ -679,6 +679,10 @@ func kernelsOf(t *testing.T, kind, calm string) (outcome, []ran) {
 func TestAlone(t *testing.T) {
 	if _, list := kernelsOf(t, "buckets", "0"); len(list) != 4*(3*13+150) {
 		t.Errorf("%d kernels where hosts run ahead", len(list))
+	}
+	// Stages that send to each other are not held at every call: what is behind calls waits for its turn.
+	if _, list := kernelsOf(t, "pipeline", "0"); len(list) != 4*3*(12*31+1) {
+		t.Errorf("%d kernels of a pipeline", len(list))
 	}
 	r, list := kernelsOf(t, "gaps", "-1")
 	const kernels, steps, ranks, gap = 10, 4, 4, 2e-3

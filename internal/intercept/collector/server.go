@@ -176,7 +176,7 @@ func (c *Core) liveRequest(t *thread, q *request) (reply, func() (reply, bool)) 
 	case reqParked:
 		return c.parked(t.p, q), nil
 	case reqTurn:
-		return c.askTurn(t.p), nil
+		return c.askTurn(t.p, q), nil
 	}
 	return reply{}, c.attend(t, q)
 }

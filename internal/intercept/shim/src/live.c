@@ -424,6 +424,16 @@ static void give_turn(int stretch) {
   if (mine) request(REQ_PARKED, seen, 0, 0, 0, &out);
 }
 
+// ask_turn is before a stretch, which opens the gate for what is behind the calls so far, too.
+static void ask_turn(void) {
+  struct reply out;
+  pthread_mutex_lock(&turns);
+  atomic_fetch_add(&stretching, 1);
+  int held = atomic_load(&holding), calls = atomic_load(&outstanding) > 0;
+  pthread_mutex_unlock(&turns);
+  if (!held || calls) request(REQ_TURN, calls ? (int64_t)issued : 0, !held, 0, 0, &out);
+}
+
 // park ends this process's turn when its GPU work waits, or there is none.
 static void park(int all, int64_t *since, int64_t now) {
   enum { WAITING_US = 300, IDLE_US = 3000 };
@@ -474,16 +484,11 @@ static int states(void) {
 // not called anything for a while. Nobody asks CUDA before the gate is open: it may not answer.
 static void open_early(void) {
   enum { QUIET_US = 20000, LONG_US = 20000000 };
-  struct reply out;
   struct timespec t = {0, 20000};
   if (!gate_shut() || pthread_mutex_trylock(&host)) return;
   int64_t begun = wall_us();
   if ((atomic_load(&syncing) || !atomic_load(&throttled)) && begun - atomic_load(&active) > QUIET_US) {
-    pthread_mutex_lock(&turns);
-    atomic_fetch_add(&stretching, 1);
-    int held = atomic_load(&holding);
-    pthread_mutex_unlock(&turns);
-    if (!held) request(REQ_TURN, 0, 0, 0, 0, &out);
+    ask_turn();
     while (!atomic_load(&holding) && live_on() && begun - atomic_load(&active) > QUIET_US && wall_us() - begun < LONG_US) syscall(SYS_nanosleep, &t, NULL);
     if (atomic_load(&holding) && begun - atomic_load(&active) > QUIET_US) {
       atomic_store(&early, 1);
@@ -700,13 +705,8 @@ static void run_out(void) {
 static void stretch(void) {
   if (!measured()) return;
   enum { LONG_US = 60000000 };
-  struct reply out;
   atomic_fetch_add(&blocked, 1);
-  pthread_mutex_lock(&turns);
-  atomic_fetch_add(&stretching, 1);
-  int held = atomic_load(&holding);
-  pthread_mutex_unlock(&turns);
-  if (!held) request(REQ_TURN, 0, 0, 0, 0, &out);
+  ask_turn();
   int64_t begun = wall_us();
   while (!atomic_load(&holding) && live_on() && wall_us() - begun < LONG_US) nap(begun);
   open_gate(gate.closed);

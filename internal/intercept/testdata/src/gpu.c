@@ -83,8 +83,18 @@ static void kernel(int64_t us) {
 
 static atomic_int ending;
 
+// dawdle is what a GPU that others use, too, takes until a stream goes on that has waited:
+// TOY_LATE microseconds.
+static void dawdle(void) {
+  static int us = -1;
+  if (us < 0) us = getenv("TOY_LATE") ? atoi(getenv("TOY_LATE")) : 0;
+  struct timespec t = {0, us * 1000L};
+  if (us > 0) syscall(SYS_nanosleep, &t, NULL);
+}
+
 static void carry_out(struct work *w) {
   struct timespec t = {0, 20000};
+  int waited = 0;
   switch (w->kind) {
   case COPY: memmove((void *)(uintptr_t)w->to, (void *)(uintptr_t)w->from, w->n); break;
   case SET: memset((void *)(uintptr_t)w->to, (int)w->from, w->n); break;
@@ -97,7 +107,9 @@ static void carry_out(struct work *w) {
       uint32_t v = __atomic_load_n((uint32_t *)(uintptr_t)w->to, __ATOMIC_ACQUIRE);
       if (w->from ? v == (uint32_t)w->n : (int32_t)(v - (uint32_t)w->n) >= 0) break;
       nanosleep(&t, NULL);
+      waited = 1;
     }
+    if (waited && !ending) dawdle();
   }
 }
 
@@ -109,11 +121,10 @@ static void *serve(void *p) {
     struct work *w = s->first;
     s->busy = 1;
     if (w->kind == WAIT) {
-      struct timespec t = {0, 1000000}; // a GPU that others use, too, takes its time to go on
-      int late = w->e->done < w->number;
+      int waited = w->e->done < w->number;
       while (w->e->done < w->number) pthread_cond_wait(&changed, &lock);
       pthread_mutex_unlock(&lock);
-      if (late) syscall(SYS_nanosleep, &t, NULL);
+      if (waited) dawdle();
       pthread_mutex_lock(&lock);
     } else if (w->kind == RECORD) {
       struct timespec t;

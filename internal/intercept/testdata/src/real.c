@@ -1,7 +1,7 @@
 // Ranks that are processes on one real device: what all operations, types and reductions
 // give, in streams and behind events, while nobody waits in between. Argument: ranks,
 // then "time" or "buckets" to print what a step of known kernels takes, "gaps" for a host
-// that is slower than its kernels, or "lazy" for kernels that are loaded late.
+// that is slower than its kernels, "lazy" for kernels that are loaded late, or "pipeline" for messages between stages.
 #include "values.h"
 #include <pthread.h>
 #include <sys/wait.h>
@@ -9,7 +9,7 @@
 enum { N = 1003, SCALED = 5, MOST = 16 };
 static int ranks, me;
 static ncclComm_t comm;
-static cudaStream_t st, side;
+static cudaStream_t st, side, third;
 static char *in, *out;
 static char host[8 * N * MOST], back[8 * N * MOST];
 int toySleep(cudaStream_t, int) __attribute__((weak));
@@ -242,6 +242,57 @@ static void buckets(void) {
   }
 }
 
+// A stage's share of a microbatch, forward or backward: what comes from a neighbour is waited
+// for, some small kernels and one of 1 ms run, and what goes to one is sent beside them.
+static void stage(ncclComm_t c, int from, int to, cudaEvent_t e) {
+  struct dim3 one = {1, 1, 1}, us = {1, 1, 1};
+  enum { SMALL = 30 };
+  if (from >= 0 && from < ranks) {
+    OK(cudaEventRecord(e, st));
+    OK(cudaStreamWaitEvent(side, e, 0));
+    OK(ncclRecv(in, N, ncclFloat32, from, c, side));
+    OK(cudaEventRecord(e, side));
+    OK(cudaStreamWaitEvent(st, e, 0));
+  }
+  for (int k = 0; k < SMALL; k++) OK(cudaLaunchKernel(NULL, us, one, NULL, 0, st));
+  OK(toySleep(st, 1000));
+  if (to >= 0 && to < ranks) {
+    OK(cudaEventRecord(e, st));
+    OK(cudaStreamWaitEvent(third, e, 0));
+    OK(ncclSend(out, N, ncclFloat32, to, c, third));
+  }
+}
+
+// Steps of a pipeline: forward passes until the last stage has one, then one forward and one
+// backward pass at a time.
+static void pipeline(void) {
+  enum { STEPS = 3, MICRO = 6 };
+  cudaEvent_t ev[STEPS + 1], e;
+  ncclComm_t back; // calls of one communicator follow each other
+  OK(ncclCommSplit(comm, 0, me, &back, NULL));
+  for (int i = 0; i <= STEPS; i++) OK(cudaEventCreate(&ev[i]));
+  OK(cudaEventCreate(&e));
+  OK(cudaEventRecord(ev[0], st));
+  for (int i = 0; i < STEPS; i++) {
+    int first = ranks - me < MICRO ? ranks - me : MICRO, done = 0;
+    for (int m = 0; m < first; m++) stage(comm, me - 1, me + 1, e);
+    for (int m = first; m < MICRO; m++, done++) {
+      stage(back, me + 1, me - 1, e);
+      stage(comm, me - 1, me + 1, e);
+    }
+    for (; done < MICRO; done++) stage(back, me + 1, me - 1, e);
+    OK(toySleep(st, 2000));
+    OK(cudaEventRecord(ev[i + 1], st));
+  }
+  OK(cudaDeviceSynchronize());
+  for (int i = 0; i < STEPS && me == 0; i++) {
+    float ms;
+    OK(cudaEventElapsedTime(&ms, ev[i], ev[i + 1]));
+    printf("%.3f\n", ms);
+  }
+  OK(ncclCommDestroy(back));
+}
+
 static void *records(void *e) { // the first that this thread asks of CUDA
   OK(cudaEventRecord(e, side));
   return NULL;
@@ -299,11 +350,12 @@ int main(int argc, char **argv) {
   OK(ncclCommInitRank(&comm, ranks, id, me));
   OK(cudaStreamCreateWithFlags(&st, 1));
   OK(cudaStreamCreateWithFlags(&side, 1));
+  OK(cudaStreamCreateWithFlags(&third, 1));
   OK(cudaMalloc((void **)&in, 8 * N * MOST));
   OK(ncclMemAlloc((void **)&out, 8 * N * MOST));
   int kinds = argc > 2;
   if (kinds) {
-    argv[2][0] == 't' ? steps() : argv[2][0] == 'g' ? gaps() : argv[2][0] == 'l' ? lazy() : buckets();
+    argv[2][0] == 't' ? steps() : argv[2][0] == 'g' ? gaps() : argv[2][0] == 'l' ? lazy() : argv[2][0] == 'p' ? pipeline() : buckets();
   } else {
     reductions();
     others();
