@@ -18,6 +18,7 @@ const (
 	reqParked
 	reqTurn
 	reqBacklog
+	reqAstray
 )
 
 // What a process that attends is asked to do.
@@ -193,6 +194,14 @@ func (c *Core) askTurn(p *process, q *request) reply {
 	l.asks = l.asks || q.a[1] != 0
 	if l.asks || len(l.releases) > 0 {
 		c.want(p, false)
+	}
+	return reply{}
+}
+
+// astray is when kernels of a process have run while others had its GPU.
+func (c *Core) astray(p *process) reply {
+	if c.set.Warn != nil {
+		c.set.Warn(fmt.Sprintf("kernels of process %d ran while others had its GPU, so times before this may be too long; its host is held at each call from here on", p.pid))
 	}
 	return reply{}
 }

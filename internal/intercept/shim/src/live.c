@@ -134,11 +134,14 @@ static atomic_int early;      // the gate was opened before the host's next call
 static atomic_int launches;   // since the gate was shut
 static atomic_int behind;     // calls were outstanding when the gate was shut: kernels may go on behind them
 static atomic_int steady;     // launches since the program has loaded a kernel or asked for memory
-static int calm = -1;         // launches behind which a program does neither any more; -1: it always may
+static atomic_int calm = 1024; // launches behind which a program does neither any more; -1: it always may
 static _Atomic int64_t active; // us: when the host called something last
 
 // runs_ahead reports whether the host goes on at its calls before they are carried out.
-static int runs_ahead(void) { return calm >= 0 && gate.closed > 0 && atomic_load(&steady) >= calm; }
+static int runs_ahead(void) {
+  int launches_until = atomic_load(&calm);
+  return launches_until >= 0 && gate.closed > 0 && atomic_load(&steady) >= launches_until;
+}
 
 static int measured(void) { return simccl_get()->time == TIME_MEASURED; }
 static int live_on(void) { return atomic_load(&on) && generation == simccl_forked() && !simccl_lost(); }
@@ -335,6 +338,67 @@ struct ended { uint64_t id; int64_t ps; };
 // A pair of events has a length of its own.
 enum { NOTHING_US = 3 };
 
+// When this process had its GPU, in us, the last turns: whether kernels kept to them is checked
+// by where segments are on the machine's clock. An event that was seen to have ended has not
+// ended later than that; the clocks of the GPU and the machine drift apart by less than 100 ppm.
+enum { TURNS = 8 };
+static struct { _Atomic int64_t from, to; } had[TURNS];
+static atomic_uint turn;
+static struct { struct mark *at; int64_t us, set, seen; double ran, astray; } ruler; // under lists
+static atomic_int strays; // 1: kernels ran while others had the GPU, 2: that was told
+
+static void turn_begins(void) { // under turns
+  unsigned n = atomic_load(&turn) + 1;
+  atomic_store(&had[n % TURNS].to, INT64_MAX);
+  atomic_store(&had[n % TURNS].from, wall_us());
+  atomic_store(&turn, n);
+}
+
+static void turn_ends(void) { atomic_store(&had[atomic_load(&turn) % TURNS].to, wall_us()); } // under turns
+
+// outside is how much of a time was in none of the last turns.
+static int64_t outside(int64_t from, int64_t to) {
+  int64_t left = to - from;
+  for (int i = 0; i < TURNS; i++) {
+    int64_t a = atomic_load(&had[i].from), b = atomic_load(&had[i].to);
+    a = a > from ? a : from;
+    b = b < to ? b : to;
+    if (b > a) left -= b - a;
+  }
+  return left;
+}
+
+static void set_ruler(struct mark *at, int64_t us, int64_t now) {
+  drop_mark(ruler.at);
+  ruler.at = at;
+  at->uses++;
+  ruler.us = us;
+  ruler.set = ruler.seen = now;
+}
+
+// check_turn has the host be held at its calls again where a tenth of what the GPU did was out
+// of turn: kernels that meet those of others take longer than they do alone. Under lists.
+static void check_turn(const struct segment *g, int64_t took_us) {
+  enum { SLACK_US = 300, OFTEN_US = 20000, RESET_US = 10000000, DRIFT = 10000 };
+  float ms;
+  int64_t now = wall_us();
+  if (g->begun || g->ended || !g->to || gate.closed == 0 || atomic_load(&calm) < 0) return;
+  if (!ruler.at) set_ruler(g->to, now, now);
+  if (D.cuEventElapsedTime(&ms, ruler.at->e, g->to->e)) return;
+  int64_t end = ruler.us + (int64_t)((double)ms * 1000), late = now - end, most = (now - ruler.seen) / DRIFT;
+  if (late > most) late = most;
+  ruler.us += late;
+  end += late;
+  ruler.seen = now;
+  if (now - ruler.set > RESET_US) set_ruler(g->to, end, now); // a float of ms holds no more
+  int64_t out = outside(end - took_us, end);
+  ruler.ran += (double)took_us;
+  if (out > SLACK_US) ruler.astray += (double)out;
+  if (ruler.ran < OFTEN_US) return;
+  if (ruler.astray * 10 > ruler.ran) atomic_store(&strays, 1), atomic_store(&calm, -1);
+  ruler.ran = ruler.astray = 0;
+}
+
 // collect takes segments that have ended off the lists. Under lists.
 static int collect(struct ended *to, int room) {
   int n = 0;
@@ -346,7 +410,10 @@ static int collect(struct ended *to, int room) {
       float ms = 0;
       if (e == 0 && g->from && g->to && D.cuEventElapsedTime(&ms, g->from->e, g->to->e)) ms = 0;
       if (g->most >= 0 && ms * 1000 > (float)g->most) ms = (float)g->most / 1000;
-      if (ms * 1000 > NOTHING_US) l->ran = wall_us();
+      if (ms * 1000 > NOTHING_US) {
+        l->ran = wall_us();
+        if (measured()) check_turn(g, (int64_t)(ms * 1000));
+      }
       l->due = 0;
       to[n++] = (struct ended){g->id, measured() && ms * 1000 > NOTHING_US ? (int64_t)((double)ms * 1e9) : 0};
       if (!(l->first = g->next)) l->last = &l->first;
@@ -419,7 +486,10 @@ static void give_turn(int stretch) {
   pthread_mutex_lock(&turns);
   int mine = atomic_load(&holding) && (stretch || !atomic_load(&stretching));
   unsigned seen = atomic_load(&releases);
-  if (mine) atomic_store(&holding, 0);
+  if (mine) {
+    turn_ends();
+    atomic_store(&holding, 0);
+  }
   pthread_mutex_unlock(&turns);
   if (mine) request(REQ_PARKED, seen, 0, 0, 0, &out);
 }
@@ -467,6 +537,8 @@ static int report(struct ended *list, int room) {
   struct request r = {.type = REQ_SEGMENT_DONE, .size = (uint32_t)(n * (int)sizeof *list), .a = {n}};
   struct reply out;
   simccl_call(&r, list, &out, NULL, 0);
+  int first = 1;
+  if (atomic_compare_exchange_strong(&strays, &first, 2)) request(REQ_ASTRAY, 0, 0, 0, 0, &out);
   return n;
 }
 
@@ -561,6 +633,7 @@ static void release(const char *list, int64_t n, int holds) {
   if (n > 0) pthread_mutex_unlock(&lists);
   if (holds) {
     atomic_fetch_add(&releases, 1);
+    if (!atomic_load(&holding)) turn_begins();
     atomic_store(&holding, 1);
   }
   pthread_mutex_unlock(&turns);
@@ -624,7 +697,7 @@ static int start(char *why, size_t room) {
       gate.closed = 0;
       words_used = 1;
       generation = simccl_forked();
-      if (getenv("SIMCCL_CALM")) calm = atoi(getenv("SIMCCL_CALM"));
+      if (getenv("SIMCCL_CALM")) atomic_store(&calm, atoi(getenv("SIMCCL_CALM")));
       atomic_store(&on, 1);
       static int registered; // a child of fork has its parent's functions
       if (!registered && atexit(stop) == 0) registered = 1;
