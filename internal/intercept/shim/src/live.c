@@ -437,13 +437,14 @@ static int outstands(const uint32_t *word) {
   return t != NULL;
 }
 
-// held_up is why a stream does not come to a place: it WAITS for a word, or FOLLOWS another
-// stream, whose own state says why that does not go on. Under lists.
-static int held_up(const struct mark *m) {
-  if ((m->gate && !passed(gate.word, m->gate)) || (m->word && !passed(m->word, m->value))) return WAITS;
-  for (; m; m = m->also)
-    if (m->after && D.cuEventQuery(m->after->e) == NOT_READY) return FOLLOWS;
-  return 0;
+// at_word reports whether a stream waits at a place for a word. Under lists.
+static int at_word(const struct mark *m) { return (m->gate && !passed(gate.word, m->gate)) || (m->word && !passed(m->word, m->value)); }
+
+// follows reports whether a stream waits at a place for another stream, whose own state says why
+// that does not go on. Under lists.
+static int follows(const struct mark *m) {
+  while (m && !(m->after && D.cuEventQuery(m->after->e) == NOT_READY)) m = m->also;
+  return m != NULL;
 }
 
 // At a place that nothing holds up a stream is about to go on. It is taken to wait for
@@ -466,9 +467,8 @@ static int state_of(struct lane *l) {
   if (g && g->begun) {
     if (!__atomic_load_n(g->begun, __ATOMIC_ACQUIRE)) return outstands(g->word) ? WAITS : about_to(l);
   } else if (from) {
-    int held = held_up(from);
-    if (held) return held;
-    if (D.cuEventQuery(from->e) == NOT_READY) return about_to(l);
+    if (at_word(from)) return WAITS;
+    if (D.cuEventQuery(from->e) == NOT_READY) return follows(from) ? FOLLOWS : about_to(l);
   }
   l->due = 0;
   if (g) return BUSY;
