@@ -480,18 +480,20 @@ static int state_of(struct lane *l) {
 }
 
 // give_turn lets others have the GPU: for a stretch of the program, or for the thread that
-// looks, which leaves that to a stretch that has begun.
-static void give_turn(int stretch) {
+// looks, which leaves that to a stretch that has begun. It reports whether that may be: not
+// where words were written since streams were looked at.
+static int give_turn(int stretch, unsigned looked) {
   struct reply out;
   pthread_mutex_lock(&turns);
-  int mine = atomic_load(&holding) && (stretch || !atomic_load(&stretching));
-  unsigned seen = atomic_load(&releases);
+  int held = atomic_load(&holding), more = held && atomic_load(&releases) != looked;
+  int mine = held && !more && (stretch || !atomic_load(&stretching));
   if (mine) {
     turn_ends();
     atomic_store(&holding, 0);
   }
   pthread_mutex_unlock(&turns);
-  if (mine) request(REQ_PARKED, seen, 0, 0, 0, &out);
+  if (mine) request(REQ_PARKED, looked, 0, 0, 0, &out);
+  return !more;
 }
 
 // ask_turn is before a stretch, which opens the gate for what is behind the calls so far, too.
@@ -505,7 +507,7 @@ static void ask_turn(void) {
 }
 
 // park ends this process's turn when its GPU work waits, or there is none.
-static void park(int all, int64_t *since, int64_t now) {
+static void park(int all, int64_t *since, int64_t now, unsigned looked) {
   enum { WAITING_US = 300, IDLE_US = 3000 };
   if (all & BUSY) {
     *since = 0;
@@ -515,7 +517,7 @@ static void park(int all, int64_t *since, int64_t now) {
   int soon = (all & (WAITS | FOLLOWS) && !(all & IDLE)) || atomic_load(&blocked) > 0;
   if (now - *since < (soon ? WAITING_US : IDLE_US)) return;
   *since = 0;
-  give_turn(0);
+  give_turn(0, looked);
 }
 
 static void alone(void) {
@@ -591,15 +593,16 @@ static void *look(void *unused) {
   alone();
   atomic_store(&looking, 1);
   while (list && live_on()) {
+    unsigned looked = atomic_load(&releases);
     int held = atomic_load(&holding) && !atomic_load(&stretching), pending = 0;
     // While kernels wait behind the gate nobody asks CUDA about them: the host launches.
     int launching = measured() && gate_shut() && !(held && atomic_load(&behind));
-    if (launching && held) give_turn(0);
+    if (launching && held) give_turn(0, looked);
     if (!launching) {
       int n = report(list, ROOM);
       int all = measured() ? states() : 0;
       if (n > 0) since = 0;
-      else if (held) park(all, &since, wall_us());
+      else if (held) park(all, &since, wall_us(), looked);
       pthread_mutex_lock(&lists);
       for (struct lane *l = lanes; l; l = l->next) pending |= l->first != NULL;
       pthread_mutex_unlock(&lists);
@@ -762,15 +765,15 @@ static void run_out(void) {
   enum { LONG_US = 60000000, SETTLED_US = 30 }; // streams are looked at one after the other: more than once
   struct ended list[64];
   int64_t begun = wall_us(), quiet = 0;
-  while (live_on()) {
+  unsigned looked = atomic_load(&releases);
+  for (; live_on(); nap(begun)) {
+    if (atomic_load(&releases) != looked) looked = atomic_load(&releases), quiet = 0;
     int all = report(list, 64) ? BUSY : states();
     int64_t now = wall_us();
     if (all & BUSY) quiet = 0;
     else if (!quiet) quiet = now;
-    if ((quiet && now - quiet > SETTLED_US) || now - begun > LONG_US) break;
-    nap(begun);
+    if (((quiet && now - quiet > SETTLED_US) || now - begun > LONG_US) && give_turn(1, looked)) return;
   }
-  give_turn(1);
 }
 
 // stretch opens the gate when no other process uses the GPU, and has what was launched run.
