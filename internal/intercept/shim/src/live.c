@@ -146,7 +146,7 @@ static int runs_ahead(void) {
 static int measured(void) { return simccl_get()->time == TIME_MEASURED; }
 static int live_on(void) { return atomic_load(&on) && generation == simccl_forked() && !simccl_lost(); }
 
-static int gate_shut(void) { return __atomic_load_n(gate.word, __ATOMIC_ACQUIRE) != gate.closed; }
+static int gate_shut(void) { return __atomic_load_n(gate.word, __ATOMIC_ACQUIRE) != __atomic_load_n(&gate.closed, __ATOMIC_ACQUIRE); }
 
 static void open_gate(uint32_t n) {
   uint32_t now = __atomic_load_n(gate.word, __ATOMIC_ACQUIRE);
@@ -794,13 +794,13 @@ static void stretch(void) {
 // shut has what is launched from now on wait for the next stretch.
 static void shut(void) {
   if (!measured()) return;
-  gate.closed++;
+  atomic_store(&behind, atomic_load(&outstanding) > 0); // before: who looks asks for it where the gate is shut
+  __atomic_add_fetch(&gate.closed, 1, __ATOMIC_RELEASE);
   for (struct lane *l = lanes; l; l = l->next) {
     if (l->destroyed || capturing(l->stream)) continue;
     D.cuStreamWaitValue32_v2(l->stream, gate.at, gate.closed, 0);
     reopen(l, gate.closed, 0, NULL);
   }
-  atomic_store(&behind, atomic_load(&outstanding) > 0);
   atomic_store(&launches, 0);
   atomic_store(&early, 0);
   atomic_store(&active, wall_us());
