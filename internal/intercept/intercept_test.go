@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -708,6 +709,13 @@ func TestAlone(t *testing.T) {
 	// Without a gate the idle time between kernels would be theirs, too.
 	if idle := gap * (kernels - 1) * steps * ranks; most < all*0.9 || most > all+idle/2 {
 		t.Errorf("kernels of %.4f s are measured as %.4f s; the host was idle for %.4f s between them", all, most, idle)
+	}
+}
+
+// TestMixed: what hosts may do in random orders, with and without calls that they are held at.
+func TestMixed(t *testing.T) {
+	for i, calm := range []string{"0", "60"} {
+		kernelsOf(t, "m"+strconv.Itoa(i), calm)
 	}
 }
 

@@ -619,6 +619,7 @@ static void *look(void *unused) {
 
 static void release(const char *list, int64_t n, int holds) {
   pthread_mutex_lock(&turns);
+  if (holds && !atomic_load(&holding)) turn_begins();
   if (n > 0) pthread_mutex_lock(&lists);
   for (int64_t i = 0; i < n; i++) {
     uint64_t id;
@@ -636,7 +637,6 @@ static void release(const char *list, int64_t n, int holds) {
   if (n > 0) pthread_mutex_unlock(&lists);
   if (holds) {
     atomic_fetch_add(&releases, 1);
-    if (!atomic_load(&holding)) turn_begins();
     atomic_store(&holding, 1);
   }
   pthread_mutex_unlock(&turns);
@@ -1341,6 +1341,26 @@ static int new_kernel(const void *f) {
   return 0;
 }
 
+// Streams that are followed: kernels on others would not wait for the gate.
+enum { FOLLOWED = 256 };
+static _Atomic(handle) followed[FOLLOWED];
+
+static size_t slot_of(handle s) { return ((uintptr_t)s >> 4) * 2654435761u % FOLLOWED; }
+
+static void follow(handle s) {
+  if (s && atomic_load(&followed[slot_of(s)]) == s) return;
+  static atomic_int null;
+  if (!s && atomic_exchange(&null, 1)) return;
+  enter();
+  lane_of(s);
+  atomic_store(&followed[slot_of(s)], s);
+  leave(0);
+}
+
+static void unfollow(handle s) {
+  if (atomic_load(&followed[slot_of(s)]) == s) atomic_store(&followed[slot_of(s)], NULL);
+}
+
 // stirred is before the program loads a kernel or asks for memory.
 static void stirred(void) { atomic_store(&steady, 0); }
 
@@ -1351,6 +1371,7 @@ static void launched(const void *f, handle s) {
   if (!live_on() || !measured() || gate.closed == 0) return;
   atomic_store(&active, wall_us());
   if (in_capture && capturing(s)) return;
+  follow(s);
   int load = new_kernel(f);
   if (load) stirred();
   if (full(1) || (load && atomic_load(&outstanding) > 0)) {
@@ -1446,6 +1467,7 @@ PUBLIC error cudaStreamDestroy(handle s) {
   pthread_mutex_lock(&lists);
   for (struct lane *l = lanes; l; l = l->next) l->destroyed |= l->stream == s;
   pthread_mutex_unlock(&lists);
+  unfollow(s);
   pthread_mutex_unlock(&host);
   return real(s);
 }

@@ -1,7 +1,8 @@
 // Ranks that are processes on one real device: what all operations, types and reductions
 // give, in streams and behind events, while nobody waits in between. Argument: ranks,
 // then "time" or "buckets" to print what a step of known kernels takes, "gaps" for a host
-// that is slower than its kernels, "lazy" for kernels that are loaded late, or "pipeline" for messages between stages.
+// that is slower than its kernels, "lazy" for kernels that are loaded late, "pipeline" for messages between stages, or "m"
+// and a number for a random mixture.
 #include "values.h"
 #include <pthread.h>
 #include <sys/wait.h>
@@ -293,6 +294,31 @@ static void pipeline(void) {
   OK(ncclCommDestroy(back));
 }
 
+// What hosts may do, in an order that a seed gives and all ranks have: calls and kernels on three
+// streams that wait for each other's events, waits of the host, polls, memory that is asked for.
+static void mixed(unsigned seed) {
+  enum { ACTIONS = 400, EVENTS = 6 };
+  struct dim3 one = {1, 1, 1}, us;
+  cudaStream_t on[3] = {st, side, third};
+  cudaEvent_t e[EVENTS];
+  unsigned own = seed * 31 + (unsigned)me;
+  for (int i = 0; i < EVENTS; i++) OK(cudaEventCreate(&e[i]));
+  OK(ncclAllReduce(in, out, N, ncclFloat32, ncclSum, comm, st)); // what runs before is not in turns
+  for (int i = 0; i < ACTIONS; i++) {
+    int what = rand_r(&seed) % 100, which = rand_r(&seed) % EVENTS;
+    cudaStream_t s = on[rand_r(&seed) % 3];
+    us = (struct dim3){(unsigned)rand_r(&own) % 200 + 1, 1, 1};
+    if (what < 50) OK(cudaLaunchKernel(NULL, us, one, NULL, 0, s));
+    else if (what < 66) OK(cudaEventRecord(e[which], s));
+    else if (what < 82) OK(cudaStreamWaitEvent(s, e[which], 0));
+    else if (what < 97) OK(ncclAllReduce(in, out, N, ncclFloat32, ncclSum, comm, s));
+    else if (what < 98) OK(cudaEventSynchronize(e[which]));
+    else if (what < 99) OK(cudaStreamSynchronize(s));
+    else OK(cudaFree(out + 1)); // which waits, and does nothing else here
+  }
+  OK(cudaDeviceSynchronize());
+}
+
 static void *records(void *e) { // the first that this thread asks of CUDA
   OK(cudaEventRecord(e, side));
   return NULL;
@@ -355,7 +381,7 @@ int main(int argc, char **argv) {
   OK(ncclMemAlloc((void **)&out, 8 * N * MOST));
   int kinds = argc > 2;
   if (kinds) {
-    argv[2][0] == 't' ? steps() : argv[2][0] == 'g' ? gaps() : argv[2][0] == 'l' ? lazy() : argv[2][0] == 'p' ? pipeline() : buckets();
+    argv[2][0] == 't' ? steps() : argv[2][0] == 'g' ? gaps() : argv[2][0] == 'l' ? lazy() : argv[2][0] == 'p' ? pipeline() : argv[2][0] == 'm' ? mixed((unsigned)atoi(argv[2] + 1)) : buckets();
   } else {
     reductions();
     others();
