@@ -447,14 +447,14 @@ static int follows(const struct mark *m) {
   return m != NULL;
 }
 
-// At a place that nothing holds up a stream is about to go on. It is taken to wait for
-// something that is not known after some time, in us.
-enum { DUE_US = 100000 };
-
-static int about_to(struct lane *l) {
+// about_to is where nothing holds a stream up any more: it goes on in a moment, however long that
+// takes. Where nothing is known that has held it up, it is taken to wait for something else
+// after some time.
+static int about_to(struct lane *l, int known) {
+  enum { KNOWN_US = 5000000, UNKNOWN_US = 100000 };
   int64_t now = wall_us();
   if (!l->due) l->due = now;
-  return now - l->due < DUE_US ? BUSY : WAITS;
+  return now - l->due < (known ? KNOWN_US : UNKNOWN_US) ? BUSY : WAITS;
 }
 
 // state_of is what a stream does. It follows from the words and from where other streams are,
@@ -465,10 +465,10 @@ static int state_of(struct lane *l) {
   const struct mark *from = g ? g->from : l->open;
   if (l->destroyed && !g) return 0;
   if (g && g->begun) {
-    if (!__atomic_load_n(g->begun, __ATOMIC_ACQUIRE)) return outstands(g->word) ? WAITS : about_to(l);
+    if (!__atomic_load_n(g->begun, __ATOMIC_ACQUIRE)) return outstands(g->word) ? WAITS : about_to(l, 1);
   } else if (from) {
     if (at_word(from)) return WAITS;
-    if (D.cuEventQuery(from->e) == NOT_READY) return follows(from) ? FOLLOWS : about_to(l);
+    if (D.cuEventQuery(from->e) == NOT_READY) return follows(from) ? FOLLOWS : about_to(l, from->gate || from->word || from->after || from->also);
   }
   l->due = 0;
   if (g) return BUSY;
@@ -620,7 +620,8 @@ static void *look(void *unused) {
 static void release(const char *list, int64_t n, int holds) {
   pthread_mutex_lock(&turns);
   if (holds && !atomic_load(&holding)) turn_begins();
-  if (n > 0) pthread_mutex_lock(&lists);
+  pthread_mutex_lock(&lists);
+  for (struct lane *l = lanes; l; l = l->next) l->due = 0; // what is not known may go on now
   for (int64_t i = 0; i < n; i++) {
     uint64_t id;
     memcpy(&id, list + 8 * i, 8);
@@ -634,7 +635,7 @@ static void release(const char *list, int64_t n, int holds) {
       break;
     }
   }
-  if (n > 0) pthread_mutex_unlock(&lists);
+  pthread_mutex_unlock(&lists);
   if (holds) {
     atomic_fetch_add(&releases, 1);
     atomic_store(&holding, 1);
