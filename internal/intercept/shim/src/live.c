@@ -132,7 +132,6 @@ static atomic_int stretching; // threads of the program that run a stretch
 static atomic_int looking;    // the thread that looks may read the words
 static atomic_int early;      // the gate was opened before the host's next call
 static atomic_int launches;   // since the gate was shut
-static atomic_int behind;     // calls were outstanding when the gate was shut: kernels may go on behind them
 static atomic_int steady;     // launches since the program has loaded a kernel or asked for memory
 static atomic_int calm = 1024; // launches behind which a program does neither any more; -1: it always may
 static _Atomic int64_t active; // us: when the host called something last
@@ -595,9 +594,9 @@ static void *look(void *unused) {
   while (list && live_on()) {
     unsigned looked = atomic_load(&releases);
     int held = atomic_load(&holding) && !atomic_load(&stretching), pending = 0;
-    // While kernels wait behind the gate nobody asks CUDA about them: the host launches.
-    int launching = measured() && gate_shut() && !(held && atomic_load(&behind));
-    if (launching && held) give_turn(0, looked);
+    // While kernels wait behind the gate nobody asks CUDA about them: the host launches. Those
+    // behind calls made before the gate was shut may run then, in turns.
+    int launching = measured() && gate_shut() && !held;
     if (!launching) {
       int n = report(list, ROOM);
       int all = measured() ? states() : 0;
@@ -795,7 +794,6 @@ static void stretch(void) {
 // shut has what is launched from now on wait for the next stretch.
 static void shut(void) {
   if (!measured()) return;
-  atomic_store(&behind, atomic_load(&outstanding) > 0); // before: who looks asks for it where the gate is shut
   __atomic_add_fetch(&gate.closed, 1, __ATOMIC_RELEASE);
   for (struct lane *l = lanes; l; l = l->next) {
     if (l->destroyed || capturing(l->stream)) continue;
@@ -842,7 +840,6 @@ static void throttle(void) {
   int held = atomic_load(&holding);
   pthread_mutex_unlock(&turns);
   if (measured() && held) run_out();
-  atomic_store(&behind, left > 0);
   if (measured()) atomic_fetch_sub(&stretching, 1);
   atomic_fetch_sub(&blocked, 1);
   atomic_store(&active, wall_us());
