@@ -92,12 +92,17 @@ for m in $MODES; do
 	done
 done
 if [ -n "${MANY:-}" ]; then
-	timeout -k 10 "$LIMIT" bin/simccl intercept --topo testdata/topos/dgx-h100.xml --nodes $(((MANY + 7) / 8)) --devices real --time virtual --data --audit --no-simulation -- \
+	begun=$SECONDS # CLOCK is another clock than measured
+	(while sleep 2; do nvidia-smi -i 0 --query-gpu=memory.used --format=csv,noheader,nounits; done) >"$OUT/many.mib" 2>/dev/null &
+	looks=$!
+	timeout -k 10 "$LIMIT" bin/simccl intercept --topo testdata/topos/dgx-h100.xml --nodes $(((MANY + 7) / 8)) --devices real --time "${CLOCK:-measured}" --data --audit --no-simulation --progress 10s -- \
 		bash -c "export WORLD_SIZE=$MANY MASTER_ADDR=127.0.0.1 MASTER_PORT=29777 OMP_NUM_THREADS=1
 for r in \$(seq 0 $((MANY - 1))); do RANK=\$r LOCAL_RANK=0 $PY scripts/intercept-ranks.py & all+=(\$!); done
 bad=0; for p in \${all[@]}; do wait \$p || bad=1; done; exit \$bad" >"$OUT/many.out" 2>"$OUT/many.err"
 	status=$?
-	echo "$MANY ranks: exit status $status: $(tail -n 1 "$OUT/many.out" | cut -c1-200)"
+	kill $looks
+	echo "$MANY ranks: exit status $status after $((SECONDS - begun)) s, at most $(sort -n "$OUT/many.mib" | tail -n 1) MiB of the GPU: $(tail -n 1 "$OUT/many.out" | cut -c1-200)"
+	grep 'calls of NCCL' "$OUT/many.err"
 	[ $status = 0 ] || bad=1
 fi
 exit $bad

@@ -43,9 +43,20 @@ type Options struct {
 	// Factor scales the processor time of threads under collector.Measured; 0 for 1.
 	Factor float64
 	// Limit is how long no thread of a program that waits may ask anything.
-	Limit          time.Duration
+	Limit time.Duration
+	// Reports is called every Every of a run, where that is above 0.
+	Every          time.Duration
+	Reports        func(Progress)
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
+}
+
+// Progress is how far a program is.
+type Progress struct {
+	Since   time.Duration
+	Calls   int // 0 under collector.Record, which knows them at the end
+	Procs   int
+	Elapsed units.Time
 }
 
 // Result is what became of a program.
@@ -97,6 +108,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		limit = DefaultLimit
 	}
 	go core.Watch(stop, limit)
+	go o.report(core, stop)
 	moved, err := o.mover(ctx, core, dir, libs)
 	if err != nil {
 		return nil, err
@@ -114,6 +126,23 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		}
 	}
 	return &Result{Record: core.Result(NCCL), Calls: core.Calls(), Procs: core.Processes(), Faults: core.Faults(), Elapsed: core.Elapsed(), Exit: exit}, nil
+}
+
+// report says how far the program is.
+func (o *Options) report(core *collector.Core, stop <-chan struct{}) {
+	if o.Every <= 0 || o.Reports == nil {
+		return
+	}
+	begun, tick := time.Now(), time.NewTicker(o.Every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+			o.Reports(Progress{time.Since(begun), core.Calls(), core.Processes(), core.Elapsed()})
+		}
+	}
 }
 
 // find is the program's file.

@@ -200,9 +200,17 @@ func TestTable(t *testing.T) {
 		t.Skip("simulates all sizes; without -short")
 	}
 	m, table := two(t), example(t, "table")
+	launcher := []string{"sh", "-c", "for r in 3 2 1 0 4 5 6 7 15 14 13 12 11 10 9 8; do OMPI_COMM_WORLD_RANK=$r NCCL_COMM_ID=127.0.0.1:29 " + table + " & done; wait"}
+	sameTable(t, m, 1, []string{table}, []string{table}, []string{table, "fork"}, launcher)
+	sameTable(t, m, 4, []string{table, "group"})
+}
+
+// sameTable runs table.c with some calls in a group each time, and compares what it prints with
+// simccl run.
+func sameTable(t *testing.T, m *session.Machine, several int, commands ...[]string) {
 	want := map[string]float64{}
 	spec := scenario.Spec{Machine: site.Nodes(filepath.Join(golden.Root(t), "testdata", "topos", "dgx-h100.xml"), 2),
-		Workload: scenario.Workload{Op: "all_reduce", Sizes: []string{"8", "65536", "1M", "32M"}}}
+		Workload: scenario.Workload{Op: "all_reduce", Sizes: []string{"8", "65536", "1M", "32M"}, Group: several}}
 	res, err := scenario.Run(context.Background(), spec, site.Options())
 	if err != nil {
 		t.Fatal(err)
@@ -210,9 +218,8 @@ func TestTable(t *testing.T) {
 	for _, r := range res.Rows {
 		want[fmt.Sprint(int64(r.Bytes))] = float64(r.Out.Time) / 1000
 	}
-	launcher := []string{"sh", "-c", "for r in 3 2 1 0 4 5 6 7 15 14 13 12 11 10 9 8; do OMPI_COMM_WORLD_RANK=$r NCCL_COMM_ID=127.0.0.1:29 " + table + " & done; wait"}
 	first := ""
-	for _, command := range [][]string{{table}, {table}, {table, "fork"}, launcher} {
+	for _, command := range commands {
 		r := intercepted(t, m, nil, command...)
 		r.want(t, first)
 		first = r.out
@@ -230,7 +237,7 @@ func TestTable(t *testing.T) {
 				t.Errorf("%s bytes take %.2f ns, simccl run says %.2f", bytes, ns, want[bytes])
 			}
 		}
-		if r.Calls != 16*4*25 {
+		if r.Calls != 16*4*25*several {
 			t.Errorf("%d calls", r.Calls)
 		}
 	}
@@ -354,16 +361,73 @@ func TestLife(t *testing.T) {
 	}
 }
 
-// TestFakeRanks: two processes are 16 ranks of one communicator; every rank has its calls
-// in the record, and the time is that of 16.
-func TestFakeRanks(t *testing.T) {
-	m := two(t)
-	r := intercepted(t, m, func(o *intercept.Options) { o.Real = 2 }, example(t, "fake"), "16")
-	r.want(t, "")
-	for rank, list := range r.Record.Events {
-		if n := len(slices.DeleteFunc(slices.Clone(list), func(e calls.Event) bool { return e.Kind != calls.Call })); n != 3 {
-			t.Errorf("rank %d has %d calls", rank, n)
+// TestRanks: what ranks do in their lives gives right data and the golden record, whether they
+// are threads, processes or those of Open MPI.
+func TestRanks(t *testing.T) {
+	m, ranks := two(t), example(t, "ranks")
+	commands := [][]string{{ranks}, {ranks, "fork"}}
+	if mpirun, err := exec.LookPath("mpirun"); err == nil {
+		commands = append(commands, []string{mpirun, "--allow-run-as-root", "--oversubscribe", "-n", "16", "-x", "NCCL_COMM_ID=127.0.0.1:29", ranks})
+	} else {
+		t.Log("no mpirun here: threads and processes alone")
+	}
+	for _, command := range commands {
+		r := intercepted(t, m, func(o *intercept.Options) { o.Data = true }, command...)
+		r.want(t, "right\n")
+		if len(r.warnings) > 0 {
+			t.Errorf("%v: %v", command, r.warnings)
 		}
+		golden.Text(t, filepath.Join("testdata", "ranks.jsonl"), shape(t, r))
+	}
+}
+
+// TestRefusals: every call that NCCL refuses has its code and a text of its own, and so have
+// those of later versions, with both of their names.
+func TestRefusals(t *testing.T) {
+	dir := libs(t)
+	of28, err := os.ReadFile(filepath.Join("testdata", "names-2.28.9.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := strings.Fields(string(of28))
+	f, err := elf.Open(filepath.Join(dir, shim.NCCL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	symbols, err := f.DynamicSymbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := []string{example(t, "refused")}
+	for _, s := range symbols {
+		if name := strings.TrimPrefix(s.Name, "p"); s.Section != elf.SHN_UNDEF && name != "ncclResetDebugInitInternal" && !slices.Contains(known, name) {
+			command = append(command, s.Name)
+		}
+	}
+	if len(command) < 20 {
+		t.Errorf("%d functions of later versions", len(command)-1)
+	}
+	r := intercepted(t, two(t), nil, command...)
+	r.want(t, "right\n")
+	if len(r.warnings) > 0 {
+		t.Errorf("reports of faults: %v", r.warnings)
+	}
+}
+
+// TestFakeRanks: two processes are 16 ranks of communicators; every rank has its calls
+// in the record, which is that of 16 processes, as is the time.
+func TestFakeRanks(t *testing.T) {
+	m, fake := two(t), example(t, "fake")
+	r := intercepted(t, m, func(o *intercept.Options) { o.Real = 2 }, fake, "16", "2")
+	r.want(t, "")
+	all := intercepted(t, m, nil, fake, "16", "16")
+	all.want(t, r.out)
+	if x, y := shape(t, r), shape(t, all); x != y {
+		t.Errorf("recorded as\n%.3000s\nand of 16 processes\n%.3000s", x, y)
+	}
+	if r.Procs != 3 || r.Elapsed != all.Elapsed { // with the one that made the ids
+		t.Errorf("%d processes, %v and %v", r.Procs, r.Elapsed, all.Elapsed)
 	}
 	p := r.Record.Program()
 	res, err := m.Run(context.Background(), p, session.Options{})
@@ -378,8 +442,15 @@ func TestFakeRanks(t *testing.T) {
 	if _, err := fmt.Sscan(r.out, &ns); err != nil || math.Abs(ns-float64(3*one+m.Prices().Launch(1))/1000) >= 1 {
 		t.Errorf("3 operations of %v take %s ns: %v", one, r.out, err)
 	}
-	if res.Operations != 3 {
+	if res.Operations != 9 {
 		t.Errorf("%d operations", res.Operations)
+	}
+	r = intercepted(t, m, func(o *intercept.Options) { o.Real = 2 }, fake, "16")
+	r.want(t, all.out)
+	// More processes than were said to come are refused.
+	r = intercepted(t, m, func(o *intercept.Options) { o.Real, o.Limit = 2, 2*time.Second }, fake, "16", "4")
+	if r.Exit == 0 || !strings.Contains(r.errs, "write --fake-ranks with as many as there are") {
+		t.Errorf("ended with %d: %s", r.Exit, r.errs)
 	}
 }
 
@@ -403,6 +474,45 @@ func TestFound(t *testing.T) {
 	r.want(t, "right\n")
 }
 
+// TestSignals: signals of the program that interrupt what it waits for lose nothing.
+func TestSignals(t *testing.T) {
+	r := intercepted(t, two(t), nil, example(t, "signals"))
+	r.want(t, "right\n")
+	if len(r.warnings) > 0 {
+		t.Error(r.warnings)
+	}
+}
+
+// TestRuntimes: programs of CUDA 11, 12 and 13 find the runtime with their version's symbols, also
+// where the libraries of the others are loaded.
+func TestRuntimes(t *testing.T) {
+	dir := libs(t)
+	for i, name := range shim.Runtimes {
+		program := filepath.Join(t.TempDir(), "runtime")
+		if text, err := exec.Command("cc", "-O1", "-Wall", fmt.Sprintf("-DCUDART=%d", 11+i), "-o", program, filepath.Join("testdata", "src", "runtime.c"),
+			"-L"+dir, "-l:libnccl.so.2", "-l:"+name, "-Wl,-rpath-link,"+dir).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		r := intercepted(t, two(t), nil, program)
+		r.want(t, "right\n")
+	}
+}
+
+// TestManyProcesses: 512 processes are ranks of communicators.
+func TestManyProcesses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("512 processes; without -short")
+	}
+	m, fake := nodes(t, 64), example(t, "fake")
+	r := intercepted(t, m, nil, fake, "512", "512")
+	r.want(t, "")
+	two := intercepted(t, m, func(o *intercept.Options) { o.Real = 2 }, fake, "512", "2")
+	two.want(t, r.out)
+	if r.Calls != 512*9 || two.Calls != 2*9 || r.Elapsed != two.Elapsed {
+		t.Errorf("%d calls in %v, and of two processes %d in %v", r.Calls, r.Elapsed, two.Calls, two.Elapsed)
+	}
+}
+
 // TestRefused: programs that hold NCCL or CUDA's runtime themselves.
 func TestRefused(t *testing.T) {
 	libs(t)
@@ -410,12 +520,18 @@ func TestRefused(t *testing.T) {
 	for _, c := range []struct{ name, source, want string }{
 		{"nccl", "int ncclAllReduce(void) { return 0; }\nint main(void) { return 0; }\n", "libnccl_static"},
 		{"cudart", "int cudaLaunchKernel(void) { return 0; }\nint main(void) { return 0; }\n", "libcudart_static"},
+		{"nccl-stripped", "const char *const a[] = {\"NCCL_ALGO\", \"NCCL_PROTO\", \"NCCL_DEBUG\"};\nint main(int n, char **v) { return a[n % 3] == v[0]; }\n", "libnccl_static"},
+		{"cudart-stripped", "const char *const a[] = {\"libcuda.so.1\", \"cudaErrorInvalidValue\"};\nint main(int n, char **v) { return a[n % 2] == v[0]; }\n", "libcudart_static"},
 	} {
 		source, program := filepath.Join(dir, c.name+".c"), filepath.Join(dir, c.name)
 		if err := os.WriteFile(source, []byte(c.source), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if text, err := exec.Command("cc", "-o", program, source).CombinedOutput(); err != nil {
+		args := []string{"-o", program, source}
+		if strings.HasSuffix(c.name, "stripped") {
+			args = append(args, "-s")
+		}
+		if text, err := exec.Command("cc", args...).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
 		o := intercept.Options{Command: []string{program}, Beside: built.dir}
@@ -443,6 +559,7 @@ func TestWrongPrograms(t *testing.T) {
 		{"alone", "alone: 2 x 0 2 x 6 0 other", "waits for ranks [1]"},
 		{"killed", "killed: 3 x 6 1 other", ""},
 		{"destroyed", "destroyed: 1 x 0 3 x 5 0 other", "rank 2 has"},
+		{"split", "split: 4 x 6 0 other", "ranks [2] did not call ncclCommSplit"},
 		{"absent", "absent: 1 x 0 3 x 6 0 other", "1 have not come"},
 		{"size", "", "with the same id"},
 		{"twice", "", "two ranks 0"},
@@ -715,7 +832,7 @@ func TestAlone(t *testing.T) {
 // TestMixed: what hosts may do in random orders, with and without calls that they are held at.
 func TestMixed(t *testing.T) {
 	for i, calm := range []string{"0", "60"} {
-		kernelsOf(t, "m"+strconv.Itoa(i), calm)
+		kernelsOf(t, "r"+strconv.Itoa(i), calm)
 	}
 }
 
@@ -733,6 +850,22 @@ func TestAstray(t *testing.T) {
 	}
 }
 
+// TestManyRanks: 64 ranks, processes on one GPU, come to the end with right data, whether compute
+// is timed (each has the GPU in turns) or not.
+func TestManyRanks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("64 processes; without -short")
+	}
+	program, options := realDevice(t)
+	for _, clock := range []collector.Clock{collector.Virtual, collector.Measured} {
+		r := intercepted(t, nodes(t, 8), func(o *intercept.Options) { options(o); o.Clock = clock }, program, "64", "many")
+		r.want(t, "")
+		if len(r.warnings) > 0 || r.Procs != 64 || r.Calls != 128 {
+			t.Errorf("%v: %d processes, %d calls, %v", clock, r.Procs, r.Calls, r.warnings)
+		}
+	}
+}
+
 // TestLoadedLate: CUDA loads a kernel when it is launched first, waits for all streams, and
 // answers no thread meanwhile: a host that runs ahead of its calls waits for them before.
 func TestLoadedLate(t *testing.T) {
@@ -741,6 +874,25 @@ func TestLoadedLate(t *testing.T) {
 	r.want(t, "")
 	if len(r.warnings) > 0 || r.Calls != 4*14 {
 		t.Errorf("%d calls, %v", r.Calls, r.warnings)
+	}
+}
+
+// TestKilled: of a program that is killed the status says so, and what it called until then is
+// recorded, under each clock; there are reports meanwhile.
+func TestKilled(t *testing.T) {
+	for _, clock := range []collector.Clock{collector.Record, collector.Virtual} {
+		reports := 0
+		r := intercepted(t, two(t), func(o *intercept.Options) {
+			o.Clock, o.Every = clock, 20*time.Millisecond
+			o.Reports = func(p intercept.Progress) {
+				if p.Procs == 1 && (p.Calls == 200 || clock == collector.Record) {
+					reports++
+				}
+			}
+		}, "sh", "-c", example(t, "speed")+" 100; sleep 0.2; kill -9 $$")
+		if r.Exit != 128+9 || r.Calls != 200 || len(r.Record.Events[1]) < 100 || reports == 0 {
+			t.Errorf("%v: ended with %d after %d calls, %d reports: %v", clock, r.Exit, r.Calls, reports, r.warnings)
+		}
 	}
 }
 
@@ -807,9 +959,11 @@ func TestSanitized(t *testing.T) {
 		o.Beside = dir
 		o.Env = append(o.Env, "ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0", "LD_PRELOAD="+strings.TrimSpace(string(asan)))
 	}
-	r := intercepted(t, two(t), func(o *intercept.Options) { o.Data = true; sanitized(o) }, life)
-	r.want(t, "right\n")
-	r = intercepted(t, nodes(t, 1), func(o *intercept.Options) { options(o); sanitized(o) }, program, "2")
+	for _, program := range []string{life, example(t, "refused")} {
+		r := intercepted(t, two(t), func(o *intercept.Options) { o.Data = true; sanitized(o) }, program)
+		r.want(t, "right\n")
+	}
+	r := intercepted(t, nodes(t, 1), func(o *intercept.Options) { options(o); sanitized(o) }, program, "2")
 	r.want(t, "right\n")
 }
 

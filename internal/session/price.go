@@ -8,6 +8,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/launch"
 	"github.com/simccl/simccl/plan/sym"
 	"github.com/simccl/simccl/sim"
@@ -71,7 +72,7 @@ func (p *Prices) Collectives(ctx context.Context, ranks []int32, calls []workloa
 	if len(calls) == 1 {
 		t, err = p.single(ctx, at, &calls[0])
 	} else {
-		t, err = p.m.group(ctx, at, grouped(at, calls))
+		t, err = p.several(ctx, at, grouped(at, calls))
 	}
 	if err == nil {
 		p.known[key] = t
@@ -109,6 +110,37 @@ func (p *Prices) single(ctx context.Context, at *communicator, c *workload.Call)
 	return r.Elapsed, err
 }
 
+// several is what the kernels of a group take, as Running.group of package scenario has it for
+// equal calls: each the mean of those that follow each other.
+func (p *Prices) several(ctx context.Context, at *communicator, calls []launch.Call) (units.Time, error) {
+	kernels, err := at.comm.Group(calls, launch.Eager)
+	if err != nil {
+		return 0, err
+	}
+	e, err := sim.New(p.m.config(at))
+	if err != nil {
+		return 0, err
+	}
+	var sum exec.Result
+	l := at.comm.Launcher(calls, launch.Eager)
+	for i := range kernels {
+		var res exec.Result
+		if s := kernels[i].Symmetric; s != nil {
+			res, err = e.Symmetric(ctx, s)
+		} else {
+			var pl *plan.Plan
+			if pl, err = kernels[i].Plan(l); err == nil {
+				res, err = e.Run(ctx, exec.One(located(pl, at)), trace.Discard)
+			}
+		}
+		if err != nil {
+			return 0, err
+		}
+		sum.Append(&res)
+	}
+	return sum.Elapsed, nil
+}
+
 // grouped are the calls of a group with ranks in NCCL's order.
 func grouped(at *communicator, calls []workload.Call) []launch.Call {
 	out := make([]launch.Call, len(calls))
@@ -140,8 +172,8 @@ func (p *Prices) Messages(ctx context.Context, ranks []int32, list []Message) ([
 		}
 		return int(a.To - b.To)
 	})
-	if f, bytes, ok := pattern(len(ranks), list); ok {
-		t, err := p.Collectives(ctx, ranks, []workload.Call{{Func: f, Type: coll.Int8, Count: bytes}})
+	if f, bytes, times := pattern(len(ranks), list); times > 0 {
+		t, err := p.Collectives(ctx, ranks, slices.Repeat([]workload.Call{{Func: f, Type: coll.Int8, Count: bytes}}, times))
 		return slices.Repeat([]units.Time{t}, len(ranks)), err
 	}
 	key := fmt.Sprint(ranks, list)
@@ -161,17 +193,22 @@ func (p *Prices) Messages(ctx context.Context, ranks []int32, list []Message) ([
 }
 
 // pattern recognises messages of which NCCL makes the same kernel as of an operation
-// of their own: equal ones from every rank to every rank, or to the next one.
-func pattern(n int, list []Message) (f coll.Func, bytes int64, ok bool) {
-	if n < 2 || len(list) != n && len(list) != n*n {
-		return 0, 0, false
+// of their own, or of several in a group: equal ones from every rank to every rank, or to the
+// next one, as many times as there are between two ranks; 0 times for others.
+func pattern(n int, list []Message) (f coll.Func, bytes int64, times int) {
+	for times < len(list) && list[times] == list[0] {
+		times++
 	}
-	ring, all := len(list) == n, len(list) == n*n
+	if n < 2 || times == 0 || len(list) != n*times && len(list) != n*n*times {
+		return 0, 0, 0
+	}
+	ring, all := len(list) == n*times, len(list) == n*n*times
 	for i, m := range list {
+		i /= times
 		ring = ring && int(m.From) == i && int(m.To) == (i+1)%n
 		all = all && int(m.From) == i/n && int(m.To) == i%n
-		if m.Bytes != list[0].Bytes || m.Bytes == 0 {
-			return 0, 0, false
+		if m.Bytes != list[0].Bytes || m.Bytes == 0 || !ring && !all {
+			return 0, 0, 0
 		}
 	}
 	if ring {
@@ -179,7 +216,7 @@ func pattern(n int, list []Message) (f coll.Func, bytes int64, ok bool) {
 	} else {
 		f = coll.AllToAll
 	}
-	return f, list[0].Bytes, ring || all
+	return f, list[0].Bytes, times
 }
 
 // together is the program of messages in one group of each rank.

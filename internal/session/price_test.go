@@ -2,6 +2,7 @@ package session_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/simccl/simccl/coll"
@@ -10,8 +11,8 @@ import (
 )
 
 // TestMessages: equal messages from every rank to every rank are the alltoall, in any
-// order, and those to the next rank the operation of nccl-tests; others are a job, in
-// which a rank that neither sends nor receives ends at once.
+// order, and those to the next rank the operation of nccl-tests, as are several of these;
+// others are a job, in which a rank that neither sends nor receives ends at once.
 func TestMessages(t *testing.T) {
 	m, _ := machine(t, "h200x4-4.xml", 1)
 	p := m.Prices()
@@ -25,16 +26,17 @@ func TestMessages(t *testing.T) {
 		ring = append(ring, session.Message{From: r, To: (r + 1) % 4, Bytes: 1 << 20})
 	}
 	for _, c := range []struct {
-		f    coll.Func
-		list []session.Message
-	}{{coll.AllToAll, all}, {coll.SendRecv, ring}} {
-		want, err := p.Collectives(ctx, ranks, []workload.Call{{Func: c.f, Type: coll.Int8, Count: 1 << 20}})
+		f     coll.Func
+		times int
+		list  []session.Message
+	}{{coll.AllToAll, 1, all}, {coll.SendRecv, 1, ring}, {coll.SendRecv, 3, slices.Repeat(ring, 3)}, {coll.AllToAll, 2, slices.Repeat(all, 2)}} {
+		want, err := p.Collectives(ctx, ranks, slices.Repeat([]workload.Call{{Func: c.f, Type: coll.Int8, Count: 1 << 20}}, c.times))
 		if err != nil {
 			t.Fatal(err)
 		}
 		got, err := p.Messages(ctx, ranks, c.list)
 		if err != nil || got[0] != want || got[3] != want {
-			t.Errorf("%v: %v, by itself %v: %v", c.f, got, want, err)
+			t.Errorf("%d times %v: %v, by itself %v: %v", c.times, c.f, got, want, err)
 		}
 	}
 	got, err := p.Messages(ctx, ranks, []session.Message{{From: 2, To: 1, Bytes: 1 << 24}})
@@ -56,5 +58,11 @@ func TestGroupsArePricedTogether(t *testing.T) {
 	two, err := p.Collectives(context.Background(), []int32{0, 1, 2, 3}, []workload.Call{call, call})
 	if err != nil || two <= one || two >= 2*one {
 		t.Errorf("one takes %v, two of a group %v: %v", one, two, err)
+	}
+	// In symmetric windows they are another kernel, of both, too.
+	call.InPlace, call.Registered, call.Window = true, true, true
+	window, err := p.Collectives(context.Background(), []int32{0, 1, 2, 3}, []workload.Call{call, call})
+	if err != nil || window <= 0 || window >= two {
+		t.Errorf("two in windows take %v, others %v: %v", window, two, err)
 	}
 }

@@ -47,6 +47,7 @@ type flags struct {
 	noRun    bool
 	factor   float64
 	real     int
+	progress time.Duration
 }
 
 // Command is "intercept".
@@ -80,6 +81,7 @@ programs that read results get right ones.`,
 	o.BoolVar(&f.data, "data", false, "move and reduce data; without it buffers are never touched")
 	o.BoolVar(&f.audit, "audit", false, "redirect libraries that the program opens by their path, too (LD_AUDIT; vLLM)")
 	o.DurationVar(&f.timeout, "timeout", intercept.DefaultLimit, "how `LONG` ranks that wait may be silent until they are reported and ended")
+	o.DurationVar(&f.progress, "progress", 30*time.Second, "say every `LONG` how many calls there were so far, 0 for never")
 	o.IntVar(&f.real, "fake-ranks", 0, "only `N` ranks of each larger communicator are processes; every other rank does what the nearest one below does")
 	o.Float64Var(&f.factor, "host-factor", 1, "under --time measured, the host of the cluster takes `FACTOR` times as long as this one")
 	o.BoolVar(&f.noRun, "no-simulation", false, "only record: the job is not simulated at the end")
@@ -139,6 +141,8 @@ func (f *flags) modes(o *intercept.Options) error {
 		return fail.Usage("--fake-ranks %d: write at least 1, without --data: ranks that no process is have no data", f.real)
 	case !(f.factor > 0 && f.factor <= 1000):
 		return fail.Usage("--host-factor %g: write a factor above 0, at most 1000", f.factor)
+	case f.progress < 0:
+		return fail.Usage("--progress %v: write how often, as 10s, or 0 for never", f.progress)
 	case f.timeout < time.Second:
 		return fail.Usage("--timeout %v: write at least 1s", f.timeout)
 	}
@@ -180,6 +184,13 @@ func run(cmd *cobra.Command, a *cli.App, f *flags, args []string) error {
 	spec, site, m, err := f.setting(a, &o)
 	if err != nil {
 		return err
+	}
+	o.Every, o.Reports = f.progress, func(p intercept.Progress) {
+		fmt.Fprintf(a.Err, "simccl: %v: %d processes", p.Since.Round(time.Second), p.Procs)
+		if o.Clock != collector.Record {
+			fmt.Fprintf(a.Err, ", %d calls of NCCL, %.3f us on the clock of the program", p.Calls, float64(p.Elapsed/1000)/1000)
+		}
+		fmt.Fprintln(a.Err)
 	}
 	o.Warn = func(text string) { fmt.Fprintf(a.Err, "simccl: %s\n", text) }
 	if a.JSON { // the program's output is not part of the document

@@ -14,6 +14,7 @@ type comm struct {
 	members []*member // by rank; nil: has not come
 	missing int
 	done    bool
+	made    bool // its members have GPUs; what fails it later is not what its members wait for
 	parent  *comm
 	share   bool
 	fakes   bool  // some of its members are no process's
@@ -105,11 +106,15 @@ func (c *Core) init(t *thread, q *request) reply {
 		return refuse(invalidUsage, "a communicator of %d ranks, and the virtual machine has %d GPUs; take more nodes (--nodes)", n, c.set.GPUs)
 	}
 	key := string(q.payload)
+	if old := c.imitated[key]; old != nil && old.done && n == int64(len(old.members)) && old.members[rank].like != nil {
+		return refuse(invalidUsage, "rank %d of %d: a process came for it, and the communicator is there with %d processes (--fake-ranks); write --fake-ranks with as many as there are", rank, n, c.set.Real)
+	}
 	x := c.forming[key]
 	if x == nil {
 		x = &comm{members: make([]*member, n), missing: int(n), pairs: map[[2]int32]*pair{}}
 		if r := c.set.Real; r > 0 && r < x.missing {
 			x.missing, x.fakes = r, true
+			c.imitated[key] = x
 		}
 		c.forming[key] = x
 	}
@@ -166,6 +171,7 @@ func (c *Core) complete(x *comm) {
 		c.fail(x, invalidUsage, err.Error())
 		return
 	}
+	x.made = true
 	x.id = len(c.comms)
 	c.comms = append(c.comms, x)
 	for _, m := range x.members {
@@ -177,7 +183,7 @@ func (c *Core) complete(x *comm) {
 // place finds the GPUs of devices that have none yet: of one process or of processes
 // that chose different devices those of these numbers, else those of the launcher's
 // ranks, else of the communicator's. On real devices, which ranks may share, the
-// launcher's ranks come first.
+// launcher's ranks come first. A rank that is no process's shares a GPU that only such ones have.
 func (c *Core) place(x *comm) error {
 	byDevice, byLauncher := map[int]bool{}, map[int]bool{}
 	mine := map[int]bool{}
@@ -201,7 +207,7 @@ func (c *Core) place(x *comm) error {
 		}
 		// A GPU that another process has chosen, too, is shared.
 		busy := func(g int) bool {
-			return g < 0 || g >= len(c.gpus) || mine[g] || c.gpus[g].taken && !(chosen && g == m.dev.id)
+			return g < 0 || g >= len(c.gpus) || mine[g] || c.gpus[g].taken && !(chosen && g == m.dev.id) && !(m.like != nil && c.gpus[g].fake)
 		}
 		for i := 0; busy(want); i++ {
 			if i == len(c.gpus) {
@@ -210,7 +216,7 @@ func (c *Core) place(x *comm) error {
 			want = i
 		}
 		m.dev.gpu, mine[want] = want, true
-		c.gpus[want].taken = true
+		c.gpus[want].taken, c.gpus[want].fake = true, m.like != nil
 	}
 	return nil
 }
@@ -226,7 +232,20 @@ func (m *member) initDone() (reply, bool) {
 	case m.c.failed != 0:
 		return refuse(m.c.failed, "%s", m.c.text), true
 	}
-	return reply{a: [4]int64{int64(m.c.id), int64(m.rank), int64(len(m.c.members))}}, true
+	return m.ready(), true
+}
+
+// waitInit is the answer to who waits for a communicator. One that was made and has failed since
+// was made: whether its members learn that first does not depend on who asks when.
+func (m *member) waitInit() (reply, bool) {
+	if m.c != nil && m.c.made && m.failed == 0 {
+		return m.ready(), true
+	}
+	return m.initDone()
+}
+
+func (m *member) ready() reply {
+	return reply{a: [4]int64{int64(m.c.id), int64(m.rank), int64(len(m.c.members))}}
 }
 
 // state is ncclCommGetAsyncError.
@@ -252,10 +271,6 @@ func (c *Core) parent(handle int64) (*member, *reply) {
 		r = refuse(invalidArgument, "the communicator is not ready: %s", r.text)
 		return nil, &r
 	}
-	if m.c.fakes {
-		r := refuse(invalidUsage, "a communicator with ranks of --fake-ranks cannot be split: what they would give is not known")
-		return nil, &r
-	}
 	return m, nil
 }
 
@@ -268,7 +283,7 @@ func (c *Core) split(q *request) reply {
 	x := m.c
 	m.splits++
 	if len(x.splits) < m.splits {
-		x.splits = append(x.splits, &split{from: make([]*splitter, len(x.members)), missing: len(x.members), share: q.a[3] != 0})
+		x.splits = append(x.splits, &split{from: make([]*splitter, len(x.members)), missing: x.processes(), share: q.a[3] != 0})
 	}
 	s := x.splits[m.splits-1]
 	from := &splitter{color: q.a[1], key: q.a[2]}
@@ -276,13 +291,39 @@ func (c *Core) split(q *request) reply {
 		from.m = c.newMember(m.dev)
 	}
 	s.from[m.rank] = from
-	if s.missing--; s.missing == 0 {
+	if s.missing--; s.missing == 0 && (!x.fakes || c.imitate(x, s)) {
 		c.children(x, s)
 	}
 	if from.m == nil {
 		return reply{}
 	}
 	return reply{a: [4]int64{from.m.handle}}
+}
+
+// imitate has the ranks that are no process's give what those give that they are like, where all
+// processes give one color: with several it is not known which communicators the others make.
+func (c *Core) imitate(x *comm, s *split) bool {
+	first := slices.IndexFunc(s.from, func(f *splitter) bool { return f != nil })
+	for _, f := range s.from {
+		if f == nil || f.color == s.from[first].color {
+			continue
+		}
+		for _, g := range s.from {
+			if g != nil && g.m != nil {
+				g.m.failed, g.m.text = invalidUsage, "a communicator with ranks of --fake-ranks is split by several colors: those of ranks that are no process's are not known"
+			}
+		}
+		c.changed = true
+		return false
+	}
+	for r, m := range x.members {
+		if m.like == nil || s.from[m.like.rank].m == nil {
+			continue
+		}
+		of := s.from[m.like.rank]
+		s.from[r] = &splitter{m: &member{like: of.m, dev: m.dev}, color: of.color, key: of.key}
+	}
+	return true
 }
 
 // children makes the communicators of a split: by color those with equal ones, in
@@ -301,7 +342,7 @@ func (c *Core) children(x *comm, s *split) {
 	for _, color := range slices.Sorted(maps.Keys(colors)) {
 		list := colors[color]
 		slices.SortStableFunc(list, func(a, b entry) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.rank, b.rank)) })
-		y := &comm{parent: x, share: s.share, pairs: map[[2]int32]*pair{}}
+		y := &comm{parent: x, share: s.share, fakes: x.fakes, pairs: map[[2]int32]*pair{}}
 		for i, e := range list {
 			e.m.c, e.m.rank = y, int32(i)
 			y.members = append(y.members, e.m)
@@ -318,6 +359,9 @@ func (c *Core) shrink(q *request) reply {
 		return *bad
 	}
 	x := m.c
+	if x.fakes {
+		return refuse(invalidUsage, "a communicator with ranks of --fake-ranks cannot be shrunk")
+	}
 	var exclude []int32
 	for b := q.payload; len(b) >= 4; b = b[4:] {
 		exclude = append(exclude, int32(binary.LittleEndian.Uint32(b)))

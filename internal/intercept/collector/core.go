@@ -90,33 +90,36 @@ type Settings struct {
 
 // Core is the state of all programs.
 type Core struct {
-	set     Settings
-	ctx     context.Context
-	mu      sync.Mutex
-	procs   []*process
-	comms   []*comm
-	members []*member // by handle - 1
-	forming map[string]*comm
-	waiting []*waiter
-	work    []*op // that finished, whose successors are not looked at yet
-	gpus    []*rank
-	graphs  []*graph
-	turns   map[int64]*turn // by real GPU
-	moving  map[int64]*move
-	moves   int64
-	mover   *process // that moves data
-	noMover string   // why there is none
-	unmoved []*move  // until it is there
-	serial  int      // requests so far
-	feeding bool     // records are read, of communicators that may have ended
-	changed bool     // since waiters were looked at last
-	threads map[*thread]bool
-	faults  int
+	set      Settings
+	ctx      context.Context
+	mu       sync.Mutex
+	procs    []*process
+	comms    []*comm
+	members  []*member // by handle - 1
+	forming  map[string]*comm
+	imitated map[string]*comm // by id, with ranks that are no process's
+	waiting  []*waiter
+	work     []*op // that finished, whose successors are not looked at yet
+	gpus     []*rank
+	graphs   []*graph
+	turns    map[int64]*turn // by real GPU
+	moving   map[int64]*move
+	moves    int64
+	mover    *process // that moves data
+	noMover  string   // why there is none
+	unmoved  []*move  // until it is there
+	serial   int      // requests so far
+	feeding  bool     // records are read, of communicators that may have ended
+	changed  bool     // since waiters were looked at last
+	threads  map[*thread]bool
+	faults   int
 }
 
 // rank is a GPU of the cluster and what was called on it.
 type rank struct {
 	taken   bool
+	fake    bool            // by ranks that are no process's alone
+	marks   map[markKey]int // numbers of CUDA's events
 	events  []calls.Event
 	threads map[int]units.Time // by thread: its busy time at the last event
 	kernels map[*comm]*op      // the last kernel of a communicator's resources
@@ -128,6 +131,12 @@ type rank struct {
 	open    []launched   // those that may not have ended, in order
 	held    []*op        // segments that wait for them
 	stalled int          // ticks of Watch since one of them has ended
+}
+
+// markKey is a CUDA event.
+type markKey struct {
+	p      *process
+	handle uint64
 }
 
 // process is a program's process.
@@ -172,9 +181,9 @@ type device struct {
 
 // New returns a collector without programs.
 func New(ctx context.Context, s Settings) *Core {
-	c := &Core{set: s, ctx: ctx, forming: map[string]*comm{}, gpus: make([]*rank, s.GPUs), threads: map[*thread]bool{}, turns: map[int64]*turn{}, moving: map[int64]*move{}}
+	c := &Core{set: s, ctx: ctx, forming: map[string]*comm{}, imitated: map[string]*comm{}, gpus: make([]*rank, s.GPUs), threads: map[*thread]bool{}, turns: map[int64]*turn{}, moving: map[int64]*move{}}
 	for i := range c.gpus {
-		c.gpus[i] = &rank{threads: map[int]units.Time{}, kernels: map[*comm]*op{}, streams: map[*stream]int{}, dropped: map[int]bool{}}
+		c.gpus[i] = &rank{threads: map[int]units.Time{}, kernels: map[*comm]*op{}, streams: map[*stream]int{}, dropped: map[int]bool{}, marks: map[markKey]int{}}
 	}
 	return c
 }

@@ -86,10 +86,17 @@ func (c *Core) recordSync(t *thread, d *device, id int64) {
 }
 
 // recordEvent returns where the record is, nil where the GPU is not known yet.
-func (c *Core) recordEvent(t *thread, s *stream, kind calls.Kind, number int) (*rank, int) {
+func (c *Core) recordEvent(t *thread, s *stream, kind calls.Kind, handle uint64) (*rank, int) {
 	r := c.known(s.dev)
 	if r == nil {
 		return nil, 0
+	}
+	// Events are numbered as a GPU's streams use them first: those of a process depend on its threads.
+	key := markKey{t.p, handle}
+	number, ok := r.marks[key]
+	if !ok {
+		number = len(r.marks)
+		r.marks[key] = number
 	}
 	r.events = append(r.events, calls.Event{Kind: kind, Thread: t.id, Host: r.host(t), Stream: r.streamOf(s), Event: number})
 	return r, len(r.events) - 1
@@ -209,17 +216,29 @@ func (c *Core) Result(nccl string) *calls.Record {
 	return out
 }
 
-// repeat gives the ranks that are no process's the calls of those that do the same.
+// repeat gives the ranks that are no process's the calls of those that do the same, in the
+// order in which those make them.
 func (c *Core) repeat(out *calls.Record, number []int) {
+	type pair struct{ gpu, like int }
+	comms := map[pair]map[int]bool{}
+	var order []pair
 	for _, x := range c.comms {
 		for _, m := range x.members {
 			if m.like == nil {
 				continue
 			}
-			for _, e := range out.Events[m.like.gpu()] {
-				if e.Kind != calls.Call || e.Comm == number[x.id] {
-					out.Events[m.gpu()] = append(out.Events[m.gpu()], e)
-				}
+			p := pair{m.gpu(), m.like.gpu()}
+			if comms[p] == nil {
+				comms[p] = map[int]bool{}
+				order = append(order, p)
+			}
+			comms[p][number[x.id]] = true
+		}
+	}
+	for _, p := range order {
+		for _, e := range out.Events[p.like] {
+			if e.Kind != calls.Call || comms[p][e.Comm] {
+				out.Events[p.gpu] = append(out.Events[p.gpu], e)
 			}
 		}
 	}

@@ -2,7 +2,6 @@ package collector
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/session"
@@ -562,36 +561,4 @@ func (c *Core) estimate(ops []wireOp) reply {
 		total += t
 	}
 	return reply{a: [4]int64{total}}
-}
-
-// stuck says what every rank waits for.
-func (c *Core) stuck() string {
-	var b strings.Builder
-	for _, x := range c.comms {
-		for _, m := range x.members {
-			for _, u := range m.pending {
-				fmt.Fprintf(&b, "\n  communicator %d (%d ranks): %s", x.id, len(x.members), u.describe())
-				switch absent := x.absent(u); {
-				case !u.o.arrived:
-					b.WriteString(", behind other work of its stream")
-				case len(absent) > 0:
-					fmt.Fprintf(&b, ", waits for ranks %v", absent)
-				}
-			}
-		}
-	}
-	for _, x := range c.forming { //lint:sorted text of an error; at most a few
-		fmt.Fprintf(&b, "\n  a communicator of %d ranks is being made: %d have not come", len(x.members), x.missing)
-	}
-	return b.String()
-}
-
-// absent are the ranks that a unit waits for.
-func (x *comm) absent(u *unit) (out []int32) {
-	for _, m := range x.members {
-		if u.needs(m) {
-			out = append(out, m.rank)
-		}
-	}
-	return out
 }

@@ -140,7 +140,7 @@ func (c *Core) dispatch(t *thread, q *request) (reply, func() (reply, bool)) {
 		if bad != nil {
 			return *bad, nil
 		}
-		return reply{}, m.initDone
+		return reply{}, m.waitInit
 	case reqState:
 		return c.state(q), nil
 	case reqSplit:

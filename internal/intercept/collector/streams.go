@@ -16,7 +16,7 @@ type stream struct {
 // Handles of streams hold these bits; cudart.c makes them.
 const (
 	streamMark  = 0x51
-	nonBlocking = 1 << 36
+	nonBlocking = 1 << 39
 	perThread   = 2 // cudaStreamPerThread
 )
 
@@ -60,10 +60,9 @@ type op struct {
 
 // event is a CUDA event.
 type event struct {
-	op     *op
-	number int
-	r      *rank // whose events have its record, nil for none
-	at     int
+	op *op
+	r  *rank // whose events have its record, nil for none
+	at int
 }
 
 // graph is what was captured.
@@ -322,10 +321,7 @@ func (c *Core) enqueue(t *thread, s *stream, q *request) reply {
 	p := t.p
 	switch q.kind {
 	case reqEventRecord:
-		e := &event{number: len(p.events)}
-		if old := p.events[uint64(q.a[2])]; old != nil {
-			e.number = old.number
-		}
+		e := &event{}
 		if s.capture != nil { // what is captured is in order, and needs no event
 			e.op = &op{st: s, done: true}
 			p.events[uint64(q.a[2])] = e
@@ -333,7 +329,7 @@ func (c *Core) enqueue(t *thread, s *stream, q *request) reply {
 		}
 		e.op = c.newOp(t, s, nothing)
 		p.events[uint64(q.a[2])] = e
-		e.r, e.at = c.recordEvent(t, s, calls.Mark, e.number)
+		e.r, e.at = c.recordEvent(t, s, calls.Mark, uint64(q.a[2]))
 		c.begin(e.op)
 	case reqEventWait:
 		e := p.events[uint64(q.a[2])]
@@ -344,7 +340,7 @@ func (c *Core) enqueue(t *thread, s *stream, q *request) reply {
 			s.capture = g
 			return reply{}
 		}
-		c.recordEvent(t, s, calls.Wait, e.number)
+		c.recordEvent(t, s, calls.Wait, uint64(q.a[2]))
 		c.begin(c.newOp(t, s, nothing, e.op))
 	case reqCopy, reqSet, reqFunction, reqKernel:
 		kinds := map[uint32]opKind{reqCopy: copyBytes, reqSet: setBytes, reqFunction: function, reqKernel: nothing}

@@ -306,7 +306,10 @@ static int dial(void) {
   if (!dir || (size_t)snprintf(at.sun_path, sizeof at.sun_path, "%s/socket", dir) >= sizeof at.sun_path) return -1;
   int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return -1;
-  if (connect(fd, (struct sockaddr *)&at, sizeof at) != 0) {
+  int err;
+  while ((err = connect(fd, (struct sockaddr *)&at, sizeof at)) != 0 && errno == EINTR) {
+  }
+  if (err) {
     close(fd);
     return -1;
   }

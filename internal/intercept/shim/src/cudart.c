@@ -61,18 +61,18 @@ static error tell(int type, int64_t a, int64_t b, int64_t c, int64_t d, int64_t 
   return answer(type, a, b, c, d, e, &out);
 }
 
-// --- streams: a handle holds its device, a flag and a number ---
+// --- streams: a handle holds its device (15 bits), a flag and a number ---
 
 enum { STREAM_MARK = 0x51, EVENT_MARK = 0x52, GRAPH_MARK = 0x53 };
 static atomic_uint streams, events;
 
 static int64_t stream_of(handle s) { return (int64_t)(uintptr_t)s; }
-static int device_of(handle s) { return (uintptr_t)s >> 40 == STREAM_MARK ? (int)((uintptr_t)s >> 24 & 0xfff) : current; }
+static int device_of(handle s) { return (uintptr_t)s >> 40 == STREAM_MARK ? (int)((uintptr_t)s >> 24 & 0x7fff) : current; }
 
 static error new_stream(handle *out, unsigned flags) {
   if (!out) return fail(INVALID_VALUE);
   uint64_t n = atomic_fetch_add(&streams, 1) + 1;
-  *out = (handle)(uintptr_t)((uint64_t)STREAM_MARK << 40 | (uint64_t)(flags & 1) << 36 | (uint64_t)current << 24 | n);
+  *out = (handle)(uintptr_t)((uint64_t)STREAM_MARK << 40 | (uint64_t)(flags & 1) << 39 | (uint64_t)current << 24 | n);
   return OK;
 }
 
@@ -83,8 +83,8 @@ PUBLIC error cudaStreamDestroy(handle s) { return quiet() ? OK : tell(REQ_STREAM
 PUBLIC error cudaStreamSynchronize(handle s) { return quiet() ? OK : tell(REQ_SYNC, device_of(s), stream_of(s), 0, 0, 0); }
 PUBLIC error cudaDeviceSynchronize(void) { return quiet() ? OK : tell(REQ_SYNC, current, -1, 0, 0, 0); }
 PUBLIC error cudaStreamQuery(handle s) { return quiet() ? OK : tell(REQ_QUERY, device_of(s), stream_of(s), 0, 0, 0); }
-PUBLIC error cudaStreamGetFlags(handle s, unsigned *flags) { *flags = (uintptr_t)s >> 40 == STREAM_MARK ? (uintptr_t)s >> 36 & 1 : 0; return OK; }
-PUBLIC error cudaStreamGetPriority(handle s, int *p) { (void)s; *p = 0; return OK; }
+PUBLIC error cudaStreamGetFlags(handle s, unsigned *flags) { if (!flags) return fail(INVALID_VALUE); *flags = (uintptr_t)s >> 40 == STREAM_MARK ? (uintptr_t)s >> 39 & 1 : 0; return OK; }
+PUBLIC error cudaStreamGetPriority(handle s, int *p) { (void)s; if (!p) return fail(INVALID_VALUE); *p = 0; return OK; }
 PUBLIC error cudaDeviceGetStreamPriorityRange(int *least, int *most) { if (least) *least = 0; if (most) *most = -5; return OK; }
 
 PUBLIC error cudaLaunchHostFunc(handle s, void (*run)(void *), void *arg) {
@@ -150,6 +150,7 @@ PUBLIC error cudaStreamEndCapture(handle s, handle *graph) {
 
 PUBLIC error cudaStreamIsCapturing(handle s, int *status) {
   struct reply out;
+  if (!status) return fail(INVALID_VALUE);
   *status = 0;
   if (quiet()) return OK;
   error e = answer(REQ_CAPTURING, device_of(s), stream_of(s), 0, 0, 0, &out);
@@ -157,11 +158,11 @@ PUBLIC error cudaStreamIsCapturing(handle s, int *status) {
   return e;
 }
 
-PUBLIC error cudaGraphInstantiateWithFlags(handle *exec, handle graph, unsigned long long flags) { (void)flags; *exec = graph; return OK; }
+PUBLIC error cudaGraphInstantiateWithFlags(handle *exec, handle graph, unsigned long long flags) { (void)flags; if (!exec) return fail(INVALID_VALUE); *exec = graph; return OK; }
 #if CUDART >= 12000
-PUBLIC error cudaGraphInstantiate(handle *exec, handle graph, unsigned long long flags) { (void)flags; *exec = graph; return OK; }
+PUBLIC error cudaGraphInstantiate(handle *exec, handle graph, unsigned long long flags) { (void)flags; if (!exec) return fail(INVALID_VALUE); *exec = graph; return OK; }
 #else
-PUBLIC error cudaGraphInstantiate(handle *exec, handle graph, handle *node, char *log, size_t size) { (void)node, (void)log, (void)size; *exec = graph; return OK; }
+PUBLIC error cudaGraphInstantiate(handle *exec, handle graph, handle *node, char *log, size_t size) { (void)node, (void)log, (void)size; if (!exec) return fail(INVALID_VALUE); *exec = graph; return OK; }
 #endif
 PUBLIC error cudaGraphLaunch(handle exec, handle s) { return tell(REQ_GRAPH, device_of(s), stream_of(s), stream_of(exec) & 0xffffffff, 0, 0); }
 PUBLIC error cudaGraphDestroy(handle g) { (void)g; return OK; }
@@ -176,22 +177,36 @@ static struct block *blocks;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 enum { TYPE_UNKNOWN, TYPE_HOST, TYPE_DEVICE, TYPE_MANAGED };
 
+// used_of is what a device's allocations take. Under lock.
+static size_t *used_of(int dev) {
+  static size_t used[1 << 15];
+  return &used[dev & 0x7fff];
+}
+
 static error reserve(void **out, size_t size, int type) {
   if (!out) return fail(INVALID_VALUE);
   *out = NULL;
   if (start()) return fail(LAUNCH_FAILURE);
   if (size == 0) return OK;
+  if (size > SIZE_MAX / 2) return fail(OUT_OF_MEMORY);
   size_t whole = (size + 4095) & ~(size_t)4095;
   int touched = type != TYPE_DEVICE || simccl_get()->data;
   void *m = mmap(NULL, whole, touched ? PROT_READ | PROT_WRITE : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   struct block *b = m == MAP_FAILED ? NULL : malloc(sizeof *b);
   if (!b) return fail(OUT_OF_MEMORY);
+  *b = (struct block){m, whole, current, type, NULL};
   pthread_mutex_lock(&lock);
-  *b = (struct block){m, whole, current, type, blocks};
-  blocks = b;
+  int fits = type != TYPE_DEVICE || *used_of(current) + whole <= (size_t)simccl_get()->memory;
+  if (fits) b->next = blocks, blocks = b;
+  if (fits && type == TYPE_DEVICE) *used_of(current) += whole;
   pthread_mutex_unlock(&lock);
-  *out = m;
-  return OK;
+  if (fits) {
+    *out = m;
+    return OK;
+  }
+  munmap(m, whole);
+  free(b);
+  return fail(OUT_OF_MEMORY);
 }
 
 static error release(void *at) {
@@ -201,6 +216,7 @@ static error release(void *at) {
   while (*p && (*p)->at != at) p = &(*p)->next;
   struct block *b = *p;
   if (b) *p = b->next;
+  if (b && b->type == TYPE_DEVICE) *used_of(b->dev) -= b->size;
   pthread_mutex_unlock(&lock);
   if (!b) return fail(INVALID_VALUE);
   munmap(b->at, b->size);
@@ -224,14 +240,13 @@ PUBLIC error cudaFreeAsync(void *p, handle s) { error e = cudaStreamSynchronize(
 PUBLIC error cudaFreeHost(void *p) { return freed(p); }
 PUBLIC error cudaHostRegister(void *p, size_t n, unsigned flags) { (void)p, (void)n, (void)flags; return OK; }
 PUBLIC error cudaHostUnregister(void *p) { (void)p; return OK; }
-PUBLIC error cudaHostGetDevicePointer(void **d, void *h, unsigned flags) { (void)flags; *d = h; return OK; }
+PUBLIC error cudaHostGetDevicePointer(void **d, void *h, unsigned flags) { (void)flags; if (!d) return fail(INVALID_VALUE); *d = h; return OK; }
 
 PUBLIC error cudaMemGetInfo(size_t *left, size_t *all) {
   if (start()) return fail(LAUNCH_FAILURE);
-  size_t used = 0, total = (size_t)simccl_get()->memory;
+  size_t total = (size_t)simccl_get()->memory;
   pthread_mutex_lock(&lock);
-  for (struct block *b = blocks; b; b = b->next)
-    if (b->dev == current && b->type == TYPE_DEVICE) used += b->size;
+  size_t used = *used_of(current);
   pthread_mutex_unlock(&lock);
   if (left) *left = used > total ? 0 : total - used;
   if (all) *all = total;
@@ -240,6 +255,7 @@ PUBLIC error cudaMemGetInfo(size_t *left, size_t *all) {
 
 struct attributes { int type, device; void *on_device, *on_host; };
 PUBLIC error cudaPointerGetAttributes(struct attributes *out, const void *p) {
+  if (!out) return fail(INVALID_VALUE);
   *out = (struct attributes){TYPE_UNKNOWN, current, NULL, (void *)(uintptr_t)p};
   pthread_mutex_lock(&lock);
   for (struct block *b = blocks; b; b = b->next) {
@@ -305,15 +321,15 @@ PUBLIC error cudaSetDevice(int d) {
 PUBLIC error cudaGetDevice(int *d) { if (!d) return fail(INVALID_VALUE); *d = current; return OK; }
 PUBLIC error cudaDeviceReset(void) { return cudaDeviceSynchronize(); }
 PUBLIC error cudaSetDeviceFlags(unsigned f) { (void)f; return OK; }
-PUBLIC error cudaDeviceCanAccessPeer(int *can, int a, int b) { *can = a != b; return OK; }
+PUBLIC error cudaDeviceCanAccessPeer(int *can, int a, int b) { if (!can) return fail(INVALID_VALUE); *can = a != b; return OK; }
 PUBLIC error cudaDeviceEnablePeerAccess(int d, unsigned f) { (void)d, (void)f; return OK; }
 PUBLIC error cudaDeviceDisablePeerAccess(int d) { (void)d; return OK; }
-PUBLIC error cudaDriverGetVersion(int *v) { *v = CUDART == 11000 ? 11080 : CUDART == 12000 ? 12080 : 13000; return OK; }
+PUBLIC error cudaDriverGetVersion(int *v) { if (!v) return fail(INVALID_VALUE); *v = CUDART == 11000 ? 11080 : CUDART == 12000 ? 12080 : 13000; return OK; }
 PUBLIC error cudaRuntimeGetVersion(int *v) { return cudaDriverGetVersion(v); }
 
-PUBLIC error cudaDeviceGetPCIBusId(char *out, int n, int d) { snprintf(out, (size_t)n, "%04x:%02x:00.0", d / 8, 0x10 + d % 8 * 0x10); return OK; }
+PUBLIC error cudaDeviceGetPCIBusId(char *out, int n, int d) { if (!out || n < 1) return fail(INVALID_VALUE); snprintf(out, (size_t)n, "%04x:%02x:00.0", d / 8, 0x10 + d % 8 * 0x10); return OK; }
 PUBLIC error cudaDeviceGetByPCIBusId(int *d, const char *id) {
-  for (int i = 0; i < simccl_get()->count; i++) {
+  for (int i = 0; d && id && !start() && i < simccl_get()->count; i++) {
     char name[32];
     cudaDeviceGetPCIBusId(name, sizeof name, i);
     if (!strcasecmp(name, id)) { *d = i; return OK; }
@@ -379,10 +395,10 @@ PUBLIC error cudaLaunchKernel(const void *f, struct dim g, struct dim b, void **
   return quiet() ? OK : tell(REQ_KERNEL, device_of(s), stream_of(s), 0, 0, 0);
 }
 PUBLIC error cudaLaunchCooperativeKernel(const void *f, struct dim g, struct dim b, void **args, size_t shared, handle s) { return cudaLaunchKernel(f, g, b, args, shared, s); }
-PUBLIC error cudaFuncGetAttributes(void *a, const void *f) { (void)f; memset(a, 0, 64); return OK; }
+PUBLIC error cudaFuncGetAttributes(void *a, const void *f) { (void)f; if (!a) return fail(INVALID_VALUE); memset(a, 0, 64); return OK; }
 PUBLIC error cudaFuncSetAttribute(const void *f, int a, int v) { (void)f, (void)a, (void)v; return OK; }
-PUBLIC error cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *n, const void *f, int b, size_t s) { (void)f, (void)b, (void)s; *n = 1; return OK; }
-PUBLIC error cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *n, const void *f, int b, size_t s, unsigned x) { (void)f, (void)b, (void)s, (void)x; *n = 1; return OK; }
+PUBLIC error cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *n, const void *f, int b, size_t s) { (void)f, (void)b, (void)s; if (!n) return fail(INVALID_VALUE); *n = 1; return OK; }
+PUBLIC error cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *n, const void *f, int b, size_t s, unsigned x) { (void)f, (void)b, (void)s, (void)x; if (!n) return fail(INVALID_VALUE); *n = 1; return OK; }
 PUBLIC void **__cudaRegisterFatBinary(void *b) { static void *h; (void)b; return &h; }
 PUBLIC void __cudaRegisterFatBinaryEnd(void **h) { (void)h; }
 PUBLIC void __cudaUnregisterFatBinary(void **h) { (void)h; }

@@ -19,7 +19,9 @@
 #include "live.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <link.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -142,6 +144,20 @@ static int runs_ahead(void) {
   return launches_until >= 0 && gate.closed > 0 && atomic_load(&steady) >= launches_until;
 }
 
+static atomic_uint changes;  // of what threads wait for until the collector says so
+
+static void changed(void) {
+  atomic_fetch_add(&changes, 1);
+  syscall(SYS_futex, &changes, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+// unchanged waits for a change after one that was seen, or for some microseconds. Hosts of many
+// ranks that wait asleep leave the processors to those that work.
+static void unchanged(unsigned seen, int64_t us) {
+  struct timespec t = {us / 1000000, us % 1000000 * 1000};
+  syscall(SYS_futex, &changes, FUTEX_WAIT_PRIVATE, seen, &t, NULL, 0);
+}
+
 static int measured(void) { return simccl_get()->time == TIME_MEASURED; }
 static int live_on(void) { return atomic_load(&on) && generation == simccl_forked() && !simccl_lost(); }
 
@@ -214,7 +230,7 @@ static struct lane *lane_of(handle s) {
   if (s) D.cuStreamGetFlags(s, &flags);
   l->stream = s;
   l->dev = dev;
-  l->id = s ? (uint64_t)MARK << 40 | (uint64_t)(flags & 1) << 36 | (uint64_t)dev << 24 | (words_used + 1) : 0;
+  l->id = s ? (uint64_t)MARK << 40 | (uint64_t)(flags & 1) << 39 | (uint64_t)dev << 24 | (words_used + 1) : 0;
   l->last = &l->first;
   l->word = words + words_used;
   l->at = words_at + 4 * words_used++;
@@ -566,6 +582,7 @@ static void open_early(void) {
     if (atomic_load(&holding) && begun - atomic_load(&active) > QUIET_US) {
       atomic_store(&early, 1);
       open_gate(gate.closed);
+      changed();
     }
     atomic_fetch_sub(&stretching, 1);
   }
@@ -585,20 +602,20 @@ static void *watch(void *unused) {
 }
 
 static void *look(void *unused) {
-  enum { ROOM = 512 };
+  enum { ROOM = 512, SOON_US = 20, LATE_US = 500, NEVER_US = 5000 };
   struct ended *list = malloc(ROOM * sizeof *list);
-  int64_t since = 0;
+  int64_t since = 0, pause = SOON_US;
   (void)unused;
   alone();
   atomic_store(&looking, 1);
   while (list && live_on()) {
-    unsigned looked = atomic_load(&releases);
-    int held = atomic_load(&holding) && !atomic_load(&stretching), pending = 0;
+    unsigned looked = atomic_load(&releases), seen = atomic_load(&changes);
+    int held = atomic_load(&holding) && !atomic_load(&stretching), pending = 0, n = 0;
     // While kernels wait behind the gate nobody asks CUDA about them: the host launches. Those
     // behind calls made before the gate was shut may run then, in turns.
     int launching = measured() && gate_shut() && !held;
     if (!launching) {
-      int n = report(list, ROOM);
+      n = report(list, ROOM);
       int all = measured() ? states() : 0;
       if (n > 0) since = 0;
       else if (held) park(all, &since, wall_us(), looked);
@@ -606,8 +623,10 @@ static void *look(void *unused) {
       for (struct lane *l = lanes; l; l = l->next) pending |= l->first != NULL;
       pthread_mutex_unlock(&lists);
     }
-    struct timespec t = {0, launching ? 500000 : pending || held ? 20000 : 200000};
-    syscall(SYS_nanosleep, &t, NULL);
+    // Looks come seldom where nothing has ended for a while: many processes may wait so.
+    pause = n > 0 || held ? SOON_US : pause + pause / 8 + 1;
+    if (pause > LATE_US) pause = LATE_US;
+    unchanged(seen, launching ? NEVER_US : pending || held ? pause : LATE_US);
   }
   atomic_store(&looking, 0);
   free(list);
@@ -640,6 +659,7 @@ static void release(const char *list, int64_t n, int holds) {
     atomic_store(&holding, 1);
   }
   pthread_mutex_unlock(&turns);
+  changed();
 }
 
 // go_on has all streams go on for good.
@@ -649,6 +669,7 @@ static void go_on(void) {
   __atomic_store_n(gate.word, UINT32_MAX / 2, __ATOMIC_RELEASE);
   atomic_store(&outstanding, 0);
   pthread_mutex_unlock(&lists);
+  changed();
 }
 
 // stop is before the driver's end, which takes the words with it.
@@ -656,6 +677,7 @@ static void stop(void) {
   if (!atomic_load(&on) || generation != simccl_forked()) return;
   go_on();
   atomic_store(&on, 0);
+  changed();
   int64_t begun = wall_us();
   struct timespec t = {0, 100000};
   while (atomic_load(&looking) && wall_us() - begun < 1000000) syscall(SYS_nanosleep, &t, NULL);
@@ -759,6 +781,13 @@ static void nap(int64_t begun) {
   else syscall(SYS_nanosleep, &t, NULL);
 }
 
+// rest is a nap until the collector says something.
+static void rest(unsigned seen, int64_t begun) {
+  enum { LOST_US = 5000 }; // the collector may be gone
+  if (simccl_spare()) nap(begun);
+  else unchanged(seen, LOST_US);
+}
+
 // run_out has what may go on on the GPU run until it has ended, or waits for the cluster, and
 // lets others have the GPU then.
 static void run_out(void) {
@@ -784,7 +813,7 @@ static void stretch(void) {
   atomic_fetch_add(&blocked, 1);
   ask_turn();
   int64_t begun = wall_us();
-  while (!atomic_load(&holding) && live_on() && wall_us() - begun < LONG_US) nap(begun);
+  for (unsigned seen; seen = atomic_load(&changes), !atomic_load(&holding) && live_on() && wall_us() - begun < LONG_US;) rest(seen, begun);
   open_gate(gate.closed);
   run_out();
   atomic_fetch_sub(&stretching, 1);
@@ -825,10 +854,10 @@ static void throttle(void) {
   pthread_mutex_unlock(&host);
   int64_t begun = wall_us();
   atomic_fetch_add(&throttled, 1);
-  while (live_on() && atomic_load(&outstanding) > ahead && wall_us() - begun < patience) {
+  for (unsigned seen; seen = atomic_load(&changes), live_on() && atomic_load(&outstanding) > ahead && wall_us() - begun < patience;) {
     if (measured() && atomic_load(&holding)) run_out(), begun = wall_us();
     else if (measured() && report(list, 64) > 0) begun = wall_us();
-    else nap(begun);
+    else rest(seen, begun);
   }
   atomic_fetch_sub(&throttled, 1);
   pthread_mutex_lock(&host);

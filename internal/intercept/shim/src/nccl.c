@@ -784,7 +784,9 @@ static int region_of(comm_t c, const void *at) {
 }
 
 PUBLIC result ncclMemAlloc(void **out, size_t size) {
-  if (!out || !size) return refuse(INVALID_ARGUMENT, "ncclMemAlloc: %zu bytes at %p", size, (void *)out);
+  if (!out) return refuse(CUDA_ERROR, "ncclMemAlloc: the address of the result is NULL");
+  *out = NULL;
+  if (!size) return SUCCESS; // as cudaMalloc does, which NCCL calls then
   int (*get)(void **, size_t) = (int (*)(void **, size_t))cuda("cudaMalloc");
   if (get) return get(out, size) ? refuse(CUDA_ERROR, "ncclMemAlloc: cudaMalloc of %zu bytes failed", size) : SUCCESS;
   return posix_memalign(out, 4096, size) ? refuse(SYSTEM_ERROR, "ncclMemAlloc: %zu bytes", size) : SUCCESS;

@@ -94,6 +94,7 @@ static void dawdle(void) {
 }
 
 static void carry_out(struct work *w) {
+  enum { MOST_NS = 1000000 };
   struct timespec t = {0, 20000};
   int waited = 0;
   switch (w->kind) {
@@ -108,6 +109,7 @@ static void carry_out(struct work *w) {
       uint32_t v = __atomic_load_n((uint32_t *)(uintptr_t)w->to, __ATOMIC_ACQUIRE);
       if (w->from ? v == (uint32_t)w->n : (int32_t)(v - (uint32_t)w->n) >= 0) break;
       nanosleep(&t, NULL);
+      if (t.tv_nsec < MOST_NS) t.tv_nsec += t.tv_nsec / 8; // many processes may wait so
       waited = 1;
     }
     if (waited && !ending) dawdle();

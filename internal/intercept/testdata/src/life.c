@@ -153,7 +153,7 @@ static void refused(void) {
   IS(ncclInvalidArgument, ncclCommCount(comm[0], NULL));
   IS(ncclInvalidArgument, ncclRedOpDestroy(ncclSum, comm[0]));
   IS(ncclInvalidArgument, ncclCommSplit(comm[0], -2, 0, &c, NULL));
-  IS(ncclInvalidArgument, ncclMemAlloc(NULL, 8));
+  IS(ncclUnhandledCudaError, ncclMemAlloc(NULL, 8));
   IS(ncclInvalidUsage, ncclCommGrow());
   OK(ncclCommDestroy(NULL));
   OK(ncclGetVersion(&n));

@@ -1,8 +1,8 @@
 // Ranks that are processes on one real device: what all operations, types and reductions
 // give, in streams and behind events, while nobody waits in between. Argument: ranks,
 // then "time", "driver" or "buckets" to print what a step of known kernels takes, "gaps" for a host
-// that is slower than its kernels, "lazy" for kernels that are loaded late, "pipeline" for messages between stages, or "m"
-// and a number for a random mixture.
+// that is slower than its kernels, "lazy" for kernels that are loaded late, "pipeline" for messages between stages, "many" for
+// one step of more ranks, or "r" and a number for a random mixture.
 #include "values.h"
 #include <pthread.h>
 #include <sys/wait.h>
@@ -365,6 +365,19 @@ static void lazy(void) {
   OK(cudaDeviceSynchronize());
 }
 
+// A step of many ranks: they all have the GPU in turns, and get the sum of all.
+static void many(void) {
+  enum { BUCKETS = 2 };
+  for (int b = 0; b < BUCKETS; b++) {
+    fill(ncclInt32);
+    OK(toySleep(st, 200));
+    OK(ncclAllReduce(in, out, N, ncclInt32, ncclSum, comm, st));
+    OK(toySleep(st, 100));
+  }
+  fetch(out, 4 * N);
+  for (int i = 0; i < N; i++) close_to(ncclInt32, i, reduced(ncclSum, ncclInt32, i), "many");
+}
+
 int main(int argc, char **argv) {
   ncclUniqueId id, ids[2];
   ranks = argc > 1 ? atoi(argv[1]) : 4;
@@ -382,7 +395,16 @@ int main(int argc, char **argv) {
   OK(ncclMemAlloc((void **)&out, 8 * N * MOST));
   int kinds = argc > 2;
   if (kinds) {
-    argv[2][0] == 't' || argv[2][0] == 'd' ? steps(argv[2][0] == 'd') : argv[2][0] == 'g' ? gaps() : argv[2][0] == 'l' ? lazy() : argv[2][0] == 'p' ? pipeline() : argv[2][0] == 'm' ? mixed((unsigned)atoi(argv[2] + 1)) : buckets();
+    switch (argv[2][0]) {
+    case 't': steps(0); break;
+    case 'd': steps(1); break;
+    case 'g': gaps(); break;
+    case 'l': lazy(); break;
+    case 'p': pipeline(); break;
+    case 'm': many(); break;
+    case 'r': mixed((unsigned)atoi(argv[2] + 1)); break;
+    default: buckets();
+    }
   } else {
     reductions();
     others();
