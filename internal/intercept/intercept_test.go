@@ -829,7 +829,7 @@ func TestManyRanks(t *testing.T) {
 	}
 	program, options := realDevice(t)
 	for _, clock := range []collector.Clock{collector.Virtual, collector.Measured} {
-		r := intercepted(t, nodes(t, 8), func(o *intercept.Options) { options(o); o.Clock = clock }, program, "64", "many")
+		r := intercepted(t, nodes(t, 8), func(o *intercept.Options) { options(o); o.Clock = clock }, program, "64", "once")
 		r.want(t, "")
 		if len(r.warnings) > 0 || r.Procs != 64 || r.Calls != 128 {
 			t.Errorf("%v: %d processes, %d calls, %v", clock, r.Procs, r.Calls, r.warnings)

@@ -1,7 +1,7 @@
 // Ranks that are processes on one real device: what all operations, types and reductions
 // give, in streams and behind events, while nobody waits in between. Argument: ranks,
 // then "time" or "buckets" to print what a step of known kernels takes, "gaps" for a host
-// that is slower than its kernels, "lazy" for kernels that are loaded late, or "many" for one step
+// that is slower than its kernels, "lazy" for kernels that are loaded late, or "once" for one step
 // of more ranks.
 #include "values.h"
 #include <pthread.h>
@@ -286,7 +286,7 @@ static void lazy(void) {
 }
 
 // A step of many ranks: they all have the GPU in turns, and get the sum of all.
-static void many(void) {
+static void once(void) {
   enum { BUCKETS = 2 };
   for (int b = 0; b < BUCKETS; b++) {
     fill(ncclInt32);
@@ -295,7 +295,7 @@ static void many(void) {
     OK(toySleep(st, 100));
   }
   fetch(out, 4 * N);
-  for (int i = 0; i < N; i++) close_to(ncclInt32, i, reduced(ncclSum, ncclInt32, i), "many");
+  for (int i = 0; i < N; i++) close_to(ncclInt32, i, reduced(ncclSum, ncclInt32, i), "once");
 }
 
 int main(int argc, char **argv) {
@@ -314,7 +314,7 @@ int main(int argc, char **argv) {
   OK(ncclMemAlloc((void **)&out, 8 * N * MOST));
   int kinds = argc > 2;
   if (kinds) {
-    argv[2][0] == 't' ? steps() : argv[2][0] == 'g' ? gaps() : argv[2][0] == 'l' ? lazy() : argv[2][0] == 'm' ? many() : buckets();
+    argv[2][0] == 't' ? steps() : argv[2][0] == 'g' ? gaps() : argv[2][0] == 'l' ? lazy() : argv[2][0] == 'o' ? once() : buckets();
   } else {
     reductions();
     others();
