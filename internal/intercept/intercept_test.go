@@ -860,7 +860,7 @@ func TestKilled(t *testing.T) {
 					reports++
 				}
 			}
-		}, "sh", "-c", example(t, "speed")+" 100; sleep 0.2; kill -9 $$")
+		}, "sh", "-c", example(t, "speed")+" 100; sleep 0.5; kill -9 $$")
 		if r.Exit != 128+9 || r.Calls != 200 || len(r.Record.Events[1]) < 100 || reports == 0 {
 			t.Errorf("%v: ended with %d after %d calls, %d reports: %v", clock, r.Exit, r.Calls, reports, r.warnings)
 		}
