@@ -832,7 +832,7 @@ func TestAlone(t *testing.T) {
 // TestMixed: what hosts may do in random orders, with and without calls that they are held at.
 func TestMixed(t *testing.T) {
 	for i, calm := range []string{"0", "60"} {
-		kernelsOf(t, "r"+strconv.Itoa(i), calm)
+		kernelsOf(t, "m"+strconv.Itoa(i), calm)
 	}
 }
 
@@ -858,7 +858,7 @@ func TestManyRanks(t *testing.T) {
 	}
 	program, options := realDevice(t)
 	for _, clock := range []collector.Clock{collector.Virtual, collector.Measured} {
-		r := intercepted(t, nodes(t, 8), func(o *intercept.Options) { options(o); o.Clock = clock }, program, "64", "many")
+		r := intercepted(t, nodes(t, 8), func(o *intercept.Options) { options(o); o.Clock = clock }, program, "64", "once")
 		r.want(t, "")
 		if len(r.warnings) > 0 || r.Procs != 64 || r.Calls != 128 {
 			t.Errorf("%v: %d processes, %d calls, %v", clock, r.Procs, r.Calls, r.warnings)
@@ -889,7 +889,7 @@ func TestKilled(t *testing.T) {
 					reports++
 				}
 			}
-		}, "sh", "-c", example(t, "speed")+" 100; sleep 0.2; kill -9 $$")
+		}, "sh", "-c", example(t, "speed")+" 100; sleep 0.5; kill -9 $$")
 		if r.Exit != 128+9 || r.Calls != 200 || len(r.Record.Events[1]) < 100 || reports == 0 {
 			t.Errorf("%v: ended with %d after %d calls, %d reports: %v", clock, r.Exit, r.Calls, reports, r.warnings)
 		}

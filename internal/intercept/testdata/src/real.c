@@ -1,8 +1,8 @@
 // Ranks that are processes on one real device: what all operations, types and reductions
 // give, in streams and behind events, while nobody waits in between. Argument: ranks,
 // then "time", "driver" or "buckets" to print what a step of known kernels takes, "gaps" for a host
-// that is slower than its kernels, "lazy" for kernels that are loaded late, "pipeline" for messages between stages, "many" for
-// one step of more ranks, or "r" and a number for a random mixture.
+// that is slower than its kernels, "lazy" for kernels that are loaded late, "pipeline" for messages between stages, "once" for
+// one step of more ranks, or "m" and a number for a random mixture.
 #include "values.h"
 #include <pthread.h>
 #include <sys/wait.h>
@@ -366,7 +366,7 @@ static void lazy(void) {
 }
 
 // A step of many ranks: they all have the GPU in turns, and get the sum of all.
-static void many(void) {
+static void once(void) {
   enum { BUCKETS = 2 };
   for (int b = 0; b < BUCKETS; b++) {
     fill(ncclInt32);
@@ -375,7 +375,7 @@ static void many(void) {
     OK(toySleep(st, 100));
   }
   fetch(out, 4 * N);
-  for (int i = 0; i < N; i++) close_to(ncclInt32, i, reduced(ncclSum, ncclInt32, i), "many");
+  for (int i = 0; i < N; i++) close_to(ncclInt32, i, reduced(ncclSum, ncclInt32, i), "once");
 }
 
 int main(int argc, char **argv) {
@@ -401,8 +401,8 @@ int main(int argc, char **argv) {
     case 'g': gaps(); break;
     case 'l': lazy(); break;
     case 'p': pipeline(); break;
-    case 'm': many(); break;
-    case 'r': mixed((unsigned)atoi(argv[2] + 1)); break;
+    case 'o': once(); break;
+    case 'm': mixed((unsigned)atoi(argv[2] + 1)); break;
     default: buckets();
     }
   } else {
