@@ -5,9 +5,9 @@
 #   make shim && bash scripts/intercept-device.sh
 #
 # With DATA=1 the ranks get what they receive, and compute is timed in turns (--time
-# measured): the steps that the program times are printed beside the real ones, with
-# AHEAD=1 of hosts that run ahead of their calls. ARGS are
-# more arguments of train_modes.py. MANY=64 runs that many ranks of data parallel training
+# measured): the steps that the program times are printed beside the real ones. With JOBS=1
+# all MODES run in one process a rank (scripts/intercept-jobs.py), and only these times
+# come out. ARGS are more arguments of train_modes.py. MANY=64 runs that many ranks of data parallel training
 # on the one GPU, too (scripts/intercept-ranks.py; about a minute of start). MODES (ddp tp pp ep), TRUTH (a folder with train_modes.py and a folder a mode with
 # nccl_coll_rank*.log.gz), OUT (records, logs, outputs), PY (python3) and LIMIT
 # (seconds a mode) change what runs, GPUS how many of the machine's GPUs the ranks share (1). A line is printed a rank: how many calls were
@@ -23,7 +23,6 @@ LIMIT=${LIMIT:-150}
 ARGS=${ARGS:-}
 HOW="--time record --no-simulation"
 [ -n "${DATA:-}" ] && HOW="--time measured --data"
-[ -n "${DATA:-}" ] && [ -n "${AHEAD:-}" ] && HOW="$HOW --run-ahead"
 RANKS=4
 GPUS=${GPUS:-1}
 bad=0
@@ -37,15 +36,20 @@ calls() {
 	gzip -dc "$1" | sed -nE 's/.* NCCL INFO ([A-Za-z]+): opCount .* count ([0-9]+) datatype ([0-9]+) op ([0-9]+) root ([0-9]+) .*\[nranks=([0-9]+)\].*/\1 count \2 type \3 op \4 root \5 of \6/p'
 }
 
+# ranks NAME COMMAND: the command as all ranks, which share the machine's first GPUS GPUs.
 port=29600
-for m in $MODES; do
+ranks() {
 	port=$((port + 1))
-	# Ranks share the machine's first GPUS GPUs.
-	timeout -k 10 "$LIMIT" bin/simccl intercept --topo testdata/topos/h200x4-4.xml --multicast off --devices real $HOW --audit --record "$OUT/$m.jsonl" -- \
+	timeout -k 10 "$LIMIT" bin/simccl intercept --topo testdata/topos/h200x4-4.xml --multicast off --devices real $HOW --audit --record "$OUT/$1.jsonl" -- \
 		"$PY" -m torch.distributed.run --nnodes 1 --nproc-per-node $RANKS --master-addr 127.0.0.1 --master-port $port --no-python \
-		sh -c "LOCAL_RANK=\$((RANK % $GPUS)) exec $PY $TRUTH/train_modes.py --mode $m --out $OUT/$m $ARGS" >"$OUT/$m.out" 2>"$OUT/$m.err"
-	echo "$m: exit status $?: $(grep 'calls of NCCL' "$OUT/$m.err" || tail -n 1 "$OUT/$m.err" | cut -c1-200)"
-	[ -n "${DATA:-}" ] && "$PY" - "$OUT/$m" "$TRUTH/$m" <<'PYEOF'
+		sh -c "LOCAL_RANK=\$((RANK % $GPUS)) exec $2" >"$OUT/$1.out" 2>"$OUT/$1.err"
+	echo "$1: exit status $?: $(grep 'calls of NCCL' "$OUT/$1.err" || tail -n 1 "$OUT/$1.err" | cut -c1-200)"
+	grep 'ran while others' "$OUT/$1.err"
+}
+
+# times MODE: the steps that each rank has timed.
+times() {
+	"$PY" - "$OUT/$1" "$TRUTH/$1" <<'PYEOF'
 import json, os, sys
 ours, theirs = sys.argv[1:]
 for r in range(4):
@@ -57,8 +61,18 @@ for r in range(4):
     y = json.load(open(b))["variants"] if os.path.exists(b) else {}
     for name, v in x.items():
         t = y.get(name, {}).get("median_ms")
-        print(f"{os.path.basename(ours)} rank {r} {name}: a step takes {v['median_ms']:.3f} ms" + (f", on 4 GPUs {t:.3f} ms: {100 * (v['median_ms'] / t - 1):+.1f} %" if t else ""))
+        print(f"{os.path.basename(ours)} rank {r} {name}: a step takes {v['median_ms']:.3f} ms" + (f", on 4 GPUs {t:.3f} ms: {100 * (v['median_ms'] / t - 1):+.1f} %" if t else "") + f"; host {v['host_median_ms']:.1f} ms")
 PYEOF
+}
+
+if [ -n "${JOBS:-}" ]; then
+	ranks jobs "$PY scripts/intercept-jobs.py $TRUTH/train_modes.py $OUT ${MODES// /,} $ARGS"
+	for m in $MODES; do times "$m"; done
+	MODES=
+fi
+for m in $MODES; do
+	ranks "$m" "$PY $TRUTH/train_modes.py --mode $m --out $OUT/$m $ARGS"
+	[ -n "${DATA:-}" ] && times "$m"
 	for r in $(seq 0 $((RANKS - 1))); do
 		ours=$OUT/$m/nccl_coll_rank$r.log.gz theirs=$TRUTH/$m/nccl_coll_rank$r.log.gz
 		[ -f "$theirs" ] || continue

@@ -40,9 +40,6 @@ type Options struct {
 	CC      string   // the C compiler
 	// Audit redirects libraries that the program opens by their path, too.
 	Audit bool
-	// RunAhead has hosts on real devices go on at their calls before those are carried out, once
-	// they have launched calm kernels without one that is new, or asking for memory.
-	RunAhead bool
 	// Factor scales the processor time of threads under collector.Measured; 0 for 1.
 	Factor float64
 	// Limit is how long no thread of a program that waits may ask anything.
@@ -244,9 +241,6 @@ func (o *Options) mover(ctx context.Context, core *collector.Core, dir, libs str
 // queues of CUDA: contexts of 64 processes on one H200 found no memory for theirs.
 const manyRanks = 16
 
-// calm is how many launches Options.RunAhead waits for: some steps of a training loop.
-const calm = 1024
-
 // environment has the program find the libraries and the collector.
 func (o *Options) environment(dir, libs, runtime string) []string {
 	preload := []string{filepath.Join(libs, shim.Core), filepath.Join(libs, shim.NCCL)}
@@ -275,9 +269,6 @@ func (o *Options) environment(dir, libs, runtime string) []string {
 	if o.Factor > 0 {
 		set["SIMCCL_HOST_FACTOR"] = strconv.FormatFloat(o.Factor, 'g', -1, 64)
 	}
-	if o.RunAhead {
-		set["SIMCCL_CALM"] = strconv.Itoa(calm)
-	}
 	if o.Audit {
 		set["LD_AUDIT"] = filepath.Join(libs, shim.Audit)
 	}
@@ -296,7 +287,7 @@ func (o *Options) environment(dir, libs, runtime string) []string {
 			set[name] = v + ":" + old
 		}
 	}
-	for _, name := range []string{"CUDA_DEVICE_MAX_CONNECTIONS", "SIMCCL_INTERCEPT", "SIMCCL_SHIM", "SIMCCL_INTERCEPT_HOST", "SIMCCL_SHIM_NCCL_ONLY", "SIMCCL_HOST_FACTOR", "SIMCCL_CALM", "LD_AUDIT", "LD_PRELOAD", "LD_LIBRARY_PATH"} {
+	for _, name := range []string{"CUDA_DEVICE_MAX_CONNECTIONS", "SIMCCL_INTERCEPT", "SIMCCL_SHIM", "SIMCCL_INTERCEPT_HOST", "SIMCCL_SHIM_NCCL_ONLY", "SIMCCL_HOST_FACTOR", "LD_AUDIT", "LD_PRELOAD", "LD_LIBRARY_PATH"} {
 		if v, ok := set[name]; ok {
 			out = append(out, name+"="+v)
 		}

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -766,9 +767,12 @@ func kernelsOf(t *testing.T, kind, calm string) (outcome, []ran) {
 	r := intercepted(t, nodes(t, 1), func(o *intercept.Options) {
 		options(o)
 		o.Clock = collector.Measured
-		o.Env = append(o.Env, "TOY_LOG="+log, "SIMCCL_CALM="+calm)
+		o.Env = append(o.Env, "TOY_LOG="+log, "TOY_LATE=700", "SIMCCL_CALM="+calm)
 	}, program, "4", kind)
 	r.want(t, "")
+	if len(r.warnings) > 0 {
+		t.Errorf("%s: %v", kind, r.warnings)
+	}
 	data, err := os.ReadFile(log)
 	if err != nil {
 		t.Fatal(err)
@@ -794,8 +798,12 @@ func kernelsOf(t *testing.T, kind, calm string) (outcome, []ran) {
 // hosts run ahead, and a rank whose host is slower than its kernels is not treated as one whose
 // kernels are slow: the GPU's time is that of the kernels, though they are launched 2 ms apart.
 func TestAlone(t *testing.T) {
-	if _, list := kernelsOf(t, "buckets", "0"); len(list) != 4*3*13 {
+	if _, list := kernelsOf(t, "buckets", "0"); len(list) != 4*(3*13+150) {
 		t.Errorf("%d kernels where hosts run ahead", len(list))
+	}
+	// Stages that send to each other are not held at every call: what is behind calls waits for its turn.
+	if _, list := kernelsOf(t, "pipeline", "0"); len(list) != 4*3*(12*31+1) {
+		t.Errorf("%d kernels of a pipeline", len(list))
 	}
 	r, list := kernelsOf(t, "gaps", "-1")
 	const kernels, steps, ranks, gap = 10, 4, 4, 2e-3
@@ -821,6 +829,27 @@ func TestAlone(t *testing.T) {
 	}
 }
 
+// TestMixed: what hosts may do in random orders, with and without calls that they are held at.
+func TestMixed(t *testing.T) {
+	for i, calm := range []string{"0", "60"} {
+		kernelsOf(t, "m"+strconv.Itoa(i), calm)
+	}
+}
+
+// TestAstray: kernels that begin when others have the GPU, behind an event that is not known and
+// longer than is waited for, are noticed: hosts are held at their calls from there on, and the report says so.
+func TestAstray(t *testing.T) {
+	program, options := realDevice(t)
+	r := intercepted(t, nodes(t, 1), func(o *intercept.Options) {
+		options(o)
+		o.Clock, o.Env = collector.Measured, append(o.Env, "TOY_LATE=150000", "SIMCCL_CALM=0")
+	}, program, "4", "driver")
+	r.want(t, "")
+	if !strings.Contains(strings.Join(r.warnings, "\n"), "ran while others had its GPU") {
+		t.Errorf("kernels out of turn were not noticed: %q", r.warnings)
+	}
+}
+
 // TestManyRanks: 64 ranks, processes on one GPU, come to the end with right data, whether compute
 // is timed (each has the GPU in turns) or not.
 func TestManyRanks(t *testing.T) {
@@ -829,7 +858,7 @@ func TestManyRanks(t *testing.T) {
 	}
 	program, options := realDevice(t)
 	for _, clock := range []collector.Clock{collector.Virtual, collector.Measured} {
-		r := intercepted(t, nodes(t, 8), func(o *intercept.Options) { options(o); o.Clock = clock }, program, "64", "many")
+		r := intercepted(t, nodes(t, 8), func(o *intercept.Options) { options(o); o.Clock = clock }, program, "64", "once")
 		r.want(t, "")
 		if len(r.warnings) > 0 || r.Procs != 64 || r.Calls != 128 {
 			t.Errorf("%v: %d processes, %d calls, %v", clock, r.Procs, r.Calls, r.warnings)
@@ -841,7 +870,7 @@ func TestManyRanks(t *testing.T) {
 // answers no thread meanwhile: a host that runs ahead of its calls waits for them before.
 func TestLoadedLate(t *testing.T) {
 	program, options := realDevice(t)
-	r := intercepted(t, nodes(t, 1), func(o *intercept.Options) { options(o); o.Clock, o.RunAhead = collector.Measured, true }, program, "4", "lazy")
+	r := intercepted(t, nodes(t, 1), func(o *intercept.Options) { options(o); o.Clock = collector.Measured }, program, "4", "lazy")
 	r.want(t, "")
 	if len(r.warnings) > 0 || r.Calls != 4*14 {
 		t.Errorf("%d calls, %v", r.Calls, r.warnings)
@@ -860,7 +889,7 @@ func TestKilled(t *testing.T) {
 					reports++
 				}
 			}
-		}, "sh", "-c", example(t, "speed")+" 100; sleep 0.2; kill -9 $$")
+		}, "sh", "-c", example(t, "speed")+" 100; sleep 0.5; kill -9 $$")
 		if r.Exit != 128+9 || r.Calls != 200 || len(r.Record.Events[1]) < 100 || reports == 0 {
 			t.Errorf("%v: ended with %d after %d calls, %d reports: %v", clock, r.Exit, r.Calls, reports, r.warnings)
 		}

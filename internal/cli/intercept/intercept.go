@@ -47,7 +47,6 @@ type flags struct {
 	noRun    bool
 	factor   float64
 	real     int
-	ahead    bool
 	progress time.Duration
 }
 
@@ -85,7 +84,6 @@ programs that read results get right ones.`,
 	o.DurationVar(&f.progress, "progress", 30*time.Second, "say every `LONG` how many calls there were so far, 0 for never")
 	o.IntVar(&f.real, "fake-ranks", 0, "only `N` ranks of each larger communicator are processes; every other rank does what the nearest one below does")
 	o.Float64Var(&f.factor, "host-factor", 1, "under --time measured, the host of the cluster takes `FACTOR` times as long as this one")
-	o.BoolVar(&f.ahead, "run-ahead", false, "under --devices real --time measured, hosts go on at their calls before those are carried out, as they do on GPUs of their own (not compared with GPUs yet)")
 	o.BoolVar(&f.noRun, "no-simulation", false, "only record: the job is not simulated at the end")
 	return c
 }
@@ -133,10 +131,8 @@ func (f *flags) modes(o *intercept.Options) error {
 		o.Clock = collector.Clock(i)
 	}
 	o.Data, o.Audit, o.Limit, o.Factor = f.data, f.audit, f.timeout, f.factor
-	o.Real, o.RunAhead = f.real, f.ahead
+	o.Real = f.real
 	switch {
-	case f.ahead && (o.Devices != collector.Real || o.Clock != collector.Measured):
-		return fail.Usage("--run-ahead: hosts run ahead of real GPUs; write --devices real --time measured")
 	case o.Devices == collector.Real && o.Clock == collector.Paced:
 		return fail.NotYet("real streams that wait as long as the cluster takes", "--devices real --time paced: write record, virtual or measured")
 	case o.Data && o.Clock == collector.Record:

@@ -18,6 +18,7 @@ const (
 	reqParked
 	reqTurn
 	reqBacklog
+	reqAstray
 )
 
 // What a process that attends is asked to do.
@@ -37,6 +38,7 @@ type live struct {
 	free     []uint64       // tickets that are over
 	releases []uint64       // those behind which kernels go on at once, which need its turn
 	sent     int64          // turns that were sent
+	opened   uint64         // up to which tickets its gate was opened for what is behind them
 	asks     bool           // for its turn, without a release
 	moves    []*move
 }
@@ -102,7 +104,7 @@ func (c *Core) over(u *unit) {
 		return
 	}
 	delete(p.live.tickets, u.ticket)
-	if !u.runs || c.set.Clock != Measured {
+	if !u.runs && u.ticket > p.live.opened || c.set.Clock != Measured {
 		p.live.free = append(p.live.free, u.ticket)
 		c.changed = true
 		return
@@ -175,11 +177,31 @@ func (c *Core) parked(p *process, q *request) reply {
 	return reply{}
 }
 
-// askTurn is when a process is about to use its GPU.
-func (c *Core) askTurn(p *process) reply {
-	if c.set.Clock == Measured {
-		p.live.asks = true
+// askTurn is when a process is about to open its gate, and to use its GPU if it does not yet.
+// Kernels go on behind the calls that it has made, up to a ticket, once they are carried out.
+func (c *Core) askTurn(p *process, q *request) reply {
+	if c.set.Clock != Measured {
+		return reply{}
+	}
+	l := p.live
+	l.opened = max(l.opened, uint64(q.a[0]))
+	l.free = slices.DeleteFunc(l.free, func(id uint64) bool {
+		if id <= l.opened {
+			l.releases = append(l.releases, id)
+		}
+		return id <= l.opened
+	})
+	l.asks = l.asks || q.a[1] != 0
+	if l.asks || len(l.releases) > 0 {
 		c.want(p, false)
+	}
+	return reply{}
+}
+
+// astray is when kernels of a process have run while others had its GPU.
+func (c *Core) astray(p *process) reply {
+	if c.set.Warn != nil {
+		c.set.Warn(fmt.Sprintf("kernels of process %d ran while others had its GPU, so times before this may be too long; its host is held at each call from here on", p.pid))
 	}
 	return reply{}
 }

@@ -158,7 +158,7 @@ func (c *Core) dispatch(t *thread, q *request) (reply, func() (reply, bool)) {
 		}
 		return reply{}, func() (reply, bool) { return c.finalized(t, m) }
 	}
-	if q.kind >= reqSegment && q.kind <= reqBacklog {
+	if q.kind >= reqSegment && q.kind <= reqAstray {
 		return c.liveRequest(t, q)
 	}
 	return reply{}, c.later(t, q)
@@ -176,7 +176,9 @@ func (c *Core) liveRequest(t *thread, q *request) (reply, func() (reply, bool)) 
 	case reqParked:
 		return c.parked(t.p, q), nil
 	case reqTurn:
-		return c.askTurn(t.p), nil
+		return c.askTurn(t.p, q), nil
+	case reqAstray:
+		return c.astray(t.p), nil
 	}
 	return reply{}, c.attend(t, q)
 }

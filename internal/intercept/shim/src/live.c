@@ -71,13 +71,21 @@ static const char *driver_missing(void) {
 
 // --- segments ---
 
-// after: the end that its stream waits for before it; also: the one before that on its stream.
-struct mark { handle e; int uses; struct mark *after, *also, *next; };
+// A place in a stream, and what it waits for there: a closing of the gate, a word that becomes
+// value, the end of what another stream has done; also: a place before it that nothing runs at.
+struct mark {
+  handle e;
+  int uses;
+  uint32_t gate, value;
+  const uint32_t *word;
+  struct mark *after, *also, *next;
+};
 struct known { handle e; struct mark *m; struct known *next; }; // where an event was recorded
 struct segment {
   uint64_t id;
   struct mark *from, *to;
-  const uint32_t *begun, *ended; // of a graph, whose events are those of every replay: words that say so
+  // Of a graph, whose events are those of every replay: words that say so, and the one of the call before it.
+  const uint32_t *begun, *ended, *word;
   int64_t most;                  // us, -1 for as measured
   struct segment *next;
 };
@@ -94,11 +102,10 @@ struct lane { // a stream
   int destroyed;     // by the program
   int64_t seen, busy; // us: when the open segment's beginning was seen, and when it ran last
   int64_t ran;        // us: when kernels of the program were seen on it last
-  int64_t going;      // us: when what it waited for was written, until it is seen to go on
-  int64_t due;        // us: when what it follows was seen to have ended
+  int64_t due;        // us: when nothing was seen to hold it up any more
   struct lane *next;
 };
-struct ticket { uint64_t id; struct lane *on; uint32_t *word, value; struct mark *mark; struct ticket *next; }; // mark: behind the word
+struct ticket { uint64_t id; uint32_t *word, value; struct ticket *next; };
 
 static pthread_mutex_t host = PTHREAD_MUTEX_INITIALIZER;  // of threads of the program that call
 static pthread_mutex_t turns = PTHREAD_MUTEX_INITIALIZER; // of holding and releases
@@ -127,13 +134,15 @@ static atomic_int stretching; // threads of the program that run a stretch
 static atomic_int looking;    // the thread that looks may read the words
 static atomic_int early;      // the gate was opened before the host's next call
 static atomic_int launches;   // since the gate was shut
-static atomic_int behind;     // calls were outstanding when the gate was shut: kernels may go on behind them
 static atomic_int steady;     // launches since the program has loaded a kernel or asked for memory
-static int calm = -1;         // launches behind which a program does neither any more; -1: it always may
+static atomic_int calm = 1024; // launches behind which a program does neither any more; -1: it always may
 static _Atomic int64_t active; // us: when the host called something last
 
 // runs_ahead reports whether the host goes on at its calls before they are carried out.
-static int runs_ahead(void) { return calm >= 0 && gate.closed > 0 && atomic_load(&steady) >= calm; }
+static int runs_ahead(void) {
+  int launches_until = atomic_load(&calm);
+  return launches_until >= 0 && gate.closed > 0 && atomic_load(&steady) >= launches_until;
+}
 
 static atomic_uint changes;  // of what threads wait for until the collector says so
 
@@ -152,7 +161,7 @@ static void unchanged(unsigned seen, int64_t us) {
 static int measured(void) { return simccl_get()->time == TIME_MEASURED; }
 static int live_on(void) { return atomic_load(&on) && generation == simccl_forked() && !simccl_lost(); }
 
-static int gate_shut(void) { return __atomic_load_n(gate.word, __ATOMIC_ACQUIRE) != gate.closed; }
+static int gate_shut(void) { return __atomic_load_n(gate.word, __ATOMIC_ACQUIRE) != __atomic_load_n(&gate.closed, __ATOMIC_ACQUIRE); }
 
 static void open_gate(uint32_t n) {
   uint32_t now = __atomic_load_n(gate.word, __ATOMIC_ACQUIRE);
@@ -164,8 +173,7 @@ static struct mark *new_mark(void) { // under lists
   struct mark *m = spare;
   if (m) spare = m->next;
   else if (!(m = calloc(1, sizeof *m)) || D.cuEventCreate(&m->e, 0)) return NULL;
-  m->uses = 1;
-  m->after = m->also = NULL;
+  *m = (struct mark){.e = m->e, .uses = 1};
   return m;
 }
 
@@ -173,7 +181,6 @@ static void drop_mark(struct mark *m) { // under lists
   while (m && --m->uses == 0) {
     struct mark *also = m->also;
     drop_mark(m->after);
-    m->after = m->also = NULL;
     m->next = spare;
     spare = m;
     m = also;
@@ -227,8 +234,9 @@ static struct lane *lane_of(handle s) {
   l->last = &l->first;
   l->word = words + words_used;
   l->at = words_at + 4 * words_used++;
-  if (measured() && gate.closed && !capturing(s)) D.cuStreamWaitValue32_v2(s, gate.at, gate.closed, 0);
-  l->open = mark_now(l);
+  int gated = measured() && gate.closed && !capturing(s);
+  if (gated) D.cuStreamWaitValue32_v2(s, gate.at, gate.closed, 0);
+  if ((l->open = mark_now(l)) && gated) l->open->gate = gate.closed;
   l->opened = simccl_now();
   pthread_mutex_lock(&lists);
   l->next = lanes;
@@ -302,23 +310,23 @@ static void close_lanes(struct lane **list, int n) {
 
 static void close_lane(struct lane *l) { close_lanes(&l, 1); }
 
-// reopen begins a stream's segment anew, behind what it waits for: the place of another
-// stream, if that is known.
-static void reopen(struct lane *l, struct mark *after) {
-  struct mark *m = mark_now(l);
+// reopen begins a stream's segment anew, behind what it waits for now: a closing of the gate, its
+// word, the place of another stream, as far as that is known. What it waited for where nothing
+// runs holds it up, too.
+static void reopen(struct lane *l, uint32_t closing, uint32_t value, struct mark *after) {
+  struct mark *m = mark_now(l), *old = l->open;
   pthread_mutex_lock(&lists);
-  if (m && after) {
-    m->after = after;
-    after->uses++;
-    m->also = l->open;
-    if (l->open) l->open->uses++;
+  if (m) {
+    m->gate = closing ? closing : old ? old->gate : 0;
+    if (value) m->word = l->word, m->value = value;
+    else if (old) m->word = old->word, m->value = old->value;
+    if ((m->after = after)) after->uses++;
+    m->also = old && !old->after ? old->also : old;
+    if (m->also) m->also->uses++;
   }
-  for (struct ticket *t = tickets; t; t = t->next)
-    if (t->mark == l->open) t->mark = NULL;
-  drop_mark(l->open);
+  drop_mark(old);
   l->open = m;
-  if (!l->first) l->going = 0;
-  l->seen = l->busy = 0;
+  l->due = l->seen = l->busy = 0;
   pthread_mutex_unlock(&lists);
   l->opened = simccl_now();
 }
@@ -335,7 +343,7 @@ static void close_all(int dev) {
 
 static void reopen_all(int dev) {
   for (struct lane *l = lanes; l; l = l->next)
-    if (!l->destroyed && (dev < 0 || l->dev == dev) && !capturing(l->stream)) reopen(l, NULL);
+    if (!l->destroyed && (dev < 0 || l->dev == dev) && !capturing(l->stream)) reopen(l, 0, 0, NULL);
 }
 
 // --- the thread that looks at segments ---
@@ -344,6 +352,67 @@ struct ended { uint64_t id; int64_t ps; };
 
 // A pair of events has a length of its own.
 enum { NOTHING_US = 3 };
+
+// When this process had its GPU, in us, the last turns: whether kernels kept to them is checked
+// by where segments are on the machine's clock. An event that was seen to have ended has not
+// ended later than that; the clocks of the GPU and the machine drift apart by less than 100 ppm.
+enum { TURNS = 8 };
+static struct { _Atomic int64_t from, to; } had[TURNS];
+static atomic_uint turn;
+static struct { struct mark *at; int64_t us, set, seen; double ran, astray; } ruler; // under lists
+static atomic_int strays; // 1: kernels ran while others had the GPU, 2: that was told
+
+static void turn_begins(void) { // under turns
+  unsigned n = atomic_load(&turn) + 1;
+  atomic_store(&had[n % TURNS].to, INT64_MAX);
+  atomic_store(&had[n % TURNS].from, wall_us());
+  atomic_store(&turn, n);
+}
+
+static void turn_ends(void) { atomic_store(&had[atomic_load(&turn) % TURNS].to, wall_us()); } // under turns
+
+// outside is how much of a time was in none of the last turns.
+static int64_t outside(int64_t from, int64_t to) {
+  int64_t left = to - from;
+  for (int i = 0; i < TURNS; i++) {
+    int64_t a = atomic_load(&had[i].from), b = atomic_load(&had[i].to);
+    a = a > from ? a : from;
+    b = b < to ? b : to;
+    if (b > a) left -= b - a;
+  }
+  return left;
+}
+
+static void set_ruler(struct mark *at, int64_t us, int64_t now) {
+  drop_mark(ruler.at);
+  ruler.at = at;
+  at->uses++;
+  ruler.us = us;
+  ruler.set = ruler.seen = now;
+}
+
+// check_turn has the host be held at its calls again where a tenth of what the GPU did was out
+// of turn: kernels that meet those of others take longer than they do alone. Under lists.
+static void check_turn(const struct segment *g, int64_t took_us) {
+  enum { SLACK_US = 300, OFTEN_US = 20000, RESET_US = 10000000, DRIFT = 10000 };
+  float ms;
+  int64_t now = wall_us();
+  if (g->begun || g->ended || !g->to || gate.closed == 0 || atomic_load(&calm) < 0) return;
+  if (!ruler.at) set_ruler(g->to, now, now);
+  if (D.cuEventElapsedTime(&ms, ruler.at->e, g->to->e)) return;
+  int64_t end = ruler.us + (int64_t)((double)ms * 1000), late = now - end, most = (now - ruler.seen) / DRIFT;
+  if (late > most) late = most;
+  ruler.us += late;
+  end += late;
+  ruler.seen = now;
+  if (now - ruler.set > RESET_US) set_ruler(g->to, end, now); // a float of ms holds no more
+  int64_t out = outside(end - took_us, end);
+  ruler.ran += (double)took_us;
+  if (out > SLACK_US) ruler.astray += (double)out;
+  if (ruler.ran < OFTEN_US) return;
+  if (ruler.astray * 10 > ruler.ran) atomic_store(&strays, 1), atomic_store(&calm, -1);
+  ruler.ran = ruler.astray = 0;
+}
 
 // collect takes segments that have ended off the lists. Under lists.
 static int collect(struct ended *to, int room) {
@@ -356,8 +425,11 @@ static int collect(struct ended *to, int room) {
       float ms = 0;
       if (e == 0 && g->from && g->to && D.cuEventElapsedTime(&ms, g->from->e, g->to->e)) ms = 0;
       if (g->most >= 0 && ms * 1000 > (float)g->most) ms = (float)g->most / 1000;
-      if (ms * 1000 > NOTHING_US) l->ran = wall_us();
-      l->going = l->due = 0;
+      if (ms * 1000 > NOTHING_US) {
+        l->ran = wall_us();
+        if (measured()) check_turn(g, (int64_t)(ms * 1000));
+      }
+      l->due = 0;
       to[n++] = (struct ended){g->id, measured() && ms * 1000 > NOTHING_US ? (int64_t)((double)ms * 1e9) : 0};
       if (!(l->first = g->next)) l->last = &l->first;
       drop_mark(g->from);
@@ -367,39 +439,54 @@ static int collect(struct ended *to, int room) {
   return n;
 }
 
-// FOLLOWS: it waits for another stream.
 enum { BUSY = 1, IDLE = 2, WAITS = 4, FOLLOWS = 8 };
 
-// How long a stream may take to go on behind a word that was written: the GPU may have
-// another process's kernels.
-enum { GOING_US = 1000000, DUE_US = 100000 };
+// passed reports whether a word has become what a place waits for.
+static int passed(const uint32_t *word, uint32_t value) { return (int32_t)(__atomic_load_n(word, __ATOMIC_ACQUIRE) - value) >= 0; }
 
-// at_word reports whether a stream waits for a word of a call, or will before anything else
-// of its own. Under lists.
-static int at_word(const struct lane *l) {
-  const struct mark *from = l->first ? l->first->from : l->open;
-  for (struct ticket *t = tickets; t; t = t->next)
-    if (t->on == l && (!measured() || (l->first && l->first->begun) || t->mark == from)) return 1;
-  return 0;
+// outstands reports whether the call of a word in a graph has not been carried out. The graph
+// clears the word. Under lists.
+static int outstands(const uint32_t *word) {
+  const struct ticket *t = tickets;
+  while (t && t->word != word) t = t->next;
+  return t != NULL;
 }
 
-// state_of is what a stream does. Under lists.
+// at_word reports whether a stream waits at a place for a word. Under lists.
+static int at_word(const struct mark *m) { return (m->gate && !passed(gate.word, m->gate)) || (m->word && !passed(m->word, m->value)); }
+
+// follows reports whether a stream waits at a place for another stream, whose own state says why
+// that does not go on. Under lists.
+static int follows(const struct mark *m) {
+  while (m && !(m->after && D.cuEventQuery(m->after->e) == NOT_READY)) m = m->also;
+  return m != NULL;
+}
+
+// about_to is where nothing holds a stream up any more: it goes on in a moment, however long that
+// takes. Where nothing is known that has held it up, it is taken to wait for something else
+// after some time.
+static int about_to(struct lane *l, int known) {
+  enum { KNOWN_US = 5000000, UNKNOWN_US = 100000 };
+  int64_t now = wall_us();
+  if (!l->due) l->due = now;
+  return now - l->due < (known ? KNOWN_US : UNKNOWN_US) ? BUSY : WAITS;
+}
+
+// state_of is what a stream does. It follows from the words and from where other streams are,
+// not from how long it has done nothing: a GPU that others have just used takes its time. Under
+// lists.
 static int state_of(struct lane *l) {
-  if (l->destroyed) return 0;
-  struct mark *from = l->first ? l->first->from : l->open;
-  const uint32_t *begun = l->first ? l->first->begun : NULL;
-  if (begun ? !__atomic_load_n(begun, __ATOMIC_ACQUIRE) : from && D.cuEventQuery(from->e) == NOT_READY) {
-    if (l->going && wall_us() - l->going < GOING_US) return BUSY;
-    if (gate_shut()) return WAITS;
-    if (at_word(l)) return WAITS;
-    if (from && from->after && D.cuEventQuery(from->after->e) == 0 && (!from->also || D.cuEventQuery(from->also->e) == 0)) {
-      if (!l->due) l->due = wall_us();
-      if (wall_us() - l->due < DUE_US) return BUSY;
-    }
-    return outstanding == 0 ? BUSY : measured() ? FOLLOWS : WAITS;
+  const struct segment *g = l->first;
+  const struct mark *from = g ? g->from : l->open;
+  if (l->destroyed && !g) return 0;
+  if (g && g->begun) {
+    if (!__atomic_load_n(g->begun, __ATOMIC_ACQUIRE)) return outstands(g->word) ? WAITS : about_to(l, 1);
+  } else if (from) {
+    if (at_word(from)) return WAITS;
+    if (D.cuEventQuery(from->e) == NOT_READY) return follows(from) ? FOLLOWS : about_to(l, from->gate || from->word || from->after || from->also);
   }
-  l->going = l->due = 0;
-  if (l->first) return BUSY;
+  l->due = 0;
+  if (g) return BUSY;
   int64_t now = wall_us();
   if (in_capture) return IDLE;
   if (!l->seen) l->seen = now;
@@ -408,19 +495,34 @@ static int state_of(struct lane *l) {
 }
 
 // give_turn lets others have the GPU: for a stretch of the program, or for the thread that
-// looks, which leaves that to a stretch that has begun.
-static void give_turn(int stretch) {
+// looks, which leaves that to a stretch that has begun. It reports whether that may be: not
+// where words were written since streams were looked at.
+static int give_turn(int stretch, unsigned looked) {
   struct reply out;
   pthread_mutex_lock(&turns);
-  int mine = atomic_load(&holding) && (stretch || !atomic_load(&stretching));
-  unsigned seen = atomic_load(&releases);
-  if (mine) atomic_store(&holding, 0);
+  int held = atomic_load(&holding), more = held && atomic_load(&releases) != looked;
+  int mine = held && !more && (stretch || !atomic_load(&stretching));
+  if (mine) {
+    turn_ends();
+    atomic_store(&holding, 0);
+  }
   pthread_mutex_unlock(&turns);
-  if (mine) request(REQ_PARKED, seen, 0, 0, 0, &out);
+  if (mine) request(REQ_PARKED, looked, 0, 0, 0, &out);
+  return !more;
+}
+
+// ask_turn is before a stretch, which opens the gate for what is behind the calls so far, too.
+static void ask_turn(void) {
+  struct reply out;
+  pthread_mutex_lock(&turns);
+  atomic_fetch_add(&stretching, 1);
+  int held = atomic_load(&holding), calls = atomic_load(&outstanding) > 0;
+  pthread_mutex_unlock(&turns);
+  if (!held || calls) request(REQ_TURN, calls ? (int64_t)issued : 0, !held, 0, 0, &out);
 }
 
 // park ends this process's turn when its GPU work waits, or there is none.
-static void park(int all, int64_t *since, int64_t now) {
+static void park(int all, int64_t *since, int64_t now, unsigned looked) {
   enum { WAITING_US = 300, IDLE_US = 3000 };
   if (all & BUSY) {
     *since = 0;
@@ -430,7 +532,7 @@ static void park(int all, int64_t *since, int64_t now) {
   int soon = (all & (WAITS | FOLLOWS) && !(all & IDLE)) || atomic_load(&blocked) > 0;
   if (now - *since < (soon ? WAITING_US : IDLE_US)) return;
   *since = 0;
-  give_turn(0);
+  give_turn(0, looked);
 }
 
 static void alone(void) {
@@ -452,6 +554,8 @@ static int report(struct ended *list, int room) {
   struct request r = {.type = REQ_SEGMENT_DONE, .size = (uint32_t)(n * (int)sizeof *list), .a = {n}};
   struct reply out;
   simccl_call(&r, list, &out, NULL, 0);
+  int first = 1;
+  if (atomic_compare_exchange_strong(&strays, &first, 2)) request(REQ_ASTRAY, 0, 0, 0, 0, &out);
   return n;
 }
 
@@ -469,16 +573,11 @@ static int states(void) {
 // not called anything for a while. Nobody asks CUDA before the gate is open: it may not answer.
 static void open_early(void) {
   enum { QUIET_US = 20000, LONG_US = 20000000 };
-  struct reply out;
   struct timespec t = {0, 20000};
   if (!gate_shut() || pthread_mutex_trylock(&host)) return;
   int64_t begun = wall_us();
   if ((atomic_load(&syncing) || !atomic_load(&throttled)) && begun - atomic_load(&active) > QUIET_US) {
-    pthread_mutex_lock(&turns);
-    atomic_fetch_add(&stretching, 1);
-    int held = atomic_load(&holding);
-    pthread_mutex_unlock(&turns);
-    if (!held) request(REQ_TURN, 0, 0, 0, 0, &out);
+    ask_turn();
     while (!atomic_load(&holding) && live_on() && begun - atomic_load(&active) > QUIET_US && wall_us() - begun < LONG_US) syscall(SYS_nanosleep, &t, NULL);
     if (atomic_load(&holding) && begun - atomic_load(&active) > QUIET_US) {
       atomic_store(&early, 1);
@@ -510,16 +609,16 @@ static void *look(void *unused) {
   alone();
   atomic_store(&looking, 1);
   while (list && live_on()) {
-    unsigned seen = atomic_load(&changes);
+    unsigned looked = atomic_load(&releases), seen = atomic_load(&changes);
     int held = atomic_load(&holding) && !atomic_load(&stretching), pending = 0, n = 0;
-    // While kernels wait behind the gate nobody asks CUDA about them: the host launches.
-    int launching = measured() && gate_shut() && !(held && atomic_load(&behind));
-    if (launching && held) give_turn(0);
+    // While kernels wait behind the gate nobody asks CUDA about them: the host launches. Those
+    // behind calls made before the gate was shut may run then, in turns.
+    int launching = measured() && gate_shut() && !held;
     if (!launching) {
       n = report(list, ROOM);
       int all = measured() ? states() : 0;
       if (n > 0) since = 0;
-      else if (held) park(all, &since, wall_us());
+      else if (held) park(all, &since, wall_us(), looked);
       pthread_mutex_lock(&lists);
       for (struct lane *l = lanes; l; l = l->next) pending |= l->first != NULL;
       pthread_mutex_unlock(&lists);
@@ -538,7 +637,9 @@ static void *look(void *unused) {
 
 static void release(const char *list, int64_t n, int holds) {
   pthread_mutex_lock(&turns);
-  if (n > 0) pthread_mutex_lock(&lists);
+  if (holds && !atomic_load(&holding)) turn_begins();
+  pthread_mutex_lock(&lists);
+  for (struct lane *l = lanes; l; l = l->next) l->due = 0; // what is not known may go on now
   for (int64_t i = 0; i < n; i++) {
     uint64_t id;
     memcpy(&id, list + 8 * i, 8);
@@ -546,14 +647,13 @@ static void release(const char *list, int64_t n, int holds) {
       if ((*p)->id != id) continue;
       struct ticket *t = *p;
       *p = t->next;
-      if (t->mark) t->on->going = wall_us();
       __atomic_store_n(t->word, t->value, __ATOMIC_RELEASE);
       free(t);
       atomic_fetch_sub(&outstanding, 1);
       break;
     }
   }
-  if (n > 0) pthread_mutex_unlock(&lists);
+  pthread_mutex_unlock(&lists);
   if (holds) {
     atomic_fetch_add(&releases, 1);
     atomic_store(&holding, 1);
@@ -622,7 +722,7 @@ static int start(char *why, size_t room) {
       gate.closed = 0;
       words_used = 1;
       generation = simccl_forked();
-      if (getenv("SIMCCL_CALM")) calm = atoi(getenv("SIMCCL_CALM"));
+      if (getenv("SIMCCL_CALM")) atomic_store(&calm, atoi(getenv("SIMCCL_CALM")));
       atomic_store(&on, 1);
       static int registered; // a child of fork has its parent's functions
       if (!registered && atexit(stop) == 0) registered = 1;
@@ -688,25 +788,21 @@ static void rest(unsigned seen, int64_t begun) {
   else unchanged(seen, LOST_US);
 }
 
-// settled is how long streams have to do nothing until they will not go on by themselves, in
-// us: one that follows another one begins a moment behind its end.
-static int settled(int states) { return states & FOLLOWS ? 300 : 20; }
-
 // run_out has what may go on on the GPU run until it has ended, or waits for the cluster, and
 // lets others have the GPU then.
 static void run_out(void) {
-  enum { LONG_US = 60000000 };
+  enum { LONG_US = 60000000, SETTLED_US = 30 }; // streams are looked at one after the other: more than once
   struct ended list[64];
   int64_t begun = wall_us(), quiet = 0;
-  while (live_on()) {
+  unsigned looked = atomic_load(&releases);
+  for (; live_on(); nap(begun)) {
+    if (atomic_load(&releases) != looked) looked = atomic_load(&releases), quiet = 0;
     int all = report(list, 64) ? BUSY : states();
     int64_t now = wall_us();
     if (all & BUSY) quiet = 0;
     else if (!quiet) quiet = now;
-    if ((quiet && now - quiet > settled(all)) || now - begun > LONG_US) break;
-    nap(begun);
+    if (((quiet && now - quiet > SETTLED_US) || now - begun > LONG_US) && give_turn(1, looked)) return;
   }
-  give_turn(1);
 }
 
 // stretch opens the gate when no other process uses the GPU, and has what was launched run.
@@ -714,22 +810,11 @@ static void run_out(void) {
 static void stretch(void) {
   if (!measured()) return;
   enum { LONG_US = 60000000 };
-  struct reply out;
   atomic_fetch_add(&blocked, 1);
-  pthread_mutex_lock(&turns);
-  atomic_fetch_add(&stretching, 1);
-  int held = atomic_load(&holding);
-  pthread_mutex_unlock(&turns);
-  if (!held) request(REQ_TURN, 0, 0, 0, 0, &out);
+  ask_turn();
   int64_t begun = wall_us();
   for (unsigned seen; seen = atomic_load(&changes), !atomic_load(&holding) && live_on() && wall_us() - begun < LONG_US;) rest(seen, begun);
-  if (gate_shut()) {
-    pthread_mutex_lock(&lists);
-    for (struct lane *l = lanes; l; l = l->next)
-      if (!at_word(l)) l->going = wall_us();
-    pthread_mutex_unlock(&lists);
-    open_gate(gate.closed);
-  }
+  open_gate(gate.closed);
   run_out();
   atomic_fetch_sub(&stretching, 1);
   atomic_fetch_sub(&blocked, 1);
@@ -738,13 +823,12 @@ static void stretch(void) {
 // shut has what is launched from now on wait for the next stretch.
 static void shut(void) {
   if (!measured()) return;
-  gate.closed++;
+  __atomic_add_fetch(&gate.closed, 1, __ATOMIC_RELEASE);
   for (struct lane *l = lanes; l; l = l->next) {
     if (l->destroyed || capturing(l->stream)) continue;
     D.cuStreamWaitValue32_v2(l->stream, gate.at, gate.closed, 0);
-    reopen(l, NULL);
+    reopen(l, gate.closed, 0, NULL);
   }
-  atomic_store(&behind, atomic_load(&outstanding) > 0);
   atomic_store(&launches, 0);
   atomic_store(&early, 0);
   atomic_store(&active, wall_us());
@@ -785,7 +869,6 @@ static void throttle(void) {
   int held = atomic_load(&holding);
   pthread_mutex_unlock(&turns);
   if (measured() && held) run_out();
-  atomic_store(&behind, left > 0);
   if (measured()) atomic_fetch_sub(&stretching, 1);
   atomic_fetch_sub(&blocked, 1);
   atomic_store(&active, wall_us());
@@ -815,14 +898,10 @@ static error wait_for(uint32_t value, struct lane **list, int n) {
   error e = 0;
   for (int i = 0; i < n - 1 && !e; i++) e = D.cuStreamWaitEvent(l->stream, list[i]->open->e, 0);
   if (e || (e = D.cuStreamWaitValue32_v2(l->stream, l->at, value, 0))) return e;
-  reopen(l, NULL);
-  pthread_mutex_lock(&lists);
-  for (struct ticket *t = tickets; t; t = t->next)
-    if (t->on == l && t->value == value) t->mark = l->open;
-  pthread_mutex_unlock(&lists);
+  reopen(l, 0, value, NULL);
   for (int i = 0; i < n - 1 && !e; i++) {
     e = D.cuStreamWaitEvent(list[i]->stream, l->open->e, 0);
-    reopen(list[i], l->open);
+    reopen(list[i], 0, 0, l->open);
   }
   return e;
 }
@@ -830,11 +909,11 @@ static error wait_for(uint32_t value, struct lane **list, int n) {
 struct part { uint64_t comm; struct lane *list[64]; int n; uint32_t value; };
 
 // add_ticket has a release find what it is for: it may come before the answer to the call.
-static int add_ticket(struct lane *l, uint32_t *word, uint32_t value, struct mark *mark) {
+static int add_ticket(uint32_t *word, uint32_t value) {
   struct ticket *t = malloc(sizeof *t);
   if (!t) return 1;
   pthread_mutex_lock(&lists);
-  *t = (struct ticket){++issued, l, word, value, mark, tickets};
+  *t = (struct ticket){++issued, word, value, tickets};
   tickets = t;
   atomic_fetch_add(&outstanding, 1);
   pthread_mutex_unlock(&lists);
@@ -907,13 +986,13 @@ static int post(struct op *ops, int n, int64_t ticket, int count, int replay, in
   return res || out->status ? -1 : 0;
 }
 
-static int posted(struct op *ops, int n, struct part *parts, int count, struct reply *out, char *text, size_t room) {
+static int posted(struct op *ops, int n, struct part *parts, int count, int runs, struct reply *out, char *text, size_t room) {
   uint64_t first = issued + 1;
   for (int i = 0; i < count; i++) {
     struct lane *l = parts[i].list[parts[i].n - 1];
-    if (add_ticket(l, l->word, parts[i].value = ++l->issued, NULL)) return drop_tickets(first), fail(out, text, room, 2, "out of memory", 0);
+    if (add_ticket(l->word, parts[i].value = ++l->issued)) return drop_tickets(first), fail(out, text, room, 2, "out of memory", 0);
   }
-  if (post(ops, n, (int64_t)first, count, 0, runs_ahead(), out, text, room)) return drop_tickets(first), -1;
+  if (post(ops, n, (int64_t)first, count, 0, runs, out, text, room)) return drop_tickets(first), -1;
   for (int i = 0; i < count; i++) {
     error e = wait_for(parts[i].value, parts[i].list, parts[i].n);
     if (e) return fail(out, text, room, 1, "cuStreamWaitValue32: error %d of CUDA's", e);
@@ -1028,7 +1107,7 @@ static int group(struct op *ops, int n, struct reply *out, char *text, size_t ro
         for (int h = 0; h < parts[j].n; h++) seen |= parts[j].list[h] == l;
       if (!seen) close_lane(l);
     }
-  res = posted(ops, n, parts, count, out, text, room);
+  res = posted(ops, n, parts, count, ahead, out, text, room);
 out:
   // Until a program is calm its host may wait for its streams in ways that are not seen, while
   // nobody can ask CUDA about them. A call is four entries of CUDA's queues.
@@ -1101,7 +1180,7 @@ PUBLIC error cudaStreamWaitEvent(handle s, handle e, unsigned flags) {
     struct mark *after = k && k->m && k->m->e ? k->m : NULL;
     if (after) after->uses++;
     pthread_mutex_unlock(&lists);
-    reopen(l, after);
+    reopen(l, 0, 0, after);
     pthread_mutex_lock(&lists);
     drop_mark(after);
     pthread_mutex_unlock(&lists);
@@ -1116,7 +1195,7 @@ static int replayed(struct exec *x, struct lane *l) {
   struct reply out;
   char why[400];
   struct timespec t = {0, 20000};
-  const uint32_t *begun = NULL;
+  const uint32_t *begun = NULL, *word = NULL;
   if (x->last && D.cuEventQuery(x->last->e) == NOT_READY) {
     atomic_fetch_add(&blocked, 1);
     while (D.cuEventQuery(x->last->e) == NOT_READY && live_on()) syscall(SYS_nanosleep, &t, NULL);
@@ -1128,7 +1207,7 @@ static int replayed(struct exec *x, struct lane *l) {
     *c->word = *c->came = *c->went = 0;
     struct segment *g = calloc(1, sizeof *g);
     if (!g) return 2;
-    *g = (struct segment){.id = ++segments, .to = &c->before, .begun = begun, .ended = c->came, .most = -1};
+    *g = (struct segment){.id = ++segments, .to = &c->before, .begun = begun, .ended = c->came, .word = word, .most = -1};
     tell(REQ_SEGMENT, l->dev, (int64_t)l->id, (int64_t)g->id, simccl_now());
     pthread_mutex_lock(&lists);
     g->from = l->open;
@@ -1137,8 +1216,9 @@ static int replayed(struct exec *x, struct lane *l) {
     l->last = &g->next;
     pthread_mutex_unlock(&lists);
     begun = c->went;
+    word = c->word;
     for (int i = 0; i < c->n; i++) c->ops[i].stream = l->id;
-    if (add_ticket(l, c->word, 1, &c->behind) || post(c->ops, c->n, (int64_t)issued, 1, 1, 1, &out, why, sizeof why)) return 719;
+    if (add_ticket(c->word, 1) || post(c->ops, c->n, (int64_t)issued, 1, 1, 1, &out, why, sizeof why)) return 719;
   }
   return 0;
 }
@@ -1150,7 +1230,7 @@ static void behind_graph(struct exec *x, struct lane *l) {
   for (struct capture *c = captures; c; c = c->next)
     if (c->graph == x->graph) last = c;
   if (!g) return;
-  *g = (struct segment){.id = ++segments, .begun = last->went, .most = -1};
+  *g = (struct segment){.id = ++segments, .begun = last->went, .word = last->word, .most = -1};
   tell(REQ_SEGMENT, l->dev, (int64_t)l->id, (int64_t)g->id, simccl_now());
   g->to = mark_now(l);
   pthread_mutex_lock(&lists);
@@ -1260,7 +1340,7 @@ static void resumed(int dev, struct lane *l, int type, int64_t what, int64_t mor
   if (borrowed) D.cuCtxSetCurrent(context);
   atomic_fetch_sub(&syncing, 1);
   if (measured()) shut();
-  else if (l) reopen(l, NULL);
+  else if (l) reopen(l, 0, 0, NULL);
   else reopen_all(dev);
   leave(out.now);
 }
@@ -1288,6 +1368,26 @@ static int new_kernel(const void *f) {
   return 0;
 }
 
+// Streams that are followed: kernels on others would not wait for the gate.
+enum { FOLLOWED = 256 };
+static _Atomic(handle) followed[FOLLOWED];
+
+static size_t slot_of(handle s) { return ((uintptr_t)s >> 4) * 2654435761u % FOLLOWED; }
+
+static void follow(handle s) {
+  if (s && atomic_load(&followed[slot_of(s)]) == s) return;
+  static atomic_int null;
+  if (!s && atomic_exchange(&null, 1)) return;
+  enter();
+  lane_of(s);
+  atomic_store(&followed[slot_of(s)], s);
+  leave(0);
+}
+
+static void unfollow(handle s) {
+  if (atomic_load(&followed[slot_of(s)]) == s) atomic_store(&followed[slot_of(s)], NULL);
+}
+
 // stirred is before the program loads a kernel or asks for memory.
 static void stirred(void) { atomic_store(&steady, 0); }
 
@@ -1298,6 +1398,7 @@ static void launched(const void *f, handle s) {
   if (!live_on() || !measured() || gate.closed == 0) return;
   atomic_store(&active, wall_us());
   if (in_capture && capturing(s)) return;
+  follow(s);
   int load = new_kernel(f);
   if (load) stirred();
   if (full(1) || (load && atomic_load(&outstanding) > 0)) {
@@ -1393,6 +1494,7 @@ PUBLIC error cudaStreamDestroy(handle s) {
   pthread_mutex_lock(&lists);
   for (struct lane *l = lanes; l; l = l->next) l->destroyed |= l->stream == s;
   pthread_mutex_unlock(&lists);
+  unfollow(s);
   pthread_mutex_unlock(&host);
   return real(s);
 }

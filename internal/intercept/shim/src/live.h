@@ -6,7 +6,7 @@
 #include "shim.h"
 
 // Requests beyond those of shim.h.
-enum { REQ_SEGMENT = 40, REQ_SEGMENT_DONE, REQ_ATTEND, REQ_MOVED, REQ_PARKED, REQ_TURN, REQ_BACKLOG };
+enum { REQ_SEGMENT = 40, REQ_SEGMENT_DONE, REQ_ATTEND, REQ_MOVED, REQ_PARKED, REQ_TURN, REQ_BACKLOG, REQ_ASTRAY };
 
 // A buffer as another process finds it: an allocation that CUDA shares, and a place
 // in it. 96 bytes.

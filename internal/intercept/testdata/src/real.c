@@ -1,8 +1,8 @@
 // Ranks that are processes on one real device: what all operations, types and reductions
 // give, in streams and behind events, while nobody waits in between. Argument: ranks,
-// then "time" or "buckets" to print what a step of known kernels takes, "gaps" for a host
-// that is slower than its kernels, "lazy" for kernels that are loaded late, or "many" for one step
-// of more ranks.
+// then "time", "driver" or "buckets" to print what a step of known kernels takes, "gaps" for a host
+// that is slower than its kernels, "lazy" for kernels that are loaded late, "pipeline" for messages between stages, "once" for
+// one step of more ranks, or "m" and a number for a random mixture.
 #include "values.h"
 #include <pthread.h>
 #include <sys/wait.h>
@@ -10,10 +10,11 @@
 enum { N = 1003, SCALED = 5, MOST = 16 };
 static int ranks, me;
 static ncclComm_t comm;
-static cudaStream_t st, side;
+static cudaStream_t st, side, third;
 static char *in, *out;
 static char host[8 * N * MOST], back[8 * N * MOST];
 int toySleep(cudaStream_t, int) __attribute__((weak));
+int cuEventRecord(cudaEvent_t, cudaStream_t) __attribute__((weak));
 struct dim3 { unsigned x, y, z; };
 int cudaLaunchKernel(const void *, struct dim3, struct dim3, void **, size_t, cudaStream_t) __attribute__((weak));
 
@@ -183,8 +184,8 @@ static void refusals(void) {
 }
 
 // A step: kernels of 4 ms, an all_reduce behind them while kernels of 6 ms go on, and 2 ms
-// when it is there.
-static void steps(void) {
+// when it is there. By the driver, events are recorded in a way that is not followed.
+static void steps(int driver) {
   enum { STEPS = 4 };
   cudaEvent_t ev[STEPS + 1], e, f;
   for (int i = 0; i <= STEPS; i++) OK(cudaEventCreate(&ev[i]));
@@ -196,7 +197,7 @@ static void steps(void) {
     OK(cudaEventRecord(e, st));
     OK(cudaStreamWaitEvent(side, e, 0));
     OK(ncclAllReduce(in, out, N, ncclFloat32, ncclSum, comm, side));
-    OK(cudaEventRecord(f, side));
+    OK(driver ? cuEventRecord(f, side) : cudaEventRecord(f, side));
     OK(toySleep(st, 6000));
     OK(cudaStreamWaitEvent(st, f, 0));
     OK(toySleep(st, 2000));
@@ -211,9 +212,11 @@ static void steps(void) {
 }
 
 // A step of a backward pass: twelve kernels of 1 ms, launched one by one, each followed by
-// an all_reduce beside the next ones, and 2 ms when all are there.
+// an all_reduce beside the next ones, and 2 ms when all are there. In the second one so many
+// small ones are launched that the host does not run ahead any further.
 static void buckets(void) {
-  enum { STEPS = 3, BUCKETS = 12 };
+  enum { STEPS = 3, BUCKETS = 12, SMALL = 150 };
+  struct dim3 one = {1, 1, 1}, us = {1, 1, 1};
   cudaEvent_t ev[STEPS + 1], e, f;
   for (int i = 0; i <= STEPS; i++) OK(cudaEventCreate(&ev[i]));
   OK(cudaEventCreate(&e));
@@ -230,6 +233,7 @@ static void buckets(void) {
     OK(cudaEventRecord(f, side));
     OK(cudaStreamWaitEvent(st, f, 0));
     OK(toySleep(st, 2000));
+    for (int k = 0; k < SMALL && i == 1; k++) OK(cudaLaunchKernel(NULL, us, one, NULL, 0, st));
     OK(cudaEventRecord(ev[i + 1], st));
   }
   OK(cudaDeviceSynchronize());
@@ -238,6 +242,82 @@ static void buckets(void) {
     OK(cudaEventElapsedTime(&ms, ev[i], ev[i + 1]));
     printf("%.3f\n", ms);
   }
+}
+
+// A stage's share of a microbatch, forward or backward: what comes from a neighbour is waited
+// for, some small kernels and one of 1 ms run, and what goes to one is sent beside them.
+static void stage(ncclComm_t c, int from, int to, cudaEvent_t e) {
+  struct dim3 one = {1, 1, 1}, us = {1, 1, 1};
+  enum { SMALL = 30 };
+  if (from >= 0 && from < ranks) {
+    OK(cudaEventRecord(e, st));
+    OK(cudaStreamWaitEvent(side, e, 0));
+    OK(ncclRecv(in, N, ncclFloat32, from, c, side));
+    OK(cudaEventRecord(e, side));
+    OK(cudaStreamWaitEvent(st, e, 0));
+  }
+  for (int k = 0; k < SMALL; k++) OK(cudaLaunchKernel(NULL, us, one, NULL, 0, st));
+  OK(toySleep(st, 1000));
+  if (to >= 0 && to < ranks) {
+    OK(cudaEventRecord(e, st));
+    OK(cudaStreamWaitEvent(third, e, 0));
+    OK(ncclSend(out, N, ncclFloat32, to, c, third));
+  }
+}
+
+// Steps of a pipeline: forward passes until the last stage has one, then one forward and one
+// backward pass at a time.
+static void pipeline(void) {
+  enum { STEPS = 3, MICRO = 6 };
+  cudaEvent_t ev[STEPS + 1], e;
+  ncclComm_t back; // calls of one communicator follow each other
+  OK(ncclCommSplit(comm, 0, me, &back, NULL));
+  for (int i = 0; i <= STEPS; i++) OK(cudaEventCreate(&ev[i]));
+  OK(cudaEventCreate(&e));
+  OK(cudaEventRecord(ev[0], st));
+  for (int i = 0; i < STEPS; i++) {
+    int first = ranks - me < MICRO ? ranks - me : MICRO, done = 0;
+    for (int m = 0; m < first; m++) stage(comm, me - 1, me + 1, e);
+    for (int m = first; m < MICRO; m++, done++) {
+      stage(back, me + 1, me - 1, e);
+      stage(comm, me - 1, me + 1, e);
+    }
+    for (; done < MICRO; done++) stage(back, me + 1, me - 1, e);
+    OK(toySleep(st, 2000));
+    OK(cudaEventRecord(ev[i + 1], st));
+  }
+  OK(cudaDeviceSynchronize());
+  for (int i = 0; i < STEPS && me == 0; i++) {
+    float ms;
+    OK(cudaEventElapsedTime(&ms, ev[i], ev[i + 1]));
+    printf("%.3f\n", ms);
+  }
+  OK(ncclCommDestroy(back));
+}
+
+// What hosts may do, in an order that a seed gives and all ranks have: calls and kernels on three
+// streams that wait for each other's events, waits of the host, polls, memory that is asked for.
+static void mixed(unsigned seed) {
+  enum { ACTIONS = 400, EVENTS = 6 };
+  struct dim3 one = {1, 1, 1}, us;
+  cudaStream_t on[3] = {st, side, third};
+  cudaEvent_t e[EVENTS];
+  unsigned own = seed * 31 + (unsigned)me;
+  for (int i = 0; i < EVENTS; i++) OK(cudaEventCreate(&e[i]));
+  OK(ncclAllReduce(in, out, N, ncclFloat32, ncclSum, comm, st)); // what runs before is not in turns
+  for (int i = 0; i < ACTIONS; i++) {
+    int what = rand_r(&seed) % 100, which = rand_r(&seed) % EVENTS;
+    cudaStream_t s = on[rand_r(&seed) % 3];
+    us = (struct dim3){(unsigned)rand_r(&own) % 200 + 1, 1, 1};
+    if (what < 50) OK(cudaLaunchKernel(NULL, us, one, NULL, 0, s));
+    else if (what < 66) OK(cudaEventRecord(e[which], s));
+    else if (what < 82) OK(cudaStreamWaitEvent(s, e[which], 0));
+    else if (what < 97) OK(ncclAllReduce(in, out, N, ncclFloat32, ncclSum, comm, s));
+    else if (what < 98) OK(cudaEventSynchronize(e[which]));
+    else if (what < 99) OK(cudaStreamSynchronize(s));
+    else OK(cudaFree(out + 1)); // which waits, and does nothing else here
+  }
+  OK(cudaDeviceSynchronize());
 }
 
 static void *records(void *e) { // the first that this thread asks of CUDA
@@ -286,7 +366,7 @@ static void lazy(void) {
 }
 
 // A step of many ranks: they all have the GPU in turns, and get the sum of all.
-static void many(void) {
+static void once(void) {
   enum { BUCKETS = 2 };
   for (int b = 0; b < BUCKETS; b++) {
     fill(ncclInt32);
@@ -295,7 +375,7 @@ static void many(void) {
     OK(toySleep(st, 100));
   }
   fetch(out, 4 * N);
-  for (int i = 0; i < N; i++) close_to(ncclInt32, i, reduced(ncclSum, ncclInt32, i), "many");
+  for (int i = 0; i < N; i++) close_to(ncclInt32, i, reduced(ncclSum, ncclInt32, i), "once");
 }
 
 int main(int argc, char **argv) {
@@ -310,11 +390,21 @@ int main(int argc, char **argv) {
   OK(ncclCommInitRank(&comm, ranks, id, me));
   OK(cudaStreamCreateWithFlags(&st, 1));
   OK(cudaStreamCreateWithFlags(&side, 1));
+  OK(cudaStreamCreateWithFlags(&third, 1));
   OK(cudaMalloc((void **)&in, 8 * N * MOST));
   OK(ncclMemAlloc((void **)&out, 8 * N * MOST));
   int kinds = argc > 2;
   if (kinds) {
-    argv[2][0] == 't' ? steps() : argv[2][0] == 'g' ? gaps() : argv[2][0] == 'l' ? lazy() : argv[2][0] == 'm' ? many() : buckets();
+    switch (argv[2][0]) {
+    case 't': steps(0); break;
+    case 'd': steps(1); break;
+    case 'g': gaps(); break;
+    case 'l': lazy(); break;
+    case 'p': pipeline(); break;
+    case 'o': once(); break;
+    case 'm': mixed((unsigned)atoi(argv[2] + 1)); break;
+    default: buckets();
+    }
   } else {
     reductions();
     others();
