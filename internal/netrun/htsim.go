@@ -105,7 +105,7 @@ func ofUEC(flows []uec.Flow, r *uec.Result) *Report {
 func roce(x *htsim.Scenario, h Htsim, o Options) (*Report, error) {
 	n := x.Network
 	hosts, leaves := n.Hosts(), n.Leaves
-	p := packet.Network{Nodes: hosts + leaves + n.Spines}
+	p := packet.Network{Nodes: hosts + leaves + n.AllSpines() + n.Cores}
 	p.Switch = make([]bool, p.Nodes)
 	for v := hosts; v < p.Nodes; v++ {
 		p.Switch[v] = true
@@ -115,7 +115,12 @@ func roce(x *htsim.Scenario, h Htsim, o Options) (*Report, error) {
 	}
 	for l := range leaves {
 		for s := range n.Spines {
-			p.Cables = append(p.Cables, packet.Cable{A: int32(hosts + l), B: int32(hosts + leaves + s), Rate: n.SpineRate, Delay: n.SpineDelay + n.SpineLatency})
+			p.Cables = append(p.Cables, packet.Cable{A: int32(hosts + l), B: int32(hosts + leaves + n.Pod(l)*n.Spines + s), Rate: n.SpineRate, Delay: n.SpineDelay + n.SpineLatency})
+		}
+	}
+	for s := range n.AllSpines() {
+		for u := range n.Uplinks() {
+			p.Cables = append(p.Cables, packet.Cable{A: int32(hosts + leaves + s), B: int32(hosts + leaves + n.AllSpines() + u*n.Spines + s%n.Spines), Rate: n.CoreRate, Delay: n.CoreDelay + n.CoreLatency})
 		}
 	}
 	c := packet.Config{Frames: packet.Frames{Payload: rocePayload, Header: roceHeader0, Ack: roceHeader0, Pause: roceHeader0}, AckFrom: 1}

@@ -45,8 +45,8 @@ type tier struct{ down, up, gbps, latency, downLatency, oversubscribed int64 }
 
 // readTopology reads keys and values; "Tier N" begins the keys of a tier.
 func (x *Scenario) readTopology(t *words.Text) error {
-	var nodes, tiers, at int64 = 0, 0, -1
-	var of [2]tier
+	var nodes, pod, tiers, at int64 = 0, 0, 0, -1
+	var of [3]tier
 	for !t.Done() {
 		w, err := t.Take("a key")
 		if err != nil {
@@ -67,13 +67,14 @@ func (x *Scenario) readTopology(t *words.Text) error {
 		case key == "nodes":
 			nodes = v
 		case key == "tiers":
-			if tiers = v; v != 2 {
-				return unsupported(t, place, "a topology of other than two tiers")
+			if tiers = v; v != 2 && v != 3 {
+				return unsupported(t, place, "a topology of other than two or three tiers")
 			}
 		case key == "podsize":
+			pod = v
 		case key == "tier":
-			if at = v; v > 1 {
-				return t.Fail(place, "tier %d: write 0 or 1", v)
+			if at = v; v > 2 || v == 2 && tiers == 2 {
+				return t.Fail(place, "tier %d: write 0 to %d", v, max(1, tiers-1))
 			}
 		default:
 			if err := of[max(0, at)].set(t, w, key, at, v); err != nil {
@@ -81,7 +82,7 @@ func (x *Scenario) readTopology(t *words.Text) error {
 			}
 		}
 	}
-	return x.build(t, nodes, tiers, &of)
+	return x.build(t, nodes, pod, tiers, &of)
 }
 
 // set sets a key of a tier.
@@ -114,8 +115,9 @@ func (r *tier) set(t *words.Text, w words.Word, key string, at, v int64) error {
 	return nil
 }
 
-// build turns the tiers into a leaf-spine network.
-func (x *Scenario) build(t *words.Text, nodes, tiers int64, of *[2]tier) error {
+// build lays the tiers out: leaves with their hosts, spines, and with three tiers cores
+// that join pods.
+func (x *Scenario) build(t *words.Text, nodes, pod, tiers int64, of *[3]tier) error {
 	leaf, spine := of[0], of[1]
 	switch {
 	case tiers == 0:
@@ -124,17 +126,39 @@ func (x *Scenario) build(t *words.Text, nodes, tiers int64, of *[2]tier) error {
 		return t.Fail(t.End, "Nodes, Radix_Down, Radix_Up of tier 0, Radix_Down of tier 1 and Downlink_speed_Gbps of both must be given")
 	case nodes%leaf.down != 0:
 		return t.Fail(t.End, "%d nodes do not fill switches of Radix_Down %d: write a multiple", nodes, leaf.down)
+	case leaf.downLatency < 1 || spine.downLatency < 1:
+		return t.Fail(t.End, "Downlink_Latency_ns of both tiers must be at least 1: windows of simulation are as long as the least delay")
 	}
-	leaves := nodes / leaf.down
-	if spine.down != leaves {
-		return t.Fail(t.End, "tier 1 has Radix_Down %d, and there are %d switches below: write Radix_Down %d", spine.down, leaves, leaves)
+	leaves, below := nodes/leaf.down, nodes/leaf.down
+	if tiers == 3 {
+		if pod < 1 || nodes%pod != 0 || pod%leaf.down != 0 {
+			return t.Fail(t.End, "Podsize %d: write a multiple of Radix_Down %d of tier 0 that divides %d nodes", pod, leaf.down, nodes)
+		}
+		below = pod / leaf.down
+	}
+	if spine.down != below {
+		return t.Fail(t.End, "tier 1 has Radix_Down %d, and there are %d switches below: write Radix_Down %d", spine.down, below, below)
 	}
 	x.Network = uec.Network{Leaves: int(leaves), PerLeaf: int(leaf.down), Spines: int(leaf.up), HostRate: leaf.gbps * 1e9, SpineRate: spine.gbps * 1e9,
 		HostDelay: units.Time(leaf.downLatency) * units.Nanosecond, SpineDelay: units.Time(spine.downLatency) * units.Nanosecond,
 		LeafLatency: units.Time(leaf.latency) * units.Nanosecond, SpineLatency: units.Time(spine.latency) * units.Nanosecond}
-	if leaf.downLatency < 1 || spine.downLatency < 1 {
-		return t.Fail(t.End, "Downlink_Latency_ns of both tiers must be at least 1: windows of simulation are as long as the least delay")
+	if tiers == 3 {
+		return x.cores(t, int(nodes/pod), &spine, &of[2])
 	}
+	return nil
+}
+
+// cores adds the third tier.
+func (x *Scenario) cores(t *words.Text, pods int, spine, core *tier) error {
+	switch {
+	case core.gbps < 1 || core.downLatency < 1 || spine.up < 1:
+		return t.Fail(t.End, "Radix_Up of tier 1, Downlink_speed_Gbps and Downlink_Latency_ns of tier 2 must be given")
+	case core.down != int64(pods):
+		return t.Fail(t.End, "tier 2 has Radix_Down %d, and there are %d pods below: write Radix_Down %d", core.down, pods, pods)
+	}
+	n := &x.Network
+	n.Pods, n.Cores, n.CoreRate = pods, n.Spines*int(spine.up), core.gbps*1e9
+	n.CoreDelay, n.CoreLatency = units.Time(core.downLatency)*units.Nanosecond, units.Time(core.latency)*units.Nanosecond
 	return nil
 }
 

@@ -143,9 +143,10 @@ type engine struct {
 	cfg     *Config
 	flows   []Flow
 	links   []link
-	in      [][]int32 // links by node
-	up      [][]int32 // of leaves: to spines, in the order of their table; nil: not needed yet
-	salt    []uint32  // of leaves
+	in      [][]int32   // links by node
+	up      [][]int32   // of leaves: to spines, in the order of their table; nil: not needed yet
+	over    [][][]int32 // of spines by host of another pod: to cores, alike
+	salt    []uint32    // of leaves, then of spines
 	setup   *setup
 	hosts   []host
 	snd     []sender
@@ -310,17 +311,33 @@ func (e *engine) route(v int, f *frame) int32 {
 			up = e.permuted(at, e.setup)
 			e.up[at] = up
 		}
-		if len(up) == 1 {
-			return up[0]
-		}
-		k := jenkins(e.flows[f.flow].ID, uint32(f.path), e.salt[at])
-		if n := uint32(len(up)); n&(n-1) == 0 {
-			return up[k&(n-1)]
-		}
-		return up[k%uint32(len(up))]
+		return e.hashed(up, at, f)
 	}
 	spine := v - n.Hosts() - n.Leaves
+	if n.Pods > 0 {
+		switch pod := n.Pod(leaf); {
+		case spine >= n.AllSpines(): // a core
+			core := spine - n.AllSpines()
+			below := pod*n.Spines + core%n.Spines
+			return int32(2*(n.Hosts()+n.Leaves*n.Spines+below*n.Uplinks()+core/n.Spines) + 1)
+		case spine/n.Spines != pod:
+			return e.hashed(e.beyond(spine, f.to), n.Leaves+spine, f)
+		}
+		spine %= n.Spines
+	}
 	return int32(2*(n.Hosts()+leaf*n.Spines+spine) + 1)
+}
+
+// hashed is the link of a table of a switch that a frame's hash chooses.
+func (e *engine) hashed(up []int32, at int, f *frame) int32 {
+	if len(up) == 1 {
+		return up[0]
+	}
+	k := jenkins(e.flows[f.flow].ID, uint32(f.path), e.salt[at])
+	if n := uint32(len(up)); n&(n-1) == 0 {
+		return up[k&(n-1)]
+	}
+	return up[k%uint32(len(up))]
 }
 
 // serve ends and starts transmissions of a link before a time.

@@ -8,14 +8,34 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Network is leaves of equally many hosts, each joined to every spine.
+// Network is leaves of equally many hosts, each joined to every spine; or, with Pods,
+// several such networks whose spines are joined by cores.
 type Network struct {
-	Leaves, PerLeaf, Spines int
+	Leaves, PerLeaf, Spines int   // Spines of each pod
 	HostRate, SpineRate     int64 // bit/s of a link
 	HostDelay, SpineDelay   units.Time
 	// LeafLatency and SpineLatency are what a switch adds to each frame.
 	LeafLatency, SpineLatency units.Time
+	// Pods is how many parts the leaves are divided into, and Cores how many switches
+	// join them; 0: two tiers. Core c is joined to spine c modulo Spines of each pod.
+	Pods, Cores            int
+	CoreRate               int64
+	CoreDelay, CoreLatency units.Time
 }
+
+// AllSpines is how many spines there are in all pods.
+func (n *Network) AllSpines() int { return max(1, n.Pods) * n.Spines }
+
+// Pod is the pod of a leaf.
+func (n *Network) Pod(leaf int) int {
+	if n.Pods == 0 {
+		return 0
+	}
+	return leaf / (n.Leaves / n.Pods)
+}
+
+// Uplinks is how many cores a spine is joined to.
+func (n *Network) Uplinks() int { return n.Cores / n.Spines }
 
 // Balance is how senders spread packets over paths.
 type Balance uint8
@@ -104,6 +124,10 @@ func (n *Network) check() error {
 	switch {
 	case n.Leaves < 1 || n.PerLeaf < 1 || n.Spines < 1 || n.Leaves > 1<<15 || n.PerLeaf > 1<<15 || n.Spines > 1<<15:
 		return wrong("%d leaves of %d hosts and %d spines: write 1 to 32768 of each", n.Leaves, n.PerLeaf, n.Spines)
+	case n.Pods < 0 || n.Pods > n.Leaves || n.Pods > 0 && n.Leaves%n.Pods != 0 || (n.Pods > 0) != (n.Cores > 0) || n.Cores < 0 || n.Cores > 1<<15 || n.Cores%n.Spines != 0:
+		return wrong("%d leaves in %d pods, %d cores above %d spines of a pod: pods divide leaves, and cores are a multiple of the spines", n.Leaves, n.Pods, n.Cores, n.Spines)
+	case n.Pods > 0 && (n.CoreRate < 1e6 || n.CoreRate > 1e14 || n.CoreDelay < units.Nanosecond || n.CoreDelay > units.Second || n.CoreLatency < 0 || n.CoreLatency > units.Second):
+		return wrong("links of cores of %d bit/s and %v, %v in each core: write 1 Mb/s to 100 Tb/s, 1 ns to 1 s, 0 to 1 s", n.CoreRate, n.CoreDelay, n.CoreLatency)
 	case n.HostRate < 1e6 || n.SpineRate < 1e6 || n.HostRate > 1e14 || n.SpineRate > 1e14:
 		return wrong("links of %d and %d bit/s: write 1 Mb/s to 100 Tb/s", n.HostRate, n.SpineRate)
 	case n.HostDelay < units.Nanosecond || n.SpineDelay < units.Nanosecond || n.HostDelay > units.Second || n.SpineDelay > units.Second:
