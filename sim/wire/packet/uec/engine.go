@@ -145,7 +145,7 @@ type engine struct {
 	links   []link
 	in      [][]int32   // links by node
 	up      [][]int32   // of leaves: to spines, in the order of their table; nil: not needed yet
-	over    [][][]int32 // of spines by host of another pod: to cores, alike
+	over    [][][]int32 // of spines by host of another pod: to cores, in the same way
 	salt    []uint32    // of leaves, then of spines
 	setup   *setup
 	hosts   []host
