@@ -19,6 +19,7 @@ type Error = words.Error
 type Scenario struct {
 	Network uec.Network
 	Flows   []uec.Flow
+	Pools   [][]int32 // flows that multishot triggers start
 }
 
 // Load reads a connection matrix and a topology.
@@ -170,6 +171,7 @@ func unsupported(t *words.Text, w words.Word, what string) error {
 type trigger struct {
 	feeds, starts []int32 // flows whose end it counts, flows that it starts
 	count         int64   // of a barrier
+	again         bool    // multishot: each end of one of feeds starts the next of starts
 	known         bool
 	place         words.Word
 }
@@ -237,7 +239,7 @@ func (m *matrix) trigger(id int64, w words.Word) *trigger {
 // readTrigger reads "id N oneshot", or "id N barrier count N".
 func (m *matrix) readTrigger(line words.Word) error {
 	var g *trigger
-	barrier, count := false, int64(0)
+	barrier, again, count := false, false, int64(0)
 	for !m.t.Done() && m.t.Peek().Line == line.Line {
 		w, err := m.t.Take("a word of a trigger")
 		if err != nil {
@@ -255,9 +257,9 @@ func (m *matrix) readTrigger(line words.Word) error {
 		case "barrier":
 			barrier = true
 		case "multishot":
-			return unsupported(m.t, w, "a trigger that fires several times")
+			again = true
 		default:
-			return m.t.Fail(w, "%s: write id, oneshot, barrier or count", termtext.Quote(w.Text, 40))
+			return m.t.Fail(w, "%s: write id, oneshot, multishot, barrier or count", termtext.Quote(w.Text, 40))
 		}
 		if err != nil {
 			return err
@@ -266,7 +268,7 @@ func (m *matrix) readTrigger(line words.Word) error {
 	if g == nil || barrier && count == 0 {
 		return m.t.Fail(line, "a trigger needs an id, and a barrier a count")
 	}
-	g.known, g.count = true, count
+	g.known, g.count, g.again = true, count, again
 	return nil
 }
 
@@ -331,6 +333,12 @@ func (m *matrix) join() error {
 			return m.t.Fail(g.place, "trigger %d is not defined: write \"trigger id %d oneshot\"", id, id)
 		case len(g.starts) > 0 && len(g.feeds) == 0:
 			return m.t.Fail(g.place, "trigger %d starts flows, and no flow sets it off", id)
+		case g.again:
+			m.x.Pools = append(m.x.Pools, g.starts)
+			for _, f := range g.feeds {
+				m.x.Flows[f].Pool = len(m.x.Pools)
+			}
+			continue
 		case g.count == 0 && len(g.feeds) > 1:
 			return unsupported(m.t, g.place, "a trigger that the first of several flows sets off")
 		case g.count > 0 && g.count != int64(len(g.feeds)):

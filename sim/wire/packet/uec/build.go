@@ -2,6 +2,7 @@ package uec
 
 import (
 	"math"
+	"slices"
 
 	"github.com/simccl/simccl/sim/wire/packet/cc"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
@@ -85,6 +86,12 @@ func (e *engine) buildFlows() {
 		e.missing[i] = int32(len(e.flows[i].Deps))
 		for _, d := range e.flows[i].Deps {
 			e.deps[d] = append(e.deps[d], int32(i))
+		}
+	}
+	e.pools = slices.Clone(e.cfg.Pools)
+	for _, p := range e.pools {
+		for _, f := range p {
+			e.missing[f]++
 		}
 	}
 	for i := range e.flows {

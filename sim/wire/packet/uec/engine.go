@@ -1,6 +1,9 @@
 package uec
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/simccl/simccl/sim/wire/packet/cc"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 )
@@ -154,6 +157,7 @@ type engine struct {
 	res     Result
 	deps    [][]int32
 	missing []int32
+	pools   [][]int32 // what has not been started
 	ready   []int64
 	live    int
 	look    int64
@@ -227,16 +231,28 @@ func (e *engine) window(end int64) bool {
 
 // settle starts what waited for the flows that ended.
 func (e *engine) settle() {
+	if len(e.pools) > 0 {
+		slices.SortStableFunc(e.ended, func(a, b int32) int { return cmp.Compare(e.res.Flows[a].End, e.res.Flows[b].End) })
+	}
 	for _, f := range e.ended {
 		e.live--
+		if k := e.flows[f].Pool - 1; k >= 0 && len(e.pools[k]) > 0 {
+			e.release(e.pools[k][0], f)
+			e.pools[k] = e.pools[k][1:]
+		}
 		for _, d := range e.deps[f] {
-			e.ready[d] = max(e.ready[d], int64(e.res.Flows[f].End))
-			if e.missing[d]--; e.missing[d] == 0 {
-				e.begin(d, max(e.ready[d], int64(e.flows[d].Start)))
-			}
+			e.release(d, f)
 		}
 	}
 	e.ended = e.ended[:0]
+}
+
+// release notes that a flow no longer waits for another, which ended.
+func (e *engine) release(d, ended int32) {
+	e.ready[d] = max(e.ready[d], int64(e.res.Flows[ended].End))
+	if e.missing[d]--; e.missing[d] == 0 {
+		e.begin(d, max(e.ready[d], int64(e.flows[d].Start)))
+	}
 }
 
 // next returns when something happens at or after now.

@@ -74,6 +74,7 @@ type Flow struct {
 	ID       uint32 // of the hash at switches
 	Start    units.Time
 	Deps     []int32 // flows whose last acknowledgement it waits for
+	Pool     int     // of Config.Pools, from 1: its end starts the next flow there; 0: none
 }
 
 // Config is how hosts and switches behave.
@@ -82,7 +83,10 @@ type Config struct {
 	Balance Balance
 	Paths   int // entropies of a flow: a power of two
 	MTU     int // bytes of a full data frame, Header of them not payload
-	Poll    func() error
+	// Pools are flows that start one by one, in this order, each as a flow of that Pool
+	// ends.
+	Pools [][]int32
+	Poll  func() error
 }
 
 // Sizes of frames in the peer, in bytes.
@@ -151,9 +155,18 @@ func Check(n *Network, flows []Flow, c *Config) error {
 	case int(c.Balance) >= len(balances()):
 		return wrong("balance %d: there are 0 to %d", c.Balance, len(balances())-1)
 	}
+	for _, p := range c.Pools {
+		for _, f := range p {
+			if f < 0 || int(f) >= len(flows) {
+				return wrong("a pool with flow %d: there are flows 0 to %d", f, len(flows)-1)
+			}
+		}
+	}
 	for i := range flows {
 		f := &flows[i]
 		switch {
+		case f.Pool < 0 || f.Pool > len(c.Pools):
+			return wrong("flow %d: pool %d: there are 1 to %d", i, f.Pool, len(c.Pools))
 		case f.Src < 0 || int(f.Src) >= n.Hosts() || f.Dst < 0 || int(f.Dst) >= n.Hosts():
 			return wrong("flow %d: from host %d to %d: there are hosts 0 to %d", i, f.Src, f.Dst, n.Hosts()-1)
 		case f.Src == f.Dst:
