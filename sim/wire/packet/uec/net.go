@@ -124,6 +124,9 @@ func wrong(format string, args ...any) error { return &InputError{fmt.Sprintf(fo
 // Hosts is how many there are.
 func (n *Network) Hosts() int { return n.Leaves * n.PerLeaf }
 
+// mostLinks bounds the memory of a network.
+const mostLinks = 1 << 21
+
 func (n *Network) check() error {
 	switch {
 	case n.Leaves < 1 || n.PerLeaf < 1 || n.Spines < 1 || n.Leaves > 1<<15 || n.PerLeaf > 1<<15 || n.Spines > 1<<15:
@@ -132,6 +135,8 @@ func (n *Network) check() error {
 		return wrong("%d leaves in %d pods, %d cores above %d spines of a pod: pods divide leaves, and cores are a multiple of the spines", n.Leaves, n.Pods, n.Cores, n.Spines)
 	case n.Pods > 0 && (n.CoreRate < 1e6 || n.CoreRate > 1e14 || n.CoreDelay < units.Nanosecond || n.CoreDelay > units.Second || n.CoreLatency < 0 || n.CoreLatency > units.Second):
 		return wrong("links of cores of %d bit/s and %v, %v in each core: write 1 Mb/s to 100 Tb/s, 1 ns to 1 s, 0 to 1 s", n.CoreRate, n.CoreDelay, n.CoreLatency)
+	case n.Hosts()+n.Leaves*n.Spines+n.AllSpines()*n.Uplinks() > mostLinks:
+		return wrong("%d hosts, %d leaves of %d spines, %d cores: these are more than %d links", n.Hosts(), n.Leaves, n.Spines, n.Cores, mostLinks)
 	case n.HostRate < 1e6 || n.SpineRate < 1e6 || n.HostRate > 1e14 || n.SpineRate > 1e14:
 		return wrong("links of %d and %d bit/s: write 1 Mb/s to 100 Tb/s", n.HostRate, n.SpineRate)
 	case n.HostDelay < units.Nanosecond || n.SpineDelay < units.Nanosecond || n.HostDelay > units.Second || n.SpineDelay > units.Second:
