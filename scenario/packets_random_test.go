@@ -115,7 +115,7 @@ func TestFlowsKnowNoPackets(t *testing.T) {
 	}
 }
 
-// typed says that an error has a type that tells its kind.
+// typed says that an error has a type of its kind.
 func typed(err error) bool {
 	var field *FieldError
 	var input *fail.Error

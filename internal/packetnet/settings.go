@@ -73,10 +73,7 @@ func Of(n *fabric.Network, cc string, seed uint64, rc sim.Reliability) (*sim.Pac
 	if c.Repair.Selective {
 		c.AckFrom = 1
 	}
-	if p.Watchdog != nil {
-		after := units.FromMicros(*p.Watchdog)
-		c.Watchdog = packet.Watchdog{After: after, Restore: after}
-	}
+	c.Watchdog = watchdog(p.Watchdog)
 	control, err := packet.Preset(p.CC, portRate(n))
 	if err != nil {
 		return nil, &fabric.PacketsError{Key: "cc", Problem: err.Error()}
@@ -95,6 +92,16 @@ func Of(n *fabric.Network, cc string, seed uint64, rc sim.Reliability) (*sim.Pac
 		}
 	}
 	return set, nil
+}
+
+// watchdog drops after a pause of us microseconds, and for as long after its end; nil:
+// never.
+func watchdog(us *float64) packet.Watchdog {
+	if us == nil {
+		return packet.Watchdog{}
+	}
+	after := units.FromMicros(*us)
+	return packet.Watchdog{After: after, Restore: after}
 }
 
 // rates lists the speeds of a network's cables in bit/s.

@@ -73,7 +73,7 @@ export function form(hello: Hello, change: (edit: (s: Spec) => void) => void): F
     h("h2", {}, "Machine"), field("Machine", machine, "machine"), field("Nodes", nodes, "machine.nodes", range), field("GPUs per node", gpus, "machine.gpus"), field("NVLink multicast", multicast, "machine.multicast"),
     h("h2", {}, "Operation"), field("Operation", op, "workload.op"), h("div", { class: "row" }, field("From", least, "workload.range.min"), field("to", most, "workload.range.max"), field("factor", factor, "workload.range.factor")),
     h("div", { class: "row" }, field("Type", type, "workload.types"), field("Reduction", red, "workload.reductions")),
-    h("h2", {}, "Network"), field("Between nodes", fabric, "network.fabric"), field("Simulated as", model, "network.model"), h("div", { class: "row" }, field("Congestion control", cc, "network.cc"), field("Class of NICs", nics, "network.class")), field("Faults, one per line", faults, "network.faults"),
+    h("h2", {}, "Network"), field("Between nodes", fabric, "network.fabric"), field("Simulated as", model, "network.model"), h("div", { class: "row" }, field("Congestion", cc, "network.cc"), field("Class of NICs", nics, "network.class")), field("Faults, one per line", faults, "network.faults"),
     h("h2", {}, "NCCL"), field("Version", version, "nccl.version"), field("Launch", launch, "engine.launch"), field("Settings, one per line", env, "nccl.env", known));
 
   return {

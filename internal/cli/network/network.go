@@ -29,7 +29,7 @@ pauses. Flow files may have dependency columns: the number of flows that a flow
 waits for, and which, from 0.
 
 With --htsim it reads a connection matrix of htsim, with --topo its topology of
-two tiers, and simulates Ultra Ethernet (--cc nscc: trimming, selective
+two or three tiers, and simulates Ultra Ethernet (--cc nscc: trimming, selective
 acknowledgements, packets sprayed by --lb) or RoCE with PFC alone (--cc roce).`,
 		Example: "  simccl network run --ns3 config.txt\n  simccl network run --ns3 config.txt --seed 2 --timing --json\n" +
 			"  simccl network run --ns3 config.txt --cc swift --routing flowlet --watchdog 200\n" +

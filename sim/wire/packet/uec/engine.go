@@ -1,6 +1,7 @@
 package uec
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/simccl/simccl/sim/wire/packet/cc"
@@ -163,9 +164,10 @@ type engine struct {
 	flows   []Flow
 	between []ends // of flows
 	links   []link
-	in      [][]int32 // links by node
-	up      [][]int32 // of leaves: to spines, in the order of their table; nil: not needed yet
-	salt    []uint32  // of leaves
+	in      [][]int32   // links by node
+	up      [][]int32   // of leaves: to spines, in the order of their table; nil: not needed yet
+	over    [][][]int32 // of spines by host of another pod: to cores, in the same way
+	salt    []uint32    // of leaves, then of spines
 	setup   *setup
 	hosts   []host
 	snd     []sender
@@ -173,6 +175,7 @@ type engine struct {
 	res     Result
 	deps    [][]int32
 	missing []int32
+	pools   [][]int32 // what has not been started
 	ready   []int64
 	live    int
 	look    int64
@@ -246,16 +249,28 @@ func (e *engine) window(end int64) bool {
 
 // settle starts what waited for the flows that ended.
 func (e *engine) settle() {
+	if len(e.pools) > 0 {
+		slices.SortStableFunc(e.ended, func(a, b int32) int { return cmp.Compare(e.res.Flows[a].End, e.res.Flows[b].End) })
+	}
 	for _, f := range e.ended {
 		e.live--
+		if k := e.flows[f].Pool - 1; k >= 0 && len(e.pools[k]) > 0 {
+			e.release(e.pools[k][0], f)
+			e.pools[k] = e.pools[k][1:]
+		}
 		for _, d := range e.deps[f] {
-			e.ready[d] = max(e.ready[d], int64(e.res.Flows[f].End))
-			if e.missing[d]--; e.missing[d] == 0 {
-				e.begin(d, max(e.ready[d], int64(e.flows[d].Start)))
-			}
+			e.release(d, f)
 		}
 	}
 	e.ended = e.ended[:0]
+}
+
+// release notes that a flow no longer waits for another, which ended.
+func (e *engine) release(d, ended int32) {
+	e.ready[d] = max(e.ready[d], int64(e.res.Flows[ended].End))
+	if e.missing[d]--; e.missing[d] == 0 {
+		e.begin(d, max(e.ready[d], int64(e.flows[d].Start)))
+	}
 }
 
 // next returns when something happens at or after now.
@@ -278,7 +293,6 @@ func (e *engine) next(now int64) int64 {
 func (e *engine) take(v int, end int64) {
 	p, from, arrived := &e.parts, end-e.look, e.arrived[:0]
 	p.Begin(len(e.in[v]))
-	at := v - e.net.Hosts()
 	for _, id := range e.in[v] {
 		if e.due[id] >= end {
 			continue
@@ -293,16 +307,7 @@ func (e *engine) take(v int, end int64) {
 			arrived = extend(arrived)
 			g := &arrived[len(arrived)-1]
 			*g = *f
-			out := int32(0)
-			switch leaf := int(e.leaf[g.to]); {
-			case at >= e.net.Leaves:
-				out = int32(2*(e.net.Hosts()+leaf*e.net.Spines+at-e.net.Leaves) + 1)
-			case at == leaf:
-				out = 2*g.to + 1 // to the host
-			default:
-				out = e.uplink(at, g)
-			}
-			p.Add(e.port[out], parted.Key(g.at-from, len(arrived)-1))
+			p.Add(e.port[e.route(v, g)], parted.Key(g.at-from, len(arrived)-1))
 		}
 		q.head = head
 		e.due[id] = q.first()
@@ -338,13 +343,38 @@ func (e *engine) runSwitch(v int, end int64) int {
 	return len(e.arrived)
 }
 
-// uplink is the link by which a frame leaves a leaf for a spine.
-func (e *engine) uplink(at int, f *frame) int32 {
-	up := e.up[at]
-	if up == nil {
-		up = e.permuted(at, e.setup)
-		e.up[at] = up
+// route returns the link by which a frame leaves a switch.
+func (e *engine) route(v int, f *frame) int32 {
+	n := e.net
+	leaf := int(e.leaf[f.to])
+	if at := v - n.Hosts(); at < n.Leaves {
+		if at == leaf {
+			return 2*f.to + 1 // to the host
+		}
+		up := e.up[at]
+		if up == nil {
+			up = e.permuted(at, e.setup)
+			e.up[at] = up
+		}
+		return e.hashed(up, at, f)
 	}
+	spine := v - n.Hosts() - n.Leaves
+	if n.Pods > 0 {
+		switch pod := n.Pod(leaf); {
+		case spine >= n.AllSpines(): // a core
+			core := spine - n.AllSpines()
+			below := pod*n.Spines + core%n.Spines
+			return int32(2*(n.Hosts()+n.Leaves*n.Spines+below*n.Uplinks()+core/n.Spines) + 1)
+		case spine/n.Spines != pod:
+			return e.hashed(e.beyond(spine, f.to), n.Leaves+spine, f)
+		}
+		spine %= n.Spines
+	}
+	return int32(2*(n.Hosts()+leaf*n.Spines+spine) + 1)
+}
+
+// hashed is the link of a table of a switch that a frame's hash chooses.
+func (e *engine) hashed(up []int32, at int, f *frame) int32 {
 	if len(up) == 1 {
 		return up[0]
 	}
