@@ -29,7 +29,7 @@ type swtch struct {
 // many frames that are. If it may it puts them apart at once by the ports by which they leave.
 func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
 	arrived := s.arrived[:0]
-	s.from, s.Total, s.apart = s.from[:0], 0, apart && !e.picky && e.cfg.Buffer.Credits == 0
+	s.from, s.Total, s.apart = s.from[:0], 0, apart && !e.picky && e.cfg.Buffer.Credits == 0 && s.Quiet()
 	if s.apart {
 		w.Begin(len(s.out))
 		clear(s.control)

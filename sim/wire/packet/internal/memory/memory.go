@@ -52,6 +52,9 @@ func (m *Memory) Shared() int64 { return m.base }
 // Stopped says that a neighbour was paused.
 func (m *Memory) Stopped(port, class int) bool { return m.xoff[port*m.classes+class] }
 
+// Quiet says that no neighbour is paused.
+func (m *Memory) Quiet() bool { return m.paused == 0 && m.above == 0 }
+
 // Add counts what comes in, where no threshold is near.
 func (m *Memory) Add(port uint32, class uint8, size int64) {
 	m.in[int(port)*m.classes+int(class)] += size
@@ -61,7 +64,7 @@ func (m *Memory) Add(port uint32, class uint8, size int64) {
 // Calm says that in this window no ingress queue can reach its threshold, that
 // none is above it, and so that ports do not influence each other.
 func (m *Memory) Calm() bool {
-	if m.paused > 0 || m.above > 0 || m.b.Credits > 0 {
+	if !m.Quiet() || m.b.Credits > 0 {
 		return false
 	}
 	reserve, shared := m.b.Reserve, m.Total
