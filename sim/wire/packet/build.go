@@ -5,6 +5,7 @@ import (
 
 	"github.com/simccl/simccl/sim/wire/packet/cc"
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
+	"github.com/simccl/simccl/sim/wire/packet/internal/memory"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
@@ -150,27 +151,16 @@ func (e *engine) buildSwitches() error {
 		s := &e.switches[i]
 		n := len(s.out)
 		s.in = make([]int32, n)
-		s.ing = make([]int64, n*e.classes)
-		s.hdrm = make([]int64, n*e.classes)
-		s.xoff = make([]bool, n*e.classes)
-		s.shift = make([]uint8, n)
-		s.headroom = make([]int64, n)
-		s.arriving = make([]int64, n)
 		s.busy, s.control = make([]uint64, (n+63)/64), make([]uint64, (n+63)/64)
-		s.base = b.Bytes - int64(n)*b.Reserve
+		ports := make([]memory.Port, n)
 		for p, id := range s.out {
 			l := &e.links[id]
-			s.in[p] = l.peer
-			s.headroom[p] = spec.Headroom(l.rate, l.delay/1000, b.HeadroomDelays) + b.Headroom
-			s.base -= s.headroom[p]
-			s.shift[p] = uint8(b.Shift)
-			for r := l.rate; r > e.hostRate && s.shift[p] > 0; r /= 2 {
-				s.shift[p]--
-			}
+			s.in[p], ports[p] = l.peer, memory.Port{Rate: l.rate, Delay: l.delay}
 		}
-		if s.base <= 0 && b.Credits == 0 {
+		s.Memory = memory.New(b, e.classes, ports, e.hostRate)
+		if s.Shared() <= 0 && b.Credits == 0 {
 			return wrong("switch %d: a buffer of %d bytes holds less than the headroom and reserve of its %d ports, %d: write a larger buffer",
-				s.node, b.Bytes, n, b.Bytes-s.base)
+				s.node, b.Bytes, n, b.Bytes-s.Shared())
 		}
 	}
 	return nil

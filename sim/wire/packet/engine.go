@@ -1,9 +1,9 @@
 package packet
 
 import (
-	"sync"
-
 	"github.com/simccl/simccl/sim/wire/packet/cc"
+	"github.com/simccl/simccl/sim/wire/packet/internal/blame"
+	"github.com/simccl/simccl/sim/wire/packet/internal/crew"
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
@@ -51,12 +51,12 @@ type link struct {
 	whole, ack int64 // ps that a full data frame and an acknowledgement last
 	pMax, loss float64
 	rate       int64
-	arrivals   uint64       // frames
-	credit     []int64      // by class, of InfiniBand
-	returns    fifo         // credits on their way back
-	watch      *watched     // of switches, with a watchdog
-	pint       *cc.PintPort // of switches, with HPCC-PINT
-	hol        *hol         // once it was paused
+	arrivals   uint64        // frames
+	credit     []int64       // by class, of InfiniBand
+	returns    fifo          // credits on their way back
+	watch      *watched      // of switches, with a watchdog
+	pint       *cc.PintPort  // of switches, with HPCC-PINT
+	hol        *blame.Pauses // once it was paused
 	port       port
 	from, peer int32
 	toPort     uint16
@@ -96,7 +96,6 @@ type worker struct {
 	sent     int64   // data frames that hosts sent
 	arrived  []frame // memory for those of a switch
 	from     []uint16
-	orders   chan order // phases to go through
 }
 
 // ending is a flow whose last acknowledgement arrived.
@@ -144,16 +143,16 @@ type engine struct {
 	streams   *streams.Firsts
 	losses    []losses
 	ranker    instant.Ranker
-	exits     []uint16       // by link: the port where it begins
-	due       []int64        // by link: when its first frame arrives
-	acts      []int64        // by host: it does nothing before
-	doors     []int32        // by host: the link to it; -1: none
-	ordered   bool           // with EventOrder, where it counts
-	vague     bool           // no queue's peak counts but that of the deepest
-	full, ack uint16         // bytes of frames
-	most      int64          // bytes that a frame has at most; all there are where each port's queue is looked at
-	frames    int64          // data frames in all
-	busy      sync.WaitGroup // workers in a phase
+	exits     []uint16 // by link: the port where it begins
+	due       []int64  // by link: when its first frame arrives
+	acts      []int64  // by host: it does nothing before
+	doors     []int32  // by host: the link to it; -1: none
+	ordered   bool     // with EventOrder, where it counts
+	vague     bool     // no queue's peak counts but that of the deepest
+	full, ack uint16   // bytes of frames
+	most      int64    // bytes that a frame has at most; all there are where each port's queue is looked at
+	frames    int64    // data frames in all
+	crew      *crew.Crew[order]
 }
 
 // Run simulates the flows on the network.
@@ -195,7 +194,8 @@ func (e *engine) run() (int64, error) {
 	now, windows := e.next(0), int64(0)
 	stop, busy := int64(e.cfg.Stop), 0
 	if len(e.workers) > 1 {
-		defer e.hire()()
+		e.crew = crew.Hire(len(e.workers), func(i int, o order) { e.do(&e.workers[i], o) })
+		defer e.crew.Dismiss()
 	}
 	for e.live > 0 && now != never && (stop == 0 || now < stop) {
 		if windows&1023 == 0 && e.cfg.Poll != nil {

@@ -118,8 +118,7 @@ func (e *engine) keep(s *swtch, l *link, q *queue, keys []uint64) {
 		f, port := &s.arrived[i], s.entry(e, i)
 		q.pass(f, f.at, port)
 		q.bytes += int64(f.size)
-		s.ing[int(port)*e.classes+1] += int64(f.size)
-		s.held += int64(f.size)
+		s.Add(port, 1, int64(f.size))
 	}
 	p := l.fromPort
 	if s.busy[p/64] &^= 1 << (p % 64); q.empty() {
@@ -163,7 +162,6 @@ func (e *engine) shorten(w *worker, s *swtch, l *link, q *queue) {
 		q.rewind()
 	}
 	q.bytes -= int64(f.size)
-	s.ing[int(f.tag)*e.classes+1] -= int64(f.size)
-	s.held -= int64(f.size)
+	s.Add(f.tag, 1, -int64(f.size))
 	e.transmit(w, l, f, l.free, q.bytes)
 }

@@ -291,7 +291,7 @@ func (l *Live) Port(cable int32, back bool) Port {
 		p.Paused += units.Time(l.at - x.port.stormed)
 	}
 	if p.Behind = -1; x.hol != nil {
-		p.First, p.Behind = units.Time(x.hol.first), x.hol.behind.Worst(x.hol.culprit)
+		p.First, p.Behind = units.Time(x.hol.First), x.hol.Behind.Worst(x.hol.Culprit)
 	}
 	if h := l.e.hostOf[x.from]; h >= 0 {
 		for q := range l.queues {

@@ -1,7 +1,5 @@
 package packet
 
-import "sync"
-
 // A window has two phases, each over all nodes: nodes take what arrives off the
 // links that lead to them, then they put what they send on the links that leave
 // them. Within a phase no node touches what another does, so nodes can be
@@ -31,9 +29,9 @@ func (e *engine) window(end int64, before int) int {
 	if len(e.workers) == 1 || before < e.crowd {
 		return e.alone(end)
 	}
-	e.all(order{arrivals, end})
+	e.crew.All(order{arrivals, end})
 	e.settle()
-	e.all(order{actions, end})
+	e.crew.All(order{actions, end})
 	busy := 0
 	for i := range e.workers {
 		busy += e.workers[i].busy
@@ -78,39 +76,6 @@ func (e *engine) do(w *worker, o order) {
 	e.runHosts(w, w.hosts[0], w.hosts[1], o.end)
 	for i := range switches {
 		e.runSwitch(w, &switches[i], o.end)
-	}
-}
-
-// all lets every worker go through a phase, and waits for them.
-func (e *engine) all(o order) {
-	e.busy.Add(len(e.workers) - 1)
-	for i := 1; i < len(e.workers); i++ {
-		e.workers[i].orders <- o
-	}
-	e.do(&e.workers[0], o)
-	e.busy.Wait()
-}
-
-// hire starts the workers but the first; what it returns ends them.
-func (e *engine) hire() (dismiss func()) {
-	var ended sync.WaitGroup
-	for i := 1; i < len(e.workers); i++ {
-		w := &e.workers[i]
-		w.orders = make(chan order, 1)
-		ended.Add(1)
-		go func() {
-			defer ended.Done()
-			for o := range w.orders {
-				e.do(w, o)
-				e.busy.Done()
-			}
-		}()
-	}
-	return func() {
-		for i := 1; i < len(e.workers); i++ {
-			close(e.workers[i].orders)
-		}
-		ended.Wait()
 	}
 }
 

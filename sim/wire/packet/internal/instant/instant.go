@@ -172,6 +172,16 @@ func (c *Calendar) find(by Cause) (*entry, uint64) {
 	return nil, 0
 }
 
+// own is find for what the only calendar knows and whose order is not known for good; nil for all
+// else.
+func (c *Calendar) own(by Cause) *entry {
+	n := (uint32(by)>>c.shift - c.oldest) & c.turn
+	if by>>31 != numbered>>31 || c.of.ids != 0 || int(n) < len(c.ranks) || int(n) >= len(c.log) {
+		return nil
+	}
+	return &c.log[n]
+}
+
 // First says that of two that began one was first.
 func (c *Calendar) First(x, y Number) bool {
 	if x > y {
@@ -190,8 +200,12 @@ func (c *Calendar) compare(x, y Number) int {
 		if k := c.recall(a, b); k.x == a && k.y == b && a != b {
 			return c.learn(&path, k.first == (a == Number(p)))
 		}
-		e, i := c.find(p)
-		f, j := c.find(q)
+		var i, j uint64
+		e, f := c.own(p), c.own(q)
+		if e == nil || f == nil {
+			e, i = c.find(p)
+			f, j = c.find(q)
+		}
 		switch {
 		case e == nil && f == nil && i == j && last == 0:
 			return 0
