@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/sim/internal/chance"
 	"github.com/simccl/simccl/sim/internal/engine"
 	"github.com/simccl/simccl/sim/internal/fold"
 )
@@ -16,7 +15,7 @@ import (
 // one that would represent it. So a time depends on the operation, and not on whether it
 // was folded, skipped or traced.
 
-// classes are the thread groups of a plan that draw alike.
+// classes are the thread groups of a plan that draw the same.
 type classes struct {
 	q     *fold.Quotient // nil where each is its own
 	e     *engine.Engine
@@ -34,12 +33,12 @@ func (x *Executor) classesOf(ctx context.Context, p, whole *plan.Plan) (*classes
 	return c, err
 }
 
-// draws is from what stream each program draws; nil: each from its own.
-func (c *classes) draws() func(pr *plan.Program) chance.Stream {
+// like is which thread group each program draws as; nil: each for itself.
+func (c *classes) like() func(pr *plan.Program) *engine.Group {
 	if c.q == nil {
 		return nil
 	}
-	return func(pr *plan.Program) chance.Stream { return c.q.GroupOf(pr).Draws }
+	return c.q.GroupOf
 }
 
 // links names the links that a folded run has.
@@ -59,15 +58,15 @@ func (x *Executor) drawers(ctx context.Context, p *plan.Plan, w *window) (jitter
 		return x.jitters(p), nil
 	}
 	if w.jitter == equalShare && w.full != nil {
-		if alike, err := x.foldAlike(ctx, w); err != nil || !alike {
+		if same, err := x.foldsSame(ctx, w); err != nil || !same {
 			return eachDraws, err
 		}
 	}
 	return w.jitter, nil
 }
 
-// foldAlike reports whether the parts of a window have the same links where they are folded.
-func (x *Executor) foldAlike(ctx context.Context, w *window) (bool, error) {
+// foldsSame reports whether the parts of a window have the same links where they are folded.
+func (x *Executor) foldsSame(ctx context.Context, w *window) (bool, error) {
 	var first []string
 	for i, p := range []*plan.Plan{w.rest, w.full, w.half} {
 		c, err := x.classesOf(ctx, p, w.whole)

@@ -429,11 +429,11 @@ func (x *Executor) folded(ctx context.Context, p, whole *plan.Plan, sink trace.S
 	if jitter == equalShare {
 		o.Jitter.Channel = 0
 		if sink != trace.Discard || x.cfg.Fold == Unfolded {
-			like, err := x.classesOf(ctx, p, whole)
+			c, err := x.classesOf(ctx, p, whole)
 			if err != nil {
 				return nil, nil, err
 			}
-			o.Draws = like.draws()
+			o.Like = c.like()
 		}
 	}
 	e = engine.New(&o, p)

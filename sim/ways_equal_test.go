@@ -34,7 +34,7 @@ func (s *cluster) String() string {
 type clusters map[string]*cluster
 
 // nodesDrawn are numbers of nodes, small ones oftener.
-var nodesDrawn = []int{1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 5, 6, 7, 8, 9}
+var nodesDrawn = []int{1, 1, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3, 3, 4, 4, 4, 5, 6, 7, 8, 9}
 
 func (all clusters) draw(tb testing.TB, t *rapid.T) *cluster {
 	m := &cluster{machine: rapid.SampledFrom([]string{"dgx-h100.n2", "dgx-h100+nvls.n2", "dgx-h100+nvls.n2", "dgx-a100.n2", "hgx-a100-4.n2", "gh200.n2", "dgx-1v.n2"}).Draw(t, "machine"),
@@ -188,7 +188,7 @@ func TestTimesDependOnTheOperationAlone(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		for range 5 {
 			m := all.draw(t, rt)
-			req, ok := anyRequest(rt, m, 13)
+			req, ok := anyRequest(rt, m, 12)
 			if !ok {
 				continue
 			}
@@ -225,7 +225,7 @@ func TestTimesDependOnTheOperationAlone(t *testing.T) {
 		}
 	})
 	t.Logf("%d programs: %v", programs, seen)
-	if 8*seen["default "+exec.Folded.String()] < programs {
+	if 12*seen["default "+exec.Folded.String()] < programs {
 		t.Error("few of the programs folded: the test shows little")
 	}
 }

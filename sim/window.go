@@ -255,18 +255,18 @@ func (x *Executor) extrapolate(ctx context.Context, w *window) (exec.Result, err
 	if err != nil {
 		return exec.Result{Wrong: -1}, err
 	}
-	alike, err := true, error(nil)
+	same, err := true, error(nil)
 	switch {
 	case w.jitter != equalShare:
 	case x.cfg.Fold == Unfolded:
-		alike, err = x.foldAlike(ctx, w)
+		same, err = x.foldsSame(ctx, w)
 	default:
-		alike = sameLinks(rest, full) && sameLinks(rest, half)
+		same = sameLinks(rest, full) && sameLinks(rest, half)
 	}
 	if err != nil {
 		return exec.Result{Wrong: -1}, err
 	}
-	if !alike { // they fold in different ways
+	if !same { // they fold in different ways
 		own := *w
 		own.jitter = eachDraws
 		return x.extrapolate(ctx, &own)

@@ -108,7 +108,7 @@ type Group struct {
 	perRound       int32        // ops that one primitive of NCCL was cut into
 	held           heldSlice
 	drift          float64       // static share of this channel
-	Draws          chance.Stream // of the jitter of its pieces
+	draws          chance.Stream // of the jitter of its pieces
 	heads          []int32       // connections of its round over the heads
 	round          []roundPiece  // pieces of a round over the heads that wait for its end
 	Ins, Outs      []int32       // of a quotient: all connections that it reads and writes
@@ -201,7 +201,7 @@ type Engine struct {
 	Devices []Device
 	running int32 // devices that have kernels left
 	Jitter  gpu.JitterCost
-	draws   func(pr *plan.Program) chance.Stream
+	like    func(pr *plan.Program) *Group
 	seed    uint64
 	down    []bool // by rank, nil where none is
 	late    []units.Time
@@ -242,9 +242,9 @@ type Options struct {
 	Slow    []float64 // by rank: how much slower it is; nil where no rank is a straggler
 	Down    []bool    // by rank: its process has ended; nil where none has
 	Jitter  gpu.JitterCost
-	Draws   func(pr *plan.Program) chance.Stream // of the jitter of a program's pieces; nil: each has its own
-	Kernels int                                  // to run back to back, 0: as many as the period takes
-	Late    []units.Time                         // by rank: how much later its first kernel is launched; nil for no rank
+	Like    func(pr *plan.Program) *Group // whose jitter the pieces of a program have; nil: each its own
+	Kernels int                           // to run back to back, 0: as many as the period takes
+	Late    []units.Time                  // by rank: how much later its first kernel is launched; nil for no rank
 	// Place is where the communicator is in a cluster.
 	Place route.Place
 	// Whole is what the plan is a part of, nil for nothing: its size says what caches
@@ -261,7 +261,7 @@ func New(o *Options, p *plan.Plan) *Engine {
 	whole := cmp.Or(o.Whole, p)
 	l := whole.Layout(int32(whole.Comm.NRanks - 1))
 	j := &Job{Plan: p, miss: o.Class.Miss(max(o.Set, int64(l.Input+l.Output))), Kernels: KernelsFor(whole, o.Kernels)}
-	e := &Engine{Class: o.Class, Cost: costsOf(o.Class), Jobs: []*Job{j}, Wire: o.Model, seed: o.Seed, Slow: o.Slow, down: o.Down, late: o.Late, Jitter: o.Jitter, draws: o.Draws}
+	e := &Engine{Class: o.Class, Cost: costsOf(o.Class), Jobs: []*Job{j}, Wire: o.Model, seed: o.Seed, Slow: o.Slow, down: o.Down, late: o.Late, Jitter: o.Jitter, like: o.Like}
 	table := route.New(p.Comm, o.Systems, e.Class, e.Wire)
 	table.Place = o.Place
 	e.Net = host.New(&host.Options{Class: e.Class, Table: table, Model: e.Wire, Queue: &e.Queue,

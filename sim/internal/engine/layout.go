@@ -107,10 +107,10 @@ func (e *Engine) BlocksGap(p *plan.Plan) units.Time {
 func NewGroup(e *Engine, j *Job, pr *plan.Program, dev, sm int32) Group {
 	g := Group{proto: pr.Proto, Job: j, Plan: j.Plan.Of(pr), Program: *pr, Rank: dev, Sm: sm, wake: -1, Joint: -1, kind: -1, sized: -1, perRound: max(1, j.Plan.Fanout(pr))}
 	g.rounds = g.perRound > 1 && (pr.Role == plan.RoleScatter || pr.Role == plan.RoleGather)
-	if e.draws != nil {
-		g.Draws = e.draws(pr)
+	if e.like != nil {
+		g.draws = e.like(pr).draws
 	} else {
-		g.Draws = chance.StreamOf(e.seed, uint64(dev), uint64(pr.Channel)<<32|uint64(pr.Group))
+		g.draws = chance.StreamOf(e.seed, uint64(dev), uint64(pr.Channel)<<32|uint64(pr.Group))
 	}
 	if e.Jitter.Channel > 0 {
 		g.drift = e.Jitter.Channel * chance.Normal(e.seed, uint64(dev), uint64(pr.Channel), 1<<40)

@@ -352,7 +352,7 @@ func (e *Engine) work(g *Group) float64 {
 	w := g.load
 	jit := [...]float64{e.Jitter.LL, e.Jitter.LL128, e.Jitter.Slice}[g.proto]
 	if jit > 0 {
-		f := 1 + jit*g.Draws.Normal(uint64(g.count))
+		f := 1 + jit*g.draws.Normal(uint64(g.count))
 		w *= max(0.2, f+g.drift)
 	}
 	if g.Joint >= 0 && g.Plan.Req.Algo.IsNVLS() {

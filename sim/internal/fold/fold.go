@@ -148,7 +148,7 @@ func (c *Config) layQuotient(e *engine.Engine, j *engine.Job, s *symmetry, near 
 		return nil, err
 	}
 	if q.exact = q.exact && free; q.exact || near {
-		seen, err := q.scan()
+		seen, err := q.scan(near)
 		if err != nil {
 			return nil, err
 		}

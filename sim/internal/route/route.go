@@ -51,6 +51,7 @@ type Table struct {
 	staged  []staging                      // by node: bytes in transit through host memory
 	known   map[uint64]wire.RouteID        // routes by a hash of their links
 	paths   [][]wire.Use                   // by route: its links in their order
+	path    []wire.Use                     // of the route that is declared
 	short   map[*topo.System][]string      // names of a topology's nodes
 	Place   Place
 	Local   wire.RouteID
@@ -231,7 +232,7 @@ func (w *Table) Intern() wire.RouteID {
 	if len(w.Uses) == 0 {
 		return w.Local
 	}
-	path := slices.Clone(w.Uses)
+	w.path = append(w.path[:0], w.Uses...)
 	slices.SortFunc(w.Uses, func(a, b wire.Use) int { return int(a.Link) - int(b.Link) })
 	key := hashOf(w.Uses)
 	for {
@@ -249,7 +250,7 @@ func (w *Table) Intern() wire.RouteID {
 	for int(r) >= len(w.paths) {
 		w.paths = append(w.paths, nil)
 	}
-	w.paths[r] = path
+	w.paths[r] = slices.Clone(w.path)
 	return r
 }
 
