@@ -99,18 +99,30 @@ type Group struct {
 	pass gpu.Pass
 	pack int64
 
-	sized          units.Bytes // of the last piece, below 0 where what follows is not known:
-	load           float64     // what the links carry for it, flags included, in nano-bytes
-	bound          wire.Rate   // and its rate, of LL and LL128
-	Program        plan.Program
-	Joint          wire.RouteID // of ops with several peers, -1 where there are none
-	perRound       int32        // ops that one primitive of NCCL was cut into
-	held           heldSlice
-	drift          float64      // static share of this channel
-	heads          []int32      // connections of its round over the heads
-	round          []roundPiece // pieces of a round over the heads that wait for its end
-	Ins, Outs      []int32      // of a quotient: all connections that it reads and writes
-	FromBuf, ToBuf []int32      // and those of one op, where they vary
+	sized    units.Bytes // of the last piece, below 0 where what follows is not known:
+	load     float64     // what the links carry for it, flags included, in nano-bytes
+	bound    wire.Rate   // and its rate, of LL and LL128
+	Program  plan.Program
+	Joint    wire.RouteID // of ops with several peers, -1 where there are none
+	perRound int32        // ops that one primitive of NCCL was cut into
+	held     heldSlice
+	drift    float64      // static share of this channel
+	heads    []int32      // connections of its round over the heads
+	round    []roundPiece // pieces of a round over the heads that wait for its end
+	folded   *Folded      // nil where every rank runs
+	_        [16]byte
+}
+
+// Folded are the connections of a group of a quotient: all that it reads and writes, and
+// those of one op where they vary.
+type Folded struct{ Ins, Outs, From, To []int32 }
+
+// Folded returns those of a group.
+func (g *Group) Folded() *Folded {
+	if g.folded == nil {
+		g.folded = new(Folded)
+	}
+	return g.folded
 }
 
 // opShape is what the pieces of an op depend on, beside their size. Connections are
