@@ -20,11 +20,11 @@ type wheel struct {
 }
 
 // chunk is some events of a slot in the order in which they were put: two lines of a
-// cache.
+// cache, of which up to two events need the first.
 type chunk struct {
-	events [5]Event
 	n      int32
 	next   int32 // chunk + 1
+	events [5]Event
 }
 
 func (w *wheel) reset() {
