@@ -125,27 +125,6 @@ func (g *Group) Folded() *Folded {
 	return g.folded
 }
 
-// opShape is what the pieces of an op depend on, beside their size. Connections are
-// told apart by where the plan keeps them.
-type opShape struct {
-	from, to       *int32
-	nFrom, nTo     uint8
-	do             plan.Do
-	src, dst       plan.Buffer
-	srcOff, dstOff uint8 // within a line
-}
-
-func shapeOf(op *plan.Op) opShape {
-	s := opShape{nil, nil, uint8(len(op.From)), uint8(len(op.To)), op.Do, op.Src.Buf, op.Dst.Buf, uint8(op.Src.Off % lineBytes), uint8(op.Dst.Off % lineBytes)}
-	if len(op.From) > 0 {
-		s.from = &op.From[0]
-	}
-	if len(op.To) > 0 {
-		s.to = &op.To[0]
-	}
-	return s
-}
-
 type state uint8
 
 const (

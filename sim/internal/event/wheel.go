@@ -97,7 +97,8 @@ func (w *wheel) near(span units.Time) {
 	w.later &^= 1 << at
 }
 
-// nextFar is the first span from one on that has events and none in slots; ok is false where none has.
+// nextFar is the first span, not before the given one, that has events beyond the slots;
+// ok is false where none has.
 func (w *wheel) nextFar(span units.Time) (next units.Time, ok bool) {
 	if w.later == 0 {
 		return 0, false
