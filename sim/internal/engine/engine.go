@@ -100,40 +100,31 @@ type Group struct {
 	pass gpu.Pass
 	pack int64
 
-	sized          units.Bytes // of the last piece, below 0 where what follows is not known:
-	load           float64     // what the links carry for it, flags included, in nano-bytes
-	bound          wire.Rate   // and its rate, of LL and LL128
-	Program        plan.Program
-	Joint          wire.RouteID // of ops with several peers, -1 where there are none
-	perRound       int32        // ops that one primitive of NCCL was cut into
-	held           heldSlice
-	drift          float64       // static share of this channel
-	draws          chance.Stream // of the jitter of its pieces
-	heads          []int32       // connections of its round over the heads
-	round          []roundPiece  // pieces of a round over the heads that wait for its end
-	Ins, Outs      []int32       // of a quotient: all connections that it reads and writes
-	FromBuf, ToBuf []int32       // and those of one op, where they vary
+	sized    units.Bytes // of the last piece, below 0 where what follows is not known:
+	load     float64     // what the links carry for it, flags included, in nano-bytes
+	bound    wire.Rate   // and its rate, of LL and LL128
+	Program  plan.Program
+	Joint    wire.RouteID // of ops with several peers, -1 where there are none
+	perRound int32        // ops that one primitive of NCCL was cut into
+	held     heldSlice
+	drift    float64       // static share of this channel
+	draws    chance.Stream // of the jitter of its pieces
+	heads    []int32       // connections of its round over the heads
+	round    []roundPiece  // pieces of a round over the heads that wait for its end
+	folded   *Folded       // nil where every rank runs
+	_        [8]byte
 }
 
-// opShape is what the pieces of an op depend on, beside their size. Connections are
-// told apart by where the plan keeps them.
-type opShape struct {
-	from, to       *int32
-	nFrom, nTo     uint8
-	do             plan.Do
-	src, dst       plan.Buffer
-	srcOff, dstOff uint8 // within a line
-}
+// Folded are the connections of a group of a quotient: all that it reads and writes, and
+// those of one op where they vary.
+type Folded struct{ Ins, Outs, From, To []int32 }
 
-func shapeOf(op *plan.Op) opShape {
-	s := opShape{nil, nil, uint8(len(op.From)), uint8(len(op.To)), op.Do, op.Src.Buf, op.Dst.Buf, uint8(op.Src.Off % lineBytes), uint8(op.Dst.Off % lineBytes)}
-	if len(op.From) > 0 {
-		s.from = &op.From[0]
+// Folded returns those of a group.
+func (g *Group) Folded() *Folded {
+	if g.folded == nil {
+		g.folded = new(Folded)
 	}
-	if len(op.To) > 0 {
-		s.to = &op.To[0]
-	}
-	return s
+	return g.folded
 }
 
 type state uint8

@@ -20,11 +20,11 @@ type wheel struct {
 }
 
 // chunk is some events of a slot in the order in which they were put: two lines of a
-// cache.
+// cache, of which up to two events need the first.
 type chunk struct {
-	events [5]Event
 	n      int32
 	next   int32 // chunk + 1
+	events [5]Event
 }
 
 func (w *wheel) reset() {
@@ -97,7 +97,8 @@ func (w *wheel) near(span units.Time) {
 	w.later &^= 1 << at
 }
 
-// nextFar is the first span from one on that has events and none in slots; ok is false where none has.
+// nextFar is the first span, not before the given one, that has events beyond the slots;
+// ok is false where none has.
 func (w *wheel) nextFar(span units.Time) (next units.Time, ok bool) {
 	if w.later == 0 {
 		return 0, false

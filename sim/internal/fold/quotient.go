@@ -272,10 +272,12 @@ func (q *Quotient) layConns() {
 		e.Conns = append(e.Conns, engine.Conn{Snd: snd, Rcv: rcv, Net: -1, Depth: engine.DepthOf(pr), Staged: engine.Staged(pc), FromHost: e.FromHost(pc)})
 		q.model = append(q.model, *pc)
 		if snd >= 0 {
-			e.Groups[snd].Outs = append(e.Groups[snd].Outs, c)
+			own := e.Groups[snd].Folded()
+			own.Outs = append(own.Outs, c)
 		}
 		if rcv >= 0 {
-			e.Groups[rcv].Ins = append(e.Groups[rcv].Ins, c)
+			own := e.Groups[rcv].Folded()
+			own.Ins = append(own.Ins, c)
 		}
 	}
 }
@@ -326,16 +328,17 @@ func (q *Quotient) each(pr *plan.Program, do func(op *plan.Op) error) error {
 func (q *Quotient) Ends(g *engine.Group, op *plan.Op) {
 	switch g.Program.Role {
 	case plan.RoleScatter, plan.RoleGather, plan.RolePAT:
-		g.FromBuf, g.ToBuf = q.some(g.FromBuf[:0], op.From), q.some(g.ToBuf[:0], op.To)
-		op.From, op.To = g.FromBuf, g.ToBuf
+		own := g.Folded()
+		own.From, own.To = q.some(own.From[:0], op.From), q.some(own.To[:0], op.To)
+		op.From, op.To = own.From, own.To
 		return
 	}
 	// All ops that read, read from the same connections, and so for writing.
 	if len(op.From) > 0 {
-		op.From = g.Ins
+		op.From = g.Folded().Ins
 	}
 	if len(op.To) > 0 {
-		op.To = g.Outs
+		op.To = g.Folded().Outs
 	}
 }
 

@@ -182,7 +182,8 @@ func (q *Quotient) layOffsets() {
 		q.byOffset[q.offsetOf(q.plan.Comm, &pc)] = c
 		e.Conns = append(e.Conns, engine.Conn{Snd: int32(gi), Rcv: -1, Net: -1, Depth: engine.DepthOf(&g.Program), Staged: engine.Staged(&pc)})
 		q.model = append(q.model, pc)
-		g.Outs = append(g.Outs, c)
+		own := g.Folded()
+		own.Outs = append(own.Outs, c)
 	}
 	met := 0
 	for gi := range e.Groups {
@@ -198,7 +199,8 @@ func (q *Quotient) layOffsets() {
 		}
 		met++
 		e.Conns[c].Rcv = int32(gi)
-		g.Ins = append(g.Ins, c)
+		own := g.Folded()
+		own.Ins = append(own.Ins, c)
 	}
 	q.meets = q.meets && met == len(e.Conns)
 	q.exact = q.exact && q.meets

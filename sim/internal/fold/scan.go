@@ -182,7 +182,7 @@ func (s *scan) program(pr *plan.Program) error {
 		}
 		return nil
 	})
-	s.holds = s.holds && len(s.ins) == len(g.Ins) && len(s.outs) == len(g.Outs)
+	s.holds = s.holds && len(s.ins) == len(g.Folded().Ins) && len(s.outs) == len(g.Folded().Outs)
 	return err
 }
 
