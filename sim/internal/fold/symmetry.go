@@ -127,9 +127,9 @@ func grain(proto coll.Protocol) int64 {
 	return 16
 }
 
-// alike sets equivalent, or unequal where parts differ in size and so have to stay apart,
+// judge sets equivalent, or unequal where parts differ in size and so have to stay apart,
 // of what is equivalent but for the parts of channels.
-func (s *symmetry) alike(p *plan.Plan) {
+func (s *symmetry) judge(p *plan.Plan) {
 	s.equivalent = equalParts(p)
 	s.unequal = !s.equivalent && p.Split.NChannels > 2 && !p.Split.Striped && alignedParts(p)
 }
@@ -263,7 +263,7 @@ func ringBy(p *plan.Plan, period int32) *symmetry {
 	switch {
 	case !eachPart(p, any, func(pr *plan.Program) bool { return equalSizes(p, pr, cycle) }):
 	case eachPart(p, any, func(pr *plan.Program) bool { return aligned(p, pr) }):
-		s.alike(p)
+		s.judge(p)
 	case p.Req.Func != coll.AllReduce:
 		s.turning = int64(per*period)*p.Req.BlockStep()%int64(grain(p.Req.Proto)) == 0 && alignedParts(p)
 	}
@@ -316,7 +316,7 @@ func copiesOf(p *plan.Plan) *symmetry {
 	c := p.Comm
 	first, distinct := firstCopies(p)
 	s := &symmetry{home: allNodes(c), parts: distinct * c.NRanks}
-	s.alike(p)
+	s.judge(p)
 	s.list = func() {
 		s.reps = make([]part, 0, s.parts)
 		for k, same := range first {
