@@ -141,6 +141,8 @@ var foldings = []folding{
 	{"hgx-a100-4.n2", 5, coll.AllToAll, coll.Ring, coll.Simple, 0, 1<<14 + 12, exec.Folded, false},
 	{"hgx-a100-4.n2", 6, coll.AllToAll, coll.Ring, coll.Simple, 0, 1<<12 + 3, exec.Folded, false},
 	{"dgx-h100.n2", 1, coll.AllToAll, coll.Ring, coll.Simple, 0, 1<<18 + 2, exec.Folded, false},
+	{"hgx-a100-4.n2", 4, coll.AllGather, coll.Ring, coll.Simple, 0, 1<<14 + 3, exec.Folded, false},
+	{"dgx-h100.n2", 6, coll.ReduceScatter, coll.Ring, coll.Simple, 0, 1<<12 + 1, exec.Folded, false},
 	// Channels whose parts differ.
 	{"dgx-h100+nvls.n2", 1, coll.AllReduce, coll.NVLS, coll.Simple, 7, 1 << 18, exec.Folded, false},
 	{"hgx-a100-4.n2", 3, coll.SendRecv, coll.Ring, coll.Simple, 0, 1 << 14, exec.Folded, false},

@@ -262,6 +262,11 @@ func (x *Executor) single(ctx context.Context, p *plan.Plan, sink trace.Sink) (e
 			return x.beyondParts(ctx, l)
 		}
 	}
+	if p.Members() != nil && sink == trace.Discard && x.cfg.Fold == FoldAuto && x.cfg.Packets == nil { // none of a group folds
+		if err := x.costOf(p, e, nil).refuse(p); err != nil {
+			return exec.Result{Wrong: -1}, err
+		}
+	}
 	if err := x.lay(e, fold); err != nil {
 		return exec.Result{}, err
 	}

@@ -45,6 +45,32 @@ func (s *symmetry) byParts(p *plan.Plan) *symmetry {
 	return s
 }
 
+// byRings gives channels layers of their own whose rings or parts differ: what is
+// equivalent from node to node alone is so within them. Nil where it is not.
+func (s *symmetry) byRings(p *plan.Plan) *symmetry {
+	if !s.turning {
+		return nil
+	}
+	first, _ := firstCopies(p)
+	kind, _ := partKinds(p)
+	layers, n := make([]int32, len(s.of)), int32(0)
+	for k := range layers {
+		layers[k] = n
+		for j := range k {
+			if first[j] == first[k] && kind[partOf(p, j)] == kind[partOf(p, k)] {
+				layers[k] = layers[j]
+			}
+		}
+		if layers[k] == n {
+			n++
+		}
+	}
+	if s = s.inLayers(p, layers, n); s != nil {
+		s.equivalent, s.turning, s.margin = true, false, 0
+	}
+	return s
+}
+
 // partOf is which part of the split a channel does: 0 Lo, 1 Mid, 2 Hi.
 func partOf(p *plan.Plan, k int) int {
 	switch k {

@@ -28,6 +28,9 @@ type symmetry struct {
 	// unequal is set where they would, but for channels whose parts of the operation
 	// differ in size (byParts).
 	unequal bool
+	// turning is set where equal nodes would, but for channels whose rings have other
+	// orders: blocks are aligned from node to node, not from rank to rank (byRings).
+	turning bool
 	// margin is by how much, as a part of the time, the quotient was seen to be
 	// off where the symmetry does not quite hold, and leaves what is left out
 	// then; 0 where such a quotient says nothing.
@@ -69,6 +72,7 @@ func (x *Config) symmetries(p *plan.Plan) []*symmetry {
 		if s != nil {
 			put(s)
 			put(s.byParts(p))
+			put(s.byRings(p))
 		}
 	}
 	if p.ConnsPerRank() == 0 {
@@ -123,9 +127,9 @@ func grain(proto coll.Protocol) int64 {
 	return 16
 }
 
-// alike sets equivalent, or unequal where parts differ in size and so have to stay apart,
+// judge sets equivalent, or unequal where parts differ in size and so have to stay apart,
 // of what is equivalent but for the parts of channels.
-func (s *symmetry) alike(p *plan.Plan) {
+func (s *symmetry) judge(p *plan.Plan) {
 	s.equivalent = equalParts(p)
 	s.unequal = !s.equivalent && p.Split.NChannels > 2 && !p.Split.Striped && alignedParts(p)
 }
@@ -149,6 +153,11 @@ func equalParts(p *plan.Plan) bool {
 // equalChunks reports whether all ops of a program's round, n of them, move
 // equally many bytes from and to aligned addresses.
 func equalChunks(p *plan.Plan, pr *plan.Program, n int64) bool {
+	return equalSizes(p, pr, n) && aligned(p, pr)
+}
+
+// equalSizes reports whether all ops of a program's round move equally many bytes.
+func equalSizes(p *plan.Plan, pr *plan.Program, n int64) bool {
 	cur := p.Open(pr)
 	var op plan.Op
 	size := op.Bytes
@@ -160,7 +169,7 @@ func equalChunks(p *plan.Plan, pr *plan.Program, n int64) bool {
 			return false
 		}
 	}
-	return aligned(p, pr)
+	return true
 }
 
 // aligned reports whether all addresses of a program are those of whole packs,
@@ -250,8 +259,13 @@ func ringBy(p *plan.Plan, period int32) *symmetry {
 	if p.Req.Func == coll.AllReduce {
 		cycle = 2*cycle - 1
 	}
-	if eachPart(p, func(*plan.Program) bool { return true }, func(pr *plan.Program) bool { return equalChunks(p, pr, cycle) }) {
-		s.alike(p)
+	any := func(*plan.Program) bool { return true }
+	switch {
+	case !eachPart(p, any, func(pr *plan.Program) bool { return equalSizes(p, pr, cycle) }):
+	case eachPart(p, any, func(pr *plan.Program) bool { return aligned(p, pr) }):
+		s.judge(p)
+	case p.Req.Func != coll.AllReduce:
+		s.turning = int64(per*period)*p.Req.BlockStep()%int64(grain(p.Req.Proto)) == 0 && alignedParts(p)
 	}
 	return s
 }
@@ -302,7 +316,7 @@ func copiesOf(p *plan.Plan) *symmetry {
 	c := p.Comm
 	first, distinct := firstCopies(p)
 	s := &symmetry{home: allNodes(c), parts: distinct * c.NRanks}
-	s.alike(p)
+	s.judge(p)
 	s.list = func() {
 		s.reps = make([]part, 0, s.parts)
 		for k, same := range first {

@@ -273,7 +273,7 @@ func (t *trees) stragglers(slow []float64) {
 func (t *trees) symmetry(round, mirror bool) *symmetry {
 	p, c := t.p, t.p.Comm
 	s := &symmetry{home: allNodes(c)}
-	s.alike(p)
+	s.judge(p)
 	places := int32(c.MaxLocalRanks)
 	if p.Req.Algo != coll.Tree && round {
 		if !t.headsEquivalent() {
