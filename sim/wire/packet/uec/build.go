@@ -38,12 +38,6 @@ func build(n *Network, flows []Flow, c *Config) *engine {
 			join(h+n.Leaves+s, h+n.Leaves+n.AllSpines()+u*n.Spines+s%n.Spines, n.CoreRate, n.CoreDelay, n.SpineLatency, n.CoreLatency, false)
 		}
 	}
-	e.port = make([]uint16, len(e.links))
-	for _, in := range e.in {
-		for p, id := range in {
-			e.port[id^1] = uint16(p)
-		}
-	}
 	e.look = parted.Longest
 	for i := range e.links {
 		e.look = min(e.look, e.links[i].delay)
@@ -118,37 +112,36 @@ func (e *engine) seed() {
 	for i := range e.flows {
 		e.snd[i].paths = newPaths(e.cfg, c)
 	}
-	e.up, e.setup = make([][]int32, n.Leaves), c
+	e.up, e.setup = make([][]uint16, n.Leaves), c
 	if n.Pods > 0 {
-		e.over = make([][][]int32, n.AllSpines())
+		e.over = make([][][]uint16, n.AllSpines())
 	}
 }
 
-// permuted is the links from a leaf to the spines in the order of its table.
-func (e *engine) permuted(leaf int, c *setup) []int32 {
-	n := e.net
-	return shuffled(2*(n.Hosts()+leaf*n.Spines), n.Spines, c)
+// permuted is the ports of a leaf to the spines in the order of its table.
+func (e *engine) permuted(leaf int, c *setup) []uint16 {
+	return shuffled(e.net.PerLeaf, e.net.Spines, c)
 }
 
-// beyond is the links from a spine to the cores in the order of its table for a host of
+// beyond is the ports of a spine to the cores in the order of its table for a host of
 // another pod.
-func (e *engine) beyond(spine int, host int32) []int32 {
+func (e *engine) beyond(spine int, host int32) []uint16 {
 	n := e.net
 	if e.over[spine] == nil {
-		e.over[spine] = make([][]int32, n.Hosts())
+		e.over[spine] = make([][]uint16, n.Hosts())
 	}
 	to := &e.over[spine][host]
 	if *to == nil {
-		*to = shuffled(2*(n.Hosts()+n.Leaves*n.Spines+spine*n.Uplinks()), n.Uplinks(), e.setup)
+		*to = shuffled(n.Leaves/n.Pods, n.Uplinks(), e.setup)
 	}
 	return *to
 }
 
-// shuffled is every other of some links in an order by chance.
-func shuffled(first, count int, c *setup) []int32 {
-	up := make([]int32, count)
+// shuffled is some ports that follow each other, in an order by chance.
+func shuffled(first, count int, c *setup) []uint16 {
+	up := make([]uint16, count)
 	for s := range up {
-		up[s] = int32(first + 2*s)
+		up[s] = uint16(first + s)
 	}
 	for i := range up {
 		k, last := int(c.next())%(len(up)-i), len(up)-1-i

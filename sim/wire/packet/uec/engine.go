@@ -57,6 +57,9 @@ func (q *fifo) next() *frame {
 	return &q.buf[(q.tail-1)&uint32(len(q.buf)-1)]
 }
 
+// last is the last of a ring that is not empty.
+func (q *fifo) last() *frame { return &q.buf[(q.tail-1)&uint32(len(q.buf)-1)] }
+
 // push appends a copy of f with another time.
 func (q *fifo) push(f *frame, at int64) {
 	if q.full() {
@@ -125,13 +128,14 @@ func (q *fifo) first() int64 {
 }
 
 // link is an egress port with its two queues and the cable behind it. A frame
-// in transmission stays in its queue until it ends.
+// in transmission is on the cable, and counts in its queue until it ends.
 //
 // What most frames touch is in the first two lines of a cache.
 type link struct {
 	free       int64 // when the frame in transmission ends; valid if busy
 	busy, high bool  // something is transmitted; from the high queue
 	toHost     bool
+	data       uint8 // it is a data frame: 1
 	id         int32
 	wire       fifo
 	delay      int64
@@ -142,6 +146,7 @@ type link struct {
 	hiBytes  int64
 	full     int64 // ps of the frame size seen last
 	bytes    uint16
+	size     uint16 // of the frame in transmission
 	peak     int32
 
 	hi       fifo
@@ -164,10 +169,10 @@ type engine struct {
 	flows   []Flow
 	between []ends // of flows
 	links   []link
-	in      [][]int32   // links by node
-	up      [][]int32   // of leaves: to spines, in the order of their table; nil: not needed yet
-	over    [][][]int32 // of spines by host of another pod: to cores, in the same way
-	salt    []uint32    // of leaves, then of spines
+	in      [][]int32    // links by node
+	up      [][]uint16   // of leaves: ports to spines, in the order of their table; nil: not needed yet
+	over    [][][]uint16 // of spines by host of another pod: to cores, in the same way
+	salt    []uint32     // of leaves, then of spines
 	setup   *setup
 	hosts   []host
 	snd     []sender
@@ -180,7 +185,6 @@ type engine struct {
 	live    int
 	look    int64
 	leaf    []uint16 // of hosts
-	port    []uint16 // by link: which of those of the node where it begins
 	due     []int64  // by link: when its first frame arrives
 	ends    []int64  // by link: when the frame in transmission ends
 	acts    []int64  // by host: it does nothing before
@@ -307,7 +311,7 @@ func (e *engine) take(v int, end int64) {
 			arrived = extend(arrived)
 			g := &arrived[len(arrived)-1]
 			*g = *f
-			p.Add(e.port[e.route(v, g)], parted.Key(g.at-from, len(arrived)-1))
+			p.Add(e.route(v, g), parted.Key(g.at-from, len(arrived)-1))
 		}
 		q.head = head
 		e.due[id] = q.first()
@@ -343,39 +347,38 @@ func (e *engine) runSwitch(v int, end int64) int {
 	return len(e.arrived)
 }
 
-// route returns the link by which a frame leaves a switch.
-func (e *engine) route(v int, f *frame) int32 {
+// route returns the port by which a frame leaves a switch. Ports of leaves are its hosts and the
+// spines; of spines the leaves of the pod and the cores; of cores the pods.
+func (e *engine) route(v int, f *frame) uint16 {
 	n := e.net
 	leaf := int(e.leaf[f.to])
 	if at := v - n.Hosts(); at < n.Leaves {
 		if at == leaf {
-			return 2*f.to + 1 // to the host
+			return uint16(int(f.to) - leaf*n.PerLeaf)
 		}
-		up := e.up[at]
-		if up == nil {
-			up = e.permuted(at, e.setup)
-			e.up[at] = up
-		}
-		return e.hashed(up, at, f)
+		return e.hashed(e.up[at], at, f)
+	}
+	if n.Pods == 0 {
+		return uint16(leaf)
 	}
 	spine := v - n.Hosts() - n.Leaves
-	if n.Pods > 0 {
-		switch pod := n.Pod(leaf); {
-		case spine >= n.AllSpines(): // a core
-			core := spine - n.AllSpines()
-			below := pod*n.Spines + core%n.Spines
-			return int32(2*(n.Hosts()+n.Leaves*n.Spines+below*n.Uplinks()+core/n.Spines) + 1)
-		case spine/n.Spines != pod:
-			return e.hashed(e.beyond(spine, f.to), n.Leaves+spine, f)
-		}
-		spine %= n.Spines
+	switch pod := n.Pod(leaf); {
+	case spine >= n.AllSpines(): // a core
+		return uint16(pod)
+	case spine/n.Spines != pod:
+		return e.hashed(e.beyond(spine, f.to), n.Leaves+spine, f)
 	}
-	return int32(2*(n.Hosts()+leaf*n.Spines+spine) + 1)
+	return uint16(leaf % (n.Leaves / n.Pods))
 }
 
-// hashed is the link of a table of a switch that a frame's hash chooses.
-func (e *engine) hashed(up []int32, at int, f *frame) int32 {
-	if len(up) == 1 {
+// hashed is the port of a table of a switch that a frame's hash chooses.
+func (e *engine) hashed(up []uint16, at int, f *frame) uint16 {
+	if len(up) < 2 {
+		if up == nil { // a leaf's, first needed now
+			up = e.permuted(at, e.setup)
+			e.up[at] = up
+			return e.hashed(up, at, f)
+		}
 		return up[0]
 	}
 	k := jenkins(e.between[f.flow].id, uint32(f.path), e.salt[at])
@@ -387,34 +390,40 @@ func (e *engine) hashed(up []int32, at int, f *frame) int32 {
 
 // serve ends and starts transmissions of a link before a time.
 func (e *engine) serve(l *link, until int64) {
-	for l.busy && l.free < until {
-		e.finish(l)
+	if l.busy && l.free < until {
+		e.drain(l, until)
 	}
 }
 
-// finish ends the transmission of a frame: it leaves its queue, is marked by
-// what stays there, and travels. The next one starts.
-func (e *engine) finish(l *link) {
-	var f *frame
-	ce := uint8(0)
-	if l.high {
-		f = l.hi.pop()
-		l.hiBytes -= int64(f.size)
-	} else {
-		f = l.low.pop()
-		l.lowBytes -= int64(f.size)
-		if l.lowBytes > e.ecnLow && e.marked(l) {
-			ce = flagCE
-			e.res.Marks++
+// drain is serve where one ends.
+func (e *engine) drain(l *link, until int64) {
+	for l.free < until {
+		e.finish(l)
+		switch {
+		case !l.hi.empty():
+			e.start(l, l.hi.pop(), l.free, true)
+		case !l.low.empty():
+			e.start(l, l.low.pop(), l.free, false)
+		default:
+			l.busy, e.ends[l.id] = false, never
+			return
 		}
 	}
-	if f.flags&(flagAck|flagNack|flagTrimmed) == 0 {
-		e.res.DataPacketHops++
+	e.ends[l.id] = l.free
+}
+
+// finish ends the transmission of a frame: it no longer counts in its queue, and is marked by
+// what stays there.
+func (e *engine) finish(l *link) {
+	e.res.DataPacketHops += int64(l.data)
+	if l.high {
+		l.hiBytes -= int64(l.size)
+		return
 	}
-	e.pass(l, f, l.free+l.delay, ce)
-	l.busy, e.ends[l.id] = false, never
-	if !l.low.empty() || l.hiBytes > 0 {
-		e.start(l, l.free)
+	l.lowBytes -= int64(l.size)
+	if l.lowBytes > e.ecnLow && e.marked(l) {
+		l.wire.last().flags |= flagCE
+		e.res.Marks++
 	}
 }
 
@@ -432,21 +441,19 @@ func (e *engine) straight(l *link, f *frame, next int64) bool {
 		l.peak = max(l.peak, int32(f.size))
 		e.res.DataPacketHops++
 	}
-	e.pass(l, f, at+l.delay, 0)
+	e.pass(l, f, at+l.delay)
 	return true
 }
 
 // pass puts a frame on the cable.
-func (e *engine) pass(l *link, f *frame, at int64, flags uint8) {
+func (e *engine) pass(l *link, f *frame, at int64) {
 	if l.wire.empty() {
 		e.due[l.id] = at
 	}
 	if l.wire.full() {
 		l.wire.grow()
 	}
-	g := l.wire.next()
-	g.set(f, at)
-	g.flags |= flags
+	l.wire.next().set(f, at)
 }
 
 // marked draws whether a frame is marked.
@@ -459,15 +466,16 @@ func (e *engine) marked(l *link) bool {
 	return uint64(draw(e.cfg.Seed, uint64(l.id), l.draws)>>1) < p
 }
 
-// start begins the transmission of the next frame: control first.
-func (e *engine) start(l *link, at int64) {
-	l.busy, l.high = true, l.hiBytes > 0
-	if l.high {
-		l.free = at + e.lasts(l, l.hi.front().size)
-	} else {
-		l.free = at + e.lasts(l, l.low.front().size)
+// start begins the transmission of a frame. It is on the cable from now on, and counts in its queue
+// until it ends.
+func (e *engine) start(l *link, f *frame, at int64, high bool) {
+	l.busy, l.high, l.size = true, high, f.size
+	l.data = 0
+	if f.flags&(flagAck|flagNack|flagTrimmed) == 0 {
+		l.data = 1
 	}
-	e.ends[l.id] = l.free
+	l.free = at + e.lasts(l, f.size)
+	e.pass(l, f, l.free+l.delay)
 }
 
 // lasts is how long a frame occupies a link, in ps.
@@ -488,33 +496,48 @@ func spell(bytes, rate int64) int64 { return bytes * (8_000_000_000_000 / rate) 
 // enqueue puts a frame into the queues of a link; where data finds no room, it
 // or the frame that came last is trimmed.
 func (e *engine) enqueue(l *link, f *frame) {
-	if f.flags&(flagAck|flagNack|flagTrimmed) == 0 {
-		room := l.lowBytes+int64(f.size) <= e.queue
-		if !room {
-			l.draws++
-		}
-		if room || draw(e.cfg.Seed, uint64(l.id), l.draws)&1 == 0 {
-			if !room {
-				l.low.tail--
-				last := l.low.buf[l.low.tail&uint32(len(l.low.buf)-1)]
-				l.lowBytes -= int64(last.size)
-				e.trim(l, &last)
-			}
-			l.low.push(f, f.at)
-			l.lowBytes += int64(f.size)
-			l.peak = max(l.peak, int32(l.lowBytes))
-			if !l.busy {
-				e.start(l, f.at)
-			}
+	if f.flags&(flagAck|flagNack|flagTrimmed) != 0 {
+		e.control(l, f)
+		return
+	}
+	if l.lowBytes+int64(f.size) > e.queue {
+		if l.draws++; draw(e.cfg.Seed, uint64(l.id), l.draws)&1 != 0 {
+			e.trim(l, f)
 			return
 		}
+		if l.low.empty() {
+			e.instead(l, f)
+			return
+		}
+		l.low.tail--
+		last := l.low.buf[l.low.tail&uint32(len(l.low.buf)-1)]
+		l.lowBytes -= int64(last.size)
+		e.trim(l, &last)
+	}
+	l.lowBytes += int64(f.size)
+	l.peak = max(l.peak, int32(l.lowBytes))
+	if l.busy {
+		l.low.push(f, f.at)
+		return
+	}
+	e.start(l, f, f.at, false)
+	e.ends[l.id] = l.free
+}
+
+// instead puts a frame in the place of that in transmission, if there is one, which is trimmed:
+// the queue has room for one.
+func (e *engine) instead(l *link, f *frame) {
+	if !l.busy || l.high {
 		e.trim(l, f)
-	} else {
-		e.pushHigh(l, f)
+		return
 	}
-	if !l.busy && l.hiBytes > 0 {
-		e.start(l, f.at)
-	}
+	g := l.wire.last()
+	last := *g
+	g.set(f, g.at)
+	l.lowBytes += int64(f.size) - int64(last.size)
+	l.size = f.size
+	l.peak = max(l.peak, int32(l.lowBytes))
+	e.trim(l, &last)
 }
 
 // trim cuts the payload off and queues the header before data.
@@ -525,14 +548,20 @@ func (e *engine) trim(l *link, f *frame) {
 	if l.toHost {
 		f.flags |= flagLast
 	}
-	e.pushHigh(l, f)
+	e.control(l, f)
 }
 
-func (e *engine) pushHigh(l *link, f *frame) {
+// control puts a control frame into its queue.
+func (e *engine) control(l *link, f *frame) {
 	if l.hiBytes+int64(f.size) > 2*e.queue {
 		e.res.Drops++
 		return
 	}
-	l.hi.push(f, f.at)
 	l.hiBytes += int64(f.size)
+	if l.busy {
+		l.hi.push(f, f.at)
+		return
+	}
+	e.start(l, f, f.at, true)
+	e.ends[l.id] = l.free
 }

@@ -83,6 +83,16 @@ func (p *Parts) All(keys []uint64, span int64) []uint64 { return p.order(keys, s
 
 // order sorts keys that are nearly sorted, or few.
 func (p *Parts) order(a []uint64, span int64) []uint64 {
+	switch n := len(a); {
+	case n < 2:
+		return a
+	case n == 2:
+		a[0], a[1] = min(a[0], a[1]), max(a[0], a[1])
+		return a
+	case n <= 4:
+		network(a)
+		return a
+	}
 	for i := 1; i < len(a); i++ {
 		x := a[i]
 		if a[i-1] < x {
@@ -98,6 +108,24 @@ func (p *Parts) order(a []uint64, span int64) []uint64 {
 		a[k+1] = x
 	}
 	return a
+}
+
+// network sorts three or four keys by five exchanges without a branch: which is less is not known
+// beforehand, and a wrong guess costs as much as all of them.
+func network(a []uint64) {
+	w, x, y, z := a[0], a[1], a[2], uint64(1<<64-1)
+	if len(a) == 4 {
+		z = a[3]
+	}
+	w, x = min(w, x), max(w, x)
+	y, z = min(y, z), max(y, z)
+	w, y = min(w, y), max(w, y)
+	x, z = min(x, z), max(x, z)
+	x, y = min(x, y), max(x, y)
+	a[0], a[1], a[2] = w, x, y
+	if len(a) == 4 {
+		a[3] = z
+	}
 }
 
 // bucket sorts many keys that lie all over the span.
