@@ -40,50 +40,57 @@ func extend(a []frame) []frame {
 	return a[:n+1]
 }
 
-// fifo is a ring of frames that grows; frames can be taken from both ends.
+// fifo is a ring of frames that grows: first those that travel, then those that wait, which are
+// taken from both ends. So a frame lies where it waited once it travels.
 type fifo struct {
-	buf        []frame
-	head, tail uint32
+	buf              []frame
+	head, sent, tail uint32 // those before sent travel
 }
 
-func (q *fifo) empty() bool   { return q.head == q.tail }
-func (q *fifo) front() *frame { return &q.buf[q.head&uint32(len(q.buf)-1)] }
+func (q *fifo) at(i uint32) *frame { return &q.buf[i&uint32(len(q.buf)-1)] }
 
-func (q *fifo) full() bool { return q.tail-q.head == uint32(len(q.buf)) }
-
-// next is the place after the last of a ring that is not full, to be written.
-func (q *fifo) next() *frame {
-	q.tail++
-	return &q.buf[(q.tail-1)&uint32(len(q.buf)-1)]
-}
-
-// last is the last of a ring that is not empty.
-func (q *fifo) last() *frame { return &q.buf[(q.tail-1)&uint32(len(q.buf)-1)] }
+// waits says that frames wait.
+func (q *fifo) waits() bool { return q.sent != q.tail }
 
 // push appends a copy of f with another time.
 func (q *fifo) push(f *frame, at int64) {
-	if q.full() {
+	if q.tail-q.head == uint32(len(q.buf)) {
 		q.grow()
 	}
-	q.next().set(f, at)
+	q.tail++
+	q.at(q.tail-1).set(f, at)
 }
 
 func (q *fifo) grow() {
 	n := make([]frame, max(8, 2*len(q.buf)))
 	for i := q.head; i != q.tail; i++ {
-		n[i&uint32(len(n)-1)] = q.buf[i&uint32(len(q.buf)-1)]
+		n[i&uint32(len(n)-1)] = *q.at(i)
 	}
 	q.buf = n
 }
 
-// pop takes the first out; it stays where it is until the next is pushed. An empty ring goes
-// on at the begin of its memory, which is in the cache.
-func (q *fifo) pop() *frame {
-	v := q.front()
-	if q.head++; q.head == q.tail {
-		q.head, q.tail = 0, 0
+// first is when the first frame arrives; never without one that travels, and an empty ring goes on
+// at the begin of its memory, which is in the cache.
+func (q *fifo) first() int64 {
+	switch q.head {
+	case q.tail:
+		q.head, q.sent, q.tail = 0, 0, 0
+		return never
+	case q.sent:
+		return never
 	}
-	return v
+	return q.at(q.head).at
+}
+
+// pop takes the first out of a ring none of whose frames travel; it stays where it is until the
+// next is pushed.
+func (q *fifo) pop() *frame {
+	f := q.at(q.sent)
+	if q.sent++; q.sent == q.tail {
+		q.sent, q.tail = 0, 0
+	}
+	q.head = q.sent
+	return f
 }
 
 // set copies a frame but for its time. It copies field by field: fields of f were written
@@ -119,16 +126,8 @@ func (q *ring[T]) pop() T {
 	return q.buf[(q.head-1)&uint32(len(q.buf)-1)]
 }
 
-// first is when the first frame arrives; never without one.
-func (q *fifo) first() int64 {
-	if q.empty() {
-		return never
-	}
-	return q.front().at
-}
-
 // link is an egress port with its two queues and the cable behind it. A frame
-// in transmission is on the cable, and counts in its queue until it ends.
+// in transmission travels, and counts in its queue until it ends.
 //
 // What most frames touch is in the first two lines of a cache.
 type link struct {
@@ -137,23 +136,22 @@ type link struct {
 	toHost     bool
 	data       uint8 // it is a data frame: 1
 	id         int32
-	wire       fifo
+	low        fifo
 	delay      int64
-	small      int64 // ps of a control frame
 
-	low      fifo
+	small    int64 // ps of a control frame
 	lowBytes int64
 	hiBytes  int64
-	full     int64 // ps of the frame size seen last
-	bytes    uint16
+	full     int64  // ps of the frame size seen last
+	bytes    uint16 // that size
 	size     uint16 // of the frame in transmission
 	peak     int32
+	_        [24]byte
 
 	hi       fifo
 	rate     int64
 	draws    uint64
 	from, to int32 // nodes
-	_        [8]byte
 }
 
 // ends is between whom a flow is, and what switches hash of it.
@@ -234,7 +232,7 @@ func (e *engine) window(end int64) bool {
 	for i := range e.hosts {
 		if in := 2*i + 1; e.due[in] < end {
 			busy += e.pullHost(&e.hosts[i], end)
-			e.due[in], e.acts[i] = e.links[in].wire.first(), 0
+			e.acts[i] = 0
 		}
 	}
 	e.settle()
@@ -295,30 +293,42 @@ func (e *engine) next(now int64) int64 {
 // take takes what arrives at a leaf or spine before end off the links, and puts it apart by the
 // ports by which it leaves.
 func (e *engine) take(v int, end int64) {
-	p, from, arrived := &e.parts, end-e.look, e.arrived[:0]
-	p.Begin(len(e.in[v]))
+	e.arrived = e.arrived[:0]
+	e.parts.Begin(len(e.in[v]))
 	for _, id := range e.in[v] {
 		if e.due[id] >= end {
 			continue
 		}
-		q := &e.links[id].wire
-		buf, head, tail := q.buf, q.head, q.tail
-		for ; head != tail; head++ {
-			f := &buf[head&uint32(len(buf)-1)]
-			if f.at >= end {
-				break
-			}
-			arrived = extend(arrived)
-			g := &arrived[len(arrived)-1]
-			*g = *f
-			p.Add(e.route(v, g), parted.Key(g.at-from, len(arrived)-1))
-		}
-		q.head = head
-		e.due[id] = q.first()
+		l := &e.links[id]
+		e.pull(v, &l.low, end)
+		e.pull(v, &l.hi, end)
+		e.due[id] = l.first()
 	}
-	e.arrived = arrived
-	p.End()
+	e.parts.End()
 }
+
+// pull is take for one ring of a link.
+func (e *engine) pull(v int, q *fifo, end int64) {
+	if q.head == q.sent {
+		return
+	}
+	p, from, arrived := &e.parts, end-e.look, e.arrived
+	buf, head, sent := q.buf, q.head, q.sent
+	for ; head != sent; head++ {
+		f := &buf[head&uint32(len(buf)-1)]
+		if f.at >= end {
+			break
+		}
+		arrived = extend(arrived)
+		g := &arrived[len(arrived)-1]
+		*g = *f
+		p.Add(e.route(v, g), parted.Key(g.at-from, len(arrived)-1))
+	}
+	q.head, e.arrived = head, arrived
+}
+
+// first is when the first frame of a link arrives.
+func (l *link) first() int64 { return min(l.low.first(), l.hi.first()) }
 
 // runSwitch simulates a leaf or spine up to end, port by port: ports share nothing.
 func (e *engine) runSwitch(v int, end int64) int {
@@ -399,17 +409,12 @@ func (e *engine) serve(l *link, until int64) {
 func (e *engine) drain(l *link, until int64) {
 	for l.free < until {
 		e.finish(l)
-		switch {
-		case !l.hi.empty():
-			e.start(l, l.hi.pop(), l.free, true)
-		case !l.low.empty():
-			e.start(l, l.low.pop(), l.free, false)
-		default:
+		if !l.hi.waits() && !l.low.waits() {
 			l.busy, e.ends[l.id] = false, never
 			return
 		}
+		e.start(l, l.free)
 	}
-	e.ends[l.id] = l.free
 }
 
 // finish ends the transmission of a frame: it no longer counts in its queue, and is marked by
@@ -422,7 +427,7 @@ func (e *engine) finish(l *link) {
 	}
 	l.lowBytes -= int64(l.size)
 	if l.lowBytes > e.ecnLow && e.marked(l) {
-		l.wire.last().flags |= flagCE
+		l.low.at(l.low.sent - 1).flags |= flagCE
 		e.res.Marks++
 	}
 }
@@ -445,15 +450,15 @@ func (e *engine) straight(l *link, f *frame, next int64) bool {
 	return true
 }
 
-// pass puts a frame on the cable.
+// pass puts a frame on the cable behind a port at which none waits.
 func (e *engine) pass(l *link, f *frame, at int64) {
-	if l.wire.empty() {
-		e.due[l.id] = at
+	q := &l.low
+	if f.flags&(flagAck|flagNack|flagTrimmed) != 0 {
+		q = &l.hi
 	}
-	if l.wire.full() {
-		l.wire.grow()
-	}
-	l.wire.next().set(f, at)
+	q.push(f, at)
+	q.sent++
+	e.due[l.id] = min(e.due[l.id], at)
 }
 
 // marked draws whether a frame is marked.
@@ -466,16 +471,19 @@ func (e *engine) marked(l *link) bool {
 	return uint64(draw(e.cfg.Seed, uint64(l.id), l.draws)>>1) < p
 }
 
-// start begins the transmission of a frame. It is on the cable from now on, and counts in its queue
-// until it ends.
-func (e *engine) start(l *link, f *frame, at int64, high bool) {
-	l.busy, l.high, l.size = true, high, f.size
-	l.data = 0
-	if f.flags&(flagAck|flagNack|flagTrimmed) == 0 {
-		l.data = 1
+// start begins the transmission of the next frame: control first.
+func (e *engine) start(l *link, at int64) {
+	q := &l.low
+	l.busy, l.high, l.data = true, l.hi.waits(), 1
+	if l.high {
+		q, l.data = &l.hi, 0
 	}
+	f := q.at(q.sent)
+	q.sent++
+	l.size = f.size
 	l.free = at + e.lasts(l, f.size)
-	e.pass(l, f, l.free+l.delay)
+	f.at = l.free + l.delay
+	e.ends[l.id], e.due[l.id] = l.free, min(e.due[l.id], f.at)
 }
 
 // lasts is how long a frame occupies a link, in ps.
@@ -505,23 +513,21 @@ func (e *engine) enqueue(l *link, f *frame) {
 			e.trim(l, f)
 			return
 		}
-		if l.low.empty() {
+		if !l.low.waits() {
 			e.instead(l, f)
 			return
 		}
 		l.low.tail--
-		last := l.low.buf[l.low.tail&uint32(len(l.low.buf)-1)]
+		last := *l.low.at(l.low.tail)
 		l.lowBytes -= int64(last.size)
 		e.trim(l, &last)
 	}
 	l.lowBytes += int64(f.size)
 	l.peak = max(l.peak, int32(l.lowBytes))
-	if l.busy {
-		l.low.push(f, f.at)
-		return
+	l.low.push(f, f.at)
+	if !l.busy {
+		e.start(l, f.at)
 	}
-	e.start(l, f, f.at, false)
-	e.ends[l.id] = l.free
 }
 
 // instead puts a frame in the place of that in transmission, if there is one, which is trimmed:
@@ -531,7 +537,7 @@ func (e *engine) instead(l *link, f *frame) {
 		e.trim(l, f)
 		return
 	}
-	g := l.wire.last()
+	g := l.low.at(l.low.sent - 1)
 	last := *g
 	g.set(f, g.at)
 	l.lowBytes += int64(f.size) - int64(last.size)
@@ -558,10 +564,8 @@ func (e *engine) control(l *link, f *frame) {
 		return
 	}
 	l.hiBytes += int64(f.size)
-	if l.busy {
-		l.hi.push(f, f.at)
-		return
+	l.hi.push(f, f.at)
+	if !l.busy {
+		e.start(l, f.at)
 	}
-	e.start(l, f, f.at, true)
-	e.ends[l.id] = l.free
 }

@@ -58,9 +58,15 @@ func (h *host) nextEvent(e *engine) int64 {
 // end with it.
 func (e *engine) pullHost(h *host, end int64) int {
 	h.arrived = h.arrived[:0]
-	q := &e.links[2*h.id+1].wire
-	for !q.empty() && q.front().at < end {
-		f := q.front()
+	l := &e.links[2*h.id+1]
+	low, hi := l.low.first(), l.hi.first()
+	for min(low, hi) < end {
+		q := &l.low
+		if hi < low {
+			q = &l.hi
+		}
+		f := q.at(q.head)
+		q.head++
 		h.arrived = extend(h.arrived)
 		h.arrived[len(h.arrived)-1] = *f
 		if f.flags&flagAck != 0 {
@@ -71,8 +77,13 @@ func (e *engine) pullHost(h *host, end int64) int {
 				e.res.Flows[f.flow].End, e.res.Flows[f.flow].Done = timeOf(f.at), true
 			}
 		}
-		q.head++
+		if hi < low {
+			hi = q.first()
+		} else {
+			low = q.first()
+		}
 	}
+	e.due[l.id] = min(low, hi)
 	return len(h.arrived)
 }
 
@@ -126,7 +137,7 @@ func (e *engine) arrive(h *host, f *frame) {
 
 // nicFree sends what waits for a NIC: of control and data mostly control.
 func (e *engine) nicFree(h *host, now int64) {
-	if !h.active.empty() && !h.control.empty() {
+	if !h.active.empty() && h.control.waits() {
 		h.turn = (h.turn + 1) % turns
 		if h.turn != 0 {
 			e.sendControl(h, now)
@@ -146,7 +157,7 @@ func (e *engine) nicFree(h *host, now int64) {
 			return
 		}
 	}
-	if !h.control.empty() {
+	if h.control.waits() {
 		e.sendControl(h, now)
 	}
 }
@@ -163,10 +174,7 @@ func (e *engine) put(h *host, f *frame, now int64) {
 	}
 	l.free = max(now, l.free) + e.lasts(l, f.size)
 	at := l.free + l.delay
-	if l.wire.empty() {
-		e.due[l.id] = at
-	}
-	l.wire.push(f, at)
+	e.pass(l, f, at)
 }
 
 func (e *engine) sendControl(h *host, now int64) {
