@@ -51,10 +51,14 @@ func (s *setup) next() uint32 {
 // FreeBSD's if_bridge).
 func jenkins(flow, path, salt uint32) uint32 {
 	a, b, c := 0x9e3779b9+flow, 0x9e3779b9+salt, path
-	for _, s := range [3][3]uint{{13, 8, 13}, {12, 16, 5}, {3, 10, 15}} {
-		a = (a - b - c) ^ c>>s[0]
-		b = (b - c - a) ^ a<<s[1]
-		c = (c - a - b) ^ b>>s[2]
-	}
+	a = (a - b - c) ^ c>>13
+	b = (b - c - a) ^ a<<8
+	c = (c - a - b) ^ b>>13
+	a = (a - b - c) ^ c>>12
+	b = (b - c - a) ^ a<<16
+	c = (c - a - b) ^ b>>5
+	a = (a - b - c) ^ c>>3
+	b = (b - c - a) ^ a<<10
+	c = (c - a - b) ^ b>>15
 	return c
 }

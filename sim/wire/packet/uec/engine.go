@@ -312,7 +312,9 @@ func (e *engine) pull(v int, q *fifo, end int64) {
 	if q.head == q.sent {
 		return
 	}
-	p, from, arrived := &e.parts, end-e.look, e.arrived
+	p, n, from, arrived := &e.parts, e.net, end-e.look, e.arrived
+	at := v - n.Hosts()
+	leaf, spine := at < n.Leaves, at >= n.Leaves && n.Pods == 0
 	buf, head, sent := q.buf, q.head, q.sent
 	for ; head != sent; head++ {
 		f := &buf[head&uint32(len(buf)-1)]
@@ -322,7 +324,17 @@ func (e *engine) pull(v int, q *fifo, end int64) {
 		arrived = extend(arrived)
 		g := &arrived[len(arrived)-1]
 		*g = *f
-		p.Add(e.route(v, g), parted.Key(g.at-from, len(arrived)-1))
+		port, key := e.leaf[g.to], parted.Key(g.at-from, len(arrived)-1)
+		switch { // as route
+		case spine:
+		case !leaf:
+			port = e.route(v, g)
+		case int(port) == at:
+			port = uint16(int(g.to) - at*n.PerLeaf)
+		default:
+			port = e.hashed(e.up[at], at, g)
+		}
+		p.Add(port, key)
 	}
 	q.head, e.arrived = head, arrived
 }
@@ -405,31 +417,35 @@ func (e *engine) serve(l *link, until int64) {
 	}
 }
 
-// drain is serve where one ends.
+// drain is serve where one ends: a frame in transmission no longer counts in its queue, and is
+// marked by what stays there; the next one starts, control first.
 func (e *engine) drain(l *link, until int64) {
-	for l.free < until {
-		e.finish(l)
-		if !l.hi.waits() && !l.low.waits() {
-			l.busy, e.ends[l.id] = false, never
+	free, due := l.free, e.due[l.id]
+	for free < until {
+		e.res.DataPacketHops += int64(l.data)
+		if l.high {
+			l.hiBytes -= int64(l.size)
+		} else if l.lowBytes -= int64(l.size); l.lowBytes > e.ecnLow && e.marked(l) {
+			l.low.at(l.low.sent - 1).flags |= flagCE
+			e.res.Marks++
+		}
+		q := &l.low
+		l.high, l.data = false, 1
+		if l.hi.waits() {
+			q = &l.hi
+			l.high, l.data = true, 0
+		} else if !q.waits() {
+			l.busy, e.ends[l.id], e.due[l.id] = false, never, due
 			return
 		}
-		e.start(l, l.free)
+		f := q.at(q.sent)
+		q.sent++
+		l.size = f.size
+		free += e.lasts(l, f.size)
+		f.at = free + l.delay
+		due = min(due, f.at)
 	}
-}
-
-// finish ends the transmission of a frame: it no longer counts in its queue, and is marked by
-// what stays there.
-func (e *engine) finish(l *link) {
-	e.res.DataPacketHops += int64(l.data)
-	if l.high {
-		l.hiBytes -= int64(l.size)
-		return
-	}
-	l.lowBytes -= int64(l.size)
-	if l.lowBytes > e.ecnLow && e.marked(l) {
-		l.low.at(l.low.sent - 1).flags |= flagCE
-		e.res.Marks++
-	}
+	l.free, e.ends[l.id], e.due[l.id] = free, free, due
 }
 
 // straight lets a frame through a port that is idle, unless it would still be in
@@ -471,12 +487,11 @@ func (e *engine) marked(l *link) bool {
 	return uint64(draw(e.cfg.Seed, uint64(l.id), l.draws)>>1) < p
 }
 
-// start begins the transmission of the next frame: control first.
-func (e *engine) start(l *link, at int64) {
-	q := &l.low
-	l.busy, l.high, l.data = true, l.hi.waits(), 1
+// start begins the transmission of the only frame that waits.
+func (e *engine) start(l *link, q *fifo, at int64) {
+	l.busy, l.high, l.data = true, q == &l.hi, 1
 	if l.high {
-		q, l.data = &l.hi, 0
+		l.data = 0
 	}
 	f := q.at(q.sent)
 	q.sent++
@@ -526,7 +541,7 @@ func (e *engine) enqueue(l *link, f *frame) {
 	l.peak = max(l.peak, int32(l.lowBytes))
 	l.low.push(f, f.at)
 	if !l.busy {
-		e.start(l, f.at)
+		e.start(l, &l.low, f.at)
 	}
 }
 
@@ -566,6 +581,6 @@ func (e *engine) control(l *link, f *frame) {
 	l.hiBytes += int64(f.size)
 	l.hi.push(f, f.at)
 	if !l.busy {
-		e.start(l, f.at)
+		e.start(l, &l.hi, f.at)
 	}
 }
