@@ -71,14 +71,14 @@ func (e *engine) buildFlows() {
 	n := len(e.flows)
 	e.snd, e.rcv, e.res.Flows = make([]sender, n), make([]receiver, n), make([]FlowResult, n)
 	e.deps, e.missing, e.ready = make([][]int32, n), make([]int32, n), make([]int64, n)
-	e.hosts, e.acts, e.leaf = make([]host, e.net.Hosts()), make([]int64, e.net.Hosts()), make([]uint16, e.net.Hosts())
+	e.hosts, e.acts = make([]host, e.net.Hosts()), make([]int64, e.net.Hosts())
 	for i := range e.hosts {
-		e.hosts[i].id, e.leaf[i] = int32(i), uint16(i/e.net.PerLeaf)
+		e.hosts[i].id = int32(i)
 	}
 	e.seed()
 	e.between = make([]ends, n)
 	for i := range e.flows {
-		e.between[i] = ends{e.flows[i].Src, e.flows[i].Dst, e.flows[i].ID}
+		e.between[i] = ends{[2]goal{e.net.goal(e.flows[i].Dst), e.net.goal(e.flows[i].Src)}, e.flows[i].ID}
 		e.missing[i] = int32(len(e.flows[i].Deps))
 		for _, d := range e.flows[i].Deps {
 			e.deps[d] = append(e.deps[d], int32(i))
@@ -118,6 +118,11 @@ func (e *engine) seed() {
 	}
 }
 
+// goal is where a host is.
+func (n *Network) goal(host int32) goal {
+	return goal{uint16(int(host) / n.PerLeaf), uint16(int(host) % n.PerLeaf)}
+}
+
 // permuted is the ports of a leaf to the spines in the order of its table.
 func (e *engine) permuted(leaf int, c *setup) []uint16 {
 	return shuffled(e.net.PerLeaf, e.net.Spines, c)
@@ -125,7 +130,7 @@ func (e *engine) permuted(leaf int, c *setup) []uint16 {
 
 // beyond is the ports of a spine to the cores in the order of its table for a host of
 // another pod.
-func (e *engine) beyond(spine int, host int32) []uint16 {
+func (e *engine) beyond(spine, host int) []uint16 {
 	n := e.net
 	if e.over[spine] == nil {
 		e.over[spine] = make([][]uint16, n.Hosts())

@@ -24,7 +24,6 @@ type frame struct {
 	at    int64 // ps: its last bit at the end of the link, with the latency of the switch there
 	flow  int32
 	psn   uint32
-	to    int32 // host
 	path  uint16
 	size  uint16
 	slot  uint16 // of the acknowledgement's content
@@ -96,7 +95,7 @@ func (q *fifo) pop() *frame {
 // set copies a frame but for its time. It copies field by field: fields of f were written
 // just now, and wider loads would wait until those stores are done.
 func (g *frame) set(f *frame, at int64) {
-	g.at, g.flow, g.psn, g.to = at, f.flow, f.psn, f.to
+	g.at, g.flow, g.psn = at, f.flow, f.psn
 	g.path, g.size, g.slot, g.flags = f.path, f.size, f.slot, f.flags
 }
 
@@ -154,10 +153,18 @@ type link struct {
 	from, to int32 // nodes
 }
 
-// ends is between whom a flow is, and what switches hash of it.
+// ends is where frames of a flow and their answers go to, and what switches hash of it.
 type ends struct {
-	src, dst int32
-	id       uint32
+	to [2]goal
+	id uint32
+}
+
+// goal is a host by its leaf and the port there.
+type goal struct{ leaf, port uint16 }
+
+// goal is where a frame goes to.
+func (e *engine) goal(f *frame) goal {
+	return e.between[f.flow].to[(f.flags|f.flags>>1)&1] // flagAck or flagNack
 }
 
 // engine is one run.
@@ -182,10 +189,9 @@ type engine struct {
 	ready   []int64
 	live    int
 	look    int64
-	leaf    []uint16 // of hosts
-	due     []int64  // by link: when its first frame arrives
-	ends    []int64  // by link: when the frame in transmission ends
-	acts    []int64  // by host: it does nothing before
+	due     []int64 // by link: when its first frame arrives
+	ends    []int64 // by link: when the frame in transmission ends
+	acts    []int64 // by host: it does nothing before
 	arrived []frame
 	parts   parted.Parts
 	ended   []int32
@@ -324,13 +330,14 @@ func (e *engine) pull(v int, q *fifo, end int64) {
 		arrived = extend(arrived)
 		g := &arrived[len(arrived)-1]
 		*g = *f
-		port, key := e.leaf[g.to], parted.Key(g.at-from, len(arrived)-1)
-		switch { // as route
+		to, key := e.goal(g), parted.Key(g.at-from, len(arrived)-1)
+		port := to.leaf // of a spine
+		switch {
 		case spine:
 		case !leaf:
-			port = e.route(v, g)
+			port = e.route(at-n.Leaves, to, g)
 		case int(port) == at:
-			port = uint16(int(g.to) - at*n.PerLeaf)
+			port = to.port
 		default:
 			port = e.hashed(e.up[at], at, g)
 		}
@@ -369,26 +376,16 @@ func (e *engine) runSwitch(v int, end int64) int {
 	return len(e.arrived)
 }
 
-// route returns the port by which a frame leaves a switch. Ports of leaves are its hosts and the
-// spines; of spines the leaves of the pod and the cores; of cores the pods.
-func (e *engine) route(v int, f *frame) uint16 {
+// route returns the port by which a frame leaves a spine or core of several pods. Ports of leaves
+// are its hosts and the spines; of spines the leaves of the pod and the cores; of cores the pods.
+func (e *engine) route(spine int, to goal, f *frame) uint16 {
 	n := e.net
-	leaf := int(e.leaf[f.to])
-	if at := v - n.Hosts(); at < n.Leaves {
-		if at == leaf {
-			return uint16(int(f.to) - leaf*n.PerLeaf)
-		}
-		return e.hashed(e.up[at], at, f)
-	}
-	if n.Pods == 0 {
-		return uint16(leaf)
-	}
-	spine := v - n.Hosts() - n.Leaves
+	leaf := int(to.leaf)
 	switch pod := n.Pod(leaf); {
 	case spine >= n.AllSpines(): // a core
 		return uint16(pod)
 	case spine/n.Spines != pod:
-		return e.hashed(e.beyond(spine, f.to), n.Leaves+spine, f)
+		return e.hashed(e.beyond(spine, leaf*n.PerLeaf+int(to.port)), n.Leaves+spine, f)
 	}
 	return uint16(leaf % (n.Leaves / n.Pods))
 }

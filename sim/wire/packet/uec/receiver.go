@@ -129,7 +129,7 @@ func (e *engine) acknowledge(h *host, f *frame, base uint32, ce bool) {
 	r.accepted = 0
 	slot := r.slot()
 	r.acks[slot] = ack{bitmap: r.bits(base), received: r.received, base: base, cumulative: r.expected}
-	a := frame{flow: f.flow, psn: f.psn, to: e.between[f.flow].src, path: f.path, size: control, slot: slot, flags: flagAck | f.flags&flagResent}
+	a := frame{flow: f.flow, psn: f.psn, path: f.path, size: control, slot: slot, flags: flagAck | f.flags&flagResent}
 	if ce {
 		a.flags |= flagCE
 	}
@@ -161,5 +161,5 @@ func (e *engine) receiveHeader(h *host, f *frame) {
 		r.accepted = accepted
 		return
 	}
-	e.answer(h, frame{flow: f.flow, psn: f.psn, to: e.between[f.flow].src, path: f.path, size: control, flags: flagNack | f.flags&(flagLast|flagCE)}, f.at)
+	e.answer(h, frame{flow: f.flow, psn: f.psn, path: f.path, size: control, flags: flagNack | f.flags&(flagLast|flagCE)}, f.at)
 }

@@ -88,7 +88,7 @@ func (e *engine) permitted(s *sender) bool {
 // sendData sends the next packet of a flow: first what must be sent again.
 func (e *engine) sendData(h *host, id int32, s *sender, now int64) {
 	size := e.nextSize(s)
-	f := frame{flow: id, to: e.between[id].dst, size: uint16(size)}
+	f := frame{flow: id, size: uint16(size)}
 	if s.resends > 0 {
 		f.psn = s.lowResend
 		f.flags = flagResent | flagAsk
