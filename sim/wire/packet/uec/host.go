@@ -182,8 +182,12 @@ func (e *engine) sendControl(h *host, now int64) {
 }
 
 // answer queues a control frame, and sends it if the NIC is free.
-func (e *engine) answer(h *host, f frame, now int64) {
-	h.control.push(&f, 0)
+func (e *engine) answer(h *host, f *frame, now int64) {
+	if !h.busy && !h.control.waits() {
+		e.put(h, f, now)
+		return
+	}
+	h.control.push(f, 0)
 	if !h.busy {
 		e.sendControl(h, now)
 	}

@@ -32,8 +32,11 @@ func (r *receiver) has(psn uint32) bool {
 		return true
 	}
 	n := uint32(len(r.came)) * 64
-	return psn-r.expected < n && r.came[psn/64%uint32(len(r.came))]>>(psn%64)&1 != 0
+	return psn-r.expected < n && *r.word(psn)>>(psn%64)&1 != 0
 }
+
+// word is the 64 bits around a packet of the ring, whose length is a power of two.
+func (r *receiver) word(psn uint32) *uint64 { return &r.came[psn/64&uint32(len(r.came)-1)] }
 
 // note remembers a packet above expected.
 func (r *receiver) note(psn uint32) {
@@ -41,12 +44,12 @@ func (r *receiver) note(psn uint32) {
 		n := make([]uint64, max(2, 2*len(r.came)))
 		for p := r.expected; p < r.expected+uint32(len(r.came))*64; p++ {
 			if r.has(p) && p >= r.expected {
-				n[p/64%uint32(len(n))] |= 1 << (p % 64)
+				n[p/64&uint32(len(n)-1)] |= 1 << (p % 64)
 			}
 		}
 		r.came = n
 	}
-	r.came[psn/64%uint32(len(r.came))] |= 1 << (psn % 64)
+	*r.word(psn) |= 1 << (psn % 64)
 }
 
 // advance moves expected over a packet that came in its turn, and over those
@@ -54,7 +57,7 @@ func (r *receiver) note(psn uint32) {
 func (r *receiver) advance() {
 	r.expected++
 	for len(r.came) > 0 {
-		w, bit := &r.came[r.expected/64%uint32(len(r.came))], uint64(1)<<(r.expected%64)
+		w, bit := r.word(r.expected), uint64(1)<<(r.expected%64)
 		if *w&bit == 0 {
 			return
 		}
@@ -69,10 +72,9 @@ func (r *receiver) bits(base uint32) (b uint64) {
 	if r.holes == 0 {
 		return 0
 	}
-	n := uint32(len(r.came))
-	b = r.came[base/64%n] >> (base % 64)
+	b = *r.word(base) >> (base % 64)
 	if base%64 != 0 {
-		b |= r.came[(base/64+1)%n] << (64 - base%64)
+		b |= *r.word(base + 64) << (64 - base%64)
 	}
 	return b
 }
@@ -133,7 +135,7 @@ func (e *engine) acknowledge(h *host, f *frame, base uint32, ce bool) {
 	if ce {
 		a.flags |= flagCE
 	}
-	e.answer(h, a, f.at)
+	e.answer(h, &a, f.at)
 }
 
 // slot is a place for what an acknowledgement says: that which was free last is in the cache.
@@ -161,5 +163,5 @@ func (e *engine) receiveHeader(h *host, f *frame) {
 		r.accepted = accepted
 		return
 	}
-	e.answer(h, frame{flow: f.flow, psn: f.psn, path: f.path, size: control, flags: flagNack | f.flags&(flagLast|flagCE)}, f.at)
+	e.answer(h, &frame{flow: f.flow, psn: f.psn, path: f.path, size: control, flags: flagNack | f.flags&(flagLast|flagCE)}, f.at)
 }
