@@ -87,6 +87,11 @@ func (e *engine) ccAck(w *worker, h *host, f *frame, s *sender, acked uint32) {
 			s.dcqcn.Notify(c, &s.Rate, f.at, e.notice(w, f.at))
 		}
 		return
+	case HPCC:
+		if rate, ok := e.controls.Telemetry(f.flow).Ack(c, &s.Rate, f.aux, f.psn, s.nxt); ok {
+			e.shift(w, h, s, rate, f.at)
+		}
+		return
 	}
 	a := cc.Ack{Now: f.at, Aux: f.aux, Psn: f.psn, Next: s.nxt, Acked: acked, Flight: s.nxt - s.una,
 		Marked: f.flags&flagCE != 0, Gap: f.flags&flagNack != 0, Report: f.flags&flagSack != 0}

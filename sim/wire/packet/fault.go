@@ -23,13 +23,7 @@ func (e *engine) apply(c spec.Change) {
 		l := &e.links[2*f.Cable+k]
 		l.rate, l.loss = cable.Rate, cable.Loss
 		if c.Begin {
-			if f.Slow > 0 {
-				l.rate = int64(f.Slow * float64(cable.Rate))
-			}
-			l.loss = 1 - (1-cable.Loss)*(1-f.Loss)
-			if f.Down {
-				l.loss = 1
-			}
+			l.rate, l.loss = f.During(cable)
 		}
 		l.lossy = l.loss > 0
 		l.sizes = [2]uint16{}

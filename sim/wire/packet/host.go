@@ -2,9 +2,11 @@ package packet
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
+	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 )
 
 // host is a node with one NIC: queue pairs served in turn, acknowledgements
@@ -76,21 +78,26 @@ func (h *host) own(e *engine) int64 {
 // how many frames that are.
 func (e *engine) pullHosts(w *worker, from, to int, end int64) int {
 	busy := 0
-	for i := from; i < to; i++ {
-		in := e.doors[i]
-		if in < 0 || e.due[in] >= end && e.cfg.Buffer.Credits == 0 {
-			continue
+	for ; from < to; from += 64 {
+		some := parted.BeforeOf(e.due, e.doors[from:min(from+64, to)], end)
+		if e.cfg.Buffer.Credits > 0 {
+			some = ^uint64(0) >> (64 - min(64, to-from))
 		}
-		busy += e.pullHost(w, &e.hosts[i], end)
-		e.due[in], e.acts[i] = e.links[in].wire.first(), 0
+		for ; some != 0; some &= some - 1 {
+			if i := from + bits.TrailingZeros64(some); e.doors[i] >= 0 {
+				busy += e.pullHost(w, &e.hosts[i], end)
+				e.due[e.doors[i]], e.acts[i] = e.links[e.doors[i]].wire.first(), 0
+			}
+		}
 	}
 	return busy
 }
 
 // runHosts simulates those of a range of hosts up to end that have something to do.
 func (e *engine) runHosts(w *worker, from, to int, end int64) {
-	for i := from; i < to; i++ {
-		if e.acts[i] < end {
+	for ; from < to; from += 64 {
+		for some := parted.Before(e.acts[from:min(from+64, to)], end); some != 0; some &= some - 1 {
+			i := from + bits.TrailingZeros64(some)
 			h := &e.hosts[i]
 			e.runHost(w, h, end)
 			h.arrived = h.arrived[:0]

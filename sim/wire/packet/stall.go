@@ -1,21 +1,14 @@
 package packet
 
-import "github.com/simccl/simccl/sim/wire/packet/internal/blame"
+import (
+	"github.com/simccl/simccl/sim/wire/packet/internal/blame"
+	"github.com/simccl/simccl/sim/wire/packet/spec"
+)
 
 // stall finds out why flows did not end.
 func (e *engine) stall() *Stall {
-	s := &Stall{First: -1, Paused: e.forgotten(), Stopped: e.next(0) != never}
-	for i := range e.result {
-		if !e.result[i].Done {
-			if s.First < 0 {
-				s.First = int32(i)
-			}
-			s.Unfinished++
-			if e.result[i].Failed {
-				s.Failed++
-			}
-		}
-	}
+	s := spec.Unfinished(e.result)
+	s.Paused, s.Stopped = e.forgotten(), e.next(0) != never
 	if !s.Stopped {
 		s.Deadlock = e.cycle()
 	}

@@ -34,20 +34,21 @@ func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
 		w.Begin(len(s.out))
 		clear(s.control)
 	}
-	for p, id := range s.in {
-		if s.Arriving[p] = 0; e.due[id] >= end {
-			continue
-		}
-		l, n := &e.links[id], len(arrived)
-		arrived = e.take(w, s, l, uint16(p), end, arrived)
-		for i := n; i < len(arrived); i++ {
-			s.Arriving[p] += int64(arrived[i].size)
-			if e.ordered {
-				s.from = append(s.from, uint16(p))
+	clear(s.Arriving)
+	for from := 0; from < len(s.in); from += 64 {
+		for some := parted.BeforeOf(e.due, s.in[from:min(from+64, len(s.in))], end); some != 0; some &= some - 1 {
+			p, n := from+bits.TrailingZeros64(some), len(arrived)
+			l := &e.links[s.in[p]]
+			arrived = e.take(w, s, l, uint16(p), end, arrived)
+			for i := n; i < len(arrived); i++ {
+				s.Arriving[p] += int64(arrived[i].size)
+				if e.ordered {
+					s.from = append(s.from, uint16(p))
+				}
 			}
+			e.due[l.id] = l.wire.first()
+			s.Total += s.Arriving[p]
 		}
-		e.due[id] = l.wire.first()
-		s.Total += s.Arriving[p]
 	}
 	s.arrived = arrived
 	if s.apart {

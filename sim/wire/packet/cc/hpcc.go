@@ -27,13 +27,13 @@ type intRecord struct {
 // flight are in ring, by frame number.
 type Telemetry struct {
 	ring   []intRecord
-	hop    [intHops]intHop // of the acknowledgement before
-	update uint32          // the frame whose acknowledgement ends a round trip
+	update uint32 // the frame whose acknowledgement ends a round trip
 	stage  int32
 	util   float64          // smoothed utilisation
 	rate   int64            // at the start of the round trip
 	rtt    int64            // ns
 	window int64            // bytes
+	hop    [intHops]intHop  // of the acknowledgement before
 	each   [intHops]hopRate // with MultiRate
 }
 
@@ -159,7 +159,10 @@ func (p *Telemetry) measure(r *intRecord, i int, s *Rate, c *Params) (u float64,
 	tau = int64((now.time - old.time) & intTime)
 	sent := int64((now.bytes-old.bytes)&intBytes) * byteUnit * c.Multi
 	queue := int64(min(now.queue, old.queue)) * qlenUnit * c.Multi
-	u = float64(sent)*8/(float64(tau)*1e-9)/float64(now.rate) + float64(queue)*float64(s.Line)/float64(now.rate)/float64(p.window)
+	u = float64(sent) * 8 / (float64(tau) * 1e-9) / float64(now.rate)
+	if queue > 0 {
+		u += float64(queue) * float64(s.Line) / float64(now.rate) / float64(p.window)
+	}
 	*old = *now
 	return u, tau
 }

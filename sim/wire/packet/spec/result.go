@@ -92,3 +92,21 @@ type Port struct {
 	// way back; -1: not known.
 	Behind int32
 }
+
+// Unfinished is a stall by the flows that did not end.
+func Unfinished(all []FlowResult) *Stall {
+	s := &Stall{First: -1}
+	for i := range all {
+		if all[i].Done {
+			continue
+		}
+		if s.First < 0 {
+			s.First = int32(i)
+		}
+		s.Unfinished++
+		if all[i].Failed {
+			s.Failed++
+		}
+	}
+	return s
+}

@@ -26,6 +26,25 @@ func After(key uint64) int64 { return int64(key >> placeBits) }
 // Together says that two keys are of one instant.
 func Together(a, b uint64) bool { return a>>placeBits == b>>placeBits }
 
+// Before says which of at most 64 times are before end, in bits: without a branch, as nobody knows
+// which. No time is negative.
+func Before(at []int64, end int64) (some uint64) {
+	for i, t := range at {
+		some |= uint64(t-end) >> 63 << (i & 63)
+	}
+	return some
+}
+
+// BeforeOf is Before for some of the times, by their places; a negative one has none.
+func BeforeOf(at []int64, which []int32, end int64) (some uint64) {
+	for i, k := range which {
+		if k >= 0 {
+			some |= uint64(at[k]-end) >> 63 << (i & 63)
+		}
+	}
+	return some
+}
+
 // Parts is what arrives in a window, by port.
 type Parts struct {
 	Used []uint64 // bits of ports by which something leaves, once all was added
@@ -44,8 +63,10 @@ func (p *Parts) Begin(ports int) {
 			p.ports[k] = p.ports[k][:0]
 		}
 	}
-	if cap(p.ports) < ports {
+	if cap(p.Used) < (ports+63)/64 {
 		p.Used = make([]uint64, (ports+63)/64)
+	}
+	if cap(p.ports) < ports {
 		p.ports = append(p.ports, make([][]uint64, ports-len(p.ports))...)
 	}
 	p.Used, p.ports = p.Used[:(ports+63)/64], p.ports[:ports]
