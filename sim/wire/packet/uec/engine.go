@@ -306,30 +306,30 @@ func (e *engine) take(v int, end int64) {
 			continue
 		}
 		l := &e.links[id]
-		e.pull(v, &l.low, end)
-		e.pull(v, &l.hi, end)
+		if l.low.head != l.low.sent {
+			e.pull(v, &l.low, end)
+		}
+		if l.hi.head != l.hi.sent {
+			e.pull(v, &l.hi, end)
+		}
 		e.due[id] = l.first()
 	}
 	e.parts.End()
 }
 
-// pull is take for one ring of a link.
+// pull is take for a ring of a link with frames that travel.
 func (e *engine) pull(v int, q *fifo, end int64) {
-	if q.head == q.sent {
-		return
-	}
 	p, n, from, arrived := &e.parts, e.net, end-e.look, e.arrived
 	at := v - n.Hosts()
 	leaf, spine := at < n.Leaves, at >= n.Leaves && n.Pods == 0
 	buf, head, sent := q.buf, q.head, q.sent
 	for ; head != sent; head++ {
-		f := &buf[head&uint32(len(buf)-1)]
-		if f.at >= end {
+		g := &buf[head&uint32(len(buf)-1)]
+		if g.at >= end {
 			break
 		}
 		arrived = extend(arrived)
-		g := &arrived[len(arrived)-1]
-		*g = *f
+		arrived[len(arrived)-1] = *g
 		to, key := e.goal(g), parted.Key(g.at-from, len(arrived)-1)
 		port := to.leaf // of a spine
 		switch {
