@@ -360,7 +360,7 @@ func (e *engine) runSwitch(v int, end int64) int {
 		}
 		l := &e.links[id^1]
 		if some {
-			keys := p.Leaving(i, e.look)
+			keys := p.LeavingMixed(i, e.look)
 			for k, key := range keys {
 				f, next := &e.arrived[key&parted.Place], end
 				if k+1 < len(keys) {

@@ -91,6 +91,22 @@ func (p *Parts) End() {
 // Leaving is the keys of a port, in order; all are before span.
 func (p *Parts) Leaving(port int, span int64) []uint64 { return p.order(p.ports[port], span) }
 
+// LeavingMixed is Leaving where few keys are in no order: what came is of many senders, each a bit.
+func (p *Parts) LeavingMixed(port int, span int64) []uint64 {
+	switch a := p.ports[port]; len(a) {
+	case 0, 1:
+		return a
+	case 2:
+		a[0], a[1] = min(a[0], a[1]), max(a[0], a[1])
+		return a
+	case 3, 4:
+		network(a)
+		return a
+	default:
+		return p.order(a, span)
+	}
+}
+
 // Room is room for n keys, to be put in order by All.
 func (p *Parts) Room(n int) []uint64 {
 	if cap(p.all) < n {
@@ -104,16 +120,6 @@ func (p *Parts) All(keys []uint64, span int64) []uint64 { return p.order(keys, s
 
 // order sorts keys that are nearly sorted, or few.
 func (p *Parts) order(a []uint64, span int64) []uint64 {
-	switch n := len(a); {
-	case n < 2:
-		return a
-	case n == 2:
-		a[0], a[1] = min(a[0], a[1]), max(a[0], a[1])
-		return a
-	case n <= 4:
-		network(a)
-		return a
-	}
 	for i := 1; i < len(a); i++ {
 		x := a[i]
 		if a[i-1] < x {

@@ -26,9 +26,10 @@ func TestParts(t *testing.T) {
 			want[to] = append(want[to], Key(x, i))
 		}
 		p.End()
+		leaving := rapid.SampledFrom([]func(int, int64) []uint64{p.Leaving, p.LeavingMixed}).Draw(t, "how")
 		for k := range want {
 			slices.Sort(want[k])
-			if got := p.Leaving(k, span); !slices.Equal(got, want[k]) || (p.Used[k/64]>>(k%64)&1 != 0) != (len(got) > 0) {
+			if got := leaving(k, span); !slices.Equal(got, want[k]) || (p.Used[k/64]>>(k%64)&1 != 0) != (len(got) > 0) {
 				t.Fatalf("port %d: %v, want %v", k, got, want[k])
 			}
 		}
