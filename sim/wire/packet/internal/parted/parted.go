@@ -26,8 +26,8 @@ func After(key uint64) int64 { return int64(key >> placeBits) }
 // Together says that two keys are of one instant.
 func Together(a, b uint64) bool { return a>>placeBits == b>>placeBits }
 
-// Before says which of at most 64 times are before end, in bits: without a branch, as nobody knows
-// which. No time is negative.
+// Before says which of at most 64 times are before end, in bits: without a branch, as it could not
+// be foreseen. No time is negative.
 func Before(at []int64, end int64) (some uint64) {
 	for i, t := range at {
 		some |= uint64(t-end) >> 63 << (i & 63)
