@@ -39,3 +39,29 @@ func TestParts(t *testing.T) {
 		}
 	})
 }
+
+// TestBefore: bits say which times are before an end, also where a place has none.
+func TestBefore(t *testing.T) {
+	at := []int64{5, 0, 1<<63 - 1, 4}
+	if got := Before(at, 5); got != 0b1010 {
+		t.Errorf("before 5: %b", got)
+	}
+	if got := BeforeOf(at, []int32{3, -1, 2, 1, 0}, 5); got != 0b1001 {
+		t.Errorf("before 5, by place: %b", got)
+	}
+}
+
+// TestMorePorts: a node with more ports than the one before has room for their bits, wherever the
+// room for ports ended.
+func TestMorePorts(t *testing.T) {
+	for few := 1; few < 200; few++ {
+		var p Parts
+		p.Begin(few)
+		p.End()
+		p.Begin(few + 40)
+		p.Add(uint16(few+39), Key(1, 0))
+		if p.End(); p.Used[(few+39)/64]>>((few+39)%64)&1 == 0 {
+			t.Fatalf("%d ports, then %d: the last one is not in use", few, few+40)
+		}
+	}
+}
