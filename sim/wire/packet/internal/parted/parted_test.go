@@ -58,10 +58,10 @@ func TestMorePorts(t *testing.T) {
 		var p Parts
 		p.Begin(few)
 		p.End()
-		p.Begin(few + 40)
-		p.Add(uint16(few+39), Key(1, 0))
-		if p.End(); p.Used[(few+39)/64]>>((few+39)%64)&1 == 0 {
-			t.Fatalf("%d ports, then %d: the last one is not in use", few, few+40)
+		p.Begin(few + 1)
+		p.Add(uint16(few), Key(1, 0))
+		if p.End(); p.Used[(few)/64]>>((few)%64)&1 == 0 {
+			t.Fatalf("%d ports, then %d: the last one is not in use", few, few+1)
 		}
 	}
 }
