@@ -168,7 +168,7 @@ func (e *Engine) joinConns(j *Job, gi int32, op *plan.Op) error {
 		c.Snd, c.Route, c.Depth = gi, r, DepthOf(pr)
 		c.FromHost = e.FromHost(pc)
 		if c.Staged = Staged(pc); c.Staged {
-			e.Net.Table.Stage(pc, e.Groups[gi].inTransit(op))
+			e.Net.Table.Stage(pc, e.Groups[gi].InTransit(op))
 		}
 		c.Net, err = e.Net.Connect(pc, id, pr)
 		if err != nil {
@@ -218,9 +218,9 @@ func (e *Engine) FromHost(pc *plan.Conn) bool {
 	return pc.Route.Transport == connect.SHM
 }
 
-// inTransit is how many bytes a connection may hold of such operations: one of a
+// InTransit is how many bytes a connection may hold of such operations: one of a
 // collective, whose ranks wait for each other, and as many as fit of a send.
-func (g *Group) inTransit(op *plan.Op) units.Bytes {
+func (g *Group) InTransit(op *plan.Op) units.Bytes {
 	if g.Plan.Req.Func.IsP2P() {
 		return op.Bytes * plan.FIFOSteps
 	}

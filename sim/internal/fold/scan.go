@@ -164,7 +164,7 @@ func (s *scan) program(pr *plan.Program) error {
 				continue
 			}
 			s.outs = append(s.outs, id)
-			if err := s.sends(gi, id, rep); err != nil {
+			if err := s.sends(gi, id, op, rep); err != nil {
 				return err
 			}
 		}
@@ -186,8 +186,8 @@ func (s *scan) program(pr *plan.Program) error {
 	return err
 }
 
-// sends notes what a program puts into a connection.
-func (s *scan) sends(gi, id int32, rep bool) error {
+// sends notes what a program's op puts into a connection.
+func (s *scan) sends(gi, id int32, op *plan.Op, rep bool) error {
 	c := s.q.conn(id)
 	s.holds = s.holds && c >= 0 && s.e.Conns[c].Snd == gi
 	if c < 0 {
@@ -203,6 +203,9 @@ func (s *scan) sends(gi, id int32, rep bool) error {
 		return err
 	}
 	s.note(c, rep)
+	if engine.Staged(pc) { // how fast host memory is depends on all that passes it
+		s.w.Stage(pc, s.e.Groups[gi].InTransit(op))
+	}
 	return s.addMessage(c, pc, rep)
 }
 
