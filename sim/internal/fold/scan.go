@@ -155,7 +155,7 @@ func (s *scan) program(pr *plan.Program) error {
 	gi := s.q.first[place] + pr.Group
 	g := &s.e.Groups[gi]
 	rep := s.q.reps[place] == part{pr.Channel, pr.Rank}
-	s.holds = s.holds && g.Program.Role == pr.Role && g.Program.Group == pr.Group && g.Program.Threads == pr.Threads &&
+	s.holds = s.holds && alike(&g.Program, pr) &&
 		(s.e.Slow == nil || s.e.Slow[pr.Rank] == s.e.Slow[g.Program.Rank])
 	s.ins, s.outs = s.ins[:0], s.outs[:0]
 	err := s.q.each(pr, func(op *plan.Op) error {
@@ -186,6 +186,12 @@ func (s *scan) program(pr *plan.Program) error {
 	return err
 }
 
+// alike reports whether programs agree in all but their rank, channel and addresses.
+func alike(a, b *plan.Program) bool {
+	return a.Role == b.Role && a.Group == b.Group && a.Phase == b.Phase && a.Fused == b.Fused && a.Proto == b.Proto && a.Threads == b.Threads &&
+		a.Workers == b.Workers && a.Slices == b.Slices && a.SliceSteps == b.SliceSteps && a.Transfer.Bytes == b.Transfer.Bytes && a.Transfer.Chunk == b.Transfer.Chunk
+}
+
 // sends notes what a program's op puts into a connection.
 func (s *scan) sends(gi, id int32, op *plan.Op, rep bool) error {
 	c := s.q.conn(id)
@@ -197,7 +203,7 @@ func (s *scan) sends(gi, id int32, op *plan.Op, rep bool) error {
 	s.plan.ConnInto(pc, id)
 	m := &s.q.model[c]
 	s.holds = s.holds && pc.Kind == m.Kind && pc.Route.Transport == m.Route.Transport &&
-		pc.Route.SrcGDR == m.Route.SrcGDR && pc.Route.DstGDR == m.Route.DstGDR && pc.Route.Flush == m.Route.Flush
+		pc.Route.SrcGDR == m.Route.SrcGDR && pc.Route.DstGDR == m.Route.DstGDR && pc.Route.Flush == m.Route.Flush && s.e.FromHost(pc) == s.e.Conns[c].FromHost
 	s.w.Uses = s.w.Uses[:0]
 	if err := s.w.Stores(pc); err != nil {
 		return err
