@@ -50,6 +50,7 @@ type scan struct {
 	class []int32              // of each real link
 	first []wire.LinkID        // class → its first link
 	kinds [][]wire.Use         // kind → how many of its flows cross the first link of each class
+	own   []int32              // kind → the representative's flow + 1, or any; 0 without
 	proxy []int32              // rank → class of its proxy thread
 	load  map[threadKind]int32 // kind, role, class of thread → messages
 	later []units.Time         // by the engine's connection: what the network adds, nil without one
@@ -354,7 +355,8 @@ func (s *scan) sortFlows() {
 	s.kinds = make([][]wire.Use, 2*len(s.e.Conns)+len(s.e.Groups))
 	fingerprints := make([]fingerprint, len(s.kinds))
 	met := make([]bool, len(s.kinds))
-	own := make([]int32, len(s.kinds)) // the representative's flow + 1, or any
+	s.own = make([]int32, len(s.kinds))
+	own := s.own
 	for i := range s.flows {
 		f := &s.flows[i]
 		var p fingerprint
@@ -482,6 +484,20 @@ func (s *scan) inOrder(i int) bool {
 	return cmp.Or(cmp.Compare(s.q.model[before-n].Channel, s.q.model[j-n].Channel), cmp.Compare(before, j)) < 0
 }
 
+// weigh reports the classes of which each message of a kind uses a link several times over,
+// as one that a proxy thread copies does.
+func (s *scan) weigh(kind int, report func(class, by int32)) {
+	if s.own[kind] == 0 {
+		return
+	}
+	f := &s.flows[s.own[kind]-1]
+	for _, u := range s.uses[f.from:f.to] {
+		if u.Count > 1 {
+			report(s.class[u.Link], u.Count)
+		}
+	}
+}
+
 // declare gives the quotient its links, routes and proxy threads.
 func (s *scan) declare(w *route.Table) error {
 	e := s.e
@@ -515,7 +531,9 @@ func (s *scan) declare(w *route.Table) error {
 			e.Conns[c].Net = net
 			continue
 		}
-		net, err := e.Net.Join(&pc, int32(c), &e.Groups[e.Conns[c].Snd].Program, route(c+n))
+		r := route(c + n)
+		s.weigh(c+n, func(class int32, by int32) { e.Net.Weigh(r, link[class], by) })
+		net, err := e.Net.Join(&pc, int32(c), &e.Groups[e.Conns[c].Snd].Program, r)
 		if err != nil {
 			return err
 		}
