@@ -43,13 +43,13 @@ type turned struct {
 // turns scans a quotient by rotation that has many connections.
 func (s *scan) turns() error {
 	t := &turns{s: s, known: map[turnKey]turned{}, model: make([]turned, len(s.e.Conns))}
-	per := int32(1)
+	per, step := int32(1), int32(1)
 	if s.q.within {
-		per = int32(len(s.plan.Comm.NodeRanks[0]))
+		per, step = int32(len(s.plan.Comm.NodeRanks[0])), s.q.step
 	}
-	n := len(s.e.Conns) * int(per)
+	n := len(s.e.Conns) * int(per/step)
 	s.flows, s.byThread = make([]flow, 0, 2*n), make([]served, 0, 2*n)
-	for by := range per {
+	for by := int32(0); by < per; by += step {
 		if err := s.e.Poll(); err != nil {
 			return err
 		}
