@@ -156,7 +156,7 @@ func (s *scan) program(pr *plan.Program) error {
 	gi := s.q.first[place] + pr.Group
 	g := &s.e.Groups[gi]
 	rep := s.q.reps[place] == part{pr.Channel, pr.Rank}
-	s.holds = s.holds && alike(&g.Program, pr) &&
+	s.holds = s.holds && equalPrograms(&g.Program, pr) &&
 		(s.e.Slow == nil || s.e.Slow[pr.Rank] == s.e.Slow[g.Program.Rank])
 	s.ins, s.outs = s.ins[:0], s.outs[:0]
 	err := s.q.each(pr, func(op *plan.Op) error {
@@ -187,8 +187,8 @@ func (s *scan) program(pr *plan.Program) error {
 	return err
 }
 
-// alike reports whether programs agree in all but their rank, channel and addresses.
-func alike(a, b *plan.Program) bool {
+// equalPrograms reports whether programs agree in all but their rank, channel and addresses.
+func equalPrograms(a, b *plan.Program) bool {
 	return a.Role == b.Role && a.Group == b.Group && a.Phase == b.Phase && a.Fused == b.Fused && a.Proto == b.Proto && a.Threads == b.Threads &&
 		a.Workers == b.Workers && a.Slices == b.Slices && a.SliceSteps == b.SliceSteps && a.Transfer.Bytes == b.Transfer.Bytes && a.Transfer.Chunk == b.Transfer.Chunk
 }
