@@ -165,10 +165,9 @@ func (e *Engine) joinConns(j *Job, gi int32, op *plan.Op) error {
 		if err != nil {
 			return err
 		}
-		c.Snd, c.Route, c.Depth = gi, r, DepthOf(pr)
-		c.FromHost = e.FromHost(pc)
-		if c.Staged = Staged(pc); c.Staged {
-			e.Net.Table.Stage(pc, e.Groups[gi].inTransit(op))
+		*c = e.ConnOf(pc, pr, gi, c.Rcv)
+		if c.Route = r; c.Staged {
+			e.Net.Table.Stage(pc, e.Groups[gi].InTransit(op))
 		}
 		c.Net, err = e.Net.Connect(pc, id, pr)
 		if err != nil {
@@ -193,8 +192,14 @@ func (e *Engine) joinConns(j *Job, gi int32, op *plan.Op) error {
 	return nil
 }
 
-// DepthOf is how many pieces of a program fit a connection.
-func DepthOf(pr *plan.Program) int8 { return int8(plan.FIFOSteps / max(1, pr.SliceSteps)) }
+// ConnOf is a connection from one group to another, of which pr is one's program: all
+// of it but its route and its network side.
+func (e *Engine) ConnOf(pc *plan.Conn, pr *plan.Program, snd, rcv int32) Conn {
+	return Conn{Snd: snd, Rcv: rcv, Net: -1, Depth: depthOf(pr), Staged: Staged(pc), FromHost: e.FromHost(pc)}
+}
+
+// depthOf is how many pieces of a program fit a connection.
+func depthOf(pr *plan.Program) int8 { return int8(plan.FIFOSteps / max(1, pr.SliceSteps)) }
 
 // Staged reports whether a connection goes through host memory, by which its flags take
 // longer.
@@ -218,9 +223,9 @@ func (e *Engine) FromHost(pc *plan.Conn) bool {
 	return pc.Route.Transport == connect.SHM
 }
 
-// inTransit is how many bytes a connection may hold of such operations: one of a
+// InTransit is how many bytes a connection may hold of such operations: one of a
 // collective, whose ranks wait for each other, and as many as fit of a send.
-func (g *Group) inTransit(op *plan.Op) units.Bytes {
+func (g *Group) InTransit(op *plan.Op) units.Bytes {
 	if g.Plan.Req.Func.IsP2P() {
 		return op.Bytes * plan.FIFOSteps
 	}

@@ -269,7 +269,7 @@ func (q *Quotient) layConns() {
 		c := int32(len(e.Conns))
 		q.index[q.key(id)] = c
 		pr := &e.Groups[max(snd, rcv)].Program
-		e.Conns = append(e.Conns, engine.Conn{Snd: snd, Rcv: rcv, Net: -1, Depth: engine.DepthOf(pr), Staged: engine.Staged(pc), FromHost: e.FromHost(pc)})
+		e.Conns = append(e.Conns, e.ConnOf(pc, pr, snd, rcv))
 		q.model = append(q.model, *pc)
 		if snd >= 0 {
 			own := e.Groups[snd].Folded()

@@ -180,7 +180,7 @@ func (q *Quotient) layOffsets() {
 		pc := q.peer(g)
 		c := int32(len(e.Conns))
 		q.byOffset[q.offsetOf(q.plan.Comm, &pc)] = c
-		e.Conns = append(e.Conns, engine.Conn{Snd: int32(gi), Rcv: -1, Net: -1, Depth: engine.DepthOf(&g.Program), Staged: engine.Staged(&pc)})
+		e.Conns = append(e.Conns, e.ConnOf(&pc, &g.Program, int32(gi), -1))
 		q.model = append(q.model, pc)
 		own := g.Folded()
 		own.Outs = append(own.Outs, c)

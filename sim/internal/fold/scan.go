@@ -50,6 +50,7 @@ type scan struct {
 	class []int32              // of each real link
 	first []wire.LinkID        // class → its first link
 	kinds [][]wire.Use         // kind → how many of its flows cross the first link of each class
+	own   []int32              // kind → the representative's flow + 1, or any; 0 without
 	proxy []int32              // rank → class of its proxy thread
 	load  map[threadKind]int32 // kind, role, class of thread → messages
 	later []units.Time         // by the engine's connection: what the network adds, nil without one
@@ -155,7 +156,7 @@ func (s *scan) program(pr *plan.Program) error {
 	gi := s.q.first[place] + pr.Group
 	g := &s.e.Groups[gi]
 	rep := s.q.reps[place] == part{pr.Channel, pr.Rank}
-	s.holds = s.holds && g.Program.Role == pr.Role && g.Program.Group == pr.Group && g.Program.Threads == pr.Threads &&
+	s.holds = s.holds && equalPrograms(&g.Program, pr) &&
 		(s.e.Slow == nil || s.e.Slow[pr.Rank] == s.e.Slow[g.Program.Rank])
 	s.ins, s.outs = s.ins[:0], s.outs[:0]
 	err := s.q.each(pr, func(op *plan.Op) error {
@@ -164,7 +165,7 @@ func (s *scan) program(pr *plan.Program) error {
 				continue
 			}
 			s.outs = append(s.outs, id)
-			if err := s.sends(gi, id, rep); err != nil {
+			if err := s.sends(gi, id, op, rep); err != nil {
 				return err
 			}
 		}
@@ -186,8 +187,14 @@ func (s *scan) program(pr *plan.Program) error {
 	return err
 }
 
-// sends notes what a program puts into a connection.
-func (s *scan) sends(gi, id int32, rep bool) error {
+// equalPrograms reports whether programs agree in all but their rank, channel and addresses.
+func equalPrograms(a, b *plan.Program) bool {
+	return a.Role == b.Role && a.Group == b.Group && a.Phase == b.Phase && a.Fused == b.Fused && a.Proto == b.Proto && a.Threads == b.Threads &&
+		a.Workers == b.Workers && a.Slices == b.Slices && a.SliceSteps == b.SliceSteps && a.Transfer.Bytes == b.Transfer.Bytes && a.Transfer.Chunk == b.Transfer.Chunk
+}
+
+// sends notes what a program's op puts into a connection.
+func (s *scan) sends(gi, id int32, op *plan.Op, rep bool) error {
 	c := s.q.conn(id)
 	s.holds = s.holds && c >= 0 && s.e.Conns[c].Snd == gi
 	if c < 0 {
@@ -197,12 +204,15 @@ func (s *scan) sends(gi, id int32, rep bool) error {
 	s.plan.ConnInto(pc, id)
 	m := &s.q.model[c]
 	s.holds = s.holds && pc.Kind == m.Kind && pc.Route.Transport == m.Route.Transport &&
-		pc.Route.SrcGDR == m.Route.SrcGDR && pc.Route.DstGDR == m.Route.DstGDR && pc.Route.Flush == m.Route.Flush
+		pc.Route.SrcGDR == m.Route.SrcGDR && pc.Route.DstGDR == m.Route.DstGDR && pc.Route.Flush == m.Route.Flush && s.e.FromHost(pc) == s.e.Conns[c].FromHost
 	s.w.Uses = s.w.Uses[:0]
 	if err := s.w.Stores(pc); err != nil {
 		return err
 	}
 	s.note(c, rep)
+	if engine.Staged(pc) { // how fast host memory is depends on all that passes it
+		s.w.Stage(pc, s.e.Groups[gi].InTransit(op))
+	}
 	return s.addMessage(c, pc, rep)
 }
 
@@ -345,7 +355,8 @@ func (s *scan) sortFlows() {
 	s.kinds = make([][]wire.Use, 2*len(s.e.Conns)+len(s.e.Groups))
 	fingerprints := make([]fingerprint, len(s.kinds))
 	met := make([]bool, len(s.kinds))
-	own := make([]int32, len(s.kinds)) // the representative's flow + 1, or any
+	s.own = make([]int32, len(s.kinds))
+	own := s.own
 	for i := range s.flows {
 		f := &s.flows[i]
 		var p fingerprint
@@ -473,6 +484,20 @@ func (s *scan) inOrder(i int) bool {
 	return cmp.Or(cmp.Compare(s.q.model[before-n].Channel, s.q.model[j-n].Channel), cmp.Compare(before, j)) < 0
 }
 
+// weigh reports the classes of which each message of a kind uses a link several times over,
+// as one that a proxy thread copies does.
+func (s *scan) weigh(kind int, report func(class, by int32)) {
+	if s.own[kind] == 0 {
+		return
+	}
+	f := &s.flows[s.own[kind]-1]
+	for _, u := range s.uses[f.from:f.to] {
+		if u.Count > 1 {
+			report(s.class[u.Link], u.Count)
+		}
+	}
+}
+
 // declare gives the quotient its links, routes and proxy threads.
 func (s *scan) declare(w *route.Table) error {
 	e := s.e
@@ -506,7 +531,9 @@ func (s *scan) declare(w *route.Table) error {
 			e.Conns[c].Net = net
 			continue
 		}
-		net, err := e.Net.Join(&pc, int32(c), &e.Groups[e.Conns[c].Snd].Program, route(c+n))
+		r := route(c + n)
+		s.weigh(c+n, func(class int32, by int32) { e.Net.Weigh(r, link[class], by) })
+		net, err := e.Net.Join(&pc, int32(c), &e.Groups[e.Conns[c].Snd].Program, r)
 		if err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package fold
 import (
 	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim/internal/engine"
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/units"
 )
@@ -20,6 +21,8 @@ type turns struct {
 	s     *scan
 	known map[turnKey]turned
 	model []turned // by connection of the engine
+	cur   plan.Cursor
+	op    plan.Op
 }
 
 // turnKey is what decides which links a connection crosses.
@@ -40,13 +43,13 @@ type turned struct {
 // turns scans a quotient by rotation that has many connections.
 func (s *scan) turns() error {
 	t := &turns{s: s, known: map[turnKey]turned{}, model: make([]turned, len(s.e.Conns))}
-	per := int32(1)
+	per, step := int32(1), int32(1)
 	if s.q.within {
-		per = int32(len(s.plan.Comm.NodeRanks[0]))
+		per, step = int32(len(s.plan.Comm.NodeRanks[0])), s.q.step
 	}
-	n := len(s.e.Conns) * int(per)
+	n := len(s.e.Conns) * int(per/step)
 	s.flows, s.byThread = make([]flow, 0, 2*n), make([]served, 0, 2*n)
-	for by := range per {
+	for by := int32(0); by < per; by += step {
 		if err := s.e.Poll(); err != nil {
 			return err
 		}
@@ -82,6 +85,9 @@ func (t *turns) add(c int32, pc *plan.Conn, rep bool) error {
 	s.holds = s.holds && pc.Route.Transport == m.Transport && pc.Route.SrcGDR == m.SrcGDR && pc.Route.DstGDR == m.DstGDR && pc.Route.Flush == m.Flush &&
 		x.rate == own.rate && x.later == own.later
 	s.noteUses(c, x.stores, rep)
+	if engine.Staged(pc) {
+		s.w.Stage(pc, t.inTransit(c))
+	}
 	if !x.net {
 		return nil
 	}
@@ -91,6 +97,17 @@ func (t *turns) add(c int32, pc *plan.Conn, rep bool) error {
 		s.byThread = append(s.byThread, served{threadKind{kind, int32(role), thread}, pc.Channel, pc.ID})
 	}
 	return nil
+}
+
+// inTransit is how many bytes a connection of the engine may hold, as those that it
+// represents.
+func (t *turns) inTransit(c int32) units.Bytes {
+	g := &t.s.e.Groups[t.s.e.Conns[c].Snd]
+	t.s.plan.OpenInto(&t.cur, &g.Program)
+	if !t.cur.Next(&t.op) {
+		return 0
+	}
+	return g.InTransit(&t.op)
 }
 
 // of finds what a connection crosses.

@@ -79,7 +79,8 @@ type Network struct {
 	seed    uint64
 	proxy   proxies
 	ports   portMap
-	waits   []integral // by route: messages' work times how long they waited
+	waits   []integral        // by route: messages' work times how long they waited
+	weights map[weighed]int32 // of a folded run, where it is not 1
 	rdma    rdma
 	tcp     tcp
 	sharp   sharp

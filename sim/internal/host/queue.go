@@ -68,11 +68,25 @@ func (n *Network) crossing(r wire.RouteID, link int) uint64 {
 	if n.Folded {
 		for _, u := range n.Table.Path(r) {
 			if int(u.Link) == link {
-				return uint64(u.Count)
+				return uint64(u.Count / max(1, n.weights[weighed{r, u.Link}]))
 			}
 		}
 	}
 	return 1
+}
+
+// weighed is a link that each message of a route uses several times over.
+type weighed struct {
+	route wire.RouteID
+	link  wire.LinkID
+}
+
+// Weigh notes how many times over each message of a folded route uses a link.
+func (n *Network) Weigh(r wire.RouteID, l wire.LinkID, by int32) {
+	if n.weights == nil {
+		n.weights = map[weighed]int32{}
+	}
+	n.weights[weighed{r, l}] = by
 }
 
 // integral is a sum of work times how long it waited, in nano-bytes times
