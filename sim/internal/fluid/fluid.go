@@ -69,7 +69,8 @@ type bundle struct {
 	last  units.Time
 	heap  []entry
 	route int32
-	moved bool // flows came or went, or the rate changed, since the last refill
+	pos   int32 // place in the completion heap, -1 when absent
+	moved bool  // flows came or went, or the rate changed, since the last refill
 }
 
 // share is what links ask of a bundle, side by side for all bundles.
@@ -117,7 +118,6 @@ type Fluid struct {
 	keys    [][]bundleKey // by route: the bundles of each bound that a flow has had
 	bundles []bundle
 	shares  []share // by bundle
-	places  []int32 // by bundle: its place in the completion heap, -1 when absent
 	flows   []flow
 	free    []wire.FlowID
 	order   []due       // heap of bundles and flows alone by next completion
@@ -222,13 +222,12 @@ func (f *Fluid) bundleFor(r wire.RouteID, bound wire.Rate) int32 {
 		}
 	}
 	id := int32(len(f.bundles))
-	b := bundle{route: int32(r), uses: make([]place, len(rt.uses))}
+	b := bundle{route: int32(r), pos: -1, uses: make([]place, len(rt.uses))}
 	for i, u := range rt.uses {
 		b.uses[i] = place{link: int32(u.Link), count: u.Count}
 	}
 	f.bundles = append(f.bundles, b)
 	f.shares = append(f.shares, share{rate: bound, bound: bound})
-	f.places = append(f.places, -1)
 	rt.last = bundleKey{bound, id}
 	f.keys[r] = append(keys, rt.last)
 	return id
@@ -464,10 +463,10 @@ func (f *Fluid) end(id wire.FlowID) {
 // schedule sets when the bundle's first flow ends at the present rate.
 func (f *Fluid) schedule(bi int32, b *bundle) {
 	if len(b.heap) == 0 {
-		f.orderRemove(bi)
+		f.orderRemove(b)
 		return
 	}
-	f.orderFix(bi, b.last+lasts(b.heap[0].target-b.done, f.shares[bi].rate))
+	f.orderFix(bi, b, b.last+lasts(b.heap[0].target-b.done, f.shares[bi].rate))
 }
 
 // lasts is how long work takes at a rate.

@@ -62,21 +62,20 @@ type due struct {
 func (a due) before(b due) bool { return a.at < b.at || a.at == b.at && a.bundle < b.bundle }
 
 // orderFix puts a bundle in its place of the heap by a time.
-func (f *Fluid) orderFix(bi int32, at units.Time) {
-	pos := f.places[bi]
-	if pos < 0 {
-		pos = int32(len(f.order))
+func (f *Fluid) orderFix(bi int32, b *bundle, at units.Time) {
+	if b.pos < 0 {
+		b.pos = int32(len(f.order))
 		f.order = append(f.order, due{})
-	} else if f.order[pos].at == at {
+	} else if f.order[b.pos].at == at {
 		return
 	}
-	f.orderPlace(int(pos), due{at, bi, -1})
+	f.orderPlace(int(b.pos), due{at, bi, -1})
 }
 
-func (f *Fluid) orderRemove(bi int32) {
-	if pos := f.places[bi]; pos >= 0 {
-		f.orderDrop(int(pos))
-		f.places[bi] = -1
+func (f *Fluid) orderRemove(b *bundle) {
+	if b.pos >= 0 {
+		f.orderDrop(int(b.pos))
+		b.pos = -1
 	}
 }
 
@@ -90,15 +89,12 @@ func (f *Fluid) orderDrop(i int) {
 	}
 }
 
-// orderWays is how many elements are below one of the heap: a line of a cache holds them.
-const orderWays = 4
-
 // orderPlace puts an element where i is free, or above or below it.
 func (f *Fluid) orderPlace(i int, e due) {
 	order := f.order
 	from := i
 	for i > 0 {
-		p := (i - 1) / orderWays
+		p := (i - 1) / 2
 		if !e.before(order[p]) {
 			break
 		}
@@ -107,14 +103,12 @@ func (f *Fluid) orderPlace(i int, e due) {
 		i = p
 	}
 	for i == from {
-		c := orderWays*i + 1
+		c := 2*i + 1
 		if c >= len(order) {
 			break
 		}
-		for k, end := c+1, min(c+orderWays, len(order)); k < end; k++ {
-			if order[k].before(order[c]) {
-				c = k
-			}
+		if c+1 < len(order) && order[c+1].before(order[c]) {
+			c++
 		}
 		if !order[c].before(e) {
 			break
@@ -132,6 +126,6 @@ func (f *Fluid) orderAt(i int) {
 	if e := &f.order[i]; e.flow >= 0 {
 		f.flows[e.flow].pos = int32(i)
 	} else {
-		f.places[e.bundle] = int32(i)
+		f.bundles[e.bundle].pos = int32(i)
 	}
 }

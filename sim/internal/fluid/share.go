@@ -96,7 +96,7 @@ func (w *watched) refill() {
 			x.rate = x.bound
 			w.schedule(bi, b)
 		} else if len(b.heap) == 0 {
-			w.orderRemove(bi)
+			w.orderRemove(b)
 		}
 		w.of[bi].dirty = x.n > 0 && len(b.uses) > 0
 	}
