@@ -46,7 +46,7 @@ func (c *collections) adjust() {
 		debug.SetGCPercent(before)
 		return
 	}
-	if before != c.set { // somebody else's, or what that found before
+	if before != c.set { // set by a caller for a while, or put back by it
 		c.base = min(100, before)
 	}
 	c.set = percentFor(live[0].Value.Uint64(), c.base)
