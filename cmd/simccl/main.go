@@ -6,9 +6,6 @@ package main
 import (
 	"context"
 	"os"
-	"runtime"
-	"runtime/debug"
-	"strings"
 
 	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/interrupt"
@@ -20,30 +17,8 @@ import (
 var version, commit, date = "v0.1.0-dev", "", ""
 
 func main() {
-	reserve := lateCollection()
-	status := start(os.Args[1:], appOf(process.Process{Out: os.Stdout, Err: os.Stderr, Environ: os.Environ()}))
-	runtime.KeepAlive(reserve)
-	os.Exit(status)
-}
-
-// lateCollection puts off the first collection until the heap has 32 MB, which short
-// commands never reach. From then on the heap grows by 64 MB at least between two
-// collections, and else as Go does: a sweep of 64 ranks, which holds some megabytes at a
-// time, takes a tenth less CPU. For that it fills what it returns, which counts as used
-// but is never touched, and so takes no memory. GOGC of the environment stays as it is.
-func lateCollection() *[]byte {
-	reserve := new([]byte)
-	for _, kv := range os.Environ() {
-		if strings.HasPrefix(kv, "GOGC=") {
-			return reserve
-		}
-	}
-	debug.SetGCPercent(800) // of the least heap, 4 MB
-	runtime.AddCleanup(new([16]byte), func(int) {
-		debug.SetGCPercent(100)
-		*reserve = make([]byte, 64<<20)
-	}, 0)
-	return reserve
+	process.LateCollection()
+	os.Exit(start(os.Args[1:], appOf(process.Process{Out: os.Stdout, Err: os.Stderr, Environ: os.Environ()})))
 }
 
 // start runs a command line until it ends or a signal ends it, and returns the

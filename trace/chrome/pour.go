@@ -69,7 +69,7 @@ func (w *Writer) cut(head []byte, body func(each func(event []byte) error) error
 			p.ready = make(chan struct{})
 			return p
 		default:
-			return &portion{ready: make(chan struct{})}
+			return &portion{events: make([]byte, 0, portionBytes+1<<10), text: make([]byte, 0, 4*portionBytes), ready: make(chan struct{})}
 		}
 	}
 	if give(&portion{text: head, ready: make(chan struct{})}) != nil {

@@ -66,11 +66,21 @@ func (b *Batch) Size() int { return len(b.Data) + recordSize*len(b.Recs) }
 
 const recordSize = 32
 
+// A batch has room for firstRecords events at first, and spare bytes for the next one, which
+// is mostly shorter.
+const (
+	firstRecords = 1 << 13
+	spare        = 1 << 10
+)
+
 // Add notes the event whose bytes begin at off.
 func (b *Batch) Add(k Key, t trace.TrackID, off int) {
 	n := len(b.Recs)
 	if n == cap(b.Recs) { // append's own growth by quarters copies a batch many times
-		b.Recs = slices.Grow(b.Recs, n+1)
+		b.Recs = slices.Grow(b.Recs, max(n, firstRecords))
+	}
+	if cap(b.Data)-len(b.Data) < spare {
+		b.Data = slices.Grow(b.Data, max(len(b.Data), spare*256))
 	}
 	b.Recs = append(b.Recs, Record{k, int32(t), uint32(off), uint32(len(b.Data) - off)})
 	if n > 0 && !b.late {
