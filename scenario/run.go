@@ -74,6 +74,9 @@ type Running struct {
 	parts sim.Windows
 	// proofs are which plans of a few iterations were proved, shared likewise.
 	proofs check.Proofs
+	// lines are the rows to come; pairs their counts, made once.
+	lines []Line
+	pairs map[pairsOf]dividedCount
 	// Planner makes plans, which it has proved, in NCCL's place: of a schedule of
 	// others. Nil, or a nil plan: NCCL's.
 	Planner func(comm.Op) (*plan.Plan, error)
@@ -136,8 +139,10 @@ func On(site *Site, spec Spec, opt Options) (*Running, error) {
 	if r.redops, err = w.AllReductions(r.fn); err != nil {
 		return nil, err
 	}
-	r.roots, err = w.AllRoots(r.fn, site.Comm.NRanks)
-	return r, err
+	if r.roots, err = w.AllRoots(r.fn, site.Comm.NRanks); err != nil {
+		return nil, err
+	}
+	return r, r.list()
 }
 
 // Func is the operation.
@@ -150,11 +155,12 @@ type Operation struct {
 	Root    int
 	Count   int64
 	InPlace bool
+	Pairs   *coll.Pairs // of an all_to_all_v of unequal counts, whose mean is Count
 }
 
 // Op is the operation as the communicator plans it.
 func (o Operation) Op(f coll.Func) comm.Op {
-	return comm.Op{Func: f, Count: o.Count, Type: o.Type, RedOp: o.RedOp, Root: int32(o.Root), InPlace: o.InPlace}
+	return comm.Op{Func: f, Count: o.Count, Type: o.Type, RedOp: o.RedOp, Root: int32(o.Root), InPlace: o.InPlace, Pairs: o.Pairs}
 }
 
 // Line is a row to come.
@@ -165,21 +171,29 @@ type Line struct {
 }
 
 // Lines lists the rows in nccl-tests' order.
-func (r *Running) Lines() []Line {
-	var out []Line
+func (r *Running) Lines() []Line { return slices.Clone(r.lines) }
+
+// list makes the lines.
+func (r *Running) list() error {
 	for _, typ := range r.types {
 		for _, op := range r.redops {
 			for _, root := range r.roots {
 				for range max(r.Spec.Workload.Cycles, 1) {
 					for _, sz := range r.sizes {
 						count, shown := sz.Count(r.fn, typ, r.Site.Comm.NRanks)
-						out = append(out, Line{Operation{typ, op, max(root, 0), count, false}, shown, root})
+						l := Line{Operation{Type: typ, RedOp: op, Root: max(root, 0), Count: count}, shown, root}
+						if coll.Variable(r.Spec.Workload.Op) {
+							if err := r.divided(&l); err != nil {
+								return err
+							}
+						}
+						r.lines = append(r.lines, l)
 					}
 				}
 			}
 		}
 	}
-	return out
+	return nil
 }
 
 // Rows simulates and yields the rows in order, each as soon as it is there. An
@@ -218,7 +232,7 @@ func (r *Running) Outcome(o Operation) (Outcome, error) { return r.pool.Load().w
 
 // row sums up the two simulations of a line.
 func (r *Running) row(l Line) (*Row, error) {
-	row := Row{Func: r.fn.TestName(), Type: l.Type.TestName(), Root: l.Column, Bytes: l.Shown, Count: l.Count, Operation: l.Operation}
+	row := Row{Func: r.Name(), Type: l.Type.TestName(), Root: l.Column, Bytes: l.Shown, Count: l.Count, Operation: l.Operation}
 	if r.fn.PrintsRedOp() {
 		row.RedOp = l.RedOp.TestName()
 	}
@@ -237,6 +251,7 @@ func (r *Running) row(l Line) (*Row, error) {
 		*m = Measure{Time: cmp.Or(o.Host, o.Result.Elapsed), AlgBW: alg, BusBW: bus, Checked: o.Checked, First: o.Result.Last()}
 	}
 	row.Facts = r.Facts(&first, row.Out.BusBW)
+	row.Facts.Counts = r.spread(&l.Operation)
 	return &row, nil
 }
 
@@ -271,6 +286,9 @@ func (r *Running) notes() []string {
 // Plan chooses and plans one operation. With prove it proves the plan unless the
 // Spec forbids it or the plan is too large. It is safe for concurrent use.
 func (r *Running) Plan(o Operation, prove bool) (Outcome, error) {
+	if r.Planner != nil && coll.Variable(r.Spec.Workload.Op) {
+		return Outcome{}, &OperationError{r.fn, o.Count, &plan.UnsupportedError{What: "a schedule for " + coll.AllToAllV, Why: "schedules have equal parts; write alltoall"}}
+	}
 	if r.Planner != nil {
 		pl, err := r.Planner(r.Op(o))
 		if err != nil {

@@ -104,6 +104,7 @@ func (c *checks) workload(w *Workload) {
 	if err != nil {
 		c.add("workload.op", w.Op, err.Error(), "")
 	}
+	c.pairs(w)
 	if len(w.Sizes) > 0 && w.Range != (Range{}) {
 		c.add("workload.sizes", "", "sizes take the place of a range", "leave one of them out")
 	}
@@ -160,6 +161,8 @@ func (c *checks) engine(s *Spec) {
 		switch {
 		case s.Outputs.Trace != "" || s.Outputs.Profile != "" || s.Outputs.Ops != "":
 			c.add("machine.split", s.Machine.Split, "files show a single operation", "leave the files out, or run a job")
+		case coll.Variable(s.Workload.Op):
+			c.add("machine.split", s.Machine.Split, "groups of ranks that each do an "+coll.AllToAllV+" are not simulated", "leave the split out, or write alltoall")
 		case e.Rivals:
 			c.add("machine.split", s.Machine.Split, "rivals are compared one operation at a time", "leave one of them out")
 		case s.Workload.Job != "":
@@ -247,6 +250,9 @@ type Size struct {
 // AllSizes lists the sizes of a workload. Errors are *FieldErrors.
 func (w *Workload) AllSizes() ([]Size, error) {
 	var out []Size
+	if len(w.Counts) > 0 {
+		return w.ofCounts()
+	}
 	for i, text := range w.Sizes {
 		n, err := units.ParseBytes(text)
 		if err != nil {

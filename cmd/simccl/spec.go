@@ -9,6 +9,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/pairs"
 	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/internal/report/sweep"
 	"github.com/simccl/simccl/internal/testoptions"
@@ -22,7 +23,10 @@ func (r *runFlags) spec(a *app, cmd *cobra.Command, op string) (scenario.Spec, e
 	if err != nil {
 		return s, err
 	}
-	s.Workload, s.Machine.Split = r.test.workload(cmd, op), testoptions.Split(a.Getenv)
+	if s.Workload, err = r.test.workloadOf(a, cmd, op); err != nil {
+		return s, err
+	}
+	s.Machine.Split = testoptions.Split(a.Getenv)
 	s.Network.Faults, s.Engine, s.Outputs = r.faults, r.engine(), r.out.outputs()
 	if s.Seed = r.seed; s.Seed == 1 {
 		s.Seed = 0
@@ -53,12 +57,28 @@ func orDefault[T comparable](v, def T) T {
 	return v
 }
 
+// workloadOf is workload with the file of counts.
+func (t *testFlags) workloadOf(a *app, c *cobra.Command, op string) (w scenario.Workload, err error) {
+	if w = t.workload(c, op); t.CountsFile == "" {
+		return w, nil
+	}
+	data, err := a.Read(t.CountsFile, pairs.MaxBytes)
+	if err == nil {
+		w.Counts, err = pairs.Read(data, t.CountsFile)
+	}
+	return w, input(err)
+}
+
 // workload is the operation and what it goes through.
 func (t *testFlags) workload(c *cobra.Command, op string) scenario.Workload {
 	w := scenario.Workload{Op: op, Root: t.Root, Cycles: orDefault(t.Cycles, 1), Group: orDefault(t.Agg, 1)}
 	if f, err := coll.ParseFunc(op); err == nil {
 		w.Op = f.TestName()
 	}
+	if coll.Variable(op) {
+		w.Op = coll.AllToAllV
+	}
+	w.Imbalance = t.Imbalance
 	if t.Sizes != "" {
 		w.Sizes = strings.Split(t.Sizes, ",")
 	}

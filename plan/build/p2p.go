@@ -81,6 +81,10 @@ func (g *p2p) transfers(rank int32, round int) (send, recv transfer.Transfer) {
 			recv.Bytes = bytes
 		}
 	case coll.AllToAll:
+		if g.req.Pairs != nil {
+			g.ofPairs(rank, &send, &recv)
+			break
+		}
 		send.Bytes, send.Off, send.At = bytes, int64(to)*step, int64(rank)*step
 		recv.Bytes, recv.Off = bytes, int64(from)*step
 	case coll.Gather:
@@ -112,12 +116,25 @@ func (g *p2p) transfers(rank int32, round int) (send, recv transfer.Transfer) {
 	if from < 0 {
 		recv.Bytes = -1
 	}
-	if to == rank && g.req.InPlace && !g.comm.Rules.Plan.P2PPieces {
+	if to == rank && g.req.InPlace && !g.comm.Rules.Plan.P2PPieces && (g.req.Pairs == nil || send.Off == recv.Off) {
 		send.Bytes, recv.Bytes = -1, -1
 	}
 	g.size(&send, rank, to, round)
 	g.size(&recv, from, rank, round)
 	return send, recv
+}
+
+// ofPairs fills in what a rank sends and receives in a round where counts are unequal. A
+// pair without elements has an empty message, for ncclSend and ncclRecv of none take part
+// in the group like others.
+func (g *p2p) ofPairs(rank int32, send, recv *transfer.Transfer) {
+	x, size := g.req.Pairs, int64(g.req.Type.Size())
+	if to := send.Peer; to >= 0 {
+		send.Bytes, send.Off, send.At = x.At(rank, to)*size, x.From(rank, to)*size, x.To(rank, to)*size
+	}
+	if from := recv.Peer; from >= 0 {
+		recv.Bytes, recv.Off = x.At(from, rank)*size, x.To(from, rank)*size
+	}
 }
 
 // size cuts a transfer.
