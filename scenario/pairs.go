@@ -10,6 +10,14 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
+// ValidatePairs reports what of the counts by pair of an operation that is measured means
+// nothing, as joined *FieldErrors.
+func (w *Workload) ValidatePairs() error {
+	var c checks
+	c.pairs(&Workload{Op: w.Op, Counts: w.Counts, Imbalance: w.Imbalance, Sizes: w.Sizes, Range: w.Range})
+	return errors.Join(c.errs...)
+}
+
 // pairs refuses counts by pair that the operation cannot have.
 func (c *checks) pairs(w *Workload) {
 	given, value, path := "", "", "workload.counts"

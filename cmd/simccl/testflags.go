@@ -69,7 +69,7 @@ func (t *testFlags) registerSizes(f *pflag.FlagSet) {
 }
 
 // sized reports whether any sizes were asked for.
-func (t *testFlags) sized(c *cobra.Command) bool { return t.Sizes != "" || swept(c) }
+func (t *testFlags) sized(c *cobra.Command) bool { return t.Sizes != "" || t.CountsFile != "" || swept(c) }
 
 // swept reports whether a sweep was described.
 func swept(c *cobra.Command) bool {

@@ -53,6 +53,9 @@ func Fill(spec *bench.Spec, w *scenario.Workload) error {
 	if err != nil {
 		return err
 	}
+	if coll.Variable(w.Op) {
+		spec.Name, spec.Parts = coll.AllToAllV, w.Pairs(spec.Seed)
+	}
 	if spec.Bounds, err = w.Bounds(); err != nil {
 		return err
 	}
@@ -83,12 +86,12 @@ func (m *Model) Host(wire string, spec *bench.Spec) bench.HostConfig {
 	s := m.Run.Site
 	return bench.HostConfig{Wire: wire, Socket: s.Config.Socket, IB: s.Config.IB, Cluster: s.Cluster, Version: s.Config.Rules.Release.Code(),
 		Describe: fmt.Sprintf("topo=%s sha256=%s nccl-rules=%s seed=%d", s.Name, s.Digest[:12], s.Config.Rules.Version(), spec.Seed),
-		Same:     fmt.Append(nil, m.Schedule, spec.Func, s.Digest, spec.Sizes, spec.Options, spec.Types, spec.Ops, spec.Root, spec.Seed, s.Settings())}
+		Same:     fmt.Append(nil, m.Schedule, spec.Func, s.Digest, spec.Sizes, spec.Options, spec.Types, spec.Ops, spec.Root, spec.Seed, spec.Shares, spec.Parts, s.Settings())}
 }
 
 // operationOf is a measured operation as a scenario has it.
 func operationOf(op *bench.Op) scenario.Operation {
-	return scenario.Operation{Type: op.Type, RedOp: op.Red, Root: op.Root, Count: op.Sizes.Count, InPlace: op.InPlace}
+	return scenario.Operation{Type: op.Type, RedOp: op.Red, Root: op.Root, Count: op.Sizes.Count, InPlace: op.InPlace, Pairs: op.Pairs}
 }
 
 // Plan implements bench.Model.

@@ -114,8 +114,8 @@ func (r *Run) row(ctx context.Context, p point, rep Reporter) (*nccltests.Row, e
 	if f.PrintsRedOp() {
 		row.RedOp = p.op.Red.TestName()
 	}
-	what := fmt.Sprintf("%s of %d bytes", f.TestName(), p.shown)
-	facts := Facts{Shape: "-"}
+	what := fmt.Sprintf("%s of %d bytes", r.spec.name(), p.shown)
+	facts := Facts{Shape: "-", Counts: r.spec.spread(&p.op, r.ranks())}
 	for i, m := range []*nccltests.Measure{&row.Out, &row.In} {
 		op := p.op
 		if op.InPlace = i == 1; r.spec.InPlace != nil {
