@@ -12,12 +12,12 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/cnum"
 	"github.com/simccl/simccl/internal/nccltrace"
+	"github.com/simccl/simccl/internal/pairs"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/check"
+	"github.com/simccl/simccl/scenario/internal/devices"
 	"github.com/simccl/simccl/sim"
-	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
 )
@@ -74,9 +74,7 @@ type Running struct {
 	parts sim.Windows
 	// proofs are which plans of a few iterations were proved, shared likewise.
 	proofs check.Proofs
-	// lines are the rows to come; pairs their counts, made once.
-	lines []Line
-	pairs map[pairsOf]dividedCount
+	lines  []Line // rows to come
 	// Planner makes plans, which it has proved, in NCCL's place: of a schedule of
 	// others. Nil, or a nil plan: NCCL's.
 	Planner func(comm.Op) (*plan.Plan, error)
@@ -175,6 +173,7 @@ func (r *Running) Lines() []Line { return slices.Clone(r.lines) }
 
 // list makes the lines.
 func (r *Running) list() error {
+	parts := r.Spec.Workload.Pairs(r.Spec.seed())
 	for _, typ := range r.types {
 		for _, op := range r.redops {
 			for _, root := range r.roots {
@@ -182,10 +181,8 @@ func (r *Running) list() error {
 					for _, sz := range r.sizes {
 						count, shown := sz.Count(r.fn, typ, r.Site.Comm.NRanks)
 						l := Line{Operation{Type: typ, RedOp: op, Root: max(root, 0), Count: count}, shown, root}
-						if coll.Variable(r.Spec.Workload.Op) {
-							if err := r.divided(&l); err != nil {
-								return err
-							}
+						if err := r.divide(&l, &parts); err != nil {
+							return err
 						}
 						r.lines = append(r.lines, l)
 					}
@@ -251,7 +248,7 @@ func (r *Running) row(l Line) (*Row, error) {
 		*m = Measure{Time: cmp.Or(o.Host, o.Result.Elapsed), AlgBW: alg, BusBW: bus, Checked: o.Checked, First: o.Result.Last()}
 	}
 	row.Facts = r.Facts(&first, row.Out.BusBW)
-	row.Facts.Counts = r.spread(&l.Operation)
+	row.Facts.Counts = pairs.SpreadOf(r.Spec.Workload.Op, l.Pairs, l.Count, r.Site.Comm.NRanks)
 	return &row, nil
 }
 
@@ -393,40 +390,12 @@ func (r *Running) formula(o Outcome, sink trace.Sink) (Outcome, error) {
 }
 
 // Device is a rank's GPU as nccl-tests lists it.
-type Device struct {
-	Rank, Node, Dev int
-	Group           int // of Machine.Split
-	Host, Name      string
-	BusID           string
-}
+type Device = devices.Device
 
 // Devices lists the GPUs by rank.
 func (m *Site) Devices() []Device {
-	out := make([]Device, m.Cluster.NRanks())
-	whole, group := m.Comm, 0
 	if m.split != nil {
-		whole = m.split.whole
+		return devices.List(m.Cluster, m.split.whole.NodeOf, m.split.colours)
 	}
-	known := map[*topo.GPUInfo]Device{} // equal nodes share their GPUs
-	for r := range out {
-		p := m.Cluster.Locate(r)
-		g := p.System.Nodes[p.GPU].GPU
-		if m.split != nil {
-			group = m.split.colours[r]
-		}
-		if d, ok := known[g]; ok {
-			out[r] = d
-			out[r].Rank, out[r].Group, out[r].Node, out[r].Host = r, group, int(whole.NodeOf[r]), m.Cluster.HostName(p.Host)
-			continue
-		}
-		id := cnum.BusID(g.BusID)
-		name := g.Name
-		if name == "" {
-			name = fmt.Sprintf("sm_%d", g.SM)
-		}
-		out[r] = Device{Rank: r, Group: group, Node: int(whole.NodeOf[r]), Host: m.Cluster.HostName(p.Host), Dev: g.Dev, Name: name,
-			BusID: fmt.Sprintf("%04x:%02x:%02x", id>>20, id>>12&0xff, id>>4&0xff)}
-		known[g] = out[r]
-	}
-	return out
+	return devices.List(m.Cluster, m.Comm.NodeOf, nil)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/simccl/simccl/internal/packetnet"
 	"github.com/simccl/simccl/internal/release"
 	"github.com/simccl/simccl/scenario/internal/fault"
+	"github.com/simccl/simccl/scenario/internal/named"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/units"
 )
@@ -279,43 +280,12 @@ func (w *Workload) AllSizes() ([]Size, error) {
 
 // AllTypes lists the element types of a workload.
 func (w *Workload) AllTypes() ([]coll.DataType, error) {
-	if len(w.Types) == 0 {
-		return []coll.DataType{coll.Float32}, nil
-	}
-	var out []coll.DataType
-	for _, name := range w.Types {
-		if name == "all" {
-			return coll.DataTypes(), nil
-		}
-		t, err := coll.ParseDataType(name)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, t)
-	}
-	return out, nil
+	return named.Types(w.Types)
 }
 
 // AllReductions lists the reductions of an operation of a workload.
 func (w *Workload) AllReductions(f coll.Func) ([]coll.RedOp, error) {
-	var out []coll.RedOp
-	for _, name := range w.Reductions {
-		if name == "all" {
-			if !f.Reduces() {
-				return []coll.RedOp{coll.Sum}, nil
-			}
-			return coll.RedOps(), nil
-		}
-		o, err := coll.ParseRedOp(name)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, o)
-	}
-	if len(out) == 0 {
-		out = []coll.RedOp{coll.Sum}
-	}
-	return out, nil
+	return named.Reductions(w.Reductions, f)
 }
 
 // AllRoots lists the root ranks of an operation; -1 means none.

@@ -177,15 +177,12 @@ func (b *benchFlags) spec(a *app, cmd *cobra.Command, ask *bench.Request, fn col
 	if err := b.test.oneWay(cmd); err != nil {
 		return nil, err
 	}
-	w, err := b.test.workloadOf(a, cmd, op)
+	w, err := a.Pairs(b.test.workload(cmd, op), op, &b.test.Options)
 	if err != nil {
 		return nil, err
 	}
-	if err := w.ValidatePairs(); err != nil {
-		return nil, cli.AsFlags(err)
-	}
-	if err := predict.Fill(s, &w); err != nil {
-		return nil, cli.AsFlags(err)
+	if err = cli.AsFlags(predict.Fill(s, &w)); err != nil {
+		return nil, err
 	}
 	if s.Columns, err = predict.Columns(ask); err != nil {
 		return nil, cli.AsFlags(err)

@@ -18,8 +18,7 @@ func (t *testFlags) register(c *cobra.Command) {
 	f := c.Flags()
 	f.SortFlags = false
 	t.registerSizes(f)
-	f.StringVar(&t.CountsFile, "counts", "", "of all_to_all_v: `FILE` of elements by pair (CSV or JSON), a row for each sender, in place of sizes")
-	f.Float64Var(&t.Imbalance, "imbalance", 0, "of all_to_all_v: the busiest receiver gets `X` times the mean, as of experts; 1: equal parts; --seed draws who")
+	cli.RegisterPairs(f, &t.Options)
 	f.IntVarP(&t.Iters, "iters", "n", 20, "timed operations of a size")
 	f.IntVarP(&t.Warmup, "warmup-iters", "w", 1, "operations before them")
 	f.IntVarP(&t.Agg, "agg-iters", "m", 1, "operations of a group")
@@ -69,7 +68,9 @@ func (t *testFlags) registerSizes(f *pflag.FlagSet) {
 }
 
 // sized reports whether any sizes were asked for.
-func (t *testFlags) sized(c *cobra.Command) bool { return t.Sizes != "" || t.CountsFile != "" || swept(c) }
+func (t *testFlags) sized(c *cobra.Command) bool {
+	return t.Sizes != "" || t.CountsFile != "" || swept(c)
+}
 
 // swept reports whether a sweep was described.
 func swept(c *cobra.Command) bool {

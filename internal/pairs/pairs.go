@@ -6,14 +6,15 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/units"
 )
 
 // Source says what the ranks of an all_to_all_v exchange. The zero value is equal parts.
 type Source struct {
+	Op string // the operation; others than coll.AllToAllV have equal parts
 	// Rows are elements by sender, then receiver; none: a size says how many there are.
 	Rows [][]int64
 	// Imbalance is what the busiest receiver gets over the mean of all: at least 1, which
@@ -21,17 +22,25 @@ type Source struct {
 	Imbalance float64
 	// Seed decides which ranks get more.
 	Seed uint64
+
+	known map[made]*coll.Pairs // so that equal operations are one
 }
 
-// Equal reports whether all parts are equal without a look at a size.
-func (s *Source) Equal() bool { return s.Rows == nil && s.Imbalance <= 1 }
+// made is by what counts of a Source differ.
+type made struct {
+	ranks int
+	count int64
+	size  units.Bytes
+}
 
 // Of returns the counts of so many ranks whose mean is count, nil for equal parts, and the
 // count: that of the rows where there are some.
 func (s *Source) Of(ranks int, count int64, typ coll.DataType) (*coll.Pairs, int64, error) {
 	switch {
+	case !coll.Variable(s.Op):
+		return nil, count, nil
 	case s.Rows != nil:
-		p, err := Matrix(s.Rows)
+		p, err := s.matrix()
 		if err == nil && len(s.Rows) != ranks {
 			err = fmt.Errorf("has counts of %d ranks, but %d take part", len(s.Rows), ranks)
 		}
@@ -47,11 +56,32 @@ func (s *Source) Of(ranks int, count int64, typ coll.DataType) (*coll.Pairs, int
 	case s.Imbalance > float64(ranks) || math.IsNaN(s.Imbalance):
 		return nil, 0, fmt.Errorf("of %d ranks the busiest can get at most %d times the mean", ranks, ranks)
 	}
-	p, err := imbalanced(ranks, count, typ, s.Imbalance, s.Seed)
-	if err != nil || p.Equal() {
-		return nil, count, err
+	key := made{ranks, count, typ.Size()}
+	if p, known := s.known[key]; known {
+		return p, count, nil
 	}
+	p, err := imbalanced(ranks, count, typ, s.Imbalance, s.Seed)
+	if err != nil {
+		return nil, 0, err
+	}
+	if p.Equal() {
+		p = nil
+	}
+	if s.known == nil {
+		s.known = map[made]*coll.Pairs{}
+	}
+	s.known[key] = p
 	return p, count, nil
+}
+
+// matrix makes counts of the rows once.
+func (s *Source) matrix() (p *coll.Pairs, err error) {
+	if p = s.known[made{}]; p == nil {
+		if p, err = Matrix(s.Rows); err == nil {
+			s.known = map[made]*coll.Pairs{{}: p}
+		}
+	}
+	return p, err
 }
 
 // Matrix makes counts of rows, sender by sender. Errors are *coll.PairErrors.
@@ -82,10 +112,26 @@ func imbalanced(ranks int, count int64, typ coll.DataType, most float64, seed ui
 	}
 	shares := cut(total/unit, weights(ranks, most))
 	row := make([]int64, ranks)
-	for i, at := range rand.New(rand.NewPCG(seed, uint64(ranks))).Perm(ranks) {
+	for i, at := range drawn(ranks, seed) {
 		row[at] = shares[i] * unit
 	}
 	return coll.NewPairs(ranks, slices.Repeat(row, ranks))
+}
+
+// drawn is an order of so many ranks by a seed: Fisher and Yates', by numbers of
+// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
+func drawn(ranks int, seed uint64) []int {
+	order := make([]int, ranks)
+	for i := range order {
+		seed += 0x9e3779b97f4a7c15
+		z := seed
+		z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+		z = (z ^ z>>27) * 0x94d049bb133111eb
+		j := int((z ^ z>>31) % uint64(i+1))
+		order[i] = order[j]
+		order[j] = i
+	}
+	return order
 }
 
 // weights fall geometrically from most times their mean, and sum up to 1.

@@ -16,7 +16,7 @@ func TestImbalanceIsWhatWasAsked(t *testing.T) {
 		n := rapid.IntRange(2, 24).Draw(t, "ranks")
 		count := rapid.Int64Range(1, 1<<20).Draw(t, "count")
 		typ := coll.DataType(rapid.IntRange(0, 9).Draw(t, "type"))
-		s := Source{Imbalance: rapid.Float64Range(1, float64(n)).Draw(t, "imbalance"), Seed: rapid.Uint64().Draw(t, "seed")}
+		s := Source{Op: coll.AllToAllV, Imbalance: rapid.Float64Range(1, float64(n)).Draw(t, "imbalance"), Seed: rapid.Uint64().Draw(t, "seed")}
 		x, mean, err := s.Of(n, count, typ)
 		if err != nil || mean != count {
 			t.Fatal(mean, err)

@@ -82,7 +82,7 @@ func (g *p2p) transfers(rank int32, round int) (send, recv transfer.Transfer) {
 		}
 	case coll.AllToAll:
 		if g.req.Pairs != nil {
-			g.ofPairs(rank, &send, &recv)
+			transfer.OfPairs(g.req.Pairs, int64(g.req.Type.Size()), rank, &send, &recv)
 			break
 		}
 		send.Bytes, send.Off, send.At = bytes, int64(to)*step, int64(rank)*step
@@ -122,19 +122,6 @@ func (g *p2p) transfers(rank int32, round int) (send, recv transfer.Transfer) {
 	g.size(&send, rank, to, round)
 	g.size(&recv, from, rank, round)
 	return send, recv
-}
-
-// ofPairs fills in what a rank sends and receives in a round where counts are unequal. A
-// pair without elements has an empty message, for ncclSend and ncclRecv of none take part
-// in the group like others.
-func (g *p2p) ofPairs(rank int32, send, recv *transfer.Transfer) {
-	x, size := g.req.Pairs, int64(g.req.Type.Size())
-	if to := send.Peer; to >= 0 {
-		send.Bytes, send.Off, send.At = x.At(rank, to)*size, x.From(rank, to)*size, x.To(rank, to)*size
-	}
-	if from := recv.Peer; from >= 0 {
-		recv.Bytes, recv.Off = x.At(from, rank)*size, x.To(from, rank)*size
-	}
 }
 
 // size cuts a transfer.

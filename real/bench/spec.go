@@ -110,18 +110,6 @@ func (s *Spec) pairs(z coll.Sizes, typ coll.DataType, ranks int) (*coll.Pairs, i
 	return x, z.Count, err
 }
 
-// spread says how unequal the parts of an all_to_all_v are; nil for other operations.
-func (s *Spec) spread(op *device.Case, ranks int) *coll.Spread {
-	if op.Pairs == nil && s.Name == "" {
-		return nil
-	}
-	x := coll.EqualSpread(op.Sizes.Count, ranks)
-	if op.Pairs != nil {
-		x = op.Pairs.Spread()
-	}
-	return &x
-}
-
 // name is the operation as the table names it.
 func (s *Spec) name() string { return cmp.Or(s.Name, s.Func.TestName()) }
 
