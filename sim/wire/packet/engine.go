@@ -63,7 +63,7 @@ type link struct {
 	down       bool     // the cable is, and its ends know
 	storm      bool     // paused all the time, whatever is asked for
 	drawn      bool     // its losses are in engine.losses
-	_          [61]byte // whole lines of a cache
+	_          [53]byte // whole lines of a cache
 }
 
 // port is what happened where a link begins, for reports alone.
