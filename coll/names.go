@@ -19,7 +19,7 @@ var funcWords = [numWords]words{
 	ReduceScatter: {"ReduceScatter", "reduce_scatter", nil},
 	AllReduce:     {"AllReduce", "all_reduce", nil},
 	SendRecv:      {"SendRecv", "sendrecv", nil},
-	AllToAll:      {"AlltoAll", "alltoall", nil},
+	AllToAll:      {"AlltoAll", "alltoall", []string{AllToAllV}},
 	Gather:        {"Gather", "gather", nil},
 	Scatter:       {"Scatter", "scatter", nil},
 	Send:          {"Send", "send", nil},
@@ -131,10 +131,12 @@ func (e *UnknownNameError) Error() string {
 // without "_perf", in any case and with or without "_" or "-". The error is an
 // *UnknownNameError, as of every parser here.
 func ParseFunc(s string) (Func, error) {
-	w := strings.TrimSuffix(fold(s), "perf")
-	i, err := lookup(funcWords[:NumFuncs], w, "operation", s)
+	i, err := lookup(funcWords[:NumFuncs], unsuffixed(s), "operation", s)
 	return Func(i), err
 }
+
+// unsuffixed folds the name of an operation or of nccl-tests' program of it.
+func unsuffixed(s string) string { return strings.TrimSuffix(fold(s), "perf") }
 
 // ParseAlgorithm reads "Ring", "NVLSTree", "NVLS_TREE", "collnet-direct". It is
 // more generous than NCCL_ALGO, whose own reader is ParseMask.

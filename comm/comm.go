@@ -213,13 +213,15 @@ type Op struct {
 	CTAPolicy int
 	// Misalign is plan.Request's.
 	Misalign int64
+	// Pairs is plan.Request's.
+	Pairs *coll.Pairs
 }
 
 // Request chooses for an operation and says how to plan it. For one rank,
 // where NCCL only copies, and for send/recv operations nothing is chosen and
 // the Choice is zero.
 func (c *Comm) Request(o Op) (plan.Request, tuning.Choice, error) {
-	r := plan.Request{Func: o.Func, Count: o.Count, Type: o.Type, Op: o.RedOp, Root: o.Root, Peer: o.Peer, InPlace: o.InPlace, Misalign: o.Misalign,
+	r := plan.Request{Func: o.Func, Count: o.Count, Type: o.Type, Op: o.RedOp, Root: o.Root, Peer: o.Peer, InPlace: o.InPlace, Misalign: o.Misalign, Pairs: o.Pairs,
 		SlowNVLS: c.slowNVLS(), Params: c.Params.Plan}
 	if c.NRanks == 1 || o.Count == 0 {
 		return r, tuning.Choice{}, nil

@@ -36,6 +36,9 @@ func (p *Plan) Layout(rank int32) Layout {
 		l.Input, l.OutputAt = all, mine
 	case coll.AllToAll:
 		l.Input, l.Output = all, all
+		if x := r.Pairs; x != nil {
+			l.Input, l.Output = units.Bytes(x.Sent(rank))*r.Type.Size(), units.Bytes(x.Received(rank))*r.Type.Size()
+		}
 	case coll.Gather:
 		l.Output, l.InputAt = all, mine
 		if !root {
@@ -110,6 +113,10 @@ func (p *Plan) Want(rank int32, yield func(off, n units.Bytes, from Places)) {
 		yield(0, count, Places{r.Root, count * units.Bytes(rank)})
 	case coll.AllGather, coll.Gather, coll.AllToAll:
 		off := units.Bytes(0)
+		if r.Func == coll.AllToAll && r.Pairs != nil {
+			r.wantPairs(rank, n, yield)
+			return
+		}
 		if r.Func == coll.AllToAll {
 			off = count * units.Bytes(rank)
 		}
@@ -118,6 +125,16 @@ func (p *Plan) Want(rank int32, yield func(off, n units.Bytes, from Places)) {
 		}
 		for q := range n {
 			yield(count*units.Bytes(q), count, Places{q, off})
+		}
+	}
+}
+
+// wantPairs is Want of unequal counts.
+func (r *Request) wantPairs(rank, n int32, yield func(off, n units.Bytes, from Places)) {
+	size := r.Type.Size()
+	for q := range n {
+		if count := r.Pairs.At(q, rank); count > 0 {
+			yield(units.Bytes(r.Pairs.To(q, rank))*size, units.Bytes(count)*size, Places{q, units.Bytes(r.Pairs.From(q, rank)) * size})
 		}
 	}
 }

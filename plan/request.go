@@ -35,7 +35,10 @@ type Request struct {
 	Apart int64
 	// Misalign is by how many bytes the buffers begin behind an aligned address.
 	Misalign int64
-	Params   Params
+	// Pairs are the counts of an AllToAll between unequal ranks, of which Count is the
+	// mean, rounded up; nil: all are Count.
+	Pairs  *coll.Pairs
+	Params Params
 }
 
 // BlockStep is how many bytes the blocks of two ranks in a row are apart.

@@ -34,6 +34,9 @@ func (r *Running) Op(o Operation) comm.Op {
 // symmetric windows; ok is false for one that it plans otherwise.
 func (r *Running) windows(o Operation, prove bool) (out Outcome, ok bool, err error) {
 	op := r.Op(o)
+	if o.Pairs != nil { // a group of sends and receives
+		return out, false, nil
+	}
 	if w := &r.Spec.Workload; w.Device > 0 {
 		l, err := r.Site.Comm.Device(op, w.Device, w.DeviceBlocks)
 		return Outcome{Kernel: &l}, true, err

@@ -1,9 +1,6 @@
 package scenario
 
-import (
-	"github.com/simccl/simccl/internal/netplugin"
-	"github.com/simccl/simccl/sim/gpu"
-)
+import "github.com/simccl/simccl/scenario/internal/nics"
 
 // doubt is by how much times are less certain than the machine class says, because
 // its constants were measured with another release. A class from a file is taken to be
@@ -23,14 +20,7 @@ func (m *Site) Uncertainty() float64 { return m.Class().Uncertainty + m.doubt() 
 func (m *Site) Times() string {
 	class, doubt := *m.Class(), m.doubt()
 	class.Uncertainty += doubt
-	text := class.Summary(m.Between())
-	switch p := netplugin.Of(class.Network); {
-	case m.Between() == gpu.NoNetwork:
-	case m.plugin != "":
-		text += "; settings of " + m.plugin + ", as simccl env has them"
-	case p != nil: // the decision on a file is NCCL's own
-		text += "; without settings of " + p.Name + ", which --network-class " + class.Network + " has"
-	}
+	text := nics.Times(&class, m.Between(), m.plugin)
 	if doubt > 0 {
 		text += "; " + m.Config.Rules.DoubtText()
 	}

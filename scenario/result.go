@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/congestion"
 	"github.com/simccl/simccl/plan"
@@ -76,9 +77,11 @@ type Facts struct {
 	Channels int    `json:"nchannels"`
 	// Kernel is NCCL's name of a kernel over symmetric windows; Algo is SYM then. Copy
 	// engines have CE there.
-	Kernel  string  `json:"kernel,omitempty"`
-	ModelUs float64 `json:"model_us"` // NCCL's own prediction; 0 where it makes none
-	SimUs   float64 `json:"sim_us"`
+	Kernel string `json:"kernel,omitempty"`
+	// Counts says how unequal the parts of an all_to_all_v are, in elements; else nil.
+	Counts  *coll.Spread `json:"counts,omitempty"`
+	ModelUs float64      `json:"model_us"` // NCCL's own prediction; 0 where it makes none
+	SimUs   float64      `json:"sim_us"`
 	// Expect is the bus bandwidth if the limiting link were never idle, GB/s.
 	Expect  float64 `json:"expect_busbw_GBs"`
 	Limit   string  `json:"limiting_link"`

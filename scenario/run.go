@@ -12,12 +12,12 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/cnum"
 	"github.com/simccl/simccl/internal/nccltrace"
+	"github.com/simccl/simccl/internal/pairs"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/check"
+	"github.com/simccl/simccl/scenario/internal/devices"
 	"github.com/simccl/simccl/sim"
-	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
 )
@@ -74,6 +74,7 @@ type Running struct {
 	parts sim.Windows
 	// proofs are which plans of a few iterations were proved, shared likewise.
 	proofs check.Proofs
+	lines  []Line // rows to come
 	// Planner makes plans, which it has proved, in NCCL's place: of a schedule of
 	// others. Nil, or a nil plan: NCCL's.
 	Planner func(comm.Op) (*plan.Plan, error)
@@ -136,8 +137,10 @@ func On(site *Site, spec Spec, opt Options) (*Running, error) {
 	if r.redops, err = w.AllReductions(r.fn); err != nil {
 		return nil, err
 	}
-	r.roots, err = w.AllRoots(r.fn, site.Comm.NRanks)
-	return r, err
+	if r.roots, err = w.AllRoots(r.fn, site.Comm.NRanks); err != nil {
+		return nil, err
+	}
+	return r, r.list()
 }
 
 // Func is the operation.
@@ -150,11 +153,12 @@ type Operation struct {
 	Root    int
 	Count   int64
 	InPlace bool
+	Pairs   *coll.Pairs // of an all_to_all_v of unequal counts, whose mean is Count
 }
 
 // Op is the operation as the communicator plans it.
 func (o Operation) Op(f coll.Func) comm.Op {
-	return comm.Op{Func: f, Count: o.Count, Type: o.Type, RedOp: o.RedOp, Root: int32(o.Root), InPlace: o.InPlace}
+	return comm.Op{Func: f, Count: o.Count, Type: o.Type, RedOp: o.RedOp, Root: int32(o.Root), InPlace: o.InPlace, Pairs: o.Pairs}
 }
 
 // Line is a row to come.
@@ -165,21 +169,28 @@ type Line struct {
 }
 
 // Lines lists the rows in nccl-tests' order.
-func (r *Running) Lines() []Line {
-	var out []Line
+func (r *Running) Lines() []Line { return slices.Clone(r.lines) }
+
+// list makes the lines.
+func (r *Running) list() error {
+	parts := r.Spec.Workload.Pairs(r.Spec.seed())
 	for _, typ := range r.types {
 		for _, op := range r.redops {
 			for _, root := range r.roots {
 				for range max(r.Spec.Workload.Cycles, 1) {
 					for _, sz := range r.sizes {
 						count, shown := sz.Count(r.fn, typ, r.Site.Comm.NRanks)
-						out = append(out, Line{Operation{typ, op, max(root, 0), count, false}, shown, root})
+						l := Line{Operation{Type: typ, RedOp: op, Root: max(root, 0), Count: count}, shown, root}
+						if err := r.divide(&l, &parts); err != nil {
+							return err
+						}
+						r.lines = append(r.lines, l)
 					}
 				}
 			}
 		}
 	}
-	return out
+	return nil
 }
 
 // Rows simulates and yields the rows in order, each as soon as it is there. An
@@ -218,7 +229,7 @@ func (r *Running) Outcome(o Operation) (Outcome, error) { return r.pool.Load().w
 
 // row sums up the two simulations of a line.
 func (r *Running) row(l Line) (*Row, error) {
-	row := Row{Func: r.fn.TestName(), Type: l.Type.TestName(), Root: l.Column, Bytes: l.Shown, Count: l.Count, Operation: l.Operation}
+	row := Row{Func: r.Name(), Type: l.Type.TestName(), Root: l.Column, Bytes: l.Shown, Count: l.Count, Operation: l.Operation}
 	if r.fn.PrintsRedOp() {
 		row.RedOp = l.RedOp.TestName()
 	}
@@ -237,6 +248,7 @@ func (r *Running) row(l Line) (*Row, error) {
 		*m = Measure{Time: cmp.Or(o.Host, o.Result.Elapsed), AlgBW: alg, BusBW: bus, Checked: o.Checked, First: o.Result.Last()}
 	}
 	row.Facts = r.Facts(&first, row.Out.BusBW)
+	row.Facts.Counts = pairs.SpreadOf(r.Spec.Workload.Op, l.Pairs, l.Count, r.Site.Comm.NRanks)
 	return &row, nil
 }
 
@@ -271,6 +283,9 @@ func (r *Running) notes() []string {
 // Plan chooses and plans one operation. With prove it proves the plan unless the
 // Spec forbids it or the plan is too large. It is safe for concurrent use.
 func (r *Running) Plan(o Operation, prove bool) (Outcome, error) {
+	if r.Planner != nil && coll.Variable(r.Spec.Workload.Op) {
+		return Outcome{}, &OperationError{r.fn, o.Count, &plan.UnsupportedError{What: "a schedule for " + coll.AllToAllV, Why: "schedules have equal parts; write alltoall"}}
+	}
 	if r.Planner != nil {
 		pl, err := r.Planner(r.Op(o))
 		if err != nil {
@@ -375,40 +390,12 @@ func (r *Running) formula(o Outcome, sink trace.Sink) (Outcome, error) {
 }
 
 // Device is a rank's GPU as nccl-tests lists it.
-type Device struct {
-	Rank, Node, Dev int
-	Group           int // of Machine.Split
-	Host, Name      string
-	BusID           string
-}
+type Device = devices.Device
 
 // Devices lists the GPUs by rank.
 func (m *Site) Devices() []Device {
-	out := make([]Device, m.Cluster.NRanks())
-	whole, group := m.Comm, 0
 	if m.split != nil {
-		whole = m.split.whole
+		return devices.List(m.Cluster, m.split.whole.NodeOf, m.split.colours)
 	}
-	known := map[*topo.GPUInfo]Device{} // equal nodes share their GPUs
-	for r := range out {
-		p := m.Cluster.Locate(r)
-		g := p.System.Nodes[p.GPU].GPU
-		if m.split != nil {
-			group = m.split.colours[r]
-		}
-		if d, ok := known[g]; ok {
-			out[r] = d
-			out[r].Rank, out[r].Group, out[r].Node, out[r].Host = r, group, int(whole.NodeOf[r]), m.Cluster.HostName(p.Host)
-			continue
-		}
-		id := cnum.BusID(g.BusID)
-		name := g.Name
-		if name == "" {
-			name = fmt.Sprintf("sm_%d", g.SM)
-		}
-		out[r] = Device{Rank: r, Group: group, Node: int(whole.NodeOf[r]), Host: m.Cluster.HostName(p.Host), Dev: g.Dev, Name: name,
-			BusID: fmt.Sprintf("%04x:%02x:%02x", id>>20, id>>12&0xff, id>>4&0xff)}
-		known[g] = out[r]
-	}
-	return out
+	return devices.List(m.Cluster, m.Comm.NodeOf, nil)
 }

@@ -50,7 +50,7 @@ func (z Size) Count(f coll.Func, typ coll.DataType, ranks int) (int64, units.Byt
 // Bounds are the smallest and largest size, as nccl-tests' header shows them, with
 // the factor or difference between sizes of a range.
 func (w *Workload) Bounds() (coll.Sweep, error) {
-	if len(w.Sizes) == 0 {
+	if len(w.Sizes) == 0 && len(w.Counts) == 0 {
 		return w.Range.Bounds()
 	}
 	var b coll.Sweep

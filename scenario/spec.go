@@ -103,6 +103,11 @@ type Workload struct {
 	// those of Range.
 	Sizes []string `json:"sizes,omitempty"`
 	Range Range    `json:"range,omitzero"`
+	// Counts are what each rank sends each in an all_to_all_v, in elements: a row for each
+	// sender, in place of sizes. Imbalance instead has the busiest receiver of each size get
+	// so many times the mean of all, from 1 (also 0), equal parts, to the number of ranks.
+	Counts    [][]int64 `json:"counts,omitempty"`
+	Imbalance float64   `json:"imbalance,omitempty"`
 	// Types, Reductions: "float", "sum"; empty for these. "all" is all of them.
 	Types      []string `json:"types,omitempty"`
 	Reductions []string `json:"reductions,omitempty"`
@@ -213,6 +218,10 @@ func (s Spec) Clone() Spec {
 	s.NCCL.Env = maps.Clone(s.NCCL.Env)
 	s.Network.Faults = slices.Clone(s.Network.Faults)
 	s.Workload.Sizes = slices.Clone(s.Workload.Sizes)
+	s.Workload.Counts = slices.Clone(s.Workload.Counts)
+	for i, row := range s.Workload.Counts {
+		s.Workload.Counts[i] = slices.Clone(row)
+	}
 	s.Workload.Types = slices.Clone(s.Workload.Types)
 	s.Workload.Reductions = slices.Clone(s.Workload.Reductions)
 	s.Grid = slices.Clone(s.Grid)

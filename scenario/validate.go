@@ -14,6 +14,7 @@ import (
 	"github.com/simccl/simccl/internal/packetnet"
 	"github.com/simccl/simccl/internal/release"
 	"github.com/simccl/simccl/scenario/internal/fault"
+	"github.com/simccl/simccl/scenario/internal/named"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/units"
 )
@@ -104,6 +105,7 @@ func (c *checks) workload(w *Workload) {
 	if err != nil {
 		c.add("workload.op", w.Op, err.Error(), "")
 	}
+	c.pairs(w)
 	if len(w.Sizes) > 0 && w.Range != (Range{}) {
 		c.add("workload.sizes", "", "sizes take the place of a range", "leave one of them out")
 	}
@@ -160,6 +162,8 @@ func (c *checks) engine(s *Spec) {
 		switch {
 		case s.Outputs.Trace != "" || s.Outputs.Profile != "" || s.Outputs.Ops != "":
 			c.add("machine.split", s.Machine.Split, "files show a single operation", "leave the files out, or run a job")
+		case coll.Variable(s.Workload.Op):
+			c.add("machine.split", s.Machine.Split, "groups of ranks that each do an "+coll.AllToAllV+" are not simulated", "leave the split out, or write alltoall")
 		case e.Rivals:
 			c.add("machine.split", s.Machine.Split, "rivals are compared one operation at a time", "leave one of them out")
 		case s.Workload.Job != "":
@@ -247,6 +251,9 @@ type Size struct {
 // AllSizes lists the sizes of a workload. Errors are *FieldErrors.
 func (w *Workload) AllSizes() ([]Size, error) {
 	var out []Size
+	if len(w.Counts) > 0 {
+		return w.ofCounts()
+	}
 	for i, text := range w.Sizes {
 		n, err := units.ParseBytes(text)
 		if err != nil {
@@ -273,43 +280,12 @@ func (w *Workload) AllSizes() ([]Size, error) {
 
 // AllTypes lists the element types of a workload.
 func (w *Workload) AllTypes() ([]coll.DataType, error) {
-	if len(w.Types) == 0 {
-		return []coll.DataType{coll.Float32}, nil
-	}
-	var out []coll.DataType
-	for _, name := range w.Types {
-		if name == "all" {
-			return coll.DataTypes(), nil
-		}
-		t, err := coll.ParseDataType(name)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, t)
-	}
-	return out, nil
+	return named.Types(w.Types)
 }
 
 // AllReductions lists the reductions of an operation of a workload.
 func (w *Workload) AllReductions(f coll.Func) ([]coll.RedOp, error) {
-	var out []coll.RedOp
-	for _, name := range w.Reductions {
-		if name == "all" {
-			if !f.Reduces() {
-				return []coll.RedOp{coll.Sum}, nil
-			}
-			return coll.RedOps(), nil
-		}
-		o, err := coll.ParseRedOp(name)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, o)
-	}
-	if len(out) == 0 {
-		out = []coll.RedOp{coll.Sum}
-	}
-	return out, nil
+	return named.Reductions(w.Reductions, f)
 }
 
 // AllRoots lists the root ranks of an operation; -1 means none.

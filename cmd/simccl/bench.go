@@ -134,7 +134,7 @@ func (b *benchFlags) main(a *app, cmd *cobra.Command, op string) error {
 	if err := cli.AsFlags(r.Request.CheckShares(fn)); err != nil {
 		return err
 	}
-	if r.Spec, err = b.spec(a, cmd, r.Request, fn); err != nil {
+	if r.Spec, err = b.spec(a, cmd, r.Request, fn, op); err != nil {
 		return err
 	}
 	at, err := b.place.find(a)
@@ -169,7 +169,7 @@ func (b *benchFlags) main(a *app, cmd *cobra.Command, op string) error {
 }
 
 // spec is the benchmark that the options request.
-func (b *benchFlags) spec(a *app, cmd *cobra.Command, ask *bench.Request, fn coll.Func) (*bench.Spec, error) {
+func (b *benchFlags) spec(a *app, cmd *cobra.Command, ask *bench.Request, fn coll.Func, op string) (*bench.Spec, error) {
 	s := ask.Spec(fn)
 	if b.sched != nil && b.sched.InPlace != b.sched.OutOfPlace {
 		s.InPlace = &b.sched.InPlace
@@ -177,10 +177,12 @@ func (b *benchFlags) spec(a *app, cmd *cobra.Command, ask *bench.Request, fn col
 	if err := b.test.oneWay(cmd); err != nil {
 		return nil, err
 	}
-	w := b.test.workload(cmd, "")
-	err := predict.Fill(s, &w)
+	w, err := a.Pairs(b.test.workload(cmd, op), op, &b.test.Options)
 	if err != nil {
-		return nil, cli.AsFlags(err)
+		return nil, err
+	}
+	if err = cli.AsFlags(predict.Fill(s, &w)); err != nil {
+		return nil, err
 	}
 	if s.Columns, err = predict.Columns(ask); err != nil {
 		return nil, cli.AsFlags(err)

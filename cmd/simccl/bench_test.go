@@ -3,9 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -14,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/real/realtest"
 )
@@ -208,6 +211,40 @@ func TestRanksMustAgree(t *testing.T) {
 	for r, p := range all {
 		if err := p.wait(t, processTime); err == nil || !strings.Contains(p.err.String(), "differ") {
 			t.Errorf("rank %d ends with %v and says %q", r, err, p.err.String())
+		}
+	}
+}
+
+// TestUnequalAlltoallOverSockets: 4 and 8 ranks exchange unequal counts over sockets, and
+// every element is right; JSON says how unequal they are.
+func TestUnequalAlltoallOverSockets(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "counts.csv")
+	if err := os.WriteFile(file, []byte("0,300,20,1\n0,0,0,0\n7,70000,1,0\n9,9,0,9\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		args []string
+		most int64
+	}{
+		{[]string{"--nranks", "4", "--counts", file}, 70000},
+		{[]string{"--nranks", "8", "--imbalance", "5", "--sizes", "64K", "-d", "int8"}, 40960},
+	} {
+		out := simccl(t, append([]string{"bench", "all_to_all_v", "--backend", "sockets", "-n", "1", "-w", "0", "--json"}, x.args...)...)
+		var doc struct {
+			Results []struct {
+				Out struct {
+					Wrong *float64 `json:"nwrong"`
+				} `json:"out_of_place"`
+				Own struct {
+					Counts coll.Spread `json:"counts"`
+				} `json:"simccl"`
+			} `json:"results"`
+		}
+		if err := json.Unmarshal([]byte(out), &doc); err != nil || len(doc.Results) != 1 {
+			t.Fatalf("%v: %v\n%s", x.args, err, out)
+		}
+		if r := doc.Results[0]; r.Out.Wrong == nil || *r.Out.Wrong != 0 || r.Own.Counts.Most != x.most {
+			t.Errorf("%v: %+v, want none wrong and %d at most\n%s", x.args, r, x.most, out)
 		}
 	}
 }

@@ -44,7 +44,8 @@ func newRun(a *app) *cobra.Command {
 	c := &cobra.Command{Use: "run OP", Short: "Simulate a sweep of sizes and print nccl-tests' table",
 		Long: `run simulates an operation over a sweep of sizes, by NCCL's own schedule, and
 prints nccl-tests' table. OP is all_reduce, all_gather, reduce_scatter,
-broadcast, reduce, sendrecv, alltoall, gather or scatter, with or without _perf.
+broadcast, reduce, sendrecv, alltoall, gather, scatter, with or without _perf, or
+all_to_all_v: an alltoall of unequal parts (--counts, --imbalance).
 Options have nccl-tests' letters; without -b, -e, -f, -i: 8 B to 1 GiB, factor 2.
 
 --scenario FILE takes machine, operation and files from a scenario file in place

@@ -22,7 +22,10 @@ func (r *runFlags) spec(a *app, cmd *cobra.Command, op string) (scenario.Spec, e
 	if err != nil {
 		return s, err
 	}
-	s.Workload, s.Machine.Split = r.test.workload(cmd, op), testoptions.Split(a.Getenv)
+	s.Machine.Split = testoptions.Split(a.Getenv)
+	if s.Workload, err = a.Pairs(r.test.workload(cmd, op), op, &r.test.Options); err != nil {
+		return s, err
+	}
 	s.Network.Faults, s.Engine, s.Outputs = r.faults, r.engine(), r.out.outputs()
 	if s.Seed = r.seed; s.Seed == 1 {
 		s.Seed = 0
@@ -32,8 +35,8 @@ func (r *runFlags) spec(a *app, cmd *cobra.Command, op string) (scenario.Spec, e
 
 // engine is how times are found.
 func (r *runFlags) engine() scenario.Engine {
-	e := scenario.Engine{Fidelity: r.fidelity, Fold: orDefault(r.fold, "auto"), Skip: orDefault(r.skip, "auto"), Jitter: orDefault(r.jitter, "drawn"),
-		Launch: orDefault(r.launch, "eager"), Processes: r.procs, Threads: orDefault(r.test.Threads, 1),
+	e := scenario.Engine{Fidelity: r.fidelity, Fold: cli.OrDefault(r.fold, "auto"), Skip: cli.OrDefault(r.skip, "auto"), Jitter: cli.OrDefault(r.jitter, "drawn"),
+		Launch: cli.OrDefault(r.launch, "eager"), Processes: r.procs, Threads: cli.OrDefault(r.test.Threads, 1),
 		Blocking: r.test.Blocking, CPUTime: r.test.CPUTime != 0, NoProof: r.test.Check == 0, Rivals: slices.Contains(strings.FieldsFunc(r.test.Columns, func(c rune) bool { return c == ',' || c == '+' }), sweep.Regret) || strings.Contains(r.test.Columns, "best")}
 	if e.Launch == "" && r.test.Graph > 0 {
 		e.Launch = "graph"
@@ -44,18 +47,9 @@ func (r *runFlags) engine() scenario.Engine {
 	return e
 }
 
-// orDefault is a value, or none where it is what a Spec has without it.
-func orDefault[T comparable](v, def T) T {
-	if v == def {
-		var none T
-		return none
-	}
-	return v
-}
-
 // workload is the operation and what it goes through.
 func (t *testFlags) workload(c *cobra.Command, op string) scenario.Workload {
-	w := scenario.Workload{Op: op, Root: t.Root, Cycles: orDefault(t.Cycles, 1), Group: orDefault(t.Agg, 1)}
+	w := scenario.Workload{Op: op, Root: t.Root, Cycles: cli.OrDefault(t.Cycles, 1), Group: cli.OrDefault(t.Agg, 1)}
 	if f, err := coll.ParseFunc(op); err == nil {
 		w.Op = f.TestName()
 	}
@@ -79,8 +73,8 @@ func (t *testFlags) workload(c *cobra.Command, op string) scenario.Workload {
 
 // outputs are the files about one operation.
 func (o *outputFlags) outputs() scenario.Outputs {
-	out := scenario.Outputs{Trace: o.trace, Profile: o.profile, Ops: o.ops, Detail: orDefault(o.detail, "step"), Style: orDefault(o.style, "lanes"),
-		Ranks: o.ranks, Deps: o.deps, MaxEvents: orDefault(o.events, defaultEvents), EventMask: o.mask}
+	out := scenario.Outputs{Trace: o.trace, Profile: o.profile, Ops: o.ops, Detail: cli.OrDefault(o.detail, "step"), Style: cli.OrDefault(o.style, "lanes"),
+		Ranks: o.ranks, Deps: o.deps, MaxEvents: cli.OrDefault(o.events, defaultEvents), EventMask: o.mask}
 	if o.events == 0 {
 		out.MaxEvents = -1
 	}

@@ -18,6 +18,7 @@ func (t *testFlags) register(c *cobra.Command) {
 	f := c.Flags()
 	f.SortFlags = false
 	t.registerSizes(f)
+	cli.RegisterPairs(f, &t.Options)
 	f.IntVarP(&t.Iters, "iters", "n", 20, "timed operations of a size")
 	f.IntVarP(&t.Warmup, "warmup-iters", "w", 1, "operations before them")
 	f.IntVarP(&t.Agg, "agg-iters", "m", 1, "operations of a group")
@@ -67,7 +68,9 @@ func (t *testFlags) registerSizes(f *pflag.FlagSet) {
 }
 
 // sized reports whether any sizes were asked for.
-func (t *testFlags) sized(c *cobra.Command) bool { return t.Sizes != "" || swept(c) }
+func (t *testFlags) sized(c *cobra.Command) bool {
+	return t.Sizes != "" || t.CountsFile != "" || swept(c)
+}
 
 // swept reports whether a sweep was described.
 func swept(c *cobra.Command) bool {

@@ -17,7 +17,7 @@ func Rules() rules.Release { return rules.Default().Release }
 var FlagNames = map[string]string{
 	"machine.split": "NCCL_TESTS_SPLIT", "machine.nodes": "--nodes", "machine.gpus": "-g", "machine.multicast": "--multicast", "machine.nvlinkDomain": "--mnnvl",
 	"machine.class": "--machine-class", "nccl.env": "--env", "nccl.version": "--nccl-version", "network.fabric": "--fabric", "network.class": "--network-class", "network.faults": "--fault", "network.model": "--network", "network.cc": "--cc", "workload.op": "", "workload.types": "",
-	"workload.reductions": "", "workload.sizes": "--sizes", "workload.range": "", "workload.range.min": "-b", "workload.range.max": "-e",
+	"workload.reductions": "", "workload.sizes": "--sizes", "workload.counts": "--counts", "workload.imbalance": "--imbalance", "workload.range": "", "workload.range.min": "-b", "workload.range.max": "-e",
 	"workload.range.step": "-i", "workload.range.factor": "-f", "workload.root": "-r", "workload.cycles": "-N", "workload.group": "-m", "workload.buffers": "-R", "workload.ctaPolicy": "-x", "workload.unalign": "-u", "workload.device": "-D", "workload.deviceBlocks": "-V", "engine.blocking": "-z", "engine.cpuTime": "-C", "engine.fidelity": "--fidelity",
 	"engine.fold": "--fold", "engine.skip": "--skip", "engine.jitter": "--jitter", "engine.launch": "--launch", "engine.processes": "--procs", "engine.threads": "-t", "outputs.trace": "--trace",
 	"outputs.profile": "--profile", "outputs.ops": "--ops", "outputs.detail": "--trace-detail", "outputs.style": "--trace-style",
@@ -26,7 +26,7 @@ var FlagNames = map[string]string{
 	// Members of a bench.Request.
 	"Iters": "-n", "Warmup": "-w", "Agg": "-m", "Cycles": "-N", "Check": "-c", "Graph": "-G", "Output": "-J", "Columns": "--columns",
 	"Threads": "-t", "Blocking": "-z", "StreamNull": "-y", "Timeout": "-T", "CPUTime": "-C", "Average": "-a", "LocalRegister": "-R", "CTAPolicy": "-x",
-	"Memory": "-M", "Unalign": "-u", "Device": "-D", "PerIter": "-I", "Skip": "-K", "Backend": "--backend", "Launch": "--launch", "Algo": "--algo", "Shares": "--shares",
+	"Memory": "-M", "Unalign": "-u", "Device": "-D", "PerIter": "-I", "Skip": "-K", "Backend": "--backend", "Launch": "--launch", "Algo": "--algo", "Shares": "--shares", "CountsFile": "--counts", "Imbalance": "--imbalance",
 	"Library": "--libnccl", "Multicast": "--multicast", "Compare": "--compare", "Trace": "--trace", "Limit": "--limit", "Ranks": "--nranks",
 	// Members of a perftest.Request, where they are not called so above.
 	"QPs": "-q", "Seconds": "-D", "Depth": "-t", "SL": "-S", "TrafficClass": "--tclass", "QPTimeout": "-u", "TCP": "-p", "Serve": "--serve", "Listen": "--listen", "Size": "-s",

@@ -51,11 +51,34 @@ func Conform(t *testing.T, nodes []int, make func(t *testing.T, nodes int) Subje
 					t.Run(name, func(t *testing.T) { s.runs(t, r) })
 				}
 			}
+			for _, typ := range []coll.DataType{coll.Int8, coll.Float64} {
+				t.Run("unequal/"+typ.TestName(), func(t *testing.T) {
+					x := Unequal(t, s.Comm.NRanks)
+					s.runs(t, plan.Request{Func: coll.AllToAll, Type: typ, Count: x.Count(), Pairs: x})
+				})
+			}
 			t.Run("no sink", func(t *testing.T) { make(t, n).discards(t) })
 			t.Run("cancelled", func(t *testing.T) { make(t, n).cancels(t) })
 			t.Run("broken plan", func(t *testing.T) { make(t, n).refuses(t) })
 		})
 	}
+}
+
+// Unequal are counts of an alltoall between ranks of which the first sends nothing and the
+// last receives most.
+func Unequal(t *testing.T, ranks int) *coll.Pairs {
+	t.Helper()
+	counts := make([]int64, ranks*ranks)
+	for i := ranks; i < len(counts); i++ {
+		if counts[i] = int64(i*i%7) * 333; i%ranks == ranks-1 {
+			counts[i] += 9001
+		}
+	}
+	x, err := coll.NewPairs(ranks, counts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
 }
 
 func (s *Subject) plan(t *testing.T, r plan.Request) *plan.Plan {

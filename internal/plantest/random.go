@@ -159,6 +159,10 @@ func RandomRequest(t *rapid.T, c *connect.Layout) plan.Request {
 	}
 	mag := rapid.IntRange(0, 20).Draw(t, "magnitude")
 	r.Count = int64(rapid.IntRange(0, 1<<mag).Draw(t, "count"))
+	if r.Func == coll.AllToAll && rapid.Bool().Draw(t, "unequal") {
+		r.Pairs = RandomPairs(t, c.NRanks, 1<<mag)
+		r.Count = r.Pairs.Count()
+	}
 	algos := map[coll.Func][]coll.Algorithm{
 		coll.AllReduce:     {coll.Ring, coll.Tree, coll.NVLS, coll.NVLSTree, coll.CollNetDirect, coll.CollNetChain},
 		coll.AllGather:     {coll.Ring, coll.PAT, coll.NVLS, coll.CollNetDirect},
@@ -181,6 +185,24 @@ func RandomRequest(t *rapid.T, c *connect.Layout) plan.Request {
 		r.Op = coll.Sum
 	}
 	return r
+}
+
+// RandomPairs draws the counts of an alltoall, up to most: some ranks send nothing, some
+// receive nothing, some pairs have nothing.
+func RandomPairs(t *rapid.T, ranks, most int) *coll.Pairs {
+	sends := rapid.SliceOfN(rapid.IntRange(0, 3), ranks, ranks).Draw(t, "sends")
+	takes := rapid.SliceOfN(rapid.IntRange(0, 3), ranks, ranks).Draw(t, "takes")
+	counts := rapid.SliceOfN(rapid.Int64Range(0, int64(most)), ranks*ranks, ranks*ranks).Draw(t, "counts")
+	for i := range counts {
+		if sends[i/ranks] == 0 || takes[i%ranks] == 0 {
+			counts[i] = 0
+		}
+	}
+	p, err := coll.NewPairs(ranks, counts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 // meetsHeads reports whether the heads of a communicator serve a request: those

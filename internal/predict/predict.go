@@ -12,6 +12,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/nccltrace"
+	"github.com/simccl/simccl/internal/pairs"
 	"github.com/simccl/simccl/internal/report/nccltests"
 	"github.com/simccl/simccl/internal/report/sweep"
 	"github.com/simccl/simccl/plan"
@@ -49,9 +50,16 @@ func Hosts(devices []nccltests.Device) (hosts, gpus int) {
 // Fill gives a bench the sizes, types and reductions of a workload of its
 // operation.
 func Fill(spec *bench.Spec, w *scenario.Workload) error {
+	parts := w.Pairs(spec.Seed)
+	for _, f := range parts.Faults(pairs.With{Sizes: len(w.Sizes) > 0 || w.Range != (scenario.Range{})}) {
+		return &scenario.FieldError{Path: "workload." + f.Member, Value: f.Value, Problem: f.Problem, Hint: f.Hint}
+	}
 	sizes, err := w.AllSizes()
 	if err != nil {
 		return err
+	}
+	if coll.Variable(w.Op) {
+		spec.Name, spec.Parts = coll.AllToAllV, parts
 	}
 	if spec.Bounds, err = w.Bounds(); err != nil {
 		return err
@@ -83,12 +91,12 @@ func (m *Model) Host(wire string, spec *bench.Spec) bench.HostConfig {
 	s := m.Run.Site
 	return bench.HostConfig{Wire: wire, Socket: s.Config.Socket, IB: s.Config.IB, Cluster: s.Cluster, Version: s.Config.Rules.Release.Code(),
 		Describe: fmt.Sprintf("topo=%s sha256=%s nccl-rules=%s seed=%d", s.Name, s.Digest[:12], s.Config.Rules.Version(), spec.Seed),
-		Same:     fmt.Append(nil, m.Schedule, spec.Func, s.Digest, spec.Sizes, spec.Options, spec.Types, spec.Ops, spec.Root, spec.Seed, s.Settings())}
+		Same:     fmt.Append(nil, m.Schedule, spec.Func, s.Digest, spec.Sizes, spec.Options, spec.Types, spec.Ops, spec.Root, spec.Seed, spec.Shares, spec.Parts.Op, spec.Parts.Rows, spec.Parts.Imbalance, spec.Parts.Seed, s.Settings())}
 }
 
 // operationOf is a measured operation as a scenario has it.
 func operationOf(op *bench.Op) scenario.Operation {
-	return scenario.Operation{Type: op.Type, RedOp: op.Red, Root: op.Root, Count: op.Sizes.Count, InPlace: op.InPlace}
+	return scenario.Operation{Type: op.Type, RedOp: op.Red, Root: op.Root, Count: op.Sizes.Count, InPlace: op.InPlace, Pairs: op.Pairs}
 }
 
 // Plan implements bench.Model.

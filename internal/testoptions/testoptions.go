@@ -18,6 +18,10 @@ type Options struct {
 	Min, Max, Step string // of a sweep: sizes with K, M, G
 	Factor         int64
 	Sizes          string // exactly these, in place of a sweep
+	// Of all_to_all_v: a file with elements by sender and receiver, in place of sizes, or
+	// what the busiest receiver gets over the mean.
+	CountsFile string
+	Imbalance  float64
 
 	Iters, Warmup, Agg, Cycles int
 	Check                      int

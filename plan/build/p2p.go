@@ -81,6 +81,10 @@ func (g *p2p) transfers(rank int32, round int) (send, recv transfer.Transfer) {
 			recv.Bytes = bytes
 		}
 	case coll.AllToAll:
+		if g.req.Pairs != nil {
+			transfer.OfPairs(g.req.Pairs, int64(g.req.Type.Size()), rank, &send, &recv)
+			break
+		}
 		send.Bytes, send.Off, send.At = bytes, int64(to)*step, int64(rank)*step
 		recv.Bytes, recv.Off = bytes, int64(from)*step
 	case coll.Gather:
@@ -112,7 +116,7 @@ func (g *p2p) transfers(rank int32, round int) (send, recv transfer.Transfer) {
 	if from < 0 {
 		recv.Bytes = -1
 	}
-	if to == rank && g.req.InPlace && !g.comm.Rules.Plan.P2PPieces {
+	if to == rank && g.req.InPlace && !g.comm.Rules.Plan.P2PPieces && (g.req.Pairs == nil || send.Off == recv.Off) {
 		send.Bytes, recv.Bytes = -1, -1
 	}
 	g.size(&send, rank, to, round)

@@ -30,6 +30,10 @@ func validate(c *connect.Layout, r *plan.Request) error {
 		return badRequest("Root", "%d is not a rank of %d; give 0 to %d", r.Root, c.NRanks, c.NRanks-1)
 	case r.Func == coll.Send && (min(r.Root, r.Peer) < 0 || int(max(r.Root, r.Peer)) >= c.NRanks):
 		return badRequest("Peer", "a message from %d to %d; ranks are from 0 to %d", r.Root, r.Peer, c.NRanks-1)
+	case r.Pairs != nil && (r.Func != coll.AllToAll || r.Pairs.Ranks() != c.NRanks):
+		return badRequest("Pairs", "counts of %d ranks for %v of %d; they are of AllToAll alone", r.Pairs.Ranks(), r.Func, c.NRanks)
+	case r.Pairs != nil && r.Pairs.Count() != r.Count:
+		return badRequest("Count", "%d, but the mean of Pairs is %d", r.Count, r.Pairs.Count())
 	case r.Func.Reduces() && !r.Op.Valid():
 		return badRequest("Op", "%d is no reduction", r.Op)
 	}

@@ -45,7 +45,7 @@ func (b *base) Shorten(iterations int64, rest, apart bool) (r plan.Request, s pl
 // steps, in the network and within nodes; false where some have not.
 func (g *p2p) loop() (t transfer.Transfer, ok bool) {
 	t.Bytes = g.req.Count * int64(g.req.Type.Size())
-	if g.req.Direct || t.Bytes < 8*int64(g.comm.P2PChunkSize) || t.Bytes <= int64(g.ChMax)*g.req.Params.P2PLLThreshold.Or(16384) {
+	if g.req.Direct || g.req.Pairs != nil || t.Bytes < 8*int64(g.comm.P2PChunkSize) || t.Bytes <= int64(g.ChMax)*g.req.Params.P2PLLThreshold.Or(16384) {
 		return t, false
 	}
 	g.size(&t, 0, 0, 0) // to itself: no network, no LL

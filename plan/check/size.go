@@ -44,6 +44,13 @@ func opsOf(p *plan.Plan) float64 {
 		return n
 	}
 	n := int32(p.Comm.NRanks)
+	if p.Req.Pairs != nil {
+		sum := 0.0
+		for rank := range n {
+			sum += of(rank)
+		}
+		return sum
+	}
 	if f := p.Req.Func; n == 1 || f != coll.Gather && f != coll.Scatter {
 		return of(0) * float64(n)
 	}

@@ -310,6 +310,13 @@ func (x *transfers) wants(rank, peer int32, sends bool) (at, n units.Bytes) {
 	block := units.Bytes(peer) * x.count
 	switch r.Func {
 	case coll.AllToAll:
+		if p := r.Pairs; p != nil {
+			at, size := p.To(from, to), r.Type.Size()
+			if sends {
+				at = p.From(from, to)
+			}
+			return units.Bytes(at) * size, units.Bytes(p.At(from, to)) * size
+		}
 		return block, x.count
 	case coll.SendRecv:
 		if to == (from+1)%x.n {

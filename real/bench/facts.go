@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/report/nccltests"
 	"github.com/simccl/simccl/real/internal/device"
 	"github.com/simccl/simccl/units"
@@ -20,6 +21,7 @@ type Facts struct {
 	Predicted  *Prediction
 	Regret     *float64 // the time of NCCL's choice over the best's, all measured
 	Best       string
+	Counts     *coll.Spread         // of an alltoall of unequal parts, or all_to_all_v
 	Iters      *nccltests.IterStats // out of place; nccl-tests' own keys have them
 }
 
@@ -29,26 +31,28 @@ func (f *Facts) json() string {
 	var doc any
 	if c := f.Choice; c != nil {
 		doc = struct {
-			Algo       string  `json:"algo"`
-			Proto      string  `json:"proto"`
-			Channels   int     `json:"nchannels"`
-			ModelUs    float64 `json:"model_us"`
-			MeasuredUs float64 `json:"measured_us"`
-		}{c.Algo, c.Proto, c.Channels, c.ModelUs, f.MeasuredUs}
+			Algo       string       `json:"algo"`
+			Proto      string       `json:"proto"`
+			Channels   int          `json:"nchannels"`
+			ModelUs    float64      `json:"model_us"`
+			MeasuredUs float64      `json:"measured_us"`
+			Counts     *coll.Spread `json:"counts,omitempty"`
+		}{c.Algo, c.Proto, c.Channels, c.ModelUs, f.MeasuredUs, f.Counts}
 	} else {
 		var predicted any
 		if f.Predicted != nil {
 			predicted = f.Predicted.Facts
 		}
 		doc = struct {
-			Shape      string   `json:"shape"`
-			Picks      []Pick   `json:"rivals,omitempty"`
-			MeasuredUs float64  `json:"measured_us"`
-			NCCLUs     float64  `json:"nccl_us,omitempty"`
-			Predicted  any      `json:"predicted,omitempty"`
-			Regret     *float64 `json:"regret,omitempty"`
-			Best       string   `json:"best,omitempty"`
-		}{f.Shape, f.Picks, f.MeasuredUs, f.NCCLUs, predicted, f.Regret, f.Best}
+			Shape      string       `json:"shape"`
+			Picks      []Pick       `json:"rivals,omitempty"`
+			MeasuredUs float64      `json:"measured_us"`
+			NCCLUs     float64      `json:"nccl_us,omitempty"`
+			Predicted  any          `json:"predicted,omitempty"`
+			Regret     *float64     `json:"regret,omitempty"`
+			Best       string       `json:"best,omitempty"`
+			Counts     *coll.Spread `json:"counts,omitempty"`
+		}{f.Shape, f.Picks, f.MeasuredUs, f.NCCLUs, predicted, f.Regret, f.Best, f.Counts}
 	}
 	text, err := json.Marshal(doc)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/internal/testoptions"
-	"github.com/simccl/simccl/real/internal/device"
+	"github.com/simccl/simccl/real/internal/cuda"
 )
 
 // Request is a bench as a user asks for it: nccl-tests' options, and where and how
@@ -117,7 +117,6 @@ func (r *Request) onlyGPUs() error {
 		{r.Blocking != 0 || r.CPUTime != 0 || r.StreamNull != 0, "{Blocking}, {CPUTime}, {StreamNull}", "", "it has no streams"},
 		{r.Agg != 1, "{Agg}", fmt.Sprint(" ", r.Agg), "it does not group operations"},
 		{r.LocalRegister != 0 || r.CTAPolicy != testoptions.NoPolicy, "{LocalRegister}, {CTAPolicy}", "", "it does not load NCCL"},
-		{len(r.Shares) > 0, "{Shares}", "", "its plans have equal parts"},
 		{r.Unalign != 0 || r.Memory != 0, "{Unalign}, {Memory}", "", "its buffers are its own"},
 	} {
 		if o.given {
@@ -177,8 +176,6 @@ func (r *Request) checkModes() error {
 		return fail.Usage("{Blocking} %d {CPUTime} %d: a graph replay neither blocks nor is launched one by one; use eager launches", r.Blocking, r.CPUTime)
 	case r.StreamNull != 0:
 		return fail.NotYet("the default stream: every rank has one of its own", "{StreamNull} 1")
-	case len(r.Shares) > 0 && (r.Trace != "" || r.Algo == "plan" || r.Compare && r.Backend == "nccl"):
-		return fail.NotYet("a schedule of unequal parts: neither a plan, nor its trace, nor a prediction", "{Shares}")
 	case r.Backend != "nccl" && (r.LocalRegister != 0 || r.CTAPolicy != testoptions.NoPolicy || r.Unalign != 0):
 		return fail.Usage("{LocalRegister}, {CTAPolicy}, {Unalign}: for {Backend} nccl alone")
 	}
@@ -198,6 +195,8 @@ func (r *Request) CheckShares(f coll.Func) error {
 		sum += w
 	}
 	switch {
+	case r.CountsFile != "" || r.Imbalance != 0:
+		return fail.Usage("{Shares}, {CountsFile}, {Imbalance}: each says what ranks exchange; leave all but one out")
 	case f != coll.AllToAll:
 		return fail.Usage("{Shares}: for alltoall alone")
 	case sum == 0 || len(r.Shares) > MaxShares:
@@ -207,7 +206,7 @@ func (r *Request) CheckShares(f coll.Func) error {
 }
 
 // MaxShares is the most ranks of an alltoall of unequal parts.
-const MaxShares = len(device.Shares{})
+const MaxShares = cuda.MaxRanks
 
 // NCCLEnv are the variables that NCCL shall see beside the environment's, NAME=VALUE:
 // those given, and the one that the CTA policy sets.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/pairs"
 	"github.com/simccl/simccl/internal/report/nccltests"
 	"github.com/simccl/simccl/real/internal/device"
 	"github.com/simccl/simccl/real/team"
@@ -114,8 +115,8 @@ func (r *Run) row(ctx context.Context, p point, rep Reporter) (*nccltests.Row, e
 	if f.PrintsRedOp() {
 		row.RedOp = p.op.Red.TestName()
 	}
-	what := fmt.Sprintf("%s of %d bytes", f.TestName(), p.shown)
-	facts := Facts{Shape: "-"}
+	what := fmt.Sprintf("%s of %d bytes", r.spec.name(), p.shown)
+	facts := Facts{Shape: "-", Counts: pairs.SpreadOf(r.spec.Name, p.op.Pairs, p.op.Sizes.Count, r.ranks())}
 	for i, m := range []*nccltests.Measure{&row.Out, &row.In} {
 		op := p.op
 		if op.InPlace = i == 1; r.spec.InPlace != nil {

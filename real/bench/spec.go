@@ -9,9 +9,12 @@
 package bench
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/pairs"
 	"github.com/simccl/simccl/internal/report/nccltests"
 	"github.com/simccl/simccl/real/internal/device"
 	"github.com/simccl/simccl/real/team"
@@ -41,9 +44,12 @@ type Spec struct {
 	Types  []coll.DataType
 	Ops    []coll.RedOp
 	Shares []float64 // of an alltoall of unequal parts: what each rank sends to each, relative to the others
-	Root   int       // -1: each rank, one after the other
-	Cycles int       // how often to go through all sizes
-	Seed   uint64    // of the input data
+	// Parts are what ranks exchange in an all_to_all_v.
+	Parts  pairs.Source
+	Name   string // of the operation; empty: as nccl-tests has it
+	Root   int    // -1: each rank, one after the other
+	Cycles int    // how often to go through all sizes
+	Seed   uint64 // of the input data
 
 	// InPlace, if not nil, is the form of both columns of the table: that of a schedule
 	// which has one only.
@@ -80,20 +86,37 @@ func (s *Spec) Buffer(ranks int) units.Bytes {
 		for _, z := range s.Sizes {
 			counts := z.counts(s.Func, typ, ranks)
 			most = max(most, counts.Bytes(typ))
-			for _, n := range s.shares(counts, typ) {
-				most = max(most, units.Bytes(n*int64(ranks))*typ.Size())
+			if x, _, err := s.pairs(counts, typ, ranks); err == nil && x != nil { // points complains
+				most = max(most, units.Bytes(x.Buffer())*typ.Size())
 			}
 		}
 	}
 	return most
 }
 
+// pairs are the counts of an alltoall by pair, nil where they are equal, and their mean.
+func (s *Spec) pairs(z coll.Sizes, typ coll.DataType, ranks int) (*coll.Pairs, int64, error) {
+	if len(s.Shares) == 0 {
+		x, count, err := s.Parts.Of(ranks, z.Count, typ)
+		if err != nil {
+			err = team.Refuse("%s: %v", s.name(), err)
+		}
+		return x, count, err
+	}
+	if len(s.Shares) != ranks {
+		return nil, 0, team.Refuse("--shares has %d numbers for %d ranks: write one for each", len(s.Shares), ranks)
+	}
+	x, err := coll.NewPairs(ranks, slices.Repeat(s.shares(z, typ), ranks))
+	return x, z.Count, err
+}
+
+// name is the operation as the table names it.
+func (s *Spec) name() string { return cmp.Or(s.Name, s.Func.TestName()) }
+
 // shares cuts a rank's buffer into unequal parts of whole 16-byte packs; what is
 // over goes to the largest.
-func (s *Spec) shares(z coll.Sizes, typ coll.DataType) (out device.Shares) {
-	if len(s.Shares) == 0 {
-		return out
-	}
+func (s *Spec) shares(z coll.Sizes, typ coll.DataType) []int64 {
+	out := make([]int64, len(s.Shares))
 	pack, sum, rest, largest := 16/int64(typ.Size()), 0.0, z.SendCount, 0
 	for _, w := range s.Shares {
 		sum += w
@@ -139,9 +162,6 @@ func (s *Spec) points(ranks int) ([]point, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n := len(s.Shares); n > 0 && n != ranks {
-		return nil, team.Refuse("--shares has %d numbers for %d ranks: write one for each", n, ranks)
-	}
 	var out []point
 	for _, typ := range s.Types {
 		for _, red := range s.Ops {
@@ -149,8 +169,14 @@ func (s *Spec) points(ranks int) ([]point, error) {
 				for range s.Cycles {
 					for _, z := range s.Sizes {
 						p := point{op: device.Case{Func: s.Func, Type: typ, Red: red, Root: max(root, 0), Sizes: z.counts(s.Func, typ, ranks)}, root: root}
-						p.op.Shares = s.shares(p.op.Sizes, typ)
-						if p.shown = p.op.Sizes.Bytes(typ); z.Exact {
+						x, count, err := s.pairs(p.op.Sizes, typ, ranks)
+						if err != nil {
+							return nil, err
+						}
+						if p.op.Pairs = x; count != p.op.Sizes.Count {
+							p.op.Sizes = coll.CountSizes(s.Func, count, ranks)
+						}
+						if p.shown = p.op.Sizes.Bytes(typ); z.Exact && s.Parts.Rows == nil {
 							p.shown = z.Asked
 						}
 						out = append(out, p)
@@ -165,7 +191,7 @@ func (s *Spec) points(ranks int) ([]point, error) {
 // config is the head of nccl-tests' output.
 func (s *Spec) config(about *About) nccltests.Config {
 	o := &s.Options
-	return nccltests.Config{Program: s.Func.TestName() + "_perf", NCCLHeaders: about.Headers, NCCLLibrary: about.Library,
+	return nccltests.Config{Program: s.name() + "_perf", NCCLHeaders: about.Headers, NCCLLibrary: about.Library,
 		Threads: about.Threads, GPUs: 1, MinBytes: s.Bounds.Min, MaxBytes: s.Bounds.Max, StepFactor: s.Bounds.Factor,
 		StepBytes: s.Bounds.StepBytes, Warmup: o.Warmup, Iters: o.Iters, AggIters: o.Agg, Check: o.Check, Graph: o.Replays,
 		Blocking: int(o.Wait), CPUTime: o.CPUTime, Unalign: s.Unalign, ParallelInit: s.Parallel,

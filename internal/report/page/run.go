@@ -30,7 +30,7 @@ func Of(ctx context.Context, r *scenario.Running, rows []scenario.Row, program s
 	d := &drawn{Running: r, lines: r.Lines(), rows: rows, cancelled: cancelled}
 	d.lines = d.lines[:d.first()]
 	c, site := r.Site.Comm, r.Site
-	p := &Page{Title: fmt.Sprintf("%s on %d × %s", r.Func().TestName(), site.Cluster.NHosts(), site.Name)}
+	p := &Page{Title: fmt.Sprintf("%s on %d × %s", r.Name(), site.Cluster.NHosts(), site.Name)}
 	launch := r.Spec.Engine.Launch
 	if launch == "" {
 		launch = "eager"

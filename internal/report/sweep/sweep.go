@@ -34,7 +34,7 @@ func New(r *scenario.Running, counts nccltests.Config, code int) (*Table, error)
 	}
 	perThread, err := e.GPUsPerThread(r.Site.Cluster)
 	c := counts
-	c.Program, c.NCCLHeaders, c.NCCLLibrary = r.Func().TestName()+"_perf", code, code
+	c.Program, c.NCCLHeaders, c.NCCLLibrary = r.Name()+"_perf", code, code
 	c.Threads, c.GPUs = max(e.Threads, 1), r.Site.Cluster.Host(0).NRanks()
 	c.MinBytes, c.MaxBytes, c.StepFactor, c.StepBytes = bounds.Min, bounds.Max, bounds.Factor, bounds.StepBytes
 	c.Unalign, c.Blocking, c.CPUTime = r.Spec.Workload.Unalign, e.Blocking, e.CPUTime

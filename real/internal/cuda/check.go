@@ -45,7 +45,7 @@ type Test struct {
 	Rank, Ranks int
 	Root        int
 	Count       int64
-	Parts       [MaxRanks]int64 // elements to each rank of an unequal alltoall; all 0: Count
+	Pairs       *coll.Pairs // elements by pair of an unequal alltoall; nil: Count
 	Seed        uint32
 }
 
@@ -127,6 +127,9 @@ func (c *Checker) launch(k Kernel, a *checkArgs, s Stream) error {
 // must give, every one of them, and returns how many are wrong and the first
 // (-1: none). It waits for the stream.
 func (c *Checker) Check(t *Test, at Ptr, n int64, s Stream) (wrong, first int64, err error) {
+	if t.Pairs != nil {
+		return c.checkPairs(t, at, s)
+	}
 	a, err := t.args()
 	if err != nil {
 		return 0, -1, err
@@ -141,12 +144,6 @@ func (c *Checker) Check(t *Test, at Ptr, n int64, s Stream) (wrong, first int64,
 		a.source = -1
 	case coll.AllToAll:
 		a.source, a.off = -1, uint64(t.Rank)*uint64(t.Count)
-		if t.Parts != [MaxRanks]int64{} {
-			a.off, a.block = 0, uint64(max(t.Parts[t.Rank], 1))
-			for _, n := range t.Parts[:t.Rank] {
-				a.off += uint64(n)
-			}
-		}
 	case coll.Broadcast:
 		a.source = int32(t.Root)
 	case coll.Scatter:
@@ -156,6 +153,33 @@ func (c *Checker) Check(t *Test, at Ptr, n int64, s Stream) (wrong, first int64,
 	default:
 		return 0, -1, &exec.NotImplementedError{Feature: fmt.Sprintf("check of %v", t.Func), Missing: "its expected result"}
 	}
+	return c.compare(a, s)
+}
+
+// checkPairs is Check of an alltoall of unequal parts: what comes of each rank by itself.
+func (c *Checker) checkPairs(t *Test, at Ptr, s Stream) (wrong, first int64, err error) {
+	first = -1
+	for src := range int32(t.Ranks) {
+		a, err := t.args()
+		if err != nil {
+			return 0, -1, err
+		}
+		begin, me := t.Pairs.To(src, int32(t.Rank)), int32(t.Rank)
+		a.at, a.n, a.block, a.wrong = uint64(at)+uint64(begin)*uint64(a.size), uint64(t.Pairs.At(src, me)), 1, uint64(c.wrong)
+		a.source, a.off = src, uint64(t.Pairs.From(src, me))
+		n, which, err := c.compare(a, s)
+		if err != nil {
+			return 0, -1, err
+		}
+		if wrong += n; n > 0 && first < 0 {
+			first = begin + which
+		}
+	}
+	return wrong, first, nil
+}
+
+// compare runs the kernel and waits for what it found.
+func (c *Checker) compare(a *checkArgs, s Stream) (wrong, first int64, err error) {
 	var words [16]byte
 	binary.LittleEndian.PutUint64(words[8:], ^uint64(0))
 	if err := c.dev.Upload(c.wrong, words[:]); err != nil {

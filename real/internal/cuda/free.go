@@ -168,9 +168,9 @@ type FreeOp struct {
 	Type  coll.DataType
 	Red   coll.RedOp
 	Root  int
-	// Parts are the bytes that each rank sends to every rank in an alltoall of
-	// unequal parts; all 0: Bytes.
-	Parts [MaxRanks]units.Bytes
+	// Pairs are the elements that ranks exchange in an alltoall of unequal parts, by pair;
+	// nil: Bytes each.
+	Pairs *coll.Pairs
 	// Blocks is the size of the grid and Piece what a block of Push sends at
 	// once, a multiple of 16; 0: chosen by size.
 	Blocks int

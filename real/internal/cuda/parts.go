@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"fmt"
-	"slices"
 	"unsafe"
 
 	"github.com/simccl/simccl/coll"
@@ -26,7 +25,7 @@ func partShapes(f coll.Func) []Shape {
 }
 
 // uneven reports whether the operation is an alltoall of unequal parts.
-func (o *FreeOp) uneven() bool { return o.Parts != [MaxRanks]units.Bytes{} }
+func (o *FreeOp) uneven() bool { return o.Pairs != nil }
 
 // inParts reports whether kernels/parts.cu has the operation.
 func (o *FreeOp) inParts() bool { return o.uneven() || partShapes(o.Func) != nil }
@@ -98,13 +97,10 @@ func (f *Free) parts(o *FreeOp) (p parts) {
 // exchange lays out an alltoall of unequal parts: each rank's parts lie one behind
 // the other in its input, and what it receives so by sender in its output.
 func (f *Free) exchange(o *FreeOp, p *parts) {
-	at := uint64(0)
-	for r := range f.n {
-		mine := uint64(o.Parts[f.rank])
-		p.from[r], p.size[r] = at, uint64(o.Parts[r])
-		p.to[r] = uint64(f.rank) * p.size[r]
-		p.at[r], p.due[r] = uint64(r)*mine, mine
-		at += p.size[r]
+	x, me, size := o.Pairs, int32(f.rank), int64(o.Type.Size())
+	for r := range int32(f.n) {
+		p.from[r], p.size[r], p.to[r] = uint64(x.From(me, r)*size), uint64(x.At(me, r)*size), uint64(x.To(me, r)*size)
+		p.at[r], p.due[r] = uint64(x.To(r, me)*size), uint64(x.At(r, me)*size)
 	}
 }
 
@@ -145,7 +141,10 @@ func (f *Free) longestPart(o *FreeOp) uint64 {
 	if o.Func == coll.Reduce && f.spread(o) {
 		return f.relayed(o)
 	}
-	return uint64(max(o.Bytes, slices.Max(o.Parts[:])))
+	if o.uneven() {
+		return uint64(max(o.Bytes, units.Bytes(o.Pairs.Largest())*o.Type.Size()))
+	}
+	return uint64(o.Bytes)
 }
 
 // partSpan is what the words or lines of one rank take in an arena.
@@ -236,8 +235,9 @@ func (f *Free) partGrid(o *FreeOp) int {
 		p := uint64(f.relayPiece(o))
 		need, most = (f.relayed(o)+p-1)/p, relayBlocks
 	default:
-		need, most = threads(uint64(o.Bytes)/16), 128
-		if o.Bytes < 1<<20 {
+		longest := f.longestPart(o)
+		need, most = threads(longest/16), 128
+		if longest < 1<<20 {
 			most = 16
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 // test describes the operation's data to the kernels.
 func (r *rank) test(op *Case, seed uint32) *cuda.Test {
-	return &cuda.Test{Func: op.Func, Type: op.Type, Red: op.Red, Rank: r.id, Ranks: r.s.cfg.Ranks, Root: op.Root, Count: op.Sizes.Count, Parts: op.Shares, Seed: seed}
+	return &cuda.Test{Func: op.Func, Type: op.Type, Red: op.Red, Rank: r.id, Ranks: r.s.cfg.Ranks, Root: op.Root, Count: op.Sizes.Count, Pairs: op.Pairs, Seed: seed}
 }
 
 // fill writes the rank's input and spoils its output.
@@ -19,11 +19,11 @@ func (r *rank) fill(op *Case, seed uint32) error {
 	send, recv := r.place(op)
 	size := op.Type.Size()
 	_, whole := r.base(size)
-	if err := r.checker.Poison(whole, units.Bytes(max(op.Sizes.SendCount, op.received(r.id, r.s.cfg.Ranks)))*size, r.stream); err != nil {
+	if err := r.checker.Poison(whole, units.Bytes(max(op.sent(r.id), op.received(r.id)))*size, r.stream); err != nil {
 		return err
 	}
 	_ = recv
-	if err := r.checker.Fill(r.test(op, seed), send, op.Sizes.SendCount, r.stream); err != nil {
+	if err := r.checker.Fill(r.test(op, seed), send, op.sent(r.id), r.stream); err != nil {
 		return err
 	}
 	return r.wait()
@@ -87,7 +87,7 @@ func (r *rank) compare(op *Case, seed uint32) (int64, string, error) {
 		return 0, "", nil // only the root's output is defined
 	}
 	_, recv := r.place(op)
-	wrong, first, err := r.checker.Check(r.test(op, seed), recv, op.received(r.id, r.s.cfg.Ranks), r.stream)
+	wrong, first, err := r.checker.Check(r.test(op, seed), recv, op.received(r.id), r.stream)
 	if err != nil || wrong == 0 {
 		return 0, "", err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/simccl/simccl/plan/check"
 	"github.com/simccl/simccl/real/internal/cuda"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/units"
 )
 
 // Executor runs plans on the GPUs of this process: rank r on GPUs[r], with the
@@ -58,7 +59,7 @@ func (e *Executor) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	op := OpOf(p)
-	s, err := Open(ctx, Config{Driver: e.Driver, Plans: true, GPUs: e.GPUs[:n], Ranks: n, Buffer: op.Sizes.Bytes(op.Type), Warps: e.Warps, Buffered: e.Buffered})
+	s, err := Open(ctx, Config{Driver: e.Driver, Plans: true, GPUs: e.GPUs[:n], Ranks: n, Buffer: op.buffer(), Warps: e.Warps, Buffered: e.Buffered})
 	if err != nil {
 		return res, err
 	}
@@ -72,8 +73,17 @@ func (e *Executor) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec
 // OpOf is the operation of a plan.
 func OpOf(p *plan.Plan) *Case {
 	r := &p.Req
-	return &Case{Func: r.Func, Type: r.Type, Red: r.Op, Root: int(r.Root), InPlace: r.InPlace, Plan: p,
+	return &Case{Func: r.Func, Type: r.Type, Red: r.Op, Root: int(r.Root), InPlace: r.InPlace, Plan: p, Pairs: r.Pairs,
 		Sizes: coll.CountSizes(r.Func, r.Count, p.Comm.NRanks)}
+}
+
+// buffer is the largest buffer of a rank.
+func (op *Case) buffer() units.Bytes {
+	size := op.Sizes.Bytes(op.Type)
+	if op.Pairs != nil {
+		size = max(size, units.Bytes(op.Pairs.Buffer())*op.Type.Size())
+	}
+	return size
 }
 
 // execute runs an operation once by its plan, verified and, if a caller wants

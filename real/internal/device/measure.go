@@ -25,32 +25,25 @@ type Case struct {
 	Sizes   coll.Sizes
 	InPlace bool
 	Plan    *plan.Plan  // of the operation, for the method Planned
-	Shares  Shares      // of an alltoall of unequal parts
+	Pairs   *coll.Pairs // of an alltoall of unequal parts; nil: equal ones
 	Blocks  int         // grid of a free algorithm, 0: chosen by size
 	Piece   units.Bytes // of the shape Push, 0: chosen by size
 }
 
-// Shares are the elements that every rank sends to each rank in an alltoall of
-// unequal parts, as the tokens of a mixture of experts; all 0: equal parts.
-type Shares [cuda.MaxRanks]int64
-
-// uneven reports whether the parts are given one by one.
-func (s *Shares) uneven() bool { return *s != Shares{} }
-
 // received is the number of elements that a rank receives.
-func (op *Case) received(rank, ranks int) int64 {
-	if op.Shares.uneven() {
-		return op.Shares[rank] * int64(ranks)
+func (op *Case) received(rank int) int64 {
+	if op.Pairs != nil {
+		return op.Pairs.Received(int32(rank))
 	}
 	return op.Sizes.RecvCount
 }
 
-// parts are the shares in bytes.
-func (s *Shares) parts(size int64) (out [cuda.MaxRanks]units.Bytes) {
-	for r, n := range s {
-		out[r] = units.Bytes(n * size)
+// sent is the number of elements of a rank's send buffer.
+func (op *Case) sent(rank int) int64 {
+	if op.Pairs != nil {
+		return op.Pairs.Sent(int32(rank))
 	}
-	return out
+	return op.Sizes.SendCount
 }
 
 // Average says how the ranks' times become one, with nccl-tests' numbers.
@@ -111,9 +104,6 @@ func (s *Session) Measure(ctx context.Context, op *Case, by Method, o Options) (
 	}
 	if err := s.lacking(by); err != nil {
 		return m, err
-	}
-	if by == Planned && op.Shares.uneven() {
-		return m, &exec.NotImplementedError{Feature: "a plan of alltoall of unequal parts", Missing: "its schedule"}
 	}
 	if by == Planned {
 		if err := s.load(op.Plan, false); err != nil {
@@ -259,10 +249,7 @@ func (r *rank) queuer(op *Case, by Method) (func() error, error) {
 	n, size := r.s.cfg.Ranks, int64(op.Type.Size())
 	if by == NCCL {
 		o := &nccl.Call{Func: op.Func, Send: send, Recv: recv, Count: op.Sizes.Count, Type: op.Type, Size: size,
-			Red: op.Red, Root: op.Root, Rank: r.id, N: n}
-		if op.Shares.uneven() {
-			o.Parts = op.Shares[:n]
-		}
+			Red: op.Red, Root: op.Root, Rank: r.id, N: n, Pairs: op.Pairs}
 		return func() error { return r.s.cfg.NCCL.Queue(r.comm, o, r.stream) }, nil
 	}
 	ins, outs := r.places(op)
@@ -274,10 +261,7 @@ func (r *rank) queuer(op *Case, by Method) (func() error, error) {
 		return func() error { return r.planned.Queue(send, recv, all, r.stream) }, nil
 	}
 	shape, _ := by.Shape()
-	f := &cuda.FreeOp{Func: op.Func, Shape: shape, Bytes: units.Bytes(op.Sizes.Count * size), Type: op.Type, Red: op.Red, Root: op.Root, Blocks: op.Blocks, Piece: op.Piece, In: ins, Out: outs}
-	if op.Shares.uneven() {
-		f.Parts = op.Shares.parts(size)
-	}
+	f := &cuda.FreeOp{Func: op.Func, Shape: shape, Bytes: units.Bytes(op.Sizes.Count * size), Type: op.Type, Red: op.Red, Root: op.Root, Blocks: op.Blocks, Piece: op.Piece, Pairs: op.Pairs, In: ins, Out: outs}
 	if !r.free.Fits(f) {
 		return nil, &exec.UnsupportedError{Feature: fmt.Sprintf("%v %v of %d bytes", shape, op.Func, f.Bytes), Needs: "a smaller operation"}
 	}
@@ -292,11 +276,11 @@ func (s *Session) FreeMethods(op *Case) []Method {
 		return nil
 	}
 	shapes := cuda.FreeShapes(op.Func)
-	if op.Shares.uneven() {
+	if op.Pairs != nil {
 		shapes = cuda.UnevenShapes()
 	}
 	for _, sh := range shapes {
-		f := &cuda.FreeOp{Func: op.Func, Shape: sh, Bytes: units.Bytes(op.Sizes.Count * int64(op.Type.Size())), Type: op.Type, Red: op.Red, Root: op.Root, Parts: op.Shares.parts(int64(op.Type.Size()))}
+		f := &cuda.FreeOp{Func: op.Func, Shape: sh, Bytes: units.Bytes(op.Sizes.Count * int64(op.Type.Size())), Type: op.Type, Red: op.Red, Root: op.Root, Pairs: op.Pairs}
 		if r.free.Fits(f) && r.free.Known(f) {
 			out = append(out, Free(sh))
 		}

@@ -2,11 +2,12 @@ package device
 
 import (
 	"context"
-	"errors"
 	"testing"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/internal/exectest"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/real/internal/cuda"
 	"github.com/simccl/simccl/real/internal/cuda/fake"
 )
@@ -67,33 +68,48 @@ func everyShape(t *testing.T, s *Session, op *Case, ranks int) {
 	}
 }
 
-// TestUnequalParts checks an alltoall whose ranks get unequal parts, one of them
-// none, by every shape.
+// TestUnequalParts checks an alltoall of unequal parts, of pairs and ranks with nothing
+// among them, by every shape and by its plan, to the last element, in types of every size.
 func TestUnequalParts(t *testing.T) {
 	d, control := driver(t)
-	s, err := Open(context.Background(), Config{Driver: d, Free: true, GPUs: []int{0, 1, 2}, Ranks: 3, Buffer: 4 << 20})
+	s, err := Open(context.Background(), Config{Driver: d, Free: true, Plans: true, GPUs: []int{0, 1, 2}, Ranks: 3, Buffer: 4 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, shares := range []Shares{{1, 0, 3}, {1000, 237, 0}, {40_004, 68_001, 20_000}} {
-		total := shares[0] + shares[1] + shares[2]
-		op := &Case{Func: coll.AllToAll, Type: coll.Float32, Red: coll.Sum, Shares: shares, Blocks: 2,
-			Sizes: coll.Sizes{Count: total / 3, SendCount: total, RecvCount: total}}
-		for _, by := range s.FreeMethods(op) {
-			if shape, _ := by.Shape(); total > 60_000 && shape != cuda.Direct && shape != cuda.Copies {
-				continue
-			}
-			m, err := s.Measure(context.Background(), op, by, Options{Iters: 2, Check: 1})
-			if err != nil || m.Wrong != 0 || !m.Checked {
-				t.Errorf("%v by %v: %d wrong (%s), checked %t, %v", shares, by, m.Wrong, m.First, m.Checked, err)
-			}
+	types := []coll.DataType{coll.Int8, coll.Uint8, coll.Int32, coll.Uint32, coll.Int64, coll.Uint64, coll.Float16, coll.Float32, coll.Float64, coll.BFloat16}
+	for i, counts := range [][]int64{{1, 0, 3, 1, 0, 3, 1, 0, 3}, {0, 0, 0, 5, 1001, 17, 237, 0, 1}, {40_004, 68_001, 20_000, 0, 7, 270_003, 1, 0, 100_001}} {
+		x, err := coll.NewPairs(3, counts)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if _, err := s.Measure(context.Background(), op, Planned, Options{Iters: 1}); !errors.Is(err, exec.ErrNotImplemented) {
-			t.Errorf("a plan of unequal parts: %v", err)
+		for _, typ := range types {
+			if i == 1 || typ == coll.Float32 {
+				unequal(t, s, x, typ, i == 2)
+			}
 		}
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
 	empty(t, control)
+}
+
+// unequal measures and checks an alltoall by each of its methods.
+func unequal(t *testing.T, s *Session, x *coll.Pairs, typ coll.DataType, large bool) {
+	t.Helper()
+	p, err := build.Plan(exectest.Comm(3, 1, 2), plan.Request{Func: coll.AllToAll, Type: typ, Count: x.Count(), Pairs: x})
+	if err != nil {
+		t.Fatal(err)
+	}
+	op := OpOf(p)
+	op.Blocks = 2
+	for _, by := range append(s.FreeMethods(op), Planned) {
+		if shape, free := by.Shape(); free && large && shape != cuda.Direct && shape != cuda.Copies {
+			continue
+		}
+		m, err := s.Measure(context.Background(), op, by, Options{Iters: 2, Check: 1})
+		if err != nil || m.Wrong != 0 || !m.Checked {
+			t.Errorf("%v of %v by %v: %d wrong (%s), checked %t, %v", x.Spread(), typ, by, m.Wrong, m.First, m.Checked, err)
+		}
+	}
 }

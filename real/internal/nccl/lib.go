@@ -233,7 +233,7 @@ type Call struct {
 	Red        coll.RedOp
 	Root       int
 	Rank, N    int
-	Parts      []int64 // elements to each rank, where an alltoall's parts are unequal
+	Pairs      *coll.Pairs // elements by pair, where an alltoall's parts are unequal
 }
 
 // Queue puts the operation on the stream.
@@ -252,7 +252,7 @@ func (l *Lib) Queue(c Handle, o *Call, s cuda.Stream) error {
 	case coll.Reduce:
 		return l.check("ncclReduce", c, l.fn.reduce.Call(send, recv, n, typ, red, root, comm, st))
 	}
-	if l.fn.allToAll == 0 || o.Parts != nil {
+	if l.fn.allToAll == 0 || o.Pairs != nil {
 		return l.queueP2P(c, o, s)
 	}
 	switch o.Func {
@@ -266,12 +266,20 @@ func (l *Lib) Queue(c Handle, o *Call, s cuda.Stream) error {
 	return l.queueP2P(c, o, s)
 }
 
-// counts are the elements that go to a peer, and those that come from each.
-func (o *Call) counts() (sends func(peer int) int64, receives int64) {
-	if o.Parts == nil {
-		return func(int) int64 { return o.Count }, o.Count
+// sends are the elements that go to a peer.
+func (o *Call) sends(peer int) int64 {
+	if o.Pairs != nil {
+		return o.Pairs.At(int32(o.Rank), int32(peer))
 	}
-	return func(peer int) int64 { return o.Parts[peer] }, o.Parts[o.Rank]
+	return o.Count
+}
+
+// receives are the elements that come from a peer.
+func (o *Call) receives(peer int) int64 {
+	if o.Pairs != nil {
+		return o.Pairs.At(int32(peer), int32(o.Rank))
+	}
+	return o.Count
 }
 
 // queueP2P groups the sends and receives of the operations that NCCL builds
@@ -286,23 +294,20 @@ func (l *Lib) queueP2P(c Handle, o *Call, s cuda.Stream) (err error) {
 		}
 	}()
 	part := func(i int) uintptr { return uintptr(int64(i) * o.Count * o.Size) }
-	sends, receives := o.counts()
 	send := func(peer int, off uintptr) error {
-		return l.check("ncclSend", c, l.fn.send.Call(uintptr(o.Send)+off, uintptr(sends(peer)), uintptr(o.Type), uintptr(peer), uintptr(c), uintptr(s)))
+		return l.check("ncclSend", c, l.fn.send.Call(uintptr(o.Send)+off, uintptr(o.sends(peer)), uintptr(o.Type), uintptr(peer), uintptr(c), uintptr(s)))
 	}
 	recv := func(peer int, off uintptr) error {
-		return l.check("ncclRecv", c, l.fn.recv.Call(uintptr(o.Recv)+off, uintptr(receives), uintptr(o.Type), uintptr(peer), uintptr(c), uintptr(s)))
+		return l.check("ncclRecv", c, l.fn.recv.Call(uintptr(o.Recv)+off, uintptr(o.receives(peer)), uintptr(o.Type), uintptr(peer), uintptr(c), uintptr(s)))
 	}
-	if o.Parts != nil {
-		off := int64(0)
-		for p := range o.N {
-			if err := send(p, uintptr(off*o.Size)); err != nil {
+	if x, me := o.Pairs, int32(o.Rank); x != nil {
+		for p := range int32(o.N) {
+			if err := send(int(p), uintptr(x.From(me, p)*o.Size)); err != nil {
 				return err
 			}
-			if err := recv(p, uintptr(int64(p)*receives*o.Size)); err != nil {
+			if err := recv(int(p), uintptr(x.To(p, me)*o.Size)); err != nil {
 				return err
 			}
-			off += o.Parts[p]
 		}
 		return nil
 	}

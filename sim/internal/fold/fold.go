@@ -73,7 +73,7 @@ func (c *Config) equalNets() bool {
 // Lay fills in groups and connections of representatives; nil where every
 // rank has to run.
 func Lay(e *engine.Engine, j *engine.Job, c *Config) (*Quotient, error) {
-	if !c.possible() {
+	if !c.possible() || j.Plan.Req.Pairs != nil { // of unequal counts no rank is like another
 		return nil, nil
 	}
 	// How far off a near quotient is was seen on ideal networks.
