@@ -47,6 +47,10 @@ web/node_modules/.package-lock.json: web/package-lock.json
 	cd web && npm ci --silent
 	touch $@
 
+.PHONY: sizes
+sizes: ## machine code of bin/simccl by module and room (docs/DEPENDENCIES.md)
+	@GO="$(GO)" scripts/sizes.sh
+
 .PHONY: web
 web: web/node_modules/.package-lock.json ## web/dist: the web page as a static site, and packed for make build (needs npm)
 	cd web && npx tsc --noEmit

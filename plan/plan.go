@@ -92,22 +92,22 @@ type Op struct {
 	Channel int32
 	Group   int32 // Program.Group
 	Seq     int32 // index within the program
-	Do      Do
-	From    []int32 // Conn ids
-	To      []int32 // Conn ids
-	Src     Ref
-	Dst     Ref
-	Bytes   units.Bytes // payload of the primitive (a chunk or its rest)
-	Chunk   int32       // chunk index within the channel's part, for names
+	// PAT only: how many steps beyond the next unread (Recv) or unposted (Send) one
+	// the piece lies.
+	RecvAhead, SendAhead int32
+	Do                   Do
+	From                 []int32 // Conn ids
+	To                   []int32 // Conn ids
+	Src                  Ref
+	Dst                  Ref
+	Bytes                units.Bytes // payload of the primitive (a chunk or its rest)
+	Chunk                int32       // chunk index within the channel's part, for names
 	// Step is the FIFO step at which the op starts on its To connections (From
 	// where it does not send), counted from the start of the program. An op
 	// takes Program.OpSteps steps of each of its connections.
 	Step int32
-	// PAT only: byte offsets of the piece inside the received and the sent
-	// step, and how many steps beyond the next unposted (Send) or unread
-	// (Recv) one they lie.
-	RecvOff, SendOff     units.Bytes
-	RecvAhead, SendAhead int32
+	// PAT only: byte offsets of the piece inside the received and the sent step.
+	RecvOff, SendOff units.Bytes
 }
 
 var doNames = [...]string{"recv", "reduce", "copy", "send", "post", "holdrecv", "holdsend", "accum"}

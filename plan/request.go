@@ -30,9 +30,20 @@ type Request struct {
 	// Direct: the buffers are registered, so that a peer on the node stores into the
 	// receiver's own; nothing is copied out of a FIFO.
 	Direct bool
+	// Apart is how many bytes the ranks' blocks begin behind each other in a part of an
+	// operation (Plan.Shorten): as in the whole; 0: as many as a block has.
+	Apart int64
 	// Misalign is by how many bytes the buffers begin behind an aligned address.
 	Misalign int64
 	Params   Params
+}
+
+// BlockStep is how many bytes the blocks of two ranks in a row are apart.
+func (r *Request) BlockStep() int64 {
+	if r.Apart > 0 {
+		return r.Apart
+	}
+	return r.Count * int64(r.Type.Size())
 }
 
 // Params are the settings that bear on how work is split. The zero value is

@@ -9,9 +9,10 @@ type LoopGenerator interface {
 	Iterations() int64
 	// Shorten returns request, division and generator of the same programs with
 	// so many whole iterations on the channel with the fewest, and as many fewer on
-	// the others; without rest, just so many on each channel and nothing else. It
-	// reports false where that would change how an iteration is cut.
-	Shorten(iterations int64, rest bool) (Request, Split, Generator, bool)
+	// the others; without rest, just so many on each channel and nothing else. Blocks of
+	// ranks begin with apart where those of the whole do. It reports false where that
+	// would change how an iteration is cut.
+	Shorten(iterations int64, rest, apart bool) (Request, Split, Generator, bool)
 }
 
 // Iterations returns how many whole iterations each program of the plan has at
@@ -28,12 +29,23 @@ func (p *Plan) Iterations() int64 {
 // rest, with just so many on every channel. Chunks, connections and thread groups
 // stay. It is no operation that NCCL would plan so: it shows what a part of this
 // one does. It is nil where there is none.
+//
+// The blocks of ranks begin as far apart as those of the whole: where they do decides how
+// fast they are read and written.
 func (p *Plan) Shorten(iterations int64, rest bool) (*Plan, error) {
+	return p.shorten(iterations, rest, true)
+}
+
+// Smaller returns the plan with fewer iterations as that of a smaller operation: as Shorten
+// with rest, and with blocks of ranks as far apart as they are long.
+func (p *Plan) Smaller(iterations int64) (*Plan, error) { return p.shorten(iterations, true, false) }
+
+func (p *Plan) shorten(iterations int64, rest, apart bool) (*Plan, error) {
 	g, ok := p.gen.(LoopGenerator)
 	if !ok || iterations < 1 || iterations > g.Iterations() {
 		return nil, nil
 	}
-	r, s, cut, ok := g.Shorten(iterations, rest)
+	r, s, cut, ok := g.Shorten(iterations, rest, apart)
 	if !ok {
 		return nil, nil
 	}

@@ -1,8 +1,10 @@
 package scenario
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -12,6 +14,7 @@ import (
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/topo/builtin"
 	"github.com/simccl/simccl/topo/fabric"
+	"github.com/simccl/simccl/units"
 )
 
 // framed is a run over a leaf-spine network of two hosts that blocks 4:1.
@@ -26,8 +29,9 @@ func framed(t *testing.T, change func(*Spec)) (*Result, error) {
 	s.Engine.Launch, s.Engine.NoProof = "graph", true
 	s.Network.Model = "packet"
 	change(&s)
-	return Run(context.Background(), s, Options{Files: fstest.MapFS{"a.xml": {Data: builtin.DGXH100()}, "net.json": {Data: n.Format()},
-		"thin.json":    {Data: []byte(strings.Replace(string(n.Format()), `"switches"`, `"packets": {"buffer_kb": 700, "cc": "none"}, "switches"`, 1))},
+	thin := strings.Replace(string(n.Format()), `"switches"`, `"packets": {"buffer_kb": 700, "cc": "none"}, "switches"`, 1)
+	return Run(context.Background(), s, Options{Files: fstest.MapFS{"a.xml": {Data: builtin.DGXH100()}, "net.json": {Data: n.Format()}, "thin.json": {Data: []byte(thin)},
+		"thin100.json": {Data: []byte(strings.ReplaceAll(thin, `"gbit":400`, `"gbit":100`))},
 		"sprayed.json": {Data: []byte(strings.Replace(string(n.Format()), `"switches"`, `"packets": {"preset": "spectrum-x"}, "switches"`, 1))},
 		"bad.json":     {Data: []byte(strings.Replace(string(n.Format()), `"switches"`, `"packets": {"cc": "tcp"}, "switches"`, 1))},
 		"none.json":    {Data: []byte(strings.Replace(string(n.Format()), `"switches"`, "\"packets\": {\n\"preset\": \"nobody\"}, \"switches\"", 1))}}})
@@ -146,6 +150,48 @@ func TestTimedFaults(t *testing.T) {
 	}
 	if _, err := framed(t, func(s *Spec) { s.Network.Model, s.Network.Faults = "", []string{"nic=node0/2:storm"} }); err == nil || !strings.Contains(err.Error(), "--network packet") {
 		t.Errorf("a storm of flows: %v", err)
+	}
+}
+
+// TestDeadlock: switches in a circle whose ports pause each other end in an error that
+// names them, also as a hybrid; a watchdog dissolves it and is named.
+func TestDeadlock(t *testing.T) {
+	net, err := os.ReadFile("../testdata/packets/circle/net.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := builtin.Lookup("pcie-a100-4").XML()
+	run := func(model, packets string) (*Result, error) {
+		s := small("sendrecv", "2M")
+		s.Machine.Nodes, s.Machine.GPUs = []Nodes{{Topo: "a.xml", Count: 5}}, 1
+		s.Engine.NoProof, s.Network.Fabric, s.Network.Model, s.NCCL.Env = true, "net.json", model, map[string]string{"NCCL_IB_TIMEOUT": "10"}
+		return Run(context.Background(), s, Options{Files: fstest.MapFS{"a.xml": {Data: node}, "net.json": {Data: bytes.Replace(net, []byte(`"cc"`), []byte(packets+`"cc"`), 1)}}})
+	}
+	for _, model := range []string{"packet", "hybrid"} {
+		_, err := run(model, "")
+		var stall *sim.StallError
+		if !errors.As(err, &stall) || stall.GaveUp() || !strings.Contains(err.Error(), "in a cycle: s0 > s1 > s2 > s3 > s4 > s0") {
+			t.Errorf("%s: %v", model, err)
+		}
+	}
+	r, err := run("packet", `"watchdog_us": 1000, `)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := r.Rows[0].Facts.Congestion; c.Watchdogs == 0 || len(c.WatchdogPorts) == 0 || c.Dropped == 0 || c.Resent < c.Dropped || r.Rows[0].Out.Time < units.Millisecond {
+		t.Errorf("a watchdog: %.1f us, %+v", r.Rows[0].Out.Time.Micros(), c)
+	}
+	if r, err = run("", ""); err != nil || r.Rows[0].Out.Time <= 0 { // flows do not pause each other
+		t.Errorf("as flows: %v", err)
+	}
+}
+
+// TestLossless: pauses come in time on slow links, too, where a frame that holds a pause
+// up and one that the neighbor has begun are more than three delays of the cable.
+func TestLossless(t *testing.T) {
+	_, x := us(t, func(s *Spec) { s.Network.Fabric = "thin100.json" })
+	if c := x.Congestion; c.Pauses == 0 || c.Dropped > 0 || c.Resent > 0 {
+		t.Errorf("links of 100 Gbit/s: %d pauses, %d frames lost", c.Pauses, c.Dropped)
 	}
 }
 

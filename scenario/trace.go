@@ -270,9 +270,8 @@ func (r *Running) compareTimes(row *exec.Result, traced units.Time, lockstep boo
 }
 
 // WindowError warns that the trace, for which all is simulated with jitter, shows
-// another time than the result, for which a part was, or equivalent ranks with the
-// same jitter; or that
-// its ranks are in lockstep, so that periods recur.
+// another time than the result, for which a part was; or that its ranks are in lockstep,
+// so that periods recur.
 type WindowError struct {
 	Whole, Window units.Time
 	Lockstep      bool
@@ -283,7 +282,7 @@ func (e *WindowError) Error() string {
 	if e.Lockstep {
 		return fmt.Sprintf("the trace has its ranks in lockstep, without jitter, so that periods recur: %.2f us; the table has %.2f us", e.Whole.Micros(), e.Window.Micros())
 	}
-	return fmt.Sprintf("the trace has all iterations with jitter: %.2f us; the table's %.2f us follow from a window of them, or from equivalent ranks that share it", e.Whole.Micros(), e.Window.Micros())
+	return fmt.Sprintf("the trace has all iterations with jitter: %.2f us; the table's %.2f us follow from a window of them", e.Whole.Micros(), e.Window.Micros())
 }
 
 // NearError warns that the trace, in which every rank is simulated, shows another

@@ -8,6 +8,9 @@ import (
 // Within sets how long a run may be before it is shortened.
 func (x *Executor) Within(t units.Time) { x.whole = t }
 
+// Share sets of how many pieces equivalent ranks share their jitter.
+func (x *Executor) Share(pieces int64) { x.share = pieces }
+
 // Afford sets of how many steps and ops a run is refused.
 func (x *Executor) Afford(steps, ops int64) { x.afford, x.affordOps = steps, ops }
 

@@ -136,6 +136,15 @@ var foldings = []folding{
 	{"dgx-a100.n2", 5, coll.AllToAll, coll.Ring, coll.Simple, 0, 1 << 14, exec.Folded, true},
 	{"dgx-1v.n2", 2, coll.AllToAll, coll.Ring, coll.Simple, 0, 1 << 14, exec.Folded, false},
 	{"gh200.n2", 6, coll.AllToAll, coll.Ring, coll.Simple, 0, 1 << 14, exec.Folded, false},
+	// Parts of whole packs, but not of whole lines; of no whole packs, which a node's ranks, or a step of them, make up.
+	{"gh200.n2", 8, coll.AllToAll, coll.Ring, coll.Simple, 0, 1<<16 + 4, exec.Folded, false},
+	{"hgx-a100-4.n2", 5, coll.AllToAll, coll.Ring, coll.Simple, 0, 1<<14 + 12, exec.Folded, false},
+	{"hgx-a100-4.n2", 6, coll.AllToAll, coll.Ring, coll.Simple, 0, 1<<12 + 3, exec.Folded, false},
+	{"dgx-h100.n2", 1, coll.AllToAll, coll.Ring, coll.Simple, 0, 1<<18 + 2, exec.Folded, false},
+	{"hgx-a100-4.n2", 4, coll.AllGather, coll.Ring, coll.Simple, 0, 1<<14 + 3, exec.Folded, false},
+	{"dgx-h100.n2", 6, coll.ReduceScatter, coll.Ring, coll.Simple, 0, 1<<12 + 1, exec.Folded, false},
+	// Channels whose parts differ.
+	{"dgx-h100+nvls.n2", 1, coll.AllReduce, coll.NVLS, coll.Simple, 7, 1 << 18, exec.Folded, false},
 	{"hgx-a100-4.n2", 3, coll.SendRecv, coll.Ring, coll.Simple, 0, 1 << 14, exec.Folded, false},
 	{"gh200.n2", 256, coll.AllGather, coll.PAT, coll.Simple, 0, 1 << 8, exec.Folded, true},
 }
@@ -283,17 +292,13 @@ func TestNearStaysWithinItsMargin(t *testing.T) {
 	t.Logf("worst: %.3v", worst)
 }
 
-// An exchange whose parts lie differently in their lines is near where it is
+// An exchange by LL whose parts lie differently in their lines is near where it is
 // large, and says so.
 func TestUnevenExchangesAreNear(t *testing.T) {
 	for _, x := range []folding{
 		{"hgx-a100-4.n2", 6, coll.AllToAll, coll.Ring, coll.Simple, 0, 1004, exec.Near, false},
-		{"gh200.n2", 8, coll.AllToAll, coll.Ring, coll.Simple, 0, 1<<16 + 4, exec.Near, false},
-		{"hgx-a100-4.n2", 5, coll.AllToAll, coll.Ring, coll.Simple, 0, 1<<14 + 12, exec.Near, false},
 		{"hgx-a100-4.n2", 16, coll.AllToAll, coll.Ring, coll.Simple, 0, 1<<10 + 20, exec.Near, true},
-		// Parts of no whole packs, which a node's four or eight make up.
-		{"hgx-a100-4.n2", 6, coll.AllToAll, coll.Ring, coll.Simple, 0, 1<<12 + 3, exec.Near, false},
-		{"dgx-a100.n2", 3, coll.AllToAll, coll.Ring, coll.Simple, 0, 1<<10 + 1, exec.Near, false},
+		{"dgx-a100.n2", 3, coll.AllToAll, coll.Ring, coll.Simple, 0, 1<<10 + 1, exec.Near, false}, // no whole packs, but a node's are
 	} {
 		c, systems := nodes(t, x.machine, x.nodes, comm.Params{})
 		req := x.request(t, c)

@@ -151,9 +151,13 @@ func (c cost) refuse(p *plan.Plan) error {
 	}
 	l := p.Layout(0)
 	var why strings.Builder
+	whose, less := "ranks that differ", "leave --fabric or --fault away"
+	if p.Members() != nil {
+		whose, less = "ranks in one group", "put fewer operations into a group (-m)"
+	}
 	fmt.Fprintf(&why, "its %.3g steps over %.3g connections would take some %s of a processor and %.1f GB", c.pieces, c.conns, roughly(c.time()), c.memory()/(1<<30))
 	return &exec.NotImplementedError{
-		Feature: fmt.Sprintf("%v of %d bytes over %d ranks that differ", p.Req.Func, max(l.Input, l.Output), p.Comm.NRanks),
-		Missing: why.String() + "; take fewer nodes or a smaller size, leave --fabric or --fault away, or insist with --fold exact",
+		Feature: fmt.Sprintf("%v of %d bytes over %d %s", p.Req.Func, max(l.Input, l.Output), p.Comm.NRanks, whose),
+		Missing: why.String() + "; take fewer nodes or a smaller size, " + less + ", or insist with --fold exact",
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim"
+	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/trace"
 )
 
@@ -59,8 +60,34 @@ func runThreeWays(t *testing.T, c *comm.Comm, cfg sim.Config, req plan.Request) 
 	shared, _ = simulatePlan(t, c, cfg, req, trace.Discard)
 	all := cfg
 	all.NoSkip = true
-	each, _ = simulatePlan(t, c, all, req, trace.Discard)
+	each = runSharing(t, c, all, req, trace.Discard, math.MaxInt64)
 	all.NoJitter, all.NoSkip = true, false
 	lockstep, _ = simulatePlan(t, c, all, req, trace.Discard)
 	return shared, each, lockstep
+}
+
+// Ranks that are merged and share their jitter change nothing on any machine: an all_reduce of
+// 1 GiB takes as long where every rank runs, and draws what its class does.
+func TestSharedJitterChangesNothingOnEveryMachine(t *testing.T) {
+	oneGoroutine(t)
+	folded := 0
+	onOwnMachines(t, func(name string, c *comm.Comm, systems []*topo.System) {
+		req, _, err := c.Request(comm.Op{Func: coll.AllReduce, Count: 1 << 28, Type: coll.Float32})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg := sim.Config{Systems: systems, Kernels: 1, Seed: 1, Fold: sim.Unfolded}
+		each := runSharing(t, c, cfg, req, trace.Discard, 0)
+		cfg.Fold = sim.FoldAuto
+		shared := runSharing(t, c, cfg, req, trace.Discard, 0)
+		if shared.Account.Programs < each.Account.Programs {
+			folded++
+		}
+		if err := sameTimes(&shared, &each); err != nil {
+			t.Errorf("%s, %v/%v: folded (%v) and rank by rank: %v", name, req.Algo, req.Proto, shared.Account.Method, err)
+		}
+	})
+	if folded == 0 {
+		t.Error("no machine folded")
+	}
 }

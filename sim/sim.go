@@ -3,6 +3,8 @@ package sim
 import (
 	"context"
 	"fmt"
+	"reflect"
+	"slices"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
@@ -54,11 +56,12 @@ type Config struct {
 	Late []units.Time
 	// Seed starts the jitter's streams. NoJitter switches it off; beyond
 	// JitterRanks ranks it is always off. Beyond 16 ranks equivalent ones share it where
-	// there is much to draw (docs/adr/0022), unless NoSkip or Unfolded is set.
+	// there is much to draw (docs/adr/0022): that depends on the operation alone, not on
+	// NoSkip, Fold or a trace.
 	Seed     uint64
 	NoJitter bool
 	// NoSkip simulates every period of a steady state, for comparison: results are
-	// equal to the picosecond.
+	// equal to the picosecond, but for windows (docs/adr/0020), which it has none of.
 	NoSkip bool
 	// Windows keeps the parts of operations that were simulated for longer ones, for
 	// all runs of the same Config; nil: each run has its own.
@@ -119,6 +122,7 @@ type Executor struct {
 	windows *Windows
 	whole   units.Time // of a processor: what costs more is shortened where it can be
 	calm    bool       // a run of Packets ends with errStirred once frames are needed
+	share   int64      // what has more pieces than that shares its jitter; below 0 for mostToDraw
 	// Of more steps than afford a run is refused where a program has more ops than affordOps.
 	afford, affordOps int64
 }
@@ -142,7 +146,8 @@ func New(cfg Config) (*Executor, error) {
 	if cfg.Packets != nil && cfg.Fabric == nil {
 		return nil, &ConfigError{"Packets", "needs a Fabric, whose cables carry the frames"}
 	}
-	x := &Executor{cfg: cfg, windows: cfg.Windows, whole: wholeTime, afford: maxSteps, affordOps: maxOps}
+	cfg.Systems = merged(cfg.Systems)
+	x := &Executor{cfg: cfg, windows: cfg.Windows, whole: wholeTime, share: -1, afford: maxSteps, affordOps: maxOps}
 	if x.windows == nil {
 		x.windows = new(Windows)
 	}
@@ -165,6 +170,27 @@ func (c *Config) checkSystems() error {
 		}
 	}
 	return nil
+}
+
+// merged takes equal Systems for one, so that hosts that were read one by one are as
+// equivalent as those of one file.
+func merged(systems []*topo.System) []*topo.System {
+	if !slices.ContainsFunc(systems, func(s *topo.System) bool { return s != systems[0] }) {
+		return systems
+	}
+	out, kinds := slices.Clone(systems), map[*topo.System]*topo.System{}
+	var distinct []*topo.System
+	for i, s := range systems {
+		if kinds[s] == nil {
+			k := slices.IndexFunc(distinct, func(d *topo.System) bool { return reflect.DeepEqual(d, s) })
+			if k < 0 {
+				k, distinct = len(distinct), append(distinct, s)
+			}
+			kinds[s] = distinct[k]
+		}
+		out[i] = kinds[s]
+	}
+	return out
 }
 
 // Class returns the machine class that the executor uses.
@@ -206,13 +232,16 @@ func (x *Executor) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec
 
 // single simulates one operation on one model of the network.
 func (x *Executor) single(ctx context.Context, p *plan.Plan, sink trace.Sink) (exec.Result, error) {
-	jitter := x.jitters(p)
-	if w, err := x.window(p, sink); err != nil {
+	w, err := x.window(p)
+	if err != nil {
 		return exec.Result{Wrong: -1}, err
-	} else if w != nil && (w.jitter == eachDraws || w.all > w.some || x.plain()) {
+	}
+	if w != nil && w.jitter != noJitter && sink == trace.Discard && !x.cfg.NoSkip {
 		return x.extrapolate(ctx, w)
-	} else if w != nil {
-		jitter = noJitter
+	}
+	jitter, err := x.drawers(ctx, p, w)
+	if err != nil {
+		return exec.Result{Wrong: -1}, err
 	}
 	if sink != trace.Discard && x.cfg.Trace.Periods { // jitter would keep periods from recurring
 		jitter = noJitter
@@ -231,6 +260,11 @@ func (x *Executor) single(ctx context.Context, p *plan.Plan, sink trace.Sink) (e
 	} else if jitter == noJitter && fold != nil && x.settlesSlowly(p, sink) {
 		if l := x.unaffordable(p, e, fold); l != nil {
 			return x.beyondParts(ctx, l)
+		}
+	}
+	if p.Members() != nil && sink == trace.Discard && x.cfg.Fold == FoldAuto && x.cfg.Packets == nil { // none of a group folds
+		if err := x.costOf(p, e, nil).refuse(p); err != nil {
+			return exec.Result{Wrong: -1}, err
 		}
 	}
 	if err := x.lay(e, fold); err != nil {
@@ -309,7 +343,7 @@ func (t *tally) congested(all []wire.Congestion) {
 	for i := range all {
 		c := &all[i]
 		x := &exec.Congestion{Inputs: c.Inputs, QueuePairs: c.QueuePairs, Peak: c.Peak, Paused: c.Paused / units.Time(k),
-			Pauses: (c.Pauses + k - 1) / k, Marks: (c.Marks + k - 1) / k, Drops: (c.Drops + k - 1) / k, Resent: (c.Resent + k - 1) / k, First: c.First}
+			Pauses: (c.Pauses + k - 1) / k, Marks: (c.Marks + k - 1) / k, Drops: (c.Drops + k - 1) / k, Resent: (c.Resent + k - 1) / k, Watchdogs: (c.Watchdogs + k - 1) / k, First: c.First}
 		if c.Behind >= 0 {
 			x.Behind = t.links[c.Behind].Name
 		}
@@ -399,14 +433,25 @@ func (x *Executor) folded(ctx context.Context, p, whole *plan.Plan, sink trace.S
 	}
 	if jitter == equalShare {
 		o.Jitter.Channel = 0
+		if sink != trace.Discard || x.cfg.Fold == Unfolded {
+			c, err := x.classesOf(ctx, p, whole)
+			if err != nil {
+				return nil, nil, err
+			}
+			o.Like = c.like()
+		}
 	}
 	e = engine.New(&o, p)
 	e.Cancelled = ctx.Err
 	if sink == trace.Discard && x.cfg.Packets == nil && (jitter != eachDraws || e.Jitter == (gpu.JitterCost{})) && p.Members() == nil {
-		c := fold.Config{Mode: fold.Mode(x.cfg.Fold), Systems: x.cfg.Systems, Fabric: x.cfg.Fabric, Faults: x.cfg.Faults, Slow: e.Slow}
-		q, err = fold.Lay(e, e.Jobs[0], &c)
+		q, err = fold.Lay(e, e.Jobs[0], x.foldBy(x.cfg.Fold))
 	}
 	return e, q, err
+}
+
+// foldBy is what decides which ranks are equivalent, other than the plan.
+func (x *Executor) foldBy(mode Folding) *fold.Config {
+	return &fold.Config{Mode: fold.Mode(mode), Systems: x.cfg.Systems, Fabric: x.cfg.Fabric, Faults: x.cfg.Faults, Slow: x.cfg.slowness()}
 }
 
 // lay lays out all ranks where none folds, and closes the engine's links.

@@ -85,6 +85,7 @@ type windowKey struct {
 	direct  bool
 	peer    int32
 	aside   int64 // Misalign
+	apart   int64 // of the ranks' blocks, from one line of 128 bytes on
 	algo    coll.Algorithm
 	proto   coll.Protocol
 	warps   int
@@ -108,13 +109,13 @@ type window struct {
 	rest, full, half *plan.Plan
 }
 
-// window returns the window of a plan; nil where it is simulated as the Config
-// says: without jitter, with a trace, or where messages may be lost.
-func (x *Executor) window(p *plan.Plan, sink trace.Sink) (*window, error) {
+// window returns the window of a plan, which Fold, NoSkip and a trace have no part in; nil
+// where there is none: without jitter, or where messages may be lost.
+func (x *Executor) window(p *plan.Plan) (*window, error) {
 	if p.Members() != nil || p.Req.Cut != nil || x.cfg.Late != nil { // operations that are not alone
 		return nil, nil
 	}
-	if sink != trace.Discard || x.cfg.NoSkip || x.jitters(p) == noJitter || p.OneRank() != plan.NotOneRank || !x.steadyNetwork() {
+	if x.jitters(p) == noJitter || p.OneRank() != plan.NotOneRank || !x.steadyNetwork() {
 		return nil, nil
 	}
 	w := &window{whole: p, rest: p, jitter: eachDraws, all: p.Iterations()}
@@ -122,10 +123,13 @@ func (x *Executor) window(p *plan.Plan, sink trace.Sink) (*window, error) {
 	if w.all > 0 {
 		w.some = windowOf(p, w.all, most, work)
 	}
-	if x.cfg.Fold != Unfolded && x.cfg.Packets == nil && w.drawn(work) > mostToDraw(p) {
+	if x.cfg.Packets == nil && w.drawn(work) > x.mostToDraw(p) {
 		w.jitter = equalShare
 	}
 	if w.all <= w.some {
+		if w.jitter == equalShare && !x.plain() { // few are equivalent
+			w.jitter = noJitter
+		}
 		return w, nil
 	}
 	var parts [3]*plan.Plan
@@ -156,8 +160,10 @@ func (w *window) drawn(work int64) int64 {
 
 // mostToDraw is how many pieces of a plan are simulated with jitter of their own at
 // most.
-func mostToDraw(p *plan.Plan) int64 {
+func (x *Executor) mostToDraw(p *plan.Plan) int64 {
 	switch f := p.Req.Func; {
+	case x.share >= 0:
+		return x.share
 	case p.Comm.NRanks <= alwaysDrawn:
 		if f == coll.AllToAll && p.Comm.NNodes == 1 {
 			return windowWorkP2P
@@ -249,7 +255,18 @@ func (x *Executor) extrapolate(ctx context.Context, w *window) (exec.Result, err
 	if err != nil {
 		return exec.Result{Wrong: -1}, err
 	}
-	if w.jitter == equalShare && (!sameLinks(rest, full) || !sameLinks(rest, half)) { // they fold in different ways
+	same, err := true, error(nil)
+	switch {
+	case w.jitter != equalShare:
+	case x.cfg.Fold == Unfolded:
+		same, err = x.foldsSame(ctx, w)
+	default:
+		same = sameLinks(rest, full) && sameLinks(rest, half)
+	}
+	if err != nil {
+		return exec.Result{Wrong: -1}, err
+	}
+	if !same { // they fold in different ways
 		own := *w
 		own.jitter = eachDraws
 		return x.extrapolate(ctx, &own)
@@ -299,10 +316,11 @@ func beyond(rest, full, half *tally, iterations, more int64) *tally {
 // came to.
 func (x *Executor) part(ctx context.Context, p *plan.Plan, w *window) (*tally, error) {
 	r, l, programs := &p.Req, w.whole.Layout(int32(p.Comm.NRanks-1)), p.Programs(0)
-	key := windowKey{fn: r.Func, typ: r.Type, op: r.Op, root: r.Root, inPlace: r.InPlace, direct: r.Direct, peer: r.Peer, aside: r.Misalign, algo: r.Algo, proto: r.Proto, warps: r.Warps, count: r.Count, turns: p.Turns(),
+	key := windowKey{fn: r.Func, typ: r.Type, op: r.Op, root: r.Root, inPlace: r.InPlace, direct: r.Direct, peer: r.Peer, aside: r.Misalign, apart: r.BlockStep() % 128, algo: r.Algo, proto: r.Proto, warps: r.Warps, count: r.Count, turns: p.Turns(),
 		split: p.Split, kernels: engine.KernelsFor(w.whole, x.cfg.Kernels), miss: x.class.Miss(int64(l.Input + l.Output)), jitter: w.jitter, groups: len(programs)}
 	if r.Func.IsP2P() && len(programs) > 0 {
 		key.sent = programs[len(programs)-1].Transfer
+		key.sent.Off, key.sent.Dst = key.sent.Off%128, key.sent.Dst%128 // the rest of which is apart's
 	}
 	return x.windows.ran.Get(key, func() (*tally, error) { return x.tally(ctx, w, p) })
 }

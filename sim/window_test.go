@@ -110,6 +110,30 @@ func TestWindowsAreTheWholeRun(t *testing.T) {
 	})
 }
 
+// Blocks of a window are aligned as those of the whole: copies of what is not are slower.
+func TestWindowsOfBlocksThatAreNotAligned(t *testing.T) {
+	oneGoroutine(t)
+	for _, w := range []windowCase{
+		{"dgx-h100.n2", 1, coll.AllToAll, 0, coll.Simple, 1<<19 + 1},
+		{"dgx-h100.n2", 1, coll.AllGather, coll.Ring, coll.Simple, 1<<16 + 1},
+		{"dgx-h100.n2", 1, coll.ReduceScatter, coll.Ring, coll.Simple, 1<<16 + 1},
+	} {
+		c, systems := nodes(t, w.machine, w.nodes, smallBuffers())
+		class := sim.ClassOf(systems[0])
+		cfg := sim.Config{Systems: systems, Class: &class, Launch: sim.Graph, Kernels: 1, Seed: 1}
+		took := func(step int64, noSkip bool) exec.Result {
+			w.step, cfg.NoSkip = step, noSkip
+			r, _ := simulatePlan(t, c, cfg, w.request(t, c, 27), trace.Discard)
+			return r
+		}
+		got, want, aligned := took(w.step, false), took(w.step, true), took(w.step-1, true)
+		off := float64(got.Elapsed)/float64(want.Elapsed) - 1
+		if got.Account.Method != exec.Window || math.Abs(off) > 0.03 || float64(want.Elapsed) < 1.05*float64(aligned.Elapsed) {
+			t.Errorf("%v: %v as %v, the whole run %v, aligned %v", &w, got.Elapsed, got.Account.Method, want.Elapsed, aligned.Elapsed)
+		}
+	}
+}
+
 // sameBytes compares what links carry. Of LL and LL128 that is the payload over a
 // share, and rounded for each of the runs that are added up.
 func sameBytes(t *testing.T, w *windowCase, got, want *exec.Result) {

@@ -67,6 +67,7 @@ Ranks are processes where torchrun, Open MPI, PMI or Slurm started them, or wher
 	b.machine.RunsNCCL = true
 	b.machine.Register(c)
 	b.machine.RegisterClass(c)
+	b.machine.RegisterNetwork(c)
 	b.test.register(c)
 	c.Flags().Lookup("per-iter-timing").Hidden, c.Flags().Lookup("per-iter-skip").Hidden = false, false
 	f := c.Flags()
@@ -100,6 +101,9 @@ func (b *benchFlags) request(a *app, cmd *cobra.Command) (*bench.Request, error)
 		}
 	}
 	ask := b.ask
+	if n := b.machine.Network; n != "flow" && !ask.Compare {
+		return nil, usage("--network %s: it is of what --compare predicts; add --compare, or leave it out", n)
+	}
 	if b.schedule != "" {
 		if ask.Backend == "nccl" {
 			return nil, usage("--schedule %s: NCCL has its own; choose --backend cuda, host, sockets or verbs", b.schedule)

@@ -25,6 +25,10 @@ type Facts struct {
 	Marked     int64   `json:"marked"`  // frames with a mark of congestion
 	Resent     int64   `json:"resent"`  // frames sent again
 	Dropped    int64   `json:"dropped"` // frames lost, or without room
+	// Watchdogs is how often a switch dropped a queue that was paused for too long,
+	// WatchdogPorts where, the most often first.
+	Watchdogs     int64    `json:"watchdogs,omitempty"`
+	WatchdogPorts []string `json:"watchdog_ports,omitempty"`
 	// Ports are the five with the deepest queues, of those that several inputs fed.
 	Ports []Port `json:"ports"`
 	// Stopped are the twelve ports that were paused for the longest, by when they were
@@ -57,11 +61,12 @@ type Stream struct {
 
 // Stopped is a port that its neighbour paused.
 type Stopped struct {
-	Name    string  `json:"name"`
-	Us      float64 `json:"us"`
-	Frames  int64   `json:"frames"`   // that paused it
-	FirstUs float64 `json:"first_us"` // when the first came, after the run began
-	Behind  string  `json:"behind"`   // the neighbour's port whose queue was the deepest most of that time; empty: not known
+	Name      string  `json:"name"`
+	Us        float64 `json:"us"`
+	Frames    int64   `json:"frames"`              // that paused it
+	FirstUs   float64 `json:"first_us"`            // when the first came, after the run began
+	Watchdogs int64   `json:"watchdogs,omitempty"` // times that the watchdog dropped what waited there
+	Behind    string  `json:"behind"`              // the neighbour's port whose queue was the deepest most of that time; empty: not known
 }
 
 // Held is messages that waited for a queue that they are not in: head-of-line blocking.
@@ -84,6 +89,11 @@ const (
 func Of(links []exec.LinkLoad) *Facts {
 	f := &Facts{Ports: []Port{}, Stopped: []Stopped{}, Held: []Held{}}
 	known := false
+	type dog struct {
+		port  string
+		times int64
+	}
+	var dogs []dog
 	for i := range links {
 		l := &links[i]
 		c := l.Net
@@ -92,11 +102,14 @@ func Of(links []exec.LinkLoad) *Facts {
 		}
 		known = true
 		f.Pauses, f.Marked, f.Resent, f.Dropped = f.Pauses+c.Pauses, f.Marked+c.Marks, f.Resent+c.Resent, f.Dropped+c.Drops
+		if f.Watchdogs += c.Watchdogs; c.Watchdogs > 0 {
+			dogs = append(dogs, dog{l.Name, c.Watchdogs})
+		}
 		if us := c.Paused.Micros(); us > f.PausedUs {
 			f.PausedUs, f.PausedPort = us, l.Name
 		}
 		if c.Pauses > 0 || c.Paused > 0 {
-			f.Stopped = append(f.Stopped, Stopped{l.Name, c.Paused.Micros(), c.Pauses, c.First.Micros(), c.Behind})
+			f.Stopped = append(f.Stopped, Stopped{l.Name, c.Paused.Micros(), c.Pauses, c.First.Micros(), c.Watchdogs, c.Behind})
 		}
 		for _, h := range c.Held {
 			f.Held = append(f.Held, Held{h.From, h.To, l.Name, h.Behind, h.Time.Micros()})
@@ -107,6 +120,10 @@ func Of(links []exec.LinkLoad) *Facts {
 	}
 	if !known {
 		return nil
+	}
+	slices.SortStableFunc(dogs, func(a, b dog) int { return cmp.Compare(b.times, a.times) })
+	for _, d := range dogs[:min(mostStopped, len(dogs))] {
+		f.WatchdogPorts = append(f.WatchdogPorts, d.port)
 	}
 	slices.SortStableFunc(f.Ports, func(a, b Port) int { return cmp.Compare(b.PeakBytes, a.PeakBytes) })
 	f.Ports = f.Ports[:min(most, len(f.Ports))]
@@ -160,7 +177,11 @@ func (f *Facts) Brief() []string {
 }
 
 func (f *Facts) total() string {
-	return fmt.Sprintf("%d frames marked, %d pause frames, %d sent again, %d lost", f.Marked, f.Pauses, f.Resent, f.Dropped)
+	s := fmt.Sprintf("%d frames marked, %d pause frames, %d sent again, %d lost", f.Marked, f.Pauses, f.Resent, f.Dropped)
+	if f.Watchdogs > 0 {
+		s += fmt.Sprintf(", %d queues dropped by the watchdog of %s", f.Watchdogs, named(f.WatchdogPorts))
+	}
+	return s
 }
 
 func (p *Port) line() string {
@@ -175,6 +196,9 @@ func (s *Stopped) line() string {
 	behind := ""
 	if s.Behind != "" {
 		behind = ", the deepest queue there was " + s.Behind
+	}
+	if s.Watchdogs > 0 {
+		behind += fmt.Sprintf("; queues there that a watchdog dropped: %d", s.Watchdogs)
 	}
 	return fmt.Sprintf("%s was not allowed to send for %.2f us, first at %.2f us%s", s.Name, s.Us, s.FirstUs, behind)
 }
@@ -194,57 +218,103 @@ func (p *Port) senders() string {
 	switch {
 	case len(from) == 0:
 		return ""
-	case len(p.From) < p.FromAll || len(from) > most:
-		return fmt.Sprintf(", from %s and others", strings.Join(from[:min(most, len(from))], ", "))
+	case len(p.From) < p.FromAll && len(from) <= most:
+		return fmt.Sprintf(", from %s and others", strings.Join(from, ", "))
 	}
-	return ", from " + strings.Join(from, ", ")
+	return ", from " + named(from)
+}
+
+// named lists the first of some ports.
+func named(ports []string) string {
+	if len(ports) > most {
+		return strings.Join(ports[:most], ", ") + " and others"
+	}
+	return strings.Join(ports, ", ")
 }
 
 // Crowd is the port that carries the most beyond its share, where the network could
-// have spread it: of the ports that lead from one switch to switches.
+// have spread it: of the ports that lead up from one switch, or down to one.
 type Crowd struct {
 	Port          string
-	QueuePairs    int32 // that cross it
-	Of            int32 // that cross it or those beside it
-	Beside        int   // ports that lead from the same switch to switches, it included
-	Bytes, Spread int64 // that it carried; its share of what all of them did
+	QueuePairs    int32  // that cross it
+	Of            int32  // that cross it or those beside it
+	Beside        int    // ports that would have done as well, it included
+	Down          string // the switch that they lead down to; empty: they lead up
+	Bytes, Spread int64  // that it carried; its share of what all of them did
+}
+
+// group is ports any of which would have done.
+type group struct {
+	pairs int32
+	bytes units.Bytes
+	ports int
 }
 
 // Crowded finds it; ok is false where all of them carry about the same.
 func Crowded(links []exec.LinkLoad) (c Crowd, ok bool) {
-	type group struct {
-		pairs int32
-		bytes units.Bytes
-		ports int
-	}
-	from := map[string]*group{}
-	each := func(do func(l *exec.LinkLoad, at string)) {
+	high := heights(links)
+	beside := map[string]*group{}
+	each := func(do func(l *exec.LinkLoad, key, down string)) {
 		for i := range links {
 			l := &links[i]
-			if a, b, cut := strings.Cut(l.Name, "→"); l.Net != nil && cut && !strings.Contains(a, "/") && !strings.Contains(b, "/") && l.Capacity > 0 {
-				do(l, a)
+			a, b, cable := ends(l)
+			switch {
+			case !cable || high[a] == 0 || high[b] == 0 || high[a] == high[b]:
+			case high[a] < high[b]:
+				do(l, a+"→", "")
+			default:
+				do(l, "→"+b, b)
 			}
 		}
 	}
-	each(func(l *exec.LinkLoad, at string) {
-		if from[at] == nil {
-			from[at] = &group{}
+	each(func(l *exec.LinkLoad, key, _ string) {
+		if beside[key] == nil {
+			beside[key] = &group{}
 		}
-		g := from[at]
+		g := beside[key]
 		g.pairs, g.bytes, g.ports = g.pairs+l.Net.QueuePairs, g.bytes+l.Bytes, g.ports+1
 	})
 	worst := 1.25 // times its share, from which on it is worth a word
-	each(func(l *exec.LinkLoad, at string) {
-		g := from[at]
+	each(func(l *exec.LinkLoad, key, down string) {
+		g := beside[key]
 		if share := float64(g.bytes) / float64(g.ports); g.ports > 1 && float64(l.Bytes) > worst*share {
 			worst, ok = float64(l.Bytes)/share, true
-			c = Crowd{Port: l.Name, QueuePairs: l.Net.QueuePairs, Of: g.pairs, Beside: g.ports, Bytes: int64(l.Bytes), Spread: int64(share)}
+			c = Crowd{Port: l.Name, QueuePairs: l.Net.QueuePairs, Of: g.pairs, Beside: g.ports, Down: down, Bytes: int64(l.Bytes), Spread: int64(share)}
 		}
 	})
 	return c, ok
 }
 
+// ends are the two ends of a cable of the network; those of hosts have a slash.
+func ends(l *exec.LinkLoad) (a, b string, ok bool) {
+	a, b, ok = strings.Cut(l.Name, "→")
+	b, _, _ = strings.Cut(b, "#") // one of several side by side
+	return a, b, ok && l.Net != nil && l.Capacity > 0
+}
+
+// heights are by switch how many cables the nearest host is away.
+func heights(links []exec.LinkLoad) map[string]int {
+	high := map[string]int{}
+	for level, found := 1, true; found; level++ {
+		found = false
+		for i := range links {
+			a, b, ok := ends(&links[i])
+			if !ok || strings.Contains(b, "/") || high[b] > 0 {
+				continue
+			}
+			if strings.Contains(a, "/") && level == 1 || level > 1 && high[a] == level-1 {
+				high[b], found = level, true
+			}
+		}
+	}
+	return high
+}
+
 // String says it in a sentence.
 func (c *Crowd) String() string {
-	return fmt.Sprintf("%d of %d queue pairs share %s, one of %d ports that lead on: it carried %.2f times its share", c.QueuePairs, c.Of, c.Port, c.Beside, float64(c.Bytes)/float64(max(1, c.Spread)))
+	to := "that lead on"
+	if c.Down != "" {
+		to = "that lead to " + c.Down
+	}
+	return fmt.Sprintf("%d of %d queue pairs share %s, one of %d ports %s: it carried %.2f times its share", c.QueuePairs, c.Of, c.Port, c.Beside, to, float64(c.Bytes)/float64(max(1, c.Spread)))
 }

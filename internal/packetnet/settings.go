@@ -48,6 +48,9 @@ func Of(n *fabric.Network, cc string, seed uint64, rc sim.Reliability) (*sim.Pac
 	c.Frames = packet.Frames{Payload: int(*p.MTU), Header: roceHeader, Ack: roceAck, Pause: pfcFrame}
 	c.Buffer = packet.Buffer{Bytes: kb(p.Buffer), Reserve: kb(p.Reserve), ResumeOffset: kb(p.Resume), Shift: int(math.Round(-math.Log2(*p.Alpha))),
 		HeadroomDelays: int(*p.Delays), XOff: kb(p.XOff), XOn: kb(p.XOn)}
+	// What still comes after a pause was asked for: a frame that holds it up, one that the
+	// neighbour has begun, and what is on the cable both ways (IEEE 802.1Qbb, annex O).
+	c.Buffer.Headroom = 2*int64(c.Frames.Payload+c.Frames.Header) + int64(c.Frames.Pause)
 	if p.Link == "infiniband" {
 		c.Frames.Header, c.Frames.Ack = ibHeader, ibAck
 		c.Buffer.Credits = kb(p.Credits)
@@ -70,6 +73,7 @@ func Of(n *fabric.Network, cc string, seed uint64, rc sim.Reliability) (*sim.Pac
 	if c.Repair.Selective {
 		c.AckFrom = 1
 	}
+	c.Watchdog = watchdog(p.Watchdog)
 	control, err := packet.Preset(p.CC, portRate(n))
 	if err != nil {
 		return nil, &fabric.PacketsError{Key: "cc", Problem: err.Error()}
@@ -88,6 +92,16 @@ func Of(n *fabric.Network, cc string, seed uint64, rc sim.Reliability) (*sim.Pac
 		}
 	}
 	return set, nil
+}
+
+// watchdog drops after a pause of us microseconds, and for as long after its end; nil:
+// never.
+func watchdog(us *float64) packet.Watchdog {
+	if us == nil {
+		return packet.Watchdog{}
+	}
+	after := units.FromMicros(*us)
+	return packet.Watchdog{After: after, Restore: after}
 }
 
 // rates lists the speeds of a network's cables in bit/s.
@@ -129,7 +143,7 @@ func over(base, own fabric.Packets) fabric.Packets {
 	}
 	for _, x := range [][2]**float64{{&base.Hop, &own.Hop}, {&base.MTU, &own.MTU}, {&base.AckEach, &own.AckEach}, {&base.Buffer, &own.Buffer}, {&base.Reserve, &own.Reserve},
 		{&base.Resume, &own.Resume}, {&base.Alpha, &own.Alpha}, {&base.Delays, &own.Delays}, {&base.XOff, &own.XOff}, {&base.XOn, &own.XOn},
-		{&base.Credits, &own.Credits}, {&base.Window, &own.Window}, {&base.Gap, &own.Gap}, {&base.Quantum, &own.Quantum}} {
+		{&base.Credits, &own.Credits}, {&base.Window, &own.Window}, {&base.Gap, &own.Gap}, {&base.Quantum, &own.Quantum}, {&base.Watchdog, &own.Watchdog}} {
 		if *x[1] != nil {
 			*x[0] = *x[1]
 		}

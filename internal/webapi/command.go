@@ -42,6 +42,11 @@ func Command(s *scenario.Spec) string {
 	add("--machine-class", m.Class)
 	add("--nccl-version", s.NCCL.Version)
 	add("--fabric", s.Network.Fabric)
+	if s.Network.Model != "flow" {
+		add("--network", s.Network.Model)
+	}
+	add("--cc", s.Network.CC)
+	add("--network-class", s.Network.Class)
 	for _, f := range s.Network.Faults {
 		add("--fault", f)
 	}

@@ -24,6 +24,7 @@ type Hello struct {
 	Reductions []string       `json:"reductions"`
 	Machines   []MachineEntry `json:"machines"`
 	Settings   []SettingEntry `json:"settings"`
+	Networks   Networks       `json:"networks"`
 }
 
 // MachineEntry is a built-in machine.
@@ -41,7 +42,7 @@ type SettingEntry struct {
 }
 
 func (s *Service) hello(context.Context, *Query, Emit) (any, error) {
-	h := Hello{Program: s.program, Release: rules.Default().Release.String()}
+	h := Hello{Program: s.program, Release: rules.Default().Release.String(), Networks: networks()}
 	for _, r := range rules.Known() {
 		h.Releases = append(h.Releases, r.String())
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/sim"
 )
 
 // Service holds the files of a page and the machines that it looked at last. Calls
@@ -126,6 +127,7 @@ var methods = map[string]method{
 	"hello": (*Service).hello, "recognise": (*Service).recognise, "machine": (*Service).machine, "model": (*Service).model, "run": (*Service).run,
 	"explain": (*Service).explain, "compare": (*Service).compare, "advise": (*Service).advise, "timeline": (*Service).timeline, "open": (*Service).open,
 	"job": (*Service).job, "trace": (*Service).trace, "report": (*Service).report, "scenario": (*Service).scenario, "nics": (*Service).nics, "topology": (*Service).topology,
+	"congestion": (*Service).congestion,
 }
 
 // Call answers one call. The answer is a value that becomes JSON, or a *File. A bug
@@ -164,11 +166,14 @@ func Failed(err error) Failure {
 	var field *scenario.FieldError
 	var setting *config.Error
 	var file *scenario.InputError
+	var machine *sim.ConfigError
 	switch {
 	case errors.As(err, &field):
 		f.Path = field.Path
 	case errors.As(err, &setting):
 		f.Path = "nccl.env"
+	case errors.As(err, &machine) && machine.Field == "Faults":
+		f.Path = "network.faults"
 	case errors.As(err, &file):
 		f.Path = "machine" // where files are chosen
 	}

@@ -259,10 +259,48 @@ func TestCommand(t *testing.T) {
 	x := spec("dgx-h100", 4, "all_reduce")
 	x.Workload.Range = scenario.Range{Min: "1K", Max: "4M", Factor: 4}
 	x.NCCL.Env = map[string]string{"NCCL_PROTO": "Simple", "NCCL_ALGO": "Ring; rm -rf '~'"}
-	x.Network.Faults = []string{"nic=mlx5_3:absent"}
-	want := `simccl run all_reduce --topo dgx-h100 --nodes 4 --fault nic=mlx5_3:absent -b 1K -e 4M -f 4 --env 'NCCL_ALGO=Ring; rm -rf '\''~'\''' --env NCCL_PROTO=Simple`
+	x.Network = scenario.Network{Fabric: "spectrum-x", Model: "packet", CC: "swift", Faults: []string{"nic=mlx5_3:absent"}}
+	want := `simccl run all_reduce --topo dgx-h100 --nodes 4 --fabric spectrum-x --network packet --cc swift --fault nic=mlx5_3:absent -b 1K -e 4M -f 4 --env 'NCCL_ALGO=Ring; rm -rf '\''~'\''' --env NCCL_PROTO=Simple`
 	if got := Command(&x); got != want {
 		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
+// TestNetwork: a run frame by frame says what frames met, and congestion what would help;
+// what is refused has its place.
+func TestNetwork(t *testing.T) {
+	s := New("test")
+	h, _ := ask[Hello](t, s, "hello", Query{})
+	if n := h.Networks; len(n.Fabrics) < 5 || n.Models[0] != "flow" || !slices.Contains(n.Controls, "swift") || len(n.Classes) == 0 {
+		t.Errorf("%+v", n)
+	}
+	x := spec("dgx-h100", 4, "alltoall", "1M")
+	x.Network.Fabric, x.Network.Model = "meta", "packet"
+	query, _ := json.Marshal(Query{Spec: x})
+	var row *Row
+	if _, err := s.Call(context.Background(), "run", query, func(p any) {
+		if r, ok := p.(*Row); ok {
+			row = r
+		}
+	}); err != nil || row == nil || len(row.Network) < 2 || !strings.Contains(row.Network[0], "pause frames") {
+		t.Fatalf("%v: %+v", err, row)
+	}
+	c, _ := ask[Congestion](t, s, "congestion", Query{Spec: x, Size: "1M"})
+	if c.Us != row.Us || !strings.Contains(c.Text, "Network, frame by frame") || !strings.Contains(c.Text, "tried --network flow") {
+		t.Errorf("%.3f us for %.3f: %s", c.Us, row.Us, c.Text)
+	}
+	x.Network.Model = ""
+	fault := spec("dgx-h100", 2, "all_reduce", "1M")
+	fault.Network.Faults = []string{"nic=node0/99:slow=2"}
+	for path, x := range map[string]scenario.Spec{"network.faults": fault, "network.model": x, "network.cc": func() scenario.Spec { y := x; y.Network.CC = "swift"; return y }()} {
+		call := "run"
+		if path == "network.model" {
+			call = "congestion"
+		}
+		query, _ := json.Marshal(Query{Spec: x, Size: "1M"})
+		if _, err := s.Call(context.Background(), call, query, func(any) {}); err == nil || Failed(err).Path != path {
+			t.Errorf("%s: %v, path %q", path, err, Failed(err).Path)
+		}
 	}
 }
 

@@ -144,6 +144,9 @@ func (b *base) share(channel int32) share {
 	s := &b.split
 	count, es := b.req.Elements()
 	out := share{es: int64(es), block: count * int64(es)}
+	if b.req.Apart > 0 {
+		out.block = b.req.Apart
+	}
 	part := &s.Mid
 	mids := int64(s.NChannels - 2)
 	switch i := int64(b.index(channel)); i {

@@ -69,7 +69,7 @@ func equalNodes(c *connect.Layout) bool {
 func (g *p2p) transfers(rank int32, round int) (send, recv transfer.Transfer) {
 	to, from := g.Peers(rank, round)
 	n := int32(g.comm.NRanks)
-	bytes := g.req.Count * int64(g.req.Type.Size())
+	bytes, step := g.req.Count*int64(g.req.Type.Size()), g.req.BlockStep()
 	root := g.req.Root
 	send, recv = transfer.Transfer{Peer: to, Bytes: -1}, transfer.Transfer{Peer: from, Bytes: -1}
 	switch g.req.Func {
@@ -81,18 +81,18 @@ func (g *p2p) transfers(rank int32, round int) (send, recv transfer.Transfer) {
 			recv.Bytes = bytes
 		}
 	case coll.AllToAll:
-		send.Bytes, send.Off, send.At = bytes, int64(to)*bytes, int64(rank)*bytes
-		recv.Bytes, recv.Off = bytes, int64(from)*bytes
+		send.Bytes, send.Off, send.At = bytes, int64(to)*step, int64(rank)*step
+		recv.Bytes, recv.Off = bytes, int64(from)*step
 	case coll.Gather:
 		if to == root {
-			send.Bytes, send.At = bytes, int64(rank)*bytes
+			send.Bytes, send.At = bytes, int64(rank)*step
 		}
 		if rank == root {
-			recv.Bytes, recv.Off = bytes, int64(from)*bytes
+			recv.Bytes, recv.Off = bytes, int64(from)*step
 		}
 	case coll.Scatter:
 		if rank == root {
-			send.Bytes, send.Off = bytes, int64(to)*bytes
+			send.Bytes, send.Off = bytes, int64(to)*step
 		}
 		if from == root {
 			recv.Bytes = bytes

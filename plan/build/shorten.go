@@ -28,9 +28,12 @@ func (b *base) Iterations() int64 {
 }
 
 // Shorten implements plan.LoopGenerator.
-func (b *base) Shorten(iterations int64, rest bool) (r plan.Request, s plan.Split, g plan.Generator, ok bool) {
+func (b *base) Shorten(iterations int64, rest, apart bool) (r plan.Request, s plan.Split, g plan.Generator, ok bool) {
 	s, bytes := cells.LoopsOf(b.split, b.req.Func, b.comm.NRanks).Shorten(iterations, rest)
 	r = b.req
+	if apart {
+		r.Apart = r.BlockStep()
+	}
 	if r.Count = int64(bytes / r.Type.Size()); units.Bytes(r.Count)*r.Type.Size() != bytes {
 		return r, s, nil, false
 	}
@@ -65,13 +68,16 @@ func (g *p2p) Iterations() int64 {
 }
 
 // Shorten implements plan.LoopGenerator.
-func (g *p2p) Shorten(iterations int64, rest bool) (r plan.Request, s plan.Split, gen plan.Generator, ok bool) {
+func (g *p2p) Shorten(iterations int64, rest, apart bool) (r plan.Request, s plan.Split, gen plan.Generator, ok bool) {
 	t, _ := g.loop()
 	bytes := int64(t.Parts) * iterations * t.Chunk
 	if rest {
 		bytes = t.Bytes - int64(t.Parts)*(g.Iterations()-iterations)*t.Chunk
 	}
 	r = g.req
+	if apart {
+		r.Apart = r.BlockStep()
+	}
 	if r.Count = bytes / int64(r.Type.Size()); r.Count*int64(r.Type.Size()) != bytes {
 		return r, s, nil, false
 	}

@@ -41,10 +41,18 @@ func TestShortenedPlansAreRight(t *testing.T) {
 				continue
 			}
 			shortened[r.Func]++
-			if err := check.Plan(short); err != nil {
-				t.Fatalf("%v %v/%v of %d iterations, %d of them with rest %v: %v", r.Func, r.Algo, r.Proto, n, k, rest, err)
+			sameLoop(t, p, short, n-k, rest)
+			sameLines(t, p, short)
+			if !rest {
+				continue
+			}
+			if short, err = p.Smaller(k); err != nil || short == nil {
+				t.Fatalf("no smaller plan: %v", err)
 			}
 			sameLoop(t, p, short, n-k, rest)
+			if err := check.Plan(short); err != nil {
+				t.Fatalf("%v %v/%v of %d iterations, %d of them: %v", r.Func, r.Algo, r.Proto, n, k, err)
+			}
 		}
 		if whole, err := p.Shorten(n, true); err != nil || whole == nil || whole.Req.Count != p.Req.Count || whole.Split != p.Split {
 			t.Fatalf("of %d iterations all are another plan: %v", n, err)
@@ -61,6 +69,26 @@ func TestShortenedPlansAreRight(t *testing.T) {
 	}
 	if len(none) > 3 {
 		t.Errorf("none of %v was shortened: the test shows nothing of them", none)
+	}
+}
+
+// sameLines compares where in a line of 128 bytes the first ops of a plan's first
+// channel begin with those of a part.
+func sameLines(t *rapid.T, p, short *plan.Plan) {
+	for rank := range int32(p.Comm.NRanks) {
+		for i, pr := range short.Programs(rank) {
+			if pr.Channel != 0 && !p.Req.Func.IsP2P() {
+				continue
+			}
+			all := p.Programs(rank)
+			whole, part := p.Open(&all[i]), short.Open(&pr)
+			var a, b plan.Op
+			for n := 0; n < p.Comm.NRanks && whole.Next(&a) && part.Next(&b); n++ {
+				if (a.Src.Off-b.Src.Off)%128 != 0 || (a.Dst.Off-b.Dst.Off)%128 != 0 {
+					t.Fatalf("%v: rank %d, op %d at %d and %d, of the part at %d and %d", p.Req.Func, rank, n, a.Src.Off, a.Dst.Off, b.Src.Off, b.Dst.Off)
+				}
+			}
+		}
 	}
 }
 

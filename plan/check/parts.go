@@ -60,7 +60,7 @@ func fewIterations(p *plan.Plan, ranks []int32) (*plan.Plan, error) {
 	if all < fewIterated {
 		return p, nil
 	}
-	short, err := p.Shorten(keptIterations, true)
+	short, err := p.Smaller(keptIterations)
 	if err != nil || short == nil {
 		return p, err
 	}

@@ -142,7 +142,7 @@ func TestIterationsThatDifferAreSeen(t *testing.T) {
 	if p.Iterations() < fewIterated {
 		t.Fatalf("%d iterations", p.Iterations())
 	}
-	short, err := p.Shorten(keptIterations, true)
+	short, err := p.Smaller(keptIterations)
 	if err != nil || short == nil {
 		t.Fatal(err)
 	}
@@ -305,8 +305,8 @@ func TestProofsAreKept(t *testing.T) {
 			}
 		}
 	}
-	if n := reflect.TypeFor[plan.Request]().NumField(); n != 16 {
-		t.Errorf("a request has %d fields; proofKey knows 16", n)
+	if n := reflect.TypeFor[plan.Request]().NumField(); n != 17 {
+		t.Errorf("a request has %d fields; proofKey knows 17", n)
 	}
 	if n := reflect.TypeFor[plan.Params]().NumField(); n != 7 {
 		t.Errorf("settings have %d fields; proofKey knows 7", n)

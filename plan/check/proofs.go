@@ -33,6 +33,7 @@ type proofKey struct {
 	slow     bool
 	direct   bool
 	misalign int64
+	apart    int64
 	settings [6]units.Opt[int64]
 	split    plan.Split
 }
@@ -40,7 +41,7 @@ type proofKey struct {
 func keyOf(p *plan.Plan) proofKey {
 	r, s := &p.Req, &p.Req.Params
 	return proofKey{comm: p.Comm, fn: r.Func, count: r.Count, typ: r.Type, op: r.Op, root: r.Root, peer: r.Peer, inPlace: r.InPlace, algo: r.Algo, proto: r.Proto,
-		channels: r.Channels, warps: r.Warps, slow: r.SlowNVLS, direct: r.Direct, misalign: r.Misalign,
+		channels: r.Channels, warps: r.Warps, slow: r.SlowNVLS, direct: r.Direct, apart: r.Apart, misalign: r.Misalign,
 		settings: [6]units.Opt[int64]{s.P2PLLThreshold, s.ChunkSize, s.P2PGroupSize, s.NVLSTreeMaxChunk, s.NetSharedBuffers, s.AllocP2PNetLL}, split: p.Split}
 }
 

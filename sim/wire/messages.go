@@ -83,6 +83,7 @@ type Congestion struct {
 	First      units.Time  // when it was paused first
 	Behind     LinkID      // whose queue was the deepest, at the switch that paused it, most of that time; -1: not known
 	From       []Stream    // whose messages crossed it, the most first; of ports that several inputs feed
+	Watchdogs  int64       // times that a watchdog dropped what waited
 	Held       []Held      // whose messages waited there for the sake of another port, the longest first
 }
 

@@ -125,6 +125,9 @@ func (y *Layout) AddRoute(uses []Use) RouteID {
 // Name implements Links.
 func (y *Layout) Name(l LinkID) string { return y.names[l] }
 
+// Names lists the links' names in the order of their ids.
+func (y *Layout) Names() []string { return y.names }
+
 // Capacity implements Links.
 func (y *Layout) Capacity(l LinkID) Rate { return y.rates[l] }
 

@@ -8,7 +8,7 @@ import { channelTable, drawRing, drawTree } from "./shapes";
 import { decode, encode, type State, tidy } from "./state";
 import { explained, matrix, winners } from "./tables";
 import { drawTimeline } from "./timeline";
-import type { Advised, Bytes, Compared, Explained, Hello, Job, Machine, Measured, Model, Progress, Ran, Recognised, Row, Spec, Timeline } from "./types";
+import type { Advised, Bytes, Compared, Congestion, Explained, Hello, Job, Machine, Measured, Model, Progress, Ran, Recognised, Row, Spec, Timeline } from "./types";
 import { whatIfSpec } from "./whatif";
 
 const sim = new Simulator();
@@ -260,7 +260,23 @@ function showLoad(): void {
   const r = rows.get(state.size), host = machine!.hosts > 1 ? `One of ${machine!.hosts} hosts` : "The host";
   shownLoad = r;
   put("machine-part", h("p", { class: "soft" }, r ? `${host}; colour and width are the share of the ${r.time} µs of ${r.label} that a link's bytes need.${r.merged ? " Equivalent ranks were simulated once: their links are drawn with the load of the fullest of their kind." : ""}` : `${host}. Load is drawn once ${bytes(state.size)} is simulated.`),
-    h("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Drawing of the machine" }, drawMachine(machine!, r?.use)), ramp("idle", "always busy"), r ? loadTable(r.loads) : null);
+    h("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Drawing of the machine" }, drawMachine(machine!, r?.use)), ramp("idle", "always busy"), r ? loadTable(r.loads) : null, r?.network.length ? frames(r) : null);
+}
+
+/** What frames met in the network, and what would change it. */
+function frames(r: Row): HTMLElement {
+  const out = h("div", { id: "congestion-result" });
+  const button = h("button", { type: "button", id: "congestion-run", click: () => void tryChanges(r, out) }, "What would change it?");
+  return h("div", { id: "frames" }, h("h3", {}, `Network, frame by frame: ${r.label}`), h("ul", { class: "notes" }, ...r.network.map((l) => h("li", {}, l))), button, out);
+}
+
+async function tryChanges(r: Row, out: HTMLElement): Promise<void> {
+  const control = ask("congestion");
+  try {
+    const c = await sim.call<Congestion>("congestion", { spec: tidy(state.spec), size: String(r.bytes) }, undefined, control.signal);
+    if (!control.signal.aborted) replace(out, c.crowd ? h("p", {}, c.crowd) : null, table("Changes that were simulated", ["change", "time µs", "difference"], c.tried.map((t) => [t.what, t.stalls || t.us.toFixed(2), t.stalls ? "does not end" : `${t.us >= c.us ? "+" : "−"}${Math.abs(100 * (t.us / c.us - 1)).toFixed(1)} %`]), [0]));
+  } catch (err) { if (!control.signal.aborted && !(err instanceof CallError && err.cancelled)) replace(out, h("p", { class: "error" }, err instanceof CallError ? err.failure.error : String(err))); }
+  ended(control);
 }
 
 function showChannels(): void {

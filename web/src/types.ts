@@ -5,7 +5,7 @@ export interface Spec {
   name?: string;
   machine?: { nodes?: { topo?: string; count?: number }[]; gpus?: number; multicast?: string; nvlinkDomain?: number; class?: string };
   nccl?: { version?: string; env?: Record<string, string> };
-  network?: { fabric?: string; faults?: string[] };
+  network?: { fabric?: string; class?: string; model?: string; cc?: string; faults?: string[] };
   workload: { op: string; sizes?: string[]; range?: { min?: string; max?: string; factor?: number; step?: string }; types?: string[]; reductions?: string[]; root?: number; [k: string]: unknown };
   engine?: { launch?: string; fidelity?: string; [k: string]: unknown };
   seed?: number;
@@ -17,6 +17,7 @@ export interface Hello {
   program: string; releases: string[]; release: string; operations: string[]; types: string[]; reductions: string[];
   machines: { name: string; title: string; domain?: number }[];
   settings: { name: string; default: string; meaning: string }[];
+  networks: { models: string[]; fabrics: { name: string; what: string }[]; controls: string[]; classes: string[] };
 }
 
 export interface Device { kind: string; label: string; title: string; rank: number }
@@ -38,7 +39,7 @@ export interface Model {
 export interface Load { name: string; equal: number; gbps: number; bytes: number; use: number }
 export interface Row {
   bytes: number; label: string; count: number; us: number; busbw: number; time: string; algbw: string; busText: string; inTime: string; inBus: string;
-  limitBusbw: number; limitUs: number; channels: number; use: number[]; merged: boolean; loads: Load[];
+  limitBusbw: number; limitUs: number; channels: number; use: number[]; merged: boolean; loads: Load[]; network: string[];
   facts: { algo: string; proto: string; limiting_link: string; simulated: string; margin?: number; near?: string; model_us: number };
 }
 export interface Ran { avgBusBW: string; notes: string[]; table: string }
@@ -54,6 +55,7 @@ export interface Explained {
   graph?: { name: string; channels: number; bwIntra: number; bwInter: number; links?: { name: string; kind: string; capacityGBps: number; loadGBps: number; share: number; alike: number }[] };
   text: string;
 }
+export interface Congestion { us: number; crowd?: string; tried: { what: string; us: number; stalls?: string }[]; text: string }
 export interface Figure { what: string; a: string; b: string; why?: string[] }
 export interface Compared {
   inputs: Figure[]; figures: Figure[]; choices: { op: string; from: number; to: number; a: string; b: string; why: string[] }[]; text: string;

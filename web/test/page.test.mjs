@@ -117,6 +117,38 @@ test("times are those of the command, to the last digit, also after the nodes ch
   assert.deepEqual(await page.evaluate(() => ["nodes", "min", "max", "factor", "env"].map((id) => document.getElementById(id).value)), ["3", "1K", "4M", "8", "NCCL_ALGO=Ring\nNCCL_PROTO=Simple"]);
 });
 
+test("a network of packets: times are the command's, the address keeps it, frames are named, and what would help", slow, async () => {
+  await visit("#topo=dgx-h100&nodes=4&op=alltoall&sizes=1M");
+  assert.equal(await page.isDisabled("#cc"), true);
+  await settled(() => page.selectOption("#fabric", "spectrum-x"));
+  await settled(() => page.selectOption("#network", "packet"));
+  await settled(() => page.selectOption("#cc", "none"));
+  await settled(async () => { await page.fill("#faults", "nic=node0/2:slow=4"); await page.press("#faults", "Tab"); });
+  await done();
+  const args = ["--fabric", "spectrum-x", "--network", "packet", "--cc", "none", "--fault", "nic=node0/2:slow=4"], framed = await times();
+  assert.deepEqual(framed, table(cli("run", "alltoall", "--topo", "dgx-h100", "--nodes", "4", ...args, "--sizes", "1M")));
+  assert.deepEqual(table(line(await page.textContent("#command"))), framed);
+  assert.match(await page.textContent("#frames"), /frames marked.*pause frames/);
+  await page.click("#congestion-run");
+  await page.waitForFunction(() => /--network flow/.test(document.querySelector("#congestion-result").textContent));
+  const here = await page.evaluate(() => location.hash);
+  assert.match(here, /network=packet/);
+  await visit("#topo=dgx-h100&nodes=2&op=all_reduce&sizes=8");
+  assert.deepEqual(await page.evaluate(() => ["network", "fabric", "cc", "faults"].map((id) => document.getElementById(id).value)), ["", "", "", ""]);
+  await visit(here);
+  await done();
+  assert.deepEqual(await times(), framed);
+  assert.deepEqual(await page.evaluate(() => ["network", "fabric", "cc", "faults"].map((id) => document.getElementById(id).value)), ["packet", "spectrum-x", "none", "nic=node0/2:slow=4"]);
+  // Back to flows there is no congestion control; a fault that is none is said where it is.
+  await settled(() => page.selectOption("#network", ""));
+  await done();
+  assert.equal(await page.inputValue("#cc"), "");
+  assert.equal(await page.locator("#frames").count(), 0);
+  await page.fill("#faults", "nic=node0/99:slow=4");
+  await page.press("#faults", "Tab");
+  await page.waitForFunction(() => !document.querySelector("#faults-error").hidden);
+});
+
 test("the address has what readable keys cannot say, and a cut one is no harm", slow, async () => {
   const spec = { machine: { nodes: [{ topo: "dgx-h100", count: 1 }, { topo: "dgx-a100", count: 1 }] }, workload: { op: "all_gather", sizes: ["64K"] } };
   await visit("#spec=" + encodeURIComponent(JSON.stringify(spec)) + "&channel=1");

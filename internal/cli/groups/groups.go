@@ -29,6 +29,9 @@ follow each other as the calls do.`,
 		Example: `  simccl groups testdata/measured/h200x4/groups/plain2.txt --topo testdata/topos/h200x4-4.xml -g 2 --multicast off`,
 		Args:    cli.Exactly("FILE"),
 		RunE: func(_ *cobra.Command, args []string) error {
+			if m.Network != "flow" {
+				return fail.Usage("--network %s: groups are of one node's GPUs, which send nothing between nodes; leave it out", m.Network)
+			}
 			data, err := a.ReadFile(args[0], process.MaxResults)
 			if err != nil {
 				return fail.Input(err)
@@ -56,6 +59,7 @@ follow each other as the calls do.`,
 		}}
 	m.Register(c)
 	m.RegisterClass(c)
+	m.RegisterNetwork(c)
 	off(c, "multicast", &m.Multicast)
 	return c
 }

@@ -29,13 +29,18 @@ pauses. Flow files may have dependency columns: the number of flows that a flow
 waits for, and which, from 0.
 
 With --htsim it reads a connection matrix of htsim, with --topo its topology of
-two tiers, and simulates Ultra Ethernet (--cc nscc: trimming, selective
+two or three tiers, and simulates Ultra Ethernet (--cc nscc: trimming, selective
 acknowledgements, packets sprayed by --lb) or RoCE with PFC alone (--cc roce).`,
 		Example: "  simccl network run --ns3 config.txt\n  simccl network run --ns3 config.txt --seed 2 --timing --json\n" +
 			"  simccl network run --ns3 config.txt --cc swift --routing flowlet --watchdog 200\n" +
 			"  simccl network run --htsim perm.cm --topo leafspine.topo --cc nscc --lb reps",
 		Args: cli.Exactly(),
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, name := range map[bool][]string{true: {"topo", "lb", "mtu"}, false: {"compat", "flowlet"}}[ns3 != ""] {
+				if cmd.Flags().Changed(name) {
+					return fail.Usage("network run: --%s is for %s", name, map[bool]string{true: "--htsim", false: "--ns3"}[ns3 != ""])
+				}
+			}
 			r, err := simulate(ns3, cc, h, o)
 			if err != nil {
 				return cli.AsFlags(err)

@@ -42,6 +42,7 @@ NVLink multicast.`,
 		}}
 	m.Register(c)
 	m.RegisterClass(c)
+	m.RegisterNetwork(c)
 	return c
 }
 

@@ -4,6 +4,7 @@ package tried
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/simccl/simccl/explain"
 	"github.com/simccl/simccl/internal/congestion"
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/topo/fabric"
 )
 
@@ -27,6 +29,8 @@ type Report struct {
 type Change struct {
 	What string  `json:"what"`
 	Us   float64 `json:"us"`
+	// Stalls says why messages never arrive then; empty where all do.
+	Stalls string `json:"stalls,omitempty"`
 }
 
 // Run simulates a Spec of one size, and each change that what it meets suggests.
@@ -51,10 +55,18 @@ func Run(ctx context.Context, spec scenario.Spec, opt scenario.Options) (*Report
 		}
 		change(&s)
 		us, _, err := one(ctx, s, opt, nil)
-		if err == nil {
-			r.Tried = append(r.Tried, Change{what, us})
+		var stall *sim.StallError
+		var none *scenario.FieldError
+		switch {
+		case errors.As(err, &stall):
+			r.Tried = append(r.Tried, Change{what, 0, stall.Error()})
+		case errors.As(err, &none) && strings.HasPrefix(none.Path, "network.faults"): // of frames alone
+		case err != nil:
+			return err
+		default:
+			r.Tried = append(r.Tried, Change{what, us, ""})
 		}
-		return err
+		return nil
 	}
 	if crowded {
 		if err := try("NCCL_IB_QPS_PER_CONNECTION=4 NCCL_IB_SPLIT_DATA_ON_QPS=1", func(s *scenario.Spec) {
@@ -117,7 +129,7 @@ func one(ctx context.Context, spec scenario.Spec, opt scenario.Options, see func
 // Eventful says that queues made switches act, or that routes do not spread.
 func (r *Report) Eventful() bool {
 	f := r.Facts
-	return r.Crowd != "" || f != nil && f.Marked+f.Pauses+f.Resent+f.Dropped > 0
+	return r.Crowd != "" || f != nil && (f.Marked+f.Pauses+f.Resent+f.Dropped > 0 || f.PausedUs > 0)
 }
 
 // Text is the report in words; empty without one.
@@ -136,6 +148,10 @@ func (r *Report) Text() string {
 		fmt.Fprintf(&b, "  %s\n", r.Crowd)
 	}
 	for _, t := range r.Tried {
+		if t.Stalls != "" {
+			fmt.Fprintf(&b, "  tried %s: does not end: %s\n", t.What, t.Stalls)
+			continue
+		}
 		fmt.Fprintf(&b, "  tried %s: %.2f us, %+.1f %%\n", t.What, t.Us, 100*(t.Us/r.Us-1))
 	}
 	return b.String()

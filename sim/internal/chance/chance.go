@@ -5,8 +5,19 @@ package chance
 // Normal returns a standard normal variate that is a pure function of its
 // keys: every rank, channel and piece has a stream of its own, so that adding
 // a consumer disturbs no other. It is the sum of twelve uniforms less six.
-func Normal(seed, a, b, c uint64) float64 {
-	x := Mix(seed ^ Mix(a+0x632be59bd9b4e019) ^ Mix(b+0x9e6c63d0876a9a47) ^ Mix(c+0xd1b54a32d192ed03))
+func Normal(seed, a, b, c uint64) float64 { return StreamOf(seed, a, b).Normal(c) }
+
+// Stream is all of a variate's keys but the last.
+type Stream uint64
+
+// StreamOf returns the stream of a seed and two keys.
+func StreamOf(seed, a, b uint64) Stream {
+	return Stream(seed ^ Mix(a+0x632be59bd9b4e019) ^ Mix(b+0x9e6c63d0876a9a47))
+}
+
+// Normal returns the variate of a stream that Normal is of all its keys.
+func (s Stream) Normal(c uint64) float64 {
+	x := Mix(uint64(s) ^ Mix(c+0xd1b54a32d192ed03))
 	var sum uint64
 	for range 3 {
 		x = Mix(x + 0x9e3779b97f4a7c15)

@@ -9,6 +9,7 @@ import (
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/gpu"
+	"github.com/simccl/simccl/sim/internal/chance"
 	"github.com/simccl/simccl/sim/internal/event"
 	"github.com/simccl/simccl/sim/internal/host"
 	"github.com/simccl/simccl/sim/internal/route"
@@ -26,7 +27,8 @@ const (
 )
 
 // Conn is a FIFO under simulation. Its unit is the piece: a slice of Simple,
-// a step of LL and LL128.
+// a step of LL and LL128. It is four lines of a cache, of which the first one says what
+// is in it.
 type Conn struct {
 	Snd, Rcv int32 // groups, -1 while unknown
 	Route    wire.RouteID
@@ -36,14 +38,18 @@ type Conn struct {
 	sent     int64 // pieces begun by the sender
 	credited int64 // pieces whose room came back
 	tails    int64 // pieces whose last data is in progress
-	Depth    int64 // pieces that fit
+	Depth    int8  // pieces that fit
+	FromHost bool  // what is received lies in host memory
+	Staged   bool  // through host memory: its flags take longer than between GPUs
 	Slots    [plan.FIFOSteps]Slot
-	Extra    units.Time // what flags take longer than between GPUs
-	FromHost bool       // what is received lies in host memory
-	// Of registered buffers: the sender needs the receiver's address of each kernel,
-	// had it for so many of those that it began, and has the last one at a time.
+}
+
+// address is that of a registered buffer, which a connection's sender needs of its
+// receiver for each kernel: it had it for so many of those that it began, and has the
+// last one at a time.
+type address struct {
 	wanted, given int64
-	givenAt       units.Time
+	at            units.Time
 }
 
 // Slot is where every eighth piece of a FIFO lies: when its first and its last data
@@ -54,13 +60,17 @@ type Slot struct{ Head, tail, credit units.Time }
 // slot is that of the k-th piece.
 func (c *Conn) slot(k int64) *Slot { return &c.Slots[uint64(k)%plan.FIFOSteps] }
 
-// Group is a thread group walking its program.
+// Group is a thread group walking its program. What is asked for together lies in one
+// line of a cache, of 64 bytes: TestGroupLines.
 type Group struct {
 	state   state // what neighbours on the SM ask for comes first
 	idle    bool  // the op only waits: what it receives is in place
 	posted  bool  // the last slice's flag goes up behind a fence
 	streams bool  // the piece in progress began without a pause after such a slice
-	kind    int32 // of its slices of Simple, -1 before the first and of other protocols
+	proto   coll.Protocol
+	kind    int8 // of its slices of Simple, -1 before the first and of other protocols
+	known   bool // last says all that an op's pieces depend on, beside their size
+	rounds  bool // its ops come in rounds over the heads
 	flow    wire.FlowID
 	Sm      int32
 	Rank    int32
@@ -70,30 +80,51 @@ type Group struct {
 	Free    units.Time // when the group can start its next piece
 	wake    units.Time // time of the pending evTry, -1 without one
 	// Of the connections that the next piece waits for so many are ready, from a time on.
-	met      int32
-	perRound int32 // ops that one primitive of NCCL was cut into
-	metAt    units.Time
-	Since    units.Time  // when the wait for the piece began
-	Bytes    units.Bytes // of the piece in progress
-	size     units.Bytes // of a full slice
-	left     float64     // nano-bytes that the flow in progress leaves to flows after it
-	Route    wire.RouteID
-	Joint    wire.RouteID // of ops with several peers, -1 where there are none
-	taken    int64        // ops of the program that were taken up
+	metAt units.Time
+	met   int32
+	Route wire.RouteID
 
-	Op             plan.Op
-	held           heldSlice
-	Job            *Job
-	Plan           *plan.Plan // of its operation: the job's, or one of its members
-	Program        plan.Program
-	cur            plan.Cursor
-	pass           gpu.Pass
-	pack           int64
-	drift          float64      // static share of this channel
-	heads          []int32      // connections of its round over the heads
-	round          []roundPiece // pieces of a round over the heads that wait for its end
-	Ins, Outs      []int32      // of a quotient: all connections that it reads and writes
-	FromBuf, ToBuf []int32      // and those of one op, where they vary
+	Since units.Time  // when the wait for the piece began
+	Bytes units.Bytes // of the piece in progress
+	size  units.Bytes // of a full slice
+	left  float64     // nano-bytes that the flow in progress leaves to flows after it
+	peers [4]int32    // the op's connections, where they fit
+	Op    plan.Op     // its Do, From and To share a line
+
+	cur   plan.Cursor
+	last  opShape    // of the op before
+	Plan  *plan.Plan // of its operation: the job's, or one of its members
+	Job   *Job
+	taken int64 // ops of the program that were taken up
+
+	pass gpu.Pass
+	pack int64
+
+	sized    units.Bytes // of the last piece, below 0 where what follows is not known:
+	load     float64     // what the links carry for it, flags included, in nano-bytes
+	bound    wire.Rate   // and its rate, of LL and LL128
+	Program  plan.Program
+	Joint    wire.RouteID // of ops with several peers, -1 where there are none
+	perRound int32        // ops that one primitive of NCCL was cut into
+	held     heldSlice
+	drift    float64       // static share of this channel
+	draws    chance.Stream // of the jitter of its pieces
+	heads    []int32       // connections of its round over the heads
+	round    []roundPiece  // pieces of a round over the heads that wait for its end
+	folded   *Folded       // nil where every rank runs
+	_        [8]byte
+}
+
+// Folded are the connections of a group of a quotient: all that it reads and writes, and
+// those of one op where they vary.
+type Folded struct{ Ins, Outs, From, To []int32 }
+
+// Folded returns those of a group.
+func (g *Group) Folded() *Folded {
+	if g.folded == nil {
+		g.folded = new(Folded)
+	}
+	return g.folded
 }
 
 type state uint8
@@ -161,6 +192,7 @@ type Engine struct {
 	Devices []Device
 	running int32 // devices that have kernels left
 	Jitter  gpu.JitterCost
+	like    func(pr *plan.Program) *Group
 	seed    uint64
 	down    []bool // by rank, nil where none is
 	late    []units.Time
@@ -172,6 +204,7 @@ type Engine struct {
 	// addresses are the connections by group over which the addresses of registered
 	// buffers go; nil where there are none.
 	addresses []ends
+	given     []address          // by connection
 	described plan.Conn          // that is laid out
 	Observer  Observer           // nil: none
 	Progress  func(part float64) // nil without a listener
@@ -200,8 +233,9 @@ type Options struct {
 	Slow    []float64 // by rank: how much slower it is; nil where no rank is a straggler
 	Down    []bool    // by rank: its process has ended; nil where none has
 	Jitter  gpu.JitterCost
-	Kernels int          // to run back to back, 0: as many as the period takes
-	Late    []units.Time // by rank: how much later its first kernel is launched; nil for no rank
+	Like    func(pr *plan.Program) *Group // whose jitter the pieces of a program have; nil: each its own
+	Kernels int                           // to run back to back, 0: as many as the period takes
+	Late    []units.Time                  // by rank: how much later its first kernel is launched; nil for no rank
 	// Place is where the communicator is in a cluster.
 	Place route.Place
 	// Whole is what the plan is a part of, nil for nothing: its size says what caches
@@ -218,7 +252,7 @@ func New(o *Options, p *plan.Plan) *Engine {
 	whole := cmp.Or(o.Whole, p)
 	l := whole.Layout(int32(whole.Comm.NRanks - 1))
 	j := &Job{Plan: p, miss: o.Class.Miss(max(o.Set, int64(l.Input+l.Output))), Kernels: KernelsFor(whole, o.Kernels)}
-	e := &Engine{Class: o.Class, Cost: costsOf(o.Class), Jobs: []*Job{j}, Wire: o.Model, seed: o.Seed, Slow: o.Slow, down: o.Down, late: o.Late, Jitter: o.Jitter}
+	e := &Engine{Class: o.Class, Cost: costsOf(o.Class), Jobs: []*Job{j}, Wire: o.Model, seed: o.Seed, Slow: o.Slow, down: o.Down, late: o.Late, Jitter: o.Jitter, like: o.Like}
 	table := route.New(p.Comm, o.Systems, e.Class, e.Wire)
 	table.Place = o.Place
 	e.Net = host.New(&host.Options{Class: e.Class, Table: table, Model: e.Wire, Queue: &e.Queue,
@@ -237,6 +271,7 @@ type costs struct {
 	batch, work   units.Time
 	blockTurn     units.Time
 	ll128Both     units.Time
+	host          units.Time // what flags take longer through host memory
 }
 
 func costsOf(c *gpu.Class) costs {
@@ -249,6 +284,7 @@ func costsOf(c *gpu.Class) costs {
 	k.drain, k.blockTurn = us(c.Simple.Drain), us(c.Simple.BlockTurn)
 	k.batch, k.work = us(c.Works.Batch), us(c.Works.Work)
 	k.llTrip = us(c.LL.Trip.Base + c.LL.Trip.Recv)
+	k.host = us(c.HostHop)
 	return k
 }
 
@@ -270,6 +306,11 @@ func (e *Engine) Run(ctx context.Context) error {
 			if e.Progress != nil {
 				e.Progress(float64(e.fetched) / float64(e.Ops))
 			}
+		}
+		if e.Queue.PopNow(&ev) {
+			e.comes()
+			e.handle(&ev)
+			continue
 		}
 		if e.Queue.Now+e.Skipped >= lastTime {
 			return &exec.NotImplementedError{Feature: fmt.Sprintf("%v of %d elements that takes more than 26 days", e.Jobs[0].Plan.Req.Func, e.Jobs[0].Plan.Req.Count),
@@ -322,7 +363,15 @@ func (e *Engine) advance(end units.Time) {
 			e.Groups[tok].flow = -1
 		}
 	}
-	for _, tok := range e.done {
+	for i, tok := range e.done {
+		if i+groupsAhead < len(e.done) {
+			if a := e.done[i+groupsAhead]; a >= 0 {
+				fetchGroup(&e.Groups[a])
+			}
+			if a := e.done[i+connsAhead]; a >= 0 {
+				e.connsOf(&e.Groups[a])
+			}
+		}
 		e.flowDone(tok)
 	}
 }
@@ -334,7 +383,12 @@ func (e *Engine) handle(ev *event.Event) {
 		if g.wake == ev.At {
 			g.wake = -1
 		}
-		e.tryStart(ev.ID)
+		if e.tryStart(ev.ID) {
+			// All that is done in this instant came before the attempts to start, so
+			// that the next event would be this one.
+			e.Queue.Skip()
+			e.join(ev.ID)
+		}
 	case evJoin:
 		e.join(ev.ID)
 	case evDone:
@@ -449,12 +503,12 @@ func (e *Engine) nextPhase(si int32, at units.Time) {
 func (e *Engine) exchange(sm *SM, at units.Time) {
 	for i := sm.from; i < sm.to; i++ {
 		for _, id := range e.addresses[i].out {
-			e.Conns[id].wanted++
+			e.given[id].wanted++
 		}
 		for _, id := range e.addresses[i].in {
-			c := &e.Conns[id]
-			c.given, c.givenAt = c.given+1, at+e.Cost.Hop[coll.LL]
-			e.wake(c.Snd, c.givenAt)
+			a := &e.given[id]
+			a.given, a.at = a.given+1, at+e.Cost.Hop[coll.LL]
+			e.wake(e.Conns[id].Snd, a.at)
 		}
 	}
 }
@@ -467,7 +521,7 @@ func (e *Engine) layAddresses() {
 	if !e.anyDirect() {
 		return
 	}
-	e.addresses = make([]ends, len(e.Groups))
+	e.addresses, e.given = make([]ends, len(e.Groups)), make([]address, len(e.Conns))
 	for id := range e.Conns {
 		c := &e.Conns[id]
 		if c.Snd < 0 || c.Rcv < 0 || c.Net >= 0 || c.FromHost || !e.Groups[c.Snd].givesAddresses() {

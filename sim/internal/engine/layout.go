@@ -105,7 +105,13 @@ func (e *Engine) BlocksGap(p *plan.Plan) units.Time {
 
 // NewGroup makes the group of a program on a device and multiprocessor.
 func NewGroup(e *Engine, j *Job, pr *plan.Program, dev, sm int32) Group {
-	g := Group{Job: j, Plan: j.Plan.Of(pr), Program: *pr, Rank: dev, Sm: sm, wake: -1, Joint: -1, kind: -1, perRound: max(1, j.Plan.Fanout(pr))}
+	g := Group{proto: pr.Proto, Job: j, Plan: j.Plan.Of(pr), Program: *pr, Rank: dev, Sm: sm, wake: -1, Joint: -1, kind: -1, sized: -1, perRound: max(1, j.Plan.Fanout(pr))}
+	g.rounds = g.perRound > 1 && (pr.Role == plan.RoleScatter || pr.Role == plan.RoleGather)
+	if e.like != nil {
+		g.draws = e.like(pr).draws
+	} else {
+		g.draws = chance.StreamOf(e.seed, uint64(dev), uint64(pr.Channel)<<32|uint64(pr.Group))
+	}
 	if e.Jitter.Channel > 0 {
 		g.drift = e.Jitter.Channel * chance.Normal(e.seed, uint64(dev), uint64(pr.Channel), 1<<40)
 	}
@@ -159,9 +165,9 @@ func (e *Engine) joinConns(j *Job, gi int32, op *plan.Op) error {
 		if err != nil {
 			return err
 		}
-		c.Snd, c.Route, c.Depth = gi, r, plan.FIFOSteps/int64(max(1, pr.SliceSteps))
+		c.Snd, c.Route, c.Depth = gi, r, DepthOf(pr)
 		c.FromHost = e.FromHost(pc)
-		if c.Extra = e.ExtraHop(pc); c.Extra > 0 {
+		if c.Staged = Staged(pc); c.Staged {
 			e.Net.Table.Stage(pc, e.Groups[gi].inTransit(op))
 		}
 		c.Net, err = e.Net.Connect(pc, id, pr)
@@ -187,11 +193,17 @@ func (e *Engine) joinConns(j *Job, gi int32, op *plan.Op) error {
 	return nil
 }
 
-// ExtraHop is what a connection's flags take longer than between GPUs: where it
-// goes through host memory.
-func (e *Engine) ExtraHop(pc *plan.Conn) units.Time {
-	if pc.Route.Transport == connect.SHM {
-		return units.FromMicros(e.Class.HostHop)
+// DepthOf is how many pieces of a program fit a connection.
+func DepthOf(pr *plan.Program) int8 { return int8(plan.FIFOSteps / max(1, pr.SliceSteps)) }
+
+// Staged reports whether a connection goes through host memory, by which its flags take
+// longer.
+func Staged(pc *plan.Conn) bool { return pc.Route.Transport == connect.SHM }
+
+// Extra is what a connection's flags take longer than between GPUs.
+func (e *Engine) Extra(c *Conn) units.Time {
+	if c.Staged {
+		return e.Cost.host
 	}
 	return 0
 }

@@ -47,7 +47,7 @@ func (e *Engine) sentHeld(gi, id int32, k int64, h *heldSlice, end units.Time) {
 // before the piece ahead of it, and says when that is.
 func (e *Engine) deliver(id int32, t units.Time) units.Time {
 	c := &e.Conns[id]
-	t += c.Extra
+	t += e.Extra(c)
 	if c.posted > 0 {
 		t = max(t, c.slot(c.posted-1).Head)
 	}
@@ -65,7 +65,7 @@ func (e *Engine) postHead(id int32, t units.Time) {
 	if c.Net >= 0 {
 		return
 	}
-	t += c.Extra
+	t += e.Extra(c)
 	c.slot(c.posted).Head = t
 	c.posted++
 	e.wake(c.Rcv, t)
@@ -75,7 +75,7 @@ func (e *Engine) postHead(id int32, t units.Time) {
 // when that is.
 func (e *Engine) postTail(id int32, t units.Time) units.Time {
 	c := &e.Conns[id]
-	t += c.Extra
+	t += e.Extra(c)
 	c.slot(c.tails).tail = t
 	c.tails++
 	if c.Rcv >= 0 {
@@ -111,7 +111,7 @@ func (e *Engine) release(g *Group, t units.Time) {
 // giveCredit lets the sender use one more piece of room from time t.
 func (e *Engine) giveCredit(id int32, t units.Time) {
 	c := &e.Conns[id]
-	t += c.Extra
+	t += e.Extra(c)
 	c.slot(c.credited).credit = t
 	c.credited++
 	e.wake(c.Snd, t)

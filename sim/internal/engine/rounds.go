@@ -20,9 +20,7 @@ type roundPiece struct {
 }
 
 // inRounds reports whether the group's ops come in rounds over the heads.
-func (g *Group) inRounds() bool {
-	return g.perRound > 1 && (g.Program.Role == plan.RoleScatter || g.Program.Role == plan.RoleGather)
-}
+func (g *Group) inRounds() bool { return g.rounds }
 
 // Awaits are the connections that the op waits for, of its own ones: those of
 // all heads where a round begins.

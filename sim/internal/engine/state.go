@@ -31,6 +31,11 @@ func (e *Engine) appendState(dst []int64) []int64 {
 	for i := range e.Conns {
 		dst = e.Conns[i].appendState(dst, now, e.Cost.llTrip)
 	}
+	for i := range e.given {
+		if a := &e.given[i]; a.wanted > 0 {
+			dst = append(dst, a.wanted-a.given, ahead(a.at, now))
+		}
+	}
 	dst = e.appendQueue(dst)
 	dst = e.Net.AppendState(dst, now)
 	return e.steady.wire.AppendState(dst, now)
@@ -96,9 +101,6 @@ func bits(of ...bool) int64 {
 // read a trip after it has come (complete).
 func (c *Conn) appendState(dst []int64, now, trip units.Time) []int64 {
 	dst = append(dst, c.posted-c.Taken, c.tails-c.Taken, c.sent-c.Taken, c.credited-c.Taken)
-	if c.wanted > 0 {
-		dst = append(dst, c.wanted-c.given, ahead(c.givenAt, now))
-	}
 	for i := int64(1); i <= plan.FIFOSteps; i++ {
 		dst = append(dst, ahead(c.before(c.posted-i).Head, now), ahead(c.before(c.tails-i).tail+trip, now), ahead(c.before(c.credited-i).credit, now))
 	}

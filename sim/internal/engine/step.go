@@ -4,7 +4,6 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/gpu"
-	"github.com/simccl/simccl/sim/internal/chance"
 	"github.com/simccl/simccl/sim/internal/event"
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/units"
@@ -23,21 +22,29 @@ import (
 // and its own first data reaches rank 2 a hop later, long before the op is
 // through; the op ends when the last data of rank 0 has come.
 
+// goOn has a group start its next piece, whose bytes move with an event of their own.
+func (e *Engine) goOn(gi int32) {
+	if e.tryStart(gi) {
+		e.Queue.Push(e.Queue.Now, event.Done, evJoin, gi, 0)
+	}
+}
+
 // tryStart starts the group's next piece if all it needs is there; else the group
-// waits, and what is missing wakes it: deliver, postHead or giveCredit.
-func (e *Engine) tryStart(gi int32) {
+// waits, and what is missing wakes it: deliver, postHead or giveCredit. It reports
+// whether the piece's bytes are to join their links in this instant.
+func (e *Engine) tryStart(gi int32) (joins bool) {
 	g := &e.Groups[gi]
 	if g.state != idle && g.state != waiting {
-		return
+		return false
 	}
 	if e.Queue.Now < g.Free {
 		e.wakeAt(gi, g.Free)
-		return
+		return false
 	}
 	if g.state == idle {
 		if !e.fetch(g) {
 			e.programEnd(gi)
-			return
+			return false
 		}
 		if g.taken++; e.steady.on {
 			e.took(gi)
@@ -45,131 +52,27 @@ func (e *Engine) tryStart(gi int32) {
 		g.state, g.Since = waiting, max(g.Since, g.Free)
 		if g.Free += e.entry(g); e.Queue.Now < g.Free {
 			e.wakeAt(gi, g.Free)
-			return
+			return false
 		}
 	}
 	at, ok := e.ready(g)
 	if !ok {
-		return
+		return false
 	}
 	if at > e.Queue.Now {
 		e.wakeAt(gi, at)
-		return
+		return false
 	}
-	e.begin(gi)
+	return e.begin(gi)
 }
 
 // entry is what a group takes before an op that its wait for data hides: of LL128, an
 // op that reduces user data and a peer's.
 func (e *Engine) entry(g *Group) units.Time {
-	if g.Program.Proto != coll.LL128 || !g.pass.User || g.pass.Loads < 2 {
+	if g.proto != coll.LL128 || !g.pass.User || g.pass.Loads < 2 {
 		return 0
 	}
 	return e.Cost.ll128Both
-}
-
-// fetch takes the next op of the program.
-func (e *Engine) fetch(g *Group) bool {
-	if !g.cur.Next(&g.Op) {
-		return false
-	}
-	e.fetched++
-	op, pass, pack := &g.Op, g.pass, g.pack
-	g.pass = gpu.Pass{Loads: len(op.From), Stores: len(op.To), Elem: int64(g.Plan.ElemSize()), Miss: g.Job.miss}
-	if g.Job.Fold != nil {
-		g.Job.Fold.Ends(g, op)
-	}
-	n, size := g.Plan.Slices(&g.Program, op.Bytes)
-	g.slice, g.slices, g.size = 0, int32(n), size
-	g.idle = false
-	g.pass.Local = op.Do&plan.Copy != 0 && op.Dst.Buf != plan.NoBuffer
-	if g.Joint >= 0 && g.Plan.Req.Algo.IsNVLS() {
-		// The switch reduces what it pulls and copies what it spreads.
-		g.pass.Loads, g.pass.Stores = min(1, g.pass.Loads), min(1, g.pass.Stores)
-	}
-	align, base := int64(0), g.Plan.Req.Misalign
-	if op.Src.Buf != plan.NoBuffer || op.Do&plan.Accum != 0 {
-		g.pass.Loads++
-		g.pass.User = true
-		align = int64(op.Src.Off) + base
-	}
-	if op.Do&plan.Accum != 0 && g.Program.Role == plan.RoleBlock { // adds Src to Dst
-		g.pass.Loads++
-	}
-	if g.pass.Local {
-		align |= int64(op.Dst.Off) + base
-	}
-	if op.Do&(plan.Reduce|plan.Accum) != 0 && g.pass.Elem == 1 {
-		g.pass.Sums = max(0, g.pass.Loads-1)
-	}
-	if op.Do&(plan.Reduce|plan.Accum) != 0 && g.pass.Elem == 1 && (g.Plan.Req.Op == coll.Min || g.Plan.Req.Op == coll.Max) {
-		g.pass.Extremes = max(0, g.pass.Loads-1)
-	}
-	g.pass.Unaligned128 = align%128 != 0
-	g.pack = 16
-	if g.Plan.Req.Direct && g.Program.Role == plan.RoleSend { // it stores at the receiver's offset
-		align |= int64(g.Program.Transfer.Dst)
-	}
-	if align%16 != 0 {
-		g.pack = int64(g.Plan.ElemSize())
-		g.pass.Skew = true
-	}
-	if g.Job.Plan.OneRank() == plan.OneRankKernel { // a plain store, no second one beside a peer's
-		g.pass.Local, g.pass.Stores = false, 1
-	}
-	g.pass.Host = false
-	for _, id := range op.From {
-		g.pass.Host = g.pass.Host || e.Conns[id].FromHost
-	}
-	if g.Plan.Req.Direct {
-		e.direct(g)
-	}
-	g.Route = e.routeOf(g)
-	g.pass.Own = g.Route == e.Net.Table.Local && len(op.To) > 0 && e.Conns[op.To[0]].Net >= 0
-	if g.Program.Proto == coll.Simple && (g.kind == -1 || g.pass != pass || g.pack != pack) {
-		g.kind = e.kindOf(g)
-	}
-	return true
-}
-
-// direct is an op of registered buffers, whose stores go to the peers' own: nothing is
-// copied out of a FIFO. What is received and not reduced is in place already, and is
-// read from there by what passes it on (prims_simple.h:205-260).
-func (e *Engine) direct(g *Group) {
-	op, req := &g.Op, &g.Plan.Req
-	switch {
-	case g.Program.Proto != coll.Simple:
-		return
-	case !req.Func.IsP2P() && req.Algo.IsNVLS(): // the switch reads and writes the user's buffers
-		g.idle = g.Program.Role == plan.RoleScatter || g.Program.Role == plan.RoleGather
-		return
-	}
-	for _, ids := range [...][]int32{op.From, op.To} {
-		for _, id := range ids {
-			if c := &e.Conns[id]; c.Net >= 0 || c.FromHost {
-				return
-			}
-		}
-	}
-	g.pass.Direct = len(op.To) > 0
-	if op.Do&plan.Recv != 0 && op.Do&(plan.Reduce|plan.PostOp) == 0 && g.pass.Local {
-		g.pass.Local = false
-		g.idle = len(op.To) == 0
-	}
-}
-
-// routeOf is the route that the op's loads and stores take.
-func (e *Engine) routeOf(g *Group) wire.RouteID {
-	if g.Joint >= 0 {
-		return g.Joint
-	}
-	if g.Job.memory > 0 {
-		return g.Job.memory
-	}
-	if len(g.Op.To) == 0 {
-		return e.Net.Table.Local
-	}
-	return e.Conns[g.Op.To[0]].Route
 }
 
 // ready reports when data and room for the next piece are there; ok is false
@@ -188,12 +91,13 @@ func (e *Engine) ready(g *Group) (at units.Time, ok bool) {
 	for ; int(g.met)-len(from) < len(to); g.met++ {
 		c := &e.Conns[to[int(g.met)-len(from)]]
 		if e.addresses != nil {
-			if c.given < c.wanted {
+			a := &e.given[to[int(g.met)-len(from)]]
+			if a.given < a.wanted {
 				return 0, false
 			}
-			g.metAt = max(g.metAt, c.givenAt)
+			g.metAt = max(g.metAt, a.at)
 		}
-		if k := c.sent + int64(g.Op.SendAhead) - c.Depth; k >= 0 {
+		if k := c.sent + int64(g.Op.SendAhead) - int64(c.Depth); k >= 0 {
 			if k >= c.credited {
 				return 0, false
 			}
@@ -209,8 +113,9 @@ func (g *Group) pieceBytes(slice int32) units.Bytes {
 	return max(0, min(left, g.size))
 }
 
-// begin starts a piece: its overhead first, then its bytes.
-func (e *Engine) begin(gi int32) {
+// begin starts a piece: its overhead first, then its bytes. It reports whether there is
+// no overhead.
+func (e *Engine) begin(gi int32) (joins bool) {
 	g := &e.Groups[gi]
 	g.streams = g.posted && e.Queue.Now == g.Free
 	if g.Bytes = g.pieceBytes(g.slice); g.idle {
@@ -227,7 +132,7 @@ func (e *Engine) begin(gi int32) {
 		}
 	}
 	var over units.Time
-	switch g.Program.Proto {
+	switch g.proto {
 	case coll.Simple:
 		over = e.sliceOverhead(g)
 		if g.Program.Role == plan.RoleBlock && len(g.Op.From) > 0 {
@@ -239,26 +144,31 @@ func (e *Engine) begin(gi int32) {
 	if e.Slow != nil {
 		over = units.Time(float64(over) * e.Slow[g.Program.Rank])
 	}
-	if g.Program.Proto != coll.Simple {
+	if g.proto != coll.Simple {
 		// Cut-through: the peer sees the first data a hop after the first trip.
 		for _, id := range g.Op.To {
-			e.postHead(id, e.Queue.Now+over+e.Cost.Hop[g.Program.Proto])
+			e.postHead(id, e.Queue.Now+over+e.Cost.Hop[g.proto])
 		}
 	}
 	if g.Bytes == 0 {
 		e.Queue.Push(e.Queue.Now+over, event.Done, evDone, gi, 0)
-		return
+		return false
+	}
+	if over == 0 {
+		return true
 	}
 	e.Queue.Push(e.Queue.Now+over, event.Done, evJoin, gi, 0)
+	return false
 }
 
 // join puts the piece on its links.
 func (e *Engine) join(gi int32) {
 	g := &e.Groups[gi]
 	g.state = moving
+	e.size(g)
 	work := e.work(g)
 	sm := &e.SMs[g.Sm]
-	if g.Program.Proto == coll.Simple {
+	if g.proto == coll.Simple {
 		sm.active += g.Program.Workers
 		if sm.Groups > 1 {
 			e.reshare(g.Sm, gi)
@@ -271,6 +181,17 @@ func (e *Engine) join(gi int32) {
 	}
 	g.left = work
 	e.flow(gi, rate)
+}
+
+// size finds what depends on a piece's size, mostly that of the piece before.
+func (e *Engine) size(g *Group) {
+	if g.sized == g.Bytes {
+		return
+	}
+	g.sized, g.load = g.Bytes, e.carried(g)
+	if g.proto != coll.Simple {
+		g.bound = e.findRate(g, 0)
+	}
 }
 
 // maxFlow is what one flow carries at most, in nano-bytes: 4 GiB and more. A
@@ -288,7 +209,7 @@ func (e *Engine) flow(gi int32, rate wire.Rate) {
 
 // carry counts the piece's bytes on its links.
 func (e *Engine) carry(g *Group) {
-	for left := e.carried(g); left > 0; left -= maxFlow {
+	for left := g.load; left > 0; left -= maxFlow {
 		e.Wire.Carry(g.Route, wire.Work(min(left, maxFlow)))
 	}
 }
@@ -296,10 +217,10 @@ func (e *Engine) carry(g *Group) {
 // work is how long the piece takes, as the bytes that would take so long
 // without jitter.
 func (e *Engine) work(g *Group) float64 {
-	w := e.carried(g)
-	jit := [...]float64{e.Jitter.LL, e.Jitter.LL128, e.Jitter.Slice}[g.Program.Proto]
+	w := g.load
+	jit := [...]float64{e.Jitter.LL, e.Jitter.LL128, e.Jitter.Slice}[g.proto]
 	if jit > 0 {
-		f := 1 + jit*chance.Normal(e.seed, uint64(g.Rank), uint64(g.Program.Channel)<<32|uint64(g.Program.Group), uint64(g.count))
+		f := 1 + jit*g.draws.Normal(uint64(g.count))
 		w *= max(0.2, f+g.drift)
 	}
 	if g.Joint >= 0 && g.Plan.Req.Algo.IsNVLS() {
@@ -310,6 +231,9 @@ func (e *Engine) work(g *Group) float64 {
 
 // rate is the group's own bound on the link.
 func (e *Engine) rate(g *Group, active int32) wire.Rate {
+	if g.proto != coll.Simple && e.Slow == nil { // which may change
+		return g.bound
+	}
 	if g.kind < 0 {
 		return e.findRate(g, active)
 	}
@@ -342,27 +266,27 @@ const (
 )
 
 // kindOf finds the kind of a group's slices.
-func (e *Engine) kindOf(g *Group) int32 {
+func (e *Engine) kindOf(g *Group) int8 {
 	slow := 1.0
 	if e.Slow != nil {
 		slow = e.Slow[g.Program.Rank]
 	}
 	for i := range e.kinds {
 		if k := &e.kinds[i]; k.pass == g.pass && k.pack == g.pack && k.workers == g.Program.Workers && k.block == (g.Program.Role == plan.RoleBlock) && k.slow == slow {
-			return int32(i)
+			return int8(i)
 		}
 	}
 	if len(e.kinds) == maxKinds {
 		return manyKinds
 	}
 	e.kinds = append(e.kinds, kind{pass: g.pass, pack: g.pack, workers: g.Program.Workers, block: g.Program.Role == plan.RoleBlock, slow: slow})
-	return int32(len(e.kinds) - 1)
+	return int8(len(e.kinds) - 1)
 }
 
 // findRate is what rate is.
 func (e *Engine) findRate(g *Group, active int32) wire.Rate {
 	var r float64
-	switch g.Program.Proto {
+	switch g.proto {
 	case coll.Simple:
 		if g.Job.Plan.OneRank() == plan.DeviceCopy {
 			r = e.Class.One.L2Rate // the memory holds it up
@@ -406,7 +330,7 @@ func (e *Engine) finish(gi int32) {
 	if e.Observer != nil {
 		e.Observer.Piece(PieceEvent{Point: PieceMoved, Group: gi})
 	}
-	if g.state == moving && g.Program.Proto == coll.Simple {
+	if g.state == moving && g.proto == coll.Simple {
 		sm := &e.SMs[g.Sm]
 		sm.active -= g.Program.Workers
 		g.state = closing
@@ -415,7 +339,7 @@ func (e *Engine) finish(gi int32) {
 		}
 	}
 	g.state = closing
-	if g.Program.Proto == coll.Simple {
+	if g.proto == coll.Simple {
 		e.finishSlice(gi)
 		return
 	}
@@ -465,7 +389,7 @@ func (e *Engine) finishSlice(gi int32) {
 	if g.slice == g.slices {
 		g.state = idle
 	}
-	e.tryStart(gi)
+	e.goOn(gi)
 }
 
 // drain is how long the fence holds the group up: stores into the GPU's own
@@ -482,9 +406,9 @@ type heldSlice struct {
 	on    bool
 	first bool // of its op
 	n     uint8
+	chunk int32
 	bytes units.Bytes
 	at    units.Time // when its bytes were through
-	chunk int32
 	to    [4]int32
 	more  []int32 // of ops with more peers, which never change
 }
@@ -527,7 +451,7 @@ func (e *Engine) complete(gi int32) {
 			return // postTail brings us back
 		}
 		last := c.slot(c.Taken).tail
-		if g.Bytes > 0 && g.Program.Proto == coll.LL {
+		if g.Bytes > 0 && g.proto == coll.LL {
 			last += e.Cost.llTrip
 		}
 		if last > e.Queue.Now {
@@ -535,7 +459,7 @@ func (e *Engine) complete(gi int32) {
 			return
 		}
 	}
-	p := g.Program.Proto
+	p := g.proto
 	for _, id := range g.Op.To {
 		c := &e.Conns[id]
 		if c.Net >= 0 { // the proxy sends whole steps only
@@ -564,5 +488,5 @@ func (e *Engine) complete(gi int32) {
 		e.Observer.Piece(PieceEvent{Point: PieceDone, Group: gi})
 	}
 	g.state = idle
-	e.tryStart(gi)
+	e.goOn(gi)
 }

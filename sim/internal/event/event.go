@@ -5,6 +5,7 @@ package event
 
 import (
 	"cmp"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -35,14 +36,18 @@ func (e *Event) Kind() uint8 { return uint8(e.order) }
 func (e *Event) Class() uint8 { return uint8(e.order >> 56) }
 
 // A slot is a stretch of time whose events lie together: 2^slotBits ps, about 1 ns.
-// The wheel holds the slots up to 4 us from now.
+// A span of time has half as many slots as the wheel, which holds those of this span and
+// of the next one, so at least of the next 2 us. The spans after those, up to 134 us from
+// now, lie by span.
 const (
 	slotBits = 10
 	slots    = 4096
+	spanBits = slotBits + 11
+	spans    = 64
 )
 
 // Queue holds events that are due within the current slot in order, those of the
-// next slots by slot, unordered, and those after them in a heap. Few events share
+// next slots by slot and then by span, unordered, and those after them in a heap. Few events share
 // a slot, or nearly all of those that do are due at one instant and were pushed in
 // order: either way there is little to sort. The zero Queue is empty and ready.
 type Queue struct {
@@ -57,8 +62,11 @@ type Queue struct {
 	head   int
 	soon   heap       // pushed since, before the end of that slot
 	slot   units.Time // the current one
+	span   units.Time // its span
 	wheel  wheel      // the slots after it
-	beyond heap       // the time after the wheel
+	beyond heap       // the time after the wheel's spans
+	next   units.Time // of those after the current slot, where it was looked for
+	looked bool
 }
 
 // Len returns the number of events that wait.
@@ -75,10 +83,39 @@ func (q *Queue) Reset() {
 
 // Next returns the time of the earliest event; ok is false on an empty queue.
 func (q *Queue) Next() (at units.Time, ok bool) {
-	if q.head == len(q.due) && len(q.soon) == 0 && !q.turn() {
+	switch {
+	case q.head < len(q.due) || len(q.soon) > 0:
+		return q.first().At, true
+	case q.len == 0:
 		return 0, false
+	case !q.looked:
+		q.next, q.looked = q.look(), true
 	}
-	return q.first().At, true
+	return q.next, true
+}
+
+// look finds the time of the earliest event after the current slot, which stays: the
+// clock may get to earlier ones, as where a flow ends first.
+func (q *Queue) look() units.Time {
+	at := units.Time(math.MaxInt64)
+	if len(q.beyond) > 0 {
+		at = q.beyond[0].At
+	}
+	if slot, ok := q.wheel.next(q.slot); ok {
+		return min(at, q.wheel.earliest(q.wheel.heads[uint(slot)%slots]))
+	}
+	if span, ok := q.wheel.nextFar(q.span + 2); ok {
+		return min(at, q.wheel.earliest(q.wheel.far[uint(span)%spans]))
+	}
+	return at
+}
+
+// First returns the earliest event, nil of an empty queue. It is good until the next call.
+func (q *Queue) First() *Event {
+	if q.head == len(q.due) && len(q.soon) == 0 && !q.turn() {
+		return nil
+	}
+	return q.first()
 }
 
 // first is the earliest event of the current slot, which has one.
@@ -102,15 +139,29 @@ func (q *Queue) Push(at units.Time, class, kind uint8, id, arg int32) {
 	q.seq++
 	q.len++
 	e := Event{At: at, order: uint64(class)<<56 | q.seq<<8 | uint64(kind), ID: id, Arg: arg}
-	switch slot := at >> slotBits; {
-	case slot > q.slot+slots:
-		q.beyond.push(&e)
-	case slot > q.slot:
-		q.wheel.put(&e)
+	switch {
+	case at>>slotBits > q.slot:
+		q.wait(&e)
 	case q.head < len(q.due) && q.due[len(q.due)-1].before(&e):
 		q.due = append(q.due, e)
 	default:
 		q.soon.push(&e)
+	}
+}
+
+// wait holds an event that comes after the current slot.
+func (q *Queue) wait(e *Event) {
+	q.next = min(q.next, e.At)
+	if e.At>>spanBits > q.span+1 {
+		q.catchUp()
+	}
+	switch span := e.At >> spanBits; {
+	case span >= q.span+spans:
+		q.beyond.push(e)
+	case span > q.span+1:
+		q.wheel.putFar(e)
+	default:
+		q.wheel.put(e)
 	}
 }
 
@@ -119,15 +170,69 @@ func (q *Queue) Pop(e *Event) bool {
 	if q.head == len(q.due) && len(q.soon) == 0 && !q.turn() {
 		return false
 	}
+	q.take(e)
+	return true
+}
+
+// take removes the earliest event of the current slot, which has one.
+func (q *Queue) take(e *Event) {
 	q.len--
 	q.done++
-	*e = *q.first()
-	if q.head < len(q.due) && e.order == q.due[q.head].order {
+	if q.head < len(q.due) && (len(q.soon) == 0 || q.due[q.head].before(&q.soon[0])) {
+		*e = q.due[q.head]
 		q.head++
-	} else {
-		q.soon.pop()
+		return
 	}
-	return true
+	*e = q.soon[0]
+	q.soon.pop()
+}
+
+// PopNow removes the earliest event into e if it is due now.
+func (q *Queue) PopNow(e *Event) bool {
+	if q.head < len(q.due) && q.due[q.head].At == q.Now || len(q.soon) > 0 && q.soon[0].At == q.Now {
+		q.take(e)
+		return true
+	}
+	return false
+}
+
+// Ahead is the event that comes n events after the one popped last, as far as that is known; nil where not.
+func (q *Queue) Ahead(n int) *Event {
+	if q.head+n < len(q.due) {
+		return &q.due[q.head+n]
+	}
+	return nil
+}
+
+// Skip counts an event as handled that would have been the next one to be popped, had
+// it been pushed.
+func (q *Queue) Skip() { q.done++ }
+
+// catchUp has the wheel begin at the clock, which goes on without events too: as where
+// flows end. No slot before that has events.
+func (q *Queue) catchUp() {
+	if q.head == len(q.due) && len(q.soon) == 0 && q.slot+1 < q.Now>>slotBits {
+		q.goOn(q.Now>>slotBits - 1)
+	}
+}
+
+// goOn makes a slot the current one: no earlier one has events.
+func (q *Queue) goOn(slot units.Time) {
+	q.slot = slot
+	span := slot >> (spanBits - slotBits)
+	if span == q.span {
+		return
+	}
+	from := max(span, q.span+2) // whose events are not in slots
+	q.span = span
+	for s := from; s <= span+1; s++ {
+		q.wheel.near(s)
+	}
+	for len(q.beyond) > 0 && q.beyond[0].At>>spanBits <= span+1 {
+		e := q.beyond[0]
+		q.beyond.pop()
+		q.wheel.put(&e)
+	}
 }
 
 // turn goes on to the next slot that has events, and reports whether one has.
@@ -136,20 +241,17 @@ func (q *Queue) turn() bool {
 		return false
 	}
 	slot, ok := q.wheel.next(q.slot)
-	if !ok {
-		slot = q.beyond[0].At >> slotBits
-	}
-	q.slot, q.head = slot, 0
-	q.due = q.wheel.take(slot, q.due[:0]) // before its place is another slot's
-	for len(q.beyond) > 0 && q.beyond[0].At>>slotBits <= slot+slots {
-		e := q.beyond[0]
-		q.beyond.pop()
-		if e.At>>slotBits == slot {
-			q.due = append(q.due, e)
-		} else {
-			q.wheel.put(&e)
+	for !ok {
+		span, some := q.wheel.nextFar(q.span + 2)
+		if len(q.beyond) > 0 && (!some || q.beyond[0].At>>spanBits < span) {
+			span = q.beyond[0].At >> spanBits
 		}
+		q.goOn(span<<(spanBits-slotBits) - 1) // the next one is in a slot then
+		slot, ok = q.wheel.next(q.slot)
 	}
+	q.goOn(slot)
+	q.head, q.looked = 0, false
+	q.due = q.wheel.take(slot, q.due[:0])
 	order(q.due)
 	return true
 }
@@ -180,9 +282,16 @@ func (q *Queue) AppendAll(dst []Event) []Event {
 	dst = append(dst, q.beyond...)
 	for i, word := range q.wheel.full {
 		for ; word != 0; word &= word - 1 {
-			for n := q.wheel.heads[64*i+bits.TrailingZeros64(word)]; n != 0; n = q.wheel.nodes[n-1].next {
-				dst = append(dst, q.wheel.nodes[n-1].Event)
+			for n := q.wheel.heads[64*i+bits.TrailingZeros64(word)]; n != 0; n = q.wheel.chunks[n-1].next {
+				c := &q.wheel.chunks[n-1]
+				dst = append(dst, c.events[:c.n]...)
 			}
+		}
+	}
+	for _, head := range q.wheel.far {
+		for n := head; n != 0; n = q.wheel.chunks[n-1].next {
+			c := &q.wheel.chunks[n-1]
+			dst = append(dst, c.events[:c.n]...)
 		}
 	}
 	slices.SortFunc(dst[first:], func(a, b Event) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.order, b.order)) })

@@ -1,6 +1,9 @@
 package event
 
 import (
+	"cmp"
+	"math"
+	"slices"
 	"sort"
 	"testing"
 
@@ -116,7 +119,11 @@ func TestQueueIsALookForTheNext(t *testing.T) {
 					q.Now = e.At
 				}
 			case 5:
-				if next, ok := q.Next(); ok && next > q.Now {
+				next, ok := q.Next()
+				if earliest := slices.MinFunc(append(p, Event{At: math.MaxInt64}), func(a, b Event) int { return cmp.Compare(a.At, b.At) }).At; ok && next != earliest {
+					t.Fatalf("next is at %v, want %v", next, earliest)
+				}
+				if ok && next > q.Now {
 					q.Now += units.Time(rapid.Int64Range(0, int64(next-q.Now)).Draw(t, "on"))
 				}
 			}

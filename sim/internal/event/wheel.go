@@ -7,40 +7,103 @@ import (
 )
 
 // wheel holds the events of a number of slots, by slot: that of time t is t's slot
-// modulo their number. Events of a slot are a list, the last one put first.
+// modulo their number. Events of a slot lie in chunks, the newest chunk first. Events
+// of later spans lie by span.
 type wheel struct {
-	nodes []node
-	free  int32        // list of nodes
-	heads [slots]int32 // node + 1, 0 without one
-	full  [slots / 64]uint64
-	any   uint64 // words of full that are not zero
+	chunks []chunk
+	free   int32        // list of chunks
+	heads  [slots]int32 // chunk + 1, 0 without one
+	full   [slots / 64]uint64
+	any    uint64       // words of full that are not zero
+	far    [spans]int32 // as heads, of the spans after those of the slots
+	later  uint64       // spans that have events
 }
 
-type node struct {
-	Event
-	next int32 // node + 1
+// chunk is some events of a slot in the order in which they were put: two lines of a
+// cache, of which up to two events need the first.
+type chunk struct {
+	n      int32
+	next   int32 // chunk + 1
+	events [5]Event
 }
 
 func (w *wheel) reset() {
-	w.nodes, w.free, w.any = w.nodes[:0], 0, 0
-	clear(w.heads[:])
-	clear(w.full[:])
+	*w = wheel{chunks: w.chunks[:0]}
 }
 
 func (w *wheel) put(e *Event) {
-	i := w.free
-	if i == 0 {
-		w.nodes = append(w.nodes, node{})
-		i = int32(len(w.nodes))
-	} else {
-		w.free = w.nodes[i-1].next
-	}
 	at := uint(e.At>>slotBits) % slots
-	n := &w.nodes[i-1]
-	n.Event, n.next = *e, w.heads[at]
-	w.heads[at] = i
+	w.add(&w.heads[at], e)
 	w.full[at/64] |= 1 << (at % 64)
 	w.any |= 1 << (at / 64)
+}
+
+// putFar holds an event by its span.
+func (w *wheel) putFar(e *Event) {
+	at := uint(e.At>>spanBits) % spans
+	w.add(&w.far[at], e)
+	w.later |= 1 << at
+}
+
+// add puts an event into the chunks of a list.
+func (w *wheel) add(head *int32, e *Event) {
+	i := *head
+	if i == 0 || w.chunks[i-1].n == int32(len(w.chunks[i-1].events)) {
+		i = w.grow(i)
+		*head = i
+	}
+	c := &w.chunks[i-1]
+	c.events[c.n] = *e
+	c.n++
+}
+
+// grow is a new chunk before others.
+func (w *wheel) grow(next int32) int32 {
+	i := w.free
+	if i == 0 {
+		w.chunks = append(w.chunks, chunk{})
+		i = int32(len(w.chunks))
+	} else {
+		w.free = w.chunks[i-1].next
+	}
+	w.chunks[i-1].n, w.chunks[i-1].next = 0, next
+	return i
+}
+
+// earliest is the time of the earliest event of a list.
+func (w *wheel) earliest(head int32) units.Time {
+	at := w.chunks[head-1].events[0].At
+	for i := head; i != 0; i = w.chunks[i-1].next {
+		c := &w.chunks[i-1]
+		for k := range c.events[:c.n] {
+			at = min(at, c.events[k].At)
+		}
+	}
+	return at
+}
+
+// near moves the events of a span to their slots.
+func (w *wheel) near(span units.Time) {
+	at := uint(span) % spans
+	for i := w.far[at]; i != 0; {
+		c := w.chunks[i-1]
+		w.chunks[i-1].next, w.free = w.free, i
+		for k := range c.events[:c.n] {
+			w.put(&c.events[k])
+		}
+		i = c.next
+	}
+	w.far[at] = 0
+	w.later &^= 1 << at
+}
+
+// nextFar is the first span, not before the given one, that has events beyond the slots;
+// ok is false where none has.
+func (w *wheel) nextFar(span units.Time) (next units.Time, ok bool) {
+	if w.later == 0 {
+		return 0, false
+	}
+	return span + units.Time(bits.TrailingZeros64(bits.RotateLeft64(w.later, -int(uint(span)%spans)))), true
 }
 
 // next is the first slot after one that has events; ok is false where none has.
@@ -64,17 +127,15 @@ func (w *wheel) next(slot units.Time) (next units.Time, ok bool) {
 // take appends the events of a slot in the order in which they were put.
 func (w *wheel) take(slot units.Time, to []Event) []Event {
 	at := uint(slot) % slots
-	first := len(to)
+	first := int32(0) // the chunks in the order in which they were begun
 	for i := w.heads[at]; i != 0; {
-		n := &w.nodes[i-1]
-		to = append(to, n.Event)
-		next := n.next
-		n.next = w.free
-		w.free = i
-		i = next
+		c := &w.chunks[i-1]
+		i, c.next, first = c.next, first, i
 	}
-	for i, k := first, len(to)-1; i < k; i, k = i+1, k-1 {
-		to[i], to[k] = to[k], to[i]
+	for i := first; i != 0; {
+		c := &w.chunks[i-1]
+		to = append(to, c.events[:c.n]...)
+		i, c.next, w.free = c.next, w.free, i
 	}
 	w.heads[at] = 0
 	if w.full[at/64] &^= 1 << (at % 64); w.full[at/64] == 0 {

@@ -1,6 +1,10 @@
 package fluid
 
-import "github.com/simccl/simccl/sim/wire"
+import (
+	"github.com/simccl/simccl/sim/internal/event"
+	"github.com/simccl/simccl/sim/wire"
+	"github.com/simccl/simccl/units"
+)
 
 // Most changes of a bound leave everything else as it is. A flow on links that hold
 // up none of their flows runs at its bound: it runs alone, with no bundle, and a new
@@ -14,12 +18,18 @@ import "github.com/simccl/simccl/sim/wire"
 // no link is full, each of the nine has another end, and links another rest; no level
 // changes. Where the NIC's link is full, nothing changes at all.
 
-// alone is where a flow is that is in no bundle.
-const alone = -1
+// A flow is in no bundle where it runs alone. Its end is in the completion heap where
+// bounds change on its route. Elsewhere it is known when it starts: the flow is timed,
+// and its end waits in a queue of events, where it stays, stale, if a link holds up the
+// flow before. Routes of which that was so once have bundles since.
+const (
+	alone = -1
+	timed = -2
+)
 
-// slack reports whether no link of a route holds up flows, and bounds change there.
+// slack reports whether flows of a route run alone: no link of it holds up flows.
 func (f *Fluid) slack(rt *route) bool {
-	if !rt.varies || f.watched != nil {
+	if rt.coupled && !rt.varies || f.watched != nil {
 		return false
 	}
 	for i := range rt.uses {
@@ -34,18 +44,25 @@ func (f *Fluid) slack(rt *route) bool {
 func (f *Fluid) runAlone(id wire.FlowID, w wire.Work) {
 	fl := &f.flows[id]
 	rt := &f.routes[fl.route]
-	if len(rt.alone) == 0 {
+	if !rt.shown {
 		f.showAlone(fl.route, rt)
 	}
 	fl.in, fl.at, fl.left, fl.last, fl.late = alone, int32(len(rt.alone)), w, f.now, false
 	rt.alone = append(rt.alone, id)
 	f.load(rt, int64(fl.mult), fl.bound)
+	if !rt.varies {
+		fl.in, fl.pos = timed, int32(fl.seq)
+		f.ends.Now = f.now
+		f.ends.Push(f.now+lasts(w, fl.bound), event.Done, 0, int32(id), fl.pos)
+		return
+	}
 	f.order = append(f.order, due{})
 	f.orderPlace(len(f.order)-1, due{f.now + lasts(w, fl.bound), fl.own, id})
 }
 
 // showAlone lists the flows of a route that run alone on its links.
 func (f *Fluid) showAlone(ri int32, rt *route) {
+	rt.shown = true
 	if rt.places == nil {
 		rt.places = make([]place, len(rt.uses))
 	}
@@ -58,6 +75,7 @@ func (f *Fluid) showAlone(ri int32, rt *route) {
 
 // hideAlone undoes that.
 func (f *Fluid) hideAlone(rt *route) {
+	rt.shown = false
 	for i := range rt.places {
 		f.retire(&f.links[rt.places[i].link], rt.places[i].at)
 	}
@@ -83,25 +101,64 @@ func (f *Fluid) load(rt *route, n int64, rate wire.Rate) {
 
 // mark has the level of a link found that holds up none so far, where it is full.
 func (f *Fluid) mark(l *link, li int32) {
-	if l.rest < wire.Rate(l.flows) && !l.queued {
+	if !l.slack() && !l.queued {
 		l.queued = true
 		f.queue = append(f.queue, li)
 	}
 }
 
-// endAlone takes a flow from its route.
-func (f *Fluid) endAlone(id wire.FlowID) {
+// leftAlone is the work that a flow alone has left, which has had a bound so far.
+func (f *Fluid) leftAlone(fl *flow, bound wire.Rate) wire.Work {
+	return fl.left - wire.Work(bound)*wire.Work(f.now-fl.last)
+}
+
+// dropAlone takes a flow of a bound from its route.
+func (f *Fluid) dropAlone(id wire.FlowID, bound wire.Rate) {
 	fl := &f.flows[id]
 	rt := &f.routes[fl.route]
-	f.orderDrop(int(fl.pos))
+	f.forget(fl)
 	last := len(rt.alone) - 1
 	other := rt.alone[last]
 	rt.alone[fl.at], f.flows[other].at = other, fl.at
 	rt.alone = rt.alone[:last]
-	if last == 0 {
-		f.hideAlone(rt)
+	f.load(rt, -int64(fl.mult), bound)
+}
+
+// forget takes away the end of a flow alone.
+func (f *Fluid) forget(fl *flow) {
+	if fl.in == alone {
+		f.orderDrop(int(fl.pos))
+	} else {
+		f.stale++
 	}
-	f.load(rt, -int64(fl.mult), fl.bound)
+}
+
+// isTimed reports whether an event is the end of a timed flow.
+func (f *Fluid) isTimed(e *event.Event) bool {
+	fl := &f.flows[e.ID]
+	return fl.own >= 0 && fl.in == timed && fl.pos == e.Arg
+}
+
+// nextTimed is the end of the timed flow that ends first, ok false without one.
+func (f *Fluid) nextTimed() (at units.Time, ok bool) {
+	for f.stale > 0 && !f.isTimed(f.ends.First()) {
+		var e event.Event
+		f.ends.Pop(&e)
+		f.stale--
+	}
+	return f.ends.Next()
+}
+
+// endTimed ends the timed flows that are through.
+func (f *Fluid) endTimed() {
+	var e event.Event
+	for at, ok := f.ends.Next(); ok && at <= f.now; at, ok = f.ends.Next() {
+		f.ends.Pop(&e)
+		if f.isTimed(&e) {
+			f.end(wire.FlowID(e.ID))
+		}
+		f.stale--
+	}
 }
 
 // setAlone gives a flow another bound. Where it ends later for that, its place in the
@@ -149,10 +206,11 @@ func (f *Fluid) gather(l *link) {
 		}
 		rt := &f.routes[^ri]
 		f.hideAlone(rt)
+		rt.coupled = true
 		for _, id := range rt.alone {
 			fl := &f.flows[id]
 			left := max(1, f.left(fl))
-			f.orderDrop(int(fl.pos))
+			f.forget(fl)
 			f.join(id, fl.own, left)
 			f.transfer(fl.own, fl.bound, int64(fl.mult))
 		}

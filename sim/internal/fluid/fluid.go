@@ -1,10 +1,10 @@
 package fluid
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
+	"github.com/simccl/simccl/sim/internal/event"
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/units"
 )
@@ -12,39 +12,46 @@ import (
 // none is the level of a link that holds up none of its flows.
 const none = wire.Rate(math.MaxInt64)
 
-type link struct { // 128 bytes, two lines of a cache, of which a change of a rate needs the first
-	rest   wire.Rate   // of its capacity, at the present rates
-	level  wire.Rate   // rate of the flows that it holds up, none without any
-	flows  int64       // active, weighted by multiplicity and count
-	held   int64       // weight of those that it holds up
-	top    wire.Rate   // no key of the others is above it
-	active []activeUse // bundles that have flows, in no order
+type link struct { // two lines of a cache, of which a flow that comes or goes alone needs the first
+	rest   wire.Rate // of its capacity, at the present rates
+	level  wire.Rate // rate of the flows that it holds up, none without any
+	flows  int64     // active, weighted by multiplicity and count
+	held   int64     // weight of those that it holds up
+	top    wire.Rate // no key of the others is above it
+	busy   units.Time
+	since  units.Time  // start of the present busy span
 	lead   wire.LinkID // the link that shares for it (Seal), mostly itself
 	queued bool        // its level is to be found anew
+
+	active []activeUse // bundles that have flows, in no order
 	cap    wire.Rate
-	busy   units.Time
-	since  units.Time    // start of the present busy span
 	mates  []wire.LinkID // that it shares for, itself not among them
+	_      [8]byte
 }
 
 // activeUse is a bundle on a link: its rate as a key, and its flows as the link counts
 // them (neither where rates are watched); use says which of its route's uses it is. The
-// flows of route r that run alone have ^r in its place, and neither key nor weight.
+// flows of route r that run alone have ^r in its place, and neither key nor weight; it
+// stays until the link is to hold up flows.
 type activeUse struct {
 	key         wire.Rate
 	weight      int64
 	bundle, use int32
 }
 
-type route struct {
+type route struct { // two lines of a cache
 	uses    []wire.Use  // those whose links may bind, each once
-	bundles []bundleKey // one for each bound that a flow has had
 	bytes   units.Bytes // carried, and nano-bytes beyond whole ones
 	nano    wire.Work
-	places  []place       // of its flows that run alone, as of a bundle
-	alone   []wire.FlowID // those
-	host    int32         // a bundle in which flows of other bounds may lodge
-	varies  bool          // some flow of it got another bound
+	last    bundleKey // the one asked for last
+	host    int32     // a bundle in which flows of other bounds may lodge
+	varies  bool      // some flow of it got another bound
+	coupled bool      // a link has held up flows of it
+	shown   bool      // its links know of its flows that run alone
+
+	alone  []wire.FlowID // those flows
+	places []place       // and their places, as of a bundle
+	_      [16]byte
 }
 
 type bundleKey struct {
@@ -85,10 +92,10 @@ type entry struct {
 	flow   wire.FlowID
 }
 
-type flow struct {
+type flow struct { // a line of a cache
 	own   int32 // the bundle of its route and bound, -1 once it is through
-	in    int32 // the bundle that it is in, or alone
-	pos   int32 // there, or in the completion heap
+	in    int32 // the bundle that it is in, alone or timed
+	pos   int32 // there, or in the completion heap; of a timed one which of the queue's events is its own
 	mult  int32
 	token int32
 	route int32
@@ -96,10 +103,10 @@ type flow struct {
 	seq   int64 // when it got its bound
 	// Of a flow alone: its place among those of its route, the work that it has left
 	// at a time, and whether it ends later than the completion heap has it.
-	at   int32
-	late bool
 	left wire.Work
 	last units.Time
+	at   int32
+	late bool
 }
 
 // Fluid is the max-min model. Links and routes are declared first, then flows
@@ -108,12 +115,16 @@ type Fluid struct {
 	wire.Layout
 	links   []link
 	routes  []route
+	keys    [][]bundleKey // by route: the bundles of each bound that a flow has had
 	bundles []bundle
 	shares  []share // by bundle
 	flows   []flow
 	free    []wire.FlowID
-	order   []due   // heap of bundles and flows alone by next completion
-	ended   []ended // of Advance
+	order   []due       // heap of bundles and flows alone by next completion
+	ends    event.Queue // those of timed flows, by flow
+	stale   int         // of them, those of flows that are timed no more
+	ended   []ended     // of Advance
+	sorting []ended
 	flushed []int32 // bundles
 	lodgers []wire.FlowID
 	moved   []int32 // bundles
@@ -153,7 +164,7 @@ func (f *Fluid) Limit(id wire.LinkID, c wire.Rate) {
 
 // AddRoute implements wire.Links.
 func (f *Fluid) AddRoute(uses []wire.Use) wire.RouteID {
-	f.routes = append(f.routes, route{uses: once(uses)})
+	f.routes, f.keys = append(f.routes, route{uses: once(uses)}), append(f.keys, nil)
 	return f.Layout.AddRoute(uses)
 }
 
@@ -199,9 +210,14 @@ func (f *Fluid) Loads() []wire.Load {
 
 func (f *Fluid) bundleFor(r wire.RouteID, bound wire.Rate) int32 {
 	rt := &f.routes[r]
-	for i := range rt.bundles {
-		if k := rt.bundles[i]; k.bound == bound { // which others ask for soon, mostly
-			rt.bundles[i], rt.bundles[i/2] = rt.bundles[i/2], k
+	if rt.last.bound == bound {
+		return rt.last.bundle
+	}
+	keys := f.keys[r]
+	for i := range keys {
+		if k := keys[i]; k.bound == bound { // which others ask for soon, mostly
+			keys[i], keys[i/2] = keys[i/2], k
+			rt.last = k
 			return k.bundle
 		}
 	}
@@ -212,7 +228,8 @@ func (f *Fluid) bundleFor(r wire.RouteID, bound wire.Rate) int32 {
 	}
 	f.bundles = append(f.bundles, b)
 	f.shares = append(f.shares, share{rate: bound, bound: bound})
-	rt.bundles = append(rt.bundles, bundleKey{bound, id})
+	rt.last = bundleKey{bound, id}
+	f.keys[r] = append(keys, rt.last)
 	return id
 }
 
@@ -318,8 +335,14 @@ func (f *Fluid) SetRate(now units.Time, id wire.FlowID, bound wire.Rate) {
 	}
 	own := f.bundleFor(wire.RouteID(fl.route), bound)
 	fl.bound, f.routes[fl.route].varies = bound, true
-	if fl.in == alone {
+	switch fl.in {
+	case alone:
 		f.setAlone(id, own, old, bound)
+		return
+	case timed:
+		left := f.leftAlone(fl, old)
+		f.dropAlone(id, old)
+		f.place(id, own, max(1, left))
 		return
 	}
 	b, s := &f.bundles[fl.in], &f.shares[fl.in]
@@ -355,7 +378,7 @@ func (f *Fluid) asEnded(id wire.FlowID) ended {
 // rate is a flow's rate.
 func (f *Fluid) rate(id wire.FlowID) wire.Rate {
 	fl := &f.flows[id]
-	if fl.in == alone {
+	if fl.in < 0 {
 		return fl.bound
 	}
 	return f.shares[fl.in].rate
@@ -363,8 +386,8 @@ func (f *Fluid) rate(id wire.FlowID) wire.Rate {
 
 // left is the work that a flow has left now.
 func (f *Fluid) left(fl *flow) wire.Work {
-	if fl.in == alone {
-		return fl.left - wire.Work(fl.bound)*wire.Work(f.now-fl.last)
+	if fl.in < 0 {
+		return f.leftAlone(fl, fl.bound)
 	}
 	b := &f.bundles[fl.in]
 	return b.heap[fl.pos].target - b.done - wire.Work(f.shares[fl.in].rate)*wire.Work(f.now-b.last)
@@ -373,8 +396,8 @@ func (f *Fluid) left(fl *flow) wire.Work {
 // drop takes a flow from where it is.
 func (f *Fluid) drop(id wire.FlowID) {
 	fl := &f.flows[id]
-	if fl.in == alone {
-		f.endAlone(id)
+	if fl.in < 0 {
+		f.dropAlone(id, fl.bound)
 		return
 	}
 	b := &f.bundles[fl.in]
@@ -395,22 +418,11 @@ func (f *Fluid) drop(id wire.FlowID) {
 func (f *Fluid) Next() (units.Time, bool) {
 	f.refill()
 	f.freshen()
-	if len(f.order) == 0 {
-		return 0, false
+	at, ok := f.nextTimed()
+	if len(f.order) > 0 && (!ok || f.order[0].at < at) {
+		return f.order[0].at, true
 	}
-	return f.order[0].at, true
-}
-
-// ended is a flow that is through, with what it would have left.
-type ended struct {
-	own  int32
-	id   wire.FlowID
-	left wire.Work
-	seq  int64
-}
-
-func (a ended) compare(b ended) int {
-	return cmp.Or(cmp.Compare(a.own, b.own), cmp.Compare(a.left, b.left), cmp.Compare(a.seq, b.seq))
+	return at, ok
 }
 
 // Advance implements Model: completed flows come by the bundle of their route and
@@ -419,6 +431,7 @@ func (f *Fluid) Advance(now units.Time, done []int32) []int32 {
 	f.refill()
 	f.now = now
 	f.ended = f.ended[:0]
+	f.endTimed()
 	for f.freshen(); len(f.order) > 0 && f.order[0].at <= now; f.freshen() {
 		if id := f.order[0].flow; id >= 0 {
 			f.end(id)
@@ -432,9 +445,7 @@ func (f *Fluid) Advance(now units.Time, done []int32) []int32 {
 		}
 		f.schedule(bi, b)
 	}
-	if len(f.ended) > 1 && !slices.IsSortedFunc(f.ended, ended.compare) {
-		slices.SortFunc(f.ended, ended.compare)
-	}
+	f.sortEnded()
 	for i := range f.ended {
 		done = append(done, f.flows[f.ended[i].id].token)
 	}

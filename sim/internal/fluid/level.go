@@ -80,12 +80,18 @@ func (f *Fluid) count(bi int32) {
 			l.busy += f.now - l.since
 		}
 		l.rest -= wire.Rate(n) * s.rate
-		if !l.queued && (l.level != none || n > 0 && l.rest < wire.Rate(l.flows)) {
+		if !l.queued && (l.level != none || n > 0 && !l.slack()) {
 			l.queued = true
 			f.queue = append(f.queue, u.link)
 		}
 	}
 	s.n = b.live
+}
+
+// slack reports whether a link holds up none of its flows at the present rates, also by
+// rounding: it has room for one unit of rate a flow, or any room for the only one.
+func (l *link) slack() bool {
+	return l.rest >= wire.Rate(l.flows) || l.flows == 1 && l.rest >= 0
 }
 
 // up is the key of the flows that a link holds up; no flow has it where it holds up
@@ -120,9 +126,8 @@ func (f *Fluid) resolve(li int32) {
 	l := &f.links[li]
 	l.queued = false
 	old := l.level
-	// With room for one unit of rate a flow it holds up none, also by rounding.
 	if old == none {
-		if l.rest >= wire.Rate(l.flows) {
+		if l.slack() {
 			return
 		}
 		f.gather(l)
@@ -312,7 +317,7 @@ func (f *Fluid) change(bi int32, r wire.Rate, from int32) {
 		a.key = k
 		l.weigh(k, a.weight)
 		l.rest -= wire.Rate(a.weight) * more
-		if u.link != from && !l.queued && (l.level != none || more > 0 && l.rest < wire.Rate(l.flows)) {
+		if u.link != from && !l.queued && (l.level != none || more > 0 && !l.slack()) {
 			l.queued = true
 			f.queue = append(f.queue, u.link)
 		}

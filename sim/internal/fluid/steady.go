@@ -24,6 +24,11 @@ func (f *Fluid) AppendState(dst []int64, now units.Time) []int64 {
 			f.sorted = append(f.sorted, f.asEnded(e.flow))
 		}
 	}
+	for id := range f.flows {
+		if fl := &f.flows[id]; fl.own >= 0 && fl.in == timed {
+			f.sorted = append(f.sorted, f.asEnded(wire.FlowID(id)))
+		}
+	}
 	f.now = was
 	slices.SortFunc(f.sorted, ended.compare)
 	for rest := f.sorted; len(rest) > 0; {

@@ -110,7 +110,7 @@ func (s *symmetry) work(p *plan.Plan) int64 {
 	if s.rotated && p.Req.Func == coll.AllToAll { // of every transfer both ends
 		n := 2 * int64(p.Comm.NRanks) * (1 + p.Req.Count*int64(p.Req.Type.Size())/int64(p.Comm.P2PChunkSize))
 		if s.within {
-			return n
+			return n * int64(s.step)
 		}
 		return n * int64(p.Comm.MaxLocalRanks)
 	}
@@ -148,7 +148,7 @@ func (c *Config) layQuotient(e *engine.Engine, j *engine.Job, s *symmetry, near 
 		return nil, err
 	}
 	if q.exact = q.exact && free; q.exact || near {
-		seen, err := q.scan()
+		seen, err := q.scan(near)
 		if err != nil {
 			return nil, err
 		}

@@ -24,6 +24,100 @@ func (s *symmetry) apart(p *plan.Plan) *symmetry {
 	if n == 1 {
 		return s
 	}
+	return s.inLayers(p, layers, n)
+}
+
+// byParts gives channels whose parts of the operation differ in size layers of their own:
+// what is equivalent but for that is so within them. Nil where it is not.
+func (s *symmetry) byParts(p *plan.Plan) *symmetry {
+	if !s.unequal {
+		return nil
+	}
+	s.lay()
+	layers := make([]int32, len(s.of))
+	of, n := partKinds(p)
+	for k := range layers {
+		layers[k] = of[partOf(p, k)]
+	}
+	if s = s.inLayers(p, layers, n); s != nil {
+		s.equivalent, s.unequal, s.margin = true, false, 0
+	}
+	return s
+}
+
+// byRings gives channels layers of their own whose rings or parts differ: what is
+// equivalent from node to node alone is so within them. Nil where it is not.
+func (s *symmetry) byRings(p *plan.Plan) *symmetry {
+	if !s.turning {
+		return nil
+	}
+	first, _ := firstCopies(p)
+	kind, _ := partKinds(p)
+	layers, n := make([]int32, len(s.of)), int32(0)
+	for k := range layers {
+		layers[k] = n
+		for j := range k {
+			if first[j] == first[k] && kind[partOf(p, j)] == kind[partOf(p, k)] {
+				layers[k] = layers[j]
+			}
+		}
+		if layers[k] == n {
+			n++
+		}
+	}
+	if s = s.inLayers(p, layers, n); s != nil {
+		s.equivalent, s.turning, s.margin = true, false, 0
+	}
+	return s
+}
+
+// partOf is which part of the split a channel does: 0 Lo, 1 Mid, 2 Hi.
+func partOf(p *plan.Plan, k int) int {
+	switch k {
+	case 0:
+		return 0
+	case p.Split.NChannels - 1:
+		return 2
+	}
+	return 1
+}
+
+// partKinds numbers the parts that differ in size.
+func partKinds(p *plan.Plan) (of [3]int32, n int32) {
+	parts := [3]*plan.Part{&p.Split.Lo, &p.Split.Mid, &p.Split.Hi}
+	for i := range parts {
+		of[i] = n
+		for j := range i {
+			if *parts[j] == *parts[i] {
+				of[i] = of[j]
+			}
+		}
+		if of[i] == n {
+			n++
+		}
+	}
+	return of, n
+}
+
+// eachPart reports whether something holds of a program of rank 0 for every part that
+// differs in size, of those with a role that is asked for.
+func eachPart(p *plan.Plan, asked func(*plan.Program) bool, holds func(*plan.Program) bool) bool {
+	of, _ := partKinds(p)
+	seen := [3]bool{}
+	for _, pr := range p.Programs(0) {
+		kind := of[partOf(p, int(pr.Channel)-p.Split.ChannelLo)]
+		if seen[kind] || !asked(&pr) {
+			continue
+		}
+		if seen[kind] = true; !holds(&pr) {
+			return false
+		}
+	}
+	return seen[of[0]]
+}
+
+// inLayers takes together only parts of channels of one layer, of which there are n.
+func (s *symmetry) inLayers(p *plan.Plan, layers []int32, n int32) *symmetry {
 	if len(s.reps)*int(n) >= p.Comm.NRanks*p.Split.NChannels {
 		return nil // every part would represent itself alone
 	}
@@ -77,6 +171,7 @@ func (s *symmetry) layers(p *plan.Plan) (of []int32, n int32) {
 // threads lists the ranks whose proxy threads serve a channel, of some nodes.
 func (s *symmetry) threads(p *plan.Plan, k int32) (ranks []int32) {
 	c, per := p.Comm, p.ConnsPerRank()
+	var pc plan.Conn
 	asked := 0
 	for node, home := range s.home {
 		if int(home) != node {
@@ -87,8 +182,12 @@ func (s *symmetry) threads(p *plan.Plan, k int32) (ranks []int32) {
 		}
 		for _, r := range c.NodeRanks[node] {
 			for j := range per {
-				pc := p.Conn((k*int32(c.NRanks)+r)*per + j)
-				if pc.Src < 0 || pc.Dst < 0 || pc.Kind == connect.NVLSRoute || pc.Route.Transport != connect.NET {
+				id := (k*int32(c.NRanks)+r)*per + j
+				p.EndsInto(&pc, id)
+				if pc.Src < 0 || pc.Dst < 0 || pc.Kind == connect.NVLSRoute {
+					continue
+				}
+				if p.ConnInto(&pc, id); pc.Route.Transport != connect.NET {
 					continue
 				}
 				for _, t := range [2]int32{pc.Route.SrcProxy, pc.Route.DstProxy} {

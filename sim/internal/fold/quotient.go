@@ -166,6 +166,11 @@ func (q *Quotient) programs(dst []plan.Program, s part) []plan.Program {
 	return dst
 }
 
+// GroupOf returns the engine's group that represents a program of the plan.
+func (q *Quotient) GroupOf(pr *plan.Program) *engine.Group {
+	return &q.e.Groups[q.first[q.place(pr.Channel, pr.Rank)]+pr.Group]
+}
+
 // place returns where a rank's part of a channel is in reps.
 func (q *Quotient) place(channel, rank int32) int32 {
 	return q.of[int(channel)-q.plan.Split.ChannelLo][rank]
@@ -255,21 +260,24 @@ func (q *Quotient) layConns() {
 		rep := q.reps[i/int(q.per)]
 		id := ((rep.channel-int32(q.plan.Split.ChannelLo))*n+rep.rank)*q.per + int32(i)%q.per
 		pc := &q.asked
-		q.plan.ConnInto(pc, id)
+		q.plan.EndsInto(pc, id)
 		snd, rcv, used := q.usersOf(pc)
 		if !used {
 			continue
 		}
+		q.plan.ConnInto(pc, id)
 		c := int32(len(e.Conns))
 		q.index[q.key(id)] = c
 		pr := &e.Groups[max(snd, rcv)].Program
-		e.Conns = append(e.Conns, engine.Conn{Snd: snd, Rcv: rcv, Net: -1, Depth: plan.FIFOSteps / int64(max(1, pr.SliceSteps)), Extra: e.ExtraHop(pc), FromHost: e.FromHost(pc)})
+		e.Conns = append(e.Conns, engine.Conn{Snd: snd, Rcv: rcv, Net: -1, Depth: engine.DepthOf(pr), Staged: engine.Staged(pc), FromHost: e.FromHost(pc)})
 		q.model = append(q.model, *pc)
 		if snd >= 0 {
-			e.Groups[snd].Outs = append(e.Groups[snd].Outs, c)
+			own := e.Groups[snd].Folded()
+			own.Outs = append(own.Outs, c)
 		}
 		if rcv >= 0 {
-			e.Groups[rcv].Ins = append(e.Groups[rcv].Ins, c)
+			own := e.Groups[rcv].Folded()
+			own.Ins = append(own.Ins, c)
 		}
 	}
 }
@@ -320,16 +328,17 @@ func (q *Quotient) each(pr *plan.Program, do func(op *plan.Op) error) error {
 func (q *Quotient) Ends(g *engine.Group, op *plan.Op) {
 	switch g.Program.Role {
 	case plan.RoleScatter, plan.RoleGather, plan.RolePAT:
-		g.FromBuf, g.ToBuf = q.some(g.FromBuf[:0], op.From), q.some(g.ToBuf[:0], op.To)
-		op.From, op.To = g.FromBuf, g.ToBuf
+		own := g.Folded()
+		own.From, own.To = q.some(own.From[:0], op.From), q.some(own.To[:0], op.To)
+		op.From, op.To = own.From, own.To
 		return
 	}
 	// All ops that read, read from the same connections, and so for writing.
 	if len(op.From) > 0 {
-		op.From = g.Ins
+		op.From = g.Folded().Ins
 	}
 	if len(op.To) > 0 {
-		op.To = g.Outs
+		op.To = g.Folded().Outs
 	}
 }
 

@@ -17,9 +17,10 @@ import (
 // Operations with a root have a node that is unlike the others.
 //
 // Within a group of ranks that take turns, too, the schedule knows only how far
-// apart they are. Where a node is one group and its GPUs reach each other and
-// their NICs equally well, as behind NVSwitches, one rank of the node remains
-// (within): it sends to rank 0 of node 3 what its neighbour sends to rank 1.
+// apart they are, and where a step of ranks further blocks are aligned as here, those are
+// equivalent. Where a node is one group and its GPUs reach each other and
+// their NICs equally well, as behind NVSwitches, one rank of the node remains,
+// or a step of them (within): it sends to rank 0 of node 3 what its neighbour sends to rank 1.
 func rotation(p *plan.Plan, systems []*topo.System, within bool) *symmetry {
 	c := p.Comm
 	if p.Req.Func != coll.AllToAll && p.Req.Func != coll.SendRecv || c.NNodes < 2 && !within {
@@ -36,9 +37,9 @@ func rotation(p *plan.Plan, systems []*topo.System, within bool) *symmetry {
 			}
 		}
 	}
-	s := &symmetry{home: make([]int32, c.NNodes), rotated: true, equivalent: true, within: within}
-	if within && (p.Req.Func != coll.AllToAll || per < 2 || p.Req.Params.P2PGroupSize.Or(8)%int64(per) != 0) {
-		return nil
+	s := &symmetry{home: make([]int32, c.NNodes), rotated: true, equivalent: true, within: within, step: 1}
+	if within && (p.Req.Func != coll.AllToAll || per < 2 || c.NNodes > 1 && p.Req.Params.P2PGroupSize.Or(8)%int64(per) != 0) {
+		return nil // the ranks of a node alone are one group
 	}
 	s.alignParts(p, per)
 	// Messages of sockets wait for each other as one thread serves them, which
@@ -54,7 +55,7 @@ func rotation(p *plan.Plan, systems []*topo.System, within bool) *symmetry {
 func (s *symmetry) transfers(p *plan.Plan) int64 {
 	n := int64(p.Comm.MaxLocalRanks)
 	if s.within {
-		n = 1
+		n = int64(s.step)
 	}
 	if p.Req.Func == coll.AllToAll {
 		n *= int64(p.Comm.NRanks)
@@ -71,9 +72,9 @@ func (s *symmetry) listParts(p *plan.Plan, per int) {
 		places[ch] = make([]int32, per)
 	}
 	for local := range per {
-		if within && local > 0 {
+		if within && local >= int(s.step) {
 			for ch := range places {
-				places[ch][local] = places[ch][0]
+				places[ch][local] = places[ch][local%int(s.step)]
 			}
 			continue
 		}
@@ -90,19 +91,33 @@ func (s *symmetry) listParts(p *plan.Plan, per int) {
 
 // alignParts checks whether all merged parts have the same alignment in the buffer:
 // where a peer's part begins decides how fast it is read. From node to node that
-// is equal where a node's parts are whole lines of 128 bytes, from rank to rank
-// where every part is.
+// is equal where a node's parts are whole packs of 16 bytes, or with LL lines of 128,
+// from rank to rank where every part is, or those of a step of ranks together are.
 func (s *symmetry) alignParts(p *plan.Plan, per int) {
 	if p.Req.Func != coll.AllToAll {
 		return
 	}
-	bytes := p.Req.Count * int64(p.Req.Type.Size())
+	bytes, line := p.Req.BlockStep(), int64(16)
 	whose := "ranks"
 	if !s.within {
 		bytes *= int64(per)
 		whose = "nodes"
 	}
-	s.equivalent = bytes%128 == 0
+	if bytes%128 != 0 {
+		for _, pr := range p.Programs(0) {
+			line = max(line, grain(pr.Proto))
+		}
+	}
+	if s.within && bytes%16 != 0 {
+		for int(s.step) < per && bytes*int64(s.step)%line != 0 {
+			s.step *= 2
+		}
+		if s.equivalent = int(s.step) < per && per%int(s.step) == 0; !s.equivalent {
+			return
+		}
+		bytes *= int64(s.step)
+	}
+	s.equivalent = bytes%line == 0
 	if !s.equivalent && bytes%16 == 0 { // aligned equally to packs of 16 bytes, as which they are copied
 		s.margin, s.approximation = 0.08, "the parts of all "+whose+" are assumed to have the same offset in a line of 128 bytes"
 	}
@@ -146,7 +161,8 @@ func (s *symmetry) offsetOf(c *connect.Layout, pc *plan.Conn) offset {
 	by := pc.Src / per * per
 	src, dst := pc.Src-by, (pc.Dst-by+n)%n
 	if s.within {
-		src, dst = 0, dst/per*per+(dst%per-src+per)%per
+		turn := src / s.step * s.step
+		src, dst = src-turn, dst/per*per+(dst%per-turn+per)%per
 	}
 	return offset{src, dst, pc.Channel}
 }
@@ -164,9 +180,10 @@ func (q *Quotient) layOffsets() {
 		pc := q.peer(g)
 		c := int32(len(e.Conns))
 		q.byOffset[q.offsetOf(q.plan.Comm, &pc)] = c
-		e.Conns = append(e.Conns, engine.Conn{Snd: int32(gi), Rcv: -1, Net: -1, Depth: plan.FIFOSteps / int64(max(1, g.Program.SliceSteps)), Extra: e.ExtraHop(&pc)})
+		e.Conns = append(e.Conns, engine.Conn{Snd: int32(gi), Rcv: -1, Net: -1, Depth: engine.DepthOf(&g.Program), Staged: engine.Staged(&pc)})
 		q.model = append(q.model, pc)
-		g.Outs = append(g.Outs, c)
+		own := g.Folded()
+		own.Outs = append(own.Outs, c)
 	}
 	met := 0
 	for gi := range e.Groups {
@@ -182,7 +199,8 @@ func (q *Quotient) layOffsets() {
 		}
 		met++
 		e.Conns[c].Rcv = int32(gi)
-		g.Ins = append(g.Ins, c)
+		own := g.Folded()
+		own.Ins = append(own.Ins, c)
 	}
 	q.meets = q.meets && met == len(e.Conns)
 	q.exact = q.exact && q.meets

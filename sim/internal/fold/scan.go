@@ -81,8 +81,8 @@ func (p *fingerprint) add(thing uint64, n int32) {
 	p.b += chance.Mix(thing^0xd1b54a32d192ed03) * uint64(n)
 }
 
-// scan walks over the traffic and sorts it.
-func (q *Quotient) scan() (*scan, error) {
+// scan walks over the traffic and sorts it; unless near, only as long as the symmetry holds.
+func (q *Quotient) scan(near bool) (*scan, error) {
 	e, w := q.e, q.e.Net.Table
 	sw := route.New(q.plan.Comm, w.Systems, e.Class, new(wire.Layout))
 	sw.Home = q.home
@@ -93,8 +93,10 @@ func (q *Quotient) scan() (*scan, error) {
 	settings.Fabric = nil
 	s.nw = host.New(&host.Options{Class: e.Class, Table: sw, Queue: &e.Queue, Kernels: e, Plan: q.plan, Settings: settings, Folded: true})
 	s.joints = make([]bool, len(e.Groups))
-	if err := s.walk(); err != nil {
-		return nil, err
+	n := min(q.plan.NumConns(), mostExpected)
+	s.flows, s.uses = make([]flow, 0, n+n/2), make([]wire.Use, 0, usesExpected*n)
+	if err := s.walk(near); err != nil || !s.holds && !near {
+		return s, err
 	}
 	s.sortLinks()
 	s.sortFlows()
@@ -102,8 +104,14 @@ func (q *Quotient) scan() (*scan, error) {
 	return s, nil
 }
 
+// A connection crosses some usesExpected links; room is made for so many connections at most.
+const (
+	usesExpected = 4
+	mostExpected = 1 << 14
+)
+
 // walk notes the traffic of all nodes whose links are simulated.
-func (s *scan) walk() error {
+func (s *scan) walk(near bool) error {
 	q := s.q
 	if q.rotated && int64(q.plan.Comm.NRanks)*int64(q.plan.Comm.MaxLocalRanks) > manyTurns && q.meets && s.e.Slow == nil {
 		return s.turns()
@@ -124,9 +132,22 @@ func (s *scan) walk() error {
 				}
 			}
 		}
+		if node < orderNodes && host.Staggers(s.plan) {
+			s.sortServed()
+			for i := range s.byThread {
+				s.holds = s.holds && s.inOrder(i)
+			}
+		}
+		if !s.holds && !near {
+			return nil
+		}
 	}
 	return nil
 }
+
+// orderNodes is after how many nodes threads are looked at whose order does not hold: as a rule
+// it is seen there, or nowhere.
+const orderNodes = 4
 
 // program walks over one program's traffic and compares it with its kind.
 func (s *scan) program(pr *plan.Program) error {
@@ -161,7 +182,7 @@ func (s *scan) program(pr *plan.Program) error {
 		}
 		return nil
 	})
-	s.holds = s.holds && len(s.ins) == len(g.Ins) && len(s.outs) == len(g.Outs)
+	s.holds = s.holds && len(s.ins) == len(g.Folded().Ins) && len(s.outs) == len(g.Folded().Outs)
 	return err
 }
 
@@ -194,10 +215,11 @@ func (s *scan) receives(gi, id int32, rep bool) error {
 		return nil
 	}
 	pc := &s.conn
-	s.plan.ConnInto(pc, id)
+	s.plan.EndsInto(pc, id)
 	if !host.Reduces(pc) && s.q.home[s.plan.Comm.NodeOf[pc.Src]] >= 0 {
 		return nil // noted with its sender
 	}
+	s.plan.ConnInto(pc, id)
 	return s.addMessage(c, pc, rep)
 }
 
@@ -344,7 +366,19 @@ func (s *scan) sortFlows() {
 		if own[k] > 0 && !s.holds {
 			s.keep(k, &s.flows[own[k]-1])
 		}
+		if own[k] > 0 {
+			s.order(k, &s.flows[own[k]-1])
+		}
 	}
+}
+
+// order puts the classes of a kind into the order in which one of its flows crosses them.
+func (s *scan) order(kind int, f *flow) {
+	path := s.uses[f.from:f.to]
+	place := func(u wire.Use) int {
+		return slices.IndexFunc(path, func(x wire.Use) bool { return s.class[x.Link] == int32(u.Link) })
+	}
+	slices.SortStableFunc(s.kinds[kind], func(a, b wire.Use) int { return place(a) - place(b) })
 }
 
 // keep leaves a kind only the classes of links that one of its flows crosses.
@@ -406,22 +440,37 @@ func (s *scan) orderThreads() {
 		}
 		return
 	}
+	s.sortServed()
+	place := int32(0)
+	for i, j := range s.byThread {
+		if place++; s.begins(i) {
+			place = 0
+		}
+		s.holds = s.holds && s.inOrder(i)
+		s.threads[s.thread(j.thread)].add(uint64(place)<<40|uint64(j.kind)<<1|uint64(j.role), 1)
+	}
+}
+
+// sortServed puts messages into the order in which threads serve them.
+func (s *scan) sortServed() {
 	slices.SortFunc(s.byThread, func(a, b served) int {
 		return cmp.Or(cmp.Compare(s.thread(a.thread), s.thread(b.thread)), cmp.Compare(a.role, b.role), cmp.Compare(a.channel, b.channel), cmp.Compare(a.id, b.id))
 	})
-	place, n, staggers := int32(0), int32(len(s.e.Conns)), host.Staggers(s.plan)
-	for i, j := range s.byThread {
-		another := i > 0 && (s.thread(j.thread) != s.thread(s.byThread[i-1].thread) || j.role != s.byThread[i-1].role)
-		if i > 0 && !another {
-			place++
-			a, b := &s.q.model[s.byThread[i-1].kind-n], &s.q.model[j.kind-n]
-			s.holds = s.holds && (!staggers || cmp.Or(cmp.Compare(a.Channel, b.Channel), cmp.Compare(s.byThread[i-1].kind, j.kind)) < 0)
-		}
-		if !staggers || another {
-			place = 0
-		}
-		s.threads[s.thread(j.thread)].add(uint64(place)<<40|uint64(j.kind)<<1|uint64(j.role), 1)
+}
+
+// begins reports whether the i-th message is the first of a thread in its role.
+func (s *scan) begins(i int) bool {
+	return i == 0 || s.thread(s.byThread[i].thread) != s.thread(s.byThread[i-1].thread) || s.byThread[i].role != s.byThread[i-1].role
+}
+
+// inOrder reports whether the quotient's thread, too, serves the i-th message behind the one
+// before it.
+func (s *scan) inOrder(i int) bool {
+	if s.begins(i) {
+		return true
 	}
+	n, before, j := int32(len(s.e.Conns)), s.byThread[i-1].kind, s.byThread[i].kind
+	return cmp.Or(cmp.Compare(s.q.model[before-n].Channel, s.q.model[j-n].Channel), cmp.Compare(before, j)) < 0
 }
 
 // declare gives the quotient its links, routes and proxy threads.

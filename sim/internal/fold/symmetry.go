@@ -25,6 +25,12 @@ type symmetry struct {
 	// equivalent is set where programs of one place can differ in structure only:
 	// chunks, parts and addresses agree.
 	equivalent bool
+	// unequal is set where they would, but for channels whose parts of the operation
+	// differ in size (byParts).
+	unequal bool
+	// turning is set where equal nodes would, but for channels whose rings have other
+	// orders: blocks are aligned from node to node, not from rank to rank (byRings).
+	turning bool
 	// margin is by how much, as a part of the time, the quotient was seen to be
 	// off where the symmetry does not quite hold, and leaves what is left out
 	// then; 0 where such a quotient says nothing.
@@ -33,7 +39,9 @@ type symmetry struct {
 	skipped       *chainGap // the stretch of a chain that is left out, nil without
 	// rotated is set for send and receive, whose connections are known by how far
 	// apart their nodes are, and with within their places in a node.
+	// step is how many of a node's ranks remain then.
 	rotated, within bool
+	step            int32
 	// list fills in reps and of where that is put off until they are needed, for
 	// that takes a while; nil where they are there. There will be so many parts.
 	list  func()
@@ -51,13 +59,20 @@ func (x *Config) symmetries(p *plan.Plan) []*symmetry {
 	}
 	well := len(x.Faults) == 0
 	var out []*symmetry
-	add := func(s *symmetry) {
+	put := func(s *symmetry) {
 		if s != nil && host.Staggers(p) {
 			s.lay()
 			s = s.apart(p)
 		}
 		if s != nil {
 			out = append(out, s)
+		}
+	}
+	add := func(s *symmetry) {
+		if s != nil {
+			put(s)
+			put(s.byParts(p))
+			put(s.byRings(p))
 		}
 	}
 	if p.ConnsPerRank() == 0 {
@@ -112,6 +127,19 @@ func grain(proto coll.Protocol) int64 {
 	return 16
 }
 
+// judge sets equivalent, or unequal where parts differ in size and so have to stay apart,
+// of what is equivalent but for the parts of channels.
+func (s *symmetry) judge(p *plan.Plan) {
+	s.equivalent = equalParts(p)
+	s.unequal = !s.equivalent && p.Split.NChannels > 2 && !p.Split.Striped && alignedParts(p)
+}
+
+// alignedParts reports whether all channels begin at addresses of equal alignment.
+func alignedParts(p *plan.Plan) bool {
+	s, n := &p.Split, grain(p.Req.Proto)
+	return s.Lo.Count*int64(p.ElemSize())%n == 0 && s.Mid.Count*int64(p.ElemSize())%n == 0
+}
+
 // equalParts reports whether all channels move equally many bytes from
 // addresses of equal alignment.
 func equalParts(p *plan.Plan) bool {
@@ -125,6 +153,11 @@ func equalParts(p *plan.Plan) bool {
 // equalChunks reports whether all ops of a program's round, n of them, move
 // equally many bytes from and to aligned addresses.
 func equalChunks(p *plan.Plan, pr *plan.Program, n int64) bool {
+	return equalSizes(p, pr, n) && aligned(p, pr)
+}
+
+// equalSizes reports whether all ops of a program's round move equally many bytes.
+func equalSizes(p *plan.Plan, pr *plan.Program, n int64) bool {
 	cur := p.Open(pr)
 	var op plan.Op
 	size := op.Bytes
@@ -136,7 +169,7 @@ func equalChunks(p *plan.Plan, pr *plan.Program, n int64) bool {
 			return false
 		}
 	}
-	return aligned(p, pr)
+	return true
 }
 
 // aligned reports whether all addresses of a program are those of whole packs,
@@ -226,7 +259,14 @@ func ringBy(p *plan.Plan, period int32) *symmetry {
 	if p.Req.Func == coll.AllReduce {
 		cycle = 2*cycle - 1
 	}
-	s.equivalent = equalParts(p) && equalChunks(p, &p.Programs(0)[0], cycle)
+	any := func(*plan.Program) bool { return true }
+	switch {
+	case !eachPart(p, any, func(pr *plan.Program) bool { return equalSizes(p, pr, cycle) }):
+	case eachPart(p, any, func(pr *plan.Program) bool { return aligned(p, pr) }):
+		s.judge(p)
+	case p.Req.Func != coll.AllReduce:
+		s.turning = int64(per*period)*p.Req.BlockStep()%int64(grain(p.Req.Proto)) == 0 && alignedParts(p)
+	}
 	return s
 }
 
@@ -275,7 +315,8 @@ func quotientOrder(c *connect.Layout, ch int, period int32) []int32 {
 func copiesOf(p *plan.Plan) *symmetry {
 	c := p.Comm
 	first, distinct := firstCopies(p)
-	s := &symmetry{home: allNodes(c), equivalent: equalParts(p), parts: distinct * c.NRanks}
+	s := &symmetry{home: allNodes(c), parts: distinct * c.NRanks}
+	s.judge(p)
 	s.list = func() {
 		s.reps = make([]part, 0, s.parts)
 		for k, same := range first {

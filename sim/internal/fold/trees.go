@@ -146,12 +146,8 @@ func (t *trees) first(tree int32) int32 {
 func (t *trees) headsEquivalent() bool {
 	p := t.p
 	heads := int64(len(p.Comm.NVLS[p.Split.ChannelLo].Heads))
-	for _, pr := range p.Programs(0) {
-		if pr.Role == plan.RoleScatter || pr.Role == plan.RoleGather {
-			return equalChunks(p, &pr, heads)
-		}
-	}
-	return false
+	return eachPart(p, func(pr *plan.Program) bool { return pr.Role == plan.RoleScatter || pr.Role == plan.RoleGather },
+		func(pr *plan.Program) bool { return equalChunks(p, pr, heads) })
 }
 
 // propose proposes quotients: by channels, heads and mirrored nodes, by
@@ -276,7 +272,8 @@ func (t *trees) stragglers(slow []float64) {
 // of an NVLS channel. Every node stays for itself.
 func (t *trees) symmetry(round, mirror bool) *symmetry {
 	p, c := t.p, t.p.Comm
-	s := &symmetry{home: allNodes(c), equivalent: equalParts(p)}
+	s := &symmetry{home: allNodes(c)}
+	s.judge(p)
 	places := int32(c.MaxLocalRanks)
 	if p.Req.Algo != coll.Tree && round {
 		if !t.headsEquivalent() {

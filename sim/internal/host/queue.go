@@ -29,11 +29,11 @@ func (n *Network) noteDelay(l *QueuePair) {
 	}
 }
 
-// Fullest is the link of a route that needs the longest for what it carries, -1
-// without links.
+// Fullest is the link of a route that needs the longest for what it carries, of equal ones the
+// first on its path; -1 without links.
 func (n *Network) Fullest(r wire.RouteID, links []exec.LinkLoad) int {
 	at := -1
-	for _, u := range n.Table.Links.Uses(r) {
+	for _, u := range n.Table.Path(r) {
 		if l := int(u.Link); at < 0 || links[l].Ideal() > links[at].Ideal() {
 			at = l
 		}
@@ -43,19 +43,36 @@ func (n *Network) Fullest(r wire.RouteID, links []exec.LinkLoad) int {
 
 // Queues estimates how many bytes wait before each link: by Little's law, the
 // bytes that come in a time times how long they wait. A message waits where its
-// route is fullest. Links are in the order of the model's.
+// route is fullest; where it represents several, as many as cross that link wait.
+// Links are in the order of the model's.
 func (n *Network) Queues(links []exec.LinkLoad, over units.Time) {
 	if over <= 0 {
 		return
 	}
+	sums := make([]integral, len(links))
 	for r, waits := range n.waits {
 		if waits == (integral{}) {
 			continue
 		}
 		if l := n.Fullest(wire.RouteID(r), links); l >= 0 {
-			links[l].Queue += units.Bytes(waits.float() / wire.NanoBytes / float64(over))
+			sums[l].grow(waits, n.crossing(wire.RouteID(r), l))
 		}
 	}
+	for l := range sums {
+		links[l].Queue += units.Bytes(sums[l].float() / wire.NanoBytes / float64(over))
+	}
+}
+
+// crossing is how many messages cross a link where one takes a route.
+func (n *Network) crossing(r wire.RouteID, link int) uint64 {
+	if n.Folded {
+		for _, u := range n.Table.Path(r) {
+			if int(u.Link) == link {
+				return uint64(u.Count)
+			}
+		}
+	}
+	return 1
 }
 
 // integral is a sum of work times how long it waited, in nano-bytes times

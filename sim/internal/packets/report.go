@@ -24,8 +24,11 @@ func (m *Model) Congestion() []wire.Congestion {
 			continue
 		}
 		p := m.frames.Port(m.ends(c))
+		if from, ok := m.stormed(m.ends(c)); ok && p.Paused > 0 && (p.Pauses == 0 || from < p.First) {
+			p.First = from
+		}
 		x := wire.Congestion{Link: wire.LinkID(i), Peak: units.Bytes(p.Peak), Paused: p.Paused, Pauses: p.Pauses, Marks: p.Marks,
-			Drops: p.Drops, Inputs: inputs[i], QueuePairs: pairs[i], Resent: p.Resent, Through: units.Bytes(p.Bytes), First: p.First, Behind: -1,
+			Drops: p.Drops, Watchdogs: p.Watchdogs, Inputs: inputs[i], QueuePairs: pairs[i], Resent: p.Resent, Through: units.Bytes(p.Bytes), First: p.First, Behind: -1,
 			Held: held[[2]string{c.From.Name, c.To.Name}]}
 		if p.Behind >= 0 {
 			x.Behind = at[p.Behind/2][p.Behind%2]
@@ -36,6 +39,16 @@ func (m *Model) Congestion() []wire.Congestion {
 		out = append(out, x)
 	}
 	return out
+}
+
+// stormed is when the first storm of pauses holds a cable's direction.
+func (m *Model) stormed(number int32, back bool) (from units.Time, ok bool) {
+	for i := range m.set.Faults {
+		if f := &m.set.Faults[i]; f.Storm && f.Cable == int(number) && f.Back == back && (!ok || f.From < from) {
+			from, ok = f.From, true
+		}
+	}
+	return from, ok
 }
 
 // streams are whose messages crossed a link. Where frames choose their routes, those

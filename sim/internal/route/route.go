@@ -50,6 +50,8 @@ type Table struct {
 	crowd   []int32                        // by link at a port of a switch: how many such pairs
 	staged  []staging                      // by node: bytes in transit through host memory
 	known   map[uint64]wire.RouteID        // routes by a hash of their links
+	paths   [][]wire.Use                   // by route: its links in their order
+	path    []wire.Use                     // of the route that is declared
 	short   map[*topo.System][]string      // names of a topology's nodes
 	Place   Place
 	Local   wire.RouteID
@@ -230,6 +232,7 @@ func (w *Table) Intern() wire.RouteID {
 	if len(w.Uses) == 0 {
 		return w.Local
 	}
+	w.path = append(w.path[:0], w.Uses...)
 	slices.SortFunc(w.Uses, func(a, b wire.Use) int { return int(a.Link) - int(b.Link) })
 	key := hashOf(w.Uses)
 	for {
@@ -244,7 +247,20 @@ func (w *Table) Intern() wire.RouteID {
 	}
 	r := w.Links.AddRoute(slices.Clone(w.Uses))
 	w.known[key] = r
+	for int(r) >= len(w.paths) {
+		w.paths = append(w.paths, nil)
+	}
+	w.paths[r] = slices.Clone(w.path)
 	return r
+}
+
+// Path is the links of a route in the order in which they were added: those of the sender's
+// host, of the receiver's, and cables between them.
+func (w *Table) Path(r wire.RouteID) []wire.Use {
+	if int(r) >= len(w.paths) {
+		return nil
+	}
+	return w.paths[r]
 }
 
 // hashOf is a hash of a route's links: FNV's steps (G. Fowler, L. C. Noll and P. Vo, 1991)
@@ -262,6 +278,7 @@ func hashOf(uses []wire.Use) uint64 {
 func (w *Table) Joint(op *plan.Op, p *plan.Plan) error {
 	for _, id := range op.To {
 		if c := w.described(p, id); c.Kind != connect.NVLSRoute {
+			p.ConnInto(c, id)
 			if err := w.Stores(c); err != nil {
 				return err
 			}
@@ -270,9 +287,9 @@ func (w *Table) Joint(op *plan.Op, p *plan.Plan) error {
 	return w.throughSwitch(op, p)
 }
 
-// described describes a connection until the next call.
+// described describes the ends of a connection until the next call.
 func (w *Table) described(p *plan.Plan, id int32) *plan.Conn {
-	p.ConnInto(&w.conn, id)
+	p.EndsInto(&w.conn, id)
 	return &w.conn
 }
 

@@ -306,7 +306,7 @@ func (t *Tracer) sends(gi, id int32, k int64, p *piece, first bool, n units.Byte
 	end = max(end, p.start+2*trace.Tick)
 	step := ct.step(nccltrace.Send, k)
 	t.rec.Steps(&step, s.flow, nccltrace.Phase{Wait: nccltrace.SendWait, Start: p.start - t.shift, End: end - t.shift,
-		Terms: withFlag(terms, g.Program.Proto, flag+t.e.Conns[id].Extra, end-p.start)})
+		Terms: withFlag(terms, g.Program.Proto, flag+t.e.Extra(&t.e.Conns[id]), end-p.start)})
 }
 
 // slot is what is known of the k-th piece, from its sending until it was read.

@@ -85,7 +85,7 @@ func (e *engine) shortest(w *worker, s *swtch, f *frame, among []int32) *link {
 	x := uint64(streams.Hash(e.cfg.Seed, s.node, drawPath, s.draws) * (1 << 32))
 	for _, id := range among {
 		l := &e.links[id]
-		if !s.exact { // in closed form ports are behind
+		if !s.Exact { // in closed form ports are behind
 			for l.waiting&^l.paused != 0 && l.free < f.at {
 				e.completed(w, l)
 				e.dequeue(w, s, l, l.free)
@@ -164,5 +164,6 @@ func (e *engine) detour(cable int) {
 func (e *engine) slots(longest int) {
 	e.slot = longest
 	e.hops = append(e.hops, make([]int32, (1+e.paths)*longest*len(e.flows))...)
+	e.outs = append(e.outs, make([]uint16, len(e.hops)-len(e.outs))...)
 	e.base = len(e.hops) - (1+e.paths)*longest*len(e.flows)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/simccl/simccl/sim/wire/packet/cc"
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
+	"github.com/simccl/simccl/sim/wire/packet/internal/memory"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
@@ -17,6 +18,10 @@ func build(n *Network, flows []Flow, cfg *Config, ordered bool) (*engine, error)
 		full: uint16(cfg.Frames.Payload + cfg.Frames.Header), ack: uint16(cfg.Frames.Ack)}
 	if ordered {
 		e.look = instant.Longest
+	}
+	e.vague, e.most = true, int64(max(e.full, e.ack))
+	if cfg.CC.Kind == HPCC {
+		e.most = 1 << 32
 	}
 	e.assignClasses()
 	e.buildLinks()
@@ -76,8 +81,8 @@ func (e *engine) buildLinks() {
 				for _, m := range e.cfg.Marking {
 					if m.Rate == l.rate {
 						l.marks, l.kMin, l.kMax, l.pMax, l.alert = true, m.KMin, m.KMax, m.PMax, m.KMin
-						if e.cfg.EventOrder && !e.ordered { // a mark is likely to come: better begin anew now
-							l.alert = m.KMin / 2
+						if e.cfg.EventOrder && !e.ordered {
+							l.alert = m.KMin / 8
 						}
 					}
 				}
@@ -146,27 +151,16 @@ func (e *engine) buildSwitches() error {
 		s := &e.switches[i]
 		n := len(s.out)
 		s.in = make([]int32, n)
-		s.ing = make([]int64, n*e.classes)
-		s.hdrm = make([]int64, n*e.classes)
-		s.xoff = make([]bool, n*e.classes)
-		s.shift = make([]uint8, n)
-		s.headroom = make([]int64, n)
-		s.arriving = make([]int64, n)
 		s.busy, s.control = make([]uint64, (n+63)/64), make([]uint64, (n+63)/64)
-		s.base = b.Bytes - int64(n)*b.Reserve
+		ports := make([]memory.Port, n)
 		for p, id := range s.out {
 			l := &e.links[id]
-			s.in[p] = l.peer
-			s.headroom[p] = spec.Headroom(l.rate, l.delay/1000, b.HeadroomDelays)
-			s.base -= s.headroom[p]
-			s.shift[p] = uint8(b.Shift)
-			for r := l.rate; r > e.hostRate && s.shift[p] > 0; r /= 2 {
-				s.shift[p]--
-			}
+			s.in[p], ports[p] = l.peer, memory.Port{Rate: l.rate, Delay: l.delay}
 		}
-		if s.base <= 0 && b.Credits == 0 {
+		s.Memory = memory.New(b, e.classes, ports, e.hostRate)
+		if s.Shared() <= 0 && b.Credits == 0 {
 			return wrong("switch %d: a buffer of %d bytes holds less than the headroom and reserve of its %d ports, %d: write a larger buffer",
-				s.node, b.Bytes, n, b.Bytes-s.base)
+				s.node, b.Bytes, n, b.Bytes-s.Shared())
 		}
 	}
 	return nil
@@ -181,13 +175,14 @@ func (e *engine) buildFlows() error {
 		if !e.routes.Towards(f.Dst, f.Src) || !e.routes.Towards(f.Src, f.Dst) {
 			return wrong("flow %d: no path from node %d to node %d", i, f.Src, f.Dst)
 		}
+		e.frames += (f.Bytes + int64(e.cfg.Frames.Payload) - 1) / int64(e.cfg.Frames.Payload)
 		e.missing[i] = int32(len(f.Deps))
 		for _, d := range f.Deps {
 			e.deps[d] = append(e.deps[d], int32(i))
 		}
 	}
 	e.slot = e.routes.Longest()
-	e.hops = make([]int32, (1+e.paths)*e.slot*n)
+	e.hops, e.outs = make([]int32, (1+e.paths)*e.slot*n), make([]uint16, (1+e.paths)*e.slot*n)
 	if e.cfg.Routing.Balance != Hashed {
 		e.buildTables()
 	}

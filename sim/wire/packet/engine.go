@@ -1,9 +1,9 @@
 package packet
 
 import (
-	"sync"
-
 	"github.com/simccl/simccl/sim/wire/packet/cc"
+	"github.com/simccl/simccl/sim/wire/packet/internal/blame"
+	"github.com/simccl/simccl/sim/wire/packet/internal/crew"
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
@@ -20,61 +20,57 @@ type queue struct {
 
 // link is one direction of a cable with the egress port that feeds it.
 //
-// What each frame touches is in the first three lines of a cache.
+// What each frame touches is in the first two lines of a cache, and in a third in switches.
 type link struct {
-	free            int64 // when the frame in transmission ends
-	peak            int64
-	alert           int64   // bytes behind a frame from which on it may be marked
-	q               []queue // by class, of switches
-	waiting, paused uint16  // classes that have frames; that may not start one
-	asked, fromPort uint16  // classes that the neighbour has paused
-	turn            uint8   // class served last
-	marks, lossy    bool    // ECN is on
-	odd             bool    // credit, pint or hol is set
-	to              int32
+	free            int64     // when the frame in transmission ends
+	alert           int64     // bytes behind a frame from which on it may be marked
+	lasts           [2]int64  // ps of the sizes seen last, of data and of acknowledgements
+	sizes           [2]uint16 // those sizes
+	waiting, paused uint16    // classes that have frames; that may not start one
+	asked, fromPort uint16    // classes that the neighbour has paused
+	turn            uint8     // class served last
+	marks, lossy    bool      // ECN is on
+	odd             bool      // credit, pint or hol is set
+	id, to          int32
+	begun           instant.Number // of the frame in transmission
+	_               [4]byte
 
 	wire    fifo // what travels
 	delay   int64
 	txBytes int64
 	sent    uint64 // frames
-	data    int64  // bytes of data frames
+	start   int64  // when the frame in transmission began
 
-	tx    [2]duration // of the sizes seen last, of data and of acknowledgements
-	start int64       // when the frame in transmission began
-	kMin  int64
-	kMax  int64
-	begun instant.Number // of that frame
-	id    int32
+	peak int64
+	q    []queue // by class, of switches
+	data int64   // bytes of data frames, where messages are given
+	kMin int64
+	kMax int64
+	_    [8]byte
 
 	whole, ack int64 // ps that a full data frame and an acknowledgement last
 	pMax, loss float64
 	rate       int64
-	arrivals   uint64       // frames
-	credit     []int64      // by class, of InfiniBand
-	returns    fifo         // credits on their way back
-	watch      *watched     // of switches, with a watchdog
-	pint       *cc.PintPort // of switches, with HPCC-PINT
-	hol        *hol         // once it was paused
+	arrivals   uint64        // frames
+	credit     []int64       // by class, of InfiniBand
+	returns    fifo          // credits on their way back
+	watch      *watched      // of switches, with a watchdog
+	pint       *cc.PintPort  // of switches, with HPCC-PINT
+	hol        *blame.Pauses // once it was paused
 	port       port
 	from, peer int32
 	toPort     uint16
-	down       bool // the cable is, and its ends know
-	storm      bool // paused all the time, whatever is asked for
-	drawn      bool // its losses are in engine.losses
-	_          [21]byte
+	down       bool     // the cable is, and its ends know
+	storm      bool     // paused all the time, whatever is asked for
+	drawn      bool     // its losses are in engine.losses
+	_          [53]byte // whole lines of a cache
 }
 
 // port is what happened where a link begins, for reports alone.
 type port struct {
-	marks, pauses, drops int64
-	since, paused        int64 // when the present pause began, and all before
-	stormed              int64 // when the storm began
-}
-
-// duration is how long a frame of so many bytes lasts.
-type duration struct {
-	bytes uint16
-	ps    int64
+	marks, pauses, drops, barks int64
+	since, paused               int64 // when the present pause began, and all before
+	stormed                     int64 // when the storm began
 }
 
 // counters are what a worker counts.
@@ -94,8 +90,12 @@ type worker struct {
 	again    bool   // a mark: the order of events counts
 	hosts    [2]int // of the engine's, from and to
 	switches [2]int
-	busy     int        // frames that arrived
-	orders   chan order // phases to go through
+	busy     int     // frames that arrived
+	peak     int64   // of queues that it saw, if vague
+	deepest  float64 // as a share of what begins to be marked, in a run that may begin anew
+	sent     int64   // data frames that hosts sent
+	arrived  []frame // memory for those of a switch
+	from     []uint16
 }
 
 // ending is a flow whose last acknowledgement arrived.
@@ -114,10 +114,11 @@ type engine struct {
 	classes   int // egress classes: control and one for each priority in use
 	classOf   [8]uint8
 	routes    *route.Routes
-	hostOf    []int32 // of nodes: which host; -1: a switch
-	hops      []int32 // routes of flows: a slot for acknowledgements, then those for data
-	slot      int     // most links of a route
-	paths     int     // routes of a flow
+	hostOf    []int32  // of nodes: which host; -1: a switch
+	hops      []int32  // routes of flows: a slot for acknowledgements, then those for data
+	outs      []uint16 // the port where each of hops begins
+	slot      int      // most links of a route
+	paths     int      // routes of a flow
 	flows     []Flow
 	snd       []sender
 	rcv       []receiver
@@ -142,14 +143,16 @@ type engine struct {
 	streams   *streams.Firsts
 	losses    []losses
 	ranker    instant.Ranker
-	calendar  int            // bits of a number that say whose it is
-	exits     []uint16       // by link: the port where it begins
-	due       []int64        // by link: when its first frame arrives
-	acts      []int64        // by host: it does nothing before
-	doors     []int32        // by host: the link to it; -1: none
-	ordered   bool           // with EventOrder, where it counts
-	full, ack uint16         // bytes of frames
-	busy      sync.WaitGroup // workers in a phase
+	exits     []uint16 // by link: the port where it begins
+	due       []int64  // by link: when its first frame arrives
+	acts      []int64  // by host: it does nothing before
+	doors     []int32  // by host: the link to it; -1: none
+	ordered   bool     // with EventOrder, where it counts
+	vague     bool     // no queue's peak counts but that of the deepest
+	full, ack uint16   // bytes of frames
+	most      int64    // bytes that a frame has at most; all there are where each port's queue is looked at
+	frames    int64    // data frames in all
+	crew      *crew.Crew[order]
 }
 
 // Run simulates the flows on the network.
@@ -181,9 +184,9 @@ func (e *engine) lasts(bytes int, rate int64) int64 {
 	return (int64(bytes)*8_000_000_000_000 + rate/2) / rate
 }
 
-// measure finds how long a frame of another size lasts.
-func (e *engine) measure(l *link, d *duration, bytes uint16) {
-	*d = duration{bytes, e.lasts(int(bytes), l.rate)}
+// measure finds how long a frame of another size lasts, of data or of acknowledgements.
+func (e *engine) measure(l *link, what uint8, bytes uint16) {
+	l.sizes[what], l.lasts[what] = bytes, e.lasts(int(bytes), l.rate)
 }
 
 // run goes through the windows and returns their number.
@@ -191,7 +194,8 @@ func (e *engine) run() (int64, error) {
 	now, windows := e.next(0), int64(0)
 	stop, busy := int64(e.cfg.Stop), 0
 	if len(e.workers) > 1 {
-		defer e.hire()()
+		e.crew = crew.Hire(len(e.workers), func(i int, o order) { e.do(&e.workers[i], o) })
+		defer e.crew.Dismiss()
 	}
 	for e.live > 0 && now != never && (stop == 0 || now < stop) {
 		if windows&1023 == 0 && e.cfg.Poll != nil {
@@ -212,7 +216,7 @@ func (e *engine) run() (int64, error) {
 		}
 		busy = e.window(end, busy)
 		if e.ordered {
-			e.ranker.Close()
+			e.ranker.Close(end)
 		} else if e.mustOrder() {
 			return windows, errOrder
 		}

@@ -32,7 +32,7 @@ func (e *engine) apply(c spec.Change) {
 			}
 		}
 		l.lossy = l.loss > 0
-		l.tx = [2]duration{}
+		l.sizes = [2]uint16{}
 	}
 	if f.Down {
 		for k := range 2 {

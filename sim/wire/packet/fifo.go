@@ -1,5 +1,7 @@
 package packet
 
+import "slices"
+
 // Flags of a frame.
 const (
 	flagAck    uint8 = 1 << iota // an acknowledgement; psn is the next expected
@@ -24,6 +26,15 @@ type frame struct {
 	tag   uint32 // in a switch the port by which it came; on a cable, with EventOrder, its instant.Number
 }
 
+// extend makes room for one more frame, which is written next: append would copy it twice.
+func extend(a []frame) []frame {
+	n := len(a)
+	if n == cap(a) {
+		a = slices.Grow(a, max(16, n))
+	}
+	return a[:n+1]
+}
+
 // fifo is a ring of frames that grows: its length is a power of two.
 type fifo struct {
 	buf        []frame
@@ -39,9 +50,11 @@ func (q *fifo) rewind() {
 	q.tail = q.head
 }
 
-// first is when the first frame is at the end of the cable; never without one.
+// first is when the first frame is at the end of the cable; never without one, and then the next
+// goes to the begin.
 func (q *fifo) first() int64 {
 	if q.head == q.tail {
+		q.rewind()
 		return never
 	}
 	return q.front().at

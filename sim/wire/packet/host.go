@@ -22,6 +22,7 @@ type host struct {
 	starts   []begin // sorted
 	arrived  []frame
 	sports   map[int32]uint16 // next source port by destination
+	_        [8]byte
 }
 
 // begin is a flow that starts.
@@ -115,7 +116,8 @@ func (e *engine) pullHost(w *worker, h *host, end int64) int {
 		if l.lossy && e.lose(w, l, f) {
 			continue
 		}
-		h.arrived = append(h.arrived, *f)
+		h.arrived = extend(h.arrived)
+		h.arrived[len(h.arrived)-1] = *f
 		if f.flags&flagAck != 0 {
 			if s := &e.snd[f.flow]; f.psn >= s.frames && !s.ending && (e.cfg.Repair.BackTo == 0 || e.backTo(f.psn, s.bytes) >= s.frames) {
 				s.ending = true

@@ -15,8 +15,15 @@ func (e *engine) stamp(l *link, f *frame, at int64) {
 // the gaps.
 func (e *engine) shift(w *worker, h *host, s *sender, rate, now int64) {
 	size := int(s.last)
-	s.nextAvail += e.lasts(size, rate) - e.lasts(size, s.Rate.Rate)
-	s.Set(rate)
+	gap := e.lasts(size, rate)
+	if full := s.last == e.full; full && s.Gap > 0 && !e.cfg.CC.Unpaced {
+		s.nextAvail += gap - s.Gap
+		s.Set(rate)
+		s.Gap = gap
+	} else {
+		s.nextAvail += gap - e.lasts(size, s.Rate.Rate)
+		s.Set(rate)
+	}
 	if h.wake > now && s.nextAvail < h.wake {
 		h.wake = max(s.nextAvail, now)
 		e.await(w, h, now)

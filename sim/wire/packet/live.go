@@ -94,7 +94,10 @@ func NewLive(n *Network, queues []Queue, cfg *Config) (*Live, error) {
 		return nil, err
 	}
 	l := &Live{start: never, queues: make([]message.List, len(queues))}
-	e := &engine{cfg: cfg, net: n, flows: flows, look: parted.Longest, crowd: crowd, paths: 1, given: l}
+	e := &engine{cfg: cfg, net: n, flows: flows, look: parted.Longest, crowd: crowd, paths: 1, given: l, most: int64(max(cfg.Frames.Payload+cfg.Frames.Header, cfg.Frames.Ack))}
+	if cfg.CC.Kind == HPCC {
+		e.most = 1 << 32
+	}
 	e.assignClasses()
 	e.buildLinks()
 	e.buildNodes()
@@ -136,7 +139,7 @@ func (l *Live) lay(id int32, q *Queue) error {
 	if k == 0 {
 		return wrong("queue pair %d: no path from host %d to host %d", id, q.Src, q.Dst)
 	}
-	e.hops = append(e.hops, make([]int32, 2*k)...)
+	e.hops, e.outs = append(e.hops, make([]int32, 2*k)...), append(e.outs, make([]uint16, 2*k)...)
 	at := q.Src
 	for i, c := range q.Path {
 		if c < 0 || int(c) >= len(e.net.Cables) {
@@ -150,6 +153,7 @@ func (l *Live) lay(id int32, q *Queue) error {
 			return wrong("queue pair %d: cable %d does not begin at node %d", id, c, at)
 		}
 		e.hops[back+k+i], e.hops[back+k-1-i] = there, there^1
+		e.outs[back+k+i], e.outs[back+k-1-i] = e.exits[there], e.exits[there^1]
 		at = e.links[there].to
 	}
 	if at != q.Dst {
@@ -261,11 +265,7 @@ func (l *Live) close() {
 	e := l.e
 	w := &e.workers[0]
 	e.runHosts(w, 0, len(e.hosts), l.end)
-	for i := range e.switches {
-		s := &e.switches[i]
-		l.busy += e.pull(w, s, l.end)
-		e.runSwitch(w, s, l.end)
-	}
+	l.busy += e.pass(w, l.end)
 	l.at, l.opened = l.end, false
 	if l.report != nil {
 		l.observe()
@@ -282,7 +282,7 @@ func (l *Live) Port(cable int32, back bool) Port {
 		id++
 	}
 	x := &l.e.links[id]
-	p := Port{Peak: x.peak, Bytes: x.txBytes, Data: x.data, Pauses: x.port.pauses, Marks: x.port.marks, Drops: x.port.drops, Paused: units.Time(x.port.paused),
+	p := Port{Peak: x.peak, Bytes: x.txBytes, Data: x.data, Pauses: x.port.pauses, Marks: x.port.marks, Drops: x.port.drops, Watchdogs: x.port.barks, Paused: units.Time(x.port.paused),
 		Busy: units.Time(float64(x.txBytes) * 8e12 / float64(x.rate))}
 	if x.asked != 0 && x.port.since >= 0 {
 		p.Paused += units.Time(l.at - x.port.since)
@@ -291,7 +291,7 @@ func (l *Live) Port(cable int32, back bool) Port {
 		p.Paused += units.Time(l.at - x.port.stormed)
 	}
 	if p.Behind = -1; x.hol != nil {
-		p.First, p.Behind = units.Time(x.hol.first), x.hol.behind.Worst(x.hol.culprit)
+		p.First, p.Behind = units.Time(x.hol.First), x.hol.Behind.Worst(x.hol.Culprit)
 	}
 	if h := l.e.hostOf[x.from]; h >= 0 {
 		for q := range l.queues {

@@ -20,17 +20,19 @@ func ordered(c *Config, n *Network) bool {
 	return lossy || c.CC.Kind != NoCC && c.CC.Kind != DCQCN
 }
 
-// mustOrder says that a mark was set, or drawn, in a run without the order of events
-// that is asked for.
+// mustOrder says that frames are to be marked in a run without the order of events that is
+// asked for, or will be: were the deepest queue to grow as before, it would get there.
 func (e *engine) mustOrder() bool {
-	if e.cfg.EventOrder {
-		for i := range e.workers {
-			if e.workers[i].again {
-				return true
-			}
-		}
+	if !e.cfg.EventOrder {
+		return false
 	}
-	return false
+	look, sent, deepest := false, int64(0), 0.0
+	for i := range e.workers {
+		w := &e.workers[i]
+		look, sent, deepest = look || w.again, sent+w.sent, max(deepest, w.deepest)
+		w.again = false
+	}
+	return look && (deepest > 1 || deepest*float64(e.frames) > float64(sent))
 }
 
 // losses are links whose losses are drawn in turn from one stream.
@@ -45,7 +47,7 @@ type arriving struct {
 	at, travel int64
 	link       int32
 	wire       uint32
-	place      uint64
+	began      instant.Number
 }
 
 func (e *engine) buildLosses() {
@@ -71,6 +73,7 @@ func (e *engine) buildLosses() {
 // drawLosses draws which of the frames that arrive before end are lost, in the order of
 // their arrival.
 func (e *engine) drawLosses(end int64) {
+	w := &e.workers[0]
 	for i := range e.losses {
 		d := &e.losses[i]
 		d.arriving = d.arriving[:0]
@@ -81,11 +84,14 @@ func (e *engine) drawLosses(end int64) {
 				if f.at >= end {
 					break
 				}
-				d.arriving = append(d.arriving, arriving{f.at, e.travel(id, f.size), id, k, e.place(instant.Number(f.tag))})
+				d.arriving = append(d.arriving, arriving{f.at, e.travel(id, f.size), id, k, instant.Number(f.tag)})
 			}
 		}
 		slices.SortStableFunc(d.arriving, func(a, b arriving) int {
-			return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(b.travel, a.travel), cmp.Compare(a.place, b.place))
+			if c := cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(b.travel, a.travel)); c != 0 {
+				return c
+			}
+			return cmp.Compare(toInt(w.First(b.began, a.began)), toInt(w.First(a.began, b.began)))
 		})
 		for _, a := range d.arriving {
 			if l := &e.links[a.link]; d.numbers.Draw() < l.loss {
@@ -103,3 +109,10 @@ const (
 	drawCode
 	drawSample
 )
+
+func toInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -9,7 +9,8 @@ import (
 // careful simulates a window of a switch in which PFC may act: the ports in
 // the order of time, for they share the memory.
 func (e *engine) careful(w *worker, s *swtch, order []uint64, end int64) {
-	e.recount(s)
+	s.soon = 0
+	s.Recount()
 	for _, i := range order {
 		f, n := s.enter(e, i&parted.Place)
 		e.drain(w, s, f.at)
@@ -22,7 +23,6 @@ func (e *engine) careful(w *worker, s *swtch, order []uint64, end int64) {
 			continue
 		}
 		e.arrived(w, n)
-		f.route++
 		var l *link
 		if !e.picky {
 			l = &e.links[e.hops[f.route]]
@@ -36,15 +36,7 @@ func (e *engine) careful(w *worker, s *swtch, order []uint64, end int64) {
 		}
 	}
 	e.drain(w, s, end)
-	s.exact = false
-}
-
-// recount counts the shared memory in use, to be kept up to date from now on.
-func (e *engine) recount(s *swtch) {
-	s.shared, s.exact, s.soon = 0, true, 0
-	for _, b := range s.ing {
-		s.shared += max(0, b-e.cfg.Buffer.Reserve)
-	}
+	s.Exact = false
 }
 
 // drain starts all frames that start before a time, in the order of time.
@@ -85,79 +77,27 @@ func (e *engine) soonest(w *worker, s *swtch) (first *link, t, second int64) {
 	return first, t, second
 }
 
-// threshold is how much of the shared memory an ingress queue of a port may use.
-func (s *swtch) threshold(p uint32) int64 { return (s.base - s.shared) >> s.shift[p] }
-
-// used is what an ingress queue uses of the shared memory.
-func (e *engine) used(s *swtch, k int) int64 { return max(0, s.ing[k]-e.cfg.Buffer.Reserve) }
-
 // admit accounts for a frame that came in, or drops it, and pauses the
 // neighbour where its queue is too long.
 func (e *engine) admit(w *worker, s *swtch, f *frame) bool {
-	k, size := int(f.tag)*e.classes+int(f.class), int64(f.size)
-	limit := s.threshold(f.tag)
-	if size+s.hdrm[k] > s.headroom[f.tag] && size+e.used(s, k) > limit {
+	room, pause := s.Admit(f.tag, f.class, int64(f.size))
+	if !room {
 		w.drops++
-		return false
 	}
-	over := s.ing[k] + size - e.cfg.Buffer.Reserve
-	switch {
-	case over <= 0:
-		s.ing[k] += size
-		s.held += size
-	case over > limit:
-		s.hdrm[k] += size
-		s.inHdrm += size
-	default:
-		s.ing[k] += size
-		s.held += size
-		s.shared += min(size, over)
-	}
-	if !s.xoff[k] && (s.hdrm[k] > 0 || e.overfull(s, k, f.tag)) {
-		s.xoff[k] = true
-		s.stopped++
+	if pause {
 		e.skip(w, f.at, true)
 		e.sendPFC(w, s, f.tag, f.class, flagPause, f.at)
 	}
-	return true
+	return room
 }
 
 // release accounts for a frame that leaves, and resumes the neighbour where
 // its queue has become short.
-func (e *engine) release(w *worker, s *swtch, k int, f *frame, at int64) {
-	size := int64(f.size)
-	head := min(s.hdrm[k], size)
-	s.hdrm[k] -= head
-	s.inHdrm -= head
-	s.shared -= min(size-head, e.used(s, k))
-	s.ing[k] -= size - head
-	s.held -= size - head
-	if !s.xoff[k] || s.hdrm[k] > 0 {
-		return
-	}
-	if e.relieved(s, k, f.tag) {
-		s.xoff[k] = false
-		s.stopped--
+func (e *engine) release(w *worker, s *swtch, f *frame, at int64) {
+	if s.Release(f.tag, f.class, int64(f.size)) {
 		e.skip(w, at, false)
 		e.sendPFC(w, s, f.tag, f.class, flagResume, at)
 	}
-}
-
-// overfull says that an ingress queue must pause its neighbour.
-func (e *engine) overfull(s *swtch, k int, port uint32) bool {
-	if x := e.cfg.Buffer.XOff; x > 0 {
-		return s.ing[k] >= x
-	}
-	return e.used(s, k) >= s.threshold(port)
-}
-
-// relieved says that its neighbour may go on.
-func (e *engine) relieved(s *swtch, k int, port uint32) bool {
-	if b := &e.cfg.Buffer; b.XOff > 0 {
-		return s.ing[k] <= b.XOn
-	}
-	u := e.used(s, k)
-	return u == 0 || u+e.cfg.Buffer.ResumeOffset <= s.threshold(port)
 }
 
 // sendPFC queues a PFC frame to the neighbour of a port.

@@ -1,7 +1,5 @@
 package packet
 
-import "sync"
-
 // A window has two phases, each over all nodes: nodes take what arrives off the
 // links that lead to them, then they put what they send on the links that leave
 // them. Within a phase no node touches what another does, so nodes can be
@@ -31,9 +29,9 @@ func (e *engine) window(end int64, before int) int {
 	if len(e.workers) == 1 || before < e.crowd {
 		return e.alone(end)
 	}
-	e.all(order{arrivals, end})
+	e.crew.All(order{arrivals, end})
 	e.settle()
-	e.all(order{actions, end})
+	e.crew.All(order{actions, end})
 	busy := 0
 	for i := range e.workers {
 		busy += e.workers[i].busy
@@ -47,10 +45,20 @@ func (e *engine) alone(end int64) int {
 	busy := e.pullHosts(w, 0, len(e.hosts), end)
 	e.settle()
 	e.runHosts(w, 0, len(e.hosts), end)
+	return busy + e.pass(w, end)
+}
+
+// pass simulates the switches up to end one by one: what arrives at them lies at one place, in the
+// cache.
+func (e *engine) pass(w *worker, end int64) (busy int) {
 	for i := range e.switches {
 		s := &e.switches[i]
-		busy += e.pull(w, s, end)
+		arrived, from := s.arrived, s.from
+		s.arrived, s.from = w.arrived, w.from
+		busy += e.pull(w, s, end, true)
 		e.runSwitch(w, s, end)
+		w.arrived, w.from = s.arrived, s.from
+		s.arrived, s.from = arrived, from
 	}
 	return busy
 }
@@ -61,46 +69,13 @@ func (e *engine) do(w *worker, o order) {
 	if o.phase == arrivals {
 		w.busy = e.pullHosts(w, w.hosts[0], w.hosts[1], o.end)
 		for i := range switches {
-			w.busy += e.pull(w, &switches[i], o.end)
+			w.busy += e.pull(w, &switches[i], o.end, false)
 		}
 		return
 	}
 	e.runHosts(w, w.hosts[0], w.hosts[1], o.end)
 	for i := range switches {
 		e.runSwitch(w, &switches[i], o.end)
-	}
-}
-
-// all lets every worker go through a phase, and waits for them.
-func (e *engine) all(o order) {
-	e.busy.Add(len(e.workers) - 1)
-	for i := 1; i < len(e.workers); i++ {
-		e.workers[i].orders <- o
-	}
-	e.do(&e.workers[0], o)
-	e.busy.Wait()
-}
-
-// hire starts the workers but the first; what it returns ends them.
-func (e *engine) hire() (dismiss func()) {
-	var ended sync.WaitGroup
-	for i := 1; i < len(e.workers); i++ {
-		w := &e.workers[i]
-		w.orders = make(chan order, 1)
-		ended.Add(1)
-		go func() {
-			defer ended.Done()
-			for o := range w.orders {
-				e.do(w, o)
-				e.busy.Done()
-			}
-		}()
-	}
-	return func() {
-		for i := 1; i < len(e.workers); i++ {
-			close(e.workers[i].orders)
-		}
-		ended.Wait()
 	}
 }
 

@@ -9,26 +9,27 @@ import (
 
 // sender is the sending half of a queue pair.
 //
-// What each frame touches is in the first line of a cache.
+// What each frame touches is in the first line of a cache, and with DCQCN in the second.
 type sender struct {
 	frames, nxt, una uint32 // data frames in all, the next, the first not acknowledged
 	class            uint8
 	ending, ended    bool
 	gapped           bool  // gaps is in use
 	nextAvail        int64 // when pacing lets it send
-	bytes            int64
 	cc.Rate
 	window int64 // bytes; 0: none
+	route  uint32
+	last   uint16 // size of the frame sent last
+	listed bool   // of a Live run: among its host's queue pairs
+	_      [1]byte
 
-	route   uint32
-	last    uint16 // size of the frame sent last
-	listed  bool   // of a Live run: among its host's queue pairs
+	dcqcn   cc.Reaction
+	bytes   int64
 	retries int32
 	resent  uint32 // frames
 	moved   int64  // when una last moved, or sending began
 	gaps    gaps.Gaps
-	dcqcn   cc.Reaction
-	_       [32]byte
+	_       [40]byte // whole lines of a cache
 }
 
 // receiver is the receiving half.
@@ -39,6 +40,7 @@ type receiver struct {
 	back     uint32
 	cnpAt    int64       // no notification before then
 	came     gaps.Bitmap // frames above expected that came, with selective repeat
+	_        [8]byte
 }
 
 // open makes a queue pair at the start of its flow.
@@ -56,9 +58,9 @@ func (e *engine) open(h *host, id int32, now int64) {
 	h.sports[f.Dst] = port + uint16(e.paths)
 	base, links := e.base+(1+e.paths)*e.slot*int(id), 0
 	for k := range e.paths {
-		links = e.routes.Fill(e.hops[base+(1+k)*e.slot:], route.Key{Src: f.Src, Dst: f.Dst, SPort: port + uint16(k), DPort: f.DstPort})
+		links = e.fill(base+(1+k)*e.slot, route.Key{Src: f.Src, Dst: f.Dst, SPort: port + uint16(k), DPort: f.DstPort})
 	}
-	e.routes.Fill(e.hops[base:], route.Key{Src: f.Dst, Dst: f.Src, SPort: f.DstPort, DPort: port})
+	e.fill(base, route.Key{Src: f.Dst, Dst: f.Src, SPort: f.DstPort, DPort: port})
 	e.rcv[id].back = uint32(base)
 	line := e.links[h.out].rate
 	payload := int64(e.cfg.Frames.Payload)
@@ -70,6 +72,15 @@ func (e *engine) open(h *host, id int32, now int64) {
 	e.ccOpen(id, s, links)
 	e.result[id] = FlowResult{SrcPort: port, Start: units.Time(now)}
 	h.qps = append(h.qps, id)
+}
+
+// fill writes a route, and by which ports it leads on, and returns how many links it has.
+func (e *engine) fill(at int, k route.Key) int {
+	n := e.routes.Fill(e.hops[at:], k)
+	for i := at; i < at+n; i++ {
+		e.outs[i] = e.exits[e.hops[i]]
+	}
+	return n
 }
 
 // offset is the first byte of a data frame.
@@ -127,6 +138,7 @@ func (e *engine) sendData(w *worker, h *host, l *link, id int32, now int64) {
 		h.timer = min(h.timer, s.moved+t)
 	}
 	s.last = f.size
+	w.sent++
 	e.transmit(w, l, &f, now, 0)
 	if l.credit != nil {
 		e.gate(l, now)
@@ -217,7 +229,10 @@ func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 	if s.ended {
 		return false
 	}
-	acked, psn := uint32(0), e.backTo(f.psn, s.bytes)
+	acked, psn := uint32(0), f.psn
+	if e.cfg.Repair.BackTo > 0 {
+		psn = e.backTo(psn, s.bytes)
+	}
 	if psn > s.una {
 		acked = psn - s.una
 		s.advance(psn)

@@ -4,21 +4,24 @@ import "github.com/simccl/simccl/sim/wire/packet/internal/parted"
 
 // part finds the ports of all frames that arrived at a switch in a window from a time on.
 func (e *engine) part(w *worker, s *swtch, from int64) {
-	w.Room(len(s.arrived))
+	w.Begin(len(s.out))
 	clear(s.control)
 	for i := range s.arrived {
 		f := &s.arrived[i]
-		to := uint16(s.entry(e, i)) // of PFC frames: they act there
-		if f.flow >= 0 {
-			f.route++
-			to = e.exits[e.hops[f.route]]
-		}
-		if f.class == 0 {
-			s.control[to/64] |= 1 << (to % 64)
-		}
-		w.Port[i], w.Keys[i] = to, parted.Key(f.at-from, i)
+		e.sort(w, s, f, uint16(s.entry(e, i)), parted.Key(f.at-from, i))
 	}
-	w.Divide(len(s.out))
+	w.End()
+}
+
+// sort puts a frame that came by a port to those that leave by another; PFC frames act there.
+func (e *engine) sort(w *worker, s *swtch, f *frame, port uint16, key uint64) {
+	if f.flow >= 0 {
+		port = e.outs[f.route]
+	}
+	if f.class == 0 {
+		s.control[port/64] |= 1 << (port % 64)
+	}
+	w.Add(port, key)
 }
 
 // leaving returns the keys of the frames that leave by a port, in the order of time, those of
@@ -26,20 +29,20 @@ func (e *engine) part(w *worker, s *swtch, from int64) {
 func (e *engine) leaving(w *worker, s *swtch, port int) []uint64 {
 	a := w.Leaving(port, e.look)
 	if e.ordered {
-		e.untie(s, a)
+		e.untie(w, s, a)
 	}
 	return a
 }
 
 // whole returns the keys of all frames in that order.
 func (e *engine) whole(w *worker, s *swtch, from int64) []uint64 {
-	w.Room(len(s.arrived))
-	for i := range s.arrived {
-		w.Keys[i] = parted.Key(s.arrived[i].at-from, i)
+	a := w.Room(len(s.arrived))
+	for i := range a {
+		a[i] = parted.Key(s.arrived[i].at-from, i)
 	}
-	a := w.All(e.look)
+	a = w.All(a, e.look)
 	if e.ordered {
-		e.untie(s, a)
+		e.untie(w, s, a)
 	}
 	return a
 }

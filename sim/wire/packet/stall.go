@@ -28,7 +28,7 @@ func (e *engine) forgotten() [2]int32 {
 		s := &e.switches[i]
 		for p, id := range s.in {
 			for c := 1; c < e.classes; c++ {
-				if l := &e.links[id]; l.credit == nil && l.asked>>c&1 != 0 && !s.xoff[p*e.classes+c] {
+				if l := &e.links[id]; l.credit == nil && l.asked>>c&1 != 0 && !s.Stopped(p, c) {
 					return [2]int32{l.from, l.to}
 				}
 			}

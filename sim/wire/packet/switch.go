@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
+	"github.com/simccl/simccl/sim/wire/packet/internal/memory"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
 )
@@ -11,24 +12,13 @@ import (
 // swtch is a switch: its shared buffer is accounted for by ingress port and
 // class, its queues are those of its links out.
 type swtch struct {
-	node     int32
-	in, out  []int32 // links, by port
-	ing      []int64 // bytes by port and class that came in and wait, without headroom
-	hdrm     []int64 // bytes by port and class in the headroom
-	xoff     []bool  // by port and class: XOFF was sent to the neighbour
-	stopped  int     // how many of them
-	inHdrm   int64   // bytes in all headrooms
-	shared   int64   // bytes of the shared memory in use; kept up to date by careful only
-	exact    bool    // in careful: shared is kept, thresholds are watched
-	base     int64   // shared memory in all
-	shift    []uint8
-	headroom []int64
-	arriving []int64  // bytes of this window, by port
-	total    int64    // of them
+	node    int32
+	in, out []int32 // links, by port
+	memory.Memory
+	apart    bool     // what arrived is in the worker's parts
 	arrived  []frame  // of this window, port by port
 	from     []uint16 // with EventOrder: the port of each
 	busy     []uint64 // bits of ports, all of those that have frames
-	held     int64    // bytes in ing
 	control  []uint64 // bits of ports by which control frames leave that arrived in this window
 	soon     int64    // in careful: none of them starts one before
 	flowlets []flowlet
@@ -36,35 +26,32 @@ type swtch struct {
 }
 
 // pull takes what arrives at a switch before end off the links, and returns how
-// many frames that are.
-func (e *engine) pull(w *worker, s *swtch, end int64) int {
-	s.arrived, s.from, s.total = s.arrived[:0], s.from[:0], 0
+// many frames that are. If it may it puts them apart at once by the ports by which they leave.
+func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
+	arrived := s.arrived[:0]
+	s.from, s.Total, s.apart = s.from[:0], 0, apart && !e.picky && e.cfg.Buffer.Credits == 0 && s.Quiet()
+	if s.apart {
+		w.Begin(len(s.out))
+		clear(s.control)
+	}
 	for p, id := range s.in {
-		if s.arriving[p] = 0; e.due[id] >= end {
+		if s.Arriving[p] = 0; e.due[id] >= end {
 			continue
 		}
-		l := &e.links[id]
-		var bytes int64
-		q := &l.wire
-		for !q.empty() {
-			f := q.front()
-			if f.at >= end {
-				break
-			}
-			q.head++
-			if l.lossy && e.lose(w, l, f) {
-				continue
-			}
-			s.arrived = append(s.arrived, *f)
+		l, n := &e.links[id], len(arrived)
+		arrived = e.take(w, s, l, uint16(p), end, arrived)
+		for i := n; i < len(arrived); i++ {
+			s.Arriving[p] += int64(arrived[i].size)
 			if e.ordered {
 				s.from = append(s.from, uint16(p))
-			} else {
-				s.arrived[len(s.arrived)-1].tag = uint32(p)
 			}
-			bytes += int64(f.size)
 		}
-		e.due[id], s.arriving[p] = q.first(), bytes
-		s.total += bytes
+		e.due[id] = l.wire.first()
+		s.Total += s.Arriving[p]
+	}
+	s.arrived = arrived
+	if s.apart {
+		w.End()
 	}
 	if e.cfg.Buffer.Credits > 0 {
 		for p, id := range s.out {
@@ -79,6 +66,33 @@ func (e *engine) pull(w *worker, s *swtch, end int64) int {
 		}
 	}
 	return len(s.arrived)
+}
+
+// take appends what arrives over a link before end.
+func (e *engine) take(w *worker, s *swtch, l *link, port uint16, end int64, arrived []frame) []frame {
+	q, from, apart, ordered := &l.wire, end-e.look, s.apart, e.ordered
+	buf, head, tail := q.buf, q.head, q.tail
+	for ; head != tail; head++ {
+		f := &buf[head&uint32(len(buf)-1)]
+		if f.at >= end {
+			break
+		}
+		if l.lossy && e.lose(w, l, f) {
+			continue
+		}
+		arrived = extend(arrived)
+		g := &arrived[len(arrived)-1]
+		*g = *f
+		g.route++
+		if !ordered {
+			g.tag = uint32(port)
+		}
+		if apart {
+			e.sort(w, s, g, port, parted.Key(g.at-from, len(arrived)-1))
+		}
+	}
+	q.head = head
+	return arrived
 }
 
 // lose draws whether the next frame of a link is lost.
@@ -96,43 +110,12 @@ func (e *engine) lose(w *worker, l *link, f *frame) bool {
 	return true
 }
 
-// calm says that in this window no ingress queue can reach its threshold, that
-// none is above it, and so that ports do not influence each other.
-func (e *engine) calm(s *swtch) bool {
-	if s.stopped > 0 || s.inHdrm > 0 || e.cfg.Buffer.Credits > 0 {
-		return false
-	}
-	reserve, shared := e.cfg.Buffer.Reserve, s.total
-	nc := e.classes
-	if most := s.held + s.total; e.cfg.Buffer.XOff == 0 && most < s.base && most-reserve < (s.base-most)>>e.cfg.Buffer.Shift {
-		return true // were all of it in one queue
-	}
-	for _, b := range s.ing {
-		shared += max(0, b-reserve)
-	}
-	if shared >= s.base {
-		return false
-	}
-	for p, bytes := range s.arriving {
-		if bytes == 0 {
-			continue
-		}
-		for c := 1; c < nc; c++ {
-			bytes += s.ing[p*nc+c]
-		}
-		if x := e.cfg.Buffer.XOff; x > 0 && bytes >= x || bytes-reserve >= (s.base-shared)>>s.shift[p] {
-			return false
-		}
-	}
-	return true
-}
-
 // runSwitch simulates a switch up to end.
 func (e *engine) runSwitch(w *worker, s *swtch, end int64) {
 	if e.ordered {
 		e.started(w, e.itself(s.node))
 	}
-	switch calm := e.calm(s); {
+	switch calm := s.Calm(); {
 	case !calm:
 		e.careful(w, s, e.whole(w, s, end-e.look), end)
 	case e.picky:
@@ -148,7 +131,9 @@ func (e *engine) runSwitch(w *worker, s *swtch, end int64) {
 // quick simulates a window in which ports do not influence each other: port by
 // port, each in the order of time.
 func (e *engine) quick(w *worker, s *swtch, end int64) {
-	e.part(w, s, end-e.look)
+	if !s.apart {
+		e.part(w, s, end-e.look)
+	}
 	for i, some := range s.busy {
 		for some |= w.Used[i]; some != 0; some &= some - 1 {
 			p := 64*i + bits.TrailingZeros64(some)
@@ -198,8 +183,7 @@ func (e *engine) onto(w *worker, s *swtch, l *link, f *frame, n instant.Number) 
 		return
 	}
 	if f.class != 0 {
-		s.ing[int(f.tag)*e.classes+int(f.class)] += int64(f.size)
-		s.held += int64(f.size)
+		s.Add(f.tag, f.class, int64(f.size))
 	}
 	e.enqueue(w, s, l, f)
 }
@@ -213,7 +197,6 @@ func (e *engine) choosing(w *worker, s *swtch, order []uint64, end int64) {
 			e.pfcAtSwitch(w, s, f, n)
 			continue
 		}
-		f.route++
 		if l := e.leave(w, s, f); l != nil {
 			e.onto(w, s, l, f, n)
 		}
@@ -298,19 +281,13 @@ func (e *engine) dequeue(w *worker, s *swtch, l *link, at int64) {
 		q.rewind()
 	}
 	q.bytes -= int64(f.size)
-	if l.odd && l.hol != nil && l.hol.to > f.at && f.flow >= 0 && e.tables == nil && e.hostOf[l.to] < 0 {
-		l.hol.delayed(f.flow, e.hops[f.route+1], f.at)
+	if l.odd && l.hol != nil && l.hol.To > f.at && f.flow >= 0 && e.tables == nil && e.hostOf[l.to] < 0 {
+		l.hol.Delayed(f.flow, e.hops[f.route+1], f.at)
 	}
 	if e.cfg.Buffer.Credits > 0 {
 		e.links[s.in[f.tag]].repay(f, at)
 	} else if c != 0 {
-		k := int(f.tag)*e.classes + int(c)
-		if s.exact {
-			e.release(w, s, k, f, at)
-		} else {
-			s.ing[k] -= int64(f.size)
-			s.held -= int64(f.size)
-		}
+		e.release(w, s, f, at)
 	}
 	e.transmit(w, l, f, at, q.bytes)
 	if l.odd && l.credit != nil {
@@ -347,7 +324,9 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 	}
 	if f.flags&flagAck == 0 && f.flow >= 0 {
 		w.dataHops++
-		l.data += int64(f.size)
+		if e.given != nil {
+			l.data += int64(f.size)
+		}
 		if e.cfg.CC.Kind == HPCC && l.q != nil {
 			e.stamp(l, f, at)
 		}
@@ -362,11 +341,11 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 		l.start, l.begun = at, w.Sent(at, l.id, l.wire.tail)
 		tag = l.begun
 	}
-	d := &l.tx[f.flags&flagAck]
-	if d.bytes != f.size {
-		e.measure(l, d, f.size)
+	what := f.flags & flagAck
+	if l.sizes[what] != f.size {
+		e.measure(l, what, f.size)
 	}
-	l.free = at + d.ps
+	l.free = at + l.lasts[what]
 	if l.wire.empty() {
 		e.due[l.id] = l.free + l.delay
 	}
@@ -388,7 +367,11 @@ func (e *engine) odd(l *link, f *frame, at int64) {
 
 // mark marks a data frame that leaves so much behind, or draws whether to.
 func (e *engine) mark(w *worker, l *link, f *frame, behind int64) {
-	if w.again = true; behind <= l.kMin {
+	if w.again = true; !e.ordered && e.cfg.EventOrder {
+		w.deepest = max(w.deepest, float64(behind)/float64(l.kMin))
+		return
+	}
+	if behind <= l.kMin {
 		return
 	}
 	if behind <= l.kMax {

@@ -1,8 +1,6 @@
 package packet
 
 import (
-	"math/bits"
-
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 )
@@ -14,7 +12,7 @@ import (
 type planned struct {
 	at     int64
 	number instant.Number
-	place  uint64 // in the order of all, once it is known
+	place  uint64 // in the order of all, once the number is None
 }
 
 // travel is how long, in ps, a frame is on its way over a link.
@@ -29,25 +27,17 @@ func (e *engine) travel(id int32, size uint16) int64 {
 	return l.delay + e.lasts(int(size), l.rate)
 }
 
-// place is that of what began in the order of all.
-func (e *engine) place(n instant.Number) uint64 {
-	return e.workers[int(n)&e.calendar].Place(n)
-}
-
 // arrived says that a frame arrives that began under a number.
 func (e *engine) arrived(w *worker, n instant.Number) {
 	if e.ordered {
-		e.by(w, n)
+		w.Happens(n)
 	}
 }
-
-// by sets what planned what happens.
-func (e *engine) by(w *worker, n instant.Number) { w.By = instant.Cause(e.place(n)) }
 
 // came says that a frame arrives at a host.
 func (e *engine) came(w *worker, h *host, f *frame) {
 	if e.ordered {
-		e.by(w, instant.Number(f.tag))
+		w.Happens(instant.Number(f.tag))
 		w.since, w.link, w.size = f.at, h.in, f.size
 	}
 }
@@ -63,9 +53,7 @@ func (e *engine) completed(w *worker, l *link) {
 // woken says that a pause of pacing ends.
 func (e *engine) woken(w *worker, h *host) {
 	if p := &h.planned; e.ordered {
-		if w.Happens(p.number); w.By == 0 {
-			w.By = instant.Cause(p.place)
-		}
+		w.Wakes(p.number, p.place)
 		w.since, w.size = p.at, 0
 	}
 }
@@ -115,14 +103,14 @@ func (s *swtch) enter(e *engine, i uint64) (*frame, instant.Number) {
 }
 
 // untie puts keys of frames of equal times in the order of events.
-func (e *engine) untie(s *swtch, a []uint64) {
+func (e *engine) untie(w *worker, s *swtch, a []uint64) {
 	for i := 1; i < len(a); i++ {
 		x := a[i]
 		if !parted.Together(a[i-1], x) {
 			continue
 		}
 		k := i - 1
-		for ; k >= 0 && parted.Together(a[k], x) && e.later(s, a[k]&parted.Place, x&parted.Place); k-- {
+		for ; k >= 0 && parted.Together(a[k], x) && e.later(w, s, a[k]&parted.Place, x&parted.Place); k-- {
 			a[k+1] = a[k]
 		}
 		a[k+1] = x
@@ -131,18 +119,18 @@ func (e *engine) untie(s *swtch, a []uint64) {
 
 // later says that of two frames that arrived at a switch at one instant the one by the
 // earlier port comes later.
-func (e *engine) later(s *swtch, i, j uint64) bool {
+func (e *engine) later(w *worker, s *swtch, i, j uint64) bool {
 	a, b := &s.arrived[i], &s.arrived[j]
 	if x, y := e.travel(s.in[s.from[i]], a.size), e.travel(s.in[s.from[j]], b.size); x != y {
 		return x < y
 	}
-	return e.place(instant.Number(a.tag)) > e.place(instant.Number(b.tag))
+	return w.First(instant.Number(b.tag), instant.Number(a.tag))
 }
 
 // await takes note of a host that waits for its pacing from now on.
 func (e *engine) await(w *worker, h *host, now int64) {
 	if e.ordered {
-		h.planned = planned{now, w.Slept(now, e.hostOf[h.node]), 0}
+		h.planned = planned{now, w.Slept(now), 0}
 	}
 }
 
@@ -167,9 +155,8 @@ func (e *engine) openCalendars() {
 	for i := range e.workers {
 		all = append(all, &e.workers[i].Calendar)
 	}
-	e.calendar = 1<<bits.Len(uint(len(all)-1)) - 1
 	e.ranker.Open(all, e.look, e.horizon(), len(e.flows)+e.net.Nodes)
-	e.ranker.Marked, e.ranker.Skipped, e.ranker.Woken = e.drawMark, e.streams.Skip, e.placed
+	e.ranker.Marked, e.ranker.Skipped, e.ranker.Pauses = e.drawMark, e.streams.Skip, e.pauses
 }
 
 // horizon is for how long, in ps, it counts which of two frames began first: as long as the
@@ -185,13 +172,15 @@ func (e *engine) horizon() int64 {
 			most = max(most, int64(float64(most)/f.Slow))
 		}
 	}
-	return min(most, 4096*e.look) + 2*e.look
+	return min(most, 4096*e.look)
 }
 
-// placed takes the place of a pause of pacing in the order of all.
-func (e *engine) placed(host int32, n instant.Number, place uint64) {
-	if h := &e.hosts[host]; h.planned.number == n {
-		h.planned.place = place
+// pauses goes through the pauses of pacing that last.
+func (e *engine) pauses(each func(n *instant.Number, place *uint64)) {
+	for i := range e.hosts {
+		if h := &e.hosts[i]; h.wake > 0 {
+			each(&h.planned.number, &h.planned.place)
+		}
 	}
 }
 

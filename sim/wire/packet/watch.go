@@ -37,7 +37,7 @@ func (e *engine) watch(w *worker, s *swtch, now int64) {
 			case l.watch.drops&bit == 0 && l.waiting&bit != 0 && now-*x >= int64(c.After):
 				l.watch.drops |= bit
 				*x = -1
-				w.barks++
+				w.barks, l.port.barks = w.barks+1, l.port.barks+1
 				e.flush(w, s, l, uint8(k), now)
 			}
 		}
@@ -46,19 +46,20 @@ func (e *engine) watch(w *worker, s *swtch, now int64) {
 
 // flush drops a queue, and resumes those whose frames it held.
 func (e *engine) flush(w *worker, s *swtch, l *link, class uint8, now int64) {
-	e.recount(s)
+	s.soon = 0
+	s.Recount()
 	for q := &l.q[class]; !q.empty(); q.head++ {
 		f := q.front()
 		q.bytes -= int64(f.size)
-		w.drops++
+		w.drops, l.port.drops = w.drops+1, l.port.drops+1
 		if in := &e.links[s.in[f.tag]]; in.credit != nil {
 			in.repay(f, now)
 		} else {
-			e.release(w, s, int(f.tag)*e.classes+int(class), f, now)
+			e.release(w, s, f, now)
 		}
 	}
 	l.waiting &^= 1 << class
-	s.exact = false
+	s.Exact = false
 }
 
 // deaf says that the watchdog drops what comes to a link in a class.
@@ -79,45 +80,24 @@ func (e *engine) alarm(l *link) int64 {
 	return t
 }
 
-// hol is what a link knows of its pauses: since when the present one lasts, the
-// last one, and the flows that it blocked.
-type hol struct {
-	from, to int64
-	first    int64      // when the first one began
-	culprit  int32      // link whose queue was the deepest at the neighbour; -1: not known
-	behind   blame.List // link → time paused behind its queue
-	blocked  blame.Waits
-}
-
 // note keeps the times of a link's pauses; before is what was paused.
 func (l *link) note(before uint16, f *frame) {
 	switch {
 	case before == 0 && l.paused != 0:
 		if l.hol == nil {
-			l.hol, l.odd = &hol{first: f.at}, true
+			l.hol, l.odd = &blame.Pauses{First: f.at}, true
 		}
-		l.hol.from, l.hol.culprit = f.at, int32(f.aux)-1
+		l.hol.Begin(f.at, int32(f.aux)-1)
 	case before != 0 && l.paused == 0:
-		l.hol.to = f.at
-		l.hol.behind.Add(l.hol.culprit, f.at-l.hol.from)
+		l.hol.End(f.at)
 	}
-}
-
-// delayed takes note of a frame that started after it had waited since a time for
-// the end of a pause: next is the link that it takes then.
-func (h *hol) delayed(flow, next int32, since int64) {
-	wait := h.to - max(since, h.from)
-	if wait <= 0 || h.culprit < 0 || next == h.culprit {
-		return
-	}
-	h.blocked.Add(flow, h.culprit, h.to, wait)
 }
 
 // heldBack takes note of the flows of a host that waited for the end of a pause.
 func (e *engine) heldBack(h *host, l *link) {
 	for _, id := range h.qps {
-		if s := &e.snd[id]; s.nxt < s.frames && s.nextAvail < l.hol.to && !e.windowBound(s, l.hol.to) {
-			l.hol.delayed(id, e.hops[s.route+1], s.nextAvail)
+		if s := &e.snd[id]; s.nxt < s.frames && s.nextAvail < l.hol.To && !e.windowBound(s, l.hol.To) {
+			l.hol.Delayed(id, e.hops[s.route+1], s.nextAvail)
 		}
 	}
 }
@@ -129,7 +109,7 @@ func (e *engine) blocked() (all []Blocked) {
 		if l.hol == nil {
 			continue
 		}
-		for _, v := range l.hol.blocked.All() {
+		for _, v := range l.hol.Blocked.All() {
 			c := &e.links[v.Cause]
 			all = append(all, Blocked{Flow: v.Who, Link: [2]int32{l.from, l.to}, Behind: [2]int32{c.from, c.to}, Time: units.Time(v.Time)})
 		}

@@ -19,6 +19,7 @@ type Error = words.Error
 type Scenario struct {
 	Network uec.Network
 	Flows   []uec.Flow
+	Pools   [][]int32 // flows that multishot triggers start
 }
 
 // Load reads a connection matrix and a topology.
@@ -45,8 +46,8 @@ type tier struct{ down, up, gbps, latency, downLatency, oversubscribed int64 }
 
 // readTopology reads keys and values; "Tier N" begins the keys of a tier.
 func (x *Scenario) readTopology(t *words.Text) error {
-	var nodes, tiers, at int64 = 0, 0, -1
-	var of [2]tier
+	var nodes, pod, tiers, at int64 = 0, 0, 0, -1
+	var of [3]tier
 	for !t.Done() {
 		w, err := t.Take("a key")
 		if err != nil {
@@ -67,13 +68,14 @@ func (x *Scenario) readTopology(t *words.Text) error {
 		case key == "nodes":
 			nodes = v
 		case key == "tiers":
-			if tiers = v; v != 2 {
-				return unsupported(t, place, "a topology of other than two tiers")
+			if tiers = v; v != 2 && v != 3 {
+				return unsupported(t, place, "a topology of other than two or three tiers")
 			}
 		case key == "podsize":
+			pod = v
 		case key == "tier":
-			if at = v; v > 1 {
-				return t.Fail(place, "tier %d: write 0 or 1", v)
+			if at = v; v > 2 || v == 2 && tiers == 2 {
+				return t.Fail(place, "tier %d: write 0 to %d", v, max(1, tiers-1))
 			}
 		default:
 			if err := of[max(0, at)].set(t, w, key, at, v); err != nil {
@@ -81,7 +83,7 @@ func (x *Scenario) readTopology(t *words.Text) error {
 			}
 		}
 	}
-	return x.build(t, nodes, tiers, &of)
+	return x.build(t, nodes, pod, tiers, &of)
 }
 
 // set sets a key of a tier.
@@ -114,8 +116,9 @@ func (r *tier) set(t *words.Text, w words.Word, key string, at, v int64) error {
 	return nil
 }
 
-// build turns the tiers into a leaf-spine network.
-func (x *Scenario) build(t *words.Text, nodes, tiers int64, of *[2]tier) error {
+// build lays the tiers out: leaves with their hosts, spines, and with three tiers cores
+// that join pods.
+func (x *Scenario) build(t *words.Text, nodes, pod, tiers int64, of *[3]tier) error {
 	leaf, spine := of[0], of[1]
 	switch {
 	case tiers == 0:
@@ -124,17 +127,39 @@ func (x *Scenario) build(t *words.Text, nodes, tiers int64, of *[2]tier) error {
 		return t.Fail(t.End, "Nodes, Radix_Down, Radix_Up of tier 0, Radix_Down of tier 1 and Downlink_speed_Gbps of both must be given")
 	case nodes%leaf.down != 0:
 		return t.Fail(t.End, "%d nodes do not fill switches of Radix_Down %d: write a multiple", nodes, leaf.down)
+	case leaf.downLatency < 1 || spine.downLatency < 1:
+		return t.Fail(t.End, "Downlink_Latency_ns of both tiers must be at least 1: windows of simulation are as long as the least delay")
 	}
-	leaves := nodes / leaf.down
-	if spine.down != leaves {
-		return t.Fail(t.End, "tier 1 has Radix_Down %d, and there are %d switches below: write Radix_Down %d", spine.down, leaves, leaves)
+	leaves, below := nodes/leaf.down, nodes/leaf.down
+	if tiers == 3 {
+		if pod < 1 || nodes%pod != 0 || pod%leaf.down != 0 {
+			return t.Fail(t.End, "Podsize %d: write a multiple of Radix_Down %d of tier 0 that divides %d nodes", pod, leaf.down, nodes)
+		}
+		below = pod / leaf.down
+	}
+	if spine.down != below {
+		return t.Fail(t.End, "tier 1 has Radix_Down %d, and there are %d switches below: write Radix_Down %d", spine.down, below, below)
 	}
 	x.Network = uec.Network{Leaves: int(leaves), PerLeaf: int(leaf.down), Spines: int(leaf.up), HostRate: leaf.gbps * 1e9, SpineRate: spine.gbps * 1e9,
 		HostDelay: units.Time(leaf.downLatency) * units.Nanosecond, SpineDelay: units.Time(spine.downLatency) * units.Nanosecond,
 		LeafLatency: units.Time(leaf.latency) * units.Nanosecond, SpineLatency: units.Time(spine.latency) * units.Nanosecond}
-	if leaf.downLatency < 1 || spine.downLatency < 1 {
-		return t.Fail(t.End, "Downlink_Latency_ns of both tiers must be at least 1: windows of simulation are as long as the least delay")
+	if tiers == 3 {
+		return x.cores(t, int(nodes/pod), &spine, &of[2])
 	}
+	return nil
+}
+
+// cores adds the third tier.
+func (x *Scenario) cores(t *words.Text, pods int, spine, core *tier) error {
+	switch {
+	case core.gbps < 1 || core.downLatency < 1 || spine.up < 1:
+		return t.Fail(t.End, "Radix_Up of tier 1, Downlink_speed_Gbps and Downlink_Latency_ns of tier 2 must be given")
+	case core.down != int64(pods):
+		return t.Fail(t.End, "tier 2 has Radix_Down %d, and there are %d pods below: write Radix_Down %d", core.down, pods, pods)
+	}
+	n := &x.Network
+	n.Pods, n.Cores, n.CoreRate = pods, n.Spines*int(spine.up), core.gbps*1e9
+	n.CoreDelay, n.CoreLatency = units.Time(core.downLatency)*units.Nanosecond, units.Time(core.latency)*units.Nanosecond
 	return nil
 }
 
@@ -146,6 +171,7 @@ func unsupported(t *words.Text, w words.Word, what string) error {
 type trigger struct {
 	feeds, starts []int32 // flows whose end it counts, flows that it starts
 	count         int64   // of a barrier
+	again         bool    // multishot: each end of one of feeds starts the next of starts
 	known         bool
 	place         words.Word
 }
@@ -213,7 +239,7 @@ func (m *matrix) trigger(id int64, w words.Word) *trigger {
 // readTrigger reads "id N oneshot", or "id N barrier count N".
 func (m *matrix) readTrigger(line words.Word) error {
 	var g *trigger
-	barrier, count := false, int64(0)
+	barrier, again, count := false, false, int64(0)
 	for !m.t.Done() && m.t.Peek().Line == line.Line {
 		w, err := m.t.Take("a word of a trigger")
 		if err != nil {
@@ -231,9 +257,9 @@ func (m *matrix) readTrigger(line words.Word) error {
 		case "barrier":
 			barrier = true
 		case "multishot":
-			return unsupported(m.t, w, "a trigger that fires several times")
+			again = true
 		default:
-			return m.t.Fail(w, "%s: write id, oneshot, barrier or count", termtext.Quote(w.Text, 40))
+			return m.t.Fail(w, "%s: write id, oneshot, multishot, barrier or count", termtext.Quote(w.Text, 40))
 		}
 		if err != nil {
 			return err
@@ -242,7 +268,7 @@ func (m *matrix) readTrigger(line words.Word) error {
 	if g == nil || barrier && count == 0 {
 		return m.t.Fail(line, "a trigger needs an id, and a barrier a count")
 	}
-	g.known, g.count = true, count
+	g.known, g.count, g.again = true, count, again
 	return nil
 }
 
@@ -307,6 +333,12 @@ func (m *matrix) join() error {
 			return m.t.Fail(g.place, "trigger %d is not defined: write \"trigger id %d oneshot\"", id, id)
 		case len(g.starts) > 0 && len(g.feeds) == 0:
 			return m.t.Fail(g.place, "trigger %d starts flows, and no flow sets it off", id)
+		case g.again:
+			m.x.Pools = append(m.x.Pools, g.starts)
+			for _, f := range g.feeds {
+				m.x.Flows[f].Pool = len(m.x.Pools)
+			}
+			continue
 		case g.count == 0 && len(g.feeds) > 1:
 			return unsupported(m.t, g.place, "a trigger that the first of several flows sets off")
 		case g.count > 0 && g.count != int64(len(g.feeds)):

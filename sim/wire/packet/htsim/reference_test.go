@@ -2,6 +2,7 @@ package htsim
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -29,6 +30,8 @@ var reference = []struct {
 	{"perm32_4mb", "ls4x8o2", uec.Mixed, 757.0478, 798, 0.05},
 	{"perm32_4mb", "ls4x8o2", uec.Oblivious, 827.0, -1, 0.05}, // the mean of its seeds 1 to 3: 835.7, 765.7, 879.7
 	{"alltoall16", "ls2x8", uec.Mixed, 85.8576, 0, 0.05},
+	{"fat16", "fat16", uec.Mixed, 193.2, 0, 0.05}, // three tiers: means of its seeds 1 to 5
+	{"fat16", "fat16", uec.REPS, 212.3, -1, 0.05},
 }
 
 func run(t testing.TB, x *Scenario, b uec.Balance, seed uint64) *uec.Result {
@@ -103,6 +106,34 @@ func TestTriggers(t *testing.T) {
 	}
 }
 
+// TestMultishot: each end of a flow that sets such a trigger off starts its next flow;
+// what is not started is not done, and firing without any left is no harm.
+func TestMultishot(t *testing.T) {
+	topo, err := os.ReadFile("testdata/ls2x4.topo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, extra := range []string{"", "5->1 id 6 trigger 1 size 1000\n"} {
+		files := map[string][]byte{"t.topo": topo, "m.cm": fmt.Appendf(nil, "Nodes 8\nConnections %d\nTriggers 1\n0->4 id 1 start 0 size 400000 send_done_trigger 1\n1->5 id 2 start 0 size 40000 send_done_trigger 1\n"+
+			"2->6 id 3 start 0 size 1000000 send_done_trigger 1\n3->7 id 4 trigger 1 size 1000\n4->0 id 5 trigger 1 size 1000\n%strigger id 1 multishot\n", 5+strings.Count(extra, "\n"), extra)}
+		x, err := Load("m.cm", "t.topo", func(name string) ([]byte, error) { return files[name], nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := uec.Run(&x.Network, x.Flows, &uec.Config{Seed: 1, Balance: uec.Mixed, Paths: 64, MTU: 4150, Pools: x.Pools})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := r.Flows // the second ends first, then the first
+		if f[3].Start != f[1].End || f[4].Start != f[0].End || f[1].End >= f[0].End || !f[3].Done || !f[4].Done {
+			t.Errorf("%+v", f)
+		}
+		if extra != "" && (f[5].Start != f[2].End || !f[5].Done) {
+			t.Errorf("the third: %+v", f)
+		}
+	}
+}
+
 // TestConservation: no byte is lost: what was sent arrived or was trimmed.
 func TestConservation(t *testing.T) {
 	r := run(t, load(t, "perm32_4mb", "ls4x8o2"), uec.Oblivious, 3)
@@ -124,6 +155,9 @@ func TestErrorsHavePlaces(t *testing.T) {
 		{"Nodes 4\nConnections 1\n0->1 begin 0 size 5\n", topo, "m.cm:3:6: \"begin\": write id, start, size, trigger or send_done_trigger"},
 		{"", strings.Replace(topo, "Radix_Up 2", "Radix_Up x", 1), "t.topo:6:10: Radix_Up: \"x\": write a whole number"},
 		{"", strings.Replace(topo, "Tier 0\n", "", 1), "t.topo:3:1: \"Downlink_speed_Gbps\" comes before the first Tier"},
+		{"", strings.Replace(topo, "Tiers 2", "Tiers 3", 1), "t.topo:12:1: Podsize 0: write a multiple of Radix_Down 2"},
+		{"", strings.Replace(strings.Replace(topo, "Tiers 2", "Podsize 4\nTiers 3", 1), "Tier 1\n", "Tier 1\nRadix_Up 2\n", 1) + "Tier 2\nDownlink_speed_Gbps 100\nRadix_Down 3\nDownlink_Latency_ns 1000\n", "t.topo:18:1: tier 2 has Radix_Down 3, and there are 1 pods below: write Radix_Down 1"},
+		{"", topo + "Tier 2\n", "t.topo:12:6: tier 2: write 0 to 1"},
 		{"", strings.Replace(topo, "Tier 1\nDownlink_speed_Gbps 100\nRadix_Down 2", "Tier 1\nDownlink_speed_Gbps 100\nRadix_Down 7", 1), "t.topo:12:1: tier 1 has Radix_Down 7, and there are 2 switches below"},
 	} {
 		files := map[string]string{"m.cm": c.cm, "t.topo": c.topo}
@@ -133,8 +167,7 @@ func TestErrorsHavePlaces(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ cm, topo string }{
-		{"", "Tiers 3\n"}, {"Nodes 4\nFailures 1\n", topo}, {"Nodes 4\nConnections 1\n0->1 start 0 size 5 recv_done_trigger 1\n", topo},
-		{"Nodes 4\nConnections 1\nTriggers 1\n0->1 start 0 size 5\ntrigger id 1 multishot\n", topo},
+		{"", "Tiers 4\n"}, {"Nodes 4\nFailures 1\n", topo}, {"Nodes 4\nConnections 1\n0->1 start 0 size 5 recv_done_trigger 1\n", topo},
 	} {
 		files := map[string]string{"m.cm": c.cm, "t.topo": c.topo}
 		_, err := Load("m.cm", "t.topo", func(name string) ([]byte, error) { return []byte(files[name]), nil })

@@ -1,7 +1,9 @@
 package ns3
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 
 	"github.com/simccl/simccl/sim/wire/packet"
@@ -21,8 +23,9 @@ type Scenario struct {
 	Ignored []string
 }
 
-// Load reads a configuration and the files that it names, which lie beside it
-// unless their names are absolute.
+// Load reads a configuration and the files that it names. A name that is not absolute
+// is looked for beside the configuration, then from where the program runs, as the
+// simulator does.
 func Load(config string, read func(name string) ([]byte, error)) (*Scenario, error) {
 	data, err := read(config)
 	if err != nil {
@@ -38,6 +41,11 @@ func Load(config string, read func(name string) ([]byte, error)) (*Scenario, err
 			name = path.Join(path.Dir(config), name)
 		}
 		data, err := read(name)
+		if name != w.Text && errors.Is(err, fs.ErrNotExist) {
+			if here, e := read(w.Text); e == nil {
+				name, data, err = w.Text, here, nil
+			}
+		}
 		if err != nil {
 			return nil, &Error{File: config, Line: w.Line, Col: w.Col, Problem: err.Error()}
 		}

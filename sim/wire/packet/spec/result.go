@@ -83,6 +83,7 @@ type State struct {
 type Port struct {
 	Peak, Bytes, Data    int64 // deepest queue; sent, headers included; of it data
 	Pauses, Marks, Drops int64
+	Watchdogs            int64 // times that a watchdog dropped its queue
 	Resent               int64 // frames sent again, of a host
 	Paused, Busy         units.Time
 	First                units.Time // when it was paused first

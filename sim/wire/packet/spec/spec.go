@@ -110,8 +110,9 @@ type Buffer struct {
 	// less for each doubling of a port's rate over that of hosts.
 	Shift int
 	// HeadroomDelays is the headroom of an ingress port in bytes that its link
-	// carries in this many delays of its cable.
+	// carries in this many delays of its cable, and Headroom bytes beside.
 	HeadroomDelays int
+	Headroom       int64
 	// XOff and XOn, where set, are fixed thresholds of an ingress queue in bytes, in
 	// place of Shift: it pauses its neighbour from XOff on, and resumes it at XOn.
 	XOff, XOn int64
@@ -255,7 +256,7 @@ func (c *Config) check() error {
 		return Wrong("frames of %d bytes of payload and %d of header: write 1 to %d in all", f.Payload, f.Header, 1<<16-1)
 	case f.Ack < 1 || f.Ack > 1<<16-1 || f.Pause < 1 || f.Pause > 1<<16-1:
 		return Wrong("acknowledgements of %d bytes and pause frames of %d: write 1 to %d", f.Ack, f.Pause, 1<<16-1)
-	case c.Buffer.Bytes < 1 || c.Buffer.Bytes > 1<<40 || c.Buffer.Reserve < 0 || c.Buffer.Shift < 0 || c.Buffer.Shift > 40 || c.Buffer.HeadroomDelays < 0:
+	case c.Buffer.Bytes < 1 || c.Buffer.Bytes > 1<<40 || c.Buffer.Reserve < 0 || c.Buffer.Shift < 0 || c.Buffer.Shift > 40 || c.Buffer.HeadroomDelays < 0 || c.Buffer.Headroom < 0:
 		return Wrong("a buffer of %d bytes with %d in reserve, shift %d and %d delays of headroom: sizes are positive, the shift at most 40",
 			c.Buffer.Bytes, c.Buffer.Reserve, c.Buffer.Shift, c.Buffer.HeadroomDelays)
 	case c.Buffer.Credits < 0 || c.Buffer.Credits > 0 && c.Buffer.Credits < int64(f.Payload+f.Header):

@@ -2,6 +2,7 @@ package uec
 
 import (
 	"math"
+	"slices"
 
 	"github.com/simccl/simccl/sim/wire/packet/cc"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
@@ -9,11 +10,11 @@ import (
 )
 
 // build lays the run out: link 2i goes up, 2i+1 down; first the links of hosts,
-// then those of leaves to spines, leaf by leaf.
+// then those of leaves to spines, leaf by leaf, then those of spines to cores.
 func build(n *Network, flows []Flow, c *Config) *engine {
 	e := &engine{net: n, cfg: c, flows: flows, live: len(flows)}
 	h := n.Hosts()
-	e.in = make([][]int32, h+n.Leaves+n.Spines)
+	e.in = make([][]int32, h+n.Leaves+n.AllSpines()+n.Cores)
 	join := func(low, high int, rate int64, delay, lowLatency, highLatency units.Time, host bool) {
 		for k := range 2 {
 			l := link{id: int32(len(e.links)), from: int32(low), to: int32(high), rate: rate, delay: int64(delay + highLatency), small: spell(control, rate)}
@@ -29,7 +30,12 @@ func build(n *Network, flows []Flow, c *Config) *engine {
 	}
 	for l := range n.Leaves {
 		for s := range n.Spines {
-			join(h+l, h+n.Leaves+s, n.SpineRate, n.SpineDelay, n.LeafLatency, n.SpineLatency, false)
+			join(h+l, h+n.Leaves+n.Pod(l)*n.Spines+s, n.SpineRate, n.SpineDelay, n.LeafLatency, n.SpineLatency, false)
+		}
+	}
+	for s := range n.AllSpines() {
+		for u := range n.Uplinks() {
+			join(h+n.Leaves+s, h+n.Leaves+n.AllSpines()+u*n.Spines+s%n.Spines, n.CoreRate, n.CoreDelay, n.SpineLatency, n.CoreLatency, false)
 		}
 	}
 	e.port = make([]uint16, len(e.links))
@@ -52,8 +58,10 @@ func build(n *Network, flows []Flow, c *Config) *engine {
 func (e *engine) parameters() {
 	n := e.net
 	gbps := float64(n.HostRate) / 1e9
-	const links = 4
-	oneWay := 2*(n.HostDelay+n.SpineDelay) + 2*n.LeafLatency + n.SpineLatency
+	links, oneWay := 4.0, 2*(n.HostDelay+n.SpineDelay)+2*n.LeafLatency+n.SpineLatency
+	if n.Pods > 0 {
+		links, oneWay = 6, oneWay+2*n.CoreDelay+n.SpineLatency+n.CoreLatency
+	}
 	rtt := 2*int64(oneWay) + int64(float64(e.cfg.MTU*8)/gbps*links*1000) + int64(float64(control*8)/gbps*links*1000)
 	bdp := float64(rtt) / 1e12 * float64(n.HostRate/8)
 	packets := math.Ceil(bdp / float64(e.cfg.MTU))
@@ -74,10 +82,18 @@ func (e *engine) buildFlows() {
 		e.hosts[i].id, e.leaf[i] = int32(i), uint16(i/e.net.PerLeaf)
 	}
 	e.seed()
+	e.between = make([]ends, n)
 	for i := range e.flows {
+		e.between[i] = ends{e.flows[i].Src, e.flows[i].Dst, e.flows[i].ID}
 		e.missing[i] = int32(len(e.flows[i].Deps))
 		for _, d := range e.flows[i].Deps {
 			e.deps[d] = append(e.deps[d], int32(i))
+		}
+	}
+	e.pools = slices.Clone(e.cfg.Pools)
+	for _, p := range e.pools {
+		for _, f := range p {
+			e.missing[f]++
 		}
 	}
 	for i := range e.flows {
@@ -87,30 +103,52 @@ func (e *engine) buildFlows() {
 	}
 }
 
-// seed draws the salts of leaves and the first paths of flows; the orders of
+// seed draws the salts of leaves and spines and the first paths of flows; the orders of
 // uplinks in the tables of leaves follow when they are first needed.
 func (e *engine) seed() {
 	n := e.net
 	c := newSetup(e.cfg.Seed)
-	e.salt = make([]uint32, n.Leaves)
+	e.salt = make([]uint32, n.Leaves+n.AllSpines())
 	for i := range e.salt {
 		e.salt[i] = c.next()
 	}
-	for range n.Spines + n.Hosts() { // their salts, and the first ports of NICs
+	for range n.Cores + n.Hosts() { // their salts, and the first ports of NICs
 		c.next()
 	}
 	for i := range e.flows {
 		e.snd[i].paths = newPaths(e.cfg, c)
 	}
 	e.up, e.setup = make([][]int32, n.Leaves), c
+	if n.Pods > 0 {
+		e.over = make([][][]int32, n.AllSpines())
+	}
 }
 
 // permuted is the links from a leaf to the spines in the order of its table.
 func (e *engine) permuted(leaf int, c *setup) []int32 {
 	n := e.net
-	up := make([]int32, n.Spines)
+	return shuffled(2*(n.Hosts()+leaf*n.Spines), n.Spines, c)
+}
+
+// beyond is the links from a spine to the cores in the order of its table for a host of
+// another pod.
+func (e *engine) beyond(spine int, host int32) []int32 {
+	n := e.net
+	if e.over[spine] == nil {
+		e.over[spine] = make([][]int32, n.Hosts())
+	}
+	to := &e.over[spine][host]
+	if *to == nil {
+		*to = shuffled(2*(n.Hosts()+n.Leaves*n.Spines+spine*n.Uplinks()), n.Uplinks(), e.setup)
+	}
+	return *to
+}
+
+// shuffled is every other of some links in an order by chance.
+func shuffled(first, count int, c *setup) []int32 {
+	up := make([]int32, count)
 	for s := range up {
-		up[s] = int32(2 * (n.Hosts() + leaf*n.Spines + s))
+		up[s] = int32(first + 2*s)
 	}
 	for i := range up {
 		k, last := int(c.next())%(len(up)-i), len(up)-1-i

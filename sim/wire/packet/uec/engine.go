@@ -1,6 +1,9 @@
 package uec
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/simccl/simccl/sim/wire/packet/cc"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 )
@@ -26,6 +29,15 @@ type frame struct {
 	size  uint16
 	slot  uint16 // of the acknowledgement's content
 	flags uint8
+}
+
+// extend makes room for one more frame, which is written next: append would copy it twice.
+func extend(a []frame) []frame {
+	n := len(a)
+	if n == cap(a) {
+		a = slices.Grow(a, max(16, n))
+	}
+	return a[:n+1]
 }
 
 // fifo is a ring of frames that grows; frames can be taken from both ends.
@@ -114,27 +126,35 @@ func (q *fifo) first() int64 {
 
 // link is an egress port with its two queues and the cable behind it. A frame
 // in transmission stays in its queue until it ends.
+//
+// What most frames touch is in the first two lines of a cache.
 type link struct {
 	free       int64 // when the frame in transmission ends; valid if busy
 	busy, high bool  // something is transmitted; from the high queue
 	toHost     bool
-	from, to   int32 // nodes
 	id         int32
-	low, hi    fifo
 	wire       fifo
-	lowBytes   int64
-	hiBytes    int64
-	rate       int64
 	delay      int64
-	peak       int64
-	draws      uint64
-	full       duration // of the frame size seen last
-	small      int64    // ps of a control frame
+	small      int64 // ps of a control frame
+
+	low      fifo
+	lowBytes int64
+	hiBytes  int64
+	full     int64 // ps of the frame size seen last
+	bytes    uint16
+	peak     int32
+
+	hi       fifo
+	rate     int64
+	draws    uint64
+	from, to int32 // nodes
+	_        [8]byte
 }
 
-type duration struct {
-	bytes uint16
-	ps    int64
+// ends is between whom a flow is, and what switches hash of it.
+type ends struct {
+	src, dst int32
+	id       uint32
 }
 
 // engine is one run.
@@ -142,10 +162,12 @@ type engine struct {
 	net     *Network
 	cfg     *Config
 	flows   []Flow
+	between []ends // of flows
 	links   []link
-	in      [][]int32 // links by node
-	up      [][]int32 // of leaves: to spines, in the order of their table; nil: not needed yet
-	salt    []uint32  // of leaves
+	in      [][]int32   // links by node
+	up      [][]int32   // of leaves: to spines, in the order of their table; nil: not needed yet
+	over    [][][]int32 // of spines by host of another pod: to cores, in the same way
+	salt    []uint32    // of leaves, then of spines
 	setup   *setup
 	hosts   []host
 	snd     []sender
@@ -153,6 +175,7 @@ type engine struct {
 	res     Result
 	deps    [][]int32
 	missing []int32
+	pools   [][]int32 // what has not been started
 	ready   []int64
 	live    int
 	look    int64
@@ -194,8 +217,8 @@ func Run(n *Network, flows []Flow, c *Config) (*Result, error) {
 		}
 	}
 	for i := range e.links {
-		if l := &e.links[i]; l.peak > e.res.PeakQueue {
-			e.res.PeakQueue, e.res.PeakLink = l.peak, [2]int32{l.from, l.to}
+		if l := &e.links[i]; int64(l.peak) > e.res.PeakQueue {
+			e.res.PeakQueue, e.res.PeakLink = int64(l.peak), [2]int32{l.from, l.to}
 		}
 	}
 	return &e.res, nil
@@ -226,16 +249,28 @@ func (e *engine) window(end int64) bool {
 
 // settle starts what waited for the flows that ended.
 func (e *engine) settle() {
+	if len(e.pools) > 0 {
+		slices.SortStableFunc(e.ended, func(a, b int32) int { return cmp.Compare(e.res.Flows[a].End, e.res.Flows[b].End) })
+	}
 	for _, f := range e.ended {
 		e.live--
+		if k := e.flows[f].Pool - 1; k >= 0 && len(e.pools[k]) > 0 {
+			e.release(e.pools[k][0], f)
+			e.pools[k] = e.pools[k][1:]
+		}
 		for _, d := range e.deps[f] {
-			e.ready[d] = max(e.ready[d], int64(e.res.Flows[f].End))
-			if e.missing[d]--; e.missing[d] == 0 {
-				e.begin(d, max(e.ready[d], int64(e.flows[d].Start)))
-			}
+			e.release(d, f)
 		}
 	}
 	e.ended = e.ended[:0]
+}
+
+// release notes that a flow no longer waits for another, which ended.
+func (e *engine) release(d, ended int32) {
+	e.ready[d] = max(e.ready[d], int64(e.res.Flows[ended].End))
+	if e.missing[d]--; e.missing[d] == 0 {
+		e.begin(d, max(e.ready[d], int64(e.flows[d].Start)))
+	}
 }
 
 // next returns when something happens at or after now.
@@ -253,27 +288,38 @@ func (e *engine) next(now int64) int64 {
 	return max(t, now)
 }
 
-// runSwitch simulates a leaf or spine up to end, port by port: ports share nothing.
-func (e *engine) runSwitch(v int, end int64) int {
-	p, from := &e.parts, end-e.look
-	e.arrived = e.arrived[:0]
+// take takes what arrives at a leaf or spine before end off the links, and puts it apart by the
+// ports by which it leaves.
+func (e *engine) take(v int, end int64) {
+	p, from, arrived := &e.parts, end-e.look, e.arrived[:0]
+	p.Begin(len(e.in[v]))
 	for _, id := range e.in[v] {
 		if e.due[id] >= end {
 			continue
 		}
 		q := &e.links[id].wire
-		for !q.empty() && q.front().at < end {
-			e.arrived = append(e.arrived, *q.front())
-			q.head++
+		buf, head, tail := q.buf, q.head, q.tail
+		for ; head != tail; head++ {
+			f := &buf[head&uint32(len(buf)-1)]
+			if f.at >= end {
+				break
+			}
+			arrived = extend(arrived)
+			g := &arrived[len(arrived)-1]
+			*g = *f
+			p.Add(e.port[e.route(v, g)], parted.Key(g.at-from, len(arrived)-1))
 		}
+		q.head = head
 		e.due[id] = q.first()
 	}
-	p.Room(len(e.arrived))
-	for i := range e.arrived {
-		f := &e.arrived[i]
-		p.Port[i], p.Keys[i] = e.port[e.route(v, f)], parted.Key(f.at-from, i)
-	}
-	p.Divide(len(e.in[v]))
+	e.arrived = arrived
+	p.End()
+}
+
+// runSwitch simulates a leaf or spine up to end, port by port: ports share nothing.
+func (e *engine) runSwitch(v int, end int64) int {
+	p, from := &e.parts, end-e.look
+	e.take(v, end)
 	for i, id := range e.in[v] {
 		some := p.Used[i/64]>>(i%64)&1 != 0
 		if !some && e.ends[id^1] >= end {
@@ -310,17 +356,33 @@ func (e *engine) route(v int, f *frame) int32 {
 			up = e.permuted(at, e.setup)
 			e.up[at] = up
 		}
-		if len(up) == 1 {
-			return up[0]
-		}
-		k := jenkins(e.flows[f.flow].ID, uint32(f.path), e.salt[at])
-		if n := uint32(len(up)); n&(n-1) == 0 {
-			return up[k&(n-1)]
-		}
-		return up[k%uint32(len(up))]
+		return e.hashed(up, at, f)
 	}
 	spine := v - n.Hosts() - n.Leaves
+	if n.Pods > 0 {
+		switch pod := n.Pod(leaf); {
+		case spine >= n.AllSpines(): // a core
+			core := spine - n.AllSpines()
+			below := pod*n.Spines + core%n.Spines
+			return int32(2*(n.Hosts()+n.Leaves*n.Spines+below*n.Uplinks()+core/n.Spines) + 1)
+		case spine/n.Spines != pod:
+			return e.hashed(e.beyond(spine, f.to), n.Leaves+spine, f)
+		}
+		spine %= n.Spines
+	}
 	return int32(2*(n.Hosts()+leaf*n.Spines+spine) + 1)
+}
+
+// hashed is the link of a table of a switch that a frame's hash chooses.
+func (e *engine) hashed(up []int32, at int, f *frame) int32 {
+	if len(up) == 1 {
+		return up[0]
+	}
+	k := jenkins(e.between[f.flow].id, uint32(f.path), e.salt[at])
+	if n := uint32(len(up)); n&(n-1) == 0 {
+		return up[k&(n-1)]
+	}
+	return up[k%uint32(len(up))]
 }
 
 // serve ends and starts transmissions of a link before a time.
@@ -351,7 +413,7 @@ func (e *engine) finish(l *link) {
 	}
 	e.pass(l, f, l.free+l.delay, ce)
 	l.busy, e.ends[l.id] = false, never
-	if !l.low.empty() || !l.hi.empty() {
+	if !l.low.empty() || l.hiBytes > 0 {
 		e.start(l, l.free)
 	}
 }
@@ -367,7 +429,7 @@ func (e *engine) straight(l *link, f *frame, next int64) bool {
 		if int64(f.size) > e.queue {
 			return false
 		}
-		l.peak = max(l.peak, int64(f.size))
+		l.peak = max(l.peak, int32(f.size))
 		e.res.DataPacketHops++
 	}
 	e.pass(l, f, at+l.delay, 0)
@@ -399,7 +461,7 @@ func (e *engine) marked(l *link) bool {
 
 // start begins the transmission of the next frame: control first.
 func (e *engine) start(l *link, at int64) {
-	l.busy, l.high = true, !l.hi.empty()
+	l.busy, l.high = true, l.hiBytes > 0
 	if l.high {
 		l.free = at + e.lasts(l, l.hi.front().size)
 	} else {
@@ -413,10 +475,10 @@ func (e *engine) lasts(l *link, bytes uint16) int64 {
 	if bytes == control {
 		return l.small
 	}
-	if l.full.bytes != bytes {
-		l.full = duration{bytes, spell(int64(bytes), l.rate)}
+	if l.bytes != bytes {
+		l.bytes, l.full = bytes, spell(int64(bytes), l.rate)
 	}
-	return l.full.ps
+	return l.full
 }
 
 // spell is how long bytes take at a rate, in ps. The peer multiplies bytes by
@@ -440,7 +502,7 @@ func (e *engine) enqueue(l *link, f *frame) {
 			}
 			l.low.push(f, f.at)
 			l.lowBytes += int64(f.size)
-			l.peak = max(l.peak, l.lowBytes)
+			l.peak = max(l.peak, int32(l.lowBytes))
 			if !l.busy {
 				e.start(l, f.at)
 			}
@@ -450,7 +512,7 @@ func (e *engine) enqueue(l *link, f *frame) {
 	} else {
 		e.pushHigh(l, f)
 	}
-	if !l.busy && !l.hi.empty() {
+	if !l.busy && l.hiBytes > 0 {
 		e.start(l, f.at)
 	}
 }

@@ -7,6 +7,8 @@ type host struct {
 	id      int32
 	busy    bool
 	free    int64 // when the NIC is free; valid if busy
+	lasts   int64 // ps that a frame of size takes
+	size    uint16
 	control fifo
 	active  ring[int32] // flows, each once
 	turn    int         // of control and data
@@ -59,7 +61,8 @@ func (e *engine) pullHost(h *host, end int64) int {
 	q := &e.links[2*h.id+1].wire
 	for !q.empty() && q.front().at < end {
 		f := q.front()
-		h.arrived = append(h.arrived, *f)
+		h.arrived = extend(h.arrived)
+		h.arrived[len(h.arrived)-1] = *f
 		if f.flags&flagAck != 0 {
 			s := &e.snd[f.flow]
 			if !s.ending && e.rcv[f.flow].acks[f.slot].cumulative >= s.packets {
@@ -151,7 +154,10 @@ func (e *engine) nicFree(h *host, now int64) {
 // put starts a frame on the NIC and the link of a host.
 func (e *engine) put(h *host, f *frame, now int64) {
 	l := &e.links[2*h.id]
-	h.busy, h.free = true, now+int64(f.size)*8_000_000_000_000/l.rate
+	if h.size != f.size {
+		h.size, h.lasts = f.size, int64(f.size)*8_000_000_000_000/l.rate
+	}
+	h.busy, h.free = true, now+h.lasts
 	if f.flags&(flagAck|flagNack) == 0 {
 		e.res.DataPacketHops++
 	}

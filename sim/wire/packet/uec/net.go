@@ -8,14 +8,34 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Network is leaves of equally many hosts, each joined to every spine.
+// Network is leaves of equally many hosts, each joined to every spine; or, with Pods,
+// several such networks whose spines are joined by cores.
 type Network struct {
-	Leaves, PerLeaf, Spines int
+	Leaves, PerLeaf, Spines int   // Spines of each pod
 	HostRate, SpineRate     int64 // bit/s of a link
 	HostDelay, SpineDelay   units.Time
 	// LeafLatency and SpineLatency are what a switch adds to each frame.
 	LeafLatency, SpineLatency units.Time
+	// Pods is how many parts the leaves are divided into, and Cores how many switches
+	// join them; 0: two tiers. Core c is joined to spine c modulo Spines of each pod.
+	Pods, Cores            int
+	CoreRate               int64
+	CoreDelay, CoreLatency units.Time
 }
+
+// AllSpines is how many spines there are in all pods.
+func (n *Network) AllSpines() int { return max(1, n.Pods) * n.Spines }
+
+// Pod is the pod of a leaf.
+func (n *Network) Pod(leaf int) int {
+	if n.Pods == 0 {
+		return 0
+	}
+	return leaf / (n.Leaves / n.Pods)
+}
+
+// Uplinks is how many cores a spine is joined to.
+func (n *Network) Uplinks() int { return n.Cores / n.Spines }
 
 // Balance is how senders spread packets over paths.
 type Balance uint8
@@ -54,6 +74,7 @@ type Flow struct {
 	ID       uint32 // of the hash at switches
 	Start    units.Time
 	Deps     []int32 // flows whose last acknowledgement it waits for
+	Pool     int     // of Config.Pools, from 1: its end starts the next flow there; 0: none
 }
 
 // Config is how hosts and switches behave.
@@ -62,7 +83,10 @@ type Config struct {
 	Balance Balance
 	Paths   int // entropies of a flow: a power of two
 	MTU     int // bytes of a full data frame, Header of them not payload
-	Poll    func() error
+	// Pools are flows that start one by one, in this order, each as a flow of that Pool
+	// ends.
+	Pools [][]int32
+	Poll  func() error
 }
 
 // Sizes of frames in the peer, in bytes.
@@ -100,10 +124,19 @@ func wrong(format string, args ...any) error { return &InputError{fmt.Sprintf(fo
 // Hosts is how many there are.
 func (n *Network) Hosts() int { return n.Leaves * n.PerLeaf }
 
+// mostLinks bounds the memory of a network.
+const mostLinks = 1 << 21
+
 func (n *Network) check() error {
 	switch {
 	case n.Leaves < 1 || n.PerLeaf < 1 || n.Spines < 1 || n.Leaves > 1<<15 || n.PerLeaf > 1<<15 || n.Spines > 1<<15:
 		return wrong("%d leaves of %d hosts and %d spines: write 1 to 32768 of each", n.Leaves, n.PerLeaf, n.Spines)
+	case n.Pods < 0 || n.Pods > n.Leaves || n.Pods > 0 && n.Leaves%n.Pods != 0 || (n.Pods > 0) != (n.Cores > 0) || n.Cores < 0 || n.Cores > 1<<15 || n.Cores%n.Spines != 0:
+		return wrong("%d leaves in %d pods, %d cores above %d spines of a pod: pods divide leaves, and cores are a multiple of the spines", n.Leaves, n.Pods, n.Cores, n.Spines)
+	case n.Pods > 0 && (n.CoreRate < 1e6 || n.CoreRate > 1e14 || n.CoreDelay < units.Nanosecond || n.CoreDelay > units.Second || n.CoreLatency < 0 || n.CoreLatency > units.Second):
+		return wrong("links of cores of %d bit/s and %v, %v in each core: write 1 Mb/s to 100 Tb/s, 1 ns to 1 s, 0 to 1 s", n.CoreRate, n.CoreDelay, n.CoreLatency)
+	case n.Hosts()+n.Leaves*n.Spines+n.AllSpines()*n.Uplinks() > mostLinks:
+		return wrong("%d hosts, %d leaves of %d spines, %d cores: these are more than %d links", n.Hosts(), n.Leaves, n.Spines, n.Cores, mostLinks)
 	case n.HostRate < 1e6 || n.SpineRate < 1e6 || n.HostRate > 1e14 || n.SpineRate > 1e14:
 		return wrong("links of %d and %d bit/s: write 1 Mb/s to 100 Tb/s", n.HostRate, n.SpineRate)
 	case n.HostDelay < units.Nanosecond || n.SpineDelay < units.Nanosecond || n.HostDelay > units.Second || n.SpineDelay > units.Second:
@@ -127,9 +160,18 @@ func Check(n *Network, flows []Flow, c *Config) error {
 	case int(c.Balance) >= len(balances()):
 		return wrong("balance %d: there are 0 to %d", c.Balance, len(balances())-1)
 	}
+	for _, p := range c.Pools {
+		for _, f := range p {
+			if f < 0 || int(f) >= len(flows) {
+				return wrong("a pool with flow %d: there are flows 0 to %d", f, len(flows)-1)
+			}
+		}
+	}
 	for i := range flows {
 		f := &flows[i]
 		switch {
+		case f.Pool < 0 || f.Pool > len(c.Pools):
+			return wrong("flow %d: pool %d: there are 1 to %d", i, f.Pool, len(c.Pools))
 		case f.Src < 0 || int(f.Src) >= n.Hosts() || f.Dst < 0 || int(f.Dst) >= n.Hosts():
 			return wrong("flow %d: from host %d to %d: there are hosts 0 to %d", i, f.Src, f.Dst, n.Hosts()-1)
 		case f.Src == f.Dst:

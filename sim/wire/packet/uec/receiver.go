@@ -19,12 +19,13 @@ type receiver struct {
 	accepted int64    // bytes since the last acknowledgement
 	received int64
 	any, ask bool
-	acks     []ack // ring
-	next     uint16
+	acks     []ack    // on their way
+	free     []uint16 // of them, those that have arrived
+	next     uint16   // once there are mostAcks, as acknowledgements were dropped: reused next
 }
 
-// acksInFlight bounds the acknowledgements of a flow on their way.
-const acksInFlight = 1 << 12
+// mostAcks bounds the acknowledgements of a flow on their way.
+const mostAcks = 1 << 16
 
 func (r *receiver) has(psn uint32) bool {
 	if psn < r.expected {
@@ -126,21 +127,29 @@ func (e *engine) receive(h *host, f *frame) {
 func (e *engine) acknowledge(h *host, f *frame, base uint32, ce bool) {
 	r := &e.rcv[f.flow]
 	r.accepted = 0
-	if r.acks == nil {
-		n := 8
-		for n < acksInFlight && n < 2*int(e.snd[f.flow].packets) {
-			n *= 2
-		}
-		r.acks = make([]ack, n)
-	}
-	slot := r.next & uint16(len(r.acks)-1)
-	r.next++
+	slot := r.slot()
 	r.acks[slot] = ack{bitmap: r.bits(base), received: r.received, base: base, cumulative: r.expected}
-	a := frame{flow: f.flow, psn: f.psn, to: e.flows[f.flow].Src, path: f.path, size: control, slot: slot, flags: flagAck | f.flags&flagResent}
+	a := frame{flow: f.flow, psn: f.psn, to: e.between[f.flow].src, path: f.path, size: control, slot: slot, flags: flagAck | f.flags&flagResent}
 	if ce {
 		a.flags |= flagCE
 	}
 	e.answer(h, a, f.at)
+}
+
+// slot is a place for what an acknowledgement says: that which was free last is in the cache.
+func (r *receiver) slot() uint16 {
+	n := len(r.free)
+	switch {
+	case n > 0:
+		v := r.free[n-1]
+		r.free = r.free[:n-1]
+		return v
+	case len(r.acks) < mostAcks:
+		r.acks = append(r.acks, ack{})
+		return uint16(len(r.acks) - 1)
+	}
+	r.next++
+	return r.next
 }
 
 // receiveHeader handles a trimmed packet: it is asked for again.
@@ -152,5 +161,5 @@ func (e *engine) receiveHeader(h *host, f *frame) {
 		r.accepted = accepted
 		return
 	}
-	e.answer(h, frame{flow: f.flow, psn: f.psn, to: e.flows[f.flow].Src, path: f.path, size: control, flags: flagNack | f.flags&(flagLast|flagCE)}, f.at)
+	e.answer(h, frame{flow: f.flow, psn: f.psn, to: e.between[f.flow].src, path: f.path, size: control, flags: flagNack | f.flags&(flagLast|flagCE)}, f.at)
 }

@@ -1,6 +1,8 @@
 package uec
 
 import (
+	"math/bits"
+
 	"github.com/simccl/simccl/sim/wire/packet/cc"
 	"github.com/simccl/simccl/units"
 )
@@ -86,7 +88,7 @@ func (e *engine) permitted(s *sender) bool {
 // sendData sends the next packet of a flow: first what must be sent again.
 func (e *engine) sendData(h *host, id int32, s *sender, now int64) {
 	size := e.nextSize(s)
-	f := frame{flow: id, to: e.flows[id].Dst, size: uint16(size)}
+	f := frame{flow: id, to: e.between[id].dst, size: uint16(size)}
 	if s.resends > 0 {
 		f.psn = s.lowResend
 		f.flags = flagResent | flagAsk
@@ -202,7 +204,9 @@ func (s *sender) settle(psn uint32) {
 // acknowledged handles an acknowledgement.
 func (e *engine) acknowledged(h *host, f *frame) {
 	s := &e.snd[f.flow]
-	a := e.rcv[f.flow].acks[f.slot]
+	r := &e.rcv[f.flow]
+	a := r.acks[f.slot]
+	r.free = append(r.free, f.slot)
 	e.res.Acks++
 	fresh := max(0, a.received-s.received)
 	s.received += fresh
@@ -218,8 +222,8 @@ func (e *engine) acknowledged(h *host, f *frame) {
 	for ; s.una < a.cumulative; s.una++ {
 		s.settle(s.una)
 	}
-	for psn, bits := a.base, a.bitmap; bits != 0; psn, bits = psn+1, bits>>1 {
-		if bits&1 != 0 && psn >= s.una && psn < s.highest {
+	for some := a.bitmap; some != 0; some &= some - 1 {
+		if psn := a.base + uint32(bits.TrailingZeros64(some)); psn >= s.una && psn < s.highest {
 			s.settle(psn)
 		}
 	}

@@ -66,3 +66,31 @@ func (w *Waits) Add(who, cause int32, until, time int64) {
 
 // All lists the waits in the order in which they began.
 func (w *Waits) All() []Wait { return w.list[:w.n] }
+
+// Pauses is what a port knows of its pauses: the last one, and whom they blocked.
+type Pauses struct {
+	from, To int64 // when the last one began; when one before it ended
+	First    int64 // when the first one began
+	Culprit  int32 // link whose queue was the deepest at the neighbour; -1: not known
+	Behind   List  // link: time paused behind its queue
+	Blocked  Waits
+}
+
+// Begin begins a pause.
+func (p *Pauses) Begin(at int64, culprit int32) { p.from, p.Culprit = at, culprit }
+
+// End ends it.
+func (p *Pauses) End(at int64) {
+	p.To = at
+	p.Behind.Add(p.Culprit, at-p.from)
+}
+
+// Delayed takes note of who started after a wait since a time for the end of a pause: next is
+// the link that is taken then.
+func (p *Pauses) Delayed(who, next int32, since int64) {
+	wait := p.To - max(since, p.from)
+	if wait <= 0 || p.Culprit < 0 || next == p.Culprit {
+		return
+	}
+	p.Blocked.Add(who, p.Culprit, p.To, wait)
+}

@@ -5,16 +5,17 @@
 // order of the two in which they were planned, and if these happened at one instant
 // too, in theirs. What a network plans is planned when a frame begins: its end, its
 // arrival; and when pacing lets nothing be sent: the end of that pause. So it is
-// enough to know the place of each of these in the order of all, over all links. At the
-// end of a window what began in it is put in order, in the order of time: what began at one
-// instant in the order of the events in which it did, whose order is known by then.
+// enough to know of each of these when it began and which event let it begin. Two of them are
+// seldom compared. Then the events that led to each are followed back until they differ in time;
+// what was found is kept, so that a walk ends where one before it passed.
 //
-// In: what began in a window, when, and by which event. Out: its place in the order of
-// all. It must not know frames or hosts.
+// What began long ago is forgotten. Before, what can still be asked for is put in order for good.
+//
+// In: what began in a window, when, and by which event. Out: which of two was first, and what
+// draws a number in that order. It must not know frames or hosts.
 package instant
 
 import (
-	"cmp"
 	"math/bits"
 	"slices"
 )
@@ -29,14 +30,17 @@ type Number uint32
 // None is what began before all that is known.
 const None Number = 1 << 31
 
-// Cause is the event that happens, by the place of what planned it in the order of all, or, if
-// that was in this window, by its place among those of the window.
+// Cause is the event that happens, by the number of what planned it, or by the place of that in
+// the order of all.
 type Cause uint64
 
-// within marks a Cause of this window.
-const within Cause = 1 << 63
+const (
+	numbered  Cause = 1 << 63 // it is a number
+	whatShift       = 60      // in entry.by: what begins
+	whatBits  Cause = 3 << whatShift
+)
 
-// Calendar is what began in a window, by ns.
+// Calendar is what began, by number.
 type Calendar struct {
 	By      Cause   // what happens now
 	P       float64 // with what chance the frame that begins is marked, if Drawing
@@ -44,48 +48,298 @@ type Calendar struct {
 	shift   uint8
 	id      uint32 // the lower bits of numbers, shift of them
 	turn    uint32 // the others of a number, all set
-	base    uint32 // how much began before this window
 	from    int64  // where the window begins
-	entries []entry
-	heads   []int32  // by ns: the last that began then; -1: none
+	oldest  uint32 // how much began before what is in log
+	log     []entry
+	view    []entry  // of log, what began before this window: for others
+	ranks   []uint64 // places in the order of all of the first of log
+	draws   []draw   // of this window
+	heads   []int32  // by ns: the last of draws then; -1: none
 	used    []uint64 // bits of those that are not -1
-	draws   []uint64 // bits of those in which a number is drawn
-	drawn   []draw
-	slept   []pause
-
-	order          []uint32 // places in the order of all, by number; a power of two
-	oldest, middle uint32   // of which order is known; when there will be
-	low            *uint64  // no place in order is before
+	cut     int      // so many of log are to be forgotten
+	known   []pair   // what was found before, by hash; a power of two
+	of      *Ranker
 }
 
-// entry is what planned something in this window: a frame that began, or a pause of
-// pacing; or a number that was drawn for a PFC frame.
+// entry is what planned something: a frame that began, or a pause of pacing; or a number that
+// was drawn for a PFC frame.
 type entry struct {
-	by    Cause
-	next  int32  // of the same instant
-	at    uint16 // ns
-	what  uint8
-	drawn bool // a number is drawn for it
+	by Cause // and what it is
+	at int64
 }
 
-// draw is a frame whose mark is drawn.
+// draw is an entry for which a number is drawn.
 type draw struct {
-	n    int32
-	link int32
+	n    Number
+	next int32 // of the same ns
+	link int32 // -1: the number is of no frame's mark
 	wire uint32
 	p    float64
 }
 
-// pause is a pause of pacing.
-type pause struct{ n, host int32 }
+// pair is two that were compared, the lesser number first.
+type pair struct {
+	x, y  Number
+	first bool // x was first
+}
 
 // What an event does, in its order.
 const (
-	paused  uint8 = iota // it draws the identification of a PFC frame
+	paused  Cause = iota // it draws the identification of a PFC frame
 	sent                 // a frame begins
 	slept                // pacing begins to wait
 	resumed              // as paused
 )
+
+// Root is the event that was planned before all others, one of several.
+func Root(n int32) Cause { return Cause(n) + 1 }
+
+// Happens says that what was planned happens when that began which has a number.
+func (c *Calendar) Happens(n Number) { c.By = numbered | Cause(n) }
+
+// Wakes is Happens for what began long ago perhaps; then its place is asked for.
+func (c *Calendar) Wakes(n Number, place uint64) {
+	if c.Happens(n); n&None != 0 {
+		c.By = Cause(place)
+	}
+}
+
+// Sent takes note of a frame that begins at a time by the event that happens now, at a place
+// of a link, and returns its number.
+func (c *Calendar) Sent(at int64, link int32, wire uint32) Number {
+	n := c.note(at, sent)
+	if c.Drawing {
+		c.draw(n, at, link, wire)
+	}
+	return n
+}
+
+// Slept takes note of a host that waits for its pacing.
+func (c *Calendar) Slept(at int64) Number { return c.note(at, slept) }
+
+// Skip takes note of a number that is drawn for a PFC frame that pauses, or resumes, beside
+// that of the frame that begins.
+func (c *Calendar) Skip(at int64, pause bool) {
+	before, what := c.Drawing, resumed
+	if pause {
+		what = paused
+	}
+	c.draw(c.note(at, what), at, -1, 0)
+	c.Drawing = before
+}
+
+// note takes note of what began.
+func (c *Calendar) note(at int64, what Cause) Number {
+	n := len(c.log)
+	if n == cap(c.log) {
+		c.log = slices.Grow(c.log, max(usual, n/2))
+	}
+	c.log = c.log[:n+1]
+	c.log[n] = entry{c.By | what<<whatShift, max(at, c.from)}
+	return Number((c.oldest+uint32(n))<<c.shift|c.id) &^ None
+}
+
+// draw takes note of a number to be drawn.
+func (c *Calendar) draw(n Number, at int64, link int32, wire uint32) {
+	i := uint64(max(0, at-c.from)) / 1000
+	h := &c.heads[i]
+	c.draws = append(c.draws, draw{n, *h, link, wire, c.P})
+	*h = int32(len(c.draws) - 1)
+	c.used[i/64] |= 1 << (i % 64)
+	c.Drawing = false
+}
+
+// find is what a cause began with, as long as the order of that is not known for good; nil if
+// it is, and then its place. 0: too long ago.
+func (c *Calendar) find(by Cause) (*entry, uint64) {
+	if by>>31 != numbered>>31 { // no number, or None
+		if by&numbered != 0 {
+			return nil, 0
+		}
+		return nil, uint64(by)
+	}
+	o := c.of.calendars[uint32(by)&c.of.ids]
+	log, n := o.view, (uint32(by)>>c.shift-o.oldest)&c.turn
+	if o == c {
+		log = c.log
+	}
+	switch {
+	case int(n) < len(o.ranks):
+		return nil, o.ranks[n]
+	case int(n) < len(log):
+		return &log[n], 0
+	}
+	return nil, 0
+}
+
+// own is find for what the only calendar knows and whose order is not known for good; nil for all
+// else.
+func (c *Calendar) own(by Cause) *entry {
+	n := (uint32(by)>>c.shift - c.oldest) & c.turn
+	if by>>31 != numbered>>31 || c.of.ids != 0 || int(n) < len(c.ranks) || int(n) >= len(c.log) {
+		return nil
+	}
+	return &c.log[n]
+}
+
+// First says that of two that began one was first.
+func (c *Calendar) First(x, y Number) bool {
+	if x > y {
+		return c.compare(y, x) > 0
+	}
+	return c.compare(x, y) < 0
+}
+
+// compare is negative where x was before y, the lesser number, and 0 where nothing says which was.
+func (c *Calendar) compare(x, y Number) int {
+	p, q := numbered|Cause(x), numbered|Cause(y)
+	var path trail
+	var last int // by what they are and by their numbers
+	for {
+		a, b := numbers(p, q)
+		if k := c.recall(a, b); k.x == a && k.y == b && a != b {
+			return c.learn(&path, k.first == (a == Number(p)))
+		}
+		var i, j uint64
+		e, f := c.own(p), c.own(q)
+		if e == nil || f == nil {
+			e, i = c.find(p)
+			f, j = c.find(q)
+		}
+		switch {
+		case e == nil && f == nil && i == j && last == 0:
+			return 0
+		case e == nil && f == nil && i == j:
+			return c.learn(&path, last < 0)
+		case e == nil || f == nil:
+			return c.learn(&path, e == nil && (f != nil || i < j))
+		case e.at != f.at:
+			return c.learn(&path, e.at < f.at)
+		}
+		path.pass(p, q)
+		last = -1
+		if d, g := e.by&whatBits, f.by&whatBits; d > g || d == g && c.after(Number(p), Number(q)) {
+			last = 1
+		}
+		if p, q = e.by&^whatBits, f.by&^whatBits; p == q {
+			return c.learn(&path, last < 0)
+		}
+	}
+}
+
+// after says that one came after another in their calendars.
+func (c *Calendar) after(x, y Number) bool {
+	if a, b := uint32(x)&c.of.ids, uint32(y)&c.of.ids; a != b {
+		return a > b
+	}
+	o := c.of.calendars[uint32(x)&c.of.ids].oldest
+	return (uint32(x)>>c.shift-o)&c.turn > (uint32(y)>>c.shift-o)&c.turn
+}
+
+// numbers are those of causes, the lesser first; equal ones where one has none.
+func numbers(p, q Cause) (x, y Number) {
+	if p&q&numbered == 0 {
+		return 0, 0
+	}
+	return min(Number(p), Number(q)), max(Number(p), Number(q))
+}
+
+// recall is where it is kept which of two was first.
+func (c *Calendar) recall(x, y Number) *pair {
+	h := uint64(x)<<32 | uint64(y)
+	return &c.known[h*0x9e3779b97f4a7c15>>32&uint64(len(c.known)-1)]
+}
+
+// learn keeps what the walk from a pair found.
+func (c *Calendar) learn(t *trail, first bool) int {
+	for i := range t.n {
+		x, y := numbers(t.p[i], t.q[i])
+		*c.recall(x, y) = pair{x, y, first == (x == Number(t.p[i]))}
+	}
+	if first {
+		return -1
+	}
+	return 1
+}
+
+// trail is where a walk passed: at each of the first steps, then ever more rarely.
+type trail struct {
+	p, q        [16]Cause
+	n           int
+	steps, each int
+}
+
+func (t *trail) pass(p, q Cause) {
+	if t.steps++; t.each > 0 && t.steps%t.each != 0 {
+		return
+	}
+	if t.n == len(t.p) {
+		for i := range t.n / 2 {
+			t.p[i], t.q[i] = t.p[2*i], t.q[2*i]
+		}
+		t.n /= 2
+		t.each = max(1, t.each) * 2
+	}
+	t.p[t.n], t.q[t.n] = p, q
+	t.n++
+}
+
+// Ranker lets what began draw in order, over all calendars.
+type Ranker struct {
+	calendars []*Calendar
+	// Marked is called for each frame that draws a mark, in order, and Skipped for each
+	// number that is drawn beside.
+	Marked  func(link int32, wire uint32, p float64)
+	Skipped func()
+	// Pauses goes through the pauses of pacing that last, by number; where a pause is to be
+	// known by its place from then on, it sets that and None.
+	Pauses func(each func(n *Number, place *uint64))
+	last   uint64 // the last place in the order of all
+	look   int64
+	reach  int64 // for how long it counts when something began
+	room   int   // so much is taken note of before the oldest is forgotten
+	least  int
+	ids    uint32 // bits of a number that say whose it is
+	drawn  []drawn
+	sorted []placing
+	keys   []uint64
+}
+
+// drawn is a draw of a calendar.
+type drawn struct {
+	*draw
+	c *Calendar
+}
+
+// placing is what is put in order for good.
+type placing struct {
+	n     Number
+	slot  int32 // in ranks; -1: of a pause
+	at    int64
+	of    *Calendar
+	pause *Number
+	place *uint64
+}
+
+// usual is how much is taken note of before the oldest is forgotten, at least.
+const usual = 1 << 13
+
+// Open makes calendars for windows of so many ps. The order of what began is asked for no later
+// than reach, in ps; roots is how many events were planned before all others.
+func (r *Ranker) Open(calendars []*Calendar, look, reach int64, roots int) {
+	r.calendars, r.look, r.reach = calendars, look, reach
+	r.ids = 1<<bits.Len(uint(len(calendars)-1)) - 1
+	r.last, r.least, r.room = uint64(roots)+1, usual, usual
+	for i, c := range calendars {
+		c.id, c.shift, c.of = uint32(i), uint8(bits.Len(uint(len(calendars)-1))), r
+		c.turn = uint32(None-1) >> c.shift
+		c.heads, c.known = make([]int32, look/1000+1), make([]pair, 1<<12)
+		for k := range c.heads {
+			c.heads[k] = -1
+		}
+		c.used = make([]uint64, len(c.heads)/64+1)
+	}
+}
 
 // Begin begins a window.
 func (r *Ranker) Begin(from int64) {
@@ -94,279 +348,143 @@ func (r *Ranker) Begin(from int64) {
 	}
 }
 
-// Root is the event that was planned before all others, one of several.
-func Root(n int32) Cause { return Cause(n) + 1 }
-
-// Place is that of what has begun, in the order of all; 0: too long ago, or in this window.
-func (c *Calendar) Place(n Number) uint64 {
-	k := uint32(n) >> c.shift
-	if behind := (c.base - k) & c.turn; n&None != 0 || behind == 0 || behind > c.base-c.oldest {
-		return 0
-	}
-	low := *c.low
-	return low + uint64(c.order[k&uint32(len(c.order)-1)]-uint32(low))
-}
-
-// Happens says that what this calendar took note of, when a frame began, happens.
-func (c *Calendar) Happens(n Number) {
-	if at := c.now(n); at >= 0 {
-		c.By = within | Cause(at)
-		return
-	}
-	c.By = Cause(c.Place(n))
-}
-
-// now is where what the calendar knows by a number is among its entries; -1: it was before.
-func (c *Calendar) now(n Number) int32 {
-	if at := (uint32(n)>>c.shift - c.base) & c.turn; n&None == 0 && at < uint32(len(c.entries)) {
-		return int32(at)
-	}
-	return -1
-}
-
-// Sent takes note of a frame that begins at a time by the event that happens now, at a place
-// of a link, and returns its number.
-func (c *Calendar) Sent(at int64, link int32, wire uint32) Number {
-	return c.note(at, sent, link, wire)
-}
-
-// Slept takes note of a host that waits for its pacing.
-func (c *Calendar) Slept(at int64, host int32) Number {
-	c.slept = append(c.slept, pause{int32(len(c.entries)), host})
-	return c.note(at, slept, 0, 0)
-}
-
-// Skip takes note of a number that is drawn for a PFC frame that pauses, or resumes, beside
-// that of the frame that begins.
-func (c *Calendar) Skip(at int64, pause bool) {
-	before := c.Drawing
-	c.Drawing = true
-	if pause {
-		c.note(at, paused, 0, 0)
-	} else {
-		c.note(at, resumed, 0, 0)
-	}
-	c.Drawing = before
-}
-
-// note takes note of what began.
-func (c *Calendar) note(at int64, what uint8, link int32, wire uint32) Number {
-	n, i := len(c.entries), uint64(max(0, at-c.from))/1000
-	if n == cap(c.entries) {
-		c.entries = slices.Grow(c.entries, 1+n)
-	}
-	c.entries = c.entries[:n+1]
-	b, h := &c.entries[n], &c.heads[i]
-	b.by, b.next, b.at, b.what, b.drawn = c.By, *h, uint16(i), what, c.Drawing
-	*h = int32(n)
-	c.used[i/64] |= 1 << (i % 64)
-	if c.Drawing {
-		c.draws[i/64] |= 1 << (i % 64)
-		c.Drawing = false
-		if what == sent {
-			c.drawn = append(c.drawn, draw{int32(n), link, wire, c.P})
-		}
-	}
-	return c.number(int32(n))
-}
-
-// number is that of an entry.
-func (c *Calendar) number(n int32) Number {
-	return Number((c.base+uint32(n))<<c.shift|c.id) &^ None
-}
-
-// First says that of two frames that began at one instant one was first.
-func (c *Calendar) First(x, y Number) bool {
-	a, b := c.now(x), c.now(y)
-	if a < 0 || b < 0 {
-		return b >= 0 || a < 0 && c.Place(x) < c.Place(y)
-	}
-	for {
-		x, y := c.entries[a].by, c.entries[b].by
-		switch {
-		case x&within == 0 || y&within == 0:
-			return x < y // what was before this window is first
-		case x == y:
-			return a < b
-		}
-		a, b = int32(x&^within), int32(y&^within)
-		if t, u := c.entries[a].at, c.entries[b].at; t != u {
-			return t < u
-		}
-	}
-}
-
-// chance is that of the mark of an entry.
-func (c *Calendar) chance(n int32) *draw {
-	i, _ := slices.BinarySearchFunc(c.drawn, n, func(x draw, n int32) int { return cmp.Compare(x.n, n) })
-	return &c.drawn[i]
-}
-
-// Ranker puts what began in a window in order, over all calendars.
-type Ranker struct {
-	calendars []*Calendar
-	// Marked is called for each frame that draws a mark, in order, and Skipped for each
-	// number that is drawn beside.
-	Marked  func(link int32, wire uint32, p float64)
-	Skipped func()
-	// Woken is called with the place of a pause of pacing.
-	Woken   func(host int32, n Number, place uint64)
-	last    uint64 // the last place in the order of all
-	low     uint64 // of those that are known
-	middle  uint64
-	mark    int64
-	horizon int64
-	ties    []tied
-}
-
-// tied is what began at an instant.
-type tied struct {
-	by   uint64 // and what it does
-	n, c int32
-}
-
-// Open makes calendars for windows of so many ps. Of what began its order is known for the
-// horizon, in ps; roots is how many events were planned before all others.
-func (r *Ranker) Open(calendars []*Calendar, look, horizon int64, roots int) {
-	r.calendars, r.horizon = calendars, horizon
-	r.last = uint64(roots) + 1
-	r.low, r.middle = r.last, r.last
-	for i, c := range calendars {
-		c.id, c.shift, c.low = uint32(i), uint8(bits.Len(uint(len(calendars)-1))), &r.low
-		c.turn = uint32(None-1) >> c.shift
-		c.heads = make([]int32, look/1000+1)
-		for k := range c.heads {
-			c.heads[k] = -1
-		}
-		c.used, c.draws = make([]uint64, len(c.heads)/64+1), make([]uint64, len(c.heads)/64+1)
-		c.order = make([]uint32, 1<<10)
-	}
-}
-
-// Close puts what began in a window in order.
-func (r *Ranker) Close() {
-	first := r.calendars[0]
+// Close ends a window, at a time.
+func (r *Ranker) Close(end int64) {
+	size := 0
 	for _, c := range r.calendars {
-		c.room()
+		c.view = c.log
+		size += len(c.log)
 	}
-	for k := range first.used {
-		var all, draws uint64
+	for k := range r.calendars[0].used {
+		all := uint64(0)
 		for _, c := range r.calendars {
 			all |= c.used[k]
-			draws |= c.draws[k]
+			c.used[k] = 0
 		}
 		for ; all != 0; all &= all - 1 {
-			i := bits.TrailingZeros64(all)
-			if n := first.heads[64*k+i]; len(r.calendars) == 1 && draws>>i&1 == 0 && first.entries[n].next < 0 {
-				first.heads[64*k+i] = -1
-				r.last++
-				first.set(n, r.last)
+			r.draw(64*k + bits.TrailingZeros64(all))
+		}
+	}
+	for _, c := range r.calendars {
+		c.draws = c.draws[:0]
+	}
+	if size >= r.room {
+		r.forget(end - r.reach)
+	}
+}
+
+// draw draws the numbers of a nanosecond, in order.
+func (r *Ranker) draw(at int) {
+	all := r.drawn[:0]
+	for _, c := range r.calendars {
+		from := len(all)
+		for n := c.heads[at]; n >= 0; n = c.draws[n].next {
+			all = append(all, drawn{&c.draws[n], c})
+		}
+		c.heads[at] = -1
+		slices.Reverse(all[from:])
+	}
+	for i := 1; i < len(all); i++ { // of equals the first stays first
+		x, j := all[i], i
+		for ; j > 0 && x.c.First(x.n, all[j-1].n); j-- {
+			all[j] = all[j-1]
+		}
+		all[j] = x
+	}
+	for _, x := range all {
+		if x.link < 0 {
+			r.Skipped()
+		} else {
+			r.Marked(x.link, x.wire, x.p)
+		}
+	}
+	r.drawn = all
+}
+
+// forget puts in order for good what began since, and forgets what began before.
+func (r *Ranker) forget(since int64) {
+	all := r.sorted[:0]
+	r.Pauses(func(n *Number, place *uint64) {
+		if *n&None != 0 {
+			return
+		}
+		c := r.calendars[uint32(*n)&r.ids]
+		if e, known := c.find(numbered | Cause(*n)); e == nil {
+			*n, *place = None, known
+		} else {
+			all = append(all, placing{*n, -1, e.at, c, n, place})
+		}
+	})
+	for _, c := range r.calendars {
+		c.cut = len(c.log)
+		for c.cut > len(c.ranks) && c.log[c.cut-1].at >= since-r.look { // in order of windows only
+			c.cut--
+		}
+		if c.cut == len(c.ranks) {
+			c.cut = 0 // what has its place may be within reach, too
+		}
+		for n := max(c.cut, len(c.ranks)); n < len(c.log); n++ {
+			if c.log[n].at < since {
 				continue
 			}
-			r.instant(64*k+i, draws>>i&1 != 0)
+			all = append(all, placing{Number((c.oldest+uint32(n))<<c.shift|c.id) &^ None, int32(n - c.cut), c.log[n].at, c, nil, nil})
 		}
 	}
+	order := r.order(all)
+	r.room = r.least
 	for _, c := range r.calendars {
-		for _, x := range c.slept {
-			r.Woken(x.host, c.number(x.n), c.place(x.n))
+		r.room += 32 * (len(c.log) - c.cut)
+		c.forget()
+	}
+	for _, k := range order {
+		x := &all[k&(1<<indexBits-1)]
+		if r.last++; x.slot >= 0 {
+			x.of.ranks[x.slot] = r.last
+		} else {
+			*x.pause, *x.place = None, r.last
 		}
-		c.base += uint32(len(c.entries))
-		c.entries, c.drawn, c.slept = c.entries[:0], c.drawn[:0], c.slept[:0]
-		clear(c.used)
-		clear(c.draws)
 	}
-	r.forget(first.from)
+	r.sorted = all[:0]
 }
 
-// forget forgets the order of what began longer ago than the horizon.
-func (r *Ranker) forget(now int64) {
-	if now-r.mark < r.horizon {
-		return
-	}
-	r.mark = now
-	r.low, r.middle = r.middle, r.last
-	for _, c := range r.calendars {
-		c.oldest, c.middle = c.middle, c.base
-	}
-}
+const indexBits = 24
 
-// room makes room for the order of a window.
-func (c *Calendar) room() {
-	size := uint32(len(c.order))
-	for c.base-c.oldest+uint32(len(c.entries)) > size {
-		size *= 2
+// order is the order of what is to be put in order for good: in the lower indexBits, where each is.
+func (r *Ranker) order(all []placing) []uint64 {
+	first := int64(1<<63 - 1)
+	for i := range all {
+		first = min(first, all[i].at)
 	}
-	if size == uint32(len(c.order)) {
-		return
+	keys := r.keys[:0]
+	for i := range all { // whole ns are multiples of 8 ps
+		keys = append(keys, min(uint64(all[i].at-first)>>3, 1<<(64-indexBits)-1)<<indexBits|uint64(i))
 	}
-	order := make([]uint32, size)
-	for k := c.oldest; k != c.base; k++ {
-		order[k&(size-1)] = c.order[k&uint32(len(c.order)-1)]
-	}
-	c.order = order
-}
-
-// set sets the place of an entry in the order of all.
-func (c *Calendar) set(n int32, place uint64) {
-	c.order[(c.base+uint32(n))&uint32(len(c.order)-1)] = uint32(place)
-}
-
-// place is that of an entry that has one.
-func (c *Calendar) place(n int32) uint64 {
-	low := *c.low
-	return low + uint64(c.order[(c.base+uint32(n))&uint32(len(c.order)-1)]-uint32(low))
-}
-
-// key is the place of an entry among those of its instant.
-func (c *Calendar) key(b *entry) uint64 {
-	if b.by&within == 0 {
-		return uint64(b.by)<<2 | uint64(b.what)
-	}
-	n := int32(b.by &^ within)
-	if p := &c.entries[n]; p.at == b.at { // planned at that very instant
-		return 1<<62 | c.key(p)
-	}
-	return c.place(n)<<2 | uint64(b.what)
-}
-
-// instant puts in order what began at an instant.
-func (r *Ranker) instant(at int, draws bool) {
-	t := r.ties[:0]
-	for i := len(r.calendars) - 1; i >= 0; i-- {
-		c := r.calendars[i]
-		n := c.heads[at]
-		for c.heads[at] = -1; n >= 0; {
-			b := &c.entries[n]
-			x := tied{c.key(b), n, int32(i)}
-			j := len(t)
-			t = append(t, x)
-			for ; j > 0 && x.by <= t[j-1].by; j-- { // of equals the last was first
-				t[j] = t[j-1]
+	slices.Sort(keys)
+	for i := 1; i < len(keys); i++ {
+		x, j := keys[i], i
+		for ; j > 0 && keys[j-1]>>indexBits == x>>indexBits; j-- {
+			a, b := &all[x&(1<<indexBits-1)], &all[keys[j-1]&(1<<indexBits-1)]
+			if a.n == b.n || !a.of.First(a.n, b.n) { // equal: a pause, which is known by its number as well
+				break
 			}
-			t[j] = x
-			n = b.next
+			keys[j] = keys[j-1]
 		}
+		keys[j] = x
 	}
-	for _, x := range t {
-		r.last++
-		r.calendars[x.c].set(x.n, r.last)
-	}
-	if draws {
-		r.draw(t)
-	}
-	r.ties = t
+	r.keys = keys
+	return keys
 }
 
-// draw draws in the order of an instant.
-func (r *Ranker) draw(t []tied) {
-	for _, x := range t {
-		c := r.calendars[x.c]
-		switch b := &c.entries[x.n]; {
-		case b.what == paused || b.what == resumed:
-			r.Skipped()
-		case b.drawn:
-			d := c.chance(x.n)
-			r.Marked(d.link, d.wire, d.p)
-		}
+// forget forgets what is before cut; what is not gets room for its place.
+func (c *Calendar) forget() {
+	if c.cut > 0 {
+		c.ranks = c.ranks[:0]
 	}
+	n := len(c.log) - c.cut
+	c.ranks = slices.Grow(c.ranks, n-len(c.ranks))
+	clear(c.ranks[len(c.ranks):n])
+	c.ranks = c.ranks[:n]
+	c.log, c.oldest = c.log[:n], c.oldest+uint32(c.cut)
+	c.view = c.log
+	clear(c.known)
 }

@@ -51,18 +51,18 @@ func TestOrder(t *testing.T) {
 		for i := range calendars {
 			calendars[i] = &Calendar{}
 		}
-		var r Ranker
-		r.Open(calendars, 1000*look, 1000*(12+2*look), len(delays))
+		r := Ranker{Pauses: func(func(*Number, *uint64)) {}}
+		r.Open(calendars, 1000*look, 1000*12, len(delays))
+		r.least, r.room = rapid.IntRange(1, 100).Draw(t, "room"), 1
 		at, last, done := make([]int64, len(delays)), make([]Number, len(delays)), make([]int, len(delays))
-		type placed struct {
+		type begun struct {
 			step
-			place uint64
+			n Number
 		}
-		var got []placed
+		var got []begun
 		for from := int64(0); from < 1000*12*41; from += 1000 * look {
 			r.Begin(from)
-			var fresh []step
-			var numbers []Number
+			var fresh []begun
 			for i := range delays {
 				c := calendars[i%len(calendars)]
 				for done[i] <= len(delays[i]) && at[i] < from+1000*look {
@@ -70,19 +70,19 @@ func TestOrder(t *testing.T) {
 						c.Happens(last[i])
 					}
 					last[i] = c.Sent(at[i], int32(i), 0)
-					fresh, numbers = append(fresh, step{at[i], int32(i)}), append(numbers, last[i])
+					fresh = append(fresh, begun{step{at[i], int32(i)}, last[i]})
 					if done[i] < len(delays[i]) {
 						at[i] += 1000 * delays[i][done[i]]
 					}
 					done[i]++
 				}
 			}
-			r.Close()
-			for k, x := range fresh {
-				got = append(got, placed{x, calendars[int(x.chain)%len(calendars)].Place(numbers[k])})
-			}
+			r.Close(from + 1000*look)
+			slices.SortFunc(fresh, func(a, b begun) int {
+				return cmp.Or(cmp.Compare(a.at, b.at), map[bool]int{true: -1, false: 1}[calendars[0].First(a.n, b.n)])
+			})
+			got = append(got, fresh...)
 		}
-		slices.SortFunc(got, func(a, b placed) int { return cmp.Compare(a.place, b.place) })
 		for k, want := range queued(delays) {
 			if got[k].step != want {
 				t.Fatalf("number %d is %v, want %v", k, got[k], want)

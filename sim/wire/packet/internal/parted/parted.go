@@ -28,56 +28,58 @@ func Together(a, b uint64) bool { return a>>placeBits == b>>placeBits }
 
 // Parts is what arrives in a window, by port.
 type Parts struct {
-	Port []uint16 // of each
-	Keys []uint64 // in the order of their numbers
-	Used []uint64 // bits of ports by which something leaves
+	Used []uint64 // bits of ports by which something leaves, once all was added
 
-	sorted []uint64 // port by port
-	first  []int32  // of a port, in sorted
-	spare  []uint64
-	room   []uint32
+	ports [][]uint64 // keys by port, in the order of their numbers
+	all   []uint64
+	spare []uint64
+	room  []uint32
 }
 
-// Room makes room for n arrivals.
-func (p *Parts) Room(n int) {
-	if cap(p.Keys) < n {
-		p.Port, p.Keys, p.sorted, p.spare = make([]uint16, 2*n), make([]uint64, 2*n), make([]uint64, 2*n), make([]uint64, 2*n)
-	}
-	p.Port, p.Keys = p.Port[:n], p.Keys[:n]
-}
-
-// Divide parts all that has a port and a key.
-func (p *Parts) Divide(ports int) {
-	if cap(p.first) < ports+2 {
-		p.first, p.Used = make([]int32, 2*ports+2), make([]uint64, ports/32+1)
-	}
-	p.first, p.Used = p.first[:ports+2], p.Used[:(ports+63)/64]
-	clear(p.first)
-	clear(p.Used)
-	for _, to := range p.Port {
-		p.first[to+2]++
-	}
-	for i := 2; i < len(p.first); i++ {
-		if p.first[i] > 0 {
-			p.Used[(i-2)/64] |= 1 << ((i - 2) % 64)
+// Begin begins a window of a node with so many ports.
+func (p *Parts) Begin(ports int) {
+	for i, some := range p.Used {
+		for ; some != 0; some &= some - 1 {
+			k := 64*i + bits.TrailingZeros64(some)
+			p.ports[k] = p.ports[k][:0]
 		}
-		p.first[i] += p.first[i-1]
 	}
-	sorted := p.sorted[:len(p.Keys)]
-	for i, to := range p.Port {
-		at := &p.first[to+1]
-		sorted[*at] = p.Keys[i]
-		*at++
+	if cap(p.ports) < ports {
+		p.Used = make([]uint64, (ports+63)/64)
+		p.ports = append(p.ports, make([][]uint64, ports-len(p.ports))...)
+	}
+	p.Used, p.ports = p.Used[:(ports+63)/64], p.ports[:ports]
+}
+
+// Add adds what leaves by a port.
+func (p *Parts) Add(port uint16, key uint64) {
+	p.ports[port] = append(p.ports[port], key)
+}
+
+// End ends a window: all has been added.
+func (p *Parts) End() {
+	for i := range p.Used {
+		some := uint64(0)
+		for k, keys := range p.ports[64*i : min(64*i+64, len(p.ports))] {
+			some |= uint64(-int64(len(keys))) >> 63 << k // its first bit
+		}
+		p.Used[i] = some
 	}
 }
 
 // Leaving is the keys of a port, in order; all are before span.
-func (p *Parts) Leaving(port int, span int64) []uint64 {
-	return p.order(p.sorted[p.first[port]:p.first[port+1]], span)
+func (p *Parts) Leaving(port int, span int64) []uint64 { return p.order(p.ports[port], span) }
+
+// Room is room for n keys, to be put in order by All.
+func (p *Parts) Room(n int) []uint64 {
+	if cap(p.all) < n {
+		p.all = make([]uint64, 2*n)
+	}
+	return p.all[:n]
 }
 
-// All is the keys of all ports, in order.
-func (p *Parts) All(span int64) []uint64 { return p.order(p.Keys, span) }
+// All puts keys in order; all are before span.
+func (p *Parts) All(keys []uint64, span int64) []uint64 { return p.order(keys, span) }
 
 // order sorts keys that are nearly sorted, or few.
 func (p *Parts) order(a []uint64, span int64) []uint64 {
@@ -112,6 +114,9 @@ func (p *Parts) bucket(a []uint64, span int64) []uint64 {
 	}
 	for i := 1; i < len(room); i++ {
 		room[i] += room[i-1]
+	}
+	if cap(p.spare) < len(a) {
+		p.spare = make([]uint64, 2*len(a))
 	}
 	out := p.spare[:len(a)]
 	for _, x := range a {

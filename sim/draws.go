@@ -1,0 +1,87 @@
+package sim
+
+import (
+	"context"
+	"slices"
+
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim/internal/engine"
+	"github.com/simccl/simccl/sim/internal/fold"
+)
+
+// Where equivalent ranks share their jitter, a run that folds them draws once for each
+// class. A run of every rank has the same draws: what folds is found as if it were to be
+// run, on links that carry nothing, and each thread group draws from the stream of the
+// one that would represent it. So a time depends on the operation, and not on whether it
+// was folded, skipped or traced.
+
+// classes are the thread groups of a plan that draw the same.
+type classes struct {
+	q     *fold.Quotient // nil where each is its own
+	e     *engine.Engine
+	model *declared
+}
+
+// classesOf finds the classes of a plan, which is a part of whole where that is not nil.
+func (x *Executor) classesOf(ctx context.Context, p, whole *plan.Plan) (*classes, error) {
+	c := &classes{model: &declared{}}
+	c.e = engine.New(&engine.Options{Class: &x.class, Systems: x.cfg.Systems, Model: c.model, Network: x.cfg.network(), Seed: x.cfg.Seed, Slow: x.cfg.slowness(),
+		Kernels: x.cfg.Kernels, Place: x.cfg.Place, Whole: whole, Set: x.cfg.Set, Graph: x.cfg.Launch == Graph}, p)
+	c.e.Cancelled = ctx.Err
+	var err error
+	c.q, err = fold.Lay(c.e, c.e.Jobs[0], x.foldBy(FoldExact))
+	return c, err
+}
+
+// like is which thread group each program draws as; nil: each for itself.
+func (c *classes) like() func(pr *plan.Program) *engine.Group {
+	if c.q == nil {
+		return nil
+	}
+	return c.q.GroupOf
+}
+
+// links names the links that a folded run has.
+func (c *classes) links() ([]string, error) {
+	if c.q == nil {
+		if err := c.e.LayAll(c.e.Jobs[0]); err != nil {
+			return nil, err
+		}
+	}
+	return c.model.Names(), nil
+}
+
+// drawers says who draws the jitter of a plan that is simulated whole; w is its window,
+// nil without one.
+func (x *Executor) drawers(ctx context.Context, p *plan.Plan, w *window) (jitter, error) {
+	if w == nil {
+		return x.jitters(p), nil
+	}
+	if w.jitter == equalShare && w.full != nil {
+		if same, err := x.foldsSame(ctx, w); err != nil || !same {
+			return eachDraws, err
+		}
+	}
+	return w.jitter, nil
+}
+
+// foldsSame reports whether the parts of a window have the same links where they are folded.
+func (x *Executor) foldsSame(ctx context.Context, w *window) (bool, error) {
+	var first []string
+	for i, p := range []*plan.Plan{w.rest, w.full, w.half} {
+		c, err := x.classesOf(ctx, p, w.whole)
+		if err != nil {
+			return false, err
+		}
+		names, err := c.links()
+		if err != nil {
+			return false, err
+		}
+		if i == 0 {
+			first = names
+		} else if !slices.Equal(first, names) {
+			return false, nil
+		}
+	}
+	return true, nil
+}

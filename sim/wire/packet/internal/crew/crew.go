@@ -1,0 +1,49 @@
+// Package crew lets workers follow orders side by side.
+//
+// In: what a worker does, and orders for all. It must not know what they do.
+package crew
+
+import "sync"
+
+// Crew is workers; the first of them is who gives the orders.
+type Crew[O any] struct {
+	do     func(worker int, order O)
+	orders []chan O
+	busy   sync.WaitGroup
+	ended  sync.WaitGroup
+}
+
+// Hire starts n workers but the first.
+func Hire[O any](n int, do func(worker int, order O)) *Crew[O] {
+	c := &Crew[O]{do: do, orders: make([]chan O, n)}
+	for i := 1; i < n; i++ {
+		c.orders[i] = make(chan O, 1)
+		c.ended.Add(1)
+		go func() {
+			defer c.ended.Done()
+			for o := range c.orders[i] {
+				do(i, o)
+				c.busy.Done()
+			}
+		}()
+	}
+	return c
+}
+
+// All lets every worker follow an order, and waits for them.
+func (c *Crew[O]) All(o O) {
+	c.busy.Add(len(c.orders) - 1)
+	for i := 1; i < len(c.orders); i++ {
+		c.orders[i] <- o
+	}
+	c.do(0, o)
+	c.busy.Wait()
+}
+
+// Dismiss ends the workers.
+func (c *Crew[O]) Dismiss() {
+	for i := 1; i < len(c.orders); i++ {
+		close(c.orders[i])
+	}
+	c.ended.Wait()
+}

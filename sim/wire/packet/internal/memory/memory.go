@@ -1,0 +1,171 @@
+// Package memory accounts for the memory that the ports of a switch share, by ingress port and
+// class, and says when a neighbour is to be paused.
+//
+// In: what comes in and what leaves, by port, class and size. Out: whether there is room, and
+// what the neighbour is to do. It must not know frames, queues or time.
+package memory
+
+import "github.com/simccl/simccl/sim/wire/packet/spec"
+
+// Memory is that of a switch. Sizes are bytes.
+type Memory struct {
+	Arriving []int64 // of this window, by port
+	Total    int64   // of them
+	Exact    bool    // shared is kept up to date, thresholds are watched
+
+	b        *spec.Buffer
+	classes  int
+	in       []int64 // by port and class, what came in and waits, without headroom
+	headroom []int64 // by port and class, what waits in the headroom
+	xoff     []bool  // by port and class: the neighbour was paused
+	paused   int     // how many of them
+	above    int64   // in all headrooms
+	shared   int64   // of the shared memory in use
+	base     int64   // shared memory in all
+	held     int64   // in in
+	shift    []uint8
+	most     []int64 // headroom of a port
+}
+
+// Port is a link to a neighbour.
+type Port struct{ Rate, Delay int64 } // bit/s, ps
+
+// New is the memory of a switch with ports and classes; hosts have ports of a rate.
+func New(b *spec.Buffer, classes int, ports []Port, hostRate int64) Memory {
+	n := len(ports)
+	m := Memory{Arriving: make([]int64, n), b: b, classes: classes, in: make([]int64, n*classes), headroom: make([]int64, n*classes), xoff: make([]bool, n*classes),
+		base: b.Bytes - int64(n)*b.Reserve, shift: make([]uint8, n), most: make([]int64, n)}
+	for p, l := range ports {
+		m.most[p] = spec.Headroom(l.Rate, l.Delay/1000, b.HeadroomDelays) + b.Headroom
+		m.base -= m.most[p]
+		m.shift[p] = uint8(b.Shift)
+		for r := l.Rate; r > hostRate && m.shift[p] > 0; r /= 2 {
+			m.shift[p]--
+		}
+	}
+	return m
+}
+
+// Shared is how much ports share.
+func (m *Memory) Shared() int64 { return m.base }
+
+// Stopped says that a neighbour was paused.
+func (m *Memory) Stopped(port, class int) bool { return m.xoff[port*m.classes+class] }
+
+// Quiet says that no neighbour is paused.
+func (m *Memory) Quiet() bool { return m.paused == 0 && m.above == 0 }
+
+// Add counts what comes in, where no threshold is near.
+func (m *Memory) Add(port uint32, class uint8, size int64) {
+	m.in[int(port)*m.classes+int(class)] += size
+	m.held += size
+}
+
+// Calm says that in this window no ingress queue can reach its threshold, that
+// none is above it, and so that ports do not influence each other.
+func (m *Memory) Calm() bool {
+	if !m.Quiet() || m.b.Credits > 0 {
+		return false
+	}
+	reserve, shared := m.b.Reserve, m.Total
+	if most := m.held + m.Total; m.b.XOff == 0 && most < m.base && most-reserve < (m.base-most)>>m.b.Shift {
+		return true // were all of it in one queue
+	}
+	for _, b := range m.in {
+		shared += max(0, b-reserve)
+	}
+	if shared >= m.base {
+		return false
+	}
+	for p, bytes := range m.Arriving {
+		if bytes == 0 {
+			continue
+		}
+		for c := 1; c < m.classes; c++ {
+			bytes += m.in[p*m.classes+c]
+		}
+		if x := m.b.XOff; x > 0 && bytes >= x || bytes-reserve >= (m.base-shared)>>m.shift[p] {
+			return false
+		}
+	}
+	return true
+}
+
+// Recount counts the shared memory in use, to be kept up to date from now on.
+func (m *Memory) Recount() {
+	m.shared, m.Exact = 0, true
+	for _, b := range m.in {
+		m.shared += max(0, b-m.b.Reserve)
+	}
+}
+
+// threshold is how much of the shared memory an ingress queue of a port may use.
+func (m *Memory) threshold(port uint32) int64 { return (m.base - m.shared) >> m.shift[port] }
+
+// used is what an ingress queue uses of the shared memory.
+func (m *Memory) used(k int) int64 { return max(0, m.in[k]-m.b.Reserve) }
+
+// Admit accounts for what comes in; without room it is to be dropped. pause says that the
+// neighbour is to pause.
+func (m *Memory) Admit(port uint32, class uint8, size int64) (room, pause bool) {
+	k, limit := int(port)*m.classes+int(class), m.threshold(port)
+	if size+m.headroom[k] > m.most[port] && size+m.used(k) > limit {
+		return false, false
+	}
+	over := m.in[k] + size - m.b.Reserve
+	switch {
+	case over <= 0:
+		m.in[k] += size
+		m.held += size
+	case over > limit:
+		m.headroom[k] += size
+		m.above += size
+	default:
+		m.in[k] += size
+		m.held += size
+		m.shared += min(size, over)
+	}
+	if pause = !m.xoff[k] && (m.headroom[k] > 0 || m.overfull(k, port)); pause {
+		m.xoff[k] = true
+		m.paused++
+	}
+	return true, pause
+}
+
+// Release accounts for what leaves. resume says that the neighbour is to go on.
+func (m *Memory) Release(port uint32, class uint8, size int64) (resume bool) {
+	k := int(port)*m.classes + int(class)
+	if !m.Exact {
+		m.in[k] -= size
+		m.held -= size
+		return false
+	}
+	head := min(m.headroom[k], size)
+	m.headroom[k] -= head
+	m.above -= head
+	m.shared -= min(size-head, m.used(k))
+	m.in[k] -= size - head
+	m.held -= size - head
+	if resume = m.xoff[k] && m.headroom[k] == 0 && m.relieved(k, port); resume {
+		m.xoff[k] = false
+		m.paused--
+	}
+	return resume
+}
+
+// overfull says that an ingress queue must pause its neighbour.
+func (m *Memory) overfull(k int, port uint32) bool {
+	if x := m.b.XOff; x > 0 {
+		return m.in[k] >= x
+	}
+	return m.used(k) >= m.threshold(port)
+}
+
+// relieved says that its neighbour may go on.
+func (m *Memory) relieved(k int, port uint32) bool {
+	if m.b.XOff > 0 {
+		return m.in[k] <= m.b.XOn
+	}
+	u := m.used(k)
+	return u == 0 || u+m.b.ResumeOffset <= m.threshold(port)
+}
