@@ -777,18 +777,35 @@ func kernelsOf(t *testing.T, kind, calm string) (outcome, []ran) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var list []ran
+	var list, waits []ran
 	for line := range strings.Lines(string(data)) {
 		var k ran
-		if _, err := fmt.Sscan(line, &k.pid, &k.begin, &k.end); err != nil {
+		var what string
+		if _, err := fmt.Sscan(line, &k.pid, &k.begin, &k.end, &what); err != nil {
 			t.Fatal(err)
 		}
-		list = append(list, k)
+		if what == "wait" {
+			waits = append(waits, k)
+		} else {
+			list = append(list, k)
+		}
 	}
 	slices.SortFunc(list, func(a, b ran) int { return cmp.Compare(a.begin, b.begin) })
 	for i := 1; i < len(list); i++ {
 		if a, b := list[i-1], list[i]; a.pid != b.pid && b.begin < a.end {
 			t.Errorf("%s: kernels of processes %d and %d ran at the same time", kind, a.pid, b.pid)
+		}
+	}
+	// A wait for an event keeps its process in the GPU's time slices: none is there for all of a kernel of another process.
+	for _, w := range waits {
+		beside := 0
+		for _, k := range list {
+			if k.pid != w.pid && k.begin > w.begin && k.end < w.end {
+				beside++
+			}
+		}
+		if beside > 0 {
+			t.Errorf("%s: process %d waited for an event for %.1f ms, beside %d kernels of others", kind, w.pid, 1e3*(w.end-w.begin), beside)
 		}
 	}
 	return r, list

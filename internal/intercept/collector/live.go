@@ -201,7 +201,7 @@ func (c *Core) askTurn(p *process, q *request) reply {
 // astray is when kernels of a process have run while others had its GPU.
 func (c *Core) astray(p *process) reply {
 	if c.set.Warn != nil {
-		c.set.Warn(fmt.Sprintf("kernels of process %d ran while others had its GPU, so times before this may be too long; its host is held at each call from here on", p.pid))
+		c.set.Warn(fmt.Sprintf("kernels of process %d ran while others had its GPU, so times may be too long; its host is held at its calls for a while", p.pid))
 	}
 	return reply{}
 }

@@ -80,9 +80,17 @@ struct mark {
   const uint32_t *word;
   struct mark *after, *also, *next;
 };
-struct known { handle e; struct mark *m; struct known *next; }; // where an event was recorded
+struct known { // where an event was recorded
+  handle e;
+  struct mark *m;
+  const uint32_t *word; // written there with value, where the stream may wait for the cluster before; or NULL
+  uint64_t at;
+  uint32_t value;
+  struct known *next;
+};
 struct segment {
   uint64_t id;
+  int loose; // the host launched while the gate was open: this is not how long the GPU was busy
   struct mark *from, *to;
   // Of a graph, whose events are those of every replay: words that say so, and the one of the call before it.
   const uint32_t *begun, *ended, *word;
@@ -99,6 +107,8 @@ struct lane { // a stream
   uint32_t *word;    // what the stream waits for
   uint64_t at;       // the same, on the device
   uint32_t issued;   // waits so far
+  uint32_t *been, came; // a word that the stream itself writes: how often so far
+  uint64_t been_at;
   int destroyed;     // by the program
   int64_t seen, busy; // us: when the open segment's beginning was seen, and when it ran last
   int64_t ran;        // us: when kernels of the program were seen on it last
@@ -168,6 +178,9 @@ static void open_gate(uint32_t n) {
   while ((int32_t)(now - n) < 0 && !__atomic_compare_exchange_n(gate.word, &now, n, 0, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE)) {
   }
 }
+
+// passed reports whether a word has become what a place waits for.
+static int passed(const uint32_t *word, uint32_t value) { return (int32_t)(__atomic_load_n(word, __ATOMIC_ACQUIRE) - value) >= 0; }
 
 static struct mark *new_mark(void) { // under lists
   struct mark *m = spare;
@@ -290,6 +303,7 @@ static void close_lanes(struct lane **list, int n) {
     int idle = measured() && !gate_shut() && D.cuStreamQuery(list[i]->stream) == 0;
     g[i]->id = ++segments;
     g[i]->most = idle ? 0 : -1;
+    g[i]->loose = idle || atomic_load(&early);
     tell(REQ_SEGMENT, list[i]->dev, (int64_t)list[i]->id, (int64_t)g[i]->id, list[i]->opened);
   }
   for (int i = 0; i < n; i++) {
@@ -331,6 +345,24 @@ static void reopen(struct lane *l, uint32_t closing, uint32_t value, struct mark
   l->opened = simccl_now();
 }
 
+static uint32_t *new_word(uint64_t *at) {
+  if (words_used == WORDS) return NULL;
+  *at = words_at + 4 * words_used;
+  return &words[words_used++];
+}
+
+// sign has a stream write that it has come to this place, for others that wait for it. A wait for
+// an event of a stream that waits for the cluster keeps its process in the GPU's time slices: 2 ms
+// of every 4 that another one computes (testdata/measured/intercept/slices-h200.txt). A wait for a
+// word does not. It returns whether others may wait for l->came at l->been_at. Under host.
+static int sign(struct lane *l) {
+  if (!measured() || atomic_load(&outstanding) == 0) return 0;
+  if (!l->been && !(l->been = new_word(&l->been_at))) return 0;
+  if (D.cuStreamWriteValue32_v2(l->stream, l->been_at, l->came + 1, 0)) return 0;
+  l->came++;
+  return 1;
+}
+
 static void close_all(int dev) {
   struct lane *list[AT_ONCE];
   int n = 0;
@@ -360,7 +392,21 @@ enum { TURNS = 8 };
 static struct { _Atomic int64_t from, to; } had[TURNS];
 static atomic_uint turn;
 static struct { struct mark *at; int64_t us, set, seen; double ran, astray; } ruler; // under lists
+static double tolerated = 10; // % of kernels' time out of turn
 static atomic_int strays; // 1: kernels ran while others had the GPU, 2: that was told
+
+// The diary (SIMCCL_TURNS=FILE, for who looks into turns) has a line for each turn, each segment,
+// and each call, in us of the machine's clock.
+static FILE *diary;
+#define NOTE(...) do { if (diary) fprintf(diary, __VA_ARGS__); } while (0)
+
+static void open_diary(void) {
+  char name[4096];
+  const char *prefix = getenv("SIMCCL_TURNS");
+  if (diary || !prefix) return;
+  snprintf(name, sizeof name, "%s.%d", prefix, (int)getpid());
+  diary = fopen(name, "w");
+}
 
 static void turn_begins(void) { // under turns
   unsigned n = atomic_load(&turn) + 1;
@@ -369,7 +415,11 @@ static void turn_begins(void) { // under turns
   atomic_store(&turn, n);
 }
 
-static void turn_ends(void) { atomic_store(&had[atomic_load(&turn) % TURNS].to, wall_us()); } // under turns
+static void turn_ends(void) { // under turns
+  unsigned n = atomic_load(&turn) % TURNS;
+  atomic_store(&had[n].to, wall_us());
+  NOTE("T %lld %lld\n", (long long)had[n].from, (long long)had[n].to);
+}
 
 // outside is how much of a time was in none of the last turns.
 static int64_t outside(int64_t from, int64_t to) {
@@ -391,13 +441,23 @@ static void set_ruler(struct mark *at, int64_t us, int64_t now) {
   ruler.set = ruler.seen = now;
 }
 
-// check_turn has the host be held at its calls again where a tenth of what the GPU did was out
-// of turn: kernels that meet those of others take longer than they do alone. Under lists.
-static void check_turn(const struct segment *g, int64_t took_us) {
+// strike has the host be held at its calls until it has launched as much again as a program
+// that has become calm has, twice as much each time: what begins late may be over.
+static void strike(void) {
+  enum { FIRST = 1024, MOST = 1 << 20 };
+  static int next = FIRST;
+  atomic_store(&steady, -next);
+  if (next < MOST) next *= 2;
+  if (atomic_load(&strays) == 0) atomic_store(&strays, 1);
+}
+
+// check_turn is a strike where a tenth of what the GPU did was out of turn: kernels that meet
+// those of others take longer than they do alone. Under lists.
+static void check_turn(const struct lane *l, const struct segment *g, int64_t took_us) {
   enum { SLACK_US = 300, OFTEN_US = 20000, RESET_US = 10000000, DRIFT = 10000 };
   float ms;
   int64_t now = wall_us();
-  if (g->begun || g->ended || !g->to || gate.closed == 0 || atomic_load(&calm) < 0) return;
+  if (g->loose || g->begun || g->ended || !g->to || gate.closed == 0 || atomic_load(&calm) < 0) return;
   if (!ruler.at) set_ruler(g->to, now, now);
   if (D.cuEventElapsedTime(&ms, ruler.at->e, g->to->e)) return;
   int64_t end = ruler.us + (int64_t)((double)ms * 1000), late = now - end, most = (now - ruler.seen) / DRIFT;
@@ -407,10 +467,14 @@ static void check_turn(const struct segment *g, int64_t took_us) {
   ruler.seen = now;
   if (now - ruler.set > RESET_US) set_ruler(g->to, end, now); // a float of ms holds no more
   int64_t out = outside(end - took_us, end);
+  const struct mark *m = g->from;
+  NOTE("S %llx %lld %lld %lld %lld %d%d%d%d %lld\n", (unsigned long long)l->id, (long long)(end - took_us), (long long)end, (long long)out, (long long)(now - end),
+       m->gate == gate.closed, m->word != NULL, m->after != NULL, m->also != NULL, (long long)g->most);
   ruler.ran += (double)took_us;
   if (out > SLACK_US) ruler.astray += (double)out;
   if (ruler.ran < OFTEN_US) return;
-  if (ruler.astray * 10 > ruler.ran) atomic_store(&strays, 1), atomic_store(&calm, -1);
+  NOTE("N %lld %.0f of %.0f\n", (long long)now, ruler.astray, ruler.ran);
+  if (ruler.astray * 100 > ruler.ran * tolerated) strike();
   ruler.ran = ruler.astray = 0;
 }
 
@@ -427,7 +491,7 @@ static int collect(struct ended *to, int room) {
       if (g->most >= 0 && ms * 1000 > (float)g->most) ms = (float)g->most / 1000;
       if (ms * 1000 > NOTHING_US) {
         l->ran = wall_us();
-        if (measured()) check_turn(g, (int64_t)(ms * 1000));
+        if (measured()) check_turn(l, g, (int64_t)(ms * 1000));
       }
       l->due = 0;
       to[n++] = (struct ended){g->id, measured() && ms * 1000 > NOTHING_US ? (int64_t)((double)ms * 1e9) : 0};
@@ -440,9 +504,6 @@ static int collect(struct ended *to, int room) {
 }
 
 enum { BUSY = 1, IDLE = 2, WAITS = 4, FOLLOWS = 8 };
-
-// passed reports whether a word has become what a place waits for.
-static int passed(const uint32_t *word, uint32_t value) { return (int32_t)(__atomic_load_n(word, __ATOMIC_ACQUIRE) - value) >= 0; }
 
 // outstands reports whether the call of a word in a graph has not been carried out. The graph
 // clears the word. Under lists.
@@ -581,6 +642,7 @@ static void open_early(void) {
     while (!atomic_load(&holding) && live_on() && begun - atomic_load(&active) > QUIET_US && wall_us() - begun < LONG_US) syscall(SYS_nanosleep, &t, NULL);
     if (atomic_load(&holding) && begun - atomic_load(&active) > QUIET_US) {
       atomic_store(&early, 1);
+      NOTE("E %lld\n", (long long)wall_us());
       open_gate(gate.closed);
       changed();
     }
@@ -594,8 +656,9 @@ static void *watch(void *unused) {
   struct timespec t = {0, 2000000};
   (void)unused;
   alone();
-  while (live_on()) {
+  for (unsigned n = 1; live_on(); n++) {
     open_early();
+    if (diary && n % 128 == 0) fflush(diary);
     syscall(SYS_nanosleep, &t, NULL);
   }
   return NULL;
@@ -722,6 +785,8 @@ static int start(char *why, size_t room) {
       gate.closed = 0;
       words_used = 1;
       generation = simccl_forked();
+      open_diary();
+      if (getenv("SIMCCL_STRAY")) tolerated = atof(getenv("SIMCCL_STRAY"));
       if (getenv("SIMCCL_CALM")) atomic_store(&calm, atoi(getenv("SIMCCL_CALM")));
       atomic_store(&on, 1);
       static int registered; // a child of fork has its parent's functions
@@ -896,11 +961,15 @@ static void flush(void) {
 static error wait_for(uint32_t value, struct lane **list, int n) {
   struct lane *l = list[n - 1];
   error e = 0;
-  for (int i = 0; i < n - 1 && !e; i++) e = D.cuStreamWaitEvent(l->stream, list[i]->open->e, 0);
+  for (int i = 0; i < n - 1 && !e; i++) {
+    if (sign(list[i])) e = D.cuStreamWaitValue32_v2(l->stream, list[i]->been_at, list[i]->came, 0);
+    if (!e) e = D.cuStreamWaitEvent(l->stream, list[i]->open->e, 0);
+  }
   if (e || (e = D.cuStreamWaitValue32_v2(l->stream, l->at, value, 0))) return e;
   reopen(l, 0, value, NULL);
   for (int i = 0; i < n - 1 && !e; i++) {
-    e = D.cuStreamWaitEvent(list[i]->stream, l->open->e, 0);
+    e = D.cuStreamWaitValue32_v2(list[i]->stream, l->at, value, 0);
+    if (!e) e = D.cuStreamWaitEvent(list[i]->stream, l->open->e, 0);
     reopen(list[i], 0, 0, l->open);
   }
   return e;
@@ -1025,12 +1094,6 @@ static uint64_t capture_of(handle s) {
   return D.cuStreamGetCaptureInfo(s, &status, &id) || status == 0 ? 0 : id; // 2: invalidated
 }
 
-static uint32_t *new_word(uint64_t *at) {
-  if (words_used == WORDS) return NULL;
-  *at = words_at + 4 * words_used;
-  return &words[words_used++];
-}
-
 // captured puts the nodes of a group into the graph that its streams are captured in.
 static int captured(struct op *ops, int n, struct reply *out, char *text, size_t room) {
   handle s = (handle)(uintptr_t)ops[n - 1].stream;
@@ -1064,6 +1127,7 @@ static int group(struct op *ops, int n, struct reply *out, char *text, size_t ro
   enter();
   int captures = capturing((handle)(uintptr_t)ops[0].stream), apart = measured() && !captures;
   int ahead = apart && runs_ahead();
+  NOTE("C %lld %d %d\n", (long long)wall_us(), ahead, atomic_load(&steady));
   if (apart) close_all(-1);
   if (apart && !ahead) stretch();
   struct part *parts = calloc((size_t)n, sizeof *parts);
@@ -1139,8 +1203,11 @@ static error recorded(handle e, handle s) {
   if (l) {
     close_lane(l);
     tell(REQ_EVENT_RECORD, l->dev, (int64_t)l->id, key(e), 0);
+    int signed_here = sign(l);
+    if (signed_here) reopen(l, 0, 0, NULL);
     pthread_mutex_lock(&lists);
     struct known *k = place_of(e);
+    if (k) k->word = signed_here ? l->been : NULL, k->at = l->been_at, k->value = l->came;
     if (k && l->open) {
       drop_mark(k->m);
       k->m = l->open;
@@ -1173,10 +1240,14 @@ PUBLIC error cudaStreamWaitEvent(handle s, handle e, unsigned flags) {
     close_lane(l);
     tell(REQ_EVENT_WAIT, l->dev, (int64_t)l->id, key(e), 0);
   }
+  pthread_mutex_lock(&lists);
+  struct known *k = place_of(e);
+  int behind = k && k->word && !passed(k->word, k->value);
+  pthread_mutex_unlock(&lists);
+  if (behind) D.cuStreamWaitValue32_v2(s, k->at, k->value, 0);
   error r = real(s, e, flags);
   if (l) {
     pthread_mutex_lock(&lists);
-    struct known *k = place_of(e);
     struct mark *after = k && k->m && k->m->e ? k->m : NULL;
     if (after) after->uses++;
     pthread_mutex_unlock(&lists);
@@ -1389,7 +1460,11 @@ static void unfollow(handle s) {
 }
 
 // stirred is before the program loads a kernel or asks for memory.
-static void stirred(void) { atomic_store(&steady, 0); }
+static void stirred(void) {
+  int now = atomic_load(&steady);
+  while (now > 0 && !atomic_compare_exchange_weak(&steady, &now, 0)) {
+  }
+}
 
 // launched is before each launch that is seen; those of libraries of CUDA's are not. What the
 // host has launched in a while is a segment of its own, since it begins when it was launched.
@@ -1400,7 +1475,10 @@ static void launched(const void *f, handle s) {
   if (in_capture && capturing(s)) return;
   follow(s);
   int load = new_kernel(f);
-  if (load) stirred();
+  if (load) {
+    stirred();
+    NOTE("K %lld\n", (long long)wall_us());
+  }
   if (full(1) || (load && atomic_load(&outstanding) > 0)) {
     cut();
     return;
@@ -1538,6 +1616,7 @@ PUBLIC error cudaMemcpyAsync(void *to, const void *from, size_t n, int kind, han
   }
   cut();
   enter();
+  NOTE("P %lld %zu\n", (long long)wall_us(), n);
   open_gate(gate.closed);
   error e = real(to, from, n, kind, s);
   flush();
@@ -1549,6 +1628,7 @@ PUBLIC error cudaFree(void *p) {
   REAL(error, cudaFree, (void *))
   if (!live_on() || !measured() || in_capture || !p) return real(p);
   stirred();
+  NOTE("F %lld\n", (long long)wall_us());
   int dev;
   struct lane *l;
   awaited(NULL, 1, &dev, &l);
@@ -1561,6 +1641,7 @@ PUBLIC error cudaMalloc(void **p, size_t n) {
   REAL(error, cudaMalloc, (void **, size_t))
   if (!live_on() || !measured() || in_capture) return real(p, n);
   stirred();
+  NOTE("M %lld %zu\n", (long long)wall_us(), n);
   enter();
   close_all(-1);
   stretch();

@@ -69,17 +69,23 @@ static void compute(int64_t left) {
   }
 }
 
-// kernel runs for some microseconds, and writes down when it did.
-static void kernel(int64_t us) {
-  struct timespec a, b;
+// wrote notes what began at a time and ends now.
+static void wrote(struct timespec a, const char *what) {
+  struct timespec b;
   const char *name = getenv("TOY_LOG");
-  syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &a);
-  compute(us * 1000);
   syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &b);
   int log = name ? open(name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600) : -1;
   if (log < 0) return;
-  dprintf(log, "%d %lld.%09ld %lld.%09ld\n", (int)getpid(), (long long)a.tv_sec, a.tv_nsec, (long long)b.tv_sec, b.tv_nsec);
+  dprintf(log, "%d %lld.%09ld %lld.%09ld %s\n", (int)getpid(), (long long)a.tv_sec, a.tv_nsec, (long long)b.tv_sec, b.tv_nsec, what);
   close(log);
+}
+
+// kernel runs for some microseconds.
+static void kernel(int64_t us) {
+  struct timespec a;
+  syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &a);
+  compute(us * 1000);
+  wrote(a, "kernel");
 }
 
 static atomic_int ending;
@@ -125,9 +131,11 @@ static void *serve(void *p) {
     s->busy = 1;
     if (w->kind == WAIT) {
       int waited = w->record && !w->record->done;
+      struct timespec begun;
+      syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &begun);
       while (w->record && !w->record->done) pthread_cond_wait(&changed, &lock);
       pthread_mutex_unlock(&lock);
-      if (waited) dawdle();
+      if (waited) wrote(begun, "wait"), dawdle();
       pthread_mutex_lock(&lock);
     } else if (w->kind == RECORD) {
       struct timespec t;
