@@ -47,7 +47,11 @@ func between(p *plan.Plan) float64 {
 	l, nodes := p.Layout(0), float64(p.Comm.NNodes)
 	size := float64(max(l.Input, l.Output))
 	switch p.Req.Func {
-	case coll.AllToAll: // each rank sends what is for the ranks of other nodes
+	case coll.AllToAll:
+		if p.Req.Pairs != nil {
+			size = float64(p.Req.Count) * float64(p.Req.Type.Size()) * float64(p.Comm.NRanks)
+		}
+		// each rank sends what is for the ranks of other nodes
 		return size * float64(p.Comm.NRanks) * (nodes - 1) / nodes
 	case coll.Gather, coll.Scatter: // the root alone has all
 		return size * (nodes - 1) / nodes
