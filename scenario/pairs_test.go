@@ -46,7 +46,7 @@ func TestEqualPartsAreAlltoall(t *testing.T) {
 }
 
 // TestUnequalPartsAsMeasured: NCCL's times of unequal parts on 2 x H200, 1 MiB to 1 GiB, of
-// which rank 1 gets 60 and 90 %, within 20 % each and 10 % in the mean (8 % today; equal
+// which rank 1 gets 60 and 90 %, within 20 % each and 10 % on average (8 % today; equal
 // parts are within 2 %).
 func TestUnequalPartsAsMeasured(t *testing.T) {
 	root := golden.Root(t, "testdata")
