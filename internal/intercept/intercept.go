@@ -108,14 +108,17 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		limit = DefaultLimit
 	}
 	go core.Watch(stop, limit)
-	go o.report(core, stop)
+	reported := make(chan struct{})
+	go func() { defer close(reported); o.report(core, stop) }()
 	moved, err := o.mover(ctx, core, dir, libs)
 	if err != nil {
+		close(stop)
 		return nil, err
 	}
 	exit, err := o.run(ctx, path, dir, libs, runtime)
 	moved()
 	close(stop)
+	<-reported
 	l.Close()
 	if err := errors.Join(err, <-served); err != nil {
 		return nil, err
