@@ -17,6 +17,7 @@ type host struct {
 	acks     fifo
 	qps      []int32 // flows that send, in the order they began
 	turn     int     // served last
+	over     int     // queue pairs of qps that have ended
 	inFlight bool    // a frame is in transmission and its end is to come
 	wake     int64   // when a queue pair may send again; 0: not awaited
 	planned  planned // when wake was set
@@ -24,7 +25,6 @@ type host struct {
 	starts   []begin // sorted
 	arrived  []frame
 	sports   map[int32]uint16 // next source port by destination
-	_        [8]byte
 }
 
 // begin is a flow that starts.
@@ -210,8 +210,8 @@ func (e *engine) arrive(w *worker, h *host, f *frame) {
 			return
 		}
 	case f.flags&flagAck != 0:
-		if !e.acknowledged(w, h, f) {
-			return
+		if !e.acknowledged(w, h, f) || h.inFlight || h.wake > f.at && h.over == 0 && f.flags&(flagNack|flagSack) == 0 && h.acks.empty() {
+			return // no queue pair may send before it wakes
 		}
 	case !e.receive(h, f):
 		return
@@ -236,10 +236,11 @@ func (e *engine) send(w *worker, h *host, now int64) {
 			return
 		}
 	}
-	i := e.choose(h, l, now)
+	i, soon := e.choose(h, l, now)
 	if i < 0 {
-		if h.wake == 0 || h.wake <= now {
-			e.sleep(w, h, now)
+		if soon < never && soon > now && h.wake <= now {
+			h.wake = soon // when the first of them may send
+			e.await(w, h, now)
 		}
 		return
 	}
@@ -259,10 +260,10 @@ func (e *engine) ackHold(f *frame) uint8 {
 	return f.class
 }
 
-// choose returns the next queue pair in turn that may send, or -1. It drops
-// those that have ended from the list when it meets one.
-func (e *engine) choose(h *host, l *link, now int64) int {
-	n, found, ended := len(h.qps), -1, -1
+// choose returns the next queue pair in turn that may send; or -1, and when pacing lets the
+// first of them send. It drops those that have ended from the list when it meets one.
+func (e *engine) choose(h *host, l *link, now int64) (found int, soon int64) {
+	n, ended, soon := len(h.qps), -1, never
 	at := h.turn
 	for range n {
 		if at++; at >= n {
@@ -272,19 +273,26 @@ func (e *engine) choose(h *host, l *link, now int64) int {
 		}
 		s := &e.snd[h.qps[at]]
 		if gap := s.gapped && s.hasGap(); gap || s.nxt < s.frames {
-			if s.nextAvail <= now && l.paused>>s.class&1 == 0 && (gap || !e.windowBound(s, now)) {
-				found = at
-				break
+			if s.nextAvail > now {
+				soon = min(soon, s.nextAvail)
+			} else if soon = now; l.paused>>s.class&1 == 0 && (gap || !e.windowBound(s, now)) {
+				return e.strike(h, at, ended), now
 			}
 		} else if s.una >= s.frames && (ended < 0 || at < ended) {
 			ended = at
 		}
 	}
+	return e.strike(h, -1, ended), soon
+}
+
+// strike drops those of a host's queue pairs that have ended, from one on, and returns where
+// the one that was found is then.
+func (e *engine) strike(h *host, found, ended int) int {
 	if ended < 0 {
 		return found
 	}
 	k := ended
-	for i := ended; i < n; i++ {
+	for i := ended; i < len(h.qps); i++ {
 		if s := &e.snd[h.qps[i]]; s.una < s.frames {
 			if i == found {
 				found = k
@@ -293,25 +301,11 @@ func (e *engine) choose(h *host, l *link, now int64) int {
 			k++
 		} else {
 			s.listed = false
+			h.over--
 		}
 	}
 	h.qps = h.qps[:k]
 	return found
-}
-
-// sleep plans when the host looks again: when the first of its queue pairs may
-// send.
-func (e *engine) sleep(w *worker, h *host, now int64) {
-	t := never
-	for _, q := range h.qps {
-		if s := &e.snd[q]; s.nxt < s.frames || s.hasGap() {
-			t = min(t, s.nextAvail)
-		}
-	}
-	if t < never && t > now {
-		h.wake = t
-		e.await(w, h, now)
-	}
 }
 
 // hasGap says that a flow has a frame to send again.

@@ -90,10 +90,10 @@ func (e *engine) offset(s *sender, psn uint32) int64 {
 
 // windowBound says that a queue pair has as much in flight as it may.
 func (e *engine) windowBound(s *sender, now int64) bool {
-	if s.window == 0 {
+	w := s.window
+	if flight := int64(s.nxt-s.una) * int64(e.cfg.Frames.Payload); w == 0 || flight < w && !e.cfg.CC.VarWindow {
 		return false
 	}
-	w := s.window
 	if e.cfg.CC.VarWindow {
 		if e.cfg.CC.Kind == DCQCN {
 			s.dcqcn.Tick(&e.cfg.CC, &s.Rate, now, 0)
@@ -244,6 +244,7 @@ func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 	}
 	if s.una >= s.frames {
 		s.ended = true
+		h.over++
 		if !e.result[f.flow].Failed {
 			e.result[f.flow].End, e.result[f.flow].Done = units.Time(f.at), true
 		}

@@ -322,7 +322,7 @@ type placing struct {
 }
 
 // usual is how much is taken note of before the oldest is forgotten, at least.
-const usual = 1 << 13
+const usual = 1 << 11
 
 // Open makes calendars for windows of so many ps. The order of what began is asked for no later
 // than reach, in ps; roots is how many events were planned before all others.
@@ -333,7 +333,7 @@ func (r *Ranker) Open(calendars []*Calendar, look, reach int64, roots int) {
 	for i, c := range calendars {
 		c.id, c.shift, c.of = uint32(i), uint8(bits.Len(uint(len(calendars)-1))), r
 		c.turn = uint32(None-1) >> c.shift
-		c.heads, c.known = make([]int32, look/1000+1), make([]pair, 1<<12)
+		c.heads, c.known = make([]int32, look/1000+1), make([]pair, 1<<10)
 		for k := range c.heads {
 			c.heads[k] = -1
 		}
