@@ -116,7 +116,7 @@ func (e *engine) keep(s *swtch, l *link, q *queue, keys []uint64) {
 	for _, key := range keys {
 		i := int(key & parted.Place)
 		f, port := &s.arrived[i], s.entry(e, i)
-		q.pass(f, f.at, port)
+		q.pass(f, f.at, port, &s.spare)
 		q.bytes += int64(f.size)
 		s.Add(port, 1, int64(f.size))
 	}
@@ -177,9 +177,7 @@ func (e *engine) gather(s *swtch, l *link, q *queue, keys []uint64, begun, come 
 // shorten starts the first frame of a queue.
 func (e *engine) shorten(w *worker, s *swtch, l *link, q *queue) {
 	f := q.front()
-	if q.head++; q.empty() {
-		q.rewind()
-	}
+	q.pop(&s.spare)
 	q.bytes -= int64(f.size)
 	s.Add(f.tag, 1, -int64(f.size))
 	e.transmit(w, l, f, l.free, q.bytes)

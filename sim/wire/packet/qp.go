@@ -169,8 +169,8 @@ func (e *engine) paceRate(s *sender) int64 {
 	return s.Rate.Rate
 }
 
-// receive handles a data frame; it reports whether an acknowledgement waits.
-func (e *engine) receive(h *host, f *frame) bool {
+// receive handles a data frame; it reports whether it is to be acknowledged, and how.
+func (e *engine) receive(f, ack *frame) bool {
 	r := &e.rcv[f.flow]
 	flags := flagAck | f.flags&flagCE
 	report := f.aux
@@ -209,7 +209,7 @@ func (e *engine) receive(h *host, f *frame) bool {
 	if e.cfg.AckHigh {
 		class = 0
 	}
-	h.acks.push(&frame{flow: f.flow, psn: r.expected, route: r.back, aux: report, size: uint16(e.cfg.Frames.Ack), flags: flags, class: class})
+	*ack = frame{flow: f.flow, psn: r.expected, route: r.back, aux: report, size: uint16(e.cfg.Frames.Ack), flags: flags, class: class}
 	return true
 }
 
