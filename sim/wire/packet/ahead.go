@@ -1,6 +1,10 @@
 package packet
 
-import "github.com/simccl/simccl/sim/wire/packet/internal/instant"
+import (
+	"slices"
+
+	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
+)
 
 // A host that only receives has acknowledgements alone on its link. Where they leave its switch
 // over links to hosts that send to this host alone, nothing else is on those, so nothing holds
@@ -9,8 +13,7 @@ import "github.com/simccl/simccl/sim/wire/packet/internal/instant"
 
 // findDirect finds such links.
 func (e *engine) findDirect() {
-	c := e.cfg
-	if e.given != nil || len(e.workers) > 1 || e.picky || c.Buffer.Credits > 0 || len(c.Faults) > 0 || c.CC.Kind == Pint {
+	if e.picky || e.cfg.CC.Kind == Pint {
 		return
 	}
 	const none, several = -1, -2
@@ -35,11 +38,16 @@ func (e *engine) findDirect() {
 			continue
 		}
 		a, b := &e.links[e.hosts[dst].out], &e.links[e.hosts[x].in]
-		if s := of[b.from]; s != nil && a.to == b.from && !a.lossy && !b.lossy && e.bound(s) {
+		if s := of[b.from]; s != nil && a.to == b.from && e.bound(s) {
 			a.ahead, b.feeder, b.ahead = true, a.id, true
 			s.direct = append(s.direct, b.id)
 		}
 	}
+}
+
+// calm says that no cable fails or loses frames, and none needs credits.
+func (e *engine) calm() bool {
+	return e.cfg.Buffer.Credits == 0 && len(e.cfg.Faults) == 0 && !slices.ContainsFunc(e.net.Cables, func(c Cable) bool { return c.Loss > 0 })
 }
 
 // bound finds out how much can arrive at a switch in a window.

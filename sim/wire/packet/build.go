@@ -129,7 +129,7 @@ func (e *engine) buildNodes() {
 			continue
 		}
 		hostOf[v] = int32(len(e.hosts))
-		h := host{node: int32(v), out: -1, in: -1, sports: map[int32]uint16{}, timer: never, planned: planned{number: instant.None}}
+		h := host{node: int32(v), out: -1, in: -1, first: never, sports: map[int32]uint16{}, timer: never, planned: planned{number: instant.None}}
 		if len(out) > 0 {
 			h.out, h.in = out[0], e.links[out[0]].peer
 			if e.hostRate == 0 {

@@ -153,6 +153,7 @@ type engine struct {
 	vague     bool     // no queue's peak counts but that of the deepest
 	full, ack uint16   // bytes of frames
 	plain     bool     // no frame is ahead
+	stays     bool     // what arrives at hosts is not written over before they have run
 	began     int64    // the window
 	over      int64    // all before was simulated
 	most      int64    // bytes that a frame has at most; all there are where each port's queue is looked at
@@ -202,7 +203,7 @@ func (e *engine) run() (int64, error) {
 		e.crew = crew.Hire(len(e.workers), func(i int, o order) { e.do(&e.workers[i], o) })
 		defer e.crew.Dismiss()
 	}
-	if !e.plain {
+	if e.stays = len(e.workers) == 1 && e.calm(); !e.plain && e.stays {
 		e.findDirect()
 	}
 	for e.live > 0 && now != never && (stop == 0 || now < stop) {

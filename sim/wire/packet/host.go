@@ -12,20 +12,24 @@ import (
 // host is a node with one NIC: queue pairs served in turn, acknowledgements
 // before them.
 type host struct {
+	out, in  int32   // links; -1: none
+	qps      []int32 // flows that send, in the order they began
+	wake     int64   // when a queue pair may send again; 0: not awaited
+	timer    int64   // no timeout ends before then
+	turn     int32   // served last
+	over     int32   // queue pairs of qps that have ended
+	inFlight bool    // a frame is in transmission and its end is to come
 	node     int32
-	out, in  int32 // links; -1: none
-	acks     fifo
-	qps      []int32          // flows that send, in the order they began
-	turn     int              // served last
-	over     int              // queue pairs of qps that have ended
-	inFlight bool             // a frame is in transmission and its end is to come
-	wake     int64            // when a queue pair may send again; 0: not awaited
-	planned  planned          // when wake was set
-	timer    int64            // no timeout ends before then
-	starts   []begin          // sorted
-	arrived  []frame          // memory for
-	come     []frame          // what arrived in this window
-	sports   map[int32]uint16 // next source port by destination
+
+	planned planned // when wake was set
+	starts  []begin // sorted
+	first   int64   // when the first of them is; never without one
+
+	acks    fifo
+	come    []frame          // what arrived in this window
+	arrived []frame          // memory for it
+	sports  map[int32]uint16 // next source port by destination
+	_       [40]byte         // whole lines of a cache
 }
 
 // begin is a flow that starts.
@@ -49,6 +53,7 @@ func (e *engine) begin(flow int32, at int64) {
 		return 1
 	})
 	h.starts = slices.Insert(h.starts, i, begin{at, flow})
+	h.first = h.starts[0].at
 }
 
 // nextEvent returns when a host does something of its own.
@@ -62,10 +67,7 @@ func (h *host) nextEvent(e *engine) int64 {
 
 // own is the same but for timeouts.
 func (h *host) own(e *engine) int64 {
-	t := never
-	if len(h.starts) > 0 {
-		t = h.starts[0].at
-	}
+	t := h.first
 	if h.inFlight {
 		t = min(t, e.links[h.out].free)
 	}
@@ -87,7 +89,9 @@ func (e *engine) pullHosts(w *worker, from, to int, end int64) int {
 		for ; some != 0; some &= some - 1 {
 			if i := from + bits.TrailingZeros64(some); e.doors[i] >= 0 {
 				busy += e.pullHost(w, &e.hosts[i], end)
-				e.due[e.doors[i]], e.acts[i] = e.links[e.doors[i]].wire.first(), 0
+				if e.acts[i] = 0; !e.stays {
+					e.due[e.doors[i]] = e.links[e.doors[i]].wire.first()
+				}
 			}
 		}
 	}
@@ -101,10 +105,22 @@ func (e *engine) runHosts(w *worker, from, to int, end int64) {
 			i := from + bits.TrailingZeros64(some)
 			h := &e.hosts[i]
 			e.runHost(w, h, end)
-			h.arrived, h.come = h.arrived[:0], nil
+			if len(h.come) > 0 {
+				e.went(h)
+			}
 			e.acts[i] = h.quiet(e)
 		}
 	}
+}
+
+// went takes away what had arrived at a host.
+func (e *engine) went(h *host) {
+	if e.stays {
+		l := &e.links[h.in]
+		l.wire.head += uint32(len(h.come))
+		e.due[l.id] = l.wire.first()
+	}
+	h.arrived, h.come = h.arrived[:0], nil
 }
 
 // quiet is until when a host does nothing of its own.
@@ -114,18 +130,17 @@ func (h *host) quiet(e *engine) int64 { return min(h.timer, h.own(e)) }
 // end with it.
 func (e *engine) pullHost(w *worker, h *host, end int64) int {
 	l := &e.links[h.in]
-	q, from := &l.wire, l.wire.head
-	stays := len(e.workers) == 1 && l.feeder < 0 && !l.lossy && e.cfg.Buffer.Credits == 0 // until the host has run
-	for !q.empty() {
-		f := q.front()
+	q := &l.wire
+	buf, head, tail, mask := q.buf, q.head, q.tail, uint32(len(q.buf)-1)
+	for ; head != tail; head++ {
+		f := &buf[head&mask]
 		if f.at >= end {
 			break
 		}
-		q.head++
-		if l.lossy && e.lose(w, l, f) {
-			continue
-		}
-		if !stays {
+		if !e.stays {
+			if l.lossy && e.lose(w, l, f) {
+				continue
+			}
 			h.arrived = extend(h.arrived)
 			h.arrived[len(h.arrived)-1] = *f
 		}
@@ -138,15 +153,16 @@ func (e *engine) pullHost(w *worker, h *host, end int64) int {
 			e.given.take(f)
 		}
 	}
+	if e.stays {
+		h.come = q.between(q.head, head, &h.arrived)
+		return int(head - q.head)
+	}
+	q.head = head
 	if e.cfg.Buffer.Credits > 0 {
 		h.arrived = pullCredits(&e.links[h.out], uint32(instant.None), end, h.arrived)
 		slices.SortStableFunc(h.arrived, func(a, b frame) int { return cmp.Compare(a.at, b.at) })
 	}
-	if stays {
-		h.come = q.between(from, q.head, &h.arrived)
-	} else {
-		h.come = h.arrived
-	}
+	h.come = h.arrived
 	return len(h.come)
 }
 
@@ -154,18 +170,18 @@ func (e *engine) pullHost(w *worker, h *host, end int64) int {
 // and pacing, in this order where times are equal.
 func (e *engine) runHost(w *worker, h *host, end int64) {
 	l := &e.links[max(0, h.out)]
-	i := 0
-	if len(h.qps) == 0 && h.wake == 0 && h.timer >= end && l.paused == 0 && e.cfg.Buffer.Credits == 0 && (len(h.starts) == 0 || h.starts[0].at >= end) {
-		if i = e.answer(w, h, l, end); i == len(h.come) {
+	i, come := 0, h.come
+	if len(h.qps) == 0 && h.wake == 0 && h.timer >= end && l.paused == 0 && e.cfg.Buffer.Credits == 0 && h.first >= end {
+		if i = e.answer(w, h, l, end); i == len(come) {
 			return
 		}
 	}
 	for {
-		t, what := end, 0
-		if h.timer < t {
-			t, what = h.timer, 4
+		t, what := min(end, h.timer), 0
+		if t < end {
+			what = 4
 		}
-		if h.wake > 0 && h.wake < t {
+		if h.wake < t && h.wake > 0 {
 			t, what = h.wake, 1
 		}
 		if h.inFlight {
@@ -173,11 +189,11 @@ func (e *engine) runHost(w *worker, h *host, end int64) {
 				t, what = free, 2
 			}
 		}
-		if len(h.starts) > 0 && h.starts[0].at < end && h.starts[0].at <= t {
-			t, what = h.starts[0].at, 3
+		if h.first <= t && h.first < end {
+			t, what = h.first, 3
 		}
-		if i < len(h.come) && h.come[i].at <= t && (what != 1 || h.come[i].at < t || !e.wakesFirst(h, &h.come[i])) {
-			e.arrive(w, h, &h.come[i])
+		if i < len(come) && come[i].at <= t && (what != 1 || come[i].at < t || !e.wakesFirst(h, &come[i])) {
+			e.arrive(w, h, &come[i])
 			i++
 			continue
 		}
@@ -193,12 +209,19 @@ func (e *engine) runHost(w *worker, h *host, end int64) {
 		case 3:
 			e.started(w, int(h.starts[0].flow))
 			e.open(h, h.starts[0].flow, t)
-			h.starts = h.starts[1:]
+			if h.starts, h.first = h.starts[1:], never; len(h.starts) > 0 {
+				h.first = h.starts[0].at
+			}
 		case 4:
 			e.started(w, e.itself(h.node))
 			e.timeouts(w, h, t)
 		}
 		e.send(w, h, t)
+		for h.inFlight && l.free < min(end, h.timer, h.first) && (i == len(come) || l.free < come[i].at) && (h.wake == 0 || l.free <= h.wake) {
+			h.inFlight = false // mostly nothing happens before
+			e.completed(w, l)
+			e.send(w, h, l.free)
+		}
 	}
 }
 
@@ -255,6 +278,9 @@ func (e *engine) send(w *worker, h *host, now int64) {
 			return
 		}
 	}
+	if len(h.qps) == 1 && e.only(w, h, l, now) {
+		return
+	}
 	i, soon := e.choose(h, l, now)
 	if i < 0 {
 		if soon < never && soon > now && h.wake <= now {
@@ -263,9 +289,28 @@ func (e *engine) send(w *worker, h *host, now int64) {
 		}
 		return
 	}
-	h.turn = i
+	h.turn = int32(i)
 	h.inFlight = true
 	e.sendData(w, h, l, h.qps[i], now)
+}
+
+// only is send for the only queue pair of a host that has frames to send; false: it has none, or
+// some to send again.
+func (e *engine) only(w *worker, h *host, l *link, now int64) bool {
+	s := &e.snd[h.qps[0]]
+	switch {
+	case s.nxt >= s.frames || s.gapped:
+		return false
+	case s.nextAvail > now:
+		if h.wake <= now {
+			h.wake = s.nextAvail
+			e.await(w, h, now)
+		}
+	case l.paused>>s.class&1 == 0 && !e.windowBound(s, now):
+		h.turn, h.inFlight = 0, true
+		e.sendData(w, h, l, h.qps[0], now)
+	}
+	return true
 }
 
 // ackHold is the class whose pause holds an acknowledgement back.
@@ -283,7 +328,7 @@ func (e *engine) ackHold(f *frame) uint8 {
 // first of them send. It drops those that have ended from the list when it meets one.
 func (e *engine) choose(h *host, l *link, now int64) (found int, soon int64) {
 	n, ended, soon := len(h.qps), -1, never
-	at := h.turn
+	at := int(h.turn)
 	for range n {
 		if at++; at >= n {
 			if at -= n; at >= n { // others have left the list

@@ -236,7 +236,9 @@ func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 	if psn > s.una {
 		acked = psn - s.una
 		s.advance(psn)
-		s.moved, s.retries = f.at, 0
+		if e.cfg.Repair.Timeout > 0 {
+			s.moved, s.retries = f.at, 0
+		}
 		s.nxt = max(s.nxt, s.una) // a timeout may have set it back behind
 	}
 	if f.flags&flagSack != 0 {

@@ -12,11 +12,11 @@ type Reaction struct {
 	decreaseAt int64
 	increase   int64
 	stage      int32 // increases by time since the last cut
-	byBytes    int32 // increases by bytes
-	sent       int64 // bytes since the last of those
 	started    bool  // a notification has come
 	alphaSeen  bool  // one has since the last update of alpha
 	cutSeen    bool  // one has since the last look at the decrease
+	byBytes    int32 // increases by bytes
+	sent       int64 // bytes since the last of those
 }
 
 // Notify handles a congestion notification at a time, whose acknowledgement was sent age
@@ -80,6 +80,16 @@ func (d *Reaction) Due(now int64) bool { return d.tick <= now }
 // for it was set first.
 func (d *Reaction) Tick(c *Params, s *Rate, now, age int64) {
 	for d.tick <= now {
+		for rest := min(d.decreaseAt, d.increase, now); d.alphaAt < rest; d.alphaAt += int64(c.AlphaPeriod) {
+			d.alpha = float64((1 - c.Gain) * d.alpha)
+			if d.alphaSeen {
+				d.alpha += c.Gain
+				d.alphaSeen = false
+			}
+		}
+		if d.tick = min(d.alphaAt, d.decreaseAt, d.increase); d.tick > now {
+			return
+		}
 		if d.tick == now && d.period(c) <= age {
 			return
 		}

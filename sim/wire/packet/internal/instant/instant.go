@@ -107,12 +107,26 @@ func (c *Calendar) Wakes(n Number, place uint64) {
 // Sent takes note of a frame that begins at a time by the event that happens now, at a place
 // of a link, and returns its number.
 func (c *Calendar) Sent(at int64, link int32, wire uint32) Number {
+	n := len(c.log)
+	if n == cap(c.log) || c.Drawing {
+		return c.sent(at, link, wire)
+	}
+	c.log = c.log[:n+1]
+	c.log[n] = entry{c.By | sent<<whatShift, max(at, c.from)}
+	return c.number(n)
+}
+
+// sent is Sent where there is no room, or a number is drawn.
+func (c *Calendar) sent(at int64, link int32, wire uint32) Number {
 	n := c.note(at, sent)
 	if c.Drawing {
 		c.draw(n, at, link, wire)
 	}
 	return n
 }
+
+// number is that of an entry.
+func (c *Calendar) number(n int) Number { return Number((c.oldest+uint32(n))<<c.shift|c.id) &^ None }
 
 // Led is what planned the event by which a frame of the only calendar began.
 func (c *Calendar) Led(n Number) Number {
@@ -141,7 +155,7 @@ func (c *Calendar) note(at int64, what Cause) Number {
 	}
 	c.log = c.log[:n+1]
 	c.log[n] = entry{c.By | what<<whatShift, max(at, c.from)}
-	return Number((c.oldest+uint32(n))<<c.shift|c.id) &^ None
+	return c.number(n)
 }
 
 // draw takes note of a number to be drawn.
@@ -432,7 +446,7 @@ func (r *Ranker) forget(since, end int64) {
 			if c.log[n].at < since || c.log[n].at >= end || n < len(c.ranks) && c.ranks[n] != later {
 				continue
 			}
-			all = append(all, placing{Number((c.oldest+uint32(n))<<c.shift|c.id) &^ None, int32(n - c.cut), c.log[n].at, c, nil, nil})
+			all = append(all, placing{c.number(n), int32(n - c.cut), c.log[n].at, c, nil, nil})
 		}
 	}
 	order := r.order(all)

@@ -22,6 +22,7 @@ type Memory struct {
 	above    int64   // in all headrooms
 	shared   int64   // of the shared memory in use
 	base     int64   // shared memory in all
+	slack    int64   // so much may come at least before an ingress queue can reach its threshold
 	held     int64   // in in
 	shift    []uint8
 	most     []int64 // headroom of a port
@@ -63,35 +64,50 @@ func (m *Memory) Add(port uint32, class uint8, size int64) {
 
 // Calm says that in this window no ingress queue can reach its threshold, that
 // none is above it, and so that ports do not influence each other.
-func (m *Memory) Calm() bool { return m.CalmWith(m.Arriving, m.Total) }
+func (m *Memory) Calm() bool {
+	m.slack -= 2 * m.Total // an ingress queue and the shared memory have grown by no more
+	return m.CalmWith(m.Arriving, m.Total)
+}
 
 // CalmWith is Calm for a window in which so much arrives at most, by port and in all.
 func (m *Memory) CalmWith(arriving []int64, total int64) bool {
 	if !m.Quiet() || m.b.Credits > 0 {
 		return false
 	}
-	reserve, shared := m.b.Reserve, total
-	if most := m.held + total; m.b.XOff == 0 && most < m.base && most-reserve < (m.base-most)>>m.b.Shift {
+	if most := m.held + total; m.b.XOff == 0 && most < m.base && most-m.b.Reserve < (m.base-most)>>m.b.Shift {
 		return true // were all of it in one queue
 	}
+	if 2*total < m.slack {
+		return true
+	}
+	m.slack = m.left(arriving, total)
+	return m.slack > 0
+}
+
+// left is by how much the ingress queue that is nearest to its threshold is below it once so
+// much has come, or the shared memory below its end; none is where nothing comes.
+func (m *Memory) left(arriving []int64, total int64) int64 {
+	reserve, shared := m.b.Reserve, total
 	for _, b := range m.in {
 		shared += max(0, b-reserve)
 	}
-	if shared >= m.base {
-		return false
-	}
-	for p, bytes := range arriving {
-		if bytes == 0 {
-			continue
-		}
+	left := m.base - shared
+	for p, come := range arriving {
+		bytes := come
 		for c := 1; c < m.classes; c++ {
 			bytes += m.in[p*m.classes+c]
 		}
-		if x := m.b.XOff; x > 0 && bytes >= x || bytes-reserve >= (m.base-shared)>>m.shift[p] {
-			return false
+		l := (m.base-shared)>>m.shift[p] - (bytes - reserve)
+		if x := m.b.XOff; x > 0 {
+			l = min(l, x-bytes)
+		}
+		if come > 0 || l > 0 { // a queue above its threshold to which nothing comes acts no more
+			left = min(left, l)
+		} else {
+			left = min(left, 1)
 		}
 	}
-	return true
+	return left
 }
 
 // Recount counts the shared memory in use, to be kept up to date from now on.
