@@ -29,7 +29,7 @@ type host struct {
 	come    []frame          // what arrived in this window
 	arrived []frame          // memory for it
 	sports  map[int32]uint16 // next source port by destination
-	_       [40]byte         // whole lines of a cache
+	_       [48]byte         // whole lines of a cache
 }
 
 // begin is a flow that starts.
