@@ -170,31 +170,32 @@ func (e *engine) pullHost(w *worker, h *host, end int64) int {
 // and pacing, in this order where times are equal.
 func (e *engine) runHost(w *worker, h *host, end int64) {
 	l := &e.links[max(0, h.out)]
-	i, come := 0, h.come
+	come := h.come
 	if len(h.qps) == 0 && h.wake == 0 && h.timer >= end && l.paused == 0 && e.cfg.Buffer.Credits == 0 && h.first >= end {
-		if i = e.answer(w, h, l, end); i == len(come) {
+		if come = come[e.answer(w, h, l, end):]; len(come) == 0 {
 			return
 		}
 	}
-	for {
-		t, what := min(end, h.timer), 0
-		if t < end {
-			what = 4
+	for next := first(come); ; {
+		t, what := end, 0
+		if own := min(h.timer, h.first); own < end {
+			if t, what = own, 3; h.first > own {
+				what = 4
+			}
 		}
 		if h.wake < t && h.wake > 0 {
 			t, what = h.wake, 1
 		}
 		if h.inFlight {
-			if free := l.free; free < end && free <= t {
+			if free := l.free; free < t || free == t && what != 0 && what != 3 {
 				t, what = free, 2
 			}
 		}
-		if h.first <= t && h.first < end {
-			t, what = h.first, 3
-		}
-		if i < len(come) && come[i].at <= t && (what != 1 || come[i].at < t || !e.wakesFirst(h, &come[i])) {
-			e.arrive(w, h, &come[i])
-			i++
+		if next <= t && (what != 1 || next < t || !e.wakesFirst(h, &come[0])) && len(come) > 0 {
+			f := &come[0]
+			come = come[1:]
+			next = first(come)
+			e.arrive(w, h, f)
 			continue
 		}
 		switch what {
@@ -216,13 +217,23 @@ func (e *engine) runHost(w *worker, h *host, end int64) {
 			e.started(w, e.itself(h.node))
 			e.timeouts(w, h, t)
 		}
-		e.send(w, h, t)
-		for h.inFlight && l.free < min(end, h.timer, h.first) && (i == len(come) || l.free < come[i].at) && (h.wake == 0 || l.free <= h.wake) {
-			h.inFlight = false // mostly nothing happens before
+		if !h.inFlight && h.out >= 0 {
+			e.start(w, h, l, t)
+		}
+		for h.inFlight && l.free < next && l.free < end && l.free < min(h.timer, h.first) && (h.wake == 0 || l.free <= h.wake) {
+			h.inFlight = false // nothing happens before
 			e.completed(w, l)
-			e.send(w, h, l.free)
+			e.start(w, h, l, l.free)
 		}
 	}
+}
+
+// first is when the first of what arrived did; never without any.
+func first(come []frame) int64 {
+	if len(come) == 0 {
+		return never
+	}
+	return come[0].at
 }
 
 // arrive handles a frame that came to a host.
@@ -266,7 +277,11 @@ func (e *engine) send(w *worker, h *host, now int64) {
 	if h.inFlight || h.out < 0 {
 		return
 	}
-	l := &e.links[h.out]
+	e.start(w, h, &e.links[h.out], now)
+}
+
+// start is send for a link that is idle.
+func (e *engine) start(w *worker, h *host, l *link, now int64) {
 	if !h.acks.empty() {
 		if f := h.acks.front(); l.paused>>e.ackHold(f)&1 == 0 {
 			h.acks.head++

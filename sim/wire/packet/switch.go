@@ -44,12 +44,9 @@ func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
 		for some := parted.BeforeOf(e.due, s.in[from:min(from+64, len(s.in))], end); some != 0; some &= some - 1 {
 			p, n := from+bits.TrailingZeros64(some), len(arrived)
 			l := &e.links[s.in[p]]
-			arrived = e.take(w, s, l, uint16(p), end, arrived)
-			for i := n; i < len(arrived); i++ {
-				s.Arriving[p] += int64(arrived[i].size)
-				if e.ordered {
-					s.from = append(s.from, uint16(p))
-				}
+			arrived, s.Arriving[p] = e.take(w, s, l, uint16(p), end, arrived)
+			for i := n; i < len(arrived) && e.ordered; i++ {
+				s.from = append(s.from, uint16(p))
 			}
 			e.due[l.id] = l.wire.first()
 			s.Total += s.Arriving[p]
@@ -74,22 +71,23 @@ func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
 	return len(s.arrived)
 }
 
-// take appends what arrives over a link before end.
-func (e *engine) take(w *worker, s *swtch, l *link, port uint16, end int64, arrived []frame) []frame {
-	q, from, apart, ordered := &l.wire, end-e.look, s.apart, e.ordered
+// take appends what arrives over a link before end, and returns how many bytes that are.
+func (e *engine) take(w *worker, s *swtch, l *link, port uint16, end int64, arrived []frame) ([]frame, int64) {
+	q, from, apart, ordered, lossy, bytes := &l.wire, end-e.look, s.apart, e.ordered, l.lossy, int64(0)
 	buf, head, tail := q.buf, q.head, q.tail
 	for ; head != tail; head++ {
 		f := &buf[head&uint32(len(buf)-1)]
 		if f.at >= end {
 			break
 		}
-		if l.lossy && e.lose(w, l, f) {
+		if lossy && e.lose(w, l, f) {
 			continue
 		}
 		arrived = extend(arrived)
 		g := &arrived[len(arrived)-1]
 		*g = *f
 		g.route++
+		bytes += int64(g.size)
 		if !ordered {
 			g.tag = uint32(port)
 		}
@@ -98,7 +96,7 @@ func (e *engine) take(w *worker, s *swtch, l *link, port uint16, end int64, arri
 		}
 	}
 	q.head = head
-	return arrived
+	return arrived, bytes
 }
 
 // lose draws whether the next frame of a link is lost.

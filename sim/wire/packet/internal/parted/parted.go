@@ -128,11 +128,16 @@ func (p *Parts) order(a []uint64, span int64) []uint64 {
 		if len(a) > few {
 			return p.bucket(a, span)
 		}
-		k := i - 1
-		for ; k >= 0 && a[k] > x; k-- {
-			a[k+1] = a[k]
+		k := i
+		for k > 0 && k < len(a) { // the second for the compiler, which needs to check nothing then
+			y := a[k-1]
+			if y <= x {
+				break
+			}
+			a[k] = y
+			k--
 		}
-		a[k+1] = x
+		a[k] = x
 	}
 	return a
 }
