@@ -32,9 +32,9 @@ func (e *engine) leave(w *worker, s *swtch, f *frame) (l *link) {
 	if e.tables != nil {
 		l = e.onward(w, s, f)
 	} else {
-		l = &e.links[e.hops[f.route]]
+		l = &e.links[e.hops[f.Route]]
 	}
-	if l == nil || l.deaf(f.class) {
+	if l == nil || l.deaf(f.Class) {
 		w.drops++
 		return nil
 	}
@@ -51,28 +51,28 @@ func (e *engine) onward(w *worker, s *swtch, f *frame) *link {
 		return nil
 	case len(among) == 1:
 		return &e.links[among[0]]
-	case f.flags&flagAck != 0 || e.cfg.Routing.Balance == Hashed:
+	case f.Flags&flagAck != 0 || e.cfg.Routing.Balance == Hashed:
 		return &e.links[among[key.Hash(s.node)%uint32(len(among))]]
 	case e.cfg.Routing.Balance == PerPacket:
 		return e.shortest(w, s, f, among)
 	}
-	l := &s.flowlets[f.flow&(flowlets-1)]
-	if l.flow != f.flow+1 || f.at-l.at >= int64(e.cfg.Routing.Gap) || e.links[l.link].down {
+	l := &s.flowlets[f.Flow&(flowlets-1)]
+	if l.flow != f.Flow+1 || f.At-l.at >= int64(e.cfg.Routing.Gap) || e.links[l.link].down {
 		l.link = e.shortest(w, s, f, among).id
 	}
-	l.flow, l.at = f.flow+1, f.at
+	l.flow, l.at = f.Flow+1, f.At
 	return &e.links[l.link]
 }
 
 // key is what switches hash of a frame.
 func (e *engine) key(f *frame) route.Key {
-	flow := &e.flows[f.flow]
-	k := route.Key{Src: flow.Src, Dst: flow.Dst, SPort: e.result[f.flow].SrcPort, DPort: flow.DstPort}
+	flow := &e.flows[f.Flow]
+	k := route.Key{Src: flow.Src, Dst: flow.Dst, SPort: e.result[f.Flow].SrcPort, DPort: flow.DstPort}
 	switch {
-	case f.flags&flagAck != 0:
+	case f.Flags&flagAck != 0:
 		k.Src, k.Dst, k.SPort, k.DPort = k.Dst, k.Src, k.DPort, k.SPort
 	case e.paths > 1:
-		k.SPort += uint16(f.psn % uint32(e.paths))
+		k.SPort += uint16(f.Psn % uint32(e.paths))
 	}
 	return k
 }
@@ -86,7 +86,7 @@ func (e *engine) shortest(w *worker, s *swtch, f *frame, among []int32) *link {
 	for _, id := range among {
 		l := &e.links[id]
 		if !s.Exact { // in closed form ports are behind
-			for l.waiting&^l.paused != 0 && l.free < f.at {
+			for l.waiting&^l.paused != 0 && l.free < f.At {
 				e.completed(w, l)
 				e.dequeue(w, s, l, l.free)
 			}
@@ -94,7 +94,7 @@ func (e *engine) shortest(w *worker, s *swtch, f *frame, among []int32) *link {
 		if l.down {
 			continue
 		}
-		d := l.backlog(f.at)
+		d := l.backlog(f.At)
 		if q := e.cfg.Routing.Quantum; q > 0 {
 			d /= q
 		}
@@ -135,7 +135,7 @@ func (e *engine) detour(cable int) {
 		l.asked, l.waiting = 0, 0
 		l.hold()
 		for c := range l.q {
-			e.workers[0].drops += int64(l.q[c].tail - l.q[c].head)
+			e.workers[0].drops += int64(l.q[c].Tail - l.q[c].Head)
 			l.q[c] = queue{}
 		}
 	}

@@ -72,17 +72,17 @@ func (e *engine) bound(s *swtch) bool {
 
 // sendAck starts an acknowledgement of a host.
 func (e *engine) sendAck(w *worker, a *link, f *frame, at int64) {
-	if !a.ahead || !e.links[e.hops[f.route+1]].ahead {
+	if !a.ahead || !e.links[e.hops[f.Route+1]].ahead {
 		e.transmit(w, a, f, at, 0)
 		return
 	}
-	b := &e.links[e.hops[f.route+1]]
-	what := f.flags & flagAck
-	if a.sizes[what] != f.size {
-		e.measure(a, what, f.size)
+	b := &e.links[e.hops[f.Route+1]]
+	what := f.Flags & flagAck
+	if a.sizes[what] != f.Size {
+		e.measure(a, what, f.Size)
 	}
-	if b.sizes[what] != f.size {
-		e.measure(b, what, f.size)
+	if b.sizes[what] != f.Size {
+		e.measure(b, what, f.Size)
 	}
 	come := at + a.lasts[what] + a.delay
 	if b.free >= come { // it would have to wait
@@ -93,10 +93,10 @@ func (e *engine) sendAck(w *worker, a *link, f *frame, at int64) {
 		return
 	}
 	if e.ordered {
-		a.start, a.begun = at, w.Sent(at, a.id, a.wire.tail)
+		a.start, a.begun = at, w.Sent(at, a.id, a.wire.Tail)
 	}
 	a.sent++
-	a.txBytes += int64(f.size)
+	a.txBytes += int64(f.Size)
 	a.free = at + a.lasts[what]
 	e.onward1(w, b, f, come, a.begun)
 }
@@ -106,22 +106,22 @@ func (e *engine) onward1(w *worker, b *link, f *frame, at int64, n instant.Numbe
 	tag := instant.Number(0)
 	if e.ordered {
 		w.Happens(n)
-		b.start, b.begun = at, w.Sent(at, b.id, b.wire.tail)
+		b.start, b.begun = at, w.Sent(at, b.id, b.wire.Tail)
 		tag = b.begun
 	}
-	if f.class != 0 {
-		b.turn = f.class
+	if f.Class != 0 {
+		b.turn = f.Class
 	}
-	b.peak = max(b.peak, int64(f.size))
+	b.peak = max(b.peak, int64(f.Size))
 	b.sent++
-	b.txBytes += int64(f.size)
-	b.free = at + b.lasts[f.flags&flagAck]
-	if b.wire.empty() {
+	b.txBytes += int64(f.Size)
+	b.free = at + b.lasts[f.Flags&flagAck]
+	if b.wire.Empty() {
 		e.due[b.id] = b.free + b.delay
 	}
-	f.route++
-	b.wire.pass(f, b.free+b.delay, uint32(tag))
-	f.route--
+	f.Route++
+	b.wire.Pass(f, b.free+b.delay, uint32(tag))
+	f.Route--
 }
 
 // switchOf is the switch that is a node.
@@ -153,33 +153,33 @@ func (e *engine) shut(w *worker, s *swtch, from int64) {
 		b.ahead = false
 		s.closed++
 		a, q, some := &e.links[b.feeder], &b.wire, false
-		for !q.empty() {
-			f := &q.buf[(q.tail-1)&uint32(len(q.buf)-1)]
-			at := f.at - b.delay - b.lasts[f.flags&flagAck]
+		for !q.Empty() {
+			f := &q.Buf[(q.Tail-1)&uint32(len(q.Buf)-1)]
+			at := f.At - b.delay - b.lasts[f.Flags&flagAck]
 			if at < from {
 				break
 			}
 			some = true
-			q.tail--
+			q.Tail--
 			b.sent--
-			b.txBytes -= int64(f.size)
+			b.txBytes -= int64(f.Size)
 			g := *f
-			g.at, g.route, g.tag = at, f.route-1, 0
+			g.At, g.Route, g.Tag = at, f.Route-1, 0
 			if e.ordered {
-				g.tag = uint32(w.Led(instant.Number(f.tag)))
+				g.Tag = uint32(w.Led(instant.Number(f.Tag)))
 			}
-			a.wire.insert(&g)
-			e.due[a.id] = a.wire.front().at
+			a.wire.Insert(&g)
+			e.due[a.id] = a.wire.Front().At
 		}
 		if !some {
 			continue
 		}
-		if b.free = from - 1; !q.empty() {
-			f := &q.buf[(q.tail-1)&uint32(len(q.buf)-1)]
-			b.free = f.at - b.delay
-			b.start, b.begun = b.free-b.lasts[f.flags&flagAck], instant.Number(f.tag)
+		if b.free = from - 1; !q.Empty() {
+			f := &q.Buf[(q.Tail-1)&uint32(len(q.Buf)-1)]
+			b.free = f.At - b.delay
+			b.start, b.begun = b.free-b.lasts[f.Flags&flagAck], instant.Number(f.Tag)
 		}
-		e.due[id] = q.first()
+		e.due[id] = q.First()
 	}
 }
 
@@ -188,19 +188,19 @@ func (e *engine) shut(w *worker, s *swtch, from int64) {
 func (e *engine) answer(w *worker, h *host, l *link, end int64) (i int) {
 	for ; i < len(h.come); i++ {
 		f := &h.come[i]
-		if f.flow < 0 || f.flags&flagAck != 0 {
+		if f.Flow < 0 || f.Flags&flagAck != 0 {
 			return i
 		}
-		e.catchUp(w, h, l, f.at)
+		e.catchUp(w, h, l, f.At)
 		e.came(w, h, f)
 		var ack frame
 		switch {
 		case !e.receive(f, &ack):
-		case h.acks.empty() && l.free < f.at:
+		case h.acks.Empty() && l.free < f.At:
 			h.inFlight = true
-			e.sendAck(w, l, &ack, f.at)
+			e.sendAck(w, l, &ack, f.At)
 		default:
-			h.acks.push(&ack)
+			h.acks.Push(&ack)
 		}
 	}
 	e.catchUp(w, h, l, end)
@@ -210,9 +210,9 @@ func (e *engine) answer(w *worker, h *host, l *link, end int64) (i int) {
 
 // catchUp starts the acknowledgements of a host that start before a time.
 func (e *engine) catchUp(w *worker, h *host, l *link, until int64) {
-	for !h.acks.empty() && l.free < until {
-		f := h.acks.front()
-		h.acks.head++
+	for !h.acks.Empty() && l.free < until {
+		f := h.acks.Front()
+		h.acks.Head++
 		e.completed(w, l)
 		h.inFlight = true
 		e.sendAck(w, l, f, l.free)

@@ -71,8 +71,8 @@ func (e *engine) ccStamp(f *frame, now int64) {
 	if k := e.cfg.CC.Kind; k == NoCC || k == DCQCN {
 		return
 	}
-	if aux, ok := e.controls.Sent(f.flow, f.psn, now); ok {
-		f.aux = aux
+	if aux, ok := e.controls.Sent(f.Flow, f.Psn, now); ok {
+		f.Aux = aux
 	}
 }
 
@@ -83,24 +83,24 @@ func (e *engine) ccAck(w *worker, h *host, f *frame, s *sender, acked uint32) {
 	case NoCC:
 		return
 	case DCQCN:
-		if f.flags&flagCE != 0 && !s.ended {
-			s.dcqcn.Notify(c, &s.Rate, f.at, e.notice(w, f.at))
+		if f.Flags&flagCE != 0 && !s.ended {
+			s.dcqcn.Notify(c, &s.Rate, f.At, e.notice(w, f.At))
 		}
 		return
 	case HPCC:
-		if rate, ok := e.controls.Telemetry(f.flow).Ack(c, &s.Rate, f.aux, f.psn, s.nxt); ok {
-			e.shift(w, h, s, rate, f.at)
+		if rate, ok := e.controls.Telemetry(f.Flow).Ack(c, &s.Rate, f.Aux, f.Psn, s.nxt); ok {
+			e.shift(w, h, s, rate, f.At)
 		}
 		return
 	}
-	a := cc.Ack{Now: f.at, Aux: f.aux, Psn: f.psn, Next: s.nxt, Acked: acked, Flight: s.nxt - s.una,
-		Marked: f.flags&flagCE != 0, Gap: f.flags&flagNack != 0, Report: f.flags&flagSack != 0}
+	a := cc.Ack{Now: f.At, Aux: f.Aux, Psn: f.Psn, Next: s.nxt, Acked: acked, Flight: s.nxt - s.una,
+		Marked: f.Flags&flagCE != 0, Gap: f.Flags&flagNack != 0, Report: f.Flags&flagSack != 0}
 	if c.Kind == Pint {
-		e.seen[f.flow]++
-		a.Skipped = streams.Hash(e.cfg.Seed, f.flow, drawSample, e.seen[f.flow]) >= c.PintShare
+		e.seen[f.Flow]++
+		a.Skipped = streams.Hash(e.cfg.Seed, f.Flow, drawSample, e.seen[f.Flow]) >= c.PintShare
 	}
-	if rate, ok := e.controls.Ack(f.flow, &s.Rate, &s.window, &a); ok {
-		e.shift(w, h, s, rate, f.at)
+	if rate, ok := e.controls.Ack(f.Flow, &s.Rate, &s.window, &a); ok {
+		e.shift(w, h, s, rate, f.At)
 	}
 }
 

@@ -13,26 +13,26 @@ const report = -2
 // pullCredits takes the credits that come back to a link before end.
 func pullCredits(l *link, tag uint32, end int64, into []frame) []frame {
 	q := &l.returns
-	for !q.empty() && q.front().at < end {
-		f := *q.front()
-		f.tag = tag
+	for !q.Empty() && q.Front().At < end {
+		f := *q.Front()
+		f.Tag = tag
 		into = append(into, f)
-		q.head++
+		q.Head++
 	}
 	return into
 }
 
 // repay sends the room that a frame left back over the link by which it came.
 func (l *link) repay(f *frame, at int64) {
-	if f.class != 0 {
-		l.returns.push(&frame{at: at + l.delay, flow: report, size: f.size, class: f.class})
+	if f.Class != 0 {
+		l.returns.Push(&frame{At: at + l.delay, Flow: report, Size: f.Size, Class: f.Class})
 	}
 }
 
 // spend takes the credit that a frame needs.
 func (l *link) spend(f *frame) {
-	if f.class != 0 {
-		l.credit[f.class] -= int64(f.size)
+	if f.Class != 0 {
+		l.credit[f.Class] -= int64(f.Size)
 	}
 }
 
@@ -45,8 +45,8 @@ func (e *engine) gate(l *link, at int64) {
 		need := int64(e.cfg.Frames.Payload + e.cfg.Frames.Header)
 		if l.q != nil {
 			need = 0
-			if q := &l.q[c]; !q.empty() {
-				need = int64(q.front().size)
+			if q := &l.q[c]; !q.Empty() {
+				need = int64(q.Front().Size)
 			}
 		}
 		l.asked &^= 1 << c
@@ -79,11 +79,11 @@ func (e *engine) wants(h *host) bool {
 // credited handles credits that came back to a switch.
 func (e *engine) credited(w *worker, s *swtch, f *frame, n instant.Number) {
 	e.arrived(w, n)
-	l := &e.links[s.out[f.tag]]
-	l.credit[f.class] += int64(f.size)
-	e.gate(l, f.at)
+	l := &e.links[s.out[f.Tag]]
+	l.credit[f.Class] += int64(f.Size)
+	e.gate(l, f.At)
 	s.soon = 0
-	if l.waiting&^l.paused != 0 && l.free < f.at {
-		e.dequeue(w, s, l, f.at)
+	if l.waiting&^l.paused != 0 && l.free < f.At {
+		e.dequeue(w, s, l, f.At)
 	}
 }

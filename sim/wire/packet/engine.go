@@ -4,6 +4,7 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/cc"
 	"github.com/simccl/simccl/sim/wire/packet/internal/blame"
 	"github.com/simccl/simccl/sim/wire/packet/internal/crew"
+	"github.com/simccl/simccl/sim/wire/packet/internal/frames"
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
@@ -14,7 +15,7 @@ import (
 
 // queue is an egress queue of one class.
 type queue struct {
-	lane
+	frames.Lane
 	bytes int64
 }
 
@@ -283,8 +284,8 @@ func (e *engine) next(now int64) int64 {
 		if l.waiting&^l.paused != 0 {
 			t = min(t, l.free)
 		}
-		if !l.returns.empty() {
-			t = min(t, l.returns.front().at)
+		if !l.returns.Empty() {
+			t = min(t, l.returns.Front().At)
 		}
 		if l.watch != nil {
 			t = min(t, e.alarm(l))

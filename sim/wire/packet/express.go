@@ -15,11 +15,11 @@ func (e *engine) express(w *worker, s *swtch, l *link, keys []uint64, end int64)
 		return
 	}
 	for {
-		if q.empty() && come == begun {
+		if q.Empty() && come == begun {
 			if come == len(keys) {
 				break
 			}
-			if f := &s.arrived[keys[come]&parted.Place]; l.free < f.at {
+			if f := &s.arrived[keys[come]&parted.Place]; l.free < f.At {
 				come++
 				begun++
 				e.through(w, l, f)
@@ -31,10 +31,10 @@ func (e *engine) express(w *worker, s *swtch, l *link, keys []uint64, end int64)
 			break
 		}
 		e.completed(w, l)
-		if q.empty() {
+		if q.Empty() {
 			f := &s.arrived[keys[begun]&parted.Place]
 			begun++
-			q.bytes -= int64(f.size)
+			q.bytes -= int64(f.Size)
 			e.transmit(w, l, f, l.free, q.bytes)
 		} else {
 			e.shorten(w, s, l, q)
@@ -44,7 +44,7 @@ func (e *engine) express(w *worker, s *swtch, l *link, keys []uint64, end int64)
 		w.peak = max(w.peak, l.peak)
 	}
 	for _, key := range keys[begun:come] { // gather has counted their bytes
-		q.bytes -= int64(s.arrived[key&parted.Place].size)
+		q.bytes -= int64(s.arrived[key&parted.Place].Size)
 	}
 	e.keep(s, l, q, keys[begun:come])
 }
@@ -53,7 +53,7 @@ func (e *engine) express(w *worker, s *swtch, l *link, keys []uint64, end int64)
 // none deeper was seen before.
 func (e *engine) rapid(w *worker, s *swtch, l *link, keys []uint64, end int64) {
 	q := &l.q[1]
-	for !q.empty() && l.free < end {
+	for !q.Empty() && l.free < end {
 		e.completed(w, l)
 		e.shorten(w, s, l, q)
 	}
@@ -65,23 +65,23 @@ func (e *engine) rapid(w *worker, s *swtch, l *link, keys []uint64, end int64) {
 // returns how many those are. It is transmit for each.
 func (e *engine) stream(w *worker, s *swtch, l *link, keys []uint64, end int64) (n int64) {
 	q, free, hops, bytes, data := &l.wire, l.free, int64(0), int64(0), int64(0)
-	for int(q.tail-q.head)+len(keys) > len(q.buf) {
-		q.grow()
+	for int(q.Tail-q.Head)+len(keys) > len(q.Buf) {
+		q.Grow()
 	}
-	buf, tail, ordered := q.buf, q.tail, e.ordered
+	buf, tail, ordered := q.Buf, q.Tail, e.ordered
 	for _, key := range keys {
 		f := &s.arrived[key&parted.Place]
 		at := free
-		if at < f.at {
-			at = f.at
-			e.arrived(w, instant.Number(f.tag))
+		if at < f.At {
+			at = f.At
+			e.arrived(w, instant.Number(f.Tag))
 		} else {
 			if at >= end {
 				break
 			}
 			e.completed(w, l)
 		}
-		what, size := f.flags&flagAck, int64(f.size)
+		what, size := f.Flags&flagAck, int64(f.Size)
 		if what == 0 {
 			hops++
 			data += size
@@ -89,17 +89,17 @@ func (e *engine) stream(w *worker, s *swtch, l *link, keys []uint64, end int64) 
 		if ordered {
 			l.start, l.begun = at, w.Sent(at, l.id, tail)
 		}
-		if l.sizes[what] != f.size {
-			e.measure(l, what, f.size)
+		if l.sizes[what] != f.Size {
+			e.measure(l, what, f.Size)
 		}
 		bytes += size
 		free = at + l.lasts[what]
-		buf[tail&uint32(len(buf)-1)].set(f, free+l.delay, uint32(l.begun))
+		buf[tail&uint32(len(buf)-1)].Set(f, free+l.delay, uint32(l.begun))
 		tail++
 		n++
 	}
-	if q.empty() && n > 0 {
-		e.due[l.id] = buf[q.tail&uint32(len(buf)-1)].at
+	if q.Empty() && n > 0 {
+		e.due[l.id] = buf[q.Tail&uint32(len(buf)-1)].At
 	}
 	w.dataHops += hops
 	if e.given != nil {
@@ -107,7 +107,7 @@ func (e *engine) stream(w *worker, s *swtch, l *link, keys []uint64, end int64) 
 	}
 	l.sent += uint64(n)
 	l.txBytes += bytes
-	q.tail, l.free = tail, free
+	q.Tail, l.free = tail, free
 	return n
 }
 
@@ -116,12 +116,12 @@ func (e *engine) keep(s *swtch, l *link, q *queue, keys []uint64) {
 	for _, key := range keys {
 		i := int(key & parted.Place)
 		f, port := &s.arrived[i], s.entry(e, i)
-		q.pass(f, f.at, port, &s.spare)
-		q.bytes += int64(f.size)
-		s.Add(port, 1, int64(f.size))
+		q.Pass(f, f.At, port, &s.spare)
+		q.bytes += int64(f.Size)
+		s.Add(port, 1, int64(f.Size))
 	}
 	p := l.fromPort
-	if s.busy[p/64] &^= 1 << (p % 64); q.empty() {
+	if s.busy[p/64] &^= 1 << (p % 64); q.Empty() {
 		l.waiting = 0
 		return
 	}
@@ -132,28 +132,28 @@ func (e *engine) keep(s *swtch, l *link, q *queue, keys []uint64) {
 // through sends a frame over a port that is idle.
 func (e *engine) through(w *worker, l *link, f *frame) {
 	if e.ordered {
-		e.arrived(w, instant.Number(f.tag))
+		e.arrived(w, instant.Number(f.Tag))
 	}
-	l.peak = max(l.peak, int64(f.size))
-	e.transmit(w, l, f, f.at, 0)
+	l.peak = max(l.peak, int64(f.Size))
+	e.transmit(w, l, f, f.At, 0)
 }
 
 // lone is through for the only frame of a window, if it finds the port idle.
 func (e *engine) lone(w *worker, s *swtch, l *link, key uint64) bool {
 	f := &s.arrived[key&parted.Place]
-	if f.flow < 0 || l.free >= f.at || l.paused>>f.class&1 != 0 {
+	if f.Flow < 0 || l.free >= f.At || l.paused>>f.Class&1 != 0 {
 		return false
 	}
-	if f.class != 0 {
-		l.turn = f.class
+	if f.Class != 0 {
+		l.turn = f.Class
 	}
 	if e.ordered {
-		n := instant.Number(f.tag)
-		f.tag = uint32(s.from[key&parted.Place])
+		n := instant.Number(f.Tag)
+		f.Tag = uint32(s.from[key&parted.Place])
 		w.Happens(n)
 	}
-	l.peak = max(l.peak, int64(f.size))
-	e.transmit(w, l, f, f.at, 0)
+	l.peak = max(l.peak, int64(f.Size))
+	e.transmit(w, l, f, f.At, 0)
 	return true
 }
 
@@ -163,12 +163,12 @@ func (e *engine) gather(s *swtch, l *link, q *queue, keys []uint64, begun, come 
 	for ; come < len(keys); come++ {
 		i := keys[come] & parted.Place
 		f := &s.arrived[i]
-		if f.at >= l.free {
-			if f.at > l.free || e.ordered && (come > begun || !q.empty()) && l.free-l.start > e.travel(s.in[s.from[i]], f.size) {
+		if f.At >= l.free {
+			if f.At > l.free || e.ordered && (come > begun || !q.Empty()) && l.free-l.start > e.travel(s.in[s.from[i]], f.Size) {
 				break
 			}
 		}
-		q.bytes += int64(f.size)
+		q.bytes += int64(f.Size)
 		l.peak = max(l.peak, q.bytes)
 	}
 	return come
@@ -176,9 +176,9 @@ func (e *engine) gather(s *swtch, l *link, q *queue, keys []uint64, begun, come 
 
 // shorten starts the first frame of a queue.
 func (e *engine) shorten(w *worker, s *swtch, l *link, q *queue) {
-	f := q.front()
-	q.pop(&s.spare)
-	q.bytes -= int64(f.size)
-	s.Add(f.tag, 1, -int64(f.size))
+	f := q.Front()
+	q.Pop(&s.spare)
+	q.bytes -= int64(f.Size)
+	s.Add(f.Tag, 1, -int64(f.Size))
 	e.transmit(w, l, f, l.free, q.bytes)
 }

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/simccl/simccl/sim/wire/packet/internal/frames"
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 )
@@ -90,7 +91,7 @@ func (e *engine) pullHosts(w *worker, from, to int, end int64) int {
 			if i := from + bits.TrailingZeros64(some); e.doors[i] >= 0 {
 				busy += e.pullHost(w, &e.hosts[i], end)
 				if e.acts[i] = 0; !e.stays {
-					e.due[e.doors[i]] = e.links[e.doors[i]].wire.first()
+					e.due[e.doors[i]] = e.links[e.doors[i]].wire.First()
 				}
 			}
 		}
@@ -117,8 +118,8 @@ func (e *engine) runHosts(w *worker, from, to int, end int64) {
 func (e *engine) went(h *host) {
 	if e.stays {
 		l := &e.links[h.in]
-		l.wire.head += uint32(len(h.come))
-		e.due[l.id] = l.wire.first()
+		l.wire.Head += uint32(len(h.come))
+		e.due[l.id] = l.wire.First()
 	}
 	h.arrived, h.come = h.arrived[:0], nil
 }
@@ -131,36 +132,36 @@ func (h *host) quiet(e *engine) int64 { return min(h.timer, h.own(e)) }
 func (e *engine) pullHost(w *worker, h *host, end int64) int {
 	l := &e.links[h.in]
 	q := &l.wire
-	buf, head, tail, mask := q.buf, q.head, q.tail, uint32(len(q.buf)-1)
+	buf, head, tail, mask := q.Buf, q.Head, q.Tail, uint32(len(q.Buf)-1)
 	for ; head != tail; head++ {
 		f := &buf[head&mask]
-		if f.at >= end {
+		if f.At >= end {
 			break
 		}
 		if !e.stays {
 			if l.lossy && e.lose(w, l, f) {
 				continue
 			}
-			h.arrived = extend(h.arrived)
+			h.arrived = frames.Extend(h.arrived)
 			h.arrived[len(h.arrived)-1] = *f
 		}
-		if f.flags&flagAck != 0 {
-			if s := &e.snd[f.flow]; f.psn >= s.frames && !s.ending && (e.cfg.Repair.BackTo == 0 || e.backTo(f.psn, s.bytes) >= s.frames) {
+		if f.Flags&flagAck != 0 {
+			if s := &e.snd[f.Flow]; f.Psn >= s.frames && !s.ending && (e.cfg.Repair.BackTo == 0 || e.backTo(f.Psn, s.bytes) >= s.frames) {
 				s.ending = true
-				w.ended = append(w.ended, ending{f.flow, f.at})
+				w.ended = append(w.ended, ending{f.Flow, f.At})
 			}
-		} else if e.given != nil && f.flow >= 0 {
+		} else if e.given != nil && f.Flow >= 0 {
 			e.given.take(f)
 		}
 	}
 	if e.stays {
-		h.come = q.between(q.head, head, &h.arrived)
-		return int(head - q.head)
+		h.come = q.Between(q.Head, head, &h.arrived)
+		return int(head - q.Head)
 	}
-	q.head = head
+	q.Head = head
 	if e.cfg.Buffer.Credits > 0 {
 		h.arrived = pullCredits(&e.links[h.out], uint32(instant.None), end, h.arrived)
-		slices.SortStableFunc(h.arrived, func(a, b frame) int { return cmp.Compare(a.at, b.at) })
+		slices.SortStableFunc(h.arrived, func(a, b frame) int { return cmp.Compare(a.At, b.At) })
 	}
 	h.come = h.arrived
 	return len(h.come)
@@ -233,21 +234,21 @@ func first(come []frame) int64 {
 	if len(come) == 0 {
 		return never
 	}
-	return come[0].at
+	return come[0].At
 }
 
 // arrive handles a frame that came to a host.
 func (e *engine) arrive(w *worker, h *host, f *frame) {
-	if e.cfg.Buffer.Credits > 0 && f.flow >= 0 {
-		e.links[h.in].repay(f, f.at)
+	if e.cfg.Buffer.Credits > 0 && f.Flow >= 0 {
+		e.links[h.in].repay(f, f.At)
 	}
 	e.came(w, h, f)
 	switch {
-	case f.flow == report:
+	case f.Flow == report:
 		l := &e.links[h.out]
-		l.credit[f.class] += int64(f.size)
-		e.gate(l, f.at)
-	case f.flow < 0:
+		l.credit[f.Class] += int64(f.Size)
+		e.gate(l, f.At)
+	case f.Flow < 0:
 		l := &e.links[h.out]
 		before := l.paused
 		e.pfc(w, l, f)
@@ -255,11 +256,11 @@ func (e *engine) arrive(w *worker, h *host, f *frame) {
 		if before != 0 && l.paused == 0 && e.tables == nil {
 			e.heldBack(h, l)
 		}
-		if f.flags&flagPause != 0 {
+		if f.Flags&flagPause != 0 {
 			return
 		}
-	case f.flags&flagAck != 0:
-		if !e.acknowledged(w, h, f) || h.inFlight || h.wake > f.at && h.over == 0 && f.flags&(flagNack|flagSack) == 0 && h.acks.empty() {
+	case f.Flags&flagAck != 0:
+		if !e.acknowledged(w, h, f) || h.inFlight || h.wake > f.At && h.over == 0 && f.Flags&(flagNack|flagSack) == 0 && h.acks.Empty() {
 			return // no queue pair may send before it wakes
 		}
 	default:
@@ -267,9 +268,9 @@ func (e *engine) arrive(w *worker, h *host, f *frame) {
 		if !e.receive(f, &ack) {
 			return
 		}
-		h.acks.push(&ack)
+		h.acks.Push(&ack)
 	}
-	e.send(w, h, f.at)
+	e.send(w, h, f.At)
 }
 
 // send starts the next frame of a host if its link is idle.
@@ -282,9 +283,9 @@ func (e *engine) send(w *worker, h *host, now int64) {
 
 // start is send for a link that is idle.
 func (e *engine) start(w *worker, h *host, l *link, now int64) {
-	if !h.acks.empty() {
-		if f := h.acks.front(); l.paused>>e.ackHold(f)&1 == 0 {
-			h.acks.head++
+	if !h.acks.Empty() {
+		if f := h.acks.Front(); l.paused>>e.ackHold(f)&1 == 0 {
+			h.acks.Head++
 			h.inFlight = true
 			e.sendAck(w, l, f, now)
 			if l.credit != nil {
@@ -336,7 +337,7 @@ func (e *engine) ackHold(f *frame) uint8 {
 	case p > 0:
 		return e.classOf[p]
 	}
-	return f.class
+	return f.Class
 }
 
 // choose returns the next queue pair in turn that may send; or -1, and when pacing lets the

@@ -8,7 +8,7 @@ func (e *engine) stamp(l *link, f *frame, at int64) {
 	for i := range l.q {
 		queued += l.q[i].bytes
 	}
-	e.controls.Telemetry(f.flow).Stamp(&e.cfg.CC, f.psn, at/1000, l.txBytes, queued, l.rate)
+	e.controls.Telemetry(f.Flow).Stamp(&e.cfg.CC, f.Psn, at/1000, l.txBytes, queued, l.rate)
 }
 
 // shift changes the rate, and the time of the next frame by the difference of
@@ -33,13 +33,13 @@ func (e *engine) shift(w *worker, h *host, s *sender, rate, now int64) {
 // pintStamp lets a frame carry the highest utilisation of its path, encoded as a
 // power of PintBase.
 func (e *engine) pintStamp(l *link, f *frame, at int64) {
-	if f.flags&flagAck == 0 && f.flow >= 0 {
+	if f.Flags&flagAck == 0 && f.Flow >= 0 {
 		var queued int64
 		for i := range l.q {
 			queued += l.q[i].bytes
 		}
 		u := l.pint.Used(&e.cfg.CC, at/1000, queued, l.rate)
-		f.aux = max(f.aux, e.cfg.CC.Code(u, streams.Hash(e.cfg.Seed, l.id, drawCode, l.pint.Frames)))
+		f.Aux = max(f.Aux, e.cfg.CC.Code(u, streams.Hash(e.cfg.Seed, l.id, drawCode, l.pint.Frames)))
 	}
-	l.pint.Sent(at/1000, f.size)
+	l.pint.Sent(at/1000, f.Size)
 }

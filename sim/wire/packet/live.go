@@ -203,14 +203,14 @@ func (l *Live) post(h *host, id int32, now int64) {
 
 // take notes what a data frame that arrives completes.
 func (l *Live) take(f *frame) {
-	m := &l.queues[f.flow]
-	m.Come(f.psn, l.e.cfg.Repair.Selective)
+	m := &l.queues[f.Flow]
+	m.Come(f.Psn, l.e.cfg.Repair.Selective)
 	for {
 		token, ok := m.Arrived()
 		if !ok {
 			return
 		}
-		l.landed = append(l.landed, landing{f.at, token})
+		l.landed = append(l.landed, landing{f.At, token})
 	}
 }
 

@@ -79,12 +79,12 @@ func (e *engine) drawLosses(end int64) {
 		d.arriving = d.arriving[:0]
 		for _, id := range d.links {
 			q := &e.links[id].wire
-			for k := q.head; k != q.tail; k++ {
-				f := &q.buf[k&uint32(len(q.buf)-1)]
-				if f.at >= end {
+			for k := q.Head; k != q.Tail; k++ {
+				f := &q.Buf[k&uint32(len(q.Buf)-1)]
+				if f.At >= end {
 					break
 				}
-				d.arriving = append(d.arriving, arriving{f.at, e.travel(id, f.size), id, k, instant.Number(f.tag)})
+				d.arriving = append(d.arriving, arriving{f.At, e.travel(id, f.Size), id, k, instant.Number(f.Tag)})
 			}
 		}
 		slices.SortStableFunc(d.arriving, func(a, b arriving) int {
@@ -95,7 +95,7 @@ func (e *engine) drawLosses(end int64) {
 		})
 		for _, a := range d.arriving {
 			if l := &e.links[a.link]; d.numbers.Draw() < l.loss {
-				l.wire.buf[a.wire&uint32(len(l.wire.buf)-1)].flags |= flagLost
+				l.wire.Buf[a.wire&uint32(len(l.wire.Buf)-1)].Flags |= flagLost
 			}
 		}
 	}

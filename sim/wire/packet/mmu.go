@@ -13,9 +13,9 @@ func (e *engine) careful(w *worker, s *swtch, order []uint64, end int64) {
 	s.Recount()
 	for _, i := range order {
 		f, n := s.enter(e, i&parted.Place)
-		e.drain(w, s, f.at)
-		if f.flow < 0 {
-			if f.flow == report {
+		e.drain(w, s, f.At)
+		if f.Flow < 0 {
+			if f.Flow == report {
 				e.credited(w, s, f, n)
 			} else {
 				e.pfcAtSwitch(w, s, f, n)
@@ -25,11 +25,11 @@ func (e *engine) careful(w *worker, s *swtch, order []uint64, end int64) {
 		e.arrived(w, n)
 		var l *link
 		if !e.picky {
-			l = &e.links[e.hops[f.route]]
+			l = &e.links[e.hops[f.Route]]
 		} else if l = e.leave(w, s, f); l == nil {
 			continue
 		}
-		if f.class == 0 || e.cfg.Buffer.Credits > 0 || e.admit(w, s, f) {
+		if f.Class == 0 || e.cfg.Buffer.Credits > 0 || e.admit(w, s, f) {
 			e.enqueue(w, s, l, f)
 		} else {
 			l.port.drops++
@@ -80,13 +80,13 @@ func (e *engine) soonest(w *worker, s *swtch) (first *link, t, second int64) {
 // admit accounts for a frame that came in, or drops it, and pauses the
 // neighbour where its queue is too long.
 func (e *engine) admit(w *worker, s *swtch, f *frame) bool {
-	room, pause := s.Admit(f.tag, f.class, int64(f.size))
+	room, pause := s.Admit(f.Tag, f.Class, int64(f.Size))
 	if !room {
 		w.drops++
 	}
 	if pause {
-		e.skip(w, f.at, true)
-		e.sendPFC(w, s, f.tag, f.class, flagPause, f.at)
+		e.skip(w, f.At, true)
+		e.sendPFC(w, s, f.Tag, f.Class, flagPause, f.At)
 	}
 	return room
 }
@@ -94,9 +94,9 @@ func (e *engine) admit(w *worker, s *swtch, f *frame) bool {
 // release accounts for a frame that leaves, and resumes the neighbour where
 // its queue has become short.
 func (e *engine) release(w *worker, s *swtch, f *frame, at int64) {
-	if s.Release(f.tag, f.class, int64(f.size)) {
+	if s.Release(f.Tag, f.Class, int64(f.Size)) {
 		e.skip(w, at, false)
-		e.sendPFC(w, s, f.tag, f.class, flagResume, at)
+		e.sendPFC(w, s, f.Tag, f.Class, flagResume, at)
 	}
 }
 
@@ -106,5 +106,5 @@ func (e *engine) sendPFC(w *worker, s *swtch, port uint32, class, what uint8, at
 	if what == flagPause {
 		why = uint32(e.deepest(s, class)) + 1
 	}
-	e.enqueue(w, s, l, &frame{at: at, flow: -1, psn: uint32(class), aux: why, size: uint16(e.cfg.Frames.Pause), flags: what})
+	e.enqueue(w, s, l, &frame{At: at, Flow: -1, Psn: uint32(class), Aux: why, Size: uint16(e.cfg.Frames.Pause), Flags: what})
 }

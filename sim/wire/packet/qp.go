@@ -129,7 +129,7 @@ func (e *engine) sendData(w *worker, h *host, l *link, id int32, now int64) {
 	if e.paths > 1 {
 		route += uint32(e.slot) * (psn % uint32(e.paths))
 	}
-	f := frame{flow: id, psn: psn, route: route, size: uint16(size), class: s.class}
+	f := frame{Flow: id, Psn: psn, Route: route, Size: uint16(size), Class: s.class}
 	e.ccStamp(&f, now)
 	if t := int64(e.cfg.Repair.Timeout); t > 0 {
 		if s.una+1 == s.nxt {
@@ -137,7 +137,7 @@ func (e *engine) sendData(w *worker, h *host, l *link, id int32, now int64) {
 		}
 		h.timer = min(h.timer, s.moved+t)
 	}
-	s.last = f.size
+	s.last = f.Size
 	w.sent++
 	e.transmit(w, l, &f, now, 0)
 	if l.credit != nil {
@@ -171,45 +171,45 @@ func (e *engine) paceRate(s *sender) int64 {
 
 // receive handles a data frame; it reports whether it is to be acknowledged, and how.
 func (e *engine) receive(f, ack *frame) bool {
-	r := &e.rcv[f.flow]
-	flags := flagAck | f.flags&flagCE
-	report := f.aux
+	r := &e.rcv[f.Flow]
+	flags := flagAck | f.Flags&flagCE
+	report := f.Aux
 	if gap := int64(e.cfg.CC.CNPGap); gap > 0 && flags&flagCE != 0 {
-		if f.at < r.cnpAt {
+		if f.At < r.cnpAt {
 			flags &^= flagCE
 		} else {
-			r.cnpAt = f.at + gap
+			r.cnpAt = f.At + gap
 		}
 	}
 	switch {
-	case e.cfg.Repair.Selective && f.psn >= r.expected:
-		if f.psn != r.expected {
+	case e.cfg.Repair.Selective && f.Psn >= r.expected:
+		if f.Psn != r.expected {
 			flags |= flagSack
-			report = f.psn
+			report = f.Psn
 		}
-		r.expected = r.came.Take(f.psn, r.expected)
-	case f.psn == r.expected:
+		r.expected = r.came.Take(f.Psn, r.expected)
+	case f.Psn == r.expected:
 		r.expected++
-		if e.cfg.AckFrom > 1 && !e.acks(f.flow, r.expected) && (e.given == nil || flags&flagCE == 0) {
+		if e.cfg.AckFrom > 1 && !e.acks(f.Flow, r.expected) && (e.given == nil || flags&flagCE == 0) {
 			return false
 		}
-	case f.psn < r.expected:
+	case f.Psn < r.expected:
 		if e.cfg.Repair.Timeout == 0 {
 			return false // a duplicate
 		}
 	default:
-		if f.at < r.nakAt && r.lastNak == r.expected {
+		if f.At < r.nakAt && r.lastNak == r.expected {
 			return false
 		}
-		r.nakAt, r.lastNak = f.at+int64(e.cfg.NackGap), r.expected
-		r.expected = e.backTo(r.expected, e.flows[f.flow].Bytes)
+		r.nakAt, r.lastNak = f.At+int64(e.cfg.NackGap), r.expected
+		r.expected = e.backTo(r.expected, e.flows[f.Flow].Bytes)
 		flags |= flagNack
 	}
-	class := f.class
+	class := f.Class
 	if e.cfg.AckHigh {
 		class = 0
 	}
-	*ack = frame{flow: f.flow, psn: r.expected, route: r.back, aux: report, size: uint16(e.cfg.Frames.Ack), flags: flags, class: class}
+	*ack = frame{Flow: f.Flow, Psn: r.expected, Route: r.back, Aux: report, Size: uint16(e.cfg.Frames.Ack), Flags: flags, Class: class}
 	return true
 }
 
@@ -225,11 +225,11 @@ func (e *engine) acks(flow int32, frames uint32) bool {
 // acknowledged handles an acknowledgement; it reports whether the queue pair
 // still exists.
 func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
-	s := &e.snd[f.flow]
+	s := &e.snd[f.Flow]
 	if s.ended {
 		return false
 	}
-	acked, psn := uint32(0), f.psn
+	acked, psn := uint32(0), f.Psn
 	if e.cfg.Repair.BackTo > 0 {
 		psn = e.backTo(psn, s.bytes)
 	}
@@ -237,21 +237,21 @@ func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 		acked = psn - s.una
 		s.advance(psn)
 		if e.cfg.Repair.Timeout > 0 {
-			s.moved, s.retries = f.at, 0
+			s.moved, s.retries = f.At, 0
 		}
 		s.nxt = max(s.nxt, s.una) // a timeout may have set it back behind
 	}
-	if f.flags&flagSack != 0 {
-		s.reported(f.aux, e.cfg.Repair.Reorder)
+	if f.Flags&flagSack != 0 {
+		s.reported(f.Aux, e.cfg.Repair.Reorder)
 	}
 	if s.una >= s.frames {
 		s.ended = true
 		h.over++
-		if !e.result[f.flow].Failed {
-			e.result[f.flow].End, e.result[f.flow].Done = units.Time(f.at), true
+		if !e.result[f.Flow].Failed {
+			e.result[f.Flow].End, e.result[f.Flow].Done = units.Time(f.At), true
 		}
 	}
-	if f.flags&flagNack != 0 {
+	if f.Flags&flagNack != 0 {
 		w.retx += int64(s.nxt - s.una)
 		s.resent += s.nxt - s.una
 		s.nxt = s.una

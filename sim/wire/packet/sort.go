@@ -8,17 +8,17 @@ func (e *engine) part(w *worker, s *swtch, from int64) {
 	clear(s.control)
 	for i := range s.arrived {
 		f := &s.arrived[i]
-		e.sort(w, s, f, uint16(s.entry(e, i)), parted.Key(f.at-from, i))
+		e.sort(w, s, f, uint16(s.entry(e, i)), parted.Key(f.At-from, i))
 	}
 	w.End()
 }
 
 // sort puts a frame that came by a port to those that leave by another; PFC frames act there.
 func (e *engine) sort(w *worker, s *swtch, f *frame, port uint16, key uint64) {
-	if f.flow >= 0 {
-		port = e.outs[f.route]
+	if f.Flow >= 0 {
+		port = e.outs[f.Route]
 	}
-	if f.class == 0 {
+	if f.Class == 0 {
 		s.control[port/64] |= 1 << (port % 64)
 	}
 	w.Add(port, key)
@@ -38,7 +38,7 @@ func (e *engine) leaving(w *worker, s *swtch, port int) []uint64 {
 func (e *engine) whole(w *worker, s *swtch, from int64) []uint64 {
 	a := w.Room(len(s.arrived))
 	for i := range a {
-		a[i] = parted.Key(s.arrived[i].at-from, i)
+		a[i] = parted.Key(s.arrived[i].At-from, i)
 	}
 	a = w.All(a, e.look)
 	if e.ordered {

@@ -3,6 +3,7 @@ package packet
 import (
 	"math/bits"
 
+	"github.com/simccl/simccl/sim/wire/packet/internal/frames"
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/memory"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
@@ -23,7 +24,7 @@ type swtch struct {
 	soon     int64    // in careful: none of them starts one before
 	flowlets []flowlet
 	draws    uint64 // of paths
-	spare    *piece
+	spare    *frames.Piece
 	direct   []int32 // links out that have a feeder
 	closed   int     // how many of them are not ahead
 	most     []int64 // bytes that arrive in a window at most, by port
@@ -48,7 +49,7 @@ func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
 			for i := n; i < len(arrived) && e.ordered; i++ {
 				s.from = append(s.from, uint16(p))
 			}
-			e.due[l.id] = l.wire.first()
+			e.due[l.id] = l.wire.First()
 			s.Total += s.Arriving[p]
 		}
 	}
@@ -74,28 +75,28 @@ func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
 // take appends what arrives over a link before end, and returns how many bytes that are.
 func (e *engine) take(w *worker, s *swtch, l *link, port uint16, end int64, arrived []frame) ([]frame, int64) {
 	q, from, apart, ordered, lossy, bytes := &l.wire, end-e.look, s.apart, e.ordered, l.lossy, int64(0)
-	buf, head, tail := q.buf, q.head, q.tail
+	buf, head, tail := q.Buf, q.Head, q.Tail
 	for ; head != tail; head++ {
 		f := &buf[head&uint32(len(buf)-1)]
-		if f.at >= end {
+		if f.At >= end {
 			break
 		}
 		if lossy && e.lose(w, l, f) {
 			continue
 		}
-		arrived = extend(arrived)
+		arrived = frames.Extend(arrived)
 		g := &arrived[len(arrived)-1]
 		*g = *f
-		g.route++
-		bytes += int64(g.size)
+		g.Route++
+		bytes += int64(g.Size)
 		if !ordered {
-			g.tag = uint32(port)
+			g.Tag = uint32(port)
 		}
 		if apart {
-			e.sort(w, s, g, port, parted.Key(g.at-from, len(arrived)-1))
+			e.sort(w, s, g, port, parted.Key(g.At-from, len(arrived)-1))
 		}
 	}
-	q.head = head
+	q.Head = head
 	return arrived, bytes
 }
 
@@ -103,7 +104,7 @@ func (e *engine) take(w *worker, s *swtch, l *link, port uint16, end int64, arri
 func (e *engine) lose(w *worker, l *link, f *frame) bool {
 	l.arrivals++
 	if l.drawn {
-		if f.flags&flagLost == 0 {
+		if f.Flags&flagLost == 0 {
 			return false
 		}
 	} else if streams.Hash(e.cfg.Seed, l.id, drawLoss, l.arrivals) >= l.loss {
@@ -151,7 +152,7 @@ func (e *engine) quick(w *worker, s *swtch, end int64) {
 				continue
 			}
 			for _, key := range keys {
-				if f, n := s.enter(e, key&parted.Place); f.flow < 0 {
+				if f, n := s.enter(e, key&parted.Place); f.Flow < 0 {
 					e.pfcAtSwitch(w, s, f, n)
 				} else {
 					e.onto(w, s, l, f, n)
@@ -170,27 +171,27 @@ func (e *engine) quick(w *worker, s *swtch, end int64) {
 
 // onto puts a frame onto the port by which it leaves, at its time.
 func (e *engine) onto(w *worker, s *swtch, l *link, f *frame, n instant.Number) {
-	for l.waiting&^l.paused != 0 && l.free < f.at {
+	for l.waiting&^l.paused != 0 && l.free < f.At {
 		e.completed(w, l)
 		e.dequeue(w, s, l, l.free)
 	}
 	if e.ordered {
-		if l.free == f.at && l.waiting&^l.paused != 0 && l.free-l.start > e.travel(s.in[f.tag], f.size) {
+		if l.free == f.At && l.waiting&^l.paused != 0 && l.free-l.start > e.travel(s.in[f.Tag], f.Size) {
 			e.completed(w, l)
 			e.dequeue(w, s, l, l.free)
 		}
 		e.arrived(w, n)
 	}
-	if l.waiting == 0 && l.free < f.at && l.paused>>f.class&1 == 0 {
-		l.peak = max(l.peak, int64(f.size))
-		if f.class != 0 {
-			l.turn = f.class
+	if l.waiting == 0 && l.free < f.At && l.paused>>f.Class&1 == 0 {
+		l.peak = max(l.peak, int64(f.Size))
+		if f.Class != 0 {
+			l.turn = f.Class
 		}
-		e.transmit(w, l, f, f.at, 0)
+		e.transmit(w, l, f, f.At, 0)
 		return
 	}
-	if f.class != 0 {
-		s.Add(f.tag, f.class, int64(f.size))
+	if f.Class != 0 {
+		s.Add(f.Tag, f.Class, int64(f.Size))
 	}
 	e.enqueue(w, s, l, f)
 }
@@ -200,7 +201,7 @@ func (e *engine) onto(w *worker, s *swtch, l *link, f *frame, n instant.Number) 
 func (e *engine) choosing(w *worker, s *swtch, order []uint64, end int64) {
 	for _, key := range order {
 		f, n := s.enter(e, key&parted.Place)
-		if f.flow < 0 {
+		if f.Flow < 0 {
 			e.pfcAtSwitch(w, s, f, n)
 			continue
 		}
@@ -219,8 +220,8 @@ func (e *engine) choosing(w *worker, s *swtch, order []uint64, end int64) {
 
 // pfcAtSwitch pauses or resumes the port by which a PFC frame came.
 func (e *engine) pfcAtSwitch(w *worker, s *swtch, f *frame, n instant.Number) {
-	l := &e.links[s.out[f.tag]]
-	for l.waiting&^l.paused != 0 && l.free < f.at {
+	l := &e.links[s.out[f.Tag]]
+	for l.waiting&^l.paused != 0 && l.free < f.At {
 		e.completed(w, l)
 		e.dequeue(w, s, l, l.free)
 	}
@@ -229,25 +230,25 @@ func (e *engine) pfcAtSwitch(w *worker, s *swtch, f *frame, n instant.Number) {
 	e.pfc(w, l, f)
 	l.note(before, f)
 	s.soon = 0
-	if l.waiting&^l.paused != 0 && l.free < f.at {
-		e.dequeue(w, s, l, f.at)
+	if l.waiting&^l.paused != 0 && l.free < f.At {
+		e.dequeue(w, s, l, f.At)
 	}
 }
 
 // pfc sets the paused classes of a link.
 func (e *engine) pfc(w *worker, l *link, f *frame) {
 	before := l.asked
-	if f.flags&flagPause != 0 {
+	if f.Flags&flagPause != 0 {
 		w.pauses++
 		l.port.pauses++
-		l.asked |= 1 << f.psn
+		l.asked |= 1 << f.Psn
 	} else {
-		l.asked &^= 1 << f.psn
+		l.asked &^= 1 << f.Psn
 	}
 	if before == 0 {
-		l.port.since = f.at
+		l.port.since = f.At
 	} else if l.asked == 0 {
-		l.port.paused += f.at - l.port.since
+		l.port.paused += f.At - l.port.since
 	}
 	l.hold()
 }
@@ -262,18 +263,18 @@ func (l *link) hold() {
 
 // enqueue puts a frame into its egress queue and starts it if the link is idle.
 func (e *engine) enqueue(w *worker, s *swtch, l *link, f *frame) {
-	q := &l.q[f.class]
-	q.pass(f, f.at, f.tag, &s.spare)
-	l.waiting |= 1 << f.class
+	q := &l.q[f.Class]
+	q.Pass(f, f.At, f.Tag, &s.spare)
+	l.waiting |= 1 << f.Class
 	s.busy[l.fromPort/64] |= 1 << (l.fromPort % 64)
 	s.soon = min(s.soon, l.free)
 	if l.odd && l.credit != nil {
-		e.gate(l, f.at)
+		e.gate(l, f.At)
 	}
-	q.bytes += int64(f.size)
+	q.bytes += int64(f.Size)
 	l.peak = max(l.peak, q.bytes)
-	if l.free < f.at && l.waiting&^l.paused != 0 {
-		e.dequeue(w, s, l, f.at)
+	if l.free < f.At && l.waiting&^l.paused != 0 {
+		e.dequeue(w, s, l, f.At)
 	}
 }
 
@@ -281,16 +282,16 @@ func (e *engine) enqueue(w *worker, s *swtch, l *link, f *frame) {
 func (e *engine) dequeue(w *worker, s *swtch, l *link, at int64) {
 	c := l.pick(e.classes)
 	q := &l.q[c]
-	f := q.front()
-	if q.pop(&s.spare); q.empty() {
+	f := q.Front()
+	if q.Pop(&s.spare); q.Empty() {
 		l.waiting &^= 1 << c
 	}
-	q.bytes -= int64(f.size)
-	if l.odd && l.hol != nil && l.hol.To > f.at && f.flow >= 0 && e.tables == nil && e.hostOf[l.to] < 0 {
-		l.hol.Delayed(f.flow, e.hops[f.route+1], f.at)
+	q.bytes -= int64(f.Size)
+	if l.odd && l.hol != nil && l.hol.To > f.At && f.Flow >= 0 && e.tables == nil && e.hostOf[l.to] < 0 {
+		l.hol.Delayed(f.Flow, e.hops[f.Route+1], f.At)
 	}
 	if e.cfg.Buffer.Credits > 0 {
-		e.links[s.in[f.tag]].repay(f, at)
+		e.links[s.in[f.Tag]].repay(f, at)
 	} else if c != 0 {
 		e.release(w, s, f, at)
 	}
@@ -324,13 +325,13 @@ func (l *link) pick(classes int) uint8 {
 // transmit marks a frame by the queue that it leaves behind and puts it on the
 // cable.
 func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
-	if l.marks && behind > l.alert && f.class != 0 {
+	if l.marks && behind > l.alert && f.Class != 0 {
 		e.mark(w, l, f, behind)
 	}
-	if f.flags&flagAck == 0 && f.flow >= 0 {
+	if f.Flags&flagAck == 0 && f.Flow >= 0 {
 		w.dataHops++
 		if e.given != nil {
-			l.data += int64(f.size)
+			l.data += int64(f.Size)
 		}
 		if e.cfg.CC.Kind == HPCC && l.q != nil {
 			e.stamp(l, f, at)
@@ -340,24 +341,24 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 		e.odd(l, f, at)
 	}
 	l.sent++
-	l.txBytes += int64(f.size)
+	l.txBytes += int64(f.Size)
 	tag := instant.Number(0)
 	if e.ordered {
-		l.start, l.begun = at, w.Sent(at, l.id, l.wire.tail)
+		l.start, l.begun = at, w.Sent(at, l.id, l.wire.Tail)
 		tag = l.begun
 	}
-	what := f.flags & flagAck
-	if l.sizes[what] != f.size {
-		e.measure(l, what, f.size)
+	what := f.Flags & flagAck
+	if l.sizes[what] != f.Size {
+		e.measure(l, what, f.Size)
 	}
 	l.free = at + l.lasts[what]
-	if l.wire.empty() {
+	if l.wire.Empty() {
 		e.due[l.id] = l.free + l.delay
 	}
-	if l.wire.full() {
-		l.wire.grow()
+	if l.wire.Full() {
+		l.wire.Grow()
 	}
-	l.wire.next().set(f, l.free+l.delay, uint32(tag))
+	l.wire.Next().Set(f, l.free+l.delay, uint32(tag))
 }
 
 // odd does what few links do with a frame that begins.
@@ -389,8 +390,8 @@ func (e *engine) mark(w *worker, l *link, f *frame, behind int64) {
 			return
 		}
 	}
-	if f.flags&flagAck == 0 {
-		f.flags |= flagCE
+	if f.Flags&flagAck == 0 {
+		f.Flags |= flagCE
 		w.marks++
 		l.port.marks++
 	}

@@ -37,8 +37,8 @@ func (e *engine) arrived(w *worker, n instant.Number) {
 // came says that a frame arrives at a host.
 func (e *engine) came(w *worker, h *host, f *frame) {
 	if e.ordered {
-		w.Happens(instant.Number(f.tag))
-		w.since, w.link, w.size = f.at, h.in, f.size
+		w.Happens(instant.Number(f.Tag))
+		w.since, w.link, w.size = f.At, h.in, f.Size
 	}
 }
 
@@ -80,7 +80,7 @@ func (e *engine) notice(w *worker, now int64) int64 {
 
 // wakesFirst says that pacing ends before a frame that comes at that instant.
 func (e *engine) wakesFirst(h *host, f *frame) bool {
-	return e.ordered && h.wake-h.planned.at > e.travel(h.in, f.size)
+	return e.ordered && h.wake-h.planned.at > e.travel(h.in, f.Size)
 }
 
 // entry is the port by which a frame arrived at a switch.
@@ -88,16 +88,16 @@ func (s *swtch) entry(e *engine, i int) uint32 {
 	if e.ordered {
 		return uint32(s.from[i])
 	}
-	return s.arrived[i].tag
+	return s.arrived[i].Tag
 }
 
 // enter takes a frame that arrived at a switch: its tag becomes the port by which it came; it
 // returns what it was.
 func (s *swtch) enter(e *engine, i uint64) (*frame, instant.Number) {
 	f := &s.arrived[i]
-	n := instant.Number(f.tag)
+	n := instant.Number(f.Tag)
 	if e.ordered {
-		f.tag = uint32(s.from[i])
+		f.Tag = uint32(s.from[i])
 	}
 	return f, n
 }
@@ -121,10 +121,10 @@ func (e *engine) untie(w *worker, s *swtch, a []uint64) {
 // earlier port comes later.
 func (e *engine) later(w *worker, s *swtch, i, j uint64) bool {
 	a, b := &s.arrived[i], &s.arrived[j]
-	if x, y := e.travel(s.in[s.from[i]], a.size), e.travel(s.in[s.from[j]], b.size); x != y {
+	if x, y := e.travel(s.in[s.from[i]], a.Size), e.travel(s.in[s.from[j]], b.Size); x != y {
 		return x < y
 	}
-	return w.First(instant.Number(b.tag), instant.Number(a.tag))
+	return w.First(instant.Number(b.Tag), instant.Number(a.Tag))
 }
 
 // await takes note of a host that waits for its pacing from now on.
@@ -187,9 +187,9 @@ func (e *engine) pauses(each func(n *instant.Number, place *uint64)) {
 // drawMark draws whether a frame is marked that began in this window.
 func (e *engine) drawMark(link int32, wire uint32, p float64) {
 	l := &e.links[link]
-	f := &l.wire.buf[wire&uint32(len(l.wire.buf)-1)]
-	if e.streams.Draw() < p && f.flags&flagAck == 0 {
-		f.flags |= flagCE
+	f := &l.wire.Buf[wire&uint32(len(l.wire.Buf)-1)]
+	if e.streams.Draw() < p && f.Flags&flagAck == 0 {
+		f.Flags |= flagCE
 		e.workers[0].marks++
 		l.port.marks++
 	}

@@ -48,11 +48,11 @@ func (e *engine) watch(w *worker, s *swtch, now int64) {
 func (e *engine) flush(w *worker, s *swtch, l *link, class uint8, now int64) {
 	s.soon = 0
 	s.Recount()
-	for q := &l.q[class]; !q.empty(); q.pop(&s.spare) {
-		f := q.front()
-		q.bytes -= int64(f.size)
+	for q := &l.q[class]; !q.Empty(); q.Pop(&s.spare) {
+		f := q.Front()
+		q.bytes -= int64(f.Size)
 		w.drops, l.port.drops = w.drops+1, l.port.drops+1
-		if in := &e.links[s.in[f.tag]]; in.credit != nil {
+		if in := &e.links[s.in[f.Tag]]; in.credit != nil {
 			in.repay(f, now)
 		} else {
 			e.release(w, s, f, now)
@@ -85,11 +85,11 @@ func (l *link) note(before uint16, f *frame) {
 	switch {
 	case before == 0 && l.paused != 0:
 		if l.hol == nil {
-			l.hol, l.odd = &blame.Pauses{First: f.at}, true
+			l.hol, l.odd = &blame.Pauses{First: f.At}, true
 		}
-		l.hol.Begin(f.at, int32(f.aux)-1)
+		l.hol.Begin(f.At, int32(f.Aux)-1)
 	case before != 0 && l.paused == 0:
-		l.hol.End(f.at)
+		l.hol.End(f.At)
 	}
 }
 
@@ -146,7 +146,7 @@ func (e *engine) lookout(now int64) {
 			held = true
 			for c := range l.q {
 				if l.paused>>c&1 != 0 {
-					sent += uint64(l.q[c].head)
+					sent += uint64(l.q[c].Head)
 				}
 			}
 		}

@@ -1,0 +1,117 @@
+// Package frames keeps frames: in rings where they travel, in pieces where they wait.
+//
+// In: frames. Out: the same, in the order in which they came. It must not know links, hosts or what
+// frames are for.
+package frames
+
+import "slices"
+
+const never = int64(1<<63 - 1)
+
+// Frame is a frame that waits or travels: 32 bytes.
+type Frame struct {
+	At    int64  // ps: its last bit at the end of the cable
+	Flow  int32  // -1: PFC
+	Psn   uint32 // number of the data frame
+	Route uint32 // index in engine.hops of its link
+	Aux   uint32 // of congestion control: a time or a record
+	Size  uint16 // bytes on the wire
+	Flags uint8
+	Class uint8  // 0 control, else the index of its priority
+	Tag   uint32 // in a switch the port by which it came; on a cable, with EventOrder, its instant.Number
+}
+
+// Extend makes room for one more frame, which is written next: append would copy it twice.
+func Extend(a []Frame) []Frame {
+	n := len(a)
+	if n == cap(a) {
+		a = slices.Grow(a, max(16, n))
+	}
+	return a[:n+1]
+}
+
+// Ring is a ring of frames that grows: its length is a power of two.
+type Ring struct {
+	Buf        []Frame
+	Head, Tail uint32
+}
+
+// Empty says that no frame is in the ring.
+func (q *Ring) Empty() bool { return q.Head == q.Tail }
+
+// Front is the first frame.
+func (q *Ring) Front() *Frame { return &q.Buf[q.Head&uint32(len(q.Buf)-1)] }
+
+// Rewind leads back to the begin of an empty ring's memory, which is in the cache.
+func (q *Ring) Rewind() {
+	q.Head = (q.Head + uint32(len(q.Buf)-1)) &^ uint32(len(q.Buf)-1)
+	q.Tail = q.Head
+}
+
+// First is when the first frame is at the end of the cable; never without one, and then the next
+// goes to the begin.
+func (q *Ring) First() int64 {
+	if q.Head == q.Tail {
+		q.Rewind()
+		return never
+	}
+	return q.Front().At
+}
+
+// Between is a part of a ring; one that lies apart is copied into memory.
+func (q *Ring) Between(from, to uint32, memory *[]Frame) []Frame {
+	m := uint32(len(q.Buf) - 1)
+	if from == to {
+		return nil
+	}
+	if i, j := from&m, (to-1)&m; i <= j {
+		return q.Buf[i : j+1]
+	}
+	*memory = append(append((*memory)[:0], q.Buf[from&m:]...), q.Buf[:to&m]...)
+	return *memory
+}
+
+// Insert puts a frame before those that arrive later.
+func (q *Ring) Insert(f *Frame) {
+	q.Push(f)
+	m := uint32(len(q.Buf) - 1)
+	for i := q.Tail - 1; i != q.Head && q.Buf[(i-1)&m].At > f.At; i-- {
+		q.Buf[i&m], q.Buf[(i-1)&m] = q.Buf[(i-1)&m], q.Buf[i&m]
+	}
+}
+
+// Push appends a copy of f.
+func (q *Ring) Push(f *Frame) { q.Pass(f, f.At, f.Tag) }
+
+// Pass appends a frame with another time and tag.
+func (q *Ring) Pass(f *Frame, at int64, tag uint32) {
+	if q.Full() {
+		q.Grow()
+	}
+	q.Next().Set(f, at, tag)
+}
+
+// Full says that the ring must grow first.
+func (q *Ring) Full() bool { return q.Tail-q.Head == uint32(len(q.Buf)) }
+
+// Next is the place after the last frame of a ring that is not full, to be written.
+func (q *Ring) Next() *Frame {
+	q.Tail++
+	return &q.Buf[(q.Tail-1)&uint32(len(q.Buf)-1)]
+}
+
+// Set copies a frame but for its time and tag. It copies field by field: fields of f were
+// written just now, and wider loads would wait until those stores are done.
+func (g *Frame) Set(f *Frame, at int64, tag uint32) {
+	g.At, g.Flow, g.Psn, g.Route, g.Aux = at, f.Flow, f.Psn, f.Route, f.Aux
+	g.Size, g.Flags, g.Class, g.Tag = f.Size, f.Flags, f.Class, tag
+}
+
+// Grow doubles the ring.
+func (q *Ring) Grow() {
+	n := make([]Frame, max(16, 2*len(q.Buf)))
+	for i := q.Head; i != q.Tail; i++ {
+		n[i&uint32(len(n)-1)] = q.Buf[i&uint32(len(q.Buf)-1)]
+	}
+	q.Buf = n
+}
