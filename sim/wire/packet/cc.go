@@ -47,19 +47,19 @@ func (e *engine) ccOpen(id int32, s *sender, links int) {
 	}
 	if e.cfg.CC.ByRoute {
 		rtt = e.roundTrip(id, s, links)
-		s.window = max(1, int64(float64(s.Line)/8*float64(rtt)/1e12))
+		s.Window = max(1, int64(float64(s.Line)/8*float64(rtt)/1e12))
 	}
 	if e.cfg.CC.Kind == DCQCN {
-		s.dcqcn = cc.NewReaction(s.Line)
+		s.Dcqcn = cc.NewReaction(s.Line)
 		return
 	}
-	e.controls.Open(id, &s.Rate, &s.window, rtt, links)
+	e.controls.Open(id, &s.Rate, &s.Window, rtt, links)
 }
 
 // roundTrip is that of a full frame and its acknowledgement over so many links each.
 func (e *engine) roundTrip(id int32, s *sender, links int) (ps units.Time) {
 	for i := range uint32(links) {
-		there, back := &e.links[e.hops[s.route+i]], &e.links[e.hops[e.rcv[id].back+i]]
+		there, back := &e.links[e.hops[s.Route+i]], &e.links[e.hops[e.rcv[id].Back+i]]
 		ps += units.Time(there.delay + there.whole + back.delay + back.ack)
 	}
 	return ps
@@ -83,23 +83,23 @@ func (e *engine) ccAck(w *worker, h *host, f *frame, s *sender, acked uint32) {
 	case NoCC:
 		return
 	case DCQCN:
-		if f.Flags&flagCE != 0 && !s.ended {
-			s.dcqcn.Notify(c, &s.Rate, f.At, e.notice(w, f.At))
+		if f.Flags&flagCE != 0 && !s.Ended {
+			s.Dcqcn.Notify(c, &s.Rate, f.At, e.notice(w, f.At))
 		}
 		return
 	case HPCC:
-		if rate, ok := e.controls.Telemetry(f.Flow).Ack(c, &s.Rate, f.Aux, f.Psn, s.nxt); ok {
+		if rate, ok := e.controls.Telemetry(f.Flow).Ack(c, &s.Rate, f.Aux, f.Psn, s.Nxt); ok {
 			e.shift(w, h, s, rate, f.At)
 		}
 		return
 	}
-	a := cc.Ack{Now: f.At, Aux: f.Aux, Psn: f.Psn, Next: s.nxt, Acked: acked, Flight: s.nxt - s.una,
+	a := cc.Ack{Now: f.At, Aux: f.Aux, Psn: f.Psn, Next: s.Nxt, Acked: acked, Flight: s.Nxt - s.Una,
 		Marked: f.Flags&flagCE != 0, Gap: f.Flags&flagNack != 0, Report: f.Flags&flagSack != 0}
 	if c.Kind == Pint {
 		e.seen[f.Flow]++
 		a.Skipped = streams.Hash(e.cfg.Seed, f.Flow, drawSample, e.seen[f.Flow]) >= c.PintShare
 	}
-	if rate, ok := e.controls.Ack(f.Flow, &s.Rate, &s.window, &a); ok {
+	if rate, ok := e.controls.Ack(f.Flow, &s.Rate, &s.Window, &a); ok {
 		e.shift(w, h, s, rate, f.At)
 	}
 }
@@ -107,6 +107,6 @@ func (e *engine) ccAck(w *worker, h *host, f *frame, s *sender, acked uint32) {
 // lossSeen lets the control see a loss.
 func (e *engine) lossSeen(id int32, s *sender, now int64, timeouts int32) {
 	if e.cfg.CC.Kind == Swift || e.cfg.CC.Kind == NSCC {
-		e.controls.Loss(id, &s.Rate, &s.window, now, s.nxt-s.una, timeouts)
+		e.controls.Loss(id, &s.Rate, &s.Window, now, s.Nxt-s.Una, timeouts)
 	}
 }

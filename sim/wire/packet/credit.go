@@ -69,7 +69,7 @@ func (e *engine) gate(l *link, at int64) {
 // wants says that a queue pair of a host has frames to send.
 func (e *engine) wants(h *host) bool {
 	for _, id := range h.qps {
-		if s := &e.snd[id]; s.nxt < s.frames || s.hasGap() {
+		if s := &e.snd[id]; s.Nxt < s.Frames || s.HasGap() {
 			return true
 		}
 	}

@@ -146,8 +146,8 @@ func (e *engine) pullHost(w *worker, h *host, end int64) int {
 			h.arrived[len(h.arrived)-1] = *f
 		}
 		if f.Flags&flagAck != 0 {
-			if s := &e.snd[f.Flow]; f.Psn >= s.frames && !s.ending && (e.cfg.Repair.BackTo == 0 || e.backTo(f.Psn, s.bytes) >= s.frames) {
-				s.ending = true
+			if s := &e.snd[f.Flow]; f.Psn >= s.Frames && !s.Ending && (e.cfg.Repair.BackTo == 0 || e.backTo(f.Psn, s.Bytes) >= s.Frames) {
+				s.Ending = true
 				w.ended = append(w.ended, ending{f.Flow, f.At})
 			}
 		} else if e.given != nil && f.Flow >= 0 {
@@ -315,14 +315,14 @@ func (e *engine) start(w *worker, h *host, l *link, now int64) {
 func (e *engine) only(w *worker, h *host, l *link, now int64) bool {
 	s := &e.snd[h.qps[0]]
 	switch {
-	case s.nxt >= s.frames || s.gapped:
+	case s.Nxt >= s.Frames || s.Gapped:
 		return false
-	case s.nextAvail > now:
+	case s.NextAvail > now:
 		if h.wake <= now {
-			h.wake = s.nextAvail
+			h.wake = s.NextAvail
 			e.await(w, h, now)
 		}
-	case l.paused>>s.class&1 == 0 && !e.windowBound(s, now):
+	case l.paused>>s.Class&1 == 0 && !s.Bound(&e.cfg.CC, e.cfg.Frames.Payload, now):
 		h.turn, h.inFlight = 0, true
 		e.sendData(w, h, l, h.qps[0], now)
 	}
@@ -352,13 +352,13 @@ func (e *engine) choose(h *host, l *link, now int64) (found int, soon int64) {
 			}
 		}
 		s := &e.snd[h.qps[at]]
-		if gap := s.gapped && s.hasGap(); gap || s.nxt < s.frames {
-			if s.nextAvail > now {
-				soon = min(soon, s.nextAvail)
-			} else if soon = now; l.paused>>s.class&1 == 0 && (gap || !e.windowBound(s, now)) {
+		if gap := s.Gapped && s.HasGap(); gap || s.Nxt < s.Frames {
+			if s.NextAvail > now {
+				soon = min(soon, s.NextAvail)
+			} else if soon = now; l.paused>>s.Class&1 == 0 && (gap || !s.Bound(&e.cfg.CC, e.cfg.Frames.Payload, now)) {
 				return e.strike(h, at, ended), now
 			}
-		} else if s.una >= s.frames && (ended < 0 || at < ended) {
+		} else if s.Una >= s.Frames && (ended < 0 || at < ended) {
 			ended = at
 		}
 	}
@@ -373,31 +373,17 @@ func (e *engine) strike(h *host, found, ended int) int {
 	}
 	k := ended
 	for i := ended; i < len(h.qps); i++ {
-		if s := &e.snd[h.qps[i]]; s.una < s.frames {
+		if s := &e.snd[h.qps[i]]; s.Una < s.Frames {
 			if i == found {
 				found = k
 			}
 			h.qps[k] = h.qps[i]
 			k++
 		} else {
-			s.listed = false
+			s.Listed = false
 			h.over--
 		}
 	}
 	h.qps = h.qps[:k]
 	return found
-}
-
-// hasGap says that a flow has a frame to send again.
-func (s *sender) hasGap() bool {
-	_, ok := s.hole()
-	return ok
-}
-
-// hole is the next frame to send again.
-func (s *sender) hole() (uint32, bool) {
-	if !s.gapped || !s.gaps.Any(s.una) {
-		return 0, false
-	}
-	return s.gaps.Missing(s.una)
 }

@@ -14,18 +14,18 @@ func (e *engine) stamp(l *link, f *frame, at int64) {
 // shift changes the rate, and the time of the next frame by the difference of
 // the gaps.
 func (e *engine) shift(w *worker, h *host, s *sender, rate, now int64) {
-	size := int(s.last)
+	size := int(s.Last)
 	gap := e.lasts(size, rate)
-	if full := s.last == e.full; full && s.Gap > 0 && !e.cfg.CC.Unpaced {
-		s.nextAvail += gap - s.Gap
+	if full := s.Last == e.full; full && s.Gap > 0 && !e.cfg.CC.Unpaced {
+		s.NextAvail += gap - s.Gap
 		s.Set(rate)
 		s.Gap = gap
 	} else {
-		s.nextAvail += gap - e.lasts(size, s.Rate.Rate)
+		s.NextAvail += gap - e.lasts(size, s.Rate.Rate)
 		s.Set(rate)
 	}
-	if h.wake > now && s.nextAvail < h.wake {
-		h.wake = max(s.nextAvail, now)
+	if h.wake > now && s.NextAvail < h.wake {
+		h.wake = max(s.NextAvail, now)
 		e.await(w, h, now)
 	}
 }

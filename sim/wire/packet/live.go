@@ -164,9 +164,9 @@ func (l *Live) lay(id int32, q *Queue) error {
 	if q.Limit > 0 {
 		line = max(1e6, min(line, q.Limit))
 	}
-	e.rcv[id].back = uint32(back)
+	e.rcv[id].Back = uint32(back)
 	s := &e.snd[id]
-	*s = sender{Rate: cc.Rate{Rate: line, Line: line}, window: e.cfg.CC.Window, route: uint32(back + k), class: e.classOf[q.Priority]}
+	*s = sender{Rate: cc.Rate{Rate: line, Line: line}, Window: e.cfg.CC.Window, Route: uint32(back + k), Class: e.classOf[q.Priority]}
 	e.result[id].SrcPort = uint16(firstPort + id)
 	e.ccOpen(id, s, k)
 	return nil
@@ -176,7 +176,7 @@ func (l *Live) lay(id int32, q *Queue) error {
 // times never go back, and lie after what Advance was last called with.
 // token comes back from Advance when its last byte has arrived.
 func (l *Live) Send(q int32, at units.Time, bytes int64, token int32) {
-	l.queues[q].Add(max(1, bytes), int64(l.e.cfg.Frames.Payload), token, l.e.snd[q].una)
+	l.queues[q].Add(max(1, bytes), int64(l.e.cfg.Frames.Payload), token, l.e.snd[q].Una)
 	t := max(int64(at), l.at)
 	l.e.begin(q, t)
 	if !l.opened {
@@ -187,18 +187,18 @@ func (l *Live) Send(q int32, at units.Time, bytes int64, token int32) {
 // post begins a queue pair's next message.
 func (l *Live) post(h *host, id int32, now int64) {
 	s := &l.e.snd[id]
-	if s.una >= s.frames {
-		s.moved, s.retries = now, 0
+	if s.Una >= s.Frames {
+		s.Moved, s.Retries = now, 0
 	}
-	s.frames = l.queues[id].Begin()
-	s.bytes = int64(s.frames) * int64(l.e.cfg.Frames.Payload)
-	if !s.listed {
-		s.listed = true
+	s.Frames = l.queues[id].Begin()
+	s.Bytes = int64(s.Frames) * int64(l.e.cfg.Frames.Payload)
+	if !s.Listed {
+		s.Listed = true
 		h.qps = append(h.qps, id)
-	} else if s.ended {
+	} else if s.Ended {
 		h.over--
 	}
-	s.ended, s.ending = false, false
+	s.Ended, s.Ending = false, false
 }
 
 // take notes what a data frame that arrives completes.
@@ -298,7 +298,7 @@ func (l *Live) Port(cable int32, back bool) Port {
 	if h := l.e.hostOf[x.from]; h >= 0 {
 		for q := range l.queues {
 			if l.e.flows[q].Src == x.from {
-				p.Resent += int64(l.e.snd[q].resent)
+				p.Resent += int64(l.e.snd[q].Resent)
 			}
 		}
 	}
@@ -311,7 +311,7 @@ func (l *Live) Slowed(q int32, now units.Time) bool {
 	e := l.e
 	s := &e.snd[q]
 	if e.cfg.CC.Kind == DCQCN {
-		s.dcqcn.Tick(&e.cfg.CC, &s.Rate, min(int64(now), l.at), 0)
+		s.Dcqcn.Tick(&e.cfg.CC, &s.Rate, min(int64(now), l.at), 0)
 	}
 	return e.cfg.CC.Kind != NoCC && float64(s.Rate.Rate) < 0.95*float64(s.Line)
 }

@@ -2,46 +2,15 @@ package packet
 
 import (
 	"github.com/simccl/simccl/sim/wire/packet/cc"
-	"github.com/simccl/simccl/sim/wire/packet/internal/gaps"
+	"github.com/simccl/simccl/sim/wire/packet/internal/pair"
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
 	"github.com/simccl/simccl/units"
 )
 
-// sender is the sending half of a queue pair.
-//
-// What each frame touches is in the first line of a cache, and with DCQCN in the second.
-type sender struct {
-	frames, nxt, una uint32 // data frames in all, the next, the first not acknowledged
-	class            uint8
-	ending, ended    bool
-	gapped           bool  // gaps is in use
-	nextAvail        int64 // when pacing lets it send
-	cc.Rate
-	window int64 // bytes; 0: none
-	route  uint32
-	last   uint16 // size of the frame sent last
-	listed bool   // of a Live run: among its host's queue pairs
-	_      [1]byte
-
-	dcqcn   cc.Reaction
-	bytes   int64
-	retries int32
-	resent  uint32 // frames
-	moved   int64  // when una last moved, or sending began
-	gaps    gaps.Gaps
-	_       [40]byte // whole lines of a cache
-}
-
-// receiver is the receiving half.
-type receiver struct {
-	expected uint32
-	lastNak  uint32
-	nakAt    int64 // before then no other NAK of the same frame
-	back     uint32
-	cnpAt    int64       // no notification before then
-	came     gaps.Bitmap // frames above expected that came, with selective repeat
-	_        [8]byte
-}
+type (
+	sender   = pair.Sender
+	receiver = pair.Receiver
+)
 
 // open makes a queue pair at the start of its flow.
 func (e *engine) open(h *host, id int32, now int64) {
@@ -61,13 +30,13 @@ func (e *engine) open(h *host, id int32, now int64) {
 		links = e.fill(base+(1+k)*e.slot, route.Key{Src: f.Src, Dst: f.Dst, SPort: port + uint16(k), DPort: f.DstPort})
 	}
 	e.fill(base, route.Key{Src: f.Dst, Dst: f.Src, SPort: f.DstPort, DPort: port})
-	e.rcv[id].back = uint32(base)
+	e.rcv[id].Back = uint32(base)
 	line := e.links[h.out].rate
 	payload := int64(e.cfg.Frames.Payload)
-	*s = sender{bytes: f.Bytes, frames: uint32((f.Bytes + payload - 1) / payload), nextAvail: now, Rate: cc.Rate{Rate: line, Line: line},
-		window: e.cfg.CC.Window, route: uint32(base + e.slot), class: e.classOf[f.Priority]}
+	*s = sender{Bytes: f.Bytes, Frames: uint32((f.Bytes + payload - 1) / payload), NextAvail: now, Rate: cc.Rate{Rate: line, Line: line},
+		Window: e.cfg.CC.Window, Route: uint32(base + e.slot), Class: e.classOf[f.Priority]}
 	if f.Window > 0 {
-		s.window = f.Window
+		s.Window = f.Window
 	}
 	e.ccOpen(id, s, links)
 	e.result[id] = FlowResult{SrcPort: port, Start: units.Time(now)}
@@ -83,82 +52,62 @@ func (e *engine) fill(at int, k route.Key) int {
 	return n
 }
 
-// offset is the first byte of a data frame.
-func (e *engine) offset(s *sender, psn uint32) int64 {
-	return min(int64(psn)*int64(e.cfg.Frames.Payload), s.bytes)
-}
-
-// windowBound says that a queue pair has as much in flight as it may.
-func (e *engine) windowBound(s *sender, now int64) bool {
-	w := s.window
-	if flight := int64(s.nxt-s.una) * int64(e.cfg.Frames.Payload); w == 0 || flight < w && !e.cfg.CC.VarWindow {
-		return false
-	}
-	if e.cfg.CC.VarWindow {
-		if e.cfg.CC.Kind == DCQCN {
-			s.dcqcn.Tick(&e.cfg.CC, &s.Rate, now, 0)
-		}
-		w = max(1, int64(float64(w)*float64(s.Rate.Rate)/float64(s.Line)))
-	}
-	return e.offset(s, s.nxt)-e.offset(s, s.una) >= w
-}
-
 // sendData sends the next frame of a queue pair.
 func (e *engine) sendData(w *worker, h *host, l *link, id int32, now int64) {
 	s := &e.snd[id]
 	size := e.cfg.Frames.Payload
-	full, psn := true, s.nxt
-	if s.gapped && s.hasGap() {
-		psn, _ = s.hole()
-		s.gaps.Sent(psn, s.una)
-		s.resent++
+	full, psn := true, s.Nxt
+	if s.Gapped && s.HasGap() {
+		psn, _ = s.Hole()
+		s.Gaps.Sent(psn, s.Una)
+		s.Resent++
 		w.retx++
 		e.lossSeen(id, s, now, 0)
 	} else {
-		s.nxt++
+		s.Nxt++
 	}
 	if e.given != nil {
 		size = e.given.queues[id].Size(psn, size)
 		full = size == e.cfg.Frames.Payload
-	} else if psn+1 == s.frames {
-		size = int(s.bytes - e.offset(s, psn))
+	} else if psn+1 == s.Frames {
+		size = int(s.Bytes - s.Offset(psn, e.cfg.Frames.Payload))
 		full = size == e.cfg.Frames.Payload
 	}
 	size += e.cfg.Frames.Header
-	route := s.route
+	route := s.Route
 	if e.paths > 1 {
 		route += uint32(e.slot) * (psn % uint32(e.paths))
 	}
-	f := frame{Flow: id, Psn: psn, Route: route, Size: uint16(size), Class: s.class}
+	f := frame{Flow: id, Psn: psn, Route: route, Size: uint16(size), Class: s.Class}
 	e.ccStamp(&f, now)
 	if t := int64(e.cfg.Repair.Timeout); t > 0 {
-		if s.una+1 == s.nxt {
-			s.moved = now
+		if s.Una+1 == s.Nxt {
+			s.Moved = now
 		}
-		h.timer = min(h.timer, s.moved+t)
+		h.timer = min(h.timer, s.Moved+t)
 	}
-	s.last = f.Size
+	s.Last = f.Size
 	w.sent++
 	e.transmit(w, l, &f, now, 0)
 	if l.credit != nil {
 		e.gate(l, now)
 	}
 	if e.cfg.CC.Kind == DCQCN {
-		if s.dcqcn.Due(now) {
-			s.dcqcn.Tick(&e.cfg.CC, &s.Rate, now, e.notice(w, now))
+		if s.Dcqcn.Due(now) {
+			s.Dcqcn.Tick(&e.cfg.CC, &s.Rate, now, e.notice(w, now))
 		}
 		if e.cfg.CC.ByteReset > 0 {
-			s.dcqcn.Count(&e.cfg.CC, &s.Rate, int64(s.last))
+			s.Dcqcn.Count(&e.cfg.CC, &s.Rate, int64(s.Last))
 		}
 	}
 	switch {
 	case !full:
-		s.nextAvail = now + e.lasts(size, e.paceRate(s))
+		s.NextAvail = now + e.lasts(size, e.paceRate(s))
 	case s.Gap == 0:
 		s.Gap = e.lasts(size, e.paceRate(s))
 		fallthrough
 	default:
-		s.nextAvail = now + s.Gap
+		s.NextAvail = now + s.Gap
 	}
 }
 
@@ -175,41 +124,41 @@ func (e *engine) receive(f, ack *frame) bool {
 	flags := flagAck | f.Flags&flagCE
 	report := f.Aux
 	if gap := int64(e.cfg.CC.CNPGap); gap > 0 && flags&flagCE != 0 {
-		if f.At < r.cnpAt {
+		if f.At < r.CnpAt {
 			flags &^= flagCE
 		} else {
-			r.cnpAt = f.At + gap
+			r.CnpAt = f.At + gap
 		}
 	}
 	switch {
-	case e.cfg.Repair.Selective && f.Psn >= r.expected:
-		if f.Psn != r.expected {
+	case e.cfg.Repair.Selective && f.Psn >= r.Expected:
+		if f.Psn != r.Expected {
 			flags |= flagSack
 			report = f.Psn
 		}
-		r.expected = r.came.Take(f.Psn, r.expected)
-	case f.Psn == r.expected:
-		r.expected++
-		if e.cfg.AckFrom > 1 && !e.acks(f.Flow, r.expected) && (e.given == nil || flags&flagCE == 0) {
+		r.Expected = r.Came.Take(f.Psn, r.Expected)
+	case f.Psn == r.Expected:
+		r.Expected++
+		if e.cfg.AckFrom > 1 && !e.acks(f.Flow, r.Expected) && (e.given == nil || flags&flagCE == 0) {
 			return false
 		}
-	case f.Psn < r.expected:
+	case f.Psn < r.Expected:
 		if e.cfg.Repair.Timeout == 0 {
 			return false // a duplicate
 		}
 	default:
-		if f.At < r.nakAt && r.lastNak == r.expected {
+		if f.At < r.NakAt && r.LastNak == r.Expected {
 			return false
 		}
-		r.nakAt, r.lastNak = f.At+int64(e.cfg.NackGap), r.expected
-		r.expected = e.backTo(r.expected, e.flows[f.Flow].Bytes)
+		r.NakAt, r.LastNak = f.At+int64(e.cfg.NackGap), r.Expected
+		r.Expected = e.backTo(r.Expected, e.flows[f.Flow].Bytes)
 		flags |= flagNack
 	}
 	class := f.Class
 	if e.cfg.AckHigh {
 		class = 0
 	}
-	*ack = frame{Flow: f.Flow, Psn: r.expected, Route: r.back, Aux: report, Size: uint16(e.cfg.Frames.Ack), Flags: flags, Class: class}
+	*ack = frame{Flow: f.Flow, Psn: r.Expected, Route: r.Back, Aux: report, Size: uint16(e.cfg.Frames.Ack), Flags: flags, Class: class}
 	return true
 }
 
@@ -226,35 +175,35 @@ func (e *engine) acks(flow int32, frames uint32) bool {
 // still exists.
 func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 	s := &e.snd[f.Flow]
-	if s.ended {
+	if s.Ended {
 		return false
 	}
 	acked, psn := uint32(0), f.Psn
 	if e.cfg.Repair.BackTo > 0 {
-		psn = e.backTo(psn, s.bytes)
+		psn = e.backTo(psn, s.Bytes)
 	}
-	if psn > s.una {
-		acked = psn - s.una
-		s.advance(psn)
+	if psn > s.Una {
+		acked = psn - s.Una
+		s.Advance(psn)
 		if e.cfg.Repair.Timeout > 0 {
-			s.moved, s.retries = f.At, 0
+			s.Moved, s.Retries = f.At, 0
 		}
-		s.nxt = max(s.nxt, s.una) // a timeout may have set it back behind
+		s.Nxt = max(s.Nxt, s.Una) // a timeout may have set it back behind
 	}
 	if f.Flags&flagSack != 0 {
-		s.reported(f.Aux, e.cfg.Repair.Reorder)
+		s.Reported(f.Aux, e.cfg.Repair.Reorder)
 	}
-	if s.una >= s.frames {
-		s.ended = true
+	if s.Una >= s.Frames {
+		s.Ended = true
 		h.over++
 		if !e.result[f.Flow].Failed {
 			e.result[f.Flow].End, e.result[f.Flow].Done = units.Time(f.At), true
 		}
 	}
 	if f.Flags&flagNack != 0 {
-		w.retx += int64(s.nxt - s.una)
-		s.resent += s.nxt - s.una
-		s.nxt = s.una
+		w.retx += int64(s.Nxt - s.Una)
+		s.Resent += s.Nxt - s.Una
+		s.Nxt = s.Una
 	}
 	e.ccAck(w, h, f, s, acked)
 	return true

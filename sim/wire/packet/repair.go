@@ -1,28 +1,12 @@
 package packet
 
-// advance moves una.
-func (s *sender) advance(to uint32) {
-	if s.gapped {
-		s.gaps.Advance(s.una, to)
-	}
-	s.una = to
-}
-
-// reported handles a report that a frame came out of order.
-func (s *sender) reported(psn, reorder uint32) {
-	if psn >= s.una && psn < s.nxt {
-		s.gapped = true
-		s.gaps.Came(psn, s.una, reorder)
-	}
-}
-
 // overdue returns when the timeout of a host's flows may next end; never if
 // none runs.
 func (e *engine) overdue(h *host) int64 {
 	t := never
 	for _, id := range h.qps {
-		if s := &e.snd[id]; s.una < s.nxt {
-			t = min(t, s.moved+int64(e.cfg.Repair.Timeout))
+		if s := &e.snd[id]; s.Una < s.Nxt {
+			t = min(t, s.Moved+int64(e.cfg.Repair.Timeout))
 		}
 	}
 	return t
@@ -33,27 +17,27 @@ func (e *engine) timeouts(w *worker, h *host, now int64) {
 	c := &e.cfg.Repair
 	for _, id := range h.qps {
 		s := &e.snd[id]
-		if s.una >= s.nxt || s.moved+int64(c.Timeout) > now {
+		if s.Una >= s.Nxt || s.Moved+int64(c.Timeout) > now {
 			continue
 		}
 		w.timeouts++
-		s.moved = now
-		s.nextAvail = min(s.nextAvail, now)
-		if s.retries++; c.Retries > 0 && s.retries > c.Retries {
-			s.una, s.nxt, s.ended, s.ending = s.frames, s.frames, true, true // it sends no more
+		s.Moved = now
+		s.NextAvail = min(s.NextAvail, now)
+		if s.Retries++; c.Retries > 0 && s.Retries > c.Retries {
+			s.Una, s.Nxt, s.Ended, s.Ending = s.Frames, s.Frames, true, true // it sends no more
 			h.over++
 			e.result[id].Failed = true
 			continue
 		}
-		e.lossSeen(id, s, now, s.retries)
+		e.lossSeen(id, s, now, s.Retries)
 		if c.Selective {
-			s.gapped = true
-			s.gaps.Lost(s.una, s.nxt)
+			s.Gapped = true
+			s.Gaps.Lost(s.Una, s.Nxt)
 			continue
 		}
-		w.retx += int64(s.nxt - s.una)
-		s.resent += s.nxt - s.una
-		s.nxt = s.una
+		w.retx += int64(s.Nxt - s.Una)
+		s.Resent += s.Nxt - s.Una
+		s.Nxt = s.Una
 	}
 	h.timer = e.overdue(h)
 }

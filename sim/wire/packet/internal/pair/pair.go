@@ -1,0 +1,97 @@
+// Package pair is the two halves of a queue pair: what was sent, what has arrived, and what is to be
+// sent again.
+//
+// In: numbers of frames and settings of congestion control. Out: what may be sent. It must not know
+// hosts, links or frames on their way.
+package pair
+
+import (
+	"github.com/simccl/simccl/sim/wire/packet/cc"
+	"github.com/simccl/simccl/sim/wire/packet/internal/gaps"
+)
+
+// Sender is the sending half of a queue pair.
+//
+// What each frame touches is in the first line of a cache, and with DCQCN in the second.
+type Sender struct {
+	Frames, Nxt, Una uint32 // data frames in all, the next, the first not acknowledged
+	Class            uint8
+	Ending, Ended    bool
+	Gapped           bool  // Gaps is in use
+	NextAvail        int64 // when pacing lets it send
+	cc.Rate
+	Window int64 // bytes; 0: none
+	Route  uint32
+	Last   uint16 // size of the frame sent last
+	Listed bool   // of a Live run: among its host's queue pairs
+	_      [1]byte
+
+	Dcqcn   cc.Reaction
+	Bytes   int64
+	Retries int32
+	Resent  uint32 // frames
+	Moved   int64  // when Una last moved, or sending began
+	Gaps    gaps.Gaps
+	_       [40]byte // whole lines of a cache
+}
+
+// Receiver is the receiving half.
+type Receiver struct {
+	Expected uint32
+	LastNak  uint32
+	NakAt    int64 // before then no other NAK of the same frame
+	Back     uint32
+	CnpAt    int64       // no notification before then
+	Came     gaps.Bitmap // frames above Expected that came, with selective repeat
+	_        [8]byte
+}
+
+// Advance moves Una.
+func (s *Sender) Advance(to uint32) {
+	if s.Gapped {
+		s.Gaps.Advance(s.Una, to)
+	}
+	s.Una = to
+}
+
+// Reported handles a report that a frame came out of order.
+func (s *Sender) Reported(psn, reorder uint32) {
+	if psn >= s.Una && psn < s.Nxt {
+		s.Gapped = true
+		s.Gaps.Came(psn, s.Una, reorder)
+	}
+}
+
+// HasGap says that there is a frame to send again.
+func (s *Sender) HasGap() bool {
+	_, ok := s.Hole()
+	return ok
+}
+
+// Hole is the next frame to send again.
+func (s *Sender) Hole() (uint32, bool) {
+	if !s.Gapped || !s.Gaps.Any(s.Una) {
+		return 0, false
+	}
+	return s.Gaps.Missing(s.Una)
+}
+
+// Offset is the first byte of a data frame, of frames of so much payload.
+func (s *Sender) Offset(psn uint32, payload int) int64 {
+	return min(int64(psn)*int64(payload), s.Bytes)
+}
+
+// Bound says that as much is in flight as may be, at a time in ps.
+func (s *Sender) Bound(c *cc.Params, payload int, now int64) bool {
+	w := s.Window
+	if flight := int64(s.Nxt-s.Una) * int64(payload); w == 0 || flight < w && !c.VarWindow {
+		return false
+	}
+	if c.VarWindow {
+		if c.Kind == cc.DCQCN {
+			s.Dcqcn.Tick(c, &s.Rate, now, 0)
+		}
+		w = max(1, int64(float64(w)*float64(s.Rate.Rate)/float64(s.Line)))
+	}
+	return s.Offset(s.Nxt, payload)-s.Offset(s.Una, payload) >= w
+}
