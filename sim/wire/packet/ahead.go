@@ -1,9 +1,8 @@
 package packet
 
 import (
-	"slices"
-
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
+	"github.com/simccl/simccl/sim/wire/packet/spec"
 )
 
 // A host that only receives has acknowledgements alone on its link. Where they leave its switch
@@ -13,174 +12,105 @@ import (
 
 // findDirect finds such links.
 func (e *engine) findDirect() {
-	if e.picky || e.cfg.CC.Kind == Pint {
+	if e.plain || !e.stays || e.picky || e.cfg.CC.Kind == Pint {
 		return
-	}
-	const none, several = -1, -2
-	to, gets := make([]int32, len(e.hosts)), make([]bool, len(e.hosts))
-	for i := range to {
-		to[i] = none
-	}
-	for i := range e.flows {
-		src, dst := e.hostOf[e.flows[i].Src], e.hostOf[e.flows[i].Dst]
-		if gets[dst] = true; to[src] == none || to[src] == dst {
-			to[src] = dst
-		} else {
-			to[src] = several
-		}
 	}
 	of := map[int32]*swtch{}
 	for i := range e.switches {
 		of[e.switches[i].node] = &e.switches[i]
 	}
-	for x, dst := range to {
-		if dst < 0 || gets[x] || to[dst] != none {
+	for x, dst := range spec.OneWay(e.net.Nodes, e.flows) {
+		if dst < 0 {
 			continue
 		}
-		a, b := &e.links[e.hosts[dst].out], &e.links[e.hosts[x].in]
-		if s := of[b.from]; s != nil && a.to == b.from && e.bound(s) {
-			a.ahead, b.feeder, b.ahead = true, a.id, true
+		a, b := &e.links[e.hosts[e.hostOf[dst]].out], &e.links[e.hosts[e.hostOf[x]].in]
+		if s := of[b.from]; s != nil && a.to == b.from {
+			a.ahead, b.ahead, b.feeder = true, true, a.id
 			s.direct = append(s.direct, b.id)
 		}
 	}
-}
-
-// calm says that no cable fails or loses frames, and none needs credits.
-func (e *engine) calm() bool {
-	return e.cfg.Buffer.Credits == 0 && len(e.cfg.Faults) == 0 && !slices.ContainsFunc(e.net.Cables, func(c Cable) bool { return c.Loss > 0 })
-}
-
-// bound finds out how much can arrive at a switch in a window.
-func (e *engine) bound(s *swtch) bool {
-	if s.most != nil {
-		return s.mostAll >= 0
-	}
-	s.most = make([]int64, len(s.in))
-	for p, id := range s.in {
-		for _, size := range [2]uint16{e.full, e.ack} {
-			t := e.lasts(int(size), e.links[id].rate)
-			if t == 0 {
-				s.mostAll = -1
-				return false
+	for i := range e.switches {
+		if s := &e.switches[i]; s.direct != nil {
+			for p, id := range s.in {
+				s.Expect(p, int64(e.full), e.look, e.links[id].whole)
+				s.Expect(p, int64(e.ack), e.look, e.links[id].ack)
 			}
-			s.most[p] = max(s.most[p], (e.look/t+2)*int64(size))
 		}
-		s.mostAll += s.most[p]
 	}
-	return true
 }
 
-// sendAck starts an acknowledgement of a host.
+// sendAck starts an acknowledgement of a host, over both cables if it can.
 func (e *engine) sendAck(w *worker, a *link, f *frame, at int64) {
 	if !a.ahead || !e.links[e.hops[f.Route+1]].ahead {
 		e.transmit(w, a, f, at, 0)
 		return
 	}
-	b := &e.links[e.hops[f.Route+1]]
-	what := f.Flags & flagAck
+	b, what := &e.links[e.hops[f.Route+1]], f.Flags&flagAck
 	if a.sizes[what] != f.Size {
 		e.measure(a, what, f.Size)
+	}
+	come := at + a.lasts[what] + a.delay
+	if b.free >= come { // it would have to wait
+		for i := range e.switches {
+			if s := &e.switches[i]; s.node == b.from {
+				e.shut(w, s, e.began)
+			}
+		}
+		e.transmit(w, a, f, at, 0)
+		return
 	}
 	if b.sizes[what] != f.Size {
 		e.measure(b, what, f.Size)
 	}
-	come := at + a.lasts[what] + a.delay
-	if b.free >= come { // it would have to wait
-		s := e.switchOf(b.from)
-		e.shut(w, s, e.began)
-		s.direct = nil
-		e.transmit(w, a, f, at, 0)
-		return
-	}
-	if e.ordered {
-		a.start, a.begun = at, w.Sent(at, a.id, a.wire.Tail)
-	}
-	a.sent++
-	a.txBytes += int64(f.Size)
-	a.free = at + a.lasts[what]
-	e.onward1(w, b, f, come, a.begun)
-}
-
-// onward1
-func (e *engine) onward1(w *worker, b *link, f *frame, at int64, n instant.Number) {
 	tag := instant.Number(0)
 	if e.ordered {
-		w.Happens(n)
-		b.start, b.begun = at, w.Sent(at, b.id, b.wire.Tail)
+		a.start, a.begun = at, w.Sent(at, a.id, a.wire.Tail)
+		w.Happens(a.begun)
+		b.start, b.begun = come, w.Sent(come, b.id, b.wire.Tail)
 		tag = b.begun
 	}
+	a.sent, b.sent = a.sent+1, b.sent+1
+	a.txBytes, b.txBytes = a.txBytes+int64(f.Size), b.txBytes+int64(f.Size)
+	a.free, b.free = at+a.lasts[what], come+b.lasts[what]
+	b.peak = max(b.peak, int64(f.Size))
 	if f.Class != 0 {
 		b.turn = f.Class
 	}
-	b.peak = max(b.peak, int64(f.Size))
-	b.sent++
-	b.txBytes += int64(f.Size)
-	b.free = at + b.lasts[f.Flags&flagAck]
 	if b.wire.Empty() {
 		e.due[b.id] = b.free + b.delay
 	}
 	f.Route++
 	b.wire.Pass(f, b.free+b.delay, uint32(tag))
-	f.Route--
 }
 
-// switchOf is the switch that is a node.
-func (e *engine) switchOf(node int32) *swtch {
-	for i := range e.switches {
-		if e.switches[i].node == node {
-			return &e.switches[i]
-		}
-	}
-	return nil
-}
-
-// foresee lets nothing be ahead of a switch that may pause a neighbour in the window that begins.
-func (e *engine) foresee(w *worker, s *swtch) {
-	calm := s.CalmWith(s.most, s.mostAll)
-	switch {
-	case !calm && s.closed < len(s.direct):
-		e.shut(w, s, e.began)
-	}
-}
-
-// shut takes back what was put onto links but is not at their switch before a time.
+// shut takes back what was put onto links but is not at their switch before a time, and lets
+// nothing be ahead of it any more.
 func (e *engine) shut(w *worker, s *swtch, from int64) {
 	for _, id := range s.direct {
 		b := &e.links[id]
-		if !b.ahead {
-			continue
-		}
-		b.ahead = false
-		s.closed++
-		a, q, some := &e.links[b.feeder], &b.wire, false
-		for !q.Empty() {
-			f := &q.Buf[(q.Tail-1)&uint32(len(q.Buf)-1)]
+		a, q, n := &e.links[b.feeder], &b.wire, b.sent
+		for b.ahead = false; !q.Empty(); b.sent-- {
+			f := q.Last()
 			at := f.At - b.delay - b.lasts[f.Flags&flagAck]
 			if at < from {
+				b.free, b.start, b.begun = f.At-b.delay, at, instant.Number(f.Tag)
 				break
 			}
-			some = true
 			q.Tail--
-			b.sent--
 			b.txBytes -= int64(f.Size)
-			g := *f
-			g.At, g.Route, g.Tag = at, f.Route-1, 0
+			f.At, f.Route = at, f.Route-1
 			if e.ordered {
-				g.Tag = uint32(w.Led(instant.Number(f.Tag)))
+				f.Tag = uint32(w.Led(instant.Number(f.Tag)))
 			}
-			a.wire.Insert(&g)
+			a.wire.Insert(f)
 			e.due[a.id] = a.wire.Front().At
 		}
-		if !some {
-			continue
-		}
-		if b.free = from - 1; !q.Empty() {
-			f := &q.Buf[(q.Tail-1)&uint32(len(q.Buf)-1)]
-			b.free = f.At - b.delay
-			b.start, b.begun = b.free-b.lasts[f.Flags&flagAck], instant.Number(f.Tag)
+		if b.sent < n && q.Empty() {
+			b.free = from - 1
 		}
 		e.due[id] = q.First()
 	}
+	s.direct = nil
 }
 
 // answer lets a host that only receives acknowledge what has come, up to the first frame that is

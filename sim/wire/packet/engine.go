@@ -204,9 +204,8 @@ func (e *engine) run() (int64, error) {
 		e.crew = crew.Hire(len(e.workers), func(i int, o order) { e.do(&e.workers[i], o) })
 		defer e.crew.Dismiss()
 	}
-	if e.stays = len(e.workers) == 1 && e.calm(); !e.plain && e.stays {
-		e.findDirect()
-	}
+	e.stays = len(e.workers) == 1 && spec.Steady(e.net, e.cfg)
+	e.findDirect()
 	for e.live > 0 && now != never && (stop == 0 || now < stop) {
 		if windows&1023 == 0 && e.cfg.Poll != nil {
 			if err := e.cfg.Poll(); err != nil {

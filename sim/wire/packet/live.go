@@ -120,7 +120,7 @@ func NewLive(n *Network, queues []Queue, cfg *Config) (*Live, error) {
 		e.buildTables()
 	}
 	e.picky = e.tables != nil || cfg.Watchdog.After > 0
-	e.changes, e.stays = spec.Changes(e.cfg.Faults), e.calm()
+	e.changes, e.stays = spec.Changes(e.cfg.Faults), spec.Steady(n, cfg)
 	return l, nil
 }
 

@@ -55,8 +55,8 @@ func (e *engine) pass(w *worker, end int64) (busy int) {
 		s := &e.switches[i]
 		arrived, from := s.arrived, s.from
 		s.arrived, s.from = w.arrived, w.from
-		if len(s.direct) > 0 {
-			e.foresee(w, s)
+		if s.direct != nil && !s.CalmAhead() {
+			e.shut(w, s, e.began)
 		}
 		busy += e.pull(w, s, end, true)
 		e.runSwitch(w, s, end)

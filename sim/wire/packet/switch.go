@@ -26,9 +26,6 @@ type swtch struct {
 	draws    uint64 // of paths
 	spare    *frames.Piece
 	direct   []int32 // links out that have a feeder
-	closed   int     // how many of them are not ahead
-	most     []int64 // bytes that arrive in a window at most, by port
-	mostAll  int64   // in all
 }
 
 // pull takes what arrives at a switch before end off the links, and returns how

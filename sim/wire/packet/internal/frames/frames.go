@@ -80,6 +80,9 @@ func (q *Ring) Insert(f *Frame) {
 	}
 }
 
+// Last is the last frame.
+func (q *Ring) Last() *Frame { return &q.Buf[(q.Tail-1)&uint32(len(q.Buf)-1)] }
+
 // Push appends a copy of f.
 func (q *Ring) Push(f *Frame) { q.Pass(f, f.At, f.Tag) }
 

@@ -22,6 +22,8 @@ type Memory struct {
 	above    int64   // in all headrooms
 	shared   int64   // of the shared memory in use
 	base     int64   // shared memory in all
+	expected []int64 // most that arrives in a window, by port
+	expects  int64   // in all; negative: no bound is known
 	slack    int64   // so much may come at least before an ingress queue can reach its threshold
 	held     int64   // in in
 	shift    []uint8
@@ -66,11 +68,29 @@ func (m *Memory) Add(port uint32, class uint8, size int64) {
 // none is above it, and so that ports do not influence each other.
 func (m *Memory) Calm() bool {
 	m.slack -= 2 * m.Total // an ingress queue and the shared memory have grown by no more
-	return m.CalmWith(m.Arriving, m.Total)
+	return m.calm(m.Arriving, m.Total)
 }
 
-// CalmWith is Calm for a window in which so much arrives at most, by port and in all.
-func (m *Memory) CalmWith(arriving []int64, total int64) bool {
+// Expect says that what arrives by a port in a window of so many ps may be of frames of a size that
+// last so many.
+func (m *Memory) Expect(port int, size, window, lasts int64) {
+	if m.expected == nil {
+		m.expected = make([]int64, len(m.Arriving))
+	}
+	if lasts == 0 || m.expects < 0 {
+		m.expects = -1
+		return
+	}
+	most := max(m.expected[port], (window/lasts+2)*size)
+	m.expects += most - m.expected[port]
+	m.expected[port] = most
+}
+
+// CalmAhead is Calm whatever arrives.
+func (m *Memory) CalmAhead() bool { return m.expects >= 0 && m.calm(m.expected, m.expects) }
+
+// calm is Calm for a window in which so much arrives at most, by port and in all.
+func (m *Memory) calm(arriving []int64, total int64) bool {
 	if !m.Quiet() || m.b.Credits > 0 {
 		return false
 	}

@@ -1,0 +1,32 @@
+package spec
+
+import "slices"
+
+// Steady says that no cable fails or loses frames, and none needs credits.
+func Steady(n *Network, c *Config) bool {
+	return c.Buffer.Credits == 0 && len(c.Faults) == 0 && !slices.ContainsFunc(n.Cables, func(c Cable) bool { return c.Loss > 0 })
+}
+
+// OneWay is by node the only one that it sends to, if it receives no flow and that sends none;
+// -1 for all others.
+func OneWay(nodes int, flows []Flow) []int32 {
+	const none, several = -1, -2
+	to, gets, out := make([]int32, nodes), make([]bool, nodes), make([]int32, nodes)
+	for i := range to {
+		to[i] = none
+	}
+	for i := range flows {
+		f := &flows[i]
+		if gets[f.Dst] = true; to[f.Src] == none || to[f.Src] == f.Dst {
+			to[f.Src] = f.Dst
+		} else {
+			to[f.Src] = several
+		}
+	}
+	for i, dst := range to {
+		if out[i] = none; dst >= 0 && !gets[i] && to[dst] == none {
+			out[i] = dst
+		}
+	}
+	return out
+}
