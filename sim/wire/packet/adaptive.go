@@ -34,7 +34,7 @@ func (e *engine) leave(w *worker, s *swtch, f *frame) (l *link) {
 	} else {
 		l = &e.links[e.hops[f.Route]]
 	}
-	if l == nil || l.deaf(f.Class) {
+	if l == nil || l.watch.Drops(f.Class) {
 		w.drops++
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/sim/wire/packet/cc"
+	"github.com/simccl/simccl/sim/wire/packet/internal/dog"
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/memory"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
@@ -23,7 +24,7 @@ func build(n *Network, flows []Flow, cfg *Config, ordered bool) (*engine, error)
 	if cfg.CC.Kind == HPCC {
 		e.most = 1 << 32
 	}
-	e.assignClasses()
+	e.classes, e.classOf = spec.Classes(flows)
 	e.buildLinks()
 	e.buildNodes()
 	workers := cfg.Workers
@@ -48,21 +49,6 @@ func build(n *Network, flows []Flow, cfg *Config, ordered bool) (*engine, error)
 		e.buildLosses()
 	}
 	return e, nil
-}
-
-// assignClasses gives each priority in use a dense class, in order.
-func (e *engine) assignClasses() {
-	var used [8]bool
-	for i := range e.flows {
-		used[e.flows[i].Priority] = true
-	}
-	e.classes = 1
-	for p := 1; p < 8; p++ {
-		if used[p] {
-			e.classOf[p] = uint8(e.classes)
-			e.classes++
-		}
-	}
 }
 
 // buildLinks makes two links of each cable: 2i from A to B, 2i+1 back.
@@ -91,7 +77,7 @@ func (e *engine) buildLinks() {
 					l.pint, l.odd = &cc.PintPort{}, true
 				}
 				if e.cfg.Watchdog.After > 0 {
-					l.watch = &watched{since: [8]int64{-1, -1, -1, -1, -1, -1, -1, -1}}
+					l.watch = dog.New()
 				}
 			}
 			if c := e.cfg.Buffer.Credits; c > 0 {
@@ -113,9 +99,6 @@ func (e *engine) buildNodes() {
 		l.fromPort = uint16(len(ports[l.from]))
 		e.exits[i], e.due[i] = l.fromPort, never
 		ports[l.from] = append(ports[l.from], l.id)
-	}
-	for i := range e.links {
-		e.links[i].toPort = e.links[e.links[i].peer].fromPort
 	}
 	hostOf := make([]int32, e.net.Nodes)
 	ends := make([]route.Link, len(e.links))

@@ -4,6 +4,7 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/cc"
 	"github.com/simccl/simccl/sim/wire/packet/internal/blame"
 	"github.com/simccl/simccl/sim/wire/packet/internal/crew"
+	"github.com/simccl/simccl/sim/wire/packet/internal/dog"
 	"github.com/simccl/simccl/sim/wire/packet/internal/frames"
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
@@ -56,17 +57,16 @@ type link struct {
 	arrivals   uint64        // frames
 	credit     []int64       // by class, of InfiniBand
 	returns    fifo          // credits on their way back
-	watch      *watched      // of switches, with a watchdog
+	watch      *dog.Dog      // of switches, with a watchdog
 	pint       *cc.PintPort  // of switches, with HPCC-PINT
 	hol        *blame.Pauses // once it was paused
 	port       port
 	from, peer int32
-	feeder     int32 // the only link over which its frames come to the switch, and nothing holds them up; -1: none
-	toPort     uint16
+	feeder     int32    // the only link over which its frames come to the switch, and nothing holds them up; -1: none
 	down       bool     // the cable is, and its ends know
 	storm      bool     // paused all the time, whatever is asked for
 	drawn      bool     // its losses are in engine.losses
-	_          [49]byte // whole lines of a cache
+	_          [51]byte // whole lines of a cache
 }
 
 // port is what happened where a link begins, for reports alone.
@@ -131,7 +131,8 @@ type engine struct {
 	picky     bool          // switches choose paths or drop by a watchdog
 	base      int           // of the routes of flows to come, in hops
 	broken    error         // a fault that leaves a flow without a path
-	locks     locks
+	locks     blame.Locks
+	deadlocks []Deadlock
 	result    []FlowResult
 	deps      [][]int32 // flows that wait for a flow
 	missing   []int32   // endings that a flow waits for
@@ -167,7 +168,7 @@ func Run(n *Network, flows []Flow, cfg *Config) (*Result, error) {
 	if err := Check(n, flows, cfg); err != nil {
 		return nil, err
 	}
-	for ordered := cfg.EventOrder && ordered(cfg, n); ; ordered = true {
+	for ordered := cfg.EventOrder && spec.Ordered(n, cfg); ; ordered = true {
 		e, err := build(n, flows, cfg, ordered)
 		if err != nil {
 			return nil, err
@@ -287,7 +288,7 @@ func (e *engine) next(now int64) int64 {
 			t = min(t, l.returns.Front().At)
 		}
 		if l.watch != nil {
-			t = min(t, e.alarm(l))
+			t = min(t, l.watch.Next(int64(e.cfg.Watchdog.After), int64(e.cfg.Watchdog.Restore)))
 		}
 	}
 	for i := range e.hosts {
@@ -306,7 +307,7 @@ func (e *engine) collect(windows int64) *Result {
 	for i := range e.switches {
 		e.shut(&e.workers[0], &e.switches[i], e.over)
 	}
-	r := &Result{Flows: e.result, Windows: windows, Blocked: e.blocked(), Deadlocks: e.locks.all}
+	r := &Result{Flows: e.result, Windows: windows, Blocked: e.blocked(), Deadlocks: e.deadlocks}
 	for i := range e.workers {
 		c := &e.workers[i].counters
 		r.Pauses += c.pauses

@@ -1,9 +1,6 @@
 package packet
 
 import (
-	"cmp"
-	"slices"
-
 	"github.com/simccl/simccl/sim/wire/packet/cc"
 	"github.com/simccl/simccl/sim/wire/packet/internal/message"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
@@ -36,8 +33,7 @@ type Live struct {
 	opened bool
 	busy   int
 	queues []message.List
-	landed []landing // in the open window, in order of time
-	given  int       // of them
+	landed message.Landed // in the open window
 	report func(State)
 	states []State // by link, as reported
 	rates  []int64 // by queue pair
@@ -78,12 +74,6 @@ func (l *Live) observe() {
 	}
 }
 
-// landing is the arrival of a message's last frame.
-type landing struct {
-	at    int64
-	token int32
-}
-
 // NewLive lays out a run. Errors: *InputError, *UnsupportedError.
 func NewLive(n *Network, queues []Queue, cfg *Config) (*Live, error) {
 	flows := make([]Flow, len(queues))
@@ -98,7 +88,7 @@ func NewLive(n *Network, queues []Queue, cfg *Config) (*Live, error) {
 	if cfg.CC.Kind == HPCC {
 		e.most = 1 << 32
 	}
-	e.assignClasses()
+	e.classes, e.classOf = spec.Classes(flows)
 	e.buildLinks()
 	e.buildNodes()
 	e.divide(1)
@@ -210,20 +200,17 @@ func (l *Live) take(f *frame) {
 		if !ok {
 			return
 		}
-		l.landed = append(l.landed, landing{f.At, token})
+		l.landed.Add(f.At, token)
 	}
 }
 
 // Next is when Advance is due: a message arrives, or a window is over. ok is false
 // where nothing is in progress.
 func (l *Live) Next() (at units.Time, ok bool) {
-	switch {
-	case !l.opened:
+	if !l.opened {
 		return units.Time(l.start), l.start != never
-	case l.given < len(l.landed):
-		return units.Time(min(l.landed[l.given].at, l.end)), true
 	}
-	return units.Time(l.end), true
+	return units.Time(l.landed.Next(l.end)), true
 }
 
 // Advance simulates up to a time, no later than Next, and appends the tokens of
@@ -237,10 +224,7 @@ func (l *Live) Advance(now units.Time, done []int32) []int32 {
 			l.at = l.start
 			l.open()
 		}
-		for l.given < len(l.landed) && l.landed[l.given].at <= int64(now) {
-			done = append(done, l.landed[l.given].token)
-			l.given++
-		}
+		done = l.landed.Until(int64(now), done)
 		if l.end > int64(now) {
 			return done
 		}
@@ -253,12 +237,10 @@ func (l *Live) open() {
 	e := l.e
 	w := &e.workers[0]
 	l.opened, l.end = true, e.cut(l.at, l.at+e.look)
-	l.landed, l.given = l.landed[:0], 0
+	l.landed.Clear()
 	l.busy = e.pullHosts(w, 0, len(e.hosts), l.end)
 	w.ended = w.ended[:0]
-	if len(l.landed) > 1 {
-		slices.SortStableFunc(l.landed, func(a, b landing) int { return cmp.Compare(a.at, b.at) })
-	}
+	l.landed.Sort()
 }
 
 // close simulates the open window, and opens the next one where frames follow each

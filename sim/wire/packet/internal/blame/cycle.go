@@ -1,5 +1,7 @@
 package blame
 
+import "slices"
+
 // Cycle finds a cycle among nodes each of which waits for others; nil: there is none.
 func Cycle(next [][]int32) []int32 {
 	state := make([]uint8, len(next)) // 1: on the path, 2: done
@@ -34,4 +36,28 @@ func Cycle(next [][]int32) []int32 {
 		}
 	}
 	return nil
+}
+
+// Locks sees which cycles are deadlocks: those that are there twice, and nothing moved between.
+type Locks struct {
+	known [][]int32
+	last  []int32 // a cycle that may be one
+	at    int64
+	sent  uint64
+}
+
+// Forget says that nothing waits.
+func (k *Locks) Forget() { k.last = nil }
+
+// See looks at a cycle, nil for none, when so much has been sent; it returns one that is a
+// deadlock, the first time, and since when.
+func (k *Locks) See(c []int32, sent uint64, now int64) (nodes []int32, at int64, is bool) {
+	switch {
+	case c == nil || !slices.Equal(c, k.last) || sent != k.sent:
+		k.last, k.at, k.sent = slices.Clone(c), now, sent
+	case !slices.ContainsFunc(k.known, func(x []int32) bool { return slices.Equal(x, c) }):
+		k.known = append(k.known, slices.Clone(c))
+		return slices.Clone(c), k.at, true
+	}
+	return nil, 0, false
 }

@@ -209,6 +209,14 @@ func (c *Calendar) First(x, y Number) bool {
 	return c.compare(x, y) < 0
 }
 
+// Order is negative where the first of two that began was first, positive where the second was.
+func (c *Calendar) Order(x, y Number) int {
+	if x > y {
+		return -c.compare(y, x)
+	}
+	return c.compare(x, y)
+}
+
 // compare is negative where x was before y, the lesser number, and 0 where nothing says which was.
 func (c *Calendar) compare(x, y Number) int {
 	p, q := numbered|Cause(x), numbered|Cause(y)

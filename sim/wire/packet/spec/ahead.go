@@ -1,10 +1,38 @@
 package spec
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/simccl/simccl/sim/wire/packet/cc"
+)
 
 // Steady says that no cable fails or loses frames, and none needs credits.
 func Steady(n *Network, c *Config) bool {
 	return c.Buffer.Credits == 0 && len(c.Faults) == 0 && !slices.ContainsFunc(n.Cables, func(c Cable) bool { return c.Loss > 0 })
+}
+
+// Ordered says that the order of events counts from the start: where senders look at
+// what each frame met, and where losses are drawn in turn.
+func Ordered(n *Network, c *Config) bool {
+	lossy := slices.ContainsFunc(n.Cables, func(c Cable) bool { return c.Loss > 0 })
+	return lossy || c.CC.Kind != cc.None && c.CC.Kind != cc.DCQCN
+}
+
+// Classes is a dense class for each priority in use, in order, and how many there are with that of
+// control frames, 0.
+func Classes(flows []Flow) (n int, of [8]uint8) {
+	var used [8]bool
+	for i := range flows {
+		used[flows[i].Priority] = true
+	}
+	n = 1
+	for p := 1; p < 8; p++ {
+		if used[p] {
+			of[p] = uint8(n)
+			n++
+		}
+	}
+	return n, of
 }
 
 // OneWay is by node the only one that it sends to, if it receives no flow and that sends none;

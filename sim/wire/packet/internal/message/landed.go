@@ -1,0 +1,47 @@
+package message
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Landed is messages that have arrived, in order of time once they were sorted.
+type Landed struct {
+	all   []landing
+	given int
+}
+
+// landing is the arrival of a message's last frame, in ps.
+type landing struct {
+	at    int64
+	token int32
+}
+
+// Clear forgets all.
+func (l *Landed) Clear() { l.all, l.given = l.all[:0], 0 }
+
+// Add adds a message.
+func (l *Landed) Add(at int64, token int32) { l.all = append(l.all, landing{at, token}) }
+
+// Sort puts them in order of time.
+func (l *Landed) Sort() {
+	if len(l.all) > 1 {
+		slices.SortStableFunc(l.all, func(a, b landing) int { return cmp.Compare(a.at, b.at) })
+	}
+}
+
+// Next is when the first did that was not taken, or end if that is before.
+func (l *Landed) Next(end int64) int64 {
+	if l.given < len(l.all) {
+		return min(l.all[l.given].at, end)
+	}
+	return end
+}
+
+// Until appends those that arrived up to a time.
+func (l *Landed) Until(now int64, done []int32) []int32 {
+	for ; l.given < len(l.all) && l.all[l.given].at <= now; l.given++ {
+		done = append(done, l.all[l.given].token)
+	}
+	return done
+}
