@@ -365,7 +365,7 @@ func (e *engine) choose(h *host, l *link, now int64) (found int, soon int64) {
 	return e.strike(h, -1, ended), soon
 }
 
-// strike drops those of a host's queue pairs that have ended, from one on, and returns where
+// strike drops those of a host's queue pairs that have ended, beginning with one of them, and returns where
 // the one that was found is then.
 func (e *engine) strike(h *host, found, ended int) int {
 	if ended < 0 {

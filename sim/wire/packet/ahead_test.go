@@ -1,0 +1,87 @@
+package packet
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"github.com/simccl/simccl/units"
+)
+
+// played is what became of a run, and of each link.
+type played struct {
+	result *Result
+	links  []string
+	ahead  int  // links that were ahead to the end
+	shut   bool // some were not
+}
+
+// either runs flows with or without frames that are ahead.
+func either(t *testing.T, n *Network, flows []Flow, c *Config, plain bool) (p played) {
+	t.Helper()
+	e, err := build(n, flows, c, c.EventOrder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.plain = plain
+	if _, err := e.run(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range e.links {
+		if l := &e.links[i]; l.ahead && l.feeder >= 0 {
+			p.ahead++
+		} else if l.feeder >= 0 {
+			p.shut = true
+		}
+	}
+	p.result = e.collect(0)
+	for i := range e.links {
+		l := &e.links[i]
+		p.links = append(p.links, fmt.Sprint(l.sent, l.txBytes, l.peak, l.wire.Tail-l.wire.Head, l.port))
+	}
+	return p
+}
+
+// TestAheadIsPlain: random incasts, with pauses, marks and times at which they are cut short, have
+// the same bits whether or not acknowledgements cross a switch at once.
+func TestAheadIsPlain(t *testing.T) {
+	ahead, shut, pauses, marks := 0, 0, int64(0), int64(0)
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		hosts, rate := 3+r.IntN(10), []int64{25e9, 100e9, 400e9}[r.IntN(3)]
+		n := leafSpine(1+r.IntN(2), hosts, 1, rate, 0)
+		c := settings([]CCKind{NoCC, DCQCN, HPCC, Timely, DCTCP}[r.IntN(5)])
+		c.Seed, c.Marking[0].Rate, c.WholeNanos, c.EventOrder = seed, rate, true, r.IntN(2) == 0
+		c.Buffer.Bytes = []int64{1 << 20, 2 << 20, 32 << 20}[r.IntN(3)] + int64(hosts)*100<<10*(rate/25e9)
+		c.AckFrom, c.AckHigh = int64(1+r.IntN(2)*3), r.IntN(4) == 0
+		if c.EventOrder {
+			c.Stream = 8
+		}
+		if r.IntN(3) == 0 {
+			c.Stop = units.Time(20+r.IntN(100)) * units.Microsecond
+		}
+		var flows []Flow
+		for x := 2; x < hosts; x++ {
+			for range 1 + r.IntN(2) {
+				flows = append(flows, Flow{Src: int32(x), Dst: int32(r.IntN(2)) * int32(r.IntN(2)), Bytes: 1 + r.Int64N(300_000), Priority: uint8(3 + r.IntN(2)), DstPort: 100,
+					Start: units.Time(r.IntN(20)) * units.Microsecond * units.Time(r.IntN(2))})
+			}
+		}
+		got, want := either(t, n, flows, c, false), either(t, n, flows, c, true)
+		if want.ahead > 0 {
+			t.Fatal("a plain run has frames ahead")
+		}
+		if !reflect.DeepEqual(got.result, want.result) || !reflect.DeepEqual(got.links, want.links) {
+			t.Errorf("seed %d, %v, %d hosts at %d: %s\nplain: %s", seed, c.CC.Kind, hosts, rate, brief(got.result), brief(want.result))
+		}
+		ahead += got.ahead
+		if got.shut {
+			shut++
+		}
+		pauses, marks = pauses+got.result.Pauses, marks+got.result.Marks
+	}
+	if ahead == 0 || shut == 0 || pauses == 0 || marks == 0 {
+		t.Errorf("%d links ahead, in %d runs not to the end, %d pauses, %d marks: each should occur", ahead, shut, pauses, marks)
+	}
+}
