@@ -41,7 +41,8 @@ func queued(delays [][]int64) (all []step) {
 }
 
 // TestOrder: windows that go through one chain after the other, with several calendars, put
-// all that begins in the order of a queue of events.
+// all that begins in the order of a queue of events; with one calendar also where some chains are
+// ahead of the others.
 func TestOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const look = 8
@@ -59,18 +60,23 @@ func TestOrder(t *testing.T) {
 			step
 			n Number
 		}
-		var got []begun
+		ahead := make([]int64, len(delays)) // ps
+		for i := range ahead {
+			if len(calendars) == 1 {
+				ahead[i] = 1000 * rapid.Int64Range(0, 12).Draw(t, "ahead")
+			}
+		}
+		var got, all []begun
 		for from := int64(0); from < 1000*12*41; from += 1000 * look {
 			r.Begin(from)
-			var fresh []begun
 			for i := range delays {
 				c := calendars[i%len(calendars)]
-				for done[i] <= len(delays[i]) && at[i] < from+1000*look {
+				for done[i] <= len(delays[i]) && at[i] < from+1000*look+ahead[i] {
 					if c.By = Root(int32(i)); done[i] > 0 {
 						c.Happens(last[i])
 					}
 					last[i] = c.Sent(at[i], int32(i), 0)
-					fresh = append(fresh, begun{step{at[i], int32(i)}, last[i]})
+					all = append(all, begun{step{at[i], int32(i)}, last[i]})
 					if done[i] < len(delays[i]) {
 						at[i] += 1000 * delays[i][done[i]]
 					}
@@ -78,6 +84,15 @@ func TestOrder(t *testing.T) {
 				}
 			}
 			r.Close(from + 1000*look)
+			var fresh, later []begun
+			for _, b := range all {
+				if b.at < from+1000*look {
+					fresh = append(fresh, b)
+				} else {
+					later = append(later, b)
+				}
+			}
+			all = later
 			slices.SortFunc(fresh, func(a, b begun) int {
 				return cmp.Or(cmp.Compare(a.at, b.at), map[bool]int{true: -1, false: 1}[calendars[0].First(a.n, b.n)])
 			})
