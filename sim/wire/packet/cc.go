@@ -93,7 +93,7 @@ func (e *engine) ccAck(w *worker, h *host, f *frame, s *sender, acked uint32) {
 		}
 		return
 	}
-	a := cc.Ack{Now: f.At, Aux: f.Aux, Psn: f.Psn, Next: s.Nxt, Acked: acked, Flight: s.Nxt - s.Una,
+	a := cc.Ack{Now: f.At, Aux: f.Aux, Psn: f.Psn, Next: s.Nxt, Acked: acked, Flight: s.Flight(e.cfg.Buffer.Trim > 0), Each: e.cfg.Repair.Selective,
 		Marked: f.Flags&flagCE != 0, Gap: f.Flags&flagNack != 0, Report: f.Flags&flagSack != 0}
 	if c.Kind == Pint {
 		e.seen[f.Flow]++
@@ -107,6 +107,6 @@ func (e *engine) ccAck(w *worker, h *host, f *frame, s *sender, acked uint32) {
 // lossSeen lets the control see a loss.
 func (e *engine) lossSeen(id int32, s *sender, now int64, timeouts int32) {
 	if e.cfg.CC.Kind == Swift || e.cfg.CC.Kind == NSCC {
-		e.controls.Loss(id, &s.Rate, &s.Window, now, s.Nxt-s.Una, timeouts)
+		e.controls.Loss(id, &s.Rate, &s.Window, now, s.Flight(e.cfg.Buffer.Trim > 0), timeouts)
 	}
 }

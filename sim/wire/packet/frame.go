@@ -16,4 +16,5 @@ const (
 	flagResume                   // PFC: go on with class psn
 	flagSack                     // with flagAck: frame aux came out of order
 	flagLost                     // it will be lost at the end of the cable
+	flagTrim                     // cut to its headers; with flagAck: frame aux came so
 )

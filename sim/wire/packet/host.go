@@ -16,11 +16,13 @@ type host struct {
 	out, in  int32   // links; -1: none
 	qps      []int32 // flows that send, in the order they began
 	wake     int64   // when a queue pair may send again; 0: not awaited
+	paced    int64   // when none could send: until when pacing alone holds all queue pairs up, or earlier
 	timer    int64   // no timeout ends before then
 	turn     int32   // served last
 	over     int32   // queue pairs of qps that have ended
 	inFlight bool    // a frame is in transmission and its end is to come
 	node     int32
+	ready    int64 // the next flow may begin, with MessageGap
 
 	planned planned // when wake was set
 	starts  []begin // sorted
@@ -30,7 +32,7 @@ type host struct {
 	come    []frame          // what arrived in this window
 	arrived []frame          // memory for it
 	sports  map[int32]uint16 // next source port by destination
-	_       [48]byte         // whole lines of a cache
+	_       [32]byte         // whole lines of a cache
 }
 
 // begin is a flow that starts.
@@ -54,7 +56,7 @@ func (e *engine) begin(flow int32, at int64) {
 		return 1
 	})
 	h.starts = slices.Insert(h.starts, i, begin{at, flow})
-	h.first = h.starts[0].at
+	h.first = max(h.starts[0].at, h.ready)
 }
 
 // nextEvent returns when a host does something of its own.
@@ -150,7 +152,7 @@ func (e *engine) pullHost(w *worker, h *host, end int64) int {
 				s.Ending = true
 				w.ended = append(w.ended, ending{f.Flow, f.At})
 			}
-		} else if e.given != nil && f.Flow >= 0 {
+		} else if e.given != nil && f.Flow >= 0 && f.Flags&flagTrim == 0 {
 			e.given.take(f)
 		}
 	}
@@ -211,8 +213,11 @@ func (e *engine) runHost(w *worker, h *host, end int64) {
 		case 3:
 			e.started(w, int(h.starts[0].flow))
 			e.open(h, h.starts[0].flow, t)
-			if h.starts, h.first = h.starts[1:], never; len(h.starts) > 0 {
-				h.first = h.starts[0].at
+			if h.starts = h.starts[1:]; e.cfg.MessageGap > 0 {
+				h.ready = t + int64(e.cfg.MessageGap)
+			}
+			if h.first = never; len(h.starts) > 0 {
+				h.first = max(h.starts[0].at, h.ready)
 			}
 		case 4:
 			e.started(w, e.itself(h.node))
@@ -260,8 +265,8 @@ func (e *engine) arrive(w *worker, h *host, f *frame) {
 			return
 		}
 	case f.Flags&flagAck != 0:
-		if !e.acknowledged(w, h, f) || h.inFlight || h.wake > f.At && h.over == 0 && f.Flags&(flagNack|flagSack) == 0 && h.acks.Empty() {
-			return // no queue pair may send before it wakes
+		if !e.acknowledged(w, h, f) || h.inFlight || h.paced > f.At && h.over == 0 && f.Flags&(flagNack|flagSack|flagTrim) == 0 && h.acks.Empty() {
+			return // pacing still holds up every queue pair
 		}
 	default:
 		var ack frame
@@ -299,7 +304,7 @@ func (e *engine) start(w *worker, h *host, l *link, now int64) {
 	}
 	i, soon := e.choose(h, l, now)
 	if i < 0 {
-		if soon < never && soon > now && h.wake <= now {
+		if h.paced = soon; soon < never && soon > now && h.wake <= now {
 			h.wake = soon // when the first of them may send
 			e.await(w, h, now)
 		}
@@ -318,13 +323,15 @@ func (e *engine) only(w *worker, h *host, l *link, now int64) bool {
 	case s.Nxt >= s.Frames || s.Gapped:
 		return false
 	case s.NextAvail > now:
-		if h.wake <= now {
+		if h.paced = s.NextAvail; h.wake <= now {
 			h.wake = s.NextAvail
 			e.await(w, h, now)
 		}
-	case l.paused>>s.Class&1 == 0 && !s.Bound(&e.cfg.CC, e.cfg.Frames.Payload, now):
+	case l.paused>>s.Class&1 == 0 && !e.bound(s, now):
 		h.turn, h.inFlight = 0, true
 		e.sendData(w, h, l, h.qps[0], now)
+	default:
+		h.paced = now
 	}
 	return true
 }
@@ -355,7 +362,7 @@ func (e *engine) choose(h *host, l *link, now int64) (found int, soon int64) {
 		if gap := s.Gapped && s.HasGap(); gap || s.Nxt < s.Frames {
 			if s.NextAvail > now {
 				soon = min(soon, s.NextAvail)
-			} else if soon = now; l.paused>>s.Class&1 == 0 && (gap || !s.Bound(&e.cfg.CC, e.cfg.Frames.Payload, now)) {
+			} else if soon = now; l.paused>>s.Class&1 == 0 && (gap && e.cfg.Buffer.Trim == 0 || !e.bound(s, now)) {
 				return e.strike(h, at, ended), now
 			}
 		} else if s.Una >= s.Frames && (ended < 0 || at < ended) {

@@ -24,6 +24,7 @@ func (e *engine) shift(w *worker, h *host, s *sender, rate, now int64) {
 		s.NextAvail += gap - e.lasts(size, s.Rate.Rate)
 		s.Set(rate)
 	}
+	h.paced = min(h.paced, s.NextAvail)
 	if h.wake > now && s.NextAvail < h.wake {
 		h.wake = max(s.NextAvail, now)
 		e.await(w, h, now)

@@ -59,16 +59,16 @@ func (e *engine) sendData(w *worker, h *host, l *link, id int32, now int64) {
 	full, psn := true, s.Nxt
 	if s.Gapped && s.HasGap() {
 		psn, _ = s.Hole()
-		s.Gaps.Sent(psn, s.Una)
 		s.Resent++
 		w.retx++
-		e.lossSeen(id, s, now, 0)
+		if known := s.Gaps.Sent(psn, s.Una); !known {
+			e.lossSeen(id, s, now, 0)
+		}
 	} else {
 		s.Nxt++
 	}
 	if e.given != nil {
-		size = e.given.queues[id].Size(psn, size)
-		full = size == e.cfg.Frames.Payload
+		size, full = e.given.size(id, psn, size)
 	} else if psn+1 == s.Frames {
 		size = int(s.Bytes - s.Offset(psn, e.cfg.Frames.Payload))
 		full = size == e.cfg.Frames.Payload
@@ -121,6 +121,9 @@ func (e *engine) paceRate(s *sender) int64 {
 // receive handles a data frame; it reports whether it is to be acknowledged, and how.
 func (e *engine) receive(f, ack *frame) bool {
 	r := &e.rcv[f.Flow]
+	if f.Flags&flagTrim != 0 {
+		return e.refuse(r, f, ack)
+	}
 	flags := flagAck | f.Flags&flagCE
 	report := f.Aux
 	if gap := int64(e.cfg.CC.CNPGap); gap > 0 && flags&flagCE != 0 {
@@ -192,6 +195,10 @@ func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 	}
 	if f.Flags&flagSack != 0 {
 		s.Reported(f.Aux, e.cfg.Repair.Reorder)
+	}
+	if f.Flags&flagTrim != 0 {
+		e.refused(f, s)
+		return true
 	}
 	if s.Una >= s.Frames {
 		s.Ended = true

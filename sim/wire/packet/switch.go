@@ -188,6 +188,9 @@ func (e *engine) onto(w *worker, s *swtch, l *link, f *frame, n instant.Number) 
 		return
 	}
 	if f.Class != 0 {
+		e.trim(w, l, f)
+	}
+	if f.Class != 0 {
 		s.Add(f.Tag, f.Class, int64(f.Size))
 	}
 	e.enqueue(w, s, l, f)
@@ -265,8 +268,13 @@ func (e *engine) enqueue(w *worker, s *swtch, l *link, f *frame) {
 	l.waiting |= 1 << f.Class
 	s.busy[l.fromPort/64] |= 1 << (l.fromPort % 64)
 	s.soon = min(s.soon, l.free)
-	if l.odd && l.credit != nil {
-		e.gate(l, f.At)
+	if l.odd {
+		if l.credit != nil {
+			e.gate(l, f.At)
+		}
+		if e.cfg.MarkAtEnqueue {
+			e.markQueued(w, l, q)
+		}
 	}
 	q.bytes += int64(f.Size)
 	l.peak = max(l.peak, q.bytes)
@@ -325,7 +333,7 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 	if l.marks && behind > l.alert && f.Class != 0 {
 		e.mark(w, l, f, behind)
 	}
-	if f.Flags&flagAck == 0 && f.Flow >= 0 {
+	if f.Flags&(flagAck|flagTrim) == 0 && f.Flow >= 0 {
 		w.dataHops++
 		if e.given != nil {
 			l.data += int64(f.Size)
@@ -366,6 +374,20 @@ func (e *engine) odd(l *link, f *frame, at int64) {
 	if l.credit != nil {
 		l.spend(f)
 	}
+}
+
+// markQueued marks the last frame of a queue, or draws whether to, by what waits before it.
+func (e *engine) markQueued(w *worker, l *link, q *queue) {
+	f := q.Back()
+	if l.queued++; !l.marks || f.Class == 0 || f.Flags&flagAck != 0 || q.bytes <= l.kMin {
+		return
+	}
+	if q.bytes <= l.kMax && streams.Hash(e.cfg.Seed, l.id, drawMark, l.queued) >= l.pMax*float64(q.bytes-l.kMin)/float64(l.kMax-l.kMin) {
+		return
+	}
+	f.Flags |= flagCE
+	w.marks++
+	l.port.marks++
 }
 
 // mark marks a data frame that leaves so much behind, or draws whether to.

@@ -55,7 +55,7 @@ func (l *link) note(before uint16, f *frame) {
 // heldBack takes note of the flows of a host that waited for the end of a pause.
 func (e *engine) heldBack(h *host, l *link) {
 	for _, id := range h.qps {
-		if s := &e.snd[id]; s.Nxt < s.Frames && s.NextAvail < l.hol.To && !s.Bound(&e.cfg.CC, e.cfg.Frames.Payload, l.hol.To) {
+		if s := &e.snd[id]; s.Nxt < s.Frames && s.NextAvail < l.hol.To && !e.bound(s, l.hol.To) {
 			l.hol.Delayed(id, e.hops[s.Route+1], s.NextAvail)
 		}
 	}

@@ -23,6 +23,9 @@ func (q *Lane) Empty() bool { return q.Head == q.Tail }
 // Front is the first frame.
 func (q *Lane) Front() *Frame { return &q.first.frames[q.at] }
 
+// Back is the last frame.
+func (q *Lane) Back() *Frame { return &q.last.frames[q.end-1] }
+
 // Pass appends a frame with another time and tag; spare is pieces not in use.
 func (q *Lane) Pass(f *Frame, at int64, tag uint32, spare **Piece) {
 	if q.end == perPiece || q.last == nil {

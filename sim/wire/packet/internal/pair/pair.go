@@ -29,10 +29,9 @@ type Sender struct {
 	Dcqcn   cc.Reaction
 	Bytes   int64
 	Retries int32
-	Resent  uint32 // frames
-	Moved   int64  // when Una last moved, or sending began
-	Gaps    gaps.Gaps
-	_       [40]byte // whole lines of a cache
+	Resent  uint32    // frames
+	Moved   int64     // when Una last moved, or sending began
+	Gaps    gaps.Gaps // to a whole line of a cache
 }
 
 // Receiver is the receiving half.
@@ -81,8 +80,18 @@ func (s *Sender) Offset(psn uint32, payload int) int64 {
 	return min(int64(psn)*int64(payload), s.Bytes)
 }
 
+// Flight is how many frames are on their way; apart from those that came out of order, or not at all,
+// only if that is asked for.
+func (s *Sender) Flight(apart bool) uint32 {
+	n := s.Nxt - s.Una
+	if apart && s.Gapped {
+		n -= min(n, s.Gaps.Away())
+	}
+	return n
+}
+
 // Bound says that as much is in flight as may be, at a time in ps.
-func (s *Sender) Bound(c *cc.Params, payload int, now int64) bool {
+func (s *Sender) Bound(c *cc.Params, payload int, apart bool, now int64) bool {
 	w := s.Window
 	if flight := int64(s.Nxt-s.Una) * int64(payload); w == 0 || flight < w && !c.VarWindow {
 		return false
@@ -93,5 +102,9 @@ func (s *Sender) Bound(c *cc.Params, payload int, now int64) bool {
 		}
 		w = max(1, int64(float64(w)*float64(s.Rate.Rate)/float64(s.Line)))
 	}
-	return s.Offset(s.Nxt, payload)-s.Offset(s.Una, payload) >= w
+	flight := s.Offset(s.Nxt, payload) - s.Offset(s.Una, payload)
+	if apart {
+		flight -= int64(s.Nxt-s.Una-s.Flight(true)) * int64(payload)
+	}
+	return flight >= w
 }

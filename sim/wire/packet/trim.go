@@ -1,0 +1,42 @@
+package packet
+
+// Trimming, as Ultra Ethernet has it: a data frame for which a switch has no room is cut to its
+// headers, which go on before all data. The receiver asks for what was cut at once, and the
+// sender sends it again as soon as its window has room.
+
+// trim cuts a frame for which an egress queue has no room.
+func (e *engine) trim(w *worker, l *link, f *frame) {
+	most := e.cfg.Buffer.Trim
+	if most == 0 || f.Flow < 0 || f.Flags&flagAck != 0 || l.q[f.Class].bytes+int64(f.Size) <= most {
+		return
+	}
+	f.Size, f.Class = uint16(e.cfg.Frames.Header), 0
+	f.Flags |= flagTrim
+	w.trims++
+	l.port.trims++
+}
+
+// refuse asks for a frame that came without its data.
+func (e *engine) refuse(r *receiver, f, ack *frame) bool {
+	if f.Psn < r.Expected {
+		return false // it came before
+	}
+	*ack = frame{Flow: f.Flow, Psn: r.Expected, Route: r.Back, Aux: f.Psn, Size: uint16(e.cfg.Frames.Ack), Flags: flagAck | flagTrim}
+	return true
+}
+
+// refused notes at the sender that a frame came without its data.
+func (e *engine) refused(f *frame, s *sender) {
+	if f.Aux < s.Una || f.Aux >= s.Nxt {
+		return
+	}
+	s.Gapped = true
+	if s.Gaps.Refuse(f.Aux, s.Una) {
+		e.lossSeen(f.Flow, s, f.At, 0)
+	}
+}
+
+// bound says that a queue pair has as much in flight as it may.
+func (e *engine) bound(s *sender, now int64) bool {
+	return s.Bound(&e.cfg.CC, e.cfg.Frames.Payload, e.cfg.Buffer.Trim > 0, now)
+}
