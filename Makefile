@@ -84,7 +84,7 @@ release: $(if $(shell command -v npm),web) ## dist/: programs for linux, darwin 
 
 .PHONY: wasm
 wasm: ## build for js/wasm all that needs no hardware: every package but real, topo/detect, cmd and internal
-	GOOS=js GOARCH=wasm $(GO) build $$($(GO) list ./... | grep -vE '/simccl/(real|topo/detect|cmd|internal)(/|$$)')
+	GOOS=js GOARCH=wasm $(GO) build -trimpath $$($(GO) list ./... | grep -vE '/simccl/(real|topo/detect|cmd|internal)(/|$$)')
 
 .PHONY: plugin
 plugin: ## bin/libnccl-profiler-simccl.so: NCCL's own events as a trace (needs gcc)
@@ -94,9 +94,11 @@ plugin: ## bin/libnccl-profiler-simccl.so: NCCL's own events as a trace (needs g
 shim: build ## bin/simccl-shim: the libraries that intercepted programs load (needs a C compiler); without it intercept builds them on first use
 	$(GO) run ./internal/intercept/shim/build bin/simccl-shim $(CC)
 
+# Packages whose tests take longest go first, so that no other processor waits for them.
+LONGEST   = $(if $(filter ./...,$(PKG)),./sim ./cmd/simccl ./real/internal/device)
 .PHONY: test
 test: ## every test that needs no special hardware
-	$(GO) test -timeout $(TESTTIME) $(TESTFLAGS) $(PKG)
+	$(GO) test -timeout $(TESTTIME) $(TESTFLAGS) $(LONGEST) $(PKG)
 
 .PHONY: test-short
 test-short: ## the tests without the long ones (-short)
