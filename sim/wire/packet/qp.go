@@ -90,10 +90,10 @@ func (e *engine) offset(s *sender, psn uint32) int64 {
 
 // windowBound says that a queue pair has as much in flight as it may.
 func (e *engine) windowBound(s *sender, now int64) bool {
-	if s.window == 0 {
+	w := s.window
+	if flight := int64(s.nxt-s.una) * int64(e.cfg.Frames.Payload); w == 0 || flight < w && !e.cfg.CC.VarWindow {
 		return false
 	}
-	w := s.window
 	if e.cfg.CC.VarWindow {
 		if e.cfg.CC.Kind == DCQCN {
 			s.dcqcn.Tick(&e.cfg.CC, &s.Rate, now, 0)
@@ -169,8 +169,8 @@ func (e *engine) paceRate(s *sender) int64 {
 	return s.Rate.Rate
 }
 
-// receive handles a data frame; it reports whether an acknowledgement waits.
-func (e *engine) receive(h *host, f *frame) bool {
+// receive handles a data frame; it reports whether it is to be acknowledged, and how.
+func (e *engine) receive(f, ack *frame) bool {
 	r := &e.rcv[f.flow]
 	flags := flagAck | f.flags&flagCE
 	report := f.aux
@@ -209,7 +209,7 @@ func (e *engine) receive(h *host, f *frame) bool {
 	if e.cfg.AckHigh {
 		class = 0
 	}
-	h.acks.push(&frame{flow: f.flow, psn: r.expected, route: r.back, aux: report, size: uint16(e.cfg.Frames.Ack), flags: flags, class: class})
+	*ack = frame{flow: f.flow, psn: r.expected, route: r.back, aux: report, size: uint16(e.cfg.Frames.Ack), flags: flags, class: class}
 	return true
 }
 
@@ -244,6 +244,7 @@ func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 	}
 	if s.una >= s.frames {
 		s.ended = true
+		h.over++
 		if !e.result[f.flow].Failed {
 			e.result[f.flow].End, e.result[f.flow].Done = units.Time(f.at), true
 		}
