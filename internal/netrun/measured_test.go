@@ -222,7 +222,7 @@ func entropy(t *testing.T) (all []verdict) {
 	n, bytes := fabric(4, 8, 8, 100e9), int64(4e6)
 	share := func(seed uint64, change func(c *packet.Config)) (median, worst float64, r *packet.Result) {
 		c := setup(t, "none", 100e9)
-		c.Repair = packet.Repair{Selective: true, Timeout: 4 * ms, Reorder: reorder}
+		c.Repair = packet.Repair{Selective: true, Timeout: 4 * ms, Reorder: packet.Overtaken}
 		change(c)
 		flows := shifted(32, 11, bytes)
 		for i := range flows {
@@ -264,7 +264,7 @@ func lostSpine(t *testing.T) []verdict {
 	for k := range ends {
 		n := fabric(4, 10, 10, 100e9)
 		c := setup(t, "none", 100e9)
-		c.Repair, c.Routing = packet.Repair{Selective: true, Timeout: 4 * ms, Reorder: reorder}, packet.Routing{Balance: packet.PerPacket, Quantum: 8192}
+		c.Repair, c.Routing = packet.Repair{Selective: true, Timeout: 4 * ms, Reorder: packet.Overtaken}, packet.Routing{Balance: packet.PerPacket, Quantum: 8192}
 		if k == 1 {
 			n.Cables = slices.DeleteFunc(n.Cables, func(c packet.Cable) bool { return c.B == int32(n.Nodes-1) })
 		}

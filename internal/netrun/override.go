@@ -13,7 +13,7 @@ import (
 // Override is what a user sets in place of a configuration's settings.
 type Override struct {
 	CC        string   // one of packet.Presets; empty: the configuration's
-	Repair    string   // gbn or sr; empty: the configuration's
+	Repair    string   // gbn, sr or trim; empty: the configuration's
 	TimeoutUs float64  // 0: none
 	Retries   int      // 0: for ever
 	Paths     int      // of a flow; 0: one
@@ -23,10 +23,6 @@ type Override struct {
 	WatchUs   float64  // of a pause without an end, after which a watchdog drops; 0: none
 	Faults    []string // as parseFault reads them
 }
-
-// reorder is how many frames one may be overtaken by when a flow takes several
-// paths.
-const reorder = 1 << 16
 
 // apply changes a scenario.
 func (v *Override) apply(x *ns3.Scenario) error {
@@ -48,8 +44,11 @@ func (v *Override) apply(x *ns3.Scenario) error {
 	case "", "gbn":
 	case "sr":
 		c.Repair.Selective = true
+	case "trim":
+		_, delay := x.Network.Speeds()
+		c.Cut(0, hostRate(&x.Network), delay)
 	default:
-		return fail.Usage("{Repair} %q: write gbn or sr", v.Repair)
+		return fail.Usage("{Repair} %q: write gbn, sr or trim", v.Repair)
 	}
 	if !(v.TimeoutUs >= 0 && v.TimeoutUs <= 1e9) || v.Retries < 0 || v.Credits < 0 || v.Paths < 0 {
 		return fail.Usage("{RepairTimeout} %g, {Retries} %d, {Paths} %d, {Credits} %d: none may be negative", v.TimeoutUs, v.Retries, v.Paths, v.Credits)
@@ -60,7 +59,7 @@ func (v *Override) apply(x *ns3.Scenario) error {
 		return err
 	}
 	if v.Paths > 1 || c.Routing.Balance == packet.PerPacket {
-		c.Repair.Reorder = reorder
+		c.Repair.Reorder = packet.Overtaken
 	}
 	first := units.Time(1<<63 - 1)
 	for i := range x.Flows {
@@ -87,8 +86,8 @@ func (v *Override) route(c *packet.Config) error {
 	switch v.Routing {
 	case "", "ecmp":
 	case "adaptive":
-		if c.Routing.Balance = packet.PerPacket; v.Repair != "sr" {
-			return fail.Usage("{Routing} adaptive: frames overtake each other: add {Repair} sr")
+		if c.Routing.Balance = packet.PerPacket; v.Repair != "sr" && v.Repair != "trim" {
+			return fail.Usage("{Routing} adaptive: frames overtake each other: add {Repair} sr or trim")
 		}
 	case "flowlet":
 		c.Routing = packet.Routing{Balance: packet.PerFlow, Gap: units.FromMicros(v.FlowletUs)}

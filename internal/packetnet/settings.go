@@ -19,10 +19,6 @@ const (
 	ibHeader, ibAck               = 26, 30
 )
 
-// reorder is by how many frames one may be overtaken before it counts as lost, where
-// frames choose their routes.
-const reorder = 1 << 16
-
 // Of makes the settings of a network. cc, where not empty, replaces the
 // file's; rc is NCCL's timeout and retries. Errors are *fabric.PacketsErrors.
 func Of(n *fabric.Network, cc string, seed uint64, rc sim.Reliability) (*sim.Packets, error) {
@@ -64,11 +60,17 @@ func Of(n *fabric.Network, cc string, seed uint64, rc sim.Reliability) (*sim.Pac
 			c.Routing.Gap = units.FromMicros(*p.Gap)
 		}
 	case "packet":
-		if p.Repair != "sr" {
-			return nil, &fabric.PacketsError{Key: "balance", Problem: "balance packet: frames overtake each other; write repair sr"}
+		if p.Repair == "gbn" {
+			return nil, &fabric.PacketsError{Key: "balance", Problem: "balance packet: frames overtake each other; write repair sr or trim"}
 		}
 		c.Routing = packet.Routing{Balance: packet.PerPacket, Quantum: kb(p.Quantum)}
-		c.Repair.Reorder = reorder
+		c.Repair.Reorder = packet.Overtaken
+	}
+	if p.Repair == "trim" {
+		if p.Link == "infiniband" {
+			return nil, &fabric.PacketsError{Key: "repair", Problem: "repair trim: links of InfiniBand have room for what they carry, and cut nothing; write link ethernet"}
+		}
+		c.Cut(kb(p.Trim), portRate(n), set.Hop)
 	}
 	if c.Repair.Selective {
 		c.AckFrom = 1
@@ -143,7 +145,7 @@ func over(base, own fabric.Packets) fabric.Packets {
 	}
 	for _, x := range [][2]**float64{{&base.Hop, &own.Hop}, {&base.MTU, &own.MTU}, {&base.AckEach, &own.AckEach}, {&base.Buffer, &own.Buffer}, {&base.Reserve, &own.Reserve},
 		{&base.Resume, &own.Resume}, {&base.Alpha, &own.Alpha}, {&base.Delays, &own.Delays}, {&base.XOff, &own.XOff}, {&base.XOn, &own.XOn},
-		{&base.Credits, &own.Credits}, {&base.Window, &own.Window}, {&base.Gap, &own.Gap}, {&base.Quantum, &own.Quantum}, {&base.Watchdog, &own.Watchdog}} {
+		{&base.Credits, &own.Credits}, {&base.Trim, &own.Trim}, {&base.Window, &own.Window}, {&base.Gap, &own.Gap}, {&base.Quantum, &own.Quantum}, {&base.Watchdog, &own.Watchdog}} {
 		if *x[1] != nil {
 			*x[0] = *x[1]
 		}

@@ -22,7 +22,7 @@ type Packets struct {
 	Balance  string   `json:"balance,omitempty"`
 	Gap      *float64 `json:"flowlet_us,omitempty"`
 	Quantum  *float64 `json:"quantum_kb,omitempty"` // by which queues must differ
-	Repair   string   `json:"repair,omitempty"`     // gbn or sr
+	Repair   string   `json:"repair,omitempty"`     // gbn, sr or trim
 	Hop      *float64 `json:"hop_us,omitempty"`     // of a cable without latency_us, what is behind it included
 	MTU      *float64 `json:"mtu,omitempty"`        // payload of a frame, bytes
 	AckEach  *float64 `json:"ack_every,omitempty"`
@@ -34,6 +34,7 @@ type Packets struct {
 	XOff     *float64 `json:"xoff_kb,omitempty"`
 	XOn      *float64 `json:"xon_kb,omitempty"`
 	Credits  *float64 `json:"credits_kb,omitempty"`  // InfiniBand: buffer behind a link
+	Trim     *float64 `json:"trim_kb,omitempty"`     // queue beyond which frames are cut; 0: a round trip's
 	Window   *float64 `json:"window_kb,omitempty"`   // most in flight of a queue pair; 0: no bound
 	Watchdog *float64 `json:"watchdog_us,omitempty"` // pause after which a switch drops a queue; 0: never
 	// Marks are thresholds by the speed of a port; empty and not nil: no marks.
@@ -73,6 +74,7 @@ var numbers = []number{
 	{"headroom_delays", 0, 1000, true, func(p *Packets) **float64 { return &p.Delays }},
 	{"xoff_kb", 1, 1e7, false, func(p *Packets) **float64 { return &p.XOff }},
 	{"xon_kb", 0, 1e7, false, func(p *Packets) **float64 { return &p.XOn }},
+	{"trim_kb", 0, 1e6, false, func(p *Packets) **float64 { return &p.Trim }},
 	{"credits_kb", 16, 1e6, false, func(p *Packets) **float64 { return &p.Credits }},
 	{"window_kb", 0, 1e7, false, func(p *Packets) **float64 { return &p.Window }},
 	{"watchdog_us", 0, 1e9, false, func(p *Packets) **float64 { return &p.Watchdog }},
@@ -90,7 +92,7 @@ var words = []word{
 	{"cc", func(p *Packets) *string { return &p.CC }, nil},
 	{"link", func(p *Packets) *string { return &p.Link }, []string{"ethernet", "infiniband"}},
 	{"balance", func(p *Packets) *string { return &p.Balance }, []string{"queue-pair", "flowlet", "packet"}},
-	{"repair", func(p *Packets) *string { return &p.Repair }, []string{"gbn", "sr"}},
+	{"repair", func(p *Packets) *string { return &p.Repair }, []string{"gbn", "sr", "trim"}},
 }
 
 // PacketsError is a value of packets that cannot be.

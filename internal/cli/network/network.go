@@ -55,7 +55,7 @@ acknowledgements, packets sprayed by --lb) or RoCE with PFC alone (--cc roce).`,
 	f.StringVar(&h.Matrix, "htsim", "", "the connection matrix `FILE` of htsim")
 	f.StringVar(&h.Topo, "topo", "", "the topology `FILE` of htsim")
 	f.StringVar(&cc, "cc", "", "of htsim: nscc (default) or roce; in place of a configuration's: "+netrun.Presets)
-	f.StringVar(&o.Repair, "repair", "", "of losses: gbn (go-back-N) or sr (selective repeat)")
+	f.StringVar(&o.Repair, "repair", "", "of losses: gbn (go-back-N), sr (selective repeat) or trim (switches cut frames to their headers, nothing pauses)")
 	f.Float64Var(&o.TimeoutUs, "timeout", 0, "send again what is not acknowledged for `US` microseconds; 0: never")
 	f.IntVar(&o.Retries, "retries", 0, "timeouts after which a flow fails; 0: never")
 	f.IntVar(&o.Paths, "paths", 0, "source ports that a flow's frames take in turn, with --repair sr")

@@ -130,7 +130,7 @@ func (e *engine) pullHost(w *worker, h *host, end int64) int {
 				s.ending = true
 				w.ended = append(w.ended, ending{f.flow, f.at})
 			}
-		} else if e.given != nil && f.flow >= 0 {
+		} else if e.given != nil && f.flow >= 0 && f.flags&flagTrim == 0 {
 			e.given.take(f)
 		}
 	}
@@ -272,7 +272,7 @@ func (e *engine) choose(h *host, l *link, now int64) int {
 		}
 		s := &e.snd[h.qps[at]]
 		if gap := s.gapped && s.hasGap(); gap || s.nxt < s.frames {
-			if s.nextAvail <= now && l.paused>>s.class&1 == 0 && (gap || !e.windowBound(s, now)) {
+			if s.nextAvail <= now && l.paused>>s.class&1 == 0 && (gap && e.cfg.Buffer.Trim == 0 || !e.windowBound(s, now)) {
 				found = at
 				break
 			}

@@ -184,6 +184,9 @@ func (e *engine) onto(w *worker, s *swtch, l *link, f *frame, n instant.Number) 
 		return
 	}
 	if f.class != 0 {
+		e.trim(w, l, f)
+	}
+	if f.class != 0 {
 		s.Add(f.tag, f.class, int64(f.size))
 	}
 	e.enqueue(w, s, l, f)
@@ -323,7 +326,7 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 	if l.marks && behind > l.alert && f.class != 0 {
 		e.mark(w, l, f, behind)
 	}
-	if f.flags&flagAck == 0 && f.flow >= 0 {
+	if f.flags&(flagAck|flagTrim) == 0 && f.flow >= 0 {
 		w.dataHops++
 		if e.given != nil {
 			l.data += int64(f.size)

@@ -64,6 +64,9 @@ func (m *Memory) Add(port uint32, class uint8, size int64) {
 // Calm says that in this window no ingress queue can reach its threshold, that
 // none is above it, and so that ports do not influence each other.
 func (m *Memory) Calm() bool {
+	if m.b.Trim > 0 {
+		return true // each queue by itself
+	}
 	if !m.Quiet() || m.b.Credits > 0 {
 		return false
 	}
