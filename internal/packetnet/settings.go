@@ -1,8 +1,11 @@
 package packetnet
 
 import (
+	"cmp"
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/sim/wire/packet"
@@ -19,9 +22,9 @@ const (
 	ibHeader, ibAck               = 26, 30
 )
 
-// Of makes the settings of a network. cc, where not empty, replaces the
-// file's; rc is NCCL's timeout and retries. Errors are *fabric.PacketsErrors.
-func Of(n *fabric.Network, cc string, seed uint64, rc sim.Reliability) (*sim.Packets, error) {
+// Of makes the settings of a network, as what is chosen in place of the file's has it; NICs
+// that are told to put frames in order send single ones again. rc is NCCL's timeout and retries. Errors are *fabric.PacketsErrors.
+func Of(n *fabric.Network, as Choice, seed uint64, rc sim.Reliability) (*sim.Packets, error) {
 	own := fabric.Packets{}
 	if n.Packets != nil {
 		own = *n.Packets
@@ -35,8 +38,11 @@ func Of(n *fabric.Network, cc string, seed uint64, rc sim.Reliability) (*sim.Pac
 		return nil, err
 	}
 	p := over(base.Packets, own)
-	if cc != "" {
-		p.CC = cc
+	if as.CC != "" {
+		p.CC = as.CC
+	}
+	if p.Balance = cmp.Or(as.Balance, p.Balance); as.Balance == "packet" && p.Repair == "gbn" {
+		p.Repair = "sr"
 	}
 	set := &sim.Packets{Hop: units.FromMicros(*p.Hop)}
 	c := &set.Config
@@ -54,6 +60,7 @@ func Of(n *fabric.Network, cc string, seed uint64, rc sim.Reliability) (*sim.Pac
 	c.AckFrom, c.NackGap = int64(*p.AckEach), 500*units.Microsecond
 	c.Repair = packet.Repair{Selective: p.Repair == "sr", Timeout: rc.Wait(), Retries: int32(rc.Retries.Or(7))}
 	switch p.Balance {
+	case "queue-pair":
 	case "flowlet":
 		c.Routing = packet.Routing{Balance: packet.PerFlow, Gap: 16 * units.Microsecond, Quantum: kb(p.Quantum)}
 		if p.Gap != nil {
@@ -65,6 +72,8 @@ func Of(n *fabric.Network, cc string, seed uint64, rc sim.Reliability) (*sim.Pac
 		}
 		c.Routing = packet.Routing{Balance: packet.PerPacket, Quantum: kb(p.Quantum)}
 		c.Repair.Reorder = packet.Overtaken
+	default:
+		return nil, &fabric.PacketsError{Key: "balance", Problem: fmt.Sprintf("%s is not one: write one of %s", p.Balance, strings.Join(Balances(), ", "))}
 	}
 	if p.Repair == "trim" {
 		if p.Link == "infiniband" {
