@@ -20,6 +20,8 @@ type Override struct {
 	Credits   int64    // bytes behind each link; 0: Ethernet
 	Routing   string   // of switches: ecmp, adaptive or flowlet; empty: ecmp
 	FlowletUs float64  // silence after which a flow chooses again
+	MarkAt    string   // dequeue or enqueue; empty: dequeue
+	Messages  float64  // that a host begins in a second, in millions; 0: no bound
 	WatchUs   float64  // of a pause without an end, after which a watchdog drops; 0: none
 	Faults    []string // as parseFault reads them
 }
@@ -52,6 +54,19 @@ func (v *Override) apply(x *ns3.Scenario) error {
 	}
 	if !(v.TimeoutUs >= 0 && v.TimeoutUs <= 1e9) || v.Retries < 0 || v.Credits < 0 || v.Paths < 0 {
 		return fail.Usage("{RepairTimeout} %g, {Retries} %d, {Paths} %d, {Credits} %d: none may be negative", v.TimeoutUs, v.Retries, v.Paths, v.Credits)
+	}
+	switch v.MarkAt {
+	case "", "dequeue":
+	case "enqueue": // no order of events of the peer, which marks at dequeue
+		c.MarkAtEnqueue, c.EventOrder, c.Stream, c.LossStream = true, false, 0, 0
+	default:
+		return fail.Usage("{MarkAt} %q: write dequeue or enqueue", v.MarkAt)
+	}
+	if !(v.Messages >= 0 && v.Messages <= 1e6) {
+		return fail.Usage("{MessageRate} %g: write millions of messages a second, up to 1e6", v.Messages)
+	}
+	if v.Messages > 0 {
+		c.MessageGap = units.FromMicros(1 / v.Messages)
 	}
 	c.Repair.Timeout, c.Repair.Retries = units.FromMicros(v.TimeoutUs), int32(min(v.Retries, 1<<30))
 	c.Buffer.Credits, c.Paths = v.Credits, v.Paths

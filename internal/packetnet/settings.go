@@ -85,6 +85,9 @@ func Of(n *fabric.Network, as Choice, seed uint64, rc sim.Reliability) (*sim.Pac
 		c.AckFrom = 1
 	}
 	c.Watchdog = watchdog(p.Watchdog)
+	if c.MarkAtEnqueue = p.MarkAt == "enqueue"; p.Messages != nil && *p.Messages > 0 {
+		c.MessageGap = units.FromMicros(1 / *p.Messages)
+	}
 	control, err := packet.Preset(p.CC, portRate(n))
 	if err != nil {
 		return nil, &fabric.PacketsError{Key: "cc", Problem: err.Error()}
@@ -147,14 +150,14 @@ func portRate(n *fabric.Network) int64 {
 
 // over is a preset with what a file says in place of its own.
 func over(base, own fabric.Packets) fabric.Packets {
-	for _, x := range [][2]*string{{&base.Link, &own.Link}, {&base.CC, &own.CC}, {&base.Balance, &own.Balance}, {&base.Repair, &own.Repair}} {
+	for _, x := range [][2]*string{{&base.Link, &own.Link}, {&base.CC, &own.CC}, {&base.Balance, &own.Balance}, {&base.Repair, &own.Repair}, {&base.MarkAt, &own.MarkAt}} {
 		if *x[1] != "" {
 			*x[0] = *x[1]
 		}
 	}
 	for _, x := range [][2]**float64{{&base.Hop, &own.Hop}, {&base.MTU, &own.MTU}, {&base.AckEach, &own.AckEach}, {&base.Buffer, &own.Buffer}, {&base.Reserve, &own.Reserve},
 		{&base.Resume, &own.Resume}, {&base.Alpha, &own.Alpha}, {&base.Delays, &own.Delays}, {&base.XOff, &own.XOff}, {&base.XOn, &own.XOn},
-		{&base.Credits, &own.Credits}, {&base.Trim, &own.Trim}, {&base.Window, &own.Window}, {&base.Gap, &own.Gap}, {&base.Quantum, &own.Quantum}, {&base.Watchdog, &own.Watchdog}} {
+		{&base.Credits, &own.Credits}, {&base.Trim, &own.Trim}, {&base.Messages, &own.Messages}, {&base.Window, &own.Window}, {&base.Gap, &own.Gap}, {&base.Quantum, &own.Quantum}, {&base.Watchdog, &own.Watchdog}} {
 		if *x[1] != nil {
 			*x[0] = *x[1]
 		}

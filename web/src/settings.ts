@@ -26,10 +26,10 @@ export function form(hello: Hello, change: (edit: (s: Spec) => void) => void): F
   const models: Record<string, string> = { flow: "links are shared", packet: "frame by frame", hybrid: "frames where queues form" };
   const model = h("select", { id: "network" }, ...hello.networks.models.map((v, i) => opt(i ? v : "", `${v}: ${models[v] ?? ""}`)));
   const fabric = h("select", { id: "fabric" }, opt("", "ideal"), ...hello.networks.fabrics.map((f) => opt(f.name, `${f.name} — ${f.what}`)));
-  const cc = h("select", { id: "cc" }, opt("", "the network's"), ...hello.networks.controls.map((v) => opt(v)));
-  const balance = h("select", { id: "balance" }, opt("", "the network's"), ...hello.networks.balances.map((v) => opt(v, `by ${v.replace("-", " ")}`)));
+  const cc = h("select", { id: "cc" }, opt("", "default"), ...hello.networks.controls.map((v) => opt(v)));
+  const balance = h("select", { id: "balance" }, opt("", "default"), ...hello.networks.balances.map((v) => opt(v, `by ${v.replace("-", " ")}`)));
   const nics = h("select", { id: "network-class" }, opt("", "by the NICs"), ...hello.networks.classes.map((v) => opt(v)));
-  const faults = h("textarea", { id: "faults", rows: 2, spellcheck: "false", placeholder: "nic=node0/2:slow=4\nlink=spine0~leaf0:storm@10-100", autocapitalize: "off", autocomplete: "off" });
+  const faults = h("textarea", { id: "faults", rows: 2, spellcheck: "false", placeholder: "nic=node0/2:slow=4\nlink=spine0~leaf0:down", autocapitalize: "off", autocomplete: "off" });
   const errors = new Map<string, HTMLElement>();
 
   const field = (label: string, el: HTMLElement, path: string, ...more: HTMLElement[]) => {

@@ -86,7 +86,10 @@ func (e *engine) buildLinks() {
 						}
 					}
 				}
-				l.q, l.odd = make([]queue, e.classes), e.cfg.Buffer.Trim > 0
+				l.q, l.odd = make([]queue, e.classes), e.cfg.Buffer.Trim > 0 || e.cfg.MarkAtEnqueue
+				if e.cfg.MarkAtEnqueue {
+					l.alert = never // of marks at dequeue
+				}
 				if e.cfg.CC.Kind == Pint {
 					l.pint, l.odd = &cc.PintPort{}, true
 				}

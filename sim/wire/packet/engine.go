@@ -52,6 +52,7 @@ type link struct {
 	pMax, loss float64
 	rate       int64
 	arrivals   uint64        // frames
+	queued     uint64        // frames, with MarkAtEnqueue
 	credit     []int64       // by class, of InfiniBand
 	returns    fifo          // credits on their way back
 	watch      *watched      // of switches, with a watchdog
@@ -63,7 +64,7 @@ type link struct {
 	down       bool     // the cable is, and its ends know
 	storm      bool     // paused all the time, whatever is asked for
 	drawn      bool     // its losses are in engine.losses
-	_          [45]byte // whole lines of a cache
+	_          [37]byte // whole lines of a cache
 }
 
 // port is what happened where a link begins, for reports alone.

@@ -22,9 +22,9 @@ type host struct {
 	planned  planned // when wake was set
 	timer    int64   // no timeout ends before then
 	starts   []begin // sorted
+	ready    int64   // the next may begin, with MessageGap
 	arrived  []frame
 	sports   map[int32]uint16 // next source port by destination
-	_        [8]byte
 }
 
 // begin is a flow that starts.
@@ -63,7 +63,7 @@ func (h *host) nextEvent(e *engine) int64 {
 func (h *host) own(e *engine) int64 {
 	t := never
 	if len(h.starts) > 0 {
-		t = h.starts[0].at
+		t = max(h.starts[0].at, h.ready)
 	}
 	if h.inFlight {
 		t = min(t, e.links[h.out].free)
@@ -158,8 +158,10 @@ func (e *engine) runHost(w *worker, h *host, end int64) {
 				t, what = free, 2
 			}
 		}
-		if len(h.starts) > 0 && h.starts[0].at < end && h.starts[0].at <= t {
-			t, what = h.starts[0].at, 3
+		if len(h.starts) > 0 {
+			if at := max(h.starts[0].at, h.ready); at < end && at <= t {
+				t, what = at, 3
+			}
 		}
 		if i < len(h.arrived) && h.arrived[i].at <= t && (what != 1 || h.arrived[i].at < t || !e.wakesFirst(h, &h.arrived[i])) {
 			e.arrive(w, h, &h.arrived[i])
@@ -178,7 +180,9 @@ func (e *engine) runHost(w *worker, h *host, end int64) {
 		case 3:
 			e.started(w, int(h.starts[0].flow))
 			e.open(h, h.starts[0].flow, t)
-			h.starts = h.starts[1:]
+			if h.starts = h.starts[1:]; e.cfg.MessageGap > 0 {
+				h.ready = t + int64(e.cfg.MessageGap)
+			}
 		case 4:
 			e.started(w, e.itself(h.node))
 			e.timeouts(w, h, t)

@@ -153,7 +153,13 @@ type Config struct {
 	Frames  Frames
 	Buffer  Buffer
 	Marking []Marking // none: no ECN
-	CC      cc.Params
+	// MarkAtEnqueue marks a frame by the queue that it finds, and not by the one that it
+	// leaves behind: its receiver learns of a queue later, by the time that the frame waits.
+	MarkAtEnqueue bool
+	// MessageGap is the least time between two flows, or messages of a Live run, that a host
+	// begins: the messages per second of its NIC.
+	MessageGap units.Time
+	CC         cc.Params
 	// WholeNanos cuts each serialisation and each gap to whole nanoseconds, as
 	// ns-3 does.
 	WholeNanos bool
@@ -303,6 +309,10 @@ func (c *Config) check() error {
 		return Wrong("gaps that lead back to multiples of %d bytes: write a multiple of the payload, %d, without selective repeat", c.Repair.BackTo, f.Payload)
 	case c.EventOrder && !c.WholeNanos:
 		return Wrong("the order of events without whole nanoseconds: set both")
+	case c.MarkAtEnqueue && c.EventOrder:
+		return Wrong("marks at enqueue in the order of events of a simulator that marks at dequeue: leave one out")
+	case c.MessageGap < 0:
+		return Wrong("%v between messages: write 0 or more", c.MessageGap)
 	case c.NackGap < 0:
 		return Wrong("%v between NAKs: write 0 or more", c.NackGap)
 	}
