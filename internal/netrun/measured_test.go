@@ -168,7 +168,7 @@ func victimRow(t *testing.T) []verdict {
 }
 
 // incasts use the line with the paper's constants, and do not pause. The paper's flows
-// do not end: ours are looked at until the first of them does.
+// do not end: ours are looked at in the second half of the time until the first of them does.
 func incasts(t *testing.T) []verdict {
 	least, pauses := 1.0, [2]int64{}
 	for _, k := range []int{2, 8, 16} {
@@ -181,18 +181,21 @@ func incasts(t *testing.T) []verdict {
 			c.Buffer.Bytes, c.Frames.Payload = 12<<20, 1024 // Trident II, frames of 1500 bytes
 			fct, _, r := sim(t, fabric(1, 17, 1, 40e9), flows, c)
 			if pauses[i] += r.Pauses; i == 1 {
-				c.Stop = units.FromMicros(quantile(fct, 0))
-				r, err := packet.Run(fabric(1, 17, 1, 40e9), flows, c)
-				if err != nil {
-					t.Fatal(err)
+				sent, until := [2]float64{}, [2]float64{quantile(fct, 0) / 2, quantile(fct, 0)}
+				for half, us := range until {
+					c.Stop = units.FromMicros(us)
+					r, err := packet.Run(fabric(1, 17, 1, 40e9), flows, c)
+					if err != nil {
+						t.Fatal(err)
+					}
+					sent[half] = float64(r.DataPacketHops) / 2 * 8 * float64(c.Frames.Payload+c.Frames.Header) // over two links each
 				}
-				bits := float64(r.DataPacketHops) / 2 * 8 * float64(c.Frames.Payload+c.Frames.Header) // over two links each
-				least = min(least, bits/40e9/c.Stop.Micros()*1e6)
+				least = min(least, (sent[1]-sent[0])/40e9/(until[1]-until[0])*1e6)
 			}
 		}
 	}
 	const src = "DCQCN, SIGCOMM'15"
-	return []verdict{{src, "incast of 2, 8, 16 to 1 with the paper's constants: least use of the line while all send", "39 of 40 Gb/s: 0.97", least, 0.97, 1, least > 0.9},
+	return []verdict{{src, "incast of 2, 8, 16 to 1 with the paper's constants: least use of the line in the second half of the time that all send", "39 of 40 Gb/s: 0.97", least, 0.97, 1, least > 0.9},
 		{src, "pauses with DCQCN ÷ with PFC alone", "6e6 to 3e2: 5e-5", float64(pauses[1]) / float64(pauses[0]), 0, 1e-3, pauses[1] < pauses[0]}}
 }
 
