@@ -220,6 +220,7 @@ accuracy-jobs: ## the columns of simccl in docs/ACCURACY-JOBS.md, found anew
 .PHONY: packets
 packets: ## docs/PACKETS.md: packets against the reference runs beside the checkout
 	SIMCCL_UPDATE=1 $(GO) test $(HOT) -count=1 -timeout $(TESTTIME) -run 'ReferencePage|MeasuredPage' ./internal/netrun
+	SIMCCL_UPDATE=1 $(GO) test $(HOT) -count=1 -timeout $(TESTTIME) -run HybridPage ./scenario
 
 # Which of the page's tables make scale writes: ScaleGrowth for the growth in ranks.
 SCALE    ?= Scale

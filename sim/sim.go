@@ -343,7 +343,7 @@ func (t *tally) congested(all []wire.Congestion) {
 	for i := range all {
 		c := &all[i]
 		x := &exec.Congestion{Inputs: c.Inputs, QueuePairs: c.QueuePairs, Peak: c.Peak, Paused: c.Paused / units.Time(k),
-			Pauses: (c.Pauses + k - 1) / k, Marks: (c.Marks + k - 1) / k, Drops: (c.Drops + k - 1) / k, Resent: (c.Resent + k - 1) / k, Watchdogs: (c.Watchdogs + k - 1) / k, First: c.First}
+			Pauses: (c.Pauses + k - 1) / k, Marks: (c.Marks + k - 1) / k, Drops: (c.Drops + k - 1) / k, Trims: (c.Trims + k - 1) / k, Resent: (c.Resent + k - 1) / k, Watchdogs: (c.Watchdogs + k - 1) / k, First: c.First}
 		if c.Behind >= 0 {
 			x.Behind = t.links[c.Behind].Name
 		}

@@ -86,7 +86,10 @@ func (e *engine) buildLinks() {
 						}
 					}
 				}
-				l.q = make([]queue, e.classes)
+				l.q, l.odd = make([]queue, e.classes), e.cfg.Buffer.Trim > 0 || e.cfg.MarkAtEnqueue
+				if e.cfg.MarkAtEnqueue {
+					l.alert = never // of marks at dequeue
+				}
 				if e.cfg.CC.Kind == Pint {
 					l.pint, l.odd = &cc.PintPort{}, true
 				}
@@ -158,7 +161,7 @@ func (e *engine) buildSwitches() error {
 			s.in[p], ports[p] = l.peer, memory.Port{Rate: l.rate, Delay: l.delay}
 		}
 		s.Memory = memory.New(b, e.classes, ports, e.hostRate)
-		if s.Shared() <= 0 && b.Credits == 0 {
+		if s.Shared() <= 0 && b.Credits == 0 && b.Trim == 0 {
 			return wrong("switch %d: a buffer of %d bytes holds less than the headroom and reserve of its %d ports, %d: write a larger buffer",
 				s.node, b.Bytes, n, b.Bytes-s.Shared())
 		}

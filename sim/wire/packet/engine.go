@@ -53,6 +53,7 @@ type link struct {
 	pMax, loss float64
 	rate       int64
 	arrivals   uint64        // frames
+	queued     uint64        // frames, with MarkAtEnqueue
 	credit     []int64       // by class, of InfiniBand
 	returns    fifo          // credits on their way back
 	watch      *watched      // of switches, with a watchdog
@@ -65,19 +66,20 @@ type link struct {
 	down       bool     // the cable is, and its ends know
 	storm      bool     // paused all the time, whatever is asked for
 	drawn      bool     // its losses are in engine.losses
-	_          [49]byte // whole lines of a cache
+	_          [33]byte // whole lines of a cache
 }
 
 // port is what happened where a link begins, for reports alone.
 type port struct {
 	marks, pauses, drops, barks int64
+	trims                       int64
 	since, paused               int64 // when the present pause began, and all before
 	stormed                     int64 // when the storm began
 }
 
 // counters are what a worker counts.
 type counters struct {
-	pauses, marks, drops, lost, retx, timeouts, dataHops, barks int64
+	pauses, marks, drops, lost, retx, timeouts, dataHops, barks, trims int64
 }
 
 // worker holds the scratch memory of a goroutine.
@@ -311,6 +313,7 @@ func (e *engine) collect(windows int64) *Result {
 		r.Pauses += c.pauses
 		r.Marks += c.marks
 		r.Drops += c.drops
+		r.Trims += c.trims
 		r.Lost += c.lost
 		r.Retransmitted += c.retx
 		r.Timeouts += c.timeouts

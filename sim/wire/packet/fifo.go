@@ -11,6 +11,7 @@ const (
 	flagResume                   // PFC: go on with class psn
 	flagSack                     // with flagAck: frame aux came out of order
 	flagLost                     // it will be lost at the end of the cable
+	flagTrim                     // cut to its headers; with flagAck: frame aux came so
 )
 
 // frame is a frame that waits or travels: 32 bytes.

@@ -23,9 +23,11 @@ type host struct {
 	planned  planned          // when wake was set
 	timer    int64            // no timeout ends before then
 	starts   []begin          // sorted
+	ready    int64            // the next may begin, with MessageGap
 	arrived  []frame          // memory for
 	come     []frame          // what arrived in this window
 	sports   map[int32]uint16 // next source port by destination
+	_        [32]byte         // whole lines of a cache
 }
 
 // begin is a flow that starts.
@@ -64,7 +66,7 @@ func (h *host) nextEvent(e *engine) int64 {
 func (h *host) own(e *engine) int64 {
 	t := never
 	if len(h.starts) > 0 {
-		t = h.starts[0].at
+		t = max(h.starts[0].at, h.ready)
 	}
 	if h.inFlight {
 		t = min(t, e.links[h.out].free)
@@ -134,7 +136,7 @@ func (e *engine) pullHost(w *worker, h *host, end int64) int {
 				s.ending = true
 				w.ended = append(w.ended, ending{f.flow, f.at})
 			}
-		} else if e.given != nil && f.flow >= 0 {
+		} else if e.given != nil && f.flow >= 0 && f.flags&flagTrim == 0 {
 			e.given.take(f)
 		}
 	}
@@ -173,8 +175,10 @@ func (e *engine) runHost(w *worker, h *host, end int64) {
 				t, what = free, 2
 			}
 		}
-		if len(h.starts) > 0 && h.starts[0].at < end && h.starts[0].at <= t {
-			t, what = h.starts[0].at, 3
+		if len(h.starts) > 0 {
+			if at := max(h.starts[0].at, h.ready); at < end && at <= t {
+				t, what = at, 3
+			}
 		}
 		if i < len(h.come) && h.come[i].at <= t && (what != 1 || h.come[i].at < t || !e.wakesFirst(h, &h.come[i])) {
 			e.arrive(w, h, &h.come[i])
@@ -193,7 +197,9 @@ func (e *engine) runHost(w *worker, h *host, end int64) {
 		case 3:
 			e.started(w, int(h.starts[0].flow))
 			e.open(h, h.starts[0].flow, t)
-			h.starts = h.starts[1:]
+			if h.starts = h.starts[1:]; e.cfg.MessageGap > 0 {
+				h.ready = t + int64(e.cfg.MessageGap)
+			}
 		case 4:
 			e.started(w, e.itself(h.node))
 			e.timeouts(w, h, t)
@@ -294,7 +300,7 @@ func (e *engine) choose(h *host, l *link, now int64) (found int, soon int64) {
 		if gap := s.gapped && s.hasGap(); gap || s.nxt < s.frames {
 			if s.nextAvail > now {
 				soon = min(soon, s.nextAvail)
-			} else if soon = now; l.paused>>s.class&1 == 0 && (gap || !e.windowBound(s, now)) {
+			} else if soon = now; l.paused>>s.class&1 == 0 && (gap && e.cfg.Buffer.Trim == 0 || !e.windowBound(s, now)) {
 				return e.strike(h, at, ended), now
 			}
 		} else if s.una >= s.frames && (ended < 0 || at < ended) {

@@ -18,6 +18,7 @@ type piece struct {
 
 func (q *lane) empty() bool   { return q.head == q.tail }
 func (q *lane) front() *frame { return &q.first.frames[q.at] }
+func (q *lane) back() *frame  { return &q.last.frames[q.end-1] }
 
 // pass appends a frame with another time and tag; spare is pieces not in use.
 func (q *lane) pass(f *frame, at int64, tag uint32, spare **piece) {

@@ -284,7 +284,7 @@ func (l *Live) Port(cable int32, back bool) Port {
 		id++
 	}
 	x := &l.e.links[id]
-	p := Port{Peak: x.peak, Bytes: x.txBytes, Data: x.data, Pauses: x.port.pauses, Marks: x.port.marks, Drops: x.port.drops, Watchdogs: x.port.barks, Paused: units.Time(x.port.paused),
+	p := Port{Peak: x.peak, Bytes: x.txBytes, Data: x.data, Pauses: x.port.pauses, Marks: x.port.marks, Drops: x.port.drops, Trims: x.port.trims, Watchdogs: x.port.barks, Paused: units.Time(x.port.paused),
 		Busy: units.Time(float64(x.txBytes) * 8e12 / float64(x.rate))}
 	if x.asked != 0 && x.port.since >= 0 {
 		p.Paused += units.Time(l.at - x.port.since)

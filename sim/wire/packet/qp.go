@@ -26,10 +26,9 @@ type sender struct {
 	dcqcn   cc.Reaction
 	bytes   int64
 	retries int32
-	resent  uint32 // frames
-	moved   int64  // when una last moved, or sending began
-	gaps    gaps.Gaps
-	_       [40]byte // whole lines of a cache
+	resent  uint32    // frames
+	moved   int64     // when una last moved, or sending began
+	gaps    gaps.Gaps // to a whole line of a cache
 }
 
 // receiver is the receiving half.
@@ -100,7 +99,11 @@ func (e *engine) windowBound(s *sender, now int64) bool {
 		}
 		w = max(1, int64(float64(w)*float64(s.Rate.Rate)/float64(s.Line)))
 	}
-	return e.offset(s, s.nxt)-e.offset(s, s.una) >= w
+	flight := e.offset(s, s.nxt) - e.offset(s, s.una)
+	if e.cfg.Buffer.Trim > 0 {
+		flight -= e.elsewhere(s)
+	}
+	return flight >= w
 }
 
 // sendData sends the next frame of a queue pair.
@@ -110,10 +113,11 @@ func (e *engine) sendData(w *worker, h *host, l *link, id int32, now int64) {
 	full, psn := true, s.nxt
 	if s.gapped && s.hasGap() {
 		psn, _ = s.hole()
-		s.gaps.Sent(psn, s.una)
 		s.resent++
 		w.retx++
-		e.lossSeen(id, s, now, 0)
+		if known := s.gaps.Sent(psn, s.una); !known {
+			e.lossSeen(id, s, now, 0)
+		}
 	} else {
 		s.nxt++
 	}
@@ -172,6 +176,9 @@ func (e *engine) paceRate(s *sender) int64 {
 // receive handles a data frame; it reports whether it is to be acknowledged, and how.
 func (e *engine) receive(f, ack *frame) bool {
 	r := &e.rcv[f.flow]
+	if f.flags&flagTrim != 0 {
+		return e.refuse(r, f, ack)
+	}
 	flags := flagAck | f.flags&flagCE
 	report := f.aux
 	if gap := int64(e.cfg.CC.CNPGap); gap > 0 && flags&flagCE != 0 {
@@ -241,6 +248,10 @@ func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 	}
 	if f.flags&flagSack != 0 {
 		s.reported(f.aux, e.cfg.Repair.Reorder)
+	}
+	if f.flags&flagTrim != 0 {
+		e.refused(f, s)
+		return true
 	}
 	if s.una >= s.frames {
 		s.ended = true

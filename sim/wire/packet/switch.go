@@ -192,6 +192,9 @@ func (e *engine) onto(w *worker, s *swtch, l *link, f *frame, n instant.Number) 
 		return
 	}
 	if f.class != 0 {
+		e.trim(w, l, f)
+	}
+	if f.class != 0 {
 		s.Add(f.tag, f.class, int64(f.size))
 	}
 	e.enqueue(w, s, l, f)
@@ -269,8 +272,13 @@ func (e *engine) enqueue(w *worker, s *swtch, l *link, f *frame) {
 	l.waiting |= 1 << f.class
 	s.busy[l.fromPort/64] |= 1 << (l.fromPort % 64)
 	s.soon = min(s.soon, l.free)
-	if l.odd && l.credit != nil {
-		e.gate(l, f.at)
+	if l.odd {
+		if l.credit != nil {
+			e.gate(l, f.at)
+		}
+		if e.cfg.MarkAtEnqueue {
+			e.markQueued(w, l, q)
+		}
 	}
 	q.bytes += int64(f.size)
 	l.peak = max(l.peak, q.bytes)
@@ -329,7 +337,7 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 	if l.marks && behind > l.alert && f.class != 0 {
 		e.mark(w, l, f, behind)
 	}
-	if f.flags&flagAck == 0 && f.flow >= 0 {
+	if f.flags&(flagAck|flagTrim) == 0 && f.flow >= 0 {
 		w.dataHops++
 		if e.given != nil {
 			l.data += int64(f.size)
@@ -370,6 +378,20 @@ func (e *engine) odd(l *link, f *frame, at int64) {
 	if l.credit != nil {
 		l.spend(f)
 	}
+}
+
+// markQueued marks the last frame of a queue, or draws whether to, by what waits before it.
+func (e *engine) markQueued(w *worker, l *link, q *queue) {
+	f := q.back()
+	if l.queued++; !l.marks || f.class == 0 || f.flags&flagAck != 0 || q.bytes <= l.kMin {
+		return
+	}
+	if q.bytes <= l.kMax && streams.Hash(e.cfg.Seed, l.id, drawMark, l.queued) >= l.pMax*float64(q.bytes-l.kMin)/float64(l.kMax-l.kMin) {
+		return
+	}
+	f.flags |= flagCE
+	w.marks++
+	l.port.marks++
 }
 
 // mark marks a data frame that leaves so much behind, or draws whether to.

@@ -435,14 +435,14 @@ func (r *Ranker) forget(since, end int64) {
 			all = append(all, placing{Number((c.oldest+uint32(n))<<c.shift|c.id) &^ None, int32(n - c.cut), c.log[n].at, c, nil, nil})
 		}
 	}
-	order := r.order(all)
+	order, index := r.order(all), indexBits(len(all))
 	r.room = r.least
 	for _, c := range r.calendars {
 		r.room += 8 * (len(c.log) - c.cut)
 		c.forget(end)
 	}
 	for _, k := range order {
-		x := &all[k&(1<<indexBits-1)]
+		x := &all[k&(1<<index-1)]
 		if r.last++; x.slot >= 0 {
 			x.of.ranks[x.slot] = r.last
 		} else {
@@ -452,26 +452,33 @@ func (r *Ranker) forget(since, end int64) {
 	r.sorted = all[:0]
 }
 
-const indexBits = 24
+// indexBits is how many of the lower bits of a key say where one of n is.
+func indexBits(n int) int { return bits.Len(uint(n)) }
+
+// key puts a time in ps behind which so many bits say where it is; times that are too far
+// on for the bits above it are equal. Whole ns are multiples of 8 ps.
+func key(at int64, i, index int) uint64 {
+	return min(uint64(at)>>3, 1<<(64-index)-1)<<index | uint64(i)
+}
 
 // later is the place of what begins after all that is put in order.
 const later = 1<<64 - 1
 
 // order is the order of what is to be put in order for good: in the lower indexBits, where each is.
 func (r *Ranker) order(all []placing) []uint64 {
-	first := int64(1<<63 - 1)
+	first, index := int64(1<<63-1), indexBits(len(all))
 	for i := range all {
 		first = min(first, all[i].at)
 	}
 	keys := r.keys[:0]
-	for i := range all { // whole ns are multiples of 8 ps
-		keys = append(keys, min(uint64(all[i].at-first)>>3, 1<<(64-indexBits)-1)<<indexBits|uint64(i))
+	for i := range all {
+		keys = append(keys, key(all[i].at-first, i, index))
 	}
 	slices.Sort(keys)
 	for i := 1; i < len(keys); i++ {
 		x, j := keys[i], i
-		for ; j > 0 && keys[j-1]>>indexBits == x>>indexBits; j-- {
-			a, b := &all[x&(1<<indexBits-1)], &all[keys[j-1]&(1<<indexBits-1)]
+		for ; j > 0 && keys[j-1]>>index == x>>index; j-- {
+			a, b := &all[x&(1<<index-1)], &all[keys[j-1]&(1<<index-1)]
 			if a.n == b.n || !a.of.First(a.n, b.n) { // equal: a pause, which is known by its number as well
 				break
 			}
