@@ -43,6 +43,14 @@ const UnfoldedRanks = 512
 // unfoldedRanks where a near one is there: some tenths of a second.
 const exactWork = 1 << 16
 
+// fewWork is the same for up to UnfoldedRanks, of all_gather and reduce_scatter, which are
+// rings at all of a sweep's thirty sizes, and manyWork where one part represents manyByOne.
+const (
+	fewWork   = 1 << 14
+	manyWork  = 1 << 17
+	manyByOne = 8
+)
+
 // possible reports whether ranks may be represented by others at all: a lossy
 // port makes each different, a rank that is down represents no other, and queue
 // pairs use the ports of a fused net in rotation.
@@ -78,19 +86,21 @@ func Lay(e *engine.Engine, j *engine.Job, c *Config) (*Quotient, error) {
 	}
 	// How far off a near quotient is was seen on ideal networks.
 	near := c.Fabric == nil && (c.Mode == Near || c.Mode == Auto && j.Plan.Comm.NRanks > UnfoldedRanks)
+	few := c.Fabric == nil && c.Mode == Auto && !near && eachWork(j.Plan) > fewWork
+	may := func(s *symmetry) bool { return near || few && s.few }
 	symmetries := c.symmetries(j.Plan)
 	var left []*symmetry
 	for i, s := range symmetries {
-		if near && c.skips(j.Plan, s, symmetries[i+1:]) {
+		if others := symmetries[i+1:]; near && c.skips(j.Plan, s, others) || few && s.skipsFew(j.Plan, others) {
 			left = append(left, s)
 			continue
 		}
-		if q, err := c.layQuotient(e, j, s, near); q != nil || err != nil {
+		if q, err := c.layQuotient(e, j, s, may(s)); q != nil || err != nil {
 			return q, err
 		}
 	}
 	for _, s := range left { // what they were left for does not hold
-		if q, err := c.layQuotient(e, j, s, near); q != nil || err != nil {
+		if q, err := c.layQuotient(e, j, s, may(s)); q != nil || err != nil {
 			return q, err
 		}
 	}
@@ -103,6 +113,28 @@ func (c *Config) skips(p *plan.Plan, s *symmetry, others []*symmetry) bool {
 		return false
 	}
 	return slices.ContainsFunc(others, func(o *symmetry) bool { return o.margin > 0 })
+}
+
+// skipsFew is the same for up to UnfoldedRanks: an exact quotient of a ring that has more than
+// so many slices is left for a near one.
+func (s *symmetry) skipsFew(p *plan.Plan, others []*symmetry) bool {
+	most := int64(fewWork)
+	switch {
+	case int64(max(len(s.reps), s.parts))*manyByOne <= int64(p.Comm.NRanks)*int64(p.Split.NChannels):
+		most = manyWork
+	case p.Req.Func == coll.AllReduce:
+		most = exactWork
+	}
+	return s.work(p) > most && slices.ContainsFunc(others, func(o *symmetry) bool { return o.few })
+}
+
+// eachWork is about how many slices all ranks run.
+func eachWork(p *plan.Plan) int64 {
+	n := int64(0)
+	for _, pr := range p.Programs(0) {
+		n += p.NumOps(&pr) * int64(max(1, pr.Slices))
+	}
+	return n * int64(p.Comm.NRanks)
 }
 
 // work is about how many slices the quotient by a symmetry runs.
