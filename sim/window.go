@@ -272,7 +272,7 @@ func (x *Executor) extrapolate(ctx context.Context, w *window) (exec.Result, err
 	}
 	t := beyond(rest, full, half, w.all-w.some, w.some-w.some/2)
 	r := x.result(w.whole, t)
-	r.Account = exec.Account{Method: exec.Window, Programs: rest.account.Programs, Margin: windowMargin, Periods: w.all - w.some, Skipped: t.first - rest.first}
+	r.Account = exec.Account{Method: exec.Window, Programs: rest.account.Programs, Margin: windowMargin + rest.account.Margin, Periods: w.all - w.some, Skipped: t.first - rest.first}
 	return r, nil
 }
 

@@ -86,21 +86,22 @@ func Lay(e *engine.Engine, j *engine.Job, c *Config) (*Quotient, error) {
 	}
 	// How far off a near quotient is was seen on ideal networks.
 	near := c.Fabric == nil && (c.Mode == Near || c.Mode == Auto && j.Plan.Comm.NRanks > UnfoldedRanks)
-	few := c.Fabric == nil && c.Mode == Auto && !near && eachWork(j.Plan) > fewWork
-	may := func(s *symmetry) bool { return near || few && s.few }
+	if c.Fabric == nil && c.Mode == Auto && !near && eachWork(j.Plan) > fewWork {
+		return c.layFew(e, j)
+	}
 	symmetries := c.symmetries(j.Plan)
 	var left []*symmetry
 	for i, s := range symmetries {
-		if others := symmetries[i+1:]; near && c.skips(j.Plan, s, others) || few && s.skipsFew(j.Plan, others) {
+		if near && c.skips(j.Plan, s, symmetries[i+1:]) {
 			left = append(left, s)
 			continue
 		}
-		if q, err := c.layQuotient(e, j, s, may(s)); q != nil || err != nil {
+		if q, err := c.layQuotient(e, j, s, near); q != nil || err != nil {
 			return q, err
 		}
 	}
 	for _, s := range left { // what they were left for does not hold
-		if q, err := c.layQuotient(e, j, s, may(s)); q != nil || err != nil {
+		if q, err := c.layQuotient(e, j, s, near); q != nil || err != nil {
 			return q, err
 		}
 	}
@@ -115,9 +116,32 @@ func (c *Config) skips(p *plan.Plan, s *symmetry, others []*symmetry) bool {
 	return slices.ContainsFunc(others, func(o *symmetry) bool { return o.margin > 0 })
 }
 
-// skipsFew is the same for up to UnfoldedRanks: an exact quotient of a ring that has more than
-// so many slices is left for a near one.
-func (s *symmetry) skipsFew(p *plan.Plan, others []*symmetry) bool {
+// layFew lays out up to UnfoldedRanks: exactly, but for rings where that costs much and a near
+// quotient is there.
+func (c *Config) layFew(e *engine.Engine, j *engine.Job) (*Quotient, error) {
+	all := c.symmetries(j.Plan)
+	few := slices.ContainsFunc(all, func(s *symmetry) bool { return s.few && !s.equivalent })
+	var first, then, last []*symmetry
+	for _, s := range all {
+		switch {
+		case !s.equivalent:
+			then = append(then, s)
+		case few && s.large(j.Plan):
+			last = append(last, s)
+		default:
+			first = append(first, s)
+		}
+	}
+	for _, s := range slices.Concat(first, then, last) {
+		if q, err := c.layQuotient(e, j, s, s.few && !s.equivalent); q != nil || err != nil {
+			return q, err
+		}
+	}
+	return nil, nil
+}
+
+// large reports whether a near quotient of few ranks is taken in place of an exact one.
+func (s *symmetry) large(p *plan.Plan) bool {
 	most := int64(fewWork)
 	switch {
 	case int64(max(len(s.reps), s.parts))*manyByOne <= int64(p.Comm.NRanks)*int64(p.Split.NChannels):
@@ -125,7 +149,7 @@ func (s *symmetry) skipsFew(p *plan.Plan, others []*symmetry) bool {
 	case p.Req.Func == coll.AllReduce:
 		most = exactWork
 	}
-	return s.work(p) > most && slices.ContainsFunc(others, func(o *symmetry) bool { return o.few })
+	return s.work(p) > most
 }
 
 // eachWork is about how many slices all ranks run.

@@ -261,7 +261,7 @@ func ringBy(p *plan.Plan, period int32) *symmetry {
 		}
 		s.of = append(s.of, of)
 	}
-	if s.judgeRing(p) {
+	if s.few = !s.judgeRing(p); !s.few {
 		s.turning = int64(per*period)*p.Req.BlockStep()%int64(grain(p.Req.Proto)) == 0 && alignedParts(p)
 	}
 	return s
