@@ -433,7 +433,7 @@ func (x *Executor) folded(ctx context.Context, p, whole *plan.Plan, sink trace.S
 	}
 	if jitter == equalShare {
 		o.Jitter.Channel = 0
-		if sink != trace.Discard || x.cfg.Fold == Unfolded {
+		if sink != trace.Discard || x.cfg.Fold == Unfolded || x.cfg.Fold == FoldExact {
 			c, err := x.classesOf(ctx, p, whole)
 			if err != nil {
 				return nil, nil, err
