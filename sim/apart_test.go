@@ -55,7 +55,7 @@ func TestCoresChangeNothing(t *testing.T) {
 		req := steadyRequest(rt, m)
 		req.Count = min(req.Count, 1<<20)
 		class := sim.ClassOf(m.systems[0])
-		cfg := sim.Config{Systems: m.systems, Class: &class, NoJitter: rapid.Bool().Draw(rt, "lockstep"), NoSkip: true, Fold: sim.Unfolded, Launch: sim.Graph,
+		cfg := sim.Config{Systems: m.systems, Class: &class, NoJitter: rapid.Bool().Draw(rt, "lockstep"), NoSkip: rapid.Bool().Draw(rt, "whole"), Fold: sim.Unfolded, Launch: sim.Graph,
 			Kernels: rapid.IntRange(1, 2).Draw(rt, "kernels"), QPs: rapid.SampledFrom([]int{1, 1, 3}).Draw(rt, "qps"), SplitData: rapid.Bool().Draw(rt, "split")}
 		parts := onCores(t, m.c, cfg, req, rapid.IntRange(2, 4).Draw(rt, "cores"))
 		if t.Failed() {

@@ -298,13 +298,13 @@ func (x *Executor) run(ctx context.Context, e *engine.Engine, progress func(part
 	}
 	e.Cores = x.cfg.Cores
 	e.Start()
-	x.parts = max(x.parts, e.Parts())
 	if progress != nil {
 		e.Progress, e.Ops = progress, e.CountOps()
 	}
 	if x.calm {
 		untilStirred(e)
 	}
+	defer func() { x.parts = max(x.parts, e.Parts()) }()
 	return e.Run(ctx)
 }
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/simccl/simccl/sim/internal/event"
 	"github.com/simccl/simccl/sim/internal/host"
@@ -29,21 +30,24 @@ import (
 
 // apart is a run in parts.
 type apart struct {
-	e      *Engine
-	parts  []part // those of ranks, then those of the network
-	ranks  int    // how many those are
-	ofRank []int32
-	ofConn []int32 // by connection of the network
-	ahead  units.Time
-	limit  units.Time
-	turn   []int32 // parts that have something to do before that
+	e       *Engine
+	parts   []part // those of ranks, then those of the network
+	ranks   int    // how many those are
+	ofRank  []int32
+	ofConn  []int32 // by connection of the network
+	ofRoute []int32
+	ahead   units.Time
+	limit   units.Time
+	turn    []int32  // parts of a side that have something to do before that
+	events  [2]int64 // that each side handled the last time
 }
 
 // part is a part of a run.
 type part struct {
-	e     *Engine
-	next  units.Time // when something is due
-	waits bool       // something is
+	e      *Engine
+	next   units.Time // when something is due
+	waits  bool       // something is
+	events int64      // that it handled the last time
 }
 
 // mark is how many events a part had handled before an instant.
@@ -55,47 +59,106 @@ type mark struct {
 // fewOps is of how many ops a run is handled in one part: it takes some milliseconds.
 const fewOps = 1 << 12
 
+// fewEvents is of how many events a side runs on one processor: they take about as long as it
+// takes to call others.
+const fewEvents = 64
+
+// Sides.
+const (
+	ofRanks = iota
+	ofNetwork
+)
+
 // mostNets is how many parts the network has at most.
 const mostNets = 32
 
-// divide finds the parts of a run; nil where it is to be handled in one: where it uses one
-// processor, is watched, may skip periods or is small, and where ranks and messages share
-// links, or all ranks do.
-func (e *Engine) divide() *apart {
-	if e.Cores < 2 || e.Observer != nil || e.Net.Observer != nil || e.steady.on || e.Ended != nil || e.Jobs[0].Fold != nil {
-		return nil
+// divide finds the parts of a run between two instants, and gives them what is theirs; false
+// where it is to be handled in one: where it uses one processor, is watched or small, and
+// where ranks and messages share links, or all ranks do.
+func (e *Engine) divide() bool {
+	if e.Cores < 2 || e.Observer != nil || e.Net.Observer != nil || e.Ended != nil || e.Jobs[0].Fold != nil {
+		return false
 	}
 	model, ok := e.Wire.(wire.Parted)
 	ahead := e.Net.Lookahead()
-	if !ok || ahead <= 0 || e.CountOps() < fewOps {
-		return nil
+	if !ok || ahead <= 0 || e.CountOps()-e.fetched < fewOps {
+		return false
 	}
 	a := &apart{e: e, ahead: ahead}
-	nets := a.find()
+	nets := a.find(model)
 	if a.ranks < 2 || nets < 1 {
-		return nil
+		return false
 	}
-	models := model.Split(a.ranks + nets)
+	models, flows := model.Split(a.ranks+nets, a.ofRoute)
+	for i := range e.Groups {
+		if g := &e.Groups[i]; g.state == moving && g.flow >= 0 {
+			g.flow = flows[g.flow]
+		}
+	}
 	a.parts = make([]part, len(models))
 	for i := range a.parts {
-		p := new(Engine)
-		*p = *e
-		p.Queue, p.Wire, p.kinds, p.done, p.running = event.Queue{}, models[i], nil, nil, 0
-		p.Net = e.Net.Part(&p.Queue, models[i], p)
+		a.parts[i].e = e.part(models[i])
 		if i >= a.ranks {
-			p.running = -1 // it has no kernels
+			a.parts[i].e.running = -1 // it has no kernels
 		}
-		a.parts[i].e = p
 	}
-	return a
+	a.deal()
+	e.apart = a
+	return true
 }
 
-// Parts is in how many parts the run is handled, once it has started.
+// part is an engine of what a part of the run has.
+func (e *Engine) part(m wire.Model) *Engine {
+	p := new(Engine)
+	*p = *e
+	p.Queue, p.Wire, p.done, p.running, p.fetched, p.steady = event.Queue{}, m, nil, 0, 0, steady{}
+	p.kinds = slices.Clone(e.kinds) // groups know theirs by number
+	for i := range p.kinds {
+		p.kinds[i].rates = slices.Clone(e.kinds[i].rates)
+	}
+	p.Queue.Continue(&e.Queue)
+	p.Net = e.Net.Part(&p.Queue, m, p)
+	return p
+}
+
+// deal gives the parts their kernels and the events that wait.
+func (a *apart) deal() {
+	e := a.e
+	for r, i := range a.ofRank {
+		if d := &e.Devices[r]; d.Done < d.Job.Kernels && (e.down == nil || !e.down[r]) {
+			a.parts[i].e.running++
+		}
+	}
+	for _, ev := range e.Queue.AppendAll(nil) {
+		to := int32(0)
+		if ev.Kind() < host.Kinds {
+			to = a.ofRank[e.Groups[ev.ID].Rank]
+		} else if rank, conn := e.Net.Owner(&ev); rank >= 0 {
+			to = a.ofRank[rank]
+		} else {
+			to = a.ofConn[conn]
+		}
+		a.parts[to].e.Queue.Put(&ev)
+	}
+	for i := range a.parts {
+		a.parts[i].due()
+	}
+}
+
+// due notes when a part has something to do next.
+func (p *part) due() {
+	p.next, p.waits = p.e.Queue.Next()
+	if end, flows := p.e.Wire.Next(); flows && (!p.waits || end < p.next) {
+		p.next, p.waits = end, true
+	}
+}
+
+// Parts is in how many parts the run is handled, once it has run.
 func (e *Engine) Parts() int {
-	if e.crew == nil {
+	if e.apart == nil {
 		return 1
 	}
-	return len(e.crew.parts)
+	return len(e.apart.parts)
 }
 
 // sets are disjoint sets of things (R. E. Tarjan, J. ACM 22(2), 1975).
@@ -119,24 +182,25 @@ func (s sets) of(i int32) int32 {
 
 func (s sets) join(a, b int32) { s[s.of(a)] = s.of(b) }
 
-// find says which rank and which connection of the network is of which part, and returns how
-// many the network has: 0 where some rank and some message share a link.
-func (a *apart) find() (nets int) {
+// find says which rank, which connection of the network and which route is of which part, and
+// returns how many the network has: 0 where some rank and some message share a link.
+func (a *apart) find(model wire.Parted) (nets int) {
 	e := a.e
 	ranks, conns := int32(len(e.Devices)), int32(len(e.Net.Conns))
 	links := ranks + conns
-	s := newSets(int(links) + len(e.Wire.Loads()))
+	s := newSets(int(links) + len(model.Names()))
 	uses := func(id int32, r wire.RouteID) {
-		for _, u := range e.Wire.Uses(r) {
+		for _, u := range model.Uses(r) {
 			s.join(id, links+int32(u.Link))
 		}
 	}
 	for i := range e.Conns {
 		c := &e.Conns[i]
-		if c.Snd >= 0 {
-			uses(e.Groups[c.Snd].Rank, c.Route)
+		if c.Snd < 0 {
+			continue
 		}
-		if c.Net < 0 && c.Snd >= 0 && c.Rcv >= 0 {
+		uses(e.Groups[c.Snd].Rank, c.Route)
+		if c.Net < 0 && c.Rcv >= 0 {
 			s.join(e.Groups[c.Snd].Rank, e.Groups[c.Rcv].Rank)
 		}
 	}
@@ -152,18 +216,28 @@ func (a *apart) find() (nets int) {
 	}
 	for i := range e.Net.Pairs {
 		l := &e.Net.Pairs[i]
-		if len(e.Wire.Uses(l.Route)) == 0 { // which several may have
+		if len(model.Uses(l.Route)) == 0 { // which several may have
 			return 0
 		}
 		uses(ranks+l.Conn, l.Route)
 	}
-	return a.number(s, ranks, conns)
+	known, nets := a.number(s, ranks, conns)
+	a.ofRoute = make([]int32, model.NumRoutes())
+	for r := range a.ofRoute {
+		if on := model.Uses(wire.RouteID(r)); len(on) > 0 {
+			a.ofRoute[r] = max(0, known[s.of(links+int32(on[0].Link))]-1) // 0: nobody takes it
+		}
+	}
+	for r, local := range e.locals {
+		a.ofRoute[local] = a.ofRank[r]
+	}
+	return nets
 }
 
-// number numbers the sets that ranks and connections are in.
-func (a *apart) number(s sets, ranks, conns int32) (nets int) {
-	a.ofRank, a.ofConn = make([]int32, ranks), make([]int32, conns)
-	known := make([]int32, len(s)) // number + 1
+// number numbers the sets that ranks and connections are in, and returns the number + 1 of
+// each set's part.
+func (a *apart) number(s sets, ranks, conns int32) (known []int32, nets int) {
+	a.ofRank, a.ofConn, known = make([]int32, ranks), make([]int32, conns), make([]int32, len(s))
 	for r := range ranks {
 		k := &known[s.of(r)]
 		if *k == 0 {
@@ -174,38 +248,22 @@ func (a *apart) number(s sets, ranks, conns int32) (nets int) {
 	}
 	for c := range conns {
 		k := &known[s.of(ranks+c)]
-		if *k > 0 && *k <= int32(a.ranks) {
-			return 0
-		}
-		if *k == 0 {
+		switch {
+		case *k == 0:
+			*k = int32(a.ranks + nets%mostNets + 1)
 			nets++
-			*k = int32(a.ranks + nets)
+		case *k <= int32(a.ranks):
+			return known, 0
 		}
-		a.ofConn[c] = int32(a.ranks) + (*k-1-int32(a.ranks))%mostNets
+		a.ofConn[c] = *k - 1
 	}
-	return min(nets, mostNets)
+	return known, min(nets, mostNets)
 }
 
-// start begins the first kernels.
-func (a *apart) start() {
-	for r, i := range a.ofRank {
-		p := a.parts[i].e
-		p.running++
-		p.startDevice(int32(r))
-	}
-	for i := range a.parts {
-		p := &a.parts[i]
-		p.next, p.waits = p.e.Queue.Next()
-	}
-}
-
-// run is what Engine.Run is.
-func (a *apart) run(ctx context.Context) error {
+// all is what Engine.Run is, from the division on.
+func (a *apart) all(ctx context.Context) error {
 	e := a.e
-	t := team.New(min(e.Cores, len(a.parts)), func(task int) {
-		p := &a.parts[a.turn[task]]
-		p.next, p.waits = p.e.until(a.limit)
-	})
+	t := team.New(min(e.Cores, len(a.parts)), a.run)
 	defer t.Dismiss()
 	for {
 		if ctx.Err() != nil {
@@ -216,16 +274,16 @@ func (a *apart) run(ctx context.Context) error {
 		if !ok {
 			return e.deadlock()
 		}
-		if at >= lastTime {
+		if at+e.Skipped >= lastTime {
 			return e.tooLong()
 		}
 		a.limit = at + a.ahead
-		a.side(t, 0, a.ranks)
+		a.side(t, ofRanks)
 		end, over := a.over()
 		if over {
 			a.limit = min(a.limit, end)
 		}
-		a.side(t, a.ranks, len(a.parts))
+		a.side(t, ofNetwork)
 		if err := a.err(); err != nil {
 			return err
 		}
@@ -244,7 +302,7 @@ func (a *apart) report() {
 	if a.e.Progress == nil {
 		return
 	}
-	fetched := int64(0)
+	fetched := a.e.fetched
 	for i := range a.parts[:a.ranks] {
 		fetched += a.parts[i].e.fetched
 	}
@@ -262,22 +320,43 @@ func (a *apart) earliest() (at units.Time, ok bool) {
 	return at, ok
 }
 
-// side has parts run up to the limit, and delivers what they have written.
-func (a *apart) side(t *team.Team, from, to int) {
+// side has the parts of one side run up to the limit, and delivers what they have written.
+// Where there was little to do the last time, it does not call the others.
+func (a *apart) side(t *team.Team, which int) {
 	a.turn = a.turn[:0]
+	from, to := 0, a.ranks
+	if which == ofNetwork {
+		from, to = a.ranks, len(a.parts)
+	}
 	for i := from; i < to; i++ {
 		if p := &a.parts[i]; p.waits && p.next < a.limit {
 			a.turn = append(a.turn, int32(i))
 		}
 	}
-	t.Do(len(a.turn))
+	if a.events[which] < fewEvents {
+		for i := range a.turn {
+			a.run(i)
+		}
+	} else {
+		t.Do(len(a.turn))
+	}
+	a.events[which] = 0
 	for _, i := range a.turn {
+		a.events[which] += a.parts[i].events
 		n := a.parts[i].e.Net
 		for k := range n.Letters {
 			a.deliver(n, &n.Letters[k])
 		}
 		n.Letters = n.Letters[:0]
 	}
+}
+
+// run runs the part whose turn is the n-th.
+func (a *apart) run(n int) {
+	p := &a.parts[a.turn[n]]
+	before := p.e.Queue.Handled()
+	p.next, p.waits = p.e.until(a.limit)
+	p.events = p.e.Queue.Handled() - before
 }
 
 func (a *apart) deliver(n *host.Network, l *host.Letter) {
@@ -318,6 +397,7 @@ func (a *apart) err() error {
 // rejoin adds up what the parts counted before the end.
 func (a *apart) rejoin(end units.Time) {
 	e := a.e
+	e.Events = e.Queue.Handled() + e.skippedEvents
 	for i := range a.parts {
 		p := a.parts[i].e
 		e.Events += p.handledBefore(end) - p.Net.Taken()

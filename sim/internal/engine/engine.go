@@ -205,7 +205,7 @@ type Engine struct {
 	locals  []wire.RouteID // by device
 	// Cores is how many processors the run may use, 0 for 1.
 	Cores int
-	crew  *apart // nil: one part
+	apart *apart // nil: one part
 	tail  []mark // of the instants since the last device was done
 	Net   *host.Network
 	// addresses are the connections by group over which the addresses of registered
@@ -304,10 +304,10 @@ const lastTime = units.Time(1) << 61
 
 // Run handles events until all kernels are done.
 func (e *Engine) Run(ctx context.Context) error {
-	if e.crew != nil {
-		return e.crew.run(ctx)
-	}
 	var ev event.Event
+	if !e.steady.on && e.divide() {
+		return e.apart.all(ctx)
+	}
 	for i := 0; (e.running > 0 || e.Observer != nil && e.Observer.Waits()) && e.err == nil; i++ {
 		if i%cancelEvery == 0 {
 			if ctx.Err() != nil {
@@ -332,6 +332,9 @@ func (e *Engine) Run(ctx context.Context) error {
 			end, flows := e.Wire.Next()
 			if e.steady.due && ok && (!flows || end > e.Queue.Now) {
 				e.repeat(at, end, flows)
+				if e.steady.hopeless(e) && e.divide() {
+					return e.apart.all(ctx)
+				}
 			}
 			if flows && (!ok || end <= at) {
 				e.advance(end)

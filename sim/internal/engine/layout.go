@@ -276,27 +276,18 @@ func (j *Job) HasJoint(pr *plan.Program, op *plan.Op) bool {
 // Start begins the first kernel of every device.
 func (e *Engine) Start() {
 	e.layAddresses()
-	if e.crew = e.divide(); e.crew != nil {
-		e.crew.start()
-		return
-	}
 	e.running = int32(len(e.Devices))
 	for i := range e.Devices {
-		e.startDevice(int32(i))
+		if e.down != nil && e.down[i] {
+			e.running--
+			continue
+		}
+		at := e.Devices[i].Job.Gap
+		if e.late != nil {
+			at += e.late[i]
+		}
+		e.startKernel(int32(i), at)
 	}
-}
-
-// startDevice begins the first kernel of a device.
-func (e *Engine) startDevice(di int32) {
-	if e.down != nil && e.down[di] {
-		e.running--
-		return
-	}
-	at := e.Devices[di].Job.Gap
-	if e.late != nil {
-		at += e.late[di]
-	}
-	e.startKernel(di, at)
 }
 
 // KernelsFor decides how many operations to simulate, of a given number or 0: the

@@ -150,6 +150,13 @@ func (q *Queue) PushNamed(at units.Time, class, kind uint8, id, arg int32) {
 	q.add(&Event{At: at, order: uint64(class)<<56 | uint64(arg)<<40 | uint64(uint32(id))<<8 | uint64(kind), ID: id, Arg: arg})
 }
 
+// Continue has an empty queue go on from another one's time, with the places of what is
+// pushed from now on after those of that one's.
+func (q *Queue) Continue(of *Queue) { q.Now, q.seq = of.Now, of.seq }
+
+// Put adds an event of another queue, whose place it keeps.
+func (q *Queue) Put(e *Event) { q.add(e) }
+
 // add puts an event in.
 func (q *Queue) add(e *Event) {
 	q.len++

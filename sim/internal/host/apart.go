@@ -45,6 +45,25 @@ func (n *Network) To(l *Letter) int32 {
 	}
 }
 
+// Owner says who handles one of the network's events: the part of a rank, or that of a
+// connection's messages, where rank is -1.
+func (n *Network) Owner(ev *event.Event) (rank, conn int32) {
+	switch {
+	case ev.Kind() == evRound:
+		return ev.ID, -1
+	case ev.Kind() == evRepeat:
+		return -1, n.Pairs[ev.ID].Conn
+	case ev.Arg == stageNext || ev.Arg == stageBegin:
+		return -1, ev.ID
+	}
+	switch c := &n.Conns[ev.ID]; ev.Arg {
+	case stageArrive, stageFree, stageArrive + polled, stageFree + polled:
+		return c.Dst, -1
+	default:
+		return c.Src, -1
+	}
+}
+
 // Take takes a letter, before anything is handled that is not earlier than its time.
 func (n *Network) Take(l *Letter) {
 	if l.stage == stageFree {
@@ -91,7 +110,7 @@ func (n *Network) Part(q *event.Queue, m wire.Model, k Kernels) *Network {
 	return &p
 }
 
-// Gather adds what a part has summed up.
+// Rejoin adds what a part has summed up.
 func (n *Network) Rejoin(p *Network) {
 	for r := range p.waits {
 		for r >= len(n.waits) {

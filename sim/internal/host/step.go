@@ -26,9 +26,9 @@ const (
 
 // Stages that no thread polls for, and what is added to one that it has polled.
 const (
-	stageWire = numStages + iota // the write begins
-	stageNext                    // a connection may begin its next message
-	stageBegin                   // a part of the run takes a message of another (apart.go)
+	stageWire  = numStages + iota // the write begins
+	stageNext                     // a connection may begin its next message
+	stageBegin                    // a part of the run takes a message of another (apart.go)
 
 	polled int32 = 8
 )
