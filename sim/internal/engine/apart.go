@@ -57,7 +57,7 @@ type mark struct {
 }
 
 // fewOps is of how many ops a run is handled in one part: it takes some milliseconds.
-const fewOps = 1 << 12
+const fewOps = 1 << 11
 
 // fewEvents is of how many events a side runs on one processor: they take about as long as it
 // takes to call others.
