@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -57,6 +58,9 @@ func (r *Running) start(ctx context.Context, lines []Line) *pool {
 				p.order = append(p.order, p.results[at])
 			}
 		}
+	}
+	if n := r.processors(); len(order) > 0 {
+		r.cores = n / min(n, len(order))
 	}
 	if r.workers() == 1 { // in the goroutine that waits
 		var mu sync.Mutex
@@ -209,8 +213,11 @@ func (r *Running) workers() int {
 	if rooted := r.fn == coll.Gather || r.fn == coll.Scatter; n >= oneByOne || n >= oneByOneSends && (rooted || r.fn == coll.AllToAll) {
 		return 1
 	}
-	return runtime.GOMAXPROCS(0)
+	return r.processors()
 }
+
+// processors is how many the run may use.
+func (r *Running) processors() int { return cmp.Or(r.opt.Workers, runtime.GOMAXPROCS(0)) }
 
 // forced simulates an operation with a given algorithm and protocol.
 func (r *Running) forced(ctx context.Context, at Operation, a coll.Algorithm, pr coll.Protocol) (Outcome, error) {
