@@ -49,7 +49,7 @@ func TestProfileIsOfNoMachine(t *testing.T) {
 	}
 }
 
-// A profile of functions that are gone is of no use: of the time in hot functions
+// A profile of functions that were removed is of no use: of the time in hot functions
 // at least 80 % is in those that the tree still has.
 func TestProfileIsOfThisTree(t *testing.T) {
 	p, file, _ := committed(t)
@@ -58,18 +58,18 @@ func TestProfileIsOfThisTree(t *testing.T) {
 		took[hottest(s)] += s.Value[0]
 	}
 	var all, there int64
-	var gone []string
+	var removed []string
 	known := map[string]map[string]bool{}
 	for name, n := range took { //lint:sorted sums, and names for a message
 		all += n
 		if exists(t, known, name) {
 			there += n
 		} else {
-			gone = append(gone, name)
+			removed = append(removed, name)
 		}
 	}
 	if all < 500 || there*100 < all*80 {
-		t.Errorf("%s: %d of %d samples are in functions that exist: run make profile (gone: %q)", file, there, all, gone)
+		t.Errorf("%s: %d of %d samples are in functions that exist: run make profile (removed: %q)", file, there, all, removed)
 	}
 	if exists(t, known, ours+"sim.NoSuchFunction") || exists(t, known, ours+"sim/nowhere.Run") || !exists(t, known, ours+"sim/internal/engine.(*Engine).Run.func1") {
 		t.Error("what exists is not told from what does not")
