@@ -147,7 +147,7 @@ func TestFirstAndLast(t *testing.T) {
 	}
 	l.Send(0, 0, 3000, 0)
 	l.Send(0, 0, 500, 1)
-	const byteTime = 80 * units.Picosecond // at 100 Gb/s
+	const byteTime = 80 * units.Picosecond     // at 100 Gb/s
 	three := (2*1064 + 1048 + 1052) * byteTime // the second link has the first frame later by its length
 	at := play(t, l, 2)
 	for i, want := range []units.Time{three, three + 568*byteTime} {
