@@ -20,6 +20,8 @@ import (
 const (
 	roceHeader, roceAck, pfcFrame = 82, 86, 84
 	ibHeader, ibAck               = 26, 30
+	// NCCL writes a message with immediate data: RETH in its first frame, ImmDt in its last.
+	reth, immediate = 16, 4
 )
 
 // Of makes the settings of a network, as what is chosen in place of the file's has it; NICs
@@ -47,12 +49,12 @@ func Of(n *fabric.Network, as Choice, seed uint64, rc sim.Reliability) (*sim.Pac
 	set := &sim.Packets{Hop: units.FromMicros(*p.Hop)}
 	c := &set.Config
 	c.Seed = seed
-	c.Frames = packet.Frames{Payload: int(*p.MTU), Header: roceHeader, Ack: roceAck, Pause: pfcFrame}
+	c.Frames = packet.Frames{Payload: int(*p.MTU), Header: roceHeader, Ack: roceAck, Pause: pfcFrame, First: reth, Last: immediate}
 	c.Buffer = packet.Buffer{Bytes: kb(p.Buffer), Reserve: kb(p.Reserve), ResumeOffset: kb(p.Resume), Shift: int(math.Round(-math.Log2(*p.Alpha))),
 		HeadroomDelays: int(*p.Delays), XOff: kb(p.XOff), XOn: kb(p.XOn)}
 	// What still comes after a pause was asked for: a frame that holds it up, one that the
 	// neighbour has begun, and what is on the cable both ways (IEEE 802.1Qbb, annex O).
-	c.Buffer.Headroom = 2*int64(c.Frames.Payload+c.Frames.Header) + int64(c.Frames.Pause)
+	c.Buffer.Headroom = 2*int64(c.Frames.Most()) + int64(c.Frames.Pause)
 	if p.Link == "infiniband" {
 		c.Frames.Header, c.Frames.Ack = ibHeader, ibAck
 		c.Buffer.Credits = kb(p.Credits)

@@ -94,7 +94,7 @@ func NewLive(n *Network, queues []Queue, cfg *Config) (*Live, error) {
 		return nil, err
 	}
 	l := &Live{start: never, queues: make([]message.List, len(queues))}
-	e := &engine{cfg: cfg, net: n, flows: flows, look: parted.Longest, crowd: crowd, paths: 1, given: l, most: int64(max(cfg.Frames.Payload+cfg.Frames.Header, cfg.Frames.Ack))}
+	e := &engine{cfg: cfg, net: n, flows: flows, look: parted.Longest, crowd: crowd, paths: 1, given: l, most: int64(max(cfg.Frames.Most(), cfg.Frames.Ack))}
 	if cfg.CC.Kind == HPCC {
 		e.most = 1 << 32
 	}
@@ -182,6 +182,20 @@ func (l *Live) Send(q int32, at units.Time, bytes int64, token int32) {
 	if !l.opened {
 		l.start = min(l.start, t)
 	}
+}
+
+// size is the bytes of a frame beside its header, and whether it is like most: its payload, and
+// what the first and the last frame of a message carry.
+func (l *Live) size(q int32, psn uint32, most int) (bytes int, full bool) {
+	bytes, first, last := l.queues[q].Size(psn, most)
+	full = bytes == most
+	if x := l.e.cfg.Frames.First; first && x > 0 {
+		bytes, full = bytes+x, false
+	}
+	if x := l.e.cfg.Frames.Last; last && x > 0 {
+		bytes, full = bytes+x, false
+	}
+	return bytes, full
 }
 
 // post begins a queue pair's next message.

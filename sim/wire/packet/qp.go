@@ -122,8 +122,7 @@ func (e *engine) sendData(w *worker, h *host, l *link, id int32, now int64) {
 		s.nxt++
 	}
 	if e.given != nil {
-		size = e.given.queues[id].Size(psn, size)
-		full = size == e.cfg.Frames.Payload
+		size, full = e.given.size(id, psn, size)
 	} else if psn+1 == s.frames {
 		size = int(s.bytes - e.offset(s, psn))
 		full = size == e.cfg.Frames.Payload

@@ -53,7 +53,13 @@ type Frames struct {
 	Header  int // of a data frame, beside its payload
 	Ack     int // an acknowledgement, a whole frame
 	Pause   int // a PFC frame
+	// First and Last are what the first and the last data frame of a message of a Live run
+	// carry beside it: where it is to be written, and immediate data.
+	First, Last int
 }
+
+// Most is the largest data frame.
+func (f *Frames) Most() int { return f.Payload + f.Header + f.First + f.Last }
 
 // Speeds lists the rates of cables in bit/s, and the most that one delays.
 func (n *Network) Speeds() (rates []int64, most units.Time) {
@@ -284,16 +290,16 @@ func checkFlow(n *Network, i int, f *Flow, flows int) error {
 func (c *Config) check() error {
 	f := &c.Frames
 	switch {
-	case f.Payload < 1 || f.Header < 0 || f.Payload+f.Header > 1<<16-1:
+	case f.Payload < 1 || f.Header < 0 || f.First < 0 || f.Last < 0 || f.Most() > 1<<16-1:
 		return Wrong("frames of %d bytes of payload and %d of header: write 1 to %d in all", f.Payload, f.Header, 1<<16-1)
 	case f.Ack < 1 || f.Ack > 1<<16-1 || f.Pause < 1 || f.Pause > 1<<16-1:
 		return Wrong("acknowledgements of %d bytes and pause frames of %d: write 1 to %d", f.Ack, f.Pause, 1<<16-1)
 	case c.Buffer.Bytes < 1 || c.Buffer.Bytes > 1<<40 || c.Buffer.Reserve < 0 || c.Buffer.Shift < 0 || c.Buffer.Shift > 40 || c.Buffer.HeadroomDelays < 0 || c.Buffer.Headroom < 0:
 		return Wrong("a buffer of %d bytes with %d in reserve, shift %d and %d delays of headroom: sizes are positive, the shift at most 40",
 			c.Buffer.Bytes, c.Buffer.Reserve, c.Buffer.Shift, c.Buffer.HeadroomDelays)
-	case c.Buffer.Credits < 0 || c.Buffer.Credits > 0 && c.Buffer.Credits < int64(f.Payload+f.Header):
-		return Wrong("credits of %d bytes: a frame of %d must fit", c.Buffer.Credits, f.Payload+f.Header)
-	case c.Buffer.Trim < 0 || c.Buffer.Trim > 0 && (c.Buffer.Credits > 0 || c.Buffer.Trim < int64(f.Payload+f.Header)):
+	case c.Buffer.Credits < 0 || c.Buffer.Credits > 0 && c.Buffer.Credits < int64(f.Most()):
+		return Wrong("credits of %d bytes: a frame of %d must fit", c.Buffer.Credits, f.Most())
+	case c.Buffer.Trim < 0 || c.Buffer.Trim > 0 && (c.Buffer.Credits > 0 || c.Buffer.Trim < int64(f.Most())):
 		return Wrong("frames are cut where more than %d bytes wait: a frame of %d must fit, and links must be without credits", c.Buffer.Trim, f.Payload+f.Header)
 	case c.Buffer.Trim > 0 && (!c.Repair.Selective || c.Repair.Reorder == 0):
 		return Wrong("frames that are cut overtake others: let receivers take them out of order (Repair.Selective, Reorder)")
