@@ -194,6 +194,15 @@ PUBLIC int nanosleep(const struct timespec *t, struct timespec *left) {
   return (int)syscall(SYS_nanosleep, t, left);
 }
 
+// Python sleeps until a time of the clock that it sees.
+PUBLIC int clock_nanosleep(clockid_t c, int flags, const struct timespec *t, struct timespec *left) {
+  if (!t || !virtual_clock(c)) return syscall(SYS_clock_nanosleep, c, flags, t, left) ? errno : 0;
+  int64_t ns = (int64_t)t->tv_sec * 1000000000 + t->tv_nsec - (flags & TIMER_ABSTIME ? shown_ns(c) : 0);
+  if (ns <= 0 || sleep_virtual(ns)) return 0;
+  struct timespec rest = {ns / 1000000000, ns % 1000000000};
+  return syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &rest, flags & TIMER_ABSTIME ? NULL : left) ? errno : 0;
+}
+
 PUBLIC int usleep(useconds_t us) {
   struct timespec t = {us / 1000000, (long)(us % 1000000) * 1000};
   return nanosleep(&t, NULL);
@@ -339,7 +348,7 @@ static int recv_all(int fd, void *data, size_t n) {
     int soon = begun && simccl_wall() - begun < 500;
     ssize_t k = recv(fd, p, n, soon ? MSG_DONTWAIT : 0);
     if (k < 0 && soon && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-      simccl_relax();
+      for (int i = 0; i < 4; i++) simccl_relax(); // each look at the socket evicts some of what the program has in caches
       continue;
     }
     if (k < 0 && errno == EINTR) continue;
