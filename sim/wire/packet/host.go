@@ -19,6 +19,7 @@ type host struct {
 	turn     int              // served last
 	over     int              // queue pairs of qps that have ended
 	inFlight bool             // a frame is in transmission and its end is to come
+	paced    int64            // when none could send: until when pacing alone holds all queue pairs up, or earlier
 	wake     int64            // when a queue pair may send again; 0: not awaited
 	planned  planned          // when wake was set
 	timer    int64            // no timeout ends before then
@@ -27,7 +28,7 @@ type host struct {
 	arrived  []frame          // memory for
 	come     []frame          // what arrived in this window
 	sports   map[int32]uint16 // next source port by destination
-	_        [32]byte         // whole lines of a cache
+	_        [24]byte         // whole lines of a cache
 }
 
 // begin is a flow that starts.
@@ -231,8 +232,8 @@ func (e *engine) arrive(w *worker, h *host, f *frame) {
 			return
 		}
 	case f.flags&flagAck != 0:
-		if !e.acknowledged(w, h, f) || h.inFlight || h.wake > f.at && h.over == 0 && f.flags&(flagNack|flagSack) == 0 && h.acks.empty() {
-			return // no queue pair may send before it wakes
+		if !e.acknowledged(w, h, f) || h.inFlight || h.paced > f.at && h.over == 0 && f.flags&(flagNack|flagSack|flagTrim) == 0 && h.acks.empty() {
+			return // pacing still holds up every queue pair
 		}
 	default:
 		var ack frame
@@ -263,7 +264,7 @@ func (e *engine) send(w *worker, h *host, now int64) {
 	}
 	i, soon := e.choose(h, l, now)
 	if i < 0 {
-		if soon < never && soon > now && h.wake <= now {
+		if h.paced = soon; soon < never && soon > now && h.wake <= now {
 			h.wake = soon // when the first of them may send
 			e.await(w, h, now)
 		}
