@@ -20,8 +20,8 @@ const recorded = 0.07
 // A scenario is measured in rounds, each of the calibration program and then of runs
 // that take at least roundSeconds together.
 const (
-	rounds       = 5
-	roundSeconds = 0.06
+	rounds       = 3
+	roundSeconds = 0.1
 )
 
 // meter measures CPU time as the machine of the reference runs would have taken it.
