@@ -519,11 +519,15 @@ func (x *Executor) fits(p *plan.Plan) error {
 			return err
 		}
 	}
-	n := int64(p.NumConns()) * int64(p.Sharing())
-	if n <= maxEach {
+	n, most := int64(p.NumConns())*int64(p.Sharing()), int64(maxEach)
+	remedy := "a run without --trace and --fold off, and without losses, folds equivalent ranks"
+	if x.cfg.Fold == FoldAuto { // a trace, which was not asked to run at any cost
+		most = mostMemory / eachBytes
+		remedy += "; insist with --fold off"
+	}
+	if n <= most {
 		return nil
 	}
-	remedy := "a run without --trace and --fold off, and without losses, folds equivalent ranks"
 	if x.cfg.Fabric != nil {
 		remedy = "over a network, ranks fold where no cable can be saturated (docs/FABRIC.md)"
 	}
