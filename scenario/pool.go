@@ -59,9 +59,7 @@ func (r *Running) start(ctx context.Context, lines []Line) *pool {
 			}
 		}
 	}
-	if n := r.processors(); len(order) > 0 {
-		r.cores = n / min(n, len(order))
-	}
+	r.cores = cmp.Or(r.opt.Workers, runtime.GOMAXPROCS(0)) / max(1, len(order))
 	if r.workers() == 1 { // in the goroutine that waits
 		var mu sync.Mutex
 		begun := 0
@@ -206,18 +204,14 @@ const (
 
 // workers is how many operations are simulated at a time.
 func (r *Running) workers() int {
-	if r.opt.Workers > 0 {
-		return r.opt.Workers
-	}
 	n := r.Site.Comm.NRanks
-	if rooted := r.fn == coll.Gather || r.fn == coll.Scatter; n >= oneByOne || n >= oneByOneSends && (rooted || r.fn == coll.AllToAll) {
+	if rooted := r.fn == coll.Gather || r.fn == coll.Scatter; r.opt.Workers > 0 {
+		return r.opt.Workers
+	} else if n >= oneByOne || n >= oneByOneSends && (rooted || r.fn == coll.AllToAll) {
 		return 1
 	}
-	return r.processors()
+	return runtime.GOMAXPROCS(0)
 }
-
-// processors is how many the run may use.
-func (r *Running) processors() int { return cmp.Or(r.opt.Workers, runtime.GOMAXPROCS(0)) }
 
 // forced simulates an operation with a given algorithm and protocol.
 func (r *Running) forced(ctx context.Context, at Operation, a coll.Algorithm, pr coll.Protocol) (Outcome, error) {

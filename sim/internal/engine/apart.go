@@ -17,7 +17,7 @@ import (
 // of its own, on the groups and connections of the whole. What happens in the network
 // reaches ranks, and ranks each other, only after a latency: the lookahead. So the parts of
 // ranks run up to a lookahead from the earliest of all events, then those of the network up
-// to the same time with what was posted, and what they tell each other comes after that (K. M.
+// to the same time with what was posted, and what they have for each other comes after that (K. M.
 // Chandy and J. Misra, Distributed simulation, IEEE TSE 5(5), 1979, with windows in place of
 // null messages).
 //
@@ -225,7 +225,7 @@ func (a *apart) find(model wire.Parted) (nets int) {
 	a.ofRoute = make([]int32, model.NumRoutes())
 	for r := range a.ofRoute {
 		if on := model.Uses(wire.RouteID(r)); len(on) > 0 {
-			a.ofRoute[r] = max(0, known[s.of(links+int32(on[0].Link))]-1) // 0: nobody takes it
+			a.ofRoute[r] = max(0, known[s.of(links+int32(on[0].Link))]-1) // 0: none takes it
 		}
 	}
 	for r, local := range e.locals {
@@ -297,7 +297,7 @@ func (a *apart) all(ctx context.Context) error {
 	}
 }
 
-// report tells the listener how far the run is.
+// report says to the listener how far the run is.
 func (a *apart) report() {
 	if a.e.Progress == nil {
 		return

@@ -3,10 +3,8 @@ package engine
 import (
 	"cmp"
 	"context"
-	"fmt"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/sim/internal/chance"
@@ -360,12 +358,6 @@ func (e *Engine) begins(at units.Time, events int64) {
 	}
 }
 
-// tooLong is a run that does not end before simulated time does.
-func (e *Engine) tooLong() error {
-	return &exec.NotImplementedError{Feature: fmt.Sprintf("%v of %d elements that takes more than 26 days", e.Jobs[0].Plan.Req.Func, e.Jobs[0].Plan.Req.Count),
-		Missing: "simulated time ends there; check the speeds of links and ports, or take a smaller size"}
-}
-
 // Stop ends a run with an error before its next event.
 func (e *Engine) Stop(err error) { e.err = err }
 
@@ -444,30 +436,6 @@ func (e *Engine) wakeAt(gi int32, t units.Time) {
 	}
 	g.wake = t
 	e.Queue.Push(t, event.Try, evStart, gi, 0)
-}
-
-func (e *Engine) deadlock() error {
-	if e.down != nil {
-		return e.hang()
-	}
-	if err := e.Net.Stuck(); err != nil {
-		return err
-	}
-	if m, ok := e.Wire.(wire.Messages); ok {
-		if err := m.Why(); err != nil {
-			return err
-		}
-	}
-	d := &DeadlockError{}
-	for i := range e.Groups {
-		if g := &e.Groups[i]; g.state == waiting {
-			if d.Waiting == 0 {
-				d.Rank, d.Channel, d.Seq = g.Rank, g.Program.Channel, g.Op.Seq
-			}
-			d.Waiting++
-		}
-	}
-	return d
 }
 
 // startKernel begins the next kernel of a device.

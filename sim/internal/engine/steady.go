@@ -49,9 +49,9 @@ type steady struct {
 	events int64
 	ops    int64
 
-	cost     int64 // spent so far, in words of state that were written
-	patience int64 // ops that it may take
-	tried    bool  // it took more
+	cost  int64 // spent so far, in words of state that were written
+	most  int64 // ops that it may take where other processors wait, 0: not known
+	tried bool  // it took more
 
 	now    []int64 // scratch
 	delta  []int64
@@ -128,9 +128,9 @@ func (e *Engine) repeat(next, flow units.Time, flows bool) {
 	}
 }
 
-// patience is after which part of its ops a run that may use several processors looks for
+// searchShare is after which part of its ops a run that may use several processors looks for
 // no steady state any more: what has one mostly has come to it by then.
-const patience = 8
+const searchShare = 8
 
 // hopeless reports, once, whether the search is to end because it keeps other processors
 // from taking part.
@@ -138,10 +138,10 @@ func (s *steady) hopeless(e *Engine) bool {
 	if e.Cores < 2 || e.Periods > 0 || s.tried {
 		return false
 	}
-	if s.patience == 0 {
-		s.patience = max(1, e.CountOps()/patience)
+	if s.most == 0 {
+		s.most = max(1, e.CountOps()/searchShare)
 	}
-	s.tried = e.fetched >= s.patience
+	s.tried = e.fetched >= s.most
 	return s.tried
 }
 

@@ -24,8 +24,8 @@ type Letter struct {
 	Conn, stage int32
 }
 
-// tell has a stage of a connection begin at a time, in whichever part of the run.
-func (n *Network) tell(at units.Time, id, stage int32) {
+// send has a stage of a connection begin at a time, in whichever part of the run.
+func (n *Network) send(at units.Time, id, stage int32) {
 	if n.apart {
 		n.Letters = append(n.Letters, Letter{max(at, n.queue.Now), id, stage})
 		return
@@ -77,7 +77,7 @@ func (n *Network) Take(l *Letter) {
 func (n *Network) Taken() int64 { return n.taken }
 
 // Lookahead is how long what nodes and the network have for each other takes at least; 0
-// where they cannot be told apart: over sockets a sender knows at once of the receiver's
+// where they cannot be separated: over sockets a sender knows at once of the receiver's
 // room, a network that reduces waits for all nodes, what is lost depends on what its
 // sender has posted since.
 func (n *Network) Lookahead() units.Time {

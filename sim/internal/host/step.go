@@ -107,7 +107,7 @@ func (n *Network) step(id, stage int32) {
 		c.sent++
 		c.pending = false
 		if n.apart {
-			n.tell(n.queue.Now, id, stageBegin)
+			n.send(n.queue.Now, id, stageBegin)
 		} else {
 			c.wired++
 			n.begin(id)
@@ -172,7 +172,7 @@ func (n *Network) done(id, stage int32, t units.Time) {
 			obs.Step(StepEvent{Point: StepOffered, Conn: id, Step: c.allowed, At: t})
 		}
 		if at := c.msg.offered(c, t); n.apart {
-			n.tell(at, id, stageFree)
+			n.send(at, id, stageFree)
 		} else {
 			n.allow(id, at)
 		}
@@ -293,8 +293,8 @@ func (n *Network) land(id int32) {
 		}
 		c.landed++
 		c.msg.through(n, c)
-		n.tell(n.queue.Now+n.Behind(c)+c.msg.lastCopy(c, c.landed-1), id, stageArrive)
-		n.tell(n.queue.Now+max(0, c.msg.ack(c)-c.trip), id, stageSent)
+		n.send(n.queue.Now+n.Behind(c)+c.msg.lastCopy(c, c.landed-1), id, stageArrive)
+		n.send(n.queue.Now+max(0, c.msg.ack(c)-c.trip), id, stageSent)
 	}
 }
 

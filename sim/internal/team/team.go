@@ -1,4 +1,4 @@
-// Package team lets workers do numbered tasks side by side: whoever is free takes the next.
+// Package team lets workers do numbered tasks side by side: a worker that is free takes the next one.
 //
 // In: what a task is, and rounds of so many tasks. It must not know what they do, and who did
 // which must not matter.
@@ -18,7 +18,7 @@ type Team struct {
 	do      func(task int)
 	workers int
 	tasks   int64        // of the round
-	left    atomic.Int64 // of them, those that nobody has taken
+	left    atomic.Int64 // of them, those that no worker has taken
 	done    atomic.Int64
 	round   atomic.Uint64
 	over    atomic.Bool
