@@ -13,19 +13,25 @@ import (
 
 // stepped is a job of two ranks whose hosts launch kernels and record an event, so many times;
 // two threads of rank 1's host work, at the same time.
-func stepped(steps int, host [2]float64, gpu float64) (*workload.Program, [][]int32) {
+func stepped(steps int, host [2]float64, gpu float64) (*workload.Program, [][][2]int32) {
 	ms := func(x float64) units.Time { return units.FromMicros(1000 * x) }
-	p, timed := &workload.Program{Of: []int32{0, 1}}, make([][]int32, 2)
+	p, timed := &workload.Program{Of: []int32{0, 1}}, make([][][2]int32, 2)
 	for rank, t := range host {
 		l := workload.List{Name: "rank"}
 		add := func(s workload.Step) int32 { l.Steps = append(l.Steps, s); return int32(len(l.Steps) - 1) }
+		last, before := int32(-1), []int32(nil)
 		for range steps + 1 {
 			at := add(workload.Step{Kind: workload.Compute, Stream: workload.HostStream, Time: ms(t)})
 			if rank == 1 {
-				add(workload.Step{Kind: workload.Compute, Stream: workload.HostStream + 1, Time: ms(t / 2)})
+				add(workload.Step{Kind: workload.Compute, Stream: workload.HostStream + 1, Time: ms(t / 2), Deps: before})
 			}
 			add(workload.Step{Kind: workload.Compute, Time: ms(gpu), Deps: []int32{at}})
-			timed[rank] = append(timed[rank], add(workload.Step{Kind: workload.Record, Event: 1, Deps: []int32{at}}))
+			before = []int32{at}
+			end := add(workload.Step{Kind: workload.Record, Event: 1, Deps: []int32{at}})
+			if last >= 0 { // of each step a part is timed, too
+				timed[rank] = append(timed[rank], [2]int32{end - 1, end}, [2]int32{last, end})
+			}
+			last = end
 		}
 		p.Lists = append(p.Lists, l)
 	}
@@ -71,7 +77,7 @@ func TestHosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h, err := replay.Hosts(t.Context(), p, m, res, make([][]int32, 2), session.Share); h != nil || err != nil {
+	if h, err := replay.Hosts(t.Context(), p, m, res, make([][][2]int32, 2), session.Share); h != nil || err != nil {
 		t.Errorf("nothing was timed: %v, %v", h, err)
 	}
 }

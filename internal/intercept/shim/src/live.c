@@ -265,9 +265,18 @@ static struct {
   int n;
 } backlog = {PTHREAD_MUTEX_INITIALIZER, {{0}}, 0};
 
+static struct request backlog_request(void) {
+  return (struct request){.type = REQ_BACKLOG, .size = (uint32_t)backlog.n * sizeof(struct request), .a = {backlog.n}};
+}
+
+static void backlog_sent(void) {
+  backlog.n = 0;
+  pthread_mutex_unlock(&backlog.lock);
+}
+
 static void send_backlog_locked(void) {
   struct reply out;
-  struct request r = {.type = REQ_BACKLOG, .size = (uint32_t)backlog.n * sizeof r, .a = {backlog.n}};
+  struct request r = backlog_request();
   if (backlog.n > 0) simccl_call(&r, backlog.list, &out, NULL, 0);
   backlog.n = 0;
 }
@@ -1059,9 +1068,10 @@ static int post(struct op *ops, int n, int64_t ticket, int count, int replay, in
       return -1;
     }
   }
-  send_backlog();
   struct request r = {.type = REQ_GROUP, .size = (uint32_t)(each * (size_t)n), .a = {n, 0, ticket, count, replay, runs}};
-  int res = simccl_call(&r, payload, out, text, room);
+  pthread_mutex_lock(&backlog.lock); // until it is carried out: others tell of what it has
+  struct request b = backlog_request();
+  int res = simccl_call_both(&b, backlog.list, backlog_sent, &r, payload, out, text, room);
   free(payload);
   return res || out->status ? -1 : 0;
 }
