@@ -35,7 +35,7 @@ func (e *engine) leave(w *worker, s *swtch, f *frame) (l *link) {
 		l = &e.links[e.hops[f.Route]]
 	}
 	if l == nil || l.watch.Drops(f.Class) {
-		w.drops++
+		w.Drops++
 		return nil
 	}
 	return l
@@ -135,7 +135,7 @@ func (e *engine) detour(cable int) {
 		l.asked, l.waiting = 0, 0
 		l.hold()
 		for c := range l.q {
-			e.workers[0].drops += int64(l.q[c].Tail - l.q[c].Head)
+			e.workers[0].Drops += int64(l.q[c].Tail - l.q[c].Head)
 			l.q[c] = queue{}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/sim/wire/packet/cc"
+	"github.com/simccl/simccl/sim/wire/packet/internal/after"
 	"github.com/simccl/simccl/sim/wire/packet/internal/dog"
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/memory"
@@ -155,17 +156,12 @@ func (e *engine) buildSwitches() error {
 func (e *engine) buildFlows() error {
 	n := len(e.flows)
 	e.snd, e.rcv, e.result = make([]sender, n), make([]receiver, n), make([]FlowResult, n)
-	e.deps, e.missing, e.ready = make([][]int32, n), make([]int32, n), make([]int64, n)
 	for i := range e.flows {
 		f := &e.flows[i]
 		if !e.routes.Towards(f.Dst, f.Src) || !e.routes.Towards(f.Src, f.Dst) {
 			return wrong("flow %d: no path from node %d to node %d", i, f.Src, f.Dst)
 		}
 		e.frames += (f.Bytes + int64(e.cfg.Frames.Payload) - 1) / int64(e.cfg.Frames.Payload)
-		e.missing[i] = int32(len(f.Deps))
-		for _, d := range f.Deps {
-			e.deps[d] = append(e.deps[d], int32(i))
-		}
 	}
 	e.slot = e.routes.Longest()
 	e.hops, e.outs = make([]int32, (1+e.paths)*e.slot*n), make([]uint16, (1+e.paths)*e.slot*n)
@@ -174,9 +170,10 @@ func (e *engine) buildFlows() error {
 	}
 	e.picky = e.tables != nil || e.cfg.Watchdog.After > 0
 	e.ccBuild()
+	e.waits = after.New(n, func(i int) []int32 { return e.flows[i].Deps })
 	order := make([]int32, 0, n)
 	for i := range e.flows {
-		if e.missing[i] == 0 {
+		if e.waits.Free(i) {
 			order = append(order, int32(i))
 		}
 	}

@@ -2,6 +2,7 @@ package packet
 
 import (
 	"github.com/simccl/simccl/sim/wire/packet/cc"
+	"github.com/simccl/simccl/sim/wire/packet/internal/after"
 	"github.com/simccl/simccl/sim/wire/packet/internal/blame"
 	"github.com/simccl/simccl/sim/wire/packet/internal/crew"
 	"github.com/simccl/simccl/sim/wire/packet/internal/dog"
@@ -78,14 +79,9 @@ type port struct {
 	stormed                     int64 // when the storm began
 }
 
-// counters are what a worker counts.
-type counters struct {
-	pauses, marks, drops, lost, retx, timeouts, dataHops, barks, trims int64
-}
-
 // worker holds the scratch memory of a goroutine.
 type worker struct {
-	counters
+	spec.Counts
 	parted.Parts
 	ended []ending
 	instant.Calendar
@@ -136,10 +132,8 @@ type engine struct {
 	locks     blame.Locks
 	deadlocks []Deadlock
 	result    []FlowResult
-	deps      [][]int32 // flows that wait for a flow
-	missing   []int32   // endings that a flow waits for
-	ready     []int64   // the last of them, so far
-	look      int64     // the window
+	waits     *after.Waits
+	look      int64 // the window
 	hostRate  int64
 	live      int
 	changes   []spec.Change // of faults, to come
@@ -254,12 +248,7 @@ func (e *engine) settle() {
 		w := &e.workers[i]
 		for _, x := range w.ended {
 			e.live--
-			for _, d := range e.deps[x.flow] {
-				e.ready[d] = max(e.ready[d], x.at+int64(units.Nanosecond))
-				if e.missing[d]--; e.missing[d] == 0 {
-					e.begin(d, max(e.ready[d], int64(e.flows[d].Start)))
-				}
-			}
+			e.waits.Ended(x.flow, x.at+int64(units.Nanosecond), func(d int32, ready int64) { e.begin(d, max(ready, int64(e.flows[d].Start))) })
 		}
 		w.ended = w.ended[:0]
 	}
@@ -311,16 +300,7 @@ func (e *engine) collect(windows int64) *Result {
 	}
 	r := &Result{Flows: e.result, Windows: windows, Blocked: e.blocked(), Deadlocks: e.deadlocks}
 	for i := range e.workers {
-		c := &e.workers[i].counters
-		r.Pauses += c.pauses
-		r.Marks += c.marks
-		r.Drops += c.drops
-		r.Trims += c.trims
-		r.Lost += c.lost
-		r.Retransmitted += c.retx
-		r.Timeouts += c.timeouts
-		r.Watchdogs += c.barks
-		r.DataPacketHops += c.dataHops
+		r.Add(&e.workers[i].Counts)
 	}
 	for i := range e.links {
 		l := &e.links[i]

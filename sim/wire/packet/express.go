@@ -101,7 +101,7 @@ func (e *engine) stream(w *worker, s *swtch, l *link, keys []uint64, end int64) 
 	if q.Empty() && n > 0 {
 		e.due[l.id] = buf[q.Tail&uint32(len(buf)-1)].At
 	}
-	w.dataHops += hops
+	w.DataPacketHops += hops
 	if e.given != nil {
 		l.data += data
 	}

@@ -126,28 +126,14 @@ func (l *Live) lay(id int32, q *Queue) error {
 	e := l.e
 	back := len(e.hops)
 	k := len(q.Path)
-	if k == 0 {
-		return wrong("queue pair %d: no path from host %d to host %d", id, q.Src, q.Dst)
+	there, err := spec.Along(e.net, q.Src, q.Dst, q.Path)
+	if err != nil {
+		return wrong("queue pair %d: %v", id, err)
 	}
 	e.hops, e.outs = append(e.hops, make([]int32, 2*k)...), append(e.outs, make([]uint16, 2*k)...)
-	at := q.Src
-	for i, c := range q.Path {
-		if c < 0 || int(c) >= len(e.net.Cables) {
-			return wrong("queue pair %d: cable %d: there are cables 0 to %d", id, c, len(e.net.Cables)-1)
-		}
-		there := 2 * c
-		if e.links[there].from != at {
-			there++
-		}
-		if e.links[there].from != at {
-			return wrong("queue pair %d: cable %d does not begin at node %d", id, c, at)
-		}
-		e.hops[back+k+i], e.hops[back+k-1-i] = there, there^1
-		e.outs[back+k+i], e.outs[back+k-1-i] = e.exits[there], e.exits[there^1]
-		at = e.links[there].to
-	}
-	if at != q.Dst {
-		return wrong("queue pair %d: its path ends at node %d in place of %d", id, at, q.Dst)
+	for i, x := range there {
+		e.hops[back+k+i], e.hops[back+k-1-i] = x, x^1
+		e.outs[back+k+i], e.outs[back+k-1-i] = e.exits[x], e.exits[x^1]
 	}
 	h := &e.hosts[e.hostOf[q.Src]]
 	line := e.links[h.out].rate

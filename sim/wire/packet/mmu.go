@@ -82,7 +82,7 @@ func (e *engine) soonest(w *worker, s *swtch) (first *link, t, second int64) {
 func (e *engine) admit(w *worker, s *swtch, f *frame) bool {
 	room, pause := s.Admit(f.Tag, f.Class, int64(f.Size))
 	if !room {
-		w.drops++
+		w.Drops++
 	}
 	if pause {
 		e.skip(w, f.At, true)

@@ -1,5 +1,7 @@
 package packet
 
+import "github.com/simccl/simccl/sim/wire/packet/internal/crew"
+
 // A window has two phases, each over all nodes: nodes take what arrives off the
 // links that lead to them, then they put what they send on the links that leave
 // them. Within a phase no node touches what another does, so nodes can be
@@ -85,18 +87,8 @@ func (e *engine) do(w *worker, o order) {
 // divide gives each worker hosts and switches with about equally many ports.
 func (e *engine) divide(workers int) {
 	e.workers = make([]worker, max(1, min(workers, len(e.hosts), max(1, len(e.switches)))))
-	ports := 0
-	for i := range e.switches {
-		ports += len(e.switches[i].out)
-	}
-	n, at, seen := len(e.workers), 0, 0
+	hosts, switches := crew.Divide(len(e.workers), len(e.hosts), len(e.switches), func(i int) int { return len(e.switches[i].out) })
 	for i := range e.workers {
-		w := &e.workers[i]
-		w.hosts = [2]int{len(e.hosts) * i / n, len(e.hosts) * (i + 1) / n}
-		w.switches[0] = at
-		for ; at < len(e.switches) && (i == n-1 || seen < ports*(i+1)/n); at++ {
-			seen += len(e.switches[at].out)
-		}
-		w.switches[1] = at
+		e.workers[i].hosts, e.workers[i].switches = hosts[i], switches[i]
 	}
 }

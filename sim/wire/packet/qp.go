@@ -60,7 +60,7 @@ func (e *engine) sendData(w *worker, h *host, l *link, id int32, now int64) {
 	if s.Gapped && s.HasGap() {
 		psn, _ = s.Hole()
 		s.Resent++
-		w.retx++
+		w.Retransmitted++
 		if known := s.Gaps.Sent(psn, s.Una); !known {
 			e.lossSeen(id, s, now, 0)
 		}
@@ -208,7 +208,7 @@ func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 		}
 	}
 	if f.Flags&flagNack != 0 {
-		w.retx += int64(s.Nxt - s.Una)
+		w.Retransmitted += int64(s.Nxt - s.Una)
 		s.Resent += s.Nxt - s.Una
 		s.Nxt = s.Una
 	}

@@ -20,7 +20,7 @@ func (e *engine) timeouts(w *worker, h *host, now int64) {
 		if s.Una >= s.Nxt || s.Moved+int64(c.Timeout) > now {
 			continue
 		}
-		w.timeouts++
+		w.Timeouts++
 		s.Moved = now
 		s.NextAvail = min(s.NextAvail, now)
 		if s.Retries++; c.Retries > 0 && s.Retries > c.Retries {
@@ -35,7 +35,7 @@ func (e *engine) timeouts(w *worker, h *host, now int64) {
 			s.Gaps.Lost(s.Una, s.Nxt)
 			continue
 		}
-		w.retx += int64(s.Nxt - s.Una)
+		w.Retransmitted += int64(s.Nxt - s.Una)
 		s.Resent += s.Nxt - s.Una
 		s.Nxt = s.Una
 	}

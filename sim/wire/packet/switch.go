@@ -107,7 +107,7 @@ func (e *engine) lose(w *worker, l *link, f *frame) bool {
 	} else if streams.Hash(e.cfg.Seed, l.id, drawLoss, l.arrivals) >= l.loss {
 		return false
 	}
-	w.lost++
+	w.Lost++
 	l.port.drops++
 	return true
 }
@@ -239,7 +239,7 @@ func (e *engine) pfcAtSwitch(w *worker, s *swtch, f *frame, n instant.Number) {
 func (e *engine) pfc(w *worker, l *link, f *frame) {
 	before := l.asked
 	if f.Flags&flagPause != 0 {
-		w.pauses++
+		w.Pauses++
 		l.port.pauses++
 		l.asked |= 1 << f.Psn
 	} else {
@@ -334,7 +334,7 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 		e.mark(w, l, f, behind)
 	}
 	if f.Flags&(flagAck|flagTrim) == 0 && f.Flow >= 0 {
-		w.dataHops++
+		w.DataPacketHops++
 		if e.given != nil {
 			l.data += int64(f.Size)
 		}
@@ -386,7 +386,7 @@ func (e *engine) markQueued(w *worker, l *link, q *queue) {
 		return
 	}
 	f.Flags |= flagCE
-	w.marks++
+	w.Marks++
 	l.port.marks++
 }
 
@@ -411,7 +411,7 @@ func (e *engine) mark(w *worker, l *link, f *frame, behind int64) {
 	}
 	if f.Flags&flagAck == 0 {
 		f.Flags |= flagCE
-		w.marks++
+		w.Marks++
 		l.port.marks++
 	}
 }

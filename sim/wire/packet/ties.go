@@ -190,7 +190,7 @@ func (e *engine) drawMark(link int32, wire uint32, p float64) {
 	f := &l.wire.Buf[wire&uint32(len(l.wire.Buf)-1)]
 	if e.streams.Draw() < p && f.Flags&flagAck == 0 {
 		f.Flags |= flagCE
-		e.workers[0].marks++
+		e.workers[0].Marks++
 		l.port.marks++
 	}
 }

@@ -12,7 +12,7 @@ func (e *engine) trim(w *worker, l *link, f *frame) {
 	}
 	f.Size, f.Class = uint16(e.cfg.Frames.Header), 0
 	f.Flags |= flagTrim
-	w.trims++
+	w.Trims++
 	l.port.trims++
 }
 

@@ -14,7 +14,7 @@ func (e *engine) watch(w *worker, s *swtch, now int64) {
 		l := &e.links[id]
 		for k := 1; k < e.classes && l.watch != nil; k++ {
 			if l.watch.Look(k, l.paused>>k&1 != 0, l.waiting>>k&1 != 0, now, int64(c.After), int64(c.Restore)) {
-				w.barks, l.port.barks = w.barks+1, l.port.barks+1
+				w.Watchdogs, l.port.barks = w.Watchdogs+1, l.port.barks+1
 				e.flush(w, s, l, uint8(k), now)
 			}
 		}
@@ -28,7 +28,7 @@ func (e *engine) flush(w *worker, s *swtch, l *link, class uint8, now int64) {
 	for q := &l.q[class]; !q.Empty(); q.Pop(&s.spare) {
 		f := q.Front()
 		q.bytes -= int64(f.Size)
-		w.drops, l.port.drops = w.drops+1, l.port.drops+1
+		w.Drops, l.port.drops = w.Drops+1, l.port.drops+1
 		if in := &e.links[s.in[f.Tag]]; in.credit != nil {
 			in.repay(f, now)
 		} else {

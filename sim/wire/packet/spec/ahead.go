@@ -58,3 +58,28 @@ func OneWay(nodes int, flows []Flow) []int32 {
 	}
 	return out
 }
+
+// Along is the directions of the cables of a path, twice the cable and one more for that from B to A.
+func Along(n *Network, src, dst int32, path []int32) (there []int32, err error) {
+	if len(path) == 0 {
+		return nil, Wrong("no path from host %d to host %d", src, dst)
+	}
+	at := src
+	for _, c := range path {
+		if c < 0 || int(c) >= len(n.Cables) {
+			return nil, Wrong("cable %d: there are cables 0 to %d", c, len(n.Cables)-1)
+		}
+		switch x := &n.Cables[c]; at {
+		case x.A:
+			at, there = x.B, append(there, 2*c)
+		case x.B:
+			at, there = x.A, append(there, 2*c+1)
+		default:
+			return nil, Wrong("cable %d does not begin at node %d", c, at)
+		}
+	}
+	if at != dst {
+		return nil, Wrong("its path ends at node %d in place of %d", at, dst)
+	}
+	return there, nil
+}

@@ -112,3 +112,21 @@ func Unfinished(all []FlowResult) *Stall {
 	}
 	return s
 }
+
+// Counts is what is counted while a run goes; Result says what each is.
+type Counts struct {
+	Pauses, Marks, Drops, Trims, Lost, Retransmitted, Timeouts, Watchdogs, DataPacketHops int64
+}
+
+// Add adds what was counted.
+func (r *Result) Add(c *Counts) {
+	r.Pauses += c.Pauses
+	r.Marks += c.Marks
+	r.Drops += c.Drops
+	r.Trims += c.Trims
+	r.Lost += c.Lost
+	r.Retransmitted += c.Retransmitted
+	r.Timeouts += c.Timeouts
+	r.Watchdogs += c.Watchdogs
+	r.DataPacketHops += c.DataPacketHops
+}

@@ -47,3 +47,20 @@ func (c *Crew[O]) Dismiss() {
 	}
 	c.ended.Wait()
 }
+
+// Divide gives n workers equally many of some, and of others about equally much, by their sizes: from
+// which to which.
+func Divide(n, some, others int, size func(i int) int) (a, b [][2]int) {
+	all, at, seen := 0, 0, 0
+	for i := range others {
+		all += size(i)
+	}
+	for i := range n {
+		from := at
+		for ; at < others && (i == n-1 || seen < all*(i+1)/n); at++ {
+			seen += size(at)
+		}
+		a, b = append(a, [2]int{some * i / n, some * (i + 1) / n}), append(b, [2]int{from, at})
+	}
+	return a, b
+}
