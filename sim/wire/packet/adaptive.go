@@ -1,7 +1,6 @@
 package packet
 
 import (
-	"github.com/simccl/simccl/sim/internal/chance"
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
 )
@@ -80,9 +79,9 @@ func (e *engine) key(f *frame) route.Key {
 // shortest returns the link with the least to send before the frame, one drawn
 // of several. Cables that are down are known at their ends.
 func (e *engine) shortest(w *worker, s *swtch, f *frame, among []int32) *link {
-	best, least, ties := &e.links[among[0]], never, uint64(0)
+	best := &e.links[among[0]]
 	s.draws++
-	x := uint64(streams.Hash(e.cfg.Seed, s.node, drawPath, s.draws) * (1 << 32))
+	draw := streams.NewLeast(streams.Hash(e.cfg.Seed, s.node, drawPath, s.draws))
 	for _, id := range among {
 		l := &e.links[id]
 		if !s.Exact { // in closed form ports are behind
@@ -98,15 +97,8 @@ func (e *engine) shortest(w *worker, s *swtch, f *frame, among []int32) *link {
 		if q := e.cfg.Routing.Quantum; q > 0 {
 			d /= q
 		}
-		if d < least {
-			best, least, ties = l, d, 0
-		}
-		if d == least { // the k-th of k is taken with probability 1/k
-			ties++
-			x = chance.Mix(x)
-			if x%ties == 0 {
-				best = l
-			}
+		if draw.Takes(d) {
+			best = l
 		}
 	}
 	return best

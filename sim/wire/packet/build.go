@@ -98,17 +98,14 @@ func (e *engine) buildLinks() {
 func (e *engine) buildNodes() {
 	ports := make([][]int32, e.net.Nodes) // links out of a node
 	e.exits, e.due = make([]uint16, len(e.links)), make([]int64, len(e.links))
+	ends := make([]route.Link, len(e.links))
 	for i := range e.links {
 		l := &e.links[i]
-		l.fromPort = uint16(len(ports[l.from]))
+		l.fromPort, ends[i] = uint16(len(ports[l.from])), route.Link{From: l.from, To: l.to}
 		e.exits[i], e.due[i] = l.fromPort, never
 		ports[l.from] = append(ports[l.from], l.id)
 	}
 	hostOf := make([]int32, e.net.Nodes)
-	ends := make([]route.Link, len(e.links))
-	for i := range ends {
-		ends[i] = route.Link{From: e.links[i].from, To: e.links[i].to}
-	}
 	for v, out := range ports {
 		hostOf[v] = -1
 		if e.net.Switch[v] {

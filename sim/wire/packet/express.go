@@ -138,25 +138,6 @@ func (e *engine) through(w *worker, l *link, f *frame) {
 	e.transmit(w, l, f, f.At, 0)
 }
 
-// lone is through for the only frame of a window, if it finds the port idle.
-func (e *engine) lone(w *worker, s *swtch, l *link, key uint64) bool {
-	f := &s.arrived[key&parted.Place]
-	if f.Flow < 0 || l.free >= f.At || l.paused>>f.Class&1 != 0 {
-		return false
-	}
-	if f.Class != 0 {
-		l.turn = f.Class
-	}
-	if e.ordered {
-		n := instant.Number(f.Tag)
-		f.Tag = uint32(s.from[key&parted.Place])
-		w.Happens(n)
-	}
-	l.peak = max(l.peak, int64(f.Size))
-	e.transmit(w, l, f, f.At, 0)
-	return true
-}
-
 // gather takes what comes until a port is free: of frames for which keys are from begun
 // on, those before come have come. It returns how many have then.
 func (e *engine) gather(s *swtch, l *link, q *queue, keys []uint64, begun, come int) int {

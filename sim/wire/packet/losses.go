@@ -7,6 +7,7 @@ import (
 
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
+	"github.com/simccl/simccl/sim/wire/packet/spec"
 )
 
 // errOrder says that the order of events of one instant has come to count: the run
@@ -44,22 +45,14 @@ type arriving struct {
 }
 
 func (e *engine) buildLosses() {
-	all := losses{numbers: streams.NewNumbers(e.cfg.LossStream, e.cfg.Seed)}
-	for i := range e.net.Cables {
-		c := &e.net.Cables[i]
-		if c.Loss == 0 {
-			continue
+	numbers := streams.NewNumbers(e.cfg.LossStream, e.cfg.Seed)
+	for _, cables := range spec.Lossy(e.net) {
+		d := losses{numbers: numbers}
+		for _, i := range cables {
+			d.links = append(d.links, 2*i, 2*i+1)
+			e.links[2*i].drawn, e.links[2*i+1].drawn = true, true
 		}
-		both := []int32{int32(2 * i), int32(2*i + 1)}
-		e.links[2*i].drawn, e.links[2*i+1].drawn = true, true
-		if c.SharedLoss {
-			all.links = append(all.links, both...)
-		} else {
-			e.losses = append(e.losses, losses{links: both, numbers: all.numbers})
-		}
-	}
-	if all.links != nil {
-		e.losses = append(e.losses, all)
+		e.losses = append(e.losses, d)
 	}
 }
 

@@ -102,20 +102,13 @@ func (e *engine) sendData(w *worker, h *host, l *link, id int32, now int64) {
 	}
 	switch {
 	case !full:
-		s.NextAvail = now + e.lasts(size, e.paceRate(s))
+		s.NextAvail = now + e.lasts(size, s.Pace(&e.cfg.CC))
 	case s.Gap == 0:
-		s.Gap = e.lasts(size, e.paceRate(s))
+		s.Gap = e.lasts(size, s.Pace(&e.cfg.CC))
 		fallthrough
 	default:
 		s.NextAvail = now + s.Gap
 	}
-}
-
-func (e *engine) paceRate(s *sender) int64 {
-	if e.cfg.CC.Unpaced {
-		return s.Line
-	}
-	return s.Rate.Rate
 }
 
 // receive handles a data frame; it reports whether it is to be acknowledged, and how.
@@ -208,9 +201,7 @@ func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 		}
 	}
 	if f.Flags&flagNack != 0 {
-		w.Retransmitted += int64(s.Nxt - s.Una)
-		s.Resent += s.Nxt - s.Una
-		s.Nxt = s.Una
+		w.Retransmitted += s.Again(false)
 	}
 	e.ccAck(w, h, f, s, acked)
 	return true

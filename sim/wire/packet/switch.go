@@ -141,9 +141,6 @@ func (e *engine) quick(w *worker, s *swtch, end int64) {
 			p := 64*i + bits.TrailingZeros64(some)
 			l := &e.links[s.out[p]]
 			keys := e.leaving(w, s, p)
-			if len(keys) == 1 && l.waiting == 0 && e.lone(w, s, l, keys[0]) {
-				continue
-			}
 			if e.classes == 2 && !l.odd && (l.paused|l.waiting&1) == 0 && s.control[i]>>(p%64)&1 == 0 {
 				e.express(w, s, l, keys, end)
 				continue

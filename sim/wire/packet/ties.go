@@ -141,7 +141,7 @@ func (e *engine) skip(w *worker, at int64, pause bool) {
 	}
 }
 
-// endsFirst says that of two frames whose transmissions end at one instant one's is first.
+// endsFirst says that of two transmissions that end at one instant one is first.
 func (w *worker) endsFirst(a, b *link) bool {
 	if a.start != b.start {
 		return a.start < b.start

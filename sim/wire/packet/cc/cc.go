@@ -137,6 +137,14 @@ func wrong(format string, args ...any) error { return &SettingError{fmt.Sprintf(
 // it; 0: not known.
 type Rate struct{ Rate, Line, Gap int64 }
 
+// Pace is the rate at which frames follow each other.
+func (r *Rate) Pace(c *Params) int64 {
+	if c.Unpaced {
+		return r.Line
+	}
+	return r.Rate
+}
+
 // Set changes the rate; what is set for the next frame stays.
 func (r *Rate) Set(rate int64) {
 	if r.Rate != rate {

@@ -83,3 +83,21 @@ func Along(n *Network, src, dst int32, path []int32) (there []int32, err error) 
 	}
 	return there, nil
 }
+
+// Lossy is the cables that lose frames, those together that draw from one stream.
+func Lossy(n *Network) (all [][]int32) {
+	var shared []int32
+	for i := range n.Cables {
+		switch c := &n.Cables[i]; {
+		case c.Loss == 0:
+		case c.SharedLoss:
+			shared = append(shared, int32(i))
+		default:
+			all = append(all, []int32{int32(i)})
+		}
+	}
+	if shared != nil {
+		all = append(all, shared)
+	}
+	return all
+}

@@ -61,6 +61,38 @@ func (s *Sender) Reported(psn, reorder uint32) {
 	}
 }
 
+// Due is when the timeout ends; the most there is if none runs.
+func (s *Sender) Due(timeout int64) int64 {
+	if s.Una >= s.Nxt {
+		return 1<<63 - 1
+	}
+	return s.Moved + timeout
+}
+
+// GivesUp counts a timeout; after so many in a row, if that is not 0, it sends no more.
+func (s *Sender) GivesUp(now int64, most int32) bool {
+	s.Moved, s.NextAvail = now, min(s.NextAvail, now)
+	if s.Retries++; most == 0 || s.Retries <= most {
+		return false
+	}
+	s.Una, s.Nxt, s.Ended, s.Ending = s.Frames, s.Frames, true, true
+	return true
+}
+
+// Again sends what is on its way again: all of it, or what is missing, which is found later; it
+// returns how many frames it sends at once.
+func (s *Sender) Again(selective bool) int64 {
+	if selective {
+		s.Gapped = true
+		s.Gaps.Lost(s.Una, s.Nxt)
+		return 0
+	}
+	n := s.Nxt - s.Una
+	s.Resent += n
+	s.Nxt = s.Una
+	return int64(n)
+}
+
 // HasGap says that there is a frame to send again.
 func (s *Sender) HasGap() bool {
 	_, ok := s.Hole()
