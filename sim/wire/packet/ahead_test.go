@@ -24,7 +24,7 @@ func either(t *testing.T, n *Network, flows []Flow, c *Config, plain bool) (p pl
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.plain = plain
+	e.plain, e.crowd = plain, 0
 	if _, err := e.run(); err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func either(t *testing.T, n *Network, flows []Flow, c *Config, plain bool) (p pl
 }
 
 // TestAheadIsPlain: random incasts, with pauses, marks and times at which they are cut short, have
-// the same bits whether or not acknowledgements cross a switch at once.
+// the same bits whether or not acknowledgements cross a switch at once, which they do with one worker.
 func TestAheadIsPlain(t *testing.T) {
 	ahead, shut, pauses, marks := 0, 0, int64(0), int64(0)
 	for seed := range uint64(60) {
@@ -69,6 +69,10 @@ func TestAheadIsPlain(t *testing.T) {
 			}
 		}
 		got, want := either(t, n, flows, c, false), either(t, n, flows, c, true)
+		c.Workers = 3
+		if many := either(t, n, flows, c, false); many.ahead > 0 && c.CC.Kind != HPCC || !reflect.DeepEqual(got.result, many.result) {
+			t.Errorf("seed %d: %s\nthree workers: %s", seed, brief(got.result), brief(many.result))
+		}
 		if want.ahead > 0 {
 			t.Fatal("a plain run has frames ahead")
 		}

@@ -33,8 +33,8 @@ type Result struct {
 	Blocked        []Blocked // head-of-line blocking, the longest first
 	DataPacketHops int64     // data frames, each counted on each link
 	FrameHops      int64     // all frames
-	Windows        int64
-	Stall          *Stall // why unfinished flows did not go on; nil if all ended
+	Windows        int64     // simulated; frames that are ahead need fewer
+	Stall          *Stall    // why unfinished flows did not go on; nil if all ended
 }
 
 // Stall says why flows did not end.
