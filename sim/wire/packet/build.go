@@ -9,6 +9,7 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
+	"github.com/simccl/simccl/sim/wire/packet/internal/watchdog"
 	"github.com/simccl/simccl/sim/wire/packet/spec"
 )
 
@@ -23,7 +24,7 @@ func build(n *Network, flows []Flow, cfg *Config, ordered bool) (*engine, error)
 	if cfg.CC.Kind == HPCC {
 		e.most = 1 << 32
 	}
-	e.assignClasses()
+	e.classOf, e.classes = spec.Classes(flows)
 	e.buildLinks()
 	e.buildNodes()
 	workers := cfg.Workers
@@ -48,21 +49,6 @@ func build(n *Network, flows []Flow, cfg *Config, ordered bool) (*engine, error)
 		e.buildLosses()
 	}
 	return e, nil
-}
-
-// assignClasses gives each priority in use a dense class, in order.
-func (e *engine) assignClasses() {
-	var used [8]bool
-	for i := range e.flows {
-		used[e.flows[i].Priority] = true
-	}
-	e.classes = 1
-	for p := 1; p < 8; p++ {
-		if used[p] {
-			e.classOf[p] = uint8(e.classes)
-			e.classes++
-		}
-	}
 }
 
 // buildLinks makes two links of each cable: 2i from A to B, 2i+1 back.
@@ -94,7 +80,7 @@ func (e *engine) buildLinks() {
 					l.pint, l.odd = &cc.PintPort{}, true
 				}
 				if e.cfg.Watchdog.After > 0 {
-					l.watch = &watched{since: [8]int64{-1, -1, -1, -1, -1, -1, -1, -1}}
+					l.watch = watchdog.New()
 				}
 			}
 			if c := e.cfg.Buffer.Credits; c > 0 {

@@ -8,6 +8,7 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
+	"github.com/simccl/simccl/sim/wire/packet/internal/watchdog"
 	"github.com/simccl/simccl/sim/wire/packet/spec"
 	"github.com/simccl/simccl/units"
 )
@@ -55,7 +56,7 @@ type link struct {
 	queued     uint64        // frames, with MarkAtEnqueue
 	credit     []int64       // by class, of InfiniBand
 	returns    fifo          // credits on their way back
-	watch      *watched      // of switches, with a watchdog
+	watch      *watchdog.Dog // of switches, with a watchdog
 	pint       *cc.PintPort  // of switches, with HPCC-PINT
 	hol        *blame.Pauses // once it was paused
 	port       port
@@ -130,7 +131,7 @@ type engine struct {
 	picky     bool          // switches choose paths or drop by a watchdog
 	base      int           // of the routes of flows to come, in hops
 	broken    error         // a fault that leaves a flow without a path
-	locks     locks
+	locks     spec.Locks
 	result    []FlowResult
 	deps      [][]int32 // flows that wait for a flow
 	missing   []int32   // endings that a flow waits for
@@ -162,7 +163,7 @@ func Run(n *Network, flows []Flow, cfg *Config) (*Result, error) {
 	if err := Check(n, flows, cfg); err != nil {
 		return nil, err
 	}
-	for ordered := cfg.EventOrder && ordered(cfg, n); ; ordered = true {
+	for ordered := cfg.Ordered(n); ; ordered = true {
 		e, err := build(n, flows, cfg, ordered)
 		if err != nil {
 			return nil, err
@@ -280,7 +281,7 @@ func (e *engine) next(now int64) int64 {
 			t = min(t, l.returns.front().at)
 		}
 		if l.watch != nil {
-			t = min(t, e.alarm(l))
+			t = min(t, l.watch.Alarm(&e.cfg.Watchdog, e.classes, never))
 		}
 	}
 	for i := range e.hosts {
@@ -296,7 +297,7 @@ func (e *engine) next(now int64) int64 {
 }
 
 func (e *engine) collect(windows int64) *Result {
-	r := &Result{Flows: e.result, Windows: windows, Blocked: e.blocked(), Deadlocks: e.locks.all}
+	r := &Result{Flows: e.result, Windows: windows, Blocked: e.blocked(), Deadlocks: e.locks.All}
 	for i := range e.workers {
 		c := &e.workers[i].counters
 		r.Pauses += c.pauses

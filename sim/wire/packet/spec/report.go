@@ -2,6 +2,7 @@ package spec
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/simccl/simccl/units"
@@ -43,4 +44,59 @@ type Deadlock struct {
 // String names its links.
 func (d *Deadlock) StRing() string {
 	return fmt.Sprintf("deadlock at %v, a cycle of links each of which is paused for the next: %s", d.At, Ring(d.Nodes))
+}
+
+// Seen is what was reported of cables' directions and queue pairs, so that only changes are.
+type Seen struct {
+	Report func(State) // nil: nothing is reported
+	Links  []State     // by direction: two times the cable's number, and one more for the way back
+	Rates  []int64     // by queue pair
+	at     units.Time
+}
+
+// Due says that a microsecond is over since the last report.
+func (x *Seen) Due(now units.Time) bool {
+	if x.Report == nil || now-x.at < units.Microsecond {
+		return false
+	}
+	x.at = now
+	return true
+}
+
+// Link reports the state of a cable's direction if it is another than before.
+func (x *Seen) Link(s State) {
+	i := 2 * s.Cable
+	if s.Back {
+		i++
+	}
+	if last := &x.Links[i]; s.Queued != last.Queued || s.Marks != last.Marks || s.Paused != last.Paused {
+		*last = s
+		x.Report(s)
+	}
+}
+
+// Rate reports that of a queue pair if it is another than before.
+func (x *Seen) Rate(queue int32, now units.Time, rate int64) {
+	if rate != x.Rates[queue] {
+		x.Rates[queue] = rate
+		x.Report(State{Queue: queue, At: now, Rate: rate})
+	}
+}
+
+// Locks is what is known of deadlocks.
+type Locks struct {
+	All  []Deadlock
+	last Deadlock // one perhaps
+	sent uint64
+}
+
+// Look takes note of a cycle of nodes at a time, nil where there is none, and of how much those that
+// wait have sent so far: one that is there twice in a row, while they sent nothing, is a deadlock.
+func (k *Locks) Look(cycle []int32, sent uint64, now units.Time) {
+	switch {
+	case cycle == nil || !slices.Equal(cycle, k.last.Nodes) || sent != k.sent:
+		k.last, k.sent = Deadlock{At: now, Nodes: slices.Clone(cycle)}, sent
+	case !slices.ContainsFunc(k.All, func(l Deadlock) bool { return slices.Equal(l.Nodes, cycle) }):
+		k.All = append(k.All, k.last)
+	}
 }
