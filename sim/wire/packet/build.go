@@ -58,7 +58,7 @@ func (e *engine) buildLinks() {
 		e.look = min(e.look, int64(c.Delay))
 		for k := range 2 {
 			l := &e.links[2*i+k]
-			*l = link{id: int32(2*i + k), peer: int32(2*i + 1 - k), from: c.A, to: c.B, rate: c.Rate, delay: int64(c.Delay), loss: c.Loss, lossy: c.Loss > 0, begun: instant.None}
+			*l = link{id: int32(2*i + k), peer: int32(2*i + 1 - k), from: c.A, to: c.B, rate: c.Rate, delay: int64(c.Delay), loss: c.Loss, lossy: c.Loss > 0, begun: instant.None, feeder: -1}
 			if k == 1 {
 				l.from, l.to = c.B, c.A
 			}

@@ -61,6 +61,28 @@ func (q *fifo) first() int64 {
 	return q.front().at
 }
 
+// between is a part of a ring; one that lies apart is copied into memory.
+func (q *fifo) between(from, to uint32, memory *[]frame) []frame {
+	m := uint32(len(q.buf) - 1)
+	if from == to {
+		return nil
+	}
+	if i, j := from&m, (to-1)&m; i <= j {
+		return q.buf[i : j+1]
+	}
+	*memory = append(append((*memory)[:0], q.buf[from&m:]...), q.buf[:to&m]...)
+	return *memory
+}
+
+// insert puts a frame before those that arrive later.
+func (q *fifo) insert(f *frame) {
+	q.push(f)
+	m := uint32(len(q.buf) - 1)
+	for i := q.tail - 1; i != q.head && q.buf[(i-1)&m].at > f.at; i-- {
+		q.buf[i&m], q.buf[(i-1)&m] = q.buf[(i-1)&m], q.buf[i&m]
+	}
+}
+
 // push appends a copy of f.
 func (q *fifo) push(f *frame) { q.pass(f, f.at, f.tag) }
 

@@ -193,11 +193,13 @@ func (l *Live) post(h *host, id int32, now int64) {
 	}
 	s.frames = l.queues[id].Begin()
 	s.bytes = int64(s.frames) * int64(l.e.cfg.Frames.Payload)
-	s.ended, s.ending = false, false
 	if !s.listed {
 		s.listed = true
 		h.qps = append(h.qps, id)
+	} else if s.ended {
+		h.over--
 	}
+	s.ended, s.ending = false, false
 }
 
 // take notes what a data frame that arrives completes.

@@ -89,10 +89,10 @@ func (e *engine) offset(s *sender, psn uint32) int64 {
 
 // windowBound says that a queue pair has as much in flight as it may.
 func (e *engine) windowBound(s *sender, now int64) bool {
-	if s.window == 0 {
+	w := s.window
+	if flight := int64(s.nxt-s.una) * int64(e.cfg.Frames.Payload); w == 0 || flight < w && !e.cfg.CC.VarWindow {
 		return false
 	}
-	w := s.window
 	if e.cfg.CC.VarWindow {
 		if e.cfg.CC.Kind == DCQCN {
 			s.dcqcn.Tick(&e.cfg.CC, &s.Rate, now, 0)
@@ -168,11 +168,11 @@ func (e *engine) paceRate(s *sender) int64 {
 	return s.Rate.Rate
 }
 
-// receive handles a data frame; it reports whether an acknowledgement waits.
-func (e *engine) receive(h *host, f *frame) bool {
+// receive handles a data frame; it reports whether it is to be acknowledged, and how.
+func (e *engine) receive(f, ack *frame) bool {
 	r := &e.rcv[f.flow]
 	if f.flags&flagTrim != 0 {
-		return e.refuse(h, r, f)
+		return e.refuse(r, f, ack)
 	}
 	flags := flagAck | f.flags&flagCE
 	report := f.aux
@@ -211,7 +211,7 @@ func (e *engine) receive(h *host, f *frame) bool {
 	if e.cfg.AckHigh {
 		class = 0
 	}
-	h.acks.push(&frame{flow: f.flow, psn: r.expected, route: r.back, aux: report, size: uint16(e.cfg.Frames.Ack), flags: flags, class: class})
+	*ack = frame{flow: f.flow, psn: r.expected, route: r.back, aux: report, size: uint16(e.cfg.Frames.Ack), flags: flags, class: class}
 	return true
 }
 
@@ -250,6 +250,7 @@ func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 	}
 	if s.una >= s.frames {
 		s.ended = true
+		h.over++
 		if !e.result[f.flow].Failed {
 			e.result[f.flow].End, e.result[f.flow].Done = units.Time(f.at), true
 		}

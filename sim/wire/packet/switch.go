@@ -24,6 +24,11 @@ type swtch struct {
 	soon     int64    // in careful: none of them starts one before
 	flowlets route.Flowlets
 	draws    uint64 // of paths
+	spare    *piece
+	direct   []int32 // links out that have a feeder
+	closed   int     // how many of them are not ahead
+	most     []int64 // bytes that arrive in a window at most, by port
+	mostAll  int64   // in all
 }
 
 // pull takes what arrives at a switch before end off the links, and returns how
@@ -141,6 +146,9 @@ func (e *engine) quick(w *worker, s *swtch, end int64) {
 			p := 64*i + bits.TrailingZeros64(some)
 			l := &e.links[s.out[p]]
 			keys := e.leaving(w, s, p)
+			if len(keys) == 1 && l.waiting == 0 && e.lone(w, s, l, keys[0]) {
+				continue
+			}
 			if e.classes == 2 && !l.odd && (l.paused|l.waiting&1) == 0 && s.control[i]>>(p%64)&1 == 0 {
 				e.express(w, s, l, keys, end)
 				continue
@@ -264,7 +272,7 @@ func (e *engine) enqueue(w *worker, s *swtch, l *link, f *frame) {
 	if l.odd && e.cfg.MarkAtEnqueue && f.class != 0 {
 		e.markFound(w, l, f, q.bytes)
 	}
-	q.push(f)
+	q.pass(f, f.at, f.tag, &s.spare)
 	l.waiting |= 1 << f.class
 	s.busy[l.fromPort/64] |= 1 << (l.fromPort % 64)
 	s.soon = min(s.soon, l.free)
@@ -283,10 +291,8 @@ func (e *engine) dequeue(w *worker, s *swtch, l *link, at int64) {
 	c := l.pick(e.classes)
 	q := &l.q[c]
 	f := q.front()
-	q.head++
-	if q.empty() {
+	if q.pop(&s.spare); q.empty() {
 		l.waiting &^= 1 << c
-		q.rewind()
 	}
 	q.bytes -= int64(f.size)
 	if l.odd && l.hol != nil && l.hol.To > f.at && f.flow >= 0 && e.tables == nil && e.hostOf[l.to] < 0 {

@@ -17,11 +17,11 @@ func (e *engine) trim(w *worker, l *link, f *frame) {
 }
 
 // refuse asks for a frame that came without its data.
-func (e *engine) refuse(h *host, r *receiver, f *frame) bool {
+func (e *engine) refuse(r *receiver, f, ack *frame) bool {
 	if f.psn < r.expected {
 		return false // it came before
 	}
-	h.acks.push(&frame{flow: f.flow, psn: r.expected, route: r.back, aux: f.psn, size: uint16(e.cfg.Frames.Ack), flags: flagAck | flagTrim})
+	*ack = frame{flow: f.flow, psn: r.expected, route: r.back, aux: f.psn, size: uint16(e.cfg.Frames.Ack), flags: flagAck | flagTrim}
 	return true
 }
 

@@ -40,7 +40,7 @@ func NewFlows(c *Params, n, payload, header int) Flows {
 func (x *Flows) Open(id int32, s *Rate, window *int64, rtt units.Time, links int) {
 	switch x.c.Kind {
 	case HPCC:
-		x.telemetry[id] = NewTelemetry(s.Line, int64(rtt/units.Nanosecond), *window, x.payload)
+		x.telemetry[id] = NewTelemetry(x.c, s.Line, int64(rtt/units.Nanosecond), *window, x.payload, links-1)
 	case Timely:
 		x.gradient[id] = NewGradient(s.Line)
 	case DCTCP:
