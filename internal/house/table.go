@@ -164,7 +164,7 @@ var rooms = []room{
 		may: []edge{{"sim", "the settings it makes"}, {"config", "settings of queue pairs"}, {"sim/wire/packet", "congestion control by name"}, {"topo", "speeds of ports"}, {"topo/fabric", "what the file says"}, {"internal/fail", "files that are refused"}, quantities}},
 
 	{dir: "sim/wire/packet", pure: true, idea: "frames on links know no rank, plan or file",
-		may: []edge{{"sim/wire/packet/cc", "rates of senders"}, {"sim/internal/chance", "mixing of keys"}, {"sim/wire/packet/internal/route", "paths by hash"}, {"sim/wire/packet/internal/gaps", "frames that are missing"}, {"sim/wire/packet/internal/message", "messages of a queue pair"}, {"sim/wire/packet/internal/blame", "what ports waited for"}, {"sim/wire/packet/internal/streams", "marks and losses of a peer"}, {"sim/wire/packet/internal/instant", "what happens at one instant"}, {"sim/wire/packet/internal/parted", "what arrives in a window"}, {"sim/wire/packet/internal/memory", "shared memory of switches"}, {"sim/wire/packet/internal/watchdog", "what is paused for too long"}, {"sim/wire/packet/internal/crew", "workers"}, {"sim/wire/packet/spec", "what is simulated"}, quantities}},
+		may: []edge{{"sim/wire/packet/cc", "rates of senders"}, {"sim/internal/chance", "mixing of keys"}, {"sim/wire/packet/internal/route", "paths by hash"}, {"sim/wire/packet/internal/gaps", "frames that are missing"}, {"sim/wire/packet/internal/message", "messages of a queue pair"}, {"sim/wire/packet/internal/blame", "what ports waited for"}, {"sim/wire/packet/internal/streams", "marks and losses of a peer"}, {"sim/wire/packet/internal/instant", "what happens at one instant"}, {"sim/wire/packet/internal/parted", "what arrives in a window"}, {"sim/wire/packet/internal/memory", "shared memory of switches"}, {"sim/wire/packet/internal/crew", "workers"}, {"sim/wire/packet/spec", "what is simulated"}, quantities}},
 	{dir: "sim/wire/packet/internal/message", pure: true, idea: "messages as numbers of frames, apart from hosts and time", may: []edge{{"sim/wire/packet/internal/gaps", "frames out of order"}}},
 	{dir: "sim/wire/packet/spec", pure: true, idea: "what is simulated, apart from how", may: []edge{{"sim/wire/packet/cc", "settings of senders"}, quantities}},
 	{dir: "sim/wire/packet/internal/instant", pure: true, idea: "the order of what happens at one instant, apart from frames and hosts"},
@@ -173,7 +173,6 @@ var rooms = []room{
 	{dir: "sim/wire/packet/internal/crew", pure: true, idea: "workers that follow orders side by side, apart from what they do"},
 	{dir: "sim/wire/packet/internal/streams", pure: true, idea: "numbers as ns-3 draws them, apart from what they are for", may: []edge{{"sim/internal/chance", "mixing of keys"}}},
 	{dir: "sim/wire/packet/cc", pure: true, idea: "rates of senders, apart from frames", may: []edge{quantities}},
-	{dir: "sim/wire/packet/internal/watchdog", pure: true, idea: "pauses and their times, apart from what waits", may: []edge{{"sim/wire/packet/spec", "its times"}}},
 	{dir: "sim/wire/packet/internal/blame", pure: true, idea: "causes with their times, apart from what waits"},
 	{dir: "sim/wire/packet/internal/route", pure: true, idea: "shortest paths and their hash, apart from frames and time"},
 	{dir: "sim/wire/packet/internal/gaps", pure: true, idea: "frames that came out of order, apart from hosts and time"},

@@ -9,7 +9,6 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
-	"github.com/simccl/simccl/sim/wire/packet/internal/watchdog"
 	"github.com/simccl/simccl/sim/wire/packet/spec"
 )
 
@@ -80,7 +79,7 @@ func (e *engine) buildLinks() {
 					l.pint, l.odd = &cc.PintPort{}, true
 				}
 				if e.cfg.Watchdog.After > 0 {
-					l.watch = watchdog.New()
+					l.watch = &watched{since: [8]int64{-1, -1, -1, -1, -1, -1, -1, -1}}
 				}
 			}
 			if c := e.cfg.Buffer.Credits; c > 0 {

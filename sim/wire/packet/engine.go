@@ -8,7 +8,6 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
-	"github.com/simccl/simccl/sim/wire/packet/internal/watchdog"
 	"github.com/simccl/simccl/sim/wire/packet/spec"
 	"github.com/simccl/simccl/units"
 )
@@ -57,7 +56,7 @@ type link struct {
 	queued     uint64        // frames, with MarkAtEnqueue
 	credit     []int64       // by class, of InfiniBand
 	returns    fifo          // credits on their way back
-	watch      *watchdog.Dog // of switches, with a watchdog
+	watch      *watched      // of switches, with a watchdog
 	pint       *cc.PintPort  // of switches, with HPCC-PINT
 	hol        *blame.Pauses // once it was paused
 	port       port
@@ -133,7 +132,7 @@ type engine struct {
 	picky     bool          // switches choose paths or drop by a watchdog
 	base      int           // of the routes of flows to come, in hops
 	broken    error         // a fault that leaves a flow without a path
-	locks     spec.Locks
+	locks     locks
 	result    []FlowResult
 	deps      [][]int32 // flows that wait for a flow
 	missing   []int32   // endings that a flow waits for
@@ -289,7 +288,7 @@ func (e *engine) next(now int64) int64 {
 			t = min(t, l.returns.front().at)
 		}
 		if l.watch != nil {
-			t = min(t, l.watch.Alarm(&e.cfg.Watchdog, e.classes, never))
+			t = min(t, e.alarm(l))
 		}
 	}
 	for i := range e.hosts {
@@ -308,7 +307,7 @@ func (e *engine) collect(windows int64) *Result {
 	for i := range e.switches {
 		e.shut(&e.workers[0], &e.switches[i], e.over)
 	}
-	r := &Result{Flows: e.result, Windows: windows, Blocked: e.blocked(), Deadlocks: e.locks.All}
+	r := &Result{Flows: e.result, Windows: windows, Blocked: e.blocked(), Deadlocks: e.locks.all}
 	for i := range e.workers {
 		c := &e.workers[i].counters
 		r.Pauses += c.pauses

@@ -7,15 +7,36 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
+// watched is what the watchdog of a link knows of its classes.
+type watched struct {
+	since [8]int64 // when a pause, or where it dropped their end, began; -1: none
+	drops uint16   // classes that are dropped
+}
+
 // watch looks at the ports of a switch at the end of a window.
 func (e *engine) watch(w *worker, s *swtch, now int64) {
+	c := &e.cfg.Watchdog
 	for _, id := range s.out {
 		l := &e.links[id]
 		if l.watch == nil {
 			continue
 		}
 		for k := 1; k < e.classes; k++ {
-			if bit := uint16(1) << k; l.watch.Look(&e.cfg.Watchdog, k, l.paused&bit != 0, l.waiting&bit != 0, now) {
+			bit, x := uint16(1)<<k, &l.watch.since[k]
+			if dropping := l.watch.drops&bit != 0; (l.paused&bit != 0) == dropping {
+				*x = -1
+				continue
+			}
+			if *x < 0 {
+				*x = now
+			}
+			switch {
+			case l.watch.drops&bit != 0 && now-*x >= int64(c.Restore):
+				l.watch.drops &^= bit
+				*x = -1
+			case l.watch.drops&bit == 0 && l.waiting&bit != 0 && now-*x >= int64(c.After):
+				l.watch.drops |= bit
+				*x = -1
 				w.barks, l.port.barks = w.barks+1, l.port.barks+1
 				e.flush(w, s, l, uint8(k), now)
 			}
@@ -42,7 +63,22 @@ func (e *engine) flush(w *worker, s *swtch, l *link, class uint8, now int64) {
 }
 
 // deaf says that the watchdog drops what comes to a link in a class.
-func (l *link) deaf(class uint8) bool { return l.watch != nil && l.watch.Drops(class) }
+func (l *link) deaf(class uint8) bool { return l.watch != nil && l.watch.drops>>class&1 != 0 }
+
+// alarm is when the watchdog next has something to do on a link.
+func (e *engine) alarm(l *link) int64 {
+	t := never
+	for k := 1; k < e.classes; k++ {
+		if since := l.watch.since[k]; since >= 0 {
+			after := e.cfg.Watchdog.After
+			if l.watch.drops>>k&1 != 0 {
+				after = e.cfg.Watchdog.Restore
+			}
+			t = min(t, since+int64(after))
+		}
+	}
+	return t
+}
 
 // note keeps the times of a link's pauses; before is what was paused.
 func (l *link) note(before uint16, f *frame) {
@@ -93,8 +129,17 @@ func (e *engine) deepest(s *swtch, class uint8) int32 {
 	return best
 }
 
+// locks is what the look-out for deadlocks knows.
+type locks struct {
+	all  []Deadlock
+	last []int32 // a cycle that may be one
+	at   int64
+	sent uint64
+}
+
 // lookout looks for deadlocks.
 func (e *engine) lookout(now int64) {
+	k := &e.locks
 	held, sent := false, uint64(0)
 	for i := range e.links {
 		if l := &e.links[i]; l.waiting&l.paused != 0 && l.credit == nil {
@@ -106,9 +151,15 @@ func (e *engine) lookout(now int64) {
 			}
 		}
 	}
-	var c []int32
-	if held {
-		c = e.cycle()
+	if !held {
+		k.last = nil
+		return
 	}
-	e.locks.Look(c, sent, units.Time(now))
+	c := e.cycle()
+	switch {
+	case c == nil || !slices.Equal(c, k.last) || sent != k.sent:
+		k.last, k.at, k.sent = slices.Clone(c), now, sent
+	case !slices.ContainsFunc(k.all, func(d Deadlock) bool { return slices.Equal(d.Nodes, c) }):
+		k.all = append(k.all, Deadlock{At: units.Time(k.at), Nodes: slices.Clone(c)})
+	}
 }

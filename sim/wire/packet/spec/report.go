@@ -2,7 +2,6 @@ package spec
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/simccl/simccl/units"
@@ -80,23 +79,5 @@ func (x *Seen) Rate(queue int32, now units.Time, rate int64) {
 	if rate != x.Rates[queue] {
 		x.Rates[queue] = rate
 		x.Report(State{Queue: queue, At: now, Rate: rate})
-	}
-}
-
-// Locks is what is known of deadlocks.
-type Locks struct {
-	All  []Deadlock
-	last Deadlock // one perhaps
-	sent uint64
-}
-
-// Look takes note of a cycle of nodes at a time, nil where there is none, and of how much those that
-// wait have sent so far: one that is there twice in a row, while they sent nothing, is a deadlock.
-func (k *Locks) Look(cycle []int32, sent uint64, now units.Time) {
-	switch {
-	case cycle == nil || !slices.Equal(cycle, k.last.Nodes) || sent != k.sent:
-		k.last, k.sent = Deadlock{At: now, Nodes: slices.Clone(cycle)}, sent
-	case !slices.ContainsFunc(k.All, func(l Deadlock) bool { return slices.Equal(l.Nodes, cycle) }):
-		k.All = append(k.All, k.last)
 	}
 }
