@@ -6,12 +6,22 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
 )
 
+// flowlet is the path of a flow since it was last silent.
+type flowlet struct {
+	at   int64
+	flow int32
+	link int32
+}
+
+// flowlets is how many of them a switch remembers: a power of two.
+const flowlets = 1 << 12
+
 // buildTables makes tables of next hops.
 func (e *engine) buildTables() {
 	e.tables = e.routes.Tables()
 	for i := range e.switches {
 		if s := &e.switches[i]; e.cfg.Routing.Balance == PerFlow && s.flowlets == nil {
-			s.flowlets = route.NewFlowlets()
+			s.flowlets = make([]flowlet, flowlets)
 		}
 	}
 }
@@ -46,11 +56,12 @@ func (e *engine) onward(w *worker, s *swtch, f *frame) *link {
 	case e.cfg.Routing.Balance == PerPacket:
 		return e.shortest(w, s, f, among)
 	}
-	id, known := s.flowlets.Link(f.flow, f.at, int64(e.cfg.Routing.Gap))
-	if !known || e.links[*id].down {
-		*id = e.shortest(w, s, f, among).id
+	l := &s.flowlets[f.flow&(flowlets-1)]
+	if l.flow != f.flow+1 || f.at-l.at >= int64(e.cfg.Routing.Gap) || e.links[l.link].down {
+		l.link = e.shortest(w, s, f, among).id
 	}
-	return &e.links[*id]
+	l.flow, l.at = f.flow+1, f.at
+	return &e.links[l.link]
 }
 
 // key is what switches hash of a frame.

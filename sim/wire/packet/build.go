@@ -23,7 +23,7 @@ func build(n *Network, flows []Flow, cfg *Config, ordered bool) (*engine, error)
 	if cfg.CC.Kind == HPCC {
 		e.most = 1 << 32
 	}
-	e.classOf, e.classes = spec.Classes(flows)
+	e.assignClasses()
 	e.buildLinks()
 	e.buildNodes()
 	workers := cfg.Workers
@@ -48,6 +48,21 @@ func build(n *Network, flows []Flow, cfg *Config, ordered bool) (*engine, error)
 		e.buildLosses()
 	}
 	return e, nil
+}
+
+// assignClasses gives each priority in use a dense class, in order.
+func (e *engine) assignClasses() {
+	var used [8]bool
+	for i := range e.flows {
+		used[e.flows[i].Priority] = true
+	}
+	e.classes = 1
+	for p := 1; p < 8; p++ {
+		if used[p] {
+			e.classOf[p] = uint8(e.classes)
+			e.classes++
+		}
+	}
 }
 
 // buildLinks makes two links of each cable: 2i from A to B, 2i+1 back.

@@ -167,7 +167,7 @@ func Run(n *Network, flows []Flow, cfg *Config) (*Result, error) {
 	if err := Check(n, flows, cfg); err != nil {
 		return nil, err
 	}
-	for ordered := cfg.Ordered(n); ; ordered = true {
+	for ordered := cfg.EventOrder && ordered(cfg, n); ; ordered = true {
 		e, err := build(n, flows, cfg, ordered)
 		if err != nil {
 			return nil, err

@@ -38,30 +38,43 @@ type Live struct {
 	queues []message.List
 	landed []landing // in the open window, in order of time
 	given  int       // of them
-	seen   spec.Seen
+	report func(State)
+	states []State // by link, as reported
+	rates  []int64 // by queue pair
+	seen   int64   // when states were reported
 }
 
 // Watch requests a call where a state has changed, at most every microsecond;
 // nothing depends on it.
 func (l *Live) Watch(report func(State)) {
-	l.seen = spec.Seen{Report: report, Links: make([]State, len(l.e.links)), Rates: make([]int64, len(l.queues))}
-	for i := range l.seen.Rates {
-		l.seen.Rates[i] = l.e.snd[i].Line
+	l.report, l.states, l.rates = report, make([]State, len(l.e.links)), make([]int64, len(l.queues))
+	for i := range l.rates {
+		l.rates[i] = l.e.snd[i].Line
 	}
 }
 
 // observe reports what has changed.
 func (l *Live) observe() {
+	if l.at-l.seen < int64(units.Microsecond) {
+		return
+	}
+	l.seen = l.at
 	for i := range l.e.links {
-		x := &l.e.links[i]
+		x, last := &l.e.links[i], &l.states[i]
 		s := State{Cable: int32(i / 2), Back: i%2 == 1, Queue: -1, At: units.Time(l.at), Marks: x.port.marks, Paused: x.asked != 0 || x.storm}
 		for c := range x.q {
 			s.Queued += x.q[c].bytes
 		}
-		l.seen.Link(s)
+		if s.Queued != last.Queued || s.Marks != last.Marks || s.Paused != last.Paused {
+			*last = s
+			l.report(s)
+		}
 	}
-	for q := range l.queues {
-		l.seen.Rate(int32(q), units.Time(l.at), l.e.snd[q].Rate.Rate)
+	for q := range l.rates {
+		if r := l.e.snd[q].Rate.Rate; r != l.rates[q] {
+			l.rates[q] = r
+			l.report(State{Queue: int32(q), At: units.Time(l.at), Rate: r})
+		}
 	}
 }
 
@@ -85,7 +98,7 @@ func NewLive(n *Network, queues []Queue, cfg *Config) (*Live, error) {
 	if cfg.CC.Kind == HPCC {
 		e.most = 1 << 32
 	}
-	e.classOf, e.classes = spec.Classes(flows)
+	e.assignClasses()
 	e.buildLinks()
 	e.buildNodes()
 	e.divide(1)
@@ -270,7 +283,7 @@ func (l *Live) close() {
 	e.runHosts(w, 0, len(e.hosts), l.end)
 	l.busy += e.pass(w, l.end)
 	l.at, l.opened = l.end, false
-	if l.seen.Due(units.Time(l.at)) {
+	if l.report != nil {
 		l.observe()
 	}
 	if l.start = l.at; l.busy == 0 {

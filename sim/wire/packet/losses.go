@@ -13,6 +13,13 @@ import (
 // begins anew with it.
 var errOrder = errors.New("packet: the order of events counts")
 
+// ordered says that the order of events counts from the start: where senders look at
+// what each frame met, and where losses are drawn in turn.
+func ordered(c *Config, n *Network) bool {
+	lossy := slices.ContainsFunc(n.Cables, func(c Cable) bool { return c.Loss > 0 })
+	return lossy || c.CC.Kind != NoCC && c.CC.Kind != DCQCN
+}
+
 // mustOrder says that frames are to be marked in a run without the order of events that is
 // asked for, or will be: were the deepest queue to grow as before, it would get there.
 func (e *engine) mustOrder() bool {
@@ -81,15 +88,10 @@ func (e *engine) drawLosses(end int64) {
 			}
 		}
 		slices.SortStableFunc(d.arriving, func(a, b arriving) int {
-			c := cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(b.travel, a.travel))
-			switch {
-			case c != 0:
-			case w.First(a.began, b.began):
-				c = -1
-			case w.First(b.began, a.began):
-				c = 1
+			if c := cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(b.travel, a.travel)); c != 0 {
+				return c
 			}
-			return c
+			return cmp.Compare(toInt(w.First(b.began, a.began)), toInt(w.First(a.began, b.began)))
 		})
 		for _, a := range d.arriving {
 			if l := &e.links[a.link]; d.numbers.Draw() < l.loss {
@@ -107,3 +109,10 @@ const (
 	drawCode
 	drawSample
 )
+
+func toInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -32,9 +32,11 @@ type (
 	Port       = spec.Port
 )
 
-// Balances of load in switches, and by how many frames one may then be overtaken.
+// Overtaken is spec.Overtaken.
+const Overtaken = spec.Overtaken
+
+// Balances of load in switches.
 const (
-	Overtaken = spec.Overtaken
 	Hashed    = spec.Hashed
 	PerPacket = spec.PerPacket
 	PerFlow   = spec.PerFlow

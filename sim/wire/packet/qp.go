@@ -99,7 +99,11 @@ func (e *engine) windowBound(s *sender, now int64) bool {
 		}
 		w = max(1, int64(float64(w)*float64(s.Rate.Rate)/float64(s.Line)))
 	}
-	return e.offset(s, s.nxt)-e.offset(s, s.una)-int64(e.away(s))*int64(e.cfg.Frames.Payload) >= w
+	flight := e.offset(s, s.nxt) - e.offset(s, s.una)
+	if e.cfg.Buffer.Trim > 0 {
+		flight -= e.elsewhere(s)
+	}
+	return flight >= w
 }
 
 // sendData sends the next frame of a queue pair.

@@ -6,7 +6,6 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/memory"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
-	"github.com/simccl/simccl/sim/wire/packet/internal/route"
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
 )
 
@@ -22,7 +21,7 @@ type swtch struct {
 	busy     []uint64 // bits of ports, all of those that have frames
 	control  []uint64 // bits of ports by which control frames leave that arrived in this window
 	soon     int64    // in careful: none of them starts one before
-	flowlets route.Flowlets
+	flowlets []flowlet
 	draws    uint64 // of paths
 	spare    *piece
 	direct   []int32 // links out that have a feeder
@@ -269,15 +268,17 @@ func (l *link) hold() {
 // enqueue puts a frame into its egress queue and starts it if the link is idle.
 func (e *engine) enqueue(w *worker, s *swtch, l *link, f *frame) {
 	q := &l.q[f.class]
-	if l.odd && e.cfg.MarkAtEnqueue && f.class != 0 {
-		e.markFound(w, l, f, q.bytes)
-	}
 	q.pass(f, f.at, f.tag, &s.spare)
 	l.waiting |= 1 << f.class
 	s.busy[l.fromPort/64] |= 1 << (l.fromPort % 64)
 	s.soon = min(s.soon, l.free)
-	if l.odd && l.credit != nil {
-		e.gate(l, f.at)
+	if l.odd {
+		if l.credit != nil {
+			e.gate(l, f.at)
+		}
+		if e.cfg.MarkAtEnqueue {
+			e.markQueued(w, l, q)
+		}
 	}
 	q.bytes += int64(f.size)
 	l.peak = max(l.peak, q.bytes)
@@ -379,23 +380,18 @@ func (e *engine) odd(l *link, f *frame, at int64) {
 	}
 }
 
-// markFound marks a frame, or draws whether to, by what waits where it comes.
-func (e *engine) markFound(w *worker, l *link, f *frame, before int64) {
-	if l.queued++; l.marks && before > l.kMin && (before > l.kMax || streams.Hash(e.cfg.Seed, l.id, drawMark, l.queued) < l.chance(before)) {
-		w.congested(l, f)
+// markQueued marks the last frame of a queue, or draws whether to, by what waits before it.
+func (e *engine) markQueued(w *worker, l *link, q *queue) {
+	f := q.back()
+	if l.queued++; !l.marks || f.class == 0 || f.flags&flagAck != 0 || q.bytes <= l.kMin {
+		return
 	}
-}
-
-// chance is that of a frame to be marked by a queue between the thresholds.
-func (l *link) chance(q int64) float64 { return l.pMax * float64(q-l.kMin) / float64(l.kMax-l.kMin) }
-
-// congested marks a data frame.
-func (w *worker) congested(l *link, f *frame) {
-	if f.flags&flagAck == 0 {
-		f.flags |= flagCE
-		w.marks++
-		l.port.marks++
+	if q.bytes <= l.kMax && streams.Hash(e.cfg.Seed, l.id, drawMark, l.queued) >= l.pMax*float64(q.bytes-l.kMin)/float64(l.kMax-l.kMin) {
+		return
 	}
+	f.flags |= flagCE
+	w.marks++
+	l.port.marks++
 }
 
 // mark marks a data frame that leaves so much behind, or draws whether to.
@@ -408,7 +404,7 @@ func (e *engine) mark(w *worker, l *link, f *frame, behind int64) {
 		return
 	}
 	if behind <= l.kMax {
-		p := l.chance(behind)
+		p := l.pMax * float64(behind-l.kMin) / float64(l.kMax-l.kMin)
 		if e.streams != nil {
 			w.P, w.Drawing = p, true
 			return
@@ -417,5 +413,9 @@ func (e *engine) mark(w *worker, l *link, f *frame, behind int64) {
 			return
 		}
 	}
-	w.congested(l, f)
+	if f.flags&flagAck == 0 {
+		f.flags |= flagCE
+		w.marks++
+		l.port.marks++
+	}
 }

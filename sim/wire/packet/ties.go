@@ -188,7 +188,9 @@ func (e *engine) pauses(each func(n *instant.Number, place *uint64)) {
 func (e *engine) drawMark(link int32, wire uint32, p float64) {
 	l := &e.links[link]
 	f := &l.wire.buf[wire&uint32(len(l.wire.buf)-1)]
-	if e.streams.Draw() < p {
-		e.workers[0].congested(l, f)
+	if e.streams.Draw() < p && f.flags&flagAck == 0 {
+		f.flags |= flagCE
+		e.workers[0].marks++
+		l.port.marks++
 	}
 }

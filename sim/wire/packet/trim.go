@@ -36,10 +36,17 @@ func (e *engine) refused(f *frame, s *sender) {
 	}
 }
 
-// away is how many frames above una are not on their way, as is known with trimming.
-func (e *engine) away(s *sender) uint32 {
-	if e.cfg.Buffer.Trim == 0 || !s.gapped {
-		return 0
+// flight is how many frames are on their way. Without trimming those count, too, that came out
+// of order.
+func (e *engine) flight(s *sender) uint32 {
+	n := s.nxt - s.una
+	if e.cfg.Buffer.Trim > 0 && s.gapped {
+		n -= min(n, s.gaps.Away())
 	}
-	return min(s.nxt-s.una, s.gaps.Away())
+	return n
+}
+
+// elsewhere is the payload above una that is not on its way, with trimming, in bytes.
+func (e *engine) elsewhere(s *sender) int64 {
+	return int64(s.nxt-s.una-e.flight(s)) * int64(e.cfg.Frames.Payload)
 }

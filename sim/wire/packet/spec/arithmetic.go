@@ -1,11 +1,6 @@
 package spec
 
-import (
-	"math/bits"
-	"slices"
-
-	"github.com/simccl/simccl/sim/wire/packet/cc"
-)
+import "math/bits"
 
 // Nanos is how many whole nanoseconds s seconds are in the fixed-point
 // arithmetic of ns-3: 64 bits of fraction, cut, not rounded.
@@ -27,28 +22,4 @@ func (r *Repair) Back(psn uint32, bytes, payload int64) uint32 {
 		return uint32(min(int64(psn)*payload, bytes) / chunk * chunk / payload)
 	}
 	return psn
-}
-
-// Classes gives each priority in use a dense class, in order, and returns how many
-// there are with 0, that of control frames.
-func Classes(flows []Flow) (of [8]uint8, n int) {
-	var used [8]bool
-	for i := range flows {
-		used[flows[i].Priority] = true
-	}
-	n = 1
-	for p := 1; p < 8; p++ {
-		if used[p] {
-			of[p] = uint8(n)
-			n++
-		}
-	}
-	return of, n
-}
-
-// Ordered says that the order of events counts from the start: where senders look at what each
-// frame met, and where losses are drawn in turn.
-func (c *Config) Ordered(n *Network) bool {
-	lossy := slices.ContainsFunc(n.Cables, func(c Cable) bool { return c.Loss > 0 })
-	return c.EventOrder && (lossy || c.CC.Kind != cc.None && c.CC.Kind != cc.DCQCN)
 }
