@@ -118,7 +118,7 @@ func (h *host) quiet(e *engine) int64 { return min(h.timer, h.own(e)) }
 func (e *engine) pullHost(w *worker, h *host, end int64) int {
 	l := &e.links[h.in]
 	q, from := &l.wire, l.wire.head
-	stays := len(e.workers) == 1 && l.feeder < 0 && !l.lossy && e.cfg.Buffer.Credits == 0 // until the host has run
+	stays := len(e.workers) == 1 && l.feeder < 0 && e.hostOf[l.from] < 0 && !l.lossy && e.cfg.Buffer.Credits == 0 // until the host has run
 	for !q.empty() {
 		f := q.front()
 		if f.at >= end {
