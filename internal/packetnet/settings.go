@@ -25,7 +25,7 @@ const (
 )
 
 // Of makes the settings of a network, as what is chosen in place of the file's has it; NICs
-// that are told to put frames in order send single ones again. rc is NCCL's timeout and retries. Errors are *fabric.PacketsErrors.
+// that are to put frames in order send single ones again. rc is NCCL's timeout and retries. Errors are *fabric.PacketsErrors.
 func Of(n *fabric.Network, as Choice, seed uint64, rc sim.Reliability) (*sim.Packets, error) {
 	own := fabric.Packets{}
 	if n.Packets != nil {
@@ -61,21 +61,8 @@ func Of(n *fabric.Network, as Choice, seed uint64, rc sim.Reliability) (*sim.Pac
 	}
 	c.AckFrom, c.NackGap = int64(*p.AckEach), 500*units.Microsecond
 	c.Repair = packet.Repair{Selective: p.Repair == "sr", Timeout: rc.Wait(), Retries: int32(rc.Retries.Or(7))}
-	switch p.Balance {
-	case "queue-pair":
-	case "flowlet":
-		c.Routing = packet.Routing{Balance: packet.PerFlow, Gap: 16 * units.Microsecond, Quantum: kb(p.Quantum)}
-		if p.Gap != nil {
-			c.Routing.Gap = units.FromMicros(*p.Gap)
-		}
-	case "packet":
-		if p.Repair == "gbn" {
-			return nil, &fabric.PacketsError{Key: "balance", Problem: "balance packet: frames overtake each other; write repair sr or trim"}
-		}
-		c.Routing = packet.Routing{Balance: packet.PerPacket, Quantum: kb(p.Quantum)}
-		c.Repair.Reorder = packet.Overtaken
-	default:
-		return nil, &fabric.PacketsError{Key: "balance", Problem: fmt.Sprintf("%s is not one: write one of %s", p.Balance, strings.Join(Balances(), ", "))}
+	if err := routes(c, &p); err != nil {
+		return nil, err
 	}
 	if p.Repair == "trim" {
 		if p.Link == "infiniband" {
@@ -108,6 +95,27 @@ func Of(n *fabric.Network, as Choice, seed uint64, rc sim.Reliability) (*sim.Pac
 		}
 	}
 	return set, nil
+}
+
+// routes sets how frames choose theirs.
+func routes(c *packet.Config, p *fabric.Packets) error {
+	switch p.Balance {
+	case "queue-pair":
+	case "flowlet":
+		c.Routing = packet.Routing{Balance: packet.PerFlow, Gap: 16 * units.Microsecond, Quantum: kb(p.Quantum)}
+		if p.Gap != nil {
+			c.Routing.Gap = units.FromMicros(*p.Gap)
+		}
+	case "packet":
+		if p.Repair == "gbn" {
+			return &fabric.PacketsError{Key: "balance", Problem: "balance packet: frames overtake each other; write repair sr or trim"}
+		}
+		c.Routing = packet.Routing{Balance: packet.PerPacket, Quantum: kb(p.Quantum)}
+		c.Repair.Reorder = packet.Overtaken
+	default:
+		return &fabric.PacketsError{Key: "balance", Problem: fmt.Sprintf("%s is not one: write one of %s", p.Balance, strings.Join(Balances(), ", "))}
+	}
+	return nil
 }
 
 // watchdog drops after a pause of us microseconds, and for as long after its end; nil:

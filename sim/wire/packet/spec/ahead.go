@@ -6,9 +6,10 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/cc"
 )
 
-// Steady says that no cable fails or loses frames, and none needs credits.
+// Steady says that no cable fails or loses frames, none needs credits, and each ends at a switch.
 func Steady(n *Network, c *Config) bool {
-	return c.Buffer.Credits == 0 && len(c.Faults) == 0 && !slices.ContainsFunc(n.Cables, func(c Cable) bool { return c.Loss > 0 })
+	return c.Buffer.Credits == 0 && len(c.Faults) == 0 &&
+		!slices.ContainsFunc(n.Cables, func(c Cable) bool { return c.Loss > 0 || !n.Switch[c.A] && !n.Switch[c.B] })
 }
 
 // Ordered says that the order of events counts from the start: where senders look at
