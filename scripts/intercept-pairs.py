@@ -4,7 +4,7 @@ processes that are all alive take turns, step by step the same jobs of train_mod
   intercept-pairs.py SCRIPT OUT MODE,MODE... [SET=FOLDER ...]
 
 A set R is bare: --time record, whose calls return at once. Every other set is --time measured
---data with the simccl of its FOLDER (bin). SECONDS (80) is how long rounds go on. A line a round and set: each
+--data with the simccl of its FOLDER (bin). LENGTH (80) is for how many seconds rounds go on. A line a round and set: each
 rank's mean time of its host for a step, in ms; then the means, and each set's ratio to R. Bare ranks share the GPU,
 so they wait for it behind each step. Run it at the root of the repository.
 """
@@ -104,7 +104,7 @@ def main():
     for name in sets:
         times(name, 0, 150)
     begun, n, sums = time.time(), 0, {}
-    while time.time() - begun < float(os.environ.get("SECONDS", "80")):
+    while time.time() - begun < float(os.environ.get("LENGTH", "80")):
         for mode in modes:
             for name in sets:
                 n += 1

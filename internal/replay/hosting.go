@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/internal/session"
-	"github.com/simccl/simccl/internal/timeline"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/transform"
@@ -57,8 +56,8 @@ func (h *Hosting) String() string {
 }
 
 // Between are the times of a job between the events that each rank has asked for, in microseconds,
-// nil where there are none: those of the series in which each pair of events begins where the one
-// before has ended, and that takes the longest. Where no two pairs are such a series they are all.
+// nil where there are none: those of the longest series in which each pair of events begins where the
+// one before has ended. Where no two pairs follow each other they are all.
 func Between(res *session.Result, timed [][][2]int32) [][]float64 {
 	out, found := make([][]float64, len(timed)), false
 	for rank, pairs := range timed {
@@ -77,12 +76,11 @@ func length(res *session.Result, rank int, x [2]int32) units.Time {
 	return max(res.Spans[rank][x[1]].End-res.Spans[rank][x[0]].End, 0)
 }
 
-// series are the pairs of a rank that follow each other, and take the longest.
-func series(res *session.Result, rank int, pairs [][2]int32) [][2]int32 {
+// series are the most pairs of a rank that follow each other, of equal ones those that take the
+// longest.
+func series(res *session.Result, rank int, pairs [][2]int32) (best [][2]int32) {
 	var lists [][][2]int32
 	ends := map[int32]int{} // by the last step, which list
-	best, most := -1, units.Time(-1)
-	took := map[int]units.Time{}
 	for _, x := range pairs {
 		i, ok := ends[x[0]]
 		if !ok {
@@ -90,35 +88,31 @@ func series(res *session.Result, rank int, pairs [][2]int32) [][2]int32 {
 			lists = append(lists, nil)
 		}
 		delete(ends, x[0])
-		lists[i] = append(lists[i], x)
-		ends[x[1]] = i
-		if took[i] += length(res, rank, x); took[i] > most {
-			best, most = i, took[i]
+		lists[i], ends[x[1]] = append(lists[i], x), i
+	}
+	took := func(list [][2]int32) units.Time {
+		return length(res, rank, [2]int32{list[0][0], list[len(list)-1][1]})
+	}
+	for _, list := range lists {
+		if len(list) > len(best) || len(list) == len(best) && took(list) > took(best) {
+			best = list
 		}
 	}
-	if best < 0 || len(lists) == len(pairs) {
+	if len(best) == 1 {
 		return pairs
 	}
-	return lists[best]
+	return best
 }
 
 // Slowest is the longest median of several lists, whose it is, and how many values the longest
-// list has. Half of a list's time is in values that are not above its median: short ones, as of
-// each collective that is timed beside the steps, count for little.
+// list has.
 func Slowest(lists [][]float64) (us float64, rank, n int) {
 	for i, list := range lists {
+		if len(list) == 0 {
+			continue
+		}
 		list = slices.Sorted(slices.Values(list))
-		sum, m := 0.0, 0.0
-		for _, v := range list {
-			sum += v
-		}
-		for _, v := range list {
-			if m += v; 2*m >= sum {
-				m = v
-				break
-			}
-		}
-		if m > us {
+		if m := list[len(list)/2]; m > us {
 			us, rank = m, i
 		}
 		n = max(n, len(list))
@@ -126,20 +120,22 @@ func Slowest(lists [][]float64) (us float64, rank, n int) {
 	return us, rank, n
 }
 
-// hosts are the times for which threads of each rank's host work on what they call between these
-// events, in microseconds. Threads that work at the same time count once.
+// hosts are the times for which each rank's busiest thread works on what is called between these
+// events, in microseconds. A thread that waits for another one is taken to work: all that is known
+// of it is when it calls.
 func hosts(res *session.Result, timed [][][2]int32) [][]float64 {
 	out := make([][]float64, len(timed))
 	for rank, pairs := range timed {
 		steps := res.Program.Lists[res.Program.Of[rank]].Steps
 		for _, x := range series(res, rank, pairs) {
-			var work []timeline.Span
+			work, most := map[int32]units.Time{}, units.Time(0)
 			for i := x[0]; i < x[1]; i++ {
-				if s, at := &steps[i], &res.Spans[rank][i]; s.Kind == workload.Compute && workload.OnHost(s.Stream) && at.End > at.Begin {
-					work = append(work, timeline.Span{From: at.Begin, To: at.End})
+				if s := &steps[i]; s.Kind == workload.Compute && workload.OnHost(s.Stream) {
+					work[s.Stream] += s.Time
+					most = max(most, work[s.Stream])
 				}
 			}
-			out[rank] = append(out[rank], us(timeline.Length(timeline.Merge(work))))
+			out[rank] = append(out[rank], us(most))
 		}
 	}
 	return out

@@ -38,7 +38,7 @@ func stepped(steps int, host [2]float64, gpu float64) (*workload.Program, [][][2
 	return p, timed
 }
 
-// TestHosts: a job whose host bounds its steps is told from one whose GPUs do, and what a faster
+// TestHosts: a job whose host bounds its steps differs from one whose GPUs do, and what a faster
 // host wins is what it wins.
 func TestHosts(t *testing.T) {
 	m := onNodes(t, "dgx-h100", 1, 8)
