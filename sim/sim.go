@@ -350,7 +350,7 @@ func (t *tally) congested(all []wire.Congestion) {
 	for i := range all {
 		c := &all[i]
 		x := &exec.Congestion{Inputs: c.Inputs, QueuePairs: c.QueuePairs, Peak: c.Peak, Paused: c.Paused / units.Time(k),
-			Pauses: (c.Pauses + k - 1) / k, Marks: (c.Marks + k - 1) / k, Drops: (c.Drops + k - 1) / k, Resent: (c.Resent + k - 1) / k, Watchdogs: (c.Watchdogs + k - 1) / k, First: c.First}
+			Pauses: (c.Pauses + k - 1) / k, Marks: (c.Marks + k - 1) / k, Drops: (c.Drops + k - 1) / k, Trims: (c.Trims + k - 1) / k, Resent: (c.Resent + k - 1) / k, Watchdogs: (c.Watchdogs + k - 1) / k, First: c.First}
 		if c.Behind >= 0 {
 			x.Behind = t.links[c.Behind].Name
 		}
@@ -440,7 +440,7 @@ func (x *Executor) folded(ctx context.Context, p, whole *plan.Plan, sink trace.S
 	}
 	if jitter == equalShare {
 		o.Jitter.Channel = 0
-		if sink != trace.Discard || x.cfg.Fold == Unfolded {
+		if sink != trace.Discard || x.cfg.Fold == Unfolded || x.cfg.Fold == FoldExact {
 			c, err := x.classesOf(ctx, p, whole)
 			if err != nil {
 				return nil, nil, err
@@ -519,11 +519,15 @@ func (x *Executor) fits(p *plan.Plan) error {
 			return err
 		}
 	}
-	n := int64(p.NumConns()) * int64(p.Sharing())
-	if n <= maxEach {
+	n, most := int64(p.NumConns())*int64(p.Sharing()), int64(maxEach)
+	remedy := "a run without --trace and --fold off, and without losses, folds equivalent ranks"
+	if x.cfg.Fold == FoldAuto { // a trace, which was not asked to run at any cost
+		most = mostMemory / eachBytes
+		remedy += "; insist with --fold off"
+	}
+	if n <= most {
 		return nil
 	}
-	remedy := "a run without --trace and --fold off, and without losses, folds equivalent ranks"
 	if x.cfg.Fabric != nil {
 		remedy = "over a network, ranks fold where no cable can be saturated (docs/FABRIC.md)"
 	}

@@ -435,6 +435,8 @@ var rooms = []room{
 	{dir: "internal/newfile", idea: "bytes and a path, apart from what they mean"},
 	{dir: "real/internal/cmd", idea: "tools that need hardware", may: []edge{{"real/internal", "the GPUs that it drives"},
 		{"internal/exectest", "synthetic communicators"}, {"plan", "what it measures"}, {"plan/build", "plans of those communicators"}, vocabulary, quantities}},
+	{dir: "internal/cmd/hotprofile", idea: "a profile is kept without what names its machine, apart from who compiles by it",
+		modules: []edge{{"github.com/google/pprof", "profiles are added up"}}},
 	{dir: "internal", idea: "tests and tools", may: []edge{{"*", "tests and tools"}},
 		modules: []edge{{"github.com/rogpeppe/go-internal", "test helpers"}, {"pgregory.net/rapid", "random communicators and requests"}}},
 }
