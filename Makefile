@@ -180,6 +180,10 @@ bench-table: ## docs/BENCHMARKS.md from a run on this machine
 bench-old: build ## the engine against that of an old binary, OLD=FILE, into docs/BENCHMARKS.md (minutes)
 	SIMCCL=$(CURDIR)/bin/simccl SIMCCL_SCALE=1 SIMCCL_OLD=$(abspath $(OLD)) $(GO) test -count=1 -timeout 60m -v -run TestBenchOld ./sim
 
+.PHONY: bench-cores
+bench-cores: ## one size on one processor and on all, into docs/BENCHMARKS.md (minutes, on a quiet machine)
+	SIMCCL_SCALE=1 SIMCCL_CORES=1 $(GO) test -count=1 -timeout 60m -v -run TestBenchCores ./sim
+
 .PHONY: device
 device: ## the packages whose tests need a GPU or an RDMA NIC; what is absent is skipped with its name, or fails with SIMCCL_REQUIRE=cuda,nccl,ib
 	$(GO) test -count=1 -timeout $(TESTTIME) $(TESTFLAGS) $(DEVICEPKG)

@@ -204,13 +204,11 @@ const (
 
 // workers is how many operations are simulated at a time.
 func (r *Running) workers() int {
-	n := r.Site.Comm.NRanks
-	if rooted := r.fn == coll.Gather || r.fn == coll.Scatter; r.opt.Workers > 0 {
-		return r.opt.Workers
-	} else if n >= oneByOne || n >= oneByOneSends && (rooted || r.fn == coll.AllToAll) {
+	n, rooted := r.Site.Comm.NRanks, r.fn == coll.Gather || r.fn == coll.Scatter
+	if r.opt.Workers == 0 && (n >= oneByOne || n >= oneByOneSends && (rooted || r.fn == coll.AllToAll)) {
 		return 1
 	}
-	return runtime.GOMAXPROCS(0)
+	return cmp.Or(r.opt.Workers, runtime.GOMAXPROCS(0))
 }
 
 // forced simulates an operation with a given algorithm and protocol.

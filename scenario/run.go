@@ -70,8 +70,7 @@ type Running struct {
 	roots  []int
 	pool   atomic.Pointer[pool]
 	rows   []Row
-	// cores is how many processors a simulation may use: what others of the run leave idle.
-	cores int
+	cores  int // that one simulation may use: what others of the run leave idle
 	// parts are what was simulated of large operations, shared by the sizes of a sweep.
 	parts sim.Windows
 	// proofs are which plans of a few iterations were proved, shared likewise.

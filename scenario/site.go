@@ -51,8 +51,8 @@ type Options struct {
 	// Cancelled, if not nil, is polled while files are parsed and graphs searched;
 	// its error ends that.
 	Cancelled func() error
-	// Workers is how many points are simulated at a time; 0: one a processor. It
-	// does not change results.
+	// Workers is how many points are simulated at a time, or, of fewer points, how many
+	// processors they use together; 0: all of them. It does not change results.
 	Workers int
 }
 

@@ -45,18 +45,7 @@ func TestBenchOld(t *testing.T) {
 		t.Skip("compares with an old binary on a quiet machine: make bench-old OLD=FILE")
 	}
 	tool, dir, runs := scaleTool(t), t.TempDir(), scaleRuns(5)
-	files := []string{"TRACE", filepath.Join(dir, "trace.json")}
-	for _, hosts := range []string{"10", "16"} {
-		file := filepath.Join(dir, hosts)
-		out, err := exec.Command(tool, "topo", "fabric", "leaf-spine", "--hosts", hosts, "--nets", "8", "--per-leaf", "1", "--oversub", "2").Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, out, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		files = append(files, "LEAF"+hosts, file)
-	}
+	files := append(leafSpines(t, tool, dir), "TRACE", filepath.Join(dir, "trace.json"))
 	var b strings.Builder
 	fmt.Fprintf(&b, oldText, runs, loadAverage())
 	for _, r := range oldRuns {
@@ -70,6 +59,23 @@ func TestBenchOld(t *testing.T) {
 	writeSectionIn(t, "BENCHMARKS.md", oldHead, b.String())
 }
 
+// leafSpines writes the networks of oldRuns, and returns their names there and as files.
+func leafSpines(t *testing.T, tool, dir string) (files []string) {
+	t.Helper()
+	for _, hosts := range []string{"10", "16"} {
+		file := filepath.Join(dir, hosts)
+		out, err := exec.Command(tool, "topo", "fabric", "leaf-spine", "--hosts", hosts, "--nets", "8", "--per-leaf", "1", "--oversub", "2").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, out, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, "LEAF"+hosts, file)
+	}
+	return files
+}
+
 // alternate is the least user CPU of two commands that print the same rows.
 func alternate(t *testing.T, runs int, a, b *exec.Cmd) (old, now time.Duration) {
 	t.Helper()
@@ -78,6 +84,7 @@ func alternate(t *testing.T, runs int, a, b *exec.Cmd) (old, now time.Duration) 
 		var rows [2][]byte
 		for i, c := range []*exec.Cmd{a, b} {
 			again := exec.Command(c.Path, c.Args[1:]...)
+			again.Env = append(os.Environ(), "GOMAXPROCS=1") // processors that wait for each other take CPU
 			out, err := again.Output()
 			if err != nil {
 				t.Fatalf("%v: %v", c.Args, err)

@@ -106,6 +106,11 @@ func TestQueueIsALookForTheNext(t *testing.T) {
 			switch rapid.IntRange(0, 5).Draw(t, "step") {
 			default:
 				at, class := q.Now+units.Time(delay.Draw(t, "delay")), uint8(rapid.IntRange(0, 2).Draw(t, "class"))
+				if arg := rapid.Int32Range(-3, 2).Draw(t, "named"); arg >= 0 {
+					q.PushNamed(at, class, 1, int32(i), arg)
+					p = append(p, Event{At: at, order: uint64(class)<<56 | uint64(arg)<<40 | uint64(i)<<8 | 1, ID: int32(i), Arg: arg})
+					break
+				}
 				q.Push(at, class, 1, int32(i), 2)
 				p = append(p, Event{At: at, order: uint64(class)<<56 | byPush<<8 | q.seq<<8 | 1, ID: int32(i), Arg: 2})
 			case 3, 4:
@@ -132,6 +137,29 @@ func TestQueueIsALookForTheNext(t *testing.T) {
 			}
 		}
 	})
+}
+
+// What is named comes before what was pushed, in an order of its own, whenever it came; and
+// events that another queue has taken over keep their places.
+func TestNamedEventsHaveAPlace(t *testing.T) {
+	var q, next Queue
+	q.Push(5, Done, 1, 1, 0)
+	q.PushNamed(5, Done, 2, 7, 1)
+	q.Push(5, Done, 1, 2, 0)
+	q.PushNamed(5, Done, 2, 9, 0)
+	q.PushNamed(5, Done, 2, 3, 1)
+	next.Continue(&q)
+	next.Push(5, Done, 1, 4, 0)
+	for _, e := range q.AppendAll(nil) {
+		next.Put(&e)
+	}
+	next.PushNamed(5, Done, 2, 8, 0)
+	var e Event
+	for _, want := range []int32{8, 9, 3, 7, 1, 2, 4} {
+		if !next.Pop(&e) || e.ID != want {
+			t.Errorf("event %d, want %d", e.ID, want)
+		}
+	}
 }
 
 // AppendAll lists what waits in the order in which Pop returns it, wherever in
