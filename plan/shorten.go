@@ -52,6 +52,23 @@ func (p *Plan) shorten(iterations int64, rest, apart bool) (*Plan, error) {
 	return New(p.Comm, r, s, cut)
 }
 
+// DividedAs returns a shortened plan whose channels are told apart where those of the whole
+// differ, though they may do the same in it. It shares all else with the plan.
+func (p *Plan) DividedAs(whole *Plan) *Plan {
+	own, w := *p, &whole.Split
+	switch {
+	case w.Lo == w.Mid:
+	case w.Lo == w.Hi:
+		own.Split.Mid.Kind = 1
+	default:
+		own.Split.Lo.Kind = 1
+	}
+	if w.Hi != w.Mid && w.Hi != w.Lo {
+		own.Split.Hi.Kind = 2
+	}
+	return &own
+}
+
 // TurnGenerator is a Generator whose programs take, within an iteration, the same
 // turn for one block of data after the other: a ring's.
 type TurnGenerator interface {

@@ -11,6 +11,7 @@ type Part struct {
 	SliceSteps int         // FIFO steps of a slice
 	NSteps     int         // FIFO steps of the whole part, as proxies count them
 	LoopSize   units.Bytes // bytes of one iteration of the loop over chunks
+	Kind       uint8       // sets parts apart that are equal, but not in the operation that this is a piece of (Plan.DividedAs); else 0
 }
 
 // Split is how an operation is spread over channels: the first channel does

@@ -70,6 +70,8 @@ type Running struct {
 	roots  []int
 	pool   atomic.Pointer[pool]
 	rows   []Row
+	// cores is how many processors a simulation may use: what others of the run leave idle.
+	cores int
 	// parts are what was simulated of large operations, shared by the sizes of a sweep.
 	parts sim.Windows
 	// proofs are which plans of a few iterations were proved, shared likewise.
@@ -376,7 +378,7 @@ func (r *Running) execute(ctx context.Context, o Outcome, sink trace.Sink, opt n
 	if err != nil {
 		return Outcome{}, err
 	}
-	cfg.Trace, cfg.Progress, cfg.Windows = opt, progress, &r.parts
+	cfg.Trace, cfg.Progress, cfg.Windows, cfg.Cores = opt, progress, &r.parts, r.cores
 	x, err := sim.New(cfg)
 	if err != nil {
 		return Outcome{}, err

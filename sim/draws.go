@@ -29,7 +29,7 @@ func (x *Executor) classesOf(ctx context.Context, p, whole *plan.Plan) (*classes
 		Kernels: x.cfg.Kernels, Place: x.cfg.Place, Whole: whole, Set: x.cfg.Set, Graph: x.cfg.Launch == Graph}, p)
 	c.e.Cancelled = ctx.Err
 	var err error
-	c.q, err = fold.Lay(c.e, c.e.Jobs[0], x.foldBy(FoldExact))
+	c.q, err = fold.Lay(c.e, c.e.Jobs[0], x.foldBy(FoldAuto))
 	return c, err
 }
 
@@ -57,10 +57,11 @@ func (x *Executor) drawers(ctx context.Context, p *plan.Plan, w *window) (jitter
 	if w == nil {
 		return x.jitters(p), nil
 	}
-	if w.jitter == equalShare && w.full != nil {
-		if same, err := x.foldsSame(ctx, w); err != nil || !same {
-			return eachDraws, err
+	for w.jitter == equalShare && w.full != nil {
+		if same, err := x.foldsSame(ctx, w); err != nil || same {
+			return w.jitter, err
 		}
+		w = w.otherwise()
 	}
 	return w.jitter, nil
 }

@@ -100,7 +100,7 @@ var foldings = []folding{
 	{"dgx-h100.n2", 2, coll.ReduceScatter, coll.Ring, coll.LL, 16, 1 << 14, exec.Folded, true},
 	{"dgx-h100.n2", 2, coll.Broadcast, coll.Ring, coll.Simple, 16, 1 << 16, exec.Folded, false},
 	{"dgx-h100.n2", 3, coll.Reduce, coll.Ring, coll.LL, 16, 1 << 14, exec.Folded, false},
-	{"dgx-h100.n2", 4, coll.AllReduce, coll.Ring, coll.Simple, 3, 1 << 14, exec.Each, false},
+	{"dgx-h100.n2", 4, coll.AllReduce, coll.Ring, coll.Simple, 3, 1 << 14, exec.Folded, false},
 	{"dgx-h100.n2", 4, coll.AllReduce, coll.Ring, coll.Simple, 16, 999, exec.Each, false},
 	{"dgx-h100.n2", 4, coll.AllReduce, coll.Tree, coll.Simple, 16, 1 << 14, exec.Folded, false},
 	{"dgx-h100.n2", 4, coll.AllReduce, coll.Tree, coll.LL, 16, 1 << 12, exec.Folded, false},
@@ -146,6 +146,11 @@ var foldings = []folding{
 	// Channels whose parts differ.
 	{"dgx-h100+nvls.n2", 1, coll.AllReduce, coll.NVLS, coll.Simple, 7, 1 << 18, exec.Folded, false},
 	{"hgx-a100-4.n2", 3, coll.SendRecv, coll.Ring, coll.Simple, 0, 1 << 14, exec.Folded, false},
+	// Numbers of nodes that are no power of two, where rings change NICs, or channels differ, or both.
+	{"dgx-h100.n2", 5, coll.AllReduce, coll.Ring, coll.LL128, 16, 1 << 12, exec.Folded, false},
+	{"dgx-h100.n2", 6, coll.AllGather, coll.Ring, coll.LL128, 16, 5460, exec.Folded, false},
+	{"dgx-h100.n2", 3, coll.ReduceScatter, coll.Ring, coll.Simple, 16, 10923, exec.Folded, false},
+	{"dgx-a100.n2", 3, coll.AllGather, coll.Ring, coll.Simple, 0, 10924, exec.Folded, false},
 	{"gh200.n2", 256, coll.AllGather, coll.PAT, coll.Simple, 0, 1 << 8, exec.Folded, true},
 }
 
@@ -466,6 +471,23 @@ func BenchmarkFoldedTree(b *testing.B) {
 					b.ReportMetric(float64(r.Events)/1e6, "Mevents")
 				}
 			})
+		}
+	}
+}
+
+// Of an odd number of nodes whose channels differ, no two are quite equivalent: rings that cost
+// much are near, as they say.
+func TestNearRingsOfFewRanks(t *testing.T) {
+	c, systems := nodes(t, "dgx-h100.n2", 9, comm.Params{})
+	for _, f := range []coll.Func{coll.AllGather, coll.ReduceScatter} {
+		x := folding{f: f, algo: coll.Ring, proto: coll.LL128, channels: 16, perRank: 58252}
+		req := x.request(t, c)
+		cfg := sim.Config{Systems: systems, Kernels: 1}
+		near, _ := simulatePlan(t, c, cfg, req, trace.Discard)
+		cfg.Fold = sim.Unfolded
+		each, _ := simulatePlan(t, c, cfg, req, trace.Discard)
+		if off := math.Abs(float64(near.Elapsed)/float64(each.Elapsed) - 1); near.Account.Method != exec.Near || off > near.Account.Margin || near.Events*20 > each.Events {
+			t.Errorf("%v: %v of %d events, rank by rank %v of %d, %v", f, near.Elapsed, near.Events, each.Elapsed, each.Events, near.Account)
 		}
 	}
 }

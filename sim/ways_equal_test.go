@@ -3,6 +3,7 @@ package sim_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -240,8 +241,12 @@ func TestTimesDependOnTheOperationAlone(t *testing.T) {
 			}
 			programs++
 			byDefault, each := run("default", sim.FoldAuto, false, trace.Discard), run("off", sim.Unfolded, false, trace.Discard)
-			if !byDefault.Account.ByCost {
+			near := byDefault.Account.Method == exec.Near // rings, and only for their cost
+			if !byDefault.Account.ByCost && !near {
 				must("folded and rank by rank", byDefault, each)
+			}
+			if d := math.Abs(float64(byDefault.Elapsed)/float64(each.Elapsed) - 1); near && d > byDefault.Account.Margin {
+				rt.Fatalf("%v, %v/%v of %d: near %v, rank by rank %v", m, req.Func, req.Proto, req.Count, byDefault.Elapsed, each.Elapsed)
 			}
 			whole := each
 			if cfg.NoJitter || each.Account.Method == exec.Window { // else there is nothing to skip
@@ -249,7 +254,7 @@ func TestTimesDependOnTheOperationAlone(t *testing.T) {
 					must("skipped and whole", each, whole)
 				}
 			}
-			if whole.Account.Method == exec.Window || byDefault.Account.Method == exec.Near {
+			if whole.Account.Method == exec.Window || near && req.Algo != coll.Ring {
 				rt.Fatalf("%v, by default %v", whole.Account, byDefault.Account)
 			}
 			must("whole and traced", whole, run("traced", sim.FoldAuto, false, new(trace.Memory)))

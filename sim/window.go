@@ -113,6 +113,7 @@ type window struct {
 	// The window with the incomplete last iterations, without them, and its first
 	// half; of an operation that has no more, rest is the whole, and the others nil.
 	rest, full, half *plan.Plan
+	divided          bool // full and half have channels told apart as in the whole
 }
 
 // window returns the window of a plan, which Fold, NoSkip and a trace have no part in; nil
@@ -264,7 +265,7 @@ func (x *Executor) extrapolate(ctx context.Context, w *window) (exec.Result, err
 	same, err := true, error(nil)
 	switch {
 	case w.jitter != equalShare:
-	case x.cfg.Fold == Unfolded:
+	case x.cfg.Fold == Unfolded || x.cfg.Fold == FoldExact:
 		same, err = x.foldsSame(ctx, w)
 	default:
 		same = sameLinks(rest, full) && sameLinks(rest, half)
@@ -272,15 +273,29 @@ func (x *Executor) extrapolate(ctx context.Context, w *window) (exec.Result, err
 	if err != nil {
 		return exec.Result{Wrong: -1}, err
 	}
-	if !same { // they fold in different ways
-		own := *w
-		own.jitter = eachDraws
-		return x.extrapolate(ctx, &own)
+	if !same {
+		return x.extrapolate(ctx, w.otherwise())
 	}
 	t := beyond(rest, full, half, w.all-w.some, w.some-w.some/2)
 	r := x.result(w.whole, t)
-	r.Account = exec.Account{Method: exec.Window, Programs: rest.account.Programs, Margin: x.windowMargin(w.whole), Periods: w.all - w.some, Skipped: t.first - rest.first}
+	r.Account = exec.Account{Method: exec.Window, Programs: rest.account.Programs, Margin: x.windowMargin(w.whole) + rest.account.Margin, Periods: w.all - w.some, Skipped: t.first - rest.first}
 	return r, nil
+}
+
+// otherwise is what is simulated where the parts of a window, whose channels may be equal where
+// those of the whole are not, fold in different ways: the same with channels told apart as in the
+// whole, or else with jitter that each rank draws.
+func (w *window) otherwise() *window {
+	own := *w
+	if w.divided {
+		own.jitter = eachDraws
+		return &own
+	}
+	own.divided, own.full, own.half = true, w.full.DividedAs(w.whole), w.half.DividedAs(w.whole)
+	if own.full.Split == w.full.Split {
+		own.jitter = eachDraws
+	}
+	return &own
 }
 
 // windowMargin is by how much a time found from a window may be off.

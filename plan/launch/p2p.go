@@ -13,8 +13,8 @@ import (
 type mail struct {
 	n        int
 	messages []plan.Message
-	sends    [][][]int32 // rank → peer → indexes of messages
-	recvs    [][][]int32
+	sends    []queues // by rank
+	recvs    []queues
 	left     []int // by rank, of both
 	copies   []bool
 	direct   bool  // all are of registered buffers
@@ -25,17 +25,18 @@ type mail struct {
 // matches the k-th send of a pair of ranks with the k-th receive.
 func expand(n int, calls []Call) (*mail, error) {
 	m := &mail{n: n, left: make([]int, n)}
-	m.sends, m.recvs = queues(n), queues(n)
+	m.sends, m.recvs = make([]queues, n), make([]queues, n)
+	add := func(list *[]int32, i int) { *list = append(*list, int32(i)) }
 	// halves are receives, until they meet their sends.
 	halves := []plan.Message{}
 	send := func(i int, src, dst int32, off units.Bytes) {
-		m.sends[src][dst] = append(m.sends[src][dst], int32(len(m.messages)))
+		add(m.sends[src].of(dst, n), len(m.messages))
 		c := &calls[i]
 		m.messages = append(m.messages, plan.Message{Src: src, Dst: dst, Bytes: c.Bytes(), SrcOff: off, SrcTask: int32(i)})
 		m.copies = append(m.copies, src == dst && c.InPlace)
 	}
 	recv := func(i int, src, dst int32, off units.Bytes) {
-		m.recvs[dst][src] = append(m.recvs[dst][src], int32(len(halves)))
+		add(m.recvs[dst].of(src, n), len(halves))
 		halves = append(halves, plan.Message{Src: src, Dst: dst, Bytes: calls[i].Bytes(), DstOff: off, DstTask: int32(i)})
 	}
 	for i := range calls {
@@ -43,14 +44,6 @@ func expand(n int, calls []Call) (*mail, error) {
 			func(src, dst int32, off units.Bytes) { recv(i, src, dst, off) })
 	}
 	return m, m.match(calls, halves)
-}
-
-func queues(n int) [][][]int32 {
-	q := make([][][]int32, n)
-	for i := range q {
-		q[i] = make([][]int32, n)
-	}
-	return q
 }
 
 // messages yields the sends and receives of a call, of each rank in the order in
@@ -100,25 +93,23 @@ func (e *UnmatchedError) Error() string {
 
 // match joins sends and receives.
 func (m *mail) match(calls []Call, halves []plan.Message) error {
-	for src := range m.n {
-		for dst := range m.n {
-			s, r := m.sends[src][dst], m.recvs[dst][src]
-			if len(s) != len(r) {
-				return &UnmatchedError{int32(src), int32(dst), len(s), len(r)}
-			}
-			for k := range s {
-				out, in := &m.messages[s[k]], &halves[r[k]]
-				if out.Bytes != in.Bytes {
-					return badCall(int(in.DstTask), "rank %d receives %d bytes of rank %d, which sends %d (call %d)", dst, in.Bytes, src, out.Bytes, out.SrcTask)
-				}
-				out.DstOff, out.DstTask = in.DstOff, in.DstTask
-				r[k] = s[k]
-			}
-			m.left[src] += len(s)
-			m.left[dst] += len(r)
+	return m.pairs(func(src, dst int32) error {
+		s, r := *m.sends[src].of(dst, m.n), *m.recvs[dst].of(src, m.n)
+		if len(s) != len(r) {
+			return &UnmatchedError{src, dst, len(s), len(r)}
 		}
-	}
-	return nil
+		for k := range s {
+			out, in := &m.messages[s[k]], &halves[r[k]]
+			if out.Bytes != in.Bytes {
+				return badCall(int(in.DstTask), "rank %d receives %d bytes of rank %d, which sends %d (call %d)", dst, in.Bytes, src, out.Bytes, out.SrcTask)
+			}
+			out.DstOff, out.DstTask = in.DstOff, in.DstTask
+			r[k] = s[k]
+		}
+		m.left[src] += len(s)
+		m.left[dst] += len(r)
+		return nil
+	})
 }
 
 // sweep is where a rank's schedule of rounds has come to.
@@ -133,10 +124,15 @@ func (l *layout) p2p(m *mail, sizer *transfer.Sizer, rank int32, batches *workBa
 	if !rules.RoundsResume {
 		at.round = 0
 	}
+	sends, recvs, list := &m.sends[rank], &m.recvs[rank], m.rounds(sizer, rank)
 	for m.left[rank] > 0 {
-		for ; at.round < m.n; at.round++ {
-			to, from := sizer.Peers(rank, at.round)
-			send, recv := head(m.sends[rank][to]), head(m.recvs[rank][from])
+		for _, round := range list {
+			if round < at.round {
+				continue
+			}
+			at.round = round
+			to, from := sizer.Peers(rank, round)
+			send, recv := sends.first(to), recvs.first(from)
 			if send < 0 && recv < 0 {
 				continue
 			}
@@ -160,11 +156,11 @@ func (l *layout) p2p(m *mail, sizer *transfer.Sizer, rank int32, batches *workBa
 				out = append(out, x)
 			}
 			if send >= 0 {
-				m.sends[rank][to] = m.sends[rank][to][1:]
+				sends.drop(to)
 				m.left[rank]--
 			}
 			if recv >= 0 {
-				m.recvs[rank][from] = m.recvs[rank][from][1:]
+				recvs.drop(from)
 				m.left[rank]--
 			}
 		}

@@ -17,15 +17,16 @@ const fifoWorks = 64 << 10 / 2
 func (l *layout) pieces(m *mail, sizer *transfer.Sizer, rank int32, mode Mode) ([]plan.Exchange, int, error) {
 	var out []plan.Exchange
 	at := transfer.NewPlaces(l.c.Layout.P2PChannels)
+	list := m.rounds(sizer, rank)
 	for m.left[rank] > 0 {
-		for round := range sizer.Len() {
+		for _, round := range list {
 			to, from := sizer.Peers(rank, round)
 			send, recv := plan.Exchange{Round: int32(round), Send: -1, Recv: -1}, plan.Exchange{Round: int32(round), Send: -1, Recv: -1}
 			if to >= 0 {
-				send.Send = m.take(m.sends, rank, to)
+				send.Send = m.take(&m.sends[rank], rank, to)
 			}
 			if from >= 0 {
-				recv.Recv = m.take(m.recvs, rank, from)
+				recv.Recv = m.take(&m.recvs[rank], rank, from)
 			}
 			sends, recvs := parts(sizer, m.messages, send.Send, round), parts(sizer, m.messages, recv.Recv, round)
 			for part := range max(sends, recvs) {
@@ -56,12 +57,11 @@ func (l *layout) pieces(m *mail, sizer *transfer.Sizer, rank int32, mode Mode) (
 
 // take removes the first message of a rank to or from a peer and returns it, -1 if there
 // is none.
-func (m *mail) take(queues [][][]int32, rank, peer int32) int32 {
-	q := queues[rank][peer]
-	if len(q) == 0 {
-		return -1
+func (m *mail) take(q *queues, rank, peer int32) int32 {
+	i := q.first(peer)
+	if i >= 0 {
+		q.drop(peer)
+		m.left[rank]--
 	}
-	queues[rank][peer] = q[1:]
-	m.left[rank]--
-	return q[0]
+	return i
 }

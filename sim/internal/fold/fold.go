@@ -43,6 +43,14 @@ const UnfoldedRanks = 512
 // unfoldedRanks where a near one is there: some tenths of a second.
 const exactWork = 1 << 16
 
+// fewWork is the same for up to UnfoldedRanks, of all_gather and reduce_scatter, which are
+// rings at all of a sweep's thirty sizes, and manyWork where one part represents manyByOne.
+const (
+	fewWork   = 1 << 14
+	manyWork  = 1 << 17
+	manyByOne = 8
+)
+
 // possible reports whether ranks may be represented by others at all: a lossy
 // port makes each different, a rank that is down represents no other, and queue
 // pairs use the ports of a fused net in rotation.
@@ -78,6 +86,9 @@ func Lay(e *engine.Engine, j *engine.Job, c *Config) (*Quotient, error) {
 	}
 	// How far off a near quotient is was seen on ideal networks.
 	near := c.Fabric == nil && (c.Mode == Near || c.Mode == Auto && j.Plan.Comm.NRanks > UnfoldedRanks)
+	if c.Fabric == nil && c.Mode == Auto && !near && eachWork(j.Plan) > fewWork {
+		return c.layFew(e, j)
+	}
 	symmetries := c.symmetries(j.Plan)
 	var left []*symmetry
 	for i, s := range symmetries {
@@ -103,6 +114,51 @@ func (c *Config) skips(p *plan.Plan, s *symmetry, others []*symmetry) bool {
 		return false
 	}
 	return slices.ContainsFunc(others, func(o *symmetry) bool { return o.margin > 0 })
+}
+
+// layFew lays out up to UnfoldedRanks: exactly, but for rings where that costs much and a near
+// quotient is there.
+func (c *Config) layFew(e *engine.Engine, j *engine.Job) (*Quotient, error) {
+	all := c.symmetries(j.Plan)
+	few := slices.ContainsFunc(all, func(s *symmetry) bool { return s.few && !s.equivalent })
+	var first, then, last []*symmetry
+	for _, s := range all {
+		switch {
+		case !s.equivalent:
+			then = append(then, s)
+		case few && s.large(j.Plan):
+			last = append(last, s)
+		default:
+			first = append(first, s)
+		}
+	}
+	for _, s := range slices.Concat(first, then, last) {
+		if q, err := c.layQuotient(e, j, s, s.few && !s.equivalent); q != nil || err != nil {
+			return q, err
+		}
+	}
+	return nil, nil
+}
+
+// large reports whether a near quotient of few ranks is taken in place of an exact one.
+func (s *symmetry) large(p *plan.Plan) bool {
+	most := int64(fewWork)
+	switch {
+	case int64(max(len(s.reps), s.parts))*manyByOne <= int64(p.Comm.NRanks)*int64(p.Split.NChannels):
+		most = manyWork
+	case p.Req.Func == coll.AllReduce:
+		most = exactWork
+	}
+	return s.work(p) > most
+}
+
+// eachWork is about how many slices all ranks run.
+func eachWork(p *plan.Plan) int64 {
+	n := int64(0)
+	for _, pr := range p.Programs(0) {
+		n += p.NumOps(&pr) * int64(max(1, pr.Slices))
+	}
+	return n * int64(p.Comm.NRanks)
 }
 
 // work is about how many slices the quotient by a symmetry runs.

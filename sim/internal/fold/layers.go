@@ -40,7 +40,7 @@ func (s *symmetry) byParts(p *plan.Plan) *symmetry {
 		layers[k] = of[partOf(p, k)]
 	}
 	if s = s.inLayers(p, layers, n); s != nil {
-		s.equivalent, s.unequal, s.margin = true, false, 0
+		s.equivalent, s.unequal, s.margin, s.few = true, false, 0, false
 	}
 	return s
 }

@@ -124,13 +124,26 @@ func (s *symmetry) alignParts(p *plan.Plan, per int) {
 }
 
 // rotations lists the quotients by turning nodes: an exact one before one that is
-// near.
+// near. Where from rank to rank parts are whole packs, but not of one offset in a line, some
+// ranks further they are.
 func rotations(p *plan.Plan, systems []*topo.System) []*symmetry {
 	rank, node := rotation(p, systems, true), rotation(p, systems, false)
-	if rank != nil && !rank.equivalent {
-		return []*symmetry{node, rank}
+	if rank == nil || rank.equivalent {
+		return []*symmetry{rank, node}
 	}
-	return []*symmetry{rank, node}
+	out := []*symmetry{node}
+	if per := int32(len(p.Comm.NodeRanks[0])); rank.margin > 0 {
+		further, bytes := *rank, p.Req.BlockStep()
+		for further.step < per && bytes*int64(further.step)%128 != 0 {
+			further.step *= 2
+		}
+		if further.step < per && per%further.step == 0 {
+			further.equivalent, further.margin = true, 0
+			further.list = func() { further.listParts(p, int(per)) }
+			out = append(out, &further)
+		}
+	}
+	return append(out, rank)
 }
 
 // addParts adds the parts that one rank of the first node has of the channels.

@@ -36,6 +36,7 @@ type symmetry struct {
 	// then; 0 where such a quotient says nothing.
 	margin        float64
 	approximation string
+	few           bool      // what is near is so of few ranks, too
 	skipped       *chainGap // the stretch of a chain that is left out, nil without
 	// rotated is set for send and receive, whose connections are known by how far
 	// apart their nodes are, and with within their places in a node.
@@ -85,15 +86,20 @@ func (x *Config) symmetries(p *plan.Plan) []*symmetry {
 	}
 	switch p.Req.Algo {
 	case coll.Ring:
+		var near *symmetry
 		if well {
 			add(ringSymmetry(p, x.Systems))
 			if x.Fabric != nil {
 				add(longerRing(p, x.Systems, x.period(p)))
 			}
+			var exact *symmetry
+			exact, near = placeSymmetries(p, x.Systems)
+			add(exact)
 		}
 		if s := copiesOf(p); s.parts < p.Split.NChannels*p.Comm.NRanks {
 			add(s)
 		}
+		add(near)
 		if well {
 			add(chainSymmetry(p))
 		}
@@ -255,6 +261,15 @@ func ringBy(p *plan.Plan, period int32) *symmetry {
 		}
 		s.of = append(s.of, of)
 	}
+	if s.few = !s.judgeRing(p); !s.few {
+		s.turning = int64(per*period)*p.Req.BlockStep()%int64(grain(p.Req.Proto)) == 0 && alignedParts(p)
+	}
+	return s
+}
+
+// judgeRing sets equivalent, or unequal, of rings that cut all blocks equally; unaligned is set
+// where blocks are not aligned.
+func (s *symmetry) judgeRing(p *plan.Plan) (unaligned bool) {
 	cycle := p.Turns()
 	if p.Req.Func == coll.AllReduce {
 		cycle = 2*cycle - 1
@@ -264,10 +279,10 @@ func ringBy(p *plan.Plan, period int32) *symmetry {
 	case !eachPart(p, any, func(pr *plan.Program) bool { return equalSizes(p, pr, cycle) }):
 	case eachPart(p, any, func(pr *plan.Program) bool { return aligned(p, pr) }):
 		s.judge(p)
-	case p.Req.Func != coll.AllReduce:
-		s.turning = int64(per*period)*p.Req.BlockStep()%int64(grain(p.Req.Proto)) == 0 && alignedParts(p)
+	default:
+		return p.Req.Func != coll.AllReduce
 	}
-	return s
+	return false
 }
 
 // quotientOrder returns the order in which a channel's ring visits the ranks
