@@ -61,15 +61,7 @@ func (r *Running) windows(o Operation, prove bool) (out Outcome, ok bool, err er
 
 // lockstep simulates an operation whose ranks all do the same at a time.
 func (r *Running) lockstep(ctx context.Context, o Outcome, sink trace.Sink) (Outcome, error) {
-	var err error
-	if o.Kernel != nil {
-		var x *sim.Executor
-		if x, err = r.executor(nil); err == nil {
-			o.Result, err = x.Symmetric(ctx, o.Kernel)
-		}
-	} else {
-		o, err = r.copies(ctx, o)
-	}
+	o, err := r.copies(ctx, o)
 	if err == nil && o.Kernel != nil {
 		sim.Timeline(sink, &o.Result, o.Kernel.Kernel.String(), trace.Int("bytes", o.Kernel.Bytes), trace.Int("blocks", int64(o.Kernel.Channels)))
 	} else if err == nil {
@@ -79,13 +71,17 @@ func (r *Running) lockstep(ctx context.Context, o Outcome, sink trace.Sink) (Out
 	return o, err
 }
 
-// copies simulates an operation of copy engines.
+// copies simulates an operation of copy engines, or of one kernel over symmetric windows.
 func (r *Running) copies(ctx context.Context, o Outcome) (Outcome, error) {
 	x, err := r.executor(nil)
 	if err != nil {
 		return Outcome{}, err
 	}
-	o.Result, err = x.Copies(ctx, o.Copies)
+	if o.Kernel != nil {
+		o.Result, err = x.Symmetric(ctx, o.Kernel)
+	} else {
+		o.Result, err = x.Copies(ctx, o.Copies)
+	}
 	return o, err
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // TestGroupsAndJobsHaveOnePrice: a group of equal calls takes as long as a row of operations
-// that are launched together as an intercepted program is told that they take.
+// that are launched together as they take an intercepted program.
 func TestGroupsAndJobsHaveOnePrice(t *testing.T) {
 	for _, x := range []struct {
 		f     coll.Func

@@ -2,23 +2,27 @@ package scenario
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/plan/check"
 )
 
-// prove proves the plan, a large one by the parts that the others repeat. What cannot
-// be proved so is not refused: it is simulated all the same, and NotProved says why.
-func (o *Outcome) prove(proofs *check.Proofs) error {
-	var err error
-	if o.NotProved, err = proofs.Parts(o.Plan); o.NotProved != "" {
+// prove proves NCCL's plan of an operation, a large one by the parts that the others repeat,
+// unless the Spec forbids it. What cannot be proved so is not refused: it is simulated all the
+// same, and NotProved says why.
+func (r *Running) prove(o Operation, out *Outcome) error {
+	if r.Spec.Engine.NoProof || out.Plan == nil || out.OfSchedule || !out.Plan.DataDefined() {
 		return nil
 	}
+	why, err := r.proofs.Parts(out.Plan)
 	var large *plan.UnsupportedError
-	if errors.As(err, &large) {
-		o.NotProved = large.Why
-		return nil
+	if why == "" && errors.As(err, &large) {
+		why = large.Why
 	}
-	o.Checked = err == nil
-	return err
+	if out.NotProved = why; why == "" && err != nil {
+		*out = Outcome{}
+		return fmt.Errorf("%s of %d elements: %w", r.fn.TestName(), o.Count, err)
+	}
+	out.Checked = why == ""
+	return nil
 }

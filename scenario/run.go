@@ -317,18 +317,6 @@ func (r *Running) planned(o Operation, windows, plans bool) (Outcome, error) {
 	return out, err
 }
 
-// prove proves NCCL's plan of an operation unless the Spec forbids it.
-func (r *Running) prove(o Operation, out *Outcome) error {
-	if r.Spec.Engine.NoProof || out.Plan == nil || out.OfSchedule || !out.Plan.DataDefined() {
-		return nil
-	}
-	if err := out.prove(&r.proofs); err != nil {
-		*out = Outcome{}
-		return fmt.Errorf("%s of %d elements: %w", r.fn.TestName(), o.Count, err)
-	}
-	return nil
-}
-
 // OperationError is an operation that cannot be chosen for or planned.
 type OperationError struct {
 	Func  coll.Func

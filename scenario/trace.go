@@ -25,6 +25,8 @@ type Phase struct {
 	// Share is the part that is done; nil where Counts has how many of how many.
 	Share  func() float64
 	Counts func() (done, total int64)
+	// Later is about how many times as long the parts that are sure to follow take.
+	Later float64
 }
 
 // Written is a file of Outputs that is complete.
@@ -221,7 +223,7 @@ func (r *Running) writeTrace(ctx context.Context, at Operation, listen Listener)
 	var share atomic.Uint64
 	progress := func(part float64) { share.Store(math.Float64bits(part)) }
 	if o := &r.Spec.Outputs; ranks.Summarised(r.Site.Comm.NRanks, &opt) && o.Ranks == "" && o.Profile == "" && at.Count > 0 {
-		listen.phase(Phase{Name: "looking for equivalent ranks", Share: func() float64 { return math.Float64frombits(share.Load()) }})
+		listen.phase(Phase{Name: "looking for equivalent ranks", Later: 1, Share: func() float64 { return math.Float64frombits(share.Load()) }})
 		seen := ranks.Watch(r.Site.Comm.NodeOf, r.opt.Cancelled)
 		if _, err = r.Simulate(ctx, at, seen, opt, progress); err == nil {
 			err = seen.Close()
@@ -230,6 +232,7 @@ func (r *Running) writeTrace(ctx context.Context, at Operation, listen Listener)
 			return err
 		}
 		opt.Ranks, sink = seen.Drawn, seen.Draw(files.all())
+		progress(0)
 		r.opt.warn(seen)
 	}
 	listen.phase(Phase{Name: "simulating for the trace", Share: func() float64 { return math.Float64frombits(share.Load()) }})

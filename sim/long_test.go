@@ -183,18 +183,21 @@ func TestLongRunsAreForecast(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := sim.New(sim.Config{Comm: c.Layout, Systems: systems, Fabric: leafSpine(t, 128, 16, 2, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = x.Run(context.Background(), exec.One(p), trace.Discard)
-	var refused *exec.NotImplementedError
-	if !errors.As(err, &refused) {
-		t.Fatalf("got %v", err)
-	}
-	for _, word := range []string{"steps", "connections", " of a processor", "GB", "--fold exact", "fewer nodes"} {
-		if !strings.Contains(refused.Missing, word) {
-			t.Errorf("%q does not say %q", refused.Missing, word)
+	for _, cfg := range []sim.Config{{Fabric: leafSpine(t, 128, 16, 2, 1)}, {Faults: []sim.Fault{{Rank: 100, Slow: 1, Down: true}}}} {
+		cfg.Comm, cfg.Systems = c.Layout, systems
+		x, err := sim.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = x.Run(context.Background(), exec.One(p), trace.Discard)
+		var refused *exec.NotImplementedError
+		if !errors.As(err, &refused) {
+			t.Fatalf("%+v: got %v", cfg.Faults, err)
+		}
+		for _, word := range []string{"steps", "connections", " of a processor", "GB", "--fold exact", "fewer nodes"} {
+			if !strings.Contains(refused.Missing, word) {
+				t.Errorf("%q does not say %q", refused.Missing, word)
+			}
 		}
 	}
 }

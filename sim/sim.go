@@ -267,7 +267,7 @@ func (x *Executor) single(ctx context.Context, p *plan.Plan, sink trace.Sink) (e
 			return x.beyondParts(ctx, l)
 		}
 	}
-	if p.Members() != nil && sink == trace.Discard && x.cfg.Fold == FoldAuto && x.cfg.Packets == nil { // none of a group folds
+	if fold == nil && (p.Members() != nil || !x.steadyNetwork()) && sink == trace.Discard && x.cfg.Fold == FoldAuto && x.cfg.Packets == nil { // of a group, with ranks down or losses none folds
 		if err := x.costOf(p, e, nil).refuse(p); err != nil {
 			return exec.Result{Wrong: -1}, err
 		}

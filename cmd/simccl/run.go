@@ -246,6 +246,7 @@ func (s *tableRun) outputs(ctx context.Context) error {
 		Phase: func(p scenario.Phase) {
 			progress.Phase(p.Name, p.Counts)
 			progress.Follow(p.Share)
+			progress.Before(p.Later)
 		},
 		Wrote: func(w scenario.Written) {
 			progress.End()

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -27,20 +28,27 @@ func LateCollection() {
 		}
 	}
 	debug.SetGCPercent(mostPercent / 2)
-	(&collections{set: mostPercent / 2, base: 100}).await()
+	(&collections{set: mostPercent / 2, base: 100, limit: debug.SetMemoryLimit(-1)}).await()
 }
 
 // collections sets GOGC after each collection to what the live heap asks for.
+//
+// What is found after one collection may be set while the next one marks, and that one is not
+// noticed then: a heap of 1 MB that has 47 MB by now would grow to 17 times that. So there is a
+// limit of memory as well, at twice the growth that is asked for, where none was set.
 type collections struct {
-	set, base int // what was set last; what is asked for beside heapRoom
+	set, base int   // what was set last; what is asked for beside heapRoom
+	limit     int64 // of memory, that was set last
+	guards    bool  // it is collections' own
 }
 
 // await has adjust run after the next collection.
 func (c *collections) await() { runtime.AddCleanup(new([16]byte), (*collections).adjust, c) }
 
 func (c *collections) adjust() {
-	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	metrics.Read(live)
+	m := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(m)
+	live, held := m[0].Value.Uint64(), m[1].Value.Uint64()-m[2].Value.Uint64()
 	before := debug.SetGCPercent(c.set)
 	if before < 0 { // collection is off
 		debug.SetGCPercent(before)
@@ -49,9 +57,27 @@ func (c *collections) adjust() {
 	if before != c.set { // set by a caller for a while, or put back by it
 		c.base = min(100, before)
 	}
-	c.set = percentFor(live[0].Value.Uint64(), c.base)
+	c.set = percentFor(live, c.base)
 	debug.SetGCPercent(c.set)
+	if c.limit == math.MaxInt64 || c.guards {
+		c.guard(limitFor(held, live, c.base))
+	}
 	c.await()
+}
+
+// guard sets the limit of memory, unless another one was set meanwhile.
+func (c *collections) guard(limit int64) {
+	if before := debug.SetMemoryLimit(limit); before != c.limit {
+		debug.SetMemoryLimit(before)
+		c.limit, c.guards = before, false
+		return
+	}
+	c.limit, c.guards = limit, true
+}
+
+// limitFor is the limit of memory for what is held and a live heap.
+func limitFor(held, live uint64, base int) int64 {
+	return int64(held + 2*(live*uint64(base)/100+heapRoom))
 }
 
 // percentFor is GOGC for a live heap in bytes: by base percent and heapRoom more it is to grow.

@@ -1,6 +1,26 @@
 package process
 
-import "testing"
+import (
+	"math"
+	"runtime/debug"
+	"testing"
+)
+
+// A limit of memory that others set stays; one of our own is moved.
+func TestMemoryLimitOfOthersStays(t *testing.T) {
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
+	debug.SetMemoryLimit(math.MaxInt64)
+	c := collections{limit: math.MaxInt64}
+	for _, limit := range []int64{4 << 30, 5 << 30} {
+		if c.guard(limit); debug.SetMemoryLimit(-1) != limit || !c.guards {
+			t.Errorf("the limit is %d, want %d", debug.SetMemoryLimit(-1), limit)
+		}
+	}
+	debug.SetMemoryLimit(3 << 30)
+	if c.guard(6 << 30); debug.SetMemoryLimit(-1) != 3<<30 || c.guards {
+		t.Errorf("the limit of others is %d now", debug.SetMemoryLimit(-1))
+	}
+}
 
 // A small heap grows to 64 MB, a large one by what is asked for and little more.
 func TestHeapGrowsByRoomAndShare(t *testing.T) {
@@ -15,6 +35,9 @@ func TestHeapGrowsByRoomAndShare(t *testing.T) {
 		if got := goal / mb; got != c.goal {
 			t.Errorf("a live heap of %d MB with %d %% grows to %d MB, want %d", c.live/mb, c.base, got, c.goal)
 		}
+	}
+	if got := limitFor(100*mb, 50*mb, 30) / mb; got != 100+2*(15+64) {
+		t.Errorf("50 MB live and 100 held with 30 %% may grow to %d MB", got)
 	}
 	if n := testing.AllocsPerRun(10, func() { percentFor(0, 100) }); n != 0 || percentFor(0, 100) != mostPercent {
 		t.Errorf("an empty heap gets %d %%", percentFor(0, 100))

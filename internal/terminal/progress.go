@@ -24,6 +24,8 @@ type Progress struct {
 	reached func() float64
 	// counts, where set, is how many of how many are done.
 	counts func() (done, total int64)
+	// later is what parts that follow this one take, in times of it.
+	later float64
 
 	mu    sync.Mutex
 	w     io.Writer // nil: not a terminal, or over
@@ -61,7 +63,15 @@ func (p *Progress) Follow(reached func() float64) {
 func (p *Progress) Phase(doing string, counts func() (done, total int64)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.doing, p.counts, p.reached, p.done, p.begun = doing, counts, nil, 0, p.now()
+	p.doing, p.counts, p.reached, p.done, p.begun, p.later = doing, counts, nil, 0, p.now(), 0
+}
+
+// Before says that later parts take so many times as long as this one: the time left has
+// them, too.
+func (p *Progress) Before(later float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.later = later
 }
 
 // watch rewrites the line while one thing takes long.
@@ -119,12 +129,16 @@ func (p *Progress) line(spent time.Duration) string {
 	}
 	if done > 0 {
 		rate := done / spent.Seconds()
-		left := time.Duration((total - done) / rate * float64(time.Second))
+		left := time.Duration((total*(1+p.later) - done) / rate * float64(time.Second))
 		parts = append(parts, fmt.Sprintf("%.0f %%", 100*done/total))
 		if p.total > 0 {
 			parts = append(parts, fmt.Sprintf("%.2g/s", rate))
 		}
-		parts = append(parts, fmt.Sprintf("%s left", left.Round(time.Second)))
+		whole := ""
+		if p.later > 0 {
+			whole = " with the next part"
+		}
+		parts = append(parts, fmt.Sprintf("%s left%s", left.Round(time.Second), whole))
 	} else {
 		parts = append(parts, fmt.Sprintf("%s so far", spent.Round(time.Second)))
 	}

@@ -94,6 +94,8 @@ func TestProgressOfPhases(t *testing.T) {
 		}
 	}
 	show("simulating for the trace: 50 %, 5s left")
+	p.Before(1)
+	show("simulating for the trace: 50 %, 30s left with the next part")
 	written, total := int64(0), int64(0)
 	p.Phase("writing trace", func() (int64, int64) { return written, total })
 	show("writing trace: 5s so far")
