@@ -58,6 +58,9 @@ func (x *Config) symmetries(p *plan.Plan) []*symmetry {
 	if p.Req.Count == 0 || p.Comm.NRanks < 2 {
 		return nil
 	}
+	if p.Members() != nil {
+		return x.joinedSymmetries(p)
+	}
 	well := len(x.Faults) == 0
 	var out []*symmetry
 	put := func(s *symmetry) {
