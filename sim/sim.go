@@ -262,7 +262,7 @@ func (x *Executor) single(ctx context.Context, p *plan.Plan, sink trace.Sink) (e
 			return x.beyondParts(ctx, l)
 		}
 	}
-	if p.Members() != nil && fold == nil && sink == trace.Discard && x.cfg.Fold == FoldAuto && x.cfg.Packets == nil {
+	if (p.Members() != nil || p.Req.Pairs != nil) && fold == nil && sink == trace.Discard && x.cfg.Fold == FoldAuto && x.cfg.Packets == nil {
 		if err := x.costOf(p, e, nil).refuse(p); err != nil {
 			return exec.Result{Wrong: -1}, err
 		}
