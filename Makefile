@@ -6,7 +6,7 @@ BENCH    ?= .
 PKG      ?= ./...
 TESTFLAGS ?=
 # How long the tests of one package may take: it ends what hangs, and leaves room
-# for a machine that is slow and busy (the longest package takes about a minute).
+# for a machine that is slow and busy (the longest package takes two minutes).
 TESTTIME ?= 60m
 # What make bench and bench-table measure: the stages, the engine's queue, the
 # trace writer. Rooms keep more benchmarks; bench-once runs them all.
@@ -26,6 +26,13 @@ RACEPKG  ?= $(shell .ci/concurrent)
 # Packages with tests that need hardware, and skip where it is absent.
 DEVICEPKG ?= $(shell git grep -l 'require\.Hardware' -- '*_test.go' | sed 's,^,./,; s,/[^/]*$$,,' | sort -u)
 
+# The engine, packets and trace writers are compiled by a profile of where their time
+# goes (make profile, docs/adr/0024-a-profile-for-hot-packages.md); PGO= does without.
+# Its path is relative: it is in the program's build information.
+PGO     ?= $(wildcard internal/cmd/hotprofile/*.pgo)
+HOTROOMS = sim trace
+HOT      = $(if $(PGO),$(foreach r,$(HOTROOMS),-gcflags=github.com/simccl/simccl/$(r)/...=-pgoprofile=$(PGO)))
+
 # Symbols and DWARF are a quarter of the program; stack traces and profiles need
 # neither. LDFLAGS= keeps them, for a debugger.
 LDFLAGS ?= -s -w
@@ -41,7 +48,12 @@ WEBTAG    = $(if $(wildcard internal/webpage/site/dist/index.html.gz),-tags webp
 
 .PHONY: build
 build: ## bin/simccl, without cgo: NVML, CUDA, NCCL and verbs are opened at run time; with the web page after make web
-	CGO_ENABLED=0 $(GO) build -trimpath $(WEBTAG) -ldflags '$(LDFLAGS)' -o bin/simccl ./cmd/simccl
+	CGO_ENABLED=0 $(GO) build -trimpath $(HOT) $(WEBTAG) -ldflags '$(LDFLAGS)' -o bin/simccl ./cmd/simccl
+
+.PHONY: profile
+profile: ## the profile by which make build compiles the engine, packets and trace writers (half a minute, on a quiet machine)
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/unprofiled ./cmd/simccl
+	$(GO) run ./internal/cmd/hotprofile -tool bin/unprofiled
 
 web/node_modules/.package-lock.json: web/package-lock.json
 	cd web && npm ci --silent
@@ -49,7 +61,7 @@ web/node_modules/.package-lock.json: web/package-lock.json
 
 .PHONY: sizes
 sizes: ## machine code of bin/simccl by module and room (docs/DEPENDENCIES.md)
-	@GO="$(GO)" scripts/sizes.sh
+	@GO="$(GO)" scripts/sizes.sh $(HOT)
 
 .PHONY: web
 web: web/node_modules/.package-lock.json ## web/dist: the web page as a static site, and packed for make build (needs npm)
@@ -68,11 +80,11 @@ web-test: web build ## the page in Chromium, driven as a user drives it: files, 
 
 .PHONY: release
 release: $(if $(shell command -v npm),web) ## dist/: programs for linux, darwin and windows (with the web page where npm is), packages, checksums; VERSION=v0.1.0, ONLY=linux/amd64
-	$(GO) run ./internal/cmd/release -version '$(VERSION)' -only '$(ONLY)' -page=$(if $(shell command -v npm),true,false) -out dist
+	$(GO) run ./internal/cmd/release -version '$(VERSION)' -only '$(ONLY)' -page=$(if $(shell command -v npm),true,false) -flags '$(HOT)' -out dist
 
 .PHONY: wasm
 wasm: ## build for js/wasm all that needs no hardware: every package but real, topo/detect, cmd and internal
-	GOOS=js GOARCH=wasm $(GO) build $$($(GO) list ./... | grep -vE '/simccl/(real|topo/detect|cmd|internal)(/|$$)')
+	GOOS=js GOARCH=wasm $(GO) build -trimpath $$($(GO) list ./... | grep -vE '/simccl/(real|topo/detect|cmd|internal)(/|$$)')
 
 .PHONY: plugin
 plugin: ## bin/libnccl-profiler-simccl.so: NCCL's own events as a trace (needs gcc)
@@ -82,9 +94,11 @@ plugin: ## bin/libnccl-profiler-simccl.so: NCCL's own events as a trace (needs g
 shim: build ## bin/simccl-shim: the libraries that intercepted programs load (needs a C compiler); without it intercept builds them on first use
 	$(GO) run ./internal/intercept/shim/build bin/simccl-shim $(CC)
 
+# Packages whose tests take longest go first, so that no other processor waits for them.
+LONGEST   = $(if $(filter ./...,$(PKG)),./sim ./cmd/simccl ./real/internal/device)
 .PHONY: test
 test: ## every test that needs no special hardware
-	$(GO) test -timeout $(TESTTIME) $(TESTFLAGS) $(PKG)
+	$(GO) test -timeout $(TESTTIME) $(TESTFLAGS) $(LONGEST) $(PKG)
 
 .PHONY: test-short
 test-short: ## the tests without the long ones (-short)
@@ -148,7 +162,7 @@ parity-v3: ## parity as compiled for CPUs with fused multiply-add, on one proces
 
 .PHONY: bench
 bench: ## BENCH (all) ten times, compared with internal/benchmarks/baseline.txt
-	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count=10 -timeout 60m $(BENCHPKG) | tee internal/benchmarks/new.txt
+	$(GO) test $(HOT) -run '^$$' -bench '$(BENCH)' -benchmem -count=10 -timeout 60m $(BENCHPKG) | tee internal/benchmarks/new.txt
 	$(TOOL) benchstat internal/benchmarks/baseline.txt internal/benchmarks/new.txt
 
 .PHONY: bench-once
@@ -157,14 +171,14 @@ bench-once: ## each benchmark one time, to see that it runs
 
 .PHONY: bench-table
 bench-table: ## docs/BENCHMARKS.md from a run on this machine
-	$(GO) test -run '^$$' -bench . -benchmem -benchtime 300ms -count=3 -timeout 60m $(BENCHPKG) > internal/benchmarks/table.txt
+	$(GO) test $(HOT) -run '^$$' -bench . -benchmem -benchtime 300ms -count=3 -timeout 60m $(BENCHPKG) > internal/benchmarks/table.txt
 	sed -n '/^## Against the engine of/,$$p' docs/BENCHMARKS.md > internal/benchmarks/old.txt
 	$(GO) run ./internal/cmd/benchtable internal/benchmarks/table.txt "$(NOTE)" > docs/BENCHMARKS.md
 	{ echo; cat internal/benchmarks/old.txt; } >> docs/BENCHMARKS.md
 
 .PHONY: bench-old
-bench-old: ## the engine against that of an old binary, OLD=FILE, into docs/BENCHMARKS.md (minutes)
-	SIMCCL_SCALE=1 SIMCCL_OLD=$(abspath $(OLD)) $(GO) test -count=1 -timeout 60m -v -run TestBenchOld ./sim
+bench-old: build ## the engine against that of an old binary, OLD=FILE, into docs/BENCHMARKS.md (minutes)
+	SIMCCL=$(CURDIR)/bin/simccl SIMCCL_SCALE=1 SIMCCL_OLD=$(abspath $(OLD)) $(GO) test -count=1 -timeout 60m -v -run TestBenchOld ./sim
 
 .PHONY: device
 device: ## the packages whose tests need a GPU or an RDMA NIC; what is absent is skipped with its name, or fails with SIMCCL_REQUIRE=cuda,nccl,ib
@@ -205,13 +219,14 @@ accuracy-jobs: ## the columns of simccl in docs/ACCURACY-JOBS.md, found anew
 
 .PHONY: packets
 packets: ## docs/PACKETS.md: packets against the reference runs beside the checkout
-	SIMCCL_UPDATE=1 $(GO) test -count=1 -timeout $(TESTTIME) -run 'ReferencePage|MeasuredPage' ./internal/netrun
+	SIMCCL_UPDATE=1 $(GO) test $(HOT) -count=1 -timeout $(TESTTIME) -run 'ReferencePage|MeasuredPage' ./internal/netrun
+	SIMCCL_UPDATE=1 $(GO) test $(HOT) -count=1 -timeout $(TESTTIME) -run HybridPage ./scenario
 
 # Which of the page's tables make scale writes: ScaleGrowth for the growth in ranks.
 SCALE    ?= Scale
 .PHONY: scale
-scale: ## docs/SCALE.md: time and memory of large communicators
-	SIMCCL_SCALE=1 $(GO) test -count=1 -timeout $(TESTTIME) -v -run '$(SCALE)' ./sim
+scale: build ## docs/SCALE.md: time and memory of large communicators
+	SIMCCL=$(CURDIR)/bin/simccl SIMCCL_SCALE=1 $(GO) test -count=1 -timeout $(TESTTIME) -v -run '$(SCALE)' ./sim
 
 # docs/SCALE.md and docs/BENCHMARKS.md from one quiet machine: some eight minutes.
 .PHONY: figures
@@ -231,7 +246,7 @@ equal: ## folded = unfolded and skipped = whole, on many random programs, the st
 
 .PHONY: budget
 budget: ## seconds of what is limited in seconds: the end after a signal, large inputs; of the web page after make web build
-	SIMCCL_BUDGET=1 $(GO) test -v -count=1 -timeout 60m -run '^TestBudget$$' ./cmd/simccl
+	SIMCCL_BUDGET=1 $(GO) test $(HOT) -v -count=1 -timeout 60m -run '^TestBudget$$' ./cmd/simccl
 	@if [ -n "$(WEBTAG)" ]; then cd web && node budget.mjs $(CURDIR)/bin/simccl; else echo "web page: not built (make web build)"; fi
 
 .PHONY: ci

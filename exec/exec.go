@@ -100,6 +100,7 @@ type Congestion struct {
 	Peak                         units.Bytes // most that waited
 	Paused                       units.Time  // that it was not allowed to send
 	Pauses, Marks, Drops, Resent int64       // frames
+	Trims                        int64       // frames that were cut to their headers for lack of room
 	Watchdogs                    int64       // times that a watchdog dropped what waited
 	First                        units.Time  // when it was paused first, after the first of all operations began
 	Behind                       string      // the port whose queue was the deepest, at the switch that paused it, most of that time; empty: not known

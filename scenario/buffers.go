@@ -63,7 +63,10 @@ func (r *Running) windows(o Operation, prove bool) (out Outcome, ok bool, err er
 func (r *Running) lockstep(ctx context.Context, o Outcome, sink trace.Sink) (Outcome, error) {
 	var err error
 	if o.Kernel != nil {
-		o.Result, err = r.kernel(ctx, o.Kernel, nil, nil)
+		var x *sim.Executor
+		if x, err = r.executor(nil); err == nil {
+			o.Result, err = x.Symmetric(ctx, o.Kernel)
+		}
 	} else {
 		o, err = r.copies(ctx, o)
 	}
@@ -78,11 +81,7 @@ func (r *Running) lockstep(ctx context.Context, o Outcome, sink trace.Sink) (Out
 
 // copies simulates an operation of copy engines.
 func (r *Running) copies(ctx context.Context, o Outcome) (Outcome, error) {
-	cfg, err := r.Site.SimConfig(&r.Spec)
-	if err != nil {
-		return Outcome{}, err
-	}
-	x, err := sim.New(cfg)
+	x, err := r.executor(nil)
 	if err != nil {
 		return Outcome{}, err
 	}

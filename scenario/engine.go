@@ -81,6 +81,11 @@ func (s *Spec) seed() uint64 {
 	return s.Seed
 }
 
+// choice is how the network is simulated.
+func (n *Network) choice() packetnet.Choice {
+	return packetnet.Choice{Model: n.Model, CC: n.CC, Balance: n.Balance}
+}
+
 // network fills in the network between the nodes, its faults and the settings of
 // its transports.
 func (m *Site) network(spec *Spec, cfg *sim.Config) error {
@@ -91,7 +96,7 @@ func (m *Site) network(spec *Spec, cfg *sim.Config) error {
 		}
 	}
 	packetnet.Transports(cfg, m.Config)
-	if err := packetnet.Attach(cfg, m.Cluster, packetnet.File{Name: spec.Network.Fabric, Data: m.fabric, Network: m.Network}, spec.Network.Model, spec.Network.CC); err != nil {
+	if err := packetnet.Attach(cfg, m.Cluster, packetnet.File{Name: spec.Network.Fabric, Data: m.fabric, Network: m.Network}, spec.Network.choice()); err != nil {
 		return err
 	}
 	for i, text := range spec.Network.Faults {

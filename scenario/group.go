@@ -4,12 +4,10 @@ import (
 	"context"
 	"slices"
 
-	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/internal/session"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/launch"
-	"github.com/simccl/simccl/plan/sym"
 	"github.com/simccl/simccl/sim"
-	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
 )
 
@@ -37,53 +35,39 @@ func (r *Running) group(ctx context.Context, at Operation, out Outcome, progress
 		mode = launch.Captured
 	}
 	c := r.Site.Comm.WithPolicy(op.CTAPolicy)
-	kernels, err := c.Group(calls, mode)
+	kernels, err := session.KernelsOf(c, calls, mode)
 	if err != nil {
 		return Outcome{}, &OperationError{r.fn, at.Count, err}
 	}
-	var sum exec.Result
-	plans := make([]*plan.Plan, len(kernels)) // nil for symmetric kernels
-	for i := range kernels {
-		k := &kernels[i]
-		if k.Symmetric == nil {
-			if plans[i], err = k.Plan(c.Launcher(calls, mode)); err != nil {
-				return Outcome{}, &OperationError{r.fn, at.Count, err}
-			}
-		}
-		res, err := r.kernel(ctx, k.Symmetric, plans[i], progress)
-		if err != nil {
-			return Outcome{}, err
-		}
-		sum.Append(&res)
+	x, err := r.executor(progress)
+	if err != nil {
+		return Outcome{}, err
+	}
+	sum, err := kernels.Simulate(ctx, x)
+	if err != nil {
+		return Outcome{}, err
 	}
 	ends := slices.Clone(sum.Finish)
 	sum.Divide(n)
-	if !r.fn.IsP2P() && kernels[0].Symmetric == nil {
+	if !r.fn.IsP2P() && kernels.List[0].Symmetric == nil {
 		if out.Choice, err = c.ChooseGroup(calls); err != nil {
 			return Outcome{}, err
 		}
 		out.Kernel = nil
-	} else if kernels[0].Symmetric != nil {
-		out.Kernel = kernels[0].Symmetric
+	} else if kernels.List[0].Symmetric != nil {
+		out.Kernel = kernels.List[0].Symmetric
 	}
 	out.Result = sum
-	r.hostTimed(&out, ends, plans, n)
+	r.hostTimed(&out, ends, kernels.Plans, n)
 	return out, nil
 }
 
-// kernel simulates one kernel of a group: a symmetric one, or else that of a plan.
-func (r *Running) kernel(ctx context.Context, s *sym.Launch, p *plan.Plan, progress func(float64)) (exec.Result, error) {
+// executor simulates the Spec's kernels.
+func (r *Running) executor(progress func(float64)) (*sim.Executor, error) {
 	cfg, err := r.Site.SimConfig(&r.Spec)
 	if err != nil {
-		return exec.Result{}, err
+		return nil, err
 	}
 	cfg.Progress = progress
-	x, err := sim.New(cfg)
-	if err != nil {
-		return exec.Result{}, err
-	}
-	if s != nil {
-		return x.Symmetric(ctx, s)
-	}
-	return x.Run(ctx, exec.One(p), trace.Discard)
+	return sim.New(cfg)
 }

@@ -33,6 +33,7 @@ func framed(t *testing.T, change func(*Spec)) (*Result, error) {
 	return Run(context.Background(), s, Options{Files: fstest.MapFS{"a.xml": {Data: builtin.DGXH100()}, "net.json": {Data: n.Format()}, "thin.json": {Data: []byte(thin)},
 		"thin100.json": {Data: []byte(strings.ReplaceAll(thin, `"gbit":400`, `"gbit":100`))},
 		"sprayed.json": {Data: []byte(strings.Replace(string(n.Format()), `"switches"`, `"packets": {"preset": "spectrum-x"}, "switches"`, 1))},
+		"ultra.json":   {Data: []byte(strings.Replace(string(n.Format()), `"switches"`, `"packets": {"preset": "ultra-ethernet"}, "switches"`, 1))},
 		"bad.json":     {Data: []byte(strings.Replace(string(n.Format()), `"switches"`, `"packets": {"cc": "tcp"}, "switches"`, 1))},
 		"none.json":    {Data: []byte(strings.Replace(string(n.Format()), `"switches"`, "\"packets\": {\n\"preset\": \"nobody\"}, \"switches\"", 1))}}})
 }
@@ -153,6 +154,21 @@ func TestTimedFaults(t *testing.T) {
 	}
 }
 
+// TestTrimming: switches of Ultra Ethernet cut frames in place of pauses, hosts send them again,
+// and frames that choose their routes one by one are through before queue pairs that keep theirs.
+func TestTrimming(t *testing.T) {
+	sprayed, _ := us(t, func(s *Spec) { s.Network.Fabric = "ultra.json" })
+	for _, balance := range []string{"", "queue-pair"} {
+		us, x := us(t, func(s *Spec) { s.Network.Fabric, s.Network.Balance = "ultra.json", balance })
+		if c := x.Congestion; c.Trimmed == 0 || c.Pauses > 0 || c.Dropped > 0 || c.Resent < c.Trimmed*9/10 || c.Resent > c.Trimmed*11/10 {
+			t.Errorf("%q: %+v: frames are cut and sent again, nothing else", balance, c)
+		}
+		if balance != "" && us <= sprayed {
+			t.Errorf("queue pairs that keep their routes take %.2f us, sprayed frames %.2f", us, sprayed)
+		}
+	}
+}
+
 // TestDeadlock: switches in a circle whose ports pause each other end in an error that
 // names them, also as a hybrid; a watchdog dissolves it and is named.
 func TestDeadlock(t *testing.T) {
@@ -203,6 +219,8 @@ func TestPacketsRefused(t *testing.T) {
 		want   string
 	}{
 		{func(s *Spec) { s.Network.Model = "fluid" }, "network.model"},
+		{func(s *Spec) { s.Network.Balance = "random" }, "routes of frames: random is not one: write one of queue-pair, flowlet, packet"},
+		{func(s *Spec) { s.Network.Model, s.Network.Balance = "", "packet" }, "network.balance packet"},
 		{func(s *Spec) { s.Network.CC = "bbr" }, `congestion control: "bbr" is not`},
 		{func(s *Spec) { s.Network.Model, s.Network.CC = "", "none" }, "network.cc none"},
 		{func(s *Spec) { s.Engine.Fold = "exact" }, "network.model packet: needs every rank"},

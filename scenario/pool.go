@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -58,6 +59,7 @@ func (r *Running) start(ctx context.Context, lines []Line) *pool {
 			}
 		}
 	}
+	r.cores = cmp.Or(r.opt.Workers, runtime.GOMAXPROCS(0)) / max(1, len(order))
 	if r.workers() == 1 { // in the goroutine that waits
 		var mu sync.Mutex
 		begun := 0
@@ -202,11 +204,10 @@ const (
 
 // workers is how many operations are simulated at a time.
 func (r *Running) workers() int {
-	if r.opt.Workers > 0 {
-		return r.opt.Workers
-	}
 	n := r.Site.Comm.NRanks
-	if rooted := r.fn == coll.Gather || r.fn == coll.Scatter; n >= oneByOne || n >= oneByOneSends && (rooted || r.fn == coll.AllToAll) {
+	if rooted := r.fn == coll.Gather || r.fn == coll.Scatter; r.opt.Workers > 0 {
+		return r.opt.Workers
+	} else if n >= oneByOne || n >= oneByOneSends && (rooted || r.fn == coll.AllToAll) {
 		return 1
 	}
 	return runtime.GOMAXPROCS(0)

@@ -70,6 +70,8 @@ type Running struct {
 	roots  []int
 	pool   atomic.Pointer[pool]
 	rows   []Row
+	// cores is how many processors a simulation may use: what others of the run leave idle.
+	cores int
 	// parts are what was simulated of large operations, shared by the sizes of a sweep.
 	parts sim.Windows
 	// proofs are which plans of a few iterations were proved, shared likewise.
@@ -283,6 +285,11 @@ func (r *Running) notes() []string {
 // Plan chooses and plans one operation. With prove it proves the plan unless the
 // Spec forbids it or the plan is too large. It is safe for concurrent use.
 func (r *Running) Plan(o Operation, prove bool) (Outcome, error) {
+	return r.planned(o, prove, prove)
+}
+
+// planned is Plan; kernels over windows and NCCL's other plans are proved apart.
+func (r *Running) planned(o Operation, windows, plans bool) (Outcome, error) {
 	if r.Planner != nil && coll.Variable(r.Spec.Workload.Op) {
 		return Outcome{}, &OperationError{r.fn, o.Count, &plan.UnsupportedError{What: "a schedule for " + coll.AllToAllV, Why: "schedules have equal parts; write alltoall"}}
 	}
@@ -297,7 +304,7 @@ func (r *Running) Plan(o Operation, prove bool) (Outcome, error) {
 			return out, nil
 		}
 	}
-	if out, ok, err := r.windows(o, prove); ok || err != nil {
+	if out, ok, err := r.windows(o, windows); ok || err != nil {
 		return out, err
 	}
 	pl, choice, err := r.Site.Comm.Plan(r.Op(o))
@@ -305,12 +312,22 @@ func (r *Running) Plan(o Operation, prove bool) (Outcome, error) {
 		return Outcome{}, &OperationError{r.fn, o.Count, err}
 	}
 	out := Outcome{Choice: choice, Plan: pl}
-	if prove && !r.Spec.Engine.NoProof && pl.DataDefined() {
-		if err := out.prove(&r.proofs); err != nil {
-			return Outcome{}, fmt.Errorf("%s of %d elements: %w", r.fn.TestName(), o.Count, err)
-		}
+	if plans {
+		err = r.prove(o, &out)
 	}
-	return out, nil
+	return out, err
+}
+
+// prove proves NCCL's plan of an operation unless the Spec forbids it.
+func (r *Running) prove(o Operation, out *Outcome) error {
+	if r.Spec.Engine.NoProof || out.Plan == nil || out.OfSchedule || !out.Plan.DataDefined() {
+		return nil
+	}
+	if err := out.prove(&r.proofs); err != nil {
+		*out = Outcome{}
+		return fmt.Errorf("%s of %d elements: %w", r.fn.TestName(), o.Count, err)
+	}
+	return nil
 }
 
 // OperationError is an operation that cannot be chosen for or planned.
@@ -333,7 +350,7 @@ func (r *Running) Simulate(ctx context.Context, o Operation, sink trace.Sink, op
 	if o.Count == 0 { // NCCL returns without a launch
 		return Outcome{Checked: !r.Spec.Engine.NoProof}, nil
 	}
-	out, err := r.Plan(o, sink == trace.Discard)
+	out, err := r.planned(o, sink == trace.Discard, false)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -342,8 +359,10 @@ func (r *Running) Simulate(ctx context.Context, o Operation, sink trace.Sink, op
 	} else {
 		out, err = r.execute(ctx, out, sink, opt, progress)
 	}
-	if err == nil && sink == trace.Discard {
-		err = r.beside(ctx, o, &out)
+	if err == nil && sink == trace.Discard { // last: a proof of a million ranks takes longer than to refuse them
+		if err = r.prove(o, &out); err == nil {
+			err = r.beside(ctx, o, &out)
+		}
 	}
 	return out, err
 }
@@ -359,7 +378,7 @@ func (r *Running) execute(ctx context.Context, o Outcome, sink trace.Sink, opt n
 	if err != nil {
 		return Outcome{}, err
 	}
-	cfg.Trace, cfg.Progress, cfg.Windows = opt, progress, &r.parts
+	cfg.Trace, cfg.Progress, cfg.Windows, cfg.Cores = opt, progress, &r.parts, r.cores
 	x, err := sim.New(cfg)
 	if err != nil {
 		return Outcome{}, err

@@ -88,6 +88,10 @@ type Network struct {
 	// CC is the congestion control of senders, with Model packet: "none",
 	// "dcqcn:paper", "dcqcn:cx7", …; "": the fabric's.
 	CC string `json:"cc,omitempty"`
+	// Balance is how frames choose among equally long routes, with Model packet: "queue-pair",
+	// each queue pair keeps its own; "flowlet", by the queues once it was silent; "packet", each
+	// frame by the queues; "": the fabric's.
+	Balance string `json:"balance,omitempty"`
 	// Faults are what is slow, lossy or down: "nic=node0/2:down".
 	Faults []string `json:"faults,omitempty"`
 }

@@ -177,8 +177,8 @@ func (c *checks) engine(s *Spec) {
 		c.add("engine.launch", "graph", "a replay neither blocks nor is launched one by one", "write eager")
 	}
 	c.word("network.model", s.Network.Model, packetnet.Models()...)
-	if member, problem, hint := packetnet.Refused(s.Network.Model, s.Network.CC, e.Fidelity, e.Fold); member != "" {
-		c.add("network."+member, cmp.Or(map[string]string{"cc": s.Network.CC}[member], s.Network.Model), problem, hint)
+	if member, problem, hint := packetnet.Refused(s.Network.choice(), e.Fidelity, e.Fold); member != "" {
+		c.add("network."+member, cmp.Or(map[string]string{"cc": s.Network.CC, "balance": s.Network.Balance}[member], s.Network.Model), problem, hint)
 	}
 	switch {
 	case e.Fidelity == "step" && s.Network.Fabric != "":

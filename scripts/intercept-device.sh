@@ -45,6 +45,7 @@ ranks() {
 		sh -c "LOCAL_RANK=\$((RANK % $GPUS)) exec $2" >"$OUT/$1.out" 2>"$OUT/$1.err"
 	echo "$1: exit status $?: $(grep 'calls of NCCL' "$OUT/$1.err" || tail -n 1 "$OUT/$1.err" | cut -c1-200)"
 	grep 'ran while others' "$OUT/$1.err"
+	grep -hE '^(between events|host-bound|partly host-bound|bound by GPUs)' "$OUT/$1.out" | sed "s/^/$1: /"
 }
 
 # times MODE: the steps that each rank has timed.

@@ -1,9 +1,10 @@
 #!/bin/sh
-# Machine code of bin/simccl by origin, in MiB: a module, or a room of simccl.
+# sizes.sh [flags of go build]: machine code of bin/simccl by origin, in MiB: a module,
+# or a room of simccl.
 set -eu
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-CGO_ENABLED=0 "${GO:-go}" build -trimpath -o "$dir/simccl" ./cmd/simccl
+CGO_ENABLED=0 "${GO:-go}" build -trimpath "$@" -o "$dir/simccl" ./cmd/simccl
 "${GO:-go}" tool nm -size "$dir/simccl" | awk '
 	$3 != "T" && $3 != "t" { next }
 	{

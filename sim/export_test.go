@@ -11,6 +11,9 @@ func (x *Executor) Within(t units.Time) { x.whole = t }
 // Share sets of how many pieces equivalent ranks share their jitter.
 func (x *Executor) Share(pieces int64) { x.share = pieces }
 
+// Parts is in how many parts a run was handled at most.
+func (x *Executor) Parts() int { return x.parts }
+
 // Afford sets of how many steps and ops a run is refused.
 func (x *Executor) Afford(steps, ops int64) { x.afford, x.affordOps = steps, ops }
 

@@ -78,7 +78,7 @@ func framed(t *testing.T, nodes int) (*sim.Executor, *comm.Comm) {
 		if cfg.Fabric, err = n.Bind(slices.Repeat([]int{8}, nodes), 1); err != nil {
 			t.Fatal(err)
 		}
-		if cfg.Packets, err = packetnet.Of(n, "", 1, cfg.RC); err != nil {
+		if cfg.Packets, err = packetnet.Of(n, packetnet.Choice{}, 1, cfg.RC); err != nil {
 			t.Fatal(err)
 		}
 		x, err := sim.New(cfg)

@@ -52,7 +52,7 @@ they do so in every row, folded or not.
 |---|---|---|
 | ` + "`" + `--fold auto` + "`" + `, ` + "`" + `--fold exact` + "`" + ` | ` + "`" + `--fold off` + "`" + ` | of runs that say *near* (above 512 ranks) or that a part was simulated for its cost |
 | ` + "`" + `--skip auto` + "`" + `, ` + "`" + `--jitter off` + "`" + ` or above 72 ranks | ` + "`" + `--skip off` + "`" + ` | of what was simulated in part for its cost |
-| ` + "`" + `--skip auto` + "`" + ` with jitter | ` + "`" + `--skip off` + "`" + ` | of rows that say *window*: within 3 % |
+| ` + "`" + `--skip auto` + "`" + ` with jitter | ` + "`" + `--skip off` + "`" + ` | of rows that say *window*: within the margin of the row (docs/adr/0020) |
 | ` + "`" + `--trace` + "`" + ` | the table | of rows as above, and with ` + "`" + `--trace-detail period` + "`" + `, which is in lockstep; a note names both times |
 | ` + "`" + `--skip off` + "`" + `, folded | ` + "`" + `--skip off --fold off` + "`" + `, and a trace of either | |
 

@@ -113,11 +113,15 @@ func sectionOf(page, head string) string {
 	return section
 }
 
-// scaleTool builds the command, where figures are asked for.
+// scaleTool is the command, where figures are asked for: SIMCCL, which make builds as
+// it is released, or built here.
 func scaleTool(t *testing.T) string {
 	t.Helper()
 	if os.Getenv("SIMCCL_SCALE") == "" {
 		t.Skip("measures time on a quiet machine: make scale")
+	}
+	if name := os.Getenv("SIMCCL"); name != "" {
+		return name
 	}
 	tool := filepath.Join(t.TempDir(), "simccl")
 	if out, err := exec.Command("go", "build", "-o", tool, "github.com/simccl/simccl/cmd/simccl").CombinedOutput(); err != nil {

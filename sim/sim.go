@@ -63,6 +63,10 @@ type Config struct {
 	// NoSkip simulates every period of a steady state, for comparison: results are
 	// equal to the picosecond, but for windows (docs/adr/0020), which it has none of.
 	NoSkip bool
+	// Cores is how many processors one run may use, 0 for 1; no result depends on it. More
+	// than one help where nodes share nothing but the network, and no period of a steady state
+	// is skipped (docs/adr/0024).
+	Cores int
 	// Windows keeps the parts of operations that were simulated for longer ones, for
 	// all runs of the same Config; nil: each run has its own.
 	Windows *Windows
@@ -123,6 +127,7 @@ type Executor struct {
 	whole   units.Time // of a processor: what costs more is shortened where it can be
 	calm    bool       // a run of Packets ends with errStirred once frames are needed
 	share   int64      // what has more pieces than that shares its jitter; below 0 for mostToDraw
+	parts   int        // most that a run was handled in
 	// Of more steps than afford a run is refused where a program has more ops than affordOps.
 	afford, affordOps int64
 }
@@ -291,6 +296,7 @@ func (x *Executor) run(ctx context.Context, e *engine.Engine, progress func(part
 	if !x.cfg.NoSkip {
 		e.Skip()
 	}
+	e.Cores = x.cfg.Cores
 	e.Start()
 	if progress != nil {
 		e.Progress, e.Ops = progress, e.CountOps()
@@ -298,6 +304,7 @@ func (x *Executor) run(ctx context.Context, e *engine.Engine, progress func(part
 	if x.calm {
 		untilStirred(e)
 	}
+	defer func() { x.parts = max(x.parts, e.Parts()) }()
 	return e.Run(ctx)
 }
 
@@ -343,7 +350,7 @@ func (t *tally) congested(all []wire.Congestion) {
 	for i := range all {
 		c := &all[i]
 		x := &exec.Congestion{Inputs: c.Inputs, QueuePairs: c.QueuePairs, Peak: c.Peak, Paused: c.Paused / units.Time(k),
-			Pauses: (c.Pauses + k - 1) / k, Marks: (c.Marks + k - 1) / k, Drops: (c.Drops + k - 1) / k, Resent: (c.Resent + k - 1) / k, Watchdogs: (c.Watchdogs + k - 1) / k, First: c.First}
+			Pauses: (c.Pauses + k - 1) / k, Marks: (c.Marks + k - 1) / k, Drops: (c.Drops + k - 1) / k, Trims: (c.Trims + k - 1) / k, Resent: (c.Resent + k - 1) / k, Watchdogs: (c.Watchdogs + k - 1) / k, First: c.First}
 		if c.Behind >= 0 {
 			x.Behind = t.links[c.Behind].Name
 		}
@@ -512,11 +519,15 @@ func (x *Executor) fits(p *plan.Plan) error {
 			return err
 		}
 	}
-	n := int64(p.NumConns()) * int64(p.Sharing())
-	if n <= maxEach {
+	n, most := int64(p.NumConns())*int64(p.Sharing()), int64(maxEach)
+	remedy := "a run without --trace and --fold off, and without losses, folds equivalent ranks"
+	if x.cfg.Fold == FoldAuto { // a trace, which was not asked to run at any cost
+		most = mostMemory / eachBytes
+		remedy += "; insist with --fold off"
+	}
+	if n <= most {
 		return nil
 	}
-	remedy := "a run without --trace and --fold off, and without losses, folds equivalent ranks"
 	if x.cfg.Fabric != nil {
 		remedy = "over a network, ranks fold where no cable can be saturated (docs/FABRIC.md)"
 	}

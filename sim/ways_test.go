@@ -83,19 +83,25 @@ func TestFoldedOverNetworks(t *testing.T) {
 	}
 }
 
-// What memory would not hold is refused before it is laid out.
+// What memory would not hold is refused before it is laid out, a trace from 6 GB on.
 func TestTooManyConnections(t *testing.T) {
-	c, systems := nodes(t, "dgx-h100.n2", 256, comm.Params{})
-	p, _, err := c.Plan(comm.Op{Func: coll.AllToAll, Count: 4, Type: coll.Float32})
-	if err != nil {
-		t.Fatal(err)
-	}
-	x, err := sim.New(sim.Config{Comm: c.Layout, Systems: systems, Fold: sim.Unfolded})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := x.Run(context.Background(), exec.One(p), trace.Discard); !errors.Is(err, exec.ErrNotImplemented) || !strings.Contains(err.Error(), "GB") {
-		t.Errorf("alltoall of %d ranks, %d connections: %v", c.NRanks, p.NumConns(), err)
+	for _, w := range []struct {
+		hosts int
+		fold  sim.Folding
+		sink  trace.Sink
+	}{{256, sim.Unfolded, trace.Discard}, {100, sim.FoldAuto, new(trace.Memory)}} {
+		c, systems := nodes(t, "dgx-h100.n2", w.hosts, comm.Params{})
+		p, _, err := c.Plan(comm.Op{Func: coll.AllToAll, Count: 4, Type: coll.Float32})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := sim.New(sim.Config{Comm: c.Layout, Systems: systems, Fold: w.fold})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := x.Run(context.Background(), exec.One(p), w.sink); !errors.Is(err, exec.ErrNotImplemented) || !strings.Contains(err.Error(), "GB") {
+			t.Errorf("alltoall of %d ranks, %d connections: %v", c.NRanks, p.NumConns(), err)
+		}
 	}
 }
 

@@ -43,8 +43,14 @@ const (
 )
 
 // windowMargin is by how much a time may be off: the largest difference that was
-// seen from all iterations (docs/adr/0020).
-const windowMargin = 0.03
+// seen from all iterations (docs/adr/0020), fewMargin that of at most fewGroups thread groups,
+// whose phases wander for longer than a window. Sends and receives between unequal hosts, over
+// a network or with faults have chunkMargin: in a window their transfers meet others.
+const (
+	windowMargin = 0.03
+	fewMargin    = 0.08
+	fewGroups    = 64
+)
 
 // Beyond alwaysDrawn ranks, what has more than mostDrawn pieces is simulated with
 // jitter that equivalent ranks share, so that they fold; alltoall, whose transfers
@@ -275,7 +281,7 @@ func (x *Executor) extrapolate(ctx context.Context, w *window) (exec.Result, err
 	}
 	t := beyond(rest, full, half, w.all-w.some, w.some-w.some/2)
 	r := x.result(w.whole, t)
-	r.Account = exec.Account{Method: exec.Window, Programs: rest.account.Programs, Margin: windowMargin + rest.account.Margin, Periods: w.all - w.some, Skipped: t.first - rest.first}
+	r.Account = exec.Account{Method: exec.Window, Programs: rest.account.Programs, Margin: x.windowMargin(w.whole) + rest.account.Margin, Periods: w.all - w.some, Skipped: t.first - rest.first}
 	return r, nil
 }
 
@@ -293,6 +299,17 @@ func (w *window) otherwise() *window {
 		own.jitter = eachDraws
 	}
 	return &own
+}
+
+// windowMargin is by how much a time found from a window may be off.
+func (x *Executor) windowMargin(p *plan.Plan) float64 {
+	switch {
+	case p.Req.Func.IsP2P() && !x.plain():
+		return chunkMargin
+	case len(p.Programs(0))*p.Comm.NRanks <= fewGroups:
+		return fewMargin
+	}
+	return windowMargin
 }
 
 // sameLinks reports whether two runs had the same links.

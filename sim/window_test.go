@@ -99,7 +99,7 @@ func TestWindowsAreTheWholeRun(t *testing.T) {
 			if off := float64(got.Elapsed)/float64(want.Elapsed) - 1; math.Abs(off) > 0.03 {
 				t.Errorf("%d steps: %v, the whole run %v: %+.1f %%", steps, got.Elapsed, want.Elapsed, 100*off)
 			}
-			if got.Account.Margin != 0.03 || got.Account.Periods <= 0 || got.Account.Skipped <= 0 || got.Account.Programs != want.Account.Programs {
+			if a := got.Account.Margin; a < 0.03 || a > 0.08 || got.Account.Periods <= 0 || got.Account.Skipped <= 0 || got.Account.Programs != want.Account.Programs {
 				t.Errorf("%d steps: account %+v, of the whole run %+v", steps, got.Account, want.Account)
 			}
 			sameBytes(t, w, &got, &want)
@@ -108,6 +108,24 @@ func TestWindowsAreTheWholeRun(t *testing.T) {
 			t.Errorf("%d sizes within a window and %d beyond it: the test shows nothing", below, beyond)
 		}
 	})
+}
+
+// Where few thread groups draw, their phases wander for longer than a window, and it says so.
+func TestWindowsOfFewGroups(t *testing.T) {
+	oneGoroutine(t)
+	c, systems := nodes(t, "h200x4-h4x1.n2", 6, comm.Params{})
+	req, _, err := c.Request(comm.Op{Func: coll.AllReduce, Count: 16 << 20, Type: coll.Float32})
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Algo, req.Proto, req.Channels, req.Warps = coll.Ring, coll.LL, 5, 16
+	cfg := sim.Config{Systems: systems, Launch: sim.Graph, Kernels: 1, Seed: 1}
+	got, _ := simulatePlan(t, c, cfg, req, trace.Discard)
+	cfg.NoSkip = true
+	want, _ := simulatePlan(t, c, cfg, req, trace.Discard)
+	if off := math.Abs(float64(got.Elapsed)/float64(want.Elapsed) - 1); off < 0.03 || off > got.Account.Margin {
+		t.Errorf("%.2f %% off, %+v; at least 3 %%, or the test shows nothing", 100*off, got.Account)
+	}
 }
 
 // Blocks of a window are aligned as those of the whole: copies of what is not are slower.

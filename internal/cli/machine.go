@@ -29,6 +29,7 @@ type Machine struct {
 	Network   string // flow, packet or hybrid
 	NICs      string // network class
 	CC        string
+	Balance   string
 	NCCL      string
 	LibNCCL   string
 	RunsNCCL  bool // the command's own --libnccl is the library that it runs
@@ -62,6 +63,7 @@ func (m *Machine) RegisterClass(c *cobra.Command) {
 // nodes.
 func (m *Machine) RegisterNetwork(c *cobra.Command) {
 	c.Flags().StringVar(&m.Network, "network", "flow", "how what nodes send each other is simulated: flow, links are shared max-min; packet, frame by frame, with the queues, marks and pauses of switches (docs/PACKETS.md); hybrid, as packet where queues can form, else as flow")
+	c.Flags().StringVar(&m.Balance, "balance", "", "how frames choose among equally long routes with --network packet: queue-pair, flowlet or packet (default the fabric's)")
 	c.Flags().StringVar(&m.CC, "cc", "", "congestion control `NAME` with --network packet: none, dcqcn:paper, dcqcn:cx7, dcqcn:ns3, hpcc, timely, dctcp, swift, nscc (default the fabric's)")
 }
 
@@ -108,9 +110,12 @@ func (m *Machine) Spec(a *App) (scenario.Spec, error) {
 	if s.Machine.Multicast = m.Multicast; m.Multicast == "auto" {
 		s.Machine.Multicast = ""
 	}
-	s.Network.Fabric, s.Network.Class, s.Network.CC = m.Fabric, m.NICs, m.CC
+	s.Network.Fabric, s.Network.Class, s.Network.CC, s.Network.Balance = m.Fabric, m.NICs, m.CC, m.Balance
 	if s.Network.Model = m.Network; m.Network == "flow" {
 		s.Network.Model = ""
+	}
+	if m.Balance != "" && s.Network.Model == "" {
+		return s, fail.Usage("--balance %s: it is of packets that are simulated; write --network packet", m.Balance)
 	}
 	if m.CC != "" && s.Network.Model == "" {
 		return s, fail.Usage("--cc %s: it is of senders whose packets are simulated; write --network packet or hybrid", m.CC)

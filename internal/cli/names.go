@@ -16,7 +16,7 @@ func Rules() rules.Release { return rules.Default().Release }
 // have values that name themselves.
 var FlagNames = map[string]string{
 	"machine.split": "NCCL_TESTS_SPLIT", "machine.nodes": "--nodes", "machine.gpus": "-g", "machine.multicast": "--multicast", "machine.nvlinkDomain": "--mnnvl",
-	"machine.class": "--machine-class", "nccl.env": "--env", "nccl.version": "--nccl-version", "network.fabric": "--fabric", "network.class": "--network-class", "network.faults": "--fault", "network.model": "--network", "network.cc": "--cc", "workload.op": "", "workload.types": "",
+	"machine.class": "--machine-class", "nccl.env": "--env", "nccl.version": "--nccl-version", "network.fabric": "--fabric", "network.class": "--network-class", "network.faults": "--fault", "network.model": "--network", "network.cc": "--cc", "network.balance": "--balance", "workload.op": "", "workload.types": "",
 	"workload.reductions": "", "workload.sizes": "--sizes", "workload.counts": "--counts", "workload.imbalance": "--imbalance", "workload.range": "", "workload.range.min": "-b", "workload.range.max": "-e",
 	"workload.range.step": "-i", "workload.range.factor": "-f", "workload.root": "-r", "workload.cycles": "-N", "workload.group": "-m", "workload.buffers": "-R", "workload.ctaPolicy": "-x", "workload.unalign": "-u", "workload.device": "-D", "workload.deviceBlocks": "-V", "engine.blocking": "-z", "engine.cpuTime": "-C", "engine.fidelity": "--fidelity",
 	"engine.fold": "--fold", "engine.skip": "--skip", "engine.jitter": "--jitter", "engine.launch": "--launch", "engine.processes": "--procs", "engine.threads": "-t", "outputs.trace": "--trace",
@@ -31,7 +31,7 @@ var FlagNames = map[string]string{
 	// Members of a perftest.Request, where they are not called so above.
 	"QPs": "-q", "Seconds": "-D", "Depth": "-t", "SL": "-S", "TrafficClass": "--tclass", "QPTimeout": "-u", "TCP": "-p", "Serve": "--serve", "Listen": "--listen", "Size": "-s",
 	// Members of netrun's options.
-	"Compat": "--compat", "CC": "--cc", "Repair": "--repair", "RepairTimeout": "--timeout", "Retries": "--retries", "Paths": "--paths", "Credits": "--credits", "Fault": "--fault", "Routing": "--routing", "Flowlet": "--flowlet", "Watchdog": "--watchdog",
+	"Compat": "--compat", "CC": "--cc", "Repair": "--repair", "RepairTimeout": "--timeout", "Retries": "--retries", "Paths": "--paths", "Credits": "--credits", "Fault": "--fault", "Routing": "--routing", "Flowlet": "--flowlet", "Watchdog": "--watchdog", "MarkAt": "--mark-at", "MessageRate": "--message-rate",
 	"Balance": "--lb", "MTU": "--mtu",
 }
 

@@ -21,10 +21,11 @@ type Facts struct {
 	// port; where none was, 0 and empty.
 	PausedUs   float64 `json:"paused_us"`
 	PausedPort string  `json:"paused_port"`
-	Pauses     int64   `json:"pauses"`  // pause frames that stopped a port
-	Marked     int64   `json:"marked"`  // frames with a mark of congestion
-	Resent     int64   `json:"resent"`  // frames sent again
-	Dropped    int64   `json:"dropped"` // frames lost, or without room
+	Pauses     int64   `json:"pauses"`            // pause frames that stopped a port
+	Marked     int64   `json:"marked"`            // frames with a mark of congestion
+	Resent     int64   `json:"resent"`            // frames sent again
+	Dropped    int64   `json:"dropped"`           // frames lost, or without room
+	Trimmed    int64   `json:"trimmed,omitempty"` // frames cut to their headers for lack of room
 	// Watchdogs is how often a switch dropped a queue that was paused for too long,
 	// WatchdogPorts where, the most often first.
 	Watchdogs     int64    `json:"watchdogs,omitempty"`
@@ -102,6 +103,7 @@ func Of(links []exec.LinkLoad) *Facts {
 		}
 		known = true
 		f.Pauses, f.Marked, f.Resent, f.Dropped = f.Pauses+c.Pauses, f.Marked+c.Marks, f.Resent+c.Resent, f.Dropped+c.Drops
+		f.Trimmed += c.Trims
 		if f.Watchdogs += c.Watchdogs; c.Watchdogs > 0 {
 			dogs = append(dogs, dog{l.Name, c.Watchdogs})
 		}
@@ -178,6 +180,9 @@ func (f *Facts) Brief() []string {
 
 func (f *Facts) total() string {
 	s := fmt.Sprintf("%d frames marked, %d pause frames, %d sent again, %d lost", f.Marked, f.Pauses, f.Resent, f.Dropped)
+	if f.Trimmed > 0 {
+		s += fmt.Sprintf(", %d cut to their headers", f.Trimmed)
+	}
 	if f.Watchdogs > 0 {
 		s += fmt.Sprintf(", %d queues dropped by the watchdog of %s", f.Watchdogs, named(f.WatchdogPorts))
 	}

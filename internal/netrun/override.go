@@ -13,20 +13,18 @@ import (
 // Override is what a user sets in place of a configuration's settings.
 type Override struct {
 	CC        string   // one of packet.Presets; empty: the configuration's
-	Repair    string   // gbn or sr; empty: the configuration's
+	Repair    string   // gbn, sr or trim; empty: the configuration's
 	TimeoutUs float64  // 0: none
 	Retries   int      // 0: for ever
 	Paths     int      // of a flow; 0: one
 	Credits   int64    // bytes behind each link; 0: Ethernet
 	Routing   string   // of switches: ecmp, adaptive or flowlet; empty: ecmp
 	FlowletUs float64  // silence after which a flow chooses again
+	MarkAt    string   // dequeue or enqueue; empty: dequeue
+	Messages  float64  // that a host begins in a second, in millions; 0: no bound
 	WatchUs   float64  // of a pause without an end, after which a watchdog drops; 0: none
 	Faults    []string // as parseFault reads them
 }
-
-// reorder is how many frames one may be overtaken by when a flow takes several
-// paths.
-const reorder = 1 << 16
 
 // apply changes a scenario.
 func (v *Override) apply(x *ns3.Scenario) error {
@@ -48,11 +46,27 @@ func (v *Override) apply(x *ns3.Scenario) error {
 	case "", "gbn":
 	case "sr":
 		c.Repair.Selective = true
+	case "trim":
+		_, delay := x.Network.Speeds()
+		c.Cut(0, hostRate(&x.Network), delay)
 	default:
-		return fail.Usage("{Repair} %q: write gbn or sr", v.Repair)
+		return fail.Usage("{Repair} %q: write gbn, sr or trim", v.Repair)
 	}
 	if !(v.TimeoutUs >= 0 && v.TimeoutUs <= 1e9) || v.Retries < 0 || v.Credits < 0 || v.Paths < 0 {
 		return fail.Usage("{RepairTimeout} %g, {Retries} %d, {Paths} %d, {Credits} %d: none may be negative", v.TimeoutUs, v.Retries, v.Paths, v.Credits)
+	}
+	switch v.MarkAt {
+	case "", "dequeue":
+	case "enqueue": // no order of events of the peer, which marks at dequeue
+		c.MarkAtEnqueue, c.EventOrder, c.Stream, c.LossStream = true, false, 0, 0
+	default:
+		return fail.Usage("{MarkAt} %q: write dequeue or enqueue", v.MarkAt)
+	}
+	if !(v.Messages >= 0 && v.Messages <= 1e6) {
+		return fail.Usage("{MessageRate} %g: write millions of messages a second, up to 1e6", v.Messages)
+	}
+	if v.Messages > 0 {
+		c.MessageGap = units.FromMicros(1 / v.Messages)
 	}
 	c.Repair.Timeout, c.Repair.Retries = units.FromMicros(v.TimeoutUs), int32(min(v.Retries, 1<<30))
 	c.Buffer.Credits, c.Paths = v.Credits, v.Paths
@@ -60,7 +74,7 @@ func (v *Override) apply(x *ns3.Scenario) error {
 		return err
 	}
 	if v.Paths > 1 || c.Routing.Balance == packet.PerPacket {
-		c.Repair.Reorder = reorder
+		c.Repair.Reorder = packet.Overtaken
 	}
 	first := units.Time(1<<63 - 1)
 	for i := range x.Flows {
@@ -87,8 +101,8 @@ func (v *Override) route(c *packet.Config) error {
 	switch v.Routing {
 	case "", "ecmp":
 	case "adaptive":
-		if c.Routing.Balance = packet.PerPacket; v.Repair != "sr" {
-			return fail.Usage("{Routing} adaptive: frames overtake each other: add {Repair} sr")
+		if c.Routing.Balance = packet.PerPacket; v.Repair != "sr" && v.Repair != "trim" {
+			return fail.Usage("{Routing} adaptive: frames overtake each other: add {Repair} sr or trim")
 		}
 	case "flowlet":
 		c.Routing = packet.Routing{Balance: packet.PerFlow, Gap: units.FromMicros(v.FlowletUs)}

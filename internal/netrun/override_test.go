@@ -33,6 +33,11 @@ func TestOverrides(t *testing.T) {
 	}{
 		{Override{CC: "dcqcn:ns3"}, func(r *Report) bool { return r.Marks > 0 && victim(r) < victim(plain)*3/4 }},
 		{Override{CC: "none"}, func(r *Report) bool { return r.MakespanNs == plain.MakespanNs }},
+		{Override{CC: "nscc", Repair: "trim"}, func(r *Report) bool {
+			return r.Trims > 0 && r.Trims == r.Retransmitted && r.Pauses == 0 && victim(r) < victim(plain)/2 && r.Unfinished == ""
+		}},
+		{Override{CC: "dcqcn:ns3", MarkAt: "enqueue"}, func(r *Report) bool { return r.Marks > 0 && victim(r) < victim(plain)*3/4 }},
+		{Override{CC: "none", Messages: 0.01}, func(r *Report) bool { return r.MakespanNs == plain.MakespanNs }}, // one flow a host
 		{Override{CC: "none", Credits: 100_000}, func(r *Report) bool { return r.Pauses == 0 && r.Unfinished == "" }},
 		{Override{Faults: []string{"1-7:slow=0.1"}}, func(r *Report) bool { return victim(r) > 2*victim(plain) }},
 		{Override{Faults: []string{"0-7:down@100-300"}, TimeoutUs: 500}, func(r *Report) bool { return r.Lost > 0 && r.Retransmitted > 0 && r.Unfinished == "" }},
@@ -52,7 +57,9 @@ func TestOverridesAreChecked(t *testing.T) {
 		want string
 	}{
 		{Override{CC: "cubic"}, "is not a congestion control"},
-		{Override{Repair: "fec"}, "write gbn or sr"},
+		{Override{Repair: "fec"}, "write gbn, sr or trim"},
+		{Override{MarkAt: "arrival"}, "write dequeue or enqueue"},
+		{Override{Messages: -1}, "write millions of messages"},
 		{Override{TimeoutUs: -1}, "none may be negative"},
 		{Override{Paths: 4}, "must take frames out of order"},
 		{Override{Credits: 5}, "a frame of 1048 must fit"},

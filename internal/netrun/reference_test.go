@@ -102,15 +102,14 @@ type outcome struct {
 	theirs, ours float64
 	seeds        int // of ours, averaged
 	peak, ourPk  float64
-	cpu, ourCPU  float64
-	faster       float64 // this machine than theirs
+	cpu, ourCPU  float64 // ours at their machine's speed
 	verdict      string
 }
 
 func (o *outcome) row() string {
 	ratio := "–"
-	if o.cpu >= 0.02 && o.ourCPU > 0 {
-		ratio = fmt.Sprintf("%.0f", o.cpu/o.ourCPU/o.faster)
+	if o.timed() && o.ourCPU > 0 {
+		ratio = fmt.Sprintf("%.0f", o.cpu/o.ourCPU)
 	}
 	peak := "–"
 	if o.peak > 0 {
@@ -119,35 +118,33 @@ func (o *outcome) row() string {
 	return fmt.Sprintf("| %s | %.3f | %.3f | %+.2f %% | %d | %s | %.2f | %s | %s |\n", o.name, o.theirs/1e3, o.ours/1e3, 100*(o.ours/o.theirs-1), o.seeds, peak, o.cpu, ratio, o.verdict)
 }
 
-// average runs a scenario with seeds 1 to n.
-func (o *outcome) average(t *testing.T, n int, run func(seed uint64) (*Report, error)) {
+// timed says whether the peer took long enough for a ratio.
+func (o *outcome) timed() bool { return o.cpu >= 0.02 }
+
+// average runs a scenario with seeds 1 to n, and measures it where the peer's time is
+// comparable, with these seeds in turn.
+func (o *outcome) average(t *testing.T, m *meter, n int, run func(seed uint64) (*Report, error)) {
 	t.Helper()
 	o.seeds = n
 	for seed := range n {
-		r, err := run(uint64(seed + 1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must(t, run, uint64(seed+1))
 		o.ours += float64(r.MakespanNs) / float64(n)
 		o.ourPk += float64(r.PeakQueueBytes) / float64(n)
-		o.ourCPU += *r.CPUSeconds / float64(n)
 	}
+	if m.program == "" || !o.timed() {
+		return
+	}
+	o.ourCPU = m.seconds(t, func(round int) float64 { return *must(t, run, uint64(round%n+1)).CPUSeconds })
 }
 
-// once runs a scenario with one seed; for the page its CPU time is the median of five.
-func (o *outcome) once(t *testing.T, run func() (*Report, error)) {
+// must runs a scenario that has to end.
+func must(t *testing.T, run func(seed uint64) (*Report, error), seed uint64) *Report {
 	t.Helper()
-	var times []float64
-	for len(times) < 1 || len(times) < 5 && os.Getenv("SIMCCL_UPDATE") != "" {
-		r, err := run()
-		if err != nil {
-			t.Fatal(err)
-		}
-		o.ours, o.ourPk = float64(r.MakespanNs), float64(r.PeakQueueBytes)
-		times = append(times, *r.CPUSeconds)
+	r, err := run(seed)
+	if err != nil {
+		t.Fatal(err)
 	}
-	slices.Sort(times)
-	o.seeds, o.ourCPU = 1, times[len(times)/2]
+	return r
 }
 
 // judgeNs3 says whether a scenario ends at the same ns: equal seeds draw equal
@@ -189,7 +186,7 @@ func (o *outcome) judge(share float64) {
 }
 
 // ns3Cases compares all scenarios of the HPCC simulator.
-func ns3Cases(t *testing.T) (all []outcome) {
+func ns3Cases(t *testing.T, m *meter) (all []outcome) {
 	files, seeds := unpack(t, "ns3_inputs.tar.gz"), bands(t)
 	names, _ := filepath.Glob(folder + "ns3/*.json")
 	for _, name := range names {
@@ -219,7 +216,7 @@ func ns3Cases(t *testing.T) (all []outcome) {
 		if band, many := seeds[want.Name]; many {
 			fiveSeeds(t, want.Name, band, func(seed uint64) (*Report, error) { return NS3(config, options(files, seed)) })
 		}
-		o.once(t, func() (*Report, error) { return NS3(config, options(files, 1)) })
+		o.average(t, m, 1, func(seed uint64) (*Report, error) { return NS3(config, options(files, seed)) })
 		o.judgeNs3()
 		all = append(all, o)
 	}
@@ -227,7 +224,7 @@ func ns3Cases(t *testing.T) (all []outcome) {
 }
 
 // htsimCases compares all scenarios of htsim that end.
-func htsimCases(t *testing.T) (all []outcome) {
+func htsimCases(t *testing.T, m *meter) (all []outcome) {
 	files := unpack(t, "htsim_inputs.tar.gz")
 	names, _ := filepath.Glob(folder + "htsim/*.json")
 	for _, name := range names {
@@ -270,7 +267,7 @@ func htsimCases(t *testing.T) (all []outcome) {
 		case h.Balance == "ecmp" || h.Balance == "oblivious":
 			share = 0
 		}
-		o.average(t, seeds, func(seed uint64) (*Report, error) { return RunHtsim(h, options(files, seed)) })
+		o.average(t, m, seeds, func(seed uint64) (*Report, error) { return RunHtsim(h, options(files, seed)) })
 		o.judge(share)
 		all = append(all, o)
 	}
@@ -296,15 +293,14 @@ func TestReferencePage(t *testing.T) {
 	const head = "| scenario | theirs, µs | ours, µs | difference | seeds | deepest queue, kB: theirs / ours | their CPU, s | ratio | verdict |\n|---|---|---|---|---|---|---|---|---|\n"
 	var b strings.Builder
 	var all []outcome
-	faster := calibrate(t)
+	m := newMeter(t)
 	for _, part := range []struct {
 		title string
 		cases []outcome
-	}{{"### HPCC on ns-3", ns3Cases(t)}, {"### htsim", htsimCases(t)}} {
+	}{{"### HPCC on ns-3", ns3Cases(t, m)}, {"### htsim", htsimCases(t, m)}} {
 		fmt.Fprintf(&b, "%s\n\n%s", part.title, head)
 		all = append(all, part.cases...)
 		for _, o := range part.cases {
-			o.faster = faster
 			missed := strings.HasPrefix(o.verdict, "missed")
 			if why := known[o.name]; missed && why != "" {
 				o.verdict += "; " + why
@@ -322,8 +318,7 @@ func TestReferencePage(t *testing.T) {
 	if os.Getenv("SIMCCL_UPDATE") == "" {
 		return
 	}
-	faster = (faster + calibrate(t)) / 2 // before and after
-	rewrite(t, "<!-- speed -->\n", speedTable(all, faster)+hopsTable(t, faster))
+	rewrite(t, "<!-- speed -->\n", speedTable(all, m)+hopsTable(t, m))
 	rewrite(t, "<!-- table -->\n", b.String())
 }
 

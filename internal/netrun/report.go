@@ -68,7 +68,7 @@ const nanosecond = int64(units.Nanosecond)
 
 // report makes a Report of a result.
 func report(flows []packet.Flow, r *packet.Result) *Report {
-	x := &Report{Flows: make([]Flow, len(flows)), PeakQueueBytes: r.PeakQueue, PeakLink: r.PeakLink, Pauses: r.Pauses, Marks: r.Marks, Drops: r.Drops,
+	x := &Report{Flows: make([]Flow, len(flows)), PeakQueueBytes: r.PeakQueue, PeakLink: r.PeakLink, Pauses: r.Pauses, Marks: r.Marks, Drops: r.Drops, Trims: r.Trims,
 		Lost: r.Lost, Retransmitted: r.Retransmitted, DataPacketHops: r.DataPacketHops, Timeouts: r.Timeouts, Watchdogs: r.Watchdogs}
 	first, last := int64(1<<63-1), int64(0)
 	for i := range r.Flows {

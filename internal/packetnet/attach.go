@@ -21,17 +21,23 @@ type File struct {
 	Network *fabric.Network // nil: none
 }
 
-// Attach fills in what a network that is simulated frame by frame needs; model is
-// one of Models() or empty, cc a congestion control in place of the file's. Without a
+// Choice is how a network is simulated: Model is one of Models() or empty, CC a congestion
+// control and Balance one of Balances() in place of the file's.
+type Choice struct{ Model, CC, Balance string }
+
+// Balances are the words for how frames choose their routes.
+func Balances() []string { return []string{"queue-pair", "flowlet", "packet"} }
+
+// Attach fills in what a network that is simulated frame by frame needs. Without a
 // file all ports hang on one switch, which is what the ideal network is, too.
 // Errors are those of the file with their places, and of usage.
-func Attach(cfg *sim.Config, cl *fabric.Cluster, f File, model, cc string) error {
-	switch model {
+func Attach(cfg *sim.Config, cl *fabric.Cluster, f File, as Choice) error {
+	switch as.Model {
 	case "", "flow":
 		return nil
 	case "packet", "hybrid":
 	default:
-		return fail.Usage("--network %s: write one of %s", model, strings.Join(Models(), ", "))
+		return fail.Usage("--network %s: write one of %s", as.Model, strings.Join(Models(), ", "))
 	}
 	net := f.Network
 	if net == nil {
@@ -41,19 +47,21 @@ func Attach(cfg *sim.Config, cl *fabric.Cluster, f File, model, cc string) error
 			return err
 		}
 	}
-	set, err := Of(net, cc, cfg.Seed, cfg.RC)
+	set, err := Of(net, as, cfg.Seed, cfg.RC)
 	var p *fabric.PacketsError
 	switch {
-	case err == nil && model == "hybrid" && set.Routing.Balance != packet.Hashed:
+	case err == nil && as.Model == "hybrid" && set.Routing.Balance != packet.Hashed:
 		return fail.Usage("--network hybrid: frames of this fabric choose their routes one by one, and no link shows where queues form; write packet")
 	case err == nil:
-		set.Hybrid = model == "hybrid"
+		set.Hybrid = as.Model == "hybrid"
 		cfg.Packets = set
 		return nil
 	case !errors.As(err, &p):
 		return err
-	case p.Key == "cc" && cc != "":
+	case p.Key == "cc" && as.CC != "":
 		return fail.Usage("congestion control: %s", p.Problem)
+	case p.Key == "balance" && as.Balance != "":
+		return fail.Usage("routes of frames: %s", p.Problem)
 	}
 	return fail.Input(net.Placed(f.Data, f.Name, p))
 }

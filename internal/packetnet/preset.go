@@ -47,6 +47,13 @@ func adaptive(p fabric.Packets) fabric.Packets {
 	return p
 }
 
+// trimmed is adaptive, with switches that cut frames in place of pauses.
+func trimmed(p fabric.Packets) fabric.Packets {
+	p = adaptive(p)
+	p.Repair, p.Trim = "trim", v(0)
+	return p
+}
+
 // Default is the preset of a fabric that names none.
 const Default = "dcqcn"
 
@@ -65,6 +72,9 @@ func Presets() []Preset {
 		{Name: "hpn", What: "Alibaba HPN: two planes, switches of 51.2 Tbit/s (SIGCOMM'24)", Routing: fabric.ECMP, Layout: "planes", PerLeaf: 64,
 			Packets: ethernet(fabric.Packets{Buffer: v(165e3), CC: "dcqcn:ns3", Marks: simaiMarks}),
 			Source:  "two planes of 2 x 200 Gbit/s ports: Alibaba HPN, 4; buffer: Tomahawk 5, 165 MB; marks: SimAI.conf; the paper's own congestion control is not public: run.py's DCQCN is used in its place"},
+		{Name: "ultra-ethernet", What: "Ultra Ethernet: NSCC, frames sprayed by the shortest queue, frames without room cut to their headers", Routing: fabric.ECMP, Layout: "rail", PerLeaf: 32,
+			Packets: trimmed(ethernet(fabric.Packets{Buffer: v(165e3), CC: "nscc", Marks: []fabric.Mark{}})),
+			Source:  "NSCC, queues of a bandwidth-delay product, marks from 0.2 to 0.8 of it: htsim of the Ultra Ethernet Consortium; no PFC: its best-effort network; switches choose routes where the consortium's hosts choose entropies"},
 		{Name: "infiniband-ndr", What: "Quantum-2 and ConnectX-7 over InfiniBand NDR, forwarding tables", Routing: fabric.Static, Layout: "rail", PerLeaf: 32,
 			Packets: fabric.Packets{Link: "infiniband", Repair: "gbn", Balance: "queue-pair", CC: "none", MTU: v(4096), AckEach: v(4), Hop: v(0.3), Credits: v(128), Buffer: v(113e3),
 				Reserve: v(4), Resume: v(3), Delays: v(3), Alpha: v(1.0 / 8), Marks: []fabric.Mark{}},

@@ -1,8 +1,11 @@
 package packetnet
 
 import (
+	"cmp"
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/sim/wire/packet"
@@ -17,15 +20,13 @@ import (
 const (
 	roceHeader, roceAck, pfcFrame = 82, 86, 84
 	ibHeader, ibAck               = 26, 30
+	// NCCL writes a message with immediate data: RETH in its first frame, ImmDt in its last.
+	reth, immediate = 16, 4
 )
 
-// reorder is by how many frames one may be overtaken before it counts as lost, where
-// frames choose their routes.
-const reorder = 1 << 16
-
-// Of makes the settings of a network. cc, where not empty, replaces the
-// file's; rc is NCCL's timeout and retries. Errors are *fabric.PacketsErrors.
-func Of(n *fabric.Network, cc string, seed uint64, rc sim.Reliability) (*sim.Packets, error) {
+// Of makes the settings of a network, as what is chosen in place of the file's has it; NICs
+// that are told to put frames in order send single ones again. rc is NCCL's timeout and retries. Errors are *fabric.PacketsErrors.
+func Of(n *fabric.Network, as Choice, seed uint64, rc sim.Reliability) (*sim.Packets, error) {
 	own := fabric.Packets{}
 	if n.Packets != nil {
 		own = *n.Packets
@@ -39,18 +40,21 @@ func Of(n *fabric.Network, cc string, seed uint64, rc sim.Reliability) (*sim.Pac
 		return nil, err
 	}
 	p := over(base.Packets, own)
-	if cc != "" {
-		p.CC = cc
+	if as.CC != "" {
+		p.CC = as.CC
+	}
+	if p.Balance = cmp.Or(as.Balance, p.Balance); as.Balance == "packet" && p.Repair == "gbn" {
+		p.Repair = "sr"
 	}
 	set := &sim.Packets{Hop: units.FromMicros(*p.Hop)}
 	c := &set.Config
 	c.Seed = seed
-	c.Frames = packet.Frames{Payload: int(*p.MTU), Header: roceHeader, Ack: roceAck, Pause: pfcFrame}
+	c.Frames = packet.Frames{Payload: int(*p.MTU), Header: roceHeader, Ack: roceAck, Pause: pfcFrame, First: reth, Last: immediate}
 	c.Buffer = packet.Buffer{Bytes: kb(p.Buffer), Reserve: kb(p.Reserve), ResumeOffset: kb(p.Resume), Shift: int(math.Round(-math.Log2(*p.Alpha))),
 		HeadroomDelays: int(*p.Delays), XOff: kb(p.XOff), XOn: kb(p.XOn)}
 	// What still comes after a pause was asked for: a frame that holds it up, one that the
 	// neighbour has begun, and what is on the cable both ways (IEEE 802.1Qbb, annex O).
-	c.Buffer.Headroom = 2*int64(c.Frames.Payload+c.Frames.Header) + int64(c.Frames.Pause)
+	c.Buffer.Headroom = 2*int64(c.Frames.Most()) + int64(c.Frames.Pause)
 	if p.Link == "infiniband" {
 		c.Frames.Header, c.Frames.Ack = ibHeader, ibAck
 		c.Buffer.Credits = kb(p.Credits)
@@ -58,22 +62,34 @@ func Of(n *fabric.Network, cc string, seed uint64, rc sim.Reliability) (*sim.Pac
 	c.AckFrom, c.NackGap = int64(*p.AckEach), 500*units.Microsecond
 	c.Repair = packet.Repair{Selective: p.Repair == "sr", Timeout: rc.Wait(), Retries: int32(rc.Retries.Or(7))}
 	switch p.Balance {
+	case "queue-pair":
 	case "flowlet":
 		c.Routing = packet.Routing{Balance: packet.PerFlow, Gap: 16 * units.Microsecond, Quantum: kb(p.Quantum)}
 		if p.Gap != nil {
 			c.Routing.Gap = units.FromMicros(*p.Gap)
 		}
 	case "packet":
-		if p.Repair != "sr" {
-			return nil, &fabric.PacketsError{Key: "balance", Problem: "balance packet: frames overtake each other; write repair sr"}
+		if p.Repair == "gbn" {
+			return nil, &fabric.PacketsError{Key: "balance", Problem: "balance packet: frames overtake each other; write repair sr or trim"}
 		}
 		c.Routing = packet.Routing{Balance: packet.PerPacket, Quantum: kb(p.Quantum)}
-		c.Repair.Reorder = reorder
+		c.Repair.Reorder = packet.Overtaken
+	default:
+		return nil, &fabric.PacketsError{Key: "balance", Problem: fmt.Sprintf("%s is not one: write one of %s", p.Balance, strings.Join(Balances(), ", "))}
+	}
+	if p.Repair == "trim" {
+		if p.Link == "infiniband" {
+			return nil, &fabric.PacketsError{Key: "repair", Problem: "repair trim: links of InfiniBand have room for what they carry, and cut nothing; write link ethernet"}
+		}
+		c.Cut(kb(p.Trim), portRate(n), set.Hop)
 	}
 	if c.Repair.Selective {
 		c.AckFrom = 1
 	}
 	c.Watchdog = watchdog(p.Watchdog)
+	if c.MarkAtEnqueue = p.MarkAt == "enqueue"; p.Messages != nil && *p.Messages > 0 {
+		c.MessageGap = units.FromMicros(1 / *p.Messages)
+	}
 	control, err := packet.Preset(p.CC, portRate(n))
 	if err != nil {
 		return nil, &fabric.PacketsError{Key: "cc", Problem: err.Error()}
@@ -136,14 +152,14 @@ func portRate(n *fabric.Network) int64 {
 
 // over is a preset with what a file says in place of its own.
 func over(base, own fabric.Packets) fabric.Packets {
-	for _, x := range [][2]*string{{&base.Link, &own.Link}, {&base.CC, &own.CC}, {&base.Balance, &own.Balance}, {&base.Repair, &own.Repair}} {
+	for _, x := range [][2]*string{{&base.Link, &own.Link}, {&base.CC, &own.CC}, {&base.Balance, &own.Balance}, {&base.Repair, &own.Repair}, {&base.MarkAt, &own.MarkAt}} {
 		if *x[1] != "" {
 			*x[0] = *x[1]
 		}
 	}
 	for _, x := range [][2]**float64{{&base.Hop, &own.Hop}, {&base.MTU, &own.MTU}, {&base.AckEach, &own.AckEach}, {&base.Buffer, &own.Buffer}, {&base.Reserve, &own.Reserve},
 		{&base.Resume, &own.Resume}, {&base.Alpha, &own.Alpha}, {&base.Delays, &own.Delays}, {&base.XOff, &own.XOff}, {&base.XOn, &own.XOn},
-		{&base.Credits, &own.Credits}, {&base.Window, &own.Window}, {&base.Gap, &own.Gap}, {&base.Quantum, &own.Quantum}, {&base.Watchdog, &own.Watchdog}} {
+		{&base.Credits, &own.Credits}, {&base.Trim, &own.Trim}, {&base.Messages, &own.Messages}, {&base.Window, &own.Window}, {&base.Gap, &own.Gap}, {&base.Quantum, &own.Quantum}, {&base.Watchdog, &own.Watchdog}} {
 		if *x[1] != nil {
 			*x[0] = *x[1]
 		}

@@ -22,10 +22,12 @@ func Transports(cfg *sim.Config, c *config.Config) {
 
 // Refused says why a model of the network does not go with how times are found, and
 // what to write instead; empty where it does.
-func Refused(model, cc, fidelity, fold string) (member, problem, hint string) {
-	switch framed := model != "" && model != "flow"; {
-	case cc != "" && !framed:
+func Refused(as Choice, fidelity, fold string) (member, problem, hint string) {
+	switch framed := as.Model != "" && as.Model != "flow"; {
+	case as.CC != "" && !framed:
 		return "cc", "is of senders whose packets are simulated", "write --network packet or hybrid"
+	case as.Balance != "" && !framed:
+		return "balance", "is of packets that are simulated", "write --network packet"
 	case framed && (fidelity == "alpha" || fold == "exact" || fold == "near"):
 		return "model", "needs every rank and its messages", "leave fidelity alpha, and folding, out"
 	}

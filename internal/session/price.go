@@ -8,7 +8,6 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/launch"
 	"github.com/simccl/simccl/plan/sym"
 	"github.com/simccl/simccl/sim"
@@ -110,35 +109,23 @@ func (p *Prices) single(ctx context.Context, at *communicator, c *workload.Call)
 	return r.Elapsed, err
 }
 
-// several is what the kernels of a group take, as Running.group of package scenario has it for
-// equal calls: each the mean of those that follow each other.
+// several is what the kernels of a group take, as for a row of nccl-tests' -m.
 func (p *Prices) several(ctx context.Context, at *communicator, calls []launch.Call) (units.Time, error) {
-	kernels, err := at.comm.Group(calls, launch.Eager)
+	kernels, err := KernelsOf(at.comm, calls, launch.Eager)
 	if err != nil {
 		return 0, err
+	}
+	for i, pl := range kernels.Plans {
+		if pl != nil {
+			kernels.Plans[i] = located(pl, at)
+		}
 	}
 	e, err := sim.New(p.m.config(at))
 	if err != nil {
 		return 0, err
 	}
-	var sum exec.Result
-	l := at.comm.Launcher(calls, launch.Eager)
-	for i := range kernels {
-		var res exec.Result
-		if s := kernels[i].Symmetric; s != nil {
-			res, err = e.Symmetric(ctx, s)
-		} else {
-			var pl *plan.Plan
-			if pl, err = kernels[i].Plan(l); err == nil {
-				res, err = e.Run(ctx, exec.One(located(pl, at)), trace.Discard)
-			}
-		}
-		if err != nil {
-			return 0, err
-		}
-		sum.Append(&res)
-	}
-	return sum.Elapsed, nil
+	sum, err := kernels.Simulate(ctx, e)
+	return sum.Elapsed, err
 }
 
 // grouped are the calls of a group with ranks in NCCL's order.

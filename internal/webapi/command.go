@@ -46,6 +46,7 @@ func Command(s *scenario.Spec) string {
 		add("--network", s.Network.Model)
 	}
 	add("--cc", s.Network.CC)
+	add("--balance", s.Network.Balance)
 	add("--network-class", s.Network.Class)
 	for _, f := range s.Network.Faults {
 		add("--fault", f)

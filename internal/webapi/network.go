@@ -17,6 +17,7 @@ type Networks struct {
 	Models   []string      `json:"models"` // how it is simulated, the default first
 	Fabrics  []FabricEntry `json:"fabrics"`
 	Controls []string      `json:"controls"` // congestion controls
+	Balances []string      `json:"balances"` // how frames choose their routes
 	Classes  []string      `json:"classes"`  // of NICs and their plugins
 }
 
@@ -27,7 +28,7 @@ type FabricEntry struct {
 }
 
 func networks() Networks {
-	n := Networks{Models: packetnet.Models(), Controls: strings.Split(packet.Presets, ", "), Classes: gpu.NetworkNames()}
+	n := Networks{Models: packetnet.Models(), Controls: strings.Split(packet.Presets, ", "), Balances: packetnet.Balances(), Classes: gpu.NetworkNames()}
 	for _, p := range packetnet.Presets() {
 		n.Fabrics = append(n.Fabrics, FabricEntry{p.Name, p.What})
 	}

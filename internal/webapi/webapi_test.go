@@ -292,7 +292,7 @@ func TestNetwork(t *testing.T) {
 	x.Network.Model = ""
 	fault := spec("dgx-h100", 2, "all_reduce", "1M")
 	fault.Network.Faults = []string{"nic=node0/99:slow=2"}
-	for path, x := range map[string]scenario.Spec{"network.faults": fault, "network.model": x, "network.cc": func() scenario.Spec { y := x; y.Network.CC = "swift"; return y }()} {
+	for path, x := range map[string]scenario.Spec{"network.faults": fault, "network.model": x, "network.cc": func() scenario.Spec { y := x; y.Network.CC = "swift"; return y }(), "network.balance": func() scenario.Spec { y := x; y.Network.Balance = "packet"; return y }()} {
 		call := "run"
 		if path == "network.model" {
 			call = "congestion"

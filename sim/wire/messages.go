@@ -76,6 +76,7 @@ type Congestion struct {
 	Pauses     int64       // pause frames that stopped it
 	Marks      int64       // frames marked
 	Drops      int64       // frames that found no room, or were lost
+	Trims      int64       // frames that were cut to their headers
 	Inputs     int32       // that fed it with something
 	QueuePairs int32       // whose messages crossed it
 	Resent     int64       // frames sent again, of a host's port

@@ -19,21 +19,25 @@ type Packets struct {
 	// Balance is how a frame's route is chosen: queue-pair, each queue pair's by
 	// Network.Routing; flowlet, by the queues at a switch after Gap of silence; packet,
 	// each frame so.
-	Balance  string   `json:"balance,omitempty"`
-	Gap      *float64 `json:"flowlet_us,omitempty"`
-	Quantum  *float64 `json:"quantum_kb,omitempty"` // by which queues must differ
-	Repair   string   `json:"repair,omitempty"`     // gbn or sr
-	Hop      *float64 `json:"hop_us,omitempty"`     // of a cable without latency_us, what is behind it included
-	MTU      *float64 `json:"mtu,omitempty"`        // payload of a frame, bytes
-	AckEach  *float64 `json:"ack_every,omitempty"`
-	Buffer   *float64 `json:"buffer_kb,omitempty"`  // of a switch
-	Reserve  *float64 `json:"reserve_kb,omitempty"` // of a port
-	Resume   *float64 `json:"resume_kb,omitempty"`
-	Alpha    *float64 `json:"alpha,omitempty"` // share of the free buffer that a port may fill
-	Delays   *float64 `json:"headroom_delays,omitempty"`
-	XOff     *float64 `json:"xoff_kb,omitempty"`
-	XOn      *float64 `json:"xon_kb,omitempty"`
-	Credits  *float64 `json:"credits_kb,omitempty"`  // InfiniBand: buffer behind a link
+	Balance string   `json:"balance,omitempty"`
+	Gap     *float64 `json:"flowlet_us,omitempty"`
+	Quantum *float64 `json:"quantum_kb,omitempty"` // by which queues must differ
+	Repair  string   `json:"repair,omitempty"`     // gbn, sr or trim
+	Hop     *float64 `json:"hop_us,omitempty"`     // of a cable without latency_us, what is behind it included
+	MTU     *float64 `json:"mtu,omitempty"`        // payload of a frame, bytes
+	AckEach *float64 `json:"ack_every,omitempty"`
+	Buffer  *float64 `json:"buffer_kb,omitempty"`  // of a switch
+	Reserve *float64 `json:"reserve_kb,omitempty"` // of a port
+	Resume  *float64 `json:"resume_kb,omitempty"`
+	Alpha   *float64 `json:"alpha,omitempty"` // share of the free buffer that a port may fill
+	Delays  *float64 `json:"headroom_delays,omitempty"`
+	XOff    *float64 `json:"xoff_kb,omitempty"`
+	XOn     *float64 `json:"xon_kb,omitempty"`
+	Credits *float64 `json:"credits_kb,omitempty"` // InfiniBand: buffer behind a link
+	// Messages is how many messages a NIC begins in a second, in millions; 0: no bound.
+	Messages *float64 `json:"message_mps,omitempty"`
+	MarkAt   string   `json:"mark_at,omitempty"`     // dequeue or enqueue
+	Trim     *float64 `json:"trim_kb,omitempty"`     // queue beyond which frames are cut; 0: a round trip's
 	Window   *float64 `json:"window_kb,omitempty"`   // most in flight of a queue pair; 0: no bound
 	Watchdog *float64 `json:"watchdog_us,omitempty"` // pause after which a switch drops a queue; 0: never
 	// Marks are thresholds by the speed of a port; empty and not nil: no marks.
@@ -73,6 +77,8 @@ var numbers = []number{
 	{"headroom_delays", 0, 1000, true, func(p *Packets) **float64 { return &p.Delays }},
 	{"xoff_kb", 1, 1e7, false, func(p *Packets) **float64 { return &p.XOff }},
 	{"xon_kb", 0, 1e7, false, func(p *Packets) **float64 { return &p.XOn }},
+	{"message_mps", 0, 1e6, false, func(p *Packets) **float64 { return &p.Messages }},
+	{"trim_kb", 0, 1e6, false, func(p *Packets) **float64 { return &p.Trim }},
 	{"credits_kb", 16, 1e6, false, func(p *Packets) **float64 { return &p.Credits }},
 	{"window_kb", 0, 1e7, false, func(p *Packets) **float64 { return &p.Window }},
 	{"watchdog_us", 0, 1e9, false, func(p *Packets) **float64 { return &p.Watchdog }},
@@ -90,7 +96,8 @@ var words = []word{
 	{"cc", func(p *Packets) *string { return &p.CC }, nil},
 	{"link", func(p *Packets) *string { return &p.Link }, []string{"ethernet", "infiniband"}},
 	{"balance", func(p *Packets) *string { return &p.Balance }, []string{"queue-pair", "flowlet", "packet"}},
-	{"repair", func(p *Packets) *string { return &p.Repair }, []string{"gbn", "sr"}},
+	{"mark_at", func(p *Packets) *string { return &p.MarkAt }, []string{"dequeue", "enqueue"}},
+	{"repair", func(p *Packets) *string { return &p.Repair }, []string{"gbn", "sr", "trim"}},
 }
 
 // PacketsError is a value of packets that cannot be.

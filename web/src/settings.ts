@@ -26,9 +26,10 @@ export function form(hello: Hello, change: (edit: (s: Spec) => void) => void): F
   const models: Record<string, string> = { flow: "links are shared", packet: "frame by frame", hybrid: "frames where queues form" };
   const model = h("select", { id: "network" }, ...hello.networks.models.map((v, i) => opt(i ? v : "", `${v}: ${models[v] ?? ""}`)));
   const fabric = h("select", { id: "fabric" }, opt("", "ideal"), ...hello.networks.fabrics.map((f) => opt(f.name, `${f.name} — ${f.what}`)));
-  const cc = h("select", { id: "cc" }, opt("", "the network's"), ...hello.networks.controls.map((v) => opt(v)));
+  const cc = h("select", { id: "cc" }, opt("", "default"), ...hello.networks.controls.map((v) => opt(v)));
+  const balance = h("select", { id: "balance" }, opt("", "default"), ...hello.networks.balances.map((v) => opt(v, `by ${v.replace("-", " ")}`)));
   const nics = h("select", { id: "network-class" }, opt("", "by the NICs"), ...hello.networks.classes.map((v) => opt(v)));
-  const faults = h("textarea", { id: "faults", rows: 2, spellcheck: "false", placeholder: "nic=node0/2:slow=4\nlink=spine0~leaf0:storm@10-100", autocapitalize: "off", autocomplete: "off" });
+  const faults = h("textarea", { id: "faults", rows: 2, spellcheck: "false", placeholder: "nic=node0/2:slow=4\nlink=spine0~leaf0:down", autocapitalize: "off", autocomplete: "off" });
   const errors = new Map<string, HTMLElement>();
 
   const field = (label: string, el: HTMLElement, path: string, ...more: HTMLElement[]) => {
@@ -56,9 +57,10 @@ export function form(hello: Hello, change: (edit: (s: Spec) => void) => void): F
   for (const el of [least, most, factor]) on(el, sweep);
   on(multicast, (s) => { s.machine ??= {}; s.machine.multicast = multicast.value; });
   on(launch, (s) => { s.engine ??= {}; s.engine.launch = launch.value; });
-  on(model, (s) => { s.network = { ...s.network, model: model.value }; if (!model.value) delete s.network.cc; });
+  on(model, (s) => { s.network = { ...s.network, model: model.value }; if (!model.value) { delete s.network.cc; delete s.network.balance; } });
   on(fabric, (s) => { s.network = { ...s.network, fabric: fabric.value }; });
   on(cc, (s) => { s.network = { ...s.network, cc: cc.value }; });
+  on(balance, (s) => { s.network = { ...s.network, balance: balance.value }; });
   on(nics, (s) => { s.network = { ...s.network, class: nics.value }; });
   on(faults, (s) => { s.network = { ...s.network, faults: faults.value.split("\n").map((l) => l.trim()).filter(Boolean) }; });
   on(env, (s) => { s.nccl ??= {}; s.nccl.env = lines(env.value); });
@@ -73,7 +75,7 @@ export function form(hello: Hello, change: (edit: (s: Spec) => void) => void): F
     h("h2", {}, "Machine"), field("Machine", machine, "machine"), field("Nodes", nodes, "machine.nodes", range), field("GPUs per node", gpus, "machine.gpus"), field("NVLink multicast", multicast, "machine.multicast"),
     h("h2", {}, "Operation"), field("Operation", op, "workload.op"), h("div", { class: "row" }, field("From", least, "workload.range.min"), field("to", most, "workload.range.max"), field("factor", factor, "workload.range.factor")),
     h("div", { class: "row" }, field("Type", type, "workload.types"), field("Reduction", red, "workload.reductions")),
-    h("h2", {}, "Network"), field("Between nodes", fabric, "network.fabric"), field("Simulated as", model, "network.model"), h("div", { class: "row" }, field("Congestion", cc, "network.cc"), field("Class of NICs", nics, "network.class")), field("Faults, one per line", faults, "network.faults"),
+    h("h2", {}, "Network"), field("Between nodes", fabric, "network.fabric"), field("Simulated as", model, "network.model"), h("div", { class: "row" }, field("Congestion", cc, "network.cc"), field("Routes of frames", balance, "network.balance")), field("Class of NICs", nics, "network.class"), field("Faults, one per line", faults, "network.faults"),
     h("h2", {}, "NCCL"), field("Version", version, "nccl.version"), field("Launch", launch, "engine.launch"), field("Settings, one per line", env, "nccl.env", known));
 
   return {
@@ -105,7 +107,8 @@ export function form(hello: Hello, change: (edit: (s: Spec) => void) => void): F
       pick(model, net.model === "flow" ? "" : net.model ?? "");
       pick(fabric, net.fabric ?? "");
       pick(cc, net.cc ?? "");
-      cc.disabled = !model.value;
+      pick(balance, net.balance ?? "");
+      cc.disabled = balance.disabled = !model.value;
       pick(nics, net.class ?? "");
       if (document.activeElement !== faults) faults.value = (net.faults ?? []).join("\n");
       const text = Object.entries(spec.nccl?.env ?? {}).map(([k, v]) => `${k}=${v}`).join("\n");

@@ -78,6 +78,7 @@ function readable(spec: Spec): URLSearchParams {
   set("fabric", spec.network?.fabric);
   set("network", spec.network?.model);
   set("cc", spec.network?.cc);
+  set("balance", spec.network?.balance);
   set("network-class", spec.network?.class);
   for (const f of spec.network?.faults ?? []) q.append("fault", f);
   for (const [k, v] of Object.entries(spec.nccl?.env ?? {})) q.append("env", `${k}=${v}`);
@@ -92,6 +93,6 @@ function ofReadable(q: URLSearchParams): Spec {
   return {
     machine: { nodes: [{ topo: text("topo"), count: num("nodes") }], gpus: num("gpus"), multicast: text("multicast"), class: text("class") },
     workload: { op: text("op") || "all_reduce", sizes: text("sizes") ? text("sizes").split(",") : [], range: { min: text("b"), max: text("e"), factor: num("f") }, types: text("type") ? [text("type")] : [], reductions: text("redop") ? [text("redop")] : [] },
-    nccl: { version: text("nccl"), env }, engine: { launch: text("launch") }, network: { fabric: text("fabric"), model: text("network"), cc: text("cc"), class: text("network-class"), faults: q.getAll("fault") },
+    nccl: { version: text("nccl"), env }, engine: { launch: text("launch") }, network: { fabric: text("fabric"), model: text("network"), cc: text("cc"), balance: text("balance"), class: text("network-class"), faults: q.getAll("fault") },
   };
 }

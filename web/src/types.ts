@@ -5,7 +5,7 @@ export interface Spec {
   name?: string;
   machine?: { nodes?: { topo?: string; count?: number }[]; gpus?: number; multicast?: string; nvlinkDomain?: number; class?: string };
   nccl?: { version?: string; env?: Record<string, string> };
-  network?: { fabric?: string; class?: string; model?: string; cc?: string; faults?: string[] };
+  network?: { fabric?: string; class?: string; model?: string; cc?: string; balance?: string; faults?: string[] };
   workload: { op: string; sizes?: string[]; range?: { min?: string; max?: string; factor?: number; step?: string }; types?: string[]; reductions?: string[]; root?: number; [k: string]: unknown };
   engine?: { launch?: string; fidelity?: string; [k: string]: unknown };
   seed?: number;
@@ -17,7 +17,7 @@ export interface Hello {
   program: string; releases: string[]; release: string; operations: string[]; types: string[]; reductions: string[];
   machines: { name: string; title: string; domain?: number }[];
   settings: { name: string; default: string; meaning: string }[];
-  networks: { models: string[]; fabrics: { name: string; what: string }[]; controls: string[]; classes: string[] };
+  networks: { models: string[]; fabrics: { name: string; what: string }[]; controls: string[]; balances: string[]; classes: string[] };
 }
 
 export interface Device { kind: string; label: string; title: string; rank: number }

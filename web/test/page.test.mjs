@@ -123,9 +123,10 @@ test("a network of packets: times are the command's, the address keeps it, frame
   await settled(() => page.selectOption("#fabric", "spectrum-x"));
   await settled(() => page.selectOption("#network", "packet"));
   await settled(() => page.selectOption("#cc", "none"));
+  await settled(() => page.selectOption("#balance", "flowlet"));
   await settled(async () => { await page.fill("#faults", "nic=node0/2:slow=4"); await page.press("#faults", "Tab"); });
   await done();
-  const args = ["--fabric", "spectrum-x", "--network", "packet", "--cc", "none", "--fault", "nic=node0/2:slow=4"], framed = await times();
+  const args = ["--fabric", "spectrum-x", "--network", "packet", "--cc", "none", "--balance", "flowlet", "--fault", "nic=node0/2:slow=4"], framed = await times();
   assert.deepEqual(framed, table(cli("run", "alltoall", "--topo", "dgx-h100", "--nodes", "4", ...args, "--sizes", "1M")));
   assert.deepEqual(table(line(await page.textContent("#command"))), framed);
   assert.match(await page.textContent("#frames"), /frames marked.*pause frames/);
@@ -134,15 +135,16 @@ test("a network of packets: times are the command's, the address keeps it, frame
   const here = await page.evaluate(() => location.hash);
   assert.match(here, /network=packet/);
   await visit("#topo=dgx-h100&nodes=2&op=all_reduce&sizes=8");
-  assert.deepEqual(await page.evaluate(() => ["network", "fabric", "cc", "faults"].map((id) => document.getElementById(id).value)), ["", "", "", ""]);
+  assert.deepEqual(await page.evaluate(() => ["network", "fabric", "cc", "balance", "faults"].map((id) => document.getElementById(id).value)), ["", "", "", "", ""]);
   await visit(here);
   await done();
   assert.deepEqual(await times(), framed);
-  assert.deepEqual(await page.evaluate(() => ["network", "fabric", "cc", "faults"].map((id) => document.getElementById(id).value)), ["packet", "spectrum-x", "none", "nic=node0/2:slow=4"]);
+  assert.deepEqual(await page.evaluate(() => ["network", "fabric", "cc", "balance", "faults"].map((id) => document.getElementById(id).value)), ["packet", "spectrum-x", "none", "flowlet", "nic=node0/2:slow=4"]);
   // Back to flows there is no congestion control; a fault that is none is said where it is.
   await settled(() => page.selectOption("#network", ""));
   await done();
   assert.equal(await page.inputValue("#cc"), "");
+  assert.equal(await page.inputValue("#balance"), "");
   assert.equal(await page.locator("#frames").count(), 0);
   await page.fill("#faults", "nic=node0/99:slow=4");
   await page.press("#faults", "Tab");

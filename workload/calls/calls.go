@@ -62,6 +62,7 @@ type Event struct {
 	All    bool
 	Time   units.Time // of Work
 	Timed  bool       // of Mark: the program has asked for the time from it or to it
+	Since  int        // of Mark: how many marks of its rank before it the one is from which the program has asked for the time, 0 for none
 	// Of Call:
 	Group                       int // equal numbers in a row are one group of the rank
 	Comm                        int
@@ -93,6 +94,7 @@ type line struct {
 	Wait    *int    `json:"wait,omitempty"`
 	Work    int64   `json:"workPs,omitempty"`
 	Timed   bool    `json:"timed,omitempty"`
+	Since   int     `json:"since,omitempty"`
 	Group   int     `json:"group,omitempty"`
 	Func    string  `json:"func,omitempty"`
 	Type    string  `json:"type,omitempty"`
@@ -142,7 +144,7 @@ func (e *Event) line(rank int) line {
 		}
 		return l
 	case Mark:
-		l.Record, l.Stream, l.Timed = &e.Event, e.Stream, e.Timed
+		l.Record, l.Stream, l.Timed, l.Since = &e.Event, e.Stream, e.Timed, e.Since
 		return l
 	case Work:
 		l.Work, l.Stream = int64(e.Time), e.Stream
@@ -239,6 +241,8 @@ func (r *Record) add(l *line, head bool) (problem, hint string) {
 		return fmt.Sprintf("a time of %d ps", l.Host), fmt.Sprintf("write one from 0 to %d", workload.MaxTime)
 	case l.Work < 0 || units.Time(l.Work) > workload.MaxTime:
 		return fmt.Sprintf("work of %d ps", l.Work), fmt.Sprintf("write a time from 0 to %d", workload.MaxTime)
+	case l.Since < 0:
+		return fmt.Sprintf("since %d", l.Since), "write how many marks of the rank before it the other one is"
 	case l.Stream < 0 || l.Stream >= int(workload.HostStream) || l.Thread < 0 || l.Thread >= 1<<15:
 		return fmt.Sprintf("stream %d of thread %d", l.Stream, l.Thread), "number both from 0, streams below 65536 and threads below 32768"
 	}
@@ -247,7 +251,7 @@ func (r *Record) add(l *line, head bool) (problem, hint string) {
 	case l.Sync != nil:
 		e.Kind, e.Stream, e.All = Sync, max(*l.Sync, 0), *l.Sync < 0
 	case l.Record != nil:
-		e.Kind, e.Event, e.Timed = Mark, *l.Record, l.Timed
+		e.Kind, e.Event, e.Timed, e.Since = Mark, *l.Record, l.Timed, l.Since
 	case l.Wait != nil:
 		e.Kind, e.Event = Wait, *l.Wait
 	case l.Work > 0:

@@ -57,7 +57,7 @@ func TestWork(t *testing.T) {
 {"rank":0,"hostPs":5000,"record":0,"timed":true,"stream":1}
 {"rank":0,"workPs":9000,"stream":1}
 {"comm":0,"rank":0,"hostPs":7000,"group":1,"func":"all_reduce","type":"float","op":"sum","count":8,"stream":1}
-{"rank":0,"record":1,"timed":true,"stream":1}
+{"rank":0,"record":1,"timed":true,"since":1,"stream":1}
 `
 	r, err := calls.Read(strings.NewReader(text), "r")
 	if err != nil {
@@ -76,11 +76,14 @@ func TestWork(t *testing.T) {
   call 1 comm0 all_reduce float sum 8 after=3
   record 1 1 after=3
 `
-	if err := p.Lint(); err != nil || !strings.Contains(p.Format(), want) || len(timed) != 1 || len(timed[0]) != 2 || timed[0][0] != 1 || timed[0][1] != 5 {
+	if err := p.Lint(); err != nil || !strings.Contains(p.Format(), want) || len(timed) != 1 || len(timed[0]) != 1 || timed[0][0] != [2]int32{1, 5} {
 		t.Errorf("%v, timed %v: %s", err, timed, p.Format())
 	}
 	if _, err := calls.Read(strings.NewReader(head+`{"rank":0,"workPs":-1}`), "r"); err == nil || !strings.Contains(err.Error(), "r:3:1: work of -1 ps") {
 		t.Errorf("negative work: %v", err)
+	}
+	if _, err := calls.Read(strings.NewReader(head+`{"rank":0,"record":0,"since":-1}`), "r"); err == nil || !strings.Contains(err.Error(), "r:3:1: since -1") {
+		t.Errorf("since a later event: %v", err)
 	}
 }
 

@@ -17,7 +17,8 @@ type maker struct {
 	after []int32       // what the host waits for before its next step
 	host  map[int]int32 // last step of a thread
 	marks map[int]bool
-	timed []int32 // steps of events that the program has timed
+	all   []int32    // steps of events
+	timed [][2]int32 // those that the program has asked for the time from, and to
 }
 
 // Program is the record as a job: calls by rank, stream and group, and the host's
@@ -28,10 +29,10 @@ func (r *Record) Program() *workload.Program {
 	return p
 }
 
-// Timed is Program, and of each rank the steps that are events between which the
-// program has asked for the time.
-func (r *Record) Timed() (*workload.Program, [][]int32) {
-	timed := make([][]int32, r.Ranks)
+// Timed is Program, and of each rank the pairs of steps that are events between which the
+// program has asked for the time, in the order of the second one.
+func (r *Record) Timed() (*workload.Program, [][][2]int32) {
+	timed := make([][][2]int32, r.Ranks)
 	p := &workload.Program{Of: make([]int32, r.Ranks)}
 	for i := range r.Comms {
 		c := &r.Comms[i]
@@ -111,9 +112,10 @@ func (m *maker) run(list []Event, index map[callKey]int32) {
 			m.last[e.Stream] = m.add(workload.Step{Kind: workload.Compute, Stream: int32(e.Stream), Time: e.Time, Deps: m.think(e)})
 		case Mark:
 			at := m.add(workload.Step{Kind: workload.Record, Stream: int32(e.Stream), Event: int32(e.Event), Deps: m.think(e)})
-			if e.Timed {
-				m.timed = append(m.timed, at)
+			if n := len(m.all); e.Since > 0 && e.Since <= n {
+				m.timed = append(m.timed, [2]int32{m.all[n-e.Since], at})
 			}
+			m.all = append(m.all, at)
 			m.marks[e.Event] = true
 		case Wait:
 			if m.marks[e.Event] {

@@ -46,6 +46,8 @@ type flags struct {
 	timeout  time.Duration
 	noRun    bool
 	factor   float64
+	speed    float64
+	hosted   bool // the hosts' time is measured
 	real     int
 	progress time.Duration
 }
@@ -84,6 +86,7 @@ programs that read results get right ones.`,
 	o.DurationVar(&f.progress, "progress", 30*time.Second, "say every `LONG` how many calls there were so far, 0 for never")
 	o.IntVar(&f.real, "fake-ranks", 0, "only `N` ranks of each larger communicator are processes; every other rank does what the nearest one below does")
 	o.Float64Var(&f.factor, "host-factor", 1, "under --time measured, the host of the cluster takes `FACTOR` times as long as this one")
+	o.Float64Var(&f.speed, "host-speed", 1, "under --time measured, the host of the cluster is `SPEED` times as fast as this one: 1/SPEED of --host-factor")
 	o.BoolVar(&f.noRun, "no-simulation", false, "only record: the job is not simulated at the end")
 	return c
 }
@@ -130,8 +133,8 @@ func (f *flags) modes(o *intercept.Options) error {
 		}
 		o.Clock = collector.Clock(i)
 	}
-	o.Data, o.Audit, o.Limit, o.Factor = f.data, f.audit, f.timeout, f.factor
-	o.Real = f.real
+	o.Data, o.Audit, o.Limit, o.Factor = f.data, f.audit, f.timeout, f.factor/f.speed
+	o.Real, f.hosted = f.real, o.Clock == collector.Measured
 	switch {
 	case o.Devices == collector.Real && o.Clock == collector.Paced:
 		return fail.NotYet("real streams that wait as long as the cluster takes", "--devices real --time paced: write record, virtual or measured")
@@ -141,6 +144,10 @@ func (f *flags) modes(o *intercept.Options) error {
 		return fail.Usage("--fake-ranks %d: write at least 1, without --data: ranks that no process is have no data", f.real)
 	case !(f.factor > 0 && f.factor <= 1000):
 		return fail.Usage("--host-factor %g: write a factor above 0, at most 1000", f.factor)
+	case !(f.speed >= 0.001 && f.speed <= 1000):
+		return fail.Usage("--host-speed %g: write how many times as fast the host is, from 0.001 to 1000", f.speed)
+	case f.speed != 1 && f.factor != 1:
+		return fail.Usage("--host-speed %g: --host-factor %g says the same of the host; write one of them", f.speed, f.factor)
 	case f.progress < 0:
 		return fail.Usage("--progress %v: write how often, as 10s, or 0 for never", f.progress)
 	case f.timeout < time.Second:
@@ -277,7 +284,8 @@ func (f *flags) simulate(cmd *cobra.Command, a *cli.App, r *report, res *interce
 		return nil
 	}
 	p, timed := res.Record.Timed()
-	rep, out, err := replay.Run(cmd.Context(), &load.Job{Program: p}, p, m, replay.Options{Host: 1})
+	how := replay.Options{Host: 1}
+	rep, out, err := replay.Run(cmd.Context(), &load.Job{Program: p}, p, m, how)
 	switch {
 	case cmd.Context().Err() != nil:
 		return context.Cause(cmd.Context())
@@ -286,7 +294,12 @@ func (f *flags) simulate(cmd *cobra.Command, a *cli.App, r *report, res *interce
 		return nil
 	}
 	r.Job = rep
-	r.Timed = between(out, timed)
+	r.Timed = replay.Between(out, timed)
+	if f.hosted {
+		if r.Host, err = replay.Hosts(cmd.Context(), p, m, out, timed, how.Fidelity); err != nil {
+			return err
+		}
+	}
 	if f.trace == "" {
 		return nil
 	}
@@ -295,23 +308,6 @@ func (f *flags) simulate(cmd *cobra.Command, a *cli.App, r *report, res *interce
 	}
 	a.WroteOf(f.trace, "trace, ", "open it in https://ui.perfetto.dev")
 	return nil
-}
-
-// between are the times of the simulated job between the events that each rank has timed,
-// in microseconds.
-func between(res *session.Result, timed [][]int32) [][]float64 {
-	out, any := make([][]float64, len(timed)), false
-	for rank, steps := range timed {
-		out[rank] = []float64{}
-		for i := 1; i < len(steps); i++ {
-			d := res.Spans[rank][steps[i]].End - res.Spans[rank][steps[i-1]].End
-			out[rank], any = append(out[rank], float64(d/1000)/1000), true
-		}
-	}
-	if !any {
-		return nil
-	}
-	return out
 }
 
 // report is the document of --json.
@@ -328,6 +324,8 @@ type report struct {
 	// Timed are, by rank, the times of the job between events that the program has timed
 	// by cudaEventElapsedTime, each after the one before.
 	Timed [][]float64 `json:"timedUs,omitempty"`
+	// Host is what hosts take of these times, where they are measured.
+	Host *replay.Hosting `json:"host,omitempty"`
 }
 
 func (r *report) print(a *cli.App) error {
@@ -355,13 +353,10 @@ func (r *report) print(a *cli.App) error {
 
 // steps writes what the program's own events come to in the job.
 func (r *report) steps(w io.Writer) error {
-	median, n := 0.0, 0
-	for _, list := range r.Timed {
-		list = slices.Sorted(slices.Values(list))
-		if len(list) > 0 {
-			median, n = max(median, list[len(list)/2]), max(n, len(list))
-		}
-	}
+	median, _, n := replay.Slowest(r.Timed)
 	_, err := fmt.Fprintf(w, "\nbetween events that the program has timed: median %.3f ms, of %d (the slowest rank; compute and communication share the GPU)\n", median/1000, n)
+	if err == nil && r.Host != nil {
+		_, err = fmt.Fprintln(w, r.Host)
+	}
 	return err
 }

@@ -55,9 +55,11 @@ acknowledgements, packets sprayed by --lb) or RoCE with PFC alone (--cc roce).`,
 	f.StringVar(&h.Matrix, "htsim", "", "the connection matrix `FILE` of htsim")
 	f.StringVar(&h.Topo, "topo", "", "the topology `FILE` of htsim")
 	f.StringVar(&cc, "cc", "", "of htsim: nscc (default) or roce; in place of a configuration's: "+netrun.Presets)
-	f.StringVar(&o.Repair, "repair", "", "of losses: gbn (go-back-N) or sr (selective repeat)")
+	f.StringVar(&o.Repair, "repair", "", "of losses: gbn (go-back-N), sr (selective repeat) or trim (switches cut frames to their headers, nothing pauses)")
 	f.Float64Var(&o.TimeoutUs, "timeout", 0, "send again what is not acknowledged for `US` microseconds; 0: never")
 	f.IntVar(&o.Retries, "retries", 0, "timeouts after which a flow fails; 0: never")
+	f.StringVar(&o.MarkAt, "mark-at", "", "of ECN: dequeue (default), frames are marked by the queue that they leave behind, or enqueue, by the one that they find")
+	f.Float64Var(&o.Messages, "message-rate", 0, "millions of flows that a host begins in a second (default no bound)")
 	f.IntVar(&o.Paths, "paths", 0, "source ports that a flow's frames take in turn, with --repair sr")
 	f.Int64Var(&o.Credits, "credits", 0, "`BYTES` of buffer behind each link: InfiniBand's credits in place of pauses")
 	f.StringArrayVar(&o.Faults, "fault", nil, "A-B:`WHAT`[@FROM-TO]: a link that is down, slow=0.5, loss=0.01, flap=20/100 or under a storm of pauses, in µs after the first start; repeatable")
@@ -81,8 +83,8 @@ func simulate(ns3, cc string, h netrun.Htsim, o netrun.Options) (*netrun.Report,
 	case ns3 != "":
 		o.CC = cc
 		return netrun.NS3(ns3, o)
-	case o.Repair != "" || o.TimeoutUs != 0 || o.Retries != 0 || o.Paths != 0 || o.Credits != 0 || len(o.Faults) > 0 || o.Routing != "" || o.WatchUs != 0:
-		return nil, fail.Usage("network run: --repair, --timeout, --retries, --paths, --credits, --routing, --watchdog and --fault are for --ns3")
+	case o.Repair != "" || o.TimeoutUs != 0 || o.Retries != 0 || o.Paths != 0 || o.Credits != 0 || len(o.Faults) > 0 || o.Routing != "" || o.WatchUs != 0 || o.MarkAt != "" || o.Messages != 0:
+		return nil, fail.Usage("network run: --repair, --timeout, --retries, --paths, --credits, --routing, --watchdog, --mark-at, --message-rate and --fault are for --ns3")
 	case h.Topo == "":
 		return nil, fail.Usage("network run: --htsim needs --topo")
 	}

@@ -33,8 +33,9 @@ type release struct {
 	commit  string
 	date    time.Time // of the commit
 	out     string
-	page    bool   // programs have the web page
-	extras  []file // of every archive
+	page    bool     // programs have the web page
+	flags   []string // of go build, beside those that make archives equal
+	extras  []file   // of every archive
 }
 
 // file is a file of an archive.
@@ -49,8 +50,9 @@ func main() {
 	out := flag.String("out", "dist", "folder of what is made")
 	only := flag.String("only", "", "systems, linux/amd64,darwin/arm64 (default all)")
 	page := flag.Bool("page", false, "programs have the web page, which make web has built")
+	flags := flag.String("flags", "", "more flags of go build: the profile that make names")
 	flag.Parse()
-	r := &release{version: strings.TrimPrefix(*version, "v"), out: *out, page: *page}
+	r := &release{version: strings.TrimPrefix(*version, "v"), out: *out, page: *page, flags: strings.Fields(*flags)}
 	if err := r.run(*only); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -173,8 +175,8 @@ func (r *release) target(t target) error {
 	if r.page {
 		tags = "webpage"
 	}
-	c := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-tags", tags, "-o", path,
-		"-ldflags", fmt.Sprintf("-s -w -buildid= -X main.version=v%s -X main.commit=%s -X main.date=%s", r.version, r.commit, r.date.UTC().Format(time.RFC3339)), "./cmd/simccl")
+	args := append([]string{"build", "-trimpath", "-buildvcs=false", "-tags", tags, "-o", path}, r.flags...)
+	c := exec.Command("go", append(args, "-ldflags", fmt.Sprintf("-s -w -buildid= -X main.version=v%s -X main.commit=%s -X main.date=%s", r.version, r.commit, r.date.UTC().Format(time.RFC3339)), "./cmd/simccl")...)
 	c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+t.os, "GOARCH="+t.arch)
 	c.Stderr = os.Stderr
 	if err := c.Run(); err != nil {

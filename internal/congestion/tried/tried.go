@@ -40,7 +40,7 @@ func Run(ctx context.Context, spec scenario.Spec, opt scenario.Options) (*Report
 	crowded := false
 	us, facts, err := one(ctx, spec, opt, func(x *scenario.Site, o scenario.Outcome) {
 		if crowd, crowded = congestion.Crowded(o.Result.Links); crowded {
-			r.Crowd = crowd.String() + ": " + cause(x)
+			r.Crowd = crowd.String() + ": " + cause(x, spec.Network.Balance)
 		}
 	})
 	if err != nil {
@@ -74,6 +74,11 @@ func Run(ctx context.Context, spec scenario.Spec, opt scenario.Options) (*Report
 		}); err != nil {
 			return nil, err
 		}
+		if spec.Network.Model == "packet" && spec.Network.Balance == "" {
+			if err := try("--balance packet", func(s *scenario.Spec) { s.Network.Balance = "packet" }); err != nil {
+				return nil, err
+			}
+		}
 	}
 	if facts != nil && facts.Pauses > 0 && facts.Marked == 0 {
 		if err := try("--cc swift", func(s *scenario.Spec) { s.Network.CC = "swift" }); err != nil {
@@ -85,13 +90,15 @@ func Run(ctx context.Context, spec scenario.Spec, opt scenario.Options) (*Report
 			return nil, err
 		}
 	}
-	return r, try("--network flow (links shared without queues)", func(s *scenario.Spec) { s.Network.Model, s.Network.CC = "", "" })
+	return r, try("--network flow (links shared without queues)", func(s *scenario.Spec) { s.Network.Model, s.Network.CC, s.Network.Balance = "", "", "" })
 }
 
 // cause is why a port carries more than those beside it.
-func cause(x *scenario.Site) string {
+func cause(x *scenario.Site, balance string) string {
 	n := x.Network
 	switch {
+	case balance == "flowlet" || balance == "packet":
+		return "frames chose it"
 	case n == nil:
 		return "one switch"
 	case n.Packets != nil && n.Packets.Balance != "" && n.Packets.Balance != "queue-pair":

@@ -308,12 +308,27 @@ func (c *Core) eventRequest(t *thread, q *request) (reply, bool) {
 	if !e.op.done || !f.op.done {
 		return reply{status: cudaNotReady}, true
 	}
-	for _, x := range []*event{e, f} {
+	timed(e, f)
+	return reply{a: [4]int64{f.op.end - e.op.end}}, true
+}
+
+// timed notes that a program has asked for the time from an event to another one.
+func timed(from, to *event) {
+	for _, x := range []*event{from, to} {
 		if x.r != nil {
 			x.r.events[x.at].Timed = true
 		}
 	}
-	return reply{a: [4]int64{f.op.end - e.op.end}}, true
+	if from.r == nil || from.r != to.r || from.at >= to.at || to.r.events[to.at].Since > 0 {
+		return
+	}
+	marks := 0
+	for i := from.at; i < to.at; i++ {
+		if to.r.events[i].Kind == calls.Mark {
+			marks++
+		}
+	}
+	to.r.events[to.at].Since = marks
 }
 
 // enqueue puts an operation on a stream, or in the graph that it captures.

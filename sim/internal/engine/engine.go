@@ -3,10 +3,8 @@ package engine
 import (
 	"cmp"
 	"context"
-	"fmt"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/sim/internal/chance"
@@ -112,7 +110,8 @@ type Group struct {
 	heads    []int32       // connections of its round over the heads
 	round    []roundPiece  // pieces of a round over the heads that wait for its end
 	folded   *Folded       // nil where every rank runs
-	_        [8]byte
+	local    wire.RouteID  // of what stays in its device's memory
+	_        [4]byte
 }
 
 // Folded are the connections of a group of a quotient: all that it reads and writes, and
@@ -199,8 +198,14 @@ type Engine struct {
 	Slow    []float64 // by rank, nil where no rank is a straggler
 	done    []int32
 	err     error
-	Events  int64 // events until the last device was done
-	Net     *host.Network
+	Events  int64          // events before the instant in which the last device was done
+	before  int64          // events before the present instant
+	locals  []wire.RouteID // by device
+	// Cores is how many processors the run may use, 0 for 1.
+	Cores int
+	apart *apart // nil: one part
+	tail  []mark // of the instants since the last device was done
+	Net   *host.Network
 	// addresses are the connections by group over which the addresses of registered
 	// buffers go; nil where there are none.
 	addresses []ends
@@ -298,6 +303,9 @@ const lastTime = units.Time(1) << 61
 // Run handles events until all kernels are done.
 func (e *Engine) Run(ctx context.Context) error {
 	var ev event.Event
+	if !e.steady.on && e.divide() {
+		return e.apart.all(ctx)
+	}
 	for i := 0; (e.running > 0 || e.Observer != nil && e.Observer.Waits()) && e.err == nil; i++ {
 		if i%cancelEvery == 0 {
 			if ctx.Err() != nil {
@@ -313,8 +321,7 @@ func (e *Engine) Run(ctx context.Context) error {
 			continue
 		}
 		if e.Queue.Now+e.Skipped >= lastTime {
-			return &exec.NotImplementedError{Feature: fmt.Sprintf("%v of %d elements that takes more than 26 days", e.Jobs[0].Plan.Req.Func, e.Jobs[0].Plan.Req.Count),
-				Missing: "simulated time ends there; check the speeds of links and ports, or take a smaller size"}
+			return e.tooLong()
 		}
 		at, ok := e.Queue.Next()
 		// Rates are found when an instant is over: no flow ends within the instant
@@ -323,6 +330,9 @@ func (e *Engine) Run(ctx context.Context) error {
 			end, flows := e.Wire.Next()
 			if e.steady.due && ok && (!flows || end > e.Queue.Now) {
 				e.repeat(at, end, flows)
+				if e.steady.hopeless(e) && e.divide() {
+					return e.apart.all(ctx)
+				}
 			}
 			if flows && (!ok || end <= at) {
 				e.advance(end)
@@ -332,13 +342,20 @@ func (e *Engine) Run(ctx context.Context) error {
 		if !e.Queue.Pop(&ev) {
 			return e.deadlock()
 		}
-		e.Queue.Now = ev.At
+		e.begins(ev.At, e.Queue.Handled()-1)
 		e.handle(&ev)
 	}
 	if e.err == nil && e.down != nil {
 		return e.hang()
 	}
 	return e.err
+}
+
+// begins goes on to an instant, if it is a new one, before which so many events were handled.
+func (e *Engine) begins(at units.Time, events int64) {
+	if at > e.Queue.Now {
+		e.Queue.Now, e.before = at, events
+	}
 }
 
 // Stop ends a run with an error before its next event.
@@ -356,7 +373,7 @@ func (e *Engine) CountOps() int64 {
 
 // advance ends the flows that are through at a time.
 func (e *Engine) advance(end units.Time) {
-	e.Queue.Now = end
+	e.begins(end, e.Queue.Handled())
 	e.done = e.Wire.Advance(end, e.done[:0])
 	for _, tok := range e.done {
 		if tok >= 0 {
@@ -419,30 +436,6 @@ func (e *Engine) wakeAt(gi int32, t units.Time) {
 	}
 	g.wake = t
 	e.Queue.Push(t, event.Try, evStart, gi, 0)
-}
-
-func (e *Engine) deadlock() error {
-	if e.down != nil {
-		return e.hang()
-	}
-	if err := e.Net.Stuck(); err != nil {
-		return err
-	}
-	if m, ok := e.Wire.(wire.Messages); ok {
-		if err := m.Why(); err != nil {
-			return err
-		}
-	}
-	d := &DeadlockError{}
-	for i := range e.Groups {
-		if g := &e.Groups[i]; g.state == waiting {
-			if d.Waiting == 0 {
-				d.Rank, d.Channel, d.Seq = g.Rank, g.Program.Channel, g.Op.Seq
-			}
-			d.Waiting++
-		}
-	}
-	return d
 }
 
 // startKernel begins the next kernel of a device.
@@ -582,6 +575,7 @@ func (e *Engine) kernelDone(di int32, at units.Time) {
 		e.Ended(di, at)
 	}
 	if e.running--; e.running == 0 {
-		e.Events = e.Queue.Handled() + e.skippedEvents
+		e.Events = e.before + e.skippedEvents
+		e.tail = append(e.tail, mark{e.Queue.Now, e.before})
 	}
 }

@@ -3,6 +3,9 @@ package engine
 import (
 	"fmt"
 	"strings"
+
+	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/sim/wire"
 )
 
 // HangError is an operation that never ends because a rank is down: kernels
@@ -56,4 +59,35 @@ func (e *Engine) hang() error {
 		}
 	}
 	return h
+}
+
+// deadlock is why nothing is due though kernels are not done.
+func (e *Engine) deadlock() error {
+	if e.down != nil {
+		return e.hang()
+	}
+	if err := e.Net.Stuck(); err != nil {
+		return err
+	}
+	if m, ok := e.Wire.(wire.Messages); ok {
+		if err := m.Why(); err != nil {
+			return err
+		}
+	}
+	d := &DeadlockError{}
+	for i := range e.Groups {
+		if g := &e.Groups[i]; g.state == waiting {
+			if d.Waiting == 0 {
+				d.Rank, d.Channel, d.Seq = g.Rank, g.Program.Channel, g.Op.Seq
+			}
+			d.Waiting++
+		}
+	}
+	return d
+}
+
+// tooLong is a run that does not end before simulated time does.
+func (e *Engine) tooLong() error {
+	return &exec.NotImplementedError{Feature: fmt.Sprintf("%v of %d elements that takes more than 26 days", e.Jobs[0].Plan.Req.Func, e.Jobs[0].Plan.Req.Count),
+		Missing: "simulated time ends there; check the speeds of links and ports, or take a smaller size"}
 }

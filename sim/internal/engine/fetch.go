@@ -110,7 +110,7 @@ func (e *Engine) look(g *Group) {
 		e.direct(g)
 	}
 	g.Route = e.routeOf(g)
-	g.pass.Own = g.Route == e.Net.Table.Local && len(op.To) > 0 && e.Conns[op.To[0]].Net >= 0
+	g.pass.Own = g.Route == g.local && len(op.To) > 0 && e.Conns[op.To[0]].Net >= 0
 	changed := g.pass != pass || g.pack != pack
 	if changed {
 		g.sized = -1
@@ -155,7 +155,10 @@ func (e *Engine) routeOf(g *Group) wire.RouteID {
 		return g.Job.memory
 	}
 	if len(g.Op.To) == 0 {
-		return e.Net.Table.Local
+		return g.local
 	}
-	return e.Conns[g.Op.To[0]].Route
+	if r := e.Conns[g.Op.To[0]].Route; r != e.Net.Table.Local {
+		return r
+	}
+	return g.local
 }

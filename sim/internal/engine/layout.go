@@ -8,6 +8,7 @@ import (
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/internal/chance"
 	"github.com/simccl/simccl/sim/internal/host"
+	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/units"
 )
 
@@ -105,7 +106,7 @@ func (e *Engine) BlocksGap(p *plan.Plan) units.Time {
 
 // NewGroup makes the group of a program on a device and multiprocessor.
 func NewGroup(e *Engine, j *Job, pr *plan.Program, dev, sm int32) Group {
-	g := Group{proto: pr.Proto, Job: j, Plan: j.Plan.Of(pr), Program: *pr, Rank: dev, Sm: sm, wake: -1, Joint: -1, kind: -1, sized: -1, perRound: max(1, j.Plan.Fanout(pr))}
+	g := Group{proto: pr.Proto, local: e.localOf(dev), Job: j, Plan: j.Plan.Of(pr), Program: *pr, Rank: dev, Sm: sm, wake: -1, Joint: -1, kind: -1, sized: -1, perRound: max(1, j.Plan.Fanout(pr))}
 	g.rounds = g.perRound > 1 && (pr.Role == plan.RoleScatter || pr.Role == plan.RoleGather)
 	if e.like != nil {
 		g.draws = e.like(pr).draws
@@ -116,6 +117,15 @@ func NewGroup(e *Engine, j *Job, pr *plan.Program, dev, sm int32) Group {
 		g.drift = e.Jitter.Channel * chance.Normal(e.seed, uint64(dev), uint64(pr.Channel), 1<<40)
 	}
 	return g
+}
+
+// localOf is the route of what stays in a device's memory: one for each, so that flows of
+// different devices have no route in common.
+func (e *Engine) localOf(dev int32) wire.RouteID {
+	for int(dev) >= len(e.locals) {
+		e.locals = append(e.locals, e.Wire.AddRoute(nil))
+	}
+	return e.locals[dev]
 }
 
 // layConns finds both ends of every connection and its route.
@@ -265,8 +275,8 @@ func (j *Job) HasJoint(pr *plan.Program, op *plan.Op) bool {
 
 // Start begins the first kernel of every device.
 func (e *Engine) Start() {
-	e.running = int32(len(e.Devices))
 	e.layAddresses()
+	e.running = int32(len(e.Devices))
 	for i := range e.Devices {
 		if e.down != nil && e.down[i] {
 			e.running--

@@ -49,7 +49,10 @@ type steady struct {
 	events int64
 	ops    int64
 
-	cost   int64   // spent so far, in words of state that were written
+	cost  int64 // spent so far, in words of state that were written
+	most  int64 // ops that it may take where other processors wait, 0: not known
+	tried bool  // it took more
+
 	now    []int64 // scratch
 	delta  []int64
 	queued []event.Event
@@ -123,6 +126,23 @@ func (e *Engine) repeat(next, flow units.Time, flows bool) {
 		s.limit *= 2
 		e.keep(key)
 	}
+}
+
+// searchShare is after which part of its ops a run that may use several processors looks for
+// no steady state any more: what has one mostly has come to it by then.
+const searchShare = 8
+
+// hopeless reports, once, whether the search is to end because it keeps other processors
+// from taking part.
+func (s *steady) hopeless(e *Engine) bool {
+	if e.Cores < 2 || e.Periods > 0 || s.tried {
+		return false
+	}
+	if s.most == 0 {
+		s.most = max(1, e.CountOps()/searchShare)
+	}
+	s.tried = e.fetched >= s.most
+	return s.tried
 }
 
 // largeState is about how many words a state takes, where that is so much that

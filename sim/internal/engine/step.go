@@ -395,7 +395,7 @@ func (e *Engine) finishSlice(gi int32) {
 // drain is how long the fence holds the group up: stores into the GPU's own
 // memory, which a NIC will read, are through at once.
 func (e *Engine) drain(g *Group) units.Time {
-	if g.Route == e.Net.Table.Local {
+	if g.Route == g.local {
 		return 0
 	}
 	return e.Cost.drain

@@ -1,5 +1,5 @@
 // Package event is the virtual clock of the simulator: a queue of events in a
-// total order (time, class, sequence number), so that equal input always
+// total order (time, class, place), so that equal input always
 // replays in the same order. It allocates only to grow.
 package event
 
@@ -23,7 +23,7 @@ const (
 // Event is one entry of the queue. ID and Arg belong to the caller.
 type Event struct {
 	At    units.Time
-	order uint64 // class, sequence number and kind, in 8, 48 and 8 bits
+	order uint64 // class, place and kind, in 8, 48 and 8 bits
 	ID    int32
 	Arg   int32
 }
@@ -133,19 +133,40 @@ func (e *Event) before(o *Event) bool {
 	return e.order < o.order
 }
 
+// byPush is the place of events that come in the order in which they were pushed.
+const byPush = 1 << 47
+
 // Push adds an event. Among events of equal time and class the one pushed
 // first comes first.
 func (q *Queue) Push(at units.Time, class, kind uint8, id, arg int32) {
 	q.seq++
+	q.add(&Event{At: at, order: uint64(class)<<56 | byPush<<8 | q.seq<<8 | uint64(kind), ID: id, Arg: arg})
+}
+
+// PushNamed adds an event whose place does not depend on when it is pushed: among events of
+// equal time and class it comes before those of Push, by arg and then by id. arg is from 0
+// and below 1<<15.
+func (q *Queue) PushNamed(at units.Time, class, kind uint8, id, arg int32) {
+	q.add(&Event{At: at, order: uint64(class)<<56 | uint64(arg)<<40 | uint64(uint32(id))<<8 | uint64(kind), ID: id, Arg: arg})
+}
+
+// Continue has an empty queue go on from another one's time, with the places of what is
+// pushed from now on after those of that one's.
+func (q *Queue) Continue(of *Queue) { q.Now, q.seq = of.Now, of.seq }
+
+// Put adds an event of another queue, whose place it keeps.
+func (q *Queue) Put(e *Event) { q.add(e) }
+
+// add puts an event in.
+func (q *Queue) add(e *Event) {
 	q.len++
-	e := Event{At: at, order: uint64(class)<<56 | q.seq<<8 | uint64(kind), ID: id, Arg: arg}
-	switch {
+	switch at := e.At; {
 	case at>>slotBits > q.slot:
-		q.wait(&e)
-	case q.head < len(q.due) && q.due[len(q.due)-1].before(&e):
-		q.due = append(q.due, e)
+		q.wait(e)
+	case q.head < len(q.due) && q.due[len(q.due)-1].before(e):
+		q.due = append(q.due, *e)
 	default:
-		q.soon.push(&e)
+		q.soon.push(e)
 	}
 }
 

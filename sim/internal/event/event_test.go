@@ -107,7 +107,7 @@ func TestQueueIsALookForTheNext(t *testing.T) {
 			default:
 				at, class := q.Now+units.Time(delay.Draw(t, "delay")), uint8(rapid.IntRange(0, 2).Draw(t, "class"))
 				q.Push(at, class, 1, int32(i), 2)
-				p = append(p, Event{At: at, order: uint64(class)<<56 | q.seq<<8 | 1, ID: int32(i), Arg: 2})
+				p = append(p, Event{At: at, order: uint64(class)<<56 | byPush<<8 | q.seq<<8 | 1, ID: int32(i), Arg: 2})
 			case 3, 4:
 				var e Event
 				if got := q.Pop(&e); got != (len(p) > 0) {

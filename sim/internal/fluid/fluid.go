@@ -135,6 +135,7 @@ type Fluid struct {
 	now     units.Time
 	watched *watched // nil: no trace rates
 	sorted  []ended  // of AppendState
+	parts   []*Fluid // of Split
 }
 
 var _ wire.Model = (*Fluid)(nil)
@@ -188,6 +189,9 @@ next:
 func (f *Fluid) Loads() []wire.Load {
 	out := make([]wire.Load, len(f.links))
 	nano := make([]wire.Work, len(f.links))
+	for _, p := range f.parts {
+		f.now = max(f.now, p.now)
+	}
 	for i := range f.links {
 		l := &f.links[i]
 		lead := &f.links[l.lead]

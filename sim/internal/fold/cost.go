@@ -10,10 +10,10 @@ import (
 
 // Sends and receives with different peers have different times: of an alltoall
 // folded onto one rank, and of a root's gather or scatter, all are simulated.
-// 102,400 take 3 s of a processor and 1.1 GB.
+// 102,400 take 3 s of a processor and 1.1 GB; more than 2 GB are refused.
 const (
-	maxTransfers  = 1 << 18
 	transferBytes = 12 << 10
+	maxTransfers  = 2 << 30 / transferBytes
 	transferTime  = 30 * units.Microsecond
 )
 

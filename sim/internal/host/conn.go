@@ -35,6 +35,7 @@ type Conn struct {
 	pending  bool // a step waits for the sender's proxy
 	posted   int64
 	sent     int64 // written by the proxy
+	wired    int64 // of them, those that the queue pairs know of: all but in a part of a run
 	begun    int64 // on the wire: a queue pair sends one after the other
 	landed   int64 // through
 	arrived  int64 // delivered to the kernel
@@ -67,7 +68,7 @@ func (n *Network) rested(id int32, c *Conn) bool {
 	}
 	if !c.rest.waiting {
 		c.rest.waiting = true
-		n.push(c.rest.until, id, stageNext)
+		n.pushNamed(c.rest.until, id, stageNext)
 	}
 	return false
 }

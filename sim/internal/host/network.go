@@ -84,6 +84,10 @@ type Network struct {
 	rdma    rdma
 	tcp     tcp
 	sharp   sharp
+	// Of a part of a run (apart.go): what it has for others, and how many messages it took.
+	apart   bool
+	Letters []Letter
+	taken   int64
 }
 
 // Costs are the class's times of NICs and proxy threads.
@@ -110,7 +114,7 @@ func New(o *Options) *Network {
 			}
 		}
 	}
-	n.rdma, n.tcp, n.sharp = newRDMA(n), newTCP(n), sharp{n}
+	n.rdma, n.tcp, n.sharp = newRDMA(n), newTCP(n), sharp{}
 	return n
 }
 

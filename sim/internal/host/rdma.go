@@ -59,9 +59,9 @@ func (r *rdma) join(nc *Conn, c *plan.Conn, pr *plan.Program) {
 	}
 }
 
-func (r *rdma) posted(id int32) { r.n.tryPost(id) }
+func (r *rdma) posted(n *Network, id int32) { n.tryPost(id) }
 
-func (r *rdma) freed(id int32, t units.Time) { r.n.push(t, id, stageFree) }
+func (r *rdma) freed(n *Network, id int32, t units.Time) { n.push(t, id, stageFree) }
 
 func (r *rdma) latency() units.Time { return r.n.Cost.Wire }
 
@@ -82,13 +82,13 @@ func (r *rdma) part(s *split, _ int32) units.Bytes { return units.Bytes(s.each) 
 
 // next: where messages of a connection do not overlap, one begins a gap after the
 // one before it is through.
-func (r *rdma) next(id int32, c *Conn) bool {
-	return r.gap == 0 || c.landed >= c.begun && r.n.rested(id, c)
+func (r *rdma) next(n *Network, id int32, c *Conn) bool {
+	return r.gap == 0 || c.landed >= c.begun && n.rested(id, c)
 }
 
-func (r *rdma) through(c *Conn) {
+func (r *rdma) through(n *Network, c *Conn) {
 	if r.gap > 0 {
-		c.rest.until = r.n.queue.Now + r.gap
+		c.rest.until = n.queue.Now + r.gap
 	}
 }
 

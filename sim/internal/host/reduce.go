@@ -15,10 +15,9 @@ import (
 // hands the result to the receiving one → which flushes if it must and raises
 // the tails → the kernels read, and the slot is open again
 // (transport/coll_net.cc:810, 1061).
-type sharp struct{ n *Network }
+type sharp struct{}
 
-func (s *sharp) posted(id int32) {
-	n := s.n
+func (s *sharp) posted(n *Network, id int32) {
 	n.tryCollect(n.Batches[n.Conns[id].batch].Side)
 }
 
@@ -144,8 +143,7 @@ func (n *Network) collected(bi, stage int32, t units.Time) {
 
 // freed: the kernel of one channel has read a step. What the last channel of a
 // batch has read is free.
-func (s *sharp) freed(id int32, t units.Time) {
-	n := s.n
+func (s *sharp) freed(n *Network, id int32, t units.Time) {
 	c := &n.Conns[id]
 	c.ready[slot(c.posted)] = t
 	c.posted++

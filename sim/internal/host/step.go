@@ -26,8 +26,9 @@ const (
 
 // Stages that no thread polls for, and what is added to one that it has polled.
 const (
-	stageWire = numStages + iota // the write begins
-	stageNext                    // a connection may begin its next message
+	stageWire  = numStages + iota // the write begins
+	stageNext                     // a connection may begin its next message
+	stageBegin                    // a part of the run takes a message of another (apart.go)
 
 	polled int32 = 8
 )
@@ -50,6 +51,13 @@ func (n *Network) push(at units.Time, id, stage int32) {
 	n.queue.Push(max(at, n.queue.Now), event.Done, evStep, id, stage)
 }
 
+// pushNamed is push for what may come from another node or the network: its place among what
+// is due at one instant does not depend on when it was pushed, so that nodes may run side by
+// side.
+func (n *Network) pushNamed(at units.Time, id, stage int32) {
+	n.queue.PushNamed(max(at, n.queue.Now), event.Done, evStep, id, stage)
+}
+
 func (n *Network) pushRound(thread int32) {
 	n.queue.Push(n.queue.Now, event.Round, evRound, thread, 0)
 }
@@ -69,11 +77,11 @@ func (n *Network) Post(id int32, t units.Time, bytes units.Bytes) {
 	c.ready[k], c.bytes[k] = t+n.Cost.Flag, bytes+c.part
 	c.part = 0
 	c.posted++
-	c.via.posted(id)
+	c.via.posted(n, id)
 }
 
 // Free notes that the kernel has read a step at time t.
-func (n *Network) Free(id int32, t units.Time) { n.Conns[id].via.freed(id, t+n.Cost.Flag) }
+func (n *Network) Free(id int32, t units.Time) { n.Conns[id].via.freed(n, id, t+n.Cost.Flag) }
 
 // tryPost lets the sender's proxy poll the next step when both the step and its
 // clear-to-send are there.
@@ -84,7 +92,7 @@ func (n *Network) tryPost(id int32) {
 	}
 	c.pending = true
 	k := slot(c.sent)
-	n.push(max(c.ready[k], c.allow[k]), id, stagePost)
+	n.pushNamed(max(c.ready[k], c.allow[k]), id, stagePost)
 }
 
 // step begins a stage of the oldest step that has reached it.
@@ -98,8 +106,17 @@ func (n *Network) step(id, stage int32) {
 		}
 		c.sent++
 		c.pending = false
-		n.begin(id)
+		if n.apart {
+			n.send(n.queue.Now, id, stageBegin)
+		} else {
+			c.wired++
+			n.begin(id)
+		}
 		n.tryPost(id)
+	case stageBegin:
+		n.taken++
+		c.wired++
+		n.begin(id)
 	case stageNext:
 		c.rest.waiting = false
 		n.begin(id)
@@ -154,10 +171,20 @@ func (n *Network) done(id, stage int32, t units.Time) {
 		if obs := n.Observer; obs != nil {
 			obs.Step(StepEvent{Point: StepOffered, Conn: id, Step: c.allowed, At: t})
 		}
-		c.allow[slot(c.allowed)] = c.msg.offered(c, t)
-		c.allowed++
-		n.tryPost(id)
+		if at := c.msg.offered(c, t); n.apart {
+			n.send(at, id, stageFree)
+		} else {
+			n.allow(id, at)
+		}
 	}
+}
+
+// allow lets the sender's proxy post one more step from a time on.
+func (n *Network) allow(id int32, at units.Time) {
+	c := &n.Conns[id]
+	c.allow[slot(c.allowed)] = at
+	c.allowed++
+	n.tryPost(id)
 }
 
 // raise makes the oldest step that has arrived visible to its kernel: with the
@@ -202,10 +229,10 @@ func (n *Network) Alone(c *Conn, k int64) units.Time {
 // pairs take steps in rotation, or parts of each where NCCL splits them.
 func (n *Network) begin(id int32) {
 	c := &n.Conns[id]
-	for c.begun < c.sent {
+	for c.begun < c.wired {
 		k := slot(c.begun)
 		parts := c.Parts(c.begun)
-		if !c.msg.next(id, c) {
+		if !c.msg.next(n, id, c) {
 			return
 		}
 		for q := range parts {
@@ -265,9 +292,9 @@ func (n *Network) land(id int32) {
 			obs.Step(StepEvent{Point: StepLanded, Conn: id, Step: c.landed})
 		}
 		c.landed++
-		c.msg.through(c)
-		n.push(n.queue.Now+n.Behind(c)+c.msg.lastCopy(c, c.landed-1), id, stageArrive)
-		n.push(n.queue.Now+max(0, c.msg.ack(c)-c.trip), id, stageSent)
+		c.msg.through(n, c)
+		n.send(n.queue.Now+n.Behind(c)+c.msg.lastCopy(c, c.landed-1), id, stageArrive)
+		n.send(n.queue.Now+max(0, c.msg.ack(c)-c.trip), id, stageSent)
 	}
 }
 

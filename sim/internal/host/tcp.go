@@ -102,9 +102,9 @@ func (x *tcp) copies(rank int32, out bool) {
 	}
 }
 
-func (x *tcp) posted(id int32) { x.n.tryPost(id) }
+func (x *tcp) posted(n *Network, id int32) { n.tryPost(id) }
 
-func (x *tcp) freed(id int32, t units.Time) { x.n.push(t, id, stageFree) }
+func (x *tcp) freed(n *Network, id int32, t units.Time) { n.push(t, id, stageFree) }
 
 func (x *tcp) latency() units.Time { return x.wire }
 
@@ -134,14 +134,16 @@ func (x *tcp) part(s *split, q int32) units.Bytes {
 
 // next: a message begins when the one before it is through and the thread has
 // come round to it: it serves only the oldest (net.cc:1340).
-func (x *tcp) next(id int32, c *Conn) bool {
+func (x *tcp) next(n *Network, id int32, c *Conn) bool {
 	if c.landed < c.begun {
 		return false
 	}
-	return x.n.rested(id, c)
+	return n.rested(id, c)
 }
 
-func (x *tcp) through(c *Conn) { c.rest.until = x.n.queue.Now + pollsNext*x.n.interval(c.SrcProxy) }
+func (x *tcp) through(n *Network, c *Conn) {
+	c.rest.until = n.queue.Now + pollsNext*n.interval(c.SrcProxy)
+}
 
 // segment is what TCP hands over at a time: the largest segment that Linux leaves
 // to the NIC, or gathers from it.

@@ -6,12 +6,13 @@ import (
 )
 
 // transport is how a connection's steps get to its other end: as messages from
-// host to host, or into the network that reduces them.
+// host to host, or into the network that reduces them. Where a run is handled in parts
+// (apart.go), n is the part's.
 type transport interface {
 	// posted: the sending kernel has posted a step.
-	posted(id int32)
+	posted(n *Network, id int32)
 	// freed: the receiving kernel has read a step, which the proxy sees at time t.
-	freed(id int32, t units.Time)
+	freed(n *Network, id int32, t units.Time)
 }
 
 // messenger is a transport of messages from host to host. RDMA and TCP differ in
@@ -33,9 +34,9 @@ type messenger interface {
 	part(s *split, q int32) units.Bytes
 	// next reports whether the connection's next message may begin; where not yet,
 	// it sees to it that it will.
-	next(id int32, c *Conn) bool
+	next(n *Network, id int32, c *Conn) bool
 	// through notes that a message is through.
-	through(c *Conn)
+	through(n *Network, c *Conn)
 	// lastCopy is how long the receiver copies when all of the k-th step has come.
 	lastCopy(c *Conn, k int64) units.Time
 	// attempt returns how many bytes of a write are sent until the sender knows of

@@ -41,7 +41,7 @@ type backlog struct {
 const never = units.Time(math.MaxInt64)
 
 // act is the length of a queue on which a switch acts, in bytes: the least of where it
-// marks, where it pauses its neighbours, and of the room for which senders have credits. 0
+// marks, where it pauses its neighbours or cuts frames, and of the room for which senders have credits. 0
 // where congestion control acts on any queue.
 func (m *Model) act(c *cable) float64 {
 	s := &m.set
@@ -51,6 +51,8 @@ func (m *Model) act(c *cable) float64 {
 		most = float64(s.Buffer.Credits)
 	case s.Buffer.XOff > 0:
 		most = float64(s.Buffer.XOff)
+	case s.Buffer.Trim > 0:
+		most = float64(s.Buffer.Trim)
 	}
 	switch s.CC.Kind {
 	case packet.NoCC:

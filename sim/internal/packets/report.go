@@ -28,7 +28,7 @@ func (m *Model) Congestion() []wire.Congestion {
 			p.First = from
 		}
 		x := wire.Congestion{Link: wire.LinkID(i), Peak: units.Bytes(p.Peak), Paused: p.Paused, Pauses: p.Pauses, Marks: p.Marks,
-			Drops: p.Drops, Watchdogs: p.Watchdogs, Inputs: inputs[i], QueuePairs: pairs[i], Resent: p.Resent, Through: units.Bytes(p.Bytes), First: p.First, Behind: -1,
+			Drops: p.Drops, Trims: p.Trims, Watchdogs: p.Watchdogs, Inputs: inputs[i], QueuePairs: pairs[i], Resent: p.Resent, Through: units.Bytes(p.Bytes), First: p.First, Behind: -1,
 			Held: held[[2]string{c.From.Name, c.To.Name}]}
 		if p.Behind >= 0 {
 			x.Behind = at[p.Behind/2][p.Behind%2]

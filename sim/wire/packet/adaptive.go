@@ -136,7 +136,7 @@ func (e *engine) detour(cable int) {
 		l.hold()
 		for c := range l.q {
 			e.workers[0].drops += int64(l.q[c].tail - l.q[c].head)
-			l.q[c].head, l.q[c].bytes = l.q[c].tail, 0
+			l.q[c] = queue{}
 		}
 	}
 	r := e.routes

@@ -72,7 +72,7 @@ func (e *engine) buildLinks() {
 		e.look = min(e.look, int64(c.Delay))
 		for k := range 2 {
 			l := &e.links[2*i+k]
-			*l = link{id: int32(2*i + k), peer: int32(2*i + 1 - k), from: c.A, to: c.B, rate: c.Rate, delay: int64(c.Delay), loss: c.Loss, lossy: c.Loss > 0, begun: instant.None}
+			*l = link{id: int32(2*i + k), peer: int32(2*i + 1 - k), from: c.A, to: c.B, rate: c.Rate, delay: int64(c.Delay), loss: c.Loss, lossy: c.Loss > 0, begun: instant.None, feeder: -1}
 			if k == 1 {
 				l.from, l.to = c.B, c.A
 			}
@@ -86,7 +86,10 @@ func (e *engine) buildLinks() {
 						}
 					}
 				}
-				l.q = make([]queue, e.classes)
+				l.q, l.odd = make([]queue, e.classes), e.cfg.Buffer.Trim > 0 || e.cfg.MarkAtEnqueue
+				if e.cfg.MarkAtEnqueue {
+					l.alert = never // of marks at dequeue
+				}
 				if e.cfg.CC.Kind == Pint {
 					l.pint, l.odd = &cc.PintPort{}, true
 				}
@@ -158,7 +161,7 @@ func (e *engine) buildSwitches() error {
 			s.in[p], ports[p] = l.peer, memory.Port{Rate: l.rate, Delay: l.delay}
 		}
 		s.Memory = memory.New(b, e.classes, ports, e.hostRate)
-		if s.Shared() <= 0 && b.Credits == 0 {
+		if s.Shared() <= 0 && b.Credits == 0 && b.Trim == 0 {
 			return wrong("switch %d: a buffer of %d bytes holds less than the headroom and reserve of its %d ports, %d: write a larger buffer",
 				s.node, b.Bytes, n, b.Bytes-s.Shared())
 		}

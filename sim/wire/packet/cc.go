@@ -93,7 +93,7 @@ func (e *engine) ccAck(w *worker, h *host, f *frame, s *sender, acked uint32) {
 		}
 		return
 	}
-	a := cc.Ack{Now: f.at, Aux: f.aux, Psn: f.psn, Next: s.nxt, Acked: acked, Flight: s.nxt - s.una,
+	a := cc.Ack{Now: f.at, Aux: f.aux, Psn: f.psn, Next: s.nxt, Acked: acked, Flight: e.flight(s), Each: e.cfg.Repair.Selective,
 		Marked: f.flags&flagCE != 0, Gap: f.flags&flagNack != 0, Report: f.flags&flagSack != 0}
 	if c.Kind == Pint {
 		e.seen[f.flow]++
@@ -107,6 +107,6 @@ func (e *engine) ccAck(w *worker, h *host, f *frame, s *sender, acked uint32) {
 // lossSeen lets the control see a loss.
 func (e *engine) lossSeen(id int32, s *sender, now int64, timeouts int32) {
 	if e.cfg.CC.Kind == Swift || e.cfg.CC.Kind == NSCC {
-		e.controls.Loss(id, &s.Rate, &s.window, now, s.nxt-s.una, timeouts)
+		e.controls.Loss(id, &s.Rate, &s.window, now, e.flight(s), timeouts)
 	}
 }

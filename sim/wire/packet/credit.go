@@ -42,7 +42,7 @@ func (l *link) spend(f *frame) {
 func (e *engine) gate(l *link, at int64) {
 	before := l.asked
 	for c := 1; c < e.classes; c++ {
-		need := int64(e.cfg.Frames.Payload + e.cfg.Frames.Header)
+		need := int64(e.cfg.Frames.Most())
 		if l.q != nil {
 			need = 0
 			if q := &l.q[c]; !q.empty() {

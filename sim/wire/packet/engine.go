@@ -14,7 +14,7 @@ import (
 
 // queue is an egress queue of one class.
 type queue struct {
-	fifo
+	lane
 	bytes int64
 }
 
@@ -33,7 +33,8 @@ type link struct {
 	odd             bool      // credit, pint or hol is set
 	id, to          int32
 	begun           instant.Number // of the frame in transmission
-	_               [4]byte
+	ahead           bool           // frames are put onto it before they are at the switch
+	_               [3]byte
 
 	wire    fifo // what travels
 	delay   int64
@@ -52,6 +53,7 @@ type link struct {
 	pMax, loss float64
 	rate       int64
 	arrivals   uint64        // frames
+	queued     uint64        // frames, with MarkAtEnqueue
 	credit     []int64       // by class, of InfiniBand
 	returns    fifo          // credits on their way back
 	watch      *watched      // of switches, with a watchdog
@@ -59,23 +61,25 @@ type link struct {
 	hol        *blame.Pauses // once it was paused
 	port       port
 	from, peer int32
+	feeder     int32 // the only link over which its frames come to the switch, and nothing holds them up; -1: none
 	toPort     uint16
 	down       bool     // the cable is, and its ends know
 	storm      bool     // paused all the time, whatever is asked for
 	drawn      bool     // its losses are in engine.losses
-	_          [53]byte // whole lines of a cache
+	_          [33]byte // whole lines of a cache
 }
 
 // port is what happened where a link begins, for reports alone.
 type port struct {
 	marks, pauses, drops, barks int64
+	trims                       int64
 	since, paused               int64 // when the present pause began, and all before
 	stormed                     int64 // when the storm began
 }
 
 // counters are what a worker counts.
 type counters struct {
-	pauses, marks, drops, lost, retx, timeouts, dataHops, barks int64
+	pauses, marks, drops, lost, retx, timeouts, dataHops, barks, trims int64
 }
 
 // worker holds the scratch memory of a goroutine.
@@ -150,6 +154,9 @@ type engine struct {
 	ordered   bool     // with EventOrder, where it counts
 	vague     bool     // no queue's peak counts but that of the deepest
 	full, ack uint16   // bytes of frames
+	plain     bool     // no frame is ahead
+	began     int64    // the window
+	over      int64    // all before was simulated
 	most      int64    // bytes that a frame has at most; all there are where each port's queue is looked at
 	frames    int64    // data frames in all
 	crew      *crew.Crew[order]
@@ -197,13 +204,16 @@ func (e *engine) run() (int64, error) {
 		e.crew = crew.Hire(len(e.workers), func(i int, o order) { e.do(&e.workers[i], o) })
 		defer e.crew.Dismiss()
 	}
+	if !e.plain {
+		e.findDirect()
+	}
 	for e.live > 0 && now != never && (stop == 0 || now < stop) {
 		if windows&1023 == 0 && e.cfg.Poll != nil {
 			if err := e.cfg.Poll(); err != nil {
 				return windows, err
 			}
 		}
-		windows++
+		windows, e.began = windows+1, now
 		end := e.cut(now, now+e.look)
 		if e.broken != nil {
 			return windows, e.broken
@@ -214,7 +224,7 @@ func (e *engine) run() (int64, error) {
 		if e.losses != nil {
 			e.drawLosses(end)
 		}
-		busy = e.window(end, busy)
+		busy, e.over = e.window(end, busy), end
 		if e.ordered {
 			e.ranker.Close(end)
 		} else if e.mustOrder() {
@@ -294,12 +304,16 @@ func (e *engine) next(now int64) int64 {
 }
 
 func (e *engine) collect(windows int64) *Result {
+	for i := range e.switches {
+		e.shut(&e.workers[0], &e.switches[i], e.over)
+	}
 	r := &Result{Flows: e.result, Windows: windows, Blocked: e.blocked(), Deadlocks: e.locks.all}
 	for i := range e.workers {
 		c := &e.workers[i].counters
 		r.Pauses += c.pauses
 		r.Marks += c.marks
 		r.Drops += c.drops
+		r.Trims += c.trims
 		r.Lost += c.lost
 		r.Retransmitted += c.retx
 		r.Timeouts += c.timeouts

@@ -116,7 +116,7 @@ func (e *engine) keep(s *swtch, l *link, q *queue, keys []uint64) {
 	for _, key := range keys {
 		i := int(key & parted.Place)
 		f, port := &s.arrived[i], s.entry(e, i)
-		q.pass(f, f.at, port)
+		q.pass(f, f.at, port, &s.spare)
 		q.bytes += int64(f.size)
 		s.Add(port, 1, int64(f.size))
 	}
@@ -136,6 +136,25 @@ func (e *engine) through(w *worker, l *link, f *frame) {
 	}
 	l.peak = max(l.peak, int64(f.size))
 	e.transmit(w, l, f, f.at, 0)
+}
+
+// lone is through for the only frame of a window, if it finds the port idle.
+func (e *engine) lone(w *worker, s *swtch, l *link, key uint64) bool {
+	f := &s.arrived[key&parted.Place]
+	if f.flow < 0 || l.free >= f.at || l.paused>>f.class&1 != 0 {
+		return false
+	}
+	if f.class != 0 {
+		l.turn = f.class
+	}
+	if e.ordered {
+		n := instant.Number(f.tag)
+		f.tag = uint32(s.from[key&parted.Place])
+		w.Happens(n)
+	}
+	l.peak = max(l.peak, int64(f.size))
+	e.transmit(w, l, f, f.at, 0)
+	return true
 }
 
 // gather takes what comes until a port is free: of frames for which keys are from begun
@@ -158,9 +177,7 @@ func (e *engine) gather(s *swtch, l *link, q *queue, keys []uint64, begun, come 
 // shorten starts the first frame of a queue.
 func (e *engine) shorten(w *worker, s *swtch, l *link, q *queue) {
 	f := q.front()
-	if q.head++; q.empty() {
-		q.rewind()
-	}
+	q.pop(&s.spare)
 	q.bytes -= int64(f.size)
 	s.Add(f.tag, 1, -int64(f.size))
 	e.transmit(w, l, f, l.free, q.bytes)

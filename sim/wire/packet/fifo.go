@@ -11,6 +11,7 @@ const (
 	flagResume                   // PFC: go on with class psn
 	flagSack                     // with flagAck: frame aux came out of order
 	flagLost                     // it will be lost at the end of the cable
+	flagTrim                     // cut to its headers; with flagAck: frame aux came so
 )
 
 // frame is a frame that waits or travels: 32 bytes.
@@ -58,6 +59,28 @@ func (q *fifo) first() int64 {
 		return never
 	}
 	return q.front().at
+}
+
+// between is a part of a ring; one that lies apart is copied into memory.
+func (q *fifo) between(from, to uint32, memory *[]frame) []frame {
+	m := uint32(len(q.buf) - 1)
+	if from == to {
+		return nil
+	}
+	if i, j := from&m, (to-1)&m; i <= j {
+		return q.buf[i : j+1]
+	}
+	*memory = append(append((*memory)[:0], q.buf[from&m:]...), q.buf[:to&m]...)
+	return *memory
+}
+
+// insert puts a frame before those that arrive later.
+func (q *fifo) insert(f *frame) {
+	q.push(f)
+	m := uint32(len(q.buf) - 1)
+	for i := q.tail - 1; i != q.head && q.buf[(i-1)&m].at > f.at; i-- {
+		q.buf[i&m], q.buf[(i-1)&m] = q.buf[(i-1)&m], q.buf[i&m]
+	}
 }
 
 // push appends a copy of f.

@@ -15,16 +15,20 @@ type host struct {
 	node     int32
 	out, in  int32 // links; -1: none
 	acks     fifo
-	qps      []int32 // flows that send, in the order they began
-	turn     int     // served last
-	inFlight bool    // a frame is in transmission and its end is to come
-	wake     int64   // when a queue pair may send again; 0: not awaited
-	planned  planned // when wake was set
-	timer    int64   // no timeout ends before then
-	starts   []begin // sorted
-	arrived  []frame
+	qps      []int32          // flows that send, in the order they began
+	turn     int              // served last
+	over     int              // queue pairs of qps that have ended
+	inFlight bool             // a frame is in transmission and its end is to come
+	paced    int64            // when none could send: until when pacing alone holds all queue pairs up, or earlier
+	wake     int64            // when a queue pair may send again; 0: not awaited
+	planned  planned          // when wake was set
+	timer    int64            // no timeout ends before then
+	starts   []begin          // sorted
+	ready    int64            // the next may begin, with MessageGap
+	arrived  []frame          // memory for
+	come     []frame          // what arrived in this window
 	sports   map[int32]uint16 // next source port by destination
-	_        [8]byte
+	_        [24]byte         // whole lines of a cache
 }
 
 // begin is a flow that starts.
@@ -63,7 +67,7 @@ func (h *host) nextEvent(e *engine) int64 {
 func (h *host) own(e *engine) int64 {
 	t := never
 	if len(h.starts) > 0 {
-		t = h.starts[0].at
+		t = max(h.starts[0].at, h.ready)
 	}
 	if h.inFlight {
 		t = min(t, e.links[h.out].free)
@@ -100,7 +104,7 @@ func (e *engine) runHosts(w *worker, from, to int, end int64) {
 			i := from + bits.TrailingZeros64(some)
 			h := &e.hosts[i]
 			e.runHost(w, h, end)
-			h.arrived = h.arrived[:0]
+			h.arrived, h.come = h.arrived[:0], nil
 			e.acts[i] = h.quiet(e)
 		}
 	}
@@ -113,7 +117,8 @@ func (h *host) quiet(e *engine) int64 { return min(h.timer, h.own(e)) }
 // end with it.
 func (e *engine) pullHost(w *worker, h *host, end int64) int {
 	l := &e.links[h.in]
-	q := &l.wire
+	q, from := &l.wire, l.wire.head
+	stays := len(e.workers) == 1 && l.feeder < 0 && !l.lossy && e.cfg.Buffer.Credits == 0 // until the host has run
 	for !q.empty() {
 		f := q.front()
 		if f.at >= end {
@@ -123,14 +128,16 @@ func (e *engine) pullHost(w *worker, h *host, end int64) int {
 		if l.lossy && e.lose(w, l, f) {
 			continue
 		}
-		h.arrived = extend(h.arrived)
-		h.arrived[len(h.arrived)-1] = *f
+		if !stays {
+			h.arrived = extend(h.arrived)
+			h.arrived[len(h.arrived)-1] = *f
+		}
 		if f.flags&flagAck != 0 {
 			if s := &e.snd[f.flow]; f.psn >= s.frames && !s.ending && (e.cfg.Repair.BackTo == 0 || e.backTo(f.psn, s.bytes) >= s.frames) {
 				s.ending = true
 				w.ended = append(w.ended, ending{f.flow, f.at})
 			}
-		} else if e.given != nil && f.flow >= 0 {
+		} else if e.given != nil && f.flow >= 0 && f.flags&flagTrim == 0 {
 			e.given.take(f)
 		}
 	}
@@ -138,14 +145,25 @@ func (e *engine) pullHost(w *worker, h *host, end int64) int {
 		h.arrived = pullCredits(&e.links[h.out], uint32(instant.None), end, h.arrived)
 		slices.SortStableFunc(h.arrived, func(a, b frame) int { return cmp.Compare(a.at, b.at) })
 	}
-	return len(h.arrived)
+	if stays {
+		h.come = q.between(from, q.head, &h.arrived)
+	} else {
+		h.come = h.arrived
+	}
+	return len(h.come)
 }
 
 // runHost simulates a host up to end: arrivals, starts, ends of transmissions
 // and pacing, in this order where times are equal.
 func (e *engine) runHost(w *worker, h *host, end int64) {
 	l := &e.links[max(0, h.out)]
-	for i := 0; ; {
+	i := 0
+	if len(h.qps) == 0 && h.wake == 0 && h.timer >= end && l.paused == 0 && e.cfg.Buffer.Credits == 0 && (len(h.starts) == 0 || h.starts[0].at >= end) {
+		if i = e.answer(w, h, l, end); i == len(h.come) {
+			return
+		}
+	}
+	for {
 		t, what := end, 0
 		if h.timer < t {
 			t, what = h.timer, 4
@@ -158,11 +176,13 @@ func (e *engine) runHost(w *worker, h *host, end int64) {
 				t, what = free, 2
 			}
 		}
-		if len(h.starts) > 0 && h.starts[0].at < end && h.starts[0].at <= t {
-			t, what = h.starts[0].at, 3
+		if len(h.starts) > 0 {
+			if at := max(h.starts[0].at, h.ready); at < end && at <= t {
+				t, what = at, 3
+			}
 		}
-		if i < len(h.arrived) && h.arrived[i].at <= t && (what != 1 || h.arrived[i].at < t || !e.wakesFirst(h, &h.arrived[i])) {
-			e.arrive(w, h, &h.arrived[i])
+		if i < len(h.come) && h.come[i].at <= t && (what != 1 || h.come[i].at < t || !e.wakesFirst(h, &h.come[i])) {
+			e.arrive(w, h, &h.come[i])
 			i++
 			continue
 		}
@@ -178,7 +198,9 @@ func (e *engine) runHost(w *worker, h *host, end int64) {
 		case 3:
 			e.started(w, int(h.starts[0].flow))
 			e.open(h, h.starts[0].flow, t)
-			h.starts = h.starts[1:]
+			if h.starts = h.starts[1:]; e.cfg.MessageGap > 0 {
+				h.ready = t + int64(e.cfg.MessageGap)
+			}
 		case 4:
 			e.started(w, e.itself(h.node))
 			e.timeouts(w, h, t)
@@ -210,11 +232,15 @@ func (e *engine) arrive(w *worker, h *host, f *frame) {
 			return
 		}
 	case f.flags&flagAck != 0:
-		if !e.acknowledged(w, h, f) {
+		if !e.acknowledged(w, h, f) || h.inFlight || h.paced > f.at && h.over == 0 && f.flags&(flagNack|flagSack|flagTrim) == 0 && h.acks.empty() {
+			return // pacing still holds up every queue pair
+		}
+	default:
+		var ack frame
+		if !e.receive(f, &ack) {
 			return
 		}
-	case !e.receive(h, f):
-		return
+		h.acks.push(&ack)
 	}
 	e.send(w, h, f.at)
 }
@@ -229,17 +255,18 @@ func (e *engine) send(w *worker, h *host, now int64) {
 		if f := h.acks.front(); l.paused>>e.ackHold(f)&1 == 0 {
 			h.acks.head++
 			h.inFlight = true
-			e.transmit(w, l, f, now, 0)
+			e.sendAck(w, l, f, now)
 			if l.credit != nil {
 				e.gate(l, now)
 			}
 			return
 		}
 	}
-	i := e.choose(h, l, now)
+	i, soon := e.choose(h, l, now)
 	if i < 0 {
-		if h.wake == 0 || h.wake <= now {
-			e.sleep(w, h, now)
+		if h.paced = soon; soon < never && soon > now && h.wake <= now {
+			h.wake = soon // when the first of them may send
+			e.await(w, h, now)
 		}
 		return
 	}
@@ -259,10 +286,10 @@ func (e *engine) ackHold(f *frame) uint8 {
 	return f.class
 }
 
-// choose returns the next queue pair in turn that may send, or -1. It drops
-// those that have ended from the list when it meets one.
-func (e *engine) choose(h *host, l *link, now int64) int {
-	n, found, ended := len(h.qps), -1, -1
+// choose returns the next queue pair in turn that may send; or -1, and when pacing lets the
+// first of them send. It drops those that have ended from the list when it meets one.
+func (e *engine) choose(h *host, l *link, now int64) (found int, soon int64) {
+	n, ended, soon := len(h.qps), -1, never
 	at := h.turn
 	for range n {
 		if at++; at >= n {
@@ -272,19 +299,26 @@ func (e *engine) choose(h *host, l *link, now int64) int {
 		}
 		s := &e.snd[h.qps[at]]
 		if gap := s.gapped && s.hasGap(); gap || s.nxt < s.frames {
-			if s.nextAvail <= now && l.paused>>s.class&1 == 0 && (gap || !e.windowBound(s, now)) {
-				found = at
-				break
+			if s.nextAvail > now {
+				soon = min(soon, s.nextAvail)
+			} else if soon = now; l.paused>>s.class&1 == 0 && (gap && e.cfg.Buffer.Trim == 0 || !e.windowBound(s, now)) {
+				return e.strike(h, at, ended), now
 			}
 		} else if s.una >= s.frames && (ended < 0 || at < ended) {
 			ended = at
 		}
 	}
+	return e.strike(h, -1, ended), soon
+}
+
+// strike drops those of a host's queue pairs that have ended, from one on, and returns where
+// the one that was found is then.
+func (e *engine) strike(h *host, found, ended int) int {
 	if ended < 0 {
 		return found
 	}
 	k := ended
-	for i := ended; i < n; i++ {
+	for i := ended; i < len(h.qps); i++ {
 		if s := &e.snd[h.qps[i]]; s.una < s.frames {
 			if i == found {
 				found = k
@@ -293,25 +327,11 @@ func (e *engine) choose(h *host, l *link, now int64) int {
 			k++
 		} else {
 			s.listed = false
+			h.over--
 		}
 	}
 	h.qps = h.qps[:k]
 	return found
-}
-
-// sleep plans when the host looks again: when the first of its queue pairs may
-// send.
-func (e *engine) sleep(w *worker, h *host, now int64) {
-	t := never
-	for _, q := range h.qps {
-		if s := &e.snd[q]; s.nxt < s.frames || s.hasGap() {
-			t = min(t, s.nextAvail)
-		}
-	}
-	if t < never && t > now {
-		h.wake = t
-		e.await(w, h, now)
-	}
 }
 
 // hasGap says that a flow has a frame to send again.

@@ -24,6 +24,7 @@ func (e *engine) shift(w *worker, h *host, s *sender, rate, now int64) {
 		s.nextAvail += gap - e.lasts(size, s.Rate.Rate)
 		s.Set(rate)
 	}
+	h.paced = min(h.paced, s.nextAvail)
 	if h.wake > now && s.nextAvail < h.wake {
 		h.wake = max(s.nextAvail, now)
 		e.await(w, h, now)

@@ -94,7 +94,7 @@ func NewLive(n *Network, queues []Queue, cfg *Config) (*Live, error) {
 		return nil, err
 	}
 	l := &Live{start: never, queues: make([]message.List, len(queues))}
-	e := &engine{cfg: cfg, net: n, flows: flows, look: parted.Longest, crowd: crowd, paths: 1, given: l, most: int64(max(cfg.Frames.Payload+cfg.Frames.Header, cfg.Frames.Ack))}
+	e := &engine{cfg: cfg, net: n, flows: flows, look: parted.Longest, crowd: crowd, paths: 1, given: l, most: int64(max(cfg.Frames.Most(), cfg.Frames.Ack))}
 	if cfg.CC.Kind == HPCC {
 		e.most = 1 << 32
 	}
@@ -184,6 +184,20 @@ func (l *Live) Send(q int32, at units.Time, bytes int64, token int32) {
 	}
 }
 
+// size is the bytes of a frame beside its header, and whether it is like most: its payload, and
+// what the first and the last frame of a message carry.
+func (l *Live) size(q int32, psn uint32, most int) (bytes int, full bool) {
+	bytes, first, last := l.queues[q].Size(psn, most)
+	full = bytes == most
+	if x := l.e.cfg.Frames.First; first && x > 0 {
+		bytes, full = bytes+x, false
+	}
+	if x := l.e.cfg.Frames.Last; last && x > 0 {
+		bytes, full = bytes+x, false
+	}
+	return bytes, full
+}
+
 // post begins a queue pair's next message.
 func (l *Live) post(h *host, id int32, now int64) {
 	s := &l.e.snd[id]
@@ -192,11 +206,13 @@ func (l *Live) post(h *host, id int32, now int64) {
 	}
 	s.frames = l.queues[id].Begin()
 	s.bytes = int64(s.frames) * int64(l.e.cfg.Frames.Payload)
-	s.ended, s.ending = false, false
 	if !s.listed {
 		s.listed = true
 		h.qps = append(h.qps, id)
+	} else if s.ended {
+		h.over--
 	}
+	s.ended, s.ending = false, false
 }
 
 // take notes what a data frame that arrives completes.
@@ -282,7 +298,7 @@ func (l *Live) Port(cable int32, back bool) Port {
 		id++
 	}
 	x := &l.e.links[id]
-	p := Port{Peak: x.peak, Bytes: x.txBytes, Data: x.data, Pauses: x.port.pauses, Marks: x.port.marks, Drops: x.port.drops, Watchdogs: x.port.barks, Paused: units.Time(x.port.paused),
+	p := Port{Peak: x.peak, Bytes: x.txBytes, Data: x.data, Pauses: x.port.pauses, Marks: x.port.marks, Drops: x.port.drops, Trims: x.port.trims, Watchdogs: x.port.barks, Paused: units.Time(x.port.paused),
 		Busy: units.Time(float64(x.txBytes) * 8e12 / float64(x.rate))}
 	if x.asked != 0 && x.port.since >= 0 {
 		p.Paused += units.Time(l.at - x.port.since)

@@ -135,3 +135,24 @@ func TestLiveAllocatesNothing(t *testing.T) {
 		t.Errorf("%g allocations for two messages of 100 frames", n)
 	}
 }
+
+// TestFirstAndLast: the first frame of each message carries where it is to be written, the last
+// one immediate data; a message of one frame carries both.
+func TestFirstAndLast(t *testing.T) {
+	cfg := settings(NoCC)
+	cfg.WholeNanos, cfg.Frames.First, cfg.Frames.Last = false, 16, 4
+	l, err := NewLive(oneSwitch(2), []Queue{{Src: 1, Dst: 0, Priority: 3, Path: []int32{1, 0}}}, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Send(0, 0, 3000, 0)
+	l.Send(0, 0, 500, 1)
+	const byteTime = 80 * units.Picosecond     // at 100 Gb/s
+	three := (2*1064 + 1048 + 1052) * byteTime // the second link has the first frame later by its length
+	at := play(t, l, 2)
+	for i, want := range []units.Time{three, three + 568*byteTime} {
+		if got := at[i] - 2*units.Microsecond; got != want {
+			t.Errorf("message %d arrives after %v without cables, want %v", i, got, want)
+		}
+	}
+}

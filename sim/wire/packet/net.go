@@ -32,6 +32,9 @@ type (
 	Port       = spec.Port
 )
 
+// Overtaken is spec.Overtaken.
+const Overtaken = spec.Overtaken
+
 // Balances of load in switches.
 const (
 	Hashed    = spec.Hashed

@@ -55,6 +55,9 @@ func (e *engine) pass(w *worker, end int64) (busy int) {
 		s := &e.switches[i]
 		arrived, from := s.arrived, s.from
 		s.arrived, s.from = w.arrived, w.from
+		if len(s.direct) > 0 {
+			e.foresee(w, s)
+		}
 		busy += e.pull(w, s, end, true)
 		e.runSwitch(w, s, end)
 		w.arrived, w.from = s.arrived, s.from

@@ -26,10 +26,9 @@ type sender struct {
 	dcqcn   cc.Reaction
 	bytes   int64
 	retries int32
-	resent  uint32 // frames
-	moved   int64  // when una last moved, or sending began
-	gaps    gaps.Gaps
-	_       [40]byte // whole lines of a cache
+	resent  uint32    // frames
+	moved   int64     // when una last moved, or sending began
+	gaps    gaps.Gaps // to a whole line of a cache
 }
 
 // receiver is the receiving half.
@@ -90,17 +89,21 @@ func (e *engine) offset(s *sender, psn uint32) int64 {
 
 // windowBound says that a queue pair has as much in flight as it may.
 func (e *engine) windowBound(s *sender, now int64) bool {
-	if s.window == 0 {
+	w := s.window
+	if flight := int64(s.nxt-s.una) * int64(e.cfg.Frames.Payload); w == 0 || flight < w && !e.cfg.CC.VarWindow {
 		return false
 	}
-	w := s.window
 	if e.cfg.CC.VarWindow {
 		if e.cfg.CC.Kind == DCQCN {
 			s.dcqcn.Tick(&e.cfg.CC, &s.Rate, now, 0)
 		}
 		w = max(1, int64(float64(w)*float64(s.Rate.Rate)/float64(s.Line)))
 	}
-	return e.offset(s, s.nxt)-e.offset(s, s.una) >= w
+	flight := e.offset(s, s.nxt) - e.offset(s, s.una)
+	if e.cfg.Buffer.Trim > 0 {
+		flight -= e.elsewhere(s)
+	}
+	return flight >= w
 }
 
 // sendData sends the next frame of a queue pair.
@@ -110,16 +113,16 @@ func (e *engine) sendData(w *worker, h *host, l *link, id int32, now int64) {
 	full, psn := true, s.nxt
 	if s.gapped && s.hasGap() {
 		psn, _ = s.hole()
-		s.gaps.Sent(psn, s.una)
 		s.resent++
 		w.retx++
-		e.lossSeen(id, s, now, 0)
+		if known := s.gaps.Sent(psn, s.una); !known {
+			e.lossSeen(id, s, now, 0)
+		}
 	} else {
 		s.nxt++
 	}
 	if e.given != nil {
-		size = e.given.queues[id].Size(psn, size)
-		full = size == e.cfg.Frames.Payload
+		size, full = e.given.size(id, psn, size)
 	} else if psn+1 == s.frames {
 		size = int(s.bytes - e.offset(s, psn))
 		full = size == e.cfg.Frames.Payload
@@ -169,9 +172,12 @@ func (e *engine) paceRate(s *sender) int64 {
 	return s.Rate.Rate
 }
 
-// receive handles a data frame; it reports whether an acknowledgement waits.
-func (e *engine) receive(h *host, f *frame) bool {
+// receive handles a data frame; it reports whether it is to be acknowledged, and how.
+func (e *engine) receive(f, ack *frame) bool {
 	r := &e.rcv[f.flow]
+	if f.flags&flagTrim != 0 {
+		return e.refuse(r, f, ack)
+	}
 	flags := flagAck | f.flags&flagCE
 	report := f.aux
 	if gap := int64(e.cfg.CC.CNPGap); gap > 0 && flags&flagCE != 0 {
@@ -209,7 +215,7 @@ func (e *engine) receive(h *host, f *frame) bool {
 	if e.cfg.AckHigh {
 		class = 0
 	}
-	h.acks.push(&frame{flow: f.flow, psn: r.expected, route: r.back, aux: report, size: uint16(e.cfg.Frames.Ack), flags: flags, class: class})
+	*ack = frame{flow: f.flow, psn: r.expected, route: r.back, aux: report, size: uint16(e.cfg.Frames.Ack), flags: flags, class: class}
 	return true
 }
 
@@ -242,8 +248,13 @@ func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 	if f.flags&flagSack != 0 {
 		s.reported(f.aux, e.cfg.Repair.Reorder)
 	}
+	if f.flags&flagTrim != 0 {
+		e.refused(f, s)
+		return true
+	}
 	if s.una >= s.frames {
 		s.ended = true
+		h.over++
 		if !e.result[f.flow].Failed {
 			e.result[f.flow].End, e.result[f.flow].Done = units.Time(f.at), true
 		}

@@ -41,6 +41,7 @@ func (e *engine) timeouts(w *worker, h *host, now int64) {
 		s.nextAvail = min(s.nextAvail, now)
 		if s.retries++; c.Retries > 0 && s.retries > c.Retries {
 			s.una, s.nxt, s.ended, s.ending = s.frames, s.frames, true, true // it sends no more
+			h.over++
 			e.result[id].Failed = true
 			continue
 		}

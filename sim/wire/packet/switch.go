@@ -23,6 +23,11 @@ type swtch struct {
 	soon     int64    // in careful: none of them starts one before
 	flowlets []flowlet
 	draws    uint64 // of paths
+	spare    *piece
+	direct   []int32 // links out that have a feeder
+	closed   int     // how many of them are not ahead
+	most     []int64 // bytes that arrive in a window at most, by port
+	mostAll  int64   // in all
 }
 
 // pull takes what arrives at a switch before end off the links, and returns how
@@ -140,6 +145,9 @@ func (e *engine) quick(w *worker, s *swtch, end int64) {
 			p := 64*i + bits.TrailingZeros64(some)
 			l := &e.links[s.out[p]]
 			keys := e.leaving(w, s, p)
+			if len(keys) == 1 && l.waiting == 0 && e.lone(w, s, l, keys[0]) {
+				continue
+			}
 			if e.classes == 2 && !l.odd && (l.paused|l.waiting&1) == 0 && s.control[i]>>(p%64)&1 == 0 {
 				e.express(w, s, l, keys, end)
 				continue
@@ -182,6 +190,9 @@ func (e *engine) onto(w *worker, s *swtch, l *link, f *frame, n instant.Number) 
 		}
 		e.transmit(w, l, f, f.at, 0)
 		return
+	}
+	if f.class != 0 {
+		e.trim(w, l, f)
 	}
 	if f.class != 0 {
 		s.Add(f.tag, f.class, int64(f.size))
@@ -257,12 +268,17 @@ func (l *link) hold() {
 // enqueue puts a frame into its egress queue and starts it if the link is idle.
 func (e *engine) enqueue(w *worker, s *swtch, l *link, f *frame) {
 	q := &l.q[f.class]
-	q.push(f)
+	q.pass(f, f.at, f.tag, &s.spare)
 	l.waiting |= 1 << f.class
 	s.busy[l.fromPort/64] |= 1 << (l.fromPort % 64)
 	s.soon = min(s.soon, l.free)
-	if l.odd && l.credit != nil {
-		e.gate(l, f.at)
+	if l.odd {
+		if l.credit != nil {
+			e.gate(l, f.at)
+		}
+		if e.cfg.MarkAtEnqueue {
+			e.markQueued(w, l, q)
+		}
 	}
 	q.bytes += int64(f.size)
 	l.peak = max(l.peak, q.bytes)
@@ -276,10 +292,8 @@ func (e *engine) dequeue(w *worker, s *swtch, l *link, at int64) {
 	c := l.pick(e.classes)
 	q := &l.q[c]
 	f := q.front()
-	q.head++
-	if q.empty() {
+	if q.pop(&s.spare); q.empty() {
 		l.waiting &^= 1 << c
-		q.rewind()
 	}
 	q.bytes -= int64(f.size)
 	if l.odd && l.hol != nil && l.hol.To > f.at && f.flow >= 0 && e.tables == nil && e.hostOf[l.to] < 0 {
@@ -323,7 +337,7 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 	if l.marks && behind > l.alert && f.class != 0 {
 		e.mark(w, l, f, behind)
 	}
-	if f.flags&flagAck == 0 && f.flow >= 0 {
+	if f.flags&(flagAck|flagTrim) == 0 && f.flow >= 0 {
 		w.dataHops++
 		if e.given != nil {
 			l.data += int64(f.size)
@@ -364,6 +378,20 @@ func (e *engine) odd(l *link, f *frame, at int64) {
 	if l.credit != nil {
 		l.spend(f)
 	}
+}
+
+// markQueued marks the last frame of a queue, or draws whether to, by what waits before it.
+func (e *engine) markQueued(w *worker, l *link, q *queue) {
+	f := q.back()
+	if l.queued++; !l.marks || f.class == 0 || f.flags&flagAck != 0 || q.bytes <= l.kMin {
+		return
+	}
+	if q.bytes <= l.kMax && streams.Hash(e.cfg.Seed, l.id, drawMark, l.queued) >= l.pMax*float64(q.bytes-l.kMin)/float64(l.kMax-l.kMin) {
+		return
+	}
+	f.flags |= flagCE
+	w.marks++
+	l.port.marks++
 }
 
 // mark marks a data frame that leaves so much behind, or draws whether to.

@@ -48,7 +48,7 @@ func (e *engine) watch(w *worker, s *swtch, now int64) {
 func (e *engine) flush(w *worker, s *swtch, l *link, class uint8, now int64) {
 	s.soon = 0
 	s.Recount()
-	for q := &l.q[class]; !q.empty(); q.head++ {
+	for q := &l.q[class]; !q.empty(); q.pop(&s.spare) {
 		f := q.front()
 		q.bytes -= int64(f.size)
 		w.drops, l.port.drops = w.drops+1, l.port.drops+1

@@ -194,6 +194,15 @@ PUBLIC int nanosleep(const struct timespec *t, struct timespec *left) {
   return (int)syscall(SYS_nanosleep, t, left);
 }
 
+// Python sleeps until a time of the clock that it sees.
+PUBLIC int clock_nanosleep(clockid_t c, int flags, const struct timespec *t, struct timespec *left) {
+  if (!t || !virtual_clock(c)) return syscall(SYS_clock_nanosleep, c, flags, t, left) ? errno : 0;
+  int64_t ns = (int64_t)t->tv_sec * 1000000000 + t->tv_nsec - (flags & TIMER_ABSTIME ? shown_ns(c) : 0);
+  if (ns <= 0 || sleep_virtual(ns)) return 0;
+  struct timespec rest = {ns / 1000000000, ns % 1000000000};
+  return syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &rest, flags & TIMER_ABSTIME ? NULL : left) ? errno : 0;
+}
+
 PUBLIC int usleep(useconds_t us) {
   struct timespec t = {us / 1000000, (long)(us % 1000000) * 1000};
   return nanosleep(&t, NULL);
@@ -339,7 +348,7 @@ static int recv_all(int fd, void *data, size_t n) {
     int soon = begun && simccl_wall() - begun < 500;
     ssize_t k = recv(fd, p, n, soon ? MSG_DONTWAIT : 0);
     if (k < 0 && soon && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-      simccl_relax();
+      for (int i = 0; i < 4; i++) simccl_relax(); // each look at the socket evicts some of what the program has in caches
       continue;
     }
     if (k < 0 && errno == EINTR) continue;
@@ -350,16 +359,16 @@ static int recv_all(int fd, void *data, size_t n) {
   return 0;
 }
 
-static int exchange(int fd, const struct request *r, const void *payload, struct reply *out, char *text, size_t room) {
+static int send_request(int fd, const struct request *r, const void *payload) {
   char both[1024];
   size_t size = r->size;
-  if (size <= sizeof both - sizeof *r) { // one write
-    memcpy(both, r, sizeof *r);
-    if (size) memcpy(both + sizeof *r, payload, size);
-    if (send_all(fd, both, sizeof *r + size)) return -1;
-  } else if (send_all(fd, r, sizeof *r) || send_all(fd, payload, size)) {
-    return -1;
-  }
+  if (size > sizeof both - sizeof *r) return send_all(fd, r, sizeof *r) || send_all(fd, payload, size) ? -1 : 0;
+  memcpy(both, r, sizeof *r); // one write
+  if (size) memcpy(both + sizeof *r, payload, size);
+  return send_all(fd, both, sizeof *r + size);
+}
+
+static int recv_reply(int fd, struct reply *out, char *text, size_t room) {
   if (recv_all(fd, out, sizeof *out)) return -1;
   if (text && room) text[0] = 0;
   for (uint32_t left = out->size; left;) {
@@ -371,6 +380,10 @@ static int exchange(int fd, const struct request *r, const void *payload, struct
   }
   if (text && room > out->size) text[out->size] = 0;
   return 0;
+}
+
+static int exchange(int fd, const struct request *r, const void *payload, struct reply *out, char *text, size_t room) {
+  return send_request(fd, r, payload) || recv_reply(fd, out, text, room) ? -1 : 0;
 }
 
 static int launcher_rank(void) {
@@ -459,29 +472,52 @@ PUBLIC uint32_t simccl_thread(void) {
   return (uint32_t)self.id;
 }
 
-PUBLIC int simccl_call(struct request *r, const void *payload, struct reply *out, char *text, size_t room) {
+// connected gives the thread its connection.
+static int connected(void) {
   struct reply rep;
-  memset(out, 0, sizeof *out);
-  if (simccl_attach() || atomic_load(&lost)) goto gone;
+  if (simccl_attach() || atomic_load(&lost)) return 0;
   if (self.fd >= 0 && self.generation != atomic_load(&generation)) {
     close(self.fd);
     self.fd = -1;
   }
   if (self.fd < 0) {
-    if ((self.fd = hello(1, &rep)) < 0) goto gone;
+    if ((self.fd = hello(1, &rep)) < 0) return 0;
     self.generation = atomic_load(&generation);
   }
-  advance();
-  r->now = self.now;
-  if (exchange(self.fd, r, payload, out, text, room)) goto gone;
-  if (self.worked) reach(out->now);
-  else raise_latest(out->now);
-  return 0;
-gone:
+  return 1;
+}
+
+static int gone(struct reply *out, char *text, size_t room) {
   atomic_store(&lost, 1);
   out->status = STATUS_LOST;
   if (text && room) snprintf(text, room, "the collector of simccl intercept has ended");
   return -1;
+}
+
+static int answered(const struct reply *out) {
+  if (self.worked) reach(out->now);
+  else raise_latest(out->now);
+  return 0;
+}
+
+PUBLIC int simccl_call(struct request *r, const void *payload, struct reply *out, char *text, size_t room) {
+  memset(out, 0, sizeof *out);
+  if (!connected()) return gone(out, text, room);
+  advance();
+  r->now = self.now;
+  return exchange(self.fd, r, payload, out, text, room) ? gone(out, text, room) : answered(out);
+}
+
+PUBLIC int simccl_call_both(struct request *first, const void *before, void (*done)(void), struct request *r, const void *payload, struct reply *out, char *text, size_t room) {
+  memset(out, 0, sizeof *out);
+  int here = connected(), err = !here;
+  if (here) {
+    advance();
+    first->now = r->now = self.now;
+    err = send_request(self.fd, first, before) || send_request(self.fd, r, payload) || recv_reply(self.fd, out, NULL, 0);
+  }
+  done();
+  return err || recv_reply(self.fd, out, text, room) ? gone(out, text, room) : answered(out);
 }
 
 // --- the record ---

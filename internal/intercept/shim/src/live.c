@@ -265,9 +265,18 @@ static struct {
   int n;
 } backlog = {PTHREAD_MUTEX_INITIALIZER, {{0}}, 0};
 
+static struct request backlog_request(void) {
+  return (struct request){.type = REQ_BACKLOG, .size = (uint32_t)backlog.n * sizeof(struct request), .a = {backlog.n}};
+}
+
+static void backlog_sent(void) {
+  backlog.n = 0;
+  pthread_mutex_unlock(&backlog.lock);
+}
+
 static void send_backlog_locked(void) {
   struct reply out;
-  struct request r = {.type = REQ_BACKLOG, .size = (uint32_t)backlog.n * sizeof r, .a = {backlog.n}};
+  struct request r = backlog_request();
   if (backlog.n > 0) simccl_call(&r, backlog.list, &out, NULL, 0);
   backlog.n = 0;
 }
@@ -665,7 +674,7 @@ static void *watch(void *unused) {
 }
 
 static void *look(void *unused) {
-  enum { ROOM = 512, SOON_US = 20, LATE_US = 500, NEVER_US = 5000 };
+  enum { ROOM = 512, SOON_US = 50, LATE_US = 500, NEVER_US = 5000 };
   struct ended *list = malloc(ROOM * sizeof *list);
   int64_t since = 0, pause = SOON_US;
   (void)unused;
@@ -853,6 +862,16 @@ static void rest(unsigned seen, int64_t begun) {
   else unchanged(seen, LOST_US);
 }
 
+// look_later is between two looks at streams: soon at first, later after a part of what was waited.
+// Each look is one of CUDA's calls a stream, which a profiler of the program records.
+static void look_later(int64_t begun) {
+  enum { PART = 16, MOST_US = 50 };
+  int64_t now = wall_us(), us = (now - begun) / PART;
+  if (us > MOST_US) us = MOST_US;
+  do nap(begun);
+  while (wall_us() - now < us);
+}
+
 // run_out has what may go on on the GPU run until it has ended, or waits for the cluster, and
 // lets others have the GPU then.
 static void run_out(void) {
@@ -860,7 +879,7 @@ static void run_out(void) {
   struct ended list[64];
   int64_t begun = wall_us(), quiet = 0;
   unsigned looked = atomic_load(&releases);
-  for (; live_on(); nap(begun)) {
+  for (; live_on(); look_later(begun)) {
     if (atomic_load(&releases) != looked) looked = atomic_load(&releases), quiet = 0;
     int all = report(list, 64) ? BUSY : states();
     int64_t now = wall_us();
@@ -917,11 +936,12 @@ static void throttle(void) {
   atomic_fetch_add(&blocked, 1);
   if (measured()) atomic_fetch_add(&stretching, 1);
   pthread_mutex_unlock(&host);
-  int64_t begun = wall_us();
+  enum { REPORT_US = 200 }; // without its turn nothing of this process ends
+  int64_t begun = wall_us(), next = begun;
   atomic_fetch_add(&throttled, 1);
   for (unsigned seen; seen = atomic_load(&changes), live_on() && atomic_load(&outstanding) > ahead && wall_us() - begun < patience;) {
-    if (measured() && atomic_load(&holding)) run_out(), begun = wall_us();
-    else if (measured() && report(list, 64) > 0) begun = wall_us();
+    if (measured() && atomic_load(&holding)) run_out(), next = begun = wall_us();
+    else if (measured() && wall_us() >= next && (next = wall_us() + REPORT_US, report(list, 64) > 0)) begun = wall_us();
     else rest(seen, begun);
   }
   atomic_fetch_sub(&throttled, 1);
@@ -1048,9 +1068,10 @@ static int post(struct op *ops, int n, int64_t ticket, int count, int replay, in
       return -1;
     }
   }
-  send_backlog();
   struct request r = {.type = REQ_GROUP, .size = (uint32_t)(each * (size_t)n), .a = {n, 0, ticket, count, replay, runs}};
-  int res = simccl_call(&r, payload, out, text, room);
+  pthread_mutex_lock(&backlog.lock); // until it is carried out: others tell of what it has
+  struct request b = backlog_request();
+  int res = simccl_call_both(&b, backlog.list, backlog_sent, &r, payload, out, text, room);
   free(payload);
   return res || out->status ? -1 : 0;
 }
@@ -1469,7 +1490,7 @@ static void stirred(void) {
 // launched is before each launch that is seen; those of libraries of CUDA's are not. What the
 // host has launched in a while is a segment of its own, since it begins when it was launched.
 static void launched(const void *f, handle s) {
-  enum { SLICE_PS = 300000000 };
+  enum { SLICE_PS = 1000000000 };
   if (!live_on() || !measured() || gate.closed == 0) return;
   atomic_store(&active, wall_us());
   if (in_capture && capturing(s)) return;

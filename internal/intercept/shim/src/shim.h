@@ -64,6 +64,9 @@ struct simccl_settings {
 PUBLIC int simccl_attach(void);                      // 0, or an errno; idempotent
 PUBLIC const struct simccl_settings *simccl_get(void);
 PUBLIC int simccl_call(struct request *r, const void *payload, struct reply *out, char *text, size_t room);
+// Two requests, of which the first one's answer says nothing, in the time of one; done is called
+// once the first one is carried out, or cannot be.
+PUBLIC int simccl_call_both(struct request *first, const void *before, void (*done)(void), struct request *r, const void *payload, struct reply *out, char *text, size_t room);
 PUBLIC int simccl_forked(void);                      // how often this process is a child of fork
 PUBLIC void simccl_worked(void);                     // the thread has a clock of its own from now on
 PUBLIC void simccl_record(const struct op *ops, int n);

@@ -40,7 +40,7 @@ func NewFlows(c *Params, n, payload, header int) Flows {
 func (x *Flows) Open(id int32, s *Rate, window *int64, rtt units.Time, links int) {
 	switch x.c.Kind {
 	case HPCC:
-		x.telemetry[id] = NewTelemetry(s.Line, int64(rtt/units.Nanosecond), *window, x.payload)
+		x.telemetry[id] = NewTelemetry(x.c, s.Line, int64(rtt/units.Nanosecond), *window, x.payload, links-1)
 	case Timely:
 		x.gradient[id] = NewGradient(s.Line)
 	case DCTCP:
@@ -75,7 +75,10 @@ func (x *Flows) Sent(id int32, psn uint32, now int64) (aux uint32, ok bool) {
 	case HPCC:
 		x.telemetry[id].Send(psn)
 		return psn, true
-	case Timely, Swift, NSCC:
+	case NSCC:
+		x.windowed[id].note(psn, now)
+		return uint32(now / 1000), true
+	case Timely, Swift:
 		return uint32(now / 1000), true
 	}
 	return 0, false
@@ -90,7 +93,8 @@ type Ack struct {
 	Flight    uint32 // frames
 	Marked    bool
 	Gap       bool // it asks for a frame that is missing
-	Report    bool // it reports frames out of order, and has no time
+	Report    bool // it reports frame Aux, which came out of order, and has no time
+	Each      bool // each frame has an acknowledgement of its own
 	Skipped   bool // HPCC-PINT does not look at it
 }
 
@@ -111,16 +115,32 @@ func (x *Flows) Ack(id int32, s *Rate, window *int64, a *Ack) (rate int64, shift
 		x.gradient[id].Ack(x.c, s, a.Psn, a.Next, a.rtt())
 	case a.Gap:
 		x.Loss(id, s, window, a.Now, a.Flight, 0)
-	case a.Report:
 	case x.c.Kind == NSCC:
-		frame := int64(x.payload + x.header)
-		x.windowed[id].Ack(a.Now, 1000*a.rtt(), int64(a.Acked)*frame, int64(a.Flight)*frame, a.Marked)
-		x.resize(id, s, window)
+		x.ultra(id, s, window, a)
+	case a.Report:
 	case x.c.Kind == Swift:
 		x.delay[id].Ack(&x.c.Swift, a.Now, 1000*a.rtt(), a.Acked)
 		x.resize(id, s, window)
 	}
 	return 0, false
+}
+
+// ultra lets NSCC see an acknowledgement, also of a frame out of order.
+func (x *Flows) ultra(id int32, s *Rate, window *int64, a *Ack) {
+	w, acked, rtt := &x.windowed[id], a.Acked, 1000*a.rtt()
+	if a.Each {
+		acked = 1
+	}
+	if a.Report {
+		at, known := w.noted(a.Aux)
+		if !known {
+			return
+		}
+		rtt = a.Now - at
+	}
+	frame := int64(x.payload + x.header)
+	w.Ack(a.Now, rtt, int64(acked)*frame, int64(a.Flight)*frame, a.Marked)
+	x.resize(id, s, window)
 }
 
 // Loss lets Swift and NSCC see a loss: a gap that was reported, or the last of so many

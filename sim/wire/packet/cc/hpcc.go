@@ -11,30 +11,29 @@ const (
 	intHops  = 5
 )
 
-// intHop is what a switch writes into a data frame.
+// intHop is what a switch writes into a data frame: a time, the bytes sent and the length of the
+// queue in one word, from the lowest bit.
 type intHop struct {
-	time, bytes, queue uint32
-	rate               int64
+	word uint64
+	rate int64
 }
 
-// intRecord is the records of a frame.
-type intRecord struct {
-	n   int
-	hop [intHops]intHop
-}
+func (h *intHop) time() uint64  { return h.word & intTime }
+func (h *intHop) bytes() uint64 { return h.word >> 24 & intBytes }
+func (h *intHop) queue() uint64 { return h.word >> 44 }
 
-// Telemetry is the state of HPCC (SIGCOMM'19) of a sender. Records of frames in
-// flight are in ring, by frame number.
+// Telemetry is the state of HPCC (SIGCOMM'19) of a sender.
 type Telemetry struct {
-	ring   []intRecord
-	update uint32 // the frame whose acknowledgement ends a round trip
+	hops   []intHop // records of frames in flight, by hop and frame number
+	count  []uint8  // how many records a frame has, by number: a power of two
+	update uint32   // the frame whose acknowledgement ends a round trip
 	stage  int32
-	util   float64          // smoothed utilisation
-	rate   int64            // at the start of the round trip
-	rtt    int64            // ns
-	window int64            // bytes
-	hop    [intHops]intHop  // of the acknowledgement before
-	each   [intHops]hopRate // with MultiRate
+	util   float64           // smoothed utilisation
+	rate   int64             // at the start of the round trip
+	rtt    int64             // ns
+	window int64             // bytes
+	hop    [intHops]intHop   // of the acknowledgement before
+	each   *[intHops]hopRate // with MultiRate
 }
 
 // hopRate is the state of a hop where each has a rate of its own.
@@ -44,16 +43,19 @@ type hopRate struct {
 	rate  int64
 }
 
-// NewTelemetry makes the state of a sender with a base round trip in ns: the ring
-// holds a window of frames.
-func NewTelemetry(line, rtt, window int64, payload int) *Telemetry {
+// NewTelemetry makes the state of a sender with a base round trip in ns, whose frames
+// meet so many switches: there is room for a window of frames.
+func NewTelemetry(c *Params, line, rtt, window int64, payload, switches int) *Telemetry {
 	n := 4
 	for int64(n-2)*int64(payload) < window {
 		n *= 2
 	}
-	p := &Telemetry{ring: make([]intRecord, n), util: 1, rate: line, rtt: rtt, window: window}
-	for i := range p.each {
-		p.each[i] = hopRate{util: 1, rate: line}
+	p := &Telemetry{hops: make([]intHop, n*min(max(1, switches), intHops)), count: make([]uint8, n), util: 1, rate: line, rtt: rtt, window: window}
+	if c.MultiRate {
+		p.each = new([intHops]hopRate)
+		for i := range p.each {
+			p.each[i] = hopRate{util: 1, rate: line}
+		}
 	}
 	return p
 }
@@ -61,34 +63,50 @@ func NewTelemetry(line, rtt, window int64, payload int) *Telemetry {
 // Stamp adds a switch's record to data frame psn: the time in ns, the bytes that its
 // port has sent and those that wait there, and its rate.
 func (p *Telemetry) Stamp(c *Params, psn uint32, ns, sent, queued, rate int64) {
-	r := &p.ring[int(psn)&(len(p.ring)-1)]
-	m := c.Multi
-	r.hop[r.n%intHops] = intHop{uint32(ns) & intTime, uint32(sent/(byteUnit*m)) & intBytes, uint32(queued/(qlenUnit*m)) & intQueue, rate}
-	r.n++
+	k := int(psn) & (len(p.count) - 1)
+	i := int(p.count[k]%intHops)*len(p.count) + k
+	if p.count[k] = min(p.count[k]+1, 250); i >= len(p.hops) { // it goes another way, with more switches
+		p.hops = append(p.hops, make([]intHop, intHops*len(p.count)-len(p.hops))...)
+	}
+	if m := c.Multi; m == 1 {
+		sent, queued = int64(uint64(sent)/byteUnit), int64(uint64(queued)/qlenUnit)
+	} else {
+		sent, queued = sent/(byteUnit*m), queued/(qlenUnit*m)
+	}
+	p.hops[i] = intHop{uint64(ns)&intTime | uint64(sent)&intBytes<<24 | uint64(queued)&intQueue<<44, rate}
 }
 
 // Send clears the record of a data frame.
-func (p *Telemetry) Send(psn uint32) { p.ring[int(psn)&(len(p.ring)-1)].n = 0 }
+func (p *Telemetry) Send(psn uint32) { p.count[int(psn)&(len(p.count)-1)] = 0 }
+
+// seen is the record of a hop of a frame.
+func (p *Telemetry) seen(frame uint32, hop int) *intHop {
+	if i := hop*len(p.count) + int(frame)&(len(p.count)-1); i < len(p.hops) {
+		return &p.hops[i]
+	}
+	return &intHop{}
+}
 
 // Ack finds the rate after what frame saw on its way, and says whether it changes:
 // frames below psn have arrived, next is sent next.
 func (p *Telemetry) Ack(c *Params, s *Rate, frame, psn, next uint32) (rate int64, changes bool) {
-	r := &p.ring[int(frame)&(len(p.ring)-1)]
 	full := psn > p.update
 	if !full && !c.FastReact {
 		return 0, false
 	}
 	if p.update == 0 {
 		p.update = next
-		p.hop = r.hop
+		for i := range p.hop {
+			p.hop[i] = *p.seen(frame, i)
+		}
 		return 0, false
 	}
-	switch {
-	case r.n == 0 || r.n > intHops:
+	switch n := int(p.count[int(frame)&(len(p.count)-1)]); {
+	case n == 0 || n > intHops:
 	case c.MultiRate:
-		rate, changes = p.perHop(r, s, c, full)
+		rate, changes = p.perHop(frame, n, s, c, full)
 	default:
-		u, dt, any := p.utilisation(r, s, c, full)
+		u, dt, any := p.utilisation(frame, n, s, c, full)
 		if !any {
 			break
 		}
@@ -119,16 +137,16 @@ func (x *hopRate) next(u float64, dt, rtt int64, s *Rate, c *Params) (int64, int
 }
 
 // perHop is the least of the rates of all hops.
-func (p *Telemetry) perHop(r *intRecord, s *Rate, c *Params, full bool) (least int64, any bool) {
+func (p *Telemetry) perHop(frame uint32, n int, s *Rate, c *Params, full bool) (least int64, any bool) {
 	least = s.Line
-	for i := range r.n {
+	for i := range n {
 		x := &p.each[i]
-		if c.SampleFeedback && r.hop[i].queue == 0 && !full {
+		if c.SampleFeedback && p.seen(frame, i).queue() == 0 && !full {
 			least = min(least, x.rate)
 			continue
 		}
 		any = true
-		u, dt := p.measure(r, i, s, c)
+		u, dt := p.measure(p.seen(frame, i), i, s, c)
 		rate, stage := x.next(u, dt, p.rtt, s, c)
 		least = min(least, rate)
 		if full {
@@ -140,13 +158,13 @@ func (p *Telemetry) perHop(r *intRecord, s *Rate, c *Params, full bool) (least i
 
 // utilisation returns the highest of the hops of a path, and over how many
 // nanoseconds it was measured.
-func (p *Telemetry) utilisation(r *intRecord, s *Rate, c *Params, full bool) (most float64, dt int64, any bool) {
-	for i := range r.n {
-		if c.SampleFeedback && r.hop[i].queue == 0 && !full {
+func (p *Telemetry) utilisation(frame uint32, n int, s *Rate, c *Params, full bool) (most float64, dt int64, any bool) {
+	for i := range n {
+		if c.SampleFeedback && p.seen(frame, i).queue() == 0 && !full {
 			continue
 		}
 		any = true
-		if u, tau := p.measure(r, i, s, c); u > most {
+		if u, tau := p.measure(p.seen(frame, i), i, s, c); u > most {
 			most, dt = u, tau
 		}
 	}
@@ -154,11 +172,11 @@ func (p *Telemetry) utilisation(r *intRecord, s *Rate, c *Params, full bool) (mo
 }
 
 // measure is the utilisation of a hop since the acknowledgement before.
-func (p *Telemetry) measure(r *intRecord, i int, s *Rate, c *Params) (u float64, tau int64) {
-	now, old := &r.hop[i], &p.hop[i]
-	tau = int64((now.time - old.time) & intTime)
-	sent := int64((now.bytes-old.bytes)&intBytes) * byteUnit * c.Multi
-	queue := int64(min(now.queue, old.queue)) * qlenUnit * c.Multi
+func (p *Telemetry) measure(now *intHop, i int, s *Rate, c *Params) (u float64, tau int64) {
+	old := &p.hop[i]
+	tau = int64((now.time() - old.time()) & intTime)
+	sent := int64((now.bytes()-old.bytes())&intBytes) * byteUnit * c.Multi
+	queue := int64(min(now.queue(), old.queue())) * qlenUnit * c.Multi
 	u = float64(sent) * 8 / (float64(tau) * 1e-9) / float64(now.rate)
 	if queue > 0 {
 		u += float64(queue) * float64(s.Line) / float64(now.rate) / float64(p.window)

@@ -1,5 +1,7 @@
 package cc
 
+import "math/bits"
+
 // Ultra has the constants of NSCC, the congestion control of Ultra Ethernet's senders,
 // scaled from 100 Gb/s and 12 µs (htsim, sim/uec.cpp, initNsccParams). Times in ps.
 type Ultra struct {
@@ -186,12 +188,31 @@ func (n *Ultra) Refused(c *Windowing, bytes, flight, now int64) {
 type Windowed struct {
 	Ultra
 	Windowing
+	sent []departure // of the frames sent last, by number: a power of two
+}
+
+// departure is when a frame was sent.
+type departure struct {
+	at  int64
+	psn uint32
+}
+
+// note keeps when a frame is sent.
+func (w *Windowed) note(psn uint32, at int64) {
+	w.sent[psn&uint32(len(w.sent)-1)] = departure{at, psn}
+}
+
+// noted is when a frame was sent; known is false where that was long ago.
+func (w *Windowed) noted(psn uint32) (at int64, known bool) {
+	d := &w.sent[psn&uint32(len(w.sent)-1)]
+	return d.at, d.psn == psn && d.at > 0
 }
 
 // NewWindowed is the state of a sender, as NewUltra has it.
 func NewWindowed(rtt, rate int64, mtu, header int) Windowed {
 	w := Windowed{Ultra: NewUltra(rtt, rate, mtu, header)}
 	w.Windowing = w.Fresh()
+	w.sent = make([]departure, 1<<bits.Len64(uint64(4*w.most/w.mtu)))
 	return w
 }
 

@@ -295,8 +295,9 @@ func (m *matrix) readConnection(line words.Word) error {
 			v, err = m.t.Integer("the id of a connection", 1, 1<<31)
 			f.ID = uint32(v)
 		case "start":
-			v, err = m.t.Integer("the start of a connection in ps", 0, 1e15)
-			f.Start, begins = units.Time(v), true
+			var ps float64 // the peer reads it with single precision (connection_matrix.cpp)
+			ps, err = m.t.Number("the start of a connection in ps", 0, 1e15)
+			f.Start, begins = units.Time(float32(ps)), true
 		case "size":
 			f.Bytes, err = m.t.Integer("the size of a connection", 1, 1<<40)
 		case "trigger":

@@ -145,6 +145,21 @@ func TestConservation(t *testing.T) {
 	}
 }
 
+// TestStart: the peer reads starts with single precision, and so also as 2.5e7.
+func TestStart(t *testing.T) {
+	topo, err := os.ReadFile("testdata/ls2x4.topo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]units.Time{"0": 0, "1000000": 1_000_000, "2.5e7": 25_000_000, "100000001": 100_000_000, "1.9": 1} {
+		files := map[string][]byte{"t.topo": topo, "m.cm": fmt.Appendf(nil, "Nodes 8\nConnections 1\n0->4 id 1 start %s size 1000\n", text)}
+		x, err := Load("m.cm", "t.topo", func(name string) ([]byte, error) { return files[name], nil })
+		if err != nil || x.Flows[0].Start != want {
+			t.Errorf("start %s: %v, want %d ps", text, err, want)
+		}
+	}
+}
+
 func TestErrorsHavePlaces(t *testing.T) {
 	topo := "Nodes 4\nTiers 2\nTier 0\nDownlink_speed_Gbps 100\nRadix_Down 2\nRadix_Up 2\nDownlink_Latency_ns 1000\nTier 1\nDownlink_speed_Gbps 100\nRadix_Down 2\nDownlink_Latency_ns 1000\n"
 	for _, c := range []struct{ cm, topo, want string }{

@@ -24,11 +24,12 @@ type settings struct {
 	pmax                              map[int64]float64
 	down                              [3]int64 // us after 2 s, and the nodes
 	downAt                            [2]words.Word
+	at                                map[string]words.Word // of values, by key
 	ignored                           []string
 }
 
 func defaults() *settings {
-	return &settings{qcn: true, hasWin: true, globalT: true, fastReact: true, multiRate: true, bound: true, mode: 1, payload: 1000, fast: 5, miThresh: 5,
+	return &settings{at: map[string]words.Word{}, qcn: true, hasWin: true, globalT: true, fastReact: true, multiRate: true, bound: true, mode: 1, payload: 1000, fast: 5, miThresh: 5,
 		intMulti: 1, buffer: 16, shift: 3, headroom: 3, stop: 3.01, alpha: 55, decrease: 4, target: 0.95, pintBase: 1.05, pintShare: 1, least: 100e6, dctcp: 1000e6,
 		kmin: map[int64]int64{}, kmax: map[int64]int64{}, pmax: map[int64]float64{}}
 }
@@ -38,7 +39,7 @@ var keys = map[string]func(s *settings, t *words.Text, key string) error{
 	"ENABLE_QCN":             flag(func(s *settings) *bool { return &s.qcn }),
 	"CLAMP_TARGET_RATE":      flag(func(s *settings) *bool { return &s.clamp }),
 	"HAS_WIN":                flag(func(s *settings) *bool { return &s.hasWin }),
-	"GLOBAL_T":               flag(func(s *settings) *bool { return &s.globalT }),
+	"GLOBAL_T":               globalT,
 	"VAR_WIN":                flag(func(s *settings) *bool { return &s.varWin }),
 	"FAST_REACT":             flag(func(s *settings) *bool { return &s.fastReact }),
 	"MULTI_RATE":             flag(func(s *settings) *bool { return &s.multiRate }),
@@ -85,6 +86,13 @@ func flag(at func(*settings) *bool) func(*settings, *words.Text, string) error {
 		*at(s) = v != 0
 		return err
 	}
+}
+
+// globalT: 1 alone has all flows take the longest round trip (scratch/third.cc, ScheduleFlowInputs).
+func globalT(s *settings, t *words.Text, key string) error {
+	v, err := t.Integer(key, 0, 1<<31)
+	s.globalT = v == 1
+	return err
 }
 
 func whole(at func(*settings) *int64, low, high int64) func(*settings, *words.Text, string) error {
@@ -179,11 +187,8 @@ func readConfig(name string, data []byte) (*settings, error) {
 			s.ignored = append(s.ignored, fmt.Sprintf("%s:%d:%d", name, w.Line, w.Col))
 			continue
 		}
-		at := t.Peek()
+		s.at[w.Text] = t.Peek()
 		if err := read(s, t, w.Text); err != nil {
-			return nil, err
-		}
-		if err := s.supported(t, w.Text, at); err != nil {
 			return nil, err
 		}
 	}
@@ -195,13 +200,27 @@ func readConfig(name string, data []byte) (*settings, error) {
 			return nil, t.Fail(t.End, "no %s: name one", f.key)
 		}
 	}
-	return s, nil
+	return s, s.consistent(t)
 }
 
-// supported refuses what the engine does not do.
-func (s *settings) supported(t *words.Text, key string, at words.Word) error {
-	if key == "L2_ACK_INTERVAL" && s.ackInterval == 0 {
-		return t.Fail(at, "L2_ACK_INTERVAL 0 sends no acknowledgements, and no flow would end: write 1 for one a packet")
+// consistent refuses what the simulator would not survive: a division by a chunk of 0, a timer
+// that never lets time go on, flows that nothing ends; and go-back-0 to a place within a frame.
+func (s *settings) consistent(t *words.Text) error {
+	place := func(key string) words.Word {
+		if w, ok := s.at[key]; ok {
+			return w
+		}
+		return t.End
+	}
+	switch chunk := place("L2_CHUNK_SIZE"); {
+	case s.ackInterval == 0:
+		return t.Fail(place("L2_ACK_INTERVAL"), "L2_ACK_INTERVAL 0 sends no acknowledgements, and no flow would end: write 1 for one a packet")
+	case s.chunk == 0 && s.ackInterval > s.payload:
+		return t.Fail(chunk, "L2_CHUNK_SIZE 0 with L2_ACK_INTERVAL %d: before so many bytes, multiples of the chunk are acknowledged: write a chunk, or L2_ACK_INTERVAL 1", s.ackInterval)
+	case s.backTo0 && (s.chunk == 0 || s.chunk%s.payload != 0):
+		return t.Fail(chunk, "L2_BACK_TO_ZERO with L2_CHUNK_SIZE %d: write a multiple of PACKET_PAYLOAD_SIZE, %d", s.chunk, s.payload)
+	case s.mode == 1 && micros(s.timer) == 0:
+		return t.Fail(place("RP_TIMER"), "no RP_TIMER: with CC_MODE 1 rates rise at each of its periods: write one in us")
 	}
 	return nil
 }

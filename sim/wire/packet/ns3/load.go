@@ -8,6 +8,7 @@ import (
 
 	"github.com/simccl/simccl/sim/wire/packet"
 	"github.com/simccl/simccl/sim/wire/packet/internal/words"
+	"github.com/simccl/simccl/sim/wire/packet/spec"
 	"github.com/simccl/simccl/units"
 )
 
@@ -59,6 +60,9 @@ func Load(config string, read func(name string) ([]byte, error)) (*Scenario, err
 	if err := x.readTopology(t, s); err != nil {
 		return nil, err
 	}
+	if err := x.fits(config, s); err != nil {
+		return nil, err
+	}
 	if t, err = beside(s.flows); err != nil {
 		return nil, err
 	}
@@ -67,6 +71,26 @@ func Load(config string, read func(name string) ([]byte, error)) (*Scenario, err
 	}
 	x.configure(s)
 	return x, x.takeDown(config, s)
+}
+
+// fits says whether the memory of each switch is more than what its ports keep for
+// themselves; with less the simulator's threshold would wrap around.
+func (x *Scenario) fits(config string, s *settings) error {
+	kept := make([]int64, x.Network.Nodes)
+	for _, c := range x.Network.Cables {
+		own := reserve + spec.Headroom(c.Rate, int64(c.Delay/units.Nanosecond), int(s.headroom))
+		kept[c.A] += own
+		kept[c.B] += own
+	}
+	for v, bytes := range kept {
+		if w, said := s.at["BUFFER_SIZE"]; x.Network.Switch[v] && bytes >= s.buffer<<20 {
+			if !said {
+				w = words.Word{Line: 1, Col: 1}
+			}
+			return &Error{File: config, Line: w.Line, Col: w.Col, Problem: fmt.Sprintf("BUFFER_SIZE %d: the headroom and reserve of the ports of switch %d take %d bytes: write at least %d MB", s.buffer, v, bytes, bytes>>20+1)}
+		}
+	}
+	return nil
 }
 
 // takeDown plans what LINK_DOWN says: a time of 0 is none.

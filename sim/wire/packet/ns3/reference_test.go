@@ -165,6 +165,12 @@ func TestErrorsHavePlaces(t *testing.T) {
 		{base, topo, "1\n0 0 3 100 1000 2.0\n", "c/flow.txt:2:1: host 0 sends to itself"},
 		{base, topo, "1\n0 1 3 100 1000 2.0 1 0\n", "c/flow.txt:2:22: flow 0 waits for itself"},
 		{base, topo, "2\n0 1 3 100 1000 2.0\n", "c/flow.txt:3:1: the file ends where the source of a flow is expected"},
+		{strings.Replace(base, "L2_ACK_INTERVAL 1\n", "", 1), topo, flow, "c/config.txt:6:1: L2_ACK_INTERVAL 0 sends no acknowledgements"},
+		{base + "L2_CHUNK_SIZE 0\nL2_ACK_INTERVAL 8000\n", topo, flow, "c/config.txt:7:15: L2_CHUNK_SIZE 0 with L2_ACK_INTERVAL 8000"},
+		{base + "L2_BACK_TO_ZERO 1\n", topo, flow, "c/config.txt:8:1: L2_BACK_TO_ZERO with L2_CHUNK_SIZE 0: write a multiple of PACKET_PAYLOAD_SIZE, 1000"},
+		{base + "L2_BACK_TO_ZERO 1\nL2_CHUNK_SIZE 3500\n", topo, flow, "c/config.txt:8:15: L2_BACK_TO_ZERO with L2_CHUNK_SIZE 3500"},
+		{strings.Replace(base, "RP_TIMER 300\n", "", 1), topo, flow, "c/config.txt:6:1: no RP_TIMER"},
+		{base + "BUFFER_SIZE 1\n", strings.ReplaceAll(topo, "100Gbps 1000ns", "400Gbps 5000000ps"), flow, "c/config.txt:7:13: BUFFER_SIZE 1: the headroom and reserve of the ports of switch 2 take 1508192 bytes: write at least 2 MB"},
 		{strings.Replace(base, "ENABLE_QCN 0", "ENABLE_QCN 1", 1), topo, flow, "c/topo.txt:3:1: no marking for links of 100000000000 bit/s"},
 	} {
 		files := map[string]string{"c/config.txt": c.config, "c/topo.txt": c.topo, "c/flow.txt": c.flow}

@@ -64,6 +64,12 @@ func takeDelay(t *words.Text, what string) (int64, error) {
 		return 0, err
 	}
 	v, unit, ok := cut(w.Text)
+	switch unit { // parts of a nanosecond are cut
+	case "ps":
+		v, unit = math.Floor(v/1e3), "ns"
+	case "fs":
+		v, unit = math.Floor(v/1e6), "ns"
+	}
 	factor, known := map[string]uint64{"s": 1e9, "": 1e9, "ms": 1e6, "us": 1e3, "ns": 1}[unit]
 	if !ok || !known || !(v >= 0 && v*float64(factor) <= 1e9) {
 		return 0, t.Fail(w, "%s: %s is not a delay: write one like 1000ns or 1us, at most 1s", what, termtext.Quote(w.Text, 40))

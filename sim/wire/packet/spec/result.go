@@ -24,6 +24,7 @@ type Result struct {
 	Pauses         int64 // PFC frames that asked for a pause, received
 	Marks          int64
 	Drops          int64 // frames that found no buffer
+	Trims          int64 // data frames that were cut to their headers
 	Lost           int64 // frames lost on cables
 	Retransmitted  int64
 	Timeouts       int64
@@ -83,6 +84,7 @@ type State struct {
 type Port struct {
 	Peak, Bytes, Data    int64 // deepest queue; sent, headers included; of it data
 	Pauses, Marks, Drops int64
+	Trims                int64 // frames that were cut to their headers
 	Watchdogs            int64 // times that a watchdog dropped its queue
 	Resent               int64 // frames sent again, of a host
 	Paused, Busy         units.Time

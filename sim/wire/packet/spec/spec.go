@@ -7,6 +7,7 @@ package spec
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/simccl/simccl/sim/wire/packet/cc"
@@ -52,7 +53,13 @@ type Frames struct {
 	Header  int // of a data frame, beside its payload
 	Ack     int // an acknowledgement, a whole frame
 	Pause   int // a PFC frame
+	// First and Last are what the first and the last data frame of a message of a Live run
+	// carry beside it: where it is to be written, and immediate data.
+	First, Last int
 }
+
+// Most is the largest data frame.
+func (f *Frames) Most() int { return f.Payload + f.Header + f.First + f.Last }
 
 // Speeds lists the rates of cables in bit/s, and the most that one delays.
 func (n *Network) Speeds() (rates []int64, most units.Time) {
@@ -88,11 +95,9 @@ func (c *Config) Control(p cc.Params, rates []int64, hop units.Time, own bool) {
 	if own {
 		return
 	}
-	frames := c.Frames.Payload + c.Frames.Header + c.Frames.Ack
 	var marks []Marking
 	for _, rate := range rates {
-		rtt := 4 * (2*hop + units.Time(float64(frames)*8e12/float64(rate)))
-		least, most, share, ok := p.Kind.Thresholds(rate, rtt)
+		least, most, share, ok := p.Kind.Thresholds(rate, c.roundTrip(rate, hop))
 		if !ok {
 			return
 		}
@@ -100,6 +105,29 @@ func (c *Config) Control(p cc.Params, rates []int64, hop units.Time, own bool) {
 	}
 	c.Marking = marks
 }
+
+// roundTrip is that of a full frame and its acknowledgement over four links of a rate, each with
+// a delay.
+func (c *Config) roundTrip(rate int64, hop units.Time) units.Time {
+	frames := c.Frames.Payload + c.Frames.Header + c.Frames.Ack
+	return 4 * (2*hop + units.Time(float64(frames)*8e12/float64(rate)))
+}
+
+// Cut has switches cut frames for which an egress queue has no room: more than so many bytes,
+// or, with 0, than what a round trip over four links of a rate in bit/s with a delay each holds, in
+// whole frames (htsim, main_uec.cpp). Receivers then acknowledge each frame, in the highest
+// priority, and take frames out of order.
+func (c *Config) Cut(bytes, rate int64, hop units.Time) {
+	if frame := float64(c.Frames.Payload + c.Frames.Header); bytes == 0 {
+		bytes = int64(math.Ceil(float64(rate)/8*float64(c.roundTrip(rate, hop))/1e12/frame) * frame)
+	}
+	c.Buffer.Trim, c.AckFrom, c.AckHigh = bytes, 1, true
+	c.Repair.Selective, c.Repair.Reorder = true, Overtaken
+}
+
+// Overtaken is by how many frames one may be overtaken where frames take several routes, or
+// some go before others.
+const Overtaken = 1 << 16
 
 // Buffer is the memory of each switch and the rules of PFC.
 type Buffer struct {
@@ -119,6 +147,10 @@ type Buffer struct {
 	// Credits, where set, make links InfiniBand's: it is the buffer behind each link
 	// for each priority, in bytes. Nothing else of Buffer counts then.
 	Credits int64
+	// Trim, where set, is the most that waits in an egress queue, in bytes: a data frame that
+	// finds no room is cut to its headers and goes on before all others, as Ultra Ethernet has
+	// it. Nothing else of Buffer counts then.
+	Trim int64
 }
 
 // Config is how nodes behave.
@@ -127,7 +159,13 @@ type Config struct {
 	Frames  Frames
 	Buffer  Buffer
 	Marking []Marking // none: no ECN
-	CC      cc.Params
+	// MarkAtEnqueue marks a frame by the queue that it finds, and not by the one that it
+	// leaves behind: its receiver learns of a queue later, by the time that the frame waits.
+	MarkAtEnqueue bool
+	// MessageGap is the least time between two flows, or messages of a Live run, that a host
+	// begins: the messages per second of its NIC.
+	MessageGap units.Time
+	CC         cc.Params
 	// WholeNanos cuts each serialisation and each gap to whole nanoseconds, as
 	// ns-3 does.
 	WholeNanos bool
@@ -252,15 +290,19 @@ func checkFlow(n *Network, i int, f *Flow, flows int) error {
 func (c *Config) check() error {
 	f := &c.Frames
 	switch {
-	case f.Payload < 1 || f.Header < 0 || f.Payload+f.Header > 1<<16-1:
+	case f.Payload < 1 || f.Header < 0 || f.First < 0 || f.Last < 0 || f.Most() > 1<<16-1:
 		return Wrong("frames of %d bytes of payload and %d of header: write 1 to %d in all", f.Payload, f.Header, 1<<16-1)
 	case f.Ack < 1 || f.Ack > 1<<16-1 || f.Pause < 1 || f.Pause > 1<<16-1:
 		return Wrong("acknowledgements of %d bytes and pause frames of %d: write 1 to %d", f.Ack, f.Pause, 1<<16-1)
 	case c.Buffer.Bytes < 1 || c.Buffer.Bytes > 1<<40 || c.Buffer.Reserve < 0 || c.Buffer.Shift < 0 || c.Buffer.Shift > 40 || c.Buffer.HeadroomDelays < 0 || c.Buffer.Headroom < 0:
 		return Wrong("a buffer of %d bytes with %d in reserve, shift %d and %d delays of headroom: sizes are positive, the shift at most 40",
 			c.Buffer.Bytes, c.Buffer.Reserve, c.Buffer.Shift, c.Buffer.HeadroomDelays)
-	case c.Buffer.Credits < 0 || c.Buffer.Credits > 0 && c.Buffer.Credits < int64(f.Payload+f.Header):
-		return Wrong("credits of %d bytes: a frame of %d must fit", c.Buffer.Credits, f.Payload+f.Header)
+	case c.Buffer.Credits < 0 || c.Buffer.Credits > 0 && c.Buffer.Credits < int64(f.Most()):
+		return Wrong("credits of %d bytes: a frame of %d must fit", c.Buffer.Credits, f.Most())
+	case c.Buffer.Trim < 0 || c.Buffer.Trim > 0 && (c.Buffer.Credits > 0 || c.Buffer.Trim < int64(f.Most())):
+		return Wrong("frames are cut where more than %d bytes wait: a frame of %d must fit, and links must be without credits", c.Buffer.Trim, f.Payload+f.Header)
+	case c.Buffer.Trim > 0 && (!c.Repair.Selective || c.Repair.Reorder == 0):
+		return Wrong("frames that are cut overtake others: let receivers take them out of order (Repair.Selective, Reorder)")
 	case c.Buffer.XOff < 0 || c.Buffer.XOn < 0 || c.Buffer.XOn > c.Buffer.XOff:
 		return Wrong("thresholds of %d bytes for a pause and %d to resume: the second is at most the first", c.Buffer.XOff, c.Buffer.XOn)
 	case c.AckFrom < 1:
@@ -273,6 +315,10 @@ func (c *Config) check() error {
 		return Wrong("gaps that lead back to multiples of %d bytes: write a multiple of the payload, %d, without selective repeat", c.Repair.BackTo, f.Payload)
 	case c.EventOrder && !c.WholeNanos:
 		return Wrong("the order of events without whole nanoseconds: set both")
+	case c.MarkAtEnqueue && c.EventOrder:
+		return Wrong("marks at enqueue in the order of events of a simulator that marks at dequeue: leave one out")
+	case c.MessageGap < 0:
+		return Wrong("%v between messages: write 0 or more", c.MessageGap)
 	case c.NackGap < 0:
 		return Wrong("%v between NAKs: write 0 or more", c.NackGap)
 	}

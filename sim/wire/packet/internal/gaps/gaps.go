@@ -12,8 +12,9 @@ func (b Bitmap) Has(psn uint32) bool {
 	return len(b) > 0 && b[psn/64%uint32(len(b))]>>(psn%64)&1 != 0
 }
 
-// Set sets a bit; first is the lowest frame that is still of interest.
-func (b *Bitmap) Set(psn, first uint32) {
+// Cover makes the ring large enough for a frame; first is the lowest that is still of
+// interest.
+func (b *Bitmap) Cover(psn, first uint32) {
 	for psn-first >= uint32(len(*b))*64-min(64, uint32(len(*b))*64) {
 		n := make(Bitmap, max(4, 2*len(*b)))
 		for p := first; p < first+uint32(len(*b))*64; p++ {
@@ -23,7 +24,16 @@ func (b *Bitmap) Set(psn, first uint32) {
 		}
 		*b = n
 	}
-	(*b)[psn/64%uint32(len(*b))] |= 1 << (psn % 64)
+}
+
+// Set sets a bit; first is the lowest frame that is still of interest. It reports whether
+// the bit was clear.
+func (b *Bitmap) Set(psn, first uint32) (fresh bool) {
+	b.Cover(psn, first)
+	word, bit := &(*b)[psn/64%uint32(len(*b))], uint64(1)<<(psn%64)
+	fresh = *word&bit == 0
+	*word |= bit
+	return fresh
 }
 
 // Clear clears a bit.
@@ -51,13 +61,43 @@ type Gaps struct {
 	again Bitmap // frames that were sent again
 	next  uint32 // no frame below is missing and not sent again
 	high  uint32 // frames below this are missing unless they came
+	there uint32 // how many bits came has
+	// Frames that the receiver has asked for, in this order, from head on.
+	refused []uint32
+	head    int
 }
 
 // Any says that frames at or above una may be missing.
-func (g *Gaps) Any(una uint32) bool { return g.high > una }
+func (g *Gaps) Any(una uint32) bool { return g.high > una || g.head < len(g.refused) }
+
+// Away is how many frames above the first are not on their way: those that came, and those
+// that are asked for.
+func (g *Gaps) Away() uint32 { return g.there + uint32(len(g.refused)-g.head) }
+
+// Refuse takes note that the receiver asks for a frame; it reports whether it is missing.
+func (g *Gaps) Refuse(psn, una uint32) bool {
+	if g.came.Cover(psn, una); g.came.Has(psn) {
+		return false
+	}
+	g.refused = append(g.refused, psn)
+	return true
+}
+
+// skip forgets the first frame that the receiver has asked for.
+func (g *Gaps) skip() {
+	if g.head++; g.head == len(g.refused) {
+		g.refused, g.head = g.refused[:0], 0
+	}
+}
 
 // Missing returns the next frame to be sent again.
 func (g *Gaps) Missing(una uint32) (uint32, bool) {
+	for g.head < len(g.refused) {
+		if p := g.refused[g.head]; p >= una && !g.came.Has(p) {
+			return p, true
+		}
+		g.skip()
+	}
 	g.next = max(g.next, una)
 	for ; g.next < g.high; g.next++ {
 		if !g.came.Has(g.next) && !g.again.Has(g.next) {
@@ -67,14 +107,24 @@ func (g *Gaps) Missing(una uint32) (uint32, bool) {
 	return 0, false
 }
 
-// Sent takes note that a frame was sent again.
-func (g *Gaps) Sent(psn, una uint32) { g.again.Set(psn, una) }
+// Sent takes note that a frame was sent again; it reports whether the receiver had asked for it.
+func (g *Gaps) Sent(psn, una uint32) bool {
+	if g.head < len(g.refused) && g.refused[g.head] == psn {
+		g.skip()
+		return true
+	}
+	g.again.Set(psn, una)
+	return false
+}
 
 // Advance clears the bits of frames that no longer matter, so that the rings can
 // turn.
 func (g *Gaps) Advance(from, to uint32) {
 	if len(g.came) > 0 || len(g.again) > 0 {
 		for p := from; p < to; p++ {
+			if g.there > 0 && g.came.Has(p) {
+				g.there--
+			}
 			g.came.Clear(p)
 			g.again.Clear(p)
 		}
@@ -84,14 +134,21 @@ func (g *Gaps) Advance(from, to uint32) {
 // Came takes note that a frame came out of order; frames that reorder others
 // have overtaken count as missing.
 func (g *Gaps) Came(psn, una, reorder uint32) {
-	g.came.Set(psn, una)
-	if psn >= reorder {
-		g.high = max(g.high, psn-reorder)
+	if g.came.Set(psn, una) {
+		g.there++
+	}
+	if psn >= reorder && psn-reorder > g.high {
+		if g.high = psn - reorder; g.high > una {
+			g.again.Cover(g.high, una)
+		}
 	}
 }
 
 // Lost takes all frames from una to nxt that did not come as missing.
 func (g *Gaps) Lost(una, nxt uint32) {
 	clear(g.again)
+	g.came.Cover(nxt, una)
+	g.again.Cover(nxt, una)
 	g.next, g.high = una, nxt
+	g.refused, g.head = g.refused[:0], 0
 }

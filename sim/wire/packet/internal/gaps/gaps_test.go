@@ -2,6 +2,56 @@ package gaps
 
 import "testing"
 
+// TestWideGap: of a gap that is wider than what was sent again before, each frame is missing
+// once; the rings have room for all of it.
+func TestWideGap(t *testing.T) {
+	var g Gaps
+	g.Came(5000, 0, 1)
+	for want := range uint32(4999) {
+		p, ok := g.Missing(0)
+		if !ok || p != want {
+			t.Fatalf("missing %d, %v, want %d", p, ok, want)
+		}
+		g.Sent(p, 0)
+	}
+	if p, ok := g.Missing(0); ok {
+		t.Errorf("%d is missing again", p)
+	}
+	g = Gaps{}
+	g.Came(100, 0, 1)
+	g.Lost(0, 7000)
+	for range 7000 - 1 {
+		p, ok := g.Missing(0)
+		if !ok || p == 100 {
+			t.Fatalf("after a timeout %d is missing, %v", p, ok)
+		}
+		g.Sent(p, 0)
+	}
+}
+
+// TestRefused: what the receiver asks for is sent again first, once, and not where it has come;
+// neither that nor what came is on its way.
+func TestRefused(t *testing.T) {
+	var g Gaps
+	if g.Came(3, 0, 100); !g.Refuse(1, 0) || !g.Refuse(300, 0) || g.Refuse(3, 0) {
+		t.Error("frames 1 and 300 are missing, 3 is not")
+	}
+	if g.Away() != 3 {
+		t.Errorf("%d are not on their way, want 3", g.Away())
+	}
+	for _, want := range []uint32{1, 300} {
+		if p, ok := g.Missing(0); !ok || p != want || !g.Sent(p, 0) {
+			t.Errorf("%d, %v: want %d, which was asked for", p, ok, want)
+		}
+	}
+	if p, ok := g.Missing(0); ok || g.Any(0) {
+		t.Errorf("%d is missing", p)
+	}
+	if g.Advance(0, 4); g.Away() != 0 {
+		t.Errorf("%d are not on their way, want 0", g.Away())
+	}
+}
+
 // TestGaps: what others overtook is missing once, until it comes or all is lost.
 func TestGaps(t *testing.T) {
 	var g Gaps

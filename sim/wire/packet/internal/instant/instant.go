@@ -114,6 +114,11 @@ func (c *Calendar) Sent(at int64, link int32, wire uint32) Number {
 	return n
 }
 
+// Led is what planned the event by which a frame of the only calendar began.
+func (c *Calendar) Led(n Number) Number {
+	return Number(c.log[(uint32(n)>>c.shift-c.oldest)&c.turn].by) &^ None
+}
+
 // Slept takes note of a host that waits for its pacing.
 func (c *Calendar) Slept(at int64) Number { return c.note(at, slept) }
 
@@ -132,7 +137,7 @@ func (c *Calendar) Skip(at int64, pause bool) {
 func (c *Calendar) note(at int64, what Cause) Number {
 	n := len(c.log)
 	if n == cap(c.log) {
-		c.log = slices.Grow(c.log, max(usual, n/2))
+		c.log = slices.Grow(c.log, max(usual, n))
 	}
 	c.log = c.log[:n+1]
 	c.log[n] = entry{c.By | what<<whatShift, max(at, c.from)}
@@ -164,7 +169,7 @@ func (c *Calendar) find(by Cause) (*entry, uint64) {
 		log = c.log
 	}
 	switch {
-	case int(n) < len(o.ranks):
+	case int(n) < len(o.ranks) && o.ranks[n] != later:
 		return nil, o.ranks[n]
 	case int(n) < len(log):
 		return &log[n], 0
@@ -322,7 +327,7 @@ type placing struct {
 }
 
 // usual is how much is taken note of before the oldest is forgotten, at least.
-const usual = 1 << 13
+const usual = 1 << 11
 
 // Open makes calendars for windows of so many ps. The order of what began is asked for no later
 // than reach, in ps; roots is how many events were planned before all others.
@@ -333,7 +338,7 @@ func (r *Ranker) Open(calendars []*Calendar, look, reach int64, roots int) {
 	for i, c := range calendars {
 		c.id, c.shift, c.of = uint32(i), uint8(bits.Len(uint(len(calendars)-1))), r
 		c.turn = uint32(None-1) >> c.shift
-		c.heads, c.known = make([]int32, look/1000+1), make([]pair, 1<<12)
+		c.heads, c.known = make([]int32, look/1000+1), make([]pair, 1<<10)
 		for k := range c.heads {
 			c.heads[k] = -1
 		}
@@ -369,7 +374,7 @@ func (r *Ranker) Close(end int64) {
 		c.draws = c.draws[:0]
 	}
 	if size >= r.room {
-		r.forget(end - r.reach)
+		r.forget(end-r.reach, end)
 	}
 }
 
@@ -401,8 +406,8 @@ func (r *Ranker) draw(at int) {
 	r.drawn = all
 }
 
-// forget puts in order for good what began since, and forgets what began before.
-func (r *Ranker) forget(since int64) {
+// forget puts in order for good what began since, but before end, and forgets what began before.
+func (r *Ranker) forget(since, end int64) {
 	all := r.sorted[:0]
 	r.Pauses(func(n *Number, place *uint64) {
 		if *n&None != 0 {
@@ -417,27 +422,27 @@ func (r *Ranker) forget(since int64) {
 	})
 	for _, c := range r.calendars {
 		c.cut = len(c.log)
-		for c.cut > len(c.ranks) && c.log[c.cut-1].at >= since-r.look { // in order of windows only
+		for c.cut > len(c.ranks) && c.log[c.cut-1].at >= since-r.look-r.reach { // in order of windows only
 			c.cut--
 		}
 		if c.cut == len(c.ranks) {
 			c.cut = 0 // what has its place may be within reach, too
 		}
-		for n := max(c.cut, len(c.ranks)); n < len(c.log); n++ {
-			if c.log[n].at < since {
+		for n := c.cut; n < len(c.log); n++ {
+			if c.log[n].at < since || c.log[n].at >= end || n < len(c.ranks) && c.ranks[n] != later {
 				continue
 			}
 			all = append(all, placing{Number((c.oldest+uint32(n))<<c.shift|c.id) &^ None, int32(n - c.cut), c.log[n].at, c, nil, nil})
 		}
 	}
-	order := r.order(all)
+	order, index := r.order(all), indexBits(len(all))
 	r.room = r.least
 	for _, c := range r.calendars {
-		r.room += 32 * (len(c.log) - c.cut)
-		c.forget()
+		r.room += 8 * (len(c.log) - c.cut)
+		c.forget(end)
 	}
 	for _, k := range order {
-		x := &all[k&(1<<indexBits-1)]
+		x := &all[k&(1<<index-1)]
 		if r.last++; x.slot >= 0 {
 			x.of.ranks[x.slot] = r.last
 		} else {
@@ -447,23 +452,33 @@ func (r *Ranker) forget(since int64) {
 	r.sorted = all[:0]
 }
 
-const indexBits = 24
+// indexBits is how many of the lower bits of a key say where one of n is.
+func indexBits(n int) int { return bits.Len(uint(n)) }
+
+// key puts a time in ps behind which so many bits say where it is; times that are too far
+// on for the bits above it are equal. Whole ns are multiples of 8 ps.
+func key(at int64, i, index int) uint64 {
+	return min(uint64(at)>>3, 1<<(64-index)-1)<<index | uint64(i)
+}
+
+// later is the place of what begins after all that is put in order.
+const later = 1<<64 - 1
 
 // order is the order of what is to be put in order for good: in the lower indexBits, where each is.
 func (r *Ranker) order(all []placing) []uint64 {
-	first := int64(1<<63 - 1)
+	first, index := int64(1<<63-1), indexBits(len(all))
 	for i := range all {
 		first = min(first, all[i].at)
 	}
 	keys := r.keys[:0]
-	for i := range all { // whole ns are multiples of 8 ps
-		keys = append(keys, min(uint64(all[i].at-first)>>3, 1<<(64-indexBits)-1)<<indexBits|uint64(i))
+	for i := range all {
+		keys = append(keys, key(all[i].at-first, i, index))
 	}
 	slices.Sort(keys)
 	for i := 1; i < len(keys); i++ {
 		x, j := keys[i], i
-		for ; j > 0 && keys[j-1]>>indexBits == x>>indexBits; j-- {
-			a, b := &all[x&(1<<indexBits-1)], &all[keys[j-1]&(1<<indexBits-1)]
+		for ; j > 0 && keys[j-1]>>index == x>>index; j-- {
+			a, b := &all[x&(1<<index-1)], &all[keys[j-1]&(1<<index-1)]
 			if a.n == b.n || !a.of.First(a.n, b.n) { // equal: a pause, which is known by its number as well
 				break
 			}
@@ -475,8 +490,8 @@ func (r *Ranker) order(all []placing) []uint64 {
 	return keys
 }
 
-// forget forgets what is before cut; what is not gets room for its place.
-func (c *Calendar) forget() {
+// forget forgets what is before cut; what is not gets room for its place, if it begins before end.
+func (c *Calendar) forget(end int64) {
 	if c.cut > 0 {
 		c.ranks = c.ranks[:0]
 	}
@@ -484,6 +499,12 @@ func (c *Calendar) forget() {
 	c.ranks = slices.Grow(c.ranks, n-len(c.ranks))
 	clear(c.ranks[len(c.ranks):n])
 	c.ranks = c.ranks[:n]
+	copy(c.log, c.log[c.cut:])
+	for i, x := range c.log[:n] {
+		if x.at >= end {
+			c.ranks[i] = later
+		}
+	}
 	c.log, c.oldest = c.log[:n], c.oldest+uint32(c.cut)
 	c.view = c.log
 	clear(c.known)

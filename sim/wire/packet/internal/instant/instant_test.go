@@ -90,3 +90,20 @@ func TestOrder(t *testing.T) {
 		}
 	})
 }
+
+// TestKeys: keys of more than 2^24 that are in reach keep time and place apart, and far
+// times stay behind near ones.
+func TestKeys(t *testing.T) {
+	for _, n := range []int{1, 2, 1 << 24, 1<<24 + 1, 1 << 28} {
+		index, last := indexBits(n), n-1
+		if k := key(8000, last, index); k&(1<<index-1) != uint64(last) || k>>index != 1000 {
+			t.Errorf("the last of %d has key %#x with %d bits for its place", n, k, index)
+		}
+		if a, b := key(8000, last, index), key(16000, 0, index); a >= b {
+			t.Errorf("of %d, the last at 8 ns has key %#x, the first at 16 ns %#x", n, a, b)
+		}
+		if a, b := key(1<<62, 0, index), key(8000, last, index); a <= b || n >= 1<<24 && a>>index != 1<<(64-index)-1 {
+			t.Errorf("of %d, a far time has key %#x, a near one %#x", n, a, b)
+		}
+	}
+}

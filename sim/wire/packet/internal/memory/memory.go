@@ -63,12 +63,18 @@ func (m *Memory) Add(port uint32, class uint8, size int64) {
 
 // Calm says that in this window no ingress queue can reach its threshold, that
 // none is above it, and so that ports do not influence each other.
-func (m *Memory) Calm() bool {
+func (m *Memory) Calm() bool { return m.CalmWith(m.Arriving, m.Total) }
+
+// CalmWith is Calm for a window in which so much arrives at most, by port and in all.
+func (m *Memory) CalmWith(arriving []int64, total int64) bool {
+	if m.b.Trim > 0 {
+		return true // each queue by itself
+	}
 	if !m.Quiet() || m.b.Credits > 0 {
 		return false
 	}
-	reserve, shared := m.b.Reserve, m.Total
-	if most := m.held + m.Total; m.b.XOff == 0 && most < m.base && most-reserve < (m.base-most)>>m.b.Shift {
+	reserve, shared := m.b.Reserve, total
+	if most := m.held + total; m.b.XOff == 0 && most < m.base && most-reserve < (m.base-most)>>m.b.Shift {
 		return true // were all of it in one queue
 	}
 	for _, b := range m.in {
@@ -77,7 +83,7 @@ func (m *Memory) Calm() bool {
 	if shared >= m.base {
 		return false
 	}
-	for p, bytes := range m.Arriving {
+	for p, bytes := range arriving {
 		if bytes == 0 {
 			continue
 		}

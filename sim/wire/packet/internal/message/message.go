@@ -17,11 +17,11 @@ type List struct {
 	came              gaps.Bitmap
 }
 
-// message ends with the frame before end, whose payload is last.
+// message begins with frame first and ends with the one before end, whose payload is last.
 type message struct {
-	end   uint32
-	last  int32
-	token int32
+	first, end uint32
+	last       int32
+	token      int32
 }
 
 // Add appends a message of so many bytes in frames of payload; una is the first frame
@@ -36,7 +36,7 @@ func (l *List) Add(bytes, payload int64, token int32, una uint32) {
 	}
 	n := (bytes + payload - 1) / payload
 	l.end += uint32(n)
-	l.list = append(l.list, message{l.end, int32(bytes - (n-1)*payload), token})
+	l.list = append(l.list, message{l.end - uint32(n), l.end, int32(bytes - (n-1)*payload), token})
 }
 
 // Begin begins the next message and returns how many frames there are with it.
@@ -48,17 +48,18 @@ func (l *List) Begin() uint32 {
 // Waits says that messages have not arrived.
 func (l *List) Waits() bool { return l.land < len(l.list) }
 
-// Size is the payload of a frame, most where it does not end a message.
-func (l *List) Size(psn uint32, most int) int {
+// Size is the payload of a frame, most where it does not end a message, and whether it begins
+// and ends one.
+func (l *List) Size(psn uint32, most int) (payload int, first, last bool) {
 	for i := l.head; i < l.begun; i++ {
 		if x := &l.list[i]; psn < x.end {
 			if psn+1 == x.end {
-				return int(x.last)
+				return int(x.last), psn == x.first, true
 			}
-			break
+			return most, psn == x.first, false
 		}
 	}
-	return most
+	return most, false, false
 }
 
 // Ends says whether a message ends with the frame before one.

@@ -1,0 +1,457 @@
+package engine
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/simccl/simccl/sim/internal/event"
+	"github.com/simccl/simccl/sim/internal/host"
+	"github.com/simccl/simccl/sim/internal/team"
+	"github.com/simccl/simccl/sim/wire"
+	"github.com/simccl/simccl/units"
+)
+
+// A run may be handled in parts, side by side: ranks that share nothing but the network, and
+// messages on the wire that share no link. Each part is an engine with a queue and a clock
+// of its own, on the groups and connections of the whole. What happens in the network
+// reaches ranks, and ranks each other, only after a latency: the lookahead. So the parts of
+// ranks run up to a lookahead from the earliest of all events, then those of the network up
+// to the same time with what was posted, and what they have for each other comes after that (K. M.
+// Chandy and J. Misra, Distributed simulation, IEEE TSE 5(5), 1979, with windows in place of
+// null messages).
+//
+// All results are those of one part, bit for bit. A part handles what is its own in the order
+// in which the whole would: nothing of another part comes in between but letters, whose place
+// among what is due at their time does not depend on when they were written
+// (event.PushNamed). Rates follow from flows over common links, which are of one part. Within an instant
+// of the network it does not matter which of two connections comes first: only the order of
+// flows that end at one instant depends on it, and only what is of one connection has an order.
+
+// apart is a run in parts.
+type apart struct {
+	e       *Engine
+	parts   []part // those of ranks, then those of the network
+	ranks   int    // how many those are
+	ofRank  []int32
+	ofConn  []int32 // by connection of the network
+	ofRoute []int32
+	ahead   units.Time
+	limit   units.Time
+	turn    []int32  // parts of a side that have something to do before that
+	events  [2]int64 // that each side handled the last time
+}
+
+// part is a part of a run.
+type part struct {
+	e      *Engine
+	next   units.Time // when something is due
+	waits  bool       // something is
+	events int64      // that it handled the last time
+}
+
+// mark is how many events a part had handled before an instant.
+type mark struct {
+	at     units.Time
+	events int64
+}
+
+// fewOps is of how many ops a run is handled in one part: it takes some milliseconds.
+const fewOps = 1 << 11
+
+// fewEvents is of how many events a side runs on one processor: they take about as long as it
+// takes to call others.
+const fewEvents = 64
+
+// Sides.
+const (
+	ofRanks = iota
+	ofNetwork
+)
+
+// mostNets is how many parts the network has at most.
+const mostNets = 32
+
+// divide finds the parts of a run between two instants, and gives them what is theirs; false
+// where it is to be handled in one: where it uses one processor, is watched or small, and
+// where ranks and messages share links, or all ranks do.
+func (e *Engine) divide() bool {
+	if e.Cores < 2 || e.Observer != nil || e.Net.Observer != nil || e.Ended != nil || e.Jobs[0].Fold != nil {
+		return false
+	}
+	model, ok := e.Wire.(wire.Parted)
+	ahead := e.Net.Lookahead()
+	if !ok || ahead <= 0 || e.CountOps()-e.fetched < fewOps {
+		return false
+	}
+	a := &apart{e: e, ahead: ahead}
+	nets := a.find(model)
+	if a.ranks < 2 || nets < 1 {
+		return false
+	}
+	models, flows := model.Split(a.ranks+nets, a.ofRoute)
+	for i := range e.Groups {
+		if g := &e.Groups[i]; g.state == moving && g.flow >= 0 {
+			g.flow = flows[g.flow]
+		}
+	}
+	a.parts = make([]part, len(models))
+	for i := range a.parts {
+		a.parts[i].e = e.part(models[i])
+		if i >= a.ranks {
+			a.parts[i].e.running = -1 // it has no kernels
+		}
+	}
+	a.deal()
+	e.apart = a
+	return true
+}
+
+// part is an engine of what a part of the run has.
+func (e *Engine) part(m wire.Model) *Engine {
+	p := new(Engine)
+	*p = *e
+	p.Queue, p.Wire, p.done, p.running, p.fetched, p.steady = event.Queue{}, m, nil, 0, 0, steady{}
+	p.kinds = slices.Clone(e.kinds) // groups know theirs by number
+	for i := range p.kinds {
+		p.kinds[i].rates = slices.Clone(e.kinds[i].rates)
+	}
+	p.Queue.Continue(&e.Queue)
+	p.Net = e.Net.Part(&p.Queue, m, p)
+	return p
+}
+
+// deal gives the parts their kernels and the events that wait.
+func (a *apart) deal() {
+	e := a.e
+	for r, i := range a.ofRank {
+		if d := &e.Devices[r]; d.Done < d.Job.Kernels && (e.down == nil || !e.down[r]) {
+			a.parts[i].e.running++
+		}
+	}
+	for _, ev := range e.Queue.AppendAll(nil) {
+		to := int32(0)
+		if ev.Kind() < host.Kinds {
+			to = a.ofRank[e.Groups[ev.ID].Rank]
+		} else if rank, conn := e.Net.Owner(&ev); rank >= 0 {
+			to = a.ofRank[rank]
+		} else {
+			to = a.ofConn[conn]
+		}
+		a.parts[to].e.Queue.Put(&ev)
+	}
+	for i := range a.parts {
+		a.parts[i].due()
+	}
+}
+
+// due notes when a part has something to do next.
+func (p *part) due() {
+	p.next, p.waits = p.e.Queue.Next()
+	if end, flows := p.e.Wire.Next(); flows && (!p.waits || end < p.next) {
+		p.next, p.waits = end, true
+	}
+}
+
+// Parts is in how many parts the run is handled, once it has run.
+func (e *Engine) Parts() int {
+	if e.apart == nil {
+		return 1
+	}
+	return len(e.apart.parts)
+}
+
+// sets are disjoint sets of things (R. E. Tarjan, J. ACM 22(2), 1975).
+type sets []int32
+
+func newSets(n int) sets {
+	s := make(sets, n)
+	for i := range s {
+		s[i] = int32(i)
+	}
+	return s
+}
+
+func (s sets) of(i int32) int32 {
+	for s[i] != i {
+		s[i] = s[s[i]]
+		i = s[i]
+	}
+	return i
+}
+
+func (s sets) join(a, b int32) { s[s.of(a)] = s.of(b) }
+
+// find says which rank, which connection of the network and which route is of which part, and
+// returns how many the network has: 0 where some rank and some message share a link.
+func (a *apart) find(model wire.Parted) (nets int) {
+	e := a.e
+	ranks, conns := int32(len(e.Devices)), int32(len(e.Net.Conns))
+	links := ranks + conns
+	s := newSets(int(links) + len(model.Names()))
+	uses := func(id int32, r wire.RouteID) {
+		for _, u := range model.Uses(r) {
+			s.join(id, links+int32(u.Link))
+		}
+	}
+	for i := range e.Conns {
+		c := &e.Conns[i]
+		if c.Snd < 0 {
+			continue
+		}
+		uses(e.Groups[c.Snd].Rank, c.Route)
+		if c.Net < 0 && c.Rcv >= 0 {
+			s.join(e.Groups[c.Snd].Rank, e.Groups[c.Rcv].Rank)
+		}
+	}
+	for i := range e.Groups {
+		if g := &e.Groups[i]; g.Joint >= 0 {
+			uses(g.Rank, g.Joint)
+		}
+	}
+	for i := range e.Net.Conns {
+		c := &e.Net.Conns[i]
+		s.join(c.Src, c.SrcProxy)
+		s.join(c.Dst, c.DstProxy)
+	}
+	for i := range e.Net.Pairs {
+		l := &e.Net.Pairs[i]
+		if len(model.Uses(l.Route)) == 0 { // which several may have
+			return 0
+		}
+		uses(ranks+l.Conn, l.Route)
+	}
+	known, nets := a.number(s, ranks, conns)
+	a.ofRoute = make([]int32, model.NumRoutes())
+	for r := range a.ofRoute {
+		if on := model.Uses(wire.RouteID(r)); len(on) > 0 {
+			a.ofRoute[r] = max(0, known[s.of(links+int32(on[0].Link))]-1) // 0: none takes it
+		}
+	}
+	for r, local := range e.locals {
+		a.ofRoute[local] = a.ofRank[r]
+	}
+	return nets
+}
+
+// number numbers the sets that ranks and connections are in, and returns the number + 1 of
+// each set's part.
+func (a *apart) number(s sets, ranks, conns int32) (known []int32, nets int) {
+	a.ofRank, a.ofConn, known = make([]int32, ranks), make([]int32, conns), make([]int32, len(s))
+	for r := range ranks {
+		k := &known[s.of(r)]
+		if *k == 0 {
+			a.ranks++
+			*k = int32(a.ranks)
+		}
+		a.ofRank[r] = *k - 1
+	}
+	for c := range conns {
+		k := &known[s.of(ranks+c)]
+		switch {
+		case *k == 0:
+			*k = int32(a.ranks + nets%mostNets + 1)
+			nets++
+		case *k <= int32(a.ranks):
+			return known, 0
+		}
+		a.ofConn[c] = *k - 1
+	}
+	return known, min(nets, mostNets)
+}
+
+// all is what Engine.Run is, from the division on.
+func (a *apart) all(ctx context.Context) error {
+	e := a.e
+	t := team.New(min(e.Cores, len(a.parts)), a.run)
+	defer t.Dismiss()
+	for {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		a.report()
+		at, ok := a.earliest()
+		if !ok {
+			return e.deadlock()
+		}
+		if at+e.Skipped >= lastTime {
+			return e.tooLong()
+		}
+		a.limit = at + a.ahead
+		a.side(t, ofRanks)
+		end, over := a.over()
+		if over {
+			a.limit = min(a.limit, end)
+		}
+		a.side(t, ofNetwork)
+		if err := a.err(); err != nil {
+			return err
+		}
+		if over {
+			a.rejoin(end)
+			if e.down != nil {
+				return e.hang()
+			}
+			return nil
+		}
+	}
+}
+
+// report says to the listener how far the run is.
+func (a *apart) report() {
+	if a.e.Progress == nil {
+		return
+	}
+	fetched := a.e.fetched
+	for i := range a.parts[:a.ranks] {
+		fetched += a.parts[i].e.fetched
+	}
+	a.e.Progress(float64(fetched) / float64(a.e.Ops))
+}
+
+// earliest is when something is due, ok false where nothing is.
+func (a *apart) earliest() (at units.Time, ok bool) {
+	at = math.MaxInt64
+	for i := range a.parts {
+		if p := &a.parts[i]; p.waits {
+			at, ok = min(at, p.next), true
+		}
+	}
+	return at, ok
+}
+
+// side has the parts of one side run up to the limit, and delivers what they have written.
+// Where there was little to do the last time, it does not call the others.
+func (a *apart) side(t *team.Team, which int) {
+	a.turn = a.turn[:0]
+	from, to := 0, a.ranks
+	if which == ofNetwork {
+		from, to = a.ranks, len(a.parts)
+	}
+	for i := from; i < to; i++ {
+		if p := &a.parts[i]; p.waits && p.next < a.limit {
+			a.turn = append(a.turn, int32(i))
+		}
+	}
+	if a.events[which] < fewEvents {
+		for i := range a.turn {
+			a.run(i)
+		}
+	} else {
+		t.Do(len(a.turn))
+	}
+	a.events[which] = 0
+	for _, i := range a.turn {
+		a.events[which] += a.parts[i].events
+		n := a.parts[i].e.Net
+		for k := range n.Letters {
+			a.deliver(n, &n.Letters[k])
+		}
+		n.Letters = n.Letters[:0]
+	}
+}
+
+// run runs the part whose turn is the n-th.
+func (a *apart) run(n int) {
+	p := &a.parts[a.turn[n]]
+	before := p.e.Queue.Handled()
+	p.next, p.waits = p.e.until(a.limit)
+	p.events = p.e.Queue.Handled() - before
+}
+
+func (a *apart) deliver(n *host.Network, l *host.Letter) {
+	to := &a.parts[a.ofConn[l.Conn]]
+	if !l.ToNetwork() {
+		to = &a.parts[a.ofRank[n.To(l)]]
+	}
+	to.e.Net.Take(l)
+	if !to.waits || l.At < to.next {
+		to.next, to.waits = l.At, true
+	}
+}
+
+// over reports whether all kernels are done, and since when.
+func (a *apart) over() (end units.Time, over bool) {
+	for i := range a.parts[:a.ranks] {
+		p := a.parts[i].e
+		if p.running > 0 {
+			return 0, false
+		}
+		if len(p.tail) > 0 {
+			end = max(end, p.tail[0].at)
+		}
+	}
+	return end, true
+}
+
+// err is the error of the first part that has one.
+func (a *apart) err() error {
+	for i := range a.parts {
+		if err := a.parts[i].e.err; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rejoin adds up what the parts counted before the end.
+func (a *apart) rejoin(end units.Time) {
+	e := a.e
+	e.Events = e.Queue.Handled() + e.skippedEvents
+	for i := range a.parts {
+		p := a.parts[i].e
+		e.Events += p.handledBefore(end) - p.Net.Taken()
+		e.fetched += p.fetched
+		e.Net.Rejoin(p.Net)
+	}
+	e.Queue.Now = end
+}
+
+// handledBefore is how many events a part has handled before a time at which its kernels
+// were done.
+func (e *Engine) handledBefore(at units.Time) int64 {
+	for _, m := range e.tail {
+		if m.at >= at {
+			return m.events
+		}
+	}
+	return e.Queue.Handled()
+}
+
+// until handles what is due before a limit, and says when what comes next is.
+func (e *Engine) until(limit units.Time) (next units.Time, ok bool) {
+	var ev event.Event
+	for e.err == nil {
+		if e.Queue.PopNow(&ev) {
+			e.comes()
+			e.handle(&ev)
+			continue
+		}
+		at, ok := e.Queue.Next()
+		if !ok || at > e.Queue.Now {
+			if end, flows := e.Wire.Next(); flows && (!ok || end <= at) {
+				if end >= limit {
+					return end, true
+				}
+				e.note(end)
+				e.advance(end)
+				continue
+			}
+		}
+		if !ok || at >= limit {
+			return at, ok
+		}
+		e.note(at)
+		e.Queue.Pop(&ev)
+		e.begins(at, e.Queue.Handled()-1)
+		e.handle(&ev)
+	}
+	return 0, false
+}
+
+// note notes how many events came before an instant, once a part's kernels are done.
+func (e *Engine) note(at units.Time) {
+	if e.running == 0 {
+		e.tail = append(e.tail, mark{at, e.Queue.Handled()})
+	}
+}

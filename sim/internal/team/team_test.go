@@ -1,0 +1,32 @@
+package team
+
+import (
+	"sync/atomic"
+	"testing"
+)
+
+// TestTeam: each task of each round is done once, before the next round begins.
+func TestTeam(t *testing.T) {
+	for _, workers := range []int{1, 2, 5} {
+		var did [40]atomic.Int64
+		round := int64(0)
+		team := New(workers, func(task int) {
+			if n := did[task].Add(1); n > round+1 {
+				t.Errorf("task %d was done %d times in %d rounds", task, n, round+1)
+			}
+		})
+		for ; round < 200; round++ {
+			n := int(round*7) % (len(did) + 1)
+			for i := n; i < len(did); i++ {
+				did[i].Add(1)
+			}
+			team.Do(n)
+			for i := range did {
+				if got := did[i].Load(); got != round+1 {
+					t.Fatalf("%d workers: task %d was done %d times in %d rounds", workers, i, got, round+1)
+				}
+			}
+		}
+		team.Dismiss()
+	}
+}
