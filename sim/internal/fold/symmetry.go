@@ -91,13 +91,16 @@ func (x *Config) symmetries(p *plan.Plan) []*symmetry {
 	case coll.Ring:
 		var near *symmetry
 		if well {
-			add(ringSymmetry(p, x.Systems))
+			nodes := ringSymmetry(p, x.Systems)
+			add(nodes)
 			if x.Fabric != nil {
 				add(longerRing(p, x.Systems, x.period(p)))
 			}
-			var exact *symmetry
-			exact, near = placeSymmetries(p, x.Systems)
-			add(exact)
+			if nodes == nil || !nodes.equivalent {
+				var exact *symmetry
+				exact, near = placeSymmetries(p, x.Systems)
+				add(exact)
+			}
 		}
 		if s := copiesOf(p); s.parts < p.Split.NChannels*p.Comm.NRanks {
 			add(s)
