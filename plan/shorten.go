@@ -75,7 +75,7 @@ func (p *Plan) memberIterations() int64 {
 	return n
 }
 
-// shortenMembers shortens all operations of a joined plan alike.
+// shortenMembers shortens all operations of a joined plan by the same iterations.
 func (p *Plan) shortenMembers(iterations int64, rest, apart bool) (*Plan, error) {
 	if iterations < 1 || iterations > p.memberIterations() {
 		return nil, nil
@@ -91,7 +91,7 @@ func (p *Plan) shortenMembers(iterations int64, rest, apart bool) (*Plan, error)
 	return Join(p.Comm, members)
 }
 
-// DividedAs returns a shortened plan whose channels are told apart where those of the whole
+// DividedAs returns a shortened plan whose channels are kept apart where those of the whole
 // differ, though they may do the same in it. It shares all else with the plan.
 func (p *Plan) DividedAs(whole *Plan) *Plan {
 	own, w := *p, &whole.Split

@@ -113,7 +113,7 @@ type window struct {
 	// The window with the incomplete last iterations, without them, and its first
 	// half; of an operation that has no more, rest is the whole, and the others nil.
 	rest, full, half *plan.Plan
-	divided          bool // full and half have channels told apart as in the whole
+	divided          bool // full and half have channels kept apart as in the whole
 }
 
 // window returns the window of a plan, which Fold, NoSkip and a trace have no part in; nil
@@ -286,7 +286,7 @@ func (x *Executor) extrapolate(ctx context.Context, w *window) (exec.Result, err
 }
 
 // otherwise is what is simulated where the parts of a window, whose channels may be equal where
-// those of the whole are not, fold in different ways: the same with channels told apart as in the
+// those of the whole are not, fold in different ways: the same with channels kept apart as in the
 // whole, or else with jitter that each rank draws.
 func (w *window) otherwise() *window {
 	own := *w

@@ -4,39 +4,14 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim/internal/chance"
+	"github.com/simccl/simccl/sim/internal/fold/internal/parts"
 )
 
 // Of a kernel of several operations each has its symmetry. Ranks' parts of a channel are
 // equivalent where they are so in every operation that has the channel: what a thread group
 // waits for, of its own operation or of the one before it, is equivalent then, too. The scan
 // proves that for links and threads, which the operations share.
-
-// memberConns says which connections are those of one of a kernel's operations.
-type memberConns struct {
-	base   int32 // the first one's id
-	lo, hi int32 // channels
-	per    int32 // ids of a rank on a channel
-	at     int32 // place of the first among all that a rank has on a channel
-}
-
-// membersOf lists them, of a plan of one operation that alone, and says how many ids a rank has
-// on a channel in all.
-func membersOf(p *plan.Plan) (all []memberConns, per int32) {
-	one := func(p *plan.Plan, base int32) {
-		m := memberConns{base, int32(p.Split.ChannelLo), int32(p.Split.ChannelHi), p.ConnsPerRank(), per}
-		all, per = append(all, m), per+m.per
-	}
-	if p.Members() == nil {
-		one(p, 0)
-		return all, per
-	}
-	base := int32(0)
-	for _, m := range p.Members() {
-		one(m.Plan, base)
-		base += m.Plan.NumConns()
-	}
-	return all, per
-}
 
 // joinedSymmetries are those that all operations of a kernel have.
 func (c *Config) joinedSymmetries(p *plan.Plan) []*symmetry {
@@ -54,11 +29,11 @@ func (c *Config) joinedSymmetries(p *plan.Plan) []*symmetry {
 	}
 	var out []*symmetry
 	for i := range most {
-		var parts []*symmetry
+		var own []*symmetry
 		for _, of := range each {
-			parts = append(parts, of[min(i, len(of)-1)])
+			own = append(own, of[min(i, len(of)-1)])
 		}
-		if s := joint(p, parts); s != nil {
+		if s := joint(p, own); s != nil {
 			out = append(out, s)
 		}
 	}
@@ -67,10 +42,10 @@ func (c *Config) joinedSymmetries(p *plan.Plan) []*symmetry {
 
 // joint is the symmetry that has those of all operations; nil where nodes represent others in
 // one that do not in another.
-func joint(p *plan.Plan, parts []*symmetry) *symmetry {
-	out := &symmetry{home: parts[0].home, heads: parts[0].heads, equivalent: true, approximation: parts[0].approximation}
+func joint(p *plan.Plan, own []*symmetry) *symmetry {
+	out := &symmetry{home: own[0].home, heads: own[0].heads, equivalent: true, approximation: own[0].approximation}
 	near := true
-	for _, s := range parts {
+	for _, s := range own {
 		if !slices.Equal(s.home, out.home) || s.heads != out.heads || s.skipped != nil {
 			return nil
 		}
@@ -83,20 +58,20 @@ func joint(p *plan.Plan, parts []*symmetry) *symmetry {
 	if !out.equivalent && !near {
 		return nil
 	}
-	for _, s := range parts {
+	for _, s := range own {
 		s.lay()
 	}
-	members, _ := membersOf(p)
-	lo, hi := channelsOf(members)
-	known := map[fingerprint]int32{}
+	members, _ := parts.Members(p)
+	lo, hi := parts.Channels(members)
+	known := map[chance.Multiset]int32{}
 	for ch := lo; ch <= hi; ch++ {
 		of := make([]int32, p.Comm.NRanks)
 		for r := range of {
-			var f fingerprint
+			var f chance.Multiset
 			some := false
 			for i := range members {
-				if m := &members[i]; ch >= m.lo && ch <= m.hi {
-					f.add(uint64(i)<<32|uint64(parts[i].of[ch-m.lo][r]), 1)
+				if m := &members[i]; ch >= m.Lo && ch <= m.Hi {
+					f.Add(uint64(i)<<32|uint64(own[i].of[ch-m.Lo][r]), 1)
 					some = true
 				}
 			}
@@ -118,13 +93,4 @@ func joint(p *plan.Plan, parts []*symmetry) *symmetry {
 		out.of = append(out.of, of)
 	}
 	return out.compact()
-}
-
-// channelsOf is the first and the last channel of several operations.
-func channelsOf(members []memberConns) (lo, hi int32) {
-	lo, hi = members[0].lo, members[0].hi
-	for i := range members {
-		lo, hi = min(lo, members[i].lo), max(hi, members[i].hi)
-	}
-	return lo, hi
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/internal/engine"
+	"github.com/simccl/simccl/sim/internal/fold/internal/parts"
 	"github.com/simccl/simccl/units"
 )
 
@@ -29,7 +30,7 @@ type Quotient struct {
 	exact    bool
 	meets    bool             // every send has its receive
 	per      int32            // connection ids of a rank on a channel, of all operations
-	members  []memberConns    // by operation of the kernel
+	members  []parts.Conns    // by operation of the kernel
 	lo       int32            // the first channel
 	index    []int32          // place in reps · per + kind of connection → connection of the engine, -1
 	byOffset map[offset]int32 // the same for send and receive
@@ -50,8 +51,8 @@ type Quotient struct {
 func newQuotient(e *engine.Engine, j *engine.Job, s *symmetry) *Quotient {
 	q := &Quotient{symmetry: s, e: e, job: j, plan: j.Plan, exact: s.equivalent,
 		first: make([]int32, len(s.reps)), readers: map[part][]int32{}, writers: map[part][]int32{}}
-	q.members, q.per = membersOf(j.Plan)
-	q.lo, _ = channelsOf(q.members)
+	q.members, q.per = parts.Members(j.Plan)
+	q.lo, _ = parts.Channels(q.members)
 	q.layDevices()
 	q.layGroups()
 	q.meets = true
@@ -186,32 +187,32 @@ func (q *Quotient) place(channel, rank int32) int32 {
 func (q *Quotient) key(id int32) int32 {
 	m := &q.members[0]
 	for i := len(q.members) - 1; i > 0; i-- {
-		if id >= q.members[i].base {
+		if id >= q.members[i].Base {
 			m = &q.members[i]
 			break
 		}
 	}
-	id -= m.base
+	id -= m.Base
 	n := int32(q.plan.Comm.NRanks)
-	ch, rank, k := id/m.per/n+m.lo, id/m.per%n, id%m.per
+	ch, rank, k := id/m.Per/n+m.Lo, id/m.Per%n, id%m.Per
 	if h := q.heads; h > 0 && k < 2*h {
 		mine := q.plan.Comm.NVLS[ch].HeadIndex[rank]
 		k = k/h*h + (k%h-mine+h)%h
 	}
-	return q.of[ch-q.lo][rank]*q.per + m.at + k
+	return q.of[ch-q.lo][rank]*q.per + m.At + k
 }
 
 // idOf is the connection id in a place of index, -1 where the operation has not its channel.
 func (q *Quotient) idOf(i int32) int32 {
 	rep, k, at := q.reps[i/q.per], i%q.per, 0
-	for at+1 < len(q.members) && k >= q.members[at+1].at {
+	for at+1 < len(q.members) && k >= q.members[at+1].At {
 		at++
 	}
 	m := &q.members[at]
-	if rep.channel < m.lo || rep.channel > m.hi {
+	if rep.channel < m.Lo || rep.channel > m.Hi {
 		return -1
 	}
-	return m.base + ((rep.channel-m.lo)*int32(q.plan.Comm.NRanks)+rep.rank)*m.per + k - m.at
+	return m.Base + ((rep.channel-m.Lo)*int32(q.plan.Comm.NRanks)+rep.rank)*m.Per + k - m.At
 }
 
 // conn returns the engine's connection of a plan's, -1 where it is left out.
