@@ -1,5 +1,7 @@
 package plan
 
+import "slices"
+
 // LoopGenerator is a Generator whose programs do the same iteration again and
 // again, on every channel equally, before an incomplete last one.
 type LoopGenerator interface {
@@ -18,6 +20,9 @@ type LoopGenerator interface {
 // Iterations returns how many whole iterations each program of the plan has at
 // least; 0 where its programs are no loops, or are cut otherwise.
 func (p *Plan) Iterations() int64 {
+	if p.members != nil {
+		return p.memberIterations()
+	}
 	if g, ok := p.gen.(LoopGenerator); ok {
 		return g.Iterations()
 	}
@@ -41,6 +46,9 @@ func (p *Plan) Shorten(iterations int64, rest bool) (*Plan, error) {
 func (p *Plan) Smaller(iterations int64) (*Plan, error) { return p.shorten(iterations, true, false) }
 
 func (p *Plan) shorten(iterations int64, rest, apart bool) (*Plan, error) {
+	if p.members != nil {
+		return p.shortenMembers(iterations, rest, apart)
+	}
 	g, ok := p.gen.(LoopGenerator)
 	if !ok || iterations < 1 || iterations > g.Iterations() {
 		return nil, nil
@@ -52,10 +60,49 @@ func (p *Plan) shorten(iterations int64, rest, apart bool) (*Plan, error) {
 	return New(p.Comm, r, s, cut)
 }
 
-// DividedAs returns a shortened plan whose channels are told apart where those of the whole
+// memberIterations is how many iterations equal collectives of a joined plan have, each; 0
+// where others run in the same kernel.
+func (p *Plan) memberIterations() int64 {
+	n, first := int64(0), &p.members[0].Plan.Req
+	for i := range p.members {
+		m := p.members[i].Plan
+		its := m.Iterations()
+		if i > 0 && its != n || m.Req.Func.IsP2P() || m.Req.Func != first.Func || m.Req.Algo != first.Algo || m.Req.Proto != first.Proto {
+			return 0
+		}
+		n = its
+	}
+	return n
+}
+
+// shortenMembers shortens all operations of a joined plan by the same iterations.
+func (p *Plan) shortenMembers(iterations int64, rest, apart bool) (*Plan, error) {
+	if iterations < 1 || iterations > p.memberIterations() {
+		return nil, nil
+	}
+	members := slices.Clone(p.members)
+	for i := range members {
+		short, err := members[i].Plan.shorten(iterations, rest, apart)
+		if short == nil || err != nil {
+			return nil, err
+		}
+		members[i].Plan = short
+	}
+	return Join(p.Comm, members)
+}
+
+// DividedAs returns a shortened plan whose channels are kept apart where those of the whole
 // differ, though they may do the same in it. It shares all else with the plan.
 func (p *Plan) DividedAs(whole *Plan) *Plan {
 	own, w := *p, &whole.Split
+	if p.members != nil {
+		own.members = slices.Clone(p.members)
+		for i := range own.members {
+			own.members[i].Plan = own.members[i].Plan.DividedAs(whole.members[i].Plan)
+		}
+		own.gen = &joined{members: own.members, base: p.gen.(*joined).base}
+		return &own
+	}
 	switch {
 	case w.Lo == w.Mid:
 	case w.Lo == w.Hi:

@@ -146,6 +146,8 @@ var foldings = []folding{
 	// Channels whose parts differ.
 	{"dgx-h100+nvls.n2", 1, coll.AllReduce, coll.NVLS, coll.Simple, 7, 1 << 18, exec.Folded, false},
 	{"hgx-a100-4.n2", 3, coll.SendRecv, coll.Ring, coll.Simple, 0, 1 << 14, exec.Folded, false},
+	// Parts of whole packs by LL, two of which make up whole lines.
+	{"dgx-h100.n2", 1, coll.AllToAll, coll.Ring, coll.Simple, 0, 1040, exec.Folded, false},
 	// Numbers of nodes that are no power of two, where rings change NICs, or channels differ, or both.
 	{"dgx-h100.n2", 5, coll.AllReduce, coll.Ring, coll.LL128, 16, 1 << 12, exec.Folded, false},
 	{"dgx-h100.n2", 6, coll.AllGather, coll.Ring, coll.LL128, 16, 5460, exec.Folded, false},

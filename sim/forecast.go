@@ -152,7 +152,10 @@ func (c cost) refuse(p *plan.Plan) error {
 	l := p.Layout(0)
 	var why strings.Builder
 	whose, less := "ranks that differ", "leave --fabric or --fault away"
-	if p.Members() != nil {
+	switch {
+	case p.Req.Pairs != nil:
+		whose, less = "ranks of unequal parts", "give equal parts (alltoall)"
+	case p.Members() != nil:
 		whose, less = "ranks in one group", "put fewer operations into a group (-m)"
 	}
 	fmt.Fprintf(&why, "its %.3g steps over %.3g connections would take some %s of a processor and %.1f GB", c.pieces, c.conns, roughly(c.time()), c.memory()/(1<<30))

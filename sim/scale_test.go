@@ -28,7 +28,8 @@ that did other work too. The limits are those that the project set itself for wa
 (sim/internal/fold), and the result equals that of simulating every rank, bit for bit. Tests hold this up to 256 ranks for
 Ring, Tree, NVLS, NVLSTree, PAT, chains, alltoall and sendrecv.
 
-*near*: above 512 ranks, where an exact simulation would cost more than some tenths of a second, nodes at equal positions
+*near*: rings over a number of nodes that leaves channels or chunks uneven, where an exact simulation would take tens of milliseconds, are
+treated as even (docs/adr/0009). Above 512 ranks, where it would cost more than some tenths of a second, nodes at equal positions
 in both trees are merged, rings whose last chunks differ are treated as even, chains are shortened, and rings with faults
 or over unequal nodes are, by the middle of long stretches of equal nodes. Trees of which even that costs seconds are merged by
 height alone (docs/adr/0021). The command says so, with a margin; ` + "`--fold exact`" + ` leaves nothing out.
@@ -50,7 +51,7 @@ they do so in every row, folded or not.
 
 | run | equal to | but |
 |---|---|---|
-| ` + "`" + `--fold auto` + "`" + `, ` + "`" + `--fold exact` + "`" + ` | ` + "`" + `--fold off` + "`" + ` | of runs that say *near* (above 512 ranks) or that a part was simulated for its cost |
+| ` + "`" + `--fold auto` + "`" + `, ` + "`" + `--fold exact` + "`" + ` | ` + "`" + `--fold off` + "`" + ` | of runs that say *near* (above 512 ranks, and large rings) or that a part was simulated for its cost |
 | ` + "`" + `--skip auto` + "`" + `, ` + "`" + `--jitter off` + "`" + ` or above 72 ranks | ` + "`" + `--skip off` + "`" + ` | of what was simulated in part for its cost |
 | ` + "`" + `--skip auto` + "`" + ` with jitter | ` + "`" + `--skip off` + "`" + ` | of rows that say *window*: within the margin of the row (docs/adr/0020) |
 | ` + "`" + `--trace` + "`" + ` | the table | of rows as above, and with ` + "`" + `--trace-detail period` + "`" + `, which is in lockstep; a note names both times |

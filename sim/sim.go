@@ -267,7 +267,7 @@ func (x *Executor) single(ctx context.Context, p *plan.Plan, sink trace.Sink) (e
 			return x.beyondParts(ctx, l)
 		}
 	}
-	if fold == nil && (p.Members() != nil || !x.steadyNetwork()) && sink == trace.Discard && x.cfg.Fold == FoldAuto && x.cfg.Packets == nil { // of a group, with ranks down or losses none folds
+	if fold == nil && (p.Members() != nil || p.Req.Pairs != nil || !x.steadyNetwork()) && sink == trace.Discard && x.cfg.Fold == FoldAuto && x.cfg.Packets == nil { // groups, unequal parts, ranks down and losses do not fold
 		if err := x.costOf(p, e, nil).refuse(p); err != nil {
 			return exec.Result{Wrong: -1}, err
 		}
@@ -450,7 +450,7 @@ func (x *Executor) folded(ctx context.Context, p, whole *plan.Plan, sink trace.S
 	}
 	e = engine.New(&o, p)
 	e.Cancelled = ctx.Err
-	if sink == trace.Discard && x.cfg.Packets == nil && (jitter != eachDraws || e.Jitter == (gpu.JitterCost{})) && p.Members() == nil {
+	if sink == trace.Discard && x.cfg.Packets == nil && (jitter != eachDraws || e.Jitter == (gpu.JitterCost{})) {
 		q, err = fold.Lay(e, e.Jobs[0], x.foldBy(x.cfg.Fold))
 	}
 	return e, q, err

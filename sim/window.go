@@ -113,13 +113,16 @@ type window struct {
 	// The window with the incomplete last iterations, without them, and its first
 	// half; of an operation that has no more, rest is the whole, and the others nil.
 	rest, full, half *plan.Plan
-	divided          bool // full and half have channels told apart as in the whole
+	divided          bool // full and half have channels kept apart as in the whole
 }
 
 // window returns the window of a plan, which Fold, NoSkip and a trace have no part in; nil
 // where there is none: without jitter, or where messages may be lost.
 func (x *Executor) window(p *plan.Plan) (*window, error) {
-	if p.Members() != nil || p.Req.Cut != nil || x.cfg.Late != nil { // operations that are not alone
+	if p.Members() == nil && p.Req.Cut != nil || x.cfg.Late != nil { // operations that are not alone
+		return nil, nil
+	}
+	if p.Members() != nil && p.Iterations() == 0 { // but equal ones, of several iterations
 		return nil, nil
 	}
 	if x.jitters(p) == noJitter || p.OneRank() != plan.NotOneRank || !x.steadyNetwork() {
@@ -128,7 +131,7 @@ func (x *Executor) window(p *plan.Plan) (*window, error) {
 	w := &window{whole: p, rest: p, jitter: eachDraws, all: p.Iterations()}
 	most, work := pieces(p)
 	if w.all > 0 {
-		w.some = windowOf(p, w.all, most, work)
+		w.some = windowOf(p, w.all, most, work) * int64(max(1, len(p.Members()))) // each has fewer channels
 	}
 	if x.cfg.Packets == nil && w.drawn(work) > x.mostToDraw(p) {
 		w.jitter = equalShare
@@ -283,7 +286,7 @@ func (x *Executor) extrapolate(ctx context.Context, w *window) (exec.Result, err
 }
 
 // otherwise is what is simulated where the parts of a window, whose channels may be equal where
-// those of the whole are not, fold in different ways: the same with channels told apart as in the
+// those of the whole are not, fold in different ways: the same with channels kept apart as in the
 // whole, or else with jitter that each rank draws.
 func (w *window) otherwise() *window {
 	own := *w
@@ -292,7 +295,7 @@ func (w *window) otherwise() *window {
 		return &own
 	}
 	own.divided, own.full, own.half = true, w.full.DividedAs(w.whole), w.half.DividedAs(w.whole)
-	if own.full.Split == w.full.Split {
+	if own.full.Members() == nil && own.full.Split == w.full.Split {
 		own.jitter = eachDraws
 	}
 	return &own
@@ -347,6 +350,9 @@ func beyond(rest, full, half *tally, iterations, more int64) *tally {
 // part simulates a part of a window's operation, or takes what an earlier run of it
 // came to.
 func (x *Executor) part(ctx context.Context, p *plan.Plan, w *window) (*tally, error) {
+	if p.Members() != nil { // a kernel of several operations
+		return x.tally(ctx, w, p)
+	}
 	r, l, programs := &p.Req, w.whole.Layout(int32(p.Comm.NRanks-1)), p.Programs(0)
 	key := windowKey{fn: r.Func, typ: r.Type, op: r.Op, root: r.Root, inPlace: r.InPlace, direct: r.Direct, peer: r.Peer, aside: r.Misalign, apart: r.BlockStep() % 128, algo: r.Algo, proto: r.Proto, warps: r.Warps, count: r.Count, turns: p.Turns(),
 		split: p.Split, kernels: engine.KernelsFor(w.whole, x.cfg.Kernels), miss: x.class.Miss(int64(l.Input + l.Output)), jitter: w.jitter, groups: len(programs)}

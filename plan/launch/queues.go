@@ -93,7 +93,7 @@ func (m *mail) rounds(s *transfer.Sizer, rank int32) []int {
 // pairs calls do with every rank and each of its peers in order between which there are
 // sends or receives, until it returns an error.
 func (m *mail) pairs(do func(src, dst int32) error) error {
-	senders := make([][]int32, m.n) // by src, whoever receives of it
+	senders := make([][]int32, m.n) // by src, the ranks that receive of it
 	var from []int32
 	for dst := range m.recvs {
 		from = m.recvs[dst].appendPeers(from[:0])

@@ -40,3 +40,16 @@ func Uniform(seed, a, b uint64) float64 {
 	x := Mix(seed ^ Mix(a+0x632be59bd9b4e019) ^ Mix(b+0x9e6c63d0876a9a47))
 	return (float64(Mix(x+0x9e3779b97f4a7c15)>>11) + 0.5) / (1 << 53)
 }
+
+// Multiset identifies a multiset: two sums of 64-bit hashes, which do not depend
+// on the order in which its members are added. The zero value is the empty one.
+type Multiset struct{ a, b uint64 }
+
+// Add puts n times a thing into the sum.
+func (p *Multiset) Add(thing uint64, n int32) {
+	p.a += Mix(thing+0x9e3779b97f4a7c15) * uint64(n)
+	p.b += Mix(thing^0xd1b54a32d192ed03) * uint64(n)
+}
+
+// Key is a hash of the multiset.
+func (p *Multiset) Key() uint64 { return p.a }

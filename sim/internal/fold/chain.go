@@ -6,6 +6,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim/internal/fold/internal/passage"
 	"github.com/simccl/simccl/units"
 )
 
@@ -69,7 +70,7 @@ func chainSymmetry(p *plan.Plan) *symmetry {
 			s.home[node] = -1
 		}
 	}
-	first, _ := firstCopies(p)
+	first, _ := passage.Copies(p)
 	for ch, same := range first {
 		if same < ch {
 			s.of = append(s.of, s.of[same])

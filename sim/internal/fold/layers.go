@@ -5,6 +5,8 @@ import (
 
 	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim/internal/fold/internal/parts"
+	"github.com/simccl/simccl/sim/internal/fold/internal/passage"
 )
 
 // A proxy thread serves the channels of a rank one after the other (host.Staggers),
@@ -35,9 +37,9 @@ func (s *symmetry) byParts(p *plan.Plan) *symmetry {
 	}
 	s.lay()
 	layers := make([]int32, len(s.of))
-	of, n := partKinds(p)
+	of, n := parts.Kinds(p)
 	for k := range layers {
-		layers[k] = of[partOf(p, k)]
+		layers[k] = of[parts.Of(p, k)]
 	}
 	if s = s.inLayers(p, layers, n); s != nil {
 		s.equivalent, s.unequal, s.margin, s.few = true, false, 0, false
@@ -51,13 +53,13 @@ func (s *symmetry) byRings(p *plan.Plan) *symmetry {
 	if !s.turning {
 		return nil
 	}
-	first, _ := firstCopies(p)
-	kind, _ := partKinds(p)
+	first, _ := passage.Copies(p)
+	kind, _ := parts.Kinds(p)
 	layers, n := make([]int32, len(s.of)), int32(0)
 	for k := range layers {
 		layers[k] = n
 		for j := range k {
-			if first[j] == first[k] && kind[partOf(p, j)] == kind[partOf(p, k)] {
+			if first[j] == first[k] && kind[parts.Of(p, j)] == kind[parts.Of(p, k)] {
 				layers[k] = layers[j]
 			}
 		}
@@ -69,51 +71,6 @@ func (s *symmetry) byRings(p *plan.Plan) *symmetry {
 		s.equivalent, s.turning, s.margin = true, false, 0
 	}
 	return s
-}
-
-// partOf is which part of the split a channel does: 0 Lo, 1 Mid, 2 Hi.
-func partOf(p *plan.Plan, k int) int {
-	switch k {
-	case 0:
-		return 0
-	case p.Split.NChannels - 1:
-		return 2
-	}
-	return 1
-}
-
-// partKinds numbers the parts that differ in size.
-func partKinds(p *plan.Plan) (of [3]int32, n int32) {
-	parts := [3]*plan.Part{&p.Split.Lo, &p.Split.Mid, &p.Split.Hi}
-	for i := range parts {
-		of[i] = n
-		for j := range i {
-			if *parts[j] == *parts[i] {
-				of[i] = of[j]
-			}
-		}
-		if of[i] == n {
-			n++
-		}
-	}
-	return of, n
-}
-
-// eachPart reports whether something holds of a program of rank 0 for every part that
-// differs in size, of those with a role that is asked for.
-func eachPart(p *plan.Plan, asked func(*plan.Program) bool, holds func(*plan.Program) bool) bool {
-	of, _ := partKinds(p)
-	seen := [3]bool{}
-	for _, pr := range p.Programs(0) {
-		kind := of[partOf(p, int(pr.Channel)-p.Split.ChannelLo)]
-		if seen[kind] || !asked(&pr) {
-			continue
-		}
-		if seen[kind] = true; !holds(&pr) {
-			return false
-		}
-	}
-	return seen[of[0]]
 }
 
 // inLayers takes together only parts of channels of one layer, of which there are n.

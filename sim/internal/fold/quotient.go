@@ -5,6 +5,7 @@ import (
 
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/internal/engine"
+	"github.com/simccl/simccl/sim/internal/fold/internal/parts"
 	"github.com/simccl/simccl/units"
 )
 
@@ -28,7 +29,9 @@ type Quotient struct {
 	plan     *plan.Plan
 	exact    bool
 	meets    bool             // every send has its receive
-	per      int32            // connection ids of a rank on a channel
+	per      int32            // connection ids of a rank on a channel, of all operations
+	members  []parts.Conns    // by operation of the kernel
+	lo       int32            // the first channel
 	index    []int32          // place in reps · per + kind of connection → connection of the engine, -1
 	byOffset map[offset]int32 // the same for send and receive
 	first    []int32          // place in reps → first group
@@ -46,8 +49,10 @@ type Quotient struct {
 
 // newQuotient lays out groups and connections; links come with the scan.
 func newQuotient(e *engine.Engine, j *engine.Job, s *symmetry) *Quotient {
-	q := &Quotient{symmetry: s, e: e, job: j, plan: j.Plan, exact: s.equivalent, per: j.Plan.ConnsPerRank(),
+	q := &Quotient{symmetry: s, e: e, job: j, plan: j.Plan, exact: s.equivalent,
 		first: make([]int32, len(s.reps)), readers: map[part][]int32{}, writers: map[part][]int32{}}
+	q.members, q.per = parts.Members(j.Plan)
+	q.lo, _ = parts.Channels(q.members)
 	q.layDevices()
 	q.layGroups()
 	q.meets = true
@@ -173,20 +178,41 @@ func (q *Quotient) GroupOf(pr *plan.Program) *engine.Group {
 
 // place returns where a rank's part of a channel is in reps.
 func (q *Quotient) place(channel, rank int32) int32 {
-	return q.of[int(channel)-q.plan.Split.ChannelLo][rank]
+	return q.of[channel-q.lo][rank]
 }
 
 // key names the kind of a connection: the place of the rank that it belongs
 // to, and which of its connections it is. Where heads are merged, what
 // counts is how far the head is from the rank.
 func (q *Quotient) key(id int32) int32 {
+	m := &q.members[0]
+	for i := len(q.members) - 1; i > 0; i-- {
+		if id >= q.members[i].Base {
+			m = &q.members[i]
+			break
+		}
+	}
+	id -= m.Base
 	n := int32(q.plan.Comm.NRanks)
-	ch, rank, k := id/q.per/n, id/q.per%n, id%q.per
+	ch, rank, k := id/m.Per/n+m.Lo, id/m.Per%n, id%m.Per
 	if h := q.heads; h > 0 && k < 2*h {
-		mine := q.plan.Comm.NVLS[int(ch)+q.plan.Split.ChannelLo].HeadIndex[rank]
+		mine := q.plan.Comm.NVLS[ch].HeadIndex[rank]
 		k = k/h*h + (k%h-mine+h)%h
 	}
-	return q.of[ch][rank]*q.per + k
+	return q.of[ch-q.lo][rank]*q.per + m.At + k
+}
+
+// idOf is the connection id in a place of index, -1 where the operation has not its channel.
+func (q *Quotient) idOf(i int32) int32 {
+	rep, k, at := q.reps[i/q.per], i%q.per, 0
+	for at+1 < len(q.members) && k >= q.members[at+1].At {
+		at++
+	}
+	m := &q.members[at]
+	if rep.channel < m.Lo || rep.channel > m.Hi {
+		return -1
+	}
+	return m.Base + ((rep.channel-m.Lo)*int32(q.plan.Comm.NRanks)+rep.rank)*m.Per + k - m.At
 }
 
 // conn returns the engine's connection of a plan's, -1 where it is left out.
@@ -251,15 +277,15 @@ func (q *Quotient) userOf(s part, id int32, reads bool) int32 {
 // at their ends.
 func (q *Quotient) layConns() {
 	e := q.e
-	n := int32(q.plan.Comm.NRanks)
 	q.index = make([]int32, len(q.reps)*int(q.per))
 	for i := range q.index {
 		q.index[i] = -1
 	}
 	for i := range q.index { // in the order of the plan's ids, on which rounds over heads rely
-		rep := q.reps[i/int(q.per)]
-		id := ((rep.channel-int32(q.plan.Split.ChannelLo))*n+rep.rank)*q.per + int32(i)%q.per
-		pc := &q.asked
+		id, pc := q.idOf(int32(i)), &q.asked
+		if id < 0 {
+			continue
+		}
 		q.plan.EndsInto(pc, id)
 		snd, rcv, used := q.usersOf(pc)
 		if !used {

@@ -7,6 +7,7 @@ import (
 	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/internal/engine"
+	"github.com/simccl/simccl/sim/internal/fold/internal/parts"
 	"github.com/simccl/simccl/topo"
 )
 
@@ -105,7 +106,7 @@ func (s *symmetry) alignParts(p *plan.Plan, per int) {
 	}
 	if bytes%128 != 0 {
 		for _, pr := range p.Programs(0) {
-			line = max(line, grain(pr.Proto))
+			line = max(line, parts.Grain(pr.Proto))
 		}
 	}
 	if s.within && bytes%16 != 0 {

@@ -38,8 +38,8 @@ type scan struct {
 	nw       *host.Network
 	flows    []flow
 	uses     []wire.Use
-	links    []fingerprint // of each real link: by which kinds it is crossed
-	threads  []fingerprint // of each rank's proxy thread
+	links    []chance.Multiset // of each real link: by which kinds it is crossed
+	threads  []chance.Multiset // of each rank's proxy thread
 	byThread []served
 	joints   []bool  // by group: its ops have a route of their own
 	holds    bool    // everything of a kind is equivalent so far
@@ -72,22 +72,12 @@ type served struct {
 	channel, id int32
 }
 
-// fingerprint identifies a multiset: two sums of 64-bit hashes, which do not depend
-// on the order in which its members are added.
-type fingerprint struct{ a, b uint64 }
-
-// add puts n times a thing into the sum.
-func (p *fingerprint) add(thing uint64, n int32) {
-	p.a += chance.Mix(thing+0x9e3779b97f4a7c15) * uint64(n)
-	p.b += chance.Mix(thing^0xd1b54a32d192ed03) * uint64(n)
-}
-
 // scan walks over the traffic and sorts it; unless near, only as long as the symmetry holds.
 func (q *Quotient) scan(near bool) (*scan, error) {
 	e, w := q.e, q.e.Net.Table
 	sw := route.New(q.plan.Comm, w.Systems, e.Class, new(wire.Layout))
 	sw.Home = q.home
-	s := &scan{q: q, e: e, plan: q.plan, w: sw, holds: true, threads: make([]fingerprint, q.plan.Comm.NRanks)}
+	s := &scan{q: q, e: e, plan: q.plan, w: sw, holds: true, threads: make([]chance.Multiset, q.plan.Comm.NRanks)}
 	// The network is that of the run but for the fabric: where ranks fold over one,
 	// its cables are never saturated, and only their latency counts (ways.go).
 	settings := e.Net.Settings
@@ -320,16 +310,16 @@ func (s *scan) noteUses(kind int32, at [2]int32, rep bool) {
 	s.flows = append(s.flows, flow{kind: kind, from: at[0], to: at[1], rep: rep})
 	for _, u := range s.uses[at[0]:at[1]] {
 		for int(u.Link) >= len(s.links) {
-			s.links = append(s.links, fingerprint{})
+			s.links = append(s.links, chance.Multiset{})
 		}
-		s.links[u.Link].add(uint64(kind), u.Count)
+		s.links[u.Link].Add(uint64(kind), u.Count)
 	}
 }
 
 // linkKey is what links must have in common to be one.
 type linkKey struct {
 	capacity wire.Rate
-	crossed  fingerprint
+	crossed  chance.Multiset
 }
 
 // sortLinks finds the links that are crossed equally.
@@ -353,16 +343,16 @@ func (s *scan) sortLinks() {
 // classes.
 func (s *scan) sortFlows() {
 	s.kinds = make([][]wire.Use, 2*len(s.e.Conns)+len(s.e.Groups))
-	fingerprints := make([]fingerprint, len(s.kinds))
+	fingerprints := make([]chance.Multiset, len(s.kinds))
 	met := make([]bool, len(s.kinds))
 	s.own = make([]int32, len(s.kinds))
 	own := s.own
 	for i := range s.flows {
 		f := &s.flows[i]
-		var p fingerprint
+		var p chance.Multiset
 		for _, u := range s.uses[f.from:f.to] {
 			c := s.class[u.Link]
-			p.add(uint64(c), u.Count)
+			p.Add(uint64(c), u.Count)
 			if s.first[c] == u.Link {
 				s.kinds[f.kind] = count(s.kinds[f.kind], wire.LinkID(c), u.Count)
 			}
@@ -414,7 +404,7 @@ func count(uses []wire.Use, l wire.LinkID, n int32) []wire.Use {
 func (s *scan) sortProxies() {
 	s.orderThreads()
 	s.proxy = make([]int32, len(s.threads))
-	known := map[fingerprint]int32{}
+	known := map[chance.Multiset]int32{}
 	first := []int32{}
 	for r := range s.proxy {
 		p := s.threads[s.thread(int32(r))]
@@ -447,7 +437,7 @@ func (s *scan) sortProxies() {
 func (s *scan) orderThreads() {
 	if !host.Staggers(s.plan) { // no order
 		for _, j := range s.byThread {
-			s.threads[s.thread(j.thread)].add(uint64(j.kind)<<1|uint64(j.role), 1)
+			s.threads[s.thread(j.thread)].Add(uint64(j.kind)<<1|uint64(j.role), 1)
 		}
 		return
 	}
@@ -458,7 +448,7 @@ func (s *scan) orderThreads() {
 			place = 0
 		}
 		s.holds = s.holds && s.inOrder(i)
-		s.threads[s.thread(j.thread)].add(uint64(place)<<40|uint64(j.kind)<<1|uint64(j.role), 1)
+		s.threads[s.thread(j.thread)].Add(uint64(place)<<40|uint64(j.kind)<<1|uint64(j.role), 1)
 	}
 }
 

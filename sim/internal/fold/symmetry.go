@@ -1,14 +1,13 @@
 package fold
 
 import (
-	"slices"
-
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim/internal/fold/internal/parts"
+	"github.com/simccl/simccl/sim/internal/fold/internal/passage"
 	"github.com/simccl/simccl/sim/internal/host"
 	"github.com/simccl/simccl/topo"
-	"github.com/simccl/simccl/units"
 )
 
 // A symmetry proposes which programs of a plan are equivalent. What it proposes is
@@ -58,6 +57,9 @@ func (x *Config) symmetries(p *plan.Plan) []*symmetry {
 	if p.Req.Count == 0 || p.Comm.NRanks < 2 {
 		return nil
 	}
+	if p.Members() != nil {
+		return x.joinedSymmetries(p)
+	}
 	well := len(x.Faults) == 0
 	var out []*symmetry
 	put := func(s *symmetry) {
@@ -86,24 +88,7 @@ func (x *Config) symmetries(p *plan.Plan) []*symmetry {
 	}
 	switch p.Req.Algo {
 	case coll.Ring:
-		var near *symmetry
-		if well {
-			add(ringSymmetry(p, x.Systems))
-			if x.Fabric != nil {
-				add(longerRing(p, x.Systems, x.period(p)))
-			}
-			var exact *symmetry
-			exact, near = placeSymmetries(p, x.Systems)
-			add(exact)
-		}
-		if s := copiesOf(p); s.parts < p.Split.NChannels*p.Comm.NRanks {
-			add(s)
-		}
-		add(near)
-		if well {
-			add(chainSymmetry(p))
-		}
-		add(x.stretchSymmetry(p))
+		x.rings(p, add)
 	case coll.CollNetDirect, coll.CollNetChain:
 		add(x.nodeSymmetry(p))
 	case coll.Tree, coll.NVLS, coll.NVLSTree:
@@ -122,73 +107,37 @@ func (x *Config) symmetries(p *plan.Plan) []*symmetry {
 	return out
 }
 
-// grain is what addresses have to be multiples of for equal bytes to take equal
-// times: a pack of 16 bytes, or for LL, whose warps load and store user data
-// 256 bytes at a time, a line of 128 (gpu.Pass.Astride). Ranks of an all_gather
-// of 16 B each differ in that: only rank 0's part begins with a line.
-func grain(proto coll.Protocol) int64 {
-	if proto == coll.LL {
-		return 128
+// rings adds the symmetries of rings.
+func (x *Config) rings(p *plan.Plan, add func(*symmetry)) {
+	var near *symmetry
+	well := len(x.Faults) == 0
+	if well {
+		nodes := ringSymmetry(p, x.Systems)
+		add(nodes)
+		if x.Fabric != nil {
+			add(longerRing(p, x.Systems, x.period(p)))
+		}
+		if nodes == nil || !nodes.equivalent {
+			var exact *symmetry
+			exact, near = placeSymmetries(p, x.Systems)
+			add(exact)
+		}
 	}
-	return 16
+	if s := copiesOf(p); s.parts < p.Split.NChannels*p.Comm.NRanks {
+		add(s)
+	}
+	add(near)
+	if well {
+		add(chainSymmetry(p))
+	}
+	add(x.stretchSymmetry(p))
 }
 
 // judge sets equivalent, or unequal where parts differ in size and so have to stay apart,
 // of what is equivalent but for the parts of channels.
 func (s *symmetry) judge(p *plan.Plan) {
-	s.equivalent = equalParts(p)
-	s.unequal = !s.equivalent && p.Split.NChannels > 2 && !p.Split.Striped && alignedParts(p)
-}
-
-// alignedParts reports whether all channels begin at addresses of equal alignment.
-func alignedParts(p *plan.Plan) bool {
-	s, n := &p.Split, grain(p.Req.Proto)
-	return s.Lo.Count*int64(p.ElemSize())%n == 0 && s.Mid.Count*int64(p.ElemSize())%n == 0
-}
-
-// equalParts reports whether all channels move equally many bytes from
-// addresses of equal alignment.
-func equalParts(p *plan.Plan) bool {
-	s := &p.Split
-	if s.NChannels == 1 {
-		return true
-	}
-	return s.Lo == s.Mid && s.Mid == s.Hi && s.Mid.Count*int64(p.ElemSize())%grain(p.Req.Proto) == 0
-}
-
-// equalChunks reports whether all ops of a program's round, n of them, move
-// equally many bytes from and to aligned addresses.
-func equalChunks(p *plan.Plan, pr *plan.Program, n int64) bool {
-	return equalSizes(p, pr, n) && aligned(p, pr)
-}
-
-// equalSizes reports whether all ops of a program's round move equally many bytes.
-func equalSizes(p *plan.Plan, pr *plan.Program, n int64) bool {
-	cur := p.Open(pr)
-	var op plan.Op
-	size := op.Bytes
-	for i := int64(0); cur.Next(&op); i++ {
-		if i%n == 0 {
-			size = op.Bytes
-		}
-		if op.Bytes != size {
-			return false
-		}
-	}
-	return true
-}
-
-// aligned reports whether all addresses of a program are those of whole packs,
-// or lines.
-func aligned(p *plan.Plan, pr *plan.Program) bool {
-	cur, n := p.Open(pr), units.Bytes(grain(pr.Proto))
-	var op plan.Op
-	for cur.Next(&op) {
-		if op.Src.Off%n != 0 || op.Dst.Off%n != 0 {
-			return false
-		}
-	}
-	return true
+	s.equivalent = parts.Equal(p)
+	s.unequal = !s.equivalent && p.Split.NChannels > 2 && !p.Split.Striped && parts.Aligned(p)
 }
 
 // ringSymmetry takes equal nodes together, and channels that differ only in
@@ -262,7 +211,7 @@ func ringBy(p *plan.Plan, period int32) *symmetry {
 		s.of = append(s.of, of)
 	}
 	if s.few = !s.judgeRing(p); !s.few {
-		s.turning = int64(per*period)*p.Req.BlockStep()%int64(grain(p.Req.Proto)) == 0 && alignedParts(p)
+		s.turning = int64(per*period)*p.Req.BlockStep()%int64(parts.Grain(p.Req.Proto)) == 0 && parts.Aligned(p)
 	}
 	return s
 }
@@ -276,8 +225,8 @@ func (s *symmetry) judgeRing(p *plan.Plan) (unaligned bool) {
 	}
 	any := func(*plan.Program) bool { return true }
 	switch {
-	case !eachPart(p, any, func(pr *plan.Program) bool { return equalSizes(p, pr, cycle) }):
-	case eachPart(p, any, func(pr *plan.Program) bool { return aligned(p, pr) }):
+	case !parts.Each(p, any, func(pr *plan.Program) bool { return parts.EqualSizes(p, pr, cycle) }):
+	case parts.Each(p, any, func(pr *plan.Program) bool { return parts.AlignedOps(p, pr) }):
 		s.judge(p)
 	default:
 		return p.Req.Func != coll.AllReduce
@@ -329,8 +278,8 @@ func quotientOrder(c *connect.Layout, ch int, period int32) []int32 {
 // left of a ring's symmetry where ranks differ, as in a chain.
 func copiesOf(p *plan.Plan) *symmetry {
 	c := p.Comm
-	first, distinct := firstCopies(p)
-	s := &symmetry{home: allNodes(c), parts: distinct * c.NRanks}
+	first, distinct := passage.Copies(p)
+	s := &symmetry{home: passage.Nodes(c), parts: distinct * c.NRanks}
 	s.judge(p)
 	s.list = func() {
 		s.reps = make([]part, 0, s.parts)
@@ -348,21 +297,6 @@ func copiesOf(p *plan.Plan) *symmetry {
 		}
 	}
 	return s
-}
-
-// firstCopies names for each channel of the split the first that has its ring, and
-// says how many rings there are.
-func firstCopies(p *plan.Plan) (first []int, distinct int) {
-	channels := p.Comm.Channels[p.Split.ChannelLo : p.Split.ChannelHi+1]
-	for k := range channels {
-		same := slices.IndexFunc(channels[:k], func(o connect.Channel) bool { return slices.Equal(o.Ring, channels[k].Ring) })
-		if same < 0 {
-			same = k
-			distinct++
-		}
-		first = append(first, same)
-	}
-	return first, distinct
 }
 
 // lay fills in reps and of, where that was put off.
@@ -383,19 +317,10 @@ func patSymmetry(p *plan.Plan, systems []*topo.System) *symmetry {
 		}
 	}
 	s := &symmetry{home: make([]int32, c.NNodes), reps: []part{{int32(p.Split.ChannelLo), 0}},
-		equivalent: equalParts(p) && aligned(p, &p.Programs(0)[0])}
+		equivalent: parts.Equal(p) && parts.AlignedOps(p, &p.Programs(0)[0])}
 	of := make([]int32, c.NRanks)
 	for range p.Split.NChannels {
 		s.of = append(s.of, of)
 	}
 	return s
-}
-
-// allNodes is home where every node's links represent themselves.
-func allNodes(c *connect.Layout) []int32 {
-	home := make([]int32, c.NNodes)
-	for n := range home {
-		home[n] = int32(n)
-	}
-	return home
 }
