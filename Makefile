@@ -27,7 +27,7 @@ RACEPKG  ?= $(shell .ci/concurrent)
 DEVICEPKG ?= $(shell git grep -l 'require\.Hardware' -- '*_test.go' | sed 's,^,./,; s,/[^/]*$$,,' | sort -u)
 
 # The engine, packets and trace writers are compiled by a profile of where their time
-# goes (make profile, docs/adr/0024-a-profile-for-hot-packages.md); PGO= does without.
+# goes (make profile, docs/adr/0025-a-profile-for-hot-packages.md); PGO= does without.
 # Its path is relative: it is in the program's build information.
 PGO     ?= $(wildcard internal/cmd/hotprofile/*.pgo)
 HOTROOMS = sim trace

@@ -182,7 +182,6 @@ var rooms = []room{
 	{dir: "sim/wire/packet/internal/gaps", pure: true, idea: "frames that came out of order, apart from hosts and time"},
 	{dir: "sim/wire/packet/ns3", pure: true, idea: "files of a simulator as a network and flows, apart from how frames are simulated",
 		may: []edge{{"sim/wire/packet", "what the files describe"}, {"sim/wire/packet/spec", "what is refused"}, {"sim/wire/packet/internal/words", "words and their places"}, {"internal/termtext", "words of a file in its errors"}, quantities}},
-		may: []edge{{"sim/wire/packet", "what the files describe"}, {"sim/wire/packet/spec", "headroom of ports"}, {"sim/wire/packet/internal/words", "words and their places"}, {"internal/termtext", "words of a file in its errors"}, quantities}},
 	{dir: "sim/wire/packet/uec", pure: true, idea: "frames on links know no rank, plan or file",
 		may: []edge{{"sim/wire/packet/cc", "NSCC"}, {"sim/wire/packet/internal/parted", "what arrives in a window"}, quantities}},
 	{dir: "sim/wire/packet/htsim", pure: true, idea: "files of a simulator as a network and flows, apart from how frames are simulated",

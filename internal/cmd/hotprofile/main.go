@@ -1,5 +1,5 @@
 // Command hotprofile writes the profile by which make builds the engine, the packets
-// and the trace writers (docs/adr/0024-a-profile-for-hot-packages.md):
+// and the trace writers (docs/adr/0025-a-profile-for-hot-packages.md):
 //
 //	hotprofile -tool bin/simccl -packets testdata/packets -out internal/cmd/hotprofile
 //

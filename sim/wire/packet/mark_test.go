@@ -6,7 +6,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// TestMarkAtEnqueue: with one threshold, and nobody who acts on marks, a queue that grows and
+// TestMarkAtEnqueue: with one threshold, and no sender that acts on marks, a queue that grows and
 // shrinks by itself marks as many frames as they come as when they leave, to a frame or two; but the
 // first of them leaves later by the time that it waits, so that with DCQCN the queue becomes deeper.
 func TestMarkAtEnqueue(t *testing.T) {

@@ -126,7 +126,7 @@ func (c *Config) Cut(bytes, rate int64, hop units.Time) {
 }
 
 // Overtaken is by how many frames one may be overtaken where frames take several routes, or
-// some go before others.
+// some precede others.
 const Overtaken = 1 << 16
 
 // Buffer is the memory of each switch and the rules of PFC.
