@@ -6,10 +6,15 @@
 // know what arrives.
 package parted
 
-import "math/bits"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
 const (
-	few       = 64 // as many are sorted by insertion
+	some      = 8  // fewer are sorted by insertion
+	few       = 64 // as many by 64 parts of the span; with more the parts are as many as they are
+	each      = 0x0101010101010101
 	placeBits = 24
 	// Place is which bits of a key say the number of what arrived.
 	Place = 1<<placeBits - 1
@@ -118,17 +123,38 @@ func (p *Parts) Room(n int) []uint64 {
 // All puts keys in order; all are before span.
 func (p *Parts) All(keys []uint64, span int64) []uint64 { return p.order(keys, span) }
 
-// order sorts keys that are nearly sorted, or few.
+// order sorts keys, which may be in order.
 func (p *Parts) order(a []uint64, span int64) []uint64 {
 	for i := 1; i < len(a); i++ {
 		x := a[i]
 		if a[i-1] < x {
 			continue
 		}
-		if len(a) > few {
+		switch {
+		case len(a) > few:
 			return p.bucket(a, span)
+		case len(a) >= some && 4*descents(a) > len(a):
+			return p.spread(a, span)
 		}
-		k := i
+		return insert(a)
+	}
+	return a
+}
+
+// descents is how often a key is followed by a lesser one.
+func descents(a []uint64) (n int) {
+	last := uint64(0)
+	for _, x := range a {
+		n += int((x - last) >> 63) // no key has that bit
+		last = x
+	}
+	return n
+}
+
+// insert sorts keys that are nearly sorted, or few.
+func insert(a []uint64) []uint64 {
+	for i := 1; i < len(a); i++ {
+		x, k := a[i], i
 		for k > 0 && k < len(a) { // the second for the compiler, which needs to check nothing then
 			y := a[k-1]
 			if y <= x {
@@ -158,6 +184,33 @@ func network(a []uint64) {
 	if len(a) == 4 {
 		a[3] = z
 	}
+}
+
+// spread sorts some keys that lie all over the span by 64 parts of it, whose counters are bytes: what
+// comes before a part is found for eight of them by one multiplication. Where a key goes is no branch.
+func (p *Parts) spread(a []uint64, span int64) []uint64 {
+	width := max(0, bits.Len64(uint64(span-1))-6) + placeBits
+	var counts [64]uint8
+	for _, x := range a {
+		counts[x>>width&63]++
+	}
+	before := uint64(0)
+	for i := 0; i < 64; i += 8 {
+		n := binary.LittleEndian.Uint64(counts[i:])
+		n *= each // with those of the parts before it
+		binary.LittleEndian.PutUint64(counts[i:], n<<8+before*each)
+		before += n >> 56
+	}
+	if cap(p.spare) < 256 {
+		p.spare = make([]uint64, 256)
+	}
+	room := (*[256]uint64)(p.spare[:256])
+	for _, x := range a {
+		c := &counts[x>>width&63]
+		room[*c] = x
+		*c++
+	}
+	return insert(room[:len(a)])
 }
 
 // bucket sorts many keys that lie all over the span.
