@@ -23,7 +23,7 @@ func build(n *Network, flows []Flow, cfg *Config, ordered bool) (*engine, error)
 	}
 	e.vague, e.most = true, int64(max(e.full, e.ack))
 	if cfg.CC.Kind == HPCC {
-		e.most = 1 << 32
+		e.most = all
 	}
 	e.classes, e.classOf = spec.Classes(flows)
 	e.buildLinks()

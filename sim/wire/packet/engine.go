@@ -1,6 +1,8 @@
 package packet
 
 import (
+	"slices"
+
 	"github.com/simccl/simccl/sim/wire/packet/cc"
 	"github.com/simccl/simccl/sim/wire/packet/internal/after"
 	"github.com/simccl/simccl/sim/wire/packet/internal/blame"
@@ -154,7 +156,7 @@ type engine struct {
 	stays     bool     // what arrives at hosts is not written over before they have run
 	began     int64    // the window
 	over      int64    // all before was simulated
-	most      int64    // bytes that a frame has at most; all there are where each port's queue is looked at
+	most      int64    // bytes that a frame has at most; all where each port's queue is looked at
 	frames    int64    // data frames in all
 	crew      *crew.Crew[order]
 }
@@ -254,17 +256,10 @@ func (e *engine) settle() {
 	}
 }
 
-const never = int64(1<<63 - 1)
-
-// stuck says that nothing is left to happen but the end of a fault.
-func (e *engine) stuck() bool {
-	for _, c := range e.changes {
-		if !c.Begin {
-			return true
-		}
-	}
-	return false
-}
+const (
+	never = int64(1<<63 - 1)
+	all   = int64(1 << 32) // bytes: more than wait anywhere
+)
 
 // next returns when something happens at or after now.
 func (e *engine) next(now int64) int64 {
@@ -285,7 +280,7 @@ func (e *engine) next(now int64) int64 {
 	for i := range e.hosts {
 		t = min(t, e.hosts[i].nextEvent(e))
 	}
-	if t < never && len(e.changes) > 0 || e.stuck() {
+	if t < never && len(e.changes) > 0 || slices.ContainsFunc(e.changes, func(c spec.Change) bool { return !c.Begin }) {
 		t = min(t, e.changes[0].At)
 	}
 	if t == never {

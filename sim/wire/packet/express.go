@@ -1,6 +1,7 @@
 package packet
 
 import (
+	"github.com/simccl/simccl/sim/wire/packet/internal/frames"
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 )
@@ -10,7 +11,7 @@ import (
 // known, so the frames that have come are those before a place of the keys.
 func (e *engine) express(w *worker, s *swtch, l *link, keys []uint64, end int64) {
 	q, come, begun := &l.q[1], 0, 0 // keys of frames that have come, and have started
-	if most := q.bytes + int64(len(keys))*e.most; (!l.marks || most <= l.alert) && (most <= l.peak || most < w.peak) {
+	if e.shallow(w, s, l, keys) {
 		e.rapid(w, s, l, keys, end)
 		return
 	}
@@ -47,6 +48,21 @@ func (e *engine) express(w *worker, s *swtch, l *link, keys []uint64, end int64)
 		q.bytes -= int64(s.arrived[key&parted.Place].Size)
 	}
 	e.keep(s, l, q, keys[begun:come])
+}
+
+// shallow says that however long the queue becomes, no frame is marked and none deeper was seen before.
+func (e *engine) shallow(w *worker, s *swtch, l *link, keys []uint64) bool {
+	room := max(l.peak, w.peak-1) - l.q[1].bytes
+	if l.marks {
+		room = min(room, l.alert-l.q[1].bytes)
+	}
+	if room >= int64(len(keys))*e.most {
+		return true
+	}
+	for i := 0; i < len(keys) && room >= 0; i++ {
+		room -= int64(s.arrived[keys[i]&parted.Place].Size)
+	}
+	return room >= 0 && e.most < all
 }
 
 // rapid is express where the length of the queue changes nothing: no frame can be marked, and
@@ -131,9 +147,7 @@ func (e *engine) keep(s *swtch, l *link, q *queue, keys []uint64) {
 
 // through sends a frame over a port that is idle.
 func (e *engine) through(w *worker, l *link, f *frame) {
-	if e.ordered {
-		e.arrived(w, instant.Number(f.Tag))
-	}
+	e.arrived(w, instant.Number(f.Tag))
 	l.peak = max(l.peak, int64(f.Size))
 	e.transmit(w, l, f, f.At, 0)
 }
@@ -162,4 +176,41 @@ func (e *engine) shorten(w *worker, s *swtch, l *link, q *queue) {
 	q.bytes -= int64(f.Size)
 	s.Add(f.Tag, 1, -int64(f.Size))
 	e.transmit(w, l, f, l.free, q.bytes)
+}
+
+// relay simulates a switch with two ports up to end where nothing pauses: what comes by one leaves by
+// the other as it came, and is not moved before. busy is negative where that is not so.
+func (e *engine) relay(w *worker, s *swtch, end int64) (busy int) {
+	if len(s.in) != 2 || e.plain || e.picky || e.classes != 2 || e.cfg.Buffer.Credits > 0 {
+		return -1
+	}
+	var to [2]uint32
+	var plain bool
+	for p, id := range s.in {
+		l, x := &e.links[id], &e.links[s.out[1-p]]
+		if to[p], s.Arriving[p], plain = l.wire.Upto(end); !plain || l.lossy || x.odd || (x.paused|x.waiting&1) != 0 {
+			return -1
+		}
+	}
+	if s.Total = s.Arriving[0] + s.Arriving[1]; !s.Calm() {
+		return -1
+	}
+	if e.ordered {
+		e.started(w, e.itself(s.node))
+	}
+	arrived, from := s.arrived, s.from
+	for p, id := range s.out {
+		l, x := &e.links[s.in[1-p]], &e.links[id]
+		s.arrived, s.from = l.wire.Between(l.wire.Head, to[1-p], &w.arrived), w.from[:0]
+		keys := w.Room(len(s.arrived))
+		s.from = frames.Onward(s.arrived, keys, s.from, uint16(1-p), e.ordered)
+		if w.from = s.from; len(keys) > 0 || x.waiting != 0 {
+			e.express(w, s, x, keys, end)
+		}
+		l.wire.Head = to[1-p]
+		e.due[l.id] = l.wire.First()
+		busy += len(keys)
+	}
+	s.arrived, s.from = arrived, from
+	return busy
 }

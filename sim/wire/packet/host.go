@@ -49,12 +49,7 @@ func (e *engine) begin(flow int32, at int64) {
 	id := e.hostOf[e.flows[flow].Src]
 	h := &e.hosts[id]
 	e.acts[id] = min(e.acts[id], at)
-	i, _ := slices.BinarySearchFunc(h.starts, at, func(b begin, t int64) int {
-		if b.at <= t {
-			return -1
-		}
-		return 1
-	})
+	i, _ := slices.BinarySearchFunc(h.starts, at+1, func(b begin, t int64) int { return cmp.Compare(b.at, t) })
 	h.starts = slices.Insert(h.starts, i, begin{at, flow})
 	h.first = max(h.starts[0].at, h.ready)
 }
@@ -179,7 +174,7 @@ func (e *engine) runHost(w *worker, h *host, end int64) {
 			return
 		}
 	}
-	for next := first(come); ; {
+	for next := frames.First(come); ; {
 		t, what := end, 0
 		if own := min(h.timer, h.first); own < end {
 			if t, what = own, 3; h.first > own {
@@ -197,7 +192,7 @@ func (e *engine) runHost(w *worker, h *host, end int64) {
 		if next <= t && (what != 1 || next < t || !e.wakesFirst(h, &come[0])) && len(come) > 0 {
 			f := &come[0]
 			come = come[1:]
-			next = first(come)
+			next = frames.First(come)
 			e.arrive(w, h, f)
 			continue
 		}
@@ -234,14 +229,6 @@ func (e *engine) runHost(w *worker, h *host, end int64) {
 	}
 }
 
-// first is when the first of what arrived did; never without any.
-func first(come []frame) int64 {
-	if len(come) == 0 {
-		return never
-	}
-	return come[0].At
-}
-
 // arrive handles a frame that came to a host.
 func (e *engine) arrive(w *worker, h *host, f *frame) {
 	if e.cfg.Buffer.Credits > 0 && f.Flow >= 0 {
@@ -275,18 +262,12 @@ func (e *engine) arrive(w *worker, h *host, f *frame) {
 		}
 		h.acks.Push(&ack)
 	}
-	e.send(w, h, f.At)
-}
-
-// send starts the next frame of a host if its link is idle.
-func (e *engine) send(w *worker, h *host, now int64) {
-	if h.inFlight || h.out < 0 {
-		return
+	if !h.inFlight && h.out >= 0 {
+		e.start(w, h, &e.links[h.out], f.At)
 	}
-	e.start(w, h, &e.links[h.out], now)
 }
 
-// start is send for a link that is idle.
+// start starts the next frame of a host whose link is idle.
 func (e *engine) start(w *worker, h *host, l *link, now int64) {
 	if !h.acks.Empty() {
 		if f := h.acks.Front(); l.paused>>e.ackHold(f)&1 == 0 {
@@ -315,7 +296,7 @@ func (e *engine) start(w *worker, h *host, l *link, now int64) {
 	e.sendData(w, h, l, h.qps[i], now)
 }
 
-// only is send for the only queue pair of a host that has frames to send; false: it has none, or
+// only is start for the only queue pair of a host that has frames to send; false: it has none, or
 // some to send again.
 func (e *engine) only(w *worker, h *host, l *link, now int64) bool {
 	s := &e.snd[h.qps[0]]

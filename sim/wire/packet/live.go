@@ -86,7 +86,7 @@ func NewLive(n *Network, queues []Queue, cfg *Config) (*Live, error) {
 	l := &Live{start: never, queues: make([]message.List, len(queues))}
 	e := &engine{cfg: cfg, net: n, flows: flows, look: parted.Longest, crowd: crowd, paths: 1, given: l, most: int64(max(cfg.Frames.Most(), cfg.Frames.Ack))}
 	if cfg.CC.Kind == HPCC {
-		e.most = 1 << 32
+		e.most = all
 	}
 	e.classes, e.classOf = spec.Classes(flows)
 	e.buildLinks()

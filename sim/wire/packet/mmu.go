@@ -67,7 +67,7 @@ func (e *engine) soonest(w *worker, s *swtch) (first *link, t, second int64) {
 			case l.waiting == 0:
 				s.busy[i] &^= 1 << p
 			case l.waiting&^l.paused == 0:
-			case l.free < t || l.free == t && e.ordered && w.endsFirst(l, first):
+			case l.free < t || l.free == t && e.ordered && (l.start < first.start || l.start == first.start && w.First(l.begun, first.begun)):
 				t, first, second = l.free, l, t
 			default:
 				second = min(second, l.free)

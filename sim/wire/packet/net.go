@@ -32,11 +32,10 @@ type (
 	Port       = spec.Port
 )
 
-// Overtaken is spec.Overtaken.
-const Overtaken = spec.Overtaken
-
-// Balances of load in switches.
+// Balances of load in switches, and what is overtaken.
 const (
+	Overtaken = spec.Overtaken
+
 	Hashed    = spec.Hashed
 	PerPacket = spec.PerPacket
 	PerFlow   = spec.PerFlow

@@ -55,11 +55,15 @@ func (e *engine) alone(end int64) int {
 func (e *engine) pass(w *worker, end int64) (busy int) {
 	for i := range e.switches {
 		s := &e.switches[i]
-		arrived, from := s.arrived, s.from
-		s.arrived, s.from = w.arrived, w.from
 		if s.direct != nil && !s.CalmAhead() {
 			e.shut(w, s, e.began)
 		}
+		if n := e.relay(w, s, end); n >= 0 {
+			busy += n
+			continue
+		}
+		arrived, from := s.arrived, s.from
+		s.arrived, s.from = w.arrived, w.from
 		busy += e.pull(w, s, end, true)
 		e.runSwitch(w, s, end)
 		w.arrived, w.from = s.arrived, s.from

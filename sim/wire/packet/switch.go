@@ -282,7 +282,7 @@ func (e *engine) enqueue(w *worker, s *swtch, l *link, f *frame) {
 
 // dequeue starts the next frame of a link whose port is free.
 func (e *engine) dequeue(w *worker, s *swtch, l *link, at int64) {
-	c := l.pick(e.classes)
+	c := frames.InTurn(l.waiting&^l.paused, &l.turn, e.classes)
 	q := &l.q[c]
 	f := q.Front()
 	if q.Pop(&s.spare); q.Empty() {
@@ -300,27 +300,6 @@ func (e *engine) dequeue(w *worker, s *swtch, l *link, at int64) {
 	e.transmit(w, l, f, at, q.bytes)
 	if l.odd && l.credit != nil {
 		e.gate(l, at)
-	}
-}
-
-// pick chooses the class that is served next: control first, then in turn.
-func (l *link) pick(classes int) uint8 {
-	can := l.waiting &^ l.paused
-	if can&1 != 0 {
-		return 0
-	}
-	if can&(can-1) == 0 && classes == 2 {
-		return 1
-	}
-	c := l.turn
-	for {
-		if c++; int(c) >= classes {
-			c = 1
-		}
-		if can>>c&1 != 0 {
-			l.turn = c
-			return c
-		}
 	}
 }
 

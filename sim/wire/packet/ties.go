@@ -141,14 +141,6 @@ func (e *engine) skip(w *worker, at int64, pause bool) {
 	}
 }
 
-// endsFirst says that of two transmissions that end at one instant one is first.
-func (w *worker) endsFirst(a, b *link) bool {
-	if a.start != b.start {
-		return a.start < b.start
-	}
-	return w.First(a.begun, b.begun)
-}
-
 // openCalendars makes the calendars of all workers.
 func (e *engine) openCalendars() {
 	var all []*instant.Calendar

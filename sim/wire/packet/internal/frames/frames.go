@@ -118,3 +118,60 @@ func (q *Ring) Grow() {
 	}
 	q.Buf = n
 }
+
+// Upto is where in a ring the first frame is that is at the end of the cable at a time or later, how
+// many bytes those before it are, and whether none of them is a control frame.
+func (q *Ring) Upto(end int64) (to uint32, bytes int64, plain bool) {
+	m := uint32(len(q.Buf) - 1)
+	for to, plain = q.Head, true; to != q.Tail; to++ {
+		f := &q.Buf[to&m]
+		if f.At >= end {
+			break
+		}
+		bytes += int64(f.Size)
+		plain = plain && f.Class != 0
+	}
+	return to, bytes, plain
+}
+
+// First is when the first of some frames is at the end of the cable; never without any.
+func First(a []Frame) int64 {
+	if len(a) == 0 {
+		return never
+	}
+	return a[0].At
+}
+
+// InTurn chooses which of the classes that can is served next: control first, then after the last.
+func InTurn(can uint16, last *uint8, classes int) uint8 {
+	if can&1 != 0 {
+		return 0
+	}
+	if can&(can-1) == 0 && classes == 2 {
+		return 1
+	}
+	c := *last
+	for {
+		if c++; int(c) >= classes {
+			c = 1
+		}
+		if can>>c&1 != 0 {
+			*last = c
+			return c
+		}
+	}
+}
+
+// Onward lets frames that came by a port begin the next link of their routes: keys are their places,
+// and the port is their tag or, if tags are kept, appended to from.
+func Onward(a []Frame, keys []uint64, from []uint16, port uint16, keep bool) []uint16 {
+	for i := range a {
+		a[i].Route++
+		if keys[i] = uint64(i); keep {
+			from = append(from, port)
+		} else {
+			a[i].Tag = uint32(port)
+		}
+	}
+	return from
+}
