@@ -89,3 +89,42 @@ func TestAheadIsPlain(t *testing.T) {
 		t.Errorf("%d links ahead, in %d runs not to the end, %d pauses, %d marks: each should occur", ahead, shut, pauses, marks)
 	}
 }
+
+// TestRelayIsPlain: random flows between two leaves, over spines whose two ports pass frames on as they come,
+// have the same bits as where those are put apart, with pauses, marks, priorities and ends of several workers.
+func TestRelayIsPlain(t *testing.T) {
+	pauses, marks := int64(0), int64(0)
+	for seed := range uint64(40) {
+		r := rand.New(rand.NewPCG(seed, 9))
+		hosts, spines := 2+r.IntN(6), 1+r.IntN(3)
+		n := leafSpine(2, hosts, spines, 100e9, 0)
+		for i := 2 * hosts; i < len(n.Cables); i++ {
+			n.Cables[i].Rate = []int64{25e9, 100e9, 400e9}[r.IntN(3)]
+		}
+		c := settings([]CCKind{NoCC, DCQCN, HPCC, Timely, DCTCP}[r.IntN(5)])
+		c.Seed, c.WholeNanos, c.EventOrder = seed, true, r.IntN(2) == 0
+		c.Buffer.Bytes = []int64{2 << 20, 32 << 20}[r.IntN(2)] + int64(hosts)*120<<10
+		c.AckFrom, c.AckHigh = int64(1+r.IntN(2)*3), r.IntN(4) == 0
+		if c.EventOrder {
+			c.Stream = 8
+		}
+		var flows []Flow
+		for range 3 * hosts {
+			src := r.IntN(2 * hosts)
+			flows = append(flows, Flow{Src: int32(src), Dst: int32((src + 1 + r.IntN(2*hosts-1)) % (2 * hosts)), Bytes: 1 + r.Int64N(200_000), Priority: uint8(3 + r.IntN(8)/7),
+				DstPort: 100, Start: units.Time(r.IntN(20)) * units.Microsecond * units.Time(r.IntN(2))})
+		}
+		got, want := either(t, n, flows, c, false), either(t, n, flows, c, true)
+		if !reflect.DeepEqual(got.result, want.result) || !reflect.DeepEqual(got.links, want.links) {
+			t.Errorf("seed %d, %v, %d hosts, %d spines: %s\nplain: %s", seed, c.CC.Kind, hosts, spines, brief(got.result), brief(want.result))
+		}
+		c.Workers = 3
+		if many := either(t, n, flows, c, false); !reflect.DeepEqual(got.result, many.result) {
+			t.Errorf("seed %d: %s\nthree workers: %s", seed, brief(got.result), brief(many.result))
+		}
+		pauses, marks = pauses+got.result.Pauses, marks+got.result.Marks
+	}
+	if pauses == 0 || marks == 0 {
+		t.Errorf("%d pauses, %d marks: each should occur", pauses, marks)
+	}
+}
