@@ -104,7 +104,7 @@ func TestRelayIsPlain(t *testing.T) {
 		c := settings([]CCKind{NoCC, DCQCN, HPCC, Timely, DCTCP}[r.IntN(5)])
 		c.Seed, c.WholeNanos, c.EventOrder = seed, true, r.IntN(2) == 0
 		c.Buffer.Bytes = []int64{2 << 20, 32 << 20}[r.IntN(2)] + int64(hosts)*120<<10
-		c.Buffer.Shift = 3 + 5*r.IntN(2)
+		c.Buffer.Shift = []int{3, 5, 8}[r.IntN(3)]
 		c.AckFrom, c.AckHigh = int64(1+r.IntN(2)*3), r.IntN(4) == 0
 		if c.EventOrder {
 			c.Stream = 8
@@ -115,7 +115,7 @@ func TestRelayIsPlain(t *testing.T) {
 			if seed%3 == 0 && src > 0 { // an incast
 				by, bytes = 2*hosts-src, 800_000
 			}
-			flows = append(flows, Flow{Src: int32(src), Dst: int32((src + by) % (2 * hosts)), Bytes: 1 + r.Int64N(bytes), Priority: uint8(3 + r.IntN(8)/7),
+			flows = append(flows, Flow{Src: int32(src), Dst: int32((src + by) % (2 * hosts)), Bytes: 1 + r.Int64N(bytes), Priority: uint8(3 + r.IntN(8)/7*int(seed%2)),
 				DstPort: 100, Start: units.Time(r.IntN(20)) * units.Microsecond * units.Time(r.IntN(2))})
 		}
 		got, want := either(t, n, flows, c, false), either(t, n, flows, c, true)
