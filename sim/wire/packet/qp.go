@@ -78,7 +78,8 @@ func (e *engine) sendData(w *worker, h *host, l *link, id int32, now int64) {
 	if e.paths > 1 {
 		route += uint32(e.slot) * (psn % uint32(e.paths))
 	}
-	f := frame{Flow: id, Psn: psn, Route: route, Size: uint16(size), Class: s.Class}
+	var f frame // by field, as in Set
+	f.Flow, f.Psn, f.Route, f.Size, f.Class = id, psn, route, uint16(size), s.Class
 	e.ccStamp(&f, now)
 	if t := int64(e.cfg.Repair.Timeout); t > 0 {
 		if s.Una+1 == s.Nxt {
@@ -111,7 +112,7 @@ func (e *engine) sendData(w *worker, h *host, l *link, id int32, now int64) {
 	}
 }
 
-// receive handles a data frame; it reports whether it is to be acknowledged, and how.
+// receive handles a data frame; it reports whether it is to be acknowledged, and how, in a frame of zeros.
 func (e *engine) receive(f, ack *frame) bool {
 	r := &e.rcv[f.Flow]
 	if f.Flags&flagTrim != 0 {
@@ -154,7 +155,7 @@ func (e *engine) receive(f, ack *frame) bool {
 	if e.cfg.AckHigh {
 		class = 0
 	}
-	*ack = frame{Flow: f.Flow, Psn: r.Expected, Route: r.Back, Aux: report, Size: uint16(e.cfg.Frames.Ack), Flags: flags, Class: class}
+	ack.Flow, ack.Psn, ack.Route, ack.Aux, ack.Size, ack.Flags, ack.Class = f.Flow, r.Expected, r.Back, report, uint16(e.cfg.Frames.Ack), flags, class
 	return true
 }
 
