@@ -10,11 +10,21 @@ import (
 	"sync/atomic"
 )
 
-// How often a worker looks for what it waits for: before it takes tasks of others, about a microsecond, and
-// before it sleeps, about as long as it takes to be put to sleep and woken on a virtual machine.
+// How often a worker looks for what it waits for: before it takes tasks of others, one or two microseconds;
+// before it sleeps, some hundred, as it takes about as long to be woken; and before it sleeps while others
+// work, about a millisecond, as it would be late in the next round.
 const (
-	spinsAlone = 1 << 11
-	spins      = 1 << 16
+	spinsAlone = 1 << 12
+	spins      = 1 << 18
+	spinsBusy  = 1 << 21
+	glance     = 1 << 10 // looks between two at whether others work
+)
+
+// Where the caller has waited so long for others that it sleeps, other programs have their processors: it
+// does the next rounds alone, at first a few, and twice as many each time that this happens again.
+const (
+	leastAlone = 1 << 6
+	mostAlone  = 1 << 12
 )
 
 // Team is workers, of whom the first is the caller of Do. What workers look at again and
@@ -30,6 +40,8 @@ type Team struct {
 	over   atomic.Bool
 	asleep atomic.Int32 // workers that sleep
 	_      [44]byte
+	alone  int // rounds that the caller does alone from now on
+	pause  int // as many the next time, at least
 	// awaited: the caller sleeps.
 	awaited atomic.Bool
 	lock    sync.Mutex
@@ -81,12 +93,17 @@ func orderOf(w int32, of []int32) (o order) {
 
 // Do has tasks done, and returns when all are.
 func (t *Team) Do(tasks []int32) {
-	if len(tasks) < 2 || len(t.orders) < 2 {
+	if t.alone--; t.alone >= 0 || len(tasks) < 2 || len(t.orders) < 2 {
 		for _, i := range tasks {
 			t.do(int(i))
 		}
 		return
 	}
+	t.share(tasks)
+}
+
+// share has the tasks done by all.
+func (t *Team) share(tasks []int32) {
 	t.left.Store(int64(len(tasks)))
 	for _, i := range tasks {
 		t.tasks[i].open.Store(true)
@@ -94,11 +111,14 @@ func (t *Team) Do(tasks []int32) {
 	t.call()
 	t.take(0)
 	for i := 0; t.left.Load() > 0; i++ {
-		if i == spins {
+		if i == spinsBusy {
 			t.await()
+			t.alone = max(leastAlone, t.pause)
+			t.pause = min(2*t.alone, mostAlone)
 			return
 		}
 	}
+	t.alone, t.pause = 0, t.pause-1
 }
 
 // Dismiss ends the workers.
@@ -132,17 +152,25 @@ func (t *Team) await() {
 // work follows one round after the other.
 func (t *Team) work(w int) {
 	for round := uint64(0); ; {
-		for i := 0; t.round.Load() == round; i++ {
-			if i == spins {
-				t.sleep(round)
-				break
-			}
-		}
+		t.attend(round)
 		round = t.round.Load()
 		if t.over.Load() {
 			return
 		}
 		t.take(w)
+	}
+}
+
+// attend waits for a round that is not this one, at first without sleeping.
+func (t *Team) attend(round uint64) {
+	for idle, busy := 1, 0; t.round.Load() == round; idle++ {
+		if idle%glance == 0 && t.left.Load() > 0 {
+			busy, idle = busy+idle, 0
+		}
+		if idle == spins || busy >= spinsBusy {
+			t.sleep(round)
+			return
+		}
 	}
 }
 
