@@ -21,10 +21,10 @@ const (
 )
 
 // Where the caller has waited so long for others that it sleeps, other programs have their processors: it
-// does the next rounds alone, at first a few, and twice as many each time that this happens again.
+// does the next rounds alone, at first some hundred, and twice as many each time that this happens again.
 const (
-	leastAlone = 1 << 6
-	mostAlone  = 1 << 12
+	leastAlone = 1 << 9
+	mostAlone  = 1 << 15
 )
 
 // Team is workers, of whom the first is the caller of Do. What workers look at again and
