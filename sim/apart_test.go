@@ -75,6 +75,8 @@ func TestCoresChangeNothing(t *testing.T) {
 		what = append(what, disturb(t, rng, m, &cfg)...)
 		if cfg.NoJitter && !cfg.NoSkip {
 			what = append(what, "later")
+		} else if golden.UnderRace && i >= 8 {
+			continue // until one is divided in flight
 		}
 		if onCores(t, m.c, cfg, req, 2+rng.IntN(3)) > 1 {
 			apart++
@@ -83,7 +85,7 @@ func TestCoresChangeNothing(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d of %d programs in parts: %v", apart, programs, kinds)
+	t.Logf("%d programs in parts: %v", apart, kinds)
 	for _, want := range []string{"later", "AllReduce", "AlltoAll", "Ring", "Tree", "NVLSTree", "fabric", "slow port", "slow rank", "late rank"} {
 		if kinds[want] == 0 && (!golden.UnderRace || want == "later") {
 			t.Errorf("no program in parts has: %s", want)

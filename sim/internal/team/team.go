@@ -52,7 +52,7 @@ type Team struct {
 
 // task is a line of a cache.
 type task struct {
-	open atomic.Bool // of the round, and nobody has taken it
+	open atomic.Bool // of the round, and not taken yet
 	_    [60]byte
 }
 
