@@ -60,12 +60,12 @@ func TestCoresChangeNothing(t *testing.T) {
 	for _, m := range machines {
 		m.c, m.systems = nodes(t, m.name, m.nodes, smallBuffers())
 	}
-	programs := 48
-	if golden.UnderRace {
-		programs = 8
-	}
+	const programs = 48
 	apart, kinds := 0, map[string]int{}
 	for i := range programs {
+		if golden.UnderRace && i >= 8 && kinds["later"] > 0 {
+			break
+		}
 		rng := rand.New(rand.NewPCG(uint64(i), 16))
 		m := machines[rng.IntN(len(machines))]
 		req, what := coreRequest(t, rng, m)
@@ -75,6 +75,8 @@ func TestCoresChangeNothing(t *testing.T) {
 		what = append(what, disturb(t, rng, m, &cfg)...)
 		if cfg.NoJitter && !cfg.NoSkip {
 			what = append(what, "later")
+		} else if golden.UnderRace && i >= 8 {
+			continue // until one is divided in flight
 		}
 		if onCores(t, m.c, cfg, req, 2+rng.IntN(3)) > 1 {
 			apart++
@@ -83,9 +85,9 @@ func TestCoresChangeNothing(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d of %d programs in parts: %v", apart, programs, kinds)
+	t.Logf("%d programs in parts: %v", apart, kinds)
 	for _, want := range []string{"later", "AllReduce", "AlltoAll", "Ring", "Tree", "NVLSTree", "fabric", "slow port", "slow rank", "late rank"} {
-		if kinds[want] == 0 && !golden.UnderRace {
+		if kinds[want] == 0 && (!golden.UnderRace || want == "later") {
 			t.Errorf("no program in parts has: %s", want)
 		}
 	}

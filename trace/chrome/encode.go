@@ -86,9 +86,12 @@ func appendArgs(t *pack.Tables, b []byte, p *pack.Packed) []byte {
 		return b
 	}
 	b = append(b, `,"args":{`...)
-	t.Values(p, func(a *pack.ShapeArg, v *pack.Value) {
-		b = append(appendValue(append(b, a.Text...), a.Kind, v), ',')
-	})
+	rest := p.Args()
+	for i := range p.Shape.Args {
+		a := &p.Shape.Args[i]
+		rest = t.Value(p, i, rest)
+		b = append(appendValue(append(b, a.Text...), a.Kind, &p.Value), ',')
+	}
 	b[len(b)-1] = '}'
 	return b
 }

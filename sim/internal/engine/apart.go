@@ -32,14 +32,15 @@ import (
 type apart struct {
 	e       *Engine
 	parts   []part // those of ranks, then those of the network
+	workers int    // how many processors it uses
 	ranks   int    // how many those are
 	ofRank  []int32
 	ofConn  []int32 // by connection of the network
 	ofRoute []int32
 	ahead   units.Time
 	limit   units.Time
-	turn    []int32  // parts of a side that have something to do before that
-	events  [2]int64 // that each side handled the last time
+	turn    []int32  // parts of a side that have something to do before that time
+	events  [2]int64 // that each side handled in one of the last windows, less for each since
 }
 
 // part is a part of a run.
@@ -60,8 +61,8 @@ type mark struct {
 const fewOps = 1 << 11
 
 // fewEvents is of how many events a side runs on one processor: they take about as long as it
-// takes to call others.
-const fewEvents = 64
+// takes to call others that wait.
+const fewEvents = 16
 
 // Sides.
 const (
@@ -69,8 +70,10 @@ const (
 	ofNetwork
 )
 
-// mostNets is how many parts the network has at most.
-const mostNets = 32
+// perWorker is how many parts of ranks, and of the network, there are at most for each processor: with fewer
+// parts more of what a processor needs is in its cache, with more of them one that is late
+// is helped out.
+const perWorker = 4
 
 // divide finds the parts of a run between two instants, and gives them what is theirs; false
 // where it is to be handled in one: where it uses one processor, is watched or small, and
@@ -84,11 +87,12 @@ func (e *Engine) divide() bool {
 	if !ok || ahead <= 0 || e.CountOps()-e.fetched < fewOps {
 		return false
 	}
-	a := &apart{e: e, ahead: ahead}
+	a := &apart{e: e, ahead: ahead, workers: e.Cores}
 	nets := a.find(model)
 	if a.ranks < 2 || nets < 1 {
 		return false
 	}
+	a.workers = min(a.workers, max(a.ranks, nets))
 	models, flows := model.Split(a.ranks+nets, a.ofRoute)
 	for i := range e.Groups {
 		if g := &e.Groups[i]; g.state == moving && g.flow >= 0 {
@@ -221,7 +225,13 @@ func (a *apart) find(model wire.Parted) (nets int) {
 		}
 		uses(ranks+l.Conn, l.Route)
 	}
-	known, nets := a.number(s, ranks, conns)
+	known := make([]int32, len(s))
+	if !a.partRanks(s, known) {
+		return 0
+	}
+	if nets = a.partNetwork(s, known); nets == 0 {
+		return 0
+	}
 	a.ofRoute = make([]int32, model.NumRoutes())
 	for r := range a.ofRoute {
 		if on := model.Uses(wire.RouteID(r)); len(on) > 0 {
@@ -234,36 +244,96 @@ func (a *apart) find(model wire.Parted) (nets int) {
 	return nets
 }
 
-// number numbers the sets that ranks and connections are in, and returns the number + 1 of
-// each set's part.
-func (a *apart) number(s sets, ranks, conns int32) (known []int32, nets int) {
-	a.ofRank, a.ofConn, known = make([]int32, ranks), make([]int32, conns), make([]int32, len(s))
-	for r := range ranks {
-		k := &known[s.of(r)]
+// partRanks makes parts of sets of ranks, as many ranks in each as can be, in the order of ranks; known is the part + 1 of each set.
+// It reports whether there are two parts.
+func (a *apart) partRanks(s sets, known []int32) bool {
+	a.ofRank = make([]int32, len(a.e.Devices))
+	size, found := make([]int, len(s)), 0
+	for r := range a.ofRank {
+		n := &size[s.of(int32(r))]
+		if *n == 0 {
+			found++
+		}
+		*n++
+	}
+	a.ranks = min(found, a.workers*perWorker)
+	before := 0
+	for r := range a.ofRank {
+		set := s.of(int32(r))
+		k := &known[set]
 		if *k == 0 {
-			a.ranks++
-			*k = int32(a.ranks)
+			*k = int32((2*before+size[set])*a.ranks/(2*len(a.ofRank))) + 1
+			before += size[set]
 		}
 		a.ofRank[r] = *k - 1
 	}
+	return a.ranks > 1
+}
+
+// partNetwork makes parts of sets of connections of the network, with those of ranks that send in
+// one, as far as parts get equally many. It returns the number of parts, 0 where some rank and some message share a
+// link.
+func (a *apart) partNetwork(s sets, known []int32) (nets int) {
+	conns, ranks := a.e.Net.Conns, int32(len(a.ofRank))
+	a.ofConn = make([]int32, len(conns))
+	size, found := make([]int, len(s)), 0
 	for c := range conns {
-		k := &known[s.of(ranks+c)]
-		switch {
-		case *k == 0:
-			*k = int32(a.ranks + nets%mostNets + 1)
-			nets++
-		case *k <= int32(a.ranks):
-			return known, 0
+		set := s.of(ranks + int32(c))
+		if known[set] != 0 {
+			return 0
+		}
+		if size[set]++; size[set] == 1 {
+			found++
+		}
+	}
+	nets = min(found, a.workers*perWorker)
+	if nets == 0 {
+		return 0
+	}
+	load := make([]int, nets)
+	for c := range conns {
+		set := s.of(ranks + int32(c))
+		k := &known[set]
+		if *k == 0 {
+			to := int(a.ofRank[conns[c].Src]) * nets / a.ranks
+			if (load[to]+size[set])*nets > len(conns) {
+				to = least(load)
+			}
+			load[to] += size[set]
+			*k = int32(a.ranks+to) + 1
 		}
 		a.ofConn[c] = *k - 1
 	}
-	return known, min(nets, mostNets)
+	return nets
+}
+
+// least is the index of the least.
+func least(of []int) (at int) {
+	for i, n := range of {
+		if n < of[at] {
+			at = i
+		}
+	}
+	return at
+}
+
+// workersOf says which worker's cache is to know a part.
+func (a *apart) workersOf() []int32 {
+	of, nets := make([]int32, len(a.parts)), len(a.parts)-a.ranks
+	for i := range of {
+		if i < a.ranks {
+			of[i] = int32(i * a.workers / a.ranks)
+		} else {
+			of[i] = int32((i - a.ranks) * a.workers / nets)
+		}
+	}
+	return of
 }
 
 // all is what Engine.Run is, from the division on.
 func (a *apart) all(ctx context.Context) error {
 	e := a.e
-	t := team.New(min(e.Cores, len(a.parts)), a.run)
+	t := team.New(a.workers, a.workersOf(), a.run)
 	defer t.Dismiss()
 	for {
 		if ctx.Err() != nil {
@@ -321,7 +391,8 @@ func (a *apart) earliest() (at units.Time, ok bool) {
 }
 
 // side has the parts of one side run up to the limit, and delivers what they have written.
-// Where there was little to do the last time, it does not call the others.
+// Where there was little to do the last times, it does not call the others: many windows
+// follow each other in turn, one with much to do and one with little.
 func (a *apart) side(t *team.Team, which int) {
 	a.turn = a.turn[:0]
 	from, to := 0, a.ranks
@@ -334,26 +405,27 @@ func (a *apart) side(t *team.Team, which int) {
 		}
 	}
 	if a.events[which] < fewEvents {
-		for i := range a.turn {
-			a.run(i)
+		for _, i := range a.turn {
+			a.run(int(i))
 		}
 	} else {
-		t.Do(len(a.turn))
+		t.Do(a.turn)
 	}
-	a.events[which] = 0
+	events := int64(0)
 	for _, i := range a.turn {
-		a.events[which] += a.parts[i].events
+		events += a.parts[i].events
 		n := a.parts[i].e.Net
 		for k := range n.Letters {
 			a.deliver(n, &n.Letters[k])
 		}
 		n.Letters = n.Letters[:0]
 	}
+	a.events[which] = max(events, a.events[which]*7/8)
 }
 
-// run runs the part whose turn is the n-th.
-func (a *apart) run(n int) {
-	p := &a.parts[a.turn[n]]
+// run runs a part.
+func (a *apart) run(i int) {
+	p := &a.parts[i]
 	before := p.e.Queue.Handled()
 	p.next, p.waits = p.e.until(a.limit)
 	p.events = p.e.Queue.Handled() - before

@@ -106,7 +106,8 @@ func (t *Tracer) moves(gi int32) {
 	}
 	dst := g.Rank
 	if len(g.Op.To) > 0 {
-		dst = t.job.Plan.Conn(g.Op.To[0]).Dst
+		t.job.Plan.EndsInto(&t.ends, g.Op.To[0])
+		dst = t.ends.Dst
 	}
 	t.transfer(g.Route, p.joined, g.Rank, dst, g.Program.Channel, g.Bytes)
 }

@@ -22,6 +22,7 @@ type Tracer struct {
 	pairs   map[wire.QueueID]string
 	e       *engine.Engine
 	job     *engine.Job
+	ends    plan.Conn // of a transfer
 	rec     *nccltrace.Recorder
 	shift   units.Time // when the first device turned to the last operation
 	open    bool       // it has

@@ -1,6 +1,7 @@
-// Package team lets workers do numbered tasks side by side: a worker that is free takes the next one.
+// Package team lets workers do numbered tasks side by side, round after round: a task has a
+// worker whose cache knows it, and others take it only where that one is late.
 //
-// In: what a task is, and rounds of so many tasks. It must not know what they do, and who did
+// In: what a task is, whose it is, and rounds of some of the tasks. It must not know what they do, and who did
 // which must not matter.
 package team
 
@@ -9,56 +10,115 @@ import (
 	"sync/atomic"
 )
 
-// spins is how often a worker looks for what it waits for before it sleeps: some
-// microseconds, about as long as it takes to be woken.
-const spins = 1 << 13
+// How often a worker looks for what it waits for: before it takes tasks of others, one or two microseconds;
+// before it sleeps, some hundred, as it takes about as long to be woken; and before it sleeps while others
+// work, about a millisecond, as it would be late in the next round.
+const (
+	spinsAlone = 1 << 12
+	spins      = 1 << 18
+	spinsBusy  = 1 << 21
+	glance     = 1 << 10 // looks between two at whether others work
+)
 
-// Team is workers, of whom the first is the caller of Do.
+// Where the caller has waited so long for others that it sleeps, other programs have their processors: it
+// does the next rounds alone, at first some hundred, and twice as many each time that this happens again.
+const (
+	leastAlone = 1 << 9
+	mostAlone  = 1 << 15
+)
+
+// Team is workers, of whom the first is the caller of Do. What workers look at again and
+// again has lines of a cache of its own.
 type Team struct {
-	do      func(task int)
-	workers int
-	tasks   int64        // of the round
-	left    atomic.Int64 // of them, those that no worker has taken
-	done    atomic.Int64
-	round   atomic.Uint64
-	over    atomic.Bool
-	asleep  atomic.Int32 // workers that sleep
-	awaited atomic.Bool  // the caller sleeps
+	do     func(task int)
+	orders []order // by worker
+	tasks  []task
+	_      [64]byte
+	left   atomic.Int64 // tasks of the round that are not done
+	_      [56]byte
+	round  atomic.Uint64
+	over   atomic.Bool
+	asleep atomic.Int32 // workers that sleep
+	_      [44]byte
+	alone  int // rounds that the caller does alone from now on
+	pause  int // as many the next time, at least
+	// awaited: the caller sleeps.
+	awaited atomic.Bool
 	lock    sync.Mutex
 	wake    sync.Cond // of workers
 	ready   sync.Cond // of the caller
 	ended   sync.WaitGroup
 }
 
-// New starts n workers but the first.
-func New(n int, do func(task int)) *Team {
-	t := &Team{do: do, workers: n}
+// task is a line of a cache.
+type task struct {
+	open atomic.Bool // of the round, and not taken yet
+	_    [60]byte
+}
+
+// New starts n workers but the first. Task i is of worker of[i], which is below n.
+func New(n int, of []int32, do func(task int)) *Team {
+	t := &Team{do: do, orders: make([]order, n), tasks: make([]task, len(of))}
 	t.wake.L, t.ready.L = &t.lock, &t.lock
-	for range n - 1 {
-		t.ended.Go(t.work)
+	for w := range t.orders {
+		t.orders[w] = orderOf(int32(w), of)
+		if w > 0 {
+			t.ended.Go(func() { t.work(w) })
+		}
 	}
 	return t
 }
 
-// Do has tasks 0 to n-1 done, and returns when all are.
-func (t *Team) Do(n int) {
-	if n < 2 || t.workers < 2 {
-		for i := range n {
-			t.do(i)
+// order is that in which a worker looks for tasks: first its own, then those of others, the
+// last ones first.
+type order struct {
+	tasks []int32
+	own   int
+}
+
+func orderOf(w int32, of []int32) (o order) {
+	for i, whose := range of {
+		if whose == w {
+			o.tasks = append(o.tasks, int32(i))
+		}
+	}
+	o.own = len(o.tasks)
+	for i := len(of) - 1; i >= 0; i-- {
+		if of[i] != w {
+			o.tasks = append(o.tasks, int32(i))
+		}
+	}
+	return o
+}
+
+// Do has tasks done, and returns when all are.
+func (t *Team) Do(tasks []int32) {
+	if t.alone--; t.alone >= 0 || len(tasks) < 2 || len(t.orders) < 2 {
+		for _, i := range tasks {
+			t.do(int(i))
 		}
 		return
 	}
-	t.tasks = int64(n)
-	t.done.Store(0)
-	t.left.Store(int64(n))
+	t.share(tasks)
+}
+
+// share has the tasks done by all.
+func (t *Team) share(tasks []int32) {
+	t.left.Store(int64(len(tasks)))
+	for _, i := range tasks {
+		t.tasks[i].open.Store(true)
+	}
 	t.call()
-	t.take()
-	for i := 0; t.done.Load() < t.tasks; i++ {
-		if i == spins {
+	t.take(0)
+	for i := 0; t.left.Load() > 0; i++ {
+		if i == spinsBusy {
 			t.await()
+			t.alone = max(leastAlone, t.pause)
+			t.pause = min(2*t.alone, mostAlone)
 			return
 		}
 	}
+	t.alone, t.pause = 0, t.pause-1
 }
 
 // Dismiss ends the workers.
@@ -82,7 +142,7 @@ func (t *Team) call() {
 func (t *Team) await() {
 	t.lock.Lock()
 	t.awaited.Store(true)
-	for t.done.Load() < t.tasks {
+	for t.left.Load() > 0 {
 		t.ready.Wait()
 	}
 	t.awaited.Store(false)
@@ -90,19 +150,27 @@ func (t *Team) await() {
 }
 
 // work follows one round after the other.
-func (t *Team) work() {
+func (t *Team) work(w int) {
 	for round := uint64(0); ; {
-		for i := 0; t.round.Load() == round; i++ {
-			if i == spins {
-				t.sleep(round)
-				break
-			}
-		}
+		t.attend(round)
 		round = t.round.Load()
 		if t.over.Load() {
 			return
 		}
-		t.take()
+		t.take(w)
+	}
+}
+
+// attend waits for a round that is not this one, at first without sleeping.
+func (t *Team) attend(round uint64) {
+	for idle, busy := 1, 0; t.round.Load() == round; idle++ {
+		if idle%glance == 0 && t.left.Load() > 0 {
+			busy, idle = busy+idle, 0
+		}
+		if idle == spins || busy >= spinsBusy {
+			t.sleep(round)
+			return
+		}
 	}
 }
 
@@ -117,20 +185,32 @@ func (t *Team) sleep(round uint64) {
 	t.lock.Unlock()
 }
 
-// take does tasks until none is left: those with low numbers first. A worker that comes
-// late may take tasks of the next round.
-func (t *Team) take() {
-	for {
-		i := t.left.Add(-1)
-		if i < 0 {
-			return
+// take does the worker's own tasks, and after a while those that others have not begun. A
+// worker that comes late may take tasks of the next round.
+func (t *Team) take(w int) {
+	o := &t.orders[w]
+	for _, i := range o.tasks[:o.own] {
+		t.try(i)
+	}
+	for i := 0; i < spinsAlone && t.left.Load() > 0; i++ {
+	}
+	if t.left.Load() > 0 {
+		for _, i := range o.tasks[o.own:] {
+			t.try(i)
 		}
-		n := t.tasks
-		t.do(int(n - 1 - i))
-		if t.done.Add(1) == n && t.awaited.Load() {
-			t.lock.Lock()
-			t.ready.Signal()
-			t.lock.Unlock()
-		}
+	}
+}
+
+// try does a task that is open.
+func (t *Team) try(i int32) {
+	open := &t.tasks[i].open
+	if !open.Load() || !open.CompareAndSwap(true, false) {
+		return
+	}
+	t.do(int(i))
+	if t.left.Add(-1) == 0 && t.awaited.Load() {
+		t.lock.Lock()
+		t.ready.Signal()
+		t.lock.Unlock()
 	}
 }

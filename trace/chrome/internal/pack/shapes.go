@@ -215,6 +215,8 @@ type Packed struct {
 	Shape  *Shape
 	loose  Shape
 	args   []byte
+	// Value is the argument read last.
+	Value Value
 }
 
 func uvarint(b []byte) (uint64, []byte) {
@@ -280,28 +282,36 @@ func skipValue(kind trace.ArgKind, b []byte) []byte {
 
 // Values calls each for every argument.
 func (t *Tables) Values(p *Packed, each func(a *ShapeArg, v *Value)) {
-	var v Value
-	b := p.args
+	rest := p.Args()
 	for i := range p.Shape.Args {
-		a := &p.Shape.Args[i]
-		switch a.Kind {
-		case trace.IntArg:
-			u, rest := uvarint(b)
-			v.Num, b = int64(u>>1)^-int64(u&1), rest
-		case trace.FloatArg:
-			v.Float, b = math.Float64frombits(binary.LittleEndian.Uint64(b)), b[8:]
-		case trace.StringArg:
-			n, rest := uvarint(b)
-			if b, v.Number = rest, n; n > 0 {
-				v.Word = &t.Words[n-1]
-			} else {
-				v.loose.S, b = text(b)
-				v.loose.Text = t.quote(nil, v.loose.S)
-				v.Word = &v.loose
-			}
-		}
-		each(a, &v)
+		rest = t.Value(p, i, rest)
+		each(&p.Shape.Args[i], &p.Value)
 	}
+}
+
+// Args are the event's arguments, for Value.
+func (p *Packed) Args() []byte { return p.args }
+
+// Value reads the i-th argument into the event's Value, and returns those after it.
+func (t *Tables) Value(p *Packed, i int, b []byte) []byte {
+	v := &p.Value
+	switch p.Shape.Args[i].Kind {
+	case trace.IntArg:
+		u, rest := uvarint(b)
+		v.Num, b = int64(u>>1)^-int64(u&1), rest
+	case trace.FloatArg:
+		v.Float, b = math.Float64frombits(binary.LittleEndian.Uint64(b)), b[8:]
+	case trace.StringArg:
+		n, rest := uvarint(b)
+		if b, v.Number = rest, n; n > 0 {
+			v.Word = &t.Words[n-1]
+		} else {
+			v.loose.S, b = text(b)
+			v.loose.Text = t.quote(nil, v.loose.S)
+			v.Word = &v.loose
+		}
+	}
+	return b
 }
 
 // Value is an argument's: which member holds it, its kind says.
