@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/simccl/simccl/internal/intercept/grid"
 	"github.com/simccl/simccl/internal/session"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
@@ -80,6 +81,9 @@ type Settings struct {
 	// Real, above 0, is how many ranks of a larger communicator are processes of the
 	// program; each other one does what the nearest rank below that is does (--fake-ranks).
 	Real int
+	// Grid, where it is not nil, is of what sizes the groups of the ranks of such a communicator are
+	// (--fake-grid); its places are compared, not ranks.
+	Grid grid.Grid
 	// Prices is nil where nothing is simulated (Record).
 	Prices Prices
 	// Access is how Data is moved.
@@ -113,6 +117,7 @@ type Core struct {
 	changed  bool     // since waiters were looked at last
 	threads  map[*thread]bool
 	faults   int
+	walks    int // over units that messages connect
 }
 
 // rank is a GPU of the cluster and what was called on it.
