@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/simccl/simccl/internal/intercept"
+	"github.com/simccl/simccl/internal/intercept/collector"
 	"github.com/simccl/simccl/internal/intercept/grid"
 	"github.com/simccl/simccl/internal/session"
 )
@@ -30,6 +31,10 @@ func TestFakeGrid(t *testing.T) {
 		}
 		if len(r.warnings) > 0 || r.Procs != 5 || r.Elapsed != all.Elapsed || r.Calls*4 != all.Calls {
 			t.Errorf("%s %v: %d processes, %d and %d calls, %v and %v; %v", c.what, c.grid, r.Procs, r.Calls, all.Calls, r.Elapsed, all.Elapsed, r.warnings)
+		}
+		late := intercepted(t, m, func(o *intercept.Options) { o.Real, o.Grid, o.Clock, o.Prices = 4, c.grid, collector.Record, nil }, program, c.what, c.x, c.y, "2", "2")
+		if x, y := shape(t, late), shape(t, all); x != y || len(late.warnings) > 0 {
+			t.Errorf("%s %v: recorded without a clock as\n%.3000s\nand of 16 processes\n%.3000s\n%v", c.what, c.grid, x, y, late.warnings)
 		}
 		one, err := m.Run(context.Background(), r.Record.Program(), session.Options{})
 		if err != nil {

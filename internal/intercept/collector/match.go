@@ -80,8 +80,8 @@ func (u *unit) describe() string {
 	return fmt.Sprintf("rank %d in %s", u.m.rank, s)
 }
 
-// gone reports whether a unit is not carried out.
-func (u *unit) gone() bool { return u.dropped || u.lead != nil && u.lead.dropped }
+// fails reports whether a unit is not carried out.
+func (u *unit) fails() bool { return u.dropped || u.lead != nil && u.lead.dropped }
 
 // needs reports whether a unit waits for something that a member has not launched.
 func (u *unit) needs(m *member) bool {
@@ -93,7 +93,7 @@ func (u *unit) needs(m *member) bool {
 		return v == nil || v.dropped
 	}
 	for _, h := range u.halves {
-		if u.m.c.members[h.op.root].process() == m && (h.other == nil || h.other.u.gone()) {
+		if u.m.c.members[h.op.root].process() == m && (h.other == nil || h.other.u.fails()) {
 			return true
 		}
 	}
@@ -507,7 +507,7 @@ func (c *Core) walk(u *unit, first int) {
 	units := []*unit{u}
 	for i := 0; i < len(units); i++ {
 		v := units[i]
-		if !v.o.arrived || v.gone() {
+		if !v.o.arrived || v.fails() {
 			return
 		}
 		for _, h := range v.halves {

@@ -63,7 +63,7 @@ func (x *comm) absent(u *unit) (out []int32) {
 func (x *comm) unpaired(of func(u *unit) bool) (first *half) {
 	for _, p := range x.pairs { //lint:sorted the lowest one
 		for _, h := range append(slices.Clone(p.sends), p.recvs...) {
-			if u := h.u; u.lead == nil || u.gone() || !of(u) {
+			if u := h.u; u.lead == nil || u.fails() || !of(u) {
 				continue
 			}
 			if first == nil || cmp.Or(cmp.Compare(h.u.m.rank, first.u.m.rank), cmp.Compare(h.op.root, first.op.root), cmp.Compare(h.op.fn, first.op.fn)) < 0 {
