@@ -21,7 +21,7 @@ func TestFakeGrid(t *testing.T) {
 		what string
 		x, y string
 		grid grid.Grid
-	}{{"groups", "4", "4", grid.Grid{4, 4}}, {"groups", "8", "2", grid.Grid{8, 2}}, {"stages", "8", "2", grid.Grid{8, 2}}} {
+	}{{"groups", "4", "4", grid.Grid{4, 4}}, {"groups", "8", "2", grid.Grid{8, 2}}, {"stages", "8", "2", grid.Grid{8, 2}}, {"inits", "4", "4", grid.Grid{4, 4}}, {"inits", "2", "8", grid.Grid{2, 8}}} {
 		all := intercepted(t, m, nil, program, c.what, c.x, c.y, c.x, c.y)
 		all.want(t, "")
 		r := intercepted(t, m, func(o *intercept.Options) { o.Real, o.Grid = 4, c.grid }, program, c.what, c.x, c.y, "2", "2")

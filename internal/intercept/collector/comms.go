@@ -115,7 +115,7 @@ func (c *Core) init(t *thread, q *request) reply {
 	x := c.forming[key]
 	if x == nil {
 		x = &comm{members: make([]*member, n), missing: int(n), pairs: map[[2]int32]*pair{}}
-		if r := c.set.Real; r > 0 && r < x.missing {
+		if r := c.set.Real; r > 0 && r < x.missing && (c.job == nil || int(n) >= len(c.job.members)) {
 			if x.grid = c.set.Grid; x.grid == nil {
 				x.grid = grid.Grid{int(n)}
 			}
@@ -123,7 +123,6 @@ func (c *Core) init(t *thread, q *request) reply {
 				return refuse(invalidUsage, "a communicator of %d ranks, and --fake-grid %v has %d: what ranks do that are no process's is not known", n, x.grid, x.grid.Size())
 			}
 			x.missing, x.fakes = r, true
-			c.imitated[key] = x
 		}
 		c.forming[key] = x
 	}
@@ -142,8 +141,11 @@ func (c *Core) init(t *thread, q *request) reply {
 	m := c.newMember(dev)
 	m.c, m.rank = x, int32(rank)
 	x.members[rank] = m
-	if x.missing--; x.missing == 0 {
+	if x.missing--; c.whole(x) || x.missing == 0 {
 		delete(c.forming, key)
+		if x.fakes {
+			c.imitated[key] = x
+		}
 		if err := x.fill(); err != nil {
 			return c.refuseInit(x, "%v", err)
 		}
@@ -157,11 +159,7 @@ func (x *comm) fill() error {
 	if !x.fakes {
 		return nil
 	}
-	process := make([]bool, len(x.members))
-	for r, m := range x.members {
-		process[r] = m != nil
-	}
-	lead, err := x.grid.Leaders(process)
+	lead, err := x.grid.Leaders(x.there())
 	for r, m := range x.members {
 		if m == nil && err == nil {
 			like := x.members[lead[r]]
@@ -170,6 +168,50 @@ func (x *comm) fill() error {
 		}
 	}
 	return err
+}
+
+// there reports, by rank, which members are processes that have come.
+func (x *comm) there() []bool {
+	out := make([]bool, len(x.members))
+	for r, m := range x.members {
+		out[r] = m != nil && m.like == nil
+	}
+	return out
+}
+
+// whole adds the other members of a communicator that some ranks of the job make by themselves, once
+// all processes of such a group have come (--fake-grid), and the communicators that do what it does.
+func (c *Core) whole(x *comm) bool {
+	if c.job == nil || len(x.members) >= len(c.job.members) {
+		return false
+	}
+	all, at := c.job.members, make([]int, len(x.members))
+	for r, m := range x.members {
+		at[r] = slices.IndexFunc(all, func(o *member) bool { return m != nil && o.dev == m.dev })
+		if m != nil && at[r] < 0 {
+			return false
+		}
+	}
+	parts, inside := c.job.grid.Group(at, c.job.there())
+	for k, part := range parts {
+		y := x
+		if k > 0 {
+			y = &comm{members: make([]*member, len(part)), pairs: map[[2]int32]*pair{}}
+		}
+		y.grid = inside
+		for i, r := range part {
+			if y.members[i] == nil {
+				like := x.members[slices.Index(parts[0], int(all[parts[0][i]].process().rank))]
+				y.members[i], y.fakes = like.copy(all[r].dev), true
+				y.members[i].c, y.members[i].rank = y, int32(i)
+			}
+		}
+		if k > 0 {
+			x.copies = append(x.copies, y)
+			c.complete(y)
+		}
+	}
+	return parts != nil
 }
 
 // copy is a member that does what m does.
@@ -205,6 +247,9 @@ func (c *Core) complete(x *comm) {
 		return
 	}
 	x.made = true
+	if c.job == nil && c.set.Grid != nil && x.fakes && x.parent == nil {
+		c.job = x
+	}
 	x.id = len(c.comms)
 	c.comms = append(c.comms, x)
 	for _, m := range x.members {

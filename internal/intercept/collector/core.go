@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/simccl/simccl/internal/intercept/beside"
 	"github.com/simccl/simccl/internal/intercept/grid"
 	"github.com/simccl/simccl/internal/session"
 	"github.com/simccl/simccl/units"
@@ -101,6 +102,7 @@ type Core struct {
 	comms    []*comm
 	members  []*member // by handle - 1
 	forming  map[string]*comm
+	job      *comm            // the first one with ranks of a grid that are no process's
 	imitated map[string]*comm // by id, with ranks that are no process's
 	waiting  []*waiter
 	work     []*op // that finished, whose successors are not looked at yet
@@ -130,12 +132,12 @@ type rank struct {
 	kernels map[*comm]*op      // the last kernel of a communicator's resources
 	streams map[*stream]int
 	groups  int
-	dropped map[int]bool // events that were not carried out
-	busy    []span       // with kernels of communicators, as they began
-	calls   int          // launches of real streams so far
-	open    []launched   // those that may not have ended, in order
-	held    []*op        // segments that wait for them
-	stalled int          // ticks of Watch since one of them has ended
+	dropped map[int]bool  // events that were not carried out
+	busy    []beside.Span // with kernels of communicators, as they began
+	calls   int           // launches of real streams so far
+	open    []launched    // those that may not have ended, in order
+	held    []*op         // segments that wait for them
+	stalled int           // ticks of Watch since one of them has ended
 }
 
 // markKey is a CUDA event.

@@ -79,7 +79,6 @@ func (u *unit) of(h *half) string {
 	return fmt.Sprintf("rank %d, which does what rank %d does, in %s,", u.m.rank, u.lead.m.rank, describe(h.op))
 }
 
-// waits reports whether a unit of a member was not carried out.
 func (m *member) waits(u *unit) bool { return slices.Contains(m.pending, u) }
 
 // Unpaired reports, once programs have ended, messages of ranks that are no process's without

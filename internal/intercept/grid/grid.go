@@ -195,19 +195,66 @@ func (g Grid) Split(asked []*Asked, lead func(rank int) int, declared bool) ([][
 	if !ok {
 		return nil, nil, fmt.Errorf("it is split by keys that neither grow nor fall with the rank, and those of ranks that are no process's are not known")
 	}
-	var inside Grid
-	for i, d := range g {
-		if masks[0]>>i&1 == 0 {
-			inside = append(inside, d)
-		}
-	}
 	parts := slices.DeleteFunc(g.parts(masks[0]), func(p []int) bool { return !asked[lead(p[0])].In })
 	if down {
 		for _, p := range parts {
 			slices.Reverse(p)
 		}
 	}
-	return parts, inside, nil
+	return parts, g.inside(masks[0]), nil
+}
+
+// Group finds the group of the job that ranks are who make a communicator by themselves: at has, by
+// its rank, the job's rank of those that have come, -1 of others. Its members are in the order of
+// their ranks; it is known once all processes of it, and none of another one, have come. What follow
+// are the groups without processes that do what it does, and the grid of each.
+func (g Grid) Group(at []int, process []bool) (parts [][]int, inside Grid) {
+	lead, err := g.Leaders(process)
+	first := slices.IndexFunc(at, func(r int) bool { return r >= 0 })
+	if err != nil || first < 0 {
+		return nil, nil
+	}
+	for _, mask := range g.masks(make([]*Asked, len(process))) {
+		in := g.inside(mask)
+		if in.Size() != len(at) {
+			continue
+		}
+		mine := g.part(at[first], mask)
+		list := []int{}
+		for r := range process {
+			if g.part(r, mask) == mine {
+				list = append(list, r)
+			}
+		}
+		other, missing := false, false
+		for i, r := range list {
+			other = other || at[i] >= 0 && at[i] != r
+			missing = missing || at[i] < 0 && process[r]
+		}
+		if other {
+			continue
+		}
+		if parts != nil || missing {
+			return nil, nil // more have to come, or two kinds of groups have these processes
+		}
+		parts, inside = [][]int{list}, in
+		for _, p := range g.parts(mask) {
+			if l := lead[p[0]]; g.part(l, mask) == mine && p[0] != list[0] {
+				parts = append(parts, p)
+			}
+		}
+	}
+	return parts, inside
+}
+
+// inside is the grid of a group of a mask.
+func (g Grid) inside(mask uint) (out Grid) {
+	for i, d := range g {
+		if mask>>i&1 == 0 {
+			out = append(out, d)
+		}
+	}
+	return out
 }
 
 // order reports whether keys fall with the rank within the groups, or, where each has one process,

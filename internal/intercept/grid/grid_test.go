@@ -157,6 +157,33 @@ func TestPeer(t *testing.T) {
 	}
 }
 
+// TestGroup: a group is known when all its processes have come, and only where no other one is possible.
+func TestGroup(t *testing.T) {
+	for _, c := range []struct {
+		processes, at []int
+		want          string
+	}{
+		{[]int{0, 1, 4, 5}, []int{0, 1, -1, -1}, "[[0 1 2 3]] [4]"},
+		{[]int{0, 1, 4, 5}, []int{4, 5, -1, -1}, "[[4 5 6 7] [8 9 10 11] [12 13 14 15]] [4]"},
+		{[]int{0, 1, 4, 5}, []int{1, 5, -1, -1}, "[[1 5 9 13] [2 6 10 14] [3 7 11 15]] [4]"},
+		{[]int{0, 1, 4, 5}, []int{0, -1, -1, -1}, "[] []"},
+		{[]int{0, 1, 4, 5}, []int{1, 0, -1, -1}, "[] []"}, // in another order
+		{[]int{0, 1, 4, 5}, []int{0, 5, -1, -1}, "[] []"},
+		{[]int{0, 1, 2, 3}, []int{0, -1, -1, -1}, "[] []"}, // of four neighbors, or alone in its column
+		{[]int{0, 1, 2, 3}, []int{-1, -1, 2, -1}, "[] []"},
+		{[]int{0, 1, 2, 3}, []int{0, 1, 2, 3}, "[[0 1 2 3] [4 5 6 7] [8 9 10 11] [12 13 14 15]] [4]"},
+	} {
+		process := make([]bool, 16)
+		for _, r := range c.processes {
+			process[r] = true
+		}
+		parts, inside := grid.Grid{4, 4}.Group(c.at, process)
+		if got := fmt.Sprintf("%v [%v]", parts, inside); got != c.want {
+			t.Errorf("%v of %v are %s and not %s", c.at, c.processes, got, c.want)
+		}
+	}
+}
+
 // TestRefused: what is not known is said.
 func TestRefused(t *testing.T) {
 	ask := func(n int, colors map[int]int64, key func(r int) int64) []*grid.Asked {

@@ -50,6 +50,20 @@ static void stages(ncclComm_t world, int rank, int dp, int pp, cudaStream_t s) {
   OK(ncclAllReduce((void *)4096, (void *)8192, 1 << 20, ncclFloat32, ncclSum, data, s));
 }
 
+// Groups whose ranks make communicators with ids of their own.
+static void inits(const ncclUniqueId *ids, int rank, int tp, int dp, cudaStream_t s) {
+  int t = rank % tp, d = rank / tp;
+  ncclComm_t row, column;
+  OK(ncclCommInitRank(&row, tp, ids[d], t));
+  OK(ncclCommInitRank(&column, dp, ids[dp + t], d));
+  for (int i = 0; i < 2; i++) {
+    OK(ncclAllReduce((void *)4096, (void *)8192, 5000, ncclBfloat16, ncclSum, row, s));
+    OK(ncclReduceScatter((void *)4096, (void *)8192, 100000, ncclFloat32, ncclSum, column, s));
+    ncclComm_t one = split(row, t, 0, 1, 0);
+    OK(ncclAllReduce((void *)4096, (void *)8192, 5000, ncclBfloat16, ncclSum, one, s));
+  }
+}
+
 // A rank sends to rank 0: peers that are not as far away.
 static void gather(ncclComm_t world, int rank, int n, cudaStream_t s) {
   OK(ncclGroupStart());
@@ -63,6 +77,8 @@ int main(int argc, char **argv) {
   int x = atoi(argv[2]), y = atoi(argv[3]), a = atoi(argv[4]), b = atoi(argv[5]), n = x * y, status;
   ncclUniqueId id;
   OK(ncclGetUniqueId(&id));
+  ncclUniqueId ids[64];
+  for (int i = 0; i < x + y && i < 64; i++) OK(ncclGetUniqueId(&ids[i]));
   for (int p = 0; p < a * b; p++) {
     if (fork()) continue;
     ncclComm_t world;
@@ -74,6 +90,7 @@ int main(int argc, char **argv) {
     int64_t from = nanos();
     if (!strcmp(what, "groups")) groups(world, rank, x, y, s);
     if (!strcmp(what, "stages")) stages(world, rank, x, y, s);
+    if (!strcmp(what, "inits")) inits(ids, rank, x, y, s);
     if (!strcmp(what, "gather")) gather(world, rank, n, s);
     if (!strcmp(what, "colors")) {
       ncclComm_t c;
