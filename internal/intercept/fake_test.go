@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/simccl/simccl/internal/intercept"
 	"github.com/simccl/simccl/internal/intercept/collector"
@@ -63,7 +62,7 @@ func TestFakeUnknown(t *testing.T) {
 		{"gather", "2", "2", grid.Grid{4, 4}, []string{"which does what rank"}},
 		{"gather", "2", "2", grid.Grid{4, 2}, []string{"--fake-grid 4,2 has 8"}},
 	} {
-		r := intercepted(t, m, func(o *intercept.Options) { o.Real, o.Grid, o.Limit = 4, c.grid, 2*time.Second }, program, c.what, "4", "4", c.a, c.b)
+		r := intercepted(t, m, func(o *intercept.Options) { o.Real, o.Grid = 4, c.grid }, program, c.what, "4", "4", c.a, c.b)
 		text := r.out + r.errs + strings.Join(r.warnings, "\n")
 		for _, want := range c.want {
 			if !strings.Contains(text, want) {

@@ -115,7 +115,7 @@ type Core struct {
 	noMover  string   // why there is none
 	unmoved  []*move  // until it is there
 	serial   int      // requests so far
-	feeding  bool     // records are read, of communicators that may have ended
+	feeding  bool     // records are read or have been, of communicators that may have ended
 	changed  bool     // since waiters were looked at last
 	threads  map[*thread]bool
 	faults   int

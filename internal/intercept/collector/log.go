@@ -107,7 +107,6 @@ func (c *Core) Feed(pid int, data []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.feeding = true
-	defer func() { c.feeding = false }()
 	const head = 4096
 	if len(data) < head {
 		return nil
