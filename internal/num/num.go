@@ -80,6 +80,22 @@ func Divide(t coll.DataType, b []byte, n int) {
 	}
 }
 
+// Scale multiplies elements by one; products of integers wrap.
+func Scale(t coll.DataType, b, scalar []byte) {
+	le := binary.LittleEndian
+	if t == coll.Int64 || t == coll.Uint64 {
+		by := le.Uint64(scalar)
+		for ; len(b) >= 8; b = b[8:] {
+			le.PutUint64(b, le.Uint64(b)*by)
+		}
+		return
+	}
+	by := Get(t, scalar, 0)
+	for k := range len(b) / int(t.Size()) {
+		Put(t, b, k, Get(t, b, k)*by)
+	}
+}
+
 func floatOp(t coll.DataType, op coll.RedOp, a, b float64) float64 {
 	switch op {
 	case coll.Prod:

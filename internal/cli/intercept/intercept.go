@@ -49,6 +49,7 @@ type flags struct {
 	speed    float64
 	hosted   bool // the hosts' time is measured
 	real     int
+	grid     []int
 	progress time.Duration
 }
 
@@ -85,6 +86,7 @@ programs that read results get right ones.`,
 	o.DurationVar(&f.timeout, "timeout", intercept.DefaultLimit, "how `LONG` ranks that wait may be silent until they are reported and ended")
 	o.DurationVar(&f.progress, "progress", 30*time.Second, "say every `LONG` how many calls there were so far, 0 for never")
 	o.IntVar(&f.real, "fake-ranks", 0, "only `N` ranks of each larger communicator are processes; every other rank does what the nearest one below does")
+	o.IntSliceVar(&f.grid, "fake-grid", nil, "with --fake-ranks, of what `SIZES` the job's groups are, those of neighbors first (8,4); the processes are a smaller grid")
 	o.Float64Var(&f.factor, "host-factor", 1, "under --time measured, the host of the cluster takes `FACTOR` times as long as this one")
 	o.Float64Var(&f.speed, "host-speed", 1, "under --time measured, the host of the cluster is `SPEED` times as fast as this one: 1/SPEED of --host-factor")
 	o.BoolVar(&f.noRun, "no-simulation", false, "only record: the job is not simulated at the end")
@@ -105,6 +107,24 @@ func word(flag, s string, words []string) (int, error) {
 		return 0, fail.Usage("%s %s: write one of %s", flag, s, strings.Join(words, ", "))
 	}
 	return i, nil
+}
+
+// maxSizes and maxRanks bound --fake-grid.
+const (
+	maxSizes = 8
+	maxRanks = 1 << 24
+)
+
+// isGrid reports whether --fake-grid is a grid of more ranks than --fake-ranks.
+func (f *flags) isGrid() bool {
+	n := 1
+	for _, d := range f.grid {
+		if d < 2 || d > maxRanks/n {
+			return false
+		}
+		n *= d
+	}
+	return f.real > 0 && f.real < n && len(f.grid) <= maxSizes
 }
 
 // modes are --devices and --time.
@@ -134,7 +154,7 @@ func (f *flags) modes(o *intercept.Options) error {
 		o.Clock = collector.Clock(i)
 	}
 	o.Data, o.Audit, o.Limit, o.Factor = f.data, f.audit, f.timeout, f.factor/f.speed
-	o.Real, f.hosted = f.real, o.Clock == collector.Measured
+	o.Real, o.Grid, f.hosted = f.real, f.grid, o.Clock == collector.Measured
 	switch {
 	case o.Devices == collector.Real && o.Clock == collector.Paced:
 		return fail.NotYet("real streams that wait as long as the cluster takes", "--devices real --time paced: write record, virtual or measured")
@@ -142,6 +162,8 @@ func (f *flags) modes(o *intercept.Options) error {
 		return fail.Usage("--data: calls return before they are matched under --time record; write --time virtual or measured")
 	case f.real < 0 || f.real > 0 && f.data:
 		return fail.Usage("--fake-ranks %d: write at least 1, without --data: ranks that no process is have no data", f.real)
+	case f.grid != nil && !f.isGrid():
+		return fail.Usage("--fake-grid %s: write up to %d sizes of at least 2, of which processes are less than all, with --fake-ranks: --fake-ranks 4 --fake-grid 8,4", strings.Trim(fmt.Sprint(f.grid), "[]"), maxSizes)
 	case !(f.factor > 0 && f.factor <= 1000):
 		return fail.Usage("--host-factor %g: write a factor above 0, at most 1000", f.factor)
 	case !(f.speed >= 0.001 && f.speed <= 1000):

@@ -1,11 +1,11 @@
 package collector
 
 import (
-	"cmp"
 	"encoding/binary"
 	"fmt"
-	"maps"
 	"slices"
+
+	"github.com/simccl/simccl/internal/intercept/grid"
 )
 
 // comm is a communicator, complete when all its members have come.
@@ -17,8 +17,10 @@ type comm struct {
 	made    bool // its members have GPUs; what fails it later is not what its members wait for
 	parent  *comm
 	share   bool
-	fakes   bool  // some of its members are no process's
-	failed  int32 // its asynchronous error
+	fakes   bool // some of its members are no process's
+	grid    grid.Grid
+	copies  []*comm // without processes, whose ranks do what those of this one do
+	failed  int32   // its asynchronous error
 	text    string
 	kernels []*kernel // by number of the collective launch
 	first   int       // number of kernels[0]
@@ -41,8 +43,9 @@ type member struct {
 	splits  int
 	shrinks int
 	pending []*unit
-	like    *member // of a rank that is no process's: which one does the same
-	made    int     // number among the communicators of its GPU
+	like    *member   // of a rank that is no process's: which one does the same
+	copies  []*member // that do what this one does
+	made    int       // number among the communicators of its GPU
 }
 
 // split is a call of ncclCommSplit or ncclCommShrink by all members.
@@ -54,8 +57,8 @@ type split struct {
 }
 
 type splitter struct {
-	m          *member // of the child; nil without a color
-	color, key int64
+	m *member // of the child; nil without a color
+	grid.Asked
 }
 
 func (m *member) gpu() int { return m.dev.gpu }
@@ -112,9 +115,14 @@ func (c *Core) init(t *thread, q *request) reply {
 	x := c.forming[key]
 	if x == nil {
 		x = &comm{members: make([]*member, n), missing: int(n), pairs: map[[2]int32]*pair{}}
-		if r := c.set.Real; r > 0 && r < x.missing {
+		if r := c.set.Real; r > 0 && r < x.missing && (c.job == nil || int(n) >= len(c.job.members)) {
+			if x.grid = c.set.Grid; x.grid == nil {
+				x.grid = grid.Grid{int(n)}
+			}
+			if x.grid.Size() != int(n) {
+				return refuse(invalidUsage, "a communicator of %d ranks, and --fake-grid %v has %d: what ranks do that are no process's is not known", n, x.grid, x.grid.Size())
+			}
 			x.missing, x.fakes = r, true
-			c.imitated[key] = x
 		}
 		c.forming[key] = x
 	}
@@ -133,25 +141,92 @@ func (c *Core) init(t *thread, q *request) reply {
 	m := c.newMember(dev)
 	m.c, m.rank = x, int32(rank)
 	x.members[rank] = m
-	if x.missing--; x.missing == 0 {
+	if x.missing--; c.whole(x) || x.missing == 0 {
 		delete(c.forming, key)
-		x.fill()
+		if x.fakes {
+			c.imitated[key] = x
+		}
+		if err := x.fill(); err != nil {
+			return c.refuseInit(x, "%v", err)
+		}
 		c.complete(x)
 	}
 	return reply{a: [4]int64{m.handle}}
 }
 
 // fill adds the members that are no process's.
-func (x *comm) fill() {
-	first := slices.IndexFunc(x.members, func(m *member) bool { return m != nil })
-	last := x.members[first]
-	for r, m := range x.members {
-		if m != nil {
-			last = m
-			continue
-		}
-		x.members[r] = &member{c: x, rank: int32(r), like: last, dev: &device{p: last.dev.p, id: -1 - r, gpu: -1, streams: map[uint64]*stream{}}}
+func (x *comm) fill() error {
+	if !x.fakes {
+		return nil
 	}
+	lead, err := x.grid.Leaders(x.there())
+	for r, m := range x.members {
+		if m == nil && err == nil {
+			like := x.members[lead[r]]
+			x.members[r] = like.copy(&device{p: like.dev.p, id: -1 - r, gpu: -1, streams: map[uint64]*stream{}})
+			x.members[r].c, x.members[r].rank = x, int32(r)
+		}
+	}
+	return err
+}
+
+// there reports, by rank, which members are processes that have come.
+func (x *comm) there() []bool {
+	out := make([]bool, len(x.members))
+	for r, m := range x.members {
+		out[r] = m != nil && m.like == nil
+	}
+	return out
+}
+
+// whole adds the other members of a communicator that some ranks of the job make by themselves, once
+// all processes of such a group have come (--fake-grid), and the communicators that do what it does.
+func (c *Core) whole(x *comm) bool {
+	if c.job == nil || len(x.members) >= len(c.job.members) {
+		return false
+	}
+	all, at := c.job.members, make([]int, len(x.members))
+	for r, m := range x.members {
+		at[r] = slices.IndexFunc(all, func(o *member) bool { return m != nil && o.dev == m.dev })
+		if m != nil && at[r] < 0 {
+			return false
+		}
+	}
+	parts, inside := c.job.grid.Group(at, c.job.there())
+	for k, part := range parts {
+		y := x
+		if k > 0 {
+			y = &comm{members: make([]*member, len(part)), pairs: map[[2]int32]*pair{}}
+		}
+		y.grid = inside
+		for i, r := range part {
+			if y.members[i] == nil {
+				like := x.members[slices.Index(parts[0], int(all[parts[0][i]].process().rank))]
+				y.members[i], y.fakes = like.copy(all[r].dev), true
+				y.members[i].c, y.members[i].rank = y, int32(i)
+			}
+		}
+		if k > 0 {
+			x.copies = append(x.copies, y)
+			c.complete(y)
+		}
+	}
+	return parts != nil
+}
+
+// copy is a member that does what m does.
+func (m *member) copy(dev *device) *member {
+	out := &member{like: m, dev: dev}
+	m.copies = append(m.copies, out)
+	return out
+}
+
+// process is the member that does what m does and is a process's.
+func (m *member) process() *member {
+	if m.like != nil {
+		return m.like
+	}
+	return m
 }
 
 // refuseInit fails a communicator that is being made: its other ranks would wait
@@ -172,6 +247,9 @@ func (c *Core) complete(x *comm) {
 		return
 	}
 	x.made = true
+	if c.job == nil && c.set.Grid != nil && x.fakes && x.parent == nil {
+		c.job = x
+	}
 	x.id = len(c.comms)
 	c.comms = append(c.comms, x)
 	for _, m := range x.members {
@@ -286,12 +364,12 @@ func (c *Core) split(q *request) reply {
 		x.splits = append(x.splits, &split{from: make([]*splitter, len(x.members)), missing: x.processes(), share: q.a[3] != 0})
 	}
 	s := x.splits[m.splits-1]
-	from := &splitter{color: q.a[1], key: q.a[2]}
-	if from.color >= 0 {
+	from := &splitter{Asked: grid.Asked{In: q.a[1] >= 0, Color: q.a[1], Key: q.a[2]}}
+	if from.In {
 		from.m = c.newMember(m.dev)
 	}
 	s.from[m.rank] = from
-	if s.missing--; s.missing == 0 && (!x.fakes || c.imitate(x, s)) {
+	if s.missing--; s.missing == 0 {
 		c.children(x, s)
 	}
 	if from.m == nil {
@@ -300,56 +378,64 @@ func (c *Core) split(q *request) reply {
 	return reply{a: [4]int64{from.m.handle}}
 }
 
-// imitate has the ranks that are no process's give what those give that they are like, where all
-// processes give one color: with several it is not known which communicators the others make.
-func (c *Core) imitate(x *comm, s *split) bool {
-	first := slices.IndexFunc(s.from, func(f *splitter) bool { return f != nil })
-	for _, f := range s.from {
-		if f == nil || f.color == s.from[first].color {
-			continue
+// children makes the communicators of a split: by color those with equal ones, in the order of
+// their keys, equal keys in that of the parent. Ranks that are no process's make those that
+// follow from them, and so do the communicators that do what the parent does.
+func (c *Core) children(x *comm, s *split) {
+	c.changed = true
+	asked := make([]*grid.Asked, len(s.from))
+	for r, f := range s.from {
+		switch {
+		case f != nil:
+			asked[r] = &f.Asked
+		case slices.Contains(s.exclude, int32(r)):
+			asked[r] = &grid.Asked{}
 		}
-		for _, g := range s.from {
-			if g != nil && g.m != nil {
-				g.m.failed, g.m.text = invalidUsage, "a communicator with ranks of --fake-ranks is split by several colors: those of ranks that are no process's are not known"
+	}
+	parts, inside, err := x.grid.Split(asked, func(r int) int { return int(x.members[r].process().rank) }, c.set.Grid != nil)
+	if err != nil {
+		for _, f := range s.from {
+			if f != nil && f.m != nil {
+				f.m.failed, f.m.text = invalidUsage, fmt.Sprintf("a communicator with ranks of --fake-ranks: %v", err)
 			}
 		}
-		c.changed = true
-		return false
+		return
 	}
-	for r, m := range x.members {
-		if m.like == nil || s.from[m.like.rank].m == nil {
-			continue
+	for _, z := range append([]*comm{x}, x.copies...) {
+		for _, part := range parts {
+			y := &comm{parent: z, share: s.share, grid: inside, pairs: map[[2]int32]*pair{}}
+			if y.grid == nil {
+				y.grid = grid.Grid{len(part)}
+			}
+			for i, r := range part {
+				old := z.members[r]
+				m := s.from[old.process().rank].m
+				if old.like != nil {
+					m, y.fakes = m.copy(old.dev), true
+				}
+				m.c, m.rank = y, int32(i)
+				y.members = append(y.members, m)
+			}
+			c.complete(y)
 		}
-		of := s.from[m.like.rank]
-		s.from[r] = &splitter{m: &member{like: of.m, dev: m.dev}, color: of.color, key: of.key}
 	}
-	return true
+	for _, f := range s.from {
+		if f != nil && f.m != nil {
+			f.m.c.twins(f.m)
+		}
+	}
 }
 
-// children makes the communicators of a split: by color those with equal ones, in
-// the order of their keys, equal keys in that of the parent.
-func (c *Core) children(x *comm, s *split) {
-	type entry struct {
-		*splitter
-		rank int
+// twins notes, once each, the communicators without processes that do what x does, of which m is the first process.
+func (x *comm) twins(m *member) {
+	if slices.IndexFunc(x.members, func(o *member) bool { return o.like == nil }) != int(m.rank) {
+		return
 	}
-	colors := map[int64][]entry{}
-	for r, f := range s.from {
-		if f != nil && f.m != nil {
-			colors[f.color] = append(colors[f.color], entry{f, r})
+	for _, o := range m.copies {
+		if o.c.processes() == 0 && !slices.Contains(x.copies, o.c) {
+			x.copies = append(x.copies, o.c)
 		}
 	}
-	for _, color := range slices.Sorted(maps.Keys(colors)) {
-		list := colors[color]
-		slices.SortStableFunc(list, func(a, b entry) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.rank, b.rank)) })
-		y := &comm{parent: x, share: s.share, fakes: x.fakes, pairs: map[[2]int32]*pair{}}
-		for i, e := range list {
-			e.m.c, e.m.rank = y, int32(i)
-			y.members = append(y.members, e.m)
-		}
-		c.complete(y)
-	}
-	c.changed = true
 }
 
 // shrink is ncclCommShrink: a rank that stays has come.
@@ -359,7 +445,7 @@ func (c *Core) shrink(q *request) reply {
 		return *bad
 	}
 	x := m.c
-	if x.fakes {
+	if x.fakes || len(x.copies) > 0 {
 		return refuse(invalidUsage, "a communicator with ranks of --fake-ranks cannot be shrunk")
 	}
 	var exclude []int32
@@ -383,7 +469,7 @@ func (c *Core) shrink(q *request) reply {
 	if !slices.Equal(s.exclude, exclude) {
 		return refuse(invalidUsage, "rank %d excludes ranks %v, and another one %v", m.rank, exclude, s.exclude)
 	}
-	from := &splitter{m: c.newMember(m.dev)}
+	from := &splitter{m: c.newMember(m.dev), Asked: grid.Asked{In: true}}
 	s.from[m.rank] = from
 	if s.missing--; s.missing == 0 {
 		c.children(x, s)

@@ -16,6 +16,8 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/simccl/simccl/internal/intercept/beside"
+	"github.com/simccl/simccl/internal/intercept/grid"
 	"github.com/simccl/simccl/internal/session"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
@@ -80,6 +82,9 @@ type Settings struct {
 	// Real, above 0, is how many ranks of a larger communicator are processes of the
 	// program; each other one does what the nearest rank below that is does (--fake-ranks).
 	Real int
+	// Grid, where it is not nil, is of what sizes the groups of the ranks of such a communicator are
+	// (--fake-grid); its places are compared, not ranks.
+	Grid grid.Grid
 	// Prices is nil where nothing is simulated (Record).
 	Prices Prices
 	// Access is how Data is moved.
@@ -97,6 +102,7 @@ type Core struct {
 	comms    []*comm
 	members  []*member // by handle - 1
 	forming  map[string]*comm
+	job      *comm            // the first one with ranks of a grid that are no process's
 	imitated map[string]*comm // by id, with ranks that are no process's
 	waiting  []*waiter
 	work     []*op // that finished, whose successors are not looked at yet
@@ -109,10 +115,11 @@ type Core struct {
 	noMover  string   // why there is none
 	unmoved  []*move  // until it is there
 	serial   int      // requests so far
-	feeding  bool     // records are read, of communicators that may have ended
+	feeding  bool     // records are read or have been, of communicators that may have ended
 	changed  bool     // since waiters were looked at last
 	threads  map[*thread]bool
 	faults   int
+	walks    int // over units that messages connect
 }
 
 // rank is a GPU of the cluster and what was called on it.
@@ -125,12 +132,12 @@ type rank struct {
 	kernels map[*comm]*op      // the last kernel of a communicator's resources
 	streams map[*stream]int
 	groups  int
-	dropped map[int]bool // events that were not carried out
-	busy    []span       // with kernels of communicators, as they began
-	calls   int          // launches of real streams so far
-	open    []launched   // those that may not have ended, in order
-	held    []*op        // segments that wait for them
-	stalled int          // ticks of Watch since one of them has ended
+	dropped map[int]bool  // events that were not carried out
+	busy    []beside.Span // with kernels of communicators, as they began
+	calls   int           // launches of real streams so far
+	open    []launched    // those that may not have ended, in order
+	held    []*op         // segments that wait for them
+	stalled int           // ticks of Watch since one of them has ended
 }
 
 // markKey is a CUDA event.

@@ -202,17 +202,6 @@ func (c *Core) scale(u *unit, o *wireOp, b []byte) error {
 			return err
 		}
 	}
-	le := binary.LittleEndian
-	if typ == coll.Int64 || typ == coll.Uint64 { // products wrap
-		by := le.Uint64(scalar)
-		for ; len(b) >= 8; b = b[8:] {
-			le.PutUint64(b, le.Uint64(b)*by)
-		}
-		return nil
-	}
-	by := num.Get(typ, scalar, 0)
-	for k := range len(b) / int(typ.Size()) {
-		num.Put(typ, b, k, num.Get(typ, b, k)*by)
-	}
+	num.Scale(typ, b, scalar)
 	return nil
 }

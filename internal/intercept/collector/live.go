@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/intercept/steps"
 )
 
 // Requests of processes on real devices; live.h has the same numbers.
@@ -350,151 +351,44 @@ func (c *Core) endTurn(p *process) {
 	}
 }
 
-// jobOf is a list of steps as live.h has them.
-type jobOf struct {
-	buffers []byte
-	count   uint64
-	index   map[*byte]uint32
-	steps   []byte
-	err     error
+// rankOf is what a rank gives to a call.
+func rankOf(o *wireOp) *steps.Rank {
+	return &steps.Rank{Shared: o.shared, Scalar: o.scalar, Pointer: o.flags&flagScalarPointer != 0}
 }
 
-// side is a buffer of a call.
-type side int
-
-const (
-	sendSide side = iota
-	recvSide
-	scalarSide
-)
-
-const sharedSize = 96
-
-// place names an offset in a rank's buffer.
-func (j *jobOf) place(o *wireOp, s side, offset int64) []byte {
-	if len(o.shared) < 3*sharedSize {
-		j.err = fmt.Errorf("%s: its buffers are not known", describe(o))
-		return nil
-	}
-	b := o.shared[int(s)*sharedSize:][:sharedSize]
-	i, ok := j.index[&b[0]]
-	if !ok {
-		i = uint32(j.count)
-		j.index[&b[0]] = i
-		j.buffers = append(j.buffers, b...)
-		j.count++
-	}
-	out := binary.LittleEndian.AppendUint32(nil, i)
-	return binary.LittleEndian.AppendUint64(append(out, 0, 0, 0, 0), uint64(offset))
-}
-
-func (j *jobOf) head(kind, typ, op, n, m int32, count int64) {
-	for _, v := range []int32{kind, typ, op, n, m, 0} {
-		j.steps = binary.LittleEndian.AppendUint32(j.steps, uint32(v))
-	}
-	j.steps = binary.LittleEndian.AppendUint64(j.steps, uint64(count))
-}
-
-func (j *jobOf) copies(from *wireOp, at int64, to *wireOp, dst, n int64) {
-	j.head(0, 0, 0, 1, 1, n)
-	j.steps = append(append(j.steps, j.place(from, sendSide, at)...), j.place(to, recvSide, dst)...)
-}
-
-// reduces reduces count elements at an offset of all ranks' inputs into those of to.
-func (j *jobOf) reduces(all []*wireOp, offset, count int64, to []*wireOp) {
-	o := all[0]
-	if t := coll.DataType(o.typ); t.IsFloat() && t.Size() == 1 {
-		j.err = fmt.Errorf("%s: reductions of 8-bit floats are not built for real GPUs", describe(o))
-		return
-	}
-	j.head(1, int32(o.typ), min(o.redop, sumScaled), int32(len(all)), int32(len(to)), count)
-	for _, x := range all {
-		j.steps = append(j.steps, j.place(x, sendSide, offset)...)
-	}
-	for _, x := range to {
-		j.steps = append(j.steps, j.place(x, recvSide, 0)...)
-	}
-	if o.redop < sumScaled {
-		return
-	}
-	for _, x := range all {
-		if x.flags&flagScalarPointer != 0 {
-			j.err = fmt.Errorf("%s: a scalar in the memory of a device is not built for real GPUs", describe(x))
+// stepsOf are the steps of a launch.
+func stepsOf(units []*unit) *steps.List {
+	j := steps.New()
+	for i := range units[0].ops {
+		if units[0].kernel == nil {
+			break
 		}
-		j.steps = binary.LittleEndian.AppendUint64(j.steps, x.scalar)
-	}
-}
-
-func (j *jobOf) bytes() []byte {
-	return append(append(binary.LittleEndian.AppendUint64(nil, j.count), j.buffers...), j.steps...)
-}
-
-// collective adds the i-th collective of a launch.
-func (j *jobOf) collective(units []*unit, i int) {
-	all := make([]*wireOp, len(units))
-	for r, u := range units {
-		all[r] = &u.ops[i]
-	}
-	o := all[0]
-	size, root := bytesOf(o), all[o.root]
-	switch coll.Func(o.fn) {
-	case coll.AllReduce:
-		j.reduces(all, 0, int64(o.count), all)
-	case coll.Reduce:
-		j.reduces(all, 0, int64(o.count), []*wireOp{root})
-	case coll.ReduceScatter:
-		for r, to := range all {
-			j.reduces(all, int64(r)*size, int64(o.count), []*wireOp{to})
+		all := make([]*steps.Rank, len(units))
+		for r, u := range units {
+			all[r] = rankOf(&u.ops[i])
 		}
-	case coll.Broadcast:
-		for _, to := range all {
-			j.copies(root, 0, to, 0, size)
-		}
-	case coll.AllGather, coll.AllToAll:
-		for r, to := range all {
-			for s, from := range all {
-				at := int64(0)
-				if coll.Func(o.fn) == coll.AllToAll {
-					at = int64(r) * size
-				}
-				j.copies(from, at, to, int64(s)*size, size)
+		o := &units[0].ops[i]
+		j.Collective(&steps.Call{Name: describe(o), Func: coll.Func(o.fn), Type: coll.DataType(o.typ), RedOp: min(o.redop, sumScaled), Scaled: o.redop >= sumScaled, Count: int64(o.count), Root: o.root}, all)
+	}
+	for _, u := range units {
+		for _, h := range u.halves {
+			if coll.Func(h.op.fn) == coll.Send && h.op.count > 0 {
+				j.Copy(describe(h.op), rankOf(h.op), 0, rankOf(h.other.op), 0, bytesOf(h.op))
 			}
 		}
-	case coll.Gather:
-		for r, from := range all {
-			j.copies(from, 0, root, int64(r)*size, size)
-		}
-	case coll.Scatter:
-		for r, to := range all {
-			j.copies(root, int64(r)*size, to, 0, size)
-		}
-	default:
-		j.err = fmt.Errorf("data of %s are not moved", name(o))
 	}
+	return j
 }
 
 // moveLive has the data of a launch moved; done follows.
 func (c *Core) moveLive(units []*unit, done func(err error)) {
-	j := &jobOf{index: map[*byte]uint32{}}
-	if units[0].kernel != nil {
-		for i := range units[0].ops {
-			j.collective(units, i)
-		}
-	} else {
-		for _, u := range units {
-			for _, h := range u.halves {
-				if coll.Func(h.op.fn) == coll.Send && h.op.count > 0 {
-					j.copies(h.op, 0, h.other.op, 0, bytesOf(h.op))
-				}
-			}
-		}
-	}
-	if j.err != nil {
-		done(j.err)
+	job, err := stepsOf(units).Bytes()
+	if err != nil {
+		done(err)
 		return
 	}
 	c.moves++
-	m := &move{id: c.moves, gpu: units[0].m.dev.p.live.gpu, job: j.bytes(), done: done}
+	m := &move{id: c.moves, gpu: units[0].m.dev.p.live.gpu, job: job, done: done}
 	switch {
 	case c.noMover != "":
 		done(errors.New(c.noMover))

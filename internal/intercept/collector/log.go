@@ -107,7 +107,6 @@ func (c *Core) Feed(pid int, data []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.feeding = true
-	defer func() { c.feeding = false }()
 	const head = 4096
 	if len(data) < head {
 		return nil
@@ -217,10 +216,10 @@ func (c *Core) Result(nccl string) *calls.Record {
 }
 
 // repeat gives the ranks that are no process's the calls of those that do the same, in the
-// order in which those make them.
+// order in which those make them, on their own communicators and with their own peers.
 func (c *Core) repeat(out *calls.Record, number []int) {
 	type pair struct{ gpu, like int }
-	comms := map[pair]map[int]bool{}
+	comms := map[pair]map[int]*member{}
 	var order []pair
 	for _, x := range c.comms {
 		for _, m := range x.members {
@@ -229,17 +228,24 @@ func (c *Core) repeat(out *calls.Record, number []int) {
 			}
 			p := pair{m.gpu(), m.like.gpu()}
 			if comms[p] == nil {
-				comms[p] = map[int]bool{}
+				comms[p] = map[int]*member{}
 				order = append(order, p)
 			}
-			comms[p][number[x.id]] = true
+			comms[p][number[m.like.c.id]] = m
 		}
 	}
 	for _, p := range order {
 		for _, e := range out.Events[p.like] {
-			if e.Kind != calls.Call || comms[p][e.Comm] {
-				out.Events[p.gpu] = append(out.Events[p.gpu], e)
+			if e.Kind == calls.Call {
+				m := comms[p][e.Comm]
+				if m == nil {
+					continue
+				}
+				if e.Comm = number[m.c.id]; e.Func == coll.Send || e.Func == coll.Recv {
+					e.Root = m.c.grid.Peer(e.Root, m.like.rank, m.rank)
+				}
 			}
+			out.Events[p.gpu] = append(out.Events[p.gpu], e)
 		}
 	}
 }

@@ -19,7 +19,10 @@ type unit struct {
 	halves  []*half // of messages
 	dropped bool
 	events  []int // of its GPU's record
-	visited bool
+	visited int   // the last walk that came here
+	lead    *unit // of a rank that is no process's: the unit that it repeats
+	ghosts  []*unit
+	carried bool   // its messages are delivered
 	ticket  uint64 // of a real stream that waits for it
 	runs    bool   // that stream goes on behind it at once
 }
@@ -77,6 +80,9 @@ func (u *unit) describe() string {
 	return fmt.Sprintf("rank %d in %s", u.m.rank, s)
 }
 
+// fails reports whether a unit is not carried out.
+func (u *unit) fails() bool { return u.dropped || u.lead != nil && u.lead.dropped }
+
 // needs reports whether a unit waits for something that a member has not launched.
 func (u *unit) needs(m *member) bool {
 	if m.like != nil {
@@ -87,7 +93,7 @@ func (u *unit) needs(m *member) bool {
 		return v == nil || v.dropped
 	}
 	for _, h := range u.halves {
-		if h.op.root == m.rank && (h.other == nil || h.other.u.dropped) {
+		if u.m.c.members[h.op.root].process() == m && (h.other == nil || h.other.u.fails()) {
 			return true
 		}
 	}
@@ -310,11 +316,26 @@ func (c *Core) mismatch(u *unit, text string) reply {
 	return refuse(invalidUsage, "%s", text)
 }
 
+// matchMessages finds the other halves of a unit's messages, and of those of the ranks that do the
+// same: their peers are as far away.
 func (c *Core) matchMessages(u *unit) reply {
-	x := u.m.c
-	if x.fakes {
-		return c.mismatch(u, u.describe()+": messages are not simulated among ranks of --fake-ranks")
+	r := c.halves(u)
+	for _, m := range u.m.copies {
+		if m.c != u.m.c || r.status != 0 {
+			continue
+		}
+		v := &unit{m: m, o: u.o, lead: u, ops: append([]wireOp(nil), u.ops...)}
+		for i := range v.ops {
+			v.ops[i].root = m.c.grid.Peer(v.ops[i].root, u.m.rank, m.rank)
+		}
+		u.ghosts = append(u.ghosts, v)
+		r = c.halves(v)
 	}
+	return r
+}
+
+func (c *Core) halves(u *unit) reply {
+	x := u.m.c
 	for i := range u.ops {
 		o := &u.ops[i]
 		h := &half{u: u, op: o}
@@ -335,7 +356,7 @@ func (c *Core) matchMessages(u *unit) reply {
 		}
 		if len(*theirs) == 0 {
 			*mine = append(*mine, h)
-			if peer := x.members[o.root]; peer.left && !c.feeding {
+			if peer := x.members[o.root].process(); peer.left && !c.feeding {
 				return c.abandoned(u, peer)
 			}
 			continue
@@ -467,46 +488,57 @@ func (c *Core) collectives(x *comm, ops []wireOp) (int64, error) {
 }
 
 // exchange carries out messages once all units that they connect have begun and
-// every half has its other one.
+// every half has its other one: those of a unit, and of ranks that do the same.
 func (c *Core) exchange(u *unit) {
-	var units []*unit
-	list := []*unit{u}
-	u.visited = true
-	complete := true
-	for len(list) > 0 && complete {
-		v := list[len(list)-1]
-		list = list[:len(list)-1]
-		units = append(units, v)
-		complete = complete && v.o.arrived && !v.dropped
+	first := c.walks + 1
+	c.walk(u, first)
+	for _, v := range u.ghosts {
+		if !v.carried && v.visited < first {
+			c.walk(v, first)
+		}
+	}
+}
+
+// walk goes over the units that messages connect. Where an earlier walk since first was, they are
+// not complete.
+func (c *Core) walk(u *unit, first int) {
+	c.walks++
+	u.visited = c.walks
+	units := []*unit{u}
+	for i := 0; i < len(units); i++ {
+		v := units[i]
+		if !v.o.arrived || v.fails() {
+			return
+		}
 		for _, h := range v.halves {
-			if h.other == nil {
-				complete = false
-			} else if w := h.other.u; !w.visited {
-				w.visited = true
-				list = append(list, w)
+			switch {
+			case h.other == nil || h.other.u.visited >= first && h.other.u.visited < c.walks:
+				return
+			case h.other.u.visited < first:
+				h.other.u.visited = c.walks
+				units = append(units, h.other.u)
 			}
 		}
 	}
-	for _, v := range append(units, list...) {
-		v.visited = false
-	}
-	if complete {
-		c.deliver(units)
-	}
+	c.deliver(units)
 }
 
 // deliver carries out the messages of units.
 func (c *Core) deliver(units []*unit) {
 	x := units[0].m.c
-	begin := int64(0)
+	begin, real := int64(0), false
 	var list []session.Message
 	for _, u := range units {
+		u.carried, real = true, real || u.lead == nil
 		begin = max(begin, u.o.ready)
 		for _, h := range u.halves {
 			if coll.Func(h.op.fn) == coll.Send {
 				list = append(list, session.Message{From: u.m.rank, To: h.op.root, Bytes: bytesOf(h.op)})
 			}
 		}
+	}
+	if !real {
+		return // no process waits for them
 	}
 	ends := make([]int64, len(x.members))
 	if c.set.Prices != nil {
@@ -525,6 +557,9 @@ func (c *Core) deliver(units []*unit) {
 			return
 		}
 		for _, u := range units {
+			if u.lead != nil {
+				continue
+			}
 			u.m.retire(u)
 			c.communicates(u, begin, begin+ends[u.m.rank])
 			c.finish(u.o, begin+ends[u.m.rank])

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/simccl/simccl/internal/intercept/beside"
 	"github.com/simccl/simccl/workload/calls"
 )
 
@@ -44,10 +45,6 @@ func (c *Core) segmentDone(t *thread, q *request) reply {
 	return reply{}
 }
 
-// span is when a kernel of a communicator held SMs, in ps: from its begin on its GPU, and from
-// when all ranks were there.
-type span struct{ from, begin, to int64 }
-
 // launched is a launch of a GPU, by number.
 type launched struct {
 	*unit
@@ -64,7 +61,7 @@ func (c *Core) communicates(u *unit, begin, end int64) {
 		return
 	}
 	r := c.gpus[u.m.gpu()]
-	if r.busy = append(r.busy, span{u.o.ready, begin, end}); len(r.busy) > spans {
+	if r.busy = append(r.busy, beside.Span{From: u.o.ready, Begin: begin, To: end}); len(r.busy) > spans {
 		r.busy = r.busy[len(r.busy)-spans:]
 	}
 }
@@ -120,25 +117,5 @@ func (c *Core) computed(o *op) int64 {
 		return o.ready + o.took
 	}
 	compute, calls := c.set.Prices.Beside()
-	return beside(o.ready, o.took, r.busy, compute, calls)
-}
-
-// beside is when compute of some length ends that begins at a time, where it takes longer by
-// one factor beside spans, which take longer by another one beside it.
-func beside(at, left int64, busy []span, compute, calls float64) int64 {
-	for _, b := range busy {
-		from := max(b.from, at)
-		if b.to <= from || left <= 0 {
-			continue
-		}
-		if from-at >= left {
-			continue
-		}
-		left -= from - at
-		long := b.to - from + int64(float64(b.to-max(from, b.begin))*(calls-1))
-		done := min(int64(float64(long)/compute), left)
-		left -= done
-		at = from + int64(float64(done)*compute)
-	}
-	return at + max(left, 0)
+	return beside.End(o.ready, o.took, r.busy, compute, calls)
 }

@@ -240,7 +240,7 @@ func (c *Core) closed(t *thread) {
 		}
 	}
 	c.waiting = kept
-	if t.p == nil || !t.whole {
+	if t.p == nil || !t.whole || c.feeding { // programs have ended before their records are read
 		return
 	}
 	t.p.ended = true

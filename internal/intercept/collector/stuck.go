@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,6 +24,9 @@ func (c *Core) stuck() string {
 		}
 	}
 	for _, x := range c.comms {
+		if h := x.unpaired(func(u *unit) bool { return u.lead.m.waits(u.lead) }); h != nil {
+			fmt.Fprintf(&b, "\n  communicator %d (%d ranks): %s waits for rank %d, which does not call the other side", x.id, len(x.members), h.u.of(h), h.op.root)
+		}
 		for _, s := range append(slices.Clone(x.splits), x.shrinks...) {
 			if s.missing > 0 {
 				fmt.Fprintf(&b, "\n  communicator %d (%d ranks): ranks %v did not call ncclCommSplit or ncclCommShrink", x.id, len(x.members), x.notIn(s))
@@ -53,4 +57,38 @@ func (x *comm) absent(u *unit) (out []int32) {
 		}
 	}
 	return out
+}
+
+// unpaired finds the message without another side of the lowest rank that is no process's, of such units.
+func (x *comm) unpaired(of func(u *unit) bool) (first *half) {
+	for _, p := range x.pairs { //lint:sorted the lowest one
+		for _, h := range append(slices.Clone(p.sends), p.recvs...) {
+			if u := h.u; u.lead == nil || u.fails() || !of(u) {
+				continue
+			}
+			if first == nil || cmp.Or(cmp.Compare(h.u.m.rank, first.u.m.rank), cmp.Compare(h.op.root, first.op.root), cmp.Compare(h.op.fn, first.op.fn)) < 0 {
+				first = h
+			}
+		}
+	}
+	return first
+}
+
+// of describes a half of a unit that is no process's.
+func (u *unit) of(h *half) string {
+	return fmt.Sprintf("rank %d, which does what rank %d does, in %s,", u.m.rank, u.lead.m.rank, describe(h.op))
+}
+
+func (m *member) waits(u *unit) bool { return slices.Contains(m.pending, u) }
+
+// Unpaired reports, once programs have ended, messages of ranks that are no process's without
+// another side: their peers are not as far away as those of the processes.
+func (c *Core) Unpaired() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, x := range c.comms {
+		if h := x.unpaired(func(u *unit) bool { return !u.lead.m.waits(u.lead) }); h != nil && x.failed == 0 {
+			c.warn("--fake-ranks on a communicator of %d ranks: %s has peer %d, which does not call the other side; start processes for all ranks that differ", len(x.members), h.u.of(h), h.op.root)
+		}
+	}
 }
