@@ -438,20 +438,34 @@ func (x *Executor) folded(ctx context.Context, p, whole *plan.Plan, sink trace.S
 	if jitter != noJitter {
 		o.Jitter = x.class.Jitter
 	}
+	mode, each := x.cfg.Fold, sink != trace.Discard || x.cfg.Packets != nil || jitter == eachDraws && o.Jitter != (gpu.JitterCost{})
 	if jitter == equalShare {
 		o.Jitter.Channel = 0
-		if sink != trace.Discard || x.cfg.Fold == Unfolded || x.cfg.Fold == FoldExact {
-			c, err := x.classesOf(ctx, p, whole)
-			if err != nil {
-				return nil, nil, err
-			}
-			o.Like = c.like()
+		if mode == FoldAuto && whole != nil && p != whole { // parts of a window fold as they draw
+			mode = alike
+		}
+	}
+	share := func() error { // draws
+		c, err := x.classesOf(ctx, p, whole)
+		o.Like = c.like()
+		return err
+	}
+	shared := jitter == equalShare && (sink != trace.Discard || mode == Unfolded || mode == FoldExact)
+	if shared {
+		if err := share(); err != nil {
+			return nil, nil, err
 		}
 	}
 	e = engine.New(&o, p)
 	e.Cancelled = ctx.Err
-	if sink == trace.Discard && x.cfg.Packets == nil && (jitter != eachDraws || e.Jitter == (gpu.JitterCost{})) {
-		q, err = fold.Lay(e, e.Jobs[0], x.foldBy(x.cfg.Fold))
+	if !each {
+		q, err = fold.Lay(e, e.Jobs[0], x.foldBy(mode))
+	}
+	if err == nil && q == nil && jitter == equalShare && !shared {
+		if err = share(); o.Like != nil { // not folded, for that is cheap
+			e = engine.New(&o, p)
+			e.Cancelled = ctx.Err
+		}
 	}
 	return e, q, err
 }
@@ -548,6 +562,7 @@ const (
 	Unfolded
 	FoldExact
 	FoldNear
+	alike // exactly, at any cost, or else nearly: who shares draws of jitter
 )
 
 // Ports lists how many nets each host of a communicator has, as
