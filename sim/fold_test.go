@@ -424,7 +424,7 @@ func TestNearKeepsStragglers(t *testing.T) {
 // and what would cost more is near.
 func TestLargeTreesAreNearWhereExactnessCosts(t *testing.T) {
 	c, systems := nodes(t, "dgx-h100.n2", 128, comm.Params{})
-	for count, want := range map[int64]exec.Method{1 << 14: exec.Folded, 1 << 28: exec.Near} {
+	for count, want := range map[int64]exec.Method{1 << 14: exec.Folded, 1 << 31: exec.Near} {
 		req, _, err := c.Request(comm.Op{Func: coll.AllReduce, Count: count, Type: coll.Float32})
 		if err != nil {
 			t.Fatal(err)
@@ -482,7 +482,7 @@ func BenchmarkFoldedTree(b *testing.B) {
 func TestNearRingsOfFewRanks(t *testing.T) {
 	c, systems := nodes(t, "dgx-h100.n2", 9, comm.Params{})
 	for _, f := range []coll.Func{coll.AllGather, coll.ReduceScatter} {
-		x := folding{f: f, algo: coll.Ring, proto: coll.LL128, channels: 16, perRank: 58252}
+		x := folding{f: f, algo: coll.Ring, proto: coll.LL128, channels: 16, perRank: 1<<22 + 4}
 		req := x.request(t, c)
 		cfg := sim.Config{Systems: systems, Kernels: 1}
 		near, _ := simulatePlan(t, c, cfg, req, trace.Discard)

@@ -438,34 +438,25 @@ func (x *Executor) folded(ctx context.Context, p, whole *plan.Plan, sink trace.S
 	if jitter != noJitter {
 		o.Jitter = x.class.Jitter
 	}
-	mode, each := x.cfg.Fold, sink != trace.Discard || x.cfg.Packets != nil || jitter == eachDraws && o.Jitter != (gpu.JitterCost{})
+	mode := x.cfg.Fold
 	if jitter == equalShare {
 		o.Jitter.Channel = 0
-		if mode == FoldAuto && whole != nil && p != whole { // parts of a window fold as they draw
+		rings := mode == FoldAuto && p.Req.Algo == coll.Ring && !p.Req.Func.IsP2P() // of which some are near
+		switch {
+		case rings && whole != nil && p != whole: // parts of a window fold as their ranks draw
 			mode = alike
-		}
-	}
-	share := func() error { // draws
-		c, err := x.classesOf(ctx, p, whole)
-		o.Like = c.like()
-		return err
-	}
-	shared := jitter == equalShare && (sink != trace.Discard || mode == Unfolded || mode == FoldExact)
-	if shared {
-		if err := share(); err != nil {
-			return nil, nil, err
+		case rings || sink != trace.Discard || mode == Unfolded || mode == FoldExact:
+			c, err := x.classesOf(ctx, p, whole)
+			if err != nil {
+				return nil, nil, err
+			}
+			o.Like = c.like()
 		}
 	}
 	e = engine.New(&o, p)
 	e.Cancelled = ctx.Err
-	if !each {
+	if sink == trace.Discard && x.cfg.Packets == nil && (jitter != eachDraws || e.Jitter == (gpu.JitterCost{})) {
 		q, err = fold.Lay(e, e.Jobs[0], x.foldBy(mode))
-	}
-	if err == nil && q == nil && jitter == equalShare && !shared {
-		if err = share(); o.Like != nil { // not folded, for that is cheap
-			e = engine.New(&o, p)
-			e.Cancelled = ctx.Err
-		}
 	}
 	return e, q, err
 }
@@ -562,7 +553,7 @@ const (
 	Unfolded
 	FoldExact
 	FoldNear
-	alike // exactly, at any cost, or else nearly: who shares draws of jitter
+	alike // as ranks share draws of jitter
 )
 
 // Ports lists how many nets each host of a communicator has, as

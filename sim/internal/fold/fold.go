@@ -19,8 +19,8 @@ import (
 type Mode uint8
 
 // Modes: exactly equivalent ones, nearly where it has to be; none; exactly
-// equivalent ones at any cost; nearly equivalent ones wherever it can be done; exactly
-// equivalent ones at any cost, or else nearly equivalent ones.
+// equivalent ones at any cost; nearly equivalent ones wherever it can be done; those that
+// draw jitter alike.
 const (
 	Auto Mode = iota
 	Off
@@ -50,6 +50,16 @@ const (
 	exactTime = 350 * units.Millisecond
 	sliceTime = units.Microsecond
 	partTime  = 15 * units.Microsecond
+)
+
+// Who draws jitter alike is decided by slices of a kernel: of a ring of more than fewWork ranks do
+// that are nearly equivalent, but where an exact quotient has fewer, of an all_reduce
+// no more than reduceWork, or manyWork where one part represents manyByOne.
+const (
+	fewWork    = 1 << 14
+	reduceWork = 1 << 16
+	manyWork   = 1 << 17
+	manyByOne  = 8
 )
 
 // possible reports whether ranks may be represented by others at all: a lossy
@@ -87,7 +97,7 @@ func Lay(e *engine.Engine, j *engine.Job, c *Config) (*Quotient, error) {
 	}
 	// How far off a near quotient is was seen on ideal networks.
 	near := c.Fabric == nil && (c.Mode == Near || c.Mode == Auto && j.Plan.Comm.NRanks > UnfoldedRanks)
-	if c.Fabric == nil && !near && (c.Mode == Alike || c.Mode == Auto && eachTime(j) > exactTime) {
+	if c.Fabric == nil && !near && c.prefers(j) {
 		return c.layFew(e, j)
 	}
 	symmetries := c.symmetries(j.Plan)
@@ -127,7 +137,7 @@ func (c *Config) layFew(e *engine.Engine, j *engine.Job) (*Quotient, error) {
 		switch {
 		case !s.equivalent:
 			then = append(then, s)
-		case few && c.Mode == Auto && s.time(j) > exactTime:
+		case few && (c.Mode == Alike && s.large(j.Plan) || c.Mode == Auto && s.time(j) > exactTime):
 			last = append(last, s)
 		default:
 			first = append(first, s)
@@ -141,13 +151,26 @@ func (c *Config) layFew(e *engine.Engine, j *engine.Job) (*Quotient, error) {
 	return nil, nil
 }
 
-// eachTime is about what a run of all ranks costs.
-func eachTime(j *engine.Job) units.Time {
+// large reports whether nearly equivalent ranks draw alike, though there is an exact quotient.
+func (s *symmetry) large(p *plan.Plan) bool {
+	most := int64(fewWork)
+	switch {
+	case int64(max(len(s.reps), s.parts))*manyByOne <= int64(p.Comm.NRanks)*int64(p.Split.NChannels):
+		most = manyWork
+	case p.Req.Func == coll.AllReduce:
+		most = reduceWork
+	}
+	return s.work(p) > most
+}
+
+// prefers reports whether a near quotient of few ranks may be taken: where a run of all costs much.
+func (c *Config) prefers(j *engine.Job) bool {
 	n, all := int64(0), j.Plan.Programs(0)
 	for _, pr := range all {
 		n += j.Plan.NumOps(&pr) * int64(max(1, pr.Slices))
 	}
-	return costOf(j, n*int64(j.Plan.Comm.NRanks), int64(len(all)*j.Plan.Comm.NRanks))
+	ranks := int64(j.Plan.Comm.NRanks)
+	return c.Mode == Alike && n*ranks > fewWork || c.Mode == Auto && costOf(j, n*ranks, int64(len(all))*ranks) > exactTime
 }
 
 // time is about what the quotient by a symmetry costs.
