@@ -29,7 +29,7 @@ func (x *Executor) classesOf(ctx context.Context, p, whole *plan.Plan) (*classes
 		Kernels: x.cfg.Kernels, Place: x.cfg.Place, Whole: whole, Set: x.cfg.Set, Graph: x.cfg.Launch == Graph}, p)
 	c.e.Cancelled = ctx.Err
 	var err error
-	c.q, err = fold.Lay(c.e, c.e.Jobs[0], x.foldBy(alike))
+	c.q, err = fold.Lay(c.e, c.e.Jobs[0], x.foldBy(sameDraws))
 	return c, err
 }
 

@@ -482,7 +482,7 @@ func BenchmarkFoldedTree(b *testing.B) {
 func TestNearRingsOfFewRanks(t *testing.T) {
 	c, systems := nodes(t, "dgx-h100.n2", 9, comm.Params{})
 	for _, f := range []coll.Func{coll.AllGather, coll.ReduceScatter} {
-		x := folding{f: f, algo: coll.Ring, proto: coll.LL128, channels: 16, perRank: 1<<22 + 4}
+		x := folding{f: f, algo: coll.Ring, proto: coll.LL128, channels: 16, perRank: 58252 << 7}
 		req := x.request(t, c)
 		cfg := sim.Config{Systems: systems, Kernels: 3}
 		near, _ := simulatePlan(t, c, cfg, req, trace.Discard)

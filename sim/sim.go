@@ -444,7 +444,7 @@ func (x *Executor) folded(ctx context.Context, p, whole *plan.Plan, sink trace.S
 		rings := mode == FoldAuto && p.Req.Algo == coll.Ring && !p.Req.Func.IsP2P() // of which some are near
 		switch {
 		case rings && whole != nil && p != whole: // parts of a window fold as their ranks draw
-			mode = alike
+			mode = sameDraws
 		case rings || sink != trace.Discard || mode == Unfolded || mode == FoldExact:
 			c, err := x.classesOf(ctx, p, whole)
 			if err != nil {
@@ -553,7 +553,7 @@ const (
 	Unfolded
 	FoldExact
 	FoldNear
-	alike // as ranks share draws of jitter
+	sameDraws // as ranks share draws of jitter
 )
 
 // Ports lists how many nets each host of a communicator has, as

@@ -8,6 +8,7 @@ import (
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/internal/engine"
+	"github.com/simccl/simccl/sim/internal/fold/internal/parts"
 	"github.com/simccl/simccl/sim/internal/host"
 	"github.com/simccl/simccl/sim/param"
 	"github.com/simccl/simccl/topo"
@@ -20,13 +21,13 @@ type Mode uint8
 
 // Modes: exactly equivalent ones, nearly where it has to be; none; exactly
 // equivalent ones at any cost; nearly equivalent ones wherever it can be done; those that
-// draw jitter alike.
+// share jitter.
 const (
 	Auto Mode = iota
 	Off
 	Exact
 	Near
-	Alike
+	SameDraws
 )
 
 // Config is what decides which ranks are equivalent, other than the plan.
@@ -50,16 +51,6 @@ const (
 	exactTime = 350 * units.Millisecond
 	sliceTime = units.Microsecond
 	partTime  = 15 * units.Microsecond
-)
-
-// Who draws jitter alike is decided by slices of a kernel: of a ring of more than fewWork ranks do
-// that are nearly equivalent, but where an exact quotient has fewer, of an all_reduce
-// no more than reduceWork, or manyWork where one part represents manyByOne.
-const (
-	fewWork    = 1 << 14
-	reduceWork = 1 << 16
-	manyWork   = 1 << 17
-	manyByOne  = 8
 )
 
 // possible reports whether ranks may be represented by others at all: a lossy
@@ -137,7 +128,7 @@ func (c *Config) layFew(e *engine.Engine, j *engine.Job) (*Quotient, error) {
 		switch {
 		case !s.equivalent:
 			then = append(then, s)
-		case few && (c.Mode == Alike && s.large(j.Plan) || c.Mode == Auto && s.time(j) > exactTime):
+		case few && (c.Mode == SameDraws && parts.Large(j.Plan, s.work(j.Plan), max(len(s.reps), s.parts)) || c.Mode == Auto && s.time(j) > exactTime):
 			last = append(last, s)
 		default:
 			first = append(first, s)
@@ -151,18 +142,6 @@ func (c *Config) layFew(e *engine.Engine, j *engine.Job) (*Quotient, error) {
 	return nil, nil
 }
 
-// large reports whether nearly equivalent ranks draw alike, though there is an exact quotient.
-func (s *symmetry) large(p *plan.Plan) bool {
-	most := int64(fewWork)
-	switch {
-	case int64(max(len(s.reps), s.parts))*manyByOne <= int64(p.Comm.NRanks)*int64(p.Split.NChannels):
-		most = manyWork
-	case p.Req.Func == coll.AllReduce:
-		most = reduceWork
-	}
-	return s.work(p) > most
-}
-
 // prefers reports whether a near quotient of few ranks may be taken: where a run of all costs much.
 func (c *Config) prefers(j *engine.Job) bool {
 	n, all := int64(0), j.Plan.Programs(0)
@@ -170,7 +149,7 @@ func (c *Config) prefers(j *engine.Job) bool {
 		n += j.Plan.NumOps(&pr) * int64(max(1, pr.Slices))
 	}
 	ranks := int64(j.Plan.Comm.NRanks)
-	return c.Mode == Alike && n*ranks > fewWork || c.Mode == Auto && costOf(j, n*ranks, int64(len(all))*ranks) > exactTime
+	return c.Mode == SameDraws && n*ranks > parts.FewWork || c.Mode == Auto && costOf(j, n*ranks, int64(len(all))*ranks) > exactTime
 }
 
 // time is about what the quotient by a symmetry costs.
@@ -179,8 +158,8 @@ func (s *symmetry) time(j *engine.Job) units.Time {
 }
 
 // costOf is about what so many slices of each kernel cost, of so many parts of channels.
-func costOf(j *engine.Job, slices, parts int64) units.Time {
-	return units.Time(min(slices*int64(j.Kernels), 1<<40))*sliceTime + units.Time(min(parts, 1<<36))*partTime
+func costOf(j *engine.Job, slices, each int64) units.Time {
+	return units.Time(min(slices*int64(j.Kernels), 1<<40))*sliceTime + units.Time(min(each, 1<<36))*partTime
 }
 
 // work is about how many slices the quotient by a symmetry runs.
@@ -192,9 +171,9 @@ func (s *symmetry) work(p *plan.Plan) int64 {
 		}
 		return n * int64(p.Comm.MaxLocalRanks)
 	}
-	rep, parts := part{int32(p.Split.ChannelLo), 0}, s.parts
+	rep, each := part{int32(p.Split.ChannelLo), 0}, s.parts
 	if s.list == nil {
-		rep, parts = s.reps[0], len(s.reps)
+		rep, each = s.reps[0], len(s.reps)
 	}
 	n := int64(0)
 	for _, pr := range p.Programs(rep.rank) {
@@ -202,7 +181,7 @@ func (s *symmetry) work(p *plan.Plan) int64 {
 			n += p.NumOps(&pr) * int64(max(1, pr.Slices))
 		}
 	}
-	return n * int64(parts)
+	return n * int64(each)
 }
 
 // layQuotient lays out the quotient by a symmetry; nil where that is neither exact
