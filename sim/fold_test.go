@@ -424,7 +424,7 @@ func TestNearKeepsStragglers(t *testing.T) {
 // and what would cost more is near.
 func TestLargeTreesAreNearWhereExactnessCosts(t *testing.T) {
 	c, systems := nodes(t, "dgx-h100.n2", 128, comm.Params{})
-	for count, want := range map[int64]exec.Method{1 << 14: exec.Folded, 1 << 28: exec.Near} {
+	for count, want := range map[int64]exec.Method{1 << 14: exec.Folded, 1 << 31: exec.Near} {
 		req, _, err := c.Request(comm.Op{Func: coll.AllReduce, Count: count, Type: coll.Float32})
 		if err != nil {
 			t.Fatal(err)
@@ -482,14 +482,36 @@ func BenchmarkFoldedTree(b *testing.B) {
 func TestNearRingsOfFewRanks(t *testing.T) {
 	c, systems := nodes(t, "dgx-h100.n2", 9, comm.Params{})
 	for _, f := range []coll.Func{coll.AllGather, coll.ReduceScatter} {
-		x := folding{f: f, algo: coll.Ring, proto: coll.LL128, channels: 16, perRank: 58252}
+		x := folding{f: f, algo: coll.Ring, proto: coll.LL128, channels: 16, perRank: 58252 << 7}
 		req := x.request(t, c)
-		cfg := sim.Config{Systems: systems, Kernels: 1}
+		cfg := sim.Config{Systems: systems, Kernels: 3}
 		near, _ := simulatePlan(t, c, cfg, req, trace.Discard)
 		cfg.Fold = sim.Unfolded
 		each, _ := simulatePlan(t, c, cfg, req, trace.Discard)
 		if off := math.Abs(float64(near.Elapsed)/float64(each.Elapsed) - 1); near.Account.Method != exec.Near || off > near.Account.Margin || near.Events*20 > each.Events {
 			t.Errorf("%v: %v of %d events, rank by rank %v of %d, %v", f, near.Elapsed, near.Events, each.Elapsed, each.Events, near.Account)
+		}
+	}
+}
+
+// Rings that cost little are exact where no two nodes are equivalent, too: all_gather and
+// reduce_scatter of 1 GiB on three nodes.
+func TestRingsThatCostLittleAreExact(t *testing.T) {
+	oneGoroutine(t)
+	for _, name := range []string{"dgx-h100.n2", "dgx-a100.n2", "hgx-a100-4.n2"} {
+		c, systems := nodes(t, name, 3, comm.Params{})
+		for _, f := range []coll.Func{coll.AllGather, coll.ReduceScatter} {
+			req, _, err := c.Request(comm.Op{Func: f, Count: 1 << 28 / int64(c.NRanks), Type: coll.Float32})
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg := sim.Config{Systems: systems, Seed: 1, Kernels: 1}
+			got, _ := simulatePlan(t, c, cfg, req, trace.Discard)
+			cfg.Fold = sim.Unfolded
+			want, _ := simulatePlan(t, c, cfg, req, trace.Discard)
+			if got.Account.Margin != 0 || got.Elapsed != want.Elapsed || !slices.Equal(got.Finish, want.Finish) {
+				t.Errorf("%s %v: %v (%v), rank by rank %v", name, f, got.Elapsed, got.Account.Method, want.Elapsed)
+			}
 		}
 	}
 }

@@ -52,17 +52,21 @@ type cost struct {
 // costOf forecasts a run: of a quotient by what is laid out, of every rank by the
 // programs of the first.
 func (x *Executor) costOf(p *plan.Plan, e *engine.Engine, q *fold.Quotient) cost {
-	kernels := float64(e.Jobs[0].Kernels)
 	if q != nil {
 		c := cost{conns: float64(len(e.Conns))}
 		for i := range e.Groups {
 			g := &e.Groups[i]
-			c.pieces += float64(p.NumOps(&g.Program)) * float64(max(1, g.Program.Slices)) * kernels
+			c.pieces += float64(p.NumOps(&g.Program)) * float64(max(1, g.Program.Slices)) * float64(g.Job.Kernels)
 		}
 		return c
 	}
+	return x.costOfAll(p, int64(e.Jobs[0].Kernels))
+}
+
+// costOfAll forecasts a run of every rank by the programs of the first.
+func (x *Executor) costOfAll(p *plan.Plan, kernels int64) cost {
 	_, all := pieces(p)
-	c := cost{pieces: float64(all) * kernels, conns: float64(p.NumConns()) * float64(p.Sharing()), crowd: crowdOf(p)}
+	c := cost{pieces: float64(all) * float64(kernels), conns: float64(p.NumConns()) * float64(p.Sharing()), crowd: crowdOf(p)}
 	if x.cfg.Fabric != nil && p.ConnsPerRank() == 0 {
 		c.crowd *= switchCrowd
 		x, beyond := c.crowd/meshCrowd, max(1, c.crowd/meshCrowd/meshSeen)

@@ -28,7 +28,7 @@ that did other work too. The limits are those that the project set itself for wa
 (sim/internal/fold), and the result equals that of simulating every rank, bit for bit. Tests hold this up to 256 ranks for
 Ring, Tree, NVLS, NVLSTree, PAT, chains, alltoall and sendrecv.
 
-*near*: rings over a number of nodes that leaves channels or chunks uneven, where an exact simulation would take tens of milliseconds, are
+*near*: rings over a number of nodes that leaves channels or chunks uneven, where an exact simulation would take some tenths of a second, are
 treated as even (docs/adr/0009). Above 512 ranks, where it would cost more than some tenths of a second, nodes at equal positions
 in both trees are merged, rings whose last chunks differ are treated as even, chains are shortened, and rings with faults
 or over unequal nodes are, by the middle of long stretches of equal nodes. Trees of which even that costs seconds are merged by

@@ -438,9 +438,14 @@ func (x *Executor) folded(ctx context.Context, p, whole *plan.Plan, sink trace.S
 	if jitter != noJitter {
 		o.Jitter = x.class.Jitter
 	}
+	mode := x.cfg.Fold
 	if jitter == equalShare {
 		o.Jitter.Channel = 0
-		if sink != trace.Discard || x.cfg.Fold == Unfolded || x.cfg.Fold == FoldExact {
+		rings := mode == FoldAuto && p.Req.Algo == coll.Ring && !p.Req.Func.IsP2P() // of which some are near
+		switch {
+		case rings && whole != nil && p != whole: // parts of a window fold as their ranks draw
+			mode = sameDraws
+		case rings || sink != trace.Discard || mode == Unfolded || mode == FoldExact:
 			c, err := x.classesOf(ctx, p, whole)
 			if err != nil {
 				return nil, nil, err
@@ -451,7 +456,7 @@ func (x *Executor) folded(ctx context.Context, p, whole *plan.Plan, sink trace.S
 	e = engine.New(&o, p)
 	e.Cancelled = ctx.Err
 	if sink == trace.Discard && x.cfg.Packets == nil && (jitter != eachDraws || e.Jitter == (gpu.JitterCost{})) {
-		q, err = fold.Lay(e, e.Jobs[0], x.foldBy(x.cfg.Fold))
+		q, err = fold.Lay(e, e.Jobs[0], x.foldBy(mode))
 	}
 	return e, q, err
 }
@@ -548,6 +553,7 @@ const (
 	Unfolded
 	FoldExact
 	FoldNear
+	sameDraws // as ranks share draws of jitter
 )
 
 // Ports lists how many nets each host of a communicator has, as

@@ -153,7 +153,7 @@ func TestNothingIsSkippedWherePeriodsDiffer(t *testing.T) {
 	}
 	jitter := plain
 	jitter.NoJitter = false
-	if r, _ := simulatePlan(t, c, jitter, req, trace.Discard); r.Account.Method != exec.Window {
+	if r := atOnce(t, c, jitter, req); r.Account.Method != exec.Window {
 		t.Errorf("with jitter: %+v, want a window", r.Account)
 	}
 	lossy := jitter

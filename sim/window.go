@@ -246,16 +246,21 @@ func depth(p *plan.Plan) int64 {
 	return 1
 }
 
-// extrapolate simulates a window and adds the iterations beyond it.
+// extrapolate simulates a window and adds the iterations beyond it, or all where that is cheap.
 func (x *Executor) extrapolate(ctx context.Context, w *window) (exec.Result, error) {
+	if w.full != nil && x.cheap(w.whole) {
+		jitter, err := x.drawers(ctx, w.whole, w)
+		if err != nil {
+			return exec.Result{Wrong: -1}, err
+		}
+		w = &window{whole: w.whole, rest: w.whole, jitter: jitter}
+	}
 	rest, err := x.part(ctx, w.rest, w)
 	if err != nil {
 		return exec.Result{Wrong: -1}, err
 	}
 	if w.full == nil {
-		r := x.result(w.whole, rest.clone())
-		r.Account = rest.account
-		return r, nil
+		return x.wholly(w, rest), nil
 	}
 	full, err := x.part(ctx, w.full, w)
 	if err != nil {
@@ -283,6 +288,19 @@ func (x *Executor) extrapolate(ctx context.Context, w *window) (exec.Result, err
 	r := x.result(w.whole, t)
 	r.Account = exec.Account{Method: exec.Window, Programs: rest.account.Programs, Margin: x.windowMargin(w.whole) + rest.account.Margin, Periods: w.all - w.some, Skipped: t.first - rest.first}
 	return r, nil
+}
+
+// wholly is the result of an operation that has no more iterations than its window.
+func (x *Executor) wholly(w *window, t *tally) exec.Result {
+	r := x.result(w.whole, t.clone())
+	r.Account = t.account
+	return r
+}
+
+// cheap reports whether all iterations are simulated of an operation whose window may be off
+// by more than windowMargin: where they take at most wholeTime by the forecast.
+func (x *Executor) cheap(p *plan.Plan) bool {
+	return x.windowMargin(p) > windowMargin && x.costOfAll(p, int64(engine.KernelsFor(p, x.cfg.Kernels))).time() <= x.whole
 }
 
 // otherwise is what is simulated where the parts of a window, whose channels may be equal where

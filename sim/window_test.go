@@ -69,6 +69,26 @@ func each(t *testing.T, do func(t *testing.T, w *windowCase, c *comm.Comm, cfg s
 	}
 }
 
+// atOnce simulates windows however little the whole would cost.
+func atOnce(t testing.TB, c *comm.Comm, cfg sim.Config, req plan.Request) exec.Result {
+	t.Helper()
+	p, err := build.Plan(c.Layout, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Comm = c.Layout
+	x, err := sim.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.Within(0)
+	r, err := x.Run(context.Background(), exec.One(p), trace.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 // Where an operation has no more iterations than a window, it is the whole run's
 // result; beyond it the time is within 3 %, the bytes of links are exact, and
 // the number of programs is the same.
@@ -81,7 +101,7 @@ func TestWindowsAreTheWholeRun(t *testing.T) {
 		below, beyond := 0, 0
 		for _, steps := range []int64{1, 2, 4, 9, 16, 27} {
 			req := w.request(t, c, steps)
-			got, _ := simulatePlan(t, c, cfg, req, trace.Discard)
+			got := atOnce(t, c, cfg, req)
 			all := cfg
 			all.NoSkip = true
 			want, _ := simulatePlan(t, c, all, req, trace.Discard)
@@ -120,11 +140,15 @@ func TestWindowsOfFewGroups(t *testing.T) {
 	}
 	req.Algo, req.Proto, req.Channels, req.Warps = coll.Ring, coll.LL, 5, 16
 	cfg := sim.Config{Systems: systems, Launch: sim.Graph, Kernels: 1, Seed: 1}
-	got, _ := simulatePlan(t, c, cfg, req, trace.Discard)
+	whole, _ := simulatePlan(t, c, cfg, req, trace.Discard)
+	got := atOnce(t, c, cfg, req)
 	cfg.NoSkip = true
 	want, _ := simulatePlan(t, c, cfg, req, trace.Discard)
 	if off := math.Abs(float64(got.Elapsed)/float64(want.Elapsed) - 1); off < 0.03 || off > got.Account.Margin {
 		t.Errorf("%.2f %% off, %+v; at least 3 %%, or the test shows nothing", 100*off, got.Account)
+	}
+	if whole.Account.Method != exec.Each || !sameResult(&whole, &want) {
+		t.Errorf("by default %v (%v), the whole run %v: it costs little", whole.Elapsed, whole.Account.Method, want.Elapsed)
 	}
 }
 
@@ -141,8 +165,7 @@ func TestWindowsOfBlocksThatAreNotAligned(t *testing.T) {
 		cfg := sim.Config{Systems: systems, Class: &class, Launch: sim.Graph, Kernels: 1, Seed: 1}
 		took := func(step int64, noSkip bool) exec.Result {
 			w.step, cfg.NoSkip = step, noSkip
-			r, _ := simulatePlan(t, c, cfg, w.request(t, c, 27), trace.Discard)
-			return r
+			return atOnce(t, c, cfg, w.request(t, c, 27))
 		}
 		got, want, aligned := took(w.step, false), took(w.step, true), took(w.step-1, true)
 		off := float64(got.Elapsed)/float64(want.Elapsed) - 1
@@ -171,7 +194,7 @@ func TestWindowsGrowWithTheSize(t *testing.T) {
 		cfg.Windows = new(sim.Windows)
 		last, windows := units.Time(0), 0
 		for steps := int64(1); steps <= 1<<10; steps *= 2 {
-			r, _ := simulatePlan(t, c, cfg, w.request(t, c, steps), trace.Discard)
+			r := atOnce(t, c, cfg, w.request(t, c, steps))
 			if r.Elapsed <= last {
 				t.Errorf("%d steps take %v, half as many %v", steps, r.Elapsed, last)
 			}
@@ -193,8 +216,8 @@ func TestSharedWindowsChangeNothing(t *testing.T) {
 		shared.Windows = new(sim.Windows)
 		for _, steps := range []int64{64, 30, 1, 64, 31} {
 			req := w.request(t, c, steps)
-			a, _ := simulatePlan(t, c, cfg, req, trace.Discard)
-			b, _ := simulatePlan(t, c, shared, req, trace.Discard)
+			a := atOnce(t, c, cfg, req)
+			b := atOnce(t, c, shared, req)
 			if !sameResult(&a, &b) || a.Account != b.Account {
 				t.Errorf("%d steps: %v %+v, with shared windows %v %+v", steps, a.Elapsed, a.Account, b.Elapsed, b.Account)
 			}

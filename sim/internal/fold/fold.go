@@ -8,22 +8,26 @@ import (
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/internal/engine"
+	"github.com/simccl/simccl/sim/internal/fold/internal/parts"
 	"github.com/simccl/simccl/sim/internal/host"
 	"github.com/simccl/simccl/sim/param"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
+	"github.com/simccl/simccl/units"
 )
 
 // Mode says what ranks and channels may be represented by others.
 type Mode uint8
 
 // Modes: exactly equivalent ones, nearly where it has to be; none; exactly
-// equivalent ones at any cost; nearly equivalent ones wherever it can be done.
+// equivalent ones at any cost; nearly equivalent ones wherever it can be done; those that
+// share jitter.
 const (
 	Auto Mode = iota
 	Off
 	Exact
 	Near
+	SameDraws
 )
 
 // Config is what decides which ranks are equivalent, other than the plan.
@@ -39,16 +43,14 @@ type Config struct {
 // where folding would not be exact.
 const UnfoldedRanks = 512
 
-// exactWork is the largest exact quotient, in slices, that FoldAuto runs beyond
-// unfoldedRanks where a near one is there: some tenths of a second.
-const exactWork = 1 << 16
-
-// fewWork is the same for up to UnfoldedRanks, of all_gather and reduce_scatter, which are
-// rings at all of a sweep's thirty sizes, and manyWork where one part represents manyByOne.
+// exactTime is what an exact quotient, or else a run of every rank, may cost by the forecast where
+// a near quotient is there: more, and FoldAuto takes the near one. Sweeps of thirty sizes over
+// an odd number of nodes take less than 3 s with it. A slice is taken for sliceTime, and each part
+// of a channel that is laid out and scanned for partTime.
 const (
-	fewWork   = 1 << 14
-	manyWork  = 1 << 17
-	manyByOne = 8
+	exactTime = 350 * units.Millisecond
+	sliceTime = units.Microsecond
+	partTime  = 15 * units.Microsecond
 )
 
 // possible reports whether ranks may be represented by others at all: a lossy
@@ -86,13 +88,13 @@ func Lay(e *engine.Engine, j *engine.Job, c *Config) (*Quotient, error) {
 	}
 	// How far off a near quotient is was seen on ideal networks.
 	near := c.Fabric == nil && (c.Mode == Near || c.Mode == Auto && j.Plan.Comm.NRanks > UnfoldedRanks)
-	if c.Fabric == nil && c.Mode == Auto && !near && eachWork(j.Plan) > fewWork {
+	if c.Fabric == nil && !near && c.prefers(j) {
 		return c.layFew(e, j)
 	}
 	symmetries := c.symmetries(j.Plan)
 	var left []*symmetry
 	for i, s := range symmetries {
-		if near && c.skips(j.Plan, s, symmetries[i+1:]) {
+		if near && c.skips(j, s, symmetries[i+1:]) {
 			left = append(left, s)
 			continue
 		}
@@ -109,8 +111,8 @@ func Lay(e *engine.Engine, j *engine.Job, c *Config) (*Quotient, error) {
 }
 
 // skips reports whether a symmetry is left alone for one that gives near results.
-func (c *Config) skips(p *plan.Plan, s *symmetry, others []*symmetry) bool {
-	if s.margin > 0 || c.Mode != Near && s.work(p) <= exactWork {
+func (c *Config) skips(j *engine.Job, s *symmetry, others []*symmetry) bool {
+	if s.margin > 0 || c.Mode != Near && s.time(j) <= exactTime {
 		return false
 	}
 	return slices.ContainsFunc(others, func(o *symmetry) bool { return o.margin > 0 })
@@ -126,7 +128,7 @@ func (c *Config) layFew(e *engine.Engine, j *engine.Job) (*Quotient, error) {
 		switch {
 		case !s.equivalent:
 			then = append(then, s)
-		case few && s.large(j.Plan):
+		case few && (c.Mode == SameDraws && parts.Large(j.Plan, s.work(j.Plan), max(len(s.reps), s.parts)) || c.Mode == Auto && s.time(j) > exactTime):
 			last = append(last, s)
 		default:
 			first = append(first, s)
@@ -140,25 +142,24 @@ func (c *Config) layFew(e *engine.Engine, j *engine.Job) (*Quotient, error) {
 	return nil, nil
 }
 
-// large reports whether a near quotient of few ranks is taken in place of an exact one.
-func (s *symmetry) large(p *plan.Plan) bool {
-	most := int64(fewWork)
-	switch {
-	case int64(max(len(s.reps), s.parts))*manyByOne <= int64(p.Comm.NRanks)*int64(p.Split.NChannels):
-		most = manyWork
-	case p.Req.Func == coll.AllReduce:
-		most = exactWork
+// prefers reports whether a near quotient of few ranks may be taken: where a run of all costs much.
+func (c *Config) prefers(j *engine.Job) bool {
+	n, all := int64(0), j.Plan.Programs(0)
+	for _, pr := range all {
+		n += j.Plan.NumOps(&pr) * int64(max(1, pr.Slices))
 	}
-	return s.work(p) > most
+	ranks := int64(j.Plan.Comm.NRanks)
+	return c.Mode == SameDraws && n*ranks > parts.FewWork || c.Mode == Auto && costOf(j, n*ranks, int64(len(all))*ranks) > exactTime
 }
 
-// eachWork is about how many slices all ranks run.
-func eachWork(p *plan.Plan) int64 {
-	n := int64(0)
-	for _, pr := range p.Programs(0) {
-		n += p.NumOps(&pr) * int64(max(1, pr.Slices))
-	}
-	return n * int64(p.Comm.NRanks)
+// time is about what the quotient by a symmetry costs.
+func (s *symmetry) time(j *engine.Job) units.Time {
+	return costOf(j, s.work(j.Plan), int64(max(len(s.reps), s.parts)))
+}
+
+// costOf is about what so many slices of each kernel cost, of so many parts of channels.
+func costOf(j *engine.Job, slices, each int64) units.Time {
+	return units.Time(min(slices*int64(j.Kernels), 1<<40))*sliceTime + units.Time(min(each, 1<<36))*partTime
 }
 
 // work is about how many slices the quotient by a symmetry runs.
@@ -170,9 +171,9 @@ func (s *symmetry) work(p *plan.Plan) int64 {
 		}
 		return n * int64(p.Comm.MaxLocalRanks)
 	}
-	rep, parts := part{int32(p.Split.ChannelLo), 0}, s.parts
+	rep, each := part{int32(p.Split.ChannelLo), 0}, s.parts
 	if s.list == nil {
-		rep, parts = s.reps[0], len(s.reps)
+		rep, each = s.reps[0], len(s.reps)
 	}
 	n := int64(0)
 	for _, pr := range p.Programs(rep.rank) {
@@ -180,7 +181,7 @@ func (s *symmetry) work(p *plan.Plan) int64 {
 			n += p.NumOps(&pr) * int64(max(1, pr.Slices))
 		}
 	}
-	return n * int64(parts)
+	return n * int64(each)
 }
 
 // layQuotient lays out the quotient by a symmetry; nil where that is neither exact
