@@ -45,7 +45,7 @@ const UnfoldedRanks = 512
 
 // exactTime is what an exact quotient, or else a run of every rank, may cost by the forecast where
 // a near quotient is there: more, and FoldAuto takes the near one. Sweeps of thirty sizes over
-// an odd number of nodes take less than 3 s with it. A slice is taken for sliceTime, and each part
+// an odd number of nodes take less than 4 s with it. A slice is taken for sliceTime, and each part
 // of a channel that is laid out and scanned for partTime.
 const (
 	exactTime = 350 * units.Millisecond
