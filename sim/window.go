@@ -298,9 +298,10 @@ func (x *Executor) wholly(w *window, t *tally) exec.Result {
 }
 
 // cheap reports whether all iterations are simulated of an operation whose window may be off
-// by more than windowMargin: where they take at most wholeTime by the forecast.
+// by more than windowMargin: where they take at most a third of wholeTime by the forecast, so that a
+// sweep over sizes stays within a second.
 func (x *Executor) cheap(p *plan.Plan) bool {
-	return x.windowMargin(p) > windowMargin && x.costOfAll(p, int64(engine.KernelsFor(p, x.cfg.Kernels))).time() <= x.whole
+	return x.windowMargin(p) > windowMargin && x.costOfAll(p, int64(engine.KernelsFor(p, x.cfg.Kernels))).time() <= x.whole/3
 }
 
 // otherwise is what is simulated where the parts of a window, whose channels may be equal where
