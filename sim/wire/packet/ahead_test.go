@@ -116,7 +116,7 @@ func TestRelayIsPlain(t *testing.T) {
 				by, bytes = 2*hosts-src, 800_000
 			}
 			flows = append(flows, Flow{Src: int32(src), Dst: int32((src + by) % (2 * hosts)), Bytes: 1 + r.Int64N(bytes), Priority: uint8(3 + r.IntN(8)/7*int(seed%2)),
-				DstPort: 100, Start: units.Time(r.IntN(20)) * units.Microsecond * units.Time(r.IntN(2))})
+				DstPort: 100, Start: units.Time(r.IntN(20)) * units.Microsecond * units.Time(r.IntN(2)), Window: []int64{0, 0, 9_000, 60_000}[r.IntN(4)]})
 		}
 		got, want := either(t, n, flows, c, false), either(t, n, flows, c, true)
 		if !reflect.DeepEqual(got.result, want.result) || !reflect.DeepEqual(got.links, want.links) {
@@ -130,5 +130,34 @@ func TestRelayIsPlain(t *testing.T) {
 	}
 	if pauses == 0 || marks == 0 {
 		t.Errorf("%d pauses, %d marks: each should occur", pauses, marks)
+	}
+}
+
+// TestPacedHostsAreLookedAtInTime: hosts whose queue pairs are paced, and which begin flows between
+// that, send after acknowledgements what they send when they are looked at for each of those.
+func TestPacedHostsAreLookedAtInTime(t *testing.T) {
+	marks := int64(0)
+	for seed := range uint64(24) {
+		r := rand.New(rand.NewPCG(seed, 11))
+		hosts := 4 + r.IntN(4)
+		n := leafSpine(1, hosts, 1, 100e9, 0)
+		c := settings([]CCKind{DCQCN, DCQCN, HPCC, Timely, DCTCP}[r.IntN(5)])
+		c.Seed, c.WholeNanos = seed, true
+		var flows []Flow
+		for x := 1; x < hosts; x++ {
+			flows = append(flows, Flow{Src: int32(x), Dst: 0, Bytes: 400_000, Priority: 3, DstPort: 100})
+			for range 40 {
+				flows = append(flows, Flow{Src: int32(x), Dst: int32((x + 1 + r.IntN(hosts-1)) % hosts), Bytes: 1 + r.Int64N(6_000), Priority: 3, DstPort: 100,
+					Start: units.Time(r.IntN(200_000)) * units.Nanosecond, Window: []int64{0, 1_000, 3_000}[r.IntN(3)]})
+			}
+		}
+		got, want := either(t, n, flows, c, false), either(t, n, flows, c, true)
+		if !reflect.DeepEqual(got.result, want.result) || !reflect.DeepEqual(got.links, want.links) {
+			t.Errorf("seed %d, %v, %d hosts: %s\nplain: %s", seed, c.CC.Kind, hosts, brief(got.result), brief(want.result))
+		}
+		marks += want.result.Marks
+	}
+	if marks == 0 {
+		t.Error("no marks: some should occur")
 	}
 }

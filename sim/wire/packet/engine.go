@@ -152,7 +152,7 @@ type engine struct {
 	ordered   bool     // with EventOrder, where it counts
 	vague     bool     // no queue's peak counts but that of the deepest
 	full, ack uint16   // bytes of frames
-	plain     bool     // no frame is ahead
+	plain     bool     // no shortcut is taken
 	stays     bool     // what arrives at hosts is not written over before they have run
 	began     int64    // the window
 	over      int64    // all before was simulated

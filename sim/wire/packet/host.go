@@ -252,7 +252,7 @@ func (e *engine) arrive(w *worker, h *host, f *frame) {
 			return
 		}
 	case f.Flags&flagAck != 0:
-		if !e.acknowledged(w, h, f) || h.inFlight || h.paced > f.At && h.over == 0 && f.Flags&(flagNack|flagSack|flagTrim) == 0 && h.acks.Empty() {
+		if !e.acknowledged(w, h, f) || h.inFlight || !e.plain && h.paced > f.At && h.over == 0 && f.Flags&(flagNack|flagSack|flagTrim) == 0 && h.acks.Empty() {
 			return // pacing still holds up every queue pair
 		}
 	default:
