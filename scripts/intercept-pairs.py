@@ -1,41 +1,99 @@
-"""What simccl intercept costs the host of a training job, in pairs on one machine: sets of four
-processes that are all alive take turns, step by step the same jobs of train_modes.py.
+"""A training job under simccl intercept beside the same job without it, in pairs on one machine:
+sets of processes that are all alive take turns, step by step the same jobs of train_modes.py.
 
   intercept-pairs.py SCRIPT OUT MODE,MODE... [SET=FOLDER ...]
 
-A set R is bare: --time record, whose calls return at once. Every other set is --time measured
---data with the simccl of its FOLDER (bin). LENGTH (80) is for how many seconds rounds go on. A line a round and set: each
-rank's mean time of its host for a step, in ms; then the means, and each set's ratio to R. Bare ranks share the GPU,
-so they wait for it behind each step. Run it at the root of the repository.
+A set R is bare: --time record, whose calls return at once. A set N runs without simccl, with NCCL
+itself, which takes one rank a GPU: RANKS=1. Every other set is --time measured --data with the simccl
+of its FOLDER (bin). RANKS (4) is how many processes a set has, LENGTH (80) for how many seconds rounds
+go on. A mode with a dot is a variant of the script's (tp.batch2). A line a round and set has, for
+each rank, the mean time of its host for a step and the median step between CUDA's events, in ms of
+the program's clock. Then follow the means, each set's ratio to the first one, and for a step of a
+rank: the machine's time and the processors', faults of pages, and how often its threads were left
+and were taken off a processor. Bare ranks of several share the GPU, so they wait for it behind each
+step, and have no step worth comparing. Run it at the root of the repository.
 """
 
+import ctypes
 import json
 import os
+import resource
+import statistics
 import subprocess
 import sys
 import time
 
 STEPS, SKIP = 12, 2
+RANKS = int(os.environ.get("RANKS", "4"))
+
+
+class Spec(ctypes.Structure):
+    _fields_ = [("s", ctypes.c_long), ("ns", ctypes.c_long)]
+
+
+def machine():
+    """the machine's clock in ms: the C library's own, which is not the cluster's"""
+    t = Spec()
+    machine.libc.clock_gettime(1, ctypes.byref(t))
+    return t.s * 1e3 + t.ns * 1e-6
+
+
+machine.libc = ctypes.CDLL("libc.so.6")
+
+
+def used():
+    u = resource.getrusage(resource.RUSAGE_SELF)
+    return [machine(), (u.ru_utime + u.ru_stime) * 1e3, u.ru_minflt, u.ru_nvcsw, u.ru_nivcsw]
+
+
+def built(g, mode, rank):
+    """the step of a mode, or of one of its variants"""
+    name, _, part = mode.partition(".")
+    steps = {}
+    g["args"].mode, g["RESULT"] = name, {"mode": name, "rank": rank, "variants": {}}
+    g["timed"] = lambda what, step, **k: steps.setdefault("", step)
+    g["variant"] = lambda what, make, *a, **k: steps.setdefault(what, make()) if what == part else None
+    g["MODES"][name]()
+    return steps[part]
+
+
+def turn_of(torch, step, bare):
+    """STEPS steps: what the host and the GPU took for those behind the first SKIP"""
+    events = [torch.cuda.Event(enable_timing=True) for _ in range(STEPS + 1)]
+    host, before = [], None
+    events[0].record()
+    for i in range(STEPS):
+        if i == SKIP:
+            before = used()
+        begun = time.perf_counter()
+        step()
+        host.append((time.perf_counter() - begun) * 1e3)
+        events[i + 1].record()
+        if bare:
+            torch.cuda.synchronize()
+    torch.cuda.synchronize()
+    cost = [(b - a) / (STEPS - SKIP) for a, b in zip(before, used())]
+    ms = [events[i].elapsed_time(events[i + 1]) for i in range(SKIP, STEPS)]
+    return {"host": host[SKIP:], "step": ms, "cost": cost}
 
 
 def worker(script, out, modes):
     import select
 
     name, rank, turns = os.environ["PAIRS_SET"], int(os.environ["RANK"]), os.environ["PAIRS"]
-    sys.argv = [script, "--mode", modes[0], "--out", f"{out}/{name}", "--budget", "0"]
+    sys.argv = [script, "--mode", modes[0].partition(".")[0], "--out", f"{out}/{name}", "--budget", "0"]
     with open(script) as f:
         body, call = f.read().rsplit("\nmain()", 1)
     assert not call.strip(), "the script's last line is no longer main()"
     g = {"__name__": "pairs", "__file__": script}
     exec(compile(body, script, "exec"), g)
     torch, dist, steps = g["torch"], g["dist"], {}
-    for skipped in ("finish", "kineto", "variant"):
+    for skipped in ("finish", "kineto"):
         g[skipped] = lambda *a, **k: None
     dist.init_process_group("nccl", device_id=g["DEV"])
+    print("NCCL", torch.cuda.nccl.version(), flush=True)
     for mode in modes:
-        g["args"].mode, g["RESULT"] = mode, {"mode": mode, "rank": rank, "variants": {}}
-        g["timed"] = lambda what, step, mode=mode, **k: steps.setdefault(mode, step)
-        g["MODES"][mode]()
+        steps[mode] = built(g, mode, rank)
         for _ in range(8):
             steps[mode]()
         torch.cuda.synchronize()
@@ -45,7 +103,7 @@ def worker(script, out, modes):
             json.dump(times, f)
         os.rename(f.name, f.name[: -len(".part")])
 
-    done(0, [])
+    done(0, {})
     last = 0
     while True:
         try:
@@ -59,41 +117,40 @@ def worker(script, out, modes):
         last = int(n)
         if mode == "end":
             break
-        if who != name:
-            continue
-        times = []
-        for _ in range(STEPS):
-            begun = time.perf_counter()
-            steps[mode]()
-            times.append((time.perf_counter() - begun) * 1e3)
-            if name == "R":
-                torch.cuda.synchronize()
-        torch.cuda.synchronize()
-        done(last, times[SKIP:])
+        if who == name:
+            done(last, turn_of(torch, steps[mode], name == "R"))
     dist.barrier()
     os._exit(0)
 
 
 def start(name, folder, port, args, out):
-    env = dict(os.environ, PAIRS_SET=name, WORLD_SIZE="4", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), LOCAL_RANK="0", OMP_NUM_THREADS="4", NCCL_NVLS_ENABLE="0")
+    env = dict(os.environ, PAIRS_SET=name, WORLD_SIZE=str(RANKS), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), LOCAL_RANK="0", OMP_NUM_THREADS="4", NCCL_NVLS_ENABLE="0")
+    ranks = f"for r in $(seq 0 {RANKS - 1}); do RANK=$r " + " ".join([sys.executable, *args]) + " & done; wait"
     how = ["--time", "record"] if name == "R" else ["--time", "measured", "--data"]
-    ranks = "for r in 0 1 2 3; do RANK=$r " + " ".join([sys.executable, *args]) + " & done; wait"
-    command = [f"{folder}/simccl", "intercept", "--topo", "testdata/topos/h200x4-4.xml", "--multicast", "off", "--devices", "real", *how, "--no-simulation", "--audit", "--timeout", "10m", "--", "sh", "-c", ranks]
+    command = [f"{folder}/simccl", "intercept", "--topo", "testdata/topos/h200x4-4.xml", "--multicast", "off", "--devices", "real", *how, "--no-simulation", "--audit", "--timeout", "10m", "--"]
     with open(f"{out}/{name}.out", "w") as f:
-        return subprocess.Popen(command, env=env, stdout=f, stderr=f)
+        return subprocess.Popen(([] if name == "N" else command) + ["sh", "-c", ranks], env=env, stdout=f, stderr=f)
 
 
-def main():
-    script, out, modes = sys.argv[1], sys.argv[2], sys.argv[3].split(",")
-    if "PAIRS_SET" in os.environ:
-        worker(script, out, modes)
-    sets = dict(x.split("=") for x in sys.argv[4:]) or {"R": "bin", "M": "bin"}
-    turns = os.environ["PAIRS"] = f"{out}/turns"
-    os.makedirs(turns, exist_ok=True)
-    jobs = [start(name, folder, 29600 + i, sys.argv[:4], out) for i, (name, folder) in enumerate(sets.items())]
+def compared(x, first):
+    ratios = sorted(a / b for a, b in zip(x, first))
+    return f"{statistics.mean(x):.2f} ms, {statistics.mean(x) / statistics.mean(first):.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f})"
 
+
+def report(sums, first):
+    print(f"mean of the rounds, of that of {first}, and in single rounds: host (mean of ranks), step (slowest rank's)")
+    for (mode, name), rounds in sorted(sums.items()):
+        hosts, steps = ([[r[what] for r in x] for x in (rounds, sums[mode, first])] for what in ("hosts", "steps"))
+        cost = [statistics.mean(x) for x in zip(*(r["cost"] for r in rounds))]
+        print(
+            f"{mode} {name}: host {compared(*hosts)}; step {compared(*steps)}; {len(rounds)} rounds; a step: machine {cost[0]:.1f} ms, "
+            f"processors {cost[1]:.1f} ms, faults {cost[2]:.1f}, left {cost[3]:.1f}, taken off {cost[4]:.1f}"
+        )
+
+
+def rounds(sets, modes, turns, out):
     def times(name, n, limit):
-        files = [f"{turns}/{name}.{n}.{r}" for r in range(4)]
+        files = [f"{turns}/{name}.{n}.{r}" for r in range(RANKS)]
         until = time.time() + limit
         while not all(map(os.path.exists, files)):
             if time.time() > until:
@@ -111,18 +168,35 @@ def main():
                 with open(f"{turns}/next", "w") as f:
                     f.write(f"{n} {name} {mode}")
                 os.rename(f"{turns}/next", f"{turns}/turn")
-                means = [sum(x) / len(x) for x in times(name, n, 60)]
-                sums.setdefault((mode, name), []).append(sum(means) / 4)
-                print(mode, name, *(f"{x:.1f}" for x in means), flush=True)
+                ranks = times(name, n, 60)
+                hosts, steps = [statistics.mean(r["host"]) for r in ranks], [statistics.median(r["step"]) for r in ranks]
+                cost = [statistics.mean(x) for x in zip(*(r["cost"] for r in ranks))]
+                sums.setdefault((mode, name), []).append({"hosts": statistics.mean(hosts), "steps": max(steps), "cost": cost})
+                print(mode, name, "host", *(f"{x:.1f}" for x in hosts), "step", *(f"{x:.2f}" for x in steps), flush=True)
     with open(f"{turns}/turn", "w") as f:
         f.write(f"{n + 1} - end")
-    for (mode, name), x in sorted(sums.items()):
-        ratios = sorted(a / b for a, b in zip(x, sums[mode, "R"]))
-        print(f"{mode} {name}: {sum(x) / len(x):.2f} ms in {len(x)} rounds, {sum(x) / sum(sums[mode, 'R']):.3f} of R (rounds {ratios[0]:.3f} to {ratios[-1]:.3f})")
-    for job in jobs:
-        try:
+    report(sums, next(iter(sets)))
+
+
+def main():
+    script, out, modes = sys.argv[1], sys.argv[2], sys.argv[3].split(",")
+    if "PAIRS_SET" in os.environ:
+        worker(script, out, modes)
+    sets = dict(x.split("=") for x in sys.argv[4:]) or {"R": "bin", "M": "bin"}
+    if "N" in sets and RANKS > 1:
+        sys.exit("set N is NCCL itself, which takes one rank a GPU: RANKS=1")
+    turns = os.environ["PAIRS"] = f"{out}/turns"
+    os.makedirs(turns, exist_ok=True)
+    jobs = [start(name, folder, 29600 + i, sys.argv[:4], out) for i, (name, folder) in enumerate(sets.items())]
+
+    try:
+        rounds(sets, modes, turns, out)
+        for job in jobs:
             job.wait(20)
-        except subprocess.TimeoutExpired:
+    except subprocess.TimeoutExpired:
+        pass
+    finally:
+        for job in jobs:
             job.terminate()
 
 

@@ -897,6 +897,20 @@ func TestLoadedLate(t *testing.T) {
 	}
 }
 
+// TestRefusedAhead: hosts that run ahead do not wait for what the collector says to a call. That
+// the ranks call different counts is returned by a later call, on all ranks, and streams go on.
+func TestRefusedAhead(t *testing.T) {
+	program, options := realDevice(t)
+	r := intercepted(t, nodes(t, 1), func(o *intercept.Options) {
+		options(o)
+		o.Clock, o.Limit, o.Env = collector.Measured, 20*time.Second, append(o.Env, "SIMCCL_CALM=0")
+	}, program, "4", "unlike")
+	r.want(t, "")
+	if n := strings.Count(r.out, ": 5 in time\n"); n != 4 || !strings.Contains(strings.Join(r.warnings, "\n"), "elements of type 7") {
+		t.Errorf("%d of 4 ranks learned of it: %q %q", n, r.out, r.warnings)
+	}
+}
+
 // TestKilled: of a program that is killed the status says so, and what it called until then is
 // recorded, under each clock; there are reports meanwhile.
 func TestKilled(t *testing.T) {

@@ -30,7 +30,7 @@ func (m *ProcMemory) file(pid int) (*os.File, error) {
 	return f, nil
 }
 
-// Read implements collector.Memory.
+// Read implements data.Memory.
 func (m *ProcMemory) Read(pid int, at uint64, to []byte) error {
 	f, err := m.file(pid)
 	if err == nil && len(to) > 0 {
@@ -39,7 +39,7 @@ func (m *ProcMemory) Read(pid int, at uint64, to []byte) error {
 	return wrap(err, "read", pid, at, len(to))
 }
 
-// Write implements collector.Memory.
+// Write implements data.Memory.
 func (m *ProcMemory) Write(pid int, at uint64, from []byte) error {
 	f, err := m.file(pid)
 	if err == nil && len(from) > 0 {

@@ -17,6 +17,7 @@ import (
 	"sync"
 
 	"github.com/simccl/simccl/internal/intercept/beside"
+	"github.com/simccl/simccl/internal/intercept/data"
 	"github.com/simccl/simccl/internal/intercept/grid"
 	"github.com/simccl/simccl/internal/session"
 	"github.com/simccl/simccl/units"
@@ -65,12 +66,6 @@ type Prices interface {
 	Beside() (compute, calls float64)
 }
 
-// Memory is that of processes, for --data.
-type Memory interface {
-	Read(pid int, at uint64, to []byte) error
-	Write(pid int, at uint64, from []byte) error
-}
-
 // Settings are a collector's.
 type Settings struct {
 	Clock   Clock
@@ -88,7 +83,7 @@ type Settings struct {
 	// Prices is nil where nothing is simulated (Record).
 	Prices Prices
 	// Access is how Data is moved.
-	Access Memory
+	Access data.Memory
 	// Warn is called with what went wrong, once each.
 	Warn func(text string)
 }

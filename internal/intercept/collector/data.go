@@ -1,15 +1,11 @@
 package collector
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/num"
+	"github.com/simccl/simccl/internal/intercept/data"
 )
-
-// part is how many bytes are moved at a time.
-const part = 4 << 20
 
 // sumScaled is the number of a sum of scaled inputs, after NCCL's own reductions.
 const sumScaled = 5
@@ -21,22 +17,13 @@ func (c *Core) move(o *op) {
 	if !c.set.Data || o.st.dev.p.ended {
 		return
 	}
-	pid, to, n := o.st.dev.p.pid, uint64(o.a[0]), o.a[2]
-	buf := make([]byte, min(n, part))
+	pid, n := o.st.dev.p.pid, o.a[2]
+	to := data.Place{PID: pid, At: uint64(o.a[0])}
 	var err error
 	if o.kind == setBytes {
-		for i := range buf {
-			buf[i] = byte(o.a[1])
-		}
-	}
-	for at := int64(0); at < n && err == nil; at += part {
-		b := buf[:min(n-at, part)]
-		if o.kind == copyBytes {
-			err = c.set.Access.Read(pid, uint64(o.a[1]+at), b)
-		}
-		if err == nil {
-			err = c.set.Access.Write(pid, to+uint64(at), b)
-		}
+		err = data.Fill(c.set.Access, to, byte(o.a[1]), n)
+	} else {
+		err = data.Copy(c.set.Access, data.Place{PID: pid, At: uint64(o.a[1])}, to, n)
 	}
 	if err != nil {
 		o.st.failed = true
@@ -46,17 +33,7 @@ func (c *Core) move(o *op) {
 
 // transfer copies bytes between processes.
 func (c *Core) transfer(from *unit, at uint64, to *unit, dst uint64, n int64) error {
-	buf := make([]byte, min(n, part))
-	for i := int64(0); i < n; i += part {
-		b := buf[:min(n-i, part)]
-		if err := c.set.Access.Read(from.pid(), at+uint64(i), b); err != nil {
-			return err
-		}
-		if err := c.set.Access.Write(to.pid(), dst+uint64(i), b); err != nil {
-			return err
-		}
-	}
-	return nil
+	return data.Copy(c.set.Access, data.Place{PID: from.pid(), At: at}, data.Place{PID: to.pid(), At: dst}, n)
 }
 
 // carry carries out messages.
@@ -157,51 +134,13 @@ func (c *Core) reduce(units []*unit, i int, from, n int64, to []int, dst func(r 
 	if op < sumScaled {
 		red = coll.RedOp(op)
 	}
-	for at := int64(0); at < n; at += part {
-		size := min(n-at, part)
-		sum := make([]byte, size)
-		one := make([]byte, size)
-		for r, u := range units {
-			b := one
-			if r == 0 {
-				b = sum
-			}
-			if err := c.set.Access.Read(u.pid(), u.ops[i].send+uint64(from+at), b); err != nil {
-				return err
-			}
-			if op >= sumScaled {
-				if err := c.scale(u, &u.ops[i], b); err != nil {
-					return err
-				}
-			}
-			if r > 0 {
-				if err := num.Reduce(typ, red, sum, one); err != nil {
-					return err
-				}
-			}
-		}
-		if red == coll.Avg {
-			num.Divide(typ, sum, len(units))
-		}
-		for _, r := range to {
-			if err := c.set.Access.Write(units[r].pid(), dst(r)+uint64(at), sum); err != nil {
-				return err
-			}
-		}
+	in, out := make([]data.Input, len(units)), make([]data.Place, len(to))
+	for r, u := range units {
+		o := &u.ops[i]
+		in[r] = data.Input{Place: data.Place{PID: u.pid(), At: o.send + uint64(from)}, Scaled: op >= sumScaled, Pointer: o.flags&flagScalarPointer != 0, Scalar: o.scalar}
 	}
-	return nil
-}
-
-// scale multiplies a rank's input by its scalar (ncclRedOpCreatePreMulSum).
-func (c *Core) scale(u *unit, o *wireOp, b []byte) error {
-	typ := coll.DataType(o.typ)
-	scalar := make([]byte, 8)
-	binary.LittleEndian.PutUint64(scalar, o.scalar)
-	if o.flags&flagScalarPointer != 0 {
-		if err := c.set.Access.Read(u.pid(), o.scalar, scalar[:typ.Size()]); err != nil {
-			return err
-		}
+	for k, r := range to {
+		out[k] = data.Place{PID: units[r].pid(), At: dst(r)}
 	}
-	num.Scale(typ, b, scalar)
-	return nil
+	return data.Reduce(c.set.Access, typ, red, in, n, out)
 }

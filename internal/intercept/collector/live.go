@@ -62,17 +62,36 @@ type move struct {
 }
 
 // backlog carries out what a process's threads have done since its last request, and
-// wait for no answer to: each with its thread and that one's clock.
+// wait for no answer to: each with its thread and that one's clock. The reply is the first
+// refusal of a call.
 func (c *Core) backlog(t *thread, q *request) reply {
-	for b := q.payload; len(b) >= requestSize; b = b[requestSize:] {
-		x := parseRequest(b)
-		of := t.p.threads[int(x.a[5])]
+	var out reply
+	for b := q.payload; len(b) >= requestSize; {
+		x, size := parseRequest(b), int(binary.LittleEndian.Uint32(b))
+		b = b[requestSize:]
+		if size > len(b) {
+			return refuse(internalError, "a request of %d bytes in a backlog that ends after %d", size, len(b))
+		}
+		x.payload, b = b[:size], b[size:]
+		number := x.a[5]
+		if x.kind == reqGroup {
+			number = x.a[3]
+		}
+		of := t.p.threads[int(number)]
 		if of == nil {
 			of = t
 		}
 		clock := of.now
 		of.now = x.now
 		switch x.kind {
+		case reqGroup:
+			if r := c.group(of, x); r.status != 0 {
+				c.unwanted(of.p, x)
+				if out.status == 0 {
+					out = r
+				}
+			}
+			x.now = of.now
 		case reqSegment:
 			c.segment(of, of.p.device(int(x.a[0])).stream(uint64(x.a[1])), uint64(x.a[2]), min(x.a[3], of.now))
 		case reqEventRecord, reqEventWait:
@@ -80,7 +99,21 @@ func (c *Core) backlog(t *thread, q *request) reply {
 		}
 		of.now = max(clock, x.now)
 	}
-	return reply{}
+	return out
+}
+
+// unwanted has a process's streams go on behind the calls of a group that was refused.
+func (c *Core) unwanted(p *process, q *request) {
+	ops, err := readOps(q.payload, q.a[0])
+	if err != nil {
+		return
+	}
+	for i := range ops {
+		id := uint64(q.a[2]) + uint64(ops[i].flags>>flagComm)
+		delete(p.live.tickets, id)
+		p.live.free = append(p.live.free, id)
+	}
+	c.changed = true
 }
 
 // ticketsOf has the units of a group release what their streams wait for.

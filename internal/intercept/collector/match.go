@@ -45,16 +45,6 @@ type half struct {
 // side yet.
 type pair struct{ sends, recvs []*half }
 
-// names are those of NCCL's functions by number.
-var names = [...]string{"Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce", "SendRecv", "AlltoAll", "Gather", "Scatter", "Send", "Recv"}
-
-func name(o *wireOp) string {
-	if o.fn >= 0 && int(o.fn) < len(names) {
-		return names[o.fn]
-	}
-	return fmt.Sprintf("function %d", o.fn)
-}
-
 func isMessage(o *wireOp) bool { return coll.Func(o.fn) == coll.Send || coll.Func(o.fn) == coll.Recv }
 
 // describe names an operation.
@@ -100,7 +90,7 @@ func (u *unit) needs(m *member) bool {
 	return false
 }
 
-// group is ncclGroupEnd, or a call outside of groups.
+// group is ncclGroupEnd, or a call outside of groups. The reply has what it costs the host, in ps.
 func (c *Core) group(t *thread, q *request) reply {
 	ops, err := readOps(q.payload, q.a[0])
 	if err != nil {
@@ -120,10 +110,14 @@ func (c *Core) group(t *thread, q *request) reply {
 	for i := range ops {
 		members[ops[i].comm] = true
 	}
+	begun := t.now
 	if c.set.Prices != nil && q.a[4] == 0 { // not a replay of a graph
 		t.now += int64(c.set.Prices.Launch(len(members)))
 	}
-	return c.post(t, ops, q.a[2], q.a[5] != 0)
+	cost := t.now - begun
+	r := c.post(t, ops, q.a[2], q.a[5] != 0)
+	r.a[3] = cost
+	return r
 }
 
 // captured adds a group to the graph that its streams capture.

@@ -143,6 +143,16 @@ type wireOp struct {
 	shared                                  []byte // its buffers as other processes find them
 }
 
+// names are those of NCCL's functions by number.
+var names = [...]string{"Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce", "SendRecv", "AlltoAll", "Gather", "Scatter", "Send", "Recv"}
+
+func name(o *wireOp) string {
+	if o.fn >= 0 && int(o.fn) < len(names) {
+		return names[o.fn]
+	}
+	return fmt.Sprintf("function %d", o.fn)
+}
+
 // Flags of operations.
 const (
 	flagInPlace = 1 << iota

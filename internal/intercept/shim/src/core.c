@@ -487,6 +487,8 @@ static int connected(void) {
   return 1;
 }
 
+PUBLIC int simccl_connected(void) { return connected(); }
+
 static int gone(struct reply *out, char *text, size_t room) {
   atomic_store(&lost, 1);
   out->status = STATUS_LOST;

@@ -258,41 +258,69 @@ static struct lane *lane_of(handle s) {
   return l;
 }
 
-// What the collector has to know, but does not answer, waits for the next request.
+// What the collector has to know, but does not answer, waits for the next request, or for the
+// thread that looks. Calls of hosts that run ahead are among it: a host that waits for an answer
+// finds its caches cold behind it.
 static struct {
-  pthread_mutex_t lock;
-  struct request list[64];
-  int n;
-} backlog = {PTHREAD_MUTEX_INITIALIZER, {{0}}, 0};
+  pthread_mutex_t sending; // taken first: what is told first arrives first
+  pthread_mutex_t lock;    // of the list
+  char *list, *sent;
+  size_t n, room, sent_room; // bytes
+} backlog = {.sending = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER};
+static atomic_int posts; // calls in the backlog
+static struct { atomic_int status; char text[900]; } refusal; // of a call in it, for the program's next one
+static _Atomic int64_t launch_cost[8]; // ps + 1 that a call of as many communicators takes the host, 0 not known
 
-static struct request backlog_request(void) {
-  return (struct request){.type = REQ_BACKLOG, .size = (uint32_t)backlog.n * sizeof(struct request), .a = {backlog.n}};
-}
-
-static void backlog_sent(void) {
-  backlog.n = 0;
+static struct request take_backlog(void) { // under sending
+  pthread_mutex_lock(&backlog.lock);
+  char *list = backlog.list;
+  size_t room = backlog.room;
+  struct request r = {.type = REQ_BACKLOG, .size = (uint32_t)backlog.n};
+  backlog.list = backlog.sent, backlog.room = backlog.sent_room, backlog.n = 0;
+  backlog.sent = list, backlog.sent_room = room;
+  atomic_store(&posts, 0);
   pthread_mutex_unlock(&backlog.lock);
+  return r;
 }
 
-static void send_backlog_locked(void) {
-  struct reply out;
-  struct request r = backlog_request();
-  if (backlog.n > 0) simccl_call(&r, backlog.list, &out, NULL, 0);
-  backlog.n = 0;
-}
+static void backlog_sent(void) { pthread_mutex_unlock(&backlog.sending); }
 
 static void send_backlog(void) {
+  struct reply out;
+  char text[sizeof refusal.text];
+  pthread_mutex_lock(&backlog.sending);
+  struct request r = take_backlog();
+  if (r.size > 0) simccl_call(&r, backlog.sent, &out, text, sizeof text);
+  if (r.size > 0 && out.status && !atomic_load(&refusal.status)) {
+    memcpy(refusal.text, text, sizeof text);
+    atomic_store(&refusal.status, out.status);
+  }
+  pthread_mutex_unlock(&backlog.sending);
+}
+
+// add_to_backlog returns whether there is no memory for it.
+static int add_to_backlog(const struct request *r, const void *payload, int calls) {
+  enum { MUCH = 256 << 10 };
   pthread_mutex_lock(&backlog.lock);
-  send_backlog_locked();
+  size_t need = backlog.n + sizeof *r + r->size;
+  if (need > backlog.room) {
+    char *more = realloc(backlog.list, 2 * need);
+    if (!more) return pthread_mutex_unlock(&backlog.lock), 1;
+    backlog.list = more;
+    backlog.room = 2 * need;
+  }
+  memcpy(backlog.list + backlog.n, r, sizeof *r);
+  if (r->size > 0) memcpy(backlog.list + backlog.n + sizeof *r, payload, r->size);
+  backlog.n = need;
+  atomic_fetch_add(&posts, calls);
   pthread_mutex_unlock(&backlog.lock);
+  if (need > MUCH) send_backlog();
+  return 0;
 }
 
 static void tell(int type, int64_t a, int64_t b, int64_t c, int64_t d) {
-  int64_t now = simccl_now();
-  pthread_mutex_lock(&backlog.lock);
-  if (backlog.n == 64) send_backlog_locked();
-  backlog.list[backlog.n++] = (struct request){.type = (uint32_t)type, .now = now, .a = {a, b, c, d, 0, simccl_thread()}};
-  pthread_mutex_unlock(&backlog.lock);
+  struct request r = {.type = (uint32_t)type, .now = simccl_now(), .a = {a, b, c, d, 0, simccl_thread()}};
+  add_to_backlog(&r, NULL, 0);
 }
 
 static int request(int type, int64_t a, int64_t b, int64_t c, int64_t d, struct reply *out) {
@@ -686,6 +714,7 @@ static void *look(void *unused) {
     // While kernels wait behind the gate nobody asks CUDA about them: the host launches. Those
     // behind calls made before the gate was shut may run then, in turns.
     int launching = measured() && gate_shut() && !held;
+    if (launching || atomic_load(&posts) > 0) send_backlog();
     if (!launching) {
       n = report(list, ROOM);
       int all = measured() ? states() : 0;
@@ -719,7 +748,7 @@ static void release(const char *list, int64_t n, int holds) {
       if ((*p)->id != id) continue;
       struct ticket *t = *p;
       *p = t->next;
-      __atomic_store_n(t->word, t->value, __ATOMIC_RELEASE);
+      if (!passed(t->word, t->value)) __atomic_store_n(t->word, t->value, __ATOMIC_RELEASE); // a later call may have been refused before
       free(t);
       atomic_fetch_sub(&outstanding, 1);
       break;
@@ -747,6 +776,7 @@ static void go_on(void) {
 // stop is before the driver's end, which takes the words with it.
 static void stop(void) {
   if (!atomic_load(&on) || generation != simccl_forked()) return;
+  send_backlog();
   go_on();
   atomic_store(&on, 0);
   changed();
@@ -1051,8 +1081,10 @@ static void leave(int64_t now) {
 }
 
 // post sends a group's calls; tickets are the first one's number and how many; runs: kernels
-// behind them go on when they are carried out, no gate is in between.
+// behind them go on when they are carried out, no gate is in between, and the host does not wait
+// for an answer where it knows what the call costs: an error is that of the next call.
 static int post(struct op *ops, int n, int64_t ticket, int count, int replay, int runs, struct reply *out, char *text, size_t room) {
+  enum { COSTS = sizeof launch_cost / sizeof *launch_cost };
   size_t each = sizeof *ops + (simccl_get()->data ? 3 * sizeof(struct shared) : 0);
   char *payload = calloc((size_t)n, each);
   if (!payload) return fail(out, text, room, 2, "out of memory", 0);
@@ -1068,12 +1100,31 @@ static int post(struct op *ops, int n, int64_t ticket, int count, int replay, in
       return -1;
     }
   }
-  struct request r = {.type = REQ_GROUP, .size = (uint32_t)(each * (size_t)n), .a = {n, 0, ticket, count, replay, runs}};
-  pthread_mutex_lock(&backlog.lock); // until it is carried out: others tell of what it has
-  struct request b = backlog_request();
-  int res = simccl_call_both(&b, backlog.list, backlog_sent, &r, payload, out, text, room);
+  struct request r = {.type = REQ_GROUP, .size = (uint32_t)(each * (size_t)n), .now = simccl_now(), .a = {n, 0, ticket, simccl_thread(), replay, runs}};
+  int64_t cost = runs && !replay && count < COSTS ? atomic_load(&launch_cost[count]) : 0;
+  if (cost > 0 && simccl_connected() && !add_to_backlog(&r, payload, 1)) {
+    free(payload);
+    *out = (struct reply){.now = r.now + cost - 1};
+    changed();
+    return 0;
+  }
+  if (atomic_load(&posts) > 0) send_backlog(); // whose errors are of this call
+  pthread_mutex_lock(&backlog.sending); // until it is carried out: what is told later arrives later
+  struct request b = take_backlog();
+  int res = simccl_call_both(&b, backlog.sent, backlog_sent, &r, payload, out, text, room);
   free(payload);
+  if (!res && !out->status && !replay && count < COSTS) atomic_store(&launch_cost[count], out->a[3] + 1);
   return res || out->status ? -1 : 0;
+}
+
+// was_refused is where an earlier call of this process, which its host went on at, was refused.
+static int was_refused(struct reply *out, char *text, size_t room) {
+  int status = atomic_load(&refusal.status);
+  if (!status) return 0;
+  fail(out, text, room, status, "", 0);
+  snprintf(text, room, "%s", refusal.text);
+  atomic_store(&refusal.status, 0);
+  return 1;
 }
 
 static int posted(struct op *ops, int n, struct part *parts, int count, int runs, struct reply *out, char *text, size_t room) {
@@ -1082,7 +1133,7 @@ static int posted(struct op *ops, int n, struct part *parts, int count, int runs
     struct lane *l = parts[i].list[parts[i].n - 1];
     if (add_ticket(l->word, parts[i].value = ++l->issued)) return drop_tickets(first), fail(out, text, room, 2, "out of memory", 0);
   }
-  if (post(ops, n, (int64_t)first, count, 0, runs, out, text, room)) return drop_tickets(first), -1;
+  if (was_refused(out, text, room) || post(ops, n, (int64_t)first, count, 0, runs, out, text, room)) return drop_tickets(first), -1;
   for (int i = 0; i < count; i++) {
     error e = wait_for(parts[i].value, parts[i].list, parts[i].n);
     if (e) return fail(out, text, room, 1, "cuStreamWaitValue32: error %d of CUDA's", e);

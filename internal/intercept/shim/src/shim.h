@@ -67,6 +67,7 @@ PUBLIC int simccl_call(struct request *r, const void *payload, struct reply *out
 // Two requests, of which the first one's answer says nothing, in the time of one; done is called
 // once the first one is carried out, or cannot be.
 PUBLIC int simccl_call_both(struct request *first, const void *before, void (*done)(void), struct request *r, const void *payload, struct reply *out, char *text, size_t room);
+PUBLIC int simccl_connected(void);                   // the collector knows this thread
 PUBLIC int simccl_forked(void);                      // how often this process is a child of fork
 PUBLIC void simccl_worked(void);                     // the thread has a clock of its own from now on
 PUBLIC void simccl_record(const struct op *ops, int n);

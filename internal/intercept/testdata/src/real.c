@@ -2,7 +2,7 @@
 // give, in streams and behind events, while nobody waits in between. Argument: ranks,
 // then "time", "driver" or "buckets" to print what a step of known kernels takes, "gaps" for a host
 // that is slower than its kernels, "lazy" for kernels that are loaded late, "pipeline" for messages between stages, "once" for
-// one step of more ranks, or "m" and a number for a random mixture.
+// one step of more ranks, "unlike" for ranks that come to call different counts, or "m" and a number for a random mixture.
 #include "values.h"
 #include <pthread.h>
 #include <sys/wait.h>
@@ -378,6 +378,28 @@ static void once(void) {
   for (int i = 0; i < N; i++) close_to(ncclInt32, i, reduced(ncclSum, ncclInt32, i), "once");
 }
 
+// Ranks that call the same for a while, and then different counts: hosts that run ahead of their
+// calls learn of that at a later one, and no stream waits for ever. It prints what was called.
+static int unlike(void) {
+  enum { STEPS = 100, SAME = 20 };
+  struct dim3 one = {1, 1, 1}, us = {20, 1, 1};
+  static char kernel;
+  int i = 0, e = 0;
+  for (; i < STEPS && !e; i++) {
+    OK(cudaLaunchKernel(&kernel, us, one, NULL, 0, st));
+    e = ncclAllReduce(in, out, (size_t)(i < SAME ? N : N - me), ncclFloat32, ncclSum, comm, st);
+    if (i > SAME) usleep(1000);
+  }
+  OK(cudaDeviceSynchronize());
+  printf("rank %d: %d %s\n", me, e, i < STEPS ? "in time" : "too late");
+  fflush(stdout);
+  OK(ncclCommAbort(comm));
+  int status;
+  while (me == ranks - 1 && wait(&status) > 0) {
+  }
+  return 0;
+}
+
 int main(int argc, char **argv) {
   ncclUniqueId id, ids[2];
   ranks = argc > 1 ? atoi(argv[1]) : 4;
@@ -402,6 +424,7 @@ int main(int argc, char **argv) {
     case 'l': lazy(); break;
     case 'p': pipeline(); break;
     case 'o': once(); break;
+    case 'u': return unlike();
     case 'm': mixed((unsigned)atoi(argv[2] + 1)); break;
     default: buckets();
     }
