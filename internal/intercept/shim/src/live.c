@@ -824,6 +824,11 @@ static int start(char *why, size_t room) {
       gate.closed = 0;
       words_used = 1;
       generation = simccl_forked();
+      pthread_mutex_init(&backlog.sending, NULL); // of a child of fork, whose parent's calls are the parent's
+      pthread_mutex_init(&backlog.lock, NULL);
+      backlog.n = 0;
+      atomic_store(&posts, 0);
+      atomic_store(&refusal.status, 0);
       open_diary();
       if (getenv("SIMCCL_STRAY")) tolerated = atof(getenv("SIMCCL_STRAY"));
       if (getenv("SIMCCL_CALM")) atomic_store(&calm, atoi(getenv("SIMCCL_CALM")));
