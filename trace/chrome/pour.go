@@ -99,7 +99,7 @@ func (w *Writer) cut(head []byte, body func(each func(event []byte) error) error
 // prepare makes portions ready.
 func (w *Writer) prepare(todo <-chan *portion) {
 	compress := w.packing.packer()
-	proto := protoEncoder{w: w}
+	proto, text := protoEncoder{w: w}, encoder{w: w}
 	var e pack.Packed
 	for p := range todo {
 		for b := p.events; len(b) > 0; {
@@ -111,7 +111,7 @@ func (w *Writer) prepare(todo <-chan *portion) {
 				p.text = proto.append(p.text, &e)
 				continue
 			}
-			p.text = appendEvent(w.tables, append(p.text, separator...), &e, &w.tracks[e.Track])
+			p.text = text.event(p.text, &e)
 		}
 		if compress != nil {
 			p.packed = compress(p.packed, p.text)

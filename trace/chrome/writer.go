@@ -101,7 +101,8 @@ type Writer struct {
 
 type track struct {
 	trace.Track
-	place, process []byte
+	slice          []byte // how a slice on the track begins, until its time
+	place, process []byte // in it
 }
 
 type counterKey struct {
@@ -159,12 +160,19 @@ func (w *Writer) Track(t trace.Track) trace.TrackID {
 	if id, ok := w.known[k]; ok {
 		return id
 	}
-	process := strconv.AppendInt([]byte(`"pid":`), t.Process, 10)
-	place := strconv.AppendInt(append(slices.Clone(process), `,"tid":`...), t.Thread, 10)
 	id := trace.TrackID(len(w.tracks))
-	w.tracks = append(w.tracks, track{t, place, process})
+	w.tracks = append(w.tracks, newTrack(t))
 	w.known[k] = id
 	return id
+}
+
+func newTrack(t trace.Track) track {
+	const before, after = separator + `{"ph":"X",`, `,"ts":`
+	b := strconv.AppendInt(append(make([]byte, 0, 64), before+`"pid":`...), t.Process, 10)
+	process := len(b)
+	b = strconv.AppendInt(append(b, `,"tid":`...), t.Thread, 10)
+	place := len(b)
+	return track{t, append(b, after...), b[len(before):place], b[len(before):process]}
 }
 
 // Order places a process in the viewer anew.

@@ -32,7 +32,7 @@ type Shape struct {
 type ShapeArg struct {
 	Key  string
 	Kind trace.ArgKind
-	Text []byte // `"key":`
+	Text []byte // `,"args":{"key":`, of further ones `,"key":`
 }
 
 // Word is the value of an argument.
@@ -136,7 +136,11 @@ func (t *Tables) newShape(e *trace.Event) Shape {
 	}
 	for i := range e.Args {
 		a := &e.Args[i]
-		s.Args = append(s.Args, ShapeArg{a.Key, a.Kind, append(t.quote(nil, a.Key), ':')})
+		before := ","
+		if i == 0 {
+			before = `,"args":{`
+		}
+		s.Args = append(s.Args, ShapeArg{a.Key, a.Kind, append(t.quote([]byte(before), a.Key), ':')})
 	}
 	return s
 }
@@ -223,8 +227,27 @@ func uvarint(b []byte) (uint64, []byte) {
 	if b[0] < 0x80 {
 		return uint64(b[0]), b[1:]
 	}
+	return longer(b)
+}
+
+func longer(b []byte) (uint64, []byte) {
+	v := uint64(b[0]&0x7f) | uint64(b[1]&0x7f)<<7
+	if b[1] < 0x80 {
+		return v, b[2:]
+	}
 	v, n := binary.Uvarint(b)
 	return v, b[n:]
+}
+
+// Int reads the value of an IntArg.
+func Int(b []byte) (int64, []byte) {
+	u, rest := uvarint(b)
+	return int64(u>>1) ^ -int64(u&1), rest
+}
+
+// Float reads the value of a FloatArg.
+func Float(b []byte) (float64, []byte) {
+	return math.Float64frombits(binary.LittleEndian.Uint64(b)), b[8:]
 }
 
 func text(b []byte) (string, []byte) {
@@ -297,10 +320,9 @@ func (t *Tables) Value(p *Packed, i int, b []byte) []byte {
 	v := &p.Value
 	switch p.Shape.Args[i].Kind {
 	case trace.IntArg:
-		u, rest := uvarint(b)
-		v.Num, b = int64(u>>1)^-int64(u&1), rest
+		v.Num, b = Int(b)
 	case trace.FloatArg:
-		v.Float, b = math.Float64frombits(binary.LittleEndian.Uint64(b)), b[8:]
+		v.Float, b = Float(b)
 	case trace.StringArg:
 		n, rest := uvarint(b)
 		if b, v.Number = rest, n; n > 0 {
