@@ -1,7 +1,6 @@
 package chrome
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -337,12 +336,12 @@ func (w *Writer) startSpool() {
 	go func() {
 		var first error
 		var memory pack.Sorter
-		buf := bufio.NewWriterSize(&polled{f, w.cancelled}, 1<<20)
+		out := &polled{f, w.cancelled}
 		for b := range w.full {
 			if first == nil {
 				memory.Sort(b)
 				var size int64
-				size, first = b.Spill(buf)
+				size, first = memory.Spill(b, out)
 				w.sizes = append(w.sizes, size)
 			}
 			b.Reset()
