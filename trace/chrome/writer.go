@@ -89,6 +89,7 @@ type Writer struct {
 	left     map[string]int64
 	overflow int64
 	counters map[counterKey]*counter
+	near     [1 << 11]*counter // those met last, by track and length of the name
 	end      int64
 	err      error
 	closed   bool
@@ -110,8 +111,10 @@ type counterKey struct {
 }
 
 type counter struct {
-	key  string
-	zero bool
+	counterKey
+	key   string // of its first argument
+	zero  bool
+	shape uint32 // of an event with one number under that key, 0: none yet
 }
 
 // kept categories survive the event budget: they are few and give the rest
@@ -200,10 +203,12 @@ func (w *Writer) Emit(e *trace.Event) {
 		w.drop(e)
 		return
 	}
-	if e.Phase == trace.Counter && len(e.Args) > 0 {
-		w.count(e)
-	}
 	w.end = max(w.end, to)
+	if e.Phase == trace.Counter && len(e.Args) > 0 {
+		if c := w.count(e); !w.opt.NCCLStyle && w.countNumber(c, e, from) {
+			return
+		}
+	}
 	if w.opt.NCCLStyle {
 		if e.Phase == trace.Slice {
 			w.putPair(e, from, to)
@@ -234,16 +239,47 @@ func (w *Writer) drop(e *trace.Event) {
 }
 
 // count remembers whether a counter is zero, so that Close can end it
-// there even if its last events were left out.
-func (w *Writer) count(e *trace.Event) {
-	k := counterKey{e.Track, e.Name}
-	c := w.counters[k]
-	if c == nil {
-		c = &counter{key: e.Args[0].Key}
-		w.counters[k] = c
+// there even if its last events were left out. It returns what is known of it.
+func (w *Writer) count(e *trace.Event) *counter {
+	slot := &w.near[(uint32(e.Track)*16+uint32(len(e.Name)))%uint32(len(w.near))]
+	c := *slot
+	if c == nil || c.track != e.Track || c.name != e.Name {
+		k := counterKey{e.Track, e.Name}
+		if c = w.counters[k]; c == nil {
+			c = &counter{counterKey: k, key: e.Args[0].Key}
+			w.counters[k] = c
+		}
+		*slot = c
 	}
 	a := &e.Args[0]
 	c.zero = a.Kind == trace.FloatArg && a.Num == 0 || a.Kind == trace.IntArg && a.Int == 0
+	return c
+}
+
+// countNumber keeps a counter's event whose only argument is a number as those before.
+func (w *Writer) countNumber(c *counter, e *trace.Event, from int64) bool {
+	if len(e.Args) != 1 || e.Cat != "" || e.Tint != trace.Plain || e.Args[0].Kind != trace.FloatArg || e.Args[0].Key != c.key || w.proto != nil {
+		return false
+	}
+	if c.shape == 0 {
+		c.shape = w.tables.Number(e)
+	}
+	if c.shape == 0 {
+		return false // the tables are full
+	}
+	off := len(w.cur.Data)
+	w.cur.Data = pack.AppendCounter(w.cur.Data, c.shape, e.Args[0].Num)
+	w.keep(pack.Key{TS: from, Dur: 0}, e.Track, off)
+	return true
+}
+
+// keep notes the event whose bytes begin at off.
+func (w *Writer) keep(k pack.Key, t trace.TrackID, off int) {
+	w.cur.Add(k, t, off)
+	w.events++
+	if w.cur.Size() >= w.opt.BatchBytes {
+		w.swap()
+	}
 }
 
 func (w *Writer) put(e *trace.Event, from, to int64) {

@@ -92,8 +92,8 @@ func (s *Shape) is(e *trace.Event) bool {
 	return true
 }
 
-// shape returns the number of an event's shape, 0 where there is no room for it.
-func (t *Tables) shape(e *trace.Event) uint32 {
+// Number returns the number of an event's shape, 0 where there is no room for it.
+func (t *Tables) Number(e *trace.Event) uint32 {
 	h := hash(uint64(len(e.Args))<<3+uint64(len(e.Cat)), e.Name)
 	for i := max(0, len(e.Args)-2); i < len(e.Args); i++ { // terms of a wait come last, some of them or all
 		h = hash(h, e.Args[i].Key)
@@ -176,13 +176,20 @@ const (
 	CounterValue                                  // of Perfetto's format: the id is the counter's
 )
 
+// AppendCounter appends the event of a counter whose shape has one FloatArg, as Pack
+// does.
+func AppendCounter(b []byte, shape uint32, v float64) []byte {
+	b = binary.AppendUvarint(append(b, byte(trace.Counter)), uint64(shape))
+	return binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
+}
+
 // Pack appends an event as it is kept, but for its times and its track.
 func (t *Tables) Pack(b []byte, kind byte, id uint64, e *trace.Event) []byte {
 	b = append(b, kind)
 	if kind == byte(trace.FlowStart) || kind == byte(trace.FlowEnd) || kind >= PairBegin {
 		b = binary.AppendUvarint(b, id)
 	}
-	n := t.shape(e)
+	n := t.Number(e)
 	b = binary.AppendUvarint(b, uint64(n))
 	if n == 0 {
 		b = binary.AppendUvarint(append(appendText(appendText(b, e.Cat), e.Name), byte(e.Tint)), uint64(len(e.Args)))
