@@ -131,8 +131,9 @@ func (w *Writer) metadata() []byte {
 		}
 		b = appendMeta(b, pid, tid, name, key, str, num)
 	}
-	for i, t := range order {
-		if i == 0 || order[i-1].Process != t.Process {
+	for i := range order {
+		t := &w.tracks[order[i]]
+		if i == 0 || w.tracks[order[i-1]].Process != t.Process {
 			if t.ProcessName != "" {
 				line(t.Process, -1, "process_name", "name", t.ProcessName, 0)
 			}

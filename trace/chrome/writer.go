@@ -1,6 +1,7 @@
 package chrome
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -74,6 +75,7 @@ type Writer struct {
 	out      io.Writer
 	opt      Options
 	tracks   []track
+	places   pack.Places // of tracks
 	known    map[[2]int64]trace.TrackID
 	tables   *pack.Tables
 	packing  packing   // how the file is compressed
@@ -89,7 +91,7 @@ type Writer struct {
 	left     map[string]int64
 	overflow int64
 	counters map[counterKey]*counter
-	near     [1 << 11]*counter // those met last, by track and length of the name
+	near     [1 << 13]*counter // those met last, by track and length of the name
 	end      int64
 	err      error
 	closed   bool
@@ -241,7 +243,7 @@ func (w *Writer) drop(e *trace.Event) {
 // count remembers whether a counter is zero, so that Close can end it
 // there even if its last events were left out. It returns what is known of it.
 func (w *Writer) count(e *trace.Event) *counter {
-	slot := &w.near[(uint32(e.Track)*16+uint32(len(e.Name)))%uint32(len(w.near))]
+	slot := &w.near[(uint32(e.Track)*2+uint32(len(e.Name))>>1&1)%uint32(len(w.near))]
 	c := *slot
 	if c == nil || c.track != e.Track || c.name != e.Name {
 		k := counterKey{e.Track, e.Name}
@@ -345,9 +347,14 @@ func (w *Writer) swap() {
 }
 
 // order is that of events on the tracks that there are now.
-func (w *Writer) order() pack.Order {
-	tracks := w.tracks
-	return pack.Order{Single: w.opt.NCCLStyle, At: func(i int32) (process, thread int64) { return tracks[i].Process, tracks[i].Thread }}
+func (w *Writer) order() pack.Order { return w.places.Order(len(w.tracks), w.compare, w.opt.NCCLStyle) }
+
+// ordered lists the tracks by process and thread.
+func (w *Writer) ordered() []int32 { return w.places.Sorted(len(w.tracks), w.compare) }
+
+func (w *Writer) compare(a, b int32) (process, thread int) {
+	x, y := &w.tracks[a], &w.tracks[b]
+	return cmp.Compare(x.Process, y.Process), cmp.Compare(x.Thread, y.Thread)
 }
 
 // hand gives the current batch away for another.

@@ -11,6 +11,7 @@ import (
 // order until it sorts another.
 type Sorter struct {
 	a, b []uint64
+	ties []tie
 	text []byte
 }
 
@@ -27,7 +28,7 @@ func (s *Sorter) Sort(b *Batch) {
 		least, most = min(least, b.Recs[i].TS), max(most, b.Recs[i].TS)
 	}
 	span := bits.Len64(uint64(most - least))
-	if b.bits = bits.Len(uint(n)); span+b.bits > 64 {
+	if b.bits = bits.Len(uint(n)); span+b.bits > 64 || b.bits > 32 {
 		slices.SortStableFunc(b.Recs, func(x, y Record) int { return b.compare(&x, &y) })
 		return
 	}
@@ -42,7 +43,7 @@ func (s *Sorter) Sort(b *Batch) {
 			to++
 		}
 		if to > from+1 {
-			b.settle(s.a[from:to])
+			s.settle(b, s.a[from:to])
 		}
 		from = to
 	}
@@ -81,24 +82,44 @@ func (s *Sorter) byTime(low, high int) {
 	}
 }
 
+// tie is an event among others of its time.
+type tie struct {
+	dur int64
+	at  uint64 // its track's rank above its number
+}
+
+func (x tie) compare(y tie) int {
+	if x.dur != y.dur {
+		return cmp.Compare(y.dur, x.dur)
+	}
+	return cmp.Compare(x.at, y.at)
+}
+
 // few is up to how many events of one time are inserted one by one.
-const few = 16
+const few = 12
 
 // settle sorts the places of events of one time, which are in the order in which they
 // came.
-func (b *Batch) settle(same []uint64) {
-	if len(same) > few {
-		slices.SortFunc(same, func(x, y uint64) int {
-			return cmp.Or(b.compare(b.record(x), b.record(y)), cmp.Compare(x, y))
-		})
-		return
+func (s *Sorter) settle(b *Batch, same []uint64) {
+	ties, number := s.ties[:0], uint64(1)<<b.bits-1
+	for _, at := range same {
+		r := b.record(at)
+		ties = append(ties, tie{r.Dur, uint64(b.Order.Rank[r.Track])<<b.bits | at&number})
 	}
-	for i := 1; i < len(same); i++ {
-		x, j := same[i], i
-		for r := b.record(x); j > 0 && b.compare(r, b.record(same[j-1])) < 0; j-- {
-			same[j] = same[j-1]
+	s.ties = ties
+	if len(ties) > few {
+		slices.SortFunc(ties, tie.compare)
+	}
+	for i := 1; i < len(ties); i++ {
+		x, j := ties[i], i
+		for ; j > 0 && x.compare(ties[j-1]) < 0; j-- {
+			ties[j] = ties[j-1]
 		}
-		same[j] = x
+		ties[j] = x
+	}
+	time := same[0] &^ number
+	for i := range ties {
+		same[i] = time | ties[i].at&number
 	}
 }
 

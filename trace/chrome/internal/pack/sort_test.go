@@ -12,9 +12,13 @@ import (
 	"github.com/simccl/simccl/trace"
 )
 
-// random is a batch of n events with times below span, on few tracks.
+// random is a batch of n events with times below span, on few tracks, of which some may
+// share a thread.
 func random(r *rand.Rand, n int, span int64, single bool) *Batch {
-	b := &Batch{Order: Order{Single: single, At: func(t int32) (process, thread int64) { return int64(t % 3), int64(-t) }}}
+	b := &Batch{Order: Order{Rank: []int32{6, 2, 0, 5, 1, 4, 3}}}
+	if single {
+		b.Order.Rank = []int32{0, 2, 0, 1, 1, 2, 0}
+	}
 	for i := range n {
 		off := len(b.Data)
 		b.Data = fmt.Appendf(b.Data, "event %d", i)

@@ -26,10 +26,9 @@ type Record struct {
 
 // Order compares events that may be of any track.
 type Order struct {
-	// At returns the process and thread of a track.
-	At func(track int32) (process, thread int64)
-	// Single: all events of a process are on one thread.
-	Single bool
+	// Rank is by track where it is in the order of processes and threads; equal ranks
+	// share a thread.
+	Rank []int32
 }
 
 func (o *Order) compare(a, b Key, x, y int32) int {
@@ -41,12 +40,7 @@ func (o *Order) compare(a, b Key, x, y int32) int {
 	case x == y:
 		return 0
 	}
-	p, s := o.At(x)
-	q, t := o.At(y)
-	if c := cmp.Compare(p, q); c != 0 || o.Single {
-		return c
-	}
-	return cmp.Compare(s, t)
+	return cmp.Compare(o.Rank[x], o.Rank[y])
 }
 
 // Batch is a bounded number of events, sorted as a whole.
