@@ -224,6 +224,12 @@ func (w *watched) open(again bool) {
 // tight. Links that are equally tight are filled together, so that the order in
 // which they were met cannot show.
 func (w *watched) fill() bool {
+	if len(w.compL) == 0 || len(w.compB) <= few {
+		if w.fillBounds() {
+			return true
+		}
+		w.open(true)
+	}
 	for _, li := range w.compL {
 		w.ofLink[li].tight = false
 	}
@@ -243,6 +249,33 @@ func (w *watched) fill() bool {
 			return false
 		}
 		left -= fixed
+	}
+	return true
+}
+
+// few is up to how many bundles it is tried whether their own rates fit where links were
+// tight.
+const few = 4
+
+// fillBounds gives every bundle its own rate, and reports whether the links have room
+// for that: filling would come to the same.
+func (w *watched) fillBounds() bool {
+	ofLink := w.ofLink
+	for _, bi := range w.compB {
+		x, s, uses := &w.shares[bi], &w.of[bi], w.bundles[bi].uses
+		s.fixed, s.fresh = true, x.bound
+		for i := range uses {
+			l := &ofLink[uses[i].link]
+			if x.bound > l.room {
+				return false
+			}
+			if l.room -= wire.Rate(x.n*int64(uses[i].count)) * x.bound; l.room < 0 {
+				return false
+			}
+		}
+	}
+	for _, li := range w.compL {
+		ofLink[li].tight = false
 	}
 	return true
 }
