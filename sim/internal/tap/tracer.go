@@ -32,7 +32,7 @@ type Tracer struct {
 	blocks  []nccltrace.Terms // by multiprocessor
 	conns   []*connTrace      // by connection, nil until it is used
 	links   []int             // link of the model → handle + 1
-	shown   []wire.Rate       // by link of the model: its load as it was written last, -1 before
+	loads   []wire.Rate       // by link of the model: its load as it was written last, -1 before
 	backlog []backlog         // messages of the last operation that waited
 	net     netTrace
 
@@ -162,11 +162,11 @@ func (t *Tracer) rate(l wire.LinkID, at units.Time, rate wire.Rate) {
 		t.rec.Rate(h, at-t.shift, gbps(rate))
 		return
 	}
-	for int(l) >= len(t.shown) {
-		t.shown = append(t.shown, -1)
+	for int(l) >= len(t.loads) {
+		t.loads = append(t.loads, -1)
 	}
-	if t.shown[l] != rate {
-		t.shown[l] = rate
+	if t.loads[l] != rate {
+		t.loads[l] = rate
 		t.rec.Rate(t.link(l), at-t.shift, gbps(rate))
 	}
 }
