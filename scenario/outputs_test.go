@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -113,5 +114,67 @@ func TestWarnings(t *testing.T) {
 	var lint *LintWarning
 	if !errors.As(errors.Join(warned...), &lint) || lint.File != "a.xml" || lint.Warnings+lint.Errors == 0 || !strings.Contains(text, "mlx5_99 matches nothing") {
 		t.Errorf("warnings %q", text)
+	}
+}
+
+// TestRowsRecordWhatIsWritten: where a row's own simulation has the events that the files
+// show, result and files are those of two simulations; a run that ends before leaves no
+// file.
+func TestRowsRecordWhatIsWritten(t *testing.T) {
+	for name, change := range map[string]func(*Spec){
+		"all": func(*Spec) {}, "ranks": func(s *Spec) { s.Outputs.Ranks = "1" }, "packet": func(s *Spec) { s.Outputs.Detail = "packet" },
+		"two sizes": func(s *Spec) { s.Workload.Sizes = []string{"64K", "1M"} }, "periods": func(s *Spec) { s.Outputs.Detail = "period" },
+	} {
+		s := small("all_reduce", "1M")
+		s.Engine.Fold, s.Engine.Skip = "off", "off"
+		s.Outputs = Outputs{Trace: "t.json", Profile: "p.pb.gz"}
+		change(&s)
+		var files [2]memory
+		var results [2]*Result
+		var parts [2]int
+		for i := range 2 {
+			files[i] = memory{}
+			r, err := Prepare(s, Options{Create: files[i].create, Program: "test"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Records = i == 1
+			for _, err := range r.Rows(t.Context()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := r.Write(t.Context(), Listener{Phase: func(Phase) { parts[i]++ }}); err != nil {
+				t.Fatal(err)
+			}
+			results[i] = r.Result()
+		}
+		once := name == "all" || name == "ranks" || name == "packet"
+		if again := parts[0] - parts[1]; once != (again == 1) {
+			t.Errorf("%s: %d parts of writing, %d with records", name, parts[0], parts[1])
+		}
+		if !reflect.DeepEqual(results[0], results[1]) {
+			t.Errorf("%s: the results differ", name)
+		}
+		for _, f := range []string{"t.json", "p.pb.gz"} {
+			if a, b := files[0][f], files[1][f]; !a.done || !b.done || !bytes.Equal(a.Bytes(), b.Bytes()) {
+				t.Errorf("%s: %s differs", name, f)
+			}
+		}
+	}
+	s := small("all_reduce", "1M")
+	s.Engine.Fold, s.Engine.Skip = "off", "off"
+	s.Outputs = Outputs{Trace: "t.json"}
+	out := memory{}
+	r, err := Prepare(s, Options{Create: out.create, Program: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Records = true
+	for range r.Rows(t.Context()) {
+		break
+	}
+	if f := out["t.json"]; r.recorded.Load() != nil || f == nil || f.done {
+		t.Errorf("after a run that ended before its files were written: %+v", f)
 	}
 }

@@ -103,7 +103,7 @@ func (p *pool) share() float64 {
 func (r *Running) compute(ctx context.Context, p *pool, at Operation) {
 	x := p.results[at]
 	if x.err = ctx.Err(); x.err == nil {
-		x.outcome, x.err = r.Simulate(ctx, at, trace.Discard, nccltrace.Options{}, func(share float64) { x.share.Store(math.Float64bits(share)) })
+		x.outcome, x.err = r.simulateRow(ctx, at, len(p.order) == 1, func(share float64) { x.share.Store(math.Float64bits(share)) })
 	}
 	if x.err == nil && !at.InPlace && x.outcome.Choice.Warps > 0 && r.Spec.Engine.Rivals {
 		var best Outcome

@@ -31,6 +31,7 @@ func Run(ctx context.Context, spec Spec, opt Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.Records = true
 	for _, err := range r.Rows(ctx) {
 		if err != nil {
 			return nil, err
@@ -49,6 +50,7 @@ func RunOn(ctx context.Context, site *Site, spec Spec, opt Options) (*Result, er
 	if err := r.check(); err != nil {
 		return nil, err
 	}
+	r.Records = true
 	for _, err := range r.Rows(ctx) {
 		if err != nil {
 			return nil, err
@@ -76,6 +78,11 @@ type Running struct {
 	// proofs are which plans of a few iterations were proved, shared likewise.
 	proofs check.Proofs
 	lines  []Line // rows to come
+	// recorded has the events of the operation that Write writes, where Records is set.
+	recorded atomic.Pointer[traced]
+	// Records has Rows keep the events of a row that Write would simulate again only for
+	// them; Write must follow then.
+	Records bool
 	// Planner makes plans, which it has proved, in NCCL's place: of a schedule of
 	// others. Nil, or a nil plan: NCCL's.
 	Planner func(comm.Op) (*plan.Plan, error)
@@ -204,12 +211,12 @@ func (r *Running) Rows(ctx context.Context) iter.Seq2[*Row, error] {
 		r.pool.Store(r.start(ctx, lines))
 		for _, l := range lines {
 			row, err := r.row(l)
-			if err != nil {
-				yield(nil, err)
-				return
+			if err == nil {
+				r.rows = append(r.rows, *row)
 			}
-			r.rows = append(r.rows, *row)
-			if !yield(row, nil) {
+			if !yield(row, err) || err != nil {
+				stop()
+				r.forget()
 				return
 			}
 		}

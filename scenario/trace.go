@@ -12,6 +12,7 @@ import (
 	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/export"
+	"github.com/simccl/simccl/scenario/internal/events"
 	"github.com/simccl/simccl/scenario/internal/ranks"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/chrome"
@@ -19,28 +20,13 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Phase is a part of writing the outputs that takes long.
-type Phase struct {
-	Name string // "writing trace"
-	// Share is the part that is done; nil where Counts has how many of how many.
-	Share  func() float64
-	Counts func() (done, total int64)
-	// Later is about how many times as long the parts that are sure to follow take.
-	Later float64
-}
-
-// Written is a file of Outputs that is complete.
-type Written struct {
-	Member string // of Outputs: "trace", "profile", "ops"
-	Name   string
-	Events int64 // of a trace
-}
-
-// Listener is called with the progress of writing outputs. Its members may be nil.
-type Listener struct {
-	Phase func(Phase)   // is called as each part begins
-	Wrote func(Written) // is called with each file once it is there
-}
+// What a Listener gets: parts of writing the outputs that take long, and files of
+// Outputs that are complete.
+type (
+	Phase    = events.Phase
+	Written  = events.Written
+	Listener = events.Listener
+)
 
 // Files lists the files that are asked for.
 func (o *Outputs) Files() []Written {
@@ -77,21 +63,9 @@ func (r *Running) Write(ctx context.Context, listen Listener) error {
 		err = r.writeOps(done.Plan)
 	}
 	if err == nil {
-		listen.wrote(Written{Member: "ops", Name: o.Ops})
+		listen.Made(Written{Member: "ops", Name: o.Ops})
 	}
 	return err
-}
-
-func (l *Listener) wrote(w Written) {
-	if l.Wrote != nil {
-		l.Wrote(w)
-	}
-}
-
-func (l *Listener) phase(p Phase) {
-	if l.Phase != nil {
-		l.Phase(p)
-	}
 }
 
 // writeOps writes the list of point-to-point operations.
@@ -127,12 +101,6 @@ func (r *Running) traceOptions() (nccltrace.Options, error) {
 	return nccltrace.Options{Detail: detail, Ranks: which, Mask: o.EventMask, Deps: o.Deps, Periods: periods}, err
 }
 
-// sinks are the files that get the events of an operation.
-type sinks struct {
-	trace   *chrome.Writer  // nil: no trace
-	profile *profile.Writer // nil: no profile
-}
-
 // defaultEvents bounds a trace that names no bound.
 const defaultEvents = 20e6
 
@@ -146,7 +114,7 @@ func (m *Site) Meta(program string, seed uint64) chrome.Meta {
 }
 
 // open creates the files.
-func (t *sinks) open(r *Running) error {
+func (r *Running) open(t *events.Files) error {
 	o := &r.Spec.Outputs
 	if o.Trace != "" {
 		opt := chrome.Options{Meta: r.Site.Meta(r.opt.Program, r.Spec.seed()), MaxEvents: o.MaxEvents, NCCLStyle: o.Style == "nccl", Cancelled: r.opt.Cancelled}
@@ -163,101 +131,179 @@ func (t *sinks) open(r *Running) error {
 		if err != nil {
 			return bad(fmt.Errorf("create trace: %w", err))
 		}
-		t.trace = chrome.To(file, o.Trace, opt)
+		t.Trace = chrome.To(file, o.Trace, opt)
 	}
 	if o.Profile != "" {
 		file, err := r.opt.create(o.Profile)
 		if err != nil {
 			return bad(fmt.Errorf("create profile: %w", err))
 		}
-		t.profile = profile.To(file, o.Profile, profile.Options{Cancelled: r.opt.Cancelled})
+		t.Profile = profile.To(file, o.Profile, profile.Options{Cancelled: r.opt.Cancelled})
 	}
 	return nil
 }
 
-// abort gives up what Close has not finished.
-func (t *sinks) abort() {
-	if t.trace != nil {
-		t.trace.Abort()
-	}
-	if t.profile != nil {
-		t.profile.Abort()
-	}
+// traced is an operation whose events are on their way to files.
+type traced struct {
+	at      Operation
+	opt     nccltrace.Options
+	planned Outcome // without a result
+	done    Outcome // with one, after its simulation
+	files   events.Files
+	calls   *events.Calls // what the simulation's events go to
+	collect func()        // ends nccltrace.CollectOften
 }
 
-// all sends everything to all files.
-func (t *sinks) all() trace.Sink {
-	var list []trace.Sink
-	if t.trace != nil {
-		list = append(list, t.trace)
-	}
-	if t.profile != nil {
-		list = append(list, t.profile)
-	}
-	return trace.Tee(list...)
-}
-
-// writeTrace simulates one operation again, with all events.
-func (r *Running) writeTrace(ctx context.Context, at Operation, listen Listener) error {
-	opt, err := r.traceOptions()
+// begin opens the files of an operation.
+func (r *Running) begin(at Operation) (*traced, error) {
+	t := &traced{at: at, collect: nccltrace.CollectOften()}
+	err := r.prepare(t)
 	if err != nil {
+		t.end()
+		return nil, err
+	}
+	return t, nil
+}
+
+// end gives up what is not written.
+func (t *traced) end() {
+	t.files.Abort()
+	t.collect()
+}
+
+func (r *Running) prepare(t *traced) (err error) {
+	if t.opt, err = r.traceOptions(); err != nil {
 		return err
 	}
-	defer nccltrace.CollectOften()()
-	var files sinks
-	defer files.abort()
-	if err := files.open(r); err != nil {
+	if err := r.open(&t.files); err != nil {
 		return err
 	}
-	sink := files.all()
-	if opt.Detail >= nccltrace.DetailStep && opt.Ranks == nil && opt.Mask == 0 && !opt.Periods {
+	sink := t.files.All()
+	if t.opt.Detail >= nccltrace.DetailStep && t.opt.Ranks == nil && t.opt.Mask == 0 && !t.opt.Periods {
 		sink = nccltrace.CriticalPath(sink, r.opt.Cancelled) // of a part of the steps, or without some periods, it would be another
 	}
-	var planned Outcome
-	if at.Count > 0 {
-		if planned, err = r.Plan(at, false); err != nil {
+	if t.at.Count > 0 {
+		if t.planned, err = r.Plan(t.at, false); err != nil {
 			return err
 		}
-		opt.Predicted, opt.Tuner = units.FromMicros(float64(planned.Choice.TimeUs)), r.Site.tuner()
+		t.opt.Predicted, t.opt.Tuner = units.FromMicros(float64(t.planned.Choice.TimeUs)), r.Site.tuner()
 	}
+	t.calls = &events.Calls{Sink: sink, Shift: r.hostTime(t.planned.Plan)}
+	return nil
+}
+
+// summarised reports whether a trace shows one rank for all that do the same.
+func (r *Running) summarised(t *traced) bool {
+	o := &r.Spec.Outputs
+	return ranks.Summarised(r.Site.Comm.NRanks, &t.opt) && o.Ranks == "" && o.Profile == "" && t.at.Count > 0
+}
+
+// beginRow opens the files where a row's own simulation has the events that they show: it
+// is the only one of the run, and simulates everything as one with a trace does. It
+// returns nil where Write is to simulate again.
+func (r *Running) beginRow(at Operation, only bool) *traced {
+	o, e := &r.Spec.Outputs, &r.Spec.Engine
+	if !r.Records || !only || at.InPlace || at.Count == 0 || o.Trace == "" && o.Profile == "" || e.Fold != "off" || e.Skip != "off" ||
+		e.Fidelity == "alpha" || e.Rivals || r.Site.split != nil || r.grouped() {
+		return nil
+	}
+	t, err := r.begin(at)
+	if err != nil {
+		return nil // Write meets the error again, behind the table
+	}
+	if p := &t.planned; p.Plan == nil || p.Kernel != nil || p.Copies != nil || t.opt.Periods || r.summarised(t) {
+		t.end()
+		return nil
+	}
+	return t
+}
+
+// simulateRow simulates an operation for its row; only: it is the only one of the run.
+func (r *Running) simulateRow(ctx context.Context, at Operation, only bool, progress func(float64)) (Outcome, error) {
+	t := r.beginRow(at, only)
+	if t == nil {
+		return r.Simulate(ctx, at, trace.Discard, nccltrace.Options{}, progress)
+	}
+	out, err := r.Simulate(ctx, at, t.calls, t.opt, progress)
+	if t.done = out; err == nil {
+		err = r.prove(at, &out)
+	}
+	if err != nil {
+		t.end()
+		return out, err
+	}
+	r.recorded.Store(t)
+	if ctx.Err() != nil { // Rows has ended
+		r.forget()
+	}
+	return out, nil
+}
+
+// forget gives up what a row has recorded.
+func (r *Running) forget() {
+	if t := r.recorded.Swap(nil); t != nil {
+		t.end()
+	}
+}
+
+// writeTrace writes the files of an operation's events, which it simulates again unless
+// its row has them.
+func (r *Running) writeTrace(ctx context.Context, at Operation, listen Listener) error {
+	t := r.recorded.Swap(nil)
+	if t == nil {
+		var err error
+		if t, err = r.begin(at); err != nil {
+			return err
+		}
+	}
+	defer t.end()
+	if t.done.Plan == nil {
+		if err := r.simulateAgain(ctx, t, listen); err != nil {
+			return err
+		}
+	}
+	r.addCalls(t.calls, at, &t.done, t.opt)
+	files := &t.files
+	if files.Trace != nil {
+		files.Trace.Overflow(int64(len(t.calls.Over)))
+		listen.Began(Phase{Name: "writing trace", Counts: files.Trace.Progress})
+	}
+	if err := t.calls.Sink.Close(); err != nil {
+		return err
+	}
+	if files.Trace != nil {
+		n, _ := files.Trace.Progress()
+		listen.Made(Written{Member: "trace", Name: r.Spec.Outputs.Trace, Events: n})
+	}
+	if files.Profile != nil {
+		listen.Made(Written{Member: "profile", Name: r.Spec.Outputs.Profile})
+	}
+	return nil
+}
+
+// simulateAgain simulates an operation with all events.
+func (r *Running) simulateAgain(ctx context.Context, t *traced, listen Listener) (err error) {
 	var share atomic.Uint64
 	progress := func(part float64) { share.Store(math.Float64bits(part)) }
-	if o := &r.Spec.Outputs; ranks.Summarised(r.Site.Comm.NRanks, &opt) && o.Ranks == "" && o.Profile == "" && at.Count > 0 {
-		listen.phase(Phase{Name: "looking for equivalent ranks", Later: 1, Share: func() float64 { return math.Float64frombits(share.Load()) }})
+	if r.summarised(t) {
+		listen.Began(Phase{Name: "looking for equivalent ranks", Later: 1, Share: func() float64 { return math.Float64frombits(share.Load()) }})
 		seen := ranks.Watch(r.Site.Comm.NodeOf, r.opt.Cancelled)
-		if _, err = r.Simulate(ctx, at, seen, opt, progress); err == nil {
+		if _, err = r.Simulate(ctx, t.at, seen, t.opt, progress); err == nil {
 			err = seen.Close()
 		}
 		if err != nil {
 			return err
 		}
-		opt.Ranks, sink = seen.Drawn, seen.Draw(files.all())
+		t.opt.Ranks, t.calls.Sink = seen.Drawn, seen.Draw(t.files.All())
 		progress(0)
 		r.opt.warn(seen)
 	}
-	listen.phase(Phase{Name: "simulating for the trace", Share: func() float64 { return math.Float64frombits(share.Load()) }})
-	calls := &callSink{Sink: sink, shift: r.hostTime(planned.Plan)}
-	done, err := r.Simulate(ctx, at, calls, opt, progress)
-	if err != nil {
+	listen.Began(Phase{Name: "simulating for the trace", Share: func() float64 { return math.Float64frombits(share.Load()) }})
+	if t.done, err = r.Simulate(ctx, t.at, t.calls, t.opt, progress); err != nil {
 		return err
 	}
-	if table, err := r.Outcome(at); err == nil {
-		r.compareTimes(&table.Result, done.Result.Elapsed, opt.Periods)
-	}
-	r.addCalls(calls, at, &done, opt)
-	if files.trace != nil {
-		files.trace.Overflow(int64(len(calls.over)))
-		listen.phase(Phase{Name: "writing trace", Counts: files.trace.Progress})
-	}
-	if err := sink.Close(); err != nil {
-		return err
-	}
-	if files.trace != nil {
-		n, _ := files.trace.Progress()
-		listen.wrote(Written{Member: "trace", Name: r.Spec.Outputs.Trace, Events: n})
-	}
-	if files.profile != nil {
-		listen.wrote(Written{Member: "profile", Name: r.Spec.Outputs.Profile})
+	if table, err := r.Outcome(t.at); err == nil {
+		r.compareTimes(&table.Result, t.done.Result.Elapsed, t.opt.Periods)
 	}
 	return nil
 }

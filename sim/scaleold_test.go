@@ -36,6 +36,9 @@ var oldRuns = [][2]string{
 	{"alltoall, 2 MiB, 80 ranks, leaf-spine of 2:1", "alltoall -b 2M -e 2M --nodes 10 --fabric LEAF10"},
 	{"alltoall, 64 MiB, 16 ranks", "alltoall -b 64M -e 64M --nodes 2"},
 	{"ring, 64 MiB, 16 ranks, with a trace", "all_reduce -b 64M -e 64M --nodes 2 --env NCCL_ALGO=Ring --trace TRACE"},
+	{"ring, 1 GiB, 16 ranks, with a trace", "all_reduce -b 1G -e 1G --nodes 2 --env NCCL_ALGO=Ring --trace TRACE"},
+	{"NVLSTree, 64 MiB, 16 ranks, with a trace", "all_reduce -b 64M -e 64M --nodes 2 --env NCCL_ALGO=NVLSTree --trace TRACE"},
+	{"tree, 16 MiB, 80 ranks, leaf-spine of 2:1, with a trace", "all_reduce -b 16M -e 16M --nodes 10 --env NCCL_ALGO=Tree --fabric LEAF10 --trace TRACE"},
 }
 
 // TestBenchOld writes the table into docs/BENCHMARKS.md; SIMCCL_OLD is the old binary.

@@ -223,6 +223,7 @@ func (s *tableRun) run(ctx context.Context) error {
 	if !s.app.JSON {
 		p.Out = s.app.Out
 	}
+	s.r.Records = true // outputs are written next
 	if err := s.Print(ctx, s.r, p); err != nil {
 		return err
 	}

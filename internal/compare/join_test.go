@@ -25,9 +25,9 @@ func rankFile(t *testing.T, rank int, ahead, began units.Time) string {
 		s := nccltrace.Step{Rank: rank, Peer: 1 - rank, Dir: nccltrace.Dir(rank), Step: int64(i), Bytes: 1000, Transport: "NET/IB", Chunk: -1}
 		wait := [2]nccltrace.Wait{nccltrace.SendWait, nccltrace.RecvWait}[rank]
 		rec.Steps(&s, int64(i)+1, nccltrace.Phase{Wait: wait, Start: at, End: at + 4*us + units.Time(rank)*us})
-		rec.Posted(at, nccltrace.WorkRequest{NIC: nic, Rank: rank, Size: 1000})
+		rec.Posted(at, &nccltrace.WorkRequest{NIC: nic, Rank: rank, Size: 1000})
 		qp := rec.QP(nic, rank+1, 1-rank, 0, nccltrace.QPOut)
-		rec.Work(at, at+4*us, nccltrace.WorkRequest{NIC: nic, QP: qp, Rank: rank, Opcode: nccltrace.OpWriteImm, Size: 1000})
+		rec.Work(at, at+4*us, &nccltrace.WorkRequest{NIC: nic, QP: qp, Rank: rank, Opcode: nccltrace.OpWriteImm, Size: 1000})
 		rec.Settle(nic, at+4*us)
 	}
 	rec.Finish(200*us - began)

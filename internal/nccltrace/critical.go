@@ -2,6 +2,7 @@ package nccltrace
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 
 	"github.com/simccl/simccl/trace"
@@ -23,18 +24,21 @@ const maxPathSlices = 4 << 20
 // cancelled, if not nil, is polled while the path is sought; the error that it
 // returns ends the search, and is returned by Close, which leaves out the path.
 func CriticalPath(to trace.Sink, cancelled func() error) trace.Sink {
-	return &pathSink{Sink: to, cancelled: cancelled}
+	return &pathSink{Sink: to, cancelled: cancelled, channels: map[lane]int32{}}
 }
 
 // pathSink keeps what the path is found from.
 type pathSink struct {
 	trace.Sink
 	cancelled func() error
-	polls     int     // rounds since cancelled was last asked
-	lanes     []lane  // by track id
-	last      []int32 // by track id: its newest step + 1
+	polls     int            // rounds since cancelled was last asked
+	lanes     []lane         // by track id
+	places    []int32        // by track id: the number of its lane
+	channels  map[lane]int32 // numbers of lanes
+	last      []int32        // by track id: its newest step + 1
 	steps     pathSteps
-	sends     []int32 // the SendWait of each step; from path on by sendKey
+	sends     int // steps that are SendWaits
+	newest    sendTable
 	kernels   kernels
 	full      bool
 }
@@ -45,8 +49,26 @@ type lane struct{ rank, channel int32 }
 // sendKey names a step of a connection at both of its ends.
 type sendKey struct{ src, dst, channel, step int32 }
 
-func (a sendKey) compare(b sendKey) int {
-	return cmp.Or(cmp.Compare(a.src, b.src), cmp.Compare(a.dst, b.dst), cmp.Compare(a.channel, b.channel), cmp.Compare(a.step, b.step))
+// hash mixes a key into the high bits.
+func (k sendKey) hash() uint64 {
+	const odd = 0x9e3779b97f4a7c15
+	h := (uint64(uint32(k.src))<<32 | uint64(uint32(k.step))) * odd
+	h ^= h>>32 ^ uint64(uint32(k.dst))<<16 ^ uint64(uint32(k.channel))
+	return h * odd
+}
+
+// sendTable finds the newest send of each key: places by hash, the number of the step
+// + 1 in each, 0 where there is none.
+type sendTable struct {
+	slots []int32
+	shift int // of hashes
+}
+
+// newSendTable makes a table with room for n keys, in which a quarter of the places or
+// more stays empty.
+func newSendTable(n int) sendTable {
+	size := bits.Len(uint(n + n/3))
+	return sendTable{make([]int32, 1<<size), 64 - size}
 }
 
 // pathStep is kept of every slice of a trace: its fields are as small as they can be.
@@ -97,16 +119,18 @@ func (p *pathSink) sendOf(s *pathStep) (int32, bool) {
 
 // findSend returns the newest send of a step of a connection.
 func (p *pathSink) findSend(k sendKey) (int32, bool) {
-	n, _ := slices.BinarySearchFunc(p.sends, k, func(i int32, k sendKey) int {
-		if p.keyOf(i).compare(k) <= 0 {
-			return -1
+	i := *p.slot(k) - 1
+	return i, i >= 0
+}
+
+// slot is where the table has a key, or is to have it.
+func (p *pathSink) slot(k sendKey) *int32 {
+	t := &p.newest
+	for at := k.hash() >> t.shift; ; at = (at + 1) & uint64(len(t.slots)-1) {
+		if i := t.slots[at]; i == 0 || p.keyOf(i-1) == k {
+			return &t.slots[at]
 		}
-		return 1
-	})
-	if n == 0 || p.keyOf(p.sends[n-1]) != k {
-		return 0, false
 	}
-	return p.sends[n-1], true
 }
 
 // keyOf names a send.
@@ -116,13 +140,17 @@ func (p *pathSink) keyOf(i int32) sendKey {
 	return sendKey{l.rank, s.peer, l.channel, s.step}
 }
 
-// sortSends sorts the sends by their names, those of one name as they came.
-func (p *pathSink) sortSends() error {
-	p.polls += len(p.sends) // takes about as long as so many steps
-	if err := p.poll(); err != nil {
-		return err
+// index fills the table of sends.
+func (p *pathSink) index() error {
+	p.newest = newSendTable(p.sends)
+	for i := range int32(p.steps.n) {
+		if err := p.poll(); err != nil {
+			return err
+		}
+		if p.steps.at(i).wait == SendWait {
+			*p.slot(p.keyOf(i)) = i + 1
+		}
 	}
-	slices.SortFunc(p.sends, func(a, b int32) int { return cmp.Or(p.keyOf(a).compare(p.keyOf(b)), cmp.Compare(a, b)) })
 	return nil
 }
 
@@ -144,15 +172,20 @@ func worked(e *trace.Event) units.Time {
 	if e.Name != waitName[SendGPUWait] {
 		return e.Start
 	}
-	t, _ := ParseTerms(e.Args)
-	return e.Start + min(e.Dur, t[Data]+t[Room])
+	waited := units.Time(0)
+	for i := range e.Args {
+		if k := e.Args[i].Key; k == termKey[Data] || k == termKey[Room] {
+			waited += argTime(&e.Args[i])
+		}
+	}
+	return e.Start + min(e.Dur, waited)
 }
 
 // Track notes whose steps a track holds.
 func (p *pathSink) Track(t trace.Track) trace.TrackID {
 	id := p.Sink.Track(t)
 	for int(id) >= len(p.lanes) {
-		p.lanes, p.last = append(p.lanes, lane{rank: -1}), append(p.last, 0)
+		p.lanes, p.last, p.places = append(p.lanes, lane{rank: -1}), append(p.last, 0), append(p.places, -1)
 	}
 	p.kernels.track(id, &t)
 	if rank := t.Process - RankPID; rank >= 0 && t.Process < NICPID && t.Thread >= channelTID {
@@ -160,7 +193,13 @@ func (p *pathSink) Track(t trace.Track) trace.TrackID {
 		if t.Thread >= overflowTID {
 			channel = (t.Thread - overflowTID) / 4096 / 2
 		}
-		p.lanes[id] = lane{int32(rank), int32(channel)}
+		l := lane{int32(rank), int32(channel)}
+		at, ok := p.channels[l]
+		if !ok {
+			at = int32(len(p.channels))
+			p.channels[l] = at
+		}
+		p.lanes[id], p.places[id] = l, at
 	}
 	return id
 }
@@ -182,7 +221,7 @@ func (p *pathSink) Emit(e *trace.Event) {
 			return
 		}
 		if p.full = p.steps.n == maxPathSlices; p.full {
-			p.steps, p.sends, p.last = pathSteps{}, nil, nil // of no use
+			p.steps, p.last = pathSteps{}, nil // of no use
 			return
 		}
 		s := pathStep{start: worked(e), end: e.Start + e.Dur, track: e.Track,
@@ -199,7 +238,7 @@ func (p *pathSink) Emit(e *trace.Event) {
 		p.steps.add(&s)
 		p.last[e.Track] = i + 1
 		if s.wait == SendWait {
-			p.sends = append(p.sends, i)
+			p.sends++
 		}
 	}
 }
@@ -278,51 +317,71 @@ type channelPath struct {
 	recvs  []int32 // receives whose send is known, by start
 }
 
-// causes lists them by channel, each list in the order of their ends. A
-// receive represents the send whose data it waited for: its own slice lasts
-// until the kernel is done with it, and by then the next send is in flight.
-func (p *pathSink) causes() (by map[lane]*channelPath, final cause, err error) {
-	by = make(map[lane]*channelPath)
+// causes lists them by the number of the channel's lane, each list in the order of
+// their ends. A receive represents the send whose data it waited for: its own slice
+// lasts until the kernel is done with it, and by then the next send is in flight.
+func (p *pathSink) causes() (by []channelPath, final cause, err error) {
+	by = make([]channelPath, len(p.channels))
 	for i := range int32(p.steps.n) {
 		if err := p.poll(); err != nil {
 			return nil, cause{}, err
 		}
 		s := p.steps.at(i)
-		c := cause{s.end, i}
-		k := p.lanes[s.track]
-		if by[k] == nil {
-			by[k] = &channelPath{}
-		}
 		if s.proxied() {
 			continue
 		}
+		c := cause{s.end, i}
 		if c.end > final.end {
 			final = c
 		}
+		of := &by[p.places[s.track]]
 		if s.wait == RecvWait {
-			if j, ok := p.sendOf(s); ok && p.steps.at(j).start < s.end {
-				c = cause{min(p.steps.at(j).end, s.end), j}
-				by[k].recvs = append(by[k].recvs, int32(i))
+			if j, ok := p.sendOf(s); ok {
+				if send := p.steps.at(j); send.start < s.end {
+					c = cause{min(send.end, s.end), j}
+					of.recvs = append(of.recvs, i)
+				}
 			}
 		}
-		by[k].causes = append(by[k].causes, c)
+		of.causes = append(of.causes, c)
 	}
-	for _, c := range by { //lint:sorted each is sorted on its own
+	for i := range by {
+		c := &by[i]
 		p.polls += len(c.causes) // a sort takes about as long as so many steps
 		if err := p.poll(); err != nil {
 			return nil, cause{}, err
 		}
-		slices.SortStableFunc(c.recvs, func(a, b int32) int { return cmp.Compare(p.steps.at(a).start, p.steps.at(b).start) })
-		slices.SortStableFunc(c.causes, func(a, b cause) int {
-			return cmp.Or(cmp.Compare(a.end, b.end), cmp.Compare(p.steps.at(a.step).start, p.steps.at(b.step).start))
+		sortNear(c.recvs, func(a, b int32) int { return cmp.Compare(p.steps.at(a).start, p.steps.at(b).start) })
+		sortNear(c.causes, func(a, b cause) int {
+			if a.end != b.end {
+				return cmp.Compare(a.end, b.end)
+			}
+			return cmp.Compare(p.steps.at(a.step).start, p.steps.at(b.step).start)
 		})
 	}
 	return by, final, nil
 }
 
+// sortNear is a stable sort of what is nearly in order: each is moved to its place as
+// long as that is near.
+func sortNear[E any](list []E, compare func(a, b E) int) {
+	moves := 8 * len(list)
+	for i := 1; i < len(list) && moves > 0; i++ {
+		x, j := list[i], i
+		for ; j > 0 && compare(x, list[j-1]) < 0; j-- {
+			list[j] = list[j-1]
+		}
+		list[j] = x
+		moves -= i - j
+	}
+	if moves <= 0 {
+		slices.SortStableFunc(list, compare)
+	}
+}
+
 // path walks back from the end of the run.
 func (p *pathSink) path() ([]pathPiece, error) {
-	if err := p.sortSends(); err != nil {
+	if err := p.index(); err != nil {
 		return nil, err
 	}
 	by, final, err := p.causes()

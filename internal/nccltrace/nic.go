@@ -134,7 +134,7 @@ func (w *WorkRequest) sends() bool { return w.Opcode != OpCTS && w.Opcode != OpR
 
 // Posted counts a work request as outstanding from a time on, until its Work
 // ends.
-func (r *Recorder) Posted(at units.Time, w WorkRequest) {
+func (r *Recorder) Posted(at units.Time, w *WorkRequest) {
 	if r.on(DetailStep, MaskNetPlugin, w.Rank) && w.sends() {
 		r.nics[w.NIC].note(change{at, w.Size, 1})
 	}
@@ -144,7 +144,7 @@ func (r *Recorder) Posted(at units.Time, w WorkRequest) {
 func (r *Recorder) Settle(nic int, to units.Time) { r.nics[nic].settle(r, to) }
 
 // Work writes a work request on its queue pair's lanes.
-func (r *Recorder) Work(start, end units.Time, w WorkRequest) {
+func (r *Recorder) Work(start, end units.Time, w *WorkRequest) {
 	if !r.on(DetailStep, MaskNetPlugin, w.Rank) {
 		return
 	}
@@ -159,19 +159,19 @@ func (r *Recorder) Work(start, end units.Time, w WorkRequest) {
 		cat, name = "NET_SOCK", "Sock"
 		a = append(a, trace.Int("sock", w.QPNum), trace.Str("op", w.Opcode), trace.Int("size", int64(w.Size)))
 	} else {
-		a = t.args(a, &w, w.Opcode)
+		a = t.args(a, w, w.Opcode)
 	}
 	r.slice(track, start, end, cat, name, w.Terms.args(a))
 }
 
 // Arrival writes the completion that notifies a receiver of its data.
-func (r *Recorder) Arrival(at units.Time, w WorkRequest) {
+func (r *Recorder) Arrival(at units.Time, w *WorkRequest) {
 	if !r.on(DetailStep, MaskNetPlugin, w.Rank) {
 		return
 	}
 	t := &r.nics[w.NIC]
 	r.event = trace.Event{Phase: trace.Instant, Track: r.qpTrack(t, &t.qps[w.QP], 0), Start: at, Cat: "NET_IB", Name: "CQE",
-		Args: t.args(r.args[:0], &w, "RECV_"+OpWriteImm)}
+		Args: t.args(r.args[:0], w, "RECV_"+OpWriteImm)}
 	r.sink.Emit(&r.event)
 }
 

@@ -78,12 +78,17 @@ var termKey = func() (keys [NumTerms]string) {
 // the exact times.
 func (t *Terms) args(a []trace.Arg) []trace.Arg {
 	var sum units.Time
+	before := int64(0)
 	for i, v := range t {
-		before := ticks(sum)
+		if v == 0 {
+			continue
+		}
 		sum += v
-		if n := ticks(sum) - before; n > 0 {
+		now := ticks(sum)
+		if n := now - before; n > 0 {
 			a = append(a, trace.Num(termKey[i], float64(n)/1000))
 		}
+		before = now
 	}
 	return a
 }
@@ -103,12 +108,16 @@ func ParseTerms(args []trace.Arg) (t Terms, ok bool) {
 			if n != name {
 				continue
 			}
-			v := a.Num
-			if a.Kind == trace.IntArg {
-				v = float64(a.Int)
-			}
-			t[j], ok = t[j]+units.FromMicros(v), true
+			t[j], ok = t[j]+argTime(a), true
 		}
 	}
 	return t, ok
+}
+
+// argTime is the time of an argument in microseconds.
+func argTime(a *trace.Arg) units.Time {
+	if a.Kind == trace.IntArg {
+		return units.FromMicros(float64(a.Int))
+	}
+	return units.FromMicros(a.Num)
 }

@@ -96,7 +96,7 @@ func (k *kernels) before(rank int32, t units.Time) (kernelSpan, bool) {
 // walk is the way back along the critical path.
 type walk struct {
 	p   *pathSink
-	by  map[lane]*channelPath
+	by  []channelPath
 	at  units.Time  // all later time is explained
 	out []pathPiece // the latest first
 }
@@ -117,8 +117,8 @@ func (w *walk) back(l lane) (step int32, ok bool) {
 	for {
 		var before cause
 		known := false
-		if c := w.by[l]; c != nil {
-			before, known = w.p.before(c, w.at)
+		if at, ok := w.p.channels[l]; ok {
+			before, known = w.p.before(&w.by[at], w.at)
 		}
 		k, inside := w.p.kernels.at(l, w.at)
 		if known && (!inside || before.end >= k.start) {

@@ -1,24 +1,13 @@
 package chrome
 
 import (
-	"math"
 	"strconv"
 	"unicode/utf8"
 
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/chrome/internal/digits"
 	"github.com/simccl/simccl/trace/chrome/internal/pack"
 )
-
-// appendMicros prints a number of nanoseconds as microseconds with three
-// decimals, from the integer alone.
-func appendMicros(b []byte, ns int64) []byte {
-	if ns < 0 {
-		b, ns = append(b, '-'), -ns
-	}
-	b = strconv.AppendInt(b, ns/1000, 10)
-	f := ns % 1000
-	return append(b, '.', byte('0'+f/100), byte('0'+f/10%10), byte('0'+f%10))
-}
 
 const hexDigits = "0123456789abcdef"
 
@@ -55,78 +44,68 @@ func appendString(b []byte, s string) []byte {
 	return append(append(b, s[from:]...), '"')
 }
 
-func appendFloat(b []byte, v float64) []byte {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return append(b, "null"...)
-	}
-	if v == 0 {
-		return append(b, '0')
-	}
-	if a := math.Abs(v); a < 1e15 && a >= 1e-6 {
-		return strconv.AppendFloat(b, v, 'f', -1, 64)
-	}
-	return strconv.AppendFloat(b, v, 'e', -1, 64)
+// encoder prints events; each goroutine has its own.
+type encoder struct {
+	w      *Writer
+	floats digits.Floats
 }
 
-// appendValue prints a value of an argument; a number that JSON has no word for is
+// args prints `,"args":{…}` where there are any; a number that JSON has no word for is
 // null.
-func appendValue(b []byte, kind trace.ArgKind, v *pack.Value) []byte {
-	switch kind {
-	case trace.StringArg:
-		return append(b, v.Word.Text...)
-	case trace.IntArg:
-		return strconv.AppendInt(b, v.Num, 10)
-	}
-	return appendFloat(b, v.Float)
-}
-
-// appendArgs prints `,"args":{…}` where there are any.
-func appendArgs(t *pack.Tables, b []byte, p *pack.Packed) []byte {
+func (c *encoder) args(b []byte, p *pack.Packed) []byte {
 	if len(p.Shape.Args) == 0 {
 		return b
 	}
-	b = append(b, `,"args":{`...)
 	rest := p.Args()
 	for i := range p.Shape.Args {
 		a := &p.Shape.Args[i]
-		rest = t.Value(p, i, rest)
-		b = append(appendValue(append(b, a.Text...), a.Kind, &p.Value), ',')
+		b = append(b, a.Text...)
+		switch a.Kind {
+		case trace.IntArg:
+			var v int64
+			v, rest = pack.Int(rest)
+			b = digits.AppendInt(b, v)
+		case trace.FloatArg:
+			var v float64
+			v, rest = pack.Float(rest)
+			b = c.floats.Append(b, v)
+		default:
+			rest = c.w.tables.Value(p, i, rest)
+			b = append(b, p.Value.Word.Text...)
+		}
 	}
-	b[len(b)-1] = '}'
-	return b
+	return append(b, '}')
 }
 
-// appendEvent prints one event without the line end.
-func appendEvent(t *pack.Tables, b []byte, p *pack.Packed, at *track) []byte {
+// event prints one event, and before it what separates it from the one before.
+func (c *encoder) event(b []byte, p *pack.Packed) []byte {
+	at := &c.w.tracks[p.Track]
 	if p.Kind >= pack.PairBegin {
-		return appendPair(t, b, p, at)
+		return c.pair(append(b, separator...), p, at)
 	}
-	from := p.TS
 	switch trace.Phase(p.Kind) {
 	case trace.Slice:
-		b = append(append(b, `{"ph":"X",`...), at.place...)
-		b = appendMicros(append(b, `,"ts":`...), from)
-		b = appendMicros(append(b, `,"dur":`...), p.Dur)
-	case trace.Instant:
-		b = append(append(b, `{"ph":"i","s":"t",`...), at.place...)
-		b = appendMicros(append(b, `,"ts":`...), from)
-	case trace.FlowStart, trace.FlowEnd:
-		if trace.Phase(p.Kind) == trace.FlowStart {
-			b = append(b, `{"ph":"s",`...)
-		} else {
-			b = append(b, `{"ph":"f","bp":"e",`...)
-		}
-		b = appendMicros(append(append(b, at.place...), `,"ts":`...), from)
-		b = append(strconv.AppendUint(append(b, `,"id":"0x`...), p.ID, 16), '"')
+		b = digits.AppendMicros(append(b, at.slice...), p.TS)
+		b = digits.AppendMicros(append(b, `,"dur":`...), p.Dur)
 	case trace.Counter:
-		b = append(append(b, `{"ph":"C",`...), at.process...)
-		b = appendMicros(append(b, `,"ts":`...), from)
+		b = append(append(b, separator+`{"ph":"C",`...), at.process...)
+		b = digits.AppendMicros(append(b, `,"ts":`...), p.TS)
+	case trace.Instant:
+		b = append(append(b, separator+`{"ph":"i","s":"t",`...), at.place...)
+		b = digits.AppendMicros(append(b, `,"ts":`...), p.TS)
+	default:
+		start := separator + `{"ph":"f","bp":"e",`
+		if trace.Phase(p.Kind) == trace.FlowStart {
+			start = separator + `{"ph":"s",`
+		}
+		b = digits.AppendMicros(append(append(append(b, start...), at.place...), `,"ts":`...), p.TS)
+		b = append(strconv.AppendUint(append(b, `,"id":"0x`...), p.ID, 16), '"')
 	}
-	return append(appendArgs(t, append(b, p.Shape.Text...), p), '}')
+	return append(c.args(append(b, p.Shape.Text...), p), '}')
 }
 
-// appendPair prints one half of an asynchronous pair.
-func appendPair(t *pack.Tables, b []byte, p *pack.Packed, at *track) []byte {
+// pair prints one half of an asynchronous pair.
+func (c *encoder) pair(b []byte, p *pack.Packed, at *track) []byte {
 	b = appendString(append(b, `{"name":`...), p.Shape.Name)
 	b = appendString(append(b, `,"cat":`...), p.Shape.Cat)
 	ph := `,"ph":"e","id":`
@@ -135,9 +114,9 @@ func appendPair(t *pack.Tables, b []byte, p *pack.Packed, at *track) []byte {
 	}
 	b = strconv.AppendUint(append(b, ph...), p.ID, 10)
 	b = append(append(b, ','), at.process...)
-	b = appendMicros(append(b, `,"tid":1,"ts":`...), p.TS)
+	b = digits.AppendMicros(append(b, `,"tid":1,"ts":`...), p.TS)
 	if p.Kind == pack.PairBegin {
-		b = appendArgs(t, b, p)
+		b = c.args(b, p)
 	}
 	return append(b, '}')
 }

@@ -1,7 +1,6 @@
 package chrome
 
 import (
-	"bufio"
 	"io"
 	"slices"
 	"strconv"
@@ -24,16 +23,14 @@ func (w *Writer) write() error {
 }
 
 // body gives every event to each, in order.
-func (w *Writer) body(each func(event []byte) error) error {
+func (w *Writer) body(each func(r *pack.Record, event []byte) error) error {
 	o := w.order()
 	if w.spool == nil {
 		w.cur.Order = o
 		new(pack.Sorter).Sort(w.cur)
-		var event []byte
 		for i := range w.cur.Recs {
-			r := &w.cur.Recs[i]
-			event = append(pack.AppendHead(event[:0], r), w.cur.Bytes(r)...)
-			if err := each(event); err != nil {
+			r := w.cur.At(i)
+			if err := each(r, w.cur.Bytes(r)); err != nil {
 				return err
 			}
 		}
@@ -42,7 +39,7 @@ func (w *Writer) body(each func(event []byte) error) error {
 	var runs []*pack.Run
 	off := int64(0)
 	for _, size := range w.sizes {
-		runs = append(runs, &pack.Run{In: bufio.NewReaderSize(io.NewSectionReader(w.spool, off, size), pack.RunBuffer)})
+		runs = append(runs, &pack.Run{In: io.NewSectionReader(w.spool, off, size)})
 		off += size
 	}
 	return pack.Merge(&o, runs, each)
@@ -134,8 +131,9 @@ func (w *Writer) metadata() []byte {
 		}
 		b = appendMeta(b, pid, tid, name, key, str, num)
 	}
-	for i, t := range order {
-		if i == 0 || order[i-1].Process != t.Process {
+	for i := range order {
+		t := &w.tracks[order[i]]
+		if i == 0 || w.tracks[order[i-1]].Process != t.Process {
 			if t.ProcessName != "" {
 				line(t.Process, -1, "process_name", "name", t.ProcessName, 0)
 			}

@@ -1,10 +1,8 @@
 package chrome
 
 import (
-	"cmp"
 	"errors"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/simccl/simccl/trace"
@@ -98,7 +96,8 @@ func (w *Writer) protoHead() []byte {
 	b = appendDescriptor(b, wire.AppendNumber(wire.AppendNumber(wire.AppendNumber(nil, wire.TrackUUID, 0), wire.RootProcesses, 1), wire.RootThreads, 1))
 
 	processes := map[int64]uint64{}
-	for _, t := range w.ordered() {
+	for _, i := range w.ordered() {
+		t := &w.tracks[i]
 		parent, ok := processes[t.Process]
 		if !ok {
 			parent = processUUID + uint64(len(processes))
@@ -244,16 +243,4 @@ func (p *protoEncoder) named(t []byte, e *pack.Packed) []byte {
 		t = wire.AppendBytes(t, wire.EventAnnotations, n)
 	})
 	return t
-}
-
-// ordered lists the tracks by process and thread.
-func (w *Writer) ordered() []*track {
-	order := make([]*track, len(w.tracks))
-	for i := range w.tracks {
-		order[i] = &w.tracks[i]
-	}
-	slices.SortFunc(order, func(a, b *track) int {
-		return cmp.Or(cmp.Compare(a.Process, b.Process), cmp.Compare(a.Thread, b.Thread))
-	})
-	return order
 }

@@ -28,7 +28,7 @@ const portionBytes = 96 << 10
 var errStopped = errors.New("nothing is written any more")
 
 // pour writes a head, the text of the events that body gives, and a tail.
-func (w *Writer) pour(head []byte, body func(each func(event []byte) error) error, tail []byte) error {
+func (w *Writer) pour(head []byte, body func(each func(r *pack.Record, event []byte) error) error, tail []byte) error {
 	workers := runtime.GOMAXPROCS(0)
 	todo, order := make(chan *portion, workers), make(chan *portion, 2*workers)
 	free, stop := make(chan *portion, 4*workers), make(chan struct{})
@@ -60,7 +60,7 @@ func (w *Writer) pour(head []byte, body func(each func(event []byte) error) erro
 }
 
 // cut makes portions of all that is to be written.
-func (w *Writer) cut(head []byte, body func(each func(event []byte) error) error, tail []byte, free <-chan *portion, give func(*portion) error) {
+func (w *Writer) cut(head []byte, body func(each func(r *pack.Record, event []byte) error) error, tail []byte, free <-chan *portion, give func(*portion) error) {
 	fresh := func() *portion {
 		select {
 		case p := <-free:
@@ -76,9 +76,9 @@ func (w *Writer) cut(head []byte, body func(each func(event []byte) error) error
 		return
 	}
 	p := fresh()
-	err := body(func(event []byte) error {
-		p.events = append(p.events, event...)
-		if event[pack.HeadSize] != pack.SliceEnd { // the begin was counted
+	err := body(func(r *pack.Record, event []byte) error {
+		p.events = append(pack.AppendHead(p.events, r), event...)
+		if event[0] != pack.SliceEnd { // the begin was counted
 			p.n++
 		}
 		if len(p.events) < portionBytes {
@@ -99,7 +99,7 @@ func (w *Writer) cut(head []byte, body func(each func(event []byte) error) error
 // prepare makes portions ready.
 func (w *Writer) prepare(todo <-chan *portion) {
 	compress := w.packing.packer()
-	proto := protoEncoder{w: w}
+	proto, text := protoEncoder{w: w}, encoder{w: w}
 	var e pack.Packed
 	for p := range todo {
 		for b := p.events; len(b) > 0; {
@@ -111,7 +111,7 @@ func (w *Writer) prepare(todo <-chan *portion) {
 				p.text = proto.append(p.text, &e)
 				continue
 			}
-			p.text = appendEvent(w.tables, append(p.text, separator...), &e, &w.tracks[e.Track])
+			p.text = text.event(p.text, &e)
 		}
 		if compress != nil {
 			p.packed = compress(p.packed, p.text)

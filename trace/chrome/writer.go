@@ -1,7 +1,7 @@
 package chrome
 
 import (
-	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -75,6 +75,7 @@ type Writer struct {
 	out      io.Writer
 	opt      Options
 	tracks   []track
+	places   pack.Places // of tracks
 	known    map[[2]int64]trace.TrackID
 	tables   *pack.Tables
 	packing  packing   // how the file is compressed
@@ -90,6 +91,7 @@ type Writer struct {
 	left     map[string]int64
 	overflow int64
 	counters map[counterKey]*counter
+	near     [1 << 13]*counter // those met last, by track and length of the name
 	end      int64
 	err      error
 	closed   bool
@@ -101,7 +103,8 @@ type Writer struct {
 
 type track struct {
 	trace.Track
-	place, process []byte
+	slice          []byte // how a slice on the track begins, until its time
+	place, process []byte // in it
 }
 
 type counterKey struct {
@@ -110,8 +113,10 @@ type counterKey struct {
 }
 
 type counter struct {
-	key  string
-	zero bool
+	counterKey
+	key   string // of its first argument
+	zero  bool
+	shape uint32 // of an event with one number under that key, 0: none yet
 }
 
 // kept categories survive the event budget: they are few and give the rest
@@ -159,12 +164,19 @@ func (w *Writer) Track(t trace.Track) trace.TrackID {
 	if id, ok := w.known[k]; ok {
 		return id
 	}
-	process := strconv.AppendInt([]byte(`"pid":`), t.Process, 10)
-	place := strconv.AppendInt(append(slices.Clone(process), `,"tid":`...), t.Thread, 10)
 	id := trace.TrackID(len(w.tracks))
-	w.tracks = append(w.tracks, track{t, place, process})
+	w.tracks = append(w.tracks, newTrack(t))
 	w.known[k] = id
 	return id
+}
+
+func newTrack(t trace.Track) track {
+	const before, after = separator + `{"ph":"X",`, `,"ts":`
+	b := strconv.AppendInt(append(make([]byte, 0, 64), before+`"pid":`...), t.Process, 10)
+	process := len(b)
+	b = strconv.AppendInt(append(b, `,"tid":`...), t.Thread, 10)
+	place := len(b)
+	return track{t, append(b, after...), b[len(before):place], b[len(before):process]}
 }
 
 // Order places a process in the viewer anew.
@@ -193,10 +205,12 @@ func (w *Writer) Emit(e *trace.Event) {
 		w.drop(e)
 		return
 	}
-	if e.Phase == trace.Counter && len(e.Args) > 0 {
-		w.count(e)
-	}
 	w.end = max(w.end, to)
+	if e.Phase == trace.Counter && len(e.Args) > 0 {
+		if c := w.count(e); !w.opt.NCCLStyle && w.countNumber(c, e, from) {
+			return
+		}
+	}
 	if w.opt.NCCLStyle {
 		if e.Phase == trace.Slice {
 			w.putPair(e, from, to)
@@ -227,16 +241,47 @@ func (w *Writer) drop(e *trace.Event) {
 }
 
 // count remembers whether a counter is zero, so that Close can end it
-// there even if its last events were left out.
-func (w *Writer) count(e *trace.Event) {
-	k := counterKey{e.Track, e.Name}
-	c := w.counters[k]
-	if c == nil {
-		c = &counter{key: e.Args[0].Key}
-		w.counters[k] = c
+// there even if its last events were left out. It returns what is known of it.
+func (w *Writer) count(e *trace.Event) *counter {
+	slot := &w.near[(uint32(e.Track)*2+uint32(len(e.Name))>>1&1)%uint32(len(w.near))]
+	c := *slot
+	if c == nil || c.track != e.Track || c.name != e.Name {
+		k := counterKey{e.Track, e.Name}
+		if c = w.counters[k]; c == nil {
+			c = &counter{counterKey: k, key: e.Args[0].Key}
+			w.counters[k] = c
+		}
+		*slot = c
 	}
 	a := &e.Args[0]
 	c.zero = a.Kind == trace.FloatArg && a.Num == 0 || a.Kind == trace.IntArg && a.Int == 0
+	return c
+}
+
+// countNumber keeps a counter's event whose only argument is a number as those before.
+func (w *Writer) countNumber(c *counter, e *trace.Event, from int64) bool {
+	if len(e.Args) != 1 || e.Cat != "" || e.Tint != trace.Plain || e.Args[0].Kind != trace.FloatArg || e.Args[0].Key != c.key || w.proto != nil {
+		return false
+	}
+	if c.shape == 0 {
+		c.shape = w.tables.Number(e)
+	}
+	if c.shape == 0 {
+		return false // the tables are full
+	}
+	off := len(w.cur.Data)
+	w.cur.Data = pack.AppendCounter(w.cur.Data, c.shape, e.Args[0].Num)
+	w.keep(pack.Key{TS: from, Dur: 0}, e.Track, off)
+	return true
+}
+
+// keep notes the event whose bytes begin at off.
+func (w *Writer) keep(k pack.Key, t trace.TrackID, off int) {
+	w.cur.Add(k, t, off)
+	w.events++
+	if w.cur.Size() >= w.opt.BatchBytes {
+		w.swap()
+	}
 }
 
 func (w *Writer) put(e *trace.Event, from, to int64) {
@@ -302,9 +347,14 @@ func (w *Writer) swap() {
 }
 
 // order is that of events on the tracks that there are now.
-func (w *Writer) order() pack.Order {
-	tracks := w.tracks
-	return pack.Order{Single: w.opt.NCCLStyle, At: func(i int32) (process, thread int64) { return tracks[i].Process, tracks[i].Thread }}
+func (w *Writer) order() pack.Order { return w.places.Order(len(w.tracks), w.compare, w.opt.NCCLStyle) }
+
+// ordered lists the tracks by process and thread.
+func (w *Writer) ordered() []int32 { return w.places.Sorted(len(w.tracks), w.compare) }
+
+func (w *Writer) compare(a, b int32) (process, thread int) {
+	x, y := &w.tracks[a], &w.tracks[b]
+	return cmp.Compare(x.Process, y.Process), cmp.Compare(x.Thread, y.Thread)
 }
 
 // hand gives the current batch away for another.
@@ -329,12 +379,12 @@ func (w *Writer) startSpool() {
 	go func() {
 		var first error
 		var memory pack.Sorter
-		buf := bufio.NewWriterSize(&polled{f, w.cancelled}, 1<<20)
+		out := &polled{f, w.cancelled}
 		for b := range w.full {
 			if first == nil {
 				memory.Sort(b)
 				var size int64
-				size, first = b.Spill(buf)
+				size, first = memory.Spill(b, out)
 				w.sizes = append(w.sizes, size)
 			}
 			b.Reset()

@@ -167,12 +167,12 @@ func (r *request) trace(done bool) {
 		Opcode: r.Opcode, ID: int64(r.ID), Size: units.Bytes(r.Size)}
 	switch {
 	case !done:
-		r.rec.Posted(at(from), w)
+		r.rec.Posted(at(from), &w)
 		r.rec.Settle(r.nic, at(from))
 	case r.Opcode == transport.OpArrival:
-		r.rec.Arrival(at(from), w)
+		r.rec.Arrival(at(from), &w)
 	default:
-		r.rec.Work(at(from), at(to), w)
+		r.rec.Work(at(from), at(to), &w)
 		r.rec.Settle(r.nic, at(to))
 	}
 }

@@ -134,7 +134,8 @@ func (w *watched) addLink(li int32) {
 }
 
 func (w *watched) addBundle(bi int32) {
-	w.of[bi].stamp = w.stamp
+	s := &w.of[bi]
+	s.stamp, s.fixed = w.stamp, false
 	w.compB = append(w.compB, bi)
 }
 
@@ -142,7 +143,7 @@ func (w *watched) addBundle(bi int32) {
 // none does.
 func (w *watched) resolve() {
 	links, bundles := 0, 0
-	for {
+	for again := false; ; again = true {
 		for links < len(w.compL) || bundles < len(w.compB) {
 			for ; links < len(w.compL); links++ {
 				for _, u := range w.links[w.compL[links]].active {
@@ -155,7 +156,7 @@ func (w *watched) resolve() {
 				w.reach(w.compB[bundles])
 			}
 		}
-		w.open()
+		w.open(again)
 		if w.fill() && w.slack() {
 			w.commit()
 			return
@@ -163,41 +164,57 @@ func (w *watched) resolve() {
 	}
 }
 
-// reach adds the links of a bundle: those that are not tight as its border.
+// reach adds the links of a bundle: those that are not tight as its border, with what
+// other flows leave there.
 func (w *watched) reach(bi int32) {
-	for _, u := range w.bundles[bi].uses {
-		s := &w.ofLink[u.link]
-		switch {
-		case s.stamp == w.stamp:
-		case s.tight:
-			w.addLink(u.link)
-		default:
+	uses, ofLink, x := w.bundles[bi].uses, w.ofLink, &w.shares[bi]
+	for i := range uses {
+		u := &uses[i]
+		s := &ofLink[u.link]
+		if s.stamp != w.stamp {
+			if s.tight {
+				w.addLink(u.link)
+				continue
+			}
 			s.stamp, s.border = w.stamp, true
+			s.room, s.open = w.links[u.link].rest, 0
 			w.compO = append(w.compO, u.link)
+		}
+		if s.border {
+			s.free(x, u)
 		}
 	}
 }
 
-// open gives links their room: all of it, or at the border what other flows
+// free gives a link at the border back what a bundle has there.
+func (s *linkFill) free(x *share, u *place) {
+	n := x.n * int64(u.count)
+	s.room += wire.Rate(n) * x.rate
+	s.open += n
+}
+
+// open gives links their room: all of it, or, again, at the border what other flows
 // leave.
-func (w *watched) open() {
+func (w *watched) open(again bool) {
+	ofLink := w.ofLink
 	for _, li := range w.compL {
-		l, s := &w.links[li], &w.ofLink[li]
+		l, s := &w.links[li], &ofLink[li]
 		s.room, s.open, s.border = l.cap, l.flows, false
 	}
+	if !again { // reach has filled the border
+		return
+	}
 	for _, li := range w.compO {
-		if s := &w.ofLink[li]; s.border {
+		if s := &ofLink[li]; s.border {
 			s.room, s.open = w.links[li].rest, 0
 		}
 	}
 	for _, bi := range w.compB {
-		x := &w.shares[bi]
+		x, uses := &w.shares[bi], w.bundles[bi].uses
 		w.of[bi].fixed = false
-		for _, u := range w.bundles[bi].uses {
-			if s := &w.ofLink[u.link]; s.border {
-				n := x.n * int64(u.count)
-				s.room += wire.Rate(n) * x.rate
-				s.open += n
+		for i := range uses {
+			if s := &ofLink[uses[i].link]; s.border {
+				s.free(x, &uses[i])
 			}
 		}
 	}
@@ -207,6 +224,12 @@ func (w *watched) open() {
 // tight. Links that are equally tight are filled together, so that the order in
 // which they were met cannot show.
 func (w *watched) fill() bool {
+	if len(w.compL) == 0 || len(w.compB) <= few {
+		if w.fillBounds() {
+			return true
+		}
+		w.open(true)
+	}
 	for _, li := range w.compL {
 		w.ofLink[li].tight = false
 	}
@@ -226,6 +249,33 @@ func (w *watched) fill() bool {
 			return false
 		}
 		left -= fixed
+	}
+	return true
+}
+
+// few is up to how many bundles it is tried whether their own rates fit where links were
+// tight.
+const few = 4
+
+// fillBounds gives every bundle its own rate, and reports whether the links have room
+// for that: filling would come to the same.
+func (w *watched) fillBounds() bool {
+	ofLink := w.ofLink
+	for _, bi := range w.compB {
+		x, s, uses := &w.shares[bi], &w.of[bi], w.bundles[bi].uses
+		s.fixed, s.fresh = true, x.bound
+		for i := range uses {
+			l := &ofLink[uses[i].link]
+			if x.bound > l.room {
+				return false
+			}
+			if l.room -= wire.Rate(x.n*int64(uses[i].count)) * x.bound; l.room < 0 {
+				return false
+			}
+		}
+	}
+	for _, li := range w.compL {
+		ofLink[li].tight = false
 	}
 	return true
 }
@@ -315,9 +365,11 @@ func (w *watched) slack() bool {
 // fix settles a bundle's rate within a filling.
 func (w *watched) fix(bi int32, r wire.Rate) {
 	w.of[bi].fixed, w.of[bi].fresh = true, r
-	for _, u := range w.bundles[bi].uses {
-		s := &w.ofLink[u.link]
-		n := w.shares[bi].n * int64(u.count)
+	uses, ofLink, flows := w.bundles[bi].uses, w.ofLink, w.shares[bi].n
+	for i := range uses {
+		u := &uses[i]
+		s := &ofLink[u.link]
+		n := flows * int64(u.count)
 		s.room = max(0, s.room-wire.Rate(n)*r)
 		s.open -= n
 	}

@@ -76,7 +76,8 @@ func (t *Tracer) contributes(bi int32) {
 	if !shown || t.depth < nccltrace.DetailStep {
 		return
 	}
-	t.rec.Posted(t.e.Queue.Now-t.shift, t.request(bi, k, t.sent(bi, k)))
+	r := t.request(bi, k, t.sent(bi, k))
+	t.rec.Posted(t.e.Queue.Now-t.shift, &r)
 	t.rec.Settle(t.sidePort(s).nic, t.e.Queue.Now-t.shift)
 }
 
@@ -162,7 +163,7 @@ func (t *Tracer) sums(bi int32, k int64, at units.Time) {
 		if !shown && t.depth >= nccltrace.DetailStep {
 			wr := t.request(bi, k, n)
 			wr.Terms = onWire
-			t.rec.Work(w.wired-t.shift, at-t.shift, wr)
+			t.rec.Work(w.wired-t.shift, at-t.shift, &wr)
 			shown = true
 		}
 		var peer nccltrace.Terms
@@ -207,8 +208,8 @@ func (t *Tracer) takesFrom(bi int32, k int64, at, raised units.Time) {
 	if flush := t.e.Net.Cost.Flush; shown && t.e.Net.Conns[b.From[0]].Flush && t.depth >= nccltrace.DetailStep {
 		wr := t.request(bi, k, t.sent(bi, k))
 		wr.Opcode, wr.Terms[nccltrace.Flush] = nccltrace.OpRead, flush
-		t.rec.Posted(at-t.shift, wr)
-		t.rec.Work(at-t.shift, at+flush-t.shift, wr)
+		t.rec.Posted(at-t.shift, &wr)
+		t.rec.Work(at-t.shift, at+flush-t.shift, &wr)
 	}
 }
 

@@ -39,8 +39,9 @@ func (t *Tracer) reads(ct *connTrace, c *host.Conn, k int64) {
 	from := s.begun + t.e.Net.Latency(c)
 	var terms nccltrace.Terms
 	terms.Rest(nccltrace.Data, s.arrived-from)
-	for _, w := range t.messages(ct, c, nccltrace.Recv, k) {
-		w.Terms = terms
-		t.rec.Work(from-t.shift, max(s.arrived, from+1)-t.shift, w)
+	messages := t.messages(ct, c, nccltrace.Recv, k)
+	for i := range messages {
+		messages[i].Terms = terms
+		t.rec.Work(from-t.shift, max(s.arrived, from+1)-t.shift, &messages[i])
 	}
 }

@@ -32,6 +32,7 @@ type Tracer struct {
 	blocks  []nccltrace.Terms // by multiprocessor
 	conns   []*connTrace      // by connection, nil until it is used
 	links   []int             // link of the model → handle + 1
+	loads   []wire.Rate       // by link of the model: its load as it was written last, -1 before
 	backlog []backlog         // messages of the last operation that waited
 	net     netTrace
 
@@ -147,15 +148,25 @@ func (t *Tracer) link(l wire.LinkID) int {
 	return t.links[l] - 1
 }
 
+// rate writes the load of a link since at, unless that is as it was written last.
 func (t *Tracer) rate(l wire.LinkID, at units.Time, rate wire.Rate) {
-	if t.open && at >= t.shift {
-		if t.stretch != nil {
-			h := t.link(l)
-			for h >= len(t.rates) {
-				t.rates = append(t.rates, linkRate{at: at})
-			}
-			t.rates[h].flow(at, gbps(rate))
+	if !t.open || at < t.shift {
+		return
+	}
+	if t.stretch != nil { // means are written too, and every report counts for them
+		h := t.link(l)
+		for h >= len(t.rates) {
+			t.rates = append(t.rates, linkRate{at: at})
 		}
+		t.rates[h].flow(at, gbps(rate))
+		t.rec.Rate(h, at-t.shift, gbps(rate))
+		return
+	}
+	for int(l) >= len(t.loads) {
+		t.loads = append(t.loads, -1)
+	}
+	if t.loads[l] != rate {
+		t.loads[l] = rate
 		t.rec.Rate(t.link(l), at-t.shift, gbps(rate))
 	}
 }

@@ -19,7 +19,8 @@ type netTrace struct {
 	open  int        // steps posted and not acknowledged
 	sides []sidePort // by side
 	rails [][]reduction
-	busy  []units.Time // by rank: when its proxy thread was done; 0: never at work
+	busy  []units.Time            // by rank: when its proxy thread was done; 0: never at work
+	chain []nccltrace.WorkRequest // of the step that is written
 }
 
 // wireTrace is what the network did with a connection's steps.
@@ -87,8 +88,9 @@ func (t *Tracer) wires(id int32, k int64) {
 		return
 	}
 	end := t.end(ct, nccltrace.Send)
-	for _, w := range t.chain(id, ct, k) {
-		t.rec.Posted(s.wired-t.shift, w)
+	chain := t.chain(id, ct, k)
+	for i := range chain {
+		t.rec.Posted(s.wired-t.shift, &chain[i])
 	}
 	t.rec.Settle(end.nic, t.e.Queue.Now-t.shift)
 }
@@ -133,13 +135,14 @@ func (t *Tracer) arrives(id int32, k int64, at, raised units.Time) {
 		return
 	}
 	for q := range c.Parts(k) {
-		t.rec.Arrival(at-t.shift, t.work(ct, end, nccltrace.Recv, c.PairOf(k, q), k, 0))
+		w := t.work(ct, end, nccltrace.Recv, c.PairOf(k, q), k, 0)
+		t.rec.Arrival(at-t.shift, &w)
 	}
 	if s.reads {
 		w := t.work(ct, end, nccltrace.Recv, int32(len(end.qps)-1), k, 1)
 		w.Opcode, w.Terms[nccltrace.Flush] = nccltrace.OpRead, t.e.Net.Cost.Flush
-		t.rec.Posted(at-t.shift, w)
-		t.rec.Work(at-t.shift, at+t.e.Net.Cost.Flush-t.shift, w)
+		t.rec.Posted(at-t.shift, &w)
+		t.rec.Work(at-t.shift, at+t.e.Net.Cost.Flush-t.shift, &w)
 	}
 	t.rec.Settle(end.nic, t.e.Queue.Now-t.shift)
 }
@@ -166,9 +169,10 @@ func (t *Tracer) acks(id int32, k int64, at units.Time) {
 		terms[nccltrace.Queue], terms[nccltrace.Wire], terms[nccltrace.Proxy] = 0, 0, 0
 		terms.Rest(nccltrace.Proxy, to-from)
 	}
-	for _, w := range t.chain(id, ct, k) {
-		w.Terms = terms
-		t.rec.Work(from-t.shift, to-t.shift, w)
+	chain := t.chain(id, ct, k)
+	for i := range chain {
+		chain[i].Terms = terms
+		t.rec.Work(from-t.shift, to-t.shift, &chain[i])
 	}
 	step := ct.step(nccltrace.Send, k)
 	t.rec.Steps(&step, ct.slot(k).flow,
@@ -188,7 +192,7 @@ func (t *Tracer) offers(id int32, k int64, at units.Time) {
 		// The ports of a fused net send it round-robin (net_ib.cc:2295).
 		w := t.work(ct, t.end(ct, nccltrace.Recv), nccltrace.Recv, int32(k%int64(c.DstPorts())), k, ctsBytes)
 		w.Opcode, w.Terms[nccltrace.Proxy] = nccltrace.OpCTS, post
-		t.rec.Work(at-post-t.shift, at-t.shift, w)
+		t.rec.Work(at-post-t.shift, at-t.shift, &w)
 	}
 }
 
@@ -331,14 +335,15 @@ func (t *Tracer) work(ct *connTrace, w *wireEnd, d nccltrace.Dir, q int32, k int
 }
 
 // chain lists the requests of the k-th step: on each of its queue pairs a write
-// with an immediate, or a write and an empty one with the immediate.
-func (t *Tracer) chain(id int32, ct *connTrace, k int64) (out []nccltrace.WorkRequest) {
+// with an immediate, or a write and an empty one with the immediate. The list is valid
+// until the next one.
+func (t *Tracer) chain(id int32, ct *connTrace, k int64) []nccltrace.WorkRequest {
 	c := &t.e.Net.Conns[id]
 	end := t.end(ct, nccltrace.Send)
 	if c.TCP() {
 		return t.messages(ct, c, nccltrace.Send, k)
 	}
-	size := ct.slot(k).bytes
+	size, out := ct.slot(k).bytes, t.net.chain[:0]
 	for q := range c.Parts(k) {
 		w := t.work(ct, end, nccltrace.Send, c.PairOf(k, q), k, c.Part(k, q))
 		if t.e.Net.TwoWrites >= 0 && size > t.e.Net.TwoWrites {
@@ -349,5 +354,6 @@ func (t *Tracer) chain(id int32, ct *connTrace, k int64) (out []nccltrace.WorkRe
 		w.Opcode = nccltrace.OpWriteImm
 		out = append(out, w)
 	}
+	t.net.chain = out
 	return out
 }

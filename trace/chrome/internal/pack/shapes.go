@@ -32,7 +32,7 @@ type Shape struct {
 type ShapeArg struct {
 	Key  string
 	Kind trace.ArgKind
-	Text []byte // `"key":`
+	Text []byte // `,"args":{"key":`, of further ones `,"key":`
 }
 
 // Word is the value of an argument.
@@ -92,8 +92,8 @@ func (s *Shape) is(e *trace.Event) bool {
 	return true
 }
 
-// shape returns the number of an event's shape, 0 where there is no room for it.
-func (t *Tables) shape(e *trace.Event) uint32 {
+// Number returns the number of an event's shape, 0 where there is no room for it.
+func (t *Tables) Number(e *trace.Event) uint32 {
 	h := hash(uint64(len(e.Args))<<3+uint64(len(e.Cat)), e.Name)
 	for i := max(0, len(e.Args)-2); i < len(e.Args); i++ { // terms of a wait come last, some of them or all
 		h = hash(h, e.Args[i].Key)
@@ -136,7 +136,11 @@ func (t *Tables) newShape(e *trace.Event) Shape {
 	}
 	for i := range e.Args {
 		a := &e.Args[i]
-		s.Args = append(s.Args, ShapeArg{a.Key, a.Kind, append(t.quote(nil, a.Key), ':')})
+		before := ","
+		if i == 0 {
+			before = `,"args":{`
+		}
+		s.Args = append(s.Args, ShapeArg{a.Key, a.Kind, append(t.quote([]byte(before), a.Key), ':')})
 	}
 	return s
 }
@@ -172,13 +176,20 @@ const (
 	CounterValue                                  // of Perfetto's format: the id is the counter's
 )
 
+// AppendCounter appends the event of a counter whose shape has one FloatArg, as Pack
+// does.
+func AppendCounter(b []byte, shape uint32, v float64) []byte {
+	b = binary.AppendUvarint(append(b, byte(trace.Counter)), uint64(shape))
+	return binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
+}
+
 // Pack appends an event as it is kept, but for its times and its track.
 func (t *Tables) Pack(b []byte, kind byte, id uint64, e *trace.Event) []byte {
 	b = append(b, kind)
 	if kind == byte(trace.FlowStart) || kind == byte(trace.FlowEnd) || kind >= PairBegin {
 		b = binary.AppendUvarint(b, id)
 	}
-	n := t.shape(e)
+	n := t.Number(e)
 	b = binary.AppendUvarint(b, uint64(n))
 	if n == 0 {
 		b = binary.AppendUvarint(append(appendText(appendText(b, e.Cat), e.Name), byte(e.Tint)), uint64(len(e.Args)))
@@ -223,8 +234,27 @@ func uvarint(b []byte) (uint64, []byte) {
 	if b[0] < 0x80 {
 		return uint64(b[0]), b[1:]
 	}
+	return longer(b)
+}
+
+func longer(b []byte) (uint64, []byte) {
+	v := uint64(b[0]&0x7f) | uint64(b[1]&0x7f)<<7
+	if b[1] < 0x80 {
+		return v, b[2:]
+	}
 	v, n := binary.Uvarint(b)
 	return v, b[n:]
+}
+
+// Int reads the value of an IntArg.
+func Int(b []byte) (int64, []byte) {
+	u, rest := uvarint(b)
+	return int64(u>>1) ^ -int64(u&1), rest
+}
+
+// Float reads the value of a FloatArg.
+func Float(b []byte) (float64, []byte) {
+	return math.Float64frombits(binary.LittleEndian.Uint64(b)), b[8:]
 }
 
 func text(b []byte) (string, []byte) {
@@ -297,10 +327,9 @@ func (t *Tables) Value(p *Packed, i int, b []byte) []byte {
 	v := &p.Value
 	switch p.Shape.Args[i].Kind {
 	case trace.IntArg:
-		u, rest := uvarint(b)
-		v.Num, b = int64(u>>1)^-int64(u&1), rest
+		v.Num, b = Int(b)
 	case trace.FloatArg:
-		v.Float, b = math.Float64frombits(binary.LittleEndian.Uint64(b)), b[8:]
+		v.Float, b = Float(b)
 	case trace.StringArg:
 		n, rest := uvarint(b)
 		if b, v.Number = rest, n; n > 0 {

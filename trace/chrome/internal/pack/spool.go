@@ -3,7 +3,6 @@
 package pack
 
 import (
-	"bufio"
 	"cmp"
 	"encoding/binary"
 	"fmt"
@@ -27,10 +26,9 @@ type Record struct {
 
 // Order compares events that may be of any track.
 type Order struct {
-	// At returns the process and thread of a track.
-	At func(track int32) (process, thread int64)
-	// Single: all events of a process are on one thread.
-	Single bool
+	// Rank is by track where it is in the order of processes and threads; equal ranks
+	// share a thread.
+	Rank []int32
 }
 
 func (o *Order) compare(a, b Key, x, y int32) int {
@@ -42,24 +40,23 @@ func (o *Order) compare(a, b Key, x, y int32) int {
 	case x == y:
 		return 0
 	}
-	p, s := o.At(x)
-	q, t := o.At(y)
-	if c := cmp.Compare(p, q); c != 0 || o.Single {
-		return c
-	}
-	return cmp.Compare(s, t)
+	return cmp.Compare(o.Rank[x], o.Rank[y])
 }
 
 // Batch is a bounded number of events, sorted as a whole.
 type Batch struct {
 	Data  []byte
-	Recs  []Record
-	Order Order // of the tracks that were known when it was full
-	late  bool  // events came out of order
+	Recs  []Record // as they came
+	Order Order    // of the tracks that were known when it was full
+	late  bool     // events came out of order
+	order []uint64 // of a sorted batch: times with numbers of records, nil where these are in order
+	bits  int      // of a number in it
 }
 
 // Reset empties it.
-func (b *Batch) Reset() { b.Data, b.Recs, b.late = b.Data[:0], b.Recs[:0], false }
+func (b *Batch) Reset() {
+	b.Data, b.Recs, b.late, b.order = b.Data[:0], b.Recs[:0], false, nil
+}
 
 // Size is about what the batch takes.
 func (b *Batch) Size() int { return len(b.Data) + recordSize*len(b.Recs) }
@@ -89,67 +86,19 @@ func (b *Batch) Add(k Key, t trace.TrackID, off int) {
 	}
 }
 
-// Sorter is the memory for sorting batches.
-type Sorter struct {
-	a, b []place
-	recs []Record
+// At is the i-th event in order, of a sorted batch.
+func (b *Batch) At(i int) *Record {
+	if b.order == nil {
+		return &b.Recs[i]
+	}
+	return b.record(b.order[i])
 }
 
-// place is where an event of a time is.
-type place struct {
-	TS int64
-	at uint32
-}
+// record is that of an element of order.
+func (b *Batch) record(at uint64) *Record { return &b.Recs[at&(1<<b.bits-1)] }
 
-// Sort puts a batch in order: by time with counting sorts, which know that times are
-// not negative and near each other, then what is of one time by comparison.
-func (s *Sorter) Sort(b *Batch) {
-	if !b.late {
-		return
-	}
-	n := len(b.Recs)
-	s.a, s.b = slices.Grow(s.a[:0], n)[:n], slices.Grow(s.b[:0], n)[:n]
-	differ := int64(0)
-	for i := range b.Recs {
-		s.a[i] = place{b.Recs[i].TS, uint32(i)}
-		differ |= b.Recs[i].TS ^ b.Recs[0].TS
-	}
-	for shift := 0; differ>>shift != 0; shift += 8 {
-		if differ>>shift&0xff == 0 {
-			continue
-		}
-		var next [256]int
-		for i := range s.a {
-			next[s.a[i].TS>>shift&0xff]++
-		}
-		sum := 0
-		for d, k := range next {
-			next[d], sum = sum, sum+k
-		}
-		for _, p := range s.a {
-			d := p.TS >> shift & 0xff
-			s.b[next[d]] = p
-			next[d]++
-		}
-		s.a, s.b = s.b, s.a
-	}
-	s.recs = slices.Grow(s.recs[:0], n)[:n]
-	for i, p := range s.a {
-		s.recs[i] = b.Recs[p.at]
-	}
-	b.Recs, s.recs = s.recs, b.Recs
-	compare := func(x, y Record) int { return b.Order.compare(x.Key, y.Key, x.Track, y.Track) }
-	for from := 0; from < n; {
-		to := from + 1
-		for to < n && b.Recs[to].TS == b.Recs[from].TS {
-			to++
-		}
-		if same := b.Recs[from:to]; len(same) > 1 && !slices.IsSortedFunc(same, compare) {
-			slices.SortStableFunc(same, compare)
-		}
-		from = to
-	}
-}
+// Bytes are those of an event.
+func (b *Batch) Bytes(r *Record) []byte { return b.Data[r.off : r.off+r.Len] }
 
 // HeadSize is what precedes the bytes of an event.
 const HeadSize = 24
@@ -170,69 +119,61 @@ func ReadHead(b []byte) (r Record) {
 	return r
 }
 
-// Bytes are those of an event.
-func (b *Batch) Bytes(r *Record) []byte { return b.Data[r.off : r.off+r.Len] }
-
-// Spill appends the sorted batch to the spool.
-func (b *Batch) Spill(w *bufio.Writer) (size int64, err error) {
-	var head []byte
-	for i := range b.Recs {
-		r := &b.Recs[i]
-		head = AppendHead(head[:0], r)
-		if _, err = w.Write(head); err != nil {
-			return size, err
-		}
-		if _, err = w.Write(b.Data[r.off : r.off+r.Len]); err != nil {
-			return size, err
-		}
-		size += HeadSize + int64(r.Len)
-	}
-	return size, w.Flush()
-}
-
 // Run reads one spilled batch back.
 type Run struct {
-	In    *bufio.Reader
-	rec   Record
-	nth   int
-	event []byte // head and bytes
-	long  bool   // event is not in the buffer
-	done  bool
+	In       io.Reader
+	buf      []byte
+	from, to int // of what is read and not yet used
+	rec      Record
+	nth      int
+	event    []byte
+	done     bool
 }
 
 // RunBuffer is the size of a run's buffer.
 const RunBuffer = 1 << 16
 
 func (r *Run) next() error {
-	if !r.long {
-		_, _ = r.In.Discard(len(r.event)) // it is buffered
-	}
-	head, err := r.In.Peek(HeadSize)
-	if err == io.EOF && len(head) == 0 {
+	switch err := r.fill(HeadSize); {
+	case err == io.EOF:
 		r.done = true
 		return nil
-	}
-	if err != nil {
+	case err != nil:
 		return fmt.Errorf("spool: %w", err)
 	}
-	r.rec = ReadHead(head)
+	r.rec = ReadHead(r.buf[r.from:])
 	n := HeadSize + int(r.rec.Len)
-	if r.long = n > r.In.Size(); r.long {
-		r.event = make([]byte, n)
-		_, err = io.ReadFull(r.In, r.event)
-	} else {
-		r.event, err = r.In.Peek(n)
-	}
-	if err != nil {
+	if err := r.fill(n); err != nil {
 		return fmt.Errorf("spool: %w", err)
 	}
+	r.event = r.buf[r.from+HeadSize : r.from+n]
+	r.from += n
 	return nil
+}
+
+// fill reads until n bytes are there; io.EOF where none is.
+func (r *Run) fill(n int) error {
+	if r.to-r.from >= n {
+		return nil
+	}
+	buf := r.buf
+	if len(buf) < n {
+		buf = make([]byte, max(n, RunBuffer))
+	}
+	r.to, r.buf = copy(buf, r.buf[r.from:r.to]), buf
+	r.from = 0
+	k, err := io.ReadAtLeast(r.In, buf[r.to:], n-r.to)
+	if r.to > 0 && err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	r.to += k
+	return err
 }
 
 // Merge gives all events of the runs in order to each; of equal keys the earlier
 // run goes first. The runs are a heap; the first is read for as long as it stays
 // first, which is nearly always its whole length.
-func Merge(o *Order, runs []*Run, each func(event []byte) error) error {
+func Merge(o *Order, runs []*Run, each func(r *Record, event []byte) error) error {
 	before := func(a, b *Run) bool {
 		if c := o.compare(a.rec.Key, b.rec.Key, a.rec.Track, b.rec.Track); c != 0 {
 			return c < 0
@@ -266,11 +207,14 @@ func Merge(o *Order, runs []*Run, each func(event []byte) error) error {
 	}
 	for len(runs) > 0 {
 		r := runs[0]
-		if err := each(r.event); err != nil {
-			return err
-		}
-		if err := r.next(); err != nil {
-			return err
+		rival := second(runs, before)
+		for !r.done && (rival == nil || !before(rival, r)) {
+			if err := each(&r.rec, r.event); err != nil {
+				return err
+			}
+			if err := r.next(); err != nil {
+				return err
+			}
 		}
 		if r.done {
 			runs[0] = runs[len(runs)-1]
@@ -279,4 +223,15 @@ func Merge(o *Order, runs []*Run, each func(event []byte) error) error {
 		sink(0)
 	}
 	return nil
+}
+
+// second is the run of a heap that follows the first; nil where there is none.
+func second(runs []*Run, before func(a, b *Run) bool) *Run {
+	switch {
+	case len(runs) < 2:
+		return nil
+	case len(runs) > 2 && before(runs[2], runs[1]):
+		return runs[2]
+	}
+	return runs[1]
 }
