@@ -20,7 +20,7 @@ type played struct {
 // either runs flows with or without frames that are ahead.
 func either(t *testing.T, n *Network, flows []Flow, c *Config, plain bool) (p played) {
 	t.Helper()
-	e, err := build(n, flows, c, c.EventOrder)
+	e, err := build(n, flows, c, c.EventOrder, true)
 	if err != nil {
 		t.Fatal(err)
 	}

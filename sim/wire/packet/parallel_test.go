@@ -159,7 +159,7 @@ func TestWorkersOrder(t *testing.T) {
 // crowded runs flows with all of the workers that are asked for, however few the flows.
 func crowded(t *testing.T, n *Network, flows []Flow, c *Config, ordered bool) *Result {
 	t.Helper()
-	e, err := build(n, flows, c, ordered)
+	e, err := build(n, flows, c, ordered, true)
 	if err != nil {
 		t.Fatal(err)
 	}
