@@ -230,7 +230,7 @@ func (e *engine) run() (int64, error) {
 		} else if e.mustOrder() {
 			return windows, errOrder
 		}
-		if w := &e.workers[0]; e.lag > 0 && (w.Drops+w.Retransmitted+w.Timeouts > 0 || stop > 0 && end > stop) {
+		if w := &e.workers[0]; e.lag > 0 && (w.Drops+w.Retransmitted+w.Timeouts > 0 || stop > 0 && end+e.lag > stop) {
 			return windows, errAgain
 		}
 		if windows&63 == 0 {
