@@ -53,7 +53,7 @@ func (e *engine) sendAck(w *worker, a *link, f *frame, at int64) {
 	if b.free >= come { // it would have to wait
 		for i := range e.switches {
 			if s := &e.switches[i]; s.node == b.from {
-				e.shut(w, s, e.began)
+				e.shut(w, s, e.began+e.lag)
 			}
 		}
 		e.transmit(w, a, f, at, 0)

@@ -10,12 +10,13 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/memory"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
+	"github.com/simccl/simccl/sim/wire/packet/internal/sides"
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
 	"github.com/simccl/simccl/sim/wire/packet/spec"
 )
 
 // build lays the run out in memory.
-func build(n *Network, flows []Flow, cfg *Config, ordered bool) (*engine, error) {
+func build(n *Network, flows []Flow, cfg *Config, ordered, inTurn bool) (*engine, error) {
 	e := &engine{cfg: cfg, net: n, flows: flows, live: len(flows), look: parted.Longest, crowd: crowd, paths: max(1, cfg.Paths), ordered: ordered,
 		full: uint16(cfg.Frames.Payload + cfg.Frames.Header), ack: uint16(cfg.Frames.Ack)}
 	if ordered {
@@ -43,6 +44,9 @@ func build(n *Network, flows []Flow, cfg *Config, ordered bool) (*engine, error)
 	if ordered && cfg.Stream > 0 {
 		e.streams = streams.NewFirsts(cfg.Stream, cfg.Seed)
 	}
+	if inTurn {
+		e.takeTurns()
+	}
 	if ordered {
 		e.openCalendars()
 	}
@@ -50,6 +54,20 @@ func build(n *Network, flows []Flow, cfg *Config, ordered bool) (*engine, error)
 		e.buildLosses()
 	}
 	return e, nil
+}
+
+// takeTurns makes windows of two delays, if it may, where those of switches with hosts begin a delay
+// later than those of all other nodes: half as many windows. Then what is drawn from one stream must be
+// drawn by one side, and no port may wait for another in a circle: that is looked for after windows.
+func (e *engine) takeTurns() {
+	late := sides.Late(e.net, e.cfg, e.look, e.streams != nil)
+	if late == nil || len(e.workers) > 1 || e.slot > 4 || 2*e.look > instant.Longest {
+		return
+	}
+	for i := range e.switches {
+		e.switches[i].late = late[e.switches[i].node]
+	}
+	e.lag, e.look = e.look, 2*e.look
 }
 
 // buildLinks makes two links of each cable: 2i from A to B, 2i+1 back.

@@ -10,18 +10,6 @@ import "github.com/simccl/simccl/sim/wire/packet/internal/instant"
 // report is the flow of a frame that brings credits back; its size is theirs.
 const report = -2
 
-// pullCredits takes the credits that come back to a link before end.
-func pullCredits(l *link, tag uint32, end int64, into []frame) []frame {
-	q := &l.returns
-	for !q.Empty() && q.Front().At < end {
-		f := *q.Front()
-		f.Tag = tag
-		into = append(into, f)
-		q.Head++
-	}
-	return into
-}
-
 // repay sends the room that a frame left back over the link by which it came.
 func (l *link) repay(f *frame, at int64) {
 	if f.Class != 0 {

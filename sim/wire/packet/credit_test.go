@@ -38,7 +38,7 @@ func TestCredits(t *testing.T) {
 		t.Errorf("a queue of %d bytes, 8 links have credits for %d each", r.PeakQueue, c.Buffer.Credits)
 	}
 	// The eight hosts share a link: each waits for most of the time for credit.
-	live, err := build(star(9, 100e9, 0), flows, c, false)
+	live, err := build(star(9, 100e9, 0), flows, c, false, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestCreditsAndWorkers(t *testing.T) {
 		t.Fatalf("%v: %v", err, want.Stall)
 	}
 	c.Workers = 3
-	e, err := build(n, flows, c, false)
+	e, err := build(n, flows, c, false, false)
 	if err != nil {
 		t.Fatal(err)
 	}

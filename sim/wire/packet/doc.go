@@ -6,11 +6,11 @@
 // Config. Out: when each flow starts and ends, the deepest queues, the pause
 // frames, the marks and the losses. It knows nothing of ranks, plans or files.
 //
-// Time is cut into windows no longer than the least delay of a link. What a
-// node does within a window cannot reach another node before the window ends,
-// so nodes are simulated one after the other, each over its whole window, and
-// no queue of events over the network is needed. The same holds for nodes
-// simulated in parallel: the results have the same bits for any number of
+// Time is cut into windows no longer than the least delay of a link; of two
+// delays where nodes on two sides take turns. What a node does within a window
+// cannot reach another node before the window ends, so nodes are simulated one
+// after the other, each over its whole window, without a queue of events. The same
+// holds for nodes in parallel: the results have the same bits for any number of
 // workers.
 //
 // Random draws (marks, losses) are functions of the seed, the link and the

@@ -136,6 +136,7 @@ type engine struct {
 	result    []FlowResult
 	waits     *after.Waits
 	look      int64 // the window
+	lag       int64 // by how much those of late switches are later than other nodes'; 0: no switch is late
 	hostRate  int64
 	live      int
 	changes   []spec.Change // of faults, to come
@@ -166,13 +167,14 @@ func Run(n *Network, flows []Flow, cfg *Config) (*Result, error) {
 	if err := Check(n, flows, cfg); err != nil {
 		return nil, err
 	}
-	for ordered := cfg.EventOrder && spec.Ordered(n, cfg); ; ordered = true {
-		e, err := build(n, flows, cfg, ordered)
+	for ordered, inTurn := cfg.EventOrder && spec.Ordered(n, cfg), true; ; {
+		e, err := build(n, flows, cfg, ordered, inTurn)
 		if err != nil {
 			return nil, err
 		}
 		windows, err := e.run()
-		if err == errOrder {
+		if err == errOrder || err == errAgain {
+			ordered, inTurn = ordered || err == errOrder, inTurn && err != errAgain
 			continue
 		}
 		if err != nil {
@@ -228,13 +230,18 @@ func (e *engine) run() (int64, error) {
 		} else if e.mustOrder() {
 			return windows, errOrder
 		}
+		if w := &e.workers[0]; e.lag > 0 && (w.Drops+w.Retransmitted+w.Timeouts > 0 || stop > 0 && end+e.lag > stop) {
+			return windows, errAgain
+		}
 		if windows&63 == 0 {
 			e.lookout(end)
 		}
 		if busy > 0 {
 			now = end
 		} else {
-			now = e.next(end)
+			if now = e.next(end); now < never {
+				now = max(end, now-e.lag)
+			}
 			if e.cfg.Watchdog.After > 0 && now > end+8*e.look { // nothing moves until then
 				e.lookout(end)
 				e.lookout(end)
@@ -291,7 +298,7 @@ func (e *engine) next(now int64) int64 {
 
 func (e *engine) collect(windows int64) *Result {
 	for i := range e.switches {
-		e.shut(&e.workers[0], &e.switches[i], e.over)
+		e.shut(&e.workers[0], &e.switches[i], e.over+e.lag)
 	}
 	r := &Result{Flows: e.result, Windows: windows, Blocked: e.blocked(), Deadlocks: e.deadlocks}
 	for i := range e.workers {

@@ -78,7 +78,7 @@ func TestDeadlock(t *testing.T) {
 		t.Fatalf("one hop each: %v, %v", err, r.Stall)
 	}
 	// A cycle of paused queues is found where there is one.
-	e, err := build(n, flows, c, false)
+	e, err := build(n, flows, c, false, false)
 	if err != nil {
 		t.Fatal(err)
 	}

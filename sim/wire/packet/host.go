@@ -8,6 +8,7 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/frames"
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
+	"github.com/simccl/simccl/sim/wire/packet/internal/turn"
 )
 
 // host is a node with one NIC: queue pairs served in turn, acknowledgements
@@ -157,7 +158,7 @@ func (e *engine) pullHost(w *worker, h *host, end int64) int {
 	}
 	q.Head = head
 	if e.cfg.Buffer.Credits > 0 {
-		h.arrived = pullCredits(&e.links[h.out], uint32(instant.None), end, h.arrived)
+		h.arrived = e.links[h.out].returns.Take(uint32(instant.None), end, h.arrived)
 		slices.SortStableFunc(h.arrived, func(a, b frame) int { return cmp.Compare(a.At, b.At) })
 	}
 	h.come = h.arrived
@@ -356,22 +357,9 @@ func (e *engine) choose(h *host, l *link, now int64) (found int, soon int64) {
 // strike drops those of a host's queue pairs that have ended, beginning with one of them, and returns where
 // the one that was found is then.
 func (e *engine) strike(h *host, found, ended int) int {
-	if ended < 0 {
-		return found
+	if n := len(h.qps); ended >= 0 {
+		h.qps, found = turn.Strike(h.qps, e.snd, ended, found)
+		h.over -= int32(n - len(h.qps))
 	}
-	k := ended
-	for i := ended; i < len(h.qps); i++ {
-		if s := &e.snd[h.qps[i]]; s.Una < s.Frames {
-			if i == found {
-				found = k
-			}
-			h.qps[k] = h.qps[i]
-			k++
-		} else {
-			s.Listed = false
-			h.over--
-		}
-	}
-	h.qps = h.qps[:k]
 	return found
 }

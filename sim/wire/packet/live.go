@@ -249,7 +249,7 @@ func (l *Live) close() {
 	e := l.e
 	w := &e.workers[0]
 	e.runHosts(w, 0, len(e.hosts), l.end)
-	l.busy += e.pass(w, l.end)
+	l.busy += e.pass(w, false, l.end)
 	l.at, l.opened = l.end, false
 	if l.report != nil {
 		l.observe()

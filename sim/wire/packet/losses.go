@@ -1,11 +1,10 @@
 package packet
 
 import (
-	"cmp"
 	"errors"
-	"slices"
 
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
+	"github.com/simccl/simccl/sim/wire/packet/internal/lost"
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
 	"github.com/simccl/simccl/sim/wire/packet/spec"
 )
@@ -13,6 +12,10 @@ import (
 // errOrder says that the order of events of one instant has come to count: the run
 // begins anew with it.
 var errOrder = errors.New("packet: the order of events counts")
+
+// errAgain says that frames are sent again, or that the run is to stop before all flows end: it begins anew
+// with windows that are the same for all nodes, as what is in progress then depends on where they end.
+var errAgain = errors.New("packet: where windows end counts")
 
 // mustOrder says that frames are to be marked in a run without the order of events that is
 // asked for, or will be: were the deepest queue to grow as before, it would get there.
@@ -33,15 +36,7 @@ func (e *engine) mustOrder() bool {
 type losses struct {
 	links    []int32
 	numbers  streams.Numbers
-	arriving []arriving // scratch
-}
-
-// arriving is a frame that arrives in this window.
-type arriving struct {
-	at, travel int64
-	link       int32
-	wire       uint32
-	began      instant.Number
+	arriving []lost.Frame // scratch
 }
 
 func (e *engine) buildLosses() {
@@ -70,18 +65,13 @@ func (e *engine) drawLosses(end int64) {
 				if f.At >= end {
 					break
 				}
-				d.arriving = append(d.arriving, arriving{f.At, e.travel(id, f.Size), id, k, instant.Number(f.Tag)})
+				d.arriving = append(d.arriving, lost.Frame{At: f.At, Travel: e.travel(id, f.Size), Link: id, Wire: k, Began: instant.Number(f.Tag)})
 			}
 		}
-		slices.SortStableFunc(d.arriving, func(a, b arriving) int {
-			if c := cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(b.travel, a.travel)); c != 0 {
-				return c
-			}
-			return w.Order(a.began, b.began)
-		})
+		lost.Order(d.arriving, &w.Calendar)
 		for _, a := range d.arriving {
-			if l := &e.links[a.link]; d.numbers.Draw() < l.loss {
-				l.wire.Buf[a.wire&uint32(len(l.wire.Buf)-1)].Flags |= flagLost
+			if l := &e.links[a.Link]; d.numbers.Draw() < l.loss {
+				l.wire.Buf[a.Wire&uint32(len(l.wire.Buf)-1)].Flags |= flagLost
 			}
 		}
 	}

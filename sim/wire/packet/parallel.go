@@ -47,14 +47,23 @@ func (e *engine) alone(end int64) int {
 	busy := e.pullHosts(w, 0, len(e.hosts), end)
 	e.settle()
 	e.runHosts(w, 0, len(e.hosts), end)
-	return busy + e.pass(w, end)
+	if busy += e.pass(w, false, end); e.lag > 0 {
+		if e.began += e.lag; e.ordered {
+			e.ranker.Begin(e.began)
+		}
+		busy += e.pass(w, true, end+e.lag)
+	}
+	return busy
 }
 
-// pass simulates the switches up to end one by one: what arrives at them lies at one place, in the
-// cache.
-func (e *engine) pass(w *worker, end int64) (busy int) {
+// pass simulates the switches of a side up to end one by one: what arrives at them lies at one place, in
+// the cache.
+func (e *engine) pass(w *worker, late bool, end int64) (busy int) {
 	for i := range e.switches {
 		s := &e.switches[i]
+		if s.late != late {
+			continue
+		}
 		if s.direct != nil && !s.CalmAhead() {
 			e.shut(w, s, e.began)
 		}

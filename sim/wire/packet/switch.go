@@ -14,6 +14,7 @@ import (
 // class, its queues are those of its links out.
 type swtch struct {
 	node    int32
+	late    bool    // its windows are later
 	in, out []int32 // links, by port
 	memory.Memory
 	apart    bool     // what arrived is in the worker's parts
@@ -60,7 +61,7 @@ func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
 			if e.ordered {
 				tag = uint32(instant.None)
 			}
-			s.arrived = pullCredits(&e.links[id], tag, end, s.arrived)
+			s.arrived = e.links[id].returns.Take(tag, end, s.arrived)
 			for len(s.from) < len(s.arrived) {
 				s.from = append(s.from, uint16(p))
 			}

@@ -164,7 +164,7 @@ func (e *engine) horizon() int64 {
 			most = max(most, int64(float64(most)/f.Slow))
 		}
 	}
-	return min(most, 4096*e.look)
+	return min(most, 4096*(e.look-e.lag))
 }
 
 // pauses goes through the pauses of pacing that last.

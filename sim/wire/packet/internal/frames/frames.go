@@ -71,6 +71,16 @@ func (q *Ring) Between(from, to uint32, memory *[]Frame) []Frame {
 	return *memory
 }
 
+// Take moves what comes before end to other frames, with another tag.
+func (q *Ring) Take(tag uint32, end int64, into []Frame) []Frame {
+	for ; !q.Empty() && q.Front().At < end; q.Head++ {
+		f := *q.Front()
+		f.Tag = tag
+		into = append(into, f)
+	}
+	return into
+}
+
 // Insert puts a frame before those that arrive later.
 func (q *Ring) Insert(f *Frame) {
 	q.Push(f)

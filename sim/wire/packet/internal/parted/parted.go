@@ -133,7 +133,7 @@ func (p *Parts) order(a []uint64, span int64) []uint64 {
 		switch {
 		case len(a) > few:
 			return p.bucket(a, span)
-		case len(a) >= some && 4*descents(a) > len(a):
+		case len(a) >= some && (x < a[i/2] && i >= 2 || 4*descents(a) > len(a)):
 			return p.spread(a, span)
 		}
 		return insert(a)

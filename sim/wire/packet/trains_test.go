@@ -1,0 +1,199 @@
+package packet
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/simccl/simccl/units"
+)
+
+// TestTurnsChangeNothing: random flows over a star or leaves and spines have the same bits whether windows
+// take turns, two delays each, or are those of all nodes: with pauses, marks, idle times, flows that wait for others, and
+// drops, after which windows are those of all nodes.
+func TestTurnsChangeNothing(t *testing.T) {
+	turns, again, pauses, marks := 0, 0, int64(0), int64(0)
+	for seed := range uint64(80) {
+		r := rand.New(rand.NewPCG(seed, 11))
+		leaves, per := 1+r.IntN(3), 2+r.IntN(5)
+		hosts, spines := leaves*per, 1+r.IntN(3)
+		if leaves == 1 {
+			spines = 0
+		}
+		n := leafSpine(leaves, per, spines, 100e9, 0)
+		for i := range n.Cables {
+			n.Cables[i].Delay += units.Time(r.IntN(3)*r.IntN(2)) * 100 * units.Nanosecond
+			if i >= hosts {
+				n.Cables[i].Rate = []int64{25e9, 100e9, 400e9}[r.IntN(3)]
+			}
+		}
+		c := settings([]CCKind{NoCC, DCQCN, HPCC, Timely, DCTCP, Pint}[r.IntN(6)])
+		c.Seed, c.WholeNanos, c.EventOrder = seed, true, r.IntN(2) == 0
+		c.Buffer.Bytes, c.Buffer.Shift = []int64{2 << 20, 32 << 20}[r.IntN(2)]+int64(hosts)*120<<10, []int{3, 5, 8}[r.IntN(3)]
+		if r.IntN(6) == 0 {
+			c.Buffer.HeadroomDelays = 0 // drops
+		}
+		c.AckFrom, c.AckHigh = int64(1+r.IntN(2)*3), r.IntN(4) == 0
+		c.Marking[0].KMin, c.Marking[0].KMax = []int64{5e3, 100e3}[r.IntN(2)], 400e3
+		if c.CC.Kind == Pint {
+			c.CC.PintBase, c.CC.PintShare = 1.05, 1
+		}
+		if c.EventOrder {
+			c.Stream = 8
+		}
+		var flows []Flow
+		for i := range 4 + r.IntN(20) {
+			f := Flow{Src: int32(r.IntN(hosts)), Dst: int32(r.IntN(hosts)), Bytes: 1 + r.Int64N(300_000), Priority: uint8(3 + r.IntN(2)), DstPort: 100,
+				Start: units.Time(r.IntN(3)) * units.Time(r.IntN(40)) * units.Microsecond}
+			if f.Src == f.Dst {
+				f.Dst = (f.Dst + 1) % int32(hosts)
+			}
+			if i > 2 && r.IntN(3) == 0 {
+				f.Deps = []int32{int32(r.IntN(i))}
+			}
+			flows = append(flows, f)
+		}
+		got, want := either(t, n, flows, c, false), either(t, n, flows, c, true)
+		if !reflect.DeepEqual(got.result, want.result) || !reflect.DeepEqual(got.links, want.links) {
+			t.Errorf("seed %d, %v, %d leaves of %d hosts: %s\nplain: %s", seed, c.CC.Kind, leaves, per, brief(got.result), brief(want.result))
+		}
+		if got.turns {
+			turns++
+		} else if want.result.Drops > 0 {
+			again++
+		}
+		pauses, marks = pauses+got.result.Pauses, marks+got.result.Marks
+	}
+	if turns == 0 || again == 0 || pauses == 0 || marks == 0 {
+		t.Errorf("%d runs in turns, %d begun anew, %d pauses, %d marks: each should occur", turns, again, pauses, marks)
+	}
+}
+
+// trains is what share of the frames that leave switches are in runs of at least so many of one flow, where
+// nothing else comes to their port in the window, or nothing else but acknowledgements; and that come to
+// their port by one port, all of which leave by it.
+type trains struct {
+	hops, records, inPlace int
+	pure, mixed            map[int]int
+}
+
+// count simulates flows and counts.
+func count(t *testing.T, n *Network, flows []Flow, c *Config) trains {
+	t.Helper()
+	e, err := build(n, flows, c, false, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, w := trains{pure: map[int]int{}, mixed: map[int]int{}}, &e.workers[0]
+	for now, busy := e.next(0), 0; e.live > 0 && now != never; {
+		end := now + e.look
+		e.began = now
+		e.do(w, order{arrivals, end})
+		busy = w.busy
+		e.settle()
+		for i := range e.switches {
+			all.window(e, &e.switches[i])
+		}
+		e.do(w, order{actions, end})
+		if now = end; busy == 0 {
+			now = e.next(end)
+		}
+	}
+	return all
+}
+
+// window counts what arrived at a switch in a window.
+func (a *trains) window(e *engine, s *swtch) {
+	type place struct {
+		at   int64
+		port uint32
+		f    *frame
+	}
+	by, ways := map[uint16][]place{}, map[uint32]map[uint16]bool{}
+	for i := range s.arrived {
+		if f, port := &s.arrived[i], s.entry(e, i); f.Flow >= 0 {
+			out := e.outs[f.Route]
+			by[out] = append(by[out], place{f.At, port, f})
+			if ways[port] == nil {
+				ways[port] = map[uint16]bool{}
+			}
+			ways[port][out] = true
+		}
+	}
+	equal := func(x, y place) bool {
+		return x.f.Flow == y.f.Flow && (x.f.Flags^y.f.Flags)&flagAck == 0 && x.f.Size == y.f.Size
+	}
+	for _, some := range by {
+		slices.SortStableFunc(some, func(x, y place) int { return int(x.at - y.at) })
+		a.hops, a.records = a.hops+len(some), a.records+1
+		one, pure, data := true, true, map[int32]int{}
+		for i, x := range some {
+			one, pure = one && x.port == some[0].port, pure && equal(x, some[0])
+			if i > 0 && !equal(x, some[i-1]) {
+				a.records++
+			}
+			if x.f.Flags&flagAck == 0 {
+				data[x.f.Flow]++
+			}
+		}
+		if one && len(ways[some[0].port]) == 1 {
+			a.inPlace += len(some)
+		}
+		for _, k := range []int{2, 4, 8} {
+			if pure && len(some) >= k {
+				a.pure[k] += len(some)
+			}
+			for _, n := range data {
+				if !pure && len(data) == 1 && n >= k {
+					a.mixed[k] += n
+				}
+			}
+		}
+	}
+}
+
+// TestTrains counts trains of frames (go test -run TestTrains -v): there are many where a flow is alone on
+// its links, and next to none where flows meet, as docs/adr/0026 has it.
+func TestTrains(t *testing.T) {
+	ring := func(hosts int, bytes int64) (flows []Flow) {
+		for i := range hosts {
+			flows = append(flows, Flow{Src: int32(i), Dst: int32((i + 1) % hosts), Bytes: bytes, Priority: 3, DstPort: 100})
+		}
+		return flows
+	}
+	all := func(hosts int, bytes int64) (flows []Flow) {
+		for k := 1; k < hosts; k++ {
+			for i := range hosts {
+				flows = append(flows, Flow{Src: int32(i), Dst: int32((i + k) % hosts), Bytes: bytes, Priority: 3, DstPort: 100})
+			}
+		}
+		return flows
+	}
+	into := func(hosts int, bytes int64) (flows []Flow) {
+		for i := 1; i < hosts; i++ {
+			flows = append(flows, Flow{Src: int32(i), Bytes: bytes, Priority: 3, DstPort: 100})
+		}
+		return flows
+	}
+	for _, c := range []struct {
+		name        string
+		n           *Network
+		flows       []Flow
+		least, most float64 // share in trains of 4 and more on a port where nothing else comes
+	}{
+		{"one flow", leafSpine(1, 2, 0, 100e9, 0), ring(2, 1_000_000)[:1], 0.99, 1},
+		{"ring of 16 hosts, 2 leaves, 8 spines", leafSpine(2, 8, 8, 100e9, 0), ring(16, 1_000_000), 0.1, 0.4},
+		{"permutation of 32 hosts, 4 leaves, 8 spines", leafSpine(4, 8, 8, 100e9, 0), permuted(32, 8, 1_000_000), 0.05, 0.4},
+		{"alltoall of 16 hosts, 2 leaves, 8 spines", leafSpine(2, 8, 8, 100e9, 0), all(16, 62_000), 0, 0.02},
+		{"incast of 32 to 1", leafSpine(1, 33, 0, 100e9, 0), into(33, 100_000), 0, 0.1},
+	} {
+		x := count(t, c.n, c.flows, settings(NoCC))
+		share := func(n int) float64 { return float64(n) / float64(x.hops) }
+		t.Logf("%-45s pure 2+ %.2f, 4+ %.2f, 8+ %.2f; with acknowledgements 2+ %.2f, 4+ %.2f, 8+ %.2f; frames a record %.2f; in place %.2f", c.name, share(x.pure[2]), share(x.pure[4]), share(x.pure[8]),
+			share(x.mixed[2]), share(x.mixed[4]), share(x.mixed[8]), float64(x.hops)/float64(x.records), share(x.inPlace))
+		if got := share(x.pure[4]); got < c.least || got > c.most {
+			t.Errorf("%s: %.3f of the frames are in trains of 4 and more, want %g to %g", c.name, got, c.least, c.most)
+		}
+	}
+}
