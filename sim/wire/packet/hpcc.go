@@ -14,15 +14,16 @@ func (e *engine) stamp(l *link, f *frame, at int64) {
 // shift changes the rate, and the time of the next frame by the difference of
 // the gaps.
 func (e *engine) shift(w *worker, h *host, s *sender, rate, now int64) {
-	size := int(s.Last)
-	gap := e.lasts(size, rate)
-	if full := s.Last == e.full; full && s.Gap > 0 && !e.cfg.CC.Unpaced {
-		s.NextAvail += gap - s.Gap
-		s.Set(rate)
-		s.Gap = gap
-	} else {
-		s.NextAvail += gap - e.lasts(size, s.Rate.Rate)
-		s.Set(rate)
+	if size := int(s.Last); rate != s.Rate.Rate {
+		gap := e.lasts(size, rate)
+		if full := s.Last == e.full; full && s.Gap > 0 && !e.cfg.CC.Unpaced {
+			s.NextAvail += gap - s.Gap
+			s.Set(rate)
+			s.Gap = gap
+		} else {
+			s.NextAvail += gap - e.lasts(size, s.Rate.Rate)
+			s.Set(rate)
+		}
 	}
 	h.paced = min(h.paced, s.NextAvail)
 	if h.wake > now && s.NextAvail < h.wake {
