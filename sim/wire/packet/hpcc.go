@@ -14,6 +14,8 @@ func (e *engine) stamp(l *link, f *frame, at int64) {
 // shift changes the rate, and the time of the next frame by the difference of
 // the gaps.
 func (e *engine) shift(w *worker, h *host, s *sender, rate, now int64) {
+	// Whether the rate rises is known long before the gap is.
+	sooner := rate > s.Rate.Rate || s.NextAvail < h.wake
 	if size := int(s.Last); rate != s.Rate.Rate {
 		gap := e.lasts(size, rate)
 		if full := s.Last == e.full; full && s.Gap > 0 && !e.cfg.CC.Unpaced {
@@ -26,7 +28,7 @@ func (e *engine) shift(w *worker, h *host, s *sender, rate, now int64) {
 		}
 	}
 	h.paced = min(h.paced, s.NextAvail)
-	if h.wake > now && s.NextAvail < h.wake {
+	if h.wake > now && sooner && s.NextAvail < h.wake {
 		h.wake = max(s.NextAvail, now)
 		e.await(w, h, now)
 	}

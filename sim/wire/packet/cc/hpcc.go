@@ -157,8 +157,8 @@ func (x *hopRate) next(u float64, dt, rtt int64, s *Rate, c *Params) (int64, int
 	dt = min(dt, rtt)
 	x.util = (float64(x.util*float64(rtt-dt)) + float64(u*float64(dt))) / float64(rtt)
 	rate, stage := x.rate+c.AI, x.stage+1
-	if over := x.util / c.Utilisation; over >= 1 || x.stage >= c.Stages {
-		rate, stage = int64(float64(x.rate)/over)+c.AI, 0
+	if x.util >= c.Utilisation || x.stage >= c.Stages { // as their ratio, rounded, is 1 or more
+		rate, stage = int64(float64(x.rate)/(x.util/c.Utilisation))+c.AI, 0
 	}
 	return min(max(rate, c.MinRate), s.Line), stage
 }
