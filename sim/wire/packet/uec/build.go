@@ -73,12 +73,12 @@ func (e *engine) buildFlows() {
 	e.deps, e.missing, e.ready = make([][]int32, n), make([]int32, n), make([]int64, n)
 	e.hosts, e.acts = make([]host, e.net.Hosts()), make([]int64, e.net.Hosts())
 	for i := range e.hosts {
-		e.hosts[i].id = int32(i)
+		e.hosts[i].id, e.hosts[i].small = int32(i), exact(control, e.net.HostRate)
 	}
 	e.seed()
-	e.between = make([]ends, n)
+	e.goals, e.ids = make([]goal, 2*n), make([]uint32, n)
 	for i := range e.flows {
-		e.between[i] = ends{[2]goal{e.net.goal(e.flows[i].Dst), e.net.goal(e.flows[i].Src)}, e.flows[i].ID}
+		e.goals[2*i], e.goals[2*i+1], e.ids[i] = e.net.goal(e.flows[i].Dst), e.net.goal(e.flows[i].Src), e.flows[i].ID
 		e.missing[i] = int32(len(e.flows[i].Deps))
 		for _, d := range e.flows[i].Deps {
 			e.deps[d] = append(e.deps[d], int32(i))

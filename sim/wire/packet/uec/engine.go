@@ -53,11 +53,12 @@ func (q *fifo) waits() bool { return q.sent != q.tail }
 
 // push appends a copy of f with another time.
 func (q *fifo) push(f *frame, at int64) {
-	if q.tail-q.head == uint32(len(q.buf)) {
+	i := q.tail
+	if i-q.head == uint32(len(q.buf)) {
 		q.grow()
 	}
-	q.tail++
-	q.at(q.tail-1).set(f, at)
+	q.tail = i + 1
+	q.at(i).set(f, at)
 }
 
 func (q *fifo) grow() {
@@ -153,18 +154,12 @@ type link struct {
 	from, to int32 // nodes
 }
 
-// ends is where frames of a flow and their answers go to, and what switches hash of it.
-type ends struct {
-	to [2]goal
-	id uint32
-}
-
 // goal is a host by its leaf and the port there.
 type goal struct{ leaf, port uint16 }
 
 // goal is where a frame goes to.
 func (e *engine) goal(f *frame) goal {
-	return e.between[f.flow].to[(f.flags|f.flags>>1)&1] // flagAck or flagNack
+	return e.goals[uint32(f.flow)<<1|uint32(f.flags|f.flags>>1)&1] // flagAck or flagNack
 }
 
 // engine is one run.
@@ -172,7 +167,8 @@ type engine struct {
 	net     *Network
 	cfg     *Config
 	flows   []Flow
-	between []ends // of flows
+	goals   []goal   // of flows: of frames, then of their answers
+	ids     []uint32 // of flows: what switches hash of them
 	links   []link
 	in      [][]int32    // links by node
 	up      [][]uint16   // of leaves: ports to spines, in the order of their table; nil: not needed yet
@@ -400,7 +396,7 @@ func (e *engine) hashed(up []uint16, at int, f *frame) uint16 {
 		}
 		return up[0]
 	}
-	k := jenkins(e.between[f.flow].id, uint32(f.path), e.salt[at])
+	k := jenkins(e.ids[f.flow], uint32(f.path), e.salt[at])
 	if n := uint32(len(up)); n&(n-1) == 0 {
 		return up[k&(n-1)]
 	}
