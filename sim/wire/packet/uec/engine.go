@@ -347,7 +347,7 @@ func (l *link) first() int64 { return min(l.low.first(), l.hi.first()) }
 
 // runSwitch simulates a leaf or spine up to end, port by port: ports share nothing.
 func (e *engine) runSwitch(v int, end int64) int {
-	p, from := &e.parts, end-e.look
+	p := &e.parts
 	e.take(v, end)
 	for i, id := range e.in[v] {
 		some := p.Used[i/64]>>(i%64)&1 != 0
@@ -356,20 +356,34 @@ func (e *engine) runSwitch(v int, end int64) int {
 		}
 		l := &e.links[id^1]
 		if some {
-			keys := p.LeavingMixed(i, e.look)
-			for k, key := range keys {
-				f, next := &e.arrived[key&parted.Place], end
-				if k+1 < len(keys) {
-					next = from + parted.After(keys[k+1])
-				}
-				if e.serve(l, f.at); l.busy || !e.straight(l, f, next) {
-					e.enqueue(l, f)
-				}
-			}
+			e.onto(l, e.arrived, p.LeavingMixed(i, e.look), end)
 		}
 		e.serve(l, end)
 	}
 	return len(e.arrived)
+}
+
+// onto lets frames go by a port, in the order of keys.
+func (e *engine) onto(l *link, arrived []frame, keys []uint64, end int64) {
+	for k, key := range keys {
+		f := &arrived[key&parted.Place]
+		if l.busy {
+			if l.free < f.at {
+				e.drain(l, f.at)
+			}
+			if l.busy {
+				e.enqueue(l, f)
+				continue
+			}
+		}
+		next := end
+		if k+1 < len(keys) {
+			next += parted.After(keys[k+1]) - e.look
+		}
+		if !e.straight(l, f, next) {
+			e.enqueue(l, f)
+		}
+	}
 }
 
 // route returns the port by which a frame leaves a spine or core of several pods. Ports of leaves
