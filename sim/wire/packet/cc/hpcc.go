@@ -55,8 +55,9 @@ func NewTelemetry(c *Params, line, rtt, window int64, payload, switches int) Tel
 	}
 	per := min(max(1, switches), intHops)
 	p := Telemetry{hops: make([]intHop, n*per), count: make([]uint8, n), per: int32(per), util: 1, rate: line, rtt: rtt, window: float64(window)}
-	most := bits.Len64(uint64(intQueue) * qlenUnit * uint64(c.Multi))
-	p.even = most+bits.Len64(uint64(line)>>bits.TrailingZeros64(uint64(line))) <= 53
+	unit := uint64(qlenUnit * c.Multi)
+	odd := func(x uint64) int { return bits.Len64(x >> (bits.TrailingZeros64(x) & 63)) } // bits of its mantissa
+	p.even = bits.Len64(intQueue)+odd(unit)+odd(uint64(line)) <= 53
 	if c.MultiRate {
 		p.each = new([intHops]hopRate)
 		for i := range p.each {
