@@ -157,9 +157,9 @@ type link struct {
 // goal is a host by its leaf and the port there.
 type goal struct{ leaf, port uint16 }
 
-// goal is where a frame goes to.
-func (e *engine) goal(f *frame) goal {
-	return e.goals[uint32(f.flow)<<1|uint32(f.flags|f.flags>>1)&1] // flagAck or flagNack
+// goal is the place in engine.goals of where a frame goes to.
+func (f *frame) goal() uint32 {
+	return uint32(f.flow)<<1 | uint32(f.flags|f.flags>>1)&1 // flagAck or flagNack
 }
 
 // engine is one run.
@@ -173,6 +173,7 @@ type engine struct {
 	in      [][]int32    // links by node
 	up      [][]uint16   // of leaves: ports to spines, in the order of their table; nil: not needed yet
 	over    [][][]uint16 // of spines by host of another pod: to cores, in the same way
+	upports []uint8      // of goals by path: the uplink of the sender's leaf, from 1; 0: not known; nil: never is
 	salt    []uint32     // of leaves, then of spines
 	setup   *setup
 	hosts   []host
@@ -326,7 +327,7 @@ func (e *engine) pull(v int, q *fifo, end int64) {
 		}
 		arrived = extend(arrived)
 		arrived[len(arrived)-1] = *g
-		to, key := e.goal(g), parted.Key(g.at-from, len(arrived)-1)
+		to, key := e.goals[g.goal()], parted.Key(g.at-from, len(arrived)-1)
 		port := to.leaf // of a spine
 		switch {
 		case spine:
@@ -335,7 +336,7 @@ func (e *engine) pull(v int, q *fifo, end int64) {
 		case int(port) == at:
 			port = to.port
 		default:
-			port = e.hashed(e.up[at], at, g)
+			port = e.upward(at, g)
 		}
 		p.Add(port, key)
 	}
@@ -384,37 +385,6 @@ func (e *engine) onto(l *link, arrived []frame, keys []uint64, end int64) {
 			e.enqueue(l, f)
 		}
 	}
-}
-
-// route returns the port by which a frame leaves a spine or core of several pods. Ports of leaves
-// are its hosts and the spines; of spines the leaves of the pod and the cores; of cores the pods.
-func (e *engine) route(spine int, to goal, f *frame) uint16 {
-	n := e.net
-	leaf := int(to.leaf)
-	switch pod := n.Pod(leaf); {
-	case spine >= n.AllSpines(): // a core
-		return uint16(pod)
-	case spine/n.Spines != pod:
-		return e.hashed(e.beyond(spine, leaf*n.PerLeaf+int(to.port)), n.Leaves+spine, f)
-	}
-	return uint16(leaf % (n.Leaves / n.Pods))
-}
-
-// hashed is the port of a table of a switch that a frame's hash chooses.
-func (e *engine) hashed(up []uint16, at int, f *frame) uint16 {
-	if len(up) < 2 {
-		if up == nil { // a leaf's, first needed now
-			up = e.permuted(at, e.setup)
-			e.up[at] = up
-			return e.hashed(up, at, f)
-		}
-		return up[0]
-	}
-	k := jenkins(e.ids[f.flow], uint32(f.path), e.salt[at])
-	if n := uint32(len(up)); n&(n-1) == 0 {
-		return up[k&(n-1)]
-	}
-	return up[k%uint32(len(up))]
 }
 
 // serve ends and starts transmissions of a link before a time.
