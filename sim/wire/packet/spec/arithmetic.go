@@ -5,10 +5,6 @@ import "math/bits"
 // Nanos is how many whole nanoseconds s seconds are in the fixed-point
 // arithmetic of ns-3: 64 bits of fraction, cut, not rounded.
 func Nanos(s float64) int64 {
-	if s >= 0 && s < 0.5 { // as nearly all: the same in fewer steps
-		hi, _ := bits.Mul64(uint64(int64(s*(1<<64))), 1_000_000_000)
-		return int64(hi)
-	}
 	whole := int64(s)
 	hi, _ := bits.Mul64(uint64((s-float64(whole))*(1<<64)), 1_000_000_000)
 	return whole*1_000_000_000 + int64(hi)
