@@ -14,18 +14,19 @@ func (e *engine) stamp(l *link, f *frame, at int64) {
 // shift changes the rate, and the time of the next frame by the difference of
 // the gaps.
 func (e *engine) shift(w *worker, h *host, s *sender, rate, now int64) {
-	size := int(s.Last)
-	gap := e.lasts(size, rate)
-	if full := s.Last == e.full; full && s.Gap > 0 && !e.cfg.CC.Unpaced {
-		s.NextAvail += gap - s.Gap
-		s.Set(rate)
-		s.Gap = gap
-	} else {
-		s.NextAvail += gap - e.lasts(size, s.Rate.Rate)
-		s.Set(rate)
+	sooner := rate > s.Rate.Rate || s.NextAvail < h.wake // known long before the gap is
+	if size := int(s.Last); rate != s.Rate.Rate {
+		gap, before, full := e.lasts(size, rate), s.Gap, s.Last == e.full && s.Gap > 0 && !e.cfg.CC.Unpaced
+		if !full {
+			before = e.lasts(size, s.Rate.Rate)
+		}
+		s.NextAvail += gap - before
+		if s.Set(rate); full {
+			s.Gap = gap
+		}
 	}
 	h.paced = min(h.paced, s.NextAvail)
-	if h.wake > now && s.NextAvail < h.wake {
+	if h.wake > now && sooner && s.NextAvail < h.wake {
 		h.wake = max(s.NextAvail, now)
 		e.await(w, h, now)
 	}

@@ -7,7 +7,7 @@ type Flows struct {
 	c         *Params
 	payload   int // bytes of a full frame
 	header    int
-	telemetry []*Telemetry
+	telemetry []Telemetry
 	gradient  []Gradient
 	share     []Share
 	delay     []Delay
@@ -21,7 +21,7 @@ func NewFlows(c *Params, n, payload, header int) Flows {
 	x := Flows{c: c, payload: payload, header: header}
 	switch c.Kind {
 	case HPCC:
-		x.telemetry = make([]*Telemetry, n)
+		x.telemetry = make([]Telemetry, n)
 	case Timely:
 		x.gradient = make([]Gradient, n)
 	case DCTCP:
@@ -66,7 +66,7 @@ func (x *Flows) resize(id int32, s *Rate, window *int64) {
 }
 
 // Telemetry is HPCC's state of a flow.
-func (x *Flows) Telemetry(id int32) *Telemetry { return x.telemetry[id] }
+func (x *Flows) Telemetry(id int32) *Telemetry { return &x.telemetry[id] }
 
 // Sent is what data frame psn, sent now (ps), carries for its acknowledgement to bring
 // back; ok is false where that is nothing.

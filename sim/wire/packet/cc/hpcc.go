@@ -8,7 +8,8 @@ const (
 	intTime  = 1<<24 - 1
 	intBytes = 1<<20 - 1
 	intQueue = 1<<17 - 1
-	byteUnit = 128
+	byteBits = 7
+	byteUnit = 1 << byteBits
 	qlenUnit = 80
 	intHops  = 5
 )
@@ -20,22 +21,22 @@ type intHop struct {
 	rate int64
 }
 
-func (h *intHop) time() uint64  { return h.word & intTime }
-func (h *intHop) bytes() uint64 { return h.word >> 24 & intBytes }
-func (h *intHop) queue() uint64 { return h.word >> 44 }
-
-// Telemetry is the state of HPCC (SIGCOMM'19) of a sender.
+// Telemetry is the state of HPCC (SIGCOMM'19) of a sender. What each acknowledgement touches is in
+// the first lines of a cache.
 type Telemetry struct {
-	hops   []intHop // records of frames in flight, by hop and frame number
+	hops   []intHop // records of frames in flight: of each frame per records one after the other
 	count  []uint8  // how many records a frame has, by number: a power of two
-	update uint32   // the frame whose acknowledgement ends a round trip
+	per    int32
+	update uint32 // the frame whose acknowledgement ends a round trip
 	stage  int32
+	even   bool              // a queue times line by line is that queue, to the last bit
 	util   float64           // smoothed utilisation
 	rate   int64             // at the start of the round trip
 	rtt    int64             // ns
-	window int64             // bytes
-	hop    [intHops]intHop   // of the acknowledgement before
+	window float64           // bytes
+	last   [intHops]uint64   // words of the acknowledgement before
 	each   *[intHops]hopRate // with MultiRate
+	_      [16]byte          // whole lines of a cache
 }
 
 // hopRate is the state of a hop where each has a rate of its own.
@@ -47,12 +48,16 @@ type hopRate struct {
 
 // NewTelemetry makes the state of a sender with a base round trip in ns, whose frames
 // meet so many switches: there is room for a window of frames.
-func NewTelemetry(c *Params, line, rtt, window int64, payload, switches int) *Telemetry {
+func NewTelemetry(c *Params, line, rtt, window int64, payload, switches int) Telemetry {
 	n := 4
 	for int64(n-2)*int64(payload) < window {
 		n *= 2
 	}
-	p := &Telemetry{hops: make([]intHop, n*min(max(1, switches), intHops)), count: make([]uint8, n), util: 1, rate: line, rtt: rtt, window: window}
+	per := min(max(1, switches), intHops)
+	p := Telemetry{hops: make([]intHop, n*per), count: make([]uint8, n), per: int32(per), util: 1, rate: line, rtt: rtt, window: float64(window)}
+	unit := uint64(qlenUnit * c.Multi)
+	odd := func(x uint64) int { return bits.Len64(x >> (bits.TrailingZeros64(x) & 63)) } // bits of its mantissa
+	p.even = bits.Len64(intQueue)+odd(unit)+odd(uint64(line)) <= 53
 	if c.MultiRate {
 		p.each = new([intHops]hopRate)
 		for i := range p.each {
@@ -66,17 +71,31 @@ func NewTelemetry(c *Params, line, rtt, window int64, payload, switches int) *Te
 // port has sent and those that wait there, and its rate.
 func (p *Telemetry) Stamp(c *Params, psn uint32, ns, sent, queued, rate int64) {
 	k := int(psn) & (len(p.count) - 1)
-	i := int(p.count[k]%intHops)*len(p.count) + k
-	if p.count[k] = min(p.count[k]+1, 250); i >= len(p.hops) { // it goes another way, with more switches
-		p.hops = append(p.hops, make([]intHop, intHops*len(p.count)-len(p.hops))...)
+	i := int(p.count[k])
+	p.count[k] = uint8(min(i+1, 250))
+	if i >= int(p.per) { // it goes another way, with more switches
+		i %= intHops
+		p.widen()
 	}
 	if m := c.Multi; m&(m-1) == 0 { // shifts: a division by a variable takes as long as all else here
-		k := bits.TrailingZeros64(uint64(m)) & 63
-		sent, queued = sent/byteUnit>>k, queued/qlenUnit>>k
+		k := bits.TrailingZeros64(uint64(m)) & 31
+		sent, queued = int64(uint64(sent)>>(k+byteBits)), int64(uint64(queued)/qlenUnit>>k)
 	} else {
 		sent, queued = sent/(byteUnit*m), queued/(qlenUnit*m)
 	}
-	p.hops[i] = intHop{uint64(ns)&intTime | uint64(sent)&intBytes<<24 | uint64(queued)&intQueue<<44, rate}
+	p.hops[k*int(p.per)+i] = intHop{uint64(ns)&intTime | uint64(sent)&intBytes<<24 | uint64(queued)&intQueue<<44, rate}
+}
+
+// widen makes room for as many records of each frame as there may be.
+func (p *Telemetry) widen() {
+	if p.per == intHops {
+		return
+	}
+	hops := make([]intHop, intHops*len(p.count))
+	for k := range p.count {
+		copy(hops[k*intHops:], p.hops[k*int(p.per):(k+1)*int(p.per)])
+	}
+	p.hops, p.per = hops, intHops
 }
 
 // Send clears the record of a data frame.
@@ -84,8 +103,8 @@ func (p *Telemetry) Send(psn uint32) { p.count[int(psn)&(len(p.count)-1)] = 0 }
 
 // seen is the record of a hop of a frame.
 func (p *Telemetry) seen(frame uint32, hop int) *intHop {
-	if i := hop*len(p.count) + int(frame)&(len(p.count)-1); i < len(p.hops) {
-		return &p.hops[i]
+	if hop < int(p.per) {
+		return &p.hops[(int(frame)&(len(p.count)-1))*int(p.per)+hop]
 	}
 	return &intHop{}
 }
@@ -93,38 +112,44 @@ func (p *Telemetry) seen(frame uint32, hop int) *intHop {
 // Ack finds the rate after what frame saw on its way, and says whether it changes:
 // frames below psn have arrived, next is sent next.
 func (p *Telemetry) Ack(c *Params, s *Rate, frame, psn, next uint32) (rate int64, changes bool) {
-	full := psn > p.update
-	if !full && !c.FastReact {
+	update := p.update
+	full := psn > update
+	if !c.FastReact && !full {
 		return 0, false
 	}
-	if p.update == 0 {
+	if update == 0 {
 		p.update = next
-		for i := range p.hop {
-			p.hop[i] = *p.seen(frame, i)
+		for i := range p.last {
+			p.last[i] = p.seen(frame, i).word
 		}
 		return 0, false
 	}
-	switch n := int(p.count[int(frame)&(len(p.count)-1)]); {
-	case n == 0 || n > intHops:
-	case c.MultiRate:
-		rate, changes = p.perHop(frame, n, s, c, full)
-	default:
-		u, dt, any := p.utilisation(frame, n, s, c, full)
-		if !any {
-			break
-		}
-		x := hopRate{p.util, p.stage, p.rate}
-		var stage int32
-		rate, stage = x.next(u, dt, p.rtt, s, c)
-		p.util, changes = x.util, true
-		if full {
-			p.rate, p.stage = rate, stage
-		}
+	if full { // these are moves: whether a round trip ends cannot be foreseen
+		update = max(update, next)
+	}
+	p.update = update
+	n := int(p.count[int(frame)&(len(p.count)-1)])
+	if n == 0 || n > intHops {
+		return 0, false
+	}
+	if c.MultiRate {
+		return p.perHop(frame, n, s, c, full)
+	}
+	u, dt, any := p.utilisation(frame, n, s, c, full)
+	if !any {
+		return 0, false
+	}
+	x := hopRate{p.util, p.stage, p.rate}
+	rate, stage := x.next(u, dt, p.rtt, s, c)
+	p.util = x.util
+	if full {
+		x.rate = rate
 	}
 	if full {
-		p.update = max(p.update, next)
+		x.stage = stage
 	}
-	return rate, changes
+	p.rate, p.stage = x.rate, x.stage
+	return rate, true
 }
 
 // next smooths the utilisation with what was measured over so many ns, and returns
@@ -133,8 +158,8 @@ func (x *hopRate) next(u float64, dt, rtt int64, s *Rate, c *Params) (int64, int
 	dt = min(dt, rtt)
 	x.util = (float64(x.util*float64(rtt-dt)) + float64(u*float64(dt))) / float64(rtt)
 	rate, stage := x.rate+c.AI, x.stage+1
-	if over := x.util / c.Utilisation; over >= 1 || x.stage >= c.Stages {
-		rate, stage = int64(float64(x.rate)/over)+c.AI, 0
+	if x.util >= c.Utilisation || x.stage >= c.Stages { // as their ratio, rounded, is 1 or more
+		rate, stage = int64(float64(x.rate)/(x.util/c.Utilisation))+c.AI, 0
 	}
 	return min(max(rate, c.MinRate), s.Line), stage
 }
@@ -144,7 +169,7 @@ func (p *Telemetry) perHop(frame uint32, n int, s *Rate, c *Params, full bool) (
 	least = s.Line
 	for i := range n {
 		x := &p.each[i]
-		if c.SampleFeedback && p.seen(frame, i).queue() == 0 && !full {
+		if c.SampleFeedback && p.seen(frame, i).word>>44 == 0 && !full {
 			least = min(least, x.rate)
 			continue
 		}
@@ -163,7 +188,7 @@ func (p *Telemetry) perHop(frame uint32, n int, s *Rate, c *Params, full bool) (
 // nanoseconds it was measured.
 func (p *Telemetry) utilisation(frame uint32, n int, s *Rate, c *Params, full bool) (most float64, dt int64, any bool) {
 	for i := range n {
-		if c.SampleFeedback && p.seen(frame, i).queue() == 0 && !full {
+		if c.SampleFeedback && p.seen(frame, i).word>>44 == 0 && !full {
 			continue
 		}
 		any = true
@@ -176,14 +201,14 @@ func (p *Telemetry) utilisation(frame uint32, n int, s *Rate, c *Params, full bo
 
 // measure is the utilisation of a hop since the acknowledgement before.
 func (p *Telemetry) measure(now *intHop, i int, s *Rate, c *Params) (u float64, tau int64) {
-	old := &p.hop[i]
-	tau = int64((now.time() - old.time()) & intTime)
-	sent := int64((now.bytes()-old.bytes())&intBytes) * byteUnit * c.Multi
-	queue := int64(min(now.queue(), old.queue())) * qlenUnit * c.Multi
-	u = float64(sent) * 8 / (float64(tau) * 1e-9) / float64(now.rate)
-	if queue > 0 {
-		u += float64(queue) * float64(s.Line) / float64(now.rate) / float64(p.window)
+	old, word := p.last[i], now.word
+	p.last[i] = word
+	tau = int64((word - old) & intTime)
+	sent := int64((word>>24-old>>24)&intBytes) * byteUnit * c.Multi
+	queue := float64(int64(min(word>>44, old>>44)) * qlenUnit * c.Multi)
+	rate := float64(now.rate)
+	if !p.even || now.rate != s.Line {
+		queue = queue * float64(s.Line) / rate
 	}
-	*old = *now
-	return u, tau
+	return float64(sent)*8/(float64(tau)*1e-9)/rate + queue/p.window, tau
 }

@@ -67,18 +67,24 @@ func (e *engine) parameters() {
 	e.res.BaseRTT, e.res.BandwidthDelay, e.res.QueueBytes, e.res.MaxWind = units.Time(rtt), int64(bdp), e.queue, int64(1.5*float64(int64(bdp)))
 }
 
+// upportsRoom is so much that it stays in the cache; a hash is faster than memory.
+const upportsRoom = 1 << 17
+
 func (e *engine) buildFlows() {
 	n := len(e.flows)
 	e.snd, e.rcv, e.res.Flows = make([]sender, n), make([]receiver, n), make([]FlowResult, n)
 	e.deps, e.missing, e.ready = make([][]int32, n), make([]int32, n), make([]int64, n)
 	e.hosts, e.acts = make([]host, e.net.Hosts()), make([]int64, e.net.Hosts())
 	for i := range e.hosts {
-		e.hosts[i].id = int32(i)
+		e.hosts[i].id, e.hosts[i].small = int32(i), exact(control, e.net.HostRate)
+	}
+	if most := 2 * n * e.cfg.Paths; most <= upportsRoom && e.net.Spines < 255 {
+		e.upports = make([]uint8, most)
 	}
 	e.seed()
-	e.between = make([]ends, n)
+	e.goals, e.ids = make([]goal, 2*n), make([]uint32, n)
 	for i := range e.flows {
-		e.between[i] = ends{[2]goal{e.net.goal(e.flows[i].Dst), e.net.goal(e.flows[i].Src)}, e.flows[i].ID}
+		e.goals[2*i], e.goals[2*i+1], e.ids[i] = e.net.goal(e.flows[i].Dst), e.net.goal(e.flows[i].Src), e.flows[i].ID
 		e.missing[i] = int32(len(e.flows[i].Deps))
 		for _, d := range e.flows[i].Deps {
 			e.deps[d] = append(e.deps[d], int32(i))

@@ -53,11 +53,12 @@ func (q *fifo) waits() bool { return q.sent != q.tail }
 
 // push appends a copy of f with another time.
 func (q *fifo) push(f *frame, at int64) {
-	if q.tail-q.head == uint32(len(q.buf)) {
+	i := q.tail
+	if i-q.head == uint32(len(q.buf)) {
 		q.grow()
 	}
-	q.tail++
-	q.at(q.tail-1).set(f, at)
+	q.tail = i + 1
+	q.at(i).set(f, at)
 }
 
 func (q *fifo) grow() {
@@ -153,18 +154,12 @@ type link struct {
 	from, to int32 // nodes
 }
 
-// ends is where frames of a flow and their answers go to, and what switches hash of it.
-type ends struct {
-	to [2]goal
-	id uint32
-}
-
 // goal is a host by its leaf and the port there.
 type goal struct{ leaf, port uint16 }
 
-// goal is where a frame goes to.
-func (e *engine) goal(f *frame) goal {
-	return e.between[f.flow].to[(f.flags|f.flags>>1)&1] // flagAck or flagNack
+// goal is the place in engine.goals of where a frame goes to.
+func (f *frame) goal() uint32 {
+	return uint32(f.flow)<<1 | uint32(f.flags|f.flags>>1)&1 // flagAck or flagNack
 }
 
 // engine is one run.
@@ -172,11 +167,13 @@ type engine struct {
 	net     *Network
 	cfg     *Config
 	flows   []Flow
-	between []ends // of flows
+	goals   []goal   // of flows: of frames, then of their answers
+	ids     []uint32 // of flows: what switches hash of them
 	links   []link
 	in      [][]int32    // links by node
 	up      [][]uint16   // of leaves: ports to spines, in the order of their table; nil: not needed yet
 	over    [][][]uint16 // of spines by host of another pod: to cores, in the same way
+	upports []uint8      // of goals by path: the uplink of the sender's leaf, from 1; 0: not known; nil: never is
 	salt    []uint32     // of leaves, then of spines
 	setup   *setup
 	hosts   []host
@@ -330,7 +327,7 @@ func (e *engine) pull(v int, q *fifo, end int64) {
 		}
 		arrived = extend(arrived)
 		arrived[len(arrived)-1] = *g
-		to, key := e.goal(g), parted.Key(g.at-from, len(arrived)-1)
+		to, key := e.goals[g.goal()], parted.Key(g.at-from, len(arrived)-1)
 		port := to.leaf // of a spine
 		switch {
 		case spine:
@@ -339,7 +336,7 @@ func (e *engine) pull(v int, q *fifo, end int64) {
 		case int(port) == at:
 			port = to.port
 		default:
-			port = e.hashed(e.up[at], at, g)
+			port = e.upward(at, g)
 		}
 		p.Add(port, key)
 	}
@@ -351,7 +348,7 @@ func (l *link) first() int64 { return min(l.low.first(), l.hi.first()) }
 
 // runSwitch simulates a leaf or spine up to end, port by port: ports share nothing.
 func (e *engine) runSwitch(v int, end int64) int {
-	p, from := &e.parts, end-e.look
+	p := &e.parts
 	e.take(v, end)
 	for i, id := range e.in[v] {
 		some := p.Used[i/64]>>(i%64)&1 != 0
@@ -360,51 +357,34 @@ func (e *engine) runSwitch(v int, end int64) int {
 		}
 		l := &e.links[id^1]
 		if some {
-			keys := p.LeavingMixed(i, e.look)
-			for k, key := range keys {
-				f, next := &e.arrived[key&parted.Place], end
-				if k+1 < len(keys) {
-					next = from + parted.After(keys[k+1])
-				}
-				if e.serve(l, f.at); l.busy || !e.straight(l, f, next) {
-					e.enqueue(l, f)
-				}
-			}
+			e.onto(l, e.arrived, p.LeavingMixed(i, e.look), end)
 		}
 		e.serve(l, end)
 	}
 	return len(e.arrived)
 }
 
-// route returns the port by which a frame leaves a spine or core of several pods. Ports of leaves
-// are its hosts and the spines; of spines the leaves of the pod and the cores; of cores the pods.
-func (e *engine) route(spine int, to goal, f *frame) uint16 {
-	n := e.net
-	leaf := int(to.leaf)
-	switch pod := n.Pod(leaf); {
-	case spine >= n.AllSpines(): // a core
-		return uint16(pod)
-	case spine/n.Spines != pod:
-		return e.hashed(e.beyond(spine, leaf*n.PerLeaf+int(to.port)), n.Leaves+spine, f)
-	}
-	return uint16(leaf % (n.Leaves / n.Pods))
-}
-
-// hashed is the port of a table of a switch that a frame's hash chooses.
-func (e *engine) hashed(up []uint16, at int, f *frame) uint16 {
-	if len(up) < 2 {
-		if up == nil { // a leaf's, first needed now
-			up = e.permuted(at, e.setup)
-			e.up[at] = up
-			return e.hashed(up, at, f)
+// onto lets frames go by a port, in the order of keys.
+func (e *engine) onto(l *link, arrived []frame, keys []uint64, end int64) {
+	for k, key := range keys {
+		f := &arrived[key&parted.Place]
+		if l.busy {
+			if l.free < f.at {
+				e.drain(l, f.at)
+			}
+			if l.busy {
+				e.enqueue(l, f)
+				continue
+			}
 		}
-		return up[0]
+		next := end
+		if k+1 < len(keys) {
+			next += parted.After(keys[k+1]) - e.look
+		}
+		if !e.straight(l, f, next) {
+			e.enqueue(l, f)
+		}
 	}
-	k := jenkins(e.between[f.flow].id, uint32(f.path), e.salt[at])
-	if n := uint32(len(up)); n&(n-1) == 0 {
-		return up[k&(n-1)]
-	}
-	return up[k%uint32(len(up))]
 }
 
 // serve ends and starts transmissions of a link before a time.

@@ -7,7 +7,8 @@ type host struct {
 	id      int32
 	busy    bool
 	free    int64 // when the NIC is free; valid if busy
-	lasts   int64 // ps that a frame of size takes
+	small   int64 // ps that a control frame takes
+	lasts   int64 // ps that a data frame of size takes
 	size    uint16
 	control fifo
 	active  ring[int32] // flows, each once
@@ -57,18 +58,26 @@ func (h *host) nextEvent(e *engine) int64 {
 // pullHost takes what arrives before end off the link, and notes which flows
 // end with it.
 func (e *engine) pullHost(h *host, end int64) int {
-	h.arrived = h.arrived[:0]
 	l := &e.links[2*h.id+1]
-	low, hi := l.low.first(), l.hi.first()
-	for min(low, hi) < end {
-		q := &l.low
-		if hi < low {
-			q = &l.hi
+	low, hi, arrived := &l.low, &l.hi, h.arrived[:0]
+	for {
+		q, x, y := low, never, never
+		if low.head != low.sent {
+			x = low.at(low.head).at
+		}
+		if hi.head != hi.sent {
+			y = hi.at(hi.head).at
+		}
+		if y < x {
+			q, x = hi, y
+		}
+		if x >= end {
+			break
 		}
 		f := q.at(q.head)
 		q.head++
-		h.arrived = extend(h.arrived)
-		h.arrived[len(h.arrived)-1] = *f
+		arrived = extend(arrived)
+		arrived[len(arrived)-1] = *f
 		if f.flags&flagAck != 0 {
 			s := &e.snd[f.flow]
 			if !s.ending && e.rcv[f.flow].acks[f.slot].cumulative >= s.packets {
@@ -77,14 +86,9 @@ func (e *engine) pullHost(h *host, end int64) int {
 				e.res.Flows[f.flow].End, e.res.Flows[f.flow].Done = timeOf(f.at), true
 			}
 		}
-		if hi < low {
-			hi = q.first()
-		} else {
-			low = q.first()
-		}
 	}
-	e.due[l.id] = min(low, hi)
-	return len(h.arrived)
+	h.arrived, e.due[l.id] = arrived, l.first()
+	return len(arrived)
 }
 
 // runHost simulates a host up to end: arrivals, starts, the NIC, timers, in
@@ -165,10 +169,14 @@ func (e *engine) nicFree(h *host, now int64) {
 // put starts a frame on the NIC and the link of a host.
 func (e *engine) put(h *host, f *frame, now int64) {
 	l := &e.links[2*h.id]
-	if h.size != f.size {
-		h.size, h.lasts = f.size, int64(f.size)*8_000_000_000_000/l.rate
+	lasts := h.small
+	if f.size != control {
+		if h.size != f.size {
+			h.size, h.lasts = f.size, exact(int64(f.size), l.rate)
+		}
+		lasts = h.lasts
 	}
-	h.busy, h.free = true, now+h.lasts
+	h.busy, h.free = true, now+lasts
 	if f.flags&(flagAck|flagNack) == 0 {
 		e.res.DataPacketHops++
 	}
@@ -176,6 +184,9 @@ func (e *engine) put(h *host, f *frame, now int64) {
 	at := l.free + l.delay
 	e.pass(l, f, at)
 }
+
+// exact is how long bytes take at a rate, in ps: NICs do not round as links do (spell).
+func exact(bytes, rate int64) int64 { return bytes * 8_000_000_000_000 / rate }
 
 func (e *engine) sendControl(h *host, now int64) {
 	e.put(h, h.control.pop(), now)

@@ -107,6 +107,9 @@ func (p *Parts) LeavingMixed(port int, span int64) []uint64 {
 	case 3, 4:
 		network(a)
 		return a
+	case 5, 6, 7, 8:
+		eight(a)
+		return a
 	default:
 		return p.order(a, span)
 	}
