@@ -74,6 +74,7 @@ var exact = []struct {
 	{"all_at_once", 2, 492459, 4659956},
 	{"all_at_once", 3, 489858, 4340608},
 	{"hpcc_ls", 1, 184756, 1497059},
+	{"tied_starts", 5, 1744010, 44080396}, // flows that start when a frame ends at their host, marks, pauses
 }
 
 // TestExact: what is drawn is drawn as in the peer, and what happens at one instant
