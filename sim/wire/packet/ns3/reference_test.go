@@ -74,6 +74,7 @@ var exact = []struct {
 	{"all_at_once", 2, 492459, 4659956},
 	{"all_at_once", 3, 489858, 4340608},
 	{"hpcc_ls", 1, 184756, 1497059},
+	{"hot_pfc", 1, 1126998, 33290180},     // no marks, so only with EventOrderAlways
 	{"tied_starts", 5, 1744010, 44080396}, // flows that start when a frame ends at their host, marks, pauses
 }
 
@@ -82,7 +83,7 @@ var exact = []struct {
 func TestExact(t *testing.T) {
 	for _, c := range exact {
 		x, sum := load(t, c.name), int64(0)
-		x.Config.Seed = c.run
+		x.Config.Seed, x.Config.EventOrderAlways = c.run, c.name == "hot_pfc"
 		r := run(t, x)
 		for _, f := range r.Flows {
 			sum += int64(f.End-f.Start) / 1000
