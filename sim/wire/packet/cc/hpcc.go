@@ -36,6 +36,7 @@ type Telemetry struct {
 	window int64             // bytes
 	hop    [intHops]intHop   // of the acknowledgement before
 	each   *[intHops]hopRate // with MultiRate
+	again  uint32            // frames sent again so far: records are by psn plus that
 }
 
 // hopRate is the state of a hop where each has a rate of its own.
@@ -62,10 +63,10 @@ func NewTelemetry(c *Params, line, rtt, window int64, payload, switches int) *Te
 	return p
 }
 
-// Stamp adds a switch's record to data frame psn: the time in ns, the bytes that its
+// Stamp adds a switch's record to a data frame, by its number of records: the time in ns, the bytes that its
 // port has sent and those that wait there, and its rate.
-func (p *Telemetry) Stamp(c *Params, psn uint32, ns, sent, queued, rate int64) {
-	k := int(psn) & (len(p.count) - 1)
+func (p *Telemetry) Stamp(c *Params, frame uint32, ns, sent, queued, rate int64) {
+	k := int(frame) & (len(p.count) - 1)
 	i := int(p.count[k]%intHops)*len(p.count) + k
 	if p.count[k] = min(p.count[k]+1, 250); i >= len(p.hops) { // it goes another way, with more switches
 		p.hops = append(p.hops, make([]intHop, intHops*len(p.count)-len(p.hops))...)
@@ -79,8 +80,29 @@ func (p *Telemetry) Stamp(c *Params, psn uint32, ns, sent, queued, rate int64) {
 	p.hops[i] = intHop{uint64(ns)&intTime | uint64(sent)&intBytes<<24 | uint64(queued)&intQueue<<44, rate}
 }
 
-// Send clears the record of a data frame.
-func (p *Telemetry) Send(psn uint32) { p.count[int(psn)&(len(p.count)-1)] = 0 }
+// Send clears the record of data frame psn, which is sent now, and returns its number: what was
+// sent before under that psn may still be on its way to switches.
+func (p *Telemetry) Send(psn uint32) uint32 {
+	psn += p.again
+	p.count[int(psn)&(len(p.count)-1)] = 0
+	return psn
+}
+
+// Again says that so many frames are to be sent again, beside those on their way: there is
+// room for a window of each.
+func (p *Telemetry) Again(frames uint32) {
+	if p.again += frames; p.again != frames {
+		return
+	}
+	old, n := *p, len(p.count)
+	p.count = append(old.count[:n:n], old.count...)
+	p.hops = make([]intHop, 2*len(old.hops))
+	for k := range uint32(2 * n) {
+		for i := range len(old.hops) / n {
+			*p.seen(k, i) = *old.seen(k, i)
+		}
+	}
+}
 
 // seen is the record of a hop of a frame.
 func (p *Telemetry) seen(frame uint32, hop int) *intHop {

@@ -75,6 +75,7 @@ var exact = []struct {
 	{"all_at_once", 3, 489858, 4340608},
 	{"hpcc_ls", 1, 184756, 1497059},
 	{"hot_pfc", 1, 1126998, 33290180},     // no marks, so only with EventOrderAlways
+	{"hpcc_resent", 1, 45420, 64390},      // frames sent again while the first ones still wait
 	{"tied_starts", 5, 1744010, 44080396}, // flows that start when a frame ends at their host, marks, pauses
 }
 
