@@ -156,9 +156,8 @@ func (e *engine) pullHost(w *worker, h *host, end int64) int {
 	return len(h.come)
 }
 
-// runHost simulates a host up to end: arrivals, starts, ends of transmissions
-// and pacing, in this order where times are equal; with EventOrder starts come last,
-// for the peer plans them when that time has come.
+// runHost simulates a host up to end: arrivals, starts, ends of transmissions and pacing, in this
+// order where times are equal; with EventOrder starts come last, as they are planned last.
 func (e *engine) runHost(w *worker, h *host, end int64) {
 	l := &e.links[max(0, h.out)]
 	come := h.come

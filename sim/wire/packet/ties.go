@@ -58,8 +58,7 @@ func (e *engine) woken(w *worker, h *host) {
 	}
 }
 
-// begins says that a flow starts: with EventOrder after all that was planned before for
-// that time.
+// begins says that a flow starts: after all that was planned before for that time.
 func (e *engine) begins(w *worker, flow int32, now int64) {
 	e.started(w, int(flow))
 	if e.ordered {
