@@ -50,13 +50,15 @@ func NS3(config string, o Options) (*Report, error) {
 	model := "HPCC on ns-3"
 	switch o.Compat {
 	case "ns3":
+	case "ns3:exact":
+		x.Config.EventOrderAlways = true
 	case "none":
 		model = "RoCEv2 on Ethernet"
 		f := &x.Config.Frames
 		f.Header, f.Ack, f.Pause = f.Header-48+roceHeader, f.Ack-60+roceAck, rocePause
 		x.Config.WholeNanos, x.Config.EventOrder = false, false
 	default:
-		return nil, fail.Usage("{Compat} %q: write ns3 or none", o.Compat)
+		return nil, fail.Usage("{Compat} %q: write ns3, ns3:exact or none", o.Compat)
 	}
 	if err := o.apply(x); err != nil {
 		return nil, err

@@ -68,7 +68,7 @@ acknowledgements, packets sprayed by --lb) or RoCE with PFC alone (--cc roce).`,
 	f.Float64Var(&o.WatchUs, "watchdog", 0, "drop a queue of a switch that has been paused for `US`; 0: never")
 	f.StringVar(&h.Balance, "lb", h.Balance, "of htsim: ecmp, oblivious, reps, bitmap or mixed")
 	f.IntVar(&h.MTU, "mtu", 0, "of htsim: bytes of a full frame with nscc (4150), of its payload with roce (1000)")
-	f.StringVar(&o.Compat, "compat", o.Compat, "ns3: its frames and whole nanoseconds; none: RoCEv2 frames on Ethernet, exact times")
+	f.StringVar(&o.Compat, "compat", o.Compat, "ns3: its frames and whole nanoseconds; ns3:exact: its order of events from the first frame on, too, also where nothing is marked (slower); none: RoCEv2 frames on Ethernet, exact times")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "of marks and losses")
 	f.IntVar(&o.Workers, "workers", o.Workers, "threads that simulate; the result does not depend on it")
 	f.BoolVar(&o.Timing, "timing", false, "print the CPU time of the simulation, too")

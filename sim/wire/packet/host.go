@@ -1,10 +1,9 @@
 package packet
 
 import (
-	"cmp"
 	"math/bits"
-	"slices"
 
+	"github.com/simccl/simccl/sim/wire/packet/internal/after"
 	"github.com/simccl/simccl/sim/wire/packet/internal/frames"
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
@@ -26,20 +25,14 @@ type host struct {
 	ready    int64 // the next flow may begin, with MessageGap
 
 	planned planned // when wake was set
-	starts  []begin // sorted
-	first   int64   // when the first of them is; never without one
+	starts  after.Starts
+	first   int64 // when the first of them is; never without one
 
 	acks    fifo
 	come    []frame          // what arrived in this window
 	arrived []frame          // memory for it
 	sports  map[int32]uint16 // next source port by destination
 	_       [32]byte         // whole lines of a cache
-}
-
-// begin is a flow that starts.
-type begin struct {
-	at   int64
-	flow int32
 }
 
 // firstPort is the source port of the first flow between two hosts.
@@ -50,9 +43,8 @@ func (e *engine) begin(flow int32, at int64) {
 	id := e.hostOf[e.flows[flow].Src]
 	h := &e.hosts[id]
 	e.acts[id] = min(e.acts[id], at)
-	i, _ := slices.BinarySearchFunc(h.starts, at+1, func(b begin, t int64) int { return cmp.Compare(b.at, t) })
-	h.starts = slices.Insert(h.starts, i, begin{at, flow})
-	h.first = max(h.starts[0].at, h.ready)
+	h.starts.Add(flow, at)
+	h.first = h.starts.Next(h.ready)
 }
 
 // nextEvent returns when a host does something of its own.
@@ -159,14 +151,14 @@ func (e *engine) pullHost(w *worker, h *host, end int64) int {
 	q.Head = head
 	if e.cfg.Buffer.Credits > 0 {
 		h.arrived = e.links[h.out].returns.Take(uint32(instant.None), end, h.arrived)
-		slices.SortStableFunc(h.arrived, func(a, b frame) int { return cmp.Compare(a.At, b.At) })
+		frames.Sort(h.arrived)
 	}
 	h.come = h.arrived
 	return len(h.come)
 }
 
-// runHost simulates a host up to end: arrivals, starts, ends of transmissions
-// and pacing, in this order where times are equal.
+// runHost simulates a host up to end: arrivals, starts, ends of transmissions and pacing, in this
+// order where times are equal; with EventOrder starts come last, as they are planned last.
 func (e *engine) runHost(w *worker, h *host, end int64) {
 	l := &e.links[max(0, h.out)]
 	come := h.come
@@ -182,11 +174,11 @@ func (e *engine) runHost(w *worker, h *host, end int64) {
 				what = 4
 			}
 		}
-		if h.wake < t && h.wake > 0 {
+		if h.wake > 0 && (h.wake < t || h.wake == t && what == 3 && e.cfg.EventOrder) {
 			t, what = h.wake, 1
 		}
 		if h.inFlight {
-			if free := l.free; free < t || free == t && what != 0 && what != 3 {
+			if free := l.free; free < t || free == t && what != 0 && (what != 3 || e.cfg.EventOrder) {
 				t, what = free, 2
 			}
 		}
@@ -207,14 +199,12 @@ func (e *engine) runHost(w *worker, h *host, end int64) {
 			h.inFlight = false
 			e.completed(w, l)
 		case 3:
-			e.started(w, int(h.starts[0].flow))
-			e.open(h, h.starts[0].flow, t)
+			e.begins(w, h.starts[0].Flow, t)
+			e.open(h, h.starts[0].Flow, t)
 			if h.starts = h.starts[1:]; e.cfg.MessageGap > 0 {
 				h.ready = t + int64(e.cfg.MessageGap)
 			}
-			if h.first = never; len(h.starts) > 0 {
-				h.first = max(h.starts[0].at, h.ready)
-			}
+			h.first = h.starts.Next(h.ready)
 		case 4:
 			e.started(w, e.itself(h.node))
 			e.timeouts(w, h, t)

@@ -8,7 +8,7 @@ func (e *engine) stamp(l *link, f *frame, at int64) {
 	for i := range l.q {
 		queued += l.q[i].bytes
 	}
-	e.controls.Telemetry(f.Flow).Stamp(&e.cfg.CC, f.Psn, at/1000, l.txBytes, queued, l.rate)
+	e.controls.Telemetry(f.Flow).Stamp(&e.cfg.CC, f.Aux, at/1000, l.txBytes, queued, l.rate)
 }
 
 // shift changes the rate, and the time of the next frame by the difference of

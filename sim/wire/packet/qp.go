@@ -202,7 +202,7 @@ func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 		}
 	}
 	if f.Flags&flagNack != 0 {
-		w.Retransmitted += s.Again(false)
+		w.Retransmitted += e.controls.Again(f.Flow, s.Again(false))
 	}
 	e.ccAck(w, h, f, s, acked)
 	return true

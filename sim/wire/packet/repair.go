@@ -25,7 +25,7 @@ func (e *engine) timeouts(w *worker, h *host, now int64) {
 			continue
 		}
 		e.lossSeen(id, s, now, s.Retries)
-		w.Retransmitted += s.Again(c.Selective)
+		w.Retransmitted += e.controls.Again(id, s.Again(c.Selective))
 	}
 	h.timer = e.overdue(h)
 }

@@ -58,7 +58,16 @@ func (e *engine) woken(w *worker, h *host) {
 	}
 }
 
-// started says that a flow starts, or that a host or a switch does something of its own.
+// begins says that a flow starts: after all that was planned before for that time.
+func (e *engine) begins(w *worker, flow int32, now int64) {
+	e.started(w, int(flow))
+	if e.ordered {
+		w.Happens(w.Slept(now))
+		w.since = now
+	}
+}
+
+// started says that a host or a switch does something of its own, or a flow.
 func (e *engine) started(w *worker, root int) {
 	w.By, w.since, w.size = instant.Root(int32(root)), -never, 0
 }

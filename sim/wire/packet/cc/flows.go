@@ -73,8 +73,7 @@ func (x *Flows) Telemetry(id int32) *Telemetry { return &x.telemetry[id] }
 func (x *Flows) Sent(id int32, psn uint32, now int64) (aux uint32, ok bool) {
 	switch x.c.Kind {
 	case HPCC:
-		x.telemetry[id].Send(psn)
-		return psn, true
+		return x.telemetry[id].Send(psn), true
 	case NSCC:
 		x.windowed[id].note(psn, now)
 		return uint32(now / 1000), true
@@ -82,6 +81,14 @@ func (x *Flows) Sent(id int32, psn uint32, now int64) (aux uint32, ok bool) {
 		return uint32(now / 1000), true
 	}
 	return 0, false
+}
+
+// Again says that so many frames are to be sent again from the first gap on; it returns them.
+func (x *Flows) Again(id int32, frames int64) int64 {
+	if x.c.Kind == HPCC && frames > 0 {
+		x.telemetry[id].Again(uint32(frames))
+	}
+	return frames
 }
 
 // Ack is what an acknowledgement says.

@@ -36,7 +36,8 @@ type Telemetry struct {
 	window float64           // bytes
 	last   [intHops]uint64   // words of the acknowledgement before
 	each   *[intHops]hopRate // with MultiRate
-	_      [16]byte          // whole lines of a cache
+	again  uint32            // frames sent again so far: records are by psn plus that
+	_      [12]byte          // whole lines of a cache
 }
 
 // hopRate is the state of a hop where each has a rate of its own.
@@ -98,8 +99,24 @@ func (p *Telemetry) widen() {
 	p.hops, p.per = hops, intHops
 }
 
-// Send clears the record of a data frame.
-func (p *Telemetry) Send(psn uint32) { p.count[int(psn)&(len(p.count)-1)] = 0 }
+// Send clears the record of data frame psn, which is sent now, and returns its number: what was
+// sent before under that psn may still be on its way to switches.
+func (p *Telemetry) Send(psn uint32) uint32 {
+	psn += p.again
+	p.count[int(psn)&(len(p.count)-1)] = 0
+	return psn
+}
+
+// Again says that so many frames are to be sent again, beside those on their way: there is
+// room for a window of each.
+func (p *Telemetry) Again(frames uint32) {
+	if p.again += frames; p.again != frames {
+		return
+	}
+	old, n := *p, len(p.count)
+	p.count = append(old.count[:n:n], old.count...)
+	p.hops = append(old.hops[:len(old.hops):len(old.hops)], old.hops...)
+}
 
 // seen is the record of a hop of a frame.
 func (p *Telemetry) seen(frame uint32, hop int) *intHop {

@@ -74,6 +74,9 @@ var exact = []struct {
 	{"all_at_once", 2, 492459, 4659956},
 	{"all_at_once", 3, 489858, 4340608},
 	{"hpcc_ls", 1, 184756, 1497059},
+	{"hot_pfc", 1, 1126998, 33290180},     // no marks, so only with EventOrderAlways
+	{"hpcc_resent", 1, 45420, 64390},      // frames sent again while the first ones still wait
+	{"tied_starts", 5, 1744010, 44080396}, // flows that start when a frame ends at their host, marks, pauses
 }
 
 // TestExact: what is drawn is drawn as in the peer, and what happens at one instant
@@ -81,7 +84,7 @@ var exact = []struct {
 func TestExact(t *testing.T) {
 	for _, c := range exact {
 		x, sum := load(t, c.name), int64(0)
-		x.Config.Seed = c.run
+		x.Config.Seed, x.Config.EventOrderAlways = c.run, c.name == "hot_pfc"
 		r := run(t, x)
 		for _, f := range r.Flows {
 			sum += int64(f.End-f.Start) / 1000

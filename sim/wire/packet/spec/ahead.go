@@ -16,7 +16,7 @@ func Steady(n *Network, c *Config) bool {
 // what each frame met, and where losses are drawn in turn.
 func Ordered(n *Network, c *Config) bool {
 	lossy := slices.ContainsFunc(n.Cables, func(c Cable) bool { return c.Loss > 0 })
-	return lossy || c.CC.Kind != cc.None && c.CC.Kind != cc.DCQCN
+	return c.EventOrderAlways || lossy || c.CC.Kind != cc.None && c.CC.Kind != cc.DCQCN
 }
 
 // Classes is a dense class for each priority in use, in order, and how many there are with that of

@@ -1,8 +1,13 @@
 // Package after says when a flow may begin that waits for the ends of others.
 //
-// In: which flows each waits for, and ends in ps. Out: which may begin, and when. It must not know
+// In: which flows each waits for, ends and starts in ps. Out: which may begin, and when. It must not know
 // what flows are.
 package after
+
+import (
+	"cmp"
+	"slices"
+)
 
 // Waits is what flows wait for.
 type Waits struct {
@@ -35,4 +40,28 @@ func (w *Waits) Ended(flow int32, at int64, begin func(flow int32, ready int64))
 			begin(d, w.ready[d])
 		}
 	}
+}
+
+// Starts are flows that start, in the order of their times in ps; of equal times the first stays
+// first.
+type Starts []Start
+
+// Start is when a flow starts.
+type Start struct {
+	At   int64
+	Flow int32
+}
+
+// Add takes a flow that is to start at a time.
+func (s *Starts) Add(flow int32, at int64) {
+	i, _ := slices.BinarySearchFunc(*s, at+1, func(b Start, t int64) int { return cmp.Compare(b.At, t) })
+	*s = slices.Insert(*s, i, Start{at, flow})
+}
+
+// Next is when the first of them starts, and not before a time; never without one.
+func (s Starts) Next(least int64) int64 {
+	if len(s) == 0 {
+		return 1<<63 - 1
+	}
+	return max(s[0].At, least)
 }

@@ -4,7 +4,10 @@
 // frames are for.
 package frames
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 const never = int64(1<<63 - 1)
 
@@ -28,6 +31,11 @@ func Extend(a []Frame) []Frame {
 		a = slices.Grow(a, max(16, n))
 	}
 	return a[:n+1]
+}
+
+// Sort puts frames in the order in which they arrive; of equal times the first stays first.
+func Sort(a []Frame) {
+	slices.SortStableFunc(a, func(x, y Frame) int { return cmp.Compare(x.At, y.At) })
 }
 
 // Ring is a ring of frames that grows: its length is a power of two.
