@@ -164,7 +164,20 @@ func (x *Executor) window(p *plan.Plan) (*window, error) {
 // all of them cost more than wholeTime and nothing but the group sets ranks apart. Up to
 // alwaysDrawn ranks a window of them is up to 3.5 % too fast.
 func (x *Executor) mailWindow(p *plan.Plan) bool {
-	return p.Comm.NRanks > alwaysDrawn && x.plain() && x.costOfAll(p, int64(engine.KernelsFor(p, x.cfg.Kernels))).time() > x.whole
+	if p.Comm.NRanks <= alwaysDrawn || !x.plain() {
+		return false
+	}
+	kernels := int64(engine.KernelsFor(p, x.cfg.Kernels))
+	c := x.costOfAll(p, kernels)
+	if c.pieces = 0; x.jitters(p) == noJitter {
+		return false
+	}
+	for r := range int32(p.Comm.NRanks) { // which may send to and receive from different ones
+		for _, pr := range p.Programs(r) {
+			c.pieces += float64(p.NumOps(&pr) * int64(max(1, pr.Slices)) * kernels)
+		}
+	}
+	return c.time() > x.whole
 }
 
 // drawn is about how many pieces are simulated of an operation of so many.
