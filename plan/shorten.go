@@ -60,14 +60,15 @@ func (p *Plan) shorten(iterations int64, rest, apart bool) (*Plan, error) {
 	return New(p.Comm, r, s, cut)
 }
 
-// memberIterations is how many iterations equal collectives of a joined plan have, each; 0
+// memberIterations is how many iterations equal collectives of a joined plan have, each, or its
+// messages of one size; 0
 // where others run in the same kernel.
 func (p *Plan) memberIterations() int64 {
 	n, first := int64(0), &p.members[0].Plan.Req
 	for i := range p.members {
 		m := p.members[i].Plan
 		its := m.Iterations()
-		if i > 0 && its != n || m.Req.Func.IsP2P() || m.Req.Func != first.Func || m.Req.Algo != first.Algo || m.Req.Proto != first.Proto {
+		if i > 0 && its != n || m.Req.Func != first.Func || m.Req.Algo != first.Algo || m.Req.Proto != first.Proto {
 			return 0
 		}
 		n = its

@@ -31,6 +31,10 @@ const (
 	meshSeen                       = 2.5  // times meshCrowd; beyond, time is taken to grow as the crowd does
 	meshPower, meshPowerSmall      = 4, 3
 	smallTransfer, meshPiecesSmall = 32 << 10, 8.0
+
+	// nvlsTreeTimes is of NVLSTree over a network, whose ranks of a node all wait for each of
+	// its heads: pieces of 128 to 512 ranks took 1.9 to 2.7 times the above.
+	nvlsTreeTimes = 2.3
 )
 
 // What costs more is refused, but by FoldExact and Unfolded. Beyond nearTime a near
@@ -47,6 +51,7 @@ type cost struct {
 	crowd  float64 // messages that a port may have at a time
 	conns  float64 // that are laid out
 	mesh   float64 // 0, or as how many pieces one of all to all over shared cables counts
+	times  float64 // 0, or by how much more than its pieces and crowd say a run takes
 }
 
 // costOf forecasts a run: of a quotient by what is laid out, of every rank by the
@@ -105,7 +110,7 @@ func crowdOf(p *plan.Plan) float64 {
 
 // weight is as how many pieces one counts.
 func (c cost) weight() float64 {
-	alone := 1 + c.crowd/crowded
+	alone := (1 + c.crowd/crowded) * max(1, c.times)
 	if c.mesh > 0 && c.crowd > meshCrowd {
 		return max(c.mesh, alone/2)
 	}

@@ -36,6 +36,9 @@ const (
 	// slowlyTimes is how many times wholeTime parts may cost where buffers go on to fill for
 	// hundreds of iterations (settlesSlowly).
 	slowlyTimes = 4
+	// nearTimes is how many times wholeTime a run may cost that is shortened only by
+	// simulating fewer iterations than leastLoops (fewLoops).
+	nearTimes = 8
 )
 
 // long is an operation of which a part is simulated.
@@ -43,6 +46,7 @@ type long struct {
 	whole             *plan.Plan
 	iterations, turns int64 // that are simulated; 0 for all
 	slow              bool  // settlesSlowly
+	few               bool  // fewLoops iterations are simulated
 }
 
 // plain reports whether nothing sets ranks and links apart but the operation: hosts
@@ -111,6 +115,12 @@ func (x *Executor) long(p *plan.Plan, e *engine.Engine, q *fold.Quotient) (*long
 	} else if w := max(x.leastLoops(p), c.fit(iterations, x.whole)); 3*w <= iterations {
 		l.iterations = w
 		c = c.part(w*3/2, iterations)
+	} else if w := x.fewLoops(p, c); w > 0 && 3*w <= iterations {
+		l.iterations, l.few = w, true
+		c = c.part(w*3/2, iterations)
+	}
+	if p.Req.Algo == coll.NVLSTree && x.cfg.Fabric != nil {
+		c.times = nvlsTreeTimes
 	}
 	if l.iterations == 0 && l.turns == 0 {
 		return nil, c
@@ -152,6 +162,16 @@ func (x *Executor) leastLoops(p *plan.Plan) int64 {
 		d = min(d, chainDepth)
 	}
 	return max(leastLoops, d)
+}
+
+// fewLoops is how many iterations are simulated of an NVLSTree over a network that would
+// take tens of seconds whole, and has too few iterations for leastLoops to save half: as many
+// as are in progress at a time, an even number. 0 for all others.
+func (x *Executor) fewLoops(p *plan.Plan, c cost) int64 {
+	if p.Req.Algo != coll.NVLSTree || x.cfg.Fabric == nil || c.time() <= nearTimes*x.whole {
+		return 0
+	}
+	return max(leastLoops, depth(p)/2*2)
 }
 
 // chainDepth is how many iterations of a chain show its pace, and leastChunks how many
@@ -232,12 +252,13 @@ func (l *long) account(from exec.Account, more int64, t, simulated *tally) exec.
 	return exec.Account{Method: exec.Window, Programs: from.Programs, Margin: l.margin(), Periods: more, Skipped: t.first - simulated.first, ByCost: true}
 }
 
-// Margins are more than was seen: 4 % of NVLSTree, whose buffers fill slowly, 5 % of what
-// settles slowly over plain hosts, where whole runs are too long to compare with, 12 % of
-// sends and receives whose buffers are too small to saturate a link, 0.3 % otherwise,
-// and 2 % of the rest.
+// Margins are more than was seen: 4 % of NVLSTree, whose buffers fill slowly, 8 % of it where
+// few iterations are simulated, 5 % of what settles slowly over plain hosts, where whole runs
+// are too long to compare with, 12 % of sends and receives whose buffers are too small to
+// saturate a link, 0.3 % otherwise, and 2 % of the rest.
 const (
 	nvlsTreeMargin = 0.05
+	fewLoopsMargin = 0.15
 	slowMargin     = 0.08
 	chunkMargin    = 0.15
 )
@@ -254,6 +275,8 @@ func (l *long) settling() float64 {
 	switch {
 	case l.slow:
 		return slowMargin
+	case l.few:
+		return fewLoopsMargin
 	case l.whole.Req.Algo == coll.NVLSTree:
 		return nvlsTreeMargin
 	}

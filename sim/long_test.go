@@ -117,6 +117,37 @@ func TestShortenedRunsStayWithinTheirMargin(t *testing.T) {
 	t.Logf("worst: %.4f", worst)
 }
 
+// An NVLSTree over a network that has too few iterations for half of it to be saved is
+// shortened to as many as are in progress at a time where it would cost much, and only there.
+func TestLongTreesOverNetworksAreShortened(t *testing.T) {
+	c, systems := nodes(t, "dgx-h100+nvls.n2", 6, smallBuffers())
+	req, _, err := c.Request(comm.Op{Func: coll.AllReduce, Count: 7 << 20, Type: coll.Float32})
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Algo, req.Proto, req.Channels = coll.NVLSTree, coll.Simple, 1
+	p, err := build.Plan(c.Layout, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := p.Iterations(); n < 3*16 || n >= 3*32 {
+		t.Fatalf("%d iterations", n)
+	}
+	for seed := range uint64(3) {
+		cfg := sim.Config{Systems: systems, Launch: sim.Graph, Kernels: 1, NoJitter: true, Fabric: leafSpine(t, 6, int(1+seed%2), 2, seed)}
+		whole, some := within(t, c, cfg, p, units.FromMicros(1e9)), within(t, c, cfg, p, units.FromMicros(3e4))
+		got := within(t, c, cfg, p, units.FromMicros(2e3))
+		off := float64(got.Elapsed)/float64(whole.Elapsed) - 1
+		t.Logf("%d of %d iterations not simulated: %+.2f %%", got.Account.Periods, p.Iterations(), 100*off)
+		if some.Elapsed != whole.Elapsed || some.Account.Method == exec.Window {
+			t.Errorf("what costs little: %v, %+v, whole %v", some.Elapsed, some.Account, whole.Elapsed)
+		}
+		if got.Account.Method != exec.Window || got.Account.Periods != p.Iterations()-16 || math.Abs(off) > got.Account.Margin {
+			t.Errorf("%v shortened, %v whole, %+v", got.Elapsed, whole.Elapsed, got.Account)
+		}
+	}
+}
+
 // Trees over NVLink switches settle slowly, so that no period recurs: what would be refused
 // for its steps is simulated for some iterations, and its time is within the margin.
 func TestWhatSettlesSlowlyIsShortened(t *testing.T) {

@@ -44,7 +44,7 @@ const (
 
 // windowMargin is by how much a time may be off: the largest difference that was
 // seen from all iterations (docs/adr/0020), fewMargin that of at most fewGroups thread groups,
-// whose phases wander for longer than a window. Sends and receives between unequal hosts, over
+// whose phases wander for longer than a window, and of groups of sends and receives. Sends and receives between unequal hosts, over
 // a network or with faults have chunkMargin: in a window their transfers meet others.
 const (
 	windowMargin = 0.03
@@ -122,7 +122,7 @@ func (x *Executor) window(p *plan.Plan) (*window, error) {
 	if p.Members() == nil && p.Req.Cut != nil || x.cfg.Late != nil { // operations that are not alone
 		return nil, nil
 	}
-	if p.Members() != nil && p.Iterations() == 0 { // but equal ones, of several iterations
+	if p.Members() != nil && (p.Iterations() == 0 || p.Req.Func.IsP2P() && !x.mailWindow(p)) { // but equal ones, of several iterations
 		return nil, nil
 	}
 	if x.jitters(p) == noJitter || p.OneRank() != plan.NotOneRank || !x.steadyNetwork() {
@@ -133,7 +133,7 @@ func (x *Executor) window(p *plan.Plan) (*window, error) {
 	if w.all > 0 {
 		w.some = windowOf(p, w.all, most, work) * int64(max(1, len(p.Members()))) // each has fewer channels
 	}
-	if x.cfg.Packets == nil && w.drawn(work) > x.mostToDraw(p) {
+	if mail := p.Members() != nil && p.Req.Func.IsP2P(); x.cfg.Packets == nil && !mail && w.drawn(work) > x.mostToDraw(p) { // messages of a group do not fold
 		w.jitter = equalShare
 	}
 	if w.all <= w.some {
@@ -158,6 +158,26 @@ func (x *Executor) window(p *plan.Plan) (*window, error) {
 	}
 	w.rest, w.full, w.half = parts[0], parts[1], parts[2]
 	return w, nil
+}
+
+// mailWindow reports whether a window may be simulated of a group's sends and receives: where
+// all of them cost more than wholeTime and nothing but the group sets ranks apart. Up to
+// alwaysDrawn ranks a window of them is up to 3.5 % too fast.
+func (x *Executor) mailWindow(p *plan.Plan) bool {
+	if p.Comm.NRanks <= alwaysDrawn || !x.plain() {
+		return false
+	}
+	kernels := int64(engine.KernelsFor(p, x.cfg.Kernels))
+	c := x.costOfAll(p, kernels)
+	if c.pieces = 0; x.jitters(p) == noJitter {
+		return false
+	}
+	for r := range int32(p.Comm.NRanks) { // which may send to and receive from different ones
+		for _, pr := range p.Programs(r) {
+			c.pieces += float64(p.NumOps(&pr) * int64(max(1, pr.Slices)) * kernels)
+		}
+	}
+	return c.time() > x.whole
 }
 
 // drawn is about how many pieces are simulated of an operation of so many.
@@ -325,7 +345,7 @@ func (x *Executor) windowMargin(p *plan.Plan) float64 {
 	switch {
 	case p.Req.Func.IsP2P() && !x.plain():
 		return chunkMargin
-	case len(p.Programs(0))*p.Comm.NRanks <= fewGroups:
+	case len(p.Programs(0))*p.Comm.NRanks <= fewGroups, p.Members() != nil && p.Req.Func.IsP2P():
 		return fewMargin
 	}
 	return windowMargin

@@ -26,7 +26,7 @@ type messages struct {
 func Messages(c *connect.Layout, req plan.Request, list []plan.Message, lists [][]plan.Exchange) (*plan.Plan, error) {
 	req = plan.Request{Func: coll.SendRecv, Type: coll.Int8, Params: req.Params, Direct: req.Direct}
 	for _, own := range lists {
-		req.Count = max(req.Count, sentBytes(list, own))
+		req.Count = max(req.Count, transfer.Sent(list, own))
 	}
 	sizer, err := transfer.New(c, req.Params, "send/recv")
 	if err != nil {
@@ -38,17 +38,6 @@ func Messages(c *connect.Layout, req plan.Request, list []plan.Message, lists []
 		return nil, err
 	}
 	return plan.New(c, req, plan.Split{}, out)
-}
-
-// sentBytes is what a rank sends.
-func sentBytes(list []plan.Message, own []plan.Exchange) int64 {
-	n := int64(0)
-	for i := range own {
-		if s := own[i].Send; s >= 0 {
-			n += int64(list[s].Bytes)
-		}
-	}
-	return n
 }
 
 // number gives every message of the kernel a connection for each of its parts. FIFOs of
@@ -78,7 +67,7 @@ func (g *messages) number() error {
 			continue
 		}
 		m := &g.list[i]
-		t := g.Message(m, g.Of(m.Src, m.Dst), false)
+		t := g.Message(m, g.fixed, g.Of(m.Src, m.Dst), false)
 		for range t.Parts {
 			g.ends = append(g.ends, int32(i))
 		}
@@ -99,10 +88,10 @@ func (g *messages) worksOf(rank int32) []work {
 		x := &g.lists[rank][i]
 		w := work{send: transfer.Transfer{Bytes: -1}, recv: transfer.Transfer{Bytes: -1}}
 		if x.Send >= 0 {
-			w.send = g.Message(&g.list[x.Send], int(x.Round), false)
+			w.send = g.Message(&g.list[x.Send], g.fixed, int(x.Round), false)
 		}
 		if x.Recv >= 0 {
-			w.recv = g.Message(&g.list[x.Recv], int(x.Round), true)
+			w.recv = g.Message(&g.list[x.Recv], g.fixed, int(x.Round), true)
 		}
 		for part, batch := range x.Batch {
 			ch := g.Channel(rank, w.send.Peer, int(x.Round), part)

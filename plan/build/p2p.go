@@ -126,12 +126,7 @@ func (g *p2p) transfers(rank int32, round int) (send, recv transfer.Transfer) {
 
 // size cuts a transfer.
 func (g *p2p) size(t *transfer.Transfer, src, dst int32, round int) {
-	if f := g.fixed; f != nil && t.Bytes >= 0 {
-		t.Proto, t.Chunk, t.Parts = f.Proto, f.Chunk, f.Parts
-		t.Piece, t.LastProto, t.LastChunk = f.Piece, f.LastProto, f.LastChunk
-		return
-	}
-	g.Size(t, src, dst, round)
+	g.SizeAs(t, g.fixed, src, dst, round)
 }
 
 // work is a pair of transfers of one round as one channel sees it.

@@ -45,14 +45,14 @@ func (g *messages) pieceWorks(rank int32) []work {
 			w := work{part: part, phase: batch, send: none, recv: none, sendConn: -1, recvConn: -1}
 			if x.Send >= 0 {
 				m := &g.list[x.Send]
-				w.send, w.sendConn = g.Message(m, int(x.Round), false), g.connOf(x.Send, part)
+				w.send, w.sendConn = g.Message(m, g.fixed, int(x.Round), false), g.connOf(x.Send, part)
 				if m.Src == m.Dst {
-					w.recv = g.Message(m, int(x.Round), true)
+					w.recv = g.Message(m, g.fixed, int(x.Round), true)
 				}
 				w.channel = g.Channel(rank, m.Dst, int(x.Round), part)
 			} else {
 				m := &g.list[x.Recv]
-				w.recv, w.recvConn, w.idle = g.Message(m, int(x.Round), true), g.connOf(x.Recv, part), m.Src == m.Dst
+				w.recv, w.recvConn, w.idle = g.Message(m, g.fixed, int(x.Round), true), g.connOf(x.Recv, part), m.Src == m.Dst
 				w.channel = g.Channel(m.Src, rank, int(x.Round), part)
 			}
 			list = append(list, w)

@@ -1,6 +1,8 @@
 package build
 
 import (
+	"slices"
+
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/internal/cells"
@@ -42,52 +44,70 @@ func (b *base) Shorten(iterations int64, rest, apart bool) (r plan.Request, s pl
 }
 
 // loop returns the operation's transfers as they are where every one has whole
-// steps, in the network and within nodes; false where some have not.
+// steps; false where some have not.
 func (g *p2p) loop() (t transfer.Transfer, ok bool) {
-	t.Bytes = g.req.Count * int64(g.req.Type.Size())
-	if g.req.Direct || g.req.Pairs != nil || t.Bytes < 8*int64(g.comm.P2PChunkSize) || t.Bytes <= int64(g.ChMax)*g.req.Params.P2PLLThreshold.Or(16384) {
+	if g.req.Pairs != nil {
 		return t, false
 	}
-	g.size(&t, 0, 0, 0) // to itself: no network, no LL
-	if t.Piece > 0 {    // each of several steps, and none by LL
-		last := t.Bytes - int64(t.Parts-1)*t.Piece
-		return t, last >= 8*int64(g.comm.P2PChunkSize) && last > g.req.Params.P2PLLThreshold.Or(16384)
-	}
-	return t, t.Chunk%4096 == 0 // as parts begin
+	return g.Loop(g.req.Count*int64(g.req.Type.Size()), g.fixed)
 }
 
 // Iterations implements plan.LoopGenerator: an iteration is a chunk of each part of
-// a transfer. The last part of a transfer may be shorter than the others.
+// a transfer.
 func (g *p2p) Iterations() int64 {
 	t, ok := g.loop()
 	if !ok {
 		return 0
 	}
-	begin, end := t.Bounds(t.Parts - 1)
-	return (end - begin) / t.Chunk
+	return t.Iterations()
 }
 
 // Shorten implements plan.LoopGenerator.
 func (g *p2p) Shorten(iterations int64, rest, apart bool) (r plan.Request, s plan.Split, gen plan.Generator, ok bool) {
 	t, _ := g.loop()
-	bytes := int64(t.Parts) * iterations * t.Chunk
-	if rest {
-		bytes = t.Bytes - int64(t.Parts)*(g.Iterations()-iterations)*t.Chunk
-	}
+	t = t.Shortened(iterations, rest)
 	r = g.req
 	if apart {
 		r.Apart = r.BlockStep()
 	}
-	if r.Count = bytes / int64(r.Type.Size()); r.Count*int64(r.Type.Size()) != bytes {
+	if r.Count = t.Bytes / int64(r.Type.Size()); r.Count*int64(r.Type.Size()) != t.Bytes {
 		return r, s, nil, false
-	}
-	if t.Piece > 0 {
-		t.Piece -= (g.Iterations() - iterations) * t.Chunk
-		if !rest {
-			t.Piece = iterations * t.Chunk
-		}
 	}
 	short := *g
 	short.req, short.fixed = r, &t
 	return r, s, &short, true
+}
+
+// loop is as p2p's, of messages of one size.
+func (g *messages) loop() (t transfer.Transfer, ok bool) {
+	bytes, ok := transfer.OneSize(g.list)
+	if !ok || g.comm.Rules.Plan.P2PPieces {
+		return t, false
+	}
+	return g.Loop(bytes, g.fixed)
+}
+
+// Iterations implements plan.LoopGenerator, as p2p does.
+func (g *messages) Iterations() int64 {
+	t, ok := g.loop()
+	if !ok {
+		return 0
+	}
+	return t.Iterations()
+}
+
+// Shorten implements plan.LoopGenerator. Messages keep their places in the buffers of the
+// whole, so there is none that leaves no room between them.
+func (g *messages) Shorten(iterations int64, rest, apart bool) (r plan.Request, s plan.Split, gen plan.Generator, ok bool) {
+	t, ok := g.loop()
+	if !ok || !apart {
+		return r, s, nil, false
+	}
+	t = t.Shortened(iterations, rest)
+	short := *g
+	short.list, short.fixed = slices.Clone(g.list), &t
+	for i := range short.list {
+		short.list[i].Bytes = units.Bytes(t.Bytes)
+	}
+	return g.req, s, &short, true
 }

@@ -181,6 +181,6 @@ func parts(s *transfer.Sizer, list []plan.Message, i int32, round int) int {
 	if i < 0 {
 		return 0
 	}
-	t := s.Message(&list[i], round, false)
+	t := s.Message(&list[i], nil, round, false)
 	return t.Parts
 }

@@ -40,7 +40,7 @@ func TestPieces(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cut := s.Message(&plan.Message{Dst: x.dst, Bytes: units.Bytes(x.bytes)}, s.Of(0, x.dst), false)
+			cut := s.Message(&plan.Message{Dst: x.dst, Bytes: units.Bytes(x.bytes)}, nil, s.Of(0, x.dst), false)
 			if got := parts(&cut); got != want {
 				t.Errorf("NCCL %s, %d bytes on %d x %d: %s, want %s", r.Version(), x.bytes, x.nodes, x.perNode, got, want)
 			}

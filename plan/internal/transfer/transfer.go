@@ -87,13 +87,14 @@ func (t *Transfer) Bounds(part int) (begin, end int64) {
 	return min(int64(part)*size, t.Bytes), min(int64(part+1)*size, t.Bytes)
 }
 
-// Message is a message as one of its ends sees it, in the round of its ranks.
-func (s *Sizer) Message(m *plan.Message, round int, recv bool) Transfer {
+// Message is a message as one of its ends sees it, in the round of its ranks; as is how it is
+// cut whatever its bytes, nil where by these.
+func (s *Sizer) Message(m *plan.Message, as *Transfer, round int, recv bool) Transfer {
 	t := Transfer{Peer: m.Dst, Off: int64(m.SrcOff), At: int64(m.DstOff), Bytes: int64(m.Bytes)}
 	if recv {
 		t.Peer, t.Off = m.Src, int64(m.DstOff)
 	}
-	s.Size(&t, m.Src, m.Dst, round)
+	s.SizeAs(&t, as, m.Src, m.Dst, round)
 	return t
 }
 
