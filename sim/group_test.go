@@ -142,3 +142,20 @@ func TestWindowsOfGroupsOfMessages(t *testing.T) {
 		}
 	}
 }
+
+// Windows of large messages in groups between three nodes of fast NVLink are off by more than
+// those of other operations; that is within what their account says.
+func TestWindowOfLargeMessages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulates a GiB whole; without -short")
+	}
+	c, systems := nodes(t, "dgx-b200.n2", 3, comm.Params{})
+	p := grouped(t, c, launch.Call{Func: coll.AllToAll, Type: coll.Float32, Count: 1 << 28 / 24}, 2)
+	cfg := sim.Config{Systems: systems, Launch: sim.Graph}
+	whole, got := within(t, c, cfg, p, 1000*units.Second), within(t, c, cfg, p, units.Second/10)
+	off := float64(got.Elapsed)/float64(whole.Elapsed) - 1
+	t.Logf("%v whole, %+.2f %% of that in a window, %+v", whole.Elapsed, 100*off, got.Account)
+	if got.Account.Method != exec.Window || whole.Account.Method == exec.Window || math.Abs(off) > got.Account.Margin {
+		t.Errorf("%v in a window, %v whole, %+v", got.Elapsed, whole.Elapsed, got.Account)
+	}
+}

@@ -44,8 +44,8 @@ const (
 
 // windowMargin is by how much a time may be off: the largest difference that was
 // seen from all iterations (docs/adr/0020), fewMargin that of at most fewGroups thread groups,
-// whose phases wander for longer than a window, and of groups of sends and receives. Sends and receives between unequal hosts, over
-// a network or with faults have chunkMargin: in a window their transfers meet others.
+// whose phases wander for longer than a window. Sends and receives between unequal hosts, over
+// a network, with faults or in groups have chunkMargin: in a window their transfers meet others.
 const (
 	windowMargin = 0.03
 	fewMargin    = 0.08
@@ -343,9 +343,9 @@ func (w *window) otherwise() *window {
 // windowMargin is by how much a time found from a window may be off.
 func (x *Executor) windowMargin(p *plan.Plan) float64 {
 	switch {
-	case p.Req.Func.IsP2P() && !x.plain():
+	case p.Req.Func.IsP2P() && (!x.plain() || p.Members() != nil):
 		return chunkMargin
-	case len(p.Programs(0))*p.Comm.NRanks <= fewGroups, p.Members() != nil && p.Req.Func.IsP2P():
+	case len(p.Programs(0))*p.Comm.NRanks <= fewGroups:
 		return fewMargin
 	}
 	return windowMargin

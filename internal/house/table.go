@@ -425,6 +425,7 @@ var rooms = []room{
 			{"internal/fail", "machines that cannot be read"}}},
 	{dir: "internal/status", idea: "an exit status is a function of an error's type, apart from what is printed",
 		may: []edge{vocabulary, {"internal/fail", "errors by kind"}, {"config", "errors of settings"}, {"exec", "what is absent or not built"}, {"internal/calibrate", "errors of measured times"},
+			{"internal/session", "jobs larger than their machine"}, {"sim/job", "jobs that never end"},
 			{"internal/connect", "errors of routes"}, {"plan", "errors of plans"}, {"real", "faults of hardware"}, {"scenario", "errors of Specs and files"}, {"sim", "errors of runs"},
 			{"topo", "errors of nodes"}, {"topo/fabric", "networks that are parted"}, {"topo/xml", "errors of graph files"}, {"trace/chrome", "errors of traces"},
 			{"tuning", "the error of a choice that cannot be made"}}},

@@ -911,6 +911,20 @@ func TestRefusedAhead(t *testing.T) {
 	}
 }
 
+// TestDestroyedAhead: what a host that runs ahead asks of a communicator comes behind the calls
+// that the collector has not seen yet.
+func TestDestroyedAhead(t *testing.T) {
+	program, options := realDevice(t)
+	r := intercepted(t, nodes(t, 1), func(o *intercept.Options) {
+		options(o)
+		o.Clock, o.Limit, o.Env = collector.Measured, 20*time.Second, append(o.Env, "SIMCCL_CALM=0")
+	}, program, "4", "end")
+	r.want(t, "")
+	if want := int64(4 * 301); int64(r.Calls) != want {
+		t.Errorf("%d calls of %d", r.Calls, want)
+	}
+}
+
 // TestKilled: of a program that is killed the status says so, and what it called until then is
 // recorded, under each clock; there are reports meanwhile.
 func TestKilled(t *testing.T) {

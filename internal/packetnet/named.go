@@ -47,6 +47,9 @@ func Build(name string, cl *fabric.Cluster) (*fabric.Network, error) {
 		return nil, fail.Usage("--fabric %s: the nodes have no NIC", name)
 	}
 	if l.Kind == "planes" {
+		if l.Nets < 2 {
+			return nil, fail.Usage("--fabric %s: has 2 planes, and a node needs a NIC for each; these nodes have 1", name)
+		}
 		l.Planes = 2
 	}
 	n, err := fabric.Generate(l)

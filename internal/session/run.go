@@ -77,14 +77,21 @@ type Result struct {
 	Notes []string
 }
 
+// SizeError is a job with more ranks than the machine has GPUs.
+type SizeError struct{ Ranks, GPUs int }
+
+func (e *SizeError) Error() string {
+	return fmt.Sprintf("the workload has %d ranks and the machine %d GPUs; take more nodes", e.Ranks, e.GPUs)
+}
+
 // Run runs a job. Errors are those of Program.Lint, of the machine's communicators
-// and plans, and *job.DeadlockError.
+// and plans, *SizeError, and *job.DeadlockError.
 func (m *Machine) Run(ctx context.Context, p *workload.Program, opt Options) (*Result, error) {
 	if err := p.Lint(); err != nil {
 		return nil, err
 	}
 	if n := m.Cluster.NRanks(); p.Ranks() > n {
-		return nil, fmt.Errorf("the workload has %d ranks and the machine %d GPUs; take more nodes", p.Ranks(), n)
+		return nil, &SizeError{Ranks: p.Ranks(), GPUs: n}
 	}
 	if slices.Contains(opt.Free, true) && opt.Fidelity == Step {
 		return nil, &exec.NotImplementedError{Feature: "fidelity step", Missing: "calls that take no time; write share or alpha"}

@@ -16,10 +16,12 @@ import (
 	"github.com/simccl/simccl/internal/calibrate"
 	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/session"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/real"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim"
+	"github.com/simccl/simccl/sim/job"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
 	topoxml "github.com/simccl/simccl/topo/xml"
@@ -75,8 +77,8 @@ var classes = []struct {
 		var stall *sim.StallError
 		return errors.As(err, &stall) && stall.GaveUp()
 	}}},
-	{Timeout, []func(error) bool{is[*sim.HangError], is[*sim.StuckError], is[*sim.StallError]}},
-	{Usage, []func(error) bool{is[*coll.UnknownNameError], is[*coll.MaskError], is[*config.Error], is[*tuning.NoChoiceError], is[*topo.MergeError],
+	{Timeout, []func(error) bool{is[*sim.HangError], is[*sim.StuckError], is[*sim.StallError], is[*job.DeadlockError]}},
+	{Usage, []func(error) bool{is[*coll.UnknownNameError], is[*coll.MaskError], is[*config.Error], is[*tuning.NoChoiceError], is[*topo.MergeError], is[*session.SizeError], is[*fabric.LayoutError],
 		is[*scenario.FieldError], func(err error) bool {
 			var setting *sim.ConfigError
 			return errors.As(err, &setting) && setting.Field == "Faults"

@@ -1261,8 +1261,14 @@ out:
   return res;
 }
 
+// told is before the collector is asked about a communicator: its calls come first, also those
+// that another thread is about to send.
+static void told(void) {
+  if (live_on()) send_backlog();
+}
+
 PUBLIC const struct live *simccl_live(void) {
-  static const struct live functions = {start, group};
+  static const struct live functions = {told, start, group};
   return &functions;
 }
 

@@ -34,6 +34,8 @@ struct place {
 enum { OP_SUM, OP_PROD, OP_MAX, OP_MIN, OP_AVG, OP_SCALED };
 
 struct live {
+  // tell has the collector know of the calls that hosts went on at, before it is asked for anything.
+  void (*tell)(void);
   int (*start)(char *text, size_t room);
   int (*group)(struct op *ops, int n, struct reply *out, char *text, size_t room);
 };

@@ -153,9 +153,23 @@ static result answered(const struct reply *r, const char *text) {
   return SUCCESS;
 }
 
+// live are the real devices, whose library is loaded where they take part.
+static const struct live *live(void) {
+  static const struct live *(*get)(void);
+  if (!get) get = (const struct live *(*)(void))dlsym(RTLD_DEFAULT, "simccl_live");
+  return get ? get() : NULL;
+}
+
+// call asks the collector, who knows of all calls before.
+static void call(struct request *r, const void *payload, struct reply *out, char *text, size_t room) {
+  const struct live *l = simccl_get()->live ? live() : NULL;
+  if (l) l->tell();
+  simccl_call(r, payload, out, text, room);
+}
+
 static result ask(struct request *r, const void *payload, struct reply *out) {
   char text[900];
-  simccl_call(r, payload, out, text, sizeof text);
+  call(r, payload, out, text, sizeof text);
   return answered(out, text);
 }
 
@@ -287,13 +301,6 @@ static result sync_group(void) {
   return SUCCESS;
 }
 
-// live are the real devices, whose library is loaded where they take part.
-static const struct live *live(void) {
-  static const struct live *(*get)(void);
-  if (!get) get = (const struct live *(*)(void))dlsym(RTLD_DEFAULT, "simccl_live");
-  return get ? get() : NULL;
-}
-
 static result launch(void) {
   const struct simccl_settings *s = simccl_get();
   uint32_t group = simccl_group(), thread = simccl_thread();
@@ -375,7 +382,7 @@ static result state(comm_t c) {
   struct request r = {.type = REQ_STATE, .a = {(int64_t)c->handle}};
   struct reply out;
   char text[900];
-  simccl_call(&r, NULL, &out, text, sizeof text);
+  call(&r, NULL, &out, text, sizeof text);
   if (out.status == STATUS_LOST) return REMOTE_ERROR;
   if (out.status && out.status != IN_PROGRESS) refuse(out.status, "%s", text);
   if (!out.status && !c->ready) {

@@ -2,7 +2,8 @@
 // give, in streams and behind events, while nobody waits in between. Argument: ranks,
 // then "time", "driver" or "buckets" to print what a step of known kernels takes, "gaps" for a host
 // that is slower than its kernels, "lazy" for kernels that are loaded late, "pipeline" for messages between stages, "once" for
-// one step of more ranks, "unlike" for ranks that come to call different counts, or "m" and a number for a random mixture.
+// one step of more ranks, "unlike" for ranks that come to call different counts, "end" for
+// communicators that are destroyed right behind their calls, or "m" and a number for a random mixture.
 #include "values.h"
 #include <pthread.h>
 #include <sys/wait.h>
@@ -400,6 +401,30 @@ static int unlike(void) {
   return 0;
 }
 
+// Calls that the host does not wait for, and right behind them what it asks of their communicator:
+// for its errors and its end, which come behind all of the calls.
+static void end(void) {
+  enum { TIMES = 10, CALLS = 30 };
+  struct dim3 one = {1, 1, 1}, us = {20, 1, 1};
+  static char kernel;
+  for (int i = 0; i < TIMES; i++) {
+    ncclComm_t all;
+    int e = 0;
+    OK(ncclCommSplit(comm, 0, me, &all, NULL));
+    for (int k = 0; k < CALLS; k++) {
+      OK(cudaLaunchKernel(&kernel, us, one, NULL, 0, st));
+      OK(ncclAllReduce(in, out, N, ncclInt32, ncclSum, all, st));
+    }
+    if (i % 2) OK(ncclCommGetAsyncError(all, &e));
+    OK(e);
+    OK(ncclCommDestroy(all));
+  }
+  fill(ncclInt32);
+  OK(ncclAllReduce(in, out, N, ncclInt32, ncclSum, comm, st));
+  fetch(out, 4 * N);
+  for (int i = 0; i < N; i++) close_to(ncclInt32, i, reduced(ncclSum, ncclInt32, i), "end");
+}
+
 int main(int argc, char **argv) {
   ncclUniqueId id, ids[2];
   ranks = argc > 1 ? atoi(argv[1]) : 4;
@@ -425,6 +450,7 @@ int main(int argc, char **argv) {
     case 'p': pipeline(); break;
     case 'o': once(); break;
     case 'u': return unlike();
+    case 'e': end(); break;
     case 'm': mixed((unsigned)atoi(argv[2] + 1)); break;
     default: buckets();
     }
