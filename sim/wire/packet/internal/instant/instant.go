@@ -351,6 +351,9 @@ type placing struct {
 // usual is how much is taken note of before the oldest is forgotten, at least.
 const usual = 1 << 11
 
+// much is up to how much is taken note of where the oldest is forgotten seldom: that takes time, too.
+const much = 1 << 19
+
 // Open makes calendars for windows of so many ps. The order of what began is asked for no later
 // than reach, in ps; roots is how many events were planned before all others.
 func (r *Ranker) Open(calendars []*Calendar, look, reach int64, roots int) {
@@ -460,7 +463,8 @@ func (r *Ranker) forget(since, end int64) {
 	order, index := r.order(all), indexBits(len(all))
 	r.room = r.least
 	for _, c := range r.calendars {
-		r.room += 8 * (len(c.log) - c.cut)
+		n := len(c.log) - c.cut
+		r.room += max(8*n, min(32*n, much))
 		c.forget(end)
 	}
 	for _, k := range order {
