@@ -49,6 +49,7 @@ type Calendar struct {
 	id      uint32 // the lower bits of numbers, shift of them
 	turn    uint32 // the others of a number, all set
 	from    int64  // where the window begins
+	base    int64  // where that of all calendars does, ps of the first of heads
 	oldest  uint32 // how much began before what is in log
 	log     []entry
 	view    []entry  // of log, what began before this window: for others
@@ -75,6 +76,7 @@ type draw struct {
 	link int32 // -1: the number is of no frame's mark
 	wire uint32
 	p    float64
+	at   int64
 }
 
 // pair is two that were compared, the lesser number first.
@@ -160,12 +162,29 @@ func (c *Calendar) note(at int64, what Cause) Number {
 
 // draw takes note of a number to be drawn.
 func (c *Calendar) draw(n Number, at int64, link int32, wire uint32) {
-	i := uint64(max(0, at-c.from)) / 1000
-	h := &c.heads[i]
-	c.draws = append(c.draws, draw{n, *h, link, wire, c.P})
-	*h = int32(len(c.draws) - 1)
-	c.used[i/64] |= 1 << (i % 64)
+	c.draws = append(c.draws, draw{n: n, link: link, wire: wire, p: c.P, at: max(at, c.from)})
+	c.place(len(c.draws) - 1)
 	c.Drawing = false
+}
+
+// place puts one of draws to those of its nanosecond.
+func (c *Calendar) place(k int) {
+	d := &c.draws[k]
+	i := uint64(max(0, d.at-c.base)) / 1000
+	h := &c.heads[i]
+	d.next, *h = *h, int32(k)
+	c.used[i/64] |= 1 << (i % 64)
+}
+
+// wait keeps what is drawn at a time or later.
+func (c *Calendar) wait(from int64) {
+	late := c.draws[:0]
+	for _, d := range c.draws {
+		if d.at >= from {
+			late = append(late, d)
+		}
+	}
+	c.draws = late
 }
 
 // find is what a cause began with, as long as the order of that is not known for good; nil if
@@ -318,6 +337,10 @@ type Ranker struct {
 	// number that is drawn beside.
 	Marked  func(link int32, wire uint32, p float64)
 	Skipped func()
+	// Ahead is how far, in ps, some nodes are ahead of the end of a window; Wait: what they draw
+	// waits for what others draw.
+	Ahead int64
+	Wait  bool
 	// Pauses goes through the pauses of pacing that last, by number; where a pause is to be
 	// known by its place from then on, it sets that and None.
 	Pauses func(each func(n *Number, place *uint64))
@@ -363,7 +386,7 @@ func (r *Ranker) Open(calendars []*Calendar, look, reach int64, roots int) {
 	for i, c := range calendars {
 		c.id, c.shift, c.of = uint32(i), uint8(bits.Len(uint(len(calendars)-1))), r
 		c.turn = uint32(None-1) >> c.shift
-		c.heads, c.known = make([]int32, look/1000+1), make([]pair, 1<<10)
+		c.heads, c.known = make([]int32, (look+r.Ahead)/1000+1), make([]pair, 1<<10)
 		for k := range c.heads {
 			c.heads[k] = -1
 		}
@@ -373,6 +396,16 @@ func (r *Ranker) Open(calendars []*Calendar, look, reach int64, roots int) {
 
 // Begin begins a window.
 func (r *Ranker) Begin(from int64) {
+	for _, c := range r.calendars {
+		c.from, c.base = from, from
+		for k := range c.draws { // those that waited
+			c.place(k)
+		}
+	}
+}
+
+// Later begins the same window for nodes where it is later.
+func (r *Ranker) Later(from int64) {
 	for _, c := range r.calendars {
 		c.from = from
 	}
@@ -385,6 +418,10 @@ func (r *Ranker) Close(end int64) {
 		c.view = c.log
 		size += len(c.log)
 	}
+	until := never
+	if r.Wait {
+		until = end
+	}
 	for k := range r.calendars[0].used {
 		all := uint64(0)
 		for _, c := range r.calendars {
@@ -392,24 +429,28 @@ func (r *Ranker) Close(end int64) {
 			c.used[k] = 0
 		}
 		for ; all != 0; all &= all - 1 {
-			r.draw(64*k + bits.TrailingZeros64(all))
+			r.draw(64*k+bits.TrailingZeros64(all), until)
 		}
 	}
 	for _, c := range r.calendars {
-		c.draws = c.draws[:0]
+		c.wait(until)
 	}
 	if size >= r.room {
 		r.forget(end-r.reach, end)
 	}
 }
 
-// draw draws the numbers of a nanosecond, in order.
-func (r *Ranker) draw(at int) {
+const never = int64(1<<63 - 1)
+
+// draw draws the numbers of a nanosecond that are drawn before a time, in order.
+func (r *Ranker) draw(at int, until int64) {
 	all := r.drawn[:0]
 	for _, c := range r.calendars {
 		from := len(all)
 		for n := c.heads[at]; n >= 0; n = c.draws[n].next {
-			all = append(all, drawn{&c.draws[n], c})
+			if c.draws[n].at < until {
+				all = append(all, drawn{&c.draws[n], c})
+			}
 		}
 		c.heads[at] = -1
 		slices.Reverse(all[from:])
