@@ -240,7 +240,9 @@ func (c *Calendar) Order(x, y Number) int {
 func (c *Calendar) compare(x, y Number) int {
 	p, q := numbered|Cause(x), numbered|Cause(y)
 	var path trail
-	var last int // by what they are and by their numbers
+	var before, other Number // of the step before, whose order what they are and their numbers say
+	var d, g Cause
+	stepped := false
 	for {
 		a, b := numbers(p, q)
 		if k := c.recall(a, b); k.x == a && k.y == b && a != b {
@@ -253,24 +255,26 @@ func (c *Calendar) compare(x, y Number) int {
 			f, j = c.find(q)
 		}
 		switch {
-		case e == nil && f == nil && i == j && last == 0:
+		case e == nil && f == nil && i == j && !stepped:
 			return 0
 		case e == nil && f == nil && i == j:
-			return c.learn(&path, last < 0)
+			return c.learn(&path, !c.behind(before, other, d, g))
 		case e == nil || f == nil:
 			return c.learn(&path, e == nil && (f != nil || i < j))
 		case e.at != f.at:
 			return c.learn(&path, e.at < f.at)
 		}
 		path.pass(p, q)
-		last = -1
-		if d, g := e.by&whatBits, f.by&whatBits; d > g || d == g && c.after(Number(p), Number(q)) {
-			last = 1
-		}
+		before, other, d, g, stepped = Number(p), Number(q), e.by&whatBits, f.by&whatBits, true
 		if p, q = e.by&^whatBits, f.by&^whatBits; p == q {
-			return c.learn(&path, last < 0)
+			return c.learn(&path, !c.behind(before, other, d, g))
 		}
 	}
+}
+
+// behind says that of two that one event let begin, which are d and g, the first came after the second.
+func (c *Calendar) behind(x, y Number, d, g Cause) bool {
+	return d > g || d == g && c.after(x, y)
 }
 
 // after says that one came after another in their calendars.
