@@ -81,7 +81,7 @@ func (e *engine) key(f *frame) route.Key {
 func (e *engine) shortest(w *worker, s *swtch, f *frame, among []int32) *link {
 	best := &e.links[among[0]]
 	s.draws++
-	draw := streams.NewLeast(streams.Hash(e.cfg.Seed, s.node, drawPath, s.draws))
+	draw := streams.NewLeast(streams.Hash(e.cfg.Seed, s.node, streams.Path, s.draws))
 	for _, id := range among {
 		l := &e.links[id]
 		if !s.Exact { // in closed form ports are behind

@@ -58,15 +58,17 @@ func build(n *Network, flows []Flow, cfg *Config, ordered, inTurn bool) (*engine
 
 // takeTurns makes windows of two delays, if it may, where those of switches with hosts begin a delay
 // later than those of all other nodes: half as many windows. Then what is drawn from one stream must be
-// drawn by one side, and no port may wait for another in a circle: that is looked for after windows.
+// drawn by one side, or change nothing but how many frames are marked, and no port may wait for another in a circle: that is looked for after windows.
 func (e *engine) takeTurns() {
-	late := sides.Late(e.net, e.cfg, e.look, e.streams != nil)
+	heeded := e.streams != nil && !e.cfg.CC.Kind.Unmarked()
+	late := sides.Late(e.net, e.cfg, e.look, heeded)
 	if late == nil || len(e.workers) > 1 || e.slot > 4 || 2*e.look > instant.Longest {
 		return
 	}
 	for i := range e.switches {
 		e.switches[i].late = late[e.switches[i].node]
 	}
+	e.ranker.Ahead, e.ranker.Wait = e.look, !heeded
 	e.lag, e.look = e.look, 2*e.look
 }
 

@@ -97,7 +97,7 @@ func (e *engine) ccAck(w *worker, h *host, f *frame, s *sender, acked uint32) {
 		Marked: f.Flags&flagCE != 0, Gap: f.Flags&flagNack != 0, Report: f.Flags&flagSack != 0}
 	if c.Kind == Pint {
 		e.seen[f.Flow]++
-		a.Skipped = streams.Hash(e.cfg.Seed, f.Flow, drawSample, e.seen[f.Flow]) >= c.PintShare
+		a.Skipped = streams.Hash(e.cfg.Seed, f.Flow, streams.Sample, e.seen[f.Flow]) >= c.PintShare
 	}
 	if rate, ok := e.controls.Ack(f.Flow, &s.Rate, &s.Window, &a); ok {
 		e.shift(w, h, s, rate, f.At)

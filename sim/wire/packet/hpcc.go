@@ -41,7 +41,7 @@ func (e *engine) pintStamp(l *link, f *frame, at int64) {
 			queued += l.q[i].bytes
 		}
 		u := l.pint.Used(&e.cfg.CC, at/1000, queued, l.rate)
-		f.Aux = max(f.Aux, e.cfg.CC.Code(u, streams.Hash(e.cfg.Seed, l.id, drawCode, l.pint.Frames)))
+		f.Aux = max(f.Aux, e.cfg.CC.Code(u, streams.Hash(e.cfg.Seed, l.id, streams.Code, l.pint.Frames)))
 	}
 	l.pint.Sent(at/1000, f.Size)
 }

@@ -76,12 +76,3 @@ func (e *engine) drawLosses(end int64) {
 		}
 	}
 }
-
-// Kinds of draws.
-const (
-	drawMark = iota
-	drawLoss
-	drawPath
-	drawCode
-	drawSample
-)

@@ -49,7 +49,7 @@ func (e *engine) alone(end int64) int {
 	e.runHosts(w, 0, len(e.hosts), end)
 	if busy += e.pass(w, false, end); e.lag > 0 {
 		if e.began += e.lag; e.ordered {
-			e.ranker.Begin(e.began)
+			e.ranker.Later(e.began)
 		}
 		busy += e.pass(w, true, end+e.lag)
 	}

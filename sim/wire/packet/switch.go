@@ -105,7 +105,7 @@ func (e *engine) lose(w *worker, l *link, f *frame) bool {
 		if f.Flags&flagLost == 0 {
 			return false
 		}
-	} else if streams.Hash(e.cfg.Seed, l.id, drawLoss, l.arrivals) >= l.loss {
+	} else if streams.Hash(e.cfg.Seed, l.id, streams.Loss, l.arrivals) >= l.loss {
 		return false
 	}
 	w.Lost++
@@ -359,7 +359,7 @@ func (e *engine) markQueued(w *worker, l *link, q *queue) {
 	if l.queued++; !l.marks || f.Class == 0 || f.Flags&flagAck != 0 || q.bytes <= l.kMin {
 		return
 	}
-	if q.bytes <= l.kMax && streams.Hash(e.cfg.Seed, l.id, drawMark, l.queued) >= l.pMax*float64(q.bytes-l.kMin)/float64(l.kMax-l.kMin) {
+	if q.bytes <= l.kMax && streams.Hash(e.cfg.Seed, l.id, streams.Mark, l.queued) >= l.pMax*float64(q.bytes-l.kMin)/float64(l.kMax-l.kMin) {
 		return
 	}
 	f.Flags |= flagCE
@@ -379,10 +379,12 @@ func (e *engine) mark(w *worker, l *link, f *frame, behind int64) {
 	if behind <= l.kMax {
 		p := l.pMax * float64(behind-l.kMin) / float64(l.kMax-l.kMin)
 		if e.streams != nil {
-			w.P, w.Drawing = p, true
+			if w.P, w.Drawing = p, true; f.Flags&flagAck != 0 {
+				w.P = 0 // a number is drawn, too
+			}
 			return
 		}
-		if streams.Hash(e.cfg.Seed, l.id, drawMark, l.sent) >= p {
+		if streams.Hash(e.cfg.Seed, l.id, streams.Mark, l.sent) >= p {
 			return
 		}
 	}

@@ -187,10 +187,11 @@ func (e *engine) pauses(each func(n *instant.Number, place *uint64)) {
 
 // drawMark draws whether a frame is marked that began in this window.
 func (e *engine) drawMark(link int32, wire uint32, p float64) {
-	l := &e.links[link]
-	f := &l.wire.Buf[wire&uint32(len(l.wire.Buf)-1)]
-	if e.streams.Draw() < p && f.Flags&flagAck == 0 {
-		f.Flags |= flagCE
+	if e.streams.Draw() < p {
+		l := &e.links[link]
+		if !e.ranker.Wait { // else it may have arrived, and no sender minds
+			l.wire.Buf[wire&uint32(len(l.wire.Buf)-1)].Flags |= flagCE
+		}
 		e.workers[0].Marks++
 		l.port.marks++
 	}

@@ -10,10 +10,10 @@ import (
 )
 
 // TestTurnsChangeNothing: random flows over a star or leaves and spines have the same bits whether windows
-// take turns, two delays each, or are those of all nodes: with pauses, marks, idle times, flows that wait for others, and
-// drops, after which windows are those of all nodes.
+// take turns, two delays each, or are those of all nodes: with pauses, marks of one stream drawn on both sides, idle times,
+// flows that wait for others, and drops, after which windows are those of all nodes.
 func TestTurnsChangeNothing(t *testing.T) {
-	turns, again, pauses, marks := 0, 0, int64(0), int64(0)
+	turns, again, both, pauses, marks := 0, 0, 0, int64(0), int64(0)
 	for seed := range uint64(80) {
 		r := rand.New(rand.NewPCG(seed, 11))
 		leaves, per := 1+r.IntN(3), 2+r.IntN(5)
@@ -59,14 +59,51 @@ func TestTurnsChangeNothing(t *testing.T) {
 			t.Errorf("seed %d, %v, %d leaves of %d hosts: %s\nplain: %s", seed, c.CC.Kind, leaves, per, brief(got.result), brief(want.result))
 		}
 		if got.turns {
-			turns++
+			if turns++; leaves > 1 && c.EventOrder && got.result.Marks > 0 {
+				both++
+			}
 		} else if want.result.Drops > 0 {
 			again++
 		}
 		pauses, marks = pauses+got.result.Pauses, marks+got.result.Marks
 	}
-	if turns == 0 || again == 0 || pauses == 0 || marks == 0 {
-		t.Errorf("%d runs in turns, %d begun anew, %d pauses, %d marks: each should occur", turns, again, pauses, marks)
+	if turns == 0 || again == 0 || both == 0 || pauses == 0 || marks == 0 {
+		t.Errorf("%d runs in turns, %d begun anew, %d whose two sides draw marks, %d pauses, %d marks: each should occur", turns, again, both, pauses, marks)
+	}
+}
+
+// TestMarksOfBothSides: marks of one stream are drawn in the order of time over leaves and spines also where
+// windows take turns, which they do only where no sender minds a mark.
+func TestMarksOfBothSides(t *testing.T) {
+	drawn := 0
+	for seed := range uint64(24) {
+		r := rand.New(rand.NewPCG(seed, 12))
+		n := leafSpine(3, 4, 2, 100e9, 0)
+		for i := 12; i < len(n.Cables); i++ {
+			n.Cables[i].Rate = []int64{40e9, 100e9, 200e9}[r.IntN(3)]
+		}
+		c := settings([]CCKind{NoCC, HPCC, Timely, DCQCN}[r.IntN(4)])
+		c.Seed, c.WholeNanos, c.EventOrder, c.Stream = seed, true, true, 8
+		c.Buffer.Bytes = []int64{4 << 20, 64 << 20}[r.IntN(2)]
+		c.Marking = []Marking{{Rate: 40e9, KMin: 3e3, KMax: 2e6, PMax: 0.9}, {Rate: 100e9, KMin: 3e3, KMax: 2e6, PMax: 0.9}}
+		var flows []Flow
+		for i := range 40 {
+			flows = append(flows, Flow{Src: int32(4 + i%8), Dst: int32(r.IntN(4)), Bytes: 1 + r.Int64N(100_000), Priority: 3, DstPort: 100,
+				Start: units.Time(r.IntN(60)) * units.Microsecond})
+		}
+		got, want := either(t, n, flows, c, false), either(t, n, flows, c, true)
+		if !reflect.DeepEqual(got.result, want.result) || !reflect.DeepEqual(got.links, want.links) {
+			t.Errorf("seed %d, %v: %s\nplain: %s", seed, c.CC.Kind, brief(got.result), brief(want.result))
+		}
+		if got.turns && c.CC.Kind == DCQCN {
+			t.Errorf("seed %d: senders mind marks, but windows took turns", seed)
+		}
+		if got.turns && got.result.Marks > 100 {
+			drawn++
+		}
+	}
+	if drawn == 0 {
+		t.Error("no run in turns has a hundred marks")
 	}
 }
 

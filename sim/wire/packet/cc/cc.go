@@ -35,6 +35,11 @@ func (k Kind) String() string {
 	return "unknown congestion control"
 }
 
+// Unmarked says that no sender minds whether frames are marked.
+func (k Kind) Unmarked() bool {
+	return k == None || k == HPCC || k == Timely || k == Swift || k == Pint
+}
+
 // Params is the congestion control of senders.
 type Params struct {
 	Kind      Kind

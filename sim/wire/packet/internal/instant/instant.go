@@ -49,6 +49,7 @@ type Calendar struct {
 	id      uint32 // the lower bits of numbers, shift of them
 	turn    uint32 // the others of a number, all set
 	from    int64  // where the window begins
+	base    int64  // where that of all calendars does, ps of the first of heads
 	oldest  uint32 // how much began before what is in log
 	log     []entry
 	view    []entry  // of log, what began before this window: for others
@@ -75,6 +76,7 @@ type draw struct {
 	link int32 // -1: the number is of no frame's mark
 	wire uint32
 	p    float64
+	at   int64
 }
 
 // pair is two that were compared, the lesser number first.
@@ -160,12 +162,29 @@ func (c *Calendar) note(at int64, what Cause) Number {
 
 // draw takes note of a number to be drawn.
 func (c *Calendar) draw(n Number, at int64, link int32, wire uint32) {
-	i := uint64(max(0, at-c.from)) / 1000
-	h := &c.heads[i]
-	c.draws = append(c.draws, draw{n, *h, link, wire, c.P})
-	*h = int32(len(c.draws) - 1)
-	c.used[i/64] |= 1 << (i % 64)
+	c.draws = append(c.draws, draw{n: n, link: link, wire: wire, p: c.P, at: max(at, c.from)})
+	c.place(len(c.draws) - 1)
 	c.Drawing = false
+}
+
+// place puts one of draws to those of its nanosecond.
+func (c *Calendar) place(k int) {
+	d := &c.draws[k]
+	i := uint64(max(0, d.at-c.base)) / 1000
+	h := &c.heads[i]
+	d.next, *h = *h, int32(k)
+	c.used[i/64] |= 1 << (i % 64)
+}
+
+// wait keeps what is drawn at a time or later.
+func (c *Calendar) wait(from int64) {
+	late := c.draws[:0]
+	for _, d := range c.draws {
+		if d.at >= from {
+			late = append(late, d)
+		}
+	}
+	c.draws = late
 }
 
 // find is what a cause began with, as long as the order of that is not known for good; nil if
@@ -221,7 +240,9 @@ func (c *Calendar) Order(x, y Number) int {
 func (c *Calendar) compare(x, y Number) int {
 	p, q := numbered|Cause(x), numbered|Cause(y)
 	var path trail
-	var last int // by what they are and by their numbers
+	var before, other Number // of the step before, whose order what they are and their numbers say
+	var d, g Cause
+	stepped := false
 	for {
 		a, b := numbers(p, q)
 		if k := c.recall(a, b); k.x == a && k.y == b && a != b {
@@ -234,24 +255,26 @@ func (c *Calendar) compare(x, y Number) int {
 			f, j = c.find(q)
 		}
 		switch {
-		case e == nil && f == nil && i == j && last == 0:
+		case e == nil && f == nil && i == j && !stepped:
 			return 0
 		case e == nil && f == nil && i == j:
-			return c.learn(&path, last < 0)
+			return c.learn(&path, !c.behind(before, other, d, g))
 		case e == nil || f == nil:
 			return c.learn(&path, e == nil && (f != nil || i < j))
 		case e.at != f.at:
 			return c.learn(&path, e.at < f.at)
 		}
 		path.pass(p, q)
-		last = -1
-		if d, g := e.by&whatBits, f.by&whatBits; d > g || d == g && c.after(Number(p), Number(q)) {
-			last = 1
-		}
+		before, other, d, g, stepped = Number(p), Number(q), e.by&whatBits, f.by&whatBits, true
 		if p, q = e.by&^whatBits, f.by&^whatBits; p == q {
-			return c.learn(&path, last < 0)
+			return c.learn(&path, !c.behind(before, other, d, g))
 		}
 	}
+}
+
+// behind says that of two that one event let begin, which are d and g, the first came after the second.
+func (c *Calendar) behind(x, y Number, d, g Cause) bool {
+	return d > g || d == g && c.after(x, y)
 }
 
 // after says that one came after another in their calendars.
@@ -318,6 +341,10 @@ type Ranker struct {
 	// number that is drawn beside.
 	Marked  func(link int32, wire uint32, p float64)
 	Skipped func()
+	// Ahead is how far, in ps, some nodes are ahead of the end of a window; Wait: what they draw
+	// waits for what others draw.
+	Ahead int64
+	Wait  bool
 	// Pauses goes through the pauses of pacing that last, by number; where a pause is to be
 	// known by its place from then on, it sets that and None.
 	Pauses func(each func(n *Number, place *uint64))
@@ -351,6 +378,9 @@ type placing struct {
 // usual is how much is taken note of before the oldest is forgotten, at least.
 const usual = 1 << 11
 
+// much is up to how much is taken note of where the oldest is forgotten seldom: that takes time, too.
+const much = 1 << 19
+
 // Open makes calendars for windows of so many ps. The order of what began is asked for no later
 // than reach, in ps; roots is how many events were planned before all others.
 func (r *Ranker) Open(calendars []*Calendar, look, reach int64, roots int) {
@@ -360,7 +390,7 @@ func (r *Ranker) Open(calendars []*Calendar, look, reach int64, roots int) {
 	for i, c := range calendars {
 		c.id, c.shift, c.of = uint32(i), uint8(bits.Len(uint(len(calendars)-1))), r
 		c.turn = uint32(None-1) >> c.shift
-		c.heads, c.known = make([]int32, look/1000+1), make([]pair, 1<<10)
+		c.heads, c.known = make([]int32, (look+r.Ahead)/1000+1), make([]pair, 1<<10)
 		for k := range c.heads {
 			c.heads[k] = -1
 		}
@@ -370,6 +400,16 @@ func (r *Ranker) Open(calendars []*Calendar, look, reach int64, roots int) {
 
 // Begin begins a window.
 func (r *Ranker) Begin(from int64) {
+	for _, c := range r.calendars {
+		c.from, c.base = from, from
+		for k := range c.draws { // those that waited
+			c.place(k)
+		}
+	}
+}
+
+// Later begins the same window for nodes where it is later.
+func (r *Ranker) Later(from int64) {
 	for _, c := range r.calendars {
 		c.from = from
 	}
@@ -382,6 +422,10 @@ func (r *Ranker) Close(end int64) {
 		c.view = c.log
 		size += len(c.log)
 	}
+	until := never
+	if r.Wait {
+		until = end
+	}
 	for k := range r.calendars[0].used {
 		all := uint64(0)
 		for _, c := range r.calendars {
@@ -389,24 +433,28 @@ func (r *Ranker) Close(end int64) {
 			c.used[k] = 0
 		}
 		for ; all != 0; all &= all - 1 {
-			r.draw(64*k + bits.TrailingZeros64(all))
+			r.draw(64*k+bits.TrailingZeros64(all), until)
 		}
 	}
 	for _, c := range r.calendars {
-		c.draws = c.draws[:0]
+		c.wait(until)
 	}
 	if size >= r.room {
 		r.forget(end-r.reach, end)
 	}
 }
 
-// draw draws the numbers of a nanosecond, in order.
-func (r *Ranker) draw(at int) {
+const never = int64(1<<63 - 1)
+
+// draw draws the numbers of a nanosecond that are drawn before a time, in order.
+func (r *Ranker) draw(at int, until int64) {
 	all := r.drawn[:0]
 	for _, c := range r.calendars {
 		from := len(all)
 		for n := c.heads[at]; n >= 0; n = c.draws[n].next {
-			all = append(all, drawn{&c.draws[n], c})
+			if c.draws[n].at < until {
+				all = append(all, drawn{&c.draws[n], c})
+			}
 		}
 		c.heads[at] = -1
 		slices.Reverse(all[from:])
@@ -460,7 +508,8 @@ func (r *Ranker) forget(since, end int64) {
 	order, index := r.order(all), indexBits(len(all))
 	r.room = r.least
 	for _, c := range r.calendars {
-		r.room += 8 * (len(c.log) - c.cut)
+		n := len(c.log) - c.cut
+		r.room += max(8*n, min(32*n, much))
 		c.forget(end)
 	}
 	for _, k := range order {

@@ -2,6 +2,15 @@ package streams
 
 import "github.com/simccl/simccl/sim/internal/chance"
 
+// Kinds of what is drawn.
+const (
+	Mark = iota
+	Loss
+	Path
+	Code
+	Sample
+)
+
 // Hash returns a number in [0,1) of the seed, a link and the number of the frame
 // there: the finaliser of SplitMix64 over their mix.
 func Hash(seed uint64, link int32, kind, n uint64) float64 {

@@ -20,8 +20,6 @@ type state [2][3]uint64
 // jump is a linear map of both components.
 type jump [2][3][3]uint64
 
-var moduli = [2]uint64{m1, m2}
-
 // step is what a draw does.
 var step = jump{
 	{{0, 1, 0}, {0, 0, 1}, {m1 - step13, step12, 0}},
@@ -30,13 +28,12 @@ var step = jump{
 
 // after is the map that does b and then a.
 func (a *jump) after(b *jump) (c jump) {
-	for n, m := range moduli {
-		for i := range 3 {
-			for j := range 3 {
-				for k := range 3 {
-					c[n][i][j] = (c[n][i][j] + a[n][i][k]*b[n][k][j]) % m
-				}
-			}
+	for i := range 3 {
+		p, q := &a[0][i], &a[1][i]
+		for j := range 3 { // a division by a constant is a multiplication
+			x, y := &b[0], &b[1]
+			c[0][i][j] = (p[0]*x[0][j]%m1 + p[1]*x[1][j]%m1 + p[2]*x[2][j]%m1) % m1
+			c[1][i][j] = (q[0]*y[0][j]%m2 + q[1]*y[1][j]%m2 + q[2]*y[2][j]%m2) % m2
 		}
 	}
 	return c
