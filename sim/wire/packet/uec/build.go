@@ -42,8 +42,10 @@ func build(n *Network, flows []Flow, c *Config) *engine {
 	for i := range e.links {
 		e.look = min(e.look, e.links[i].delay)
 	}
+	e.span = e.look
 	e.parameters()
 	e.buildFlows()
+	e.tables = e.untold()
 	return e
 }
 

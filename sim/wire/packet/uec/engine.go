@@ -30,102 +30,6 @@ type frame struct {
 	flags uint8
 }
 
-// extend makes room for one more frame, which is written next: append would copy it twice.
-func extend(a []frame) []frame {
-	n := len(a)
-	if n == cap(a) {
-		a = slices.Grow(a, max(16, n))
-	}
-	return a[:n+1]
-}
-
-// fifo is a ring of frames that grows: first those that travel, then those that wait, which are
-// taken from both ends. So a frame lies where it waited once it travels.
-type fifo struct {
-	buf              []frame
-	head, sent, tail uint32 // those before sent travel
-}
-
-func (q *fifo) at(i uint32) *frame { return &q.buf[i&uint32(len(q.buf)-1)] }
-
-// waits says that frames wait.
-func (q *fifo) waits() bool { return q.sent != q.tail }
-
-// push appends a copy of f with another time.
-func (q *fifo) push(f *frame, at int64) {
-	i := q.tail
-	if i-q.head == uint32(len(q.buf)) {
-		q.grow()
-	}
-	q.tail = i + 1
-	q.at(i).set(f, at)
-}
-
-func (q *fifo) grow() {
-	n := make([]frame, max(8, 2*len(q.buf)))
-	for i := q.head; i != q.tail; i++ {
-		n[i&uint32(len(n)-1)] = *q.at(i)
-	}
-	q.buf = n
-}
-
-// first is when the first frame arrives; never without one that travels, and an empty ring goes on
-// at the begin of its memory, which is in the cache.
-func (q *fifo) first() int64 {
-	switch q.head {
-	case q.tail:
-		q.head, q.sent, q.tail = 0, 0, 0
-		return never
-	case q.sent:
-		return never
-	}
-	return q.at(q.head).at
-}
-
-// pop takes the first out of a ring none of whose frames travel; it stays where it is until the
-// next is pushed.
-func (q *fifo) pop() *frame {
-	f := q.at(q.sent)
-	if q.sent++; q.sent == q.tail {
-		q.sent, q.tail = 0, 0
-	}
-	q.head = q.sent
-	return f
-}
-
-// set copies a frame but for its time. It copies field by field: fields of f were written
-// just now, and wider loads would wait until those stores are done.
-func (g *frame) set(f *frame, at int64) {
-	g.at, g.flow, g.psn = at, f.flow, f.psn
-	g.path, g.size, g.slot, g.flags = f.path, f.size, f.slot, f.flags
-}
-
-// ring is a queue of numbers that grows.
-type ring[T int32 | uint16] struct {
-	buf        []T
-	head, tail uint32
-}
-
-func (q *ring[T]) empty() bool { return q.head == q.tail }
-
-func (q *ring[T]) push(v T) {
-	if q.tail-q.head == uint32(len(q.buf)) {
-		n := make([]T, max(8, 2*len(q.buf)))
-		for i := q.head; i != q.tail; i++ {
-			n[i&uint32(len(n)-1)] = q.buf[i&uint32(len(q.buf)-1)]
-		}
-		q.buf = n
-	}
-	q.buf[q.tail&uint32(len(q.buf)-1)] = v
-	q.tail++
-}
-
-// pop takes the first out.
-func (q *ring[T]) pop() T {
-	q.head++
-	return q.buf[(q.head-1)&uint32(len(q.buf)-1)]
-}
-
 // link is an egress port with its two queues and the cable behind it. A frame
 // in transmission travels, and counts in its queue until it ends.
 //
@@ -185,7 +89,10 @@ type engine struct {
 	pools   [][]int32 // what has not been started
 	ready   []int64
 	live    int
-	look    int64
+	look    int64   // the least delay of a cable, in ps
+	span    int64   // ps of a window
+	tables  int     // of leaves, not yet drawn, that will be
+	again   int64   // when a host last had a frame of a packet that it knew to have come
 	due     []int64 // by link: when its first frame arrives
 	ends    []int64 // by link: when the frame in transmission ends
 	acts    []int64 // by host: it does nothing before
@@ -207,13 +114,37 @@ func Run(n *Network, flows []Flow, c *Config) (*Result, error) {
 		return nil, err
 	}
 	e := build(n, flows, c)
-	for now := e.next(0); e.live > 0 && now != never; {
-		if e.res.Windows&1023 == 0 && c.Poll != nil {
-			if err := c.Poll(); err != nil {
-				return nil, err
-			}
+	done, err := e.run(e.mayTurn())
+	if err == nil && !done {
+		e = build(n, flows, c)
+		_, err = e.run(false)
+	}
+	if err != nil {
+		return nil, err
+	}
+	e.peaks()
+	return &e.res, nil
+}
+
+// peaks notes the deepest queue.
+func (e *engine) peaks() {
+	for i := range e.links {
+		if l := &e.links[i]; int64(l.peak) > e.res.PeakQueue {
+			e.res.PeakQueue, e.res.PeakLink = int64(l.peak), [2]int32{l.from, l.to}
 		}
-		e.res.Windows++
+	}
+}
+
+// run simulates all, in turns if it may. It reports false where the end of a window would show in
+// what is counted.
+func (e *engine) run(turns bool) (bool, error) {
+	for now := e.next(0); e.live > 0 && now != never; {
+		if turns && e.tables == 0 {
+			return e.turns(now)
+		}
+		if err := e.poll(); err != nil {
+			return false, err
+		}
 		end := now + e.look
 		if e.window(end) {
 			now = end
@@ -221,17 +152,33 @@ func Run(n *Network, flows []Flow, c *Config) (*Result, error) {
 			now = e.next(end)
 		}
 	}
-	for i := range e.links {
-		if l := &e.links[i]; int64(l.peak) > e.res.PeakQueue {
-			e.res.PeakQueue, e.res.PeakLink = int64(l.peak), [2]int32{l.from, l.to}
-		}
+	return true, nil
+}
+
+// poll counts a window, and asks, each 1024 of them, whether to go on.
+func (e *engine) poll() error {
+	e.res.Windows++
+	if e.res.Windows&1023 == 1 && e.cfg.Poll != nil {
+		return e.cfg.Poll()
 	}
-	return &e.res, nil
+	return nil
 }
 
 // window simulates up to end; it reports whether frames arrived.
 func (e *engine) window(end int64) bool {
-	busy := 0
+	return e.runHosts(end)+e.switches(e.net.Hosts(), len(e.in), end) > 0
+}
+
+// switches simulates those from first to before last up to end; it returns how many frames arrived.
+func (e *engine) switches(first, last int, end int64) (busy int) {
+	for v := first; v < last; v++ {
+		busy += e.runSwitch(v, end)
+	}
+	return busy
+}
+
+// runHosts simulates all hosts up to end; it returns how many frames arrived.
+func (e *engine) runHosts(end int64) (busy int) {
 	for i := range e.hosts {
 		if in := 2*i + 1; e.due[in] < end {
 			busy += e.pullHost(&e.hosts[i], end)
@@ -246,10 +193,7 @@ func (e *engine) window(end int64) bool {
 			e.acts[i] = h.nextEvent(e)
 		}
 	}
-	for v := e.net.Hosts(); v < len(e.in); v++ {
-		busy += e.runSwitch(v, end)
-	}
-	return busy > 0
+	return busy
 }
 
 // settle starts what waited for the flows that ended.
@@ -316,7 +260,7 @@ func (e *engine) take(v int, end int64) {
 
 // pull is take for a ring of a link with frames that travel.
 func (e *engine) pull(v int, q *fifo, end int64) {
-	p, n, from, arrived := &e.parts, e.net, end-e.look, e.arrived
+	p, n, from, arrived := &e.parts, e.net, end-e.span, e.arrived
 	at := v - n.Hosts()
 	leaf, spine := at < n.Leaves, at >= n.Leaves && n.Pods == 0
 	buf, head, sent := q.buf, q.head, q.sent
@@ -357,7 +301,7 @@ func (e *engine) runSwitch(v int, end int64) int {
 		}
 		l := &e.links[id^1]
 		if some {
-			e.onto(l, e.arrived, p.LeavingMixed(i, e.look), end)
+			e.onto(l, e.arrived, p.LeavingMixed(i, e.span), end)
 		}
 		e.serve(l, end)
 	}
@@ -379,7 +323,7 @@ func (e *engine) onto(l *link, arrived []frame, keys []uint64, end int64) {
 		}
 		next := end
 		if k+1 < len(keys) {
-			next += parted.After(keys[k+1]) - e.look
+			next += parted.After(keys[k+1]) - e.span
 		}
 		if !e.straight(l, f, next) {
 			e.enqueue(l, f)

@@ -248,6 +248,7 @@ func (e *engine) refused(h *host, f *frame) {
 	s := &e.snd[f.flow]
 	e.res.Nacks++
 	if f.psn < s.una || f.psn >= s.highest || s.at(f.psn).state != inFlight {
+		e.again = max(e.again, f.at)
 		return
 	}
 	r := s.at(f.psn)
