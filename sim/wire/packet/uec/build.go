@@ -120,6 +120,13 @@ func (e *engine) seed() {
 	for i := range e.flows {
 		e.snd[i].paths = newPaths(e.cfg, c)
 	}
+	if e.cfg.Balance == Bitmap || e.cfg.Balance == Mixed {
+		k := e.cfg.Paths
+		skip := make([]uint8, len(e.flows)*k)
+		for i := range e.flows {
+			e.snd[i].paths.skip = skip[i*k : (i+1)*k : (i+1)*k]
+		}
+	}
 	e.up, e.setup = make([][]uint16, n.Leaves), c
 	if n.Pods > 0 {
 		e.over = make([][][]uint16, n.AllSpines())

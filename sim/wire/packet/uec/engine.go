@@ -35,20 +35,19 @@ type frame struct {
 //
 // What most frames touch is in the first two lines of a cache.
 type link struct {
-	free       int64 // when the frame in transmission ends; valid if busy
-	busy, high bool  // something is transmitted; from the high queue
-	toHost     bool
-	data       uint8 // it is a data frame: 1
-	id         int32
-	low        fifo
-	delay      int64
+	free   int64 // of hosts: when what was sent last ends
+	high   bool  // the frame in transmission is from the high queue
+	toHost bool
+	size   uint16 // of the frame in transmission, if it is data
+	id     int32
+	low    fifo
+	delay  int64
 
 	small    int64 // ps of a control frame
 	lowBytes int64
 	hiBytes  int64
 	full     int64  // ps of the frame size seen last
 	bytes    uint16 // that size
-	size     uint16 // of the frame in transmission
 	peak     int32
 	_        [24]byte
 
@@ -240,51 +239,51 @@ func (e *engine) next(now int64) int64 {
 // take takes what arrives at a leaf or spine before end off the links, and puts it apart by the
 // ports by which it leaves.
 func (e *engine) take(v int, end int64) {
-	e.arrived = e.arrived[:0]
-	e.parts.Begin(len(e.in[v]))
+	arrived := e.arrived[:0]
 	for _, id := range e.in[v] {
 		if e.due[id] >= end {
 			continue
 		}
 		l := &e.links[id]
 		if l.low.head != l.low.sent {
-			e.pull(v, &l.low, end)
+			arrived = l.low.take(arrived, end)
 		}
 		if l.hi.head != l.hi.sent {
-			e.pull(v, &l.hi, end)
+			arrived = l.hi.take(arrived, end)
 		}
 		e.due[id] = l.first()
+	}
+	e.arrived = arrived
+	e.parts.Begin(len(e.in[v]))
+	switch n, from := e.net, end-e.span; {
+	case v < n.Hosts()+n.Leaves:
+		e.atLeaf(v-n.Hosts(), arrived, from)
+	case n.Pods == 0:
+		for i := range arrived {
+			f := &arrived[i]
+			e.parts.Add(e.goals[f.goal()].leaf, parted.Key(f.at-from, i))
+		}
+	default:
+		for i := range arrived {
+			f := &arrived[i]
+			e.parts.Add(e.route(v-n.Hosts()-n.Leaves, e.goals[f.goal()], f), parted.Key(f.at-from, i))
+		}
 	}
 	e.parts.End()
 }
 
-// pull is take for a ring of a link with frames that travel.
-func (e *engine) pull(v int, q *fifo, end int64) {
-	p, n, from, arrived := &e.parts, e.net, end-e.span, e.arrived
-	at := v - n.Hosts()
-	leaf, spine := at < n.Leaves, at >= n.Leaves && n.Pods == 0
-	buf, head, sent := q.buf, q.head, q.sent
-	for ; head != sent; head++ {
-		g := &buf[head&uint32(len(buf)-1)]
-		if g.at >= end {
-			break
+// atLeaf puts apart what arrives at a leaf after a time.
+func (e *engine) atLeaf(at int, arrived []frame, from int64) {
+	p, goals := &e.parts, e.goals
+	for i := range arrived {
+		f := &arrived[i]
+		to := goals[f.goal()]
+		port := to.port
+		if int(to.leaf) != at {
+			port = e.upward(at, f)
 		}
-		arrived = extend(arrived)
-		arrived[len(arrived)-1] = *g
-		to, key := e.goals[g.goal()], parted.Key(g.at-from, len(arrived)-1)
-		port := to.leaf // of a spine
-		switch {
-		case spine:
-		case !leaf:
-			port = e.route(at-n.Leaves, to, g)
-		case int(port) == at:
-			port = to.port
-		default:
-			port = e.upward(at, g)
-		}
-		p.Add(port, key)
+		p.Add(port, parted.Key(f.at-from, i))
 	}
-	q.head, e.arrived = head, arrived
 }
 
 // first is when the first frame of a link arrives.
@@ -299,92 +298,85 @@ func (e *engine) runSwitch(v int, end int64) int {
 		if !some && e.ends[id^1] >= end {
 			continue
 		}
-		l := &e.links[id^1]
+		var keys []uint64
 		if some {
-			e.onto(l, e.arrived, p.LeavingMixed(i, e.span), end)
+			keys = p.LeavingMixed(i, e.span)
 		}
-		e.serve(l, end)
+		e.onto(&e.links[id^1], e.arrived, keys, end)
 	}
 	return len(e.arrived)
 }
 
-// onto lets frames go by a port, in the order of keys.
+// onto lets a port work up to end: frames come in the order of keys; a frame in transmission that
+// ends no longer counts in its queue, and is marked by what stays there; the next one
+// starts, control first.
 func (e *engine) onto(l *link, arrived []frame, keys []uint64, end int64) {
-	for k, key := range keys {
-		f := &arrived[key&parted.Place]
-		if l.busy {
-			if l.free < f.at {
-				e.drain(l, f.at)
+	free, due, hops := e.ends[l.id], e.due[l.id], int64(0)
+	for k := 0; ; k++ {
+		f, at := coming(arrived, keys, k, end)
+		for free < at {
+			if l.high {
+				l.hiBytes -= control
+			} else {
+				hops++
+				if l.lowBytes -= int64(l.size); l.lowBytes > e.ecnLow {
+					e.mark(l)
+				}
 			}
-			if l.busy {
-				e.enqueue(l, f)
+			var g *frame
+			if l.hi.sent != l.hi.tail {
+				g = l.hi.at(l.hi.sent)
+				l.hi.sent++
+				l.high = true
+				free += l.small
+			} else if l.low.sent != l.low.tail {
+				g = l.low.at(l.low.sent)
+				l.low.sent++
+				l.high, l.size = false, g.size
+				free += e.lasts(l, g.size)
+			} else {
+				free = never
+				break
+			}
+			g.at = free + l.delay
+			due = min(due, g.at)
+		}
+		if f == nil {
+			break
+		}
+		q, high := &l.low, f.flags&(flagAck|flagNack|flagTrimmed) != 0
+		if high {
+			if l.hiBytes+control > 2*e.queue {
+				e.res.Drops++
 				continue
 			}
-		}
-		next := end
-		if k+1 < len(keys) {
-			next += parted.After(keys[k+1]) - e.span
-		}
-		if !e.straight(l, f, next) {
-			e.enqueue(l, f)
-		}
-	}
-}
-
-// serve ends and starts transmissions of a link before a time.
-func (e *engine) serve(l *link, until int64) {
-	if l.busy && l.free < until {
-		e.drain(l, until)
-	}
-}
-
-// drain is serve where one ends: a frame in transmission no longer counts in its queue, and is
-// marked by what stays there; the next one starts, control first.
-func (e *engine) drain(l *link, until int64) {
-	free, due := l.free, e.due[l.id]
-	for free < until {
-		e.res.DataPacketHops += int64(l.data)
-		if l.high {
-			l.hiBytes -= int64(l.size)
-		} else if l.lowBytes -= int64(l.size); l.lowBytes > e.ecnLow && e.marked(l) {
-			l.low.at(l.low.sent - 1).flags |= flagCE
-			e.res.Marks++
-		}
-		q := &l.low
-		l.high, l.data = false, 1
-		if l.hi.waits() {
 			q = &l.hi
-			l.high, l.data = true, 0
-		} else if !q.waits() {
-			l.busy, e.ends[l.id], e.due[l.id] = false, never, due
-			return
+			l.hiBytes += control
+		} else {
+			bytes := l.lowBytes + int64(f.size)
+			if bytes > e.queue {
+				free, due = e.overflow(l, f, free, due)
+				continue
+			}
+			l.lowBytes = bytes
+			l.peak = max(l.peak, int32(bytes))
 		}
-		f := q.at(q.sent)
-		q.sent++
-		l.size = f.size
-		free += e.lasts(l, f.size)
-		f.at = free + l.delay
-		due = min(due, f.at)
-	}
-	l.free, e.ends[l.id], e.due[l.id] = free, free, due
-}
-
-// straight lets a frame through a port that is idle, unless it would still be in
-// transmission when the next one comes.
-func (e *engine) straight(l *link, f *frame, next int64) bool {
-	at := f.at + e.lasts(l, f.size)
-	if at >= next {
-		return false
-	}
-	if f.flags&(flagAck|flagNack|flagTrimmed) == 0 {
-		if int64(f.size) > e.queue {
-			return false
+		i := q.tail
+		if i-q.head == uint32(len(q.buf)) {
+			q.grow()
 		}
-		l.peak = max(l.peak, int32(f.size))
-		e.res.DataPacketHops++
+		q.tail = i + 1
+		if free == never {
+			q.sent = i + 1
+			l.high, l.size = high, f.size
+			free = at + e.lasts(l, f.size)
+			at = free + l.delay
+			due = min(due, at)
+		}
+		q.at(i).set(f, at)
 	}
-	e.pass(l, f, at+l.delay)
-	return true
+	e.ends[l.id], e.due[l.id] = free, due
+	e.res.DataPacketHops += hops
 }
 
 // pass puts a frame on the cable behind a port at which none waits.
@@ -398,28 +390,35 @@ func (e *engine) pass(l *link, f *frame, at int64) {
 	e.due[l.id] = min(e.due[l.id], at)
 }
 
-// marked draws whether a frame is marked.
-func (e *engine) marked(l *link) bool {
-	if l.lowBytes > e.ecnHigh {
-		return true
+// coming is the frame of a key and when it comes; after the last key none does before end.
+func coming(arrived []frame, keys []uint64, k int, end int64) (*frame, int64) {
+	if k >= len(keys) {
+		return nil, end
 	}
-	l.draws++
-	p := uint64(0x7fffffff*(l.lowBytes-e.ecnLow)) / uint64(e.ecnHigh-e.ecnLow)
-	return uint64(draw(e.cfg.Seed, uint64(l.id), l.draws)>>1) < p
+	f := &arrived[keys[k]&parted.Place]
+	return f, f.at
 }
 
-// start begins the transmission of the only frame that waits.
-func (e *engine) start(l *link, q *fifo, at int64) {
-	l.busy, l.high, l.data = true, q == &l.hi, 1
-	if l.high {
-		l.data = 0
+// mark marks the frame whose transmission ended, or not, as is drawn.
+func (e *engine) mark(l *link) {
+	if l.lowBytes <= e.ecnHigh {
+		l.draws++
+		p := uint64(0x7fffffff*(l.lowBytes-e.ecnLow)) / uint64(e.ecnHigh-e.ecnLow)
+		if uint64(draw(e.cfg.Seed, uint64(l.id), l.draws)>>1) >= p {
+			return
+		}
 	}
-	f := q.at(q.sent)
-	q.sent++
-	l.size = f.size
-	l.free = at + e.lasts(l, f.size)
-	f.at = l.free + l.delay
-	e.ends[l.id], e.due[l.id] = l.free, min(e.due[l.id], f.at)
+	l.low.at(l.low.sent - 1).flags |= flagCE
+	e.res.Marks++
+}
+
+// start begins the transmission of the only control frame that waits.
+func (e *engine) start(l *link, at int64) {
+	f := l.hi.at(l.hi.sent)
+	l.hi.sent++
+	l.high = true
+	f.at = at + l.small + l.delay
+	e.ends[l.id], e.due[l.id] = at+l.small, min(e.due[l.id], f.at)
 }
 
 // lasts is how long a frame occupies a link, in ps.
@@ -437,39 +436,32 @@ func (e *engine) lasts(l *link, bytes uint16) int64 {
 // whole picoseconds a byte (sim/queue.cpp).
 func spell(bytes, rate int64) int64 { return bytes * (8_000_000_000_000 / rate) }
 
-// enqueue puts a frame into the queues of a link; where data finds no room, it
-// or the frame that came last is trimmed.
-func (e *engine) enqueue(l *link, f *frame) {
-	if f.flags&(flagAck|flagNack|flagTrimmed) != 0 {
-		e.control(l, f)
-		return
-	}
-	if l.lowBytes+int64(f.size) > e.queue {
-		if l.draws++; draw(e.cfg.Seed, uint64(l.id), l.draws)&1 != 0 {
-			e.trim(l, f)
-			return
-		}
-		if !l.low.waits() {
-			e.instead(l, f)
-			return
-		}
+// overflow puts a data frame into a queue that has no room for it: it or the frame that came last is
+// trimmed. In and out: when the frame in transmission ends, and when the first that travels arrives.
+func (e *engine) overflow(l *link, f *frame, free, due int64) (int64, int64) {
+	e.ends[l.id], e.due[l.id] = free, due
+	l.draws++
+	switch {
+	case draw(e.cfg.Seed, uint64(l.id), l.draws)&1 != 0:
+		e.trim(l, f)
+	case !l.low.waits():
+		e.instead(l, f)
+	default:
 		l.low.tail--
 		last := *l.low.at(l.low.tail)
 		l.lowBytes -= int64(last.size)
 		e.trim(l, &last)
+		l.lowBytes += int64(f.size)
+		l.peak = max(l.peak, int32(l.lowBytes))
+		l.low.push(f, f.at)
 	}
-	l.lowBytes += int64(f.size)
-	l.peak = max(l.peak, int32(l.lowBytes))
-	l.low.push(f, f.at)
-	if !l.busy {
-		e.start(l, &l.low, f.at)
-	}
+	return e.ends[l.id], e.due[l.id]
 }
 
 // instead puts a frame in the place of that in transmission, if there is one, which is trimmed:
 // the queue has room for one.
 func (e *engine) instead(l *link, f *frame) {
-	if !l.busy || l.high {
+	if e.ends[l.id] == never || l.high {
 		e.trim(l, f)
 		return
 	}
@@ -501,7 +493,7 @@ func (e *engine) control(l *link, f *frame) {
 	}
 	l.hiBytes += int64(f.size)
 	l.hi.push(f, f.at)
-	if !l.busy {
-		e.start(l, &l.hi, f.at)
+	if e.ends[l.id] == never {
+		e.start(l, f.at)
 	}
 }

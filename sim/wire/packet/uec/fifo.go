@@ -65,6 +65,25 @@ func (q *fifo) pop() *frame {
 	return f
 }
 
+// take moves those that arrive before end to the end of a list.
+func (q *fifo) take(arrived []frame, end int64) []frame {
+	buf, head, sent, n := q.buf, q.head, q.sent, len(arrived)
+	if most := n + int(sent-head); most > cap(arrived) {
+		arrived = slices.Grow(arrived, most)
+	}
+	room := arrived[:cap(arrived)]
+	for ; head != sent && n < len(room); head++ {
+		g := &buf[head&uint32(len(buf)-1)]
+		if g.at >= end {
+			break
+		}
+		room[n] = *g
+		n++
+	}
+	q.head = head
+	return room[:n]
+}
+
 // set copies a frame but for its time. It copies field by field: fields of f were written
 // just now, and wider loads would wait until those stores are done.
 func (g *frame) set(f *frame, at int64) {
