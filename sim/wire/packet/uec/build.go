@@ -99,6 +99,7 @@ func (e *engine) buildFlows() {
 		}
 	}
 	for i := range e.flows {
+		e.waits = e.waits || e.missing[i] > 0
 		if e.missing[i] == 0 {
 			e.begin(int32(i), int64(e.flows[i].Start))
 		}

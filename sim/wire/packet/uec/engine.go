@@ -88,6 +88,7 @@ type engine struct {
 	pools   [][]int32 // what has not been started
 	ready   []int64
 	live    int
+	waits   bool    // flows wait for others to end
 	look    int64   // the least delay of a cable, in ps
 	span    int64   // ps of a window
 	tables  int     // of leaves, not yet drawn, that will be
@@ -178,21 +179,42 @@ func (e *engine) switches(first, last int, end int64) (busy int) {
 
 // runHosts simulates all hosts up to end; it returns how many frames arrived.
 func (e *engine) runHosts(end int64) (busy int) {
+	if !e.waits {
+		for i := range e.hosts {
+			busy += e.runAlone(&e.hosts[i], end)
+		}
+		e.settle()
+		return busy
+	}
 	for i := range e.hosts {
-		if in := 2*i + 1; e.due[in] < end {
-			busy += e.pullHost(&e.hosts[i], end)
+		if h := &e.hosts[i]; e.due[2*i+1] < end {
+			h.arrived = e.pullHost(h, h.arrived, end)
+			busy += len(h.arrived)
 			e.acts[i] = 0
 		}
 	}
 	e.settle()
 	for i := range e.hosts {
 		if h := &e.hosts[i]; e.acts[i] < end {
-			e.runHost(h, end)
+			e.runHost(h, h.arrived, end)
 			h.arrived = h.arrived[:0]
 			e.acts[i] = h.nextEvent(e)
 		}
 	}
 	return busy
+}
+
+// runAlone simulates a host up to end where no flow waits for the end of another.
+func (e *engine) runAlone(h *host, end int64) int {
+	e.arrived = e.arrived[:0]
+	if e.due[2*h.id+1] < end {
+		e.arrived = e.pullHost(h, e.arrived, end)
+	} else if e.acts[h.id] >= end {
+		return 0
+	}
+	e.runHost(h, e.arrived, end)
+	e.acts[h.id] = h.nextEvent(e)
+	return len(e.arrived)
 }
 
 // settle starts what waited for the flows that ended.
