@@ -77,3 +77,28 @@ func TestTurnsChangeNothing(t *testing.T) {
 		t.Errorf("%d in turns, %d begun anew: too few to tell", taken, anew)
 	}
 }
+
+// TestStirs: what moves when the last flow ends matters unless it is acknowledgements.
+func TestStirs(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		edit func(e *engine)
+		want bool
+	}{
+		{"nothing", func(*engine) {}, false},
+		{"an acknowledgement", func(e *engine) { e.links[3].hi.push(&frame{flags: flagAck}, 7) }, false},
+		{"data", func(e *engine) { e.links[3].low.push(&frame{}, 7) }, true},
+		{"a NACK", func(e *engine) { e.links[3].hi.push(&frame{flags: flagNack}, 7) }, true},
+		{"a header", func(e *engine) { e.links[3].hi.push(&frame{flags: flagTrimmed}, 7) }, true},
+		{"a NACK at its host", func(e *engine) { e.hosts[1].control.push(&frame{flags: flagNack}, 0) }, true},
+		{"a packet that came twice, after the end", func(e *engine) { e.again = 6 }, true},
+		{"a packet that came twice, before the end", func(e *engine) { e.again = 4 }, false},
+		{"a drop", func(e *engine) { e.res.Drops = 1 }, true},
+	} {
+		e := build(small(), []Flow{{Src: 0, Dst: 4, Bytes: 1, ID: 1}}, &Config{Paths: 64, MTU: 4150})
+		e.res.Flows[0].End = 5
+		if c.edit(e); e.stirs() != c.want {
+			t.Errorf("%s: %v, want %v", c.name, e.stirs(), c.want)
+		}
+	}
+}
