@@ -10,7 +10,7 @@ import (
 
 // mayTurn says that results do not depend on where windows end, but for what still moves when
 // the last flow ends. Flows that several others hold up, or that start at a time of their own after
-// another ended, are queued at their host in the order of windows. Hosts of three tiers
+// another ended, are queued at their host in the order of windows. In three tiers frames
 // draw tables of spines all the time.
 func (e *engine) mayTurn() bool {
 	if e.net.Pods > 0 || 2*e.look > parted.Longest {
