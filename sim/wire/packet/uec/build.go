@@ -42,8 +42,10 @@ func build(n *Network, flows []Flow, c *Config) *engine {
 	for i := range e.links {
 		e.look = min(e.look, e.links[i].delay)
 	}
+	e.span = e.look
 	e.parameters()
 	e.buildFlows()
+	e.tables = e.untold()
 	return e
 }
 
@@ -97,6 +99,7 @@ func (e *engine) buildFlows() {
 		}
 	}
 	for i := range e.flows {
+		e.waits = e.waits || e.missing[i] > 0
 		if e.missing[i] == 0 {
 			e.begin(int32(i), int64(e.flows[i].Start))
 		}
@@ -117,6 +120,13 @@ func (e *engine) seed() {
 	}
 	for i := range e.flows {
 		e.snd[i].paths = newPaths(e.cfg, c)
+	}
+	if e.cfg.Balance == Bitmap || e.cfg.Balance == Mixed {
+		k := e.cfg.Paths
+		skip := make([]uint8, len(e.flows)*k)
+		for i := range e.flows {
+			e.snd[i].paths.skip = skip[i*k : (i+1)*k : (i+1)*k]
+		}
 	}
 	e.up, e.setup = make([][]uint16, n.Leaves), c
 	if n.Pods > 0 {

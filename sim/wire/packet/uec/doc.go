@@ -6,7 +6,7 @@
 // flow's last acknowledgement arrives, trims, marks and retransmissions. It
 // knows nothing of ranks, plans or files.
 //
-// Time is cut into windows as in package packet. Draws (marks, trims, paths) are
+// Time is cut into windows as in package packet, which take turns on two tiers. Draws (marks, trims, paths) are
 // functions of the seed, the link or flow, and their number there. So hashed paths
 // are not those of the peer, which draws them from one generator: compare ECMP
 // over several seeds.

@@ -30,121 +30,24 @@ type frame struct {
 	flags uint8
 }
 
-// extend makes room for one more frame, which is written next: append would copy it twice.
-func extend(a []frame) []frame {
-	n := len(a)
-	if n == cap(a) {
-		a = slices.Grow(a, max(16, n))
-	}
-	return a[:n+1]
-}
-
-// fifo is a ring of frames that grows: first those that travel, then those that wait, which are
-// taken from both ends. So a frame lies where it waited once it travels.
-type fifo struct {
-	buf              []frame
-	head, sent, tail uint32 // those before sent travel
-}
-
-func (q *fifo) at(i uint32) *frame { return &q.buf[i&uint32(len(q.buf)-1)] }
-
-// waits says that frames wait.
-func (q *fifo) waits() bool { return q.sent != q.tail }
-
-// push appends a copy of f with another time.
-func (q *fifo) push(f *frame, at int64) {
-	i := q.tail
-	if i-q.head == uint32(len(q.buf)) {
-		q.grow()
-	}
-	q.tail = i + 1
-	q.at(i).set(f, at)
-}
-
-func (q *fifo) grow() {
-	n := make([]frame, max(8, 2*len(q.buf)))
-	for i := q.head; i != q.tail; i++ {
-		n[i&uint32(len(n)-1)] = *q.at(i)
-	}
-	q.buf = n
-}
-
-// first is when the first frame arrives; never without one that travels, and an empty ring goes on
-// at the begin of its memory, which is in the cache.
-func (q *fifo) first() int64 {
-	switch q.head {
-	case q.tail:
-		q.head, q.sent, q.tail = 0, 0, 0
-		return never
-	case q.sent:
-		return never
-	}
-	return q.at(q.head).at
-}
-
-// pop takes the first out of a ring none of whose frames travel; it stays where it is until the
-// next is pushed.
-func (q *fifo) pop() *frame {
-	f := q.at(q.sent)
-	if q.sent++; q.sent == q.tail {
-		q.sent, q.tail = 0, 0
-	}
-	q.head = q.sent
-	return f
-}
-
-// set copies a frame but for its time. It copies field by field: fields of f were written
-// just now, and wider loads would wait until those stores are done.
-func (g *frame) set(f *frame, at int64) {
-	g.at, g.flow, g.psn = at, f.flow, f.psn
-	g.path, g.size, g.slot, g.flags = f.path, f.size, f.slot, f.flags
-}
-
-// ring is a queue of numbers that grows.
-type ring[T int32 | uint16] struct {
-	buf        []T
-	head, tail uint32
-}
-
-func (q *ring[T]) empty() bool { return q.head == q.tail }
-
-func (q *ring[T]) push(v T) {
-	if q.tail-q.head == uint32(len(q.buf)) {
-		n := make([]T, max(8, 2*len(q.buf)))
-		for i := q.head; i != q.tail; i++ {
-			n[i&uint32(len(n)-1)] = q.buf[i&uint32(len(q.buf)-1)]
-		}
-		q.buf = n
-	}
-	q.buf[q.tail&uint32(len(q.buf)-1)] = v
-	q.tail++
-}
-
-// pop takes the first out.
-func (q *ring[T]) pop() T {
-	q.head++
-	return q.buf[(q.head-1)&uint32(len(q.buf)-1)]
-}
-
 // link is an egress port with its two queues and the cable behind it. A frame
 // in transmission travels, and counts in its queue until it ends.
 //
 // What most frames touch is in the first two lines of a cache.
 type link struct {
-	free       int64 // when the frame in transmission ends; valid if busy
-	busy, high bool  // something is transmitted; from the high queue
-	toHost     bool
-	data       uint8 // it is a data frame: 1
-	id         int32
-	low        fifo
-	delay      int64
+	free   int64 // of hosts: when what was sent last ends
+	high   bool  // the frame in transmission is from the high queue
+	toHost bool
+	size   uint16 // of the frame in transmission, if it is data
+	id     int32
+	low    fifo
+	delay  int64
 
 	small    int64 // ps of a control frame
 	lowBytes int64
 	hiBytes  int64
 	full     int64  // ps of the frame size seen last
 	bytes    uint16 // that size
-	size     uint16 // of the frame in transmission
 	peak     int32
 	_        [24]byte
 
@@ -185,7 +88,11 @@ type engine struct {
 	pools   [][]int32 // what has not been started
 	ready   []int64
 	live    int
-	look    int64
+	waits   bool    // flows wait for others to end
+	look    int64   // the least delay of a cable, in ps
+	span    int64   // ps of a window
+	tables  int     // of leaves, not yet drawn, that will be
+	again   int64   // when a host last had a frame of a packet that it knew to have come
 	due     []int64 // by link: when its first frame arrives
 	ends    []int64 // by link: when the frame in transmission ends
 	acts    []int64 // by host: it does nothing before
@@ -207,13 +114,37 @@ func Run(n *Network, flows []Flow, c *Config) (*Result, error) {
 		return nil, err
 	}
 	e := build(n, flows, c)
-	for now := e.next(0); e.live > 0 && now != never; {
-		if e.res.Windows&1023 == 0 && c.Poll != nil {
-			if err := c.Poll(); err != nil {
-				return nil, err
-			}
+	done, err := e.run(e.mayTurn())
+	if err == nil && !done {
+		e = build(n, flows, c)
+		_, err = e.run(false)
+	}
+	if err != nil {
+		return nil, err
+	}
+	e.peaks()
+	return &e.res, nil
+}
+
+// peaks notes the deepest queue.
+func (e *engine) peaks() {
+	for i := range e.links {
+		if l := &e.links[i]; int64(l.peak) > e.res.PeakQueue {
+			e.res.PeakQueue, e.res.PeakLink = int64(l.peak), [2]int32{l.from, l.to}
 		}
-		e.res.Windows++
+	}
+}
+
+// run simulates all, in turns if it may. It reports false where the end of a window would show in
+// what is counted.
+func (e *engine) run(turns bool) (bool, error) {
+	for now := e.next(0); e.live > 0 && now != never; {
+		if turns && e.tables == 0 {
+			return e.turns(now)
+		}
+		if err := e.poll(); err != nil {
+			return false, err
+		}
 		end := now + e.look
 		if e.window(end) {
 			now = end
@@ -221,35 +152,69 @@ func Run(n *Network, flows []Flow, c *Config) (*Result, error) {
 			now = e.next(end)
 		}
 	}
-	for i := range e.links {
-		if l := &e.links[i]; int64(l.peak) > e.res.PeakQueue {
-			e.res.PeakQueue, e.res.PeakLink = int64(l.peak), [2]int32{l.from, l.to}
-		}
+	return true, nil
+}
+
+// poll counts a window, and asks, each 1024 of them, whether to go on.
+func (e *engine) poll() error {
+	e.res.Windows++
+	if e.res.Windows&1023 == 1 && e.cfg.Poll != nil {
+		return e.cfg.Poll()
 	}
-	return &e.res, nil
+	return nil
 }
 
 // window simulates up to end; it reports whether frames arrived.
 func (e *engine) window(end int64) bool {
-	busy := 0
+	return e.runHosts(end)+e.switches(e.net.Hosts(), len(e.in), end) > 0
+}
+
+// switches simulates those from first to before last up to end; it returns how many frames arrived.
+func (e *engine) switches(first, last int, end int64) (busy int) {
+	for v := first; v < last; v++ {
+		busy += e.runSwitch(v, end)
+	}
+	return busy
+}
+
+// runHosts simulates all hosts up to end; it returns how many frames arrived.
+func (e *engine) runHosts(end int64) (busy int) {
+	if !e.waits {
+		for i := range e.hosts {
+			busy += e.runAlone(&e.hosts[i], end)
+		}
+		e.settle()
+		return busy
+	}
 	for i := range e.hosts {
-		if in := 2*i + 1; e.due[in] < end {
-			busy += e.pullHost(&e.hosts[i], end)
+		if h := &e.hosts[i]; e.due[2*i+1] < end {
+			h.arrived = e.pullHost(h, h.arrived, end)
+			busy += len(h.arrived)
 			e.acts[i] = 0
 		}
 	}
 	e.settle()
 	for i := range e.hosts {
 		if h := &e.hosts[i]; e.acts[i] < end {
-			e.runHost(h, end)
+			e.runHost(h, h.arrived, end)
 			h.arrived = h.arrived[:0]
 			e.acts[i] = h.nextEvent(e)
 		}
 	}
-	for v := e.net.Hosts(); v < len(e.in); v++ {
-		busy += e.runSwitch(v, end)
+	return busy
+}
+
+// runAlone simulates a host up to end where no flow waits for the end of another.
+func (e *engine) runAlone(h *host, end int64) int {
+	e.arrived = e.arrived[:0]
+	if e.due[2*h.id+1] < end {
+		e.arrived = e.pullHost(h, e.arrived, end)
+	} else if e.acts[h.id] >= end {
+		return 0
 	}
-	return busy > 0
+	e.runHost(h, e.arrived, end)
+	e.acts[h.id] = h.nextEvent(e)
+	return len(e.arrived)
 }
 
 // settle starts what waited for the flows that ended.
@@ -296,51 +261,51 @@ func (e *engine) next(now int64) int64 {
 // take takes what arrives at a leaf or spine before end off the links, and puts it apart by the
 // ports by which it leaves.
 func (e *engine) take(v int, end int64) {
-	e.arrived = e.arrived[:0]
-	e.parts.Begin(len(e.in[v]))
+	arrived := e.arrived[:0]
 	for _, id := range e.in[v] {
 		if e.due[id] >= end {
 			continue
 		}
 		l := &e.links[id]
 		if l.low.head != l.low.sent {
-			e.pull(v, &l.low, end)
+			arrived = l.low.take(arrived, end)
 		}
 		if l.hi.head != l.hi.sent {
-			e.pull(v, &l.hi, end)
+			arrived = l.hi.take(arrived, end)
 		}
 		e.due[id] = l.first()
+	}
+	e.arrived = arrived
+	e.parts.Begin(len(e.in[v]))
+	switch n, from := e.net, end-e.span; {
+	case v < n.Hosts()+n.Leaves:
+		e.atLeaf(v-n.Hosts(), arrived, from)
+	case n.Pods == 0:
+		for i := range arrived {
+			f := &arrived[i]
+			e.parts.Add(e.goals[f.goal()].leaf, parted.Key(f.at-from, i))
+		}
+	default:
+		for i := range arrived {
+			f := &arrived[i]
+			e.parts.Add(e.route(v-n.Hosts()-n.Leaves, e.goals[f.goal()], f), parted.Key(f.at-from, i))
+		}
 	}
 	e.parts.End()
 }
 
-// pull is take for a ring of a link with frames that travel.
-func (e *engine) pull(v int, q *fifo, end int64) {
-	p, n, from, arrived := &e.parts, e.net, end-e.look, e.arrived
-	at := v - n.Hosts()
-	leaf, spine := at < n.Leaves, at >= n.Leaves && n.Pods == 0
-	buf, head, sent := q.buf, q.head, q.sent
-	for ; head != sent; head++ {
-		g := &buf[head&uint32(len(buf)-1)]
-		if g.at >= end {
-			break
+// atLeaf puts apart what arrives at a leaf after a time.
+func (e *engine) atLeaf(at int, arrived []frame, from int64) {
+	p, goals := &e.parts, e.goals
+	for i := range arrived {
+		f := &arrived[i]
+		to := goals[f.goal()]
+		port := to.port
+		if int(to.leaf) != at {
+			port = e.upward(at, f)
 		}
-		arrived = extend(arrived)
-		arrived[len(arrived)-1] = *g
-		to, key := e.goals[g.goal()], parted.Key(g.at-from, len(arrived)-1)
-		port := to.leaf // of a spine
-		switch {
-		case spine:
-		case !leaf:
-			port = e.route(at-n.Leaves, to, g)
-		case int(port) == at:
-			port = to.port
-		default:
-			port = e.upward(at, g)
-		}
-		p.Add(port, key)
+		p.Add(port, parted.Key(f.at-from, i))
 	}
-	q.head, e.arrived = head, arrived
 }
 
 // first is when the first frame of a link arrives.
@@ -355,92 +320,85 @@ func (e *engine) runSwitch(v int, end int64) int {
 		if !some && e.ends[id^1] >= end {
 			continue
 		}
-		l := &e.links[id^1]
+		var keys []uint64
 		if some {
-			e.onto(l, e.arrived, p.LeavingMixed(i, e.look), end)
+			keys = p.LeavingMixed(i, e.span)
 		}
-		e.serve(l, end)
+		e.onto(&e.links[id^1], e.arrived, keys, end)
 	}
 	return len(e.arrived)
 }
 
-// onto lets frames go by a port, in the order of keys.
+// onto lets a port work up to end: frames come in the order of keys; a frame in transmission that
+// ends no longer counts in its queue, and is marked by what stays there; the next one
+// starts, control first.
 func (e *engine) onto(l *link, arrived []frame, keys []uint64, end int64) {
-	for k, key := range keys {
-		f := &arrived[key&parted.Place]
-		if l.busy {
-			if l.free < f.at {
-				e.drain(l, f.at)
+	free, due, hops := e.ends[l.id], e.due[l.id], int64(0)
+	for k := 0; ; k++ {
+		f, at := coming(arrived, keys, k, end)
+		for free < at {
+			if l.high {
+				l.hiBytes -= control
+			} else {
+				hops++
+				if l.lowBytes -= int64(l.size); l.lowBytes > e.ecnLow {
+					e.mark(l)
+				}
 			}
-			if l.busy {
-				e.enqueue(l, f)
+			var g *frame
+			if l.hi.sent != l.hi.tail {
+				g = l.hi.at(l.hi.sent)
+				l.hi.sent++
+				l.high = true
+				free += l.small
+			} else if l.low.sent != l.low.tail {
+				g = l.low.at(l.low.sent)
+				l.low.sent++
+				l.high, l.size = false, g.size
+				free += e.lasts(l, g.size)
+			} else {
+				free = never
+				break
+			}
+			g.at = free + l.delay
+			due = min(due, g.at)
+		}
+		if f == nil {
+			break
+		}
+		q, high := &l.low, f.flags&(flagAck|flagNack|flagTrimmed) != 0
+		if high {
+			if l.hiBytes+control > 2*e.queue {
+				e.res.Drops++
 				continue
 			}
-		}
-		next := end
-		if k+1 < len(keys) {
-			next += parted.After(keys[k+1]) - e.look
-		}
-		if !e.straight(l, f, next) {
-			e.enqueue(l, f)
-		}
-	}
-}
-
-// serve ends and starts transmissions of a link before a time.
-func (e *engine) serve(l *link, until int64) {
-	if l.busy && l.free < until {
-		e.drain(l, until)
-	}
-}
-
-// drain is serve where one ends: a frame in transmission no longer counts in its queue, and is
-// marked by what stays there; the next one starts, control first.
-func (e *engine) drain(l *link, until int64) {
-	free, due := l.free, e.due[l.id]
-	for free < until {
-		e.res.DataPacketHops += int64(l.data)
-		if l.high {
-			l.hiBytes -= int64(l.size)
-		} else if l.lowBytes -= int64(l.size); l.lowBytes > e.ecnLow && e.marked(l) {
-			l.low.at(l.low.sent - 1).flags |= flagCE
-			e.res.Marks++
-		}
-		q := &l.low
-		l.high, l.data = false, 1
-		if l.hi.waits() {
 			q = &l.hi
-			l.high, l.data = true, 0
-		} else if !q.waits() {
-			l.busy, e.ends[l.id], e.due[l.id] = false, never, due
-			return
+			l.hiBytes += control
+		} else {
+			bytes := l.lowBytes + int64(f.size)
+			if bytes > e.queue {
+				free, due = e.overflow(l, f, free, due)
+				continue
+			}
+			l.lowBytes = bytes
+			l.peak = max(l.peak, int32(bytes))
 		}
-		f := q.at(q.sent)
-		q.sent++
-		l.size = f.size
-		free += e.lasts(l, f.size)
-		f.at = free + l.delay
-		due = min(due, f.at)
-	}
-	l.free, e.ends[l.id], e.due[l.id] = free, free, due
-}
-
-// straight lets a frame through a port that is idle, unless it would still be in
-// transmission when the next one comes.
-func (e *engine) straight(l *link, f *frame, next int64) bool {
-	at := f.at + e.lasts(l, f.size)
-	if at >= next {
-		return false
-	}
-	if f.flags&(flagAck|flagNack|flagTrimmed) == 0 {
-		if int64(f.size) > e.queue {
-			return false
+		i := q.tail
+		if i-q.head == uint32(len(q.buf)) {
+			q.grow()
 		}
-		l.peak = max(l.peak, int32(f.size))
-		e.res.DataPacketHops++
+		q.tail = i + 1
+		if free == never {
+			q.sent = i + 1
+			l.high, l.size = high, f.size
+			free = at + e.lasts(l, f.size)
+			at = free + l.delay
+			due = min(due, at)
+		}
+		q.at(i).set(f, at)
 	}
-	e.pass(l, f, at+l.delay)
-	return true
+	e.ends[l.id], e.due[l.id] = free, due
+	e.res.DataPacketHops += hops
 }
 
 // pass puts a frame on the cable behind a port at which none waits.
@@ -454,28 +412,35 @@ func (e *engine) pass(l *link, f *frame, at int64) {
 	e.due[l.id] = min(e.due[l.id], at)
 }
 
-// marked draws whether a frame is marked.
-func (e *engine) marked(l *link) bool {
-	if l.lowBytes > e.ecnHigh {
-		return true
+// coming is the frame of a key and when it comes; after the last key none does before end.
+func coming(arrived []frame, keys []uint64, k int, end int64) (*frame, int64) {
+	if k >= len(keys) {
+		return nil, end
 	}
-	l.draws++
-	p := uint64(0x7fffffff*(l.lowBytes-e.ecnLow)) / uint64(e.ecnHigh-e.ecnLow)
-	return uint64(draw(e.cfg.Seed, uint64(l.id), l.draws)>>1) < p
+	f := &arrived[keys[k]&parted.Place]
+	return f, f.at
 }
 
-// start begins the transmission of the only frame that waits.
-func (e *engine) start(l *link, q *fifo, at int64) {
-	l.busy, l.high, l.data = true, q == &l.hi, 1
-	if l.high {
-		l.data = 0
+// mark marks the frame whose transmission ended, or not, as is drawn.
+func (e *engine) mark(l *link) {
+	if l.lowBytes <= e.ecnHigh {
+		l.draws++
+		p := uint64(0x7fffffff*(l.lowBytes-e.ecnLow)) / uint64(e.ecnHigh-e.ecnLow)
+		if uint64(draw(e.cfg.Seed, uint64(l.id), l.draws)>>1) >= p {
+			return
+		}
 	}
-	f := q.at(q.sent)
-	q.sent++
-	l.size = f.size
-	l.free = at + e.lasts(l, f.size)
-	f.at = l.free + l.delay
-	e.ends[l.id], e.due[l.id] = l.free, min(e.due[l.id], f.at)
+	l.low.at(l.low.sent - 1).flags |= flagCE
+	e.res.Marks++
+}
+
+// start begins the transmission of the only control frame that waits.
+func (e *engine) start(l *link, at int64) {
+	f := l.hi.at(l.hi.sent)
+	l.hi.sent++
+	l.high = true
+	f.at = at + l.small + l.delay
+	e.ends[l.id], e.due[l.id] = at+l.small, min(e.due[l.id], f.at)
 }
 
 // lasts is how long a frame occupies a link, in ps.
@@ -493,39 +458,32 @@ func (e *engine) lasts(l *link, bytes uint16) int64 {
 // whole picoseconds a byte (sim/queue.cpp).
 func spell(bytes, rate int64) int64 { return bytes * (8_000_000_000_000 / rate) }
 
-// enqueue puts a frame into the queues of a link; where data finds no room, it
-// or the frame that came last is trimmed.
-func (e *engine) enqueue(l *link, f *frame) {
-	if f.flags&(flagAck|flagNack|flagTrimmed) != 0 {
-		e.control(l, f)
-		return
-	}
-	if l.lowBytes+int64(f.size) > e.queue {
-		if l.draws++; draw(e.cfg.Seed, uint64(l.id), l.draws)&1 != 0 {
-			e.trim(l, f)
-			return
-		}
-		if !l.low.waits() {
-			e.instead(l, f)
-			return
-		}
+// overflow puts a data frame into a queue that has no room for it: it or the frame that came last is
+// trimmed. In and out: when the frame in transmission ends, and when the first that travels arrives.
+func (e *engine) overflow(l *link, f *frame, free, due int64) (int64, int64) {
+	e.ends[l.id], e.due[l.id] = free, due
+	l.draws++
+	switch {
+	case draw(e.cfg.Seed, uint64(l.id), l.draws)&1 != 0:
+		e.trim(l, f)
+	case !l.low.waits():
+		e.instead(l, f)
+	default:
 		l.low.tail--
 		last := *l.low.at(l.low.tail)
 		l.lowBytes -= int64(last.size)
 		e.trim(l, &last)
+		l.lowBytes += int64(f.size)
+		l.peak = max(l.peak, int32(l.lowBytes))
+		l.low.push(f, f.at)
 	}
-	l.lowBytes += int64(f.size)
-	l.peak = max(l.peak, int32(l.lowBytes))
-	l.low.push(f, f.at)
-	if !l.busy {
-		e.start(l, &l.low, f.at)
-	}
+	return e.ends[l.id], e.due[l.id]
 }
 
 // instead puts a frame in the place of that in transmission, if there is one, which is trimmed:
 // the queue has room for one.
 func (e *engine) instead(l *link, f *frame) {
-	if !l.busy || l.high {
+	if e.ends[l.id] == never || l.high {
 		e.trim(l, f)
 		return
 	}
@@ -557,7 +515,7 @@ func (e *engine) control(l *link, f *frame) {
 	}
 	l.hiBytes += int64(f.size)
 	l.hi.push(f, f.at)
-	if !l.busy {
-		e.start(l, &l.hi, f.at)
+	if e.ends[l.id] == never {
+		e.start(l, f.at)
 	}
 }

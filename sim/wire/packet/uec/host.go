@@ -55,11 +55,12 @@ func (h *host) nextEvent(e *engine) int64 {
 	return t
 }
 
-// pullHost takes what arrives before end off the link, and notes which flows
-// end with it.
-func (e *engine) pullHost(h *host, end int64) int {
+// pullHost takes what arrives before end off the link, in place of what a list had, and notes which
+// flows end with it.
+func (e *engine) pullHost(h *host, arrived []frame, end int64) []frame {
 	l := &e.links[2*h.id+1]
-	low, hi, arrived := &l.low, &l.hi, h.arrived[:0]
+	low, hi := &l.low, &l.hi
+	arrived = arrived[:0]
 	for {
 		q, x, y := low, never, never
 		if low.head != low.sent {
@@ -87,13 +88,13 @@ func (e *engine) pullHost(h *host, end int64) int {
 			}
 		}
 	}
-	h.arrived, e.due[l.id] = arrived, l.first()
-	return len(arrived)
+	e.due[l.id] = l.first()
+	return arrived
 }
 
-// runHost simulates a host up to end: arrivals, starts, the NIC, timers, in
+// runHost simulates a host up to end: what arrived, starts, the NIC, timers, in
 // this order where times are equal.
-func (e *engine) runHost(h *host, end int64) {
+func (e *engine) runHost(h *host, arrived []frame, end int64) {
 	for i := 0; ; {
 		t, what := end, 0
 		if len(h.timers) > 0 && h.soonest < t {
@@ -105,8 +106,8 @@ func (e *engine) runHost(h *host, end int64) {
 		if len(h.starts) > 0 && h.starts[0].at < end && h.starts[0].at <= t {
 			t, what = h.starts[0].at, 3
 		}
-		if i < len(h.arrived) && h.arrived[i].at <= t {
-			e.arrive(h, &h.arrived[i])
+		if i < len(arrived) && arrived[i].at <= t {
+			e.arrive(h, &arrived[i])
 			i++
 			continue
 		}

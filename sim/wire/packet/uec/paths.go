@@ -28,9 +28,6 @@ func newPaths(c *Config, r *setup) paths {
 		p.upper = uint16(r.next()%0xffff) &^ p.mask
 		p.xor = uint16(r.next() % uint32(c.Paths))
 	}
-	if c.Balance == Bitmap || c.Balance == Mixed {
-		p.skip = make([]uint8, c.Paths)
-	}
 	return p
 }
 

@@ -93,6 +93,7 @@ func (e *engine) receive(h *host, f *frame) {
 	ce := f.flags&flagCE != 0
 	r.accepted += int64(f.size)
 	if r.has(f.psn) {
+		e.again = max(e.again, f.at)
 		base := r.base(f.psn)
 		if ce {
 			base = f.psn
@@ -158,6 +159,7 @@ func (r *receiver) slot() uint16 {
 func (e *engine) receiveHeader(h *host, f *frame) {
 	r := &e.rcv[f.flow]
 	if r.has(f.psn) {
+		e.again = max(e.again, f.at)
 		accepted := r.accepted
 		e.acknowledge(h, f, r.base(f.psn), false)
 		r.accepted = accepted

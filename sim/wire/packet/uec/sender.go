@@ -49,7 +49,7 @@ func (s *sender) at(psn uint32) *record { return &s.window[psn&uint32(len(s.wind
 
 func (s *sender) room(psn uint32) {
 	for psn-s.una >= uint32(len(s.window)) {
-		w := make([]record, max(64, 2*len(s.window)))
+		w := make([]record, max(min(64, 1<<bits.Len32(s.packets-1)), 2*len(s.window)))
 		for p := s.una; p != s.una+uint32(len(s.window)); p++ {
 			w[p&uint32(len(w)-1)] = s.window[p&uint32(len(s.window)-1)]
 		}
@@ -248,6 +248,7 @@ func (e *engine) refused(h *host, f *frame) {
 	s := &e.snd[f.flow]
 	e.res.Nacks++
 	if f.psn < s.una || f.psn >= s.highest || s.at(f.psn).state != inFlight {
+		e.again = max(e.again, f.at)
 		return
 	}
 	r := s.at(f.psn)

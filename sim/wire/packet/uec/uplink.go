@@ -31,6 +31,7 @@ func (e *engine) hashed(up []uint16, at int, f *frame) uint16 {
 	if len(up) < 2 {
 		if up == nil { // a leaf's, first needed now
 			up = e.permuted(at, e.setup)
+			e.tables--
 			e.up[at] = up
 			return e.hashed(up, at, f)
 		}

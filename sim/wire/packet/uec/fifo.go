@@ -1,0 +1,118 @@
+package uec
+
+import "slices"
+
+// extend makes room for one more frame, which is written next: append would copy it twice.
+func extend(a []frame) []frame {
+	n := len(a)
+	if n == cap(a) {
+		a = slices.Grow(a, max(16, n))
+	}
+	return a[:n+1]
+}
+
+// fifo is a ring of frames that grows: first those that travel, then those that wait, which are
+// taken from both ends. So a frame lies where it waited once it travels.
+type fifo struct {
+	buf              []frame
+	head, sent, tail uint32 // those before sent travel
+}
+
+func (q *fifo) at(i uint32) *frame { return &q.buf[i&uint32(len(q.buf)-1)] }
+
+// waits says that frames wait.
+func (q *fifo) waits() bool { return q.sent != q.tail }
+
+// push appends a copy of f with another time.
+func (q *fifo) push(f *frame, at int64) {
+	i := q.tail
+	if i-q.head == uint32(len(q.buf)) {
+		q.grow()
+	}
+	q.tail = i + 1
+	q.at(i).set(f, at)
+}
+
+func (q *fifo) grow() {
+	n := make([]frame, max(8, 2*len(q.buf)))
+	for i := q.head; i != q.tail; i++ {
+		n[i&uint32(len(n)-1)] = *q.at(i)
+	}
+	q.buf = n
+}
+
+// first is when the first frame arrives; never without one that travels, and an empty ring goes on
+// at the begin of its memory, which is in the cache.
+func (q *fifo) first() int64 {
+	switch q.head {
+	case q.tail:
+		q.head, q.sent, q.tail = 0, 0, 0
+		return never
+	case q.sent:
+		return never
+	}
+	return q.at(q.head).at
+}
+
+// pop takes the first out of a ring none of whose frames travel; it stays where it is until the
+// next is pushed.
+func (q *fifo) pop() *frame {
+	f := q.at(q.sent)
+	if q.sent++; q.sent == q.tail {
+		q.sent, q.tail = 0, 0
+	}
+	q.head = q.sent
+	return f
+}
+
+// take moves those that arrive before end to the end of a list.
+func (q *fifo) take(arrived []frame, end int64) []frame {
+	buf, head, sent, n := q.buf, q.head, q.sent, len(arrived)
+	if most := n + int(sent-head); most > cap(arrived) {
+		arrived = slices.Grow(arrived, most)
+	}
+	room := arrived[:cap(arrived)]
+	for ; head != sent && n < len(room); head++ {
+		g := &buf[head&uint32(len(buf)-1)]
+		if g.at >= end {
+			break
+		}
+		room[n] = *g
+		n++
+	}
+	q.head = head
+	return room[:n]
+}
+
+// set copies a frame but for its time. It copies field by field: fields of f were written
+// just now, and wider loads would wait until those stores are done.
+func (g *frame) set(f *frame, at int64) {
+	g.at, g.flow, g.psn = at, f.flow, f.psn
+	g.path, g.size, g.slot, g.flags = f.path, f.size, f.slot, f.flags
+}
+
+// ring is a queue of numbers that grows.
+type ring[T int32 | uint16] struct {
+	buf        []T
+	head, tail uint32
+}
+
+func (q *ring[T]) empty() bool { return q.head == q.tail }
+
+func (q *ring[T]) push(v T) {
+	if q.tail-q.head == uint32(len(q.buf)) {
+		n := make([]T, max(8, 2*len(q.buf)))
+		for i := q.head; i != q.tail; i++ {
+			n[i&uint32(len(n)-1)] = q.buf[i&uint32(len(q.buf)-1)]
+		}
+		q.buf = n
+	}
+	q.buf[q.tail&uint32(len(q.buf)-1)] = v
+	q.tail++
+}
+
+// pop takes the first out.
+func (q *ring[T]) pop() T {
+	q.head++
+	return q.buf[(q.head-1)&uint32(len(q.buf)-1)]
+}
