@@ -379,7 +379,7 @@ type placing struct {
 const usual = 1 << 11
 
 // much is up to how much is taken note of where the oldest is forgotten seldom: that takes time, too.
-const much = 1 << 19
+const much = 1 << 17
 
 // Open makes calendars for windows of so many ps. The order of what began is asked for no later
 // than reach, in ps; roots is how many events were planned before all others.
