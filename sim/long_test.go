@@ -117,11 +117,12 @@ func TestShortenedRunsStayWithinTheirMargin(t *testing.T) {
 	t.Logf("worst: %.4f", worst)
 }
 
-// An NVLSTree over a network that has too few iterations for half of it to be saved is
-// shortened to as many as are in progress at a time where it would cost much, and only there.
-func TestLongTreesOverNetworksAreShortened(t *testing.T) {
-	c, systems := nodes(t, "dgx-h100+nvls.n2", 6, smallBuffers())
-	req, _, err := c.Request(comm.Op{Func: coll.AllReduce, Count: 7 << 20, Type: coll.Float32})
+// longTree is an all_reduce of so many floats by NVLSTree on one channel with small buffers, so that
+// it has many iterations.
+func longTree(t *testing.T, hosts int, floats int64) (*comm.Comm, []*topo.System, *plan.Plan) {
+	t.Helper()
+	c, systems := nodes(t, "dgx-h100+nvls.n2", hosts, smallBuffers())
+	req, _, err := c.Request(comm.Op{Func: coll.AllReduce, Count: floats, Type: coll.Float32})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,6 +131,13 @@ func TestLongTreesOverNetworksAreShortened(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return c, systems, p
+}
+
+// An NVLSTree over a network that has too few iterations for half of it to be saved is
+// shortened to as many as are in progress at a time where it would cost much, and only there.
+func TestLongTreesOverNetworksAreShortened(t *testing.T) {
+	c, systems, p := longTree(t, 6, 7<<20)
 	if n := p.Iterations(); n < 3*16 || n >= 3*32 {
 		t.Fatalf("%d iterations", n)
 	}
@@ -151,16 +159,7 @@ func TestLongTreesOverNetworksAreShortened(t *testing.T) {
 // Trees over NVLink switches settle slowly, so that no period recurs: what would be refused
 // for its steps is simulated for some iterations, and its time is within the margin.
 func TestWhatSettlesSlowlyIsShortened(t *testing.T) {
-	c, systems := nodes(t, "dgx-h100+nvls.n2", 3, smallBuffers())
-	req, _, err := c.Request(comm.Op{Func: coll.AllReduce, Count: 5 << 22, Type: coll.Float32})
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Algo, req.Proto, req.Channels = coll.NVLSTree, coll.Simple, 1
-	p, err := build.Plan(c.Layout, req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, systems, p := longTree(t, 3, 5<<22)
 	cfg := sim.Config{Systems: systems, Launch: sim.Graph, Kernels: 1, NoJitter: true}
 	whole := within(t, c, cfg, p, units.FromMicros(1e9))
 	got := within(t, c, cfg, p, units.FromMicros(500))
