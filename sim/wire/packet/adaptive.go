@@ -106,10 +106,8 @@ func (e *engine) shortest(w *worker, s *swtch, f *frame, among []int32) *link {
 
 // backlog is the bytes that a link has to send, with the rest of the frame in
 // transmission.
-func (l *link) backlog(at int64) (bytes int64) {
-	for i := range l.q {
-		bytes += l.q[i].bytes
-	}
+func (l *link) backlog(at int64) int64 {
+	bytes := l.held()
 	if l.free > at {
 		bytes += int64(float64(l.free-at) * float64(l.rate) / 8e12)
 	}

@@ -115,9 +115,9 @@ func (e *engine) shut(w *worker, s *swtch, from int64) {
 
 // answer lets a host that only receives acknowledge what has come, up to the first frame that is
 // no data, and returns how many frames that are.
-func (e *engine) answer(w *worker, h *host, l *link, end int64) (i int) {
-	for ; i < len(h.come); i++ {
-		f := &h.come[i]
+func (e *engine) answer(w *worker, h *host, l *link, come []frame, end int64) (i int) {
+	for ; i < len(come); i++ {
+		f := &come[i]
 		if f.Flow < 0 || f.Flags&flagAck != 0 {
 			return i
 		}

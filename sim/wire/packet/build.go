@@ -12,6 +12,7 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
 	"github.com/simccl/simccl/sim/wire/packet/internal/sides"
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
+	"github.com/simccl/simccl/sim/wire/packet/internal/turn"
 	"github.com/simccl/simccl/sim/wire/packet/spec"
 )
 
@@ -23,12 +24,7 @@ func build(n *Network, flows []Flow, cfg *Config, ordered, inTurn bool) (*engine
 		e.look = instant.Longest
 	}
 	e.vague, e.most = true, int64(max(e.full, e.ack))
-	if cfg.CC.Kind == HPCC {
-		e.most = all
-	}
-	e.classes, e.classOf = spec.Classes(flows)
-	e.buildLinks()
-	e.buildNodes()
+	e.lay()
 	workers := cfg.Workers
 	if cfg.CC.Kind == HPCC {
 		workers = 1 // copies of a frame that is sent again share its record
@@ -54,6 +50,17 @@ func build(n *Network, flows []Flow, cfg *Config, ordered, inTurn bool) (*engine
 		e.buildLosses()
 	}
 	return e, nil
+}
+
+// lay makes what each run has: links, hosts and switches.
+func (e *engine) lay() {
+	if e.cfg.CC.Kind == HPCC {
+		e.most = all
+	}
+	e.rules = turn.Rules{CC: &e.cfg.CC, Payload: e.cfg.Frames.Payload, Trim: e.cfg.Buffer.Trim > 0}
+	e.classes, e.classOf = spec.Classes(e.flows)
+	e.buildLinks()
+	e.buildNodes()
 }
 
 // takeTurns makes windows of two delays, if it may, where those of switches with hosts begin a delay

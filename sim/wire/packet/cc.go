@@ -65,17 +65,6 @@ func (e *engine) roundTrip(id int32, s *sender, links int) (ps units.Time) {
 	return ps
 }
 
-// ccStamp writes into a data frame what the control reads from its
-// acknowledgement.
-func (e *engine) ccStamp(f *frame, now int64) {
-	if k := e.cfg.CC.Kind; k == NoCC || k == DCQCN {
-		return
-	}
-	if aux, ok := e.controls.Sent(f.Flow, f.Psn, now); ok {
-		f.Aux = aux
-	}
-}
-
 // ccAck lets the control see an acknowledgement.
 func (e *engine) ccAck(w *worker, h *host, f *frame, s *sender, acked uint32) {
 	c := &e.cfg.CC
@@ -109,4 +98,48 @@ func (e *engine) lossSeen(id int32, s *sender, now int64, timeouts int32) {
 	if e.cfg.CC.Kind == Swift || e.cfg.CC.Kind == NSCC {
 		e.controls.Loss(id, &s.Rate, &s.Window, now, s.Flight(e.cfg.Buffer.Trim > 0), timeouts)
 	}
+}
+
+// stamp adds a switch's record to a data frame that it starts.
+func (e *engine) stamp(l *link, f *frame, at int64) {
+	e.controls.Telemetry(f.Flow).Stamp(&e.cfg.CC, f.Aux, at/1000, l.txBytes, l.held(), l.rate)
+}
+
+// held is the bytes that wait at a port.
+func (l *link) held() (bytes int64) {
+	for i := range l.q {
+		bytes += l.q[i].bytes
+	}
+	return bytes
+}
+
+// shift changes the rate, and the time of the next frame by the difference of
+// the gaps.
+func (e *engine) shift(w *worker, h *host, s *sender, rate, now int64) {
+	sooner := rate > s.Rate.Rate || s.NextAvail < h.wake // known long before the gap is
+	if size := int(s.Last); rate != s.Rate.Rate {
+		gap, before, full := e.lasts(size, rate), s.Gap, s.Last == e.full && s.Gap > 0 && !e.cfg.CC.Unpaced
+		if !full {
+			before = e.lasts(size, s.Rate.Rate)
+		}
+		s.NextAvail += gap - before
+		if s.Set(rate); full {
+			s.Gap = gap
+		}
+	}
+	h.paced = min(h.paced, s.NextAvail)
+	if h.wake > now && sooner && s.NextAvail < h.wake {
+		h.wake = max(s.NextAvail, now)
+		e.await(w, h, now)
+	}
+}
+
+// pintStamp lets a frame carry the highest utilisation of its path, encoded as a
+// power of PintBase.
+func (e *engine) pintStamp(l *link, f *frame, at int64) {
+	if f.Flags&flagAck == 0 && f.Flow >= 0 {
+		u := l.pint.Used(&e.cfg.CC, at/1000, l.held(), l.rate)
+		f.Aux = max(f.Aux, e.cfg.CC.Code(u, streams.Hash(e.cfg.Seed, l.id, streams.Code, l.pint.Frames)))
+	}
+	l.pint.Sent(at/1000, f.Size)
 }

@@ -45,23 +45,13 @@ func (e *engine) gate(l *link, at int64) {
 	switch p := &l.port; {
 	case before == 0 && l.asked != 0:
 		p.since = at
-		if l.q == nil && !e.wants(&e.hosts[e.hostOf[l.from]]) {
+		if l.q == nil && !e.hosts[e.hostOf[l.from]].Wants(e.snd) {
 			p.since = -1
 		}
 	case before != 0 && l.asked == 0 && p.since >= 0:
 		p.paused += at - p.since
 	}
 	l.hold()
-}
-
-// wants says that a queue pair of a host has frames to send.
-func (e *engine) wants(h *host) bool {
-	for _, id := range h.qps {
-		if s := &e.snd[id]; s.Nxt < s.Frames || s.HasGap() {
-			return true
-		}
-	}
-	return false
 }
 
 // credited handles credits that came back to a switch.

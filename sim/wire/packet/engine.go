@@ -10,9 +10,11 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/dog"
 	"github.com/simccl/simccl/sim/wire/packet/internal/frames"
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
+	"github.com/simccl/simccl/sim/wire/packet/internal/lost"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
+	"github.com/simccl/simccl/sim/wire/packet/internal/turn"
 	"github.com/simccl/simccl/sim/wire/packet/spec"
 	"github.com/simccl/simccl/units"
 )
@@ -124,6 +126,7 @@ type engine struct {
 	paths     int      // routes of a flow
 	flows     []Flow
 	snd       []sender
+	rules     turn.Rules
 	rcv       []receiver
 	controls  cc.Flows
 	seen      []uint64      // of flows, with Pint
@@ -144,7 +147,7 @@ type engine struct {
 	given     *Live // whose messages it carries; nil for flows that are known
 	crowd     int   // frames in a window from which on all workers simulate
 	streams   *streams.Firsts
-	losses    []losses
+	losses    []lost.Draws
 	ranker    instant.Ranker
 	exits     []uint16 // by link: the port where it begins
 	due       []int64  // by link: when its first frame arrives
@@ -154,6 +157,8 @@ type engine struct {
 	vague     bool     // no queue's peak counts but that of the deepest
 	full, ack uint16   // bytes of frames
 	plain     bool     // no shortcut is taken
+	early     bool     // which flows end in a window is looked for before hosts run: others wait for them
+	brisk     bool     // hosts with one queue pair have a loop of their own
 	stays     bool     // what arrives at hosts is not written over before they have run
 	began     int64    // the window
 	over      int64    // all before was simulated
@@ -206,6 +211,8 @@ func (e *engine) run() (int64, error) {
 		defer e.crew.Dismiss()
 	}
 	e.stays = len(e.workers) == 1 && spec.Steady(e.net, e.cfg)
+	e.early = !e.stays || slices.ContainsFunc(e.flows, func(f Flow) bool { return len(f.Deps) > 0 })
+	e.brisk = !e.plain && e.cfg.Repair.BackTo == 0
 	e.findDirect()
 	for e.live > 0 && now != never && (stop == 0 || now < stop) {
 		if windows&1023 == 0 && e.cfg.Poll != nil {
@@ -285,7 +292,10 @@ func (e *engine) next(now int64) int64 {
 		}
 	}
 	for i := range e.hosts {
-		t = min(t, e.hosts[i].nextEvent(e))
+		h := &e.hosts[i]
+		if t = min(t, h.own(e)); h.timer < t && h.Overdue(e.snd, int64(e.cfg.Repair.Timeout)) < never {
+			t = h.timer
+		}
 	}
 	if t < never && len(e.changes) > 0 || slices.ContainsFunc(e.changes, func(c spec.Change) bool { return !c.Begin }) {
 		t = min(t, e.changes[0].At)

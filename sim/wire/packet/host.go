@@ -13,14 +13,12 @@ import (
 // host is a node with one NIC: queue pairs served in turn, acknowledgements
 // before them.
 type host struct {
-	out, in  int32   // links; -1: none
-	qps      []int32 // flows that send, in the order they began
-	wake     int64   // when a queue pair may send again; 0: not awaited
-	paced    int64   // when none could send: until when pacing alone holds all queue pairs up, or earlier
-	timer    int64   // no timeout ends before then
-	turn     int32   // served last
-	over     int32   // queue pairs of qps that have ended
-	inFlight bool    // a frame is in transmission and its end is to come
+	out, in int32 // links; -1: none
+	turn.List
+	wake     int64 // when a queue pair may send again; 0: not awaited
+	paced    int64 // when none could send: until when pacing alone holds all queue pairs up, or earlier
+	timer    int64 // no timeout ends before then
+	inFlight bool  // a frame is in transmission and its end is to come
 	node     int32
 	ready    int64 // the next flow may begin, with MessageGap
 
@@ -32,7 +30,7 @@ type host struct {
 	come    []frame          // what arrived in this window
 	arrived []frame          // memory for it
 	sports  map[int32]uint16 // next source port by destination
-	_       [32]byte         // whole lines of a cache
+	_       [24]byte         // whole lines of a cache
 }
 
 // firstPort is the source port of the first flow between two hosts.
@@ -47,16 +45,7 @@ func (e *engine) begin(flow int32, at int64) {
 	h.first = h.starts.Next(h.ready)
 }
 
-// nextEvent returns when a host does something of its own.
-func (h *host) nextEvent(e *engine) int64 {
-	t := h.own(e)
-	if h.timer < t && e.overdue(h) < never {
-		t = h.timer
-	}
-	return t
-}
-
-// own is the same but for timeouts.
+// own is when a host does something of its own, but for timeouts.
 func (h *host) own(e *engine) int64 {
 	t := h.first
 	if h.inFlight {
@@ -68,8 +57,8 @@ func (h *host) own(e *engine) int64 {
 	return t
 }
 
-// pullHosts takes what arrives before end at a range of hosts off their links, and returns
-// how many frames that are.
+// pullHosts takes what arrives before end at a range of hosts off their links, and returns how many
+// frames that are. What stays until hosts run is only looked at.
 func (e *engine) pullHosts(w *worker, from, to int, end int64) int {
 	busy := 0
 	for ; from < to; from += 64 {
@@ -78,77 +67,51 @@ func (e *engine) pullHosts(w *worker, from, to int, end int64) int {
 			some = ^uint64(0) >> (64 - min(64, to-from))
 		}
 		for ; some != 0; some &= some - 1 {
-			if i := from + bits.TrailingZeros64(some); e.doors[i] >= 0 {
-				busy += e.pullHost(w, &e.hosts[i], end)
-				if e.acts[i] = 0; !e.stays {
-					e.due[e.doors[i]] = e.links[e.doors[i]].wire.First()
+			switch i := from + bits.TrailingZeros64(some); {
+			case e.doors[i] < 0:
+			case e.stays:
+				q := &e.links[e.doors[i]].wire
+				for at, m := q.Head, uint32(len(q.Buf)-1); at != q.Tail && q.Buf[at&m].At < end; at++ {
+					e.foresee(w, &q.Buf[at&m])
 				}
+			default:
+				busy += e.pullHost(w, &e.hosts[i], end)
+				e.acts[i], e.due[e.doors[i]] = 0, e.links[e.doors[i]].wire.First()
 			}
 		}
 	}
 	return busy
 }
 
-// runHosts simulates those of a range of hosts up to end that have something to do.
-func (e *engine) runHosts(w *worker, from, to int, end int64) {
-	for ; from < to; from += 64 {
-		for some := parted.Before(e.acts[from:min(from+64, to)], end); some != 0; some &= some - 1 {
-			i := from + bits.TrailingZeros64(some)
-			h := &e.hosts[i]
-			e.runHost(w, h, end)
-			if len(h.come) > 0 {
-				e.went(h)
-			}
-			e.acts[i] = h.quiet(e)
+// foresee notes which flow, or which message, ends with a frame that arrives in this window.
+func (e *engine) foresee(w *worker, f *frame) {
+	if f.Flags&flagAck != 0 {
+		if s := &e.snd[f.Flow]; f.Psn >= s.Frames && !s.Ending && (e.cfg.Repair.BackTo == 0 || e.backTo(f.Psn, s.Bytes) >= s.Frames) {
+			e.ends(w, s, f)
 		}
+	} else if e.given != nil && f.Flow >= 0 && f.Flags&flagTrim == 0 {
+		e.given.landed.Take(&e.given.queues[f.Flow], f.Psn, e.cfg.Repair.Selective, f.At)
 	}
 }
 
-// went takes away what had arrived at a host.
-func (e *engine) went(h *host) {
-	if e.stays {
-		l := &e.links[h.in]
-		l.wire.Head += uint32(len(h.come))
-		e.due[l.id] = l.wire.First()
-	}
-	h.arrived, h.come = h.arrived[:0], nil
+// ends notes the end of a flow by an acknowledgement.
+func (e *engine) ends(w *worker, s *sender, f *frame) {
+	s.Ending = true
+	w.ended = append(w.ended, ending{f.Flow, f.At})
 }
 
-// quiet is until when a host does nothing of its own.
-func (h *host) quiet(e *engine) int64 { return min(h.timer, h.own(e)) }
-
-// pullHost takes what arrives before end off the link, and notes which flows
-// end with it.
+// pullHost takes what arrives before end off the link, and foresees what ends with it.
 func (e *engine) pullHost(w *worker, h *host, end int64) int {
 	l := &e.links[h.in]
-	q := &l.wire
-	buf, head, tail, mask := q.Buf, q.Head, q.Tail, uint32(len(q.Buf)-1)
-	for ; head != tail; head++ {
-		f := &buf[head&mask]
-		if f.At >= end {
-			break
+	for q := &l.wire; !q.Empty() && q.Front().At < end; q.Head++ {
+		f := q.Front()
+		if l.lossy && e.lose(w, l, f) {
+			continue
 		}
-		if !e.stays {
-			if l.lossy && e.lose(w, l, f) {
-				continue
-			}
-			h.arrived = frames.Extend(h.arrived)
-			h.arrived[len(h.arrived)-1] = *f
-		}
-		if f.Flags&flagAck != 0 {
-			if s := &e.snd[f.Flow]; f.Psn >= s.Frames && !s.Ending && (e.cfg.Repair.BackTo == 0 || e.backTo(f.Psn, s.Bytes) >= s.Frames) {
-				s.Ending = true
-				w.ended = append(w.ended, ending{f.Flow, f.At})
-			}
-		} else if e.given != nil && f.Flow >= 0 && f.Flags&flagTrim == 0 {
-			e.given.take(f)
-		}
+		h.arrived = frames.Extend(h.arrived)
+		h.arrived[len(h.arrived)-1] = *f
+		e.foresee(w, f)
 	}
-	if e.stays {
-		h.come = q.Between(q.Head, head, &h.arrived)
-		return int(head - q.Head)
-	}
-	q.Head = head
 	if e.cfg.Buffer.Credits > 0 {
 		h.arrived = e.links[h.out].returns.Take(uint32(instant.None), end, h.arrived)
 		frames.Sort(h.arrived)
@@ -157,105 +120,247 @@ func (e *engine) pullHost(w *worker, h *host, end int64) int {
 	return len(h.come)
 }
 
-// runHost simulates a host up to end: arrivals, starts, ends of transmissions and pacing, in this
-// order where times are equal; with EventOrder starts come last, as they are planned last.
-func (e *engine) runHost(w *worker, h *host, end int64) {
-	l := &e.links[max(0, h.out)]
-	come := h.come
-	if len(h.qps) == 0 && h.wake == 0 && h.timer >= end && l.paused == 0 && e.cfg.Buffer.Credits == 0 && h.first >= end {
-		if come = come[e.answer(w, h, l, end):]; len(come) == 0 {
-			return
+// runHosts simulates those of a range of hosts up to end that have something to do, and returns how
+// many frames came to them that were still on their links.
+func (e *engine) runHosts(w *worker, from, to int, end int64) (busy int) {
+	for ; from < to; from += 64 {
+		some := parted.Before(e.acts[from:min(from+64, to)], end)
+		if e.stays {
+			some |= parted.BeforeOf(e.due, e.doors[from:min(from+64, to)], end)
+		}
+		for ; some != 0; some &= some - 1 {
+			i := from + bits.TrailingZeros64(some)
+			h := &e.hosts[i]
+			if e.stays && h.in >= 0 {
+				busy += e.visit(w, h, end)
+			} else {
+				e.runHost(w, h, h.come, end)
+				h.arrived, h.come = h.arrived[:0], nil
+			}
+			e.acts[i] = h.quiet(e)
 		}
 	}
-	for next := frames.First(come); ; {
-		t, what := end, 0
-		if own := min(h.timer, h.first); own < end {
-			if t, what = own, 3; h.first > own {
-				what = 4
+	return busy
+}
+
+// visit simulates a host up to end with what is still on its link, and returns how many frames that are.
+func (e *engine) visit(w *worker, h *host, end int64) int {
+	q := &e.links[h.in].wire
+	head := q.Head
+	if s := h.Only; s == nil || !e.brisk || !e.one(w, h, s, q, end) {
+		to := q.Before(end)
+		e.runHost(w, h, q.Between(q.Head, to, &h.arrived), end)
+		q.Head = to
+	}
+	n := int(q.Head - head)
+	if n > 0 {
+		e.due[h.in] = q.First()
+	}
+	return n
+}
+
+// quiet is until when a host does nothing of its own.
+func (h *host) quiet(e *engine) int64 { return min(h.timer, h.own(e)) }
+
+// one is runHost for a host with one queue pair, as long as frames come and go as they mostly do; false:
+// something else is next, and runHost goes on from there. It takes frames off the link as they come.
+func (e *engine) one(w *worker, h *host, s *sender, q *fifo, end int64) bool {
+	if min(h.first, h.timer) < end || h.Over > 0 || s.Gapped {
+		return false
+	}
+	l, m := &e.links[h.out], uint32(len(q.Buf)-1)
+	for {
+		now, ended := h.wake, false
+		if now == 0 {
+			now = end
+		}
+		if h.inFlight && l.free <= now {
+			now, ended = l.free, true
+		}
+		var f *frame // what comes before that
+		if q.Head != q.Tail {
+			if f = &q.Buf[q.Head&m]; f.At >= end || f.At > now || f.At == now && !ended && e.wakesFirst(h, f) {
+				f = nil
 			}
 		}
-		if h.wake > 0 && (h.wake < t || h.wake == t && what == 3 && e.cfg.EventOrder) {
-			t, what = h.wake, 1
-		}
-		if h.inFlight {
-			if free := l.free; free < t || free == t && what != 0 && (what != 3 || e.cfg.EventOrder) {
-				t, what = free, 2
+		if f != nil {
+			what := f.Flags &^ flagCE
+			if what > flagAck || f.Flow < 0 || what == flagAck && (f.Psn >= s.Frames || f.Flow != h.Pairs[0]) {
+				return false
 			}
-		}
-		if next <= t && (what != 1 || next < t || !e.wakesFirst(h, &come[0])) && len(come) > 0 {
-			f := &come[0]
-			come = come[1:]
-			next = frames.First(come)
-			e.arrive(w, h, f)
-			continue
-		}
-		switch what {
-		case 0:
-			return
-		case 1:
-			h.wake = 0
-			e.woken(w, h)
-		case 2:
+			q.Head++
+			e.came(w, h, f)
+			if what == flagAck {
+				e.ccAck(w, h, f, s, e.advance(s, f.Psn, f.At))
+				if h.inFlight || h.paced > f.At && h.acks.Empty() {
+					continue
+				}
+			} else if !e.answered(h, f) || h.inFlight {
+				continue
+			}
+			now = f.At
+		} else if now >= end {
+			return true
+		} else if ended {
 			h.inFlight = false
 			e.completed(w, l)
-		case 3:
-			e.begins(w, h.starts[0].Flow, t)
-			e.open(h, h.starts[0].Flow, t)
-			if h.starts = h.starts[1:]; e.cfg.MessageGap > 0 {
-				h.ready = t + int64(e.cfg.MessageGap)
+		} else {
+			h.wake = 0
+			if e.woken(w, h); h.inFlight {
+				continue
 			}
-			h.first = h.starts.Next(h.ready)
-		case 4:
-			e.started(w, e.itself(h.node))
-			e.timeouts(w, h, t)
 		}
-		if !h.inFlight && h.out >= 0 {
-			e.start(w, h, l, t)
+		if h.acks.Empty() {
+			e.follow(w, h, s, l, now)
+		} else {
+			e.start(w, h, l, now)
 		}
-		for h.inFlight && l.free < next && l.free < end && l.free < min(h.timer, h.first) && (h.wake == 0 || l.free <= h.wake) {
-			h.inFlight = false // nothing happens before
-			e.completed(w, l)
-			e.start(w, h, l, l.free)
+		if h.timer < end {
+			return false
 		}
 	}
 }
 
-// arrive handles a frame that came to a host.
-func (e *engine) arrive(w *worker, h *host, f *frame) {
-	if e.cfg.Buffer.Credits > 0 && f.Flow >= 0 {
+// What is next at a host.
+const (
+	nothing = iota
+	arrives // a frame
+	ends    // a transmission
+	wakes   // a queue pair may send: pacing ends
+	begins  // a flow
+	expires // a timeout
+)
+
+// runHost simulates a host up to end: arrivals, starts, ends of transmissions and pacing, in this
+// order where times are equal; with EventOrder starts come last, as they are planned last.
+func (e *engine) runHost(w *worker, h *host, come []frame, end int64) {
+	l := &e.links[max(0, h.out)]
+	if len(h.Pairs) == 0 && h.wake == 0 && h.timer >= end && l.paused == 0 && e.cfg.Buffer.Credits == 0 && h.first >= end {
+		if come = come[e.answer(w, h, l, come, end):]; len(come) == 0 {
+			return
+		}
+	}
+	rest := min(end, h.timer, h.first) // when something else happens, or nothing
+	for next := frames.First(come); ; {
+		now, what := h.wake, wakes
+		if now == 0 {
+			now = never
+		}
+		if h.inFlight && l.free <= now {
+			now, what = l.free, ends
+		}
+		switch {
+		case next < now && next < rest:
+			now, what = next, arrives
+		case now < next && now < rest:
+		case now >= end && next >= end && rest >= end:
+			return
+		default:
+			now, what = e.which(h, l, come, end)
+		}
+		switch what {
+		case arrives:
+			f := &come[0]
+			come = come[1:]
+			if next = frames.First(come); !e.arrive(w, h, f) {
+				continue
+			}
+		case ends:
+			h.inFlight = false
+			e.completed(w, l)
+		case wakes:
+			h.wake = 0
+			e.woken(w, h)
+		default:
+			e.act(w, h, what, now)
+		}
+		if !h.inFlight && h.out >= 0 {
+			e.start(w, h, l, now)
+		}
+		if e.cfg.Repair.Timeout > 0 || what >= begins {
+			rest = min(end, h.timer, h.first)
+		}
+	}
+}
+
+// which is what is next at a host, and when, where flows that start, timeouts and equal times count.
+func (e *engine) which(h *host, l *link, come []frame, end int64) (t int64, what int) {
+	t, what = end, nothing
+	if own := min(h.timer, h.first); own < end {
+		if t, what = own, begins; h.first > own {
+			what = expires
+		}
+	}
+	if h.wake > 0 && (h.wake < t || h.wake == t && what == begins && e.cfg.EventOrder) {
+		t, what = h.wake, wakes
+	}
+	if h.inFlight {
+		if free := l.free; free < t || free == t && what != nothing && (what != begins || e.cfg.EventOrder) {
+			t, what = free, ends
+		}
+	}
+	if next := frames.First(come); next <= t && (what != wakes || next < t || !e.wakesFirst(h, &come[0])) {
+		return next, arrives
+	}
+	return t, what
+}
+
+// act begins a flow, or ends timeouts.
+func (e *engine) act(w *worker, h *host, what int, now int64) {
+	if what == expires {
+		e.started(w, e.itself(h.node))
+		e.timeouts(w, h, now)
+		return
+	}
+	e.begins(w, h.starts[0].Flow, now)
+	e.open(h, h.starts[0].Flow, now)
+	if h.starts = h.starts[1:]; e.cfg.MessageGap > 0 {
+		h.ready = now + int64(e.cfg.MessageGap)
+	}
+	h.first = h.starts.Next(h.ready)
+}
+
+// arrive handles a frame that came to a host, and says whether it may let the next begin.
+func (e *engine) arrive(w *worker, h *host, f *frame) bool {
+	e.came(w, h, f)
+	if f.Flow < 0 {
+		return e.control(w, h, f)
+	}
+	if e.cfg.Buffer.Credits > 0 {
 		e.links[h.in].repay(f, f.At)
 	}
-	e.came(w, h, f)
-	switch {
-	case f.Flow == report:
-		l := &e.links[h.out]
+	if f.Flags&flagAck == 0 {
+		return e.answered(h, f)
+	}
+	return e.acknowledged(w, h, f) && !h.inFlight && // else pacing still holds up every queue pair
+		(h.paced <= f.At || h.Over > 0 || e.plain || f.Flags&(flagNack|flagSack|flagTrim) != 0 || !h.acks.Empty())
+}
+
+// answered puts the acknowledgement of a data frame to those that a host sends, if there is one.
+func (e *engine) answered(h *host, f *frame) bool {
+	var ack frame
+	if !e.receive(f, &ack) {
+		return false
+	}
+	h.acks.Push(&ack)
+	return true
+}
+
+// control handles credits or a PFC frame that came to a host, and says whether it may let a frame begin.
+func (e *engine) control(w *worker, h *host, f *frame) bool {
+	l := &e.links[h.out]
+	if f.Flow == report {
 		l.credit[f.Class] += int64(f.Size)
 		e.gate(l, f.At)
-	case f.Flow < 0:
-		l := &e.links[h.out]
-		before := l.paused
-		e.pfc(w, l, f)
-		l.note(before, f)
-		if before != 0 && l.paused == 0 && e.tables == nil {
-			e.heldBack(h, l)
-		}
-		if f.Flags&flagPause != 0 {
-			return
-		}
-	case f.Flags&flagAck != 0:
-		if !e.acknowledged(w, h, f) || h.inFlight || !e.plain && h.paced > f.At && h.over == 0 && f.Flags&(flagNack|flagSack|flagTrim) == 0 && h.acks.Empty() {
-			return // pacing still holds up every queue pair
-		}
-	default:
-		var ack frame
-		if !e.receive(f, &ack) {
-			return
-		}
-		h.acks.Push(&ack)
+		return true
 	}
-	if !h.inFlight && h.out >= 0 {
-		e.start(w, h, &e.links[h.out], f.At)
+	before := l.paused
+	e.pfc(w, l, f)
+	l.note(before, f)
+	if before != 0 && l.paused == 0 && e.tables == nil {
+		e.heldBack(h, l)
 	}
+	return f.Flags&flagPause == 0
 }
 
 // start starts the next frame of a host whose link is idle.
@@ -271,10 +376,11 @@ func (e *engine) start(w *worker, h *host, l *link, now int64) {
 			return
 		}
 	}
-	if len(h.qps) == 1 && e.only(w, h, l, now) {
+	if s := h.Only; s != nil && !s.Gapped && s.Una < s.Frames {
+		e.follow(w, h, s, l, now)
 		return
 	}
-	i, soon := e.choose(h, l, now)
+	i, soon := h.Choose(e.snd, &e.rules, l.paused, now)
 	if i < 0 {
 		if h.paced = soon; soon < never && soon > now && h.wake <= now {
 			h.wake = soon // when the first of them may send
@@ -282,30 +388,41 @@ func (e *engine) start(w *worker, h *host, l *link, now int64) {
 		}
 		return
 	}
-	h.turn = int32(i)
-	h.inFlight = true
-	e.sendData(w, h, l, h.qps[i], now)
+	h.Last, h.inFlight = int32(i), true
+	e.sendData(w, h, &e.snd[h.Pairs[i]], l, h.Pairs[i], now)
 }
 
-// only is start for the only queue pair of a host that has frames to send; false: it has none, or
-// some to send again.
-func (e *engine) only(w *worker, h *host, l *link, now int64) bool {
-	s := &e.snd[h.qps[0]]
+// follow is start for the only queue pair of a host, which has not ended and has none to send again.
+func (e *engine) follow(w *worker, h *host, s *sender, l *link, now int64) {
 	switch {
-	case s.Nxt >= s.Frames || s.Gapped:
-		return false
+	case s.Nxt >= s.Frames:
+		h.paced = never
 	case s.NextAvail > now:
 		if h.paced = s.NextAvail; h.wake <= now {
 			h.wake = s.NextAvail
 			e.await(w, h, now)
 		}
-	case l.paused>>s.Class&1 == 0 && !e.bound(s, now):
-		h.turn, h.inFlight = 0, true
-		e.sendData(w, h, l, h.qps[0], now)
+	case l.paused>>s.Class&1 == 0 && !e.rules.Bound(s, now):
+		h.Last, h.inFlight = 0, true
+		e.sendData(w, h, s, l, h.Pairs[0], now)
 	default:
 		h.paced = now
 	}
-	return true
+}
+
+// startNext starts the next data frame of a host whose link is idle.
+func (e *engine) startNext(w *worker, h *host, l *link, now int64) {
+	i, soon := h.Choose(e.snd, &e.rules, l.paused, now)
+	if i < 0 {
+		if h.paced = soon; soon < never && soon > now && h.wake <= now {
+			h.wake = soon // when the first of them may send
+			e.await(w, h, now)
+		}
+		return
+	}
+	h.Last = int32(i)
+	h.inFlight = true
+	e.sendData(w, h, &e.snd[h.Pairs[i]], l, h.Pairs[i], now)
 }
 
 // ackHold is the class whose pause holds an acknowledgement back.
@@ -317,39 +434,4 @@ func (e *engine) ackHold(f *frame) uint8 {
 		return e.classOf[p]
 	}
 	return f.Class
-}
-
-// choose returns the next queue pair in turn that may send; or -1, and when pacing lets the
-// first of them send. It drops those that have ended from the list when it meets one.
-func (e *engine) choose(h *host, l *link, now int64) (found int, soon int64) {
-	n, ended, soon := len(h.qps), -1, never
-	at := int(h.turn)
-	for range n {
-		if at++; at >= n {
-			if at -= n; at >= n { // others have left the list
-				at %= n
-			}
-		}
-		s := &e.snd[h.qps[at]]
-		if gap := s.Gapped && s.HasGap(); gap || s.Nxt < s.Frames {
-			if s.NextAvail > now {
-				soon = min(soon, s.NextAvail)
-			} else if soon = now; l.paused>>s.Class&1 == 0 && (gap && e.cfg.Buffer.Trim == 0 || !e.bound(s, now)) {
-				return e.strike(h, at, ended), now
-			}
-		} else if s.Una >= s.Frames && (ended < 0 || at < ended) {
-			ended = at
-		}
-	}
-	return e.strike(h, -1, ended), soon
-}
-
-// strike drops those of a host's queue pairs that have ended, beginning with one of them, and returns where
-// the one that was found is then.
-func (e *engine) strike(h *host, found, ended int) int {
-	if n := len(h.qps); ended >= 0 {
-		h.qps, found = turn.Strike(h.qps, e.snd, ended, found)
-		h.over -= int32(n - len(h.qps))
-	}
-	return found
 }

@@ -34,43 +34,26 @@ type Live struct {
 	busy   int
 	queues []message.List
 	landed message.Landed // in the open window
-	report func(State)
-	states []State // by link, as reported
-	rates  []int64 // by queue pair
-	seen   int64   // when states were reported
+	seen   *spec.Seen     // what was reported; nil without Watch
 }
 
 // Watch requests a call where a state has changed, at most every microsecond;
 // nothing depends on it.
 func (l *Live) Watch(report func(State)) {
-	l.report, l.states, l.rates = report, make([]State, len(l.e.links)), make([]int64, len(l.queues))
-	for i := range l.rates {
-		l.rates[i] = l.e.snd[i].Line
-	}
+	l.seen = spec.NewSeen(report, len(l.e.links), len(l.queues), func(q int) int64 { return l.e.snd[q].Line })
 }
 
 // observe reports what has changed.
 func (l *Live) observe() {
-	if l.at-l.seen < int64(units.Microsecond) {
+	if !l.seen.Due(units.Time(l.at)) {
 		return
 	}
-	l.seen = l.at
 	for i := range l.e.links {
-		x, last := &l.e.links[i], &l.states[i]
-		s := State{Cable: int32(i / 2), Back: i%2 == 1, Queue: -1, At: units.Time(l.at), Marks: x.port.marks, Paused: x.asked != 0 || x.storm}
-		for c := range x.q {
-			s.Queued += x.q[c].bytes
-		}
-		if s.Queued != last.Queued || s.Marks != last.Marks || s.Paused != last.Paused {
-			*last = s
-			l.report(s)
-		}
+		x := &l.e.links[i]
+		l.seen.Port(State{Cable: int32(i / 2), Back: i%2 == 1, Queue: -1, At: units.Time(l.at), Queued: x.held(), Marks: x.port.marks, Paused: x.asked != 0 || x.storm})
 	}
-	for q := range l.rates {
-		if r := l.e.snd[q].Rate.Rate; r != l.rates[q] {
-			l.rates[q] = r
-			l.report(State{Queue: int32(q), At: units.Time(l.at), Rate: r})
-		}
+	for q := range l.queues {
+		l.seen.Rate(State{Queue: int32(q), At: units.Time(l.at), Rate: l.e.snd[q].Rate.Rate})
 	}
 }
 
@@ -85,12 +68,7 @@ func NewLive(n *Network, queues []Queue, cfg *Config) (*Live, error) {
 	}
 	l := &Live{start: never, queues: make([]message.List, len(queues))}
 	e := &engine{cfg: cfg, net: n, flows: flows, look: parted.Longest, crowd: crowd, paths: 1, given: l, most: int64(max(cfg.Frames.Most(), cfg.Frames.Ack))}
-	if cfg.CC.Kind == HPCC {
-		e.most = all
-	}
-	e.classes, e.classOf = spec.Classes(flows)
-	e.buildLinks()
-	e.buildNodes()
+	e.lay()
 	e.divide(1)
 	if err := e.buildSwitches(); err != nil {
 		return nil, err
@@ -110,7 +88,7 @@ func NewLive(n *Network, queues []Queue, cfg *Config) (*Live, error) {
 		e.buildTables()
 	}
 	e.picky = e.tables != nil || cfg.Watchdog.After > 0
-	e.changes, e.stays = spec.Changes(e.cfg.Faults), spec.Steady(n, cfg)
+	e.changes, e.stays, e.brisk = spec.Changes(e.cfg.Faults), spec.Steady(n, cfg), cfg.Repair.BackTo == 0
 	return l, nil
 }
 
@@ -160,20 +138,6 @@ func (l *Live) Send(q int32, at units.Time, bytes int64, token int32) {
 	}
 }
 
-// size is the bytes of a frame beside its header, and whether it is like most: its payload, and
-// what the first and the last frame of a message carry.
-func (l *Live) size(q int32, psn uint32, most int) (bytes int, full bool) {
-	bytes, first, last := l.queues[q].Size(psn, most)
-	full = bytes == most
-	if x := l.e.cfg.Frames.First; first && x > 0 {
-		bytes, full = bytes+x, false
-	}
-	if x := l.e.cfg.Frames.Last; last && x > 0 {
-		bytes, full = bytes+x, false
-	}
-	return bytes, full
-}
-
 // post begins a queue pair's next message.
 func (l *Live) post(h *host, id int32, now int64) {
 	s := &l.e.snd[id]
@@ -184,24 +148,11 @@ func (l *Live) post(h *host, id int32, now int64) {
 	s.Bytes = int64(s.Frames) * int64(l.e.cfg.Frames.Payload)
 	if !s.Listed {
 		s.Listed = true
-		h.qps = append(h.qps, id)
+		h.Add(id, l.e.snd)
 	} else if s.Ended {
-		h.over--
+		h.Over--
 	}
 	s.Ended, s.Ending = false, false
-}
-
-// take notes what a data frame that arrives completes.
-func (l *Live) take(f *frame) {
-	m := &l.queues[f.Flow]
-	m.Come(f.Psn, l.e.cfg.Repair.Selective)
-	for {
-		token, ok := m.Arrived()
-		if !ok {
-			return
-		}
-		l.landed.Add(f.At, token)
-	}
 }
 
 // Next is when Advance is due: a message arrives, or a window is over. ok is false
@@ -248,10 +199,10 @@ func (l *Live) open() {
 func (l *Live) close() {
 	e := l.e
 	w := &e.workers[0]
-	e.runHosts(w, 0, len(e.hosts), l.end)
+	l.busy += e.runHosts(w, 0, len(e.hosts), l.end)
 	l.busy += e.pass(w, false, l.end)
 	l.at, l.opened = l.end, false
-	if l.report != nil {
+	if l.seen != nil {
 		l.observe()
 	}
 	if l.start = l.at; l.busy == 0 {
@@ -317,14 +268,7 @@ func (l *Live) Blocked() []Blocked { return l.e.blocked() }
 // Why says why messages do not arrive though nothing is in progress; nil if all
 // have.
 func (l *Live) Why() *Stall {
-	waits, first := 0, int32(-1)
-	for i := range l.queues {
-		if l.queues[i].Waits() {
-			if waits++; first < 0 {
-				first = int32(i)
-			}
-		}
-	}
+	waits, first := message.Waiting(l.queues)
 	if waits == 0 {
 		return nil
 	}

@@ -3,7 +3,6 @@ package packet
 import (
 	"errors"
 
-	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/lost"
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
 	"github.com/simccl/simccl/sim/wire/packet/spec"
@@ -32,47 +31,21 @@ func (e *engine) mustOrder() bool {
 	return look && (deepest > 1 || deepest*float64(e.frames) > float64(sent))
 }
 
-// losses are links whose losses are drawn in turn from one stream.
-type losses struct {
-	links    []int32
-	numbers  streams.Numbers
-	arriving []lost.Frame // scratch
-}
-
 func (e *engine) buildLosses() {
-	numbers := streams.NewNumbers(e.cfg.LossStream, e.cfg.Seed)
 	for _, cables := range spec.Lossy(e.net) {
-		d := losses{numbers: numbers}
+		e.losses = append(e.losses, lost.New(cables, streams.NewNumbers(e.cfg.LossStream, e.cfg.Seed)))
 		for _, i := range cables {
-			d.links = append(d.links, 2*i, 2*i+1)
 			e.links[2*i].drawn, e.links[2*i+1].drawn = true, true
 		}
-		e.losses = append(e.losses, d)
 	}
 }
 
 // drawLosses draws which of the frames that arrive before end are lost, in the order of
 // their arrival.
 func (e *engine) drawLosses(end int64) {
-	w := &e.workers[0]
 	for i := range e.losses {
-		d := &e.losses[i]
-		d.arriving = d.arriving[:0]
-		for _, id := range d.links {
-			q := &e.links[id].wire
-			for k := q.Head; k != q.Tail; k++ {
-				f := &q.Buf[k&uint32(len(q.Buf)-1)]
-				if f.At >= end {
-					break
-				}
-				d.arriving = append(d.arriving, lost.Frame{At: f.At, Travel: e.travel(id, f.Size), Link: id, Wire: k, Began: instant.Number(f.Tag)})
-			}
-		}
-		lost.Order(d.arriving, &w.Calendar)
-		for _, a := range d.arriving {
-			if l := &e.links[a.Link]; d.numbers.Draw() < l.loss {
-				l.wire.Buf[a.Wire&uint32(len(l.wire.Buf)-1)].Flags |= flagLost
-			}
-		}
+		e.losses[i].Draw(end, flagLost, &e.workers[0].Calendar, e.travel, func(id int32) (*fifo, float64) {
+			return &e.links[id].wire, e.links[id].loss
+		})
 	}
 }

@@ -8,18 +8,10 @@ import "github.com/simccl/simccl/sim/wire/packet/internal/crew"
 // divided among workers in any way with equal results; between the phases one
 // worker starts the flows that waited for others.
 
-// phase is a part of a window.
-type phase uint8
-
-const (
-	arrivals phase = iota
-	actions
-)
-
-// order is a phase of the window that ends at end.
+// order is to take what arrives, or to act on it, in the window that ends at end.
 type order struct {
-	phase phase
-	end   int64
+	act bool
+	end int64
 }
 
 // crowd is from how many frames in a window on workers pay.
@@ -31,9 +23,9 @@ func (e *engine) window(end int64, before int) int {
 	if len(e.workers) == 1 || before < e.crowd {
 		return e.alone(end)
 	}
-	e.crew.All(order{arrivals, end})
+	e.crew.All(order{false, end})
 	e.settle()
-	e.crew.All(order{actions, end})
+	e.crew.All(order{true, end})
 	busy := 0
 	for i := range e.workers {
 		busy += e.workers[i].busy
@@ -43,10 +35,13 @@ func (e *engine) window(end int64, before int) int {
 
 // alone simulates a window with the first worker.
 func (e *engine) alone(end int64) int {
-	w := &e.workers[0]
-	busy := e.pullHosts(w, 0, len(e.hosts), end)
+	w, busy := &e.workers[0], 0
+	if e.early {
+		busy = e.pullHosts(w, 0, len(e.hosts), end)
+		e.settle()
+	}
+	busy += e.runHosts(w, 0, len(e.hosts), end)
 	e.settle()
-	e.runHosts(w, 0, len(e.hosts), end)
 	if busy += e.pass(w, false, end); e.lag > 0 {
 		if e.began += e.lag; e.ordered {
 			e.ranker.Later(e.began)
@@ -84,7 +79,7 @@ func (e *engine) pass(w *worker, late bool, end int64) (busy int) {
 // do goes through a phase of a worker's nodes.
 func (e *engine) do(w *worker, o order) {
 	switches := e.switches[w.switches[0]:w.switches[1]]
-	if o.phase == arrivals {
+	if !o.act {
 		w.busy = e.pullHosts(w, w.hosts[0], w.hosts[1], o.end)
 		for i := range switches {
 			w.busy += e.pull(w, &switches[i], o.end, false)

@@ -2,6 +2,7 @@ package packet
 
 import (
 	"github.com/simccl/simccl/sim/wire/packet/cc"
+	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/pair"
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
 	"github.com/simccl/simccl/units"
@@ -40,7 +41,7 @@ func (e *engine) open(h *host, id int32, now int64) {
 	}
 	e.ccOpen(id, s, links)
 	e.result[id] = FlowResult{SrcPort: port, Start: units.Time(now)}
-	h.qps = append(h.qps, id)
+	h.Add(id, e.snd)
 }
 
 // fill writes a route, and by which ports it leads on, and returns how many links it has.
@@ -53,10 +54,8 @@ func (e *engine) fill(at int, k route.Key) int {
 }
 
 // sendData sends the next frame of a queue pair.
-func (e *engine) sendData(w *worker, h *host, l *link, id int32, now int64) {
-	s := &e.snd[id]
-	size := e.cfg.Frames.Payload
-	full, psn := true, s.Nxt
+func (e *engine) sendData(w *worker, h *host, s *sender, l *link, id int32, now int64) {
+	size, full, psn := e.full, true, s.Nxt
 	if s.Gapped && s.HasGap() {
 		psn, _ = s.Hole()
 		s.Resent++
@@ -67,30 +66,33 @@ func (e *engine) sendData(w *worker, h *host, l *link, id int32, now int64) {
 	} else {
 		s.Nxt++
 	}
-	if e.given != nil {
-		size, full = e.given.size(id, psn, size)
-	} else if psn+1 == s.Frames {
-		size = int(s.Bytes - s.Offset(psn, e.cfg.Frames.Payload))
-		full = size == e.cfg.Frames.Payload
+	if e.given != nil || psn+1 == s.Frames {
+		size, full = e.size(s, id, psn)
 	}
-	size += e.cfg.Frames.Header
 	route := s.Route
 	if e.paths > 1 {
 		route += uint32(e.slot) * (psn % uint32(e.paths))
 	}
-	var f frame // by field, as in Set
-	f.Flow, f.Psn, f.Route, f.Size, f.Class = id, psn, route, uint16(size), s.Class
-	e.ccStamp(&f, now)
+	aux := uint32(0)
+	if k := e.cfg.CC.Kind; k != NoCC && k != DCQCN {
+		aux = e.controls.Sent(id, psn, now)
+	}
 	if t := int64(e.cfg.Repair.Timeout); t > 0 {
 		if s.Una+1 == s.Nxt {
 			s.Moved = now
 		}
 		h.timer = min(h.timer, s.Moved+t)
 	}
-	s.Last = f.Size
+	s.Last = size
 	w.sent++
-	e.transmit(w, l, &f, now, 0)
+	w.DataPacketHops++
+	f := e.put(w, l, size, 0, now)
+	f.Flow, f.Psn, f.Route, f.Aux, f.Size, f.Flags, f.Class = id, psn, route, aux, size, 0, s.Class
+	if e.given != nil {
+		l.data += int64(size)
+	}
 	if l.credit != nil {
+		l.spend(f)
 		e.gate(l, now)
 	}
 	if e.cfg.CC.Kind == DCQCN {
@@ -103,13 +105,49 @@ func (e *engine) sendData(w *worker, h *host, l *link, id int32, now int64) {
 	}
 	switch {
 	case !full:
-		s.NextAvail = now + e.lasts(size, s.Pace(&e.cfg.CC))
+		s.NextAvail = now + e.lasts(int(size), s.Pace(&e.cfg.CC))
 	case s.Gap == 0:
-		s.Gap = e.lasts(size, s.Pace(&e.cfg.CC))
+		s.Gap = e.lasts(int(size), s.Pace(&e.cfg.CC))
 		fallthrough
 	default:
 		s.NextAvail = now + s.Gap
 	}
+}
+
+// size is the bytes on the wire of a frame of a queue pair, and whether it is full.
+func (e *engine) size(s *sender, id int32, psn uint32) (bytes uint16, full bool) {
+	c := &e.cfg.Frames
+	n := int(s.Bytes - s.Offset(psn, c.Payload))
+	if full = n == c.Payload; e.given != nil {
+		n, full = e.given.queues[id].Size(psn, c.Payload, c.First, c.Last)
+	}
+	return uint16(n + c.Header), full
+}
+
+// put begins a frame on a link that neither marks nor stamps, data (0) or an acknowledgement (1), and
+// returns it on its cable, to be filled but for its time and tag.
+func (e *engine) put(w *worker, l *link, size uint16, what uint8, at int64) *frame {
+	l.sent++
+	l.txBytes += int64(size)
+	tag := instant.Number(0)
+	if e.ordered {
+		l.start, l.begun = at, w.Sent(at, l.id, l.wire.Tail)
+		tag = l.begun
+	}
+	if l.sizes[what] != size {
+		e.measure(l, what, size)
+	}
+	l.free = at + l.lasts[what]
+	come := l.free + l.delay
+	if l.wire.Empty() {
+		e.due[l.id] = come
+	}
+	if l.wire.Full() {
+		l.wire.Grow()
+	}
+	f := l.wire.Next()
+	f.At, f.Tag = come, uint32(tag)
+	return f
 }
 
 // receive handles a data frame; it reports whether it is to be acknowledged, and how, in a frame of zeros.
@@ -120,36 +158,28 @@ func (e *engine) receive(f, ack *frame) bool {
 	}
 	flags := flagAck | f.Flags&flagCE
 	report := f.Aux
-	if gap := int64(e.cfg.CC.CNPGap); gap > 0 && flags&flagCE != 0 {
-		if f.At < r.CnpAt {
-			flags &^= flagCE
-		} else {
-			r.CnpAt = f.At + gap
-		}
+	if gap := int64(e.cfg.CC.CNPGap); gap > 0 && flags&flagCE != 0 && !r.Notifies(f.At, gap) {
+		flags &^= flagCE
 	}
-	switch {
-	case e.cfg.Repair.Selective && f.Psn >= r.Expected:
-		if f.Psn != r.Expected {
-			flags |= flagSack
-			report = f.Psn
-		}
-		r.Expected = r.Came.Take(f.Psn, r.Expected)
-	case f.Psn == r.Expected:
+	if f.Psn == r.Expected && !e.cfg.Repair.Selective {
 		r.Expected++
 		if e.cfg.AckFrom > 1 && !e.acks(f.Flow, r.Expected) && (e.given == nil || flags&flagCE == 0) {
 			return false
 		}
-	case f.Psn < r.Expected:
-		if e.cfg.Repair.Timeout == 0 {
-			return false // a duplicate
-		}
-	default:
-		if f.At < r.NakAt && r.LastNak == r.Expected {
+	} else {
+		switch r.Take(f.Psn, f.At, e.cfg.Repair.Selective, int64(e.cfg.NackGap)) {
+		case pair.Apart:
+			flags, report = flags|flagSack, f.Psn
+		case pair.Again:
+			if e.cfg.Repair.Timeout == 0 {
+				return false
+			}
+		case pair.Silent:
 			return false
+		case pair.Missing:
+			r.Expected = e.backTo(r.Expected, e.flows[f.Flow].Bytes)
+			flags |= flagNack
 		}
-		r.NakAt, r.LastNak = f.At+int64(e.cfg.NackGap), r.Expected
-		r.Expected = e.backTo(r.Expected, e.flows[f.Flow].Bytes)
-		flags |= flagNack
 	}
 	class := f.Class
 	if e.cfg.AckHigh {
@@ -175,18 +205,11 @@ func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 	if s.Ended {
 		return false
 	}
-	acked, psn := uint32(0), f.Psn
+	psn := f.Psn
 	if e.cfg.Repair.BackTo > 0 {
 		psn = e.backTo(psn, s.Bytes)
 	}
-	if psn > s.Una {
-		acked = psn - s.Una
-		s.Advance(psn)
-		if e.cfg.Repair.Timeout > 0 {
-			s.Moved, s.Retries = f.At, 0
-		}
-		s.Nxt = max(s.Nxt, s.Una) // a timeout may have set it back behind
-	}
+	acked := e.advance(s, psn, f.At)
 	if f.Flags&flagSack != 0 {
 		s.Reported(f.Aux, e.cfg.Repair.Reorder)
 	}
@@ -196,7 +219,10 @@ func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 	}
 	if s.Una >= s.Frames {
 		s.Ended = true
-		h.over++
+		h.Over++
+		if !s.Ending {
+			e.ends(w, s, f)
+		}
 		if !e.result[f.Flow].Failed {
 			e.result[f.Flow].End, e.result[f.Flow].Done = units.Time(f.At), true
 		}
@@ -206,4 +232,18 @@ func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 	}
 	e.ccAck(w, h, f, s, acked)
 	return true
+}
+
+// advance notes that all frames before one have arrived, and returns how many of them are new.
+func (e *engine) advance(s *sender, psn uint32, now int64) uint32 {
+	if psn <= s.Una {
+		return 0
+	}
+	acked := psn - s.Una
+	s.Advance(psn)
+	if e.cfg.Repair.Timeout > 0 {
+		s.Moved, s.Retries = now, 0
+	}
+	s.Nxt = max(s.Nxt, s.Una) // a timeout may have set it back behind
+	return acked
 }

@@ -1,36 +1,62 @@
 package packet
 
-// overdue returns when the timeout of a host's flows may next end; never if
-// none runs.
-func (e *engine) overdue(h *host) int64 {
-	t := never
-	for _, id := range h.qps {
-		t = min(t, e.snd[id].Due(int64(e.cfg.Repair.Timeout)))
-	}
-	return t
-}
-
 // timeouts sends again what is overdue at a host.
 func (e *engine) timeouts(w *worker, h *host, now int64) {
 	c := &e.cfg.Repair
-	for _, id := range h.qps {
+	for _, id := range h.Pairs {
 		s := &e.snd[id]
 		if s.Due(int64(c.Timeout)) > now {
 			continue
 		}
 		w.Timeouts++
 		if s.GivesUp(now, c.Retries) {
-			h.over++
+			h.Over++
 			e.result[id].Failed = true
 			continue
 		}
 		e.lossSeen(id, s, now, s.Retries)
 		w.Retransmitted += e.controls.Again(id, s.Again(c.Selective))
 	}
-	h.timer = e.overdue(h)
+	h.timer = h.Overdue(e.snd, int64(c.Timeout))
 }
 
 // backTo is the frame to which a gap before psn leads back, in a flow of so many bytes.
 func (e *engine) backTo(psn uint32, bytes int64) uint32 {
 	return e.cfg.Repair.Back(psn, bytes, int64(e.cfg.Frames.Payload))
+}
+
+// Trimming, as Ultra Ethernet has it: a data frame for which a switch has no room is cut to its
+// headers, which go on before all data. The receiver asks for what was cut at once, and the
+// sender sends it again as soon as its window has room.
+
+// trim cuts a frame for which an egress queue has no room.
+func (e *engine) trim(w *worker, l *link, f *frame) {
+	most := e.cfg.Buffer.Trim
+	if most == 0 || f.Flow < 0 || f.Flags&flagAck != 0 || l.q[f.Class].bytes+int64(f.Size) <= most {
+		return
+	}
+	f.Size, f.Class = uint16(e.cfg.Frames.Header), 0
+	f.Flags |= flagTrim
+	w.Trims++
+	l.port.trims++
+}
+
+// refuse asks for a frame that came without its data.
+func (e *engine) refuse(r *receiver, f, ack *frame) bool {
+	if f.Psn < r.Expected {
+		return false // it came before
+	}
+	*ack = frame{Flow: f.Flow, Psn: r.Expected, Route: r.Back, Aux: f.Psn, Size: uint16(e.cfg.Frames.Ack), Flags: flagAck | flagTrim}
+	return true
+}
+
+// refused notes at the sender that a frame came without its data.
+func (e *engine) refused(f *frame, s *sender) {
+	if f.Aux < s.Una || f.Aux >= s.Nxt {
+		return
+	}
+	s.Gapped = true
+	if s.Gaps.Refuse(f.Aux, s.Una) {
+		e.lossSeen(f.Flow, s, f.At, 0)
+	}
 }

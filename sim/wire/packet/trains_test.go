@@ -126,13 +126,13 @@ func count(t *testing.T, n *Network, flows []Flow, c *Config) trains {
 	for now, busy := e.next(0), 0; e.live > 0 && now != never; {
 		end := now + e.look
 		e.began = now
-		e.do(w, order{arrivals, end})
+		e.do(w, order{false, end})
 		busy = w.busy
 		e.settle()
 		for i := range e.switches {
 			all.window(e, &e.switches[i])
 		}
-		e.do(w, order{actions, end})
+		e.do(w, order{true, end})
 		if now = end; busy == 0 {
 			now = e.next(end)
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/sim/wire/packet/internal/blame"
+	"github.com/simccl/simccl/sim/wire/packet/spec"
 	"github.com/simccl/simccl/units"
 )
 
@@ -54,8 +55,8 @@ func (l *link) note(before uint16, f *frame) {
 
 // heldBack takes note of the flows of a host that waited for the end of a pause.
 func (e *engine) heldBack(h *host, l *link) {
-	for _, id := range h.qps {
-		if s := &e.snd[id]; s.Nxt < s.Frames && s.NextAvail < l.hol.To && !e.bound(s, l.hol.To) {
+	for _, id := range h.Pairs {
+		if s := &e.snd[id]; s.Nxt < s.Frames && s.NextAvail < l.hol.To && !e.rules.Bound(s, l.hol.To) {
 			l.hol.Delayed(id, e.hops[s.Route+1], s.NextAvail)
 		}
 	}
@@ -107,4 +108,40 @@ func (e *engine) lookout(now int64) {
 	} else if c, at, is := k.See(e.cycle(), sent, now); is {
 		e.deadlocks = append(e.deadlocks, Deadlock{At: units.Time(at), Nodes: c})
 	}
+}
+
+// stall finds out why flows did not end.
+func (e *engine) stall() *Stall {
+	s := spec.Unfinished(e.result)
+	s.Paused, s.Stopped = e.forgotten(), e.next(0) != never
+	if !s.Stopped {
+		s.Deadlock = e.cycle()
+	}
+	return s
+}
+
+// forgotten finds a port that is paused by a neighbour that has resumed it.
+func (e *engine) forgotten() [2]int32 {
+	for i := range e.switches {
+		s := &e.switches[i]
+		for p, id := range s.in {
+			for c := 1; c < e.classes; c++ {
+				if l := &e.links[id]; l.credit == nil && l.asked>>c&1 != 0 && !s.Stopped(p, c) {
+					return [2]int32{l.from, l.to}
+				}
+			}
+		}
+	}
+	return [2]int32{-1, -1}
+}
+
+// cycle finds a cycle of nodes with paused queues that wait for each other.
+func (e *engine) cycle() []int32 {
+	next := make([][]int32, e.net.Nodes)
+	for i := range e.links {
+		if l := &e.links[i]; l.waiting&l.paused != 0 {
+			next[l.from] = append(next[l.from], l.to)
+		}
+	}
+	return blame.Cycle(next)
 }

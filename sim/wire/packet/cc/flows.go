@@ -69,18 +69,18 @@ func (x *Flows) resize(id int32, s *Rate, window *int64) {
 func (x *Flows) Telemetry(id int32) *Telemetry { return &x.telemetry[id] }
 
 // Sent is what data frame psn, sent now (ps), carries for its acknowledgement to bring
-// back; ok is false where that is nothing.
-func (x *Flows) Sent(id int32, psn uint32, now int64) (aux uint32, ok bool) {
+// back; 0 where that is nothing.
+func (x *Flows) Sent(id int32, psn uint32, now int64) (aux uint32) {
 	switch x.c.Kind {
 	case HPCC:
-		return x.telemetry[id].Send(psn), true
+		return x.telemetry[id].Send(psn)
 	case NSCC:
 		x.windowed[id].note(psn, now)
-		return uint32(now / 1000), true
+		return uint32(now / 1000)
 	case Timely, Swift:
-		return uint32(now / 1000), true
+		return uint32(now / 1000)
 	}
-	return 0, false
+	return 0
 }
 
 // Again says that so many frames are to be sent again from the first gap on; it returns them.

@@ -37,7 +37,9 @@ type Telemetry struct {
 	last   [intHops]uint64   // words of the acknowledgement before
 	each   *[intHops]hopRate // with MultiRate
 	again  uint32            // frames sent again so far: records are by psn plus that
-	_      [12]byte          // whole lines of a cache
+	bits   float64           // of the unit of bytes sent
+	unit   float64           // bytes of that of queues
+	_      [24]byte          // whole lines of a cache
 }
 
 // hopRate is the state of a hop where each has a rate of its own.
@@ -56,6 +58,7 @@ func NewTelemetry(c *Params, line, rtt, window int64, payload, switches int) Tel
 	}
 	per := min(max(1, switches), intHops)
 	p := Telemetry{hops: make([]intHop, n*per), count: make([]uint8, n), per: int32(per), util: 1, rate: line, rtt: rtt, window: float64(window)}
+	p.bits, p.unit = float64(8*byteUnit*c.Multi), float64(qlenUnit*c.Multi)
 	unit := uint64(qlenUnit * c.Multi)
 	odd := func(x uint64) int { return bits.Len64(x >> (bits.TrailingZeros64(x) & 63)) } // bits of its mantissa
 	p.even = bits.Len64(intQueue)+odd(unit)+odd(uint64(line)) <= 53
@@ -149,23 +152,19 @@ func (p *Telemetry) Ack(c *Params, s *Rate, frame, psn, next uint32) (rate int64
 	if n == 0 || n > intHops {
 		return 0, false
 	}
+	row := p.hops[(int(frame)&(len(p.count)-1))*int(p.per):][:n] // there are no more than per, see Stamp
 	if c.MultiRate {
-		return p.perHop(frame, n, s, c, full)
+		return p.perHop(row, s, c, full)
 	}
-	u, dt, any := p.utilisation(frame, n, s, c, full)
+	u, dt, any := p.utilisation(row, s, c, full)
 	if !any {
 		return 0, false
 	}
 	x := hopRate{p.util, p.stage, p.rate}
 	rate, stage := x.next(u, dt, p.rtt, s, c)
-	p.util = x.util
-	if full {
-		x.rate = rate
+	if p.util = x.util; full {
+		p.rate, p.stage = rate, stage
 	}
-	if full {
-		x.stage = stage
-	}
-	p.rate, p.stage = x.rate, x.stage
 	return rate, true
 }
 
@@ -182,16 +181,16 @@ func (x *hopRate) next(u float64, dt, rtt int64, s *Rate, c *Params) (int64, int
 }
 
 // perHop is the least of the rates of all hops.
-func (p *Telemetry) perHop(frame uint32, n int, s *Rate, c *Params, full bool) (least int64, any bool) {
+func (p *Telemetry) perHop(row []intHop, s *Rate, c *Params, full bool) (least int64, any bool) {
 	least = s.Line
-	for i := range n {
+	for i := range row {
 		x := &p.each[i]
-		if c.SampleFeedback && p.seen(frame, i).word>>44 == 0 && !full {
+		if c.SampleFeedback && row[i].word>>44 == 0 && !full {
 			least = min(least, x.rate)
 			continue
 		}
 		any = true
-		u, dt := p.measure(p.seen(frame, i), i, s, c)
+		u, dt := p.measure(&row[i], &p.last[i], s)
 		rate, stage := x.next(u, dt, p.rtt, s, c)
 		least = min(least, rate)
 		if full {
@@ -203,29 +202,29 @@ func (p *Telemetry) perHop(frame uint32, n int, s *Rate, c *Params, full bool) (
 
 // utilisation returns the highest of the hops of a path, and over how many
 // nanoseconds it was measured.
-func (p *Telemetry) utilisation(frame uint32, n int, s *Rate, c *Params, full bool) (most float64, dt int64, any bool) {
-	for i := range n {
-		if c.SampleFeedback && p.seen(frame, i).word>>44 == 0 && !full {
+func (p *Telemetry) utilisation(row []intHop, s *Rate, c *Params, full bool) (most float64, dt int64, any bool) {
+	before := p.last[:len(row)]
+	for i := range row {
+		if c.SampleFeedback && row[i].word>>44 == 0 && !full {
 			continue
 		}
 		any = true
-		if u, tau := p.measure(p.seen(frame, i), i, s, c); u > most {
+		if u, tau := p.measure(&row[i], &before[i], s); u > most {
 			most, dt = u, tau
 		}
 	}
 	return most, dt, any
 }
 
-// measure is the utilisation of a hop since the acknowledgement before.
-func (p *Telemetry) measure(now *intHop, i int, s *Rate, c *Params) (u float64, tau int64) {
-	old, word := p.last[i], now.word
-	p.last[i] = word
+// measure is the utilisation of a hop since the acknowledgement before, whose word was last.
+func (p *Telemetry) measure(now *intHop, last *uint64, s *Rate) (u float64, tau int64) {
+	old, word := *last, now.word
+	*last = word
 	tau = int64((word - old) & intTime)
-	sent := int64((word>>24-old>>24)&intBytes) * byteUnit * c.Multi
-	queue := float64(int64(min(word>>44, old>>44)) * qlenUnit * c.Multi)
+	sent, queue := float64(int64((word>>24-old>>24)&intBytes))*p.bits, float64(int64(min(word>>44, old>>44)))*p.unit
 	rate := float64(now.rate)
 	if !p.even || now.rate != s.Line {
 		queue = queue * float64(s.Line) / rate
 	}
-	return float64(sent)*8/(float64(tau)*1e-9)/rate + queue/p.window, tau
+	return sent/(float64(tau)*1e-9)/rate + queue/p.window, tau
 }

@@ -26,8 +26,8 @@ func TestMeasureShort(t *testing.T) {
 		q := p
 		q.even = false
 		now, s := &intHop{r.Uint64N(1 << 61), line}, &Rate{Rate: line, Line: line}
-		u, dt := p.measure(now, 0, s, &c)
-		if v, dv := q.measure(now, 0, s, &c); u != v || dt != dv {
+		u, dt := p.measure(now, &p.last[0], s)
+		if v, dv := q.measure(now, &q.last[0], s); u != v || dt != dv {
 			t.Fatalf("a line of %d bit/s: utilisation %g over %d ns, want %g over %d", line, u, dt, v, dv)
 		}
 	}

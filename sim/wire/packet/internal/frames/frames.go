@@ -50,6 +50,9 @@ func (q *Ring) Empty() bool { return q.Head == q.Tail }
 // Front is the first frame.
 func (q *Ring) Front() *Frame { return &q.Buf[q.Head&uint32(len(q.Buf)-1)] }
 
+// At is the frame at a place from Head to Tail.
+func (q *Ring) At(i uint32) *Frame { return &q.Buf[i&uint32(len(q.Buf)-1)] }
+
 // Rewind leads back to the begin of an empty ring's memory, which is in the cache.
 func (q *Ring) Rewind() {
 	q.Head = (q.Head + uint32(len(q.Buf)-1)) &^ uint32(len(q.Buf)-1)
@@ -64,6 +67,15 @@ func (q *Ring) First() int64 {
 		return never
 	}
 	return q.Front().At
+}
+
+// Before is where in a ring the first frame is that is at the end of the cable at a time or later.
+func (q *Ring) Before(end int64) uint32 {
+	to, m := q.Head, uint32(len(q.Buf)-1)
+	for to != q.Tail && q.Buf[to&m].At < end {
+		to++
+	}
+	return to
 }
 
 // Between is a part of a ring; one that lies apart is copied into memory.

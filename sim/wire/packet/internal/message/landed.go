@@ -20,8 +20,13 @@ type landing struct {
 // Clear forgets all.
 func (l *Landed) Clear() { l.all, l.given = l.all[:0], 0 }
 
-// Add adds a message.
-func (l *Landed) Add(at int64, token int32) { l.all = append(l.all, landing{at, token}) }
+// Take adds the messages that are complete with a frame that arrives at a time.
+func (l *Landed) Take(m *List, psn uint32, selective bool, at int64) {
+	m.Come(psn, selective)
+	for token, ok := m.Arrived(); ok; token, ok = m.Arrived() {
+		l.all = append(l.all, landing{at, token})
+	}
+}
 
 // Sort puts them in order of time.
 func (l *Landed) Sort() {

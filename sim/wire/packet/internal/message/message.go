@@ -45,21 +45,25 @@ func (l *List) Begin() uint32 {
 	return l.list[l.begun-1].end
 }
 
-// Waits says that messages have not arrived.
-func (l *List) Waits() bool { return l.land < len(l.list) }
-
-// Size is the payload of a frame, most where it does not end a message, and whether it begins
-// and ends one.
-func (l *List) Size(psn uint32, most int) (payload int, first, last bool) {
+// Size is the bytes of a frame beside its header, and whether it is like most: its payload, most where it
+// does not end a message, and what the first and the last frame of a message carry beside.
+func (l *List) Size(psn uint32, most, first, last int) (bytes int, full bool) {
+	bytes = most
 	for i := l.head; i < l.begun; i++ {
-		if x := &l.list[i]; psn < x.end {
-			if psn+1 == x.end {
-				return int(x.last), psn == x.first, true
-			}
-			return most, psn == x.first, false
+		x := &l.list[i]
+		if psn >= x.end {
+			continue
 		}
+		more := 0
+		if psn == x.first {
+			more = max(0, first)
+		}
+		if psn+1 == x.end {
+			bytes, more = int(x.last), more+max(0, last)
+		}
+		return bytes + more, bytes == most && more == 0
 	}
-	return most, false, false
+	return bytes, true
 }
 
 // Ends says whether a message ends with the frame before one.
@@ -92,4 +96,17 @@ func (l *List) Arrived() (token int32, ok bool) {
 	}
 	l.land++
 	return l.list[l.land-1].token, true
+}
+
+// Waiting is how many of some lists have messages that have not arrived, and the first of them; -1: none.
+func Waiting(lists []List) (n int, first int32) {
+	first = -1
+	for i := range lists {
+		if l := &lists[i]; l.land < len(l.list) {
+			if n++; first < 0 {
+				first = int32(i)
+			}
+		}
+	}
+	return n, first
 }

@@ -45,6 +45,44 @@ type Receiver struct {
 	_        [8]byte
 }
 
+// What a data frame is that comes to a receiver.
+const (
+	Next    = iota // the one that was expected
+	Apart          // kept out of order
+	Again          // it came before
+	Missing        // another is missing, for which it asks
+	Silent         // as Missing, but it has asked not long ago
+)
+
+// Take notes a data frame that comes at a time, with selective repeat or one that was not expected, and says
+// what it is. It asks for the same frame again after a gap in ps.
+func (r *Receiver) Take(psn uint32, at int64, selective bool, gap int64) (what int) {
+	switch {
+	case selective && psn >= r.Expected:
+		if psn != r.Expected {
+			what = Apart
+		}
+		r.Expected = r.Came.Take(psn, r.Expected)
+	case psn < r.Expected:
+		return Again
+	case at < r.NakAt && r.LastNak == r.Expected:
+		return Silent
+	default:
+		r.NakAt, r.LastNak = at+gap, r.Expected
+		return Missing
+	}
+	return what
+}
+
+// Notifies says that a receiver notifies its sender of congestion at a time: a gap in ps after it last did.
+func (r *Receiver) Notifies(at, gap int64) bool {
+	if at < r.CnpAt {
+		return false
+	}
+	r.CnpAt = at + gap
+	return true
+}
+
 // Advance moves Una.
 func (s *Sender) Advance(to uint32) {
 	if s.Gapped {
@@ -124,8 +162,8 @@ func (s *Sender) Flight(apart bool) uint32 {
 
 // Bound says that as much is in flight as may be, at a time in ps.
 func (s *Sender) Bound(c *cc.Params, payload int, apart bool, now int64) bool {
-	w := s.Window
-	if flight := int64(s.Nxt-s.Una) * int64(payload); w == 0 || flight < w && !c.VarWindow {
+	w, flight := s.Window, int64(s.Nxt-s.Una)*int64(payload)
+	if w == 0 || flight < w && !c.VarWindow {
 		return false
 	}
 	if c.VarWindow {
@@ -134,7 +172,9 @@ func (s *Sender) Bound(c *cc.Params, payload int, apart bool, now int64) bool {
 		}
 		w = max(1, int64(float64(w)*float64(s.Rate.Rate)/float64(s.Line)))
 	}
-	flight := s.Offset(s.Nxt, payload) - s.Offset(s.Una, payload)
+	if s.Nxt >= s.Frames { // the last frame may be short
+		flight = s.Offset(s.Nxt, payload) - s.Offset(s.Una, payload)
+	}
 	if apart {
 		flight -= int64(s.Nxt-s.Una-s.Flight(true)) * int64(payload)
 	}

@@ -1,25 +1,115 @@
 // Package turn keeps the queue pairs of a host in the order in which they take turns.
 //
-// In: their numbers and senders. Out: the same without those that have ended. It must not know hosts or
+// In: their numbers and senders, and when each may send. Out: which sends next. It must not know hosts or
 // links.
 package turn
 
-import "github.com/simccl/simccl/sim/wire/packet/internal/pair"
+import (
+	"github.com/simccl/simccl/sim/wire/packet/cc"
+	"github.com/simccl/simccl/sim/wire/packet/internal/pair"
+)
 
-// Strike drops the queue pairs that have ended from a list, beginning with the one at a place, and
-// returns where the one is then that was found at another, or found if that is negative.
-func Strike(list []int32, senders []pair.Sender, ended, found int) (left []int32, at int) {
+const never = int64(1<<63 - 1)
+
+// List is queue pairs of a host.
+type List struct {
+	Only  *pair.Sender // if there is one alone
+	Pairs []int32      // flows that send, in the order they began
+	Last  int32        // served last
+	Over  int32        // those of Pairs that have ended
+}
+
+// Rules is what bounds queue pairs: their control, bytes of payload of a full frame, and whether frames
+// are trimmed.
+type Rules struct {
+	CC      *cc.Params
+	Payload int
+	Trim    bool
+}
+
+// Bound says that a queue pair has as much in flight as it may, at a time in ps.
+func (r *Rules) Bound(s *pair.Sender, now int64) bool { return s.Bound(r.CC, r.Payload, r.Trim, now) }
+
+// Add lists one more.
+func (l *List) Add(id int32, senders []pair.Sender) {
+	l.Pairs = append(l.Pairs, id)
+	l.single(senders)
+}
+
+// single notes whether there is one alone.
+func (l *List) single(senders []pair.Sender) {
+	if l.Only = nil; len(l.Pairs) == 1 {
+		l.Only = &senders[l.Pairs[0]]
+	}
+}
+
+// Choose returns the place of the next in turn that may send, with classes that are paused; or -1, and
+// when pacing lets the first of them send. It drops those that have ended when it meets one.
+func (l *List) Choose(senders []pair.Sender, rules *Rules, paused uint16, now int64) (found int, soon int64) {
+	n, ended, soon := len(l.Pairs), -1, never
+	at := int(l.Last)
+	for range n {
+		if at++; at >= n {
+			if at -= n; at >= n { // others have left the list
+				at %= n
+			}
+		}
+		s := &senders[l.Pairs[at]]
+		if gap := s.Gapped && s.HasGap(); gap || s.Nxt < s.Frames {
+			if s.NextAvail > now {
+				soon = min(soon, s.NextAvail)
+			} else if soon = now; paused>>s.Class&1 == 0 && (gap && !rules.Trim || !rules.Bound(s, now)) {
+				if ended >= 0 {
+					at = l.strike(senders, ended, at)
+				}
+				return at, now
+			}
+		} else if s.Una >= s.Frames && (ended < 0 || at < ended) {
+			ended = at
+		}
+	}
+	if ended >= 0 {
+		l.strike(senders, ended, -1)
+	}
+	return -1, soon
+}
+
+// strike drops those that have ended, beginning with the one at a place, and returns where the one is then
+// that was found at another, or found if that is negative.
+func (l *List) strike(senders []pair.Sender, ended, found int) (at int) {
 	k := ended
-	for i := ended; i < len(list); i++ {
-		if s := &senders[list[i]]; s.Una < s.Frames {
+	for i := ended; i < len(l.Pairs); i++ {
+		if s := &senders[l.Pairs[i]]; s.Una < s.Frames {
 			if i == found {
 				found = k
 			}
-			list[k] = list[i]
+			l.Pairs[k] = l.Pairs[i]
 			k++
 		} else {
 			s.Listed = false
 		}
 	}
-	return list[:k], found
+	l.Over -= int32(len(l.Pairs) - k)
+	l.Pairs = l.Pairs[:k]
+	l.single(senders)
+	return found
+}
+
+// Overdue is when the first timeout may end, of so many ps; never if none runs.
+func (l *List) Overdue(senders []pair.Sender, timeout int64) int64 {
+	t := never
+	for _, id := range l.Pairs {
+		t = min(t, senders[id].Due(timeout))
+	}
+	return t
+}
+
+// Wants says that one has frames to send.
+func (l *List) Wants(senders []pair.Sender) bool {
+	for _, id := range l.Pairs {
+		if s := &senders[id]; s.Nxt < s.Frames || s.HasGap() {
+			return true
+		}
+	}
+	return false
 }
