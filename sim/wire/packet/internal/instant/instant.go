@@ -36,7 +36,7 @@ type Cause uint64
 
 const (
 	numbered  Cause = 1 << 63 // it is a number
-	whatShift       = 60      // in entry.by: what begins
+	whatShift       = 60      // in Entry.by: what begins
 	whatBits  Cause = 3 << whatShift
 )
 
@@ -46,13 +46,16 @@ type Calendar struct {
 	P       float64 // with what chance the frame that begins is marked, if Drawing
 	Drawing bool
 	shift   uint8
-	id      uint32 // the lower bits of numbers, shift of them
-	turn    uint32 // the others of a number, all set
-	from    int64  // where the window begins
-	base    int64  // where that of all calendars does, ps of the first of heads
-	oldest  uint32 // how much began before what is in log
-	log     []entry
-	view    []entry  // of log, what began before this window: for others
+	id      uint32  // the lower bits of numbers, shift of them
+	turn    uint32  // the others of a number, all set
+	step    Number  // from a number to the next
+	from    int64   // where the window begins
+	base    int64   // where that of all calendars does, ps of the first of heads
+	oldest  uint32  // how much began before what is in log
+	log     []Entry // of which size are in use
+	size    int
+	next    Number   // that of what begins next
+	view    []Entry  // of log, what began before this window: for others
 	ranks   []uint64 // places in the order of all of the first of log
 	draws   []draw   // of this window
 	heads   []int32  // by ns: the last of draws then; -1: none
@@ -62,9 +65,9 @@ type Calendar struct {
 	of      *Ranker
 }
 
-// entry is what planned something: a frame that began, or a pause of pacing; or a number that
+// Entry is what planned something: a frame that began, or a pause of pacing; or a number that
 // was drawn for a PFC frame.
-type entry struct {
+type Entry struct {
 	by Cause // and what it is
 	at int64
 }
@@ -109,13 +112,49 @@ func (c *Calendar) Wakes(n Number, place uint64) {
 // Sent takes note of a frame that begins at a time by the event that happens now, at a place
 // of a link, and returns its number.
 func (c *Calendar) Sent(at int64, link int32, wire uint32) Number {
-	n := len(c.log)
-	if n == cap(c.log) || c.Drawing {
+	n := c.size
+	if n >= len(c.log) || c.Drawing {
 		return c.sent(at, link, wire)
 	}
-	c.log = c.log[:n+1]
-	c.log[n] = entry{c.By | sent<<whatShift, max(at, c.from)}
-	return c.number(n)
+	c.log[n] = Entry{c.By | sent<<whatShift, max(at, c.from)}
+	c.size = n + 1
+	return c.count(1)
+}
+
+// count is the next number, with which so many are given away.
+func (c *Calendar) count(n int) Number {
+	first := c.next
+	c.next = (first + Number(n)*c.step) &^ None
+	return first
+}
+
+// Row is room for n frames that draw nothing and begin in this window, to be taken note of by Began.
+// Their numbers are each by a step more than the one before, modulo None; last is the one before
+// theirs.
+func (c *Calendar) Row(n int) (row []Entry, last, step Number) {
+	if len(c.log)-c.size < n {
+		c.grow(n)
+	}
+	return c.log[c.size : c.size+n], (c.next - c.step) &^ None, c.step
+}
+
+// Began is a frame that begins at a time when that happens which began under a number.
+func Began(by Number, at int64) Entry { return Entry{numbered | Cause(by) | sent<<whatShift, at} }
+
+// At is when it began.
+func (e Entry) At() int64 { return e.at }
+
+// Took says that so many of a row began.
+func (c *Calendar) Took(n int) {
+	c.size += n
+	c.count(n)
+}
+
+// grow makes room for n more.
+func (c *Calendar) grow(n int) {
+	log := make([]Entry, max(usual, 2*len(c.log), c.size+n))
+	copy(log, c.log[:c.size])
+	c.log = log
 }
 
 // sent is Sent where there is no room, or a number is drawn.
@@ -151,13 +190,12 @@ func (c *Calendar) Skip(at int64, pause bool) {
 
 // note takes note of what began.
 func (c *Calendar) note(at int64, what Cause) Number {
-	n := len(c.log)
-	if n == cap(c.log) {
-		c.log = slices.Grow(c.log, max(usual, n))
+	if c.size == len(c.log) {
+		c.grow(1)
 	}
-	c.log = c.log[:n+1]
-	c.log[n] = entry{c.By | what<<whatShift, max(at, c.from)}
-	return c.number(n)
+	c.log[c.size] = Entry{c.By | what<<whatShift, max(at, c.from)}
+	c.size++
+	return c.count(1)
 }
 
 // draw takes note of a number to be drawn.
@@ -189,7 +227,7 @@ func (c *Calendar) wait(from int64) {
 
 // find is what a cause began with, as long as the order of that is not known for good; nil if
 // it is, and then its place. 0: too long ago.
-func (c *Calendar) find(by Cause) (*entry, uint64) {
+func (c *Calendar) find(by Cause) (*Entry, uint64) {
 	if by>>31 != numbered>>31 { // no number, or None
 		if by&numbered != 0 {
 			return nil, 0
@@ -199,7 +237,7 @@ func (c *Calendar) find(by Cause) (*entry, uint64) {
 	o := c.of.calendars[uint32(by)&c.of.ids]
 	log, n := o.view, (uint32(by)>>c.shift-o.oldest)&c.turn
 	if o == c {
-		log = c.log
+		log = c.log[:c.size]
 	}
 	switch {
 	case int(n) < len(o.ranks) && o.ranks[n] != later:
@@ -212,9 +250,9 @@ func (c *Calendar) find(by Cause) (*entry, uint64) {
 
 // own is find for what the only calendar knows and whose order is not known for good; nil for all
 // else.
-func (c *Calendar) own(by Cause) *entry {
+func (c *Calendar) own(by Cause) *Entry {
 	n := (uint32(by)>>c.shift - c.oldest) & c.turn
-	if by>>31 != numbered>>31 || c.of.ids != 0 || int(n) < len(c.ranks) || int(n) >= len(c.log) {
+	if by>>31 != numbered>>31 || c.of.ids != 0 || int(n) < len(c.ranks) || int(n) >= c.size {
 		return nil
 	}
 	return &c.log[n]
@@ -389,7 +427,8 @@ func (r *Ranker) Open(calendars []*Calendar, look, reach int64, roots int) {
 	r.last, r.least, r.room = uint64(roots)+1, usual, usual
 	for i, c := range calendars {
 		c.id, c.shift, c.of = uint32(i), uint8(bits.Len(uint(len(calendars)-1))), r
-		c.turn = uint32(None-1) >> c.shift
+		c.turn, c.step = uint32(None-1)>>c.shift, 1<<c.shift
+		c.next = Number(c.id)
 		c.heads, c.known = make([]int32, (look+r.Ahead)/1000+1), make([]pair, 1<<10)
 		for k := range c.heads {
 			c.heads[k] = -1
@@ -419,8 +458,8 @@ func (r *Ranker) Later(from int64) {
 func (r *Ranker) Close(end int64) {
 	size := 0
 	for _, c := range r.calendars {
-		c.view = c.log
-		size += len(c.log)
+		c.view = c.log[:c.size]
+		size += c.size
 	}
 	until := never
 	if r.Wait {
@@ -491,14 +530,14 @@ func (r *Ranker) forget(since, end int64) {
 		}
 	})
 	for _, c := range r.calendars {
-		c.cut = len(c.log)
+		c.cut = c.size
 		for c.cut > len(c.ranks) && c.log[c.cut-1].at >= since-r.look-r.reach { // in order of windows only
 			c.cut--
 		}
 		if c.cut == len(c.ranks) {
 			c.cut = 0 // what has its place may be within reach, too
 		}
-		for n := c.cut; n < len(c.log); n++ {
+		for n := c.cut; n < c.size; n++ {
 			if c.log[n].at < since || c.log[n].at >= end || n < len(c.ranks) && c.ranks[n] != later {
 				continue
 			}
@@ -508,7 +547,7 @@ func (r *Ranker) forget(since, end int64) {
 	order, index := r.order(all), indexBits(len(all))
 	r.room = r.least
 	for _, c := range r.calendars {
-		n := len(c.log) - c.cut
+		n := c.size - c.cut
 		r.room += max(8*n, min(32*n, much))
 		c.forget(end)
 	}
@@ -566,17 +605,17 @@ func (c *Calendar) forget(end int64) {
 	if c.cut > 0 {
 		c.ranks = c.ranks[:0]
 	}
-	n := len(c.log) - c.cut
+	n := c.size - c.cut
 	c.ranks = slices.Grow(c.ranks, n-len(c.ranks))
 	clear(c.ranks[len(c.ranks):n])
 	c.ranks = c.ranks[:n]
-	copy(c.log, c.log[c.cut:])
+	copy(c.log, c.log[c.cut:c.size])
 	for i, x := range c.log[:n] {
 		if x.at >= end {
 			c.ranks[i] = later
 		}
 	}
-	c.log, c.oldest = c.log[:n], c.oldest+uint32(c.cut)
-	c.view = c.log
+	c.size, c.oldest = n, c.oldest+uint32(c.cut)
+	c.view = c.log[:n]
 	clear(c.known)
 }
