@@ -16,18 +16,23 @@ func (e *engine) express(w *worker, s *swtch, l *link, keys []uint64, end int64)
 		return
 	}
 	for {
-		if q.Empty() && come == begun {
-			if come == len(keys) {
+		if come == begun && q.Empty() {
+			for ; come < len(keys); come++ { // idle ones
+				f := &s.arrived[keys[come]&parted.Place]
+				if l.free >= f.At {
+					break
+				}
+				e.arrived(w, instant.Number(f.Tag))
+				l.peak = max(l.peak, int64(f.Size))
+				e.transmit(w, l, f, f.At, 0)
+			}
+			if begun = come; come == len(keys) {
 				break
 			}
-			if f := &s.arrived[keys[come]&parted.Place]; l.free < f.At {
-				come++
-				begun++
-				e.through(w, l, f)
-				continue
-			}
 		}
-		come = e.gather(s, l, q, keys, begun, come)
+		if come < len(keys) {
+			come = e.gather(s, l, q, keys, begun, come)
+		}
 		if l.free >= end {
 			break
 		}
@@ -52,6 +57,9 @@ func (e *engine) express(w *worker, s *swtch, l *link, keys []uint64, end int64)
 
 // shallow says that however long the queue becomes, no frame is marked and none deeper was seen before.
 func (e *engine) shallow(w *worker, s *swtch, l *link, keys []uint64) bool {
+	if e.most == all {
+		return false
+	}
 	room := max(l.peak, w.peak-1) - l.q[1].bytes
 	if l.marks {
 		room = min(room, l.alert-l.q[1].bytes)
@@ -62,7 +70,7 @@ func (e *engine) shallow(w *worker, s *swtch, l *link, keys []uint64) bool {
 	for i := 0; i < len(keys) && room >= 0; i++ {
 		room -= int64(s.arrived[keys[i]&parted.Place].Size)
 	}
-	return room >= 0 && e.most < all
+	return room >= 0
 }
 
 // rapid is express where the length of the queue changes nothing: no frame can be marked, and
@@ -169,27 +177,22 @@ func (e *engine) keep(s *swtch, l *link, q *queue, keys []uint64) {
 	s.busy[p/64] |= 1 << (p % 64)
 }
 
-// through sends a frame over a port that is idle.
-func (e *engine) through(w *worker, l *link, f *frame) {
-	e.arrived(w, instant.Number(f.Tag))
-	l.peak = max(l.peak, int64(f.Size))
-	e.transmit(w, l, f, f.At, 0)
-}
-
 // gather takes what comes until a port is free: of frames for which keys are from begun
 // on, those before come have come. It returns how many have then.
 func (e *engine) gather(s *swtch, l *link, q *queue, keys []uint64, begun, come int) int {
+	free, bytes := l.free, q.bytes
 	for ; come < len(keys); come++ {
 		i := keys[come] & parted.Place
 		f := &s.arrived[i]
-		if f.At >= l.free {
-			if f.At > l.free || e.ordered && (come > begun || !q.Empty()) && l.free-l.start > e.travel(s.in[s.from[i]], f.Size) {
+		if f.At >= free {
+			if f.At > free || e.ordered && (come > begun || !q.Empty()) && free-l.start > e.travel(s.in[s.from[i]], f.Size) {
 				break
 			}
 		}
-		q.bytes += int64(f.Size)
-		l.peak = max(l.peak, q.bytes)
+		bytes += int64(f.Size)
+		l.peak = max(l.peak, bytes)
 	}
+	q.bytes = bytes
 	return come
 }
 
