@@ -91,13 +91,13 @@ func (e *engine) stream(w *worker, s *swtch, l *link, keys []uint64, end int64) 
 	for int(q.Tail-q.Head)+len(keys) > len(q.Buf) {
 		q.Grow()
 	}
-	buf, arrived := q.Buf, s.arrived
-	for i, key := range keys {
-		buf[(first+uint32(i))&uint32(len(buf)-1)] = arrived[key&parted.Place]
-	}
-	for n < len(keys) {
-		at := int(q.Tail & uint32(len(buf)-1))
-		some := buf[at:min(at+len(keys)-n, len(buf))]
+	for buf, arrived := q.Buf, s.arrived; n < len(keys); {
+		some := buf[q.Tail&uint32(len(buf)-1):] // up to where the ring begins again
+		next := keys[n:min(n+len(some), len(keys))]
+		some = some[:len(next)]
+		for i, key := range next {
+			some[i] = arrived[key&parted.Place]
+		}
 		k := e.burst(w, l, some, end)
 		if n += k; k == len(some) {
 			continue
@@ -108,7 +108,7 @@ func (e *engine) stream(w *worker, s *swtch, l *link, keys []uint64, end int64) 
 		e.measure(l, some[k].Flags&flagAck, some[k].Size)
 	}
 	if n > 0 && q.Head == first {
-		e.due[l.id] = buf[first&uint32(len(buf)-1)].At
+		e.due[l.id] = q.Front().At
 	}
 	return n
 }
