@@ -51,7 +51,7 @@ type link struct {
 
 	peak int64
 	q    []queue // by class, of switches
-	data int64   // bytes of data frames, where messages are given
+	data int64   // bytes of data frames
 	kMin int64
 	kMax int64
 	_    [8]byte

@@ -16,18 +16,23 @@ func (e *engine) express(w *worker, s *swtch, l *link, keys []uint64, end int64)
 		return
 	}
 	for {
-		if q.Empty() && come == begun {
-			if come == len(keys) {
+		if come == begun && q.Empty() {
+			for ; come < len(keys); come++ { // idle ones
+				f := &s.arrived[keys[come]&parted.Place]
+				if l.free >= f.At {
+					break
+				}
+				e.arrived(w, instant.Number(f.Tag))
+				l.peak = max(l.peak, int64(f.Size))
+				e.transmit(w, l, f, f.At, 0)
+			}
+			if begun = come; come == len(keys) {
 				break
 			}
-			if f := &s.arrived[keys[come]&parted.Place]; l.free < f.At {
-				come++
-				begun++
-				e.through(w, l, f)
-				continue
-			}
 		}
-		come = e.gather(s, l, q, keys, begun, come)
+		if come < len(keys) {
+			come = e.gather(s, l, q, keys, begun, come)
+		}
 		if l.free >= end {
 			break
 		}
@@ -52,6 +57,9 @@ func (e *engine) express(w *worker, s *swtch, l *link, keys []uint64, end int64)
 
 // shallow says that however long the queue becomes, no frame is marked and none deeper was seen before.
 func (e *engine) shallow(w *worker, s *swtch, l *link, keys []uint64) bool {
+	if e.most == all {
+		return false
+	}
 	room := max(l.peak, w.peak-1) - l.q[1].bytes
 	if l.marks {
 		room = min(room, l.alert-l.q[1].bytes)
@@ -62,7 +70,7 @@ func (e *engine) shallow(w *worker, s *swtch, l *link, keys []uint64) bool {
 	for i := 0; i < len(keys) && room >= 0; i++ {
 		room -= int64(s.arrived[keys[i]&parted.Place].Size)
 	}
-	return room >= 0 && e.most < all
+	return room >= 0
 }
 
 // rapid is express where the length of the queue changes nothing: no frame can be marked, and
@@ -73,57 +81,81 @@ func (e *engine) rapid(w *worker, s *swtch, l *link, keys []uint64, end int64) {
 		e.completed(w, l)
 		e.shorten(w, s, l, q)
 	}
-	end = e.stream(w, s, l, keys, end)
-	e.keep(s, l, q, keys[end:])
+	e.keep(s, l, q, keys[e.stream(w, s, l, keys, end):])
 }
 
 // stream sends frames that come to an empty queue, but only those that start before end, and
 // returns how many those are. It is transmit for each.
-func (e *engine) stream(w *worker, s *swtch, l *link, keys []uint64, end int64) (n int64) {
-	q, free, hops, bytes, data := &l.wire, l.free, int64(0), int64(0), int64(0)
+func (e *engine) stream(w *worker, s *swtch, l *link, keys []uint64, end int64) (n int) {
+	q, first := &l.wire, l.wire.Tail
 	for int(q.Tail-q.Head)+len(keys) > len(q.Buf) {
 		q.Grow()
 	}
-	buf, tail, ordered := q.Buf, q.Tail, e.ordered
-	for _, key := range keys {
-		f := &s.arrived[key&parted.Place]
-		at := free
+	for buf, arrived := q.Buf, s.arrived; n < len(keys); {
+		some := buf[q.Tail&uint32(len(buf)-1):] // up to where the ring begins again
+		next := keys[n:min(n+len(some), len(keys))]
+		some = some[:len(next)]
+		for i, key := range next {
+			some[i] = arrived[key&parted.Place]
+		}
+		k := e.burst(w, l, some, end)
+		if n += k; k == len(some) {
+			continue
+		}
+		if l.free >= end {
+			break
+		}
+		e.measure(l, some[k].Flags&flagAck, some[k].Size)
+	}
+	if n > 0 && q.Head == first {
+		e.due[l.id] = q.Front().At
+	}
+	return n
+}
+
+// burst sends frames that lie on a link already, but with the times and tags with which they came to
+// the port; only those that start before end, up to one of a size that is to be measured first. It
+// returns how many those are. Its loop calls nothing, so that what it needs stays in registers.
+func (e *engine) burst(w *worker, l *link, some []frame, end int64) (n int) {
+	var row []instant.Entry
+	var by, step instant.Number // by which the one began that is in transmission
+	if e.ordered {
+		row, by, step = w.Row(len(some))
+	}
+	joins, free, delay, acks := l.free >= some[0].At, l.free, l.delay, 0
+	for i := range some {
+		f := &some[i]
+		at, cause, what := free, by, f.Flags&flagAck
 		if at < f.At {
-			at = f.At
-			e.arrived(w, instant.Number(f.Tag))
-		} else {
-			if at >= end {
-				break
-			}
-			e.completed(w, l)
+			at, cause = f.At, instant.Number(f.Tag)
 		}
-		what, size := f.Flags&flagAck, int64(f.Size)
-		if what == 0 {
-			hops++
-			data += size
+		if at >= end || l.sizes[what] != f.Size {
+			break
 		}
-		if ordered {
-			l.start, l.begun = at, w.Sent(at, l.id, tail)
+		if i < len(row) {
+			row[i] = instant.Began(cause, at)
 		}
-		if l.sizes[what] != f.Size {
-			e.measure(l, what, f.Size)
-		}
-		bytes += size
-		free = at + l.lasts[what]
-		buf[tail&uint32(len(buf)-1)].Set(f, free+l.delay, uint32(l.begun))
-		tail++
-		n++
+		by, free = (by+step)&^instant.None, at+l.lasts[what]
+		f.At, f.Tag = free+delay, uint32(by)
+		acks += int(what)
+		n = i + 1
 	}
-	if q.Empty() && n > 0 {
-		e.due[l.id] = buf[q.Tail&uint32(len(buf)-1)].At
+	if n == 0 {
+		return 0
 	}
-	w.DataPacketHops += hops
-	if e.given != nil {
-		l.data += data
+	if e.ordered {
+		if joins {
+			row[0] = instant.Began(l.begun, l.free)
+		}
+		w.Took(n)
+		l.start, l.begun = row[n-1].At(), by
 	}
+	data := int64(n-acks) * int64(l.sizes[0])
+	w.DataPacketHops += int64(n - acks)
+	l.data += data
 	l.sent += uint64(n)
-	l.txBytes += bytes
-	q.Tail, l.free = tail, free
+	l.txBytes += data + int64(acks)*int64(l.sizes[1])
+	l.wire.Tail, l.free = l.wire.Tail+uint32(n), free
 	return n
 }
 
@@ -145,27 +177,22 @@ func (e *engine) keep(s *swtch, l *link, q *queue, keys []uint64) {
 	s.busy[p/64] |= 1 << (p % 64)
 }
 
-// through sends a frame over a port that is idle.
-func (e *engine) through(w *worker, l *link, f *frame) {
-	e.arrived(w, instant.Number(f.Tag))
-	l.peak = max(l.peak, int64(f.Size))
-	e.transmit(w, l, f, f.At, 0)
-}
-
 // gather takes what comes until a port is free: of frames for which keys are from begun
 // on, those before come have come. It returns how many have then.
 func (e *engine) gather(s *swtch, l *link, q *queue, keys []uint64, begun, come int) int {
+	free, bytes := l.free, q.bytes
 	for ; come < len(keys); come++ {
 		i := keys[come] & parted.Place
 		f := &s.arrived[i]
-		if f.At >= l.free {
-			if f.At > l.free || e.ordered && (come > begun || !q.Empty()) && l.free-l.start > e.travel(s.in[s.from[i]], f.Size) {
+		if f.At >= free {
+			if f.At > free || e.ordered && (come > begun || !q.Empty()) && free-l.start > e.travel(s.in[s.from[i]], f.Size) {
 				break
 			}
 		}
-		q.bytes += int64(f.Size)
-		l.peak = max(l.peak, q.bytes)
+		bytes += int64(f.Size)
+		l.peak = max(l.peak, bytes)
 	}
+	q.bytes = bytes
 	return come
 }
 

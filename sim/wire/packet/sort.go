@@ -7,21 +7,25 @@ func (e *engine) part(w *worker, s *swtch, from int64) {
 	w.Begin(len(s.out))
 	clear(s.control)
 	for i := range s.arrived {
-		f := &s.arrived[i]
-		e.sort(w, s, f, uint16(s.entry(e, i)), parted.Key(f.At-from, i))
+		e.sort(w, s, s.arrived[:i+1], i, uint16(s.entry(e, i)), from)
 	}
 	w.End()
 }
 
-// sort puts a frame that came by a port to those that leave by another; PFC frames act there.
-func (e *engine) sort(w *worker, s *swtch, f *frame, port uint16, key uint64) {
-	if f.Flow >= 0 {
-		port = e.outs[f.Route]
+// sort puts frames from a place on that came by a port to those that leave by another; PFC frames act
+// there.
+func (e *engine) sort(w *worker, s *swtch, arrived []frame, n int, port uint16, from int64) {
+	outs := e.outs
+	for ; n < len(arrived); n++ {
+		f, to := &arrived[n], port
+		if f.Flow >= 0 {
+			to = outs[f.Route]
+		}
+		if f.Class == 0 {
+			s.control[to/64] |= 1 << (to % 64)
+		}
+		w.Add(to, parted.Key(f.At-from, n))
 	}
-	if f.Class == 0 {
-		s.control[port/64] |= 1 << (port % 64)
-	}
-	w.Add(port, key)
 }
 
 // leaving returns the keys of the frames that leave by a port, in the order of time, those of

@@ -2,6 +2,7 @@ package packet
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/simccl/simccl/sim/wire/packet/internal/frames"
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
@@ -41,12 +42,9 @@ func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
 	clear(s.Arriving)
 	for from := 0; from < len(s.in); from += 64 {
 		for some := parted.BeforeOf(e.due, s.in[from:min(from+64, len(s.in))], end); some != 0; some &= some - 1 {
-			p, n := from+bits.TrailingZeros64(some), len(arrived)
+			p := from + bits.TrailingZeros64(some)
 			l := &e.links[s.in[p]]
 			arrived, s.Arriving[p] = e.take(w, s, l, uint16(p), end, arrived)
-			for i := n; i < len(arrived) && e.ordered; i++ {
-				s.from = append(s.from, uint16(p))
-			}
 			e.due[l.id] = l.wire.First()
 			s.Total += s.Arriving[p]
 		}
@@ -70,31 +68,40 @@ func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
 	return len(s.arrived)
 }
 
-// take appends what arrives over a link before end, and returns how many bytes that are.
-func (e *engine) take(w *worker, s *swtch, l *link, port uint16, end int64, arrived []frame) ([]frame, int64) {
-	q, from, apart, ordered, lossy, bytes := &l.wire, end-e.look, s.apart, e.ordered, l.lossy, int64(0)
-	buf, head, tail := q.Buf, q.Head, q.Tail
-	for ; head != tail; head++ {
-		f := &buf[head&uint32(len(buf)-1)]
-		if f.At >= end {
-			break
+// take appends what arrives over a link before end, and returns how many bytes that are. It goes over
+// the frames once for each thing that is to be done: so little of it stays in registers.
+func (e *engine) take(w *worker, s *swtch, l *link, port uint16, end int64, arrived []frame) (all []frame, bytes int64) {
+	n := len(arrived)
+	if l.lossy {
+		arrived, bytes = e.takeSome(w, l, end, arrived)
+	} else {
+		arrived, bytes = l.wire.Move(end, arrived)
+	}
+	if e.ordered {
+		s.from = slices.Grow(s.from, len(arrived)-len(s.from))[:len(arrived)]
+		for i := n; i < len(s.from); i++ {
+			s.from[i] = port
 		}
-		if lossy && e.lose(w, l, f) {
-			continue
-		}
-		arrived = frames.Extend(arrived)
-		g := &arrived[len(arrived)-1]
-		*g = *f
-		g.Route++
-		bytes += int64(g.Size)
-		if !ordered {
-			g.Tag = uint32(port)
-		}
-		if apart {
-			e.sort(w, s, g, port, parted.Key(g.At-from, len(arrived)-1))
+	} else {
+		for i := n; i < len(arrived); i++ {
+			arrived[i].Tag = uint32(port)
 		}
 	}
-	q.Head = head
+	if s.apart {
+		e.sort(w, s, arrived, n, port, end-e.look)
+	}
+	return arrived, bytes
+}
+
+// takeSome is take over a link that loses frames.
+func (e *engine) takeSome(w *worker, l *link, end int64, arrived []frame) (all []frame, bytes int64) {
+	for q := &l.wire; !q.Empty() && q.Front().At < end; q.Head++ {
+		if f := q.Front(); !e.lose(w, l, f) {
+			arrived = append(arrived, *f)
+			arrived[len(arrived)-1].Route++
+			bytes += int64(f.Size)
+		}
+	}
 	return arrived, bytes
 }
 

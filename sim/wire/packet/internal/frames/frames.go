@@ -101,6 +101,25 @@ func (q *Ring) Take(tag uint32, end int64, into []Frame) []Frame {
 	return into
 }
 
+// Move appends what comes before end to other frames, each on the next link of its route, and returns
+// how many bytes that are.
+func (q *Ring) Move(end int64, into []Frame) (all []Frame, bytes int64) {
+	n, buf, head := len(into), q.Buf, q.Head
+	room := slices.Grow(into, int(q.Tail-head))[:n+int(q.Tail-head)]
+	for ; n < len(room); n++ {
+		f, g := &buf[head&uint32(len(buf)-1)], &room[n]
+		if f.At >= end {
+			break
+		}
+		*g = *f
+		g.Route++
+		bytes += int64(g.Size)
+		head++
+	}
+	q.Head = head
+	return room[:n], bytes
+}
+
 // Insert puts a frame before those that arrive later.
 func (q *Ring) Insert(f *Frame) {
 	q.Push(f)

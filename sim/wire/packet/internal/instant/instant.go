@@ -36,7 +36,7 @@ type Cause uint64
 
 const (
 	numbered  Cause = 1 << 63 // it is a number
-	whatShift       = 60      // in entry.by: what begins
+	whatShift       = 60      // in Entry.by: what begins
 	whatBits  Cause = 3 << whatShift
 )
 
@@ -46,13 +46,16 @@ type Calendar struct {
 	P       float64 // with what chance the frame that begins is marked, if Drawing
 	Drawing bool
 	shift   uint8
-	id      uint32 // the lower bits of numbers, shift of them
-	turn    uint32 // the others of a number, all set
-	from    int64  // where the window begins
-	base    int64  // where that of all calendars does, ps of the first of heads
-	oldest  uint32 // how much began before what is in log
-	log     []entry
-	view    []entry  // of log, what began before this window: for others
+	id      uint32  // the lower bits of numbers, shift of them
+	turn    uint32  // the others of a number, all set
+	step    Number  // from a number to the next
+	from    int64   // where the window begins
+	base    int64   // where that of all calendars does, ps of the first of heads
+	oldest  uint32  // how much began before what is in log
+	log     []Entry // of which size are in use
+	size    int
+	next    Number   // that of what begins next
+	view    []Entry  // of log, what began before this window: for others
 	ranks   []uint64 // places in the order of all of the first of log
 	draws   []draw   // of this window
 	heads   []int32  // by ns: the last of draws then; -1: none
@@ -62,9 +65,9 @@ type Calendar struct {
 	of      *Ranker
 }
 
-// entry is what planned something: a frame that began, or a pause of pacing; or a number that
+// Entry is what planned something: a frame that began, or a pause of pacing; or a number that
 // was drawn for a PFC frame.
-type entry struct {
+type Entry struct {
 	by Cause // and what it is
 	at int64
 }
@@ -79,11 +82,10 @@ type draw struct {
 	at   int64
 }
 
-// pair is two that were compared, the lesser number first.
-type pair struct {
-	x, y  Number
-	first bool // x was first
-}
+// pair is two that were compared: the number of the lesser, whether it was first, and the greater number.
+type pair uint64
+
+const lesser pair = 1 << 31 // the lesser number was first
 
 // What an event does, in its order.
 const (
@@ -109,13 +111,49 @@ func (c *Calendar) Wakes(n Number, place uint64) {
 // Sent takes note of a frame that begins at a time by the event that happens now, at a place
 // of a link, and returns its number.
 func (c *Calendar) Sent(at int64, link int32, wire uint32) Number {
-	n := len(c.log)
-	if n == cap(c.log) || c.Drawing {
+	n := c.size
+	if n >= len(c.log) || c.Drawing {
 		return c.sent(at, link, wire)
 	}
-	c.log = c.log[:n+1]
-	c.log[n] = entry{c.By | sent<<whatShift, max(at, c.from)}
-	return c.number(n)
+	c.log[n] = Entry{c.By | sent<<whatShift, max(at, c.from)}
+	c.size = n + 1
+	return c.count(1)
+}
+
+// count is the next number, with which so many are given away.
+func (c *Calendar) count(n int) Number {
+	first := c.next
+	c.next = (first + Number(n)*c.step) &^ None
+	return first
+}
+
+// Row is room for n frames that draw nothing and begin in this window, to be taken note of by Began.
+// Their numbers are each by a step more than the one before, modulo None; last is the one before
+// theirs.
+func (c *Calendar) Row(n int) (row []Entry, last, step Number) {
+	if len(c.log)-c.size < n {
+		c.grow(n)
+	}
+	return c.log[c.size : c.size+n], (c.next - c.step) &^ None, c.step
+}
+
+// Began is a frame that begins at a time when that happens which began under a number.
+func Began(by Number, at int64) Entry { return Entry{numbered | Cause(by) | sent<<whatShift, at} }
+
+// At is when it began.
+func (e Entry) At() int64 { return e.at }
+
+// Took says that so many of a row began.
+func (c *Calendar) Took(n int) {
+	c.size += n
+	c.count(n)
+}
+
+// grow makes room for n more.
+func (c *Calendar) grow(n int) {
+	log := make([]Entry, max(usual, 2*len(c.log), c.size+n))
+	copy(log, c.log[:c.size])
+	c.log = log
 }
 
 // sent is Sent where there is no room, or a number is drawn.
@@ -151,13 +189,12 @@ func (c *Calendar) Skip(at int64, pause bool) {
 
 // note takes note of what began.
 func (c *Calendar) note(at int64, what Cause) Number {
-	n := len(c.log)
-	if n == cap(c.log) {
-		c.log = slices.Grow(c.log, max(usual, n))
+	if c.size == len(c.log) {
+		c.grow(1)
 	}
-	c.log = c.log[:n+1]
-	c.log[n] = entry{c.By | what<<whatShift, max(at, c.from)}
-	return c.number(n)
+	c.log[c.size] = Entry{c.By | what<<whatShift, max(at, c.from)}
+	c.size++
+	return c.count(1)
 }
 
 // draw takes note of a number to be drawn.
@@ -189,7 +226,7 @@ func (c *Calendar) wait(from int64) {
 
 // find is what a cause began with, as long as the order of that is not known for good; nil if
 // it is, and then its place. 0: too long ago.
-func (c *Calendar) find(by Cause) (*entry, uint64) {
+func (c *Calendar) find(by Cause) (*Entry, uint64) {
 	if by>>31 != numbered>>31 { // no number, or None
 		if by&numbered != 0 {
 			return nil, 0
@@ -199,7 +236,7 @@ func (c *Calendar) find(by Cause) (*entry, uint64) {
 	o := c.of.calendars[uint32(by)&c.of.ids]
 	log, n := o.view, (uint32(by)>>c.shift-o.oldest)&c.turn
 	if o == c {
-		log = c.log
+		log = c.log[:c.size]
 	}
 	switch {
 	case int(n) < len(o.ranks) && o.ranks[n] != later:
@@ -212,9 +249,9 @@ func (c *Calendar) find(by Cause) (*entry, uint64) {
 
 // own is find for what the only calendar knows and whose order is not known for good; nil for all
 // else.
-func (c *Calendar) own(by Cause) *entry {
+func (c *Calendar) own(by Cause) *Entry {
 	n := (uint32(by)>>c.shift - c.oldest) & c.turn
-	if by>>31 != numbered>>31 || c.of.ids != 0 || int(n) < len(c.ranks) || int(n) >= len(c.log) {
+	if by>>31 != numbered>>31 || c.of.ids != 0 || int(n) < len(c.ranks) || int(n) >= c.size {
 		return nil
 	}
 	return &c.log[n]
@@ -238,15 +275,17 @@ func (c *Calendar) Order(x, y Number) int {
 
 // compare is negative where x was before y, the lesser number, and 0 where nothing says which was.
 func (c *Calendar) compare(x, y Number) int {
+	var t trail
 	p, q := numbered|Cause(x), numbered|Cause(y)
-	var path trail
-	var before, other Number // of the step before, whose order what they are and their numbers say
-	var d, g Cause
-	stepped := false
+	if c.of.ids == 0 {
+		var order int
+		if p, q, order = c.recent(&t, x, y); order != 0 {
+			return c.learn(&t, order < 0)
+		}
+	}
 	for {
-		a, b := numbers(p, q)
-		if k := c.recall(a, b); k.x == a && k.y == b && a != b {
-			return c.learn(&path, k.first == (a == Number(p)))
+		if first, known := c.recall(p, q); known {
+			return c.learn(&t, first)
 		}
 		var i, j uint64
 		e, f := c.own(p), c.own(q)
@@ -255,27 +294,62 @@ func (c *Calendar) compare(x, y Number) int {
 			f, j = c.find(q)
 		}
 		switch {
-		case e == nil && f == nil && i == j && !stepped:
+		case e == nil && f == nil && i == j && t.steps == 0:
 			return 0
 		case e == nil && f == nil && i == j:
-			return c.learn(&path, !c.behind(before, other, d, g))
+			return c.learn(&t, !c.behind(&t))
 		case e == nil || f == nil:
-			return c.learn(&path, e == nil && (f != nil || i < j))
+			return c.learn(&t, e == nil && (f != nil || i < j))
 		case e.at != f.at:
-			return c.learn(&path, e.at < f.at)
+			return c.learn(&t, e.at < f.at)
 		}
-		path.pass(p, q)
-		before, other, d, g, stepped = Number(p), Number(q), e.by&whatBits, f.by&whatBits, true
+		t.pass(both(Number(p), Number(q)), Number(p), Number(q), e.by&whatBits, f.by&whatBits)
 		if p, q = e.by&^whatBits, f.by&^whatBits; p == q {
-			return c.learn(&path, !c.behind(before, other, d, g))
+			return c.learn(&t, !c.behind(&t))
 		}
 	}
 }
 
-// behind says that of two that one event let begin, which are d and g, the first came after the second.
-func (c *Calendar) behind(x, y Number, d, g Cause) bool {
-	return d > g || d == g && c.after(x, y)
+// recent is compare as long as what it comes to is in the log of the only calendar and in no order for
+// good, which is nearly always; else it returns where it came to, and 0.
+func (c *Calendar) recent(t *trail, x, y Number) (p, q Cause, order int) {
+	log, known, ranked, oldest := c.log[:c.size], c.known, len(c.ranks), Number(c.oldest)
+	for {
+		i, j := int((x-oldest)&^None), int((y-oldest)&^None)
+		if x|y >= None || i < ranked || j < ranked || i >= len(log) || j >= len(log) {
+			return numbered | Cause(x), numbered | Cause(y), 0
+		}
+		k := both(x, y)
+		if at := k.slot(len(known)); at < uint(len(known)) && known[at].is(k) {
+			return 0, 0, sign(known[at].first(x, y))
+		}
+		e, f := &log[i], &log[j]
+		if e.at != f.at {
+			return 0, 0, sign(e.at < f.at)
+		}
+		t.pass(k, x, y, e.by&whatBits, f.by&whatBits)
+		p, q = e.by&^whatBits, f.by&^whatBits
+		if p == q {
+			return 0, 0, sign(!c.behind(t))
+		}
+		if p&q&numbered == 0 {
+			return p, q, 0
+		}
+		x, y = Number(p), Number(q)
+	}
 }
+
+// sign is negative for the one that was first.
+func sign(first bool) int {
+	if first {
+		return -1
+	}
+	return 1
+}
+
+// behind says that of the two of the last step of a walk, which one event let begin, the first came
+// after the second.
+func (c *Calendar) behind(t *trail) bool { return t.d > t.g || t.d == t.g && c.after(t.x, t.y) }
 
 // after says that one came after another in their calendars.
 func (c *Calendar) after(x, y Number) bool {
@@ -286,51 +360,66 @@ func (c *Calendar) after(x, y Number) bool {
 	return (uint32(x)>>c.shift-o)&c.turn > (uint32(y)>>c.shift-o)&c.turn
 }
 
-// numbers are those of causes, the lesser first; equal ones where one has none.
-func numbers(p, q Cause) (x, y Number) {
-	if p&q&numbered == 0 {
-		return 0, 0
-	}
-	return min(Number(p), Number(q)), max(Number(p), Number(q))
-}
+// both is a pair in the order of numbers, without which was first.
+func both(x, y Number) pair { return pair(min(x, y))<<32 | pair(max(x, y)) }
 
-// recall is where it is kept which of two was first.
-func (c *Calendar) recall(x, y Number) *pair {
-	h := uint64(x)<<32 | uint64(y)
-	return &c.known[h*0x9e3779b97f4a7c15>>32&uint64(len(c.known)-1)]
+// slot is its place in a table of a power of two.
+func (k pair) slot(n int) uint { return uint(k&^lesser*0x9e3779b97f4a7c15>>32) & uint(n-1) }
+
+// is says that two are equal, whichever was first.
+func (k pair) is(o pair) bool { return (k^o)&^lesser == 0 }
+
+// first says that of a pair x was first.
+func (k pair) first(x, y Number) bool { return (k&lesser != 0) == (x < y) }
+
+// recall says whether it is kept which of two was first, and if the first was.
+func (c *Calendar) recall(p, q Cause) (first, known bool) {
+	x, y := Number(p), Number(q)
+	if p&q&numbered == 0 || x == y || (x|y)&None != 0 {
+		return false, false
+	}
+	k := both(x, y)
+	o := c.known[k.slot(len(c.known))]
+	return o.first(x, y), o.is(k)
 }
 
 // learn keeps what the walk from a pair found.
 func (c *Calendar) learn(t *trail, first bool) int {
-	for i := range t.n {
-		x, y := numbers(t.p[i], t.q[i])
-		*c.recall(x, y) = pair{x, y, first == (x == Number(t.p[i]))}
+	for _, k := range t.all[:t.n] {
+		at := k.slot(len(c.known))
+		if !first {
+			k ^= lesser
+		}
+		c.known[at] = k
 	}
-	if first {
-		return -1
-	}
-	return 1
+	return sign(first)
 }
 
 // trail is where a walk passed: at each of the first steps, then ever more rarely.
 type trail struct {
-	p, q        [16]Cause
+	all         [16]pair // that say that the first of two was first
 	n           int
 	steps, each int
+	x, y        Number // of the last step, whose order what they are, d and g, and their numbers say
+	d, g        Cause
 }
 
-func (t *trail) pass(p, q Cause) {
+func (t *trail) pass(k pair, x, y Number, d, g Cause) {
+	t.x, t.y, t.d, t.g = x, y, d, g
 	if t.steps++; t.each > 0 && t.steps%t.each != 0 {
 		return
 	}
-	if t.n == len(t.p) {
+	if t.n == len(t.all) {
 		for i := range t.n / 2 {
-			t.p[i], t.q[i] = t.p[2*i], t.q[2*i]
+			t.all[i] = t.all[2*i]
 		}
 		t.n /= 2
 		t.each = max(1, t.each) * 2
 	}
-	t.p[t.n], t.q[t.n] = p, q
+	if x < y {
+		k |= lesser
+	}
+	t.all[t.n] = k
 	t.n++
 }
 
@@ -389,8 +478,9 @@ func (r *Ranker) Open(calendars []*Calendar, look, reach int64, roots int) {
 	r.last, r.least, r.room = uint64(roots)+1, usual, usual
 	for i, c := range calendars {
 		c.id, c.shift, c.of = uint32(i), uint8(bits.Len(uint(len(calendars)-1))), r
-		c.turn = uint32(None-1) >> c.shift
-		c.heads, c.known = make([]int32, (look+r.Ahead)/1000+1), make([]pair, 1<<10)
+		c.turn, c.step = uint32(None-1)>>c.shift, 1<<c.shift
+		c.next = Number(c.id)
+		c.heads, c.known = make([]int32, (look+r.Ahead)/1000+1), make([]pair, 1<<11)
 		for k := range c.heads {
 			c.heads[k] = -1
 		}
@@ -419,8 +509,8 @@ func (r *Ranker) Later(from int64) {
 func (r *Ranker) Close(end int64) {
 	size := 0
 	for _, c := range r.calendars {
-		c.view = c.log
-		size += len(c.log)
+		c.view = c.log[:c.size]
+		size += c.size
 	}
 	until := never
 	if r.Wait {
@@ -491,14 +581,14 @@ func (r *Ranker) forget(since, end int64) {
 		}
 	})
 	for _, c := range r.calendars {
-		c.cut = len(c.log)
+		c.cut = c.size
 		for c.cut > len(c.ranks) && c.log[c.cut-1].at >= since-r.look-r.reach { // in order of windows only
 			c.cut--
 		}
 		if c.cut == len(c.ranks) {
 			c.cut = 0 // what has its place may be within reach, too
 		}
-		for n := c.cut; n < len(c.log); n++ {
+		for n := c.cut; n < c.size; n++ {
 			if c.log[n].at < since || c.log[n].at >= end || n < len(c.ranks) && c.ranks[n] != later {
 				continue
 			}
@@ -508,7 +598,7 @@ func (r *Ranker) forget(since, end int64) {
 	order, index := r.order(all), indexBits(len(all))
 	r.room = r.least
 	for _, c := range r.calendars {
-		n := len(c.log) - c.cut
+		n := c.size - c.cut
 		r.room += max(8*n, min(32*n, much))
 		c.forget(end)
 	}
@@ -566,17 +656,17 @@ func (c *Calendar) forget(end int64) {
 	if c.cut > 0 {
 		c.ranks = c.ranks[:0]
 	}
-	n := len(c.log) - c.cut
+	n := c.size - c.cut
 	c.ranks = slices.Grow(c.ranks, n-len(c.ranks))
 	clear(c.ranks[len(c.ranks):n])
 	c.ranks = c.ranks[:n]
-	copy(c.log, c.log[c.cut:])
+	copy(c.log, c.log[c.cut:c.size])
 	for i, x := range c.log[:n] {
 		if x.at >= end {
 			c.ranks[i] = later
 		}
 	}
-	c.log, c.oldest = c.log[:n], c.oldest+uint32(c.cut)
-	c.view = c.log
+	c.size, c.oldest = n, c.oldest+uint32(c.cut)
+	c.view = c.log[:n]
 	clear(c.known)
 }

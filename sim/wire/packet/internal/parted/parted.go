@@ -195,7 +195,7 @@ func (p *Parts) spread(a []uint64, span int64) []uint64 {
 	width := max(0, bits.Len64(uint64(span-1))-6) + placeBits
 	var counts [64]uint8
 	for _, x := range a {
-		counts[x>>width&63]++
+		counts[x>>(width&63)&63]++
 	}
 	before := uint64(0)
 	for i := 0; i < 64; i += 8 {
@@ -209,7 +209,7 @@ func (p *Parts) spread(a []uint64, span int64) []uint64 {
 	}
 	room := (*[256]uint64)(p.spare[:256])
 	for _, x := range a {
-		c := &counts[x>>width&63]
+		c := &counts[x>>(width&63)&63]
 		room[*c] = x
 		*c++
 	}
@@ -226,7 +226,7 @@ func (p *Parts) bucket(a []uint64, span int64) []uint64 {
 	room := p.room[:n]
 	clear(room)
 	for _, x := range a {
-		room[x>>width+1]++
+		room[x>>(width&63)+1]++
 	}
 	for i := 1; i < len(room); i++ {
 		room[i] += room[i-1]
@@ -236,7 +236,7 @@ func (p *Parts) bucket(a []uint64, span int64) []uint64 {
 	}
 	out := p.spare[:len(a)]
 	for _, x := range a {
-		b := &room[x>>width]
+		b := &room[x>>(width&63)]
 		out[*b] = x
 		*b++
 	}
