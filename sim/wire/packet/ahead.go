@@ -41,11 +41,14 @@ func (e *engine) findDirect() {
 
 // sendAck starts an acknowledgement of a host, over both cables if it can.
 func (e *engine) sendAck(w *worker, a *link, f *frame, at int64) {
-	if !a.ahead || !e.links[e.hops[f.Route+1]].ahead {
+	b, what := a, f.Flags&flagAck
+	if a.ahead {
+		b = &e.links[e.hops[f.Route+1]]
+	}
+	if !b.ahead {
 		e.transmit(w, a, f, at, 0)
 		return
 	}
-	b, what := &e.links[e.hops[f.Route+1]], f.Flags&flagAck
 	if a.sizes[what] != f.Size {
 		e.measure(a, what, f.Size)
 	}
@@ -80,7 +83,10 @@ func (e *engine) sendAck(w *worker, a *link, f *frame, at int64) {
 		e.due[b.id] = b.free + b.delay
 	}
 	f.Route++
-	b.wire.Pass(f, b.free+b.delay, uint32(tag))
+	if b.wire.Full() {
+		b.wire.Grow()
+	}
+	b.wire.Next().Set(f, b.free+b.delay, uint32(tag))
 }
 
 // shut takes back what was put onto links but is not at their switch before a time, and lets
@@ -121,7 +127,9 @@ func (e *engine) answer(w *worker, h *host, l *link, come []frame, end int64) (i
 		if f.Flow < 0 || f.Flags&flagAck != 0 {
 			return i
 		}
-		e.catchUp(w, h, l, f.At)
+		if !h.acks.Empty() {
+			e.catchUp(w, h, l, f.At)
+		}
 		e.came(w, h, f)
 		var ack frame
 		switch {

@@ -69,17 +69,17 @@ func (e *engine) roundTrip(id int32, s *sender, links int) (ps units.Time) {
 func (e *engine) ccAck(w *worker, h *host, f *frame, s *sender, acked uint32) {
 	c := &e.cfg.CC
 	switch c.Kind {
-	case NoCC:
+	case HPCC:
+		if rate, ok := e.controls.Telemetry(f.Flow).Ack(c, &s.Rate, f.Aux, f.Psn, s.Nxt); ok {
+			e.shift(w, h, s, rate, f.At)
+		}
 		return
 	case DCQCN:
 		if f.Flags&flagCE != 0 && !s.Ended {
 			s.Dcqcn.Notify(c, &s.Rate, f.At, e.notice(w, f.At))
 		}
 		return
-	case HPCC:
-		if rate, ok := e.controls.Telemetry(f.Flow).Ack(c, &s.Rate, f.Aux, f.Psn, s.Nxt); ok {
-			e.shift(w, h, s, rate, f.At)
-		}
+	case NoCC:
 		return
 	}
 	a := cc.Ack{Now: f.At, Aux: f.Aux, Psn: f.Psn, Next: s.Nxt, Acked: acked, Flight: s.Flight(e.cfg.Buffer.Trim > 0), Each: e.cfg.Repair.Selective,

@@ -1,6 +1,54 @@
 package packet
 
-import "github.com/simccl/simccl/sim/wire/packet/spec"
+import (
+	"errors"
+
+	"github.com/simccl/simccl/sim/wire/packet/internal/lost"
+	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
+	"github.com/simccl/simccl/sim/wire/packet/spec"
+)
+
+// errOrder says that the order of events of one instant has come to count: the run
+// begins anew with it.
+var errOrder = errors.New("packet: the order of events counts")
+
+// errAgain says that frames are sent again, or that the run is to stop before all flows end: it begins anew
+// with windows that are the same for all nodes, as what is in progress then depends on where they end.
+var errAgain = errors.New("packet: where windows end counts")
+
+// mustOrder says that frames are to be marked in a run without the order of events that is
+// asked for, or will be: were the deepest queue to grow as before, it would get there.
+func (e *engine) mustOrder() bool {
+	if !e.cfg.EventOrder {
+		return false
+	}
+	look, sent, deepest := false, int64(0), 0.0
+	for i := range e.workers {
+		w := &e.workers[i]
+		look, sent, deepest = look || w.again, sent+w.sent, max(deepest, w.deepest)
+		w.again = false
+	}
+	return look && (deepest > 1 || deepest*float64(e.frames) > float64(sent))
+}
+
+func (e *engine) buildLosses() {
+	for _, cables := range spec.Lossy(e.net) {
+		e.losses = append(e.losses, lost.New(cables, streams.NewNumbers(e.cfg.LossStream, e.cfg.Seed)))
+		for _, i := range cables {
+			e.links[2*i].drawn, e.links[2*i+1].drawn = true, true
+		}
+	}
+}
+
+// drawLosses draws which of the frames that arrive before end are lost, in the order of
+// their arrival.
+func (e *engine) drawLosses(end int64) {
+	for i := range e.losses {
+		e.losses[i].Draw(end, flagLost, &e.workers[0].Calendar, e.travel, func(id int32) (*fifo, float64) {
+			return &e.links[id].wire, e.links[id].loss
+		})
+	}
+}
 
 // cut returns where a window must end so that it contains no change, after it
 // has made those that are due.

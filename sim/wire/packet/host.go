@@ -27,10 +27,9 @@ type host struct {
 	first   int64 // when the first of them is; never without one
 
 	acks    fifo
-	come    []frame          // what arrived in this window
-	arrived []frame          // memory for it
+	arrived []frame          // what arrived in this window, where frames do not stay on links; else memory for it
 	sports  map[int32]uint16 // next source port by destination
-	_       [24]byte         // whole lines of a cache
+	_       [48]byte         // whole lines of a cache
 }
 
 // firstPort is the source port of the first flow between two hosts.
@@ -87,17 +86,11 @@ func (e *engine) pullHosts(w *worker, from, to int, end int64) int {
 func (e *engine) foresee(w *worker, f *frame) {
 	if f.Flags&flagAck != 0 {
 		if s := &e.snd[f.Flow]; f.Psn >= s.Frames && !s.Ending && (e.cfg.Repair.BackTo == 0 || e.backTo(f.Psn, s.Bytes) >= s.Frames) {
-			e.ends(w, s, f)
+			s.Ending, w.ended = true, append(w.ended, ending{f.Flow, f.At})
 		}
 	} else if e.given != nil && f.Flow >= 0 && f.Flags&flagTrim == 0 {
 		e.given.landed.Take(&e.given.queues[f.Flow], f.Psn, e.cfg.Repair.Selective, f.At)
 	}
-}
-
-// ends notes the end of a flow by an acknowledgement.
-func (e *engine) ends(w *worker, s *sender, f *frame) {
-	s.Ending = true
-	w.ended = append(w.ended, ending{f.Flow, f.At})
 }
 
 // pullHost takes what arrives before end off the link, and foresees what ends with it.
@@ -116,8 +109,7 @@ func (e *engine) pullHost(w *worker, h *host, end int64) int {
 		h.arrived = e.links[h.out].returns.Take(uint32(instant.None), end, h.arrived)
 		frames.Sort(h.arrived)
 	}
-	h.come = h.arrived
-	return len(h.come)
+	return len(h.arrived)
 }
 
 // runHosts simulates those of a range of hosts up to end that have something to do, and returns how
@@ -134,8 +126,8 @@ func (e *engine) runHosts(w *worker, from, to int, end int64) (busy int) {
 			if e.stays && h.in >= 0 {
 				busy += e.visit(w, h, end)
 			} else {
-				e.runHost(w, h, h.come, end)
-				h.arrived, h.come = h.arrived[:0], nil
+				e.runHost(w, h, h.arrived, end)
+				h.arrived = h.arrived[:0]
 			}
 			e.acts[i] = h.quiet(e)
 		}

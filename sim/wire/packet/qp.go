@@ -221,7 +221,7 @@ func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 		s.Ended = true
 		h.Over++
 		if !s.Ending {
-			e.ends(w, s, f)
+			s.Ending, w.ended = true, append(w.ended, ending{f.Flow, f.At})
 		}
 		if !e.result[f.Flow].Failed {
 			e.result[f.Flow].End, e.result[f.Flow].Done = units.Time(f.At), true

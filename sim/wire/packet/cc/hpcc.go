@@ -29,6 +29,7 @@ type Telemetry struct {
 	per    int32
 	update uint32 // the frame whose acknowledgement ends a round trip
 	stage  int32
+	shift  uint8             // Multi is two to the power of this; 255: no such power
 	even   bool              // a queue times line by line is that queue, to the last bit
 	util   float64           // smoothed utilisation
 	rate   int64             // at the start of the round trip
@@ -59,6 +60,9 @@ func NewTelemetry(c *Params, line, rtt, window int64, payload, switches int) Tel
 	per := min(max(1, switches), intHops)
 	p := Telemetry{hops: make([]intHop, n*per), count: make([]uint8, n), per: int32(per), util: 1, rate: line, rtt: rtt, window: float64(window)}
 	p.bits, p.unit = float64(8*byteUnit*c.Multi), float64(qlenUnit*c.Multi)
+	if p.shift = 255; c.Multi&(c.Multi-1) == 0 {
+		p.shift = uint8(bits.TrailingZeros64(uint64(c.Multi)))
+	}
 	unit := uint64(qlenUnit * c.Multi)
 	odd := func(x uint64) int { return bits.Len64(x >> (bits.TrailingZeros64(x) & 63)) } // bits of its mantissa
 	p.even = bits.Len64(intQueue)+odd(unit)+odd(uint64(line)) <= 53
@@ -81,10 +85,10 @@ func (p *Telemetry) Stamp(c *Params, psn uint32, ns, sent, queued, rate int64) {
 		i %= intHops
 		p.widen()
 	}
-	if m := c.Multi; m&(m-1) == 0 { // shifts: a division by a variable takes as long as all else here
-		k := bits.TrailingZeros64(uint64(m)) & 31
-		sent, queued = int64(uint64(sent)>>(k+byteBits)), int64(uint64(queued)/qlenUnit>>k)
+	if k := p.shift & 31; k == p.shift { // a division by a variable takes as long as all else here
+		sent, queued = int64(uint64(sent)>>k>>byteBits), int64(uint64(queued)/qlenUnit>>k)
 	} else {
+		m := c.Multi
 		sent, queued = sent/(byteUnit*m), queued/(qlenUnit*m)
 	}
 	p.hops[k*int(p.per)+i] = intHop{uint64(ns)&intTime | uint64(sent)&intBytes<<24 | uint64(queued)&intQueue<<44, rate}
