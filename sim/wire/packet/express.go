@@ -4,6 +4,7 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/frames"
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
+	"github.com/simccl/simccl/sim/wire/packet/internal/row"
 )
 
 // express simulates a window of a port that nothing pauses, with one class of frames, as
@@ -114,49 +115,20 @@ func (e *engine) stream(w *worker, s *swtch, l *link, keys []uint64, end int64) 
 }
 
 // burst sends frames that lie on a link already, but with the times and tags with which they came to
-// the port; only those that start before end, up to one of a size that is to be measured first. It
-// returns how many those are. Its loop calls nothing, so that what it needs stays in registers.
-func (e *engine) burst(w *worker, l *link, some []frame, end int64) (n int) {
-	var row []instant.Entry
-	var by, step instant.Number // by which the one began that is in transmission
+// the port, and returns how many those are; it ends before one of a size that is to be measured first.
+func (e *engine) burst(w *worker, l *link, some []frame, end int64) int {
+	p := row.Port{Free: l.free, End: end, Delay: l.delay, Lasts: &l.lasts, Sizes: &l.sizes, Start: l.start, Begun: l.begun}
 	if e.ordered {
-		row, by, step = w.Row(len(some))
+		p.Calendar = &w.Calendar
 	}
-	joins, free, delay, acks := l.free >= some[0].At, l.free, l.delay, 0
-	for i := range some {
-		f := &some[i]
-		at, cause, what := free, by, f.Flags&flagAck
-		if at < f.At {
-			at, cause = f.At, instant.Number(f.Tag)
-		}
-		if at >= end || l.sizes[what] != f.Size {
-			break
-		}
-		if i < len(row) {
-			row[i] = instant.Began(cause, at)
-		}
-		by, free = (by+step)&^instant.None, at+l.lasts[what]
-		f.At, f.Tag = free+delay, uint32(by)
-		acks += int(what)
-		n = i + 1
-	}
-	if n == 0 {
-		return 0
-	}
-	if e.ordered {
-		if joins {
-			row[0] = instant.Began(l.begun, l.free)
-		}
-		w.Took(n)
-		l.start, l.begun = row[n-1].At(), by
-	}
-	data := int64(n-acks) * int64(l.sizes[0])
-	w.DataPacketHops += int64(n - acks)
+	p.Send(some)
+	l.free, l.start, l.begun, l.wire.Tail = p.Free, p.Start, p.Begun, l.wire.Tail+uint32(p.Sent)
+	data := int64(p.Sent-p.Acks) * int64(l.sizes[0])
+	w.DataPacketHops += int64(p.Sent - p.Acks)
 	l.data += data
-	l.sent += uint64(n)
-	l.txBytes += data + int64(acks)*int64(l.sizes[1])
-	l.wire.Tail, l.free = l.wire.Tail+uint32(n), free
-	return n
+	l.sent += uint64(p.Sent)
+	l.txBytes += data + int64(p.Acks)*int64(l.sizes[1])
+	return p.Sent
 }
 
 // keep puts frames that have come and have not started into the queue.

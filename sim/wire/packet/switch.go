@@ -72,10 +72,13 @@ func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
 // the frames once for each thing that is to be done: so little of it stays in registers.
 func (e *engine) take(w *worker, s *swtch, l *link, port uint16, end int64, arrived []frame) (all []frame, bytes int64) {
 	n := len(arrived)
-	if l.lossy {
-		arrived, bytes = e.takeSome(w, l, end, arrived)
-	} else {
-		arrived, bytes = l.wire.Move(end, arrived)
+	arrived, bytes = l.wire.Move(end, arrived)
+	for i := n; l.lossy && i < len(arrived); i++ {
+		if f := &arrived[i]; e.lose(w, l, f) {
+			bytes -= int64(f.Size)
+			arrived = slices.Delete(arrived, i, i+1)
+			i--
+		}
 	}
 	if e.ordered {
 		s.from = slices.Grow(s.from, len(arrived)-len(s.from))[:len(arrived)]
@@ -89,18 +92,6 @@ func (e *engine) take(w *worker, s *swtch, l *link, port uint16, end int64, arri
 	}
 	if s.apart {
 		e.sort(w, s, arrived, n, port, end-e.look)
-	}
-	return arrived, bytes
-}
-
-// takeSome is take over a link that loses frames.
-func (e *engine) takeSome(w *worker, l *link, end int64, arrived []frame) (all []frame, bytes int64) {
-	for q := &l.wire; !q.Empty() && q.Front().At < end; q.Head++ {
-		if f := q.Front(); !e.lose(w, l, f) {
-			arrived = append(arrived, *f)
-			arrived[len(arrived)-1].Route++
-			bytes += int64(f.Size)
-		}
 	}
 	return arrived, bytes
 }

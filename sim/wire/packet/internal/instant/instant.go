@@ -82,11 +82,6 @@ type draw struct {
 	at   int64
 }
 
-// pair is two that were compared: the number of the lesser, whether it was first, and the greater number.
-type pair uint64
-
-const lesser pair = 1 << 31 // the lesser number was first
-
 // What an event does, in its order.
 const (
 	paused  Cause = iota // it draws the identification of a PFC frame
@@ -247,16 +242,6 @@ func (c *Calendar) find(by Cause) (*Entry, uint64) {
 	return nil, 0
 }
 
-// own is find for what the only calendar knows and whose order is not known for good; nil for all
-// else.
-func (c *Calendar) own(by Cause) *Entry {
-	n := (uint32(by)>>c.shift - c.oldest) & c.turn
-	if by>>31 != numbered>>31 || c.of.ids != 0 || int(n) < len(c.ranks) || int(n) >= c.size {
-		return nil
-	}
-	return &c.log[n]
-}
-
 // First says that of two that began one was first.
 func (c *Calendar) First(x, y Number) bool {
 	if x > y {
@@ -271,156 +256,6 @@ func (c *Calendar) Order(x, y Number) int {
 		return -c.compare(y, x)
 	}
 	return c.compare(x, y)
-}
-
-// compare is negative where x was before y, the lesser number, and 0 where nothing says which was.
-func (c *Calendar) compare(x, y Number) int {
-	var t trail
-	p, q := numbered|Cause(x), numbered|Cause(y)
-	if c.of.ids == 0 {
-		var order int
-		if p, q, order = c.recent(&t, x, y); order != 0 {
-			return c.learn(&t, order < 0)
-		}
-	}
-	for {
-		if first, known := c.recall(p, q); known {
-			return c.learn(&t, first)
-		}
-		var i, j uint64
-		e, f := c.own(p), c.own(q)
-		if e == nil || f == nil {
-			e, i = c.find(p)
-			f, j = c.find(q)
-		}
-		switch {
-		case e == nil && f == nil && i == j && t.steps == 0:
-			return 0
-		case e == nil && f == nil && i == j:
-			return c.learn(&t, !c.behind(&t))
-		case e == nil || f == nil:
-			return c.learn(&t, e == nil && (f != nil || i < j))
-		case e.at != f.at:
-			return c.learn(&t, e.at < f.at)
-		}
-		t.pass(both(Number(p), Number(q)), Number(p), Number(q), e.by&whatBits, f.by&whatBits)
-		if p, q = e.by&^whatBits, f.by&^whatBits; p == q {
-			return c.learn(&t, !c.behind(&t))
-		}
-	}
-}
-
-// recent is compare as long as what it comes to is in the log of the only calendar and in no order for
-// good, which is nearly always; else it returns where it came to, and 0.
-func (c *Calendar) recent(t *trail, x, y Number) (p, q Cause, order int) {
-	log, known, ranked, oldest := c.log[:c.size], c.known, len(c.ranks), Number(c.oldest)
-	for {
-		i, j := int((x-oldest)&^None), int((y-oldest)&^None)
-		if x|y >= None || i < ranked || j < ranked || i >= len(log) || j >= len(log) {
-			return numbered | Cause(x), numbered | Cause(y), 0
-		}
-		k := both(x, y)
-		if at := k.slot(len(known)); at < uint(len(known)) && known[at].is(k) {
-			return 0, 0, sign(known[at].first(x, y))
-		}
-		e, f := &log[i], &log[j]
-		if e.at != f.at {
-			return 0, 0, sign(e.at < f.at)
-		}
-		t.pass(k, x, y, e.by&whatBits, f.by&whatBits)
-		p, q = e.by&^whatBits, f.by&^whatBits
-		if p == q {
-			return 0, 0, sign(!c.behind(t))
-		}
-		if p&q&numbered == 0 {
-			return p, q, 0
-		}
-		x, y = Number(p), Number(q)
-	}
-}
-
-// sign is negative for the one that was first.
-func sign(first bool) int {
-	if first {
-		return -1
-	}
-	return 1
-}
-
-// behind says that of the two of the last step of a walk, which one event let begin, the first came
-// after the second.
-func (c *Calendar) behind(t *trail) bool { return t.d > t.g || t.d == t.g && c.after(t.x, t.y) }
-
-// after says that one came after another in their calendars.
-func (c *Calendar) after(x, y Number) bool {
-	if a, b := uint32(x)&c.of.ids, uint32(y)&c.of.ids; a != b {
-		return a > b
-	}
-	o := c.of.calendars[uint32(x)&c.of.ids].oldest
-	return (uint32(x)>>c.shift-o)&c.turn > (uint32(y)>>c.shift-o)&c.turn
-}
-
-// both is a pair in the order of numbers, without which was first.
-func both(x, y Number) pair { return pair(min(x, y))<<32 | pair(max(x, y)) }
-
-// slot is its place in a table of a power of two.
-func (k pair) slot(n int) uint { return uint(k&^lesser*0x9e3779b97f4a7c15>>32) & uint(n-1) }
-
-// is says that two are equal, whichever was first.
-func (k pair) is(o pair) bool { return (k^o)&^lesser == 0 }
-
-// first says that of a pair x was first.
-func (k pair) first(x, y Number) bool { return (k&lesser != 0) == (x < y) }
-
-// recall says whether it is kept which of two was first, and if the first was.
-func (c *Calendar) recall(p, q Cause) (first, known bool) {
-	x, y := Number(p), Number(q)
-	if p&q&numbered == 0 || x == y || (x|y)&None != 0 {
-		return false, false
-	}
-	k := both(x, y)
-	o := c.known[k.slot(len(c.known))]
-	return o.first(x, y), o.is(k)
-}
-
-// learn keeps what the walk from a pair found.
-func (c *Calendar) learn(t *trail, first bool) int {
-	for _, k := range t.all[:t.n] {
-		at := k.slot(len(c.known))
-		if !first {
-			k ^= lesser
-		}
-		c.known[at] = k
-	}
-	return sign(first)
-}
-
-// trail is where a walk passed: at each of the first steps, then ever more rarely.
-type trail struct {
-	all         [16]pair // that say that the first of two was first
-	n           int
-	steps, each int
-	x, y        Number // of the last step, whose order what they are, d and g, and their numbers say
-	d, g        Cause
-}
-
-func (t *trail) pass(k pair, x, y Number, d, g Cause) {
-	t.x, t.y, t.d, t.g = x, y, d, g
-	if t.steps++; t.each > 0 && t.steps%t.each != 0 {
-		return
-	}
-	if t.n == len(t.all) {
-		for i := range t.n / 2 {
-			t.all[i] = t.all[2*i]
-		}
-		t.n /= 2
-		t.each = max(1, t.each) * 2
-	}
-	if x < y {
-		k |= lesser
-	}
-	t.all[t.n] = k
-	t.n++
 }
 
 // Ranker lets what began draw in order, over all calendars.
