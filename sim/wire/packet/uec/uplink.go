@@ -14,16 +14,24 @@ func (e *engine) route(spine int, to goal, f *frame) uint16 {
 	return uint16(leaf % (n.Leaves / n.Pods))
 }
 
-// upward is the port by which a frame leaves its sender's leaf: a flow's frames of one path have one.
-func (e *engine) upward(leaf int, f *frame) uint16 {
-	if e.upports == nil {
-		return e.hashed(e.up[leaf], leaf, f)
+// leaving is the port by which a frame leaves its sender's leaf: a flow's frames of one path have one.
+func (e *engine) leaving(leaf int, f *frame) uint16 {
+	if e.outs == nil {
+		return e.chosen(leaf, f)
 	}
-	k, first := &e.upports[int(f.goal())*e.cfg.Paths+int(f.path)&(e.cfg.Paths-1)], uint16(e.net.PerLeaf)
+	k := &e.outs[int(f.goal())*e.cfg.Paths+int(f.path())&(e.cfg.Paths-1)]
 	if *k == 0 {
-		*k = uint8(e.hashed(e.up[leaf], leaf, f) - first + 1)
+		*k = uint8(e.chosen(leaf, f) + 1)
 	}
-	return uint16(*k) - 1 + first
+	return uint16(*k - 1)
+}
+
+// chosen is leaving where it is not known.
+func (e *engine) chosen(leaf int, f *frame) uint16 {
+	if to := e.goals[f.goal()]; int(to.leaf) == leaf {
+		return to.port
+	}
+	return e.hashed(e.up[leaf], leaf, f)
 }
 
 // hashed is the port of a table of a switch that a frame's hash chooses.
@@ -37,7 +45,7 @@ func (e *engine) hashed(up []uint16, at int, f *frame) uint16 {
 		}
 		return up[0]
 	}
-	k := jenkins(e.ids[f.flow], uint32(f.path), e.salt[at])
+	k := jenkins(e.ids[f.flow()], uint32(f.path()), e.salt[at])
 	if n := uint32(len(up)); n&(n-1) == 0 {
 		return up[k&(n-1)]
 	}
