@@ -278,7 +278,7 @@ func (e *engine) runSwitch(v int, end int64) int {
 		if some {
 			keys = p.LeavingMixed(i, e.span)
 		}
-		e.onto(id^1, e.arrived, keys, end)
+		e.onto(&e.links[id^1], e.arrived, keys, end)
 	}
 	return len(e.arrived)
 }

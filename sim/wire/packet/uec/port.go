@@ -35,8 +35,8 @@ func (l *link) first() int64 { return min(l.low.first(), l.hi.first()) }
 // onto lets a port work up to end: frames come in the order of keys; a frame in transmission that
 // ends no longer counts in its queue, and is marked by what stays there; the next one
 // starts, control first.
-func (e *engine) onto(id int32, arrived []frame, keys []uint64, end int64) {
-	l, free := &e.links[id], e.ends[id]
+func (e *engine) onto(l *link, arrived []frame, keys []uint64, end int64) {
+	free := e.ends[l.id]
 	for n := 0; ; n++ {
 		f, at := (*frame)(nil), end
 		if n < len(keys) {
@@ -100,9 +100,9 @@ func (e *engine) onto(id int32, arrived []frame, keys []uint64, end int64) {
 		g := q.at(i)
 		g.at, g.who, g.what = at, f.who, f.what
 	}
-	e.ends[id] = free
-	if e.due[id] == never {
-		e.due[id] = l.first()
+	e.ends[l.id] = free
+	if due := &e.due[l.id]; *due == never {
+		*due = l.first()
 	}
 }
 
