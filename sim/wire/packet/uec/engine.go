@@ -255,9 +255,17 @@ func (e *engine) pull(arrived []frame, ids []int32, end int64) []frame {
 // atLeaf puts apart what arrived at a leaf: first what its hosts sent, then what comes down to them.
 func (e *engine) atLeaf(at, sent int, from int64) {
 	p, goals, arrived := &e.parts, e.goals, e.arrived
+	outs, paths := e.outs, e.cfg.Paths
 	for i := range arrived[:sent] {
 		f := &arrived[i]
-		p.Add(e.leaving(at, f), parted.Key(f.at-from, i))
+		port := uint16(0)
+		if k := int(f.goal())*paths + int(f.path())&(paths-1); k < len(outs) {
+			port = uint16(outs[k])
+		}
+		if port == 0 {
+			port = e.leaving(at, f)
+		}
+		p.Add(port-1, parted.Key(f.at-from, i))
 	}
 	for i := sent; i < len(arrived); i++ {
 		f := &arrived[i]

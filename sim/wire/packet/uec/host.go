@@ -168,8 +168,13 @@ func (e *engine) put(h *host, who, what uint64, now int64) {
 	h.free = now + lasts
 	h.ends = max(now, h.ends) + wire
 	q := &e.links[2*h.id].low
-	q.sent++
-	q.push(who, what, h.ends+h.delay)
+	i := q.tail
+	if i-q.head == uint32(len(q.buf)) {
+		q.grow()
+	}
+	q.sent, q.tail = i+1, i+1
+	g := q.at(i)
+	g.at, g.who, g.what = h.ends+h.delay, who, what
 }
 
 // exact is how long bytes take at a rate, in ps: NICs do not round as links do (spell).

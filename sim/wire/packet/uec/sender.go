@@ -198,6 +198,21 @@ func (s *sender) settle(psn uint32) {
 	r.state = unsent
 }
 
+// settleSome settles the packets of bits from a base on, as far as they are in the window.
+func (s *sender) settleSome(base uint32, some uint64) {
+	if base < s.una {
+		some = some >> min(64, s.una-base) << min(64, s.una-base)
+	}
+	if n := s.highest - base; base >= s.highest {
+		return
+	} else if n < 64 {
+		some &= 1<<n - 1
+	}
+	for ; some != 0; some &= some - 1 {
+		s.settle(base + uint32(bits.TrailingZeros64(some)))
+	}
+}
+
 // acknowledged handles an acknowledgement.
 func (e *engine) acknowledged(h *host, f *frame) {
 	flow, psn := f.flow(), f.psn()
@@ -219,11 +234,7 @@ func (e *engine) acknowledged(h *host, f *frame) {
 	for ; s.una < a.cumulative; s.una++ {
 		s.settle(s.una)
 	}
-	for some := a.bitmap; some != 0; some &= some - 1 {
-		if psn := a.base + uint32(bits.TrailingZeros64(some)); psn >= s.una && psn < s.highest {
-			s.settle(psn)
-		}
-	}
+	s.settleSome(a.base, a.bitmap)
 	s.paths.learn(f.path(), b2i(ce))
 	e.nscc.Acknowledged(&s.win, ce, delay, fresh, s.flight, f.at)
 	if s.una >= s.packets {

@@ -14,24 +14,18 @@ func (e *engine) route(spine int, to goal, f *frame) uint16 {
 	return uint16(leaf % (n.Leaves / n.Pods))
 }
 
-// leaving is the port by which a frame leaves its sender's leaf: a flow's frames of one path have one.
+// leaving is the port by which a frame leaves its sender's leaf, from 1, and is noted: a flow's frames of
+// one path have one.
 func (e *engine) leaving(leaf int, f *frame) uint16 {
-	if e.outs == nil {
-		return e.chosen(leaf, f)
+	to := e.goals[f.goal()]
+	port := to.port
+	if int(to.leaf) != leaf {
+		port = e.hashed(e.up[leaf], leaf, f)
 	}
-	k := &e.outs[int(f.goal())*e.cfg.Paths+int(f.path())&(e.cfg.Paths-1)]
-	if *k == 0 {
-		*k = uint8(e.chosen(leaf, f) + 1)
+	if e.outs != nil {
+		e.outs[int(f.goal())*e.cfg.Paths+int(f.path())&(e.cfg.Paths-1)] = uint8(port + 1)
 	}
-	return uint16(*k - 1)
-}
-
-// chosen is leaving where it is not known.
-func (e *engine) chosen(leaf int, f *frame) uint16 {
-	if to := e.goals[f.goal()]; int(to.leaf) == leaf {
-		return to.port
-	}
-	return e.hashed(e.up[leaf], leaf, f)
+	return port + 1
 }
 
 // hashed is the port of a table of a switch that a frame's hash chooses.
