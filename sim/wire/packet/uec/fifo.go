@@ -1,5 +1,7 @@
 package uec
 
+import "sort"
+
 // fifo is a ring of frames that grows: first those that travel, then those that wait, which are
 // taken from both ends. So a frame lies where it waited once it travels.
 type fifo struct {
@@ -66,22 +68,28 @@ func (q *fifo) comes() int64 {
 	return q.at(q.head).at
 }
 
-// take moves those that arrive before end to the end of a list.
+// take moves those that arrive before end to the end of a list. Mostly these are all that travel but
+// the one in transmission, which is not yet due.
 func (q *fifo) take(arrived []frame, end int64) []frame {
-	for q.head != q.sent {
-		i := int(q.head) & (len(q.buf) - 1)
-		part := q.buf[i:min(i+int(q.sent-q.head), len(q.buf))] // up to the end of the memory of the ring
-		n := 0
-		for n < len(part) && part[n].at < end {
-			n++
-		}
-		arrived = append(arrived, part[:n]...)
-		q.head += uint32(n)
-		if n < len(part) {
-			break
+	n := q.sent - q.head
+	if q.at(q.sent-1).at >= end {
+		if n--; n > 0 && q.at(q.sent-2).at >= end {
+			n = q.before(end)
 		}
 	}
+	i := int(q.head) & (len(q.buf) - 1)
+	first := min(i+int(n), len(q.buf)) // up to the end of the memory of the ring
+	arrived = append(arrived, q.buf[i:first]...)
+	if rest := i + int(n) - first; rest > 0 {
+		arrived = append(arrived, q.buf[:rest]...)
+	}
+	q.head += n
 	return arrived
+}
+
+// before is how many of those that travel arrive before end.
+func (q *fifo) before(end int64) uint32 {
+	return uint32(sort.Search(int(q.sent-q.head), func(i int) bool { return q.at(q.head+uint32(i)).at >= end }))
 }
 
 // ring is a queue of numbers that grows.
