@@ -62,15 +62,15 @@ func (e *engine) parameters() {
 	bdp := float64(rtt) / 1e12 * float64(n.HostRate/8)
 	packets := math.Ceil(bdp / float64(e.cfg.MTU))
 	mtu := int64(e.cfg.MTU)
-	e.queue = int64(packets) * mtu
+	e.mtu, e.queue = mtu, int64(packets)*mtu
 	e.ecnLow, e.ecnHigh = int64(math.Ceil(packets*0.2))*mtu, int64(math.Ceil(packets*0.8))*mtu
 	e.rto = int64((15 + float64(e.queue)*6*8*1e6/float64(n.HostRate)) * 1e6)
 	e.nscc = cc.NewUltra(rtt, n.HostRate, e.cfg.MTU, Header)
 	e.res.BaseRTT, e.res.BandwidthDelay, e.res.QueueBytes, e.res.MaxWind = units.Time(rtt), int64(bdp), e.queue, int64(1.5*float64(int64(bdp)))
 }
 
-// upportsRoom is so much that it stays in the cache; a hash is faster than memory.
-const upportsRoom = 1 << 17
+// outsRoom is so much that it stays in the cache; a hash is faster than memory.
+const outsRoom = 1 << 17
 
 func (e *engine) buildFlows() {
 	n := len(e.flows)
@@ -78,10 +78,12 @@ func (e *engine) buildFlows() {
 	e.deps, e.missing, e.ready = make([][]int32, n), make([]int32, n), make([]int64, n)
 	e.hosts, e.acts = make([]host, e.net.Hosts()), make([]int64, e.net.Hosts())
 	for i := range e.hosts {
-		e.hosts[i].id, e.hosts[i].small = int32(i), exact(control, e.net.HostRate)
+		h, l := &e.hosts[i], &e.links[2*i]
+		h.id, h.free, h.opens, h.soonest = int32(i), never, never, never
+		h.rate, h.small, h.little, h.delay = l.rate, exact(control, l.rate), l.small, l.delay
 	}
-	if most := 2 * n * e.cfg.Paths; most <= upportsRoom && e.net.Spines < 255 {
-		e.upports = make([]uint8, most)
+	if most := 2 * n * e.cfg.Paths; most <= outsRoom && e.net.PerLeaf+e.net.Spines < 255 {
+		e.outs = make([]uint8, most)
 	}
 	e.seed()
 	e.goals, e.ids = make([]goal, 2*n), make([]uint32, n)

@@ -1,15 +1,6 @@
 package uec
 
-import "slices"
-
-// extend makes room for one more frame, which is written next: append would copy it twice.
-func extend(a []frame) []frame {
-	n := len(a)
-	if n == cap(a) {
-		a = slices.Grow(a, max(16, n))
-	}
-	return a[:n+1]
-}
+import "sort"
 
 // fifo is a ring of frames that grows: first those that travel, then those that wait, which are
 // taken from both ends. So a frame lies where it waited once it travels.
@@ -23,16 +14,20 @@ func (q *fifo) at(i uint32) *frame { return &q.buf[i&uint32(len(q.buf)-1)] }
 // waits says that frames wait.
 func (q *fifo) waits() bool { return q.sent != q.tail }
 
-// push appends a copy of f with another time.
-func (q *fifo) push(f *frame, at int64) {
+// push appends a frame.
+func (q *fifo) push(who, what uint64, at int64) {
 	i := q.tail
 	if i-q.head == uint32(len(q.buf)) {
 		q.grow()
 	}
 	q.tail = i + 1
-	q.at(i).set(f, at)
+	g := q.at(i)
+	g.at, g.who, g.what = at, who, what
 }
 
+// grow doubles the memory. It is a call: what calls it seldom would keep less in registers otherwise.
+//
+//go:noinline
 func (q *fifo) grow() {
 	n := make([]frame, max(8, 2*len(q.buf)))
 	for i := q.head; i != q.tail; i++ {
@@ -65,30 +60,36 @@ func (q *fifo) pop() *frame {
 	return f
 }
 
-// take moves those that arrive before end to the end of a list.
-func (q *fifo) take(arrived []frame, end int64) []frame {
-	buf, head, sent, n := q.buf, q.head, q.sent, len(arrived)
-	if most := n + int(sent-head); most > cap(arrived) {
-		arrived = slices.Grow(arrived, most)
+// comes is when the first frame arrives; never without one that travels.
+func (q *fifo) comes() int64 {
+	if q.head == q.sent {
+		return never
 	}
-	room := arrived[:cap(arrived)]
-	for ; head != sent && n < len(room); head++ {
-		g := &buf[head&uint32(len(buf)-1)]
-		if g.at >= end {
-			break
-		}
-		room[n] = *g
-		n++
-	}
-	q.head = head
-	return room[:n]
+	return q.at(q.head).at
 }
 
-// set copies a frame but for its time. It copies field by field: fields of f were written
-// just now, and wider loads would wait until those stores are done.
-func (g *frame) set(f *frame, at int64) {
-	g.at, g.flow, g.psn = at, f.flow, f.psn
-	g.path, g.size, g.slot, g.flags = f.path, f.size, f.slot, f.flags
+// take moves those that arrive before end to the end of a list. Mostly these are all that travel but
+// the one in transmission, which is not yet due.
+func (q *fifo) take(arrived []frame, end int64) []frame {
+	n := q.sent - q.head
+	if q.at(q.sent-1).at >= end {
+		if n--; n > 0 && q.at(q.sent-2).at >= end {
+			n = q.before(end)
+		}
+	}
+	i := int(q.head) & (len(q.buf) - 1)
+	first := min(i+int(n), len(q.buf)) // up to the end of the memory of the ring
+	arrived = append(arrived, q.buf[i:first]...)
+	if rest := i + int(n) - first; rest > 0 {
+		arrived = append(arrived, q.buf[:rest]...)
+	}
+	q.head += n
+	return arrived
+}
+
+// before is how many of those that travel arrive before end.
+func (q *fifo) before(end int64) uint32 {
+	return uint32(sort.Search(int(q.sent-q.head), func(i int) bool { return q.at(q.head+uint32(i)).at >= end }))
 }
 
 // ring is a queue of numbers that grows.

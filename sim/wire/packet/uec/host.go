@@ -5,17 +5,22 @@ import "slices"
 // host is a node with one NIC: control frames and flows that wait for it.
 type host struct {
 	id      int32
-	busy    bool
-	free    int64 // when the NIC is free; valid if busy
-	small   int64 // ps that a control frame takes
-	lasts   int64 // ps that a data frame of size takes
-	size    uint16
+	size    uint16 // of data frames, seen last
+	free    int64  // when the NIC is free; never: it is
+	opens   int64  // when the first of starts is
+	soonest int64  // of the timers
+	ends    int64  // when what the link carries ends
+	lasts   int64  // ps that a data frame of size takes of the NIC
+	wire    int64  // and of the link
+	small   int64  // ps that a control frame takes of the NIC
+	little  int64  // and of the link
+	delay   int64  // of the link
 	control fifo
 	active  ring[int32] // flows, each once
 	turn    int         // of control and data
-	starts  []begin     // sorted
-	timers  []int32     // flows with a retransmission timer
-	soonest int64       // of the timers
+	rate    int64
+	starts  []begin // sorted
+	timers  []int32 // flows with a retransmission timer
 	arrived []frame
 }
 
@@ -37,23 +42,19 @@ func (e *engine) begin(flow int32, at int64) {
 		return 1
 	})
 	h.starts = slices.Insert(h.starts, i, begin{at, flow})
+	h.firstStart()
 	e.acts[h.id] = min(e.acts[h.id], at)
 }
 
-// nextEvent returns when a host does something of its own.
-func (h *host) nextEvent(e *engine) int64 {
-	t := never
-	if len(h.starts) > 0 {
-		t = h.starts[0].at
+// firstStart notes when the first of starts is.
+func (h *host) firstStart() {
+	if h.opens = never; len(h.starts) > 0 {
+		h.opens = h.starts[0].at
 	}
-	if h.busy {
-		t = min(t, h.free)
-	}
-	if len(h.timers) > 0 {
-		t = min(t, h.soonest)
-	}
-	return t
 }
+
+// nextEvent returns when a host does something of its own.
+func (h *host) nextEvent() int64 { return min(h.opens, h.free, h.soonest) }
 
 // pullHost takes what arrives before end off the link, in place of what a list had, and notes which
 // flows end with it.
@@ -61,30 +62,24 @@ func (e *engine) pullHost(h *host, arrived []frame, end int64) []frame {
 	l := &e.links[2*h.id+1]
 	low, hi := &l.low, &l.hi
 	arrived = arrived[:0]
-	for {
-		q, x, y := low, never, never
-		if low.head != low.sent {
-			x = low.at(low.head).at
+	for x, y := low.comes(), hi.comes(); min(x, y) < end; {
+		if x < y {
+			arrived = append(arrived, *low.at(low.head))
+			low.head++
+			x = low.comes()
+			continue
 		}
-		if hi.head != hi.sent {
-			y = hi.at(hi.head).at
-		}
-		if y < x {
-			q, x = hi, y
-		}
-		if x >= end {
-			break
-		}
-		f := q.at(q.head)
-		q.head++
-		arrived = extend(arrived)
-		arrived[len(arrived)-1] = *f
-		if f.flags&flagAck != 0 {
-			s := &e.snd[f.flow]
-			if !s.ending && e.rcv[f.flow].acks[f.slot].cumulative >= s.packets {
+		f := hi.at(hi.head)
+		arrived = append(arrived, *f)
+		hi.head++
+		y = hi.comes()
+		if f.has(flagAck) {
+			flow := f.flow()
+			s := &e.snd[flow]
+			if !s.ending && e.rcv[flow].acks[f.slot()].cumulative >= s.packets {
 				s.ending = true
-				e.ended = append(e.ended, f.flow)
-				e.res.Flows[f.flow].End, e.res.Flows[f.flow].Done = timeOf(f.at), true
+				e.ended = append(e.ended, flow)
+				e.res.Flows[flow].End, e.res.Flows[flow].Done = timeOf(f.at), true
 			}
 		}
 	}
@@ -96,32 +91,26 @@ func (e *engine) pullHost(h *host, arrived []frame, end int64) []frame {
 // this order where times are equal.
 func (e *engine) runHost(h *host, arrived []frame, end int64) {
 	for i := 0; ; {
-		t, what := end, 0
-		if len(h.timers) > 0 && h.soonest < t {
-			t, what = h.soonest, 1
-		}
-		if h.busy && h.free < end && h.free <= t {
-			t, what = h.free, 2
-		}
-		if len(h.starts) > 0 && h.starts[0].at < end && h.starts[0].at <= t {
-			t, what = h.starts[0].at, 3
-		}
-		if i < len(arrived) && arrived[i].at <= t {
+		t := min(h.opens, h.free, h.soonest, end)
+		switch {
+		case i < len(arrived) && arrived[i].at <= t:
 			e.arrive(h, &arrived[i])
 			i++
-			continue
-		}
-		switch what {
-		case 0:
+		case t == end:
+			if up := 2 * h.id; e.due[up] == never {
+				e.due[up] = e.links[up].low.first()
+			}
 			return
-		case 1:
-			e.expire(h, t)
-		case 2:
-			h.busy = false
-			e.nicFree(h, t)
-		case 3:
-			e.open(h, h.starts[0].flow, t)
+		case t == h.opens:
+			flow := h.starts[0].flow
 			h.starts = h.starts[1:]
+			h.firstStart()
+			e.open(h, flow, t)
+		case t == h.free:
+			h.free = never
+			e.nicFree(h, t)
+		default:
+			e.expire(h, t)
 		}
 	}
 }
@@ -129,14 +118,14 @@ func (e *engine) runHost(h *host, arrived []frame, end int64) {
 // arrive handles a frame that came to a host.
 func (e *engine) arrive(h *host, f *frame) {
 	switch {
-	case f.flags&flagAck != 0:
-		e.acknowledged(h, f)
-	case f.flags&flagNack != 0:
-		e.refused(h, f)
-	case f.flags&flagTrimmed != 0:
-		e.receiveHeader(h, f)
-	default:
+	case !f.has(flagsAhead):
 		e.receive(h, f)
+	case f.has(flagAck):
+		e.acknowledged(h, f)
+	case f.has(flagNack):
+		e.refused(h, f)
+	default:
+		e.receiveHeader(h, f)
 	}
 }
 
@@ -153,9 +142,9 @@ func (e *engine) nicFree(h *host, now int64) {
 		flow := h.active.pop()
 		s := &e.snd[flow]
 		s.queued = false
-		if e.permitted(s) {
-			e.sendData(h, flow, s, now)
-			if e.permitted(s) {
+		if size := e.permitted(s); size > 0 {
+			e.sendData(h, flow, s, size, now)
+			if e.permitted(s) > 0 {
 				s.queued = true
 				h.active.push(flow)
 			}
@@ -168,39 +157,42 @@ func (e *engine) nicFree(h *host, now int64) {
 }
 
 // put starts a frame on the NIC and the link of a host.
-func (e *engine) put(h *host, f *frame, now int64) {
-	l := &e.links[2*h.id]
-	lasts := h.small
-	if f.size != control {
-		if h.size != f.size {
-			h.size, h.lasts = f.size, exact(int64(f.size), l.rate)
+func (e *engine) put(h *host, who, what uint64, now int64) {
+	lasts, wire := h.small, h.little
+	if size := uint16(what >> sizeAt); size != control {
+		if h.size != size {
+			h.size, h.lasts, h.wire = size, exact(int64(size), h.rate), spell(int64(size), h.rate)
 		}
-		lasts = h.lasts
+		lasts, wire = h.lasts, h.wire
 	}
-	h.busy, h.free = true, now+lasts
-	if f.flags&(flagAck|flagNack) == 0 {
-		e.res.DataPacketHops++
+	h.free = now + lasts
+	h.ends = max(now, h.ends) + wire
+	q := &e.links[2*h.id].low
+	i := q.tail
+	if i-q.head == uint32(len(q.buf)) {
+		q.grow()
 	}
-	l.free = max(now, l.free) + e.lasts(l, f.size)
-	at := l.free + l.delay
-	e.pass(l, f, at)
+	q.sent, q.tail = i+1, i+1
+	g := q.at(i)
+	g.at, g.who, g.what = h.ends+h.delay, who, what
 }
 
 // exact is how long bytes take at a rate, in ps: NICs do not round as links do (spell).
 func exact(bytes, rate int64) int64 { return bytes * 8_000_000_000_000 / rate }
 
 func (e *engine) sendControl(h *host, now int64) {
-	e.put(h, h.control.pop(), now)
+	f := h.control.pop()
+	e.put(h, f.who, f.what, now)
 }
 
 // answer queues a control frame, and sends it if the NIC is free.
-func (e *engine) answer(h *host, f *frame, now int64) {
-	if !h.busy && !h.control.waits() {
-		e.put(h, f, now)
+func (e *engine) answer(h *host, who, what uint64, now int64) {
+	if h.free == never && !h.control.waits() {
+		e.put(h, who, what, now)
 		return
 	}
-	h.control.push(f, 0)
-	if !h.busy {
+	h.control.push(who, what, 0)
+	if h.free == never {
 		e.sendControl(h, now)
 	}
 }
@@ -208,12 +200,16 @@ func (e *engine) answer(h *host, f *frame, now int64) {
 // trySend sends what a flow may send, or queues it for the NIC.
 func (e *engine) trySend(h *host, flow int32, now int64) {
 	s := &e.snd[flow]
-	for !s.queued && e.permitted(s) {
-		if h.busy {
+	for !s.queued {
+		size := e.permitted(s)
+		if size == 0 {
+			return
+		}
+		if h.free != never {
 			s.queued = true
 			h.active.push(flow)
 			return
 		}
-		e.sendData(h, flow, s, now)
+		e.sendData(h, flow, s, size, now)
 	}
 }

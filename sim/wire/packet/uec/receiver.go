@@ -38,8 +38,22 @@ func (r *receiver) has(psn uint32) bool {
 // word is the 64 bits around a packet of the ring, whose length is a power of two.
 func (r *receiver) word(psn uint32) *uint64 { return &r.came[psn/64&uint32(len(r.came)-1)] }
 
-// note remembers a packet above expected.
-func (r *receiver) note(psn uint32) {
+// note remembers a packet other than the one expected, and says whether it had come before.
+func (r *receiver) note(psn uint32) bool {
+	if psn < r.expected {
+		return true
+	}
+	if psn-r.expected+64 >= uint32(len(r.came))*64 {
+		r.grow(psn)
+	}
+	w, bit := r.word(psn), uint64(1)<<(psn%64)
+	was := *w&bit != 0
+	*w |= bit
+	return was
+}
+
+// grow makes room for a packet above expected.
+func (r *receiver) grow(psn uint32) {
 	for psn-r.expected+64 >= uint32(len(r.came))*64 {
 		n := make([]uint64, max(2, 2*len(r.came)))
 		for p := r.expected; p < r.expected+uint32(len(r.came))*64; p++ {
@@ -49,7 +63,6 @@ func (r *receiver) note(psn uint32) {
 		}
 		r.came = n
 	}
-	*r.word(psn) |= 1 << (psn % 64)
 }
 
 // advance moves expected over a packet that came in its turn, and over those
@@ -89,54 +102,51 @@ func (r *receiver) base(psn uint32) uint32 {
 
 // receive handles a data packet.
 func (e *engine) receive(h *host, f *frame) {
-	r := &e.rcv[f.flow]
-	ce := f.flags&flagCE != 0
-	r.accepted += int64(f.size)
-	if r.has(f.psn) {
+	r, psn, size := &e.rcv[f.flow()], f.psn(), int64(f.size())
+	ce, asked := f.has(flagCE), f.has(flagAsk)
+	r.accepted += size
+	if psn != r.expected && r.note(psn) {
 		e.again = max(e.again, f.at)
-		base := r.base(f.psn)
+		base := r.base(psn)
 		if ce {
-			base = f.psn
+			base = psn
 		}
-		e.acknowledge(h, f, base, ce)
+		e.acknowledge(h, r, f, base, ce)
 		return
 	}
 	force := !r.any
 	r.any = true
-	r.received += int64(f.size)
-	asked := f.flags&flagAsk != 0
+	r.received += size
 	if asked {
 		force, r.ask = true, true
 	}
-	if f.psn == r.expected {
+	if psn == r.expected {
 		r.advance()
 		if r.holes == 0 && r.ask {
 			force, r.ask = true, false
 		}
 	} else {
-		r.note(f.psn)
 		r.holes++
 	}
 	if ce || force || r.accepted >= ackEvery {
-		base := f.psn
+		base := psn
 		if !ce && !asked {
-			base = r.base(f.psn)
+			base = r.base(psn)
 		}
-		e.acknowledge(h, f, base, ce)
+		e.acknowledge(h, r, f, base, ce)
 	}
 }
 
 // acknowledge answers a data packet.
-func (e *engine) acknowledge(h *host, f *frame, base uint32, ce bool) {
-	r := &e.rcv[f.flow]
+func (e *engine) acknowledge(h *host, r *receiver, f *frame, base uint32, ce bool) {
 	r.accepted = 0
 	slot := r.slot()
 	r.acks[slot] = ack{bitmap: r.bits(base), received: r.received, base: base, cumulative: r.expected}
-	a := frame{flow: f.flow, psn: f.psn, path: f.path, size: control, slot: slot, flags: flagAck | f.flags&flagResent}
+	what := f.what&(pathBits|flagResent) | flagAck | control<<sizeAt | uint64(slot)<<slotAt
 	if ce {
-		a.flags |= flagCE
+		what |= flagCE
 	}
-	e.answer(h, &a, f.at)
+	e.answer(h, f.who|answer, what, f.at)
 }
 
 // slot is a place for what an acknowledgement says: that which was free last is in the cache.
@@ -157,13 +167,13 @@ func (r *receiver) slot() uint16 {
 
 // receiveHeader handles a trimmed packet: it is asked for again.
 func (e *engine) receiveHeader(h *host, f *frame) {
-	r := &e.rcv[f.flow]
-	if r.has(f.psn) {
+	r := &e.rcv[f.flow()]
+	if r.has(f.psn()) {
 		e.again = max(e.again, f.at)
 		accepted := r.accepted
-		e.acknowledge(h, f, r.base(f.psn), false)
+		e.acknowledge(h, r, f, r.base(f.psn()), false)
 		r.accepted = accepted
 		return
 	}
-	e.answer(h, &frame{flow: f.flow, psn: f.psn, path: f.path, size: control, flags: flagNack | f.flags&(flagLast|flagCE)}, f.at)
+	e.answer(h, f.who|answer, f.what&(pathBits|flagLast|flagCE)|flagNack|control<<sizeAt, f.at)
 }

@@ -76,54 +76,51 @@ func (e *engine) nextSize(s *sender) int64 {
 		}
 		return int64(s.at(s.lowResend).size)
 	}
-	return min(s.backlog, int64(e.cfg.MTU))
+	return min(s.backlog, e.mtu)
 }
 
-// permitted says that a flow has a packet that its window lets out.
-func (e *engine) permitted(s *sender) bool {
+// permitted is how large the next packet of a flow is if its window lets one out; 0: it does not.
+func (e *engine) permitted(s *sender) int64 {
 	size := e.nextSize(s)
-	return size > 0 && s.win.Cwnd >= s.flight+size
+	if s.win.Cwnd < s.flight+size {
+		return 0
+	}
+	return size
 }
 
-// sendData sends the next packet of a flow: first what must be sent again.
-func (e *engine) sendData(h *host, id int32, s *sender, now int64) {
-	size := e.nextSize(s)
-	f := frame{flow: id, size: uint16(size)}
+// sendData sends the next packet of a flow, of a size: first what must be sent again.
+func (e *engine) sendData(h *host, id int32, s *sender, size, now int64) {
+	psn, what, again := s.highest, uint64(size)<<sizeAt, uint8(0)
 	if s.resends > 0 {
-		f.psn = s.lowResend
-		f.flags = flagResent | flagAsk
+		psn = s.lowResend
+		what |= flagResent | flagAsk
 		s.resends--
-		r := s.at(f.psn)
-		r.again++
+		again = s.at(psn).again + 1
 		e.res.Retransmitted++
 	} else {
-		f.psn = s.highest
 		s.highest++
-		s.room(f.psn)
-		*s.at(f.psn) = record{}
+		s.room(psn)
 		s.backlog -= size
 		e.res.NewPackets++
 	}
 	s.flight += size
 	if s.backlog == 0 || s.flight+size >= s.win.Cwnd {
-		f.flags |= flagAsk
+		what |= flagAsk
 	}
-	f.path = s.paths.next(e.cfg.Seed, id)
-	r := s.at(f.psn)
-	r.sent, r.size, r.state = now, uint16(size), inFlight
-	e.put(h, &f, now)
-	e.arm(h, id, s, now+e.rto)
+	what |= uint64(s.paths.next(e.cfg.Seed, id)) << pathAt
+	*s.at(psn) = record{sent: now, size: uint16(size), state: inFlight, again: again}
+	e.res.DataPacketHops++
+	e.put(h, identity(id, psn), what, now)
+	if !s.timed {
+		e.arm(h, id, s, now+e.rto)
+	}
 }
 
-// arm sets a flow's timer unless it runs.
+// arm sets a flow's timer, which does not run.
 func (e *engine) arm(h *host, id int32, s *sender, at int64) {
-	if !s.timed {
-		s.timed, s.timeout = true, at
-		if len(h.timers) == 0 || at < h.soonest {
-			h.soonest = at
-		}
-		h.timers = append(h.timers, id)
-	}
+	s.timed, s.timeout = true, at
+	h.soonest = min(h.soonest, at)
+	h.timers = append(h.timers, id)
 }
 
 // expire looks at the timers of a host: a flow whose oldest packet has been in
@@ -178,7 +175,7 @@ func (e *engine) expired(s *sender, psn uint32) {
 	s.paths.learn(0, expired)
 	r := s.at(psn)
 	s.flight -= int64(r.size)
-	s.win.Cwnd = max(s.win.Cwnd-int64(r.size), int64(e.cfg.MTU))
+	s.win.Cwnd = max(s.win.Cwnd-int64(r.size), e.mtu)
 	s.again(psn)
 }
 
@@ -201,39 +198,50 @@ func (s *sender) settle(psn uint32) {
 	r.state = unsent
 }
 
+// settleSome settles the packets of bits from a base on, as far as they are in the window.
+func (s *sender) settleSome(base uint32, some uint64) {
+	if base < s.una {
+		some = some >> min(64, s.una-base) << min(64, s.una-base)
+	}
+	if n := s.highest - base; base >= s.highest {
+		return
+	} else if n < 64 {
+		some &= 1<<n - 1
+	}
+	for ; some != 0; some &= some - 1 {
+		s.settle(base + uint32(bits.TrailingZeros64(some)))
+	}
+}
+
 // acknowledged handles an acknowledgement.
 func (e *engine) acknowledged(h *host, f *frame) {
-	s := &e.snd[f.flow]
-	r := &e.rcv[f.flow]
-	a := r.acks[f.slot]
-	r.free = append(r.free, f.slot)
+	flow, psn := f.flow(), f.psn()
+	s, r := &e.snd[flow], &e.rcv[flow]
+	a := r.acks[f.slot()]
+	r.free = append(r.free, f.slot())
 	e.res.Acks++
 	fresh := max(0, a.received-s.received)
 	s.received += fresh
 	s.flight -= fresh
-	ce := f.flags&flagCE != 0
+	ce := f.has(flagCE)
 	s.win.Credit(fresh)
 	delay := s.win.Average
-	if f.psn >= s.una && f.psn < s.highest {
-		if r := s.at(f.psn); r.state == inFlight && (r.again == 0 && f.flags&flagResent == 0 || r.again == 1 && f.flags&flagResent != 0) {
+	if psn >= s.una && psn < s.highest {
+		if r := s.at(psn); r.state == inFlight && r.again == uint8(b2i(f.has(flagResent))) {
 			delay = e.nscc.Sample(&s.win, f.at-r.sent, ce)
 		}
 	}
 	for ; s.una < a.cumulative; s.una++ {
 		s.settle(s.una)
 	}
-	for some := a.bitmap; some != 0; some &= some - 1 {
-		if psn := a.base + uint32(bits.TrailingZeros64(some)); psn >= s.una && psn < s.highest {
-			s.settle(psn)
-		}
-	}
-	s.paths.learn(f.path, b2i(ce))
+	s.settleSome(a.base, a.bitmap)
+	s.paths.learn(f.path(), b2i(ce))
 	e.nscc.Acknowledged(&s.win, ce, delay, fresh, s.flight, f.at)
 	if s.una >= s.packets {
 		s.done = true
 		return
 	}
-	e.trySend(h, f.flow, f.at)
+	e.trySend(h, flow, f.at)
 }
 
 func b2i(b bool) int {
@@ -245,23 +253,23 @@ func b2i(b bool) int {
 
 // refused handles a NACK: its packet was trimmed and goes again.
 func (e *engine) refused(h *host, f *frame) {
-	s := &e.snd[f.flow]
+	s, psn := &e.snd[f.flow()], f.psn()
 	e.res.Nacks++
-	if f.psn < s.una || f.psn >= s.highest || s.at(f.psn).state != inFlight {
+	if psn < s.una || psn >= s.highest || s.at(psn).state != inFlight {
 		e.again = max(e.again, f.at)
 		return
 	}
-	r := s.at(f.psn)
+	r := s.at(psn)
 	e.nscc.Base(&s.win, f.at-r.sent)
 	e.nscc.Refused(&s.win, int64(r.size), s.flight, f.at)
 	s.flight -= int64(r.size)
-	s.again(f.psn)
-	e.trySend(h, f.flow, f.at)
+	s.again(psn)
+	e.trySend(h, f.flow(), f.at)
 	switch {
-	case f.flags&flagLast == 0:
-		s.paths.learn(f.path, nacked)
+	case !f.has(flagLast):
+		s.paths.learn(f.path(), nacked)
 	default:
-		s.paths.learn(f.path, b2i(f.flags&flagCE != 0))
+		s.paths.learn(f.path(), b2i(f.has(flagCE)))
 	}
-	e.trySend(h, f.flow, f.at)
+	e.trySend(h, f.flow(), f.at)
 }

@@ -85,7 +85,7 @@ func (e *engine) nextTurn(now int64) int64 {
 		t = min(t, due, ends)
 	}
 	for i := range e.hosts {
-		t = min(t, e.hosts[i].nextEvent(e))
+		t = min(t, e.hosts[i].nextEvent())
 	}
 	if t >= never-e.look {
 		return never
@@ -110,7 +110,7 @@ func (e *engine) stirs() bool {
 		return true
 	}
 	for i := range e.links {
-		if l := &e.links[i]; l.low.holds(0) || l.hi.holds(flagAck) {
+		if l := &e.links[i]; l.low.holds(flagAck) || l.hi.holds(flagAck) {
 			return true
 		}
 	}
@@ -123,9 +123,9 @@ func (e *engine) stirs() bool {
 }
 
 // holds says that a ring has a frame without a flag.
-func (q *fifo) holds(flag uint8) bool {
+func (q *fifo) holds(flag uint64) bool {
 	for i := q.head; i != q.tail; i++ {
-		if q.at(i).flags&flag == 0 {
+		if !q.at(i).has(flag) {
 			return true
 		}
 	}

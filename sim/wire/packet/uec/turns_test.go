@@ -86,11 +86,11 @@ func TestStirs(t *testing.T) {
 		want bool
 	}{
 		{"nothing", func(*engine) {}, false},
-		{"an acknowledgement", func(e *engine) { e.links[3].hi.push(&frame{flags: flagAck}, 7) }, false},
-		{"data", func(e *engine) { e.links[3].low.push(&frame{}, 7) }, true},
-		{"a NACK", func(e *engine) { e.links[3].hi.push(&frame{flags: flagNack}, 7) }, true},
-		{"a header", func(e *engine) { e.links[3].hi.push(&frame{flags: flagTrimmed}, 7) }, true},
-		{"a NACK at its host", func(e *engine) { e.hosts[1].control.push(&frame{flags: flagNack}, 0) }, true},
+		{"an acknowledgement", func(e *engine) { e.links[3].hi.push(0, flagAck, 7) }, false},
+		{"data", func(e *engine) { e.links[3].low.push(0, 0, 7) }, true},
+		{"a NACK", func(e *engine) { e.links[3].hi.push(0, flagNack, 7) }, true},
+		{"a header", func(e *engine) { e.links[3].hi.push(0, flagTrimmed, 7) }, true},
+		{"a NACK at its host", func(e *engine) { e.hosts[1].control.push(0, flagNack, 0) }, true},
 		{"a packet that came twice, after the end", func(e *engine) { e.again = 6 }, true},
 		{"a packet that came twice, before the end", func(e *engine) { e.again = 4 }, false},
 		{"a drop", func(e *engine) { e.res.Drops = 1 }, true},

@@ -14,16 +14,18 @@ func (e *engine) route(spine int, to goal, f *frame) uint16 {
 	return uint16(leaf % (n.Leaves / n.Pods))
 }
 
-// upward is the port by which a frame leaves its sender's leaf: a flow's frames of one path have one.
-func (e *engine) upward(leaf int, f *frame) uint16 {
-	if e.upports == nil {
-		return e.hashed(e.up[leaf], leaf, f)
+// leaving is the port by which a frame leaves its sender's leaf, from 1, and is noted: a flow's frames of
+// one path have one.
+func (e *engine) leaving(leaf int, f *frame) uint16 {
+	to := e.goals[f.goal()]
+	port := to.port
+	if int(to.leaf) != leaf {
+		port = e.hashed(e.up[leaf], leaf, f)
 	}
-	k, first := &e.upports[int(f.goal())*e.cfg.Paths+int(f.path)&(e.cfg.Paths-1)], uint16(e.net.PerLeaf)
-	if *k == 0 {
-		*k = uint8(e.hashed(e.up[leaf], leaf, f) - first + 1)
+	if e.outs != nil {
+		e.outs[int(f.goal())*e.cfg.Paths+int(f.path())&(e.cfg.Paths-1)] = uint8(port + 1)
 	}
-	return uint16(*k) - 1 + first
+	return port + 1
 }
 
 // hashed is the port of a table of a switch that a frame's hash chooses.
@@ -37,7 +39,7 @@ func (e *engine) hashed(up []uint16, at int, f *frame) uint16 {
 		}
 		return up[0]
 	}
-	k := jenkins(e.ids[f.flow], uint32(f.path), e.salt[at])
+	k := jenkins(e.ids[f.flow()], uint32(f.path()), e.salt[at])
 	if n := uint32(len(up)); n&(n-1) == 0 {
 		return up[k&(n-1)]
 	}

@@ -1,0 +1,204 @@
+package uec
+
+import "github.com/simccl/simccl/sim/wire/packet/internal/parted"
+
+// link is an egress port with its two queues and the cable behind it. A frame
+// in transmission travels, and counts in its queue until it ends. NICs put all their frames into the
+// low queue.
+//
+// What each frame touches is in the first two lines of a cache.
+type link struct {
+	low   fifo
+	delay int64
+	small int64 // ps of a control frame
+	full  int64 // ps of the frame size seen last
+
+	hi       fifo
+	lowBytes int64
+	hiBytes  int64
+	size     uint16 // of the frame in transmission, if it is data; else 0
+	bytes    uint16 // the frame size seen last
+	peak     int32
+
+	rate     int64
+	draws    uint64
+	hops     int64 // data frames whose transmission ended
+	id       int32
+	from, to int32 // nodes
+	toHost   bool
+	_        [16]byte
+}
+
+// first is when the first frame of a link arrives.
+func (l *link) first() int64 { return min(l.low.first(), l.hi.first()) }
+
+// onto lets a port work up to end: frames come in the order of keys; a frame in transmission that
+// ends no longer counts in its queue, and is marked by what stays there; the next one
+// starts, control first.
+func (e *engine) onto(l *link, arrived []frame, keys []uint64, end int64) {
+	free := e.ends[l.id]
+	for n := 0; ; n++ {
+		f, at := (*frame)(nil), end
+		if n < len(keys) {
+			f = &arrived[keys[n]&parted.Place]
+			at = f.at
+		}
+		for free < at {
+			if l.size == 0 {
+				l.hiBytes -= control
+			} else {
+				l.hops++
+				if l.lowBytes -= int64(l.size); l.lowBytes > e.ecnLow {
+					e.mark(l)
+				}
+			}
+			var g *frame
+			if i := l.hi.sent; i != l.hi.tail {
+				g = l.hi.at(i)
+				l.hi.sent = i + 1
+				free += l.begin(0)
+			} else if i := l.low.sent; i != l.low.tail {
+				g = l.low.at(i)
+				l.low.sent = i + 1
+				free += l.begin(g.size())
+			} else {
+				free = never
+				break
+			}
+			g.at = free + l.delay
+		}
+		if f == nil {
+			break
+		}
+		q, size := &l.low, f.size()
+		if f.has(flagsAhead) {
+			if l.hiBytes+control > 2*e.queue {
+				e.res.Drops++
+				continue
+			}
+			q, size = &l.hi, 0
+			l.hiBytes += control
+		} else {
+			bytes := l.lowBytes + int64(size)
+			if bytes > e.queue {
+				free = e.overflow(l, f, free)
+				continue
+			}
+			l.lowBytes = bytes
+			l.peak = max(l.peak, int32(bytes))
+		}
+		i := q.tail
+		if i-q.head == uint32(len(q.buf)) {
+			q.grow()
+		}
+		q.tail = i + 1
+		if free == never {
+			q.sent = i + 1
+			free = at + l.begin(size)
+			at = free + l.delay
+		}
+		g := q.at(i)
+		g.at, g.who, g.what = at, f.who, f.what
+	}
+	e.ends[l.id] = free
+	if due := &e.due[l.id]; *due == never {
+		*due = l.first()
+	}
+}
+
+// begin begins the transmission of a data frame of a size, or of a control frame: 0. It returns how
+// long it lasts, in ps.
+func (l *link) begin(size uint16) int64 {
+	l.size = size
+	if size == 0 {
+		return l.small
+	}
+	if l.bytes != size {
+		l.measure(size)
+	}
+	return l.full
+}
+
+// measure takes the time of frames of a size.
+func (l *link) measure(size uint16) { l.bytes, l.full = size, spell(int64(size), l.rate) }
+
+// mark marks the frame whose transmission ended, or not, as is drawn.
+func (e *engine) mark(l *link) {
+	if l.lowBytes <= e.ecnHigh {
+		l.draws++
+		d := uint64(draw(e.cfg.Seed, uint64(l.id), l.draws)>>1) + 1
+		if d*uint64(e.ecnHigh-e.ecnLow) > uint64(0x7fffffff*(l.lowBytes-e.ecnLow)) {
+			return
+		}
+	}
+	l.low.at(l.low.sent - 1).what |= flagCE
+	e.res.Marks++
+}
+
+// spell is how long bytes take at a rate, in ps. The peer multiplies bytes by
+// whole picoseconds a byte (sim/queue.cpp).
+func spell(bytes, rate int64) int64 { return bytes * (8_000_000_000_000 / rate) }
+
+// overflow puts a data frame into a queue that has no room for it: it or the frame that came last is
+// trimmed. In and out: when the frame in transmission ends.
+func (e *engine) overflow(l *link, f *frame, free int64) int64 {
+	e.ends[l.id] = free
+	l.draws++
+	switch {
+	case draw(e.cfg.Seed, uint64(l.id), l.draws)&1 != 0:
+		e.trim(l, f)
+	case !l.low.waits():
+		e.instead(l, f)
+	default:
+		l.low.tail--
+		last := *l.low.at(l.low.tail)
+		l.lowBytes -= int64(last.size())
+		e.trim(l, &last)
+		l.lowBytes += int64(f.size())
+		l.peak = max(l.peak, int32(l.lowBytes))
+		l.low.push(f.who, f.what, f.at)
+	}
+	return e.ends[l.id]
+}
+
+// instead puts a frame in the place of that in transmission, if there is one, which is trimmed:
+// the queue has room for one.
+func (e *engine) instead(l *link, f *frame) {
+	if e.ends[l.id] == never || l.size == 0 {
+		e.trim(l, f)
+		return
+	}
+	g := l.low.at(l.low.sent - 1)
+	last := *g
+	g.who, g.what = f.who, f.what
+	l.lowBytes += int64(f.size()) - int64(last.size())
+	l.size = f.size()
+	l.peak = max(l.peak, int32(l.lowBytes))
+	e.trim(l, &last)
+}
+
+// trim cuts the payload off and queues the header before data.
+func (e *engine) trim(l *link, f *frame) {
+	e.res.Trims++
+	f.what = f.what&^sizeBits | control<<sizeAt | flagTrimmed
+	if l.toHost {
+		f.what |= flagLast
+	}
+	e.control(l, f)
+}
+
+// control puts a control frame into its queue.
+func (e *engine) control(l *link, f *frame) {
+	if l.hiBytes+control > 2*e.queue {
+		e.res.Drops++
+		return
+	}
+	l.hiBytes += control
+	at := f.at
+	if e.ends[l.id] == never {
+		l.hi.sent++
+		e.ends[l.id] = at + l.begin(0)
+		at = e.ends[l.id] + l.delay
+	}
+	l.hi.push(f.who, f.what, at)
+}
