@@ -37,6 +37,15 @@ type Facts struct {
 	Stopped []Stopped `json:"stopped"`
 	// Held is head-of-line blocking, the five that waited for the longest.
 	Held []Held `json:"held"`
+	// Deadlocks are cycles of ports that paused each other until a watchdog dropped what waited,
+	// the first first.
+	Deadlocks []Deadlock `json:"deadlocks,omitempty"`
+}
+
+// Deadlock is switches each of which may not send to the next, the last not to the first.
+type Deadlock struct {
+	AtUs  float64  `json:"at_us"` // when it was seen first, after the run began
+	Nodes []string `json:"nodes"`
 }
 
 // Port is where a link begins.
@@ -65,7 +74,8 @@ type Stopped struct {
 	Name      string  `json:"name"`
 	Us        float64 `json:"us"`
 	Frames    int64   `json:"frames"`              // that paused it
-	FirstUs   float64 `json:"first_us"`            // when the first came, after the run began
+	FirstUs   float64 `json:"first_us"`            // when the first came, after the run began; of a port that waits for credits: 0
+	Credits   bool    `json:"credits,omitempty"`   // it waited for credits of the other end and was not paused
 	Watchdogs int64   `json:"watchdogs,omitempty"` // times that the watchdog dropped what waited there
 	Behind    string  `json:"behind"`              // the neighbour's port whose queue was the deepest most of that time; empty: not known
 }
@@ -111,10 +121,13 @@ func Of(links []exec.LinkLoad) *Facts {
 			f.PausedUs, f.PausedPort = us, l.Name
 		}
 		if c.Pauses > 0 || c.Paused > 0 {
-			f.Stopped = append(f.Stopped, Stopped{l.Name, c.Paused.Micros(), c.Pauses, c.First.Micros(), c.Watchdogs, c.Behind})
+			f.Stopped = append(f.Stopped, Stopped{l.Name, c.Paused.Micros(), c.Pauses, c.First.Micros(), c.Credits, c.Watchdogs, c.Behind})
 		}
 		for _, h := range c.Held {
 			f.Held = append(f.Held, Held{h.From, h.To, l.Name, h.Behind, h.Time.Micros()})
+		}
+		for _, d := range c.Deadlocks {
+			f.Deadlocks = append(f.Deadlocks, Deadlock{d.At.Micros(), d.Nodes})
 		}
 		if c.Inputs > 1 {
 			f.Ports = append(f.Ports, portOf(l))
@@ -134,6 +147,7 @@ func Of(links []exec.LinkLoad) *Facts {
 	slices.SortStableFunc(f.Stopped, func(a, b Stopped) int { return cmp.Compare(a.FirstUs, b.FirstUs) })
 	slices.SortStableFunc(f.Held, func(a, b Held) int { return cmp.Compare(b.Us, a.Us) })
 	f.Held = f.Held[:min(most, len(f.Held))]
+	slices.SortStableFunc(f.Deadlocks, func(a, b Deadlock) int { return cmp.Compare(a.AtUs, b.AtUs) })
 	return f
 }
 
@@ -160,6 +174,9 @@ func (f *Facts) Lines() []string {
 	for i := range f.Held {
 		out = append(out, f.Held[i].line())
 	}
+	for i := range f.Deadlocks[:min(most, len(f.Deadlocks))] {
+		out = append(out, f.Deadlocks[i].line())
+	}
 	return out
 }
 
@@ -174,6 +191,9 @@ func (f *Facts) Brief() []string {
 	}
 	if len(f.Held) > 0 {
 		out = append(out, f.Held[0].line())
+	}
+	if len(f.Deadlocks) > 0 {
+		out = append(out, f.Deadlocks[0].line())
 	}
 	return out
 }
@@ -198,6 +218,9 @@ func (p *Port) line() string {
 }
 
 func (s *Stopped) line() string {
+	if s.Credits {
+		return fmt.Sprintf("%s waited %.2f us for credits", s.Name, s.Us)
+	}
 	behind := ""
 	if s.Behind != "" {
 		behind = ", the deepest queue there was " + s.Behind
@@ -206,6 +229,10 @@ func (s *Stopped) line() string {
 		behind += fmt.Sprintf("; queues there that a watchdog dropped: %d", s.Watchdogs)
 	}
 	return fmt.Sprintf("%s was not allowed to send for %.2f us, first at %.2f us%s", s.Name, s.Us, s.FirstUs, behind)
+}
+
+func (d *Deadlock) line() string {
+	return fmt.Sprintf("deadlock at %.2f us, ports paused each other in a cycle until a watchdog dropped what waited: %s > %s", d.AtUs, strings.Join(d.Nodes, " > "), d.Nodes[0])
 }
 
 func (h *Held) line() string {

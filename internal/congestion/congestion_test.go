@@ -1,9 +1,11 @@
 package congestion
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/units"
 )
 
 // TestCrowded: ports are compared with those that would have done as well: all that lead
@@ -30,6 +32,21 @@ func TestCrowded(t *testing.T) {
 		c, ok := Crowded(net(loads))
 		if got := c.String(); ok != (want != "") || ok && got != want {
 			t.Errorf("%v: %s, want %s", ok, got, want)
+		}
+	}
+}
+
+// TestLines: a port that waits for credits is not said to be paused, and a deadlock that a
+// watchdog dissolved is named with its cycle.
+func TestLines(t *testing.T) {
+	f := Of([]exec.LinkLoad{
+		{Name: "node0/0→l0", Net: &exec.Congestion{Paused: 5 * units.Microsecond, Credits: true}},
+		{Name: "l0→l1", Net: &exec.Congestion{Paused: 7 * units.Microsecond, Pauses: 2, First: 3 * units.Microsecond, Deadlocks: []exec.Deadlock{{At: 4 * units.Microsecond, Nodes: []string{"l0", "l1", "l2"}}}}},
+	})
+	for _, want := range []string{"node0/0→l0 waited 5.00 us for credits", "l0→l1 was not allowed to send for 7.00 us, first at 3.00 us",
+		"deadlock at 4.00 us, ports paused each other in a cycle until a watchdog dropped what waited: l0 > l1 > l2 > l0"} {
+		if !slices.Contains(f.Lines(), want) {
+			t.Errorf("%q is not among %q", want, f.Lines())
 		}
 	}
 }

@@ -46,6 +46,9 @@ func Of(n *fabric.Network, as Choice, seed uint64, rc sim.Reliability) (*sim.Pac
 	if p.Balance = cmp.Or(as.Balance, p.Balance); as.Balance == "packet" && p.Repair == "gbn" {
 		p.Repair = "sr"
 	}
+	if err := consistent(&p, &own); err != nil {
+		return nil, err
+	}
 	set := &sim.Packets{Hop: units.FromMicros(*p.Hop)}
 	c := &set.Config
 	c.Seed = seed
@@ -58,6 +61,11 @@ func Of(n *fabric.Network, as Choice, seed uint64, rc sim.Reliability) (*sim.Pac
 	if p.Link == "infiniband" {
 		c.Frames.Header, c.Frames.Ack = ibHeader, ibAck
 		c.Buffer.Credits = kb(p.Credits)
+	}
+	if most := int64(c.Frames.Most()); p.Link == "infiniband" && c.Buffer.Credits < most {
+		return nil, &fabric.PacketsError{Key: "credits_kb", Problem: fmt.Sprintf("credits_kb %g: a frame of %d bytes must fit behind a link; write more, or a smaller mtu", *p.Credits, most)}
+	} else if p.Repair == "trim" && kb(p.Trim) > 0 && kb(p.Trim) < most {
+		return nil, &fabric.PacketsError{Key: "trim_kb", Problem: fmt.Sprintf("trim_kb %g: a frame of %d bytes must fit into a queue; write more, or 0 for what a round trip holds", *p.Trim, most)}
 	}
 	c.AckFrom, c.NackGap = int64(*p.AckEach), 500*units.Microsecond
 	c.Repair = packet.Repair{Selective: p.Repair == "sr", Timeout: rc.Wait(), Retries: int32(rc.Retries.Or(7))}
@@ -77,9 +85,16 @@ func Of(n *fabric.Network, as Choice, seed uint64, rc sim.Reliability) (*sim.Pac
 	if c.MarkAtEnqueue = p.MarkAt == "enqueue"; p.Messages != nil && *p.Messages > 0 {
 		c.MessageGap = units.FromMicros(1 / *p.Messages)
 	}
+	return set, control(set, n, &p, own.Marks != nil)
+}
+
+// control sets senders' congestion control and the marks that go with it; own says that the
+// file has marks of its own.
+func control(set *sim.Packets, n *fabric.Network, p *fabric.Packets, own bool) error {
+	c := &set.Config
 	control, err := packet.Preset(p.CC, portRate(n))
 	if err != nil {
-		return nil, &fabric.PacketsError{Key: "cc", Problem: err.Error()}
+		return &fabric.PacketsError{Key: "cc", Problem: err.Error()}
 	}
 	if p.Window != nil {
 		control.Window = kb(p.Window)
@@ -89,12 +104,32 @@ func Of(n *fabric.Network, as Choice, seed uint64, rc sim.Reliability) (*sim.Pac
 			c.Marking = append(c.Marking, packet.Marking{Rate: int64(m.Gbit * 1e9), KMin: int64(m.KMin * 1e3), KMax: int64(m.KMax * 1e3), PMax: m.PMax})
 		}
 	}
-	if c.Control(control, rates(n), set.Hop, own.Marks != nil); control.Kind != packet.NoCC {
-		if len(c.Marking) == 0 && c.CC.Kind == packet.DCQCN {
-			return nil, &fabric.PacketsError{Key: "ecn", Problem: p.CC + " acts on marks: list thresholds under ecn, or write cc none"}
-		}
+	if c.Control(control, rates(n), set.Hop, own); control.Kind == packet.DCQCN && len(c.Marking) == 0 {
+		return &fabric.PacketsError{Key: "ecn", Problem: p.CC + " acts on marks: list thresholds under ecn, or write cc none"}
 	}
-	return set, nil
+	return nil
+}
+
+// consistent finds members that contradict each other, and those of a file that would have
+// no effect beside the others.
+func consistent(p, own *fabric.Packets) error {
+	wrong := func(key, format string, args ...any) error {
+		return &fabric.PacketsError{Key: key, Problem: fmt.Sprintf(format, args...)}
+	}
+	if frac, exp := math.Frexp(*p.Alpha); frac != 0.5 {
+		return wrong("alpha", "alpha %g: switches shift by it; write a power of two, %g or %g", *p.Alpha, math.Ldexp(0.5, exp), math.Ldexp(1, exp))
+	}
+	switch {
+	case p.XOn != nil && p.XOff == nil:
+		return wrong("xon_kb", "xon_kb %g without xoff_kb: the two replace alpha together; add xoff_kb", *p.XOn)
+	case p.XOn != nil && *p.XOn > *p.XOff:
+		return wrong("xon_kb", "xon_kb %g is above xoff_kb %g: a neighbour resumes at or below the threshold that paused it", *p.XOn, *p.XOff)
+	case own.Credits != nil && p.Link != "infiniband":
+		return wrong("credits_kb", "credits_kb %g: links of ethernet have pauses in place of credits; write link infiniband, or leave it out", *own.Credits)
+	case own.Trim != nil && p.Repair != "trim":
+		return wrong("trim_kb", "trim_kb %g: with repair %s switches cut no frames; write repair trim, or leave it out", *own.Trim, p.Repair)
+	}
+	return nil
 }
 
 // routes sets how frames choose theirs.

@@ -3,6 +3,7 @@ package fabric
 import (
 	"encoding/json"
 	"math"
+	"strings"
 
 	"github.com/simccl/simccl/internal/jsonfile"
 	"github.com/simccl/simccl/internal/termtext"
@@ -144,7 +145,7 @@ func (r *reader) packet(p *Packets, key string, at int64) error {
 			}
 		}
 		if m.may != nil {
-			return r.Fail(from, "", "%s %s: write one of %v", key, termtext.Quote(*m.of(p), 0), m.may)
+			return r.Fail(from, "", "%s %s: write one of %s", key, termtext.Quote(*m.of(p), 0), strings.Join(m.may, ", "))
 		}
 		return nil
 	}
