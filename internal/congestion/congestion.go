@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/units"
 )
 
 // Facts are of one operation.
@@ -262,91 +261,4 @@ func named(ports []string) string {
 		return strings.Join(ports[:most], ", ") + " and others"
 	}
 	return strings.Join(ports, ", ")
-}
-
-// Crowd is the port that carries the most beyond its share, where the network could
-// have spread it: of the ports that lead up from one switch, or down to one.
-type Crowd struct {
-	Port          string
-	QueuePairs    int32  // that cross it
-	Of            int32  // that cross it or those beside it
-	Beside        int    // ports that would have done as well, it included
-	Down          string // the switch that they lead down to; empty: they lead up
-	Bytes, Spread int64  // that it carried; its share of what all of them did
-}
-
-// group is ports any of which would have done.
-type group struct {
-	pairs int32
-	bytes units.Bytes
-	ports int
-}
-
-// Crowded finds it; ok is false where all of them carry about the same.
-func Crowded(links []exec.LinkLoad) (c Crowd, ok bool) {
-	high := heights(links)
-	beside := map[string]*group{}
-	each := func(do func(l *exec.LinkLoad, key, down string)) {
-		for i := range links {
-			l := &links[i]
-			a, b, cable := ends(l)
-			switch {
-			case !cable || high[a] == 0 || high[b] == 0 || high[a] == high[b]:
-			case high[a] < high[b]:
-				do(l, a+"→", "")
-			default:
-				do(l, "→"+b, b)
-			}
-		}
-	}
-	each(func(l *exec.LinkLoad, key, _ string) {
-		if beside[key] == nil {
-			beside[key] = &group{}
-		}
-		g := beside[key]
-		g.pairs, g.bytes, g.ports = g.pairs+l.Net.QueuePairs, g.bytes+l.Bytes, g.ports+1
-	})
-	worst := 1.25 // times its share, from which on it is worth a word
-	each(func(l *exec.LinkLoad, key, down string) {
-		g := beside[key]
-		if share := float64(g.bytes) / float64(g.ports); g.ports > 1 && float64(l.Bytes) > worst*share {
-			worst, ok = float64(l.Bytes)/share, true
-			c = Crowd{Port: l.Name, QueuePairs: l.Net.QueuePairs, Of: g.pairs, Beside: g.ports, Down: down, Bytes: int64(l.Bytes), Spread: int64(share)}
-		}
-	})
-	return c, ok
-}
-
-// ends are the two ends of a cable of the network; those of hosts have a slash.
-func ends(l *exec.LinkLoad) (a, b string, ok bool) {
-	a, b, ok = strings.Cut(l.Name, "→")
-	b, _, _ = strings.Cut(b, "#") // one of several side by side
-	return a, b, ok && l.Net != nil && l.Capacity > 0
-}
-
-// heights are by switch how many cables the nearest host is away.
-func heights(links []exec.LinkLoad) map[string]int {
-	high := map[string]int{}
-	for level, found := 1, true; found; level++ {
-		found = false
-		for i := range links {
-			a, b, ok := ends(&links[i])
-			if !ok || strings.Contains(b, "/") || high[b] > 0 {
-				continue
-			}
-			if strings.Contains(a, "/") && level == 1 || level > 1 && high[a] == level-1 {
-				high[b], found = level, true
-			}
-		}
-	}
-	return high
-}
-
-// String says it in a sentence.
-func (c *Crowd) String() string {
-	to := "that lead on"
-	if c.Down != "" {
-		to = "that lead to " + c.Down
-	}
-	return fmt.Sprintf("%d of %d queue pairs share %s, one of %d ports %s: it carried %.2f times its share", c.QueuePairs, c.Of, c.Port, c.Beside, to, float64(c.Bytes)/float64(max(1, c.Spread)))
 }

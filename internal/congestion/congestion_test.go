@@ -36,6 +36,42 @@ func TestCrowded(t *testing.T) {
 	}
 }
 
+// TestSlowAndFull: a slow port carries its share where it carries less than the others by so
+// much, and is named as slow where it does not; a port that others outlast is not worth a word;
+// an incast is named where the port before the host is what the operation waits for.
+func TestSlowAndFull(t *testing.T) {
+	load := func(name string, capacity units.GBps, bytes units.Bytes, from ...string) exec.LinkLoad {
+		l := exec.LinkLoad{Name: name, Capacity: capacity, Bytes: bytes, Net: &exec.Congestion{QueuePairs: 4, Inputs: int32(len(from))}}
+		for _, f := range from {
+			l.Net.From = append(l.Net.From, exec.Stream{From: f, To: "node1/0", Bytes: 1})
+		}
+		return l
+	}
+	hosts := []exec.LinkLoad{load("node0/0→l0", 50, 0), load("node1/0→l1", 50, 0)}
+	even := append(hosts, load("l0→s0", 50, 4e6), load("l0→s1", 12.5, 1e6))
+	if c, ok := Crowded(even); ok {
+		t.Errorf("in proportion to speeds: %s", c.String())
+	}
+	slow := append(hosts, load("l0→s0", 50, 4e6), load("l0→s1", 12.5, 4e6))
+	if c, ok := Crowded(slow); !ok || c.Port != "l0→s1" || c.Slower != 4 {
+		t.Errorf("a slow port: %v %+v", ok, c)
+	}
+	uneven := append(hosts, load("l0→s0", 50, 4e6), load("l0→s1", 50, 1e6))
+	if c, ok := Crowded(uneven); !ok || c.Port != "l0→s0" || c.Slower != 1 {
+		t.Errorf("uneven: %v %+v", ok, c)
+	}
+	last := append(uneven, load("l1→node1/0", 50, 10e6, "node2/0", "node3/0"))
+	if c, ok := Crowded(last); ok {
+		t.Errorf("behind a port that needs 200 us: %s", c.String())
+	}
+	if c, ok := Fed(last, 220*units.Microsecond); !ok || c.String() != "incast: 2 ports send to node1/0, and l1→node1/0 needs 200.00 of 220.00 us for their bytes: no other route changes that" {
+		t.Errorf("an incast: %v %s", ok, c.String())
+	}
+	if c, ok := Fed(last, 300*units.Microsecond); ok {
+		t.Errorf("of a longer operation: %s", c.String())
+	}
+}
+
 // TestLines: a port that waits for credits is not said to be paused, and a deadlock that a
 // watchdog dissolved is named with its cycle.
 func TestLines(t *testing.T) {

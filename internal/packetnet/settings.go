@@ -24,28 +24,17 @@ const (
 	reth, immediate = 16, 4
 )
 
-// Of makes the settings of a network, as what is chosen in place of the file's has it; NICs
-// that are to put frames in order send single ones again. rc is NCCL's timeout and retries. Errors are *fabric.PacketsErrors.
+// Of makes the settings of a network, as what is chosen in place of the file's has it. rc is NCCL's timeout and retries. Errors are *fabric.PacketsErrors.
 func Of(n *fabric.Network, as Choice, seed uint64, rc sim.Reliability) (*sim.Packets, error) {
 	own := fabric.Packets{}
 	if n.Packets != nil {
 		own = *n.Packets
 	}
-	name := Default
-	if own.Preset != "" {
-		name = own.Preset
-	}
-	base, err := find(name)
+	base, err := find(cmp.Or(own.Preset, Default))
 	if err != nil {
 		return nil, err
 	}
-	p := over(base.Packets, own)
-	if as.CC != "" {
-		p.CC = as.CC
-	}
-	if p.Balance = cmp.Or(as.Balance, p.Balance); as.Balance == "packet" && p.Repair == "gbn" {
-		p.Repair = "sr"
-	}
+	p := chosen(over(base.Packets, own), as)
 	if err := consistent(&p, &own); err != nil {
 		return nil, err
 	}
@@ -191,6 +180,16 @@ func portRate(n *fabric.Network) int64 {
 		}
 	}
 	return 400e9
+}
+
+// chosen is p with what was asked for in place of a file's; NICs that are to put frames in order
+// send single ones again.
+func chosen(p fabric.Packets, as Choice) fabric.Packets {
+	p.CC = cmp.Or(as.CC, p.CC)
+	if p.Balance = cmp.Or(as.Balance, p.Balance); as.Balance == "packet" && p.Repair == "gbn" {
+		p.Repair = "sr"
+	}
+	return p
 }
 
 // over is a preset with what a file says in place of its own.
