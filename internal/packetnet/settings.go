@@ -88,6 +88,12 @@ func control(set *sim.Packets, n *fabric.Network, p *fabric.Packets, own bool) e
 	if p.Window != nil {
 		control.Window = kb(p.Window)
 	}
+	if p.DCQCN != nil {
+		if control.Kind != packet.DCQCN {
+			return &fabric.PacketsError{Key: "dcqcn", Problem: fmt.Sprintf("settings of DCQCN beside cc %s: write one of dcqcn, or leave them out", p.CC)}
+		}
+		knobs(&control, p.DCQCN)
+	}
 	if control.Kind != packet.NoCC {
 		for _, m := range p.Marks {
 			c.Marking = append(c.Marking, packet.Marking{Rate: int64(m.Gbit * 1e9), KMin: int64(m.KMin * 1e3), KMax: int64(m.KMax * 1e3), PMax: m.PMax})
@@ -97,6 +103,31 @@ func control(set *sim.Packets, n *fabric.Network, p *fabric.Packets, own bool) e
 		return &fabric.PacketsError{Key: "ecn", Problem: p.CC + " acts on marks: list thresholds under ecn, or write cc none"}
 	}
 	return nil
+}
+
+// knobs puts settings of DCQCN in place of those that a name has.
+func knobs(c *packet.CC, d *fabric.DCQCN) {
+	const mbit = 1e6
+	set := func(x *float64, do func(v float64)) {
+		if x != nil {
+			do(*x)
+		}
+	}
+	period := func(at *units.Time) func(float64) { return func(v float64) { *at = units.FromMicros(v) } }
+	rate := func(at *int64) func(float64) { return func(v float64) { *at = int64(v * mbit) } }
+	set(d.TimeReset, period(&c.IncreasePeriod))
+	set(d.ByteReset, func(v float64) { c.ByteReset = 64 * int64(v) })
+	set(d.Threshold, func(v float64) { c.FastRecovery = int32(v) })
+	set(d.AI, rate(&c.AI))
+	set(d.HAI, rate(&c.HAI))
+	set(d.MinRate, rate(&c.MinRate))
+	set(d.MinDecFac, func(v float64) { c.MostCut = (100 - v) / 100 })
+	set(d.Monitor, period(&c.DecreasePeriod))
+	set(d.Gain, func(v float64) { c.Gain = 1 - v/1024 })
+	set(d.AlphaRTT, period(&c.AlphaPeriod))
+	set(d.Alpha, func(v float64) { c.Alpha = v / 1024 })
+	set(d.Clamp, func(v float64) { c.ClampTarget = v == 1 })
+	set(d.CNPs, period(&c.CNPGap))
 }
 
 // consistent finds members that contradict each other, and those of a file that would have
@@ -182,10 +213,13 @@ func portRate(n *fabric.Network) int64 {
 	return 400e9
 }
 
-// chosen is p with what was asked for in place of a file's; NICs that are to put frames in order
+// chosen is p with what was asked for in place of a file's, whose settings of a congestion
+// control go with it; NICs that are to put frames in order
 // send single ones again.
 func chosen(p fabric.Packets, as Choice) fabric.Packets {
-	p.CC = cmp.Or(as.CC, p.CC)
+	if as.CC != "" {
+		p.CC, p.DCQCN = as.CC, nil
+	}
 	if p.Balance = cmp.Or(as.Balance, p.Balance); as.Balance == "packet" && p.Repair == "gbn" {
 		p.Repair = "sr"
 	}
@@ -209,6 +243,7 @@ func over(base, own fabric.Packets) fabric.Packets {
 	if own.Marks != nil {
 		base.Marks = own.Marks
 	}
+	base.DCQCN = own.DCQCN
 	if base.Link == "infiniband" && base.Credits == nil {
 		base.Credits = v(128)
 	}

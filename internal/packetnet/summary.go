@@ -40,7 +40,11 @@ func Summarize(n *fabric.Network, as Choice) (s Summary, ok bool) {
 		return s, false
 	}
 	p := chosen(over(base.Packets, own), as)
-	return Summary{Model: as.Model, Fabric: n.Name, Preset: base.Name, Link: p.Link, MTU: int(*p.MTU), CC: p.CC, Source: cc.Source(p.CC), Repair: p.Repair, Balance: p.Balance}, true
+	source := cc.Source(p.CC)
+	if p.DCQCN != nil {
+		source += ", settings of the fabric file in place of some"
+	}
+	return Summary{Model: as.Model, Fabric: n.Name, Preset: base.Name, Link: p.Link, MTU: int(*p.MTU), CC: p.CC, Source: source, Repair: p.Repair, Balance: p.Balance}, true
 }
 
 // String says it in a line.
