@@ -106,6 +106,15 @@ type Congestion struct {
 	Behind                       string      // the port whose queue was the deepest, at the switch that paused it, most of that time; empty: not known
 	From                         []Stream    // whose messages crossed it, the most first; of ports that several inputs feed
 	Held                         []Held      // whose messages waited there for the sake of another port, the longest first
+	Credits                      bool        // what Paused counts is waiting for credits of the other end, not pauses
+	Deadlocks                    []Deadlock  // that begin with this link, and that a watchdog dissolved
+}
+
+// Deadlock is a cycle of ports that paused each other: switches each of which may not send
+// to the next, and when that was seen first, after the first of all operations began.
+type Deadlock struct {
+	At    units.Time
+	Nodes []string
 }
 
 // Stream is what a port of a host sent another, in one operation.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -196,6 +197,8 @@ func TestDeadlock(t *testing.T) {
 	}
 	if c := r.Rows[0].Facts.Congestion; c.Watchdogs == 0 || len(c.WatchdogPorts) == 0 || c.Dropped == 0 || c.Resent < c.Dropped || r.Rows[0].Out.Time < units.Millisecond {
 		t.Errorf("a watchdog: %.1f us, %+v", r.Rows[0].Out.Time.Micros(), c)
+	} else if len(c.Deadlocks) != 1 || len(c.Deadlocks[0].Nodes) != 5 || c.Deadlocks[0].AtUs <= 0 || c.Deadlocks[0].AtUs > 1000 || !slices.ContainsFunc(c.Lines(), func(s string) bool { return strings.HasPrefix(s, "deadlock at ") && strings.HasSuffix(s, "s4 > s0") }) {
+		t.Errorf("a deadlock that a watchdog dissolves: %+v", c.Deadlocks)
 	}
 	if r, err = run("", ""); err != nil || r.Rows[0].Out.Time <= 0 { // flows do not pause each other
 		t.Errorf("as flows: %v", err)

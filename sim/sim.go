@@ -350,7 +350,7 @@ func (t *tally) congested(all []wire.Congestion) {
 	for i := range all {
 		c := &all[i]
 		x := &exec.Congestion{Inputs: c.Inputs, QueuePairs: c.QueuePairs, Peak: c.Peak, Paused: c.Paused / units.Time(k),
-			Pauses: (c.Pauses + k - 1) / k, Marks: (c.Marks + k - 1) / k, Drops: (c.Drops + k - 1) / k, Trims: (c.Trims + k - 1) / k, Resent: (c.Resent + k - 1) / k, Watchdogs: (c.Watchdogs + k - 1) / k, First: c.First}
+			Pauses: (c.Pauses + k - 1) / k, Marks: (c.Marks + k - 1) / k, Drops: (c.Drops + k - 1) / k, Trims: (c.Trims + k - 1) / k, Resent: (c.Resent + k - 1) / k, Watchdogs: (c.Watchdogs + k - 1) / k, First: c.First, Credits: c.Credits}
 		if c.Behind >= 0 {
 			x.Behind = t.links[c.Behind].Name
 		}
@@ -359,6 +359,9 @@ func (t *tally) congested(all []wire.Congestion) {
 		}
 		for _, h := range c.Held {
 			x.Held = append(x.Held, exec.Held{From: h.From, To: h.To, Behind: h.Behind, Time: h.Time / units.Time(k)})
+		}
+		for _, d := range c.Deadlocks {
+			x.Deadlocks = append(x.Deadlocks, exec.Deadlock(d))
 		}
 		t.links[c.Link].Net = x
 	}

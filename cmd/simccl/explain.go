@@ -41,7 +41,8 @@ the reason why it is off, the sizes at which the choice changes, how the work
 is split, the limiting link, and every path that a rule refuses. With --network packet it simulates the operation, and
 names where its messages meet congestion and what other settings would change, each tried.`,
 		Example: `  simccl explain all_reduce 2M
-  simccl explain all_reduce 2M --topo topo.xml --nodes 4 --env NCCL_ALGO=Ring --json`,
+  simccl explain all_reduce 2M --topo topo.xml --nodes 4 --env NCCL_ALGO=Ring --json
+  simccl explain alltoall 4M --nodes 4 --fabric spectrum-x --network packet --fault nic=node0/2:slow=2`,
 		Args: cli.Exactly("OP", "SIZE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			x, err := m.Load(&a.App)
@@ -71,6 +72,7 @@ names where its messages meet congestion and what other settings would change, e
 		}}
 	m.Register(c)
 	m.RegisterNetwork(c)
+	m.RegisterFaults(c)
 	o.register(c.Flags())
 	return c
 }

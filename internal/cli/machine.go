@@ -34,7 +34,9 @@ type Machine struct {
 	LibNCCL   string
 	RunsNCCL  bool // the command's own --libnccl is the library that it runs
 	given     *pflag.FlagSet
-	Found     []byte // the topology of this machine, in place of a file
+	Faults    []string // see scenario.Network
+	Seed      uint64   // of hashes, marks and losses; 0 and 1: the default
+	Found     []byte   // the topology of this machine, in place of a file
 }
 
 // Register declares the options on a command.
@@ -65,6 +67,12 @@ func (m *Machine) RegisterNetwork(c *cobra.Command) {
 	c.Flags().StringVar(&m.Network, "network", "flow", "how what nodes send each other is simulated: flow, links are shared max-min; packet, frame by frame, with the queues, marks and pauses of switches (docs/PACKETS.md); hybrid, as packet where queues can form, else as flow")
 	c.Flags().StringVar(&m.Balance, "balance", "", "how frames choose among equally long routes with --network packet: queue-pair, flowlet or packet (default the fabric's)")
 	c.Flags().StringVar(&m.CC, "cc", "", "congestion control `NAME` with --network packet: none, dcqcn:paper, dcqcn:cx7, dcqcn:ns3, hpcc, timely, dctcp, swift, nscc (default the fabric's)")
+}
+
+// RegisterFaults adds what else decides what messages meet there.
+func (m *Machine) RegisterFaults(c *cobra.Command) {
+	c.Flags().StringArrayVar(&m.Faults, "fault", nil, "with --network packet: what is `BROKEN`, as of run: link=leaf0~spine1:slow=2, nic=node0/2:storm@10-100, link=leaf0~spine1:loss=0.001; repeatable")
+	c.Flags().Uint64Var(&m.Seed, "seed", 1, "with --network packet: seed of hashed routes, marks and losses")
 }
 
 // Congestion simulates an operation over a network frame by frame and returns what
@@ -111,8 +119,14 @@ func (m *Machine) Spec(a *App) (scenario.Spec, error) {
 		s.Machine.Multicast = ""
 	}
 	s.Network.Fabric, s.Network.Class, s.Network.CC, s.Network.Balance = m.Fabric, m.NICs, m.CC, m.Balance
+	if s.Network.Faults = m.Faults; m.Seed != 1 {
+		s.Seed = m.Seed
+	}
 	if s.Network.Model = m.Network; m.Network == "flow" {
 		s.Network.Model = ""
+	}
+	if len(m.Faults) > 0 && s.Network.Model == "" {
+		return s, fail.Usage("--fault %s: it is of an operation that is simulated; write --network packet", m.Faults[0])
 	}
 	if m.Balance != "" && s.Network.Model == "" {
 		return s, fail.Usage("--balance %s: it is of packets that are simulated; write --network packet", m.Balance)

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/units"
 )
 
 // Facts are of one operation.
@@ -37,6 +36,15 @@ type Facts struct {
 	Stopped []Stopped `json:"stopped"`
 	// Held is head-of-line blocking, the five that waited for the longest.
 	Held []Held `json:"held"`
+	// Deadlocks are cycles of ports that paused each other until a watchdog dropped what waited,
+	// the first first.
+	Deadlocks []Deadlock `json:"deadlocks,omitempty"`
+}
+
+// Deadlock is switches each of which may not send to the next, the last not to the first.
+type Deadlock struct {
+	AtUs  float64  `json:"at_us"` // when it was seen first, after the run began
+	Nodes []string `json:"nodes"`
 }
 
 // Port is where a link begins.
@@ -65,7 +73,8 @@ type Stopped struct {
 	Name      string  `json:"name"`
 	Us        float64 `json:"us"`
 	Frames    int64   `json:"frames"`              // that paused it
-	FirstUs   float64 `json:"first_us"`            // when the first came, after the run began
+	FirstUs   float64 `json:"first_us"`            // when the first came, after the run began; of a port that waits for credits: 0
+	Credits   bool    `json:"credits,omitempty"`   // it waited for credits of the other end and was not paused
 	Watchdogs int64   `json:"watchdogs,omitempty"` // times that the watchdog dropped what waited there
 	Behind    string  `json:"behind"`              // the neighbour's port whose queue was the deepest most of that time; empty: not known
 }
@@ -111,10 +120,13 @@ func Of(links []exec.LinkLoad) *Facts {
 			f.PausedUs, f.PausedPort = us, l.Name
 		}
 		if c.Pauses > 0 || c.Paused > 0 {
-			f.Stopped = append(f.Stopped, Stopped{l.Name, c.Paused.Micros(), c.Pauses, c.First.Micros(), c.Watchdogs, c.Behind})
+			f.Stopped = append(f.Stopped, Stopped{l.Name, c.Paused.Micros(), c.Pauses, c.First.Micros(), c.Credits, c.Watchdogs, c.Behind})
 		}
 		for _, h := range c.Held {
 			f.Held = append(f.Held, Held{h.From, h.To, l.Name, h.Behind, h.Time.Micros()})
+		}
+		for _, d := range c.Deadlocks {
+			f.Deadlocks = append(f.Deadlocks, Deadlock{d.At.Micros(), d.Nodes})
 		}
 		if c.Inputs > 1 {
 			f.Ports = append(f.Ports, portOf(l))
@@ -134,6 +146,7 @@ func Of(links []exec.LinkLoad) *Facts {
 	slices.SortStableFunc(f.Stopped, func(a, b Stopped) int { return cmp.Compare(a.FirstUs, b.FirstUs) })
 	slices.SortStableFunc(f.Held, func(a, b Held) int { return cmp.Compare(b.Us, a.Us) })
 	f.Held = f.Held[:min(most, len(f.Held))]
+	slices.SortStableFunc(f.Deadlocks, func(a, b Deadlock) int { return cmp.Compare(a.AtUs, b.AtUs) })
 	return f
 }
 
@@ -160,6 +173,9 @@ func (f *Facts) Lines() []string {
 	for i := range f.Held {
 		out = append(out, f.Held[i].line())
 	}
+	for i := range f.Deadlocks[:min(most, len(f.Deadlocks))] {
+		out = append(out, f.Deadlocks[i].line())
+	}
 	return out
 }
 
@@ -174,6 +190,9 @@ func (f *Facts) Brief() []string {
 	}
 	if len(f.Held) > 0 {
 		out = append(out, f.Held[0].line())
+	}
+	if len(f.Deadlocks) > 0 {
+		out = append(out, f.Deadlocks[0].line())
 	}
 	return out
 }
@@ -198,6 +217,9 @@ func (p *Port) line() string {
 }
 
 func (s *Stopped) line() string {
+	if s.Credits {
+		return fmt.Sprintf("%s waited %.2f us for credits", s.Name, s.Us)
+	}
 	behind := ""
 	if s.Behind != "" {
 		behind = ", the deepest queue there was " + s.Behind
@@ -206,6 +228,10 @@ func (s *Stopped) line() string {
 		behind += fmt.Sprintf("; queues there that a watchdog dropped: %d", s.Watchdogs)
 	}
 	return fmt.Sprintf("%s was not allowed to send for %.2f us, first at %.2f us%s", s.Name, s.Us, s.FirstUs, behind)
+}
+
+func (d *Deadlock) line() string {
+	return fmt.Sprintf("deadlock at %.2f us, ports paused each other in a cycle until a watchdog dropped what waited: %s > %s", d.AtUs, strings.Join(d.Nodes, " > "), d.Nodes[0])
 }
 
 func (h *Held) line() string {
@@ -235,91 +261,4 @@ func named(ports []string) string {
 		return strings.Join(ports[:most], ", ") + " and others"
 	}
 	return strings.Join(ports, ", ")
-}
-
-// Crowd is the port that carries the most beyond its share, where the network could
-// have spread it: of the ports that lead up from one switch, or down to one.
-type Crowd struct {
-	Port          string
-	QueuePairs    int32  // that cross it
-	Of            int32  // that cross it or those beside it
-	Beside        int    // ports that would have done as well, it included
-	Down          string // the switch that they lead down to; empty: they lead up
-	Bytes, Spread int64  // that it carried; its share of what all of them did
-}
-
-// group is ports any of which would have done.
-type group struct {
-	pairs int32
-	bytes units.Bytes
-	ports int
-}
-
-// Crowded finds it; ok is false where all of them carry about the same.
-func Crowded(links []exec.LinkLoad) (c Crowd, ok bool) {
-	high := heights(links)
-	beside := map[string]*group{}
-	each := func(do func(l *exec.LinkLoad, key, down string)) {
-		for i := range links {
-			l := &links[i]
-			a, b, cable := ends(l)
-			switch {
-			case !cable || high[a] == 0 || high[b] == 0 || high[a] == high[b]:
-			case high[a] < high[b]:
-				do(l, a+"→", "")
-			default:
-				do(l, "→"+b, b)
-			}
-		}
-	}
-	each(func(l *exec.LinkLoad, key, _ string) {
-		if beside[key] == nil {
-			beside[key] = &group{}
-		}
-		g := beside[key]
-		g.pairs, g.bytes, g.ports = g.pairs+l.Net.QueuePairs, g.bytes+l.Bytes, g.ports+1
-	})
-	worst := 1.25 // times its share, from which on it is worth a word
-	each(func(l *exec.LinkLoad, key, down string) {
-		g := beside[key]
-		if share := float64(g.bytes) / float64(g.ports); g.ports > 1 && float64(l.Bytes) > worst*share {
-			worst, ok = float64(l.Bytes)/share, true
-			c = Crowd{Port: l.Name, QueuePairs: l.Net.QueuePairs, Of: g.pairs, Beside: g.ports, Down: down, Bytes: int64(l.Bytes), Spread: int64(share)}
-		}
-	})
-	return c, ok
-}
-
-// ends are the two ends of a cable of the network; those of hosts have a slash.
-func ends(l *exec.LinkLoad) (a, b string, ok bool) {
-	a, b, ok = strings.Cut(l.Name, "→")
-	b, _, _ = strings.Cut(b, "#") // one of several side by side
-	return a, b, ok && l.Net != nil && l.Capacity > 0
-}
-
-// heights are by switch how many cables the nearest host is away.
-func heights(links []exec.LinkLoad) map[string]int {
-	high := map[string]int{}
-	for level, found := 1, true; found; level++ {
-		found = false
-		for i := range links {
-			a, b, ok := ends(&links[i])
-			if !ok || strings.Contains(b, "/") || high[b] > 0 {
-				continue
-			}
-			if strings.Contains(a, "/") && level == 1 || level > 1 && high[a] == level-1 {
-				high[b], found = level, true
-			}
-		}
-	}
-	return high
-}
-
-// String says it in a sentence.
-func (c *Crowd) String() string {
-	to := "that lead on"
-	if c.Down != "" {
-		to = "that lead to " + c.Down
-	}
-	return fmt.Sprintf("%d of %d queue pairs share %s, one of %d ports %s: it carried %.2f times its share", c.QueuePairs, c.Of, c.Port, c.Beside, to, float64(c.Bytes)/float64(max(1, c.Spread)))
 }

@@ -1,9 +1,11 @@
 package congestion
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/units"
 )
 
 // TestCrowded: ports are compared with those that would have done as well: all that lead
@@ -30,6 +32,57 @@ func TestCrowded(t *testing.T) {
 		c, ok := Crowded(net(loads))
 		if got := c.String(); ok != (want != "") || ok && got != want {
 			t.Errorf("%v: %s, want %s", ok, got, want)
+		}
+	}
+}
+
+// TestSlowAndFull: a slow port carries its share where it carries less than the others by so
+// much, and is named as slow where it does not; a port that others outlast is not worth a word;
+// an incast is named where the port before the host is what the operation waits for.
+func TestSlowAndFull(t *testing.T) {
+	load := func(name string, capacity units.GBps, bytes units.Bytes, from ...string) exec.LinkLoad {
+		l := exec.LinkLoad{Name: name, Capacity: capacity, Bytes: bytes, Net: &exec.Congestion{QueuePairs: 4, Inputs: int32(len(from))}}
+		for _, f := range from {
+			l.Net.From = append(l.Net.From, exec.Stream{From: f, To: "node1/0", Bytes: 1})
+		}
+		return l
+	}
+	hosts := []exec.LinkLoad{load("node0/0→l0", 50, 0), load("node1/0→l1", 50, 0)}
+	even := append(hosts, load("l0→s0", 50, 4e6), load("l0→s1", 12.5, 1e6))
+	if c, ok := Crowded(even); ok {
+		t.Errorf("in proportion to speeds: %s", c.String())
+	}
+	slow := append(hosts, load("l0→s0", 50, 4e6), load("l0→s1", 12.5, 4e6))
+	if c, ok := Crowded(slow); !ok || c.Port != "l0→s1" || c.Slower != 4 {
+		t.Errorf("a slow port: %v %+v", ok, c)
+	}
+	uneven := append(hosts, load("l0→s0", 50, 4e6), load("l0→s1", 50, 1e6))
+	if c, ok := Crowded(uneven); !ok || c.Port != "l0→s0" || c.Slower != 1 {
+		t.Errorf("uneven: %v %+v", ok, c)
+	}
+	last := append(uneven, load("l1→node1/0", 50, 10e6, "node2/0", "node3/0"))
+	if c, ok := Crowded(last); ok {
+		t.Errorf("behind a port that needs 200 us: %s", c.String())
+	}
+	if c, ok := Fed(last, 220*units.Microsecond); !ok || c.String() != "incast: 2 ports send to node1/0, and l1→node1/0 needs 200.00 of 220.00 us for their bytes: no other route changes that" {
+		t.Errorf("an incast: %v %s", ok, c.String())
+	}
+	if c, ok := Fed(last, 300*units.Microsecond); ok {
+		t.Errorf("of a longer operation: %s", c.String())
+	}
+}
+
+// TestLines: a port that waits for credits is not said to be paused, and a deadlock that a
+// watchdog dissolved is named with its cycle.
+func TestLines(t *testing.T) {
+	f := Of([]exec.LinkLoad{
+		{Name: "node0/0→l0", Net: &exec.Congestion{Paused: 5 * units.Microsecond, Credits: true}},
+		{Name: "l0→l1", Net: &exec.Congestion{Paused: 7 * units.Microsecond, Pauses: 2, First: 3 * units.Microsecond, Deadlocks: []exec.Deadlock{{At: 4 * units.Microsecond, Nodes: []string{"l0", "l1", "l2"}}}}},
+	})
+	for _, want := range []string{"node0/0→l0 waited 5.00 us for credits", "l0→l1 was not allowed to send for 7.00 us, first at 3.00 us",
+		"deadlock at 4.00 us, ports paused each other in a cycle until a watchdog dropped what waited: l0 > l1 > l2 > l0"} {
+		if !slices.Contains(f.Lines(), want) {
+			t.Errorf("%q is not among %q", want, f.Lines())
 		}
 	}
 }

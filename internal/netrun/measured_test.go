@@ -269,16 +269,8 @@ func nccl(t *testing.T) []verdict {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := fstest.MapFS{"a.xml": {Data: builtin.DGXH100()}, "net.json": {Data: net.Format()}}
 	time := func(seed uint64, fabric, balance string, env map[string]string) float64 {
-		s := scenario.Spec{Seed: seed, Workload: scenario.Workload{Op: "alltoall", Sizes: []string{"64M"}}}
-		s.Machine.Nodes, s.NCCL.Env = []scenario.Nodes{{Topo: "a.xml", Count: 2}}, env
-		s.Network, s.Engine.NoProof = scenario.Network{Fabric: fabric, Model: "packet", Balance: balance}, true
-		r, err := scenario.Run(context.Background(), s, scenario.Options{Files: files})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r.Rows[0].Out.Time.Micros()
+		return operation(t, net, "alltoall", "64M", 2, seed, scenario.Network{Fabric: fabric, Model: "packet", Balance: balance}, env)
 	}
 	const seeds = 3
 	var hashed, split, flowlets float64
@@ -294,6 +286,46 @@ func nccl(t *testing.T) []verdict {
 	const src, what = "Asterfusion, 2025 (V)", "NCCL's alltoall on 2 x 8 GPUs over leaf-spine, share of one switch's bandwidth: "
 	return []verdict{{src, what + "4 queue pairs, messages split", "0.88, by flow 0.845", split, 0.75, 1, split > hashed},
 		{src, what + "flowlets", "0.97", flowlets, 0.9, 1, flowlets > hashed}}
+}
+
+// operation is the time in us of one on nodes of eight GPUs; net is the network net.json.
+func operation(t *testing.T, net *layout.Network, op, size string, nodes int, seed uint64, how scenario.Network, env map[string]string) float64 {
+	t.Helper()
+	s := scenario.Spec{Seed: seed, Workload: scenario.Workload{Op: op, Sizes: []string{size}}}
+	s.Machine.Nodes, s.NCCL.Env = []scenario.Nodes{{Topo: "a.xml", Count: nodes}}, env
+	s.Network, s.Engine.NoProof = how, true
+	r, err := scenario.Run(context.Background(), s, scenario.Options{Files: fstest.MapFS{"a.xml": {Data: builtin.DGXH100()}, "net.json": {Data: net.Format()}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Rows[0].Out.Time.Micros()
+}
+
+// reduced is all_reduce by rings on eight nodes over leaves of two nodes, hashed: with the firmware's
+// defaults, with ByteDance's settings, and beside a network in which all nodes meet in one
+// leaf of each of two planes.
+func reduced(t *testing.T) []verdict {
+	layouts := layout.Layout{Kind: "leaf-spine", Hosts: 8, Nets: 8, Gbit: 400, PerLeaf: 2, Oversub: 1, Latency: 0.3}
+	value := func(x float64) *float64 { return &x }
+	const seeds = 3
+	var plain, tuned, clos, planes float64
+	for seed := uint64(1); seed <= seeds; seed++ {
+		time := func(fabric string, p *layout.Packets) float64 {
+			net, err := layout.Generate(layouts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			net.Packets = p
+			return operation(t, net, "all_reduce", "1G", 8, seed, scenario.Network{Fabric: fabric, Model: "packet"}, map[string]string{"NCCL_ALGO": "Ring"}) / seeds
+		}
+		plain += time("net.json", &layout.Packets{CC: "dcqcn:cx7"})
+		tuned += time("net.json", &layout.Packets{CC: "dcqcn:cx7", DCQCN: &layout.DCQCN{TimeReset: value(60), AI: value(20), CNPs: value(2), MinDecFac: value(90)}})
+		clos += time("net.json", &layout.Packets{Preset: "hpn"})
+		planes += time("hpn", nil)
+	}
+	d, h := tuned/plain, planes/clos
+	return []verdict{{"Barre, ATC'25", "NCCL's all_reduce of 1 GiB by rings on 8 x 8 GPUs, hashed leaf-spine: DCQCN tuned ÷ defaults", "1,024 GPUs, +19.5 %: 0.84", d, 0.6, 0.97, d < 1},
+		{"Alibaba HPN, SIGCOMM'24", "the same on two planes, all nodes on one leaf of each ÷ hashed leaf-spine", "448 GPUs, +59 %: 0.63", h, 0.35, 0.95, h < 1}}
 }
 
 // lostSpine is a permutation with a tenth of the spines dead.
@@ -393,7 +425,7 @@ func TestMeasuredPage(t *testing.T) {
 		t.Skip("1.5 million frames; without -short")
 	}
 	var all []verdict
-	for _, f := range []func(*testing.T) []verdict{parkingLot, victimRow, incasts, shortFlows, tuned, far, entropy, nccl, lostSpine, losses} {
+	for _, f := range []func(*testing.T) []verdict{parkingLot, victimRow, incasts, shortFlows, tuned, far, entropy, nccl, reduced, lostSpine, losses} {
 		all = append(all, f(t)...)
 	}
 	var b strings.Builder

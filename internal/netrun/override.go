@@ -96,7 +96,7 @@ func (v *Override) apply(x *ns3.Scenario) error {
 	return nil
 }
 
-// route sets how switches choose paths, and their watchdog.
+// route sets how switches choose paths, their watchdog, and checks what links must hold for that.
 func (v *Override) route(c *packet.Config) error {
 	switch v.Routing {
 	case "", "ecmp":
@@ -111,6 +111,12 @@ func (v *Override) route(c *packet.Config) error {
 	}
 	if !(v.FlowletUs >= 0 && v.FlowletUs <= 1e9) || !(v.WatchUs >= 0 && v.WatchUs <= 1e9) {
 		return fail.Usage("{Flowlet} %g, {Watchdog} %g: write 0 to 1e9 us", v.FlowletUs, v.WatchUs)
+	}
+	if v.Paths > 1024 || v.Paths > 1 && !c.Repair.Selective {
+		return fail.Usage("{Paths} %d: frames of several paths overtake each other: write at most 1024, and add {Repair} sr", v.Paths)
+	}
+	if most := int64(c.Frames.Most()); v.Credits > 0 && v.Credits < most {
+		return fail.Usage("{Credits} %d: a frame of %d bytes must fit behind a link", v.Credits, most)
 	}
 	after := units.FromMicros(v.WatchUs)
 	c.Watchdog = packet.Watchdog{After: after, Restore: after}

@@ -24,27 +24,19 @@ const (
 	reth, immediate = 16, 4
 )
 
-// Of makes the settings of a network, as what is chosen in place of the file's has it; NICs
-// that are to put frames in order send single ones again. rc is NCCL's timeout and retries. Errors are *fabric.PacketsErrors.
+// Of makes the settings of a network, as what is chosen in place of the file's has it. rc is NCCL's timeout and retries. Errors are *fabric.PacketsErrors.
 func Of(n *fabric.Network, as Choice, seed uint64, rc sim.Reliability) (*sim.Packets, error) {
 	own := fabric.Packets{}
 	if n.Packets != nil {
 		own = *n.Packets
 	}
-	name := Default
-	if own.Preset != "" {
-		name = own.Preset
-	}
-	base, err := find(name)
+	base, err := find(cmp.Or(own.Preset, Default))
 	if err != nil {
 		return nil, err
 	}
-	p := over(base.Packets, own)
-	if as.CC != "" {
-		p.CC = as.CC
-	}
-	if p.Balance = cmp.Or(as.Balance, p.Balance); as.Balance == "packet" && p.Repair == "gbn" {
-		p.Repair = "sr"
+	p := chosen(over(base.Packets, own), as)
+	if err := consistent(&p, &own); err != nil {
+		return nil, err
 	}
 	set := &sim.Packets{Hop: units.FromMicros(*p.Hop)}
 	c := &set.Config
@@ -58,6 +50,11 @@ func Of(n *fabric.Network, as Choice, seed uint64, rc sim.Reliability) (*sim.Pac
 	if p.Link == "infiniband" {
 		c.Frames.Header, c.Frames.Ack = ibHeader, ibAck
 		c.Buffer.Credits = kb(p.Credits)
+	}
+	if most := int64(c.Frames.Most()); p.Link == "infiniband" && c.Buffer.Credits < most {
+		return nil, &fabric.PacketsError{Key: "credits_kb", Problem: fmt.Sprintf("credits_kb %g: a frame of %d bytes must fit behind a link; write more, or a smaller mtu", *p.Credits, most)}
+	} else if p.Repair == "trim" && kb(p.Trim) > 0 && kb(p.Trim) < most {
+		return nil, &fabric.PacketsError{Key: "trim_kb", Problem: fmt.Sprintf("trim_kb %g: a frame of %d bytes must fit into a queue; write more, or 0 for what a round trip holds", *p.Trim, most)}
 	}
 	c.AckFrom, c.NackGap = int64(*p.AckEach), 500*units.Microsecond
 	c.Repair = packet.Repair{Selective: p.Repair == "sr", Timeout: rc.Wait(), Retries: int32(rc.Retries.Or(7))}
@@ -77,24 +74,82 @@ func Of(n *fabric.Network, as Choice, seed uint64, rc sim.Reliability) (*sim.Pac
 	if c.MarkAtEnqueue = p.MarkAt == "enqueue"; p.Messages != nil && *p.Messages > 0 {
 		c.MessageGap = units.FromMicros(1 / *p.Messages)
 	}
+	return set, control(set, n, &p, own.Marks != nil)
+}
+
+// control sets senders' congestion control and the marks that go with it; own says that the
+// file has marks of its own.
+func control(set *sim.Packets, n *fabric.Network, p *fabric.Packets, own bool) error {
+	c := &set.Config
 	control, err := packet.Preset(p.CC, portRate(n))
 	if err != nil {
-		return nil, &fabric.PacketsError{Key: "cc", Problem: err.Error()}
+		return &fabric.PacketsError{Key: "cc", Problem: err.Error()}
 	}
 	if p.Window != nil {
 		control.Window = kb(p.Window)
+	}
+	if p.DCQCN != nil {
+		if control.Kind != packet.DCQCN {
+			return &fabric.PacketsError{Key: "dcqcn", Problem: fmt.Sprintf("settings of DCQCN beside cc %s: write one of dcqcn, or leave them out", p.CC)}
+		}
+		knobs(&control, p.DCQCN)
 	}
 	if control.Kind != packet.NoCC {
 		for _, m := range p.Marks {
 			c.Marking = append(c.Marking, packet.Marking{Rate: int64(m.Gbit * 1e9), KMin: int64(m.KMin * 1e3), KMax: int64(m.KMax * 1e3), PMax: m.PMax})
 		}
 	}
-	if c.Control(control, rates(n), set.Hop, own.Marks != nil); control.Kind != packet.NoCC {
-		if len(c.Marking) == 0 && c.CC.Kind == packet.DCQCN {
-			return nil, &fabric.PacketsError{Key: "ecn", Problem: p.CC + " acts on marks: list thresholds under ecn, or write cc none"}
+	if c.Control(control, rates(n), set.Hop, own); control.Kind == packet.DCQCN && len(c.Marking) == 0 {
+		return &fabric.PacketsError{Key: "ecn", Problem: p.CC + " acts on marks: list thresholds under ecn, or write cc none"}
+	}
+	return nil
+}
+
+// knobs puts settings of DCQCN in place of those that a name has.
+func knobs(c *packet.CC, d *fabric.DCQCN) {
+	const mbit = 1e6
+	set := func(x *float64, do func(v float64)) {
+		if x != nil {
+			do(*x)
 		}
 	}
-	return set, nil
+	period := func(at *units.Time) func(float64) { return func(v float64) { *at = units.FromMicros(v) } }
+	rate := func(at *int64) func(float64) { return func(v float64) { *at = int64(v * mbit) } }
+	set(d.TimeReset, period(&c.IncreasePeriod))
+	set(d.ByteReset, func(v float64) { c.ByteReset = 64 * int64(v) })
+	set(d.Threshold, func(v float64) { c.FastRecovery = int32(v) })
+	set(d.AI, rate(&c.AI))
+	set(d.HAI, rate(&c.HAI))
+	set(d.MinRate, rate(&c.MinRate))
+	set(d.MinDecFac, func(v float64) { c.MostCut = (100 - v) / 100 })
+	set(d.Monitor, period(&c.DecreasePeriod))
+	set(d.Gain, func(v float64) { c.Gain = 1 - v/1024 })
+	set(d.AlphaRTT, period(&c.AlphaPeriod))
+	set(d.Alpha, func(v float64) { c.Alpha = v / 1024 })
+	set(d.Clamp, func(v float64) { c.ClampTarget = v == 1 })
+	set(d.CNPs, period(&c.CNPGap))
+}
+
+// consistent finds members that contradict each other, and those of a file that would have
+// no effect beside the others.
+func consistent(p, own *fabric.Packets) error {
+	wrong := func(key, format string, args ...any) error {
+		return &fabric.PacketsError{Key: key, Problem: fmt.Sprintf(format, args...)}
+	}
+	if frac, exp := math.Frexp(*p.Alpha); frac != 0.5 {
+		return wrong("alpha", "alpha %g: switches shift by it; write a power of two, %g or %g", *p.Alpha, math.Ldexp(0.5, exp), math.Ldexp(1, exp))
+	}
+	switch {
+	case p.XOn != nil && p.XOff == nil:
+		return wrong("xon_kb", "xon_kb %g without xoff_kb: the two replace alpha together; add xoff_kb", *p.XOn)
+	case p.XOn != nil && *p.XOn > *p.XOff:
+		return wrong("xon_kb", "xon_kb %g is above xoff_kb %g: a neighbour resumes at or below the threshold that paused it", *p.XOn, *p.XOff)
+	case own.Credits != nil && p.Link != "infiniband":
+		return wrong("credits_kb", "credits_kb %g: links of ethernet have pauses in place of credits; write link infiniband, or leave it out", *own.Credits)
+	case own.Trim != nil && p.Repair != "trim":
+		return wrong("trim_kb", "trim_kb %g: with repair %s switches cut no frames; write repair trim, or leave it out", *own.Trim, p.Repair)
+	}
+	return nil
 }
 
 // routes sets how frames choose theirs.
@@ -158,6 +213,19 @@ func portRate(n *fabric.Network) int64 {
 	return 400e9
 }
 
+// chosen is p with what was asked for in place of a file's, whose settings of a congestion
+// control go with it; NICs that are to put frames in order
+// send single ones again.
+func chosen(p fabric.Packets, as Choice) fabric.Packets {
+	if as.CC != "" {
+		p.CC, p.DCQCN = as.CC, nil
+	}
+	if p.Balance = cmp.Or(as.Balance, p.Balance); as.Balance == "packet" && p.Repair == "gbn" {
+		p.Repair = "sr"
+	}
+	return p
+}
+
 // over is a preset with what a file says in place of its own.
 func over(base, own fabric.Packets) fabric.Packets {
 	for _, x := range [][2]*string{{&base.Link, &own.Link}, {&base.CC, &own.CC}, {&base.Balance, &own.Balance}, {&base.Repair, &own.Repair}, {&base.MarkAt, &own.MarkAt}} {
@@ -175,6 +243,7 @@ func over(base, own fabric.Packets) fabric.Packets {
 	if own.Marks != nil {
 		base.Marks = own.Marks
 	}
+	base.DCQCN = own.DCQCN
 	if base.Link == "infiniband" && base.Credits == nil {
 		base.Credits = v(128)
 	}

@@ -86,6 +86,14 @@ type Congestion struct {
 	From       []Stream    // whose messages crossed it, the most first; of ports that several inputs feed
 	Watchdogs  int64       // times that a watchdog dropped what waited
 	Held       []Held      // whose messages waited there for the sake of another port, the longest first
+	Credits    bool        // what Paused counts is waiting for credits of the other end, not pauses
+	Deadlocks  []Deadlock  // cycles of ports that paused each other, of those that began here; a watchdog dissolved them
+}
+
+// Deadlock is a cycle of nodes each of which may not send to the next.
+type Deadlock struct {
+	At    units.Time // when it was seen first
+	Nodes []string
 }
 
 // Stream is what a port of a host sent another.

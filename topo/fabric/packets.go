@@ -3,6 +3,7 @@ package fabric
 import (
 	"encoding/json"
 	"math"
+	"strings"
 
 	"github.com/simccl/simccl/internal/jsonfile"
 	"github.com/simccl/simccl/internal/termtext"
@@ -42,6 +43,7 @@ type Packets struct {
 	Watchdog *float64 `json:"watchdog_us,omitempty"` // pause after which a switch drops a queue; 0: never
 	// Marks are thresholds by the speed of a port; empty and not nil: no marks.
 	Marks []Mark `json:"ecn,omitzero"`
+	DCQCN *DCQCN `json:"dcqcn,omitempty"`
 
 	at map[string]int64 // places of members in the file
 }
@@ -144,13 +146,16 @@ func (r *reader) packet(p *Packets, key string, at int64) error {
 			}
 		}
 		if m.may != nil {
-			return r.Fail(from, "", "%s %s: write one of %v", key, termtext.Quote(*m.of(p), 0), m.may)
+			return r.Fail(from, "", "%s %s: write one of %s", key, termtext.Quote(*m.of(p), 0), strings.Join(m.may, ", "))
 		}
 		return nil
 	}
 	if key == "ecn" {
 		p.Marks = []Mark{}
 		return r.List(func(at int64) error { return r.mark(p, at) })
+	}
+	if key == "dcqcn" {
+		return r.dcqcn(p)
 	}
 	return r.Fail(at, "docs/FABRIC.md lists them", "unknown member %q of packets", key)
 }

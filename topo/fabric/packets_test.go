@@ -32,6 +32,9 @@ func TestPacketsMember(t *testing.T) {
 		{`{"repair": "maybe"}`, "net.json:2:23: repair"},
 		{`{"speed": 1}`, "net.json:2:13: unknown member \"speed\" of packets"},
 		{`{"ecn": [{"gbit": 400, "kmin_kb": 9, "kmax_kb": 8}]}`, "net.json:2:21: marks of ports"},
+		{`{"dcqcn": {"rpg_time_reset": 0}}`, "net.json:2:41: rpg_time_reset 0: write a number from 1 to"},
+		{`{"dcqcn": {"dce_tcp_g": 1.5}}`, "net.json:2:36: dce_tcp_g 1.5: write a whole number from 0 to 1023"},
+		{`{"dcqcn": {"rpg_speed": 1}}`, "net.json:2:23: unknown member \"rpg_speed\" of dcqcn"},
 		{`{"ecn": 3}`, "net.json:2:20: a list"},
 		{`7`, "net.json:2:12: an object"},
 	} {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/simccl/simccl/explain"
 	"github.com/simccl/simccl/internal/congestion"
+	"github.com/simccl/simccl/internal/packetnet"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/topo/fabric"
@@ -18,8 +19,11 @@ import (
 
 // Report is the congestion of one operation.
 type Report struct {
-	Us    float64           `json:"us"`
-	Facts *congestion.Facts `json:"facts"`
+	Network packetnet.Summary `json:"network"`
+	Us      float64           `json:"us"`
+	Facts   *congestion.Facts `json:"facts"`
+	// Incast is in words; empty where no port before a host holds the operation up.
+	Incast string `json:"incast,omitempty"`
 	// Crowd is in words; empty where routes spread.
 	Crowd string   `json:"crowd,omitempty"`
 	Tried []Change `json:"tried"`
@@ -39,8 +43,12 @@ func Run(ctx context.Context, spec scenario.Spec, opt scenario.Options) (*Report
 	var crowd congestion.Crowd
 	crowded := false
 	us, facts, err := one(ctx, spec, opt, func(x *scenario.Site, o scenario.Outcome) {
+		r.Network, _ = packetnet.Summarize(x.Network, packetnet.Choice{Model: spec.Network.Model, CC: spec.Network.CC, Balance: spec.Network.Balance})
+		if incast, ok := congestion.Fed(o.Result.Links, o.Result.Elapsed); ok {
+			r.Incast = incast.String()
+		}
 		if crowd, crowded = congestion.Crowded(o.Result.Links); crowded {
-			r.Crowd = crowd.String() + ": " + cause(x, spec.Network.Balance)
+			r.Crowd = crowd.String() + ": " + cause(x, spec.Network.Balance, &crowd)
 		}
 	})
 	if err != nil {
@@ -90,13 +98,20 @@ func Run(ctx context.Context, spec scenario.Spec, opt scenario.Options) (*Report
 			return nil, err
 		}
 	}
+	if len(spec.Network.Faults) > 0 {
+		if err := try("without --fault", func(s *scenario.Spec) { s.Network.Faults = nil }); err != nil {
+			return nil, err
+		}
+	}
 	return r, try("--network flow (links shared without queues)", func(s *scenario.Spec) { s.Network.Model, s.Network.CC, s.Network.Balance = "", "", "" })
 }
 
 // cause is why a port carries more than those beside it.
-func cause(x *scenario.Site, balance string) string {
+func cause(x *scenario.Site, balance string, c *congestion.Crowd) string {
 	n := x.Network
 	switch {
+	case c.Slower > 1.01:
+		return fmt.Sprintf("another beside it is %.3g times as fast", c.Slower)
 	case balance == "flowlet" || balance == "packet":
 		return "frames chose it"
 	case n == nil:
@@ -146,10 +161,16 @@ func (r *Report) Text() string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nNetwork, frame by frame: %.2f us\n", r.Us)
+	if r.Network.Model != "" {
+		fmt.Fprintf(&b, "  %s\n", r.Network.String())
+	}
 	if f := r.Facts; f != nil {
 		for _, l := range f.Lines() {
 			fmt.Fprintf(&b, "  %s\n", l)
 		}
+	}
+	if r.Incast != "" {
+		fmt.Fprintf(&b, "  %s\n", r.Incast)
 	}
 	if r.Crowd != "" {
 		fmt.Fprintf(&b, "  %s\n", r.Crowd)

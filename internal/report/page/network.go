@@ -373,7 +373,7 @@ func portTable(f *congestion.Facts, rows []string) markup {
 		}
 		t.add("<tr><td class=\"t\">%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td class=\"t\">%s</td></tr>\n", text(name),
 			number(p.Inputs > 0, "%d", p.Inputs), number(p.Inputs > 0, "%s", amount(p.PeakBytes)), number(p.Inputs > 0, "%d", p.Marked),
-			number(s.Us > 0, "%.2f", s.Us), number(s.Frames > 0, "%d", s.Frames), number(s.Us > 0, "%.2f", s.FirstUs), cmp.Or(text(s.Behind), "–"))
+			number(s.Us > 0, "%.2f", s.Us), number(s.Frames > 0, "%d", s.Frames), number(s.Us > 0 && !s.Credits, "%.2f", s.FirstUs), cmp.Or(text(s.Behind), "–"))
 	}
 	t.WriteString("</tbody></table>")
 	return t.html()

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/simccl/simccl/internal/packetnet"
 	"github.com/simccl/simccl/internal/report/nccltests"
 	"github.com/simccl/simccl/scenario"
 )
@@ -19,8 +20,9 @@ type Table struct {
 	Own     []string // simccl's own key in the JSON of each row
 	Summary nccltests.Summary
 
-	facts []*scenario.Facts
-	bus   float64
+	network *packetnet.Summary // nil: frames are not simulated
+	facts   []*scenario.Facts
+	bus     float64
 }
 
 // New begins the table of a run. counts has nccl-tests' own counts, which change no
@@ -44,14 +46,27 @@ func New(r *scenario.Running, counts nccltests.Config, code int) (*Table, error)
 	if perThread > 1 || e.Threads > 1 {
 		c.GPUs = perThread
 	}
-	return &Table{Config: c}, err
+	t := &Table{Config: c}
+	if s, ok := packetnet.Summarize(r.Site.Network, choice(&r.Spec)); ok {
+		t.network = &s
+	}
+	return t, err
 }
 
 // Prefaces are the lines above the table, of a program's version.
 func Prefaces(r *scenario.Running, program string) []string {
 	site := r.Site
-	return []string{fmt.Sprintf("simccl %s simulated: topo=%s sha256=%s nccl-rules=%s seed=%d", program, site.Name, site.Digest[:12], site.Config.Rules.Version(), max(r.Spec.Seed, 1)),
+	out := []string{fmt.Sprintf("simccl %s simulated: topo=%s sha256=%s nccl-rules=%s seed=%d", program, site.Name, site.Digest[:12], site.Config.Rules.Version(), max(r.Spec.Seed, 1)),
 		site.Times()}
+	if s, ok := packetnet.Summarize(site.Network, choice(&r.Spec)); ok {
+		out = append(out, s.String())
+	}
+	return out
+}
+
+// choice is how a Spec's network is simulated.
+func choice(s *scenario.Spec) packetnet.Choice {
+	return packetnet.Choice{Model: s.Network.Model, CC: s.Network.CC, Balance: s.Network.Balance}
 }
 
 // Add adds a simulated row and returns it as nccl-tests has it.
@@ -164,10 +179,13 @@ func Devices(site *scenario.Site) []nccltests.Device {
 // Report is the whole sweep for nccl-tests' JSON; args is the command line. A
 // simulation has no clock: its start is the epoch.
 func (t *Table) Report(site *scenario.Site, args []string) *nccltests.Report {
+	whole := map[string]any{"machine_class": map[string]any{
+		"name": site.Class().Name, "machine": site.Class().Machine, "source": site.Class().Source, "uncertainty": site.Uncertainty()}}
+	if t.network != nil {
+		whole["network"] = t.network
+	}
 	r := &nccltests.Report{Start: "1970-01-01 00:00:00", End: "1970-01-01 00:00:00", Args: args,
-		Config: t.Config, Devices: Devices(site), Rows: t.Rows, Own: t.Own, Summary: t.Summary,
-		Whole: JSON(map[string]any{"machine_class": map[string]any{
-			"name": site.Class().Name, "machine": site.Class().Machine, "source": site.Class().Source, "uncertainty": site.Uncertainty()}})}
+		Config: t.Config, Devices: Devices(site), Rows: t.Rows, Own: t.Own, Summary: t.Summary, Whole: JSON(whole)}
 	for _, v := range site.Settings() {
 		r.Env = append(r.Env, v[0]+"="+v[1])
 	}

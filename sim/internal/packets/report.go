@@ -15,7 +15,7 @@ func (m *Model) Congestion() []wire.Congestion {
 		return nil
 	}
 	at := m.directions()
-	held := m.held()
+	held, locks := m.held(), m.deadlocks()
 	var out []wire.Congestion
 	inputs, pairs := m.inputs()
 	for i := range m.cables {
@@ -29,7 +29,7 @@ func (m *Model) Congestion() []wire.Congestion {
 		}
 		x := wire.Congestion{Link: wire.LinkID(i), Peak: units.Bytes(p.Peak), Paused: p.Paused, Pauses: p.Pauses, Marks: p.Marks,
 			Drops: p.Drops, Trims: p.Trims, Watchdogs: p.Watchdogs, Inputs: inputs[i], QueuePairs: pairs[i], Resent: p.Resent, Through: units.Bytes(p.Bytes), First: p.First, Behind: -1,
-			Held: held[[2]string{c.From.Name, c.To.Name}]}
+			Held: held[[2]string{c.From.Name, c.To.Name}], Deadlocks: locks[[2]string{c.From.Name, c.To.Name}], Credits: m.set.Config.Buffer.Credits > 0}
 		if p.Behind >= 0 {
 			x.Behind = at[p.Behind/2][p.Behind%2]
 		}
@@ -88,6 +88,20 @@ func (m *Model) held() map[[2]string][]wire.Held {
 			continue
 		}
 		out[on] = append(list, h)
+	}
+	return out
+}
+
+// deadlocks lists by the two ends of its first link the cycles of ports that paused each other.
+func (m *Model) deadlocks() map[[2]string][]wire.Deadlock {
+	out := map[[2]string][]wire.Deadlock{}
+	for _, d := range m.frames.Deadlocks() {
+		x := wire.Deadlock{At: d.At}
+		for _, n := range d.Nodes {
+			x.Nodes = append(x.Nodes, m.nodes[n].Name)
+		}
+		on := [2]string{x.Nodes[0], x.Nodes[1%len(x.Nodes)]}
+		out[on] = append(out[on], x)
 	}
 	return out
 }

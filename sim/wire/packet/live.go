@@ -32,13 +32,13 @@ type Live struct {
 	start  int64 // with none open: when the next may open, never without anything to do
 	opened bool
 	busy   int
+	ended  int64 // windows
 	queues []message.List
 	landed message.Landed // in the open window
 	seen   *spec.Seen     // what was reported; nil without Watch
 }
 
-// Watch requests a call where a state has changed, at most every microsecond;
-// nothing depends on it.
+// Watch requests a call where a state has changed, at most every microsecond; nothing depends on it.
 func (l *Live) Watch(report func(State)) {
 	l.seen = spec.NewSeen(report, len(l.e.links), len(l.queues), func(q int) int64 { return l.e.snd[q].Line })
 }
@@ -201,22 +201,23 @@ func (l *Live) close() {
 	w := &e.workers[0]
 	l.busy += e.runHosts(w, 0, len(e.hosts), l.end)
 	l.busy += e.pass(w, false, l.end)
-	l.at, l.opened = l.end, false
+	l.at, l.opened, l.ended = l.end, false, l.ended+1
 	if l.seen != nil {
 		l.observe()
 	}
 	if l.start = l.at; l.busy == 0 {
 		l.start = e.next(l.at)
 	}
+	if idle := l.start > l.at+8*e.look; e.cfg.Watchdog.After > 0 && (idle || l.ended&63 == 0) {
+		if e.lookout(l.at); idle { // nothing moves until then
+			e.lookout(l.at)
+		}
+	}
 }
 
 // Port reports on a cable's direction, from A to B or back.
 func (l *Live) Port(cable int32, back bool) Port {
-	id := 2 * cable
-	if back {
-		id++
-	}
-	x := &l.e.links[id]
+	x := l.way(cable, back)
 	p := Port{Peak: x.peak, Bytes: x.txBytes, Data: x.data, Pauses: x.port.pauses, Marks: x.port.marks, Drops: x.port.drops, Trims: x.port.trims, Watchdogs: x.port.barks, Paused: units.Time(x.port.paused),
 		Busy: units.Time(float64(x.txBytes) * 8e12 / float64(x.rate))}
 	if x.asked != 0 && x.port.since >= 0 {
@@ -249,21 +250,24 @@ func (l *Live) Slowed(q int32, now units.Time) bool {
 	return e.cfg.CC.Kind != NoCC && float64(s.Rate.Rate) < 0.95*float64(s.Line)
 }
 
-// Result is what became of all frames so far.
+// Result is what became of all frames so far; a flow is a queue pair.
 func (l *Live) Result() *Result { return l.e.collect(0) }
 
 // Stormed says that a storm of pauses holds a cable's direction.
-func (l *Live) Stormed(cable int32, back bool) bool {
-	id := 2 * cable
+func (l *Live) Stormed(cable int32, back bool) bool { return l.way(cable, back).storm }
+
+func (l *Live) way(cable int32, back bool) *link {
 	if back {
-		id++
+		return &l.e.links[2*cable+1]
 	}
-	return l.e.links[id].storm
+	return &l.e.links[2*cable]
 }
 
-// Blocked lists head-of-line blocking so far, the longest first; a flow is a queue
-// pair.
+// Blocked lists head-of-line blocking so far, the longest first.
 func (l *Live) Blocked() []Blocked { return l.e.blocked() }
+
+// Deadlocks lists those so far, also those that a watchdog dissolved.
+func (l *Live) Deadlocks() []Deadlock { return l.e.deadlocks }
 
 // Why says why messages do not arrive though nothing is in progress; nil if all
 // have.

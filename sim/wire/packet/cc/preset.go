@@ -65,6 +65,26 @@ func Preset(name string, rate int64) (Params, error) {
 	return c, nil
 }
 
+// Source says whose constants a congestion control of Preset has; empty for another name.
+func Source(name string) string {
+	const runpy, htsim = "run.py of the HPCC simulator", "constants of htsim"
+	switch strings.ToLower(name) {
+	case "none", "pfc":
+		return "pauses or credits alone"
+	case "dcqcn:paper":
+		return "constants of SIGCOMM'15"
+	case "dcqcn:cx7":
+		return "defaults of ConnectX-7's firmware"
+	case "dcqcn:ns3", "hpcc", "timely", "dctcp":
+		return runpy
+	case "swift":
+		return "SIGCOMM'20, " + htsim
+	case "nscc":
+		return "Ultra Ethernet, " + htsim
+	}
+	return ""
+}
+
 // SwiftParams are the constants of Swift (Kumar et al., SIGCOMM'20, section 3).
 // Its target is Base + hops x PerHop + min(max(0, a/sqrt(cwnd)+b), Range), where a
 // and b make the last term Range at a window of LeastFlows frames and 0 at

@@ -180,6 +180,7 @@ type trigger struct {
 type matrix struct {
 	x        *Scenario
 	t        *words.Text
+	hosts    int64 // that the matrix has; as many as the topology's where it does not say
 	triggers map[int64]*trigger
 	order    []int64
 }
@@ -187,7 +188,7 @@ type matrix struct {
 // readMatrix reads the numbers of nodes, connections and triggers, then a line
 // each.
 func (x *Scenario) readMatrix(t *words.Text) error {
-	m := &matrix{x: x, t: t, triggers: map[int64]*trigger{}}
+	m := &matrix{x: x, t: t, hosts: int64(x.Network.Hosts()), triggers: map[int64]*trigger{}}
 	conns, trigs, defined := int64(-1), int64(0), int64(0)
 	for !t.Done() {
 		w, err := t.Take("a line")
@@ -200,9 +201,8 @@ func (x *Scenario) readMatrix(t *words.Text) error {
 				t.Take("")
 			}
 		case w.Text == "Nodes":
-			var n int64
-			if n, err = t.Integer("Nodes", 1, 1<<30); err == nil && n > int64(x.Network.Hosts()) {
-				err = t.Fail(w, "%d nodes, and the topology has %d: write at most that", n, x.Network.Hosts())
+			if m.hosts, err = t.Integer("Nodes", 1, 1<<30); err == nil && m.hosts > int64(x.Network.Hosts()) {
+				err = t.Fail(w, "%d nodes, and the topology has %d: write at most that", m.hosts, x.Network.Hosts())
 			}
 		case w.Text == "Connections":
 			conns, err = t.Integer("Connections", 0, 1<<24)
@@ -278,8 +278,8 @@ func (m *matrix) readConnection(line words.Word) error {
 	src, dst, ok := strings.Cut(line.Text, "->")
 	a, errA := strconv.ParseInt(src, 10, 32)
 	b, errB := strconv.ParseInt(dst, 10, 32)
-	if hosts := int64(m.x.Network.Hosts()); !ok || errA != nil || errB != nil || a < 0 || b < 0 || a >= hosts || b >= hosts || a == b {
-		return m.t.Fail(line, "%s: write SRC->DST of two of the hosts 0 to %d", termtext.Quote(line.Text, 40), hosts-1)
+	if !ok || errA != nil || errB != nil || a < 0 || b < 0 || a >= m.hosts || b >= m.hosts || a == b {
+		return m.t.Fail(line, "%s: write SRC->DST of two of the hosts 0 to %d", termtext.Quote(line.Text, 40), m.hosts-1)
 	}
 	index := int32(len(m.x.Flows))
 	f := uec.Flow{Src: int32(a), Dst: int32(b), ID: uint32(index) + 1}

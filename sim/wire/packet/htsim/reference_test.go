@@ -163,6 +163,7 @@ func TestStart(t *testing.T) {
 func TestErrorsHavePlaces(t *testing.T) {
 	topo := "Nodes 4\nTiers 2\nTier 0\nDownlink_speed_Gbps 100\nRadix_Down 2\nRadix_Up 2\nDownlink_Latency_ns 1000\nTier 1\nDownlink_speed_Gbps 100\nRadix_Down 2\nDownlink_Latency_ns 1000\n"
 	for _, c := range []struct{ cm, topo, want string }{
+		{"Nodes 3\nConnections 1\n0->3 start 0 size 5\n", topo, "m.cm:3:1: \"0->3\": write SRC->DST of two of the hosts 0 to 2"},
 		{"Nodes 4\nConnections 1\n0->9 start 0 size 5\n", topo, "m.cm:3:1: \"0->9\": write SRC->DST of two of the hosts 0 to 3"},
 		{"Nodes 4\nConnections 1\n0->1 start 0\n", topo, "m.cm:3:1: a connection needs a size, and a start or a trigger"},
 		{"Nodes 4\nConnections 2\n0->1 start 0 size 5\n", topo, "m.cm:4:1: 1 connections and 0 triggers, where 2 and 0 are announced"},

@@ -41,6 +41,6 @@ type Deadlock struct {
 }
 
 // String names its links.
-func (d *Deadlock) StRing() string {
+func (d *Deadlock) String() string {
 	return fmt.Sprintf("deadlock at %v, a cycle of links each of which is paused for the next: %s", d.At, Ring(d.Nodes))
 }
