@@ -91,12 +91,20 @@ func (r *Recorder) Marked(link int, at units.Time, n int64) {
 	}
 }
 
-// Paused writes a time in which a port was not allowed to send.
-func (r *Recorder) Paused(link int, start, end units.Time) {
+// NoCredits is the name of a time in which a port waited for credits.
+const NoCredits = "no credits"
+
+// Paused writes a time in which a port was not allowed to send: its neighbour had paused it, or
+// had no credits for it.
+func (r *Recorder) Paused(link int, start, end units.Time, credits bool) {
 	if r.Wanted(DetailStep) && end > start {
 		id := r.sink.Track(trace.Track{Process: PausesPID, ProcessName: "paused ports", ProcessSort: netSort,
 			Thread: int64(link + 1), ThreadSort: int64(link + 1), ThreadName: r.links[link].name})
-		r.slice(id, start, end, "link", "paused", r.args[:0])
+		name := "paused"
+		if credits {
+			name = NoCredits
+		}
+		r.slice(id, start, end, "link", name, r.args[:0])
 	}
 }
 

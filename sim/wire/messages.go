@@ -59,13 +59,14 @@ type Cable struct {
 
 // PortState is that of a link that is a cable, or of a queue pair, since At.
 type PortState struct {
-	At     units.Time
-	Link   LinkID
-	Queue  QueueID // -1: it is of a link
-	Queued units.Bytes
-	Marks  int64 // frames marked so far
-	Paused bool
-	Rate   Rate // of a queue pair, on the wire
+	At      units.Time
+	Link    LinkID
+	Queue   QueueID // -1: it is of a link
+	Queued  units.Bytes
+	Marks   int64 // frames marked so far
+	Paused  bool
+	Rate    Rate // of a queue pair, on the wire
+	Credits bool // what Paused says is that it waits for credits of the other end
 }
 
 // Congestion is what happened where a link begins.

@@ -60,7 +60,7 @@ func (p *ports) emit(e *trace.Event) {
 		p.byName[name] = log
 	}
 	switch {
-	case e.Phase == trace.Slice && e.Name == "paused":
+	case e.Phase == trace.Slice && (e.Name == "paused" || e.Name == nccltrace.NoCredits):
 		log.stops = append(log.stops, [2]units.Time{e.Start, e.Start + e.Dur})
 	case e.Phase == trace.Counter && strings.HasSuffix(e.Name, " queued B") && len(e.Args) > 0:
 		log.queue = append(log.queue, queued{e.Start, e.Args[0].Num})
@@ -348,7 +348,7 @@ func portKey(f *congestion.Facts) markup {
 	for i := range html.Steps {
 		s.add(`<span><i class="r%d"></i>to %s</span>`, i, amount(peak*int64(i+1)/html.Steps))
 	}
-	s.WriteString(`<span><i class="korange thin"></i>paused (thin)</span>`)
+	s.WriteString(`<span><i class="korange thin"></i>paused, or without credits (thin)</span>`)
 	return s.html()
 }
 

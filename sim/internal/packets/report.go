@@ -156,7 +156,7 @@ func (m *Model) Observe(report func(wire.PortState)) {
 	}
 	at := m.directions()
 	m.frames.Watch(func(s packet.State) {
-		out := wire.PortState{At: s.At, Link: -1, Queue: wire.QueueID(s.Queue), Queued: units.Bytes(s.Queued), Marks: s.Marks, Paused: s.Paused, Rate: wire.Rate(s.Rate / 8000)}
+		out := wire.PortState{At: s.At, Link: -1, Queue: wire.QueueID(s.Queue), Queued: units.Bytes(s.Queued), Marks: s.Marks, Paused: s.Paused, Credits: m.set.Config.Buffer.Credits > 0, Rate: wire.Rate(s.Rate / 8000)}
 		if s.Queue < 0 {
 			k := 0
 			if s.Back {

@@ -33,7 +33,7 @@ func (t *Tracer) queues(res *exec.Result) {
 	if t.ports != nil { // they were reported
 		for _, l := range slices.Sorted(maps.Keys(t.ports)) {
 			if p := t.ports[l]; p.on {
-				t.rec.Paused(t.link(l), max(0, p.since-t.shift), t.e.Queue.Now-t.shift)
+				t.rec.Paused(t.link(l), max(0, p.since-t.shift), t.e.Queue.Now-t.shift, p.credits)
 			}
 		}
 		return

@@ -173,11 +173,12 @@ func (t *Tracer) rate(l wire.LinkID, at units.Time, rate wire.Rate) {
 
 // portTrace is the state of a port that was written last.
 type portTrace struct {
-	queued units.Bytes
-	marks  int64
-	marked bool       // the count of marks that was written last is not 0
-	since  units.Time // of its pause
-	on     bool
+	queued  units.Bytes
+	marks   int64
+	marked  bool       // the count of marks that was written last is not 0
+	since   units.Time // of its pause
+	on      bool
+	credits bool // of the other end are what it waits for
 }
 
 // port writes a change of a port's queue, marks and pauses, or of a queue pair's rate.
@@ -196,7 +197,7 @@ func (t *Tracer) port(s wire.PortState) {
 	if s.Paused && !p.on {
 		p.since = s.At
 	}
-	p.queued, p.marks, p.on = s.Queued, s.Marks, s.Paused
+	p.queued, p.marks, p.on, p.credits = s.Queued, s.Marks, s.Paused, s.Credits
 	t.ports[s.Link] = p
 }
 
@@ -211,7 +212,7 @@ func (t *Tracer) portState(s *wire.PortState, p *portTrace) {
 		p.marked = marks != 0
 	}
 	if p.on && !s.Paused {
-		t.rec.Paused(h, max(0, p.since-t.shift), at)
+		t.rec.Paused(h, max(0, p.since-t.shift), at, s.Credits)
 	}
 }
 
