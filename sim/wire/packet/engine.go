@@ -39,7 +39,7 @@ type link struct {
 	id, to          int32
 	begun           instant.Number // of the frame in transmission
 	ahead           bool           // frames are put onto it before they are at the switch
-	_               [3]byte
+	trains          uint16         // are on it
 
 	wire    fifo // what travels
 	delay   int64
@@ -99,6 +99,9 @@ type worker struct {
 	sent     int64   // data frames that hosts sent
 	arrived  []frame // memory for those of a switch
 	from     []uint16
+	apart    []frame  // memory for those of trains
+	keys     []uint64 // and for their keys
+	trains   int64    // frames that went in trains, over each link
 }
 
 // ending is a flow whose last acknowledgement arrived.
@@ -155,6 +158,11 @@ type engine struct {
 	full, ack uint16   // bytes of frames
 	plain     bool     // no shortcut is taken
 	stays     bool     // what arrives at hosts is not written over before they have run
+	trains    bool     // frames may go in trains
+	single    bool     // they may not, whatever else
+	riding    bool     // some have come to hosts
+	rest      uint8    // windows in which no host is looked at for whether it sends one
+	rests     uint8    // how many those were the last time
 	began     int64    // the window
 	over      int64    // all before was simulated
 	most      int64    // bytes that a frame has at most; all where each port's queue is looked at
@@ -207,6 +215,7 @@ func (e *engine) run() (int64, error) {
 	}
 	e.stays = len(e.workers) == 1 && spec.Steady(e.net, e.cfg)
 	e.findDirect()
+	e.trains = e.mayTrain()
 	for e.live > 0 && now != never && (stop == 0 || now < stop) {
 		if windows&1023 == 0 && e.cfg.Poll != nil {
 			if err := e.cfg.Poll(); err != nil {

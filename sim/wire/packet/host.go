@@ -32,7 +32,9 @@ type host struct {
 	come    []frame          // what arrived in this window
 	arrived []frame          // memory for it
 	sports  map[int32]uint16 // next source port by destination
-	_       [32]byte         // whole lines of a cache
+	riding  bool             // what arrived was copied: trains may be among it
+	single  uint8            // windows in which it sends no trains
+	_       [30]byte         // whole lines of a cache
 }
 
 // firstPort is the source port of the first flow between two hosts.
@@ -121,6 +123,9 @@ func (h *host) quiet(e *engine) int64 { return min(h.timer, h.own(e)) }
 // end with it.
 func (e *engine) pullHost(w *worker, h *host, end int64) int {
 	l := &e.links[h.in]
+	if l.trains > 0 {
+		return e.pullTrains(w, h, l, end)
+	}
 	q := &l.wire
 	buf, head, tail, mask := q.Buf, q.Head, q.Tail, uint32(len(q.Buf)-1)
 	for ; head != tail; head++ {

@@ -45,7 +45,7 @@ func (e *engine) window(end int64, before int) int {
 func (e *engine) alone(end int64) int {
 	w := &e.workers[0]
 	busy := e.pullHosts(w, 0, len(e.hosts), end)
-	e.settle()
+	e.ready(w, end)
 	e.runHosts(w, 0, len(e.hosts), end)
 	if busy += e.pass(w, false, end); e.lag > 0 {
 		if e.began += e.lag; e.ordered {
