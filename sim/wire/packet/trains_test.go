@@ -304,7 +304,7 @@ func (a *trains) window(e *engine, s *swtch) {
 }
 
 // TestTrains counts trains of frames (go test -run TestTrains -v): there are many where a flow is alone on
-// its links, and next to none where flows meet, as docs/adr/0026 has it.
+// its links, and next to none where flows meet, as docs/adr/0026 has it. What it counts is a bound for what goes in trains.
 func TestTrains(t *testing.T) {
 	ring := func(hosts int, bytes int64) (flows []Flow) {
 		for i := range hosts {
