@@ -11,8 +11,14 @@ import (
 // between them and no port makes one of them wait. Where something does, the frames are taken apart, and go on
 // one by one.
 
-// mayTrain says that frames may go in trains: nothing looks at each of them where it begins or arrives.
+// mayTrain says that frames may go in trains: nothing looks at each of them where it begins or arrives, and no cable
+// is so long that its trains could not be counted.
 func (e *engine) mayTrain() bool {
+	for i := range e.links {
+		if l := &e.links[i]; l.delay > min(l.whole, l.ack)<<14 { // for a delay and a window of two
+			return false
+		}
+	}
 	c, r := &e.cfg.CC, &e.cfg.Repair
 	return e.stays && !e.plain && !e.single && !e.ordered && !e.picky && e.given == nil && e.paths == 1 && e.classes == 2 && e.cfg.AckFrom <= 1 &&
 		(c.Kind == NoCC || c.Kind == DCQCN) && c.ByteReset == 0 && !c.VarWindow && r.Timeout == 0 && !r.Selective && r.BackTo == 0 && e.cfg.Buffer.Trim == 0
