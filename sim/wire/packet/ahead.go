@@ -2,6 +2,7 @@ package packet
 
 import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
+	"github.com/simccl/simccl/sim/wire/packet/internal/train"
 	"github.com/simccl/simccl/sim/wire/packet/spec"
 )
 
@@ -95,6 +96,10 @@ func (e *engine) shut(w *worker, s *swtch, from int64) {
 	for _, id := range s.direct {
 		b := &e.links[id]
 		a, q, n := &e.links[b.feeder], &b.wire, b.sent
+		if b.trains > 0 {
+			train.Unload(q)
+			b.trains = 0
+		}
 		for b.ahead = false; !q.Empty(); b.sent-- {
 			f := q.Last()
 			at := f.At - b.delay - b.lasts[f.Flags&flagAck]

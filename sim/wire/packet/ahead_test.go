@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/simccl/simccl/sim/wire/packet/internal/train"
 	"github.com/simccl/simccl/units"
 )
 
@@ -13,13 +14,14 @@ import (
 type played struct {
 	result *Result
 	links  []string
-	ahead  int  // links that were ahead to the end
-	shut   bool // some were not
-	turns  bool // switches with hosts had later windows to the end
+	ahead  int   // links that were ahead to the end
+	shut   bool  // some were not
+	turns  bool  // switches with hosts had later windows to the end
+	trains int64 // frames that went in trains, over each link
 }
 
 // either runs flows with or without what makes a run faster: frames that are ahead, windows that take turns.
-func either(t *testing.T, n *Network, flows []Flow, c *Config, plain bool) (p played) {
+func either(t *testing.T, n *Network, flows []Flow, c *Config, plain bool) played {
 	t.Helper()
 	e, err := build(n, flows, c, c.EventOrder, !plain)
 	if err != nil {
@@ -38,6 +40,11 @@ func either(t *testing.T, n *Network, flows []Flow, c *Config, plain bool) (p pl
 			t.Fatal(err)
 		}
 	}
+	return e.played()
+}
+
+// played is what became of it.
+func (e *engine) played() (p played) {
 	p.turns = e.lag > 0
 	for i := range e.links {
 		if l := &e.links[i]; l.ahead && l.feeder >= 0 {
@@ -46,9 +53,13 @@ func either(t *testing.T, n *Network, flows []Flow, c *Config, plain bool) (p pl
 			p.shut = true
 		}
 	}
+	for i := range e.workers {
+		p.trains += e.workers[i].trains
+	}
 	p.result = e.collect(0)
 	for i := range e.links {
 		l := &e.links[i]
+		train.Unload(&l.wire)
 		p.links = append(p.links, fmt.Sprint(l.sent, l.txBytes, l.wire.Tail-l.wire.Head, l.port))
 	}
 	return p

@@ -41,7 +41,7 @@ type link struct {
 	id, to          int32
 	begun           instant.Number // of the frame in transmission
 	ahead           bool           // frames are put onto it before they are at the switch
-	_               [3]byte
+	trains          uint16         // are on it
 
 	wire    fifo // what travels
 	delay   int64
@@ -101,6 +101,9 @@ type worker struct {
 	sent     int64   // data frames that hosts sent
 	arrived  []frame // memory for those of a switch
 	from     []uint16
+	apart    []frame  // memory for those of trains
+	keys     []uint64 // and for their keys
+	trains   int64    // frames that went in trains, over each link
 }
 
 // ending is a flow whose last acknowledgement arrived.
@@ -160,6 +163,11 @@ type engine struct {
 	early     bool     // which flows end in a window is looked for before hosts run: others wait for them
 	brisk     bool     // hosts with one queue pair have a loop of their own
 	stays     bool     // what arrives at hosts is not written over before they have run
+	trains    bool     // frames may go in trains
+	single    bool     // they may not, whatever else
+	moved     int      // hosts that sent or acknowledged some in this window
+	rest      uint8    // windows in which no host is looked at for whether it sends one
+	rests     uint8    // how many those were the last time
 	began     int64    // the window
 	over      int64    // all before was simulated
 	most      int64    // bytes that a frame has at most; all where each port's queue is looked at
@@ -214,6 +222,7 @@ func (e *engine) run() (int64, error) {
 	e.early = !e.stays || slices.ContainsFunc(e.flows, func(f Flow) bool { return len(f.Deps) > 0 })
 	e.brisk = !e.plain && e.cfg.Repair.BackTo == 0
 	e.findDirect()
+	e.trains = e.mayTrain()
 	for e.live > 0 && now != never && (stop == 0 || now < stop) {
 		if windows&1023 == 0 && e.cfg.Poll != nil {
 			if err := e.cfg.Poll(); err != nil {

@@ -187,7 +187,7 @@ func (e *engine) relay(w *worker, s *swtch, end int64) (busy int) {
 	var plain bool
 	for p, id := range s.in {
 		l, x := &e.links[id], &e.links[s.out[1-p]]
-		if to[p], s.Arriving[p], plain = l.wire.Upto(end); !plain || l.lossy || x.odd || (x.paused|x.waiting&1) != 0 {
+		if to[p], s.Arriving[p], plain = l.wire.Upto(end); !plain || l.lossy || l.trains > 0 || x.odd || (x.paused|x.waiting&1) != 0 {
 			return -1
 		}
 	}

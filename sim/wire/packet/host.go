@@ -29,7 +29,8 @@ type host struct {
 	acks    fifo
 	arrived []frame          // what arrived in this window, where frames do not stay on links; else memory for it
 	sports  map[int32]uint16 // next source port by destination
-	_       [48]byte         // whole lines of a cache
+	single  uint8            // windows in which it sends no trains
+	_       [47]byte         // whole lines of a cache
 }
 
 // firstPort is the source port of the first flow between two hosts.
@@ -137,6 +138,11 @@ func (e *engine) runHosts(w *worker, from, to int, end int64) (busy int) {
 
 // visit simulates a host up to end with what is still on its link, and returns how many frames that are.
 func (e *engine) visit(w *worker, h *host, end int64) int {
+	if e.trains {
+		if n, done := e.byTrains(w, h, &e.links[h.in], end); done {
+			return n
+		}
+	}
 	q := &e.links[h.in].wire
 	head := q.Head
 	if s := h.Only; s == nil || !e.brisk || !e.one(w, h, s, q, end) {

@@ -42,6 +42,7 @@ func (e *engine) alone(end int64) int {
 	}
 	busy += e.runHosts(w, 0, len(e.hosts), end)
 	e.settle()
+	e.seek()
 	if busy += e.pass(w, false, end); e.lag > 0 {
 		if e.began += e.lag; e.ordered {
 			e.ranker.Later(e.began)

@@ -2,8 +2,11 @@ package packet
 
 import "github.com/simccl/simccl/sim/wire/packet/internal/parted"
 
-// part finds the ports of all frames that arrived at a switch in a window from a time on.
+// part finds the ports of all frames that arrived at a switch in a window from a time on, if that was not done.
 func (e *engine) part(w *worker, s *swtch, from int64) {
+	if s.apart {
+		return
+	}
 	w.Begin(len(s.out))
 	clear(s.control)
 	for i := range s.arrived {
@@ -40,6 +43,7 @@ func (e *engine) leaving(w *worker, s *swtch, port int) []uint64 {
 
 // whole returns the keys of all frames in that order.
 func (e *engine) whole(w *worker, s *swtch, from int64) []uint64 {
+	e.unload(w, s)
 	a := w.Room(len(s.arrived))
 	for i := range a {
 		a[i] = parted.Key(s.arrived[i].At-from, i)

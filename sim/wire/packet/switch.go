@@ -16,6 +16,7 @@ import (
 type swtch struct {
 	node    int32
 	late    bool    // its windows are later
+	riding  bool    // trains are among what arrived
 	in, out []int32 // links, by port
 	memory.Memory
 	apart    bool     // what arrived is in the worker's parts
@@ -27,7 +28,8 @@ type swtch struct {
 	flowlets []flowlet
 	draws    uint64 // of paths
 	spare    *frames.Piece
-	direct   []int32 // links out that have a feeder
+	direct   []int32  // links out that have a feeder
+	trains   []uint64 // bits of ports by which trains leave that arrived in this window
 }
 
 // pull takes what arrives at a switch before end off the links, and returns how
@@ -35,16 +37,17 @@ type swtch struct {
 func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
 	arrived := s.arrived[:0]
 	s.from, s.Total, s.apart = s.from[:0], 0, apart && !e.picky && e.cfg.Buffer.Credits == 0 && s.Quiet()
-	if s.apart {
-		w.Begin(len(s.out))
-		clear(s.control)
-	}
-	clear(s.Arriving)
+	// By link, as they arrive.
+	s.begin(w)
 	for from := 0; from < len(s.in); from += 64 {
 		for some := parted.BeforeOf(e.due, s.in[from:min(from+64, len(s.in))], end); some != 0; some &= some - 1 {
 			p := from + bits.TrailingZeros64(some)
 			l := &e.links[s.in[p]]
-			arrived, s.Arriving[p] = e.take(w, s, l, uint16(p), end, arrived)
+			if l.trains > 0 {
+				arrived, s.Arriving[p] = e.takeTrains(w, s, l, uint16(p), end, arrived)
+			} else {
+				arrived, s.Arriving[p] = e.take(w, s, l, uint16(p), end, arrived)
+			}
 			e.due[l.id] = l.wire.First()
 			s.Total += s.Arriving[p]
 		}
@@ -66,6 +69,14 @@ func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
 		}
 	}
 	return len(s.arrived)
+}
+
+// begin begins a window.
+func (s *swtch) begin(w *worker) {
+	if clear(s.Arriving); s.apart {
+		w.Begin(len(s.out))
+		clear(s.control)
+	}
 }
 
 // take appends what arrives over a link before end, and returns how many bytes that are. It goes over
@@ -132,8 +143,8 @@ func (e *engine) runSwitch(w *worker, s *swtch, end int64) {
 // quick simulates a window in which ports do not influence each other: port by
 // port, each in the order of time.
 func (e *engine) quick(w *worker, s *swtch, end int64) {
-	if !s.apart {
-		e.part(w, s, end-e.look)
+	if e.part(w, s, end-e.look); s.riding {
+		e.carryTrains(w, s, end)
 	}
 	for i, some := range s.busy {
 		for some |= w.Used[i]; some != 0; some &= some - 1 {

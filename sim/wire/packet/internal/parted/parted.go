@@ -82,6 +82,12 @@ func (p *Parts) Add(port uint16, key uint64) {
 	p.ports[port] = append(p.ports[port], key)
 }
 
+// Added is the keys of a port as they were added.
+func (p *Parts) Added(port int) []uint64 { return p.ports[port] }
+
+// Instead has other keys in place of those of a port.
+func (p *Parts) Instead(port int, keys []uint64) { p.ports[port] = append(p.ports[port][:0], keys...) }
+
 // End ends a window: all has been added.
 func (p *Parts) End() {
 	for i := range p.Used {
