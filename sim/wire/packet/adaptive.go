@@ -33,7 +33,7 @@ func (e *engine) leave(w *worker, s *swtch, f *frame) (l *link) {
 	} else {
 		l = &e.links[e.hops[f.Route]]
 	}
-	if l == nil || l.watch.Drops(f.Class) {
+	if l == nil || l.Watch.Drops(f.Class) {
 		w.Drops++
 		return nil
 	}
@@ -56,8 +56,8 @@ func (e *engine) onward(w *worker, s *swtch, f *frame) *link {
 		return e.shortest(w, s, f, among)
 	}
 	l := &s.flowlets[f.Flow&(flowlets-1)]
-	if l.flow != f.Flow+1 || f.At-l.at >= int64(e.cfg.Routing.Gap) || e.links[l.link].down {
-		l.link = e.shortest(w, s, f, among).id
+	if l.flow != f.Flow+1 || f.At-l.at >= int64(e.cfg.Routing.Gap) || e.links[l.link].Down {
+		l.link = e.shortest(w, s, f, among).ID
 	}
 	l.flow, l.at = f.Flow+1, f.At
 	return &e.links[l.link]
@@ -85,15 +85,15 @@ func (e *engine) shortest(w *worker, s *swtch, f *frame, among []int32) *link {
 	for _, id := range among {
 		l := &e.links[id]
 		if !s.Exact { // in closed form ports are behind
-			for l.waiting&^l.paused != 0 && l.free < f.At {
+			for l.Waiting&^l.Paused != 0 && l.Free < f.At {
 				e.completed(w, l)
-				e.dequeue(w, s, l, l.free)
+				e.dequeue(w, s, l, l.Free)
 			}
 		}
-		if l.down {
+		if l.Down {
 			continue
 		}
-		d := l.backlog(f.At)
+		d := l.Backlog(f.At)
 		if q := e.cfg.Routing.Quantum; q > 0 {
 			d /= q
 		}
@@ -104,16 +104,6 @@ func (e *engine) shortest(w *worker, s *swtch, f *frame, among []int32) *link {
 	return best
 }
 
-// backlog is the bytes that a link has to send, with the rest of the frame in
-// transmission.
-func (l *link) backlog(at int64) int64 {
-	bytes := l.held()
-	if l.free > at {
-		bytes += int64(float64(l.free-at) * float64(l.rate) / 8e12)
-	}
-	return bytes
-}
-
 // detour takes a cable out of all routes from now on, as the HPCC simulator does
 // (scratch/third.cc, TakeDownLink): what waits for it is dropped and stays in the
 // accounts of the shared memory, and frames on their way are routed anew at the
@@ -121,12 +111,12 @@ func (l *link) backlog(at int64) int64 {
 func (e *engine) detour(cable int) {
 	for k := range 2 {
 		l := &e.links[2*cable+k]
-		l.down = true
-		l.asked, l.waiting = 0, 0
-		l.hold()
-		for c := range l.q {
-			e.workers[0].Drops += int64(l.q[c].Tail - l.q[c].Head)
-			l.q[c] = queue{}
+		l.Down = true
+		l.Asked, l.Waiting = 0, 0
+		l.Hold()
+		for c := range l.Queues {
+			e.workers[0].Drops += int64(l.Queues[c].Tail - l.Queues[c].Head)
+			l.Queues[c] = queue{}
 		}
 	}
 	r := e.routes

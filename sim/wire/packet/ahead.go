@@ -25,16 +25,16 @@ func (e *engine) findDirect() {
 			continue
 		}
 		a, b := &e.links[e.hosts[e.hostOf[dst]].out], &e.links[e.hosts[e.hostOf[x]].in]
-		if s := of[b.from]; s != nil && a.to == b.from {
-			a.ahead, b.ahead, b.feeder = true, true, a.id
-			s.direct = append(s.direct, b.id)
+		if s := of[b.From]; s != nil && a.To == b.From {
+			a.Ahead, b.Ahead, b.Feeder = true, true, a.ID
+			s.direct = append(s.direct, b.ID)
 		}
 	}
 	for i := range e.switches {
 		if s := &e.switches[i]; s.direct != nil {
 			for p, id := range s.in {
-				s.Expect(p, int64(e.full), e.look, e.links[id].whole)
-				s.Expect(p, int64(e.ack), e.look, e.links[id].ack)
+				s.Expect(p, int64(e.full), e.look, e.links[id].Whole)
+				s.Expect(p, int64(e.ack), e.look, e.links[id].Ack)
 			}
 		}
 	}
@@ -43,51 +43,51 @@ func (e *engine) findDirect() {
 // sendAck starts an acknowledgement of a host, over both cables if it can.
 func (e *engine) sendAck(w *worker, a *link, f *frame, at int64) {
 	b, what := a, f.Flags&flagAck
-	if a.ahead {
+	if a.Ahead {
 		b = &e.links[e.hops[f.Route+1]]
 	}
-	if !b.ahead {
+	if !b.Ahead {
 		e.transmit(w, a, f, at, 0)
 		return
 	}
-	if a.sizes[what] != f.Size {
-		e.measure(a, what, f.Size)
+	if a.Sizes[what] != f.Size {
+		a.Measure(e.cfg, what, f.Size)
 	}
-	come := at + a.lasts[what] + a.delay
-	if b.free >= come { // it would have to wait
+	come := at + a.Lasts[what] + a.Delay
+	if b.Free >= come { // it would have to wait
 		for i := range e.switches {
-			if s := &e.switches[i]; s.node == b.from {
+			if s := &e.switches[i]; s.node == b.From {
 				e.shut(w, s, e.began+e.lag)
 			}
 		}
 		e.transmit(w, a, f, at, 0)
 		return
 	}
-	if b.sizes[what] != f.Size {
-		e.measure(b, what, f.Size)
+	if b.Sizes[what] != f.Size {
+		b.Measure(e.cfg, what, f.Size)
 	}
 	tag := instant.Number(0)
 	if e.ordered {
-		a.start, a.begun = at, w.Sent(at, a.id, a.wire.Tail)
-		w.Happens(a.begun)
-		b.start, b.begun = come, w.Sent(come, b.id, b.wire.Tail)
-		tag = b.begun
+		a.Start, a.Begun = at, w.Sent(at, a.ID, a.Wire.Tail)
+		w.Happens(a.Begun)
+		b.Start, b.Begun = come, w.Sent(come, b.ID, b.Wire.Tail)
+		tag = b.Begun
 	}
-	a.sent, b.sent = a.sent+1, b.sent+1
-	a.txBytes, b.txBytes = a.txBytes+int64(f.Size), b.txBytes+int64(f.Size)
-	a.free, b.free = at+a.lasts[what], come+b.lasts[what]
-	b.peak = max(b.peak, int64(f.Size))
+	a.Sent, b.Sent = a.Sent+1, b.Sent+1
+	a.TxBytes, b.TxBytes = a.TxBytes+int64(f.Size), b.TxBytes+int64(f.Size)
+	a.Free, b.Free = at+a.Lasts[what], come+b.Lasts[what]
+	b.Peak = max(b.Peak, int64(f.Size))
 	if f.Class != 0 {
-		b.turn = f.Class
+		b.Turn = f.Class
 	}
-	if b.wire.Empty() {
-		e.due[b.id] = b.free + b.delay
+	if b.Wire.Empty() {
+		e.due[b.ID] = b.Free + b.Delay
 	}
 	f.Route++
-	if b.wire.Full() {
-		b.wire.Grow()
+	if b.Wire.Full() {
+		b.Wire.Grow()
 	}
-	b.wire.Next().Set(f, b.free+b.delay, uint32(tag))
+	b.Wire.Next().Set(f, b.Free+b.Delay, uint32(tag))
 }
 
 // shut takes back what was put onto links but is not at their switch before a time, and lets
@@ -95,29 +95,29 @@ func (e *engine) sendAck(w *worker, a *link, f *frame, at int64) {
 func (e *engine) shut(w *worker, s *swtch, from int64) {
 	for _, id := range s.direct {
 		b := &e.links[id]
-		a, q, n := &e.links[b.feeder], &b.wire, b.sent
-		if b.trains > 0 {
+		a, q, n := &e.links[b.Feeder], &b.Wire, b.Sent
+		if b.Trains > 0 {
 			train.Unload(q)
-			b.trains = 0
+			b.Trains = 0
 		}
-		for b.ahead = false; !q.Empty(); b.sent-- {
+		for b.Ahead = false; !q.Empty(); b.Sent-- {
 			f := q.Last()
-			at := f.At - b.delay - b.lasts[f.Flags&flagAck]
+			at := f.At - b.Delay - b.Lasts[f.Flags&flagAck]
 			if at < from {
-				b.free, b.start, b.begun = f.At-b.delay, at, instant.Number(f.Tag)
+				b.Free, b.Start, b.Begun = f.At-b.Delay, at, instant.Number(f.Tag)
 				break
 			}
 			q.Tail--
-			b.txBytes -= int64(f.Size)
+			b.TxBytes -= int64(f.Size)
 			f.At, f.Route = at, f.Route-1
 			if e.ordered {
 				f.Tag = uint32(w.Led(instant.Number(f.Tag)))
 			}
-			a.wire.Insert(f)
-			e.due[a.id] = a.wire.Front().At
+			a.Wire.Insert(f)
+			e.due[a.ID] = a.Wire.Front().At
 		}
-		if b.sent < n && q.Empty() {
-			b.free = from - 1
+		if b.Sent < n && q.Empty() {
+			b.Free = from - 1
 		}
 		e.due[id] = q.First()
 	}
@@ -139,7 +139,7 @@ func (e *engine) answer(w *worker, h *host, l *link, come []frame, end int64) (i
 		var ack frame
 		switch {
 		case !e.receive(f, &ack):
-		case h.acks.Empty() && l.free < f.At:
+		case h.acks.Empty() && l.Free < f.At:
 			h.inFlight = true
 			e.sendAck(w, l, &ack, f.At)
 		default:
@@ -147,17 +147,17 @@ func (e *engine) answer(w *worker, h *host, l *link, come []frame, end int64) (i
 		}
 	}
 	e.catchUp(w, h, l, end)
-	h.inFlight = l.free >= end
+	h.inFlight = l.Free >= end
 	return i
 }
 
 // catchUp starts the acknowledgements of a host that start before a time.
 func (e *engine) catchUp(w *worker, h *host, l *link, until int64) {
-	for !h.acks.Empty() && l.free < until {
+	for !h.acks.Empty() && l.Free < until {
 		f := h.acks.Front()
 		h.acks.Head++
 		e.completed(w, l)
 		h.inFlight = true
-		e.sendAck(w, l, f, l.free)
+		e.sendAck(w, l, f, l.Free)
 	}
 }

@@ -47,9 +47,9 @@ func either(t *testing.T, n *Network, flows []Flow, c *Config, plain bool) playe
 func (e *engine) played() (p played) {
 	p.turns = e.lag > 0
 	for i := range e.links {
-		if l := &e.links[i]; l.ahead && l.feeder >= 0 {
+		if l := &e.links[i]; l.Ahead && l.Feeder >= 0 {
 			p.ahead++
-		} else if l.feeder >= 0 {
+		} else if l.Feeder >= 0 {
 			p.shut = true
 		}
 	}
@@ -59,8 +59,8 @@ func (e *engine) played() (p played) {
 	p.result = e.collect(0)
 	for i := range e.links {
 		l := &e.links[i]
-		train.Unload(&l.wire)
-		p.links = append(p.links, fmt.Sprint(l.sent, l.txBytes, l.wire.Tail-l.wire.Head, l.port))
+		train.Unload(&l.Wire)
+		p.links = append(p.links, fmt.Sprint(l.Sent, l.TxBytes, l.Wire.Tail-l.Wire.Head, l.Stats))
 	}
 	return p
 }

@@ -3,12 +3,11 @@ package packet
 import (
 	"slices"
 
-	"github.com/simccl/simccl/sim/wire/packet/cc"
 	"github.com/simccl/simccl/sim/wire/packet/internal/after"
-	"github.com/simccl/simccl/sim/wire/packet/internal/dog"
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/memory"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
+	"github.com/simccl/simccl/sim/wire/packet/internal/port"
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
 	"github.com/simccl/simccl/sim/wire/packet/internal/sides"
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
@@ -59,7 +58,8 @@ func (e *engine) lay() {
 	}
 	e.rules = turn.Rules{CC: &e.cfg.CC, Payload: e.cfg.Frames.Payload, Trim: e.cfg.Buffer.Trim > 0}
 	e.classes, e.classOf = spec.Classes(e.flows)
-	e.buildLinks()
+	links, delay := port.Lay(e.net, e.cfg, e.classes, e.ordered)
+	e.links, e.look = links, min(e.look, delay)
 	e.buildNodes()
 }
 
@@ -79,48 +79,6 @@ func (e *engine) takeTurns() {
 	e.lag, e.look = e.look, 2*e.look
 }
 
-// buildLinks makes two links of each cable: 2i from A to B, 2i+1 back.
-func (e *engine) buildLinks() {
-	e.links = make([]link, 2*len(e.net.Cables))
-	for i, c := range e.net.Cables {
-		e.look = min(e.look, int64(c.Delay))
-		for k := range 2 {
-			l := &e.links[2*i+k]
-			*l = link{id: int32(2*i + k), peer: int32(2*i + 1 - k), from: c.A, to: c.B, rate: c.Rate, delay: int64(c.Delay), loss: c.Loss, lossy: c.Loss > 0, begun: instant.None, feeder: -1}
-			if k == 1 {
-				l.from, l.to = c.B, c.A
-			}
-			l.ack, l.whole = e.lasts(e.cfg.Frames.Ack, c.Rate), e.lasts(e.cfg.Frames.Payload+e.cfg.Frames.Header, c.Rate)
-			if e.net.Switch[l.from] {
-				for _, m := range e.cfg.Marking {
-					if m.Rate == l.rate {
-						l.marks, l.kMin, l.kMax, l.pMax, l.alert = true, m.KMin, m.KMax, m.PMax, m.KMin
-						if e.cfg.EventOrder && !e.ordered {
-							l.alert = m.KMin / 8
-						}
-					}
-				}
-				l.q, l.odd = make([]queue, e.classes), e.cfg.Buffer.Trim > 0 || e.cfg.MarkAtEnqueue
-				if e.cfg.MarkAtEnqueue {
-					l.alert = never // of marks at dequeue
-				}
-				if e.cfg.CC.Kind == Pint {
-					l.pint, l.odd = &cc.PintPort{}, true
-				}
-				if e.cfg.Watchdog.After > 0 {
-					l.watch = dog.New()
-				}
-			}
-			if c := e.cfg.Buffer.Credits; c > 0 {
-				l.credit, l.odd = make([]int64, e.classes), true
-				for k := range l.credit {
-					l.credit[k] = c
-				}
-			}
-		}
-	}
-}
-
 // buildNodes makes hosts and switches with their ports in the order of cables.
 func (e *engine) buildNodes() {
 	ports := make([][]int32, e.net.Nodes) // links out of a node
@@ -128,9 +86,9 @@ func (e *engine) buildNodes() {
 	ends := make([]route.Link, len(e.links))
 	for i := range e.links {
 		l := &e.links[i]
-		l.fromPort, ends[i] = uint16(len(ports[l.from])), route.Link{From: l.from, To: l.to}
-		e.exits[i], e.due[i] = l.fromPort, never
-		ports[l.from] = append(ports[l.from], l.id)
+		l.FromPort, ends[i] = uint16(len(ports[l.From])), route.Link{From: l.From, To: l.To}
+		e.exits[i], e.due[i] = l.FromPort, never
+		ports[l.From] = append(ports[l.From], l.ID)
 	}
 	hostOf := make([]int32, e.net.Nodes)
 	for v, out := range ports {
@@ -142,9 +100,9 @@ func (e *engine) buildNodes() {
 		hostOf[v] = int32(len(e.hosts))
 		h := host{node: int32(v), out: -1, in: -1, first: never, sports: map[int32]uint16{}, timer: never, planned: planned{number: instant.None}}
 		if len(out) > 0 {
-			h.out, h.in = out[0], e.links[out[0]].peer
+			h.out, h.in = out[0], e.links[out[0]].Peer
 			if e.hostRate == 0 {
-				e.hostRate = e.links[h.out].rate
+				e.hostRate = e.links[h.out].Rate
 			}
 		}
 		e.hosts, e.acts = append(e.hosts, h), append(e.acts, 0)
@@ -166,7 +124,7 @@ func (e *engine) buildSwitches() error {
 		ports := make([]memory.Port, n)
 		for p, id := range s.out {
 			l := &e.links[id]
-			s.in[p], ports[p] = l.peer, memory.Port{Rate: l.rate, Delay: l.delay}
+			s.in[p], ports[p] = l.Peer, memory.Port{Rate: l.Rate, Delay: l.Delay}
 		}
 		s.Memory = memory.New(b, e.classes, ports, e.hostRate)
 		if s.Shared() <= 0 && b.Credits == 0 && b.Trim == 0 {

@@ -60,7 +60,7 @@ func (e *engine) ccOpen(id int32, s *sender, links int) {
 func (e *engine) roundTrip(id int32, s *sender, links int) (ps units.Time) {
 	for i := range uint32(links) {
 		there, back := &e.links[e.hops[s.Route+i]], &e.links[e.hops[e.rcv[id].Back+i]]
-		ps += units.Time(there.delay + there.whole + back.delay + back.ack)
+		ps += units.Time(there.Delay + there.Whole + back.Delay + back.Ack)
 	}
 	return ps
 }
@@ -102,15 +102,7 @@ func (e *engine) lossSeen(id int32, s *sender, now int64, timeouts int32) {
 
 // stamp adds a switch's record to a data frame that it starts.
 func (e *engine) stamp(l *link, f *frame, at int64) {
-	e.controls.Telemetry(f.Flow).Stamp(&e.cfg.CC, f.Aux, at/1000, l.txBytes, l.held(), l.rate)
-}
-
-// held is the bytes that wait at a port.
-func (l *link) held() (bytes int64) {
-	for i := range l.q {
-		bytes += l.q[i].bytes
-	}
-	return bytes
+	e.controls.Telemetry(f.Flow).Stamp(&e.cfg.CC, f.Aux, at/1000, l.TxBytes, l.Held(), l.Rate)
 }
 
 // shift changes the rate, and the time of the next frame by the difference of
@@ -118,9 +110,9 @@ func (l *link) held() (bytes int64) {
 func (e *engine) shift(w *worker, h *host, s *sender, rate, now int64) {
 	sooner := rate > s.Rate.Rate || s.NextAvail < h.wake // known long before the gap is
 	if size := int(s.Last); rate != s.Rate.Rate {
-		gap, before, full := e.lasts(size, rate), s.Gap, s.Last == e.full && s.Gap > 0 && !e.cfg.CC.Unpaced
+		gap, before, full := e.cfg.Lasts(size, rate), s.Gap, s.Last == e.full && s.Gap > 0 && !e.cfg.CC.Unpaced
 		if !full {
-			before = e.lasts(size, s.Rate.Rate)
+			before = e.cfg.Lasts(size, s.Rate.Rate)
 		}
 		s.NextAvail += gap - before
 		if s.Set(rate); full {
@@ -138,8 +130,8 @@ func (e *engine) shift(w *worker, h *host, s *sender, rate, now int64) {
 // power of PintBase.
 func (e *engine) pintStamp(l *link, f *frame, at int64) {
 	if f.Flags&flagAck == 0 && f.Flow >= 0 {
-		u := l.pint.Used(&e.cfg.CC, at/1000, l.held(), l.rate)
-		f.Aux = max(f.Aux, e.cfg.CC.Code(u, streams.Hash(e.cfg.Seed, l.id, streams.Code, l.pint.Frames)))
+		u := l.Pint.Used(&e.cfg.CC, at/1000, l.Held(), l.Rate)
+		f.Aux = max(f.Aux, e.cfg.CC.Code(u, streams.Hash(e.cfg.Seed, l.ID, streams.Code, l.Pint.Frames)))
 	}
-	l.pint.Sent(at/1000, f.Size)
+	l.Pint.Sent(at/1000, f.Size)
 }

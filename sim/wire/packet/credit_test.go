@@ -46,7 +46,7 @@ func TestCredits(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 9 {
-		paused := units.Time(live.links[live.hosts[i].out].port.paused)
+		paused := units.Time(live.links[live.hosts[i].out].Stats.Paused)
 		if waits := paused > end(r)/2; waits != (i < 8) || paused > end(r) {
 			t.Errorf("host %d waited %v of %v for credit", i, paused, end(r))
 		}

@@ -7,81 +7,16 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/after"
 	"github.com/simccl/simccl/sim/wire/packet/internal/blame"
 	"github.com/simccl/simccl/sim/wire/packet/internal/crew"
-	"github.com/simccl/simccl/sim/wire/packet/internal/dog"
-	"github.com/simccl/simccl/sim/wire/packet/internal/frames"
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/lost"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
+	"github.com/simccl/simccl/sim/wire/packet/internal/port"
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
 	"github.com/simccl/simccl/sim/wire/packet/internal/turn"
 	"github.com/simccl/simccl/sim/wire/packet/spec"
 	"github.com/simccl/simccl/units"
 )
-
-// queue is an egress queue of one class.
-type queue struct {
-	frames.Lane
-	bytes int64
-}
-
-// link is one direction of a cable with the egress port that feeds it.
-//
-// What each frame touches is in the first two lines of a cache, and in a third in switches.
-type link struct {
-	free            int64     // when the frame in transmission ends
-	alert           int64     // bytes behind a frame from which on it may be marked
-	lasts           [2]int64  // ps of the sizes seen last, of data and of acknowledgements
-	sizes           [2]uint16 // those sizes
-	waiting, paused uint16    // classes that have frames; that may not start one
-	asked, fromPort uint16    // classes that the neighbour has paused
-	turn            uint8     // class served last
-	marks, lossy    bool      // ECN is on
-	odd             bool      // credit, pint or hol is set
-	id, to          int32
-	begun           instant.Number // of the frame in transmission
-	ahead           bool           // frames are put onto it before they are at the switch
-	trains          uint16         // are on it
-
-	wire    fifo // what travels
-	delay   int64
-	txBytes int64
-	sent    uint64 // frames
-	start   int64  // when the frame in transmission began
-
-	peak int64
-	q    []queue // by class, of switches
-	data int64   // bytes of data frames
-	kMin int64
-	kMax int64
-	_    [8]byte
-
-	whole, ack int64 // ps that a full data frame and an acknowledgement last
-	pMax, loss float64
-	rate       int64
-	arrivals   uint64        // frames
-	queued     uint64        // frames, with MarkAtEnqueue
-	credit     []int64       // by class, of InfiniBand
-	returns    fifo          // credits on their way back
-	watch      *dog.Dog      // of switches, with a watchdog
-	pint       *cc.PintPort  // of switches, with HPCC-PINT
-	hol        *blame.Pauses // once it was paused
-	port       port
-	from, peer int32
-	feeder     int32    // the only link over which its frames come to the switch, and nothing holds them up; -1: none
-	down       bool     // the cable is, and its ends know
-	storm      bool     // paused all the time, whatever is asked for
-	drawn      bool     // its losses are in engine.losses
-	_          [35]byte // whole lines of a cache
-}
-
-// port is what happened where a link begins, for reports alone.
-type port struct {
-	marks, pauses, drops, barks int64
-	trims                       int64
-	since, paused               int64 // when the present pause began, and all before
-	stormed                     int64 // when the storm began
-}
 
 // worker holds the scratch memory of a goroutine.
 type worker struct {
@@ -197,19 +132,6 @@ func Run(n *Network, flows []Flow, cfg *Config) (*Result, error) {
 	}
 }
 
-// lasts returns how many picoseconds a frame takes at a rate.
-func (e *engine) lasts(bytes int, rate int64) int64 {
-	if e.cfg.WholeNanos {
-		return 1000 * spec.Nanos(float64(bytes)*8/float64(rate))
-	}
-	return (int64(bytes)*8_000_000_000_000 + rate/2) / rate
-}
-
-// measure finds how long a frame of another size lasts, of data or of acknowledgements.
-func (e *engine) measure(l *link, what uint8, bytes uint16) {
-	l.sizes[what], l.lasts[what] = bytes, e.lasts(int(bytes), l.rate)
-}
-
 // run goes through the windows and returns their number.
 func (e *engine) run() (int64, error) {
 	now, windows := e.next(0), int64(0)
@@ -286,20 +208,7 @@ const (
 
 // next returns when something happens at or after now.
 func (e *engine) next(now int64) int64 {
-	t := never
-	for i := range e.links {
-		l := &e.links[i]
-		t = min(t, e.due[i])
-		if l.waiting&^l.paused != 0 {
-			t = min(t, l.free)
-		}
-		if !l.returns.Empty() {
-			t = min(t, l.returns.Front().At)
-		}
-		if l.watch != nil {
-			t = min(t, l.watch.Next(int64(e.cfg.Watchdog.After), int64(e.cfg.Watchdog.Restore)))
-		}
-	}
+	t := port.Next(e.links, e.due, &e.cfg.Watchdog)
 	for i := range e.hosts {
 		h := &e.hosts[i]
 		if t = min(t, h.own(e)); h.timer < t && h.Overdue(e.snd, int64(e.cfg.Repair.Timeout)) < never {
@@ -319,17 +228,11 @@ func (e *engine) collect(windows int64) *Result {
 	for i := range e.switches {
 		e.shut(&e.workers[0], &e.switches[i], e.over+e.lag)
 	}
-	r := &Result{Flows: e.result, Windows: windows, Blocked: e.blocked(), Deadlocks: e.deadlocks}
+	r := &Result{Flows: e.result, Windows: windows, Blocked: port.Blocked(e.links), Deadlocks: e.deadlocks}
 	for i := range e.workers {
 		r.Add(&e.workers[i].Counts)
 	}
-	for i := range e.links {
-		l := &e.links[i]
-		r.FrameHops += int64(l.sent)
-		if l.peak > r.PeakQueue {
-			r.PeakQueue, r.PeakLink = l.peak, [2]int32{l.from, l.to}
-		}
-	}
+	port.Count(e.links, r)
 	if e.live > 0 {
 		r.Stall = e.stall()
 	}

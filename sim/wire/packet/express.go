@@ -11,7 +11,7 @@ import (
 // quick does, but only what waits in the end goes through the queue: what arrives is
 // known, so the frames that have come are those before a place of the keys.
 func (e *engine) express(w *worker, s *swtch, l *link, keys []uint64, end int64) {
-	q, come, begun := &l.q[1], 0, 0 // keys of frames that have come, and have started
+	q, come, begun := &l.Queues[1], 0, 0 // keys of frames that have come, and have started
 	if e.shallow(w, s, l, keys) {
 		e.rapid(w, s, l, keys, end)
 		return
@@ -20,11 +20,11 @@ func (e *engine) express(w *worker, s *swtch, l *link, keys []uint64, end int64)
 		if come == begun && q.Empty() {
 			for ; come < len(keys); come++ { // idle ones
 				f := &s.arrived[keys[come]&parted.Place]
-				if l.free >= f.At {
+				if l.Free >= f.At {
 					break
 				}
 				e.arrived(w, instant.Number(f.Tag))
-				l.peak = max(l.peak, int64(f.Size))
+				l.Peak = max(l.Peak, int64(f.Size))
 				e.transmit(w, l, f, f.At, 0)
 			}
 			if begun = come; come == len(keys) {
@@ -34,24 +34,24 @@ func (e *engine) express(w *worker, s *swtch, l *link, keys []uint64, end int64)
 		if come < len(keys) {
 			come = e.gather(s, l, q, keys, begun, come)
 		}
-		if l.free >= end {
+		if l.Free >= end {
 			break
 		}
 		e.completed(w, l)
 		if q.Empty() {
 			f := &s.arrived[keys[begun]&parted.Place]
 			begun++
-			q.bytes -= int64(f.Size)
-			e.transmit(w, l, f, l.free, q.bytes)
+			q.Bytes -= int64(f.Size)
+			e.transmit(w, l, f, l.Free, q.Bytes)
 		} else {
 			e.shorten(w, s, l, q)
 		}
 	}
 	if e.vague {
-		w.peak = max(w.peak, l.peak)
+		w.peak = max(w.peak, l.Peak)
 	}
 	for _, key := range keys[begun:come] { // gather has counted their bytes
-		q.bytes -= int64(s.arrived[key&parted.Place].Size)
+		q.Bytes -= int64(s.arrived[key&parted.Place].Size)
 	}
 	e.keep(s, l, q, keys[begun:come])
 }
@@ -61,9 +61,9 @@ func (e *engine) shallow(w *worker, s *swtch, l *link, keys []uint64) bool {
 	if e.most == all {
 		return false
 	}
-	room := max(l.peak, w.peak-1) - l.q[1].bytes
-	if l.marks {
-		room = min(room, l.alert-l.q[1].bytes)
+	room := max(l.Peak, w.peak-1) - l.Queues[1].Bytes
+	if l.Marks {
+		room = min(room, l.Alert-l.Queues[1].Bytes)
 	}
 	if room >= int64(len(keys))*e.most {
 		return true
@@ -77,8 +77,8 @@ func (e *engine) shallow(w *worker, s *swtch, l *link, keys []uint64) bool {
 // rapid is express where the length of the queue changes nothing: no frame can be marked, and
 // none deeper was seen before.
 func (e *engine) rapid(w *worker, s *swtch, l *link, keys []uint64, end int64) {
-	q := &l.q[1]
-	for !q.Empty() && l.free < end {
+	q := &l.Queues[1]
+	for !q.Empty() && l.Free < end {
 		e.completed(w, l)
 		e.shorten(w, s, l, q)
 	}
@@ -88,7 +88,7 @@ func (e *engine) rapid(w *worker, s *swtch, l *link, keys []uint64, end int64) {
 // stream sends frames that come to an empty queue, but only those that start before end, and
 // returns how many those are. It is transmit for each.
 func (e *engine) stream(w *worker, s *swtch, l *link, keys []uint64, end int64) (n int) {
-	q, first := &l.wire, l.wire.Tail
+	q, first := &l.Wire, l.Wire.Tail
 	for int(q.Tail-q.Head)+len(keys) > len(q.Buf) {
 		q.Grow()
 	}
@@ -103,13 +103,13 @@ func (e *engine) stream(w *worker, s *swtch, l *link, keys []uint64, end int64) 
 		if n += k; k == len(some) {
 			continue
 		}
-		if l.free >= end {
+		if l.Free >= end {
 			break
 		}
-		e.measure(l, some[k].Flags&flagAck, some[k].Size)
+		l.Measure(e.cfg, some[k].Flags&flagAck, some[k].Size)
 	}
 	if n > 0 && q.Head == first {
-		e.due[l.id] = q.Front().At
+		e.due[l.ID] = q.Front().At
 	}
 	return n
 }
@@ -117,17 +117,17 @@ func (e *engine) stream(w *worker, s *swtch, l *link, keys []uint64, end int64) 
 // burst sends frames that lie on a link already, but with the times and tags with which they came to
 // the port, and returns how many those are; it ends before one of a size that is to be measured first.
 func (e *engine) burst(w *worker, l *link, some []frame, end int64) int {
-	p := row.Port{Free: l.free, End: end, Delay: l.delay, Lasts: &l.lasts, Sizes: &l.sizes, Start: l.start, Begun: l.begun}
+	p := row.Port{Free: l.Free, End: end, Delay: l.Delay, Lasts: &l.Lasts, Sizes: &l.Sizes, Start: l.Start, Begun: l.Begun}
 	if e.ordered {
 		p.Calendar = &w.Calendar
 	}
 	p.Send(some)
-	l.free, l.start, l.begun, l.wire.Tail = p.Free, p.Start, p.Begun, l.wire.Tail+uint32(p.Sent)
-	data := int64(p.Sent-p.Acks) * int64(l.sizes[0])
+	l.Free, l.Start, l.Begun, l.Wire.Tail = p.Free, p.Start, p.Begun, l.Wire.Tail+uint32(p.Sent)
+	data := int64(p.Sent-p.Acks) * int64(l.Sizes[0])
 	w.DataPacketHops += int64(p.Sent - p.Acks)
-	l.data += data
-	l.sent += uint64(p.Sent)
-	l.txBytes += data + int64(p.Acks)*int64(l.sizes[1])
+	l.Data += data
+	l.Sent += uint64(p.Sent)
+	l.TxBytes += data + int64(p.Acks)*int64(l.Sizes[1])
 	return p.Sent
 }
 
@@ -137,34 +137,34 @@ func (e *engine) keep(s *swtch, l *link, q *queue, keys []uint64) {
 		i := int(key & parted.Place)
 		f, port := &s.arrived[i], s.entry(e, i)
 		q.Pass(f, f.At, port, &s.spare)
-		q.bytes += int64(f.Size)
+		q.Bytes += int64(f.Size)
 		s.Add(port, 1, int64(f.Size))
 	}
-	p := l.fromPort
+	p := l.FromPort
 	if s.busy[p/64] &^= 1 << (p % 64); q.Empty() {
-		l.waiting = 0
+		l.Waiting = 0
 		return
 	}
-	l.waiting = 1 << 1
+	l.Waiting = 1 << 1
 	s.busy[p/64] |= 1 << (p % 64)
 }
 
 // gather takes what comes until a port is free: of frames for which keys are from begun
 // on, those before come have come. It returns how many have then.
 func (e *engine) gather(s *swtch, l *link, q *queue, keys []uint64, begun, come int) int {
-	free, bytes := l.free, q.bytes
+	free, bytes := l.Free, q.Bytes
 	for ; come < len(keys); come++ {
 		i := keys[come] & parted.Place
 		f := &s.arrived[i]
 		if f.At >= free {
-			if f.At > free || e.ordered && (come > begun || !q.Empty()) && free-l.start > e.travel(s.in[s.from[i]], f.Size) {
+			if f.At > free || e.ordered && (come > begun || !q.Empty()) && free-l.Start > e.travel(s.in[s.from[i]], f.Size) {
 				break
 			}
 		}
 		bytes += int64(f.Size)
-		l.peak = max(l.peak, bytes)
+		l.Peak = max(l.Peak, bytes)
 	}
-	q.bytes = bytes
+	q.Bytes = bytes
 	return come
 }
 
@@ -172,9 +172,9 @@ func (e *engine) gather(s *swtch, l *link, q *queue, keys []uint64, begun, come 
 func (e *engine) shorten(w *worker, s *swtch, l *link, q *queue) {
 	f := q.Front()
 	q.Pop(&s.spare)
-	q.bytes -= int64(f.Size)
+	q.Bytes -= int64(f.Size)
 	s.Add(f.Tag, 1, -int64(f.Size))
-	e.transmit(w, l, f, l.free, q.bytes)
+	e.transmit(w, l, f, l.Free, q.Bytes)
 }
 
 // relay simulates a switch with two ports up to end where nothing pauses: what comes by one leaves by
@@ -187,7 +187,7 @@ func (e *engine) relay(w *worker, s *swtch, end int64) (busy int) {
 	var plain bool
 	for p, id := range s.in {
 		l, x := &e.links[id], &e.links[s.out[1-p]]
-		if to[p], s.Arriving[p], plain = l.wire.Upto(end); !plain || l.lossy || l.trains > 0 || x.odd || (x.paused|x.waiting&1) != 0 {
+		if to[p], s.Arriving[p], plain = l.Wire.Upto(end); !plain || l.Lossy || l.Trains > 0 || x.Odd || (x.Paused|x.Waiting&1) != 0 {
 			return -1
 		}
 	}
@@ -200,14 +200,14 @@ func (e *engine) relay(w *worker, s *swtch, end int64) (busy int) {
 	arrived, from := s.arrived, s.from
 	for p, id := range s.out {
 		l, x := &e.links[s.in[1-p]], &e.links[id]
-		s.arrived, s.from = l.wire.Between(l.wire.Head, to[1-p], &w.arrived), w.from[:0]
+		s.arrived, s.from = l.Wire.Between(l.Wire.Head, to[1-p], &w.arrived), w.from[:0]
 		keys := w.Room(len(s.arrived))
 		s.from = frames.Onward(s.arrived, keys, s.from, uint16(1-p), e.ordered)
-		if w.from = s.from; len(keys) > 0 || x.waiting != 0 {
+		if w.from = s.from; len(keys) > 0 || x.Waiting != 0 {
 			e.express(w, s, x, keys, end)
 		}
-		l.wire.Head = to[1-p]
-		e.due[l.id] = l.wire.First()
+		l.Wire.Head = to[1-p]
+		e.due[l.ID] = l.Wire.First()
 		busy += len(keys)
 	}
 	s.arrived, s.from = arrived, from

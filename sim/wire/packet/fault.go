@@ -35,7 +35,7 @@ func (e *engine) buildLosses() {
 	for _, cables := range spec.Lossy(e.net) {
 		e.losses = append(e.losses, lost.New(cables, streams.NewNumbers(e.cfg.LossStream, e.cfg.Seed)))
 		for _, i := range cables {
-			e.links[2*i].drawn, e.links[2*i+1].drawn = true, true
+			e.links[2*i].Drawn, e.links[2*i+1].Drawn = true, true
 		}
 	}
 }
@@ -45,7 +45,7 @@ func (e *engine) buildLosses() {
 func (e *engine) drawLosses(end int64) {
 	for i := range e.losses {
 		e.losses[i].Draw(end, flagLost, &e.workers[0].Calendar, e.travel, func(id int32) (*fifo, float64) {
-			return &e.links[id].wire, e.links[id].loss
+			return &e.links[id].Wire, e.links[id].Loss
 		})
 	}
 }
@@ -68,35 +68,17 @@ func (e *engine) apply(c spec.Change) {
 	f := &e.cfg.Faults[c.Fault]
 	cable := &e.net.Cables[f.Cable]
 	for k := range 2 {
-		l := &e.links[2*f.Cable+k]
-		l.rate, l.loss = cable.Rate, cable.Loss
-		if c.Begin {
-			l.rate, l.loss = f.During(cable)
-		}
-		l.lossy = l.loss > 0
-		l.sizes = [2]uint16{}
+		e.links[2*f.Cable+k].Suffer(f, cable, c.Begin, k == 1, c.At)
 	}
-	if f.Down {
-		for k := range 2 {
-			e.links[2*f.Cable+k].down = c.Begin || f.Reroute
-		}
-		if f.Reroute && c.Begin {
-			e.detour(f.Cable)
-		}
+	if f.Down && f.Reroute && c.Begin {
+		e.detour(f.Cable)
 	}
-	if f.Storm {
-		l := &e.links[2*f.Cable]
+	if f.Storm && !c.Begin {
+		from := cable.A
 		if f.Back {
-			l = &e.links[2*f.Cable+1]
+			from = cable.B
 		}
-		if l.storm = c.Begin; c.Begin {
-			l.port.stormed = c.At
-		} else {
-			l.port.paused += c.At - l.port.stormed
-		}
-		l.hold()
-		l.free = max(l.free, c.At) // what waited starts now
-		if at := e.hostOf[l.from]; at >= 0 && !c.Begin {
+		if at := e.hostOf[from]; at >= 0 {
 			e.hosts[at].wake, e.acts[at] = c.At, min(e.acts[at], c.At)
 		}
 	}

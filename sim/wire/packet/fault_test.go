@@ -3,6 +3,7 @@ package packet
 import (
 	"testing"
 
+	"github.com/simccl/simccl/sim/wire/packet/internal/port"
 	"github.com/simccl/simccl/units"
 )
 
@@ -84,9 +85,9 @@ func TestDeadlock(t *testing.T) {
 	}
 	for i := range 3 {
 		l := &e.links[2*(6+i)]
-		l.waiting, l.paused = 2, 2
+		l.Waiting, l.Paused = 2, 2
 	}
-	if got := e.cycle(); len(got) != 3 {
+	if got := port.Cycle(e.links, e.net.Nodes); len(got) != 3 {
 		t.Errorf("cycle %v, want the three switches", got)
 	}
 }

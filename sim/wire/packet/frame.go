@@ -1,20 +1,25 @@
 package packet
 
-import "github.com/simccl/simccl/sim/wire/packet/internal/frames"
+import (
+	"github.com/simccl/simccl/sim/wire/packet/internal/frames"
+	"github.com/simccl/simccl/sim/wire/packet/internal/port"
+)
 
 type (
 	frame = frames.Frame
 	fifo  = frames.Ring
+	queue = port.Queue
+	link  = port.Link
 )
 
 // Flags of a frame.
 const (
-	flagAck    uint8 = 1 << iota // an acknowledgement; psn is the next expected
-	flagNack                     // with flagAck: the receiver lacks psn
-	flagCE                       // congestion experienced, echoed on the acknowledgement
-	flagPause                    // PFC: stop class psn
-	flagResume                   // PFC: go on with class psn
-	flagSack                     // with flagAck: frame aux came out of order
-	flagLost                     // it will be lost at the end of the cable
-	flagTrim                     // cut to its headers; with flagAck: frame aux came so
+	flagAck    = frames.Ack
+	flagNack   = frames.Nack
+	flagCE     = frames.CE
+	flagPause  = frames.Pause
+	flagResume = frames.Resume
+	flagSack   = frames.Sack
+	flagLost   = frames.Lost
+	flagTrim   = frames.Trim
 )

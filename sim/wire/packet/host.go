@@ -7,6 +7,7 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/frames"
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
+	"github.com/simccl/simccl/sim/wire/packet/internal/port"
 	"github.com/simccl/simccl/sim/wire/packet/internal/turn"
 )
 
@@ -49,7 +50,7 @@ func (e *engine) begin(flow int32, at int64) {
 func (h *host) own(e *engine) int64 {
 	t := h.first
 	if h.inFlight {
-		t = min(t, e.links[h.out].free)
+		t = min(t, e.links[h.out].Free)
 	}
 	if h.wake > 0 {
 		t = min(t, h.wake)
@@ -70,13 +71,13 @@ func (e *engine) pullHosts(w *worker, from, to int, end int64) int {
 			switch i := from + bits.TrailingZeros64(some); {
 			case e.doors[i] < 0:
 			case e.stays:
-				q := &e.links[e.doors[i]].wire
+				q := &e.links[e.doors[i]].Wire
 				for at, m := q.Head, uint32(len(q.Buf)-1); at != q.Tail && q.Buf[at&m].At < end; at++ {
 					e.foresee(w, &q.Buf[at&m])
 				}
 			default:
 				busy += e.pullHost(w, &e.hosts[i], end)
-				e.acts[i], e.due[e.doors[i]] = 0, e.links[e.doors[i]].wire.First()
+				e.acts[i], e.due[e.doors[i]] = 0, e.links[e.doors[i]].Wire.First()
 			}
 		}
 	}
@@ -97,9 +98,9 @@ func (e *engine) foresee(w *worker, f *frame) {
 // pullHost takes what arrives before end off the link, and foresees what ends with it.
 func (e *engine) pullHost(w *worker, h *host, end int64) int {
 	l := &e.links[h.in]
-	for q := &l.wire; !q.Empty() && q.Front().At < end; q.Head++ {
+	for q := &l.Wire; !q.Empty() && q.Front().At < end; q.Head++ {
 		f := q.Front()
-		if l.lossy && e.lose(w, l, f) {
+		if l.Lossy && e.lose(w, l, f) {
 			continue
 		}
 		h.arrived = frames.Extend(h.arrived)
@@ -107,7 +108,7 @@ func (e *engine) pullHost(w *worker, h *host, end int64) int {
 		e.foresee(w, f)
 	}
 	if e.cfg.Buffer.Credits > 0 {
-		h.arrived = e.links[h.out].returns.Take(uint32(instant.None), end, h.arrived)
+		h.arrived = e.links[h.out].Returns.Take(uint32(instant.None), end, h.arrived)
 		frames.Sort(h.arrived)
 	}
 	return len(h.arrived)
@@ -143,7 +144,7 @@ func (e *engine) visit(w *worker, h *host, end int64) int {
 			return n
 		}
 	}
-	q := &e.links[h.in].wire
+	q := &e.links[h.in].Wire
 	head := q.Head
 	if s := h.Only; s == nil || !e.brisk || !e.one(w, h, s, q, end) {
 		to := q.Before(end)
@@ -172,8 +173,8 @@ func (e *engine) one(w *worker, h *host, s *sender, q *fifo, end int64) bool {
 		if now == 0 {
 			now = end
 		}
-		if h.inFlight && l.free <= now {
-			now, ended = l.free, true
+		if h.inFlight && l.Free <= now {
+			now, ended = l.Free, true
 		}
 		var f *frame // what comes before that
 		if q.Head != q.Tail {
@@ -233,7 +234,7 @@ const (
 // order where times are equal; with EventOrder starts come last, as they are planned last.
 func (e *engine) runHost(w *worker, h *host, come []frame, end int64) {
 	l := &e.links[max(0, h.out)]
-	if len(h.Pairs) == 0 && h.wake == 0 && h.timer >= end && l.paused == 0 && e.cfg.Buffer.Credits == 0 && h.first >= end {
+	if len(h.Pairs) == 0 && h.wake == 0 && h.timer >= end && l.Paused == 0 && e.cfg.Buffer.Credits == 0 && h.first >= end {
 		if come = come[e.answer(w, h, l, come, end):]; len(come) == 0 {
 			return
 		}
@@ -244,8 +245,8 @@ func (e *engine) runHost(w *worker, h *host, come []frame, end int64) {
 		if now == 0 {
 			now = never
 		}
-		if h.inFlight && l.free <= now {
-			now, what = l.free, ends
+		if h.inFlight && l.Free <= now {
+			now, what = l.Free, ends
 		}
 		switch {
 		case next < now && next < rest:
@@ -293,7 +294,7 @@ func (e *engine) which(h *host, l *link, come []frame, end int64) (t int64, what
 		t, what = h.wake, wakes
 	}
 	if h.inFlight {
-		if free := l.free; free < t || free == t && what != nothing && (what != begins || e.cfg.EventOrder) {
+		if free := l.Free; free < t || free == t && what != nothing && (what != begins || e.cfg.EventOrder) {
 			t, what = free, ends
 		}
 	}
@@ -325,7 +326,7 @@ func (e *engine) arrive(w *worker, h *host, f *frame) bool {
 		return e.control(w, h, f)
 	}
 	if e.cfg.Buffer.Credits > 0 {
-		e.links[h.in].repay(f, f.At)
+		e.links[h.in].Repay(f, f.At)
 	}
 	if f.Flags&flagAck == 0 {
 		return e.answered(h, f)
@@ -347,15 +348,15 @@ func (e *engine) answered(h *host, f *frame) bool {
 // control handles credits or a PFC frame that came to a host, and says whether it may let a frame begin.
 func (e *engine) control(w *worker, h *host, f *frame) bool {
 	l := &e.links[h.out]
-	if f.Flow == report {
-		l.credit[f.Class] += int64(f.Size)
+	if f.Flow == port.Report {
+		l.Credit[f.Class] += int64(f.Size)
 		e.gate(l, f.At)
 		return true
 	}
-	before := l.paused
-	e.pfc(w, l, f)
-	l.note(before, f)
-	if before != 0 && l.paused == 0 && e.tables == nil {
+	before := l.Paused
+	e.pause(w, l, f)
+	l.Note(before, f)
+	if before != 0 && l.Paused == 0 && e.tables == nil {
 		e.heldBack(h, l)
 	}
 	return f.Flags&flagPause == 0
@@ -364,11 +365,11 @@ func (e *engine) control(w *worker, h *host, f *frame) bool {
 // start starts the next frame of a host whose link is idle.
 func (e *engine) start(w *worker, h *host, l *link, now int64) {
 	if !h.acks.Empty() {
-		if f := h.acks.Front(); l.paused>>e.ackHold(f)&1 == 0 {
+		if f := h.acks.Front(); l.Paused>>e.ackHold(f)&1 == 0 {
 			h.acks.Head++
 			h.inFlight = true
 			e.sendAck(w, l, f, now)
-			if l.credit != nil {
+			if l.Credit != nil {
 				e.gate(l, now)
 			}
 			return
@@ -378,7 +379,7 @@ func (e *engine) start(w *worker, h *host, l *link, now int64) {
 		e.follow(w, h, s, l, now)
 		return
 	}
-	i, soon := h.Choose(e.snd, &e.rules, l.paused, now)
+	i, soon := h.Choose(e.snd, &e.rules, l.Paused, now)
 	if i < 0 {
 		if h.paced = soon; soon < never && soon > now && h.wake <= now {
 			h.wake = soon // when the first of them may send
@@ -400,7 +401,7 @@ func (e *engine) follow(w *worker, h *host, s *sender, l *link, now int64) {
 			h.wake = s.NextAvail
 			e.await(w, h, now)
 		}
-	case l.paused>>s.Class&1 == 0 && !e.rules.Bound(s, now):
+	case l.Paused>>s.Class&1 == 0 && !e.rules.Bound(s, now):
 		h.Last, h.inFlight = 0, true
 		e.sendData(w, h, s, l, h.Pairs[0], now)
 	default:
@@ -410,7 +411,7 @@ func (e *engine) follow(w *worker, h *host, s *sender, l *link, now int64) {
 
 // startNext starts the next data frame of a host whose link is idle.
 func (e *engine) startNext(w *worker, h *host, l *link, now int64) {
-	i, soon := h.Choose(e.snd, &e.rules, l.paused, now)
+	i, soon := h.Choose(e.snd, &e.rules, l.Paused, now)
 	if i < 0 {
 		if h.paced = soon; soon < never && soon > now && h.wake <= now {
 			h.wake = soon // when the first of them may send

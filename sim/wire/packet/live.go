@@ -4,6 +4,7 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/cc"
 	"github.com/simccl/simccl/sim/wire/packet/internal/message"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
+	"github.com/simccl/simccl/sim/wire/packet/internal/port"
 	"github.com/simccl/simccl/sim/wire/packet/spec"
 	"github.com/simccl/simccl/units"
 )
@@ -49,8 +50,7 @@ func (l *Live) observe() {
 		return
 	}
 	for i := range l.e.links {
-		x := &l.e.links[i]
-		l.seen.Port(State{Cable: int32(i / 2), Back: i%2 == 1, Queue: -1, At: units.Time(l.at), Queued: x.held(), Marks: x.port.marks, Paused: x.asked != 0 || x.storm})
+		l.seen.Port(l.e.links[i].State(l.at))
 	}
 	for q := range l.queues {
 		l.seen.Rate(State{Queue: int32(q), At: units.Time(l.at), Rate: l.e.snd[q].Rate.Rate})
@@ -114,7 +114,7 @@ func (l *Live) lay(id int32, q *Queue) error {
 		e.outs[back+k+i], e.outs[back+k-1-i] = e.exits[x], e.exits[x^1]
 	}
 	h := &e.hosts[e.hostOf[q.Src]]
-	line := e.links[h.out].rate
+	line := e.links[h.out].Rate
 	if q.Limit > 0 {
 		line = max(1e6, min(line, q.Limit))
 	}
@@ -218,20 +218,10 @@ func (l *Live) close() {
 // Port reports on a cable's direction, from A to B or back.
 func (l *Live) Port(cable int32, back bool) Port {
 	x := l.way(cable, back)
-	p := Port{Peak: x.peak, Bytes: x.txBytes, Data: x.data, Pauses: x.port.pauses, Marks: x.port.marks, Drops: x.port.drops, Trims: x.port.trims, Watchdogs: x.port.barks, Paused: units.Time(x.port.paused),
-		Busy: units.Time(float64(x.txBytes) * 8e12 / float64(x.rate))}
-	if x.asked != 0 && x.port.since >= 0 {
-		p.Paused += units.Time(l.at - x.port.since)
-	}
-	if x.storm {
-		p.Paused += units.Time(l.at - x.port.stormed)
-	}
-	if p.Behind = -1; x.hol != nil {
-		p.First, p.Behind = units.Time(x.hol.First), x.hol.Behind.Worst(x.hol.Culprit)
-	}
-	if h := l.e.hostOf[x.from]; h >= 0 {
+	p := x.Report(l.at)
+	if h := l.e.hostOf[x.From]; h >= 0 {
 		for q := range l.queues {
-			if l.e.flows[q].Src == x.from {
+			if l.e.flows[q].Src == x.From {
 				p.Resent += int64(l.e.snd[q].Resent)
 			}
 		}
@@ -254,7 +244,7 @@ func (l *Live) Slowed(q int32, now units.Time) bool {
 func (l *Live) Result() *Result { return l.e.collect(0) }
 
 // Stormed says that a storm of pauses holds a cable's direction.
-func (l *Live) Stormed(cable int32, back bool) bool { return l.way(cable, back).storm }
+func (l *Live) Stormed(cable int32, back bool) bool { return l.way(cable, back).Storm }
 
 func (l *Live) way(cable int32, back bool) *link {
 	if back {
@@ -264,7 +254,7 @@ func (l *Live) way(cable int32, back bool) *link {
 }
 
 // Blocked lists head-of-line blocking so far, the longest first.
-func (l *Live) Blocked() []Blocked { return l.e.blocked() }
+func (l *Live) Blocked() []Blocked { return port.Blocked(l.e.links) }
 
 // Deadlocks lists those so far, also those that a watchdog dissolved.
 func (l *Live) Deadlocks() []Deadlock { return l.e.deadlocks }
@@ -276,7 +266,7 @@ func (l *Live) Why() *Stall {
 	if waits == 0 {
 		return nil
 	}
-	s := &Stall{Unfinished: waits, First: first, Paused: l.e.forgotten(), Deadlock: l.e.cycle()}
+	s := &Stall{Unfinished: waits, First: first, Paused: l.e.forgotten(), Deadlock: port.Cycle(l.e.links, l.e.net.Nodes)}
 	for i := range l.e.result {
 		if l.e.result[i].Failed {
 			s.Failed++

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
+	"github.com/simccl/simccl/sim/wire/packet/internal/port"
 )
 
 // careful simulates a window of a switch in which PFC may act: the ports in
@@ -15,7 +16,7 @@ func (e *engine) careful(w *worker, s *swtch, order []uint64, end int64) {
 		f, n := s.enter(e, i&parted.Place)
 		e.drain(w, s, f.At)
 		if f.Flow < 0 {
-			if f.Flow == report {
+			if f.Flow == port.Report {
 				e.credited(w, s, f, n)
 			} else {
 				e.pfcAtSwitch(w, s, f, n)
@@ -32,7 +33,7 @@ func (e *engine) careful(w *worker, s *swtch, order []uint64, end int64) {
 		if f.Class == 0 || e.cfg.Buffer.Credits > 0 || e.admit(w, s, f) {
 			e.enqueue(w, s, l, f)
 		} else {
-			l.port.drops++
+			l.Stats.Drops++
 		}
 	}
 	e.drain(w, s, end)
@@ -50,8 +51,8 @@ func (e *engine) drain(w *worker, s *swtch, until int64) {
 		s.soon = second
 		e.completed(w, first)
 		e.dequeue(w, s, first, t)
-		if first.waiting&^first.paused != 0 {
-			s.soon = min(s.soon, first.free)
+		if first.Waiting&^first.Paused != 0 {
+			s.soon = min(s.soon, first.Free)
 		}
 	}
 }
@@ -64,13 +65,13 @@ func (e *engine) soonest(w *worker, s *swtch) (first *link, t, second int64) {
 			p := bits.TrailingZeros64(some)
 			l := &e.links[s.out[64*i+p]]
 			switch {
-			case l.waiting == 0:
+			case l.Waiting == 0:
 				s.busy[i] &^= 1 << p
-			case l.waiting&^l.paused == 0:
-			case l.free < t || l.free == t && e.ordered && (l.start < first.start || l.start == first.start && w.First(l.begun, first.begun)):
-				t, first, second = l.free, l, t
+			case l.Waiting&^l.Paused == 0:
+			case l.Free < t || l.Free == t && e.ordered && (l.Start < first.Start || l.Start == first.Start && w.First(l.Begun, first.Begun)):
+				t, first, second = l.Free, l, t
 			default:
-				second = min(second, l.free)
+				second = min(second, l.Free)
 			}
 		}
 	}
@@ -101,10 +102,10 @@ func (e *engine) release(w *worker, s *swtch, f *frame, at int64) {
 }
 
 // sendPFC queues a PFC frame to the neighbour of a port.
-func (e *engine) sendPFC(w *worker, s *swtch, port uint32, class, what uint8, at int64) {
-	l, why := &e.links[s.out[port]], uint32(0)
+func (e *engine) sendPFC(w *worker, s *swtch, to uint32, class, what uint8, at int64) {
+	l, why := &e.links[s.out[to]], uint32(0)
 	if what == flagPause {
-		why = uint32(e.deepest(s, class)) + 1
+		why = uint32(port.Deepest(e.links, s.out, class)) + 1
 	}
 	e.enqueue(w, s, l, &frame{At: at, Flow: -1, Psn: uint32(class), Aux: why, Size: uint16(e.cfg.Frames.Pause), Flags: what})
 }

@@ -32,7 +32,7 @@ func (e *engine) open(h *host, id int32, now int64) {
 	}
 	e.fill(base, route.Key{Src: f.Dst, Dst: f.Src, SPort: f.DstPort, DPort: port})
 	e.rcv[id].Back = uint32(base)
-	line := e.links[h.out].rate
+	line := e.links[h.out].Rate
 	payload := int64(e.cfg.Frames.Payload)
 	*s = sender{Bytes: f.Bytes, Frames: uint32((f.Bytes + payload - 1) / payload), NextAvail: now, Rate: cc.Rate{Rate: line, Line: line},
 		Window: e.cfg.CC.Window, Route: uint32(base + e.slot), Class: e.classOf[f.Priority]}
@@ -89,10 +89,10 @@ func (e *engine) sendData(w *worker, h *host, s *sender, l *link, id int32, now 
 	f := e.put(w, l, size, 0, now)
 	f.Flow, f.Psn, f.Route, f.Aux, f.Size, f.Flags, f.Class = id, psn, route, aux, size, 0, s.Class
 	if e.given != nil {
-		l.data += int64(size)
+		l.Data += int64(size)
 	}
-	if l.credit != nil {
-		l.spend(f)
+	if l.Credit != nil {
+		l.Spend(f)
 		e.gate(l, now)
 	}
 	if e.cfg.CC.Kind == DCQCN {
@@ -105,9 +105,9 @@ func (e *engine) sendData(w *worker, h *host, s *sender, l *link, id int32, now 
 	}
 	switch {
 	case !full:
-		s.NextAvail = now + e.lasts(int(size), s.Pace(&e.cfg.CC))
+		s.NextAvail = now + e.cfg.Lasts(int(size), s.Pace(&e.cfg.CC))
 	case s.Gap == 0:
-		s.Gap = e.lasts(int(size), s.Pace(&e.cfg.CC))
+		s.Gap = e.cfg.Lasts(int(size), s.Pace(&e.cfg.CC))
 		fallthrough
 	default:
 		s.NextAvail = now + s.Gap
@@ -127,25 +127,25 @@ func (e *engine) size(s *sender, id int32, psn uint32) (bytes uint16, full bool)
 // put begins a frame on a link that neither marks nor stamps, data (0) or an acknowledgement (1), and
 // returns it on its cable, to be filled but for its time and tag.
 func (e *engine) put(w *worker, l *link, size uint16, what uint8, at int64) *frame {
-	l.sent++
-	l.txBytes += int64(size)
+	l.Sent++
+	l.TxBytes += int64(size)
 	tag := instant.Number(0)
 	if e.ordered {
-		l.start, l.begun = at, w.Sent(at, l.id, l.wire.Tail)
-		tag = l.begun
+		l.Start, l.Begun = at, w.Sent(at, l.ID, l.Wire.Tail)
+		tag = l.Begun
 	}
-	if l.sizes[what] != size {
-		e.measure(l, what, size)
+	if l.Sizes[what] != size {
+		l.Measure(e.cfg, what, size)
 	}
-	l.free = at + l.lasts[what]
-	come := l.free + l.delay
-	if l.wire.Empty() {
-		e.due[l.id] = come
+	l.Free = at + l.Lasts[what]
+	come := l.Free + l.Delay
+	if l.Wire.Empty() {
+		e.due[l.ID] = come
 	}
-	if l.wire.Full() {
-		l.wire.Grow()
+	if l.Wire.Full() {
+		l.Wire.Grow()
 	}
-	f := l.wire.Next()
+	f := l.Wire.Next()
 	f.At, f.Tag = come, uint32(tag)
 	return f
 }

@@ -32,13 +32,13 @@ func (e *engine) backTo(psn uint32, bytes int64) uint32 {
 // trim cuts a frame for which an egress queue has no room.
 func (e *engine) trim(w *worker, l *link, f *frame) {
 	most := e.cfg.Buffer.Trim
-	if most == 0 || f.Flow < 0 || f.Flags&flagAck != 0 || l.q[f.Class].bytes+int64(f.Size) <= most {
+	if most == 0 || f.Flow < 0 || f.Flags&flagAck != 0 || l.Queues[f.Class].Bytes+int64(f.Size) <= most {
 		return
 	}
 	f.Size, f.Class = uint16(e.cfg.Frames.Header), 0
 	f.Flags |= flagTrim
 	w.Trims++
-	l.port.trims++
+	l.Stats.Trims++
 }
 
 // refuse asks for a frame that came without its data.

@@ -43,12 +43,12 @@ func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
 		for some := parted.BeforeOf(e.due, s.in[from:min(from+64, len(s.in))], end); some != 0; some &= some - 1 {
 			p := from + bits.TrailingZeros64(some)
 			l := &e.links[s.in[p]]
-			if l.trains > 0 {
+			if l.Trains > 0 {
 				arrived, s.Arriving[p] = e.takeTrains(w, s, l, uint16(p), end, arrived)
 			} else {
 				arrived, s.Arriving[p] = e.take(w, s, l, uint16(p), end, arrived)
 			}
-			e.due[l.id] = l.wire.First()
+			e.due[l.ID] = l.Wire.First()
 			s.Total += s.Arriving[p]
 		}
 	}
@@ -62,7 +62,7 @@ func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
 			if e.ordered {
 				tag = uint32(instant.None)
 			}
-			s.arrived = e.links[id].returns.Take(tag, end, s.arrived)
+			s.arrived = e.links[id].Returns.Take(tag, end, s.arrived)
 			for len(s.from) < len(s.arrived) {
 				s.from = append(s.from, uint16(p))
 			}
@@ -83,8 +83,8 @@ func (s *swtch) begin(w *worker) {
 // the frames once for each thing that is to be done: so little of it stays in registers.
 func (e *engine) take(w *worker, s *swtch, l *link, port uint16, end int64, arrived []frame) (all []frame, bytes int64) {
 	n := len(arrived)
-	arrived, bytes = l.wire.Move(end, arrived)
-	for i := n; l.lossy && i < len(arrived); i++ {
+	arrived, bytes = l.Wire.Move(end, arrived)
+	for i := n; l.Lossy && i < len(arrived); i++ {
 		if f := &arrived[i]; e.lose(w, l, f) {
 			bytes -= int64(f.Size)
 			arrived = slices.Delete(arrived, i, i+1)
@@ -109,16 +109,16 @@ func (e *engine) take(w *worker, s *swtch, l *link, port uint16, end int64, arri
 
 // lose draws whether the next frame of a link is lost.
 func (e *engine) lose(w *worker, l *link, f *frame) bool {
-	l.arrivals++
-	if l.drawn {
+	l.Arrivals++
+	if l.Drawn {
 		if f.Flags&flagLost == 0 {
 			return false
 		}
-	} else if streams.Hash(e.cfg.Seed, l.id, streams.Loss, l.arrivals) >= l.loss {
+	} else if streams.Hash(e.cfg.Seed, l.ID, streams.Loss, l.Arrivals) >= l.Loss {
 		return false
 	}
 	w.Lost++
-	l.port.drops++
+	l.Stats.Drops++
 	return true
 }
 
@@ -151,7 +151,7 @@ func (e *engine) quick(w *worker, s *swtch, end int64) {
 			p := 64*i + bits.TrailingZeros64(some)
 			l := &e.links[s.out[p]]
 			keys := e.leaving(w, s, p)
-			if e.classes == 2 && !l.odd && (l.paused|l.waiting&1) == 0 && s.control[i]>>(p%64)&1 == 0 {
+			if e.classes == 2 && !l.Odd && (l.Paused|l.Waiting&1) == 0 && s.control[i]>>(p%64)&1 == 0 {
 				e.express(w, s, l, keys, end)
 				continue
 			}
@@ -162,11 +162,11 @@ func (e *engine) quick(w *worker, s *swtch, end int64) {
 					e.onto(w, s, l, f, n)
 				}
 			}
-			for l.waiting&^l.paused != 0 && l.free < end {
+			for l.Waiting&^l.Paused != 0 && l.Free < end {
 				e.completed(w, l)
-				e.dequeue(w, s, l, l.free)
+				e.dequeue(w, s, l, l.Free)
 			}
-			if l.waiting == 0 {
+			if l.Waiting == 0 {
 				s.busy[i] &^= 1 << (p % 64)
 			}
 		}
@@ -175,21 +175,21 @@ func (e *engine) quick(w *worker, s *swtch, end int64) {
 
 // onto puts a frame onto the port by which it leaves, at its time.
 func (e *engine) onto(w *worker, s *swtch, l *link, f *frame, n instant.Number) {
-	for l.waiting&^l.paused != 0 && l.free < f.At {
+	for l.Waiting&^l.Paused != 0 && l.Free < f.At {
 		e.completed(w, l)
-		e.dequeue(w, s, l, l.free)
+		e.dequeue(w, s, l, l.Free)
 	}
 	if e.ordered {
-		if l.free == f.At && l.waiting&^l.paused != 0 && l.free-l.start > e.travel(s.in[f.Tag], f.Size) {
+		if l.Free == f.At && l.Waiting&^l.Paused != 0 && l.Free-l.Start > e.travel(s.in[f.Tag], f.Size) {
 			e.completed(w, l)
-			e.dequeue(w, s, l, l.free)
+			e.dequeue(w, s, l, l.Free)
 		}
 		e.arrived(w, n)
 	}
-	if l.waiting == 0 && l.free < f.At && l.paused>>f.Class&1 == 0 {
-		l.peak = max(l.peak, int64(f.Size))
+	if l.Waiting == 0 && l.Free < f.At && l.Paused>>f.Class&1 == 0 {
+		l.Peak = max(l.Peak, int64(f.Size))
 		if f.Class != 0 {
-			l.turn = f.Class
+			l.Turn = f.Class
 		}
 		e.transmit(w, l, f, f.At, 0)
 		return
@@ -218,9 +218,9 @@ func (e *engine) choosing(w *worker, s *swtch, order []uint64, end int64) {
 	}
 	for _, id := range s.out {
 		l := &e.links[id]
-		for l.waiting&^l.paused != 0 && l.free < end {
+		for l.Waiting&^l.Paused != 0 && l.Free < end {
 			e.completed(w, l)
-			e.dequeue(w, s, l, l.free)
+			e.dequeue(w, s, l, l.Free)
 		}
 	}
 }
@@ -228,87 +228,71 @@ func (e *engine) choosing(w *worker, s *swtch, order []uint64, end int64) {
 // pfcAtSwitch pauses or resumes the port by which a PFC frame came.
 func (e *engine) pfcAtSwitch(w *worker, s *swtch, f *frame, n instant.Number) {
 	l := &e.links[s.out[f.Tag]]
-	for l.waiting&^l.paused != 0 && l.free < f.At {
+	for l.Waiting&^l.Paused != 0 && l.Free < f.At {
 		e.completed(w, l)
-		e.dequeue(w, s, l, l.free)
+		e.dequeue(w, s, l, l.Free)
 	}
 	e.arrived(w, n)
-	before := l.paused
-	e.pfc(w, l, f)
-	l.note(before, f)
+	before := l.Paused
+	e.pause(w, l, f)
+	l.Note(before, f)
 	s.soon = 0
-	if l.waiting&^l.paused != 0 && l.free < f.At {
+	if l.Waiting&^l.Paused != 0 && l.Free < f.At {
 		e.dequeue(w, s, l, f.At)
 	}
 }
 
-// pfc sets the paused classes of a link.
-func (e *engine) pfc(w *worker, l *link, f *frame) {
-	before := l.asked
-	if f.Flags&flagPause != 0 {
+// pause lets a PFC frame act on the link by which its sender is reached.
+func (e *engine) pause(w *worker, l *link, f *frame) {
+	pause := f.Flags&flagPause != 0
+	if l.Ask(f.Psn, pause, f.At); pause {
 		w.Pauses++
-		l.port.pauses++
-		l.asked |= 1 << f.Psn
-	} else {
-		l.asked &^= 1 << f.Psn
-	}
-	if before == 0 {
-		l.port.since = f.At
-	} else if l.asked == 0 {
-		l.port.paused += f.At - l.port.since
-	}
-	l.hold()
-}
-
-// hold sets the classes that may not start a frame.
-func (l *link) hold() {
-	l.paused = l.asked
-	if l.storm {
-		l.paused = ^uint16(1)
 	}
 }
 
 // enqueue puts a frame into its egress queue and starts it if the link is idle.
 func (e *engine) enqueue(w *worker, s *swtch, l *link, f *frame) {
-	q := &l.q[f.Class]
+	q := &l.Queues[f.Class]
 	q.Pass(f, f.At, f.Tag, &s.spare)
-	l.waiting |= 1 << f.Class
-	s.busy[l.fromPort/64] |= 1 << (l.fromPort % 64)
-	s.soon = min(s.soon, l.free)
-	if l.odd {
-		if l.credit != nil {
+	l.Waiting |= 1 << f.Class
+	s.busy[l.FromPort/64] |= 1 << (l.FromPort % 64)
+	s.soon = min(s.soon, l.Free)
+	if l.Odd {
+		if l.Credit != nil {
 			e.gate(l, f.At)
 		}
 		if e.cfg.MarkAtEnqueue {
-			e.markQueued(w, l, q)
+			if l.MarkQueued(q, e.cfg.Seed) {
+				w.Marks++
+			}
 		}
 	}
-	q.bytes += int64(f.Size)
-	l.peak = max(l.peak, q.bytes)
-	if l.free < f.At && l.waiting&^l.paused != 0 {
+	q.Bytes += int64(f.Size)
+	l.Peak = max(l.Peak, q.Bytes)
+	if l.Free < f.At && l.Waiting&^l.Paused != 0 {
 		e.dequeue(w, s, l, f.At)
 	}
 }
 
 // dequeue starts the next frame of a link whose port is free.
 func (e *engine) dequeue(w *worker, s *swtch, l *link, at int64) {
-	c := frames.InTurn(l.waiting&^l.paused, &l.turn, e.classes)
-	q := &l.q[c]
+	c := frames.InTurn(l.Waiting&^l.Paused, &l.Turn, e.classes)
+	q := &l.Queues[c]
 	f := q.Front()
 	if q.Pop(&s.spare); q.Empty() {
-		l.waiting &^= 1 << c
+		l.Waiting &^= 1 << c
 	}
-	q.bytes -= int64(f.Size)
-	if l.odd && l.hol != nil && l.hol.To > f.At && f.Flow >= 0 && e.tables == nil && e.hostOf[l.to] < 0 {
-		l.hol.Delayed(f.Flow, e.hops[f.Route+1], f.At)
+	q.Bytes -= int64(f.Size)
+	if l.Odd && l.HOL != nil && l.HOL.To > f.At && f.Flow >= 0 && e.tables == nil && e.hostOf[l.To] < 0 {
+		l.HOL.Delayed(f.Flow, e.hops[f.Route+1], f.At)
 	}
 	if e.cfg.Buffer.Credits > 0 {
-		e.links[s.in[f.Tag]].repay(f, at)
+		e.links[s.in[f.Tag]].Repay(f, at)
 	} else if c != 0 {
 		e.release(w, s, f, at)
 	}
-	e.transmit(w, l, f, at, q.bytes)
-	if l.odd && l.credit != nil {
+	e.transmit(w, l, f, at, q.Bytes)
+	if l.Odd && l.Credit != nil {
 		e.gate(l, at)
 	}
 }
@@ -316,90 +300,76 @@ func (e *engine) dequeue(w *worker, s *swtch, l *link, at int64) {
 // transmit marks a frame by the queue that it leaves behind and puts it on the
 // cable.
 func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
-	if l.marks && behind > l.alert && f.Class != 0 {
+	if l.Marks && behind > l.Alert && f.Class != 0 {
 		e.mark(w, l, f, behind)
 	}
 	if f.Flags&(flagAck|flagTrim) == 0 && f.Flow >= 0 {
 		w.DataPacketHops++
 		if e.given != nil {
-			l.data += int64(f.Size)
+			l.Data += int64(f.Size)
 		}
-		if e.cfg.CC.Kind == HPCC && l.q != nil {
+		if e.cfg.CC.Kind == HPCC && l.Queues != nil {
 			e.stamp(l, f, at)
 		}
 	}
-	if l.odd {
+	if l.Odd {
 		e.odd(l, f, at)
 	}
-	l.sent++
-	l.txBytes += int64(f.Size)
+	l.Sent++
+	l.TxBytes += int64(f.Size)
 	tag := instant.Number(0)
 	if e.ordered {
-		l.start, l.begun = at, w.Sent(at, l.id, l.wire.Tail)
-		tag = l.begun
+		l.Start, l.Begun = at, w.Sent(at, l.ID, l.Wire.Tail)
+		tag = l.Begun
 	}
 	what := f.Flags & flagAck
-	if l.sizes[what] != f.Size {
-		e.measure(l, what, f.Size)
+	if l.Sizes[what] != f.Size {
+		l.Measure(e.cfg, what, f.Size)
 	}
-	l.free = at + l.lasts[what]
-	if l.wire.Empty() {
-		e.due[l.id] = l.free + l.delay
+	l.Free = at + l.Lasts[what]
+	if l.Wire.Empty() {
+		e.due[l.ID] = l.Free + l.Delay
 	}
-	if l.wire.Full() {
-		l.wire.Grow()
+	if l.Wire.Full() {
+		l.Wire.Grow()
 	}
-	l.wire.Next().Set(f, l.free+l.delay, uint32(tag))
+	l.Wire.Next().Set(f, l.Free+l.Delay, uint32(tag))
 }
 
 // odd does what few links do with a frame that begins.
 func (e *engine) odd(l *link, f *frame, at int64) {
-	if l.pint != nil {
+	if l.Pint != nil {
 		e.pintStamp(l, f, at)
 	}
-	if l.credit != nil {
-		l.spend(f)
+	if l.Credit != nil {
+		l.Spend(f)
 	}
-}
-
-// markQueued marks the last frame of a queue, or draws whether to, by what waits before it.
-func (e *engine) markQueued(w *worker, l *link, q *queue) {
-	f := q.Back()
-	if l.queued++; !l.marks || f.Class == 0 || f.Flags&flagAck != 0 || q.bytes <= l.kMin {
-		return
-	}
-	if q.bytes <= l.kMax && streams.Hash(e.cfg.Seed, l.id, streams.Mark, l.queued) >= l.pMax*float64(q.bytes-l.kMin)/float64(l.kMax-l.kMin) {
-		return
-	}
-	f.Flags |= flagCE
-	w.Marks++
-	l.port.marks++
 }
 
 // mark marks a data frame that leaves so much behind, or draws whether to.
 func (e *engine) mark(w *worker, l *link, f *frame, behind int64) {
 	if w.again = true; !e.ordered && e.cfg.EventOrder {
-		w.deepest = max(w.deepest, float64(behind)/float64(l.kMin))
+		w.deepest = max(w.deepest, float64(behind)/float64(l.KMin))
 		return
 	}
-	if behind <= l.kMin {
+	if behind <= l.KMin {
 		return
 	}
-	if behind <= l.kMax {
-		p := l.pMax * float64(behind-l.kMin) / float64(l.kMax-l.kMin)
+	if behind <= l.KMax {
+		p := l.PMax * float64(behind-l.KMin) / float64(l.KMax-l.KMin)
 		if e.streams != nil {
 			if w.P, w.Drawing = p, true; f.Flags&flagAck != 0 {
 				w.P = 0 // a number is drawn, too
 			}
 			return
 		}
-		if streams.Hash(e.cfg.Seed, l.id, streams.Mark, l.sent) >= p {
+		if streams.Hash(e.cfg.Seed, l.ID, streams.Mark, l.Sent) >= p {
 			return
 		}
 	}
 	if f.Flags&flagAck == 0 {
 		f.Flags |= flagCE
 		w.Marks++
-		l.port.marks++
+		l.Stats.Marks++
 	}
 }

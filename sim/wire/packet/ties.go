@@ -20,11 +20,11 @@ func (e *engine) travel(id int32, size uint16) int64 {
 	l := &e.links[id]
 	switch size {
 	case e.full:
-		return l.delay + l.whole
+		return l.Delay + l.Whole
 	case e.ack:
-		return l.delay + l.ack
+		return l.Delay + l.Ack
 	}
-	return l.delay + e.lasts(int(size), l.rate)
+	return l.Delay + e.cfg.Lasts(int(size), l.Rate)
 }
 
 // arrived says that a frame arrives that began under a number.
@@ -45,8 +45,8 @@ func (e *engine) came(w *worker, h *host, f *frame) {
 // completed says that the frame in transmission ends.
 func (e *engine) completed(w *worker, l *link) {
 	if e.ordered {
-		w.Happens(l.begun)
-		w.since, w.size = l.start, 0
+		w.Happens(l.Begun)
+		w.since, w.size = l.Start, 0
 	}
 }
 
@@ -166,7 +166,7 @@ func (e *engine) horizon() int64 {
 	most := int64(0)
 	for i := range e.links {
 		l := &e.links[i]
-		most = max(most, l.delay+max(l.whole, l.ack, e.lasts(e.cfg.Frames.Pause, l.rate)))
+		most = max(most, l.Delay+max(l.Whole, l.Ack, e.cfg.Lasts(e.cfg.Frames.Pause, l.Rate)))
 	}
 	for _, f := range e.cfg.Faults {
 		if f.Slow > 0 {
@@ -190,9 +190,9 @@ func (e *engine) drawMark(link int32, wire uint32, p float64) {
 	if e.streams.Draw() < p {
 		l := &e.links[link]
 		if !e.ranker.Wait { // else it may have arrived, and no sender minds
-			l.wire.Buf[wire&uint32(len(l.wire.Buf)-1)].Flags |= flagCE
+			l.Wire.Buf[wire&uint32(len(l.Wire.Buf)-1)].Flags |= flagCE
 		}
 		e.workers[0].Marks++
-		l.port.marks++
+		l.Stats.Marks++
 	}
 }

@@ -15,50 +15,13 @@ import (
 // is so long that its trains could not be counted.
 func (e *engine) mayTrain() bool {
 	for i := range e.links {
-		if l := &e.links[i]; l.delay > min(l.whole, l.ack)<<14 { // for a delay and a window of two
+		if l := &e.links[i]; l.Delay > min(l.Whole, l.Ack)<<14 { // for a delay and a window of two
 			return false
 		}
 	}
 	c, r := &e.cfg.CC, &e.cfg.Repair
 	return e.stays && !e.plain && !e.single && !e.ordered && !e.picky && e.given == nil && e.paths == 1 && e.classes == 2 && e.cfg.AckFrom <= 1 &&
 		(c.Kind == NoCC || c.Kind == DCQCN) && c.ByteReset == 0 && !c.VarWindow && r.Timeout == 0 && !r.Selective && r.BackTo == 0 && e.cfg.Buffer.Trim == 0
-}
-
-// depart puts a train on the cable whose first frame starts at a time, and the others as they came. The last
-// that is there is not before from, where the two may become one.
-func (e *engine) depart(w *worker, l *link, f *frame, at, from int64) {
-	n, size, what := train.Frames(f), int64(f.Size), f.Flags&flagAck
-	if w.trains += n; what == 0 {
-		w.DataPacketHops += n
-	}
-	l.sent += uint64(n)
-	l.txBytes += n * size
-	l.free = train.Last(f) - f.At + at + l.lasts[what]
-	g := *f
-	if g.At = at + l.lasts[what] + l.delay; l.wire.Empty() {
-		e.due[l.id] = g.At
-	}
-	g.Tag = 0
-	if !train.Push(&l.wire, &g, from) {
-		l.trains++
-	}
-}
-
-// line is the port of a link for frames like f.
-func (e *engine) line(l *link, f *frame) train.Line {
-	what := f.Flags & flagAck
-	if l.sizes[what] != f.Size {
-		e.measure(l, what, f.Size)
-	}
-	return train.Line{Free: l.free, Lasts: l.lasts[what]}
-}
-
-// unload takes what arrives before a time off the cable.
-func (l *link) unload(end int64, arrived []frame) []frame {
-	var trains int
-	arrived, trains = train.Take(&l.wire, end, arrived)
-	l.trains -= uint16(trains)
-	return arrived
 }
 
 // rests is for how many windows at most no host is looked at where none sends a train: to look costs more than a window with few frames.
@@ -79,17 +42,27 @@ func (e *engine) seek() {
 	e.rest, e.moved = e.rests, 0
 }
 
+// depart puts a train on the cable, as Link.Depart does.
+func (e *engine) depart(w *worker, l *link, f *frame, at, from int64) {
+	n := train.Frames(f)
+	if w.trains += n; f.Flags&flagAck == 0 {
+		w.DataPacketHops += n
+	}
+	l.Depart(f, at, from)
+	e.due[l.ID] = l.Wire.Front().At
+}
+
 // byTrains simulates a host up to end if trains come to it, or all it does is to send one, and returns how many
 // records came; else it is not done. The frames of trains that are not answered as such go on one by one.
 func (e *engine) byTrains(w *worker, h *host, in *link, end int64) (n int, done bool) {
-	q, rides := &in.wire, in.trains > 0
+	q, rides := &in.Wire, in.Trains > 0
 	if !rides && (e.rest > 0 || len(h.Pairs) != 1) {
 		return 0, false
 	}
 	to := q.Head
 	var come []frame
 	if rides {
-		come = in.unload(end, h.arrived[:0])
+		come = in.Unload(end, h.arrived[:0])
 		h.arrived = come[:0]
 	} else {
 		to = q.Before(end)
@@ -110,7 +83,7 @@ func (e *engine) byTrains(w *worker, h *host, in *link, end int64) (n int, done 
 		q.Head = to
 	}
 	if n > 0 {
-		e.due[in.id] = q.First()
+		e.due[in.ID] = q.First()
 	}
 	return n, true
 }
@@ -118,7 +91,7 @@ func (e *engine) byTrains(w *worker, h *host, in *link, end int64) (n int, done 
 // byTrain simulates a host up to end if all it does is to send one train or to acknowledge some. If it acknowledges
 // only the first of what has come, it returns the others.
 func (e *engine) byTrain(w *worker, h *host, come []frame, end int64) (left []frame, done bool) {
-	if h.out < 0 || h.wake != 0 || h.timer < end || h.first < end || e.links[h.out].paused != 0 {
+	if h.out < 0 || h.wake != 0 || h.timer < end || h.first < end || e.links[h.out].Paused != 0 {
 		return come, false
 	}
 	switch l := &e.links[h.out]; {
@@ -141,8 +114,8 @@ func (e *engine) sendTrain(w *worker, h *host, l *link, come []frame, end int64)
 		return false
 	}
 	id := h.Pairs[0]
-	s, free, lasts := &e.snd[id], l.free, l.lasts[0]
-	if s.Gap == 0 || s.Gap > lasts || s.NextAvail > free || free >= end || s.Gapped || s.Ended || l.sizes[0] != e.full || !h.acks.Empty() || lasts > train.MostGap {
+	s, free, lasts := &e.snd[id], l.Free, l.Lasts[0]
+	if s.Gap == 0 || s.Gap > lasts || s.NextAvail > free || free >= end || s.Gapped || s.Ended || l.Sizes[0] != e.full || !h.acks.Empty() || lasts > train.MostGap {
 		return false
 	}
 	n := (end-1-free)/lasts + 1
@@ -179,7 +152,7 @@ func (e *engine) answerTrains(w *worker, h *host, l *link, come []frame, end int
 		h.inFlight = true
 		e.rcv[f.Flow].Expected += uint32(train.Frames(f))
 	}
-	h.inFlight = l.free >= end
+	h.inFlight = l.Free >= end
 	return nil, true
 }
 
@@ -190,22 +163,22 @@ func (e *engine) answerTrain(w *worker, a *link, f *frame, end int64) bool {
 		class = train.Many
 	}
 	ack := frame{At: f.At, Flow: f.Flow, Psn: r.Expected + 1, Route: r.Back, Aux: f.Aux, Size: e.ack, Flags: flagAck, Class: class}
-	first := e.line(a, &ack)
-	if !first.Takes(&ack) || a.odd {
+	first := a.Line(e.cfg, &ack)
+	if !first.Takes(&ack) || a.Odd {
 		return false
 	}
 	b := &e.links[e.hops[ack.Route+1]]
-	if !a.ahead || !b.ahead {
+	if !a.Ahead || !b.Ahead {
 		e.depart(w, a, &ack, f.At, 0)
 		return true
 	}
-	second := e.line(b, &ack)
-	if ack.At += a.lasts[flagAck] + a.delay; b.free >= ack.At || !second.Takes(&ack) {
+	second := b.Line(e.cfg, &ack)
+	if ack.At += a.Lasts[flagAck] + a.Delay; b.Free >= ack.At || !second.Takes(&ack) {
 		return false
 	}
 	n := train.Frames(f)
-	a.free, a.sent, a.txBytes = first.Free, a.sent+uint64(n), a.txBytes+n*int64(ack.Size)
-	b.peak = max(b.peak, int64(ack.Size))
+	a.Free, a.Sent, a.TxBytes = first.Free, a.Sent+uint64(n), a.TxBytes+n*int64(ack.Size)
+	b.Peak = max(b.Peak, int64(ack.Size))
 	ack.Route++
 	e.depart(w, b, &ack, ack.At, end)
 	return true
@@ -214,7 +187,7 @@ func (e *engine) answerTrain(w *worker, a *link, f *frame, end int64) bool {
 // takeTrains is take where trains are on the link.
 func (e *engine) takeTrains(w *worker, s *swtch, l *link, port uint16, end int64, arrived []frame) ([]frame, int64) {
 	n, first, from, bytes := len(arrived), len(arrived), end-e.look, int64(0)
-	for arrived = l.unload(end, arrived); n < len(arrived); n++ {
+	for arrived = l.Unload(end, arrived); n < len(arrived); n++ {
 		g := &arrived[n]
 		g.Route++
 		if g.Tag = uint32(port); train.Is(g) {
@@ -247,41 +220,21 @@ func (e *engine) carryTrains(w *worker, s *swtch, end int64) {
 // taken apart, and it returns false.
 func (e *engine) carry(w *worker, s *swtch, l *link, port int, end int64) bool {
 	keys := w.Added(port)
-	if !e.passes(s, l, keys) {
+	if !l.Passes(e.cfg, s.arrived, keys) {
 		e.spread(w, s, port, keys, end)
 		return false
 	}
 	for _, key := range keys {
 		f := &s.arrived[key&parted.Place]
-		if l.peak = max(l.peak, int64(f.Size)); train.Is(f) {
-			e.line(l, f)
+		if l.Peak = max(l.Peak, int64(f.Size)); train.Is(f) {
+			l.Line(e.cfg, f)
 			e.depart(w, l, f, f.At, 0)
 		} else {
 			e.transmit(w, l, f, f.At, 0)
 		}
 	}
 	if e.vague {
-		w.peak = max(w.peak, l.peak)
-	}
-	return true
-}
-
-// passes says that a port is free whenever something comes to it.
-func (e *engine) passes(s *swtch, l *link, keys []uint64) bool {
-	if l.waiting != 0 || l.odd || l.paused != 0 {
-		return false
-	}
-	free := l.free
-	for _, key := range keys {
-		f := &s.arrived[key&parted.Place]
-		if f.Flow < 0 || f.At < free {
-			return false
-		}
-		x := e.line(l, f)
-		if x.Free = free; !x.Takes(f) {
-			return false
-		}
-		free = x.Free
+		w.peak = max(w.peak, l.Peak)
 	}
 	return true
 }

@@ -23,3 +23,11 @@ func (r *Repair) Back(psn uint32, bytes, payload int64) uint32 {
 	}
 	return psn
 }
+
+// Lasts returns how many picoseconds a frame takes at a rate in bit/s.
+func (c *Config) Lasts(bytes int, rate int64) int64 {
+	if c.WholeNanos {
+		return 1000 * Nanos(float64(bytes)*8/float64(rate))
+	}
+	return (int64(bytes)*8_000_000_000_000 + rate/2) / rate
+}

@@ -24,6 +24,18 @@ type Frame struct {
 	Tag   uint32 // in a switch the port by which it came; on a cable, with EventOrder, its instant.Number
 }
 
+// Flags of a frame.
+const (
+	Ack    uint8 = 1 << iota // an acknowledgement; psn is the next expected
+	Nack                     // with Ack: the receiver lacks psn
+	CE                       // congestion experienced, echoed on the acknowledgement
+	Pause                    // PFC: stop class psn
+	Resume                   // PFC: go on with class psn
+	Sack                     // with Ack: frame aux came out of order
+	Lost                     // it will be lost at the end of the cable
+	Trim                     // cut to its headers; with Ack: frame aux came so
+)
+
 // Extend makes room for one more frame, which is written next: append would copy it twice.
 func Extend(a []Frame) []Frame {
 	n := len(a)

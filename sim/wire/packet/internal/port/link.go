@@ -1,0 +1,210 @@
+// Package port is the directions of cables, each with the egress port that feeds it.
+//
+// In: a network and its settings, frames and times. Out: links, and what is known of them all: what waits, what is
+// paused, what happened. It must not know hosts, switches or queue pairs.
+package port
+
+import (
+	"github.com/simccl/simccl/sim/wire/packet/cc"
+	"github.com/simccl/simccl/sim/wire/packet/internal/blame"
+	"github.com/simccl/simccl/sim/wire/packet/internal/dog"
+	"github.com/simccl/simccl/sim/wire/packet/internal/frames"
+	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
+	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
+	"github.com/simccl/simccl/sim/wire/packet/internal/train"
+	"github.com/simccl/simccl/sim/wire/packet/spec"
+)
+
+const never = int64(1<<63 - 1)
+
+// Report is the flow of a frame that brings credits back; its size is theirs.
+const Report = -2
+
+// Queue is an egress queue of one class.
+type Queue struct {
+	frames.Lane
+	Bytes int64
+}
+
+// Link is one direction of a cable with the egress port that feeds it.
+//
+// What each frame touches is in the first two lines of a cache, and in a third in switches.
+type Link struct {
+	Free            int64     // when the frame in transmission ends
+	Alert           int64     // bytes behind a frame from which on it may be marked
+	Lasts           [2]int64  // ps of the sizes seen last, of data and of acknowledgements
+	Sizes           [2]uint16 // those sizes
+	Waiting, Paused uint16    // classes that have frames; that may not start one
+	Asked, FromPort uint16    // classes that the neighbour has paused
+	Turn            uint8     // class served last
+	Marks, Lossy    bool      // ECN is on
+	Odd             bool      // credit, pint or hol is set
+	ID, To          int32
+	Begun           instant.Number // of the frame in transmission
+	Ahead           bool           // frames are put onto it before they are at the switch
+	Trains          uint16         // are on it
+
+	Wire    frames.Ring // what travels
+	Delay   int64
+	TxBytes int64
+	Sent    uint64 // frames
+	Start   int64  // when the frame in transmission began
+
+	Peak   int64
+	Queues []Queue // by class, of switches
+	Data   int64   // bytes of data frames
+	KMin   int64
+	KMax   int64
+	_      [8]byte
+
+	Whole, Ack int64 // ps that a full data frame and an acknowledgement last
+	PMax, Loss float64
+	Rate       int64
+	Arrivals   uint64        // frames
+	Queued     uint64        // frames, with MarkAtEnqueue
+	Credit     []int64       // by class, of InfiniBand
+	Returns    frames.Ring   // credits on their way back
+	Watch      *dog.Dog      // of switches, with a watchdog
+	Pint       *cc.PintPort  // of switches, with HPCC-PINT
+	HOL        *blame.Pauses // once it was paused
+	Stats      Stats
+	From, Peer int32
+	Feeder     int32    // the only link over which its frames come to the switch, and nothing holds them up; -1: none
+	Down       bool     // the cable is, and its ends know
+	Storm      bool     // paused all the time, whatever is asked for
+	Drawn      bool     // its losses are in a stream
+	_          [35]byte // whole lines of a cache
+}
+
+// Stats is what happened where a link begins, for reports alone.
+type Stats struct {
+	Marks, Pauses, Drops, Barks int64
+	Trims                       int64
+	Since, Paused               int64 // when the present pause began, and all before
+	Stormed                     int64 // when the storm began
+}
+
+// Hold sets the classes that may not start a frame.
+func (l *Link) Hold() {
+	l.Paused = l.Asked
+	if l.Storm {
+		l.Paused = ^uint16(1)
+	}
+}
+
+// Note keeps the times of a link's pauses; before is what was paused.
+func (l *Link) Note(before uint16, f *frames.Frame) {
+	switch {
+	case before == 0 && l.Paused != 0:
+		if l.HOL == nil {
+			l.HOL, l.Odd = &blame.Pauses{First: f.At}, true
+		}
+		l.HOL.Begin(f.At, int32(f.Aux)-1)
+	case before != 0 && l.Paused == 0:
+		l.HOL.End(f.At)
+	}
+}
+
+// Held is the bytes that wait at a port.
+func (l *Link) Held() (bytes int64) {
+	for i := range l.Queues {
+		bytes += l.Queues[i].Bytes
+	}
+	return bytes
+}
+
+// Backlog is the bytes that a link has to send, with the rest of the frame in
+// transmission.
+func (l *Link) Backlog(at int64) int64 {
+	bytes := l.Held()
+	if l.Free > at {
+		bytes += int64(float64(l.Free-at) * float64(l.Rate) / 8e12)
+	}
+	return bytes
+}
+
+// Repay sends the room that a frame left back over the link by which it came.
+func (l *Link) Repay(f *frames.Frame, at int64) {
+	if f.Class != 0 {
+		l.Returns.Push(&frames.Frame{At: at + l.Delay, Flow: Report, Size: f.Size, Class: f.Class})
+	}
+}
+
+// Spend takes the credit that a frame needs.
+func (l *Link) Spend(f *frames.Frame) {
+	if f.Class != 0 {
+		l.Credit[f.Class] -= int64(f.Size)
+	}
+}
+
+// Unload takes what arrives before a time off the cable.
+func (l *Link) Unload(end int64, arrived []frames.Frame) []frames.Frame {
+	var trains int
+	arrived, trains = train.Take(&l.Wire, end, arrived)
+	l.Trains -= uint16(trains)
+	return arrived
+}
+
+// Ask is a PFC frame of the neighbour that pauses a class from a time on, or lets it go on.
+func (l *Link) Ask(class uint32, pause bool, at int64) {
+	before := l.Asked
+	if pause {
+		l.Stats.Pauses++
+		l.Asked |= 1 << class
+	} else {
+		l.Asked &^= 1 << class
+	}
+	if before == 0 {
+		l.Stats.Since = at
+	} else if l.Asked == 0 {
+		l.Stats.Paused += at - l.Stats.Since
+	}
+	l.Hold()
+}
+
+// Measure finds how long a frame of another size lasts, of data (0) or of acknowledgements (1).
+func (l *Link) Measure(c *spec.Config, what uint8, bytes uint16) {
+	l.Sizes[what], l.Lasts[what] = bytes, c.Lasts(int(bytes), l.Rate)
+}
+
+// Gate holds the classes back from a time on whose next frame has no credit; a host's next
+// frame may be as large as any. It says whether that begins. The time that something waits for credit counts as a
+// pause of the port.
+func (l *Link) Gate(most, at int64) (begins bool) {
+	before := l.Asked
+	for c := 1; c < len(l.Credit); c++ {
+		need := most
+		if l.Queues != nil {
+			need = 0
+			if q := &l.Queues[c]; !q.Empty() {
+				need = int64(q.Front().Size)
+			}
+		}
+		l.Asked &^= 1 << c
+		if l.Credit[c] < need {
+			l.Asked |= 1 << c
+		}
+	}
+	switch p := &l.Stats; {
+	case before == 0 && l.Asked != 0:
+		p.Since, begins = at, true
+	case before != 0 && l.Asked == 0 && p.Since >= 0:
+		p.Paused += at - p.Since
+	}
+	l.Hold()
+	return begins
+}
+
+// MarkQueued marks the last frame of a queue, or draws whether to, by what waits before it.
+func (l *Link) MarkQueued(q *Queue, seed uint64) bool {
+	f := q.Back()
+	if l.Queued++; !l.Marks || f.Class == 0 || f.Flags&frames.Ack != 0 || q.Bytes <= l.KMin {
+		return false
+	}
+	if q.Bytes <= l.KMax && streams.Hash(seed, l.ID, streams.Mark, l.Queued) >= l.PMax*float64(q.Bytes-l.KMin)/float64(l.KMax-l.KMin) {
+		return false
+	}
+	f.Flags |= frames.CE
+	l.Stats.Marks++
+	return true
+}

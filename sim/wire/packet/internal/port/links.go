@@ -1,0 +1,183 @@
+package port
+
+import (
+	"slices"
+
+	"github.com/simccl/simccl/sim/wire/packet/cc"
+	"github.com/simccl/simccl/sim/wire/packet/internal/blame"
+	"github.com/simccl/simccl/sim/wire/packet/internal/dog"
+	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
+	"github.com/simccl/simccl/sim/wire/packet/spec"
+	"github.com/simccl/simccl/units"
+)
+
+// Lay makes two links of each cable: 2i from A to B, 2i+1 back, with so many classes of frames. delay is the least of
+// a cable, in ps.
+func Lay(n *spec.Network, s *spec.Config, classes int, ordered bool) (links []Link, delay int64) {
+	links, delay = make([]Link, 2*len(n.Cables)), never
+	for i, c := range n.Cables {
+		delay = min(delay, int64(c.Delay))
+		for k := range 2 {
+			l := &links[2*i+k]
+			*l = Link{ID: int32(2*i + k), Peer: int32(2*i + 1 - k), From: c.A, To: c.B, Rate: c.Rate, Delay: int64(c.Delay), Loss: c.Loss, Lossy: c.Loss > 0, Begun: instant.None, Feeder: -1}
+			if k == 1 {
+				l.From, l.To = c.B, c.A
+			}
+			l.Ack, l.Whole = s.Lasts(s.Frames.Ack, c.Rate), s.Lasts(s.Frames.Payload+s.Frames.Header, c.Rate)
+			if n.Switch[l.From] {
+				for _, m := range s.Marking {
+					if m.Rate == l.Rate {
+						l.Marks, l.KMin, l.KMax, l.PMax, l.Alert = true, m.KMin, m.KMax, m.PMax, m.KMin
+						if s.EventOrder && !ordered {
+							l.Alert = m.KMin / 8
+						}
+					}
+				}
+				l.Queues, l.Odd = make([]Queue, classes), s.Buffer.Trim > 0 || s.MarkAtEnqueue
+				if s.MarkAtEnqueue {
+					l.Alert = never // of marks at dequeue
+				}
+				if s.CC.Kind == cc.Pint {
+					l.Pint, l.Odd = &cc.PintPort{}, true
+				}
+				if s.Watchdog.After > 0 {
+					l.Watch = dog.New()
+				}
+			}
+			if c := s.Buffer.Credits; c > 0 {
+				l.Credit, l.Odd = make([]int64, classes), true
+				for k := range l.Credit {
+					l.Credit[k] = c
+				}
+			}
+		}
+	}
+	return links, delay
+}
+
+// Next is when a port starts a frame, a credit comes back or a watchdog looks, of links whose first frames arrive at due.
+func Next(links []Link, due []int64, dog *spec.Watchdog) int64 {
+	t := never
+	for i := range links {
+		l := &links[i]
+		t = min(t, due[i])
+		if l.Waiting&^l.Paused != 0 {
+			t = min(t, l.Free)
+		}
+		if !l.Returns.Empty() {
+			t = min(t, l.Returns.Front().At)
+		}
+		if l.Watch != nil {
+			t = min(t, l.Watch.Next(int64(dog.After), int64(dog.Restore)))
+		}
+	}
+	return t
+}
+
+// Stuck says that frames are held by a pause of a neighbour, and how many left the queues that are.
+func Stuck(links []Link) (held bool, sent uint64) {
+	for i := range links {
+		if l := &links[i]; l.Waiting&l.Paused != 0 && l.Credit == nil {
+			held = true
+			for c := range l.Queues {
+				if l.Paused>>c&1 != 0 {
+					sent += uint64(l.Queues[c].Head)
+				}
+			}
+		}
+	}
+	return held, sent
+}
+
+// Cycle finds a cycle of nodes with paused queues that wait for each other.
+func Cycle(links []Link, nodes int) []int32 {
+	next := make([][]int32, nodes)
+	for i := range links {
+		if l := &links[i]; l.Waiting&l.Paused != 0 {
+			next[l.From] = append(next[l.From], l.To)
+		}
+	}
+	return blame.Cycle(next)
+}
+
+// Blocked lists head-of-line blocking, the longest first.
+func Blocked(links []Link) (all []spec.Blocked) {
+	for i := range links {
+		l := &links[i]
+		if l.HOL == nil {
+			continue
+		}
+		for _, v := range l.HOL.Blocked.All() {
+			c := &links[v.Cause]
+			all = append(all, spec.Blocked{Flow: v.Who, Link: [2]int32{l.From, l.To}, Behind: [2]int32{c.From, c.To}, Time: units.Time(v.Time)})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b spec.Blocked) int { return int(min(max(b.Time-a.Time, -1), 1)) })
+	return all
+}
+
+// Deepest is the one of some links with the longest queue of a class.
+func Deepest(links []Link, some []int32, class uint8) int32 {
+	best := some[0]
+	for _, id := range some {
+		if links[id].Queues[class].Bytes > links[best].Queues[class].Bytes {
+			best = id
+		}
+	}
+	return best
+}
+
+// Count adds what all links sent to a result, and its deepest queue.
+func Count(links []Link, r *spec.Result) {
+	for i := range links {
+		l := &links[i]
+		r.FrameHops += int64(l.Sent)
+		if l.Peak > r.PeakQueue {
+			r.PeakQueue, r.PeakLink = l.Peak, [2]int32{l.From, l.To}
+		}
+	}
+}
+
+// Report is what happened at a port until now, in ps, but for what its host sent again.
+func (l *Link) Report(now int64) spec.Port {
+	x := &l.Stats
+	p := spec.Port{Peak: l.Peak, Bytes: l.TxBytes, Data: l.Data, Pauses: x.Pauses, Marks: x.Marks, Drops: x.Drops, Trims: x.Trims, Watchdogs: x.Barks, Paused: units.Time(x.Paused),
+		Busy: units.Time(float64(l.TxBytes) * 8e12 / float64(l.Rate))}
+	if l.Asked != 0 && x.Since >= 0 {
+		p.Paused += units.Time(now - x.Since)
+	}
+	if l.Storm {
+		p.Paused += units.Time(now - x.Stormed)
+	}
+	if p.Behind = -1; l.HOL != nil {
+		p.First, p.Behind = units.Time(l.HOL.First), l.HOL.Behind.Worst(l.HOL.Culprit)
+	}
+	return p
+}
+
+// State is what waits at a port now, for those who look on.
+func (l *Link) State(now int64) spec.State {
+	return spec.State{Cable: l.ID / 2, Back: l.ID%2 == 1, Queue: -1, At: units.Time(now), Queued: l.Held(), Marks: l.Stats.Marks, Paused: l.Asked != 0 || l.Storm}
+}
+
+// Suffer sets a link's rate and losses as a fault begins or ends; back is of the link from B to A.
+func (l *Link) Suffer(f *spec.Fault, cable *spec.Cable, begin, back bool, at int64) {
+	l.Rate, l.Loss = cable.Rate, cable.Loss
+	if begin {
+		l.Rate, l.Loss = f.During(cable)
+	}
+	l.Lossy, l.Sizes = l.Loss > 0, [2]uint16{}
+	if f.Down {
+		l.Down = begin || f.Reroute
+	}
+	if !f.Storm || back != f.Back {
+		return
+	}
+	if l.Storm = begin; begin {
+		l.Stats.Stormed = at
+	} else {
+		l.Stats.Paused += at - l.Stats.Stormed
+	}
+	l.Hold()
+	l.Free = max(l.Free, at) // what waited starts now
+}
