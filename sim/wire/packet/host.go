@@ -261,12 +261,17 @@ func (e *engine) runHost(w *worker, h *host, come []frame, end int64) {
 		case arrives:
 			f := &come[0]
 			come = come[1:]
-			if next = frames.First(come); !e.arrive(w, h, f) {
+			if next = frames.First(come); !e.arrive(w, h, f) || h.inFlight {
 				continue
 			}
 		case ends:
 			h.inFlight = false
 			e.completed(w, l)
+			e.start(w, h, l, now)
+			if h.timer < rest {
+				rest = h.timer
+			}
+			continue
 		case wakes:
 			h.wake = 0
 			e.woken(w, h)
@@ -276,9 +281,7 @@ func (e *engine) runHost(w *worker, h *host, come []frame, end int64) {
 		if !h.inFlight && h.out >= 0 {
 			e.start(w, h, l, now)
 		}
-		if e.cfg.Repair.Timeout > 0 || what >= begins {
-			rest = min(end, h.timer, h.first)
-		}
+		rest = min(end, h.timer, h.first)
 	}
 }
 
@@ -337,11 +340,13 @@ func (e *engine) arrive(w *worker, h *host, f *frame) bool {
 
 // answered puts the acknowledgement of a data frame to those that a host sends, if there is one.
 func (e *engine) answered(h *host, f *frame) bool {
-	var ack frame
-	if !e.receive(f, &ack) {
+	if h.acks.Full() {
+		h.acks.Grow()
+	}
+	if !e.receive(f, h.acks.At(h.acks.Tail)) {
 		return false
 	}
-	h.acks.Push(&ack)
+	h.acks.Tail++
 	return true
 }
 
@@ -368,6 +373,11 @@ func (e *engine) start(w *worker, h *host, l *link, now int64) {
 		if f := h.acks.Front(); l.Paused>>e.ackHold(f)&1 == 0 {
 			h.acks.Head++
 			h.inFlight = true
+			if !l.Ahead && !l.Odd { // nothing marks or stamps it
+				g := e.put(w, l, f.Size, flagAck, now)
+				g.Set(f, g.At, g.Tag)
+				return
+			}
 			e.sendAck(w, l, f, now)
 			if l.Credit != nil {
 				e.gate(l, now)
@@ -407,21 +417,6 @@ func (e *engine) follow(w *worker, h *host, s *sender, l *link, now int64) {
 	default:
 		h.paced = now
 	}
-}
-
-// startNext starts the next data frame of a host whose link is idle.
-func (e *engine) startNext(w *worker, h *host, l *link, now int64) {
-	i, soon := h.Choose(e.snd, &e.rules, l.Paused, now)
-	if i < 0 {
-		if h.paced = soon; soon < never && soon > now && h.wake <= now {
-			h.wake = soon // when the first of them may send
-			e.await(w, h, now)
-		}
-		return
-	}
-	h.Last = int32(i)
-	h.inFlight = true
-	e.sendData(w, h, &e.snd[h.Pairs[i]], l, h.Pairs[i], now)
 }
 
 // ackHold is the class whose pause holds an acknowledgement back.

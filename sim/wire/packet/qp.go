@@ -150,7 +150,7 @@ func (e *engine) put(w *worker, l *link, size uint16, what uint8, at int64) *fra
 	return f
 }
 
-// receive handles a data frame; it reports whether it is to be acknowledged, and how, in a frame of zeros.
+// receive handles a data frame; it reports whether it is to be acknowledged, and how.
 func (e *engine) receive(f, ack *frame) bool {
 	r := &e.rcv[f.Flow]
 	if f.Flags&flagTrim != 0 {
@@ -230,7 +230,9 @@ func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 	if f.Flags&flagNack != 0 {
 		w.Retransmitted += e.controls.Again(f.Flow, s.Again(false))
 	}
-	e.ccAck(w, h, f, s, acked)
+	if e.cfg.CC.Kind != DCQCN || f.Flags&flagCE != 0 { // else the control sees nothing
+		e.ccAck(w, h, f, s, acked)
+	}
 	return true
 }
 

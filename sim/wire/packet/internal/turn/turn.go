@@ -28,7 +28,12 @@ type Rules struct {
 }
 
 // Bound says that a queue pair has as much in flight as it may, at a time in ps.
-func (r *Rules) Bound(s *pair.Sender, now int64) bool { return s.Bound(r.CC, r.Payload, r.Trim, now) }
+func (r *Rules) Bound(s *pair.Sender, now int64) bool {
+	if s.Window == 0 || int64(s.Nxt-s.Una)*int64(r.Payload) < s.Window && !r.CC.VarWindow {
+		return false
+	}
+	return s.Bound(r.CC, r.Payload, r.Trim, now)
+}
 
 // Add lists one more.
 func (l *List) Add(id int32, senders []pair.Sender) {
@@ -46,27 +51,29 @@ func (l *List) single(senders []pair.Sender) {
 // Choose returns the place of the next in turn that may send, with classes that are paused; or -1, and
 // when pacing lets the first of them send. It drops those that have ended when it meets one.
 func (l *List) Choose(senders []pair.Sender, rules *Rules, paused uint16, now int64) (found int, soon int64) {
-	n, ended, soon := len(l.Pairs), -1, never
-	at := int(l.Last)
-	for range n {
-		if at++; at >= n {
-			if at -= n; at >= n { // others have left the list
-				at %= n
-			}
+	pairs, at, ended, soon := l.Pairs, int(l.Last)+1, -1, never
+	for range pairs {
+		if uint(at) >= uint(len(pairs)) {
+			at %= len(pairs) // others may have left the list
 		}
-		s := &senders[l.Pairs[at]]
-		if gap := s.Gapped && s.HasGap(); gap || s.Nxt < s.Frames {
-			if s.NextAvail > now {
-				soon = min(soon, s.NextAvail)
-			} else if soon = now; paused>>s.Class&1 == 0 && (gap && !rules.Trim || !rules.Bound(s, now)) {
+		s := &senders[pairs[at]]
+		gap := s.Gapped && s.HasGap()
+		switch {
+		case !gap && s.Nxt >= s.Frames:
+			if s.Una >= s.Frames && (ended < 0 || at < ended) {
+				ended = at
+			}
+		case s.NextAvail > now:
+			soon = min(soon, s.NextAvail)
+		default:
+			if soon = now; paused>>s.Class&1 == 0 && (gap && !rules.Trim || !rules.Bound(s, now)) {
 				if ended >= 0 {
 					at = l.strike(senders, ended, at)
 				}
 				return at, now
 			}
-		} else if s.Una >= s.Frames && (ended < 0 || at < ended) {
-			ended = at
 		}
+		at++
 	}
 	if ended >= 0 {
 		l.strike(senders, ended, -1)
