@@ -7,6 +7,7 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/after"
 	"github.com/simccl/simccl/sim/wire/packet/internal/blame"
 	"github.com/simccl/simccl/sim/wire/packet/internal/crew"
+	"github.com/simccl/simccl/sim/wire/packet/internal/depart"
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/lost"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
@@ -39,6 +40,7 @@ type worker struct {
 	apart    []frame  // memory for those of trains
 	keys     []uint64 // and for their keys
 	trains   int64    // frames that went in trains, over each link
+	ports    depart.Window
 }
 
 // ending is a flow whose last acknowledgement arrived.

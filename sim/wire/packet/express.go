@@ -1,6 +1,7 @@
 package packet
 
 import (
+	"github.com/simccl/simccl/sim/wire/packet/internal/depart"
 	"github.com/simccl/simccl/sim/wire/packet/internal/frames"
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
@@ -15,6 +16,9 @@ func (e *engine) express(w *worker, s *swtch, l *link, keys []uint64, end int64)
 	if e.shallow(w, s, l, keys) {
 		e.rapid(w, s, l, keys, end)
 		return
+	}
+	if e.most < all && !q.Empty() {
+		come = e.deplete(w, s, l, keys, end)
 	}
 	for {
 		if come == begun && q.Empty() {
@@ -53,7 +57,7 @@ func (e *engine) express(w *worker, s *swtch, l *link, keys []uint64, end int64)
 	for _, key := range keys[begun:come] { // gather has counted their bytes
 		q.Bytes -= int64(s.arrived[key&parted.Place].Size)
 	}
-	e.keep(s, l, q, keys[begun:come])
+	e.keep(w, s, l, q, keys[begun:come])
 }
 
 // shallow says that however long the queue becomes, no frame is marked and none deeper was seen before.
@@ -78,11 +82,10 @@ func (e *engine) shallow(w *worker, s *swtch, l *link, keys []uint64) bool {
 // none deeper was seen before.
 func (e *engine) rapid(w *worker, s *swtch, l *link, keys []uint64, end int64) {
 	q := &l.Queues[1]
-	for !q.Empty() && l.Free < end {
-		e.completed(w, l)
-		e.shorten(w, s, l, q)
+	if !q.Empty() && l.Free < end {
+		e.deplete(w, s, l, nil, end)
 	}
-	e.keep(s, l, q, keys[e.stream(w, s, l, keys, end):])
+	e.keep(w, s, l, q, keys[e.stream(w, s, l, keys, end):])
 }
 
 // stream sends frames that come to an empty queue, but only those that start before end, and
@@ -132,13 +135,11 @@ func (e *engine) burst(w *worker, l *link, some []frame, end int64) int {
 }
 
 // keep puts frames that have come and have not started into the queue.
-func (e *engine) keep(s *swtch, l *link, q *queue, keys []uint64) {
-	for _, key := range keys {
-		i := int(key & parted.Place)
-		f, port := &s.arrived[i], s.entry(e, i)
-		q.Pass(f, f.At, port, &s.spare)
-		q.Bytes += int64(f.Size)
-		s.Add(port, 1, int64(f.Size))
+func (e *engine) keep(w *worker, s *swtch, l *link, q *queue, keys []uint64) {
+	if len(keys) > 0 {
+		w.ports.Begin()
+		w.ports.Keep(q, keys)
+		s.Less(w.ports.Bytes)
 	}
 	p := l.FromPort
 	if s.busy[p/64] &^= 1 << (p % 64); q.Empty() {
@@ -147,6 +148,36 @@ func (e *engine) keep(s *swtch, l *link, q *queue, keys []uint64) {
 	}
 	l.Waiting = 1 << 1
 	s.busy[p/64] |= 1 << (p % 64)
+}
+
+// ports begins a window of the ports of a switch.
+func (e *engine) ports(w *worker, s *swtch, end int64) {
+	w.ports = depart.Window{Config: e.cfg, Full: e.full, Ack: e.ack, End: end, Surely: e.ordered || !e.cfg.EventOrder, Later: e.streams != nil, Held: s.Held(), Spare: &s.spare, Arrived: s.arrived, In: s.in, Links: e.links}
+	if e.ordered {
+		w.ports.Calendar, w.ports.From = &w.Calendar, s.from
+	}
+}
+
+// deplete sends what waits in a queue, as long as anything does, and returns how many keys have come then.
+func (e *engine) deplete(w *worker, s *swtch, l *link, keys []uint64, end int64) int {
+	p, q := &w.ports, &l.Queues[1]
+	p.Begin()
+	for {
+		if p.Send(l, q, keys); !p.Stopped {
+			break
+		}
+		e.completed(w, l)
+		e.shorten(w, s, l, q)
+	}
+	if !l.Wire.Empty() {
+		e.due[l.ID] = l.Wire.Front().At
+	}
+	w.again = w.again || p.Deep
+	s.Less(p.Bytes)
+	w.DataPacketHops += int64(p.Data)
+	w.Marks += int64(p.Marks)
+	l.Stats.Marks += int64(p.Marks)
+	return p.Come
 }
 
 // gather takes what comes until a port is free: of frames for which keys are from begun
@@ -203,6 +234,7 @@ func (e *engine) relay(w *worker, s *swtch, end int64) (busy int) {
 		s.arrived, s.from = l.Wire.Between(l.Wire.Head, to[1-p], &w.arrived), w.from[:0]
 		keys := w.Room(len(s.arrived))
 		s.from = frames.Onward(s.arrived, keys, s.from, uint16(1-p), e.ordered)
+		e.ports(w, s, end)
 		if w.from = s.from; len(keys) > 0 || x.Waiting != 0 {
 			e.express(w, s, x, keys, end)
 		}

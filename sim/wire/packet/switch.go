@@ -146,6 +146,7 @@ func (e *engine) quick(w *worker, s *swtch, end int64) {
 	if e.part(w, s, end-e.look); s.riding {
 		e.carryTrains(w, s, end)
 	}
+	e.ports(w, s, end)
 	for i, some := range s.busy {
 		for some |= w.Used[i]; some != 0; some &= some - 1 {
 			p := 64*i + bits.TrailingZeros64(some)

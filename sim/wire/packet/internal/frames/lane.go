@@ -66,3 +66,34 @@ func (q *Lane) Pop(spare **Piece) {
 		p.next, *spare = *spare, p
 	}
 }
+
+// Piece is the first of what waits, as far as it lies in one piece.
+func (q *Lane) Piece() []Frame {
+	return q.first.frames[q.at:min(perPiece, q.at+int32(q.Tail-q.Head))]
+}
+
+// Drop is Pop for so many frames of one piece.
+func (q *Lane) Drop(n int, spare **Piece) {
+	q.Head += uint32(n)
+	if q.at += int32(n); q.Head == q.Tail {
+		q.at, q.end = 0, 0
+	} else if q.at == perPiece {
+		p := q.first
+		q.first, q.at = p.next, 0
+		p.next, *spare = *spare, p
+	}
+}
+
+// Room is places behind what waits, at least one, to be written and then counted by Came.
+func (q *Lane) Room(spare **Piece) []Frame {
+	if q.end == perPiece || q.last == nil {
+		q.extend(spare)
+	}
+	return q.last.frames[q.end:]
+}
+
+// Came says that so many were written.
+func (q *Lane) Came(n int) {
+	q.end += int32(n)
+	q.Tail += uint32(n)
+}

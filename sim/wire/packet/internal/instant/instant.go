@@ -132,6 +132,9 @@ func (c *Calendar) Row(n int) (row []Entry, last, step Number) {
 	return c.log[c.size : c.size+n], (c.next - c.step) &^ None, c.step
 }
 
+// From is where the window begins: nothing of it begins before.
+func (c *Calendar) From() int64 { return c.from }
+
 // Began is a frame that begins at a time when that happens which began under a number.
 func Began(by Number, at int64) Entry { return Entry{numbered | Cause(by) | sent<<whatShift, at} }
 
@@ -180,6 +183,12 @@ func (c *Calendar) Skip(at int64, pause bool) {
 	}
 	c.draw(c.note(at, what), at, -1, 0)
 	c.Drawing = before
+}
+
+// Draw takes note of a number to be drawn for a frame that begins under a number, to be marked with a chance.
+func (c *Calendar) Draw(n Number, chance float64, at int64, link int32, wire uint32) {
+	c.P = chance
+	c.draw(n, at, link, wire)
 }
 
 // note takes note of what began.

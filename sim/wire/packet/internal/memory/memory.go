@@ -64,6 +64,12 @@ func (m *Memory) Add(port uint32, class uint8, size int64) {
 	m.held += size
 }
 
+// Held is what Add counts, by port and class; Less takes note of what was taken away there in all.
+func (m *Memory) Held() []int64 { return m.in }
+
+// Less says that Held is so much less in all.
+func (m *Memory) Less(bytes int64) { m.held -= bytes }
+
 // Calm says that in this window no ingress queue can reach its threshold, that
 // none is above it, and so that ports do not influence each other.
 func (m *Memory) Calm() bool {

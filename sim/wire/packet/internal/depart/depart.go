@@ -1,0 +1,193 @@
+// Package depart lets a port send what waits in a queue, while others come behind it.
+//
+// In: the port with its queue, and the keys of what comes. Out: what travels and what began, in a calendar; and how many
+// have come. It must not know switches, or what frames are for.
+package depart
+
+import (
+	"github.com/simccl/simccl/sim/wire/packet/internal/frames"
+	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
+	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
+	"github.com/simccl/simccl/sim/wire/packet/internal/port"
+	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
+	"github.com/simccl/simccl/sim/wire/packet/spec"
+)
+
+const never = int64(1<<63 - 1)
+
+// Window is what a switch has in a window, and what a port of it does.
+type Window struct {
+	Config   *spec.Config
+	Full     uint16            // bytes of frames that last Whole on a link
+	Ack      uint16            // and of those that last Ack
+	End      int64             // no frame starts then or later
+	Calendar *instant.Calendar // takes note of frames that begin, if there is one
+	Surely   bool              // no mark is only looked out for
+	Later    bool              // marks are drawn in the order of events
+	Held     []int64           // of two classes: bytes that came in and wait, by port and class
+	Spare    **frames.Piece
+	Arrived  []frames.Frame
+	From     []uint16    // with Calendar: the port of each
+	In       []int32     // links, by port
+	Links    []port.Link // all
+
+	Come    int   // of the keys: what has come
+	Bytes   int64 // that were sent, less those that were kept
+	Data    int   // frames of data that were sent
+	Marks   int   // those that were marked
+	Deep    bool  // the queue was so long once that a frame might be marked
+	Stopped bool  // the first frame is for others to send: it has a new size, or might be marked
+	next    int64 // what has not come does not come before
+}
+
+// Begin begins another port.
+func (w *Window) Begin() { w.Come, w.Bytes, w.Data, w.Marks, w.Deep = 0, 0, 0, 0, false }
+
+// Keep puts what has keys behind what waits.
+func (w *Window) Keep(q *port.Queue, keys []uint64) {
+	bytes, arrived, from, held := int64(0), w.Arrived, w.From, w.Held
+	for len(keys) > 0 {
+		room := q.Room(w.Spare)
+		some := keys[:min(len(keys), len(room))]
+		for i, key := range some {
+			k, f := key&parted.Place, &room[i]
+			*f = arrived[k]
+			if k < uint64(len(from)) {
+				f.Tag = uint32(from[k])
+			}
+			size := int64(f.Size)
+			bytes += size
+			held[2*f.Tag+1] += size
+		}
+		q.Came(len(some))
+		keys = keys[len(some):]
+	}
+	q.Bytes += bytes
+	w.Bytes -= bytes
+}
+
+// Send sends what waits at a port in the order of its queue, as long as anything does, and counts what comes
+// until then. Port and queue are such that no pause, no credit and no other class plays a part.
+func (w *Window) Send(l *port.Link, q *port.Queue, keys []uint64) {
+	w.next = -never
+	for w.Stopped = false; !q.Empty() && l.Free < w.End && !w.Stopped; {
+		some := q.Piece()
+		for int(l.Wire.Tail-l.Wire.Head)+len(some) > len(l.Wire.Buf) {
+			l.Wire.Grow()
+		}
+		out := l.Wire.Buf[l.Wire.Tail&uint32(len(l.Wire.Buf)-1):] // up to where the ring begins again
+		q.Drop(w.some(l, q, some[:min(len(some), len(out))], out, keys), w.Spare)
+	}
+}
+
+// some is Send for frames that lie one behind the other, as do their places on the cable, and returns how many of them have started.
+func (w *Window) some(l *port.Link, q *port.Queue, some, out []frames.Frame, keys []uint64) int {
+	var row []instant.Entry
+	var by, step instant.Number
+	last, from := l.Begun, int64(0)
+	if w.Calendar != nil {
+		row, by, step = w.Calendar.Row(len(some))
+		from = w.Calendar.From()
+	}
+	free, start, bytes, alert, acks, n := l.Free, l.Start, q.Bytes, l.Alert, 0, 0
+	if !l.Marks {
+		alert = never
+	}
+	held, out := w.Held, out[:len(some)]
+	for i := range some {
+		if free >= w.End {
+			break
+		}
+		if w.next <= free {
+			bytes = w.gather(l, keys, free, start, bytes)
+		}
+		f := &some[i]
+		what := f.Flags & frames.Ack
+		if l.Sizes[what] != f.Size {
+			w.Stopped = true
+			break
+		}
+		size := int64(f.Size)
+		if behind := bytes - size; behind > alert {
+			if !w.Surely {
+				w.Stopped = true
+				break
+			}
+			if behind > l.KMin && (behind > l.KMax || w.draws(l, f, (by+step)&^instant.None, behind, free, i)) {
+				f.Flags |= (what ^ 1) * frames.CE
+				w.Marks += int(what ^ 1)
+			}
+			w.Deep = true
+		}
+		bytes -= size
+		acks += int(what)
+		held[2*f.Tag+1] -= size
+		if i < len(row) {
+			row[i] = instant.Began(last, max(free, from))
+			by = (by + step) &^ instant.None
+			last = by
+		}
+		start = free
+		free += l.Lasts[what]
+		g := &out[i]
+		*g = *f
+		g.At, g.Tag = free+l.Delay, uint32(by)
+		n = i + 1
+	}
+	if q.Bytes = bytes; n > 0 {
+		data := int64(n-acks) * int64(l.Sizes[0])
+		l.Free, l.Wire.Tail, l.Sent, l.Data = free, l.Wire.Tail+uint32(n), l.Sent+uint64(n), l.Data+data
+		data += int64(acks) * int64(l.Sizes[1])
+		l.TxBytes, w.Bytes, w.Data = l.TxBytes+data, w.Bytes+data, w.Data+n-acks
+		if w.Calendar != nil {
+			w.Calendar.Took(n)
+			l.Start, l.Begun = start, last
+		}
+	}
+	return n
+}
+
+// draws says that a frame is marked behind which so much waits and which is to begin at a time as the ith of some, or lets its
+// calendar draw that later.
+func (w *Window) draws(l *port.Link, f *frames.Frame, n instant.Number, behind, at int64, i int) bool {
+	p := l.PMax * float64(behind-l.KMin) / float64(l.KMax-l.KMin)
+	if !w.Later {
+		return streams.Hash(w.Config.Seed, l.ID, streams.Mark, l.Sent+uint64(i)) < p
+	}
+	if f.Flags&frames.Ack != 0 {
+		p = 0 // a number is drawn, too
+	}
+	w.Calendar.Draw(n, p, at, l.ID, l.Wire.Tail+uint32(i))
+	return false
+}
+
+// gather counts what comes until a port is free, behind what waits there.
+func (w *Window) gather(l *port.Link, keys []uint64, free, start, bytes int64) int64 {
+	come, arrived := w.Come, w.Arrived
+	w.next = never
+	for ; come < len(keys); come++ {
+		i := keys[come] & parted.Place
+		f := &arrived[i]
+		if f.At >= free {
+			if f.At > free || w.Calendar != nil && free-start > w.travel(&w.Links[w.In[w.From[i]]], f.Size) {
+				w.next = f.At
+				break
+			}
+		}
+		bytes += int64(f.Size)
+		l.Peak = max(l.Peak, bytes)
+	}
+	w.Come = come
+	return bytes
+}
+
+// travel is how long, in ps, a frame is on its way over a link.
+func (w *Window) travel(l *port.Link, size uint16) int64 {
+	switch size {
+	case w.Full:
+		return l.Delay + l.Whole
+	case w.Ack:
+		return l.Delay + l.Ack
+	}
+	return l.Delay + w.Config.Lasts(int(size), l.Rate)
+}
