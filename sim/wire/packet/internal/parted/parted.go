@@ -15,6 +15,7 @@ const (
 	some      = 8  // fewer are sorted by insertion
 	few       = 64 // as many by 64 parts of the span; with more the parts are as many as they are
 	each      = 0x0101010101010101
+	last      = 1 << 63 // the bit of negative numbers
 	placeBits = 24
 	// Place is which bits of a key say the number of what arrived.
 	Place = 1<<placeBits - 1
@@ -34,20 +35,20 @@ func Together(a, b uint64) bool { return a>>placeBits == b>>placeBits }
 // Before says which of at most 64 times are before end, in bits: without a branch, as it could not
 // be foreseen. No time is negative.
 func Before(at []int64, end int64) (some uint64) {
-	for i, t := range at {
-		some |= uint64(t-end) >> 63 << (i & 63)
+	for _, t := range at {
+		some = some>>1 | uint64(t-end)&last
 	}
-	return some
+	return some >> (64 - len(at))
 }
 
 // BeforeOf is Before for some of the times, by their places; a negative one has none.
 func BeforeOf(at []int64, which []int32, end int64) (some uint64) {
-	for i, k := range which {
-		if k >= 0 {
-			some |= uint64(at[k]-end) >> 63 << (i & 63)
+	for _, k := range which {
+		if some >>= 1; k >= 0 {
+			some |= uint64(at[k]-end) & last
 		}
 	}
-	return some
+	return some >> (64 - len(which))
 }
 
 // Parts is what arrives in a window, by port.
@@ -92,10 +93,11 @@ func (p *Parts) Instead(port int, keys []uint64) { p.ports[port] = append(p.port
 func (p *Parts) End() {
 	for i := range p.Used {
 		some := uint64(0)
-		for k, keys := range p.ports[64*i : min(64*i+64, len(p.ports))] {
-			some |= uint64(-int64(len(keys))) >> 63 << k // its first bit
+		ports := p.ports[64*i : min(64*i+64, len(p.ports))]
+		for k := range ports {
+			some = some>>1 | uint64(-int64(len(ports[k])))&last
 		}
-		p.Used[i] = some
+		p.Used[i] = some >> (64 - len(ports))
 	}
 }
 
