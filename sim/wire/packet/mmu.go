@@ -30,7 +30,9 @@ func (e *engine) careful(w *worker, s *swtch, order []uint64, end int64) {
 		} else if l = e.leave(w, s, f); l == nil {
 			continue
 		}
-		if f.Class == 0 || e.cfg.Buffer.Credits > 0 || e.admit(w, s, f) {
+		if l.Waiting == 0 && l.Free < f.At && l.Paused>>f.Class&1 == 0 && !l.Odd && (f.Class == 0 || s.Passes(f.Tag, f.Class, int64(f.Size))) {
+			e.through(w, l, f)
+		} else if f.Class == 0 || e.cfg.Buffer.Credits > 0 || e.admit(w, s, f) {
 			e.enqueue(w, s, l, f)
 		} else {
 			l.Stats.Drops++

@@ -188,11 +188,7 @@ func (e *engine) onto(w *worker, s *swtch, l *link, f *frame, n instant.Number) 
 		e.arrived(w, n)
 	}
 	if l.Waiting == 0 && l.Free < f.At && l.Paused>>f.Class&1 == 0 {
-		l.Peak = max(l.Peak, int64(f.Size))
-		if f.Class != 0 {
-			l.Turn = f.Class
-		}
-		e.transmit(w, l, f, f.At, 0)
+		e.through(w, l, f)
 		return
 	}
 	if f.Class != 0 {
@@ -202,6 +198,14 @@ func (e *engine) onto(w *worker, s *swtch, l *link, f *frame, n instant.Number) 
 		s.Add(f.Tag, f.Class, int64(f.Size))
 	}
 	e.enqueue(w, s, l, f)
+}
+
+// through sends a frame by an idle port when it comes.
+func (e *engine) through(w *worker, l *link, f *frame) {
+	if l.Peak = max(l.Peak, int64(f.Size)); f.Class != 0 {
+		l.Turn = f.Class
+	}
+	e.transmit(w, l, f, f.At, 0)
 }
 
 // choosing is quick where frames choose their ports by what waits there: all ports

@@ -180,6 +180,19 @@ func (m *Memory) Admit(port uint32, class uint8, size int64) (room, pause bool) 
 	return true, pause
 }
 
+// Passes says that what comes in and leaves at once changes nothing: there is room, and no threshold is near.
+func (m *Memory) Passes(port uint32, class uint8, size int64) bool {
+	k, limit := int(port)*m.classes+int(class), m.threshold(port)
+	in := m.in[k] + size
+	if in > m.b.Reserve || m.xoff[k] || m.headroom[k] > 0 || size > max(limit, m.most[port]) {
+		return false
+	}
+	if x := m.b.XOff; x > 0 {
+		return in < x
+	}
+	return limit > 0
+}
+
 // Release accounts for what leaves. resume says that the neighbour is to go on.
 func (m *Memory) Release(port uint32, class uint8, size int64) (resume bool) {
 	k := int(port)*m.classes + int(class)

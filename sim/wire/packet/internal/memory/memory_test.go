@@ -1,6 +1,8 @@
 package memory
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/simccl/simccl/sim/wire/packet/spec"
@@ -45,5 +47,36 @@ func TestMemory(t *testing.T) {
 	m.Add(1, 1, 700)
 	if m.Release(1, 1, 700) || m.held != 0 {
 		t.Error("what passes a calm switch stays")
+	}
+}
+
+// TestPasses: what may pass leaves the memory as it was, and stops nobody, wherever thresholds are.
+func TestPasses(t *testing.T) {
+	passed, not := 0, 0
+	for seed := range uint64(500) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		b := spec.Buffer{Bytes: 20_000 + r.Int64N(80_000), Reserve: r.Int64N(3000), ResumeOffset: 500, Shift: r.IntN(3), HeadroomDelays: r.IntN(2)}
+		if r.IntN(3) == 0 {
+			b.XOff, b.XOn = 1500, 1000
+		}
+		m := New(&b, 2, []Port{{40e9, 1_000_000}, {40e9, 1_000_000}}, 40e9)
+		m.Recount()
+		for range 60 {
+			port, size := r.Uint32N(2), 1+r.Int64N(3000)
+			before := fmt.Sprint(m)
+			if m.Passes(port, 1, size) {
+				room, pause := m.Admit(port, 1, size)
+				if resume := m.Release(port, 1, size); !room || pause || resume || fmt.Sprint(m) != before {
+					t.Fatalf("seed %d: room %t, pauses %t, resumes %t; %v was %s", seed, room, pause, resume, m, before)
+				}
+				passed++
+			} else {
+				not++
+			}
+			m.Admit(port, 1, size)
+		}
+	}
+	if passed == 0 || not == 0 {
+		t.Errorf("%d may pass and %d may not, want some of both", passed, not)
 	}
 }
