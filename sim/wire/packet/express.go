@@ -13,7 +13,7 @@ import (
 // known, so the frames that have come are those before a place of the keys.
 func (e *engine) express(w *worker, s *swtch, l *link, keys []uint64, end int64) {
 	q, come, begun := &l.Queues[1], 0, 0 // keys of frames that have come, and have started
-	if e.shallow(w, s, l, keys) {
+	if few := len(keys) <= 3 && q.Empty(); !few && e.shallow(w, s, l, keys) {
 		e.rapid(w, s, l, keys, end)
 		return
 	}
