@@ -13,12 +13,16 @@ import (
 // known, so the frames that have come are those before a place of the keys.
 func (e *engine) express(w *worker, s *swtch, l *link, keys []uint64, end int64) {
 	q, come, begun := &l.Queues[1], 0, 0 // keys of frames that have come, and have started
-	if few := len(keys) <= 3 && q.Empty(); !few && e.shallow(w, s, l, keys) {
+	few := len(keys) <= 3 && q.Empty()
+	if !few && e.shallow(w, s, l, keys) {
 		e.rapid(w, s, l, keys, end)
 		return
 	}
-	if e.most < all && !q.Empty() {
-		come = e.deplete(w, s, l, keys, end)
+	if e.most < all && !few {
+		if come = e.deplete(w, s, l, keys, end); e.level(w, l, q, keys, come) {
+			e.keep(w, s, l, q, keys[e.stream(w, s, l, keys, end):])
+			return
+		}
 	}
 	for {
 		if come == begun && q.Empty() {
@@ -60,6 +64,23 @@ func (e *engine) express(w *worker, s *swtch, l *link, keys []uint64, end int64)
 	e.keep(w, s, l, q, keys[begun:come])
 }
 
+// level says that nothing waits but the first keys, so many as have come, and that what has keys will be no queue
+// behind which a frame is marked. It takes note of how long that will be.
+func (e *engine) level(w *worker, l *link, q *queue, keys []uint64, come int) bool {
+	if !q.Empty() || l.Free >= w.ports.End {
+		return false
+	}
+	most := w.ports.Depth(l, keys, come, q.Bytes)
+	if l.Marks && most > l.Alert {
+		return false
+	}
+	q.Bytes, l.Peak = 0, max(l.Peak, most)
+	if e.vague {
+		w.peak = max(w.peak, l.Peak)
+	}
+	return true
+}
+
 // shallow says that however long the queue becomes, no frame is marked and none deeper was seen before.
 func (e *engine) shallow(w *worker, s *swtch, l *link, keys []uint64) bool {
 	if e.most == all {
@@ -82,9 +103,7 @@ func (e *engine) shallow(w *worker, s *swtch, l *link, keys []uint64) bool {
 // none deeper was seen before.
 func (e *engine) rapid(w *worker, s *swtch, l *link, keys []uint64, end int64) {
 	q := &l.Queues[1]
-	if !q.Empty() && l.Free < end {
-		e.deplete(w, s, l, nil, end)
-	}
+	e.deplete(w, s, l, nil, end)
 	e.keep(w, s, l, q, keys[e.stream(w, s, l, keys, end):])
 }
 
@@ -161,7 +180,9 @@ func (e *engine) ports(w *worker, s *swtch, end int64) {
 // deplete sends what waits in a queue, as long as anything does, and returns how many keys have come then.
 func (e *engine) deplete(w *worker, s *swtch, l *link, keys []uint64, end int64) int {
 	p, q := &w.ports, &l.Queues[1]
-	p.Begin()
+	if p.Begin(); q.Empty() {
+		return 0
+	}
 	for {
 		if p.Send(l, q, keys); !p.Stopped {
 			break

@@ -43,6 +43,47 @@ type Window struct {
 // Begin begins another port.
 func (w *Window) Begin() { w.Come, w.Bytes, w.Data, w.Marks, w.Deep = 0, 0, 0, 0, false }
 
+// Depth is how much waits at most at a port while what has keys comes and leaves, of which some have come
+// already and nothing else waits.
+func (w *Window) Depth(l *port.Link, keys []uint64, come int, bytes int64) (most int64) {
+	arrived, free, start := w.Arrived, l.Free, l.Start
+	most = bytes
+	for i, key := range keys {
+		f := &arrived[key&parted.Place]
+		what, size := f.Flags&frames.Ack, int64(f.Size)
+		lasts := l.Lasts[what]
+		if l.Sizes[what] != f.Size {
+			lasts = w.Config.Lasts(int(size), l.Rate)
+		}
+		if come == i && free < f.At { // nothing waits
+			most, start, come = max(most, size), f.At, i+1
+			free = start + lasts
+			continue
+		}
+		for ; come < len(keys); come++ {
+			g := &arrived[keys[come]&parted.Place]
+			if g.At >= free && (g.At > free || come > i && w.behind(keys[come]&parted.Place, free-start)) {
+				break
+			}
+			bytes += int64(g.Size)
+			most = max(most, bytes)
+		}
+		if free >= w.End {
+			break
+		}
+		bytes -= size
+		start = free
+		free += lasts
+	}
+	return most
+}
+
+// behind says that of what arrived one that comes when a port becomes free comes after the next has begun: the frame that
+// ends then began so long before.
+func (w *Window) behind(i uint64, before int64) bool {
+	return w.Calendar != nil && before > w.travel(&w.Links[w.In[w.From[i]]], w.Arrived[i].Size)
+}
+
 // Keep puts what has keys behind what waits.
 func (w *Window) Keep(q *port.Queue, keys []uint64) {
 	bytes, arrived, from, held := int64(0), w.Arrived, w.From, w.Held
@@ -169,7 +210,7 @@ func (w *Window) gather(l *port.Link, keys []uint64, free, start, bytes int64) i
 		i := keys[come] & parted.Place
 		f := &arrived[i]
 		if f.At >= free {
-			if f.At > free || w.Calendar != nil && free-start > w.travel(&w.Links[w.In[w.From[i]]], f.Size) {
+			if f.At > free || w.behind(i, free-start) {
 				w.next = f.At
 				break
 			}

@@ -108,3 +108,44 @@ func TestKeep(t *testing.T) {
 		t.Error("more waits than was kept")
 	}
 }
+
+// TestDepth: how much waits is the same as counted frame by frame.
+func TestDepth(t *testing.T) {
+	deep := 0
+	for seed := range uint64(2000) {
+		r := rand.New(rand.NewPCG(seed, 4))
+		l := port.Link{Free: r.Int64N(300), Sizes: sizes, Lasts: [2]int64{100, 6}, Rate: 80e12}
+		w := Window{Config: &spec.Config{}, End: 4000}
+		if r.IntN(4) == 0 {
+			l.Sizes = [2]uint16{} // 100 and 6 ps by the rate
+		}
+		var keys []uint64
+		var begun []int64 // when each frame that has come starts
+		want, free := int64(0), l.Free
+		for at := r.Int64N(400); at < w.End && len(keys) < r.IntN(80); at += r.Int64N(120) {
+			f := random(r, at)
+			keys, w.Arrived = append(keys, parted.Key(at, len(keys))), append(w.Arrived, f)
+			waits := int64(f.Size)
+			for k, start := range begun {
+				if start >= at {
+					waits += int64(w.Arrived[k].Size)
+				}
+			}
+			want = max(want, waits)
+			starts := free
+			if free < at { // at once, before others of that time
+				starts, free = at-1, at
+			}
+			begun, free = append(begun, starts), free+[2]int64{100, 6}[f.Flags]
+		}
+		if got := w.Depth(&l, keys, 0, 0); got != want {
+			t.Fatalf("seed %d: %d frames, at most %d bytes wait, want %d", seed, len(keys), got, want)
+		}
+		if want > 1000 {
+			deep++
+		}
+	}
+	if deep == 0 {
+		t.Error("no frame had to wait")
+	}
+}
