@@ -121,20 +121,14 @@ func (w *Window) Send(l *port.Link, q *port.Queue, keys []uint64) {
 	}
 }
 
-// some is Send for frames that lie one behind the other, as do their places on the cable, and returns how many of them have started.
-func (w *Window) some(l *port.Link, q *port.Queue, some, out []frames.Frame, keys []uint64) int {
-	var row []instant.Entry
-	var by, step instant.Number
-	last, from := l.Begun, int64(0)
-	if w.Calendar != nil {
-		row, by, step = w.Calendar.Row(len(some))
-		from = w.Calendar.From()
-	}
-	free, start, bytes, alert, acks, n := l.Free, l.Start, q.Bytes, l.Alert, 0, 0
+// some is Send for frames that lie one behind the other, as do their places on the cable, and returns how many of them
+// have started. It goes over them twice: so little of it stays in registers.
+func (w *Window) some(l *port.Link, q *port.Queue, some, out []frames.Frame, keys []uint64) (n int) {
+	free, start, bytes, alert := l.Free, l.Start, q.Bytes, l.Alert
 	if !l.Marks {
 		alert = never
 	}
-	held, out := w.Held, out[:len(some)]
+	out = out[:len(some)]
 	for i := range some {
 		if free >= w.End {
 			break
@@ -143,54 +137,72 @@ func (w *Window) some(l *port.Link, q *port.Queue, some, out []frames.Frame, key
 			bytes = w.gather(l, keys, free, start, bytes)
 		}
 		f := &some[i]
-		what := f.Flags & frames.Ack
+		what, size := f.Flags&frames.Ack, int64(f.Size)
 		if l.Sizes[what] != f.Size {
 			w.Stopped = true
 			break
 		}
-		size := int64(f.Size)
 		if behind := bytes - size; behind > alert {
 			if !w.Surely {
 				w.Stopped = true
 				break
 			}
-			if behind > l.KMin && (behind > l.KMax || w.draws(l, f, (by+step)&^instant.None, behind, free, i)) {
+			if behind > l.KMin && (behind > l.KMax || w.draws(l, f, behind, free, i)) {
 				f.Flags |= (what ^ 1) * frames.CE
 				w.Marks += int(what ^ 1)
 			}
 			w.Deep = true
 		}
 		bytes -= size
-		acks += int(what)
-		held[2*f.Tag+1] -= size
-		if i < len(row) {
-			row[i] = instant.Began(last, max(free, from))
-			by = (by + step) &^ instant.None
-			last = by
-		}
 		start = free
 		free += l.Lasts[what]
 		g := &out[i]
 		*g = *f
-		g.At, g.Tag = free+l.Delay, uint32(by)
+		g.At = free + l.Delay
 		n = i + 1
 	}
 	if q.Bytes = bytes; n > 0 {
-		data := int64(n-acks) * int64(l.Sizes[0])
-		l.Free, l.Wire.Tail, l.Sent, l.Data = free, l.Wire.Tail+uint32(n), l.Sent+uint64(n), l.Data+data
-		data += int64(acks) * int64(l.Sizes[1])
-		l.TxBytes, w.Bytes, w.Data = l.TxBytes+data, w.Bytes+data, w.Data+n-acks
-		if w.Calendar != nil {
-			w.Calendar.Took(n)
-			l.Start, l.Begun = start, last
-		}
+		w.count(l, out[:n])
+		l.Free, l.Start = free, start
 	}
 	return n
 }
 
+// count counts frames that a port has sent, whose tags are the ports by which they came, and lets the calendar take note of them.
+func (w *Window) count(l *port.Link, sent []frames.Frame) {
+	held, acks := w.Held, 0
+	for i := range sent {
+		f := &sent[i]
+		held[2*f.Tag+1] -= int64(f.Size)
+		acks += int(f.Flags & frames.Ack)
+		f.Tag = 0
+	}
+	n := len(sent)
+	data := int64(n-acks) * int64(l.Sizes[0])
+	l.Wire.Tail, l.Sent, l.Data = l.Wire.Tail+uint32(n), l.Sent+uint64(n), l.Data+data
+	data += int64(acks) * int64(l.Sizes[1])
+	l.TxBytes, w.Bytes, w.Data = l.TxBytes+data, w.Bytes+data, w.Data+n-acks
+	if w.Calendar == nil {
+		return
+	}
+	row, by, step := w.Calendar.Row(n)
+	last, from, start := l.Begun, w.Calendar.From(), l.Free
+	for i := range sent {
+		if i >= len(row) {
+			break
+		}
+		row[i] = instant.Began(last, max(start, from))
+		by = (by + step) &^ instant.None
+		last, start = by, sent[i].At-l.Delay
+		sent[i].Tag = uint32(by)
+	}
+	w.Calendar.Took(n)
+	l.Begun = last
+}
+
 // draws says that a frame is marked behind which so much waits and which is to begin at a time as the ith of some, or lets its
 // calendar draw that later.
-func (w *Window) draws(l *port.Link, f *frames.Frame, n instant.Number, behind, at int64, i int) bool {
+func (w *Window) draws(l *port.Link, f *frames.Frame, behind, at int64, i int) bool {
 	p := l.PMax * float64(behind-l.KMin) / float64(l.KMax-l.KMin)
 	if !w.Later {
 		return streams.Hash(w.Config.Seed, l.ID, streams.Mark, l.Sent+uint64(i)) < p
@@ -198,7 +210,7 @@ func (w *Window) draws(l *port.Link, f *frames.Frame, n instant.Number, behind, 
 	if f.Flags&frames.Ack != 0 {
 		p = 0 // a number is drawn, too
 	}
-	w.Calendar.Draw(n, p, at, l.ID, l.Wire.Tail+uint32(i))
+	w.Calendar.Draw(i, p, at, l.ID, l.Wire.Tail+uint32(i))
 	return false
 }
 

@@ -185,10 +185,10 @@ func (c *Calendar) Skip(at int64, pause bool) {
 	c.Drawing = before
 }
 
-// Draw takes note of a number to be drawn for a frame that begins under a number, to be marked with a chance.
-func (c *Calendar) Draw(n Number, chance float64, at int64, link int32, wire uint32) {
+// Draw takes note of a number to be drawn for the ith of a row of frames, to be marked with a chance.
+func (c *Calendar) Draw(i int, chance float64, at int64, link int32, wire uint32) {
 	c.P = chance
-	c.draw(n, at, link, wire)
+	c.draw((c.next+Number(i)*c.step)&^None, at, link, wire)
 }
 
 // note takes note of what began.
