@@ -13,12 +13,12 @@ import (
 // known, so the frames that have come are those before a place of the keys.
 func (e *engine) express(w *worker, s *swtch, l *link, keys []uint64, end int64) {
 	q, come, begun := &l.Queues[1], 0, 0 // keys of frames that have come, and have started
-	few := len(keys) <= 3 && q.Empty()
-	if !few && e.shallow(w, s, l, keys) {
+	short := len(keys) <= 3 && q.Empty()
+	if !short && e.shallow(w, s, l, keys) {
 		e.rapid(w, s, l, keys, end)
 		return
 	}
-	if e.most < all && !few {
+	if e.cfg.CC.Kind != HPCC && !short {
 		if come = e.deplete(w, s, l, keys, end); e.level(w, l, q, keys, come) {
 			e.keep(w, s, l, q, keys[e.stream(w, s, l, keys, end):])
 			return

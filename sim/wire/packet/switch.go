@@ -35,7 +35,7 @@ type swtch struct {
 // pull takes what arrives at a switch before end off the links, and returns how
 // many frames that are. If it may it puts them apart at once by the ports by which they leave.
 func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
-	arrived := s.arrived[:0]
+	s.arrived = s.arrived[:0]
 	s.from, s.Total, s.apart = s.from[:0], 0, apart && !e.picky && e.cfg.Buffer.Credits == 0 && s.Quiet()
 	// By link, as they arrive.
 	s.begin(w)
@@ -43,16 +43,19 @@ func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
 		for some := parted.BeforeOf(e.due, s.in[from:min(from+64, len(s.in))], end); some != 0; some &= some - 1 {
 			p := from + bits.TrailingZeros64(some)
 			l := &e.links[s.in[p]]
-			if l.Trains > 0 {
-				arrived, s.Arriving[p] = e.takeTrains(w, s, l, uint16(p), end, arrived)
-			} else {
-				arrived, s.Arriving[p] = e.take(w, s, l, uint16(p), end, arrived)
+			switch second := l.Wire.Head + 1; {
+			case l.Trains > 0:
+				s.arrived, s.Arriving[p] = e.takeTrains(w, s, l, uint16(p), end, s.arrived)
+			case s.apart && !l.Lossy && (second == l.Wire.Tail || l.Wire.At(second).At >= end):
+				s.Arriving[p] = e.takeOne(w, s, l.Wire.Front(), uint16(p), end-e.look)
+				l.Wire.Head = second
+			default:
+				s.arrived, s.Arriving[p] = e.take(w, s, l, uint16(p), end, s.arrived)
 			}
 			e.due[l.ID] = l.Wire.First()
 			s.Total += s.Arriving[p]
 		}
 	}
-	s.arrived = arrived
 	if s.apart {
 		w.End()
 	}
@@ -105,6 +108,28 @@ func (e *engine) take(w *worker, s *swtch, l *link, port uint16, end int64, arri
 		e.sort(w, s, arrived, n, port, end-e.look)
 	}
 	return arrived, bytes
+}
+
+// takeOne is take for the only frame that arrives over a link, without losses, and is put apart.
+func (e *engine) takeOne(w *worker, s *swtch, f *frame, port uint16, from int64) (bytes int64) {
+	n := len(s.arrived)
+	s.arrived = frames.Extend(s.arrived)
+	g := &s.arrived[n]
+	*g = *f
+	g.Route++
+	if e.ordered {
+		s.from = append(s.from, port)
+	} else {
+		g.Tag = uint32(port)
+	}
+	if f.Flow >= 0 {
+		port = e.outs[f.Route+1]
+	}
+	if f.Class == 0 {
+		s.control[port/64] |= 1 << (port % 64)
+	}
+	w.Add(port, parted.Key(f.At-from, n))
+	return int64(f.Size)
 }
 
 // lose draws whether the next frame of a link is lost.
