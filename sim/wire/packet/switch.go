@@ -47,8 +47,8 @@ func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
 			case l.Trains > 0:
 				s.arrived, s.Arriving[p] = e.takeTrains(w, s, l, uint16(p), end, s.arrived)
 			case s.apart && !l.Lossy && (second == l.Wire.Tail || l.Wire.At(second).At >= end):
-				s.Arriving[p] = e.takeOne(w, s, l.Wire.Front(), uint16(p), end-e.look)
-				l.Wire.Head = second
+				e.takeOne(w, s, l, uint16(p), end-e.look)
+				continue
 			default:
 				s.arrived, s.Arriving[p] = e.take(w, s, l, uint16(p), end, s.arrived)
 			}
@@ -111,8 +111,12 @@ func (e *engine) take(w *worker, s *swtch, l *link, port uint16, end int64, arri
 }
 
 // takeOne is take for the only frame that arrives over a link, without losses, and is put apart.
-func (e *engine) takeOne(w *worker, s *swtch, f *frame, port uint16, from int64) (bytes int64) {
-	n := len(s.arrived)
+func (e *engine) takeOne(w *worker, s *swtch, l *link, port uint16, from int64) {
+	f, n := l.Wire.Front(), len(s.arrived)
+	s.Arriving[port] = int64(f.Size)
+	s.Total += int64(f.Size)
+	l.Wire.Head++
+	e.due[l.ID] = l.Wire.First()
 	s.arrived = frames.Extend(s.arrived)
 	g := &s.arrived[n]
 	*g = *f
@@ -129,7 +133,6 @@ func (e *engine) takeOne(w *worker, s *swtch, f *frame, port uint16, from int64)
 		s.control[port/64] |= 1 << (port % 64)
 	}
 	w.Add(port, parted.Key(f.At-from, n))
-	return int64(f.Size)
 }
 
 // lose draws whether the next frame of a link is lost.
