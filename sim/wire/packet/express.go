@@ -139,16 +139,17 @@ func (e *engine) burst(w *worker, l *link, some []frame, end int64) int {
 // record sends frames of which those between two places have come and nothing else waits, up to the first that it cannot;
 // it returns these places then.
 func (e *engine) record(w *worker, s *swtch, l *link, keys []uint64, begun, come int, end int64) (int, int) {
-	p := record.Port{Link: l, Flows: &e.controls, Config: e.cfg, Links: e.links, In: s.in, Full: e.full, Ack: e.ack, Arrived: s.arrived, From: s.from,
-		Keys: keys, Begun: begun, Come: come}
+	p := record.Port{Link: l, Flows: &e.controls, Links: e.links, In: s.in, Full: e.full, Ack: e.ack, Arrived: s.arrived, From: s.from,
+		Keys: keys[begun:], Come: come - begun}
 	if e.ordered {
 		p.Calendar = &w.Calendar
 	}
-	if first := l.Wire.Tail; p.Send(end) > 0 && l.Wire.Head == first {
+	first := l.Wire.Tail
+	if p.Send(end); p.Sent > 0 && l.Wire.Head == first {
 		e.due[l.ID] = l.Wire.Front().At
 	}
 	w.DataPacketHops += int64(p.Data)
-	return p.Begun, p.Come
+	return begun + p.Sent, begun + p.Come
 }
 
 // keep puts frames that have come and have not started into the queue.
