@@ -66,7 +66,8 @@ func (p *Port) Send(end int64) {
 // frame leaves behind. The loop calls nothing, so that what it needs stays in registers. It returns the number of the last.
 func (p *Port) start(row []instant.Entry, by, step instant.Number, end int64) instant.Number {
 	l, arrived, keys, come, buf := p.Link, p.Arrived, p.Keys, p.Come, p.Wire.Buf
-	free, bytes, peak, tail, n, acks := l.Free, l.Queues[1].Bytes, l.Peak, l.Wire.Tail, 0, 0
+	free, bytes, peak, to, n, acks := l.Free, l.Queues[1].Bytes, l.Peak, l.Wire.Tail, 0, 0
+	mask := uint32(len(buf) - 1)
 all:
 	for n < len(keys) {
 		f := &arrived[keys[n]&parted.Place]
@@ -111,10 +112,11 @@ all:
 			row[n] = instant.Began(cause, at)
 		}
 		by, free = (by+step)&^instant.None, at+l.Lasts[what]
-		g := &buf[(tail+uint32(n))&uint32(len(buf)-1)]
+		g := &buf[to&mask]
 		*g = *f
 		g.At, g.Tag = free+l.Delay, uint32(by)
 		acks += int(what)
+		to++
 		n++
 	}
 	l.Free, l.Queues[1].Bytes, l.Peak = free, bytes, peak
@@ -125,11 +127,12 @@ all:
 // stamp adds records to the data frames that were sent.
 func (p *Port) stamp() {
 	l, buf, sent := p.Link, p.Wire.Buf, p.TxBytes
-	before := l.Delay + l.Lasts[0]
-	for i, behind := range p.Keys[:p.Sent] {
-		f := &buf[(l.Wire.Tail+uint32(i))&uint32(len(buf)-1)]
+	before, to, mask, flows, rate := l.Delay+l.Lasts[0], l.Wire.Tail, uint32(len(buf)-1), p.Flows, l.Rate
+	for _, behind := range p.Keys[:p.Sent] {
+		f := &buf[to&mask]
+		to++
 		if f.Flags&frames.Ack == 0 {
-			p.Flows.Telemetry(f.Flow).Stamp(f.Aux, p.Flows.Record(f.At-before, sent, int64(behind)), l.Rate)
+			flows.Telemetry(f.Flow).Stamp(f.Aux, flows.Record(f.At-before, sent, int64(behind)), rate)
 		}
 		sent += int64(f.Size)
 	}
