@@ -5,6 +5,7 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/frames"
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
+	"github.com/simccl/simccl/sim/wire/packet/internal/record"
 	"github.com/simccl/simccl/sim/wire/packet/internal/row"
 )
 
@@ -24,7 +25,11 @@ func (e *engine) express(w *worker, s *swtch, l *link, keys []uint64, end int64)
 			return
 		}
 	}
-	for {
+	for stamps := e.cfg.CC.Kind == HPCC; ; {
+		if stamps && q.Empty() {
+			begun, come = e.record(w, s, l, keys, begun, come, end)
+			stamps = false
+		}
 		if come == begun && q.Empty() {
 			for ; come < len(keys); come++ { // idle ones
 				f := &s.arrived[keys[come]&parted.Place]
@@ -151,6 +156,22 @@ func (e *engine) burst(w *worker, l *link, some []frame, end int64) int {
 	l.Sent += uint64(p.Sent)
 	l.TxBytes += data + int64(p.Acks)*int64(l.Sizes[1])
 	return p.Sent
+}
+
+// record sends frames of which those between two places have come and nothing else waits, up to the first that it cannot;
+// it returns these places then.
+func (e *engine) record(w *worker, s *swtch, l *link, keys []uint64, begun, come int, end int64) (int, int) {
+	p := record.Port{Link: l, Flows: &e.controls, Links: e.links, In: s.in, Full: e.full, Ack: e.ack, Arrived: s.arrived, From: s.from,
+		Keys: keys[begun:], Come: come - begun}
+	if e.ordered {
+		p.Calendar = &w.Calendar
+	}
+	first := l.Wire.Tail
+	if p.Send(end); p.Sent > 0 && l.Wire.Head == first {
+		e.due[l.ID] = l.Wire.Front().At
+	}
+	w.DataPacketHops += int64(p.Data)
+	return begun + p.Sent, begun + p.Come
 }
 
 // keep puts frames that have come and have not started into the queue.

@@ -7,6 +7,7 @@ type Flows struct {
 	c         *Params
 	payload   int // bytes of a full frame
 	header    int
+	shift     uint8 // of HPCC's units, see Telemetry
 	telemetry []Telemetry
 	gradient  []Gradient
 	share     []Share
@@ -22,6 +23,7 @@ func NewFlows(c *Params, n, payload, header int) Flows {
 	switch c.Kind {
 	case HPCC:
 		x.telemetry = make([]Telemetry, n)
+		x.shift = shiftOf(c.Multi)
 	case Timely:
 		x.gradient = make([]Gradient, n)
 	case DCTCP:
@@ -67,6 +69,17 @@ func (x *Flows) resize(id int32, s *Rate, window *int64) {
 
 // Telemetry is HPCC's state of a flow.
 func (x *Flows) Telemetry(id int32) *Telemetry { return &x.telemetry[id] }
+
+// Record is what a switch writes into a data frame at a time in ps: its port has sent so many bytes, and so many wait there.
+func (x *Flows) Record(at, sent, queued int64) uint64 {
+	b, q := uint64(sent)>>byteBits, uint64(queued)/qlenUnit
+	if k := x.shift & 31; k == x.shift { // a division by a variable takes as long as all else here
+		b, q = b>>k, q>>k
+	} else {
+		b, q = b/uint64(x.c.Multi), q/uint64(x.c.Multi)
+	}
+	return uint64(at)/1000&intTime | b&intBytes<<24 | q&intQueue<<44
+}
 
 // Sent is what data frame psn, sent now (ps), carries for its acknowledgement to bring
 // back; 0 where that is nothing.

@@ -29,7 +29,6 @@ type Telemetry struct {
 	per    int32
 	update uint32 // the frame whose acknowledgement ends a round trip
 	stage  int32
-	shift  uint8             // Multi is two to the power of this; 255: no such power
 	even   bool              // a queue times line by line is that queue, to the last bit
 	util   float64           // smoothed utilisation
 	rate   int64             // at the start of the round trip
@@ -41,6 +40,14 @@ type Telemetry struct {
 	bits   float64           // of the unit of bytes sent
 	unit   float64           // bytes of that of queues
 	_      [24]byte          // whole lines of a cache
+}
+
+// shiftOf says of which power of two multi is; 255: none.
+func shiftOf(multi int64) uint8 {
+	if multi&(multi-1) != 0 {
+		return 255
+	}
+	return uint8(bits.TrailingZeros64(uint64(multi)))
 }
 
 // hopRate is the state of a hop where each has a rate of its own.
@@ -60,9 +67,6 @@ func NewTelemetry(c *Params, line, rtt, window int64, payload, switches int) Tel
 	per := min(max(1, switches), intHops)
 	p := Telemetry{hops: make([]intHop, n*per), count: make([]uint8, n), per: int32(per), util: 1, rate: line, rtt: rtt, window: float64(window)}
 	p.bits, p.unit = float64(8*byteUnit*c.Multi), float64(qlenUnit*c.Multi)
-	if p.shift = 255; c.Multi&(c.Multi-1) == 0 {
-		p.shift = uint8(bits.TrailingZeros64(uint64(c.Multi)))
-	}
 	unit := uint64(qlenUnit * c.Multi)
 	odd := func(x uint64) int { return bits.Len64(x >> (bits.TrailingZeros64(x) & 63)) } // bits of its mantissa
 	p.even = bits.Len64(intQueue)+odd(unit)+odd(uint64(line)) <= 53
@@ -75,23 +79,21 @@ func NewTelemetry(c *Params, line, rtt, window int64, payload, switches int) Tel
 	return p
 }
 
-// Stamp adds a switch's record to data frame psn: the time in ns, the bytes that its
-// port has sent and those that wait there, and its rate.
-func (p *Telemetry) Stamp(c *Params, psn uint32, ns, sent, queued, rate int64) {
+// Stamp adds the record of a port of a rate to data frame psn.
+func (p *Telemetry) Stamp(psn uint32, word uint64, rate int64) {
 	k := int(psn) & (len(p.count) - 1)
 	i := int(p.count[k])
 	p.count[k] = uint8(min(i+1, 250))
-	if i >= int(p.per) { // it goes another way, with more switches
-		i %= intHops
-		p.widen()
+	if i >= int(p.per) {
+		i = p.wide(i)
 	}
-	if k := p.shift & 31; k == p.shift { // a division by a variable takes as long as all else here
-		sent, queued = int64(uint64(sent)>>k>>byteBits), int64(uint64(queued)/qlenUnit>>k)
-	} else {
-		m := c.Multi
-		sent, queued = sent/(byteUnit*m), queued/(qlenUnit*m)
-	}
-	p.hops[k*int(p.per)+i] = intHop{uint64(ns)&intTime | uint64(sent)&intBytes<<24 | uint64(queued)&intQueue<<44, rate}
+	p.hops[k*int(p.per)+i] = intHop{word, rate}
+}
+
+// wide is the place of record i of a frame that goes another way, with more switches.
+func (p *Telemetry) wide(i int) int {
+	p.widen()
+	return i % intHops
 }
 
 // widen makes room for as many records of each frame as there may be.

@@ -47,7 +47,7 @@ func TestRecordsOfALongerWay(t *testing.T) {
 	stamp := func(psn uint32, hops int) {
 		p.Send(psn)
 		for i := range hops {
-			p.Stamp(&c, psn, int64(100*int(psn)+i), 0, 0, 100e9)
+			p.Stamp(psn, uint64(100*int(psn)+i), 100e9)
 		}
 	}
 	stamp(1, 2)

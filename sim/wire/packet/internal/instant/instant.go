@@ -351,11 +351,22 @@ func (r *Ranker) Later(from int64) {
 
 // Close ends a window, at a time.
 func (r *Ranker) Close(end int64) {
-	size := 0
+	size, draws := 0, 0
 	for _, c := range r.calendars {
 		c.view = c.log[:c.size]
 		size += c.size
+		draws += len(c.draws)
 	}
+	if draws > 0 {
+		r.drawAll(end)
+	}
+	if size >= r.room {
+		r.forget(end-r.reach, end)
+	}
+}
+
+// drawAll draws the numbers of a window that ends at a time.
+func (r *Ranker) drawAll(end int64) {
 	until := never
 	if r.Wait {
 		until = end
@@ -372,9 +383,6 @@ func (r *Ranker) Close(end int64) {
 	}
 	for _, c := range r.calendars {
 		c.wait(until)
-	}
-	if size >= r.room {
-		r.forget(end-r.reach, end)
 	}
 }
 
