@@ -238,7 +238,9 @@ func (e *engine) acknowledged(h *host, f *frame) {
 	s.paths.learn(f.path(), b2i(ce))
 	e.nscc.Acknowledged(&s.win, ce, delay, fresh, s.flight, f.at)
 	if s.una >= s.packets {
-		s.done = true
+		if s.done = true; !s.ending {
+			e.finish(s, flow, f.at)
+		}
 		return
 	}
 	e.trySend(h, flow, f.at)
