@@ -135,17 +135,15 @@ func (e *engine) runHosts(end int64) (busy int) {
 		return busy
 	}
 	for i := range e.hosts {
-		if h := &e.hosts[i]; e.due[2*i+1] < end {
-			h.arrived = e.pullHost(h, h.arrived, end)
-			busy += len(h.arrived)
+		if e.due[2*i+1] < end {
+			e.foresee(&e.links[2*i+1], end)
 			e.acts[i] = 0
 		}
 	}
 	e.settle()
 	for i := range e.hosts {
 		if h := &e.hosts[i]; e.acts[i] < end {
-			e.runHost(h, h.arrived, end)
-			h.arrived = h.arrived[:0]
+			busy += e.runHost(h, end)
 			e.acts[i] = h.nextEvent()
 		}
 	}
@@ -154,15 +152,12 @@ func (e *engine) runHosts(end int64) (busy int) {
 
 // runAlone simulates a host up to end where no flow waits for the end of another.
 func (e *engine) runAlone(h *host, end int64) int {
-	e.arrived = e.arrived[:0]
-	if e.due[2*h.id+1] < end {
-		e.arrived = e.pullHost(h, e.arrived, end)
-	} else if e.acts[h.id] >= end {
+	if e.due[2*h.id+1] >= end && e.acts[h.id] >= end {
 		return 0
 	}
-	e.runHost(h, e.arrived, end)
+	busy := e.runHost(h, end)
 	e.acts[h.id] = h.nextEvent()
-	return len(e.arrived)
+	return busy
 }
 
 // settle starts what waited for the flows that ended.
@@ -240,14 +235,14 @@ func (e *engine) pull(arrived []frame, ids []int32, end int64) []frame {
 		if e.due[id] >= end {
 			continue
 		}
-		l := &e.links[id]
-		if l.low.head != l.low.sent {
-			arrived = l.low.take(arrived, end)
+		l, low, hi := &e.links[id], never, never
+		if l.low.head != l.low.tail {
+			arrived, low = l.low.take(arrived, end)
 		}
-		if l.hi.head != l.hi.sent {
-			arrived = l.hi.take(arrived, end)
+		if l.hi.head != l.hi.tail {
+			arrived, hi = l.hi.take(arrived, end)
 		}
-		e.due[id] = l.first()
+		e.due[id] = min(low, hi)
 	}
 	return arrived
 }

@@ -1,6 +1,6 @@
 package uec
 
-import "sort"
+import "slices"
 
 // fifo is a ring of frames that grows: first those that travel, then those that wait, which are
 // taken from both ends. So a frame lies where it waited once it travels.
@@ -68,28 +68,33 @@ func (q *fifo) comes() int64 {
 	return q.at(q.head).at
 }
 
-// take moves those that arrive before end to the end of a list. Mostly these are all that travel but
-// the one in transmission, which is not yet due.
-func (q *fifo) take(arrived []frame, end int64) []frame {
-	n := q.sent - q.head
-	if q.at(q.sent-1).at >= end {
-		if n--; n > 0 && q.at(q.sent-2).at >= end {
-			n = q.before(end)
+// take moves those that arrive before end to the end of a list, and returns when the next one arrives, as first
+// does.
+func (q *fifo) take(arrived []frame, end int64) ([]frame, int64) {
+	for n := q.sent - q.head; n > 0; n = q.sent - q.head {
+		i := q.head & uint32(len(q.buf)-1)
+		some := q.buf[i:min(uint64(i)+uint64(n), uint64(len(q.buf)))] // up to the end of the memory of the ring
+		k := len(arrived)
+		if k+len(some) > cap(arrived) {
+			arrived = slices.Grow(arrived, len(some))
 		}
+		to := arrived[k : k+len(some)]
+		for m := range to {
+			f := &some[m]
+			at := f.at
+			if at >= end {
+				q.head += uint32(m)
+				return arrived[:k+m], at
+			}
+			to[m] = frame{at, f.who, f.what}
+		}
+		arrived = arrived[:k+len(some)]
+		q.head += uint32(len(some))
 	}
-	i := int(q.head) & (len(q.buf) - 1)
-	first := min(i+int(n), len(q.buf)) // up to the end of the memory of the ring
-	arrived = append(arrived, q.buf[i:first]...)
-	if rest := i + int(n) - first; rest > 0 {
-		arrived = append(arrived, q.buf[:rest]...)
+	if q.head == q.tail {
+		q.head, q.sent, q.tail = 0, 0, 0
 	}
-	q.head += n
-	return arrived
-}
-
-// before is how many of those that travel arrive before end.
-func (q *fifo) before(end int64) uint32 {
-	return uint32(sort.Search(int(q.sent-q.head), func(i int) bool { return q.at(q.head+uint32(i)).at >= end }))
+	return arrived, never
 }
 
 // ring is a queue of numbers that grows.

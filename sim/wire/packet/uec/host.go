@@ -21,7 +21,6 @@ type host struct {
 	rate    int64
 	starts  []begin // sorted
 	timers  []int32 // flows with a retransmission timer
-	arrived []frame
 }
 
 // begin is a flow that starts.
@@ -56,51 +55,59 @@ func (h *host) firstStart() {
 // nextEvent returns when a host does something of its own.
 func (h *host) nextEvent() int64 { return min(h.opens, h.free, h.soonest) }
 
-// pullHost takes what arrives before end off the link, in place of what a list had, and notes which
-// flows end with it.
-func (e *engine) pullHost(h *host, arrived []frame, end int64) []frame {
-	l := &e.links[2*h.id+1]
-	low, hi := &l.low, &l.hi
-	arrived = arrived[:0]
-	for x, y := low.comes(), hi.comes(); min(x, y) < end; {
-		if x < y {
-			arrived = append(arrived, *low.at(low.head))
-			low.head++
-			x = low.comes()
-			continue
+// foresee notes which flows end with what arrives at a host before end.
+func (e *engine) foresee(l *link, end int64) {
+	q := &l.hi
+	for i := q.head; i != q.sent; i++ {
+		f := q.at(i)
+		if f.at >= end {
+			return
 		}
-		f := hi.at(hi.head)
-		arrived = append(arrived, *f)
-		hi.head++
-		y = hi.comes()
 		if f.has(flagAck) {
 			flow := f.flow()
-			s := &e.snd[flow]
-			if !s.ending && e.rcv[flow].acks[f.slot()].cumulative >= s.packets {
-				s.ending = true
-				e.ended = append(e.ended, flow)
-				e.res.Flows[flow].End, e.res.Flows[flow].Done = timeOf(f.at), true
+			if s := &e.snd[flow]; !s.ending && e.rcv[flow].acks[f.slot()].cumulative >= s.packets {
+				e.finish(s, flow, f.at)
 			}
 		}
 	}
-	e.due[l.id] = l.first()
-	return arrived
 }
 
-// runHost simulates a host up to end: what arrived, starts, the NIC, timers, in
-// this order where times are equal.
-func (e *engine) runHost(h *host, arrived []frame, end int64) {
-	for i := 0; ; {
+// finish notes that a flow ends.
+func (e *engine) finish(s *sender, flow int32, now int64) {
+	s.ending = true
+	e.ended = append(e.ended, flow)
+	e.res.Flows[flow].End, e.res.Flows[flow].Done = timeOf(now), true
+}
+
+// runHost simulates a host up to end: what arrives, starts, the NIC, timers, in
+// this order where times are equal. What arrives lies in the rings of the link, which nobody else touches
+// meanwhile. It returns how many frames arrived.
+func (e *engine) runHost(h *host, end int64) (busy int) {
+	l := &e.links[2*h.id+1]
+	low, hi := l.low.comes(), l.hi.comes()
+	for {
 		t := min(h.opens, h.free, h.soonest, end)
-		switch {
-		case i < len(arrived) && arrived[i].at <= t:
-			e.arrive(h, &arrived[i])
-			i++
+		switch next := min(low, hi); {
+		case next <= t && next < end:
+			busy++
+			q := &l.low
+			if low >= hi {
+				q = &l.hi
+			}
+			f := q.at(q.head)
+			q.head++
+			if next = q.comes(); low >= hi {
+				hi = next
+			} else {
+				low = next
+			}
+			e.arrive(h, f)
 		case t == end:
+			e.due[l.id] = l.first()
 			if up := 2 * h.id; e.due[up] == never {
 				e.due[up] = e.links[up].low.first()
 			}
-			return
+			return busy
 		case t == h.opens:
 			flow := h.starts[0].flow
 			h.starts = h.starts[1:]

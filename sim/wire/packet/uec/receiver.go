@@ -1,5 +1,7 @@
 package uec
 
+import "math/bits"
+
 // ack is what an acknowledgement says.
 type ack struct {
 	bitmap     uint64 // packets from base on that have come
@@ -69,14 +71,15 @@ func (r *receiver) grow(psn uint32) {
 // that had come before.
 func (r *receiver) advance() {
 	r.expected++
-	for len(r.came) > 0 {
-		w, bit := r.word(r.expected), uint64(1)<<(r.expected%64)
-		if *w&bit == 0 {
+	for r.holes > 0 {
+		w, at := r.word(r.expected), r.expected%64
+		n := uint32(bits.TrailingZeros64(^(*w >> at))) // that follow each other
+		*w &^= (1<<n - 1) << at
+		r.expected += n
+		r.holes -= int(n)
+		if at+n < 64 {
 			return
 		}
-		*w &^= bit
-		r.expected++
-		r.holes--
 	}
 }
 

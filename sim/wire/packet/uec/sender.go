@@ -198,6 +198,18 @@ func (s *sender) settle(psn uint32) {
 	r.state = unsent
 }
 
+// settleAll takes all packets below one out of the window. What becomes of their records matters only while
+// some of them wait to be sent again.
+func (s *sender) settleAll(below uint32) {
+	if s.resends == 0 {
+		s.una = max(s.una, below)
+		return
+	}
+	for ; s.una < below; s.una++ {
+		s.settle(s.una)
+	}
+}
+
 // settleSome settles the packets of bits from a base on, as far as they are in the window.
 func (s *sender) settleSome(base uint32, some uint64) {
 	if base < s.una {
@@ -207,6 +219,11 @@ func (s *sender) settleSome(base uint32, some uint64) {
 		return
 	} else if n < 64 {
 		some &= 1<<n - 1
+	}
+	if s.resends == 0 {
+		for ; some != 0; some &= some - 1 {
+			s.at(base + uint32(bits.TrailingZeros64(some))).state = unsent
+		}
 	}
 	for ; some != 0; some &= some - 1 {
 		s.settle(base + uint32(bits.TrailingZeros64(some)))
@@ -231,14 +248,14 @@ func (e *engine) acknowledged(h *host, f *frame) {
 			delay = e.nscc.Sample(&s.win, f.at-r.sent, ce)
 		}
 	}
-	for ; s.una < a.cumulative; s.una++ {
-		s.settle(s.una)
-	}
+	s.settleAll(a.cumulative)
 	s.settleSome(a.base, a.bitmap)
 	s.paths.learn(f.path(), b2i(ce))
 	e.nscc.Acknowledged(&s.win, ce, delay, fresh, s.flight, f.at)
 	if s.una >= s.packets {
-		s.done = true
+		if s.done = true; !s.ending {
+			e.finish(s, flow, f.at)
+		}
 		return
 	}
 	e.trySend(h, flow, f.at)
