@@ -116,7 +116,7 @@ func Run(n *Network, flows []Flow, cfg *Config) (*Result, error) {
 	if err := Check(n, flows, cfg); err != nil {
 		return nil, err
 	}
-	for ordered, inTurn := cfg.EventOrder && spec.Ordered(n, cfg), true; ; {
+	for ordered, inTurn := cfg.EventOrder && spec.Ordered(n, flows, cfg), true; ; {
 		e, err := build(n, flows, cfg, ordered, inTurn)
 		if err != nil {
 			return nil, err
