@@ -56,7 +56,7 @@ func NS3(config string, o Options) (*Report, error) {
 		model = "RoCEv2 on Ethernet"
 		f := &x.Config.Frames
 		f.Header, f.Ack, f.Pause = f.Header-48+roceHeader, f.Ack-60+roceAck, rocePause
-		x.Config.WholeNanos, x.Config.EventOrder = false, false
+		x.Config.WholeNanos, x.Config.EventOrder, x.Config.CC.RateCodes = false, false, false
 	default:
 		return nil, fail.Usage("{Compat} %q: write ns3, ns3:exact or none", o.Compat)
 	}

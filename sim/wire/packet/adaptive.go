@@ -1,6 +1,7 @@
 package packet
 
 import (
+	"github.com/simccl/simccl/sim/wire/packet/internal/regroup"
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
 )
@@ -108,16 +109,9 @@ func (e *engine) shortest(w *worker, s *swtch, f *frame, among []int32) *link {
 // (scratch/third.cc, TakeDownLink): what waits for it is dropped and stays in the
 // accounts of the shared memory, and frames on their way are routed anew at the
 // next switch.
-func (e *engine) detour(cable int) {
+func (e *engine) detour(cable int, at int64) {
 	for k := range 2 {
-		l := &e.links[2*cable+k]
-		l.Down = true
-		l.Asked, l.Waiting = 0, 0
-		l.Hold()
-		for c := range l.Queues {
-			e.workers[0].Drops += int64(l.Queues[c].Tail - l.Queues[c].Head)
-			l.Queues[c] = queue{}
-		}
+		e.workers[0].Drops += e.links[2*cable+k].TakeDown()
 	}
 	r := e.routes
 	r.Remove(cable)
@@ -137,7 +131,22 @@ func (e *engine) detour(cable int) {
 		e.slots(r.Longest())
 	}
 	e.buildTables()
-	e.picky = true
+	e.picky, e.astray = true, true
+	e.regroup(at)
+}
+
+// regroup lets queue pairs take turns anew, in the order that the peer has then (RdmaHw's RedistributeQp).
+func (e *engine) regroup(at int64) {
+	pairs := make([][]regroup.Pair, len(e.hosts))
+	for i := range e.flows {
+		if f := &e.flows[i]; e.snd[i].Frames > 0 {
+			h := e.hostOf[f.Src]
+			pairs[h] = append(pairs[h], regroup.Of(int32(i), f, &e.result[i]))
+		}
+	}
+	for h := range pairs {
+		e.hosts[h].Regroup(regroup.Order(pairs[h], at), e.snd)
+	}
 }
 
 // slots makes room for longer routes of flows that are to begin.

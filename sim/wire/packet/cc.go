@@ -102,7 +102,7 @@ func (e *engine) lossSeen(id int32, s *sender, now int64, timeouts int32) {
 
 // stamp adds a switch's record to a data frame that it starts.
 func (e *engine) stamp(l *link, f *frame, at int64) {
-	e.controls.Telemetry(f.Flow).Stamp(f.Aux, e.controls.Record(at, l.TxBytes, l.Held()), l.Rate)
+	e.controls.Telemetry(f.Flow).Stamp(f.Aux, e.controls.Record(at, l.TxBytes, l.Held()), l.Told)
 }
 
 // shift changes the rate, and the time of the next frame by the difference of

@@ -72,6 +72,7 @@ type engine struct {
 	seen      []uint64      // of flows, with Pint
 	tables    *route.Tables // where frames choose on their way
 	picky     bool          // switches choose paths or drop by a watchdog
+	astray    bool          // frames are on routes that are no more, as the peer has it
 	base      int           // of the routes of flows to come, in hops
 	broken    error         // a fault that leaves a flow without a path
 	locks     blame.Locks
@@ -117,7 +118,7 @@ func Run(n *Network, flows []Flow, cfg *Config) (*Result, error) {
 	if err := Check(n, flows, cfg); err != nil {
 		return nil, err
 	}
-	for ordered, inTurn := cfg.EventOrder && spec.Ordered(n, cfg), true; ; {
+	for ordered, inTurn := cfg.EventOrder && spec.Ordered(n, flows, cfg), true; ; {
 		e, err := build(n, flows, cfg, ordered, inTurn)
 		if err != nil {
 			return nil, err

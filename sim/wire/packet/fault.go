@@ -68,10 +68,10 @@ func (e *engine) apply(c spec.Change) {
 	f := &e.cfg.Faults[c.Fault]
 	cable := &e.net.Cables[f.Cable]
 	for k := range 2 {
-		e.links[2*f.Cable+k].Suffer(f, cable, c.Begin, k == 1, c.At)
+		e.links[2*f.Cable+k].Suffer(f, cable, &e.cfg.CC, c.Begin, k == 1, c.At)
 	}
 	if f.Down && f.Reroute && c.Begin {
-		e.detour(f.Cable)
+		e.detour(f.Cable, c.At)
 	}
 	if f.Storm && !c.Begin {
 		from := cable.A

@@ -87,7 +87,7 @@ func (e *engine) pullHosts(w *worker, from, to int, end int64) int {
 // foresee notes which flow, or which message, ends with a frame that arrives in this window.
 func (e *engine) foresee(w *worker, f *frame) {
 	if f.Flags&flagAck != 0 {
-		if s := &e.snd[f.Flow]; f.Psn >= s.Frames && !s.Ending && (e.cfg.Repair.BackTo == 0 || e.backTo(f.Psn, s.Bytes) >= s.Frames) {
+		if s := &e.snd[f.Flow]; f.Psn >= s.Frames && !s.Ending && (e.cfg.Repair.BackTo == 0 || e.cfg.Repair.Back(f.Psn, s.Bytes, int64(e.cfg.Frames.Payload)) >= s.Frames) {
 			s.Ending, w.ended = true, append(w.ended, ending{f.Flow, f.At})
 		}
 	} else if e.given != nil && f.Flow >= 0 && f.Flags&flagTrim == 0 {

@@ -177,7 +177,7 @@ func (e *engine) receive(f, ack *frame) bool {
 		case pair.Silent:
 			return false
 		case pair.Missing:
-			r.Expected = e.backTo(r.Expected, e.flows[f.Flow].Bytes)
+			r.Expected = e.cfg.Repair.Back(r.Expected, e.flows[f.Flow].Bytes, int64(e.cfg.Frames.Payload))
 			flags |= flagNack
 		}
 	}
@@ -207,7 +207,7 @@ func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 	}
 	psn := f.Psn
 	if e.cfg.Repair.BackTo > 0 {
-		psn = e.backTo(psn, s.Bytes)
+		psn = e.cfg.Repair.Back(psn, s.Bytes, int64(e.cfg.Frames.Payload))
 	}
 	acked := e.advance(s, psn, f.At)
 	if f.Flags&flagSack != 0 {
@@ -246,6 +246,8 @@ func (e *engine) advance(s *sender, psn uint32, now int64) uint32 {
 	if e.cfg.Repair.Timeout > 0 {
 		s.Moved, s.Retries = now, 0
 	}
-	s.Nxt = max(s.Nxt, s.Una) // a timeout may have set it back behind
+	if !e.astray { // the peer keeps it behind what frames on another route acknowledge
+		s.Nxt = max(s.Nxt, s.Una) // a timeout may have set it back behind
+	}
 	return acked
 }

@@ -20,11 +20,6 @@ func (e *engine) timeouts(w *worker, h *host, now int64) {
 	h.timer = h.Overdue(e.snd, int64(c.Timeout))
 }
 
-// backTo is the frame to which a gap before psn leads back, in a flow of so many bytes.
-func (e *engine) backTo(psn uint32, bytes int64) uint32 {
-	return e.cfg.Repair.Back(psn, bytes, int64(e.cfg.Frames.Payload))
-}
-
 // Trimming, as Ultra Ethernet has it: a data frame for which a switch has no room is cut to its
 // headers, which go on before all data. The receiver asks for what was cut at once, and the
 // sender sends it again as soon as its window has room.

@@ -301,7 +301,7 @@ func (e *engine) enqueue(w *worker, s *swtch, l *link, f *frame) {
 		}
 	}
 	q.Bytes += int64(f.Size)
-	l.Peak = max(l.Peak, q.Bytes)
+	l.Deepen(q, f.Class)
 	if l.Free < f.At && l.Waiting&^l.Paused != 0 {
 		e.dequeue(w, s, l, f.At)
 	}

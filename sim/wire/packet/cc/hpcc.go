@@ -1,6 +1,9 @@
 package cc
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // Widths and units of INT's records (network/utils/int-header.h): 24 bits of
 // nanoseconds, 20 of bytes sent, 17 of queue length.
@@ -77,6 +80,15 @@ func NewTelemetry(c *Params, line, rtt, window int64, payload, switches int) Tel
 		}
 	}
 	return p
+}
+
+// Told is the rate of a link as frames carry it: in the HPCC simulator a code of three bits, which
+// stands for 25 Gbit/s with every rate that it does not know (utils/int-header.h).
+func (c *Params) Told(rate int64) int64 {
+	if known := [...]int64{50e9, 100e9, 200e9, 400e9}; !c.RateCodes || slices.Contains(known[:], rate) {
+		return rate
+	}
+	return 25e9
 }
 
 // Stamp adds the record of a port of a rate to data frame psn.

@@ -64,7 +64,7 @@ func (x *Scenario) configure(s *settings) {
 	case 1:
 		c.CC.Kind = packet.DCQCN
 	case 3:
-		c.CC.Kind, ints = packet.HPCC, records
+		c.CC.Kind, c.CC.RateCodes, ints = packet.HPCC, true, records
 	case 7:
 		c.CC.Kind, ints = packet.Timely, stamp
 	case 8:

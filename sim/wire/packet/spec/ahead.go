@@ -12,11 +12,23 @@ func Steady(n *Network, c *Config) bool {
 		!slices.ContainsFunc(n.Cables, func(c Cable) bool { return c.Loss > 0 || !n.Switch[c.A] && !n.Switch[c.B] })
 }
 
+// few frames of a run are in the order of events from the start: that takes no time to speak of.
+const few = 1000
+
 // Ordered says that the order of events counts from the start: where senders look at
-// what each frame met, and where losses are drawn in turn.
-func Ordered(n *Network, c *Config) bool {
+// what each frame met, where losses are drawn in turn, and where there are few frames.
+func Ordered(n *Network, flows []Flow, c *Config) bool {
 	lossy := slices.ContainsFunc(n.Cables, func(c Cable) bool { return c.Loss > 0 })
-	return c.EventOrderAlways || lossy || c.CC.Kind != cc.None && c.CC.Kind != cc.DCQCN
+	if c.EventOrderAlways || lossy || c.CC.Kind != cc.None && c.CC.Kind != cc.DCQCN {
+		return true
+	}
+	frames, payload := int64(0), int64(max(1, c.Frames.Payload))
+	for i := range flows {
+		if frames += (flows[i].Bytes + payload - 1) / payload; frames > few {
+			return false
+		}
+	}
+	return true
 }
 
 // Classes is a dense class for each priority in use, in order, and how many there are with that of

@@ -19,7 +19,7 @@ type FlowResult struct {
 // Result is what became of all.
 type Result struct {
 	Flows          []FlowResult
-	PeakQueue      int64 // bytes: the deepest egress queue of a switch
+	PeakQueue      int64 // bytes: the deepest egress queue of a switch, all priorities of a port together
 	PeakLink       [2]int32
 	Pauses         int64 // PFC frames that asked for a pause, received
 	Marks          int64

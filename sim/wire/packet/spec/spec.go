@@ -172,8 +172,8 @@ type Config struct {
 	// EventOrder takes what happens at one instant in the order in which a queue of
 	// events would have it, which is that in which it was planned.
 	EventOrder bool
-	// EventOrderAlways keeps that order from the first frame on. Without it a run where no
-	// frame is marked or lost, and whose control does not look at each frame, takes the order
+	// EventOrderAlways keeps that order from the first frame on. Without it a run of more than 1,000
+	// frames where no frame is marked or lost, and whose control does not look at each frame, takes the order
 	// of ports, which is cheaper: of 80 such runs two makespans then differed from ns-3, by 0.004 and 1.9 %.
 	EventOrderAlways bool
 	// Stream, where set, draws marks with EventOrder as ns-3 does: each with the first

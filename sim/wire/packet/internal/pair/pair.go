@@ -125,7 +125,7 @@ func (s *Sender) Again(selective bool) int64 {
 		s.Gaps.Lost(s.Una, s.Nxt)
 		return 0
 	}
-	n := s.Nxt - s.Una
+	n := s.Nxt - min(s.Nxt, s.Una)
 	s.Resent += n
 	s.Nxt = s.Una
 	return int64(n)

@@ -55,7 +55,7 @@ type Link struct {
 	Data   int64   // bytes of data frames
 	KMin   int64
 	KMax   int64
-	_      [8]byte
+	Told   int64 // rate that frames hear of, with HPCC
 
 	Whole, Ack int64 // ps that a full data frame and an acknowledgement last
 	PMax, Loss float64
@@ -111,6 +111,16 @@ func (l *Link) Held() (bytes int64) {
 		bytes += l.Queues[i].Bytes
 	}
 	return bytes
+}
+
+// Deepen notes how much waits at a port after a frame came to one of its queues: of all priorities
+// together, as the peers watch queues, but without control.
+func (l *Link) Deepen(q *Queue, class uint8) {
+	bytes := q.Bytes
+	if class != 0 && l.Waiting&^(1<<class|1) != 0 {
+		bytes = l.Held() - l.Queues[0].Bytes
+	}
+	l.Peak = max(l.Peak, bytes)
 }
 
 // Backlog is the bytes that a link has to send, with the rest of the frame in

@@ -19,7 +19,7 @@ func Lay(n *spec.Network, s *spec.Config, classes int, ordered bool) (links []Li
 		delay = min(delay, int64(c.Delay))
 		for k := range 2 {
 			l := &links[2*i+k]
-			*l = Link{ID: int32(2*i + k), Peer: int32(2*i + 1 - k), From: c.A, To: c.B, Rate: c.Rate, Delay: int64(c.Delay), Loss: c.Loss, Lossy: c.Loss > 0, Begun: instant.None, Feeder: -1}
+			*l = Link{ID: int32(2*i + k), Peer: int32(2*i + 1 - k), From: c.A, To: c.B, Rate: c.Rate, Told: s.CC.Told(c.Rate), Delay: int64(c.Delay), Loss: c.Loss, Lossy: c.Loss > 0, Begun: instant.None, Feeder: -1}
 			if k == 1 {
 				l.From, l.To = c.B, c.A
 			}
@@ -160,13 +160,24 @@ func (l *Link) State(now int64) spec.State {
 	return spec.State{Cable: l.ID / 2, Back: l.ID%2 == 1, Queue: -1, At: units.Time(now), Queued: l.Held(), Marks: l.Stats.Marks, Paused: l.Asked != 0 || l.Storm}
 }
 
+// TakeDown ends a link for good, and returns how many frames that drops.
+func (l *Link) TakeDown() (drops int64) {
+	l.Down, l.Asked, l.Waiting = true, 0, 0
+	l.Hold()
+	for c := range l.Queues {
+		drops += int64(l.Queues[c].Tail - l.Queues[c].Head)
+		l.Queues[c] = Queue{}
+	}
+	return drops
+}
+
 // Suffer sets a link's rate and losses as a fault begins or ends; back is of the link from B to A.
-func (l *Link) Suffer(f *spec.Fault, cable *spec.Cable, begin, back bool, at int64) {
+func (l *Link) Suffer(f *spec.Fault, cable *spec.Cable, c *cc.Params, begin, back bool, at int64) {
 	l.Rate, l.Loss = cable.Rate, cable.Loss
 	if begin {
 		l.Rate, l.Loss = f.During(cable)
 	}
-	l.Lossy, l.Sizes = l.Loss > 0, [2]uint16{}
+	l.Lossy, l.Sizes, l.Told = l.Loss > 0, [2]uint16{}, c.Told(l.Rate)
 	if f.Down {
 		l.Down = begin || f.Reroute
 	}

@@ -134,15 +134,15 @@ type Key struct {
 	SPort, DPort uint16
 }
 
-// address is the IPv4 address of a host in the HPCC simulator.
-func address(node int32) uint32 {
+// Address is the IPv4 address of a host in the HPCC simulator.
+func Address(node int32) uint32 {
 	return 0x0b000001 + uint32(node/256)<<16 + uint32(node%256)<<8
 }
 
 // Hash is MurmurHash3's 32-bit variant over addresses and ports, with the switch
 // as seed.
 func (k Key) Hash(node int32) uint32 {
-	return murmur([3]uint32{address(k.Src), address(k.Dst), uint32(k.SPort) | uint32(k.DPort)<<16}, uint32(node))
+	return murmur([3]uint32{Address(k.Src), Address(k.Dst), uint32(k.SPort) | uint32(k.DPort)<<16}, uint32(node))
 }
 
 // Fill writes the links of a route, chosen at each switch by hash, and returns
