@@ -21,6 +21,7 @@ func consistent(p, own *fabric.Packets, n *fabric.Network) error {
 	if frac, exp := math.Frexp(*p.Alpha); frac != 0.5 {
 		return wrong("alpha", "alpha %g: switches shift by it; write a power of two, %g or %g", *p.Alpha, math.Ldexp(0.5, exp), math.Ldexp(1, exp))
 	}
+	windowed := slices.Contains([]string{"hpcc", "dctcp", "swift", "nscc"}, strings.ToLower(p.CC))
 	switch {
 	case p.XOn != nil && p.XOff == nil:
 		return wrong("xon_kb", "xon_kb %g without xoff_kb: the two replace alpha together; add xoff_kb", *p.XOn)
@@ -28,6 +29,8 @@ func consistent(p, own *fabric.Packets, n *fabric.Network) error {
 		return wrong("xon_kb", "xon_kb %g is above xoff_kb %g: a neighbour resumes at or below the threshold that paused it", *p.XOn, *p.XOff)
 	case own.Credits != nil && p.Link != "infiniband":
 		return wrong("credits_kb", "credits_kb %g: links of ethernet have pauses in place of credits; write link infiniband, or leave it out", *own.Credits)
+	case own.Watchdog != nil && *own.Watchdog > 0 && p.Link == "infiniband":
+		return wrong("watchdog_us", "watchdog_us %g: links of infiniband pause nothing, they have credits; leave it out", *own.Watchdog)
 	case own.Trim != nil && p.Repair != "trim":
 		return wrong("trim_kb", "trim_kb %g: with repair %s switches cut no frames; write repair trim, or leave it out", *own.Trim, p.Repair)
 	case own.Gap != nil && p.Balance != "flowlet":
@@ -36,7 +39,9 @@ func consistent(p, own *fabric.Packets, n *fabric.Network) error {
 		return wrong("quantum_kb", "quantum_kb %g: with balance queue-pair no queue decides a route; write balance flowlet or packet, or leave it out", *own.Quantum)
 	case own.AckEach != nil && *own.AckEach > 1 && p.Repair != "gbn":
 		return wrong("ack_every", "ack_every %g: with repair %s each frame is acknowledged; write 1, or leave it out", *own.AckEach, p.Repair)
-	case own.Window != nil && *own.Window > 0 && slices.Contains([]string{"hpcc", "dctcp", "swift", "nscc"}, strings.ToLower(p.CC)):
+	case own.AckEach != nil && *own.AckEach > 1 && windowed:
+		return wrong("ack_every", "ack_every %g: cc %s needs an acknowledgement of each frame; write 1, or leave it out", *own.AckEach, p.CC)
+	case own.Window != nil && *own.Window > 0 && windowed:
 		return wrong("window_kb", "window_kb %g: cc %s has windows of its own; leave it out", *own.Window, p.CC)
 	}
 	if err := unpaused(p, own); err != nil || p.DCQCN == nil {

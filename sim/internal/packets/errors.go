@@ -61,7 +61,7 @@ type BufferError struct {
 }
 
 func (e *BufferError) Error() string {
-	return fmt.Sprintf("packets: switch %s: buffer_kb %g, and its %d ports in use keep %g kB for themselves (reserve_kb, headroom_delays of hop_us): write more than that, or smaller ones of these",
+	return fmt.Sprintf("packets: switch %s: buffer_kb %.10g, and its %d ports in use keep %.10g kB for themselves (reserve_kb, headroom_delays of hop_us): write more than that, or smaller ones of these",
 		e.Switch, float64(e.Bytes)/1e3, e.Ports, float64(e.Kept)/1e3)
 }
 
