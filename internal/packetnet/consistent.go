@@ -15,13 +15,13 @@ func wrong(key, format string, args ...any) error {
 }
 
 // consistent finds members that contradict each other, and those of a file that would have
-// no effect beside its others. What is chosen in place of a file's does not count: it may
-// leave members without effect.
-func consistent(p, own *fabric.Packets, n *fabric.Network) error {
+// no effect beside its others. Where something is chosen in place of a file's, it may leave
+// members without effect, or give them one.
+func consistent(p, own *fabric.Packets, as Choice, n *fabric.Network) error {
 	if frac, exp := math.Frexp(*p.Alpha); frac != 0.5 {
 		return wrong("alpha", "alpha %g: switches shift by it; write a power of two, %g or %g", *p.Alpha, math.Ldexp(0.5, exp), math.Ldexp(1, exp))
 	}
-	windowed := slices.Contains([]string{"hpcc", "dctcp", "swift", "nscc"}, strings.ToLower(p.CC))
+	windowed := as.CC == "" && slices.Contains([]string{"hpcc", "dctcp", "swift", "nscc"}, strings.ToLower(p.CC))
 	switch {
 	case p.XOn != nil && p.XOff == nil:
 		return wrong("xon_kb", "xon_kb %g without xoff_kb: the two replace alpha together; add xoff_kb", *p.XOn)
@@ -33,9 +33,9 @@ func consistent(p, own *fabric.Packets, n *fabric.Network) error {
 		return wrong("watchdog_us", "watchdog_us %g: links of infiniband pause nothing, they have credits; leave it out", *own.Watchdog)
 	case own.Trim != nil && p.Repair != "trim":
 		return wrong("trim_kb", "trim_kb %g: with repair %s switches cut no frames; write repair trim, or leave it out", *own.Trim, p.Repair)
-	case own.Gap != nil && p.Balance != "flowlet":
+	case own.Gap != nil && p.Balance != "flowlet" && as.Balance == "":
 		return wrong("flowlet_us", "flowlet_us %g: with balance %s no silence changes a route; write balance flowlet, or leave it out", *own.Gap, p.Balance)
-	case own.Quantum != nil && p.Balance == "queue-pair":
+	case own.Quantum != nil && p.Balance == "queue-pair" && as.Balance == "":
 		return wrong("quantum_kb", "quantum_kb %g: with balance queue-pair no queue decides a route; write balance flowlet or packet, or leave it out", *own.Quantum)
 	case own.AckEach != nil && *own.AckEach > 1 && p.Repair != "gbn":
 		return wrong("ack_every", "ack_every %g: with repair %s each frame is acknowledged; write 1, or leave it out", *own.AckEach, p.Repair)

@@ -35,7 +35,7 @@ func Of(n *fabric.Network, as Choice, seed uint64, rc sim.Reliability) (*sim.Pac
 		return nil, err
 	}
 	p := over(base.Packets, own)
-	if err := consistent(&p, &own, n); err != nil {
+	if err := consistent(&p, &own, as, n); err != nil {
 		return nil, err
 	}
 	p = chosen(p, as)

@@ -68,6 +68,29 @@ func TestConsistent(t *testing.T) {
 	}
 }
 
+// TestChosenInPlaceOfAFiles: what is chosen may leave members of a file without effect, and may
+// give them one.
+func TestChosenInPlaceOfAFiles(t *testing.T) {
+	for _, x := range []struct {
+		packets string
+		as      Choice
+	}{
+		{`{"cc": "swift", "window_kb": 64}`, Choice{CC: "none"}},
+		{`{"cc": "none", "window_kb": 64}`, Choice{CC: "swift"}},
+		{`{"flowlet_us": 20}`, Choice{Balance: "flowlet"}},
+		{`{"balance": "flowlet", "flowlet_us": 20, "quantum_kb": 8}`, Choice{Balance: "queue-pair"}},
+		{`{"cc": "dcqcn:cx7", "ack_every": 8, "dcqcn": {"rpg_time_reset": 20}}`, Choice{CC: "nscc", Balance: "packet"}},
+	} {
+		n, err := fabric.ParseNetwork([]byte(`{"packets": `+x.packets+`, "switches": [{"name": "s"}], "cables": [{"a": "node0/0", "b": "s", "gbit": 400}]}`), "net.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = Of(n, x.as, 1, sim.Reliability{}); err != nil {
+			t.Errorf("%s, %+v: %v", x.packets, x.as, err)
+		}
+	}
+}
+
 // TestKnobs: each setting of DCQCN takes the place of the name's; --cc replaces them all.
 func TestKnobs(t *testing.T) {
 	const us = units.Microsecond
