@@ -8,6 +8,7 @@ import (
 	"github.com/simccl/simccl/internal/packetnet"
 	"github.com/simccl/simccl/scenario/internal/fault"
 	"github.com/simccl/simccl/scenario/internal/folding"
+	"github.com/simccl/simccl/scenario/internal/nics"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/topo/fabric"
 )
@@ -90,6 +91,11 @@ func (m *Site) network(spec *Spec, cfg *sim.Config) error {
 			return bad(fmt.Errorf("%s: %w", spec.Network.Fabric, err))
 		}
 	}
+	if packetnet.Framed(spec.Network.Model) {
+		if err := nics.Framed(m.kindOf(spec), m.Cluster); err != nil {
+			return err
+		}
+	}
 	packetnet.Transports(cfg, m.Config)
 	if err := packetnet.Attach(cfg, m.Cluster, packetnet.File{Name: spec.Network.Fabric, Data: m.fabric, Network: m.Network}, packetnet.Choice{Model: spec.Network.Model, CC: spec.Network.CC, Balance: spec.Network.Balance}); err != nil {
 		return err
@@ -100,4 +106,12 @@ func (m *Site) network(spec *Spec, cfg *sim.Config) error {
 		}
 	}
 	return nil
+}
+
+// kindOf is the network class by name, that of a file by the name in it.
+func (m *Site) kindOf(spec *Spec) string {
+	if nics.IsFile(spec.Network.Class) {
+		return m.Class().Network
+	}
+	return m.kind
 }

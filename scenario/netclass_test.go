@@ -1,13 +1,17 @@
 package scenario
 
 import (
+	"context"
+	"errors"
 	"os"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/exec"
 )
 
 // TestNetworkOfMachines: a machine's name brings network, plugin and tuner; a file has
@@ -75,5 +79,46 @@ func TestSteeredChoice(t *testing.T) {
 	_, choice, err := m.Comm.Plan(comm.Op{Func: coll.AllReduce, Type: coll.Float32, Count: 1 << 18})
 	if err != nil || !choice.Steered || choice.Algo != coll.Tree || choice.Proto != coll.LL128 || choice.TimeUs <= 0 || choice.Times[choice.Algo][choice.Proto] != choice.TimeUs {
 		t.Errorf("1 MiB over 4 p5: %+v, %v; want Tree with LL128 and its time", choice, err)
+	}
+}
+
+// TestFramesOfOtherTransports: networks that carry neither RoCE nor InfiniBand are refused
+// by type where frames are asked for, whoever names them; nothing is refused of flows, of
+// one node, and where the class says RoCE.
+func TestFramesOfOtherTransports(t *testing.T) {
+	files := fstest.MapFS{"mine.json": {Data: []byte(`{"format": "simccl network class", "name": "tcpx", "network": "mine", "source": "estimated", "uncertainty": 0.4, "parameters": {}}`)}}
+	for _, c := range []struct {
+		topo, class string
+		env         map[string]string
+		nodes       int
+		refused     string // a part of the error
+	}{
+		{topo: "dgx-h100", nodes: 2},
+		{topo: "gcp-a3-ultra", nodes: 2},
+		{topo: "dgx-h100", class: "tcpx", nodes: 2, refused: "TCP of GPUDirect-TCPX"},
+		{topo: "dgx-h100", class: "mine.json", nodes: 2, refused: "TCP of GPUDirect-TCPX"},
+		{topo: "dgx-h100", class: "tcpxo", nodes: 2, refused: "TCP of FasTrak"},
+		{topo: "dgx-h100", class: "efa-v3", nodes: 2, refused: "SRD of AWS EFA"},
+		{topo: "dgx-h100", class: "slingshot", nodes: 2, refused: "Slingshot"},
+		{topo: "gcp-a3-high", nodes: 2, refused: "TCP of GPUDirect-TCPX"},
+		{topo: "aws-p5", nodes: 2, refused: "SRD of AWS EFA"},
+		{topo: "aws-p5", class: "roce", nodes: 2},
+		{topo: "aws-p5", nodes: 1},
+		{topo: "gh200-4-alps", nodes: 2, refused: "Slingshot"},
+		{topo: "vast-hgx-h200-8", nodes: 2, refused: "TCP of the socket plugin"},
+		{topo: "dgx-h100", env: map[string]string{"NCCL_IB_DISABLE": "1"}, nodes: 2, refused: "TCP of the socket plugin"},
+	} {
+		for _, model := range []string{"packet", "hybrid", "flow"} {
+			s := small("all_reduce", "64K")
+			s.Machine.Nodes, s.NCCL.Env = []Nodes{{Topo: c.topo, Count: c.nodes}}, c.env
+			s.Network = Network{Model: model, Class: c.class}
+			_, err := Run(context.Background(), s, Options{Files: files, Settings: config.Sources{NoEnv: true}})
+			switch refused := c.refused != "" && model != "flow"; {
+			case refused != errors.Is(err, exec.ErrNotImplemented) || !refused && err != nil:
+				t.Errorf("%d x %s, class %q, %v, %s: %v", c.nodes, c.topo, c.class, c.env, model, err)
+			case refused && (!strings.Contains(err.Error(), c.refused) || !strings.Contains(err.Error(), "--network flow")):
+				t.Errorf("%d x %s, class %q, %v, %s: %v: not what is missing and what to write", c.nodes, c.topo, c.class, c.env, model, err)
+			}
+		}
 	}
 }

@@ -21,7 +21,7 @@ func wild(r *rand.Rand) Spec {
 	one := func(v ...string) string { return v[r.IntN(len(v))] }
 	s := small(one("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "alltoall", "sendrecv", "gather", "scatter"), one("8", "64K", "1M"))
 	s.Machine.Nodes, s.Machine.GPUs = []Nodes{{Topo: "a.xml", Count: 2 + r.IntN(2)}}, 1+r.IntN(2)
-	s.Network = Network{Model: one("packet", "hybrid"), Fabric: one("", "net.json", "meta", "spectrum-x", "infiniband-ndr"), CC: one("", "", "", "none", "swift", "nscc", "dctcp"), Class: one("", "", "roce", "efa-v2")}
+	s.Network = Network{Model: one("packet", "hybrid"), Fabric: one("", "net.json", "meta", "spectrum-x", "infiniband-ndr"), CC: one("", "", "", "none", "swift", "nscc", "dctcp"), Class: one("", "", "roce", "infiniband")}
 	s.Workload.Buffers, s.Workload.Group, s.Workload.Cycles = one("", "", "registered", "windows"), r.IntN(3), r.IntN(2)
 	s.Workload.Unalign, s.Workload.CTAPolicy = r.IntN(2), r.IntN(3)
 	s.Engine = Engine{Fold: one("", "", "", "", "auto", "auto", "off", "off", "exact"), Skip: one("", "off"), Jitter: one("", "off"), Launch: one("", "graph"),

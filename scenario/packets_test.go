@@ -32,6 +32,7 @@ func framed(t *testing.T, change func(*Spec)) (*Result, error) {
 	change(&s)
 	thin := strings.Replace(string(n.Format()), `"switches"`, `"packets": {"buffer_kb": 700, "cc": "none"}, "switches"`, 1)
 	return Run(context.Background(), s, Options{Files: fstest.MapFS{"a.xml": {Data: builtin.DGXH100()}, "net.json": {Data: n.Format()}, "thin.json": {Data: []byte(thin)},
+		"small.json":   {Data: []byte(strings.Replace(thin, "700", "64", 1))},
 		"thin100.json": {Data: []byte(strings.ReplaceAll(thin, `"gbit":400`, `"gbit":100`))},
 		"sprayed.json": {Data: []byte(strings.Replace(string(n.Format()), `"switches"`, `"packets": {"preset": "spectrum-x"}, "switches"`, 1))},
 		"ultra.json":   {Data: []byte(strings.Replace(string(n.Format()), `"switches"`, `"packets": {"preset": "ultra-ethernet"}, "switches"`, 1))},
@@ -46,6 +47,20 @@ func us(t *testing.T, change func(*Spec)) (float64, *Facts) {
 		t.Fatal(err)
 	}
 	return r.Rows[0].Out.Time.Micros(), &r.Rows[0].Facts
+}
+
+// TestBufferThatIsTooSmall: a switch without memory beyond what its ports keep is named.
+func TestBufferThatIsTooSmall(t *testing.T) {
+	for _, model := range []string{"packet", "hybrid"} {
+		_, err := framed(t, func(s *Spec) { s.Network.Model, s.Network.Fabric = model, "small.json" })
+		var small *sim.BufferError
+		if !errors.As(err, &small) || small.Bytes != 64000 || small.Kept <= small.Bytes || small.Ports < 2 || !strings.HasPrefix(small.Switch, "leaf") {
+			t.Errorf("%s: %v, want a BufferError of a leaf", model, err)
+		}
+	}
+	if _, err := framed(t, func(s *Spec) { s.Network.Fabric = "thin.json" }); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestPackets: NCCL's messages frame by frame take as long as flows where nothing

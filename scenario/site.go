@@ -80,6 +80,7 @@ type Site struct {
 	measured bool   // the class is that of a file
 	split    *split // nil where all ranks are one communicator
 	plugin   string // whose settings hold where the user has none
+	kind     string // network class that the Spec or the machines' names say
 
 	textsMu sync.Mutex
 	texts   map[[2]bool][]byte // of classText
@@ -145,6 +146,7 @@ func layout(spec *Spec, opt *Options) (*loader, error) {
 		return nil, err
 	}
 	l.named = l.networkNamed()
+	l.site.kind = l.named
 	if p := netplugin.Of(l.named); p != nil {
 		opt.Settings.Plugin, opt.Settings.PluginName, l.site.plugin = p.Settings, p.Name, p.Name
 	}

@@ -34,6 +34,10 @@ type StuckError = host.StuckError
 // arrive; its fields are Stall, Names and Paused.
 type StallError = packets.StallError
 
+// BufferError is a switch of such a network whose memory is not more than what its ports
+// keep for themselves; its fields are Switch, Ports, Bytes and Kept.
+type BufferError = packets.BufferError
+
 // HangError is an operation that never ends because a rank is down; its fields are
 // Failed, Waiting and First.
 type HangError = engine.HangError

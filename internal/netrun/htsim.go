@@ -40,7 +40,7 @@ func RunHtsim(h Htsim, o Options) (*Report, error) {
 		return nil, fail.Usage("{CC} %q: write nscc or roce", h.CC)
 	case h.CC == "roce" && balance != uec.ECMP:
 		return nil, fail.NotYet("packets of a flow take one path there", "RoCE with {Balance} %s", h.Balance)
-	case h.MTU < 0 || h.MTU > 65000:
+	case h.MTU != 0 && (h.MTU < 65 || h.MTU > 65000):
 		return nil, fail.Usage("{MTU} %d: write 65 to 65000 bytes", h.MTU)
 	}
 	x, err := htsim.Load(h.Matrix, h.Topo, o.Read)

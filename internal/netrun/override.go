@@ -52,8 +52,8 @@ func (v *Override) apply(x *ns3.Scenario) error {
 	default:
 		return fail.Usage("{Repair} %q: write gbn, sr or trim", v.Repair)
 	}
-	if !(v.TimeoutUs >= 0 && v.TimeoutUs <= 1e9) || v.Retries < 0 || v.Credits < 0 || v.Paths < 0 {
-		return fail.Usage("{RepairTimeout} %g, {Retries} %d, {Paths} %d, {Credits} %d: none may be negative", v.TimeoutUs, v.Retries, v.Paths, v.Credits)
+	if err := v.bounds(); err != nil {
+		return err
 	}
 	switch v.MarkAt {
 	case "", "dequeue":
@@ -61,9 +61,6 @@ func (v *Override) apply(x *ns3.Scenario) error {
 		c.MarkAtEnqueue, c.EventOrder, c.Stream, c.LossStream = true, false, 0, 0
 	default:
 		return fail.Usage("{MarkAt} %q: write dequeue or enqueue", v.MarkAt)
-	}
-	if !(v.Messages >= 0 && v.Messages <= 1e6) {
-		return fail.Usage("{MessageRate} %g: write millions of messages a second, up to 1e6", v.Messages)
 	}
 	if v.Messages > 0 {
 		c.MessageGap = units.FromMicros(1 / v.Messages)
@@ -96,6 +93,30 @@ func (v *Override) apply(x *ns3.Scenario) error {
 	return nil
 }
 
+// bounds says which numbers cannot be, or have no effect beside the others.
+func (v *Override) bounds() error {
+	span := func(us float64) bool { return us == 0 || us >= 0.001 && us <= 1e9 }
+	switch {
+	case !span(v.TimeoutUs):
+		return fail.Usage("{RepairTimeout} %g: write 0 (never), or 0.001 to 1e9 us", v.TimeoutUs)
+	case !span(v.FlowletUs):
+		return fail.Usage("{Flowlet} %g: write 0 (at each frame), or 0.001 to 1e9 us", v.FlowletUs)
+	case !span(v.WatchUs):
+		return fail.Usage("{Watchdog} %g: write 0 (never), or 0.001 to 1e9 us", v.WatchUs)
+	case v.Messages != 0 && !(v.Messages >= 1e-6 && v.Messages <= 1e6):
+		return fail.Usage("{MessageRate} %g: write millions of messages a second, 1e-6 to 1e6, or 0 (no bound)", v.Messages)
+	case v.Retries < 0 || v.Credits < 0 || v.Paths < 0:
+		return fail.Usage("{Retries} %d, {Paths} %d, {Credits} %d: none may be negative", v.Retries, v.Paths, v.Credits)
+	case v.Retries > 0 && v.TimeoutUs == 0:
+		return fail.Usage("{Retries} %d: counts timeouts, and there are none: add {RepairTimeout}", v.Retries)
+	case v.Credits > 0 && v.Repair == "trim":
+		return fail.Usage("{Repair} trim with {Credits}: links with credits have room for what they carry, and cut nothing: leave one out")
+	case v.Credits > 0 && v.WatchUs > 0:
+		return fail.Usage("{Watchdog} with {Credits}: links with credits pause nothing: leave one out")
+	}
+	return nil
+}
+
 // route sets how switches choose paths, their watchdog, and checks what links must hold for that.
 func (v *Override) route(c *packet.Config) error {
 	switch v.Routing {
@@ -108,9 +129,6 @@ func (v *Override) route(c *packet.Config) error {
 		c.Routing = packet.Routing{Balance: packet.PerFlow, Gap: units.FromMicros(v.FlowletUs)}
 	default:
 		return fail.Usage("{Routing} %q: write ecmp, adaptive or flowlet", v.Routing)
-	}
-	if !(v.FlowletUs >= 0 && v.FlowletUs <= 1e9) || !(v.WatchUs >= 0 && v.WatchUs <= 1e9) {
-		return fail.Usage("{Flowlet} %g, {Watchdog} %g: write 0 to 1e9 us", v.FlowletUs, v.WatchUs)
 	}
 	if v.Paths > 1024 || v.Paths > 1 && !c.Repair.Selective {
 		return fail.Usage("{Paths} %d: frames of several paths overtake each other: write at most 1024, and add {Repair} sr", v.Paths)

@@ -1,6 +1,7 @@
 package netrun
 
 import (
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -63,7 +64,16 @@ func TestOverridesAreChecked(t *testing.T) {
 		{Override{Credits: 100}, "Credits 100: a frame of 1048 bytes must fit"},
 		{Override{MarkAt: "arrival"}, "write dequeue or enqueue"},
 		{Override{Messages: -1}, "write millions of messages"},
-		{Override{TimeoutUs: -1}, "none may be negative"},
+		{Override{Messages: 1e-300}, "write millions of messages"},
+		{Override{Messages: math.NaN()}, "write millions of messages"},
+		{Override{TimeoutUs: -1}, "write 0 (never), or 0.001 to 1e9 us"},
+		{Override{TimeoutUs: math.NaN()}, "write 0 (never), or 0.001 to 1e9 us"},
+		{Override{TimeoutUs: 1e-12}, "write 0 (never), or 0.001 to 1e9 us"},
+		{Override{WatchUs: 1e300}, "write 0 (never), or 0.001 to 1e9 us"},
+		{Override{WatchUs: 10, Credits: 100_000}, "links with credits pause nothing"},
+		{Override{Repair: "trim", Credits: 100_000}, "cut nothing"},
+		{Override{Paths: -1}, "none may be negative"},
+		{Override{Retries: 3}, "counts timeouts, and there are none"},
 		{Override{Faults: []string{"7-8"}}, "write A-B:down"},
 		{Override{Faults: []string{"7-8:slow=2"}}, "write A-B:down"},
 		{Override{Faults: []string{"7-8:down@5-1"}}, "write A-B:down"},
@@ -72,10 +82,23 @@ func TestOverridesAreChecked(t *testing.T) {
 		{Override{Faults: []string{"7-8:flap=20/100"}}, "write A-B:down"},
 		{Override{Routing: "random"}, "write ecmp, adaptive or flowlet"},
 		{Override{Routing: "adaptive"}, "add Repair sr"},
-		{Override{Routing: "flowlet", FlowletUs: -1}, "write 0 to 1e9 us"},
+		{Override{Routing: "flowlet", FlowletUs: -1}, "write 0 (at each frame), or 0.001 to 1e9 us"},
 	} {
 		if _, err := runExample(t, c.v); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: got %v, want %q", c.v, err, c.want)
+		}
+	}
+}
+
+// TestEndlessStorm: what a storm without an end holds is named; nothing was lost.
+func TestEndlessStorm(t *testing.T) {
+	for _, c := range []struct{ fault, want string }{
+		{"7-8:storm", "2 flows did not end, the first is flow 0: a storm of pauses holds 7 > 8"},
+		{"8-7:storm@5", "a storm of pauses holds 8 > 7"},
+	} {
+		r, err := runExample(t, Override{CC: "none", Faults: []string{c.fault}})
+		if err != nil || !strings.HasSuffix(r.Unfinished, c.want) || r.Lost+r.Drops > 0 {
+			t.Errorf("%s: %v, %q, %d lost", c.fault, err, r.Unfinished, r.Lost+r.Drops)
 		}
 	}
 }

@@ -83,12 +83,41 @@ func run(n *packet.Network, flows []packet.Flow, c *packet.Config, o Options) (*
 		return nil, refused(err)
 	}
 	x := report(flows, r)
-	x.Seed = o.Seed
+	if x.Seed = o.Seed; r.Stall != nil {
+		x.Unfinished = unfinished(n, c, r)
+	}
 	if o.Timing {
 		s := cpuSeconds() - before
 		x.CPUSeconds = &s
 	}
 	return x, nil
+}
+
+// unfinished says why flows did not end. A storm without an end holds what waits for its link;
+// where nothing was lost that alone is why.
+func unfinished(n *packet.Network, c *packet.Config, r *packet.Result) string {
+	s, why := r.Stall, ""
+	for _, f := range c.Faults {
+		if !f.Storm || f.To > 0 {
+			continue
+		}
+		from, to := n.Cables[f.Cable].A, n.Cables[f.Cable].B
+		if f.Back {
+			from, to = to, from
+		}
+		if why != "" {
+			why += ", "
+		}
+		why += fmt.Sprintf("%d > %d", from, to)
+	}
+	if why == "" || len(s.Deadlock) > 0 || s.Paused[0] >= 0 || s.Stopped || s.Failed > 0 {
+		return s.String()
+	}
+	why = fmt.Sprintf("%d flows did not end, the first is flow %d: a storm of pauses holds %s", s.Unfinished, s.First, why)
+	if r.Lost+r.Drops > 0 {
+		why += ", and no timer sends lost frames again"
+	}
+	return why
 }
 
 // refused gives an error of the engine its kind.

@@ -34,10 +34,11 @@ func Of(n *fabric.Network, as Choice, seed uint64, rc sim.Reliability) (*sim.Pac
 	if err != nil {
 		return nil, err
 	}
-	p := chosen(over(base.Packets, own), as)
-	if err := consistent(&p, &own); err != nil {
+	p := over(base.Packets, own)
+	if err := consistent(&p, &own, as, n); err != nil {
 		return nil, err
 	}
+	p = chosen(p, as)
 	set := &sim.Packets{Hop: units.FromMicros(*p.Hop)}
 	c := &set.Config
 	c.Seed = seed
@@ -99,8 +100,13 @@ func control(set *sim.Packets, n *fabric.Network, p *fabric.Packets, own bool) e
 			c.Marking = append(c.Marking, packet.Marking{Rate: int64(m.Gbit * 1e9), KMin: int64(m.KMin * 1e3), KMax: int64(m.KMax * 1e3), PMax: m.PMax})
 		}
 	}
-	if c.Control(control, rates(n), set.Hop, own); control.Kind == packet.DCQCN && len(c.Marking) == 0 {
-		return &fabric.PacketsError{Key: "ecn", Problem: p.CC + " acts on marks: list thresholds under ecn, or write cc none"}
+	c.Control(control, rates(n), set.Hop, own)
+	switch w := c.CC.Window; {
+	case (control.Kind == packet.DCQCN || control.Kind == packet.DCTCP) && len(c.Marking) == 0:
+		return wrong("ecn", "%s acts on marks: list thresholds under ecn, or write cc none", p.CC)
+	case w > 0 && (c.AckFrom-1)*int64(c.Frames.Payload) >= w:
+		return wrong("window_kb", "window_kb %g: is full before the %d frames of %d bytes are sent after which the receiver acknowledges (ack_every); write more than %g, or a smaller ack_every",
+			*p.Window, c.AckFrom, c.Frames.Payload, float64((c.AckFrom-1)*int64(c.Frames.Payload))/1e3)
 	}
 	return nil
 }
@@ -128,28 +134,6 @@ func knobs(c *packet.CC, d *fabric.DCQCN) {
 	set(d.Alpha, func(v float64) { c.Alpha = v / 1024 })
 	set(d.Clamp, func(v float64) { c.ClampTarget = v == 1 })
 	set(d.CNPs, period(&c.CNPGap))
-}
-
-// consistent finds members that contradict each other, and those of a file that would have
-// no effect beside the others.
-func consistent(p, own *fabric.Packets) error {
-	wrong := func(key, format string, args ...any) error {
-		return &fabric.PacketsError{Key: key, Problem: fmt.Sprintf(format, args...)}
-	}
-	if frac, exp := math.Frexp(*p.Alpha); frac != 0.5 {
-		return wrong("alpha", "alpha %g: switches shift by it; write a power of two, %g or %g", *p.Alpha, math.Ldexp(0.5, exp), math.Ldexp(1, exp))
-	}
-	switch {
-	case p.XOn != nil && p.XOff == nil:
-		return wrong("xon_kb", "xon_kb %g without xoff_kb: the two replace alpha together; add xoff_kb", *p.XOn)
-	case p.XOn != nil && *p.XOn > *p.XOff:
-		return wrong("xon_kb", "xon_kb %g is above xoff_kb %g: a neighbour resumes at or below the threshold that paused it", *p.XOn, *p.XOff)
-	case own.Credits != nil && p.Link != "infiniband":
-		return wrong("credits_kb", "credits_kb %g: links of ethernet have pauses in place of credits; write link infiniband, or leave it out", *own.Credits)
-	case own.Trim != nil && p.Repair != "trim":
-		return wrong("trim_kb", "trim_kb %g: with repair %s switches cut no frames; write repair trim, or leave it out", *own.Trim, p.Repair)
-	}
-	return nil
 }
 
 // routes sets how frames choose theirs.

@@ -25,6 +25,24 @@ func TestConsistent(t *testing.T) {
 		{`{"credits_kb": 64, "link": "infiniband"}`, ""},
 		{`{"credits_kb": 64, "preset": "infiniband-ndr"}`, ""},
 		{`{"credits_kb": 16, "link": "infiniband", "mtu": 16384}`, "net.json:2:27: credits_kb 16: a frame of 16430 bytes must fit"},
+		{`{"flowlet_us": 10}`, "net.json:2:27: flowlet_us 10: with balance queue-pair no silence"},
+		{`{"flowlet_us": 10, "balance": "flowlet", "quantum_kb": 8}`, ""},
+		{`{"quantum_kb": 10}`, "net.json:2:27: quantum_kb 10: with balance queue-pair no queue"},
+		{`{"quantum_kb": 10, "preset": "spectrum-x"}`, ""},
+		{`{"ack_every": 8, "repair": "sr"}`, "net.json:2:26: ack_every 8: with repair sr each frame"},
+		{`{"ack_every": 8, "cc": "swift"}`, "net.json:2:26: ack_every 8: cc swift needs an acknowledgement of each frame"},
+		{`{"ecn": [], "cc": "dctcp"}`, "net.json:2:20: dctcp acts on marks"},
+		{`{"window_kb": 16, "cc": "nscc"}`, "net.json:2:26: window_kb 16: cc nscc has windows of its own"},
+		{`{"window_kb": 12}`, "net.json:2:26: window_kb 12: is full before the 4 frames of 4096 bytes are sent"},
+		{`{"window_kb": 0.001, "ack_every": 1}`, ""},
+		{`{"window_kb": 12.289}`, ""},
+		{`{"xoff_kb": 100, "link": "infiniband"}`, "net.json:2:24: xoff_kb 100: links of infiniband have credits"},
+		{`{"alpha": 0.5, "repair": "trim"}`, "net.json:2:22: alpha 0.5: with repair trim nothing pauses"},
+		{`{"watchdog_us": 5, "preset": "infiniband-ndr"}`, "net.json:2:28: watchdog_us 5: links of infiniband pause nothing"},
+		{`{"watchdog_us": 5, "preset": "ultra-ethernet"}`, ""},
+		{`{"cc": "dcqcn:cx7", "dcqcn": {"rpg_min_rate": 400001}}`, "net.json:2:58: rpg_min_rate 400001: is above the 400000 Mbit/s of a host's port"},
+		{`{"cc": "dcqcn:cx7", "dcqcn": {"rpg_ai_rate": 1e6}}`, "net.json:2:57: rpg_ai_rate 1e+06: is above"},
+		{`{"cc": "dcqcn:cx7", "dcqcn": {"rpg_hai_rate": 400000}}`, ""},
 		{`{"trim_kb": 64}`, "net.json:2:24: trim_kb 64: with repair gbn switches cut no frames"},
 		{`{"trim_kb": 64, "preset": "ultra-ethernet"}`, ""},
 		{`{"trim_kb": 1, "repair": "trim"}`, "net.json:2:24: trim_kb 1: a frame of 4198 bytes must fit into a queue"},
@@ -46,6 +64,29 @@ func TestConsistent(t *testing.T) {
 			t.Errorf("%s: %v (%T), want %s", x.packets, err, err, x.want)
 		} else if got := n.Placed(data, "net.json", p).Error(); !strings.HasPrefix(got, x.want) {
 			t.Errorf("%s: %s, want %s", x.packets, got, x.want)
+		}
+	}
+}
+
+// TestChosenInPlaceOfAFiles: what is chosen may leave members of a file without effect, and may
+// give them one.
+func TestChosenInPlaceOfAFiles(t *testing.T) {
+	for _, x := range []struct {
+		packets string
+		as      Choice
+	}{
+		{`{"cc": "swift", "window_kb": 64}`, Choice{CC: "none"}},
+		{`{"cc": "none", "window_kb": 64}`, Choice{CC: "swift"}},
+		{`{"flowlet_us": 20}`, Choice{Balance: "flowlet"}},
+		{`{"balance": "flowlet", "flowlet_us": 20, "quantum_kb": 8}`, Choice{Balance: "queue-pair"}},
+		{`{"cc": "dcqcn:cx7", "ack_every": 8, "dcqcn": {"rpg_time_reset": 20}}`, Choice{CC: "nscc", Balance: "packet"}},
+	} {
+		n, err := fabric.ParseNetwork([]byte(`{"packets": `+x.packets+`, "switches": [{"name": "s"}], "cables": [{"a": "node0/0", "b": "s", "gbit": 400}]}`), "net.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = Of(n, x.as, 1, sim.Reliability{}); err != nil {
+			t.Errorf("%s, %+v: %v", x.packets, x.as, err)
 		}
 	}
 }

@@ -25,7 +25,7 @@ type Summary struct {
 // Summarize sums a network up; without one all ports hang on one switch. ok is false
 // where links are shared and frames are not simulated, or where Attach refuses it.
 func Summarize(n *fabric.Network, as Choice) (s Summary, ok bool) {
-	if as.Model == "" || as.Model == "flow" {
+	if !Framed(as.Model) {
 		return s, false
 	}
 	if n == nil {

@@ -20,10 +20,13 @@ func Transports(cfg *sim.Config, c *config.Config) {
 	}
 }
 
+// Framed reports whether a model simulates frames, everywhere or where queues form.
+func Framed(model string) bool { return model != "" && model != "flow" }
+
 // Refused says why a model of the network does not go with how times are found, and
 // what to write instead; empty where it does.
 func Refused(as Choice, fidelity, fold string) (member, problem, hint string) {
-	switch framed := as.Model != "" && as.Model != "flow"; {
+	switch framed := Framed(as.Model); {
 	case as.CC != "" && !framed:
 		return "cc", "is of senders whose packets are simulated", "write --network packet or hybrid"
 	case as.Balance != "" && !framed:

@@ -83,7 +83,7 @@ var classes = []struct {
 			var setting *sim.ConfigError
 			return errors.As(err, &setting) && setting.Field == "Faults"
 		}}},
-	{Input, []func(error) bool{is[*scenario.InputError], is[topoxml.Errors], is[*fabric.NoRouteError], is[*fabric.NoTreeError], is[*connect.NoNetError],
+	{Input, []func(error) bool{is[*scenario.InputError], is[topoxml.Errors], is[*sim.BufferError], is[*fabric.NoRouteError], is[*fabric.NoTreeError], is[*connect.NoNetError],
 		matches(calibrate.ErrNoHoldout), matches(calibrate.ErrTooFew),
 		is[*chrome.SyntaxError], matches(os.ErrNotExist), matches(os.ErrPermission),
 		matches(syscall.EISDIR), matches(syscall.ENOTDIR), matches(syscall.EROFS), matches(syscall.ENAMETOOLONG)}}, // a file named where none can be

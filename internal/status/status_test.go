@@ -12,6 +12,7 @@ import (
 	"github.com/simccl/simccl/internal/session"
 	"github.com/simccl/simccl/real"
 	"github.com/simccl/simccl/real/team"
+	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/sim/job"
 	"github.com/simccl/simccl/topo/fabric"
 )
@@ -36,6 +37,7 @@ func TestStatusOfFaults(t *testing.T) {
 		want int
 	}{
 		{team.Refuse("no such option"), Usage},
+		{fmt.Errorf("run: %w", &sim.BufferError{Switch: "leaf0", Ports: 2, Bytes: 1, Kept: 2}), Input},
 		{team.Input(errors.New("no such file")), Input},
 		{team.Wrong("element 3"), Check},
 	} {

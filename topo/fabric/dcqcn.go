@@ -49,14 +49,15 @@ func knobs() []knob {
 // dcqcn reads the member dcqcn of packets.
 func (r *reader) dcqcn(p *Packets) error {
 	p.DCQCN = &DCQCN{}
-	return r.Object(func(key string, at int64) error {
+	return r.object(func(key string, at int64) error {
 		from := r.Next()
+		p.at["dcqcn."+key] = from
 		for _, k := range knobs() {
 			if k.key != key {
 				continue
 			}
-			var v float64
-			if err := r.Decode(&v); err != nil {
+			v, err := r.number(key)
+			if err != nil {
 				return err
 			}
 			if !(v >= k.low && v <= k.high) || k.whole && v != math.Trunc(v) {
@@ -64,7 +65,7 @@ func (r *reader) dcqcn(p *Packets) error {
 				if k.whole {
 					kind = "whole number"
 				}
-				return r.Fail(from, "", "%s %g: write a %s from %g to %g", key, v, kind, k.low, k.high)
+				return r.Fail(from, "", "%s %g: write a %s from %.10g to %.10g", key, v, kind, k.low, k.high)
 			}
 			*k.of(p.DCQCN) = &v
 			return nil

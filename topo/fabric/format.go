@@ -73,7 +73,7 @@ func ParseNetwork(data []byte, name string) (*Network, error) {
 	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
 		return nil, r.Fail(0, `write {"switches": […], "cables": […]}`, "a fabric file is one JSON object")
 	}
-	if err := r.Object(func(key string, at int64) error { return r.field(n, key, at) }); err != nil {
+	if err := r.object(func(key string, at int64) error { return r.field(n, key, at) }); err != nil {
 		return nil, err
 	}
 	if err := r.End(); err != nil {
@@ -87,6 +87,30 @@ func ParseNetwork(data []byte, name string) (*Network, error) {
 
 // reader reads a fabric file.
 type reader struct{ *jsonfile.Reader }
+
+// object reads an object each of whose members is there once.
+func (r *reader) object(member func(key string, at int64) error) error {
+	seen := map[string]bool{}
+	return r.Object(func(key string, at int64) error {
+		if seen[key] {
+			return r.Fail(at, "write one", "there are two %s here", termtext.Quote(key, 40))
+		}
+		seen[key] = true
+		return member(key, at)
+	})
+}
+
+// number reads a number; null is none.
+func (r *reader) number(key string) (float64, error) {
+	from, v := r.Next(), (*float64)(nil)
+	if err := r.Decode(&v); err != nil || v != nil {
+		if err != nil {
+			return 0, err
+		}
+		return *v, nil
+	}
+	return 0, r.Fail(from, "", "%s null: write a number, or leave it out", key)
+}
 
 // field reads one member of the top object.
 func (r *reader) field(n *Network, key string, at int64) error {

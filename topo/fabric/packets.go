@@ -2,7 +2,9 @@ package fabric
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/simccl/simccl/internal/jsonfile"
@@ -111,7 +113,7 @@ func (e *PacketsError) Error() string { return "packets." + e.Key + ": " + e.Pro
 func (r *reader) packets(n *Network) error {
 	n.Packets = &Packets{}
 	n.Packets.at = map[string]int64{}
-	return r.Object(func(key string, at int64) error {
+	return r.object(func(key string, at int64) error {
 		n.Packets.at[key] = r.Next()
 		return r.packet(n.Packets, key, at)
 	})
@@ -123,12 +125,16 @@ func (r *reader) packet(p *Packets, key string, at int64) error {
 		if m.key != key {
 			continue
 		}
-		var v float64
-		if err := r.Decode(&v); err != nil {
+		v, err := r.number(key)
+		if err != nil {
 			return err
 		}
 		if !(v >= m.low && v <= m.high) || m.whole && v != math.Trunc(v) {
-			return r.Fail(from, "", "%s %g: write a number from %g to %g", key, v, m.low, m.high)
+			kind := "number"
+			if m.whole {
+				kind = "whole number"
+			}
+			return r.Fail(from, "", "%s %g: write a %s from %.10g to %.10g", key, v, kind, m.low, m.high)
 		}
 		*m.of(p) = &v
 		return nil
@@ -145,7 +151,10 @@ func (r *reader) packet(p *Packets, key string, at int64) error {
 				return nil
 			}
 		}
-		if m.may != nil {
+		switch {
+		case m.may == nil && *m.of(p) == "":
+			return r.Fail(from, "", "%s is empty: write a name, or leave it out", key)
+		case m.may != nil:
 			return r.Fail(from, "", "%s %s: write one of %s", key, termtext.Quote(*m.of(p), 0), strings.Join(m.may, ", "))
 		}
 		return nil
@@ -162,11 +171,25 @@ func (r *reader) packet(p *Packets, key string, at int64) error {
 
 func (r *reader) mark(p *Packets, at int64) error {
 	var m Mark
-	if err := r.Decode(&m); err != nil {
+	of := map[string]*float64{"gbit": &m.Gbit, "kmin_kb": &m.KMin, "kmax_kb": &m.KMax, "pmax": &m.PMax}
+	err := r.object(func(key string, at int64) (err error) {
+		x := of[key]
+		if x == nil {
+			return r.Fail(at, "write gbit, kmin_kb, kmax_kb and pmax", "unknown member %s of marks", termtext.Quote(key, 40))
+		}
+		delete(of, key)
+		*x, err = r.number(key)
 		return err
-	}
-	if !(m.Gbit > 0 && m.Gbit <= 1e6) || !(m.KMin >= 0 && m.KMax >= m.KMin && m.KMax <= 1e8) || !(m.PMax >= 0 && m.PMax <= 1) {
-		return r.Fail(at, "gbit from 0 to 1000000, kmin_kb at most kmax_kb, pmax from 0 to 1", "marks of ports of %g Gbit/s from %g to %g kB, at most %g", m.Gbit, m.KMin, m.KMax, m.PMax)
+	})
+	switch {
+	case err != nil:
+		return err
+	case len(of) > 0:
+		return r.Fail(at, "write gbit, kmin_kb, kmax_kb and pmax", "marks of ports without %s", strings.Join(slices.Sorted(maps.Keys(of)), ", "))
+	case !(m.Gbit >= 0.001 && m.Gbit <= 1e6) || !(m.KMin >= 0 && m.KMax >= m.KMin && m.KMax <= 1e8) || !(m.PMax >= 0 && m.PMax <= 1):
+		return r.Fail(at, "gbit from 0.001 to 1000000, kmin_kb at most kmax_kb, and that at most 1e8, pmax a share from 0 to 1", "marks of ports of %g Gbit/s from %g to %g kB, at most %g", m.Gbit, m.KMin, m.KMax, m.PMax)
+	case slices.ContainsFunc(p.Marks, func(o Mark) bool { return o.Gbit == m.Gbit }):
+		return r.Fail(at, "write one", "two marks of ports of %g Gbit/s", m.Gbit)
 	}
 	p.Marks = append(p.Marks, m)
 	return nil

@@ -41,6 +41,14 @@ acknowledgements, packets sprayed by --lb) or RoCE with PFC alone (--cc roce).`,
 					return fail.Usage("network run: --%s is for %s", name, map[bool]string{true: "--htsim", false: "--ns3"}[ns3 != ""])
 				}
 			}
+			switch {
+			case o.Workers < 1:
+				return fail.Usage("network run: --workers %d: write at least 1", o.Workers)
+			case cmd.Flags().Changed("flowlet") && o.Routing != "flowlet":
+				return fail.Usage("network run: --flowlet is for --routing flowlet")
+			case cc == "roce" && !cmd.Flags().Changed("lb"):
+				h.Balance = "ecmp"
+			}
 			r, err := simulate(ns3, cc, h, o)
 			if err != nil {
 				return cli.AsFlags(err)
@@ -66,7 +74,7 @@ acknowledgements, packets sprayed by --lb) or RoCE with PFC alone (--cc roce).`,
 	f.StringVar(&o.Routing, "routing", "", "of switches: ecmp (default), adaptive (each frame to the shortest queue) or flowlet")
 	f.Float64Var(&o.FlowletUs, "flowlet", 16, "`US` of silence after which a flow chooses its path again")
 	f.Float64Var(&o.WatchUs, "watchdog", 0, "drop a queue of a switch that has been paused for `US`; 0: never")
-	f.StringVar(&h.Balance, "lb", h.Balance, "of htsim: ecmp, oblivious, reps, bitmap or mixed")
+	f.StringVar(&h.Balance, "lb", h.Balance, "of htsim: ecmp, oblivious, reps, bitmap or mixed; with roce ecmp alone, its default")
 	f.IntVar(&h.MTU, "mtu", 0, "of htsim: bytes of a full frame with nscc (4150), of its payload with roce (1000)")
 	f.StringVar(&o.Compat, "compat", o.Compat, "ns3: its frames and whole nanoseconds; ns3:exact: its order of events from the first frame on, too, also where nothing is marked (slower); none: RoCEv2 frames on Ethernet, exact times")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "of marks and losses")
@@ -90,9 +98,6 @@ func simulate(ns3, cc string, h netrun.Htsim, o netrun.Options) (*netrun.Report,
 	}
 	if h.CC = cc; cc == "" {
 		h.CC = "nscc"
-	}
-	if h.CC == "roce" && h.Balance == "mixed" {
-		h.Balance = "ecmp"
 	}
 	return netrun.RunHtsim(h, o)
 }

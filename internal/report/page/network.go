@@ -86,10 +86,10 @@ func (l *layout) network() {
 	}
 	rows := portRows(f, l.Ports)
 	if m := portTimes(rows, l.Ports); m != "" {
-		l.Raw("<h3>Queues and pauses over time</h3>\n<p>The ports with the deepest queues, then those that were paused, by when they were paused first: so pauses are seen to spread.</p>\n<p class=\"key\">%s</p>\n%s", portKey(f), html.Wide("Queues and pauses", string(m)))
+		l.Raw("<h3>Queues and pauses over time</h3>\n<p>The ports with the deepest queues, then those that were paused, by when they were paused first: so pauses are seen to spread.</p>\n<p class=\"key\">%s</p>\n%s", portKey(rows, l.Ports), html.Wide("Queues and pauses", string(m)))
 	}
 	if len(rows) > 0 {
-		l.Raw("<details%s><summary>Ports as a table</summary>%s</details>\n", map[bool]string{true: " open"}[len(rows) <= most], html.Wide("Ports", string(portTable(f, rows))))
+		l.Raw("<details%s><summary>Ports as a table</summary>%s</details>\n", map[bool]string{true: " open"}[len(rows) <= most], html.Wide("Ports", string(portTable(f, rows, l.Ports))))
 	}
 	if len(f.Held) > 0 {
 		l.Raw("<h3>Head-of-line blocking</h3>\n<p>Messages that waited on a paused link for a queue that they are not in, the longest first.</p>\n%s", html.Wide("Head-of-line blocking", string(heldTable(f))))
@@ -259,14 +259,14 @@ func portTimes(rows []string, log *ports) markup {
 	if log == nil || len(rows) == 0 {
 		return ""
 	}
-	end, peak := units.Time(0), 0.0
+	end, peak := units.Time(0), log.deepest(rows...)
 	for _, name := range rows {
 		p := log.byName[name]
 		if p == nil {
 			continue
 		}
 		for _, q := range p.queue {
-			end, peak = max(end, q.at), max(peak, q.bytes)
+			end = max(end, q.at)
 		}
 		for _, x := range p.stops {
 			end = max(end, x[1])
@@ -338,13 +338,22 @@ func (p *portLog) bins(end units.Time) (out [portBins]float64) {
 	return out
 }
 
-// portKey names what the drawing shows.
-func portKey(f *congestion.Facts) markup {
-	var s svg
-	peak := int64(0)
-	for _, p := range f.Ports {
-		peak = max(peak, p.PeakBytes)
+// deepest is the most bytes that waited at one of some ports.
+func (l *ports) deepest(names ...string) (most float64) {
+	for _, name := range names {
+		if p := l.byName[name]; p != nil {
+			for _, q := range p.queue {
+				most = max(most, q.bytes)
+			}
+		}
 	}
+	return most
+}
+
+// portKey names what the drawing shows.
+func portKey(rows []string, log *ports) markup {
+	var s svg
+	peak := int64(log.deepest(rows...))
 	for i := range html.Steps {
 		s.add(`<span><i class="r%d"></i>to %s</span>`, i, amount(peak*int64(i+1)/html.Steps))
 	}
@@ -353,7 +362,7 @@ func portKey(f *congestion.Facts) markup {
 }
 
 // portTable is the table behind it.
-func portTable(f *congestion.Facts, rows []string) markup {
+func portTable(f *congestion.Facts, rows []string, log *ports) markup {
 	var t svg
 	t.WriteString(`<table><thead><tr><th class="t">port</th><th>inputs</th><th>queue to</th><th>marks</th><th>paused us</th><th>pause frames</th><th>first at us</th><th class="t">behind the queue of</th></tr></thead><tbody>` + "\n")
 	number := func(ok bool, format string, v any) string {
@@ -371,8 +380,11 @@ func portTable(f *congestion.Facts, rows []string) markup {
 		if i := slices.IndexFunc(f.Stopped, func(x congestion.Stopped) bool { return x.Name == name }); i >= 0 {
 			s = f.Stopped[i]
 		}
+		if p.Inputs == 0 && log != nil { // its queue is not among the deepest that several inputs fed
+			p.PeakBytes = int64(log.deepest(name))
+		}
 		t.add("<tr><td class=\"t\">%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td class=\"t\">%s</td></tr>\n", text(name),
-			number(p.Inputs > 0, "%d", p.Inputs), number(p.Inputs > 0, "%s", amount(p.PeakBytes)), number(p.Inputs > 0, "%d", p.Marked),
+			number(p.Inputs > 0, "%d", p.Inputs), number(p.PeakBytes > 0, "%s", amount(p.PeakBytes)), number(p.Inputs > 0, "%d", p.Marked),
 			number(s.Us > 0, "%.2f", s.Us), number(s.Frames > 0, "%d", s.Frames), number(s.Us > 0 && !s.Credits, "%.2f", s.FirstUs), cmp.Or(text(s.Behind), "–"))
 	}
 	t.WriteString("</tbody></table>")

@@ -28,6 +28,8 @@ func TestNetworkIsDrawn(t *testing.T) {
 	for _, e := range []trace.Event{
 		{Phase: trace.Counter, Track: 1, Start: units.Microsecond, Name: "leaf0→node2/1 queued B", Args: []trace.Arg{trace.Num("B", 700e3)}},
 		{Phase: trace.Counter, Track: 1, Start: 10 * units.Microsecond, Name: "leaf0→node2/1 queued B", Args: []trace.Arg{trace.Num("B", 0)}},
+		{Phase: trace.Counter, Track: 2, Start: 3 * units.Microsecond, Name: "node0/1→leaf0 queued B", Args: []trace.Arg{trace.Num("B", 900e3)}},
+		{Phase: trace.Counter, Track: 2, Start: 9 * units.Microsecond, Name: "node0/1→leaf0 queued B", Args: []trace.Arg{trace.Num("B", 0)}},
 		{Phase: trace.Slice, Track: 2, Start: 2 * units.Microsecond, Dur: 8 * units.Microsecond, Name: "paused"},
 		{Phase: trace.Slice, Track: 3, Start: 2 * units.Microsecond, Dur: 8 * units.Microsecond, Name: "paused"},
 	} {
@@ -35,7 +37,9 @@ func TestNetworkIsDrawn(t *testing.T) {
 	}
 	got := write(t, p)
 	for _, want := range []string{"75 %<small>3.0 MB</small>", "25 %<small>1.0 MB</small>", "node1/&lt;1&gt;", "2 inputs", "leaf0→node2/1: queue to 700 kB, 1 to 10 us", "node0/1→leaf0: 1 pauses, 8 us of 2 to 10 us",
-		`<td class="t">node0/1</td><td class="t">node3/1</td><td>5.00</td>`, `aria-label="queues and pauses over time"`} {
+		`<td class="t">node0/1</td><td class="t">node3/1</td><td>5.00</td>`, "node0/1→leaf0: queue to 900 kB, 3 to 9 us",
+		// The deepest queue that is drawn is that of the paused port; it ends the key, and the table has it.
+		"</i>to 900 kB</span>", `<td class="t">node0/1→leaf0</td><td>–</td><td>900 kB</td>`, `aria-label="queues and pauses over time"`} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the page lacks %q", want)
 		}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/sim/wire/packet"
+	"github.com/simccl/simccl/sim/wire/packet/spec"
+	"github.com/simccl/simccl/units"
 )
 
 // StallError is messages that never arrive.
@@ -49,4 +51,39 @@ func (m *Model) names(s *packet.Stall) []string {
 		out = append(out, m.nodes[s.Paused[0]].Name, m.nodes[s.Paused[1]].Name)
 	}
 	return out
+}
+
+// BufferError is a switch whose memory is not more than what its ports keep for themselves.
+type BufferError struct {
+	Switch      string
+	Ports       int
+	Bytes, Kept int64
+}
+
+func (e *BufferError) Error() string {
+	return fmt.Sprintf("packets: switch %s: buffer_kb %.10g, and its %d ports in use keep %.10g kB for themselves (reserve_kb, headroom_delays of hop_us): write more than that, or smaller ones of these",
+		e.Switch, float64(e.Bytes)/1e3, e.Ports, float64(e.Kept)/1e3)
+}
+
+// fits says whether the memory of each switch is more than what its ports keep for
+// themselves, where that is pauses' to share.
+func (m *Model) fits() error {
+	b := &m.set.Buffer
+	if b.Credits > 0 || b.Trim > 0 {
+		return nil
+	}
+	kept, ports := make([]int64, m.net.Nodes), make([]int, m.net.Nodes)
+	for i := range m.net.Cables {
+		c := &m.net.Cables[i]
+		for _, v := range [2]int32{c.A, c.B} {
+			kept[v] += b.Reserve + b.Headroom + spec.Headroom(c.Rate, int64(c.Delay/units.Nanosecond), b.HeadroomDelays)
+			ports[v]++
+		}
+	}
+	for v, bytes := range kept {
+		if m.net.Switch[v] && bytes >= b.Bytes {
+			return &BufferError{Switch: m.nodes[v].Name, Ports: ports[v], Bytes: b.Bytes, Kept: bytes}
+		}
+	}
+	return nil
 }

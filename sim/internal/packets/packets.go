@@ -270,7 +270,9 @@ func (m *Model) Seal() {
 			c.most = m.act(c)
 		}
 	}
-	m.frames, m.err = packet.NewLive(&m.net, queues, &m.set.Config)
+	if m.err = m.fits(); m.err == nil {
+		m.frames, m.err = packet.NewLive(&m.net, queues, &m.set.Config)
+	}
 }
 
 // settle notes what a hybrid needs of a queue pair.

@@ -180,7 +180,8 @@ type trigger struct {
 type matrix struct {
 	x        *Scenario
 	t        *words.Text
-	hosts    int64 // that the matrix has; as many as the topology's where it does not say
+	hosts    int64        // that the matrix has; as many as the topology's where it does not say
+	ends     []words.Word // of each flow, where they are written
 	triggers map[int64]*trigger
 	order    []int64
 }
@@ -189,7 +190,7 @@ type matrix struct {
 // each.
 func (x *Scenario) readMatrix(t *words.Text) error {
 	m := &matrix{x: x, t: t, hosts: int64(x.Network.Hosts()), triggers: map[int64]*trigger{}}
-	conns, trigs, defined := int64(-1), int64(0), int64(0)
+	conns, trigs, defined, heads := int64(-1), int64(0), int64(0), map[string]int{}
 	for !t.Done() {
 		w, err := t.Take("a line")
 		if err != nil {
@@ -200,13 +201,15 @@ func (x *Scenario) readMatrix(t *words.Text) error {
 			for !t.Done() && t.Peek().Line == w.Line {
 				t.Take("")
 			}
+		case heads[w.Text] > 0:
+			err = t.Fail(w, "%s is in line %d already: write one", w.Text, heads[w.Text])
 		case w.Text == "Nodes":
-			if m.hosts, err = t.Integer("Nodes", 1, 1<<30); err == nil && m.hosts > int64(x.Network.Hosts()) {
-				err = t.Fail(w, "%d nodes, and the topology has %d: write at most that", m.hosts, x.Network.Hosts())
-			}
+			heads[w.Text], err = w.Line, m.readNodes(w)
 		case w.Text == "Connections":
+			heads[w.Text] = w.Line
 			conns, err = t.Integer("Connections", 0, 1<<24)
 		case w.Text == "Triggers":
+			heads[w.Text] = w.Line
 			trigs, err = t.Integer("Triggers", 0, 1<<24)
 		case w.Text == "Failures" || w.Text == "failure":
 			return unsupported(t, w, "a failed link")
@@ -224,6 +227,25 @@ func (x *Scenario) readMatrix(t *words.Text) error {
 		return t.Fail(t.End, "%d connections and %d triggers, where %d and %d are announced: correct Connections or Triggers", len(x.Flows), defined, max(0, conns), trigs)
 	}
 	return m.join()
+}
+
+// readNodes reads how many hosts the matrix has, also after connections, which hold to it.
+func (m *matrix) readNodes(line words.Word) (err error) {
+	most := int64(m.x.Network.Hosts())
+	if m.hosts, err = m.t.Integer("Nodes", 1, 1<<30); err == nil && m.hosts > most {
+		return m.t.Fail(line, "%d nodes, and the topology has %d: write at most that", m.hosts, most)
+	}
+	for i := range m.x.Flows {
+		if f := &m.x.Flows[i]; err == nil && int64(max(f.Src, f.Dst)) >= m.hosts {
+			return m.between(m.ends[i])
+		}
+	}
+	return err
+}
+
+// between complains about the two ends of a connection.
+func (m *matrix) between(ends words.Word) error {
+	return m.t.Fail(ends, "%s: write SRC->DST of two of the hosts 0 to %d", termtext.Quote(ends.Text, 40), m.hosts-1)
 }
 
 func (m *matrix) trigger(id int64, w words.Word) *trigger {
@@ -265,8 +287,11 @@ func (m *matrix) readTrigger(line words.Word) error {
 			return err
 		}
 	}
-	if g == nil || barrier && count == 0 {
+	switch {
+	case g == nil || barrier && count == 0:
 		return m.t.Fail(line, "a trigger needs an id, and a barrier a count")
+	case g.known:
+		return m.t.Fail(line, "a trigger of this id is defined already: write one")
 	}
 	g.known, g.count, g.again = true, count, again
 	return nil
@@ -279,7 +304,7 @@ func (m *matrix) readConnection(line words.Word) error {
 	a, errA := strconv.ParseInt(src, 10, 32)
 	b, errB := strconv.ParseInt(dst, 10, 32)
 	if !ok || errA != nil || errB != nil || a < 0 || b < 0 || a >= m.hosts || b >= m.hosts || a == b {
-		return m.t.Fail(line, "%s: write SRC->DST of two of the hosts 0 to %d", termtext.Quote(line.Text, 40), m.hosts-1)
+		return m.between(line)
 	}
 	index := int32(len(m.x.Flows))
 	f := uec.Flow{Src: int32(a), Dst: int32(b), ID: uint32(index) + 1}
@@ -321,7 +346,7 @@ func (m *matrix) readConnection(line words.Word) error {
 	if !begins || f.Bytes == 0 {
 		return m.t.Fail(line, "a connection needs a size, and a start or a trigger")
 	}
-	m.x.Flows = append(m.x.Flows, f)
+	m.x.Flows, m.ends = append(m.x.Flows, f), append(m.ends, line)
 	return nil
 }
 

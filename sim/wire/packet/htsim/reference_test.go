@@ -164,6 +164,11 @@ func TestErrorsHavePlaces(t *testing.T) {
 	topo := "Nodes 4\nTiers 2\nTier 0\nDownlink_speed_Gbps 100\nRadix_Down 2\nRadix_Up 2\nDownlink_Latency_ns 1000\nTier 1\nDownlink_speed_Gbps 100\nRadix_Down 2\nDownlink_Latency_ns 1000\n"
 	for _, c := range []struct{ cm, topo, want string }{
 		{"Nodes 3\nConnections 1\n0->3 start 0 size 5\n", topo, "m.cm:3:1: \"0->3\": write SRC->DST of two of the hosts 0 to 2"},
+		{"Connections 1\n0->3 start 0 size 5\nNodes 3\n", topo, "m.cm:2:1: \"0->3\": write SRC->DST of two of the hosts 0 to 2"},
+		{"Connections 2\n1->0 start 0 size 5\n  3->1 start 0 size 5\nNodes 2\n", topo, "m.cm:3:3: \"3->1\": write SRC->DST of two of the hosts 0 to 1"},
+		{"Nodes 3\nConnections 1\n0->2 start 0 size 5\nNodes 4\n", topo, "m.cm:4:1: Nodes is in line 1 already"},
+		{"Nodes 4\nConnections 1\nConnections 1\n0->2 start 0 size 5\n", topo, "m.cm:3:1: Connections is in line 2 already"},
+		{"Nodes 4\nConnections 1\nTriggers 2\n0->2 start 0 size 5\ntrigger id 1 oneshot\ntrigger id 1 oneshot\n", topo, "m.cm:6:1: a trigger of this id is defined already"},
 		{"Nodes 4\nConnections 1\n0->9 start 0 size 5\n", topo, "m.cm:3:1: \"0->9\": write SRC->DST of two of the hosts 0 to 3"},
 		{"Nodes 4\nConnections 1\n0->1 start 0\n", topo, "m.cm:3:1: a connection needs a size, and a start or a trigger"},
 		{"Nodes 4\nConnections 2\n0->1 start 0 size 5\n", topo, "m.cm:4:1: 1 connections and 0 triggers, where 2 and 0 are announced"},
