@@ -63,3 +63,20 @@ func TestFilesAreWholeOrNotThere(t *testing.T) {
 		t.Errorf("exit status %d, %q", code, errs.String())
 	}
 }
+
+// TestBuffersTooSmallAreInput: a switch whose ports need more than its buffer is the fabric file's
+// fault, no defect.
+func TestBuffersTooSmallAreInput(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "net.json")
+	net := `{"packets": {"buffer_kb": 64, "hop_us": 2}, "switches": [{"name": "s"}], "cables": [{"a": "node0/0", "b": "s", "gbit": 200}, {"a": "node1/0", "b": "s", "gbit": 200}]}`
+	if err := os.WriteFile(file, []byte(net), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, network := range []string{"packet", "hybrid"} {
+		var out, errs bytes.Buffer
+		code := run(t.Context(), []string{"run", "sendrecv", "--topo", "pcie-a100-4", "--nodes", "2", "-g", "1", "--sizes", "64K", "--fabric", file, "--network", network}, appOf(process.Process{Out: &out, Err: &errs}))
+		if code != status.Input || !strings.Contains(errs.String(), "write more than that") || strings.Contains(errs.String(), "defect") {
+			t.Errorf("%s: exit status %d, %q", network, code, errs.String())
+		}
+	}
+}
