@@ -100,7 +100,7 @@ func (l *Link) Note(before uint16, f *frames.Frame) {
 			l.HOL, l.Odd = &blame.Pauses{First: f.At}, true
 		}
 		l.HOL.Begin(f.At, int32(f.Aux)-1)
-	case before != 0 && l.Paused == 0:
+	case before != 0 && l.Paused == 0 && l.HOL != nil: // else a storm began the pause, and no frame
 		l.HOL.End(f.At)
 	}
 }
