@@ -17,14 +17,7 @@ type planned struct {
 
 // travel is how long, in ps, a frame is on its way over a link.
 func (e *engine) travel(id int32, size uint16) int64 {
-	l := &e.links[id]
-	switch size {
-	case e.full:
-		return l.Delay + l.Whole
-	case e.ack:
-		return l.Delay + l.Ack
-	}
-	return l.Delay + e.cfg.Lasts(int(size), l.Rate)
+	return e.links[id].Travel(e.cfg, size, e.full, e.ack)
 }
 
 // arrived says that a frame arrives that began under a number.

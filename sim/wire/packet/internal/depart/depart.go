@@ -81,7 +81,7 @@ func (w *Window) Depth(l *port.Link, keys []uint64, come int, bytes int64) (most
 // behind says that of what arrived one that comes when a port becomes free comes after the next has begun: the frame that
 // ends then began so long before.
 func (w *Window) behind(i uint64, before int64) bool {
-	return w.Calendar != nil && before > w.travel(&w.Links[w.In[w.From[i]]], w.Arrived[i].Size)
+	return w.Calendar != nil && before > w.Links[w.In[w.From[i]]].Travel(w.Config, w.Arrived[i].Size, w.Full, w.Ack)
 }
 
 // Keep puts what has keys behind what waits.
@@ -232,15 +232,4 @@ func (w *Window) gather(l *port.Link, keys []uint64, free, start, bytes int64) i
 	}
 	w.Come = come
 	return bytes
-}
-
-// travel is how long, in ps, a frame is on its way over a link.
-func (w *Window) travel(l *port.Link, size uint16) int64 {
-	switch size {
-	case w.Full:
-		return l.Delay + l.Whole
-	case w.Ack:
-		return l.Delay + l.Ack
-	}
-	return l.Delay + w.Config.Lasts(int(size), l.Rate)
 }

@@ -177,6 +177,17 @@ func (l *Link) Measure(c *spec.Config, what uint8, bytes uint16) {
 	l.Sizes[what], l.Lasts[what] = bytes, c.Lasts(int(bytes), l.Rate)
 }
 
+// Travel is how long, in ps, a frame of so many bytes is on its way; data frames mostly have full, and acknowledgements ack.
+func (l *Link) Travel(c *spec.Config, size, full, ack uint16) int64 {
+	switch size {
+	case full:
+		return l.Delay + l.Whole
+	case ack:
+		return l.Delay + l.Ack
+	}
+	return l.Delay + c.Lasts(int(size), l.Rate)
+}
+
 // Gate holds the classes back from a time on whose next frame has no credit; a host's next
 // frame may be as large as any. It says whether that begins. The time that something waits for credit counts as a
 // pause of the port.

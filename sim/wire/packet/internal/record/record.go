@@ -127,7 +127,7 @@ all:
 // stamp adds records to the data frames that were sent.
 func (p *Port) stamp() {
 	l, buf, sent := p.Link, p.Wire.Buf, p.TxBytes
-	before, to, mask, flows, rate := l.Delay+l.Lasts[0], l.Wire.Tail, uint32(len(buf)-1), p.Flows, l.Rate
+	before, to, mask, flows, rate := l.Delay+l.Lasts[0], l.Wire.Tail, uint32(len(buf)-1), p.Flows, l.Told
 	for _, behind := range p.Keys[:p.Sent] {
 		f := &buf[to&mask]
 		to++
