@@ -92,7 +92,7 @@ func (m *Site) network(spec *Spec, cfg *sim.Config) error {
 		}
 	}
 	if packetnet.Framed(spec.Network.Model) {
-		if err := nics.Framed(m.kindOf(spec), m.Cluster); err != nil {
+		if err := nics.Framed(spec.Network.Class, m.kind, m.Class(), m.Cluster); err != nil {
 			return err
 		}
 	}
@@ -106,12 +106,4 @@ func (m *Site) network(spec *Spec, cfg *sim.Config) error {
 		}
 	}
 	return nil
-}
-
-// kindOf is the network class by name, that of a file by the name in it.
-func (m *Site) kindOf(spec *Spec) string {
-	if nics.IsFile(spec.Network.Class) {
-		return m.Class().Network
-	}
-	return m.kind
 }

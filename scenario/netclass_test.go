@@ -83,7 +83,7 @@ func TestSteeredChoice(t *testing.T) {
 }
 
 // TestFramesOfOtherTransports: networks that carry neither RoCE nor InfiniBand are refused
-// by type where frames are asked for, whoever names them; nothing is refused of flows, of
+// by type where frames are asked for, by class, file or NICs; nothing is refused of flows, of
 // one node, and where the class says RoCE.
 func TestFramesOfOtherTransports(t *testing.T) {
 	files := fstest.MapFS{"mine.json": {Data: []byte(`{"format": "simccl network class", "name": "tcpx", "network": "mine", "source": "estimated", "uncertainty": 0.4, "parameters": {}}`)}}

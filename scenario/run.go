@@ -388,16 +388,13 @@ func (r *Running) formula(o Outcome, sink trace.Sink) (Outcome, error) {
 	if sink != trace.Discard {
 		return Outcome{}, &exec.NotImplementedError{Feature: "fidelity alpha with a trace", Missing: "a formula has no events; write step"}
 	}
-	o.Result = exec.Result{Elapsed: units.FromMicros(o.modelUs()), Finish: make([]units.Time, r.Site.Comm.NRanks), Wrong: -1,
-		Account: exec.Account{Method: exec.Formula}}
+	elapsed := units.FromMicros(o.modelUs())
+	o.Result = exec.Result{Elapsed: elapsed, Finish: slices.Repeat([]units.Time{elapsed}, r.Site.Comm.NRanks), Wrong: -1, Account: exec.Account{Method: exec.Formula}}
 	if r.Site.Comm.NRanks == 1 {
 		return Outcome{}, &exec.NotImplementedError{Feature: "fidelity alpha of one rank", Missing: "NCCL copies and has no formula for it; write step"}
 	}
 	if o.Result.Elapsed <= 0 {
 		return Outcome{}, &exec.NotImplementedError{Feature: "fidelity alpha for " + r.fn.TestName(), Missing: "NCCL has no formula for send and receive"}
-	}
-	for i := range o.Result.Finish {
-		o.Result.Finish[i] = o.Result.Elapsed
 	}
 	return o, nil
 }

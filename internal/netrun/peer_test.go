@@ -38,7 +38,7 @@ func TestPeers(t *testing.T) {
 	}
 }
 
-// TestPeersAnyRates: with frames of Ethernet the rates of links are told as they are.
+// TestPeersAnyRates: with frames of Ethernet telemetry carries the rates of links without codes.
 func TestPeersAnyRates(t *testing.T) {
 	config := strings.Replace(peers, "*", "unknown_rate", 1)
 	coded, err := NS3(config, Options{Read: os.ReadFile, Seed: 1, Workers: 1, Compat: "ns3", Warn: t.Logf})

@@ -5,6 +5,7 @@ import (
 
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/netplugin"
+	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
 )
@@ -19,11 +20,14 @@ var transports = map[string]string{
 }
 
 // Framed refuses networks that carry neither RoCE nor InfiniBand, whose frames are the
-// simulated ones. kind is the class by name, or that of a file; where it is empty, or not
-// one that is built in, NICs say it.
-func Framed(kind string, cl *fabric.Cluster) error {
+// simulated ones. kind is the network class by name; that of a class file is the network that
+// the class in force names. Where it is empty, or not one that is built in, NICs say it.
+func Framed(given, kind string, class *gpu.Class, cl *fabric.Cluster) error {
 	if cl.NHosts() < 2 {
 		return nil // nothing is between nodes
+	}
+	if IsFile(given) {
+		kind = class.Network
 	}
 	for h := range cl.NHosts() {
 		s, is := cl.Host(h).Systems[0], kind

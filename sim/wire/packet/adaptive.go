@@ -6,22 +6,12 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
 )
 
-// flowlet is the path of a flow since it was last silent.
-type flowlet struct {
-	at   int64
-	flow int32
-	link int32
-}
-
-// flowlets is how many of them a switch remembers: a power of two.
-const flowlets = 1 << 12
-
 // buildTables makes tables of next hops.
 func (e *engine) buildTables() {
 	e.tables = e.routes.Tables()
 	for i := range e.switches {
 		if s := &e.switches[i]; e.cfg.Routing.Balance == PerFlow && s.flowlets == nil {
-			s.flowlets = make([]flowlet, flowlets)
+			s.flowlets = make([]route.Flowlet, route.Flowlets)
 		}
 	}
 }
@@ -56,24 +46,21 @@ func (e *engine) onward(w *worker, s *swtch, f *frame) *link {
 	case e.cfg.Routing.Balance == PerPacket:
 		return e.shortest(w, s, f, among)
 	}
-	l := &s.flowlets[f.Flow&(flowlets-1)]
-	if l.flow != f.Flow+1 || f.At-l.at >= int64(e.cfg.Routing.Gap) || e.links[l.link].Down {
-		l.link = e.shortest(w, s, f, among).ID
+	l := &s.flowlets[f.Flow&(route.Flowlets-1)]
+	if l.Begins(f.Flow, f.At, int64(e.cfg.Routing.Gap)) || e.links[l.Link].Down {
+		l.Link = e.shortest(w, s, f, among).ID
 	}
-	l.flow, l.at = f.Flow+1, f.At
-	return &e.links[l.link]
+	return &e.links[l.Link]
 }
 
 // key is what switches hash of a frame.
 func (e *engine) key(f *frame) route.Key {
-	flow := &e.flows[f.Flow]
-	k := route.Key{Src: flow.Src, Dst: flow.Dst, SPort: e.result[f.Flow].SrcPort, DPort: flow.DstPort}
-	switch {
-	case f.Flags&flagAck != 0:
-		k.Src, k.Dst, k.SPort, k.DPort = k.Dst, k.Src, k.DPort, k.SPort
-	case e.paths > 1:
-		k.SPort += uint16(f.Psn % uint32(e.paths))
+	x := &e.flows[f.Flow]
+	k := route.Key{Src: x.Src, Dst: x.Dst, SPort: e.result[f.Flow].SrcPort, DPort: x.DstPort}
+	if f.Flags&flagAck != 0 {
+		return k.Back()
 	}
+	k.SPort += uint16(f.Psn % uint32(e.paths))
 	return k
 }
 
@@ -116,15 +103,9 @@ func (e *engine) detour(cable int, at int64) {
 	r := e.routes
 	r.Remove(cable)
 	for i := range e.flows {
-		if e.result[i].Done {
-			continue
-		}
-		f := &e.flows[i]
-		for _, p := range [2][2]int32{{f.Dst, f.Src}, {f.Src, f.Dst}} {
-			if !r.Towards(p[0], p[1]) {
-				e.broken = wrong("flow %d: no path from node %d to node %d once cable %d is down", i, p[1], p[0], cable)
-				return
-			}
+		if f := &e.flows[i]; !e.result[i].Done && !r.Both(f.Src, f.Dst) {
+			e.broken = wrong("flow %d: no path between nodes %d and %d once cable %d is down", i, f.Src, f.Dst, cable)
+			return
 		}
 	}
 	if r.Longest() > e.slot {

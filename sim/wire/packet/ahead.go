@@ -2,7 +2,6 @@ package packet
 
 import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
-	"github.com/simccl/simccl/sim/wire/packet/internal/train"
 	"github.com/simccl/simccl/sim/wire/packet/spec"
 )
 
@@ -66,28 +65,13 @@ func (e *engine) sendAck(w *worker, a *link, f *frame, at int64) {
 	if b.Sizes[what] != f.Size {
 		b.Measure(e.cfg, what, f.Size)
 	}
-	tag := instant.Number(0)
+	var calendar *instant.Calendar
 	if e.ordered {
-		a.Start, a.Begun = at, w.Sent(at, a.ID, a.Wire.Tail)
-		w.Happens(a.Begun)
-		b.Start, b.Begun = come, w.Sent(come, b.ID, b.Wire.Tail)
-		tag = b.Begun
+		calendar = &w.Calendar
 	}
-	a.Sent, b.Sent = a.Sent+1, b.Sent+1
-	a.TxBytes, b.TxBytes = a.TxBytes+int64(f.Size), b.TxBytes+int64(f.Size)
-	a.Free, b.Free = at+a.Lasts[what], come+b.Lasts[what]
-	b.Peak = max(b.Peak, int64(f.Size))
-	if f.Class != 0 {
-		b.Turn = f.Class
-	}
-	if b.Wire.Empty() {
+	if a.Both(b, f, at, calendar) {
 		e.due[b.ID] = b.Free + b.Delay
 	}
-	f.Route++
-	if b.Wire.Full() {
-		b.Wire.Grow()
-	}
-	b.Wire.Next().Set(f, b.Free+b.Delay, uint32(tag))
 }
 
 // shut takes back what was put onto links but is not at their switch before a time, and lets
@@ -95,31 +79,14 @@ func (e *engine) sendAck(w *worker, a *link, f *frame, at int64) {
 func (e *engine) shut(w *worker, s *swtch, from int64) {
 	for _, id := range s.direct {
 		b := &e.links[id]
-		a, q, n := &e.links[b.Feeder], &b.Wire, b.Sent
-		if b.Trains > 0 {
-			train.Unload(q)
-			b.Trains = 0
+		var led func(instant.Number) instant.Number
+		if e.ordered {
+			led = w.Led
 		}
-		for b.Ahead = false; !q.Empty(); b.Sent-- {
-			f := q.Last()
-			at := f.At - b.Delay - b.Lasts[f.Flags&flagAck]
-			if at < from {
-				b.Free, b.Start, b.Begun = f.At-b.Delay, at, instant.Number(f.Tag)
-				break
-			}
-			q.Tail--
-			b.TxBytes -= int64(f.Size)
-			f.At, f.Route = at, f.Route-1
-			if e.ordered {
-				f.Tag = uint32(w.Led(instant.Number(f.Tag)))
-			}
-			a.Wire.Insert(f)
-			e.due[a.ID] = a.Wire.Front().At
+		if b.TakeBack(&e.links[b.Feeder], from, led) {
+			e.due[b.Feeder] = e.links[b.Feeder].Wire.First()
 		}
-		if b.Sent < n && q.Empty() {
-			b.Free = from - 1
-		}
-		e.due[id] = q.First()
+		e.due[id] = b.Wire.First()
 	}
 	s.direct = nil
 }

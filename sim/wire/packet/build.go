@@ -81,15 +81,8 @@ func (e *engine) takeTurns() {
 
 // buildNodes makes hosts and switches with their ports in the order of cables.
 func (e *engine) buildNodes() {
-	ports := make([][]int32, e.net.Nodes) // links out of a node
-	e.exits, e.due = make([]uint16, len(e.links)), make([]int64, len(e.links))
-	ends := make([]route.Link, len(e.links))
-	for i := range e.links {
-		l := &e.links[i]
-		l.FromPort, ends[i] = uint16(len(ports[l.From])), route.Link{From: l.From, To: l.To}
-		e.exits[i], e.due[i] = l.FromPort, never
-		ports[l.From] = append(ports[l.From], l.ID)
-	}
+	ports, ends, exits := port.Number(e.links, e.net.Nodes)
+	e.exits, e.due = exits, slices.Repeat([]int64{never}, len(e.links))
 	hostOf := make([]int32, e.net.Nodes)
 	for v, out := range ports {
 		hostOf[v] = -1
@@ -123,8 +116,7 @@ func (e *engine) buildSwitches() error {
 		s.busy, s.control, s.trains = make([]uint64, (n+63)/64), make([]uint64, (n+63)/64), make([]uint64, (n+63)/64)
 		ports := make([]memory.Port, n)
 		for p, id := range s.out {
-			l := &e.links[id]
-			s.in[p], ports[p] = l.Peer, memory.Port{Rate: l.Rate, Delay: l.Delay}
+			s.in[p], ports[p] = e.links[id].Peer, memory.Port{Rate: e.links[id].Rate, Delay: e.links[id].Delay}
 		}
 		s.Memory = memory.New(b, e.classes, ports, e.hostRate)
 		if s.Shared() <= 0 && b.Credits == 0 && b.Trim == 0 {
@@ -140,7 +132,7 @@ func (e *engine) buildFlows() error {
 	e.snd, e.rcv, e.result = make([]sender, n), make([]receiver, n), make([]FlowResult, n)
 	for i := range e.flows {
 		f := &e.flows[i]
-		if !e.routes.Towards(f.Dst, f.Src) || !e.routes.Towards(f.Src, f.Dst) {
+		if !e.routes.Both(f.Src, f.Dst) {
 			return wrong("flow %d: no path from node %d to node %d", i, f.Src, f.Dst)
 		}
 		e.frames += (f.Bytes + int64(e.cfg.Frames.Payload) - 1) / int64(e.cfg.Frames.Payload)

@@ -102,7 +102,7 @@ func (e *engine) lossSeen(id int32, s *sender, now int64, timeouts int32) {
 
 // stamp adds a switch's record to a data frame that it starts.
 func (e *engine) stamp(l *link, f *frame, at int64) {
-	e.controls.Telemetry(f.Flow).Stamp(f.Aux, e.controls.Record(at, l.TxBytes, l.Held()), l.Told)
+	e.controls.Telemetry(f.Flow).Stamp(f.Aux, e.controls.Record(at, l.TxBytes, l.Held()), l.Coded)
 }
 
 // shift changes the rate, and the time of the next frame by the difference of
@@ -124,14 +124,4 @@ func (e *engine) shift(w *worker, h *host, s *sender, rate, now int64) {
 		h.wake = max(s.NextAvail, now)
 		e.await(w, h, now)
 	}
-}
-
-// pintStamp lets a frame carry the highest utilisation of its path, encoded as a
-// power of PintBase.
-func (e *engine) pintStamp(l *link, f *frame, at int64) {
-	if f.Flags&flagAck == 0 && f.Flow >= 0 {
-		u := l.Pint.Used(&e.cfg.CC, at/1000, l.Held(), l.Rate)
-		f.Aux = max(f.Aux, e.cfg.CC.Code(u, streams.Hash(e.cfg.Seed, l.ID, streams.Code, l.Pint.Frames)))
-	}
-	l.Pint.Sent(at/1000, f.Size)
 }

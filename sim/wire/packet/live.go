@@ -9,19 +9,6 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Queue is a queue pair of a Live run: messages of Src for Dst, one after the
-// other.
-type Queue struct {
-	Src, Dst int32
-	Priority uint8 // 1 to 7
-	// Path is the cables from Src to Dst; acknowledgements go back over them.
-	// Where Config.Routing lets frames choose, only their number counts.
-	Path []int32
-	// Limit is the most that the host feeds it with, in bit/s on the wire; 0: as
-	// fast as its port.
-	Limit int64
-}
-
 // Live is a run to which messages are given while it goes. Time advances window
 // by window: what a host is given within a window leaves it before any other
 // node is reached, so a window is simulated when it is over. Messages that arrive
@@ -82,8 +69,7 @@ func NewLive(n *Network, queues []Queue, cfg *Config) (*Live, error) {
 	}
 	if cfg.Routing.Balance != Hashed {
 		for i := range flows {
-			e.routes.Towards(flows[i].Dst, flows[i].Src)
-			e.routes.Towards(flows[i].Src, flows[i].Dst)
+			e.routes.Both(flows[i].Src, flows[i].Dst)
 		}
 		e.buildTables()
 	}

@@ -10,6 +10,7 @@ type (
 	Network  = spec.Network
 	Cable    = spec.Cable
 	Flow     = spec.Flow
+	Queue    = spec.Queue
 	Config   = spec.Config
 	Frames   = spec.Frames
 	Buffer   = spec.Buffer

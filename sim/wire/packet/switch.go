@@ -8,6 +8,7 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/memory"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
+	"github.com/simccl/simccl/sim/wire/packet/internal/route"
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
 )
 
@@ -25,7 +26,7 @@ type swtch struct {
 	busy     []uint64 // bits of ports, all of those that have frames
 	control  []uint64 // bits of ports by which control frames leave that arrived in this window
 	soon     int64    // in careful: none of them starts one before
-	flowlets []flowlet
+	flowlets []route.Flowlet
 	draws    uint64 // of paths
 	spare    *frames.Piece
 	direct   []int32  // links out that have a feeder
@@ -372,7 +373,7 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 // odd does what few links do with a frame that begins.
 func (e *engine) odd(l *link, f *frame, at int64) {
 	if l.Pint != nil {
-		e.pintStamp(l, f, at)
+		l.StampPint(&e.cfg.CC, f, e.cfg.Seed, at)
 	}
 	if l.Credit != nil {
 		l.Spend(f)

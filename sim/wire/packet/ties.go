@@ -3,6 +3,7 @@ package packet
 import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
+	"github.com/simccl/simccl/sim/wire/packet/internal/port"
 )
 
 // With Config.EventOrder what happens at one instant happens in the order in which it
@@ -106,17 +107,7 @@ func (s *swtch) enter(e *engine, i uint64) (*frame, instant.Number) {
 
 // untie puts keys of frames of equal times in the order of events.
 func (e *engine) untie(w *worker, s *swtch, a []uint64) {
-	for i := 1; i < len(a); i++ {
-		x := a[i]
-		if !parted.Together(a[i-1], x) {
-			continue
-		}
-		k := i - 1
-		for ; k >= 0 && parted.Together(a[k], x) && e.later(w, s, a[k]&parted.Place, x&parted.Place); k-- {
-			a[k+1] = a[k]
-		}
-		a[k+1] = x
-	}
+	parted.Untie(a, func(i, j uint64) bool { return e.later(w, s, i, j) })
 }
 
 // later says that of two frames that arrived at a switch at one instant the one by the
@@ -149,24 +140,8 @@ func (e *engine) openCalendars() {
 	for i := range e.workers {
 		all = append(all, &e.workers[i].Calendar)
 	}
-	e.ranker.Open(all, e.look, e.horizon(), len(e.flows)+e.net.Nodes)
+	e.ranker.Open(all, e.look, port.Horizon(e.links, e.cfg, e.look-e.lag), len(e.flows)+e.net.Nodes)
 	e.ranker.Marked, e.ranker.Skipped, e.ranker.Pauses = e.drawMark, e.streams.Skip, e.pauses
-}
-
-// horizon is for how long, in ps, it counts which of two frames began first: as long as the
-// last of them is on its way, but no longer than some thousand windows.
-func (e *engine) horizon() int64 {
-	most := int64(0)
-	for i := range e.links {
-		l := &e.links[i]
-		most = max(most, l.Delay+max(l.Whole, l.Ack, e.cfg.Lasts(e.cfg.Frames.Pause, l.Rate)))
-	}
-	for _, f := range e.cfg.Faults {
-		if f.Slow > 0 {
-			most = max(most, int64(float64(most)/f.Slow))
-		}
-	}
-	return min(most, 4096*(e.look-e.lag))
 }
 
 // pauses goes through the pauses of pacing that last.

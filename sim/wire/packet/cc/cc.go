@@ -80,7 +80,7 @@ type Params struct {
 	MultiRate   bool // a rate for each hop
 	// SampleFeedback leaves out hops without a queue between full updates.
 	SampleFeedback bool
-	RateCodes      bool  // rates of links are as the HPCC simulator tells them, see Told
+	RateCodes      bool  // frames carry the rates of links as codes of the HPCC simulator, see Coded
 	Multi          int64 // unit of the records of INT: 128 and 80 bytes times this
 
 	// Pint: utilisations are powers of PintBase; of so many acknowledgements they

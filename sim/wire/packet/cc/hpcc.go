@@ -82,9 +82,9 @@ func NewTelemetry(c *Params, line, rtt, window int64, payload, switches int) Tel
 	return p
 }
 
-// Told is the rate of a link as frames carry it: in the HPCC simulator a code of three bits, which
-// stands for 25 Gbit/s with every rate that it does not know (utils/int-header.h).
-func (c *Params) Told(rate int64) int64 {
+// Coded is the rate of a link, in bit/s, as telemetry carries it. The HPCC simulator has a code of three bits for
+// it, and writes the code of 25 Gbit/s for every rate without a code of its own (utils/int-header.h).
+func (c *Params) Coded(rate int64) int64 {
 	if known := [...]int64{50e9, 100e9, 200e9, 400e9}; !c.RateCodes || slices.Contains(known[:], rate) {
 		return rate
 	}

@@ -12,7 +12,8 @@ func Steady(n *Network, c *Config) bool {
 		!slices.ContainsFunc(n.Cables, func(c Cable) bool { return c.Loss > 0 || !n.Switch[c.A] && !n.Switch[c.B] })
 }
 
-// few frames of a run are in the order of events from the start: that takes no time to speak of.
+// few is how many data frames a run has at most that keeps the order of events from the start: there it costs
+// less than a millisecond.
 const few = 1000
 
 // Ordered says that the order of events counts from the start: where senders look at

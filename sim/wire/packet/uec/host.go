@@ -80,7 +80,7 @@ func (e *engine) finish(s *sender, flow int32, now int64) {
 }
 
 // runHost simulates a host up to end: what arrives, starts, the NIC, timers, in
-// this order where times are equal. What arrives lies in the rings of the link, which nobody else touches
+// this order where times are equal. What arrives is in the rings of the link, which no other node touches
 // meanwhile. It returns how many frames arrived.
 func (e *engine) runHost(h *host, end int64) (busy int) {
 	l := &e.links[2*h.id+1]

@@ -50,7 +50,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestPasses: what may pass leaves the memory as it was, and stops nobody, wherever thresholds are.
+// TestPasses: what may pass leaves the memory as it was, and pauses no port, wherever thresholds are.
 func TestPasses(t *testing.T) {
 	passed, not := 0, 0
 	for seed := range uint64(500) {

@@ -55,7 +55,7 @@ type Link struct {
 	Data   int64   // bytes of data frames
 	KMin   int64
 	KMax   int64
-	Told   int64 // rate that frames hear of, with HPCC
+	Coded  int64 // rate in the telemetry of frames, with HPCC
 
 	Whole, Ack int64 // ps that a full data frame and an acknowledgement last
 	PMax, Loss float64

@@ -6,7 +6,7 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/frames"
 )
 
-// TestNoteAfterStorm: a frame may end a pause that a storm began, of which no frame told.
+// TestNoteAfterStorm: a frame may end a pause that a storm began, and that no frame asked for.
 func TestNoteAfterStorm(t *testing.T) {
 	l := Link{Storm: true}
 	l.Hold()

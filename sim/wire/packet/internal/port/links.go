@@ -7,6 +7,7 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/blame"
 	"github.com/simccl/simccl/sim/wire/packet/internal/dog"
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
+	"github.com/simccl/simccl/sim/wire/packet/internal/route"
 	"github.com/simccl/simccl/sim/wire/packet/spec"
 	"github.com/simccl/simccl/units"
 )
@@ -19,7 +20,7 @@ func Lay(n *spec.Network, s *spec.Config, classes int, ordered bool) (links []Li
 		delay = min(delay, int64(c.Delay))
 		for k := range 2 {
 			l := &links[2*i+k]
-			*l = Link{ID: int32(2*i + k), Peer: int32(2*i + 1 - k), From: c.A, To: c.B, Rate: c.Rate, Told: s.CC.Told(c.Rate), Delay: int64(c.Delay), Loss: c.Loss, Lossy: c.Loss > 0, Begun: instant.None, Feeder: -1}
+			*l = Link{ID: int32(2*i + k), Peer: int32(2*i + 1 - k), From: c.A, To: c.B, Rate: c.Rate, Coded: s.CC.Coded(c.Rate), Delay: int64(c.Delay), Loss: c.Loss, Lossy: c.Loss > 0, Begun: instant.None, Feeder: -1}
 			if k == 1 {
 				l.From, l.To = c.B, c.A
 			}
@@ -53,6 +54,18 @@ func Lay(n *spec.Network, s *spec.Config, classes int, ordered bool) (links []Li
 		}
 	}
 	return links, delay
+}
+
+// Number numbers the ports of each node in the order of links. It returns the links out of each node, the ends of
+// each link, and the number of the port where it begins.
+func Number(links []Link, nodes int) (out [][]int32, ends []route.Link, exits []uint16) {
+	out, ends, exits = make([][]int32, nodes), make([]route.Link, len(links)), make([]uint16, len(links))
+	for i := range links {
+		l := &links[i]
+		l.FromPort, ends[i] = uint16(len(out[l.From])), route.Link{From: l.From, To: l.To}
+		exits[i], out[l.From] = l.FromPort, append(out[l.From], l.ID)
+	}
+	return out, ends, exits
 }
 
 // Next is when a port starts a frame, a credit comes back or a watchdog looks, of links whose first frames arrive at due.
@@ -177,7 +190,7 @@ func (l *Link) Suffer(f *spec.Fault, cable *spec.Cable, c *cc.Params, begin, bac
 	if begin {
 		l.Rate, l.Loss = f.During(cable)
 	}
-	l.Lossy, l.Sizes, l.Told = l.Loss > 0, [2]uint16{}, c.Told(l.Rate)
+	l.Lossy, l.Sizes, l.Coded = l.Loss > 0, [2]uint16{}, c.Coded(l.Rate)
 	if f.Down {
 		l.Down = begin || f.Reroute
 	}
@@ -191,4 +204,20 @@ func (l *Link) Suffer(f *spec.Fault, cable *spec.Cable, c *cc.Params, begin, bac
 	}
 	l.Hold()
 	l.Free = max(l.Free, at) // what waited starts now
+}
+
+// Horizon is for how long, in ps, it counts which of two frames began first: as long as the
+// last of them is on its way, but no longer than some thousand windows, each so long.
+func Horizon(links []Link, s *spec.Config, window int64) int64 {
+	most := int64(0)
+	for i := range links {
+		l := &links[i]
+		most = max(most, l.Delay+max(l.Whole, l.Ack, s.Lasts(s.Frames.Pause, l.Rate)))
+	}
+	for _, f := range s.Faults {
+		if f.Slow > 0 {
+			most = max(most, int64(float64(most)/f.Slow))
+		}
+	}
+	return min(most, 4096*window)
 }

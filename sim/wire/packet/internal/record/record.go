@@ -22,7 +22,7 @@ type Port struct {
 	Full, Ack uint16         // bytes of frames
 	Arrived   []frames.Frame // in the window
 	From      []uint16       // the ports by which they came, with a calendar
-	Keys      []uint64       // of those that leave by this port, in order; those of frames that Send sent are gone
+	Keys      []uint64       // of those that leave by this port, in order; Send removes those of frames that it sent
 	Come      int            // keys of frames that have come; nothing else waits
 	Sent      int            // keys of frames that Send sent
 	Data      int            // those of them that are data frames
@@ -127,7 +127,7 @@ all:
 // stamp adds records to the data frames that were sent.
 func (p *Port) stamp() {
 	l, buf, sent := p.Link, p.Wire.Buf, p.TxBytes
-	before, to, mask, flows, rate := l.Delay+l.Lasts[0], l.Wire.Tail, uint32(len(buf)-1), p.Flows, l.Told
+	before, to, mask, flows, rate := l.Delay+l.Lasts[0], l.Wire.Tail, uint32(len(buf)-1), p.Flows, l.Coded
 	for _, behind := range p.Keys[:p.Sent] {
 		f := &buf[to&mask]
 		to++

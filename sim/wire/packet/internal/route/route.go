@@ -81,6 +81,9 @@ func (r *Routes) Remove(cable int) {
 	clear(r.to)
 }
 
+// Both is Towards for both ways between two hosts.
+func (r *Routes) Both(a, b int32) bool { return r.Towards(b, a) && r.Towards(a, b) }
+
 // Towards makes sure that routes to a host are known, and says whether one leads
 // there from src.
 func (r *Routes) Towards(dst, src int32) bool {
@@ -133,6 +136,9 @@ type Key struct {
 	Src, Dst     int32
 	SPort, DPort uint16
 }
+
+// Back is the key of what goes back.
+func (k Key) Back() Key { return Key{Src: k.Dst, Dst: k.Src, SPort: k.DPort, DPort: k.SPort} }
 
 // Address is the IPv4 address of a host in the HPCC simulator.
 func Address(node int32) uint32 {
