@@ -1,5 +1,5 @@
-// Package cc is the congestion control of senders: settings by name or one by
-// one, and what DCQCN, HPCC, TIMELY, DCTCP, Swift and NSCC make of what comes back.
+// Package cc is the congestion control of senders: presets by name, single settings,
+// and how DCQCN, HPCC, TIMELY, DCTCP, Swift and NSCC react to feedback.
 //
 // In: notifications, bytes sent and the time. Out: rates. It must not know frames,
 // hosts or links.

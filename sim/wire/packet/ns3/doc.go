@@ -2,10 +2,10 @@
 // simulator on ns-3 (alibaba-edu/High-Precision-Congestion-Control, commit
 // 9f4be2a, scratch/third.cc) as a network, flows and settings of package packet.
 //
-// In: the text of the files. Out: a Scenario, with the sizes of frames, the
-// whole nanoseconds and the defaults of that simulator. Flow files may have the
+// In: the text of the files. Out: a Scenario, with the frame sizes, the whole
+// nanoseconds and the defaults of that simulator. Flow files may have the
 // dependency columns of our reference runs: the number of flows that a flow
-// waits for, and their places in the file, from 0.
+// waits for, and their indices in the file, from 0.
 //
 // It must not know how frames are simulated. Errors name file, line and column.
 package ns3

@@ -1,5 +1,5 @@
-// Package spec is what a packet network is, what flows over it and how its nodes
-// behave, and what is wrong with such a description.
+// Package spec describes a packet network, its flows and how its nodes behave, and
+// checks such a description.
 //
 // In: settings. Out: errors. It must not know how frames are simulated.
 package spec

@@ -1,4 +1,4 @@
-// Package after says when a flow may begin that waits for the ends of others.
+// Package after determines when a flow that waits for other flows may begin.
 //
 // In: which flows each waits for, ends and starts in ps. Out: which may begin, and when. It must not know
 // what flows are.

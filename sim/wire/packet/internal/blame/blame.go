@@ -1,6 +1,6 @@
-// Package blame keeps what a port waited for, by how long.
+// Package blame records what a port waited for, and for how long.
 //
-// What it must not know: what waits.
+// It must not know what waits.
 package blame
 
 // List is the first few causes with their times.

@@ -1,6 +1,6 @@
-// Package crew lets workers follow orders side by side.
+// Package crew runs orders on several workers in parallel.
 //
-// In: what a worker does, and orders for all. It must not know what they do.
+// In: what a worker does, and orders for all workers. It must not know what they do.
 package crew
 
 import "sync"

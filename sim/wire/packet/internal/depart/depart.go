@@ -1,7 +1,7 @@
-// Package depart lets a port send what waits in a queue, while others come behind it.
+// Package depart serves the egress queue of a port while further frames arrive behind it.
 //
-// In: the port with its queue, and the keys of what comes. Out: what travels and what began, in a calendar; and how many
-// have come. It must not know switches, or what frames are for.
+// In: the port with its queue, and the keys of arriving frames. Out: frames in flight, the events that began, in a
+// calendar, and how many frames have arrived. It must not know switches, or what frames carry.
 package depart
 
 import (

@@ -1,7 +1,7 @@
-// Package dog is the watchdog of a port: a class that has been paused for too long is dropped until
-// its pause has been over for as long (SONiC's pfcwd, action drop).
+// Package dog is the PFC watchdog of a port: it drops the frames of a class that was paused for too long,
+// until the class has been unpaused for as long (SONiC's pfcwd, action drop).
 //
-// In: which classes are paused and have something to send, and times in ps. Out: which are dropped.
+// In: which classes are paused and have frames to send, and times in ps. Out: which classes are dropped.
 // It must not know frames, links or switches.
 package dog
 

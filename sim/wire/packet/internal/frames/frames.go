@@ -1,7 +1,7 @@
-// Package frames keeps frames: in rings where they travel, in pieces where they wait.
+// Package frames stores frames: in ring buffers for links, in chained pieces for queues.
 //
-// In: frames. Out: the same, in the order in which they came. It must not know links, hosts or what
-// frames are for.
+// In: frames. Out: the same frames, in FIFO order. It must not know links, hosts or what frames
+// carry.
 package frames
 
 import (

@@ -1,6 +1,6 @@
-// Package gaps keeps which frames of a window have come, for selective repeat.
+// Package gaps records which frames of a window have arrived, for selective repeat.
 //
-// In: numbers of frames that came. Out: which are missing. It must not know
+// In: numbers of frames that arrived. Out: which are missing. It must not know
 // frames, hosts or time.
 package gaps
 

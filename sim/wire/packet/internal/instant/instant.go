@@ -1,15 +1,15 @@
-// Package instant puts what happens at one instant in the order in which a simulator with
-// a queue of events would let it happen: that in which it was planned.
+// Package instant orders simultaneous events as a simulator with an event queue does: by
+// when they were scheduled.
 //
-// An event is planned while another happens, so two events of an instant come in the
-// order of the two in which they were planned, and if these happened at one instant
-// too, in theirs. What a network plans is planned when a frame begins: its end, its
-// arrival; and when pacing lets nothing be sent: the end of that pause. So it is
-// enough to know of each of these when it began and which event let it begin. Two of them are
-// seldom compared. Then the events that led to each are followed back until they differ in time;
-// what was found is kept, so that a walk ends where one before it passed.
+// An event is scheduled while another one happens. So two events of one instant have the
+// order of the two events that scheduled them, recursively if these were simultaneous,
+// too. A network schedules events when a frame begins (its end, its arrival) and when
+// pacing delays a sender (the end of the delay). So it is enough to record when each of
+// these began and which event began it. Two are rarely compared. Then the chain of events
+// behind each is followed back until the times differ. The result is kept, so that a walk
+// ends where an earlier one passed.
 //
-// What began long ago is forgotten. Before, what can still be asked for is put in order for good.
+// Old records are discarded. Before, those that may still be compared get their final order.
 //
 // In: what began in a window, when, and by which event. Out: which of two was first, and what
 // draws a number in that order. It must not know frames or hosts.

@@ -1,6 +1,6 @@
-// Package lost draws whether frames are lost, in the order of their arrivals.
+// Package lost draws which frames are lost, in the order of their arrivals.
 //
-// In: frames that arrive, and when they began. Out: which are lost. It must not know nodes.
+// In: arriving frames, and when they began. Out: which are lost. It must not know nodes.
 package lost
 
 import (

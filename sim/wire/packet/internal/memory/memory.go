@@ -1,7 +1,7 @@
-// Package memory accounts for the memory that the ports of a switch share, by ingress port and
-// class, and says when a neighbour is to be paused.
+// Package memory does the ingress accounting of a switch's shared buffer, by ingress port and
+// class, and decides when a neighbour is paused (XOFF) and resumed (XON).
 //
-// In: what comes in and what leaves, by port, class and size. Out: whether there is room, and
+// In: what arrives and what leaves, by port, class and size. Out: whether there is room, and
 // what the neighbour is to do. It must not know frames, queues or time.
 package memory
 

@@ -1,6 +1,6 @@
-// Package message keeps the messages of a queue pair by the numbers of their frames.
+// Package message maps the messages of a queue pair to the numbers of their frames.
 //
-// In: messages as they are given and begun, frames as they arrive and are
+// In: messages as they are posted and begun, frames as they arrive and are
 // acknowledged. Out: how large a frame is, and which messages are complete. It must
 // not know frames' contents, hosts or time.
 package message

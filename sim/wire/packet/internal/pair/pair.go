@@ -1,8 +1,8 @@
-// Package pair is the two halves of a queue pair: what was sent, what has arrived, and what is to be
-// sent again.
+// Package pair is the two halves of a queue pair: what was sent, what has arrived, and what must be
+// retransmitted.
 //
 // In: numbers of frames and settings of congestion control. Out: what may be sent. It must not know
-// hosts, links or frames on their way.
+// hosts, links or frames in flight.
 package pair
 
 import (

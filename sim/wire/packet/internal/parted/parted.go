@@ -1,9 +1,9 @@
-// Package parted puts what arrives at a node in a window in the order of time, apart for
-// each port by which it leaves, without moving it.
+// Package parted sorts the frames that arrive at a node in a window by egress port and time,
+// without moving them.
 //
-// In: when each arrives, and its port; what arrives is numbered in the order that decides
-// where times are equal. Out: keys in order, which lead back to these numbers. It must not
-// know what arrives.
+// In: the arrival time and egress port of each frame; frames are numbered in the order that
+// decides between equal times. Out: sorted keys, which lead back to these numbers. It must not
+// know the frames themselves.
 package parted
 
 import (

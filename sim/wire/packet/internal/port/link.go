@@ -1,7 +1,7 @@
-// Package port is the directions of cables, each with the egress port that feeds it.
+// Package port has the links (directions of cables), each with the egress port that feeds it.
 //
-// In: a network and its settings, frames and times. Out: links, and what is known of them all: what waits, what is
-// paused, what happened. It must not know hosts, switches or queue pairs.
+// In: a network and its settings, frames and times. Out: links, and statistics over all of them: queues,
+// pauses and counters. It must not know hosts, switches or queue pairs.
 package port
 
 import (

@@ -1,7 +1,7 @@
-// Package record lets a port send frames one after the other, of which each data frame takes a record of the port along.
+// Package record sends frames of an egress port back to back and adds the port's telemetry record (INT) to each data frame.
 //
-// In: frames that come to the port, in order. Out: frames on its link, what began, in a calendar, and
-// records of HPCC. It must not know hosts, or how frames find their ways.
+// In: frames that arrive at the port, in order. Out: frames on its link, the events that began, in a calendar, and
+// the records of HPCC. It must not know hosts, or how frames are routed.
 package record
 
 import (

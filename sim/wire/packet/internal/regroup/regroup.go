@@ -1,7 +1,7 @@
-// Package regroup orders the queue pairs of a host anew, as the HPCC simulator does once a link went down.
+// Package regroup reorders the queue pairs of a host as the HPCC simulator does after a link failed.
 //
-// In: when queue pairs began and ended, and by what they are hashed. Out: those that go on, in the order of the
-// simulator's hash table, which is the one of GNU's C++ library. It must not know hosts, links or frames.
+// In: when queue pairs began and ended, and their hash keys. Out: the active ones, in the order of the
+// simulator's hash table, which is that of GNU's C++ library. It must not know hosts, links or frames.
 package regroup
 
 import (

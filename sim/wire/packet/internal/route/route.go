@@ -1,7 +1,7 @@
-// Package route finds the shortest paths of a packet network, in the order in
-// which the HPCC simulator lists next hops, and chooses among them by hash.
+// Package route finds the shortest paths of a packet network, with next hops in the
+// order of the HPCC simulator, and chooses among them by hash (ECMP).
 //
-// In: nodes, which of them are switches, and links. Out: links of a route, and
+// In: nodes, which of them are switches, and links. Out: the links of a route, and
 // tables of next hops. It must not know frames or time.
 package route
 

@@ -1,8 +1,8 @@
-// Package row lets a port send frames one after the other.
+// Package row sends frames of an egress port back to back.
 //
-// In: frames that lie on its link already, with the times and tags with which they came to the port.
-// Out: when each is at the end of the cable, and what began, in a calendar. It must not know links,
-// or what frames are for.
+// In: frames that are already in the link's ring, with the times and tags of their arrival at the port.
+// Out: when each reaches the end of the cable, and the events that began, in a calendar. It must not
+// know links, or what frames carry.
 package row
 
 import (

@@ -1,7 +1,7 @@
-// Package sides says of which networks the nodes can be simulated on two sides, whose windows take
-// turns.
+// Package sides finds networks whose nodes form two sides, which can be simulated in windows that
+// take turns.
 //
-// In: a network and its settings. Out: which nodes are behind the others. It must not know frames or
+// In: a network and its settings. Out: the nodes whose windows are later. It must not know frames or
 // engines.
 package sides
 

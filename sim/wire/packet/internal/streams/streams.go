@@ -1,10 +1,10 @@
-// Package streams draws the numbers that ns-3 draws: the combined multiple
-// recursive generator MRG32k3a (L'Ecuyer, Operations Research 47, 1999) cut into
-// streams 2^127 steps apart, each cut into runs 2^76 steps apart (L'Ecuyer, Simard,
+// Package streams generates the random numbers of ns-3: the combined multiple
+// recursive generator MRG32k3a (L'Ecuyer, Operations Research 47, 1999), divided into
+// streams 2^127 steps apart, each divided into runs 2^76 steps apart (L'Ecuyer, Simard,
 // Chen and Kelton, Operations Research 50, 2002).
 //
 // In: the number of a stream and of a run. Out: uniform numbers. It must not know what
-// they are for.
+// they are used for.
 package streams
 
 const (

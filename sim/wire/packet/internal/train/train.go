@@ -1,7 +1,7 @@
-// Package train keeps frames of one flow that follow each other by equal gaps as one record, a train.
+// Package train keeps frames of one flow at equal gaps as one record, a train.
 //
-// In: frames and times. Out: records, parts of them, and the frames again. It must not know links, hosts or
-// what frames are for.
+// In: frames and times. Out: records, parts of them, and the single frames again. It must not know links, hosts or
+// what frames carry.
 package train
 
 import "github.com/simccl/simccl/sim/wire/packet/internal/frames"

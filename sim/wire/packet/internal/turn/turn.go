@@ -1,4 +1,4 @@
-// Package turn keeps the queue pairs of a host in the order in which they take turns.
+// Package turn schedules the queue pairs of a host, which send in turn (round robin).
 //
 // In: their numbers and senders, and when each may send. Out: which sends next. It must not know hosts or
 // links.

@@ -1,5 +1,5 @@
-// Package words cuts files of packet simulators into words with their places, and
-// reads numbers from them. Errors name file, line and column. It must not know
+// Package words splits input files of packet simulators into words with their positions,
+// and parses numbers. Errors name file, line and column. It must not know
 // what the words mean.
 package words
 
