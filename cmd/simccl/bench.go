@@ -102,7 +102,7 @@ func (b *benchFlags) request(a *app, cmd *cobra.Command) (*bench.Request, error)
 	}
 	ask := b.ask
 	if n := b.machine.Network; n != "flow" && !ask.Compare {
-		return nil, usage("--network %s: it is of what --compare predicts; add --compare, or leave it out", n)
+		return nil, usage("--network %s: it applies to the prediction of --compare; add --compare, or leave it out", n)
 	}
 	if b.schedule != "" {
 		if ask.Backend == "nccl" {

@@ -64,15 +64,15 @@ func (m *Machine) RegisterClass(c *cobra.Command) {
 // RegisterNetwork adds the options of commands that simulate the network between
 // nodes.
 func (m *Machine) RegisterNetwork(c *cobra.Command) {
-	c.Flags().StringVar(&m.Network, "network", "flow", "how what nodes send each other is simulated: flow, links are shared max-min; packet, frame by frame, with the queues, marks and pauses of switches (docs/PACKETS.md); hybrid, as packet where queues can form, else as flow")
-	c.Flags().StringVar(&m.Balance, "balance", "", "how frames choose among equally long routes with --network packet: queue-pair, flowlet or packet (default the fabric's)")
+	c.Flags().StringVar(&m.Network, "network", "flow", "network model between nodes: flow (links are shared max-min), packet (every frame: switch queues, ECN, PFC or credits, congestion control; docs/PACKETS.md) or hybrid (packet where queues build up, else flow)")
+	c.Flags().StringVar(&m.Balance, "balance", "", "load balancing over equal-cost routes with --network packet: queue-pair (each queue pair keeps its route), flowlet, or packet (each frame to the shortest queue) (default the fabric's)")
 	c.Flags().StringVar(&m.CC, "cc", "", "congestion control `NAME` with --network packet: none, dcqcn:paper, dcqcn:cx7, dcqcn:ns3, hpcc, timely, dctcp, swift, nscc (default the fabric's)")
 }
 
 // RegisterFaults adds what else decides what messages meet there.
 func (m *Machine) RegisterFaults(c *cobra.Command) {
-	c.Flags().StringArrayVar(&m.Faults, "fault", nil, "with --network packet: what is `BROKEN`, as of run: link=leaf0~spine1:slow=2, nic=node0/2:storm@10-100, link=leaf0~spine1:loss=0.001; repeatable")
-	c.Flags().Uint64Var(&m.Seed, "seed", 1, "with --network packet: seed of hashed routes, marks and losses")
+	c.Flags().StringArrayVar(&m.Faults, "fault", nil, "with --network packet: simulate what is `BROKEN`, as run does: link=leaf0~spine1:slow=2, nic=node0/2:storm@10-100, link=leaf0~spine1:loss=0.001; repeatable")
+	c.Flags().Uint64Var(&m.Seed, "seed", 1, "with --network packet: seed of ECMP hashes, random marks and losses")
 }
 
 // Congestion simulates an operation over a network frame by frame and returns what
@@ -126,13 +126,13 @@ func (m *Machine) Spec(a *App) (scenario.Spec, error) {
 		s.Network.Model = ""
 	}
 	if len(m.Faults) > 0 && s.Network.Model == "" {
-		return s, fail.Usage("--fault %s: it is of an operation that is simulated; write --network packet", m.Faults[0])
+		return s, fail.Usage("--fault %s: without a simulated operation it has no effect; write --network packet", m.Faults[0])
 	}
 	if m.Balance != "" && s.Network.Model == "" {
-		return s, fail.Usage("--balance %s: it is of packets that are simulated; write --network packet", m.Balance)
+		return s, fail.Usage("--balance %s: load balancing needs frames; write --network packet", m.Balance)
 	}
 	if m.CC != "" && s.Network.Model == "" {
-		return s, fail.Usage("--cc %s: it is of senders whose packets are simulated; write --network packet or hybrid", m.CC)
+		return s, fail.Usage("--cc %s: congestion control needs frames; add --network packet or hybrid", m.CC)
 	}
 	if err == nil {
 		s.NCCL.Version, err = a.Release(m.NCCL, m.LibNCCL)

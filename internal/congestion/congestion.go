@@ -198,9 +198,9 @@ func (f *Facts) Brief() []string {
 }
 
 func (f *Facts) total() string {
-	s := fmt.Sprintf("%d frames marked, %d pause frames, %d sent again, %d lost", f.Marked, f.Pauses, f.Resent, f.Dropped)
+	s := fmt.Sprintf("%d frames marked, %d pause frames, %d retransmitted, %d lost", f.Marked, f.Pauses, f.Resent, f.Dropped)
 	if f.Trimmed > 0 {
-		s += fmt.Sprintf(", %d cut to their headers", f.Trimmed)
+		s += fmt.Sprintf(", %d trimmed", f.Trimmed)
 	}
 	if f.Watchdogs > 0 {
 		s += fmt.Sprintf(", %d queues dropped by the watchdog of %s", f.Watchdogs, named(f.WatchdogPorts))
@@ -209,7 +209,7 @@ func (f *Facts) total() string {
 }
 
 func (p *Port) line() string {
-	s := fmt.Sprintf("%s: %d inputs, %d queue pairs, queue up to %d B, %d marks", p.Name, p.Inputs, p.QueuePairs, p.PeakBytes, p.Marked)
+	s := fmt.Sprintf("%s: %d inputs, %d queue pairs, peak queue %d B, %d marks", p.Name, p.Inputs, p.QueuePairs, p.PeakBytes, p.Marked)
 	if p.PausedUs > 0 {
 		s += fmt.Sprintf(", paused %.2f us", p.PausedUs)
 	}
@@ -225,7 +225,7 @@ func (s *Stopped) line() string {
 		behind = ", the deepest queue there was " + s.Behind
 	}
 	if s.Watchdogs > 0 {
-		behind += fmt.Sprintf("; queues there that a watchdog dropped: %d", s.Watchdogs)
+		behind += fmt.Sprintf("; the watchdog dropped its queue %d times", s.Watchdogs)
 	}
 	return fmt.Sprintf("%s was not allowed to send for %.2f us, first at %.2f us%s", s.Name, s.Us, s.FirstUs, behind)
 }

@@ -123,7 +123,7 @@ func (v *Override) route(c *packet.Config) error {
 	case "", "ecmp":
 	case "adaptive":
 		if c.Routing.Balance = packet.PerPacket; v.Repair != "sr" && v.Repair != "trim" {
-			return fail.Usage("{Routing} adaptive: frames overtake each other: add {Repair} sr or trim")
+			return fail.Usage("{Routing} adaptive reorders frames: add {Repair} sr or trim")
 		}
 	case "flowlet":
 		c.Routing = packet.Routing{Balance: packet.PerFlow, Gap: units.FromMicros(v.FlowletUs)}

@@ -123,20 +123,20 @@ func (x *Report) Text() string {
 	}
 	row("deepest queue", "%d bytes, switch %d to node %d", x.PeakQueueBytes, x.PeakLink[0], x.PeakLink[1])
 	row("pause frames", "%d", x.Pauses)
-	row("marked", "%d", x.Marks)
-	row("lost", "%d on cables, %d without buffer, %d trimmed; %d frames sent again", x.Lost, x.Drops, x.Trims, x.Retransmitted)
+	row("ECN-marked frames", "%d", x.Marks)
+	row("losses", "%d lost on cables, %d dropped for lack of buffer, %d trimmed; %d frames retransmitted", x.Lost, x.Drops, x.Trims, x.Retransmitted)
 	row("data-packet-hops", "%d", x.DataPacketHops)
 	if x.CPUSeconds != nil {
 		row("CPU time", "%.3f s, %.2f M data-packet-hops/s", *x.CPUSeconds, float64(x.DataPacketHops)/1e6/max(*x.CPUSeconds, 1e-6))
 	}
 	for _, d := range x.Deadlocks {
-		row("deadlock", "at %s us: nodes %v pause each other", micros(d.AtNs), d.Nodes)
+		row("deadlock", "at %s us: nodes %v pause each other in a cycle", micros(d.AtNs), d.Nodes)
 	}
 	if x.Watchdogs > 0 {
 		row("watchdogs", "%d queues dropped", x.Watchdogs)
 	}
 	for _, v := range x.Blocked[:min(len(x.Blocked), 3)] {
-		row("blocked", "flow %d (%d > %d) waited %s us on link %d > %d behind port %d > %d", v.Flow, x.Flows[v.Flow].Src, x.Flows[v.Flow].Dst, micros(v.TimeNs), v.Link[0], v.Link[1], v.Behind[0], v.Behind[1])
+		row("HOL blocking", "flow %d (%d > %d) waited %s us on paused link %d > %d for the queue of port %d > %d, which it does not use", v.Flow, x.Flows[v.Flow].Src, x.Flows[v.Flow].Dst, micros(v.TimeNs), v.Link[0], v.Link[1], v.Behind[0], v.Behind[1])
 	}
 	if x.Unfinished != "" {
 		row("unfinished", "%s", x.Unfinished)

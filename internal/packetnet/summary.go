@@ -49,11 +49,11 @@ func Summarize(n *fabric.Network, as Choice) (s Summary, ok bool) {
 
 // String says it in a line.
 func (s *Summary) String() string {
-	link := map[string]string{"ethernet": "RoCEv2 over Ethernet with pauses (PFC)", "infiniband": "InfiniBand with credits"}[s.Link]
+	link := map[string]string{"ethernet": "RoCEv2 over Ethernet with PFC", "infiniband": "InfiniBand with credits"}[s.Link]
 	if s.Repair == "trim" {
-		link = "RoCEv2 over Ethernet, frames without room are cut (trimming)"
+		link = "RoCEv2 over Ethernet with packet trimming, no PFC"
 	}
 	repair := map[string]string{"gbn": "go-back-N", "sr": "selective repeat", "trim": "selective repeat"}[s.Repair]
-	balance := map[string]string{"queue-pair": "by queue pair", "flowlet": "by flowlet", "packet": "by frame"}[s.Balance]
-	return fmt.Sprintf("network %s: %s, preset %s; %s, MTU %d; congestion control %s (%s); losses: %s; routes: %s", s.Model, cmp.Or(s.Fabric, "a fabric file"), s.Preset, link, s.MTU, s.CC, s.Source, repair, balance)
+	balance := map[string]string{"queue-pair": "per queue pair", "flowlet": "per flowlet", "packet": "per frame"}[s.Balance]
+	return fmt.Sprintf("network %s: %s, preset %s; %s, MTU %d; congestion control %s (%s); loss recovery: %s; routes: %s", s.Model, cmp.Or(s.Fabric, "a fabric file"), s.Preset, link, s.MTU, s.CC, s.Source, repair, balance)
 }

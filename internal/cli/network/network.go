@@ -22,15 +22,18 @@ func run(p *process.Process, json *bool) *cobra.Command {
 	o := netrun.Options{Seed: 1, Workers: 1, Compat: "ns3", Poll: p.Cancelled, Warn: p.Warn}
 	o.Read = func(name string) ([]byte, error) { return p.Read(name, maxFile) }
 	c := &cobra.Command{Use: "run", Short: "Run a scenario of a packet simulator",
-		Long: `run reads the configuration of the HPCC simulator on ns-3 with the topology and
-flow files that it names, simulates every packet (PFC, ECN, DCQCN, HPCC, TIMELY,
-DCTCP, go-back-N, ECMP) and prints when flows end, the deepest queue and the
-pauses. Flow files may have dependency columns: the number of flows that a flow
-waits for, and which, from 0.
+		Long: `run simulates the flows of a packet simulator's input files, frame by frame, and
+prints flow completion times, the deepest queue, pause frames, ECN marks and losses.
 
-With --htsim it reads a connection matrix of htsim, with --topo its topology of
-two or three tiers, and simulates Ultra Ethernet (--cc nscc: trimming, selective
-acknowledgements, packets sprayed by --lb) or RoCE with PFC alone (--cc roce).`,
+--ns3 reads a configuration of the HPCC simulator on ns-3, with the topology and
+flow files that it names: PFC, ECN, DCQCN, HPCC, TIMELY, DCTCP, go-back-N, ECMP.
+Flow files may have dependency columns: the number of flows that a flow waits for,
+then their indices, from 0. The options can replace its congestion control, loss
+recovery and routing, and add link faults.
+
+--htsim reads a connection matrix of htsim, and --topo its topology of two or three
+tiers: Ultra Ethernet (--cc nscc: trimming, selective acknowledgements, packet
+spraying as --lb says) or RoCE with PFC alone (--cc roce).`,
 		Example: "  simccl network run --ns3 config.txt\n  simccl network run --ns3 config.txt --seed 2 --timing --json\n" +
 			"  simccl network run --ns3 config.txt --cc swift --routing flowlet --watchdog 200\n" +
 			"  simccl network run --htsim perm.cm --topo leafspine.topo --cc nscc --lb reps",
@@ -59,27 +62,27 @@ acknowledgements, packets sprayed by --lb) or RoCE with PFC alone (--cc roce).`,
 			return p.PrintText(r.Text())
 		}}
 	f := c.Flags()
-	f.StringVar(&ns3, "ns3", "", "the configuration `FILE` of the HPCC simulator")
-	f.StringVar(&h.Matrix, "htsim", "", "the connection matrix `FILE` of htsim")
-	f.StringVar(&h.Topo, "topo", "", "the topology `FILE` of htsim")
-	f.StringVar(&cc, "cc", "", "of htsim: nscc (default) or roce; in place of a configuration's: "+netrun.Presets)
-	f.StringVar(&o.Repair, "repair", "", "of losses: gbn (go-back-N), sr (selective repeat) or trim (switches cut frames to their headers, nothing pauses)")
-	f.Float64Var(&o.TimeoutUs, "timeout", 0, "send again what is not acknowledged for `US` microseconds; 0: never")
-	f.IntVar(&o.Retries, "retries", 0, "timeouts after which a flow fails; 0: never")
-	f.StringVar(&o.MarkAt, "mark-at", "", "of ECN: dequeue (default), frames are marked by the queue that they leave behind, or enqueue, by the one that they find")
-	f.Float64Var(&o.Messages, "message-rate", 0, "millions of flows that a host begins in a second (default no bound)")
-	f.IntVar(&o.Paths, "paths", 0, "source ports that a flow's frames take in turn, with --repair sr")
-	f.Int64Var(&o.Credits, "credits", 0, "`BYTES` of buffer behind each link: InfiniBand's credits in place of pauses")
-	f.StringArrayVar(&o.Faults, "fault", nil, "A-B:`WHAT`[@FROM-TO]: a link that is down, slow=0.5, loss=0.01, flap=20/100 or under a storm of pauses, in µs after the first start; repeatable")
-	f.StringVar(&o.Routing, "routing", "", "of switches: ecmp (default), adaptive (each frame to the shortest queue) or flowlet")
-	f.Float64Var(&o.FlowletUs, "flowlet", 16, "`US` of silence after which a flow chooses its path again")
-	f.Float64Var(&o.WatchUs, "watchdog", 0, "drop a queue of a switch that has been paused for `US`; 0: never")
-	f.StringVar(&h.Balance, "lb", h.Balance, "of htsim: ecmp, oblivious, reps, bitmap or mixed; with roce ecmp alone, its default")
-	f.IntVar(&h.MTU, "mtu", 0, "of htsim: bytes of a full frame with nscc (4150), of its payload with roce (1000)")
-	f.StringVar(&o.Compat, "compat", o.Compat, "ns3: its frames and whole nanoseconds; ns3:exact: its order of events from the first frame on, too, also where nothing is marked (slower); none: RoCEv2 frames on Ethernet, exact times")
-	f.Uint64Var(&o.Seed, "seed", o.Seed, "of marks and losses")
-	f.IntVar(&o.Workers, "workers", o.Workers, "threads that simulate; the result does not depend on it")
-	f.BoolVar(&o.Timing, "timing", false, "print the CPU time of the simulation, too")
+	f.StringVar(&ns3, "ns3", "", "configuration `FILE` of the HPCC simulator on ns-3")
+	f.StringVar(&h.Matrix, "htsim", "", "connection matrix `FILE` of htsim")
+	f.StringVar(&h.Topo, "topo", "", "topology `FILE` of htsim, with --htsim")
+	f.StringVar(&cc, "cc", "", "congestion control; with --htsim: nscc (default) or roce; with --ns3 (default the configuration's): "+netrun.Presets)
+	f.StringVar(&o.Repair, "repair", "", "loss recovery: gbn (go-back-N), sr (selective repeat) or trim (selective repeat; switches trim frames to their headers instead of PFC)")
+	f.Float64Var(&o.TimeoutUs, "timeout", 0, "retransmission timeout in `US` (microseconds); 0: none")
+	f.IntVar(&o.Retries, "retries", 0, "timeouts without progress after which a flow fails; 0: never")
+	f.StringVar(&o.MarkAt, "mark-at", "", "ECN marking at dequeue (default: by the queue that a frame leaves behind) or enqueue (by the queue that it finds)")
+	f.Float64Var(&o.Messages, "message-rate", 0, "most flows that a host starts in a second, in millions; 0: no limit")
+	f.IntVar(&o.Paths, "paths", 0, "source ports, and so hashed paths, over which a flow's frames rotate; needs --repair sr")
+	f.Int64Var(&o.Credits, "credits", 0, "InfiniBand credits instead of PFC, for `BYTES` of buffer behind each link")
+	f.StringArrayVar(&o.Faults, "fault", nil, "faulty link A-B:`WHAT`[@FROM-TO] between nodes A and B: down, slow=0.5, loss=0.01, storm (B keeps A paused) or flap=20/100; times in µs after the first flow start; repeatable")
+	f.StringVar(&o.Routing, "routing", "", "load balancing in switches: ecmp (default), adaptive (each frame to the shortest queue; needs --repair sr or trim) or flowlet")
+	f.Float64Var(&o.FlowletUs, "flowlet", 16, "idle gap in `US` (microseconds) after which a flow chooses its path again, with --routing flowlet")
+	f.Float64Var(&o.WatchUs, "watchdog", 0, "PFC watchdog: drop a switch queue that has been paused for `US` (microseconds); 0: none")
+	f.StringVar(&h.Balance, "lb", h.Balance, "load balancing with --htsim: ecmp, oblivious, reps, bitmap or mixed; roce has ecmp alone")
+	f.IntVar(&h.MTU, "mtu", 0, "with --htsim: bytes of a full frame with nscc (default 4150), of its payload with roce (default 1000)")
+	f.StringVar(&o.Compat, "compat", o.Compat, "how closely to follow ns-3: ns3 (its frame sizes and whole nanoseconds), ns3:exact (also its order of simultaneous events from the first frame; slower) or none (RoCEv2 frames on Ethernet, exact times)")
+	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of random marks, losses and, with --htsim, paths")
+	f.IntVar(&o.Workers, "workers", o.Workers, "threads; the result does not depend on them")
+	f.BoolVar(&o.Timing, "timing", false, "also print the CPU time of the simulation")
 	return c
 }
 

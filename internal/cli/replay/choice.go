@@ -54,7 +54,7 @@ func (f *choice) options() (o replay.Options, err error) {
 		return o, fail.Usage("--fidelity: %v", err)
 	}
 	if f.machine.Network != "flow" && o.Fidelity == session.Alpha {
-		return o, fail.Usage("--network %s: a formula knows no packets; write --fidelity share or step", f.machine.Network)
+		return o, fail.Usage("--network %s: a formula simulates no packets; write --fidelity share or step", f.machine.Network)
 	}
 	switch f.host {
 	case "recorded":
