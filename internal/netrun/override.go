@@ -26,8 +26,13 @@ type Override struct {
 	Faults    []string // as parseFault reads them
 }
 
-// apply changes a scenario.
-func (v *Override) apply(x *ns3.Scenario) error {
+// ethernetFrames gives frames the sizes of RoCEv2 on Ethernet.
+func ethernetFrames(x *ns3.Scenario) {
+	x.Config.Frames.Header, x.Config.Frames.Ack = roceHeader+x.Carried, roceAck+x.Carried
+}
+
+// apply changes a scenario, with frames of RoCE or the peer's.
+func (v *Override) apply(x *ns3.Scenario, ethernet bool) error {
 	c := &x.Config
 	if v.CC != "" {
 		cc, err := packet.Preset(v.CC, hostRate(&x.Network))
@@ -37,7 +42,12 @@ func (v *Override) apply(x *ns3.Scenario) error {
 		if c.Marking = x.Marking; cc.Kind != packet.DCQCN {
 			c.Marking = nil
 		}
+		if x.Carry(ns3.CarriedBy(cc.Kind)); ethernet {
+			ethernetFrames(x)
+		}
 		rates, delay := x.Network.Speeds()
+		c.CC.Kind = cc.Kind // the sizes of frames are set
+		cc.RateCodes = cc.Kind == packet.HPCC && !ethernet
 		if c.Control(cc, rates, delay, false); cc.Kind == packet.DCQCN && len(c.Marking) == 0 {
 			return fail.Usage("{CC} %s needs ECN: name the rates of links in KMIN_MAP, KMAX_MAP and PMAX_MAP", v.CC)
 		}

@@ -54,13 +54,13 @@ func NS3(config string, o Options) (*Report, error) {
 		x.Config.EventOrderAlways = true
 	case "none":
 		model = "RoCEv2 on Ethernet"
-		f := &x.Config.Frames
-		f.Header, f.Ack, f.Pause = f.Header-48+roceHeader, f.Ack-60+roceAck, rocePause
+		x.Config.Frames.Pause = rocePause
+		ethernetFrames(x)
 		x.Config.WholeNanos, x.Config.EventOrder, x.Config.CC.RateCodes = false, false, false
 	default:
 		return nil, fail.Usage("{Compat} %q: write ns3, ns3:exact or none", o.Compat)
 	}
-	if err := o.apply(x); err != nil {
+	if err := o.apply(x, o.Compat == "none"); err != nil {
 		return nil, err
 	}
 	r, err := run(&x.Network, x.Flows, &x.Config, o)

@@ -59,25 +59,44 @@ func (x *Scenario) configure(s *settings) {
 	c.CC = packet.CC{Unpaced: !s.bound, VarWindow: s.varWin, MinRate: s.least, AI: s.ai, HAI: s.hai, Gain: s.gain,
 		AlphaPeriod: micros(s.alpha), DecreasePeriod: micros(s.decrease), IncreasePeriod: micros(s.timer), FastRecovery: int32(s.fast), ClampTarget: s.clamp,
 		Utilisation: s.target, Stages: int32(s.miThresh), FastReact: s.fastReact, MultiRate: s.multiRate, SampleFeedback: s.sample, Multi: s.intMulti, RateAI: s.dctcp, PintBase: s.pintBase, PintShare: s.pintShare}
-	ints := 0
 	switch s.mode {
 	case 1:
 		c.CC.Kind = packet.DCQCN
 	case 3:
-		c.CC.Kind, c.CC.RateCodes, ints = packet.HPCC, true, records
+		c.CC.Kind, c.CC.RateCodes = packet.HPCC, true
 	case 7:
-		c.CC.Kind, ints = packet.Timely, stamp
+		c.CC.Kind = packet.Timely
 	case 8:
 		c.CC.Kind = packet.DCTCP
 	case 10:
-		c.CC.Kind, ints = packet.Pint, s.pintBytes()
+		c.CC.Kind = packet.Pint
 	}
-	c.Frames.Header += ints
-	c.Frames.Ack = max(ack, ackFields+ints)
+	ints := CarriedBy(c.CC.Kind)
+	if s.mode == 10 {
+		ints = s.pintBytes()
+	}
 	x.Config = c
+	x.Carry(ints)
 	if s.hasWin || s.mode == 3 || s.mode == 10 {
 		x.windows(s)
 	}
+}
+
+// Carry sets the sizes of frames, each of which carries so many bytes for congestion control.
+func (x *Scenario) Carry(bytes int) {
+	x.Carried = bytes
+	x.Config.Frames.Header, x.Config.Frames.Ack = header+bytes, max(ack, ackFields+bytes)
+}
+
+// CarriedBy is how many bytes each frame of the peer carries for a congestion control: HPCC's telemetry, TIMELY's time.
+func CarriedBy(kind packet.CCKind) int {
+	switch kind {
+	case packet.HPCC:
+		return records
+	case packet.Timely:
+		return stamp
+	}
+	return 0
 }
 
 // streams is the first stream that is free for marks: the peer's nodes take six each, the

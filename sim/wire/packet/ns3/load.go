@@ -22,6 +22,7 @@ type Scenario struct {
 	// Ignored are the places (file:line:column) of words of the configuration
 	// that the simulator does not know either.
 	Ignored []string
+	Carried int // bytes of each frame for congestion control
 }
 
 // Load reads a configuration and the files that it names. A name that is not absolute
