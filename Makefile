@@ -253,8 +253,8 @@ peers: build ## docs/SCALE.md: other simulators beside simccl (PEERS="--loggopsi
 # How many random programs make equal draws.
 EQUAL ?= 500
 .PHONY: equal
-equal: ## folded = unfolded and skipped = whole, on many random programs, the stories and every machine at 1 GiB (minutes)
-	$(GO) test -count=1 -timeout 120m -v -run 'RandomFoldsEqualUnfolded|FoldedEqualsUnfolded|SkippedEqualsWhole|Stories' ./sim -rapid.checks $(EQUAL)
+equal: ## folded = unfolded, skipped = whole and traced = not traced, on many random programs, the stories and every machine at 1 GiB (minutes)
+	$(GO) test -count=1 -timeout 120m -v -run 'RandomFoldsEqualUnfolded|FoldedEqualsUnfolded|SkippedEqualsWhole|TimesDependOnTheOperationAlone|Stories' ./sim -rapid.checks $(EQUAL)
 
 .PHONY: budget
 budget: ## seconds of what is limited in seconds: the end after a signal, large inputs; of the web page after make web build
