@@ -94,7 +94,7 @@ func Library(t testing.TB) string {
 	return lib
 }
 
-// folder is where this package's sources are. The compiler's paths do not tell that where
+// folder is where this package's sources are. The compiler's paths do not say that where
 // tests are built with -trimpath; a test runs in its package's folder, below the root.
 func folder(t testing.TB) string {
 	t.Helper()
