@@ -23,6 +23,8 @@ PARITYRUN ?= NCCL|Parity|Decisions|Reference|Dumps|Logs|GOAL|BitForBit|Stories|E
 
 # Packages that could race (.ci/concurrent says why those); ./... for all.
 RACEPKG  ?= $(shell .ci/concurrent)
+# Packages of which cgo selects other files.
+CGOPKG   ?= $(shell git grep -lE '^//go:build .*\bcgo\b' -- '*.go' | sed 's,^,./,; s,/[^/]*$$,,' | sort -u)
 # Packages with tests that need hardware, and skip where it is absent.
 DEVICEPKG ?= $(shell git grep -l 'require\.Hardware' -- '*_test.go' | sed 's,^,./,; s,/[^/]*$$,,' | sort -u)
 
@@ -109,6 +111,12 @@ test-short: ## the tests without the long ones (-short)
 .PHONY: race
 race: ## the short tests under the race detector, of RACEPKG (what starts goroutines)
 	CGO_ENABLED=1 GORACE="atexit_sleep_ms=20 $(GORACE)" $(GO) test -race -short -timeout $(TESTTIME) $(TESTFLAGS) $(RACEPKG)
+
+.PHONY: cgo
+cgo: ## vet, staticcheck and the tests of what is written twice, as built with cgo (needs a C compiler)
+	CGO_ENABLED=1 $(GO) vet $(CGOPKG)
+	check=$$($(TOOL) -n staticcheck) && CGO_ENABLED=1 $$check $(CGOPKG)
+	CGO_ENABLED=1 $(GO) test -timeout $(TESTTIME) $(TESTFLAGS) $(CGOPKG)
 
 .PHONY: lint
 lint: fmt-check ## gofmt, vet, staticcheck, and the rules of the house
@@ -245,8 +253,8 @@ peers: build ## docs/SCALE.md: other simulators beside simccl (PEERS="--loggopsi
 # How many random programs make equal draws.
 EQUAL ?= 500
 .PHONY: equal
-equal: ## folded = unfolded and skipped = whole, on many random programs, the stories and every machine at 1 GiB (minutes)
-	$(GO) test -count=1 -timeout 120m -v -run 'RandomFoldsEqualUnfolded|FoldedEqualsUnfolded|SkippedEqualsWhole|Stories' ./sim -rapid.checks $(EQUAL)
+equal: ## folded = unfolded, skipped = whole and traced = not traced, on many random programs, the stories and every machine at 1 GiB (minutes)
+	$(GO) test -count=1 -timeout 120m -v -run 'RandomFoldsEqualUnfolded|FoldedEqualsUnfolded|SkippedEqualsWhole|TimesDependOnTheOperationAlone|Stories' ./sim -rapid.checks $(EQUAL)
 
 .PHONY: budget
 budget: ## seconds of what is limited in seconds: the end after a signal, large inputs; of the web page after make web build

@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"flag"
 	"math"
 	"slices"
 	"strings"
@@ -63,7 +64,7 @@ func smallBuffers() comm.Params {
 
 // Periods that are skipped change nothing: times of all ranks, bytes, busy times
 // and queues of all links, and events are those of the whole run, folded or not,
-// on 500 programs of every algorithm.
+// on 200 programs of every algorithm (make equal: 2,500).
 func TestSkippedEqualsWhole(t *testing.T) {
 	oneGoroutine(t)
 	machines := []*steadyMachine{{name: "dgx-h100.n2", nodes: 1}, {name: "dgx-h100.n2", nodes: 2}, {name: "dgx-h100+nvls.n2", nodes: 1}, {name: "dgx-h100+nvls.n2", nodes: 2},
@@ -74,7 +75,7 @@ func TestSkippedEqualsWhole(t *testing.T) {
 	programs, skipped := 0, 0
 	seen := map[coll.Algorithm]int{}
 	rapid.Check(t, func(rt *rapid.T) {
-		for range 5 {
+		for range programsDrawn() {
 			m := rapid.SampledFrom(machines).Draw(rt, "machine")
 			req := steadyRequest(rt, m)
 			class := sim.ClassOf(m.systems[0])
@@ -98,6 +99,15 @@ func TestSkippedEqualsWhole(t *testing.T) {
 	if skipped*4 < programs {
 		t.Errorf("periods were skipped in %d of %d programs: too few to show anything", skipped, programs)
 	}
+}
+
+// programsDrawn is how many programs a check of a random test draws: two, and five where
+// -rapid.checks asks for more than the usual checks, as make equal does.
+func programsDrawn() int {
+	if f := flag.Lookup("rapid.checks"); f.Value.String() != f.DefValue {
+		return 5
+	}
+	return 2
 }
 
 // steadyRequest draws a request of some loops.

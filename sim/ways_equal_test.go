@@ -212,13 +212,14 @@ func TestFoldsThroughHostMemory(t *testing.T) {
 
 // A time depends on the operation alone: it is the same to the picosecond with ranks
 // folded and one by one, as a trace shows it and, but for windows, with periods skipped
-// and in full; with jitter, too, whose draws are those of the operation.
+// and in full; with jitter, too, whose draws are those of the operation. On 200
+// programs (make equal: 2,500).
 func TestTimesDependOnTheOperationAlone(t *testing.T) {
 	oneGoroutine(t)
 	all, seen := clusters{}, map[string]int{}
 	programs := 0
 	rapid.Check(t, func(rt *rapid.T) {
-		for range 5 {
+		for range programsDrawn() {
 			m := all.draw(t, rt)
 			req, ok := anyRequest(rt, m, 11)
 			if !ok {

@@ -121,7 +121,7 @@ func command(dir, name string, args ...string) (string, error) {
 			cmd.Env = append(cmd.Env, v)
 		}
 	}
-	cmd.Env = append(cmd.Env, "GOWORK=off", "CGO_ENABLED=0", "GOFLAGS=-mod=readonly -buildvcs=false")
+	cmd.Env = append(cmd.Env, "GOWORK=off", "CGO_ENABLED=0", "GOFLAGS=-mod=readonly -buildvcs=false -trimpath")
 	said, err := cmd.CombinedOutput()
 	return string(said), err
 }

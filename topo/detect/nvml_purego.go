@@ -23,7 +23,7 @@ func (l library) call(name string, args ...uintptr) uint32 {
 // cell is a place for C to write to, on the heap while the call runs.
 type cell struct{ b [256]byte }
 
-func (c *cell) addr() uintptr          { kept = c; return uintptr(unsafe.Pointer(c)) }
+func (c *cell) addr() uintptr          { kept = c; return uintptr(unsafe.Pointer(kept)) }
 func (c *cell) u32(at int) uint32      { return *(*uint32)(unsafe.Pointer(&c.b[at])) }
 func (c *cell) put32(at int, v uint32) { *(*uint32)(unsafe.Pointer(&c.b[at])) = v }
 func (c *cell) text(at int) string {

@@ -2,7 +2,9 @@
 // streams are threads, and kernels are the same sources compiled for the CPU
 // (kernels/host.h). It knows what real/internal/cuda calls, and can be told to fail.
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -21,7 +23,7 @@
 #include "../kernels/device.h"
 #include "memory.h"
 
-enum { YIELDS = 16 };
+enum { YIELDS = 3 };
 void hostWait(u32 round);
 
 namespace {
@@ -170,6 +172,19 @@ struct Function {
   bool apart;  // its threads never meet: one of ours runs them all
 };
 
+struct Warp {  // one thread of ours
+  HostThread at;
+  KernelFn fn;
+  const Blob* args;
+  pthread_t thread;
+};
+void* runWarp(void* p) {
+  const Warp* w = (const Warp*)p;
+  hostThread = w->at;
+  w->fn(*w->args);
+  return nullptr;
+}
+
 void launch(Function* f, uint32_t blocks, uint32_t threads, const Blob& b) {
   threads /= 32;  // a warp is one thread
   if (f->apart) {
@@ -180,17 +195,24 @@ void launch(Function* f, uint32_t blocks, uint32_t threads, const Blob& b) {
       }
     return;
   }
-  std::vector<std::thread> all;
+  // Small stacks stay in the C library's cache from launch to launch. Those of std::thread,
+  // of 8 MiB, would be mapped and their pages cleared for each.
+  pthread_attr_t small;
+  pthread_attr_init(&small);
+  pthread_attr_setstacksize(&small, 256 << 10);
+  std::vector<Warp> warps;
   std::vector<Team*> teams;
   for (uint32_t i = 0; i < blocks; i++) {
     teams.push_back(new Team);
-    for (uint32_t t = 0; t < threads; t++)
-      all.emplace_back([=] {
-        hostThread = HostThread{t, threads, i, blocks, teams[i]->shared, teams[i]};
-        f->fn(b);
-      });
+    for (uint32_t t = 0; t < threads; t++) warps.push_back({HostThread{t, threads, i, blocks, teams[i]->shared, teams[i]}, f->fn, &b, {}});
   }
-  for (auto& t : all) t.join();
+  for (auto& w : warps)
+    if (int e = pthread_create(&w.thread, &small, runWarp, &w)) {
+      fprintf(stderr, "made-up CUDA driver: no thread for a warp: %s\n", strerror(e));
+      abort();
+    }
+  pthread_attr_destroy(&small);
+  for (auto& w : warps) pthread_join(w.thread, nullptr);
   for (auto* t : teams) delete t;
 }
 
@@ -201,10 +223,11 @@ double seconds() { return clockNow() * 1e-9; }
 thread_local HostThread hostThread;
 
 // hostWait is a round of a waiting loop: yield first, then sleep, the longer the
-// more rounds there were: dozens of threads wait for one that works.
+// more rounds there were. Dozens of threads wait for one that works, and each that wakes
+// too early takes its processor for a moment.
 void hostWait(u32 round) {
   if (round < YIELDS) sched_yield();
-  else std::this_thread::sleep_for(std::chrono::microseconds(std::min<u32>(20 + 4 * (round - YIELDS), 300)));
+  else std::this_thread::sleep_for(std::chrono::microseconds(std::min<u32>(100 + 10 * (round - YIELDS), 500)));
 }
 
 void hostBarrier(u32 id, u32 threads, bool stay) {
