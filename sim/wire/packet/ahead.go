@@ -2,6 +2,7 @@ package packet
 
 import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
+	"github.com/simccl/simccl/sim/wire/packet/internal/nic"
 	"github.com/simccl/simccl/sim/wire/packet/spec"
 )
 
@@ -36,6 +37,18 @@ func (e *engine) findDirect() {
 				s.Expect(p, int64(e.ack), e.look, e.links[id].Ack)
 			}
 		}
+	}
+}
+
+// findSenders finds hosts that only send.
+func (e *engine) findSenders() {
+	var calendar *instant.Calendar
+	if e.ordered {
+		calendar = &e.workers[0].Calendar
+	}
+	e.workers[0].solo = nic.New(e.cfg, &e.controls, calendar)
+	for i := range e.flows {
+		e.hosts[e.hostOf[e.flows[i].Dst]].receives = true
 	}
 }
 
@@ -107,14 +120,14 @@ func (e *engine) answer(w *worker, h *host, l *link, come []frame, end int64) (i
 		switch {
 		case !e.receive(f, &ack):
 		case h.acks.Empty() && l.Free < f.At:
-			h.inFlight = true
+			h.InFlight = true
 			e.sendAck(w, l, &ack, f.At)
 		default:
 			h.acks.Push(&ack)
 		}
 	}
 	e.catchUp(w, h, l, end)
-	h.inFlight = l.Free >= end
+	h.InFlight = l.Free >= end
 	return i
 }
 
@@ -124,7 +137,7 @@ func (e *engine) catchUp(w *worker, h *host, l *link, until int64) {
 		f := h.acks.Front()
 		h.acks.Head++
 		e.completed(w, l)
-		h.inFlight = true
+		h.InFlight = true
 		e.sendAck(w, l, f, l.Free)
 	}
 }

@@ -96,6 +96,37 @@ func Root(n int32) Cause { return Cause(n) + 1 }
 // Happens says that what was planned happens when that began which has a number.
 func (c *Calendar) Happens(n Number) { c.By = numbered | Cause(n) }
 
+// Of is the event that was planned when that began which has a number.
+func Of(n Number) Cause { return numbered | Cause(n) }
+
+// OfPlace is Of for what began long ago perhaps: then its place is the cause.
+func OfPlace(n Number, place uint64) Cause {
+	if n&None != 0 {
+		return Cause(place)
+	}
+	return Of(n)
+}
+
+// Sends and Sleeps are what Plan takes note of: a frame that an event lets begin, or a wait for pacing.
+func (c Cause) Sends() Cause { return c | sent<<whatShift }
+
+// Sleeps is beside Sends.
+func (c Cause) Sleeps() Cause { return c | slept<<whatShift }
+
+// Fit makes room for n more to be planned.
+func (c *Calendar) Fit(n int) {
+	if len(c.log)-c.size < n {
+		c.grow(n)
+	}
+}
+
+// Plan takes note of what begins at a time and draws nothing, and returns its number; Fit has made room.
+func (c *Calendar) Plan(what Cause, at int64) Number {
+	c.log[c.size] = Entry{what, max(at, c.from)}
+	c.size++
+	return c.count(1)
+}
+
 // Wakes is Happens for what began long ago perhaps; then its place is asked for.
 func (c *Calendar) Wakes(n Number, place uint64) {
 	if c.Happens(n); n&None != 0 {
