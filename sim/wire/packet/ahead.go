@@ -43,12 +43,20 @@ func (e *engine) findDirect() {
 // findSenders finds hosts that only send.
 func (e *engine) findSenders() {
 	var calendar *instant.Calendar
+	w := &e.workers[0]
 	if e.ordered {
-		calendar = &e.workers[0].Calendar
+		calendar = &w.Calendar
 	}
-	e.workers[0].solo = nic.New(e.cfg, &e.controls, calendar)
+	w.sink = nic.NewReceiver(e.cfg, calendar, e.links, e.hops, e.rcv, e.due)
+	receives := make([]bool, e.net.Nodes)
 	for i := range e.flows {
-		e.hosts[e.hostOf[e.flows[i].Dst]].receives = true
+		receives[e.flows[i].Dst] = true
+	}
+	w.solo = nic.New(e.cfg, &e.controls, calendar, e.due)
+	for i := range e.hosts {
+		if h := &e.hosts[i]; w.solo != nil && h.out >= 0 && !receives[h.node] {
+			h.In, h.Out = &e.links[h.in], &e.links[h.out]
+		}
 	}
 }
 
@@ -107,6 +115,9 @@ func (e *engine) shut(w *worker, s *swtch, from int64) {
 // answer lets a host that only receives acknowledge what has come, up to the first frame that is
 // no data, and returns how many frames that are.
 func (e *engine) answer(w *worker, h *host, l *link, come []frame, end int64) (i int) {
+	if w.sink != nil && h.acks.Empty() {
+		i = w.sink.Run(l, come)
+	}
 	for ; i < len(come); i++ {
 		f := &come[i]
 		if f.Flow < 0 || f.Flags&flagAck != 0 {

@@ -43,6 +43,7 @@ type worker struct {
 	trains   int64    // frames that went in trains, over each link
 	ports    depart.Window
 	solo     *nic.Sender // nil: no host is as plain as it needs
+	sink     *nic.Receiver
 }
 
 // ending is a flow whose last acknowledgement arrived.

@@ -9,19 +9,16 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/nic"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 	"github.com/simccl/simccl/sim/wire/packet/internal/port"
-	"github.com/simccl/simccl/sim/wire/packet/internal/turn"
 )
 
 // host is a node with one NIC: queue pairs served in turn, acknowledgements
 // before them.
 type host struct {
 	out, in int32 // links; -1: none
-	turn.List
 	nic.Port
-	node     int32
-	receives bool  // a flow leads to it
-	ready    int64 // the next flow may begin, with MessageGap
-	starts   after.Starts
+	node   int32
+	ready  int64 // the next flow may begin, with MessageGap
+	starts after.Starts
 
 	acks    fifo
 	arrived []frame          // what arrived in this window, where frames do not stay on links; else memory for it
@@ -121,28 +118,38 @@ func (e *engine) runHosts(w *worker, from, to int, end int64) (busy int) {
 		for ; some != 0; some &= some - 1 {
 			i := from + bits.TrailingZeros64(some)
 			h := &e.hosts[i]
-			if e.stays && h.in >= 0 {
-				busy += e.visit(w, h, end)
-			} else {
-				e.runHost(w, h, h.arrived, end)
-				h.arrived = h.arrived[:0]
+			if h.Out != nil && !e.trains {
+				n, quiet := w.solo.Run(&h.Port, end)
+				if busy += n; quiet > 0 {
+					e.acts[i] = quiet
+					continue
+				}
 			}
-			e.acts[i] = h.quiet(e)
+			if e.stays && h.in >= 0 {
+				busy += e.visit(w, h, i, end)
+				continue
+			}
+			e.runHost(w, h, h.arrived, end)
+			e.acts[i], h.arrived = h.quiet(e), h.arrived[:0]
 		}
+	}
+	if w.solo != nil {
+		w.sent, w.DataPacketHops, w.solo.Sent = w.sent+w.solo.Sent, w.DataPacketHops+w.solo.Sent, 0
 	}
 	return busy
 }
 
 // visit simulates a host up to end with what is still on its link, and returns how many frames that are.
-func (e *engine) visit(w *worker, h *host, end int64) int {
+func (e *engine) visit(w *worker, h *host, id int, end int64) int {
 	if e.trains {
 		if n, done := e.byTrains(w, h, &e.links[h.in], end); done {
+			e.acts[id] = h.quiet(e)
 			return n
 		}
 	}
 	q := &e.links[h.in].Wire
 	head := q.Head
-	if s := h.Only; s == nil || !e.brisk || !e.alike(w, h, s, end) {
+	if s := h.Only; s == nil || !e.brisk || !e.one(w, h, s, q, end) {
 		to := q.Before(end)
 		e.runHost(w, h, q.Between(q.Head, to, &h.arrived), end)
 		q.Head = to
@@ -151,31 +158,15 @@ func (e *engine) visit(w *worker, h *host, end int64) int {
 	if n > 0 {
 		e.due[h.in] = q.First()
 	}
+	e.acts[id] = h.quiet(e)
 	return n
-}
-
-// alike is runHost for a host with one queue pair, as long as frames come and go as they mostly do; false:
-// something else is next, and runHost goes on from there. It takes frames off the link as they come.
-func (e *engine) alike(w *worker, h *host, s *sender, end int64) bool {
-	in, out := &e.links[h.in], &e.links[h.out]
-	if w.solo == nil || h.receives || h.Over > 0 {
-		return e.one(w, h, s, &in.Wire, end)
-	}
-	first := out.Wire.Tail
-	done := w.solo.Run(&h.Port, s, h.Pairs[0], in, out, end)
-	if n := w.solo.Sent; n > 0 {
-		w.sent, w.DataPacketHops, w.solo.Sent, h.Last = w.sent+n, w.DataPacketHops+n, 0, 0
-	}
-	if out.Wire.Head == first && out.Wire.Tail != first {
-		e.due[h.out] = out.Wire.Front().At
-	}
-	return done
 }
 
 // quiet is until when a host does nothing of its own.
 func (h *host) quiet(e *engine) int64 { return min(h.Timer, h.own(e)) }
 
-// one is alike for any host and settings.
+// one is runHost for a host with one queue pair, as long as frames come and go as they mostly do; false:
+// something else is next, and runHost goes on from there. It takes frames off the link as they come.
 func (e *engine) one(w *worker, h *host, s *sender, q *fifo, end int64) bool {
 	if min(h.First, h.Timer) < end || h.Over > 0 || s.Gapped {
 		return false

@@ -81,6 +81,14 @@ func (q *Ring) First() int64 {
 	return q.Front().At
 }
 
+// Soon is when the first frame is at the end of the cable; never without one.
+func (q *Ring) Soon() int64 {
+	if q.Head == q.Tail {
+		return never
+	}
+	return q.Front().At
+}
+
 // Before is where in a ring the first frame is that is at the end of the cable at a time or later.
 func (q *Ring) Before(end int64) uint32 {
 	to, m := q.Head, uint32(len(q.Buf)-1)

@@ -11,6 +11,7 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/pair"
 	"github.com/simccl/simccl/sim/wire/packet/internal/port"
+	"github.com/simccl/simccl/sim/wire/packet/internal/turn"
 	"github.com/simccl/simccl/sim/wire/packet/spec"
 )
 
@@ -23,14 +24,16 @@ type Planned struct {
 	Place  uint64 // in the order of all, once the number is None
 }
 
-// Port is when the port of a host does what. Times are in ps.
+// Port is the queue pairs of a host, and when it does what. Times are in ps.
 type Port struct {
+	turn.List
 	Wake     int64 // when a queue pair may send again; 0: not awaited
 	Paced    int64 // when none could send: until when pacing alone holds all queue pairs up, or earlier
 	Timer    int64 // no timeout ends before then
 	First    int64 // when the next flow begins; never without one
 	InFlight bool  // a frame is in transmission and its end is to come
 	Planned  Planned
+	In, Out  *port.Link // of a host that only sends; else nil
 }
 
 // Sender goes through windows of ports.
@@ -41,22 +44,21 @@ type Sender struct {
 	cc       *cc.Params
 	flows    *cc.Flows
 	calendar *instant.Calendar // nil: the order of events does not count
+	due      []int64           // by link: when its first frame arrives
 	payload  int64
 	full     uint16
 	ack      uint16
 	kind     cc.Kind
 
 	*Port
-	pair    *pair.Sender
-	in, out *port.Link
-	id      int32
-	cause   instant.Cause // the present event
-	notice  int64         // for how long it was planned; never without the order of events
+	pair   *pair.Sender
+	cause  instant.Cause // the present event
+	notice int64         // for how long it was planned; never without the order of events
 }
 
 // New is a Sender if settings are those of plain senders, whose frames take one route each and which no timer and no
-// credit keeps; else nil. Without the order of events there is no calendar.
-func New(c *spec.Config, flows *cc.Flows, calendar *instant.Calendar) *Sender {
+// credit keeps; else nil. Without the order of events there is no calendar. By link, due is when its first frame arrives.
+func New(c *spec.Config, flows *cc.Flows, calendar *instant.Calendar, due []int64) *Sender {
 	if c.Repair.Timeout > 0 || c.Repair.BackTo > 0 || c.Repair.Selective || c.Buffer.Credits > 0 || c.Buffer.Trim > 0 || c.Paths > 1 {
 		return nil
 	}
@@ -65,91 +67,109 @@ func New(c *spec.Config, flows *cc.Flows, calendar *instant.Calendar) *Sender {
 	default:
 		return nil
 	}
-	return &Sender{config: c, cc: &c.CC, flows: flows, calendar: calendar, payload: int64(c.Frames.Payload), full: uint16(c.Frames.Payload + c.Frames.Header),
+	return &Sender{config: c, cc: &c.CC, flows: flows, calendar: calendar, due: due, payload: int64(c.Frames.Payload), full: uint16(c.Frames.Payload + c.Frames.Header),
 		ack: uint16(c.Frames.Ack), kind: c.CC.Kind, notice: never}
 }
 
-// Run simulates a port up to end, as long as frames come and go as they mostly do; false: something else is next. It
-// takes frames off the link as they come.
-func (x *Sender) Run(p *Port, s *pair.Sender, id int32, in, out *port.Link, end int64) bool {
-	if min(p.First, p.Timer) < end || s.Gapped {
-		return false
+// Run simulates a port up to end, as long as frames come and go as they mostly do. It takes frames off the link as they
+// come and returns how many, and when the port does the next thing of its own; 0: something else is next now.
+func (x *Sender) Run(p *Port, end int64) (came int, quiet int64) {
+	s := p.Only
+	if s == nil || p.Over > 0 || s.Gapped || min(p.First, p.Timer) < end {
+		return 0, 0
 	}
-	x.Port, x.pair, x.id, x.in, x.out = p, s, id, in, out
-	q := &in.Wire
-	for {
-		now, ends := p.Wake, false
-		if now == 0 || now > end {
-			now = end
-		}
-		if p.InFlight && out.Free <= now {
-			now, ends = out.Free, true
-		}
+	x.Port, x.pair = p, s
+	in, out := &p.In.Wire, &p.Out.Wire
+	head, tail := in.Head, out.Tail
+	quiet = x.run(in, end)
+	if came = int(in.Head - head); came > 0 {
+		x.due[p.In.ID] = in.First()
+	}
+	if out.Head == tail && out.Tail != tail {
+		x.due[p.Out.ID] = out.Front().At
+	}
+	return came, quiet
+}
+
+// run is Run for the port that is set.
+func (x *Sender) run(q *frames.Ring, end int64) (quiet int64) {
+	p, s, wake, free := x.Port, x.pair, x.awake(), never
+	if p.InFlight {
+		free = p.Out.Free
+	}
+	for next := q.Soon(); ; {
 		if x.calendar != nil {
-			x.calendar.Fit(2)
+			x.calendar.Fit(4)
 		}
-		var f *frames.Frame // what comes before that
-		if q.Head != q.Tail {
-			if f = q.Front(); f.At > now || f.At >= end || f.At == now && !ends && x.wakesFirst(f) {
-				f = nil
-			}
+		now := wake
+		if free <= now {
+			now = free
 		}
-		if f != nil {
-			if f.Flags&^frames.CE != frames.Ack || f.Psn >= s.Frames || f.Flow != id {
-				return false
+		switch {
+		case next < end && next <= now && (next < now || free == now || !x.wakesFirst(q.Front())):
+			f := q.Front()
+			if f.Flags&^frames.CE != frames.Ack || f.Psn >= s.Frames || f.Flow != p.Pairs[0] {
+				return 0
 			}
 			q.Head++
-			if x.acked(f); p.InFlight || p.Paced > f.At {
+			now, next = next, q.Soon()
+			x.acked(f)
+			if wake = x.awake(); free != never || p.Paced > now {
 				continue
 			}
-			now = f.At
-		} else if now >= end {
-			return true
-		} else if ends {
-			p.InFlight = false
+		case now >= end:
+			return min(now, p.First, p.Timer)
+		case free == now:
+			p.InFlight, free = false, never
 			if x.calendar != nil {
-				x.cause, x.notice = instant.Of(out.Begun), now-out.Start
+				x.cause, x.notice = instant.Of(p.Out.Begun), now-p.Out.Start
 			}
-		} else {
-			p.Wake = 0
+		default:
+			p.Wake, wake = 0, never
 			if x.calendar != nil {
 				x.cause, x.notice = instant.OfPlace(p.Planned.Number, p.Planned.Place), now-p.Planned.At
 			}
-			if p.InFlight {
+			if free != never {
 				continue
 			}
 		}
-		x.follow(now)
+		switch {
+		case s.Nxt >= s.Frames:
+			p.Paced = never
+		case s.NextAvail > now:
+			if p.Paced = s.NextAvail; p.Wake <= now {
+				wake = s.NextAvail
+				x.await(wake, now)
+			}
+		case p.Out.Paused>>s.Class&1 != 0 || x.bound(now):
+			p.Paced = now
+		default:
+			x.send(now, min(next, end))
+			if wake = x.awake(); p.InFlight {
+				free = p.Out.Free
+			}
+		}
 	}
+}
+
+// awake is when a queue pair may send again; never if that is not awaited.
+func (p *Port) awake() int64 {
+	if p.Wake == 0 {
+		return never
+	}
+	return p.Wake
 }
 
 // wakesFirst says that pacing ends before a frame that comes at that instant.
 func (x *Sender) wakesFirst(f *frames.Frame) bool {
-	return x.calendar != nil && x.Wake-x.Planned.At > x.in.Travel(x.config, f.Size, x.full, x.ack)
+	return x.calendar != nil && x.Wake-x.Planned.At > x.In.Travel(x.config, f.Size, x.full, x.ack)
 }
 
-// await takes note that the port waits for its pacing from now on.
-func (x *Sender) await(now int64) {
+// await lets the port wait for its pacing from now on.
+func (x *Sender) await(until, now int64) {
+	x.Wake = until
 	if x.calendar != nil {
 		x.Planned.At, x.Planned.Number = now, x.calendar.Plan(x.cause.Sleeps(), now)
-	}
-}
-
-// follow lets the next frame start, if it may.
-func (x *Sender) follow(now int64) {
-	s := x.pair
-	switch {
-	case s.Nxt >= s.Frames:
-		x.Paced = never
-	case s.NextAvail > now:
-		if x.Paced = s.NextAvail; x.Wake <= now {
-			x.Wake = s.NextAvail
-			x.await(now)
-		}
-	case x.out.Paused>>s.Class&1 != 0 || x.bound(now):
-		x.Paced = now
-	default:
-		x.send(now)
 	}
 }
 
@@ -157,15 +177,19 @@ func (x *Sender) follow(now int64) {
 func (x *Sender) bound(now int64) bool {
 	s := x.pair
 	flight := int64(s.Nxt-s.Una) * x.payload
-	if s.Window == 0 || flight < s.Window && !x.cc.VarWindow {
+	switch {
+	case s.Window == 0 || flight < s.Window && !x.cc.VarWindow:
 		return false
+	case x.kind == cc.DCQCN && x.cc.VarWindow:
+		return s.Bound(x.cc, int(x.payload), false, now)
 	}
-	return s.Bound(x.cc, int(x.payload), false, now)
+	return flight >= s.Within(x.cc)
 }
 
-// send starts the next frame.
-func (x *Sender) send(now int64) {
-	s, l := x.pair, x.out
+// send starts the next frame. If it ends before a time, before which nothing comes, and pacing holds up the one after
+// it, that is all done.
+func (x *Sender) send(now, before int64) {
+	s, l := x.pair, x.Out
 	size, full, psn := x.full, true, s.Nxt
 	if s.Nxt++; s.Nxt == s.Frames { // the last may be short
 		n := s.Bytes - int64(psn)*x.payload
@@ -173,12 +197,11 @@ func (x *Sender) send(now int64) {
 	}
 	aux := uint32(0)
 	if x.kind == cc.HPCC {
-		aux = x.flows.Telemetry(x.id).Send(psn)
+		aux = x.flows.Telemetry(x.Pairs[0]).Send(psn)
 	} else if x.kind == cc.Timely {
 		aux = uint32(now / 1000)
 	}
-	x.Sent++
-	x.InFlight = true
+	x.Sent, x.Last = x.Sent+1, 0
 	tag := instant.Number(0)
 	if x.calendar != nil {
 		tag = x.calendar.Plan(x.cause.Sends(), now)
@@ -187,14 +210,13 @@ func (x *Sender) send(now int64) {
 	if l.Sizes[0] != size {
 		l.Measure(x.config, 0, size)
 	}
-	l.Sent++
-	l.TxBytes += int64(size)
+	l.Sent, l.TxBytes = l.Sent+1, l.TxBytes+int64(size)
 	l.Free = now + l.Lasts[0]
 	if l.Wire.Full() {
 		l.Wire.Grow()
 	}
 	f := l.Wire.Next()
-	f.At, f.Flow, f.Psn, f.Route, f.Aux = l.Free+l.Delay, x.id, psn, s.Route, aux
+	f.At, f.Flow, f.Psn, f.Route, f.Aux = l.Free+l.Delay, x.Pairs[0], psn, s.Route, aux
 	f.Size, f.Flags, f.Class, f.Tag = size, 0, s.Class, uint32(tag)
 	s.Last = size
 	if x.kind == cc.DCQCN {
@@ -211,7 +233,13 @@ func (x *Sender) send(now int64) {
 			s.Gap = gap
 		}
 	}
-	s.NextAvail = now + gap
+	if s.NextAvail = now + gap; l.Free >= before || s.NextAvail <= l.Free || s.Nxt >= s.Frames || x.Wake != 0 {
+		x.InFlight = true
+		return
+	}
+	x.Paced = s.NextAvail
+	x.cause = instant.Of(tag)
+	x.await(s.NextAvail, l.Free)
 }
 
 // acked handles an acknowledgement that neither ends the flow nor asks for a frame.
@@ -226,20 +254,20 @@ func (x *Sender) acked(f *frames.Frame) {
 	}
 	switch x.kind {
 	case cc.HPCC:
-		if rate, ok := x.flows.Telemetry(x.id).Ack(x.cc, &s.Rate, f.Aux, f.Psn, s.Nxt); ok {
+		if rate, ok := x.flows.Telemetry(x.Pairs[0]).Ack(x.cc, &s.Rate, f.Aux, f.Psn, s.Nxt); ok {
 			x.shift(rate, f.At)
 		}
 	case cc.DCQCN:
 		if x.calendar != nil {
-			x.notice = x.in.Travel(x.config, f.Size, x.full, x.ack)
+			x.notice = x.In.Travel(x.config, f.Size, x.full, x.ack)
 		}
 		if f.Flags&frames.CE != 0 {
 			s.Dcqcn.Notify(x.cc, &s.Rate, f.At, x.notice)
 		}
 	case cc.Timely:
-		x.flows.Gradient(x.id).Ack(x.cc, &s.Rate, f.Psn, s.Nxt, int64(uint32(f.At/1000)-f.Aux))
+		x.flows.Gradient(x.Pairs[0]).Ack(x.cc, &s.Rate, f.Psn, s.Nxt, int64(uint32(f.At/1000)-f.Aux))
 	case cc.DCTCP:
-		x.flows.Share(x.id).Ack(x.cc, &s.Rate, f.Psn, s.Nxt, f.Flags&frames.CE != 0)
+		x.flows.Share(x.Pairs[0]).Ack(x.cc, &s.Rate, f.Psn, s.Nxt, f.Flags&frames.CE != 0)
 	}
 }
 
@@ -260,7 +288,6 @@ func (x *Sender) shift(rate, now int64) {
 	}
 	x.Paced = min(x.Paced, s.NextAvail)
 	if x.Wake > now && sooner && s.NextAvail < x.Wake {
-		x.Wake = max(s.NextAvail, now)
-		x.await(now)
+		x.await(max(s.NextAvail, now), now)
 	}
 }
