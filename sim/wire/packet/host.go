@@ -14,17 +14,17 @@ import (
 // host is a node with one NIC: queue pairs served in turn, acknowledgements
 // before them.
 type host struct {
-	out, in int32 // links; -1: none
 	nic.Port
-	node   int32
-	ready  int64 // the next flow may begin, with MessageGap
-	starts after.Starts
+	out, in int32 // links; -1: none
+	node    int32
+	ready   int64 // the next flow may begin, with MessageGap
+	starts  after.Starts
 
 	acks    fifo
 	arrived []frame          // what arrived in this window, where frames do not stay on links; else memory for it
 	sports  map[int32]uint16 // next source port by destination
 	single  uint8            // windows in which it sends no trains
-	_       [47]byte         // whole lines of a cache
+	_       [15]byte         // whole lines of a cache
 }
 
 // firstPort is the source port of the first flow between two hosts.

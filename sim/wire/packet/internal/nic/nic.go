@@ -25,15 +25,17 @@ type Planned struct {
 }
 
 // Port is the queue pairs of a host, and when it does what. Times are in ps.
+//
+// What a host that only sends looks at is in the first two lines of a cache.
 type Port struct {
+	Wake    int64      // when a queue pair may send again; 0: not awaited
+	Paced   int64      // when none could send: until when pacing alone holds all queue pairs up, or earlier
+	Timer   int64      // no timeout ends before then
+	First   int64      // when the next flow begins; never without one
+	In, Out *port.Link // of a host that only sends; else nil
 	turn.List
-	Wake     int64 // when a queue pair may send again; 0: not awaited
-	Paced    int64 // when none could send: until when pacing alone holds all queue pairs up, or earlier
-	Timer    int64 // no timeout ends before then
-	First    int64 // when the next flow begins; never without one
-	InFlight bool  // a frame is in transmission and its end is to come
 	Planned  Planned
-	In, Out  *port.Link // of a host that only sends; else nil
+	InFlight bool // a frame is in transmission and its end is to come
 }
 
 // Sender goes through windows of ports.
@@ -80,14 +82,11 @@ func (x *Sender) Run(p *Port, end int64) (came int, quiet int64) {
 	}
 	x.Port, x.pair = p, s
 	in, out := &p.In.Wire, &p.Out.Wire
-	head, tail := in.Head, out.Tail
+	head := in.Head
 	quiet = x.run(in, end)
-	if came = int(in.Head - head); came > 0 {
-		x.due[p.In.ID] = in.First()
-	}
-	if out.Head == tail && out.Tail != tail {
-		x.due[p.Out.ID] = out.Front().At
-	}
+	came = int(in.Head - head)
+	in.Reset()
+	x.due[p.In.ID], x.due[p.Out.ID] = in.Soon(), out.Soon()
 	return came, quiet
 }
 
@@ -101,14 +100,11 @@ func (x *Sender) run(q *frames.Ring, end int64) (quiet int64) {
 		if x.calendar != nil {
 			x.calendar.Fit(4)
 		}
-		now := wake
-		if free <= now {
-			now = free
-		}
+		now := min(wake, free)
 		switch {
 		case next < end && next <= now && (next < now || free == now || !x.wakesFirst(q.Front())):
 			f := q.Front()
-			if f.Flags&^frames.CE != frames.Ack || f.Psn >= s.Frames || f.Flow != p.Pairs[0] {
+			if f.Flags&^frames.CE != frames.Ack || f.Psn >= s.Frames || f.Flow != p.ID {
 				return 0
 			}
 			q.Head++
@@ -197,7 +193,7 @@ func (x *Sender) send(now, before int64) {
 	}
 	aux := uint32(0)
 	if x.kind == cc.HPCC {
-		aux = x.flows.Telemetry(x.Pairs[0]).Send(psn)
+		aux = x.flows.Telemetry(x.ID).Send(psn)
 	} else if x.kind == cc.Timely {
 		aux = uint32(now / 1000)
 	}
@@ -216,7 +212,7 @@ func (x *Sender) send(now, before int64) {
 		l.Wire.Grow()
 	}
 	f := l.Wire.Next()
-	f.At, f.Flow, f.Psn, f.Route, f.Aux = l.Free+l.Delay, x.Pairs[0], psn, s.Route, aux
+	f.At, f.Flow, f.Psn, f.Route, f.Aux = l.Free+l.Delay, x.ID, psn, s.Route, aux
 	f.Size, f.Flags, f.Class, f.Tag = size, 0, s.Class, uint32(tag)
 	s.Last = size
 	if x.kind == cc.DCQCN {
@@ -254,7 +250,7 @@ func (x *Sender) acked(f *frames.Frame) {
 	}
 	switch x.kind {
 	case cc.HPCC:
-		if rate, ok := x.flows.Telemetry(x.Pairs[0]).Ack(x.cc, &s.Rate, f.Aux, f.Psn, s.Nxt); ok {
+		if rate, ok := x.flows.Telemetry(x.ID).Ack(x.cc, &s.Rate, f.Aux, f.Psn, s.Nxt); ok {
 			x.shift(rate, f.At)
 		}
 	case cc.DCQCN:
@@ -265,9 +261,9 @@ func (x *Sender) acked(f *frames.Frame) {
 			s.Dcqcn.Notify(x.cc, &s.Rate, f.At, x.notice)
 		}
 	case cc.Timely:
-		x.flows.Gradient(x.Pairs[0]).Ack(x.cc, &s.Rate, f.Psn, s.Nxt, int64(uint32(f.At/1000)-f.Aux))
+		x.flows.Gradient(x.ID).Ack(x.cc, &s.Rate, f.Psn, s.Nxt, int64(uint32(f.At/1000)-f.Aux))
 	case cc.DCTCP:
-		x.flows.Share(x.Pairs[0]).Ack(x.cc, &s.Rate, f.Psn, s.Nxt, f.Flags&frames.CE != 0)
+		x.flows.Share(x.ID).Ack(x.cc, &s.Rate, f.Psn, s.Nxt, f.Flags&frames.CE != 0)
 	}
 }
 
