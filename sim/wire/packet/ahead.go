@@ -42,17 +42,9 @@ func (e *engine) findDirect() {
 
 // findSenders finds hosts that only send.
 func (e *engine) findSenders() {
-	var calendar *instant.Calendar
-	w := &e.workers[0]
-	if e.ordered {
-		calendar = &w.Calendar
-	}
-	w.sink = nic.NewReceiver(e.cfg, calendar, e.links, e.hops, e.rcv, e.due)
-	receives := make([]bool, e.net.Nodes)
-	for i := range e.flows {
-		receives[e.flows[i].Dst] = true
-	}
-	w.solo = nic.New(e.cfg, &e.controls, calendar, e.due)
+	w, receives := &e.workers[0], spec.Receivers(e.net.Nodes, e.flows)
+	w.sink = nic.NewReceiver(e.cfg, w.order, e.links, e.hops, e.rcv, e.due)
+	w.solo = nic.New(e.cfg, &e.controls, w.order, e.due)
 	for i := range e.hosts {
 		if h := &e.hosts[i]; w.solo != nil && h.out >= 0 && !receives[h.node] {
 			h.In, h.Out = &e.links[h.in], &e.links[h.out]
@@ -86,11 +78,7 @@ func (e *engine) sendAck(w *worker, a *link, f *frame, at int64) {
 	if b.Sizes[what] != f.Size {
 		b.Measure(e.cfg, what, f.Size)
 	}
-	var calendar *instant.Calendar
-	if e.ordered {
-		calendar = &w.Calendar
-	}
-	if a.Both(b, f, at, calendar) {
+	if a.Both(b, f, at, w.order) {
 		e.due[b.ID] = b.Free + b.Delay
 	}
 }

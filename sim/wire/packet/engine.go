@@ -26,8 +26,9 @@ type worker struct {
 	parted.Parts
 	ended []ending
 	instant.Calendar
-	since    int64 // when the present event was planned; with a size when a frame came
-	link     int32 // over which it did
+	order    *instant.Calendar // that, if the order of events counts; else nil
+	since    int64             // when the present event was planned; with a size when a frame came
+	link     int32             // over which it did
 	size     uint16
 	again    bool   // a mark: the order of events counts
 	hosts    [2]int // of the engine's, from and to
@@ -219,7 +220,7 @@ func (e *engine) next(now int64) int64 {
 	t := port.Next(e.links, e.due, &e.cfg.Watchdog)
 	for i := range e.hosts {
 		h := &e.hosts[i]
-		if t = min(t, h.own(e)); h.Timer < t && h.Overdue(e.snd, int64(e.cfg.Repair.Timeout)) < never {
+		if t = min(t, h.Own(e.links, h.out)); h.Timer < t && h.Overdue(e.snd, int64(e.cfg.Repair.Timeout)) < never {
 			t = h.Timer
 		}
 	}

@@ -39,18 +39,6 @@ func (e *engine) begin(flow int32, at int64) {
 	h.First = h.starts.Next(h.ready)
 }
 
-// own is when a host does something of its own, but for timeouts.
-func (h *host) own(e *engine) int64 {
-	t := h.First
-	if h.InFlight {
-		t = min(t, e.links[h.out].Free)
-	}
-	if h.Wake > 0 {
-		t = min(t, h.Wake)
-	}
-	return t
-}
-
 // pullHosts takes what arrives before end at a range of hosts off their links, and returns how many
 // frames that are. What stays until hosts run is only looked at.
 func (e *engine) pullHosts(w *worker, from, to int, end int64) int {
@@ -163,7 +151,7 @@ func (e *engine) visit(w *worker, h *host, id int, end int64) int {
 }
 
 // quiet is until when a host does nothing of its own.
-func (h *host) quiet(e *engine) int64 { return min(h.Timer, h.own(e)) }
+func (h *host) quiet(e *engine) int64 { return min(h.Timer, h.Own(e.links, h.out)) }
 
 // one is runHost for a host with one queue pair, as long as frames come and go as they mostly do; false:
 // something else is next, and runHost goes on from there. It takes frames off the link as they come.

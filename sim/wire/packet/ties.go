@@ -132,7 +132,8 @@ func (e *engine) skip(w *worker, at int64, pause bool) {
 func (e *engine) openCalendars() {
 	var all []*instant.Calendar
 	for i := range e.workers {
-		all = append(all, &e.workers[i].Calendar)
+		w := &e.workers[i]
+		w.order, all = &w.Calendar, append(all, &w.Calendar)
 	}
 	e.ranker.Open(all, e.look, port.Horizon(e.links, e.cfg, e.look-e.lag), len(e.flows)+e.net.Nodes)
 	e.ranker.Marked, e.ranker.Skipped, e.ranker.Pauses = e.drawMark, e.streams.Skip, e.pauses

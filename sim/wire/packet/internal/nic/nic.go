@@ -156,6 +156,15 @@ func (p *Port) awake() int64 {
 	return p.Wake
 }
 
+// Own is when the port, whose link is one of links, does something of its own, but for timeouts.
+func (p *Port) Own(links []port.Link, link int32) int64 {
+	t := min(p.First, p.awake())
+	if p.InFlight {
+		t = min(t, links[link].Free)
+	}
+	return t
+}
+
 // wakesFirst says that pacing ends before a frame that comes at that instant.
 func (x *Sender) wakesFirst(f *frames.Frame) bool {
 	return x.calendar != nil && x.Wake-x.Planned.At > x.In.Travel(x.config, f.Size, x.full, x.ack)
