@@ -46,6 +46,10 @@ var runs = []struct {
 	{3, "network run --workers 1 --ns3 incast.txt"},
 	{3, "network run --workers 1 --ns3 incast.txt --cc dcqcn:ns3"},
 	{3, "network run --workers 1 --ns3 ring.txt --cc dcqcn:ns3"},
+	{4, "network run --workers 1 --ns3 star.txt --cc hpcc"},
+	{2, "network run --workers 1 --ns3 star.txt --cc timely"},
+	{2, "network run --workers 1 --ns3 star.txt --cc dctcp"},
+	{2, "network run --workers 1 --ns3 star.txt --cc dcqcn:ns3"},
 	{9, "network run --workers 1 --htsim perm.cm --topo leafspine.topo --lb mixed"},
 	{9, "network run --workers 1 --htsim perm.cm --topo leafspine.topo --lb ecmp"},
 	{3, "network run --workers 1 --htsim perm.cm --topo leafspine.topo --cc roce"},
@@ -66,7 +70,7 @@ func scenarios(tool, packets, dir string) error {
 			return err
 		}
 	}
-	files := map[string]string{"net.txt": leafSpine(),
+	files := map[string]string{"net.txt": leafSpine(), "one.txt": star(), "star.flows": flows(incast()),
 		"perm.flows": flows(permutation()), "alltoall.flows": flows(alltoall()), "incast.flows": flows(incast()), "ring.flows": flows(ring())}
 	for _, name := range []string{"config.txt", "perm.cm", "leafspine.topo"} {
 		text, err := os.ReadFile(filepath.Join(packets, name))
@@ -75,10 +79,11 @@ func scenarios(tool, packets, dir string) error {
 		}
 		files[name] = string(text)
 	}
-	for _, name := range []string{"perm", "alltoall", "incast", "ring"} {
+	for _, name := range []string{"perm", "alltoall", "incast", "ring", "star"} {
 		files[name+".txt"] = strings.NewReplacer("TOPOLOGY_FILE topo.txt", "TOPOLOGY_FILE net.txt", "FLOW_FILE flow.txt", "FLOW_FILE "+name+".flows",
 			"BUFFER_SIZE 4", "BUFFER_SIZE 32").Replace(files["config.txt"])
 	}
+	files["star.txt"] = strings.Replace(files["star.txt"], "net.txt", "one.txt", 1)
 	for name, text := range files { //lint:sorted files of their own
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			return err
@@ -104,6 +109,15 @@ func leafSpine() string {
 		fmt.Fprintf(&ids, "%d ", hosts+leaves+s)
 	}
 	return fmt.Sprintf("%d %d %d\n%s\n%s", hosts+leaves+spines, leaves+spines, hosts+leaves*spines, ids.String(), links.String())
+}
+
+// star is a topology file with all hosts at one switch.
+func star() string {
+	var links strings.Builder
+	for h := range hosts {
+		fmt.Fprintf(&links, "%d %d 100Gbps 1000ns 0\n", h, hosts)
+	}
+	return fmt.Sprintf("%d 1 %d\n%d\n%s", hosts+1, hosts, hosts, links.String())
 }
 
 // flow is bytes from a host to another, after the flow numbered after has ended, or

@@ -2,6 +2,7 @@ package packet
 
 import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
+	"github.com/simccl/simccl/sim/wire/packet/internal/nic"
 	"github.com/simccl/simccl/sim/wire/packet/spec"
 )
 
@@ -39,6 +40,18 @@ func (e *engine) findDirect() {
 	}
 }
 
+// findSenders finds hosts that only send.
+func (e *engine) findSenders() {
+	w, receives := &e.workers[0], spec.Receivers(e.net.Nodes, e.flows)
+	w.sink = nic.NewReceiver(e.cfg, w.order, e.links, e.hops, e.rcv, e.due)
+	w.solo = nic.New(e.cfg, &e.controls, w.order, e.due)
+	for i := range e.hosts {
+		if h := &e.hosts[i]; w.solo != nil && h.out >= 0 && !receives[h.node] {
+			h.In, h.Out = &e.links[h.in], &e.links[h.out]
+		}
+	}
+}
+
 // sendAck starts an acknowledgement of a host, over both cables if it can.
 func (e *engine) sendAck(w *worker, a *link, f *frame, at int64) {
 	b, what := a, f.Flags&flagAck
@@ -65,11 +78,7 @@ func (e *engine) sendAck(w *worker, a *link, f *frame, at int64) {
 	if b.Sizes[what] != f.Size {
 		b.Measure(e.cfg, what, f.Size)
 	}
-	var calendar *instant.Calendar
-	if e.ordered {
-		calendar = &w.Calendar
-	}
-	if a.Both(b, f, at, calendar) {
+	if a.Both(b, f, at, w.order) {
 		e.due[b.ID] = b.Free + b.Delay
 	}
 }
@@ -94,6 +103,9 @@ func (e *engine) shut(w *worker, s *swtch, from int64) {
 // answer lets a host that only receives acknowledge what has come, up to the first frame that is
 // no data, and returns how many frames that are.
 func (e *engine) answer(w *worker, h *host, l *link, come []frame, end int64) (i int) {
+	if w.sink != nil && h.acks.Empty() {
+		i = w.sink.Run(l, come)
+	}
 	for ; i < len(come); i++ {
 		f := &come[i]
 		if f.Flow < 0 || f.Flags&flagAck != 0 {
@@ -107,14 +119,14 @@ func (e *engine) answer(w *worker, h *host, l *link, come []frame, end int64) (i
 		switch {
 		case !e.receive(f, &ack):
 		case h.acks.Empty() && l.Free < f.At:
-			h.inFlight = true
+			h.InFlight = true
 			e.sendAck(w, l, &ack, f.At)
 		default:
 			h.acks.Push(&ack)
 		}
 	}
 	e.catchUp(w, h, l, end)
-	h.inFlight = l.Free >= end
+	h.InFlight = l.Free >= end
 	return i
 }
 
@@ -124,7 +136,7 @@ func (e *engine) catchUp(w *worker, h *host, l *link, until int64) {
 		f := h.acks.Front()
 		h.acks.Head++
 		e.completed(w, l)
-		h.inFlight = true
+		h.InFlight = true
 		e.sendAck(w, l, f, l.Free)
 	}
 }

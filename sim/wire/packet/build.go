@@ -6,6 +6,7 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/after"
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/memory"
+	"github.com/simccl/simccl/sim/wire/packet/internal/nic"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 	"github.com/simccl/simccl/sim/wire/packet/internal/port"
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
@@ -91,7 +92,7 @@ func (e *engine) buildNodes() {
 			continue
 		}
 		hostOf[v] = int32(len(e.hosts))
-		h := host{node: int32(v), out: -1, in: -1, first: never, sports: map[int32]uint16{}, timer: never, planned: planned{number: instant.None}}
+		h := host{node: int32(v), out: -1, in: -1, sports: map[int32]uint16{}, Port: nic.Port{First: never, Timer: never, Planned: nic.Planned{Number: instant.None}}}
 		if len(out) > 0 {
 			h.out, h.in = out[0], e.links[out[0]].Peer
 			if e.hostRate == 0 {

@@ -108,7 +108,7 @@ func (e *engine) stamp(l *link, f *frame, at int64) {
 // shift changes the rate, and the time of the next frame by the difference of
 // the gaps.
 func (e *engine) shift(w *worker, h *host, s *sender, rate, now int64) {
-	sooner := rate > s.Rate.Rate || s.NextAvail < h.wake // known long before the gap is
+	sooner := rate > s.Rate.Rate || s.NextAvail < h.Wake // known long before the gap is
 	if size := int(s.Last); rate != s.Rate.Rate {
 		gap, before, full := e.cfg.Lasts(size, rate), s.Gap, s.Last == e.full && s.Gap > 0 && !e.cfg.CC.Unpaced
 		if !full {
@@ -119,9 +119,9 @@ func (e *engine) shift(w *worker, h *host, s *sender, rate, now int64) {
 			s.Gap = gap
 		}
 	}
-	h.paced = min(h.paced, s.NextAvail)
-	if h.wake > now && sooner && s.NextAvail < h.wake {
-		h.wake = max(s.NextAvail, now)
+	h.Paced = min(h.Paced, s.NextAvail)
+	if h.Wake > now && sooner && s.NextAvail < h.Wake {
+		h.Wake = max(s.NextAvail, now)
 		e.await(w, h, now)
 	}
 }

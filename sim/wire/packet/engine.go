@@ -10,6 +10,7 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/depart"
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/lost"
+	"github.com/simccl/simccl/sim/wire/packet/internal/nic"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 	"github.com/simccl/simccl/sim/wire/packet/internal/port"
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
@@ -25,8 +26,9 @@ type worker struct {
 	parted.Parts
 	ended []ending
 	instant.Calendar
-	since    int64 // when the present event was planned; with a size when a frame came
-	link     int32 // over which it did
+	order    *instant.Calendar // that, if the order of events counts; else nil
+	since    int64             // when the present event was planned; with a size when a frame came
+	link     int32             // over which it did
 	size     uint16
 	again    bool   // a mark: the order of events counts
 	hosts    [2]int // of the engine's, from and to
@@ -41,6 +43,8 @@ type worker struct {
 	keys     []uint64 // and for their keys
 	trains   int64    // frames that went in trains, over each link
 	ports    depart.Window
+	solo     *nic.Sender // nil: no host is as plain as it needs
+	sink     *nic.Receiver
 }
 
 // ending is a flow whose last acknowledgement arrived.
@@ -145,7 +149,9 @@ func (e *engine) run() (int64, error) {
 	}
 	e.stays = len(e.workers) == 1 && spec.Steady(e.net, e.cfg)
 	e.early = !e.stays || slices.ContainsFunc(e.flows, func(f Flow) bool { return len(f.Deps) > 0 })
-	e.brisk = !e.plain && e.cfg.Repair.BackTo == 0
+	if e.brisk = !e.plain && e.cfg.Repair.BackTo == 0; e.brisk && e.stays && e.given == nil {
+		e.findSenders()
+	}
 	e.findDirect()
 	e.trains = e.mayTrain()
 	for e.live > 0 && now != never && (stop == 0 || now < stop) {
@@ -214,8 +220,8 @@ func (e *engine) next(now int64) int64 {
 	t := port.Next(e.links, e.due, &e.cfg.Watchdog)
 	for i := range e.hosts {
 		h := &e.hosts[i]
-		if t = min(t, h.own(e)); h.timer < t && h.Overdue(e.snd, int64(e.cfg.Repair.Timeout)) < never {
-			t = h.timer
+		if t = min(t, h.Own(e.links, h.out)); h.Timer < t && h.Overdue(e.snd, int64(e.cfg.Repair.Timeout)) < never {
+			t = h.Timer
 		}
 	}
 	if t < never && len(e.changes) > 0 || slices.ContainsFunc(e.changes, func(c spec.Change) bool { return !c.Begin }) {

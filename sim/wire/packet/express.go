@@ -144,10 +144,7 @@ func (e *engine) stream(w *worker, s *swtch, l *link, keys []uint64, end int64) 
 // burst sends frames that lie on a link already, but with the times and tags with which they came to
 // the port, and returns how many those are; it ends before one of a size that is to be measured first.
 func (e *engine) burst(w *worker, l *link, some []frame, end int64) int {
-	p := row.Port{Free: l.Free, End: end, Delay: l.Delay, Lasts: &l.Lasts, Sizes: &l.Sizes, Start: l.Start, Begun: l.Begun}
-	if e.ordered {
-		p.Calendar = &w.Calendar
-	}
+	p := row.Port{Free: l.Free, End: end, Delay: l.Delay, Lasts: &l.Lasts, Sizes: &l.Sizes, Start: l.Start, Begun: l.Begun, Calendar: w.order}
 	p.Send(some)
 	l.Free, l.Start, l.Begun, l.Wire.Tail = p.Free, p.Start, p.Begun, l.Wire.Tail+uint32(p.Sent)
 	data := int64(p.Sent-p.Acks) * int64(l.Sizes[0])
@@ -162,10 +159,7 @@ func (e *engine) burst(w *worker, l *link, some []frame, end int64) int {
 // it returns these places then.
 func (e *engine) record(w *worker, s *swtch, l *link, keys []uint64, begun, come int, end int64) (int, int) {
 	p := record.Port{Link: l, Flows: &e.controls, Links: e.links, In: s.in, Full: e.full, Ack: e.ack, Arrived: s.arrived, From: s.from,
-		Keys: keys[begun:], Come: come - begun}
-	if e.ordered {
-		p.Calendar = &w.Calendar
-	}
+		Keys: keys[begun:], Come: come - begun, Calendar: w.order}
 	first := l.Wire.Tail
 	if p.Send(end); p.Sent > 0 && l.Wire.Head == first {
 		e.due[l.ID] = l.Wire.Front().At

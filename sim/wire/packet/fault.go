@@ -79,7 +79,7 @@ func (e *engine) apply(c spec.Change) {
 			from = cable.B
 		}
 		if at := e.hostOf[from]; at >= 0 {
-			e.hosts[at].wake, e.acts[at] = c.At, min(e.acts[at], c.At)
+			e.hosts[at].Wake, e.acts[at] = c.At, min(e.acts[at], c.At)
 		}
 	}
 }

@@ -6,32 +6,25 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/after"
 	"github.com/simccl/simccl/sim/wire/packet/internal/frames"
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
+	"github.com/simccl/simccl/sim/wire/packet/internal/nic"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 	"github.com/simccl/simccl/sim/wire/packet/internal/port"
-	"github.com/simccl/simccl/sim/wire/packet/internal/turn"
 )
 
 // host is a node with one NIC: queue pairs served in turn, acknowledgements
 // before them.
 type host struct {
+	nic.Port
 	out, in int32 // links; -1: none
-	turn.List
-	wake     int64 // when a queue pair may send again; 0: not awaited
-	paced    int64 // when none could send: until when pacing alone holds all queue pairs up, or earlier
-	timer    int64 // no timeout ends before then
-	inFlight bool  // a frame is in transmission and its end is to come
-	node     int32
-	ready    int64 // the next flow may begin, with MessageGap
-
-	planned planned // when wake was set
+	node    int32
+	ready   int64 // the next flow may begin, with MessageGap
 	starts  after.Starts
-	first   int64 // when the first of them is; never without one
 
 	acks    fifo
 	arrived []frame          // what arrived in this window, where frames do not stay on links; else memory for it
 	sports  map[int32]uint16 // next source port by destination
 	single  uint8            // windows in which it sends no trains
-	_       [47]byte         // whole lines of a cache
+	_       [15]byte         // whole lines of a cache
 }
 
 // firstPort is the source port of the first flow between two hosts.
@@ -43,19 +36,7 @@ func (e *engine) begin(flow int32, at int64) {
 	h := &e.hosts[id]
 	e.acts[id] = min(e.acts[id], at)
 	h.starts.Add(flow, at)
-	h.first = h.starts.Next(h.ready)
-}
-
-// own is when a host does something of its own, but for timeouts.
-func (h *host) own(e *engine) int64 {
-	t := h.first
-	if h.inFlight {
-		t = min(t, e.links[h.out].Free)
-	}
-	if h.wake > 0 {
-		t = min(t, h.wake)
-	}
-	return t
+	h.First = h.starts.Next(h.ready)
 }
 
 // pullHosts takes what arrives before end at a range of hosts off their links, and returns how many
@@ -125,22 +106,32 @@ func (e *engine) runHosts(w *worker, from, to int, end int64) (busy int) {
 		for ; some != 0; some &= some - 1 {
 			i := from + bits.TrailingZeros64(some)
 			h := &e.hosts[i]
-			if e.stays && h.in >= 0 {
-				busy += e.visit(w, h, end)
-			} else {
-				e.runHost(w, h, h.arrived, end)
-				h.arrived = h.arrived[:0]
+			if h.Out != nil && !e.trains {
+				n, quiet := w.solo.Run(&h.Port, end)
+				if busy += n; quiet > 0 {
+					e.acts[i] = quiet
+					continue
+				}
 			}
-			e.acts[i] = h.quiet(e)
+			if e.stays && h.in >= 0 {
+				busy += e.visit(w, h, i, end)
+				continue
+			}
+			e.runHost(w, h, h.arrived, end)
+			e.acts[i], h.arrived = h.quiet(e), h.arrived[:0]
 		}
+	}
+	if w.solo != nil {
+		w.sent, w.DataPacketHops, w.solo.Sent = w.sent+w.solo.Sent, w.DataPacketHops+w.solo.Sent, 0
 	}
 	return busy
 }
 
 // visit simulates a host up to end with what is still on its link, and returns how many frames that are.
-func (e *engine) visit(w *worker, h *host, end int64) int {
+func (e *engine) visit(w *worker, h *host, id int, end int64) int {
 	if e.trains {
 		if n, done := e.byTrains(w, h, &e.links[h.in], end); done {
+			e.acts[id] = h.quiet(e)
 			return n
 		}
 	}
@@ -155,25 +146,26 @@ func (e *engine) visit(w *worker, h *host, end int64) int {
 	if n > 0 {
 		e.due[h.in] = q.First()
 	}
+	e.acts[id] = h.quiet(e)
 	return n
 }
 
 // quiet is until when a host does nothing of its own.
-func (h *host) quiet(e *engine) int64 { return min(h.timer, h.own(e)) }
+func (h *host) quiet(e *engine) int64 { return min(h.Timer, h.Own(e.links, h.out)) }
 
 // one is runHost for a host with one queue pair, as long as frames come and go as they mostly do; false:
 // something else is next, and runHost goes on from there. It takes frames off the link as they come.
 func (e *engine) one(w *worker, h *host, s *sender, q *fifo, end int64) bool {
-	if min(h.first, h.timer) < end || h.Over > 0 || s.Gapped {
+	if min(h.First, h.Timer) < end || h.Over > 0 || s.Gapped {
 		return false
 	}
 	l, m := &e.links[h.out], uint32(len(q.Buf)-1)
 	for {
-		now, ended := h.wake, false
+		now, ended := h.Wake, false
 		if now == 0 {
 			now = end
 		}
-		if h.inFlight && l.Free <= now {
+		if h.InFlight && l.Free <= now {
 			now, ended = l.Free, true
 		}
 		var f *frame // what comes before that
@@ -191,21 +183,21 @@ func (e *engine) one(w *worker, h *host, s *sender, q *fifo, end int64) bool {
 			e.came(w, h, f)
 			if what == flagAck {
 				e.ccAck(w, h, f, s, e.advance(s, f.Psn, f.At))
-				if h.inFlight || h.paced > f.At && h.acks.Empty() {
+				if h.InFlight || h.Paced > f.At && h.acks.Empty() {
 					continue
 				}
-			} else if !e.answered(h, f) || h.inFlight {
+			} else if !e.answered(h, f) || h.InFlight {
 				continue
 			}
 			now = f.At
 		} else if now >= end {
 			return true
 		} else if ended {
-			h.inFlight = false
+			h.InFlight = false
 			e.completed(w, l)
 		} else {
-			h.wake = 0
-			if e.woken(w, h); h.inFlight {
+			h.Wake = 0
+			if e.woken(w, h); h.InFlight {
 				continue
 			}
 		}
@@ -214,7 +206,7 @@ func (e *engine) one(w *worker, h *host, s *sender, q *fifo, end int64) bool {
 		} else {
 			e.start(w, h, l, now)
 		}
-		if h.timer < end {
+		if h.Timer < end {
 			return false
 		}
 	}
@@ -234,18 +226,18 @@ const (
 // order where times are equal; with EventOrder starts come last, as they are planned last.
 func (e *engine) runHost(w *worker, h *host, come []frame, end int64) {
 	l := &e.links[max(0, h.out)]
-	if len(h.Pairs) == 0 && h.wake == 0 && h.timer >= end && l.Paused == 0 && e.cfg.Buffer.Credits == 0 && h.first >= end {
+	if len(h.Pairs) == 0 && h.Wake == 0 && h.Timer >= end && l.Paused == 0 && e.cfg.Buffer.Credits == 0 && h.First >= end {
 		if come = come[e.answer(w, h, l, come, end):]; len(come) == 0 {
 			return
 		}
 	}
-	rest := min(end, h.timer, h.first) // when something else happens, or nothing
+	rest := min(end, h.Timer, h.First) // when something else happens, or nothing
 	for next := frames.First(come); ; {
-		now, what := h.wake, wakes
+		now, what := h.Wake, wakes
 		if now == 0 {
 			now = never
 		}
-		if h.inFlight && l.Free <= now {
+		if h.InFlight && l.Free <= now {
 			now, what = l.Free, ends
 		}
 		switch {
@@ -261,42 +253,42 @@ func (e *engine) runHost(w *worker, h *host, come []frame, end int64) {
 		case arrives:
 			f := &come[0]
 			come = come[1:]
-			if next = frames.First(come); !e.arrive(w, h, f) || h.inFlight {
+			if next = frames.First(come); !e.arrive(w, h, f) || h.InFlight {
 				continue
 			}
 		case ends:
-			h.inFlight = false
+			h.InFlight = false
 			e.completed(w, l)
 			e.start(w, h, l, now)
-			if h.timer < rest {
-				rest = h.timer
+			if h.Timer < rest {
+				rest = h.Timer
 			}
 			continue
 		case wakes:
-			h.wake = 0
+			h.Wake = 0
 			e.woken(w, h)
 		default:
 			e.act(w, h, what, now)
 		}
-		if !h.inFlight && h.out >= 0 {
+		if !h.InFlight && h.out >= 0 {
 			e.start(w, h, l, now)
 		}
-		rest = min(end, h.timer, h.first)
+		rest = min(end, h.Timer, h.First)
 	}
 }
 
 // which is what is next at a host, and when, where flows that start, timeouts and equal times count.
 func (e *engine) which(h *host, l *link, come []frame, end int64) (t int64, what int) {
 	t, what = end, nothing
-	if own := min(h.timer, h.first); own < end {
-		if t, what = own, begins; h.first > own {
+	if own := min(h.Timer, h.First); own < end {
+		if t, what = own, begins; h.First > own {
 			what = expires
 		}
 	}
-	if h.wake > 0 && (h.wake < t || h.wake == t && what == begins && e.cfg.EventOrder) {
-		t, what = h.wake, wakes
+	if h.Wake > 0 && (h.Wake < t || h.Wake == t && what == begins && e.cfg.EventOrder) {
+		t, what = h.Wake, wakes
 	}
-	if h.inFlight {
+	if h.InFlight {
 		if free := l.Free; free < t || free == t && what != nothing && (what != begins || e.cfg.EventOrder) {
 			t, what = free, ends
 		}
@@ -319,7 +311,7 @@ func (e *engine) act(w *worker, h *host, what int, now int64) {
 	if h.starts = h.starts[1:]; e.cfg.MessageGap > 0 {
 		h.ready = now + int64(e.cfg.MessageGap)
 	}
-	h.first = h.starts.Next(h.ready)
+	h.First = h.starts.Next(h.ready)
 }
 
 // arrive handles a frame that came to a host, and says whether it may let the next begin.
@@ -334,8 +326,8 @@ func (e *engine) arrive(w *worker, h *host, f *frame) bool {
 	if f.Flags&flagAck == 0 {
 		return e.answered(h, f)
 	}
-	return e.acknowledged(w, h, f) && !h.inFlight && // else pacing still holds up every queue pair
-		(h.paced <= f.At || h.Over > 0 || e.plain || f.Flags&(flagNack|flagSack|flagTrim) != 0 || !h.acks.Empty())
+	return e.acknowledged(w, h, f) && !h.InFlight && // else pacing still holds up every queue pair
+		(h.Paced <= f.At || h.Over > 0 || e.plain || f.Flags&(flagNack|flagSack|flagTrim) != 0 || !h.acks.Empty())
 }
 
 // answered puts the acknowledgement of a data frame to those that a host sends, if there is one.
@@ -372,7 +364,7 @@ func (e *engine) start(w *worker, h *host, l *link, now int64) {
 	if !h.acks.Empty() {
 		if f := h.acks.Front(); l.Paused>>e.ackHold(f)&1 == 0 {
 			h.acks.Head++
-			h.inFlight = true
+			h.InFlight = true
 			if !l.Ahead && !l.Odd { // nothing marks or stamps it
 				g := e.put(w, l, f.Size, flagAck, now)
 				g.Set(f, g.At, g.Tag)
@@ -391,13 +383,13 @@ func (e *engine) start(w *worker, h *host, l *link, now int64) {
 	}
 	i, soon := h.Choose(e.snd, &e.rules, l.Paused, now)
 	if i < 0 {
-		if h.paced = soon; soon < never && soon > now && h.wake <= now {
-			h.wake = soon // when the first of them may send
+		if h.Paced = soon; soon < never && soon > now && h.Wake <= now {
+			h.Wake = soon // when the first of them may send
 			e.await(w, h, now)
 		}
 		return
 	}
-	h.Last, h.inFlight = int32(i), true
+	h.Last, h.InFlight = int32(i), true
 	e.sendData(w, h, &e.snd[h.Pairs[i]], l, h.Pairs[i], now)
 }
 
@@ -405,17 +397,17 @@ func (e *engine) start(w *worker, h *host, l *link, now int64) {
 func (e *engine) follow(w *worker, h *host, s *sender, l *link, now int64) {
 	switch {
 	case s.Nxt >= s.Frames:
-		h.paced = never
+		h.Paced = never
 	case s.NextAvail > now:
-		if h.paced = s.NextAvail; h.wake <= now {
-			h.wake = s.NextAvail
+		if h.Paced = s.NextAvail; h.Wake <= now {
+			h.Wake = s.NextAvail
 			e.await(w, h, now)
 		}
 	case l.Paused>>s.Class&1 == 0 && !e.rules.Bound(s, now):
-		h.Last, h.inFlight = 0, true
+		h.Last, h.InFlight = 0, true
 		e.sendData(w, h, s, l, h.Pairs[0], now)
 	default:
-		h.paced = now
+		h.Paced = now
 	}
 }
 

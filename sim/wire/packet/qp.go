@@ -81,7 +81,7 @@ func (e *engine) sendData(w *worker, h *host, s *sender, l *link, id int32, now 
 		if s.Una+1 == s.Nxt {
 			s.Moved = now
 		}
-		h.timer = min(h.timer, s.Moved+t)
+		h.Timer = min(h.Timer, s.Moved+t)
 	}
 	s.Last = size
 	w.sent++

@@ -2,19 +2,13 @@ package packet
 
 import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
+	"github.com/simccl/simccl/sim/wire/packet/internal/nic"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 	"github.com/simccl/simccl/sim/wire/packet/internal/port"
 )
 
 // With Config.EventOrder what happens at one instant happens in the order in which it
 // was planned (package instant).
-
-// planned is where a pause of pacing was planned.
-type planned struct {
-	at     int64
-	number instant.Number
-	place  uint64 // in the order of all, once the number is None
-}
 
 // travel is how long, in ps, a frame is on its way over a link.
 func (e *engine) travel(id int32, size uint16) int64 {
@@ -46,9 +40,9 @@ func (e *engine) completed(w *worker, l *link) {
 
 // woken says that a pause of pacing ends.
 func (e *engine) woken(w *worker, h *host) {
-	if p := &h.planned; e.ordered {
-		w.Wakes(p.number, p.place)
-		w.since, w.size = p.at, 0
+	if p := &h.Planned; e.ordered {
+		w.Wakes(p.Number, p.Place)
+		w.since, w.size = p.At, 0
 	}
 }
 
@@ -83,7 +77,7 @@ func (e *engine) notice(w *worker, now int64) int64 {
 
 // wakesFirst says that pacing ends before a frame that comes at that instant.
 func (e *engine) wakesFirst(h *host, f *frame) bool {
-	return e.ordered && h.wake-h.planned.at > e.travel(h.in, f.Size)
+	return e.ordered && h.Wake-h.Planned.At > e.travel(h.in, f.Size)
 }
 
 // entry is the port by which a frame arrived at a switch.
@@ -123,7 +117,7 @@ func (e *engine) later(w *worker, s *swtch, i, j uint64) bool {
 // await takes note of a host that waits for its pacing from now on.
 func (e *engine) await(w *worker, h *host, now int64) {
 	if e.ordered {
-		h.planned = planned{now, w.Slept(now), 0}
+		h.Planned = nic.Planned{At: now, Number: w.Slept(now)}
 	}
 }
 
@@ -138,7 +132,8 @@ func (e *engine) skip(w *worker, at int64, pause bool) {
 func (e *engine) openCalendars() {
 	var all []*instant.Calendar
 	for i := range e.workers {
-		all = append(all, &e.workers[i].Calendar)
+		w := &e.workers[i]
+		w.order, all = &w.Calendar, append(all, &w.Calendar)
 	}
 	e.ranker.Open(all, e.look, port.Horizon(e.links, e.cfg, e.look-e.lag), len(e.flows)+e.net.Nodes)
 	e.ranker.Marked, e.ranker.Skipped, e.ranker.Pauses = e.drawMark, e.streams.Skip, e.pauses
@@ -147,8 +142,8 @@ func (e *engine) openCalendars() {
 // pauses goes through the pauses of pacing that last.
 func (e *engine) pauses(each func(n *instant.Number, place *uint64)) {
 	for i := range e.hosts {
-		if h := &e.hosts[i]; h.wake > 0 {
-			each(&h.planned.number, &h.planned.place)
+		if h := &e.hosts[i]; h.Wake > 0 {
+			each(&h.Planned.Number, &h.Planned.Place)
 		}
 	}
 }

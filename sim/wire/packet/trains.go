@@ -91,13 +91,13 @@ func (e *engine) byTrains(w *worker, h *host, in *link, end int64) (n int, done 
 // byTrain simulates a host up to end if all it does is to send one train or to acknowledge some. If it acknowledges
 // only the first of what has come, it returns the others.
 func (e *engine) byTrain(w *worker, h *host, come []frame, end int64) (left []frame, done bool) {
-	if h.out < 0 || h.wake != 0 || h.timer < end || h.first < end || e.links[h.out].Paused != 0 {
+	if h.out < 0 || h.Wake != 0 || h.Timer < end || h.First < end || e.links[h.out].Paused != 0 {
 		return come, false
 	}
 	switch l := &e.links[h.out]; {
 	case len(h.Pairs) == 0:
 		return e.answerTrains(w, h, l, come, end)
-	case len(h.Pairs) == 1 && h.inFlight:
+	case len(h.Pairs) == 1 && h.InFlight:
 		return come, e.sendTrain(w, h, l, come, end)
 	}
 	return come, false
@@ -149,10 +149,10 @@ func (e *engine) answerTrains(w *worker, h *host, l *link, come []frame, end int
 		if !h.acks.Empty() || !e.answerTrain(w, l, f, end) {
 			return come[i:], false
 		}
-		h.inFlight = true
+		h.InFlight = true
 		e.rcv[f.Flow].Expected += uint32(train.Frames(f))
 	}
-	h.inFlight = l.Free >= end
+	h.InFlight = l.Free >= end
 	return nil, true
 }
 

@@ -70,6 +70,12 @@ func (x *Flows) resize(id int32, s *Rate, window *int64) {
 // Telemetry is HPCC's state of a flow.
 func (x *Flows) Telemetry(id int32) *Telemetry { return &x.telemetry[id] }
 
+// Gradient is TIMELY's state of a flow.
+func (x *Flows) Gradient(id int32) *Gradient { return &x.gradient[id] }
+
+// Share is DCTCP's state of a flow.
+func (x *Flows) Share(id int32) *Share { return &x.share[id] }
+
 // Record is what a switch writes into a data frame at a time in ps: its port has sent so many bytes, and so many wait there.
 func (x *Flows) Record(at, sent, queued int64) uint64 {
 	b, q := uint64(sent)>>byteBits, uint64(queued)/qlenUnit

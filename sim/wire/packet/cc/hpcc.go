@@ -29,20 +29,20 @@ type intHop struct {
 type Telemetry struct {
 	hops   []intHop // records of frames in flight: of each frame per records one after the other
 	count  []uint8  // how many records a frame has, by number: a power of two
-	per    int32
+	per    uint8
+	even   bool   // a queue times line by line is that queue, to the last bit
 	update uint32 // the frame whose acknowledgement ends a round trip
+	again  uint32 // frames sent again so far: records are by psn plus that
 	stage  int32
-	even   bool              // a queue times line by line is that queue, to the last bit
 	util   float64           // smoothed utilisation
 	rate   int64             // at the start of the round trip
 	rtt    int64             // ns
 	window float64           // bytes
-	last   [intHops]uint64   // words of the acknowledgement before
-	each   *[intHops]hopRate // with MultiRate
-	again  uint32            // frames sent again so far: records are by psn plus that
 	bits   float64           // of the unit of bytes sent
 	unit   float64           // bytes of that of queues
-	_      [24]byte          // whole lines of a cache
+	last   [intHops]uint64   // words of the acknowledgement before
+	each   *[intHops]hopRate // with MultiRate
+	_      [32]byte          // whole lines of a cache
 }
 
 // shiftOf says of which power of two multi is; 255: none.
@@ -68,7 +68,7 @@ func NewTelemetry(c *Params, line, rtt, window int64, payload, switches int) Tel
 		n *= 2
 	}
 	per := min(max(1, switches), intHops)
-	p := Telemetry{hops: make([]intHop, n*per), count: make([]uint8, n), per: int32(per), util: 1, rate: line, rtt: rtt, window: float64(window)}
+	p := Telemetry{hops: make([]intHop, n*per), count: make([]uint8, n), per: uint8(per), util: 1, rate: line, rtt: rtt, window: float64(window)}
 	p.bits, p.unit = float64(8*byteUnit*c.Multi), float64(qlenUnit*c.Multi)
 	unit := uint64(qlenUnit * c.Multi)
 	odd := func(x uint64) int { return bits.Len64(x >> (bits.TrailingZeros64(x) & 63)) } // bits of its mantissa
@@ -174,7 +174,12 @@ func (p *Telemetry) Ack(c *Params, s *Rate, frame, psn, next uint32) (rate int64
 	if c.MultiRate {
 		return p.perHop(row, s, c, full)
 	}
-	u, dt, any := p.utilisation(row, s, c, full)
+	u, dt, any := 0.0, int64(0), true
+	if n > 1 || c.SampleFeedback {
+		u, dt, any = p.utilisation(row, s, c, full)
+	} else if now, tau := p.measure(&row[0], &p.last[0], s); now > 0 {
+		u, dt = now, tau
+	}
 	if !any {
 		return 0, false
 	}

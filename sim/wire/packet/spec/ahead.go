@@ -73,6 +73,15 @@ func OneWay(nodes int, flows []Flow) []int32 {
 	return out
 }
 
+// Receivers says of each node whether a flow leads to it.
+func Receivers(nodes int, flows []Flow) []bool {
+	receives := make([]bool, nodes)
+	for i := range flows {
+		receives[flows[i].Dst] = true
+	}
+	return receives
+}
+
 // Along is the directions of the cables of a path, twice the cable and one more for that from B to A.
 func Along(n *Network, src, dst int32, path []int32) (there []int32, err error) {
 	if len(path) == 0 {

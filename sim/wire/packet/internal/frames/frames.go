@@ -81,6 +81,28 @@ func (q *Ring) First() int64 {
 	return q.Front().At
 }
 
+// Soon is when the first frame is at the end of the cable; never without one. Whether there is one is no branch, as it
+// could not be foreseen.
+func (q *Ring) Soon() int64 {
+	if len(q.Buf) == 0 {
+		return never
+	}
+	at := q.Front().At
+	if q.Head == q.Tail {
+		at = never
+	}
+	return at
+}
+
+// Reset is Rewind for a ring that may hold frames, without a branch.
+func (q *Ring) Reset() {
+	shift, m := uint32(0), uint32(len(q.Buf)-1)
+	if q.Head == q.Tail {
+		shift = -q.Head & m
+	}
+	q.Head, q.Tail = q.Head+shift, q.Tail+shift
+}
+
 // Before is where in a ring the first frame is that is at the end of the cable at a time or later.
 func (q *Ring) Before(end int64) uint32 {
 	to, m := q.Head, uint32(len(q.Buf)-1)

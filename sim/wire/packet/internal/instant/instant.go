@@ -96,6 +96,39 @@ func Root(n int32) Cause { return Cause(n) + 1 }
 // Happens says that what was planned happens when that began which has a number.
 func (c *Calendar) Happens(n Number) { c.By = numbered | Cause(n) }
 
+// Of is the event that was planned when that began which has a number.
+func Of(n Number) Cause { return numbered | Cause(n) }
+
+// OfPlace is Of for what began long ago perhaps: then its place is the cause.
+func OfPlace(n Number, place uint64) Cause {
+	if n&None != 0 {
+		return Cause(place)
+	}
+	return Of(n)
+}
+
+// Sends and Sleeps are what Plan takes note of: a frame that an event lets begin, or a wait for pacing.
+func (c Cause) Sends() Cause { return c | sent<<whatShift }
+
+// Sleeps is beside Sends.
+func (c Cause) Sleeps() Cause { return c | slept<<whatShift }
+
+// Fit makes room for n more to be planned.
+func (c *Calendar) Fit(n int) {
+	if len(c.log)-c.size < n {
+		c.grow(n)
+	}
+}
+
+// Plan takes note of what begins at a time and draws nothing, and returns its number; Fit has made room.
+func (c *Calendar) Plan(what Cause, at int64) Number {
+	c.log[c.size] = Entry{what, max(at, c.from)}
+	c.size++
+	n := c.next
+	c.next = (n + c.step) &^ None
+	return n
+}
+
 // Wakes is Happens for what began long ago perhaps; then its place is asked for.
 func (c *Calendar) Wakes(n Number, place uint64) {
 	if c.Happens(n); n&None != 0 {
@@ -147,9 +180,13 @@ func (c *Calendar) Took(n int) {
 	c.count(n)
 }
 
-// grow makes room for n more.
+// grow makes room for n more: twice as much, but no more than is needed until the oldest is forgotten.
 func (c *Calendar) grow(n int) {
-	log := make([]Entry, max(usual, 2*len(c.log), c.size+n))
+	more := 2 * len(c.log)
+	if all := c.of.room + c.of.room/8 + usual/2; len(c.log) < all && all <= 2*more {
+		more = all
+	}
+	log := make([]Entry, max(usual, more, c.size+n))
 	copy(log, c.log[:c.size])
 	c.log = log
 }
@@ -311,8 +348,8 @@ type placing struct {
 // usual is how much is taken note of before the oldest is forgotten, at least.
 const usual = 1 << 11
 
-// much is up to how much is taken note of where the oldest is forgotten seldom: that takes time, too.
-const much = 1 << 17
+// some is up to how much is taken note of beside that where the oldest is forgotten seldom: that takes time, too.
+const some = 1 << 13
 
 // Open makes calendars for windows of so many ps. The order of what began is asked for no later
 // than reach, in ps; roots is how many events were planned before all others.
@@ -451,7 +488,7 @@ func (r *Ranker) forget(since, end int64) {
 	r.room = r.least
 	for _, c := range r.calendars {
 		n := c.size - c.cut
-		r.room += max(8*n, min(32*n, much))
+		r.room += 16*n + min(16*n, some)
 		c.forget(end)
 	}
 	for _, k := range order {

@@ -160,6 +160,14 @@ func (s *Sender) Flight(apart bool) uint32 {
 	return n
 }
 
+// Within is the window at the present rate.
+func (s *Sender) Within(c *cc.Params) int64 {
+	if !c.VarWindow {
+		return s.Window
+	}
+	return max(1, int64(float64(s.Window)*float64(s.Rate.Rate)/float64(s.Line)))
+}
+
 // Bound says that as much is in flight as may be, at a time in ps.
 func (s *Sender) Bound(c *cc.Params, payload int, apart bool, now int64) bool {
 	w, flight := s.Window, int64(s.Nxt-s.Una)*int64(payload)
@@ -170,7 +178,7 @@ func (s *Sender) Bound(c *cc.Params, payload int, apart bool, now int64) bool {
 		if c.Kind == cc.DCQCN {
 			s.Dcqcn.Tick(c, &s.Rate, now, 0)
 		}
-		w = max(1, int64(float64(w)*float64(s.Rate.Rate)/float64(s.Line)))
+		w = s.Within(c)
 	}
 	if s.Nxt >= s.Frames { // the last frame may be short
 		flight = s.Offset(s.Nxt, payload) - s.Offset(s.Una, payload)

@@ -14,9 +14,10 @@ const never = int64(1<<63 - 1)
 // List is queue pairs of a host.
 type List struct {
 	Only  *pair.Sender // if there is one alone
-	Pairs []int32      // flows that send, in the order they began
 	Last  int32        // served last
 	Over  int32        // those of Pairs that have ended
+	Pairs []int32      // flows that send, in the order they began
+	ID    int32        // that of Only
 }
 
 // Rules is what bounds queue pairs: their control, bytes of payload of a full frame, and whether frames
@@ -56,7 +57,7 @@ func (l *List) Regroup(pairs []int32, senders []pair.Sender) {
 // single notes whether there is one alone.
 func (l *List) single(senders []pair.Sender) {
 	if l.Only = nil; len(l.Pairs) == 1 {
-		l.Only = &senders[l.Pairs[0]]
+		l.Only, l.ID = &senders[l.Pairs[0]], l.Pairs[0]
 	}
 }
 
