@@ -1,6 +1,7 @@
 package netrun
 
 import (
+	"math"
 	"strconv"
 	"strings"
 
@@ -20,6 +21,8 @@ type Override struct {
 	Credits   int64    // bytes behind each link; 0: Ethernet
 	Routing   string   // of switches: ecmp, adaptive or flowlet; empty: ecmp
 	FlowletUs float64  // silence after which a flow chooses again
+	Alpha     float64  // share of the free memory that a queue may take; 0: the configuration's
+	Quanta    int      // of 512 bit times that a pause lasts; 0: until it is ended
 	MarkAt    string   // dequeue or enqueue; empty: dequeue
 	Messages  float64  // that a host begins in a second, in millions; 0: no bound
 	WatchUs   float64  // of a pause without an end, after which a watchdog drops; 0: none
@@ -62,6 +65,9 @@ func (v *Override) apply(x *ns3.Scenario) error {
 	default:
 		return fail.Usage("{MarkAt} %q: write dequeue or enqueue", v.MarkAt)
 	}
+	if err := v.pauses(c); err != nil {
+		return err
+	}
 	if v.Messages > 0 {
 		c.MessageGap = units.FromMicros(1 / v.Messages)
 	}
@@ -90,6 +96,30 @@ func (v *Override) apply(x *ns3.Scenario) error {
 			c.Faults = append(c.Faults, f)
 		}
 	}
+	return nil
+}
+
+// pauses sets when a switch pauses its neighbours, and for how long.
+func (v *Override) pauses(c *packet.Config) error {
+	if frac, exp := math.Frexp(v.Alpha); v.Alpha != 0 {
+		switch {
+		case v.Credits > 0 || v.Repair == "trim":
+			return fail.Usage("{Alpha} with {Credits} or {Repair} trim: nothing pauses there: leave one out")
+		case frac != 0.5 || exp < -9 || exp > 4:
+			return fail.Usage("{Alpha} %g: switches shift by it: write a power of two from 0.0009765625 to 8", v.Alpha)
+		}
+		c.Buffer.Shift = 1 - exp
+	}
+	switch least := c.LeastQuanta(); {
+	case v.Quanta == 0:
+		return nil
+	case v.Credits > 0 || v.Repair == "trim":
+		return fail.Usage("{PauseQuanta} with {Credits} or {Repair} trim: nothing pauses there: leave one out")
+	case v.Quanta < least || v.Quanta > 65535:
+		return fail.Usage("{PauseQuanta} %d: write %d to 65535, so that a pause is repeated before it ends, or 0 (no end)", v.Quanta, least)
+	}
+	// no order of events of the peer, whose pauses have no end
+	c.Buffer.Quanta, c.EventOrder, c.Stream, c.LossStream = v.Quanta, false, 0, 0
 	return nil
 }
 

@@ -64,7 +64,7 @@ func unpaused(p, own *fabric.Packets) error {
 	for _, m := range []struct {
 		key string
 		v   *float64
-	}{{"buffer_kb", own.Buffer}, {"alpha", own.Alpha}, {"reserve_kb", own.Reserve}, {"resume_kb", own.Resume}, {"headroom_delays", own.Delays}, {"xoff_kb", own.XOff}, {"xon_kb", own.XOn}} {
+	}{{"buffer_kb", own.Buffer}, {"alpha", own.Alpha}, {"reserve_kb", own.Reserve}, {"resume_kb", own.Resume}, {"headroom_delays", own.Delays}, {"xoff_kb", own.XOff}, {"xon_kb", own.XOn}, {"pause_quanta", own.Quanta}} {
 		if m.v != nil && *m.v > 0 {
 			return wrong(m.key, "%s %g: %s; leave it out", m.key, *m.v, why)
 		}

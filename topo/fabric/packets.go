@@ -36,7 +36,8 @@ type Packets struct {
 	Delays  *float64 `json:"headroom_delays,omitempty"`
 	XOff    *float64 `json:"xoff_kb,omitempty"`
 	XOn     *float64 `json:"xon_kb,omitempty"`
-	Credits *float64 `json:"credits_kb,omitempty"` // InfiniBand: buffer behind a link
+	Quanta  *float64 `json:"pause_quanta,omitempty"` // of 512 bit times that a pause lasts; 0: until it is ended
+	Credits *float64 `json:"credits_kb,omitempty"`   // InfiniBand: buffer behind a link
 	// Messages is how many messages a NIC begins in a second, in millions; 0: no bound.
 	Messages *float64 `json:"message_mps,omitempty"`
 	MarkAt   string   `json:"mark_at,omitempty"`     // dequeue or enqueue
@@ -77,10 +78,11 @@ var numbers = []number{
 	{"buffer_kb", 64, 1e8, false, func(p *Packets) **float64 { return &p.Buffer }},
 	{"reserve_kb", 0, 1e5, false, func(p *Packets) **float64 { return &p.Reserve }},
 	{"resume_kb", 0, 1e6, false, func(p *Packets) **float64 { return &p.Resume }},
-	{"alpha", 1.0 / 1024, 1, false, func(p *Packets) **float64 { return &p.Alpha }},
+	{"alpha", 1.0 / 1024, 8, false, func(p *Packets) **float64 { return &p.Alpha }},
 	{"headroom_delays", 0, 1000, true, func(p *Packets) **float64 { return &p.Delays }},
 	{"xoff_kb", 1, 1e7, false, func(p *Packets) **float64 { return &p.XOff }},
 	{"xon_kb", 0, 1e7, false, func(p *Packets) **float64 { return &p.XOn }},
+	{"pause_quanta", 0, 65535, true, func(p *Packets) **float64 { return &p.Quanta }},
 	{"message_mps", 0, 1e6, false, func(p *Packets) **float64 { return &p.Messages }},
 	{"trim_kb", 0, 1e6, false, func(p *Packets) **float64 { return &p.Trim }},
 	{"credits_kb", 16, 1e6, false, func(p *Packets) **float64 { return &p.Credits }},

@@ -64,7 +64,7 @@ func (e *engine) pullHosts(w *worker, from, to int, end int64) int {
 	busy := 0
 	for ; from < to; from += 64 {
 		some := parted.BeforeOf(e.due, e.doors[from:min(from+64, to)], end)
-		if e.cfg.Buffer.Credits > 0 {
+		if e.cfg.Buffer.Timed() {
 			some = ^uint64(0) >> (64 - min(64, to-from))
 		}
 		for ; some != 0; some &= some - 1 {
@@ -107,8 +107,8 @@ func (e *engine) pullHost(w *worker, h *host, end int64) int {
 		h.arrived[len(h.arrived)-1] = *f
 		e.foresee(w, f)
 	}
-	if e.cfg.Buffer.Credits > 0 {
-		h.arrived = e.links[h.out].Returns.Take(uint32(instant.None), end, h.arrived)
+	if e.cfg.Buffer.Timed() {
+		h.arrived = e.links[h.out].Back(uint32(instant.None), end, h.arrived)
 		frames.Sort(h.arrived)
 	}
 	return len(h.arrived)

@@ -8,6 +8,7 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/memory"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
+	"github.com/simccl/simccl/sim/wire/packet/internal/quanta"
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
 )
@@ -37,7 +38,7 @@ type swtch struct {
 // many frames that are. If it may it puts them apart at once by the ports by which they leave.
 func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
 	s.arrived = s.arrived[:0]
-	s.from, s.Total, s.apart = s.from[:0], 0, apart && !e.picky && e.cfg.Buffer.Credits == 0 && s.Quiet()
+	s.from, s.Total, s.apart = s.from[:0], 0, apart && !e.picky && !e.cfg.Buffer.Timed() && s.Quiet()
 	// By link, as they arrive.
 	s.begin(w)
 	for from := 0; from < len(s.in); from += 64 {
@@ -60,13 +61,13 @@ func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
 	if s.apart {
 		w.End()
 	}
-	if e.cfg.Buffer.Credits > 0 {
+	if e.cfg.Buffer.Timed() {
 		for p, id := range s.out {
 			tag := uint32(p)
 			if e.ordered {
 				tag = uint32(instant.None)
 			}
-			s.arrived = e.links[id].Returns.Take(tag, end, s.arrived)
+			s.arrived = e.links[id].Back(tag, end, s.arrived)
 			for len(s.from) < len(s.arrived) {
 				s.from = append(s.from, uint16(p))
 			}
@@ -138,17 +139,11 @@ func (e *engine) takeOne(w *worker, s *swtch, l *link, port uint16, from int64) 
 
 // lose draws whether the next frame of a link is lost.
 func (e *engine) lose(w *worker, l *link, f *frame) bool {
-	l.Arrivals++
-	if l.Drawn {
-		if f.Flags&flagLost == 0 {
-			return false
-		}
-	} else if streams.Hash(e.cfg.Seed, l.ID, streams.Loss, l.Arrivals) >= l.Loss {
-		return false
+	lost := l.Loses(f, e.cfg.Seed)
+	if lost {
+		w.Lost++
 	}
-	w.Lost++
-	l.Stats.Drops++
-	return true
+	return lost
 }
 
 // runSwitch simulates a switch up to end.
@@ -267,6 +262,12 @@ func (e *engine) pfcAtSwitch(w *worker, s *swtch, f *frame, n instant.Number) {
 		e.dequeue(w, s, l, l.Free)
 	}
 	e.arrived(w, n)
+	if f.Flow == quanta.Repeat {
+		if l.Timer.Due(f.Psn, f.At) {
+			e.sendPFC(w, s, f.Tag, uint8(f.Psn), flagPause, f.At)
+		}
+		return
+	}
 	before := l.Paused
 	e.pause(w, l, f)
 	l.Note(before, f)
@@ -279,6 +280,9 @@ func (e *engine) pfcAtSwitch(w *worker, s *swtch, f *frame, n instant.Number) {
 // pause lets a PFC frame act on the link by which its sender is reached.
 func (e *engine) pause(w *worker, l *link, f *frame) {
 	pause := f.Flags&flagPause != 0
+	if l.Timer != nil && !l.Timer.Hears(f) {
+		return
+	}
 	if l.Ask(f.Psn, pause, f.At); pause {
 		w.Pauses++
 	}
