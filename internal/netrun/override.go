@@ -23,6 +23,7 @@ type Override struct {
 	FlowletUs float64  // silence after which a flow chooses again
 	Alpha     float64  // share of the free memory that a queue may take; 0: the configuration's
 	Quanta    int      // of 512 bit times that a pause lasts; 0: until it is ended
+	Through   int      // first bytes of a frame with which a switch begins to send it on; 0: it stores all of it
 	MarkAt    string   // dequeue or enqueue; empty: dequeue
 	Messages  float64  // that a host begins in a second, in millions; 0: no bound
 	WatchUs   float64  // of a pause without an end, after which a watchdog drops; 0: none
@@ -65,7 +66,7 @@ func (v *Override) apply(x *ns3.Scenario) error {
 	default:
 		return fail.Usage("{MarkAt} %q: write dequeue or enqueue", v.MarkAt)
 	}
-	if err := v.pauses(c); err != nil {
+	if err := v.hardware(c); err != nil {
 		return err
 	}
 	if v.Messages > 0 {
@@ -97,6 +98,17 @@ func (v *Override) apply(x *ns3.Scenario) error {
 		}
 	}
 	return nil
+}
+
+// hardware sets what switches and NICs do otherwise than the peer's.
+func (v *Override) hardware(c *packet.Config) error {
+	if v.Through != 0 && (v.Through < packet.LeastHead || v.Through > 1<<16-1) {
+		return fail.Usage("{CutThrough} %d: write %d to %d bytes, or 0 (store and forward)", v.Through, packet.LeastHead, 1<<16-1)
+	}
+	if c.CutThrough = v.Through; v.Through > 0 { // no order of events of the peer, whose switches store and forward
+		c.EventOrder, c.Stream, c.LossStream = false, 0, 0
+	}
+	return v.pauses(c)
 }
 
 // pauses sets when a switch pauses its neighbours, and for how long.

@@ -42,6 +42,7 @@ func TestOverrides(t *testing.T) {
 		{Override{CC: "none", Alpha: 8}, func(r *Report) bool {
 			return r.PeakQueueBytes > plain.PeakQueueBytes*3/2 && r.Drops == 0 && r.Unfinished == ""
 		}},
+		{Override{CC: "none", Through: 128}, func(r *Report) bool { return r.MakespanNs < plain.MakespanNs && r.MakespanNs > plain.MakespanNs-1000 }},
 		{Override{CC: "none", Quanta: 100}, func(r *Report) bool { return r.Pauses > plain.Pauses && r.Unfinished == "" }},
 		{Override{CC: "none", Messages: 0.01}, func(r *Report) bool { return r.MakespanNs == plain.MakespanNs }}, // one flow a host
 		{Override{CC: "none", Credits: 100_000}, func(r *Report) bool { return r.Pauses == 0 && r.Unfinished == "" }},
@@ -67,6 +68,8 @@ func TestOverridesAreChecked(t *testing.T) {
 		{Override{Paths: 4}, "Paths 4: frames of several paths overtake each other"},
 		{Override{Paths: 4000, Repair: "sr"}, "write at most 1024"},
 		{Override{Credits: 100}, "Credits 100: a frame of 1048 bytes must fit"},
+		{Override{Through: 63}, "CutThrough 63: write 64 to 65535 bytes"},
+		{Override{Through: -1}, "CutThrough -1: write"},
 		{Override{Alpha: 3}, "Alpha 3: switches shift by it"},
 		{Override{Alpha: 16}, "Alpha 16: switches shift by it: write a power of two from 0.0009765625 to 8"},
 		{Override{Alpha: math.NaN()}, "Alpha NaN: switches"},

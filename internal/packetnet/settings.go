@@ -62,6 +62,11 @@ func Of(n *fabric.Network, as Choice, seed uint64, rc sim.Reliability) (*sim.Pac
 			return nil, wrong("pause_quanta", "pause_quanta %g: a pause ends before it can be repeated behind a frame of %d bytes; write %d or more, or 0 for pauses without an end", *p.Quanta, c.Frames.Most(), c.LeastQuanta())
 		}
 	}
+	if p.Through != nil && *p.Through > 0 {
+		if c.CutThrough = int(*p.Through); c.CutThrough < packet.LeastHead {
+			return nil, wrong("cut_through", "cut_through %g: a switch knows where a frame goes once it has its headers; write %d or more, or 0 to store all of it", *p.Through, packet.LeastHead)
+		}
+	}
 	c.AckFrom, c.NackGap = int64(*p.AckEach), 500*units.Microsecond
 	c.Repair = packet.Repair{Selective: p.Repair == "sr", Timeout: rc.Wait(), Retries: int32(rc.Retries.Or(7))}
 	if err := routes(c, &p); err != nil {
@@ -223,7 +228,7 @@ func over(base, own fabric.Packets) fabric.Packets {
 		}
 	}
 	for _, x := range [][2]**float64{{&base.Hop, &own.Hop}, {&base.MTU, &own.MTU}, {&base.AckEach, &own.AckEach}, {&base.Buffer, &own.Buffer}, {&base.Reserve, &own.Reserve},
-		{&base.Resume, &own.Resume}, {&base.Alpha, &own.Alpha}, {&base.Delays, &own.Delays}, {&base.XOff, &own.XOff}, {&base.XOn, &own.XOn}, {&base.Quanta, &own.Quanta},
+		{&base.Resume, &own.Resume}, {&base.Alpha, &own.Alpha}, {&base.Delays, &own.Delays}, {&base.XOff, &own.XOff}, {&base.XOn, &own.XOn}, {&base.Quanta, &own.Quanta}, {&base.Through, &own.Through},
 		{&base.Credits, &own.Credits}, {&base.Trim, &own.Trim}, {&base.Messages, &own.Messages}, {&base.Window, &own.Window}, {&base.Gap, &own.Gap}, {&base.Quantum, &own.Quantum}, {&base.Watchdog, &own.Watchdog}} {
 		if *x[1] != nil {
 			*x[0] = *x[1]

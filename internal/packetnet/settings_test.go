@@ -22,6 +22,8 @@ func TestConsistent(t *testing.T) {
 		{`{"xon_kb": 20}`, "net.json:2:23: xon_kb 20 without xoff_kb"},
 		{`{"alpha": 0.3}`, "net.json:2:22: alpha 0.3: switches shift by it; write a power of two, 0.25 or 0.5"},
 		{`{"alpha": 8}`, ""},
+		{`{"cut_through": 128, "preset": "infiniband-ndr"}`, ""},
+		{`{"cut_through": 10}`, "net.json:2:28: cut_through 10: a switch knows where a frame goes once it has its headers; write 64"},
 		{`{"pause_quanta": 65535}`, ""},
 		{`{"pause_quanta": 100}`, "net.json:2:29: pause_quanta 100: a pause ends before it can be repeated behind a frame of 4198 bytes; write 150 or more"},
 		{`{"pause_quanta": 65535, "preset": "ultra-ethernet"}`, "net.json:2:29: pause_quanta 65535: with repair trim nothing pauses"},

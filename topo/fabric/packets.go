@@ -37,7 +37,9 @@ type Packets struct {
 	XOff    *float64 `json:"xoff_kb,omitempty"`
 	XOn     *float64 `json:"xon_kb,omitempty"`
 	Quanta  *float64 `json:"pause_quanta,omitempty"` // of 512 bit times that a pause lasts; 0: until it is ended
-	Credits *float64 `json:"credits_kb,omitempty"`   // InfiniBand: buffer behind a link
+	// Through is the first bytes of a frame with which a switch begins to send it on; 0: it stores all of it.
+	Through *float64 `json:"cut_through,omitempty"`
+	Credits *float64 `json:"credits_kb,omitempty"` // InfiniBand: buffer behind a link
 	// Messages is how many messages a NIC begins in a second, in millions; 0: no bound.
 	Messages *float64 `json:"message_mps,omitempty"`
 	MarkAt   string   `json:"mark_at,omitempty"`     // dequeue or enqueue
@@ -83,6 +85,7 @@ var numbers = []number{
 	{"xoff_kb", 1, 1e7, false, func(p *Packets) **float64 { return &p.XOff }},
 	{"xon_kb", 0, 1e7, false, func(p *Packets) **float64 { return &p.XOn }},
 	{"pause_quanta", 0, 65535, true, func(p *Packets) **float64 { return &p.Quanta }},
+	{"cut_through", 0, 16384, true, func(p *Packets) **float64 { return &p.Through }},
 	{"message_mps", 0, 1e6, false, func(p *Packets) **float64 { return &p.Messages }},
 	{"trim_kb", 0, 1e6, false, func(p *Packets) **float64 { return &p.Trim }},
 	{"credits_kb", 16, 1e6, false, func(p *Packets) **float64 { return &p.Credits }},

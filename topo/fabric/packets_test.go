@@ -12,7 +12,7 @@ func TestPacketsMember(t *testing.T) {
 		return "{\n\"packets\": " + packets + ", \"switches\": [{\"name\": \"s\"}], \"cables\": []}"
 	}
 	good := file(`{"preset": "dcqcn", "cc": "none", "link": "ethernet", "repair": "sr", "balance": "queue-pair", "hop_us": 0.5, "mtu": 1024, "ack_every": 1, "buffer_kb": 9000,
-	"reserve_kb": 4, "resume_kb": 3, "alpha": 0.125, "headroom_delays": 3, "xoff_kb": 100, "xon_kb": 90, "pause_quanta": 65535, "credits_kb": 64, "window_kb": 0, "ecn": [{"gbit": 400, "kmin_kb": 800, "kmax_kb": 3200, "pmax": 0.2}]}`)
+	"reserve_kb": 4, "resume_kb": 3, "alpha": 0.125, "headroom_delays": 3, "xoff_kb": 100, "xon_kb": 90, "pause_quanta": 65535, "cut_through": 128, "credits_kb": 64, "window_kb": 0, "ecn": [{"gbit": 400, "kmin_kb": 800, "kmax_kb": 3200, "pmax": 0.2}]}`)
 	n, err := ParseNetwork([]byte(good), "net.json")
 	if err != nil {
 		t.Fatal(err)

@@ -70,7 +70,7 @@ func (e *engine) lay() {
 func (e *engine) takeTurns() {
 	heeded := e.streams != nil && !e.cfg.CC.Kind.Unmarked()
 	late := sides.Late(e.net, e.cfg, e.look, heeded)
-	if late == nil || len(e.workers) > 1 || e.slot > 4 || 2*e.look > instant.Longest {
+	if late == nil || e.plain || len(e.workers) > 1 || e.slot > 4 || 2*e.look > instant.Longest {
 		return
 	}
 	for i := range e.switches {

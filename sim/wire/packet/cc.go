@@ -46,7 +46,7 @@ func (e *engine) ccOpen(id int32, s *sender, links int) {
 		rtt = f.BaseRTT
 	}
 	if e.cfg.CC.ByRoute {
-		rtt = port.RoundTrip(e.links, e.hops[s.Route:][:links], e.hops[e.rcv[id].Back:][:links])
+		rtt = port.RoundTrip(e.cfg, e.links, e.hops[s.Route:][:links], e.hops[e.rcv[id].Back:][:links])
 		s.Window = max(1, int64(float64(s.Line)/8*float64(rtt)/1e12))
 	}
 	if e.cfg.CC.Kind == DCQCN {

@@ -17,8 +17,8 @@ func narrowed() *Network {
 		{A: 0, B: 2, Rate: 100e9, Delay: units.Microsecond}, {A: 1, B: 2, Rate: 10e9, Delay: units.Microsecond}}}
 }
 
-// TestLostResume: a resume is lost. Frame n begins at 83 n and is at the switch at 83 n + 1083, where one leaves each
-// 838 ns from 1083 on. Frame 5 is the fifth that waits: a pause leaves the switch at 1498 and is at
+// TestLostResume: a resume is lost. Frame n begins at 83 n and is at the switch at 83 n + 1083, where one leaves at 1083 and then each
+// 838 ns. Frame 5 is the fifth that waits: a pause leaves the switch at 1498 and is at
 // the host at 2501, which has begun frame 30 then. The switch repeats it each half of 10,240 ns, at 6618, 11738, 16858 and
 // 21978, and resumes the host as frame 29 leaves, at 25385. That is lost at 26388. The last pause came at 22981, so
 // frame 31 begins at 33221, is at the switch at 34304, and the last of nine has left at 41846.

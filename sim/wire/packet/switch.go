@@ -8,6 +8,7 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/memory"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
+	"github.com/simccl/simccl/sim/wire/packet/internal/port"
 	"github.com/simccl/simccl/sim/wire/packet/internal/quanta"
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
@@ -38,10 +39,10 @@ type swtch struct {
 // many frames that are. If it may it puts them apart at once by the ports by which they leave.
 func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
 	s.arrived = s.arrived[:0]
-	s.from, s.Total, s.apart = s.from[:0], 0, apart && !e.picky && !e.cfg.Buffer.Timed() && s.Quiet()
+	s.from, s.Total, s.apart = s.from[:0], 0, apart && !e.picky && !e.cfg.Buffer.Timed() && !e.plain && s.Quiet()
 	// By link, as they arrive.
 	s.begin(w)
-	for from := 0; from < len(s.in); from += 64 {
+	for from := 0; from < len(s.in) && e.cfg.CutThrough == 0; from += 64 {
 		for some := parted.BeforeOf(e.due, s.in[from:min(from+64, len(s.in))], end); some != 0; some &= some - 1 {
 			p := from + bits.TrailingZeros64(some)
 			l := &e.links[s.in[p]]
@@ -60,6 +61,16 @@ func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
 	}
 	if s.apart {
 		w.End()
+	}
+	if e.cfg.CutThrough > 0 {
+		x := port.Heads{Config: e.cfg, Links: e.links, Due: e.due, Lose: func(l *link, f *frame) bool { return e.lose(w, l, f) }}
+		if e.tables == nil {
+			x.Hops = e.hops
+		}
+		s.arrived = x.Take(s.in, s.out, end, s.Arriving, s.arrived)
+		for _, bytes := range s.Arriving {
+			s.Total += bytes
+		}
 	}
 	if e.cfg.Buffer.Timed() {
 		for p, id := range s.out {
@@ -280,7 +291,7 @@ func (e *engine) pfcAtSwitch(w *worker, s *swtch, f *frame, n instant.Number) {
 // pause lets a PFC frame act on the link by which its sender is reached.
 func (e *engine) pause(w *worker, l *link, f *frame) {
 	pause := f.Flags&flagPause != 0
-	if l.Timer != nil && !l.Timer.Hears(f) {
+	if l.Timer != nil && !l.Timer.Received(f) {
 		return
 	}
 	if l.Ask(f.Psn, pause, f.At); pause {

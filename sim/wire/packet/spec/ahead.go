@@ -9,12 +9,12 @@ import (
 // Timed says that ports do something by themselves: credits come back, or pauses end.
 func (b *Buffer) Timed() bool { return b.Credits > 0 || b.Quanta > 0 }
 
-// LeastQuanta is how many quanta a pause must last: half of them, 32 bytes each, let one more frame and a pause of each
-// priority go before the one that repeats it.
+// LeastQuanta is how many quanta a pause must last: half of them, 32 bytes each, leave room for one more frame and a pause of each
+// priority ahead of the one that repeats it.
 func (c *Config) LeastQuanta() int { return (c.Frames.Most() + 7*c.Frames.Pause + 31) / 32 }
 
 // Plain says that ports and receivers do what no shortcut of the engine knows.
-func (c *Config) Plain() bool { return c.Buffer.Quanta > 0 }
+func (c *Config) Plain() bool { return c.Buffer.Quanta > 0 || c.CutThrough > 0 }
 
 // Steady says that no cable fails or loses frames, ports do nothing by themselves, and each cable ends at a switch.
 func Steady(n *Network, c *Config) bool {

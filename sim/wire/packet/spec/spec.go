@@ -187,6 +187,9 @@ type Config struct {
 	// LossStream, where set, draws losses with EventOrder from this stream: each cable
 	// starts it anew, or all with SharedLoss together.
 	LossStream uint64
+	// CutThrough, where set, is the first bytes of a frame with which a switch begins to send it on, where the link by which
+	// it comes is at least as fast as that by which it leaves; else the switch stores all of it first.
+	CutThrough int
 	AckHigh    bool // acknowledgements travel in the highest priority
 	// AckHold is the priority whose pauses hold acknowledgements back at hosts: 0 that
 	// of their flow, -1 none.
@@ -318,6 +321,10 @@ func (c *Config) check() error {
 		return Wrong("pauses of %d quanta of 512 bit times: write %d to 65535, so that one is repeated before it ends, or 0: without an end", c.Buffer.Quanta, c.LeastQuanta())
 	case c.Buffer.Quanta > 0 && (c.Buffer.Credits > 0 || c.Buffer.Trim > 0):
 		return Wrong("pauses of %d quanta where credits or cut frames replace pauses: leave one out", c.Buffer.Quanta)
+	case c.CutThrough != 0 && c.CutThrough < LeastHead || c.CutThrough > 1<<16-1:
+		return Wrong("switches that begin to send with the first %d bytes of a frame: write %d to %d, or 0 to store all of it", c.CutThrough, LeastHead, 1<<16-1)
+	case c.CutThrough > 0 && c.EventOrder:
+		return Wrong("switches that cut through in the order of events of a simulator whose switches store and forward: leave one out")
 	case c.Buffer.Quanta > 0 && c.EventOrder:
 		return Wrong("pauses that end by themselves in the order of events of a simulator whose pauses do not: leave one out")
 	case c.AckFrom < 1:
@@ -351,6 +358,9 @@ func (c *Config) check() error {
 	}
 	return nil
 }
+
+// LeastHead is how many bytes of a frame a switch must have to know where it goes: its headers.
+const LeastHead = 64
 
 // MaxTime leaves room for sums: 100 days.
 const MaxTime = 100 * 24 * 3600 * units.Second

@@ -75,7 +75,9 @@ type Link struct {
 	Down       bool     // the cable is, and its ends know
 	Storm      bool     // paused all the time, whatever is asked for
 	Drawn      bool     // its losses are in a stream
-	_          [27]byte // whole lines of a cache
+	Head       int64    // ps that the first bytes of a frame last, with which a switch begins to send it on; 0: it waits for all
+	Nominal    int64    // Rate without faults
+	_          [11]byte // whole lines of a cache
 }
 
 // Stats is what happened where a link begins, for reports alone.

@@ -25,6 +25,9 @@ func Lay(n *spec.Network, s *spec.Config, classes int, ordered bool) (links []Li
 				l.From, l.To = c.B, c.A
 			}
 			l.Ack, l.Whole = s.Lasts(s.Frames.Ack, c.Rate), s.Lasts(s.Frames.Payload+s.Frames.Header, c.Rate)
+			if l.Nominal = c.Rate; s.CutThrough > 0 && n.Switch[l.To] {
+				l.Head = s.Lasts(s.CutThrough, c.Rate)
+			}
 			if n.Switch[l.From] {
 				for _, m := range s.Marking {
 					if m.Rate == l.Rate {
@@ -78,7 +81,9 @@ func Next(links []Link, due []int64, dog *spec.Watchdog) int64 {
 	for i := range links {
 		l := &links[i]
 		if l.Timer == nil || !l.mere(&links[l.Peer]) {
-			t = min(t, due[i])
+			if t = min(t, due[i]); l.Head > 0 && due[i] < never { // of a frame some of which may be there
+				t = min(t, due[i]-l.Whole)
+			}
 		}
 		if l.Timer != nil && l.ends(&links[l.Peer]) {
 			t = min(t, l.Timer.Next())
@@ -185,10 +190,12 @@ func Forgotten(links []Link, in []int32, stopped func(port, class int) bool) *Li
 }
 
 // RoundTrip is that of a full frame over some links and of its acknowledgement over others, in ps.
-func RoundTrip(links []Link, there, back []int32) (ps units.Time) {
+func RoundTrip(c *spec.Config, links []Link, there, back []int32) (ps units.Time) {
 	for i := range there {
 		a, b := &links[there[i]], &links[back[i]]
-		ps += units.Time(a.Delay + a.Whole + b.Delay + b.Ack)
+		if ps += units.Time(a.Delay + a.Whole + b.Delay + b.Ack); i+1 < len(there) {
+			ps -= units.Time(a.Lead(c, uint16(c.Frames.Payload+c.Frames.Header), links[there[i+1]].Nominal) + b.Lead(c, uint16(c.Frames.Ack), links[back[i+1]].Nominal))
+		}
 	}
 	return ps
 }

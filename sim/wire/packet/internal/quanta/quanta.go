@@ -30,9 +30,9 @@ func Lasts(quanta int, rate int64) int64 {
 // New is a port that is not paused, with pauses of so many quanta at a rate in bit/s.
 func New(quanta int, rate int64) *Port { return &Port{lasts: Lasts(quanta, rate)} }
 
-// Hears takes note of a PFC frame of the neighbour, or of the end of a pause; false: that pause
+// Received takes note of a PFC frame of the neighbour, or of the end of a pause; false: that pause
 // was renewed before its end.
-func (p *Port) Hears(f *frames.Frame) bool {
+func (p *Port) Received(f *frames.Frame) bool {
 	at := &p.ends[f.Psn]
 	switch {
 	case f.Flags&frames.Pause != 0:
