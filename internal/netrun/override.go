@@ -1,6 +1,7 @@
 package netrun
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
@@ -24,6 +25,7 @@ type Override struct {
 	Alpha     float64  // share of the free memory that a queue may take; 0: the configuration's
 	Quanta    int      // of 512 bit times that a pause lasts; 0: until it is ended
 	Through   int      // first bytes of a frame with which a switch begins to send it on; 0: it stores all of it
+	CNP       string   // of DCQCN: ack or frame; empty: ack
 	MarkAt    string   // dequeue or enqueue; empty: dequeue
 	Messages  float64  // that a host begins in a second, in millions; 0: no bound
 	WatchUs   float64  // of a pause without an end, after which a watchdog drops; 0: none
@@ -107,6 +109,16 @@ func (v *Override) hardware(c *packet.Config) error {
 	}
 	if c.CutThrough = v.Through; v.Through > 0 { // no order of events of the peer, whose switches store and forward
 		c.EventOrder, c.Stream, c.LossStream = false, 0, 0
+	}
+	switch v.CNP {
+	case "", "ack":
+	case "frame":
+		if c.WholeNanos || c.CC.Kind != packet.DCQCN {
+			return fail.Usage("{CNP} frame: is of DCQCN, with frames of RoCE: add {Compat} none and {CC} dcqcn:..., or leave it out")
+		}
+		c.CC.CNPBytes, c.CC.CNPGap = roceCNP, cmp.Or(c.CC.CNPGap, 4*units.Microsecond)
+	default:
+		return fail.Usage("{CNP} %q: write ack or frame", v.CNP)
 	}
 	return v.pauses(c)
 }

@@ -70,6 +70,8 @@ func TestOverridesAreChecked(t *testing.T) {
 		{Override{Credits: 100}, "Credits 100: a frame of 1048 bytes must fit"},
 		{Override{Through: 63}, "CutThrough 63: write 64 to 65535 bytes"},
 		{Override{Through: -1}, "CutThrough -1: write"},
+		{Override{CNP: "frame", CC: "dcqcn:cx7"}, "CNP frame: is of DCQCN, with frames of RoCE: add"},
+		{Override{CNP: "mail"}, "write ack or frame"},
 		{Override{Alpha: 3}, "Alpha 3: switches shift by it"},
 		{Override{Alpha: 16}, "Alpha 16: switches shift by it: write a power of two from 0.0009765625 to 8"},
 		{Override{Alpha: math.NaN()}, "Alpha NaN: switches"},

@@ -27,11 +27,12 @@ type Options struct {
 
 // Frames of RoCEv2 on Ethernet, in bytes with preamble, FCS and gap: beside the
 // payload of a data frame Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4 and these
-// 24; an acknowledgement with AETH 4; a PFC frame of 64.
+// 24; an acknowledgement with AETH 4; a PFC frame of 64; a CNP has 16 bytes of its own.
 const (
 	roceHeader = 82
 	roceAck    = 86
 	rocePause  = 84
+	roceCNP    = 98
 )
 
 // NS3 runs the scenario of a configuration of the HPCC simulator.

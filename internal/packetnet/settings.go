@@ -19,7 +19,9 @@ import (
 // LRH 8, BTH 12, ICRC 4, VCRC 2 (IBTA 1.7).
 const (
 	roceHeader, roceAck, pfcFrame = 82, 86, 84
-	ibHeader, ibAck               = 26, 30
+	// A CNP: BTH and 16 bytes of its own in place of a payload.
+	cnp             = 98
+	ibHeader, ibAck = 26, 30
 	// NCCL writes a message with immediate data: RETH in its first frame, ImmDt in its last.
 	reth, immediate = 16, 4
 )
@@ -98,6 +100,9 @@ func control(set *sim.Packets, n *fabric.Network, p *fabric.Packets, own bool) e
 	}
 	if p.Window != nil {
 		control.Window = kb(p.Window)
+	}
+	if p.CNP == "frame" && control.Kind == packet.DCQCN {
+		control.CNPBytes, control.CNPGap = cnp, cmp.Or(control.CNPGap, 4*units.Microsecond)
 	}
 	if p.DCQCN != nil {
 		if control.Kind != packet.DCQCN {
@@ -222,7 +227,7 @@ func chosen(p fabric.Packets, as Choice) fabric.Packets {
 
 // over is a preset with what a file says in place of its own.
 func over(base, own fabric.Packets) fabric.Packets {
-	for _, x := range [][2]*string{{&base.Link, &own.Link}, {&base.CC, &own.CC}, {&base.Balance, &own.Balance}, {&base.Repair, &own.Repair}, {&base.MarkAt, &own.MarkAt}} {
+	for _, x := range [][2]*string{{&base.Link, &own.Link}, {&base.CC, &own.CC}, {&base.Balance, &own.Balance}, {&base.Repair, &own.Repair}, {&base.MarkAt, &own.MarkAt}, {&base.CNP, &own.CNP}} {
 		if *x[1] != "" {
 			*x[0] = *x[1]
 		}

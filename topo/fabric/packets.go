@@ -43,6 +43,7 @@ type Packets struct {
 	// Messages is how many messages a NIC begins in a second, in millions; 0: no bound.
 	Messages *float64 `json:"message_mps,omitempty"`
 	MarkAt   string   `json:"mark_at,omitempty"`     // dequeue or enqueue
+	CNP      string   `json:"cnp,omitempty"`         // of DCQCN: ack or frame
 	Trim     *float64 `json:"trim_kb,omitempty"`     // queue beyond which frames are cut; 0: a round trip's
 	Window   *float64 `json:"window_kb,omitempty"`   // most in flight of a queue pair; 0: no bound
 	Watchdog *float64 `json:"watchdog_us,omitempty"` // pause after which a switch drops a queue; 0: never
@@ -106,6 +107,7 @@ var words = []word{
 	{"link", func(p *Packets) *string { return &p.Link }, []string{"ethernet", "infiniband"}},
 	{"balance", func(p *Packets) *string { return &p.Balance }, []string{"queue-pair", "flowlet", "packet"}},
 	{"mark_at", func(p *Packets) *string { return &p.MarkAt }, []string{"dequeue", "enqueue"}},
+	{"cnp", func(p *Packets) *string { return &p.CNP }, []string{"ack", "frame"}},
 	{"repair", func(p *Packets) *string { return &p.Repair }, []string{"gbn", "sr", "trim"}},
 }
 

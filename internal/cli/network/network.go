@@ -69,6 +69,7 @@ acknowledgements, packets sprayed by --lb) or RoCE with PFC alone (--cc roce).`,
 	f.Float64Var(&o.Alpha, "alpha", 0, "share of the free memory of a switch that a queue may take before it pauses its neighbour, a power of two up to `8`; 0: the configuration's")
 	f.IntVar(&o.Quanta, "pause-quanta", 0, "`N` quanta of 512 bit times after which a pause ends by itself (IEEE 802.1Qbb, up to 65535); switches repeat it before; 0: it has no end")
 	f.IntVar(&o.Through, "cut-through", 0, "first `BYTES` of a frame with which a switch begins to send it on (128 is usual), where the port is no faster than the link by which it comes; 0: store and forward")
+	f.StringVar(&o.CNP, "cnp", "", "of DCQCN with --compat none: ack (default), acknowledgements are marked, or frame, receivers send CNPs (at least 4 µs apart, or as far as --cc has it)")
 	f.StringVar(&o.MarkAt, "mark-at", "", "of ECN: dequeue (default), frames are marked by the queue that they leave behind, or enqueue, by the one that they find")
 	f.Float64Var(&o.Messages, "message-rate", 0, "millions of flows that a host begins in a second (default no bound)")
 	f.IntVar(&o.Paths, "paths", 0, "source ports that a flow's frames take in turn, with --repair sr")
@@ -94,8 +95,8 @@ func simulate(ns3, cc string, h netrun.Htsim, o netrun.Options) (*netrun.Report,
 	case ns3 != "":
 		o.CC = cc
 		return netrun.NS3(ns3, o)
-	case o.Repair != "" || o.TimeoutUs != 0 || o.Retries != 0 || o.Paths != 0 || o.Credits != 0 || len(o.Faults) > 0 || o.Routing != "" || o.WatchUs != 0 || o.MarkAt != "" || o.Quanta != 0 || o.Alpha != 0 || o.Through != 0 || o.Messages != 0:
-		return nil, fail.Usage("network run: --repair, --timeout, --retries, --paths, --credits, --routing, --watchdog, --alpha, --pause-quanta, --cut-through, --mark-at, --message-rate and --fault are for --ns3")
+	case o.Repair != "" || o.TimeoutUs != 0 || o.Retries != 0 || o.Paths != 0 || o.Credits != 0 || len(o.Faults) > 0 || o.Routing != "" || o.WatchUs != 0 || o.MarkAt != "" || o.Quanta != 0 || o.Alpha != 0 || o.Through != 0 || o.CNP != "" || o.Messages != 0:
+		return nil, fail.Usage("network run: --repair, --timeout, --retries, --paths, --credits, --routing, --watchdog, --alpha, --pause-quanta, --cut-through, --cnp, --mark-at, --message-rate and --fault are for --ns3")
 	case h.Topo == "":
 		return nil, fail.Usage("network run: --htsim needs --topo")
 	}

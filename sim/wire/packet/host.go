@@ -6,6 +6,7 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/after"
 	"github.com/simccl/simccl/sim/wire/packet/internal/frames"
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
+	"github.com/simccl/simccl/sim/wire/packet/internal/notice"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 	"github.com/simccl/simccl/sim/wire/packet/internal/port"
 	"github.com/simccl/simccl/sim/wire/packet/internal/turn"
@@ -234,7 +235,7 @@ const (
 // order where times are equal; with EventOrder starts come last, as they are planned last.
 func (e *engine) runHost(w *worker, h *host, come []frame, end int64) {
 	l := &e.links[max(0, h.out)]
-	if len(h.Pairs) == 0 && h.wake == 0 && h.timer >= end && l.Paused == 0 && e.cfg.Buffer.Credits == 0 && h.first >= end {
+	if !e.plain && len(h.Pairs) == 0 && h.wake == 0 && h.timer >= end && l.Paused == 0 && e.cfg.Buffer.Credits == 0 && h.first >= end {
 		if come = come[e.answer(w, h, l, come, end):]; len(come) == 0 {
 			return
 		}
@@ -340,11 +341,14 @@ func (e *engine) arrive(w *worker, h *host, f *frame) bool {
 
 // answered puts the acknowledgement of a data frame to those that a host sends, if there is one.
 func (e *engine) answered(h *host, f *frame) bool {
+	if e.cfg.CC.CNPBytes > 0 {
+		notice.Report(&e.rcv[f.Flow], f, &e.cfg.CC, &h.acks)
+	}
 	if h.acks.Full() {
 		h.acks.Grow()
 	}
 	if !e.receive(f, h.acks.At(h.acks.Tail)) {
-		return false
+		return e.cfg.CC.CNPBytes > 0
 	}
 	h.acks.Tail++
 	return true
@@ -422,7 +426,7 @@ func (e *engine) follow(w *worker, h *host, s *sender, l *link, now int64) {
 // ackHold is the class whose pause holds an acknowledgement back.
 func (e *engine) ackHold(f *frame) uint8 {
 	switch p := e.cfg.AckHold; {
-	case p < 0:
+	case p < 0 || e.cfg.CC.CNPBytes > 0 && f.Flags&flagCE != 0:
 		return 0
 	case p > 0:
 		return e.classOf[p]

@@ -41,7 +41,10 @@ func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
 	s.arrived = s.arrived[:0]
 	s.from, s.Total, s.apart = s.from[:0], 0, apart && !e.picky && !e.cfg.Buffer.Timed() && !e.plain && s.Quiet()
 	// By link, as they arrive.
-	s.begin(w)
+	if clear(s.Arriving); s.apart {
+		w.Begin(len(s.out))
+		clear(s.control)
+	}
 	for from := 0; from < len(s.in) && e.cfg.CutThrough == 0; from += 64 {
 		for some := parted.BeforeOf(e.due, s.in[from:min(from+64, len(s.in))], end); some != 0; some &= some - 1 {
 			p := from + bits.TrailingZeros64(some)
@@ -85,14 +88,6 @@ func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
 		}
 	}
 	return len(s.arrived)
-}
-
-// begin begins a window.
-func (s *swtch) begin(w *worker) {
-	if clear(s.Arriving); s.apart {
-		w.Begin(len(s.out))
-		clear(s.control)
-	}
 }
 
 // take appends what arrives over a link before end, and returns how many bytes that are. It goes over

@@ -14,7 +14,7 @@ func (b *Buffer) Timed() bool { return b.Credits > 0 || b.Quanta > 0 }
 func (c *Config) LeastQuanta() int { return (c.Frames.Most() + 7*c.Frames.Pause + 31) / 32 }
 
 // Plain says that ports and receivers do what no shortcut of the engine knows.
-func (c *Config) Plain() bool { return c.Buffer.Quanta > 0 || c.CutThrough > 0 }
+func (c *Config) Plain() bool { return c.Buffer.Quanta > 0 || c.CutThrough > 0 || c.CC.CNPBytes > 0 }
 
 // Steady says that no cable fails or loses frames, ports do nothing by themselves, and each cable ends at a switch.
 func Steady(n *Network, c *Config) bool {

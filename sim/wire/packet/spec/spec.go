@@ -325,6 +325,8 @@ func (c *Config) check() error {
 		return Wrong("switches that begin to send with the first %d bytes of a frame: write %d to %d, or 0 to store all of it", c.CutThrough, LeastHead, 1<<16-1)
 	case c.CutThrough > 0 && c.EventOrder:
 		return Wrong("switches that cut through in the order of events of a simulator whose switches store and forward: leave one out")
+	case c.CC.CNPBytes > 0 && c.EventOrder:
+		return Wrong("notifications in frames of their own in the order of events of a simulator that marks acknowledgements: leave one out")
 	case c.Buffer.Quanta > 0 && c.EventOrder:
 		return Wrong("pauses that end by themselves in the order of events of a simulator whose pauses do not: leave one out")
 	case c.AckFrom < 1:
