@@ -58,6 +58,16 @@ func TestOverrides(t *testing.T) {
 	}
 }
 
+// TestNoOrderToKeep: what the simulator does not do leaves nothing of its order of events to keep.
+func TestNoOrderToKeep(t *testing.T) {
+	for _, v := range []Override{{MarkAt: "enqueue"}, {Quanta: 100}, {Through: 128}} {
+		_, err := NS3(example, Options{Read: os.ReadFile, Seed: 1, Workers: 1, Compat: "ns3:exact", Override: v, Warn: t.Logf})
+		if err == nil || !strings.Contains(err.Error(), "ns3:exact with") {
+			t.Errorf("%+v: %v", v, err)
+		}
+	}
+}
+
 func TestOverridesAreChecked(t *testing.T) {
 	for _, c := range []struct {
 		v    Override

@@ -64,6 +64,9 @@ func NS3(config string, o Options) (*Report, error) {
 	if err := o.apply(x); err != nil {
 		return nil, err
 	}
+	if o.Compat == "ns3:exact" && !x.Config.EventOrder {
+		return nil, fail.Usage("{Compat} ns3:exact with {MarkAt}, {PauseQuanta} or {CutThrough}: the simulator does nothing like it, so that its order of events is not kept: leave one out")
+	}
 	r, err := run(&x.Network, x.Flows, &x.Config, o)
 	if err != nil {
 		return nil, err

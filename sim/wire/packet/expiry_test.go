@@ -128,3 +128,23 @@ func TestQuantaAreChecked(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestLastingPausesArePassedOver: in a deadlock five switches and five hosts wait for timeouts, 100 ms each. No window
+// is spent on the pauses that are renewed each 2560 ns until then, but they count: those of five links at least.
+func TestLastingPausesArePassedOver(t *testing.T) {
+	n, flows := circle(3_000_000)
+	c := settings(NoCC)
+	c.Marking, c.Buffer.Bytes, c.Repair = nil, 256<<10, Repair{Selective: true, Reorder: 64, Timeout: 100 * units.Millisecond, Retries: 2}
+	without, err := Run(n, flows, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Buffer.Quanta = 1000
+	r, err := Run(n, flows, c)
+	if err != nil || r.Stall == nil || r.Stall.Failed != 5 || without.Stall == nil || without.Stall.Failed != 5 {
+		t.Fatalf("%v: %v, without %v", err, r.Stall, without.Stall)
+	}
+	if renewed := int64(5 * 300 * units.Millisecond / (2560 * units.Nanosecond)); r.Windows > 2*without.Windows+10_000 || r.Pauses < renewed {
+		t.Errorf("%d windows, %d without, %d pauses, want at least %d", r.Windows, without.Windows, r.Pauses, renewed)
+	}
+}
