@@ -31,7 +31,7 @@ var FlagNames = map[string]string{
 	// Members of a perftest.Request, where they are not called so above.
 	"QPs": "-q", "Seconds": "-D", "Depth": "-t", "SL": "-S", "TrafficClass": "--tclass", "QPTimeout": "-u", "TCP": "-p", "Serve": "--serve", "Listen": "--listen", "Size": "-s",
 	// Members of netrun's options.
-	"Compat": "--compat", "CC": "--cc", "Repair": "--repair", "RepairTimeout": "--timeout", "Retries": "--retries", "Paths": "--paths", "Credits": "--credits", "Fault": "--fault", "Routing": "--routing", "Flowlet": "--flowlet", "Watchdog": "--watchdog", "MarkAt": "--mark-at", "MessageRate": "--message-rate",
+	"Compat": "--compat", "CC": "--cc", "Repair": "--repair", "RepairTimeout": "--timeout", "Retries": "--retries", "Paths": "--paths", "Credits": "--credits", "Fault": "--fault", "Routing": "--routing", "Flowlet": "--flowlet", "Watchdog": "--watchdog", "MarkAt": "--mark-at", "PauseQuanta": "--pause-quanta", "Alpha": "--alpha", "CNP": "--cnp", "CutThrough": "--cut-through", "MessageRate": "--message-rate",
 	"Balance": "--lb", "MTU": "--mtu",
 }
 

@@ -1,6 +1,8 @@
 package netrun
 
 import (
+	"cmp"
+	"math"
 	"strconv"
 	"strings"
 
@@ -20,6 +22,10 @@ type Override struct {
 	Credits   int64    // bytes behind each link; 0: Ethernet
 	Routing   string   // of switches: ecmp, adaptive or flowlet; empty: ecmp
 	FlowletUs float64  // silence after which a flow chooses again
+	Alpha     float64  // share of the free memory that a queue may take; 0: the configuration's
+	Quanta    int      // of 512 bit times that a pause lasts; 0: until it is ended
+	Through   int      // first bytes of a frame with which a switch begins to send it on; 0: it stores all of it
+	CNP       string   // of DCQCN: ack or frame; empty: ack
 	MarkAt    string   // dequeue or enqueue; empty: dequeue
 	Messages  float64  // that a host begins in a second, in millions; 0: no bound
 	WatchUs   float64  // of a pause without an end, after which a watchdog drops; 0: none
@@ -72,6 +78,9 @@ func (v *Override) apply(x *ns3.Scenario, ethernet bool) error {
 	default:
 		return fail.Usage("{MarkAt} %q: write dequeue or enqueue", v.MarkAt)
 	}
+	if err := v.hardware(c); err != nil {
+		return err
+	}
 	if v.Messages > 0 {
 		c.MessageGap = units.FromMicros(1 / v.Messages)
 	}
@@ -100,6 +109,51 @@ func (v *Override) apply(x *ns3.Scenario, ethernet bool) error {
 			c.Faults = append(c.Faults, f)
 		}
 	}
+	return nil
+}
+
+// hardware sets what switches and NICs do otherwise than the peer's.
+func (v *Override) hardware(c *packet.Config) error {
+	if v.Through != 0 && (v.Through < packet.LeastHead || v.Through > 1<<16-1) {
+		return fail.Usage("{CutThrough} %d: write %d to %d bytes, or 0 (store and forward)", v.Through, packet.LeastHead, 1<<16-1)
+	}
+	if c.CutThrough = v.Through; v.Through > 0 { // no order of events of the peer, whose switches store and forward
+		c.EventOrder, c.Stream, c.LossStream = false, 0, 0
+	}
+	switch v.CNP {
+	case "", "ack":
+	case "frame":
+		if c.WholeNanos || c.CC.Kind != packet.DCQCN {
+			return fail.Usage("{CNP} frame: is of DCQCN, with frames of RoCE: add {Compat} none and {CC} dcqcn:..., or leave it out")
+		}
+		c.CC.CNPBytes, c.CC.CNPGap = roceCNP, cmp.Or(c.CC.CNPGap, 4*units.Microsecond)
+	default:
+		return fail.Usage("{CNP} %q: write ack or frame", v.CNP)
+	}
+	return v.pauses(c)
+}
+
+// pauses sets when a switch pauses its neighbours, and for how long.
+func (v *Override) pauses(c *packet.Config) error {
+	if frac, exp := math.Frexp(v.Alpha); v.Alpha != 0 {
+		switch {
+		case v.Credits > 0 || v.Repair == "trim":
+			return fail.Usage("{Alpha} with {Credits} or {Repair} trim: nothing pauses there: leave one out")
+		case frac != 0.5 || exp < -9 || exp > 4:
+			return fail.Usage("{Alpha} %g: switches shift by it: write a power of two from 0.0009765625 to 8", v.Alpha)
+		}
+		c.Buffer.Shift = 1 - exp
+	}
+	switch least := c.LeastQuanta(); {
+	case v.Quanta == 0:
+		return nil
+	case v.Credits > 0 || v.Repair == "trim":
+		return fail.Usage("{PauseQuanta} with {Credits} or {Repair} trim: nothing pauses there: leave one out")
+	case v.Quanta < least || v.Quanta > 65535:
+		return fail.Usage("{PauseQuanta} %d: write %d to 65535, so that a pause is repeated before it ends, or 0 (no end)", v.Quanta, least)
+	}
+	// no order of events of the peer, whose pauses have no end
+	c.Buffer.Quanta, c.EventOrder, c.Stream, c.LossStream = v.Quanta, false, 0, 0
 	return nil
 }
 

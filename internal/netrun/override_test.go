@@ -38,6 +38,12 @@ func TestOverrides(t *testing.T) {
 			return r.Trims > 0 && r.Trims == r.Retransmitted && r.Pauses == 0 && victim(r) < victim(plain)/2 && r.Unfinished == ""
 		}},
 		{Override{CC: "dcqcn:ns3", MarkAt: "enqueue"}, func(r *Report) bool { return r.Marks > 0 && victim(r) < victim(plain)*3/4 }},
+		{Override{CC: "none", Alpha: 1.0 / 8}, func(r *Report) bool { return r.MakespanNs == plain.MakespanNs && r.Pauses == plain.Pauses }},
+		{Override{CC: "none", Alpha: 8}, func(r *Report) bool {
+			return r.PeakQueueBytes > plain.PeakQueueBytes*3/2 && r.Drops == 0 && r.Unfinished == ""
+		}},
+		{Override{CC: "none", Through: 128}, func(r *Report) bool { return r.MakespanNs < plain.MakespanNs && r.MakespanNs > plain.MakespanNs-1000 }},
+		{Override{CC: "none", Quanta: 100}, func(r *Report) bool { return r.Pauses > plain.Pauses && r.Unfinished == "" }},
 		{Override{CC: "none", Messages: 0.01}, func(r *Report) bool { return r.MakespanNs == plain.MakespanNs }}, // one flow a host
 		{Override{CC: "none", Credits: 100_000}, func(r *Report) bool { return r.Pauses == 0 && r.Unfinished == "" }},
 		{Override{Faults: []string{"1-7:slow=0.1"}}, func(r *Report) bool { return victim(r) > 2*victim(plain) }},
@@ -52,6 +58,16 @@ func TestOverrides(t *testing.T) {
 	}
 }
 
+// TestNoOrderToKeep: what the simulator does not do leaves nothing of its order of events to keep.
+func TestNoOrderToKeep(t *testing.T) {
+	for _, v := range []Override{{MarkAt: "enqueue"}, {Quanta: 100}, {Through: 128}} {
+		_, err := NS3(example, Options{Read: os.ReadFile, Seed: 1, Workers: 1, Compat: "ns3:exact", Override: v, Warn: t.Logf})
+		if err == nil || !strings.Contains(err.Error(), "ns3:exact with") {
+			t.Errorf("%+v: %v", v, err)
+		}
+	}
+}
+
 func TestOverridesAreChecked(t *testing.T) {
 	for _, c := range []struct {
 		v    Override
@@ -62,6 +78,18 @@ func TestOverridesAreChecked(t *testing.T) {
 		{Override{Paths: 4}, "Paths 4: frames of several paths overtake each other"},
 		{Override{Paths: 4000, Repair: "sr"}, "write at most 1024"},
 		{Override{Credits: 100}, "Credits 100: a frame of 1048 bytes must fit"},
+		{Override{Through: 63}, "CutThrough 63: write 64 to 65535 bytes"},
+		{Override{Through: -1}, "CutThrough -1: write"},
+		{Override{CNP: "frame", CC: "dcqcn:cx7"}, "CNP frame: is of DCQCN, with frames of RoCE: add"},
+		{Override{CNP: "mail"}, "write ack or frame"},
+		{Override{Alpha: 3}, "Alpha 3: switches shift by it"},
+		{Override{Alpha: 16}, "Alpha 16: switches shift by it: write a power of two from 0.0009765625 to 8"},
+		{Override{Alpha: math.NaN()}, "Alpha NaN: switches"},
+		{Override{Alpha: -1}, "Alpha -1: switches"},
+		{Override{Alpha: 2, Repair: "trim"}, "nothing pauses there"},
+		{Override{Quanta: 42}, "PauseQuanta 42: write 43 to 65535"},
+		{Override{Quanta: 65536}, "PauseQuanta 65536: write 43 to 65535"},
+		{Override{Quanta: 100, Credits: 100_000}, "nothing pauses there"},
 		{Override{MarkAt: "arrival"}, "write dequeue or enqueue"},
 		{Override{Messages: -1}, "write millions of messages"},
 		{Override{Messages: 1e-300}, "write millions of messages"},

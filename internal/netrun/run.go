@@ -27,11 +27,12 @@ type Options struct {
 
 // Frames of RoCEv2 on Ethernet, in bytes with preamble, FCS and gap: beside the
 // payload of a data frame Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4 and these
-// 24; an acknowledgement with AETH 4; a PFC frame of 64.
+// 24; an acknowledgement with AETH 4; a PFC frame of 64; a CNP has 16 bytes of its own.
 const (
 	roceHeader = 82
 	roceAck    = 86
 	rocePause  = 84
+	roceCNP    = 98
 )
 
 // NS3 runs the scenario of a configuration of the HPCC simulator.
@@ -62,6 +63,9 @@ func NS3(config string, o Options) (*Report, error) {
 	}
 	if err := o.apply(x, o.Compat == "none"); err != nil {
 		return nil, err
+	}
+	if o.Compat == "ns3:exact" && !x.Config.EventOrder {
+		return nil, fail.Usage("{Compat} ns3:exact with {MarkAt}, {PauseQuanta} or {CutThrough}: the simulator does nothing like it, so that its order of events is not kept: leave one out")
 	}
 	r, err := run(&x.Network, x.Flows, &x.Config, o)
 	if err != nil {

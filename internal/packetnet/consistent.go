@@ -31,6 +31,10 @@ func consistent(p, own *fabric.Packets, as Choice, n *fabric.Network) error {
 		return wrong("credits_kb", "credits_kb %g: links of ethernet have pauses in place of credits; write link infiniband, or leave it out", *own.Credits)
 	case own.Watchdog != nil && *own.Watchdog > 0 && p.Link == "infiniband":
 		return wrong("watchdog_us", "watchdog_us %g: links of infiniband pause nothing, they have credits; leave it out", *own.Watchdog)
+	case own.CNP == "frame" && p.Link == "infiniband":
+		return wrong("cnp", "cnp frame: CNPs are frames of RoCE; write link ethernet, or leave it out")
+	case own.CNP != "" && as.CC == "" && !strings.HasPrefix(strings.ToLower(p.CC), "dcqcn:"):
+		return wrong("cnp", "cnp %s: cc %s has no notifications of congestion; write one of dcqcn, or leave it out", own.CNP, p.CC)
 	case own.Trim != nil && p.Repair != "trim":
 		return wrong("trim_kb", "trim_kb %g: with repair %s switches cut no frames; write repair trim, or leave it out", *own.Trim, p.Repair)
 	case own.Gap != nil && p.Balance != "flowlet" && as.Balance == "":
@@ -64,7 +68,7 @@ func unpaused(p, own *fabric.Packets) error {
 	for _, m := range []struct {
 		key string
 		v   *float64
-	}{{"buffer_kb", own.Buffer}, {"alpha", own.Alpha}, {"reserve_kb", own.Reserve}, {"resume_kb", own.Resume}, {"headroom_delays", own.Delays}, {"xoff_kb", own.XOff}, {"xon_kb", own.XOn}} {
+	}{{"buffer_kb", own.Buffer}, {"alpha", own.Alpha}, {"reserve_kb", own.Reserve}, {"resume_kb", own.Resume}, {"headroom_delays", own.Delays}, {"xoff_kb", own.XOff}, {"xon_kb", own.XOn}, {"pause_quanta", own.Quanta}} {
 		if m.v != nil && *m.v > 0 {
 			return wrong(m.key, "%s %g: %s; leave it out", m.key, *m.v, why)
 		}

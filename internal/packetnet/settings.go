@@ -19,7 +19,9 @@ import (
 // LRH 8, BTH 12, ICRC 4, VCRC 2 (IBTA 1.7).
 const (
 	roceHeader, roceAck, pfcFrame = 82, 86, 84
-	ibHeader, ibAck               = 26, 30
+	// A CNP: BTH and 16 bytes of its own in place of a payload.
+	cnp             = 98
+	ibHeader, ibAck = 26, 30
 	// NCCL writes a message with immediate data: RETH in its first frame, ImmDt in its last.
 	reth, immediate = 16, 4
 )
@@ -57,6 +59,16 @@ func Of(n *fabric.Network, as Choice, seed uint64, rc sim.Reliability) (*sim.Pac
 	} else if p.Repair == "trim" && kb(p.Trim) > 0 && kb(p.Trim) < most {
 		return nil, &fabric.PacketsError{Key: "trim_kb", Problem: fmt.Sprintf("trim_kb %g: a frame of %d bytes must fit into a queue; write more, or 0 for what a round trip holds", *p.Trim, most)}
 	}
+	if p.Quanta != nil && *p.Quanta > 0 && p.Repair != "trim" && p.Link != "infiniband" {
+		if c.Buffer.Quanta = int(*p.Quanta); c.Buffer.Quanta < c.LeastQuanta() {
+			return nil, wrong("pause_quanta", "pause_quanta %g: a pause ends before it can be repeated behind a frame of %d bytes; write %d or more, or 0 for pauses without an end", *p.Quanta, c.Frames.Most(), c.LeastQuanta())
+		}
+	}
+	if p.Through != nil && *p.Through > 0 {
+		if c.CutThrough = int(*p.Through); c.CutThrough < packet.LeastHead {
+			return nil, wrong("cut_through", "cut_through %g: a switch knows where a frame goes once it has its headers; write %d or more, or 0 to store all of it", *p.Through, packet.LeastHead)
+		}
+	}
 	c.AckFrom, c.NackGap = int64(*p.AckEach), 500*units.Microsecond
 	c.Repair = packet.Repair{Selective: p.Repair == "sr", Timeout: rc.Wait(), Retries: int32(rc.Retries.Or(7))}
 	if err := routes(c, &p); err != nil {
@@ -88,6 +100,9 @@ func control(set *sim.Packets, n *fabric.Network, p *fabric.Packets, own bool) e
 	}
 	if p.Window != nil {
 		control.Window = kb(p.Window)
+	}
+	if p.CNP == "frame" && control.Kind == packet.DCQCN {
+		control.CNPBytes, control.CNPGap = cnp, cmp.Or(control.CNPGap, 4*units.Microsecond)
 	}
 	if p.DCQCN != nil {
 		if control.Kind != packet.DCQCN {
@@ -212,13 +227,13 @@ func chosen(p fabric.Packets, as Choice) fabric.Packets {
 
 // over is a preset with what a file says in place of its own.
 func over(base, own fabric.Packets) fabric.Packets {
-	for _, x := range [][2]*string{{&base.Link, &own.Link}, {&base.CC, &own.CC}, {&base.Balance, &own.Balance}, {&base.Repair, &own.Repair}, {&base.MarkAt, &own.MarkAt}} {
+	for _, x := range [][2]*string{{&base.Link, &own.Link}, {&base.CC, &own.CC}, {&base.Balance, &own.Balance}, {&base.Repair, &own.Repair}, {&base.MarkAt, &own.MarkAt}, {&base.CNP, &own.CNP}} {
 		if *x[1] != "" {
 			*x[0] = *x[1]
 		}
 	}
 	for _, x := range [][2]**float64{{&base.Hop, &own.Hop}, {&base.MTU, &own.MTU}, {&base.AckEach, &own.AckEach}, {&base.Buffer, &own.Buffer}, {&base.Reserve, &own.Reserve},
-		{&base.Resume, &own.Resume}, {&base.Alpha, &own.Alpha}, {&base.Delays, &own.Delays}, {&base.XOff, &own.XOff}, {&base.XOn, &own.XOn},
+		{&base.Resume, &own.Resume}, {&base.Alpha, &own.Alpha}, {&base.Delays, &own.Delays}, {&base.XOff, &own.XOff}, {&base.XOn, &own.XOn}, {&base.Quanta, &own.Quanta}, {&base.Through, &own.Through},
 		{&base.Credits, &own.Credits}, {&base.Trim, &own.Trim}, {&base.Messages, &own.Messages}, {&base.Window, &own.Window}, {&base.Gap, &own.Gap}, {&base.Quantum, &own.Quantum}, {&base.Watchdog, &own.Watchdog}} {
 		if *x[1] != nil {
 			*x[0] = *x[1]

@@ -36,10 +36,14 @@ type Packets struct {
 	Delays  *float64 `json:"headroom_delays,omitempty"`
 	XOff    *float64 `json:"xoff_kb,omitempty"`
 	XOn     *float64 `json:"xon_kb,omitempty"`
+	Quanta  *float64 `json:"pause_quanta,omitempty"` // of 512 bit times that a pause lasts; 0: until it is ended
+	// Through is the first bytes of a frame with which a switch begins to send it on; 0: it stores all of it.
+	Through *float64 `json:"cut_through,omitempty"`
 	Credits *float64 `json:"credits_kb,omitempty"` // InfiniBand: buffer behind a link
 	// Messages is how many messages a NIC begins in a second, in millions; 0: no bound.
 	Messages *float64 `json:"message_mps,omitempty"`
 	MarkAt   string   `json:"mark_at,omitempty"`     // dequeue or enqueue
+	CNP      string   `json:"cnp,omitempty"`         // of DCQCN: ack or frame
 	Trim     *float64 `json:"trim_kb,omitempty"`     // queue beyond which frames are cut; 0: a round trip's
 	Window   *float64 `json:"window_kb,omitempty"`   // most in flight of a queue pair; 0: no bound
 	Watchdog *float64 `json:"watchdog_us,omitempty"` // pause after which a switch drops a queue; 0: never
@@ -77,10 +81,12 @@ var numbers = []number{
 	{"buffer_kb", 64, 1e8, false, func(p *Packets) **float64 { return &p.Buffer }},
 	{"reserve_kb", 0, 1e5, false, func(p *Packets) **float64 { return &p.Reserve }},
 	{"resume_kb", 0, 1e6, false, func(p *Packets) **float64 { return &p.Resume }},
-	{"alpha", 1.0 / 1024, 1, false, func(p *Packets) **float64 { return &p.Alpha }},
+	{"alpha", 1.0 / 1024, 8, false, func(p *Packets) **float64 { return &p.Alpha }},
 	{"headroom_delays", 0, 1000, true, func(p *Packets) **float64 { return &p.Delays }},
 	{"xoff_kb", 1, 1e7, false, func(p *Packets) **float64 { return &p.XOff }},
 	{"xon_kb", 0, 1e7, false, func(p *Packets) **float64 { return &p.XOn }},
+	{"pause_quanta", 0, 65535, true, func(p *Packets) **float64 { return &p.Quanta }},
+	{"cut_through", 0, 16384, true, func(p *Packets) **float64 { return &p.Through }},
 	{"message_mps", 0, 1e6, false, func(p *Packets) **float64 { return &p.Messages }},
 	{"trim_kb", 0, 1e6, false, func(p *Packets) **float64 { return &p.Trim }},
 	{"credits_kb", 16, 1e6, false, func(p *Packets) **float64 { return &p.Credits }},
@@ -101,6 +107,7 @@ var words = []word{
 	{"link", func(p *Packets) *string { return &p.Link }, []string{"ethernet", "infiniband"}},
 	{"balance", func(p *Packets) *string { return &p.Balance }, []string{"queue-pair", "flowlet", "packet"}},
 	{"mark_at", func(p *Packets) *string { return &p.MarkAt }, []string{"dequeue", "enqueue"}},
+	{"cnp", func(p *Packets) *string { return &p.CNP }, []string{"ack", "frame"}},
 	{"repair", func(p *Packets) *string { return &p.Repair }, []string{"gbn", "sr", "trim"}},
 }
 

@@ -12,7 +12,7 @@ func TestPacketsMember(t *testing.T) {
 		return "{\n\"packets\": " + packets + ", \"switches\": [{\"name\": \"s\"}], \"cables\": []}"
 	}
 	good := file(`{"preset": "dcqcn", "cc": "none", "link": "ethernet", "repair": "sr", "balance": "queue-pair", "hop_us": 0.5, "mtu": 1024, "ack_every": 1, "buffer_kb": 9000,
-	"reserve_kb": 4, "resume_kb": 3, "alpha": 0.125, "headroom_delays": 3, "xoff_kb": 100, "xon_kb": 90, "credits_kb": 64, "window_kb": 0, "ecn": [{"gbit": 400, "kmin_kb": 800, "kmax_kb": 3200, "pmax": 0.2}]}`)
+	"reserve_kb": 4, "resume_kb": 3, "alpha": 0.125, "headroom_delays": 3, "xoff_kb": 100, "xon_kb": 90, "pause_quanta": 65535, "cut_through": 128, "cnp": "frame", "credits_kb": 64, "window_kb": 0, "ecn": [{"gbit": 400, "kmin_kb": 800, "kmax_kb": 3200, "pmax": 0.2}]}`)
 	n, err := ParseNetwork([]byte(good), "net.json")
 	if err != nil {
 		t.Fatal(err)
@@ -27,8 +27,10 @@ func TestPacketsMember(t *testing.T) {
 	for _, x := range []struct{ packets, want string }{
 		{`{"mtu": 10}`, "net.json:2:20: mtu 10: write a whole number from 64"},
 		{`{"mtu": 1000.5}`, "net.json:2:20: mtu"},
-		{`{"alpha": 2}`, "net.json:2:22: alpha 2"},
+		{`{"alpha": 16}`, "net.json:2:22: alpha 16: write a number from 0.0009765625 to 8"},
+		{`{"pause_quanta": 65536}`, "net.json:2:29: pause_quanta 65536: write a whole number from 0 to 65535"},
 		{`{"link": "token-ring"}`, "net.json:2:21: link"},
+		{`{"cnp": "mail"}`, "net.json:2:20: cnp"},
 		{`{"repair": "maybe"}`, "net.json:2:23: repair"},
 		{`{"speed": 1}`, "net.json:2:13: unknown member \"speed\" of packets"},
 		{`{"mtu": null}`, "net.json:2:20: mtu null: write a number"},

@@ -69,6 +69,10 @@ spraying as --lb says) or RoCE with PFC alone (--cc roce).`,
 	f.StringVar(&o.Repair, "repair", "", "loss recovery: gbn (go-back-N), sr (selective repeat) or trim (selective repeat; switches trim frames to their headers instead of PFC)")
 	f.Float64Var(&o.TimeoutUs, "timeout", 0, "retransmission timeout in `US` (microseconds); 0: none")
 	f.IntVar(&o.Retries, "retries", 0, "timeouts without progress after which a flow fails; 0: never")
+	f.Float64Var(&o.Alpha, "alpha", 0, "dynamic PFC threshold: a queue may take this multiple of a switch's free buffer, a power of two up to `8`; 0: the configuration's")
+	f.IntVar(&o.Quanta, "pause-quanta", 0, "pauses expire after `N` quanta of 512 bit times (IEEE 802.1Qbb, up to 65535), and switches repeat them; 0: pauses do not expire")
+	f.IntVar(&o.Through, "cut-through", 0, "switches forward a frame after its first `BYTES` (128 is usual) where the egress port is no faster than the ingress link; 0: store-and-forward")
+	f.StringVar(&o.CNP, "cnp", "", "CNPs of DCQCN with --compat none: ack (default: a mark on the ACK) or frame (frames of their own)")
 	f.StringVar(&o.MarkAt, "mark-at", "", "ECN marking at dequeue (default: by the queue that a frame leaves behind) or enqueue (by the queue that it finds)")
 	f.Float64Var(&o.Messages, "message-rate", 0, "most flows that a host starts in a second, in millions; 0: no limit")
 	f.IntVar(&o.Paths, "paths", 0, "source ports, and so hashed paths, over which a flow's frames rotate; needs --repair sr")
@@ -94,8 +98,8 @@ func simulate(ns3, cc string, h netrun.Htsim, o netrun.Options) (*netrun.Report,
 	case ns3 != "":
 		o.CC = cc
 		return netrun.NS3(ns3, o)
-	case o.Repair != "" || o.TimeoutUs != 0 || o.Retries != 0 || o.Paths != 0 || o.Credits != 0 || len(o.Faults) > 0 || o.Routing != "" || o.WatchUs != 0 || o.MarkAt != "" || o.Messages != 0:
-		return nil, fail.Usage("network run: --repair, --timeout, --retries, --paths, --credits, --routing, --watchdog, --mark-at, --message-rate and --fault are for --ns3")
+	case o.Repair != "" || o.TimeoutUs != 0 || o.Retries != 0 || o.Paths != 0 || o.Credits != 0 || len(o.Faults) > 0 || o.Routing != "" || o.WatchUs != 0 || o.MarkAt != "" || o.Quanta != 0 || o.Alpha != 0 || o.Through != 0 || o.CNP != "" || o.Messages != 0:
+		return nil, fail.Usage("network run: --repair, --timeout, --retries, --paths, --credits, --routing, --watchdog, --alpha, --pause-quanta, --cut-through, --cnp, --mark-at, --message-rate and --fault are for --ns3")
 	case h.Topo == "":
 		return nil, fail.Usage("network run: --htsim needs --topo")
 	}

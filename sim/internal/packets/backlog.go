@@ -45,7 +45,7 @@ const never = units.Time(math.MaxInt64)
 // where congestion control acts on any queue.
 func (m *Model) act(c *cable) float64 {
 	s := &m.set
-	most := float64(s.Buffer.Bytes) / float64(int64(1)<<s.Buffer.Shift) / 4
+	most := float64(s.Buffer.Bytes) / float64(int64(1)<<max(0, s.Buffer.Shift)) / 4
 	switch {
 	case s.Buffer.Credits > 0:
 		most = float64(s.Buffer.Credits)

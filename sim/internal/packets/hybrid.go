@@ -222,6 +222,9 @@ func (m *Model) tail(r *route) units.Time {
 		t += c.Delay
 		if k > 0 {
 			t += units.Time(float64(f.Payload+f.Header) * 8e12 / float64(c.Bits))
+			if before := m.cables[r.path[k-1]].Bits; m.set.CutThrough > 0 && before >= c.Bits { // it begins with the first bytes
+				t -= units.Time(float64(max(0, f.Payload+f.Header-m.set.CutThrough)) * 8e12 / float64(before))
+			}
 		}
 	}
 	return t

@@ -118,15 +118,8 @@ func (e *engine) detour(cable int, at int64) {
 
 // regroup lets queue pairs take turns anew, in the order that the peer has then (RdmaHw's RedistributeQp).
 func (e *engine) regroup(at int64) {
-	pairs := make([][]regroup.Pair, len(e.hosts))
-	for i := range e.flows {
-		if f := &e.flows[i]; e.snd[i].Frames > 0 {
-			h := e.hostOf[f.Src]
-			pairs[h] = append(pairs[h], regroup.Of(int32(i), f, &e.result[i]))
-		}
-	}
-	for h := range pairs {
-		e.hosts[h].Regroup(regroup.Order(pairs[h], at), e.snd)
+	for h, pairs := range regroup.Begun(e.flows, e.result, len(e.hosts), e.hostOf, func(i int) bool { return e.snd[i].Frames > 0 }) {
+		e.hosts[h].Regroup(regroup.Order(pairs, at), e.snd)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/simccl/simccl/sim/wire/packet/internal/after"
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
+	"github.com/simccl/simccl/sim/wire/packet/internal/lost"
 	"github.com/simccl/simccl/sim/wire/packet/internal/memory"
 	"github.com/simccl/simccl/sim/wire/packet/internal/nic"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
@@ -47,7 +48,7 @@ func build(n *Network, flows []Flow, cfg *Config, ordered, inTurn bool) (*engine
 		e.openCalendars()
 	}
 	if ordered && cfg.LossStream > 0 {
-		e.buildLosses()
+		e.losses = lost.All(spec.Lossy(n), cfg.LossStream, cfg.Seed)
 	}
 	return e, nil
 }
@@ -57,7 +58,7 @@ func (e *engine) lay() {
 	if e.cfg.CC.Kind == HPCC {
 		e.most = all
 	}
-	e.rules = turn.Rules{CC: &e.cfg.CC, Payload: e.cfg.Frames.Payload, Trim: e.cfg.Buffer.Trim > 0}
+	e.plain, e.rules = e.cfg.Plain(), turn.Rules{CC: &e.cfg.CC, Payload: e.cfg.Frames.Payload, Trim: e.cfg.Buffer.Trim > 0}
 	e.classes, e.classOf = spec.Classes(e.flows)
 	links, delay := port.Lay(e.net, e.cfg, e.classes, e.ordered)
 	e.links, e.look = links, min(e.look, delay)
@@ -70,7 +71,7 @@ func (e *engine) lay() {
 func (e *engine) takeTurns() {
 	heeded := e.streams != nil && !e.cfg.CC.Kind.Unmarked()
 	late := sides.Late(e.net, e.cfg, e.look, heeded)
-	if late == nil || len(e.workers) > 1 || e.slot > 4 || 2*e.look > instant.Longest {
+	if late == nil || e.plain || len(e.workers) > 1 || e.slot > 4 || 2*e.look > instant.Longest {
 		return
 	}
 	for i := range e.switches {

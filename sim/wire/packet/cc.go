@@ -2,8 +2,8 @@ package packet
 
 import (
 	"github.com/simccl/simccl/sim/wire/packet/cc"
+	"github.com/simccl/simccl/sim/wire/packet/internal/port"
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
-	"github.com/simccl/simccl/units"
 )
 
 // Congestion control: its settings, by name (Preset) or one by one.
@@ -46,7 +46,7 @@ func (e *engine) ccOpen(id int32, s *sender, links int) {
 		rtt = f.BaseRTT
 	}
 	if e.cfg.CC.ByRoute {
-		rtt = e.roundTrip(id, s, links)
+		rtt = port.RoundTrip(e.cfg, e.links, e.hops[s.Route:][:links], e.hops[e.rcv[id].Back:][:links])
 		s.Window = max(1, int64(float64(s.Line)/8*float64(rtt)/1e12))
 	}
 	if e.cfg.CC.Kind == DCQCN {
@@ -54,15 +54,6 @@ func (e *engine) ccOpen(id int32, s *sender, links int) {
 		return
 	}
 	e.controls.Open(id, &s.Rate, &s.Window, rtt, links)
-}
-
-// roundTrip is that of a full frame and its acknowledgement over so many links each.
-func (e *engine) roundTrip(id int32, s *sender, links int) (ps units.Time) {
-	for i := range uint32(links) {
-		there, back := &e.links[e.hops[s.Route+i]], &e.links[e.hops[e.rcv[id].Back+i]]
-		ps += units.Time(there.Delay + there.Whole + back.Delay + back.Ack)
-	}
-	return ps
 }
 
 // ccAck lets the control see an acknowledgement.

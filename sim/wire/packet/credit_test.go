@@ -85,3 +85,33 @@ func TestCreditsAndWorkers(t *testing.T) {
 		t.Errorf("3 workers: %s\none: %s", brief(got), brief(want))
 	}
 }
+
+// TestLanes: each priority has credits and queues of its own, as a virtual lane of InfiniBand. An incast fills the trunk's
+// buffer; a flow that shares the trunk and its lane waits for it, one on another lane takes its turns: as the incast gets a quarter of a link
+// through the trunk, it ends before two thirds of the trunk would carry it.
+func TestLanes(t *testing.T) {
+	n := &Network{Nodes: 9, Switch: []bool{false, false, false, false, false, false, false, true, true}}
+	for i, at := range []int32{7, 7, 8, 8, 8, 8, 8} {
+		n.Cables = append(n.Cables, Cable{A: int32(i), B: at, Rate: 100e9, Delay: units.Microsecond})
+	}
+	n.Cables = append(n.Cables, Cable{A: 7, B: 8, Rate: 100e9, Delay: units.Microsecond})
+	var us []float64
+	for _, lane := range []uint8{3, 4} {
+		var flows []Flow
+		for _, p := range [][2]int32{{1, 6}, {0, 5}, {2, 5}, {3, 5}, {4, 5}} {
+			flows = append(flows, Flow{Src: p[0], Dst: p[1], Bytes: 2_000_000, Priority: 3, DstPort: 100})
+		}
+		flows[0].Priority = lane
+		c := settings(NoCC)
+		c.Marking, c.Buffer.Credits = nil, 64<<10
+		r, err := Run(n, flows, c)
+		if err != nil || r.Stall != nil || r.Drops > 0 {
+			t.Fatalf("%v: %s, stall %v", err, brief(r), r.Stall)
+		}
+		us = append(us, r.Flows[0].End.Micros())
+	}
+	alone := 2000*0.083 + 5
+	if us[0] < 2.5*alone || us[1] > 1.5*alone || us[1] < alone {
+		t.Errorf("alone it takes %.0f us, behind the incast %.0f, on another lane %.0f", alone, us[0], us[1])
+	}
+}

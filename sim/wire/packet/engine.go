@@ -182,6 +182,7 @@ func (e *engine) run() (int64, error) {
 		}
 		if windows&63 == 0 {
 			e.lookout(end)
+			busy *= e.moves()
 		}
 		if busy > 0 {
 			now = end
@@ -215,6 +216,14 @@ const (
 	all   = int64(1 << 32) // bytes: more than wait anywhere
 )
 
+// moves is 0 where all that goes on for long repeats pauses, else 1.
+func (e *engine) moves() int {
+	if e.cfg.Buffer.Quanta > 0 && e.next(0) > port.Renewed(e.links, e.due) {
+		return 0
+	}
+	return 1
+}
+
 // next returns when something happens at or after now.
 func (e *engine) next(now int64) int64 {
 	t := port.Next(e.links, e.due, &e.cfg.Watchdog)
@@ -226,6 +235,9 @@ func (e *engine) next(now int64) int64 {
 	}
 	if t < never && len(e.changes) > 0 || slices.ContainsFunc(e.changes, func(c spec.Change) bool { return !c.Begin }) {
 		t = min(t, e.changes[0].At)
+	}
+	if e.cfg.Buffer.Quanta > 0 {
+		t = port.Until(e.links, e.due, t)
 	}
 	if t == never {
 		return t

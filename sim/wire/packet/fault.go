@@ -3,8 +3,7 @@ package packet
 import (
 	"errors"
 
-	"github.com/simccl/simccl/sim/wire/packet/internal/lost"
-	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
+	"github.com/simccl/simccl/sim/wire/packet/internal/port"
 	"github.com/simccl/simccl/sim/wire/packet/spec"
 )
 
@@ -31,15 +30,6 @@ func (e *engine) mustOrder() bool {
 	return look && (deepest > 1 || deepest*float64(e.frames) > float64(sent))
 }
 
-func (e *engine) buildLosses() {
-	for _, cables := range spec.Lossy(e.net) {
-		e.losses = append(e.losses, lost.New(cables, streams.NewNumbers(e.cfg.LossStream, e.cfg.Seed)))
-		for _, i := range cables {
-			e.links[2*i].Drawn, e.links[2*i+1].Drawn = true, true
-		}
-	}
-}
-
 // drawLosses draws which of the frames that arrive before end are lost, in the order of
 // their arrival.
 func (e *engine) drawLosses(end int64) {
@@ -53,6 +43,9 @@ func (e *engine) drawLosses(end int64) {
 // cut returns where a window must end so that it contains no change, after it
 // has made those that are due.
 func (e *engine) cut(now, end int64) int64 {
+	if e.cfg.Buffer.Quanta > 0 {
+		e.workers[0].Pauses += port.Renew(e.links, e.due, now)
+	}
 	for len(e.changes) > 0 && e.changes[0].At <= now {
 		e.apply(e.changes[0])
 		e.changes = e.changes[1:]

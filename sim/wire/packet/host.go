@@ -7,6 +7,7 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/frames"
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/nic"
+	"github.com/simccl/simccl/sim/wire/packet/internal/notice"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 	"github.com/simccl/simccl/sim/wire/packet/internal/port"
 )
@@ -45,7 +46,7 @@ func (e *engine) pullHosts(w *worker, from, to int, end int64) int {
 	busy := 0
 	for ; from < to; from += 64 {
 		some := parted.BeforeOf(e.due, e.doors[from:min(from+64, to)], end)
-		if e.cfg.Buffer.Credits > 0 {
+		if e.cfg.Buffer.Timed() {
 			some = ^uint64(0) >> (64 - min(64, to-from))
 		}
 		for ; some != 0; some &= some - 1 {
@@ -88,8 +89,8 @@ func (e *engine) pullHost(w *worker, h *host, end int64) int {
 		h.arrived[len(h.arrived)-1] = *f
 		e.foresee(w, f)
 	}
-	if e.cfg.Buffer.Credits > 0 {
-		h.arrived = e.links[h.out].Returns.Take(uint32(instant.None), end, h.arrived)
+	if e.cfg.Buffer.Timed() {
+		h.arrived = e.links[h.out].Back(uint32(instant.None), end, h.arrived)
 		frames.Sort(h.arrived)
 	}
 	return len(h.arrived)
@@ -226,7 +227,7 @@ const (
 // order where times are equal; with EventOrder starts come last, as they are planned last.
 func (e *engine) runHost(w *worker, h *host, come []frame, end int64) {
 	l := &e.links[max(0, h.out)]
-	if len(h.Pairs) == 0 && h.Wake == 0 && h.Timer >= end && l.Paused == 0 && e.cfg.Buffer.Credits == 0 && h.First >= end {
+	if !e.plain && len(h.Pairs) == 0 && h.Wake == 0 && h.Timer >= end && l.Paused == 0 && e.cfg.Buffer.Credits == 0 && h.First >= end {
 		if come = come[e.answer(w, h, l, come, end):]; len(come) == 0 {
 			return
 		}
@@ -332,11 +333,14 @@ func (e *engine) arrive(w *worker, h *host, f *frame) bool {
 
 // answered puts the acknowledgement of a data frame to those that a host sends, if there is one.
 func (e *engine) answered(h *host, f *frame) bool {
+	if e.cfg.CC.CNPBytes > 0 {
+		notice.Report(&e.rcv[f.Flow], f, &e.cfg.CC, &h.acks)
+	}
 	if h.acks.Full() {
 		h.acks.Grow()
 	}
 	if !e.receive(f, h.acks.At(h.acks.Tail)) {
-		return false
+		return e.cfg.CC.CNPBytes > 0
 	}
 	h.acks.Tail++
 	return true
@@ -414,7 +418,7 @@ func (e *engine) follow(w *worker, h *host, s *sender, l *link, now int64) {
 // ackHold is the class whose pause holds an acknowledgement back.
 func (e *engine) ackHold(f *frame) uint8 {
 	switch p := e.cfg.AckHold; {
-	case p < 0:
+	case p < 0 || e.cfg.CC.CNPBytes > 0 && f.Flags&flagCE != 0:
 		return 0
 	case p > 0:
 		return e.classOf[p]

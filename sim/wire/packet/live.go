@@ -74,7 +74,7 @@ func NewLive(n *Network, queues []Queue, cfg *Config) (*Live, error) {
 		e.buildTables()
 	}
 	e.picky = e.tables != nil || cfg.Watchdog.After > 0
-	e.changes, e.stays, e.brisk = spec.Changes(e.cfg.Faults), spec.Steady(n, cfg), cfg.Repair.BackTo == 0
+	e.changes, e.stays, e.brisk = spec.Changes(e.cfg.Faults), spec.Steady(n, cfg), !e.plain && cfg.Repair.BackTo == 0
 	return l, nil
 }
 
@@ -187,7 +187,9 @@ func (l *Live) close() {
 	w := &e.workers[0]
 	l.busy += e.runHosts(w, 0, len(e.hosts), l.end)
 	l.busy += e.pass(w, false, l.end)
-	l.at, l.opened, l.ended = l.end, false, l.ended+1
+	if l.at, l.opened, l.ended = l.end, false, l.ended+1; l.ended&63 == 0 {
+		l.busy *= e.moves()
+	}
 	if l.seen != nil {
 		l.observe()
 	}

@@ -109,5 +109,8 @@ func (e *engine) sendPFC(w *worker, s *swtch, to uint32, class, what uint8, at i
 	if what == flagPause {
 		why = uint32(port.Deepest(e.links, s.out, class)) + 1
 	}
+	if l.Timer != nil {
+		l.Timer.Asks(class, what == flagPause, at)
+	}
 	e.enqueue(w, s, l, &frame{At: at, Flow: -1, Psn: uint32(class), Aux: why, Size: uint16(e.cfg.Frames.Pause), Flags: what})
 }

@@ -36,6 +36,7 @@ type (
 // Balances of load in switches, and what is overtaken.
 const (
 	Overtaken = spec.Overtaken
+	LeastHead = spec.LeastHead // bytes of a frame that Config.CutThrough needs
 
 	Hashed    = spec.Hashed
 	PerPacket = spec.PerPacket

@@ -8,6 +8,8 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/memory"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
+	"github.com/simccl/simccl/sim/wire/packet/internal/port"
+	"github.com/simccl/simccl/sim/wire/packet/internal/quanta"
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
 )
@@ -37,10 +39,13 @@ type swtch struct {
 // many frames that are. If it may it puts them apart at once by the ports by which they leave.
 func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
 	s.arrived = s.arrived[:0]
-	s.from, s.Total, s.apart = s.from[:0], 0, apart && !e.picky && e.cfg.Buffer.Credits == 0 && s.Quiet()
+	s.from, s.Total, s.apart = s.from[:0], 0, apart && !e.picky && !e.cfg.Buffer.Timed() && !e.plain && s.Quiet()
 	// By link, as they arrive.
-	s.begin(w)
-	for from := 0; from < len(s.in); from += 64 {
+	if clear(s.Arriving); s.apart {
+		w.Begin(len(s.out))
+		clear(s.control)
+	}
+	for from := 0; from < len(s.in) && e.cfg.CutThrough == 0; from += 64 {
 		for some := parted.BeforeOf(e.due, s.in[from:min(from+64, len(s.in))], end); some != 0; some &= some - 1 {
 			p := from + bits.TrailingZeros64(some)
 			l := &e.links[s.in[p]]
@@ -60,27 +65,29 @@ func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
 	if s.apart {
 		w.End()
 	}
-	if e.cfg.Buffer.Credits > 0 {
+	if e.cfg.CutThrough > 0 {
+		x := port.Heads{Config: e.cfg, Links: e.links, Due: e.due, Lose: func(l *link, f *frame) bool { return e.lose(w, l, f) }}
+		if e.tables == nil {
+			x.Hops = e.hops
+		}
+		s.arrived = x.Take(s.in, s.out, end, s.Arriving, s.arrived)
+		for _, bytes := range s.Arriving {
+			s.Total += bytes
+		}
+	}
+	if e.cfg.Buffer.Timed() {
 		for p, id := range s.out {
 			tag := uint32(p)
 			if e.ordered {
 				tag = uint32(instant.None)
 			}
-			s.arrived = e.links[id].Returns.Take(tag, end, s.arrived)
+			s.arrived = e.links[id].Back(tag, end, s.arrived)
 			for len(s.from) < len(s.arrived) {
 				s.from = append(s.from, uint16(p))
 			}
 		}
 	}
 	return len(s.arrived)
-}
-
-// begin begins a window.
-func (s *swtch) begin(w *worker) {
-	if clear(s.Arriving); s.apart {
-		w.Begin(len(s.out))
-		clear(s.control)
-	}
 }
 
 // take appends what arrives over a link before end, and returns how many bytes that are. It goes over
@@ -138,17 +145,11 @@ func (e *engine) takeOne(w *worker, s *swtch, l *link, port uint16, from int64) 
 
 // lose draws whether the next frame of a link is lost.
 func (e *engine) lose(w *worker, l *link, f *frame) bool {
-	l.Arrivals++
-	if l.Drawn {
-		if f.Flags&flagLost == 0 {
-			return false
-		}
-	} else if streams.Hash(e.cfg.Seed, l.ID, streams.Loss, l.Arrivals) >= l.Loss {
-		return false
+	lost := l.Loses(f, e.cfg.Seed)
+	if lost {
+		w.Lost++
 	}
-	w.Lost++
-	l.Stats.Drops++
-	return true
+	return lost
 }
 
 // runSwitch simulates a switch up to end.
@@ -267,6 +268,12 @@ func (e *engine) pfcAtSwitch(w *worker, s *swtch, f *frame, n instant.Number) {
 		e.dequeue(w, s, l, l.Free)
 	}
 	e.arrived(w, n)
+	if f.Flow == quanta.Repeat {
+		if l.Timer.Due(f.Psn, f.At) {
+			e.sendPFC(w, s, f.Tag, uint8(f.Psn), flagPause, f.At)
+		}
+		return
+	}
 	before := l.Paused
 	e.pause(w, l, f)
 	l.Note(before, f)
@@ -279,6 +286,9 @@ func (e *engine) pfcAtSwitch(w *worker, s *swtch, f *frame, n instant.Number) {
 // pause lets a PFC frame act on the link by which its sender is reached.
 func (e *engine) pause(w *worker, l *link, f *frame) {
 	pause := f.Flags&flagPause != 0
+	if l.Timer != nil && !l.Timer.Received(f) {
+		return
+	}
 	if l.Ask(f.Psn, pause, f.At); pause {
 		w.Pauses++
 	}

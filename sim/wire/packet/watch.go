@@ -3,7 +3,6 @@ package packet
 import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/port"
 	"github.com/simccl/simccl/sim/wire/packet/spec"
-	"github.com/simccl/simccl/units"
 )
 
 // watch looks at the ports of a switch at the end of a window.
@@ -49,12 +48,8 @@ func (e *engine) heldBack(h *host, l *link) {
 
 // lookout looks for deadlocks.
 func (e *engine) lookout(now int64) {
-	k := &e.locks
-	held, sent := port.Stuck(e.links)
-	if !held {
-		k.Forget()
-	} else if c, at, is := k.See(port.Cycle(e.links, e.net.Nodes), sent, now); is {
-		e.deadlocks = append(e.deadlocks, Deadlock{At: units.Time(at), Nodes: c})
+	if d := port.Lookout(e.links, e.net.Nodes, &e.locks, now); d.Nodes != nil {
+		e.deadlocks = append(e.deadlocks, d)
 	}
 }
 
@@ -71,13 +66,8 @@ func (e *engine) stall() *Stall {
 // forgotten finds a port that is paused by a neighbour that has resumed it.
 func (e *engine) forgotten() [2]int32 {
 	for i := range e.switches {
-		s := &e.switches[i]
-		for p, id := range s.in {
-			for c := 1; c < e.classes; c++ {
-				if l := &e.links[id]; l.Credit == nil && l.Asked>>c&1 != 0 && !s.Stopped(p, c) {
-					return [2]int32{l.From, l.To}
-				}
-			}
+		if x := port.Forgotten(e.links, e.switches[i].in, e.switches[i].Stopped); x != nil {
+			return [2]int32{x.From, x.To}
 		}
 	}
 	return [2]int32{-1, -1}

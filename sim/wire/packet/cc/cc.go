@@ -63,6 +63,9 @@ type Params struct {
 	Immediate bool
 	// CNPGap is the least time between two notifications of a flow by its receiver.
 	CNPGap units.Time
+	// CNPBytes, where set, is the size of a notification, a frame of its own that precedes data and that no pause
+	// holds back (CNPs: DSCP 48, in a priority of their own); 0: acknowledgements are marked.
+	CNPBytes int
 	// ByteReset is after how many bytes sent the rate rises, beside IncreasePeriod; 0:
 	// by time alone. With it increases follow the paper: recovery while neither
 	// counter has passed FastRecovery, hyper, and more each time, once both have.
@@ -104,6 +107,8 @@ func (c *Params) Check() error {
 		return wrong("DCQCN with periods of %v, %v and %v: write at least 1 ns", c.AlphaPeriod, c.DecreasePeriod, c.IncreasePeriod)
 	case c.CNPGap < 0 || c.ByteReset < 0 || !(c.MostCut >= 0 && c.MostCut <= 1) || !(c.Alpha >= 0 && c.Alpha <= 1):
 		return wrong("notifications %v apart, a byte counter of %d, cuts of at most %g, alpha %g: none may be negative, shares at most 1", c.CNPGap, c.ByteReset, c.MostCut, c.Alpha)
+	case c.CNPBytes < 0 || c.CNPBytes > 1<<16-1 || c.CNPBytes > 0 && c.Kind != DCQCN:
+		return wrong("notifications in frames of %d bytes with %v: write at most %d, with DCQCN, or 0 for marks on acknowledgements", c.CNPBytes, c.Kind, 1<<16-1)
 	case c.Kind != None && c.MinRate < 1:
 		return wrong("a least rate of %d bit/s: write at least 1", c.MinRate)
 	case (c.Kind == HPCC || c.Kind == Pint) && !c.ByRoute && c.BaseRTT < units.Nanosecond || c.Kind == HPCC && !c.ByRoute && c.Window < 1:

@@ -6,9 +6,19 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/cc"
 )
 
-// Steady says that no cable fails or loses frames, none needs credits, and each ends at a switch.
+// Timed says that ports do something by themselves: credits come back, or pauses end.
+func (b *Buffer) Timed() bool { return b.Credits > 0 || b.Quanta > 0 }
+
+// LeastQuanta is how many quanta a pause must last: half of them, 32 bytes each, leave room for one more frame and a pause of each
+// priority ahead of the one that repeats it.
+func (c *Config) LeastQuanta() int { return (c.Frames.Most() + 7*c.Frames.Pause + 31) / 32 }
+
+// Plain says that ports and receivers do what no shortcut of the engine knows.
+func (c *Config) Plain() bool { return c.Buffer.Quanta > 0 || c.CutThrough > 0 || c.CC.CNPBytes > 0 }
+
+// Steady says that no cable fails or loses frames, ports do nothing by themselves, and each cable ends at a switch.
 func Steady(n *Network, c *Config) bool {
-	return c.Buffer.Credits == 0 && len(c.Faults) == 0 &&
+	return !c.Buffer.Timed() && len(c.Faults) == 0 &&
 		!slices.ContainsFunc(n.Cables, func(c Cable) bool { return c.Loss > 0 || !n.Switch[c.A] && !n.Switch[c.B] })
 }
 

@@ -135,7 +135,8 @@ type Buffer struct {
 	Reserve      int64 // of each ingress port and priority, never shared
 	ResumeOffset int64 // so far below the threshold, XON is sent
 	// Shift: an ingress queue may fill 1/2^Shift of the free shared memory; one
-	// less for each doubling of a port's rate over that of hosts.
+	// less, but not below 0, for each doubling of a port's rate over that of hosts. A negative one, down to
+	// -3, lets a queue grow to 2, 4 or 8 times what is free (SONiC's alpha), as long as anything is.
 	Shift int
 	// HeadroomDelays is the headroom of an ingress port in bytes that its link
 	// carries in this many delays of its cable, and Headroom bytes beside.
@@ -144,6 +145,10 @@ type Buffer struct {
 	// XOff and XOn, where set, are fixed thresholds of an ingress queue in bytes, in
 	// place of Shift: it pauses its neighbour from XOff on, and resumes it at XOn.
 	XOff, XOn int64
+	// Quanta, where set, is for how long a pause lasts, in quanta of 512 bit times of its link (IEEE 802.1Qbb:
+	// at most 65,535); a switch asks for it again after half that time as long as its queue has not
+	// become short. 0: a pause lasts until it is ended, as in the HPCC simulator.
+	Quanta int
 	// Credits, where set, make links InfiniBand's: it is the buffer behind each link
 	// for each priority, in bytes. Nothing else of Buffer counts then.
 	Credits int64
@@ -182,6 +187,9 @@ type Config struct {
 	// LossStream, where set, draws losses with EventOrder from this stream: each cable
 	// starts it anew, or all with SharedLoss together.
 	LossStream uint64
+	// CutThrough, where set, is the first bytes of a frame with which a switch begins to send it on, where the link by which
+	// it comes is at least as fast as that by which it leaves; else the switch stores all of it first.
+	CutThrough int
 	AckHigh    bool // acknowledgements travel in the highest priority
 	// AckHold is the priority whose pauses hold acknowledgements back at hosts: 0 that
 	// of their flow, -1 none.
@@ -298,8 +306,8 @@ func (c *Config) check() error {
 		return Wrong("frames of %d bytes of payload and %d of header: write 1 to %d in all", f.Payload, f.Header, 1<<16-1)
 	case f.Ack < 1 || f.Ack > 1<<16-1 || f.Pause < 1 || f.Pause > 1<<16-1:
 		return Wrong("acknowledgements of %d bytes and pause frames of %d: write 1 to %d", f.Ack, f.Pause, 1<<16-1)
-	case c.Buffer.Bytes < 1 || c.Buffer.Bytes > 1<<40 || c.Buffer.Reserve < 0 || c.Buffer.Shift < 0 || c.Buffer.Shift > 40 || c.Buffer.HeadroomDelays < 0 || c.Buffer.Headroom < 0:
-		return Wrong("a buffer of %d bytes with %d in reserve, shift %d and %d delays of headroom: sizes are positive, the shift at most 40",
+	case c.Buffer.Bytes < 1 || c.Buffer.Bytes > 1<<40 || c.Buffer.Reserve < 0 || c.Buffer.Shift < -3 || c.Buffer.Shift > 40 || c.Buffer.HeadroomDelays < 0 || c.Buffer.Headroom < 0:
+		return Wrong("a buffer of %d bytes with %d in reserve, shift %d and %d delays of headroom: sizes are positive, the shift from -3 to 40",
 			c.Buffer.Bytes, c.Buffer.Reserve, c.Buffer.Shift, c.Buffer.HeadroomDelays)
 	case c.Buffer.Credits < 0 || c.Buffer.Credits > 0 && c.Buffer.Credits < int64(f.Most()):
 		return Wrong("credits of %d bytes: a frame of %d must fit", c.Buffer.Credits, f.Most())
@@ -309,6 +317,18 @@ func (c *Config) check() error {
 		return Wrong("frames that are cut overtake others: let receivers take them out of order (Repair.Selective, Reorder)")
 	case c.Buffer.XOff < 0 || c.Buffer.XOn < 0 || c.Buffer.XOn > c.Buffer.XOff:
 		return Wrong("thresholds of %d bytes for a pause and %d to resume: the second is at most the first", c.Buffer.XOff, c.Buffer.XOn)
+	case c.Buffer.Quanta < 0 || c.Buffer.Quanta > 65535 || c.Buffer.Quanta > 0 && c.Buffer.Quanta < c.LeastQuanta():
+		return Wrong("pauses of %d quanta of 512 bit times: write %d to 65535, so that one is repeated before it ends, or 0: without an end", c.Buffer.Quanta, c.LeastQuanta())
+	case c.Buffer.Quanta > 0 && (c.Buffer.Credits > 0 || c.Buffer.Trim > 0):
+		return Wrong("pauses of %d quanta where credits or cut frames replace pauses: leave one out", c.Buffer.Quanta)
+	case c.CutThrough != 0 && c.CutThrough < LeastHead || c.CutThrough > 1<<16-1:
+		return Wrong("switches that begin to send with the first %d bytes of a frame: write %d to %d, or 0 to store all of it", c.CutThrough, LeastHead, 1<<16-1)
+	case c.CutThrough > 0 && c.EventOrder:
+		return Wrong("switches that cut through in the order of events of a simulator whose switches store and forward: leave one out")
+	case c.CC.CNPBytes > 0 && c.EventOrder:
+		return Wrong("notifications in frames of their own in the order of events of a simulator that marks acknowledgements: leave one out")
+	case c.Buffer.Quanta > 0 && c.EventOrder:
+		return Wrong("pauses that end by themselves in the order of events of a simulator whose pauses do not: leave one out")
 	case c.AckFrom < 1:
 		return Wrong("acknowledgements from %d bytes on: write at least 1", c.AckFrom)
 	case c.Repair.Timeout < 0 || c.Repair.Retries < 0:
@@ -340,6 +360,9 @@ func (c *Config) check() error {
 	}
 	return nil
 }
+
+// LeastHead is how many bytes of a frame a switch must have to know where it goes: its headers.
+const LeastHead = 64
 
 // MaxTime leaves room for sums: 100 days.
 const MaxTime = 100 * 24 * 3600 * units.Second

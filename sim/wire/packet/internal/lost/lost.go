@@ -47,6 +47,14 @@ func New(cables []int32, numbers streams.Numbers) Draws {
 	return d
 }
 
+// All is for groups of cables that each draw from a stream of the run with a seed.
+func All(groups [][]int32, stream, seed uint64) (all []Draws) {
+	for _, cables := range groups {
+		all = append(all, New(cables, streams.NewNumbers(stream, seed)))
+	}
+	return all
+}
+
 // Draw sets a flag of the frames that arrive before a time and are lost. travel is for how long, in ps, a frame
 // of a size is on its way over a link; of is what travels over one, and the share that is lost.
 func (d *Draws) Draw(end int64, flag uint8, c *instant.Calendar, travel func(link int32, size uint16) int64, of func(link int32) (*frames.Ring, float64)) {

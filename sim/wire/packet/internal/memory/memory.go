@@ -26,7 +26,8 @@ type Memory struct {
 	expects  int64   // in all; negative: no bound is known
 	slack    int64   // so much may come at least before an ingress queue can reach its threshold
 	held     int64   // in in
-	shift    []uint8
+	shift    []int8  // of a port: its threshold is the free memory, right by so many bits
+	growth   int64   // by so many times what comes a queue comes nearer to its threshold, at most
 	most     []int64 // headroom of a port
 }
 
@@ -37,11 +38,11 @@ type Port struct{ Rate, Delay int64 } // bit/s, ps
 func New(b *spec.Buffer, classes int, ports []Port, hostRate int64) Memory {
 	n := len(ports)
 	m := Memory{Arriving: make([]int64, n), b: b, classes: classes, in: make([]int64, n*classes), headroom: make([]int64, n*classes), xoff: make([]bool, n*classes),
-		base: b.Bytes - int64(n)*b.Reserve, shift: make([]uint8, n), most: make([]int64, n)}
+		base: b.Bytes - int64(n)*b.Reserve, shift: make([]int8, n), growth: 1 + 1<<max(0, -b.Shift), most: make([]int64, n)}
 	for p, l := range ports {
 		m.most[p] = spec.Headroom(l.Rate, l.Delay/1000, b.HeadroomDelays) + b.Headroom
 		m.base -= m.most[p]
-		m.shift[p] = uint8(b.Shift)
+		m.shift[p] = int8(b.Shift)
 		for r := l.Rate; r > hostRate && m.shift[p] > 0; r /= 2 {
 			m.shift[p]--
 		}
@@ -73,7 +74,7 @@ func (m *Memory) Less(bytes int64) { m.held -= bytes }
 // Calm says that in this window no ingress queue can reach its threshold, that
 // none is above it, and so that ports do not influence each other.
 func (m *Memory) Calm() bool {
-	m.slack -= 2 * m.Total // an ingress queue and the shared memory have grown by no more
+	m.slack -= m.growth * m.Total // an ingress queue has grown by no more than that, and its threshold fallen
 	return m.calm(m.Arriving, m.Total)
 }
 
@@ -103,10 +104,10 @@ func (m *Memory) calm(arriving []int64, total int64) bool {
 	if !m.Quiet() || m.b.Credits > 0 {
 		return false
 	}
-	if most := m.held + total; m.b.XOff == 0 && most < m.base && most-m.b.Reserve < (m.base-most)>>m.b.Shift {
+	if most := m.held + total; m.b.XOff == 0 && most < m.base && most-m.b.Reserve < scaled(m.base-most, int8(m.b.Shift)) {
 		return true // were all of it in one queue
 	}
-	if 2*total < m.slack {
+	if m.growth*total < m.slack {
 		return true
 	}
 	m.slack = m.left(arriving, total)
@@ -126,7 +127,7 @@ func (m *Memory) left(arriving []int64, total int64) int64 {
 		for c := 1; c < m.classes; c++ {
 			bytes += m.in[p*m.classes+c]
 		}
-		l := (m.base-shared)>>m.shift[p] - (bytes - reserve)
+		l := scaled(m.base-shared, m.shift[p]) - (bytes - reserve)
 		if x := m.b.XOff; x > 0 {
 			l = min(l, x-bytes)
 		}
@@ -148,7 +149,15 @@ func (m *Memory) Recount() {
 }
 
 // threshold is how much of the shared memory an ingress queue of a port may use.
-func (m *Memory) threshold(port uint32) int64 { return (m.base - m.shared) >> m.shift[port] }
+func (m *Memory) threshold(port uint32) int64 { return scaled(m.base-m.shared, m.shift[port]) }
+
+// scaled is so many bytes right by a shift, or left where that is negative.
+func scaled(bytes int64, shift int8) int64 {
+	if shift < 0 {
+		return bytes << -shift
+	}
+	return bytes >> shift
+}
 
 // used is what an ingress queue uses of the shared memory.
 func (m *Memory) used(k int) int64 { return max(0, m.in[k]-m.b.Reserve) }
@@ -157,7 +166,7 @@ func (m *Memory) used(k int) int64 { return max(0, m.in[k]-m.b.Reserve) }
 // neighbour is to pause.
 func (m *Memory) Admit(port uint32, class uint8, size int64) (room, pause bool) {
 	k, limit := int(port)*m.classes+int(class), m.threshold(port)
-	if size+m.headroom[k] > m.most[port] && size+m.used(k) > limit {
+	if full := size+m.used(k) > limit || m.b.Shift < 0 && size > m.base-m.shared; full && size+m.headroom[k] > m.most[port] {
 		return false, false
 	}
 	over := m.in[k] + size - m.b.Reserve
@@ -165,7 +174,7 @@ func (m *Memory) Admit(port uint32, class uint8, size int64) (room, pause bool) 
 	case over <= 0:
 		m.in[k] += size
 		m.held += size
-	case over > limit:
+	case over > limit || min(size, over) > m.base-m.shared: // a threshold above the free memory grants no more than that
 		m.headroom[k] += size
 		m.above += size
 	default:

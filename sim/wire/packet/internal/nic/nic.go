@@ -102,7 +102,7 @@ func (x *Sender) run(q *frames.Ring, end int64) (quiet int64) {
 		}
 		now := min(wake, free)
 		switch {
-		case next < end && next <= now && (next < now || free == now || !x.wakesFirst(q.Front())):
+		case next < end && next <= now && (next < now || !x.ownFirst(q.Front(), free == now)):
 			f := q.Front()
 			if f.Flags&^frames.CE != frames.Ack || f.Psn >= s.Frames || f.Flow != p.ID {
 				return 0
@@ -165,9 +165,18 @@ func (p *Port) Own(links []port.Link, link int32) int64 {
 	return t
 }
 
-// wakesFirst says that pacing ends before a frame that comes at that instant.
-func (x *Sender) wakesFirst(f *frames.Frame) bool {
-	return x.calendar != nil && x.Wake-x.Planned.At > x.In.Travel(x.config, f.Size, x.full, x.ack)
+// ownFirst says that the frame in transmission ends, or else pacing, before a frame that comes at that instant: that
+// it was planned first.
+func (x *Sender) ownFirst(f *frames.Frame, ends bool) bool {
+	if x.calendar == nil {
+		return false
+	}
+	travels := x.In.Travel(x.config, f.Size, x.full, x.ack)
+	if !ends {
+		return x.Wake-x.Planned.At > travels
+	}
+	lasts := x.Out.Free - x.Out.Start
+	return lasts > travels || lasts == travels && x.calendar.First(x.Out.Begun, instant.Number(f.Tag))
 }
 
 // await lets the port wait for its pacing from now on.

@@ -10,6 +10,7 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/dog"
 	"github.com/simccl/simccl/sim/wire/packet/internal/frames"
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
+	"github.com/simccl/simccl/sim/wire/packet/internal/quanta"
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
 	"github.com/simccl/simccl/sim/wire/packet/internal/train"
 	"github.com/simccl/simccl/sim/wire/packet/spec"
@@ -66,6 +67,7 @@ type Link struct {
 	Returns    frames.Ring   // credits on their way back
 	Watch      *dog.Dog      // of switches, with a watchdog
 	Pint       *cc.PintPort  // of switches, with HPCC-PINT
+	Timer      *quanta.Port  // of pauses that end by themselves
 	HOL        *blame.Pauses // once it was paused
 	Stats      Stats
 	From, Peer int32
@@ -73,7 +75,9 @@ type Link struct {
 	Down       bool     // the cable is, and its ends know
 	Storm      bool     // paused all the time, whatever is asked for
 	Drawn      bool     // its losses are in a stream
-	_          [35]byte // whole lines of a cache
+	Head       int64    // ps that the first bytes of a frame last, with which a switch begins to send it on; 0: it waits for all
+	Nominal    int64    // Rate without faults
+	_          [11]byte // whole lines of a cache
 }
 
 // Stats is what happened where a link begins, for reports alone.
@@ -227,5 +231,15 @@ func (l *Link) MarkQueued(q *Queue, seed uint64) bool {
 	}
 	f.Flags |= frames.CE
 	l.Stats.Marks++
+	return true
+}
+
+// Loses draws whether the next frame of a link is lost.
+func (l *Link) Loses(f *frames.Frame, seed uint64) bool {
+	l.Arrivals++
+	if l.Drawn && f.Flags&frames.Lost == 0 || !l.Drawn && streams.Hash(seed, l.ID, streams.Loss, l.Arrivals) >= l.Loss {
+		return false
+	}
+	l.Stats.Drops++
 	return true
 }

@@ -12,19 +12,22 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Lay makes two links of each cable: 2i from A to B, 2i+1 back, with so many classes of frames. delay is the least of
-// a cable, in ps.
+// Lay makes two links of each cable: 2i from A to B, 2i+1 back, with so many classes of frames. delay is how long a
+// window may be, in ps: the least of a cable, and no longer than half a pause.
 func Lay(n *spec.Network, s *spec.Config, classes int, ordered bool) (links []Link, delay int64) {
 	links, delay = make([]Link, 2*len(n.Cables)), never
 	for i, c := range n.Cables {
 		delay = min(delay, int64(c.Delay))
 		for k := range 2 {
 			l := &links[2*i+k]
-			*l = Link{ID: int32(2*i + k), Peer: int32(2*i + 1 - k), From: c.A, To: c.B, Rate: c.Rate, Coded: s.CC.Coded(c.Rate), Delay: int64(c.Delay), Loss: c.Loss, Lossy: c.Loss > 0, Begun: instant.None, Feeder: -1}
+			*l = Link{ID: int32(2*i + k), Peer: int32(2*i + 1 - k), From: c.A, To: c.B, Rate: c.Rate, Coded: s.CC.Coded(c.Rate), Delay: int64(c.Delay), Loss: c.Loss, Lossy: c.Loss > 0, Begun: instant.None, Feeder: -1, Drawn: ordered && s.LossStream > 0 && c.Loss > 0}
 			if k == 1 {
 				l.From, l.To = c.B, c.A
 			}
 			l.Ack, l.Whole = s.Lasts(s.Frames.Ack, c.Rate), s.Lasts(s.Frames.Payload+s.Frames.Header, c.Rate)
+			if l.Nominal = c.Rate; s.CutThrough > 0 && n.Switch[l.To] {
+				l.Head = s.Lasts(s.CutThrough, c.Rate)
+			}
 			if n.Switch[l.From] {
 				for _, m := range s.Marking {
 					if m.Rate == l.Rate {
@@ -44,6 +47,9 @@ func Lay(n *spec.Network, s *spec.Config, classes int, ordered bool) (links []Li
 				if s.Watchdog.After > 0 {
 					l.Watch = dog.New()
 				}
+			}
+			if s.Buffer.Quanta > 0 {
+				delay = min(delay, l.expire(&s.Buffer))
 			}
 			if c := s.Buffer.Credits; c > 0 {
 				l.Credit, l.Odd = make([]int64, classes), true
@@ -68,12 +74,20 @@ func Number(links []Link, nodes int) (out [][]int32, ends []route.Link, exits []
 	return out, ends, exits
 }
 
-// Next is when a port starts a frame, a credit comes back or a watchdog looks, of links whose first frames arrive at due.
+// Next is when a port starts a frame, a credit comes back, a pause ends or a watchdog looks, of links whose first frames
+// arrive at due; never if all that is to come repeats pauses.
 func Next(links []Link, due []int64, dog *spec.Watchdog) int64 {
 	t := never
 	for i := range links {
 		l := &links[i]
-		t = min(t, due[i])
+		if l.Timer == nil || !l.mere(&links[l.Peer]) {
+			if t = min(t, due[i]); l.Head > 0 && due[i] < never { // of a frame some of which may be there
+				t = min(t, due[i]-l.Whole)
+			}
+		}
+		if l.Timer != nil && l.ends(&links[l.Peer]) {
+			t = min(t, l.Timer.Next())
+		}
 		if l.Waiting&^l.Paused != 0 {
 			t = min(t, l.Free)
 		}
@@ -113,6 +127,17 @@ func Cycle(links []Link, nodes int) []int32 {
 	return blame.Cycle(next)
 }
 
+// Lookout looks for a deadlock at a time, in ps; one without nodes is none, or no new one.
+func Lookout(links []Link, nodes int, known *blame.Locks, now int64) (d spec.Deadlock) {
+	held, sent := Stuck(links)
+	if !held {
+		known.Forget()
+	} else if c, at, is := known.See(Cycle(links, nodes), sent, now); is {
+		d = spec.Deadlock{At: units.Time(at), Nodes: c}
+	}
+	return d
+}
+
 // Blocked lists head-of-line blocking, the longest first.
 func Blocked(links []Link) (all []spec.Blocked) {
 	for i := range links {
@@ -149,6 +174,30 @@ func Count(links []Link, r *spec.Result) {
 			r.PeakQueue, r.PeakLink = l.Peak, [2]int32{l.From, l.To}
 		}
 	}
+}
+
+// Forgotten is the first of some links to a switch that is paused though the switch, which says by port and class whom
+// it has stopped, resumed it; nil: there is none.
+func Forgotten(links []Link, in []int32, stopped func(port, class int) bool) *Link {
+	for p, id := range in {
+		for c := 1; c < 8; c++ {
+			if l := &links[id]; l.Credit == nil && l.Asked>>c&1 != 0 && !stopped(p, c) {
+				return l
+			}
+		}
+	}
+	return nil
+}
+
+// RoundTrip is that of a full frame over some links and of its acknowledgement over others, in ps.
+func RoundTrip(c *spec.Config, links []Link, there, back []int32) (ps units.Time) {
+	for i := range there {
+		a, b := &links[there[i]], &links[back[i]]
+		if ps += units.Time(a.Delay + a.Whole + b.Delay + b.Ack); i+1 < len(there) {
+			ps -= units.Time(a.Lead(c, uint16(c.Frames.Payload+c.Frames.Header), links[there[i+1]].Nominal) + b.Lead(c, uint16(c.Frames.Ack), links[back[i+1]].Nominal))
+		}
+	}
+	return ps
 }
 
 // Report is what happened at a port until now, in ps, but for what its host sent again.

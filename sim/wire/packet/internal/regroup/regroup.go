@@ -31,6 +31,18 @@ func Of(flow int32, f *spec.Flow, r *spec.FlowResult) Pair {
 	return p
 }
 
+// Begun is by host the queue pairs of flows that have begun.
+func Begun(flows []spec.Flow, results []spec.FlowResult, hosts int, hostOf []int32, begun func(flow int) bool) [][]Pair {
+	pairs := make([][]Pair, hosts)
+	for i := range flows {
+		if f := &flows[i]; begun(i) {
+			h := hostOf[f.Src]
+			pairs[h] = append(pairs[h], Of(int32(i), f, &results[i]))
+		}
+	}
+	return pairs
+}
+
 // sizes of the table: it grows to the next where there would be more pairs than buckets.
 var sizes = []uint64{13, 29, 59, 127, 257, 541, 1109, 2357, 5087, 10273, 20753, 42043, 85229, 172933, 351061, 712697, 1447153, 2938679, 5967347, 12117689}
 
