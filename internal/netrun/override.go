@@ -40,23 +40,8 @@ func ethernetFrames(x *ns3.Scenario) {
 // apply changes a scenario, with frames of RoCE or the peer's.
 func (v *Override) apply(x *ns3.Scenario, ethernet bool) error {
 	c := &x.Config
-	if v.CC != "" {
-		cc, err := packet.Preset(v.CC, hostRate(&x.Network))
-		if err != nil {
-			return fail.Usage("{CC}: %v", err)
-		}
-		if c.Marking = x.Marking; cc.Kind != packet.DCQCN {
-			c.Marking = nil
-		}
-		if x.Carry(ns3.CarriedBy(cc.Kind)); ethernet {
-			ethernetFrames(x)
-		}
-		rates, delay := x.Network.Speeds()
-		c.CC.Kind = cc.Kind // the sizes of frames are set
-		cc.RateCodes = cc.Kind == packet.HPCC && !ethernet
-		if c.Control(cc, rates, delay, false); cc.Kind == packet.DCQCN && len(c.Marking) == 0 {
-			return fail.Usage("{CC} %s needs ECN: name the rates of links in KMIN_MAP, KMAX_MAP and PMAX_MAP", v.CC)
-		}
+	if err := v.control(x, ethernet); err != nil {
+		return err
 	}
 	switch v.Repair {
 	case "", "gbn":
@@ -108,6 +93,31 @@ func (v *Override) apply(x *ns3.Scenario, ethernet bool) error {
 			}
 			c.Faults = append(c.Faults, f)
 		}
+	}
+	return nil
+}
+
+// control replaces the congestion control, with the sizes of frames that it needs.
+func (v *Override) control(x *ns3.Scenario, ethernet bool) error {
+	if v.CC == "" {
+		return nil
+	}
+	c := &x.Config
+	cc, err := packet.Preset(v.CC, hostRate(&x.Network))
+	if err != nil {
+		return fail.Usage("{CC}: %v", err)
+	}
+	if c.Marking = x.Marking; cc.Kind != packet.DCQCN {
+		c.Marking = nil
+	}
+	if x.Carry(ns3.CarriedBy(cc.Kind)); ethernet {
+		ethernetFrames(x)
+	}
+	rates, delay := x.Network.Speeds()
+	c.CC.Kind = cc.Kind // the sizes of frames are set
+	cc.RateCodes = cc.Kind == packet.HPCC && !ethernet
+	if c.Control(cc, rates, delay, false); cc.Kind == packet.DCQCN && len(c.Marking) == 0 {
+		return fail.Usage("{CC} %s needs ECN: name the rates of links in KMIN_MAP, KMAX_MAP and PMAX_MAP", v.CC)
 	}
 	return nil
 }
