@@ -125,9 +125,10 @@ func (e *engine) seed() {
 	}
 	if e.cfg.Balance == Bitmap || e.cfg.Balance == Mixed {
 		k := e.cfg.Paths
-		skip := make([]uint8, len(e.flows)*k)
+		words := (k + 63) / 64
+		skip, held := make([]uint8, len(e.flows)*k), make([]uint64, len(e.flows)*words)
 		for i := range e.flows {
-			e.snd[i].paths.skip = skip[i*k : (i+1)*k : (i+1)*k]
+			e.snd[i].paths.penalties(skip[i*k:(i+1)*k:(i+1)*k], held[i*words:(i+1)*words:(i+1)*words])
 		}
 	}
 	e.up, e.setup = make([][]uint16, n.Leaves), c
