@@ -32,11 +32,25 @@ type link struct {
 // first is when the first frame of a link arrives.
 func (l *link) first() int64 { return min(l.low.first(), l.hi.first()) }
 
-// onto lets a port work up to end: frames come in the order of keys; a frame in transmission that
+// onto lets a port work up to end, and notes what becomes of its link. Where no frame waits, that one
+// ends changes nothing until another comes.
+func (e *engine) onto(k int32, arrived []frame, keys []uint64, end int64) {
+	l, x := &e.links[k], &e.exits[k]
+	x.free = e.work(l, x.free, arrived, keys, end)
+	if e.due[x.back] == never {
+		e.await(x, l)
+	}
+	word, bit := &e.goes[x.own/64], uint64(1)<<(x.own%64)
+	*word &^= bit
+	if l.hi.waits() || l.low.waits() {
+		*word |= bit
+	}
+}
+
+// work lets a port work up to end: frames come in the order of keys; a frame in transmission that
 // ends no longer counts in its queue, and is marked by what stays there; the next one
-// starts, control first.
-func (e *engine) onto(l *link, arrived []frame, keys []uint64, end int64) {
-	free := e.ends[l.id]
+// starts, control first. In and out: when the frame in transmission ends.
+func (e *engine) work(l *link, free int64, arrived []frame, keys []uint64, end int64) int64 {
 	for n := 0; ; n++ {
 		f, at := (*frame)(nil), end
 		if n < len(keys) {
@@ -100,10 +114,7 @@ func (e *engine) onto(l *link, arrived []frame, keys []uint64, end int64) {
 		g := q.at(i)
 		g.at, g.who, g.what = at, f.who, f.what
 	}
-	e.ends[l.id] = free
-	if due := &e.due[l.id]; *due == never {
-		*due = l.first()
-	}
+	return free
 }
 
 // begin begins the transmission of a data frame of a size, or of a control frame: 0. It returns how
@@ -140,33 +151,31 @@ func (e *engine) mark(l *link) {
 func spell(bytes, rate int64) int64 { return bytes * (8_000_000_000_000 / rate) }
 
 // overflow puts a data frame into a queue that has no room for it: it or the frame that came last is
-// trimmed. In and out: when the frame in transmission ends.
+// trimmed. In and out, here and below: when the frame in transmission ends.
 func (e *engine) overflow(l *link, f *frame, free int64) int64 {
-	e.ends[l.id] = free
 	l.draws++
 	switch {
 	case draw(e.cfg.Seed, uint64(l.id), l.draws)&1 != 0:
-		e.trim(l, f)
+		return e.trim(l, f, free)
 	case !l.low.waits():
-		e.instead(l, f)
+		return e.instead(l, f, free)
 	default:
 		l.low.tail--
 		last := *l.low.at(l.low.tail)
 		l.lowBytes -= int64(last.size())
-		e.trim(l, &last)
+		free = e.trim(l, &last, free)
 		l.lowBytes += int64(f.size())
 		l.peak = max(l.peak, int32(l.lowBytes))
 		l.low.push(f.who, f.what, f.at)
+		return free
 	}
-	return e.ends[l.id]
 }
 
 // instead puts a frame in the place of that in transmission, if there is one, which is trimmed:
 // the queue has room for one.
-func (e *engine) instead(l *link, f *frame) {
-	if e.ends[l.id] == never || l.size == 0 {
-		e.trim(l, f)
-		return
+func (e *engine) instead(l *link, f *frame, free int64) int64 {
+	if free == never || l.size == 0 {
+		return e.trim(l, f, free)
 	}
 	g := l.low.at(l.low.sent - 1)
 	last := *g
@@ -174,31 +183,32 @@ func (e *engine) instead(l *link, f *frame) {
 	l.lowBytes += int64(f.size()) - int64(last.size())
 	l.size = f.size()
 	l.peak = max(l.peak, int32(l.lowBytes))
-	e.trim(l, &last)
+	return e.trim(l, &last, free)
 }
 
 // trim cuts the payload off and queues the header before data.
-func (e *engine) trim(l *link, f *frame) {
+func (e *engine) trim(l *link, f *frame, free int64) int64 {
 	e.res.Trims++
 	f.what = f.what&^sizeBits | control<<sizeAt | flagTrimmed
 	if l.toHost {
 		f.what |= flagLast
 	}
-	e.control(l, f)
+	return e.control(l, f, free)
 }
 
 // control puts a control frame into its queue.
-func (e *engine) control(l *link, f *frame) {
+func (e *engine) control(l *link, f *frame, free int64) int64 {
 	if l.hiBytes+control > 2*e.queue {
 		e.res.Drops++
-		return
+		return free
 	}
 	l.hiBytes += control
 	at := f.at
-	if e.ends[l.id] == never {
+	if free == never {
 		l.hi.sent++
-		e.ends[l.id] = at + l.begin(0)
-		at = e.ends[l.id] + l.delay
+		free = at + l.begin(0)
+		at = free + l.delay
 	}
 	l.hi.push(f.who, f.what, at)
+	return free
 }
