@@ -14,6 +14,7 @@ import (
 func build(n *Network, flows []Flow, c *Config) *engine {
 	e := &engine{net: n, cfg: c, flows: flows, live: len(flows)}
 	h := n.Hosts()
+	e.spines = h + n.Leaves
 	e.nodes = make([]node, h+n.Leaves+n.AllSpines()+n.Cores)
 	cables := make([]cable, 0, h+n.Leaves*n.Spines+n.AllSpines()*n.Uplinks())
 	join := func(low, high int, rate int64, delay, lowLatency, highLatency units.Time, host bool) {

@@ -17,9 +17,11 @@ type engine struct {
 	net     *Network
 	cfg     *Config
 	flows   []Flow
-	goals   []goal       // of flows: of frames, then of their answers
-	ids     []uint32     // of flows: what switches hash of them
-	nodes   []node       // hosts, then leaves, spines and cores
+	goals   []goal   // of flows: of frames, then of their answers
+	ids     []uint32 // of flows: what switches hash of them
+	nodes   []node   // hosts, then leaves, spines and cores
+	spines  int      // the first spine
+	keys    [few]uint64
 	links   []link       // by the node that they leave; the first are of hosts
 	up      [][]uint16   // of leaves: ports to spines, in the order of their table; nil: not needed yet
 	over    [][][]uint16 // of spines by host of another pod: to cores, in the same way
@@ -142,7 +144,9 @@ func (e *engine) window(end int64) bool {
 // switches simulates those from first to before last up to end; it returns how many frames arrived.
 func (e *engine) switches(first, last int, end int64) (busy int) {
 	for v := first; v < last; v++ {
-		busy += e.runSwitch(v, end)
+		if n := &e.nodes[v]; n.ports > 64 || e.come[n.word]|e.goes[n.word] != 0 {
+			busy += e.runSwitch(v, end)
+		}
 	}
 	return busy
 }
@@ -292,18 +296,18 @@ func (e *engine) atLeaf(at, sent int, from int64) {
 // runSwitch simulates a leaf or spine up to end, port by port: ports share nothing.
 func (e *engine) runSwitch(v int, end int64) int {
 	n, p := &e.nodes[v], &e.parts
-	if sent := e.pull(n, int32(e.net.PerLeaf), end); len(e.arrived) > 0 {
-		p.Begin(int(n.ports))
-		e.part(v, sent, end-e.span)
-		p.End()
-	}
-	for w := range n.words() {
-		busy, used := e.goes[n.word+w], uint64(0)
-		if len(e.arrived) > 0 {
-			used = p.Used[w]
-			busy |= used
+	if e.net.Pods == 0 {
+		if busy, ok := e.runCalm(v, n, end); ok {
+			return busy
 		}
-		for ; busy != 0; busy &= busy - 1 {
+	}
+	sent := e.pull(n, int32(e.net.PerLeaf), end)
+	p.Begin(int(n.ports))
+	e.part(v, sent, end-e.span)
+	p.End()
+	for w := range n.words() {
+		used := p.Used[w]
+		for busy := e.goes[n.word+w] | used; busy != 0; busy &= busy - 1 {
 			i := 64*w + int32(bits.TrailingZeros64(busy))
 			if k := n.first + i; busy&-busy&used != 0 {
 				e.onto(k, e.arrived, p.LeavingMixed(int(i), e.span), end)

@@ -16,6 +16,7 @@ type exit struct {
 	back  int32  // the link that comes back; engine.due of it is when the first frame of this one arrives
 	there uint32 // the bit of engine.come where it arrives
 	own   uint32 // its bit of engine.goes
+	waits bool   // that bit
 }
 
 // cable joins two nodes: up from low to high, and down.

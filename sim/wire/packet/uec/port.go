@@ -40,10 +40,9 @@ func (e *engine) onto(k int32, arrived []frame, keys []uint64, end int64) {
 	if e.due[x.back] == never {
 		e.await(x, l)
 	}
-	word, bit := &e.goes[x.own/64], uint64(1)<<(x.own%64)
-	*word &^= bit
-	if l.hi.waits() || l.low.waits() {
-		*word |= bit
+	if waits := l.hi.waits() || l.low.waits(); waits != x.waits {
+		x.waits = waits
+		e.goes[x.own/64] ^= 1 << (x.own % 64)
 	}
 }
 

@@ -106,7 +106,16 @@ func (p *Parts) Leaving(port int, span int64) []uint64 { return p.order(p.ports[
 
 // LeavingMixed is Leaving where few keys are in no order: what came is of many senders, each a bit.
 func (p *Parts) LeavingMixed(port int, span int64) []uint64 {
-	switch a := p.ports[port]; len(a) {
+	a := p.ports[port]
+	if len(a) > 8 {
+		return p.order(a, span)
+	}
+	return Sort(a)
+}
+
+// Sort puts few keys in order.
+func Sort(a []uint64) []uint64 {
+	switch len(a) {
 	case 0, 1:
 		return a
 	case 2:
@@ -119,7 +128,7 @@ func (p *Parts) LeavingMixed(port int, span int64) []uint64 {
 		eight(a)
 		return a
 	default:
-		return p.order(a, span)
+		return insert(a)
 	}
 }
 
