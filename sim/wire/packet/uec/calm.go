@@ -77,7 +77,7 @@ func (e *engine) forward(v int, n *node, port int32) int64 {
 		e.come[n.word+port>>6] &^= 1 << (port & 63)
 	}
 	to := n.first + int32(e.portOf(v, f))
-	if x := &e.exits[to]; x.free == never || x.free < f.at && !x.waits {
+	if x := &e.exits[to]; x.free < f.at && !x.waits {
 		e.through(x, &e.links[to], f)
 	} else {
 		e.onto(to, q.buf[i:i+1], []uint64{0}, f.at)
@@ -87,16 +87,13 @@ func (e *engine) forward(v int, n *node, port int32) int64 {
 
 // through starts a frame at a port that has no other, as work does.
 func (e *engine) through(x *exit, l *link, f *frame) {
-	if x.free != never && l.size != 0 {
-		l.hops++
-	}
 	q, size := &l.low, f.size()
-	l.lowBytes, l.hiBytes = int64(size), 0
+	l.lowBytes = int64(size)
 	if f.has(flagsAhead) {
 		q, size = &l.hi, 0
-		l.lowBytes, l.hiBytes = 0, control
+		l.lowBytes = 0
 	}
-	l.peak = max(l.peak, int32(l.lowBytes))
+	l.peak = max(l.peak, int32(size))
 	x.free = f.at + l.begin(size)
 	at := x.free + l.delay
 	i := q.tail

@@ -51,6 +51,9 @@ type engine struct {
 	lead    int64    // and leaves this much further
 	arrived []frame
 	parts   parted.Parts
+	merged  []uint64
+	peak    int32  // the deepest queue
+	lag     uint32 // a frame that ends with so few behind it is not marked, nor is its queue as deep
 	ended   []int32
 	nscc    cc.Ultra
 	queue   int64 // bytes of a switch's queue
@@ -86,8 +89,8 @@ func (e *engine) peaks() {
 	for i := range e.links {
 		l := &e.links[i]
 		e.res.DataPacketHops += l.hops
-		if free := e.exits[i].free; l.size != 0 && free != never && free < e.until(l.from) {
-			e.res.DataPacketHops++ // no frame came after it
+		if free := e.exits[i].free; l.size != 0 && free >= e.until(l.from) {
+			e.res.DataPacketHops-- // its transmission did not end
 		}
 		if l.peak > most.peak || l.peak == most.peak && l.id < most.id {
 			most = l
@@ -251,7 +254,7 @@ func (e *engine) pull(n *node, some int32, end int64) (before int) {
 	return before
 }
 
-// part puts what arrived apart by the ports by which it leaves.
+// part puts what arrived apart by the ports by which it leaves, and by the queues there: data, then control.
 func (e *engine) part(v, sent int, from int64) {
 	n, p := e.net, &e.parts
 	h := n.Hosts()
@@ -262,12 +265,12 @@ func (e *engine) part(v, sent int, from int64) {
 		goals := e.goals
 		for i := range e.arrived {
 			f := &e.arrived[i]
-			p.Add(goals[f.goal()].leaf, parted.Key(f.at-from, i))
+			p.Add(goals[f.goal()].leaf<<1|f.ahead(), parted.Key(f.at-from, i))
 		}
 	default:
 		for i := range e.arrived {
 			f := &e.arrived[i]
-			p.Add(e.route(v-h-n.Leaves, e.goals[f.goal()], f), parted.Key(f.at-from, i))
+			p.Add(e.route(v-h-n.Leaves, e.goals[f.goal()], f)<<1|f.ahead(), parted.Key(f.at-from, i))
 		}
 	}
 }
@@ -285,11 +288,11 @@ func (e *engine) atLeaf(at, sent int, from int64) {
 		if port == 0 {
 			port = e.leaving(at, f)
 		}
-		p.Add(port-1, parted.Key(f.at-from, i))
+		p.Add((port-1)<<1|f.ahead(), parted.Key(f.at-from, i))
 	}
 	for i := sent; i < len(arrived); i++ {
 		f := &arrived[i]
-		p.Add(goals[f.goal()].port, parted.Key(f.at-from, i))
+		p.Add(goals[f.goal()].port<<1|f.ahead(), parted.Key(f.at-from, i))
 	}
 }
 
@@ -302,18 +305,20 @@ func (e *engine) runSwitch(v int, end int64) int {
 		}
 	}
 	sent := e.pull(n, int32(e.net.PerLeaf), end)
-	p.Begin(int(n.ports))
+	p.Begin(2 * int(n.ports))
 	e.part(v, sent, end-e.span)
 	p.End()
-	for w := range n.words() {
-		used := p.Used[w]
-		for busy := e.goes[n.word+w] | used; busy != 0; busy &= busy - 1 {
-			i := 64*w + int32(bits.TrailingZeros64(busy))
-			if k := n.first + i; busy&-busy&used != 0 {
-				e.onto(k, e.arrived, p.LeavingMixed(int(i), e.span), end)
-			} else if e.exits[k].free < end {
-				e.onto(k, nil, nil, end)
+	for i := range int(n.ports) {
+		k := n.first + int32(i)
+		if p.Used[i/32]>>(2*i%64)&3 != 0 {
+			hi := p.LeavingMixed(2*i+1, e.span)
+			if len(hi) > 8 { // sorted elsewhere, where data is next
+				p.Instead(2*i+1, hi)
+				hi = p.Added(2*i + 1)
 			}
+			e.serve(k, p.LeavingMixed(2*i, e.span), hi, end)
+		} else if x := &e.exits[k]; x.waits && x.free < end {
+			e.onto(k, nil, nil, end)
 		}
 	}
 	return len(e.arrived)

@@ -12,7 +12,7 @@ func (n *node) words() int32 { return (n.ports + 63) / 64 }
 
 // exit is what each window asks of a link, by the link.
 type exit struct {
-	free  int64  // when its frame in transmission ends; never: there was none. It may be over where none waits
+	free  int64  // when its frame in transmission ends, or ended; negative: there was none
 	back  int32  // the link that comes back; engine.due of it is when the first frame of this one arrives
 	there uint32 // the bit of engine.come where it arrives
 	own   uint32 // its bit of engine.goes
@@ -54,8 +54,8 @@ func (e *engine) lay(cables []cable) {
 		small := spell(control, c.rate)
 		e.links[up] = link{id: int32(2 * i), from: c.low, to: c.high, rate: c.rate, delay: c.delay[0], small: small}
 		e.links[down] = link{id: int32(2*i + 1), from: c.high, to: c.low, rate: c.rate, delay: c.delay[1], small: small, toHost: c.host}
-		e.exits[up] = exit{free: never, back: down, there: bitDown, own: bitUp}
-		e.exits[down] = exit{free: never, back: up, there: bitUp, own: bitDown}
+		e.exits[up] = exit{free: -1, back: down, there: bitDown, own: bitUp}
+		e.exits[down] = exit{free: -1, back: up, there: bitUp, own: bitDown}
 		e.due[up], e.due[down] = never, never
 	}
 }

@@ -14,15 +14,15 @@ type link struct {
 	full  int64 // ps of the frame size seen last
 
 	hi       fifo
-	lowBytes int64
-	hiBytes  int64
+	lowBytes int64 // with the frame in transmission
+	_        int64
 	size     uint16 // of the frame in transmission, if it is data; else 0
 	bytes    uint16 // the frame size seen last
 	peak     int32
 
 	rate     int64
 	draws    uint64
-	hops     int64 // data frames whose transmission ended
+	hops     int64 // data frames whose transmission began
 	id       int32
 	from, to int32 // nodes
 	toHost   bool
@@ -37,6 +37,11 @@ func (l *link) first() int64 { return min(l.low.first(), l.hi.first()) }
 func (e *engine) onto(k int32, arrived []frame, keys []uint64, end int64) {
 	l, x := &e.links[k], &e.exits[k]
 	x.free = e.work(l, x.free, arrived, keys, end)
+	e.ran(l, x)
+}
+
+// ran notes what became of a link.
+func (e *engine) ran(l *link, x *exit) {
 	if e.due[x.back] == never {
 		e.await(x, l)
 	}
@@ -57,12 +62,9 @@ func (e *engine) work(l *link, free int64, arrived []frame, keys []uint64, end i
 			at = f.at
 		}
 		for free < at {
-			if l.size == 0 {
-				l.hiBytes -= control
-			} else {
-				l.hops++
+			if l.size != 0 {
 				if l.lowBytes -= int64(l.size); l.lowBytes > e.ecnLow {
-					e.mark(l)
+					e.mark(l, l.low.at(l.low.sent-1), l.lowBytes)
 				}
 			}
 			var g *frame
@@ -75,7 +77,7 @@ func (e *engine) work(l *link, free int64, arrived []frame, keys []uint64, end i
 				l.low.sent = i + 1
 				free += l.begin(g.size())
 			} else {
-				free = never
+				l.size = 0
 				break
 			}
 			g.at = free + l.delay
@@ -85,12 +87,11 @@ func (e *engine) work(l *link, free int64, arrived []frame, keys []uint64, end i
 		}
 		q, size := &l.low, f.size()
 		if f.has(flagsAhead) {
-			if l.hiBytes+control > 2*e.queue {
+			if e.full(l, free >= at) {
 				e.res.Drops++
 				continue
 			}
 			q, size = &l.hi, 0
-			l.hiBytes += control
 		} else {
 			bytes := l.lowBytes + int64(size)
 			if bytes > e.queue {
@@ -105,7 +106,7 @@ func (e *engine) work(l *link, free int64, arrived []frame, keys []uint64, end i
 			q.grow()
 		}
 		q.tail = i + 1
-		if free == never {
+		if free < at {
 			q.sent = i + 1
 			free = at + l.begin(size)
 			at = free + l.delay
@@ -123,6 +124,7 @@ func (l *link) begin(size uint16) int64 {
 	if size == 0 {
 		return l.small
 	}
+	l.hops++
 	if l.bytes != size {
 		l.measure(size)
 	}
@@ -132,16 +134,25 @@ func (l *link) begin(size uint16) int64 {
 // measure takes the time of frames of a size.
 func (l *link) measure(size uint16) { l.bytes, l.full = size, spell(int64(size), l.rate) }
 
-// mark marks the frame whose transmission ended, or not, as is drawn.
-func (e *engine) mark(l *link) {
-	if l.lowBytes <= e.ecnHigh {
+// full says that the queue of control frames has no room.
+func (e *engine) full(l *link, transmits bool) bool {
+	n := int64(l.hi.tail - l.hi.sent)
+	if transmits && l.size == 0 {
+		n++
+	}
+	return (n+1)*control > 2*e.queue
+}
+
+// mark marks a frame whose transmission ended, or not, as is drawn: by how many bytes stay.
+func (e *engine) mark(l *link, g *frame, stay int64) {
+	if stay <= e.ecnHigh {
 		l.draws++
 		d := uint64(draw(e.cfg.Seed, uint64(l.id), l.draws)>>1) + 1
-		if d*uint64(e.ecnHigh-e.ecnLow) > uint64(0x7fffffff*(l.lowBytes-e.ecnLow)) {
+		if d*uint64(e.ecnHigh-e.ecnLow) > uint64(0x7fffffff*(stay-e.ecnLow)) {
 			return
 		}
 	}
-	l.low.at(l.low.sent - 1).what |= flagCE
+	g.what |= flagCE
 	e.res.Marks++
 }
 
@@ -173,11 +184,11 @@ func (e *engine) overflow(l *link, f *frame, free int64) int64 {
 // instead puts a frame in the place of that in transmission, if there is one, which is trimmed:
 // the queue has room for one.
 func (e *engine) instead(l *link, f *frame, free int64) int64 {
-	if free == never || l.size == 0 {
+	if l.size == 0 {
 		return e.trim(l, f, free)
 	}
 	g := l.low.at(l.low.sent - 1)
-	last := *g
+	last := frame{f.at, g.who, g.what}
 	g.who, g.what = f.who, f.what
 	l.lowBytes += int64(f.size()) - int64(last.size())
 	l.size = f.size()
@@ -197,13 +208,12 @@ func (e *engine) trim(l *link, f *frame, free int64) int64 {
 
 // control puts a control frame into its queue.
 func (e *engine) control(l *link, f *frame, free int64) int64 {
-	if l.hiBytes+control > 2*e.queue {
+	at := f.at
+	if e.full(l, free >= at) {
 		e.res.Drops++
 		return free
 	}
-	l.hiBytes += control
-	at := f.at
-	if free == never {
+	if free < at {
 		l.hi.sent++
 		free = at + l.begin(0)
 		at = free + l.delay

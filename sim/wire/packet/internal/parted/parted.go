@@ -132,6 +132,18 @@ func Sort(a []uint64) []uint64 {
 	}
 }
 
+// Merge appends two lists of keys in order to a third.
+func Merge(all, a, b []uint64) []uint64 {
+	for len(a) > 0 && len(b) > 0 {
+		if a[0] < b[0] {
+			all, a = append(all, a[0]), a[1:]
+		} else {
+			all, b = append(all, b[0]), b[1:]
+		}
+	}
+	return append(append(all, a...), b...)
+}
+
 // Room is room for n keys, to be put in order by All.
 func (p *Parts) Room(n int) []uint64 {
 	if cap(p.all) < n {
