@@ -9,37 +9,41 @@ import (
 // few is as many frames as a switch takes off its links one by one.
 const few = 16
 
-// runCalm is runSwitch where few frames arrive: each goes on to its port alone, in the order of time, and then of
-// the ports at which they arrive. Where spines draw tables, that is another order than theirs.
+// runCalm is runSwitch where few frames arrive, at no more than 64 ports: each goes on to its port alone, in the order of
+// time, and then of the ports at which they arrive. Where spines draw tables, that is another order than theirs.
 func (e *engine) runCalm(v int, n *node, end int64) (busy int, ok bool) {
+	ports := e.ports[n.first : n.first+n.ports]
 	keys, from, frames := e.keys[:0], end-e.span, uint32(0)
-	due, exits := e.due[n.first:n.first+n.ports], e.exits[n.first:n.first+n.ports]
-	for w, some := range e.come[n.word : n.word+n.words()] {
-		for ; some != 0; some &= some - 1 {
-			port := 64*w + bits.TrailingZeros64(some)
-			if due[port] >= end {
-				continue
-			}
-			l := &e.links[exits[port].back]
-			if frames += l.low.sent - l.low.head + l.hi.sent - l.hi.head; frames > few {
-				return 0, false
-			}
-			keys = append(keys, parted.Key(due[port]-from, port))
+	for some := e.come[n.word]; some != 0; some &= some - 1 {
+		k := bits.TrailingZeros64(some)
+		x := &ports[k]
+		if x.due >= end {
+			continue
+		}
+		if frames += x.in.low.sent - x.in.low.head + x.in.hi.sent - x.in.hi.head; frames > few {
+			return 0, false
+		}
+		keys = append(keys, parted.Key(x.due-from, k))
+	}
+	if len(keys) > 1 {
+		parted.Sort(keys)
+	}
+	for len(keys) > 0 {
+		x := &ports[keys[0]&parted.Place]
+		e.forward(v, ports, x)
+		busy++
+		if x.due < end {
+			replace(keys, parted.Key(x.due-from, int(keys[0]&parted.Place)))
+			continue
+		}
+		keys = keys[1:]
+		if x.due == never {
+			e.come[n.word] &^= 1 << (x.bit % 64)
 		}
 	}
-	for keys = parted.Sort(keys); len(keys) > 0; busy++ {
-		port := int32(keys[0] & parted.Place)
-		if at := e.forward(v, n, port); at < end {
-			replace(keys, parted.Key(at-from, int(port)))
-		} else {
-			keys = keys[1:]
-		}
-	}
-	for w, some := range e.goes[n.word : n.word+n.words()] {
-		for ; some != 0; some &= some - 1 {
-			if port := 64*w + bits.TrailingZeros64(some); exits[port].free < end {
-				e.onto(n.first+int32(port), nil, nil, end)
-			}
+	for some := e.goes[n.word]; some != 0; some &= some - 1 {
+		if x := &ports[bits.TrailingZeros64(some)]; x.free < end {
+			e.onto(x, nil, nil, end)
 		}
 	}
 	return busy, true
@@ -54,14 +58,11 @@ func replace(keys []uint64, key uint64) {
 	keys[i-1] = key
 }
 
-// forward takes the first frame that arrives at a port of a switch, and gives it to that by which it leaves. It returns
-// when the next one arrives.
-func (e *engine) forward(v int, n *node, port int32) int64 {
-	k := n.first + port
-	l := &e.links[e.exits[k].back]
-	q, due := &l.low, l.hi.comes()
-	if low := l.low.comes(); due < low {
-		q, due = &l.hi, low
+// forward takes the first frame that arrives at a port of a switch, and gives it to that by which it leaves.
+func (e *engine) forward(v int, ports []port, from *port) {
+	q, due := &from.in.low, from.in.hi.comes()
+	if low := q.comes(); due < low {
+		q, due = &from.in.hi, low
 	}
 	i := q.head & uint32(len(q.buf)-1)
 	f := &q.buf[i]
@@ -73,25 +74,20 @@ func (e *engine) forward(v int, n *node, port int32) int64 {
 	default:
 		due = min(due, q.at(q.head).at)
 	}
-	if e.due[k] = due; due == never {
-		e.come[n.word+port>>6] &^= 1 << (port & 63)
-	}
-	to := n.first + int32(e.portOf(v, f))
-	if x := &e.exits[to]; x.free < f.at && !x.waits {
-		e.through(x, &e.links[to], f)
+	from.due = due
+	if x := &ports[e.portOf(v, f)]; x.free < f.at && !x.waits {
+		e.through(x, f)
 	} else {
-		e.onto(to, q.buf[i:i+1], []uint64{0}, f.at)
+		e.onto(x, q.buf[i:i+1], []uint64{0}, f.at)
 	}
-	return due
 }
 
 // through starts a frame at a port that has no other, as work does.
-func (e *engine) through(x *exit, l *link, f *frame) {
-	q, size := &l.low, f.size()
-	l.lowBytes = int64(size)
-	if f.has(flagsAhead) {
-		q, size = &l.hi, 0
-		l.lowBytes = 0
+func (e *engine) through(x *port, f *frame) {
+	l, size := x.out, f.size()
+	q := &l.low
+	if l.lowBytes = int64(size); f.has(flagsAhead) {
+		q, size, l.lowBytes = &l.hi, 0, 0
 	}
 	l.peak = max(l.peak, int32(size))
 	x.free = f.at + l.begin(size)
@@ -103,9 +99,8 @@ func (e *engine) through(x *exit, l *link, f *frame) {
 	q.sent, q.tail = i+1, i+1
 	g := q.at(i)
 	g.at, g.who, g.what = at, f.who, f.what
-	if due := &e.due[x.back]; *due == never {
-		*due = at
-		e.come[x.there/64] |= 1 << (x.there % 64)
+	if x.peer.due == never {
+		e.arrives(x.peer, at)
 	}
 }
 

@@ -42,8 +42,7 @@ type engine struct {
 	span    int64    // ps of a window
 	tables  int      // of leaves, not yet drawn, that will be
 	again   int64    // when a host last had a frame of a packet that it knew to have come
-	exits   []exit   // by link
-	due     []int64  // by link: when the first frame arrives of the one that comes back
+	ports   []port   // by node; the first are of hosts, each of the link that leaves there
 	come    []uint64 // bits of hosts for which that is known, or acts; of ports of switches for which that is known
 	goes    []uint64 // bits of ports of switches where frames wait
 	acts    []int64  // by host: it does nothing before
@@ -89,7 +88,7 @@ func (e *engine) peaks() {
 	for i := range e.links {
 		l := &e.links[i]
 		e.res.DataPacketHops += l.hops
-		if free := e.exits[i].free; l.size != 0 && free >= e.until(l.from) {
+		if free := e.ports[i].free; l.size != 0 && free >= e.until(l.from) {
 			e.res.DataPacketHops-- // its transmission did not end
 		}
 		if l.peak > most.peak || l.peak == most.peak && l.id < most.id {
@@ -160,8 +159,8 @@ func (e *engine) runHosts(end int64) (busy int) {
 	if e.waits {
 		for w, some := range hosts {
 			for ; some != 0; some &= some - 1 {
-				if i := 64*w + bits.TrailingZeros64(some); e.due[i] < end {
-					e.foresee(e.into(i, 0), end)
+				if x := &e.ports[64*w+bits.TrailingZeros64(some)]; x.due < end {
+					e.foresee(x.in, end)
 				}
 			}
 		}
@@ -169,7 +168,7 @@ func (e *engine) runHosts(end int64) (busy int) {
 	}
 	for w, some := range hosts {
 		for ; some != 0; some &= some - 1 {
-			if i := 64*w + bits.TrailingZeros64(some); e.due[i] < end || e.acts[i] < end {
+			if i := 64*w + bits.TrailingZeros64(some); e.ports[i].due < end || e.acts[i] < end {
 				busy += e.runHost(&e.hosts[i], end)
 			}
 		}
@@ -209,10 +208,10 @@ func (e *engine) release(d, ended int32) {
 // next returns when something happens at or after now.
 func (e *engine) next(now int64) int64 {
 	t := never
-	for i := range e.exits {
-		t = min(t, e.due[i])
-		if free := e.exits[i].free; free >= now {
-			t = min(t, free)
+	for i := range e.ports {
+		x := &e.ports[i]
+		if t = min(t, x.due); x.free >= now {
+			t = min(t, x.free)
 		}
 	}
 	for i := range e.hosts {
@@ -232,17 +231,18 @@ func (e *engine) pull(n *node, some int32, end int64) (before int) {
 		first := n.first + 64*w
 		for busy := e.come[n.word+w]; busy != 0; busy &= busy - 1 {
 			k := first + int32(bits.TrailingZeros64(busy))
-			if e.due[k] >= end {
+			x := &e.ports[k]
+			if x.due >= end {
 				continue
 			}
-			l, low, hi := &e.links[e.exits[k].back], never, never
+			l, low, hi := x.in, never, never
 			if l.low.head != l.low.tail {
 				arrived, low = l.low.take(arrived, end)
 			}
 			if l.hi.head != l.hi.tail {
 				arrived, hi = l.hi.take(arrived, end)
 			}
-			if e.due[k] = min(low, hi); e.due[k] == never {
+			if x.due = min(low, hi); x.due == never {
 				e.come[n.word+w] &^= busy & -busy
 			}
 			if k < n.first+some {
@@ -299,7 +299,7 @@ func (e *engine) atLeaf(at, sent int, from int64) {
 // runSwitch simulates a leaf or spine up to end, port by port: ports share nothing.
 func (e *engine) runSwitch(v int, end int64) int {
 	n, p := &e.nodes[v], &e.parts
-	if e.net.Pods == 0 {
+	if n.ports <= 64 && e.net.Pods == 0 {
 		if busy, ok := e.runCalm(v, n, end); ok {
 			return busy
 		}
@@ -309,16 +309,16 @@ func (e *engine) runSwitch(v int, end int64) int {
 	e.part(v, sent, end-e.span)
 	p.End()
 	for i := range int(n.ports) {
-		k := n.first + int32(i)
+		x := &e.ports[int(n.first)+i]
 		if p.Used[i/32]>>(2*i%64)&3 != 0 {
 			hi := p.LeavingMixed(2*i+1, e.span)
 			if len(hi) > 8 { // sorted elsewhere, where data is next
 				p.Instead(2*i+1, hi)
 				hi = p.Added(2*i + 1)
 			}
-			e.serve(k, p.LeavingMixed(2*i, e.span), hi, end)
-		} else if x := &e.exits[k]; x.waits && x.free < end {
-			e.onto(k, nil, nil, end)
+			e.serve(x, p.LeavingMixed(2*i, e.span), hi, end)
+		} else if x.waits && x.free < end {
+			e.onto(x, nil, nil, end)
 		}
 	}
 	return len(e.arrived)

@@ -84,7 +84,8 @@ func (e *engine) finish(s *sender, flow int32, now int64) {
 // this order where times are equal. What arrives is in the rings of the link, which no other node touches
 // meanwhile. It returns how many frames arrived.
 func (e *engine) runHost(h *host, end int64) (busy int) {
-	l := e.into(int(h.id), 0)
+	x := &e.ports[h.id]
+	l := x.in
 	low, hi := l.low.comes(), l.hi.comes()
 	for {
 		t := min(h.opens, h.free, h.soonest, end)
@@ -104,12 +105,12 @@ func (e *engine) runHost(h *host, end int64) (busy int) {
 			}
 			e.arrive(h, f)
 		case t == end:
-			e.due[h.id], e.acts[h.id] = l.first(), h.nextEvent()
-			if e.due[h.id] == never && e.acts[h.id] == never {
+			x.due, e.acts[h.id] = l.first(), h.nextEvent()
+			if x.due == never && e.acts[h.id] == never {
 				e.come[h.id/64] &^= 1 << (h.id % 64)
 			}
-			if x := &e.exits[h.id]; e.due[x.back] == never {
-				e.await(x, &e.links[h.id])
+			if x.peer.due == never {
+				e.await(x)
 			}
 			return busy
 		case t == h.opens:

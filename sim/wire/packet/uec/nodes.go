@@ -2,7 +2,7 @@ package uec
 
 // node is a switch or a host: its links, one a port, follow each other.
 type node struct {
-	first int32 // of engine.links: that of port 0
+	first int32 // of engine.ports, and of engine.links
 	ports int32
 	word  int32 // of engine.come and engine.goes: port 0 is the first bit there; for switches
 }
@@ -10,13 +10,14 @@ type node struct {
 // words is how many words of bits the ports have.
 func (n *node) words() int32 { return (n.ports + 63) / 64 }
 
-// exit is what each window asks of a link, by the link.
-type exit struct {
-	free  int64  // when its frame in transmission ends, or ended; negative: there was none
-	back  int32  // the link that comes back; engine.due of it is when the first frame of this one arrives
-	there uint32 // the bit of engine.come where it arrives
-	own   uint32 // its bit of engine.goes
-	waits bool   // that bit
+// port is where a cable is plugged in: what each window asks of it.
+type port struct {
+	free    int64 // when the frame in transmission ends, or ended; negative: there was none
+	due     int64 // when the first frame arrives here
+	in, out *link
+	peer    *port  // at the other end of the cable
+	bit     uint32 // of engine.come and engine.goes
+	waits   bool   // frames wait here to be sent: the bit of engine.goes
 }
 
 // cable joins two nodes: up from low to high, and down.
@@ -45,39 +46,45 @@ func (e *engine) lay(cables []cable) {
 		}
 		n[v].ports = 0
 	}
-	e.links, e.exits, e.due = make([]link, links), make([]exit, links), make([]int64, links)
+	e.links, e.ports = make([]link, links), make([]port, links)
 	e.come, e.goes = make([]uint64, word), make([]uint64, word)
 	for i := range cables {
 		c := &cables[i]
-		up, bitUp := e.port(c.low)
-		down, bitDown := e.port(c.high)
+		up, down := e.plug(c.low), e.plug(c.high)
 		small := spell(control, c.rate)
 		e.links[up] = link{id: int32(2 * i), from: c.low, to: c.high, rate: c.rate, delay: c.delay[0], small: small}
 		e.links[down] = link{id: int32(2*i + 1), from: c.high, to: c.low, rate: c.rate, delay: c.delay[1], small: small, toHost: c.host}
-		e.exits[up] = exit{free: -1, back: down, there: bitDown, own: bitUp}
-		e.exits[down] = exit{free: -1, back: up, there: bitUp, own: bitDown}
-		e.due[up], e.due[down] = never, never
+		e.ports[up].join(&e.ports[down], &e.links[down], &e.links[up])
+		e.ports[down].join(&e.ports[up], &e.links[up], &e.links[down])
 	}
 }
 
-// port returns the link and the bit of the next port of a node.
-func (e *engine) port(v int32) (link int32, bit uint32) {
+// plug returns the place of the next port of a node.
+func (e *engine) plug(v int32) int32 {
 	n := &e.nodes[v]
-	link, bit = n.first+n.ports, uint32(64*n.word+n.ports)
-	n.ports++
+	k := n.first + n.ports
+	e.ports[k].bit = uint32(64*n.word + n.ports)
 	if int(v) < e.net.Hosts() {
-		bit = uint32(v)
+		e.ports[k].bit = uint32(v)
 	}
-	return link, bit
+	n.ports++
+	return k
 }
 
-// into is the link by which frames come to a node at a port.
-func (e *engine) into(v, port int) *link { return &e.links[e.exits[int(e.nodes[v].first)+port].back] }
+// join joins a port, whose bit is known, to another.
+func (x *port) join(peer *port, in, out *link) {
+	*x = port{free: -1, due: never, in: in, out: out, peer: peer, bit: x.bit}
+}
 
-// await notes when the first frame of a link arrives, which is not known.
-func (e *engine) await(x *exit, l *link) {
-	if first := l.first(); first != never {
-		e.due[x.back] = first
-		e.come[x.there/64] |= 1 << (x.there % 64)
+// await notes when the first frame that a port sent arrives, which is not known.
+func (e *engine) await(x *port) {
+	if first := x.out.first(); first != never {
+		e.arrives(x.peer, first)
 	}
+}
+
+// arrives notes when the first frame arrives at a port.
+func (e *engine) arrives(x *port, at int64) {
+	x.due = at
+	e.come[x.bit/64] |= 1 << (x.bit % 64)
 }

@@ -34,20 +34,20 @@ func (l *link) first() int64 { return min(l.low.first(), l.hi.first()) }
 
 // onto lets a port work up to end, and notes what becomes of its link. Where no frame waits, that one
 // ends changes nothing until another comes.
-func (e *engine) onto(k int32, arrived []frame, keys []uint64, end int64) {
-	l, x := &e.links[k], &e.exits[k]
-	x.free = e.work(l, x.free, arrived, keys, end)
-	e.ran(l, x)
+func (e *engine) onto(x *port, arrived []frame, keys []uint64, end int64) {
+	x.free = e.work(x.out, x.free, arrived, keys, end)
+	e.ran(x)
 }
 
-// ran notes what became of a link.
-func (e *engine) ran(l *link, x *exit) {
-	if e.due[x.back] == never {
-		e.await(x, l)
+// ran notes what became of a port.
+func (e *engine) ran(x *port) {
+	if x.peer.due == never {
+		e.await(x)
 	}
+	l := x.out
 	if waits := l.hi.waits() || l.low.waits(); waits != x.waits {
 		x.waits = waits
-		e.goes[x.own/64] ^= 1 << (x.own % 64)
+		e.goes[x.bit/64] ^= 1 << (x.bit % 64)
 	}
 }
 

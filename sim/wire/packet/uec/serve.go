@@ -5,15 +5,15 @@ import "github.com/simccl/simccl/sim/wire/packet/internal/parted"
 // serve is onto for data and control frames apart. Frames are queued first and then sent in the order of service,
 // which needs no look at each arrival; but at what waits when a frame ends, and only where that may be so much that the
 // frame is marked, or that it is the deepest queue of all. Where a frame may find no room, work sees to it.
-func (e *engine) serve(k int32, low, hi []uint64, end int64) {
-	l, x := &e.links[k], &e.exits[k]
+func (e *engine) serve(x *port, low, hi []uint64, end int64) {
+	l := x.out
 	if l.lowBytes+int64(len(low))*e.mtu > e.queue || int64(int(l.hi.tail-l.hi.sent)+len(hi)+1)*control > 2*e.queue {
 		e.merged = parted.Merge(e.merged[:0], low, hi)
 		x.free = e.work(l, x.free, e.arrived, e.merged, end)
 	} else {
 		x.free = e.inOrder(l, x.free, low, hi, end)
 	}
-	e.ran(l, x)
+	e.ran(x)
 }
 
 // deepest notes the deepest queue, and how many frames wait at least when one ends that is marked, or at a queue that is

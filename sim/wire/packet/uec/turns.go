@@ -76,7 +76,7 @@ func (e *engine) both(now int64) int64 {
 func (e *engine) nextTurn(now int64) int64 {
 	t := never
 	for i := range e.links {
-		due, free := e.due[i], e.exits[i].free
+		due, free := e.ports[i].due, e.ports[i].free
 		if e.isLeaf(e.links[i].from) {
 			due -= e.look
 			free -= e.look
