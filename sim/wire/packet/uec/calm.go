@@ -67,14 +67,11 @@ func (e *engine) forward(v int, ports []port, from *port) {
 	i := q.head & uint32(len(q.buf)-1)
 	f := &q.buf[i]
 	q.head++
-	switch q.head {
-	case q.tail:
-		q.head, q.sent, q.tail = 0, 0, 0
-	case q.sent:
-	default:
-		due = min(due, q.at(q.head).at)
+	next := q.at(q.head).at // whether there is one is no branch
+	if q.head == q.sent {
+		next = never
 	}
-	from.due = due
+	from.due = min(due, next)
 	if x := &ports[e.portOf(v, f)]; x.free < f.at && !x.waits {
 		e.through(x, f)
 	} else {
@@ -84,13 +81,23 @@ func (e *engine) forward(v int, ports []port, from *port) {
 
 // through starts a frame at a port that has no other, as work does.
 func (e *engine) through(x *port, f *frame) {
-	l, size := x.out, f.size()
-	q := &l.low
-	if l.lowBytes = int64(size); f.has(flagsAhead) {
-		q, size, l.lowBytes = &l.hi, 0, 0
+	l := x.out
+	ahead := f.ahead() // of which class it is, is no branch
+	size := f.size() & (ahead - 1)
+	if (size^l.bytes)&(ahead-1) != 0 {
+		l.measure(size)
 	}
+	q, lasts := &l.low, l.full
+	if control := &l.hi; ahead != 0 {
+		q = control
+	}
+	if ahead != 0 {
+		lasts = l.small
+	}
+	l.size, l.lowBytes = size, int64(size)
+	l.hops += int64(1 - ahead)
 	l.peak = max(l.peak, int32(size))
-	x.free = f.at + l.begin(size)
+	x.free = f.at + lasts
 	at := x.free + l.delay
 	i := q.tail
 	if i-q.head == uint32(len(q.buf)) {

@@ -114,14 +114,14 @@ func (p *paths) ahead() uint16 {
 	return p.mask + 1
 }
 
-// exchanged has bit i in place i^by.
+// exchanged has bit i in place i^by, without a branch.
 func exchanged(w uint64, by uint16) uint64 {
-	for k, some := range [6]uint64{0x5555555555555555, 0x3333333333333333, 0x0f0f0f0f0f0f0f0f, 0x00ff00ff00ff00ff, 0x0000ffff0000ffff, 0x00000000ffffffff} {
-		if by>>k&1 != 0 {
-			w = w>>(1<<k)&some | w&some<<(1<<k)
-		}
-	}
-	return w
+	x := uint64(by)
+	w ^= (w ^ (w>>1&0x5555555555555555 | w&0x5555555555555555<<1)) & -(x & 1)
+	w ^= (w ^ (w>>2&0x3333333333333333 | w&0x3333333333333333<<2)) & -(x >> 1 & 1)
+	w ^= (w ^ (w>>4&0x0f0f0f0f0f0f0f0f | w&0x0f0f0f0f0f0f0f0f<<4)) & -(x >> 2 & 1)
+	w ^= (w ^ (w>>8&0x00ff00ff00ff00ff | w&0x00ff00ff00ff00ff<<8)) & -(x >> 3 & 1)
+	return bits.RotateLeft64(w^(w^(w>>16&0x0000ffff0000ffff|w&0x0000ffff0000ffff<<16))&-(x>>4&1), int(x&32))
 }
 
 // Feedback of a path.

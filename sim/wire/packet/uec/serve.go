@@ -47,7 +47,7 @@ func (e *engine) inOrder(l *link, free int64, low, hi []uint64, end int64) int64
 		}
 		if looks && size != 0 {
 			if i := sent + lag; int32(tail-i) > 0 && buf[i&uint32(len(buf)-1)].at <= free {
-				peak = max(peak, e.look2(l, &b, sent, size, free))
+				peak = max(peak, e.lookBack(l, &b, sent, size, free))
 			}
 		}
 		b.all -= int64(size)
@@ -82,8 +82,8 @@ type backlog struct {
 	next uint32 // the first of these in the ring
 }
 
-// look2 sees what waits when a data frame ends before place sent, and marks it by that. It returns how deep the queue was.
-func (e *engine) look2(l *link, b *backlog, sent uint32, size uint16, free int64) int32 {
+// lookBack sees what waits when a data frame ends before place sent, and marks it by that. It returns how deep the queue was.
+func (e *engine) lookBack(l *link, b *backlog, sent uint32, size uint16, free int64) int32 {
 	q := &l.low
 	for ; b.next != q.tail; b.next++ {
 		f := q.at(b.next)
