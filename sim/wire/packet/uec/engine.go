@@ -14,52 +14,53 @@ type goal struct{ leaf, port uint16 }
 
 // engine is one run.
 type engine struct {
-	net     *Network
-	cfg     *Config
-	flows   []Flow
-	goals   []goal   // of flows: of frames, then of their answers
-	ids     []uint32 // of flows: what switches hash of them
-	nodes   []node   // hosts, then leaves, spines and cores
-	spines  int      // the first spine
-	keys    [few]uint64
-	links   []link       // by the node that they leave; the first are of hosts
-	up      [][]uint16   // of leaves: ports to spines, in the order of their table; nil: not needed yet
-	over    [][][]uint16 // of spines by host of another pod: to cores, in the same way
-	outs    []uint8      // of goals by path: the port of the sender's leaf, from 1; 0: not known; nil: never is
-	salt    []uint32     // of leaves, then of spines
-	setup   *setup
-	hosts   []host
-	snd     []sender
-	rcv     []receiver
-	res     Result
-	deps    [][]int32
-	missing []int32
-	pools   [][]int32 // what has not been started
-	ready   []int64
-	live    int
-	waits   bool     // flows wait for others to end
-	look    int64    // the least delay of a cable, in ps
-	span    int64    // ps of a window
-	tables  int      // of leaves, not yet drawn, that will be
-	again   int64    // when a host last had a frame of a packet that it knew to have come
-	ports   []port   // by node; the first are of hosts, each of the link that leaves there
-	come    []uint64 // bits of hosts for which that is known, or acts; of ports of switches for which that is known
-	goes    []uint64 // bits of ports of switches where frames wait
-	acts    []int64  // by host: it does nothing before
-	upTo    int64    // switches without hosts were simulated up to
-	lead    int64    // and leaves this much further
-	arrived []frame
-	parts   parted.Parts
-	merged  []uint64
-	peak    int32  // the deepest queue
-	lag     uint32 // a frame that ends with so few behind it is not marked, nor is its queue as deep
-	ended   []int32
-	nscc    cc.Ultra
-	queue   int64 // bytes of a switch's queue
-	ecnLow  int64
-	ecnHigh int64
-	rto     int64
-	mtu     int64
+	net           *Network
+	cfg           *Config
+	flows         []Flow
+	goals         []goal   // of flows: of frames, then of their answers
+	ids           []uint32 // of flows: what switches hash of them
+	nodes         []node   // hosts, then leaves, spines and cores
+	spines        int      // the first spine
+	keys          [few]uint64
+	links         []link       // by the node that they leave; the first are of hosts
+	up            [][]uint16   // of leaves: ports to spines, in the order of their table; nil: not needed yet
+	over          [][][]uint16 // of spines by host of another pod: to cores, in the same way
+	outs          []uint8      // of goals by path: the port of the sender's leaf, from 1; 0: not known; nil: never is
+	salt          []uint32     // of leaves, then of spines
+	setup         *setup
+	hosts         []host
+	snd           []sender
+	rcv           []receiver
+	res           Result
+	deps          [][]int32
+	missing       []int32
+	pools         [][]int32 // what has not been started
+	ready         []int64
+	live          int
+	waits         bool     // flows wait for others to end
+	look          int64    // the least delay of a cable, in ps
+	span          int64    // ps of a window
+	tables        int      // of leaves, not yet drawn, that will be
+	again         int64    // when a host last had a frame of a packet that it knew to have come
+	ports         []port   // by node; the first are of hosts, each of the link that leaves there
+	come          []uint64 // bits of hosts for which that is known, or acts; of ports of switches for which that is known
+	goes          []uint64 // bits of ports of switches where frames wait
+	acts          []int64  // by host: it does nothing before
+	upTo          int64    // switches without hosts were simulated up to
+	lead          int64    // and leaves this much further
+	arrived       []frame
+	parts         parted.Parts
+	merged        []uint64
+	peak          int32  // the deepest queue that was seen
+	deep          int32  // the name of its link
+	lag, lagEqual uint32 // see unseen
+	ended         []int32
+	nscc          cc.Ultra
+	queue         int64 // bytes of a switch's queue
+	ecnLow        int64
+	ecnHigh       int64
+	rto           int64
+	mtu           int64
 }
 
 const never = int64(1<<63 - 1)

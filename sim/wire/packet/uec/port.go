@@ -14,19 +14,18 @@ type link struct {
 	full  int64 // ps of the frame size seen last
 
 	hi       fifo
-	lowBytes int64 // with the frame in transmission
-	_        int64
+	lowBytes int64  // with the frame in transmission
+	hops     int64  // data frames whose transmission began
 	size     uint16 // of the frame in transmission, if it is data; else 0
 	bytes    uint16 // the frame size seen last
 	peak     int32
 
 	rate     int64
 	draws    uint64
-	hops     int64 // data frames whose transmission began
 	id       int32
 	from, to int32 // nodes
 	toHost   bool
-	_        [16]byte
+	_        [24]byte
 }
 
 // first is when the first frame of a link arrives.

@@ -16,11 +16,23 @@ func (e *engine) serve(x *port, low, hi []uint64, end int64) {
 	e.ran(x)
 }
 
-// deepest notes the deepest queue, and how many frames wait at least when one ends that is marked, or at a queue that is
-// as deep.
+// deepest notes the deepest queue. Of equal ones that of the link with the least name counts.
 func (e *engine) deepest(l *link) {
-	e.peak = l.peak
-	e.lag = uint32(min(e.ecnLow/e.mtu, max(1, (int64(e.peak)-1)/e.mtu)-1))
+	e.peak, e.deep = l.peak, l.id
+	frames := int64(l.peak) / e.mtu
+	e.lag = uint32(min(e.ecnLow/e.mtu, max(frames, 1)-1))
+	if int64(l.peak)%e.mtu == 0 {
+		frames--
+	}
+	e.lagEqual = uint32(min(e.ecnLow/e.mtu, max(frames, 1)-1))
+}
+
+// unseen is how many frames may wait behind one of a link that ends, without it being marked or its queue the deepest.
+func (e *engine) unseen(l *link) uint32 {
+	if l.peak < e.peak && l.id < e.deep {
+		return e.lagEqual
+	}
+	return e.lag
 }
 
 // inOrder queues frames and sends them up to end. In and out: when the frame in transmission ends.
@@ -29,7 +41,7 @@ func (e *engine) inOrder(l *link, free int64, low, hi []uint64, end int64) int64
 	come := l.low.add(e.arrived, low)
 	l.hi.add(e.arrived, hi)
 	b := backlog{all: l.lowBytes + come, yet: come, next: next}
-	tail, tailHi, lag := l.low.tail, l.hi.tail, e.lag
+	tail, tailHi, lag := l.low.tail, l.hi.tail, e.unseen(l)
 	buf, bufHi, sentHi := l.low.buf, l.hi.buf, l.hi.sent
 	looks, size, peak := tail-sent > lag, l.size, l.peak
 	for free < end {
@@ -69,7 +81,7 @@ func (e *engine) inOrder(l *link, free int64, low, hi []uint64, end int64) int64
 	}
 	l.hops += int64(sent - l.low.sent)
 	l.low.sent, l.hi.sent, l.size, l.lowBytes = sent, sentHi, size, b.all
-	if l.peak = max(peak, int32(b.all)); l.peak > e.peak {
+	if l.peak = max(peak, int32(b.all)); l.peak > e.peak || l.peak == e.peak && l.id < e.deep {
 		e.deepest(l)
 	}
 	return free
