@@ -7,7 +7,6 @@ import (
 	"github.com/simccl/simccl/internal/netrun"
 	"github.com/simccl/simccl/internal/process"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // maxFile bounds an input file.
@@ -67,7 +66,7 @@ spraying as --lb says) or RoCE with PFC alone (--cc roce).`,
 	f.StringVar(&h.Matrix, "htsim", "", "connection matrix `FILE` of htsim")
 	f.StringVar(&h.Topo, "topo", "", "topology `FILE` of htsim, with --htsim")
 	f.StringVar(&cc, "cc", "", "congestion control; with --htsim: nscc (default) or roce; with --ns3 (default the configuration's): "+netrun.Presets)
-	overrides(f, &o)
+	overrides(c, &o)
 	f.StringVar(&h.Balance, "lb", h.Balance, "load balancing with --htsim: ecmp, oblivious, reps, bitmap or mixed; roce has ecmp alone")
 	f.IntVar(&h.MTU, "mtu", 0, "with --htsim: bytes of a full frame with nscc (default 4150), of its payload with roce (default 1000)")
 	f.StringVar(&o.Compat, "compat", o.Compat, "how closely to follow ns-3: ns3 (its frame sizes and whole nanoseconds), ns3:exact (also its order of simultaneous events from the first frame; slower) or none (RoCEv2 frames on Ethernet, exact times)")
@@ -78,7 +77,8 @@ spraying as --lb says) or RoCE with PFC alone (--cc roce).`,
 }
 
 // overrides defines the options that replace what a configuration says.
-func overrides(f *pflag.FlagSet, o *netrun.Options) {
+func overrides(c *cobra.Command, o *netrun.Options) {
+	f := c.Flags()
 	f.StringVar(&o.Repair, "repair", "", "loss recovery: gbn (go-back-N), sr (selective repeat) or trim (selective repeat; switches trim frames to their headers instead of PFC)")
 	f.Float64Var(&o.TimeoutUs, "timeout", 0, "retransmission timeout in `US` (microseconds); 0: none")
 	f.IntVar(&o.Retries, "retries", 0, "timeouts without progress after which a flow fails; 0: never")

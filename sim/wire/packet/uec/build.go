@@ -9,21 +9,16 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// build lays the run out: link 2i goes up, 2i+1 down; first the links of hosts,
+// build lays the run out: link 2i of its names goes up, 2i+1 down; first the links of hosts,
 // then those of leaves to spines, leaf by leaf, then those of spines to cores.
 func build(n *Network, flows []Flow, c *Config) *engine {
 	e := &engine{net: n, cfg: c, flows: flows, live: len(flows)}
 	h := n.Hosts()
-	e.in = make([][]int32, h+n.Leaves+n.AllSpines()+n.Cores)
+	e.spines = h + n.Leaves
+	e.nodes = make([]node, h+n.Leaves+n.AllSpines()+n.Cores)
+	cables := make([]cable, 0, h+n.Leaves*n.Spines+n.AllSpines()*n.Uplinks())
 	join := func(low, high int, rate int64, delay, lowLatency, highLatency units.Time, host bool) {
-		for k := range 2 {
-			l := link{id: int32(len(e.links)), from: int32(low), to: int32(high), rate: rate, delay: int64(delay + highLatency), small: spell(control, rate)}
-			if k == 1 {
-				l.from, l.to, l.delay, l.toHost = int32(high), int32(low), int64(delay+lowLatency), host
-			}
-			e.in[l.to] = append(e.in[l.to], l.id)
-			e.links, e.due, e.ends = append(e.links, l), append(e.due, never), append(e.ends, never)
-		}
+		cables = append(cables, cable{int32(low), int32(high), rate, [2]int64{int64(delay + highLatency), int64(delay + lowLatency)}, host})
 	}
 	for i := range h {
 		join(i, h+i/n.PerLeaf, n.HostRate, n.HostDelay, 0, n.LeafLatency, true)
@@ -38,6 +33,7 @@ func build(n *Network, flows []Flow, c *Config) *engine {
 			join(h+n.Leaves+s, h+n.Leaves+n.AllSpines()+u*n.Spines+s%n.Spines, n.CoreRate, n.CoreDelay, n.SpineLatency, n.CoreLatency, false)
 		}
 	}
+	e.lay(cables)
 	e.look = parted.Longest
 	for i := range e.links {
 		e.look = min(e.look, e.links[i].delay)
@@ -78,7 +74,7 @@ func (e *engine) buildFlows() {
 	e.deps, e.missing, e.ready = make([][]int32, n), make([]int32, n), make([]int64, n)
 	e.hosts, e.acts = make([]host, e.net.Hosts()), make([]int64, e.net.Hosts())
 	for i := range e.hosts {
-		h, l := &e.hosts[i], &e.links[2*i]
+		h, l := &e.hosts[i], &e.links[i]
 		h.id, h.free, h.opens, h.soonest = int32(i), never, never, never
 		h.rate, h.small, h.little, h.delay = l.rate, exact(control, l.rate), l.small, l.delay
 	}
@@ -125,9 +121,10 @@ func (e *engine) seed() {
 	}
 	if e.cfg.Balance == Bitmap || e.cfg.Balance == Mixed {
 		k := e.cfg.Paths
-		skip := make([]uint8, len(e.flows)*k)
+		words := (k + 63) / 64
+		skip, held := make([]uint8, len(e.flows)*k), make([]uint64, len(e.flows)*words)
 		for i := range e.flows {
-			e.snd[i].paths.skip = skip[i*k : (i+1)*k : (i+1)*k]
+			e.snd[i].paths.penalties(skip[i*k:(i+1)*k:(i+1)*k], held[i*words:(i+1)*words:(i+1)*words])
 		}
 	}
 	e.up, e.setup = make([][]uint16, n.Leaves), c

@@ -2,6 +2,7 @@ package uec
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 
 	"github.com/simccl/simccl/sim/wire/packet/cc"
@@ -13,44 +14,53 @@ type goal struct{ leaf, port uint16 }
 
 // engine is one run.
 type engine struct {
-	net     *Network
-	cfg     *Config
-	flows   []Flow
-	goals   []goal   // of flows: of frames, then of their answers
-	ids     []uint32 // of flows: what switches hash of them
-	links   []link
-	in      [][]int32    // links by node
-	up      [][]uint16   // of leaves: ports to spines, in the order of their table; nil: not needed yet
-	over    [][][]uint16 // of spines by host of another pod: to cores, in the same way
-	outs    []uint8      // of goals by path: the port of the sender's leaf, from 1; 0: not known; nil: never is
-	salt    []uint32     // of leaves, then of spines
-	setup   *setup
-	hosts   []host
-	snd     []sender
-	rcv     []receiver
-	res     Result
-	deps    [][]int32
-	missing []int32
-	pools   [][]int32 // what has not been started
-	ready   []int64
-	live    int
-	waits   bool    // flows wait for others to end
-	look    int64   // the least delay of a cable, in ps
-	span    int64   // ps of a window
-	tables  int     // of leaves, not yet drawn, that will be
-	again   int64   // when a host last had a frame of a packet that it knew to have come
-	due     []int64 // by link: when its first frame arrives
-	ends    []int64 // by link: when the frame in transmission ends
-	acts    []int64 // by host: it does nothing before
-	arrived []frame
-	parts   parted.Parts
-	ended   []int32
-	nscc    cc.Ultra
-	queue   int64 // bytes of a switch's queue
-	ecnLow  int64
-	ecnHigh int64
-	rto     int64
-	mtu     int64
+	net           *Network
+	cfg           *Config
+	flows         []Flow
+	goals         []goal   // of flows: of frames, then of their answers
+	ids           []uint32 // of flows: what switches hash of them
+	nodes         []node   // hosts, then leaves, spines and cores
+	spines        int      // the first spine
+	keys          [few]uint64
+	links         []link       // by the node that they leave; the first are of hosts
+	up            [][]uint16   // of leaves: ports to spines, in the order of their table; nil: not needed yet
+	over          [][][]uint16 // of spines by host of another pod: to cores, in the same way
+	outs          []uint8      // of goals by path: the port of the sender's leaf, from 1; 0: not known; nil: never is
+	salt          []uint32     // of leaves, then of spines
+	setup         *setup
+	hosts         []host
+	snd           []sender
+	rcv           []receiver
+	res           Result
+	deps          [][]int32
+	missing       []int32
+	pools         [][]int32 // what has not been started
+	ready         []int64
+	live          int
+	waits         bool     // flows wait for others to end
+	look          int64    // the least delay of a cable, in ps
+	span          int64    // ps of a window
+	tables        int      // of leaves, not yet drawn, that will be
+	again         int64    // when a host last had a frame of a packet that it knew to have come
+	ports         []port   // by node; the first are of hosts, each of the link that leaves there
+	come          []uint64 // bits of hosts for which that is known, or acts; of ports of switches for which that is known
+	goes          []uint64 // bits of ports of switches where frames wait
+	acts          []int64  // by host: it does nothing before
+	upTo          int64    // switches without hosts were simulated up to
+	lead          int64    // and leaves this much further
+	arrived       []frame
+	parts         parted.Parts
+	merged        []uint64
+	peak          int32  // the deepest queue that was seen
+	deep          int32  // the name of its link
+	lag, lagEqual uint32 // see unseen
+	ended         []int32
+	nscc          cc.Ultra
+	queue         int64 // bytes of a switch's queue
+	ecnLow        int64
+	ecnHigh       int64
+	rto           int64
+	mtu           int64
 }
 
 const never = int64(1<<63 - 1)
@@ -75,12 +85,28 @@ func Run(n *Network, flows []Flow, c *Config) (*Result, error) {
 
 // peaks notes the deepest queue, and counts what left queues.
 func (e *engine) peaks() {
+	most := &link{}
 	for i := range e.links {
-		e.res.DataPacketHops += e.links[i].hops
-		if l := &e.links[i]; int64(l.peak) > e.res.PeakQueue {
-			e.res.PeakQueue, e.res.PeakLink = int64(l.peak), [2]int32{l.from, l.to}
+		l := &e.links[i]
+		e.res.DataPacketHops += l.hops
+		if free := e.ports[i].free; l.size != 0 && free >= e.until(l.from) {
+			e.res.DataPacketHops-- // its transmission did not end
+		}
+		if l.peak > most.peak || l.peak == most.peak && l.id < most.id {
+			most = l
 		}
 	}
+	if most.peak > 0 {
+		e.res.PeakQueue, e.res.PeakLink = int64(most.peak), [2]int32{most.from, most.to}
+	}
+}
+
+// until is when the simulation of a switch ended.
+func (e *engine) until(v int32) int64 {
+	if e.isLeaf(v) {
+		return e.upTo + e.lead
+	}
+	return e.upTo
 }
 
 // run simulates all, in turns if it may. It reports false where the end of a window would show in
@@ -114,49 +140,43 @@ func (e *engine) poll() error {
 
 // window simulates up to end; it reports whether frames arrived.
 func (e *engine) window(end int64) bool {
-	return e.runHosts(end)+e.switches(e.net.Hosts(), len(e.in), end) > 0
+	e.upTo = end
+	return e.runHosts(end)+e.switches(e.net.Hosts(), len(e.nodes), end) > 0
 }
 
 // switches simulates those from first to before last up to end; it returns how many frames arrived.
 func (e *engine) switches(first, last int, end int64) (busy int) {
 	for v := first; v < last; v++ {
-		busy += e.runSwitch(v, end)
+		if n := &e.nodes[v]; n.ports > 64 || e.come[n.word]|e.goes[n.word] != 0 {
+			busy += e.runSwitch(v, end)
+		}
 	}
 	return busy
 }
 
 // runHosts simulates all hosts up to end; it returns how many frames arrived.
 func (e *engine) runHosts(end int64) (busy int) {
-	if !e.waits {
-		for i := range e.hosts {
-			busy += e.runAlone(&e.hosts[i], end)
+	hosts := e.come[:(len(e.hosts)+63)/64]
+	if e.waits {
+		for w, some := range hosts {
+			for ; some != 0; some &= some - 1 {
+				if x := &e.ports[64*w+bits.TrailingZeros64(some)]; x.due < end {
+					e.foresee(x.in, end)
+				}
+			}
 		}
 		e.settle()
-		return busy
 	}
-	for i := range e.hosts {
-		if e.due[2*i+1] < end {
-			e.foresee(&e.links[2*i+1], end)
-			e.acts[i] = 0
+	for w, some := range hosts {
+		for ; some != 0; some &= some - 1 {
+			if i := 64*w + bits.TrailingZeros64(some); e.ports[i].due < end || e.acts[i] < end {
+				busy += e.runHost(&e.hosts[i], end)
+			}
 		}
 	}
-	e.settle()
-	for i := range e.hosts {
-		if h := &e.hosts[i]; e.acts[i] < end {
-			busy += e.runHost(h, end)
-			e.acts[i] = h.nextEvent()
-		}
+	if !e.waits {
+		e.settle()
 	}
-	return busy
-}
-
-// runAlone simulates a host up to end where no flow waits for the end of another.
-func (e *engine) runAlone(h *host, end int64) int {
-	if e.due[2*h.id+1] >= end && e.acts[h.id] >= end {
-		return 0
-	}
-	busy := e.runHost(h, end)
-	e.acts[h.id] = h.nextEvent()
 	return busy
 }
 
@@ -189,8 +209,11 @@ func (e *engine) release(d, ended int32) {
 // next returns when something happens at or after now.
 func (e *engine) next(now int64) int64 {
 	t := never
-	for i := range e.links {
-		t = min(t, e.due[i], e.ends[i])
+	for i := range e.ports {
+		x := &e.ports[i]
+		if t = min(t, x.due); x.free >= now {
+			t = min(t, x.free)
+		}
 	}
 	for i := range e.hosts {
 		t = min(t, e.hosts[i].nextEvent())
@@ -201,50 +224,56 @@ func (e *engine) next(now int64) int64 {
 	return max(t, now)
 }
 
-// take takes what arrives before end at a leaf or spine off the links, and puts it apart by the
-// ports by which it leaves.
-func (e *engine) take(v int, end int64) {
-	n, p, in := e.net, &e.parts, e.in[v]
-	h, from := n.Hosts(), end-e.span
-	p.Begin(len(in))
+// pull takes what arrives before end at a switch off the links, in the order of its ports. It returns how
+// many frames come by those before port some.
+func (e *engine) pull(n *node, some int32, end int64) (before int) {
+	arrived := e.arrived[:0]
+	for w := range n.words() {
+		first := n.first + 64*w
+		for busy := e.come[n.word+w]; busy != 0; busy &= busy - 1 {
+			k := first + int32(bits.TrailingZeros64(busy))
+			x := &e.ports[k]
+			if x.due >= end {
+				continue
+			}
+			l, low, hi := x.in, never, never
+			if l.low.head != l.low.tail {
+				arrived, low = l.low.take(arrived, end)
+			}
+			if l.hi.head != l.hi.tail {
+				arrived, hi = l.hi.take(arrived, end)
+			}
+			if x.due = min(low, hi); x.due == never {
+				e.come[n.word+w] &^= busy & -busy
+			}
+			if k < n.first+some {
+				before = len(arrived)
+			}
+		}
+	}
+	e.arrived = arrived
+	return before
+}
+
+// part puts what arrived apart by the ports by which it leaves, and by the queues there: data, then control.
+func (e *engine) part(v, sent int, from int64) {
+	n, p := e.net, &e.parts
+	h := n.Hosts()
 	switch {
 	case v < h+n.Leaves:
-		above := e.pull(e.arrived[:0], in[:n.PerLeaf], end)
-		e.arrived = e.pull(above, in[n.PerLeaf:], end)
-		e.atLeaf(v-h, len(above), from)
+		e.atLeaf(v-h, sent, from)
 	case n.Pods == 0:
-		e.arrived = e.pull(e.arrived[:0], in, end)
 		goals := e.goals
 		for i := range e.arrived {
 			f := &e.arrived[i]
-			p.Add(goals[f.goal()].leaf, parted.Key(f.at-from, i))
+			p.Add(goals[f.goal()].leaf<<1|f.ahead(), parted.Key(f.at-from, i))
 		}
 	default:
-		e.arrived = e.pull(e.arrived[:0], in, end)
 		for i := range e.arrived {
 			f := &e.arrived[i]
-			p.Add(e.route(v-h-n.Leaves, e.goals[f.goal()], f), parted.Key(f.at-from, i))
+			p.Add(e.route(v-h-n.Leaves, e.goals[f.goal()], f)<<1|f.ahead(), parted.Key(f.at-from, i))
 		}
 	}
-	p.End()
-}
-
-// pull takes what arrives before end off some links, to the end of a list.
-func (e *engine) pull(arrived []frame, ids []int32, end int64) []frame {
-	for _, id := range ids {
-		if e.due[id] >= end {
-			continue
-		}
-		l, low, hi := &e.links[id], never, never
-		if l.low.head != l.low.tail {
-			arrived, low = l.low.take(arrived, end)
-		}
-		if l.hi.head != l.hi.tail {
-			arrived, hi = l.hi.take(arrived, end)
-		}
-		e.due[id] = min(low, hi)
-	}
-	return arrived
 }
 
 // atLeaf puts apart what arrived at a leaf: first what its hosts sent, then what comes down to them.
@@ -260,28 +289,38 @@ func (e *engine) atLeaf(at, sent int, from int64) {
 		if port == 0 {
 			port = e.leaving(at, f)
 		}
-		p.Add(port-1, parted.Key(f.at-from, i))
+		p.Add((port-1)<<1|f.ahead(), parted.Key(f.at-from, i))
 	}
 	for i := sent; i < len(arrived); i++ {
 		f := &arrived[i]
-		p.Add(goals[f.goal()].port, parted.Key(f.at-from, i))
+		p.Add(goals[f.goal()].port<<1|f.ahead(), parted.Key(f.at-from, i))
 	}
 }
 
 // runSwitch simulates a leaf or spine up to end, port by port: ports share nothing.
 func (e *engine) runSwitch(v int, end int64) int {
-	p := &e.parts
-	e.take(v, end)
-	for i, id := range e.in[v] {
-		some := p.Used[i/64]>>(i%64)&1 != 0
-		if !some && e.ends[id^1] >= end {
-			continue
+	n, p := &e.nodes[v], &e.parts
+	if n.ports <= 64 && e.net.Pods == 0 {
+		if busy, ok := e.runCalm(v, n, end); ok {
+			return busy
 		}
-		var keys []uint64
-		if some {
-			keys = p.LeavingMixed(i, e.span)
+	}
+	sent := e.pull(n, int32(e.net.PerLeaf), end)
+	p.Begin(2 * int(n.ports))
+	e.part(v, sent, end-e.span)
+	p.End()
+	for i := range int(n.ports) {
+		x := &e.ports[int(n.first)+i]
+		if p.Used[i/32]>>(2*i%64)&3 != 0 {
+			hi := p.LeavingMixed(2*i+1, e.span)
+			if len(hi) > 8 { // sorted elsewhere, where data is next
+				p.Instead(2*i+1, hi)
+				hi = p.Added(2*i + 1)
+			}
+			e.serve(x, p.LeavingMixed(2*i, e.span), hi, end)
+		} else if x.waits && x.free < end {
+			e.onto(x, nil, nil, end)
 		}
-		e.onto(&e.links[id^1], e.arrived, keys, end)
 	}
 	return len(e.arrived)
 }

@@ -1,6 +1,10 @@
 package uec
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
+)
 
 // fifo is a ring of frames that grows: first those that travel, then those that wait, which are
 // taken from both ends. So a frame lies where it waited once it travels.
@@ -23,6 +27,23 @@ func (q *fifo) push(who, what uint64, at int64) {
 	q.tail = i + 1
 	g := q.at(i)
 	g.at, g.who, g.what = at, who, what
+}
+
+// add appends what arrived, by keys; it returns how many bytes that is.
+func (q *fifo) add(arrived []frame, keys []uint64) (bytes int64) {
+	for int(q.tail-q.head)+len(keys) > len(q.buf) {
+		q.grow()
+	}
+	buf, tail := q.buf, q.tail
+	for _, key := range keys {
+		f, g := &arrived[key&parted.Place], &buf[tail&uint32(len(buf)-1)]
+		what := f.what
+		g.at, g.who, g.what = f.at, f.who, what
+		bytes += int64(uint16(what >> sizeAt))
+		tail++
+	}
+	q.tail = tail
+	return bytes
 }
 
 // grow doubles the memory. It is a call: what calls it seldom would keep less in registers otherwise.

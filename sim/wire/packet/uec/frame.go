@@ -46,5 +46,11 @@ func (f *frame) size() uint16 { return uint16(f.what >> sizeAt) }
 func (f *frame) path() uint16 { return uint16(f.what >> pathAt) }
 func (f *frame) slot() uint16 { return uint16(f.what >> slotAt) }
 
+// ahead is 1 for control frames, else 0.
+func (f *frame) ahead() uint16 {
+	some := f.what & flagsAhead
+	return uint16((some | -some) >> 63)
+}
+
 // has says that a frame has one of some flags.
 func (f *frame) has(flags uint64) bool { return f.what&flags != 0 }

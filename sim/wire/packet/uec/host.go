@@ -43,6 +43,7 @@ func (e *engine) begin(flow int32, at int64) {
 	h.starts = slices.Insert(h.starts, i, begin{at, flow})
 	h.firstStart()
 	e.acts[h.id] = min(e.acts[h.id], at)
+	e.come[h.id/64] |= 1 << (h.id % 64)
 }
 
 // firstStart notes when the first of starts is.
@@ -83,7 +84,8 @@ func (e *engine) finish(s *sender, flow int32, now int64) {
 // this order where times are equal. What arrives is in the rings of the link, which no other node touches
 // meanwhile. It returns how many frames arrived.
 func (e *engine) runHost(h *host, end int64) (busy int) {
-	l := &e.links[2*h.id+1]
+	x := &e.ports[h.id]
+	l := x.in
 	low, hi := l.low.comes(), l.hi.comes()
 	for {
 		t := min(h.opens, h.free, h.soonest, end)
@@ -103,9 +105,12 @@ func (e *engine) runHost(h *host, end int64) (busy int) {
 			}
 			e.arrive(h, f)
 		case t == end:
-			e.due[l.id] = l.first()
-			if up := 2 * h.id; e.due[up] == never {
-				e.due[up] = e.links[up].low.first()
+			x.due, e.acts[h.id] = l.first(), h.nextEvent()
+			if x.due == never && e.acts[h.id] == never {
+				e.come[h.id/64] &^= 1 << (h.id % 64)
+			}
+			if x.peer.due == never {
+				e.await(x)
 			}
 			return busy
 		case t == h.opens:
@@ -174,7 +179,7 @@ func (e *engine) put(h *host, who, what uint64, now int64) {
 	}
 	h.free = now + lasts
 	h.ends = max(now, h.ends) + wire
-	q := &e.links[2*h.id].low
+	q := &e.links[h.id].low
 	i := q.tail
 	if i-q.head == uint32(len(q.buf)) {
 		q.grow()

@@ -14,29 +14,46 @@ type link struct {
 	full  int64 // ps of the frame size seen last
 
 	hi       fifo
-	lowBytes int64
-	hiBytes  int64
+	lowBytes int64  // with the frame in transmission
+	hops     int64  // data frames whose transmission began
 	size     uint16 // of the frame in transmission, if it is data; else 0
 	bytes    uint16 // the frame size seen last
 	peak     int32
 
 	rate     int64
 	draws    uint64
-	hops     int64 // data frames whose transmission ended
 	id       int32
 	from, to int32 // nodes
 	toHost   bool
-	_        [16]byte
+	_        [24]byte
 }
 
 // first is when the first frame of a link arrives.
 func (l *link) first() int64 { return min(l.low.first(), l.hi.first()) }
 
-// onto lets a port work up to end: frames come in the order of keys; a frame in transmission that
+// onto lets a port work up to end, and notes what becomes of its link. Where no frame waits, that one
+// ends changes nothing until another comes.
+func (e *engine) onto(x *port, arrived []frame, keys []uint64, end int64) {
+	x.free = e.work(x.out, x.free, arrived, keys, end)
+	e.ran(x)
+}
+
+// ran notes what became of a port.
+func (e *engine) ran(x *port) {
+	if x.peer.due == never {
+		e.await(x)
+	}
+	l := x.out
+	if waits := l.hi.waits() || l.low.waits(); waits != x.waits {
+		x.waits = waits
+		e.goes[x.bit/64] ^= 1 << (x.bit % 64)
+	}
+}
+
+// work lets a port work up to end: frames come in the order of keys; a frame in transmission that
 // ends no longer counts in its queue, and is marked by what stays there; the next one
-// starts, control first.
-func (e *engine) onto(l *link, arrived []frame, keys []uint64, end int64) {
-	free := e.ends[l.id]
+// starts, control first. In and out: when the frame in transmission ends.
+func (e *engine) work(l *link, free int64, arrived []frame, keys []uint64, end int64) int64 {
 	for n := 0; ; n++ {
 		f, at := (*frame)(nil), end
 		if n < len(keys) {
@@ -44,12 +61,9 @@ func (e *engine) onto(l *link, arrived []frame, keys []uint64, end int64) {
 			at = f.at
 		}
 		for free < at {
-			if l.size == 0 {
-				l.hiBytes -= control
-			} else {
-				l.hops++
+			if l.size != 0 {
 				if l.lowBytes -= int64(l.size); l.lowBytes > e.ecnLow {
-					e.mark(l)
+					e.mark(l, l.low.at(l.low.sent-1), l.lowBytes)
 				}
 			}
 			var g *frame
@@ -62,7 +76,7 @@ func (e *engine) onto(l *link, arrived []frame, keys []uint64, end int64) {
 				l.low.sent = i + 1
 				free += l.begin(g.size())
 			} else {
-				free = never
+				l.size = 0
 				break
 			}
 			g.at = free + l.delay
@@ -72,12 +86,11 @@ func (e *engine) onto(l *link, arrived []frame, keys []uint64, end int64) {
 		}
 		q, size := &l.low, f.size()
 		if f.has(flagsAhead) {
-			if l.hiBytes+control > 2*e.queue {
+			if e.full(l, free >= at) {
 				e.res.Drops++
 				continue
 			}
 			q, size = &l.hi, 0
-			l.hiBytes += control
 		} else {
 			bytes := l.lowBytes + int64(size)
 			if bytes > e.queue {
@@ -92,7 +105,7 @@ func (e *engine) onto(l *link, arrived []frame, keys []uint64, end int64) {
 			q.grow()
 		}
 		q.tail = i + 1
-		if free == never {
+		if free < at {
 			q.sent = i + 1
 			free = at + l.begin(size)
 			at = free + l.delay
@@ -100,10 +113,7 @@ func (e *engine) onto(l *link, arrived []frame, keys []uint64, end int64) {
 		g := q.at(i)
 		g.at, g.who, g.what = at, f.who, f.what
 	}
-	e.ends[l.id] = free
-	if due := &e.due[l.id]; *due == never {
-		*due = l.first()
-	}
+	return free
 }
 
 // begin begins the transmission of a data frame of a size, or of a control frame: 0. It returns how
@@ -113,6 +123,7 @@ func (l *link) begin(size uint16) int64 {
 	if size == 0 {
 		return l.small
 	}
+	l.hops++
 	if l.bytes != size {
 		l.measure(size)
 	}
@@ -122,16 +133,25 @@ func (l *link) begin(size uint16) int64 {
 // measure takes the time of frames of a size.
 func (l *link) measure(size uint16) { l.bytes, l.full = size, spell(int64(size), l.rate) }
 
-// mark marks the frame whose transmission ended, or not, as is drawn.
-func (e *engine) mark(l *link) {
-	if l.lowBytes <= e.ecnHigh {
+// full says that the queue of control frames has no room.
+func (e *engine) full(l *link, transmits bool) bool {
+	n := int64(l.hi.tail - l.hi.sent)
+	if transmits && l.size == 0 {
+		n++
+	}
+	return (n+1)*control > 2*e.queue
+}
+
+// mark marks a frame whose transmission ended, or not, as is drawn: by how many bytes stay.
+func (e *engine) mark(l *link, g *frame, stay int64) {
+	if stay <= e.ecnHigh {
 		l.draws++
 		d := uint64(draw(e.cfg.Seed, uint64(l.id), l.draws)>>1) + 1
-		if d*uint64(e.ecnHigh-e.ecnLow) > uint64(0x7fffffff*(l.lowBytes-e.ecnLow)) {
+		if d*uint64(e.ecnHigh-e.ecnLow) > uint64(0x7fffffff*(stay-e.ecnLow)) {
 			return
 		}
 	}
-	l.low.at(l.low.sent - 1).what |= flagCE
+	g.what |= flagCE
 	e.res.Marks++
 }
 
@@ -140,65 +160,63 @@ func (e *engine) mark(l *link) {
 func spell(bytes, rate int64) int64 { return bytes * (8_000_000_000_000 / rate) }
 
 // overflow puts a data frame into a queue that has no room for it: it or the frame that came last is
-// trimmed. In and out: when the frame in transmission ends.
+// trimmed. In and out, here and below: when the frame in transmission ends.
 func (e *engine) overflow(l *link, f *frame, free int64) int64 {
-	e.ends[l.id] = free
 	l.draws++
 	switch {
 	case draw(e.cfg.Seed, uint64(l.id), l.draws)&1 != 0:
-		e.trim(l, f)
+		return e.trim(l, f, free)
 	case !l.low.waits():
-		e.instead(l, f)
+		return e.instead(l, f, free)
 	default:
 		l.low.tail--
 		last := *l.low.at(l.low.tail)
 		l.lowBytes -= int64(last.size())
-		e.trim(l, &last)
+		free = e.trim(l, &last, free)
 		l.lowBytes += int64(f.size())
 		l.peak = max(l.peak, int32(l.lowBytes))
 		l.low.push(f.who, f.what, f.at)
+		return free
 	}
-	return e.ends[l.id]
 }
 
 // instead puts a frame in the place of that in transmission, if there is one, which is trimmed:
 // the queue has room for one.
-func (e *engine) instead(l *link, f *frame) {
-	if e.ends[l.id] == never || l.size == 0 {
-		e.trim(l, f)
-		return
+func (e *engine) instead(l *link, f *frame, free int64) int64 {
+	if l.size == 0 {
+		return e.trim(l, f, free)
 	}
 	g := l.low.at(l.low.sent - 1)
-	last := *g
+	last := frame{f.at, g.who, g.what}
 	g.who, g.what = f.who, f.what
 	l.lowBytes += int64(f.size()) - int64(last.size())
 	l.size = f.size()
 	l.peak = max(l.peak, int32(l.lowBytes))
-	e.trim(l, &last)
+	return e.trim(l, &last, free)
 }
 
 // trim cuts the payload off and queues the header before data.
-func (e *engine) trim(l *link, f *frame) {
+func (e *engine) trim(l *link, f *frame, free int64) int64 {
 	e.res.Trims++
 	f.what = f.what&^sizeBits | control<<sizeAt | flagTrimmed
 	if l.toHost {
 		f.what |= flagLast
 	}
-	e.control(l, f)
+	return e.control(l, f, free)
 }
 
 // control puts a control frame into its queue.
-func (e *engine) control(l *link, f *frame) {
-	if l.hiBytes+control > 2*e.queue {
-		e.res.Drops++
-		return
-	}
-	l.hiBytes += control
+func (e *engine) control(l *link, f *frame, free int64) int64 {
 	at := f.at
-	if e.ends[l.id] == never {
+	if e.full(l, free >= at) {
+		e.res.Drops++
+		return free
+	}
+	if free < at {
 		l.hi.sent++
-		e.ends[l.id] = at + l.begin(0)
-		at = e.ends[l.id] + l.delay
+		free = at + l.begin(0)
+		at = free + l.delay
 	}
 	l.hi.push(f.who, f.what, at)
+	return free
 }

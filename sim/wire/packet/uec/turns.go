@@ -45,7 +45,7 @@ func (e *engine) untold() (n int) {
 func (e *engine) turns(now int64) (bool, error) {
 	h := e.net.Hosts()
 	e.switches(h, h+e.net.Leaves, now+e.look)
-	e.span = 2 * e.look
+	e.span, e.lead = 2*e.look, e.look
 	for e.live > 0 && now != never && e.res.Drops == 0 {
 		if err := e.poll(); err != nil {
 			return false, err
@@ -62,8 +62,9 @@ func (e *engine) turns(now int64) (bool, error) {
 // both lets the two sides take their turns from a time on, and returns when the next begin.
 func (e *engine) both(now int64) int64 {
 	h, end := e.net.Hosts(), now+e.span
+	e.upTo = end
 	busy := e.runHosts(end)
-	busy += e.switches(h+e.net.Leaves, len(e.in), end)
+	busy += e.switches(h+e.net.Leaves, len(e.nodes), end)
 	busy += e.switches(h, h+e.net.Leaves, end+e.look)
 	if busy > 0 {
 		return end
@@ -75,14 +76,14 @@ func (e *engine) both(now int64) int64 {
 func (e *engine) nextTurn(now int64) int64 {
 	t := never
 	for i := range e.links {
-		due, ends := e.due[i], e.ends[i]
-		if e.isLeaf(e.links[i].to) {
-			due -= e.look
-		}
+		due, free := e.ports[i].due, e.ports[i].free
 		if e.isLeaf(e.links[i].from) {
-			ends -= e.look
+			due -= e.look
+			free -= e.look
 		}
-		t = min(t, due, ends)
+		if t = min(t, due); free >= now {
+			t = min(t, free)
+		}
 	}
 	for i := range e.hosts {
 		t = min(t, e.hosts[i].nextEvent())

@@ -106,7 +106,16 @@ func (p *Parts) Leaving(port int, span int64) []uint64 { return p.order(p.ports[
 
 // LeavingMixed is Leaving where few keys are in no order: what came is of many senders, each a bit.
 func (p *Parts) LeavingMixed(port int, span int64) []uint64 {
-	switch a := p.ports[port]; len(a) {
+	a := p.ports[port]
+	if len(a) > 8 {
+		return p.order(a, span)
+	}
+	return Sort(a)
+}
+
+// Sort puts few keys in order.
+func Sort(a []uint64) []uint64 {
+	switch len(a) {
 	case 0, 1:
 		return a
 	case 2:
@@ -119,8 +128,20 @@ func (p *Parts) LeavingMixed(port int, span int64) []uint64 {
 		eight(a)
 		return a
 	default:
-		return p.order(a, span)
+		return insert(a)
 	}
+}
+
+// Merge appends two lists of keys in order to a third.
+func Merge(all, a, b []uint64) []uint64 {
+	for len(a) > 0 && len(b) > 0 {
+		if a[0] < b[0] {
+			all, a = append(all, a[0]), a[1:]
+		} else {
+			all, b = append(all, b[0]), b[1:]
+		}
+	}
+	return append(append(all, a...), b...)
 }
 
 // Room is room for n keys, to be put in order by All.

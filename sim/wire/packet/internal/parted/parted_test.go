@@ -34,6 +34,10 @@ func TestParts(t *testing.T) {
 			}
 		}
 		all := slices.Sorted(slices.Values(keys))
+		half := len(keys) / 2
+		if got := Merge(nil, Sort(slices.Clone(keys[:half])), Sort(slices.Clone(keys[half:]))); !slices.Equal(got, all) {
+			t.Fatalf("merged: %v, want %v", got, all)
+		}
 		if got := p.All(keys, span); !slices.Equal(got, all) {
 			t.Fatalf("all: %v, want %v", got, all)
 		}
