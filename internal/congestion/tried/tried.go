@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"strings"
 
 	"github.com/simccl/simccl/explain"
@@ -194,7 +195,7 @@ func (r *Report) Text() string {
 		}
 		fmt.Fprintf(&b, "  tried %s: %.2f us", t.What, t.Us)
 		if r.Us > 0 { // an operation of no elements takes no time
-			fmt.Fprintf(&b, ", %+.1f %%", 100*(t.Us/r.Us-1))
+			fmt.Fprintf(&b, ", %+.1f %%", math.Round(1000*(t.Us/r.Us-1))/10+0) // no -0.0
 		}
 		b.WriteByte('\n')
 	}
