@@ -237,9 +237,9 @@ func TestPacketsRefused(t *testing.T) {
 		want   string
 	}{
 		{func(s *Spec) { s.Network.Model = "fluid" }, "network.model"},
-		{func(s *Spec) { s.Network.Balance = "random" }, "routes of frames: random is not one: write one of queue-pair, flowlet, packet"},
+		{func(s *Spec) { s.Network.Balance = "random" }, "--balance: random is not one: write one of queue-pair, flowlet, packet"},
 		{func(s *Spec) { s.Network.Model, s.Network.Balance = "", "packet" }, "network.balance packet"},
-		{func(s *Spec) { s.Network.CC = "bbr" }, `congestion control: "bbr" is not`},
+		{func(s *Spec) { s.Network.CC = "bbr" }, `--cc: "bbr" is not`},
 		{func(s *Spec) { s.Network.Model, s.Network.CC = "", "none" }, "network.cc none"},
 		{func(s *Spec) { s.Engine.Fold = "exact" }, "network.model packet: needs every rank"},
 		{func(s *Spec) { s.Engine.Fidelity = "alpha" }, "network.model packet: needs every rank"},

@@ -8,6 +8,7 @@ package congestion
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -209,7 +210,7 @@ func (f *Facts) total() string {
 }
 
 func (p *Port) line() string {
-	s := fmt.Sprintf("%s: %d inputs, %d queue pairs, peak queue %d B, %d marks", p.Name, p.Inputs, p.QueuePairs, p.PeakBytes, p.Marked)
+	s := fmt.Sprintf("%s: %d inputs, %d queue pairs, peak queue %s, %d marks", p.Name, p.Inputs, p.QueuePairs, Amount(p.PeakBytes), p.Marked)
 	if p.PausedUs > 0 {
 		s += fmt.Sprintf(", paused %.2f us", p.PausedUs)
 	}
@@ -222,12 +223,12 @@ func (s *Stopped) line() string {
 	}
 	behind := ""
 	if s.Behind != "" {
-		behind = ", the deepest queue there was " + s.Behind
+		behind = ", behind the queue of " + s.Behind
 	}
 	if s.Watchdogs > 0 {
 		behind += fmt.Sprintf("; the watchdog dropped its queue %d times", s.Watchdogs)
 	}
-	return fmt.Sprintf("%s was not allowed to send for %.2f us, first at %.2f us%s", s.Name, s.Us, s.FirstUs, behind)
+	return fmt.Sprintf("%s was paused for %.2f us, first at %.2f us%s", s.Name, s.Us, s.FirstUs, behind)
 }
 
 func (d *Deadlock) line() string {
@@ -253,6 +254,19 @@ func (p *Port) senders() string {
 		return fmt.Sprintf(", from %s and others", strings.Join(from, ", "))
 	}
 	return ", from " + named(from)
+}
+
+// Amount is a number of bytes in words, with three digits.
+func Amount(n int64) string {
+	for _, u := range []struct {
+		size float64
+		name string
+	}{{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}} {
+		if x := float64(n) / u.size; x >= 1 {
+			return fmt.Sprintf("%.*f %s", max(0, 2-int(math.Log10(x))), x, u.name)
+		}
+	}
+	return fmt.Sprintf("%d B", n)
 }
 
 // named lists the first of some ports.

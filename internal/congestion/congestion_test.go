@@ -72,6 +72,23 @@ func TestSlowAndFull(t *testing.T) {
 	}
 }
 
+// TestAmount: sizes have three digits, in the unit that fits.
+func TestAmount(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.00 kB", 470123: "470 kB", 3119672: "3.12 MB", 56252300: "56.3 MB", 2e9: "2.00 GB"} {
+		if got := Amount(n); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+}
+
+// TestRings: queue pairs that are one a ring are called rings.
+func TestRings(t *testing.T) {
+	c := Crowd{Port: "l0→s0", QueuePairs: 5, Of: 16, Beside: 8, Bytes: 5, Spread: 2, Rings: true}
+	if got := c.String(); got != "5 of 16 rings share l0→s0, one of 8 ports that lead on: it carried 2.50 times its share" {
+		t.Error(got)
+	}
+}
+
 // TestLines: a port that waits for credits is not said to be paused, and a deadlock that a
 // watchdog dissolved is named with its cycle.
 func TestLines(t *testing.T) {
@@ -79,7 +96,7 @@ func TestLines(t *testing.T) {
 		{Name: "node0/0→l0", Net: &exec.Congestion{Paused: 5 * units.Microsecond, Credits: true}},
 		{Name: "l0→l1", Net: &exec.Congestion{Paused: 7 * units.Microsecond, Pauses: 2, First: 3 * units.Microsecond, Deadlocks: []exec.Deadlock{{At: 4 * units.Microsecond, Nodes: []string{"l0", "l1", "l2"}}}}},
 	})
-	for _, want := range []string{"node0/0→l0 waited 5.00 us for credits", "l0→l1 was not allowed to send for 7.00 us, first at 3.00 us",
+	for _, want := range []string{"node0/0→l0 waited 5.00 us for credits", "l0→l1 was paused for 7.00 us, first at 3.00 us",
 		"deadlock at 4.00 us, ports paused each other in a cycle until a watchdog dropped what waited: l0 > l1 > l2 > l0"} {
 		if !slices.Contains(f.Lines(), want) {
 			t.Errorf("%q is not among %q", want, f.Lines())

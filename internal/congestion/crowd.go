@@ -18,6 +18,8 @@ type Crowd struct {
 	Beside        int    // ports that would have done as well, it included
 	Down          string // the switch that they lead down to; empty: they lead up
 	Bytes, Spread int64  // that it carried; its share, by speed, of what all of them did
+	// Rings says that each of the queue pairs is that of one ring.
+	Rings bool
 	// Slower is how many times as fast the fastest of those beside it is; 1: they are equal.
 	Slower float64
 }
@@ -109,7 +111,11 @@ func (c *Crowd) String() string {
 	if c.Down != "" {
 		to = "that lead to " + c.Down
 	}
-	return fmt.Sprintf("%d of %d queue pairs share %s, one of %d ports %s: it carried %.2f times its share", c.QueuePairs, c.Of, c.Port, c.Beside, to, float64(c.Bytes)/float64(max(1, c.Spread)))
+	what := "queue pairs"
+	if c.Rings {
+		what = "rings"
+	}
+	return fmt.Sprintf("%d of %d %s share %s, one of %d ports %s: it carried %.2f times its share", c.QueuePairs, c.Of, what, c.Port, c.Beside, to, float64(c.Bytes)/float64(max(1, c.Spread)))
 }
 
 // Incast is the port before a host that needs the most time for what several ports send it.

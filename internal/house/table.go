@@ -269,7 +269,7 @@ var rooms = []room{
 	{dir: "internal/report/page", idea: "a page draws a run and a machine, apart from flags",
 		may: with(edge{"scenario", "the run it draws"}, edge{"config", "the settings it lists"}, edge{"internal/report/nccltests", "measured tables"},
 			edge{"internal/report/topology", "the path matrix"}, edge{"internal/packetnet", "what the network was simulated as"}, edge{"internal/report/html", "what pages share"}, edge{"explain", "why a choice was made"}, edge{"tuning", "a size without a choice"}, edge{"internal/fail", "results that cannot be read"}, edge{"topo/lint", "the warnings it lists"},
-			edge{"exec", "loads of links"}, edge{"internal/congestion", "what happened to frames"}, edge{"trace", "the events of a timeline"}, edge{"internal/nccltrace", "the names of processes"},
+			edge{"exec", "loads of links"}, edge{"internal/congestion", "what happened to frames"}, edge{"internal/congestion/tried", "what of that holds an operation up"}, edge{"trace", "the events of a timeline"}, edge{"internal/nccltrace", "the names of processes"},
 			edge{"search", "the graphs it draws"}, edge{"topo", "the machine it draws"})},
 	{dir: "internal/report/html", pure: true, idea: "the style and the text of pages, apart from what they show"},
 	{dir: "internal/report/jobpage", pure: true, idea: "a page draws a job that ran, apart from flags and files",

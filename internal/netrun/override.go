@@ -94,6 +94,28 @@ func (v *Override) apply(x *ns3.Scenario, ethernet bool) error {
 			c.Faults = append(c.Faults, f)
 		}
 	}
+	return v.ends(x)
+}
+
+// ends refuses timeouts that send the same frames again for ever: over a link that carries nothing
+// from some time on, and that no switch avoids.
+func (v *Override) ends(x *ns3.Scenario) error {
+	if v.TimeoutUs == 0 || v.Retries > 0 {
+		return nil
+	}
+	dead := func(i int) error {
+		return fail.Usage("{RepairTimeout} %g: nothing comes over the link of nodes %d and %d any more, so its frames are sent again without an end: add {Retries}", v.TimeoutUs, x.Network.Cables[i].A, x.Network.Cables[i].B)
+	}
+	for i, c := range x.Network.Cables {
+		if c.Loss >= 1 {
+			return dead(i)
+		}
+	}
+	for _, f := range x.Config.Faults {
+		if f.To == 0 && (f.Loss >= 1 || f.Down && !f.Reroute && v.Routing != "adaptive" && v.Routing != "flowlet") {
+			return dead(f.Cable)
+		}
+	}
 	return nil
 }
 
@@ -225,6 +247,9 @@ func hostRate(n *packet.Network) int64 {
 	return 0
 }
 
+// leastRate is that of a slow link, in bit/s.
+const leastRate = 1e6
+
 // flaps is how often a link may flap within a fault.
 const flaps = 10000
 
@@ -260,6 +285,8 @@ func parseFault(n *packet.Network, text string) ([]packet.Fault, error) {
 		var fine bool
 		down, period, fine = parsePair(value, "/")
 		f.Down, ok = true, ok && fine && down < period && int64((f.To-f.From)/period) < flaps
+	case name == "flap" && !timed:
+		return nil, fail.Usage("{Fault} %q: a link flaps for a time: write when, as %s:flap=20/100@0-1000 (µs after the first start)", text, nodes)
 	default:
 		ok = false
 	}
@@ -268,6 +295,9 @@ func parseFault(n *packet.Network, text string) ([]packet.Fault, error) {
 	}
 	for i, c := range n.Cables {
 		if int(c.A) == va && int(c.B) == vb || int(c.A) == vb && int(c.B) == va {
+			if f.Slow > 0 && f.Slow*float64(c.Rate) < leastRate {
+				return nil, fail.Usage("{Fault} %q: leaves less than 1 Mb/s of %d bit/s: write a larger share, or down", text, c.Rate)
+			}
 			f.Cable, f.Back = i, f.Storm && int(c.A) != va
 			return flap(f, down, period), nil
 		}

@@ -58,10 +58,10 @@ func Attach(cfg *sim.Config, cl *fabric.Cluster, f File, as Choice) error {
 		return nil
 	case !errors.As(err, &p):
 		return err
-	case p.Key == "cc" && as.CC != "":
-		return fail.Usage("congestion control: %s", p.Problem)
+	case (p.Key == "cc" || p.Key == "ecn") && as.CC != "":
+		return fail.Usage("--cc: %s", p.Problem)
 	case p.Key == "balance" && as.Balance != "":
-		return fail.Usage("routes of frames: %s", p.Problem)
+		return fail.Usage("--balance: %s", p.Problem)
 	}
 	return fail.Input(net.Placed(f.Data, f.Name, p))
 }

@@ -118,7 +118,7 @@ func control(set *sim.Packets, n *fabric.Network, p *fabric.Packets, own bool) e
 	c.Control(control, rates(n), set.Hop, own)
 	switch w := c.CC.Window; {
 	case (control.Kind == packet.DCQCN || control.Kind == packet.DCTCP) && len(c.Marking) == 0:
-		return wrong("ecn", "%s acts on marks: list thresholds under ecn, or write cc none", p.CC)
+		return wrong("ecn", "%s acts on marks, and switches make none: list thresholds under ecn, or write cc none", p.CC)
 	case w > 0 && (c.AckFrom-1)*int64(c.Frames.Payload) >= w:
 		return wrong("window_kb", "window_kb %g: is full before the %d frames of %d bytes are sent after which the receiver acknowledges (ack_every); write more than %g, or a smaller ack_every",
 			*p.Window, c.AckFrom, c.Frames.Payload, float64((c.AckFrom-1)*int64(c.Frames.Payload))/1e3)

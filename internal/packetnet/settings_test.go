@@ -41,7 +41,7 @@ func TestConsistent(t *testing.T) {
 		{`{"quantum_kb": 10, "preset": "spectrum-x"}`, ""},
 		{`{"ack_every": 8, "repair": "sr"}`, "net.json:2:26: ack_every 8: with repair sr each frame"},
 		{`{"ack_every": 8, "cc": "swift"}`, "net.json:2:26: ack_every 8: cc swift needs an acknowledgement of each frame"},
-		{`{"ecn": [], "cc": "dctcp"}`, "net.json:2:20: dctcp acts on marks"},
+		{`{"ecn": [], "cc": "dctcp"}`, "net.json:2:20: dctcp acts on marks, and switches make none"},
 		{`{"window_kb": 16, "cc": "nscc"}`, "net.json:2:26: window_kb 16: cc nscc has windows of its own"},
 		{`{"window_kb": 12}`, "net.json:2:26: window_kb 12: is full before the 4 frames of 4096 bytes are sent"},
 		{`{"window_kb": 0.001, "ack_every": 1}`, ""},

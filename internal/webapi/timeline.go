@@ -58,7 +58,7 @@ var kindWords = []string{"operation", "wait", "send", "receive", "compute", "ker
 
 // kinds are those of slices by name; names of the profiler plugin, ours, and a job's.
 var kinds = map[string]uint8{
-	"SendPeerWait": waits, "SendGpuWait": waits, "RecvGpuWait": waits, "RecvFlushWait": waits, "wait": waits, "SendWait": sends, "send": sends, "RecvWait": receives, "recv": receives,
+	"SendPeerWait": waits, "SendGpuWait": waits, "RecvGpuWait": waits, "RecvFlushWait": waits, "wait": waits, "paused": waits, nccltrace.NoCredits: waits, "SendWait": sends, "send": sends, "RecvWait": receives, "recv": receives,
 	"KernelCh": kernel, "kernel": kernel, "KernelLaunch": launches, "launch": launches, "Group API": launches, "Idle": idle, "Sleep": idle,
 	"ScheduleSend": proxies, "ScheduleRecv": proxies, "ProgressSend": proxies, "ProgressRecv": proxies, "Append": proxies,
 }

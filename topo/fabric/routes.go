@@ -247,7 +247,9 @@ func mix(x uint64) uint64 {
 // NoRouteError reports that two ports cannot reach each other.
 type NoRouteError struct{ From, To string }
 
-func (e *NoRouteError) Error() string { return "fabric: no route from " + e.From + " to " + e.To }
+func (e *NoRouteError) Error() string {
+	return "fabric: no route from " + e.From + " to " + e.To + ": messages go from one to the other, and no cables that are up join them"
+}
 
 // at is the vertex of an end; that of its net where ports are not distinguished, -1
 // where neither is cabled.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"strings"
 
 	"github.com/simccl/simccl/explain"
@@ -40,16 +41,9 @@ type Change struct {
 // Run simulates a Spec of one size, and each change that what it meets suggests.
 func Run(ctx context.Context, spec scenario.Spec, opt scenario.Options) (*Report, error) {
 	r := &Report{Tried: []Change{}}
-	var crowd congestion.Crowd
-	crowded := false
 	us, facts, err := one(ctx, spec, opt, func(x *scenario.Site, o scenario.Outcome) {
 		r.Network, _ = packetnet.Summarize(x.Network, packetnet.Choice{Model: spec.Network.Model, CC: spec.Network.CC, Balance: spec.Network.Balance})
-		if incast, ok := congestion.Fed(o.Result.Links, o.Result.Elapsed); ok {
-			r.Incast = incast.String()
-		}
-		if crowd, crowded = congestion.Crowded(o.Result.Links); crowded {
-			r.Crowd = crowd.String() + ": " + cause(x, spec.Network.Balance, &crowd)
-		}
+		r.Incast, r.Crowd = Named(x, spec.Network.Balance, &o)
 	})
 	if err != nil {
 		return nil, err
@@ -76,7 +70,7 @@ func Run(ctx context.Context, spec scenario.Spec, opt scenario.Options) (*Report
 		}
 		return nil
 	}
-	if crowded {
+	if r.Crowd != "" {
 		if err := try("NCCL_IB_QPS_PER_CONNECTION=4 NCCL_IB_SPLIT_DATA_ON_QPS=1", func(s *scenario.Spec) {
 			s.NCCL.Env["NCCL_IB_QPS_PER_CONNECTION"], s.NCCL.Env["NCCL_IB_SPLIT_DATA_ON_QPS"] = "4", "1"
 		}); err != nil {
@@ -104,6 +98,25 @@ func Run(ctx context.Context, spec scenario.Spec, opt scenario.Options) (*Report
 		}
 	}
 	return r, try("--network flow (links shared without queues)", func(s *scenario.Spec) { s.Network.Model, s.Network.CC, s.Network.Balance = "", "", "" })
+}
+
+// Named says in words what congestion holds an operation up, from how loaded links were: an
+// incast, and a port that carries more than its share. Both are empty where there is none.
+func Named(x *scenario.Site, balance string, o *scenario.Outcome) (incast, crowd string) {
+	if c, ok := congestion.Fed(o.Result.Links, o.Result.Elapsed); ok {
+		incast = c.String()
+	}
+	if c, ok := congestion.Crowded(o.Result.Links); ok {
+		c.Rings = rings(&c, o)
+		crowd = c.String() + ": " + cause(x, balance, &c)
+	}
+	return incast, crowd
+}
+
+// rings reports whether the queue pairs that a port could have shared are one a ring: each
+// ring leaves or enters a switch once, over a connection of one queue pair.
+func rings(c *congestion.Crowd, o *scenario.Outcome) bool {
+	return o.Plan != nil && !o.SendsAndReceives() && o.Choice.Algo.LogName() == "RING" && int(c.Of) == o.Plan.Split.NChannels
 }
 
 // cause is why a port carries more than those beside it.
@@ -180,7 +193,11 @@ func (r *Report) Text() string {
 			fmt.Fprintf(&b, "  tried %s: does not end: %s\n", t.What, t.Stalls)
 			continue
 		}
-		fmt.Fprintf(&b, "  tried %s: %.2f us, %+.1f %%\n", t.What, t.Us, 100*(t.Us/r.Us-1))
+		fmt.Fprintf(&b, "  tried %s: %.2f us", t.What, t.Us)
+		if r.Us > 0 { // an operation of no elements takes no time
+			fmt.Fprintf(&b, ", %+.1f %%", math.Round(1000*(t.Us/r.Us-1))/10+0) // no -0.0
+		}
+		b.WriteByte('\n')
 	}
 	return b.String()
 }

@@ -78,18 +78,28 @@ func (l *layout) network() {
 	}
 	l.Section("network", "Network, frame by frame")
 	l.Raw("<p>One operation of the last size: %s.</p>\n", text(strings.Join(f.Brief(), "; ")))
+	for _, jam := range []string{l.Incast, l.Crowd} {
+		if jam != "" {
+			l.Raw("<p>%s.</p>\n", text(strings.ToUpper(jam[:1])+jam[1:]))
+		}
+	}
 	crowded := crowdedPorts(f, l.Links)
 	if m := incast(crowded); m != "" {
-		l.Raw("<h3>Incast: who sends through the crowded ports</h3>\n<p>Columns are the ports with the deepest queues of those that several inputs feed. A cell is a sender's share of what the port carried; the darker (in dark mode the brighter), the larger.</p>\n")
+		l.Raw("<h3>Incast: who sends through the crowded ports</h3>\n<p>Columns are the ports with the deepest queues of those that several inputs feed, of all operations that were timed. A cell is a sender's share of what the port carried; the darker (in dark mode the brighter), the larger.</p>\n")
 		l.WriteString(html.Wide("Incast map", string(m)))
 		l.Raw("<details><summary>Senders and receivers as a table</summary>%s</details>\n", html.Wide("Streams", string(streams(crowded))))
 	}
 	rows := portRows(f, l.Ports)
+	held := []string{"pauses", "were paused, by when they were paused first: so pauses are seen to spread", "paused"}
+	if slices.ContainsFunc(f.Stopped, func(s congestion.Stopped) bool { return s.Credits }) {
+		held = []string{"credits", "waited for credits of InfiniBand", "no credits"}
+	}
 	if m := portTimes(rows, l.Ports); m != "" {
-		l.Raw("<h3>Queues and pauses over time</h3>\n<p>The ports with the deepest queues, then those that were paused, by when they were paused first: so pauses are seen to spread.</p>\n<p class=\"key\">%s</p>\n%s", portKey(rows, l.Ports), html.Wide("Queues and pauses", string(m)))
+		l.Raw("<h3>Queues and %s over time</h3>\n<p>The ports with the deepest queues, then those that %s. Time is that of the operation below, from when its first rank begins: what ranks sent ahead in the operations before it is still in the queues then, and those after it are not drawn.</p>\n<p class=\"key\">%s</p>\n%s",
+			held[0], held[1], portKey(rows, l.Ports, held[2]), html.Wide("Queues and "+held[0], string(m)))
 	}
 	if len(rows) > 0 {
-		l.Raw("<details%s><summary>Ports as a table</summary>%s</details>\n", map[bool]string{true: " open"}[len(rows) <= most], html.Wide("Ports", string(portTable(f, rows, l.Ports))))
+		l.Raw("<details%s><summary>Ports as a table</summary>%s</details>\n", map[bool]string{true: " open"}[len(rows) <= most], html.Wide("Ports", string(portTable(f, rows, l.Ports, held[2]))))
 	}
 	if len(f.Held) > 0 {
 		l.Raw("<h3>Head-of-line blocking</h3>\n<p>Messages that waited on a paused link for a queue that they are not in, the longest first.</p>\n%s", html.Wide("Head-of-line blocking", string(heldTable(f))))
@@ -350,21 +360,21 @@ func (l *ports) deepest(names ...string) (most float64) {
 	return most
 }
 
-// portKey names what the drawing shows.
-func portKey(rows []string, log *ports) markup {
+// portKey names what the drawing shows; held, what kept ports from sending.
+func portKey(rows []string, log *ports, held string) markup {
 	var s svg
 	peak := int64(log.deepest(rows...))
 	for i := range html.Steps {
 		s.add(`<span><i class="r%d"></i>to %s</span>`, i, amount(peak*int64(i+1)/html.Steps))
 	}
-	s.WriteString(`<span><i class="korange thin"></i>paused, or without credits (thin)</span>`)
+	s.add(`<span><i class="korange thin"></i>%s (thin)</span>`, held)
 	return s.html()
 }
 
-// portTable is the table behind it.
-func portTable(f *congestion.Facts, rows []string, log *ports) markup {
+// portTable is the table behind it. held names what kept ports from sending.
+func portTable(f *congestion.Facts, rows []string, log *ports, held string) markup {
 	var t svg
-	t.WriteString(`<table><thead><tr><th class="t">port</th><th>inputs</th><th>queue to</th><th>marks</th><th>paused us</th><th>pause frames</th><th>first at us</th><th class="t">behind the queue of</th></tr></thead><tbody>` + "\n")
+	t.add(`<table><thead><tr><th class="t">port</th><th>inputs</th><th>queue to</th><th>marks</th><th>%s us</th><th>pause frames</th><th>first at us</th><th class="t">behind the queue of</th></tr></thead><tbody>`+"\n", held)
 	number := func(ok bool, format string, v any) string {
 		if !ok {
 			return "–"

@@ -35,6 +35,8 @@ type Page struct {
 	Timeline *trace.Memory
 	Net      *congestion.Facts // of a network that was simulated frame by frame, in that operation
 	Ports    *ports            // states of its ports over time; nil: none
+	Incast   string            // in words; empty: no port before a host holds the operation up
+	Crowd    string            // in words; empty: routes spread
 	Settings []Setting
 	Warnings []string
 	Why      []*explain.Report // of some sizes, by size

@@ -13,6 +13,7 @@ import (
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/explain"
 	"github.com/simccl/simccl/internal/congestion"
+	"github.com/simccl/simccl/internal/congestion/tried"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/internal/packetnet"
@@ -66,6 +67,7 @@ func Of(ctx context.Context, r *scenario.Running, rows []scenario.Row, program s
 	if done.Plan != nil && r.Spec.Engine.Fidelity != "alpha" { // a formula has no events
 		if p.Net = congestion.Of(done.Result.Links); p.Net != nil {
 			p.Ports = newPorts()
+			p.Incast, p.Crowd = tried.Named(site, r.Spec.Network.Balance, &done)
 		}
 		p.Timeline, err = d.timeline(ctx, last, p.Ports)
 	}

@@ -203,7 +203,7 @@ func (n *Network) layRail(r *Rail) error {
 	}
 	levels := 1
 	if n.frames != nil {
-		return notReduced("frames")
+		return notReduced("frames; write --network flow, or leave NCCL_COLLNET_ENABLE out")
 	}
 	if n.Fabric != nil {
 		tree, err := n.ports.router.Tree(ends)
