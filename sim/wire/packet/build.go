@@ -163,5 +163,11 @@ func (e *engine) buildFlows() error {
 	for _, i := range order {
 		e.begin(i, int64(e.flows[i].Start))
 	}
+	if e.turn = int32(len(order)); e.ordered && len(order) < n {
+		e.turns = make([]int32, n)
+		for k, i := range order {
+			e.turns[i] = int32(k)
+		}
+	}
 	return nil
 }

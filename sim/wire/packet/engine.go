@@ -45,8 +45,9 @@ type worker struct {
 
 // ending is a flow whose last acknowledgement arrived.
 type ending struct {
-	flow int32
-	at   int64
+	flow  int32
+	at    int64
+	began instant.Number // the acknowledgement, with EventOrder
 }
 
 // engine is one run.
@@ -79,8 +80,11 @@ type engine struct {
 	deadlocks []Deadlock
 	result    []FlowResult
 	waits     *after.Waits
-	look      int64 // the window
-	lag       int64 // by how much those of late switches are later than other nodes'; 0: no switch is late
+	endings   []ending // scratch
+	turns     []int32  // with EventOrder, where flows wait for others: in which order the starts of flows are planned
+	turn      int32    // that of the next that waited
+	look      int64    // the window
+	lag       int64    // by how much those of late switches are later than other nodes'; 0: no switch is late
 	hostRate  int64
 	live      int
 	changes   []spec.Change // of faults, to come
@@ -194,14 +198,28 @@ func (e *engine) run() (int64, error) {
 
 // settle starts what waited for the flows that ended.
 func (e *engine) settle() {
+	all := e.endings[:0]
 	for i := range e.workers {
 		w := &e.workers[i]
-		for _, x := range w.ended {
-			e.live--
-			e.waits.Ended(x.flow, x.at+int64(units.Nanosecond), func(d int32, ready int64) { e.begin(d, max(ready, int64(e.flows[d].Start))) })
-		}
+		e.live -= len(w.ended)
+		all = append(all, w.ended...)
 		w.ended = w.ended[:0]
 	}
+	if e.endings = all; e.turns != nil && len(all) > 1 {
+		e.lineUp(all)
+	}
+	for _, x := range all {
+		e.waits.Ended(x.flow, x.at+int64(units.Nanosecond), e.follows)
+	}
+}
+
+// follows begins a flow that waited for others, the last of which ended a nanosecond before a time.
+func (e *engine) follows(flow int32, ready int64) {
+	if e.turns != nil {
+		e.turns[flow] = e.turn
+		e.turn++
+	}
+	e.begin(flow, max(ready, int64(e.flows[flow].Start)))
 }
 
 const (

@@ -3,6 +3,7 @@ package packet
 import (
 	"math/bits"
 
+	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 	"github.com/simccl/simccl/sim/wire/packet/internal/port"
 )
@@ -14,7 +15,9 @@ func (e *engine) careful(w *worker, s *swtch, order []uint64, end int64) {
 	s.Recount()
 	for _, i := range order {
 		f, n := s.enter(e, i&parted.Place)
-		e.drain(w, s, f.At)
+		if e.drain(w, s, f.At); e.ordered && s.soon <= f.At {
+			e.endBefore(w, s, f, n)
+		}
 		if f.Flow < 0 {
 			if f.Flow == port.Report {
 				e.credited(w, s, f, n)
@@ -29,6 +32,9 @@ func (e *engine) careful(w *worker, s *swtch, order []uint64, end int64) {
 			l = &e.links[e.hops[f.Route]]
 		} else if l = e.leave(w, s, f); l == nil {
 			continue
+		}
+		if l.Free == f.At && e.ordered {
+			e.end(w, s, l, f, n)
 		}
 		if l.Waiting == 0 && l.Free < f.At && l.Paused>>f.Class&1 == 0 && !l.Odd && (f.Class == 0 || s.Passes(f.Tag, f.Class, int64(f.Size))) {
 			e.through(w, l, f)
@@ -48,6 +54,23 @@ func (e *engine) drain(w *worker, s *swtch, until int64) {
 		first, t, second := e.soonest(w, s)
 		if t >= until {
 			s.soon = t
+			return
+		}
+		s.soon = second
+		e.completed(w, first)
+		e.dequeue(w, s, first, t)
+		if first.Waiting&^first.Paused != 0 {
+			s.soon = min(s.soon, first.Free)
+		}
+	}
+}
+
+// endBefore starts what ports may start that end a frame at the instant at which one comes, if that end
+// was planned first.
+func (e *engine) endBefore(w *worker, s *swtch, f *frame, n instant.Number) {
+	for {
+		first, t, second := e.soonest(w, s)
+		if s.soon = t; t > f.At || !e.endsFirst(w, first, s.in[f.Tag], f, n) {
 			return
 		}
 		s.soon = second

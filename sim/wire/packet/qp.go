@@ -221,7 +221,7 @@ func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 		s.Ended = true
 		h.Over++
 		if !s.Ending {
-			s.Ending, w.ended = true, append(w.ended, ending{f.Flow, f.At})
+			s.Ending, w.ended = true, append(w.ended, ending{f.Flow, f.At, instant.Number(f.Tag)})
 		}
 		if !e.result[f.Flow].Failed {
 			e.result[f.Flow].End, e.result[f.Flow].Done = units.Time(f.At), true

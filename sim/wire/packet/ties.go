@@ -1,6 +1,9 @@
 package packet
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 )
@@ -53,11 +56,27 @@ func (e *engine) woken(w *worker, h *host) {
 
 // begins says that a flow starts: after all that was planned before for that time.
 func (e *engine) begins(w *worker, flow int32, now int64) {
+	if e.turns != nil {
+		flow = e.turns[flow]
+	}
 	e.started(w, int(flow))
 	if e.ordered {
 		w.Happens(w.Slept(now))
 		w.since = now
 	}
+}
+
+// lineUp puts flows that ended in the order in which they did: those that waited for them are planned in it.
+func (e *engine) lineUp(all []ending) {
+	way := func(x ending) int64 {
+		return e.travel(e.hosts[e.hostOf[e.flows[x.flow].Src]].in, uint16(e.cfg.Frames.Ack))
+	}
+	slices.SortStableFunc(all, func(a, b ending) int {
+		if d := cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(way(b), way(a))); d != 0 {
+			return d
+		}
+		return e.workers[0].Order(a.began, b.began)
+	})
 }
 
 // started says that a host or a switch does something of its own, or a flow.
@@ -80,9 +99,36 @@ func (e *engine) notice(w *worker, now int64) int64 {
 	return now - w.since
 }
 
-// wakesFirst says that pacing ends before a frame that comes at that instant.
-func (e *engine) wakesFirst(h *host, f *frame) bool {
+// ownFirst says that a host's transmission ends, or else its pacing, before a frame that comes at that
+// instant.
+func (e *engine) ownFirst(w *worker, h *host, l *link, f *frame, ended bool) bool {
+	if ended {
+		return e.endsFirst(w, l, h.in, f, instant.Number(f.Tag))
+	}
 	return e.ordered && h.wake-h.planned.at > e.travel(h.in, f.Size)
+}
+
+// endsFirst says that the frame in transmission over a link ends before another that comes over one at
+// that instant and began under a number: that its end was planned first.
+func (e *engine) endsFirst(w *worker, l *link, in int32, f *frame, n instant.Number) bool {
+	if !e.ordered {
+		return false
+	}
+	was, is := l.Free-l.Start, e.travel(in, f.Size)
+	return was > is || was == is && w.First(l.Begun, n)
+}
+
+// end lets a port whose frame ends when another comes end it before that, if it is to: it starts the next,
+// or is free from then on.
+func (e *engine) end(w *worker, s *swtch, l *link, f *frame, n instant.Number) {
+	switch {
+	case !e.endsFirst(w, l, s.in[f.Tag], f, n):
+	case l.Waiting&^l.Paused == 0:
+		l.Free--
+	default:
+		e.completed(w, l)
+		e.dequeue(w, s, l, l.Free)
+	}
 }
 
 // entry is the port by which a frame arrived at a switch.

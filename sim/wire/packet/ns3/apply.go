@@ -1,7 +1,6 @@
 package ns3
 
 import (
-	"math"
 	"slices"
 
 	"github.com/simccl/simccl/sim/wire/packet"
@@ -18,9 +17,11 @@ const (
 	// Acknowledgements travel in the priority of their flow; at hosts pauses of this
 	// one hold them back, or none with ACK_HIGH_PRIO (scratch/third.cc, ack_q_idx).
 	ackHold = 3
-	// network/utils/int-header.h: five records of 8 bytes and their number; a time.
-	records = 42
-	stamp   = 8
+	// network/utils/int-header.h: five records of 8 bytes and their number; a time; a power
+	// of PINT, for which there is always room for 16 bits.
+	records   = 42
+	stamp     = 8
+	pintBytes = 2
 )
 
 // lossStream is the stream of losses: the 50th of the upper half, which is for those
@@ -70,7 +71,7 @@ func (x *Scenario) configure(s *settings) {
 	case 8:
 		c.CC.Kind = packet.DCTCP
 	case 10:
-		c.CC.Kind, ints = packet.Pint, s.pintBytes()
+		c.CC.Kind, ints = packet.Pint, pintBytes
 	}
 	c.Frames.Header += ints
 	c.Frames.Ack = max(ack, ackFields+ints)
@@ -90,13 +91,6 @@ func (x *Scenario) streams() uint64 {
 		}
 	}
 	return uint64(6*x.Network.Nodes + 2 + 2*own)
-}
-
-// pintBytes is the size of an encoded utilisation: powers up to 512 flows squared
-// (model/pint.cc).
-func (s *settings) pintBytes() int {
-	bits := math.Ceil(math.Log2(math.Log(512*512) / math.Log(s.pintBase)))
-	return int(max(0, bits)+7) / 8
 }
 
 // marking is the thresholds of all rates that the three maps name.
