@@ -11,7 +11,9 @@ import (
 
 // peers are scenarios with the times that the rebuilt HPCC simulator gave: a cable goes down, after which
 // queue pairs take turns in another order; it leaves a queue pair for ever waiting for its window; rates
-// of links that HPCC's telemetry has no code for; few frames, which meet at one instant.
+// of links that HPCC's telemetry has no code for; few frames, which meet at one instant; transmissions
+// that take longer than a cable, and end when a frame or a resume comes, where some find no room; losses
+// drawn among flows that begin at one instant, in the order in which those before them ended.
 const peers = "../../testdata/packets/peer/*/config.txt"
 
 // TestPeers: all flows end as with the peer, to the ns, and those that do not end there do not end here.

@@ -16,16 +16,13 @@ func (e *engine) findDirect() {
 	if e.plain || !e.stays || e.picky || e.cfg.CC.Kind == Pint {
 		return
 	}
-	of := map[int32]*swtch{}
-	for i := range e.switches {
-		of[e.switches[i].node] = &e.switches[i]
-	}
 	for x, dst := range spec.OneWay(e.net.Nodes, e.flows) {
 		if dst < 0 {
 			continue
 		}
 		a, b := &e.links[e.hosts[e.hostOf[dst]].out], &e.links[e.hosts[e.hostOf[x]].in]
-		if s := of[b.From]; s != nil && a.To == b.From {
+		if i := e.hostOf[b.From]; i < 0 && a.To == b.From {
+			s := &e.switches[^i]
 			a.Ahead, b.Ahead, b.Feeder = true, true, a.ID
 			s.direct = append(s.direct, b.ID)
 		}
@@ -67,11 +64,7 @@ func (e *engine) sendAck(w *worker, a *link, f *frame, at int64) {
 	}
 	come := at + a.Lasts[what] + a.Delay
 	if b.Free >= come { // it would have to wait
-		for i := range e.switches {
-			if s := &e.switches[i]; s.node == b.From {
-				e.shut(w, s, e.began+e.lag)
-			}
-		}
+		e.shut(w, &e.switches[^e.hostOf[b.From]], e.began+e.lag)
 		e.transmit(w, a, f, at, 0)
 		return
 	}

@@ -87,7 +87,7 @@ func (e *engine) buildNodes() {
 	e.exits, e.due = exits, slices.Repeat([]int64{never}, len(e.links))
 	hostOf := make([]int32, e.net.Nodes)
 	for v, out := range ports {
-		hostOf[v] = -1
+		hostOf[v] = ^int32(len(e.switches))
 		if e.net.Switch[v] {
 			e.switches = append(e.switches, swtch{node: int32(v), out: out})
 			continue
@@ -156,6 +156,9 @@ func (e *engine) buildFlows() error {
 	slices.SortStableFunc(order, func(a, b int32) int { return int(e.flows[a].Start - e.flows[b].Start) })
 	for _, i := range order {
 		e.begin(i, int64(e.flows[i].Start))
+	}
+	if e.ordered && len(order) < n {
+		e.starts = after.NewOrder(n, order)
 	}
 	return nil
 }

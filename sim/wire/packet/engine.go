@@ -47,11 +47,7 @@ type worker struct {
 	sink     *nic.Receiver
 }
 
-// ending is a flow whose last acknowledgement arrived.
-type ending struct {
-	flow int32
-	at   int64
-}
+type ending = after.Ending[instant.Number]
 
 // engine is one run.
 type engine struct {
@@ -63,7 +59,7 @@ type engine struct {
 	classes   int // egress classes: control and one for each priority in use
 	classOf   [8]uint8
 	routes    *route.Routes
-	hostOf    []int32  // of nodes: which host; -1: a switch
+	hostOf    []int32  // of nodes: which host; ^: which switch
 	hops      []int32  // routes of flows: a slot for acknowledgements, then those for data
 	outs      []uint16 // the port where each of hops begins
 	slot      int      // most links of a route
@@ -83,8 +79,10 @@ type engine struct {
 	deadlocks []Deadlock
 	result    []FlowResult
 	waits     *after.Waits
-	look      int64 // the window
-	lag       int64 // by how much those of late switches are later than other nodes'; 0: no switch is late
+	endings   []ending    // scratch
+	starts    after.Order // with EventOrder, where flows wait for others
+	look      int64       // the window
+	lag       int64       // by how much those of late switches are later than other nodes'; 0: no switch is late
 	hostRate  int64
 	live      int
 	changes   []spec.Change // of faults, to come
@@ -201,13 +199,21 @@ func (e *engine) run() (int64, error) {
 
 // settle starts what waited for the flows that ended.
 func (e *engine) settle() {
+	all := e.endings[:0]
 	for i := range e.workers {
 		w := &e.workers[i]
-		for _, x := range w.ended {
-			e.live--
-			e.waits.Ended(x.flow, x.at+int64(units.Nanosecond), func(d int32, ready int64) { e.begin(d, max(ready, int64(e.flows[d].Start))) })
-		}
+		e.live -= len(w.ended)
+		all = append(all, w.ended...)
 		w.ended = w.ended[:0]
+	}
+	if e.endings = all; e.starts.Counts() {
+		slices.SortStableFunc(all, func(a, b ending) int { return a.Compare(&b, e.workers[0].Order) })
+	}
+	for _, x := range all {
+		e.waits.Ended(x.Flow, x.At+int64(units.Nanosecond), func(d int32, ready int64) {
+			e.starts.Plan(d)
+			e.begin(d, max(ready, int64(e.flows[d].Start)))
+		})
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 func (e *engine) express(w *worker, s *swtch, l *link, keys []uint64, end int64) {
 	q, come, begun := &l.Queues[1], 0, 0 // keys of frames that have come, and have started
 	short := len(keys) <= 3 && q.Empty()
-	if !short && e.shallow(w, s, l, keys) {
+	if !short && e.most != all && w.ports.Shallow(l, keys, e.most, w.peak-1) {
 		e.rapid(w, s, l, keys, end)
 		return
 	}
@@ -84,24 +84,6 @@ func (e *engine) level(w *worker, l *link, q *queue, keys []uint64, come int) bo
 		w.peak = max(w.peak, l.Peak)
 	}
 	return true
-}
-
-// shallow says that however long the queue becomes, no frame is marked and none deeper was seen before.
-func (e *engine) shallow(w *worker, s *swtch, l *link, keys []uint64) bool {
-	if e.most == all {
-		return false
-	}
-	room := max(l.Peak, w.peak-1) - l.Queues[1].Bytes
-	if l.Marks {
-		room = min(room, l.Alert-l.Queues[1].Bytes)
-	}
-	if room >= int64(len(keys))*e.most {
-		return true
-	}
-	for i := 0; i < len(keys) && room >= 0; i++ {
-		room -= int64(s.arrived[keys[i]&parted.Place].Size)
-	}
-	return room >= 0
 }
 
 // rapid is express where the length of the queue changes nothing: no frame can be marked, and

@@ -16,7 +16,8 @@ var errOrder = errors.New("packet: the order of events counts")
 var errAgain = errors.New("packet: where windows end counts")
 
 // mustOrder says that frames are to be marked in a run without the order of events that is
-// asked for, or will be: were the deepest queue to grow as before, it would get there.
+// asked for, or will be: were the deepest queue to grow as before, it would get there; or that
+// frames found no room.
 func (e *engine) mustOrder() bool {
 	if !e.cfg.EventOrder {
 		return false
@@ -24,6 +25,9 @@ func (e *engine) mustOrder() bool {
 	look, sent, deepest := false, int64(0), 0.0
 	for i := range e.workers {
 		w := &e.workers[i]
+		if w.Drops > 0 {
+			return true
+		}
 		look, sent, deepest = look || w.again, sent+w.sent, max(deepest, w.deepest)
 		w.again = false
 	}

@@ -70,7 +70,7 @@ func (e *engine) pullHosts(w *worker, from, to int, end int64) int {
 func (e *engine) foresee(w *worker, f *frame) {
 	if f.Flags&flagAck != 0 {
 		if s := &e.snd[f.Flow]; f.Psn >= s.Frames && !s.Ending && (e.cfg.Repair.BackTo == 0 || e.cfg.Repair.Back(f.Psn, s.Bytes, int64(e.cfg.Frames.Payload)) >= s.Frames) {
-			s.Ending, w.ended = true, append(w.ended, ending{f.Flow, f.At})
+			s.Ending, w.ended = true, append(w.ended, e.ending(f))
 		}
 	} else if e.given != nil && f.Flow >= 0 && f.Flags&flagTrim == 0 {
 		e.given.landed.Take(&e.given.queues[f.Flow], f.Psn, e.cfg.Repair.Selective, f.At)
@@ -171,7 +171,7 @@ func (e *engine) one(w *worker, h *host, s *sender, q *fifo, end int64) bool {
 		}
 		var f *frame // what comes before that
 		if q.Head != q.Tail {
-			if f = &q.Buf[q.Head&m]; f.At >= end || f.At > now || f.At == now && !ended && e.wakesFirst(h, f) {
+			if f = &q.Buf[q.Head&m]; f.At >= end || f.At > now || f.At == now && e.ownFirst(w, h, l, f, ended) {
 				f = nil
 			}
 		}
@@ -248,7 +248,7 @@ func (e *engine) runHost(w *worker, h *host, come []frame, end int64) {
 		case now >= end && next >= end && rest >= end:
 			return
 		default:
-			now, what = e.which(h, l, come, end)
+			now, what = e.which(w, h, l, come, end)
 		}
 		switch what {
 		case arrives:
@@ -279,7 +279,7 @@ func (e *engine) runHost(w *worker, h *host, come []frame, end int64) {
 }
 
 // which is what is next at a host, and when, where flows that start, timeouts and equal times count.
-func (e *engine) which(h *host, l *link, come []frame, end int64) (t int64, what int) {
+func (e *engine) which(w *worker, h *host, l *link, come []frame, end int64) (t int64, what int) {
 	t, what = end, nothing
 	if own := min(h.Timer, h.First); own < end {
 		if t, what = own, begins; h.First > own {
@@ -294,7 +294,7 @@ func (e *engine) which(h *host, l *link, come []frame, end int64) (t int64, what
 			t, what = free, ends
 		}
 	}
-	if next := frames.First(come); next <= t && (what != wakes || next < t || !e.wakesFirst(h, &come[0])) {
+	if next := frames.First(come); next <= t && (what != wakes && what != ends || next < t || !e.ownFirst(w, h, l, &come[0], what == ends)) {
 		return next, arrives
 	}
 	return t, what

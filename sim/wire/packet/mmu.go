@@ -1,8 +1,7 @@
 package packet
 
 import (
-	"math/bits"
-
+	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 	"github.com/simccl/simccl/sim/wire/packet/internal/port"
 )
@@ -14,7 +13,9 @@ func (e *engine) careful(w *worker, s *swtch, order []uint64, end int64) {
 	s.Recount()
 	for _, i := range order {
 		f, n := s.enter(e, i&parted.Place)
-		e.drain(w, s, f.At)
+		if e.drain(w, s, f.At); e.ordered && s.soon <= f.At {
+			e.endBefore(w, s, f, n)
+		}
 		if f.Flow < 0 {
 			if f.Flow == port.Report {
 				e.credited(w, s, f, n)
@@ -29,6 +30,9 @@ func (e *engine) careful(w *worker, s *swtch, order []uint64, end int64) {
 			l = &e.links[e.hops[f.Route]]
 		} else if l = e.leave(w, s, f); l == nil {
 			continue
+		}
+		if l.Free == f.At && e.ordered {
+			e.end(w, s, l, f, n)
 		}
 		if l.Waiting == 0 && l.Free < f.At && l.Paused>>f.Class&1 == 0 && !l.Odd && (f.Class == 0 || s.Passes(f.Tag, f.Class, int64(f.Size))) {
 			e.through(w, l, f)
@@ -45,39 +49,34 @@ func (e *engine) careful(w *worker, s *swtch, order []uint64, end int64) {
 // drain starts all frames that start before a time, in the order of time.
 func (e *engine) drain(w *worker, s *swtch, until int64) {
 	for s.soon < until {
-		first, t, second := e.soonest(w, s)
-		if t >= until {
-			s.soon = t
+		first, t, second := port.Soonest(e.links, s.out, s.busy, w.order)
+		if s.soon = t; t >= until {
 			return
 		}
-		s.soon = second
-		e.completed(w, first)
-		e.dequeue(w, s, first, t)
-		if first.Waiting&^first.Paused != 0 {
-			s.soon = min(s.soon, first.Free)
-		}
+		e.startFirst(w, s, first, t, second)
 	}
 }
 
-// soonest is the port whose frame starts first, and when; and when the second starts one.
-func (e *engine) soonest(w *worker, s *swtch) (first *link, t, second int64) {
-	t, second = never, never
-	for i, some := range s.busy {
-		for ; some != 0; some &= some - 1 {
-			p := bits.TrailingZeros64(some)
-			l := &e.links[s.out[64*i+p]]
-			switch {
-			case l.Waiting == 0:
-				s.busy[i] &^= 1 << p
-			case l.Waiting&^l.Paused == 0:
-			case l.Free < t || l.Free == t && e.ordered && (l.Start < first.Start || l.Start == first.Start && w.First(l.Begun, first.Begun)):
-				t, first, second = l.Free, l, t
-			default:
-				second = min(second, l.Free)
-			}
-		}
+// startFirst starts the frame that is the first to start; the second one starts later.
+func (e *engine) startFirst(w *worker, s *swtch, l *link, t, second int64) {
+	s.soon = second
+	e.completed(w, l)
+	e.dequeue(w, s, l, t)
+	if l.Waiting&^l.Paused != 0 {
+		s.soon = min(s.soon, l.Free)
 	}
-	return first, t, second
+}
+
+// endBefore starts what ports may start that end a frame at the instant at which one comes, if that end
+// was planned first.
+func (e *engine) endBefore(w *worker, s *swtch, f *frame, n instant.Number) {
+	for {
+		first, t, second := port.Soonest(e.links, s.out, s.busy, w.order)
+		if s.soon = t; t > f.At || !first.EndsFirst(w.order, e.travel(s.in[f.Tag], f.Size), n) {
+			return
+		}
+		e.startFirst(w, s, first, t, second)
+	}
 }
 
 // admit accounts for a frame that came in, or drops it, and pauses the

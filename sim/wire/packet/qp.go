@@ -3,6 +3,7 @@ package packet
 import (
 	"github.com/simccl/simccl/sim/wire/packet/cc"
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
+	"github.com/simccl/simccl/sim/wire/packet/internal/nic"
 	"github.com/simccl/simccl/sim/wire/packet/internal/pair"
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
 	"github.com/simccl/simccl/units"
@@ -154,7 +155,7 @@ func (e *engine) put(w *worker, l *link, size uint16, what uint8, at int64) *fra
 func (e *engine) receive(f, ack *frame) bool {
 	r := &e.rcv[f.Flow]
 	if f.Flags&flagTrim != 0 {
-		return e.refuse(r, f, ack)
+		return nic.Refuse(r, f, ack, uint16(e.cfg.Frames.Ack))
 	}
 	flags := flagAck | f.Flags&flagCE
 	report := f.Aux
@@ -221,7 +222,7 @@ func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 		s.Ended = true
 		h.Over++
 		if !s.Ending {
-			s.Ending, w.ended = true, append(w.ended, ending{f.Flow, f.At})
+			s.Ending, w.ended = true, append(w.ended, e.ending(f))
 		}
 		if !e.result[f.Flow].Failed {
 			e.result[f.Flow].End, e.result[f.Flow].Done = units.Time(f.At), true

@@ -26,23 +26,9 @@ func (e *engine) timeouts(w *worker, h *host, now int64) {
 
 // trim cuts a frame for which an egress queue has no room.
 func (e *engine) trim(w *worker, l *link, f *frame) {
-	most := e.cfg.Buffer.Trim
-	if most == 0 || f.Flow < 0 || f.Flags&flagAck != 0 || l.Queues[f.Class].Bytes+int64(f.Size) <= most {
-		return
+	if most := e.cfg.Buffer.Trim; most > 0 && l.Trim(f, most, uint16(e.cfg.Frames.Header)) {
+		w.Trims++
 	}
-	f.Size, f.Class = uint16(e.cfg.Frames.Header), 0
-	f.Flags |= flagTrim
-	w.Trims++
-	l.Stats.Trims++
-}
-
-// refuse asks for a frame that came without its data.
-func (e *engine) refuse(r *receiver, f, ack *frame) bool {
-	if f.Psn < r.Expected {
-		return false // it came before
-	}
-	*ack = frame{Flow: f.Flow, Psn: r.Expected, Route: r.Back, Aux: f.Psn, Size: uint16(e.cfg.Frames.Ack), Flags: flagAck | flagTrim}
-	return true
 }
 
 // refused notes at the sender that a frame came without its data.

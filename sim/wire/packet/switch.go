@@ -211,9 +211,8 @@ func (e *engine) onto(w *worker, s *swtch, l *link, f *frame, n instant.Number) 
 		e.dequeue(w, s, l, l.Free)
 	}
 	if e.ordered {
-		if l.Free == f.At && l.Waiting&^l.Paused != 0 && l.Free-l.Start > e.travel(s.in[f.Tag], f.Size) {
-			e.completed(w, l)
-			e.dequeue(w, s, l, l.Free)
+		if l.Free == f.At {
+			e.end(w, s, l, f, n)
 		}
 		e.arrived(w, n)
 	}
@@ -266,6 +265,9 @@ func (e *engine) pfcAtSwitch(w *worker, s *swtch, f *frame, n instant.Number) {
 	for l.Waiting&^l.Paused != 0 && l.Free < f.At {
 		e.completed(w, l)
 		e.dequeue(w, s, l, l.Free)
+	}
+	if l.Free == f.At && e.ordered {
+		e.end(w, s, l, f, n)
 	}
 	e.arrived(w, n)
 	if f.Flow == quanta.Repeat {

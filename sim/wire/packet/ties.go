@@ -48,11 +48,17 @@ func (e *engine) woken(w *worker, h *host) {
 
 // begins says that a flow starts: after all that was planned before for that time.
 func (e *engine) begins(w *worker, flow int32, now int64) {
-	e.started(w, int(flow))
+	e.started(w, e.starts.Of(flow))
 	if e.ordered {
 		w.Happens(w.Slept(now))
 		w.since = now
 	}
+}
+
+// ending is a flow that ends with an acknowledgement.
+func (e *engine) ending(f *frame) ending {
+	in := e.hosts[e.hostOf[e.flows[f.Flow].Src]].in
+	return ending{Flow: f.Flow, At: f.At, Travels: e.travel(in, f.Size), Began: instant.Number(f.Tag)}
 }
 
 // started says that a host or a switch does something of its own, or a flow.
@@ -75,9 +81,23 @@ func (e *engine) notice(w *worker, now int64) int64 {
 	return now - w.since
 }
 
-// wakesFirst says that pacing ends before a frame that comes at that instant.
-func (e *engine) wakesFirst(h *host, f *frame) bool {
-	return e.ordered && h.Wake-h.Planned.At > e.travel(h.in, f.Size)
+// ownFirst says that a host's transmission ends, or else its pacing, before a frame that comes at that
+// instant.
+func (e *engine) ownFirst(w *worker, h *host, l *link, f *frame, ended bool) bool {
+	return h.OwnFirst(w.order, l, e.travel(h.in, f.Size), f, ended)
+}
+
+// end lets a port whose frame ends when another comes end it before that, if it is to: it starts the next,
+// or is free from then on.
+func (e *engine) end(w *worker, s *swtch, l *link, f *frame, n instant.Number) {
+	switch {
+	case !l.EndsFirst(w.order, e.travel(s.in[f.Tag], f.Size), n):
+	case l.Waiting&^l.Paused == 0:
+		l.Free--
+	default:
+		e.completed(w, l)
+		e.dequeue(w, s, l, l.Free)
+	}
 }
 
 // entry is the port by which a frame arrived at a switch.

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
+	"github.com/simccl/simccl/sim/wire/packet/internal/port"
 	"github.com/simccl/simccl/sim/wire/packet/internal/train"
 )
 
@@ -14,13 +15,8 @@ import (
 // mayTrain says that frames may go in trains: nothing looks at each of them where it begins or arrives, and no cable
 // is so long that its trains could not be counted.
 func (e *engine) mayTrain() bool {
-	for i := range e.links {
-		if l := &e.links[i]; l.Delay > min(l.Whole, l.Ack)<<14 { // for a delay and a window of two
-			return false
-		}
-	}
 	c, r := &e.cfg.CC, &e.cfg.Repair
-	return e.stays && !e.plain && !e.single && !e.ordered && !e.picky && e.given == nil && e.paths == 1 && e.classes == 2 && e.cfg.AckFrom <= 1 &&
+	return e.stays && port.Countable(e.links) && !e.plain && !e.single && !e.ordered && !e.picky && e.given == nil && e.paths == 1 && e.classes == 2 && e.cfg.AckFrom <= 1 &&
 		(c.Kind == NoCC || c.Kind == DCQCN) && c.ByteReset == 0 && !c.VarWindow && r.Timeout == 0 && !r.Selective && r.BackTo == 0 && e.cfg.Buffer.Trim == 0
 }
 

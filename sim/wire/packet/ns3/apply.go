@@ -1,7 +1,6 @@
 package ns3
 
 import (
-	"math"
 	"slices"
 
 	"github.com/simccl/simccl/sim/wire/packet"
@@ -18,9 +17,11 @@ const (
 	// Acknowledgements travel in the priority of their flow; at hosts pauses of this
 	// one hold them back, or none with ACK_HIGH_PRIO (scratch/third.cc, ack_q_idx).
 	ackHold = 3
-	// network/utils/int-header.h: five records of 8 bytes and their number; a time.
-	records = 42
-	stamp   = 8
+	// network/utils/int-header.h: five records of 8 bytes and their number; a time; a power
+	// of PINT, for which there is always room for 16 bits.
+	records   = 42
+	stamp     = 8
+	pintBytes = 2
 )
 
 // lossStream is the stream of losses: the 50th of the upper half, which is for those
@@ -71,12 +72,8 @@ func (x *Scenario) configure(s *settings) {
 	case 10:
 		c.CC.Kind = packet.Pint
 	}
-	ints := CarriedBy(c.CC.Kind)
-	if s.mode == 10 {
-		ints = s.pintBytes()
-	}
 	x.Config = c
-	x.Carry(ints)
+	x.Carry(CarriedBy(c.CC.Kind))
 	if s.hasWin || s.mode == 3 || s.mode == 10 {
 		x.windows(s)
 	}
@@ -88,13 +85,15 @@ func (x *Scenario) Carry(bytes int) {
 	x.Config.Frames.Header, x.Config.Frames.Ack = header+bytes, max(ack, ackFields+bytes)
 }
 
-// CarriedBy is how many bytes each frame of the peer carries for a congestion control: HPCC's telemetry, TIMELY's time.
+// CarriedBy is how many bytes each frame of the peer carries for a congestion control: HPCC's telemetry, TIMELY's time, a power of PINT.
 func CarriedBy(kind packet.CCKind) int {
 	switch kind {
 	case packet.HPCC:
 		return records
 	case packet.Timely:
 		return stamp
+	case packet.Pint:
+		return pintBytes
 	}
 	return 0
 }
@@ -109,13 +108,6 @@ func (x *Scenario) streams() uint64 {
 		}
 	}
 	return uint64(6*x.Network.Nodes + 2 + 2*own)
-}
-
-// pintBytes is the size of an encoded utilisation: powers up to 512 flows squared
-// (model/pint.cc).
-func (s *settings) pintBytes() int {
-	bits := math.Ceil(math.Log2(math.Log(512*512) / math.Log(s.pintBase)))
-	return int(max(0, bits)+7) / 8
 }
 
 // marking is the thresholds of all rates that the three maps name.

@@ -78,6 +78,22 @@ func (w *Window) Depth(l *port.Link, keys []uint64, come int, bytes int64) (most
 	return most
 }
 
+// Shallow says that however long the queue becomes with what has keys, frames of most bytes at most, no frame is
+// marked and none deeper than peak bytes or the port's own peak is new.
+func (w *Window) Shallow(l *port.Link, keys []uint64, most, peak int64) bool {
+	room := max(l.Peak, peak) - l.Queues[1].Bytes
+	if l.Marks {
+		room = min(room, l.Alert-l.Queues[1].Bytes)
+	}
+	if room >= int64(len(keys))*most {
+		return true
+	}
+	for i := 0; i < len(keys) && room >= 0; i++ {
+		room -= int64(w.Arrived[keys[i]&parted.Place].Size)
+	}
+	return room >= 0
+}
+
 // behind says that of what arrived one that comes when a port becomes free comes after the next has begun: the frame that
 // ends then began so long before.
 func (w *Window) behind(i uint64, before int64) bool {

@@ -102,7 +102,7 @@ func (x *Sender) run(q *frames.Ring, end int64) (quiet int64) {
 		}
 		now := min(wake, free)
 		switch {
-		case next < end && next <= now && (next < now || !x.ownFirst(q.Front(), free == now)):
+		case next < end && next <= now && (next < now || !x.OwnFirst(x.calendar, p.Out, x.In.Travel(x.config, q.Front().Size, x.full, x.ack), q.Front(), free == now)):
 			f := q.Front()
 			if f.Flags&^frames.CE != frames.Ack || f.Psn >= s.Frames || f.Flow != p.ID {
 				return 0
@@ -165,18 +165,13 @@ func (p *Port) Own(links []port.Link, link int32) int64 {
 	return t
 }
 
-// ownFirst says that the frame in transmission ends, or else pacing, before a frame that comes at that instant: that
-// it was planned first.
-func (x *Sender) ownFirst(f *frames.Frame, ends bool) bool {
-	if x.calendar == nil {
-		return false
+// OwnFirst says that the frame in transmission over a link ends, or else pacing, before another that comes at that
+// instant and travels for so long: that it was planned first. Without a calendar what comes is first.
+func (p *Port) OwnFirst(calendar *instant.Calendar, out *port.Link, travels int64, f *frames.Frame, ends bool) bool {
+	if ends {
+		return out.EndsFirst(calendar, travels, instant.Number(f.Tag))
 	}
-	travels := x.In.Travel(x.config, f.Size, x.full, x.ack)
-	if !ends {
-		return x.Wake-x.Planned.At > travels
-	}
-	lasts := x.Out.Free - x.Out.Start
-	return lasts > travels || lasts == travels && x.calendar.First(x.Out.Begun, instant.Number(f.Tag))
+	return calendar != nil && p.Wake-p.Planned.At > travels
 }
 
 // await lets the port wait for its pacing from now on.

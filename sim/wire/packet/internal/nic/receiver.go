@@ -79,3 +79,12 @@ func (x *Receiver) Run(l *port.Link, come []frames.Frame) (n int) {
 	l.TxBytes += int64(n) * int64(size)
 	return n
 }
+
+// Refuse asks for a frame that came without its data, by an acknowledgement of so many bytes; false: it came before.
+func Refuse(r *pair.Receiver, f, ack *frames.Frame, size uint16) bool {
+	if f.Psn < r.Expected {
+		return false
+	}
+	*ack = frames.Frame{Flow: f.Flow, Psn: r.Expected, Route: r.Back, Aux: f.Psn, Size: size, Flags: frames.Ack | frames.Trim}
+	return true
+}

@@ -49,3 +49,13 @@ func (l *Link) Passes(c *spec.Config, arrived []frames.Frame, keys []uint64) boo
 	}
 	return true
 }
+
+// Countable says that no link is so long that the frames of its trains could not be counted.
+func Countable(links []Link) bool {
+	for i := range links {
+		if l := &links[i]; l.Delay > min(l.Whole, l.Ack)<<14 { // for a delay and a window of two
+			return false
+		}
+	}
+	return true
+}

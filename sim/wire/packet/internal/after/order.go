@@ -1,0 +1,56 @@
+package after
+
+import "cmp"
+
+// Ending is a flow whose last acknowledgement arrived, at a time and after so long on its way over the last link,
+// both in ps; Began is the number under which it began there, of type N.
+type Ending[N any] struct {
+	Flow    int32
+	At      int64
+	Travels int64
+	Began   N
+}
+
+// Compare orders endings by time, those of equal times in the order in which they were planned; order compares
+// numbers.
+func (x *Ending[N]) Compare(y *Ending[N], order func(a, b N) int) int {
+	if d := cmp.Or(cmp.Compare(x.At, y.At), cmp.Compare(y.Travels, x.Travels)); d != 0 {
+		return d
+	}
+	return order(x.Began, y.Began)
+}
+
+// Order is the order in which starts of flows are planned: those that wait for none, by time, then others as what
+// they wait for ends. The zero value has flows in the order of their numbers.
+type Order struct {
+	of   []int32
+	next int32
+}
+
+// NewOrder is for n flows of which some wait for none, in the order of their starts.
+func NewOrder(n int, free []int32) Order {
+	o := Order{make([]int32, n), 0}
+	for _, i := range free {
+		o.Plan(i)
+	}
+	return o
+}
+
+// Counts says whether starts have an order of their own.
+func (o *Order) Counts() bool { return o.of != nil }
+
+// Plan plans the start of a flow after all others.
+func (o *Order) Plan(flow int32) {
+	if o.of != nil {
+		o.of[flow] = o.next
+		o.next++
+	}
+}
+
+// Of is the place of a flow's start.
+func (o *Order) Of(flow int32) int {
+	if o.of != nil {
+		return int(o.of[flow])
+	}
+	return int(flow)
+}
