@@ -26,8 +26,8 @@ func TestCrowded(t *testing.T) {
 	}
 	for want, loads := range map[string]map[string]int64{
 		"": {"l0→s0": 100, "l0→s1": 100, "s0→l1#0": 60, "s0→l1#1": 60, "s1→l1": 60, "s0→l0": 10},
-		"30 of 40 queue pairs share l0→s0, one of 2 ports that lead on: it carried 1.50 times its share":      {"l0→s0": 300, "l0→s1": 100, "s0→l1#0": 60, "s0→l1#1": 60, "s1→l1": 60},
-		"18 of 30 queue pairs share s0→l1#1, one of 3 ports that lead to l1: it carried 1.80 times its share": {"l0→s0": 100, "l0→s1": 100, "s0→l1#0": 60, "s0→l1#1": 180, "s1→l1": 60},
+		"30 of 40 queue pairs share l0→s0, one of 2 equal-cost ports: it carried 1.50 times its share":      {"l0→s0": 300, "l0→s1": 100, "s0→l1#0": 60, "s0→l1#1": 60, "s1→l1": 60},
+		"18 of 30 queue pairs share s0→l1#1, one of 3 equal-cost ports to l1: it carried 1.80 times its share": {"l0→s0": 100, "l0→s1": 100, "s0→l1#0": 60, "s0→l1#1": 180, "s1→l1": 60},
 	} {
 		c, ok := Crowded(net(loads))
 		if got := c.String(); ok != (want != "") || ok && got != want {
@@ -64,7 +64,7 @@ func TestSlowAndFull(t *testing.T) {
 	if c, ok := Crowded(last); ok {
 		t.Errorf("behind a port that needs 200 us: %s", c.String())
 	}
-	if c, ok := Fed(last, 220*units.Microsecond); !ok || c.String() != "incast: 2 ports send to node1/0, and l1→node1/0 needs 200.00 of 220.00 us for their bytes: no other route changes that" {
+	if c, ok := Fed(last, 220*units.Microsecond); !ok || c.String() != "incast: 2 ports send to node1/0, and l1→node1/0 needs 200.00 of 220.00 us for their bytes: another route does not help" {
 		t.Errorf("an incast: %v %s", ok, c.String())
 	}
 	if c, ok := Fed(last, 300*units.Microsecond); ok {
@@ -84,7 +84,7 @@ func TestAmount(t *testing.T) {
 // TestRings: queue pairs that are one a ring are called rings.
 func TestRings(t *testing.T) {
 	c := Crowd{Port: "l0→s0", QueuePairs: 5, Of: 16, Beside: 8, Bytes: 5, Spread: 2, Rings: true}
-	if got := c.String(); got != "5 of 16 rings share l0→s0, one of 8 ports that lead on: it carried 2.50 times its share" {
+	if got := c.String(); got != "5 of 16 rings share l0→s0, one of 8 equal-cost ports: it carried 2.50 times its share" {
 		t.Error(got)
 	}
 }

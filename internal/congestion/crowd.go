@@ -107,15 +107,15 @@ func heights(links []exec.LinkLoad) map[string]int {
 
 // String says it in a sentence.
 func (c *Crowd) String() string {
-	to := "that lead on"
+	to := ""
 	if c.Down != "" {
-		to = "that lead to " + c.Down
+		to = " to " + c.Down
 	}
 	what := "queue pairs"
 	if c.Rings {
 		what = "rings"
 	}
-	return fmt.Sprintf("%d of %d %s share %s, one of %d ports %s: it carried %.2f times its share", c.QueuePairs, c.Of, what, c.Port, c.Beside, to, float64(c.Bytes)/float64(max(1, c.Spread)))
+	return fmt.Sprintf("%d of %d %s share %s, one of %d equal-cost ports%s: it carried %.2f times its share", c.QueuePairs, c.Of, what, c.Port, c.Beside, to, float64(c.Bytes)/float64(max(1, c.Spread)))
 }
 
 // Incast is the port before a host that needs the most time for what several ports send it.
@@ -153,5 +153,5 @@ func Fed(links []exec.LinkLoad, elapsed units.Time) (c Incast, ok bool) {
 
 // String says it in a sentence.
 func (c *Incast) String() string {
-	return fmt.Sprintf("incast: %d ports send to %s, and %s needs %.2f of %.2f us for their bytes: no other route changes that", c.From, c.To, c.Port, c.Need.Micros(), c.Of.Micros())
+	return fmt.Sprintf("incast: %d ports send to %s, and %s needs %.2f of %.2f us for their bytes: another route does not help", c.From, c.To, c.Port, c.Need.Micros(), c.Of.Micros())
 }

@@ -124,8 +124,8 @@ func TestOverridesAreChecked(t *testing.T) {
 // TestEndlessStorm: what a storm without an end holds is named; nothing was lost.
 func TestEndlessStorm(t *testing.T) {
 	for _, c := range []struct{ fault, want string }{
-		{"7-8:storm", "2 flows did not end, the first is flow 0: a storm of pauses holds 7 > 8"},
-		{"8-7:storm@5", "a storm of pauses holds 8 > 7"},
+		{"7-8:storm", "2 flows did not end, the first is flow 0: a pause storm blocks 7 > 8"},
+		{"8-7:storm@5", "a pause storm blocks 8 > 7"},
 	} {
 		r, err := runExample(t, Override{CC: "none", Faults: []string{c.fault}})
 		if err != nil || !strings.HasSuffix(r.Unfinished, c.want) || r.Lost+r.Drops > 0 {
@@ -140,7 +140,7 @@ func TestResumeLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(r.Unfinished, "node 7 is paused, and the frame by which node 8 resumed it was lost") {
+	if !strings.Contains(r.Unfinished, "node 7 is still paused: the XON from node 8 was lost") {
 		t.Errorf("unfinished: %q", r.Unfinished)
 	}
 }

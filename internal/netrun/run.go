@@ -120,9 +120,9 @@ func unfinished(n *packet.Network, c *packet.Config, r *packet.Result) string {
 	if why == "" || len(s.Deadlock) > 0 || s.Paused[0] >= 0 || s.Stopped || s.Failed > 0 {
 		return s.String()
 	}
-	why = fmt.Sprintf("%d flows did not end, the first is flow %d: a storm of pauses holds %s", s.Unfinished, s.First, why)
+	why = fmt.Sprintf("%d flows did not end, the first is flow %d: a pause storm blocks %s", s.Unfinished, s.First, why)
 	if r.Lost+r.Drops > 0 {
-		why += ", and no timer sends lost frames again"
+		why += ", and no timeout retransmits lost frames"
 	}
 	return why
 }

@@ -42,7 +42,7 @@ func Summarize(n *fabric.Network, as Choice) (s Summary, ok bool) {
 	p := chosen(over(base.Packets, own), as)
 	source := cc.Source(p.CC)
 	if p.DCQCN != nil {
-		source += ", settings of the fabric file in place of some"
+		source += ", some replaced by the fabric file"
 	}
 	return Summary{Model: as.Model, Fabric: n.Name, Preset: base.Name, Link: p.Link, MTU: int(*p.MTU), CC: p.CC, Source: source, Repair: p.Repair, Balance: p.Balance}, true
 }

@@ -27,16 +27,16 @@ func (e *StallError) Error() string {
 	if len(s.Deadlock) > 0 {
 		parts = append(parts, "deadlock, ports pause each other in a cycle: "+strings.Join(append(slices.Clone(e.Names), e.Names[0]), " > "))
 	} else if len(e.Names) == 2 {
-		parts = append(parts, fmt.Sprintf("%s is paused, and the frame by which %s resumed it was lost", e.Names[0], e.Names[1]))
+		parts = append(parts, fmt.Sprintf("%s is still paused: the XON from %s was lost", e.Names[0], e.Names[1]))
 	}
 	if len(e.Paused) > 0 {
-		parts = append(parts, "a storm of pauses holds "+strings.Join(e.Paused, ", "))
+		parts = append(parts, "a pause storm blocks "+strings.Join(e.Paused, ", "))
 	}
 	if s.Failed > 0 {
 		parts = append(parts, fmt.Sprintf("%d queue pairs gave up after NCCL_IB_RETRY_CNT retries, and NCCL ends with ncclRemoteError", s.Failed))
 	}
 	if len(parts) == 0 {
-		parts = append(parts, "frames were lost that no timer sends again")
+		parts = append(parts, "frames were lost that no timeout retransmits")
 	}
 	return fmt.Sprintf("network: %d queue pairs have messages that never arrive: %s", s.Unfinished, strings.Join(parts, "; "))
 }

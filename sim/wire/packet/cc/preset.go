@@ -70,7 +70,7 @@ func Source(name string) string {
 	const runpy, htsim = "run.py of the HPCC simulator", "constants of htsim"
 	switch strings.ToLower(name) {
 	case "none", "pfc":
-		return "pauses or credits alone"
+		return "PFC or credits alone"
 	case "dcqcn:paper":
 		return "constants of SIGCOMM'15"
 	case "dcqcn:cx7":

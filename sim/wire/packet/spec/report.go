@@ -42,5 +42,5 @@ type Deadlock struct {
 
 // String names its links.
 func (d *Deadlock) String() string {
-	return fmt.Sprintf("deadlock at %v, a cycle of links each of which is paused for the next: %s", d.At, Ring(d.Nodes))
+	return fmt.Sprintf("deadlock at %v, links pause each other in a cycle: %s", d.At, Ring(d.Nodes))
 }

@@ -44,7 +44,7 @@ type Stall struct {
 	// Deadlock is a cycle of nodes each of which may not send to the next,
 	// because the next has paused it; empty if there is none.
 	Deadlock []int32
-	Stopped  bool // the time to simulate was over
+	Stopped  bool // the stop time was reached
 	Failed   int  // flows that gave up after their retries
 	// Paused is a node that waits and the neighbour that paused it and has resumed
 	// it, in a frame that was lost; -1, -1 if there is none.
@@ -56,16 +56,16 @@ func (s *Stall) String() string {
 	head := fmt.Sprintf("%d flows did not end, the first is flow %d", s.Unfinished, s.First)
 	switch {
 	case len(s.Deadlock) > 0:
-		return fmt.Sprintf("%s: deadlock, a cycle of links each of which is paused for the next: %s", head, Ring(s.Deadlock))
+		return fmt.Sprintf("%s: deadlock, links pause each other in a cycle: %s", head, Ring(s.Deadlock))
 	case s.Paused[0] >= 0:
-		return fmt.Sprintf("%s: node %d is paused, and the frame by which node %d resumed it was lost", head, s.Paused[0], s.Paused[1])
+		return fmt.Sprintf("%s: node %d is still paused: the XON from node %d was lost", head, s.Paused[0], s.Paused[1])
 	case s.Stopped:
-		return head + ": the time to simulate was over"
+		return head + ": the stop time was reached"
 	}
 	if s.Failed > 0 {
 		return fmt.Sprintf("%s: %d of them gave up after their retries", head, s.Failed)
 	}
-	return head + ": the last frames of a flow were lost, and no timer sends them again"
+	return head + ": the last frames of a flow were lost, and no timeout retransmits them"
 }
 
 // State is that of a cable's direction, or of a queue pair, since At.
