@@ -30,7 +30,7 @@ func TestDeadlockHappens(t *testing.T) {
 	if err != nil || r.Stall == nil || len(r.Stall.Deadlock) != 5 || r.Drops > 0 {
 		t.Fatalf("%v: %s, stall %v", err, brief(r), r.Stall)
 	}
-	if text := r.Stall.String(); !strings.Contains(text, "cycle of links") || !strings.Contains(text, "5 > 6") {
+	if text := r.Stall.String(); !strings.Contains(text, "in a cycle") || !strings.Contains(text, "5 > 6") {
 		t.Error(text)
 	}
 	n, flows = circle(500_000)
