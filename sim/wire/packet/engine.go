@@ -172,7 +172,7 @@ func (e *engine) run() (int64, error) {
 		busy, e.over = e.window(end, busy), end
 		if e.ordered {
 			e.ranker.Close(end)
-		} else if e.mustOrder() {
+		} else if e.mustOrder(windows) {
 			return windows, errOrder
 		}
 		if w := &e.workers[0]; e.lag > 0 && (w.Drops+w.Retransmitted+w.Timeouts > 0 || stop > 0 && end+e.lag > stop) {

@@ -5,7 +5,11 @@
 // what the neighbour is to do. It must not know frames, queues or time.
 package memory
 
-import "github.com/simccl/simccl/sim/wire/packet/spec"
+import (
+	"math"
+
+	"github.com/simccl/simccl/sim/wire/packet/spec"
+)
 
 // Memory is that of a switch. Sizes are bytes.
 type Memory struct {
@@ -138,6 +142,27 @@ func (m *Memory) left(arriving []int64, total int64) int64 {
 		}
 	}
 	return left
+}
+
+// Fills says that an ingress queue would come to its threshold were all of them so many times as long.
+func (m *Memory) Fills(times float64) bool {
+	if m.b.Trim > 0 || m.b.Credits > 0 {
+		return false
+	}
+	reserve, free := float64(m.b.Reserve), float64(m.base)
+	for _, b := range m.in {
+		free -= max(0, times*float64(b)-reserve)
+	}
+	for k, b := range m.in {
+		most := math.Ldexp(max(0, free), -int(m.shift[k/m.classes])) + reserve
+		if x := m.b.XOff; x > 0 {
+			most = float64(x)
+		}
+		if b > 0 && times*float64(b) >= most {
+			return true
+		}
+	}
+	return false
 }
 
 // Recount counts the shared memory in use, to be kept up to date from now on.
