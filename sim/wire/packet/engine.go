@@ -27,8 +27,9 @@ type worker struct {
 	ended []ending
 	instant.Calendar
 	order    *instant.Calendar // that, if the order of events counts; else nil
-	since    int64             // when the present event was planned; with a size when a frame came
-	link     int32             // over which it did
+	ties     port.Ties
+	since    int64 // when the present event was planned; with a size when a frame came
+	link     int32 // over which it did
 	size     uint16
 	again    bool   // a mark: the order of events counts
 	hosts    [2]int // of the engine's, from and to

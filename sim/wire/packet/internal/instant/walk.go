@@ -55,6 +55,9 @@ func (c *Calendar) recent(t *trail, x, y Number) (p, q Cause, order int) {
 		if e.at != f.at {
 			return 0, 0, sign(e.at < f.at)
 		}
+		if max(i, j) < len(c.places) && Together(uint64(c.places[i]), uint64(c.places[j])) && c.places[i] != 0 {
+			return 0, 0, sign(c.places[i] < c.places[j])
+		}
 		t.pass(k, x, y, e.by&whatBits, f.by&whatBits)
 		p, q = e.by&^whatBits, f.by&^whatBits
 		if p == q {
