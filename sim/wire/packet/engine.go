@@ -15,6 +15,7 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/port"
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
+	"github.com/simccl/simccl/sim/wire/packet/internal/train"
 	"github.com/simccl/simccl/sim/wire/packet/internal/turn"
 	"github.com/simccl/simccl/sim/wire/packet/spec"
 	"github.com/simccl/simccl/units"
@@ -106,13 +107,11 @@ type engine struct {
 	stays     bool     // what arrives at hosts is not written over before they have run
 	trains    bool     // frames may go in trains
 	single    bool     // they may not, whatever else
-	moved     int      // hosts that sent or acknowledged some in this window
-	rest      uint8    // windows in which no host is looked at for whether it sends one
-	rests     uint8    // how many those were the last time
-	began     int64    // the window
-	over      int64    // all before was simulated
-	most      int64    // bytes that a frame has at most; all where each port's queue is looked at
-	frames    int64    // data frames in all
+	search    train.Search
+	began     int64 // the window
+	over      int64 // all before was simulated
+	most      int64 // bytes that a frame has at most; all where each port's queue is looked at
+	frames    int64 // data frames in all
 	crew      *crew.Crew[order]
 }
 

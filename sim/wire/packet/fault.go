@@ -36,13 +36,9 @@ func (e *engine) mustOrder(windows int64) bool {
 		return true
 	}
 	return windows >= 8 && windows&(windows-1) == 0 && slices.ContainsFunc(e.switches, func(s swtch) bool {
-		return s.Fills(min(foreseen, float64(e.frames)/float64(sent)))
+		return s.Fills(e.frames, sent)
 	})
 }
-
-// foreseen is for how many times as long as a run lasts it is foreseen whether queues get to be so long that
-// a port is paused.
-const foreseen = 16
 
 // drawLosses draws which of the frames that arrive before end are lost, in the order of
 // their arrival.

@@ -32,7 +32,9 @@ type swtch struct {
 	flowlets []route.Flowlet
 	draws    uint64 // of paths
 	spare    *frames.Piece
-	direct   []int32  // links out that have a feeder
+	direct   []int32  // links out that have a feeder and may be ahead now
+	ways     []int32  // all that ever may
+	shy      uint8    // windows in which none is to be
 	trains   []uint64 // bits of ports by which trains leave that arrived in this window
 }
 

@@ -144,11 +144,16 @@ func (m *Memory) left(arriving []int64, total int64) int64 {
 	return left
 }
 
-// Fills says that an ingress queue would come to its threshold were all of them so many times as long.
-func (m *Memory) Fills(times float64) bool {
+// foreseen is for how many times as long as a run lasts it is foreseen how long queues get.
+const foreseen = 16
+
+// Fills says that an ingress queue will come to its threshold if all grow as they did while so many frames of all were
+// sent.
+func (m *Memory) Fills(all, sent int64) bool {
 	if m.b.Trim > 0 || m.b.Credits > 0 {
 		return false
 	}
+	times := min(foreseen, float64(all)/float64(max(1, sent)))
 	reserve, free := float64(m.b.Reserve), float64(m.base)
 	for _, b := range m.in {
 		free -= max(0, times*float64(b)-reserve)

@@ -43,8 +43,8 @@ func (x *Ties) untie(keys []uint64) {
 	even, known := x.look(keys)
 	if !known || !x.sort(keys) {
 		slices.Sort(keys)
-		x.look(keys)
-		even = x.compare(keys) && even
+		even, _ = x.look(keys)
+		even = x.compare(keys, even) && even
 	}
 	if !even {
 		return
@@ -94,15 +94,16 @@ func (x *Ties) sort(keys []uint64) (distinct bool) {
 	return distinct
 }
 
-// compare sorts keys by comparing two at a time, and says that it was told of each two which is first.
-func (x *Ties) compare(keys []uint64) (all bool) {
+// compare sorts keys by comparing two at a time, and says that it was told of each two which is first. If they are
+// even, all travelled equally long.
+func (x *Ties) compare(keys []uint64, even bool) (all bool) {
 	turns := x.turns[:len(keys)]
 	all = true
 	for i := 1; i < len(keys); i++ {
 		t, key, k := turns[i], keys[i], i
 		for ; k > 0; k-- {
 			order := 0
-			if u := turns[k-1]; t != 0 && u != t && instant.Together(t, u) && x.travels(keys[k-1]) == x.travels(key) {
+			if u := turns[k-1]; t != 0 && u != t && instant.Together(t, u) && (even || x.travels(keys[k-1]) == x.travels(key)) {
 				order = cmp.Compare(u, t)
 			} else {
 				order = x.order(keys[k-1], key)
