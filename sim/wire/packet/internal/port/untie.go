@@ -38,8 +38,19 @@ func (x *Ties) Untie(keys []uint64) {
 	}
 }
 
+// few is up to how many frames of one time are compared at once: to look for turns takes longer.
+const few = 3
+
 // untie is Untie for keys of one time.
 func (x *Ties) untie(keys []uint64) {
+	if len(keys) <= few {
+		for i := 1; i < len(keys); i++ {
+			for k := i; k > 0 && x.order(keys[k-1], keys[k]) > 0; k-- {
+				keys[k-1], keys[k] = keys[k], keys[k-1]
+			}
+		}
+		return
+	}
 	even, known := x.look(keys)
 	if !known || !x.sort(keys) {
 		slices.Sort(keys)
