@@ -19,7 +19,7 @@ import (
 type swtch struct {
 	node    int32
 	late    bool    // its windows are later
-	alike   bool    // links in are equally long and fast
+	uniform bool    // links in are equally long and fast
 	riding  bool    // trains are among what arrived
 	in, out []int32 // links, by port
 	memory.Memory

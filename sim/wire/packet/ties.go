@@ -121,7 +121,7 @@ func (s *swtch) enter(e *engine, i uint64) (*frame, instant.Number) {
 // untie puts keys of frames of equal times in the order of events.
 func (e *engine) untie(w *worker, s *swtch, a []uint64) {
 	if t := &w.ties; len(a) > 1 {
-		t.In, t.Arrived, t.From, t.Alike = s.in, s.arrived, s.from, s.alike
+		t.In, t.Arrived, t.From, t.Uniform = s.in, s.arrived, s.from, s.uniform
 		t.Untie(a)
 	}
 }
@@ -149,7 +149,7 @@ func (e *engine) openCalendars() {
 		w.ties = port.Ties{Config: e.cfg, Calendar: w.order, Links: e.links, Full: e.full, Ack: e.ack}
 	}
 	for i := range e.switches {
-		e.switches[i].alike = len(e.cfg.Faults) == 0 && port.Alike(e.links, e.switches[i].in)
+		e.switches[i].uniform = len(e.cfg.Faults) == 0 && port.Uniform(e.links, e.switches[i].in)
 	}
 	e.ranker.Open(all, e.look, port.Horizon(e.links, e.cfg, e.look-e.lag), len(e.flows)+e.net.Nodes)
 	e.ranker.Marked, e.ranker.Skipped, e.ranker.Pauses = e.drawMark, e.streams.Skip, e.pauses

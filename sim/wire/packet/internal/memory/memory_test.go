@@ -168,7 +168,7 @@ func TestPasses(t *testing.T) {
 	}
 }
 
-// TestFills: ports that fill alike share the memory, so all come to their thresholds sooner than one alone would.
+// TestFills: ports that fill equally share the memory, so all come to their thresholds sooner than one alone would.
 func TestFills(t *testing.T) {
 	b := spec.Buffer{Bytes: 1_000_000, Reserve: 1000, Shift: 3}
 	ports := make([]Port, 32)

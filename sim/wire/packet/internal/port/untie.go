@@ -20,7 +20,7 @@ type Ties struct {
 	Arrived   []frames.Frame
 	From      []uint16
 	Full, Ack uint16
-	Alike     bool // links of In are equally long and fast
+	Uniform   bool // links of In are equally long and fast
 
 	turns []uint64
 }
@@ -74,7 +74,7 @@ func (x *Ties) look(keys []uint64) (even, known bool) {
 	even, known = true, true
 	for i, k := range keys {
 		f := &x.Arrived[k&parted.Place]
-		if !x.Alike || f.Size != first.Size {
+		if !x.Uniform || f.Size != first.Size {
 			even = even && x.travels(k) == travels
 		}
 		t, began := x.Calendar.Turn(instant.Number(f.Tag))
@@ -151,8 +151,8 @@ func (x *Ties) travels(key uint64) int64 {
 	return x.Links[x.In[x.From[i]]].Travel(x.Config, x.Arrived[i].Size, x.Full, x.Ack)
 }
 
-// Alike says that some links are equally long and fast.
-func Alike(links []Link, some []int32) bool {
+// Uniform says that some links are equally long and fast.
+func Uniform(links []Link, some []int32) bool {
 	return !slices.ContainsFunc(some, func(id int32) bool {
 		a, b := &links[id], &links[some[0]]
 		return a.Delay != b.Delay || a.Rate != b.Rate
