@@ -105,7 +105,7 @@ func (x *Ties) sort(keys []uint64) (distinct bool) {
 	return distinct
 }
 
-// compare sorts keys by comparing two at a time, and says that it was told of each two which is first. If they are
+// compare sorts keys by comparing two at a time, and says that of each two it is known which is first. If they are
 // even, all travelled equally long.
 func (x *Ties) compare(keys []uint64, even bool) (all bool) {
 	turns := x.turns[:len(keys)]
