@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -65,10 +66,11 @@ func peerTimes(t *testing.T, name string) map[[3]int]int64 {
 		t.Fatal(err)
 	}
 	times := map[[3]int]int64{}
+	at := slices.Index(rows[0], "fct_ns")
 	for _, row := range rows[1:] {
 		var v [4]int
-		for i := range v {
-			if v[i], err = strconv.Atoi(row[i]); err != nil {
+		for i, k := range []int{0, 1, 2, at} {
+			if v[i], err = strconv.Atoi(row[k]); err != nil {
 				t.Fatal(err)
 			}
 		}

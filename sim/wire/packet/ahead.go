@@ -3,6 +3,8 @@ package packet
 import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/nic"
+	"github.com/simccl/simccl/sim/wire/packet/internal/port"
+	"github.com/simccl/simccl/sim/wire/packet/internal/train"
 	"github.com/simccl/simccl/sim/wire/packet/spec"
 )
 
@@ -29,6 +31,7 @@ func (e *engine) findDirect() {
 	}
 	for i := range e.switches {
 		if s := &e.switches[i]; s.direct != nil {
+			s.ways = s.direct
 			for p, id := range s.in {
 				s.Expect(p, int64(e.full), e.look, e.links[id].Whole)
 				s.Expect(p, int64(e.ack), e.look, e.links[id].Ack)
@@ -91,6 +94,19 @@ func (e *engine) shut(w *worker, s *swtch, from int64) {
 		e.due[id] = b.Wire.First()
 	}
 	s.direct = nil
+}
+
+// reopen lets links be ahead again, from a time on before which nothing is on its way to the switch, if nothing is in
+// their way.
+func (e *engine) reopen(w *worker, s *swtch, from int64) {
+	if s.shy > 0 {
+		s.shy--
+		return
+	}
+	if s.direct = s.ways; !port.Reopen(e.cfg, e.links, s.ways, e.hops, e.due, w.order) {
+		s.shy = train.Longest
+		e.shut(w, s, from)
+	}
 }
 
 // answer lets a host that only receives acknowledge what has come, up to the first frame that is

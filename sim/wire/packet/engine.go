@@ -15,6 +15,7 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/port"
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
+	"github.com/simccl/simccl/sim/wire/packet/internal/train"
 	"github.com/simccl/simccl/sim/wire/packet/internal/turn"
 	"github.com/simccl/simccl/sim/wire/packet/spec"
 	"github.com/simccl/simccl/units"
@@ -27,8 +28,9 @@ type worker struct {
 	ended []ending
 	instant.Calendar
 	order    *instant.Calendar // that, if the order of events counts; else nil
-	since    int64             // when the present event was planned; with a size when a frame came
-	link     int32             // over which it did
+	ties     port.Ties
+	since    int64 // when the present event was planned; with a size when a frame came
+	link     int32 // over which it did
 	size     uint16
 	again    bool   // a mark: the order of events counts
 	hosts    [2]int // of the engine's, from and to
@@ -105,13 +107,11 @@ type engine struct {
 	stays     bool     // what arrives at hosts is not written over before they have run
 	trains    bool     // frames may go in trains
 	single    bool     // they may not, whatever else
-	moved     int      // hosts that sent or acknowledged some in this window
-	rest      uint8    // windows in which no host is looked at for whether it sends one
-	rests     uint8    // how many those were the last time
-	began     int64    // the window
-	over      int64    // all before was simulated
-	most      int64    // bytes that a frame has at most; all where each port's queue is looked at
-	frames    int64    // data frames in all
+	search    train.Search
+	began     int64 // the window
+	over      int64 // all before was simulated
+	most      int64 // bytes that a frame has at most; all where each port's queue is looked at
+	frames    int64 // data frames in all
 	crew      *crew.Crew[order]
 }
 
@@ -172,7 +172,7 @@ func (e *engine) run() (int64, error) {
 		busy, e.over = e.window(end, busy), end
 		if e.ordered {
 			e.ranker.Close(end)
-		} else if e.mustOrder() {
+		} else if e.mustOrder(windows) {
 			return windows, errOrder
 		}
 		if w := &e.workers[0]; e.lag > 0 && (w.Drops+w.Retransmitted+w.Timeouts > 0 || stop > 0 && end+e.lag > stop) {

@@ -2,6 +2,7 @@ package packet
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/simccl/simccl/sim/wire/packet/internal/port"
 	"github.com/simccl/simccl/sim/wire/packet/spec"
@@ -17,21 +18,26 @@ var errAgain = errors.New("packet: where windows end counts")
 
 // mustOrder says that frames are to be marked in a run without the order of events that is
 // asked for, or will be: were the deepest queue to grow as before, it would get there; or that
-// frames found no room.
-func (e *engine) mustOrder() bool {
+// frames found no room, or that a port was paused, or will be.
+func (e *engine) mustOrder(windows int64) bool {
 	if !e.cfg.EventOrder {
 		return false
 	}
 	look, sent, deepest := false, int64(0), 0.0
 	for i := range e.workers {
 		w := &e.workers[i]
-		if w.Drops > 0 {
+		if w.Drops > 0 || w.Pauses > 0 {
 			return true
 		}
 		look, sent, deepest = look || w.again, sent+w.sent, max(deepest, w.deepest)
 		w.again = false
 	}
-	return look && (deepest > 1 || deepest*float64(e.frames) > float64(sent))
+	if look && (deepest > 1 || deepest*float64(e.frames) > float64(sent)) {
+		return true
+	}
+	return windows >= 8 && windows&(windows-1) == 0 && slices.ContainsFunc(e.switches, func(s swtch) bool {
+		return s.Fills(e.frames, sent)
+	})
 }
 
 // drawLosses draws which of the frames that arrive before end are lost, in the order of

@@ -42,7 +42,7 @@ func (e *engine) alone(end int64) int {
 	}
 	busy += e.runHosts(w, 0, len(e.hosts), end)
 	e.settle()
-	e.seek()
+	e.search.Next()
 	if busy += e.pass(w, false, end); e.lag > 0 {
 		if e.began += e.lag; e.ordered {
 			e.ranker.Later(e.began)
@@ -60,8 +60,11 @@ func (e *engine) pass(w *worker, late bool, end int64) (busy int) {
 		if s.late != late {
 			continue
 		}
-		if s.direct != nil && !s.CalmAhead() {
+		switch calm := s.ways != nil && s.CalmAhead(); {
+		case s.direct != nil && !calm:
 			e.shut(w, s, e.began)
+		case s.direct == nil && calm:
+			e.reopen(w, s, e.began)
 		}
 		if n := e.relay(w, s, end); n >= 0 {
 			busy += n

@@ -19,6 +19,7 @@ import (
 type swtch struct {
 	node    int32
 	late    bool    // its windows are later
+	uniform bool    // links in are equally long and fast
 	riding  bool    // trains are among what arrived
 	in, out []int32 // links, by port
 	memory.Memory
@@ -31,7 +32,9 @@ type swtch struct {
 	flowlets []route.Flowlet
 	draws    uint64 // of paths
 	spare    *frames.Piece
-	direct   []int32  // links out that have a feeder
+	direct   []int32  // links out that have a feeder and may be ahead now
+	ways     []int32  // all that ever may
+	shy      uint8    // windows in which none is to be
 	trains   []uint64 // bits of ports by which trains leave that arrived in this window
 }
 

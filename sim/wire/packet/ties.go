@@ -3,7 +3,6 @@ package packet
 import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/nic"
-	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 	"github.com/simccl/simccl/sim/wire/packet/internal/port"
 )
 
@@ -121,17 +120,10 @@ func (s *swtch) enter(e *engine, i uint64) (*frame, instant.Number) {
 
 // untie puts keys of frames of equal times in the order of events.
 func (e *engine) untie(w *worker, s *swtch, a []uint64) {
-	parted.Untie(a, func(i, j uint64) bool { return e.later(w, s, i, j) })
-}
-
-// later says that of two frames that arrived at a switch at one instant the one by the
-// earlier port comes later.
-func (e *engine) later(w *worker, s *swtch, i, j uint64) bool {
-	a, b := &s.arrived[i], &s.arrived[j]
-	if x, y := e.travel(s.in[s.from[i]], a.Size), e.travel(s.in[s.from[j]], b.Size); x != y {
-		return x < y
+	if t := &w.ties; len(a) > 1 {
+		t.In, t.Arrived, t.From, t.Uniform = s.in, s.arrived, s.from, s.uniform
+		t.Untie(a)
 	}
-	return w.First(instant.Number(b.Tag), instant.Number(a.Tag))
 }
 
 // await takes note of a host that waits for its pacing from now on.
@@ -154,6 +146,10 @@ func (e *engine) openCalendars() {
 	for i := range e.workers {
 		w := &e.workers[i]
 		w.order, all = &w.Calendar, append(all, &w.Calendar)
+		w.ties = port.Ties{Config: e.cfg, Calendar: w.order, Links: e.links, Full: e.full, Ack: e.ack}
+	}
+	for i := range e.switches {
+		e.switches[i].uniform = len(e.cfg.Faults) == 0 && port.Uniform(e.links, e.switches[i].in)
 	}
 	e.ranker.Open(all, e.look, port.Horizon(e.links, e.cfg, e.look-e.lag), len(e.flows)+e.net.Nodes)
 	e.ranker.Marked, e.ranker.Skipped, e.ranker.Pauses = e.drawMark, e.streams.Skip, e.pauses

@@ -20,24 +20,6 @@ func (e *engine) mayTrain() bool {
 		(c.Kind == NoCC || c.Kind == DCQCN) && c.ByteReset == 0 && !c.VarWindow && r.Timeout == 0 && !r.Selective && r.BackTo == 0 && e.cfg.Buffer.Trim == 0
 }
 
-// rests is for how many windows at most no host is looked at where none sends a train: to look costs more than a window with few frames.
-const rests = 15
-
-// seek ends a window of hosts: where no train was sent, none is looked for in some of those to come.
-func (e *engine) seek() {
-	if !e.trains {
-		return
-	}
-	if e.rest > 0 && e.moved == 0 {
-		e.rest--
-		return
-	}
-	if e.rests = min(2*e.rests+1, rests); e.moved > 0 {
-		e.rests = 0
-	}
-	e.rest, e.moved = e.rests, 0
-}
-
 // depart puts a train on the cable, as Link.Depart does.
 func (e *engine) depart(w *worker, l *link, f *frame, at, from int64) {
 	n := train.Frames(f)
@@ -52,7 +34,7 @@ func (e *engine) depart(w *worker, l *link, f *frame, at, from int64) {
 // records came; else it is not done. The frames of trains that are not answered as such go on one by one.
 func (e *engine) byTrains(w *worker, h *host, in *link, end int64) (n int, done bool) {
 	q, rides := &in.Wire, in.Trains > 0
-	if !rides && (e.rest > 0 || len(h.Pairs) != 1) {
+	if !rides && (e.search.Rests() || len(h.Pairs) != 1) {
 		return 0, false
 	}
 	to := q.Head
@@ -68,7 +50,7 @@ func (e *engine) byTrains(w *worker, h *host, in *link, end int64) (n int, done 
 	come, done = e.byTrain(w, h, come, end)
 	switch {
 	case done:
-		e.moved++
+		e.search.Moved = true
 	case !rides:
 		return 0, false
 	default:

@@ -61,6 +61,8 @@ type Calendar struct {
 	heads   []int32  // by ns: the last of draws then; -1: none
 	used    []uint64 // bits of those that are not -1
 	cut     int      // so many of log are to be forgotten
+	places  []placed // of log, of which the end may lack
+	rows    uint64   // of places
 	known   []pair   // what was found before, by hash; a power of two
 	of      *Ranker
 }
@@ -296,8 +298,11 @@ func (c *Calendar) First(x, y Number) bool {
 	return c.compare(x, y) < 0
 }
 
-// Order is negative where the first of two that began was first, positive where the second was.
+// Order is negative where the first of two that began was first, positive where the second was, 0 if that is not known.
 func (c *Calendar) Order(x, y Number) int {
+	if order := c.glance(x, y); order != 0 {
+		return order
+	}
 	if x > y {
 		return -c.compare(y, x)
 	}
@@ -550,6 +555,7 @@ func (c *Calendar) forget(end int64) {
 	clear(c.ranks[len(c.ranks):n])
 	c.ranks = c.ranks[:n]
 	copy(c.log, c.log[c.cut:c.size])
+	c.move(c.cut, c.size)
 	for i, x := range c.log[:n] {
 		if x.at >= end {
 			c.ranks[i] = later

@@ -5,7 +5,11 @@
 // what the neighbour is to do. It must not know frames, queues or time.
 package memory
 
-import "github.com/simccl/simccl/sim/wire/packet/spec"
+import (
+	"math"
+
+	"github.com/simccl/simccl/sim/wire/packet/spec"
+)
 
 // Memory is that of a switch. Sizes are bytes.
 type Memory struct {
@@ -138,6 +142,32 @@ func (m *Memory) left(arriving []int64, total int64) int64 {
 		}
 	}
 	return left
+}
+
+// foreseen is for how many times as long as a run lasts it is foreseen how long queues get.
+const foreseen = 16
+
+// Fills says that an ingress queue will come to its threshold if all grow as they did while so many frames of all were
+// sent.
+func (m *Memory) Fills(all, sent int64) bool {
+	if m.b.Trim > 0 || m.b.Credits > 0 {
+		return false
+	}
+	times := min(foreseen, float64(all)/float64(max(1, sent)))
+	reserve, free := float64(m.b.Reserve), float64(m.base)
+	for _, b := range m.in {
+		free -= max(0, times*float64(b)-reserve)
+	}
+	for k, b := range m.in {
+		most := math.Ldexp(max(0, free), -int(m.shift[k/m.classes])) + reserve
+		if x := m.b.XOff; x > 0 {
+			most = float64(x)
+		}
+		if b > 0 && times*float64(b) >= most {
+			return true
+		}
+	}
+	return false
 }
 
 // Recount counts the shared memory in use, to be kept up to date from now on.

@@ -167,3 +167,41 @@ func TestPasses(t *testing.T) {
 		t.Errorf("%d may pass and %d may not, want some of both", passed, not)
 	}
 }
+
+// TestFills: ports that fill equally share the memory, so all come to their thresholds sooner than one alone would.
+func TestFills(t *testing.T) {
+	b := spec.Buffer{Bytes: 1_000_000, Reserve: 1000, Shift: 3}
+	ports := make([]Port, 32)
+	for i := range ports {
+		ports[i] = Port{100e9, 1_000_000}
+	}
+	m := New(&b, 2, ports, 100e9)
+	if m.Fills(100, 0) {
+		t.Error("an empty switch fills")
+	}
+	for p := range uint32(32) {
+		m.Add(p, 1, 3000)
+	}
+	// Of 968,000 bytes a port may use an eighth of what is free: all reach that with 24,200 bytes each beside the reserve.
+	for _, c := range []struct {
+		all, sent int64
+		fills     bool
+	}{{100, 100, false}, {800, 100, false}, {900, 100, true}, {1 << 40, 1, true}} {
+		if got := m.Fills(c.all, c.sent); got != c.fills {
+			t.Errorf("%d of %d frames: %v", c.sent, c.all, got)
+		}
+	}
+	few := New(&b, 2, ports, 100e9)
+	few.Add(0, 1, 3000)
+	if few.Fills(1<<40, 1) {
+		t.Error("one queue of three frames fills")
+	}
+	b.XOff = 20_000
+	if !few.Fills(700, 100) || few.Fills(600, 100) {
+		t.Error("a threshold of its own")
+	}
+	b.Credits = 1
+	if few.Fills(700, 100) {
+		t.Error("credits have no threshold")
+	}
+}

@@ -278,18 +278,3 @@ func (p *Parts) bucket(a []uint64, span int64) []uint64 {
 	}
 	return out
 }
-
-// Untie puts keys of equal times in order, where later says that of two places the first is later.
-func Untie(keys []uint64, later func(i, j uint64) bool) {
-	for i := 1; i < len(keys); i++ {
-		x := keys[i]
-		if !Together(keys[i-1], x) {
-			continue
-		}
-		k := i - 1
-		for ; k >= 0 && Together(keys[k], x) && later(keys[k]&Place, x&Place); k-- {
-			keys[k+1] = keys[k]
-		}
-		keys[k+1] = x
-	}
-}

@@ -4,6 +4,7 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/frames"
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/train"
+	"github.com/simccl/simccl/sim/wire/packet/spec"
 )
 
 // TakeBack moves the frames of a link that do not start before a time back to its feeder, as they travel there, and
@@ -35,6 +36,74 @@ func (l *Link) TakeBack(feeder *Link, from int64, led func(instant.Number) insta
 		l.Free = from - 1
 	}
 	return moved
+}
+
+// Reopen lets links be ahead again of which each has a feeder, and puts what travels there onto them; hops are the links of
+// ways, and due says when the first frame of each arrives. False: something is in their way, and all is to be taken back.
+func Reopen(c *spec.Config, links []Link, ways, hops []int32, due []int64, calendar *instant.Calendar) bool {
+	for _, id := range ways {
+		b := &links[id]
+		if b.Waiting != 0 || b.Paused != 0 || b.Trains > 0 || links[b.Feeder].Trains > 0 {
+			return false
+		}
+	}
+	for _, id := range ways {
+		links[id].Ahead = true
+	}
+	for _, id := range ways {
+		a := &links[links[id].Feeder]
+		open := a.advance(c, links, hops, calendar)
+		if due[a.ID] = a.Wire.First(); !open {
+			return false
+		}
+	}
+	for _, id := range ways {
+		due[id] = links[id].Wire.First()
+	}
+	return true
+}
+
+// advance puts the frames of a link onto the next of their ways, as Both does with those that begin; hops are the links of
+// ways. It stops where a frame would have to wait or may not be ahead there: then it returns false.
+func (l *Link) advance(c *spec.Config, links []Link, hops []int32, calendar *instant.Calendar) bool {
+	for q := &l.Wire; !q.Empty(); q.Head++ {
+		f := q.Front()
+		if f.Flow < 0 || f.Flags&frames.Ack == 0 {
+			return false
+		}
+		next := &links[hops[f.Route+1]]
+		if !next.Ahead || next.Free >= f.At {
+			return false
+		}
+		if next.Sizes[frames.Ack] != f.Size {
+			next.Measure(c, frames.Ack, f.Size)
+		}
+		tag := instant.Number(0)
+		if calendar != nil {
+			calendar.Fit(1)
+			tag = calendar.Plan(instant.Of(instant.Number(f.Tag)).Sends(), f.At)
+			next.Start, next.Begun = f.At, tag
+		}
+		next.onward(f, f.At, tag)
+	}
+	return true
+}
+
+// onward puts a frame of another link onto this one, which is idle, when it comes to its port.
+func (l *Link) onward(f *frames.Frame, come int64, tag instant.Number) {
+	l.Sent++
+	l.TxBytes += int64(f.Size)
+	l.Free = come + l.Lasts[frames.Ack]
+	l.Peak = max(l.Peak, int64(f.Size))
+	if f.Class != 0 {
+		l.Turn = f.Class
+	}
+	if l.Wire.Full() {
+		l.Wire.Grow()
+	}
+	g := l.Wire.Next()
+	g.Set(f, l.Free+l.Delay, uint32(tag))
+	g.Route++
 }
 
 // Both puts a frame that a host sends at a time onto this link and on at once onto the next, which is idle when it
