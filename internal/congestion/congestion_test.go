@@ -26,7 +26,7 @@ func TestCrowded(t *testing.T) {
 	}
 	for want, loads := range map[string]map[string]int64{
 		"": {"l0→s0": 100, "l0→s1": 100, "s0→l1#0": 60, "s0→l1#1": 60, "s1→l1": 60, "s0→l0": 10},
-		"30 of 40 queue pairs share l0→s0, one of 2 equal-cost ports: it carried 1.50 times its share":      {"l0→s0": 300, "l0→s1": 100, "s0→l1#0": 60, "s0→l1#1": 60, "s1→l1": 60},
+		"30 of 40 queue pairs share l0→s0, one of 2 equal-cost ports: it carried 1.50 times its share":         {"l0→s0": 300, "l0→s1": 100, "s0→l1#0": 60, "s0→l1#1": 60, "s1→l1": 60},
 		"18 of 30 queue pairs share s0→l1#1, one of 3 equal-cost ports to l1: it carried 1.80 times its share": {"l0→s0": 100, "l0→s1": 100, "s0→l1#0": 60, "s0→l1#1": 180, "s1→l1": 60},
 	} {
 		c, ok := Crowded(net(loads))
