@@ -7,7 +7,6 @@ import (
 
 	"github.com/simccl/simccl/internal/session"
 	"github.com/simccl/simccl/internal/timeline"
-	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
@@ -70,7 +69,7 @@ func RunJob(ctx context.Context, spec Spec, opt Options) (*JobResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := session.Options{}
+	o := session.Options{Observe: spec.Outputs.Trace != ""}
 	if f := spec.Engine.Fidelity; f != "" {
 		if o.Fidelity, err = session.ParseFidelity(f); err != nil {
 			return nil, err
@@ -100,7 +99,8 @@ func (m *Site) TraceRanks(spec *Spec, opt Options, t *timeline.Timeline, rank fu
 	if opt.Scratch != nil {
 		o.Spool = func() (chrome.Spool, error) { return opt.Scratch(name) }
 	}
-	var sink trace.Sink = chrome.To(file, name, o)
-	t.Write(sink, rank)
-	return sink.Close()
+	w := chrome.To(file, name, o)
+	t.Write(w, rank)
+	w.LeaveOut("counter", t.LeftOut())
+	return w.Close()
 }

@@ -108,3 +108,47 @@ func (s *Session) carry(cfg *Config) {
 		s.model, s.cabled, s.pairs = packets.New(*cfg.Packets), map[wire.LinkID]bool{}, map[wire.QueueKey]wire.QueueID{}
 	}
 }
+
+// PortState is that of the port where a link of a Session begins, or of a queue pair, since At.
+type PortState struct {
+	At      units.Time
+	Link    int32
+	Queue   int32 // of QueuePairs; -1: it is of a link
+	Queued  units.Bytes
+	Marks   int64 // frames marked so far
+	Paused  bool
+	Credits bool  // what Paused says is that it waits for credits of the other end
+	Rate    int64 // of a queue pair, bytes a millisecond on the wire
+}
+
+// Observe, after Seal, requests a call where the state of a port or of a queue pair has
+// changed, where what hosts send each other goes frame by frame. Times do not depend on it.
+func (s *Session) Observe(report func(PortState)) {
+	if m, ok := s.model.(wire.Messages); ok {
+		m.Observe(func(x wire.PortState) {
+			report(PortState{At: x.At, Link: int32(x.Link), Queue: int32(x.Queue), Queued: x.Queued, Marks: x.Marks, Paused: x.Paused, Credits: x.Credits, Rate: int64(x.Rate)})
+		})
+	}
+}
+
+// Link is the name of a link.
+func (s *Session) Link(l int32) string { return s.model.Name(wire.LinkID(l)) }
+
+// QueuePair is a queue pair of a Session.
+type QueuePair struct {
+	Plan     int32 // number of the declared plan
+	Src, Dst int32 // ranks of the job
+	Channel  int32
+	Number   int32 // among those of its connection
+}
+
+// QueuePairs lists those whose messages go frame by frame, in the order of their numbers.
+func (s *Session) QueuePairs() []QueuePair {
+	out := make([]QueuePair, len(s.pairs))
+	for key, id := range s.pairs { //lint:sorted each by itself
+		kd := &s.kinds[key.Comm]
+		c := kd.plan.Conn(key.Conn)
+		out[id] = QueuePair{Plan: key.Comm, Src: kd.ranks[c.Src], Dst: kd.ranks[c.Dst], Channel: c.Channel, Number: key.Pair}
+	}
+	return out
+}

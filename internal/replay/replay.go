@@ -29,6 +29,8 @@ type Options struct {
 	// At is the place of each rank of the job, where Place has put them elsewhere; nil
 	// for its own.
 	At []int32
+	// Observe keeps what becomes of a network of packets, for a trace.
+	Observe bool
 }
 
 // Report is what a job takes. Times are microseconds, means over ranks; those of
@@ -138,7 +140,7 @@ func Change(p *workload.Program, o Options) (*workload.Program, error) {
 
 // Run runs a job that Change has made and reports it.
 func Run(ctx context.Context, j *load.Job, p *workload.Program, m *session.Machine, o Options) (*Report, *session.Result, error) {
-	res, err := m.Run(ctx, p, session.Options{Fidelity: o.Fidelity})
+	res, err := m.Run(ctx, p, session.Options{Fidelity: o.Fidelity, Observe: o.Observe})
 	if err != nil {
 		return nil, nil, err
 	}

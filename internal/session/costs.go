@@ -65,6 +65,7 @@ type costing struct {
 	grouped bool                 // the program has groups
 	rings   map[opKey]units.Time // see exchange
 	session *sim.Session         // of fidelity step
+	network *Network             // nil unless it is observed
 	fused   []*joint             // the last calls of p: kernels of several calls
 	part    [][]int32            // by list, step: the step whose kernel it is part of, -1: none
 }

@@ -52,6 +52,8 @@ type Options struct {
 	// Free are communicators, by index, whose calls take no time: a collective ends when
 	// its last member begins, a message is there when it was sent. nil for none.
 	Free []bool
+	// Observe keeps what becomes of a network of packets, of fidelity step, for a trace.
+	Observe bool
 }
 
 // free reports whether the calls of a communicator take no time.
@@ -73,6 +75,7 @@ type Result struct {
 	Fidelity Fidelity
 	Calls    []Call // by index of Program.Calls
 	Links    []exec.LinkLoad
+	Network  *Network // nil without Options.Observe, or where nothing is shared frame by frame
 	// Notes name approximations, each once.
 	Notes []string
 }
@@ -173,6 +176,7 @@ func (c *costing) result(p *workload.Program, r *job.Result) *Result {
 			out.Calls[i] = Call{Alone: x.alone.Time, Algo: x.choice.Algo, Proto: x.choice.Proto, Channels: x.sms}
 		}
 	}
+	out.Network = c.network
 	if out.Links = c.linkLoads(); c.session != nil {
 		out.Links = c.session.Loads()
 	}

@@ -44,7 +44,9 @@ func (c *costing) backend(ctx context.Context) (*steps, error) {
 		b.kinds[i] = k
 	}
 	b.s.Seal()
-	c.session = b.s
+	if c.session = b.s; c.opt.Observe && c.m.Sim.Packets != nil {
+		c.network = b.observe()
+	}
 	return b, nil
 }
 

@@ -16,7 +16,8 @@ const maxPeers = 64
 
 // Write writes a job's trace: a process a rank, a track a stream, a slice a step;
 // arrows from the host's launch to the kernel, and from the kernel of an operation
-// that began last to those that waited for it; the critical path. name is what a
+// that began last to those that waited for it; the critical path; queues, marks and pauses
+// of a network of packets, and the rates of its queue pairs. name is what a
 // rank is called, nil for its number. Of a slice of a call, arguments say since when
 // its stream was there and how long the call takes by itself.
 func (t *Timeline) Write(sink trace.Sink, name func(rank int) string) {
@@ -29,6 +30,7 @@ func (t *Timeline) Write(sink trace.Sink, name func(rank int) string) {
 	}
 	w.peers()
 	w.path()
+	w.network()
 }
 
 type writer struct {

@@ -32,6 +32,7 @@ type choice struct {
 	place    string
 	gpu      string
 	ideal    []string
+	observe  bool // a trace shows the network
 }
 
 func (f *choice) register(c *cobra.Command) {
@@ -50,6 +51,7 @@ func (f *choice) register(c *cobra.Command) {
 
 // options are what the flags say.
 func (f *choice) options() (o replay.Options, err error) {
+	o.Observe = f.observe
 	if o.Fidelity, err = session.ParseFidelity(f.fidelity); err != nil {
 		return o, fail.Usage("--fidelity: %v", err)
 	}

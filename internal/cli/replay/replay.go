@@ -89,6 +89,7 @@ func (f *flags) run(cmd *cobra.Command, a *cli.App, args []string) error {
 		return err
 	}
 	defer nccltrace.CollectOften()() // what a large job holds stays until the end
+	f.observe = f.trace != ""
 	o, err := f.choice.run(cmd.Context(), a, j)
 	if err != nil {
 		return err

@@ -32,8 +32,8 @@ func (t *Tracer) waited(l *host.QueuePair, wait units.Time) {
 func (t *Tracer) queues(res *exec.Result) {
 	if t.ports != nil { // they were reported
 		for _, l := range slices.Sorted(maps.Keys(t.ports)) {
-			if p := t.ports[l]; p.on {
-				t.rec.Paused(t.link(l), max(0, p.since-t.shift), t.e.Queue.Now-t.shift, p.credits)
+			if p := t.ports[l]; p.Paused {
+				t.rec.PortEnds(t.link(l), &p, t.e.Queue.Now, t.shift)
 			}
 		}
 		return

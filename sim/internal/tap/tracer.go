@@ -18,7 +18,7 @@ import (
 // Tracer is the Observer that writes the last simulated operation to a sink,
 // shifted to begin at zero.
 type Tracer struct {
-	ports   map[wire.LinkID]portTrace // frame by frame; else nil
+	ports   map[wire.LinkID]nccltrace.PortTrace // frame by frame; else nil
 	pairs   map[wire.QueueID]string
 	e       *engine.Engine
 	job     *engine.Job
@@ -119,7 +119,7 @@ func New(e *engine.Engine, sink trace.Sink, opt nccltrace.Options) *Tracer {
 		t.e.Wire.Watch(t.rate)
 		if m, ok := t.e.Wire.(wire.Messages); ok {
 			m.Observe(t.port)
-			t.ports = map[wire.LinkID]portTrace{}
+			t.ports = map[wire.LinkID]nccltrace.PortTrace{}
 		}
 	}
 	e.Observer, e.Net.Observer = t, t
@@ -171,16 +171,6 @@ func (t *Tracer) rate(l wire.LinkID, at units.Time, rate wire.Rate) {
 	}
 }
 
-// portTrace is the state of a port that was written last.
-type portTrace struct {
-	queued  units.Bytes
-	marks   int64
-	marked  bool       // the count of marks that was written last is not 0
-	since   units.Time // of its pause
-	on      bool
-	credits bool // of the other end are what it waits for
-}
-
 // port writes a change of a port's queue, marks and pauses, or of a queue pair's rate.
 func (t *Tracer) port(s wire.PortState) {
 	shown := t.open && s.At >= t.shift
@@ -191,40 +181,27 @@ func (t *Tracer) port(s wire.PortState) {
 		return
 	}
 	p := t.ports[s.Link]
+	now := nccltrace.PortState{At: s.At, Queued: s.Queued, Marks: s.Marks, Paused: s.Paused, Credits: s.Credits}
 	if shown {
-		t.portState(&s, &p)
+		t.rec.PortChanges(t.link(s.Link), &p, &now, t.shift)
 	}
-	if s.Paused && !p.on {
-		p.since = s.At
-	}
-	p.queued, p.marks, p.on, p.credits = s.Queued, s.Marks, s.Paused, s.Credits
+	p.Note(&now)
 	t.ports[s.Link] = p
-}
-
-// portState writes what has changed at a port since it was p.
-func (t *Tracer) portState(s *wire.PortState, p *portTrace) {
-	h, at := t.link(s.Link), s.At-t.shift
-	if s.Queued != p.queued {
-		t.rec.Queued(h, at, s.Queued)
-	}
-	if marks := s.Marks - p.marks; marks != 0 || p.marked { // back to 0 where none is marked any more
-		t.rec.Marked(h, at, marks)
-		p.marked = marks != 0
-	}
-	if p.on && !s.Paused {
-		t.rec.Paused(h, max(0, p.since-t.shift), at, s.Credits)
-	}
 }
 
 // queuePair is a name for a queue pair of the network.
 func (t *Tracer) queuePair(q wire.QueueID) string {
 	if t.pairs == nil {
 		t.pairs = map[wire.QueueID]string{}
+		number := int32(0)
 		for i := range t.e.Net.Pairs {
 			l := &t.e.Net.Pairs[i]
+			if number++; i == 0 || t.e.Net.Pairs[i-1].Conn != l.Conn {
+				number = 0
+			}
 			if id, ok := l.Queue(); ok {
 				c := &t.e.Net.Conns[l.Conn]
-				t.pairs[id] = fmt.Sprintf("QP %d→%d channel %d", c.Src, c.Dst, c.Channel)
+				t.pairs[id] = nccltrace.QueuePair(fmt.Sprint(c.Src), fmt.Sprint(c.Dst), c.Channel, number, "")
 			}
 		}
 	}

@@ -26,14 +26,14 @@ type Live struct {
 	seen   *spec.Seen     // what was reported; nil without Watch
 }
 
-// Watch requests a call where a state has changed, at most every microsecond; nothing depends on it.
+// Watch requests a call where a state has changed, at most every microsecond and where all comes to rest; nothing depends on it.
 func (l *Live) Watch(report func(State)) {
 	l.seen = spec.NewSeen(report, len(l.e.links), len(l.queues), func(q int) int64 { return l.e.snd[q].Line })
 }
 
 // observe reports what has changed.
 func (l *Live) observe() {
-	if !l.seen.Due(units.Time(l.at)) {
+	if !l.seen.Due(units.Time(l.at), units.Time(l.start)) {
 		return
 	}
 	for i := range l.e.links {
@@ -190,11 +190,11 @@ func (l *Live) close() {
 	if l.at, l.opened, l.ended = l.end, false, l.ended+1; l.ended&63 == 0 {
 		l.busy *= e.moves()
 	}
-	if l.seen != nil {
-		l.observe()
-	}
 	if l.start = l.at; l.busy == 0 {
 		l.start = e.next(l.at)
+	}
+	if l.seen != nil {
+		l.observe()
 	}
 	if idle := l.start > l.at+8*e.look; e.cfg.Watchdog.After > 0 && (idle || l.ended&63 == 0) {
 		if e.lookout(l.at); idle { // nothing moves until then

@@ -95,6 +95,44 @@ func TestLiveInOrder(t *testing.T) {
 	}
 }
 
+// TestLiveReportsRest: once all messages have arrived, no port was last reported with something
+// in its queue, though it is less than a microsecond since ports were looked at.
+func TestLiveReportsRest(t *testing.T) {
+	n := oneSwitch(4)
+	for i := range n.Cables {
+		n.Cables[i].Delay = 50 * units.Nanosecond
+	}
+	var queues []Queue
+	for i := range int32(3) {
+		queues = append(queues, Queue{Src: i + 1, Dst: 0, Priority: 3, Path: []int32{i + 1, 0}})
+	}
+	for bytes := int64(20_000); bytes < 80_000; bytes += 5_000 {
+		l, err := NewLive(n, queues, settings(NoCC))
+		if err != nil {
+			t.Fatal(err)
+		}
+		queued, deepest := map[int64]int64{}, int64(0)
+		l.Watch(func(s State) {
+			if s.Queue < 0 {
+				id := 2 * int64(s.Cable)
+				if s.Back {
+					id++
+				}
+				queued[id], deepest = s.Queued, max(deepest, s.Queued)
+			}
+		})
+		for i := range int32(3) {
+			l.Send(i, 0, bytes, i)
+		}
+		play(t, l, 3)
+		for id, q := range queued { //lint:sorted each by itself
+			if q != 0 || deepest == 0 {
+				t.Errorf("%d bytes each: link %d has %d bytes at the end, at most %d", bytes, id, q, deepest)
+			}
+		}
+	}
+}
+
 // TestLiveRefuses: paths that lead elsewhere are errors of the input.
 func TestLiveRefuses(t *testing.T) {
 	n := oneSwitch(3)

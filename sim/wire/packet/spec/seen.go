@@ -19,9 +19,10 @@ func NewSeen(report func(State), ports, queues int, rate func(queue int) int64) 
 	return s
 }
 
-// Due says that it is a microsecond since all was looked at, and takes note that it is now.
-func (s *Seen) Due(now units.Time) bool {
-	if now-s.at < units.Microsecond {
+// Due says that it is a microsecond since all was looked at, or that nothing moves for that
+// long, and takes note that it is now.
+func (s *Seen) Due(now, next units.Time) bool {
+	if now-s.at < units.Microsecond && next-now < units.Microsecond {
 		return false
 	}
 	s.at = now
