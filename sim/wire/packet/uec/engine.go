@@ -51,6 +51,8 @@ type engine struct {
 	arrived       []frame
 	batches       []batch // of arrived
 	stamps        stamps
+	ranks         ranks
+	from          int64 // when the window of arrived began
 	parts         parted.Parts
 	merged        []uint64
 	peak          int32  // the deepest queue that was seen
@@ -230,7 +232,8 @@ func (e *engine) next(now int64) int64 {
 // many frames come by those before port some.
 func (e *engine) pull(n *node, some int32, end int64) (before int) {
 	arrived := e.arrived[:0]
-	e.batches = e.batches[:0]
+	e.batches, e.from = e.batches[:0], end-e.span
+	e.ranks.steps, e.ranks.known = 0, false
 	for w := range n.words() {
 		first := n.first + 64*w
 		for busy := e.come[n.word+w]; busy != 0; busy &= busy - 1 {

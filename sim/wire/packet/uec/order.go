@@ -1,6 +1,11 @@
 package uec
 
-import "github.com/simccl/simccl/sim/wire/packet/internal/parted"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
+)
 
 // Frames that arrive at a switch at one instant have an order: that in which the frames before them, each on its
 // own link, arrived. In the peer a cable has one event at a time, which is planned when the frame before arrives
@@ -88,8 +93,11 @@ func (e *engine) later(i, j uint64) bool {
 
 // laterOf goes back to where the frames before did not arrive at one instant.
 func (e *engine) laterOf(x, y *batch, i, j int32) bool {
+	if e.ranks.known {
+		return e.ranks.at[i] > e.ranks.at[j]
+	}
 	p, q := x.before(e.arrived, i), y.before(e.arrived, j)
-	for {
+	for ; ; e.ranks.steps++ {
 		t, u := p.at(e.arrived), q.at(e.arrived)
 		if t != u {
 			return t > u
@@ -120,8 +128,73 @@ func (e *engine) untie(keys []uint64) {
 	for i := 1; i < len(keys); i++ {
 		if parted.Together(keys[i-1], keys[i]) {
 			parted.Untie(keys[i-1:], e.later)
+			e.mayRank()
 			return
 		}
+	}
+}
+
+// mayRank orders all frames where going back took long.
+func (e *engine) mayRank() {
+	if t := &e.ranks; !t.known && t.steps > longWay*len(e.arrived) {
+		e.rank()
+	}
+}
+
+// ranks is the order of all frames of a window, which is found where going back would take long: where many links
+// bring frames in step.
+type ranks struct {
+	parts parted.Parts
+	at    []int32 // of frames
+	links []int32 // of batches: the place of what they brought last
+	of    []int32 // of frames: their batch
+	order []int32
+	steps int // back
+	known bool
+}
+
+// longWay is so many steps back a frame of a window that to order all costs less.
+const longWay = 4
+
+// rank finds the order of all frames of a window.
+func (e *engine) rank() {
+	t, n := &e.ranks, len(e.arrived)
+	t.known = true
+	t.at, t.of = slices.Grow(t.at[:0], n)[:n], slices.Grow(t.of[:0], n)[:n]
+	t.links, t.order = slices.Grow(t.links[:0], len(e.batches))[:len(e.batches)], t.order[:0]
+	keys := t.parts.Room(n)
+	for k := range e.batches {
+		for i := e.batches[k].low; i < e.batches[k].end; i++ {
+			t.of[i], keys[i] = int32(k), parted.Key(e.arrived[i].at-e.from, int(i))
+		}
+		t.order = append(t.order, int32(k))
+	}
+	slices.SortFunc(t.order, func(a, b int32) int {
+		x, y := e.batches[a].port, e.batches[b].port
+		return cmp.Or(cmp.Compare(x.last, y.last), cmp.Compare(x.place, y.place))
+	})
+	turn := int32(0)
+	for _, k := range t.order {
+		t.links[k] = turn
+		turn++
+	}
+	keys = t.parts.All(keys, e.span)
+	for len(keys) > 0 {
+		same := 1
+		for same < len(keys) && parted.Together(keys[0], keys[same]) {
+			same++
+		}
+		if same > 1 {
+			slices.SortFunc(keys[:same], func(a, b uint64) int {
+				return cmp.Compare(t.links[t.of[a&parted.Place]], t.links[t.of[b&parted.Place]])
+			})
+		}
+		for _, key := range keys[:same] {
+			i := key & parted.Place
+			t.at[i], t.links[t.of[i]] = turn, turn
+			turn++
+		}
+		keys = keys[same:]
 	}
 }
 
@@ -150,7 +223,9 @@ func (e *engine) arrivedLast() {
 	for n := range e.batches {
 		b := &e.batches[n]
 		at := e.arrived[b.last].at
-		b.like = e.stamps.like(at, n)
+		if b.like = e.stamps.like(at, n); b.like >= 0 {
+			e.mayRank()
+		}
 		for k := b.like; k >= 0; k = e.batches[k].like {
 			switch x := &e.batches[k]; {
 			case e.arrived[x.last].at != at:

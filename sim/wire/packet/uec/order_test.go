@@ -22,10 +22,11 @@ func steep(hosts int) *engine {
 
 // inTurn lets hosts send frames that arrive at some times, in ns, at their leaf in a window of 1 µs, and returns the hosts
 // whose frames arrive at an instant, in their order.
-func inTurn(e *engine, window int64, times map[int32][]int64, instant int64) (hosts []int32) {
+func inTurn(e *engine, window int64, times map[int32][]int64, instant int64, ranked bool) (hosts []int32) {
 	var keys []uint64
 	from := window * 1_000_000
 	e.arrived, e.batches, e.span = e.arrived[:0], e.batches[:0], 1_000_000
+	e.from, e.ranks.steps, e.ranks.known = from, 0, false
 	leaf := e.nodes[e.net.Hosts()]
 	for i := range int32(4) {
 		b := batch{port: &e.ports[leaf.first+i], low: int32(len(e.arrived))}
@@ -37,6 +38,9 @@ func inTurn(e *engine, window int64, times map[int32][]int64, instant int64) (ho
 		if b.frames(e.arrived, len(e.arrived)); b.end > b.low {
 			e.batches = append(e.batches, b)
 		}
+	}
+	if ranked {
+		e.rank()
 	}
 	e.untie(keys)
 	for _, k := range keys {
@@ -63,7 +67,7 @@ func TestFramesOfOneInstantGoByThoseBefore(t *testing.T) {
 		{5, map[int32][]int64{0: {7}, 3: {7}}, 7, []int32{0, 3}},
 		{6, map[int32][]int64{0: {9}, 1: {9}, 2: {9}, 3: {9}}, 9, []int32{2, 1, 0, 3}},
 	} {
-		if got := inTurn(e, c.window, c.times, c.instant); !slices.Equal(got, c.want) {
+		if got := inTurn(e, c.window, c.times, c.instant, false); !slices.Equal(got, c.want) {
 			t.Errorf("window %d: hosts %v, want %v", c.window, got, c.want)
 		}
 	}
@@ -78,6 +82,28 @@ func TestBothQueuesOfALinkCount(t *testing.T) {
 	if e.untie(keys); keys[0] != parted.Key(500, 4) {
 		t.Error("data after a control frame of 120 ps goes before data after data of 110 ps")
 	}
+}
+
+// TestRanksAreTheOrder: frames of one instant have one order, whether all frames of the window are ordered or not.
+func TestRanksAreTheOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e := steep(4)
+		for window := range int64(4) {
+			times := map[int32][]int64{}
+			for host := range int32(4) {
+				times[host] = slices.Sorted(slices.Values(rapid.SliceOfNDistinct(rapid.Int64Range(0, 5), 0, 6, rapid.ID).Draw(t, "times")))
+			}
+			before := slices.Clone(e.ports)
+			for instant := range int64(6) {
+				copy(e.ports, before)
+				want := inTurn(e, window, times, instant, false)
+				copy(e.ports, before)
+				if got := inTurn(e, window, times, instant, true); !slices.Equal(got, want) {
+					t.Fatalf("window %d: hosts %v, want %v", window, got, want)
+				}
+			}
+		}
+	})
 }
 
 // TestFewAndManyHaveOneOrder: frames leave a switch in an order that does not depend on how many arrive with them.
