@@ -248,7 +248,7 @@ test("a workload and a trace that are dropped are drawn; the timeline zooms by k
   cli("run", "all_reduce", "--topo", "dgx-h100", "-g", "2", "--sizes", "64K", "--trace", "t.json.gz");
   const events = JSON.parse(await opened(join(dir, "t.json.gz"))).traceEvents.filter((e) => e.ph === "X" && !["Idle", "Sleep"].includes(e.name));
   assert.deepEqual(await drop(join(dir, "t.json.gz")), ["trace"]);
-  await page.waitForFunction(() => /tracks/.test(document.querySelector("#time").textContent));
+  await page.waitForFunction(() => /tracks/.test(document.querySelector("#time p")?.textContent));
   assert.match(await page.textContent("#time p"), new RegExp(`: ${new Set(events.map((e) => `${e.pid} ${e.tid}`)).size} tracks`));
   await page.focus("#timeline");
   const picture = () => page.$eval("#timeline", (c) => c.toDataURL());

@@ -10,7 +10,7 @@ import (
 const few = 16
 
 // runCalm is runSwitch where few frames arrive, at no more than 64 ports: each goes on to its port alone, in the order of
-// time, and then of the ports at which they arrive. Where spines draw tables, that is another order than theirs.
+// time; at one instant in that of order.go. Where spines draw tables, that is another order than theirs.
 func (e *engine) runCalm(v int, n *node, end int64) (busy int, ok bool) {
 	ports := e.ports[n.first : n.first+n.ports]
 	keys, from, frames := e.keys[:0], end-e.span, uint32(0)
@@ -27,9 +27,11 @@ func (e *engine) runCalm(v int, n *node, end int64) (busy int, ok bool) {
 	}
 	if len(keys) > 1 {
 		parted.Sort(keys)
+		e.untieLinks(ports, keys)
 	}
 	for len(keys) > 0 {
 		x := &ports[keys[0]&parted.Place]
+		x.last, x.place = x.due, uint16(busy)
 		e.forward(v, ports, x)
 		busy++
 		if x.due < end {
@@ -49,10 +51,10 @@ func (e *engine) runCalm(v int, n *node, end int64) (busy int, ok bool) {
 	return busy, true
 }
 
-// replace puts another key in the place of the first of some in order.
+// replace puts another key in the place of the first of some in order, behind those of its instant.
 func replace(keys []uint64, key uint64) {
 	i := 1
-	for ; i < len(keys) && keys[i] < key; i++ {
+	for ; i < len(keys) && keys[i] < key|parted.Place; i++ {
 		keys[i-1] = keys[i]
 	}
 	keys[i-1] = key
@@ -72,7 +74,7 @@ func (e *engine) forward(v int, ports []port, from *port) {
 		next = never
 	}
 	from.due = min(due, next)
-	if x := &ports[e.portOf(v, f)]; x.free < f.at && !x.waits {
+	if x := &ports[e.portOf(v, f)]; x.free <= f.at && !x.waits {
 		e.through(x, f)
 	} else {
 		e.onto(x, q.buf[i:i+1], []uint64{0}, f.at)

@@ -8,8 +8,8 @@
 //
 // Time is divided into windows as in package packet; on two tiers they take turns.
 // Random draws (marks, trims, paths) are functions of the seed, the link or flow,
-// and a number there. Only flows are set up with htsim's generator, so that equal seeds
-// hash them to equal paths.
+// and a number there. Frames that arrive at a switch at one instant are in the peer's order (order.go).
+// Only flows are set up with htsim's generator, so that equal seeds hash them to equal paths.
 //
 // Reference: htsim_uec of spcl/HTSIM, commit 8a33f33 (sim/uec.cpp, sim/uec_mp.cpp,
 // sim/compositequeue.cpp), with sender-based congestion control.

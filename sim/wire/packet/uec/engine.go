@@ -49,6 +49,10 @@ type engine struct {
 	upTo          int64    // switches without hosts were simulated up to
 	lead          int64    // and leaves this much further
 	arrived       []frame
+	batches       []batch // of arrived
+	stamps        stamps
+	ranks         ranks
+	from          int64 // when the window of arrived began
 	parts         parted.Parts
 	merged        []uint64
 	peak          int32  // the deepest queue that was seen
@@ -228,6 +232,8 @@ func (e *engine) next(now int64) int64 {
 // many frames come by those before port some.
 func (e *engine) pull(n *node, some int32, end int64) (before int) {
 	arrived := e.arrived[:0]
+	e.batches, e.from = e.batches[:0], end-e.span
+	e.ranks.steps, e.ranks.known = 0, false
 	for w := range n.words() {
 		first := n.first + 64*w
 		for busy := e.come[n.word+w]; busy != 0; busy &= busy - 1 {
@@ -237,11 +243,16 @@ func (e *engine) pull(n *node, some int32, end int64) (before int) {
 				continue
 			}
 			l, low, hi := x.in, never, never
+			b := batch{port: x, low: int32(len(arrived))}
 			if l.low.head != l.low.tail {
 				arrived, low = l.low.take(arrived, end)
 			}
+			data := len(arrived)
 			if l.hi.head != l.hi.tail {
 				arrived, hi = l.hi.take(arrived, end)
+			}
+			if b.frames(arrived, data); b.end > b.low {
+				e.batches = append(e.batches, b)
 			}
 			if x.due = min(low, hi); x.due == never {
 				e.come[n.word+w] &^= busy & -busy
@@ -299,12 +310,18 @@ func (e *engine) atLeaf(at, sent int, from int64) {
 
 // runSwitch simulates a leaf or spine up to end, port by port: ports share nothing.
 func (e *engine) runSwitch(v int, end int64) int {
-	n, p := &e.nodes[v], &e.parts
+	n := &e.nodes[v]
 	if n.ports <= 64 && e.net.Pods == 0 {
 		if busy, ok := e.runCalm(v, n, end); ok {
 			return busy
 		}
 	}
+	return e.runBusy(v, n, end)
+}
+
+// runBusy is runSwitch where many frames arrive.
+func (e *engine) runBusy(v int, n *node, end int64) int {
+	p := &e.parts
 	sent := e.pull(n, int32(e.net.PerLeaf), end)
 	p.Begin(2 * int(n.ports))
 	e.part(v, sent, end-e.span)
@@ -322,5 +339,6 @@ func (e *engine) runSwitch(v int, end int64) int {
 			e.onto(x, nil, nil, end)
 		}
 	}
+	e.arrivedLast()
 	return len(e.arrived)
 }

@@ -14,9 +14,11 @@ func (n *node) words() int32 { return (n.ports + 63) / 64 }
 type port struct {
 	free    int64 // when the frame in transmission ends, or ended; negative: there was none
 	due     int64 // when the first frame arrives here
+	last    int64 // when the last frame arrived here; 0: none did
 	in, out *link
 	peer    *port  // at the other end of the cable
 	bit     uint32 // of engine.come and engine.goes
+	place   uint16 // among ports of the switch whose last is equal
 	waits   bool   // frames wait here to be sent: the bit of engine.goes
 }
 
@@ -63,7 +65,7 @@ func (e *engine) lay(cables []cable) {
 func (e *engine) plug(v int32) int32 {
 	n := &e.nodes[v]
 	k := n.first + n.ports
-	e.ports[k].bit = uint32(64*n.word + n.ports)
+	e.ports[k].bit, e.ports[k].place = uint32(64*n.word+n.ports), uint16(n.ports)
 	if int(v) < e.net.Hosts() {
 		e.ports[k].bit = uint32(v)
 	}
@@ -71,9 +73,9 @@ func (e *engine) plug(v int32) int32 {
 	return k
 }
 
-// join joins a port, whose bit is known, to another.
+// join joins a port, whose bit and place are known, to another.
 func (x *port) join(peer *port, in, out *link) {
-	*x = port{free: -1, due: never, in: in, out: out, peer: peer, bit: x.bit}
+	*x = port{free: -1, due: never, in: in, out: out, peer: peer, bit: x.bit, place: x.place}
 }
 
 // await notes when the first frame that a port sent arrives, which is not known.

@@ -55,12 +55,12 @@ func (e *engine) ran(x *port) {
 // starts, control first. In and out: when the frame in transmission ends.
 func (e *engine) work(l *link, free int64, arrived []frame, keys []uint64, end int64) int64 {
 	for n := 0; ; n++ {
-		f, at := (*frame)(nil), end
+		f, at := (*frame)(nil), end-1
 		if n < len(keys) {
 			f = &arrived[keys[n]&parted.Place]
 			at = f.at
 		}
-		for free < at {
+		for free <= at {
 			if l.size != 0 {
 				if l.lowBytes -= int64(l.size); l.lowBytes > e.ecnLow {
 					e.mark(l, l.low.at(l.low.sent-1), l.lowBytes)
@@ -86,7 +86,7 @@ func (e *engine) work(l *link, free int64, arrived []frame, keys []uint64, end i
 		}
 		q, size := &l.low, f.size()
 		if f.has(flagsAhead) {
-			if e.full(l, free >= at) {
+			if e.full(l, free > at) {
 				e.res.Drops++
 				continue
 			}
@@ -105,7 +105,7 @@ func (e *engine) work(l *link, free int64, arrived []frame, keys []uint64, end i
 			q.grow()
 		}
 		q.tail = i + 1
-		if free < at {
+		if free <= at {
 			q.sent = i + 1
 			free = at + l.begin(size)
 			at = free + l.delay
@@ -208,11 +208,11 @@ func (e *engine) trim(l *link, f *frame, free int64) int64 {
 // control puts a control frame into its queue.
 func (e *engine) control(l *link, f *frame, free int64) int64 {
 	at := f.at
-	if e.full(l, free >= at) {
+	if e.full(l, free > at) {
 		e.res.Drops++
 		return free
 	}
-	if free < at {
+	if free <= at {
 		l.hi.sent++
 		free = at + l.begin(0)
 		at = free + l.delay

@@ -9,8 +9,11 @@ func (e *engine) serve(x *port, low, hi []uint64, end int64) {
 	l := x.out
 	if l.lowBytes+int64(len(low))*e.mtu > e.queue || int64(int(l.hi.tail-l.hi.sent)+len(hi)+1)*control > 2*e.queue {
 		e.merged = parted.Merge(e.merged[:0], low, hi)
+		e.untie(e.merged)
 		x.free = e.work(l, x.free, e.arrived, e.merged, end)
 	} else {
+		e.untie(low)
+		e.untie(hi)
 		x.free = e.inOrder(l, x.free, low, hi, end)
 	}
 	e.ran(x)
@@ -50,7 +53,7 @@ func (e *engine) inOrder(l *link, free int64, low, hi []uint64, end int64) int64
 			at = buf[sent&uint32(len(buf)-1)].at
 		}
 		if sentHi != tailHi {
-			if t := bufHi[sentHi&uint32(len(bufHi)-1)].at; t <= free || t < at || t == at && hi[sentHi-nextHi] < low[sent-next] {
+			if t := bufHi[sentHi&uint32(len(bufHi)-1)].at; t < free || t < at || t == at && !e.later(hi[sentHi-nextHi]&parted.Place, low[sent-next]&parted.Place) {
 				at = t
 				which++
 			}
@@ -58,7 +61,7 @@ func (e *engine) inOrder(l *link, free int64, low, hi []uint64, end int64) int64
 			break
 		}
 		if looks && size != 0 {
-			if i := sent + lag; int32(tail-i) > 0 && buf[i&uint32(len(buf)-1)].at <= free {
+			if i := sent + lag; int32(tail-i) > 0 && buf[i&uint32(len(buf)-1)].at < free {
 				peak = max(peak, e.lookBack(l, &b, sent, size, free))
 			}
 		}
@@ -99,7 +102,7 @@ func (e *engine) lookBack(l *link, b *backlog, sent uint32, size uint16, free in
 	q := &l.low
 	for ; b.next != q.tail; b.next++ {
 		f := q.at(b.next)
-		if int32(b.next-sent) >= 0 && f.at > free {
+		if int32(b.next-sent) >= 0 && f.at >= free {
 			break
 		}
 		b.yet -= int64(f.size())

@@ -30,7 +30,7 @@ func Key(after int64, n int) uint64 { return uint64(after)<<placeBits | uint64(n
 func After(key uint64) int64 { return int64(key >> placeBits) }
 
 // Together says that two keys are of one instant.
-func Together(a, b uint64) bool { return a>>placeBits == b>>placeBits }
+func Together(a, b uint64) bool { return a^b <= Place }
 
 // Before says which of at most 64 times are before end, in bits: without a branch, as it could not
 // be foreseen. No time is negative.
@@ -277,4 +277,19 @@ func (p *Parts) bucket(a []uint64, span int64) []uint64 {
 		out[k+1] = x
 	}
 	return out
+}
+
+// Untie puts keys of equal times in order, where later says that of two places the first is later.
+func Untie(keys []uint64, later func(i, j uint64) bool) {
+	for i := 1; i < len(keys); i++ {
+		x := keys[i]
+		if !Together(keys[i-1], x) {
+			continue
+		}
+		k := i - 1
+		for ; k >= 0 && Together(keys[k], x) && later(keys[k]&Place, x&Place); k-- {
+			keys[k+1] = keys[k]
+		}
+		keys[k+1] = x
+	}
 }
