@@ -2,8 +2,6 @@ package house
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"go/ast"
 	"go/importer"
@@ -12,9 +10,10 @@ import (
 	"go/types"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/simccl/simccl/internal/golist"
 )
 
 // listed is what `go list -json` says of a package, as far as it is used.
@@ -65,29 +64,13 @@ func exportData(fset *token.FileSet, all []*listed) types.Importer {
 }
 
 func list(dir string, patterns []string) ([]*listed, error) {
-	args := append([]string{"list", "-e", "-export", "-deps",
-		"-json=ImportPath,Dir,Export,GoFiles,CgoFiles,TestGoFiles,XTestGoFiles,IgnoredGoFiles,Module,DepOnly,Standard,Error"}, patterns...)
-	cmd := exec.Command("go", args...)
-	cmd.Dir = dir
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	text, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("go list: %w\n%s", err, stderr.String())
-	}
-	var all []*listed
-	for d := json.NewDecoder(bytes.NewReader(text)); ; {
-		l := new(listed)
-		if err := d.Decode(l); errors.Is(err, io.EOF) {
-			return all, nil
-		} else if err != nil {
-			return nil, fmt.Errorf("go list: %w", err)
-		}
+	all, err := golist.Packages[listed](golist.Query{Dir: dir, Flags: []string{"-export", "-deps"}, Patterns: patterns})
+	for _, l := range all {
 		if l.Error != nil && !l.DepOnly {
 			return nil, fmt.Errorf("%s: %s", l.ImportPath, l.Error.Err)
 		}
-		all = append(all, l)
 	}
+	return all, err
 }
 
 func read(fset *token.FileSet, imp types.Importer, l *listed) (*Package, error) {

@@ -7,19 +7,17 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"go/types"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/simccl/simccl/internal/golist"
 )
 
 func main() {
@@ -73,29 +71,14 @@ func check(dir, goos, goarch string, patterns ...string) (int, error) {
 }
 
 func list(dir, goos, goarch string, patterns []string) ([]*listed, error) {
-	args := append([]string{"list", "-e", "-deps", "-json=ImportPath,Dir,GoFiles,SFiles,ImportMap,Standard,Module,Error"}, patterns...)
-	cmd := exec.Command("go", args...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOOS="+goos, "GOARCH="+goarch, "CGO_ENABLED=0")
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	text, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("go list: %w\n%s", err, stderr.String())
-	}
-	var all []*listed
-	for d := json.NewDecoder(bytes.NewReader(text)); ; {
-		l := new(listed)
-		if err := d.Decode(l); errors.Is(err, io.EOF) {
-			return all, nil
-		} else if err != nil {
-			return nil, fmt.Errorf("go list: %w", err)
-		}
+	all, err := golist.Packages[listed](golist.Query{Dir: dir, Flags: []string{"-deps"}, Patterns: patterns,
+		Env: []string{"GOOS=" + goos, "GOARCH=" + goarch, "CGO_ENABLED=0"}})
+	for _, l := range all {
 		if l.Error != nil {
 			return nil, fmt.Errorf("%s: %s: %s", l.Error.Pos, l.ImportPath, l.Error.Err)
 		}
-		all = append(all, l)
 	}
+	return all, err
 }
 
 // check type-checks one package and adds it to those that are. Of the standard library

@@ -252,8 +252,9 @@ type note struct {
 
 // control is the control connection of two sides.
 type control struct {
-	conn net.Conn
-	far  chan note // closed when the peer disconnects
+	conn   net.Conn
+	far    chan note // closed when the peer disconnects
+	result *Perf     // the peer's, which may come before this side has ended
 }
 
 func newControl(conn net.Conn) *control {
@@ -273,10 +274,14 @@ func newControl(conn net.Conn) *control {
 
 var errPeerEnded = errors.New("the peer ended the measurement")
 
-// next waits for the peer's next note.
+// next waits for the peer's next note, where the peer has nothing else to do.
 func (t *control) next() (note, error) {
-	w, ok := <-t.far
-	return w, w.fault(ok)
+	select {
+	case w, ok := <-t.far:
+		return w, w.fault(ok)
+	case <-time.After(stall):
+		return note{}, fmt.Errorf("the peer has not answered for %v", stall)
+	}
 }
 
 func (w *note) fault(ok bool) error {
@@ -289,10 +294,14 @@ func (w *note) fault(ok bool) error {
 	return nil
 }
 
-// poll takes a note if there is one.
+// poll takes a note if there is one. A side that still takes completions after the peer has
+// ended may receive the peer's result, which is kept for settle.
 func (t *control) poll() (w note, err error) {
 	select {
 	case w, ok := <-t.far:
+		if w.Perf != nil {
+			t.result = w.Perf
+		}
 		return w, w.fault(ok)
 	default:
 		return note{}, nil
@@ -327,13 +336,16 @@ func (t *control) settle(p *Perf, err error, client bool) (*Perf, error) {
 		}
 		return nil, nil
 	}
-	w, err := t.next()
-	if err == nil && w.Perf == nil {
-		err = errors.New("the peer sent no result")
+	if t.result == nil {
+		w, err := t.next()
+		if err == nil && w.Perf == nil {
+			err = errors.New("the peer sent no result")
+		}
+		if err != nil {
+			return nil, err
+		}
+		t.result = w.Perf
 	}
-	if err != nil {
-		return nil, err
-	}
-	p.add(w.Perf)
+	p.add(t.result)
 	return p, nil
 }
