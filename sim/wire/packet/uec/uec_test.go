@@ -82,6 +82,28 @@ func TestEveryBalanceEnds(t *testing.T) {
 	}
 }
 
+// TestNoAllocationPerPacket: eight times the packets need hardly more memory, with sprayed packets, trims and
+// all that is sent again.
+func TestNoAllocationPerPacket(t *testing.T) {
+	n := small()
+	count := func(bytes int64) float64 {
+		flows := append(shifted(n, 3, bytes), shifted(n, 5, bytes)...)
+		for i := range flows {
+			flows[i].ID = uint32(i + 1)
+		}
+		return testing.AllocsPerRun(1, func() {
+			if _, err := Run(n, flows, &Config{Seed: 1, Balance: Mixed, Paths: 64, MTU: 4150}); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	few, many := count(1_000_000), count(8_000_000)
+	if many > few+500 {
+		t.Errorf("%.0f allocations, and %.0f for eight times the packets", few, many)
+	}
+	t.Logf("%.0f allocations, and %.0f for eight times the packets", few, many)
+}
+
 // TestReceiverKeepsOrder: whatever the order in which packets come, each counts
 // once, and what is acknowledged is what came.
 func TestReceiverKeepsOrder(t *testing.T) {
