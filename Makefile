@@ -7,7 +7,7 @@ PKG      ?= ./...
 TESTFLAGS ?=
 # How long the tests of one package may take: it ends what hangs, and leaves room
 # for a machine that is slow and busy (the longest package takes two minutes).
-TESTTIME ?= 60m
+TESTTIME ?= 40m
 # What make bench and bench-table measure: the stages, the engine's queue, the
 # trace writer. Rooms keep more benchmarks; bench-once runs them all.
 BENCHPKG ?= ./internal/benchmarks ./sim/internal/event ./trace/chrome
