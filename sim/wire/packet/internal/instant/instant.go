@@ -353,6 +353,9 @@ type placing struct {
 // usual is how much is taken note of before the oldest is forgotten, at least.
 const usual = 1 << 11
 
+// most is how many pairs are kept at most that were compared.
+const most = 1 << 16
+
 // some is up to how much is taken note of beside that where the oldest is forgotten seldom: that takes time, too.
 const some = 1 << 13
 
@@ -366,7 +369,7 @@ func (r *Ranker) Open(calendars []*Calendar, look, reach int64, roots int) {
 		c.id, c.shift, c.of = uint32(i), uint8(bits.Len(uint(len(calendars)-1))), r
 		c.turn, c.step = uint32(None-1)>>c.shift, 1<<c.shift
 		c.next = Number(c.id)
-		c.heads, c.known = make([]int32, (look+r.Ahead)/1000+1), make([]pair, 1<<11)
+		c.heads, c.known = make([]int32, (look+r.Ahead)/1000+1), make([]pair, usual)
 		for k := range c.heads {
 			c.heads[k] = -1
 		}
@@ -443,12 +446,8 @@ func (r *Ranker) draw(at int, until int64) {
 		c.heads[at] = -1
 		slices.Reverse(all[from:])
 	}
-	for i := 1; i < len(all); i++ { // of equals the first stays first
-		x, j := all[i], i
-		for ; j > 0 && x.c.First(x.n, all[j-1].n); j-- {
-			all[j] = all[j-1]
-		}
-		all[j] = x
+	if len(all) > 1 { // of equals the first stays first
+		slices.SortStableFunc(all, func(x, y drawn) int { return before(x.c.First(x.n, y.n)) })
 	}
 	for _, x := range all {
 		if x.link < 0 {
@@ -458,6 +457,14 @@ func (r *Ranker) draw(at int, until int64) {
 		}
 	}
 	r.drawn = all
+}
+
+// before is -1 where one is first, 0 where it is not: enough for a stable sort.
+func before(first bool) int {
+	if first {
+		return -1
+	}
+	return 0
 }
 
 // forget puts in order for good what began since, but before end, and forgets what began before.
@@ -496,6 +503,11 @@ func (r *Ranker) forget(since, end int64) {
 		r.room += 16*n + min(16*n, some)
 		c.forget(end)
 	}
+	for _, c := range r.calendars {
+		if size := 1 << bits.Len(uint(min(r.room/4, most)-1)); size > len(c.known) {
+			c.known = make([]pair, size)
+		}
+	}
 	for _, k := range order {
 		x := &all[k&(1<<index-1)]
 		if r.last++; x.slot >= 0 {
@@ -530,16 +542,18 @@ func (r *Ranker) order(all []placing) []uint64 {
 		keys = append(keys, key(all[i].at-first, i, index))
 	}
 	slices.Sort(keys)
-	for i := 1; i < len(keys); i++ {
-		x, j := keys[i], i
-		for ; j > 0 && keys[j-1]>>index == x>>index; j-- {
-			a, b := &all[x&(1<<index-1)], &all[keys[j-1]&(1<<index-1)]
-			if a.n == b.n || !a.of.First(a.n, b.n) { // equal: a pause, which is known by its number as well
-				break
-			}
-			keys[j] = keys[j-1]
+	for i := 0; i < len(keys); {
+		n := i + 1
+		for n < len(keys) && keys[n]>>index == keys[i]>>index {
+			n++
 		}
-		keys[j] = x
+		if n > i+1 {
+			slices.SortStableFunc(keys[i:n], func(x, y uint64) int {
+				a, b := &all[x&(1<<index-1)], &all[y&(1<<index-1)]
+				return before(a.n != b.n && a.of.First(a.n, b.n)) // equal: a pause, which is known by its number as well
+			})
+		}
+		i = n
 	}
 	r.keys = keys
 	return keys
