@@ -28,7 +28,7 @@ func build(n *Network, flows []Flow, cfg *Config, ordered, inTurn bool) (*engine
 	e.lay()
 	workers := cfg.Workers
 	if cfg.CC.Kind == HPCC {
-		workers = 1 // copies of a frame that is sent again share its record
+		workers = 1 // all flows have room for telemetry in one place
 	}
 	e.divide(workers)
 	if err := e.buildSwitches(); err != nil {

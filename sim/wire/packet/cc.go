@@ -1,6 +1,8 @@
 package packet
 
 import (
+	"strconv"
+
 	"github.com/simccl/simccl/sim/wire/packet/cc"
 	"github.com/simccl/simccl/sim/wire/packet/internal/port"
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
@@ -53,7 +55,9 @@ func (e *engine) ccOpen(id int32, s *sender, links int) {
 		s.Dcqcn = cc.NewReaction(s.Line)
 		return
 	}
-	e.controls.Open(id, &s.Rate, &s.Window, rtt, links)
+	if !e.controls.Open(id, &s.Rate, &s.Window, rtt, links, e.flows[id].Bytes, e.given != nil) {
+		e.broken = &UnsupportedError{What: "HPCC with windows of more than 2^29 frames in all", Found: "flow " + strconv.Itoa(int(id)) + " beyond"}
+	}
 }
 
 // ccAck lets the control see an acknowledgement.
@@ -61,7 +65,7 @@ func (e *engine) ccAck(w *worker, h *host, f *frame, s *sender, acked uint32) {
 	c := &e.cfg.CC
 	switch c.Kind {
 	case HPCC:
-		if rate, ok := e.controls.Telemetry(f.Flow).Ack(c, &s.Rate, f.Aux, f.Psn, s.Nxt); ok {
+		if rate, ok := e.controls.Seen(f.Flow, &s.Rate, f.Aux, f.Flags&flagSack != 0, f.Psn, s.Nxt); ok {
 			e.shift(w, h, s, rate, f.At)
 		}
 		return
@@ -93,7 +97,7 @@ func (e *engine) lossSeen(id int32, s *sender, now int64, timeouts int32) {
 
 // stamp adds a switch's record to a data frame that it starts.
 func (e *engine) stamp(l *link, f *frame, at int64) {
-	e.controls.Telemetry(f.Flow).Stamp(f.Aux, e.controls.Record(at, l.TxBytes, l.Held()), l.Coded)
+	f.Aux = e.controls.Stamp(f.Aux, e.controls.Record(at, l.TxBytes, l.Held()), l.Coded)
 }
 
 // shift changes the rate, and the time of the next frame by the difference of

@@ -75,7 +75,7 @@ func NewLive(n *Network, queues []Queue, cfg *Config) (*Live, error) {
 	}
 	e.picky = e.tables != nil || cfg.Watchdog.After > 0
 	e.changes, e.stays, e.brisk = spec.Changes(e.cfg.Faults), spec.Steady(n, cfg), !e.plain && cfg.Repair.BackTo == 0
-	return l, nil
+	return l, e.broken
 }
 
 // room makes room for the queue pairs of a Live run.

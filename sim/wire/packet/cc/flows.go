@@ -9,6 +9,7 @@ type Flows struct {
 	header    int
 	shift     uint8 // of HPCC's units, see Telemetry
 	telemetry []Telemetry
+	rows      rows
 	gradient  []Gradient
 	share     []Share
 	delay     []Delay
@@ -38,11 +39,16 @@ func NewFlows(c *Params, n, payload, header int) Flows {
 	return x
 }
 
-// Open begins a flow over so many links with a base round trip.
-func (x *Flows) Open(id int32, s *Rate, window *int64, rtt units.Time, links int) {
+// Open begins a flow of so many bytes, after which more may follow, over so many links with a base round trip. It
+// says whether there is room for it.
+func (x *Flows) Open(id int32, s *Rate, window *int64, rtt units.Time, links int, bytes int64, more bool) bool {
 	switch x.c.Kind {
 	case HPCC:
-		x.telemetry[id] = NewTelemetry(x.c, s.Line, int64(rtt/units.Nanosecond), *window, x.payload, links-1)
+		x.telemetry[id] = NewTelemetry(x.c, s.Line, int64(rtt/units.Nanosecond), *window)
+		if more {
+			bytes = *window
+		}
+		x.room(&x.telemetry[id], min(*window, bytes), links-1)
 	case Timely:
 		x.gradient[id] = NewGradient(s.Line)
 	case DCTCP:
@@ -55,6 +61,7 @@ func (x *Flows) Open(id int32, s *Rate, window *int64, rtt units.Time, links int
 		x.delay[id] = NewDelay(&x.c.Swift, links-1)
 	}
 	x.resize(id, s, window)
+	return !x.rows.full
 }
 
 // resize sets the window that a control found.
@@ -67,8 +74,41 @@ func (x *Flows) resize(id int32, s *Rate, window *int64) {
 	}
 }
 
-// Telemetry is HPCC's state of a flow.
-func (x *Flows) Telemetry(id int32) *Telemetry { return &x.telemetry[id] }
+// room sets rows aside for so many bytes in flight that meet so many switches.
+func (x *Flows) room(p *Telemetry, bytes int64, switches int) {
+	n := uint32(4)
+	for int64(n-2)*int64(x.payload) < bytes {
+		n *= 2
+	}
+	p.first, p.mask = x.rows.take(n, switches), n-1
+}
+
+// Send is what data frame psn of a flow with HPCC carries, which is sent now: the number of its row. It is
+// another one than that of a frame that was sent before under that psn: that may still be on its way.
+func (x *Flows) Send(id int32, psn uint32) (aux uint32) {
+	p := &x.telemetry[id]
+	return p.first + (psn+p.again)&p.mask
+}
+
+// Stamp adds the record of a port of a rate to what a frame carries.
+func (x *Flows) Stamp(aux uint32, word uint64, rate int64) uint32 {
+	return x.rows.stamp(aux, word, rate)
+}
+
+// Seen is the rate after what a frame of a flow with HPCC saw on its way, and whether it changes. aux is what that frame
+// carried or, if the acknowledgement reports one that came out of order, its psn; it met as many switches as the one
+// before. Frames below psn have arrived, next is sent next.
+func (x *Flows) Seen(id int32, s *Rate, aux uint32, report bool, psn, next uint32) (rate int64, changes bool) {
+	p := &x.telemetry[id]
+	if report {
+		if p.again > 0 { // it does not say which of two that were sent came
+			return 0, false
+		}
+		aux = x.Send(id, aux) | p.count
+	}
+	p.count = aux &^ rowMask
+	return p.ack(x.c, s, x.rows.hops(aux), psn, next)
+}
 
 // Gradient is TIMELY's state of a flow.
 func (x *Flows) Gradient(id int32) *Gradient { return &x.gradient[id] }
@@ -92,7 +132,7 @@ func (x *Flows) Record(at, sent, queued int64) uint64 {
 func (x *Flows) Sent(id int32, psn uint32, now int64) (aux uint32) {
 	switch x.c.Kind {
 	case HPCC:
-		return x.telemetry[id].Send(psn)
+		return x.Send(id, psn)
 	case NSCC:
 		x.windowed[id].note(psn, now)
 		return uint32(now / 1000)
@@ -104,8 +144,15 @@ func (x *Flows) Sent(id int32, psn uint32, now int64) (aux uint32) {
 
 // Again says that so many frames are to be sent again from the first gap on; it returns them.
 func (x *Flows) Again(id int32, frames int64) int64 {
-	if x.c.Kind == HPCC && frames > 0 {
-		x.telemetry[id].Again(uint32(frames))
+	if x.c.Kind != HPCC || frames <= 0 {
+		return frames
+	}
+	p := &x.telemetry[id]
+	if p.again += uint32(frames); p.again == uint32(frames) { // room for a window that was sent before, too
+		n := 2 * (p.mask + 1)
+		if first := x.rows.take(n, 0); first > 0 { // else the rows that it has must do
+			p.first, p.mask = first, n-1
+		}
 	}
 	return frames
 }
@@ -132,7 +179,7 @@ func (a *Ack) rtt() int64 { return int64(uint32(a.Now/1000) - a.Aux) }
 func (x *Flows) Ack(id int32, s *Rate, window *int64, a *Ack) (rate int64, shift bool) {
 	switch {
 	case x.c.Kind == HPCC:
-		return x.telemetry[id].Ack(x.c, s, a.Aux, a.Psn, a.Next)
+		return x.Seen(id, s, a.Aux, a.Report, a.Psn, a.Next)
 	case x.c.Kind == Pint && !a.Skipped:
 		return x.coded[id].Ack(x.c, s, a.Aux, a.Psn, a.Next)
 	case x.c.Kind == DCTCP:

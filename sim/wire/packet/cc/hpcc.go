@@ -6,7 +6,8 @@ import (
 )
 
 // Widths and units of INT's records (network/utils/int-header.h): 24 bits of
-// nanoseconds, 20 of bytes sent, 17 of queue length.
+// nanoseconds, 20 of bytes sent, 17 of queue length, in one word, from the lowest bit. The
+// rate of the link is a word of its own here.
 const (
 	intTime  = 1<<24 - 1
 	intBytes = 1<<20 - 1
@@ -17,23 +18,16 @@ const (
 	intHops  = 5
 )
 
-// intHop is what a switch writes into a data frame: a time, the bytes sent and the length of the
-// queue in one word, from the lowest bit.
-type intHop struct {
-	word uint64
-	rate int64
-}
-
 // Telemetry is the state of HPCC (SIGCOMM'19) of a sender. What each acknowledgement touches is in
 // the first lines of a cache.
 type Telemetry struct {
-	hops   []intHop // records of frames in flight: of each frame per records one after the other
-	count  []uint8  // how many records a frame has, by number: a power of two
-	per    uint8
-	even   bool   // a queue times line by line is that queue, to the last bit
+	first  uint32 // of the rows of its frames in flight
+	mask   uint32 // of a frame's number, to a row; a power of two less one
 	update uint32 // the frame whose acknowledgement ends a round trip
-	again  uint32 // frames sent again so far: records are by psn plus that
+	again  uint32 // frames sent again so far: rows are by psn plus that
+	count  uint32 // of records of the frame that was acknowledged last, as frames carry it
 	stage  int32
+	even   bool              // a queue times line by line is that queue, to the last bit
 	util   float64           // smoothed utilisation
 	rate   int64             // at the start of the round trip
 	rtt    int64             // ns
@@ -42,7 +36,7 @@ type Telemetry struct {
 	unit   float64           // bytes of that of queues
 	last   [intHops]uint64   // words of the acknowledgement before
 	each   *[intHops]hopRate // with MultiRate
-	_      [32]byte          // whole lines of a cache
+	_      [4]byte           // whole lines of a cache
 }
 
 // shiftOf says of which power of two multi is; 255: none.
@@ -60,15 +54,9 @@ type hopRate struct {
 	rate  int64
 }
 
-// NewTelemetry makes the state of a sender with a base round trip in ns, whose frames
-// meet so many switches: there is room for a window of frames.
-func NewTelemetry(c *Params, line, rtt, window int64, payload, switches int) Telemetry {
-	n := 4
-	for int64(n-2)*int64(payload) < window {
-		n *= 2
-	}
-	per := min(max(1, switches), intHops)
-	p := Telemetry{hops: make([]intHop, n*per), count: make([]uint8, n), per: uint8(per), util: 1, rate: line, rtt: rtt, window: float64(window)}
+// NewTelemetry makes the state of a sender with a base round trip in ns.
+func NewTelemetry(c *Params, line, rtt, window int64) Telemetry {
+	p := Telemetry{util: 1, rate: line, rtt: rtt, window: float64(window)}
 	p.bits, p.unit = float64(8*byteUnit*c.Multi), float64(qlenUnit*c.Multi)
 	unit := uint64(qlenUnit * c.Multi)
 	odd := func(x uint64) int { return bits.Len64(x >> (bits.TrailingZeros64(x) & 63)) } // bits of its mantissa
@@ -91,65 +79,9 @@ func (c *Params) Coded(rate int64) int64 {
 	return 25e9
 }
 
-// Stamp adds the record of a port of a rate to data frame psn.
-func (p *Telemetry) Stamp(psn uint32, word uint64, rate int64) {
-	k := int(psn) & (len(p.count) - 1)
-	i := int(p.count[k])
-	p.count[k] = uint8(min(i+1, 250))
-	if i >= int(p.per) {
-		i = p.wide(i)
-	}
-	p.hops[k*int(p.per)+i] = intHop{word, rate}
-}
-
-// wide is the place of record i of a frame that goes another way, with more switches.
-func (p *Telemetry) wide(i int) int {
-	p.widen()
-	return i % intHops
-}
-
-// widen makes room for as many records of each frame as there may be.
-func (p *Telemetry) widen() {
-	if p.per == intHops {
-		return
-	}
-	hops := make([]intHop, intHops*len(p.count))
-	for k := range p.count {
-		copy(hops[k*intHops:], p.hops[k*int(p.per):(k+1)*int(p.per)])
-	}
-	p.hops, p.per = hops, intHops
-}
-
-// Send clears the record of data frame psn, which is sent now, and returns its number: what was
-// sent before under that psn may still be on its way to switches.
-func (p *Telemetry) Send(psn uint32) uint32 {
-	psn += p.again
-	p.count[int(psn)&(len(p.count)-1)] = 0
-	return psn
-}
-
-// Again says that so many frames are to be sent again, beside those on their way: there is
-// room for a window of each.
-func (p *Telemetry) Again(frames uint32) {
-	if p.again += frames; p.again != frames {
-		return
-	}
-	old, n := *p, len(p.count)
-	p.count = append(old.count[:n:n], old.count...)
-	p.hops = append(old.hops[:len(old.hops):len(old.hops)], old.hops...)
-}
-
-// seen is the record of a hop of a frame.
-func (p *Telemetry) seen(frame uint32, hop int) *intHop {
-	if hop < int(p.per) {
-		return &p.hops[(int(frame)&(len(p.count)-1))*int(p.per)+hop]
-	}
-	return &intHop{}
-}
-
-// Ack finds the rate after what frame saw on its way, and says whether it changes:
+// ack finds the rate after what a frame saw on its way, and says whether it changes:
 // frames below psn have arrived, next is sent next.
-func (p *Telemetry) Ack(c *Params, s *Rate, frame, psn, next uint32) (rate int64, changes bool) {
+func (p *Telemetry) ack(c *Params, s *Rate, hops []uint64, psn, next uint32) (rate int64, changes bool) {
 	update := p.update
 	full := psn > update
 	if !c.FastReact && !full {
@@ -157,8 +89,9 @@ func (p *Telemetry) Ack(c *Params, s *Rate, frame, psn, next uint32) (rate int64
 	}
 	if update == 0 {
 		p.update = next
-		for i := range p.last {
-			p.last[i] = p.seen(frame, i).word
+		clear(p.last[:])
+		for i := range len(hops) / 2 {
+			p.last[i] = hops[2*i]
 		}
 		return 0, false
 	}
@@ -166,18 +99,16 @@ func (p *Telemetry) Ack(c *Params, s *Rate, frame, psn, next uint32) (rate int64
 		update = max(update, next)
 	}
 	p.update = update
-	n := int(p.count[int(frame)&(len(p.count)-1)])
-	if n == 0 || n > intHops {
+	if len(hops) == 0 {
 		return 0, false
 	}
-	row := p.hops[(int(frame)&(len(p.count)-1))*int(p.per):][:n] // there are no more than per, see Stamp
 	if c.MultiRate {
-		return p.perHop(row, s, c, full)
+		return p.perHop(hops, s, c, full)
 	}
 	u, dt, any := 0.0, int64(0), true
-	if n > 1 || c.SampleFeedback {
-		u, dt, any = p.utilisation(row, s, c, full)
-	} else if now, tau := p.measure(&row[0], &p.last[0], s); now > 0 {
+	if len(hops) > 2 || c.SampleFeedback {
+		u, dt, any = p.utilisation(hops, s, c, full)
+	} else if now, tau := p.measure(hops[0], int64(hops[1]), &p.last[0], s); now > 0 {
 		u, dt = now, tau
 	}
 	if !any {
@@ -204,16 +135,16 @@ func (x *hopRate) next(u float64, dt, rtt int64, s *Rate, c *Params) (int64, int
 }
 
 // perHop is the least of the rates of all hops.
-func (p *Telemetry) perHop(row []intHop, s *Rate, c *Params, full bool) (least int64, any bool) {
+func (p *Telemetry) perHop(hops []uint64, s *Rate, c *Params, full bool) (least int64, any bool) {
 	least = s.Line
-	for i := range row {
+	for i := range len(hops) / 2 {
 		x := &p.each[i]
-		if c.SampleFeedback && row[i].word>>44 == 0 && !full {
+		if c.SampleFeedback && hops[2*i]>>44 == 0 && !full {
 			least = min(least, x.rate)
 			continue
 		}
 		any = true
-		u, dt := p.measure(&row[i], &p.last[i], s)
+		u, dt := p.measure(hops[2*i], int64(hops[2*i+1]), &p.last[i], s)
 		rate, stage := x.next(u, dt, p.rtt, s, c)
 		least = min(least, rate)
 		if full {
@@ -225,28 +156,28 @@ func (p *Telemetry) perHop(row []intHop, s *Rate, c *Params, full bool) (least i
 
 // utilisation returns the highest of the hops of a path, and over how many
 // nanoseconds it was measured.
-func (p *Telemetry) utilisation(row []intHop, s *Rate, c *Params, full bool) (most float64, dt int64, any bool) {
-	before := p.last[:len(row)]
-	for i := range row {
-		if c.SampleFeedback && row[i].word>>44 == 0 && !full {
+func (p *Telemetry) utilisation(hops []uint64, s *Rate, c *Params, full bool) (most float64, dt int64, any bool) {
+	before := p.last[:len(hops)/2]
+	for i := range before {
+		if c.SampleFeedback && hops[2*i]>>44 == 0 && !full {
 			continue
 		}
 		any = true
-		if u, tau := p.measure(&row[i], &before[i], s); u > most {
+		if u, tau := p.measure(hops[2*i], int64(hops[2*i+1]), &before[i], s); u > most {
 			most, dt = u, tau
 		}
 	}
 	return most, dt, any
 }
 
-// measure is the utilisation of a hop since the acknowledgement before, whose word was last.
-func (p *Telemetry) measure(now *intHop, last *uint64, s *Rate) (u float64, tau int64) {
-	old, word := *last, now.word
+// measure is the utilisation of a hop of a rate since the acknowledgement before, whose word was last.
+func (p *Telemetry) measure(word uint64, bps int64, last *uint64, s *Rate) (u float64, tau int64) {
+	old := *last
 	*last = word
 	tau = int64((word - old) & intTime)
 	sent, queue := float64(int64((word>>24-old>>24)&intBytes))*p.bits, float64(int64(min(word>>44, old>>44)))*p.unit
-	rate := float64(now.rate)
-	if !p.even || now.rate != s.Line {
+	rate := float64(bps)
+	if !p.even || bps != s.Line {
 		queue = queue * float64(s.Line) / rate
 	}
 	return sent/(float64(tau)*1e-9)/rate + queue/p.window, tau

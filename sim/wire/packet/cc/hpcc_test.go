@@ -3,6 +3,8 @@ package cc
 import (
 	"math/rand/v2"
 	"testing"
+
+	"github.com/simccl/simccl/units"
 )
 
 // TestMeasureShort: where a queue times a line by that line is left out the utilisation is the same to
@@ -18,16 +20,16 @@ func TestMeasureShort(t *testing.T) {
 		if r.IntN(4) == 0 {
 			line = 1 + r.Int64N(2e12)
 		}
-		p := NewTelemetry(&c, line, 8000, 1+r.Int64N(1<<20), 1000, 1)
+		p := NewTelemetry(&c, line, 8000, 1+r.Int64N(1<<20))
 		if p.even {
 			left++
 		}
 		p.last[0] = r.Uint64N(1 << 61)
 		q := p
 		q.even = false
-		now, s := &intHop{r.Uint64N(1 << 61), line}, &Rate{Rate: line, Line: line}
-		u, dt := p.measure(now, &p.last[0], s)
-		if v, dv := q.measure(now, &q.last[0], s); u != v || dt != dv {
+		word, s := r.Uint64N(1<<61), &Rate{Rate: line, Line: line}
+		u, dt := p.measure(word, line, &p.last[0], s)
+		if v, dv := q.measure(word, line, &q.last[0], s); u != v || dt != dv {
 			t.Fatalf("a line of %d bit/s: utilisation %g over %d ns, want %g over %d", line, u, dt, v, dv)
 		}
 	}
@@ -43,21 +45,57 @@ func TestRecordsOfALongerWay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := NewTelemetry(&c, 100e9, 8000, 10_000, 1000, 2)
-	stamp := func(psn uint32, hops int) {
-		p.Send(psn)
-		for i := range hops {
-			p.Stamp(psn, uint64(100*int(psn)+i), 100e9)
-		}
+	x, window := NewFlows(&c, 2, 1000, 60), int64(10_000)
+	for id := range int32(2) {
+		x.Open(id, &Rate{Rate: 100e9, Line: 100e9}, &window, 8*units.Microsecond, 3, 0, true)
 	}
-	stamp(1, 2)
-	stamp(2, 4)
-	stamp(3, 1)
-	for psn, hops := range map[uint32]int{1: 2, 2: 4, 3: 1} {
+	rows := map[uint32]int{}
+	for i, hops := range []int{2, 4, 1, 3, 5, 0} {
+		row := x.Send(int32(i%2), uint32(i))
+		aux := row
 		for i := range hops {
-			if got, want := p.seen(psn, i).word, uint64(100*int(psn)+i); got != want {
-				t.Errorf("frame %d, switch %d: record of %d ns, want %d", psn, i, got, want)
+			aux = x.Stamp(aux, uint64(100*int(row)+i), 100e9)
+		}
+		rows[aux] = hops
+	}
+	if len(rows) != 6 {
+		t.Errorf("6 frames have %d rows", len(rows))
+	}
+	for aux, n := range rows {
+		seen := x.rows.hops(aux)
+		if len(seen) != 2*n {
+			t.Errorf("row %d: %d records, want %d", aux&rowMask, len(seen)/2, n)
+		}
+		for i := 0; 2*i < len(seen); i++ {
+			if want := uint64(100*int(aux&rowMask) + i); seen[2*i] != want || seen[2*i+1] != 100e9 {
+				t.Errorf("row %d, switch %d: record %d, want %d", aux&rowMask, i, seen[2*i], want)
 			}
 		}
+	}
+	aux := x.Send(0, 7)
+	for range 9 {
+		aux = x.Stamp(aux, 1, 100e9)
+	}
+	if seen := x.rows.hops(aux); seen != nil {
+		t.Errorf("of more switches than telemetry has room for: %d records", len(seen)/2)
+	}
+}
+
+// TestRowsEnd: where there are no numbers for the frames in flight of one more flow, that is said.
+func TestRowsEnd(t *testing.T) {
+	c, err := Preset("hpcc", 100e9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, window := NewFlows(&c, 2, 1000, 60), int64(10_000)
+	open := func(id int32) bool {
+		return x.Open(id, &Rate{Rate: 100e9, Line: 100e9}, &window, 8*units.Microsecond, 3, 1<<30, false)
+	}
+	if !open(0) {
+		t.Error("no room for the first flow")
+	}
+	x.rows.next = rowMask - 3
+	if open(1) {
+		t.Error("room beyond the last number")
 	}
 }

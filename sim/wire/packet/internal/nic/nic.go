@@ -206,7 +206,7 @@ func (x *Sender) send(now, before int64) {
 	}
 	aux := uint32(0)
 	if x.kind == cc.HPCC {
-		aux = x.flows.Telemetry(x.ID).Send(psn)
+		aux = x.flows.Send(x.ID, psn)
 	} else if x.kind == cc.Timely {
 		aux = uint32(now / 1000)
 	}
@@ -263,7 +263,7 @@ func (x *Sender) acked(f *frames.Frame) {
 	}
 	switch x.kind {
 	case cc.HPCC:
-		if rate, ok := x.flows.Telemetry(x.ID).Ack(x.cc, &s.Rate, f.Aux, f.Psn, s.Nxt); ok {
+		if rate, ok := x.flows.Seen(x.ID, &s.Rate, f.Aux, false, f.Psn, s.Nxt); ok {
 			x.shift(rate, f.At)
 		}
 	case cc.DCQCN:

@@ -132,7 +132,7 @@ func (p *Port) stamp() {
 		f := &buf[to&mask]
 		to++
 		if f.Flags&frames.Ack == 0 {
-			flows.Telemetry(f.Flow).Stamp(f.Aux, flows.Record(f.At-before, sent, int64(behind)), rate)
+			f.Aux = flows.Stamp(f.Aux, flows.Record(f.At-before, sent, int64(behind)), rate)
 		}
 		sent += int64(f.Size)
 	}
