@@ -75,7 +75,7 @@ func (e *engine) buildFlows() {
 	e.hosts, e.acts = make([]host, e.net.Hosts()), make([]int64, e.net.Hosts())
 	for i := range e.hosts {
 		h, l := &e.hosts[i], &e.links[i]
-		h.id, h.free, h.opens, h.soonest = int32(i), never, never, never
+		h.id, h.free, h.opens = int32(i), never, never
 		h.rate, h.small, h.little, h.delay = l.rate, exact(control, l.rate), l.small, l.delay
 	}
 	if most := 2 * n * e.cfg.Paths; most <= outsRoom && e.net.PerLeaf+e.net.Spines < 255 {

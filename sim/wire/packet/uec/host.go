@@ -8,7 +8,6 @@ type host struct {
 	size    uint16 // of data frames, seen last
 	free    int64  // when the NIC is free; never: it is
 	opens   int64  // when the first of starts is
-	soonest int64  // of the timers
 	ends    int64  // when what the link carries ends
 	lasts   int64  // ps that a data frame of size takes of the NIC
 	wire    int64  // and of the link
@@ -20,7 +19,7 @@ type host struct {
 	turn    int         // of control and data
 	rate    int64
 	starts  []begin // sorted
-	timers  []int32 // flows with a retransmission timer
+	timers  timers  // of flows with packets in flight, for retransmission
 }
 
 // begin is a flow that starts.
@@ -54,7 +53,7 @@ func (h *host) firstStart() {
 }
 
 // nextEvent returns when a host does something of its own.
-func (h *host) nextEvent() int64 { return min(h.opens, h.free, h.soonest) }
+func (h *host) nextEvent() int64 { return min(h.opens, h.free, h.timers.first()) }
 
 // foresee notes which flows end with what arrives at a host before end.
 func (e *engine) foresee(l *link, end int64) {
@@ -88,7 +87,7 @@ func (e *engine) runHost(h *host, end int64) (busy int) {
 	l := x.in
 	low, hi := l.low.comes(), l.hi.comes()
 	for {
-		t := min(h.opens, h.free, h.soonest, end)
+		t := min(h.opens, h.free, h.timers.first(), end)
 		switch next := min(low, hi); {
 		case next <= t && next < end:
 			busy++

@@ -39,7 +39,6 @@ type sender struct {
 	ending    bool
 	done      bool
 	timed     bool // in the host's list of timers
-	timeout   int64
 	paths     paths
 	win       cc.Windowing
 }
@@ -118,41 +117,30 @@ func (e *engine) sendData(h *host, id int32, s *sender, size, now int64) {
 
 // arm sets a flow's timer, which does not run.
 func (e *engine) arm(h *host, id int32, s *sender, at int64) {
-	s.timed, s.timeout = true, at
-	h.soonest = min(h.soonest, at)
-	h.timers = append(h.timers, id)
+	s.timed = true
+	h.timers.add(id, at)
 }
 
-// expire looks at the timers of a host: a flow whose oldest packet has been in
-// flight for too long sends it again.
+// expire looks at the timers of a host that are due: a flow whose oldest packet has been in
+// flight for too long sends it again. One that has ended keeps its timer until then.
 func (e *engine) expire(h *host, now int64) {
-	keep := h.timers[:0]
-	h.soonest = never
 	var late []int32
-	for _, id := range h.timers {
+	for h.timers.first() <= now {
+		id := h.timers.flow()
 		s := &e.snd[id]
-		if !s.done && s.timeout <= now {
-			psn, sent := s.oldest()
-			switch {
-			case sent == never:
-				s.timed = false // armed again by the next packet
-				continue
-			case sent+e.rto > now:
-				s.timeout = sent + e.rto
-			default:
-				e.expired(s, psn)
-				late = append(late, id)
-				s.timeout = now + e.rto
-			}
+		psn, sent := s.oldest()
+		switch {
+		case s.done || sent == never:
+			s.timed = false // armed again by the next packet
+			h.timers.drop()
+		case sent+e.rto > now:
+			h.timers.move(sent + e.rto)
+		default:
+			e.expired(s, psn)
+			late = append(late, id)
+			h.timers.move(now + e.rto)
 		}
-		if s.done {
-			s.timed = false
-			continue
-		}
-		h.soonest = min(h.soonest, s.timeout)
-		keep = append(keep, id)
 	}
-	h.timers = keep
 	for _, id := range late {
 		e.trySend(h, id, now)
 	}
