@@ -3,6 +3,7 @@ package netrun
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/sim/wire/packet"
@@ -91,7 +92,7 @@ func run(n *packet.Network, flows []packet.Flow, c *packet.Config, o Options) (*
 	}
 	x := report(flows, r)
 	if x.Seed = o.Seed; r.Stall != nil {
-		x.Unfinished = unfinished(n, c, r)
+		x.Unfinished = unfinished(n, flows, c, r)
 	}
 	if o.Timing {
 		s := cpuSeconds() - before
@@ -101,9 +102,12 @@ func run(n *packet.Network, flows []packet.Flow, c *packet.Config, o Options) (*
 }
 
 // unfinished says why flows did not end. A storm without an end holds what waits for its link;
-// where nothing was lost that alone is why.
-func unfinished(n *packet.Network, c *packet.Config, r *packet.Result) string {
+// where nothing was lost that alone is why. With go-back-0 that is the size of a flow, too.
+func unfinished(n *packet.Network, flows []packet.Flow, c *packet.Config, r *packet.Result) string {
 	s, why := r.Stall, ""
+	if i := endless(flows, c); i >= 0 && r.Flows[i].Begun() && !r.Flows[i].Done && !s.Stopped && s.Failed == 0 {
+		return fmt.Sprintf("%d flows did not end, the first is flow %d: with L2_BACK_TO_ZERO a flow of %d bytes, no multiple of L2_CHUNK_SIZE, never ends, as in the simulator", s.Unfinished, s.First, flows[i].Bytes)
+	}
 	for _, f := range c.Faults {
 		if !f.Storm || f.To > 0 {
 			continue
@@ -125,6 +129,12 @@ func unfinished(n *packet.Network, c *packet.Config, r *packet.Result) string {
 		why += ", and no timeout retransmits lost frames"
 	}
 	return why
+}
+
+// endless is the first flow that no acknowledgement ends, with go-back-0: its size is no multiple of what that goes back
+// to. -1: there is none.
+func endless(flows []packet.Flow, c *packet.Config) int {
+	return slices.IndexFunc(flows, func(f packet.Flow) bool { return c.Repair.BackTo > 0 && f.Bytes%c.Repair.BackTo != 0 })
 }
 
 // refused gives an error of the engine its kind.

@@ -133,7 +133,8 @@ const mostPorts = 1 << 15
 // mostQueue is how many bytes wait at a port at most; its deepest queue has 32 bits.
 const mostQueue = 1<<31 - 1
 
-func (n *Network) check() error {
+// Check finds what is wrong with a network.
+func (n *Network) Check() error {
 	switch {
 	case n.Leaves < 1 || n.PerLeaf < 1 || n.Spines < 1 || n.Leaves > 1<<15 || n.PerLeaf > 1<<15 || n.Spines > 1<<15:
 		return wrong("%d leaves of %d hosts and %d spines: write 1 to 32768 of each", n.Leaves, n.PerLeaf, n.Spines)
@@ -157,7 +158,7 @@ func (n *Network) check() error {
 
 // Check finds what is wrong with a network, its flows and the settings.
 func Check(n *Network, flows []Flow, c *Config) error {
-	if err := n.check(); err != nil {
+	if err := n.Check(); err != nil {
 		return err
 	}
 	switch {
