@@ -105,9 +105,6 @@ func run(n *packet.Network, flows []packet.Flow, c *packet.Config, o Options) (*
 // where nothing was lost that alone is why. With go-back-0 that is the size of a flow, too.
 func unfinished(n *packet.Network, flows []packet.Flow, c *packet.Config, r *packet.Result) string {
 	s, why := r.Stall, ""
-	if i := endless(flows, c); i >= 0 && r.Flows[i].Begun() && !r.Flows[i].Done && !s.Stopped && s.Failed == 0 {
-		return fmt.Sprintf("%d flows did not end, the first is flow %d: with L2_BACK_TO_ZERO a flow of %d bytes, no multiple of L2_CHUNK_SIZE, never ends, as in the simulator", s.Unfinished, s.First, flows[i].Bytes)
-	}
 	for _, f := range c.Faults {
 		if !f.Storm || f.To > 0 {
 			continue
@@ -120,6 +117,9 @@ func unfinished(n *packet.Network, flows []packet.Flow, c *packet.Config, r *pac
 			why += ", "
 		}
 		why += fmt.Sprintf("%d > %d", from, to)
+	}
+	if i := endless(flows, c); why == "" && i >= 0 && r.Flows[i].Begun() && !r.Flows[i].Done && !s.Stopped && s.Failed == 0 {
+		return fmt.Sprintf("%d flows did not end, the first is flow %d: with L2_BACK_TO_ZERO a flow of %d bytes, no multiple of L2_CHUNK_SIZE, never ends, as in the simulator", s.Unfinished, s.First, flows[i].Bytes)
 	}
 	if why == "" || len(s.Deadlock) > 0 || s.Paused[0] >= 0 || s.Stopped || s.Failed > 0 {
 		return s.String()
