@@ -58,6 +58,20 @@ func TestGoBackZero(t *testing.T) {
 	}
 }
 
+// TestLeastRate: a configuration whose rates may fall to 0 is refused by name, but not where they do not count.
+func TestLeastRate(t *testing.T) {
+	run := func(cc string) error {
+		_, err := NS3(example, Options{Read: edited("MIN_RATE 100Mb/s", "MIN_RATE 0Mb/s", "", ""), Seed: 1, Workers: 1, Compat: "ns3", Override: Override{CC: cc}, Warn: t.Logf})
+		return err
+	}
+	if err := run(""); err == nil || !strings.Contains(err.Error(), "config.txt: MIN_RATE 0 with DCQCN") {
+		t.Errorf("got %v", err)
+	}
+	if err := run("none"); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestRoCENetworkIsChecked: a topology of more links than fit is refused before it is laid out.
 func TestRoCENetworkIsChecked(t *testing.T) {
 	x := Htsim{Matrix: "../../testdata/packets/perm.cm", Topo: "../../testdata/packets/leafspine.topo", CC: "roce", Balance: "ecmp"}

@@ -68,7 +68,10 @@ func NS3(config string, o Options) (*Report, error) {
 	if o.Compat == "ns3:exact" && !x.Config.EventOrder {
 		return nil, fail.Usage("{Compat} ns3:exact with {MarkAt}, {PauseQuanta} or {CutThrough}: the simulator does nothing like it, so that its order of events is not kept: leave one out")
 	}
-	if cc := &x.Config.CC; cc.Kind == packet.HPCC && cc.Window == 0 && !cc.ByRoute {
+	switch cc := &x.Config.CC; {
+	case cc.Kind != packet.NoCC && cc.MinRate < 1:
+		return nil, fail.Input(fmt.Errorf("%s: MIN_RATE 0 with %s: a rate that falls to 0 never rises again: write at least 1bps", config, cc.Kind))
+	case cc.Kind == packet.HPCC && cc.Window == 0 && !cc.ByRoute:
 		return nil, fail.Input(fmt.Errorf("%s: CC_MODE 3 with HAS_WIN 0: HPCC divides queues by the window: write HAS_WIN 1", config))
 	}
 	r, err := run(&x.Network, x.Flows, &x.Config, o)
