@@ -166,11 +166,12 @@ func probabilities(s *settings, t *words.Text, key string) error {
 }
 
 func linkDown(s *settings, t *words.Text, key string) (err error) {
+	high := int64(1 << 40)
 	for i, what := range [3]string{"the time of ", "the first node of ", "the second node of "} {
 		if i > 0 {
-			s.downAt[i-1] = t.Peek()
+			s.downAt[i-1], high = t.Peek(), most-1
 		}
-		if s.down[i], err = t.Integer(what+key, 0, 1<<40); err != nil {
+		if s.down[i], err = t.Integer(what+key, 0, high); err != nil {
 			return err
 		}
 	}

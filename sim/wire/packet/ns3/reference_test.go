@@ -191,7 +191,7 @@ func TestLinkDown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range [][2]string{{"50 8 9", "no link joins nodes 8 and 9"}, {"50 0 8", "leaves it without a path"}, {"x 8 10", "LINK_DOWN"}} {
+	for _, c := range [][2]string{{"50 8 9", "no link joins nodes 8 and 9"}, {"50 0 8", "leaves it without a path"}, {"x 8 10", "LINK_DOWN"}, {"50 4294967304 10", "the first node of LINK_DOWN"}} {
 		_, err := Load("testdata/linkdown/config.txt", func(name string) ([]byte, error) {
 			if strings.HasSuffix(name, "config.txt") {
 				return bytes.Replace(config, []byte("LINK_DOWN 50 8 10"), []byte("LINK_DOWN "+c[0]), 1), nil
