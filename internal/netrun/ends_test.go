@@ -58,6 +58,17 @@ func TestGoBackZero(t *testing.T) {
 	}
 }
 
+// TestStormWithLosses: lost frames are no reason beside a storm where a timeout retransmits them.
+func TestStormWithLosses(t *testing.T) {
+	for timeout, want := range map[float64]string{0: "a pause storm blocks 0 > 7, and no timeout retransmits lost frames", 100: "a pause storm blocks 0 > 7"} {
+		v := Override{CC: "none", Repair: "trim", Faults: []string{"0-7:storm", "2-8:loss=0.01"}, TimeoutUs: timeout, Retries: int(timeout)}
+		r, err := runExample(t, v)
+		if err != nil || r.Lost == 0 || !strings.HasSuffix(r.Unfinished, want) {
+			t.Errorf("timeout %g: %v, %d lost, %q, want %q", timeout, err, r.Lost, r.Unfinished, want)
+		}
+	}
+}
+
 // TestLeastRate: a configuration whose rates may fall to 0 is refused by name, but not where they do not count.
 func TestLeastRate(t *testing.T) {
 	run := func(cc string) error {

@@ -128,7 +128,7 @@ func unfinished(n *packet.Network, flows []packet.Flow, c *packet.Config, r *pac
 		return s.String()
 	}
 	why = fmt.Sprintf("%d flows did not end, the first is flow %d: a pause storm blocks %s", s.Unfinished, s.First, why)
-	if r.Lost+r.Drops > 0 {
+	if r.Lost+r.Drops > 0 && c.Repair.Timeout == 0 {
 		why += ", and no timeout retransmits lost frames"
 	}
 	return why
