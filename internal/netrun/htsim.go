@@ -95,7 +95,7 @@ func ofUEC(flows []uec.Flow, r *uec.Result) *Report {
 		x.MakespanNs = int64(last-first) / nanosecond
 	}
 	if done < len(flows) {
-		x.Unfinished = fmt.Sprintf("%d flows did not end", len(flows)-done)
+		x.Unfinished = fmt.Sprintf("%d flows did not end: the triggers that they wait for never fire", len(flows)-done)
 	}
 	return x
 }
@@ -107,6 +107,9 @@ func roce(x *htsim.Scenario, h Htsim, o Options) (*Report, error) {
 		return nil, fail.NotYet("flows of RoCE wait for flows by number", "a trigger that fires several times, with {CC} roce")
 	}
 	n := x.Network
+	if err := n.Check(); err != nil {
+		return nil, refused(err)
+	}
 	hosts, leaves := n.Hosts(), n.Leaves
 	p := packet.Network{Nodes: hosts + leaves + n.AllSpines() + n.Cores}
 	p.Switch = make([]bool, p.Nodes)

@@ -43,6 +43,9 @@ func (v *Override) apply(x *ns3.Scenario, ethernet bool) error {
 	if err := v.control(x, ethernet); err != nil {
 		return err
 	}
+	if v.Repair != "" {
+		c.Repair.BackTo = 0
+	}
 	switch v.Repair {
 	case "", "gbn":
 	case "sr":
@@ -98,13 +101,16 @@ func (v *Override) apply(x *ns3.Scenario, ethernet bool) error {
 }
 
 // ends refuses timeouts that send the same frames again for ever: over a link that carries nothing
-// from some time on, and that no switch avoids.
+// from some time on, and that no switch avoids; or of a flow that never ends with go-back-0.
 func (v *Override) ends(x *ns3.Scenario) error {
 	if v.TimeoutUs == 0 || v.Retries > 0 {
 		return nil
 	}
 	dead := func(i int) error {
 		return fail.Usage("{RepairTimeout} %g: nothing comes over the link of nodes %d and %d any more, so its frames are sent again without an end: add {Retries}", v.TimeoutUs, x.Network.Cables[i].A, x.Network.Cables[i].B)
+	}
+	if i := endless(x.Flows, &x.Config); i >= 0 {
+		return fail.Usage("{RepairTimeout} %g: with L2_BACK_TO_ZERO flow %d of %d bytes, no multiple of L2_CHUNK_SIZE, never ends, and its frames are sent again without an end: add {Retries}, or {Repair} gbn", v.TimeoutUs, i, x.Flows[i].Bytes)
 	}
 	for i, c := range x.Network.Cables {
 		if c.Loss >= 1 {

@@ -72,14 +72,14 @@ func report(flows []packet.Flow, r *packet.Result) *Report {
 		Lost: r.Lost, Retransmitted: r.Retransmitted, DataPacketHops: r.DataPacketHops, Timeouts: r.Timeouts, Watchdogs: r.Watchdogs}
 	first, last := int64(1<<63-1), int64(0)
 	for i := range r.Flows {
-		if f := &r.Flows[i]; f.SrcPort != 0 {
+		if f := &r.Flows[i]; f.Begun() {
 			first = min(first, int64(f.Start))
 		}
 	}
 	for i := range flows {
 		f, got := &flows[i], &r.Flows[i]
 		y := Flow{Src: f.Src, Dst: f.Dst, SrcPort: got.SrcPort, Bytes: f.Bytes}
-		if got.SrcPort != 0 {
+		if got.Begun() {
 			y.StartNs = (int64(got.Start) - first) / nanosecond
 		}
 		if got.Done {

@@ -3,6 +3,7 @@ package netrun
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/sim/wire/packet"
@@ -67,7 +68,10 @@ func NS3(config string, o Options) (*Report, error) {
 	if o.Compat == "ns3:exact" && !x.Config.EventOrder {
 		return nil, fail.Usage("{Compat} ns3:exact with {MarkAt}, {PauseQuanta} or {CutThrough}: the simulator does nothing like it, so that its order of events is not kept: leave one out")
 	}
-	if cc := &x.Config.CC; cc.Kind == packet.HPCC && cc.Window == 0 && !cc.ByRoute {
+	switch cc := &x.Config.CC; {
+	case cc.Kind != packet.NoCC && cc.MinRate < 1:
+		return nil, fail.Input(fmt.Errorf("%s: MIN_RATE 0 with %s: a rate that falls to 0 never rises again: write at least 1bps", config, cc.Kind))
+	case cc.Kind == packet.HPCC && cc.Window == 0 && !cc.ByRoute:
 		return nil, fail.Input(fmt.Errorf("%s: CC_MODE 3 with HAS_WIN 0: HPCC divides queues by the window: write HAS_WIN 1", config))
 	}
 	r, err := run(&x.Network, x.Flows, &x.Config, o)
@@ -91,7 +95,7 @@ func run(n *packet.Network, flows []packet.Flow, c *packet.Config, o Options) (*
 	}
 	x := report(flows, r)
 	if x.Seed = o.Seed; r.Stall != nil {
-		x.Unfinished = unfinished(n, c, r)
+		x.Unfinished = unfinished(n, flows, c, r)
 	}
 	if o.Timing {
 		s := cpuSeconds() - before
@@ -101,8 +105,8 @@ func run(n *packet.Network, flows []packet.Flow, c *packet.Config, o Options) (*
 }
 
 // unfinished says why flows did not end. A storm without an end holds what waits for its link;
-// where nothing was lost that alone is why.
-func unfinished(n *packet.Network, c *packet.Config, r *packet.Result) string {
+// where nothing was lost that alone is why. With go-back-0 that is the size of a flow, too.
+func unfinished(n *packet.Network, flows []packet.Flow, c *packet.Config, r *packet.Result) string {
 	s, why := r.Stall, ""
 	for _, f := range c.Faults {
 		if !f.Storm || f.To > 0 {
@@ -117,14 +121,23 @@ func unfinished(n *packet.Network, c *packet.Config, r *packet.Result) string {
 		}
 		why += fmt.Sprintf("%d > %d", from, to)
 	}
+	if i := endless(flows, c); why == "" && i >= 0 && r.Flows[i].Begun() && !r.Flows[i].Done && !s.Stopped && s.Failed == 0 {
+		return fmt.Sprintf("%d flows did not end, the first is flow %d: with L2_BACK_TO_ZERO a flow of %d bytes, no multiple of L2_CHUNK_SIZE, never ends, as in the simulator", s.Unfinished, s.First, flows[i].Bytes)
+	}
 	if why == "" || len(s.Deadlock) > 0 || s.Paused[0] >= 0 || s.Stopped || s.Failed > 0 {
 		return s.String()
 	}
 	why = fmt.Sprintf("%d flows did not end, the first is flow %d: a pause storm blocks %s", s.Unfinished, s.First, why)
-	if r.Lost+r.Drops > 0 {
+	if r.Lost+r.Drops > 0 && c.Repair.Timeout == 0 {
 		why += ", and no timeout retransmits lost frames"
 	}
 	return why
+}
+
+// endless is the first flow that no acknowledgement ends, with go-back-0: its size is no multiple of what that goes back
+// to. -1: there is none.
+func endless(flows []packet.Flow, c *packet.Config) int {
+	return slices.IndexFunc(flows, func(f packet.Flow) bool { return c.Repair.BackTo > 0 && f.Bytes%c.Repair.BackTo != 0 })
 }
 
 // refused gives an error of the engine its kind.

@@ -82,7 +82,7 @@ func overrides(c *cobra.Command, o *netrun.Options) {
 	f.StringVar(&o.Repair, "repair", "", "loss recovery: gbn (go-back-N), sr (selective repeat) or trim (selective repeat; switches trim frames to their headers instead of PFC)")
 	f.Float64Var(&o.TimeoutUs, "timeout", 0, "retransmission timeout in `US` (microseconds); 0: none")
 	f.IntVar(&o.Retries, "retries", 0, "timeouts without progress after which a flow fails; 0: never")
-	f.Float64Var(&o.Alpha, "alpha", 0, "dynamic PFC threshold: a queue may take this multiple of a switch's free buffer, a power of two up to `8`; 0: the configuration's")
+	f.Float64Var(&o.Alpha, "alpha", 0, "dynamic PFC threshold: a queue may take `A` times a switch's free buffer, a power of two up to 8; 0: the configuration's")
 	f.IntVar(&o.Quanta, "pause-quanta", 0, "pauses expire after `N` quanta of 512 bit times (IEEE 802.1Qbb, up to 65535), and switches repeat them; 0: pauses do not expire")
 	f.IntVar(&o.Through, "cut-through", 0, "switches forward a frame after its first `BYTES` (128 is usual) where the egress port is no faster than the ingress link; 0: store-and-forward")
 	f.StringVar(&o.CNP, "cnp", "", "CNPs of DCQCN with --compat none: ack (default: a mark on the ACK) or frame (frames of their own)")

@@ -48,7 +48,10 @@ func (m *Model) faults() (out []packet.Fault) {
 			f.Down = true
 			for n := units.Time(0); n < mostFlaps; n++ {
 				f.From = t.From + n*t.Every
-				if f.To = f.From + t.Out; t.To > 0 && f.From >= t.To {
+				if f.To = f.From + t.Out; t.To > 0 {
+					f.To = min(f.To, t.To)
+				}
+				if f.From >= f.To {
 					break
 				}
 				out = append(out, f)

@@ -1,6 +1,7 @@
 package packets
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/simccl/simccl/sim/wire"
@@ -169,5 +170,19 @@ func TestHybridStaysCalm(t *testing.T) {
 		if d := ends[1]/ends[0] - 1; d > 0.01 || d < -0.01 {
 			t.Errorf("%d B: hybrid %.2f us, frames %.2f", x.bytes, ends[1], ends[0])
 		}
+	}
+}
+
+// TestFlapsEnd: a cable that flaps for a time is up after it, also where that is in the middle of an outage.
+func TestFlapsEnd(t *testing.T) {
+	s := set(false)
+	s.Timed = []TimedFault{{A: "port", B: "switch", From: 10, To: 135, Out: 20, Every: 60}}
+	m, _ := hosts(2, s, 50e6)
+	all := map[[2]units.Time]int{}
+	for _, f := range m.faults() {
+		all[[2]units.Time{f.From, f.To}]++
+	}
+	if want := map[[2]units.Time]int{{10, 30}: 2, {70, 90}: 2, {130, 135}: 2}; !maps.Equal(all, want) {
+		t.Errorf("%v, want %v", all, want)
 	}
 }

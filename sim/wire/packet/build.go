@@ -37,7 +37,7 @@ func build(n *Network, flows []Flow, cfg *Config, ordered, inTurn bool) (*engine
 	if err := e.buildFlows(); err != nil {
 		return nil, err
 	}
-	e.changes = spec.Changes(e.cfg.Faults)
+	e.changes = spec.Changes(e.cfg.Faults, n)
 	if ordered && cfg.Stream > 0 {
 		e.streams = streams.NewFirsts(cfg.Stream, cfg.Seed)
 	}

@@ -101,3 +101,27 @@ func TestFaultsAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// TestFaultsOfOneCableOverlap: what faults of one cable do does not depend on the order in which they are given, and none
+// undoes another.
+func TestFaultsOfOneCableOverlap(t *testing.T) {
+	us := units.Microsecond
+	half, tenth, storm := Fault{To: 500 * us, Slow: 0.5}, Fault{From: 500 * us, To: 900 * us, Slow: 0.1}, Fault{From: 100 * us, To: 200 * us, Storm: true}
+	slow, _ := one(t, Repair{}, half, tenth)
+	if end, _ := one(t, Repair{}, tenth, half); end != slow {
+		t.Errorf("%v, in the other order %v", slow, end)
+	}
+	// What the storm holds up at half of the rate is sent at all of it in the end.
+	if end, _ := one(t, Repair{}, half, tenth, storm); end < slow+45*us || end > slow+55*us {
+		t.Errorf("ends at %v with a storm of 100 us on the slow link, at %v without", end, slow)
+	}
+}
+
+// TestSlowStart: a queue pair that begins while its host's link is slow sends at all of the rate once the link is not.
+func TestSlowStart(t *testing.T) {
+	us := units.Microsecond
+	well, _ := one(t, Repair{})
+	if end, _ := one(t, Repair{}, Fault{To: 500 * us, Slow: 0.5}); end < well+245*us || end > well+255*us {
+		t.Errorf("ends at %v with a link at half of its rate for 500 us, at %v without", end, well)
+	}
+}

@@ -74,7 +74,7 @@ func NewLive(n *Network, queues []Queue, cfg *Config) (*Live, error) {
 		e.buildTables()
 	}
 	e.picky = e.tables != nil || cfg.Watchdog.After > 0
-	e.changes, e.stays, e.brisk = spec.Changes(e.cfg.Faults), spec.Steady(n, cfg), !e.plain && cfg.Repair.BackTo == 0
+	e.changes, e.stays, e.brisk = spec.Changes(e.cfg.Faults, n), spec.Steady(n, cfg), !e.plain && cfg.Repair.BackTo == 0
 	return l, e.broken
 }
 

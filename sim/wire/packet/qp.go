@@ -33,7 +33,7 @@ func (e *engine) open(h *host, id int32, now int64) {
 	}
 	e.fill(base, route.Key{Src: f.Dst, Dst: f.Src, SPort: f.DstPort, DPort: port})
 	e.rcv[id].Back = uint32(base)
-	line := e.links[h.out].Rate
+	line := e.links[h.out].Nominal
 	payload := int64(e.cfg.Frames.Payload)
 	*s = sender{Bytes: f.Bytes, Frames: uint32((f.Bytes + payload - 1) / payload), NextAvail: now, Rate: cc.Rate{Rate: line, Line: line},
 		Window: e.cfg.CC.Window, Route: uint32(base + e.slot), Class: e.classOf[f.Priority]}

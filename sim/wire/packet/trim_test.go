@@ -75,3 +75,19 @@ func TestTrimming(t *testing.T) {
 		}
 	}
 }
+
+// TestTrimmingWithLosses: frames that a timeout takes for lost leave room in the window, so that they are sent again even
+// where all of a window is lost.
+func TestTrimmingWithLosses(t *testing.T) {
+	for _, kind := range []CCKind{NSCC, DCTCP} {
+		n, c := star(2, 100e9, 0.4), trimmed(t, Hashed)
+		c.Repair.Timeout, c.Stop = 20*units.Microsecond, units.Second
+		if kind == DCTCP {
+			c.Control(CC{Kind: DCTCP, Window: 8172, RateAI: 615e6, MinRate: 100e6}, []int64{100e9}, units.Microsecond, true)
+		}
+		r, err := Run(n, []Flow{{Src: 0, Dst: 1, Bytes: 1_000_000, Priority: 3, DstPort: 100}}, c)
+		if err != nil || r.Stall != nil || r.Timeouts == 0 {
+			t.Errorf("%v: %v, %v, %d timeouts", kind, err, r.Stall, r.Timeouts)
+		}
+	}
+}

@@ -94,8 +94,12 @@ func (n *Ultra) smooth(c *Windowing, rtt int64, ce bool) {
 	c.Average = int64(float64(n.delayAlpha*delay) + float64((1-n.delayAlpha)*float64(c.Average)))
 }
 
-// bound keeps the window in its bounds.
-func (n *Ultra) bound(c *Windowing) { c.Cwnd = min(max(c.Cwnd, n.mtu), c.most) }
+// bound keeps the window in its bounds. htsim lets the upper one prevail, which falls below a full frame where the
+// round trip of a small frame is short: a sender that has a full one to retransmit then never does.
+func (n *Ultra) bound(c *Windowing) { c.Cwnd = max(min(c.Cwnd, c.most), n.mtu) }
+
+// wrapped is a sum of bytes in the 32 bits in which htsim has it. By way of 64 bits it is the same on each processor.
+func wrapped(sum float64) uint32 { return uint32(int64(sum)) }
 
 // quickAdapt sets the window to what was achieved in a period with losses or
 // very long delays. It reports whether nothing else is to be adjusted.
@@ -126,7 +130,7 @@ func (n *Ultra) Acknowledged(c *Windowing, ce bool, delay, bytes, flight, now in
 	}
 	switch {
 	case !ce && delay >= n.target:
-		c.increase = uint32(float64(c.increase) + float64(n.fair*float64(bytes)))
+		c.increase = wrapped(float64(c.increase) + float64(n.fair*float64(bytes)))
 	case !ce:
 		n.proportional(c, delay, bytes)
 	case delay >= n.target:
@@ -158,7 +162,7 @@ func (n *Ultra) proportional(c *Windowing, delay, bytes int64) {
 		c.fast = 0
 	}
 	c.rising = false
-	c.increase = uint32(float64(c.increase) + float64(n.alpha*float64(bytes)*float64(n.target-delay)))
+	c.increase = wrapped(float64(c.increase) + float64(n.alpha*float64(bytes)*float64(n.target-delay)))
 }
 
 // decrease lowers the window once a round trip by how far the average delay is

@@ -28,6 +28,9 @@ type settings struct {
 	ignored                           []string
 }
 
+// mostBuffer is the largest BUFFER_SIZE, in MB: the simulator has bytes in 32 bits.
+const mostBuffer = 4095
+
 func defaults() *settings {
 	return &settings{at: map[string]words.Word{}, qcn: true, hasWin: true, globalT: true, fastReact: true, multiRate: true, bound: true, mode: 1, payload: 1000, fast: 5, miThresh: 5,
 		intMulti: 1, buffer: 16, shift: 3, headroom: 3, stop: 3.01, alpha: 55, decrease: 4, target: 0.95, pintBase: 1.05, pintShare: 1, least: 100e6, dctcp: 1000e6,
@@ -54,7 +57,7 @@ var keys = map[string]func(s *settings, t *words.Text, key string) error{
 	"FAST_RECOVERY_TIMES":    whole(func(s *settings) *int64 { return &s.fast }, 0, 1<<30),
 	"MI_THRESH":              whole(func(s *settings) *int64 { return &s.miThresh }, 0, 1<<30),
 	"INT_MULTI":              whole(func(s *settings) *int64 { return &s.intMulti }, 1, 1<<20),
-	"BUFFER_SIZE":            whole(func(s *settings) *int64 { return &s.buffer }, 1, 4095),
+	"BUFFER_SIZE":            whole(func(s *settings) *int64 { return &s.buffer }, 1, mostBuffer),
 	"PFC_SHIFT":              whole(func(s *settings) *int64 { return &s.shift }, 0, 31),
 	"HEADROOM_MULT":          whole(func(s *settings) *int64 { return &s.headroom }, 0, 1000),
 	"SIMULATOR_STOP_TIME":    real(func(s *settings) *float64 { return &s.stop }, 0, 1e6),
@@ -163,11 +166,12 @@ func probabilities(s *settings, t *words.Text, key string) error {
 }
 
 func linkDown(s *settings, t *words.Text, key string) (err error) {
+	high := int64(1 << 40)
 	for i, what := range [3]string{"the time of ", "the first node of ", "the second node of "} {
 		if i > 0 {
-			s.downAt[i-1] = t.Peek()
+			s.downAt[i-1], high = t.Peek(), most-1
 		}
-		if s.down[i], err = t.Integer(what+key, 0, 1<<40); err != nil {
+		if s.down[i], err = t.Integer(what+key, 0, high); err != nil {
 			return err
 		}
 	}

@@ -88,7 +88,11 @@ func (x *Scenario) fits(config string, s *settings) error {
 			if !said {
 				w = words.Word{Line: 1, Col: 1}
 			}
-			return &Error{File: config, Line: w.Line, Col: w.Col, Problem: fmt.Sprintf("BUFFER_SIZE %d: the headroom and reserve of the ports of switch %d take %d bytes: write at least %d MB", s.buffer, v, bytes, bytes>>20+1)}
+			instead := fmt.Sprintf("write at least %d MB", bytes>>20+1)
+			if bytes>>20+1 > mostBuffer {
+				instead = fmt.Sprintf("no BUFFER_SIZE up to %d MB is enough: write a smaller HEADROOM_MULT, or shorter delays or lower rates of links", mostBuffer)
+			}
+			return &Error{File: config, Line: w.Line, Col: w.Col, Problem: fmt.Sprintf("BUFFER_SIZE %d: the headroom and reserve of the ports of switch %d take %d bytes: %s", s.buffer, v, bytes, instead)}
 		}
 	}
 	return nil

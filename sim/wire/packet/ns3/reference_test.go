@@ -174,6 +174,7 @@ func TestErrorsHavePlaces(t *testing.T) {
 		{base + "L2_BACK_TO_ZERO 1\nL2_CHUNK_SIZE 3500\n", topo, flow, "c/config.txt:8:15: L2_BACK_TO_ZERO with L2_CHUNK_SIZE 3500"},
 		{strings.Replace(base, "RP_TIMER 300\n", "", 1), topo, flow, "c/config.txt:6:1: no RP_TIMER"},
 		{base + "BUFFER_SIZE 1\n", strings.ReplaceAll(topo, "100Gbps 1000ns", "400Gbps 5000000ps"), flow, "c/config.txt:7:13: BUFFER_SIZE 1: the headroom and reserve of the ports of switch 2 take 1508192 bytes: write at least 2 MB"},
+		{base + "BUFFER_SIZE 1\n", strings.ReplaceAll(topo, "1000ns", "1s"), flow, "c/config.txt:7:13: BUFFER_SIZE 1: the headroom and reserve of the ports of switch 2 take 75000008192 bytes: no BUFFER_SIZE up to 4095 MB is enough"},
 		{strings.Replace(base, "ENABLE_QCN 0", "ENABLE_QCN 1", 1), topo, flow, "c/topo.txt:3:1: no marking for links of 100000000000 bit/s"},
 	} {
 		files := map[string]string{"c/config.txt": c.config, "c/topo.txt": c.topo, "c/flow.txt": c.flow}
@@ -190,7 +191,7 @@ func TestLinkDown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range [][2]string{{"50 8 9", "no link joins nodes 8 and 9"}, {"50 0 8", "leaves it without a path"}, {"x 8 10", "LINK_DOWN"}} {
+	for _, c := range [][2]string{{"50 8 9", "no link joins nodes 8 and 9"}, {"50 0 8", "leaves it without a path"}, {"x 8 10", "LINK_DOWN"}, {"50 4294967304 10", "the first node of LINK_DOWN"}} {
 		_, err := Load("testdata/linkdown/config.txt", func(name string) ([]byte, error) {
 			if strings.HasSuffix(name, "config.txt") {
 				return bytes.Replace(config, []byte("LINK_DOWN 50 8 10"), []byte("LINK_DOWN "+c[0]), 1), nil

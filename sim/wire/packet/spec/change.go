@@ -2,33 +2,68 @@ package spec
 
 import "slices"
 
-// Change is a moment at which faults begin or end, in ps.
+// Change is a moment at which a fault begins or ends, in ps, and what then becomes of its cable.
 type Change struct {
 	At    int64
 	Fault int
 	Begin bool
+	Now   Condition
+}
+
+// Condition is the state of a cable with all the faults that it has at a time.
+type Condition struct {
+	Rate  int64   // bit/s
+	Loss  float64 // probability that a frame is lost on arrival
+	Down  bool    // its ends know that it is down
+	Storm [2]bool // B pauses A; A pauses B
 }
 
 // Changes puts the beginnings and ends of faults in order.
-func Changes(faults []Fault) (all []Change) {
+func Changes(faults []Fault, n *Network) (all []Change) {
 	for i, f := range faults {
-		all = append(all, Change{int64(f.From), i, true})
+		all = append(all, Change{At: int64(f.From), Fault: i, Begin: true})
 		if f.To > 0 {
-			all = append(all, Change{int64(f.To), i, false})
+			all = append(all, Change{At: int64(f.To), Fault: i})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Change) int { return int(a.At - b.At) })
+	begun := make(map[int][]int, len(faults)) // by cable: faults that have begun and not ended
+	for i := range all {
+		c := &all[i]
+		cable := faults[c.Fault].Cable
+		now := begun[cable]
+		if c.Begin {
+			now = append(now, c.Fault)
+		}
+		now = slices.DeleteFunc(now, func(k int) bool { return faults[k].over(c.At) })
+		begun[cable], c.Now = now, condition(faults, now, &n.Cables[cable])
+	}
 	return all
 }
 
-// During is the rate of a cable while the fault lasts, in bit/s, and what share of its frames is lost.
-func (f *Fault) During(c *Cable) (rate int64, loss float64) {
-	rate, loss = c.Rate, 1-(1-c.Loss)*(1-f.Loss)
-	if f.Slow > 0 {
-		rate = int64(f.Slow * float64(c.Rate))
+// over says that a fault has ended at a time; that routes avoid a cable does not end.
+func (f *Fault) over(at int64) bool { return f.To > 0 && int64(f.To) <= at && !f.Reroute }
+
+// condition is that of a cable with some faults. The slowest of several rates counts.
+func condition(faults []Fault, now []int, c *Cable) Condition {
+	x, share, kept := Condition{Rate: c.Rate, Loss: c.Loss}, 1.0, 1-c.Loss
+	for _, k := range now {
+		f := &faults[k]
+		if kept *= 1 - f.Loss; f.Slow > 0 {
+			share = min(share, f.Slow)
+		}
+		x.Down = x.Down || f.Down
+		if f.Storm && f.Back {
+			x.Storm[1] = true
+		} else if f.Storm {
+			x.Storm[0] = true
+		}
 	}
-	if f.Down {
-		loss = 1
+	if len(now) > 0 {
+		x.Rate, x.Loss = int64(share*float64(c.Rate)), 1-kept
 	}
-	return rate, loss
+	if x.Down {
+		x.Loss = 1
+	}
+	return x
 }

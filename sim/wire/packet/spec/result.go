@@ -16,6 +16,9 @@ type FlowResult struct {
 	Failed bool // it gave up after Retries timeouts
 }
 
+// Begun says that it began: its source port is known. Of very many flows between two hosts some have port 0.
+func (f *FlowResult) Begun() bool { return f.SrcPort != 0 || f.Start > 0 || f.Done || f.Failed }
+
 // Result is what became of all.
 type Result struct {
 	Flows          []FlowResult
@@ -45,6 +48,7 @@ type Stall struct {
 	// because the next has paused it; empty if there is none.
 	Deadlock []int32
 	Stopped  bool // the stop time was reached
+	Waiting  bool // none of these flows began: they wait for each other
 	Failed   int  // flows that gave up after their retries
 	// Paused is a node that waits and the neighbour that paused it and has resumed
 	// it, in a frame that was lost; -1, -1 if there is none.
@@ -61,6 +65,9 @@ func (s *Stall) String() string {
 		return fmt.Sprintf("%s: node %d is still paused: the XON from node %d was lost", head, s.Paused[0], s.Paused[1])
 	case s.Stopped:
 		return head + ": the stop time was reached"
+	}
+	if s.Waiting {
+		return head + ": flows that wait for each other never begin"
 	}
 	if s.Failed > 0 {
 		return fmt.Sprintf("%s: %d of them gave up after their retries", head, s.Failed)
@@ -97,7 +104,7 @@ type Port struct {
 
 // Unfinished is a stall by the flows that did not end.
 func Unfinished(all []FlowResult) *Stall {
-	s := &Stall{First: -1}
+	s := &Stall{First: -1, Waiting: true}
 	for i := range all {
 		if all[i].Done {
 			continue
@@ -106,6 +113,7 @@ func Unfinished(all []FlowResult) *Stall {
 			s.First = int32(i)
 		}
 		s.Unfinished++
+		s.Waiting = s.Waiting && !all[i].Begun()
 		if all[i].Failed {
 			s.Failed++
 		}

@@ -201,7 +201,7 @@ type Config struct {
 	// Paths is how many source ports, and so hashed paths, a flow's frames take in
 	// turn; 0 and 1: one. More than one needs Repair.Selective with Reorder.
 	Paths   int
-	Faults  []Fault // of one cable they must not overlap
+	Faults  []Fault // of one cable they may overlap
 	Routing Routing
 	// Watchdog is that of switches.
 	Watchdog Watchdog

@@ -45,18 +45,27 @@ func build(n *Network, flows []Flow, c *Config) *engine {
 	return e
 }
 
-// parameters derives queues, thresholds and NSCC's constants from the base
-// round trip between leaves (sim/datacenter/main_uec.cpp).
-func (e *engine) parameters() {
-	n := e.net
+// roundTrip is the base round trip between leaves, in ps, with full frames of so many bytes.
+func (n *Network) roundTrip(mtu int) int64 {
 	gbps := float64(n.HostRate) / 1e9
 	links, oneWay := 4.0, 2*(n.HostDelay+n.SpineDelay)+2*n.LeafLatency+n.SpineLatency
 	if n.Pods > 0 {
 		links, oneWay = 6, oneWay+2*n.CoreDelay+n.SpineLatency+n.CoreLatency
 	}
-	rtt := 2*int64(oneWay) + int64(float64(e.cfg.MTU*8)/gbps*links*1000) + int64(float64(control*8)/gbps*links*1000)
+	return 2*int64(oneWay) + int64(float64(mtu*8)/gbps*links*1000) + int64(float64(control*8)/gbps*links*1000)
+}
+
+// room is how many full frames of so many bytes are in flight in a base round trip: a switch's queue has room for them.
+func (n *Network) room(mtu int) float64 {
+	return math.Ceil(float64(n.roundTrip(mtu)) / 1e12 * float64(n.HostRate/8) / float64(mtu))
+}
+
+// parameters derives queues, thresholds and NSCC's constants from the base
+// round trip between leaves (sim/datacenter/main_uec.cpp).
+func (e *engine) parameters() {
+	n := e.net
+	rtt, packets := n.roundTrip(e.cfg.MTU), n.room(e.cfg.MTU)
 	bdp := float64(rtt) / 1e12 * float64(n.HostRate/8)
-	packets := math.Ceil(bdp / float64(e.cfg.MTU))
 	mtu := int64(e.cfg.MTU)
 	e.mtu, e.queue = mtu, int64(packets)*mtu
 	e.ecnLow, e.ecnHigh = int64(math.Ceil(packets*0.2))*mtu, int64(math.Ceil(packets*0.8))*mtu

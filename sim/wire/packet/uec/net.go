@@ -127,7 +127,14 @@ func (n *Network) Hosts() int { return n.Leaves * n.PerLeaf }
 // mostLinks bounds the memory of a network.
 const mostLinks = 1 << 21
 
-func (n *Network) check() error {
+// mostPorts is how many ports a switch has at most: each has two queues, which 16 bits number.
+const mostPorts = 1 << 15
+
+// mostQueue is how many bytes wait at a port at most; its deepest queue has 32 bits.
+const mostQueue = 1<<31 - 1
+
+// Check finds what is wrong with a network.
+func (n *Network) Check() error {
 	switch {
 	case n.Leaves < 1 || n.PerLeaf < 1 || n.Spines < 1 || n.Leaves > 1<<15 || n.PerLeaf > 1<<15 || n.Spines > 1<<15:
 		return wrong("%d leaves of %d hosts and %d spines: write 1 to 32768 of each", n.Leaves, n.PerLeaf, n.Spines)
@@ -137,6 +144,8 @@ func (n *Network) check() error {
 		return wrong("links of cores of %d bit/s and %v, %v in each core: write 1 Mb/s to 100 Tb/s, 1 ns to 1 s, 0 to 1 s", n.CoreRate, n.CoreDelay, n.CoreLatency)
 	case n.Hosts()+n.Leaves*n.Spines+n.AllSpines()*n.Uplinks() > mostLinks:
 		return wrong("%d hosts, %d leaves of %d spines, %d cores: these are more than %d links", n.Hosts(), n.Leaves, n.Spines, n.Cores, mostLinks)
+	case n.PerLeaf+n.Spines > mostPorts || n.Leaves/max(1, n.Pods)+n.Uplinks() > mostPorts:
+		return wrong("leaves of %d ports and spines of %d: write at most %d", n.PerLeaf+n.Spines, n.Leaves/max(1, n.Pods)+n.Uplinks(), mostPorts)
 	case n.HostRate < 1e6 || n.SpineRate < 1e6 || n.HostRate > 1e14 || n.SpineRate > 1e14:
 		return wrong("links of %d and %d bit/s: write 1 Mb/s to 100 Tb/s", n.HostRate, n.SpineRate)
 	case n.HostDelay < units.Nanosecond || n.SpineDelay < units.Nanosecond || n.HostDelay > units.Second || n.SpineDelay > units.Second:
@@ -149,12 +158,14 @@ func (n *Network) check() error {
 
 // Check finds what is wrong with a network, its flows and the settings.
 func Check(n *Network, flows []Flow, c *Config) error {
-	if err := n.check(); err != nil {
+	if err := n.Check(); err != nil {
 		return err
 	}
 	switch {
 	case c.MTU <= Header || c.MTU > 1<<16-1:
 		return wrong("frames of %d bytes: write %d to %d", c.MTU, Header+1, 1<<16-1)
+	case n.room(c.MTU)*float64(c.MTU) > mostQueue:
+		return wrong("a round trip of %v at %d bit/s: a queue has room for what is in flight then, and at most %d bytes: write shorter delays or a lower rate", units.Time(n.roundTrip(c.MTU)), n.HostRate, mostQueue)
 	case c.Paths < 1 || c.Paths > 1<<15 || c.Paths&(c.Paths-1) != 0:
 		return wrong("%d paths: write a power of two up to 32768", c.Paths)
 	case int(c.Balance) >= len(balances()):
@@ -178,6 +189,8 @@ func Check(n *Network, flows []Flow, c *Config) error {
 			return wrong("flow %d: host %d sends to itself", i, f.Src)
 		case f.Bytes < 1 || f.Bytes > 1<<40:
 			return wrong("flow %d: %d bytes: write 1 to %d", i, f.Bytes, int64(1)<<40)
+		case (f.Bytes-1)/int64(c.MTU-Header) >= 1<<32-1:
+			return wrong("flow %d: %d bytes are more than %d frames of %d bytes of payload: write fewer, or a larger MTU", i, f.Bytes, 1<<32-1, c.MTU-Header)
 		case f.Start < 0 || f.Start > 1e6*units.Second:
 			return wrong("flow %d: starts at %v: write 0 to 10^6 s", i, f.Start)
 		}

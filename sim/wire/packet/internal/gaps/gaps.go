@@ -62,6 +62,7 @@ type Gaps struct {
 	next  uint32 // no frame below is missing and not sent again
 	high  uint32 // frames below this are missing unless they came
 	there uint32 // how many bits came has
+	lost  uint32 // how many frames are missing and were not sent again, but for refused
 	// Frames that the receiver has asked for, in this order, from head on.
 	refused []uint32
 	head    int
@@ -70,9 +71,14 @@ type Gaps struct {
 // Any says that frames at or above una may be missing.
 func (g *Gaps) Any(una uint32) bool { return g.high > una || g.head < len(g.refused) }
 
-// Away is how many frames above the first are not on their way: those that came, and those
+// Away is how many frames from the first on are not on their way: those that came, those that are lost, and those
 // that are asked for.
-func (g *Gaps) Away() uint32 { return g.there + uint32(len(g.refused)-g.head) }
+func (g *Gaps) Away() uint32 { return g.there + g.lost + uint32(len(g.refused)-g.head) }
+
+// awaits says that a frame is one of those that are lost and were not sent again.
+func (g *Gaps) awaits(psn uint32) bool {
+	return g.lost > 0 && psn < g.high && !g.came.Has(psn) && !g.again.Has(psn)
+}
 
 // Refuse takes note that the receiver asks for a frame; it reports whether it is missing.
 func (g *Gaps) Refuse(psn, una uint32) bool {
@@ -113,6 +119,9 @@ func (g *Gaps) Sent(psn, una uint32) bool {
 		g.skip()
 		return true
 	}
+	if g.awaits(psn) {
+		g.lost--
+	}
 	g.again.Set(psn, una)
 	return false
 }
@@ -124,6 +133,8 @@ func (g *Gaps) Advance(from, to uint32) {
 		for p := from; p < to; p++ {
 			if g.there > 0 && g.came.Has(p) {
 				g.there--
+			} else if g.awaits(p) {
+				g.lost--
 			}
 			g.came.Clear(p)
 			g.again.Clear(p)
@@ -134,10 +145,18 @@ func (g *Gaps) Advance(from, to uint32) {
 // Came takes note that a frame came out of order; frames that reorder others
 // have overtaken count as missing.
 func (g *Gaps) Came(psn, una, reorder uint32) {
+	if g.awaits(psn) {
+		g.lost--
+	}
 	if g.came.Set(psn, una) {
 		g.there++
 	}
 	if psn >= reorder && psn-reorder > g.high {
+		for p := max(g.high, una); p < psn-reorder; p++ {
+			if !g.came.Has(p) {
+				g.lost++
+			}
+		}
 		if g.high = psn - reorder; g.high > una {
 			g.again.Cover(g.high, una)
 		}
@@ -149,6 +168,6 @@ func (g *Gaps) Lost(una, nxt uint32) {
 	clear(g.again)
 	g.came.Cover(nxt, una)
 	g.again.Cover(nxt, una)
-	g.next, g.high = una, nxt
+	g.next, g.high, g.lost = una, nxt, nxt-una-min(g.there, nxt-una)
 	g.refused, g.head = g.refused[:0], 0
 }

@@ -52,6 +52,36 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestLostIsAway: after a timeout what did not come is not on its way, until it is sent again or comes after all.
+func TestLostIsAway(t *testing.T) {
+	var g Gaps
+	away := func(want uint32, when string) {
+		t.Helper()
+		if g.Away() != want {
+			t.Errorf("%d are not on their way %s, want %d", g.Away(), when, want)
+		}
+	}
+	g.Came(12, 10, 100)
+	away(1, "once 12 came")
+	g.Lost(10, 16)
+	away(6, "after the timeout")
+	g.Sent(10, 10)
+	away(5, "with 10 sent again")
+	g.Came(14, 10, 100)
+	away(5, "with 14 come late")
+	g.Sent(11, 10)
+	g.Advance(10, 14) // 13 came, too
+	away(2, "once all before 14 came")
+	g.Sent(15, 14)
+	away(1, "with 15 sent again")
+	g.Came(40, 14, 2)
+	away(2+38-16, "once 40 overtook all before 38")
+	for p, ok := g.Missing(14); ok; p, ok = g.Missing(14) {
+		g.Sent(p, 14)
+	}
+	away(2, "once they were sent again")
+}
+
 // TestGaps: what others overtook is missing once, until it comes or all is lost.
 func TestGaps(t *testing.T) {
 	var g Gaps

@@ -233,24 +233,20 @@ func (l *Link) TakeDown() (drops int64) {
 	return drops
 }
 
-// Suffer sets a link's rate and losses as a fault begins or ends; back is of the link from B to A.
-func (l *Link) Suffer(f *spec.Fault, cable *spec.Cable, c *cc.Params, begin, back bool, at int64) {
-	l.Rate, l.Loss = cable.Rate, cable.Loss
-	if begin {
-		l.Rate, l.Loss = f.During(cable)
-	}
+// Suffer puts a link in the condition of its cable as a fault begins or ends; back is 1 for the link from B to A, else 0.
+func (l *Link) Suffer(f *spec.Fault, now *spec.Condition, c *cc.Params, back int, at int64) {
+	l.Rate, l.Loss, l.Down = now.Rate, now.Loss, now.Down
 	l.Lossy, l.Sizes, l.Coded = l.Loss > 0, [2]uint16{}, c.Coded(l.Rate)
-	if f.Down {
-		l.Down = begin || f.Reroute
-	}
-	if !f.Storm || back != f.Back {
+	if !f.Storm || f.Back != (back == 1) {
 		return
 	}
-	if l.Storm = begin; begin {
+	switch storm := now.Storm[back]; {
+	case storm && !l.Storm:
 		l.Stats.Stormed = at
-	} else {
+	case l.Storm && !storm:
 		l.Stats.Paused += at - l.Stats.Stormed
 	}
+	l.Storm = now.Storm[back]
 	l.Hold()
 	l.Free = max(l.Free, at) // what waited starts now
 }
