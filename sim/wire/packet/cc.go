@@ -53,7 +53,7 @@ func (e *engine) ccOpen(id int32, s *sender, links int) {
 		s.Dcqcn = cc.NewReaction(s.Line)
 		return
 	}
-	e.controls.Open(id, &s.Rate, &s.Window, rtt, links)
+	e.controls.Open(id, &s.Rate, &s.Window, rtt, links, s.Bytes)
 }
 
 // ccAck lets the control see an acknowledgement.
@@ -66,7 +66,7 @@ func (e *engine) ccAck(w *worker, h *host, f *frame, s *sender, acked uint32) {
 		}
 		return
 	case DCQCN:
-		if f.Flags&flagCE != 0 && !s.Ended {
+		if f.Flags&flagCE != 0 && (!s.Ended || e.cfg.Repair.Stubborn()) {
 			s.Dcqcn.Notify(c, &s.Rate, f.At, e.notice(w, f.At))
 		}
 		return

@@ -38,15 +38,15 @@ func NewFlows(c *Params, n, payload, header int) Flows {
 	return x
 }
 
-// Open begins a flow over so many links with a base round trip.
-func (x *Flows) Open(id int32, s *Rate, window *int64, rtt units.Time, links int) {
+// Open begins a flow over so many links with a base round trip, of so many bytes if that is known, else 0.
+func (x *Flows) Open(id int32, s *Rate, window *int64, rtt units.Time, links int, bytes int64) {
 	switch x.c.Kind {
 	case HPCC:
 		x.telemetry[id] = NewTelemetry(x.c, s.Line, int64(rtt/units.Nanosecond), *window, x.payload, links-1)
 	case Timely:
 		x.gradient[id] = NewGradient(s.Line)
 	case DCTCP:
-		x.share[id] = NewShare()
+		x.share[id] = NewShare(x.payload, bytes)
 	case Pint:
 		x.coded[id] = NewCoded(s.Line)
 	case NSCC:
