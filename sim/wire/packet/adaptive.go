@@ -108,11 +108,13 @@ func (e *engine) detour(cable int, at int64) {
 			return
 		}
 	}
-	if r.Longest() > e.slot {
-		e.slots(r.Longest())
+	if n := r.Longest(); n > e.slot { // longer routes of flows that are to begin
+		e.slot, e.base = n, len(e.hops)
+		e.hops = append(e.hops, make([]int32, (1+e.paths)*n*len(e.flows))...)
+		e.outs = append(e.outs, make([]uint16, len(e.hops)-len(e.outs))...)
 	}
 	e.buildTables()
-	e.picky, e.astray = true, true
+	e.picky = true
 	e.regroup(at)
 }
 
@@ -121,12 +123,4 @@ func (e *engine) regroup(at int64) {
 	for h, pairs := range regroup.Begun(e.flows, e.result, len(e.hosts), e.hostOf, func(i int) bool { return e.snd[i].Frames > 0 }) {
 		e.hosts[h].Regroup(regroup.Order(pairs, at), e.snd)
 	}
-}
-
-// slots makes room for longer routes of flows that are to begin.
-func (e *engine) slots(longest int) {
-	e.slot = longest
-	e.hops = append(e.hops, make([]int32, (1+e.paths)*longest*len(e.flows))...)
-	e.outs = append(e.outs, make([]uint16, len(e.hops)-len(e.outs))...)
-	e.base = len(e.hops) - (1+e.paths)*longest*len(e.flows)
 }

@@ -1,8 +1,6 @@
 package packet
 
 import (
-	"strconv"
-
 	"github.com/simccl/simccl/sim/wire/packet/cc"
 	"github.com/simccl/simccl/sim/wire/packet/internal/port"
 	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
@@ -55,8 +53,8 @@ func (e *engine) ccOpen(id int32, s *sender, links int) {
 		s.Dcqcn = cc.NewReaction(s.Line)
 		return
 	}
-	if !e.controls.Open(id, &s.Rate, &s.Window, rtt, links, e.flows[id].Bytes, e.given != nil) {
-		e.broken = &UnsupportedError{What: "HPCC with windows of more than 2^29 frames in all", Found: "flow " + strconv.Itoa(int(id)) + " beyond"}
+	if err := e.controls.Open(id, &s.Rate, &s.Window, rtt, links, s.Bytes); err != nil {
+		e.broken = err
 	}
 }
 
@@ -70,7 +68,7 @@ func (e *engine) ccAck(w *worker, h *host, f *frame, s *sender, acked uint32) {
 		}
 		return
 	case DCQCN:
-		if f.Flags&flagCE != 0 && !s.Ended {
+		if f.Flags&flagCE != 0 && (!s.Ended || e.cfg.Repair.Stubborn()) {
 			s.Dcqcn.Notify(c, &s.Rate, f.At, e.notice(w, f.At))
 		}
 		return
@@ -93,11 +91,6 @@ func (e *engine) lossSeen(id int32, s *sender, now int64, timeouts int32) {
 	if e.cfg.CC.Kind == Swift || e.cfg.CC.Kind == NSCC {
 		e.controls.Loss(id, &s.Rate, &s.Window, now, s.Flight(e.cfg.Buffer.Trim > 0), timeouts)
 	}
-}
-
-// stamp adds a switch's record to a data frame that it starts.
-func (e *engine) stamp(l *link, f *frame, at int64) {
-	f.Aux = e.controls.Stamp(f.Aux, e.controls.Record(at, l.TxBytes, l.Held()), l.Coded)
 }
 
 // shift changes the rate, and the time of the next frame by the difference of

@@ -74,7 +74,6 @@ type engine struct {
 	seen      []uint64      // of flows, with Pint
 	tables    *route.Tables // where frames choose on their way
 	picky     bool          // switches choose paths or drop by a watchdog
-	astray    bool          // frames are on routes that are no more, as the peer has it
 	base      int           // of the routes of flows to come, in hops
 	broken    error         // a fault that leaves a flow without a path
 	locks     blame.Locks

@@ -70,7 +70,7 @@ func (e *engine) pullHosts(w *worker, from, to int, end int64) int {
 func (e *engine) foresee(w *worker, f *frame) {
 	if f.Flags&flagAck != 0 {
 		if s := &e.snd[f.Flow]; f.Psn >= s.Frames && !s.Ending && (e.cfg.Repair.BackTo == 0 || e.cfg.Repair.Back(f.Psn, s.Bytes, int64(e.cfg.Frames.Payload)) >= s.Frames) {
-			s.Ending, w.ended = true, append(w.ended, e.ending(f))
+			e.ends(w, s, f)
 		}
 	} else if e.given != nil && f.Flow >= 0 && f.Flags&flagTrim == 0 {
 		e.given.landed.Take(&e.given.queues[f.Flow], f.Psn, e.cfg.Repair.Selective, f.At)

@@ -172,6 +172,9 @@ func (e *engine) receive(f, ack *frame) bool {
 		case pair.Apart:
 			flags, report = flags|flagSack, f.Psn
 		case pair.Again:
+			if e.cfg.Repair.Stubborn() && r.Forget(&e.snd[f.Flow], f.At) {
+				return e.receive(f, ack)
+			}
 			if e.cfg.Repair.Timeout == 0 {
 				return false
 			}
@@ -222,7 +225,10 @@ func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 		s.Ended = true
 		h.Over++
 		if !s.Ending {
-			s.Ending, w.ended = true, append(w.ended, e.ending(f))
+			e.ends(w, s, f)
+		}
+		if e.cfg.Repair.Stubborn() && s.Linger() && e.cfg.CC.Kind == DCQCN {
+			s.Dcqcn.Halt(&e.cfg.CC, &s.Rate, f.At, e.notice(w, f.At))
 		}
 		if !e.result[f.Flow].Failed {
 			e.result[f.Flow].End, e.result[f.Flow].Done = units.Time(f.At), true
@@ -230,6 +236,9 @@ func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 	}
 	if f.Flags&flagNack != 0 {
 		w.Retransmitted += e.controls.Again(f.Flow, s.Again(false))
+		if e.stays { // who sends again may still do so when the flow has ended, and its receiver must know
+			e.early = true
+		}
 	}
 	if e.cfg.CC.Kind != DCQCN || f.Flags&flagCE != 0 { // else the control sees nothing
 		e.ccAck(w, h, f, s, acked)
@@ -247,8 +256,8 @@ func (e *engine) advance(s *sender, psn uint32, now int64) uint32 {
 	if e.cfg.Repair.Timeout > 0 {
 		s.Moved, s.Retries = now, 0
 	}
-	if !e.astray { // the peer keeps it behind what frames on another route acknowledge
-		s.Nxt = max(s.Nxt, s.Una) // a timeout may have set it back behind
+	if s.Nxt < s.Una && !e.cfg.Repair.Stubborn() {
+		s.Nxt = s.Una // a timeout may have set it back behind
 	}
 	return acked
 }

@@ -358,7 +358,7 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 			l.Data += int64(f.Size)
 		}
 		if e.cfg.CC.Kind == HPCC && l.Queues != nil {
-			e.stamp(l, f, at)
+			f.Aux = e.controls.Stamp(f.Aux, e.controls.Record(at, l.TxBytes, l.Held()), l.Coded)
 		}
 	}
 	if l.Odd {

@@ -54,10 +54,13 @@ func (e *engine) begins(w *worker, flow int32, now int64) {
 	}
 }
 
-// ending is a flow that ends with an acknowledgement.
-func (e *engine) ending(f *frame) ending {
+// ends says that a flow ends with an acknowledgement.
+func (e *engine) ends(w *worker, s *sender, f *frame) {
 	in := e.hosts[e.hostOf[e.flows[f.Flow].Src]].in
-	return ending{Flow: f.Flow, At: f.At, Travels: e.travel(in, f.Size), Began: instant.Number(f.Tag)}
+	w.ended = append(w.ended, ending{Flow: f.Flow, At: f.At, Travels: e.travel(in, f.Size), Began: instant.Number(f.Tag)})
+	if s.Ending = true; e.cfg.Repair.Stubborn() {
+		s.Moved = f.At
+	}
 }
 
 // started says that a host or a switch does something of its own, or a flow.

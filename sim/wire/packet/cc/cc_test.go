@@ -32,6 +32,30 @@ func TestPaperReaction(t *testing.T) {
 	}
 }
 
+// TestHalt: timers run up to the end of a flow, and not after it.
+func TestHalt(t *testing.T) {
+	c, err := Preset("dcqcn:ns3", 40e9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, d := &Rate{Rate: 40e9, Line: 40e9}, NewReaction(40e9)
+	d.Notify(&c, s, 0, never)
+	d.Halt(&c, s, int64(units.Millisecond), never)
+	if rate := s.Rate; rate == 40e9 || d.Due(never-1) {
+		t.Errorf("a rate of %d, a timer at %d", rate, d.tick)
+	}
+}
+
+// TestBetween: frames in flight are counted in bytes; behind what is acknowledged their number wraps, as in the peer.
+func TestBetween(t *testing.T) {
+	d := NewShare(1000, 2500)
+	for _, c := range []struct{ psn, next, want uint32 }{{0, 2, 3}, {1, 3, 2}, {0, 3, 3}, {3, 3, 1}, {2, 1, 1271310319}} {
+		if got := d.between(c.psn, c.next); got != c.want {
+			t.Errorf("from %d to %d: %d, not %d", c.psn, c.next, got, c.want)
+		}
+	}
+}
+
 func TestPresetNames(t *testing.T) {
 	if _, err := Preset("cubic", 1e9); err == nil {
 		t.Error("cubic is accepted")

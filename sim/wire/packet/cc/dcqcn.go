@@ -72,6 +72,12 @@ func (d *Reaction) Count(c *Params, s *Rate, bytes int64) {
 	}
 }
 
+// Halt runs the timers up to an event at a time, see Tick, and stops them.
+func (d *Reaction) Halt(c *Params, s *Rate, now, age int64) {
+	d.Tick(c, s, now, age)
+	d.tick, d.alphaAt, d.decreaseAt, d.increase = never, never, never, never
+}
+
 // Due says that timers end up to a time.
 func (d *Reaction) Due(now int64) bool { return d.tick <= now }
 

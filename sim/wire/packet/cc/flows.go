@@ -1,6 +1,11 @@
 package cc
 
-import "github.com/simccl/simccl/units"
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/simccl/simccl/units"
+)
 
 // Flows is what senders know whose control is not DCQCN, by flow.
 type Flows struct {
@@ -39,20 +44,17 @@ func NewFlows(c *Params, n, payload, header int) Flows {
 	return x
 }
 
-// Open begins a flow of so many bytes, after which more may follow, over so many links with a base round trip. It
-// says whether there is room for it.
-func (x *Flows) Open(id int32, s *Rate, window *int64, rtt units.Time, links int, bytes int64, more bool) bool {
+// Open begins a flow over so many links with a base round trip, of so many bytes if that is known, else 0. Error:
+// *UnsupportedError, where frames in flight cannot be numbered.
+func (x *Flows) Open(id int32, s *Rate, window *int64, rtt units.Time, links int, bytes int64) error {
 	switch x.c.Kind {
 	case HPCC:
 		x.telemetry[id] = NewTelemetry(x.c, s.Line, int64(rtt/units.Nanosecond), *window)
-		if more {
-			bytes = *window
-		}
-		x.room(&x.telemetry[id], min(*window, bytes), links-1)
+		x.room(&x.telemetry[id], min(*window, cmp.Or(bytes, *window)), links-1)
 	case Timely:
 		x.gradient[id] = NewGradient(s.Line)
 	case DCTCP:
-		x.share[id] = NewShare()
+		x.share[id] = NewShare(x.payload, bytes)
 	case Pint:
 		x.coded[id] = NewCoded(s.Line)
 	case NSCC:
@@ -61,7 +63,10 @@ func (x *Flows) Open(id int32, s *Rate, window *int64, rtt units.Time, links int
 		x.delay[id] = NewDelay(&x.c.Swift, links-1)
 	}
 	x.resize(id, s, window)
-	return !x.rows.full
+	if x.rows.full {
+		return &UnsupportedError{What: "HPCC with windows of more than 2^29 frames in all", Found: fmt.Sprintf("flow %d beyond them", id)}
+	}
+	return nil
 }
 
 // resize sets the window that a control found.

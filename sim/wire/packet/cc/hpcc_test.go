@@ -1,6 +1,7 @@
 package cc
 
 import (
+	"errors"
 	"math/rand/v2"
 	"testing"
 
@@ -47,7 +48,7 @@ func TestRecordsOfALongerWay(t *testing.T) {
 	}
 	x, window := NewFlows(&c, 2, 1000, 60), int64(10_000)
 	for id := range int32(2) {
-		x.Open(id, &Rate{Rate: 100e9, Line: 100e9}, &window, 8*units.Microsecond, 3, 0, true)
+		x.Open(id, &Rate{Rate: 100e9, Line: 100e9}, &window, 8*units.Microsecond, 3, 0)
 	}
 	rows := map[uint32]int{}
 	for i, hops := range []int{2, 4, 1, 3, 5, 0} {
@@ -88,14 +89,14 @@ func TestRowsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	x, window := NewFlows(&c, 2, 1000, 60), int64(10_000)
-	open := func(id int32) bool {
-		return x.Open(id, &Rate{Rate: 100e9, Line: 100e9}, &window, 8*units.Microsecond, 3, 1<<30, false)
+	open := func(id int32) error {
+		return x.Open(id, &Rate{Rate: 100e9, Line: 100e9}, &window, 8*units.Microsecond, 3, 1<<30)
 	}
-	if !open(0) {
-		t.Error("no room for the first flow")
+	if err := open(0); err != nil {
+		t.Errorf("the first flow: %v", err)
 	}
 	x.rows.next = rowMask - 3
-	if open(1) {
-		t.Error("room beyond the last number")
+	if err := open(1); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("beyond the last number: %v", err)
 	}
 }

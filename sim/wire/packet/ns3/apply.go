@@ -47,6 +47,7 @@ func (x *Scenario) configure(s *settings) {
 		WholeNanos: true, AckHold: ackHold, AckFrom: s.ackInterval, AckChunk: s.chunk, NackGap: nackInterval,
 		Stop: units.Time(fixed(s.stop, 1e9)) * units.Nanosecond, EventOrder: true, Stream: x.streams(), LossStream: lossStream,
 	}
+	c.Repair.NoSkip = true
 	if s.backTo0 {
 		c.Repair.BackTo = s.chunk
 	}

@@ -87,6 +87,10 @@ type Repair struct {
 	// Reorder is by how many frames one may be overtaken before it counts as lost,
 	// with Selective: paths of different lengths of queues need it.
 	Reorder uint32
+	// NoSkip: a sender that was sent back twice sends again also what is acknowledged in between, and a receiver
+	// asks for the first frame of a flow that has ended when others still come, as in the HPCC simulator. Without it
+	// a sender skips what is acknowledged. It counts with go-back-N without a timeout only.
+	NoSkip bool
 	// BackTo, where set, makes go-back-N go back to multiples of so many bytes, at
 	// both ends (go-back-0 of the HPCC simulator, L2_BACK_TO_ZERO).
 	BackTo int64

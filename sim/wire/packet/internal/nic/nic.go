@@ -256,7 +256,9 @@ func (x *Sender) acked(f *frames.Frame) {
 	s := x.pair
 	if f.Psn > s.Una {
 		s.Una = f.Psn
-		s.Nxt = max(s.Nxt, s.Una) // frames that are sent again may have arrived before
+		if s.Nxt < s.Una && !x.config.Repair.NoSkip { // frames that are sent again may have arrived before
+			s.Nxt = s.Una
+		}
 	}
 	if x.calendar != nil {
 		x.cause = instant.Of(instant.Number(f.Tag))

@@ -30,7 +30,7 @@ type Sender struct {
 	Bytes   int64
 	Retries int32
 	Resent  uint32    // frames
-	Moved   int64     // when Una last moved, or sending began
+	Moved   int64     // when Una last moved, or sending began; with Repair.NoSkip when the flow ended
 	Gaps    gaps.Gaps // to a whole line of a cache
 }
 
@@ -42,7 +42,18 @@ type Receiver struct {
 	Back     uint32
 	CnpAt    int64       // no notification before then
 	Came     gaps.Bitmap // frames above Expected that came, with selective repeat
-	_        [8]byte
+	Forgot   bool        // see Forget
+	_        [7]byte
+}
+
+// Forget begins anew at a time if the flow has ended at its sender before, the first time it is asked: a receiver of the
+// HPCC simulator knows a flow until then, and takes what comes later for another.
+func (r *Receiver) Forget(s *Sender, at int64) bool {
+	if r.Forgot || !s.Ending || s.Moved >= at {
+		return false
+	}
+	*r = Receiver{Back: r.Back, Forgot: true}
+	return true
 }
 
 // What a data frame is that comes to a receiver.
@@ -129,6 +140,18 @@ func (s *Sender) Again(selective bool) int64 {
 	s.Resent += n
 	s.Nxt = s.Una
 	return int64(n)
+}
+
+// Held says that its flow has ended, and its class is paused.
+func (s *Sender) Held(paused uint16) bool { return s.Una >= s.Frames && paused>>s.Class&1 != 0 }
+
+// Linger says that a sender whose flow has ended goes on with what it was sent back to, as no window keeps it from that;
+// else it sends no more.
+func (s *Sender) Linger() bool {
+	if s.Nxt < s.Frames && s.Window > 0 { // less than nothing in flight is more than any window
+		s.Nxt = s.Frames
+	}
+	return s.Nxt < s.Frames
 }
 
 // HasGap says that there is a frame to send again.

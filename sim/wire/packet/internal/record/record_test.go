@@ -34,7 +34,7 @@ func TestSend(t *testing.T) {
 	} {
 		flows := cc.NewFlows(&c, 1, 1000, 60)
 		window := int64(10_000)
-		flows.Open(0, &cc.Rate{Rate: 100e9, Line: 100e9}, &window, 8_000_000, 2, 0, true)
+		flows.Open(0, &cc.Rate{Rate: 100e9, Line: 100e9}, &window, 8_000_000, 2, 0)
 		l := &port.Link{Free: 20, Delay: 7, Marks: true, Alert: x.alert, Lasts: [2]int64{80, 10}, Sizes: [2]uint16{1000, 60}, Rate: 100e9, Queues: make([]port.Queue, 2)}
 		p := Port{Link: l, Flows: &flows, Full: 1000, Ack: 60, Arrived: come}
 		for i, f := range come {

@@ -62,7 +62,7 @@ func (l *List) single(senders []pair.Sender) {
 }
 
 // Choose returns the place of the next in turn that may send, with classes that are paused; or -1, and
-// when pacing lets the first of them send. It drops those that have ended when it meets one.
+// when pacing lets the first of them send. It drops those that have ended when it meets one that may not send.
 func (l *List) Choose(senders []pair.Sender, rules *Rules, paused uint16, now int64) (found int, soon int64) {
 	pairs, at, ended, soon := l.Pairs, int(l.Last)+1, -1, never
 	for range pairs {
@@ -76,14 +76,23 @@ func (l *List) Choose(senders []pair.Sender, rules *Rules, paused uint16, now in
 			if s.Una >= s.Frames && (ended < 0 || at < ended) {
 				ended = at
 			}
-		case s.NextAvail > now:
+		case s.NextAvail > now && (paused == 0 || !s.Held(paused)):
 			soon = min(soon, s.NextAvail)
 		default:
-			if soon = now; paused>>s.Class&1 == 0 && (gap && !rules.Trim || !rules.Bound(s, now)) {
-				if ended >= 0 {
-					at = l.strike(senders, ended, at)
+			if paused>>s.Class&1 == 0 && (gap && !rules.Trim || !rules.Bound(s, now)) {
+				if ended < 0 {
+					return at, now
 				}
-				return at, now
+				if s.Una < s.Frames || at < ended {
+					return l.strike(senders, ended, at), now
+				}
+				l.strike(senders, ended, -1) // and itself
+				return l.Choose(senders, rules, paused, now)
+			}
+			if s.Una < s.Frames {
+				soon = now
+			} else if ended < 0 || at < ended {
+				ended = at
 			}
 		}
 		at++
