@@ -16,7 +16,8 @@ import (
 // that take longer than a cable, and end when a frame or a resume comes, where some find no room; losses
 // drawn among flows that begin at one instant, in the order in which those before them ended;
 // a second NACK that sends a sender back once more, behind what is acknowledged later; frames that come to
-// a receiver when their flow has ended, and a sender that goes on to send then.
+// a receiver when their flow has ended, and a sender that goes on to send then;
+// HPCC-PINT, whose switches and senders draw from one generator.
 const peers = "../../testdata/packets/peer/*/config.txt"
 
 // TestPeers: all flows end as with the peer, to the ns, and those that do not end there do not end here.

@@ -115,11 +115,7 @@ func (e *engine) detour(cable int, at int64) {
 	}
 	e.buildTables()
 	e.picky = true
-	e.regroup(at)
-}
-
-// regroup lets queue pairs take turns anew, in the order that the peer has then (RdmaHw's RedistributeQp).
-func (e *engine) regroup(at int64) {
+	// Queue pairs take turns anew, in the order that the peer has then (RdmaHw's RedistributeQp).
 	for h, pairs := range regroup.Begun(e.flows, e.result, len(e.hosts), e.hostOf, func(i int) bool { return e.snd[i].Frames > 0 }) {
 		e.hosts[h].Regroup(regroup.Order(pairs, at), e.snd)
 	}

@@ -3,7 +3,6 @@ package packet
 import (
 	"github.com/simccl/simccl/sim/wire/packet/cc"
 	"github.com/simccl/simccl/sim/wire/packet/internal/port"
-	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
 )
 
 // Congestion control: its settings, by name (Preset) or one by one.
@@ -34,9 +33,6 @@ func Preset(name string, rate int64) (CC, error) { return cc.Preset(name, rate) 
 // ccBuild makes room for the state of senders.
 func (e *engine) ccBuild() {
 	e.controls = cc.NewFlows(&e.cfg.CC, len(e.flows), e.cfg.Frames.Payload, e.cfg.Frames.Header)
-	if e.cfg.CC.Kind == Pint {
-		e.seen = make([]uint64, len(e.flows))
-	}
 }
 
 // ccOpen sets a new sender up whose route has so many links.
@@ -78,8 +74,7 @@ func (e *engine) ccAck(w *worker, h *host, f *frame, s *sender, acked uint32) {
 	a := cc.Ack{Now: f.At, Aux: f.Aux, Psn: f.Psn, Next: s.Nxt, Acked: acked, Flight: s.Flight(e.cfg.Buffer.Trim > 0), Each: e.cfg.Repair.Selective,
 		Marked: f.Flags&flagCE != 0, Gap: f.Flags&flagNack != 0, Report: f.Flags&flagSack != 0}
 	if c.Kind == Pint {
-		e.seen[f.Flow]++
-		a.Skipped = streams.Hash(e.cfg.Seed, f.Flow, streams.Sample, e.seen[f.Flow]) >= c.PintShare
+		a.Skipped = e.codes.Skips(f.Flow)
 	}
 	if rate, ok := e.controls.Ack(f.Flow, &s.Rate, &s.Window, &a); ok {
 		e.shift(w, h, s, rate, f.At)

@@ -71,7 +71,7 @@ type engine struct {
 	rules     turn.Rules
 	rcv       []receiver
 	controls  cc.Flows
-	seen      []uint64      // of flows, with Pint
+	codes     *port.Codes   // with Pint
 	tables    *route.Tables // where frames choose on their way
 	picky     bool          // switches choose paths or drop by a watchdog
 	base      int           // of the routes of flows to come, in hops
@@ -144,7 +144,7 @@ func (e *engine) run() (int64, error) {
 		e.crew = crew.Hire(len(e.workers), func(i int, o order) { e.do(&e.workers[i], o) })
 		defer e.crew.Dismiss()
 	}
-	e.stays = len(e.workers) == 1 && spec.Steady(e.net, e.cfg)
+	e.stays = len(e.workers) == 1 && !e.codes.InTurn() && spec.Steady(e.net, e.cfg)
 	e.early = !e.stays || slices.ContainsFunc(e.flows, func(f Flow) bool { return len(f.Deps) > 0 })
 	if e.brisk = !e.plain && e.cfg.Repair.BackTo == 0; e.brisk && e.stays && e.given == nil {
 		e.findSenders()

@@ -24,13 +24,6 @@ func (e *engine) timeouts(w *worker, h *host, now int64) {
 // headers, which go on before all data. The receiver asks for what was cut at once, and the
 // sender sends it again as soon as its window has room.
 
-// trim cuts a frame for which an egress queue has no room.
-func (e *engine) trim(w *worker, l *link, f *frame) {
-	if most := e.cfg.Buffer.Trim; most > 0 && l.Trim(f, most, uint16(e.cfg.Frames.Header)) {
-		w.Trims++
-	}
-}
-
 // refused notes at the sender that a frame came without its data.
 func (e *engine) refused(f *frame, s *sender) {
 	if f.Aux < s.Una || f.Aux >= s.Nxt {

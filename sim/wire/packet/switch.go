@@ -223,8 +223,8 @@ func (e *engine) onto(w *worker, s *swtch, l *link, f *frame, n instant.Number) 
 		e.through(w, l, f)
 		return
 	}
-	if f.Class != 0 {
-		e.trim(w, l, f)
+	if most := e.cfg.Buffer.Trim; most > 0 && f.Class != 0 && l.Trim(f, most, uint16(e.cfg.Frames.Header)) {
+		w.Trims++ // there is no room
 	}
 	if f.Class != 0 {
 		s.Add(f.Tag, f.Class, int64(f.Size))
@@ -362,7 +362,7 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 		}
 	}
 	if l.Odd {
-		e.odd(l, f, at)
+		e.odd(w, l, f, at)
 	}
 	l.Sent++
 	l.TxBytes += int64(f.Size)
@@ -386,9 +386,9 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 }
 
 // odd does what few links do with a frame that begins.
-func (e *engine) odd(l *link, f *frame, at int64) {
-	if l.Pint != nil {
-		l.StampPint(&e.cfg.CC, f, e.cfg.Seed, at)
+func (e *engine) odd(w *worker, l *link, f *frame, at int64) {
+	if l.Pint != nil && e.codes.Stamp(l, f, at) && !w.Drawing {
+		w.P, w.Drawing = -1, true // no mark
 	}
 	if l.Credit != nil {
 		l.Spend(f)

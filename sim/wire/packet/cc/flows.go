@@ -3,6 +3,7 @@ package cc
 import (
 	"cmp"
 	"fmt"
+	"math"
 
 	"github.com/simccl/simccl/units"
 )
@@ -20,6 +21,7 @@ type Flows struct {
 	delay     []Delay
 	windowed  []Windowed
 	coded     []Coded
+	over      []float64 // with Pint, by code: the utilisation over that aimed at; 0: not known
 }
 
 // NewFlows makes room for n flows whose full frames have so many bytes of payload and
@@ -186,7 +188,7 @@ func (x *Flows) Ack(id int32, s *Rate, window *int64, a *Ack) (rate int64, shift
 	case x.c.Kind == HPCC:
 		return x.Seen(id, s, a.Aux, a.Report, a.Psn, a.Next)
 	case x.c.Kind == Pint && !a.Skipped:
-		return x.coded[id].Ack(x.c, s, a.Aux, a.Psn, a.Next)
+		return x.coded[id].Ack(x.c, s, x.decoded(a.Aux), a.Psn, a.Next)
 	case x.c.Kind == DCTCP:
 		x.share[id].Ack(x.c, s, a.Psn, a.Next, a.Marked)
 	case x.c.Kind == Timely && !a.Report:
@@ -201,6 +203,17 @@ func (x *Flows) Ack(id int32, s *Rate, window *int64, a *Ack) (rate int64, shift
 		x.resize(id, s, window)
 	}
 	return 0, false
+}
+
+// decoded is the utilisation over that aimed at of a code of HPCC-PINT.
+func (x *Flows) decoded(code uint32) float64 {
+	for int(code) >= len(x.over) {
+		x.over = append(x.over, 0)
+	}
+	if x.over[code] == 0 {
+		x.over[code] = math.Pow(x.c.PintBase, float64(code)) / PintUnit / x.c.Utilisation
+	}
+	return x.over[code]
 }
 
 // ultra lets NSCC see an acknowledgement, also of a frame out of order.

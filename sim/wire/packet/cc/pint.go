@@ -32,15 +32,14 @@ func (c *Params) Code(u, chance float64) uint32 {
 	return uint32(down)
 }
 
-// Ack finds the rate after the utilisation that an acknowledgement brings back, and
+// Ack finds the rate after the utilisation over that aimed at that an acknowledgement brings back, and
 // says whether it changes: frames below psn have arrived, next is sent next.
-func (p *Coded) Ack(c *Params, s *Rate, code, psn, next uint32) (rate int64, changes bool) {
+func (p *Coded) Ack(c *Params, s *Rate, over float64, psn, next uint32) (rate int64, changes bool) {
 	full := psn > p.update
 	if p.update == 0 {
 		p.update = next
 		return 0, false
 	}
-	over := math.Pow(c.PintBase, float64(code)) / PintUnit / c.Utilisation
 	rate, stage := p.rate+c.AI, p.stage+1
 	if over >= 1 || p.stage >= c.Stages {
 		rate, stage = int64(float64(p.rate)/over)+c.AI, 0
@@ -63,6 +62,14 @@ type PintPort struct {
 	util   float64
 	last   int64 // ns, the frame before
 	size   uint16
+	frames []PintFrame // that are to be drawn, see Seen
+	taken  int         // of frames
+
+	// What PintCoder keeps:
+	rate     int64   // bit/s
+	rateLog  float64 // of bytes a second
+	sent     float64 // what a frame of sentSize adds
+	sentSize uint16
 }
 
 // Used is the utilisation of a port that sends a frame of data at a time in ns, with so

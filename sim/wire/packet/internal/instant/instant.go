@@ -78,7 +78,7 @@ type Entry struct {
 type draw struct {
 	n    Number
 	next int32 // of the same ns
-	link int32 // -1: the number is of no frame's mark
+	link int32 // pfc, or answers less a flow: the number is of no frame's mark
 	wire uint32
 	p    float64
 	at   int64
@@ -91,6 +91,15 @@ const (
 	slept                // pacing begins to wait
 	resumed              // as paused
 )
+
+// Links of draws that are of none.
+const (
+	pfc     = -1
+	answers = -2
+)
+
+// Flow is the flow for whose acknowledgement Marked is called with a link; -1: it is for a frame.
+func Flow(link int32) int32 { return max(-1, answers-link) }
 
 // Root is the event that was planned before all others, one of several.
 func Root(n int32) Cause { return Cause(n) + 1 }
@@ -220,7 +229,7 @@ func (c *Calendar) Skip(at int64, pause bool) {
 	if pause {
 		what = paused
 	}
-	c.draw(c.note(at, what), at, -1, 0)
+	c.draw(c.note(at, what), at, pfc, 0)
 	c.Drawing = before
 }
 
@@ -228,6 +237,12 @@ func (c *Calendar) Skip(at int64, pause bool) {
 func (c *Calendar) Draw(i int, chance float64, at int64, link int32, wire uint32) {
 	c.P = chance
 	c.draw((c.next+Number(i)*c.step)&^None, at, link, wire)
+}
+
+// Answer takes note of a number to be drawn for an acknowledgement of a flow, which comes at a time and began under a number.
+func (c *Calendar) Answer(n Number, at int64, flow int32) {
+	c.Happens(n)
+	c.draw(c.note(at, paused), at, answers-flow, 0)
 }
 
 // note takes note of what began.
@@ -410,6 +425,9 @@ func (r *Ranker) Close(end int64) {
 	}
 }
 
+// Draw draws the numbers of a window that ends at a time, before the end of Close.
+func (r *Ranker) Draw(end int64) { r.drawAll(end) }
+
 // drawAll draws the numbers of a window that ends at a time.
 func (r *Ranker) drawAll(end int64) {
 	until := never
@@ -450,7 +468,7 @@ func (r *Ranker) draw(at int, until int64) {
 		slices.SortStableFunc(all, func(x, y drawn) int { return before(x.c.First(x.n, y.n)) })
 	}
 	for _, x := range all {
-		if x.link < 0 {
+		if x.link == pfc {
 			r.Skipped()
 		} else {
 			r.Marked(x.link, x.wire, x.p)
