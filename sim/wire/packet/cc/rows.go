@@ -1,20 +1,18 @@
 package cc
 
-// rows are the records that switches make of data frames in flight, by number: a word and a rate each. A row of a short
-// route is one line of a cache. A frame carries the number of its row and how many records that has: so a switch only
-// writes, and waits for no memory. Rows lie in pieces that stay where they are; untouched ones take no memory.
+// rows are the records that switches make of data frames in flight, by number: a word and a rate each. A row has room
+// for as many as the longest route needs, and none is in two lines of a cache unless it is longer than one. A frame
+// carries the number of its row and how many records that has: so a switch only writes, and waits for no memory. Rows lie
+// in pieces that stay where they are; untouched ones take no memory.
 type rows struct {
 	pieces [][]uint64
-	width  int // words of a row
+	width  int // words of a row: a power of two
 	next   uint32
 	full   bool // more were asked for than there are numbers
 }
 
 const (
-	rowBits   = 14 // of a row's number say where in its piece it is
-	narrow    = 8  // words of a row of up to shortHops records
-	broad     = 16
-	shortHops = narrow / 2
+	rowBits = 14 // of a row's number say where in its piece it is
 	// What a frame carries: the number in the lower bits, how many records the row has above; tooMany are more than
 	// intHops.
 	rowCount = 29
@@ -25,9 +23,7 @@ const (
 // take sets n rows aside for routes with so many switches, and returns the number of the first. Where there
 // are no more, rows are those of others.
 func (r *rows) take(n uint32, switches int) (first uint32) {
-	if r.width = max(r.width, narrow); switches > shortHops {
-		r.widen()
-	}
+	r.widen(switches)
 	if n > rowMask-r.next {
 		r.full = true
 		return 0
@@ -39,19 +35,22 @@ func (r *rows) take(n uint32, switches int) (first uint32) {
 	return first
 }
 
-// widen makes room for as many records of each frame as there may be.
-func (r *rows) widen() {
-	if r.width == broad {
+// widen makes room for so many records of each frame, of intHops at most.
+func (r *rows) widen(records int) {
+	old, width := r.width, max(r.width, 2)
+	for width < 2*min(records, intHops) {
+		width *= 2
+	}
+	if r.width = width; width == old {
 		return
 	}
-	for k, old := range r.pieces {
-		piece := make([]uint64, broad<<rowBits)
-		for i := 0; i < len(old); i += narrow {
-			copy(piece[i/narrow*broad:], old[i:i+narrow])
+	for k, rows := range r.pieces {
+		piece := make([]uint64, width<<rowBits)
+		for i := 0; i < len(rows); i += old {
+			copy(piece[i/old*width:], rows[i:i+old])
 		}
 		r.pieces[k] = piece
 	}
-	r.width = broad
 }
 
 // at is a row.
@@ -63,11 +62,11 @@ func (r *rows) at(n uint32) []uint64 {
 // stamp adds a record of a word and a rate to the row of a frame, and returns what the frame carries then.
 func (r *rows) stamp(aux uint32, word uint64, rate int64) uint32 {
 	i := int(aux >> rowCount)
-	if i >= shortHops {
+	if 2*i >= r.width || i >= intHops {
 		if i >= intHops {
 			return aux&rowMask | tooMany<<rowCount
 		}
-		r.widen()
+		r.widen(i + 1)
 	}
 	row := r.at(aux & rowMask)
 	row[2*i], row[2*i+1] = word, uint64(rate)
