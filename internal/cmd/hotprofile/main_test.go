@@ -74,6 +74,9 @@ func TestProfileIsOfThisTree(t *testing.T) {
 	if exists(t, known, ours+"sim.NoSuchFunction") || exists(t, known, ours+"sim/nowhere.Run") || !exists(t, known, ours+"sim/internal/engine.(*Engine).Run.func1") {
 		t.Error("what exists is not told from what does not")
 	}
+	if got := bare("a/b.(*T[go.shape.[]c/d.E,int]).m[go.shape.struct { f g/h.K }].func1"); got != "a/b.(*T).m.func1" {
+		t.Errorf("without type arguments: %s", got)
+	}
 }
 
 // hottest is the innermost hot function of a sample.
@@ -88,14 +91,30 @@ func hottest(s *profile.Sample) string {
 	return ""
 }
 
-// suffixes are what the compiler adds to the name of a declared function: type
-// arguments, and numbers of closures.
-var suffixes = regexp.MustCompile(`\[[^\]]*\]|(\.func[0-9]+|\.gowrap[0-9]+|\.[0-9]+|-fm|-range[0-9]+)+$`)
+// suffixes are what the compiler adds to the name of a declared function for closures.
+var suffixes = regexp.MustCompile(`(\.func[0-9]+|\.gowrap[0-9]+|\.[0-9]+|-fm|-range[0-9]+)+$`)
+
+// bare is a function's name without type arguments, which may have brackets and names of packages themselves.
+func bare(function string) string {
+	var b strings.Builder
+	depth := 0
+	for _, c := range function {
+		switch {
+		case c == '[':
+			depth++
+		case c == ']':
+			depth--
+		case depth == 0:
+			b.WriteRune(c)
+		}
+	}
+	return b.String()
+}
 
 // exists says whether the tree declares a function; known keeps what was read.
 func exists(t *testing.T, known map[string]map[string]bool, function string) bool {
 	t.Helper()
-	at := strings.TrimPrefix(function, ours)
+	at := strings.TrimPrefix(bare(function), ours)
 	slash := strings.LastIndex(at, "/") + 1
 	dir, rest, _ := strings.Cut(at[slash:], ".")
 	dir = at[:slash] + dir
