@@ -160,7 +160,7 @@ func layout(spec *Spec, opt *Options) (*loader, error) {
 	if f := spec.Network.Fabric; f != "" && !packetnet.Named(f) {
 		data, err := opt.read(f, maxNetwork)
 		if err != nil {
-			return nil, err
+			return nil, bad(packetnet.Nowhere(f, inner(err)))
 		}
 		if l.site.Network, err = fabric.ParseNetwork(data, f); err != nil {
 			return nil, bad(err)

@@ -1,7 +1,9 @@
 package packetnet
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/simccl/simccl/internal/fail"
@@ -21,6 +23,15 @@ func Names() string {
 		out = append(out, p.Name)
 	}
 	return strings.Join(out, ", ")
+}
+
+// Nowhere is the error of reading a fabric that is no preset: where its name could be
+// one, it says which there are.
+func Nowhere(name string, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) || strings.ContainsAny(name, `/\.`) {
+		return err
+	}
+	return fmt.Errorf("%w, nor a network by name: %s", err, Names())
 }
 
 // Build lays a preset's network out for the hosts of a cluster, all ports of which
