@@ -4,6 +4,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/simccl/simccl/internal/mpitest"
 )
 
 // launchers start ranks as their users do, all of this machine: MPICH also as if
@@ -47,7 +49,7 @@ func launch(t *testing.T, program string, args []string) *rankProcess {
 	t.Helper()
 	p := &rankProcess{Cmd: exec.Command(program, args...), ended: make(chan error, 1)}
 	p.Stdout, p.Stderr = &p.out, &p.err
-	p.Env = append(p.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+	p.Env = append(p.Environ(), mpitest.Env(t)...)
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}

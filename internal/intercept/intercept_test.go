@@ -25,6 +25,7 @@ import (
 	"github.com/simccl/simccl/internal/intercept"
 	"github.com/simccl/simccl/internal/intercept/collector"
 	"github.com/simccl/simccl/internal/intercept/shim"
+	"github.com/simccl/simccl/internal/mpitest"
 	"github.com/simccl/simccl/internal/session"
 	"github.com/simccl/simccl/internal/site"
 	"github.com/simccl/simccl/scenario"
@@ -116,13 +117,13 @@ func intercepted(t testing.TB, m *session.Machine, change func(o *intercept.Opti
 	var out, errs bytes.Buffer
 	var r outcome
 	var mu sync.Mutex
-	o := intercept.Options{Command: command, Env: os.Environ(), Beside: built.dir, Stdout: &out, Stderr: &errs, Limit: 10 * time.Second}
+	o := intercept.Options{Command: command, Env: os.Environ(), Beside: built.dir, Stdout: &out, Stderr: &errs, Limit: time.Minute}
 	o.Clock, o.Devices, o.GPUs, o.SM, o.Memory, o.Prices = collector.Virtual, collector.Pretend, m.Cluster.NRanks(), 90, 80<<30, m.Prices()
 	o.Warn = func(s string) { mu.Lock(); r.warnings = append(r.warnings, s); mu.Unlock() }
 	if change != nil {
 		change(&o)
 	}
-	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+	ctx, stop := context.WithTimeout(context.Background(), 20*time.Minute) // for what hangs
 	defer stop()
 	res, err := intercept.Run(ctx, o)
 	if err != nil {
@@ -254,8 +255,9 @@ func TestOpenMPI(t *testing.T) {
 	}
 	m, table := two(t), example(t, "table")
 	want := intercepted(t, m, nil, table)
-	r := intercepted(t, m, func(o *intercept.Options) { o.Env = append(o.Env, "NCCL_COMM_ID=127.0.0.1:29") },
-		mpirun, "--allow-run-as-root", "--oversubscribe", "-n", "16", "-x", "NCCL_COMM_ID", table)
+	env := append(mpitest.Env(t), "NCCL_COMM_ID=127.0.0.1:29")
+	r := intercepted(t, m, func(o *intercept.Options) { o.Env = append(o.Env, env...) },
+		mpirun, "--oversubscribe", "-n", "16", "-x", "NCCL_COMM_ID", table)
 	r.want(t, want.out)
 }
 
@@ -367,12 +369,12 @@ func TestRanks(t *testing.T) {
 	m, ranks := two(t), example(t, "ranks")
 	commands := [][]string{{ranks}, {ranks, "fork"}}
 	if mpirun, err := exec.LookPath("mpirun"); err == nil {
-		commands = append(commands, []string{mpirun, "--allow-run-as-root", "--oversubscribe", "-n", "16", "-x", "NCCL_COMM_ID=127.0.0.1:29", ranks})
+		commands = append(commands, []string{mpirun, "--oversubscribe", "-n", "16", "-x", "NCCL_COMM_ID=127.0.0.1:29", ranks})
 	} else {
 		t.Log("no mpirun here: threads and processes alone")
 	}
 	for _, command := range commands {
-		r := intercepted(t, m, func(o *intercept.Options) { o.Data = true }, command...)
+		r := intercepted(t, m, func(o *intercept.Options) { o.Data, o.Env = true, append(o.Env, mpitest.Env(t)...) }, command...)
 		r.want(t, "right\n")
 		if len(r.warnings) > 0 {
 			t.Errorf("%v: %v", command, r.warnings)
