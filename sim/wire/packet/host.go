@@ -357,10 +357,10 @@ func (e *engine) control(w *worker, h *host, f *frame) bool {
 		e.gate(l, f.At)
 		return true
 	}
-	before := l.Paused
+	before := l.Asked
 	e.pause(w, l, f)
 	l.Note(before, f)
-	if before != 0 && l.Paused == 0 && e.tables == nil {
+	if before != 0 && l.Asked == 0 && e.tables == nil {
 		e.heldBack(h, l)
 	}
 	return f.Flags&flagPause == 0

@@ -96,15 +96,15 @@ func (l *Link) Hold() {
 	}
 }
 
-// Note keeps the times of a link's pauses; before is what was paused.
+// Note keeps the times of a link's pauses that the neighbour asked for, during a storm too; before is what it had asked for.
 func (l *Link) Note(before uint16, f *frames.Frame) {
 	switch {
-	case before == 0 && l.Paused != 0:
+	case before == 0 && l.Asked != 0:
 		if l.HOL == nil {
 			l.HOL, l.Odd = &blame.Pauses{First: f.At}, true
 		}
 		l.HOL.Begin(f.At, int32(f.Aux)-1)
-	case before != 0 && l.Paused == 0 && l.HOL != nil: // else a storm began the pause, and no frame
+	case before != 0 && l.Asked == 0:
 		l.HOL.End(f.At)
 	}
 }
