@@ -223,6 +223,9 @@ func (l *Link) Gate(most, at int64) (begins bool) {
 // MarkQueued marks the last frame of a queue, or draws whether to, by what waits before it.
 func (l *Link) MarkQueued(q *Queue, seed uint64) bool {
 	f := q.Back()
+	if q.Bytes == 0 && l.Waiting == 1<<f.Class && l.Free < f.At && l.Paused>>f.Class&1 == 0 {
+		return false // it leaves at once: it does not count, as where ports are simulated one by one it is in no queue
+	}
 	if l.Queued++; !l.Marks || f.Class == 0 || f.Flags&frames.Ack != 0 || q.Bytes <= l.KMin {
 		return false
 	}
