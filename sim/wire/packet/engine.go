@@ -205,9 +205,10 @@ func (e *engine) settle() {
 		all = append(all, w.ended...)
 		w.ended = w.ended[:0]
 	}
-	if e.endings = all; e.starts.Counts() {
-		slices.SortStableFunc(all, func(a, b ending) int { return a.Compare(&b, e.workers[0].Order) })
+	if e.endings = all; !e.waits.Any() {
+		return
 	}
+	after.Sort(all, e.ordered, &e.workers[0].Calendar)
 	for _, x := range all {
 		e.waits.Ended(x.Flow, x.At+int64(units.Nanosecond), func(d int32, ready int64) {
 			e.starts.Plan(d)

@@ -35,3 +35,40 @@ func TestMarkAtEnqueueInAnyWindow(t *testing.T) {
 		t.Errorf("%d marks, %d pauses: each should occur", marks, pauses)
 	}
 }
+
+// waiting is random flows of equal hosts of which most wait for one or two others and may start only later.
+func waiting(r *rand.Rand, hosts int) (flows []Flow) {
+	most := int64(1+r.IntN(30)) * 10_000
+	for i := range 6 + r.IntN(20) {
+		f := Flow{Src: int32(r.IntN(hosts)), Dst: int32(r.IntN(hosts)), Bytes: 1 + r.Int64N(most), Priority: 3, DstPort: 100}
+		if f.Src == f.Dst {
+			f.Dst = (f.Dst + 1) % int32(hosts)
+		}
+		if i > 2 && r.IntN(2) == 0 {
+			for range 1 + r.IntN(2) {
+				f.Deps = append(f.Deps, int32(r.IntN(i)))
+			}
+			f.Start = units.Time(r.IntN(2)*(1+r.IntN(3))) * 50 * units.Microsecond
+		}
+		flows = append(flows, f)
+	}
+	return flows
+}
+
+// TestWaitingStartsInAnyWindow: flows of a host that wait for others and then start at one time do so in the order in which those
+// ended, also if they ended in one window.
+func TestWaitingStartsInAnyWindow(t *testing.T) {
+	for seed := range uint64(400) {
+		r := rand.New(rand.NewPCG(seed, 15))
+		leaves, per := 1+r.IntN(4), 2+r.IntN(4)
+		n, c := leafSpine(leaves, per, min(leaves-1, 1+r.IntN(3)), 100e9, 0), settings(NoCC)
+		if leaves == 1 {
+			n = leafSpine(1, per, 0, 100e9, 0)
+		}
+		c.Seed, c.Buffer.Bytes = seed, 32<<20
+		flows := waiting(r, leaves*per)
+		if got, want := either(t, n, flows, c, false), either(t, n, flows, c, true); !reflect.DeepEqual(got.result, want.result) {
+			t.Errorf("seed %d: flows %v\nplain: %v", seed, got.result.Flows, want.result.Flows)
+		}
+	}
+}
