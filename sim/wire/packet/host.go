@@ -353,6 +353,7 @@ func (e *engine) answered(h *host, f *frame) bool {
 func (e *engine) control(w *worker, h *host, f *frame) bool {
 	l := &e.links[h.out]
 	if f.Flow == port.Report {
+		w.By = instant.Root(int32(e.itself(h.node)))
 		l.Credit[f.Class] += int64(f.Size)
 		e.gate(l, f.At)
 		return true
