@@ -3,6 +3,7 @@ package packet
 import (
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/simccl/simccl/units"
@@ -69,6 +70,59 @@ func TestWaitingStartsInAnyWindow(t *testing.T) {
 		flows := waiting(r, leaves*per)
 		if got, want := either(t, n, flows, c, false), either(t, n, flows, c, true); !reflect.DeepEqual(got.result, want.result) {
 			t.Errorf("seed %d: flows %v\nplain: %v", seed, got.result.Flows, want.result.Flows)
+		}
+	}
+}
+
+// TestWorkersOrderAlike: whether a run takes the order of events up does not depend on the number of workers, where that
+// follows from how long queues get.
+func TestWorkersOrderAlike(t *testing.T) {
+	anew := 0
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 16))
+		leaves, per := 1+r.IntN(4), 2+r.IntN(4)
+		n, c := leafSpine(leaves, per, 2, 100e9, 0), settings(NoCC)
+		c.Seed, c.EventOrder, c.Stream, c.Buffer.Bytes = seed, true, 8, []int64{4 << 20, 32 << 20}[r.IntN(2)]
+		flows := waiting(r, leaves*per)
+		var all []*Result
+		for c.Workers = range 3 {
+			got, how := asked(t, n, flows, c)
+			if all = append(all, got); c.Workers == 0 && slices.Contains(how, errOrder) {
+				anew++
+			}
+		}
+		if !reflect.DeepEqual(all[0], all[1]) || !reflect.DeepEqual(all[0], all[2]) {
+			t.Errorf("seed %d: windows %d, %d and %d; flows\n%v\n%v\n%v", seed, all[0].Windows, all[1].Windows, all[2].Windows, all[0].Flows, all[1].Flows, all[2].Flows)
+		}
+	}
+	if anew == 0 {
+		t.Error("no run began anew")
+	}
+}
+
+// asked is Run with all of the workers that are asked for, however few the flows, and why it began anew.
+func asked(t *testing.T, n *Network, flows []Flow, c *Config) (r *Result, how []error) {
+	t.Helper()
+	for ordered, inTurn := false, true; ; {
+		e, err := build(n, flows, c, ordered, inTurn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.crowd = 0
+		windows, err := e.run()
+		switch how = append(how, err); err {
+		case nil:
+			r := e.collect(windows)
+			if e.ordered { // which has windows of all nodes on several workers
+				r.Windows = 0
+			}
+			return r, how
+		case errOrder:
+			ordered = true
+		case errAgain:
+			inTurn = false
+		default:
+			t.Fatal(err)
 		}
 	}
 }
