@@ -169,6 +169,7 @@ func (e *engine) run() (int64, error) {
 			e.drawLosses(end)
 		}
 		busy, e.over = e.window(end, busy), end
+		port.Refund(e.links, &e.cfg.Buffer)
 		if e.ordered {
 			e.ranker.Close(end)
 		} else if e.mustOrder(windows) {

@@ -6,6 +6,7 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/cc"
 	"github.com/simccl/simccl/sim/wire/packet/internal/blame"
 	"github.com/simccl/simccl/sim/wire/packet/internal/dog"
+	"github.com/simccl/simccl/sim/wire/packet/internal/frames"
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
 	"github.com/simccl/simccl/sim/wire/packet/spec"
@@ -52,7 +53,7 @@ func Lay(n *spec.Network, s *spec.Config, classes int, ordered bool) (links []Li
 				delay = min(delay, l.expire(&s.Buffer))
 			}
 			if c := s.Buffer.Credits; c > 0 {
-				l.Credit, l.Odd = make([]int64, classes), true
+				l.Credit, l.Lost, l.Odd = make([]int64, classes), &frames.Ring{}, true
 				for k := range l.Credit {
 					l.Credit[k] = c
 				}
@@ -222,12 +223,23 @@ func (l *Link) State(now int64) spec.State {
 	return spec.State{Cable: l.ID / 2, Back: l.ID%2 == 1, Queue: -1, At: units.Time(now), Queued: l.Held(), Marks: l.Stats.Marks, Paused: l.Asked != 0 || l.Storm}
 }
 
-// TakeDown ends a link for good, and returns how many frames that drops.
-func (l *Link) TakeDown() (drops int64) {
+// TakeDown ends one of links for good at a time, in ps, and returns how many frames that drops. Only credits for their room
+// come back.
+func (l *Link) TakeDown(links []Link, at int64) (drops int64) {
 	l.Down, l.Asked, l.Waiting = true, 0, 0
 	l.Hold()
+	in := map[uint32]*Link{} // by port
+	for i := range links {
+		if x := &links[i]; x.To == l.From {
+			in[uint32(links[x.Peer].FromPort)] = x
+		}
+	}
+	var spare *frames.Piece
 	for c := range l.Queues {
-		drops += int64(l.Queues[c].Tail - l.Queues[c].Head)
+		for q := &l.Queues[c]; !q.Empty(); q.Pop(&spare) {
+			in[q.Front().Tag].Repay(q.Front(), at)
+			drops++
+		}
 		l.Queues[c] = Queue{}
 	}
 	return drops
