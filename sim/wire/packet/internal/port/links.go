@@ -8,13 +8,14 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/dog"
 	"github.com/simccl/simccl/sim/wire/packet/internal/frames"
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
+	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
 	"github.com/simccl/simccl/sim/wire/packet/spec"
 	"github.com/simccl/simccl/units"
 )
 
 // Lay makes two links of each cable: 2i from A to B, 2i+1 back, with so many classes of frames. delay is how long a
-// window may be, in ps: the least of a cable, and no longer than half a pause.
+// window may be, in ps: the least of a cable, no longer than half a pause, and so that frames can be numbered.
 func Lay(n *spec.Network, s *spec.Config, classes int, ordered bool) (links []Link, delay int64) {
 	links, delay = make([]Link, 2*len(n.Cables)), never
 	for i, c := range n.Cables {
@@ -60,7 +61,7 @@ func Lay(n *spec.Network, s *spec.Config, classes int, ordered bool) (links []Li
 			}
 		}
 	}
-	return links, delay
+	return links, parted.Window(delay, n.Nodes, len(links), s.LeastFrame(), func(link int) (int32, int64) { return links[link].To, links[link].Nominal })
 }
 
 // Number numbers the ports of each node in the order of links. It returns the links out of each node, the ends of
