@@ -81,6 +81,30 @@ func TestPauseDuringStorm(t *testing.T) {
 	}
 }
 
+// TestStopped: whenever a run stops, that is why flows did not end, and no XON that was about to be sent, or to arrive, was lost.
+func TestStopped(t *testing.T) {
+	n, c := star(5, 100e9, 0), settings(NoCC)
+	c.Marking = nil
+	var flows []Flow
+	for i := int32(1); i < 5; i++ {
+		flows = append(flows, Flow{Src: i, Dst: 0, Bytes: 1_000_000, Priority: 3, DstPort: 100})
+	}
+	pauses := int64(0)
+	for c.Stop = 40 * units.Microsecond; c.Stop < 120*units.Microsecond; c.Stop += 250 * units.Nanosecond {
+		r, err := Run(n, flows, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := r.Stall; s == nil || !s.Stopped || s.Paused[0] >= 0 || len(s.Deadlock) > 0 {
+			t.Errorf("stopped at %v: %v", c.Stop, s)
+		}
+		pauses += r.Pauses
+	}
+	if pauses == 0 {
+		t.Error("nothing was paused")
+	}
+}
+
 // TestDeadCable: the flow is unfinished, and the result says why.
 func TestDeadCable(t *testing.T) {
 	c := settings(NoCC)

@@ -179,16 +179,27 @@ func Count(links []Link, r *spec.Result) {
 }
 
 // Forgotten is the first of some links to a switch that is paused though the switch, which says by port and class whom
-// it has stopped, resumed it; nil: there is none.
+// it has stopped, resumed it, and no frame that does is on its way; nil: there is none.
 func Forgotten(links []Link, in []int32, stopped func(port, class int) bool) *Link {
 	for p, id := range in {
+		l := &links[id]
 		for c := 1; c < 8; c++ {
-			if l := &links[id]; l.Credit == nil && l.Asked>>c&1 != 0 && !stopped(p, c) {
+			if l.Credit == nil && l.Asked>>c&1 != 0 && !stopped(p, c) && !links[l.Peer].resumes(uint32(c)) {
 				return l
 			}
 		}
 	}
 	return nil
+}
+
+// resumes says that a frame that resumes a class travels, or that control frames wait, which may be such.
+func (l *Link) resumes(class uint32) bool {
+	for i := l.Wire.Head; i != l.Wire.Tail; i++ {
+		if f := l.Wire.At(i); f.Flow < 0 && f.Flags&frames.Resume != 0 && f.Psn == class {
+			return true
+		}
+	}
+	return len(l.Queues) > 0 && !l.Queues[0].Empty()
 }
 
 // RoundTrip is that of a full frame over some links and of its acknowledgement over others, in ps.
