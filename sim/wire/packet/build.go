@@ -69,10 +69,11 @@ func (e *engine) lay() {
 // takeTurns makes windows of two delays, if it may, where those of switches with hosts begin a delay
 // later than those of all other nodes: half as many windows. Then what is drawn from one stream must be
 // drawn by one side, or change nothing but how many frames are marked, and no port may wait for another in a circle: that is looked for after windows.
+// Several workers see each other's events of a window only after it.
 func (e *engine) takeTurns() {
 	heeded := e.streams != nil && !e.cfg.CC.Kind.Unmarked()
 	late := sides.Late(e.net, e.cfg, e.look, heeded)
-	if late == nil || e.plain || len(e.workers) > 1 || e.codes.InTurn() || e.slot > 4 || 2*e.look > instant.Longest {
+	if late == nil || e.plain || e.ordered && len(e.workers) > 1 || e.codes.InTurn() || e.slot > 4 || 2*e.look > instant.Longest {
 		return
 	}
 	for i := range e.switches {

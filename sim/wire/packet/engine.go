@@ -111,7 +111,7 @@ type engine struct {
 	over      int64 // all before was simulated
 	most      int64 // bytes that a frame has at most; all where each port's queue is looked at
 	frames    int64 // data frames in all
-	crew      *crew.Crew[order]
+	crew      *crew.Crew
 }
 
 // Run simulates the flows on the network.
@@ -141,7 +141,7 @@ func (e *engine) run() (int64, error) {
 	now, windows := e.next(0), int64(0)
 	stop, busy := int64(e.cfg.Stop), 0
 	if len(e.workers) > 1 {
-		e.crew = crew.Hire(len(e.workers), func(i int, o order) { e.do(&e.workers[i], o) })
+		e.crew = crew.Hire(len(e.workers), func(i int, o crew.Order) { e.do(&e.workers[i], o) })
 		defer e.crew.Dismiss()
 	}
 	e.stays = len(e.workers) == 1 && !e.codes.InTurn() && spec.Steady(e.net, e.cfg)
@@ -169,13 +169,16 @@ func (e *engine) run() (int64, error) {
 			e.drawLosses(end)
 		}
 		busy, e.over = e.window(end, busy), end
+		port.Refund(e.links, &e.cfg.Buffer)
 		if e.ordered {
 			e.ranker.Close(end)
 		} else if e.mustOrder(windows) {
 			return windows, errOrder
 		}
-		if w := &e.workers[0]; e.lag > 0 && (w.Drops+w.Retransmitted+w.Timeouts > 0 || stop > 0 && end+e.lag > stop) {
-			return windows, errAgain
+		for i := 0; i < len(e.workers) && e.lag > 0; i++ {
+			if w := &e.workers[i]; w.Drops+w.Retransmitted+w.Timeouts > 0 || stop > 0 && end+e.lag > stop {
+				return windows, errAgain
+			}
 		}
 		if windows&63 == 0 {
 			e.lookout(end)
@@ -205,9 +208,10 @@ func (e *engine) settle() {
 		all = append(all, w.ended...)
 		w.ended = w.ended[:0]
 	}
-	if e.endings = all; e.starts.Counts() {
-		slices.SortStableFunc(all, func(a, b ending) int { return a.Compare(&b, e.workers[0].Order) })
+	if e.endings = all; !e.waits.Any() {
+		return
 	}
+	after.Sort(all, e.ordered, &e.workers[0].Calendar)
 	for _, x := range all {
 		e.waits.Ended(x.Flow, x.At+int64(units.Nanosecond), func(d int32, ready int64) {
 			e.starts.Plan(d)

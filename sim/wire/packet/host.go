@@ -353,14 +353,15 @@ func (e *engine) answered(h *host, f *frame) bool {
 func (e *engine) control(w *worker, h *host, f *frame) bool {
 	l := &e.links[h.out]
 	if f.Flow == port.Report {
+		w.By = instant.Root(int32(e.itself(h.node)))
 		l.Credit[f.Class] += int64(f.Size)
 		e.gate(l, f.At)
 		return true
 	}
-	before := l.Paused
+	before := l.Asked
 	e.pause(w, l, f)
 	l.Note(before, f)
-	if before != 0 && l.Paused == 0 && e.tables == nil {
+	if before != 0 && l.Asked == 0 && e.tables == nil {
 		e.heldBack(h, l)
 	}
 	return f.Flags&flagPause == 0
@@ -369,7 +370,7 @@ func (e *engine) control(w *worker, h *host, f *frame) bool {
 // start starts the next frame of a host whose link is idle.
 func (e *engine) start(w *worker, h *host, l *link, now int64) {
 	if !h.acks.Empty() {
-		if f := h.acks.Front(); l.Paused>>e.ackHold(f)&1 == 0 {
+		if f := h.acks.Front(); l.Paused>>nic.Hold(e.cfg, f, &e.classOf)&1 == 0 {
 			h.acks.Head++
 			h.InFlight = true
 			if !l.Ahead && !l.Odd { // nothing marks or stamps it
@@ -416,15 +417,4 @@ func (e *engine) follow(w *worker, h *host, s *sender, l *link, now int64) {
 	default:
 		h.Paced = now
 	}
-}
-
-// ackHold is the class whose pause holds an acknowledgement back.
-func (e *engine) ackHold(f *frame) uint8 {
-	switch p := e.cfg.AckHold; {
-	case p < 0 || e.cfg.CC.CNPBytes > 0 && f.Flags&flagCE != 0:
-		return 0
-	case p > 0:
-		return e.classOf[p]
-	}
-	return f.Class
 }

@@ -186,7 +186,8 @@ func (l *Live) close() {
 	e := l.e
 	w := &e.workers[0]
 	l.busy += e.runHosts(w, 0, len(e.hosts), l.end)
-	l.busy += e.pass(w, false, l.end)
+	l.busy += e.pass(w, e.switches, false, l.end)
+	port.Refund(e.links, &e.cfg.Buffer)
 	if l.at, l.opened, l.ended = l.end, false, l.ended+1; l.ended&63 == 0 {
 		l.busy *= e.moves()
 	}

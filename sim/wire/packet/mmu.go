@@ -18,7 +18,7 @@ func (e *engine) careful(w *worker, s *swtch, order []uint64, end int64) {
 		}
 		if f.Flow < 0 {
 			if f.Flow == port.Report {
-				e.credited(w, s, f, n)
+				e.credited(w, s, f)
 			} else {
 				e.pfcAtSwitch(w, s, f, n)
 			}

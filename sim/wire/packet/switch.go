@@ -279,7 +279,7 @@ func (e *engine) pfcAtSwitch(w *worker, s *swtch, f *frame, n instant.Number) {
 		}
 		return
 	}
-	before := l.Paused
+	before := l.Asked
 	e.pause(w, l, f)
 	l.Note(before, f)
 	s.soon = 0

@@ -27,9 +27,7 @@ func (e *engine) flush(w *worker, s *swtch, l *link, class uint8, now int64) {
 		f := q.Front()
 		q.Bytes -= int64(f.Size)
 		w.Drops, l.Stats.Drops = w.Drops+1, l.Stats.Drops+1
-		if in := &e.links[s.in[f.Tag]]; in.Credit != nil {
-			in.Repay(f, now)
-		} else {
+		if e.links[s.in[f.Tag]].Repay(f, now); e.cfg.Buffer.Credits == 0 {
 			e.release(w, s, f, now)
 		}
 	}

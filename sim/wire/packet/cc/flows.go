@@ -3,7 +3,6 @@ package cc
 import (
 	"cmp"
 	"fmt"
-	"math"
 
 	"github.com/simccl/simccl/units"
 )
@@ -21,7 +20,7 @@ type Flows struct {
 	delay     []Delay
 	windowed  []Windowed
 	coded     []Coded
-	over      []float64 // with Pint, by code: the utilisation over that aimed at; 0: not known
+	over      []float64 // with Pint, by code: the utilisation over that aimed at
 }
 
 // NewFlows makes room for n flows whose full frames have so many bytes of payload and
@@ -41,10 +40,17 @@ func NewFlows(c *Params, n, payload, header int) Flows {
 	case NSCC:
 		x.windowed = make([]Windowed, n)
 	case Pint:
-		x.coded = make([]Coded, n)
+		x.coded, x.over = make([]Coded, n), make([]float64, decodes)
+		for code := range x.over {
+			x.over[code] = c.decoded(uint32(code))
+		}
 	}
 	return x
 }
+
+// decodes is up to which code of HPCC-PINT utilisations are computed beforehand, as senders share them: with
+// powers of 1.01 and more hardly any is higher.
+const decodes = 1 << 10
 
 // Open begins a flow over so many links with a base round trip, of so many bytes if that is known, else 0. Error:
 // *UnsupportedError, where frames in flight cannot be numbered.
@@ -207,13 +213,10 @@ func (x *Flows) Ack(id int32, s *Rate, window *int64, a *Ack) (rate int64, shift
 
 // decoded is the utilisation over that aimed at of a code of HPCC-PINT.
 func (x *Flows) decoded(code uint32) float64 {
-	for int(code) >= len(x.over) {
-		x.over = append(x.over, 0)
+	if int(code) < len(x.over) {
+		return x.over[code]
 	}
-	if x.over[code] == 0 {
-		x.over[code] = math.Pow(x.c.PintBase, float64(code)) / PintUnit / x.c.Utilisation
-	}
-	return x.over[code]
+	return x.c.decoded(code)
 }
 
 // ultra lets NSCC see an acknowledgement, also of a frame out of order.

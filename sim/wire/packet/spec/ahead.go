@@ -13,6 +13,15 @@ func (b *Buffer) Timed() bool { return b.Credits > 0 || b.Quanta > 0 }
 // priority ahead of the one that repeats it.
 func (c *Config) LeastQuanta() int { return (c.Frames.Most() + 7*c.Frames.Pause + 31) / 32 }
 
+// LeastFrame is the bytes of the shortest frame that there may be.
+func (c *Config) LeastFrame() int {
+	least := max(1, min(c.Frames.Ack, c.Frames.Pause, c.Frames.Header))
+	if c.CC.CNPBytes > 0 {
+		least = min(least, c.CC.CNPBytes)
+	}
+	return least
+}
+
 // Plain says that ports and receivers do what no shortcut of the engine knows.
 func (c *Config) Plain() bool { return c.Buffer.Quanta > 0 || c.CutThrough > 0 || c.CC.CNPBytes > 0 }
 

@@ -38,6 +38,7 @@ func build(n *Network, flows []Flow, c *Config) *engine {
 	for i := range e.links {
 		e.look = min(e.look, e.links[i].delay)
 	}
+	e.look = parted.Window(e.look, len(e.nodes), len(e.links), control, func(link int) (int32, int64) { return e.links[link].to, e.links[link].rate })
 	e.span = e.look
 	e.parameters()
 	e.buildFlows()

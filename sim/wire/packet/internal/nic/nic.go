@@ -51,6 +51,7 @@ type Sender struct {
 	full     uint16
 	ack      uint16
 	kind     cc.Kind
+	stubborn bool // Repair.Stubborn
 
 	*Port
 	pair   *pair.Sender
@@ -70,7 +71,7 @@ func New(c *spec.Config, flows *cc.Flows, calendar *instant.Calendar, due []int6
 		return nil
 	}
 	return &Sender{config: c, cc: &c.CC, flows: flows, calendar: calendar, due: due, payload: int64(c.Frames.Payload), full: uint16(c.Frames.Payload + c.Frames.Header),
-		ack: uint16(c.Frames.Ack), kind: c.CC.Kind, notice: never}
+		ack: uint16(c.Frames.Ack), kind: c.CC.Kind, stubborn: c.Repair.Stubborn(), notice: never}
 }
 
 // Run simulates a port up to end, as long as frames come and go as they mostly do. It takes frames off the link as they
@@ -256,7 +257,7 @@ func (x *Sender) acked(f *frames.Frame) {
 	s := x.pair
 	if f.Psn > s.Una {
 		s.Una = f.Psn
-		if s.Nxt < s.Una && !x.config.Repair.NoSkip { // frames that are sent again may have arrived before
+		if s.Nxt < s.Una && !x.stubborn { // frames that are sent again may have arrived before
 			s.Nxt = s.Una
 		}
 	}

@@ -30,7 +30,7 @@ type Sender struct {
 	Bytes   int64
 	Retries int32
 	Resent  uint32    // frames
-	Moved   int64     // when Una last moved, or sending began; with Repair.NoSkip when the flow ended
+	Moved   int64     // when Una last moved, or sending began; with Repair.Stubborn when the flow ended
 	Gaps    gaps.Gaps // to a whole line of a cache
 }
 
