@@ -388,7 +388,7 @@ func (e *engine) start(w *worker, h *host, l *link, now int64) {
 		e.follow(w, h, s, l, now)
 		return
 	}
-	i, soon := h.Choose(e.snd, &e.rules, l.Paused, now)
+	i, soon := h.Choose(e.snd, &e.rules, l.Paused, now, e.notice(w, now))
 	if i < 0 {
 		if h.Paced = soon; soon < never && soon > now && h.Wake <= now {
 			h.Wake = soon // when the first of them may send
@@ -410,7 +410,7 @@ func (e *engine) follow(w *worker, h *host, s *sender, l *link, now int64) {
 			h.Wake = s.NextAvail
 			e.await(w, h, now)
 		}
-	case l.Paused>>s.Class&1 == 0 && !e.rules.Bound(s, now):
+	case l.Paused>>s.Class&1 == 0 && !e.rules.Bound(s, now, e.notice(w, now)):
 		h.Last, h.InFlight = 0, true
 		e.sendData(w, h, s, l, h.Pairs[0], now)
 	default:

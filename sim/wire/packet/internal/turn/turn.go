@@ -28,12 +28,12 @@ type Rules struct {
 	Trim    bool
 }
 
-// Bound says that a queue pair has as much in flight as it may, at a time in ps.
-func (r *Rules) Bound(s *pair.Sender, now int64) bool {
+// Bound says that a queue pair has as much in flight as it may, at an event at a time in ps that was planned age before.
+func (r *Rules) Bound(s *pair.Sender, now, age int64) bool {
 	if s.Window == 0 || int64(s.Nxt-s.Una)*int64(r.Payload) < s.Window && !r.CC.VarWindow {
 		return false
 	}
-	return s.Bound(r.CC, r.Payload, r.Trim, now)
+	return s.Bound(r.CC, r.Payload, r.Trim, now, age)
 }
 
 // Add lists one more.
@@ -61,9 +61,10 @@ func (l *List) single(senders []pair.Sender) {
 	}
 }
 
-// Choose returns the place of the next in turn that may send, with classes that are paused; or -1, and
-// when pacing lets the first of them send. It drops those that have ended when it meets one that may not send.
-func (l *List) Choose(senders []pair.Sender, rules *Rules, paused uint16, now int64) (found int, soon int64) {
+// Choose returns the place of the next in turn that may send at an event that was planned age before, with classes that
+// are paused; or -1, and when pacing lets the first of them send. It drops those that have ended when it meets one that
+// may not send.
+func (l *List) Choose(senders []pair.Sender, rules *Rules, paused uint16, now, age int64) (found int, soon int64) {
 	pairs, at, ended, soon := l.Pairs, int(l.Last)+1, -1, never
 	for range pairs {
 		if uint(at) >= uint(len(pairs)) {
@@ -79,7 +80,7 @@ func (l *List) Choose(senders []pair.Sender, rules *Rules, paused uint16, now in
 		case s.NextAvail > now && (paused == 0 || !s.Held(paused)):
 			soon = min(soon, s.NextAvail)
 		default:
-			if paused>>s.Class&1 == 0 && (gap && !rules.Trim || !rules.Bound(s, now)) {
+			if paused>>s.Class&1 == 0 && (gap && !rules.Trim || !rules.Bound(s, now, age)) {
 				if ended < 0 {
 					return at, now
 				}
@@ -87,7 +88,7 @@ func (l *List) Choose(senders []pair.Sender, rules *Rules, paused uint16, now in
 					return l.strike(senders, ended, at), now
 				}
 				l.strike(senders, ended, -1) // and itself
-				return l.Choose(senders, rules, paused, now)
+				return l.Choose(senders, rules, paused, now, age)
 			}
 			if s.Una < s.Frames {
 				soon = now
