@@ -140,7 +140,7 @@ func (e *engine) buildFlows() error {
 		}
 		e.frames += (f.Bytes + int64(e.cfg.Frames.Payload) - 1) / int64(e.cfg.Frames.Payload)
 	}
-	e.slot = e.routes.Longest()
+	e.slot = spec.Longest(e.flows, e.routes.Longest())
 	e.hops, e.outs = make([]int32, (1+e.paths)*e.slot*n), make([]uint16, (1+e.paths)*e.slot*n)
 	if e.cfg.Routing.Balance != Hashed {
 		e.buildTables()
