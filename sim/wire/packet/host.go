@@ -227,7 +227,7 @@ const (
 )
 
 // runHost simulates a host up to end: arrivals, starts, ends of transmissions and pacing, in this
-// order where times are equal; with EventOrder starts come last, as they are planned last.
+// order where times are equal; with EventOrder starts come last, as they are planned last but for ends of what began at that time.
 func (e *engine) runHost(w *worker, h *host, come []frame, end int64) {
 	l := &e.links[max(0, h.out)]
 	if !e.plain && len(h.Pairs) == 0 && h.Wake == 0 && h.Timer >= end && l.Paused == 0 && e.cfg.Buffer.Credits == 0 && h.First >= end {
@@ -293,7 +293,7 @@ func (e *engine) which(w *worker, h *host, l *link, come []frame, end int64) (t 
 		t, what = h.Wake, wakes
 	}
 	if h.InFlight {
-		if free := l.Free; free < t || free == t && what != nothing && (what != begins || e.cfg.EventOrder) {
+		if free := l.Free; free < t || free == t && what != nothing && (what != begins || e.cfg.EventOrder && l.Start < free) {
 			t, what = free, ends
 		}
 	}
