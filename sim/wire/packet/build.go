@@ -58,7 +58,7 @@ func (e *engine) lay() {
 	if e.cfg.CC.Kind == HPCC {
 		e.most = all
 	}
-	e.plain, e.rules = e.cfg.Plain(), turn.Rules{CC: &e.cfg.CC, Payload: e.cfg.Frames.Payload, Trim: e.cfg.Buffer.Trim > 0}
+	e.plain, e.rules = e.cfg.Plain(), turn.Rules{CC: &e.cfg.CC, Payload: e.cfg.Frames.Payload, Trim: e.cfg.Buffer.Trim > 0, Timed: e.cfg.CC.Kind == DCQCN && e.cfg.CC.VarWindow}
 	e.codes = port.NewCodes(e.cfg, e.ordered, len(e.flows))
 	e.classes, e.classOf = spec.Classes(e.flows)
 	links, delay := port.Lay(e.net, e.cfg, e.classes, e.ordered)

@@ -25,7 +25,7 @@ type host struct {
 	arrived []frame          // what arrived in this window, where frames do not stay on links; else memory for it
 	sports  map[int32]uint16 // next source port by destination
 	single  uint8            // windows in which it sends no trains
-	_       [15]byte         // whole lines of a cache
+	_       [7]byte          // whole lines of a cache
 }
 
 // firstPort is the source port of the first flow between two hosts.
@@ -384,11 +384,14 @@ func (e *engine) start(w *worker, h *host, l *link, now int64) {
 			return
 		}
 	}
+	if e.rules.Timed {
+		h.Age = e.notice(w, now)
+	}
 	if s := h.Only; s != nil && !s.Gapped && s.Una < s.Frames {
 		e.follow(w, h, s, l, now)
 		return
 	}
-	i, soon := h.Choose(e.snd, &e.rules, l.Paused, now, e.notice(w, now))
+	i, soon := h.Choose(e.snd, &e.rules, l.Paused, now)
 	if i < 0 {
 		if h.Paced = soon; soon < never && soon > now && h.Wake <= now {
 			h.Wake = soon // when the first of them may send
@@ -410,7 +413,7 @@ func (e *engine) follow(w *worker, h *host, s *sender, l *link, now int64) {
 			h.Wake = s.NextAvail
 			e.await(w, h, now)
 		}
-	case l.Paused>>s.Class&1 == 0 && !e.rules.Bound(s, now, e.notice(w, now)):
+	case l.Paused>>s.Class&1 == 0 && !e.rules.Bound(s, now, h.Age):
 		h.Last, h.InFlight = 0, true
 		e.sendData(w, h, s, l, h.Pairs[0], now)
 	default:

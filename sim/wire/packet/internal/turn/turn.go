@@ -18,14 +18,16 @@ type List struct {
 	Over  int32        // those of Pairs that have ended
 	Pairs []int32      // flows that send, in the order they began
 	ID    int32        // that of Only
+	Age   int64        // how long before it the present event was planned, where rules are Timed
 }
 
-// Rules is what bounds queue pairs: their control, bytes of payload of a full frame, and whether frames
-// are trimmed.
+// Rules is what bounds queue pairs: their control, bytes of payload of a full frame, whether frames
+// are trimmed, and whether windows follow rates that timers change.
 type Rules struct {
 	CC      *cc.Params
 	Payload int
 	Trim    bool
+	Timed   bool
 }
 
 // Bound says that a queue pair has as much in flight as it may, at an event at a time in ps that was planned age before.
@@ -61,10 +63,9 @@ func (l *List) single(senders []pair.Sender) {
 	}
 }
 
-// Choose returns the place of the next in turn that may send at an event that was planned age before, with classes that
-// are paused; or -1, and when pacing lets the first of them send. It drops those that have ended when it meets one that
-// may not send.
-func (l *List) Choose(senders []pair.Sender, rules *Rules, paused uint16, now, age int64) (found int, soon int64) {
+// Choose returns the place of the next in turn that may send, with classes that are paused; or -1, and
+// when pacing lets the first of them send. It drops those that have ended when it meets one that may not send.
+func (l *List) Choose(senders []pair.Sender, rules *Rules, paused uint16, now int64) (found int, soon int64) {
 	pairs, at, ended, soon := l.Pairs, int(l.Last)+1, -1, never
 	for range pairs {
 		if uint(at) >= uint(len(pairs)) {
@@ -80,7 +81,7 @@ func (l *List) Choose(senders []pair.Sender, rules *Rules, paused uint16, now, a
 		case s.NextAvail > now && (paused == 0 || !s.Held(paused)):
 			soon = min(soon, s.NextAvail)
 		default:
-			if paused>>s.Class&1 == 0 && (gap && !rules.Trim || !rules.Bound(s, now, age)) {
+			if paused>>s.Class&1 == 0 && (gap && !rules.Trim || !rules.Bound(s, now, l.Age)) {
 				if ended < 0 {
 					return at, now
 				}
@@ -88,7 +89,7 @@ func (l *List) Choose(senders []pair.Sender, rules *Rules, paused uint16, now, a
 					return l.strike(senders, ended, at), now
 				}
 				l.strike(senders, ended, -1) // and itself
-				return l.Choose(senders, rules, paused, now, age)
+				return l.Choose(senders, rules, paused, now)
 			}
 			if s.Una < s.Frames {
 				soon = now

@@ -17,19 +17,19 @@ func TestEndedSends(t *testing.T) {
 		return senders, &List{Pairs: []int32{0, 1}, Last: 1, Over: 1}
 	}
 	senders, l := list()
-	if at, _ := l.Choose(senders, rules, 0, 10, 0); at != 0 || len(l.Pairs) != 2 {
+	if at, _ := l.Choose(senders, rules, 0, 10); at != 0 || len(l.Pairs) != 2 {
 		t.Errorf("%d is chosen of %v", at, l.Pairs)
 	}
 	for _, avail := range []int64{0, 50} {
 		senders, l = list()
 		senders[0].NextAvail = avail
-		if at, soon := l.Choose(senders, rules, 1<<1, 10, 0); at != -1 || soon != 90 || len(l.Pairs) != 1 || l.Over != 0 {
+		if at, soon := l.Choose(senders, rules, 1<<1, 10); at != -1 || soon != 90 || len(l.Pairs) != 1 || l.Over != 0 {
 			t.Errorf("while its class is paused: %d is chosen of %v, the next at %d", at, l.Pairs, soon)
 		}
 	}
 	senders = []pair.Sender{{Frames: 8, Una: 8, Nxt: 8}, {Frames: 8, Una: 8, Nxt: 5}, {Frames: 8, Una: 2, Nxt: 4}}
 	l = &List{Pairs: []int32{0, 1, 2}, Last: 2, Over: 2}
-	if at, _ := l.Choose(senders, rules, 0, 10, 0); at != 0 || l.Pairs[0] != 2 || len(l.Pairs) != 1 {
+	if at, _ := l.Choose(senders, rules, 0, 10); at != 0 || l.Pairs[0] != 2 || len(l.Pairs) != 1 {
 		t.Errorf("with one before it that leaves: %d is chosen of %v", at, l.Pairs)
 	}
 }
