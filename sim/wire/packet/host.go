@@ -384,12 +384,12 @@ func (e *engine) start(w *worker, h *host, l *link, now int64) {
 			return
 		}
 	}
-	if e.rules.Timed {
-		h.Age = e.notice(w, now)
-	}
 	if s := h.Only; s != nil && !s.Gapped && s.Una < s.Frames {
 		e.follow(w, h, s, l, now)
 		return
+	}
+	if e.rules.Timed {
+		h.Age = e.notice(w, now)
 	}
 	i, soon := h.Choose(e.snd, &e.rules, l.Paused, now)
 	if i < 0 {
@@ -405,6 +405,9 @@ func (e *engine) start(w *worker, h *host, l *link, now int64) {
 
 // follow is start for the only queue pair of a host, which has not ended and has none to send again.
 func (e *engine) follow(w *worker, h *host, s *sender, l *link, now int64) {
+	if e.rules.Timed {
+		h.Age = e.notice(w, now)
+	}
 	switch {
 	case s.Nxt >= s.Frames:
 		h.Paced = never
