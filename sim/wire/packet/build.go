@@ -58,7 +58,7 @@ func (e *engine) lay() {
 	if e.cfg.CC.Kind == HPCC {
 		e.most = all
 	}
-	e.plain, e.rules = e.cfg.Plain(), turn.Rules{CC: &e.cfg.CC, Payload: e.cfg.Frames.Payload, Trim: e.cfg.Buffer.Trim > 0}
+	e.plain, e.rules = e.cfg.Plain(), turn.Rules{CC: &e.cfg.CC, Payload: e.cfg.Frames.Payload, Trim: e.cfg.Buffer.Trim > 0, Timed: e.cfg.CC.Kind == DCQCN && e.cfg.CC.VarWindow}
 	e.codes = port.NewCodes(e.cfg, e.ordered, len(e.flows))
 	e.classes, e.classOf = spec.Classes(e.flows)
 	links, delay := port.Lay(e.net, e.cfg, e.classes, e.ordered)
@@ -141,7 +141,7 @@ func (e *engine) buildFlows() error {
 		}
 		e.frames += (f.Bytes + int64(e.cfg.Frames.Payload) - 1) / int64(e.cfg.Frames.Payload)
 	}
-	e.slot = e.routes.Longest()
+	e.slot = spec.Longest(e.flows, e.routes.Longest())
 	e.hops, e.outs = make([]int32, (1+e.paths)*e.slot*n), make([]uint16, (1+e.paths)*e.slot*n)
 	if e.cfg.Routing.Balance != Hashed {
 		e.buildTables()

@@ -25,7 +25,7 @@ type host struct {
 	arrived []frame          // what arrived in this window, where frames do not stay on links; else memory for it
 	sports  map[int32]uint16 // next source port by destination
 	single  uint8            // windows in which it sends no trains
-	_       [15]byte         // whole lines of a cache
+	_       [7]byte          // whole lines of a cache
 }
 
 // firstPort is the source port of the first flow between two hosts.
@@ -227,7 +227,7 @@ const (
 )
 
 // runHost simulates a host up to end: arrivals, starts, ends of transmissions and pacing, in this
-// order where times are equal; with EventOrder starts come last, as they are planned last.
+// order where times are equal; with EventOrder starts come last, as they are planned last but for ends of what began at that time.
 func (e *engine) runHost(w *worker, h *host, come []frame, end int64) {
 	l := &e.links[max(0, h.out)]
 	if !e.plain && len(h.Pairs) == 0 && h.Wake == 0 && h.Timer >= end && l.Paused == 0 && e.cfg.Buffer.Credits == 0 && h.First >= end {
@@ -293,7 +293,7 @@ func (e *engine) which(w *worker, h *host, l *link, come []frame, end int64) (t 
 		t, what = h.Wake, wakes
 	}
 	if h.InFlight {
-		if free := l.Free; free < t || free == t && what != nothing && (what != begins || e.cfg.EventOrder) {
+		if free := l.Free; free < t || free == t && what != nothing && (what != begins || e.cfg.EventOrder && l.Start < free) {
 			t, what = free, ends
 		}
 	}
@@ -389,6 +389,9 @@ func (e *engine) start(w *worker, h *host, l *link, now int64) {
 		e.follow(w, h, s, l, now)
 		return
 	}
+	if e.rules.Timed {
+		h.Age = e.notice(w, now)
+	}
 	i, soon := h.Choose(e.snd, &e.rules, l.Paused, now)
 	if i < 0 {
 		if h.Paced = soon; soon < never && soon > now && h.Wake <= now {
@@ -403,6 +406,9 @@ func (e *engine) start(w *worker, h *host, l *link, now int64) {
 
 // follow is start for the only queue pair of a host, which has not ended and has none to send again.
 func (e *engine) follow(w *worker, h *host, s *sender, l *link, now int64) {
+	if e.rules.Timed {
+		h.Age = e.notice(w, now)
+	}
 	switch {
 	case s.Nxt >= s.Frames:
 		h.Paced = never
@@ -411,7 +417,7 @@ func (e *engine) follow(w *worker, h *host, s *sender, l *link, now int64) {
 			h.Wake = s.NextAvail
 			e.await(w, h, now)
 		}
-	case l.Paused>>s.Class&1 == 0 && !e.rules.Bound(s, now):
+	case l.Paused>>s.Class&1 == 0 && !e.rules.Bound(s, now, h.Age):
 		h.Last, h.InFlight = 0, true
 		e.sendData(w, h, s, l, h.Pairs[0], now)
 	default:

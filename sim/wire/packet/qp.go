@@ -29,9 +29,9 @@ func (e *engine) open(h *host, id int32, now int64) {
 	h.sports[f.Dst] = port + uint16(e.paths)
 	base, links := e.base+(1+e.paths)*e.slot*int(id), 0
 	for k := range e.paths {
-		links = e.fill(base+(1+k)*e.slot, route.Key{Src: f.Src, Dst: f.Dst, SPort: port + uint16(k), DPort: f.DstPort})
+		links = e.fill(base+(1+k)*e.slot, route.Key{Src: f.Src, Dst: f.Dst, SPort: port + uint16(k), DPort: f.DstPort}, f.Path)
 	}
-	e.fill(base, route.Key{Src: f.Dst, Dst: f.Src, SPort: f.DstPort, DPort: port})
+	e.fill(base, route.Key{Src: f.Dst, Dst: f.Src, SPort: f.DstPort, DPort: port}, f.Back)
 	e.rcv[id].Back = uint32(base)
 	line := e.links[h.out].Nominal
 	payload := int64(e.cfg.Frames.Payload)
@@ -45,9 +45,9 @@ func (e *engine) open(h *host, id int32, now int64) {
 	h.Add(id, e.snd)
 }
 
-// fill writes a route, and by which ports it leads on, and returns how many links it has.
-func (e *engine) fill(at int, k route.Key) int {
-	n := e.routes.Fill(e.hops[at:], k)
+// fill writes a route, along cables if there are any, and by which ports it leads on, and returns how many links it has.
+func (e *engine) fill(at int, k route.Key, along []int32) int {
+	n := e.routes.Fill(e.hops[at:], k, along)
 	for i := at; i < at+n; i++ {
 		e.outs[i] = e.exits[e.hops[i]]
 	}

@@ -38,7 +38,7 @@ func (e *engine) flush(w *worker, s *swtch, l *link, class uint8, now int64) {
 // heldBack takes note of the flows of a host that waited for the end of a pause.
 func (e *engine) heldBack(h *host, l *link) {
 	for _, id := range h.Pairs {
-		if s := &e.snd[id]; s.Nxt < s.Frames && s.NextAvail < l.HOL.To && !e.rules.Bound(s, l.HOL.To) {
+		if s := &e.snd[id]; s.Nxt < s.Frames && s.NextAvail < l.HOL.To && !e.rules.Bound(s, l.HOL.To, never) {
 			l.HOL.Delayed(id, e.hops[s.Route+1], s.NextAvail)
 		}
 	}

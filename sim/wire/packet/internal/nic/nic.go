@@ -191,7 +191,7 @@ func (x *Sender) bound(now int64) bool {
 	case s.Window == 0 || flight < s.Window && !x.cc.VarWindow:
 		return false
 	case x.kind == cc.DCQCN && x.cc.VarWindow:
-		return s.Bound(x.cc, int(x.payload), false, now)
+		return s.Bound(x.cc, int(x.payload), false, now, x.notice)
 	}
 	return flight >= s.Within(x.cc)
 }
