@@ -1,6 +1,7 @@
 package packet
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/simccl/simccl/sim/wire/packet/cc"
@@ -159,7 +160,7 @@ func (e *engine) run() (int64, error) {
 		}
 		windows, e.began = windows+1, now
 		end := e.cut(now, now+e.look)
-		if e.broken != nil {
+		if e.broken = cmp.Or(e.broken, e.controls.Full()); e.broken != nil {
 			return windows, e.broken
 		}
 		if e.ordered {

@@ -76,7 +76,7 @@ func (e *engine) sendData(w *worker, h *host, s *sender, l *link, id int32, now 
 	}
 	aux := uint32(0)
 	if k := e.cfg.CC.Kind; k != NoCC && k != DCQCN {
-		aux = e.controls.Sent(id, psn, now)
+		aux = e.controls.Sent(id, psn, psn-s.Una, now)
 	}
 	if t := int64(e.cfg.Repair.Timeout); t > 0 {
 		if s.Una+1 == s.Nxt {

@@ -206,7 +206,7 @@ func (x *Sender) send(now, before int64) {
 	}
 	aux := uint32(0)
 	if x.kind == cc.HPCC {
-		aux = x.flows.Send(x.ID, psn)
+		aux = x.flows.Send(x.ID, psn, psn-s.Una)
 	} else if x.kind == cc.Timely {
 		aux = uint32(now / 1000)
 	}
@@ -265,7 +265,7 @@ func (x *Sender) acked(f *frames.Frame) {
 	}
 	switch x.kind {
 	case cc.HPCC:
-		if rate, ok := x.flows.Seen(x.ID, &s.Rate, f.Aux, false, f.Psn, s.Nxt); ok {
+		if rate, ok := x.flows.Seen(x.ID, &s.Rate, s.Window, f.Aux, false, f.Psn, s.Nxt); ok {
 			x.shift(rate, f.At)
 		}
 	case cc.DCQCN:
