@@ -46,6 +46,7 @@ type worker struct {
 	keys     []uint64 // and for their keys
 	trains   int64    // frames that went in trains, over each link
 	ports    depart.Window
+	starts   port.Starts
 	solo     *nic.Sender // nil: no host is as plain as it needs
 	sink     *nic.Receiver
 }

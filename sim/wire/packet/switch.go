@@ -23,12 +23,12 @@ type swtch struct {
 	riding  bool    // trains are among what arrived
 	in, out []int32 // links, by port
 	memory.Memory
-	apart    bool     // what arrived is in the worker's parts
-	arrived  []frame  // of this window, port by port
-	from     []uint16 // with EventOrder: the port of each
-	busy     []uint64 // bits of ports, all of those that have frames
-	control  []uint64 // bits of ports by which control frames leave that arrived in this window
-	soon     int64    // in careful: none of them starts one before
+	apart    bool         // what arrived is in the worker's parts
+	arrived  []frame      // of this window, port by port
+	from     []uint16     // with EventOrder: the port of each
+	busy     []uint64     // bits of ports, all of those that have frames
+	control  []uint64     // bits of ports by which control frames leave that arrived in this window
+	starts   *port.Starts // in careful, of these; else nil
 	flowlets []route.Flowlet
 	draws    uint64 // of paths
 	spare    *frames.Piece
@@ -282,7 +282,9 @@ func (e *engine) pfcAtSwitch(w *worker, s *swtch, f *frame, n instant.Number) {
 	before := l.Paused
 	e.pause(w, l, f)
 	l.Note(before, f)
-	s.soon = 0
+	if s.starts != nil {
+		s.starts.Update(l)
+	}
 	if l.Waiting&^l.Paused != 0 && l.Free < f.At {
 		e.dequeue(w, s, l, f.At)
 	}
@@ -305,7 +307,6 @@ func (e *engine) enqueue(w *worker, s *swtch, l *link, f *frame) {
 	q.Pass(f, f.At, f.Tag, &s.spare)
 	l.Waiting |= 1 << f.Class
 	s.busy[l.FromPort/64] |= 1 << (l.FromPort % 64)
-	s.soon = min(s.soon, l.Free)
 	if l.Odd {
 		if l.Credit != nil {
 			e.gate(l, f.At)
@@ -320,6 +321,8 @@ func (e *engine) enqueue(w *worker, s *swtch, l *link, f *frame) {
 	l.Deepen(q, f.Class)
 	if l.Free < f.At && l.Waiting&^l.Paused != 0 {
 		e.dequeue(w, s, l, f.At)
+	} else if s.starts != nil {
+		s.starts.Join(l)
 	}
 }
 
@@ -343,6 +346,9 @@ func (e *engine) dequeue(w *worker, s *swtch, l *link, at int64) {
 	e.transmit(w, l, f, at, q.Bytes)
 	if l.Odd && l.Credit != nil {
 		e.gate(l, at)
+	}
+	if s.starts != nil {
+		s.starts.Update(l)
 	}
 }
 
