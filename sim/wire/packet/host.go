@@ -10,6 +10,7 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/notice"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 	"github.com/simccl/simccl/sim/wire/packet/internal/port"
+	"github.com/simccl/simccl/sim/wire/packet/internal/turn"
 )
 
 // host is a node with one NIC: queue pairs served in turn, acknowledgements
@@ -20,12 +21,13 @@ type host struct {
 	node    int32
 	ready   int64 // the next flow may begin, with MessageGap
 	starts  after.Starts
+	table   turn.Table
 
 	acks    fifo
 	arrived []frame          // what arrived in this window, where frames do not stay on links; else memory for it
 	sports  map[int32]uint16 // next source port by destination
 	single  uint8            // windows in which it sends no trains
-	_       [15]byte         // whole lines of a cache
+	_       [31]byte         // whole lines of a cache
 }
 
 // firstPort is the source port of the first flow between two hosts.
@@ -388,7 +390,7 @@ func (e *engine) start(w *worker, h *host, l *link, now int64) {
 		e.follow(w, h, s, l, now)
 		return
 	}
-	i, soon := h.Choose(e.snd, &e.rules, l.Paused, now)
+	i, soon := h.table.Choose(&h.List, e.snd, &e.rules, l.Paused, now)
 	if i < 0 {
 		if h.Paced = soon; soon < never && soon > now && h.Wake <= now {
 			h.Wake = soon // when the first of them may send
@@ -397,7 +399,9 @@ func (e *engine) start(w *worker, h *host, l *link, now int64) {
 		return
 	}
 	h.Last, h.InFlight = int32(i), true
-	e.sendData(w, h, &e.snd[h.Pairs[i]], l, h.Pairs[i], now)
+	id := h.Pairs[i]
+	e.sendData(w, h, &e.snd[id], l, id, now)
+	h.table.Note(&h.List, id, &e.snd[id])
 }
 
 // follow is start for the only queue pair of a host, which has not ended and has none to send again.

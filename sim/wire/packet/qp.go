@@ -243,6 +243,7 @@ func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 	if e.cfg.CC.Kind != DCQCN || f.Flags&flagCE != 0 { // else the control sees nothing
 		e.ccAck(w, h, f, s, acked)
 	}
+	h.table.Note(&h.List, f.Flow, s)
 	return true
 }
 

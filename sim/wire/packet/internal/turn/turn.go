@@ -18,14 +18,16 @@ type List struct {
 	Over  int32        // those of Pairs that have ended
 	Pairs []int32      // flows that send, in the order they began
 	ID    int32        // that of Only
+	// Tabled: there is a Table that has what the senders of all pairs are, and is told of what changes.
+	Tabled bool
 }
 
-// Rules is what bounds queue pairs: their control, bytes of payload of a full frame, and whether frames
-// are trimmed.
+// Rules is what bounds queue pairs: their control, bytes of payload of a full frame, whether frames
+// are trimmed, and whether single frames are sent again.
 type Rules struct {
-	CC      *cc.Params
-	Payload int
-	Trim    bool
+	CC         *cc.Params
+	Payload    int
+	Trim, Gaps bool
 }
 
 // Bound says that a queue pair has as much in flight as it may, at a time in ps.
@@ -56,7 +58,7 @@ func (l *List) Regroup(pairs []int32, senders []pair.Sender) {
 
 // single notes whether there is one alone.
 func (l *List) single(senders []pair.Sender) {
-	if l.Only = nil; len(l.Pairs) == 1 {
+	if l.Only, l.Tabled = nil, false; len(l.Pairs) == 1 {
 		l.Only, l.ID = &senders[l.Pairs[0]], l.Pairs[0]
 	}
 }
