@@ -237,6 +237,7 @@ func (e *engine) runHost(w *worker, h *host, come []frame, end int64) {
 			return
 		}
 	}
+	nic.Touch(come, e.snd, e.rcv, &e.controls)
 	rest := min(end, h.Timer, h.First) // when something else happens, or nothing
 	for next := frames.First(come); ; {
 		now, what := h.Wake, wakes

@@ -128,6 +128,14 @@ func (x *Flows) Stamp(aux uint32, word uint64, rate int64) uint32 {
 	return x.rows.stamp(aux, word, rate)
 }
 
+// Touch reads what Seen will look at.
+func (x *Flows) Touch(id int32, aux uint32) uint32 {
+	if x.c.Kind != HPCC {
+		return 0
+	}
+	return x.telemetry[id].update + x.rows.touch(aux)
+}
+
 // Seen is the rate after what a frame of a flow with HPCC and a window saw on its way, and whether it changes. aux is what
 // that frame carried or, if the acknowledgement reports one that came out of order, its psn; it met as many switches as the
 // one before. Frames below psn have arrived, next is sent next.

@@ -64,6 +64,14 @@ func (r *rows) at(n uint32) []uint64 {
 	return r.pieces[n>>rowBits][i : i+r.width]
 }
 
+// touch reads the first record of a frame; aux may be the number of a frame that came out of order.
+func (r *rows) touch(aux uint32) uint32 {
+	if n := aux & rowMask; uint64(n)>>rowBits < uint64(len(r.pieces)) {
+		return uint32(r.at(n)[0])
+	}
+	return 0
+}
+
 // stamp adds a record of a word and a rate to the row of a frame, and returns what the frame carries then.
 func (r *rows) stamp(aux uint32, word uint64, rate int64) uint32 {
 	i, code := int(aux>>rowCount), uint64(0)
