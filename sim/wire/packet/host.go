@@ -391,7 +391,12 @@ func (e *engine) start(w *worker, h *host, l *link, now int64) {
 		e.follow(w, h, s, l, now)
 		return
 	}
-	i, soon := h.table.Choose(&h.List, e.snd, &e.rules, l.Paused, now)
+	i, soon := -1, int64(0)
+	if h.Tabled {
+		i, soon = h.table.Choose(&h.List, e.snd, &e.rules, l.Paused, now)
+	} else if i, soon = h.Choose(e.snd, &e.rules, l.Paused, now); i < 0 {
+		h.table.Fill(&h.List, e.snd, &e.rules)
+	}
 	if i < 0 {
 		if h.Paced = soon; soon < never && soon > now && h.Wake <= now {
 			h.Wake = soon // when the first of them may send

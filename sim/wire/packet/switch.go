@@ -282,10 +282,7 @@ func (e *engine) pfcAtSwitch(w *worker, s *swtch, f *frame, n instant.Number) {
 	before := l.Paused
 	e.pause(w, l, f)
 	l.Note(before, f)
-	if s.starts != nil {
-		s.starts.Update(l)
-	}
-	if l.Waiting&^l.Paused != 0 && l.Free < f.At {
+	if s.starts.Update(l); l.Waiting&^l.Paused != 0 && l.Free < f.At {
 		e.dequeue(w, s, l, f.At)
 	}
 }
@@ -311,10 +308,8 @@ func (e *engine) enqueue(w *worker, s *swtch, l *link, f *frame) {
 		if l.Credit != nil {
 			e.gate(l, f.At)
 		}
-		if e.cfg.MarkAtEnqueue {
-			if l.MarkQueued(q, e.cfg.Seed) {
-				w.Marks++
-			}
+		if e.cfg.MarkAtEnqueue && l.MarkQueued(q, e.cfg.Seed) {
+			w.Marks++
 		}
 	}
 	q.Bytes += int64(f.Size)

@@ -112,14 +112,20 @@ func (x *Flows) more(p *Telemetry, size uint8) {
 	}
 }
 
-// Send is what data frame psn of a flow with HPCC carries, which is sent now and has so many of them in flight before it: the
-// number of its row. It is another one than that of a frame that was sent before under that psn: that may still be on its
-// way.
-func (x *Flows) Send(id int32, psn, flight uint32) (aux uint32) {
-	p := &x.telemetry[id]
-	if flight>>(p.size&31) != 0 && p.size < p.most {
+// Grows says that a flow that sends a data frame needs more rows perhaps, with so many in flight before it: Grow does that.
+func Grows(flight uint32) bool { return flight&(flight-1) == 0 && flight>>fewest != 0 }
+
+// Grow makes room for one more data frame of a flow with HPCC than so many in flight.
+func (x *Flows) Grow(id int32, flight uint32) {
+	if p := &x.telemetry[id]; flight>>p.size != 0 && p.size < p.most {
 		x.more(p, p.size+1)
 	}
+}
+
+// Send is what data frame psn of a flow with HPCC carries, which is sent now: the number of its row. It is another one than
+// that of a frame that was sent before under that psn: that may still be on its way.
+func (x *Flows) Send(id int32, psn uint32) (aux uint32) {
+	p := &x.telemetry[id]
 	return p.first + (psn+p.again)&(1<<(p.size&31)-1)
 }
 
@@ -145,7 +151,7 @@ func (x *Flows) Seen(id int32, s *Rate, window int64, aux uint32, report bool, p
 		if p.again > 0 { // it does not say which of two that were sent came
 			return 0, false
 		}
-		aux = x.Send(id, aux, 0) | uint32(p.count)<<rowCount
+		aux = x.Send(id, aux) | uint32(p.count)<<rowCount
 	}
 	p.count = uint8(aux >> rowCount)
 	return p.ack(x, s, window, aux, psn, next)
@@ -168,12 +174,15 @@ func (x *Flows) Record(at, sent, queued int64) uint64 {
 	return uint64(at)/1000&intTime | b&intBytes<<24 | q&intQueue<<44
 }
 
-// Sent is what data frame psn, sent now (ps), carries for its acknowledgement to bring
+// Sent is what data frame psn, sent now (ps) with so many in flight before it, carries for its acknowledgement to bring
 // back; 0 where that is nothing.
 func (x *Flows) Sent(id int32, psn, flight uint32, now int64) (aux uint32) {
 	switch x.c.Kind {
 	case HPCC:
-		return x.Send(id, psn, flight)
+		if Grows(flight) {
+			x.Grow(id, flight)
+		}
+		return x.Send(id, psn)
 	case NSCC:
 		x.windowed[id].note(psn, now)
 		return uint32(now / 1000)

@@ -53,7 +53,7 @@ func TestRecordsOfALongerWay(t *testing.T) {
 	}
 	rows := map[uint32]int{}
 	for i, hops := range []int{2, 4, 1, 3, 5, 0} {
-		row := x.Send(int32(i%2), uint32(i), 0)
+		row := x.Send(int32(i%2), uint32(i))
 		aux := row
 		for i := range hops {
 			aux = x.Stamp(aux, uint64(100*int(row)+i), 100e9)
@@ -74,7 +74,7 @@ func TestRecordsOfALongerWay(t *testing.T) {
 			}
 		}
 	}
-	aux := x.Send(0, 7, 0)
+	aux := x.Send(0, 7)
 	for range 9 {
 		aux = x.Stamp(aux, 1, 100e9)
 	}
@@ -99,7 +99,7 @@ func TestRowsGrow(t *testing.T) {
 			case flight > 0 && r.IntN(2) == 0:
 				una += 1 + r.Uint32N(flight)
 			case int(flight) < most:
-				aux := x.Send(0, uint32(len(sent)), flight)
+				aux := x.Sent(0, uint32(len(sent)), flight, 0)
 				for psn := una; psn < uint32(len(sent)); psn++ {
 					if sent[psn] == aux {
 						t.Fatalf("with %d in flight, frame %d has the row of frame %d", flight, len(sent), psn)
@@ -124,7 +124,7 @@ func TestRates(t *testing.T) {
 	x.Open(0, &Rate{Rate: 100e9, Line: 100e9}, &window, 8*units.Microsecond, 5, 0)
 	var all []uint32
 	for psn := range uint32(20) {
-		aux := x.Send(0, psn, psn)
+		aux := x.Send(0, psn)
 		for k := range 5 {
 			aux = x.Stamp(aux, 1<<rateShift-1, 1e9*int64(1+(3*int(psn)+k)%25))
 		}

@@ -206,7 +206,10 @@ func (x *Sender) send(now, before int64) {
 	}
 	aux := uint32(0)
 	if x.kind == cc.HPCC {
-		aux = x.flows.Send(x.ID, psn, psn-s.Una)
+		if flight := psn - s.Una; cc.Grows(flight) {
+			x.flows.Grow(x.ID, flight)
+		}
+		aux = x.flows.Send(x.ID, psn)
 	} else if x.kind == cc.Timely {
 		aux = uint32(now / 1000)
 	}

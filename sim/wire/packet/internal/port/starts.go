@@ -52,8 +52,11 @@ func (x *Starts) At() int64 {
 // First is the one that starts first.
 func (x *Starts) First() *Link { return &x.links[x.due[x.first].id] }
 
-// Update puts a link in its place, or takes it out, after it has changed.
+// Update puts a link in its place, or takes it out, after it has changed, if there is a list.
 func (x *Starts) Update(l *Link) {
+	if x == nil {
+		return
+	}
 	bit := &x.listed[l.FromPort/64]
 	if *bit>>(l.FromPort%64)&1 != 0 {
 		*bit &^= 1 << (l.FromPort % 64)

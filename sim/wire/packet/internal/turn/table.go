@@ -12,18 +12,18 @@ type Table struct {
 // NewTable is of a list, with memory for places by flow that all lists share.
 func NewTable(place []int32) Table { return Table{place: place} }
 
-// least is from how many pairs on a list has a table.
-const least = 4
+// many is from how many pairs on a list gets a table.
+const many = 8
 
-// Choose is that of a list, which has no pairs with gaps.
+// Choose is that of a list with a table.
 func (t *Table) Choose(l *List, senders []pair.Sender, rules *Rules, paused uint16, now int64) (found int, soon int64) {
-	if len(l.Pairs) < least || l.Over > 0 || paused != 0 || rules.Gaps {
+	if l.Over > 0 || paused != 0 {
 		return l.Choose(senders, rules, paused, now)
 	}
-	if !l.Tabled {
-		t.fill(l, senders)
+	pairs, from, bound := l.Pairs, int(l.Last)+1, false
+	if from >= len(pairs) {
+		from %= len(pairs)
 	}
-	pairs, from, bound := l.Pairs, (int(l.Last)+1)%len(l.Pairs), false
 	soon = never
 	for i, to := from, len(pairs); ; i, to = 0, from {
 		for ; i < to && i < len(t.soon) && i < len(pairs); i++ {
@@ -45,8 +45,11 @@ func (t *Table) Choose(l *List, senders []pair.Sender, rules *Rules, paused uint
 	return -1, soon
 }
 
-// fill makes the table of a list.
-func (t *Table) fill(l *List, senders []pair.Sender) {
+// Fill makes the table of a list of which none may send, if that is long and none of its pairs has gaps or has ended.
+func (t *Table) Fill(l *List, senders []pair.Sender, rules *Rules) {
+	if len(l.Pairs) < many || l.Over > 0 || rules.Gaps {
+		return
+	}
 	l.Tabled, t.soon = true, t.soon[:0]
 	for i, id := range l.Pairs {
 		t.soon = append(t.soon, 0)

@@ -10,6 +10,7 @@ import (
 
 // TestTable: a list with a table chooses as one without does, whatever is sent, arrives or joins.
 func TestTable(t *testing.T) {
+	tabled := 0
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(7, seed))
 		rules := &Rules{CC: &cc.Params{VarWindow: seed%2 == 0}, Payload: 1000}
@@ -30,7 +31,13 @@ func TestTable(t *testing.T) {
 				joined++
 			}
 			paused := uint16(r.IntN(8) / 7)
-			i, soon := table.Choose(&lists[0], senders[0], rules, paused, now)
+			i, soon := -1, int64(0)
+			if lists[0].Tabled {
+				tabled++
+				i, soon = table.Choose(&lists[0], senders[0], rules, paused, now)
+			} else if i, soon = lists[0].Choose(senders[0], rules, paused, now); i < 0 {
+				table.Fill(&lists[0], senders[0], rules)
+			}
 			k, want := lists[1].Choose(senders[1], rules, paused, now)
 			if i != k || soon != want || lists[0].Over != lists[1].Over || len(lists[0].Pairs) != len(lists[1].Pairs) {
 				t.Fatalf("seed %d at %d: chose %d, the next is at %d; want %d and %d", seed, now, i, soon, k, want)
@@ -53,5 +60,8 @@ func TestTable(t *testing.T) {
 				}
 			}
 		}
+	}
+	if tabled < 1000 {
+		t.Errorf("only %d of the choices were by a table", tabled)
 	}
 }
