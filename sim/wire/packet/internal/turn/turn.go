@@ -18,7 +18,7 @@ type List struct {
 	Over  int32        // those of Pairs that have ended
 	Pairs []int32      // flows that send, in the order they began
 	ID    int32        // that of Only
-	// Tabled: there is a Table that has what the senders of all pairs are, and is told of what changes.
+	// Tabled: there is a Table, which takes note of what changes.
 	Tabled bool
 }
 
