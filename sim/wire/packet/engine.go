@@ -77,7 +77,7 @@ type engine struct {
 	tables    *route.Tables // where frames choose on their way
 	picky     bool          // switches choose paths or drop by a watchdog
 	base      int           // of the routes of flows to come, in hops
-	broken    error         // a fault that leaves a flow without a path
+	broken    error         // a fault leaves a flow without a path, or frames cannot be numbered
 	locks     blame.Locks
 	deadlocks []Deadlock
 	result    []FlowResult
