@@ -58,7 +58,8 @@ func (e *engine) lay() {
 	if e.cfg.CC.Kind == HPCC {
 		e.most = all
 	}
-	e.plain, e.rules = e.cfg.Plain(), turn.Rules{CC: &e.cfg.CC, Payload: e.cfg.Frames.Payload, Trim: e.cfg.Buffer.Trim > 0, Timed: e.cfg.CC.Kind == DCQCN && e.cfg.CC.VarWindow}
+	dcqcn, trims := e.cfg.CC.Kind == DCQCN, e.cfg.Buffer.Trim > 0
+	e.plain, e.rules = e.cfg.Plain(), turn.Rules{CC: &e.cfg.CC, Payload: e.cfg.Frames.Payload, Trim: trims, Gaps: e.cfg.Repair.Selective || trims, Timed: dcqcn && e.cfg.CC.VarWindow}
 	e.codes = port.NewCodes(e.cfg, e.ordered, len(e.flows))
 	e.classes, e.classOf = spec.Classes(e.flows)
 	links, delay := port.Lay(e.net, e.cfg, e.classes, e.ordered)
@@ -87,7 +88,7 @@ func (e *engine) takeTurns() {
 func (e *engine) buildNodes() {
 	ports, ends, exits := port.Number(e.links, e.net.Nodes)
 	e.exits, e.due = exits, slices.Repeat([]int64{never}, len(e.links))
-	hostOf := make([]int32, e.net.Nodes)
+	hostOf, places := make([]int32, e.net.Nodes), make([]int32, len(e.flows))
 	for v, out := range ports {
 		hostOf[v] = ^int32(len(e.switches))
 		if e.net.Switch[v] {
@@ -95,7 +96,7 @@ func (e *engine) buildNodes() {
 			continue
 		}
 		hostOf[v] = int32(len(e.hosts))
-		h := host{node: int32(v), out: -1, in: -1, sports: map[int32]uint16{}, Port: nic.Port{First: never, Timer: never, Planned: nic.Planned{Number: instant.None}}}
+		h := host{node: int32(v), out: -1, in: -1, table: turn.NewTable(places), sports: map[int32]uint16{}, Port: nic.Port{First: never, Timer: never, Planned: nic.Planned{Number: instant.None}}}
 		if len(out) > 0 {
 			h.out, h.in = out[0], e.links[out[0]].Peer
 			if e.hostRate == 0 {

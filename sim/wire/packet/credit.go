@@ -11,8 +11,7 @@ func (e *engine) credited(w *worker, s *swtch, f *frame) {
 	l := &e.links[s.out[f.Tag]]
 	l.Credit[f.Class] += int64(f.Size)
 	e.gate(l, f.At)
-	s.soon = 0
-	if l.Waiting&^l.Paused != 0 && l.Free < f.At {
+	if s.starts.Update(l); l.Waiting&^l.Paused != 0 && l.Free < f.At {
 		e.dequeue(w, s, l, f.At)
 	}
 }

@@ -1,6 +1,7 @@
 package packet
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/simccl/simccl/sim/wire/packet/cc"
@@ -45,6 +46,7 @@ type worker struct {
 	keys     []uint64 // and for their keys
 	trains   int64    // frames that went in trains, over each link
 	ports    depart.Window
+	starts   port.Starts
 	solo     *nic.Sender // nil: no host is as plain as it needs
 	sink     *nic.Receiver
 }
@@ -75,7 +77,7 @@ type engine struct {
 	tables    *route.Tables // where frames choose on their way
 	picky     bool          // switches choose paths or drop by a watchdog
 	base      int           // of the routes of flows to come, in hops
-	broken    error         // a fault that leaves a flow without a path
+	broken    error         // a fault leaves a flow without a path, or frames cannot be numbered
 	locks     blame.Locks
 	deadlocks []Deadlock
 	result    []FlowResult
@@ -159,7 +161,7 @@ func (e *engine) run() (int64, error) {
 		}
 		windows, e.began = windows+1, now
 		end := e.cut(now, now+e.look)
-		if e.broken != nil {
+		if e.broken = cmp.Or(e.broken, e.controls.Full()); e.broken != nil {
 			return windows, e.broken
 		}
 		if e.ordered {

@@ -10,6 +10,7 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/notice"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 	"github.com/simccl/simccl/sim/wire/packet/internal/port"
+	"github.com/simccl/simccl/sim/wire/packet/internal/turn"
 )
 
 // host is a node with one NIC: queue pairs served in turn, acknowledgements
@@ -20,12 +21,13 @@ type host struct {
 	node    int32
 	ready   int64 // the next flow may begin, with MessageGap
 	starts  after.Starts
+	table   turn.Table
 
 	acks    fifo
 	arrived []frame          // what arrived in this window, where frames do not stay on links; else memory for it
 	sports  map[int32]uint16 // next source port by destination
 	single  uint8            // windows in which it sends no trains
-	_       [7]byte          // whole lines of a cache
+	_       [23]byte         // whole lines of a cache
 }
 
 // firstPort is the source port of the first flow between two hosts.
@@ -235,6 +237,7 @@ func (e *engine) runHost(w *worker, h *host, come []frame, end int64) {
 			return
 		}
 	}
+	nic.Touch(come, e.snd, e.rcv, &e.controls)
 	rest := min(end, h.Timer, h.First) // when something else happens, or nothing
 	for next := frames.First(come); ; {
 		now, what := h.Wake, wakes
@@ -392,7 +395,12 @@ func (e *engine) start(w *worker, h *host, l *link, now int64) {
 	if e.rules.Timed {
 		h.Age = e.notice(w, now)
 	}
-	i, soon := h.Choose(e.snd, &e.rules, l.Paused, now)
+	i, soon := -1, int64(0)
+	if h.Tabled {
+		i, soon = h.table.Choose(&h.List, e.snd, &e.rules, l.Paused, now)
+	} else if i, soon = h.Choose(e.snd, &e.rules, l.Paused, now); i < 0 {
+		h.table.Fill(&h.List, e.snd, &e.rules)
+	}
 	if i < 0 {
 		if h.Paced = soon; soon < never && soon > now && h.Wake <= now {
 			h.Wake = soon // when the first of them may send
@@ -401,7 +409,9 @@ func (e *engine) start(w *worker, h *host, l *link, now int64) {
 		return
 	}
 	h.Last, h.InFlight = int32(i), true
-	e.sendData(w, h, &e.snd[h.Pairs[i]], l, h.Pairs[i], now)
+	id := h.Pairs[i]
+	e.sendData(w, h, &e.snd[id], l, id, now)
+	h.table.Note(&h.List, id, &e.snd[id])
 }
 
 // follow is start for the only queue pair of a host, which has not ended and has none to send again.

@@ -130,7 +130,7 @@ func (l *Live) post(h *host, id int32, now int64) {
 	if s.Una >= s.Frames {
 		s.Moved, s.Retries = now, 0
 	}
-	s.Frames = l.queues[id].Begin()
+	s.Frames, h.Tabled = l.queues[id].Begin(), false
 	s.Bytes = int64(s.Frames) * int64(l.e.cfg.Frames.Payload)
 	if !s.Listed {
 		s.Listed = true

@@ -76,7 +76,7 @@ func (e *engine) sendData(w *worker, h *host, s *sender, l *link, id int32, now 
 	}
 	aux := uint32(0)
 	if k := e.cfg.CC.Kind; k != NoCC && k != DCQCN {
-		aux = e.controls.Sent(id, psn, now)
+		aux = e.controls.Sent(id, psn, psn-s.Una, now)
 	}
 	if t := int64(e.cfg.Repair.Timeout); t > 0 {
 		if s.Una+1 == s.Nxt {
@@ -243,6 +243,7 @@ func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 	if e.cfg.CC.Kind != DCQCN || f.Flags&flagCE != 0 { // else the control sees nothing
 		e.ccAck(w, h, f, s, acked)
 	}
+	h.table.Note(&h.List, f.Flow, s)
 	return true
 }
 

@@ -21,7 +21,6 @@ func (e *engine) watch(w *worker, s *swtch, now int64) {
 
 // flush drops a queue, and resumes those whose frames it held.
 func (e *engine) flush(w *worker, s *swtch, l *link, class uint8, now int64) {
-	s.soon = 0
 	s.Recount()
 	for q := &l.Queues[class]; !q.Empty(); q.Pop(&s.spare) {
 		f := q.Front()

@@ -31,6 +31,11 @@ func Steady(n *Network, c *Config) bool {
 		!slices.ContainsFunc(n.Cables, func(c Cable) bool { return c.Loss > 0 || !n.Switch[c.A] && !n.Switch[c.B] })
 }
 
+// InOrder says that no frame of a flow overtakes another, and no acknowledgement another one.
+func (c *Config) InOrder() bool {
+	return !c.Repair.Selective && c.Buffer.Trim == 0 && c.Paths <= 1 && c.Routing.Balance == Hashed && !slices.ContainsFunc(c.Faults, func(f Fault) bool { return f.Reroute })
+}
+
 // few is how many data frames a run has at most that keeps the order of events from the start: there it costs
 // less than a millisecond.
 const few = 1000

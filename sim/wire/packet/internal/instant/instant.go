@@ -453,6 +453,9 @@ const never = int64(1<<63 - 1)
 
 // draw draws the numbers of a nanosecond that are drawn before a time, in order.
 func (r *Ranker) draw(at int, until int64) {
+	if len(r.calendars) == 1 && r.alone(r.calendars[0], at, until) {
+		return
+	}
 	all := r.drawn[:0]
 	for _, c := range r.calendars {
 		from := len(all)
@@ -468,13 +471,30 @@ func (r *Ranker) draw(at int, until int64) {
 		slices.SortStableFunc(all, func(x, y drawn) int { return before(x.c.First(x.n, y.n)) })
 	}
 	for _, x := range all {
-		if x.link == pfc {
-			r.Skipped()
-		} else {
-			r.Marked(x.link, x.wire, x.p)
-		}
+		r.number(x.draw)
 	}
 	r.drawn = all
+}
+
+// alone draws the only number of a nanosecond, as most are; false: there are several.
+func (r *Ranker) alone(c *Calendar, at int, until int64) bool {
+	d := &c.draws[c.heads[at]]
+	if d.next >= 0 {
+		return false
+	}
+	if c.heads[at] = -1; d.at < until {
+		r.number(d)
+	}
+	return true
+}
+
+// number draws a number.
+func (r *Ranker) number(d *draw) {
+	if d.link == pfc {
+		r.Skipped()
+	} else {
+		r.Marked(d.link, d.wire, d.p)
+	}
 }
 
 // before is -1 where one is first, 0 where it is not: enough for a stable sort.

@@ -207,6 +207,9 @@ func (x *Sender) send(now, before int64) {
 	}
 	aux := uint32(0)
 	if x.kind == cc.HPCC {
+		if flight := psn - s.Una; cc.Grows(flight) {
+			x.flows.Grow(x.ID, flight)
+		}
 		aux = x.flows.Send(x.ID, psn)
 	} else if x.kind == cc.Timely {
 		aux = uint32(now / 1000)
@@ -266,7 +269,7 @@ func (x *Sender) acked(f *frames.Frame) {
 	}
 	switch x.kind {
 	case cc.HPCC:
-		if rate, ok := x.flows.Seen(x.ID, &s.Rate, f.Aux, false, f.Psn, s.Nxt); ok {
+		if rate, ok := x.flows.Seen(x.ID, &s.Rate, s.Window, f.Aux, false, f.Psn, s.Nxt); ok {
 			x.shift(rate, f.At)
 		}
 	case cc.DCQCN:

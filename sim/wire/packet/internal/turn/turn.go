@@ -18,16 +18,17 @@ type List struct {
 	Over  int32        // those of Pairs that have ended
 	Pairs []int32      // flows that send, in the order they began
 	ID    int32        // that of Only
-	Age   int64        // how long before it the present event was planned, where rules are Timed
+	// Tabled: there is a Table, which takes note of what changes.
+	Tabled bool
+	Age    int64 // how long before it the present event was planned, where rules are Timed
 }
 
 // Rules is what bounds queue pairs: their control, bytes of payload of a full frame, whether frames
-// are trimmed, and whether windows follow rates that timers change.
+// are trimmed, whether single frames are sent again, and whether windows follow rates that timers change.
 type Rules struct {
-	CC      *cc.Params
-	Payload int
-	Trim    bool
-	Timed   bool
+	CC                *cc.Params
+	Payload           int
+	Trim, Gaps, Timed bool
 }
 
 // Bound says that a queue pair has as much in flight as it may, at an event at a time in ps that was planned age before.
@@ -58,7 +59,7 @@ func (l *List) Regroup(pairs []int32, senders []pair.Sender) {
 
 // single notes whether there is one alone.
 func (l *List) single(senders []pair.Sender) {
-	if l.Only = nil; len(l.Pairs) == 1 {
+	if l.Only, l.Tabled = nil, false; len(l.Pairs) == 1 {
 		l.Only, l.ID = &senders[l.Pairs[0]], l.Pairs[0]
 	}
 }
