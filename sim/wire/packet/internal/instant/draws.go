@@ -79,4 +79,3 @@ func (r *Ranker) number(d *draw) {
 		r.Marked(d.link, d.wire, d.p)
 	}
 }
-
