@@ -125,7 +125,7 @@ func unfinished(n *packet.Network, flows []packet.Flow, c *packet.Config, r *pac
 		return fmt.Sprintf("%d flows did not end, the first is flow %d: with L2_BACK_TO_ZERO a flow of %d bytes, no multiple of L2_CHUNK_SIZE, never ends, as in the simulator", s.Unfinished, s.First, flows[i].Bytes)
 	}
 	if i := unanswered(flows, c); why == "" && i >= 0 && r.Flows[i].Begun() && !r.Flows[i].Done && !s.Stopped {
-		return fmt.Sprintf("%d flows did not end, the first is flow %d: with L2_ACK_INTERVAL %d nothing acknowledges the end of a flow of %d bytes, which is less and no multiple of L2_CHUNK_SIZE, as in the simulator",
+		return fmt.Sprintf("%d flows did not end, the first is flow %d: with L2_ACK_INTERVAL %d nothing acknowledges the end of a flow of %d bytes, as in the simulator: it is shorter, and no multiple of L2_CHUNK_SIZE",
 			s.Unfinished, s.First, c.AckFrom, flows[i].Bytes)
 	}
 	if why == "" || len(s.Deadlock) > 0 || s.Paused[0] >= 0 || s.Stopped || s.Failed > 0 {
