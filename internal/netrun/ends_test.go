@@ -58,6 +58,24 @@ func TestGoBackZero(t *testing.T) {
 	}
 }
 
+// TestNeverAcknowledged: a flow that is shorter than the interval of acknowledgements does not end, which is said: nothing was
+// lost. A timeout ends it.
+func TestNeverAcknowledged(t *testing.T) {
+	run := func(v Override) (*Report, error) {
+		short := edited("L2_ACK_INTERVAL 1", "L2_ACK_INTERVAL 5000", "flow.txt", "3\n2 5 3 100 4000 2.0\n0 5 3 100 4001 2.0\n1 5 3 100 9000 2.0\n")
+		return NS3(example, Options{Read: short, Seed: 1, Workers: 1, Compat: "ns3", Override: v, Warn: t.Logf})
+	}
+	r, err := run(Override{})
+	if err != nil || !strings.Contains(r.Unfinished, "1 flows did not end, the first is flow 1: with L2_ACK_INTERVAL 5000 nothing acknowledges the end of a flow of 4001 bytes") {
+		t.Errorf("%v, %+v", err, r)
+	}
+	for _, v := range []Override{{TimeoutUs: 100}, {Repair: "sr"}} {
+		if r, err = run(v); err != nil || r.Unfinished != "" {
+			t.Errorf("%+v: %v, %+v", v, err, r)
+		}
+	}
+}
+
 // TestStormWithLosses: lost frames are no reason beside a storm where a timeout retransmits them.
 func TestStormWithLosses(t *testing.T) {
 	for timeout, want := range map[float64]string{0: "a pause storm blocks 0 > 7, and no timeout retransmits lost frames", 100: "a pause storm blocks 0 > 7"} {

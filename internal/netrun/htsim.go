@@ -106,28 +106,8 @@ func roce(x *htsim.Scenario, h Htsim, o Options) (*Report, error) {
 	if len(x.Pools) > 0 {
 		return nil, fail.NotYet("flows of RoCE wait for flows by number", "a trigger that fires several times, with {CC} roce")
 	}
-	n := x.Network
-	if err := n.Check(); err != nil {
+	if err := x.Network.Check(); err != nil {
 		return nil, refused(err)
-	}
-	hosts, leaves := n.Hosts(), n.Leaves
-	p := packet.Network{Nodes: hosts + leaves + n.AllSpines() + n.Cores}
-	p.Switch = make([]bool, p.Nodes)
-	for v := hosts; v < p.Nodes; v++ {
-		p.Switch[v] = true
-	}
-	for i := range hosts {
-		p.Cables = append(p.Cables, packet.Cable{A: int32(i), B: int32(hosts + i/n.PerLeaf), Rate: n.HostRate, Delay: n.HostDelay + n.LeafLatency})
-	}
-	for l := range leaves {
-		for s := range n.Spines {
-			p.Cables = append(p.Cables, packet.Cable{A: int32(hosts + l), B: int32(hosts + leaves + n.Pod(l)*n.Spines + s), Rate: n.SpineRate, Delay: n.SpineDelay + n.SpineLatency})
-		}
-	}
-	for s := range n.AllSpines() {
-		for u := range n.Uplinks() {
-			p.Cables = append(p.Cables, packet.Cable{A: int32(hosts + leaves + s), B: int32(hosts + leaves + n.AllSpines() + u*n.Spines + s%n.Spines), Rate: n.CoreRate, Delay: n.CoreDelay + n.CoreLatency})
-		}
 	}
 	c := packet.Config{Frames: packet.Frames{Payload: rocePayload, Header: roceHeader0, Ack: roceHeader0, Pause: roceHeader0}, AckFrom: 1}
 	if h.MTU > 0 {
@@ -135,10 +115,7 @@ func roce(x *htsim.Scenario, h Htsim, o Options) (*Report, error) {
 	}
 	frame := int64(c.Frames.Payload + c.Frames.Header)
 	c.Buffer = packet.Buffer{Bytes: 1 << 40, XOff: roceXOff * frame, XOn: roceXOn * frame}
-	flows := make([]packet.Flow, len(x.Flows))
-	for i, f := range x.Flows {
-		flows[i] = packet.Flow{Src: f.Src, Dst: f.Dst, Bytes: f.Bytes, Priority: 3, DstPort: uint16(f.ID), Start: f.Start, Deps: f.Deps}
-	}
+	p, flows := x.Lossless(o.Seed, int(frame), c.Frames.Ack)
 	r, err := run(&p, flows, &c, o)
 	if err != nil {
 		return nil, err

@@ -105,7 +105,7 @@ func run(n *packet.Network, flows []packet.Flow, c *packet.Config, o Options) (*
 }
 
 // unfinished says why flows did not end. A storm without an end holds what waits for its link;
-// where nothing was lost that alone is why. With go-back-0 that is the size of a flow, too.
+// where nothing was lost that alone is why. With go-back-0, or with acknowledgements far apart, that is the size of a flow, too.
 func unfinished(n *packet.Network, flows []packet.Flow, c *packet.Config, r *packet.Result) string {
 	s, why := r.Stall, ""
 	for _, f := range c.Faults {
@@ -124,6 +124,10 @@ func unfinished(n *packet.Network, flows []packet.Flow, c *packet.Config, r *pac
 	if i := endless(flows, c); why == "" && i >= 0 && r.Flows[i].Begun() && !r.Flows[i].Done && !s.Stopped && s.Failed == 0 {
 		return fmt.Sprintf("%d flows did not end, the first is flow %d: with L2_BACK_TO_ZERO a flow of %d bytes, no multiple of L2_CHUNK_SIZE, never ends, as in the simulator", s.Unfinished, s.First, flows[i].Bytes)
 	}
+	if i := unanswered(flows, c); why == "" && i >= 0 && r.Flows[i].Begun() && !r.Flows[i].Done && !s.Stopped {
+		return fmt.Sprintf("%d flows did not end, the first is flow %d: with L2_ACK_INTERVAL %d nothing acknowledges the end of a flow of %d bytes, as in the simulator: it is shorter, and no multiple of L2_CHUNK_SIZE",
+			s.Unfinished, s.First, c.AckFrom, flows[i].Bytes)
+	}
 	if why == "" || len(s.Deadlock) > 0 || s.Paused[0] >= 0 || s.Stopped || s.Failed > 0 {
 		return s.String()
 	}
@@ -138,6 +142,14 @@ func unfinished(n *packet.Network, flows []packet.Flow, c *packet.Config, r *pac
 // to. -1: there is none.
 func endless(flows []packet.Flow, c *packet.Config) int {
 	return slices.IndexFunc(flows, func(f packet.Flow) bool { return c.Repair.BackTo > 0 && f.Bytes%c.Repair.BackTo != 0 })
+}
+
+// unanswered is the first flow whose last frame is not acknowledged, as it has fewer bytes than those from which on each frame
+// is. -1: there is none.
+func unanswered(flows []packet.Flow, c *packet.Config) int {
+	return slices.IndexFunc(flows, func(f packet.Flow) bool {
+		return !c.Repair.Selective && c.Repair.Timeout == 0 && f.Bytes < c.AckFrom && (c.AckChunk == 0 || f.Bytes%c.AckChunk != 0)
+	})
 }
 
 // refused gives an error of the engine its kind.

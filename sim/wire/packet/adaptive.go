@@ -26,6 +26,7 @@ func (e *engine) leave(w *worker, s *swtch, f *frame) (l *link) {
 	}
 	if l == nil || l.Watch.Drops(f.Class) {
 		w.Drops++
+		e.links[s.in[f.Tag]].Repay(f, f.At)
 		return nil
 	}
 	return l
@@ -98,7 +99,7 @@ func (e *engine) shortest(w *worker, s *swtch, f *frame, among []int32) *link {
 // next switch.
 func (e *engine) detour(cable int, at int64) {
 	for k := range 2 {
-		e.workers[0].Drops += e.links[2*cable+k].TakeDown()
+		e.workers[0].Drops += e.links[2*cable+k].TakeDown(e.links, at)
 	}
 	r := e.routes
 	r.Remove(cable)

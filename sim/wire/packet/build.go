@@ -58,7 +58,8 @@ func (e *engine) lay() {
 	if e.cfg.CC.Kind == HPCC {
 		e.most = all
 	}
-	e.plain, e.rules = e.cfg.Plain(), turn.Rules{CC: &e.cfg.CC, Payload: e.cfg.Frames.Payload, Trim: e.cfg.Buffer.Trim > 0}
+	dcqcn, trims := e.cfg.CC.Kind == DCQCN, e.cfg.Buffer.Trim > 0
+	e.plain, e.rules = e.cfg.Plain(), turn.Rules{CC: &e.cfg.CC, Payload: e.cfg.Frames.Payload, Trim: trims, Gaps: e.cfg.Repair.Selective || trims, Timed: dcqcn && e.cfg.CC.VarWindow}
 	e.codes = port.NewCodes(e.cfg, e.ordered, len(e.flows))
 	e.classes, e.classOf = spec.Classes(e.flows)
 	links, delay := port.Lay(e.net, e.cfg, e.classes, e.ordered)
@@ -69,10 +70,11 @@ func (e *engine) lay() {
 // takeTurns makes windows of two delays, if it may, where those of switches with hosts begin a delay
 // later than those of all other nodes: half as many windows. Then what is drawn from one stream must be
 // drawn by one side, or change nothing but how many frames are marked, and no port may wait for another in a circle: that is looked for after windows.
+// Several workers see each other's events of a window only after it.
 func (e *engine) takeTurns() {
 	heeded := e.streams != nil && !e.cfg.CC.Kind.Unmarked()
 	late := sides.Late(e.net, e.cfg, e.look, heeded)
-	if late == nil || e.plain || len(e.workers) > 1 || e.codes.InTurn() || e.slot > 4 || 2*e.look > instant.Longest {
+	if late == nil || e.plain || e.ordered && len(e.workers) > 1 || e.codes.InTurn() || e.slot > 4 || 2*e.look > instant.Longest {
 		return
 	}
 	for i := range e.switches {
@@ -86,7 +88,7 @@ func (e *engine) takeTurns() {
 func (e *engine) buildNodes() {
 	ports, ends, exits := port.Number(e.links, e.net.Nodes)
 	e.exits, e.due = exits, slices.Repeat([]int64{never}, len(e.links))
-	hostOf := make([]int32, e.net.Nodes)
+	hostOf, places := make([]int32, e.net.Nodes), make([]int32, len(e.flows))
 	for v, out := range ports {
 		hostOf[v] = ^int32(len(e.switches))
 		if e.net.Switch[v] {
@@ -94,7 +96,7 @@ func (e *engine) buildNodes() {
 			continue
 		}
 		hostOf[v] = int32(len(e.hosts))
-		h := host{node: int32(v), out: -1, in: -1, sports: map[int32]uint16{}, Port: nic.Port{First: never, Timer: never, Planned: nic.Planned{Number: instant.None}}}
+		h := host{node: int32(v), out: -1, in: -1, table: turn.NewTable(places), sports: map[int32]uint16{}, Port: nic.Port{First: never, Timer: never, Planned: nic.Planned{Number: instant.None}}}
 		if len(out) > 0 {
 			h.out, h.in = out[0], e.links[out[0]].Peer
 			if e.hostRate == 0 {
@@ -140,7 +142,7 @@ func (e *engine) buildFlows() error {
 		}
 		e.frames += (f.Bytes + int64(e.cfg.Frames.Payload) - 1) / int64(e.cfg.Frames.Payload)
 	}
-	e.slot = e.routes.Longest()
+	e.slot = spec.Longest(e.flows, e.routes.Longest())
 	e.hops, e.outs = make([]int32, (1+e.paths)*e.slot*n), make([]uint16, (1+e.paths)*e.slot*n)
 	if e.cfg.Routing.Balance != Hashed {
 		e.buildTables()

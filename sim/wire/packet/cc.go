@@ -33,6 +33,7 @@ func Preset(name string, rate int64) (CC, error) { return cc.Preset(name, rate) 
 // ccBuild makes room for the state of senders.
 func (e *engine) ccBuild() {
 	e.controls = cc.NewFlows(&e.cfg.CC, len(e.flows), e.cfg.Frames.Payload, e.cfg.Frames.Header)
+	e.controls.InOrder = e.given == nil && e.cfg.InOrder()
 }
 
 // ccOpen sets a new sender up whose route has so many links.
@@ -59,7 +60,7 @@ func (e *engine) ccAck(w *worker, h *host, f *frame, s *sender, acked uint32) {
 	c := &e.cfg.CC
 	switch c.Kind {
 	case HPCC:
-		if rate, ok := e.controls.Seen(f.Flow, &s.Rate, f.Aux, f.Flags&flagSack != 0, f.Psn, s.Nxt); ok {
+		if rate, ok := e.controls.Seen(f.Flow, &s.Rate, s.Window, f.Aux, f.Flags&flagSack != 0, f.Psn, s.Nxt); ok {
 			e.shift(w, h, s, rate, f.At)
 		}
 		return

@@ -1,20 +1,17 @@
 package packet
 
-import "github.com/simccl/simccl/sim/wire/packet/internal/instant"
-
 // Links with credits, as InfiniBand has them: a frame starts only if the buffer
 // at the other end has room for all of it, and the room that a frame leaves is
 // reported one delay of the link after the frame has left. There are no pauses,
 // thresholds or drops. Control frames (class 0) need no credit, as on VL15.
 
 // credited handles credits that came back to a switch.
-func (e *engine) credited(w *worker, s *swtch, f *frame, n instant.Number) {
-	e.arrived(w, n)
+func (e *engine) credited(w *worker, s *swtch, f *frame) {
+	e.started(w, e.itself(s.node))
 	l := &e.links[s.out[f.Tag]]
 	l.Credit[f.Class] += int64(f.Size)
 	e.gate(l, f.At)
-	s.soon = 0
-	if l.Waiting&^l.Paused != 0 && l.Free < f.At {
+	if s.starts.Update(l); l.Waiting&^l.Paused != 0 && l.Free < f.At {
 		e.dequeue(w, s, l, f.At)
 	}
 }

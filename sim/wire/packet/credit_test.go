@@ -1,6 +1,9 @@
 package packet
 
 import (
+	"math/rand/v2"
+	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/simccl/simccl/units"
@@ -83,6 +86,59 @@ func TestCreditsAndWorkers(t *testing.T) {
 	}
 	if got := e.collect(want.Windows); brief(got) != brief(want) {
 		t.Errorf("3 workers: %s\none: %s", brief(got), brief(want))
+	}
+}
+
+// TestCreditsOfLostFrames: credits for frames that are lost on a cable, or dropped with it, come back: with at least as many
+// frames lost as there are credits, flows go on, with any number of workers.
+func TestCreditsOfLostFrames(t *testing.T) {
+	const us = units.Microsecond
+	for i, fault := range []Fault{
+		{Cable: 0, From: 20 * us, To: 60 * us, Down: true},
+		{Cable: 4, From: 20 * us, To: 60 * us, Loss: 0.5},
+		{Cable: 4, From: 20 * us, Down: true, Reroute: true},
+	} {
+		n, c := leafSpine(2, 2, 2, 100e9, 0), settings(NoCC)
+		c.Buffer.Credits, c.Faults = 40*1048, []Fault{fault}
+		c.Repair.Selective, c.Repair.Reorder, c.Repair.Timeout, c.Repair.Retries = true, Overtaken, 100*us, 7
+		var flows []Flow
+		for k := range int32(8) {
+			flows = append(flows, Flow{Src: k % 2, Dst: 2 + k/2%2, Bytes: 500_000, Priority: 3, DstPort: 100 + uint16(k)})
+		}
+		var want *Result
+		for c.Workers = 1; c.Workers < 4; c.Workers++ {
+			got := crowded(t, n, flows, c, false)
+			if want == nil {
+				want = got
+			}
+			if got.Lost+got.Drops < 40 || got.Stall != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("fault %d, %d workers: %s, %d drops, %v; one: %s", i, c.Workers, brief(got), got.Drops, got.Stall, brief(want))
+			}
+		}
+	}
+}
+
+// TestCreditsInOrder: credits that come back to several nodes at one time let frames begin in an order that does not depend on
+// who simulates the nodes.
+func TestCreditsInOrder(t *testing.T) {
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 17))
+		n, c := leafSpine(4, 2, 0, 100e9, 0), settings(NoCC)
+		for i := range int32(4) { // a ring of switches
+			n.Cables = append(n.Cables, Cable{A: 8 + i, B: 8 + (i+1)%4, Rate: 100e9, Delay: units.Microsecond})
+		}
+		var err error
+		if c.CC, err = Preset([]string{"none", "swift"}[seed%2], 100e9); err != nil {
+			t.Fatal(err)
+		}
+		c.Seed, c.Buffer.Credits, c.EventOrder, c.Stream, c.Marking = seed, int64(4+seed%3)*1048, true, 8, nil
+		flows := slices.Concat(waiting(r, 8), mesh(8, 60_000))
+		want := crowded(t, n, flows, c, true)
+		for _, c.Workers = range []int{2, 3, 5} {
+			if got := crowded(t, n, flows, c, true); !reflect.DeepEqual(got, want) {
+				t.Errorf("seed %d, %d workers: %s\none: %s", seed, c.Workers, brief(got), brief(want))
+			}
+		}
 	}
 }
 

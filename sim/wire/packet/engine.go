@@ -1,6 +1,7 @@
 package packet
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/simccl/simccl/sim/wire/packet/cc"
@@ -45,6 +46,7 @@ type worker struct {
 	keys     []uint64 // and for their keys
 	trains   int64    // frames that went in trains, over each link
 	ports    depart.Window
+	starts   port.Starts
 	solo     *nic.Sender // nil: no host is as plain as it needs
 	sink     *nic.Receiver
 }
@@ -75,7 +77,7 @@ type engine struct {
 	tables    *route.Tables // where frames choose on their way
 	picky     bool          // switches choose paths or drop by a watchdog
 	base      int           // of the routes of flows to come, in hops
-	broken    error         // a fault that leaves a flow without a path
+	broken    error         // a fault leaves a flow without a path, or frames cannot be numbered
 	locks     blame.Locks
 	deadlocks []Deadlock
 	result    []FlowResult
@@ -111,7 +113,7 @@ type engine struct {
 	over      int64 // all before was simulated
 	most      int64 // bytes that a frame has at most; all where each port's queue is looked at
 	frames    int64 // data frames in all
-	crew      *crew.Crew[order]
+	crew      *crew.Crew
 }
 
 // Run simulates the flows on the network.
@@ -141,7 +143,7 @@ func (e *engine) run() (int64, error) {
 	now, windows := e.next(0), int64(0)
 	stop, busy := int64(e.cfg.Stop), 0
 	if len(e.workers) > 1 {
-		e.crew = crew.Hire(len(e.workers), func(i int, o order) { e.do(&e.workers[i], o) })
+		e.crew = crew.Hire(len(e.workers), func(i int, o crew.Order) { e.do(&e.workers[i], o) })
 		defer e.crew.Dismiss()
 	}
 	e.stays = len(e.workers) == 1 && !e.codes.InTurn() && spec.Steady(e.net, e.cfg)
@@ -159,7 +161,7 @@ func (e *engine) run() (int64, error) {
 		}
 		windows, e.began = windows+1, now
 		end := e.cut(now, now+e.look)
-		if e.broken != nil {
+		if e.broken = cmp.Or(e.broken, e.controls.Full()); e.broken != nil {
 			return windows, e.broken
 		}
 		if e.ordered {
@@ -169,13 +171,16 @@ func (e *engine) run() (int64, error) {
 			e.drawLosses(end)
 		}
 		busy, e.over = e.window(end, busy), end
+		port.Refund(e.links, &e.cfg.Buffer)
 		if e.ordered {
 			e.ranker.Close(end)
 		} else if e.mustOrder(windows) {
 			return windows, errOrder
 		}
-		if w := &e.workers[0]; e.lag > 0 && (w.Drops+w.Retransmitted+w.Timeouts > 0 || stop > 0 && end+e.lag > stop) {
-			return windows, errAgain
+		for i := 0; i < len(e.workers) && e.lag > 0; i++ {
+			if w := &e.workers[i]; w.Drops+w.Retransmitted+w.Timeouts > 0 || stop > 0 && end+e.lag > stop {
+				return windows, errAgain
+			}
 		}
 		if windows&63 == 0 {
 			e.lookout(end)
@@ -205,9 +210,10 @@ func (e *engine) settle() {
 		all = append(all, w.ended...)
 		w.ended = w.ended[:0]
 	}
-	if e.endings = all; e.starts.Counts() {
-		slices.SortStableFunc(all, func(a, b ending) int { return a.Compare(&b, e.workers[0].Order) })
+	if e.endings = all; !e.waits.Any() {
+		return
 	}
+	after.Sort(all, e.ordered, &e.workers[0].Calendar)
 	for _, x := range all {
 		e.waits.Ended(x.Flow, x.At+int64(units.Nanosecond), func(d int32, ready int64) {
 			e.starts.Plan(d)

@@ -19,8 +19,8 @@ func (e *engine) express(w *worker, s *swtch, l *link, keys []uint64, end int64)
 		e.rapid(w, s, l, keys, end)
 		return
 	}
-	if e.cfg.CC.Kind != HPCC && !short {
-		if come = e.deplete(w, s, l, keys, end); e.level(w, l, q, keys, come) {
+	if !short {
+		if come = e.deplete(w, s, l, keys, end); e.cfg.CC.Kind != HPCC && e.level(w, l, q, keys, come) {
 			e.keep(w, s, l, q, keys[e.stream(w, s, l, keys, end):])
 			return
 		}
@@ -168,7 +168,10 @@ func (e *engine) keep(w *worker, s *swtch, l *link, q *queue, keys []uint64) {
 
 // ports begins a window of the ports of a switch.
 func (e *engine) ports(w *worker, s *swtch, end int64) {
-	w.ports = depart.Window{Config: e.cfg, Full: e.full, Ack: e.ack, End: end, Surely: e.ordered || !e.cfg.EventOrder, Later: e.streams != nil, Held: s.Held(), Spare: &s.spare, Arrived: s.arrived, In: s.in, Links: e.links}
+	w.ports = depart.Window{Config: e.cfg, Full: e.full, Ack: e.ack, End: end, Surely: e.ordered || !e.cfg.EventOrder, Later: e.streams != nil, Held: s.Held(), Spare: &s.spare, Arrived: s.arrived, In: s.in, Links: e.links, Behind: w.ports.Behind}
+	if e.cfg.CC.Kind == HPCC {
+		w.ports.Flows = &e.controls
+	}
 	if e.ordered {
 		w.ports.Calendar, w.ports.From = &w.Calendar, s.from
 	}

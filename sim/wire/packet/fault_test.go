@@ -47,6 +47,64 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestPauseDuringStorm: an incast pauses a host whose cable has a storm just then, for as long as it takes a pause to arrive. The
+// pause goes on when the storm is over and is known by the port behind which it was.
+func TestPauseDuringStorm(t *testing.T) {
+	n, flows, c := star(5, 100e9, 0), []Flow(nil), settings(NoCC)
+	c.Marking = nil
+	for i := int32(1); i < 5; i++ {
+		flows = append(flows, Flow{Src: i, Dst: 0, Bytes: 1_000_000, Priority: 3, DstPort: 100})
+	}
+	met := 0
+	for from := 100 * units.Nanosecond; from < 80*units.Microsecond; from += 700 * units.Nanosecond {
+		c.Faults = []Fault{{Cable: 1, From: from, To: from + 900*units.Nanosecond, Storm: true}}
+		e, err := build(n, flows, c, false, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = e.run(); err != nil {
+			t.Fatal(err)
+		}
+		if r := e.collect(0); r.Stall != nil || r.Pauses == 0 {
+			t.Fatalf("a storm from %v: %d pauses, %v", from, r.Pauses, r.Stall)
+		}
+		p := e.links[2].Report(e.over)
+		if p.First >= from && p.First < from+900*units.Nanosecond {
+			met++
+			if p.Behind != 1 {
+				t.Errorf("a storm from %v: the host's link waits behind link %d, want 1, that to host 0", from, p.Behind)
+			}
+		}
+	}
+	if met == 0 {
+		t.Error("no pause came during a storm")
+	}
+}
+
+// TestStopped: whenever a run stops, that is why flows did not end, and no XON that was about to be sent, or to arrive, was lost.
+func TestStopped(t *testing.T) {
+	n, c := star(5, 100e9, 0), settings(NoCC)
+	c.Marking = nil
+	var flows []Flow
+	for i := int32(1); i < 5; i++ {
+		flows = append(flows, Flow{Src: i, Dst: 0, Bytes: 1_000_000, Priority: 3, DstPort: 100})
+	}
+	pauses := int64(0)
+	for c.Stop = 40 * units.Microsecond; c.Stop < 120*units.Microsecond; c.Stop += 250 * units.Nanosecond {
+		r, err := Run(n, flows, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := r.Stall; s == nil || !s.Stopped || s.Paused[0] >= 0 || len(s.Deadlock) > 0 {
+			t.Errorf("stopped at %v: %v", c.Stop, s)
+		}
+		pauses += r.Pauses
+	}
+	if pauses == 0 {
+		t.Error("nothing was paused")
+	}
+}
+
 // TestDeadCable: the flow is unfinished, and the result says why.
 func TestDeadCable(t *testing.T) {
 	c := settings(NoCC)

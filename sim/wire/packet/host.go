@@ -10,6 +10,7 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/internal/notice"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 	"github.com/simccl/simccl/sim/wire/packet/internal/port"
+	"github.com/simccl/simccl/sim/wire/packet/internal/turn"
 )
 
 // host is a node with one NIC: queue pairs served in turn, acknowledgements
@@ -20,12 +21,13 @@ type host struct {
 	node    int32
 	ready   int64 // the next flow may begin, with MessageGap
 	starts  after.Starts
+	table   turn.Table
 
 	acks    fifo
 	arrived []frame          // what arrived in this window, where frames do not stay on links; else memory for it
 	sports  map[int32]uint16 // next source port by destination
 	single  uint8            // windows in which it sends no trains
-	_       [15]byte         // whole lines of a cache
+	_       [23]byte         // whole lines of a cache
 }
 
 // firstPort is the source port of the first flow between two hosts.
@@ -227,7 +229,7 @@ const (
 )
 
 // runHost simulates a host up to end: arrivals, starts, ends of transmissions and pacing, in this
-// order where times are equal; with EventOrder starts come last, as they are planned last.
+// order where times are equal; with EventOrder starts come last, as they are planned last but for ends of what began at that time.
 func (e *engine) runHost(w *worker, h *host, come []frame, end int64) {
 	l := &e.links[max(0, h.out)]
 	if !e.plain && len(h.Pairs) == 0 && h.Wake == 0 && h.Timer >= end && l.Paused == 0 && e.cfg.Buffer.Credits == 0 && h.First >= end {
@@ -235,6 +237,7 @@ func (e *engine) runHost(w *worker, h *host, come []frame, end int64) {
 			return
 		}
 	}
+	nic.Touch(come, e.snd, e.rcv, &e.controls)
 	rest := min(end, h.Timer, h.First) // when something else happens, or nothing
 	for next := frames.First(come); ; {
 		now, what := h.Wake, wakes
@@ -293,7 +296,7 @@ func (e *engine) which(w *worker, h *host, l *link, come []frame, end int64) (t 
 		t, what = h.Wake, wakes
 	}
 	if h.InFlight {
-		if free := l.Free; free < t || free == t && what != nothing && (what != begins || e.cfg.EventOrder) {
+		if free := l.Free; free < t || free == t && what != nothing && (what != begins || e.cfg.EventOrder && l.Start < free) {
 			t, what = free, ends
 		}
 	}
@@ -353,14 +356,15 @@ func (e *engine) answered(h *host, f *frame) bool {
 func (e *engine) control(w *worker, h *host, f *frame) bool {
 	l := &e.links[h.out]
 	if f.Flow == port.Report {
+		w.By = instant.Root(int32(e.itself(h.node)))
 		l.Credit[f.Class] += int64(f.Size)
 		e.gate(l, f.At)
 		return true
 	}
-	before := l.Paused
+	before := l.Asked
 	e.pause(w, l, f)
 	l.Note(before, f)
-	if before != 0 && l.Paused == 0 && e.tables == nil {
+	if before != 0 && l.Asked == 0 && e.tables == nil {
 		e.heldBack(h, l)
 	}
 	return f.Flags&flagPause == 0
@@ -369,7 +373,7 @@ func (e *engine) control(w *worker, h *host, f *frame) bool {
 // start starts the next frame of a host whose link is idle.
 func (e *engine) start(w *worker, h *host, l *link, now int64) {
 	if !h.acks.Empty() {
-		if f := h.acks.Front(); l.Paused>>e.ackHold(f)&1 == 0 {
+		if f := h.acks.Front(); l.Paused>>nic.Hold(e.cfg, f, &e.classOf)&1 == 0 {
 			h.acks.Head++
 			h.InFlight = true
 			if !l.Ahead && !l.Odd { // nothing marks or stamps it
@@ -388,7 +392,15 @@ func (e *engine) start(w *worker, h *host, l *link, now int64) {
 		e.follow(w, h, s, l, now)
 		return
 	}
-	i, soon := h.Choose(e.snd, &e.rules, l.Paused, now)
+	if e.rules.Timed {
+		h.Age = e.notice(w, now)
+	}
+	i, soon := -1, int64(0)
+	if h.Tabled {
+		i, soon = h.table.Choose(&h.List, e.snd, &e.rules, l.Paused, now)
+	} else if i, soon = h.Choose(e.snd, &e.rules, l.Paused, now); i < 0 {
+		h.table.Fill(&h.List, e.snd, &e.rules)
+	}
 	if i < 0 {
 		if h.Paced = soon; soon < never && soon > now && h.Wake <= now {
 			h.Wake = soon // when the first of them may send
@@ -397,11 +409,16 @@ func (e *engine) start(w *worker, h *host, l *link, now int64) {
 		return
 	}
 	h.Last, h.InFlight = int32(i), true
-	e.sendData(w, h, &e.snd[h.Pairs[i]], l, h.Pairs[i], now)
+	id := h.Pairs[i]
+	e.sendData(w, h, &e.snd[id], l, id, now)
+	h.table.Note(&h.List, id, &e.snd[id])
 }
 
 // follow is start for the only queue pair of a host, which has not ended and has none to send again.
 func (e *engine) follow(w *worker, h *host, s *sender, l *link, now int64) {
+	if e.rules.Timed {
+		h.Age = e.notice(w, now)
+	}
 	switch {
 	case s.Nxt >= s.Frames:
 		h.Paced = never
@@ -410,21 +427,10 @@ func (e *engine) follow(w *worker, h *host, s *sender, l *link, now int64) {
 			h.Wake = s.NextAvail
 			e.await(w, h, now)
 		}
-	case l.Paused>>s.Class&1 == 0 && !e.rules.Bound(s, now):
+	case l.Paused>>s.Class&1 == 0 && !e.rules.Bound(s, now, h.Age):
 		h.Last, h.InFlight = 0, true
 		e.sendData(w, h, s, l, h.Pairs[0], now)
 	default:
 		h.Paced = now
 	}
-}
-
-// ackHold is the class whose pause holds an acknowledgement back.
-func (e *engine) ackHold(f *frame) uint8 {
-	switch p := e.cfg.AckHold; {
-	case p < 0 || e.cfg.CC.CNPBytes > 0 && f.Flags&flagCE != 0:
-		return 0
-	case p > 0:
-		return e.classOf[p]
-	}
-	return f.Class
 }

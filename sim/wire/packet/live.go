@@ -130,7 +130,7 @@ func (l *Live) post(h *host, id int32, now int64) {
 	if s.Una >= s.Frames {
 		s.Moved, s.Retries = now, 0
 	}
-	s.Frames = l.queues[id].Begin()
+	s.Frames, h.Tabled = l.queues[id].Begin(), false
 	s.Bytes = int64(s.Frames) * int64(l.e.cfg.Frames.Payload)
 	if !s.Listed {
 		s.Listed = true
@@ -186,7 +186,8 @@ func (l *Live) close() {
 	e := l.e
 	w := &e.workers[0]
 	l.busy += e.runHosts(w, 0, len(e.hosts), l.end)
-	l.busy += e.pass(w, false, l.end)
+	l.busy += e.pass(w, e.switches, false, l.end)
+	port.Refund(e.links, &e.cfg.Buffer)
 	if l.at, l.opened, l.ended = l.end, false, l.ended+1; l.ended&63 == 0 {
 		l.busy *= e.moves()
 	}

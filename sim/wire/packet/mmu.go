@@ -9,16 +9,17 @@ import (
 // careful simulates a window of a switch in which PFC may act: the ports in
 // the order of time, for they share the memory.
 func (e *engine) careful(w *worker, s *swtch, order []uint64, end int64) {
-	s.soon = 0
 	s.Recount()
+	s.starts = &w.starts
+	s.starts.Begin(e.links, s.out, s.busy, w.order)
 	for _, i := range order {
 		f, n := s.enter(e, i&parted.Place)
-		if e.drain(w, s, f.At); e.ordered && s.soon <= f.At {
+		if e.drain(w, s, f.At); e.ordered && s.starts.At() == f.At {
 			e.endBefore(w, s, f, n)
 		}
 		if f.Flow < 0 {
 			if f.Flow == port.Report {
-				e.credited(w, s, f, n)
+				e.credited(w, s, f)
 			} else {
 				e.pfcAtSwitch(w, s, f, n)
 			}
@@ -43,39 +44,28 @@ func (e *engine) careful(w *worker, s *swtch, order []uint64, end int64) {
 		}
 	}
 	e.drain(w, s, end)
-	s.Exact = false
+	s.Exact, s.starts = false, nil
 }
 
 // drain starts all frames that start before a time, in the order of time.
 func (e *engine) drain(w *worker, s *swtch, until int64) {
-	for s.soon < until {
-		first, t, second := port.Soonest(e.links, s.out, s.busy, w.order)
-		if s.soon = t; t >= until {
-			return
-		}
-		e.startFirst(w, s, first, t, second)
-	}
-}
-
-// startFirst starts the frame that is the first to start; the second one starts later.
-func (e *engine) startFirst(w *worker, s *swtch, l *link, t, second int64) {
-	s.soon = second
-	e.completed(w, l)
-	e.dequeue(w, s, l, t)
-	if l.Waiting&^l.Paused != 0 {
-		s.soon = min(s.soon, l.Free)
+	for t := s.starts.At(); t < until; t = s.starts.At() {
+		l := s.starts.First()
+		e.completed(w, l)
+		e.dequeue(w, s, l, t)
 	}
 }
 
 // endBefore starts what ports may start that end a frame at the instant at which one comes, if that end
 // was planned first.
 func (e *engine) endBefore(w *worker, s *swtch, f *frame, n instant.Number) {
-	for {
-		first, t, second := port.Soonest(e.links, s.out, s.busy, w.order)
-		if s.soon = t; t > f.At || !first.EndsFirst(w.order, e.travel(s.in[f.Tag], f.Size), n) {
+	for s.starts.At() <= f.At {
+		l := s.starts.First()
+		if !l.EndsFirst(w.order, e.travel(s.in[f.Tag], f.Size), n) {
 			return
 		}
-		e.startFirst(w, s, first, t, second)
+		e.completed(w, l)
+		e.dequeue(w, s, l, l.Free)
 	}
 }
 

@@ -6,13 +6,8 @@ import "github.com/simccl/simccl/sim/wire/packet/internal/crew"
 // links that lead to them, then they put what they send on the links that leave
 // them. Within a phase no node touches what another does, so nodes can be
 // divided among workers in any way with equal results; between the phases one
-// worker starts the flows that waited for others.
-
-// order is to take what arrives, or to act on it, in the window that ends at end.
-type order struct {
-	act bool
-	end int64
-}
+// worker starts the flows that waited for others. Where windows take turns, nodes of
+// a side share no link, and each switch does both at once.
 
 // crowd is from how many frames in a window on workers pay.
 const crowd = 4096
@@ -23,9 +18,11 @@ func (e *engine) window(end int64, before int) int {
 	if len(e.workers) == 1 || before < e.crowd {
 		return e.alone(end)
 	}
-	e.crew.All(order{false, end})
+	e.crew.All(crew.Order{Phase: crew.Take, End: end})
 	e.settle()
-	e.crew.All(order{true, end})
+	if e.crew.All(crew.Order{Phase: crew.Act, End: end}); e.lag > 0 {
+		e.crew.All(crew.Order{Phase: crew.Later, End: end + e.lag})
+	}
 	busy := 0
 	for i := range e.workers {
 		busy += e.workers[i].busy
@@ -41,7 +38,7 @@ func (e *engine) alone(end int64) int {
 		e.settle()
 	}
 	if e.codes.InTurn() { // hosts need what is drawn
-		busy += e.pass(w, false, end)
+		busy += e.pass(w, e.switches, false, end)
 		e.ranker.Draw(end)
 		busy += e.runHosts(w, 0, len(e.hosts), end)
 		e.settle()
@@ -50,20 +47,20 @@ func (e *engine) alone(end int64) int {
 	busy += e.runHosts(w, 0, len(e.hosts), end)
 	e.settle()
 	e.search.Next()
-	if busy += e.pass(w, false, end); e.lag > 0 {
+	if busy += e.pass(w, e.switches, false, end); e.lag > 0 {
 		if e.began += e.lag; e.ordered {
 			e.ranker.Later(e.began)
 		}
-		busy += e.pass(w, true, end+e.lag)
+		busy += e.pass(w, e.switches, true, end+e.lag)
 	}
 	return busy
 }
 
-// pass simulates the switches of a side up to end one by one: what arrives at them lies at one place, in
-// the cache.
-func (e *engine) pass(w *worker, late bool, end int64) (busy int) {
-	for i := range e.switches {
-		s := &e.switches[i]
+// pass simulates those of some switches that are of a side up to end one by one: what arrives at them lies at one
+// place, in the cache.
+func (e *engine) pass(w *worker, some []swtch, late bool, end int64) (busy int) {
+	for i := range some {
+		s := &some[i]
 		if s.late != late {
 			continue
 		}
@@ -88,18 +85,23 @@ func (e *engine) pass(w *worker, late bool, end int64) (busy int) {
 }
 
 // do goes through a phase of a worker's nodes.
-func (e *engine) do(w *worker, o order) {
+func (e *engine) do(w *worker, o crew.Order) {
 	switches := e.switches[w.switches[0]:w.switches[1]]
-	if !o.act {
-		w.busy = e.pullHosts(w, w.hosts[0], w.hosts[1], o.end)
-		for i := range switches {
-			w.busy += e.pull(w, &switches[i], o.end, false)
-		}
-		return
+	switch o.Phase {
+	case crew.Take:
+		w.busy = e.pullHosts(w, w.hosts[0], w.hosts[1], o.End)
+	case crew.Act:
+		e.runHosts(w, w.hosts[0], w.hosts[1], o.End)
 	}
-	e.runHosts(w, w.hosts[0], w.hosts[1], o.end)
-	for i := range switches {
-		e.runSwitch(w, &switches[i], o.end)
+	if e.lag > 0 && o.Phase != crew.Take {
+		w.busy += e.pass(w, switches, o.Phase == crew.Later, o.End)
+	}
+	for i := 0; i < len(switches) && e.lag == 0; i++ {
+		if o.Phase == crew.Take {
+			w.busy += e.pull(w, &switches[i], o.End, false)
+		} else {
+			e.runSwitch(w, &switches[i], o.End)
+		}
 	}
 }
 

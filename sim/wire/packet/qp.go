@@ -29,9 +29,9 @@ func (e *engine) open(h *host, id int32, now int64) {
 	h.sports[f.Dst] = port + uint16(e.paths)
 	base, links := e.base+(1+e.paths)*e.slot*int(id), 0
 	for k := range e.paths {
-		links = e.fill(base+(1+k)*e.slot, route.Key{Src: f.Src, Dst: f.Dst, SPort: port + uint16(k), DPort: f.DstPort})
+		links = e.fill(base+(1+k)*e.slot, route.Key{Src: f.Src, Dst: f.Dst, SPort: port + uint16(k), DPort: f.DstPort}, f.Path)
 	}
-	e.fill(base, route.Key{Src: f.Dst, Dst: f.Src, SPort: f.DstPort, DPort: port})
+	e.fill(base, route.Key{Src: f.Dst, Dst: f.Src, SPort: f.DstPort, DPort: port}, f.Back)
 	e.rcv[id].Back = uint32(base)
 	line := e.links[h.out].Nominal
 	payload := int64(e.cfg.Frames.Payload)
@@ -45,9 +45,9 @@ func (e *engine) open(h *host, id int32, now int64) {
 	h.Add(id, e.snd)
 }
 
-// fill writes a route, and by which ports it leads on, and returns how many links it has.
-func (e *engine) fill(at int, k route.Key) int {
-	n := e.routes.Fill(e.hops[at:], k)
+// fill writes a route, along cables if there are any, and by which ports it leads on, and returns how many links it has.
+func (e *engine) fill(at int, k route.Key, along []int32) int {
+	n := e.routes.Fill(e.hops[at:], k, along)
 	for i := at; i < at+n; i++ {
 		e.outs[i] = e.exits[e.hops[i]]
 	}
@@ -76,7 +76,7 @@ func (e *engine) sendData(w *worker, h *host, s *sender, l *link, id int32, now 
 	}
 	aux := uint32(0)
 	if k := e.cfg.CC.Kind; k != NoCC && k != DCQCN {
-		aux = e.controls.Sent(id, psn, now)
+		aux = e.controls.Sent(id, psn, psn-s.Una, now)
 	}
 	if t := int64(e.cfg.Repair.Timeout); t > 0 {
 		if s.Una+1 == s.Nxt {
@@ -243,6 +243,7 @@ func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 	if e.cfg.CC.Kind != DCQCN || f.Flags&flagCE != 0 { // else the control sees nothing
 		e.ccAck(w, h, f, s, acked)
 	}
+	h.table.Note(&h.List, f.Flow, s)
 	return true
 }
 

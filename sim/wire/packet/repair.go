@@ -17,7 +17,7 @@ func (e *engine) timeouts(w *worker, h *host, now int64) {
 		e.lossSeen(id, s, now, s.Retries)
 		w.Retransmitted += e.controls.Again(id, s.Again(c.Selective))
 	}
-	h.Timer = h.Overdue(e.snd, int64(c.Timeout))
+	h.Tabled, h.Timer = false, h.Overdue(e.snd, int64(c.Timeout))
 }
 
 // Trimming, as Ultra Ethernet has it: a data frame for which a switch has no room is cut to its

@@ -23,12 +23,12 @@ type swtch struct {
 	riding  bool    // trains are among what arrived
 	in, out []int32 // links, by port
 	memory.Memory
-	apart    bool     // what arrived is in the worker's parts
-	arrived  []frame  // of this window, port by port
-	from     []uint16 // with EventOrder: the port of each
-	busy     []uint64 // bits of ports, all of those that have frames
-	control  []uint64 // bits of ports by which control frames leave that arrived in this window
-	soon     int64    // in careful: none of them starts one before
+	apart    bool         // what arrived is in the worker's parts
+	arrived  []frame      // of this window, port by port
+	from     []uint16     // with EventOrder: the port of each
+	busy     []uint64     // bits of ports, all of those that have frames
+	control  []uint64     // bits of ports by which control frames leave that arrived in this window
+	starts   *port.Starts // in careful, of these; else nil
 	flowlets []route.Flowlet
 	draws    uint64 // of paths
 	spare    *frames.Piece
@@ -279,11 +279,10 @@ func (e *engine) pfcAtSwitch(w *worker, s *swtch, f *frame, n instant.Number) {
 		}
 		return
 	}
-	before := l.Paused
+	before := l.Asked
 	e.pause(w, l, f)
 	l.Note(before, f)
-	s.soon = 0
-	if l.Waiting&^l.Paused != 0 && l.Free < f.At {
+	if s.starts.Update(l); l.Waiting&^l.Paused != 0 && l.Free < f.At {
 		e.dequeue(w, s, l, f.At)
 	}
 }
@@ -305,21 +304,20 @@ func (e *engine) enqueue(w *worker, s *swtch, l *link, f *frame) {
 	q.Pass(f, f.At, f.Tag, &s.spare)
 	l.Waiting |= 1 << f.Class
 	s.busy[l.FromPort/64] |= 1 << (l.FromPort % 64)
-	s.soon = min(s.soon, l.Free)
 	if l.Odd {
 		if l.Credit != nil {
 			e.gate(l, f.At)
 		}
-		if e.cfg.MarkAtEnqueue {
-			if l.MarkQueued(q, e.cfg.Seed) {
-				w.Marks++
-			}
+		if e.cfg.MarkAtEnqueue && l.MarkQueued(q, e.cfg.Seed) {
+			w.Marks++
 		}
 	}
 	q.Bytes += int64(f.Size)
 	l.Deepen(q, f.Class)
 	if l.Free < f.At && l.Waiting&^l.Paused != 0 {
 		e.dequeue(w, s, l, f.At)
+	} else if s.starts != nil {
+		s.starts.Join(l)
 	}
 }
 
@@ -343,6 +341,9 @@ func (e *engine) dequeue(w *worker, s *swtch, l *link, at int64) {
 	e.transmit(w, l, f, at, q.Bytes)
 	if l.Odd && l.Credit != nil {
 		e.gate(l, at)
+	}
+	if s.starts != nil {
+		s.starts.Update(l)
 	}
 }
 

@@ -68,7 +68,7 @@ func (e *engine) started(w *worker, root int) {
 	w.By, w.since, w.size = instant.Root(int32(root)), -never, 0
 }
 
-// itself is the root of what a node does of its own.
+// itself is the root of what a node does of its own, or as credits come back, which have no number.
 func (e *engine) itself(node int32) int { return len(e.flows) + int(node) }
 
 // notice is for how long, in ps, the present event was planned; without EventOrder longer

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/simccl/simccl/sim/wire/packet/internal/crew"
 	"github.com/simccl/simccl/units"
 )
 
@@ -239,13 +240,13 @@ func count(t *testing.T, n *Network, flows []Flow, c *Config) trains {
 	for now, busy := e.next(0), 0; e.live > 0 && now != never; {
 		end := now + e.look
 		e.began = now
-		e.do(w, order{false, end})
+		e.do(w, crew.Order{Phase: crew.Take, End: end})
 		busy = w.busy
 		e.settle()
 		for i := range e.switches {
 			all.window(e, &e.switches[i])
 		}
-		e.do(w, order{true, end})
+		e.do(w, crew.Order{Phase: crew.Act, End: end})
 		if now = end; busy == 0 {
 			now = e.next(end)
 		}

@@ -21,15 +21,12 @@ func (e *engine) watch(w *worker, s *swtch, now int64) {
 
 // flush drops a queue, and resumes those whose frames it held.
 func (e *engine) flush(w *worker, s *swtch, l *link, class uint8, now int64) {
-	s.soon = 0
 	s.Recount()
 	for q := &l.Queues[class]; !q.Empty(); q.Pop(&s.spare) {
 		f := q.Front()
 		q.Bytes -= int64(f.Size)
 		w.Drops, l.Stats.Drops = w.Drops+1, l.Stats.Drops+1
-		if in := &e.links[s.in[f.Tag]]; in.Credit != nil {
-			in.Repay(f, now)
-		} else {
+		if e.links[s.in[f.Tag]].Repay(f, now); e.cfg.Buffer.Credits == 0 {
 			e.release(w, s, f, now)
 		}
 	}
@@ -40,7 +37,7 @@ func (e *engine) flush(w *worker, s *swtch, l *link, class uint8, now int64) {
 // heldBack takes note of the flows of a host that waited for the end of a pause.
 func (e *engine) heldBack(h *host, l *link) {
 	for _, id := range h.Pairs {
-		if s := &e.snd[id]; s.Nxt < s.Frames && s.NextAvail < l.HOL.To && !e.rules.Bound(s, l.HOL.To) {
+		if s := &e.snd[id]; s.Nxt < s.Frames && s.NextAvail < l.HOL.To && !e.rules.Bound(s, l.HOL.To, never) {
 			l.HOL.Delayed(id, e.hops[s.Route+1], s.NextAvail)
 		}
 	}

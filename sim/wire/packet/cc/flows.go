@@ -3,17 +3,21 @@ package cc
 import (
 	"cmp"
 	"fmt"
-	"math"
 
 	"github.com/simccl/simccl/units"
 )
 
 // Flows is what senders know whose control is not DCQCN, by flow.
 type Flows struct {
+	// InOrder: no frame of a flow overtakes another, nor does an acknowledgement. Then a flow with HPCC has no more rows
+	// for telemetry than it had frames in flight, so those of many flows fit into a cache.
+	InOrder   bool
 	c         *Params
 	payload   int // bytes of a full frame
 	header    int
-	shift     uint8 // of HPCC's units, see Telemetry
+	shift     uint8   // of HPCC's units
+	bits      float64 // of the unit of bytes sent, with HPCC
+	unit      float64 // bytes of that of queues
 	telemetry []Telemetry
 	rows      rows
 	gradient  []Gradient
@@ -21,7 +25,7 @@ type Flows struct {
 	delay     []Delay
 	windowed  []Windowed
 	coded     []Coded
-	over      []float64 // with Pint, by code: the utilisation over that aimed at; 0: not known
+	over      []float64 // with Pint, by code: the utilisation over that aimed at
 }
 
 // NewFlows makes room for n flows whose full frames have so many bytes of payload and
@@ -31,7 +35,7 @@ func NewFlows(c *Params, n, payload, header int) Flows {
 	switch c.Kind {
 	case HPCC:
 		x.telemetry = make([]Telemetry, n)
-		x.shift = shiftOf(c.Multi)
+		x.shift, x.bits, x.unit = shiftOf(c.Multi), float64(8*byteUnit*c.Multi), float64(qlenUnit*c.Multi)
 	case Timely:
 		x.gradient = make([]Gradient, n)
 	case DCTCP:
@@ -41,17 +45,24 @@ func NewFlows(c *Params, n, payload, header int) Flows {
 	case NSCC:
 		x.windowed = make([]Windowed, n)
 	case Pint:
-		x.coded = make([]Coded, n)
+		x.coded, x.over = make([]Coded, n), make([]float64, decodes)
+		for code := range x.over {
+			x.over[code] = c.decoded(uint32(code))
+		}
 	}
 	return x
 }
+
+// decodes is up to which code of HPCC-PINT utilisations are computed beforehand, as senders share them: with
+// powers of 1.01 and more hardly any is higher.
+const decodes = 1 << 10
 
 // Open begins a flow over so many links with a base round trip, of so many bytes if that is known, else 0. Error:
 // *UnsupportedError, where frames in flight cannot be numbered.
 func (x *Flows) Open(id int32, s *Rate, window *int64, rtt units.Time, links int, bytes int64) error {
 	switch x.c.Kind {
 	case HPCC:
-		x.telemetry[id] = NewTelemetry(x.c, s.Line, int64(rtt/units.Nanosecond), *window)
+		x.telemetry[id] = NewTelemetry(x.c, s.Line, int64(rtt/units.Nanosecond))
 		x.room(&x.telemetry[id], min(*window, cmp.Or(bytes, *window)), links-1)
 	case Timely:
 		x.gradient[id] = NewGradient(s.Line)
@@ -65,8 +76,13 @@ func (x *Flows) Open(id int32, s *Rate, window *int64, rtt units.Time, links int
 		x.delay[id] = NewDelay(&x.c.Swift, links-1)
 	}
 	x.resize(id, s, window)
+	return x.Full()
+}
+
+// Full says that frames in flight cannot be numbered any more. Error: *UnsupportedError.
+func (x *Flows) Full() error {
 	if x.rows.full {
-		return &UnsupportedError{What: "HPCC with windows of more than 2^29 frames in all", Found: fmt.Sprintf("flow %d beyond them", id)}
+		return &UnsupportedError{What: "HPCC with more than 2^29 frames in flight", Found: fmt.Sprintf("%d flows with more", len(x.telemetry))}
 	}
 	return nil
 }
@@ -81,20 +97,42 @@ func (x *Flows) resize(id int32, s *Rate, window *int64) {
 	}
 }
 
-// room sets rows aside for so many bytes in flight that meet so many switches.
+// fewest is the size of rows with which a flow begins, as a power of two.
+const fewest = 2
+
+// room sets rows aside for so many bytes in flight that meet so many switches; with InOrder only a few at first.
 func (x *Flows) room(p *Telemetry, bytes int64, switches int) {
-	n := uint32(4)
-	for int64(n-2)*int64(x.payload) < bytes {
-		n *= 2
+	for p.most = fewest; int64(1<<p.most-2)*int64(x.payload) < bytes; {
+		p.most++
 	}
-	p.first, p.mask = x.rows.take(n, switches), n-1
+	if p.size = p.most; x.InOrder {
+		p.size = fewest
+	}
+	p.first = x.rows.take(1<<p.size, switches)
 }
 
-// Send is what data frame psn of a flow with HPCC carries, which is sent now: the number of its row. It is
-// another one than that of a frame that was sent before under that psn: that may still be on its way.
+// more sets more rows aside for a flow: as many as a power of two.
+func (x *Flows) more(p *Telemetry, size uint8) {
+	if first := x.rows.take(1<<size, 0); first > 0 { // else the rows that it has must do
+		p.first, p.size = first, size
+	}
+}
+
+// Grows says that a flow that sends a data frame needs more rows perhaps, with so many in flight before it: Grow does that.
+func Grows(flight uint32) bool { return flight&(flight-1) == 0 && flight>>fewest != 0 }
+
+// Grow makes room for one more data frame of a flow with HPCC than so many in flight.
+func (x *Flows) Grow(id int32, flight uint32) {
+	if p := &x.telemetry[id]; flight>>p.size != 0 && p.size < p.most {
+		x.more(p, p.size+1)
+	}
+}
+
+// Send is what data frame psn of a flow with HPCC carries, which is sent now: the number of its row. It is another one than
+// that of a frame that was sent before under that psn: that may still be on its way.
 func (x *Flows) Send(id int32, psn uint32) (aux uint32) {
 	p := &x.telemetry[id]
-	return p.first + (psn+p.again)&p.mask
+	return p.first + (psn+p.again)&(1<<(p.size&31)-1)
 }
 
 // Stamp adds the record of a port of a rate to what a frame carries.
@@ -102,19 +140,27 @@ func (x *Flows) Stamp(aux uint32, word uint64, rate int64) uint32 {
 	return x.rows.stamp(aux, word, rate)
 }
 
-// Seen is the rate after what a frame of a flow with HPCC saw on its way, and whether it changes. aux is what that frame
-// carried or, if the acknowledgement reports one that came out of order, its psn; it met as many switches as the one
-// before. Frames below psn have arrived, next is sent next.
-func (x *Flows) Seen(id int32, s *Rate, aux uint32, report bool, psn, next uint32) (rate int64, changes bool) {
+// Touch reads what Seen will look at.
+func (x *Flows) Touch(id int32, aux uint32) uint32 {
+	if x.c.Kind != HPCC {
+		return 0
+	}
+	return x.telemetry[id].update + x.rows.touch(aux)
+}
+
+// Seen is the rate after what a frame of a flow with HPCC and a window saw on its way, and whether it changes. aux is what
+// that frame carried or, if the acknowledgement reports one that came out of order, its psn; it met as many switches as the
+// one before. Frames below psn have arrived, next is sent next.
+func (x *Flows) Seen(id int32, s *Rate, window int64, aux uint32, report bool, psn, next uint32) (rate int64, changes bool) {
 	p := &x.telemetry[id]
 	if report {
 		if p.again > 0 { // it does not say which of two that were sent came
 			return 0, false
 		}
-		aux = x.Send(id, aux) | p.count
+		aux = x.Send(id, aux) | uint32(p.count)<<rowCount
 	}
-	p.count = aux &^ rowMask
-	return p.ack(x.c, s, x.rows.hops(aux), psn, next)
+	p.count = uint8(aux >> rowCount)
+	return p.ack(x, s, window, aux, psn, next)
 }
 
 // Gradient is TIMELY's state of a flow.
@@ -134,11 +180,14 @@ func (x *Flows) Record(at, sent, queued int64) uint64 {
 	return uint64(at)/1000&intTime | b&intBytes<<24 | q&intQueue<<44
 }
 
-// Sent is what data frame psn, sent now (ps), carries for its acknowledgement to bring
+// Sent is what data frame psn, sent now (ps) with so many in flight before it, carries for its acknowledgement to bring
 // back; 0 where that is nothing.
-func (x *Flows) Sent(id int32, psn uint32, now int64) (aux uint32) {
+func (x *Flows) Sent(id int32, psn, flight uint32, now int64) (aux uint32) {
 	switch x.c.Kind {
 	case HPCC:
+		if Grows(flight) {
+			x.Grow(id, flight)
+		}
 		return x.Send(id, psn)
 	case NSCC:
 		x.windowed[id].note(psn, now)
@@ -156,10 +205,8 @@ func (x *Flows) Again(id int32, frames int64) int64 {
 	}
 	p := &x.telemetry[id]
 	if p.again += uint32(frames); p.again == uint32(frames) { // room for a window that was sent before, too
-		n := 2 * (p.mask + 1)
-		if first := x.rows.take(n, 0); first > 0 { // else the rows that it has must do
-			p.first, p.mask = first, n-1
-		}
+		p.most++
+		x.more(p, p.most)
 	}
 	return frames
 }
@@ -186,7 +233,7 @@ func (a *Ack) rtt() int64 { return int64(uint32(a.Now/1000) - a.Aux) }
 func (x *Flows) Ack(id int32, s *Rate, window *int64, a *Ack) (rate int64, shift bool) {
 	switch {
 	case x.c.Kind == HPCC:
-		return x.Seen(id, s, a.Aux, a.Report, a.Psn, a.Next)
+		return x.Seen(id, s, *window, a.Aux, a.Report, a.Psn, a.Next)
 	case x.c.Kind == Pint && !a.Skipped:
 		return x.coded[id].Ack(x.c, s, x.decoded(a.Aux), a.Psn, a.Next)
 	case x.c.Kind == DCTCP:
@@ -207,13 +254,10 @@ func (x *Flows) Ack(id int32, s *Rate, window *int64, a *Ack) (rate int64, shift
 
 // decoded is the utilisation over that aimed at of a code of HPCC-PINT.
 func (x *Flows) decoded(code uint32) float64 {
-	for int(code) >= len(x.over) {
-		x.over = append(x.over, 0)
+	if int(code) < len(x.over) {
+		return x.over[code]
 	}
-	if x.over[code] == 0 {
-		x.over[code] = math.Pow(x.c.PintBase, float64(code)) / PintUnit / x.c.Utilisation
-	}
-	return x.over[code]
+	return x.c.decoded(code)
 }
 
 // ultra lets NSCC see an acknowledgement, also of a frame out of order.

@@ -7,11 +7,16 @@ import (
 
 // Widths and units of INT's records (network/utils/int-header.h): 24 bits of
 // nanoseconds, 20 of bytes sent, 17 of queue length, in one word, from the lowest bit. The
-// rate of the link is a word of its own here.
+// rate of the link is a code in the bits above.
 const (
 	intTime  = 1<<24 - 1
 	intBytes = 1<<20 - 1
 	intQueue = 1<<17 - 1
+
+	bytesShift = 24
+	queueShift = 44
+	overQueue  = 64 - rateShift // bits above
+
 	byteBits = 7
 	byteUnit = 1 << byteBits
 	qlenUnit = 80
@@ -19,24 +24,23 @@ const (
 )
 
 // Telemetry is the state of HPCC (SIGCOMM'19) of a sender. What each acknowledgement touches is in
-// the first lines of a cache.
+// the first line of a cache, on routes with up to three switches.
 type Telemetry struct {
 	first  uint32 // of the rows of its frames in flight
-	mask   uint32 // of a frame's number, to a row; a power of two less one
 	update uint32 // the frame whose acknowledgement ends a round trip
-	again  uint32 // frames sent again so far: rows are by psn plus that
-	count  uint32 // of records of the frame that was acknowledged last, as frames carry it
 	stage  int32
-	even   bool              // a queue times line by line is that queue, to the last bit
-	util   float64           // smoothed utilisation
-	rate   int64             // at the start of the round trip
-	rtt    int64             // ns
-	window float64           // bytes
-	bits   float64           // of the unit of bytes sent
-	unit   float64           // bytes of that of queues
-	last   [intHops]uint64   // words of the acknowledgement before
+	size   uint8           // of those rows, as a power of two
+	most   uint8           // size of as many rows as its window may need
+	count  uint8           // of records of the frame that was acknowledged last
+	even   bool            // a queue times line by line is that queue, to the last bit
+	rtt    int64           // ns
+	util   float64         // smoothed utilisation
+	rate   int64           // at the start of the round trip
+	last   [intHops]uint64 // words of the acknowledgement before
+	again  uint32          // frames sent again so far: rows are by psn plus that
+	_      uint32
 	each   *[intHops]hopRate // with MultiRate
-	_      [4]byte           // whole lines of a cache
+	_      [4]uint64         // whole lines of a cache
 }
 
 // shiftOf says of which power of two multi is; 255: none.
@@ -55,9 +59,8 @@ type hopRate struct {
 }
 
 // NewTelemetry makes the state of a sender with a base round trip in ns.
-func NewTelemetry(c *Params, line, rtt, window int64) Telemetry {
-	p := Telemetry{util: 1, rate: line, rtt: rtt, window: float64(window)}
-	p.bits, p.unit = float64(8*byteUnit*c.Multi), float64(qlenUnit*c.Multi)
+func NewTelemetry(c *Params, line, rtt int64) Telemetry {
+	p := Telemetry{util: 1, rate: line, rtt: rtt}
 	unit := uint64(qlenUnit * c.Multi)
 	odd := func(x uint64) int { return bits.Len64(x >> (bits.TrailingZeros64(x) & 63)) } // bits of its mantissa
 	p.even = bits.Len64(intQueue)+odd(unit)+odd(uint64(line)) <= 53
@@ -79,10 +82,10 @@ func (c *Params) Coded(rate int64) int64 {
 	return 25e9
 }
 
-// ack finds the rate after what a frame saw on its way, and says whether it changes:
+// ack finds the rate after what a frame, which carried aux, saw on its way, and says whether it changes:
 // frames below psn have arrived, next is sent next.
-func (p *Telemetry) ack(c *Params, s *Rate, hops []uint64, psn, next uint32) (rate int64, changes bool) {
-	update := p.update
+func (p *Telemetry) ack(x *Flows, s *Rate, window int64, aux, psn, next uint32) (rate int64, changes bool) {
+	update, c, hops := p.update, x.c, x.rows.hops(aux)
 	full := psn > update
 	if !c.FastReact && !full {
 		return 0, false
@@ -90,9 +93,7 @@ func (p *Telemetry) ack(c *Params, s *Rate, hops []uint64, psn, next uint32) (ra
 	if update == 0 {
 		p.update = next
 		clear(p.last[:])
-		for i := range len(hops) / 2 {
-			p.last[i] = hops[2*i]
-		}
+		copy(p.last[:], hops)
 		return 0, false
 	}
 	if full { // these are moves: whether a round trip ends cannot be foreseen
@@ -103,20 +104,20 @@ func (p *Telemetry) ack(c *Params, s *Rate, hops []uint64, psn, next uint32) (ra
 		return 0, false
 	}
 	if c.MultiRate {
-		return p.perHop(hops, s, c, full)
+		return p.perHop(x, s, window, aux, hops, full)
 	}
 	u, dt, any := 0.0, int64(0), true
-	if len(hops) > 2 || c.SampleFeedback {
-		u, dt, any = p.utilisation(hops, s, c, full)
-	} else if now, tau := p.measure(hops[0], int64(hops[1]), &p.last[0], s); now > 0 {
+	if len(hops) > 1 || c.SampleFeedback {
+		u, dt, any = p.utilisation(x, s, window, aux, hops, full)
+	} else if now, tau := p.measure(x, hops[0], x.rows.rate(aux, hops[0], 0), &p.last[0], s, window); now > 0 {
 		u, dt = now, tau
 	}
 	if !any {
 		return 0, false
 	}
-	x := hopRate{p.util, p.stage, p.rate}
-	rate, stage := x.next(u, dt, p.rtt, s, c)
-	if p.util = x.util; full {
+	h := hopRate{p.util, p.stage, p.rate}
+	rate, stage := h.next(u, dt, p.rtt, s, c)
+	if p.util = h.util; full {
 		p.rate, p.stage = rate, stage
 	}
 	return rate, true
@@ -135,20 +136,20 @@ func (x *hopRate) next(u float64, dt, rtt int64, s *Rate, c *Params) (int64, int
 }
 
 // perHop is the least of the rates of all hops.
-func (p *Telemetry) perHop(hops []uint64, s *Rate, c *Params, full bool) (least int64, any bool) {
+func (p *Telemetry) perHop(x *Flows, s *Rate, window int64, aux uint32, hops []uint64, full bool) (least int64, any bool) {
 	least = s.Line
-	for i := range len(hops) / 2 {
-		x := &p.each[i]
-		if c.SampleFeedback && hops[2*i]>>44 == 0 && !full {
-			least = min(least, x.rate)
+	for i, word := range hops {
+		h := &p.each[i]
+		if x.c.SampleFeedback && word>>queueShift&intQueue == 0 && !full {
+			least = min(least, h.rate)
 			continue
 		}
 		any = true
-		u, dt := p.measure(hops[2*i], int64(hops[2*i+1]), &p.last[i], s)
-		rate, stage := x.next(u, dt, p.rtt, s, c)
+		u, dt := p.measure(x, word, x.rows.rate(aux, word, i), &p.last[i], s, window)
+		rate, stage := h.next(u, dt, p.rtt, s, x.c)
 		least = min(least, rate)
 		if full {
-			x.rate, x.stage = rate, stage
+			h.rate, h.stage = rate, stage
 		}
 	}
 	return least, any
@@ -156,14 +157,14 @@ func (p *Telemetry) perHop(hops []uint64, s *Rate, c *Params, full bool) (least 
 
 // utilisation returns the highest of the hops of a path, and over how many
 // nanoseconds it was measured.
-func (p *Telemetry) utilisation(hops []uint64, s *Rate, c *Params, full bool) (most float64, dt int64, any bool) {
-	before := p.last[:len(hops)/2]
-	for i := range before {
-		if c.SampleFeedback && hops[2*i]>>44 == 0 && !full {
+func (p *Telemetry) utilisation(x *Flows, s *Rate, window int64, aux uint32, hops []uint64, full bool) (most float64, dt int64, any bool) {
+	before := p.last[:len(hops)]
+	for i, word := range hops {
+		if x.c.SampleFeedback && word>>queueShift&intQueue == 0 && !full {
 			continue
 		}
 		any = true
-		if u, tau := p.measure(hops[2*i], int64(hops[2*i+1]), &before[i], s); u > most {
+		if u, tau := p.measure(x, word, x.rows.rate(aux, word, i), &before[i], s, window); u > most {
 			most, dt = u, tau
 		}
 	}
@@ -171,14 +172,15 @@ func (p *Telemetry) utilisation(hops []uint64, s *Rate, c *Params, full bool) (m
 }
 
 // measure is the utilisation of a hop of a rate since the acknowledgement before, whose word was last.
-func (p *Telemetry) measure(word uint64, bps int64, last *uint64, s *Rate) (u float64, tau int64) {
+func (p *Telemetry) measure(x *Flows, word uint64, bps int64, last *uint64, s *Rate, window int64) (u float64, tau int64) {
 	old := *last
 	*last = word
 	tau = int64((word - old) & intTime)
-	sent, queue := float64(int64((word>>24-old>>24)&intBytes))*p.bits, float64(int64(min(word>>44, old>>44)))*p.unit
+	sent := float64(int64((word>>bytesShift-old>>bytesShift)&intBytes)) * x.bits
+	queue := float64(int64(min(word<<overQueue, old<<overQueue)>>(overQueue+queueShift))) * x.unit
 	rate := float64(bps)
 	if !p.even || bps != s.Line {
 		queue = queue * float64(s.Line) / rate
 	}
-	return sent/(float64(tau)*1e-9)/rate + queue/p.window, tau
+	return sent/(float64(tau)*1e-9)/rate + queue/float64(window), tau
 }

@@ -15,13 +15,14 @@ func TestMeasureShort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	x := NewFlows(&c, 1, 1000, 60)
 	r, left := rand.New(rand.NewPCG(7, 1)), 0
 	for range 20_000 {
 		line := int64(1+r.IntN(1600)) * 1e9
 		if r.IntN(4) == 0 {
 			line = 1 + r.Int64N(2e12)
 		}
-		p := NewTelemetry(&c, line, 8000, 1+r.Int64N(1<<20))
+		p, window := NewTelemetry(&c, line, 8000), 1+r.Int64N(1<<20)
 		if p.even {
 			left++
 		}
@@ -29,8 +30,8 @@ func TestMeasureShort(t *testing.T) {
 		q := p
 		q.even = false
 		word, s := r.Uint64N(1<<61), &Rate{Rate: line, Line: line}
-		u, dt := p.measure(word, line, &p.last[0], s)
-		if v, dv := q.measure(word, line, &q.last[0], s); u != v || dt != dv {
+		u, dt := p.measure(&x, word, line, &p.last[0], s, window)
+		if v, dv := q.measure(&x, word, line, &q.last[0], s, window); u != v || dt != dv {
 			t.Fatalf("a line of %d bit/s: utilisation %g over %d ns, want %g over %d", line, u, dt, v, dv)
 		}
 	}
@@ -64,12 +65,12 @@ func TestRecordsOfALongerWay(t *testing.T) {
 	}
 	for aux, n := range rows {
 		seen := x.rows.hops(aux)
-		if len(seen) != 2*n {
-			t.Errorf("row %d: %d records, want %d", aux&rowMask, len(seen)/2, n)
+		if len(seen) != n {
+			t.Errorf("row %d: %d records, want %d", aux&rowMask, len(seen), n)
 		}
-		for i := 0; 2*i < len(seen); i++ {
-			if want := uint64(100*int(aux&rowMask) + i); seen[2*i] != want || seen[2*i+1] != 100e9 {
-				t.Errorf("row %d, switch %d: record %d, want %d", aux&rowMask, i, seen[2*i], want)
+		for i, word := range seen {
+			if want := uint64(100*int(aux&rowMask) + i); word != want || x.rows.rate(aux, word, i) != 100e9 {
+				t.Errorf("row %d, switch %d: record %d, want %d", aux&rowMask, i, word, want)
 			}
 		}
 	}
@@ -78,7 +79,63 @@ func TestRecordsOfALongerWay(t *testing.T) {
 		aux = x.Stamp(aux, 1, 100e9)
 	}
 	if seen := x.rows.hops(aux); seen != nil {
-		t.Errorf("of more switches than telemetry has room for: %d records", len(seen)/2)
+		t.Errorf("of more switches than telemetry has room for: %d records", len(seen))
+	}
+}
+
+// TestRowsGrow: frames in flight have rows of their own, however many they become, and not many more rows are taken.
+func TestRowsGrow(t *testing.T) {
+	c, err := Preset("hpcc", 100e9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, window := NewFlows(&c, 1, 1000, 60), int64(100_000)
+	x.InOrder = true
+	x.Open(0, &Rate{Rate: 100e9, Line: 100e9}, &window, 8*units.Microsecond, 3, 0)
+	r, una, sent := rand.New(rand.NewPCG(7, 2)), uint32(0), []uint32(nil)
+	for most := range 102 {
+		for range 20 {
+			switch flight := uint32(len(sent)) - una; {
+			case flight > 0 && r.IntN(2) == 0:
+				una += 1 + r.Uint32N(flight)
+			case int(flight) < most:
+				aux := x.Sent(0, uint32(len(sent)), flight, 0)
+				for psn := una; psn < uint32(len(sent)); psn++ {
+					if sent[psn] == aux {
+						t.Fatalf("with %d in flight, frame %d has the row of frame %d", flight, len(sent), psn)
+					}
+				}
+				sent = append(sent, aux)
+			}
+		}
+		if most := uint32(max(4, 4*most)); x.rows.next > most {
+			t.Fatalf("%d rows for at most %d frames in flight", x.rows.next, most)
+		}
+	}
+}
+
+// TestRates: records of more different rates than there are codes bring each its own.
+func TestRates(t *testing.T) {
+	c, err := Preset("hpcc", 100e9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, window := NewFlows(&c, 1, 1000, 60), int64(100_000)
+	x.Open(0, &Rate{Rate: 100e9, Line: 100e9}, &window, 8*units.Microsecond, 5, 0)
+	var all []uint32
+	for psn := range uint32(20) {
+		aux := x.Send(0, psn)
+		for k := range 5 {
+			aux = x.Stamp(aux, 1<<rateShift-1, 1e9*int64(1+(3*int(psn)+k)%25))
+		}
+		all = append(all, aux)
+	}
+	for psn, aux := range all {
+		for k, word := range x.rows.hops(aux) {
+			if rate, want := x.rows.rate(aux, word, k), 1e9*int64(1+(3*psn+k)%25); rate != want || word&(1<<rateShift-1) != 1<<rateShift-1 {
+				t.Errorf("frame %d, switch %d: a rate of %d and a word of %x, want %d", psn, k, rate, word, want)
+			}
+		}
 	}
 }
 
@@ -96,7 +153,7 @@ func TestRowsEnd(t *testing.T) {
 		t.Errorf("the first flow: %v", err)
 	}
 	x.rows.next = rowMask - 3
-	if err := open(1); !errors.Is(err, errors.ErrUnsupported) {
+	if err := open(1); !errors.Is(err, errors.ErrUnsupported) || x.Full() == nil {
 		t.Errorf("beyond the last number: %v", err)
 	}
 }

@@ -32,6 +32,11 @@ func (c *Params) Code(u, chance float64) uint32 {
 	return uint32(down)
 }
 
+// decoded is the utilisation over that aimed at of a code.
+func (c *Params) decoded(code uint32) float64 {
+	return math.Pow(c.PintBase, float64(code)) / PintUnit / c.Utilisation
+}
+
 // Ack finds the rate after the utilisation over that aimed at that an acknowledgement brings back, and
 // says whether it changes: frames below psn have arrived, next is sent next.
 func (p *Coded) Ack(c *Params, s *Rate, over float64, psn, next uint32) (rate int64, changes bool) {

@@ -1,14 +1,16 @@
 package cc
 
-// rows are the records that switches make of data frames in flight, by number: a word and a rate each. A row has room
-// for as many as the longest route needs, and none is in two lines of a cache unless it is longer than one. A frame
+// rows are the records that switches make of data frames in flight, by number: a word each, whose upper bits are a code of
+// the port's rate. A row has room for as many as the longest route needs, and none is in two lines of a cache. A frame
 // carries the number of its row and how many records that has: so a switch only writes, and waits for no memory. Rows lie
 // in pieces that stay where they are; untouched ones take no memory.
 type rows struct {
 	pieces [][]uint64
 	width  int // words of a row: a power of two
 	next   uint32
-	full   bool // more were asked for than there are numbers
+	full   bool             // more were asked for than there are numbers
+	rates  [otherRate]int64 // by code; 0: none yet
+	others map[uint32]int64 // rates of records without a code of their own, by what the frame carried before
 }
 
 const (
@@ -18,6 +20,9 @@ const (
 	rowCount = 29
 	rowMask  = 1<<rowCount - 1
 	tooMany  = intHops + 1
+	// The upper bits of a word are the code of a rate; the last code is that of all rates that have none.
+	rateShift = 61
+	otherRate = 7
 )
 
 // take sets n rows aside for routes with so many switches, and returns the number of the first. Where there
@@ -37,8 +42,8 @@ func (r *rows) take(n uint32, switches int) (first uint32) {
 
 // widen makes room for so many records of each frame, of intHops at most.
 func (r *rows) widen(records int) {
-	old, width := r.width, max(r.width, 2)
-	for width < 2*min(records, intHops) {
+	old, width := r.width, max(r.width, 1)
+	for width < min(records, intHops) {
 		width *= 2
 	}
 	if r.width = width; width == old {
@@ -59,18 +64,53 @@ func (r *rows) at(n uint32) []uint64 {
 	return r.pieces[n>>rowBits][i : i+r.width]
 }
 
+// touch reads the first record of a frame; aux may be the number of a frame that came out of order.
+func (r *rows) touch(aux uint32) uint32 {
+	if n := aux & rowMask; uint64(n)>>rowBits < uint64(len(r.pieces)) {
+		return uint32(r.at(n)[0])
+	}
+	return 0
+}
+
 // stamp adds a record of a word and a rate to the row of a frame, and returns what the frame carries then.
 func (r *rows) stamp(aux uint32, word uint64, rate int64) uint32 {
-	i := int(aux >> rowCount)
-	if 2*i >= r.width || i >= intHops {
+	i, code := int(aux>>rowCount), uint64(0)
+	if i >= r.width || i >= intHops {
 		if i >= intHops {
 			return aux&rowMask | tooMany<<rowCount
 		}
 		r.widen(i + 1)
 	}
-	row := r.at(aux & rowMask)
-	row[2*i], row[2*i+1] = word, uint64(rate)
+	if r.rates[0] != rate {
+		code = r.code(rate, aux)
+	}
+	r.at(aux & rowMask)[i] = word | code<<rateShift
 	return aux + 1<<rowCount
+}
+
+// code is the code of a rate for a frame that carries aux.
+func (r *rows) code(rate int64, aux uint32) uint64 {
+	for k := range r.rates {
+		if r.rates[k] == 0 {
+			r.rates[k] = rate
+		}
+		if r.rates[k] == rate {
+			return uint64(k)
+		}
+	}
+	if r.others == nil {
+		r.others = map[uint32]int64{}
+	}
+	r.others[aux] = rate
+	return otherRate
+}
+
+// rate is that of the record at a place in the row of a frame.
+func (r *rows) rate(aux uint32, word uint64, place int) int64 {
+	if code := word >> rateShift; code < otherRate {
+		return r.rates[code]
+	}
+	return r.others[aux&rowMask|uint32(place)<<rowCount]
 }
 
 // hops are the records of a frame; too many: none.
@@ -78,5 +118,5 @@ func (r *rows) hops(aux uint32) []uint64 {
 	if aux>>rowCount > intHops {
 		return nil
 	}
-	return r.at(aux & rowMask)[:2*(aux>>rowCount)]
+	return r.at(aux & rowMask)[:aux>>rowCount]
 }

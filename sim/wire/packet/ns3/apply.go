@@ -120,8 +120,8 @@ func (s *settings) marking() (m []packet.Marking) {
 		}
 	}
 	slices.Sort(rates)
-	for _, r := range rates {
-		m = append(m, packet.Marking{Rate: r, KMin: 1000 * s.kmin[r], KMax: 1000 * s.kmax[r], PMax: s.pmax[r]})
+	for _, r := range rates { // all are marked above KMAX, also where KMIN is larger (switch-mmu.cc)
+		m = append(m, packet.Marking{Rate: r, KMin: 1000 * min(s.kmin[r], s.kmax[r]), KMax: 1000 * s.kmax[r], PMax: s.pmax[r]})
 	}
 	return m
 }

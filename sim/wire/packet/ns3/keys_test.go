@@ -60,6 +60,7 @@ func TestKeys(t *testing.T) {
 	}{
 		{"no marks without ECN", "ENABLE_QCN 0\n", star8(cable), incast8(1), func(_ *Scenario, r *packet.Result) bool { return r.Marks == 0 && r.Stall == nil }},
 		{"a lower KMAX_MAP marks more", "KMAX_MAP 1 100000000000 500\n", star8(cable), incast8(1), func(_ *Scenario, r *packet.Result) bool { return r.Marks > 2*base.Marks }},
+		{"all are marked above KMAX_MAP, also below KMIN_MAP", "KMIN_MAP 1 100000000000 4000\nKMAX_MAP 1 100000000000 500\n", star8(cable), incast8(1), func(_ *Scenario, r *packet.Result) bool { return r.Marks > 2*base.Marks }},
 		{"rates that no link has do not count", "KMIN_MAP 2 100000000000 400 25000000000 1\n", star8(cable), incast8(1), func(_ *Scenario, r *packet.Result) bool { return span(r) == span(base) }},
 		{"fewer acknowledgements", "L2_ACK_INTERVAL 20000\n", star8(cable), incast8(1), func(_ *Scenario, r *packet.Result) bool { return r.Stall == nil && r.FrameHops < base.FrameHops-200 }},
 		{"none before so many bytes: no flow ends", "L2_ACK_INTERVAL 2000000\nL2_CHUNK_SIZE 3000\n", star8(cable), incast8(1), func(_ *Scenario, r *packet.Result) bool { return r.Stall != nil && r.Stall.Unfinished == 8 }},

@@ -13,6 +13,15 @@ func (b *Buffer) Timed() bool { return b.Credits > 0 || b.Quanta > 0 }
 // priority ahead of the one that repeats it.
 func (c *Config) LeastQuanta() int { return (c.Frames.Most() + 7*c.Frames.Pause + 31) / 32 }
 
+// LeastFrame is the bytes of the shortest frame that there may be.
+func (c *Config) LeastFrame() int {
+	least := max(1, min(c.Frames.Ack, c.Frames.Pause, c.Frames.Header))
+	if c.CC.CNPBytes > 0 {
+		least = min(least, c.CC.CNPBytes)
+	}
+	return least
+}
+
 // Plain says that ports and receivers do what no shortcut of the engine knows.
 func (c *Config) Plain() bool { return c.Buffer.Quanta > 0 || c.CutThrough > 0 || c.CC.CNPBytes > 0 }
 
@@ -20,6 +29,11 @@ func (c *Config) Plain() bool { return c.Buffer.Quanta > 0 || c.CutThrough > 0 |
 func Steady(n *Network, c *Config) bool {
 	return !c.Buffer.Timed() && len(c.Faults) == 0 &&
 		!slices.ContainsFunc(n.Cables, func(c Cable) bool { return c.Loss > 0 || !n.Switch[c.A] && !n.Switch[c.B] })
+}
+
+// InOrder says that no frame of a flow overtakes another, and no acknowledgement another one.
+func (c *Config) InOrder() bool {
+	return !c.Repair.Selective && c.Buffer.Trim == 0 && c.Paths <= 1 && c.Routing.Balance == Hashed && !slices.ContainsFunc(c.Faults, func(f Fault) bool { return f.Reroute })
 }
 
 // few is how many data frames a run has at most that keeps the order of events from the start: there it costs

@@ -45,6 +45,9 @@ type Flow struct {
 	// Deps are flows (indices) that must have ended: it starts a nanosecond after
 	// the last acknowledgement of the last of them.
 	Deps []int32
+	// Path and Back are the cables that its data and its acknowledgements cross, in place
+	// of those that ECMP chooses; empty: ECMP.
+	Path, Back []int32
 }
 
 // Frames are sizes on the wire, in bytes.
@@ -236,6 +239,9 @@ func Check(n *Network, flows []Flow, c *Config) error {
 	for i := range flows {
 		f := &flows[i]
 		if err := checkFlow(n, i, f, len(flows)); err != nil {
+			return err
+		}
+		if err := f.checkPaths(n, i, c); err != nil {
 			return err
 		}
 		if packets := (f.Bytes + int64(c.Frames.Payload) - 1) / int64(c.Frames.Payload); packets >= 1<<32-1 {

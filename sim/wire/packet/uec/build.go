@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/sim/wire/packet/cc"
+	"github.com/simccl/simccl/sim/wire/packet/internal/htdraw"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 	"github.com/simccl/simccl/units"
 )
@@ -38,6 +39,7 @@ func build(n *Network, flows []Flow, c *Config) *engine {
 	for i := range e.links {
 		e.look = min(e.look, e.links[i].delay)
 	}
+	e.look = parted.Window(e.look, len(e.nodes), len(e.links), control, func(link int) (int32, int64) { return e.links[link].to, e.links[link].rate })
 	e.span = e.look
 	e.parameters()
 	e.buildFlows()
@@ -117,13 +119,13 @@ func (e *engine) buildFlows() {
 // uplinks in the tables of leaves follow when they are first needed.
 func (e *engine) seed() {
 	n := e.net
-	c := newSetup(e.cfg.Seed)
+	c := htdraw.New(e.cfg.Seed)
 	e.salt = make([]uint32, n.Leaves+n.AllSpines())
 	for i := range e.salt {
-		e.salt[i] = c.next()
+		e.salt[i] = c.Next()
 	}
 	for range n.Cores + n.Hosts() { // their salts, and the first ports of NICs
-		c.next()
+		c.Next()
 	}
 	for i := range e.flows {
 		e.snd[i].paths = newPaths(e.cfg, c)
@@ -148,8 +150,8 @@ func (n *Network) goal(host int32) goal {
 }
 
 // permuted is the ports of a leaf to the spines in the order of its table.
-func (e *engine) permuted(leaf int, c *setup) []uint16 {
-	return shuffled(e.net.PerLeaf, e.net.Spines, c)
+func (e *engine) permuted(leaf int, c *htdraw.Rand) []uint16 {
+	return htdraw.Shuffled(e.net.PerLeaf, e.net.Spines, c)
 }
 
 // beyond is the ports of a spine to the cores in the order of its table for a host of
@@ -161,20 +163,7 @@ func (e *engine) beyond(spine, host int) []uint16 {
 	}
 	to := &e.over[spine][host]
 	if *to == nil {
-		*to = shuffled(n.Leaves/n.Pods, n.Uplinks(), e.setup)
+		*to = htdraw.Shuffled(n.Leaves/n.Pods, n.Uplinks(), e.setup)
 	}
 	return *to
-}
-
-// shuffled is some ports that follow each other, in an order by chance.
-func shuffled(first, count int, c *setup) []uint16 {
-	up := make([]uint16, count)
-	for s := range up {
-		up[s] = uint16(first + s)
-	}
-	for i := range up {
-		k, last := int(c.next())%(len(up)-i), len(up)-1-i
-		up[k], up[last] = up[last], up[k]
-	}
-	return up
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/sim/wire/packet/cc"
+	"github.com/simccl/simccl/sim/wire/packet/internal/htdraw"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 )
 
@@ -27,7 +28,7 @@ type engine struct {
 	over          [][][]uint16 // of spines by host of another pod: to cores, in the same way
 	outs          []uint8      // of goals by path: the port of the sender's leaf, from 1; 0: not known; nil: never is
 	salt          []uint32     // of leaves, then of spines
-	setup         *setup
+	setup         *htdraw.Rand
 	hosts         []host
 	snd           []sender
 	rcv           []receiver

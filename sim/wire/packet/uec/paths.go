@@ -1,6 +1,10 @@
 package uec
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/simccl/simccl/sim/wire/packet/internal/htdraw"
+)
 
 // paths chooses the entropy of each packet of a flow (sim/uec_mp.cpp,
 // sim/buffer_reps.cpp).
@@ -22,14 +26,14 @@ type paths struct {
 const maxPenalty = 15
 
 // newPaths draws a flow's first paths.
-func newPaths(c *Config, r *setup) paths {
+func newPaths(c *Config, r *htdraw.Rand) paths {
 	p := paths{balance: c.Balance, mask: uint16(c.Paths - 1)}
 	switch c.Balance {
 	case ECMP:
-		p.fixed = uint16(r.next() % uint32(c.Paths))
+		p.fixed = uint16(r.Next() % uint32(c.Paths))
 	case Oblivious, Bitmap, Mixed:
-		p.upper = uint16(r.next()%0xffff) &^ p.mask
-		p.xor = uint16(r.next() % uint32(c.Paths))
+		p.upper = uint16(r.Next()%0xffff) &^ p.mask
+		p.xor = uint16(r.Next() % uint32(c.Paths))
 	}
 	return p
 }

@@ -14,19 +14,24 @@ type Waits struct {
 	after   [][]int32 // flows that wait for a flow
 	missing []int32   // ends that a flow waits for
 	ready   []int64   // the last of them, so far
+	any     bool      // a flow waits
 }
 
 // New is for n flows; of gives those that one waits for.
 func New(n int, of func(flow int) []int32) *Waits {
-	w := &Waits{make([][]int32, n), make([]int32, n), make([]int64, n)}
+	w := &Waits{after: make([][]int32, n), missing: make([]int32, n), ready: make([]int64, n)}
 	for i := range n {
 		w.missing[i] = int32(len(of(i)))
 		for _, d := range of(i) {
 			w.after[d] = append(w.after[d], int32(i))
+			w.any = true
 		}
 	}
 	return w
 }
+
+// Any says that some flow waits for another.
+func (w *Waits) Any() bool { return w.any }
 
 // Free says that a flow waits for none.
 func (w *Waits) Free(flow int) bool { return w.missing[flow] == 0 }

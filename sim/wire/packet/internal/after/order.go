@@ -1,6 +1,9 @@
 package after
 
-import "cmp"
+import (
+	"cmp"
+	"slices"
+)
 
 // Ending is a flow whose last acknowledgement arrived, at a time and after so long on its way over the last link,
 // both in ps; Began is the number under which it began there, of type N.
@@ -20,6 +23,18 @@ func (x *Ending[N]) Compare(y *Ending[N], order func(a, b N) int) int {
 	return order(x.Began, y.Began)
 }
 
+// Sort puts endings in the order of time, however many of them a window has: flows that may begin then at one time do so
+// in that order. Endings of equal times are in the order in which they were planned if a calendar says that, else they
+// stay as they are.
+func Sort[N any](all []Ending[N], ordered bool, calendar interface{ Order(a, b N) int }) {
+	slices.SortStableFunc(all, func(a, b Ending[N]) int {
+		if !ordered {
+			return cmp.Compare(a.At, b.At)
+		}
+		return a.Compare(&b, calendar.Order)
+	})
+}
+
 // Order is the order in which starts of flows are planned: those that wait for none, by time, then others as what
 // they wait for ends. The zero value has flows in the order of their numbers.
 type Order struct {
@@ -35,9 +50,6 @@ func NewOrder(n int, free []int32) Order {
 	}
 	return o
 }
-
-// Counts says whether starts have an order of their own.
-func (o *Order) Counts() bool { return o.of != nil }
 
 // Plan plans the start of a flow after all others.
 func (o *Order) Plan(flow int32) {

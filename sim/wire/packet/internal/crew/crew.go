@@ -1,23 +1,39 @@
-// Package crew runs orders on several workers in parallel.
+// Package crew runs the phases of windows on several workers in parallel.
 //
-// In: what a worker does, and orders for all workers. It must not know what they do.
+// In: what a worker does, and orders for all workers. It must not know nodes.
 package crew
 
 import "sync"
 
+// Order is what each worker does with its nodes in the window that ends at a time, in ps.
+type Order struct {
+	Phase
+	End int64
+}
+
+// Phase is a part of a window.
+type Phase uint8
+
+// Phases of a window.
+const (
+	Take  Phase = iota // what arrives
+	Act                // on it
+	Later              // nodes whose window is later take what arrives and act on it
+)
+
 // Crew is workers; the first of them is who gives the orders.
-type Crew[O any] struct {
-	do     func(worker int, order O)
-	orders []chan O
+type Crew struct {
+	do     func(worker int, order Order)
+	orders []chan Order
 	busy   sync.WaitGroup
 	ended  sync.WaitGroup
 }
 
 // Hire starts n workers but the first.
-func Hire[O any](n int, do func(worker int, order O)) *Crew[O] {
-	c := &Crew[O]{do: do, orders: make([]chan O, n)}
+func Hire(n int, do func(worker int, order Order)) *Crew {
+	c := &Crew{do: do, orders: make([]chan Order, n)}
 	for i := 1; i < n; i++ {
-		c.orders[i] = make(chan O, 1)
+		c.orders[i] = make(chan Order, 1)
 		c.ended.Add(1)
 		go func() {
 			defer c.ended.Done()
@@ -31,7 +47,7 @@ func Hire[O any](n int, do func(worker int, order O)) *Crew[O] {
 }
 
 // All lets every worker follow an order, and waits for them.
-func (c *Crew[O]) All(o O) {
+func (c *Crew) All(o Order) {
 	c.busy.Add(len(c.orders) - 1)
 	for i := 1; i < len(c.orders); i++ {
 		c.orders[i] <- o
@@ -41,7 +57,7 @@ func (c *Crew[O]) All(o O) {
 }
 
 // Dismiss ends the workers.
-func (c *Crew[O]) Dismiss() {
+func (c *Crew) Dismiss() {
 	for i := 1; i < len(c.orders); i++ {
 		close(c.orders[i])
 	}

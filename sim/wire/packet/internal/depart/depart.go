@@ -5,6 +5,9 @@
 package depart
 
 import (
+	"slices"
+
+	"github.com/simccl/simccl/sim/wire/packet/cc"
 	"github.com/simccl/simccl/sim/wire/packet/internal/frames"
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
 	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
@@ -30,6 +33,8 @@ type Window struct {
 	From     []uint16    // with Calendar: the port of each
 	In       []int32     // links, by port
 	Links    []port.Link // all
+	Flows    *cc.Flows   // with HPCC: data frames get records of telemetry
+	Behind   []int64     // memory: what the frames of a piece leave behind
 
 	Come    int   // of the keys: what has come
 	Bytes   int64 // that were sent, less those that were kept
@@ -140,7 +145,7 @@ func (w *Window) Send(l *port.Link, q *port.Queue, keys []uint64) {
 // some is Send for frames that lie one behind the other, as do their places on the cable, and returns how many of them
 // have started. It goes over them twice: so little of it stays in registers.
 func (w *Window) some(l *port.Link, q *port.Queue, some, out []frames.Frame, keys []uint64) (n int) {
-	free, start, bytes, alert := l.Free, l.Start, q.Bytes, l.Alert
+	free, start, bytes, alert, left := l.Free, l.Start, q.Bytes, l.Alert, w.left(len(some))
 	if !l.Marks {
 		alert = never
 	}
@@ -170,6 +175,9 @@ func (w *Window) some(l *port.Link, q *port.Queue, some, out []frames.Frame, key
 			w.Deep = true
 		}
 		bytes -= size
+		if i < len(left) {
+			left[i] = bytes
+		}
 		start = free
 		free += l.Lasts[what]
 		g := &out[i]
@@ -178,6 +186,9 @@ func (w *Window) some(l *port.Link, q *port.Queue, some, out []frames.Frame, key
 		n = i + 1
 	}
 	if q.Bytes = bytes; n > 0 {
+		if w.Flows != nil {
+			w.stamp(l, out[:n], left)
+		}
 		w.count(l, out[:n])
 		l.Free, l.Start = free, start
 	}
@@ -214,6 +225,27 @@ func (w *Window) count(l *port.Link, sent []frames.Frame) {
 	}
 	w.Calendar.Took(n)
 	l.Begun = last
+}
+
+// left is memory for what each of n frames leaves behind, if that counts.
+func (w *Window) left(n int) []int64 {
+	if w.Flows == nil {
+		return nil
+	}
+	w.Behind = slices.Grow(w.Behind[:0], n)
+	return w.Behind[:n]
+}
+
+// stamp adds records to data frames that a port has sent, each of which left so much behind.
+func (w *Window) stamp(l *port.Link, sent []frames.Frame, left []int64) {
+	before, bytes := l.Delay+l.Lasts[0], l.TxBytes
+	for i := range sent {
+		f := &sent[i]
+		if f.Flags&frames.Ack == 0 && i < len(left) {
+			f.Aux = w.Flows.Stamp(f.Aux, w.Flows.Record(f.At-before, bytes, left[i]), l.Coded)
+		}
+		bytes += int64(f.Size)
+	}
 }
 
 // draws says that a frame is marked behind which so much waits and which is to begin at a time as the ith of some, or lets its

@@ -349,12 +349,6 @@ type Ranker struct {
 	keys   []uint64
 }
 
-// drawn is a draw of a calendar.
-type drawn struct {
-	*draw
-	c *Calendar
-}
-
 // placing is what is put in order for good.
 type placing struct {
 	n     Number
@@ -427,55 +421,6 @@ func (r *Ranker) Close(end int64) {
 
 // Draw draws the numbers of a window that ends at a time, before the end of Close.
 func (r *Ranker) Draw(end int64) { r.drawAll(end) }
-
-// drawAll draws the numbers of a window that ends at a time.
-func (r *Ranker) drawAll(end int64) {
-	until := never
-	if r.Wait {
-		until = end
-	}
-	for k := range r.calendars[0].used {
-		all := uint64(0)
-		for _, c := range r.calendars {
-			all |= c.used[k]
-			c.used[k] = 0
-		}
-		for ; all != 0; all &= all - 1 {
-			r.draw(64*k+bits.TrailingZeros64(all), until)
-		}
-	}
-	for _, c := range r.calendars {
-		c.wait(until)
-	}
-}
-
-const never = int64(1<<63 - 1)
-
-// draw draws the numbers of a nanosecond that are drawn before a time, in order.
-func (r *Ranker) draw(at int, until int64) {
-	all := r.drawn[:0]
-	for _, c := range r.calendars {
-		from := len(all)
-		for n := c.heads[at]; n >= 0; n = c.draws[n].next {
-			if c.draws[n].at < until {
-				all = append(all, drawn{&c.draws[n], c})
-			}
-		}
-		c.heads[at] = -1
-		slices.Reverse(all[from:])
-	}
-	if len(all) > 1 { // of equals the first stays first
-		slices.SortStableFunc(all, func(x, y drawn) int { return before(x.c.First(x.n, y.n)) })
-	}
-	for _, x := range all {
-		if x.link == pfc {
-			r.Skipped()
-		} else {
-			r.Marked(x.link, x.wire, x.p)
-		}
-	}
-	r.drawn = all
-}
 
 // before is -1 where one is first, 0 where it is not: enough for a stable sort.
 func before(first bool) int {

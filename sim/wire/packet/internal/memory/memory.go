@@ -196,10 +196,10 @@ func (m *Memory) used(k int) int64 { return max(0, m.in[k]-m.b.Reserve) }
 // neighbour is to pause.
 func (m *Memory) Admit(port uint32, class uint8, size int64) (room, pause bool) {
 	k, limit := int(port)*m.classes+int(class), m.threshold(port)
-	if full := size+m.used(k) > limit || m.b.Shift < 0 && size > m.base-m.shared; full && size+m.headroom[k] > m.most[port] {
+	over := m.in[k] + size - m.b.Reserve
+	if full := size+m.used(k) > limit || m.b.Shift < 0 && min(size, over) > m.base-m.shared; full && size+m.headroom[k] > m.most[port] {
 		return false, false
 	}
-	over := m.in[k] + size - m.b.Reserve
 	switch {
 	case over <= 0:
 		m.in[k] += size

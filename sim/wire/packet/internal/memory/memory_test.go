@@ -168,6 +168,25 @@ func TestPasses(t *testing.T) {
 	}
 }
 
+// TestReserve: what one port leaves of a reserve is for no other: there is room in it, and for what passes it, with the shared memory full.
+func TestReserve(t *testing.T) {
+	for _, shift := range []int{0, -3} {
+		m := New(&spec.Buffer{Bytes: 40_000, Reserve: 4000, Shift: shift}, 2, []Port{{100e9, 1000}, {100e9, 1000}}, 100e9)
+		m.Recount()
+		for room := true; room; {
+			room, _ = m.Admit(0, 1, 1000)
+		}
+		if free := m.base - m.shared; shift < 0 && free >= 3500 {
+			t.Fatalf("shift %d: %d bytes are free", shift, free)
+		}
+		passes := m.Passes(1, 1, 3500)
+		room, pause := m.Admit(1, 1, 3500)
+		if m.Release(1, 1, 3500); shift < 0 && !room || passes != (room && !pause) {
+			t.Errorf("shift %d: passes %v; room %v, pause %v", shift, passes, room, pause)
+		}
+	}
+}
+
 // TestFills: ports that fill equally share the memory, so all come to their thresholds sooner than one alone would.
 func TestFills(t *testing.T) {
 	b := spec.Buffer{Bytes: 1_000_000, Reserve: 1000, Shift: 3}

@@ -51,6 +51,7 @@ type Sender struct {
 	full     uint16
 	ack      uint16
 	kind     cc.Kind
+	stubborn bool // Repair.Stubborn
 
 	*Port
 	pair   *pair.Sender
@@ -70,7 +71,7 @@ func New(c *spec.Config, flows *cc.Flows, calendar *instant.Calendar, due []int6
 		return nil
 	}
 	return &Sender{config: c, cc: &c.CC, flows: flows, calendar: calendar, due: due, payload: int64(c.Frames.Payload), full: uint16(c.Frames.Payload + c.Frames.Header),
-		ack: uint16(c.Frames.Ack), kind: c.CC.Kind, notice: never}
+		ack: uint16(c.Frames.Ack), kind: c.CC.Kind, stubborn: c.Repair.Stubborn(), notice: never}
 }
 
 // Run simulates a port up to end, as long as frames come and go as they mostly do. It takes frames off the link as they
@@ -190,7 +191,7 @@ func (x *Sender) bound(now int64) bool {
 	case s.Window == 0 || flight < s.Window && !x.cc.VarWindow:
 		return false
 	case x.kind == cc.DCQCN && x.cc.VarWindow:
-		return s.Bound(x.cc, int(x.payload), false, now)
+		return s.Bound(x.cc, int(x.payload), false, now, x.notice)
 	}
 	return flight >= s.Within(x.cc)
 }
@@ -206,6 +207,9 @@ func (x *Sender) send(now, before int64) {
 	}
 	aux := uint32(0)
 	if x.kind == cc.HPCC {
+		if flight := psn - s.Una; cc.Grows(flight) {
+			x.flows.Grow(x.ID, flight)
+		}
 		aux = x.flows.Send(x.ID, psn)
 	} else if x.kind == cc.Timely {
 		aux = uint32(now / 1000)
@@ -256,7 +260,7 @@ func (x *Sender) acked(f *frames.Frame) {
 	s := x.pair
 	if f.Psn > s.Una {
 		s.Una = f.Psn
-		if s.Nxt < s.Una && !x.config.Repair.NoSkip { // frames that are sent again may have arrived before
+		if s.Nxt < s.Una && !x.stubborn { // frames that are sent again may have arrived before
 			s.Nxt = s.Una
 		}
 	}
@@ -265,7 +269,7 @@ func (x *Sender) acked(f *frames.Frame) {
 	}
 	switch x.kind {
 	case cc.HPCC:
-		if rate, ok := x.flows.Seen(x.ID, &s.Rate, f.Aux, false, f.Psn, s.Nxt); ok {
+		if rate, ok := x.flows.Seen(x.ID, &s.Rate, s.Window, f.Aux, false, f.Psn, s.Nxt); ok {
 			x.shift(rate, f.At)
 		}
 	case cc.DCQCN:

@@ -30,7 +30,7 @@ type Sender struct {
 	Bytes   int64
 	Retries int32
 	Resent  uint32    // frames
-	Moved   int64     // when Una last moved, or sending began; with Repair.NoSkip when the flow ended
+	Moved   int64     // when Una last moved, or sending began; with Repair.Stubborn when the flow ended
 	Gaps    gaps.Gaps // to a whole line of a cache
 }
 
@@ -191,15 +191,16 @@ func (s *Sender) Within(c *cc.Params) int64 {
 	return max(1, int64(float64(s.Window)*float64(s.Rate.Rate)/float64(s.Line)))
 }
 
-// Bound says that as much is in flight as may be, at a time in ps.
-func (s *Sender) Bound(c *cc.Params, payload int, apart bool, now int64) bool {
+// Bound says that as much is in flight as may be, at an event at a time in ps that was planned age before: a window that
+// follows the rate is as large as the timers before that event left it.
+func (s *Sender) Bound(c *cc.Params, payload int, apart bool, now, age int64) bool {
 	w, flight := s.Window, int64(s.Nxt-s.Una)*int64(payload)
 	if w == 0 || flight < w && !c.VarWindow {
 		return false
 	}
 	if c.VarWindow {
 		if c.Kind == cc.DCQCN {
-			s.Dcqcn.Tick(c, &s.Rate, now, 0)
+			s.Dcqcn.Tick(c, &s.Rate, now, age)
 		}
 		w = s.Within(c)
 	}

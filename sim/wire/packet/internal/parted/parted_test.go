@@ -69,3 +69,21 @@ func TestMorePorts(t *testing.T) {
 		}
 	}
 }
+
+// TestWindow: all that can come to a node in two windows can be numbered, also over cables that hold more; shorter ones stay.
+func TestWindow(t *testing.T) {
+	for _, c := range []struct {
+		links  int
+		rate   int64
+		bytes  int
+		length int64
+		whole  bool
+	}{{64, 400e9, 60, 1e6, true}, {2, 25e9, 60, 1e9, true}, {64, 400e9, 60, 1e10, false}, {1, 100e12, 1, 1e12, false}, {3, 1e6, 60, 1 << 60, false}, {4000, 100e12, 1, 1e6, false}} {
+		end := func(int) (int32, int64) { return 1, c.rate }
+		got := Window(c.length, 2, c.links, c.bytes, end)
+		frames := float64(c.links) * (2*float64(got)*float64(c.rate)/8e12/float64(c.bytes) + 1)
+		if (got == c.length) != c.whole || got < 1 || got > Longest || frames > Place {
+			t.Errorf("%d links of %g bit/s: a window of %d ps of %d, %g frames", c.links, float64(c.rate), got, c.length, frames)
+		}
+	}
+}

@@ -65,19 +65,20 @@ type Link struct {
 	Queued     uint64        // frames, with MarkAtEnqueue
 	Credit     []int64       // by class, of InfiniBand
 	Returns    frames.Ring   // credits on their way back
+	Lost       *frames.Ring  // credits of frames that were lost in this window
 	Watch      *dog.Dog      // of switches, with a watchdog
 	Pint       *cc.PintPort  // of switches, with HPCC-PINT
 	Timer      *quanta.Port  // of pauses that end by themselves
 	HOL        *blame.Pauses // once it was paused
 	Stats      Stats
 	From, Peer int32
-	Feeder     int32    // the only link over which its frames come to the switch, and nothing holds them up; -1: none
-	Down       bool     // the cable is, and its ends know
-	Storm      bool     // paused all the time, whatever is asked for
-	Drawn      bool     // its losses are in a stream
-	Head       int64    // ps that the first bytes of a frame last, with which a switch begins to send it on; 0: it waits for all
-	Nominal    int64    // Rate without faults
-	_          [11]byte // whole lines of a cache
+	Feeder     int32   // the only link over which its frames come to the switch, and nothing holds them up; -1: none
+	Down       bool    // the cable is, and its ends know
+	Storm      bool    // paused all the time, whatever is asked for
+	Drawn      bool    // its losses are in a stream
+	Head       int64   // ps that the first bytes of a frame last, with which a switch begins to send it on; 0: it waits for all
+	Nominal    int64   // Rate without faults
+	_          [3]byte // whole lines of a cache
 }
 
 // Stats is what happened where a link begins, for reports alone.
@@ -96,15 +97,15 @@ func (l *Link) Hold() {
 	}
 }
 
-// Note keeps the times of a link's pauses; before is what was paused.
+// Note keeps the times of a link's pauses that the neighbour asked for, during a storm too; before is what it had asked for.
 func (l *Link) Note(before uint16, f *frames.Frame) {
 	switch {
-	case before == 0 && l.Paused != 0:
+	case before == 0 && l.Asked != 0:
 		if l.HOL == nil {
 			l.HOL, l.Odd = &blame.Pauses{First: f.At}, true
 		}
 		l.HOL.Begin(f.At, int32(f.Aux)-1)
-	case before != 0 && l.Paused == 0 && l.HOL != nil: // else a storm began the pause, and no frame
+	case before != 0 && l.Asked == 0:
 		l.HOL.End(f.At)
 	}
 }
@@ -137,10 +138,20 @@ func (l *Link) Backlog(at int64) int64 {
 	return bytes
 }
 
-// Repay sends the room that a frame left back over the link by which it came.
+// Repay sends the room that a frame left back over the link by which it came, if that has credits.
 func (l *Link) Repay(f *frames.Frame, at int64) {
-	if f.Class != 0 {
+	if f.Class != 0 && l.Credit != nil {
 		l.Returns.Push(&frames.Frame{At: at + l.Delay, Flow: Report, Size: f.Size, Class: f.Class})
+	}
+}
+
+// Refund sends the room for frames that were lost on their way in a window back, as the other end learns from the next flow
+// control packet how much was sent. It is called between windows: while one goes on, both ends use Returns.
+func Refund(links []Link, b *spec.Buffer) {
+	for i := 0; i < len(links) && b.Credits > 0; i++ {
+		for l := &links[i]; !l.Lost.Empty(); l.Lost.Head++ {
+			l.Returns.Insert(l.Lost.Front())
+		}
 	}
 }
 
@@ -223,6 +234,9 @@ func (l *Link) Gate(most, at int64) (begins bool) {
 // MarkQueued marks the last frame of a queue, or draws whether to, by what waits before it.
 func (l *Link) MarkQueued(q *Queue, seed uint64) bool {
 	f := q.Back()
+	if q.Bytes == 0 && l.Waiting == 1<<f.Class && l.Free < f.At && l.Paused>>f.Class&1 == 0 {
+		return false // it leaves at once: it does not count, as where ports are simulated one by one it is in no queue
+	}
 	if l.Queued++; !l.Marks || f.Class == 0 || f.Flags&frames.Ack != 0 || q.Bytes <= l.KMin {
 		return false
 	}
@@ -240,6 +254,8 @@ func (l *Link) Loses(f *frames.Frame, seed uint64) bool {
 	if l.Drawn && f.Flags&frames.Lost == 0 || !l.Drawn && streams.Hash(seed, l.ID, streams.Loss, l.Arrivals) >= l.Loss {
 		return false
 	}
-	l.Stats.Drops++
+	if l.Stats.Drops++; l.Credit != nil && f.Class != 0 {
+		l.Lost.Push(&frames.Frame{At: f.At + l.Delay, Flow: Report, Size: f.Size, Class: f.Class})
+	}
 	return true
 }

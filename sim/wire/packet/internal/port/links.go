@@ -6,14 +6,16 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/cc"
 	"github.com/simccl/simccl/sim/wire/packet/internal/blame"
 	"github.com/simccl/simccl/sim/wire/packet/internal/dog"
+	"github.com/simccl/simccl/sim/wire/packet/internal/frames"
 	"github.com/simccl/simccl/sim/wire/packet/internal/instant"
+	"github.com/simccl/simccl/sim/wire/packet/internal/parted"
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
 	"github.com/simccl/simccl/sim/wire/packet/spec"
 	"github.com/simccl/simccl/units"
 )
 
 // Lay makes two links of each cable: 2i from A to B, 2i+1 back, with so many classes of frames. delay is how long a
-// window may be, in ps: the least of a cable, and no longer than half a pause.
+// window may be, in ps: the least of a cable, no longer than half a pause, and so that frames can be numbered.
 func Lay(n *spec.Network, s *spec.Config, classes int, ordered bool) (links []Link, delay int64) {
 	links, delay = make([]Link, 2*len(n.Cables)), never
 	for i, c := range n.Cables {
@@ -52,14 +54,14 @@ func Lay(n *spec.Network, s *spec.Config, classes int, ordered bool) (links []Li
 				delay = min(delay, l.expire(&s.Buffer))
 			}
 			if c := s.Buffer.Credits; c > 0 {
-				l.Credit, l.Odd = make([]int64, classes), true
+				l.Credit, l.Lost, l.Odd = make([]int64, classes), &frames.Ring{}, true
 				for k := range l.Credit {
 					l.Credit[k] = c
 				}
 			}
 		}
 	}
-	return links, delay
+	return links, parted.Window(delay, n.Nodes, len(links), s.LeastFrame(), func(link int) (int32, int64) { return links[link].To, links[link].Nominal })
 }
 
 // Number numbers the ports of each node in the order of links. It returns the links out of each node, the ends of
@@ -177,16 +179,27 @@ func Count(links []Link, r *spec.Result) {
 }
 
 // Forgotten is the first of some links to a switch that is paused though the switch, which says by port and class whom
-// it has stopped, resumed it; nil: there is none.
+// it has stopped, resumed it, and no frame that does is on its way; nil: there is none.
 func Forgotten(links []Link, in []int32, stopped func(port, class int) bool) *Link {
 	for p, id := range in {
+		l := &links[id]
 		for c := 1; c < 8; c++ {
-			if l := &links[id]; l.Credit == nil && l.Asked>>c&1 != 0 && !stopped(p, c) {
+			if l.Credit == nil && l.Asked>>c&1 != 0 && !stopped(p, c) && !links[l.Peer].resumes(uint32(c)) {
 				return l
 			}
 		}
 	}
 	return nil
+}
+
+// resumes says that a frame that resumes a class travels, or that control frames wait, which may be such.
+func (l *Link) resumes(class uint32) bool {
+	for i := l.Wire.Head; i != l.Wire.Tail; i++ {
+		if f := l.Wire.At(i); f.Flow < 0 && f.Flags&frames.Resume != 0 && f.Psn == class {
+			return true
+		}
+	}
+	return len(l.Queues) > 0 && !l.Queues[0].Empty()
 }
 
 // RoundTrip is that of a full frame over some links and of its acknowledgement over others, in ps.
@@ -222,12 +235,23 @@ func (l *Link) State(now int64) spec.State {
 	return spec.State{Cable: l.ID / 2, Back: l.ID%2 == 1, Queue: -1, At: units.Time(now), Queued: l.Held(), Marks: l.Stats.Marks, Paused: l.Asked != 0 || l.Storm}
 }
 
-// TakeDown ends a link for good, and returns how many frames that drops.
-func (l *Link) TakeDown() (drops int64) {
+// TakeDown ends one of links for good at a time, in ps, and returns how many frames that drops. Only credits for their room
+// come back.
+func (l *Link) TakeDown(links []Link, at int64) (drops int64) {
 	l.Down, l.Asked, l.Waiting = true, 0, 0
 	l.Hold()
+	in := map[uint32]*Link{} // by port
+	for i := range links {
+		if x := &links[i]; x.To == l.From {
+			in[uint32(links[x.Peer].FromPort)] = x
+		}
+	}
+	var spare *frames.Piece
 	for c := range l.Queues {
-		drops += int64(l.Queues[c].Tail - l.Queues[c].Head)
+		for q := &l.Queues[c]; !q.Empty(); q.Pop(&spare) {
+			in[q.Front().Tag].Repay(q.Front(), at)
+			drops++
+		}
 		l.Queues[c] = Queue{}
 	}
 	return drops

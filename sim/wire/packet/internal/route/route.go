@@ -151,10 +151,19 @@ func (k Key) Hash(node int32) uint32 {
 	return murmur([3]uint32{Address(k.Src), Address(k.Dst), uint32(k.SPort) | uint32(k.DPort)<<16}, uint32(node))
 }
 
-// Fill writes the links of a route, chosen at each switch by hash, and returns
-// their number. Hosts that are run side by side may call it: next hops are found when
-// a route first needs them.
-func (r *Routes) Fill(path []int32, k Key) int {
+// Fill writes the links of a route, which is along cables or, without any, chosen at each
+// switch by hash, and returns their number. Hosts that are run side by side may call it:
+// next hops are found when a route first needs them.
+func (r *Routes) Fill(path []int32, k Key, along []int32) int {
+	for i, at := 0, k.Src; i < len(along); i++ {
+		if path[i] = 2 * along[i]; r.links[path[i]].From != at {
+			path[i]++
+		}
+		at = r.links[path[i]].To
+	}
+	if len(along) > 0 {
+		return len(along)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	t := r.to[k.Dst]

@@ -18,22 +18,25 @@ type List struct {
 	Over  int32        // those of Pairs that have ended
 	Pairs []int32      // flows that send, in the order they began
 	ID    int32        // that of Only
+	// Tabled: there is a Table, which takes note of what changes.
+	Tabled bool
+	Age    int64 // how long before it the present event was planned, where rules are Timed
 }
 
-// Rules is what bounds queue pairs: their control, bytes of payload of a full frame, and whether frames
-// are trimmed.
+// Rules is what bounds queue pairs: their control, bytes of payload of a full frame, whether frames
+// are trimmed, whether single frames are sent again, and whether windows follow rates that timers change.
 type Rules struct {
-	CC      *cc.Params
-	Payload int
-	Trim    bool
+	CC                *cc.Params
+	Payload           int
+	Trim, Gaps, Timed bool
 }
 
-// Bound says that a queue pair has as much in flight as it may, at a time in ps.
-func (r *Rules) Bound(s *pair.Sender, now int64) bool {
+// Bound says that a queue pair has as much in flight as it may, at an event at a time in ps that was planned age before.
+func (r *Rules) Bound(s *pair.Sender, now, age int64) bool {
 	if s.Window == 0 || int64(s.Nxt-s.Una)*int64(r.Payload) < s.Window && !r.CC.VarWindow {
 		return false
 	}
-	return s.Bound(r.CC, r.Payload, r.Trim, now)
+	return s.Bound(r.CC, r.Payload, r.Trim, now, age)
 }
 
 // Add lists one more.
@@ -56,7 +59,7 @@ func (l *List) Regroup(pairs []int32, senders []pair.Sender) {
 
 // single notes whether there is one alone.
 func (l *List) single(senders []pair.Sender) {
-	if l.Only = nil; len(l.Pairs) == 1 {
+	if l.Only, l.Tabled = nil, false; len(l.Pairs) == 1 {
 		l.Only, l.ID = &senders[l.Pairs[0]], l.Pairs[0]
 	}
 }
@@ -79,7 +82,7 @@ func (l *List) Choose(senders []pair.Sender, rules *Rules, paused uint16, now in
 		case s.NextAvail > now && (paused == 0 || !s.Held(paused)):
 			soon = min(soon, s.NextAvail)
 		default:
-			if paused>>s.Class&1 == 0 && (gap && !rules.Trim || !rules.Bound(s, now)) {
+			if paused>>s.Class&1 == 0 && (gap && !rules.Trim || !rules.Bound(s, now, l.Age)) {
 				if ended < 0 {
 					return at, now
 				}

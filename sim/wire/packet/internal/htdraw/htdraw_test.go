@@ -1,19 +1,19 @@
-package uec
+package htdraw
 
 import "testing"
 
-// TestSetup: numbers of MT19937: the ten thousandth after the seed 5489 is fixed by
+// TestNext: numbers of MT19937: the ten thousandth after the seed 5489 is fixed by
 // the C++ standard (4123659995, of which 31 bits are kept).
-func TestSetup(t *testing.T) {
-	s := newSetup(5489)
+func TestNext(t *testing.T) {
+	s := New(5489)
 	var last uint32
 	for range 10000 {
-		last = s.next()
+		last = s.Next()
 	}
 	if want := uint32(4123659995 & (1<<31 - 1)); last != want {
 		t.Errorf("the ten thousandth number is %d, want %d", last, want)
 	}
-	if first := newSetup(1).next(); first != 1791095845 {
+	if first := New(1).Next(); first != 1791095845 {
 		t.Errorf("the first after seed 1 is %d", first)
 	}
 }
