@@ -121,28 +121,27 @@ func (e *engine) arm(h *host, id int32, s *sender, at int64) {
 	h.timers.add(id, at)
 }
 
-// expire looks at the timers of a host that are due: a flow whose oldest packet has been in
-// flight for too long sends it again. One that has ended keeps its timer until then.
+// expire looks at the timers of a host that are due: a flow whose oldest packet has been in flight for too long sends it
+// again, and its timer then is that of the next oldest. One that has ended keeps its timer until then.
 func (e *engine) expire(h *host, now int64) {
-	var late []int32
 	for h.timers.first() <= now {
 		id := h.timers.flow()
 		s := &e.snd[id]
 		psn, sent := s.oldest()
-		switch {
-		case s.done || sent == never:
+		late := !s.done && sent != never && sent+e.rto <= now
+		if late {
+			e.expired(s, psn)
+			_, sent = s.oldest()
+		}
+		if s.done || sent == never {
 			s.timed = false // armed again by the next packet
 			h.timers.drop()
-		case sent+e.rto > now:
-			h.timers.move(sent + e.rto)
-		default:
-			e.expired(s, psn)
-			late = append(late, id)
-			h.timers.move(now + e.rto)
+		} else {
+			h.timers.move(max(now, sent+e.rto))
 		}
-	}
-	for _, id := range late {
-		e.trySend(h, id, now)
+		if late {
+			e.trySend(h, id, now)
+		}
 	}
 }
 

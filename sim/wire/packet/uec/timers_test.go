@@ -37,3 +37,32 @@ func TestTimers(t *testing.T) {
 		t.Errorf("%d timers are left of %d, want %d", len(h.heap), h.added, len(list))
 	}
 }
+
+// TestNextOldestIsDueNext: two packets that were sent a microsecond apart, and are never acknowledged, time out a microsecond
+// apart; only then does the window, which each shrinks by its packet, let one out.
+func TestNextOldestIsDueNext(t *testing.T) {
+	const us = 1_000_000
+	n := small()
+	e := build(n, []Flow{{Src: 0, Dst: 4, Bytes: 100_000, ID: 1}}, &Config{Balance: Mixed, Paths: 64, MTU: 4150})
+	h, s := &e.hosts[0], &e.snd[0]
+	s.packets, s.backlog, s.highest = 25, 90_000, 2
+	s.room(1)
+	s.win = e.nscc.Fresh()
+	s.win.Cwnd, s.flight = 2*e.mtu, 2*e.mtu
+	for psn, sent := range []int64{us, 2 * us} {
+		*s.at(uint32(psn)) = record{sent: sent, size: uint16(e.mtu), state: inFlight}
+	}
+	e.arm(h, 0, s, us+e.rto)
+	for i, want := range []struct{ at, retransmitted int64 }{{us + e.rto, 0}, {2*us + e.rto, 1}} {
+		if at := h.timers.first(); at != want.at {
+			t.Fatalf("timeout %d is due at %d ps, want %d", i, at, want.at)
+		}
+		e.expire(h, want.at)
+		if e.res.Timeouts != int64(i+1) || e.res.Retransmitted != want.retransmitted {
+			t.Errorf("after timeout %d: %d timeouts, %d sent again, want %d", i, e.res.Timeouts, e.res.Retransmitted, want.retransmitted)
+		}
+	}
+	if at := h.timers.first(); at != 2*us+2*e.rto {
+		t.Errorf("the packet that was sent again is due at %d ps", at)
+	}
+}
