@@ -10,16 +10,11 @@ import (
 const (
 	maxFunction = 70
 	maxFile     = 600
-	maxPackage  = 3500 // all files of its folder but tests and generated ones
 )
-
-// ceilings are packages that may have fewer lines than others: commands are
-// flags that become a Spec, and prints.
-var ceilings = map[string]int{"cmd/simccl": 3000}
 
 // checkShape holds lengths and documentation.
 func checkShape(r *reporter) {
-	documented, first, lines := false, (*File)(nil), 0
+	documented, first := false, (*File)(nil)
 	for _, f := range r.p.Files {
 		if ast.IsGenerated(f.Syn) {
 			documented = documented || f.Syn.Doc != nil
@@ -33,26 +28,10 @@ func checkShape(r *reporter) {
 			first = f
 		}
 		documented = documented || f.Syn.Doc != nil
-		lines += f.Lines
 		checkDocs(r, f)
-	}
-	if first != nil {
-		checkPackage(r, first, lines)
 	}
 	if first != nil && !documented {
 		r.report(first, first.Syn.Package, "doc", "package %s has no package comment: say purpose, inputs, outputs, what it must not know and its NCCL counterpart", r.p.Path)
-	}
-}
-
-// checkPackage holds the lines of a package to its ceiling; they are reported at
-// its first file.
-func checkPackage(r *reporter, first *File, lines int) {
-	most, ok := ceilings[r.p.Path]
-	if !ok {
-		most = maxPackage
-	}
-	if lines > most {
-		r.report(first, first.Syn.Package, "length", "package %s has %d lines without tests, more than %d; divide it by subject, insides into %s/internal", r.p.Path, lines, most, r.p.Path)
 	}
 }
 
