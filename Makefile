@@ -18,7 +18,7 @@ export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 # Packages that decide as NCCL does, and those of their tests that compare with
 # what NCCL, a reference or a golden file says: they are run again as compiled
 # where x*y+z may be fused, and on one processor.
-PARITY   ?= ./search ./tuning ./internal/connect ./topo ./topo/fabric ./plan/... ./comm ./internal/decision ./internal/ncclog ./internal/logcheck ./explain ./internal/parity
+PARITY   ?= ./search ./tuning ./connect ./topo ./topo/fabric ./plan/... ./comm ./internal/decision ./internal/ncclog ./internal/logcheck ./explain ./internal/parity
 PARITYRUN ?= NCCL|Parity|Decisions|Reference|Dumps|Logs|GOAL|BitForBit|Stories|Explains|Segments|BruteForce|Collisions
 
 # Packages that could race (.ci/concurrent says why those); ./... for all.

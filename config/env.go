@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/simccl/simccl/comm"
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo"
 )
 

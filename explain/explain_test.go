@@ -12,7 +12,7 @@ import (
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/explain"
 	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/tuning"

@@ -8,12 +8,12 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/internal/session"
 	"github.com/simccl/simccl/topo/builtin"
 	"github.com/simccl/simccl/topo/fabric"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/trace/validate"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
@@ -44,21 +44,21 @@ func networkOf(t *testing.T, data []byte, calm units.Time) *seenOfNetwork {
 	paused := map[int64]units.Time{}
 	_, err := chrome.Read(bytes.NewReader(data), func(e *chrome.Event) error {
 		switch {
-		case e.PID == nccltrace.PortsPID && e.Phase == 'C' && strings.HasSuffix(e.Name, " queued B"):
+		case e.PID == nccl.PortsPID && e.Phase == 'C' && strings.HasSuffix(e.Name, " queued B"):
 			s.queued[e.Name] = value(e)
 			s.deepest = max(s.deepest, value(e))
 			if e.TS <= calm {
 				s.calm[e.Name] = value(e)
 			}
-		case e.PID == nccltrace.PortsPID && e.Phase == 'C':
+		case e.PID == nccl.PortsPID && e.Phase == 'C':
 			s.marked += value(e)
-		case e.PID == nccltrace.PausesPID && e.Phase == 'X':
+		case e.PID == nccl.PausesPID && e.Phase == 'X':
 			s.pauses++
 			if e.Name != "paused" || e.Dur <= 0 || e.TS < paused[e.TID] {
 				t.Errorf("%s of %v at %v, the one before ended at %v", e.Name, e.Dur, e.TS, paused[e.TID])
 			}
 			paused[e.TID] = e.TS + e.Dur
-		case e.PID == nccltrace.PairsPID && e.Phase == 'C':
+		case e.PID == nccl.PairsPID && e.Phase == 'C':
 			s.pairs[e.Name] = true
 		}
 		return nil

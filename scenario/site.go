@@ -12,10 +12,8 @@ import (
 
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/config"
-	"github.com/simccl/simccl/internal/netplugin"
 	"github.com/simccl/simccl/internal/packetnet"
-	"github.com/simccl/simccl/internal/release"
-	"github.com/simccl/simccl/internal/tunerfile"
+	"github.com/simccl/simccl/rules/release"
 	"github.com/simccl/simccl/scenario/internal/fault"
 	"github.com/simccl/simccl/scenario/internal/nics"
 	"github.com/simccl/simccl/search"
@@ -27,6 +25,8 @@ import (
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/tuning"
+	"github.com/simccl/simccl/tuning/netplugin"
+	"github.com/simccl/simccl/tuning/tunerfile"
 	"github.com/simccl/simccl/units"
 )
 

@@ -10,12 +10,12 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/internal/packetnet"
-	"github.com/simccl/simccl/internal/release"
+	"github.com/simccl/simccl/rules/release"
 	"github.com/simccl/simccl/scenario/internal/fault"
 	"github.com/simccl/simccl/scenario/internal/named"
 	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
 )
 
@@ -198,7 +198,7 @@ func (c *checks) outputs(o *Outputs) {
 			c.add(f.path, f.name, "the name must end in "+oneOf(f.ends), "")
 		}
 	}
-	c.word("outputs.detail", o.Detail, nccltrace.Simulated...)
+	c.word("outputs.detail", o.Detail, nccl.Simulated...)
 	c.word("outputs.style", o.Style, "lanes", "nccl")
 	if err := chrome.CheckPath(o.Trace, chrome.Options{NCCLStyle: o.Style == "nccl"}); err != nil {
 		c.add("outputs.style", o.Style, err.Error(), "")

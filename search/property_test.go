@@ -11,7 +11,7 @@ import (
 
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/internal/refsys"
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/units"

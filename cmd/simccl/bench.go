@@ -13,7 +13,6 @@ import (
 	"github.com/simccl/simccl/internal/cli"
 	schedulecmd "github.com/simccl/simccl/internal/cli/schedule"
 	"github.com/simccl/simccl/internal/msccl"
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/internal/predict"
 	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/internal/report/nccltests"
@@ -22,6 +21,7 @@ import (
 	"github.com/simccl/simccl/real/team"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/spf13/cobra"
 )
 
@@ -261,7 +261,7 @@ func (b *benchFlags) run(a *app, r *benchrun.Bench) *benchrun.Bench {
 	if r.Request.Trace == "" {
 		return r
 	}
-	r.Trace = bench.Trace{File: a.Path(r.Request.Trace), Cancelled: a.Cancelled, Detail: nccltrace.Detail(slices.Index(nccltrace.Details[:], b.detail)),
+	r.Trace = bench.Trace{File: a.Path(r.Request.Trace), Cancelled: a.Cancelled, Detail: nccl.Detail(slices.Index(nccl.Details[:], b.detail)),
 		Meta: chrome.Meta{Source: "real", Version: version, NCCLRules: cli.Rules().String(), Seed: int64(r.Spec.Seed)}}
 	if r.Plans != nil {
 		r.Trace.Meta = r.Plans.Run.Site.Meta(version, r.Spec.Seed)

@@ -11,9 +11,9 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/config"
-	"github.com/simccl/simccl/internal/tunerfile"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/tuning"
+	"github.com/simccl/simccl/tuning/tunerfile"
 )
 
 const root = "../.."

@@ -8,9 +8,9 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/tunerfile"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/tuning"
+	"github.com/simccl/simccl/tuning/tunerfile"
 )
 
 // Tuner is the choices of a Report as rows for a file of the example tuner: one range of

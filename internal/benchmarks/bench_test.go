@@ -15,16 +15,15 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/internal/decision"
 	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/nccltrace"
-	"github.com/simccl/simccl/internal/rules"
 	"github.com/simccl/simccl/internal/site"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/plan/check"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/sim"
@@ -34,6 +33,7 @@ import (
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/tuning"
 )
 
@@ -335,7 +335,7 @@ func simulate(b *testing.B, nodes int, bytes int64, sink func() trace.Sink) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	repeat(b, c, p, sim.Config{Trace: nccltrace.Options{Detail: nccltrace.DetailStep}}, sink)
+	repeat(b, c, p, sim.Config{Trace: nccl.Options{Detail: nccl.DetailStep}}, sink)
 }
 
 // repeat runs a plan again and again, each by a new executor, as one remembers what it

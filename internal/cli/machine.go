@@ -10,7 +10,7 @@ import (
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/packetnet"
 	"github.com/simccl/simccl/internal/process"
-	"github.com/simccl/simccl/internal/release"
+	"github.com/simccl/simccl/rules/release"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/spf13/cobra"

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/scenario"
 )
 

@@ -2,8 +2,8 @@ package cli
 
 import (
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/coll/pairs"
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/pairs"
 	"github.com/simccl/simccl/internal/testoptions"
 	"github.com/simccl/simccl/scenario"
 	"github.com/spf13/pflag"

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/trace/validate"
 	"github.com/simccl/simccl/units"
 )
@@ -20,7 +20,7 @@ func record(t *testing.T, late int, slow units.Time) string {
 	t.Helper()
 	var out bytes.Buffer
 	w := chrome.New(&out, chrome.Options{Meta: chrome.Meta{Source: "sim"}})
-	rec := nccltrace.New(w, nccltrace.Options{Detail: nccltrace.DetailStep})
+	rec := nccl.New(w, nccl.Options{Detail: nccl.DetailStep})
 	link := rec.Link("GPU0→NVS", 450)
 	at := units.Time(0)
 	for i := range 10 {
@@ -30,10 +30,10 @@ func record(t *testing.T, late int, slow units.Time) string {
 		}
 		flow := rec.Flow()
 		rec.Rate(link, at, 50)
-		rec.Steps(&nccltrace.Step{Rank: 0, Dir: nccltrace.Send, Peer: 1, Step: int64(i), Bytes: 1000, Transport: "NET/IB", Chunk: -1}, flow,
-			nccltrace.Phase{Wait: nccltrace.SendWait, Start: at, End: at + dur})
-		rec.Steps(&nccltrace.Step{Rank: 1, Dir: nccltrace.Recv, Peer: 0, Step: int64(i), Bytes: 1000, Transport: "NET/IB", Chunk: -1}, flow,
-			nccltrace.Phase{Wait: nccltrace.RecvWait, Start: at + us/2, End: at + dur})
+		rec.Steps(&nccl.Step{Rank: 0, Dir: nccl.Send, Peer: 1, Step: int64(i), Bytes: 1000, Transport: "NET/IB", Chunk: -1}, flow,
+			nccl.Phase{Wait: nccl.SendWait, Start: at, End: at + dur})
+		rec.Steps(&nccl.Step{Rank: 1, Dir: nccl.Recv, Peer: 0, Step: int64(i), Bytes: 1000, Transport: "NET/IB", Chunk: -1}, flow,
+			nccl.Phase{Wait: nccl.RecvWait, Start: at + us/2, End: at + dur})
 		at += dur
 		rec.Rate(link, at, 0)
 		at += us

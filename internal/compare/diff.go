@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
 )
 
@@ -177,7 +177,7 @@ func (s *side) event(e *chrome.Event) error {
 	if err != nil || !ok || x.cat == "critical" || x.name == "Idle" {
 		return err
 	}
-	if _, known := s.ranks[x.pid]; !known && x.rank >= 0 && x.pid < nccltrace.RankPID {
+	if _, known := s.ranks[x.pid]; !known && x.rank >= 0 && x.pid < nccl.RankPID {
 		s.ranks[x.pid] = x.rank
 	}
 	s.end = max(s.end, x.end)
@@ -191,7 +191,7 @@ func (s *side) place(x *slice) {
 		thread = channelOf(s.threads[[2]int64{x.pid, x.tid}])
 	}
 	if r, ok := s.ranks[x.pid]; ok {
-		x.pid = nccltrace.RankPID + r
+		x.pid = nccl.RankPID + r
 		s.processes[x.pid] = fmt.Sprintf("rank %d", r)
 	}
 	k := series{x.pid, thread, x.cat, x.name + x.opcode, strconv.FormatInt(x.peer, 10)}
@@ -213,7 +213,7 @@ func (s *side) launches() {
 		for i := range list {
 			x := list[i]
 			if at, ok := first[k.pid]; ok && (k.cat == "COLL" || k.cat == "P2P") && !x.reported && at >= x.start && at < x.end {
-				x.terms[nccltrace.Launch], x.reported = at-x.start, true
+				x.terms[nccl.Launch], x.reported = at-x.start, true
 			}
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/trace/validate"
 	"github.com/simccl/simccl/units"
 )
@@ -18,16 +18,16 @@ func rankFile(t *testing.T, rank int, ahead, began units.Time) string {
 	t.Helper()
 	var out bytes.Buffer
 	w := chrome.New(&out, chrome.Options{Meta: chrome.Meta{Source: "real", Part: &chrome.Part{Rank: rank, Of: 2}}})
-	rec := nccltrace.New(w, nccltrace.Options{Detail: nccltrace.DetailStep})
-	nic := rec.NIC(nccltrace.Port{Net: 3, Name: "rxe0"})
+	rec := nccl.New(w, nccl.Options{Detail: nccl.DetailStep})
+	nic := rec.NIC(nccl.Port{Net: 3, Name: "rxe0"})
 	for i := range 5 {
 		at := 100*us + units.Time(i)*10*us - began
-		s := nccltrace.Step{Rank: rank, Peer: 1 - rank, Dir: nccltrace.Dir(rank), Step: int64(i), Bytes: 1000, Transport: "NET/IB", Chunk: -1}
-		wait := [2]nccltrace.Wait{nccltrace.SendWait, nccltrace.RecvWait}[rank]
-		rec.Steps(&s, int64(i)+1, nccltrace.Phase{Wait: wait, Start: at, End: at + 4*us + units.Time(rank)*us})
-		rec.Posted(at, &nccltrace.WorkRequest{NIC: nic, Rank: rank, Size: 1000})
-		qp := rec.QP(nic, rank+1, 1-rank, 0, nccltrace.QPOut)
-		rec.Work(at, at+4*us, &nccltrace.WorkRequest{NIC: nic, QP: qp, Rank: rank, Opcode: nccltrace.OpWriteImm, Size: 1000})
+		s := nccl.Step{Rank: rank, Peer: 1 - rank, Dir: nccl.Dir(rank), Step: int64(i), Bytes: 1000, Transport: "NET/IB", Chunk: -1}
+		wait := [2]nccl.Wait{nccl.SendWait, nccl.RecvWait}[rank]
+		rec.Steps(&s, int64(i)+1, nccl.Phase{Wait: wait, Start: at, End: at + 4*us + units.Time(rank)*us})
+		rec.Posted(at, &nccl.WorkRequest{NIC: nic, Rank: rank, Size: 1000})
+		qp := rec.QP(nic, rank+1, 1-rank, 0, nccl.QPOut)
+		rec.Work(at, at+4*us, &nccl.WorkRequest{NIC: nic, QP: qp, Rank: rank, Opcode: nccl.OpWriteImm, Size: 1000})
 		rec.Settle(nic, at+4*us)
 	}
 	rec.Finish(200*us - began)

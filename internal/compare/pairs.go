@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
 )
 
@@ -18,7 +18,7 @@ type slice struct {
 	start, end units.Time
 	bytes      int64
 	line       int
-	terms      nccltrace.Terms // what it consists of, where that is known
+	terms      nccl.Terms // what it consists of, where that is known
 	reported   bool
 	peer       int64
 	rank       int64  // of an operation that says it, else -1
@@ -78,7 +78,7 @@ func begin(e *chrome.Event) slice {
 	if a, ok := e.Arg("Rank"); ok && (s.cat == "COLL" || s.cat == "P2P") {
 		s.rank = a.Int
 	}
-	s.terms, s.reported = nccltrace.ParseTerms(e.Args)
+	s.terms, s.reported = nccl.ParseTerms(e.Args)
 	if op, ok := e.Arg("opcode"); ok {
 		s.opcode = " " + op.Str
 	}

@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/simccl/simccl/internal/nccltrace"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
 )
 
@@ -19,7 +19,7 @@ const (
 
 // The same as numbers, behind those of the terms.
 const (
-	restPart   = int(nccltrace.NumTerms)
+	restPart   = int(nccl.NumTerms)
 	kernelPart = restPart + 1
 	numParts   = kernelPart + 1
 )
@@ -31,7 +31,7 @@ func partName(i int) string {
 	case kernelPart:
 		return inKernel
 	}
-	return nccltrace.Term(i).String()
+	return nccl.Term(i).String()
 }
 
 // Part is how much of a difference a term of the timing model makes.
@@ -70,7 +70,7 @@ func (p *parts) list(n int) []Part {
 	out := []Part{}
 	noise := 0.0025 * math.Sqrt(float64(max(1, n)))
 	for i := range numParts {
-		waits := i < restPart && nccltrace.Term(i).Waits()
+		waits := i < restPart && nccl.Term(i).Waits()
 		for _, t := range []struct {
 			us       float64
 			reported bool
@@ -106,7 +106,7 @@ type size struct {
 // kind is what is known of one kind of slice.
 type kind struct {
 	has   [2]bool // slices of that side say what they consist of
-	mean  nccltrace.Terms
+	mean  nccl.Terms
 	sizes map[int64]*size
 	// perByte: what the fastest slices of a size take longer in the second trace, by the
 	// byte; the rest of it is fixed.
@@ -200,7 +200,7 @@ func (x *explainer) explain(p *pairing) (out parts, ok bool) {
 	case !k.has[0] && !k.has[1]:
 		return out, false
 	case k.has[0] && k.has[1] || whole:
-		for t := range nccltrace.NumTerms {
+		for t := range nccl.NumTerms {
 			put(int(t), (p.b.terms[t] - p.a.terms[t]).Micros())
 		}
 		if whole {
@@ -210,7 +210,7 @@ func (x *explainer) explain(p *pairing) (out parts, ok bool) {
 		return out, true
 	case p.key.cat == "GPU":
 		// Who begins early waits for who begins last.
-		put(int(nccltrace.Data), ((x.start[1][p.key.thread] - p.b.start) - (x.start[0][p.key.thread] - p.a.start)).Micros())
+		put(int(nccl.Data), ((x.start[1][p.key.thread] - p.b.start) - (x.start[0][p.key.thread] - p.a.start)).Micros())
 	}
 	k.infer(&out, p, rest)
 	return out, true
@@ -220,9 +220,9 @@ func (x *explainer) explain(p *pairing) (out parts, ok bool) {
 // waits, it waits longer. Else what the fastest slice of the size takes longer
 // is a cost; what this one takes beyond, against its partner, is sharing.
 func (k *kind) infer(out *parts, p *pairing, rest float64) {
-	waits := func(t nccltrace.Term) bool { return t.Waits() }
+	waits := func(t nccl.Term) bool { return t.Waits() }
 	if p.key.cat == "GPU" {
-		k.share(out, rest, func(nccltrace.Term) bool { return true })
+		k.share(out, rest, func(nccl.Term) bool { return true })
 		return
 	}
 	if k.amount(waits) > 0 {
@@ -231,20 +231,20 @@ func (k *kind) infer(out *parts, p *pairing, rest float64) {
 	}
 	s := k.sizes[p.a.bytes]
 	base := (s.fast[1] - s.fast[0]).Micros()
-	k.share(out, rest-base, nccltrace.Term.Varies)
+	k.share(out, rest-base, nccl.Term.Varies)
 	if !k.split {
-		k.share(out, base, func(t nccltrace.Term) bool { return !t.Varies() })
+		k.share(out, base, func(t nccl.Term) bool { return !t.Varies() })
 		return
 	}
 	bytes := k.perByte * float64(p.a.bytes)
-	byByte := func(t nccltrace.Term) bool { return t == nccltrace.Copy || t == nccltrace.NIC }
+	byByte := func(t nccl.Term) bool { return t == nccl.Copy || t == nccl.NIC }
 	k.share(out, bytes, byByte)
-	k.share(out, base-bytes, func(t nccltrace.Term) bool { return !t.Varies() && !byByte(t) })
+	k.share(out, base-bytes, func(t nccl.Term) bool { return !t.Varies() && !byByte(t) })
 }
 
 // amount is how much the model has of some terms.
-func (k *kind) amount(of func(nccltrace.Term) bool) (sum units.Time) {
-	for t := range nccltrace.NumTerms {
+func (k *kind) amount(of func(nccl.Term) bool) (sum units.Time) {
+	for t := range nccl.NumTerms {
 		if of(t) {
 			sum += k.mean[t]
 		}
@@ -254,13 +254,13 @@ func (k *kind) amount(of func(nccltrace.Term) bool) (sum units.Time) {
 
 // share gives time to some terms in the model's proportion; to none where the
 // model has none of them.
-func (k *kind) share(out *parts, us float64, of func(nccltrace.Term) bool) {
+func (k *kind) share(out *parts, us float64, of func(nccl.Term) bool) {
 	sum := k.amount(of)
 	if sum <= 0 {
 		out.guess[restPart] += us
 		return
 	}
-	for t := range nccltrace.NumTerms {
+	for t := range nccl.NumTerms {
 		if of(t) {
 			out.guess[t] += us * float64(k.mean[t]) / float64(sum)
 		}

@@ -9,27 +9,27 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
 )
 
 // wires writes network sends of growing size, whose time is cost; reported says
 // whether the trace says what it consists of.
-func wires(t *testing.T, reported bool, cost func(i int, bytes int64) nccltrace.Terms) *strings.Reader {
+func wires(t *testing.T, reported bool, cost func(i int, bytes int64) nccl.Terms) *strings.Reader {
 	t.Helper()
 	var out bytes.Buffer
 	w := chrome.New(&out, chrome.Options{})
-	rec := nccltrace.New(w, nccltrace.Options{Detail: nccltrace.DetailStep})
+	rec := nccl.New(w, nccl.Options{Detail: nccl.DetailStep})
 	at := units.Time(0)
 	for i := range 12 {
 		n := int64(1+i%3) * 100_000
 		terms := cost(i, n)
-		p := nccltrace.Phase{Wait: nccltrace.SendWait, Start: at, End: at + terms.Sum()}
+		p := nccl.Phase{Wait: nccl.SendWait, Start: at, End: at + terms.Sum()}
 		if reported {
 			p.Terms = terms
 		}
-		rec.Steps(&nccltrace.Step{Peer: 1, Step: int64(i), Bytes: units.Bytes(n), Transport: "NET/IB", Chunk: -1}, 0, p)
+		rec.Steps(&nccl.Step{Peer: 1, Step: int64(i), Bytes: units.Bytes(n), Transport: "NET/IB", Chunk: -1}, 0, p)
 		at = p.End
 	}
 	rec.Finish(at)
@@ -40,8 +40,8 @@ func wires(t *testing.T, reported bool, cost func(i int, bytes int64) nccltrace.
 }
 
 // model is a network of 50 GB/s, 4 us away.
-func model(_ int, bytes int64) (t nccltrace.Terms) {
-	t[nccltrace.Wire], t[nccltrace.NIC], t[nccltrace.Proxy] = 4*us, units.Time(bytes)*20, us/2
+func model(_ int, bytes int64) (t nccl.Terms) {
+	t[nccl.Wire], t[nccl.NIC], t[nccl.Proxy] = 4*us, units.Time(bytes)*20, us/2
 	return t
 }
 
@@ -58,10 +58,10 @@ func wantParts(t *testing.T, d *Differences, want string) {
 
 // Two traces that both say what their time consists of: term by term.
 func TestTermsOfTwoSimulations(t *testing.T) {
-	d, err := Diff(wires(t, true, model), wires(t, true, func(i int, n int64) nccltrace.Terms {
+	d, err := Diff(wires(t, true, model), wires(t, true, func(i int, n int64) nccl.Terms {
 		c := model(i, n)
 		if i == 5 {
-			c[nccltrace.Queue] = 3 * us
+			c[nccl.Queue] = 3 * us
 		}
 		return c
 	}), 0, new(chrome.Budget))
@@ -78,12 +78,12 @@ func TestTermsOfTwoSimulations(t *testing.T) {
 // the wire must be 2 us longer and the port a quarter slower; what one slice
 // takes beyond its like is sharing.
 func TestTermsOfAMeasurement(t *testing.T) {
-	d, err := Diff(wires(t, true, model), wires(t, false, func(i int, n int64) nccltrace.Terms {
+	d, err := Diff(wires(t, true, model), wires(t, false, func(i int, n int64) nccl.Terms {
 		c := model(i, n)
-		c[nccltrace.Wire] += 2 * us
-		c[nccltrace.NIC] += units.Time(n) * 5
+		c[nccl.Wire] += 2 * us
+		c[nccl.NIC] += units.Time(n) * 5
 		if i == 7 {
-			c[nccltrace.Proxy] += 6 * us
+			c[nccl.Proxy] += 6 * us
 		}
 		return c
 	}), 0, new(chrome.Budget))
@@ -92,9 +92,9 @@ func TestTermsOfAMeasurement(t *testing.T) {
 	}
 	wantParts(t, d, "wire false 24.0, nic false 12.0, proxy false 6.0")
 	// And from the measurement to the model the same, the other way.
-	back, err := Diff(wires(t, false, func(i int, n int64) nccltrace.Terms {
+	back, err := Diff(wires(t, false, func(i int, n int64) nccl.Terms {
 		c := model(i, n)
-		c[nccltrace.Wire] += 2 * us
+		c[nccl.Wire] += 2 * us
 		return c
 	}), wires(t, true, model), 0, new(chrome.Budget))
 	if err != nil {
@@ -105,14 +105,14 @@ func TestTermsOfAMeasurement(t *testing.T) {
 
 // What the model has no word for is said to be so.
 func TestTimeWithoutATerm(t *testing.T) {
-	none := func(int, int64) (t nccltrace.Terms) {
-		t[nccltrace.Wire] = 4 * us
+	none := func(int, int64) (t nccl.Terms) {
+		t[nccl.Wire] = 4 * us
 		return t
 	}
-	d, err := Diff(wires(t, true, none), wires(t, false, func(i int, n int64) nccltrace.Terms {
+	d, err := Diff(wires(t, true, none), wires(t, false, func(i int, n int64) nccl.Terms {
 		c := none(i, n)
 		if i > 3 {
-			c[nccltrace.Wire] += units.Time(i) * us
+			c[nccl.Wire] += units.Time(i) * us
 		}
 		return c
 	}), 0, new(chrome.Budget))
@@ -134,13 +134,13 @@ func TestPartsAddUp(t *testing.T) {
 	}
 	var out bytes.Buffer
 	w := chrome.New(&out, chrome.Options{})
-	rec := nccltrace.New(w, nccltrace.Options{Detail: nccltrace.DetailChannel})
+	rec := nccl.New(w, nccl.Options{Detail: nccl.DetailChannel})
 	for r := range 4 {
 		for ch := range 24 {
-			terms := nccltrace.Terms{nccltrace.Data: units.Time(20+r) * us, nccltrace.Copy: 180 * us, nccltrace.Link: units.Time(90+ch) * us}
+			terms := nccl.Terms{nccl.Data: units.Time(20+r) * us, nccl.Copy: 180 * us, nccl.Link: units.Time(90+ch) * us}
 			rec.Kernel(r, 0, ch, 10*us, 10*us+terms.Sum(), &terms)
 		}
-		rec.Collective(nccltrace.Operation{Rank: r, End: 340 * us, Launch: 10 * us}, nccltrace.Coll{Func: "AllReduce"})
+		rec.Collective(nccl.Operation{Rank: r, End: 340 * us, Launch: 10 * us}, nccl.Coll{Func: "AllReduce"})
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
@@ -180,15 +180,15 @@ func TestKernelsWaitForTheLast(t *testing.T) {
 	kernels := func(late units.Time, reported bool) *strings.Reader {
 		var out bytes.Buffer
 		w := chrome.New(&out, chrome.Options{})
-		rec := nccltrace.New(w, nccltrace.Options{Detail: nccltrace.DetailChannel})
+		rec := nccl.New(w, nccl.Options{Detail: nccl.DetailChannel})
 		for r := range 2 {
-			var terms nccltrace.Terms
+			var terms nccl.Terms
 			from := us + late*units.Time(r)
 			if reported {
-				terms[nccltrace.Copy] = 31*us + late - from
+				terms[nccl.Copy] = 31*us + late - from
 			}
 			rec.Kernel(r, 0, 0, from, 31*us+late, &terms)
-			rec.Collective(nccltrace.Operation{Rank: r, End: 32*us + late}, nccltrace.Coll{Func: "AllReduce"})
+			rec.Collective(nccl.Operation{Rank: r, End: 32*us + late}, nccl.Coll{Func: "AllReduce"})
 		}
 		if err := w.Close(); err != nil {
 			t.Fatal(err)

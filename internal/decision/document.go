@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/simccl/simccl/comm"
-	"github.com/simccl/simccl/internal/connect"
+	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/internal/topodoc"
 	"github.com/simccl/simccl/topo"
 	topoxml "github.com/simccl/simccl/topo/xml"

@@ -15,12 +15,12 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/explain"
-	"github.com/simccl/simccl/internal/nccltrace"
-	"github.com/simccl/simccl/internal/release"
 	"github.com/simccl/simccl/internal/report/topology"
+	"github.com/simccl/simccl/rules/release"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccl"
 )
 
 // Side is one of the two that are compared.
@@ -162,7 +162,7 @@ func (s *Side) time(ctx context.Context, f coll.Func, z scenario.Size) (scenario
 			return at, explain.Timing{}, err
 		}
 	}
-	o, err := run.Simulate(ctx, at, trace.Discard, nccltrace.Options{}, nil)
+	o, err := run.Simulate(ctx, at, trace.Discard, nccl.Options{}, nil)
 	return at, s.timing(f, at, &o), err
 }
 

@@ -10,7 +10,7 @@ import (
 	"fmt"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/num"
+	"github.com/simccl/simccl/coll/num"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/check"
 	"github.com/simccl/simccl/units"

@@ -9,10 +9,10 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/rules"
 	"github.com/simccl/simccl/internal/site"
 	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/plan/launch"
+	"github.com/simccl/simccl/rules"
 )
 
 // TestOneCallIsTheOperationAlone: a group of one collective has its choice and its split

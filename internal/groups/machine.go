@@ -6,7 +6,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
-	"github.com/simccl/simccl/internal/connect"
+	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan/launch"
 	"github.com/simccl/simccl/plan/sym"
 	"github.com/simccl/simccl/scenario"

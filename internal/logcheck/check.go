@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/internal/ncclog"
-	"github.com/simccl/simccl/internal/release"
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/rules"
+	"github.com/simccl/simccl/rules/release"
 	"github.com/simccl/simccl/scenario"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/internal/ncclog"
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/topo/decl"
 	topoxml "github.com/simccl/simccl/topo/xml"

@@ -8,7 +8,7 @@ import (
 
 	"github.com/simccl/simccl/internal/cnum"
 	"github.com/simccl/simccl/internal/ncclog"
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/decl"
 )

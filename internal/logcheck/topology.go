@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/internal/ncclog"
-	"github.com/simccl/simccl/internal/release"
+	"github.com/simccl/simccl/rules/release"
 )
 
 // Machine is what a log's first communicator with a system print ran on.

@@ -3,10 +3,10 @@ package msccl
 import (
 	"errors"
 
-	"github.com/simccl/simccl/internal/connect"
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/check"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/units"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/comm"
-	"github.com/simccl/simccl/internal/connect"
+	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/internal/topodoc"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"

@@ -10,8 +10,8 @@ import (
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/internal/ncclog"
 	"github.com/simccl/simccl/internal/parity"
-	"github.com/simccl/simccl/internal/rules"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/tuning"
 )
 

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/rules"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/tuning"
 )
 

@@ -6,9 +6,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/connect"
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/units"
 )
 

@@ -10,15 +10,15 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/coll/pairs"
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/nccltrace"
-	"github.com/simccl/simccl/internal/pairs"
 	"github.com/simccl/simccl/internal/report/nccltests"
 	"github.com/simccl/simccl/internal/report/sweep"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/real/bench"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccl"
 )
 
 // Model is what run would do. It implements bench.Model.
@@ -117,7 +117,7 @@ func (m *Model) Plan(op *bench.Op) (*plan.Plan, bench.Choice, error) {
 
 // Predict implements bench.Model.
 func (m *Model) Predict(ctx context.Context, op *bench.Op) (*bench.Prediction, error) {
-	got, err := m.Run.Simulate(ctx, operationOf(op), trace.Discard, nccltrace.Options{}, nil)
+	got, err := m.Run.Simulate(ctx, operationOf(op), trace.Discard, nccl.Options{}, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/release"
+	"github.com/simccl/simccl/rules/release"
 )
 
 // Release is the version of NCCL that a request names: by its version, or by a

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/units"

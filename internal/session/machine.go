@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/comm"
-	"github.com/simccl/simccl/internal/connect"
+	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"

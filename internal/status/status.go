@@ -12,9 +12,9 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/calibrate"
-	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/session"
 	"github.com/simccl/simccl/plan"

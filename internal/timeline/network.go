@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/internal/session"
+	"github.com/simccl/simccl/trace/nccl"
 )
 
 // LeftOut counts the states of a network of packets that were too many to be kept.
@@ -24,11 +24,11 @@ func (w *writer) network() {
 	if n == nil {
 		return
 	}
-	x := netWriter{rec: nccltrace.New(w.sink, nccltrace.Options{Detail: nccltrace.DetailStep}), links: map[int32]int{}, ports: map[int32]nccltrace.PortTrace{}, pairs: make([]string, len(n.Pairs))}
+	x := netWriter{rec: nccl.New(w.sink, nccl.Options{Detail: nccl.DetailStep}), links: map[int32]int{}, ports: map[int32]nccl.PortTrace{}, pairs: make([]string, len(n.Pairs))}
 	rank := func(place int32) string { return strings.TrimPrefix(w.name(int(place)), "rank ") }
 	for i := range n.Pairs {
 		p := &n.Pairs[i]
-		x.pairs[i] = nccltrace.QueuePair(rank(p.Src), rank(p.Dst), p.Channel, p.Number, p.Of)
+		x.pairs[i] = nccl.QueuePair(rank(p.Src), rank(p.Dst), p.Channel, p.Number, p.Of)
 	}
 	x.link = func(l int32) int {
 		id, ok := x.links[l]
@@ -47,10 +47,10 @@ func (w *writer) network() {
 
 // netWriter writes states of ports and queue pairs.
 type netWriter struct {
-	rec   *nccltrace.Recorder
+	rec   *nccl.Recorder
 	link  func(int32) int
 	links map[int32]int // links of the recorder
-	ports map[int32]nccltrace.PortTrace
+	ports map[int32]nccl.PortTrace
 	pairs []string
 }
 
@@ -61,7 +61,7 @@ func (x *netWriter) state(s *session.PortState) {
 		return
 	}
 	p := x.ports[s.Link]
-	now := nccltrace.PortState{At: s.At, Queued: s.Queued, Marks: s.Marks, Paused: s.Paused, Credits: s.Credits}
+	now := nccl.PortState{At: s.At, Queued: s.Queued, Marks: s.Marks, Paused: s.Paused, Credits: s.Credits}
 	x.rec.PortChanges(x.link(s.Link), &p, &now, 0)
 	p.Note(&now)
 	x.ports[s.Link] = p

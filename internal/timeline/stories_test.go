@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/internal/session"
 	"github.com/simccl/simccl/sim/job"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
 )
@@ -256,7 +256,7 @@ list b 1
 			launches++
 		default:
 			peers++
-			if m.Tracks[e.Track].Process != nccltrace.RankPID+1 || e.Start != 11*ms {
+			if m.Tracks[e.Track].Process != nccl.RankPID+1 || e.Start != 11*ms {
 				t.Errorf("an arrow starts on process %d at %v", m.Tracks[e.Track].Process, e.Start)
 			}
 		}

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
 )
@@ -107,7 +107,7 @@ func (w *writer) path() {
 	track := trace.TrackID(-1)
 	for _, p := range w.t.Path() {
 		if track < 0 {
-			track = w.sink.Track(trace.Track{Process: nccltrace.CriticalPID, ProcessName: "critical path", ProcessSort: -1 << 30, Thread: 1, ThreadName: "what the end waited for"})
+			track = w.sink.Track(trace.Track{Process: nccl.CriticalPID, ProcessName: "critical path", ProcessSort: -1 << 30, Thread: 1, ThreadName: "what the end waited for"})
 		}
 		e := trace.Event{Track: track, Start: p.From, Dur: p.To - p.From}
 		w.describe(&e, int(p.Rank), int(p.Step))
@@ -129,7 +129,7 @@ func (w *writer) track(rank int, stream int32) trace.TrackID {
 	if workload.OnHost(stream) {
 		name, sort = fmt.Sprintf("host thread %d", stream-workload.HostStream), int64(stream-workload.HostStream)
 	}
-	id := w.sink.Track(trace.Track{Process: nccltrace.RankPID + int64(rank), ProcessName: w.name(rank), ProcessSort: int64(rank), Thread: int64(stream), ThreadName: name, ThreadSort: sort})
+	id := w.sink.Track(trace.Track{Process: nccl.RankPID + int64(rank), ProcessName: w.name(rank), ProcessSort: int64(rank), Thread: int64(stream), ThreadName: name, ThreadSort: sort})
 	w.tracks[rank][stream] = id
 	return id
 }

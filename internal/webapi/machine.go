@@ -7,7 +7,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/config"
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/builtin"

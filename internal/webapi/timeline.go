@@ -7,11 +7,11 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/internal/timeline"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/trace/nccl"
 )
 
 // Timeline is tracks with their slices, as columns: what the page draws.
@@ -58,7 +58,7 @@ var kindWords = []string{"operation", "wait", "send", "receive", "compute", "ker
 
 // kinds are those of slices by name; names of the profiler plugin, ours, and a job's.
 var kinds = map[string]uint8{
-	"SendPeerWait": waits, "SendGpuWait": waits, "RecvGpuWait": waits, "RecvFlushWait": waits, "wait": waits, "paused": waits, nccltrace.NoCredits: waits, "SendWait": sends, "send": sends, "RecvWait": receives, "recv": receives,
+	"SendPeerWait": waits, "SendGpuWait": waits, "RecvGpuWait": waits, "RecvFlushWait": waits, "wait": waits, "paused": waits, nccl.NoCredits: waits, "SendWait": sends, "send": sends, "RecvWait": receives, "recv": receives,
 	"KernelCh": kernel, "kernel": kernel, "KernelLaunch": launches, "launch": launches, "Group API": launches, "Idle": idle, "Sleep": idle,
 	"ScheduleSend": proxies, "ScheduleRecv": proxies, "ProgressSend": proxies, "ProgressRecv": proxies, "Append": proxies,
 }
@@ -173,13 +173,13 @@ func (s *Service) timeline(ctx context.Context, q *Query, emit Emit) (any, error
 	}
 	last := lines[len(lines)-1]
 	b := &builder{kept: map[trace.TrackID]bool{}, keep: func(t *trace.Track) bool {
-		return t.Process == nccltrace.CriticalPID || t.Process >= nccltrace.RankPID && t.Process < nccltrace.RankPID+timelineRanks
+		return t.Process == nccl.CriticalPID || t.Process >= nccl.RankPID && t.Process < nccl.RankPID+timelineRanks
 	}}
-	opt := nccltrace.Options{Detail: nccltrace.DetailStep}
+	opt := nccl.Options{Detail: nccl.DetailStep}
 	var sink trace.Sink = b
 	note := "critical path, and the first ranks"
 	if x.site.Comm.NRanks <= pathRanks {
-		sink = nccltrace.CriticalPath(b, ctx.Err)
+		sink = nccl.CriticalPath(b, ctx.Err)
 	} else {
 		opt.Ranks = func(r int) bool { return r < timelineRanks }
 		note = "the first ranks; of so many no critical path is sought"

@@ -8,9 +8,9 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
-	"github.com/simccl/simccl/internal/rules"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/check"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
 	"github.com/simccl/simccl/topo/lint"

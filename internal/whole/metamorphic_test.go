@@ -19,10 +19,10 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
 )
 
@@ -150,7 +150,7 @@ func (s *sequence) run(t *rapid.T, w way, kept map[string]*scenario.Site) []took
 		if err != nil {
 			t.Fatalf("%s%v", s, err)
 		}
-		cfg.Fold, cfg.NoJitter, cfg.Trace = w.fold, !s.jitter, nccltrace.Options{Detail: nccltrace.DetailPacket, Deps: true}
+		cfg.Fold, cfg.NoJitter, cfg.Trace = w.fold, !s.jitter, nccl.Options{Detail: nccl.DetailPacket, Deps: true}
 		x, err := sim.New(cfg)
 		if err != nil {
 			t.Fatalf("%s%v", s, err)

@@ -11,9 +11,9 @@ import (
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/trace/validate"
 	"github.com/simccl/simccl/units"
 )
@@ -44,7 +44,7 @@ func draw(rng *rand.Rand, ranksOf func(name string, nodes int) int) drawn {
 	}
 	d.op.Count = max(1, coll.TestSizes(d.op.Func, size, d.op.Type, ranks).Count)
 	d.config = sim.Config{Launch: sim.Graph, Seed: rng.Uint64N(1 << 20), NoJitter: rng.IntN(2) == 0,
-		Fold: []sim.Folding{sim.FoldAuto, sim.Unfolded, sim.FoldExact, sim.FoldNear}[rng.IntN(4)], Trace: nccltrace.Options{Detail: nccltrace.DetailStep}}
+		Fold: []sim.Folding{sim.FoldAuto, sim.Unfolded, sim.FoldExact, sim.FoldNear}[rng.IntN(4)], Trace: nccl.Options{Detail: nccl.DetailStep}}
 	if rng.IntN(2) == 0 {
 		d.config.Faults = []sim.Fault{{Rank: rng.IntN(ranks), Slow: float64(int(1) << (1 + rng.IntN(4)))}}
 	}
@@ -117,7 +117,7 @@ func TestALateReceiverKeepsItsArrows(t *testing.T) {
 	}
 	for _, f := range list {
 		d := drawn{machine: "dgx-h100", nodes: 2, op: comm.Op{Func: f, Count: coll.TestSizes(f, 32<<20, coll.Float32, m.comm.NRanks).Count, Type: coll.Float32},
-			config: sim.Config{Launch: sim.Graph, Seed: 1, Fold: sim.Unfolded, Trace: nccltrace.Options{Detail: nccltrace.DetailStep},
+			config: sim.Config{Launch: sim.Graph, Seed: 1, Fold: sim.Unfolded, Trace: nccl.Options{Detail: nccl.DetailStep},
 				Faults: []sim.Fault{{Rank: 8, Slow: 20}}}}
 		m.arrows(t, &d)
 	}

@@ -16,13 +16,13 @@ import (
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/internal/site"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/trace/validate"
 	"github.com/simccl/simccl/units"
 )
@@ -52,7 +52,7 @@ func (m machine) plan(t testing.TB, f coll.Func, size units.Bytes) *plan.Plan {
 func (m machine) run(t testing.TB, p *plan.Plan, sink trace.Sink) exec.Result {
 	t.Helper()
 	x, err := sim.New(sim.Config{Comm: m.comm.Layout, Systems: m.systems, Launch: sim.Graph, Seed: 1,
-		Trace: nccltrace.Options{Detail: nccltrace.DetailStep}})
+		Trace: nccl.Options{Detail: nccl.DetailStep}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/connect"
+	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/internal/plantest"
 	"github.com/simccl/simccl/plan"

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/internal/tracefile"
 	"github.com/simccl/simccl/real/internal/device"
@@ -19,6 +18,7 @@ import (
 	"github.com/simccl/simccl/real/internal/nccl"
 	"github.com/simccl/simccl/real/team"
 	"github.com/simccl/simccl/trace/chrome"
+	nccltrace "github.com/simccl/simccl/trace/nccl"
 )
 
 // Trace says where the trace of an operation goes.

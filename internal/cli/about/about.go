@@ -10,8 +10,8 @@ import (
 	"runtime/debug"
 
 	"github.com/simccl/simccl/internal/cli"
-	"github.com/simccl/simccl/internal/release"
 	"github.com/simccl/simccl/internal/report/nccltests"
+	"github.com/simccl/simccl/rules/release"
 	"github.com/spf13/cobra"
 )
 

@@ -16,8 +16,8 @@ import (
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/internal/process"
-	"github.com/simccl/simccl/internal/tunerfile"
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/tuning/tunerfile"
 	"github.com/spf13/cobra"
 )
 

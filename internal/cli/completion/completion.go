@@ -6,8 +6,8 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/config"
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/topo/builtin"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/spf13/cobra"
 )
 
@@ -22,7 +22,7 @@ func words() map[string][]string {
 	}
 	return map[string][]string{
 		"multicast": {"auto", "on", "off"}, "launch": {"eager", "graph"}, "fidelity": {"alpha", "step", "flow"}, "network": {"flow", "packet", "hybrid"},
-		"backend": {"nccl", "cuda", "host", "sockets", "verbs"}, "trace-style": {"lanes", "nccl"}, "trace-detail": nccltrace.Simulated,
+		"backend": {"nccl", "cuda", "host", "sockets", "verbs"}, "trace-style": {"lanes", "nccl"}, "trace-detail": nccl.Simulated,
 		"datatype": types, "op": reductions, "routing": {"ecmp", "adaptive", "static"},
 	}
 }

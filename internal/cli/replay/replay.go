@@ -14,12 +14,12 @@ import (
 	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/cli/workload"
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/internal/replay"
 	"github.com/simccl/simccl/internal/report/jobpage"
 	"github.com/simccl/simccl/internal/timeline"
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/trace/nccl"
 	programs "github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/load"
 	"github.com/simccl/simccl/workload/transform"
@@ -88,7 +88,7 @@ func (f *flags) run(cmd *cobra.Command, a *cli.App, args []string) error {
 	if err != nil {
 		return err
 	}
-	defer nccltrace.CollectOften()() // what a large job holds stays until the end
+	defer nccl.CollectOften()() // what a large job holds stays until the end
 	f.observe = f.trace != ""
 	o, err := f.choice.run(cmd.Context(), a, j)
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/msccl"
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/trace"
+	nccltrace "github.com/simccl/simccl/trace/nccl"
 )
 
 // Beside is a run by a schedule, and the same run as NCCL chooses.

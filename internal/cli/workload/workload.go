@@ -16,10 +16,10 @@ import (
 
 	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/cli/generate"
-	"github.com/simccl/simccl/internal/datasheet"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/internal/report/job"
+	"github.com/simccl/simccl/topo/machine/datasheet"
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/load"
 	"github.com/simccl/simccl/workload/play"

@@ -7,7 +7,7 @@ import (
 	"encoding/binary"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/num"
+	"github.com/simccl/simccl/coll/num"
 )
 
 // Memory is that of processes, for --data.

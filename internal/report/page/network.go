@@ -9,9 +9,9 @@ import (
 
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/congestion"
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/internal/report/html"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
 )
 
@@ -43,7 +43,7 @@ func newPorts() *ports {
 
 // track notes a track of ports.
 func (p *ports) track(id trace.TrackID, t *trace.Track) {
-	if t.Process == nccltrace.PortsPID || t.Process == nccltrace.PausesPID {
+	if t.Process == nccl.PortsPID || t.Process == nccl.PausesPID {
 		p.byTrack[id] = t.ThreadName
 	}
 }
@@ -60,7 +60,7 @@ func (p *ports) emit(e *trace.Event) {
 		p.byName[name] = log
 	}
 	switch {
-	case e.Phase == trace.Slice && (e.Name == "paused" || e.Name == nccltrace.NoCredits):
+	case e.Phase == trace.Slice && (e.Name == "paused" || e.Name == nccl.NoCredits):
 		log.stops = append(log.stops, [2]units.Time{e.Start, e.Start + e.Dur})
 	case e.Phase == trace.Counter && strings.HasSuffix(e.Name, " queued B") && len(e.Args) > 0:
 		log.queue = append(log.queue, queued{e.Start, e.Args[0].Num})

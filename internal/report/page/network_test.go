@@ -6,8 +6,8 @@ import (
 
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/congestion"
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
 )
 
@@ -21,7 +21,7 @@ func TestNetworkIsDrawn(t *testing.T) {
 			Held: []exec.Held{{From: "node0/1", To: "node3/1", Behind: "leaf0→node2/1", Time: 5 * units.Microsecond}}}},
 	}
 	p.Net, p.Ports, p.Crowd = congestion.Of(p.Links), newPorts(), "5 of 16 rings share leaf0→spine1: hash collision"
-	track := trace.Track{Process: nccltrace.PortsPID, ThreadName: "leaf0→node2/1"}
+	track := trace.Track{Process: nccl.PortsPID, ThreadName: "leaf0→node2/1"}
 	p.Ports.track(1, &track)
 	track.ThreadName = "node0/1→leaf0"
 	p.Ports.track(2, &track)

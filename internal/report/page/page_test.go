@@ -13,20 +13,20 @@ import (
 
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/nccltrace"
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
 )
 
 func sample() *Page {
 	m := &trace.Memory{}
-	rec := nccltrace.New(m, nccltrace.Options{Detail: nccltrace.DetailStep})
-	rec.Steps(&nccltrace.Step{Rank: 0, Peer: 1, Bytes: 42, Transport: "SHM", Chunk: -1}, 0,
-		nccltrace.Phase{Wait: nccltrace.SendWait, Start: 0, End: 3 * units.Microsecond})
+	rec := nccl.New(m, nccl.Options{Detail: nccl.DetailStep})
+	rec.Steps(&nccl.Step{Rank: 0, Peer: 1, Bytes: 42, Transport: "SHM", Chunk: -1}, 0,
+		nccl.Phase{Wait: nccl.SendWait, Start: 0, End: 3 * units.Microsecond})
 	return &Page{Title: "all_reduce on <2> & more", Command: "simccl report", Host: "node0", Elapsed: 10 * units.Microsecond,
 		Facts: []Fact{{Name: "ranks", Value: "2"}},
 		Trees: []Tree{{0, []int32{-1, 0}}}, Measured: []Measured{{"h100.txt", []Sample{{1024, 2.5, 0.4}, {1 << 20, 11, 95}}}},

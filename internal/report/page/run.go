@@ -15,13 +15,13 @@ import (
 	"github.com/simccl/simccl/internal/congestion"
 	"github.com/simccl/simccl/internal/congestion/tried"
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/internal/packetnet"
 	"github.com/simccl/simccl/internal/report/nccltests"
 	"github.com/simccl/simccl/internal/report/topology"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/topo/lint"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/tuning"
 	"github.com/simccl/simccl/units"
 )
@@ -108,10 +108,10 @@ const (
 // too large for it, the critical path.
 func (d *drawn) timeline(ctx context.Context, at scenario.Operation, net *ports) (*trace.Memory, error) {
 	kept := &firstRanks{keep: map[trace.TrackID]bool{}, net: net}
-	opt := nccltrace.Options{Detail: nccltrace.DetailStep}
+	opt := nccl.Options{Detail: nccl.DetailStep}
 	var sink trace.Sink = kept
 	if d.Site.Comm.NRanks <= pathRanks {
-		sink = nccltrace.CriticalPath(kept, d.cancelled)
+		sink = nccl.CriticalPath(kept, d.cancelled)
 	} else {
 		opt.Ranks = func(r int) bool { return r < timelineRanks }
 	}
@@ -134,7 +134,7 @@ func (f *firstRanks) Track(t trace.Track) trace.TrackID {
 	if f.net != nil {
 		f.net.track(id, &t)
 	}
-	f.keep[id] = t.Process < nccltrace.RankPID+timelineRanks || t.Process == nccltrace.CriticalPID
+	f.keep[id] = t.Process < nccl.RankPID+timelineRanks || t.Process == nccl.CriticalPID
 	return id
 }
 

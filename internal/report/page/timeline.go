@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/internal/report/html"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
 )
 
@@ -115,7 +115,7 @@ const (
 
 func kindOf(t *trace.Track, e *trace.Event) (kind int64, name string) {
 	switch {
-	case t.Process == nccltrace.CriticalPID:
+	case t.Process == nccl.CriticalPID:
 		return pathRow, "what the end waited for"
 	case e.Cat == "GPU":
 		return kernelRow, "kernels"
@@ -301,7 +301,7 @@ func critical(m *trace.Memory) []phase {
 	total := 0.0
 	for i := range m.Events {
 		e := &m.Events[i]
-		if e.Phase != trace.Slice || m.Tracks[e.Track].Process != nccltrace.CriticalPID {
+		if e.Phase != trace.Slice || m.Tracks[e.Track].Process != nccl.CriticalPID {
 			continue
 		}
 		at := slices.IndexFunc(out, func(p phase) bool { return p.Name == e.Name })

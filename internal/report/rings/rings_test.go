@@ -9,7 +9,7 @@ import (
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/internal/report/rings"
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
 	topoxml "github.com/simccl/simccl/topo/xml"

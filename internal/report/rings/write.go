@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/simccl/simccl/internal/connect"
+	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/topo/fabric"
 )
 

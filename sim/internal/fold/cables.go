@@ -3,7 +3,7 @@ package fold
 import (
 	"slices"
 
-	"github.com/simccl/simccl/internal/connect"
+	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/internal/chance"
 	"github.com/simccl/simccl/sim/internal/host"
