@@ -15,8 +15,8 @@ import (
 	"github.com/simccl/simccl/internal/msccl"
 	"github.com/simccl/simccl/internal/predict"
 	"github.com/simccl/simccl/internal/process"
-	"github.com/simccl/simccl/internal/report/nccltests"
-	"github.com/simccl/simccl/internal/testoptions"
+	"github.com/simccl/simccl/nccltests"
+	"github.com/simccl/simccl/nccltests/options"
 	"github.com/simccl/simccl/real/bench"
 	"github.com/simccl/simccl/real/team"
 	"github.com/simccl/simccl/scenario"
@@ -141,7 +141,7 @@ func (b *benchFlags) main(a *app, cmd *cobra.Command, op string) error {
 	if err != nil {
 		return err
 	}
-	if err := testoptions.NotSplit(a.Getenv, at.NRanks*min(at.Rank+1, 1)); err != nil { // of a process alone the rank is -1
+	if err := options.NotSplit(a.Getenv, at.NRanks*min(at.Rank+1, 1)); err != nil { // of a process alone the rank is -1
 		return err
 	}
 	ranks := max(at.NRanks, 1)
@@ -187,7 +187,7 @@ func (b *benchFlags) spec(a *app, cmd *cobra.Command, ask *bench.Request, fn col
 	if s.Columns, err = predict.Columns(ask); err != nil {
 		return nil, cli.AsFlags(err)
 	}
-	s.MinBW, err = testoptions.MinBW(a.Getenv)
+	s.MinBW, err = options.MinBW(a.Getenv)
 	return s, err
 }
 

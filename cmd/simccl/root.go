@@ -17,7 +17,7 @@ import (
 	"github.com/simccl/simccl/internal/cli/serve"
 	sweepcmd "github.com/simccl/simccl/internal/cli/sweep"
 	workloadcmd "github.com/simccl/simccl/internal/cli/workload"
-	"github.com/simccl/simccl/internal/report/nccltests"
+	"github.com/simccl/simccl/nccltests"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )

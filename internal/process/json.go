@@ -5,7 +5,7 @@ import (
 
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/newfile"
-	"github.com/simccl/simccl/internal/report/nccltests"
+	"github.com/simccl/simccl/nccltests"
 )
 
 // WriteJSON writes nccl-tests' JSON: on standard output where print says so, and to

@@ -14,9 +14,9 @@ import (
 	"github.com/simccl/simccl/internal/interrupt"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/internal/terminal"
-	"github.com/simccl/simccl/internal/tracefile"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/trace/file"
 )
 
 // Process is what a command may touch of its process. The zero value has no
@@ -86,7 +86,7 @@ func (p *Process) Getenv(name string) (string, bool) { return p.Sources().Getenv
 // ThisTopology; nil: no file has that name.
 func (p *Process) Options(found []byte) scenario.Options {
 	return scenario.Options{Files: files{process: p, given: map[string][]byte{ThisTopology: found}}, Settings: p.Sources(), Program: p.Version,
-		Warn: p.warnOf, Cancelled: p.Cancelled, Scratch: func(near string) (chrome.Spool, error) { return tracefile.Scratch(filepath.Dir(p.Path(near))) },
+		Warn: p.warnOf, Cancelled: p.Cancelled, Scratch: func(near string) (chrome.Spool, error) { return file.Scratch(filepath.Dir(p.Path(near))) },
 		Create: func(name string) (scenario.File, error) {
 			f, err := newfile.Create(p.Path(name))
 			if err != nil {

@@ -5,10 +5,10 @@ import (
 	"io"
 	"strings"
 
-	"github.com/simccl/simccl/internal/compare"
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/tracefile"
 	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/trace/compare"
+	tracefile "github.com/simccl/simccl/trace/file"
 )
 
 // Merge writes traces to one file: those of the ranks of one run joined by the

@@ -1,5 +1,5 @@
 // Package traceview opens trace files by name for what trace commands do with
-// them: checks (trace/validate), sums, comparisons and merges (internal/compare).
+// them: checks (trace/validate), sums, comparisons and merges (trace/compare).
 // An error that concerns a file has its name, and the line where there is one; it
 // is of kind fail.BadInput. What a trace means is not decided here.
 package traceview
@@ -10,9 +10,9 @@ import (
 	"io"
 	"os"
 
-	"github.com/simccl/simccl/internal/compare"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/trace/compare"
 	"github.com/simccl/simccl/trace/validate"
 	"github.com/simccl/simccl/units"
 )

@@ -3,8 +3,8 @@ package webapi
 import (
 	"strings"
 
-	"github.com/simccl/simccl/internal/report/nccltests"
 	"github.com/simccl/simccl/internal/report/sweep"
+	"github.com/simccl/simccl/nccltests"
 	"github.com/simccl/simccl/scenario"
 )
 

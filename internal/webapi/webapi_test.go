@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/report/nccltests"
+	"github.com/simccl/simccl/nccltests"
 	"github.com/simccl/simccl/scenario"
 )
 

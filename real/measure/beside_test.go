@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/internal/overlap"
-	"github.com/simccl/simccl/internal/report/nccltests"
+	"github.com/simccl/simccl/nccltests"
 	"github.com/simccl/simccl/real/bench"
 	"github.com/simccl/simccl/real/team"
 	"github.com/simccl/simccl/units"

@@ -288,7 +288,7 @@ func spoolIn(dir string) func() (Spool, error) {
 	}
 }
 
-// createFile is internal/tracefile's Create, which imports this package.
+// createFile is trace/file's Create, which imports this package.
 func createFile(path string, opt Options) (*Writer, error) {
 	file, err := newfile.Create(path)
 	if err != nil {

@@ -209,7 +209,7 @@ func TestCancelledProfileEnds(t *testing.T) {
 	}
 }
 
-// createFile is internal/tracefile's Profile, which imports this package.
+// createFile is trace/file's Profile, which imports this package.
 func createFile(path string, opt Options) (*Writer, error) {
 	file, err := newfile.Create(path)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"runtime/debug"
 
 	"github.com/simccl/simccl/internal/cli"
-	"github.com/simccl/simccl/internal/report/nccltests"
+	"github.com/simccl/simccl/nccltests"
 	"github.com/simccl/simccl/rules/release"
 	"github.com/spf13/cobra"
 )

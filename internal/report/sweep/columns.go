@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/internal/congestion"
-	"github.com/simccl/simccl/internal/report/nccltests"
+	"github.com/simccl/simccl/nccltests"
 	"github.com/simccl/simccl/scenario"
 )
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/simccl/simccl/internal/report/nccltests"
+	"github.com/simccl/simccl/nccltests"
 	"github.com/simccl/simccl/scenario"
 )
 

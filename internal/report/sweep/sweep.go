@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/internal/packetnet"
-	"github.com/simccl/simccl/internal/report/nccltests"
+	"github.com/simccl/simccl/nccltests"
 	"github.com/simccl/simccl/scenario"
 )
 

@@ -14,9 +14,9 @@ import (
 
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/report/nccltests"
 	"github.com/simccl/simccl/internal/report/sweep"
 	"github.com/simccl/simccl/internal/site"
+	"github.com/simccl/simccl/nccltests"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/units"
 )

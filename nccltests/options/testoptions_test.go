@@ -1,11 +1,11 @@
-package testoptions_test
+package options_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/internal/testoptions"
+	"github.com/simccl/simccl/nccltests/options"
 )
 
 // TestSettle: what nccl-tests turns off, with what is said then.
@@ -24,7 +24,7 @@ func TestSettle(t *testing.T) {
 		{false, 0, 2, 0, [3]int{0, 0, 16}, "-K"},
 		{false, 1, -1, 200, [3]int{1, 0, 16}, "-V"},
 	} {
-		o := testoptions.Options{Iters: 20, PerIter: x.perIter, Skip: x.skip, DeviceCTAs: x.ctas}
+		o := options.Options{Iters: 20, PerIter: x.perIter, Skip: x.skip, DeviceCTAs: x.ctas}
 		said := ""
 		o.Settle(x.graph, func(format string, args ...any) { said += fmt.Sprintf(format, args...) + "\n" })
 		if got := [3]int{o.PerIter, o.Skip, o.DeviceCTAs}; got != x.want || !strings.Contains(said, x.said) || x.said == "" && said != "" {
@@ -36,10 +36,10 @@ func TestSettle(t *testing.T) {
 // TestNotSplit: variables that divide processes mean nothing to one process.
 func TestNotSplit(t *testing.T) {
 	env := func(name string) (string, bool) { return "%2", name == "NCCL_TESTS_SPLIT" }
-	if err := testoptions.NotSplit(env, 1); err != nil {
+	if err := options.NotSplit(env, 1); err != nil {
 		t.Error(err)
 	}
-	if testoptions.NotSplit(env, 2) == nil {
+	if options.NotSplit(env, 2) == nil {
 		t.Error("two processes are not divided, and nothing says so")
 	}
 }

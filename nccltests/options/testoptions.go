@@ -1,7 +1,7 @@
-// Package testoptions has the options of nccl-tests as values, and what of them a
+// Package options has the options of nccl-tests as values, and what of them a
 // simulation takes. Errors are of package fail and name the members of Options in
 // braces, for a caller to put its flags there. It reads no command line.
-package testoptions
+package options
 
 import (
 	"fmt"

@@ -1,6 +1,6 @@
-// Package tracefile puts traces and profiles into files that appear whole or not at
+// Package file puts traces and profiles into files that appear whole or not at
 // all.
-package tracefile
+package file
 
 import (
 	"fmt"

@@ -31,8 +31,8 @@ func reprint(t *testing.T, p *Parsed) string {
 // are the same to the byte. The numbers were rounded by nccl-tests, so this
 // proves layout and widths; TestFloat proves the rounding.
 func TestReprintMeasuredTables(t *testing.T) {
-	files, _ := filepath.Glob("../../../testdata/measured/h200x4/nccl-tests/*.txt")
-	more, _ := filepath.Glob("../../../../shared/measured/h200x4/nccl-tests/*.txt")
+	files, _ := filepath.Glob("../testdata/measured/h200x4/nccl-tests/*.txt")
+	more, _ := filepath.Glob("../../shared/measured/h200x4/nccl-tests/*.txt")
 	if files = append(files, more...); len(files) == 0 {
 		t.Skip("no measured tables in testdata/measured or ../shared")
 	}
