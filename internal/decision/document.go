@@ -6,8 +6,8 @@ import (
 
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/connect"
-	"github.com/simccl/simccl/internal/topodoc"
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/doc"
 	topoxml "github.com/simccl/simccl/topo/xml"
 )
 
@@ -15,23 +15,23 @@ import (
 // System; Domains is there where the host falls apart; Selection is absent for
 // one rank, where NCCL chooses nothing.
 type Document struct {
-	NNodes      int                   `json:"nNodes"`
-	GPUsPerNode int                   `json:"gpusPerNode"`
-	NRanks      int                   `json:"nRanks"`
-	Env         map[string]string     `json:"env"`
-	Notes       []string              `json:"notes"`
-	TopoXML     string                `json:"topoXml"`
-	System      topodoc.SystemSection `json:"system"`
-	Paths       topodoc.PathsSection  `json:"paths"`
-	Graphs      []Graph               `json:"graphs"`
-	Domains     []Domain              `json:"domains,omitempty"`
-	GraphXML    string                `json:"graphXml"`
-	GraphsFinal []Graph               `json:"graphsFinal"`
-	Channels    Channels              `json:"channels"`
-	Tuning      Tuning                `json:"tuning"`
-	Selection   []Choice              `json:"selection,omitempty"`
-	Reference   string                `json:"reference"`
-	NCCLVersion string                `json:"ncclVersion"` // whose rules decided: "2.28.9"
+	NNodes      int               `json:"nNodes"`
+	GPUsPerNode int               `json:"gpusPerNode"`
+	NRanks      int               `json:"nRanks"`
+	Env         map[string]string `json:"env"`
+	Notes       []string          `json:"notes"`
+	TopoXML     string            `json:"topoXml"`
+	System      doc.SystemSection `json:"system"`
+	Paths       doc.PathsSection  `json:"paths"`
+	Graphs      []Graph           `json:"graphs"`
+	Domains     []Domain          `json:"domains,omitempty"`
+	GraphXML    string            `json:"graphXml"`
+	GraphsFinal []Graph           `json:"graphsFinal"`
+	Channels    Channels          `json:"channels"`
+	Tuning      Tuning            `json:"tuning"`
+	Selection   []Choice          `json:"selection,omitempty"`
+	Reference   string            `json:"reference"`
+	NCCLVersion string            `json:"ncclVersion"` // whose rules decided: "2.28.9"
 }
 
 // Given is what a communicator does not know of itself.
@@ -53,7 +53,7 @@ func New(c *comm.Comm, g Given) (*Document, error) {
 		return nil, err
 	}
 	d := &Document{NNodes: g.Nodes, GPUsPerNode: g.GPUsPerNode, NRanks: c.NRanks, Env: g.Env, Notes: g.Notes, TopoXML: g.TopoXML,
-		System: topodoc.System(c.Searched), Paths: topodoc.Paths(d0.System), Graphs: graphsOf(&d0.Graphs, d0.System), Domains: domainsOf(c.Layout),
+		System: doc.System(c.Searched), Paths: doc.Paths(d0.System), Graphs: graphsOf(&d0.Graphs, d0.System), Domains: domainsOf(c.Layout),
 		GraphXML: g.GraphXML, Channels: channelsOf(c), Tuning: tuningOf(c.Model), Reference: "NCCL " + c.Params.Rules.Version(), NCCLVersion: c.Params.Rules.Version()}
 	if d.Env == nil {
 		d.Env = map[string]string{}

@@ -15,10 +15,10 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/explain"
-	"github.com/simccl/simccl/internal/report/topology"
 	"github.com/simccl/simccl/rules/release"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim"
+	"github.com/simccl/simccl/topo/show"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/nccl"
 )
@@ -47,9 +47,9 @@ func Load(s Side, opt scenario.Options) (*Side, error) {
 
 // Document is the comparison.
 type Document struct {
-	A        Shown             `json:"a"`
-	B        Shown             `json:"b"`
-	Topology []topology.Change `json:"topology"` // of the first topology of each
+	A        Shown         `json:"a"`
+	B        Shown         `json:"b"`
+	Topology []show.Change `json:"topology"` // of the first topology of each
 	// Met is what messages meet in a network that is simulated frame by frame, at the
 	// size of each operation whose times differ the most.
 	Met []Met `json:"congestion,omitempty"`
@@ -69,13 +69,13 @@ type Shown struct {
 // step, if not nil, is called after each operation and size.
 func New(ctx context.Context, a, b *Side, ops []coll.Func, sizes []scenario.Size, step func()) (*Document, error) {
 	sa, sb := explain.Side{Comm: a.site.Comm, Access: a.site.Config.Topo.Access}, explain.Side{Comm: b.site.Comm, Access: b.site.Config.Topo.Access}
-	d := &Document{A: a.shown(), B: b.shown(), Topology: []topology.Change{}}
+	d := &Document{A: a.shown(), B: b.shown(), Topology: []show.Change{}}
 	var err error
 	if d.Difference, err = explain.Compare(sa, sb, ops); err != nil {
 		return nil, err
 	}
 	if a.site.Digest != b.site.Digest {
-		d.Topology = append(d.Topology, topology.Diff(a.site.Cluster.Classes[0].Spec, b.site.Cluster.Classes[0].Spec)...)
+		d.Topology = append(d.Topology, show.Diff(a.site.Cluster.Classes[0].Spec, b.site.Cluster.Classes[0].Spec)...)
 	}
 	var why []string
 	if a.site.Config.Rules.Release != b.site.Config.Rules.Release {

@@ -16,12 +16,12 @@ import (
 	"github.com/simccl/simccl/internal/ncclog"
 	"github.com/simccl/simccl/internal/replay"
 	"github.com/simccl/simccl/internal/report/page"
-	"github.com/simccl/simccl/internal/smitopo"
 	"github.com/simccl/simccl/internal/timeline"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/topo/decl"
 	"github.com/simccl/simccl/topo/fabric"
+	"github.com/simccl/simccl/topo/smi"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/workload/load"
 )
@@ -170,10 +170,10 @@ func jsonFile(_ *Service, _ context.Context, name string, data []byte, q *Query)
 // matrixFile takes the matrix of nvidia-smi topo -m; the topology that it gives is put
 // beside it.
 func matrixFile(s *Service, _ context.Context, name string, data []byte, _ *Query) (*Recognised, error) {
-	if len(data) > 1<<20 || !smitopo.Is(string(data)) {
+	if len(data) > 1<<20 || !smi.Is(string(data)) {
 		return nil, nil
 	}
-	m, err := smitopo.Parse(string(data), name, smitopo.Kinds{})
+	m, err := smi.Parse(string(data), name, smi.Kinds{})
 	if err != nil {
 		return nil, err
 	}

@@ -8,13 +8,13 @@ import (
 	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/logcheck"
-	"github.com/simccl/simccl/internal/lstopo"
 	"github.com/simccl/simccl/internal/ncclog"
 	"github.com/simccl/simccl/internal/process"
-	"github.com/simccl/simccl/internal/smitopo"
 	"github.com/simccl/simccl/topo/builtin"
 	"github.com/simccl/simccl/topo/decl"
+	"github.com/simccl/simccl/topo/lstopo"
 	"github.com/simccl/simccl/topo/machine"
+	"github.com/simccl/simccl/topo/smi"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/spf13/pflag"
 )
@@ -68,7 +68,7 @@ func (c *Convert) File(a *cli.App, name string) (done bool, err error) {
 	var root *decl.Element
 	var notes []string
 	switch {
-	case smitopo.Is(text):
+	case smi.Is(text):
 		return true, c.matrix(a, text, name)
 	case lstopo.Is(text):
 		root, notes, err = c.lstopo(a, data, name)
@@ -99,7 +99,7 @@ func parse(data []byte, name string) (*decl.Element, error) {
 
 // matrix converts the output of nvidia-smi topo -m.
 func (c *Convert) matrix(a *cli.App, text, name string) error {
-	s, err := smitopo.Parse(text, name, c.kinds)
+	s, err := smi.Parse(text, name, c.kinds)
 	if err != nil {
 		return err
 	}
@@ -126,10 +126,10 @@ func (c *Convert) lstopo(a *cli.App, data []byte, name string) (*decl.Element, [
 		if err != nil {
 			return nil, nil, err
 		}
-		if !smitopo.Is(string(text)) {
+		if !smi.Is(string(text)) {
 			return nil, nil, fail.File("%s:1:1: no output of nvidia-smi topo -m; write it to the file whole", c.nvlink)
 		}
-		s, err := smitopo.Parse(string(text), c.nvlink, c.kinds)
+		s, err := smi.Parse(string(text), c.nvlink, c.kinds)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -9,15 +9,15 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/simccl/simccl/internal/anonymize"
 	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/process"
-	"github.com/simccl/simccl/internal/report/topology"
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/topo/anonymize"
 	"github.com/simccl/simccl/topo/builtin"
 	"github.com/simccl/simccl/topo/decl"
 	"github.com/simccl/simccl/topo/machine"
+	"github.com/simccl/simccl/topo/show"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/spf13/cobra"
 )
@@ -110,7 +110,7 @@ func writeNamed(a *cli.App, m *builtin.Machine, spec bool) error {
 // write prints a topology as NCCL's XML, with --json as elements.
 func write(a *cli.App, root *decl.Element) error {
 	if a.JSON {
-		return a.PrintJSON(topology.ElementJSON(root))
+		return a.PrintJSON(show.ElementJSON(root))
 	}
 	return a.PrintText(string(topoxml.Write(root)))
 }

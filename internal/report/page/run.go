@@ -16,10 +16,10 @@ import (
 	"github.com/simccl/simccl/internal/congestion/tried"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/packetnet"
-	"github.com/simccl/simccl/internal/report/topology"
 	"github.com/simccl/simccl/nccltests"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/topo/lint"
+	"github.com/simccl/simccl/topo/show"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/tuning"
@@ -282,7 +282,7 @@ func (d *drawn) machine(p *Page) {
 	p.System, p.Host, p.NodeOf = host.Systems[0], "node0", site.Comm.NodeOf
 	if host.NRanks() <= matrixGPUs {
 		var b strings.Builder
-		topology.Matrix(&b, host.Systems[0])
+		show.Matrix(&b, host.Systems[0])
 		p.Matrix = b.String()
 	}
 	p.Graphs = site.Comm.Domains[0].Graphs

@@ -1,4 +1,4 @@
-package topology_test
+package show_test
 
 import (
 	"encoding/json"
@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/report/topology"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/builtin"
+	"github.com/simccl/simccl/topo/show"
 	topoxml "github.com/simccl/simccl/topo/xml"
 )
 
@@ -36,9 +36,9 @@ func hostOf(t *testing.T, machine string, nRanks int) *topo.Host {
 func TestPages(t *testing.T) {
 	for _, m := range []string{"dgx-h100", "hgx-a100-4", "gh200", "h200x4-4", "pcie-l40s-8", "gb200-nvl72-2tray"} {
 		h := hostOf(t, m, 64)
-		golden.Text(t, "testdata/"+m+".txt", topology.Text(h, true))
+		golden.Text(t, "testdata/"+m+".txt", show.Text(h, true))
 		if m == "gh200" {
-			golden.Text(t, "testdata/"+m+".dot", topology.Dot(h.Systems[0]))
+			golden.Text(t, "testdata/"+m+".dot", show.Dot(h.Systems[0]))
 		}
 	}
 }
@@ -50,7 +50,7 @@ func TestEveryMachineHasAPage(t *testing.T) {
 			continue
 		}
 		h := hostOf(t, r.Machine, 1<<10)
-		text := topology.Text(h, true)
+		text := show.Text(h, true)
 		for _, g := range h.GPUs {
 			if !strings.Contains(text, g.BusID) {
 				t.Errorf("%s: the page lacks GPU %s", r.Machine, g.BusID)
@@ -61,11 +61,11 @@ func TestEveryMachineHasAPage(t *testing.T) {
 				t.Errorf("%s: the page lacks net %s", r.Machine, name)
 			}
 		}
-		dot := topology.Dot(h.Systems[0])
+		dot := show.Dot(h.Systems[0])
 		if strings.Count(dot, "{") != 1 || strings.Count(dot, " -- ") < len(h.GPUs) {
 			t.Errorf("%s: an odd drawing:\n%s", r.Machine, dot)
 		}
-		if _, err := json.Marshal(topology.JSON(h)); err != nil {
+		if _, err := json.Marshal(show.JSON(h)); err != nil {
 			t.Errorf("%s: %v", r.Machine, err)
 		}
 	}
@@ -85,7 +85,7 @@ func TestNarrow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text := topology.Text(h, false)
+		text := show.Text(h, false)
 		paths, _, _ := strings.Cut(text, "\nCPU NUMA")
 		if len(spec.Root.All("gpu")) > 1 && !strings.Contains(paths, "NVL") {
 			t.Errorf("%s: no legend", m.Name)
@@ -104,7 +104,7 @@ func TestPageIsNarrow(t *testing.T) {
 		if r.Nodes != 1 {
 			continue
 		}
-		for line := range strings.Lines(topology.Text(hostOf(t, r.Machine, 1<<10), false)) {
+		for line := range strings.Lines(show.Text(hostOf(t, r.Machine, 1<<10), false)) {
 			if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > 80 {
 				t.Errorf("%s: %d columns: %s", r.Machine, n, line)
 			}

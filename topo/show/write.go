@@ -1,4 +1,4 @@
-package topology
+package show
 
 import (
 	"encoding/json"
@@ -6,8 +6,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/simccl/simccl/internal/topodoc"
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/doc"
 )
 
 // FormatError is a format that Write does not know.
@@ -27,7 +27,7 @@ func Write(w io.Writer, h *topo.Host, format string) error {
 		return err
 	case "dot", "nccl":
 		for _, s := range h.Systems {
-			text := strings.Join(topodoc.Log(s, 0), "\n") + "\n"
+			text := strings.Join(doc.Log(s, 0), "\n") + "\n"
 			if format == "dot" {
 				text = Dot(s)
 			}

@@ -1,12 +1,12 @@
-package topology_test
+package show_test
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/report/topology"
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/show"
 	topoxml "github.com/simccl/simccl/topo/xml"
 )
 
@@ -45,11 +45,11 @@ func TestDiff(t *testing.T) {
 		"  </cpu>\n  <cpu numaid=\"1\"", "    <pci busid=\"0000:18:00.0\"><nic><net name=\"eth0\" dev=\"0\" speed=\"10000\"/></nic></pci>\n  </cpu>\n  <cpu numaid=\"1\"",
 	).Replace(before)
 	var b strings.Builder
-	for _, c := range topology.Diff(parse(t, before, "a.xml"), parse(t, after, "b.xml")) {
+	for _, c := range show.Diff(parse(t, before, "a.xml"), parse(t, after, "b.xml")) {
 		b.WriteString(c.String() + "\n")
 	}
 	golden.Text(t, "testdata/diff.txt", b.String())
-	if d := topology.Diff(parse(t, before, "a.xml"), parse(t, before, "b.xml")); len(d) != 0 {
+	if d := show.Diff(parse(t, before, "a.xml"), parse(t, before, "b.xml")); len(d) != 0 {
 		t.Errorf("a file differs from itself: %v", d)
 	}
 }

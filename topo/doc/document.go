@@ -1,7 +1,7 @@
-// Package topodoc writes a System as others read it: the sections system and
+// Package doc writes a System as others read it: the sections system and
 // paths of the decision document, and the lines of NCCL's INFO log. It knows
 // nothing of what is decided from a System.
-package topodoc
+package doc
 
 import (
 	"strconv"

@@ -1,15 +1,15 @@
-// Package topology shows a machine as NCCL sees it: the matrix of paths, the
+// Package show shows a machine as NCCL sees it: the matrix of paths, the
 // PCI tree with bandwidths, and a drawing for Graphviz. It reads a built
 // topo.Host and gives text; it prints nothing and decides nothing.
-package topology
+package show
 
 import (
 	"fmt"
 	"strconv"
 	"strings"
 
-	"github.com/simccl/simccl/internal/topodoc"
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/doc"
 )
 
 // Doc is what `topo show --json` prints: every part of the machine that NCCL
@@ -22,9 +22,9 @@ type Doc struct {
 
 // Part is one System of the machine.
 type Part struct {
-	Ranks  []int                 `json:"ranks"`
-	System topodoc.SystemSection `json:"system"`
-	Paths  topodoc.PathsSection  `json:"paths"`
+	Ranks  []int             `json:"ranks"`
+	System doc.SystemSection `json:"system"`
+	Paths  doc.PathsSection  `json:"paths"`
 }
 
 // JSON gives the document.
@@ -34,7 +34,7 @@ func JSON(h *topo.Host) Doc {
 		d.Name = h.Spec.Name
 	}
 	for i, s := range h.Systems {
-		d.Parts = append(d.Parts, Part{Ranks: ranksOf(h, i), System: topodoc.System(s), Paths: topodoc.Paths(s)})
+		d.Parts = append(d.Parts, Part{Ranks: ranksOf(h, i), System: doc.System(s), Paths: doc.Paths(s)})
 	}
 	return d
 }

@@ -1,4 +1,4 @@
-package topodoc
+package doc
 
 import (
 	"fmt"

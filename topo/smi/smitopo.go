@@ -1,9 +1,9 @@
-// Package smitopo reads the matrix of nvidia-smi topo -m and describes the machine as far
+// Package smi reads the matrix of nvidia-smi topo -m and describes the machine as far
 // as it says: NUMA nodes, what shares a PCIe switch, NVLinks, names of NICs. Kinds of GPU,
 // NIC and CPU are not in it: they are guessed from the NVLinks, or given.
 //
 // What it must not know: files, what is decided on a machine.
-package smitopo
+package smi
 
 import (
 	"fmt"

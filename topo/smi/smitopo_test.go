@@ -1,4 +1,4 @@
-package smitopo
+package smi
 
 import (
 	"strings"
