@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/sim/wire/packet"
-	"github.com/simccl/simccl/sim/wire/packet/htsim"
-	"github.com/simccl/simccl/sim/wire/packet/uec"
+	"github.com/simccl/simccl/packet"
+	"github.com/simccl/simccl/packet/htsim"
+	"github.com/simccl/simccl/packet/uec"
 	"github.com/simccl/simccl/units"
 )
 

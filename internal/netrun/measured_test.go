@@ -8,8 +8,8 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/simccl/simccl/packet"
 	"github.com/simccl/simccl/scenario"
-	"github.com/simccl/simccl/sim/wire/packet"
 	"github.com/simccl/simccl/topo/builtin"
 	layout "github.com/simccl/simccl/topo/fabric"
 	"github.com/simccl/simccl/units"

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/sim/wire/packet"
-	"github.com/simccl/simccl/sim/wire/packet/ns3"
+	"github.com/simccl/simccl/packet"
+	"github.com/simccl/simccl/packet/ns3"
 	"github.com/simccl/simccl/units"
 )
 

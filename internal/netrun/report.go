@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/simccl/simccl/sim/wire/packet"
+	"github.com/simccl/simccl/packet"
 	"github.com/simccl/simccl/units"
 )
 

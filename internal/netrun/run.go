@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/sim/wire/packet"
-	"github.com/simccl/simccl/sim/wire/packet/ns3"
-	"github.com/simccl/simccl/sim/wire/packet/uec"
+	"github.com/simccl/simccl/packet"
+	"github.com/simccl/simccl/packet/ns3"
+	"github.com/simccl/simccl/packet/uec"
 )
 
 // Presets are the congestion controls by name.

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/packet"
 	"github.com/simccl/simccl/sim"
-	"github.com/simccl/simccl/sim/wire/packet"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
 )

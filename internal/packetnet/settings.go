@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/simccl/simccl/packet"
 	"github.com/simccl/simccl/sim"
-	"github.com/simccl/simccl/sim/wire/packet"
 	"github.com/simccl/simccl/topo/fabric"
 	"github.com/simccl/simccl/units"
 )

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/simccl/simccl/packet"
 	"github.com/simccl/simccl/sim"
-	"github.com/simccl/simccl/sim/wire/packet"
 	"github.com/simccl/simccl/topo/fabric"
 	"github.com/simccl/simccl/units"
 )

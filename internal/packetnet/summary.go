@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/simccl/simccl/sim/wire/packet/cc"
+	"github.com/simccl/simccl/packet/cc"
 	"github.com/simccl/simccl/topo/fabric"
 )
 

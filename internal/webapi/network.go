@@ -7,9 +7,9 @@ import (
 
 	"github.com/simccl/simccl/internal/congestion/tried"
 	"github.com/simccl/simccl/internal/packetnet"
+	"github.com/simccl/simccl/packet"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim/gpu"
-	"github.com/simccl/simccl/sim/wire/packet"
 )
 
 // Networks is what the page offers for the network between the nodes.
