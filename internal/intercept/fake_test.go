@@ -9,7 +9,7 @@ import (
 	"github.com/simccl/simccl/internal/intercept"
 	"github.com/simccl/simccl/internal/intercept/collector"
 	"github.com/simccl/simccl/internal/intercept/grid"
-	"github.com/simccl/simccl/internal/session"
+	"github.com/simccl/simccl/job"
 )
 
 // TestFakeGrid: four processes are 16 ranks of a job with groups, splits by color, rings and
@@ -35,11 +35,11 @@ func TestFakeGrid(t *testing.T) {
 		if x, y := shape(t, late), shape(t, all); x != y || len(late.warnings) > 0 {
 			t.Errorf("%s %v: recorded without a clock as\n%.3000s\nand of 16 processes\n%.3000s\n%v", c.what, c.grid, x, y, late.warnings)
 		}
-		one, err := m.Run(context.Background(), r.Record.Program(), session.Options{})
+		one, err := m.Run(context.Background(), r.Record.Program(), job.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		other, err := m.Run(context.Background(), all.Record.Program(), session.Options{})
+		other, err := m.Run(context.Background(), all.Record.Program(), job.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,8 +26,8 @@ import (
 	"github.com/simccl/simccl/internal/intercept/collector"
 	"github.com/simccl/simccl/internal/intercept/shim"
 	"github.com/simccl/simccl/internal/mpitest"
-	"github.com/simccl/simccl/internal/session"
 	"github.com/simccl/simccl/internal/site"
+	"github.com/simccl/simccl/job"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/calls"
@@ -90,9 +90,9 @@ func example(t testing.TB, name string) string {
 }
 
 // two are 2 x DGX H100: 16 GPUs.
-func two(t testing.TB) *session.Machine { return nodes(t, 2) }
+func two(t testing.TB) *job.Machine { return nodes(t, 2) }
 
-func nodes(t testing.TB, n int) *session.Machine {
+func nodes(t testing.TB, n int) *job.Machine {
 	t.Helper()
 	m := site.Nodes(filepath.Join(golden.Root(t), "testdata", "topos", "dgx-h100.xml"), n)
 	s := site.Load(t, m)
@@ -111,7 +111,7 @@ type outcome struct {
 }
 
 // intercepted runs a program on a machine; change completes the options.
-func intercepted(t testing.TB, m *session.Machine, change func(o *intercept.Options), command ...string) outcome {
+func intercepted(t testing.TB, m *job.Machine, change func(o *intercept.Options), command ...string) outcome {
 	t.Helper()
 	libs(t)
 	var out, errs bytes.Buffer
@@ -208,7 +208,7 @@ func TestTable(t *testing.T) {
 
 // sameTable runs table.c with some calls in a group each time, and compares what it prints with
 // simccl run.
-func sameTable(t *testing.T, m *session.Machine, several int, commands ...[]string) {
+func sameTable(t *testing.T, m *job.Machine, several int, commands ...[]string) {
 	want := map[string]float64{}
 	spec := scenario.Spec{Machine: site.Nodes(filepath.Join(golden.Root(t), "testdata", "topos", "dgx-h100.xml"), 2),
 		Workload: scenario.Workload{Op: "all_reduce", Sizes: []string{"8", "65536", "1M", "32M"}, Group: several}}
@@ -310,7 +310,7 @@ func TestRandomCalls(t *testing.T) {
 				t.Errorf("seed %d: recorded\n%s\nbut rank 0 called\n%s", seed+1, got, first)
 			}
 		}
-		res, err := m.Run(context.Background(), mustRead(t, record).Program(), session.Options{})
+		res, err := m.Run(context.Background(), mustRead(t, record).Program(), job.Options{})
 		if err != nil || res.Elapsed() <= 0 {
 			t.Errorf("seed %d: the job: %v", seed+1, err)
 		}
@@ -358,7 +358,7 @@ func TestLife(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden.Text(t, filepath.Join("testdata", "life.jsonl"), b.String())
-	if _, err := m.Run(context.Background(), r.Record.Program(), session.Options{}); err != nil {
+	if _, err := m.Run(context.Background(), r.Record.Program(), job.Options{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -432,7 +432,7 @@ func TestFakeRanks(t *testing.T) {
 		t.Errorf("%d processes, %v and %v", r.Procs, r.Elapsed, all.Elapsed)
 	}
 	p := r.Record.Program()
-	res, err := m.Run(context.Background(), p, session.Options{})
+	res, err := m.Run(context.Background(), p, job.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -738,7 +738,7 @@ func TestRealTimes(t *testing.T) {
 		}
 	}
 	p, at := r.Record.Timed()
-	res, err := nodes(t, 1).Run(context.Background(), p, session.Options{})
+	res, err := nodes(t, 1).Run(context.Background(), p, job.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/internal/overlap"
-	"github.com/simccl/simccl/internal/session"
+	"github.com/simccl/simccl/job"
 	"github.com/simccl/simccl/sim/gpu"
 )
 
@@ -37,7 +37,7 @@ func TestFitFindsWhatMadeTheRows(t *testing.T) {
 	load := machines(t, "h200x4-2.xml")
 	var start gpu.Class
 	on := func(c *gpu.Class) overlap.Machines {
-		return func(group string) (*session.Machine, error) {
+		return func(group string) (*job.Machine, error) {
 			m, err := load(group)
 			if err == nil && c != nil {
 				m.Sim.Class = c

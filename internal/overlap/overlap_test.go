@@ -8,15 +8,15 @@ import (
 
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/internal/overlap"
-	"github.com/simccl/simccl/internal/session"
 	"github.com/simccl/simccl/internal/site"
+	"github.com/simccl/simccl/job"
 	"github.com/simccl/simccl/scenario"
 )
 
 // machines are those of H200 without multicast.
 func machines(t *testing.T, topo string) overlap.Machines {
-	known := map[string]*session.Machine{}
-	return func(group string) (*session.Machine, error) {
+	known := map[string]*job.Machine{}
+	return func(group string) (*job.Machine, error) {
 		env := overlap.Settings(group)
 		channels := env["NCCL_MAX_CTAS"]
 		if m := known[channels]; m != nil {

@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/session"
+	"github.com/simccl/simccl/job"
 	"github.com/simccl/simccl/plan/launch"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
@@ -27,7 +27,7 @@ type Prediction struct {
 
 // Machines returns the machine on which a communicator's group has its settings:
 // "def", "def2" and "high" have none, "ch8" has 8 channels, "cga0" no clusters.
-type Machines func(group string) (*session.Machine, error)
+type Machines func(group string) (*job.Machine, error)
 
 // Host times of PyTorch 2.11 for what it launches eagerly, in microseconds: a
 // collective by itself, and a group of them, or of sends and receives.
@@ -112,12 +112,12 @@ func times(n int64) (int, error) {
 }
 
 // run runs a program on the machine of a group.
-func (p *predictor) run(group string, b *builder) (*session.Result, error) {
+func (p *predictor) run(group string, b *builder) (*job.Result, error) {
 	m, err := p.on(group)
 	if err != nil {
 		return nil, err
 	}
-	return m.Run(p.ctx, &b.p, session.Options{})
+	return m.Run(p.ctx, &b.p, job.Options{})
 }
 
 // calls is how long so many calls take alone.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/simccl/simccl/internal/session"
-	"github.com/simccl/simccl/internal/timeline"
+	"github.com/simccl/simccl/job"
+	"github.com/simccl/simccl/job/timeline"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/transform"
@@ -61,7 +61,7 @@ func what(p *workload.Program, s timeline.Share) string {
 const idealSteps = 2 << 20
 
 // bounds finds what the iteration takes at least.
-func (r *Report) bounds(ctx context.Context, p *workload.Program, m *session.Machine, res *session.Result, o Options) error {
+func (r *Report) bounds(ctx context.Context, p *workload.Program, m *job.Machine, res *job.Result, o Options) error {
 	steps := float64(len(r.Steps))
 	for i := range res.Links {
 		l := &res.Links[i]
@@ -86,7 +86,7 @@ func (r *Report) bounds(ctx context.Context, p *workload.Program, m *session.Mac
 	for i := range all {
 		all[i] = true
 	}
-	ideal, err := m.Run(ctx, p, session.Options{Apart: true, Free: all})
+	ideal, err := m.Run(ctx, p, job.Options{Apart: true, Free: all})
 	if err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ type Ideal struct {
 // Free runs the job once for each name with the calls of that group at no time, and
 // adds what is won. A name is that of a group, or a kind: TP means all groups of it;
 // all means every group. Errors are *transform.Error for names that the job has not.
-func (r *Report) Free(ctx context.Context, p *workload.Program, m *session.Machine, o Options, names []string) error {
+func (r *Report) Free(ctx context.Context, p *workload.Program, m *job.Machine, o Options, names []string) error {
 	for _, name := range names {
 		free := make([]bool, len(p.Comms))
 		var have []string
@@ -191,7 +191,7 @@ func (r *Report) Free(ctx context.Context, p *workload.Program, m *session.Machi
 		if !slices.Contains(free, true) {
 			return &transform.Error{Problem: "the job has no group " + name, Hint: "its groups are " + strings.Join(have, ", ") + "; all means every one"}
 		}
-		res, err := m.Run(ctx, p, session.Options{Fidelity: o.Fidelity, Free: free})
+		res, err := m.Run(ctx, p, job.Options{Fidelity: o.Fidelity, Free: free})
 		if err != nil {
 			return err
 		}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/simccl/simccl/internal/session"
+	"github.com/simccl/simccl/job"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/transform"
@@ -58,7 +58,7 @@ func (h *Hosting) String() string {
 // Between are the times of a job between the events that each rank has asked for, in microseconds,
 // nil where there are none: those of the longest series in which each pair of events begins where the
 // one before has ended. Where no two pairs follow each other they are all.
-func Between(res *session.Result, timed [][][2]int32) [][]float64 {
+func Between(res *job.Result, timed [][][2]int32) [][]float64 {
 	out, found := make([][]float64, len(timed)), false
 	for rank, pairs := range timed {
 		out[rank] = []float64{}
@@ -72,13 +72,13 @@ func Between(res *session.Result, timed [][][2]int32) [][]float64 {
 	return out
 }
 
-func length(res *session.Result, rank int, x [2]int32) units.Time {
+func length(res *job.Result, rank int, x [2]int32) units.Time {
 	return max(res.Spans[rank][x[1]].End-res.Spans[rank][x[0]].End, 0)
 }
 
 // series are the most pairs of a rank that follow each other, of equal ones those that take the
 // longest.
-func series(res *session.Result, rank int, pairs [][2]int32) (best [][2]int32) {
+func series(res *job.Result, rank int, pairs [][2]int32) (best [][2]int32) {
 	var lists [][][2]int32
 	ends := map[int32]int{} // by the last step, which list
 	for _, x := range pairs {
@@ -123,7 +123,7 @@ func Slowest(lists [][]float64) (us float64, rank, n int) {
 // hosts are the times for which each rank's busiest thread works on what is called between these
 // events, in microseconds. A thread that waits for another one is taken to work: all that is known
 // of it is when it calls.
-func hosts(res *session.Result, timed [][][2]int32) [][]float64 {
+func hosts(res *job.Result, timed [][][2]int32) [][]float64 {
 	out := make([][]float64, len(timed))
 	for rank, pairs := range timed {
 		steps := res.Program.Lists[res.Program.Of[rank]].Steps
@@ -144,7 +144,7 @@ func hosts(res *session.Result, timed [][][2]int32) [][]float64 {
 // Hosts says what the hosts of a job take that has run as p says, by the events that its program
 // has timed: nil where it has timed none. Where a host works half of a step or more, the job runs
 // once more with hosts that are Faster times as fast.
-func Hosts(ctx context.Context, p *workload.Program, m *session.Machine, res *session.Result, timed [][][2]int32, f session.Fidelity) (*Hosting, error) {
+func Hosts(ctx context.Context, p *workload.Program, m *job.Machine, res *job.Result, timed [][][2]int32, f job.Fidelity) (*Hosting, error) {
 	step, _, n := Slowest(Between(res, timed))
 	if n == 0 {
 		return nil, nil
@@ -162,7 +162,7 @@ func Hosts(ctx context.Context, p *workload.Program, m *session.Machine, res *se
 	if err != nil {
 		return nil, err
 	}
-	fast, err := m.Run(ctx, q, session.Options{Fidelity: f})
+	fast, err := m.Run(ctx, q, job.Options{Fidelity: f})
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/internal/replay"
-	"github.com/simccl/simccl/internal/session"
+	"github.com/simccl/simccl/job"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
 )
@@ -55,11 +55,11 @@ func TestHosts(t *testing.T) {
 		{[2]float64{4, 3}, 16, replay.LimitGPU, 0, 4, 0}, // not tried
 	} {
 		p, timed := stepped(9, x.host, x.gpu)
-		res, err := m.Run(t.Context(), p, session.Options{})
+		res, err := m.Run(t.Context(), p, job.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		h, err := replay.Hosts(t.Context(), p, m, res, timed, session.Share)
+		h, err := replay.Hosts(t.Context(), p, m, res, timed, job.Share)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,11 +73,11 @@ func TestHosts(t *testing.T) {
 		}
 	}
 	p, _ := stepped(2, [2]float64{1, 1}, 1)
-	res, err := m.Run(t.Context(), p, session.Options{})
+	res, err := m.Run(t.Context(), p, job.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h, err := replay.Hosts(t.Context(), p, m, res, make([][][2]int32, 2), session.Share); h != nil || err != nil {
+	if h, err := replay.Hosts(t.Context(), p, m, res, make([][][2]int32, 2), job.Share); h != nil || err != nil {
 		t.Errorf("nothing was timed: %v, %v", h, err)
 	}
 }

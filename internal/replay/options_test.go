@@ -10,7 +10,7 @@ import (
 
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/internal/replay"
-	"github.com/simccl/simccl/internal/session"
+	session "github.com/simccl/simccl/job"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/load"

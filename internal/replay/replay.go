@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/session"
-	"github.com/simccl/simccl/internal/timeline"
+	"github.com/simccl/simccl/job"
+	"github.com/simccl/simccl/job/timeline"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/load"
@@ -17,7 +17,7 @@ import (
 
 // Options say what is changed before a job runs.
 type Options struct {
-	Fidelity session.Fidelity
+	Fidelity job.Fidelity
 	// Host multiplies the host's time: 1 as recorded, 0 none.
 	Host float64
 	// Hosts are factors by list instead, as Unprofiled estimates them; nil for Host.
@@ -139,8 +139,8 @@ func Change(p *workload.Program, o Options) (*workload.Program, error) {
 }
 
 // Run runs a job that Change has made and reports it.
-func Run(ctx context.Context, j *load.Job, p *workload.Program, m *session.Machine, o Options) (*Report, *session.Result, error) {
-	res, err := m.Run(ctx, p, session.Options{Fidelity: o.Fidelity, Observe: o.Observe})
+func Run(ctx context.Context, j *load.Job, p *workload.Program, m *job.Machine, o Options) (*Report, *job.Result, error) {
+	res, err := m.Run(ctx, p, job.Options{Fidelity: o.Fidelity, Observe: o.Observe})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -149,7 +149,7 @@ func Run(ctx context.Context, j *load.Job, p *workload.Program, m *session.Machi
 }
 
 // Summary is the report of a job that has run.
-func Summary(j *load.Job, res *session.Result, o Options) *Report {
+func Summary(j *load.Job, res *job.Result, o Options) *Report {
 	r := &Report{Ranks: res.Program.Ranks(), Fidelity: o.Fidelity.String(), Host: o.hostWord(), Notes: append(slices.Clone(j.Notes), res.Notes...)}
 	r.steps(j, res, o)
 	line := timeline.Of(res)
@@ -178,7 +178,7 @@ func (o *Options) hostWord() string {
 func us(t units.Time) float64 { return float64(t/1000) / 1000 }
 
 // steps finds the iterations.
-func (r *Report) steps(j *load.Job, res *session.Result, o Options) {
+func (r *Report) steps(j *load.Job, res *job.Result, o Options) {
 	names, sums := iterations(res, o)
 	recorded := 0.0
 	for i, s := range sums {
@@ -200,7 +200,7 @@ func (r *Report) steps(j *load.Job, res *session.Result, o Options) {
 // the host's time they go from mark to mark of the host, as the profiler measures
 // them. Without it the host runs ahead of the GPU, and an iteration ends where its
 // last work on the GPU does. A job without marks is one iteration.
-func iterations(res *session.Result, o Options) (names []string, sums []float64) {
+func iterations(res *job.Result, o Options) (names []string, sums []float64) {
 	p := res.Program
 	gpu := o.Host == 0 && o.Hosts == nil || !hosted(p)
 	byList := make([][]workload.Mark, len(p.Lists))
@@ -244,7 +244,7 @@ func hosted(p *workload.Program) bool {
 
 // moment is when a rank is at a place of its list: its host, or all its work on the GPU
 // before that place.
-func moment(res *session.Result, rank, step int, gpu bool) units.Time {
+func moment(res *job.Result, rank, step int, gpu bool) units.Time {
 	steps := res.Program.Lists[res.Program.Of[rank]].Steps
 	at := units.Time(0)
 	for s := step - 1; s >= 0; s-- {
@@ -259,7 +259,7 @@ func moment(res *session.Result, rank, step int, gpu bool) units.Time {
 }
 
 // ranks sums up how ranks spend their time. at is the place of each rank.
-func (r *Report) ranks(res *session.Result, t *timeline.Timeline, at []int32) {
+func (r *Report) ranks(res *job.Result, t *timeline.Timeline, at []int32) {
 	n, worst := float64(res.Program.Ranks()), units.Time(-1)
 	steps := float64(len(r.Steps))
 	for rank := range res.Program.Of {
@@ -288,7 +288,7 @@ func (r *Report) ranks(res *session.Result, t *timeline.Timeline, at []int32) {
 }
 
 // groups sums up communicators.
-func (r *Report) groups(res *session.Result) {
+func (r *Report) groups(res *job.Result) {
 	n := float64(len(r.Steps))
 	for i := range res.Program.Comms {
 		c, s := &res.Program.Comms[i], res.Comm(i)
@@ -313,7 +313,7 @@ type instance struct {
 
 // calls sums up the calls of one communicator, operation and size. A message takes what
 // its receiver does, since both halves have begun.
-func (r *Report) calls(res *session.Result, t *timeline.Timeline) {
+func (r *Report) calls(res *job.Result, t *timeline.Timeline) {
 	p := res.Program
 	known := map[[2]int]int{} // by communicator and number of the collective on it
 	var list []instance
@@ -347,7 +347,7 @@ func (r *Report) calls(res *session.Result, t *timeline.Timeline) {
 }
 
 // sum adds instances of equal calls up.
-func sum(res *session.Result, list []instance) []Call {
+func sum(res *job.Result, list []instance) []Call {
 	type key struct {
 		group, fn string
 		bytes     int64

@@ -16,12 +16,12 @@ import (
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/calibrate"
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/session"
+	session "github.com/simccl/simccl/job"
+	"github.com/simccl/simccl/job/streams"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/real"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim"
-	"github.com/simccl/simccl/sim/job"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
 	topoxml "github.com/simccl/simccl/topo/xml"
@@ -77,7 +77,7 @@ var classes = []struct {
 		var stall *sim.StallError
 		return errors.As(err, &stall) && stall.GaveUp()
 	}}},
-	{Timeout, []func(error) bool{is[*sim.HangError], is[*sim.StuckError], is[*sim.StallError], is[*job.DeadlockError]}},
+	{Timeout, []func(error) bool{is[*sim.HangError], is[*sim.StuckError], is[*sim.StallError], is[*streams.DeadlockError]}},
 	{Usage, []func(error) bool{is[*coll.UnknownNameError], is[*coll.MaskError], is[*config.Error], is[*tuning.NoChoiceError], is[*topo.MergeError], is[*session.SizeError], is[*fabric.LayoutError],
 		is[*scenario.FieldError], func(err error) bool {
 			var setting *sim.ConfigError

@@ -9,11 +9,11 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/session"
+	session "github.com/simccl/simccl/job"
+	"github.com/simccl/simccl/job/streams"
 	"github.com/simccl/simccl/real"
 	"github.com/simccl/simccl/real/team"
 	"github.com/simccl/simccl/sim"
-	"github.com/simccl/simccl/sim/job"
 	"github.com/simccl/simccl/topo/fabric"
 )
 
@@ -63,7 +63,7 @@ func TestKinds(t *testing.T) {
 		{fail.Unavailable(errors.New("no")), Absent}, {fail.NotYet("more", "this"), NotImplemented},
 		{fail.Join(nil, context.Canceled, fail.Usage("no")), Timeout},
 		{fail.Usage("%w", fail.Input(errors.New("no"))), Usage},
-		{fmt.Errorf("--vs: %w", &session.SizeError{Ranks: 2, GPUs: 1}), Usage}, {&job.DeadlockError{Ranks: 2}, Timeout}, {&fabric.LayoutError{Problem: "no"}, Usage},
+		{fmt.Errorf("--vs: %w", &session.SizeError{Ranks: 2, GPUs: 1}), Usage}, {&streams.DeadlockError{Ranks: 2}, Timeout}, {&fabric.LayoutError{Problem: "no"}, Usage},
 	} {
 		if got := Of(c.err); got != c.want {
 			t.Errorf("%v: exit status %d, want %d", c.err, got, c.want)

@@ -16,7 +16,7 @@ import (
 	"github.com/simccl/simccl/internal/ncclog"
 	"github.com/simccl/simccl/internal/replay"
 	"github.com/simccl/simccl/internal/report/page"
-	"github.com/simccl/simccl/internal/timeline"
+	"github.com/simccl/simccl/job/timeline"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/topo/decl"

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/simccl/simccl/internal/timeline"
+	"github.com/simccl/simccl/job/timeline"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/chrome"

@@ -24,7 +24,7 @@ import (
 	"github.com/simccl/simccl/internal/intercept/shim"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/internal/replay"
-	"github.com/simccl/simccl/internal/session"
+	"github.com/simccl/simccl/job"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/workload/calls"
@@ -179,7 +179,7 @@ func (f *flags) modes(o *intercept.Options) error {
 }
 
 // setting is what is known of the machine.
-func (f *flags) setting(a *cli.App, o *intercept.Options) (*scenario.Spec, *scenario.Site, *session.Machine, error) {
+func (f *flags) setting(a *cli.App, o *intercept.Options) (*scenario.Spec, *scenario.Site, *job.Machine, error) {
 	spec, err := f.machine.Spec(a)
 	if err != nil {
 		return nil, nil, nil, err
@@ -301,7 +301,7 @@ func (f *flags) write(a *cli.App, r *calls.Record) error {
 }
 
 // simulate runs the record as a job of its own.
-func (f *flags) simulate(cmd *cobra.Command, a *cli.App, r *report, res *intercept.Result, spec *scenario.Spec, site *scenario.Site, m *session.Machine) error {
+func (f *flags) simulate(cmd *cobra.Command, a *cli.App, r *report, res *intercept.Result, spec *scenario.Spec, site *scenario.Site, m *job.Machine) error {
 	if res.Calls == 0 || f.noRun {
 		return nil
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/simccl/simccl/internal/overlap"
 	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/internal/replay"
-	"github.com/simccl/simccl/internal/session"
+	"github.com/simccl/simccl/job"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/spf13/cobra"
@@ -84,8 +84,8 @@ func run(ctx context.Context, a *cli.App, m *cli.Machine, multicast bool, file s
 
 // machines loads the machine of each configuration of a communicator once.
 func machines(spec *scenario.Spec, opt scenario.Options) overlap.Machines {
-	known := map[string]*session.Machine{}
-	return func(group string) (*session.Machine, error) {
+	known := map[string]*job.Machine{}
+	return func(group string) (*job.Machine, error) {
 		env := overlap.Settings(group)
 		key := fmt.Sprint(env)
 		if m := known[key]; m != nil {
@@ -130,7 +130,7 @@ func Fit(ctx context.Context, a *cli.App, at *calibrate.Lab, dir string, class *
 	opt.Files, opt.Warn = at.Files, nil // the machine has been read before
 	load := machines(&spec, opt)
 	fitted, by, err := t.Fit(ctx, func(c *gpu.Class) overlap.Machines {
-		return func(group string) (*session.Machine, error) {
+		return func(group string) (*job.Machine, error) {
 			m, err := load(group)
 			if err == nil {
 				m.Sim.Class = c

@@ -11,8 +11,8 @@ import (
 	"github.com/simccl/simccl/internal/diff"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/replay"
-	"github.com/simccl/simccl/internal/session"
 	"github.com/simccl/simccl/internal/shellwords"
+	"github.com/simccl/simccl/job"
 	"github.com/simccl/simccl/topo/builtin"
 	programs "github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/load"
@@ -52,10 +52,10 @@ func (f *choice) register(c *cobra.Command) {
 // options are what the flags say.
 func (f *choice) options() (o replay.Options, err error) {
 	o.Observe = f.observe
-	if o.Fidelity, err = session.ParseFidelity(f.fidelity); err != nil {
+	if o.Fidelity, err = job.ParseFidelity(f.fidelity); err != nil {
 		return o, fail.Usage("--fidelity: %v", err)
 	}
-	if f.machine.Network != "flow" && o.Fidelity == session.Alpha {
+	if f.machine.Network != "flow" && o.Fidelity == job.Alpha {
 		return o, fail.Usage("--network %s: a formula simulates no packets; write --fidelity share or step", f.machine.Network)
 	}
 	switch f.host {

@@ -17,7 +17,7 @@ import (
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/internal/replay"
 	"github.com/simccl/simccl/internal/report/jobpage"
-	"github.com/simccl/simccl/internal/timeline"
+	"github.com/simccl/simccl/job/timeline"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/trace/nccl"
 	programs "github.com/simccl/simccl/workload"

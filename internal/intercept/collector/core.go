@@ -19,7 +19,7 @@ import (
 	"github.com/simccl/simccl/internal/intercept/beside"
 	"github.com/simccl/simccl/internal/intercept/data"
 	"github.com/simccl/simccl/internal/intercept/grid"
-	"github.com/simccl/simccl/internal/session"
+	session "github.com/simccl/simccl/job"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/calls"

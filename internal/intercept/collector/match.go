@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/session"
+	"github.com/simccl/simccl/job"
 	"github.com/simccl/simccl/workload"
 )
 
@@ -521,13 +521,13 @@ func (c *Core) walk(u *unit, first int) {
 func (c *Core) deliver(units []*unit) {
 	x := units[0].m.c
 	begin, real := int64(0), false
-	var list []session.Message
+	var list []job.Message
 	for _, u := range units {
 		u.carried, real = true, real || u.lead == nil
 		begin = max(begin, u.o.ready)
 		for _, h := range u.halves {
 			if coll.Func(h.op.fn) == coll.Send {
-				list = append(list, session.Message{From: u.m.rank, To: h.op.root, Bytes: bytesOf(h.op)})
+				list = append(list, job.Message{From: u.m.rank, To: h.op.root, Bytes: bytesOf(h.op)})
 			}
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/simccl/simccl/internal/replay"
 	"github.com/simccl/simccl/internal/report/html"
-	"github.com/simccl/simccl/internal/timeline"
+	"github.com/simccl/simccl/job/timeline"
 )
 
 // Page is all that is shown.

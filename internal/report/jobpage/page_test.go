@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/internal/replay"
-	"github.com/simccl/simccl/internal/session"
-	"github.com/simccl/simccl/internal/timeline"
-	"github.com/simccl/simccl/sim/job"
+	session "github.com/simccl/simccl/job"
+	"github.com/simccl/simccl/job/streams"
+	"github.com/simccl/simccl/job/timeline"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
 )
@@ -22,7 +22,7 @@ func sample(t *testing.T) *Page {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := job.Run(context.Background(), &job.Input{Program: p, Costs: []job.Cost{{Time: units.Millisecond}}})
+	r, err := streams.Run(context.Background(), &streams.Input{Program: p, Costs: []streams.Cost{{Time: units.Millisecond}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/internal/report/html"
-	"github.com/simccl/simccl/internal/timeline"
+	"github.com/simccl/simccl/job/timeline"
 	"github.com/simccl/simccl/units"
 )
 
