@@ -94,7 +94,7 @@ plugin: ## bin/libnccl-profiler-simccl.so: NCCL's own events as a trace (needs g
 
 .PHONY: shim
 shim: build ## bin/simccl-shim: the libraries that intercepted programs load (needs a C compiler); without it intercept builds them on first use
-	$(GO) run ./internal/intercept/shim/build bin/simccl-shim $(CC)
+	$(GO) run ./intercept/shim/build bin/simccl-shim $(CC)
 
 # Packages whose tests take longest go first, so that no other processor waits for them.
 LONGEST   = $(if $(filter ./...,$(PKG)),./sim ./cmd/simccl ./real/internal/device)

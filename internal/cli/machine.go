@@ -6,13 +6,13 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/congestion/tried"
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/packetnet"
 	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/rules/release"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim/gpu"
+	"github.com/simccl/simccl/sim/netpreset"
+	"github.com/simccl/simccl/study/congestion"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -53,7 +53,7 @@ func (m *Machine) Register(c *cobra.Command) {
 		f.StringVar(&m.LibNCCL, "libnccl", "", "decide as the library `FILE` (libnccl.so.2) does; its version is read, nothing in it runs")
 	}
 	f.StringVar(&m.NICs, "network-class", "", "what NICs and their plugin cost, and what the plugin sets: "+strings.Join(gpu.NetworkNames(), ", ")+", or a `FILE` (default by the machine's name or its NICs)")
-	f.StringVar(&m.Fabric, "fabric", "", "network between the nodes, a `FILE` as topo fabric writes, or one by name: "+packetnet.Names()+" (default an ideal one)")
+	f.StringVar(&m.Fabric, "fabric", "", "network between the nodes, a `FILE` as topo fabric writes, or one by name: "+netpreset.Names()+" (default an ideal one)")
 }
 
 // RegisterClass adds the option of commands that predict times.
@@ -77,7 +77,7 @@ func (m *Machine) RegisterFaults(c *cobra.Command) {
 
 // Congestion simulates an operation over a network frame by frame and returns what
 // its messages meet; nil where the options name another network.
-func (m *Machine) Congestion(ctx context.Context, a *App, op scenario.Named) (*tried.Report, error) {
+func (m *Machine) Congestion(ctx context.Context, a *App, op scenario.Named) (*congestion.Report, error) {
 	if m.Network == "" || m.Network == "flow" {
 		return nil, nil
 	}
@@ -95,7 +95,7 @@ func (m *Machine) Congestion(ctx context.Context, a *App, op scenario.Named) (*t
 	if op.RedOp != "sum" {
 		s.Workload.Reductions = []string{op.RedOp}
 	}
-	r, err := tried.Run(ctx, s, a.Options(m.Found))
+	r, err := congestion.Run(ctx, s, a.Options(m.Found))
 	return r, AsFlags(err)
 }
 

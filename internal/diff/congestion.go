@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/congestion/tried"
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/study/congestion"
 )
 
 // Met is the congestion that messages of one side meet, at the size of an operation
@@ -18,7 +18,7 @@ type Met struct {
 	Side string `json:"side"`
 	Op   string `json:"op"`
 	Size int64  `json:"size"` // as it was asked for
-	*tried.Report
+	*congestion.Report
 }
 
 // meet finds what messages meet on the sides whose network is simulated frame by frame.
@@ -46,7 +46,7 @@ func (d *Document) meet(ctx context.Context, sides [2]*Side) error {
 			}
 			spec := s.Spec
 			spec.Workload = scenario.Workload{Op: named(op), Sizes: []string{strconv.FormatInt(int64(d.Times[i].Size), 10)}}
-			r, err := tried.Run(ctx, spec, s.opt)
+			r, err := congestion.Run(ctx, spec, s.opt)
 			if err != nil {
 				return &SideError{Name: s.Name, Err: s.restarted(err)}
 			}

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/simccl/simccl/internal/congestion/tried"
-	"github.com/simccl/simccl/internal/packetnet"
 	"github.com/simccl/simccl/packet"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim/gpu"
+	"github.com/simccl/simccl/sim/netpreset"
+	tried "github.com/simccl/simccl/study/congestion"
 )
 
 // Networks is what the page offers for the network between the nodes.
@@ -28,8 +28,8 @@ type FabricEntry struct {
 }
 
 func networks() Networks {
-	n := Networks{Models: packetnet.Models(), Controls: strings.Split(packet.Presets, ", "), Balances: packetnet.Balances(), Classes: gpu.NetworkNames()}
-	for _, p := range packetnet.Presets() {
+	n := Networks{Models: netpreset.Models(), Controls: strings.Split(packet.Presets, ", "), Balances: netpreset.Balances(), Classes: gpu.NetworkNames()}
+	for _, p := range netpreset.Presets() {
 		n.Fabrics = append(n.Fabrics, FabricEntry{p.Name, p.What})
 	}
 	return n

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/simccl/simccl/internal/intercept"
+	"github.com/simccl/simccl/intercept"
 )
 
 // TestHostSpeed: a host that is twice as fast takes half as long, and what says nothing or two

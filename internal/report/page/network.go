@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/congestion"
 	"github.com/simccl/simccl/internal/report/html"
+	"github.com/simccl/simccl/sim/congestion"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"

@@ -6,9 +6,9 @@ import (
 
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/explain"
-	"github.com/simccl/simccl/internal/congestion"
 	"github.com/simccl/simccl/internal/report/html"
 	"github.com/simccl/simccl/search"
+	"github.com/simccl/simccl/sim/congestion"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"

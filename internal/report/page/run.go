@@ -12,12 +12,12 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/explain"
-	"github.com/simccl/simccl/internal/congestion"
-	"github.com/simccl/simccl/internal/congestion/tried"
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/packetnet"
 	"github.com/simccl/simccl/nccltests"
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/sim/congestion"
+	"github.com/simccl/simccl/sim/netpreset"
+	tried "github.com/simccl/simccl/study/congestion"
 	"github.com/simccl/simccl/topo/lint"
 	"github.com/simccl/simccl/topo/show"
 	"github.com/simccl/simccl/trace"
@@ -44,7 +44,7 @@ func Of(ctx context.Context, r *scenario.Running, rows []scenario.Row, program s
 		{Name: "rules", Value: "NCCL " + site.Config.Rules.Version()}, {Name: "simccl", Value: program},
 		{Name: "topology", Value: site.Name + ", sha256 " + site.Digest[:12]}, {Name: "seed", Value: fmt.Sprint(max(r.Spec.Seed, 1))},
 		{Name: "launch", Value: launch}, {Name: "times", Value: site.Times()}}
-	if s, ok := packetnet.Summarize(site.Network, packetnet.Choice{Model: r.Spec.Network.Model, CC: r.Spec.Network.CC, Balance: r.Spec.Network.Balance}); ok {
+	if s, ok := netpreset.Summarize(site.Network, netpreset.Choice{Model: r.Spec.Network.Model, CC: r.Spec.Network.CC, Balance: r.Spec.Network.Balance}); ok {
 		p.Facts = append(p.Facts, Fact{Name: "network", Value: strings.TrimPrefix(s.String(), "network ")})
 	}
 	if err := d.points(p); err != nil {

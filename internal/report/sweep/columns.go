@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/simccl/simccl/internal/congestion"
 	"github.com/simccl/simccl/nccltests"
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/sim/congestion"
 )
 
 // Column is an opt-in column.

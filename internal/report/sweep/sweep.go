@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/simccl/simccl/internal/packetnet"
 	"github.com/simccl/simccl/nccltests"
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/sim/netpreset"
 )
 
 // Table collects the rows of a sweep.
@@ -20,7 +20,7 @@ type Table struct {
 	Own     []string // simccl's own key in the JSON of each row
 	Summary nccltests.Summary
 
-	network *packetnet.Summary // nil: frames are not simulated
+	network *netpreset.Summary // nil: frames are not simulated
 	facts   []*scenario.Facts
 	bus     float64
 }
@@ -47,7 +47,7 @@ func New(r *scenario.Running, counts nccltests.Config, code int) (*Table, error)
 		c.GPUs = perThread
 	}
 	t := &Table{Config: c}
-	if s, ok := packetnet.Summarize(r.Site.Network, choice(&r.Spec)); ok {
+	if s, ok := netpreset.Summarize(r.Site.Network, choice(&r.Spec)); ok {
 		t.network = &s
 	}
 	return t, err
@@ -58,15 +58,15 @@ func Prefaces(r *scenario.Running, program string) []string {
 	site := r.Site
 	out := []string{fmt.Sprintf("simccl %s simulated: topo=%s sha256=%s nccl-rules=%s seed=%d", program, site.Name, site.Digest[:12], site.Config.Rules.Version(), max(r.Spec.Seed, 1)),
 		site.Times()}
-	if s, ok := packetnet.Summarize(site.Network, choice(&r.Spec)); ok {
+	if s, ok := netpreset.Summarize(site.Network, choice(&r.Spec)); ok {
 		out = append(out, s.String())
 	}
 	return out
 }
 
 // choice is how a Spec's network is simulated.
-func choice(s *scenario.Spec) packetnet.Choice {
-	return packetnet.Choice{Model: s.Network.Model, CC: s.Network.CC, Balance: s.Network.Balance}
+func choice(s *scenario.Spec) netpreset.Choice {
+	return netpreset.Choice{Model: s.Network.Model, CC: s.Network.CC, Balance: s.Network.Balance}
 }
 
 // Add adds a simulated row and returns it as nccl-tests has it.
