@@ -18,7 +18,7 @@ export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 # Packages that decide as NCCL does, and those of their tests that compare with
 # what NCCL, a reference or a golden file says: they are run again as compiled
 # where x*y+z may be fused, and on one processor.
-PARITY   ?= ./search ./tuning ./connect ./topo ./topo/fabric ./plan/... ./comm ./internal/decision ./internal/ncclog ./internal/logcheck ./explain ./internal/parity
+PARITY   ?= ./search ./tuning ./connect ./topo ./topo/fabric ./plan/... ./comm ./study/decision ./study/ncclog ./study/logcheck ./explain ./internal/parity
 PARITYRUN ?= NCCL|Parity|Decisions|Reference|Dumps|Logs|GOAL|BitForBit|Stories|Explains|Segments|BruteForce|Collisions
 
 # Packages that could race (.ci/concurrent says why those); ./... for all.
@@ -227,11 +227,11 @@ own-table: ## the table of every operation in docs/HARDWARE.md, from OWNDIR of O
 
 .PHONY: accuracy-jobs
 accuracy-jobs: ## the columns of simccl in docs/ACCURACY-JOBS.md, found anew
-	SIMCCL_UPDATE=1 $(GO) test -count=1 -timeout $(TESTTIME) -v -run TestPeers ./internal/replay
+	SIMCCL_UPDATE=1 $(GO) test -count=1 -timeout $(TESTTIME) -v -run TestPeers ./study/replay
 
 .PHONY: packets
 packets: ## docs/PACKETS.md: packets against the reference runs beside the checkout
-	SIMCCL_UPDATE=1 $(GO) test $(HOT) -count=1 -timeout $(TESTTIME) -run 'ReferencePage|MeasuredPage' ./internal/netrun
+	SIMCCL_UPDATE=1 $(GO) test $(HOT) -count=1 -timeout $(TESTTIME) -run 'ReferencePage|MeasuredPage' ./study/packetrun
 	SIMCCL_UPDATE=1 $(GO) test $(HOT) -count=1 -timeout $(TESTTIME) -run HybridPage ./scenario
 
 # Which of the page's tables make scale writes: ScaleGrowth for the growth in ranks.

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/calibrate"
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/internal/status"
@@ -19,6 +18,7 @@ import (
 	"github.com/simccl/simccl/real/bench"
 	"github.com/simccl/simccl/real/measure"
 	"github.com/simccl/simccl/real/team"
+	"github.com/simccl/simccl/study/calibrate"
 	"github.com/simccl/simccl/units"
 )
 

@@ -5,10 +5,10 @@ import (
 	"fmt"
 
 	"github.com/simccl/simccl/internal/cli"
-	"github.com/simccl/simccl/internal/decision"
-	"github.com/simccl/simccl/internal/ncclog"
 	"github.com/simccl/simccl/internal/report/rings"
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/study/decision"
+	"github.com/simccl/simccl/study/ncclog"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/spf13/cobra"
 )

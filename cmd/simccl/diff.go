@@ -9,12 +9,12 @@ import (
 
 	"github.com/simccl/simccl/internal/cli"
 	schedulecmd "github.com/simccl/simccl/internal/cli/schedule"
-	"github.com/simccl/simccl/internal/diff"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/msccl"
 	"github.com/simccl/simccl/internal/shellwords"
 	"github.com/simccl/simccl/nccltests/options"
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/study/diff"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/calibrate"
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/sim/gpu"
+	"github.com/simccl/simccl/study/calibrate"
 )
 
 // measured plans every point of some directories of testdata/measured/h200x4.

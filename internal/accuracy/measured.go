@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/simccl/simccl/internal/calibrate"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim/gpu"
+	"github.com/simccl/simccl/study/calibrate"
 )
 
 // Point is a measured time beside the simulated one.

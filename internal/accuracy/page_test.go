@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/calibrate"
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/sim/gpu"
+	"github.com/simccl/simccl/study/calibrate"
 )
 
 // sum gathers relative deviations.

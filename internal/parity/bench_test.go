@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/simccl/simccl/internal/decision"
 	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/study/decision"
 )
 
 // BenchmarkInspect is a whole decision document from a topology file, by

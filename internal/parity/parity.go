@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/comm"
-	"github.com/simccl/simccl/internal/decision"
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/internal/site"
+	"github.com/simccl/simccl/study/decision"
 )
 
 // Sections are the keys of a decision that are compared.

@@ -16,10 +16,10 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/simccl/simccl/config"
-	"github.com/simccl/simccl/internal/advise"
-	"github.com/simccl/simccl/internal/decision"
 	"github.com/simccl/simccl/internal/report/job"
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/study/advise"
+	"github.com/simccl/simccl/study/decision"
 	"github.com/simccl/simccl/workload/load"
 )
 

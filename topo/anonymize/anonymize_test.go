@@ -10,9 +10,9 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/simccl/simccl/internal/decision"
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/study/decision"
 	"github.com/simccl/simccl/topo/anonymize"
 	"github.com/simccl/simccl/topo/decl"
 	topoxml "github.com/simccl/simccl/topo/xml"

@@ -10,13 +10,13 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/advise"
 	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/cli/workload"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/study/advise"
 	"github.com/simccl/simccl/tuning/tunerfile"
 	"github.com/spf13/cobra"
 )

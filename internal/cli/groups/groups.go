@@ -1,5 +1,5 @@
 // Package groups is the command "groups": what NCCL launches for recorded groups of
-// calls. It knows options; what they come to is in internal/groups.
+// calls. It knows options; what they come to is in study/grouplog.
 package groups
 
 import (
@@ -7,8 +7,8 @@ import (
 
 	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/groups"
 	"github.com/simccl/simccl/internal/process"
+	"github.com/simccl/simccl/study/grouplog"
 	"github.com/spf13/cobra"
 )
 
@@ -36,7 +36,7 @@ follow each other as the calls do.`,
 			if err != nil {
 				return fail.Input(err)
 			}
-			list, err := groups.Read(bytes.NewReader(data), args[0])
+			list, err := grouplog.Read(bytes.NewReader(data), args[0])
 			if err != nil {
 				return fail.Input(err)
 			}
@@ -44,7 +44,7 @@ follow each other as the calls do.`,
 			if err != nil {
 				return err
 			}
-			machine, err := groups.NewMachine(site)
+			machine, err := grouplog.NewMachine(site)
 			if err != nil {
 				return fail.Argument(err)
 			}
@@ -55,7 +55,7 @@ follow each other as the calls do.`,
 			case a.JSON:
 				return a.PrintJSON(out)
 			}
-			return a.PrintText(groups.Text(out))
+			return a.PrintText(grouplog.Text(out))
 		}}
 	m.Register(c)
 	m.RegisterClass(c)

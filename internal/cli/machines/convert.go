@@ -7,9 +7,9 @@ import (
 
 	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/logcheck"
-	"github.com/simccl/simccl/internal/ncclog"
 	"github.com/simccl/simccl/internal/process"
+	"github.com/simccl/simccl/study/logcheck"
+	"github.com/simccl/simccl/study/ncclog"
 	"github.com/simccl/simccl/topo/builtin"
 	"github.com/simccl/simccl/topo/decl"
 	"github.com/simccl/simccl/topo/lstopo"

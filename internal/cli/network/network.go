@@ -4,8 +4,8 @@ package network
 import (
 	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/netrun"
 	"github.com/simccl/simccl/internal/process"
+	"github.com/simccl/simccl/study/packetrun"
 	"github.com/spf13/cobra"
 )
 
@@ -18,8 +18,8 @@ func Command(p *process.Process, json *bool) *cobra.Command {
 }
 
 func run(p *process.Process, json *bool) *cobra.Command {
-	ns3, cc, h := "", "", netrun.Htsim{Balance: "mixed"}
-	o := netrun.Options{Seed: 1, Workers: 1, Compat: "ns3", Poll: p.Cancelled, Warn: p.Warn}
+	ns3, cc, h := "", "", packetrun.Htsim{Balance: "mixed"}
+	o := packetrun.Options{Seed: 1, Workers: 1, Compat: "ns3", Poll: p.Cancelled, Warn: p.Warn}
 	o.Read = func(name string) ([]byte, error) { return p.Read(name, maxFile) }
 	c := &cobra.Command{Use: "run", Short: "Run a scenario of a packet simulator",
 		Long: `run simulates the flows of a packet simulator's input files, frame by frame, and
@@ -65,7 +65,7 @@ spraying as --lb says) or RoCE with PFC alone (--cc roce).`,
 	f.StringVar(&ns3, "ns3", "", "configuration `FILE` of the HPCC simulator on ns-3")
 	f.StringVar(&h.Matrix, "htsim", "", "connection matrix `FILE` of htsim")
 	f.StringVar(&h.Topo, "topo", "", "topology `FILE` of htsim, with --htsim")
-	f.StringVar(&cc, "cc", "", "congestion control; with --htsim: nscc (default) or roce; with --ns3 (default the configuration's): "+netrun.Presets)
+	f.StringVar(&cc, "cc", "", "congestion control; with --htsim: nscc (default) or roce; with --ns3 (default the configuration's): "+packetrun.Presets)
 	overrides(c, &o)
 	f.StringVar(&h.Balance, "lb", h.Balance, "load balancing with --htsim: ecmp, oblivious, reps, bitmap or mixed; roce has ecmp alone")
 	f.IntVar(&h.MTU, "mtu", 0, "with --htsim: bytes of a full frame with nscc (default 4150), of its payload with roce (default 1000)")
@@ -77,7 +77,7 @@ spraying as --lb says) or RoCE with PFC alone (--cc roce).`,
 }
 
 // overrides defines the options that replace what a configuration says.
-func overrides(c *cobra.Command, o *netrun.Options) {
+func overrides(c *cobra.Command, o *packetrun.Options) {
 	f := c.Flags()
 	f.StringVar(&o.Repair, "repair", "", "loss recovery: gbn (go-back-N), sr (selective repeat) or trim (selective repeat; switches trim frames to their headers instead of PFC)")
 	f.Float64Var(&o.TimeoutUs, "timeout", 0, "retransmission timeout in `US` (microseconds); 0: none")
@@ -97,13 +97,13 @@ func overrides(c *cobra.Command, o *netrun.Options) {
 }
 
 // simulate runs what is named.
-func simulate(ns3, cc string, h netrun.Htsim, o netrun.Options) (*netrun.Report, error) {
+func simulate(ns3, cc string, h packetrun.Htsim, o packetrun.Options) (*packetrun.Report, error) {
 	switch {
 	case (ns3 == "") == (h.Matrix == ""):
 		return nil, fail.Usage("network run: name a configuration with --ns3, or a matrix with --htsim")
 	case ns3 != "":
 		o.CC = cc
-		return netrun.NS3(ns3, o)
+		return packetrun.NS3(ns3, o)
 	case o.Repair != "" || o.TimeoutUs != 0 || o.Retries != 0 || o.Paths != 0 || o.Credits != 0 || len(o.Faults) > 0 || o.Routing != "" || o.WatchUs != 0 || o.MarkAt != "" || o.Quanta != 0 || o.Alpha != 0 || o.Through != 0 || o.CNP != "" || o.Messages != 0:
 		return nil, fail.Usage("network run: --repair, --timeout, --retries, --paths, --credits, --routing, --watchdog, --alpha, --pause-quanta, --cut-through, --cnp, --mark-at, --message-rate and --fault are for --ns3")
 	case h.Topo == "":
@@ -112,5 +112,5 @@ func simulate(ns3, cc string, h netrun.Htsim, o netrun.Options) (*netrun.Report,
 	if h.CC = cc; cc == "" {
 		h.CC = "nscc"
 	}
-	return netrun.RunHtsim(h, o)
+	return packetrun.RunHtsim(h, o)
 }

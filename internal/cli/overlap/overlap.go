@@ -14,15 +14,15 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/simccl/simccl/internal/calibrate"
 	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/overlap"
 	"github.com/simccl/simccl/internal/process"
-	"github.com/simccl/simccl/internal/replay"
 	"github.com/simccl/simccl/job"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim/gpu"
+	"github.com/simccl/simccl/study/calibrate"
+	"github.com/simccl/simccl/study/overlap"
+	"github.com/simccl/simccl/study/replay"
 	"github.com/spf13/cobra"
 )
 

@@ -8,11 +8,11 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/internal/cli"
-	"github.com/simccl/simccl/internal/diff"
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/replay"
 	"github.com/simccl/simccl/internal/shellwords"
 	"github.com/simccl/simccl/job"
+	"github.com/simccl/simccl/study/diff"
+	"github.com/simccl/simccl/study/replay"
 	"github.com/simccl/simccl/topo/builtin"
 	programs "github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/load"

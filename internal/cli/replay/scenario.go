@@ -3,8 +3,8 @@ package replay
 import (
 	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/replay"
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/study/replay"
 	"github.com/simccl/simccl/workload/load"
 	"github.com/spf13/cobra"
 )

@@ -7,7 +7,7 @@ import (
 
 	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/sweep"
+	"github.com/simccl/simccl/study/sweep"
 	"github.com/spf13/cobra"
 )
 

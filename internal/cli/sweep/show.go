@@ -10,7 +10,7 @@ import (
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/internal/report/chart"
 	"github.com/simccl/simccl/internal/report/page"
-	"github.com/simccl/simccl/internal/sweep"
+	"github.com/simccl/simccl/study/sweep"
 	"github.com/spf13/cobra"
 )
 

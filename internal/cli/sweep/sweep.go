@@ -18,9 +18,9 @@ import (
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/internal/process"
-	"github.com/simccl/simccl/internal/sweep"
-	"github.com/simccl/simccl/internal/sweep/parquet"
-	"github.com/simccl/simccl/internal/sweep/sqlite"
+	"github.com/simccl/simccl/study/sweep"
+	"github.com/simccl/simccl/study/sweep/parquet"
+	"github.com/simccl/simccl/study/sweep/sqlite"
 	"github.com/spf13/cobra"
 )
 

@@ -18,7 +18,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/internal/accuracy"
-	"github.com/simccl/simccl/internal/calibrate"
+	"github.com/simccl/simccl/study/calibrate"
 )
 
 func main() {

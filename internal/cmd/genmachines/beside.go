@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/config"
-	"github.com/simccl/simccl/internal/decision"
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/study/decision"
 )
 
 // beside is what was last written beside real files; they are not part of the repository.

@@ -13,9 +13,9 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/config"
-	"github.com/simccl/simccl/internal/diff"
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/study/diff"
 	"github.com/simccl/simccl/units"
 )
 

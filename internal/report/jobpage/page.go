@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/simccl/simccl/internal/replay"
 	"github.com/simccl/simccl/internal/report/html"
 	"github.com/simccl/simccl/job/timeline"
+	"github.com/simccl/simccl/study/replay"
 )
 
 // Page is all that is shown.

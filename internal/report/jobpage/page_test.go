@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/internal/replay"
 	session "github.com/simccl/simccl/job"
 	"github.com/simccl/simccl/job/streams"
 	"github.com/simccl/simccl/job/timeline"
+	"github.com/simccl/simccl/study/replay"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
 )
