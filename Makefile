@@ -46,7 +46,7 @@ help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # The web page is in the program where make web has built it.
-WEBTAG    = $(if $(wildcard internal/webpage/site/dist/index.html.gz),-tags webpage)
+WEBTAG    = $(if $(wildcard app/web/page/site/dist/index.html.gz),-tags webpage)
 
 .PHONY: build
 build: ## bin/simccl, without cgo: NVML, CUDA, NCCL and verbs are opened at run time; with the web page after make web
@@ -69,7 +69,7 @@ sizes: ## machine code of bin/simccl by module and room (docs/DEPENDENCIES.md)
 web: web/node_modules/.package-lock.json ## web/dist: the web page as a static site, and packed for make build (needs npm)
 	cd web && npx tsc --noEmit
 	GOOS=js GOARCH=wasm $(GO) build -trimpath -ldflags '-s -w $(if $(VERSION),-X main.version=v$(VERSION:v%=%))' -o bin/simccl.wasm ./internal/cmd/wasm
-	cd web && node build.mjs dist ../internal/webpage/site/dist ../bin/simccl.wasm "$$($(GO) env GOROOT)/lib/wasm/wasm_exec.js"
+	cd web && node build.mjs dist ../app/web/page/site/dist ../bin/simccl.wasm "$$($(GO) env GOROOT)/lib/wasm/wasm_exec.js"
 
 .PHONY: web-pictures
 web-pictures: web build ## docs/img/web-*.jpg, trace.png, lanes.png and report.png, from the page and a report in Chromium
@@ -77,7 +77,7 @@ web-pictures: web build ## docs/img/web-*.jpg, trace.png, lanes.png and report.p
 
 .PHONY: web-test
 web-test: web build ## the page in Chromium, driven as a user drives it: files, times, cancel, offline, keyboard, axe, sizes
-	$(GO) test -vet=off -tags webpage ./internal/cli/serve
+	$(GO) test -vet=off -tags webpage ./app/cli/serve
 	cd web && SIMCCL=$(CURDIR)/bin/simccl node --test test/
 
 .PHONY: release

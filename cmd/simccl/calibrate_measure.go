@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/simccl/simccl/internal/cli"
+	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/nccltests/options"
 	"github.com/simccl/simccl/real/bench"
 	"github.com/simccl/simccl/real/measure"

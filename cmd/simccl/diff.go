@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/simccl/simccl/internal/cli"
-	schedulecmd "github.com/simccl/simccl/internal/cli/schedule"
+	"github.com/simccl/simccl/app/cli"
+	schedulecmd "github.com/simccl/simccl/app/cli/schedule"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/msccl"
 	"github.com/simccl/simccl/internal/shellwords"

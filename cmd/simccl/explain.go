@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/explain"
-	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/study/congestion"
 	"github.com/simccl/simccl/study/decision"

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/internal/process"
+	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/real/realtest"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/trace/nccl"

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/nccl"
 	"github.com/spf13/cobra"

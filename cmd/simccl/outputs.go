@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/internal/newfile"
-	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/trace/nccl"
 	"github.com/spf13/pflag"

@@ -6,7 +6,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/simccl/simccl/internal/cli"
+	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/msccl"
 	"github.com/simccl/simccl/plan"

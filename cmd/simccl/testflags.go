@@ -3,8 +3,8 @@ package main
 import (
 	"slices"
 
-	"github.com/simccl/simccl/internal/cli"
-	"github.com/simccl/simccl/internal/report/sweep"
+	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/report/sweep"
 	"github.com/simccl/simccl/nccltests/options"
 	"github.com/simccl/simccl/scenario"
 	"github.com/spf13/cobra"

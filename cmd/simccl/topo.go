@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/simccl/simccl/internal/cli"
-	"github.com/simccl/simccl/internal/cli/machines"
-	"github.com/simccl/simccl/internal/report/page"
+	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/cli/machines"
+	"github.com/simccl/simccl/app/report/page"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/lint"

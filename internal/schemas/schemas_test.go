@@ -15,8 +15,8 @@ import (
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/simccl/simccl/app/report/job"
 	"github.com/simccl/simccl/config"
-	"github.com/simccl/simccl/internal/report/job"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/study/advise"
 	"github.com/simccl/simccl/study/decision"

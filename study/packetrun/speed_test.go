@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/internal/process"
+	"github.com/simccl/simccl/app/process"
 )
 
 // recorded is the user CPU time in s that the calibration program took on the

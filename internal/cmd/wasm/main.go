@@ -12,14 +12,14 @@ import (
 	"syscall/js"
 	"time"
 
-	"github.com/simccl/simccl/internal/webapi"
+	"github.com/simccl/simccl/app/web"
 )
 
 // version is set when it is linked.
 var version = "v0.1.0-dev"
 
 func main() {
-	w := &worker{service: webapi.New(version), calls: map[int]context.CancelFunc{}, events: newEvents()}
+	w := &worker{service: web.New(version), calls: map[int]context.CancelFunc{}, events: newEvents()}
 	js.Global().Set("simccl", js.ValueOf(map[string]any{"call": js.FuncOf(w.call), "cancel": js.FuncOf(w.cancel), "put": js.FuncOf(w.put)}))
 	js.Global().Call("simcclReady")
 	select {}
@@ -27,7 +27,7 @@ func main() {
 
 // worker has the calls that have not ended.
 type worker struct {
-	service *webapi.Service
+	service *web.Service
 	events  *events
 	mu      sync.Mutex
 	calls   map[int]context.CancelFunc
@@ -57,7 +57,7 @@ func (w *worker) call(_ js.Value, args []js.Value) any {
 }
 
 func answer(done js.Value, out any, err error) {
-	if file, ok := out.(*webapi.File); ok && err == nil {
+	if file, ok := out.(*web.File); ok && err == nil {
 		data := js.Global().Get("Uint8Array").New(len(file.Data))
 		js.CopyBytesToJS(data, file.Data)
 		done.Invoke(js.ValueOf(map[string]any{"name": file.Name, "type": file.Type, "data": data}), js.Null())
@@ -68,7 +68,7 @@ func answer(done js.Value, out any, err error) {
 		text, err = json.Marshal(out)
 	}
 	if err != nil {
-		text, _ = json.Marshal(webapi.Failed(err))
+		text, _ = json.Marshal(web.Failed(err))
 		done.Invoke(js.Null(), string(text))
 		return
 	}
