@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/config"
-	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/rules"
 )
 

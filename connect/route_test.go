@@ -6,8 +6,8 @@ import (
 
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/connect"
-	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/parity"
+	"github.com/simccl/simccl/dev/golden"
+	"github.com/simccl/simccl/dev/parity"
 )
 
 func build(t testing.TB, name string, nodes int, env ...string) *comm.Comm {

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/dev/site"
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/site"
 	"github.com/simccl/simccl/job"
 	"github.com/simccl/simccl/plan/launch"
 	"github.com/simccl/simccl/scenario"

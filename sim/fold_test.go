@@ -8,9 +8,9 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/dev/golden"
+	"github.com/simccl/simccl/dev/refsys"
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/refsys"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/sim"

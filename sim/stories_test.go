@@ -20,8 +20,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/sim/gpu"

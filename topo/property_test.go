@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/doc"
 	topoxml "github.com/simccl/simccl/topo/xml"

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/nccltests"
 	"github.com/simccl/simccl/scenario"
 )

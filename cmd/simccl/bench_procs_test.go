@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/app/process/status"
-	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/real/realtest"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/app/process/status"
-	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/real/bench"
 	"github.com/simccl/simccl/units"
 )

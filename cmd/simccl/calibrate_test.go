@@ -13,7 +13,7 @@ import (
 	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/app/process/status"
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/nccltests"
 	"github.com/simccl/simccl/real/bench"
 	"github.com/simccl/simccl/real/measure"

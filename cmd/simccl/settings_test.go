@@ -12,7 +12,7 @@ import (
 
 	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/app/process/status"
-	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/dev/golden"
 )
 
 // drawn are the variables that TestRandomSettings sets, with values that are

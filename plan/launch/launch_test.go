@@ -10,7 +10,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
-	"github.com/simccl/simccl/internal/plantest"
+	"github.com/simccl/simccl/dev/plantest"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/check"
 	"github.com/simccl/simccl/plan/launch"

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/units"
 	"pgregory.net/rapid"

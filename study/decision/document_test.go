@@ -8,8 +8,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/parity"
+	"github.com/simccl/simccl/dev/golden"
+	"github.com/simccl/simccl/dev/parity"
 	"github.com/simccl/simccl/study/decision"
 )
 

@@ -12,8 +12,8 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/config"
-	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/site"
+	"github.com/simccl/simccl/dev/golden"
+	"github.com/simccl/simccl/dev/site"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/study/diff"
 	"github.com/simccl/simccl/units"

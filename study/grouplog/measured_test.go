@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/internal/site"
+	"github.com/simccl/simccl/dev/site"
 	"github.com/simccl/simccl/scenario"
 )
 

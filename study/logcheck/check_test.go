@@ -4,14 +4,14 @@ import (
 	"bytes"
 	"fmt"
 	"github.com/simccl/simccl/comm"
-	"github.com/simccl/simccl/internal/site"
+	"github.com/simccl/simccl/dev/site"
 	"github.com/simccl/simccl/topo"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/study/logcheck"
 	"github.com/simccl/simccl/study/ncclog"
 )

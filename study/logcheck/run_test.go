@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/site"
+	"github.com/simccl/simccl/dev/golden"
+	"github.com/simccl/simccl/dev/site"
 	"github.com/simccl/simccl/study/logcheck"
 )
 

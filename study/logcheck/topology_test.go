@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/study/logcheck"
 	"github.com/simccl/simccl/study/ncclog"
 	"github.com/simccl/simccl/topo/machine"

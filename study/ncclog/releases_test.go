@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/parity"
+	"github.com/simccl/simccl/dev/golden"
+	"github.com/simccl/simccl/dev/parity"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/study/ncclog"

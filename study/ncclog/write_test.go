@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/parity"
+	"github.com/simccl/simccl/dev/golden"
+	"github.com/simccl/simccl/dev/parity"
 	"github.com/simccl/simccl/study/ncclog"
 )
 

@@ -6,8 +6,8 @@ import (
 	"os"
 	"testing"
 
-	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/site"
+	"github.com/simccl/simccl/dev/golden"
+	"github.com/simccl/simccl/dev/site"
 	"github.com/simccl/simccl/job"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/study/overlap"

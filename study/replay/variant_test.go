@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/study/replay"
 	"github.com/simccl/simccl/workload/variant"
 )

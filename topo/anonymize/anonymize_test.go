@@ -10,7 +10,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/study/decision"
 	"github.com/simccl/simccl/topo/anonymize"

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/builtin"
 	"github.com/simccl/simccl/topo/show"

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/real/realtest"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/detect"

@@ -11,7 +11,7 @@ import (
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/cli/replay"
 	"github.com/simccl/simccl/app/process"
-	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/dev/golden"
 )
 
 // TestHostAuto: decoding without graphs, whose host is the limit, runs with the host as it

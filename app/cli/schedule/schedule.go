@@ -1,5 +1,5 @@
 // Package schedule is the command "schedule": what a schedule of others says, and
-// whether it is right. It knows options; reading and proving are in internal/msccl.
+// whether it is right. It knows options; reading and proving are in plan/msccl.
 package schedule
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/msccl"
+	"github.com/simccl/simccl/plan/msccl"
 	"github.com/spf13/cobra"
 )
 

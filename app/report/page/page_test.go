@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"

@@ -8,7 +8,7 @@ import (
 
 	"github.com/simccl/simccl/app/report/rings"
 	"github.com/simccl/simccl/comm"
-	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"

@@ -14,8 +14,8 @@ import (
 
 	"github.com/simccl/simccl/app/report/sweep"
 	"github.com/simccl/simccl/config"
-	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/site"
+	"github.com/simccl/simccl/dev/golden"
+	"github.com/simccl/simccl/dev/site"
 	"github.com/simccl/simccl/nccltests"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/units"

@@ -5,7 +5,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/config/netcfg"
-	"github.com/simccl/simccl/internal/exectest"
+	"github.com/simccl/simccl/exec/exectest"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"

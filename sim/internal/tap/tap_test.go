@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/simccl/simccl/dev/site"
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/site"
 	"github.com/simccl/simccl/sim/internal/engine"
 	"github.com/simccl/simccl/sim/internal/tap"
 	"github.com/simccl/simccl/sim/wire/ideal"
