@@ -138,7 +138,7 @@ list b 2-3
 // by its own ranks. Two nodes are no such machine: TP groups that cross them take
 // longer.
 func TestPlace(t *testing.T) {
-	j := job(t, golden.Root(t, "testdata", "measured", "h200x2", "jobs", "infer"), "trace_rank", "meta")
+	j := readJob(t, golden.Root(t, "testdata", "measured", "h200x2", "jobs", "infer"), "trace_rank", "meta")
 	slow := replay.Options{Host: 1, Slow: map[int]float64{1: 1.3}}
 	p, err := replay.Change(j.Program, slow)
 	if err != nil {
@@ -208,7 +208,7 @@ list a 0-1
 
 // TestVersus: a table has a column for each set of options.
 func TestVersus(t *testing.T) {
-	j := job(t, golden.Root(t, "testdata", "measured", "h200x2", "jobs", "infer"), "trace_rank", "meta")
+	j := readJob(t, golden.Root(t, "testdata", "measured", "h200x2", "jobs", "infer"), "trace_rank", "meta")
 	m := h200(t)
 	a := replayed(t, m, j.Program, replay.Options{Host: 1})
 	v := a.Versus("--host 0.5", replayed(t, m, j.Program, replay.Options{Host: 0.5}))

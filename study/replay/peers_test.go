@@ -74,11 +74,11 @@ func TestPeers(t *testing.T) {
 	for _, c := range []string{"all_reduce", "all_gather", "reduce_scatter", "all_to_all"} {
 		for n, m := range map[int]*session.Machine{4: h200, 8: h100} {
 			name := fmt.Sprintf("astra_%s.%d", c, n)
-			found[name] = replayed(t, m, job(t, filepath.Join(samples, "chakra", name), ".et").Program, replay.Options{Host: 1}).IterationUs
+			found[name] = replayed(t, m, readJob(t, filepath.Join(samples, "chakra", name), ".et").Program, replay.Options{Host: 1}).IterationUs
 		}
 	}
 	for _, mode := range []string{"ddp", "ep", "pp"} {
-		p := job(t, filepath.Join(truth, mode), "trace_rank", "meta").Program
+		p := readJob(t, filepath.Join(truth, mode), "trace_rank", "meta").Program
 		p, err := transform.Host(p, 0)
 		if err == nil {
 			p, err = transform.Between(p, "ProfilerStep#1", "")
@@ -88,9 +88,9 @@ func TestPeers(t *testing.T) {
 		}
 		found[mode] = replayed(t, h200, throughChakra(t, p), replay.Options{}).IterationUs / 1000
 	}
-	found["microAllReduce.txt"] = replayed(t, h100, job(t, filepath.Join(samples, "simai"), "microAllReduce").Program, replay.Options{Host: 1}).IterationUs / 1000
+	found["microAllReduce.txt"] = replayed(t, h100, readJob(t, filepath.Join(samples, "simai"), "microAllReduce").Program, replay.Options{Host: 1}).IterationUs / 1000
 	if os.Getenv("SIMCCL_UPDATE") != "" { // takes ten seconds
-		r := replayed(t, onNodes(t, "dgx-h100", 48, 0), job(t, filepath.Join(samples, "simai"), "workload_analytical").Program, replay.Options{Host: 1})
+		r := replayed(t, onNodes(t, "dgx-h100", 48, 0), readJob(t, filepath.Join(samples, "simai"), "workload_analytical").Program, replay.Options{Host: 1})
 		found["workload_analytical.txt, compute"] = r.ComputeUs / 1000
 		for kind, row := range map[string]string{"EP": "expert groups", "TP": "tensor groups", "DP": "data groups"} {
 			sum, n := 0.0, 0

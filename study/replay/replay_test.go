@@ -23,8 +23,8 @@ type osFS struct{}
 
 func (osFS) Open(name string) (fs.File, error) { return os.Open(name) }
 
-// job reads files of a folder whose names contain one of the words.
-func job(t *testing.T, dir string, words ...string) *load.Job {
+// readJob reads files of a folder whose names contain one of the words.
+func readJob(t *testing.T, dir string, words ...string) *load.Job {
 	t.Helper()
 	list, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil || len(list) == 0 {
@@ -84,7 +84,7 @@ func TestRecordedHost(t *testing.T) {
 		truth("ddp"): {"trace_rank", "meta"}, truth("ep"): {"trace_rank", "meta"}, truth("pp"): {"trace_rank", "meta"}, truth("tp"): {"trace_rank", "meta"}, truth("single"): {"trace_rank", "meta"},
 	} {
 		t.Run(filepath.Base(name)+" "+files[0], func(t *testing.T) {
-			r := run(t, job(t, name, files...), replay.Options{Host: 1})
+			r := run(t, readJob(t, name, files...), replay.Options{Host: 1})
 			if r.RecordedUs == nil {
 				t.Fatal("no recorded time")
 			}
@@ -122,7 +122,7 @@ func TestIdealHost(t *testing.T) {
 		{truth("pp"), []string{"trace_rank", "meta"}, 33.04}, {truth("single"), []string{"trace_rank", "meta"}, 21.68},
 	} {
 		t.Run(filepath.Base(c.dir), func(t *testing.T) {
-			r := run(t, job(t, c.dir, c.files...), replay.Options{})
+			r := run(t, readJob(t, c.dir, c.files...), replay.Options{})
 			e := r.IterationUs/1000/c.want - 1
 			t.Logf("%.3f ms, measured %.3f (%+.1f %%)", r.IterationUs/1000, c.want, 100*e)
 			if r.Limit == replay.LimitHost {
@@ -148,7 +148,7 @@ func TestHostLimit(t *testing.T) {
 		{golden.Root(t, "..", "shared", "workloads", "truth", "tp"), 50.09},
 	} {
 		t.Run(filepath.Base(c.dir), func(t *testing.T) {
-			j := job(t, c.dir, "trace_rank", "meta")
+			j := readJob(t, c.dir, "trace_rank", "meta")
 			ideal := run(t, j, replay.Options{})
 			if ideal.Limit != replay.LimitHost || !slices.ContainsFunc(ideal.Notes, func(n string) bool { return strings.Contains(n, "the host is the limit") }) {
 				t.Errorf("%s, %v", ideal.Limit, ideal.Notes)
@@ -172,7 +172,7 @@ func TestHostLimit(t *testing.T) {
 // TestReport: the parts of a report fit together, a slow rank costs time, and the text
 // has them.
 func TestReport(t *testing.T) {
-	j := job(t, golden.Root(t, "testdata", "measured", "h200x2", "jobs", "infer"), "trace_rank", "meta")
+	j := readJob(t, golden.Root(t, "testdata", "measured", "h200x2", "jobs", "infer"), "trace_rank", "meta")
 	r := run(t, j, replay.Options{})
 	if r.IterationUs < r.BoundUs*0.99 || len(r.Groups) != 1 || len(r.Calls) == 0 || r.Calls[0].Times != 64 || r.Ranks != 2 {
 		t.Errorf("%+v", r)

@@ -28,7 +28,7 @@ func TestVariants(t *testing.T) {
 			if c.mode == "own" {
 				dir = golden.Root(t, "testdata", "measured", "h200x2", "replay", "pp")
 			}
-			j := job(t, dir, "trace_rank", "meta")
+			j := readJob(t, dir, "trace_rank", "meta")
 			spec, err := variant.Parse([]string{c.setting})
 			if err != nil {
 				t.Fatal(err)
