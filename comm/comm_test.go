@@ -14,6 +14,7 @@ import (
 	"github.com/simccl/simccl/plan/check"
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
+	"github.com/simccl/simccl/search/graphxml"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
 	topoxml "github.com/simccl/simccl/topo/xml"
@@ -150,7 +151,7 @@ func TestGivenGraphs(t *testing.T) {
   </graph>
 </graphs>
 `)
-	p := comm.Params{Given: func(sys *topo.System) ([]*search.Graph, error) { return topoxml.ParseGraphs(text, "graphs.xml", sys) }}
+	p := comm.Params{Given: func(sys *topo.System) ([]*search.Graph, error) { return graphxml.Parse(text, "graphs.xml", sys) }}
 	c := make1(t, p, member{"dgx-h100", 1}, member{"dgx-a100", 1})
 	if c.NChannels != 2 {
 		t.Fatalf("%d channels, want the given one doubled", c.NChannels)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/internal/bounded"
+	"github.com/simccl/simccl/search/graphxml"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/builtin"
 	"github.com/simccl/simccl/topo/fabric"
@@ -131,7 +132,7 @@ func (l *loader) dump() error {
 			break
 		}
 	}
-	text, err := topoxml.WriteGraphs(host.Systems[0], graphs)
+	text, err := graphxml.Write(host.Systems[0], graphs)
 	if err != nil {
 		return err
 	}

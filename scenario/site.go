@@ -16,6 +16,7 @@ import (
 	"github.com/simccl/simccl/scenario/internal/fault"
 	"github.com/simccl/simccl/scenario/internal/nics"
 	"github.com/simccl/simccl/search"
+	"github.com/simccl/simccl/search/graphxml"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/sim/netpreset"
 	"github.com/simccl/simccl/topo"
@@ -430,7 +431,7 @@ func (l *loader) graphFile() (func(*topo.System) ([]*search.Graph, error), error
 	}
 	l.site.graphs = data
 	return func(sys *topo.System) ([]*search.Graph, error) {
-		given, err := topoxml.ParseGraphs(data, v.Value, sys)
+		given, err := graphxml.Parse(data, v.Value, sys)
 		return given, bad(err)
 	}, nil
 }

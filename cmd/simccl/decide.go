@@ -7,9 +7,9 @@ import (
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/report/rings"
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/search/graphxml"
 	"github.com/simccl/simccl/study/decision"
 	"github.com/simccl/simccl/study/ncclog"
-	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/spf13/cobra"
 )
 
@@ -75,7 +75,7 @@ nets between hosts (rings, json, or dot for Graphviz).`,
 			}
 			switch format {
 			case "xml":
-				text, err := topoxml.WriteGraphs(x.Cluster.Host(0).Systems[0], x.Comm.Domains[0].Graphs)
+				text, err := graphxml.Write(x.Cluster.Host(0).Systems[0], x.Comm.Domains[0].Graphs)
 				if err != nil {
 					return err
 				}

@@ -9,6 +9,7 @@ import (
 	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
+	"github.com/simccl/simccl/search/graphxml"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
 	topoxml "github.com/simccl/simccl/topo/xml"
@@ -45,7 +46,7 @@ func FuzzGivenGraphs(f *testing.F) {
 			}
 		}()
 		c, err := comm.New(cl, comm.Params{Rules: rules.Default(), Access: p.Access, Given: func(s *topo.System) ([]*search.Graph, error) {
-			return topoxml.ParseGraphs([]byte(file), "fuzz", s)
+			return graphxml.Parse([]byte(file), "fuzz", s)
 		}})
 		if err == nil {
 			plans(t, &g, c, file)

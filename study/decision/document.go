@@ -6,6 +6,7 @@ import (
 
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/connect"
+	"github.com/simccl/simccl/search/graphxml"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/doc"
 	topoxml "github.com/simccl/simccl/topo/xml"
@@ -79,7 +80,7 @@ func New(c *comm.Comm, g Given) (*Document, error) {
 func (g *Given) render(c *comm.Comm) error {
 	if g.GraphXML == "" {
 		d0 := &c.Domains[0]
-		text, err := topoxml.WriteGraphs(d0.System, d0.Graphs)
+		text, err := graphxml.Write(d0.System, d0.Graphs)
 		if err != nil {
 			return err
 		}

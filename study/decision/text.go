@@ -7,6 +7,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/search/graphxml"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
 	topoxml "github.com/simccl/simccl/topo/xml"
@@ -25,7 +26,7 @@ func Of(c *comm.Comm, cluster *fabric.Cluster, settings [][2]string) (text []byt
 	if host.Dump != nil {
 		g.TopoXML = string(topoxml.Write(host.Dump))
 	}
-	graphs, err := topoxml.WriteGraphs(host.Systems[0], c.Domains[0].Graphs)
+	graphs, err := graphxml.Write(host.Systems[0], c.Domains[0].Graphs)
 	if err != nil {
 		warn = fmt.Errorf("no graph file: %w", err)
 	}

@@ -125,15 +125,17 @@ func (w *warner) end(root *topo.Element) []*Error {
 }
 
 func (c *checker) fail(p *decl.Place, attr, problem, hint string) {
-	c.errs = append(c.errs, complaint(p.Elem, p.String(), attr, problem, hint))
+	c.errs = append(c.errs, ErrorAt(p.Elem, p.String(), attr, problem, hint))
 }
 
 // complain warns of an element or of one of its attributes.
 func (c *checker) complain(p *decl.Place, attr, problem, hint string) {
-	c.warn.add(strings.Join([]string{p.Elem.Name, attr, problem}, " "), func() *Error { return complaint(p.Elem, p.String(), attr, problem, hint) })
+	c.warn.add(strings.Join([]string{p.Elem.Name, attr, problem}, " "), func() *Error { return ErrorAt(p.Elem, p.String(), attr, problem, hint) })
 }
 
-func complaint(e *topo.Element, path, attr, problem, hint string) *Error {
+// ErrorAt is an error at an element's attribute, or at the element itself where attr is
+// empty or absent; path is the element's place in the file.
+func ErrorAt(e *topo.Element, path, attr, problem, hint string) *Error {
 	out := &Error{Pos: e.AttrOrigin(attr), Path: path, Problem: problem, Hint: hint}
 	if v, ok := e.Get(attr); ok {
 		out.Attr = attr + "=" + termtext.Quote(v, 0)
@@ -243,7 +245,7 @@ func (c *checker) value(p *decl.Place, a decl.Attr, attrs map[string]valueKind) 
 		fallthrough
 	case integer:
 		if _, whole := cnum.Int(a.Value); !whole {
-			c.fail(p, a.Name, "not an integer", "write "+suggestInt(a.Value))
+			c.fail(p, a.Name, "not an integer", "write "+SuggestInt(a.Value))
 		}
 	case hexadecimal:
 		h := strings.TrimPrefix(strings.TrimPrefix(a.Value, "0x"), "0X")
@@ -261,8 +263,8 @@ func (c *checker) value(p *decl.Place, a decl.Attr, attrs map[string]valueKind) 
 	}
 }
 
-// suggestInt finds the number that was perhaps meant.
-func suggestInt(s string) string {
+// SuggestInt finds the number that was perhaps meant.
+func SuggestInt(s string) string {
 	i := strings.IndexFunc(s, func(r rune) bool { return r >= '0' && r <= '9' })
 	if i < 0 {
 		return "a number"

@@ -1,7 +1,7 @@
-// Package topoxml reads and writes NCCL's two XML files: the topology
-// (NCCL_TOPO_FILE, NCCL_TOPO_DUMP_FILE) as a topo.Spec, and the graphs
-// (NCCL_GRAPH_FILE, NCCL_GRAPH_DUMP_FILE) as search.Graphs. It is a pure codec:
-// bytes in, values out, no files and no rules of what the values lead to.
+// Package topoxml reads and writes NCCL's topology file (NCCL_TOPO_FILE,
+// NCCL_TOPO_DUMP_FILE) as a topo.Spec, and reads the elements of its other XML file,
+// the graphs (search/graphxml). It is a pure codec: bytes in, values out, no files and
+// no rules of what the values lead to.
 //
 // Every complaint carries file, line and column. What NCCL's own small parser
 // (xml.cc) would refuse or read otherwise than XML says is a warning of the

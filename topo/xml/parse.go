@@ -52,6 +52,17 @@ func Parse(data []byte, name string) (*topo.Spec, error) {
 	return spec, c.errs.Or()
 }
 
+// Tree reads any XML file of NCCL's as elements with their places, within the bounds of
+// this package. name denotes the file in messages.
+func Tree(data []byte, name string) (*topo.Element, Errors) {
+	root, marks, errs := readTree(data, name)
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	b := builder{marks: marks, spec: &topo.Spec{Name: name}}
+	return b.element(root), nil
+}
+
 // mark is what the position pass keeps of one start tag.
 type mark struct {
 	pos   topo.Origin

@@ -1,4 +1,4 @@
-package topoxml_test
+package graphxml_test
 
 import (
 	"os"
@@ -10,6 +10,7 @@ import (
 	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/dev/refsys"
 	"github.com/simccl/simccl/search"
+	"github.com/simccl/simccl/search/graphxml"
 	"github.com/simccl/simccl/topo"
 	topoxml "github.com/simccl/simccl/topo/xml"
 )
@@ -34,7 +35,7 @@ func TestGraphDumps(t *testing.T) {
 		var inter struct{ Inter int }
 		r.Section(t, "system", &inter)
 		sys.Inter = inter.Inter == 1
-		got, err := topoxml.WriteGraphs(sys, refsys.Set(t, graphs))
+		got, err := graphxml.Write(sys, refsys.Set(t, graphs))
 		if err != nil {
 			t.Errorf("%s: %v", r.Name, err)
 			continue
@@ -43,7 +44,7 @@ func TestGraphDumps(t *testing.T) {
 			t.Errorf("%s: %s", r.Name, d)
 			continue
 		}
-		back, err := topoxml.ParseGraphs(got, r.Name, sys)
+		back, err := graphxml.Parse(got, r.Name, sys)
 		if err != nil {
 			t.Errorf("%s: %v", r.Name, err)
 			continue
@@ -52,7 +53,7 @@ func TestGraphDumps(t *testing.T) {
 		for _, g := range back {
 			set[g.ID] = g
 		}
-		again, err := topoxml.WriteGraphs(sys, set)
+		again, err := graphxml.Write(sys, set)
 		if err != nil || string(again) != want {
 			t.Errorf("%s: reading and writing changed the file (%v)", r.Name, err)
 			continue
@@ -98,7 +99,7 @@ const c2cGraph = `<graphs version="1">
 
 func TestC2CGraphsAreReadAndWritten(t *testing.T) {
 	sys := smallSystem(t)
-	list, err := topoxml.ParseGraphs([]byte(c2cGraph), "c2c.xml", sys)
+	list, err := graphxml.Parse([]byte(c2cGraph), "c2c.xml", sys)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +107,7 @@ func TestC2CGraphsAreReadAndWritten(t *testing.T) {
 	if g.TypeIntra != topo.PathC2C || g.Intra[0][0] != 1 || g.BWInter != 1.2 {
 		t.Errorf("read %+v", g)
 	}
-	out, err := topoxml.WriteGraphs(sys, search.Set{search.RingID: g})
+	out, err := graphxml.Write(sys, search.Set{search.RingID: g})
 	if err != nil || !strings.HasPrefix(string(out), c2cGraph[:strings.Index(c2cGraph, "</graphs>")]) {
 		t.Errorf("wrote %s (%v)", out, err)
 	}
@@ -125,7 +126,7 @@ func TestBadGraphsAreNamedWithTheirPlace(t *testing.T) {
 		{`<graphs`, `<chart`, `not well-formed`},
 		{`speedintra="24"`, `speedintra="fast"`, `not a speed`},
 	} {
-		_, err := topoxml.ParseGraphs([]byte(strings.Replace(c2cGraph, c.from, c.to, 1)), "g.xml", sys)
+		_, err := graphxml.Parse([]byte(strings.Replace(c2cGraph, c.from, c.to, 1)), "g.xml", sys)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s -> %s: want %q, got %v", c.from, c.to, c.want, err)
 		}
@@ -137,7 +138,7 @@ func FuzzGraphXML(f *testing.F) {
 	f.Add([]byte(c2cGraph))
 	f.Add([]byte(`<graphs version="1"/>`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		list, err := topoxml.ParseGraphs(data, "fuzz", sys)
+		list, err := graphxml.Parse(data, "fuzz", sys)
 		if err != nil {
 			return
 		}
@@ -145,11 +146,11 @@ func FuzzGraphXML(f *testing.F) {
 		for _, g := range list {
 			set[g.ID] = g
 		}
-		out, err := topoxml.WriteGraphs(sys, set)
+		out, err := graphxml.Write(sys, set)
 		if err != nil {
 			t.Fatalf("what was read cannot be written: %v", err)
 		}
-		if _, err := topoxml.ParseGraphs(out, "again", sys); err != nil {
+		if _, err := graphxml.Parse(out, "again", sys); err != nil {
 			t.Fatalf("what was written cannot be read: %v\n%s", err, out)
 		}
 	})

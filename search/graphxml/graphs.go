@@ -1,4 +1,8 @@
-package topoxml
+// Package graphxml reads and writes NCCL's graph file (NCCL_GRAPH_FILE,
+// NCCL_GRAPH_DUMP_FILE; search.cc:814-958 of v2.28.9) as search.Graphs. It is a
+// pure codec: bytes in, values out; errors are topo.Errors with file, line and
+// column. It must not know what is decided from graphs.
+package graphxml
 
 import (
 	"bytes"
@@ -11,17 +15,22 @@ import (
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/decl"
+	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/units"
 )
 
-// WriteGraphs renders the graphs of one System, in NCCL's order, as
+// shownPaths is how many errors of a file have their whole path: building it for
+// each error of a large file is quadratic.
+const shownPaths = 10
+
+// Write renders the graphs of one System, in NCCL's order, as
 // NCCL_GRAPH_DUMP_FILE holds them (search.cc:891-958). Graphs that were not
 // searched (nil) are written without channels.
 //
 // NCCL 2.28.9 fails to write a graph whose paths are C2C, and its init with it,
 // because its table lacks that kind (search.cc:818); here it is written as
-// "C2C", and ParseGraphs reads it.
-func WriteGraphs(sys *topo.System, set search.Set) ([]byte, error) {
+// "C2C", and Parse reads it.
+func Write(sys *topo.System, set search.Set) ([]byte, error) {
 	devOf := map[int]uint64{}
 	for _, n := range sys.Of(topo.GPU) {
 		devOf[sys.Nodes[n].GPU.Rank] = graphDev(sys, n)
@@ -102,20 +111,18 @@ func altHex(v uint64) string {
 	return "0x" + strconv.FormatUint(v, 16)
 }
 
-// ParseGraphs reads a graph file (NCCL_GRAPH_FILE) for one System: GPUs go by
+// Parse reads a graph file (NCCL_GRAPH_FILE) for one System: GPUs go by
 // device number there, so the System says which local ranks they are. The error
-// is an Errors.
-func ParseGraphs(data []byte, name string, sys *topo.System) ([]*search.Graph, error) {
-	root, marks, errs := readTree(data, name)
+// is a topo.Errors.
+func Parse(data []byte, name string, sys *topo.System) ([]*search.Graph, error) {
+	top, errs := topoxml.Tree(data, name)
 	if len(errs) > 0 {
 		return nil, errs
 	}
-	b := builder{marks: marks, spec: &topo.Spec{Name: name}}
 	p := graphParser{sys: sys, rankOf: map[uint64]int{}}
 	for _, n := range sys.Of(topo.GPU) {
 		p.rankOf[graphDev(sys, n)] = sys.Nodes[n].GPU.Rank
 	}
-	top := b.element(root)
 	if top.Name != "graphs" {
 		p.fail(top, nil, "", "the outermost element is not <graphs>", "give a file as NCCL_GRAPH_DUMP_FILE writes it")
 		return nil, p.errs
@@ -135,15 +142,15 @@ func ParseGraphs(data []byte, name string, sys *topo.System) ([]*search.Graph, e
 type graphParser struct {
 	sys    *topo.System
 	rankOf map[uint64]int
-	errs   Errors
+	errs   topo.Errors
 }
 
 func (p *graphParser) fail(e *topo.Element, above []*topo.Element, attr, problem, hint string) {
 	path := e.Name
-	if len(p.errs) < shownRepeated { // the rest is counted
+	if len(p.errs) < shownPaths {
 		path = decl.PathOf(e, above)
 	}
-	p.errs = append(p.errs, complaint(e, path, attr, problem, hint))
+	p.errs = append(p.errs, topoxml.ErrorAt(e, path, attr, problem, hint))
 }
 
 func (p *graphParser) integer(e *topo.Element, above []*topo.Element, attr string) int {
@@ -154,7 +161,7 @@ func (p *graphParser) integer(e *topo.Element, above []*topo.Element, attr strin
 	}
 	n, whole := cnum.Int(v)
 	if !whole || n != int64(int32(n)) {
-		p.fail(e, above, attr, "not an integer", "write "+suggestInt(v))
+		p.fail(e, above, attr, "not an integer", "write "+topoxml.SuggestInt(v))
 	}
 	return int(int32(n))
 }
