@@ -32,7 +32,7 @@ DEVICEPKG ?= $(shell git grep -l 'require\.Hardware' -- '*_test.go' | sed 's,^,.
 # goes (make profile, docs/adr/0025-a-profile-for-hot-packages.md); PGO= does without.
 # Its path is relative: it is in the program's build information.
 PGO     ?= $(wildcard dev/cmd/hotprofile/*.pgo)
-HOTROOMS = sim trace
+HOTROOMS = sim packet trace
 HOT      = $(if $(PGO),$(foreach r,$(HOTROOMS),-gcflags=github.com/simccl/simccl/$(r)/...=-pgoprofile=$(PGO)))
 
 # Symbols and DWARF are a quarter of the program; stack traces and profiles need
@@ -51,6 +51,10 @@ WEBTAG    = $(if $(wildcard app/web/page/site/dist/index.html.gz),-tags webpage)
 .PHONY: build
 build: ## bin/simccl, without cgo: NVML, CUDA, NCCL and verbs are opened at run time; with the web page after make web
 	CGO_ENABLED=0 $(GO) build -trimpath $(HOT) $(WEBTAG) -ldflags '$(LDFLAGS)' -o bin/simccl ./cmd/simccl
+
+.PHONY: house
+house: ## the shape of the house: packages, lines, imports that lead up or in circles
+	@$(GO) run ./dev/cmd/houselint -shape .
 
 .PHONY: profile
 profile: ## the profile by which make build compiles the engine, packets and trace writers (half a minute, on a quiet machine)
@@ -85,8 +89,8 @@ release: $(if $(shell command -v npm),web) ## dist/: programs for linux, darwin 
 	$(GO) run ./dev/cmd/release -version '$(VERSION)' -only '$(ONLY)' -page=$(if $(shell command -v npm),true,false) -flags '$(HOT)' -out dist
 
 .PHONY: wasm
-wasm: ## build for js/wasm all that needs no hardware: every package but real, topo/detect, cmd and internal
-	GOOS=js GOARCH=wasm $(GO) build -trimpath $$($(GO) list ./... | grep -vE '/simccl/(real|topo/detect|cmd|internal)(/|$$)')
+wasm: ## build for js/wasm all that needs no hardware: the library's packages but real and topo/detect, and the page's program
+	GOOS=js GOARCH=wasm $(GO) build -trimpath $$($(GO) list ./... | grep -vE '/simccl/(real|topo/detect|cmd/simccl|app|dev|intercept|internal|study)(/|$$)')
 
 .PHONY: plugin
 plugin: ## bin/libnccl-profiler-simccl.so: NCCL's own events as a trace (needs gcc)

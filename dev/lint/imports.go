@@ -7,14 +7,13 @@ import (
 	"strings"
 )
 
-// checkImports holds every non-test file to the table of rooms, on all
-// systems and tags.
+// checkImports holds every non-test file to the floors, on all systems and tags.
 func checkImports(r *reporter) {
 	home := roomOf(r.p.Path)
 	if home == nil {
-		if len(r.p.Files) > 0 && r.p.Path != "." {
+		if len(r.p.Files) > 0 {
 			f := r.p.Files[0]
-			r.report(f, f.Syn.Package, "import", "package %s is in no room of the table; add it to dev/lint with what it may import and why", r.p.Path)
+			r.report(f, f.Syn.Package, "import", "package %s is in no room of the table; add its folder to dev/lint/table.go with its floor", r.p.Path)
 		}
 		return
 	}
@@ -32,64 +31,67 @@ func checkImports(r *reporter) {
 }
 
 func checkImport(r *reporter, f *File, spec *ast.ImportSpec, home *room, path string) {
-	if home.pure {
+	if isPure(r.p.Path) {
 		for _, e := range impure {
 			if under(path, e.to) {
-				r.report(f, spec.Pos(), "pure", "%s imports %s, that is %s: a pure room's result is a function of its arguments; take the value as a parameter", r.p.Path, path, e.why)
+				r.report(f, spec.Pos(), "pure", "%s imports %s, that is %s: a pure package's result is a function of its arguments; take the value as a parameter", r.p.Path, path, e.why)
 				return
 			}
 		}
 	}
+	if path == module {
+		path = module + "/."
+	}
 	if rel, ours := strings.CutPrefix(path, module+"/"); ours {
-		to := roomOf(rel)
-		if to == nil || to == home {
-			return
-		}
-		for _, e := range home.may {
-			if e.to == "*" || e.to == to.dir {
-				return
-			}
-		}
-		r.report(f, spec.Pos(), "import", "%s imports %s: %s; it may import %s", r.p.Path, rel, home.idea, names(home.may))
+		checkFloor(r, f, spec, home, rel)
 		return
 	}
 	if first, _, _ := strings.Cut(path, "/"); !strings.Contains(first, ".") {
 		return // standard library
 	}
-	for _, e := range home.modules {
-		if under(path, e.to) {
+	for _, m := range modules {
+		for _, e := range m.by {
+			if under(path, m.path) && under(r.p.Path, e.to) {
+				return
+			}
+		}
+	}
+	r.report(f, spec.Pos(), "import", "%s imports %s, which is not a third-party module of this package; each has its packages, see modules in dev/lint/table.go and docs/DEPENDENCIES.md", r.p.Path, path)
+}
+
+// checkFloor reports an import of another room that is not below, or that is excepted.
+func checkFloor(r *reporter, f *File, spec *ast.ImportSpec, home *room, rel string) {
+	to := roomOf(rel)
+	if to == nil || to == home {
+		return
+	}
+	if to.floor >= home.floor {
+		r.report(f, spec.Pos(), "import", "%s (floor %d) imports %s (floor %d): imports lead to lower floors only; move what both need down, or pass it in", r.p.Path, home.floor, rel, to.floor)
+		return
+	}
+	for _, e := range home.not {
+		if e.to == to.dir {
+			r.report(f, spec.Pos(), "import", "%s imports %s: %s", r.p.Path, rel, e.why)
 			return
 		}
 	}
-	r.report(f, spec.Pos(), "import", "%s imports %s, which is not a third-party module of this package (it has %s); each has one package, see docs/DEPENDENCIES.md", r.p.Path, path, names(home.modules))
 }
 
-func names(edges []edge) string {
-	if len(edges) == 0 {
-		return "none"
-	}
-	var out []string
-	for _, e := range edges {
-		out = append(out, e.to)
-	}
-	return strings.Join(out, ", ")
-}
-
-// worldly are functions and variables through which a package meets the world,
+// surroundings are functions and variables through which a package meets the world,
 // each with the rooms that may.
-var worldly = map[string]struct {
+var surroundings = map[string]struct {
 	rooms []string
 	why   string
 }{
-	"os.Getenv":       {[]string{"internal"}, "only main reads the environment, and config gets it as a value, so that every value has an origin"},
-	"os.LookupEnv":    {[]string{"internal"}, "only main reads the environment, and config gets it as a value, so that every value has an origin"},
-	"os.Environ":      {[]string{"cmd", "internal"}, "only main reads the environment, and config gets it as a value, so that every value has an origin"},
-	"os.Exit":         {[]string{"cmd", "internal", "real/internal/cmd"}, "only main ends the process"},
-	"os.Stdout":       {[]string{"cmd", "internal", "real/internal/cmd"}, "only cmd prints"},
-	"os.Stderr":       {[]string{"cmd", "internal", "real/internal/cmd"}, "only cmd prints"},
-	"fmt.Print":       {[]string{"cmd", "internal"}, "only cmd prints"},
-	"fmt.Printf":      {[]string{"cmd", "internal"}, "only cmd prints"},
-	"fmt.Println":     {[]string{"cmd", "internal"}, "only cmd prints"},
+	"os.Getenv":       {[]string{"app", "dev", "internal/require"}, "only main reads the environment, and config gets it as a value, so that every value has an origin"},
+	"os.LookupEnv":    {[]string{"app", "dev", "internal/require"}, "only main reads the environment, and config gets it as a value, so that every value has an origin"},
+	"os.Environ":      {[]string{"cmd", "app", "dev"}, "only main reads the environment, and config gets it as a value, so that every value has an origin"},
+	"os.Exit":         {[]string{"cmd", "app", "dev", "internal/interrupt", "intercept/shim/build", "real/internal/cmd"}, "only main ends the process"},
+	"os.Stdout":       {[]string{"cmd", "app", "dev", "internal/interrupt", "intercept/shim/build", "real/internal/cmd"}, "only cmd prints"},
+	"os.Stderr":       {[]string{"cmd", "app", "dev", "internal/interrupt", "intercept/shim/build", "real/internal/cmd"}, "only cmd prints"},
+	"fmt.Print":       {[]string{"cmd", "app", "dev"}, "only cmd prints"},
+	"fmt.Printf":      {[]string{"cmd", "app", "dev"}, "only cmd prints"},
+	"fmt.Println":     {[]string{"cmd", "app", "dev"}, "only cmd prints"},
 	"log.Print":       {nil, "logs go to the slog.Logger of Params"},
 	"log.Printf":      {nil, "logs go to the slog.Logger of Params"},
 	"log.Println":     {nil, "logs go to the slog.Logger of Params"},
@@ -115,7 +117,7 @@ func checkEdges(r *reporter) {
 			if obj == nil || obj.Pkg() == nil || obj.Parent() != obj.Pkg().Scope() {
 				return true
 			}
-			rule, ok := worldly[obj.Pkg().Name()+"."+obj.Name()]
+			rule, ok := surroundings[obj.Pkg().Name()+"."+obj.Name()]
 			if !ok || !standard(obj) {
 				return true
 			}

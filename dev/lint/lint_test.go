@@ -174,37 +174,26 @@ func TestTrackedSaysWhyNot(t *testing.T) {
 	}
 }
 
-// TestTableIsSound: every room that the table lets in is itself in the table,
-// no permission runs against another (two rooms that may import each other),
-// and pure rooms import pure ones.
+// TestTableIsSound: every room is listed once, in the order of floors, and what a room must
+// not import is a room of a lower floor, which floors alone would permit.
 func TestTableIsSound(t *testing.T) {
 	byDir := map[string]*room{}
 	for i := range rooms {
-		if byDir[rooms[i].dir] != nil {
-			t.Errorf("%s stands twice", rooms[i].dir)
+		r := &rooms[i]
+		if byDir[r.dir] != nil || r.holds == "" || i > 0 && r.floor < rooms[i-1].floor {
+			t.Errorf("%s is listed twice, out of order or without what it holds", r.dir)
 		}
-		byDir[rooms[i].dir] = &rooms[i]
+		byDir[r.dir] = r
 	}
 	for _, r := range rooms {
-		for _, e := range r.may {
-			to := byDir[e.to]
-			switch {
-			case e.to == "*":
-			case to == nil:
-				t.Errorf("%s may import %s, which is no room", r.dir, e.to)
-			case r.pure && !to.pure && e.to != "trace" && e.to != "trace/nccl" && e.to != "exec":
-				t.Errorf("%s is pure and may import %s, which is not", r.dir, e.to)
-			default:
-				for _, back := range to.may {
-					if back.to == r.dir {
-						t.Errorf("%s and %s may import each other", r.dir, e.to)
-					}
-				}
+		for _, e := range r.not {
+			if to := byDir[e.to]; to == nil || to.floor >= r.floor || e.why == "" {
+				t.Errorf("%s must not import %s, which is no lower room, or has no reason", r.dir, e.to)
 			}
 		}
 	}
 	for _, c := range []struct{ pkg, room string }{
-		{"topo/xml", "topo/xml"}, {"sim/wire/ideal", "sim/wire"}, {"real/internal/ibv", "real/internal"}, {"cmd/simccl", "cmd"}, {"topography", ""}, {"", ""},
+		{"topo/xml", "topo"}, {"real/internal/ibv", "real"}, {"cmd/simccl", "cmd"}, {".", "."}, {"topography", ""}, {"", ""},
 	} {
 		got := ""
 		if r := roomOf(c.pkg); r != nil {
@@ -216,54 +205,67 @@ func TestTableIsSound(t *testing.T) {
 	}
 }
 
-// TestTableReportsIdlePermissions: a permission that no file uses, or that only
-// a test uses, and one without a reason are reported; files of other systems
-// count as uses.
+// parsed is a file that only has imports.
+func parsed(t *testing.T, fset *token.FileSet, test bool, imports ...string) *File {
+	text := "package x\n"
+	for _, i := range imports {
+		text += fmt.Sprintf("import _ %q\n", i)
+	}
+	syn, err := parser.ParseFile(fset, "x.go", text, parser.ImportsOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &File{Syn: syn, Test: test, Lines: 10}
+}
+
+// TestTableReportsIdlePermissions: a module that no file of a package imports, or only a
+// test, is reported; packages below count.
 func TestTableReportsIdlePermissions(t *testing.T) {
-	table := []room{
-		{dir: "units"},
-		{dir: "plan", may: []edge{{"units", "quantities"}, {"topo", "nodes"}, {"sim", "time"}, {"real", " "}}},
-		{dir: "topo", may: []edge{{"*", ""}}, modules: []edge{{"example.com/used", "text"}, {"example.com/idle", "text"}}},
-		{dir: "sim"},
-		{dir: "real", may: []edge{{"*", "all"}}},
-	}
 	fset := token.NewFileSet()
-	file := func(test bool, imports ...string) *File {
-		text := "package x\n"
-		for _, i := range imports {
-			text += fmt.Sprintf("import _ %q\n", i)
-		}
-		syn, err := parser.ParseFile(fset, "x.go", text, parser.ImportsOnly)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return &File{Syn: syn, Test: test}
-	}
 	packages := []*Package{
-		{Path: "plan", Files: []*File{file(false, module+"/units", "fmt"), file(true, module+"/topo")}},
-		{Path: "plan/deep", Files: []*File{file(false, module+"/real/internal/ibv")}}, // built for another system, say
-		{Path: "topo", Files: []*File{file(false, "example.com/used/deep")}},
-		{Path: "real/internal/ibv", Files: []*File{file(false, module+"/real/internal/dl")}}, // its own room: no use of "*"
-		{Path: "elsewhere", Files: []*File{file(false, module+"/sim")}},
+		{Path: "topo/xml/deep", Files: []*File{parsed(t, fset, false, "github.com/beevik/etree/sub")}},
+		{Path: "study/sweep", Files: []*File{parsed(t, fset, true, "go.yaml.in/yaml/v3")}},
 	}
 	var got []string
-	for _, f := range checkTable(table, packages) {
-		if f.Rule != "table" {
-			t.Errorf("rule %q", f.Rule)
-		}
+	for _, f := range CheckTable(packages) {
 		got = append(got, f.Message)
 	}
-	want := []string{
-		"plan may import topo, and no file of it does; take the permission away",
-		"plan may import sim, and no file of it does; take the permission away",
-		"plan may import real, and the reason is empty; say what for",
-		"topo may import *, and no file of it does; take the permission away",
-		"topo may import *, and the reason is empty; say what for",
-		"topo may import example.com/idle, and no file of it does; take the permission away",
-		"real may import *, and no file of it does; take the permission away",
+	if slices.Contains(got, "topo/xml may import github.com/beevik/etree and no file of it does; take the permission away") {
+		t.Error("an import of a package below is a use")
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got  %s\nwant %s", strings.Join(got, "\n     "), strings.Join(want, "\n     "))
+	for _, want := range []string{"study/sweep may import go.yaml.in/yaml/v3 and no file of it does; take the permission away", "room units has no package; take it out"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("%q is not among %q", want, got)
+		}
+	}
+}
+
+// TestShape: an import up, a circle of folders, what leaves internal/ and a small package
+// with one importer are counted, and imports of tests are not.
+func TestShape(t *testing.T) {
+	fset := token.NewFileSet()
+	s := ShapeOf([]*Package{
+		{Path: "topo", Files: []*File{parsed(t, fset, false, module+"/sim/wire", module+"/internal/fail"), parsed(t, fset, true, module+"/real")}},
+		{Path: "sim", Files: []*File{parsed(t, fset, false, module+"/topo", module+"/sim/wire")}},
+		{Path: "sim/wire", Files: []*File{parsed(t, fset, false)}},
+		{Path: "internal/fail", Files: []*File{parsed(t, fset, false, module+"/coll", module+"/units")}},
+		{Path: "coll", Files: []*File{parsed(t, fset, false)}},
+	})
+	for _, c := range []struct {
+		what      string
+		got, want []string
+	}{
+		{"up", s.Up, []string{"internal/fail -> coll", "topo -> sim/wire"}},
+		{"circles", s.Circles, []string{"sim", "topo"}},
+		{"leaving", s.Leaving, []string{"internal/fail -> coll"}},
+		{"single", s.Single, []string{"coll", "internal/fail", "topo"}},
+	} {
+		if !slices.Equal(c.got, c.want) {
+			t.Errorf("%s: %q, want %q", c.what, c.got, c.want)
+		}
+	}
+	if s.Packages != 5 || s.Total != 50 || s.Lines["sim"] != 20 {
+		t.Errorf("%+v", s)
 	}
 }
 

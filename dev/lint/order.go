@@ -6,15 +6,14 @@ import (
 	"strings"
 )
 
-// ordered are the rooms whose output must not depend on a map's order, besides
+// ordered are the packages whose output must not depend on a map's order, besides
 // the pure ones.
-var ordered = []string{"trace", "exec", "report", "config", "cmd"}
+var ordered = []string{"trace", "exec", "app/report", "config", "cmd"}
 
 // checkMapOrder reports a range over a map whose order could reach a result.
 // It knows harmless forms (see turn); all else needs "//lint:sorted reason".
 func checkMapOrder(r *reporter) {
-	home := roomOf(r.p.Path)
-	if home == nil || !home.pure && !isUnderAny(r.p.Path, ordered) {
+	if !isPure(r.p.Path) && !isUnderAny(r.p.Path, ordered) {
 		return
 	}
 	for _, f := range r.built() {

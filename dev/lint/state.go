@@ -6,7 +6,7 @@ import (
 	"go/types"
 )
 
-// checkState holds that no result of a pure room depends on a package variable
+// checkState holds that no result of a pure package depends on a package variable
 // that can change: outside its declaration and init none is assigned, none is
 // exported but errors (others could assign it), and none guards a state.
 //
@@ -14,7 +14,7 @@ import (
 //	var Table = []int{1}                // exported: any importer may write
 //	func f() { table[2] = "b" }         // state
 func checkState(r *reporter) {
-	if home := roomOf(r.p.Path); home == nil || !home.pure {
+	if !isPure(r.p.Path) {
 		return
 	}
 	s := &state{r: r, scope: map[types.Object]bool{}}

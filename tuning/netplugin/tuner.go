@@ -103,7 +103,7 @@ func (r *region) spans(y float64) (out [][2]float64) {
 			out = append(out, [2]float64{min(a[0], b[0]), max(a[0], b[0])})
 		case same(a[1], y), same(b[1], y): // its corner is of the next edge, too
 		case a[1] < y != (b[1] < y):
-			at = append(at, a[0]+(y-a[1])/(b[1]-a[1])*(b[0]-a[0]))
+			at = append(at, a[0]+float64((y-a[1])/(b[1]-a[1])*(b[0]-a[0])))
 			continue
 		}
 		if same(a[1], y) {
@@ -124,7 +124,7 @@ func (r *region) holds(corners [][2]float64, x, y float64) bool {
 	inside := false
 	for i, a := range corners {
 		b := corners[(i+1)%len(corners)]
-		if (a[1] > y) != (b[1] > y) && x < a[0]+(y-a[1])/(b[1]-a[1])*(b[0]-a[0]) {
+		if (a[1] > y) != (b[1] > y) && x < a[0]+float64((y-a[1])/(b[1]-a[1])*(b[0]-a[0])) {
 			inside = !inside
 		}
 	}

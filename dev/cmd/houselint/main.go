@@ -1,7 +1,7 @@
 // Command houselint prints where a module breaks the rules of the house (see
 // dev/lint) and exits with 1 where it does.
 //
-//	go run ./dev/cmd/houselint [-summary] DIR [PACKAGES]
+//	go run ./dev/cmd/houselint [-summary] [-shape] DIR [PACKAGES]
 package main
 
 import (
@@ -15,6 +15,7 @@ import (
 
 func main() {
 	summary := flag.Bool("summary", false, "print counts by rule only")
+	shape := flag.Bool("shape", false, "print the shape of the house in place of findings")
 	flag.Parse()
 	dir, patterns := ".", []string{"./..."}
 	if flag.NArg() > 0 {
@@ -27,6 +28,10 @@ func main() {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "houselint:", err)
 		os.Exit(2)
+	}
+	if *shape {
+		lint.ShapeOf(packages).Print(os.Stdout)
+		return
 	}
 	found, err := lint.CheckDocs(os.DirFS(dir))
 	if err != nil {
