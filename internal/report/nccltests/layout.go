@@ -48,8 +48,11 @@ var labelNames = map[string]label{"size": sizeLabel, "bytes": sizeLabel, "count"
 
 // headerIn finds the line of names.
 var headerIn = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`#\s+(?:size\s+count|bytes\s+N)\s+type\s.*\b(?:cpu)?time\b.*$`)
+	return regexp.MustCompile(`(?m)#[ \t]+(?:size[ \t]+count|bytes[ \t]+N)[ \t]+type[ \t].*\b(?:cpu)?time\b.*$`)
 })
+
+// HasHeader reports whether a text has the line of names of a table.
+func HasHeader(text []byte) bool { return headerIn().Match(text) }
 
 // newLayout reads a line of names, from its "#". over is the line above it, which
 // says what the only half of a row is.

@@ -107,7 +107,7 @@ var (
 	})
 	// knownComment finds nccl-tests' own comments behind what a launcher wrote.
 	knownComment = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`#\s+(?:nccl-tests version|Collective test |nThread \d|Rank +\d+ |Using devices|Per-Iteration Report:` +
+		return regexp.MustCompile(`#\s+(?:nccl-tests version|Collective test |nThread \d|Rank +\d+ |Using devices|Per-Iteration Report:|\(B\)|out-of-place|in-place` +
 			`|(?:Out of bounds values|Avg bus bandwidth)\s*:)`)
 	})
 	// ncclLine is where a line of NCCL's log begins (debug.cc, ncclDebugLog): it may
