@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// form is something that stands in front of lines.
+// form is a kind of prefix of lines.
 type form struct {
 	name string
 	at   func() *regexp.Regexp
@@ -66,7 +66,7 @@ const (
 	maxPrefixText = 2048 // bytes of a line that are looked at
 )
 
-// Payload takes away what stands in front of a line: begins says of the rest
+// Payload takes the prefixes of a line away: begins says of the rest
 // whether it is what the reader looks for, blanks in front of it included. ok is
 // false where it never is; at is the number of bytes taken away.
 func Payload(line string, begins func(rest string) bool) (rest string, at int, ok bool) {
@@ -94,11 +94,10 @@ func one(line string) int {
 	return 0
 }
 
-// minUniform is the number of lines from which a form in front of all of them is
-// taken for one.
+// minUniform is the least number of lines whose common form is a prefix.
 const minUniform = 3
 
-// uniform takes away forms that stand in front of every line that is not blank.
+// uniform takes away forms with which every line that is not blank begins.
 func (t *Text) uniform() {
 	for i := range forms {
 		f := &forms[i]
@@ -142,7 +141,7 @@ func (f *form) blankAfter(lines []Line) bool {
 	return true
 }
 
-// all reports whether a form stands in front of all lines but blank ones and those
+// all reports whether all lines begin with a form but blank ones and those
 // that part the matches of grep.
 func (t *Text) all(f *form) bool {
 	n, last := 0, int64(-1)
