@@ -1,7 +1,6 @@
 package calibrate
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,7 +17,7 @@ import (
 // readTables reads what nccl-tests, or our bench, printed: a run of each table. left
 // says what was left out of which.
 func readTables(name string, text []byte, s settings) (runs []*Run, left []string, err error) {
-	tables, err := nccltests.Parse(bytes.NewReader(text), "")
+	tables, err := nccltests.Parse(text, "")
 	if err != nil {
 		var bad *nccltests.ParseError
 		if errors.As(err, &bad) {

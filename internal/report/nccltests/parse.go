@@ -1,15 +1,13 @@
 package nccltests
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"strconv"
 	"strings"
 	"sync"
 
+	"github.com/simccl/simccl/internal/envelope"
 	"github.com/simccl/simccl/internal/termtext"
 )
 
@@ -121,13 +119,10 @@ var (
 	ranksIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bn[rR]anks (\d{1,7})\b`) })
 )
 
-// maxLine bounds a line; those of other programs may be long.
-const maxLine = 1 << 20
-
 // parser reads the tables of a file.
 type parser struct {
 	file    string
-	line    int
+	line    envelope.Line
 	tables  []*Parsed
 	cur     *Parsed
 	layout  *layout
@@ -141,29 +136,26 @@ type parser struct {
 
 // openRow is a row whose rest comes in a later line, because NCCL wrote between.
 type openRow struct {
-	line    int
-	text    string
+	line    envelope.Line
 	columns []column
 	fault   *fault
 }
 
-// Parse reads the tables of nccl-tests or rccl-tests in a text. It accepts what
-// launchers write before lines, lines of other programs, and columns of all
-// releases. file names the text in errors, which are *ParseError or the reader's.
-func Parse(r io.Reader, file string) ([]*Parsed, error) {
+// Parse reads the tables of nccl-tests or rccl-tests in a file. It accepts what the
+// file was packed or saved in, what launchers write before lines, lines of other
+// programs, and columns of all releases. file names it in errors, which are
+// *ParseError.
+func Parse(data []byte, file string) ([]*Parsed, error) {
+	text, err := envelope.Open(data)
+	if err != nil {
+		return nil, &ParseError{File: file, Problem: err.Error()}
+	}
 	p := &parser{file: file}
-	scan := bufio.NewScanner(r)
-	scan.Buffer(nil, maxLine)
-	for scan.Scan() {
-		p.line++
-		p.text(scan.Text())
+	for _, l := range text.Lines {
+		p.line = l
+		p.text(l.Text)
 	}
 	p.closeRow()
-	if err := scan.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return nil, &ParseError{File: file, Line: p.line + 1, Problem: fmt.Sprintf("a line of more than %d bytes", maxLine)}
-	} else if err != nil {
-		return nil, err
-	}
 	if len(p.tables) == 0 {
 		return nil, &ParseError{File: file, Problem: "no nccl-tests table found: neither a line of names (# size count type … time algbw busbw) nor a row"}
 	}
@@ -183,7 +175,7 @@ func (p *Parsed) finish() {
 // table is the current table, a new one if the last has ended.
 func (p *parser) table() *Parsed {
 	if p.cur == nil || p.ended {
-		p.cur = &Parsed{Line: p.line, Summary: Summary{MinBW: -1}, Preface: p.between}
+		p.cur = &Parsed{Line: p.line.Number, Summary: Summary{MinBW: -1}, Preface: p.between}
 		p.tables = append(p.tables, p.cur)
 		p.cur.Config.Program, p.cur.Ranks = p.program, p.ranks
 		p.between, p.ended, p.layout, p.program, p.ranks = nil, false, nil, "", 0

@@ -2,14 +2,13 @@ package nccltests
 
 import (
 	"fmt"
-	"io"
 	"strings"
 	"testing"
 )
 
 // one reads a text of one table.
-func one(r io.Reader) (*Parsed, error) {
-	list, err := Parse(r, "")
+func one(text []byte) (*Parsed, error) {
+	list, err := Parse(text, "")
 	if err != nil {
 		return nil, err
 	}
@@ -21,7 +20,7 @@ func one(r io.Reader) (*Parsed, error) {
 
 func parse(t *testing.T, text string) []*Parsed {
 	t.Helper()
-	list, err := Parse(strings.NewReader(text), "t.txt")
+	list, err := Parse([]byte(text), "t.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,8 +147,8 @@ func TestSeveralTablesInOneFile(t *testing.T) {
 
 // TestErrorsOfTablesAreOurWords: nothing of strconv or encoding/json.
 func TestErrorsOfTablesAreOurWords(t *testing.T) {
-	for _, text := range []string{"hello\n", "1 2 3 4 5\n", strings.Repeat("x", maxLine+1), ""} {
-		_, err := Parse(strings.NewReader(text), "t.txt")
+	for _, text := range []string{"hello\n", "1 2 3 4 5\n", "\x1f\x8bno gzip", ""} {
+		_, err := Parse([]byte(text), "t.txt")
 		if err == nil || !strings.HasPrefix(err.Error(), "t.txt:") || strings.Contains(err.Error(), "strconv") || strings.Contains(err.Error(), "bufio") {
 			t.Errorf("%.20q: %v", text, err)
 		}
@@ -164,5 +163,49 @@ func TestErrorsOfTablesAreOurWords(t *testing.T) {
 		if _, err := ParseJSON([]byte(text), "t.json"); err == nil || err.Error() != want {
 			t.Errorf("%s: %v\nwant %s", text, err, want)
 		}
+	}
+}
+
+// TestTablesAsLaunchersWriteThem: each line behind what they put in front, or as
+// they save it.
+func TestTablesAsLaunchersWriteThem(t *testing.T) {
+	text := "# nThread 1 nGpus 1 minBytes 4194304 maxBytes 4194304 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 validation: 1 graph: 0\n" +
+		"# Using devices\n#  Rank  0 Group  0 Pid  91 on nodez device  0 [0000:1b:00] NVIDIA H100\n#  Rank  1 Group  0 Pid  92 on nodez device  1 [0000:2b:00] NVIDIA H100\n" +
+		head + "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)             (us)  (GB/s)  (GB/s)\n" + row1 + "# Avg bus bandwidth    : 111.2\n"
+	each := func(prefix string) string {
+		var b strings.Builder
+		n := 0
+		for line := range strings.Lines(text) {
+			n++
+			b.WriteString(strings.ReplaceAll(prefix, "%d", fmt.Sprint(n)) + line)
+		}
+		return b.String()
+	}
+	docker, html := "", "<html><body><pre>\n"
+	for line := range strings.Lines(text) {
+		docker += fmt.Sprintf(`{"log":%q,"stream":"stdout","time":"2025-03-03T09:10:11.123456789Z"}`+"\n", line)
+		html += strings.NewReplacer("  ", "&nbsp; ").Replace(line)
+	}
+	for name, x := range map[string]string{"plain": text, "tag": each("[1,0]<stdout>:"), "Open MPI 5": each("[job,0]<stdout>: "), "times": each("Mon Mar  3 09:10:11 2025<stdout>:"),
+		"srun": each("0: "), "wide srun": each(" 12: "), "kubectl": each("[pod/a-launcher-0/main] "), "torchrun": each("[default0]:"), "pdsh": each("gpu-node-17: "), "compose": each("bench-1  | "),
+		"kubetail": each("2025-03-03T09:10:11.123Z "), "journal": each("Mar  3 09:10:11 nodez nccl[91]: "), "grep": each("%d:"), "quote": each("> "), "docker": docker, "html": html + "</pre></body></html>\n",
+		"CRLF": strings.ReplaceAll(text, "\n", "\r\n"), "unknown": each("~~ x ~~ ")} {
+		list, err := Parse([]byte(x), "t.txt")
+		if err != nil || len(list) != 1 || sum(list[0]) != want1 || list[0].Others+list[0].Cut > 0 {
+			t.Errorf("%s: %v\n%s", name, err, x)
+			continue
+		}
+		if p := list[0]; p.Ranks != 2 || p.Config.Iters != 20 || p.Summary.AvgBusBW != 111.2 {
+			t.Errorf("%s: %+v", name, p)
+		}
+	}
+}
+
+// TestErrorsInPackedTablesNameThePlaceInTheFile: lines and columns of what a
+// launcher wrote.
+func TestErrorsInPackedTablesNameThePlaceInTheFile(t *testing.T) {
+	list := parse(t, "[1,0]<stdout>:"+head+"[1,0]<stdout>:"+row1+"[1,0]<stdout>:"+strings.Replace(row1, "112.19", "1l2.19", 1))
+	if e := list[0].FirstCut; e == nil || e.Line != 3 || e.Column != 14+strings.Index(row1, "112.19")+1 {
+		t.Errorf("%+v", e)
 	}
 }

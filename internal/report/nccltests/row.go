@@ -24,7 +24,7 @@ func (p *parser) row(line string, start, end int) {
 	case p.layout == nil || p.ended: // no table has begun: another program's line
 		p.other(line)
 	default:
-		p.open = &openRow{line: p.line, text: line, columns: columns, fault: bad}
+		p.open = &openRow{line: p.line, columns: columns, fault: bad}
 		if !bad.short {
 			p.closeRow()
 		}
@@ -78,7 +78,7 @@ func (p *parser) closeRow() {
 	o := p.open
 	p.open = nil
 	if p.cur.Cut++; p.cur.FirstCut == nil {
-		p.cur.FirstCut = &ParseError{File: p.file, Line: o.line, Column: o.fault.column + 1, Text: o.text, Problem: o.fault.problem}
+		p.cur.FirstCut = &ParseError{File: p.file, Line: o.line.Number, Column: o.line.Column + o.fault.column, Text: o.line.Text, Problem: o.fault.problem}
 	}
 }
 

@@ -126,7 +126,7 @@ func measuredOf(t *nccltests.Parsed, name string, w Wanted) (Measured, error) {
 // tables reads the tables of a text, or its JSON as one.
 func tables(data []byte, name string) ([]*nccltests.Parsed, error) {
 	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
-		return nccltests.Parse(bytes.NewReader(data), name)
+		return nccltests.Parse(data, name)
 	}
 	r, err := nccltests.ParseJSON(data, name)
 	if err == nil && r == nil {
