@@ -103,6 +103,7 @@ func TestLinesOfOthersAreLeftOutWithACount(t *testing.T) {
 		{"INFO between", head + info + row1, want1, "1 line of other programs among the rows: left out"},
 		{"INFO within a row, whose rest comes later", head + strings.TrimSuffix(row1[:52], "\n") + info + info + row1[52:], want1, "1 line of other programs among the rows: left out"},
 		{"INFO between the halves", head + row1[:84] + info + row1[84:], want1, ""},
+		{"INFO after the root and after a half", head + row1[:52] + info + row1[52:84] + info + row1[84:], want1, ""},
 		{"a failure cuts a row", head + row1 + cut + " nodez: Test CUDA failure common.cu:401 'unspecified launch failure'\n", want1,
 			"1 row that is not whole (line 3: a number is expected): left out"},
 		{"a row that ends", head + row1 + cut + "   121.40  138.20\n", want1, "1 row that is not whole (line 3: the row ends after 7 of 13 columns): left out"},

@@ -33,7 +33,7 @@ func (p *parser) row(line string, start, end int) {
 
 // more takes a line as the rest of the open row, and reports whether it is.
 func (p *parser) more(line string) bool {
-	columns := columnsOf(p.layout.upToNCCL(line, -1), 0)
+	columns := columnsOf(p.layout.upToNCCL(line, -p.layout.edges[min(len(p.open.columns), len(p.layout.edges))-1]), 0)
 	for _, c := range columns {
 		if _, ok := value(c.text); !ok && c.text != "N/A" {
 			return false
@@ -84,23 +84,22 @@ func (p *parser) closeRow() {
 
 // upToNCCL is the part of a line before a line of NCCL's log that was written into
 // it without a break. Host names stick to the last column, whose right end
-// decides; size is the right end of the first column, -1 where it is not there.
+// decides; size is where that of the first column is, before the line where the row
+// began in one before.
 func (l *layout) upToNCCL(line string, size int) string {
 	at := ncclLine().FindStringIndex(line)
 	if at == nil {
 		return line
 	}
-	if size >= 0 {
-		for _, e := range l.edges {
-			cut := size + e
-			if cut <= at[0] || cut >= at[1] {
-				continue
-			}
-			if _, ok := value(line[at[0]:cut]); ok {
-				return line[:cut]
-			}
-			break
+	for _, e := range l.edges {
+		cut := size + e
+		if cut <= at[0] || cut >= at[1] {
+			continue
 		}
+		if _, ok := value(line[at[0]:cut]); ok {
+			return line[:cut]
+		}
+		break
 	}
 	return strings.TrimRight(line[:at[0]], " ")
 }
