@@ -96,6 +96,26 @@ func TestReadmeSaysWhatIsExact(t *testing.T) {
 	inReadme(t, ring)
 }
 
+// TestReadmeSaysTheAccuracyOverTCP: the means of TIMING.md's rows, which
+// TestAccuracyOverSockets holds to what is simulated.
+func TestReadmeSaysTheAccuracyOverTCP(t *testing.T) {
+	text, err := os.ReadFile(golden.Root(t, "docs", "TIMING.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var large []string
+	least, most := 100, 0
+	for _, m := range regexp.MustCompile(`(?m)^\| \d hosts of \d GPUs? \| (\S+ to [^|]*) \| \d+ \| (\d+) \|`).FindAllStringSubmatch(string(text), -1) {
+		if m[1] == "4 to 64 MiB" {
+			large = append(large, m[2])
+			continue
+		}
+		v, _ := strconv.Atoi(m[2])
+		least, most = min(least, v), max(most, v)
+	}
+	inReadme(t, fmt.Sprintf("in the mean %s %% off from 4 MiB on, %d to %d %% below that", strings.Join(large, " and "), least, most))
+}
+
 func inReadme(t *testing.T, want string) {
 	t.Helper()
 	text, err := os.ReadFile(golden.Root(t, "README.md"))
