@@ -15,6 +15,7 @@ import (
 	"github.com/simccl/simccl/internal/logcheck"
 	"github.com/simccl/simccl/internal/ncclog"
 	"github.com/simccl/simccl/internal/replay"
+	"github.com/simccl/simccl/internal/report/nccltests"
 	"github.com/simccl/simccl/internal/report/page"
 	"github.com/simccl/simccl/internal/smitopo"
 	"github.com/simccl/simccl/internal/timeline"
@@ -189,7 +190,7 @@ func matrixFile(s *Service, _ context.Context, name string, data []byte, _ *Quer
 }
 
 func tableFile(_ *Service, _ context.Context, name string, data []byte, q *Query) (*Recognised, error) {
-	if !bytes.Contains(data[:min(len(data), 64<<10)], []byte("out-of-place")) {
+	if !nccltests.HasHeader(data[:min(len(data), 1<<20)]) {
 		return nil, nil
 	}
 	return measured(name, data, q)
