@@ -36,7 +36,7 @@ func (l *loader) doubts(files []fabric.Member) {
 	nics.IdleFilters(l.site.Config, files, l.site.Cluster, l.opt.warn)
 }
 
-// lint warns of each file once; of built-in machines, which a user cannot mend, not at
+// lint warns of each file once; of built-in machines, which a user cannot repair, not at
 // all: topo lint NAME has what is odd in them.
 func (l *loader) lint(files []fabric.Member) {
 	seen := maps.Clone(l.ours)

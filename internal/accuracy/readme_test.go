@@ -113,7 +113,7 @@ func TestReadmeSaysTheAccuracyOverTCP(t *testing.T) {
 		v, _ := strconv.Atoi(m[2])
 		least, most = min(least, v), max(most, v)
 	}
-	inReadme(t, fmt.Sprintf("in the mean %s %% off from 4 MiB on, %d to %d %% below that", strings.Join(large, " and "), least, most))
+	inReadme(t, fmt.Sprintf("on average %s %% off from 4 MiB on, %d to %d %% below that", strings.Join(large, " and "), least, most))
 }
 
 func inReadme(t *testing.T, want string) {

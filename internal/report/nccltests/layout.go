@@ -154,12 +154,13 @@ type fault struct {
 	short   bool // all columns are as they should be, but some are missing
 }
 
-// blankGap is how many blanks stand for a half that was not measured: rccl-tests
-// and nccl-tests print them for a half of four columns.
+// blankGap is how many blanks mean a half that was not measured: nccl-tests prints 32
+// for one of four columns.
 const blankGap = 25
 
 // row reads a row by its columns. Of columns that are blank (redop and root of
-// operations that have none, in 2.9 to 2.11) only the values can tell.
+// operations that have none, in 2.9 to 2.11) only the values
+// say which they are.
 func (l *layout) row(columns []column) (Row, *fault) {
 	r, first := l.read(columns, l.labels, l.halves)
 	if first == nil {

@@ -137,7 +137,7 @@ func measuredOf(t *nccltests.Parsed, name string, w Wanted) (Measured, error) {
 // operation has.
 const near = 0.01
 
-// factor is busbw by algbw in a table: the median of rows whose digits tell it.
+// factor is busbw by algbw in a table: the median of rows that have digits enough.
 func factor(t *nccltests.Parsed) (float64, bool) {
 	var all []float64
 	for i := range t.Rows {
