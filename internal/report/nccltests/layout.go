@@ -31,6 +31,7 @@ const (
 	typeLabel
 	redopLabel
 	rootLabel
+	otherLabel // of a release that is not known
 )
 
 // half is the columns of one of the two measurements of a row, counted from its
@@ -40,6 +41,7 @@ type half struct {
 	time, alg, bus, wrong int
 	delta                 bool // the column is the largest error, not a number of wrong values
 	inPlace               bool
+	iters                 bool // has the spread of single iterations (-I 1)
 }
 
 // labelNames are the names of label columns; those of 1.0 come second.
@@ -57,24 +59,28 @@ func HasHeader(text []byte) bool { return headerIn().Match(text) }
 // newLayout reads a line of names, from its "#". over is the line above it, which
 // says what the only half of a row is.
 func newLayout(names, over string) *layout {
-	l := &layout{}
+	l := &layout{milli: strings.Contains(names, " N ") && strings.Contains(names, " res")}
 	columns := columnsOf(names[1:], 1)
-	for len(columns) > 0 {
+	for len(columns) > 0 && !timeName(columns[0].text) {
 		k, known := labelNames[columns[0].text]
 		if !known {
-			break
+			k = otherLabel
 		}
 		l.labels = append(l.labels, k)
 		l.edges = append(l.edges, columns[0].end)
 		columns = columns[1:]
 	}
-	l.milli = strings.Contains(names, " N ") && strings.Contains(names, " res")
-	for len(columns) > 0 && len(l.halves) < 2 && timeName(columns[0].text) {
-		h := half{wrong: -1, inPlace: len(l.halves) == 1}
+	width := secondHalf(columns)
+	for n := 0; n < 2 && len(columns) > 0 && timeName(columns[0].text); n++ {
+		h := half{wrong: -1, inPlace: n == 1}
 		for _, c := range columns {
-			if h.width > 0 && timeName(c.text) || !h.name(c.text) {
+			if h.width > 0 && (h.width == width || timeName(c.text)) {
 				break
 			}
+			if known := h.name(c.text); !known && width == 0 {
+				break
+			}
+			h.width++
 			l.cpu = l.cpu || c.text == "cputime"
 			l.edges = append(l.edges, c.end)
 		}
@@ -93,9 +99,27 @@ func newLayout(names, over string) *layout {
 	return l
 }
 
+// secondHalf is where the columns of the second measurement begin, which are those of
+// the first again; 0 where there is one measurement.
+func secondHalf(columns []column) int {
+	for i := 1; 2*i <= len(columns); i++ {
+		if !timeName(columns[i].text) {
+			continue
+		}
+		for k := range i {
+			if columns[k].text != columns[i+k].text {
+				return 0
+			}
+		}
+		return i
+	}
+	return 0
+}
+
 func timeName(s string) bool { return s == "time" || s == "cputime" }
 
-// name takes the next column of a half, and reports whether it is one.
+// name notes where a column is that the next one is called so; false for names that
+// are not known.
 func (h *half) name(s string) bool {
 	switch {
 	case timeName(s):
@@ -108,10 +132,11 @@ func (h *half) name(s string) bool {
 		h.wrong = h.width
 	case s == "error" || s == "res":
 		h.wrong, h.delta = h.width, true
-	case !strings.HasPrefix(s, "i_"): // of -I 1
+	case strings.HasPrefix(s, "i_"):
+		h.iters = true
+	default:
 		return false
 	}
-	h.width++
 	return true
 }
 
@@ -122,7 +147,7 @@ func defaultLayout() *layout {
 }
 
 // perIter reports whether rows have the spread of single iterations (-I 1).
-func (l *layout) perIter() bool { return len(l.halves) > 0 && l.halves[0].width > 4 }
+func (l *layout) perIter() bool { return len(l.halves) > 0 && l.halves[0].iters }
 
 // column is a word of a line.
 type column struct {
@@ -270,6 +295,9 @@ func (r *Row) label(k label, text string) (problem string) {
 func (h *half) read(columns []column, m *Measure) *fault {
 	m.Missing = false
 	for i, c := range columns[:min(h.width, len(columns))] {
+		if i != h.time && i != h.alg && i != h.bus && i != h.wrong {
+			continue
+		}
 		na := c.text == "N/A"
 		v, ok := value(strings.TrimSuffix(c.text, "*")) // rccl-tests marks values beyond its threshold
 		if !ok && !na {

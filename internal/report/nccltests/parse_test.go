@@ -83,6 +83,11 @@ func TestColumnsAreReadByTheHeader(t *testing.T) {
 		{"columns of a newer release", strings.Replace(head, "\n", "  cycles  note\n", 1) +
 			"     2097152        524288  bfloat16     sum      -1    51.10   41.04   61.56     N/A    50.20   41.78   62.66     N/A  12  x\n",
 			"2097152 bfloat16 sum -1 51.1us 61.56/NA 50.2us 62.66/NA"},
+		{"columns of a newer release among the others", "# size count type redop root algo time algbw busbw p99 #wrong time algbw busbw p99 #wrong note\n" +
+			"2097152 524288 float sum -1 ring 51.10 41.04 61.56 ? 0 50.20 41.78 62.66 ? 0 x\n",
+			"2097152 float sum -1 51.1us 61.56/0 50.2us 62.66/0"},
+		{"-S 1 and one half", "# size count type redop root time algbw busbw #wrong timestamp\n2097152 524288 float sum -1 51.10 41.04 61.56 0 2026-11-22 01:02:03\n",
+			"2097152 float sum -1 51.1us 61.56/0 -"},
 	} {
 		list := parse(t, c.text)
 		if len(list) != 1 || sum(list[0]) != c.want {
@@ -104,6 +109,7 @@ func TestLinesOfOthersAreLeftOutWithACount(t *testing.T) {
 		{"INFO within a row, whose rest comes later", head + strings.TrimSuffix(row1[:52], "\n") + info + info + row1[52:], want1, "1 line of other programs among the rows: left out"},
 		{"INFO between the halves", head + row1[:84] + info + row1[84:], want1, ""},
 		{"INFO after the root and after a half", head + row1[:52] + info + row1[52:84] + info + row1[84:], want1, ""},
+		{"a row behind what NCCL wrote", head + strings.TrimSuffix(info, "\n") + row1, want1, ""},
 		{"a failure cuts a row", head + row1 + cut + " nodez: Test CUDA failure common.cu:401 'unspecified launch failure'\n", want1,
 			"1 row that is not whole (line 3: a number is expected): left out"},
 		{"a row that ends", head + row1 + cut + "   121.40  138.20\n", want1, "1 row that is not whole (line 3: the row ends after 7 of 13 columns): left out"},

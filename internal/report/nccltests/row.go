@@ -12,7 +12,7 @@ func (p *parser) row(line string, start, end int) {
 	if l == nil || p.ended {
 		l = defaultLayout()
 	}
-	columns := columnsOf(l.upToNCCL(line, end)[start:], start)
+	columns := columnsOf(l.upToNCCL(line[start:], end-start), start)
 	row, bad := l.row(columns)
 	switch {
 	case bad == nil:
