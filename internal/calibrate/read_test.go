@@ -144,6 +144,11 @@ func TestUnusableFiles(t *testing.T) {
 			t.Errorf("a row that is not whole: %d runs, %q, %v", len(runs), left, err)
 		}
 	}
+	second := strings.ReplaceAll(strings.ReplaceAll(table, "all_reduce", "all_gather"), "11.70", "21.70")
+	runs, _, err := Read(fstest.MapFS{"a.txt": {Data: []byte(table + second)}})
+	if err != nil || len(runs) != 2 || runs[0].File == runs[1].File || runs[1].Samples[0].Op.Func != coll.AllGather {
+		t.Errorf("two tables in a file: %v, %v", runs, err)
+	}
 	pipe := &fstest.MapFile{Mode: fs.ModeNamedPipe}
 	_, left, err := Read(fstest.MapFS{"a.txt": {Data: []byte("PB 2 ar 8 1 2\n")}, "b.txt": pipe})
 	if err != nil || len(left) != 1 || !strings.Contains(left[0], "not a file but a pipe") {

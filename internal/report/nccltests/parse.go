@@ -39,7 +39,7 @@ func (p *Parsed) Left() string {
 		parts = append(parts, fmt.Sprintf("%d %s of other programs among the rows", p.Others, plural(p.Others, "line", "lines")))
 	}
 	if p.Cut > 0 {
-		first := fmt.Sprintf("line %d: %s", p.FirstCut.Line, p.FirstCut.Problem)
+		first := fmt.Sprintf("line %d, column %d: %s", p.FirstCut.Line, p.FirstCut.Column, p.FirstCut.Problem)
 		if p.Cut > 1 {
 			first = "first " + first
 		}

@@ -111,11 +111,11 @@ func TestLinesOfOthersAreLeftOutWithACount(t *testing.T) {
 		{"INFO after the root and after a half", head + row1[:52] + info + row1[52:84] + info + row1[84:], want1, ""},
 		{"a row behind what NCCL wrote", head + strings.TrimSuffix(info, "\n") + row1, want1, ""},
 		{"a failure cuts a row", head + row1 + cut + " nodez: Test CUDA failure common.cu:401 'unspecified launch failure'\n", want1,
-			"1 row that is not whole (line 3: a number is expected): left out"},
-		{"a row that ends", head + row1 + cut + "   121.40  138.20\n", want1, "1 row that is not whole (line 3: the row ends after 7 of 13 columns): left out"},
-		{"a value that is none", head + strings.Replace(row1, "112.19", "1l2.19", 1) + row1, want1, "1 row that is not whole (line 2: a number is expected): left out"},
+			"1 row that is not whole (line 3, column 54: a number is expected): left out"},
+		{"a row that ends", head + row1 + cut + "   121.40  138.20\n", want1, "1 row that is not whole (line 3, column 70: the row ends after 7 of 13 columns): left out"},
+		{"a value that is none", head + strings.Replace(row1, "112.19", "1l2.19", 1) + row1, want1, "1 row that is not whole (line 2, column 105: a number is expected): left out"},
 		{"numbers of another program are no rest of a row", head + row1 + cut + "\n 1 2 3 4 5 6 7 8\n", want1,
-			"1 line of other programs among the rows, 1 row that is not whole (line 3: the row ends after 5 of 13 columns): left out"},
+			"1 line of other programs among the rows, 1 row that is not whole (line 3, column 53: the row ends after 5 of 13 columns): left out"},
 		{"prefixes that nobody knows", "<<a|7>> " + head + "<<a|7>> " + row1, want1, ""},
 	} {
 		list := parse(t, c.text)
