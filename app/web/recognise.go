@@ -14,6 +14,7 @@ import (
 	"github.com/simccl/simccl/app/report/page"
 	"github.com/simccl/simccl/internal/bounded"
 	"github.com/simccl/simccl/job/timeline"
+	"github.com/simccl/simccl/nccltests"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/study/logcheck"
@@ -189,18 +190,26 @@ func matrixFile(s *Service, _ context.Context, name string, data []byte, _ *Quer
 }
 
 func tableFile(_ *Service, _ context.Context, name string, data []byte, q *Query) (*Recognised, error) {
-	if !bytes.Contains(data[:min(len(data), 64<<10)], []byte("out-of-place")) {
+	if !nccltests.HasHeader(data[:min(len(data), 1<<20)]) {
 		return nil, nil
 	}
 	return measured(name, data, q)
 }
 
 func measured(name string, data []byte, q *Query) (*Recognised, error) {
-	m, err := page.ReadMeasured(data, name, q.Spec.Workload.Op+"_perf")
+	list, err := page.ReadMeasured(data, name, page.Wanted{Program: q.Spec.Workload.Op + "_perf"})
 	if err != nil {
 		return nil, err
 	}
-	return &Recognised{Kind: "measured", Text: fmt.Sprintf("measured: %d sizes", len(m.Points)), Measured: &m}, nil
+	m := &list[0]
+	text := fmt.Sprintf("measured: %d sizes", len(m.Points))
+	if len(list) > 1 {
+		text += fmt.Sprintf(", of the first of %d tables", len(list))
+	}
+	for _, note := range m.Notes {
+		text += "; " + note
+	}
+	return &Recognised{Kind: "measured", Text: text, Measured: m}, nil
 }
 
 func logFile(_ *Service, _ context.Context, name string, data []byte, _ *Query) (*Recognised, error) {

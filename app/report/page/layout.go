@@ -74,6 +74,11 @@ func (l *layout) curves() {
 		return
 	}
 	l.Section("curve", "Bandwidth and latency")
+	for _, m := range l.Measured {
+		for _, note := range m.Notes {
+			l.Raw("<p class=\"key\">%s: %s</p>\n", text(m.Name), text(note))
+		}
+	}
 	l.Raw("<p class=\"key\">%s</p>\n<div class=\"pair\"><div><h3>Bus bandwidth</h3>%s</div><div><h3>Time, both axes logarithmic</h3>%s</div></div>\n", key(l.Points, l.Measured), bandwidths, times)
 }
 
@@ -85,7 +90,7 @@ func (l *layout) points() {
 	var t svg
 	t.WriteString(`<table><thead><tr><th>size</th><th class="t">choice</th><th>channels</th><th>time us</th><th>busbw GB/s</th><th>model us</th><th>model GB/s</th>`)
 	if l.hasBest {
-		t.WriteString(`<th>best us</th><th>best GB/s</th><th>regret</th><th class="t">best choice</th>`)
+		t.WriteString(`<th>best us</th><th>best GB/s</th><th>NCCL / best</th><th class="t">best choice</th>`)
 	}
 	for _, m := range l.Measured {
 		t.add(`<th>%[1]s us</th><th>%[1]s GB/s</th>`, text(m.Name))
