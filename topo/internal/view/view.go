@@ -231,17 +231,16 @@ func pluginNets(root *decl.Element, s *Settings) []*decl.Element {
 	return nets
 }
 
-// wantedHCA applies NCCL_IB_HCA to nets of the IB plugin (net_ib.cc:701).
+// wantedHCA applies NCCL_IB_HCA to nets of the IB plugin.
 func wantedHCA(n *decl.Element, name, list string) bool {
-	if list == "" || PluginOf(n) != Verbs {
-		return true
-	}
-	not := strings.HasPrefix(list, "^")
-	list = strings.TrimPrefix(list, "^")
-	exact := strings.HasPrefix(list, "=")
-	list = strings.TrimPrefix(list, "=")
-	ifs := iflist.Parse(list)
-	return iflist.Match(name, n.Int("port", -1), ifs, exact) != not
+	return list == "" || PluginOf(n) != Verbs || Allowed(list, name, n.Int("port", -1))
+}
+
+// Allowed reports whether a NCCL_IB_HCA list allows a port (net_ib.cc:740).
+func Allowed(list, name string, port int) bool {
+	list, not := strings.CutPrefix(list, "^")
+	list, exact := strings.CutPrefix(list, "=")
+	return iflist.Match(name, port, iflist.Parse(list), exact) != not
 }
 
 // addSocketNet gives a host without any net a TCP interface on its first CPU,
