@@ -23,6 +23,10 @@ type Facts struct {
 	Nets     int  // fewest NICs of a node
 	// AllNVLink is set where all GPUs of a node reach each other by NVLink.
 	AllNVLink bool
+	// HCAs are the devices of InfiniBand and RoCE in the machine's files, and Allowed how
+	// many of them NCCL_IB_HCA allows.
+	HCAs    []string
+	Allowed int
 }
 
 // FactsOf gathers the facts of a communicator.
@@ -122,6 +126,9 @@ func (c *Config) unused(name string, f Facts) string {
 	if !f.Known {
 		return ""
 	}
+	if why := c.unusedHCA(name, f); why != "" {
+		return why
+	}
 	if f.Ranks == 1 {
 		return "there is one rank, which sends nothing"
 	}
@@ -148,6 +155,32 @@ func (c *Config) unused(name string, f Facts) string {
 		return "a node has one NIC"
 	}
 	return ""
+}
+
+// unusedHCA reports why a variable of NCCL's IB plugin chooses nothing, or "".
+func (c *Config) unusedHCA(name string, f Facts) string {
+	chooses := name == "NCCL_IB_HCA" && c.Text(name).Value != ""
+	switch {
+	case !chooses && name != "NCCL_IB_DISABLE" && name != "NCCL_IB_MERGE_NICS":
+	case len(f.HCAs) == 0:
+		return "no net of the machine is a device of InfiniBand or RoCE"
+	case c.Topo.SocketsOnly:
+		return "NCCL_NET=" + c.Text("NCCL_NET").Value + " leaves these devices out"
+	case name != "NCCL_IB_DISABLE" && c.Number("NCCL_IB_DISABLE").Value != 0:
+		return "NCCL_IB_DISABLE is set and leaves these devices out"
+	case chooses && f.Allowed == len(f.HCAs):
+		return "it allows all devices that there are: " + listed(f.HCAs)
+	}
+	return ""
+}
+
+// listed joins the first of many names.
+func listed(names []string) string {
+	const shown = 16
+	if len(names) > shown {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
+	}
+	return strings.Join(names, ", ")
 }
 
 // overruled names what takes precedence over a variable (graph/connect.cc:330-347).

@@ -91,6 +91,17 @@ type Site struct {
 // it is. One that is built in is read at the first call, since decisions do without.
 func (m *Site) Class() *gpu.Class { return m.class() }
 
+// Facts are what the effect of a variable depends on here.
+func (m *Site) Facts() config.Facts {
+	f := config.FactsOf(m.Comm)
+	var specs []*topo.Spec
+	for i := range m.Cluster.Classes {
+		specs = append(specs, m.Cluster.Classes[i].Host.Spec)
+	}
+	f.HCAs, f.Allowed = topo.HCAs(specs, m.Config.Text("NCCL_IB_HCA").Value)
+	return f
+}
+
 // loader reads a Spec's files.
 type loader struct {
 	spec *Spec

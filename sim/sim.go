@@ -212,8 +212,8 @@ func ClassOf(s *topo.System) gpu.Class {
 		nvlink = nvlink || s.Links[i].Kind == topo.LinkNVL
 		c2c = c2c || s.Links[i].Kind == topo.LinkC2C
 	}
-	for _, id := range s.Of(topo.CPU) { // older releases do not read C2C
-		c2c = c2c || sm >= 90 && s.Nodes[id].CPU.Arch == topo.ArchARM
+	for _, id := range s.Of(topo.CPU) { // older releases do not read C2C, nor do all files have it
+		c2c = c2c || sm >= 90 && s.Nodes[id].CPU.Arch == topo.ArchARM && (nvlink || !s.Rules.Topo.C2CLinks)
 	}
 	return gpu.ClassFor(sm, nvlink, len(s.Of(topo.NVS)) > 0, c2c)
 }

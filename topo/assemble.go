@@ -389,7 +389,8 @@ func (d *draft) addNet(e *Element, nic *vertex, host int) {
 	n.Rail, n.Plane = d.rail(e)
 	v.Net = n
 	n.Name = label(e)
-	n.Sockets = view.OfSockets(e)
+	n.Plugin = view.PluginOf(e)
+	n.Sockets = n.Plugin == PluginSockets
 	if strings.Contains(n.Name, "+") {
 		n.Fused = strings.Split(n.Name, "+")
 		for _, mbps := range e.Ports {

@@ -5,22 +5,40 @@ import (
 	"github.com/simccl/simccl/topo/internal/view"
 )
 
-// UnmatchedHCAs lists the entries of a NCCL_IB_HCA list ("^mlx5_1", "=mlx5_2:1")
-// that match no InfiniBand or RoCE net of the Specs, and the names of those that
-// are there. A list without such entries, or Specs without such nets, give none.
-func UnmatchedHCAs(specs []*Spec, list string) (entries, nets []string) {
-	var all []iflist.Device
+// verbs lists the nets of Specs that NCCL's IB plugin reports.
+func verbs(specs []*Spec) (all []iflist.Device) {
 	for _, s := range specs {
 		if s == nil || s.Root == nil {
 			continue
 		}
-		for _, e := range s.Root.All("net") {
-			if name, _ := e.Get("name"); view.IsIB(e, name) {
+		for _, e := range s.Root.Clone().SetParents().All("net") {
+			if view.PluginOf(e) == view.Verbs {
+				name, _ := e.Get("name")
 				all = append(all, iflist.Device{Name: name, Port: e.Int("port", -1)})
 			}
 		}
 	}
-	return iflist.Unmatched(list, all)
+	return all
+}
+
+// UnmatchedHCAs lists the entries of a NCCL_IB_HCA list ("^mlx5_1", "=mlx5_2:1")
+// that match no net of NCCL's IB plugin among those of the Specs, and the names of
+// those that are there. A list without such entries gives none, and one where no such
+// net is gives all of them.
+func UnmatchedHCAs(specs []*Spec, list string) (entries, nets []string) {
+	return iflist.Unmatched(list, verbs(specs))
+}
+
+// HCAs lists the nets of Specs that NCCL's IB plugin reports, by name, and how many of
+// them a NCCL_IB_HCA list allows.
+func HCAs(specs []*Spec, list string) (nets []string, allowed int) {
+	for _, d := range verbs(specs) {
+		nets = append(nets, d.Name)
+		if view.Allowed(list, d.Name, d.Port) {
+			allowed++
+		}
+	}
+	return nets, allowed
 }
 
 // UnmatchedInterfaces lists the entries of a NCCL_SOCKET_IFNAME list that match
@@ -34,6 +52,9 @@ func UnmatchedInterfaces(systems []*System, list string) (entries, nets []string
 				all = append(all, iflist.Device{Name: net.Name, Port: -1})
 			}
 		}
+	}
+	if len(all) == 0 { // the list is for NCCL's own connections, which are no part of the machine
+		return nil, nil
 	}
 	return iflist.Unmatched(list, all)
 }

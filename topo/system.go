@@ -4,6 +4,7 @@ package topo
 
 import (
 	"github.com/simccl/simccl/rules"
+	"github.com/simccl/simccl/topo/internal/view"
 	"github.com/simccl/simccl/units"
 )
 
@@ -141,6 +142,20 @@ type CPUInfo struct {
 	Affinity string
 }
 
+// Plugin is the network plugin of NCCL that reports a net; view.PluginOf tells it.
+type Plugin = view.Plugin
+
+// NCCL's own plugins for InfiniBand and RoCE and for TCP, those that are separate
+// libraries, and one that is not known.
+const (
+	PluginVerbs     = view.Verbs
+	PluginSockets   = view.Sockets
+	PluginEFA       = view.EFA
+	PluginSlingshot = view.Slingshot
+	PluginGoogle    = view.Google
+	PluginUnknown   = view.Unknown
+)
+
 // NetInfo describes one port that NCCL's net plugin reports, possibly virtual
 // (several ports fused).
 type NetInfo struct {
@@ -158,9 +173,8 @@ type NetInfo struct {
 	Fused       []string // names of the physical ports, in order; nil for a physical port
 	// PortBW are the speeds of those ports; nil where only their sum is known.
 	PortBW []units.GBps
-	// Sockets: NCCL's socket plugin reported it (TCP through host memory). Its
-	// interfaces have port 0, no GPUDirect RDMA and 65,536 connections
-	// (net_socket.cc:117), as no port of another plugin has.
+	Plugin Plugin // that reports it
+	// Sockets: Plugin is PluginSockets (TCP through host memory).
 	Sockets bool
 	Vendor  uint16 // of the PCI device that it is on, 0 without one
 	// PCIBusID is the bus id of the nearest <pci> around the net, "" without

@@ -159,7 +159,7 @@ func (s *Service) machine(ctx context.Context, q *Query, _ Emit) (any, error) {
 	m.draw(sys)
 	m.paths(sys)
 	m.channels(x.site)
-	for _, row := range config.EnvRows(site.Config, config.FactsOf(c), false) {
+	for _, row := range config.EnvRows(site.Config, site.Facts(), false) {
 		m.Settings = append(m.Settings, Setting{row.Name, row.Value, row.Origin, row.Effect})
 	}
 	for _, k := range site.Cluster.Classes {

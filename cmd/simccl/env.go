@@ -29,7 +29,7 @@ effects are those on that machine.`,
 					return err
 				}
 				if c = x.Config; here {
-					facts = config.FactsOf(x.Comm)
+					facts = x.Facts()
 				}
 			} else {
 				var err error

@@ -9,6 +9,11 @@ import (
 	"github.com/simccl/simccl/dev/golden"
 )
 
+// namedOther are references made as if only nets called mlx, ib, bnxt or ionic were
+// those of NCCL's IB plugin (../shared/golden/README.md, line 28); that plugin takes
+// any name, and numbers even a single port as a virtual NIC from 2.24.3 to 2.26.
+var namedOther = map[string]bool{"2.25.1 t1000-x1-cx5-roce": true, "2.26.2 t1000-x1-cx5-roce": true}
+
 // TestVersions compares the whole decision for every reference of another release
 // than 2.28.9 with that release's and reports the equal sections.
 func TestVersions(t *testing.T) {
@@ -18,6 +23,9 @@ func TestVersions(t *testing.T) {
 	equal, total := map[key]int{}, map[key]int{}
 	for i := range refs {
 		r := &refs[i]
+		if namedOther[r.Version+" "+r.Machine] {
+			continue
+		}
 		r.Load(t)
 		if !slices.Contains(names, r.Version) {
 			names = append(names, r.Version)

@@ -3,6 +3,7 @@
 package refsys
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -200,12 +201,42 @@ func (l *loader) link(from, to topo.NodeID) topo.LinkID {
 	return best
 }
 
+// hostPath is the shortest path to or from a CPU, which references do not have: through no
+// other GPU.
+func (l *loader) hostPath(from, to topo.NodeID) topo.Path {
+	before := make([]topo.NodeID, len(l.nodes))
+	for i := range before {
+		before[i] = topo.None
+	}
+	queue := []topo.NodeID{from}
+	for i := 0; i < len(queue) && before[to] == topo.None; i++ {
+		for _, id := range l.nodes[queue[i]].Links {
+			next := l.links[id].To
+			if l.links[id].Kind != topo.LinkNVL && next != from && before[next] == topo.None && (next == to || l.nodes[next].Kind != topo.GPU) {
+				before[next] = queue[i]
+				queue = append(queue, next)
+			}
+		}
+	}
+	if before[to] == topo.None {
+		return topo.Path{Kind: topo.PathDIS}
+	}
+	out := topo.Path{Kind: topo.PathPHB}
+	for at := to; at != from; at = before[at] {
+		out.Links = append(out.Links, l.link(before[at], at))
+	}
+	slices.Reverse(out.Links)
+	return out
+}
+
 func (l *loader) pathsOf(p *Paths) func(from, base topo.NodeID) topo.Path {
 	return func(from, base topo.NodeID) topo.Path {
 		fk, bk := l.nodes[from].Kind, l.nodes[base].Kind
 		i, j := from-l.start[fk], base-l.start[bk]
 		var m [][]Path
 		switch {
+		case fk == topo.CPU || bk == topo.CPU:
+			return l.hostPath(from, base)
 		case fk == topo.GPU && bk == topo.GPU:
 			m = p.GPUGPU
 		case fk == topo.GPU && bk == topo.NET:

@@ -99,7 +99,7 @@ type Device struct {
 }
 
 // Unmatched lists the entries of a list that match none of the devices, and the
-// names of the devices. Without devices it lists nothing.
+// names of the devices.
 func Unmatched(list string, devices []Device) (entries, names []string) {
 	list = strings.TrimPrefix(list, "^")
 	exact := strings.HasPrefix(list, "=")
@@ -114,9 +114,6 @@ func Unmatched(list string, devices []Device) (entries, names []string) {
 		for i := range ifs {
 			matched[i] = matched[i] || Match(d.Name, d.Port, ifs[i:i+1], exact)
 		}
-	}
-	if len(names) == 0 {
-		return nil, nil
 	}
 	for i, f := range ifs {
 		if !matched[i] {

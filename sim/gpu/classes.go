@@ -13,6 +13,10 @@ func ClassFor(sm int, nvlink, nvswitch, c2c bool) Class {
 func classFor(sm int, nvlink, nvswitch, c2c bool) string {
 	if !nvlink {
 		switch {
+		case c2c && sm >= 90 && sm < 100: // a single superchip: its NIC and memory are those of several
+			return "superchip-sm90"
+		case c2c && sm >= 120:
+			return "superchip-sm121"
 		case sm >= 89:
 			return "pcie-sm89"
 		case sm >= 80:

@@ -26,6 +26,12 @@ func TestNVL72(t *testing.T) {
 			t.Errorf("%s: %g and %g", q.Name, *q.At(&rack), *q.At(&board))
 		}
 	}
+	if alone := ClassFor(90, false, false, true); alone.Name != "superchip-sm90" {
+		t.Errorf("a GH200 without NVLinks is of class %s", alone.Name)
+	}
+	if spark := ClassFor(121, false, false, true); spark.Name != "superchip-sm121" {
+		t.Errorf("a GB10 is of class %s", spark.Name)
+	}
 	if gh200 := ClassFor(90, true, false, true); gh200.Name != "superchip-sm90" {
 		t.Errorf("GH200 is %s", gh200.Name)
 	}

@@ -195,7 +195,7 @@ func inputs(a, b *Side, rules []string) []explain.Figure {
 	}
 	add("NCCL", a.site.Config.Rules.Version(), b.site.Config.Rules.Version(), false, rules...)
 	add("topology", a.site.Name+" "+a.site.Digest[:12], b.site.Name+" "+b.site.Digest[:12], false)
-	x, y := config.EnvRows(a.site.Config, config.FactsOf(a.site.Comm), true), config.EnvRows(b.site.Config, config.FactsOf(b.site.Comm), true)
+	x, y := config.EnvRows(a.site.Config, a.site.Facts(), true), config.EnvRows(b.site.Config, b.site.Facts(), true)
 	for _, v := range joined(x, y) {
 		add(v.name, v.a, v.b, false, v.effect)
 	}

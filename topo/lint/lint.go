@@ -65,6 +65,7 @@ func Check(spec *topo.Spec, p topo.Params) []Finding {
 		c.cpus()
 		c.busIDs()
 		c.links()
+		c.uplinks()
 		c.gpuAttributes()
 		c.nvlinks()
 		c.nets()

@@ -168,3 +168,29 @@ func TestEqualFindingsAreCounted(t *testing.T) {
 		t.Errorf("%d findings of speed, want 10", n)
 	}
 }
+
+// An inner PCI link far below what hangs below it is a warning, of a switch's port as of
+// a root port, but not where the GPU below has C2C.
+func TestSlowUplinksAreTold(t *testing.T) {
+	const file = `<system version="1"><cpu host_hash="0x1" numaid="0" affinity="ff" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="143">
+<pci busid="0000:10:00.0" class="0x060400" vendor="0x104c" device="0x8232" link_speed="%root" link_width="%lanes">
+<pci busid="0000:11:00.0" class="0x060400" vendor="0x104c" device="0x8233" link_speed="%port" link_width="%width">
+<pci busid="0000:12:00.0" class="0x030200" vendor="0x10de" device="0x2330" link_speed="32.0 GT/s PCIe" link_width="16"><gpu dev="0" sm="90" rank="0" gdr="1">%c2c</gpu></pci></pci>
+</pci></cpu></system>`
+	for _, c := range []struct {
+		root, lanes, port, width, c2c string
+		want                          int
+	}{
+		{"32.0 GT/s PCIe", "16", "32.0 GT/s PCIe", "16", "", 0},
+		{"32.0 GT/s PCIe", "16", "2.5 GT/s PCIe", "1", "", 1},
+		{"2.5 GT/s PCIe", "1", "2.5 GT/s PCIe", "1", "", 2},
+		{"5.0 GT/s PCIe", "2", "32.0 GT/s PCIe", "16", "", 1},
+		{"16.0 GT/s PCIe", "4", "32.0 GT/s PCIe", "16", "", 0}, // an eighth
+		{"2.5 GT/s PCIe", "1", "2.5 GT/s PCIe", "1", `<c2c bw="44712" count="10"/>`, 0},
+	} {
+		data := strings.NewReplacer("%root", c.root, "%lanes", c.lanes, "%port", c.port, "%width", c.width, "%c2c", c.c2c).Replace(file)
+		if got := text(check(t, []byte(data), "uplink.xml")); strings.Count(got, "[uplink]") != c.want {
+			t.Errorf("%s x%s above %s x%s: %d findings, want %d\n%s", c.root, c.lanes, c.port, c.width, strings.Count(got, "[uplink]"), c.want, got)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/simccl/simccl/internal/cnum"
 	"github.com/simccl/simccl/internal/termtext"
+	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/internal/pcie"
 )
 
@@ -59,6 +60,9 @@ func (c *checker) cpuKind(it item) {
 	}
 	_, f := it.e.Get("familyid")
 	_, m := it.e.Get("modelid")
+	if model := it.e.Int("modelid", 0); vendor == "GenuineIntel" && (model == 173 || model == 174) && len(c.all["cpu"]) > 1 {
+		c.say(Note, "cpu", it, "modelid", "Granite Rapids: NCCL before 2.31.2 takes it for Sapphire Rapids, with 22 GB/s between sockets in place of 40", "use a later NCCL where GPUs of both sockets are used, or write modelid=\"207\" in a file for NCCL_TOPO_FILE")
+	}
 	if vendor == "GenuineIntel" && (!f || !m) {
 		c.say(Warning, "cpu", it, "", "an Intel CPU without familyid or modelid: treated as one before Skylake, with 6 GB/s between sockets", "write both, as /proc/cpuinfo has them")
 	}
@@ -151,6 +155,51 @@ func (c *checker) links() {
 			c.say(Warning, "speed", it, "link_speed", fmt.Sprintf("link_speed %s is unknown, NCCL takes Gen3 (%g GB/s)", termtext.Quote(s, 0), float32(bw)), `write for example "32.0 GT/s PCIe"`)
 		}
 	}
+}
+
+// narrowUplink is the part of what hangs below a PCI link from which on it is suspect:
+// switches of servers share an uplink among up to eight devices.
+const narrowUplink = 0.1
+
+// uplinks finds PCI links that carry far less than the devices below them: emulated
+// ports of virtual machines say 2.5 GT/s x1 whatever carries them.
+func (c *checker) uplinks() {
+	for _, it := range c.all["pci"] {
+		below, devices := devicesBelow(it.e)
+		if devices == 0 {
+			continue
+		}
+		speed, _ := it.e.Get("link_speed")
+		bw, known := pcie.Bandwidth(it.e.Int("link_width", 0), speed)
+		if !known || float32(bw) >= narrowUplink*below {
+			continue
+		}
+		c.say(Warning, "uplink", it, "link_speed",
+			fmt.Sprintf("a PCIe link of %.2g GB/s above %s of %g GB/s: NCCL plans all that crosses it (sockets, NICs without GPUDirect RDMA, GPUs of other switches) with %.2g GB/s",
+				float32(bw), numbered(devices, "device"), below, float32(bw)),
+			"an emulated port: write the real one's speed and width in a file for NCCL_TOPO_FILE, or set them in the virtual machine (x-speed, x-width of QEMU's pcie-root-port); a real one: find why it trained so slowly, or whether it slept")
+	}
+}
+
+// devicesBelow counts the GPUs and NICs behind the port of a switch, and adds up their
+// links, GB/s; a device's own link counts none, and none does a GPU that has C2C to its CPU.
+func devicesBelow(port *topo.Element) (gbps float32, n int) {
+	for _, child := range port.Children {
+		if child.Name != "pci" {
+			continue
+		}
+		sum, devices := devicesBelow(child)
+		if gpu := child.Child("gpu"); gpu != nil && gpu.Child("c2c") != nil {
+			continue
+		}
+		if class, _ := child.Get("class"); devices == 0 && (child.Child("gpu") != nil || child.Child("nic") != nil || strings.HasPrefix(class, "0x03") || strings.HasPrefix(class, "0x02")) {
+			speed, _ := child.Get("link_speed")
+			bw, _ := pcie.Bandwidth(child.Int("link_width", 0), speed)
+			sum, devices = float32(bw), 1
+		}
+		gbps, n = gbps+sum, n+devices
+	}
+	return gbps, n
 }
 
 // generation is the PCIe speed, GB/s at 16 lanes, that a GPU's chip has.

@@ -74,45 +74,28 @@ var plugins = map[string]*Plugin{
 // plugin sets nothing.
 func Of(class string) *Plugin { return plugins[class] }
 
-// PCI vendors of NICs that NCCL reaches by a plugin.
-const (
-	amazon = 0x1d0f
-	google = 0x1ae0
-	cray   = 0x17db
-)
-
 // quick is the latency that aws-ofi-nccl reports of the third generation of EFA and
 // later, in us; earlier ones have 75.
 const quick = 35
 
 // Class is the network class that a node's NICs say they are of; empty where they do
-// not: NICs of NVIDIA's are for InfiniBand as for RoCE. rdma-core calls an EFA
-// card rdmapN and a port of RoCE rocepN.
+// not: NICs of NVIDIA's are for InfiniBand as for RoCE. rdma-core calls a port of
+// RoCE rocepN.
 func Class(s *topo.System) string {
 	nets := s.Of(topo.NET)
 	for _, id := range nets {
-		n := s.Nodes[id].Net
-		if n.Sockets {
+		switch n := s.Nodes[id].Net; {
+		case n.Plugin == topo.PluginSockets:
 			return ""
-		}
-		has := func(prefixes ...string) bool {
-			for _, p := range prefixes {
-				if strings.HasPrefix(n.Name, p) {
-					return true
-				}
-			}
-			return false
-		}
-		switch {
-		case n.Vendor == amazon || has("rdmap", "efa"):
+		case n.Plugin == topo.PluginEFA:
 			return efa(SM(s), n.LatencyUs)
-		case n.Vendor == cray || has("cxi", "hsn"):
+		case n.Plugin == topo.PluginSlingshot:
 			return "slingshot"
-		case n.Vendor == google && n.GDR && len(nets) < len(s.Of(topo.GPU)):
+		case n.Plugin == topo.PluginGoogle && n.GDR && len(nets) < len(s.Of(topo.GPU)):
 			return "tcpx"
-		case n.Vendor == google && n.GDR:
+		case n.Plugin == topo.PluginGoogle && n.GDR:
 			return "tcpxo"
-		case has("roce"):
+		case n.Plugin == topo.PluginVerbs && strings.HasPrefix(n.Name, "roce"):
 			return "roce"
 		}
 	}

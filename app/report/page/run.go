@@ -290,7 +290,7 @@ func (d *drawn) machine(p *Page) {
 		}
 		p.Trees = append(p.Trees, t)
 	}
-	for _, row := range config.EnvRows(site.Config, config.FactsOf(site.Comm), false) {
+	for _, row := range config.EnvRows(site.Config, site.Facts(), false) {
 		p.Settings = append(p.Settings, Setting{Name: row.Name, Value: row.Value, Origin: row.Origin, Effect: row.Effect})
 	}
 	for _, c := range site.Cluster.Classes {

@@ -12,7 +12,11 @@ import (
 // IdleFilters warns of entries of a filter that match no device of the machine.
 func IdleFilters(cfg *config.Config, files []fabric.Member, cl *fabric.Cluster, report func(error)) {
 	warn := func(name, text string, entries, there []string) {
-		if len(entries) > 0 {
+		switch {
+		case len(entries) == 0:
+		case len(there) == 0:
+			report(fmt.Errorf("%s=%s (%s): no effect, because no net of the machine is a device of InfiniBand or RoCE", name, text, cfg.Value(name).Origin))
+		default:
 			report(fmt.Errorf("%s=%s (%s): %s matches nothing; there are %s", name, text, cfg.Value(name).Origin, strings.Join(entries, ", "), some(there)))
 		}
 	}

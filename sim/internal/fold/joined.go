@@ -12,6 +12,9 @@ import (
 // equivalent where they are so in every operation that has the channel: what a thread group
 // waits for, of its own operation or of the one before it, is equivalent then, too. The scan
 // proves that for links and threads, which the operations share.
+//
+// No quotient of them is near: channels that two operations share have parts of another
+// size, of two kinds, and taken for the others they make such a kernel up to 40 % faster.
 
 // joinedSymmetries are those that all operations of a kernel have.
 func (c *Config) joinedSymmetries(p *plan.Plan) []*symmetry {
@@ -40,23 +43,14 @@ func (c *Config) joinedSymmetries(p *plan.Plan) []*symmetry {
 	return out
 }
 
-// joint is the symmetry that has those of all operations; nil where nodes represent others in
-// one that do not in another.
+// joint is the symmetry that has those of all operations; nil where one of them does not quite
+// hold, or nodes represent others in one that do not in another.
 func joint(p *plan.Plan, own []*symmetry) *symmetry {
-	out := &symmetry{home: own[0].home, heads: own[0].heads, equivalent: true, approximation: own[0].approximation}
-	near := true
+	out := &symmetry{home: own[0].home, heads: own[0].heads, equivalent: true}
 	for _, s := range own {
-		if !slices.Equal(s.home, out.home) || s.heads != out.heads || s.skipped != nil {
+		if !s.equivalent || !slices.Equal(s.home, out.home) || s.heads != out.heads {
 			return nil
 		}
-		out.equivalent, near = out.equivalent && s.equivalent, near && s.margin > 0
-		out.margin = max(out.margin, s.margin)
-	}
-	if !near {
-		out.margin = 0
-	}
-	if !out.equivalent && !near {
-		return nil
 	}
 	for _, s := range own {
 		s.lay()

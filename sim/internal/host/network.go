@@ -250,18 +250,18 @@ func (n *Network) endLinks(gpuRank, net, rank int32, out bool) error {
 	if net < 0 || int(net) >= len(nets) {
 		return &route.Error{Node: int(node), From: "NIC", To: fmt.Sprintf("net %d of %d", net, len(nets))}
 	}
-	walk, mem := w.Walk, g
+	mem := g
 	if gpuRank >= 0 {
 		_, mem = w.GPU(gpuRank)
 		w.ThroughRoot(node, mem, nets[net], out)
 	} else {
-		walk, mem = w.WalkHost, w.CPUOf(node, g)
+		mem = w.CPUOf(node, g)
 	}
 	if mem == topo.None {
 		return &route.Error{Node: int(node), From: "host memory", To: "NIC"}
 	}
 	if out {
-		return walk(node, mem, nets[net])
+		return w.Walk(node, mem, nets[net])
 	}
-	return walk(node, nets[net], mem)
+	return w.Walk(node, nets[net], mem)
 }

@@ -171,8 +171,8 @@ func (w *Table) Name(node int32, id topo.NodeID) string {
 // NodeName is how a node is called in names of links.
 func (w *Table) NodeName(node int32) string { return "node" + strconv.Itoa(int(w.Place.node(node))) }
 
-// Walk adds the links of the best path between a GPU and a GPU or net, in
-// either direction.
+// Walk adds the links of NCCL's path between a GPU, net or CPU and another: of two
+// links between a GPU and its CPU, C2C and PCIe, those of the faster (paths.cc:75).
 func (w *Table) Walk(node int32, from, to topo.NodeID) error {
 	p := w.Systems[node].Path(from, to)
 	if p.Kind == topo.PathDIS {
@@ -182,35 +182,6 @@ func (w *Table) Walk(node int32, from, to topo.NodeID) error {
 		if !w.Systems[node].OnDevice(l) {
 			w.Add(w.link(node, l), 1)
 		}
-	}
-	return nil
-}
-
-// WalkHost adds the links of the shortest path between host memory and a GPU or
-// net: over PCIe and between CPUs, through no other GPU.
-func (w *Table) WalkHost(node int32, from, to topo.NodeID) error {
-	s := w.Systems[node]
-	from, to = s.Device(from), s.Device(to)
-	via := make([]topo.LinkID, len(s.Nodes))
-	for i := range via {
-		via[i] = -1
-	}
-	queue := []topo.NodeID{from}
-	for i := 0; i < len(queue) && via[to] < 0; i++ {
-		for _, l := range s.Nodes[queue[i]].Links {
-			t := s.Links[l].To
-			if s.Links[l].Kind == topo.LinkNVL || t == from || via[t] >= 0 || (t != to && s.GPUAt(t) != topo.None) {
-				continue
-			}
-			via[t] = l
-			queue = append(queue, t)
-		}
-	}
-	if via[to] < 0 {
-		return &Error{Node: int(node), From: w.Name(node, from), To: w.Name(node, to)}
-	}
-	for at := to; at != from; at = s.Links[via[at]].From {
-		w.Add(w.link(node, via[at]), 1)
 	}
 	return nil
 }
@@ -536,7 +507,7 @@ func (w *Table) memoryPath(c *plan.Conn, key storePair) error {
 		if cpu == topo.None {
 			return &Error{Node: int(sn), From: w.Name(sn, sg), To: "host memory"}
 		}
-		return w.WalkHost(sn, sg, cpu)
+		return w.Walk(sn, sg, cpu)
 	}
 	dn, dg := w.GPU(key.dst)
 	switch {
@@ -547,10 +518,10 @@ func (w *Table) memoryPath(c *plan.Conn, key storePair) error {
 		if cpu == topo.None {
 			return &Error{Node: int(sn), From: w.Name(sn, sg), To: "host memory"}
 		}
-		if err := w.WalkHost(sn, sg, cpu); err != nil {
+		if err := w.Walk(sn, sg, cpu); err != nil {
 			return err
 		}
-		if err := w.WalkHost(sn, cpu, dg); err != nil {
+		if err := w.Walk(sn, cpu, dg); err != nil {
 			return err
 		}
 		w.Add(w.hostPort(sn, sg, "stores"), 1)

@@ -96,17 +96,18 @@ func New(root *decl.Element, s *Settings) (*Host, error) {
 	if len(nets) == 0 && s.NeedNet {
 		nets = []*decl.Element{addSocketNet(root)}
 	}
-	ib := false
+	verbs, sockets := false, false // NCCL uses one plugin, and sockets where no other has a device
 	for i, n := range nets {
 		name, _ := n.Get("name")
-		ib = ib || IsIB(n, name)
+		plugin := PluginOf(n)
+		verbs, sockets = verbs || plugin == Verbs, sockets || plugin == Sockets
 		v.Nets = append(v.Nets, name)
 		describeNet(n, i)
-		if s.CollNet && !OfSockets(n) {
+		if s.CollNet && plugin != Sockets {
 			n.SetDefault("coll", "1")
 		}
 	}
-	if !s.Physical && ib && s.Rules.Topo.FuseNICs {
+	if !s.Physical && verbs && !sockets && s.Rules.Topo.FuseNICs {
 		if err := v.fuseNICs(nets, s); err != nil {
 			return nil, err
 		}
@@ -207,34 +208,6 @@ func fillMissing(root *decl.Element) {
 	}
 }
 
-// IsIB reports whether a net's name is one that NCCL's IB plugin gives. An interface
-// of IP over InfiniBand may be called ib0 as well; it is the socket plugin's.
-func IsIB(n *decl.Element, name string) bool {
-	if OfSockets(n) {
-		return false
-	}
-	for _, p := range []string{"mlx", "ib", "bnxt", "ionic"} {
-		if strings.HasPrefix(name, p) {
-			return true
-		}
-	}
-	return false
-}
-
-// OfSockets reports whether the socket plugin reported a net: port 0, host memory
-// only, and so many connections (net_socket.cc:117).
-func OfSockets(n *decl.Element) bool {
-	return n.Int("port", -1) == 0 && n.Int("gdr", -1) == 0 && n.Int("maxconn", -1) == socketMaxConn
-}
-
-// maybeSockets reports whether the socket plugin could have reported a net: it has
-// no device's name of InfiniBand, and says nothing of itself that this plugin
-// never says. NCCL drops what the plugin in use does not report (plugin/net.cc:360,
-// xml.cc:957).
-func maybeSockets(n *decl.Element, name string) bool {
-	return !IsIB(n, name) && n.Int("port", 0) == 0 && n.Int("gdr", 0) == 0 && n.Int("maxconn", socketMaxConn) == socketMaxConn
-}
-
 // pluginNets lists the nets that the plugin reports, by its index: in order of
 // the declared dev, one element per name, the first that has it
 // (topo.cc:1299).
@@ -244,7 +217,7 @@ func pluginNets(root *decl.Element, s *Settings) []*decl.Element {
 	seen := map[string]bool{}
 	for _, n := range all {
 		name, ok := n.Get("name")
-		if !ok || seen[name] || !wantedHCA(n, name, s.IBHCA) || s.SocketsOnly && !maybeSockets(n, name) {
+		if !ok || seen[name] || !wantedHCA(n, name, s.IBHCA) || s.SocketsOnly && !maybeSockets(n) {
 			continue
 		}
 		if s.SocketsOnly {
@@ -258,17 +231,16 @@ func pluginNets(root *decl.Element, s *Settings) []*decl.Element {
 	return nets
 }
 
-// wantedHCA applies NCCL_IB_HCA to nets of the IB plugin (net_ib.cc:701).
+// wantedHCA applies NCCL_IB_HCA to nets of the IB plugin.
 func wantedHCA(n *decl.Element, name, list string) bool {
-	if list == "" || !IsIB(n, name) {
-		return true
-	}
-	not := strings.HasPrefix(list, "^")
-	list = strings.TrimPrefix(list, "^")
-	exact := strings.HasPrefix(list, "=")
-	list = strings.TrimPrefix(list, "=")
-	ifs := iflist.Parse(list)
-	return iflist.Match(name, n.Int("port", -1), ifs, exact) != not
+	return list == "" || PluginOf(n) != Verbs || Allowed(list, name, n.Int("port", -1))
+}
+
+// Allowed reports whether a NCCL_IB_HCA list allows a port (net_ib.cc:740).
+func Allowed(list, name string, port int) bool {
+	list, not := strings.CutPrefix(list, "^")
+	list, exact := strings.CutPrefix(list, "=")
+	return iflist.Match(name, port, iflist.Parse(list), exact) != not
 }
 
 // addSocketNet gives a host without any net a TCP interface on its first CPU,
