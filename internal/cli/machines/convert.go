@@ -144,7 +144,7 @@ func (c *Convert) log(data []byte, name string) (*decl.Element, []string, error)
 	if err != nil {
 		return nil, nil, fail.Input(err)
 	}
-	m, err := logcheck.Topology(log)
+	m, err := logcheck.Topology(log, "")
 	if err != nil {
 		return nil, nil, fail.Input(fmt.Errorf("%s: %w", name, err))
 	}
