@@ -36,7 +36,7 @@ func align(logged []ncclog.Text, ours []string) []match {
 		out = append(out, match{i, i})
 	}
 	mid, our := logged[a:len(logged)-b], ours[a:len(ours)-b]
-	inner := byCost
+	inner := func(mid []ncclog.Text, our []string) []match { return byCost(mid, our, keyOf) }
 	if len(mid)*len(our) > maxAlign {
 		inner = byKey
 	}
@@ -55,15 +55,16 @@ func align(logged []ncclog.Text, ours []string) []match {
 	return out
 }
 
-// byCost is the alignment of least cost (Needleman and Wunsch 1970).
-func byCost(logged []ncclog.Text, ours []string) []match {
+// byCost is the alignment of least cost (Needleman and Wunsch 1970), of lines of one
+// key with each other.
+func byCost(logged []ncclog.Text, ours []string, key func(string) string) []match {
 	n, m := len(logged), len(ours)
 	theirKeys, ourKeys := make([]string, n), make([]string, m)
 	for i := range logged {
-		theirKeys[i] = keyOf(logged[i].Text)
+		theirKeys[i] = key(logged[i].Text)
 	}
 	for j := range ours {
-		ourKeys[j] = keyOf(ours[j])
+		ourKeys[j] = key(ours[j])
 	}
 	width := m + 1
 	cost := make([]int32, (n+1)*width) // of what is left from i and j on

@@ -19,12 +19,13 @@ type guess [numQuestions]int
 // Questions, in the order in which they are asked.
 const (
 	qRelease = iota // where the log names no version
-	qPrint          // lines that are lost of a system print
 	qSM             // compute capability
 	qDirect         // GPU Direct RDMA of NETs of which nothing is said
 	qLatency        // of the network's plugin
 	qNodes          // number of nodes, where no line has the number of ranks
 	numQuestions
+
+	qPrint = numQuestions // a line that is lost of a system print
 )
 
 // fit is a machine with how well it explains a communicator's lines.
@@ -51,8 +52,8 @@ func (f *fit) better(than *fit, q int) bool {
 	return q == qSM && f.absent < than.absent
 }
 
-// whole: every line is explained and none is missing.
-func (f *fit) whole() bool { return f.differing == 0 && f.absent == 0 }
+// whole: every line is explained, and no more are missing than were added.
+func (f *fit) whole(added int) bool { return f.differing == 0 && f.absent <= added }
 
 // finder looks for the machine of a communicator.
 type finder struct {
@@ -64,9 +65,9 @@ type finder struct {
 	direct   []bool
 	latency  []int
 	nodes    []int
-	prints   [][]ncclog.Text // changed prints of the rank whose print lacks lines, with the print first
-	lacking  *ncclog.Rank
-	err      error // of the first trial
+	tree     map[*ncclog.Rank][]ncclog.Text // of system prints
+	added    []string                       // lines that were lost of one
+	err      error                          // of the first trial
 }
 
 // maxTrials bounds the machines that are tried for a communicator.
@@ -80,9 +81,12 @@ func (in *Input) explain(c *ncclog.Communicator, r *rules.Ruleset) (*fit, string
 	if why, err := f.questions(); why != "" || err != nil {
 		return nil, why, err
 	}
-	sizes := [numQuestions]int{qRelease: len(f.releases), qPrint: max(1, len(f.prints)), qSM: len(f.sms), qDirect: len(f.direct), qLatency: len(f.latency), qNodes: len(f.nodes)}
+	sizes := [numQuestions]int{qRelease: len(f.releases), qSM: len(f.sms), qDirect: len(f.direct), qLatency: len(f.latency), qNodes: len(f.nodes)}
 	var at guess
 	best := f.trial(at)
+	if f.in.Topo == nil {
+		best = f.mend(at, best, true)
+	}
 	trials := 1
 	tied := [numQuestions]bool{}
 	for pass := range 2 {
@@ -90,7 +94,7 @@ func (in *Input) explain(c *ncclog.Communicator, r *rules.Ruleset) (*fit, string
 		for q, n := range sizes {
 			tied[q] = false
 			for v := range n {
-				if best != nil && best.whole() || trials >= maxTrials {
+				if best != nil && best.whole(len(f.added)) || trials >= maxTrials {
 					break
 				}
 				next := at
@@ -111,6 +115,9 @@ func (in *Input) explain(c *ncclog.Communicator, r *rules.Ruleset) (*fit, string
 		if best == before && pass == 0 {
 			break
 		}
+	}
+	if f.in.Topo == nil && best != nil && best.differing > 0 {
+		best = f.mend(at, best, false)
 	}
 	var ranks *RanksError
 	var nothing *NothingError
@@ -138,8 +145,8 @@ func (f *finder) said(at guess, tied [numQuestions]bool) []string {
 			out = append(out, fmt.Sprintf("no line says whether NETs can do GPU Direct RDMA; that they %s explains the log", word))
 		}
 	}
-	if at[qPrint] > 0 {
-		out = append(out, fmt.Sprintf("the system print of rank %d lacks a line; %q explains the log", f.lacking.Rank, added(f.prints[0], f.prints[at[qPrint]])))
+	if len(f.added) > 0 {
+		out = append(out, fmt.Sprintf("the system print lacks lines; with %q the log is explained", f.added))
 	}
 	if f.latency[at[qLatency]] > 0 {
 		out = append(out, "no line names the network's plugin; the latency of aws-ofi-nccl explains the log")
@@ -172,18 +179,23 @@ func (f *finder) questions() (why string, err error) {
 		}
 		return "", nil
 	}
-	nodes, err := f.printsOf(f.releases[0], guess{})
-	if f.lack(); len(f.prints) > 1 {
-		err = nil
-	}
-	if err != nil {
-		return "", err
-	}
-	if len(nodes) == 0 {
-		if len(f.prints) > 1 {
-			return "", nil
-		}
+	f.trees()
+	k := f.longest()
+	if k == nil {
 		return fmt.Sprintf("communicator %s: no rank printed its system", f.c.ID), nil
+	}
+	nodes, err := f.printsOf(f.releases[0], guess{})
+	if len(nodes) == 0 { // of what is left of it with a line more
+		have := f.tree[k]
+		for _, a := range additions(k, f.c, have) {
+			f.tree[k] = a.tree
+			if nodes, _ = f.printsOf(f.releases[0], guess{}); len(nodes) > 0 {
+				break
+			}
+		}
+		if f.tree[k] = have; len(nodes) == 0 {
+			return fmt.Sprintf("communicator %s: no rank printed its system", f.c.ID), err
+		}
 	}
 	f.sms = candidates(f.in.Log, nodes, &f.releases[0].Topo)
 	if slices.ContainsFunc(nodes, func(p *printed) bool { return p.open }) {

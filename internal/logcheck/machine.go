@@ -37,24 +37,12 @@ func (f *finder) printsOf(r *rules.Ruleset, g guess) ([]*printed, error) {
 	var firstErr error
 	known := map[int]bool{}
 	ranks := slices.Clone(f.c.Ranks)
-	size := map[*ncclog.Rank]int{}
-	for _, k := range ranks {
-		for _, l := range k.Lines {
-			if isSystem(l.Text) {
-				size[k]++
-			}
-		}
-	}
-	slices.SortStableFunc(ranks, func(a, b *ncclog.Rank) int { return size[b] - size[a] })
+	slices.SortStableFunc(ranks, func(a, b *ncclog.Rank) int { return len(f.tree[b]) - len(f.tree[a]) })
 	for _, k := range ranks {
 		if known[k.Rank] && !k.Unknown() {
 			continue
 		}
-		lines := k.Lines
-		if k == f.lacking && g[qPrint] > 0 {
-			lines = f.prints[g[qPrint]]
-		}
-		p, err := readPrint(lines)
+		p, err := readPrint(f.tree[k], k.Lines)
 		if err != nil {
 			if firstErr == nil {
 				firstErr = err

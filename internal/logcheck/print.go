@@ -79,13 +79,11 @@ func isSystem(line string) bool {
 	return strings.HasPrefix(line, "CPU/") && nodeText().MatchString(byHost(line)) || linkText().MatchString(line)
 }
 
-// readPrint reads the first system print among a rank's lines, nil without one.
-func readPrint(lines []ncclog.Text) (*printed, error) {
+// readPrint reads the tree of a system print, nil where it is none; lines are all of
+// the rank's, whose paths say in which order devices were found.
+func readPrint(tree, lines []ncclog.Text) (*printed, error) {
 	p := &printed{root: &decl.Element{Name: "system", Attrs: []decl.Attr{{Name: "version", Value: "1"}}}, gpus: map[int]*decl.Element{}, rates: map[*decl.Element]float64{}, links: map[*decl.Element]float64{}, seen: map[string]bool{}}
-	for _, l := range lines {
-		if !isSystem(l.Text) || l.Torn && !whole(l.Text) {
-			continue
-		}
+	for _, l := range tree {
 		p.at = l
 		if err := p.line(l.Text); err != nil {
 			return nil, err

@@ -243,10 +243,7 @@ func (r *reader) file(name string, t envelope.Text) error {
 	if other != nil && r.log.CUDA == "" { // a log of NCCL may speak of RCCL
 		return other
 	}
-	if !seen {
-		seen = r.bare(t)
-	}
-	if !seen {
+	if !seen && !r.bare(t) {
 		return fmt.Errorf("%s: %w; run with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH,TUNING", name, ErrNoLog)
 	}
 	return nil
@@ -275,7 +272,7 @@ func (r *reader) take(line string) bool {
 		}
 		// Up to 2.21.5 the version has no prefix (init.cc:476 of v2.21.5).
 		if _, v, ok := strings.Cut(line, "NCCL version "); ok {
-			return r.global("NCCL version " + v)
+			r.global("NCCL version " + v)
 		}
 		return false
 	}

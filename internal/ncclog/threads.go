@@ -170,27 +170,43 @@ func (r *reader) home(o *orphan, k *Rank) *Communicator {
 }
 
 // bare reads a text that is NCCL's without its prefixes: the part of a system print
-// that somebody cut out, or a whole log whose first columns were dropped.
+// that somebody cut out, or a log of one rank whose first columns were dropped. Of
+// several ranks no line would say whose it is.
 func (r *reader) bare(t envelope.Text) bool {
 	const thread = "excerpt:0:0"
-	seen := false
-	indent := 0
+	begins := func(rest string) bool {
+		return plainLine().MatchString(rest) || rendered().MatchString(strings.TrimLeft(rest, " \t"))
+	}
+	var lines []envelope.Line
+	starts, indent := 0, 0
 	for _, l := range t.Lines {
-		text, _, ok := envelope.Payload(l.Text, func(rest string) bool { return rendered().MatchString(strings.TrimLeft(rest, " \t")) })
+		text, at, ok := envelope.Payload(l.Text[:min(len(l.Text), maxLogLine)], begins)
 		if !ok {
 			continue
 		}
-		if trimmed := strings.TrimLeft(text, " \t"); systemStart().MatchString(trimmed) {
+		trimmed := strings.TrimLeft(text, " \t")
+		if systemStart().MatchString(trimmed) {
 			indent = len(text) - len(trimmed)
-			text = trimmed
-		} else if n := min(indent, len(text)-len(trimmed)); n > 0 {
-			text = text[n:]
 		}
-		r.line, seen = l.Number, true
-		r.orphan(thread, text)
+		text = text[min(indent, len(text)-len(trimmed)):]
+		if strings.Contains(text, "Init START") {
+			starts++
+		}
+		lines = append(lines, envelope.Line{Number: l.Number, Column: at, Text: text})
 	}
-	return seen
+	if starts > 1 {
+		return false
+	}
+	for _, l := range lines {
+		r.line = l.Number
+		r.text(thread, l.Text)
+	}
+	return len(lines) > 0
 }
+
+// plainLine are lines besides rendered that say something of a rank or a job.
+var plainLine = Pattern(`^(?:NCCL version \d|NCCL_[A-Z0-9_]+ set by environment to |Using network |(?:\[Rank \d+\] )?ncclComm\w+ comm 0x|comm 0x[0-9a-f]+ rank |` +
+	`NET/\w+ : (?:Using|GPU Direct)|GPU Direct RDMA |NVLS multicast support is |ncclTopoPopulateNics : Filled |\w+: \d+ Bytes -> Algo )`)
 
 var systemStart = Pattern(`^(?:=== System|CPU/)`)
 
