@@ -91,6 +91,9 @@ func gpuOf(d *Device, given string) (string, error) {
 			return w[1], nil
 		}
 	}
+	if device == "" {
+		return "", fmt.Errorf("%s: the kind of GPU is not said; name it with --gpu-kind: %s", busOf(d.PCI), strings.Join(slices.Sorted(maps.Keys(gpuKinds)), ", "))
+	}
 	return "", fmt.Errorf("%s: the kind of GPU of device %s is not known; name the nearest with --gpu-kind: %s", busOf(d.PCI), device,
 		strings.Join(slices.Sorted(maps.Keys(gpuKinds)), ", "))
 }
@@ -103,6 +106,8 @@ func assume(kind string, n int) (NVLink, string, error) {
 		return NVLink{}, "no NVLinks are assumed", nil
 	case strings.HasSuffix(kind, "-pcie"):
 		return NVLink{}, "no NVLink bridges are assumed: give the output of nvidia-smi topo -m with --nvlink where there are some", nil
+	case strings.HasSuffix(kind, "-sxm") && k.links >= 8 && n != 4: // part of a board of 8, as VMs get it
+		return NVLink{Switch: true}, fmt.Sprintf("%d NVLinks of each GPU are assumed to lead to NVSwitches", k.links), nil
 	case kind == "v100-sxm3" && n > 2 || k.links >= 8 && (n == 8 || n == 16) || k.c2cNo > 0 && k.links > 0 && kind != "gh200":
 		return NVLink{Switch: true}, fmt.Sprintf("%d NVLinks of each GPU are assumed to lead to NVSwitches", k.links), nil
 	case n == 4 && k.links%3 == 0 && k.sm >= 80 && k.sm < 100:
@@ -114,18 +119,17 @@ func assume(kind string, n int) (NVLink, string, error) {
 // addPort adds the port of a NIC, and says what was assumed of it.
 func addPort(d *Device, dev int, given string) (note string, err error) {
 	device, _ := d.PCI.Get("device")
-	class, _ := d.PCI.Get("class")
 	best := given
-	for _, name := range slices.Sorted(maps.Keys(nicKinds)) {
-		if k := nicKinds[name]; given == "" && k.pci.device == device && (best == "" || k.pci.class == class) {
-			best = name
-		}
+	if best == "" {
+		best = nicByDevice(d.PCI)
 	}
 	k, ok := nicKinds[best]
 	switch {
 	case !ok && d.Sockets && given == "":
 		k = nicKind{speed: 10000, maxConn: 65536, noGDR: true} // NCCL's own where the kernel names no speed (net_socket.cc)
 		note = "NICs of unknown kind are taken for 10 Gb/s, as NCCL does without a speed"
+	case !ok && device == "":
+		return "", fmt.Errorf("%s: the kind of NIC is not said; name it with --nic-kind: %s", busOf(d.PCI), strings.Join(slices.Sorted(maps.Keys(nicKinds)), ", "))
 	case !ok:
 		return "", fmt.Errorf("%s: the kind of NIC of device %s is not known; name the nearest with --nic-kind: %s", busOf(d.PCI), device,
 			strings.Join(slices.Sorted(maps.Keys(nicKinds)), ", "))
