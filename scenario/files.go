@@ -53,6 +53,17 @@ func (o *Options) read(name string, limit int64) ([]byte, error) {
 	return data, bad(err)
 }
 
+// readAs reads an input file of a kind, taken out of what it was compressed or saved in; one
+// that is known as another is refused by its name.
+func (o *Options) readAs(name string, limit int64, kind inputs.Kind) ([]byte, error) {
+	data, err := o.read(name, limit)
+	if err != nil {
+		return nil, err
+	}
+	data, err = inputs.Take(data, name, limit, kind)
+	return data, bad(err)
+}
+
 // TopologyFile is a topology file that was read.
 type TopologyFile struct {
 	Data []byte // NCCL's XML

@@ -12,6 +12,7 @@ import (
 
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/internal/netplugin"
 	"github.com/simccl/simccl/internal/packetnet"
 	"github.com/simccl/simccl/internal/release"
@@ -162,7 +163,7 @@ func layout(spec *Spec, opt *Options) (*loader, error) {
 		return nil, err
 	}
 	if f := spec.Network.Fabric; f != "" && !packetnet.Named(f) {
-		data, err := opt.read(f, maxNetwork)
+		data, err := opt.readAs(f, maxNetwork, inputs.Fabric)
 		if err != nil {
 			return nil, bad(packetnet.Nowhere(f, inner(err)))
 		}
@@ -418,7 +419,7 @@ func (l *loader) join(m *fabric.Member, hosts int) error {
 // class finds the machine class, and puts the quantities of the network in place of its
 // own. A file of a machine class says itself what NICs cost.
 func (l *loader) class() (err error) {
-	read := func(name string) ([]byte, error) { return l.opt.read(name, maxClass) }
+	read := func(name string) ([]byte, error) { return l.opt.readAs(name, maxClass, inputs.MachineClass) }
 	system, name := l.site.Cluster.Locate(0).System, l.spec.Machine.Class
 	l.site.measured = nics.IsFile(name)
 	if l.site.class, err = nics.Machine(name, system, read); err != nil {
@@ -427,7 +428,7 @@ func (l *loader) class() (err error) {
 	if name = l.spec.Network.Class; name == "" && !l.site.measured {
 		name = nics.Of(l.named, system)
 	}
-	l.site.class, err = nics.On(l.site.class, name, read)
+	l.site.class, err = nics.On(l.site.class, name, func(name string) ([]byte, error) { return l.opt.readAs(name, maxClass, inputs.NetworkClass) })
 	return classError("network.class", name, err)
 }
 
@@ -446,7 +447,7 @@ func (l *loader) graphFile() (func(*topo.System) ([]*search.Graph, error), error
 	if !v.Set || v.Value == "" {
 		return nil, nil
 	}
-	data, err := l.opt.read(v.Value, maxTopology)
+	data, err := l.opt.readAs(v.Value, maxTopology, inputs.Graphs)
 	if err != nil {
 		return nil, err
 	}
@@ -459,7 +460,7 @@ func (l *loader) graphFile() (func(*topo.System) ([]*search.Graph, error), error
 
 // tunerFile reads the rows of the example tuner, where it is the plugin; nil without.
 func (l *loader) tunerFile() (p *tuning.Plugin, err error) {
-	c, read := l.site.Config, func(name string) ([]byte, error) { return l.opt.read(name, maxTopology) }
+	c, read := l.site.Config, func(name string) ([]byte, error) { return l.opt.readAs(name, maxTopology, inputs.Tuner) }
 	p, l.site.rows, err = tunerfile.Load(c.Text("NCCL_TUNER_PLUGIN").Value, c.Text("NCCL_TUNER_CONFIG_FILE").Value, read, l.opt.warn)
 	return p, err
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+
+	"github.com/simccl/simccl/internal/envelope"
 )
 
 // Look is how much of a content is looked at, in bytes: reports that hold a matrix are tens
@@ -30,6 +32,8 @@ type Verdict struct {
 	Note string
 	// Text is the content, taken out of that, as far as it was looked at.
 	Text []byte
+
+	lines []envelope.Line // of Text, where it was pasted or logged; nil otherwise
 }
 
 // Kind is what the content mainly is.
@@ -65,20 +69,30 @@ func (v *Verdict) Commands() []string {
 	return out
 }
 
-// XML is the topology within the content, with as many lines before it, so that places in it
-// are places in the content. What is no topology comes back whole.
+// XML is the topology within the content, with its lines at the numbers that they have there.
+// What is no topology comes back whole.
 func (v *Verdict) XML() []byte {
 	f := v.of([]Kind{Topology, TopologyHosts, Template, AMDTopology})
-	if f == nil || f.at == 0 {
+	if f == nil || f.at == 0 && v.lines == nil {
 		return v.Text
 	}
-	from := 1 + bytes.LastIndexByte(v.Text[:f.at], '\n')
-	out := append(bytes.Repeat([]byte("\n"), f.Line-1), bytes.Repeat([]byte(" "), f.at-from)...)
-	rest := v.Text[f.at:]
-	if i := bytes.Index(rest, []byte(systemEnd)); i >= 0 {
-		rest = rest[:i+len(systemEnd)]
+	text := v.Text[f.at:]
+	if i := bytes.Index(text, []byte(systemEnd)); i >= 0 {
+		text = text[:i+len(systemEnd)]
 	}
-	return append(out, rest...)
+	var out bytes.Buffer
+	number, index := 1, bytes.Count(v.Text[:f.at], []byte("\n"))
+	for i, line := range bytes.SplitAfter(text, []byte("\n")) {
+		for ; i+index < len(v.lines) && number < v.lines[i+index].Number || i == 0 && number < f.Line; number++ {
+			out.WriteByte('\n')
+		}
+		if i == 0 {
+			out.Write(bytes.Repeat([]byte(" "), f.Col-1))
+		}
+		out.Write(line)
+		number++
+	}
+	return out.Bytes()
 }
 
 // OtherError is a content of another kind than a command takes.
@@ -95,6 +109,22 @@ func (e *OtherError) Error() string {
 		s += "; " + use
 	}
 	return s
+}
+
+// Take returns a content without what it was compressed or saved in, where it is of one of
+// some kinds or of none that is known: then its reader says what is wrong. limit is the most
+// that is read of it, in bytes.
+func Take(data []byte, file string, limit int64, kinds ...Kind) ([]byte, error) {
+	v := Of(data)
+	switch err := v.Want(file, kinds...); {
+	case err != nil:
+		return nil, err
+	case len(v.Wrapped) == 0:
+		return data, nil
+	case int64(len(v.Text)) > limit:
+		return nil, fmt.Errorf("%s: more than %d bytes unpacked", file, limit)
+	}
+	return v.Text, nil
 }
 
 // UnknownError is a content of no kind where one of some is wanted.
@@ -140,40 +170,60 @@ func (v *Verdict) Want(file string, kinds ...Kind) error {
 	return &OtherError{File: file, Found: v.Found[0], Wants: kinds}
 }
 
-// Of says what a content is.
+// Of says what a content is. A beginning of a file is enough for most kinds.
 func Of(data []byte) Verdict {
 	text, wrapped := unpack(data[:min(len(data), Look)])
 	v := Verdict{Wrapped: wrapped, Text: text}
 	if k := binaryKind(text); k != Unknown {
-		v.add(k, text, 0)
+		v.add(k, 0)
 		return v
 	}
-	body := bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
-	from := len(text) - len(bytes.TrimLeft(body, " \t\r\n"))
-	switch head := text[from:min(len(text), from+headSize)]; {
-	case len(head) == 0:
-		v.Note = "it is empty"
-	case head[0] == '<':
-		v.markup(text, from)
-	case head[0] == '{', head[0] == '[' && len(head) > 1 && (head[1] == '{' || head[1] == '\n' || head[1] == ' '):
-		v.json(text, from)
+	if v.look(); len(v.Found) > 0 || len(text) == 0 {
+		return v
 	}
-	if len(v.Found) == 0 && v.Note == "" {
-		v.text(text, from)
+	if t, err := envelope.Open(text[:min(len(text), openSize)]); err == nil && len(t.Removed) > 0 {
+		o := Verdict{Wrapped: slices.Concat(wrapped, t.Removed), Text: []byte(t.String()), lines: t.Lines}
+		if o.look(); len(o.Found) > 0 {
+			return o
+		}
 	}
-	if len(v.Found) == 0 && v.Note == "" {
+	if v.Note == "" {
 		v.Note = describe(text)
 	}
 	return v
 }
 
-// add notes a kind that shows at an offset.
-func (v *Verdict) add(k Kind, text []byte, at int) {
+// openSize is how much of a text is taken out of what it was pasted or logged in, in bytes.
+const openSize = 16 << 20
+
+// look recognises the text.
+func (v *Verdict) look() {
+	body := bytes.TrimPrefix(v.Text, []byte("\xef\xbb\xbf"))
+	from := len(v.Text) - len(bytes.TrimLeft(body, " \t\r\n"))
+	switch head := v.Text[from:min(len(v.Text), from+headSize)]; {
+	case len(head) == 0:
+		v.Note = "it is empty"
+	case head[0] == '<':
+		v.markup(from)
+	case head[0] == '{', head[0] == '[' && len(head) > 1 && bytes.IndexByte([]byte("{\r\n\t "), head[1]) >= 0:
+		v.json(from)
+	}
+	if len(v.Found) == 0 && v.Note == "" {
+		v.text(from)
+	}
+}
+
+// add notes a kind that shows at an offset of the text.
+func (v *Verdict) add(k Kind, at int) {
 	if at < 0 || v.Is(k) {
 		return
 	}
-	line := 1 + bytes.Count(text[:at], []byte("\n"))
-	v.Found = append(v.Found, Found{k, line, at - bytes.LastIndexByte(text[:at], '\n'), at})
+	line, col := 1+bytes.Count(v.Text[:at], []byte("\n")), at-bytes.LastIndexByte(v.Text[:at], '\n')
+	if line <= len(v.lines) { // of the file, not of what was taken out of it
+		col += v.lines[line-1].Column - 1
+		line = v.lines[line-1].Number
+	}
+	v.Found = append(v.Found, Found{k, line, col, at})
 }
 
 // describe is what can be said of a content of no kind.

@@ -14,8 +14,8 @@ import (
 )
 
 // json recognises what begins with a bracket or a brace.
-func (v *Verdict) json(text []byte, from int) {
-	head := text[from:min(len(text), from+headSize)]
+func (v *Verdict) json(from int) {
+	head := v.Text[from:min(len(v.Text), from+headSize)]
 	m := membersOf(head)
 	k := recorded(head)
 	if k == Unknown {
@@ -26,7 +26,7 @@ func (v *Verdict) json(text []byte, from int) {
 		return
 	}
 	if k != Unknown {
-		v.add(k, text, from)
+		v.add(k, from)
 	}
 }
 

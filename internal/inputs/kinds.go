@@ -93,7 +93,6 @@ const (
 	ELF
 	Pprof
 	Zip
-	HTML
 	numKinds
 )
 
@@ -139,7 +138,7 @@ var table = [numKinds]row{
 	Graphs:         {"NCCL graphs", "a file of NCCL's graphs", []string{"run --env NCCL_GRAPH_FILE=FILE", "inspect --env NCCL_GRAPH_FILE=FILE", "explain --env NCCL_GRAPH_FILE=FILE"}, ""},
 	Fabric:         {"fabric", "a network between nodes", networks, ""},
 	MachineClass:   {"machine class", "a machine class", []string{"class show", "class diff", "class check", "run --machine-class"}, ""},
-	NetworkClass:   {"network class", "a network class", []string{"class show", "class check", "run --network-class"}, ""},
+	NetworkClass:   {"network class", "a network class", []string{"run --network-class", "inspect --network-class", "report --network-class"}, ""},
 	Tuner:          {"tuner file", "a file of NCCL's example tuner", []string{"advise --tuner", "run --env NCCL_TUNER_PLUGIN=example --env NCCL_TUNER_CONFIG_FILE=FILE"}, ""},
 	TestTable:      {"nccl-tests table", "an nccl-tests table", tables, ""},
 	TestJSON:       {"nccl-tests JSON", "nccl-tests' JSON", tables, ""},
@@ -200,7 +199,6 @@ var table = [numKinds]row{
 	ELF:           {"shared library or program", "a shared library or a program", []string{"run --libnccl", "inspect --libnccl"}, "--libnccl takes it if it is libnccl.so.2"},
 	Pprof:         {"pprof profile", "a profile in pprof's format", nil, "go tool pprof shows it"},
 	Zip:           {"zip archive", "a zip archive", nil, "unpack it first"},
-	HTML:          {"HTML page", "a page of HTML", nil, "save the text itself"},
 }
 
 // Jobs are the kinds that a job is made of.

@@ -8,24 +8,23 @@ import (
 )
 
 // markup recognises XML and HTML by the outermost element.
-func (v *Verdict) markup(text []byte, from int) {
+func (v *Verdict) markup(from int) {
+	text := v.Text
 	at, name := element(text, from)
 	switch {
 	case name == "system":
-		v.add(topologyKind(text[at:]), text, at)
+		v.add(topologyKind(text[at:]), at)
 	case name == "graphs":
-		v.add(Graphs, text, at)
+		v.add(Graphs, at)
 	case name == "algo":
-		v.add(MSCCL, text, at)
+		v.add(MSCCL, at)
 	case name == "nvidia_smi_log":
-		v.add(SmiXML, text, at)
+		v.add(SmiXML, at)
 	case name == "topology" && lstopo.Is(string(text[from:min(len(text), from+headSize)])):
-		v.add(Lstopo, text, at)
+		v.add(Lstopo, at)
 	case name == "html":
-		v.text(text, from) // what was saved as a page
-		if len(v.Found) == 0 {
-			v.add(HTML, text, at)
-		}
+		v.text(from) // what was saved as a page, with its tags
+		v.Note = "a page of HTML; save the text itself"
 	case name != "":
 		v.Note = fmt.Sprintf("XML with the outermost element <%s>", name)
 	}

@@ -14,16 +14,16 @@ import (
 
 // text recognises what is neither XML nor JSON: formats that begin in a way of their own,
 // then what may stand anywhere in a report.
-func (v *Verdict) text(text []byte, from int) {
-	head := text[from:min(len(text), from+headSize)]
+func (v *Verdict) text(from int) {
+	head := v.Text[from:min(len(v.Text), from+headSize)]
 	if k := begins(head); k != Unknown {
-		v.add(k, text, from)
+		v.add(k, from)
 		return
 	}
-	v.reports(text)
+	v.reports()
 	if len(v.Found) == 0 {
 		if k := rows(head); k != Unknown {
-			v.add(k, text, from)
+			v.add(k, from)
 		}
 	}
 }
@@ -112,7 +112,8 @@ func firstOf(text []byte, words []string) int {
 }
 
 // reports recognises what may have other lines before and behind.
-func (v *Verdict) reports(text []byte) {
+func (v *Verdict) reports() {
+	text := v.Text
 	log, table, amd := firstOf(text, logMarks), tableHeader(text), firstOf(text, amdMarks)
 	rccl := -1
 	if log >= 0 {
@@ -125,40 +126,39 @@ func (v *Verdict) reports(text []byte) {
 	}
 	switch {
 	case table >= 0 && (amd >= 0 || rccl >= 0):
-		v.add(RCCLTable, text, table)
+		v.add(RCCLTable, table)
 	case table >= 0:
-		v.add(TestTable, text, table)
+		v.add(TestTable, table)
 	}
 	v.log(text, log, rccl, amd)
 	v.matrices(text)
 	if i := pasted(text); i >= 0 {
-		v.add(topologyKind(text[i:]), text, i)
+		v.add(topologyKind(text[i:]), i)
 	}
 	if len(v.Found) > 0 {
 		return
 	}
 	switch at := firstOf(text, ibMarks); {
 	case at >= 0:
-		v.add(IBNetDiscover, text, at)
+		v.add(IBNetDiscover, at)
 	case lineOf(text, "SwitchName=") >= 0:
-		v.add(SlurmTopology, text, lineOf(text, "SwitchName="))
+		v.add(SlurmTopology, lineOf(text, "SwitchName="))
 	default:
-		v.add(SmiTable, text, firstOf(text, smiMarks))
+		v.add(SmiTable, firstOf(text, smiMarks))
 	}
 }
 
 const systemEnd = "</system>"
 
-// pasted is the offset of a topology with other lines before it: at the beginning of a line, but
-// for what quotes it; -1 without one.
+// pasted is the offset of a topology with other lines before it: at the beginning of a line;
+// -1 without one.
 func pasted(text []byte) int {
 	i := bytes.Index(text, []byte("<system version="))
 	if i < 0 || !bytes.Contains(text[i:], []byte(systemEnd)) {
 		return -1
 	}
-	line := text[1+bytes.LastIndexByte(text[:i], '\n') : i]
-	if len(bytes.Trim(line, " \t>|\"'")) > 0 {
-		return -1
+	if line := text[1+bytes.LastIndexByte(text[:i], '\n') : i]; len(bytes.Trim(line, " \t")) > 0 {
+		return -1 // quoted, which is for package envelope, or told of
 	}
 	return i
 }
@@ -168,22 +168,22 @@ func (v *Verdict) log(text []byte, log, rccl, amd int) {
 	system := bytes.Index(text, []byte("=== System : maxBw"))
 	switch {
 	case log >= 0 && (rccl >= 0 || amd >= 0):
-		v.add(RCCLLog, text, max(rccl, -1))
-		v.add(RCCLLog, text, log)
+		v.add(RCCLLog, max(rccl, -1))
+		v.add(RCCLLog, log)
 		return
 	case log >= 0:
-		v.add(NCCLLog, text, log)
+		v.add(NCCLLog, log)
 	}
-	v.add(SystemPrint, text, system)
+	v.add(SystemPrint, system)
 	if log >= 0 && bytes.Contains(text, []byte(": opCount ")) {
-		v.add(NCCLCalls, text, log)
+		v.add(NCCLCalls, log)
 	}
 }
 
 // matrices notes matrices of nvidia-smi and rocm-smi.
 func (v *Verdict) matrices(text []byte) {
 	if at := firstOf(text, rocmMarks); at >= 0 {
-		v.add(RocmSMI, text, at)
+		v.add(RocmSMI, at)
 		return
 	}
 	gpu0 := bytes.Index(text, []byte("GPU0"))
@@ -192,9 +192,9 @@ func (v *Verdict) matrices(text []byte) {
 	}
 	switch {
 	case isP2P(text[gpu0:min(len(text), gpu0+headSize)]):
-		v.add(P2PMatrix, text, gpu0)
+		v.add(P2PMatrix, gpu0)
 	case smitopo.Is(string(text)):
-		v.add(Matrix, text, gpu0)
+		v.add(Matrix, gpu0)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"io"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/simccl/simccl/internal/envelope"
 )
 
 // maxNesting is how often a content may be compressed.
@@ -16,25 +18,23 @@ const maxNesting = 3
 const zstdWindow = 128 << 20
 
 // unpack takes a content out of gzip, zstd and bzip2, as far as Look. What is cut or corrupt
-// gives what comes before.
+// gives what comes before: beginnings of files are asked about, where envelope.Unpack wants
+// whole ones.
 func unpack(data []byte) (text []byte, wrapped []string) {
 	for range maxNesting {
 		var in io.Reader
 		var err error
-		name := ""
-		switch {
-		case bytes.HasPrefix(data, []byte{0x1f, 0x8b}):
-			name = "gzip"
+		switch envelope.Packed(data) {
+		case "gzip":
 			in, err = gzip.NewReader(bytes.NewReader(data))
-		case bytes.HasPrefix(data, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-			name = "zstd"
+		case "zstd":
 			var z *zstd.Decoder
 			if z, err = zstd.NewReader(bytes.NewReader(data), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(zstdWindow), zstd.WithDecoderLowmem(true)); err == nil {
 				defer z.Close()
 				in = z
 			}
-		case bytes.HasPrefix(data, []byte("BZh")):
-			name, in = "bzip2", bzip2.NewReader(bytes.NewReader(data))
+		case "bzip2":
+			in = bzip2.NewReader(bytes.NewReader(data))
 		default:
 			return data, wrapped
 		}
@@ -42,7 +42,7 @@ func unpack(data []byte) (text []byte, wrapped []string) {
 			return data, wrapped
 		}
 		out, _ := io.ReadAll(io.LimitReader(in, Look))
-		data, wrapped = out, append(wrapped, name)
+		data, wrapped = out, append(wrapped, envelope.Packed(data))
 	}
 	return data, wrapped
 }

@@ -144,7 +144,13 @@ func Complete(root *decl.Element, k Kinds, links *NVLink) (notes []string, err e
 			}
 		}
 	}
-	if notes, err = Equip(root, gpus, nics, k, links); err != nil {
+	kind := kindOr(k.GPU, sameKind(p.GPUs, "", gpuByDevice))
+	if links == nil && len(gpus) != 4 && strings.HasSuffix(kind, "-sxm") && gpuKinds[kind].links >= 8 { // of a board of 8, or what a VM has of one
+		links = &NVLink{Switch: true}
+		notes = append(notes, fmt.Sprintf("%d NVLinks of each GPU are assumed to lead to NVSwitches", gpuKinds[kind].links))
+	}
+	more, err := Equip(root, gpus, nics, k, links)
+	if notes = append(notes, more...); err != nil {
 		return nil, err
 	}
 	notes = append(notes, otherIDs(gpus, gpuByDevice, k.GPU, "GPU")...)

@@ -106,8 +106,6 @@ func assume(kind string, n int) (NVLink, string, error) {
 		return NVLink{}, "no NVLinks are assumed", nil
 	case strings.HasSuffix(kind, "-pcie"):
 		return NVLink{}, "no NVLink bridges are assumed: give the output of nvidia-smi topo -m with --nvlink where there are some", nil
-	case strings.HasSuffix(kind, "-sxm") && k.links >= 8 && n != 4: // part of a board of 8, as VMs get it
-		return NVLink{Switch: true}, fmt.Sprintf("%d NVLinks of each GPU are assumed to lead to NVSwitches", k.links), nil
 	case kind == "v100-sxm3" && n > 2 || k.links >= 8 && (n == 8 || n == 16) || k.c2cNo > 0 && k.links > 0 && kind != "gh200":
 		return NVLink{Switch: true}, fmt.Sprintf("%d NVLinks of each GPU are assumed to lead to NVSwitches", k.links), nil
 	case n == 4 && k.links%3 == 0 && k.sm >= 80 && k.sm < 100:
