@@ -194,7 +194,7 @@ func Parse(data []byte, file string) (*Spec, error) {
 // Limits of one host: NCCL's own arrays are not larger (topo.h: 576 nodes of a
 // kind, xml.h: 256 elements of a local rank's XML are the tighter ones).
 const (
-	maxGroups = 128
+	maxGroups = 512
 	maxEach   = 64
 	maxBelow  = 8
 )

@@ -105,7 +105,7 @@ func (c *Convert) matrix(a *cli.App, text, name string) error {
 	}
 	for _, f := range s.Facts {
 		if f.Estimated {
-			a.Warn("%s: the kind of %s is %s", name, f.Of, f.Source)
+			a.Warn("%s: %s: %s", name, f.Of, f.Source)
 		}
 	}
 	if c.spec {
