@@ -39,6 +39,8 @@ var rooms = []room{
 	{dir: "internal/rules", pure: true, idea: "the rules of a release are values; they know no topology, graph or operation", may: with()},
 	{dir: "internal/release", pure: true, idea: "which release a text or a library names, apart from who asks and what its rules are",
 		may: []edge{{"internal/rules", "releases and their rules"}}},
+	{dir: "internal/envelope", pure: true, idea: "text is taken out of what it was saved in, apart from what it says",
+		modules: []edge{{"github.com/klauspost/compress", "files of zstd"}}},
 	{dir: "internal/cnum", pure: true, idea: "numbers as C reads them, apart from what they count"},
 	{dir: "internal/iflist", pure: true, idea: "lists of devices, apart from who has devices", may: []edge{{"internal/cnum", "ports in a list"}}},
 	{dir: "topo/decl", pure: true, idea: "a declaration knows no XML, and not what is made of it", may: []edge{{"internal/cnum", "numbers in attributes"}}},

@@ -1,0 +1,167 @@
+package envelope
+
+import (
+	"bytes"
+	"compress/bzip2"
+	"compress/gzip"
+	"compress/zlib"
+	"errors"
+	"fmt"
+	"io"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// PackedError is a file that cannot be unpacked: damaged, or of a kind that is not
+// read.
+type PackedError struct {
+	Kind string // "gzip"
+	Err  error  // nil for a kind that is not read
+}
+
+func (e *PackedError) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("the file is packed (%s); unpack it, or pack it with gzip or zstd", e.Kind)
+	}
+	return fmt.Sprintf("the file is packed (%s) and cannot be unpacked: %v", e.Kind, e.Err)
+}
+
+// Unwrap implements errors.Unwrap.
+func (e *PackedError) Unwrap() error { return e.Err }
+
+// SizeError is a file that unpacks to more than Most bytes.
+type SizeError struct {
+	Kind string
+	Most int
+}
+
+func (e *SizeError) Error() string {
+	return fmt.Sprintf("the file unpacks (%s) to more than %d MiB; keep the part that matters", e.Kind, e.Most>>20)
+}
+
+// maxWindow bounds the memory that a zstd frame may ask for.
+const maxWindow = 1 << 27
+
+// packings are the kinds by their first bytes; those without a reader are refused by
+// name.
+var packings = []struct {
+	kind, magic string
+	open        func(io.Reader) (io.Reader, error)
+}{
+	{"gzip", "\x1f\x8b", func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }},
+	{"zstd", "\x28\xb5\x2f\xfd", func(r io.Reader) (io.Reader, error) {
+		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
+		if err != nil {
+			return nil, err
+		}
+		return z.IOReadCloser(), nil
+	}},
+	{"bzip2", "BZh", func(r io.Reader) (io.Reader, error) { return bzip2.NewReader(r), nil }},
+	{"zlib", "\x78\x9c", func(r io.Reader) (io.Reader, error) { return zlib.NewReader(r) }},
+	{"xz", "\xfd7zXZ\x00", nil}, {"lz4", "\x04\x22\x4d\x18", nil}, {"7z", "7z\xbc\xaf\x27\x1c", nil}, {"zip", "PK\x03\x04", nil},
+}
+
+// Packed names the compression of a file, "" for none.
+func Packed(data []byte) string {
+	for _, p := range packings {
+		if bytes.HasPrefix(data, []byte(p.magic)) {
+			return p.kind
+		}
+	}
+	return ""
+}
+
+// Unpack undoes the compression of a file; one that is not compressed is returned.
+func Unpack(data []byte) ([]byte, error) {
+	var t Text
+	return t.unpack(data, MaxBytes)
+}
+
+// maxPacked bounds files packed twice.
+const maxPacked = 3
+
+func (t *Text) unpack(data []byte, most int) ([]byte, error) {
+	for range maxPacked {
+		kind := Packed(data)
+		if kind == "" {
+			return data, nil
+		}
+		for _, p := range packings {
+			if p.kind != kind {
+				continue
+			}
+			if p.open == nil {
+				return nil, &PackedError{Kind: kind}
+			}
+			var err error
+			if data, err = inflate(kind, data, most, p.open); err != nil {
+				return nil, err
+			}
+			t.removed(kind)
+		}
+	}
+	return data, nil
+}
+
+func inflate(kind string, data []byte, most int, open func(io.Reader) (io.Reader, error)) ([]byte, error) {
+	z, err := open(bytes.NewReader(data))
+	if err != nil {
+		return nil, &PackedError{kind, err}
+	}
+	out, err := io.ReadAll(io.LimitReader(z, int64(most)+1))
+	if c, ok := z.(io.Closer); ok {
+		err = errors.Join(err, c.Close())
+	}
+	switch {
+	case len(out) > most:
+		return nil, &SizeError{kind, most}
+	case err != nil:
+		return nil, &PackedError{kind, err}
+	}
+	return out, nil
+}
+
+// decode makes UTF-8 of the encodings that editors and PowerShell write, by their
+// byte order mark, or by the zero bytes of ASCII in 16 bits.
+func (t *Text) decode(data []byte) string {
+	switch {
+	case bytes.HasPrefix(data, []byte("\xef\xbb\xbf")):
+		t.removed("byte order mark")
+		return string(data[3:])
+	case bytes.HasPrefix(data, []byte("\xff\xfe")):
+		return t.wide(data[2:], 0)
+	case bytes.HasPrefix(data, []byte("\xfe\xff")):
+		return t.wide(data[2:], 1)
+	case zeros(data, 1):
+		return t.wide(data, 0)
+	case zeros(data, 0):
+		return t.wide(data, 1)
+	}
+	return string(data)
+}
+
+// zeros reports whether a text begins with ASCII characters of two bytes whose zero
+// is at an offset.
+func zeros(data []byte, at int) bool {
+	const sample = 32
+	n := min(len(data)/2, sample)
+	for i := range n {
+		if data[2*i+at] != 0 || data[2*i+1-at] == 0 || data[2*i+1-at] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return n >= 4
+}
+
+// wide decodes UTF-16 whose low byte is the first of a pair (0) or the second (1); a
+// last odd byte is dropped.
+func (t *Text) wide(data []byte, low int) string {
+	t.removed("UTF-16")
+	units := make([]uint16, len(data)/2)
+	for i := range units {
+		units[i] = uint16(data[2*i+low]) | uint16(data[2*i+1-low])<<8
+	}
+	return string(utf16.Decode(units))
+}
