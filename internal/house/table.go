@@ -399,7 +399,7 @@ var rooms = []room{
 	{dir: "internal/webpage", idea: "files of the built page to a browser of this machine, apart from what they show"},
 	{dir: "internal/tunerfile", pure: true, idea: "a codec keeps what a file says and judges nothing", may: []edge{{"coll", "words of rows"}, {"tuning", "rows"}}},
 	{dir: "internal/lstopo", pure: true, idea: "hwloc's XML becomes a host's tree, apart from files and decisions", may: []edge{{"topo/machine", "kinds of devices"}, {"topo/decl", "the tree"}, {"internal/fail", "files that are refused"}}},
-	{dir: "internal/smitopo", pure: true, idea: "a matrix of paths becomes a description, apart from files and decisions", may: []edge{{"topo/machine", "descriptions"}, {"internal/fail", "files that are refused"}}},
+	{dir: "internal/smitopo", pure: true, idea: "a matrix of paths becomes a description, apart from files and decisions", may: []edge{{"topo/machine", "descriptions"}, {"topo/decl", "the machine that was made"}, {"internal/envelope", "what a matrix was pasted in"}, {"internal/fail", "files that are refused"}}},
 	{dir: "internal/advise", pure: true, idea: "settings are tried and judged, apart from flags and files",
 		may: []edge{{"scenario", "the runs it compares"}, {"coll", "algorithms and protocols"}, {"tuning", "rows of a tuner"}, {"internal/tunerfile", "files of the example tuner"}, {"sim/gpu", "how sure times are"}, {"internal/fail", "requests that are refused"}, quantities}},
 	{dir: "internal/replay", pure: true, idea: "what a recorded job takes on a machine, apart from flags and files",

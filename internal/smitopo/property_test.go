@@ -1,13 +1,19 @@
 package smitopo
 
 import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/machine"
@@ -146,13 +152,18 @@ func TestRandomMatrices(t *testing.T) {
 	for seed := range cases(t, 400) {
 		r := rand.New(rand.NewPCG(uint64(seed), 1))
 		want := randomMatrix(r)
-		text := wrap(r, want.Text())
+		text, in := wrap(r, want.Text())
 		if !Is(text) {
-			t.Fatalf("seed %d: not known for a matrix:\n%s", seed, text)
+			t.Fatalf("seed %d (%s): not known for a matrix:\n%s", seed, in, text)
 		}
 		s, err := Parse(text, "m.txt", Kinds{})
 		if err != nil {
-			t.Fatalf("seed %d: %v\n%s", seed, err, text)
+			t.Fatalf("seed %d (%s): %v\n%s", seed, in, err, text)
+		}
+		if strings.Contains(in, "table") {
+			for i := want.GPUs; i < len(want.Devices); i++ {
+				want.Devices[i].Name = fmt.Sprintf("NIC%d", i-want.GPUs)
+			}
 		}
 		root, err := s.Generate()
 		if err != nil {
@@ -216,22 +227,95 @@ func asNCCL(t *testing.T, seed int, want *Matrix, spec *topo.Spec) {
 	}
 }
 
-// wrap puts a matrix into what people paste it in.
-func wrap(r *rand.Rand, text string) string {
-	if r.IntN(3) == 0 { // without its legends, which name the NICs
-		text = strings.Replace(text, "\nLegend:", "\n", 1)
+// envelopes are what people paste and save a matrix in.
+var envelopes = map[string]func(text string) string{
+	"as it is":       func(s string) string { return s },
+	"underlined":     func(s string) string { return underlined.ReplaceAllString(s, "\x1b[4m$1\x1b[0m$2") },
+	"cleared lines":  func(s string) string { return "\x1b(B\x1b[m" + strings.ReplaceAll(s, "\n", "\x1b[K\n") },
+	"coloured cells": func(s string) string { return strings.ReplaceAll(s, "SYS", "\x1b[31mSYS\x1b[0m") },
+	"blanks":         func(s string) string { return strings.ReplaceAll(s, "\t", "        ") },
+	"CRLF":           func(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") },
+	"prompt":         func(s string) string { return "root@node1:~# nvidia-smi topo -m\n" + s + "root@node1:~# \n" },
+	"fence":          func(s string) string { return "The output of the command:\n```text\n" + s + "```\nThank you.\n" },
+	"quote":          func(s string) string { return each("> ", s) },
+	"indent":         func(s string) string { return each("    ", s) },
+	"mpirun":         func(s string) string { return each("[1,0]<stdout>:", s) },
+	"pdsh":           func(s string) string { return each("node-07: ", s) },
+	"times":          func(s string) string { return each("2026-11-29T08:00:01.123Z ", s) },
+	"report": func(s string) string {
+		return "GPU 0: NVIDIA H100 (UUID: GPU-1)\nGPU0 and GPU1 are slow\n\n$ nvidia-smi\n| GPU  Name | Bus-Id |\n|  0  X  | 00:1 |\n\n" + s +
+			"\nHypervisor vendor:: KVM\n  GPU0   GPU1\n GPU0\tX\tOK\n GPU1\tOK\tX\n"
+	},
+	"table": func(s string) string {
+		s, _, _ = strings.Cut(s, "\nLegend")
+		head, body, _ := strings.Cut(strings.ReplaceAll(s, "\t", " | "), "\n")
+		return head + "\n|---|---|\n" + body
+	},
+	"gzip": func(s string) string {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		_, _ = z.Write([]byte(s))
+		_ = z.Close()
+		return b.String()
+	},
+	"docker": func(s string) string {
+		var b strings.Builder
+		for line := range strings.Lines(s) {
+			text, _ := json.Marshal(line)
+			fmt.Fprintf(&b, "{\"log\":%s,\"stream\":\"stdout\",\"time\":\"2026-11-29T08:00:01.1Z\"}\n", text)
+		}
+		return b.String()
+	},
+	"PowerShell": func(s string) string {
+		out := []byte{0xff, 0xfe}
+		for _, u := range utf16.Encode([]rune(s)) {
+			out = append(out, byte(u), byte(u>>8))
+		}
+		return string(out)
+	},
+}
+
+var underlined = regexp.MustCompile(`^([^\r\n]*)(\r?\n)`)
+
+// each puts a text in front of every line.
+func each(front, s string) string {
+	return front + strings.ReplaceAll(strings.TrimSuffix(s, "\n"), "\n", "\n"+front) + "\n"
+}
+
+// wrap puts a matrix into one or two envelopes.
+func wrap(r *rand.Rand, text string) (string, string) {
+	names := slices.Sorted(maps.Keys(envelopes))
+	a, b := names[r.IntN(len(names))], names[r.IntN(len(names))]
+	switch { // what is bytes or JSON comes last; a table of bars has no tabs
+	case a == "gzip", a == "docker", a == "PowerShell", b == "table":
+		a = "as it is"
 	}
-	if r.IntN(3) == 0 {
-		text = strings.ReplaceAll(text, "\t", "        ")
+	return envelopes[b](envelopes[a](text)), a + ", " + b
+}
+
+// TestEnvelopes: a matrix is the same in whatever it was pasted or saved in.
+func TestEnvelopes(t *testing.T) {
+	want, err := Read(eight(), "m.txt")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if r.IntN(3) == 0 {
-		text = "$ nvidia-smi topo -m\n" + text + "$ exit\n"
+	for name, f := range envelopes {
+		text := f(eight())
+		if !Is(text) {
+			t.Errorf("%s: not known for a matrix", name)
+		}
+		got, err := Read(text, "m.txt")
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if name == "table" { // was cut before the legend
+			for i := range got.Devices {
+				got.Devices[i].Name = want.Devices[i].Name
+			}
+		}
+		if !got.equal(want) {
+			t.Errorf("%s: %+v", name, got)
+		}
 	}
-	if r.IntN(3) == 0 {
-		text = strings.ReplaceAll(text, "\n", "\r\n")
-	}
-	if r.IntN(3) == 0 {
-		text = "Report of host a\nGPU 0: NVIDIA H100\n\n```\n" + text + "```\n\nDriver Version: 570.1\n"
-	}
-	return text
 }

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
+	"github.com/simccl/simccl/internal/envelope"
 	"github.com/simccl/simccl/internal/fail"
 )
 
@@ -22,11 +24,8 @@ type word struct {
 	col  int
 }
 
-// row is a line of the file, its words from the one on that names it.
-type row struct {
-	number, column int
-	text           string
-}
+// row is a line of the file.
+type row = envelope.Line
 
 // gpuName and nicName are names of columns; older drivers have the device's own name
 // (mlx5_0, bnxt_re0) in place of NIC0.
@@ -37,26 +36,55 @@ var (
 	oneName  = regexp.MustCompile(`(?:GPU|NIC)\d+`)
 	cell     = regexp.MustCompile(`^(?:SYS|NODE|PHB|PXB|PIX|PSB|NV[1-9]\d?|X)`)
 	foreign  = regexp.MustCompile(`^(?:OK|NS|CNS|GNS|TNS|DR|U|SOC|XGMI|PCIE|True|False|N/A|-?\d+(?:\.\d+)?|-)$`)
-	rule     = regexp.MustCompile(`^[-=+|: ]*$`)
 	affinity = regexp.MustCompile(`^\d{1,4}(?:-\d{1,4})?(?:,\d{1,4}(?:-\d{1,4})?)*$`)
 )
 
 // Is reports whether text has such a matrix, or another table between GPUs that Read refuses
 // by its name.
 func Is(text string) bool {
-	list := rows(text)
-	for i := range list {
-		if h := header(list, i); h != nil {
+	if envelope.Packed([]byte(text[:min(len(text), 64)])) == "" && !strings.Contains(text[:min(len(text), 1024)], "\x00") && !hasGPU(text) {
+		return false
+	}
+	list, err := open(text)
+	return err == nil && In(list)
+}
+
+// hasGPU reports whether a name of a GPU is in a text: most files have none.
+func hasGPU(text string) bool {
+	for {
+		i := strings.Index(text, "GPU")
+		if i < 0 || i+3 >= len(text) {
+			return false
+		}
+		if text = text[i+3:]; text[0] >= '0' && text[0] <= '9' {
+			return true
+		}
+	}
+}
+
+// In is Is of lines that are out of their envelopes.
+func In(lines []envelope.Line) bool {
+	for i := range lines {
+		if header(lines, i) != nil {
 			return true
 		}
 	}
 	return false
 }
 
+// open takes text out of what it was pasted or saved in.
+func open(text string) ([]row, error) {
+	t, err := envelope.Open([]byte(text))
+	return t.Lines, err
+}
+
 // Read takes the first whole matrix of a text, whatever stands before, behind and around it.
 // The error of a text that has none names the place and what it is instead.
 func Read(text, file string) (*Matrix, error) {
-	list := rows(text)
+	list, err := open(text)
+	if err != nil {
+		return nil, fail.File("%s:1:1: %v", file, err)
+	}
 	var found []*Matrix
 	var first error
 	for i := 0; i < len(list); i++ {
@@ -96,15 +124,15 @@ func (m *Matrix) equal(o *Matrix) bool {
 	return slices.EqualFunc(m.Devices, o.Devices, same) && slices.EqualFunc(m.Cells, o.Cells, slices.Equal)
 }
 
-// words splits a line.
-func (r *row) words() []word {
+// wordsOf splits a line.
+func wordsOf(r *row) []word {
 	var out []word
 	start := -1
-	for i, c := range r.text + " " {
-		blank := c == '|' || c <= ' ' || c == '\u00a0'
+	for i, c := range r.Text + " " {
+		blank := c == '|' || unicode.IsSpace(c)
 		switch {
 		case blank && start >= 0:
-			out = append(out, word{r.text[start:i], r.column + start})
+			out = append(out, word{r.Text[start:i], r.Column + start})
 			start = -1
 		case !blank && start < 0:
 			start = i
@@ -115,11 +143,11 @@ func (r *row) words() []word {
 
 // from are the words behind a name that stands in the line by itself, or behind a mark of
 // who wrote the line, nil where it does not.
-func (r *row) from(name string) []word {
-	if !strings.Contains(r.text, name) {
+func from(r *row, name string) []word {
+	if !strings.Contains(r.Text, name) {
 		return nil
 	}
-	list := r.words()
+	list := wordsOf(r)
 	for i, w := range list[:max(len(list)-1, 0)] {
 		if n := len(w.text) - len(name); w.text == name || n > 0 && strings.HasSuffix(w.text, name) && strings.Contains(marks, w.text[n-1:n]) {
 			list[i] = word{name, w.col + n}
@@ -144,11 +172,11 @@ type head struct {
 
 // header reads a line of column names that has a row of the first name below it.
 func header(list []row, at int) *head {
-	if !strings.Contains(list[at].text, "GPU") {
+	if !strings.Contains(list[at].Text, "GPU") {
 		return nil
 	}
 	h := &head{line: &list[at]}
-	all := split(list[at].words())
+	all := split(wordsOf(&list[at]))
 	i := slices.IndexFunc(all, func(w word) bool { return gpuName.MatchString(w.text[strings.LastIndexAny(w.text, marks)+1:]) })
 	if i < 0 {
 		return nil
@@ -160,14 +188,15 @@ func header(list []row, at int) *head {
 	h.col = all[i].col
 	for h.body = at + 1; h.body < min(at+8, len(list)); h.body++ {
 		r := &list[h.body]
-		if w := r.from(h.names[0]); w != nil && !gpuName.MatchString(w[1].text) {
-			if !cell.MatchString(w[1].text) && !foreign.MatchString(w[1].text) {
-				return nil
+		if w := from(r, h.names[0]); w != nil {
+			if cell.MatchString(w[1].text) || foreign.MatchString(w[1].text) {
+				return h
 			}
-			return h
-		}
-		if more := split(r.words()); !rule.MatchString(r.text) && !h.columns(more) { // a header that was folded
 			return nil
+		}
+		more := head{names: h.names, behind: h.behind}
+		if more.columns(split(wordsOf(r))) { // a header that was folded
+			h.names, h.behind = more.names, more.behind
 		}
 	}
 	return nil
@@ -229,7 +258,7 @@ func (h *head) table(list []row) (m *Matrix, next int, err error) {
 	for i, name := range h.names {
 		var w []word
 		for most := next + maxBetween; next < min(len(list), most); next++ {
-			if w = list[next].from(name); w != nil && (cell.MatchString(w[1].text) || foreign.MatchString(w[1].text)) {
+			if w = from(&list[next], name); w != nil && (cell.MatchString(w[1].text) || foreign.MatchString(w[1].text)) {
 				break
 			}
 			if w = nil; h.later(&list[next], i) || header(list, next) != nil {
@@ -237,11 +266,11 @@ func (h *head) table(list []row) (m *Matrix, next int, err error) {
 			}
 		}
 		if w == nil {
-			return nil, next, fail.File("%s:%d:%d: the row of %s, %d of %d, is missing; write the whole output of nvidia-smi topo -m", h.file, h.line.number, h.col, name, i+1, len(h.names))
+			return nil, next, fail.File("%s:%d:%d: the row of %s, %d of %d, is missing; write the whole output of nvidia-smi topo -m", h.file, h.line.Number, h.col, name, i+1, len(h.names))
 		}
 		line := &list[next]
 		for next++; next < len(list) && h.folded(w, &list[next]); next++ {
-			w = append(w, list[next].words()...)
+			w = append(w, wordsOf(&list[next])...)
 		}
 		if err := m.row(w, line, h); err != nil {
 			return nil, next, err
@@ -257,7 +286,7 @@ func (h *head) table(list []row) (m *Matrix, next int, err error) {
 // later reports whether a line is the row of a name behind the i-th.
 func (h *head) later(r *row, i int) bool {
 	for _, name := range h.names[i+1:] {
-		if w := r.from(name); w != nil && cell.MatchString(w[1].text) {
+		if w := from(r, name); w != nil && cell.MatchString(w[1].text) {
 			return true
 		}
 	}
@@ -266,7 +295,7 @@ func (h *head) later(r *row, i int) bool {
 
 // folded reports whether a line goes on with the cells of a row that has too few.
 func (h *head) folded(w []word, r *row) bool {
-	more := r.words()
+	more := wordsOf(r)
 	if len(w) > len(h.names) || len(more) == 0 {
 		return false
 	}
@@ -275,7 +304,7 @@ func (h *head) folded(w []word, r *row) bool {
 
 // row reads cells and, of GPUs, what stands behind them.
 func (m *Matrix) row(w []word, line *row, h *head) error {
-	d := Device{Name: w[0].text, line: line.number}
+	d := Device{Name: w[0].text, line: line.Number}
 	var cells []string
 	rest := w[1:]
 	for len(rest) > 0 && len(cells) < len(h.names) {
@@ -294,10 +323,10 @@ func (m *Matrix) row(w []word, line *row, h *head) error {
 		}
 	}
 	if len(cells) < len(h.names) {
-		return fail.File("%s:%d:%d: %d cells of %d in the row of %s; write the whole output of nvidia-smi topo -m", h.file, line.number, w[0].col, len(cells), len(h.names), d.Name)
+		return fail.File("%s:%d:%d: %d cells of %d in the row of %s; write the whole output of nvidia-smi topo -m", h.file, line.Number, w[0].col, len(cells), len(h.names), d.Name)
 	}
 	if len(m.Devices) < m.GPUs {
-		d.behind(rest, line.text, h.behind)
+		d.behind(rest, line.Text, h.behind)
 	}
 	m.Devices, m.Cells = append(m.Devices, d), append(m.Cells, cells)
 	return nil
@@ -375,14 +404,14 @@ func (h *head) refuse(w word, line *row) error {
 			what = fmt.Sprintf("%s is a number, as in the tables of rocm-smi --showtopo (weights, hops) and of bandwidths; paths are written by nvidia-smi topo -m", w.text)
 		}
 	}
-	return fail.File("%s:%d:%d: %s", h.file, line.number, w.col, what)
+	return fail.File("%s:%d:%d: %s", h.file, line.Number, w.col, what)
 }
 
 // legend gives NICs the names of their devices.
 func (m *Matrix) legend(list []row) {
 	seen := map[string]bool{}
 	for i := range list {
-		w := list[i].words()
+		w := wordsOf(&list[i])
 		if n := len(w); n >= 2 && strings.HasPrefix(w[n-2].text, "NIC") && strings.HasSuffix(w[n-2].text, ":") {
 			name := strings.TrimSuffix(w[n-2].text, ":")
 			for k := m.GPUs; k < len(m.Devices) && !seen[name]; k++ {
@@ -423,15 +452,4 @@ func (m *Matrix) check() error {
 		}
 	}
 	return nil
-}
-
-// rows are the lines of a text.
-func rows(text string) []row {
-	var out []row
-	n := 0
-	for line := range strings.SplitSeq(text, "\n") {
-		n++
-		out = append(out, row{number: n, column: 1, text: line})
-	}
-	return out
 }
