@@ -18,7 +18,7 @@ func (m *Matrix) guess(s *machine.Spec, k Kinds) error {
 	}
 	need := m.needs(s)
 	if s.GPU.Kind = k.GPU; k.GPU == "" {
-		s.GPU.Kind = m.gpuOf(s, need)
+		s.GPU.Kind = m.gpuOf(need)
 		fact("gpu", "the kind is taken for %s, of %s; the matrix does not say it, --gpu-kind does", s.GPU.Kind, need)
 	}
 	has, coherent, known := machine.GPULinks(s.GPU.Kind)
@@ -31,7 +31,11 @@ func (m *Matrix) guess(s *machine.Spec, k Kinds) error {
 		fact("gpu", "%s has no link to its CPU beside PCIe, but the matrix has a GPU NUMA ID: the memory of a GPU behind such a link", s.GPU.Kind)
 	}
 	if s.CPU = k.CPU; k.CPU == "" {
-		s.CPU = cpuOf(s.GPU.Kind, m.threads(s), len(s.NUMA))
+		nodes := len(s.NUMA)
+		for _, n := range s.NUMA {
+			nodes = max(nodes, n.ID+1)
+		}
+		s.CPU = cpuOf(s.GPU.Kind, m.threads(s), nodes)
 		fact("cpu", "the kind is taken for %s, which such machines usually have; the matrix does not say it, --cpu-kind does", s.CPU)
 	}
 	if m.GPUs == len(m.Devices) {
@@ -55,6 +59,7 @@ type needs struct {
 	links, gpu int // the most NVLinks, of this GPU
 	switched   bool
 	coherent   bool // its memory is a NUMA node
+	grace      bool // its CPU has Grace's cores
 }
 
 func (n needs) String() string {
@@ -64,6 +69,8 @@ func (n needs) String() string {
 	}
 	if n.coherent {
 		text += " and a GPU NUMA ID"
+	} else if n.grace {
+		text += " and CPUs of 72 cores"
 	}
 	return text
 }
@@ -75,21 +82,35 @@ func (m *Matrix) needs(s *machine.Spec) needs {
 	}
 	n := needs{links: slices.Max(each), switched: s.NVLink.Switch}
 	n.gpu = slices.Index(each, n.links)
+	n.grace = len(s.NUMA) > 1
+	for i, numa := range s.NUMA {
+		n.grace = n.grace && (numa.Cores == "" && i > 0 || grace[numa.Cores])
+	}
 	for i := range m.GPUs {
 		n.coherent = n.coherent || m.Devices[i].Memory != ""
 	}
 	return n
 }
 
+// grace are the cores of Grace CPUs, 72 each without threads: those of x86 have their second
+// threads behind the cores of all sockets.
+var grace = map[string]bool{"0-71": true, "72-143": true, "144-215": true, "216-287": true}
+
 // gpuOf is the kind of GPU with so many NVLinks.
-func (m *Matrix) gpuOf(s *machine.Spec, n needs) string {
+func (m *Matrix) gpuOf(n needs) string {
+	single := true // links join pairs alone
+	for i, sum := range m.sums() {
+		single = single && sum == m.most()[i]
+	}
 	switch {
-	case n.coherent && m.GPUs > len(s.NUMA):
+	case (n.coherent || n.grace && n.links > 0) && m.GPUs > m.localities():
 		return "gb200"
-	case n.coherent:
+	case n.coherent || n.grace && n.links > 0:
 		return "gh200"
 	case n.links == 0:
 		return "l40s"
+	case n.links == 4 && single:
+		return "a6000"
 	case n.switched && n.links <= 6:
 		return "v100-sxm3"
 	case n.links <= 6:
@@ -100,6 +121,15 @@ func (m *Matrix) gpuOf(s *machine.Spec, n needs) string {
 		return "a100-sxm"
 	}
 	return "h100-sxm"
+}
+
+// localities is how many NUMA nodes have GPUs, as far as it is said.
+func (m *Matrix) localities() int {
+	seen := map[string]bool{}
+	for i := range m.GPUs {
+		seen[m.locality(i)] = true
+	}
+	return len(seen)
 }
 
 // cpuOf is the usual kind of CPU beside a kind of GPU that has so many threads a NUMA node.

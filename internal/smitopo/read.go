@@ -307,19 +307,24 @@ func (m *Matrix) row(w []word, line *row, h *head) error {
 	d := Device{Name: w[0].text, line: line.Number}
 	var cells []string
 	rest := w[1:]
-	for len(rest) > 0 && len(cells) < len(h.names) {
+	for ; len(rest) > 0 && len(cells) < len(h.names); rest = rest[1:] {
 		x := rest[0]
-		c := cell.FindString(x.text)
-		if c == "" || len(c) < len(x.text) && strings.ContainsRune("0123456789", rune(x.text[len(c)])) && strings.HasPrefix(c, "NV") {
+		if foreign.MatchString(x.text) {
 			return h.refuse(x, line)
 		}
-		d.cols = append(d.cols, x.col)
-		if c == "PSB" { // a switch on the board of old dual cards
-			c = "PIX"
-		}
-		cells = append(cells, c)
-		if rest[0] = (word{x.text[len(c):], x.col + len(c)}); rest[0].text == "" { // else wide tables have no blank between cells
-			rest = rest[1:]
+		for at := 0; at < len(x.text); { // wide tables have no blank between cells
+			c := cell.FindString(x.text[at:])
+			if c == "" || strings.HasPrefix(c, "NV") && links(c) == 0 {
+				return h.refuse(x, line)
+			}
+			d.cols = append(d.cols, x.col+at)
+			if at += len(c); c == "PSB" { // a switch on the board of old dual cards
+				c = "PIX"
+			}
+			if cells = append(cells, c); len(cells) == len(h.names) && at < len(x.text) {
+				rest = append([]word{{}, {x.text[at:], x.col + at}}, rest[1:]...)
+				break
+			}
 		}
 	}
 	if len(cells) < len(h.names) {

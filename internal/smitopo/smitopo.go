@@ -8,12 +8,14 @@
 package smitopo
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/topo/decl"
 	"github.com/simccl/simccl/topo/machine"
 )
 
@@ -137,6 +139,34 @@ func Compare(read, made *Matrix) error {
 			x, y := at[read.Devices[i].Name], at[read.Devices[j].Name]
 			if got := made.Cells[x][y]; got != cell {
 				return read.fail(i, j, "%s reads %s, the machine that was made has %s; no description of a machine says this", read.between(i, j), cell, got)
+			}
+		}
+	}
+	return nil
+}
+
+// Beside compares the matrix with a host that another source describes, by the names that
+// both have: the first cell that differs to NCCL is an error. Other sources do not tell
+// PHB from NODE, and count switches otherwise (PIX, PXB).
+func (m *Matrix) Beside(root *decl.Element) error {
+	made := Of(root)
+	if made.GPUs != m.GPUs {
+		return fail.File("%s: a matrix of %d GPUs beside a host of %d; give both of one host", m.File, m.GPUs, made.GPUs)
+	}
+	at := map[string]int{}
+	for i, d := range made.Devices {
+		at[d.Name] = i
+	}
+	same := map[string]string{"PXB": "PIX", "NODE": "PHB"}
+	for i, row := range m.Cells {
+		for j, cell := range row {
+			x, okX := at[m.Devices[i].Name]
+			y, okY := at[m.Devices[j].Name]
+			if !okX || !okY {
+				continue
+			}
+			if got := made.Cells[x][y]; got != cell && cmp.Or(same[got], got) != cmp.Or(same[cell], cell) {
+				return m.fail(i, j, "%s reads %s, the host beside the matrix has %s; give both of one host", m.between(i, j), cell, got)
 			}
 		}
 	}

@@ -51,6 +51,7 @@ var gpuKinds = map[string]gpuKind{
 	"a100-sxm":  {pci: nvidia("0x20b0", "0x134f", "4x16"), sm: 80, links: 12},
 	"a100-pcie": {pci: nvidia("0x20b5", "0x1533", "4x16"), sm: 80, links: 12},
 	"a10g":      {pci: nvidia("0x2237", "0x152f", "4x16"), sm: 86},
+	"a6000":     {pci: nvidia("0x2230", "0x1459", "4x16"), sm: 86, links: 4},
 	"l40s":      {pci: nvidia("0x26b9", "0x1851", "4x16"), sm: 89},
 	"rtx4090":   {pci: nvidia("0x2684", "0x16f3", "4x16"), sm: 89},
 	"h100-sxm":  {pci: nvidia("0x2330", "0x16c1", "5x16"), sm: 90, links: 18},
