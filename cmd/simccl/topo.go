@@ -45,8 +45,9 @@ func newTopoShow(a *app) *cobra.Command {
 the GPUs they belong to, and the PCI tree: what NCCL decides with, after its own
 corrections (NIC fusion, P2P and GPUDirect rules, PXN). Rows are where data
 starts. Where that is wider than 80 columns, it has kinds of paths between
-GPUs and a row for each net; --wide prints all. nccl prints the lines of NCCL's own log, svg a drawing, dot one for
-Graphviz.`,
+GPUs and a row for each net; --wide prints all. nccl prints the lines of NCCL's own log,
+matrix what nvidia-smi topo -m would print (PHB may be NODE there: a topology names no host
+bridges), svg a drawing, dot one for Graphviz.`,
 		Example: "  simccl topo show dgx.xml\n  simccl topo show gb200-nvl72 --format svg > tray.svg\n  simccl topo show dgx.xml --format dot | dot -Tsvg > dgx.svg",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := oneFile(&m, args); err != nil {
@@ -76,7 +77,7 @@ Graphviz.`,
 			return err
 		}}
 	m.Register(c)
-	c.Flags().StringVar(&format, "format", format, "text, json, svg, dot or nccl")
+	c.Flags().StringVar(&format, "format", format, "text, json, svg, dot, nccl or matrix")
 	c.Flags().BoolVar(&wide, "wide", false, "the bandwidth of every path, however wide")
 	c.Flags().IntVar(&node, "node", 0, "which node `I` of unequal ones")
 	return c

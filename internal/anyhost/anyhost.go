@@ -169,7 +169,7 @@ func (h *Host) matrix(data []byte, name string, g *Given) (err error) {
 	}
 	for _, f := range h.Spec.Facts {
 		if f.Estimated {
-			h.Notes = append(h.Notes, fmt.Sprintf("the kind of %s is %s", f.Of, f.Source))
+			h.Notes = append(h.Notes, f.Of+": "+f.Source)
 		}
 	}
 	return h.generate(name)
