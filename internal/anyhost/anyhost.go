@@ -115,9 +115,13 @@ func (h *Host) read(data []byte, name string, g *Given) (err error) {
 	case inputs.Matrix:
 		return h.matrix(data, name, g)
 	case inputs.Lstopo:
+		var beside *smitopo.Matrix
 		var links *machine.NVLink
-		if links, err = g.links(); err == nil {
+		if beside, links, err = g.links(); err == nil {
 			h.Root, notes, err = lstopo.Tree(data, name, lstopo.Given{Kinds: g.Kinds, NVLink: links})
+		}
+		if err == nil && beside != nil {
+			err = beside.Beside(h.Root)
 		}
 	case inputs.NCCLLog, inputs.SystemPrint:
 		return h.log(data, name, g.Node)
@@ -141,7 +145,7 @@ func (h *Host) template(data []byte, name string, g *Given) (err error) {
 		h.Notes = []string{"places of GPUs and NICs only; " + machine.PlacesOf(h.Root).Command(name) + " completes it"}
 		return nil
 	}
-	links, err := g.links()
+	_, links, err := g.links() // its paths are those of a VM, in place of which the file stands
 	if err != nil {
 		return err
 	}
@@ -190,22 +194,23 @@ func (h *Host) described(data []byte, name string) (err error) {
 	return h.generate(name)
 }
 
-// links are the NVLinks of the matrix beside a file; nil without one.
-func (g *Given) links() (*machine.NVLink, error) {
+// links are the matrix beside a file, and the NVLinks that it says; nil without one.
+func (g *Given) links() (*smitopo.Matrix, *machine.NVLink, error) {
 	if g.NVLinkFile == "" {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err := inputs.Want(g.NVLink, g.NVLinkFile, inputs.Matrix); err != nil {
-		return nil, fail.Input(err)
+		return nil, nil, fail.Input(err)
 	}
-	if !smitopo.Is(string(g.NVLink)) {
-		return nil, fail.File("%s:1:1: no output of nvidia-smi topo -m; write it to the file whole", g.NVLinkFile)
-	}
-	s, err := smitopo.Parse(string(g.NVLink), g.NVLinkFile, g.Kinds)
+	m, err := smitopo.Read(string(g.NVLink), g.NVLinkFile)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return &s.NVLink, nil
+	s, err := m.Spec(g.Kinds)
+	if err != nil {
+		return nil, nil, err
+	}
+	return m, &s.NVLink, nil
 }
 
 // log takes the machine out of NCCL's log.

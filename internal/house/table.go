@@ -284,7 +284,7 @@ var rooms = []room{
 	{dir: "internal/report/sweep", pure: true, idea: "a table renders a Result, apart from how it came about",
 		may: []edge{{"scenario", "the rows"}, {"internal/congestion", "what happened to frames"}, {"internal/packetnet", "what the network was simulated as"}, {"internal/report/nccltests", "the table's form"}}},
 	{dir: "internal/report/nccltests", pure: true, idea: "nccl-tests' table and JSON are text of numbers, apart from what was measured",
-		may: []edge{{"internal/termtext", "text of a file in its errors"}, {"internal/fail", "bandwidth below what is wanted"}}},
+		may: []edge{{"internal/termtext", "text of a file in its errors"}, {"internal/fail", "bandwidth below what is wanted"}, {"internal/envelope", "tables out of what they were saved in"}}},
 	{dir: "workload", pure: true, idea: "what ranks do is data; it names no machine, plan or executor", may: with()},
 	{dir: "internal/session", pure: true, idea: "jobs on a machine, apart from files, flags and reports",
 		may: with(edge{"workload", "the job"}, edge{"comm", "its communicators"}, edge{"internal/connect", "a communicator at its place in the cluster"}, edge{"topo", "names of devices"},

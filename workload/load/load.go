@@ -10,11 +10,8 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/aicb"
@@ -195,21 +192,6 @@ func (p *parts) archive(in io.Reader, name string, depth int) error {
 	return nil
 }
 
-var rankInName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)rank[-_]?(\d+)|\.(\d+)\.(?:et|json)$|_(\d+)(?:\.\w+)?$`)
-})
-
-// rankOf is the rank in a file name; -1 for none.
-func rankOf(name string) int {
-	m := rankInName().FindStringSubmatch(path.Base(name))
-	for _, g := range m[min(1, len(m)):] {
-		if n, err := strconv.Atoi(g); err == nil && n < 1<<24 {
-			return n
-		}
-	}
-	return -1
-}
-
 // maxText bounds what is held at once of a file, in bytes: a compressed file may be of
 // any length.
 const maxText = 2 << 30
@@ -227,9 +209,6 @@ func (p *parts) part(in io.Reader, name string, format Format) error {
 		return err
 	case Kineto:
 		t, err := kineto.Read(in, name)
-		if err == nil && t.Rank < 0 && rankOf(name) >= 0 {
-			t.Rank = rankOf(name)
-		}
 		p.kineto = append(p.kineto, t)
 		return err
 	case TorchET:
