@@ -57,6 +57,15 @@ func (p *Places) Command(file string) string {
 	return s + " > machine.xml"
 }
 
+// Kinds are the kinds that may stand for KIND in Command.
+func (p *Places) Kinds() string {
+	s := "GPUs: " + strings.Join(slices.Sorted(maps.Keys(gpuKinds)), ", ")
+	if len(p.NICs) > 0 {
+		s += "; NICs: " + strings.Join(slices.Sorted(maps.Keys(nicKinds)), ", ")
+	}
+	return s
+}
+
 // sameKind is the kind that all devices have by their ids, or else a word.
 func sameKind(list []*decl.Element, unknown string, kind func(*decl.Element) string) string {
 	out := kind(list[0])
