@@ -145,7 +145,7 @@ func (h *Host) template(data []byte, name string, g *Given) (err error) {
 		h.Notes = []string{"places of GPUs and NICs only; " + machine.PlacesOf(h.Root).Command(name) + " completes it"}
 		return nil
 	}
-	_, links, err := g.links() // its paths are those of a VM, in place of which the file stands
+	_, links, err := g.links() // its paths are those of a VM, which the file replaces
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ node0:7:9 [1] NCCL INFO comm 0x257e rank 1 nranks 2 cudaDev 1 busId 23000 commId
 `
 )
 
-// texts are samples of what may stand among other lines.
+// texts are samples of what may have other lines around it.
 var texts = []struct {
 	kind Kind
 	text string
@@ -138,7 +138,7 @@ var wraps = map[string]func(string) []byte{
 	},
 }
 
-// pastes are what texts stand in.
+// pastes are what texts are found in.
 var pastes = map[string]func(string) string{
 	"prompt and fence": func(s string) string { return "What I see:\n```\n$ cat it\n" + s + "```\nThanks!\n" },
 	"quote":            func(s string) string { return each(s, func(_ int, l string) string { return "> " + l }) },
@@ -147,7 +147,9 @@ var pastes = map[string]func(string) string{
 	"pods": func(s string) string {
 		return each(s, func(_ int, l string) string { return "[pod/train-0/main] " + l })
 	},
-	"grep -n": func(s string) string { return each(s, func(i int, l string) string { return fmt.Sprintf("%d:%s", i+1, l) }) },
+	"grep -n": func(s string) string {
+		return each(s, func(i int, l string) string { return fmt.Sprintf("%d:%s", i+1, l) })
+	},
 	"Docker": func(s string) string {
 		return each(s, func(_ int, l string) string {
 			text, _ := json.Marshal(map[string]string{"log": l + "\n", "stream": "stdout", "time": "2026-01-01T00:00:00Z"})
@@ -156,8 +158,10 @@ var pastes = map[string]func(string) string{
 	},
 	"HTML entities": html.EscapeString,
 	"a page":        func(s string) string { return "<html><body><pre>\n" + html.EscapeString(s) + "</pre></body></html>\n" },
-	"a report":      func(s string) string { return "Python: 3.12\nPyTorch: 2.9\nNIC Legend follows\n\n" + s + "\nulimit soft: 1048576\n" },
-	"colours":       func(s string) string { return "\x1b[4m" + s + "\x1b[0m" },
+	"a report": func(s string) string {
+		return "Python: 3.12\nPyTorch: 2.9\nNIC Legend follows\n\n" + s + "\nulimit soft: 1048576\n"
+	},
+	"colours": func(s string) string { return "\x1b[4m" + s + "\x1b[0m" },
 }
 
 func each(s string, f func(int, string) string) string {
@@ -208,7 +212,7 @@ func TestSeveralKinds(t *testing.T) {
 	}
 }
 
-// What only tells of logs, and what is cut or of nothing, is no log.
+// Prose about logs is no log; of what is not known it is said what it begins with.
 func TestUnknownSaysWhatIsKnown(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                           "it is empty",
@@ -225,7 +229,7 @@ func TestUnknownSaysWhatIsKnown(t *testing.T) {
 	}
 }
 
-// A refusal names the place, what the file is, and who takes it or why nobody does.
+// A refusal names the place, what the file is, and who takes it or why none does.
 func TestRefusalsNameTheKind(t *testing.T) {
 	for _, c := range []struct {
 		text, want string

@@ -13,7 +13,7 @@ import (
 )
 
 // text recognises what is neither XML nor JSON: formats that begin in a way of their own,
-// then what may stand anywhere in a report.
+// then what may be anywhere in a report.
 func (v *Verdict) text(from int) {
 	head := v.Text[from:min(len(v.Text), from+headSize)]
 	if k := begins(head); k != Unknown {
@@ -112,7 +112,7 @@ func firstOf(text []byte, words []string) int {
 }
 
 // firstLog is the offset of the first mark of NCCL's log that begins a line, but for what NCCL
-// and launchers write in front: a text that tells of such lines is no log. -1 without one.
+// and launchers write in front: prose about such lines is no log. -1 without one.
 func firstLog(text []byte) int {
 	best := -1
 	for _, mark := range logMarks {
@@ -182,7 +182,7 @@ func pasted(text []byte) int {
 		return -1
 	}
 	if line := text[1+bytes.LastIndexByte(text[:i], '\n') : i]; len(bytes.Trim(line, " \t")) > 0 {
-		return -1 // quoted, which is for package envelope, or told of
+		return -1 // quoted, which is for package envelope, or prose
 	}
 	return i
 }

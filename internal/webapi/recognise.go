@@ -61,7 +61,9 @@ func readerOf(k inputs.Kind) reader {
 	case inputs.MachineClass:
 		return classFile
 	case inputs.TestTable, inputs.TestJSON:
-		return func(_ *Service, name string, data []byte, q *Query) (*Recognised, error) { return measured(name, data, q) }
+		return func(_ *Service, name string, data []byte, q *Query) (*Recognised, error) {
+			return measured(name, data, q)
+		}
 	case inputs.NCCLLog:
 		return logFile
 	case inputs.ChromeTrace:
