@@ -29,7 +29,7 @@ of each other section. With --whole it writes all that inspect --json prints, of
 which check compares numbers to 1e-5 of themselves and names each difference.
 
 With --log it reads NCCL's own logs of one job (NCCL_DEBUG=INFO
-NCCL_DEBUG_SUBSYS=INIT,ENV,GRAPH,TUNING; a file of all ranks or one of each, also
+NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH,TUNING; a file of all ranks or one of each, also
 gzip), takes version, settings and topology out of them, decides by itself and
 compares every line: system, graphs, trees, rings, channels, cost table, routes
 and choices. Exit status 7 and the first differences if there are any.`,

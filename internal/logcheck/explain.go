@@ -67,11 +67,13 @@ type finder struct {
 	nodes    []int
 	tree     map[*ncclog.Rank][]ncclog.Text // of system prints
 	added    []string                       // lines that were lost of one
-	err      error                          // of the first trial
+	trials   int
+	err      error // of the first trial
 }
 
-// maxTrials bounds the machines that are tried for a communicator.
-const maxTrials = 256
+// maxTrials bounds the machines that are tried for a communicator, by its ranks: the
+// search of a large one takes long.
+func maxTrials(nranks int) int { return min(max(3200/max(nranks, 1), 16), 200) }
 
 // explain makes the communicator with each value that the log leaves open, one
 // question after another, and takes what agrees in most lines. A nil fit has a note
@@ -87,21 +89,19 @@ func (in *Input) explain(c *ncclog.Communicator, r *rules.Ruleset) (*fit, string
 	if f.in.Topo == nil {
 		best = f.mend(at, best, true)
 	}
-	trials := 1
 	tied := [numQuestions]bool{}
 	for pass := range 2 {
 		before := best
 		for q, n := range sizes {
 			tied[q] = false
 			for v := range n {
-				if best != nil && best.whole(len(f.added)) || trials >= maxTrials {
+				if best != nil && best.whole(len(f.added)) || f.trials >= maxTrials(f.nranks) {
 					break
 				}
 				next := at
 				if next[q] = v; v == at[q] {
 					continue
 				}
-				trials++
 				t := f.trial(next)
 				if t == nil {
 					continue
@@ -148,8 +148,8 @@ func (f *finder) said(at guess, tied [numQuestions]bool) []string {
 	if len(f.added) > 0 {
 		out = append(out, fmt.Sprintf("the system print lacks lines; with %q the log is explained", f.added))
 	}
-	if f.latency[at[qLatency]] > 0 {
-		out = append(out, "no line names the network's plugin; the latency of aws-ofi-nccl explains the log")
+	if at[qLatency] > 0 {
+		out = append(out, fmt.Sprintf("no line says the latency of NETs; %d us, as aws-ofi-nccl reports it, explain the log", f.latency[at[qLatency]]))
 	}
 	if len(f.nodes) > 1 {
 		out = append(out, fmt.Sprintf("no line says how many nodes there are; %d %s", f.nodes[at[qNodes]], map[bool]string{true: "explain no less than others, and are assumed", false: "explain the log"}[tied[qNodes]]))
@@ -203,9 +203,12 @@ func (f *finder) questions() (why string, err error) {
 		if f.in.Log.Network == "Socket" {
 			f.direct = []bool{false}
 		}
-		if f.in.Log.Network == "" {
-			f.latency = []int{0, efaLatency}
-		}
+	}
+	switch network := f.in.Log.Network; {
+	case strings.Contains(network, "Libfabric"):
+		f.latency = []int{efaLatency, efaLatencyP6}
+	case network == "":
+		f.latency = []int{0, efaLatency, efaLatencyP6}
 	}
 	if f.nranks == 0 {
 		f.nodes = []int{1, 2}
@@ -223,6 +226,7 @@ func texts(known []rules.Release) []string {
 
 // trial makes the machine of a guess and counts; nil where none can be made.
 func (f *finder) trial(g guess) *fit {
+	f.trials++
 	t, err := f.make(g)
 	if err != nil {
 		if f.err == nil {

@@ -85,9 +85,9 @@ func (p *printed) ranks() []int {
 	return out
 }
 
-// efaLatency is what aws-ofi-nccl reports for every EFA device, in microseconds
-// (param.h: OFI_NCCL_NET_LATENCY).
-const efaLatency = 75
+// What aws-ofi-nccl reports for EFA devices, in microseconds (param.h:
+// OFI_NCCL_NET_LATENCY), and for those of P5en and P6.
+const efaLatency, efaLatencyP6 = 75, 35
 
 // describe adds to NETs what lines of the ranks of their host say: names, GPU Direct
 // and latency; alone is rules.Topo.FuseAlone. What none says is guessed.
@@ -125,6 +125,9 @@ func (p *printed) describe(f *finder, r *ncclog.Rank, alone bool, g guess) {
 		if !said {
 			gdr, said = able[strconv.Itoa(dev)]
 		}
+		if strings.Contains(name, "+") {
+			name = "net" + strconv.Itoa(dev) // the print has the virtual NIC as a port
+		}
 		if !said && direct {
 			gdr, said = true, true
 		}
@@ -134,11 +137,7 @@ func (p *printed) describe(f *finder, r *ncclog.Rank, alone bool, g guess) {
 		}
 		n.Attrs = slices.Insert(n.Attrs, 0, decl.Attr{Name: "name", Value: name})
 		n.Set("maxconn", map[bool]string{true: "65536", false: "131072"}[network == "Socket"])
-		latency := f.latency[g[qLatency]]
-		if strings.Contains(network, "Libfabric") {
-			latency = efaLatency
-		}
-		if latency > 0 {
+		if latency := f.latency[g[qLatency]]; latency > 0 {
 			n.Set("latency", strconv.Itoa(latency))
 		}
 		n.Set("gdr", map[bool]string{true: "1", false: "0"}[gdr])
@@ -218,9 +217,10 @@ func candidates(log *ncclog.Log, nodes []*printed, r *rules.Topo) []int {
 		}
 	}
 	var out []int
-	// One of each class that the rules distinguish: Hopper, Ampere, Blackwell,
-	// Volta, sm_86 (NVLinks of 12 GB/s), Pascal.
-	for _, sm := range []int{90, 80, 100, 70, 86, 60} {
+	// One of each class that the rules distinguish: Hopper, Ampere, Blackwell, Blackwell
+	// Ultra (no LL128 before 2.27), Volta, sm_86 (NVLinks of 12 GB/s), Ada, RTX Blackwell,
+	// Pascal.
+	for _, sm := range []int{90, 80, 100, 103, 70, 86, 89, 120, 60} {
 		whole, some := true, false
 		for _, n := range nodes {
 			some = some || len(n.rates) > 0

@@ -138,7 +138,7 @@ func (f *finder) mend(at guess, best *fit, sure bool) *fit {
 		have, chosen := f.tree[k], -1
 		list := additions(k, f.c, have)
 		for i, a := range list[:min(len(list), maxAdditions)] {
-			if sure && !a.sure {
+			if sure && !a.sure || f.trials >= maxTrials(f.nranks) {
 				continue
 			}
 			f.tree[k] = a.tree
