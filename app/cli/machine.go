@@ -48,7 +48,7 @@ func (m *Machine) Register(c *cobra.Command) {
 	f.IntVarP(&m.GPUs, "gpus", "g", 0, "use the `K` lowest local ranks of each node (default all)")
 	f.StringVar(&m.Multicast, "multicast", "auto", "NVLink multicast: on, off, or auto: on where every GPU is sm_90+ behind an NVSwitch")
 	f.IntVar(&m.Domain, "mnnvl", 0, "every `K` nodes are one NVLink domain, as in an NVL72 (default: what the file says); 1: a node alone is a domain, with a fabric as its neighbours have")
-	f.StringVar(&m.NCCL, "nccl-version", "", "decide as this `VERSION` of NCCL does: "+release.Names()+", one between (the nearest older answers), or torch==2.8 (default SIMCCL_NCCL_VERSION, else "+Rules().String()+")")
+	f.StringVar(&m.NCCL, "nccl-version", "", "decide as this `VERSION` of NCCL does: "+release.Names()+", one between (the nearest by source answers), or torch==2.8 (default SIMCCL_NCCL_VERSION, else "+Rules().String()+")")
 	if !m.RunsNCCL {
 		f.StringVar(&m.LibNCCL, "libnccl", "", "decide as the library `FILE` (libnccl.so.2) does; its version is read, nothing in it runs")
 	}

@@ -3,11 +3,13 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/study/check"
 	"github.com/simccl/simccl/study/logcheck"
@@ -28,7 +30,7 @@ of each other section. With --whole it writes all that inspect --json prints, of
 which check compares numbers to 1e-5 of themselves and names each difference.
 
 With --log it reads NCCL's own logs of one job (NCCL_DEBUG=INFO
-NCCL_DEBUG_SUBSYS=INIT,ENV,GRAPH,TUNING; a file of all ranks or one of each, also
+NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH,TUNING; a file of all ranks or one of each, also
 gzip), takes version, settings and topology out of them, decides by itself and
 compares every line: system, graphs, trees, rings, channels, cost table, routes
 and choices. Exit status 7 and the first differences if there are any.`,
@@ -66,7 +68,7 @@ and choices. Exit status 7 and the first differences if there are any.`,
 
 // checkLogs compares with NCCL's logs.
 func (a *app) checkLogs(q *logcheck.Request) error {
-	rep, err := q.Run(func(name string) ([]byte, error) { return a.ReadFile(name, process.MaxLog) }, a.writeReport)
+	rep, err := q.Run(func(name string) ([]byte, error) { return a.readChecked(q, name) }, a.writeReport)
 	switch {
 	case err != nil:
 		return fail.Input(err)
@@ -80,6 +82,23 @@ func (a *app) checkLogs(q *logcheck.Request) error {
 		err = fail.Printed("the log differs from what simccl decides")
 	}
 	return err
+}
+
+// readChecked reads a log, or the machine that takes the place of its system print, in any form.
+func (a *app) readChecked(q *logcheck.Request, name string) ([]byte, error) {
+	if name == q.Topo {
+		opt := a.Options(nil)
+		f, err := opt.ReadTopology(name)
+		if err != nil {
+			return nil, err
+		}
+		return f.Data, nil
+	}
+	data, err := a.ReadFile(name, process.MaxLog)
+	if err == nil && slices.Contains(q.Logs, name) {
+		err = inputs.Want(data, name, inputs.NCCLLog, inputs.SystemPrint)
+	}
+	return data, err
 }
 
 // check compares the decisions of a directory, or stores them.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/app/report/page"
+	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/spf13/cobra"
 )
@@ -75,7 +76,9 @@ func (s *tableRun) readMeasured() (out []page.Measured, err error) {
 		return nil, usage("--measured: is drawn on the page; write --report FILE.html as well")
 	}
 	w := page.Wanted{Program: s.Config.Program, Ranks: s.r.Site.Comm.NRanks}
-	out, err = page.ReadAll(s.flags.out.measured, w, func(name string) ([]byte, error) { return s.app.Read(name, process.MaxResults) })
+	out, err = page.ReadAll(s.flags.out.measured, w, func(name string) ([]byte, error) {
+		return s.app.ReadAs(name, process.MaxResults, inputs.TestTable, inputs.TestJSON)
+	})
 	for _, m := range out {
 		for _, note := range m.Notes {
 			fmt.Fprintf(s.app.Err, "simccl: %s: %s\n", m.Name, note)

@@ -11,6 +11,7 @@ import (
 	"github.com/simccl/simccl/app/report/sweep"
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/nccltests/options"
 	"github.com/simccl/simccl/scenario"
 	"github.com/spf13/cobra"
@@ -84,7 +85,7 @@ func (o *outputFlags) outputs() scenario.Outputs {
 // readScenario reads a scenario file; placed gives errors about its members their
 // line and column.
 func (a *app) readScenario(name string) (scenario.Spec, func(error) error, error) {
-	data, err := a.Read(name, process.MaxSettings)
+	data, err := a.ReadAs(name, process.MaxSettings, inputs.Scenario)
 	if err != nil {
 		return scenario.Spec{}, nil, err
 	}

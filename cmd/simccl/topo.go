@@ -7,11 +7,12 @@ import (
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/cli/machines"
 	"github.com/simccl/simccl/app/report/page"
+	"github.com/simccl/simccl/internal/anyhost"
+	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/lint"
 	"github.com/simccl/simccl/topo/show"
-	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/spf13/cobra"
 )
 
@@ -44,8 +45,9 @@ func newTopoShow(a *app) *cobra.Command {
 the GPUs they belong to, and the PCI tree: what NCCL decides with, after its own
 corrections (NIC fusion, P2P and GPUDirect rules, PXN). Rows are where data
 starts. Where that is wider than 80 columns, it has kinds of paths between
-GPUs and a row for each net; --wide prints all. nccl prints the lines of NCCL's own log, svg a drawing, dot one for
-Graphviz.`,
+GPUs and a row for each net; --wide prints all. nccl prints the lines of NCCL's own log,
+matrix what nvidia-smi topo -m would print (PHB may be NODE there: a topology names no host
+bridges), svg a drawing, dot one for Graphviz.`,
 		Example: "  simccl topo show dgx.xml\n  simccl topo show gb200-nvl72 --format svg > tray.svg\n  simccl topo show dgx.xml --format dot | dot -Tsvg > dgx.svg",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := oneFile(&m, args); err != nil {
@@ -75,7 +77,7 @@ Graphviz.`,
 			return err
 		}}
 	m.Register(c)
-	c.Flags().StringVar(&format, "format", format, "text, json, svg, dot or nccl")
+	c.Flags().StringVar(&format, "format", format, "text, json, svg, dot, nccl or matrix")
 	c.Flags().BoolVar(&wide, "wide", false, "the bandwidth of every path, however wide")
 	c.Flags().IntVar(&node, "node", 0, "which node `I` of unequal ones")
 	return c
@@ -137,21 +139,22 @@ func newTopoConvert(a *app) *cobra.Command {
 			if err := oneFile(&m, args); err != nil {
 				return err
 			}
-			if done, err := other.File(&a.App, m.Topo); done {
+			if err := other.Whole(fused, anonymous); err != nil {
 				return err
 			}
-			root, err := tree(&m, a, fused)
+			h, err := other.Host(&a.App, m.Topo)
 			if err != nil {
 				return err
 			}
+			if fused {
+				if h.Root, err = kept(&m, a, h); err != nil {
+					return err
+				}
+			}
 			if anonymous {
-				root = show.Anonymize(root)
+				h.Root = show.Anonymize(h.Root)
 			}
-			if a.JSON {
-				return a.PrintJSON(show.ElementJSON(root))
-			}
-			_, err = a.Out.Write(topoxml.Write(root))
-			return err
+			return other.Print(&a.App, h, m.Topo)
 		}}
 	m.Register(c)
 	other.Register(c.Flags())
@@ -160,20 +163,17 @@ func newTopoConvert(a *app) *cobra.Command {
 	return c
 }
 
-// tree gives a file's elements, or those NCCL keeps.
-func tree(m *cli.Machine, a *app, fused bool) (*topo.Element, error) {
-	if fused {
-		x, err := m.Layout(&a.App)
-		if err != nil {
-			return nil, err
-		}
-		return x.Cluster.Host(0).Dump, nil
+// kept is the tree that NCCL keeps of a host.
+func kept(m *cli.Machine, a *app, h *anyhost.Host) (*topo.Element, error) {
+	own := *m
+	if h.Kind != inputs.Topology { // what was made of another form
+		own.Topo, own.Found = "", h.XML()
 	}
-	spec, err := scenario.Topology(m.Topo, a.Options(nil))
+	x, err := own.Layout(&a.App)
 	if err != nil {
 		return nil, err
 	}
-	return spec.Root, nil
+	return x.Cluster.Host(0).Dump, nil
 }
 
 func newTopoDiff(a *app) *cobra.Command {

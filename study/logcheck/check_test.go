@@ -226,6 +226,7 @@ func FuzzRead(f *testing.F) {
 		"h:1:2 [0] NCCL INFO NCCL version 2.28.9+cuda13.0\nh:1:2 [0] NCCL INFO ncclCommInitRank comm 0x1 rank 0 nranks 1 cudaDev 0 nvmlDev 0 busId 60 commId 0x2 - Init START\n" +
 			"h:1:2 [0] NCCL INFO === System : maxBw 370.8 totalBw 370.8 ===\nh:1:2 [0] NCCL INFO CPU/0-0 (1/1/4)\nh:1:2 [0] NCCL INFO + PCI[48.0] - GPU/0-60 (0)\n" +
 			"h:1:2 [0] NCCL INFO               + NVL[370.8] - NVS/0-0\nh:1:2 [0] NCCL INFO + PCI[5000.0] - NIC/0-0\nh:1:2 [0] NCCL INFO                 + NET[1.2] - NET/0-0 (0/0/0/1.250000)\n",
+		"h:1:2 [0] NCCL INFO CPU/0-0 (1/1/4)\nh:1:2 [0] NCCL INFO               + NVL[80.0] - GPU/0-60\nh:1:2 [0] NCCL INFO + PCI[48.0] - GPU/0-70 (1)\nh:1:2 [0] NCCL INFO GPU/0-60 :GPU/0-60 (0/5000.0/LOC) GPU/0-70 (1/80.0/NVL)\n",
 		"h:1:2 [0] NCCL INFO AllReduce: 1024 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..0}\n",
 	} {
 		f.Add([]byte(s))

@@ -2,6 +2,7 @@ package ncclog_test
 
 import (
 	"bytes"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -58,4 +59,50 @@ func TestLongRings(t *testing.T) {
 			t.Errorf("%d bytes: %q", len(l.Text), l.Text)
 		}
 	}
+}
+
+// TestLogsOfAMDAreRefused: RCCL writes with NCCL's prefix; whatever names it refuses the
+// log as AMD's, also where GPUs are linked by PCIe alone. A log of NCCL may speak of it.
+func TestLogsOfAMDAreRefused(t *testing.T) {
+	const body = "h:1:1 [0] NCCL INFO === System : maxBw 24.0 totalBw 24.0 ===\nh:1:1 [0] NCCL INFO CPU/0 (1/2/-1)\nh:1:1 [0] NCCL INFO + PCI[24.0] - GPU/3000 (0)\n"
+	for _, line := range []string{
+		"RCCL version 2.18.6+hip5.7 HEAD:1234", "h:1:1 [0] NCCL INFO RCCL version : 2.22.3-HEAD:abc", "h:1:1 [0] NCCL INFO HIP version  : 6.3.42131", "h:1:1 [0] NCCL INFO ROCm version : 6.3.0.0-39",
+		"NCCL version 2.13.4+hip5.4", "h:1:1 [0] NCCL INFO Librccl path : /opt/rocm/lib/librccl.so.1", "h:1:1 [0] RCCL INFO Bootstrap : Using eth0", "h:1:1 [0] NCCL INFO RCCL_MSCCL_ENABLE set by environment to 1.",
+		"h:1:1 [0] NCCL INFO               + XGMI[48.0] - GPU/4000",
+	} {
+		_, err := ncclog.Read(ncclog.File{Name: "amd.log", Data: []byte(body + line + "\n")})
+		var amd *ncclog.AMDError
+		if !errors.As(err, &amd) || amd.Line != 4 || !strings.Contains(err.Error(), "RCCL, AMD's library") {
+			t.Errorf("%q: %v", line, err)
+		}
+	}
+	if _, err := ncclog.Read(ncclog.File{Name: "nccl.log", Data: []byte("h:1:1 [0] NCCL INFO NCCL version 2.28.9+cuda13.0\nthis also runs with RCCL version 2.22\n")}); err != nil {
+		t.Errorf("a log of NCCL: %v", err)
+	}
+}
+
+// FuzzRead: anything is read or refused, and lines have places in the file.
+func FuzzRead(f *testing.F) {
+	for _, s := range []string{
+		"h:1:2 [0] NCCL INFO NCCL version 2.28.9+cuda13.0\nh:1:2 [0] NCCL INFO Ring 00 : 1 -> 0 -> 1h:1:3 [1] NCCL INFO Trees [0] 1/-1/-1->0->-1\n", "CPU/0-0 (1/1/2)\n+ PCI[24.0] - GPU/0-1000 (0)\n",
+		"h:1:2 [0] NCCL INFO comm 0x1 rank 3 nRanks 8 nNodes 1 localRanks 8 localRank 3 MNNVL 0\nh:1:2 [0] NCCL INFO GPU Direct RDMA Enabled for GPU 0 / HCA 1 (distance 4 <= 5), read 0\n",
+		"{\"log\":\"h:1:2 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/RoCE [RO]; OOB eth0:192.0.2.1<0>\\n\"}\n", "RCCL version 2.18.6\n",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		log, err := ncclog.Read(ncclog.File{Name: "log", Data: data})
+		if err != nil {
+			return
+		}
+		for _, c := range log.Comms {
+			for _, k := range c.Ranks {
+				for _, l := range k.Lines {
+					if l.Line < 1 {
+						t.Fatalf("%q has no line", l.Text)
+					}
+				}
+			}
+		}
+	})
 }

@@ -51,6 +51,7 @@ var gpuKinds = map[string]gpuKind{
 	"a100-sxm":  {pci: nvidia("0x20b0", "0x134f", "4x16"), sm: 80, links: 12},
 	"a100-pcie": {pci: nvidia("0x20b5", "0x1533", "4x16"), sm: 80, links: 12},
 	"a10g":      {pci: nvidia("0x2237", "0x152f", "4x16"), sm: 86},
+	"a6000":     {pci: nvidia("0x2230", "0x1459", "4x16"), sm: 86, links: 4},
 	"l40s":      {pci: nvidia("0x26b9", "0x1851", "4x16"), sm: 89},
 	"rtx4090":   {pci: nvidia("0x2684", "0x16f3", "4x16"), sm: 89},
 	"h100-sxm":  {pci: nvidia("0x2330", "0x16c1", "5x16"), sm: 90, links: 18},
@@ -140,3 +141,12 @@ func link(text string) (speed, width string, ok bool) {
 	}
 	return rate + " GT/s PCIe", width, ok && rate != ""
 }
+
+// GPULinks are the NVLinks of a kind of GPU, and whether it has a coherent link to its CPU.
+func GPULinks(kind string) (links int, coherent, known bool) {
+	k, ok := gpuKinds[kind]
+	return k.links, k.c2cNo > 0, ok
+}
+
+// NICSpeed is the speed of a port of a kind of NIC in Mb/s, 0 of an unknown one.
+func NICSpeed(kind string) int { return nicKinds[kind].speed }

@@ -69,48 +69,88 @@ func (s *Spec) checkGroups() *problem {
 	gpus, groups := 0, 0
 	for i := range s.Groups {
 		g := &s.Groups[i]
-		path, times := fmt.Sprintf("groups[%d]", i), max(g.Times, 1)
+		path := fmt.Sprintf("groups[%d]", i)
 		if !slices.ContainsFunc(s.NUMA, func(n NUMA) bool { return n.ID == g.NUMA }) {
 			return wrong(path+".numa", "write the id of an entry of numa", "there is no NUMA node %d", g.NUMA)
 		}
-		if g.GPUs < 0 || g.NICs < 0 || g.Times < 0 || g.GPUs > maxEach || g.NICs > maxEach || times > maxGroups || len(g.Switches) > 8 {
-			return wrong(path, fmt.Sprintf("write at most %d GPUs and NICs, 8 switches, %d times", maxEach, maxGroups), "a group of that size")
+		if g.Bridge < 0 || g.Bridge > 255 {
+			return wrong(path+".bridge", "number the host bridges of a NUMA node from 0 to 255", "host bridge %d", g.Bridge)
 		}
-		for k, kind := range g.Switches {
-			if p := known(fmt.Sprintf("%s.switches[%d]", path, k), kind, switchKinds); p != nil {
-				return p
-			}
+		if p := s.checkGroup(g, path, 0); p != nil {
+			return p
 		}
-		if g.Apart && len(g.Switches) == 0 {
-			return wrong(path+".apart", "name the switch above the NICs in switches", "no switch to be apart below")
+		if groups += g.size(func(*Group) int { return 1 }); groups > maxGroups {
+			return wrong("groups", fmt.Sprintf("a host has at most 576 GPUs in %d groups", maxGroups), "more groups")
 		}
-		if want := times * g.functions(s.nic(g).Virtual); len(g.Bus) > 0 && len(g.Bus) != want {
+		if want := g.size(s.functions); len(g.Bus) > 0 && len(g.Bus) != want {
 			return wrong(path+".bus", fmt.Sprintf("list %d, or none", want), "%d bus ids for %d PCI functions", len(g.Bus), want)
 		}
-		gpus, groups = gpus+times*g.GPUs, groups+times
+		gpus += g.size(func(g *Group) int { return g.GPUs })
 	}
 	switch {
 	case gpus == 0:
 		return wrong("groups", "give a group GPUs", "no GPU")
-	case gpus > 576 || groups > maxGroups:
+	case gpus > 576:
 		return wrong("groups", fmt.Sprintf("a host has at most 576 GPUs in %d groups", maxGroups), "%d GPUs in %d groups", gpus, groups)
+	case len(s.GPU.Devs) > 0 && !numbers(s.GPU.Devs, gpus):
+		return wrong("gpu.devs", fmt.Sprintf("list the numbers 0 to %d, each once", gpus-1), "these numbers for %d GPUs", gpus)
 	}
 	return s.checkBuses()
 }
 
-// functions is how many PCI functions one copy of a group has.
-func (g *Group) functions(virtualNICs bool) int {
-	n := len(g.Switches) + g.GPUs
-	if !virtualNICs {
-		n += g.NICs
+// checkGroup checks a group, itself so many below a group of the Spec, and those below it.
+func (s *Spec) checkGroup(g *Group, path string, depth int) *problem {
+	if g.GPUs < 0 || g.NICs < 0 || g.Times < 0 || g.GPUs > maxEach || g.NICs > maxEach || max(g.Times, 1) > maxGroups || len(g.Switches) > 8 {
+		return wrong(path, fmt.Sprintf("write at most %d GPUs and NICs, 8 switches, %d times", maxEach, maxGroups), "a group of that size")
 	}
-	if g.Apart {
-		n--
-		for _, c := range []int{g.GPUs, g.NICs} {
-			if c > 0 {
-				n++
-			}
+	if depth > 0 && (g.NUMA != 0 || g.Bridge != 0 || len(g.Bus) > 0) {
+		return wrong(path, "write numa, bridge and bus of the outermost group", "a place of its own of a group below another")
+	}
+	if len(g.Below) > 0 && depth == maxBelow {
+		return wrong(path+".below", "list chains of switches as switches", "groups more than %d deep", maxBelow)
+	}
+	for k, kind := range g.Switches {
+		if p := known(fmt.Sprintf("%s.switches[%d]", path, k), kind, switchKinds); p != nil {
+			return p
 		}
+	}
+	if g.Apart && len(g.Switches) == 0 {
+		return wrong(path+".apart", "name the switch above the NICs in switches", "no switch to be apart below")
+	}
+	for i := range g.Below {
+		if p := s.checkGroup(&g.Below[i], fmt.Sprintf("%s.below[%d]", path, i), depth+1); p != nil {
+			return p
+		}
+	}
+	return nil
+}
+
+// size sums a quantity of a group over its copies and what is below them, at most 2^40.
+func (g *Group) size(of func(*Group) int) int {
+	g = g.parts()
+	n := of(g)
+	for i := range g.Below {
+		n += g.Below[i].size(of)
+	}
+	return min(n*max(g.Times, 1), 1<<40)
+}
+
+// numbers reports whether a list has 0 to n-1, each once.
+func numbers(list []int, n int) bool {
+	sorted := slices.Sorted(slices.Values(list))
+	for i, v := range sorted {
+		if v != i {
+			return false
+		}
+	}
+	return len(sorted) == n
+}
+
+// functions is how many PCI functions a group without Apart has itself.
+func (s *Spec) functions(g *Group) int {
+	n := len(g.Switches) + g.GPUs
+	if !s.nic(g).Virtual {
+		n += g.NICs
 	}
 	return n
 }
@@ -137,39 +177,52 @@ func (s *Spec) checkBuses() *problem {
 func (s *Spec) checkNICs() *problem {
 	ports, used := map[*NIC]int{}, map[int]bool{}
 	paths := map[*NIC]string{&s.NIC: "nic"}
-	for i := range s.Groups {
-		g := &s.Groups[i]
+	var name func(list []Group, path string)
+	name = func(list []Group, path string) {
+		for i := range list {
+			at := fmt.Sprintf("%s[%d]", path, i)
+			if n := list[i].NIC; n != nil && paths[n] == "" {
+				paths[n] = at + ".nic"
+			}
+			name(list[i].Below, at+".below")
+		}
+	}
+	name(s.Groups, "groups")
+	var kinds []*NIC
+	s.each(func(g *Group) {
 		n := s.nic(g)
-		if paths[n] == "" {
-			paths[n] = fmt.Sprintf("groups[%d].nic", i)
+		if g.NICs > 0 && !slices.Contains(kinds, n) {
+			kinds = append(kinds, n)
 		}
-		count := g.NICs * max(g.Times, 1)
-		if count == 0 {
-			continue
-		}
-		if p := n.check(paths[n]); p != nil {
+		ports[n] += g.NICs * max(n.Ports, 1)
+	})
+	for _, n := range kinds {
+		if p := n.check(paths[n], ports[n]); p != nil {
 			return p
 		}
-		for range count * max(n.Ports, 1) {
+	}
+	var twice *problem
+	clear(ports)
+	s.each(func(g *Group) {
+		n := s.nic(g)
+		for range g.NICs * max(n.Ports, 1) {
 			dev := n.number(ports[n], used)
-			if used[dev] {
-				return wrong(paths[n]+".first", "leave it out, or number ports so that each has its own", "port %d is numbered twice", dev)
+			if used[dev] && twice == nil {
+				twice = wrong(paths[n]+".first", "leave it out, or number ports so that each has its own", "port %d is numbered twice", dev)
 			}
 			used[dev] = true
 			ports[n]++
 		}
-	}
-	for i := range s.Groups {
-		if n := s.nic(&s.Groups[i]); len(n.Names) > 0 && ports[n] > 0 && len(n.Names) != ports[n] {
-			return wrong(paths[n]+".names", "name every port", "%d names for %d ports", len(n.Names), ports[n])
-		}
-	}
-	return nil
+	})
+	return twice
 }
 
 // number is that of the i-th port of this kind.
 func (n *NIC) number(i int, used map[int]bool) int {
-	if n.First > 0 {
+	switch {
+	case len(n.Devs) > 0:
+		return n.Devs[i]
+	case n.First > 0:
 		return n.First + i
 	}
 	dev := 0
@@ -179,7 +232,7 @@ func (n *NIC) number(i int, used map[int]bool) int {
 	return dev
 }
 
-func (n *NIC) check(path string) *problem {
+func (n *NIC) check(path string, ports int) *problem {
 	if p := known(path+".kind", n.Kind, nicKinds); p != nil {
 		return p
 	}
@@ -191,6 +244,10 @@ func (n *NIC) check(path string) *problem {
 		return wrong(path+".ports", "write 1 to 4, to 64 of what has no PCI function", "%d ports", n.Ports)
 	case n.First < 0 || n.First > 1<<16:
 		return wrong(path+".first", "write the number of the first port, 0 to 65536", "port %d", n.First)
+	case len(n.Names) > 0 && len(n.Names) != ports:
+		return wrong(path+".names", "name every port", "%d names for %d ports", len(n.Names), ports)
+	case len(n.Devs) > 0 && (n.First > 0 || len(n.Devs) != ports || slices.Min(n.Devs) < 0 || slices.Max(n.Devs) > 1<<16):
+		return wrong(path+".devs", "number every port from 0 to 65536, without first", "%d numbers for %d ports", len(n.Devs), ports)
 	case n.Speed < 0 || n.Speed > 10_000_000:
 		return wrong(path+".speed", "write Mb/s of a port, 400000", "%d Mb/s", n.Speed)
 	case n.Latency < 0 || n.Latency > 1e6:
@@ -216,6 +273,8 @@ func (s *Spec) checkNVLink() *problem {
 		return wrong("nvlink", "write 1 to 64", "so many links")
 	case len(l.Counts) > 0 && !l.Switch || len(l.Counts) > 32:
 		return wrong("nvlink.counts", "they are the links to each of at most 32 visible NVSwitches, with switch: true", "counts")
+	case len(l.Each) > 0 && (!l.Switch || l.Links > 0 || len(l.Counts) > 0 || len(l.Each) != s.GPUs() || slices.Min(l.Each) < 0 || slices.Max(l.Each) > 64):
+		return wrong("nvlink.each", fmt.Sprintf("they are the links of each of %d GPUs, 0 to 64, with switch: true and no links and counts", s.GPUs()), "%d numbers", len(l.Each))
 	case len(l.Bus) > 0 && len(l.Bus) != len(l.Counts):
 		return wrong("nvlink.bus", "one bus id for each of counts", "%d bus ids for %d NVSwitches", len(l.Bus), len(l.Counts))
 	}
@@ -232,7 +291,7 @@ func (s *Spec) checkNVLink() *problem {
 func (s *Spec) GPUs() int {
 	n := 0
 	for i := range s.Groups {
-		n += s.Groups[i].GPUs * max(s.Groups[i].Times, 1)
+		n += s.Groups[i].size(func(g *Group) int { return g.GPUs })
 	}
 	return n
 }
@@ -241,8 +300,7 @@ func (s *Spec) GPUs() int {
 func (s *Spec) Ports() int {
 	n := 0
 	for i := range s.Groups {
-		g := &s.Groups[i]
-		n += g.NICs * max(g.Times, 1) * max(s.nic(g).Ports, 1)
+		n += s.Groups[i].size(func(g *Group) int { return g.NICs * max(s.nic(g).Ports, 1) })
 	}
 	return n
 }

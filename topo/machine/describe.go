@@ -40,16 +40,22 @@ func Describe(root *decl.Element, name string) (*Spec, error) {
 		}
 		id := cpu.Int("numaid", -1)
 		mask, _ := cpu.Get("affinity")
-		d.spec.NUMA = append(d.spec.NUMA, NUMA{ID: id, Cores: cores(mask)})
-		for _, e := range cpu.Children {
-			if err := d.group(e, id); err != nil {
-				return nil, err
-			}
+		d.spec.NUMA = append(d.spec.NUMA, NUMA{ID: id, Cores: Cores(mask)})
+		groups, err := d.groups(cpu.Children)
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range groups {
+			g.NUMA = id
+			d.spec.Groups = append(d.spec.Groups, g)
 		}
 	}
 	if len(d.gpus) == 0 {
 		return nil, &DescribeError{Origin: root.Origin, Problem: "the file has no <gpu>, as files for NCCL_TOPO_FILE have none: what the GPUs are is not in it",
 			Write: "describe what NCCL wrote on such a host (NCCL_TOPO_DUMP_FILE)"}
+	}
+	if err := d.byNumber(); err != nil {
+		return nil, err
 	}
 	if err := d.nvlinks(); err != nil {
 		return nil, err
@@ -64,8 +70,8 @@ func Describe(root *decl.Element, name string) (*Spec, error) {
 // describer collects a Spec.
 type describer struct {
 	spec *Spec
-	gpus []*decl.Element
-	bus  map[string]int // of GPUs, their place
+	gpus []*decl.Element // in the order of the file, then by number
+	bus  map[string]int  // of GPUs, their number
 	// ports are the numbers of NIC ports so far.
 	ports map[int]bool
 }
@@ -121,57 +127,73 @@ func (d *describer) cpu(e *decl.Element) error {
 // isSwitch reports whether a PCI function has others below it.
 func isSwitch(e *decl.Element) bool { return e.Name == "pci" && e.Child("pci") != nil }
 
-// group describes a subtree of a CPU: switches one below the other, then GPUs and NICs.
-func (d *describer) group(e *decl.Element, numa int) error {
-	g := Group{NUMA: numa}
-	for isSwitch(e) {
-		if err := d.addSwitch(&g, e); err != nil {
-			return err
+// groups describes elements side by side, in their order: each switch is a group, and so are
+// the GPUs and NICs between switches.
+func (d *describer) groups(list []*decl.Element) ([]Group, error) {
+	var out []Group
+	open := false // the last group takes more devices
+	for _, e := range list {
+		g, err := d.group(e)
+		if err != nil {
+			return nil, err
 		}
-		below := e.Children
-		if n := slices.IndexFunc(below, isSwitch); n < 0 {
-			return d.leaves(&g, below)
+		switch n := len(out) - 1; {
+		case g.GPUs+g.NICs+len(g.Below) == 0: // NCCL drops it
+		case isSwitch(e):
+			out, open = append(out, *g), false
+		case open && out[n].takes(g):
+			out[n].GPUs, out[n].NICs, out[n].Bus = out[n].GPUs+g.GPUs, out[n].NICs+g.NICs, append(out[n].Bus, g.Bus...)
+			if g.NIC != nil && out[n].NIC != nil {
+				out[n].NIC.Names, out[n].NIC.Devs = append(out[n].NIC.Names, g.NIC.Names...), append(out[n].NIC.Devs, g.NIC.Devs...)
+			} else if g.NIC != nil {
+				out[n].NIC = g.NIC
+			}
+		default:
+			out, open = append(out, *g), e.Parent().Name != "cpu" // what is at a CPU is a group each
 		}
-		if len(below) == 2 && isSwitch(below[0]) && isSwitch(below[1]) {
-			return d.apart(&g, below)
-		}
-		if len(below) > 1 {
-			return cannot(e, "the PCIe switch %s has switches and more below it", text(e, "busid"))
-		}
-		e = below[0]
 	}
-	return d.leaves(&g, []*decl.Element{e})
+	return out, nil
 }
 
-// apart describes two switches side by side, GPUs below one and NICs below the other.
-func (d *describer) apart(g *Group, below []*decl.Element) error {
-	g.Apart = true
-	kind := ""
-	for i, e := range below {
-		one := Group{NUMA: g.NUMA}
-		if err := d.addSwitch(&one, e); err != nil {
-			return err
-		}
-		if slices.ContainsFunc(e.Children, isSwitch) || i > 0 && one.Switches[0] != kind {
-			return cannot(e, "the PCIe switch %s has a branch of its own", text(e, "busid"))
-		}
-		kind = one.Switches[0]
-		groups := len(d.spec.Groups)
-		if err := d.leaves(&one, e.Children); err != nil {
-			return err
-		}
-		d.spec.Groups = d.spec.Groups[:groups]
-		if i == 0 {
-			g.NICsFirst = one.GPUs == 0
-		}
-		g.GPUs, g.NICs, g.Bus, g.NIC = g.GPUs+one.GPUs, g.NICs+one.NICs, append(g.Bus, one.Bus...), cmp.Or(one.NIC, g.NIC)
-		if one.GPUs > 0 && one.NICs > 0 || i > 0 && g.NICsFirst == (one.GPUs == 0) {
-			return cannot(e, "the PCIe switch %s has switches side by side below it that are not GPUs' and NICs'", text(e.Parent(), "busid"))
-		}
+// takes reports whether a device can be added to the devices of a group, and orders them:
+// GPUs are written before NICs, or NICs before GPUs.
+func (g *Group) takes(one *Group) bool {
+	if one.GPUs > 0 {
+		g.NICsFirst = g.NICsFirst || g.GPUs == 0
+		return g.NICs == 0 || g.NICsFirst
 	}
-	g.Switches = append(g.Switches, kind)
-	d.spec.Groups = append(d.spec.Groups, *g)
-	return nil
+	return !g.NICsFirst && (g.NIC == nil || g.NIC.same(one.NIC))
+}
+
+// group describes an element below a CPU or a switch: a GPU, a NIC, or a switch and what is
+// below it. It is empty where NCCL drops the element.
+func (d *describer) group(e *decl.Element) (*Group, error) {
+	g := &Group{}
+	switch {
+	case isSwitch(e):
+		if err := d.addSwitch(g, e); err != nil {
+			return nil, err
+		}
+		below, err := d.groups(e.Children)
+		if err != nil {
+			return nil, err
+		}
+		for i := range below {
+			g.Bus, below[i].Bus = append(g.Bus, below[i].Bus...), nil
+		}
+		if len(below) == 1 { // one below the other
+			one := &below[0]
+			one.Switches, one.Bus = append(g.Switches, one.Switches...), g.Bus
+			return one, nil
+		}
+		g.Below = below
+		return g, nil
+	case e.Child("gpu") != nil:
+		return g, d.addGPU(g, e)
+	case e.Child("nic") != nil || e.Name == "nic":
+		return g, d.addNIC(g, e)
+	}
+	return g, nil
 }
 
 // addSwitch finds the kind of a switch: its ids and link, else a bridge with that link.
@@ -222,58 +244,42 @@ func linkOf(e *decl.Element) string {
 	return unknownLink
 }
 
-// leaves describes the devices below the last switch, or one at the CPU itself. GPUs are
-// written before NICs, or NICs before GPUs, as the first one is.
-func (d *describer) leaves(g *Group, list []*decl.Element) error {
-	var gpus, nics []*decl.Element
-	for _, e := range list {
-		switch {
-		case e.Child("gpu") != nil:
-			gpus = append(gpus, e)
-		case e.Child("nic") != nil || e.Name == "nic":
-			nics = append(nics, e)
-		}
-	}
-	if len(gpus)+len(nics) == 0 {
-		return nil // a device that NCCL drops
-	}
-	g.NICsFirst = len(gpus) > 0 && len(nics) > 0 && slices.Index(list, nics[0]) < slices.Index(list, gpus[0])
-	first, second := d.addGPUs, d.addNICs
-	if g.NICsFirst {
-		first, second, gpus, nics = d.addNICs, d.addGPUs, nics, gpus
-	}
-	if err := first(g, gpus); err != nil {
+func (d *describer) addGPU(g *Group, e *decl.Element) error {
+	gpu := e.Child("gpu")
+	kind, err := d.gpuKind(e, gpu)
+	if err != nil {
 		return err
 	}
-	if err := second(g, nics); err != nil {
-		return err
+	one := GPU{Kind: kind, NoGDR: text(gpu, "gdr") == "0", PCIe: linkOf(e)}
+	if one.PCIe == gpuKinds[kind].pci.gen {
+		one.PCIe = ""
 	}
-	d.spec.Groups = append(d.spec.Groups, *g)
+	all := &d.spec.GPU
+	if len(d.gpus) > 0 && (one.Kind != all.Kind || one.NoGDR != all.NoGDR || one.PCIe != all.PCIe) {
+		return cannot(e, "GPUs of two kinds")
+	}
+	all.Kind, all.NoGDR, all.PCIe = one.Kind, one.NoGDR, one.PCIe
+	all.Devs = append(all.Devs, gpu.Int("dev", len(d.gpus)))
+	d.gpus = append(d.gpus, gpu)
+	g.GPUs++
+	g.Bus = append(g.Bus, text(e, "busid"))
 	return nil
 }
 
-func (d *describer) addGPUs(g *Group, list []*decl.Element) error {
-	for _, e := range list {
-		gpu := e.Child("gpu")
-		if gpu.Int("dev", len(d.gpus)) != len(d.gpus) {
-			return cannot(gpu, "GPU %s comes in place %d: GPUs are not in order", text(gpu, "dev"), len(d.gpus))
-		}
-		kind, err := d.gpuKind(e, gpu)
-		if err != nil {
-			return err
-		}
-		one := GPU{Kind: kind, NoGDR: text(gpu, "gdr") == "0", PCIe: linkOf(e)}
-		if one.PCIe == gpuKinds[kind].pci.gen {
-			one.PCIe = ""
-		}
-		if len(d.gpus) > 0 && one != d.spec.GPU {
-			return cannot(e, "GPUs of two kinds")
-		}
-		d.spec.GPU = one
-		g.GPUs++
-		g.Bus = append(g.Bus, text(e, "busid"))
-		d.bus[text(e, "busid")] = len(d.gpus)
-		d.gpus = append(d.gpus, gpu)
+// byNumber puts the GPUs in the order of their numbers.
+func (d *describer) byNumber() error {
+	devs := d.spec.GPU.Devs
+	if !numbers(devs, len(devs)) {
+		return cannot(d.gpus[0], "GPUs are numbered %v, not from 0, each once", devs)
+	}
+	inFile := d.gpus
+	d.gpus = make([]*decl.Element, len(inFile))
+	for i, dev := range devs {
+		d.gpus[dev] = inFile[i]
+		d.bus[text(inFile[i].Parent(), "busid")] = dev
+	}
+	if slices.IsSorted(devs) {
+		d.spec.GPU.Devs = nil
 	}
 	return nil
 }

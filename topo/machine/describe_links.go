@@ -13,50 +13,39 @@ import (
 // same reports whether two kinds differ in names and numbers of ports alone.
 func (n *NIC) same(other *NIC) bool {
 	a, b := *n, *other
-	a.Names, b.Names, a.First, b.First = nil, nil, 0, 0
+	a.Names, b.Names, a.Devs, b.Devs, a.First, b.First = nil, nil, nil, nil, 0, 0
 	return fmt.Sprintf("%+v", a) == fmt.Sprintf("%+v", b)
 }
 
-// addNICs describes NICs, for now each group's by themselves.
-func (d *describer) addNICs(g *Group, list []*decl.Element) error {
-	for _, e := range list {
-		nic := e
-		if e.Name == "pci" {
-			nic = e.Child("nic")
+// addNIC describes a NIC, for now of a kind of its own.
+func (d *describer) addNIC(g *Group, e *decl.Element) error {
+	nic := e
+	if e.Name == "pci" {
+		nic = e.Child("nic")
+	}
+	nets := nic.All("net")
+	if len(nets) == 0 {
+		return nil // NCCL drops it
+	}
+	n, err := d.nicKind(e, nets)
+	if err != nil {
+		return err
+	}
+	for _, net := range nets {
+		dev := net.Int("dev", -1)
+		if dev < 0 || d.ports[dev] {
+			return cannot(net, "port %d has no number of its own", dev)
 		}
-		nets := nic.All("net")
-		if len(nets) == 0 {
-			continue // NCCL drops it
-		}
-		n, err := d.nicKind(e, nets)
-		if err != nil {
-			return err
-		}
-		if g.NIC == nil {
-			g.NIC = n
-		} else if !g.NIC.same(n) {
-			return cannot(e, "NICs of two kinds below one switch")
-		}
-		for _, net := range nets {
-			dev := net.Int("dev", -1)
-			if i := len(g.NIC.Names); i == 0 && dev != d.free() {
-				g.NIC.First = dev
-			} else if want := g.NIC.number(i, d.ports); dev != want {
-				return cannot(net, "port %d comes where port %d does: ports are not in order", dev, want)
-			}
-			d.ports[dev] = true
-			g.NIC.Names = append(g.NIC.Names, text(net, "name"))
-		}
-		g.NICs++
-		if e.Name == "pci" {
-			g.Bus = append(g.Bus, text(e, "busid"))
-		}
+		d.ports[dev] = true
+		n.Devs, n.Names = append(n.Devs, dev), append(n.Names, text(net, "name"))
+	}
+	g.NIC = n
+	g.NICs++
+	if e.Name == "pci" {
+		g.Bus = append(g.Bus, text(e, "busid"))
 	}
 	return nil
 }
-
-// free is the least number that no port has.
-func (d *describer) free() int { return (&NIC{}).number(0, d.ports) }
 
 // nicKind describes a NIC by its ports.
 func (d *describer) nicKind(e *decl.Element, nets []*decl.Element) (*NIC, error) {
@@ -114,8 +103,9 @@ func isVirtual(target string) bool { return strings.HasPrefix(target, "fffffff")
 func (d *describer) nvlinks() error {
 	l := &d.spec.NVLink
 	between := map[[2]int]int{}
+	var each []int // links to NVSwitches that the host does not see
 	for i, gpu := range d.gpus {
-		own := NVLink{}
+		own, virtual := NVLink{}, 0
 		for _, e := range gpu.All("nvlink") {
 			target, class, count := text(e, "target"), text(e, "tclass"), e.Int("count", 1)
 			to, known := d.bus[target]
@@ -125,18 +115,23 @@ func (d *describer) nvlinks() error {
 			case !strings.HasPrefix(class, "0x0680") || class == "0x068001":
 				return cannot(e, "an NVLink to %s, of class %s", target, class)
 			case isVirtual(target):
-				own.Switch, own.Links = true, own.Links+count
+				virtual += count
 			default:
-				own.Switch, own.Counts, own.Bus = true, append(own.Counts, count), append(own.Bus, target)
+				own.Counts, own.Bus = append(own.Counts, count), append(own.Bus, target)
 			}
 		}
-		if i > 0 && fmt.Sprint(own) != fmt.Sprint(*l) {
+		each = append(each, virtual)
+		if i > 0 && fmt.Sprint(own) != fmt.Sprint(*l) || len(own.Counts) > 0 && virtual > 0 {
 			return cannot(gpu, "GPU %d has other links to NVSwitches than GPU 0", i)
 		}
 		*l = own
 	}
-	if l.Links == gpuKinds[d.spec.GPU.Kind].links || len(l.Counts) > 0 {
-		l.Links = 0
+	most := slices.Max(each)
+	switch l.Switch = most > 0 || len(l.Counts) > 0; {
+	case slices.Min(each) < most:
+		l.Each = each
+	case most != gpuKinds[d.spec.GPU.Kind].links:
+		l.Links = most
 	}
 	return d.pairs(between)
 }
@@ -168,41 +163,74 @@ func (d *describer) pairs(between map[[2]int]int) error {
 	return nil
 }
 
-// shorten writes the kind of most NICs once, and groups that repeat.
+// shorten writes the kind of most NICs once, groups that repeat, and no numbers that ports
+// have anyway.
 func (d *describer) shorten() {
 	s := d.spec
-	for i := range s.Groups {
-		g := &s.Groups[i]
+	s.share(s.Groups)
+	var kinds []*NIC
+	ports, used, usual := map[*NIC]int{}, map[int]bool{}, true
+	s.each(func(g *Group) {
+		n := s.nic(g)
+		if !slices.Contains(kinds, n) {
+			kinds = append(kinds, n)
+		}
+		for range g.NICs * max(n.Ports, 1) {
+			dev := (&NIC{}).number(0, used)
+			usual = usual && n.Devs[ports[n]] == dev
+			used[dev] = true
+			ports[n]++
+		}
+	})
+	for _, n := range kinds {
+		if usual {
+			n.Devs = nil
+		}
+	}
+	s.Groups = repeated(s.Groups)
+}
+
+// share takes NICs of the Spec's kind out of groups.
+func (s *Spec) share(groups []Group) {
+	for i := range groups {
+		g := &groups[i]
 		switch {
-		case g.NIC == nil || g.NIC.First > 0:
+		case g.NIC == nil:
 		case s.NIC.Kind == "":
 			s.NIC, g.NIC = *g.NIC, nil
 		case s.NIC.same(g.NIC):
-			s.NIC.Names = append(s.NIC.Names, g.NIC.Names...)
+			s.NIC.Names, s.NIC.Devs = append(s.NIC.Names, g.NIC.Names...), append(s.NIC.Devs, g.NIC.Devs...)
 			g.NIC = nil
 		}
+		s.share(g.Below)
 	}
+}
+
+// repeated writes equal groups in a row once.
+func repeated(groups []Group) []Group {
 	var out []Group
-	for _, g := range s.Groups {
-		if n := len(out) - 1; n >= 0 && g.NIC == nil && out[n].NIC == nil && shape(&out[n]) == shape(&g) && max(out[n].Times, 1) < maxGroups {
+	for _, g := range groups {
+		g.Below = repeated(g.Below)
+		if n := len(out) - 1; n >= 0 && shape(&out[n]) == shape(&g) && max(out[n].Times, 1) < maxGroups {
 			out[n].Times = max(out[n].Times, 1) + 1
 			out[n].Bus = append(out[n].Bus, g.Bus...)
 			continue
 		}
 		out = append(out, g)
 	}
-	s.Groups = out
+	return out
 }
 
-// shape is a group without bus ids and how often it is there.
+// shape is a group without bus ids and how often it is there: a group with a kind of NIC of
+// its own is like no other, by the kind's address.
 func shape(g *Group) string {
 	c := *g
 	c.Bus, c.Times = nil, 0
 	return fmt.Sprintf("%+v", c)
 }
 
-// cores writes sysfs' mask of CPUs as ranges, "0-3,36".
-func cores(mask string) string {
+// Cores writes sysfs' mask of CPUs as ranges, "0-3,36".
+func Cores(mask string) string {
 	var list []int
 	words := strings.Split(mask, ",")
 	for i, w := range words {

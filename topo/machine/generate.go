@@ -24,15 +24,14 @@ func (s *Spec) Generate() (*decl.Element, error) {
 		return nil, p
 	}
 	g := &generator{spec: s, buses: map[int]int{}, ports: map[*NIC]int{}, used: map[int]bool{}}
+	g.gpus, g.bus = make([]*decl.Element, s.GPUs()), make([]string, s.GPUs())
 	root := element("system", "version", "1")
 	for i, n := range s.NUMA {
 		cpu := g.cpu(i, n)
-		for _, grp := range s.Groups {
-			if grp.NUMA != n.ID {
-				continue
-			}
-			for t := range max(grp.Times, 1) {
-				g.group(cpu, &grp, t)
+		for k := range s.Groups {
+			if grp := &s.Groups[k]; grp.NUMA == n.ID {
+				g.given, g.bridge = grp.Bus, grp.Bridge
+				g.group(cpu, grp)
 			}
 		}
 		root.Append(cpu)
@@ -43,14 +42,17 @@ func (s *Spec) Generate() (*decl.Element, error) {
 
 // generator numbers devices as it goes.
 type generator struct {
-	spec  *Spec
-	gpus  []*decl.Element // <gpu>, in order
-	bus   []string        // of each GPU
-	nics  int             // ports
-	ports map[*NIC]int    // of each kind
-	used  map[int]bool    // numbers of ports
-	buses map[int]int     // PCI buses used, by index of the NUMA node
-	numa  int
+	spec   *Spec
+	gpus   []*decl.Element // <gpu>, by number
+	bus    []string        // of each GPU
+	made   int             // GPUs so far
+	nics   int             // ports
+	ports  map[*NIC]int    // of each kind
+	used   map[int]bool    // numbers of ports
+	buses  map[int]int     // PCI buses used, by index of the NUMA node and host bridge
+	given  []string        // bus ids that the group still has
+	numa   int
+	bridge int
 }
 
 func element(name string, attrs ...string) *decl.Element {
@@ -77,56 +79,29 @@ func (g *generator) cpu(i int, n NUMA) *decl.Element {
 	return e
 }
 
-// group appends the subtree of a group, its t-th copy.
-func (g *generator) group(cpu *decl.Element, grp *Group, t int) {
-	each := len(grp.Bus) / max(grp.Times, 1)
-	given := grp.Bus[t*each : (t+1)*each]
-	busID := func() string {
-		if len(given) > 0 {
-			id := given[0]
-			given = given[1:]
-			return id
+// group appends the subtree of a group, all copies.
+func (g *generator) group(on *decl.Element, grp *Group) {
+	grp = grp.parts()
+	for range max(grp.Times, 1) {
+		at := on
+		for _, kind := range grp.Switches {
+			at = child(at, pci(switchKinds[kind], g.busID(), ""))
 		}
-		return g.nextBus()
-	}
-	at := cpu
-	for i, kind := range grp.Switches {
-		if grp.Apart && i == len(grp.Switches)-1 {
-			break
-		}
-		at = child(at, pci(switchKinds[kind], busID(), ""))
-	}
-	below := func() *decl.Element {
-		if !grp.Apart {
-			return at
-		}
-		return child(at, pci(switchKinds[grp.Switches[len(grp.Switches)-1]], busID(), ""))
-	}
-	gpus := func() {
-		if grp.GPUs > 0 {
-			for on, i := below(), 0; i < grp.GPUs; i++ {
-				g.gpu(on, busID())
-			}
-		}
-	}
-	nics := func() {
-		if grp.NICs > 0 {
-			for on, i := below(), 0; i < grp.NICs; i++ {
-				bus := ""
-				n := g.spec.nic(grp)
-				if !n.Virtual {
-					bus = busID()
+		for _, nics := range []bool{grp.NICsFirst, !grp.NICsFirst} {
+			for range grp.NICs {
+				if nics {
+					g.nic(at, g.spec.nic(grp))
 				}
-				g.nic(on, n, bus)
+			}
+			for range grp.GPUs {
+				if !nics {
+					g.gpu(at)
+				}
 			}
 		}
-	}
-	if grp.NICsFirst {
-		nics()
-		gpus()
-	} else {
-		gpus()
-		nics()
+		for i := range grp.Below {
+			g.group(at, &grp.Below[i])
+		}
 	}
 }
 
@@ -135,13 +110,21 @@ func child(of, e *decl.Element) *decl.Element {
 	return e
 }
 
-// nextBus makes a bus id: each NUMA node has its own part of the 256 buses.
-func (g *generator) nextBus() string {
+// busID is the next of the group's bus ids, or a new one: each NUMA node has its own part of
+// the 256 buses, each host bridge of it a PCI domain, each bus at most 32 devices.
+func (g *generator) busID() string {
+	if len(g.given) > 0 {
+		id := g.given[0]
+		g.given = g.given[1:]
+		return id
+	}
 	span := 256 / len(g.spec.NUMA)
 	for {
-		n := g.buses[g.numa]
-		g.buses[g.numa]++
-		id := fmt.Sprintf("%04x:%02x:00.0", n/(span-1), g.numa*span+1+n%(span-1))
+		key := g.numa<<8 | g.bridge
+		n := g.buses[key]
+		g.buses[key]++
+		bus, dev := n%(span-1), n/(span-1)
+		id := fmt.Sprintf("%04x:%02x:%02x.0", g.bridge+dev/32<<8, g.numa*span+1+bus, dev%32)
 		if !slices.ContainsFunc(g.spec.Groups, func(grp Group) bool { return slices.Contains(grp.Bus, id) }) {
 			return id
 		}
@@ -161,12 +144,15 @@ func pci(id pciID, bus, gen string) *decl.Element {
 		"subsystem_vendor", id.subVendor, "subsystem_device", id.subDevice, "link_speed", speed, "link_width", width)
 }
 
-func (g *generator) gpu(on *decl.Element, bus string) {
-	k := gpuKinds[g.spec.GPU.Kind]
-	n := strconv.Itoa(len(g.gpus))
+func (g *generator) gpu(on *decl.Element) {
+	k, dev := gpuKinds[g.spec.GPU.Kind], g.made
+	if g.made++; len(g.spec.GPU.Devs) > 0 {
+		dev = g.spec.GPU.Devs[dev]
+	}
+	n := strconv.Itoa(dev)
 	e := element("gpu", "dev", n, "sm", strconv.Itoa(k.sm), "rank", n, "gdr", flag(!g.spec.GPU.NoGDR))
-	child(on, pci(k.pci, bus, g.spec.GPU.PCIe)).Append(e)
-	g.gpus, g.bus = append(g.gpus, e), append(g.bus, bus)
+	g.gpus[dev], g.bus[dev] = e, g.busID()
+	child(on, pci(k.pci, g.bus[dev], g.spec.GPU.PCIe)).Append(e)
 }
 
 func flag(on bool) string {
@@ -176,10 +162,10 @@ func flag(on bool) string {
 	return "0"
 }
 
-func (g *generator) nic(on *decl.Element, n *NIC, bus string) {
+func (g *generator) nic(on *decl.Element, n *NIC) {
 	k := nicKinds[n.Kind]
 	if !n.Virtual {
-		on = child(on, pci(k.pci, bus, n.PCIe))
+		on = child(on, pci(k.pci, g.busID(), n.PCIe))
 	}
 	nic := child(on, element("nic"))
 	latency, speed := k.latency, k.speed
@@ -243,6 +229,10 @@ func (l *NVLink) of(i, n, links int) []nvlinks {
 		links = l.Links
 	}
 	switch {
+	case len(l.Each) > 0 && l.Each[i] == 0:
+		return nil
+	case len(l.Each) > 0:
+		return []nvlinks{{-1, -1, l.Each[i]}}
 	case l.Switch && len(l.Counts) == 0:
 		return []nvlinks{{-1, -1, links}}
 	case l.Switch:

@@ -47,19 +47,22 @@ type NUMA struct {
 
 // GPU is the kind of all GPUs. NoGDR: GPUDirect RDMA is off. PCIe replaces the
 // kind's own link, "4x16" for generation 4 of 16 lanes, "unknown" for a VM that does not say.
+// Devs are the GPUs' numbers in the order of the file, where they are not 0, 1, 2 ….
 type GPU struct {
 	Kind  string `json:"kind"`
 	NoGDR bool   `json:"noGDR,omitempty"`
 	PCIe  string `json:"pcie,omitempty"`
+	Devs  []int  `json:"devs,omitempty"`
 }
 
 // NVLink says what the NVLinks of each GPU lead to: NVSwitches (Switch; Counts are
 // the links to each visible NVSwitch, none: one virtual target), or other GPUs:
 // Mesh links to each other GPU, or Pairs {GPU, GPU, links}. Links replaces the
-// number of links of the kind.
+// number of links of the kind; Each lists it by GPU where GPUs differ (0: none works).
 type NVLink struct {
 	Switch bool     `json:"switch,omitempty"`
 	Links  int      `json:"links,omitempty"`
+	Each   []int    `json:"each,omitempty"`
 	Counts []int    `json:"counts,omitempty"`
 	Bus    []string `json:"bus,omitempty"` // bus ids of the visible NVSwitches
 	Mesh   int      `json:"mesh,omitempty"`
@@ -69,11 +72,13 @@ type NVLink struct {
 // NIC is the kind of all NICs; what is zero is the kind's. Speed is of a port, in
 // Mb/s, Latency in us as the net plugin reports it, Ports the ports of a NIC.
 // Name is a pattern of the port's number ("mlx5_%d"); Names lists them instead.
-// Virtual NICs have no PCI function. Ports are numbered from First on, or else take the
-// least numbers that are free.
+// Virtual NICs have no PCI function. Ports are numbered from First on, or as Devs lists
+// them, or else take the least numbers that are free. Names and Devs have an entry for each
+// port of the kind in the order of the file: NUMA node by NUMA node, group by group.
 type NIC struct {
 	Kind    string   `json:"kind,omitempty"`
 	First   int      `json:"first,omitempty"`
+	Devs    []int    `json:"devs,omitempty"`
 	Speed   int      `json:"speed,omitempty"`
 	Latency float64  `json:"latency,omitempty"`
 	Ports   int      `json:"ports,omitempty"`
@@ -84,21 +89,66 @@ type NIC struct {
 	Names   []string `json:"names,omitempty"`
 }
 
-// Group is a PCIe subtree: switches one below the other (kinds of Switches), then
-// GPUs and NICs below the last. Apart puts the NICs below a second switch beside
-// the GPUs' one. NICsFirst is their order in the file. Times repeats the group.
+// Group is a PCIe subtree of a NUMA node: switches one below the other (kinds of Switches),
+// then GPUs and NICs below the last, then the subtrees of Below, which leave NUMA, Bridge and
+// Bus to the outermost group. Apart puts the NICs below a second switch beside the GPUs' one.
+// NICsFirst is their order in the file. Times repeats the group. Bridge is the number of the
+// host bridge within the NUMA node, each of which is a PCI domain of its own in the file.
 // Bus lists bus ids of all its PCI functions in order; without it they are made.
 // NIC is the kind of the NICs of this group where it is not that of the others.
 type Group struct {
 	NUMA      int      `json:"numa"`
+	Bridge    int      `json:"bridge,omitempty"`
 	Switches  []string `json:"switches,omitempty"`
 	GPUs      int      `json:"gpus,omitempty"`
 	NICs      int      `json:"nics,omitempty"`
 	NICsFirst bool     `json:"nicsFirst,omitempty"`
 	Apart     bool     `json:"apart,omitempty"`
+	Below     []Group  `json:"below,omitempty"`
 	Times     int      `json:"times,omitempty"`
 	Bus       []string `json:"bus,omitempty"`
 	NIC       *NIC     `json:"nic,omitempty"`
+}
+
+// parts is a group without Apart: the last switch and the one beside it become two subtrees.
+func (g *Group) parts() *Group {
+	if !g.Apart {
+		return g
+	}
+	out, last := *g, g.Switches[len(g.Switches)-1:]
+	out.Apart, out.GPUs, out.NICs, out.Below = false, 0, 0, nil
+	out.Switches = g.Switches[:len(g.Switches)-1]
+	for _, nics := range []bool{g.NICsFirst, !g.NICsFirst} {
+		switch {
+		case nics && g.NICs > 0:
+			out.Below = append(out.Below, Group{Switches: last, NICs: g.NICs, NIC: g.NIC})
+		case !nics && g.GPUs > 0:
+			out.Below = append(out.Below, Group{Switches: last, GPUs: g.GPUs})
+		}
+	}
+	out.Below = append(out.Below, g.Below...)
+	return &out
+}
+
+// each calls f for the copies of all groups in the order of the file.
+func (s *Spec) each(f func(g *Group)) {
+	var walk func(g *Group)
+	walk = func(g *Group) {
+		g = g.parts()
+		for range max(g.Times, 1) {
+			f(g)
+			for i := range g.Below {
+				walk(&g.Below[i])
+			}
+		}
+	}
+	for _, n := range s.NUMA {
+		for i := range s.Groups {
+			if s.Groups[i].NUMA == n.ID {
+				walk(&s.Groups[i])
+			}
+		}
+	}
 }
 
 // nic is the kind of a group's NICs.
@@ -144,8 +194,9 @@ func Parse(data []byte, file string) (*Spec, error) {
 // Limits of one host: NCCL's own arrays are not larger (topo.h: 576 nodes of a
 // kind, xml.h: 256 elements of a local rank's XML are the tighter ones).
 const (
-	maxGroups = 128
+	maxGroups = 512
 	maxEach   = 64
+	maxBelow  = 8
 )
 
 // problem is a fault of a Spec at a member.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/doc"
+	"github.com/simccl/simccl/topo/smi"
 )
 
 // FormatError is a format that Write does not know.
@@ -15,11 +16,11 @@ type FormatError struct{ Format string }
 
 // Error names the formats.
 func (e *FormatError) Error() string {
-	return fmt.Sprintf("%s: write text, json, svg, dot or nccl", e.Format)
+	return fmt.Sprintf("%s: write text, json, svg, dot, nccl or matrix", e.Format)
 }
 
-// Write shows a host: "text" in 80 columns, "wide" with all bandwidths, "json", "dot" for Graphviz, or "nccl", the lines of
-// NCCL's own log.
+// Write shows a host: "text" in 80 columns, "wide" with all bandwidths, "json", "dot" for Graphviz, "nccl", the lines of
+// NCCL's own log, or "matrix", that of nvidia-smi topo -m.
 func Write(w io.Writer, h *topo.Host, format string) error {
 	switch format {
 	case "text", "wide":
@@ -36,6 +37,9 @@ func Write(w io.Writer, h *topo.Host, format string) error {
 			}
 		}
 		return nil
+	case "matrix":
+		_, err := io.WriteString(w, smi.Of(h.Dump).Text())
+		return err
 	case "json":
 		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")

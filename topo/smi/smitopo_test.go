@@ -99,10 +99,10 @@ func TestMesh(t *testing.T) {
 // TestBroken: what is no matrix is refused with its place.
 func TestBroken(t *testing.T) {
 	for text, want := range map[string]string{
-		"\tGPU0\tGPU1\nGPU0\t X \tNV4\n": "smi.txt:1:1: 1 rows of 2",
+		"\tGPU0\tGPU1\nGPU0\t X \tNV4\n": "smi.txt:1:2: the row of GPU1, 2 of 2, is missing",
 		"\tGPU0\tGPU1\nGPU0\t X \n":      "smi.txt:2:1: 1 cells of 2",
-		"\tGPU0\nGPU0\tNVL\n":            "smi.txt:2:1: \"NVL\" is no kind",
-		"":                               "smi.txt:1:1: 0 rows of 0",
+		"\tGPU0\tGPU1\nGPU0\t X \tNVL\n": "smi.txt:2:10: \"NVL\" is no kind",
+		"":                               "smi.txt:1:1: no matrix of nvidia-smi topo -m",
 	} {
 		if _, err := Parse(text, "smi.txt", Kinds{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/klauspost/compress/zstd"
+
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/aicb"
 	"github.com/simccl/simccl/workload/calls"
@@ -114,6 +116,9 @@ func (p *parts) file(f File) (err error) {
 	return p.read(r, f.Name, 0)
 }
 
+// zstdWindow is how far back a frame may refer, in bytes: as the zstd command's default.
+const zstdWindow = 128 << 20
+
 // maxNesting is how deep archives and compression may be in each other.
 const maxNesting = 3
 
@@ -137,6 +142,13 @@ func (p *parts) read(in io.Reader, name string, depth int) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		return p.read(z, strings.TrimSuffix(name, ".gz"), depth+1)
+	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		z, err := zstd.NewReader(b, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(zstdWindow), zstd.WithDecoderLowmem(true))
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		defer z.Close()
+		return p.read(z, strings.TrimSuffix(name, ".zst"), depth+1)
 	case len(head) > 262 && string(head[257:262]) == "ustar":
 		return p.archive(b, name, depth)
 	}

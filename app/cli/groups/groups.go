@@ -8,6 +8,7 @@ import (
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/study/grouplog"
 	"github.com/spf13/cobra"
 )
@@ -32,9 +33,9 @@ follow each other as the calls do.`,
 			if m.Network != "flow" {
 				return fail.Usage("--network %s: groups use the GPUs of one node, without a network; leave it out", m.Network)
 			}
-			data, err := a.ReadFile(args[0], process.MaxResults)
+			data, err := a.ReadAs(args[0], process.MaxResults, inputs.Groups)
 			if err != nil {
-				return fail.Input(err)
+				return err
 			}
 			list, err := grouplog.Read(bytes.NewReader(data), args[0])
 			if err != nil {

@@ -5,6 +5,7 @@ import (
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/study/packetrun"
 	"github.com/spf13/cobra"
 )
@@ -22,7 +23,9 @@ collectives meet in a network is run --fabric FILE --network packet.`)
 func run(p *process.Process, json *bool) *cobra.Command {
 	ns3, cc, h := "", "", packetrun.Htsim{Balance: "mixed"}
 	o := packetrun.Options{Seed: 1, Workers: 1, Compat: "ns3", Poll: p.Cancelled, Warn: p.Warn}
-	o.Read = func(name string) ([]byte, error) { return p.Read(name, maxFile) }
+	o.Read = func(name string) ([]byte, error) {
+		return p.ReadAs(name, maxFile, inputs.NS3Config, inputs.NS3Network, inputs.NS3Flows, inputs.HTSimMatrix, inputs.HTSimNetwork)
+	}
 	c := &cobra.Command{Use: "run", Short: "Run a scenario of a packet simulator",
 		Long: `run simulates the flows of a packet simulator's input files, frame by frame, and
 prints flow completion times, the deepest queue, pause frames, ECN marks and losses.

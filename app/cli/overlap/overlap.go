@@ -18,6 +18,7 @@ import (
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/job"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim/gpu"
@@ -48,7 +49,7 @@ NVLink multicast.`,
 }
 
 func run(ctx context.Context, a *cli.App, m *cli.Machine, multicast bool, file string) error {
-	data, err := a.Read(file, process.MaxSettings)
+	data, err := a.ReadAs(file, process.MaxSettings, inputs.Overlap)
 	if err != nil {
 		return err
 	}
@@ -123,7 +124,7 @@ func Fit(ctx context.Context, a *cli.App, at *calibrate.Lab, dir string, class *
 	if _, err := os.Stat(file); err != nil {
 		return "", nil
 	}
-	data, err := a.Read(file, process.MaxSettings)
+	data, err := a.ReadAs(file, process.MaxSettings, inputs.Overlap)
 	if err != nil {
 		return "", err
 	}
