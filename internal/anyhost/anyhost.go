@@ -28,7 +28,8 @@ type Given struct {
 	// vendors' files do not have, and the name of its file; nil: NVLinks are assumed.
 	NVLink     []byte
 	NVLinkFile string
-	Node       int // of a log, from 0
+	Node       int    // of a log, from 0
+	Version    string // in place of the release of a log
 }
 
 // Host is a host that was read.
@@ -124,7 +125,7 @@ func (h *Host) read(data []byte, name string, g *Given) (err error) {
 			err = beside.Beside(h.Root)
 		}
 	case inputs.NCCLLog, inputs.SystemPrint:
-		return h.log(data, name, g.Node)
+		return h.log(data, name, g)
 	case inputs.MachineSpec:
 		return h.described(data, name)
 	case inputs.Template:
@@ -214,12 +215,12 @@ func (g *Given) links() (*smitopo.Matrix, *machine.NVLink, error) {
 }
 
 // log takes the machine out of NCCL's log.
-func (h *Host) log(data []byte, name string, node int) error {
+func (h *Host) log(data []byte, name string, g *Given) error {
 	log, err := ncclog.Read(ncclog.File{Name: name, Data: data})
 	if err != nil {
 		return fail.Input(err)
 	}
-	m, err := logcheck.Topology(log)
+	m, err := logcheck.Topology(log, g.Version)
 	if err != nil {
 		return fail.Input(fmt.Errorf("%s: %w", name, err))
 	}
@@ -227,7 +228,7 @@ func (h *Host) log(data []byte, name string, node int) error {
 	if len(m.Env) > 0 {
 		h.Notes = append(h.Notes, "settings of the log that bear on decisions: "+strings.Join(m.Env, " "))
 	}
-	at := 0
+	at, node := 0, g.Node
 	for _, n := range m.Nodes {
 		if at += n.Count; node < at && node >= 0 {
 			if len(m.Nodes) > 1 {
