@@ -264,15 +264,23 @@ func (b *builder) devices(top *object) error {
 			return err
 		}
 	}
+	cards := map[string]*decl.Element{} // of RDMA NICs, which NCCL takes for ports of function 0 (net_ib)
 	for _, o := range nics {
-		e, err := b.function(o)
-		if err != nil {
-			return err
+		card := strings.TrimRight(o.attrs["pci_busid"], "0123456789abcdef")
+		e := cards[card]
+		if e == nil || kind != osOpenFabrics {
+			var err error
+			if e, err = b.function(o); err != nil {
+				return err
+			}
+			if cards[card] = e; kind == osOpenFabrics {
+				e.Set("busid", card+"0")
+			}
+			if err := b.hang(o, e); err != nil {
+				return err
+			}
 		}
 		b.nics = append(b.nics, machine.Device{PCI: e, Name: o.osDevice(kind).attrs["name"], Sockets: kind == osNetwork, GUID: guid(o.osDevice(kind).info["NodeGUID"])})
-		if err := b.hang(o, e); err != nil {
-			return err
-		}
 	}
 	return nil
 }

@@ -84,7 +84,7 @@ func ends(root *decl.Element) (gpus, nets []end) {
 		slices.SortStableFunc(list, func(a, b end) int { return cmp.Compare(a.dev, b.dev) })
 	}
 	for i := range gpus {
-		if gpus[i].e.Child("c2c") != nil { // Grace's firmware keeps eight numbers for each GPU
+		if g := gpus[i].e; g.Child("c2c") != nil && g.Int("sm", 0) < 110 { // Grace's firmware keeps eight numbers for each GPU; GB10 has no memory of its own
 			gpus[i].device.Memory = strconv.Itoa(len(cpus) + 8*i)
 		}
 	}

@@ -136,10 +136,12 @@ func addPort(d *Device, dev int, given string) (note string, err error) {
 	if guid == "" {
 		guid = fmt.Sprintf("0x200c%011x", dev+1)
 	}
-	nic := element("nic")
-	d.PCI.Append(nic)
+	nic := d.PCI.Child("nic") // a card of two functions is one NIC of two ports
+	if nic == nil {
+		nic = child(d.PCI, element("nic"))
+	}
 	nic.Append(element("net", "name", d.Name, "dev", strconv.Itoa(dev), "latency", strconv.FormatFloat(k.latency, 'g', -1, 64), "speed", strconv.Itoa(k.speed),
-		"port", "1", "guid", guid, "maxconn", strconv.Itoa(k.maxConn), "gdr", flag(!k.noGDR && !d.Sockets)))
+		"port", strconv.Itoa(len(nic.Children)+1), "guid", guid, "maxconn", strconv.Itoa(k.maxConn), "gdr", flag(!k.noGDR && !d.Sockets)))
 	return note, nil
 }
 
