@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/internal/bounded"
+	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/builtin"
 	"github.com/simccl/simccl/topo/fabric"
@@ -18,6 +20,7 @@ import (
 // Limits on what is read of an input file, far above what one has.
 const (
 	maxTopology = topoxml.MaxBytes // the parser's own, as of the next
+	maxMachine  = 256 << 20        // of whatever describes one: logs of NCCL are the longest
 	maxNetwork  = fabric.MaxBytes
 	maxClass    = 1 << 20
 )
@@ -50,22 +53,87 @@ func (o *Options) read(name string, limit int64) ([]byte, error) {
 	return data, bad(err)
 }
 
-// ReadTopology reads a topology file. A name that is no file may be that of a built-in
-// machine, which is returned too.
-func (o *Options) ReadTopology(name string) ([]byte, *builtin.Machine, error) {
-	data, err := o.read(name, maxTopology)
-	if err == nil || !errors.Is(err, fs.ErrNotExist) || strings.ContainsAny(name, `/\`) {
-		return data, nil, err
+// readAs reads an input file of a kind, taken out of what it was compressed or saved in; one
+// that is known as another is refused by its name.
+func (o *Options) readAs(name string, limit int64, kind inputs.Kind) ([]byte, error) {
+	data, err := o.read(name, limit)
+	if err != nil {
+		return nil, err
+	}
+	data, err = inputs.Take(data, name, limit, kind)
+	return data, bad(err)
+}
+
+// TopologyFile is a topology file that was read.
+type TopologyFile struct {
+	Data []byte // NCCL's XML
+	// Name is what messages about its lines call it: the file, or what was made of it.
+	Name    string
+	Machine *builtin.Machine // that the name is of; nil for a file
+	// Template reports that it names places of GPUs and NICs only.
+	Template bool
+}
+
+// ReadTopology reads a file that describes a machine in any form that Options.Convert takes,
+// and warns of what that assumes. A name that is no file may be that of a built-in machine.
+func (o *Options) ReadTopology(name string) (*TopologyFile, error) {
+	data, err := o.read(name, maxMachine)
+	if err == nil {
+		return o.topology(data, name)
+	}
+	if !errors.Is(err, fs.ErrNotExist) || strings.ContainsAny(name, `/\`) {
+		return nil, err
 	}
 	if m := builtin.Lookup(name); m != nil {
-		return m.XML(), m, nil
+		return &TopologyFile{Data: m.XML(), Name: name, Machine: m}, nil
 	}
-	if near := builtin.Suggest(name); near != "" {
-		err = bad(fmt.Errorf("%w, nor a built-in machine; %s is one, and simccl topo list names all", inner(err), near))
+	if near := builtin.Suggest(name); len(near) > 0 {
+		err = bad(fmt.Errorf("%w, nor a built-in machine; did you mean %s? simccl topo list names all", inner(err), orList(near)))
 	} else if !strings.Contains(name, ".") {
 		err = bad(fmt.Errorf("%w, nor a built-in machine; simccl topo list names those", inner(err)))
 	}
-	return nil, nil, err
+	return nil, err
+}
+
+// orList joins names: "a, b or c".
+func orList(names []string) string {
+	n := len(names) - 1
+	if n == 0 {
+		return names[0]
+	}
+	return strings.Join(names[:n], ", ") + " or " + names[n]
+}
+
+// topology makes NCCL's XML of a content.
+func (o *Options) topology(data []byte, name string) (*TopologyFile, error) {
+	v := inputs.Of(data)
+	f := &TopologyFile{Data: v.XML(), Name: name, Template: v.Kind() == inputs.Template}
+	switch {
+	case v.Is(inputs.Topology, inputs.TopologyHosts, inputs.Template), len(v.Found) == 0 && bytes.HasPrefix(bytes.TrimSpace(f.Data), []byte("<")):
+		return f, nil // of XML that is no topology its reader has the place
+	case len(v.Found) == 0:
+		return nil, bad(&inputs.UnknownError{File: name, Note: v.Note, Wants: "a machine", Kinds: inputs.Machines()})
+	case !v.Is(inputs.Machines()...):
+		return nil, bad(v.Want(name, inputs.Machines()...))
+	case o.Convert == nil:
+		return nil, bad(fmt.Errorf("%w; simccl topo convert makes a topology file of it", v.Want(name, inputs.Topology)))
+	}
+	made, err := o.Convert(data, name)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range made.Notes {
+		o.warn(fmt.Errorf("%s: %s", name, n))
+	}
+	f.Data, f.Name = made.XML, made.Name
+	return f, nil
+}
+
+// Converted is NCCL's topology file of a machine that a file describes in another form.
+type Converted struct {
+	XML   []byte
+	Name  string   // what messages about its lines call it
+	Notes []string // what was assumed
 }
 
 // inner is the error within an InputError.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/internal/session"
 	"github.com/simccl/simccl/internal/timeline"
 	"github.com/simccl/simccl/trace/chrome"
@@ -50,7 +51,7 @@ func RunJob(ctx context.Context, spec Spec, opt Options) (*JobResult, error) {
 	if o := &spec.Outputs; o.Profile != "" || o.Ops != "" {
 		return nil, &FieldError{Path: "outputs", Problem: "a job has a trace alone"}
 	}
-	data, err := opt.read(name, maxJob)
+	data, err := opt.readAs(name, maxJob, inputs.Native)
 	if err != nil {
 		return nil, err
 	}

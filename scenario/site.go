@@ -12,6 +12,7 @@ import (
 
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/internal/netplugin"
 	"github.com/simccl/simccl/internal/packetnet"
 	"github.com/simccl/simccl/internal/release"
@@ -24,6 +25,7 @@ import (
 	"github.com/simccl/simccl/topo/builtin"
 	"github.com/simccl/simccl/topo/decl"
 	"github.com/simccl/simccl/topo/fabric"
+	"github.com/simccl/simccl/topo/machine"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/tuning"
@@ -39,6 +41,9 @@ type Options struct {
 	// Settings are NCCL's settings from outside the Spec: environment and
 	// configuration files. NCCL.Env takes precedence.
 	Settings config.Sources
+	// Convert, if not nil, makes NCCL's topology file of what describes a machine in another
+	// form: lstopo's XML, the matrix of nvidia-smi topo -m, a log of NCCL, a description.
+	Convert func(data []byte, name string) (*Converted, error)
 	// Create begins an output file; nil where nothing can be written.
 	Create func(name string) (File, error)
 	// Scratch opens a temporary file near an output file; nil: memory.
@@ -158,7 +163,7 @@ func layout(spec *Spec, opt *Options) (*loader, error) {
 		return nil, err
 	}
 	if f := spec.Network.Fabric; f != "" && !packetnet.Named(f) {
-		data, err := opt.read(f, maxNetwork)
+		data, err := opt.readAs(f, maxNetwork, inputs.Fabric)
 		if err != nil {
 			return nil, bad(packetnet.Nowhere(f, inner(err)))
 		}
@@ -285,26 +290,29 @@ func (l *loader) members() ([]fabric.Member, error) {
 		if v := l.site.Config.Text("NCCL_TOPO_FILE"); file == "" && v.Set && v.Value != "" {
 			file = v.Value
 		}
-		name, data, count, domain := path.Base(file), []byte(nil), max(n.Count, 1), 0
+		name, data, count, domain, template := path.Base(file), []byte(nil), max(n.Count, 1), 0, false
 		if file == "" {
 			name, file, data = builtin.DGXH100Name, builtin.DGXH100Name, builtin.DGXH100()
 			if n.Count == 0 {
 				count = defaultNodes
 			}
 		} else {
-			var err error
-			var known *builtin.Machine
-			if data, known, err = l.opt.ReadTopology(file); err != nil {
+			read, err := l.opt.ReadTopology(file)
+			if err != nil {
 				return nil, err
 			}
-			if l.site.named = true; known != nil {
-				domain = known.Domain
+			data, file, template = read.Data, read.Name, read.Template
+			if l.site.named = true; read.Machine != nil {
+				domain = read.Machine.Domain
 			}
 		}
 		sum.Write(data)
 		spec, err := topoxml.Parse(data, file)
 		if err != nil {
 			return nil, bad(err)
+		}
+		if template {
+			return nil, bad(unequipped(spec, n.Topo))
 		}
 		for _, w := range spec.Warnings {
 			l.opt.warn(fmt.Errorf("%v", w))
@@ -313,6 +321,21 @@ func (l *loader) members() ([]fabric.Member, error) {
 	}
 	l.site.Name, l.site.Digest = strings.Join(names, ","), hex.EncodeToString(sum.Sum(nil))
 	return members, nil
+}
+
+// unequipped is the error of a file that names places of GPUs and NICs only.
+func unequipped(spec *topo.Spec, file string) error {
+	err := decl.NoGPU(spec)
+	p := machine.PlacesOf(spec.Root)
+	if file == "" || len(p.GPUs) == 0 {
+		return err
+	}
+	var e *decl.Error
+	if errors.As(err, &e) {
+		e.Problem = fmt.Sprintf("no <gpu>: the file names places only, of %d GPUs and %d NICs, as vendors publish them", len(p.GPUs), len(p.NICs))
+		e.Hint = p.Command(file) + " completes it (topo gen has the kinds), or run NCCL with NCCL_TOPO_DUMP_FILE on the machine"
+	}
+	return err
 }
 
 // absent takes out the devices without which the job was restarted.
@@ -396,7 +419,7 @@ func (l *loader) join(m *fabric.Member, hosts int) error {
 // class finds the machine class, and puts the quantities of the network in place of its
 // own. A file of a machine class says itself what NICs cost.
 func (l *loader) class() (err error) {
-	read := func(name string) ([]byte, error) { return l.opt.read(name, maxClass) }
+	read := func(name string) ([]byte, error) { return l.opt.readAs(name, maxClass, inputs.MachineClass) }
 	system, name := l.site.Cluster.Locate(0).System, l.spec.Machine.Class
 	l.site.measured = nics.IsFile(name)
 	if l.site.class, err = nics.Machine(name, system, read); err != nil {
@@ -405,7 +428,7 @@ func (l *loader) class() (err error) {
 	if name = l.spec.Network.Class; name == "" && !l.site.measured {
 		name = nics.Of(l.named, system)
 	}
-	l.site.class, err = nics.On(l.site.class, name, read)
+	l.site.class, err = nics.On(l.site.class, name, func(name string) ([]byte, error) { return l.opt.readAs(name, maxClass, inputs.NetworkClass) })
 	return classError("network.class", name, err)
 }
 
@@ -424,7 +447,7 @@ func (l *loader) graphFile() (func(*topo.System) ([]*search.Graph, error), error
 	if !v.Set || v.Value == "" {
 		return nil, nil
 	}
-	data, err := l.opt.read(v.Value, maxTopology)
+	data, err := l.opt.readAs(v.Value, maxTopology, inputs.Graphs)
 	if err != nil {
 		return nil, err
 	}
@@ -437,7 +460,7 @@ func (l *loader) graphFile() (func(*topo.System) ([]*search.Graph, error), error
 
 // tunerFile reads the rows of the example tuner, where it is the plugin; nil without.
 func (l *loader) tunerFile() (p *tuning.Plugin, err error) {
-	c, read := l.site.Config, func(name string) ([]byte, error) { return l.opt.read(name, maxTopology) }
+	c, read := l.site.Config, func(name string) ([]byte, error) { return l.opt.readAs(name, maxTopology, inputs.Tuner) }
 	p, l.site.rows, err = tunerfile.Load(c.Text("NCCL_TUNER_PLUGIN").Value, c.Text("NCCL_TUNER_CONFIG_FILE").Value, read, l.opt.warn)
 	return p, err
 }

@@ -16,11 +16,11 @@ func Topology(name string, opt Options) (*topo.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, _, err := opt.ReadTopology(name)
+	f, err := opt.ReadTopology(name)
 	if err != nil {
 		return nil, err
 	}
-	spec, err := parseTopology(data, name, &opt)
+	spec, err := parseTopology(f.Data, f.Name, &opt)
 	if err == nil {
 		Lint(spec, cfg.Topo, opt.warn)
 	}

@@ -3,10 +3,12 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/simccl/simccl/internal/check"
 	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/internal/logcheck"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/internal/process"
@@ -62,7 +64,7 @@ and choices. Exit status 7 and the first differences if there are any.`,
 
 // checkLogs compares with NCCL's logs.
 func (a *app) checkLogs(q *logcheck.Request) error {
-	rep, err := q.Run(func(name string) ([]byte, error) { return a.ReadFile(name, process.MaxLog) },
+	rep, err := q.Run(func(name string) ([]byte, error) { return a.readChecked(q, name) },
 		func(name string, data []byte) error { return newfile.Write(a.Path(name), data) })
 	switch {
 	case err != nil:
@@ -76,6 +78,23 @@ func (a *app) checkLogs(q *logcheck.Request) error {
 		err = fail.Printed("the log differs from what simccl decides")
 	}
 	return err
+}
+
+// readChecked reads a log, or the machine that takes the place of its system print, in any form.
+func (a *app) readChecked(q *logcheck.Request, name string) ([]byte, error) {
+	if name == q.Topo {
+		opt := a.Options(nil)
+		f, err := opt.ReadTopology(name)
+		if err != nil {
+			return nil, err
+		}
+		return f.Data, nil
+	}
+	data, err := a.ReadFile(name, process.MaxLog)
+	if err == nil && slices.Contains(q.Logs, name) {
+		err = inputs.Want(data, name, inputs.NCCLLog, inputs.SystemPrint)
+	}
+	return data, err
 }
 
 // check compares the decisions of a directory, or stores them.

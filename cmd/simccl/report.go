@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/internal/report/page"
@@ -74,5 +75,5 @@ func (s *tableRun) readMeasured() (out []page.Measured, err error) {
 	if len(s.flags.out.measured) > 0 && s.flags.out.report == "" {
 		return nil, usage("--measured: is drawn on the page; write --report FILE.html as well")
 	}
-	return page.ReadAll(s.flags.out.measured, s.Config.Program, func(name string) ([]byte, error) { return s.app.Read(name, process.MaxResults) })
+	return page.ReadAll(s.flags.out.measured, s.Config.Program, func(name string) ([]byte, error) { return s.app.ReadAs(name, process.MaxResults, inputs.TestTable, inputs.TestJSON) })
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/simccl/simccl/internal/cli/classes"
 	"github.com/simccl/simccl/internal/cli/completion"
 	"github.com/simccl/simccl/internal/cli/groups"
+	identifycmd "github.com/simccl/simccl/internal/cli/identify"
 	"github.com/simccl/simccl/internal/cli/intercept"
 	"github.com/simccl/simccl/internal/cli/network"
 	overlapcmd "github.com/simccl/simccl/internal/cli/overlap"
@@ -88,7 +89,7 @@ func commandsOf(a *app, build func() about.Build) []command {
 		own("plan", newPlan), own("check", newCheck), own("scenario", newScenario), other("replay", replay.Command),
 		other("sweep", sweepcmd.Command), other("overlap", overlapcmd.Command), other("workload", workloadcmd.Command),
 		own("env", newEnv), own("trace", newTrace), own("bench", newBench), own("calibrate", newCalibrate),
-		own("report", newReport), other("groups", groups.Command), other("schedule", schedulecmd.Command),
+		own("report", newReport), other("identify", identifycmd.Command), other("groups", groups.Command), other("schedule", schedulecmd.Command),
 		other("class", classes.Command), other("intercept", intercept.Command), other("serve", serve.Command),
 		{"network", func() *cobra.Command { return network.Command(&a.Process, &a.JSON) }},
 		{"version", func() *cobra.Command { return about.Command(&a.App, build) }},

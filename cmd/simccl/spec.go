@@ -9,6 +9,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/internal/report/sweep"
 	"github.com/simccl/simccl/internal/testoptions"
@@ -84,7 +85,7 @@ func (o *outputFlags) outputs() scenario.Outputs {
 // readScenario reads a scenario file; placed gives errors about its members their
 // line and column.
 func (a *app) readScenario(name string) (scenario.Spec, func(error) error, error) {
-	data, err := a.Read(name, process.MaxSettings)
+	data, err := a.ReadAs(name, process.MaxSettings, inputs.Scenario)
 	if err != nil {
 		return scenario.Spec{}, nil, err
 	}

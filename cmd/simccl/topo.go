@@ -4,14 +4,15 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/simccl/simccl/internal/anyhost"
 	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/cli/machines"
+	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/internal/report/page"
 	"github.com/simccl/simccl/internal/report/topology"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/lint"
-	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/spf13/cobra"
 )
 
@@ -138,21 +139,22 @@ func newTopoConvert(a *app) *cobra.Command {
 			if err := oneFile(&m, args); err != nil {
 				return err
 			}
-			if done, err := other.File(&a.App, m.Topo); done {
+			if err := other.Whole(fused, anonymous); err != nil {
 				return err
 			}
-			root, err := tree(&m, a, fused)
+			h, err := other.Host(&a.App, m.Topo)
 			if err != nil {
 				return err
 			}
+			if fused {
+				if h.Root, err = kept(&m, a, h); err != nil {
+					return err
+				}
+			}
 			if anonymous {
-				root = topology.Anonymize(root)
+				h.Root = topology.Anonymize(h.Root)
 			}
-			if a.JSON {
-				return a.PrintJSON(topology.ElementJSON(root))
-			}
-			_, err = a.Out.Write(topoxml.Write(root))
-			return err
+			return other.Print(&a.App, h, m.Topo)
 		}}
 	m.Register(c)
 	other.Register(c.Flags())
@@ -161,20 +163,17 @@ func newTopoConvert(a *app) *cobra.Command {
 	return c
 }
 
-// tree gives a file's elements, or those NCCL keeps.
-func tree(m *cli.Machine, a *app, fused bool) (*topo.Element, error) {
-	if fused {
-		x, err := m.Layout(&a.App)
-		if err != nil {
-			return nil, err
-		}
-		return x.Cluster.Host(0).Dump, nil
+// kept is the tree that NCCL keeps of a host.
+func kept(m *cli.Machine, a *app, h *anyhost.Host) (*topo.Element, error) {
+	own := *m
+	if h.Kind != inputs.Topology { // what was made of another form
+		own.Topo, own.Found = "", h.XML()
 	}
-	spec, err := scenario.Topology(m.Topo, a.Options(nil))
+	x, err := own.Layout(&a.App)
 	if err != nil {
 		return nil, err
 	}
-	return spec.Root, nil
+	return x.Cluster.Host(0).Dump, nil
 }
 
 func newTopoDiff(a *app) *cobra.Command {

@@ -18,11 +18,11 @@ func Findings(files []string, opt scenario.Options, each func(*lint.Finding)) er
 		return err
 	}
 	for _, file := range files {
-		data, _, err := opt.ReadTopology(file)
+		f, err := opt.ReadTopology(file)
 		if err != nil {
 			return err
 		}
-		spec, err := topoxml.Parse(data, file)
+		spec, err := topoxml.Parse(f.Data, f.Name)
 		if err != nil {
 			return &scenario.InputError{Err: err}
 		}

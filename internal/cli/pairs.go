@@ -23,7 +23,7 @@ func (a *App) Pairs(w scenario.Workload, op string, o *testoptions.Options) (sce
 	if w.Imbalance = o.Imbalance; o.CountsFile == "" {
 		return w, nil
 	}
-	data, err := a.Read(o.CountsFile, pairs.MaxBytes)
+	data, err := a.ReadAs(o.CountsFile, pairs.MaxBytes)
 	if err == nil {
 		w.Counts, err = pairs.Read(data, o.CountsFile)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/simccl/simccl/internal/bounded"
 	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/topo/fabric"
 	topoxml "github.com/simccl/simccl/topo/xml"
 )
@@ -38,6 +39,17 @@ func (p *Process) Read(name string, limit int64) ([]byte, error) {
 	case errors.Is(err, context.Canceled):
 		return nil, err
 	}
+	return data, fail.Input(err)
+}
+
+// ReadAs reads an input file of one of some kinds, taken out of what it was compressed or
+// saved in; one that is known as another is refused by its name.
+func (p *Process) ReadAs(name string, limit int64, kinds ...inputs.Kind) ([]byte, error) {
+	data, err := p.Read(name, limit)
+	if err != nil {
+		return nil, err
+	}
+	data, err = inputs.Take(data, name, limit, kinds...)
 	return data, fail.Input(err)
 }
 

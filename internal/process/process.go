@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/internal/anyhost"
 	"github.com/simccl/simccl/internal/interrupt"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/internal/terminal"
@@ -86,7 +87,7 @@ func (p *Process) Getenv(name string) (string, bool) { return p.Sources().Getenv
 // ThisTopology; nil: no file has that name.
 func (p *Process) Options(found []byte) scenario.Options {
 	return scenario.Options{Files: files{process: p, given: map[string][]byte{ThisTopology: found}}, Settings: p.Sources(), Program: p.Version,
-		Warn: p.warnOf, Cancelled: p.Cancelled, Scratch: func(near string) (chrome.Spool, error) { return tracefile.Scratch(filepath.Dir(p.Path(near))) },
+		Warn: p.warnOf, Cancelled: p.Cancelled, Convert: convert, Scratch: func(near string) (chrome.Spool, error) { return tracefile.Scratch(filepath.Dir(p.Path(near))) },
 		Create: func(name string) (scenario.File, error) {
 			f, err := newfile.Create(p.Path(name))
 			if err != nil {
@@ -94,6 +95,15 @@ func (p *Process) Options(found []byte) scenario.Options {
 			}
 			return f, nil
 		}}
+}
+
+// convert makes NCCL's topology file of a machine in another form.
+func convert(data []byte, name string) (*scenario.Converted, error) {
+	h, err := anyhost.Read(data, name, anyhost.Given{})
+	if err != nil {
+		return nil, err
+	}
+	return &scenario.Converted{XML: h.XML(), Name: h.Label, Notes: h.Notes}, nil
 }
 
 // OptionsWith are Options in which the file of a name has these contents.

@@ -1,12 +1,17 @@
 package process
 
 import (
+	"bufio"
 	"fmt"
 	"os"
 
 	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/internal/release"
 )
+
+// headSize is how much of a file is asked what it is.
+const headSize = 64 << 10
 
 // Release is the version of NCCL that a request names: by its version, or by a
 // library file, which is read and not run; "" where neither is given.
@@ -22,7 +27,12 @@ func (p *Process) Release(version, library string) (string, error) {
 		return "", fmt.Errorf("--libnccl: %w", err)
 	}
 	defer f.Close()
-	v, err := release.OfLibrary(f)
+	b := bufio.NewReaderSize(f, headSize)
+	head, _ := b.Peek(headSize) // its error comes again where the library is read
+	if err := inputs.Want(head, library, inputs.ELF); err != nil {
+		return "", fail.Input(fmt.Errorf("--libnccl: %w", err))
+	}
+	v, err := release.OfLibrary(b)
 	if err != nil {
 		return "", fmt.Errorf("--libnccl %s: %w", library, err)
 	}

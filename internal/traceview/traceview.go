@@ -5,6 +5,7 @@
 package traceview
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/simccl/simccl/internal/compare"
 	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/trace/validate"
 	"github.com/simccl/simccl/units"
@@ -27,14 +29,32 @@ type Files struct {
 
 // open opens a file that is read as it goes; "-" is standard input.
 func (f *Files) open(name string) (io.ReadCloser, error) {
-	if name == "-" {
-		return &polledReader{io.NopCloser(os.Stdin), f.Cancelled}, nil
+	var file io.ReadCloser = io.NopCloser(os.Stdin)
+	if name != "-" {
+		opened, err := os.Open(name)
+		if err != nil {
+			return nil, fail.Input(err)
+		}
+		file = opened
 	}
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, fail.Input(err)
+	r := &polledReader{file, f.Cancelled}
+	return f.known(name, r)
+}
+
+// headSize is how much of a file is asked what it is.
+const headSize = 64 << 10
+
+// known refuses a file that is known and no trace.
+func (f *Files) known(name string, r io.ReadCloser) (io.ReadCloser, error) {
+	b := bufio.NewReaderSize(r, headSize)
+	head, _ := b.Peek(headSize) // its error comes again where the file is read
+	if err := inputs.Want(head, name, inputs.Kineto, inputs.ChromeTrace, inputs.Perfetto); err != nil {
+		return nil, errors.Join(fail.Input(err), r.Close())
 	}
-	return &polledReader{file, f.Cancelled}, nil
+	return struct {
+		io.Reader
+		io.Closer
+	}{b, r}, nil
 }
 
 // openAll opens several files; closed closes them all.

@@ -2,21 +2,19 @@ package webapi
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 
-	"github.com/simccl/simccl/internal/bounded"
+	"github.com/simccl/simccl/internal/anyhost"
+	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/internal/logcheck"
 	"github.com/simccl/simccl/internal/ncclog"
 	"github.com/simccl/simccl/internal/replay"
 	"github.com/simccl/simccl/internal/report/page"
-	"github.com/simccl/simccl/internal/smitopo"
 	"github.com/simccl/simccl/internal/timeline"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim/gpu"
@@ -42,75 +40,77 @@ type Recognised struct {
 	Warnings []string         `json:"warnings"`
 }
 
-// reader recognises one kind of file: nil where a file is of another kind.
-type reader func(s *Service, ctx context.Context, name string, data []byte, q *Query) (*Recognised, error)
+// reader reads a content of a kind.
+type reader func(s *Service, name string, data []byte, q *Query) (*Recognised, error)
 
-// readers are asked in this order; the first that knows a file's content answers.
-var readers = []reader{xmlFile, jsonFile, matrixFile, logFile, tableFile, workloadFile}
+// readerOf is who reads a kind of file; nil for none.
+func readerOf(k inputs.Kind) reader {
+	switch k {
+	case inputs.Topology, inputs.TopologyHosts, inputs.Template:
+		return topologyFile
+	case inputs.Lstopo, inputs.Matrix, inputs.MachineSpec, inputs.SystemPrint:
+		return otherMachine
+	case inputs.Graphs:
+		return func(*Service, string, []byte, *Query) (*Recognised, error) {
+			return &Recognised{Kind: "graphs", Text: "graphs of NCCL_GRAPH_FILE"}, nil
+		}
+	case inputs.Scenario:
+		return scenarioFile
+	case inputs.Fabric:
+		return fabricFile
+	case inputs.MachineClass:
+		return classFile
+	case inputs.TestTable, inputs.TestJSON:
+		return func(_ *Service, name string, data []byte, q *Query) (*Recognised, error) { return measured(name, data, q) }
+	case inputs.NCCLLog:
+		return logFile
+	case inputs.ChromeTrace:
+		return func(*Service, string, []byte, *Query) (*Recognised, error) {
+			return &Recognised{Kind: "trace", Text: "a Chrome trace"}, nil
+		}
+	}
+	if slices.Contains(inputs.Jobs(), k) {
+		return func(*Service, string, []byte, *Query) (*Recognised, error) {
+			return &Recognised{Kind: "workload", Text: "workload: " + k.String()}, nil
+		}
+	}
+	return nil
+}
 
-func (s *Service) recognise(ctx context.Context, q *Query, _ Emit) (any, error) {
+func (s *Service) recognise(_ context.Context, q *Query, _ Emit) (any, error) {
 	data, err := s.read(q.Name)
 	if err != nil {
 		return nil, err
 	}
-	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
-		head, err := unzip(q.Name, data, load.HeadSize)
+	v := inputs.Of(data)
+	if v.Is(inputs.MSCCL, inputs.MSCCLPlus) {
+		return nil, fmt.Errorf("%s: %s; the page runs NCCL's schedules, simccl schedule check and run --schedule take this one", q.Name, v.Kind().What())
+	}
+	for _, f := range v.Found {
+		read := readerOf(f.Kind)
+		if read == nil {
+			continue
+		}
+		text := v.Text
+		if f.Kind == inputs.NCCLLog || len(v.Wrapped) == 0 {
+			text = data
+		}
+		out, err := read(s, q.Name, text, q)
 		if err != nil {
 			return nil, err
 		}
-		if !isTrace(head) { // a trace is unpacked as it is read
-			head, err = unzip(q.Name, data, maxFile)
-		}
-		if data = head; err != nil {
-			return nil, err
-		}
+		out.Name = q.Name
+		out.Warnings = append([]string{}, out.Warnings...)
+		return out, nil
 	}
-	for _, read := range readers {
-		out, err := read(s, ctx, q.Name, data, q)
-		if err != nil {
-			return nil, err
-		}
-		if out != nil {
-			out.Name = q.Name
-			out.Warnings = append([]string{}, out.Warnings...)
-			return out, nil
-		}
+	const kinds = "a topology (XML, lstopo's XML, nvidia-smi topo -m, a description), scenario, fabric, machine class, NCCL log, table of nccl-tests, workload or trace can be dropped here"
+	if len(v.Found) > 0 {
+		return nil, fmt.Errorf("%s: %s; %s", q.Name, v.Kind().What(), kinds)
 	}
-	return nil, fmt.Errorf("%s: not recognised; a topology (XML), scenario, fabric, machine class, NCCL log, table of nccl-tests, workload or trace can be dropped here", q.Name)
+	return nil, fmt.Errorf("%s: not recognised: %s; %s", q.Name, v.Note, kinds)
 }
 
-// unzip returns a gzip file unpacked; with a limit below maxFile its beginning.
-func unzip(name string, data []byte, limit int64) ([]byte, error) {
-	z, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	if limit == maxFile {
-		return bounded.Read(z, name, limit)
-	}
-	head, err := io.ReadAll(io.LimitReader(z, limit))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return head, nil
-}
-
-// isTrace reports whether JSON begins as a Chrome trace does.
-func isTrace(data []byte) bool {
-	head := bytes.TrimLeft(data[:min(len(data), 4<<10)], " \t\r\n\xef\xbb\xbf")
-	return bytes.HasPrefix(head, []byte("[")) && bytes.Contains(head, []byte(`"ph"`)) || bytes.HasPrefix(head, []byte("{")) && (bytes.Contains(head, []byte(`"traceEvents"`)) || bytes.Contains(head, []byte(`"schemaVersion"`)))
-}
-
-func xmlFile(_ *Service, _ context.Context, name string, data []byte, _ *Query) (*Recognised, error) {
-	head := string(bytes.TrimLeft(data[:min(len(data), 4<<10)], " \t\r\n\xef\xbb\xbf"))
-	switch {
-	case !strings.HasPrefix(head, "<"):
-		return nil, nil
-	case strings.Contains(head, "<graphs"):
-		return &Recognised{Kind: "graphs", Text: "graphs of NCCL_GRAPH_FILE"}, nil
-	case strings.Contains(head, "<algo"):
-		return nil, fmt.Errorf("%s: a schedule (MSCCL XML); the page runs NCCL's schedules, simccl schedule check and run --schedule take this one", name)
-	}
+func topologyFile(_ *Service, name string, data []byte, _ *Query) (*Recognised, error) {
 	spec, err := topoxml.Parse(data, name)
 	if err != nil {
 		return nil, err
@@ -127,72 +127,40 @@ func xmlFile(_ *Service, _ context.Context, name string, data []byte, _ *Query) 
 	return out, nil
 }
 
-func jsonFile(_ *Service, _ context.Context, name string, data []byte, q *Query) (*Recognised, error) {
-	head := bytes.TrimLeft(data, " \t\r\n\xef\xbb\xbf")
-	if isTrace(data) {
-		if bytes.Contains(head[:min(len(head), load.HeadSize)], []byte(`"deviceProperties"`)) || bytes.Contains(head[:min(len(head), load.HeadSize)], []byte(`"schemaVersion"`)) {
-			return nil, nil // of torch.profiler: a workload
-		}
-		return &Recognised{Kind: "trace", Text: "a Chrome trace"}, nil
-	}
-	if !bytes.HasPrefix(head, []byte("{")) {
-		return nil, nil
-	}
-	var keys map[string]json.RawMessage
-	if json.Unmarshal(data, &keys) != nil {
-		return nil, nil
-	}
-	if keys["scenario"] != nil {
-		spec, err := scenario.Parse(data, name)
-		if err != nil {
-			return nil, err
-		}
-		return &Recognised{Kind: "scenario", Text: strings.TrimSpace("scenario " + spec.Name), Spec: &spec}, nil
-	}
-	if keys["switches"] != nil || keys["cables"] != nil {
-		if _, err := fabric.ParseNetwork(data, name); err != nil {
-			return nil, err
-		}
-		return &Recognised{Kind: "fabric", Text: "the network between the nodes"}, nil
-	}
-	if string(keys["format"]) == `"simccl machine class"` || keys["parameters"] != nil {
-		if _, err := gpu.Parse(data, name); err != nil {
-			return nil, err
-		}
-		return &Recognised{Kind: "class", Text: "machine class: speeds of GPUs, links and NICs"}, nil
-	}
-	if keys["results"] != nil {
-		return measured(name, data, q)
-	}
-	return nil, nil
-}
-
-// matrixFile takes the matrix of nvidia-smi topo -m; the topology that it gives is put
-// beside it.
-func matrixFile(s *Service, _ context.Context, name string, data []byte, _ *Query) (*Recognised, error) {
-	if len(data) > 1<<20 || !smitopo.Is(string(data)) {
-		return nil, nil
-	}
-	m, err := smitopo.Parse(string(data), name, smitopo.Kinds{})
+// otherMachine takes what describes a machine in another form; the topology that it gives is
+// put beside it.
+func otherMachine(s *Service, name string, data []byte, _ *Query) (*Recognised, error) {
+	h, err := anyhost.Read(data, name, anyhost.Given{})
 	if err != nil {
 		return nil, err
 	}
-	root, err := m.Generate()
+	made := strings.TrimSuffix(name, path.Ext(name)) + "-made.xml"
+	if err := s.Put(made, h.XML()); err != nil {
+		return nil, err
+	}
+	return &Recognised{Kind: "topology", Topo: made, Text: fmt.Sprintf("%s: GPUs %d", h.Kind, len(h.Root.All("gpu"))), Warnings: h.Notes}, nil
+}
+
+func scenarioFile(_ *Service, name string, data []byte, _ *Query) (*Recognised, error) {
+	spec, err := scenario.Parse(data, name)
 	if err != nil {
 		return nil, err
 	}
-	made := strings.TrimSuffix(name, path.Ext(name)) + "-smi.xml"
-	if err := s.Put(made, topoxml.Write(root)); err != nil {
-		return nil, err
-	}
-	return &Recognised{Kind: "topology", Topo: made, Text: fmt.Sprintf("matrix of nvidia-smi topo -m: GPUs %d", len(root.All("gpu")))}, nil
+	return &Recognised{Kind: "scenario", Text: strings.TrimSpace("scenario " + spec.Name), Spec: &spec}, nil
 }
 
-func tableFile(_ *Service, _ context.Context, name string, data []byte, q *Query) (*Recognised, error) {
-	if !bytes.Contains(data[:min(len(data), 64<<10)], []byte("out-of-place")) {
-		return nil, nil
+func fabricFile(_ *Service, name string, data []byte, _ *Query) (*Recognised, error) {
+	if _, err := fabric.ParseNetwork(data, name); err != nil {
+		return nil, err
 	}
-	return measured(name, data, q)
+	return &Recognised{Kind: "fabric", Text: "the network between the nodes"}, nil
+}
+
+func classFile(_ *Service, name string, data []byte, _ *Query) (*Recognised, error) {
+	if _, err := gpu.Parse(data, name); err != nil {
+		return nil, err
+	}
+	return &Recognised{Kind: "class", Text: "machine class: speeds of GPUs, links and NICs"}, nil
 }
 
 func measured(name string, data []byte, q *Query) (*Recognised, error) {
@@ -203,10 +171,7 @@ func measured(name string, data []byte, q *Query) (*Recognised, error) {
 	return &Recognised{Kind: "measured", Text: fmt.Sprintf("measured: %d sizes", len(m.Points)), Measured: &m}, nil
 }
 
-func logFile(_ *Service, _ context.Context, name string, data []byte, _ *Query) (*Recognised, error) {
-	if !bytes.Contains(data[:min(len(data), 1<<20)], []byte("NCCL INFO")) {
-		return nil, nil
-	}
+func logFile(_ *Service, name string, data []byte, _ *Query) (*Recognised, error) {
 	log, err := ncclog.Read(ncclog.File{Name: name, Data: data})
 	if err != nil {
 		return nil, err
@@ -216,18 +181,6 @@ func logFile(_ *Service, _ context.Context, name string, data []byte, _ *Query) 
 		return nil, err
 	}
 	return &Recognised{Kind: "log", Text: "log of NCCL " + rep.Logged, Report: rep, Detail: rep.Text()}, nil
-}
-
-func workloadFile(_ *Service, _ context.Context, name string, data []byte, _ *Query) (*Recognised, error) {
-	format, err := load.Detect(data[:min(len(data), load.HeadSize)], name)
-	var refused *load.RefusedError
-	if errors.As(err, &refused) {
-		return nil, err
-	}
-	if err != nil || format == load.Unknown {
-		return nil, nil
-	}
-	return &Recognised{Kind: "workload", Text: "workload: " + format.String()}, nil
 }
 
 // Job is a job that ran.

@@ -55,8 +55,8 @@ func (m *Machine) XML() []byte {
 // List returns all machines, by name.
 func List() []*Machine { return slices.Clone(load()) }
 
-// Lookup finds a machine by its name or an alias, with or without ".xml"; nil if
-// there is none.
+// Lookup finds a machine by its name or an alias, with or without ".xml"; case and what
+// separates words (-, _, a space, a point) do not count. nil if there is none.
 func Lookup(name string) *Machine {
 	name = strings.TrimSuffix(name, ".xml")
 	if strings.ContainsAny(name, `/\\`) { // a path
@@ -70,30 +70,58 @@ func Lookup(name string) *Machine {
 	if read := specs()["specs/"+name+".json"]; read != nil { // the others are not read
 		return read()
 	}
+	if name = plain(name); name == "" {
+		return nil
+	}
 	for _, m := range load() {
-		if m.Name == name || slices.Contains(m.Aliases, name) {
+		if plain(m.Name) == name || slices.ContainsFunc(m.Aliases, func(a string) bool { return plain(a) == name }) {
 			return m
 		}
 	}
 	return nil
 }
 
-// Suggest returns the name that shares the longest beginning with a mistyped one,
-// "" where none shares four letters.
-func Suggest(name string) string {
-	best, most := "", 3
+// plain is a name without case and separators.
+func plain(name string) string {
+	return strings.NewReplacer("-", "", "_", "", " ", "", ".", "").Replace(strings.ToLower(strings.TrimSuffix(name, ".xml")))
+}
+
+// maxNear is how many names are suggested for one that is none.
+const maxNear = 4
+
+// Suggest returns names like one that is none: those that hold its words, or else those that
+// share the longest beginning, of four letters at least. The shorter names come first.
+func Suggest(name string) []string {
+	words := strings.FieldsFunc(strings.ToLower(strings.TrimSuffix(name, ".xml")), func(r rune) bool { return strings.ContainsRune("-_ .", r) })
+	short := plain(name)
+	var holding, begin []string
+	most := 4
 	for _, m := range load() {
+		near, same := false, 0
 		for _, n := range append([]string{m.Name}, m.Aliases...) {
-			same := 0
-			for same < min(len(n), len(name)) && n[same] == name[same] {
-				same++
+			p := plain(n)
+			near = near || len(short) > 2 && (strings.Contains(p, short) || !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(p, w) }))
+			common := 0
+			for common < min(len(p), len(short)) && p[common] == short[common] {
+				common++
 			}
-			if same > most {
-				best, most = n, same
-			}
+			same = max(same, common)
+		}
+		if near {
+			holding = append(holding, m.Name)
+		}
+		if same > most {
+			begin, most = nil, same
+		}
+		if same == most {
+			begin = append(begin, m.Name)
 		}
 	}
-	return best
+	if len(holding) == 0 {
+		holding = begin
+	}
+	slices.SortStableFunc(holding, func(a, b string) int { return len(a) - len(b) })
+	return holding[:min(len(holding), maxNear)]
 }
 
 // files are the machines that have topology files.

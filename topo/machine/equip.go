@@ -91,6 +91,9 @@ func gpuOf(d *Device, given string) (string, error) {
 			return w[1], nil
 		}
 	}
+	if device == "" {
+		return "", fmt.Errorf("%s: the kind of GPU is not said; name it with --gpu-kind: %s", busOf(d.PCI), strings.Join(slices.Sorted(maps.Keys(gpuKinds)), ", "))
+	}
 	return "", fmt.Errorf("%s: the kind of GPU of device %s is not known; name the nearest with --gpu-kind: %s", busOf(d.PCI), device,
 		strings.Join(slices.Sorted(maps.Keys(gpuKinds)), ", "))
 }
@@ -114,18 +117,17 @@ func assume(kind string, n int) (NVLink, string, error) {
 // addPort adds the port of a NIC, and says what was assumed of it.
 func addPort(d *Device, dev int, given string) (note string, err error) {
 	device, _ := d.PCI.Get("device")
-	class, _ := d.PCI.Get("class")
 	best := given
-	for _, name := range slices.Sorted(maps.Keys(nicKinds)) {
-		if k := nicKinds[name]; given == "" && k.pci.device == device && (best == "" || k.pci.class == class) {
-			best = name
-		}
+	if best == "" {
+		best = nicByDevice(d.PCI)
 	}
 	k, ok := nicKinds[best]
 	switch {
 	case !ok && d.Sockets && given == "":
 		k = nicKind{speed: 10000, maxConn: 65536, noGDR: true} // NCCL's own where the kernel names no speed (net_socket.cc)
 		note = "NICs of unknown kind are taken for 10 Gb/s, as NCCL does without a speed"
+	case !ok && device == "":
+		return "", fmt.Errorf("%s: the kind of NIC is not said; name it with --nic-kind: %s", busOf(d.PCI), strings.Join(slices.Sorted(maps.Keys(nicKinds)), ", "))
 	case !ok:
 		return "", fmt.Errorf("%s: the kind of NIC of device %s is not known; name the nearest with --nic-kind: %s", busOf(d.PCI), device,
 			strings.Join(slices.Sorted(maps.Keys(nicKinds)), ", "))

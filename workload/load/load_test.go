@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/workload/play"
 	"github.com/simccl/simccl/workload/rebuild"
 )
@@ -66,7 +67,7 @@ func TestSamplesAreRecognised(t *testing.T) {
 		"samples/aicb/Workload_spec*": "list of models", "samples/aicb/aiob_Example.txt": "AIOB's table", "samples/msccl_xml/*": "an MSCCL schedule", "samples/mscclpp_json/*": "an MSCCL++ plan"} {
 		for _, f := range files(t, pattern) {
 			_, err := Load([]File{f}, Options{})
-			var refused *RefusedError
+			var refused *inputs.OtherError
 			if !errors.As(err, &refused) || !strings.Contains(err.Error(), what) {
 				t.Errorf("%s: %v, want %s", f.Name, err, what)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/cli/workload"
 	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/internal/tunerfile"
@@ -213,7 +214,7 @@ func (f *flags) writeTuner(ctx context.Context, a *cli.App, q advise.Request, r 
 
 // check prints what a tuner file does.
 func (f *flags) check(ctx context.Context, a *cli.App, q advise.Request) error {
-	data, err := a.Read(f.tuner, process.MaxSettings)
+	data, err := a.ReadAs(f.tuner, process.MaxSettings, inputs.Tuner)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/spf13/cobra"
 )
@@ -31,9 +32,9 @@ func load(a *cli.App, name string) (gpu.Class, error) {
 	if !strings.ContainsAny(name, "./") {
 		return gpu.Class{}, fail.Usage("no machine class %q is built in; there are %s, and files (./%s.json)", name, strings.Join(gpu.Names(), ", "), name)
 	}
-	data, err := a.ReadFile(a.Path(name), most)
+	data, err := a.ReadAs(name, most, inputs.MachineClass)
 	if err != nil {
-		return gpu.Class{}, fail.Input(err)
+		return gpu.Class{}, err
 	}
 	c, err := gpu.Parse(data, name)
 	return c, fail.Input(err)

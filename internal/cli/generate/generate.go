@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -15,7 +14,9 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/internal/newfile"
+	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload/gen"
 	"github.com/spf13/cobra"
@@ -158,9 +159,9 @@ func (f *flags) config(a *cli.App) (gen.Config, error) {
 	}
 	c.GPU.Efficiency, c.GPU.MemoryEfficiency = f.efficiency, f.memory
 	if f.times != "" {
-		data, err := os.ReadFile(a.Path(f.times))
+		data, err := a.ReadAs(f.times, process.MaxSettings, inputs.OperationTimes)
 		if err != nil {
-			return c, fail.Input(err)
+			return c, err
 		}
 		if c.Times, err = readTimes(data, f.times); err != nil {
 			return c, fail.Input(err)

@@ -8,6 +8,7 @@ import (
 	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/groups"
+	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/internal/process"
 	"github.com/spf13/cobra"
 )
@@ -32,9 +33,9 @@ follow each other as the calls do.`,
 			if m.Network != "flow" {
 				return fail.Usage("--network %s: groups use the GPUs of one node, without a network; leave it out", m.Network)
 			}
-			data, err := a.ReadFile(args[0], process.MaxResults)
+			data, err := a.ReadAs(args[0], process.MaxResults, inputs.Groups)
 			if err != nil {
-				return fail.Input(err)
+				return err
 			}
 			list, err := groups.Read(bytes.NewReader(data), args[0])
 			if err != nil {

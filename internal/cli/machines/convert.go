@@ -1,21 +1,17 @@
 package machines
 
 import (
-	"fmt"
 	"path/filepath"
 	"strings"
 
+	"github.com/simccl/simccl/internal/anyhost"
 	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/logcheck"
-	"github.com/simccl/simccl/internal/lstopo"
-	"github.com/simccl/simccl/internal/ncclog"
+	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/internal/process"
-	"github.com/simccl/simccl/internal/smitopo"
+	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/topo/builtin"
-	"github.com/simccl/simccl/topo/decl"
 	"github.com/simccl/simccl/topo/machine"
-	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/spf13/pflag"
 )
 
@@ -25,18 +21,22 @@ read: one element a line, unknown elements and attributes kept. --fused writes
 what the local ranks agree on instead, without what no rank uses. --anonymous
 replaces guids and host hashes by numbers.
 
-FILE may also be one of these; what it does not say is assumed, with a warning,
-or an error that names what to give:
+FILE may also be one of these, as --topo of every command takes them; what it does
+not say is assumed, with a warning, or an error that names what to give:
 
   the output of nvidia-smi topo -m   no kinds of GPU, NIC and CPU
   what lstopo --of xml wrote         no NVLinks (--nvlink), no speeds of NICs
   a log of NCCL (NCCL_DEBUG=INFO,    no device ids; the node's switches as NCCL
   NCCL_DEBUG_SUBSYS=INIT,ENV,GRAPH)  joined them, NICs without names
+  a description for topo gen         all that its kinds have
+
+A vendor's file for NCCL_TOPO_FILE that names places of GPUs and NICs only is
+completed by --gpu-kind and --nic-kind (and --nvlink): its PCI tree and CPUs stay.
 
 --spec prints a description, to be corrected for topo gen, of these and of any
 topology file that a description can say.`
 
-// Convert are the options of topo convert for files that are no topology.
+// Convert are the options of topo convert about what a file does not say.
 type Convert struct {
 	kinds  machine.Kinds
 	nvlink string
@@ -49,128 +49,69 @@ func (c *Convert) Register(f *pflag.FlagSet) {
 	f.StringVar(&c.kinds.GPU, "gpu-kind", "", "the `KIND` of the GPUs, as topo gen has it (default found out or guessed)")
 	f.StringVar(&c.kinds.NIC, "nic-kind", "", "the `KIND` of the NICs (default found out or guessed)")
 	f.StringVar(&c.kinds.CPU, "cpu-kind", "", "the `KIND` of the CPUs (default found out or guessed)")
-	f.StringVar(&c.nvlink, "nvlink", "", "of lstopo's XML: take NVLinks from the output of nvidia-smi topo -m in `FILE` (default assumed)")
+	f.StringVar(&c.nvlink, "nvlink", "", "of lstopo's XML and vendors' files: take NVLinks from the output of nvidia-smi topo -m in `FILE` (default assumed)")
 	f.IntVar(&c.node, "node", 0, "of a log: write node `N`, from 0")
 	f.BoolVar(&c.spec, "spec", false, "print the description, as topo gen reads it")
 }
 
-// File converts a file that is no topology of NCCL's, and any with --spec; done is false for
-// the others.
-func (c *Convert) File(a *cli.App, name string) (done bool, err error) {
-	if name == "" || builtin.Lookup(name) != nil {
-		return false, nil
+// given are the options as the reader of hosts takes them.
+func (c *Convert) given(a *cli.App) (g anyhost.Given, err error) {
+	g = anyhost.Given{Kinds: c.kinds, Node: c.node, NVLinkFile: c.nvlink}
+	if c.nvlink != "" {
+		g.NVLink, err = a.Read(c.nvlink, process.MaxResults)
+	}
+	return g, err
+}
+
+// Host reads a host of whatever describes one, and warns of what is assumed; of a built-in
+// machine and of NCCL's own files only the tree is there.
+func (c *Convert) Host(a *cli.App, name string) (*anyhost.Host, error) {
+	g, err := c.given(a)
+	if err != nil {
+		return nil, err
 	}
 	data, err := a.Read(name, process.MaxLog)
+	if name == "" || err != nil { // a built-in machine, or its reader says what is wrong
+		if err := g.None("a built-in machine"); err != nil {
+			return nil, err
+		}
+		return c.declared(a, name)
+	}
+	h, err := anyhost.Read(data, name, g)
 	if err != nil {
-		return false, nil // the reader of topologies says what is wrong
+		return nil, err
 	}
-	text := string(data)
-	var root *decl.Element
-	var notes []string
-	switch {
-	case smitopo.Is(text):
-		return true, c.matrix(a, text, name)
-	case lstopo.Is(text):
-		root, notes, err = c.lstopo(a, data, name)
-	case strings.Contains(text, " NCCL INFO "), strings.HasPrefix(text, "\x1f\x8b"):
-		root, notes, err = c.log(data, name)
-	case c.spec:
-		root, err = parse(data, name)
-	default:
-		return false, nil
+	if h.Kind == inputs.Topology || h.Kind == inputs.TopologyHosts {
+		return c.declared(a, name)
 	}
-	if err != nil {
-		return true, err
-	}
-	for _, n := range notes {
+	for _, n := range h.Notes {
 		a.Warn("%s: %s", name, n)
 	}
-	return true, c.print(a, root, name)
+	return h, nil
 }
 
-// parse reads NCCL's topology file.
-func parse(data []byte, name string) (*decl.Element, error) {
-	spec, err := topoxml.Parse(data, name)
+// declared reads a topology file, with the warnings that it deserves.
+func (c *Convert) declared(a *cli.App, name string) (*anyhost.Host, error) {
+	spec, err := scenario.Topology(name, a.Options(nil))
 	if err != nil {
-		return nil, fail.Input(err)
+		return nil, err
 	}
-	return spec.Root, nil
+	return &anyhost.Host{Kind: inputs.Topology, Root: spec.Root, Label: name}, nil
 }
 
-// matrix converts the output of nvidia-smi topo -m.
-func (c *Convert) matrix(a *cli.App, text, name string) error {
-	s, err := smitopo.Parse(text, name, c.kinds)
-	if err != nil {
-		return err
-	}
-	for _, f := range s.Facts {
-		if f.Estimated {
-			a.Warn("%s: %s: %s", name, f.Of, f.Source)
-		}
-	}
-	if c.spec {
-		return a.PrintJSON(s)
-	}
-	root, err := s.Generate()
-	if err != nil {
-		return fail.Input(err)
-	}
-	return write(a, root)
-}
-
-// lstopo converts lstopo's XML, with NVLinks of a matrix beside it.
-func (c *Convert) lstopo(a *cli.App, data []byte, name string) (*decl.Element, []string, error) {
-	given := lstopo.Given{Kinds: c.kinds}
-	if c.nvlink != "" {
-		text, err := a.Read(c.nvlink, process.MaxSettings)
-		if err != nil {
-			return nil, nil, err
-		}
-		if !smitopo.Is(string(text)) {
-			return nil, nil, fail.File("%s:1:1: no output of nvidia-smi topo -m; write it to the file whole", c.nvlink)
-		}
-		s, err := smitopo.Parse(string(text), c.nvlink, c.kinds)
-		if err != nil {
-			return nil, nil, err
-		}
-		given.NVLink = &s.NVLink
-	}
-	return lstopo.Tree(data, name, given)
-}
-
-// log takes the machine out of NCCL's log.
-func (c *Convert) log(data []byte, name string) (*decl.Element, []string, error) {
-	log, err := ncclog.Read(ncclog.File{Name: name, Data: data})
-	if err != nil {
-		return nil, nil, fail.Input(err)
-	}
-	m, err := logcheck.Topology(log)
-	if err != nil {
-		return nil, nil, fail.Input(fmt.Errorf("%s: %w", name, err))
-	}
-	notes, at := m.Notes, 0
-	if len(m.Env) > 0 {
-		notes = append(notes, "settings of the log that bear on decisions: "+strings.Join(m.Env, " "))
-	}
-	for _, n := range m.Nodes {
-		if at += n.Count; c.node < at && c.node >= 0 {
-			if len(m.Nodes) > 1 {
-				notes = append(notes, fmt.Sprintf("the log has nodes of %d shapes; this is node %d, --node has the others", len(m.Nodes), c.node))
-			}
-			root, err := parse(n.File.Data, fmt.Sprintf("%s (node %d as XML)", name, c.node))
-			return root, notes, err
-		}
-	}
-	return nil, nil, fail.Usage("--node %d: the log has nodes 0 to %d", c.node, at-1)
-}
-
-// print writes a topology, or its description.
-func (c *Convert) print(a *cli.App, root *decl.Element, name string) error {
+// Print writes a topology, or with --spec its description.
+func (c *Convert) Print(a *cli.App, h *anyhost.Host, name string) error {
 	if !c.spec {
-		return write(a, root)
+		return write(a, h.Root)
+	}
+	if h.Spec != nil {
+		return a.PrintJSON(h.Spec)
+	}
+	if name == "" {
+		name = builtin.DGXH100Name
 	}
 	base := filepath.Base(name)
-	s, err := machine.Describe(root, strings.TrimSuffix(base, filepath.Ext(base)))
+	s, err := machine.Describe(h.Root, strings.TrimSuffix(base, filepath.Ext(base)))
 	if err != nil {
 		return fail.Input(err)
 	}
@@ -178,4 +119,12 @@ func (c *Convert) print(a *cli.App, root *decl.Element, name string) error {
 		a.Warn("%s: %s: %s", name, f.Of, f.Source)
 	}
 	return a.PrintJSON(s)
+}
+
+// Whole refuses --spec beside options that change the tree.
+func (c *Convert) Whole(fused, anonymous bool) error {
+	if c.spec && (fused || anonymous) {
+		return fail.Usage("--spec describes the whole file; leave --fused and --anonymous out")
+	}
+	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/simccl/simccl/internal/anonymize"
 	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/internal/report/topology"
 	"github.com/simccl/simccl/scenario"
@@ -74,7 +75,7 @@ that the description leaves out are numbered by gen.`,
 			if named {
 				return fail.Usage("--spec prints the description of a built-in machine; %s is none of topo list", args[0])
 			}
-			data, err := a.Read(args[0], process.MaxSettings)
+			data, err := a.ReadAs(args[0], process.MaxSettings, inputs.MachineSpec)
 			if err != nil {
 				return err
 			}

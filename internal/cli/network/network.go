@@ -4,6 +4,7 @@ package network
 import (
 	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/internal/netrun"
 	"github.com/simccl/simccl/internal/process"
 	"github.com/spf13/cobra"
@@ -20,7 +21,9 @@ func Command(p *process.Process, json *bool) *cobra.Command {
 func run(p *process.Process, json *bool) *cobra.Command {
 	ns3, cc, h := "", "", netrun.Htsim{Balance: "mixed"}
 	o := netrun.Options{Seed: 1, Workers: 1, Compat: "ns3", Poll: p.Cancelled, Warn: p.Warn}
-	o.Read = func(name string) ([]byte, error) { return p.Read(name, maxFile) }
+	o.Read = func(name string) ([]byte, error) {
+		return p.ReadAs(name, maxFile, inputs.NS3Config, inputs.NS3Network, inputs.NS3Flows, inputs.HTSimMatrix, inputs.HTSimNetwork)
+	}
 	c := &cobra.Command{Use: "run", Short: "Run a scenario of a packet simulator",
 		Long: `run simulates the flows of a packet simulator's input files, frame by frame, and
 prints flow completion times, the deepest queue, pause frames, ECN marks and losses.

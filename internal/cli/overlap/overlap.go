@@ -17,6 +17,7 @@ import (
 	"github.com/simccl/simccl/internal/calibrate"
 	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/internal/overlap"
 	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/internal/replay"
@@ -47,7 +48,7 @@ NVLink multicast.`,
 }
 
 func run(ctx context.Context, a *cli.App, m *cli.Machine, multicast bool, file string) error {
-	data, err := a.Read(file, process.MaxSettings)
+	data, err := a.ReadAs(file, process.MaxSettings, inputs.Overlap)
 	if err != nil {
 		return err
 	}
@@ -118,7 +119,7 @@ func Fit(ctx context.Context, a *cli.App, at *calibrate.Lab, dir string, class *
 	if _, err := os.Stat(file); err != nil {
 		return "", nil
 	}
-	data, err := a.Read(file, process.MaxSettings)
+	data, err := a.ReadAs(file, process.MaxSettings, inputs.Overlap)
 	if err != nil {
 		return "", err
 	}

@@ -4,15 +4,14 @@ package schedule
 
 import (
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/internal/msccl"
 	"github.com/spf13/cobra"
 )
@@ -25,23 +24,11 @@ func Command(a *cli.App) *cobra.Command {
 	return cli.Group("schedule", "Read schedules of others (MSCCL XML, MSCCL++ JSON), prove and convert them", show(a), prove(a), convert(a))
 }
 
-// Load reads a schedule, packed by gzip or not.
+// Load reads a schedule, compressed or not.
 func Load(a *cli.App, name string) (*msccl.Schedule, error) {
-	text, err := a.ReadFile(a.Path(name), most)
+	text, err := a.ReadAs(name, most, inputs.MSCCL, inputs.MSCCLPlus)
 	if err != nil {
-		return nil, fail.Input(err)
-	}
-	if bytes.HasPrefix(text, []byte{0x1f, 0x8b}) {
-		z, err := gzip.NewReader(bytes.NewReader(text))
-		if err != nil {
-			return nil, fail.Input(err)
-		}
-		if text, err = io.ReadAll(io.LimitReader(z, most+1)); err != nil {
-			return nil, fail.Input(err)
-		}
-		if len(text) > most {
-			return nil, fail.File("%s: more than %d bytes unpacked", name, most)
-		}
+		return nil, err
 	}
 	read := msccl.Read
 	if head := bytes.TrimLeft(text, " \t\r\n"); bytes.HasPrefix(head, []byte("{")) {

@@ -16,6 +16,7 @@ import (
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/internal/sweep"
@@ -43,7 +44,7 @@ type flags struct {
 
 // load reads a specification.
 func load(a *cli.App, file string) (*sweep.Run, error) {
-	data, err := a.Read(file, process.MaxSettings)
+	data, err := a.ReadAs(file, process.MaxSettings, inputs.Sweep)
 	if err != nil {
 		return nil, err
 	}

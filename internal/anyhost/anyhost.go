@@ -1,0 +1,237 @@
+// Package anyhost makes NCCL's tree of a host from whatever describes one: its own topology
+// file, also a vendor's that names places only, lstopo's XML, the matrix of nvidia-smi topo -m,
+// a log of NCCL, a description for topo gen. It is what topo convert and --topo share.
+//
+// What it must not know: files, flags, what is decided on a machine.
+package anyhost
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/inputs"
+	"github.com/simccl/simccl/internal/logcheck"
+	"github.com/simccl/simccl/internal/lstopo"
+	"github.com/simccl/simccl/internal/ncclog"
+	"github.com/simccl/simccl/internal/smitopo"
+	"github.com/simccl/simccl/topo/decl"
+	"github.com/simccl/simccl/topo/machine"
+	topoxml "github.com/simccl/simccl/topo/xml"
+)
+
+// Given completes what a file does not say.
+type Given struct {
+	Kinds machine.Kinds
+	// NVLink is the output of nvidia-smi topo -m, which has the NVLinks that lstopo's XML and
+	// vendors' files do not have, and the name of its file; nil: NVLinks are assumed.
+	NVLink     []byte
+	NVLinkFile string
+	Node       int // of a log, from 0
+}
+
+// Host is a host that was read.
+type Host struct {
+	Kind  inputs.Kind
+	Root  *decl.Element // NCCL's tree
+	Spec  *machine.Spec // its description, where it was made of one; nil otherwise
+	Notes []string      // what was assumed, without the name of the file
+	// Label names the tree in messages about its lines, which are not those of the file.
+	Label string
+}
+
+// XML is the host as NCCL's topology file.
+func (h *Host) XML() []byte { return topoxml.Write(h.Root) }
+
+// Read makes a host of a content. Options of Given that the content has no use for are
+// refused. Errors have the place; *inputs.OtherError names what makes no machine.
+func Read(data []byte, name string, g Given) (*Host, error) {
+	if err := g.Kinds.Check(); err != nil {
+		return nil, fail.Usage("%v", err)
+	}
+	v := inputs.Of(data)
+	if err := v.Want(name, inputs.Machines()...); err != nil {
+		return nil, fail.Input(err)
+	}
+	kind := machineKind(&v)
+	if err := g.unused(kind, name); err != nil {
+		return nil, err
+	}
+	h := &Host{Kind: kind, Label: name}
+	text := v.Text
+	switch kind {
+	case inputs.NCCLLog, inputs.SystemPrint:
+		text = data // its reader unpacks, and takes more
+	case inputs.Topology, inputs.TopologyHosts, inputs.Template:
+		text = v.XML()
+	}
+	if err := h.read(text, name, &g); err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// machineKind is the first kind of a verdict that a machine is made of.
+func machineKind(v *inputs.Verdict) inputs.Kind {
+	for _, f := range v.Found {
+		for _, k := range inputs.Machines() {
+			if f.Kind == k {
+				return k
+			}
+		}
+	}
+	return inputs.Topology // its reader says what is wrong
+}
+
+// unused refuses options that have no effect on a kind of file.
+func (g *Given) unused(kind inputs.Kind, name string) error {
+	places := kind == inputs.Template || kind == inputs.Lstopo
+	kinds := places || kind == inputs.Matrix
+	return g.without(kinds, places, kind == inputs.NCCLLog || kind == inputs.SystemPrint, name+", which is "+kind.What())
+}
+
+// None refuses every option, on what is no file.
+func (g *Given) None(what string) error { return g.without(false, false, false, what) }
+
+func (g *Given) without(kinds, links, node bool, what string) error {
+	for _, o := range []struct {
+		option      string
+		given, used bool
+	}{
+		{"--gpu-kind", g.Kinds.GPU != "", kinds}, {"--nic-kind", g.Kinds.NIC != "", kinds}, {"--cpu-kind", g.Kinds.CPU != "", kinds},
+		{"--nvlink", g.NVLinkFile != "", links}, {"--node", g.Node != 0, node},
+	} {
+		if o.given && !o.used {
+			return fail.Usage("%s has no effect on %s; leave it out", o.option, what)
+		}
+	}
+	return nil
+}
+
+func (h *Host) read(data []byte, name string, g *Given) (err error) {
+	var notes []string
+	switch h.Kind {
+	case inputs.Matrix:
+		return h.matrix(data, name, g)
+	case inputs.Lstopo:
+		var links *machine.NVLink
+		if links, err = g.links(); err == nil {
+			h.Root, notes, err = lstopo.Tree(data, name, lstopo.Given{Kinds: g.Kinds, NVLink: links})
+		}
+	case inputs.NCCLLog, inputs.SystemPrint:
+		return h.log(data, name, g.Node)
+	case inputs.MachineSpec:
+		return h.described(data, name)
+	case inputs.Template:
+		return h.template(data, name, g)
+	default:
+		h.Root, err = parse(data, name)
+	}
+	h.Notes = append(h.Notes, notes...)
+	return fail.Input(err)
+}
+
+// template reads a vendor's file, and completes it where options ask for that.
+func (h *Host) template(data []byte, name string, g *Given) (err error) {
+	if h.Root, err = parse(data, name); err != nil {
+		return err
+	}
+	if g.Kinds == (machine.Kinds{}) && g.NVLinkFile == "" {
+		h.Notes = []string{"places of GPUs and NICs only; " + machine.PlacesOf(h.Root).Command(name) + " completes it"}
+		return nil
+	}
+	links, err := g.links()
+	if err != nil {
+		return err
+	}
+	h.Notes, err = machine.Complete(h.Root, g.Kinds, links)
+	var at *machine.PlacesError
+	if err != nil && !errors.As(err, &at) {
+		err = fmt.Errorf("%s: %w", name, err)
+	}
+	return fail.Input(err)
+}
+
+// parse reads NCCL's topology file.
+func parse(data []byte, name string) (*decl.Element, error) {
+	spec, err := topoxml.Parse(data, name)
+	if err != nil {
+		return nil, fail.Input(err)
+	}
+	return spec.Root, nil
+}
+
+// matrix reads the output of nvidia-smi topo -m.
+func (h *Host) matrix(data []byte, name string, g *Given) (err error) {
+	if h.Spec, err = smitopo.Parse(string(data), name, g.Kinds); err != nil {
+		return err
+	}
+	for _, f := range h.Spec.Facts {
+		if f.Estimated {
+			h.Notes = append(h.Notes, f.Of+": "+f.Source)
+		}
+	}
+	return h.generate(name)
+}
+
+// generate makes the tree of the description.
+func (h *Host) generate(name string) (err error) {
+	h.Label = name + " (as XML)"
+	h.Root, err = h.Spec.Generate()
+	return fail.Input(err)
+}
+
+// described reads a description for topo gen.
+func (h *Host) described(data []byte, name string) (err error) {
+	if h.Spec, err = machine.Parse(data, name); err != nil {
+		return fail.Input(err)
+	}
+	return h.generate(name)
+}
+
+// links are the NVLinks of the matrix beside a file; nil without one.
+func (g *Given) links() (*machine.NVLink, error) {
+	if g.NVLinkFile == "" {
+		return nil, nil
+	}
+	if err := inputs.Want(g.NVLink, g.NVLinkFile, inputs.Matrix); err != nil {
+		return nil, fail.Input(err)
+	}
+	if !smitopo.Is(string(g.NVLink)) {
+		return nil, fail.File("%s:1:1: no output of nvidia-smi topo -m; write it to the file whole", g.NVLinkFile)
+	}
+	s, err := smitopo.Parse(string(g.NVLink), g.NVLinkFile, g.Kinds)
+	if err != nil {
+		return nil, err
+	}
+	return &s.NVLink, nil
+}
+
+// log takes the machine out of NCCL's log.
+func (h *Host) log(data []byte, name string, node int) error {
+	log, err := ncclog.Read(ncclog.File{Name: name, Data: data})
+	if err != nil {
+		return fail.Input(err)
+	}
+	m, err := logcheck.Topology(log)
+	if err != nil {
+		return fail.Input(fmt.Errorf("%s: %w", name, err))
+	}
+	h.Notes = m.Notes
+	if len(m.Env) > 0 {
+		h.Notes = append(h.Notes, "settings of the log that bear on decisions: "+strings.Join(m.Env, " "))
+	}
+	at := 0
+	for _, n := range m.Nodes {
+		if at += n.Count; node < at && node >= 0 {
+			if len(m.Nodes) > 1 {
+				h.Notes = append(h.Notes, fmt.Sprintf("the log has nodes of %d shapes; this is node %d, topo convert --node has the others", len(m.Nodes), node))
+			}
+			h.Label = fmt.Sprintf("%s (node %d as XML)", name, node)
+			h.Root, err = parse(n.File.Data, h.Label)
+			return err
+		}
+	}
+	return fail.Usage("--node %d: the log has nodes 0 to %d", node, at-1)
+}

@@ -1,0 +1,264 @@
+package inputs
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/simccl/simccl/internal/smitopo"
+	"github.com/simccl/simccl/workload/aicb"
+	"github.com/simccl/simccl/workload/goal"
+	"github.com/simccl/simccl/workload/simai"
+)
+
+// text recognises what is neither XML nor JSON: formats that begin in a way of their own,
+// then what may stand anywhere in a report.
+func (v *Verdict) text(from int) {
+	head := v.Text[from:min(len(v.Text), from+headSize)]
+	if k := begins(head); k != Unknown {
+		v.add(k, from)
+		return
+	}
+	v.reports()
+	if len(v.Found) == 0 {
+		if k := rows(head); k != Unknown {
+			v.add(k, from)
+		}
+	}
+}
+
+// begins recognises formats by their first lines.
+func begins(head []byte) Kind {
+	first, _, _ := bytes.Cut(head, []byte("\n"))
+	starts := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return bytes.HasPrefix(head, []byte(w)) })
+	}
+	holds := func(words ...string) bool {
+		return !slices.ContainsFunc(words, func(w string) bool { return !bytes.Contains(head, []byte(w)) })
+	}
+	switch {
+	case starts("workload "):
+		return Native
+	case goal.RecogniseText(head):
+		return GOAL
+	case aicb.Recognise(head):
+		return AICB
+	case simai.Recognise(head):
+		return SimAI
+	case holds("topology:", "npus_count:"):
+		return AstraNetwork
+	case holds("busbw:", "allreduce"), starts("test\n") && holds("allreduce,:"):
+		return SimAITable
+	case starts("train_iter:"):
+		return AIOB
+	case bytes.HasPrefix(first, []byte("id\tName")) && holds("Hidden_size"):
+		return AICBModels
+	case lineOf(head, "base:") >= 0 && (lineOf(head, "grid:") >= 0 || lineOf(head, "zip:") >= 0 || lineOf(head, "list:") >= 0 || lineOf(head, "seeds:") >= 0):
+		return Sweep
+	case lineOf(head, "TOPOLOGY_FILE ") >= 0 && lineOf(head, "FLOW_FILE ") >= 0:
+		return NS3Config
+	case starts("Nodes ") && lineOf(head, "Connections ") >= 0:
+		return HTSimMatrix
+	case starts("Nodes ") && lineOf(head, "Tiers ") >= 0:
+		return HTSimNetwork
+	case starts("GROUP ") && lineOf(head, "TASK ") >= 0:
+		return Groups
+	case lineOf(head, "## solo") >= 0, lineOf(head, "## gemm") >= 0, lineOf(head, "## two") >= 0, lineOf(head, "## group") >= 0, lineOf(head, "## sr") >= 0:
+		return Overlap
+	case strings.TrimSpace(string(first)) == "op,us":
+		return OperationTimes
+	}
+	return Unknown
+}
+
+// lineOf is the offset of the first line that begins with a word; -1 without one.
+func lineOf(text []byte, word string) int {
+	if bytes.HasPrefix(text, []byte(word)) {
+		return 0
+	}
+	if i := bytes.Index(text, []byte("\n"+word)); i >= 0 {
+		return i + 1
+	}
+	return -1
+}
+
+// Marks of what lies in reports, with other lines around it.
+var (
+	logMarks = []string{"NCCL INFO ", "NCCL WARN ", "NCCL TRACE ", "NCCL version "}
+	// A log of more than a few lines beside a table: a communicator begins.
+	initMarks = []string{"Init START", "Init COMPLETE", "=== System"}
+	// RCCL writes NCCL's words, and these of its own (ROCm/rccl, src/init.cc, src/misc/rocmwrap.cc).
+	rcclMarks = []string{"RCCL version", "Librccl path", "librccl", "ROCr version", "ROCm version", "HIP version", "rsmi functionality", "RCCL_", "XGMI"}
+	amdMarks  = []string{"rccl-tests", "AMD Instinct", "AMD Radeon", "Radeon RX"}
+	rocmMarks = []string{"ROCm System Management Interface", "Link Type between two GPUs", "Hops between two GPUs", "Weight between two GPUs", "AMD-SMI"}
+	smiMarks  = []string{"| NVIDIA-SMI ", "==NVSMI LOG=="}
+	ibMarks   = []string{"vendid=0x", "switchguid=0x", "caguid=0x"}
+)
+
+// firstOf is the offset of the first of some words; -1 without one.
+func firstOf(text []byte, words []string) int {
+	at := -1
+	for _, w := range words {
+		end := len(text)
+		if at >= 0 {
+			end = min(end, at+len(w))
+		}
+		if i := bytes.Index(text[:end], []byte(w)); i >= 0 {
+			at = i
+		}
+	}
+	return at
+}
+
+// reports recognises what may have other lines before and behind.
+func (v *Verdict) reports() {
+	text := v.Text
+	log, table, amd := firstOf(text, logMarks), tableHeader(text), firstOf(text, amdMarks)
+	rccl := -1
+	if log >= 0 {
+		rccl = firstOf(text, rcclMarks)
+	} else if rccl = firstOf(text, rcclMarks[:2]); rccl >= 0 {
+		log = rccl
+	}
+	if log < 0 || table < 0 || firstOf(text, initMarks) >= 0 {
+		v.log(text, log, rccl, amd)
+	}
+	switch {
+	case table >= 0 && (amd >= 0 || rccl >= 0):
+		v.add(RCCLTable, table)
+	case table >= 0:
+		v.add(TestTable, table)
+	}
+	v.log(text, log, rccl, amd)
+	v.matrices(text)
+	if i := pasted(text); i >= 0 {
+		v.add(topologyKind(text[i:]), i)
+	}
+	if len(v.Found) > 0 {
+		return
+	}
+	switch at := firstOf(text, ibMarks); {
+	case at >= 0:
+		v.add(IBNetDiscover, at)
+	case lineOf(text, "SwitchName=") >= 0:
+		v.add(SlurmTopology, lineOf(text, "SwitchName="))
+	default:
+		v.add(SmiTable, firstOf(text, smiMarks))
+	}
+}
+
+const systemEnd = "</system>"
+
+// pasted is the offset of a topology with other lines before it: at the beginning of a line;
+// -1 without one.
+func pasted(text []byte) int {
+	i := bytes.Index(text, []byte("<system version="))
+	if i < 0 || !bytes.Contains(text[i:], []byte(systemEnd)) {
+		return -1
+	}
+	if line := text[1+bytes.LastIndexByte(text[:i], '\n') : i]; len(bytes.Trim(line, " \t")) > 0 {
+		return -1 // quoted, which is for package envelope, or told of
+	}
+	return i
+}
+
+// log notes a log and what it holds.
+func (v *Verdict) log(text []byte, log, rccl, amd int) {
+	system := bytes.Index(text, []byte("=== System : maxBw"))
+	switch {
+	case log >= 0 && (rccl >= 0 || amd >= 0):
+		v.add(RCCLLog, max(rccl, -1))
+		v.add(RCCLLog, log)
+		return
+	case log >= 0:
+		v.add(NCCLLog, log)
+	}
+	v.add(SystemPrint, system)
+	if log >= 0 && bytes.Contains(text, []byte(": opCount ")) {
+		v.add(NCCLCalls, log)
+	}
+}
+
+// matrices notes matrices of nvidia-smi and rocm-smi.
+func (v *Verdict) matrices(text []byte) {
+	if at := firstOf(text, rocmMarks); at >= 0 {
+		v.add(RocmSMI, at)
+		return
+	}
+	gpu0 := bytes.Index(text, []byte("GPU0"))
+	if gpu0 < 0 {
+		return
+	}
+	switch {
+	case isP2P(text[gpu0:min(len(text), gpu0+headSize)]):
+		v.add(P2PMatrix, gpu0)
+	case smitopo.Is(string(text)):
+		v.add(Matrix, gpu0)
+	}
+}
+
+// isP2P reports whether a matrix is one of nvidia-smi topo -p2p: its first row has OK, or why not.
+func isP2P(text []byte) bool {
+	seen := 0
+	for line := range strings.Lines(string(text)) {
+		w := strings.Fields(line)
+		i := slices.IndexFunc(w, func(s string) bool { return strings.HasSuffix(s, "GPU0") })
+		if i < 0 {
+			continue
+		}
+		if seen++; seen > 1 || i+1 < len(w) && w[i+1] == "X" {
+			return slices.ContainsFunc(w[i+1:], func(c string) bool { return slices.Contains([]string{"OK", "CNS", "GNS", "TNS", "NS"}, c) })
+		}
+	}
+	return false
+}
+
+// tableHeader is the offset of the line of nccl-tests' table that names its columns; -1
+// without one.
+func tableHeader(text []byte) int {
+	for at := 0; ; {
+		i := bytes.Index(text[at:], []byte("algbw"))
+		if i < 0 {
+			return -1
+		}
+		i += at
+		from := 1 + bytes.LastIndexByte(text[:i], '\n')
+		line, _, _ := bytes.Cut(text[from:], []byte("\n"))
+		if bytes.Contains(line, []byte("busbw")) && bytes.Contains(line, []byte("size")) && bytes.Contains(line, []byte("count")) {
+			return from
+		}
+		at = i + 1
+	}
+}
+
+// rows recognises lists of fields without a heading by their first lines.
+func rows(head []byte) Kind {
+	var lines [][]string
+	for line := range strings.Lines(string(head)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			if lines = append(lines, strings.Fields(line)); len(lines) == 3 {
+				break
+			}
+		}
+	}
+	if len(lines) == 0 {
+		return Unknown
+	}
+	numbers := func(w []string) bool {
+		return !slices.ContainsFunc(w, func(s string) bool { _, err := strconv.ParseFloat(s, 64); return err != nil })
+	}
+	first := lines[0]
+	cells := strings.Split(strings.Join(first, ""), ",")
+	switch {
+	case len(cells) >= 8 && slices.Contains([]string{"allreduce", "broadcast", "reduce", "allgather", "reducescatter"}, cells[0]):
+		return Tuner
+	case strings.HasPrefix(first[0], "NCCL_") && strings.Contains(first[0], "="):
+		return Settings
+	case len(first) == 3 && numbers(first) && len(lines) > 2 && len(lines[2]) >= 4 && strings.HasSuffix(lines[2][2], "bps"):
+		return NS3Network
+	case len(first) == 1 && numbers(first) && len(lines) > 1 && len(lines[1]) >= 6 && numbers(lines[1]):
+		return NS3Flows
+	}
+	return Unknown
+}
