@@ -61,8 +61,8 @@ func Read(data []byte, name string, g Given) (*Host, error) {
 	h := &Host{Kind: kind, Label: name}
 	text := v.Text
 	switch kind {
-	case inputs.NCCLLog, inputs.SystemPrint:
-		text = data // its reader unpacks, and takes more
+	case inputs.NCCLLog, inputs.SystemPrint, inputs.Matrix:
+		text = data // their readers unpack, and name places in the file
 	case inputs.Topology, inputs.TopologyHosts, inputs.Template:
 		text = v.XML()
 	}
@@ -116,8 +116,12 @@ func (h *Host) read(data []byte, name string, g *Given) (err error) {
 		return h.matrix(data, name, g)
 	case inputs.Lstopo:
 		var links *machine.NVLink
-		if links, err = g.links(); err == nil {
+		var beside *smitopo.Matrix
+		if links, beside, err = g.links(h); err == nil {
 			h.Root, notes, err = lstopo.Tree(data, name, lstopo.Given{Kinds: g.Kinds, NVLink: links})
+		}
+		if err == nil && beside != nil {
+			err = beside.Beside(h.Root)
 		}
 	case inputs.NCCLLog, inputs.SystemPrint:
 		return h.log(data, name, g.Node)
@@ -141,14 +145,18 @@ func (h *Host) template(data []byte, name string, g *Given) (err error) {
 		h.Notes = []string{"places of GPUs and NICs only; " + machine.PlacesOf(h.Root).Command(name) + " completes it"}
 		return nil
 	}
-	links, err := g.links()
+	links, beside, err := g.links(h)
 	if err != nil {
 		return err
 	}
-	h.Notes, err = machine.Complete(h.Root, g.Kinds, links)
+	notes, err := machine.Complete(h.Root, g.Kinds, links)
+	h.Notes = append(h.Notes, notes...)
 	var at *machine.PlacesError
 	if err != nil && !errors.As(err, &at) {
 		err = fmt.Errorf("%s: %w", name, err)
+	}
+	if err == nil && beside != nil {
+		return beside.Beside(h.Root)
 	}
 	return fail.Input(err)
 }
@@ -190,22 +198,28 @@ func (h *Host) described(data []byte, name string) (err error) {
 	return h.generate(name)
 }
 
-// links are the NVLinks of the matrix beside a file; nil without one.
-func (g *Given) links() (*machine.NVLink, error) {
+// links are the NVLinks of the matrix beside a file, and the matrix; nil without one.
+func (g *Given) links(h *Host) (*machine.NVLink, *smitopo.Matrix, error) {
 	if g.NVLinkFile == "" {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err := inputs.Want(g.NVLink, g.NVLinkFile, inputs.Matrix); err != nil {
-		return nil, fail.Input(err)
+		return nil, nil, fail.Input(err)
 	}
-	if !smitopo.Is(string(g.NVLink)) {
-		return nil, fail.File("%s:1:1: no output of nvidia-smi topo -m; write it to the file whole", g.NVLinkFile)
-	}
-	s, err := smitopo.Parse(string(g.NVLink), g.NVLinkFile, g.Kinds)
+	m, err := smitopo.Read(string(g.NVLink), g.NVLinkFile)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return &s.NVLink, nil
+	s, err := m.Spec(g.Kinds)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, f := range s.Facts {
+		if f.Of == "nvlink" || f.Of == "matrix" {
+			h.Notes = append(h.Notes, f.Of+": "+f.Source)
+		}
+	}
+	return &s.NVLink, m, nil
 }
 
 // log takes the machine out of NCCL's log.

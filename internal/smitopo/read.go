@@ -39,15 +39,58 @@ var (
 	affinity = regexp.MustCompile(`^\d{1,4}(?:-\d{1,4})?(?:,\d{1,4}(?:-\d{1,4})?)*$`)
 )
 
-// Is reports whether text has such a matrix, or another table between GPUs that Read refuses
-// by its name.
-func Is(text string) bool {
+// Table is what a table between GPUs says.
+type Table int
+
+// Tables: the first that a text has of these, in this order.
+const (
+	None  Table = iota
+	Paths       // of nvidia-smi topo -m
+	P2P         // of nvidia-smi topo -p2p
+	Other       // numbers, as rocm-smi and tests of bandwidths write them
+)
+
+// TableOf finds the tables between GPUs of a text.
+func TableOf(text string) Table {
 	if envelope.Packed([]byte(text[:min(len(text), 64)])) == "" && !strings.Contains(text[:min(len(text), 1024)], "\x00") && !hasGPU(text) {
-		return false
+		return None
 	}
 	list, err := open(text)
-	return err == nil && In(list)
+	if err != nil {
+		return None
+	}
+	out := None
+	for i := range list {
+		h := header(list, i)
+		if h == nil {
+			continue
+		}
+		if t := h.table(&list[h.body]); out == None || t < out {
+			out = t
+		}
+	}
+	return out
 }
+
+// Is reports whether text has such a matrix, or another table between GPUs that Read refuses
+// by its name.
+func Is(text string) bool { return TableOf(text) != None }
+
+// table is what a first row says.
+func (h *head) table(r *row) Table {
+	w := from(r, h.names[0])[1:]
+	isP2P := func(x word) bool { return p2p[x.text] }
+	switch {
+	case slices.ContainsFunc(w, isP2P):
+		return P2P
+	case foreign.MatchString(w[0].text) && w[0].text != "SOC":
+		return Other
+	}
+	return Paths
+}
+
+// p2p are the cells of nvidia-smi topo -p2p, but for X.
+var p2p = map[string]bool{"OK": true, "NS": true, "CNS": true, "GNS": true, "TNS": true, "DR": true, "U": true}
 
 // hasGPU reports whether a name of a GPU is in a text: most files have none.
 func hasGPU(text string) bool {
@@ -60,16 +103,6 @@ func hasGPU(text string) bool {
 			return true
 		}
 	}
-}
-
-// In is Is of lines that are out of their envelopes.
-func In(lines []envelope.Line) bool {
-	for i := range lines {
-		if header(lines, i) != nil {
-			return true
-		}
-	}
-	return false
 }
 
 // open takes text out of what it was pasted or saved in.
@@ -93,7 +126,7 @@ func Read(text, file string) (*Matrix, error) {
 			continue
 		}
 		h.file = file
-		m, next, err := h.table(list)
+		m, next, err := h.rows(list)
 		if err == nil {
 			found = append(found, m)
 		} else if first == nil {
@@ -245,9 +278,9 @@ func (h *head) columns(list []word) bool {
 	return len(h.names) > 0
 }
 
-// table reads the rows below a header, and the legend of NICs behind them; next is the
+// rows reads the rows below a header, and the legend of NICs behind them; next is the
 // index of the line behind the table.
-func (h *head) table(list []row) (m *Matrix, next int, err error) {
+func (h *head) rows(list []row) (m *Matrix, next int, err error) {
 	m = &Matrix{File: h.file}
 	for _, name := range h.names {
 		if gpuName.MatchString(name) {
