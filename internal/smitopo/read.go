@@ -111,7 +111,7 @@ func open(text string) ([]row, error) {
 	return t.Lines, err
 }
 
-// Read takes the first whole matrix of a text, whatever stands before, behind and around it.
+// Read takes the first whole matrix of a text, whatever is before, behind and around it.
 // The error of a text that has none names the place and what it is instead.
 func Read(text, file string) (*Matrix, error) {
 	list, err := open(text)
@@ -174,7 +174,7 @@ func wordsOf(r *row) []word {
 	return out
 }
 
-// from are the words behind a name that stands in the line by itself, or behind a mark of
+// from are the words behind a name that is a word of the line, or behind a mark of
 // who wrote the line, nil where it does not.
 func from(r *row, name string) []word {
 	if !strings.Contains(r.Text, name) {
@@ -335,7 +335,7 @@ func (h *head) folded(w []word, r *row) bool {
 	return cell.MatchString(more[0].text) && !slices.ContainsFunc(more, func(x word) bool { return slices.Contains(h.names, x.text) })
 }
 
-// row reads cells and, of GPUs, what stands behind them.
+// row reads cells and, of GPUs, what is behind them.
 func (m *Matrix) row(w []word, line *row, h *head) error {
 	d := Device{Name: w[0].text, line: line.Number}
 	var cells []string
@@ -370,7 +370,7 @@ func (m *Matrix) row(w []word, line *row, h *head) error {
 	return nil
 }
 
-// behind reads the columns behind the cells of a GPU. Where fewer words than columns stand
+// behind reads the columns behind the cells of a GPU. Where fewer words than columns are
 // there, tabs say which are empty.
 func (d *Device) behind(rest []word, text string, columns []string) {
 	var values []string
@@ -434,7 +434,7 @@ func (h *head) refuse(w word, line *row) error {
 	case "OK", "NS", "CNS", "GNS", "TNS", "DR", "U":
 		what = fmt.Sprintf("%s is of the table of nvidia-smi topo -p2p, which has no paths; write the output of nvidia-smi topo -m", w.text)
 	case "SOC":
-		what = "SOC is of drivers before R384, whose matrix does not tell NUMA nodes apart; write the output of nvidia-smi topo -m of a newer driver"
+		what = "SOC is of drivers before R384, whose matrix does not distinguish NUMA nodes; write the output of nvidia-smi topo -m of a newer driver"
 	case "XGMI", "PCIE", "True", "False":
 		what = fmt.Sprintf("%s is of a table of rocm-smi or amd-smi, about GPUs of AMD; NVIDIA's is written by nvidia-smi topo -m", w.text)
 	default:
@@ -475,7 +475,7 @@ func (m *Matrix) check() error {
 		}
 		names[d.Name] = true
 		if i < m.GPUs != gpuName.MatchString(d.Name) {
-			return m.fail(i, 0, "%s stands among the others; GPUs come before NICs", d.Name)
+			return m.fail(i, 0, "%s is among the others; GPUs come before NICs", d.Name)
 		}
 		for j := range m.Devices {
 			a, b := m.Cells[i][j], m.Cells[j][i]

@@ -91,7 +91,7 @@ func TestNoTree(t *testing.T) {
 	}
 }
 
-// TestGuesses: kinds agree with the matrix, and each guess is told.
+// TestGuesses: kinds agree with the matrix, and each guess is a Fact.
 func TestGuesses(t *testing.T) {
 	row := func(cell string, n int, behind ...string) string {
 		var b strings.Builder
@@ -154,7 +154,7 @@ func TestGuesses(t *testing.T) {
 	}
 }
 
-// TestNUMA: NUMA nodes are what paths say; where affinities say something else it is told.
+// TestNUMA: NUMA nodes are what paths say; where affinities say something else, a Fact says so.
 func TestNUMA(t *testing.T) {
 	for _, c := range []struct{ text, ids, told string }{
 		{"\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\nGPU0\tX\tSYS\t0-31\t0-1\nGPU1\tSYS\tX\t32-63\t2-3\n", "0 2", ""},
