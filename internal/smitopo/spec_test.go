@@ -98,7 +98,7 @@ func randomGroup(r *rand.Rand, depth int) machine.Group {
 // TestRandomSpecs: the topology of a description is described and generated again as the
 // same file, and its matrix, as text, becomes a machine with that matrix.
 func TestRandomSpecs(t *testing.T) {
-	for seed := range cases(t, 400) {
+	for seed := range seeds(t, 400) {
 		r := rand.New(rand.NewPCG(uint64(seed), 3))
 		s := randomSpec(r)
 		for s.GPUs()+s.Ports() > 40 {
