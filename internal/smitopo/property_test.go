@@ -262,6 +262,7 @@ var envelopes = map[string]func(text string) string{
 		head, body, _ := strings.Cut(strings.ReplaceAll(s, "\t", " | "), "\n")
 		return head + "\n|---|---|\n" + body
 	},
+	"wide": func(s string) string { return lastPair.ReplaceAllString(s, "$1$2$3") }, // a terminal drops the tab at its right margin
 	"gzip": func(s string) string {
 		var b bytes.Buffer
 		z := gzip.NewWriter(&b)
@@ -287,6 +288,8 @@ var envelopes = map[string]func(text string) string{
 }
 
 var underlined = regexp.MustCompile(`^([^\r\n]*)(\r?\n)`)
+
+var lastPair = regexp.MustCompile(`(?m)^([GN].*)(NODE|SYS|PXB|PIX|PHB)\t(NODE|SYS|PXB|PIX|PHB)`)
 
 // each puts a text in front of every line.
 func each(front, s string) string {
