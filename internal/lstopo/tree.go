@@ -15,7 +15,7 @@ import (
 // Given are what the file does not say.
 type Given struct {
 	machine.Kinds
-	// NVLink replaces what is assumed of NVLinks; nil: assumed from the kind of GPU.
+	// NVLink replaces the file's NVLinks; nil: the file's, or assumed from the kind of GPU.
 	NVLink *machine.NVLink
 }
 
@@ -60,7 +60,13 @@ func Tree(data []byte, file string, given Given) (*decl.Element, []string, error
 	if len(b.nics) == 0 {
 		b.note("no NIC in the file: run lstopo with --whole-io, or several nodes have no network")
 	}
-	notes, err := machine.Equip(b.root, b.gpus, b.nics, given.Kinds, given.NVLink)
+	links := given.NVLink
+	if links == nil {
+		if links, err = b.nvlinks(top); err != nil {
+			return nil, nil, err
+		}
+	}
+	notes, err := machine.Equip(b.root, b.gpus, b.nics, given.Kinds, links)
 	if err != nil {
 		return nil, nil, fail.Input(fmt.Errorf("%s: %w", file, err))
 	}
