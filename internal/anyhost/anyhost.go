@@ -62,8 +62,8 @@ func Read(data []byte, name string, g Given) (*Host, error) {
 	h := &Host{Kind: kind, Label: name}
 	text := v.Text
 	switch kind {
-	case inputs.NCCLLog, inputs.SystemPrint:
-		text = data // its reader unpacks, and takes more
+	case inputs.NCCLLog, inputs.SystemPrint, inputs.Matrix:
+		text = data // their readers unpack, and name places in the file
 	case inputs.Topology, inputs.TopologyHosts, inputs.Template:
 		text = v.XML()
 	}
@@ -116,9 +116,9 @@ func (h *Host) read(data []byte, name string, g *Given) (err error) {
 	case inputs.Matrix:
 		return h.matrix(data, name, g)
 	case inputs.Lstopo:
-		var beside *smitopo.Matrix
 		var links *machine.NVLink
-		if beside, links, err = g.links(); err == nil {
+		var beside *smitopo.Matrix
+		if links, beside, err = g.links(h); err == nil {
 			h.Root, notes, err = lstopo.Tree(data, name, lstopo.Given{Kinds: g.Kinds, NVLink: links})
 		}
 		if err == nil && beside != nil {
@@ -146,11 +146,12 @@ func (h *Host) template(data []byte, name string, g *Given) (err error) {
 		h.Notes = []string{"places of GPUs and NICs only; " + machine.PlacesOf(h.Root).Command(name) + " completes it"}
 		return nil
 	}
-	_, links, err := g.links() // its paths are those of a VM, which the file replaces
+	links, _, err := g.links(h) // not its paths: the file replaces those that a VM shows
 	if err != nil {
 		return err
 	}
-	h.Notes, err = machine.Complete(h.Root, g.Kinds, links)
+	notes, err := machine.Complete(h.Root, g.Kinds, links)
+	h.Notes = append(h.Notes, notes...)
 	var at *machine.PlacesError
 	if err != nil && !errors.As(err, &at) {
 		err = fmt.Errorf("%s: %w", name, err)
@@ -195,8 +196,8 @@ func (h *Host) described(data []byte, name string) (err error) {
 	return h.generate(name)
 }
 
-// links are the matrix beside a file, and the NVLinks that it says; nil without one.
-func (g *Given) links() (*smitopo.Matrix, *machine.NVLink, error) {
+// links are the NVLinks of the matrix beside a file, and the matrix; nil without one.
+func (g *Given) links(h *Host) (*machine.NVLink, *smitopo.Matrix, error) {
 	if g.NVLinkFile == "" {
 		return nil, nil, nil
 	}
@@ -211,7 +212,12 @@ func (g *Given) links() (*smitopo.Matrix, *machine.NVLink, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return m, &s.NVLink, nil
+	for _, f := range s.Facts {
+		if f.Of == "nvlink" || f.Of == "matrix" {
+			h.Notes = append(h.Notes, f.Of+": "+f.Source)
+		}
+	}
+	return &s.NVLink, m, nil
 }
 
 // log takes the machine out of NCCL's log.

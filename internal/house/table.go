@@ -288,7 +288,7 @@ var rooms = []room{
 	{dir: "internal/report/jobpage", pure: true, idea: "a page draws a job that ran, apart from flags and files",
 		may: []edge{{"internal/replay", "the figures"}, {"internal/timeline", "how ranks spent their time"}, {"internal/report/html", "what pages share"}, quantities}},
 	{dir: "internal/report/chart", pure: true, idea: "values of many runs as drawings, apart from where they come from"},
-	{dir: "internal/report/topology", pure: true, idea: "a machine as text, JSON and drawing", may: []edge{{"topo", "the machine"}, {"internal/topodoc", "its sections and lines"}, {"internal/cnum", "bus ids"}, {"internal/smitopo", "its matrix as nvidia-smi prints it"}}},
+	{dir: "internal/report/topology", pure: true, idea: "a machine as text, JSON and drawing", may: []edge{{"topo", "the machine"}, {"internal/topodoc", "its sections and lines"}, {"internal/cnum", "bus ids"}, {"internal/smitopo", "its matrix as nvidia-smi prints it"}, {"topo/decl", "the hosts of an NVLink domain"}}},
 	{dir: "internal/report/sweep", pure: true, idea: "a table renders a Result, apart from how it came about",
 		may: []edge{{"scenario", "the rows"}, {"internal/congestion", "what happened to frames"}, {"internal/packetnet", "what the network was simulated as"}, {"internal/report/nccltests", "the table's form"}}},
 	{dir: "internal/report/nccltests", pure: true, idea: "nccl-tests' table and JSON are text of numbers, apart from what was measured",

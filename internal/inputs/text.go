@@ -207,28 +207,12 @@ func (v *Verdict) matrices(text []byte) {
 	if gpu0 < 0 {
 		return
 	}
-	switch {
-	case isP2P(text[gpu0:min(len(text), gpu0+headSize)]):
+	switch smitopo.TableOf(string(text)) {
+	case smitopo.P2P:
 		v.add(P2PMatrix, gpu0)
-	case smitopo.Is(string(text)):
+	case smitopo.Paths:
 		v.add(Matrix, gpu0)
 	}
-}
-
-// isP2P reports whether a matrix is one of nvidia-smi topo -p2p: its first row has OK, or why not.
-func isP2P(text []byte) bool {
-	seen := 0
-	for line := range strings.Lines(string(text)) {
-		w := strings.Fields(line)
-		i := slices.IndexFunc(w, func(s string) bool { return strings.HasSuffix(s, "GPU0") })
-		if i < 0 {
-			continue
-		}
-		if seen++; seen > 1 || i+1 < len(w) && w[i+1] == "X" {
-			return slices.ContainsFunc(w[i+1:], func(c string) bool { return slices.Contains([]string{"OK", "CNS", "GNS", "TNS", "NS"}, c) })
-		}
-	}
-	return false
 }
 
 // tableHeader is the offset of the line of nccl-tests' table that names its columns; -1

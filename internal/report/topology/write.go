@@ -9,6 +9,7 @@ import (
 	"github.com/simccl/simccl/internal/smitopo"
 	"github.com/simccl/simccl/internal/topodoc"
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/decl"
 )
 
 // FormatError is a format that Write does not know.
@@ -38,8 +39,12 @@ func Write(w io.Writer, h *topo.Host, format string) error {
 		}
 		return nil
 	case "matrix":
-		_, err := io.WriteString(w, smitopo.Of(h.Dump).Text())
-		return err
+		for i, host := range decl.Hosts(&topo.Spec{Root: h.Dump}) {
+			if _, err := io.WriteString(w, strings.Repeat("\n", min(i, 1))+smitopo.Of(host.Root).Text()); err != nil {
+				return err
+			}
+		}
+		return nil
 	case "json":
 		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")
