@@ -103,7 +103,8 @@ type loader struct {
 	// natural is, by entry of Machine.Nodes, how many hosts of a built-in machine
 	// share one NVLink domain; 0: files say it.
 	natural []int
-	named   string // network class that the Spec or the machines' names say
+	named   string          // network class that the Spec or the machines' names say
+	ours    map[string]bool // files that are built-in machines
 }
 
 // Load reads a Spec's files and joins its communicator. Errors are *FieldErrors,
@@ -143,7 +144,7 @@ func Layout(spec *Spec, opt Options) (*Site, error) {
 }
 
 func layout(spec *Spec, opt *Options) (*loader, error) {
-	l := &loader{spec: spec, opt: opt, site: &Site{}}
+	l := &loader{spec: spec, opt: opt, site: &Site{}, ours: map[string]bool{}}
 	var c checks
 	c.machine(&spec.Machine)
 	c.env(spec.NCCL.Env)
@@ -306,6 +307,7 @@ func (l *loader) source(n Nodes) (*source, error) {
 	s.TopologyFile, s.shown = *read, path.Base(s.file)
 	if l.site.named = true; read.Machine != nil {
 		s.domain = read.Machine.Domain
+		l.ours[s.file] = true
 	}
 	return s, nil
 }
@@ -416,6 +418,16 @@ func (l *loader) domains(members []fabric.Member) ([]fabric.Member, error) {
 	return out, nil
 }
 
+// otherDomains says what fits so many hosts where domains of k do not.
+func otherDomains(count, k int) string {
+	for own := k - 1; own > 1; own-- {
+		if count%own == 0 {
+			return fmt.Sprintf("write machine.nvlinkDomain %d for %d domains of %d hosts, or a multiple of %d hosts", own, count/own, own, k)
+		}
+	}
+	return fmt.Sprintf("write a multiple of %d hosts; no smaller domain makes whole ones of %d", k, count)
+}
+
 // join makes NVLink domains of the hosts of a built-in machine that has such: of all
 // of them where they are fewer than a domain has.
 func (l *loader) join(m *fabric.Member, hosts int) error {
@@ -425,7 +437,7 @@ func (l *loader) join(m *fabric.Member, hosts int) error {
 	}
 	if m.Count%k != 0 {
 		return &FieldError{Path: "machine.nodes", Value: fmt.Sprint(m.Count), Problem: fmt.Sprintf("%d hosts of %s make one NVLink domain, so that a last one would have %d", k, m.Spec.Name, m.Count%k),
-			Hint: "write a multiple of that; a domain of other hosts is machine.nvlinkDomain"}
+			Hint: otherDomains(m.Count, k)}
 	}
 	spec, err := decl.Join(m.Spec, k)
 	if err != nil {

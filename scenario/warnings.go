@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/simccl/simccl/scenario/internal/nics"
 	"github.com/simccl/simccl/topo"
@@ -35,9 +36,10 @@ func (l *loader) doubts(files []fabric.Member) {
 	nics.IdleFilters(l.site.Config, files, l.site.Cluster, l.opt.warn)
 }
 
-// lint warns of each file once.
+// lint warns of each file once; of built-in machines, which a user cannot repair, not at
+// all: topo lint NAME has what is odd in them.
 func (l *loader) lint(files []fabric.Member) {
-	seen := map[string]bool{}
+	seen := maps.Clone(l.ours)
 	for _, m := range files {
 		if !seen[m.Spec.Name] {
 			Lint(m.Spec, l.site.Config.Topo, l.opt.warn)

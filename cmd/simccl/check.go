@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/simccl/simccl/internal/check"
 	"github.com/simccl/simccl/internal/cli"
@@ -44,6 +45,9 @@ and choices. Exit status 7 and the first differences if there are any.`,
 			return cli.Exactly("DIR")(c, args)
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
+			if q.JUnit == "-" && (a.JSON || q.GitHub) {
+				return usage("--junit -: standard output takes one report; leave --json and --github out, or write a file")
+			}
 			if len(q.Logs) == 0 {
 				run.JUnit = q.JUnit
 				return a.check(args[0], &run, q.GitHub)
@@ -57,18 +61,18 @@ and choices. Exit status 7 and the first differences if there are any.`,
 	f.StringArrayVar(&q.Logs, "log", nil, "compare with the log `FILE` of NCCL, and with further ones named after it")
 	f.StringVar(&q.Topo, "topo", "", "with --log: topology `FILE` in place of what the log says")
 	f.StringVar(&q.Version, "nccl-version", "", "with --log: rules of `VERSION` in place of the log's")
-	f.StringVar(&q.JUnit, "junit", "", "also write a JUnit report to `FILE`")
+	f.StringVar(&q.JUnit, "junit", "", "also write a JUnit report to `FILE`; - is standard output, with nothing else on it")
 	f.BoolVar(&q.GitHub, "github", false, "also print annotations for GitHub Actions")
 	return c
 }
 
 // checkLogs compares with NCCL's logs.
 func (a *app) checkLogs(q *logcheck.Request) error {
-	rep, err := q.Run(func(name string) ([]byte, error) { return a.readChecked(q, name) },
-		func(name string, data []byte) error { return newfile.Write(a.Path(name), data) })
+	rep, err := q.Run(func(name string) ([]byte, error) { return a.readChecked(q, name) }, a.writeReport)
 	switch {
 	case err != nil:
 		return fail.Input(err)
+	case q.JUnit == "-":
 	case a.JSON:
 		err = a.PrintJSON(rep)
 	default:
@@ -99,10 +103,10 @@ func (a *app) readChecked(q *logcheck.Request, name string) ([]byte, error) {
 
 // check compares the decisions of a directory, or stores them.
 func (a *app) check(dir string, run *check.Run, github bool) error {
-	run.Decide, run.Write = a.decide, func(name string, data []byte) error { return newfile.Write(a.Path(name), data) }
+	run.Decide, run.Write, run.Now = a.decide, a.writeReport, time.Now
 	run.ReadOptions = func(name string) ([]byte, error) { return a.ReadFile(name, process.MaxSettings) }
 	run.ReadDocument = func(name string) ([]byte, error) { return a.ReadFile(name, process.MaxResults) }
-	if !a.JSON {
+	if !a.JSON && run.JUnit != "-" {
 		run.Print = func(v *check.Verdict) { fmt.Fprint(a.Out, v.Text(a.Paint(a.Out))) }
 	}
 	verdicts, err := run.Dir(dir)
@@ -115,6 +119,15 @@ func (a *app) check(dir string, run *check.Run, github bool) error {
 		fmt.Fprint(a.Out, check.Report(dir, verdicts).Annotations())
 	}
 	return err
+}
+
+// writeReport writes a file; "-" is standard output.
+func (a *app) writeReport(name string, data []byte) error {
+	if name == "-" {
+		_, err := a.Out.Write(data)
+		return err
+	}
+	return newfile.Write(a.Path(name), data)
 }
 
 // decide runs inspect with options, in a directory.

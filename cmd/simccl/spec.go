@@ -147,7 +147,10 @@ are called.`,
 			}
 			return a.checkScenarios(args)
 		}}
-	return cli.Group("scenario", "Show and check scenario files", show, check)
+	return cli.Long(cli.Group("scenario", "Show and check scenario files", show, check), `A scenario file holds a whole run as JSON: machine, network, NCCL's settings and
+workload. run --save-scenario writes one, run --scenario carries it out. check
+names every mistake in a file with its line; show prints a file as a Spec is
+written, and how many points its grid has.`)
 }
 
 // checkScenarios checks files; --json prints the verdicts as a list.

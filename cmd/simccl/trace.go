@@ -36,7 +36,10 @@ no trace.`,
 			return fail.Join(errs...)
 		}}
 	limitMemory(check, &limit)
-	return cli.Group("trace", "Check, compare and join traces", check, newTraceStats(a), newTraceDiff(a), newTraceMerge(a))
+	return cli.Long(cli.Group("trace", "Check, compare and join traces", check, newTraceStats(a), newTraceDiff(a), newTraceMerge(a)), `The commands read Chrome JSON and Perfetto files, also gzip, of simccl and of other
+programs such as PyTorch's profiler. validate checks that viewers can show a file,
+stats sums up where its time goes, diff compares two event by event, and merge joins
+the ranks of a run, or puts runs side by side.`)
 }
 
 // limitMemory adds the option that bounds what a reader of traces keeps in memory.

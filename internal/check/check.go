@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/simccl/simccl/internal/cireport"
 	"github.com/simccl/simccl/internal/decision"
@@ -68,7 +69,9 @@ type Verdict struct {
 	Count       int          `json:"count"`          // of differences
 	Differences []Difference `json:"differences"`    // the first of them
 	Hint        string       `json:"hint,omitempty"` // how to see more than that hashes differ
+	Next        string       `json:"next,omitempty"` // what to do about differences
 	cause       error        // why the outcome is not OK
+	took        time.Duration
 }
 
 // Run is one pass over cases.
@@ -83,6 +86,8 @@ type Run struct {
 	// ReadOptions and ReadDocument read files up to a limit that fits what they hold.
 	ReadOptions, ReadDocument func(name string) ([]byte, error)
 	Write                     func(name string, data []byte) error
+	// Now is a clock for the report's times; nil: it has none.
+	Now func() time.Time
 }
 
 // Dir checks all cases of a directory and writes the JUnit report. The verdicts are
@@ -98,8 +103,9 @@ func (r *Run) Dir(dir string) ([]Verdict, error) {
 	var errs []error
 	verdicts := []Verdict{}
 	for _, c := range cases {
+		begun := r.now()
 		v, err := r.Check(c)
-		v.cause = err
+		v.cause, v.took = err, r.now().Sub(begun)
 		errs, verdicts = append(errs, err), append(verdicts, v)
 		if r.Print != nil {
 			r.Print(&v)
@@ -116,20 +122,24 @@ func (r *Run) Dir(dir string) ([]Verdict, error) {
 	return verdicts, fail.Join(errs...)
 }
 
+func (r *Run) now() time.Time {
+	if r.Now == nil {
+		return time.Time{}
+	}
+	return r.Now()
+}
+
 // Report is the verdicts as CI servers read them, a case a stored decision.
 func Report(dir string, verdicts []Verdict) *cireport.Report {
 	rep := &cireport.Report{Name: "simccl check " + dir}
 	for i := range verdicts {
 		v := &verdicts[i]
-		c := cireport.Case{Name: string(v.Case), File: v.Case.Options()}
+		c := cireport.Case{Name: string(v.Case), File: v.Case.Options(), Next: v.Next, Seconds: v.took.Seconds()}
 		switch v.Outcome {
 		case Failed:
-			var lines []string
-			for _, d := range v.Differences {
-				lines = append(lines, d.String())
-			}
+			lines := v.lines()
 			c.Failure, c.First = count(v.Count), lines[0]
-			if more := v.Count - len(lines); more > 0 {
+			if more := v.Count - len(v.Differences); more > 0 {
 				lines = append(lines, fmt.Sprintf("and %d more", more))
 			}
 			if v.Hint != "" {
@@ -142,6 +152,23 @@ func Report(dir string, verdicts []Verdict) *cireport.Report {
 		rep.Cases = append(rep.Cases, c)
 	}
 	return rep
+}
+
+// lines are the differences that are listed; sections of which no more is known than that
+// they differ share one.
+func (v *Verdict) lines() (out []string) {
+	var hashed []string
+	for _, d := range v.Differences {
+		if name, ok := strings.CutPrefix(d.What, "section "); ok && strings.HasPrefix(d.Was, "sha256:") {
+			hashed = append(hashed, name)
+			continue
+		}
+		out = append(out, d.String())
+	}
+	if hashed != nil {
+		out = append(out, "differ by their hashes: "+strings.Join(hashed, ", "))
+	}
+	return out
 }
 
 func count(n int) string {
@@ -186,6 +213,8 @@ func (r *Run) Check(c Case) (Verdict, error) {
 	v.Count, v.Differences = d.Count, append(v.Differences, d.First...)
 	if d.Count > 0 {
 		v.Outcome = Failed
+		dir := filepath.Dir(string(c))
+		v.Next = fmt.Sprintf("on purpose: simccl check %s --update; else simccl topo diff says what changed in a topology file, simccl diff what settings do", dir)
 		if d.Hashed {
 			v.Hint = "only hashes of these sections are stored: compare what simccl inspect --json with the options of " + c.Options() +
 				" prints in both builds, or store all with check --update --whole in the earlier one"
@@ -220,14 +249,16 @@ func (v *Verdict) Text(p terminal.Palette) string {
 		fmt.Fprintf(&b, "%s   %s\n", p.Green("ok"), v.Case)
 	case Failed:
 		fmt.Fprintf(&b, "%s %s: %s\n", p.Red("FAIL"), v.Case, count(v.Count))
-		for _, d := range v.Differences {
-			fmt.Fprintf(&b, "     %s\n", d)
+		for _, line := range v.lines() {
+			fmt.Fprintf(&b, "     %s\n", line)
 		}
 		if more := v.Count - len(v.Differences); more > 0 {
 			fmt.Fprintf(&b, "     and %d more\n", more)
 		}
-		if v.Hint != "" {
-			fmt.Fprintf(&b, "     %s\n", v.Hint)
+		for _, more := range []string{v.Hint, v.Next} {
+			if more != "" {
+				fmt.Fprintf(&b, "     %s\n", more)
+			}
 		}
 	}
 	return b.String()

@@ -23,6 +23,8 @@ type Case struct {
 	First   string // the first difference of a failure
 	Text    string // all differences that are listed, in lines
 	Error   string // why there is no verdict
+	Next    string // what to do about a failure; "" where nothing is to be said
+	Seconds float64
 	Skipped bool
 }
 
@@ -33,12 +35,14 @@ type suite struct {
 	Failures int        `xml:"failures,attr"`
 	Errors   int        `xml:"errors,attr,omitempty"`
 	Skipped  int        `xml:"skipped,attr"`
+	Time     string     `xml:"time,attr,omitempty"` // seconds
 	Cases    []testcase `xml:"testcase"`
 }
 
 type testcase struct {
 	Name    string    `xml:"name,attr"`
 	Class   string    `xml:"classname,attr"`
+	Time    string    `xml:"time,attr,omitempty"` // seconds
 	Failure *message  `xml:"failure,omitempty"`
 	Error   *message  `xml:"error,omitempty"`
 	Skipped *struct{} `xml:"skipped,omitempty"`
@@ -52,8 +56,10 @@ type message struct {
 // JUnit is the report as XML: one suite.
 func (rep *Report) JUnit() ([]byte, error) {
 	s := suite{Name: rep.Name, Tests: len(rep.Cases)}
+	sum := 0.0
 	for _, c := range rep.Cases {
-		t := testcase{Name: c.Name, Class: "simccl.check"}
+		t := testcase{Name: c.Name, Class: "simccl.check", Time: seconds(c.Seconds)}
+		sum += c.Seconds
 		switch {
 		case c.Skipped:
 			t.Skipped = &struct{}{}
@@ -62,13 +68,22 @@ func (rep *Report) JUnit() ([]byte, error) {
 			t.Error = &message{Message: c.Error}
 			s.Errors++
 		case c.Failure != "":
-			t.Failure = &message{Message: c.Failure, Text: c.Text}
+			t.Failure = &message{Message: c.Failure, Text: strings.Trim(c.Text+"\n"+c.Next, "\n")}
 			s.Failures++
 		}
 		s.Cases = append(s.Cases, t)
 	}
+	s.Time = seconds(sum)
 	text, err := xml.MarshalIndent(s, "", "  ")
 	return append([]byte(xml.Header), append(text, '\n')...), err
+}
+
+// seconds is a duration as JUnit has it; "" where none was measured.
+func seconds(v float64) string {
+	if v <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.3f", v)
 }
 
 var (
@@ -84,6 +99,9 @@ func (rep *Report) Annotations() string {
 		text := c.Error
 		if c.Failure != "" {
 			text = c.Failure + "; " + c.First
+			if c.Next != "" {
+				text += "\n" + c.Next
+			}
 		}
 		if text == "" || c.Skipped {
 			continue

@@ -37,6 +37,12 @@ func Group(use, short string, children ...*cobra.Command) *cobra.Command {
 	return c
 }
 
+// Long gives a command the text of its help.
+func Long(c *cobra.Command, text string) *cobra.Command {
+	c.Long = text
+	return c
+}
+
 func missingCommand(cmd *cobra.Command) string {
 	names := []string{}
 	for _, c := range cmd.Commands() {

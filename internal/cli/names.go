@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
+	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/rules"
@@ -55,9 +58,17 @@ func AsFlags(err error) error {
 		return fail.Argument(err)
 	}
 	own := *f
+	own.Hint = asFlags(own.Hint)
 	if own.Path = flag; flag == "" {
 		own.Path, own.Value = "", ""
 		return fail.Usage("%s", strings.TrimPrefix(own.Error(), ": "))
 	}
 	return fail.Argument(&own)
+}
+
+var memberIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b[a-z]+\.[a-zA-Z.]*[a-zA-Z]\b`) })
+
+// asFlags writes the options for members of a scenario that a hint names.
+func asFlags(hint string) string {
+	return memberIn().ReplaceAllStringFunc(hint, func(member string) string { return cmp.Or(FlagNames[member], member) })
 }

@@ -42,7 +42,7 @@ var rooms = []room{
 	{dir: "internal/envelope", pure: true, idea: "text is taken out of what it was saved in, apart from what it says",
 		modules: []edge{{"github.com/klauspost/compress", "files of zstd"}}},
 	{dir: "internal/inputs", pure: true, idea: "what a content is, apart from files and what becomes of it",
-		may: []edge{{"internal/envelope", "texts that were pasted or logged"}, {"internal/lstopo", "hwloc's XML is recognised"}, {"internal/smitopo", "matrices are recognised"},
+		may: []edge{{"internal/envelope", "texts that were pasted or logged"}, {"internal/lstopo", "hwloc's XML is recognised"}, {"internal/smitopo", "matrices are recognised"}, {"internal/report/nccltests", "tables are recognised"},
 			{"workload/aicb", "a format is recognised"}, {"workload/calls", "a format is recognised"}, {"workload/chakra", "a format is recognised"}, {"workload/flight", "a format is recognised"},
 			{"workload/goal", "a format is recognised"}, {"workload/inspector", "a format is recognised"}, {"workload/simai", "a format is recognised"}, {"workload/torchet", "a format is recognised"}},
 		modules: []edge{{"github.com/klauspost/compress", "beginnings of zstd files"}}},

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/simccl/simccl/internal/report/nccltests"
 	"github.com/simccl/simccl/internal/smitopo"
 	"github.com/simccl/simccl/workload/aicb"
 	"github.com/simccl/simccl/workload/goal"
@@ -135,7 +136,7 @@ func firstLog(text []byte) int {
 // reports recognises what may have other lines before and behind.
 func (v *Verdict) reports() {
 	text := v.Text
-	log, table, amd := firstLog(text), tableHeader(text), -1
+	log, table, amd := firstLog(text), nccltests.HeaderAt(text), -1
 	if (log >= 0 || table >= 0) && !bytes.Contains(text, []byte("+cuda")) { // a log of NCCL may speak of RCCL
 		amd = firstAMD(text)
 	}
@@ -212,24 +213,6 @@ func (v *Verdict) matrices(text []byte) {
 		v.add(P2PMatrix, gpu0)
 	case smitopo.Paths:
 		v.add(Matrix, gpu0)
-	}
-}
-
-// tableHeader is the offset of the line of nccl-tests' table that names its columns; -1
-// without one.
-func tableHeader(text []byte) int {
-	for at := 0; ; {
-		i := bytes.Index(text[at:], []byte("algbw"))
-		if i < 0 {
-			return -1
-		}
-		i += at
-		from := 1 + bytes.LastIndexByte(text[:i], '\n')
-		line, _, _ := bytes.Cut(text[from:], []byte("\n"))
-		if bytes.Contains(line, []byte("busbw")) && bytes.Contains(line, []byte("size")) && bytes.Contains(line, []byte("count")) {
-			return from
-		}
-		at = i + 1
 	}
 }
 

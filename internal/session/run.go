@@ -182,7 +182,7 @@ func (c *costing) result(p *workload.Program, r *job.Result) *Result {
 	}
 	for i := range c.p.Works {
 		if c.p.Works[i].Blocks == 0 {
-			out.Notes = append(out.Notes, fmt.Sprintf("blocks of some kernels are not known: beside collectives they take %.2f times as long", c.m.Sim.Class.Share.Unknown))
+			out.Notes = append(out.Notes, fmt.Sprintf("how many blocks some compute kernels have is not known: beside collectives they are taken to last %.2f times as long", c.m.Sim.Class.Share.Unknown))
 			break
 		}
 	}

@@ -53,7 +53,7 @@ export function matrix(m: Machine): HTMLElement {
   if (ends.length === 0) return h("p", { class: "soft" }, "The host has too many GPUs and NICs for a matrix.");
   const most = Math.max(1, ...gbps.flat());
   const x = (v: number) => Math.log(1 + v) / Math.log(1 + most);
-  return h("div", {}, h("p", { class: "soft" }, "Rows are where data starts; kind of path, and GB/s."),
+  return h("div", {}, h("p", { class: "soft" }, "A row is the sender, a column the receiver; kind of path, and GB/s."),
     h("div", { class: "heat matrix" }, table("Path matrix", ["", ...ends], ends.map((a, i) => [h("th", { scope: "row", class: "t" }, a), ...kinds[i]!.map((k, j) => h("td", { class: k ? `cell fill-r${step(x(gbps[i]![j]!) * 0.999)}` : "cell off", title: k ? `${a} → ${ends[j]}: ${k}, ${gbps[i]![j]} GB/s` : "itself" }, k ? h("span", {}, k, h("br"), String(+gbps[i]![j]!.toFixed(1))) : "–"))]))),
     ramp("slow", "fast"),
     h("p", { class: "soft" }, "NVL NVLink · NVB NVLink through a GPU · C2C chip to chip · PIX one PCIe switch · PXB PCIe switches · P2C C2C, then PCIe · PXN through the NIC's own GPU · PHB through the CPU · SYS between CPUs · NET network only"));

@@ -37,7 +37,7 @@ func rankOf(name string) int {
 
 // counted are the ranks of files of one run whose names count from 0, as in
 // trace_0.json and trace_1.json: the names have the same words, and the numbers at
-// one place, or at several alike, are all of 0 … n-1. nil where they do not.
+// one place, or at several in the same way, are all of 0 … n-1. nil where they do not.
 func counted(names []string) []int {
 	if len(names) < 2 {
 		return nil

@@ -56,7 +56,7 @@ func TestFilesOfARunThatCountFrom0AreItsRanks(t *testing.T) {
 	}
 }
 
-// TestRanksOfRecordings: what the recording says goes before its name, and a single
+// TestRanksOfRecordings: what the recording says precedes its name, and a single
 // one without either is of one rank.
 func TestRanksOfRecordings(t *testing.T) {
 	plain := recording("", "")

@@ -223,7 +223,7 @@ func (r *rank) twins() {
 		g.alone = v
 	}
 	if without > 0 {
-		r.note("%d kernels ran beside collectives and have no twin that did not; %g is taken out of the part that overlapped", without, meanSlow)
+		r.note("%d kernels ran beside collectives, and none of the same name and grid ran without: %g is taken out of the part that overlapped", without, meanSlow)
 	}
 }
 

@@ -21,7 +21,9 @@ const most = 1 << 20
 
 // Command is simccl class.
 func Command(a *cli.App) *cobra.Command {
-	return cli.Group("class", "Show, compare and check machine classes", show(a), diff(a), check(a))
+	return cli.Long(cli.Group("class", "Show, compare and check machine classes", show(a), diff(a), check(a)), `A machine class holds the quantities of GPUs, NICs and proxy threads from which times
+follow, each with its source and uncertainty. run --machine-class takes a built-in
+one or a file; calibrate writes such files from measured times.`)
 }
 
 // load reads a class by its name or file.

@@ -21,7 +21,9 @@ const most = 64 << 20
 
 // Command is simccl schedule.
 func Command(a *cli.App) *cobra.Command {
-	return cli.Group("schedule", "Read schedules of others (MSCCL XML, MSCCL++ JSON), prove and convert them", show(a), prove(a), convert(a))
+	return cli.Long(cli.Group("schedule", "Read schedules of others (MSCCL XML, MSCCL++ JSON), prove and convert them", show(a), prove(a), convert(a)), `A schedule says which rank sends which chunk when, for one collective. show prints it,
+prove runs it on symbols and names the step that makes a result wrong, convert
+writes it as MSCCL XML; run --schedule simulates it in place of NCCL's own.`)
 }
 
 // Load reads a schedule, compressed or not.

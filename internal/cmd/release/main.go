@@ -7,6 +7,7 @@ import (
 	"archive/tar"
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	"debug/buildinfo"
@@ -46,7 +47,7 @@ type file struct {
 }
 
 func main() {
-	version := flag.String("version", "", "the version, v0.1.0 (default that of the newest section of CHANGELOG.md)")
+	version := flag.String("version", "", "the version, v0.1.0 (default that of the newest section of CHANGELOG.md, v"+unreleased+" without one)")
 	out := flag.String("out", "dist", "folder of what is made")
 	only := flag.String("only", "", "systems, linux/amd64,darwin/arm64 (default all)")
 	page := flag.Bool("page", false, "programs have the web page, which make web has built")
@@ -63,6 +64,10 @@ func main() {
 }
 
 func (r *release) run(only string) error {
+	chosen, err := choose(only)
+	if err != nil {
+		return err
+	}
 	if err := r.identify(); err != nil {
 		return err
 	}
@@ -72,21 +77,32 @@ func (r *release) run(only string) error {
 	if err := r.documents(); err != nil {
 		return err
 	}
-	for _, o := range strings.Split(only, ",") {
-		if only != "" && !slices.ContainsFunc(targets, func(t target) bool { return t.os+"/"+t.arch == o }) {
-			return fmt.Errorf("%s is none of %v: write linux/amd64", o, targets)
-		}
-	}
-	for _, t := range targets {
-		if only != "" && !slices.Contains(strings.Split(only, ","), t.os+"/"+t.arch) {
-			continue
-		}
+	for _, t := range chosen {
 		if err := r.target(t); err != nil {
 			return fmt.Errorf("%s/%s: %w", t.os, t.arch, err)
 		}
 	}
 	return r.checksums()
 }
+
+// choose is the systems that a list names, all for none. Nothing is written before.
+func choose(only string) ([]target, error) {
+	if only == "" {
+		return targets, nil
+	}
+	names := strings.Split(only, ",")
+	name := func(t target) string { return t.os + "/" + t.arch }
+	for _, o := range names {
+		if !slices.ContainsFunc(targets, func(t target) bool { return name(t) == o }) {
+			return nil, fmt.Errorf("-only: %q is none of %v: write linux/amd64", o, targets)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(targets), func(t target) bool { return !slices.Contains(names, name(t)) }), nil
+}
+
+// unreleased is the version where CHANGELOG.md has no section of a release: that of
+// programs which go build made (cmd/simccl).
+const unreleased = "0.1.0-dev"
 
 // identify finds version, commit and date.
 func (r *release) identify() error {
@@ -100,9 +116,7 @@ func (r *release) identify() error {
 				r.version, _, _ = strings.Cut(v, " ")
 			}
 		}
-		if r.version == "" {
-			return fmt.Errorf("CHANGELOG.md has no section ## v…; write -version")
-		}
+		r.version = cmp.Or(r.version, unreleased)
 	}
 	commit, err := output("git", "log", "-1", "--format=%H %cI")
 	if err != nil {

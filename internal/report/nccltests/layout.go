@@ -51,8 +51,13 @@ var headerIn = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)#[ \t]+(?:size[ \t]+count|bytes[ \t]+N)[ \t]+type[ \t].*\b(?:cpu)?time\b.*$`)
 })
 
-// HasHeader reports whether a text has the line of names of a table.
-func HasHeader(text []byte) bool { return headerIn().Match(text) }
+// HeaderAt is the offset of the first line of names of a table in a text, -1 without one.
+func HeaderAt(text []byte) int {
+	if m := headerIn().FindIndex(text); m != nil {
+		return m[0]
+	}
+	return -1
+}
 
 // newLayout reads a line of names, from its "#". over is the line above it, which
 // says what the only half of a row is.
@@ -154,12 +159,13 @@ type fault struct {
 	short   bool // all columns are as they should be, but some are missing
 }
 
-// blankGap is how many blanks stand for a half that was not measured: rccl-tests
-// and nccl-tests print them for a half of four columns.
+// blankGap is how many blanks mean a half that was not measured: nccl-tests prints 32
+// for one of four columns.
 const blankGap = 25
 
 // row reads a row by its columns. Of columns that are blank (redop and root of
-// operations that have none, in 2.9 to 2.11) only the values can tell.
+// operations that have none, in 2.9 to 2.11) only the values
+// say which they are.
 func (l *layout) row(columns []column) (Row, *fault) {
 	r, first := l.read(columns, l.labels, l.halves)
 	if first == nil {

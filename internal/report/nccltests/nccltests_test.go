@@ -138,10 +138,24 @@ func TestJSONLayout(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add("# nccl-tests version 2.19.6 nccl-headers=22809 nccl-library=22809\n8 2 float sum -1 33.63 0.00 0.00 N/A 33.39 0.00 0.00 N/A\n")
+	f.Add("[1,0]<stdout>:" + head + "[1,0]<stdout>:" + row1)
+	f.Add(head + row1[:52] + "nodez:91:120 [0] NCCL INFO Channel 00/0 : 0[0] -> 8[0]\n" + row1[52:84] + "nodez:91:120 [0] NCCL INFO x\n" + row1[84:])
+	f.Add("#      bytes             N    type    root     time  algbw  busbw      res\n 2097152 524288 float 0 0.051 41.04 41.04 0e+00\n")
+	f.Add("# nThread 1 nGpus 1 minBytes 8 maxBytes 8 step: 2(factor) warmup iters: 5 iters: 20 validation: 1\n# Avg bus bandwidth : nan\n#  Rank 0 Pid 1 on n device 0 [0x07] V100\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		p, err := Parse([]byte(text), "")
 		if (p == nil) == (err == nil) {
 			t.Fatal("want either a table or an error")
+		}
+		for _, x := range p {
+			for _, r := range x.Rows {
+				if r.Size < 0 || r.Count < 0 || !(r.Out.TimeUs >= 0 && r.In.TimeUs >= 0) {
+					t.Fatalf("%+v", r)
+				}
+			}
+			if x.Left(); x.Cut > 0 && (x.FirstCut == nil || x.FirstCut.Line < 1 || x.FirstCut.Column < 1) {
+				t.Fatalf("%d rows cut, the first %v", x.Cut, x.FirstCut)
+			}
 		}
 	})
 }

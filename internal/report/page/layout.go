@@ -90,7 +90,7 @@ func (l *layout) points() {
 	var t svg
 	t.WriteString(`<table><thead><tr><th>size</th><th class="t">choice</th><th>channels</th><th>time us</th><th>busbw GB/s</th><th>model us</th><th>model GB/s</th>`)
 	if l.hasBest {
-		t.WriteString(`<th>best us</th><th>best GB/s</th><th>regret</th><th class="t">best choice</th>`)
+		t.WriteString(`<th>best us</th><th>best GB/s</th><th>NCCL / best</th><th class="t">best choice</th>`)
 	}
 	for _, m := range l.Measured {
 		t.add(`<th>%[1]s us</th><th>%[1]s GB/s</th>`, text(m.Name))

@@ -3,9 +3,12 @@ package page
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/report/nccltests"
 	"github.com/simccl/simccl/units"
@@ -48,13 +51,16 @@ func ReadMeasured(data []byte, name string, w Wanted) ([]Measured, error) {
 		case of != "" && of != w.Program:
 			others = of
 			continue
+		case of == "" && w.another(t):
+			others = "another operation, by its busbw and algbw"
+			continue
 		case t.Ranks == w.Ranks:
 			right++
 		}
 		fit = append(fit, t)
 	}
 	if len(fit) == 0 {
-		return nil, fmt.Errorf("%s: has results of %s, the page is of %s; measure the same operation", name, others, w.Program)
+		return nil, fmt.Errorf("%s: has results of %s; the page is of %s, measure the same operation", name, others, w.Program)
 	}
 	var out []Measured
 	left := len(tables) - len(fit)
@@ -117,10 +123,56 @@ func measuredOf(t *nccltests.Parsed, name string, w Wanted) (Measured, error) {
 	if inPlace > 0 {
 		m.note("%d rows were measured in place only", inPlace)
 	}
-	if t.Ranks > 0 && w.Ranks > 0 && t.Ranks != w.Ranks {
+	switch bus, ok := factor(t); {
+	case w.Ranks == 0:
+	case t.Ranks > 0 && t.Ranks != w.Ranks:
 		m.note("measured on %d ranks, the page is of %d", t.Ranks, w.Ranks)
+	case t.Ranks == 0 && ok && math.Abs(bus/w.factor(w.Ranks)-1) > near:
+		m.note("busbw is %.3f of algbw, and of %s on %d ranks %.3f: measured on another number of ranks, or another operation", bus, w.Program, w.Ranks, w.factor(w.Ranks))
 	}
 	return m, nil
+}
+
+// near is how far busbw by algbw of a table, which are rounded, may be from what an
+// operation has.
+const near = 0.01
+
+// factor is busbw by algbw in a table: the median of rows that have digits enough.
+func factor(t *nccltests.Parsed) (float64, bool) {
+	var all []float64
+	for i := range t.Rows {
+		for _, m := range []*nccltests.Measure{&t.Rows[i].Out, &t.Rows[i].In} {
+			if !m.Missing && m.AlgBW >= 2 && m.BusBW >= 2 {
+				all = append(all, m.BusBW/m.AlgBW)
+			}
+		}
+	}
+	slices.Sort(all)
+	if len(all) == 0 {
+		return 0, false
+	}
+	return all[len(all)/2], true
+}
+
+// factor is busbw by algbw of the operation over so many ranks, 0 unknown.
+func (w Wanted) factor(ranks int) float64 {
+	f, err := coll.ParseFunc(w.Program)
+	if err != nil || ranks < 1 {
+		return 0
+	}
+	return f.BusFactor(ranks)
+}
+
+// another reports whether a table that does not say its operation is of another one:
+// busbw by algbw is not what that has, on the table's ranks or on any.
+func (w Wanted) another(t *nccltests.Parsed) bool {
+	bus, ok := factor(t)
+	if one := w.factor(2); !ok || one == 0 {
+		return false
+	} else if t.Ranks == 0 { // it grows with ranks from two to many, or is always the same
+		return bus < one*(1-near) || bus > w.factor(1<<20)*(1+near)
+	}
+	return math.Abs(bus/w.factor(t.Ranks)-1) > near
 }
 
 // tables reads the tables of a text, or its JSON as one.

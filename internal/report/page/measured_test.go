@@ -1,6 +1,7 @@
 package page
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -31,8 +32,38 @@ func TestTablesOfAFileThatFitAreDrawn(t *testing.T) {
 	if err != nil || len(list) != 2 || list[1].Name != "all, table 2" || !strings.Contains(strings.Join(list[1].Notes, "; "), "measured on 2 ranks, the page is of 8") {
 		t.Errorf("no table of as many ranks: %+v, %v", list, err)
 	}
-	if _, err = ReadMeasured([]byte(text), "all.txt", Wanted{"broadcast_perf", 2}); err == nil || !strings.Contains(err.Error(), "the page is of broadcast_perf; measure the same operation") {
+	if _, err = ReadMeasured([]byte(text), "all.txt", Wanted{"broadcast_perf", 2}); err == nil || !strings.Contains(err.Error(), "the page is of broadcast_perf, measure the same operation") {
 		t.Errorf("another operation: %v", err)
+	}
+}
+
+// TestATableThatDoesNotSayItsOperationIsKnownByItsFactor: nccl-tests before 2.17 names
+// none, and busbw by algbw is the operation's.
+func TestATableThatDoesNotSayItsOperationIsKnownByItsFactor(t *testing.T) {
+	row := func(alg, bus float64) string {
+		return fmt.Sprintf("     1048576        262144     float     sum      -1    31.30  %6.2f  %6.2f       0    30.10  %6.2f  %6.2f       0\n", alg, bus, alg, bus)
+	}
+	for _, c := range []struct {
+		name, text, program string
+		ranks               int
+		want                string
+	}{
+		{"all_reduce on 16", names + row(33.5, 62.8), "all_reduce_perf", 16, ""},
+		{"all_reduce on 16, asked for 32", names + row(33.5, 62.8), "all_reduce_perf", 32, "busbw is 1.875 of algbw, and of all_reduce_perf on 32 ranks 1.9"},
+		{"all_gather for all_reduce", names + row(33.5, 31.4), "all_reduce_perf", 16, "another operation, by its busbw and algbw"},
+		{"broadcast for all_gather", ranks(4) + names + row(33.5, 33.5), "all_gather_perf", 4, "another operation, by its busbw and algbw"},
+		{"all_gather on its ranks", ranks(4) + names + row(40, 30), "all_gather_perf", 4, ""},
+		{"too slow to tell", names + row(0.02, 0.02), "all_gather_perf", 4, ""},
+		{"reduce_scatter for broadcast", names + row(33.5, 31.4), "broadcast_perf", 16, "another operation, by its busbw and algbw"},
+	} {
+		list, err := ReadMeasured([]byte(c.text), "t.txt", Wanted{c.program, c.ranks})
+		got := fmt.Sprint(err)
+		if err == nil {
+			got = strings.Join(list[0].Notes, "; ")
+		}
+		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %s, want %q", c.name, got, c.want)
+		}
 	}
 }
 

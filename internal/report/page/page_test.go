@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/xml"
 	"fmt"
+	"html"
 	"io"
 	"os"
 	"regexp"
@@ -272,5 +273,27 @@ func TestTraceLink(t *testing.T) {
 	p.Trace = `javascript:alert("1")?<x>.json`
 	if got := write(t, p); !strings.Contains(got, `href="./javascript%3Aalert%28%221%22%29%3F%3Cx%3E.json"`) || strings.Contains(got, "<x>") {
 		t.Error("the link is not a path")
+	}
+}
+
+// TestTilesSayWhatTheyAre: a large message's time is no latency; what was not
+// simulated names the command that does; a file called measured is not so twice.
+func TestTilesSayWhatTheyAre(t *testing.T) {
+	p := sample()
+	p.Points[0].Size, p.Measured = 1<<20, []Measured{{"measured", []Sample{{1 << 20, 11, 95}}, nil}}
+	p.NoBest, p.Points[0].Best, p.Points[0].BestUs = "run does it", "", 0
+	got := write(t, p)
+	for _, want := range []string{"Time of the least size", "What NCCL's choice costs", "run does it"} {
+		if !strings.Contains(html.UnescapeString(got), want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	for _, not := range []string{">Latency<", "measured: measured", "Regret of"} {
+		if strings.Contains(got, not) {
+			t.Errorf("%q is there", not)
+		}
+	}
+	if got := write(t, sample()); !strings.Contains(got, ">Latency<") {
+		t.Error("1 KiB has no latency")
 	}
 }

@@ -224,7 +224,9 @@ func key(points []Point, measured []Measured) markup {
 		name := l.name
 		switch {
 		case l.marks > 0:
-			name = "measured: " + name
+			if name != "measured" {
+				name = "measured: " + name
+			}
 			s.add(`<span><svg viewBox="0 0 30 12" aria-hidden="true"><path class="dot measured" transform="translate(15 6)" d="%s"/></svg>%s</span>`, marks[l.marks-1], text(name))
 			continue
 		case l.class == "sim":

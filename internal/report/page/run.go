@@ -201,7 +201,7 @@ func addRivals(rivals map[[2]uint8]*Rival, o *scenario.Outcome, n, of int) {
 func (d *drawn) best(ctx context.Context, p *Page) error {
 	switch {
 	case d.Site.Comm.NRanks > bestRanks:
-		p.NoBest = fmt.Sprintf("other choices are simulated up to %d ranks", bestRanks)
+		p.NoBest = fmt.Sprintf("the page simulates other choices up to %d ranks; simccl run … --columns +regret,best does at any number", bestRanks)
 	case d.Func().IsP2P():
 		p.NoBest = "sends and receives have no choice of algorithm and protocol"
 	case d.Spec.Engine.Fidelity == "alpha":

@@ -58,6 +58,9 @@ func (g *gain) faster() string {
 	return fmt.Sprintf("%.0f %%", 100*(g.most-1))
 }
 
+// latencies is up to which size the time is mostly latency.
+const latencies = 64 << 10
+
 // summary is the top of the page: the answer, and a figure for each question.
 func summary(p *Page) (answer string, tiles []html.Tile) {
 	if len(p.Points) == 0 {
@@ -77,7 +80,11 @@ func summary(p *Page) (answer string, tiles []html.Tile) {
 		answer = fmt.Sprintf("busbw reaches %.1f GB/s at %s; %s", peak.BusBW, sizeName(peak.Size), answer)
 		tiles = append(tiles, html.Tile{Name: "Peak busbw", Value: fmt.Sprintf("%.1f GB/s", peak.BusBW), Note: "at " + sizeName(peak.Size) + " with " + peak.Choice})
 	}
-	tiles = append(tiles, html.Tile{Name: "Latency", Value: fmt.Sprintf("%.2f us", least.TimeUs), Note: "at " + sizeName(least.Size) + " with " + least.Choice})
+	name := "Latency"
+	if least.Size > latencies {
+		name = "Time of the least size"
+	}
+	tiles = append(tiles, html.Tile{Name: name, Value: fmt.Sprintf("%.2f us", least.TimeUs), Note: "at " + sizeName(least.Size) + " with " + least.Choice})
 	if t, ok := limiting(p, last); ok {
 		tiles = append(tiles, t)
 	}
@@ -102,7 +109,7 @@ func limiting(p *Page, last *Point) (html.Tile, bool) {
 }
 
 func regretTile(p *Page) html.Tile {
-	t := html.Tile{Name: "Regret of NCCL's choice", Value: "not simulated", Note: p.NoBest, Alt: true}
+	t := html.Tile{Name: "What NCCL's choice costs", Value: "not simulated", Note: p.NoBest, Alt: true}
 	var worst *Point
 	for i := range p.Points {
 		if x := &p.Points[i]; x.regret() > 0 && (worst == nil || x.regret() > worst.regret()) {
@@ -113,7 +120,7 @@ func regretTile(p *Page) html.Tile {
 	case worst == nil:
 		return t
 	case worst.regret() < 1.0005:
-		t.Value, t.Note = "none", "no other algorithm or protocol is faster at any of the sizes"
+		t.Value, t.Note = "nothing", "no other algorithm or protocol is faster at any of the sizes"
 	default:
 		t.Value = fmt.Sprintf("×%.2f at %s", worst.regret(), sizeName(worst.Size))
 		t.Note = fmt.Sprintf("%s: %.2f us; %s: %.2f us", worst.Choice, worst.TimeUs, worst.Best, worst.BestUs)

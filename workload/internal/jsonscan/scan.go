@@ -380,11 +380,12 @@ func ParseInt(t []byte) (n int64, ok bool) {
 			}
 			break
 		}
-		if n > (1<<63-10)/10 {
+		d := int64(c - '0')
+		if n > (1<<63-1-d)/10 {
 			n, ok = 1<<63-1, false
 			break
 		}
-		n = n*10 + int64(c-'0')
+		n = n*10 + d
 		ok = true
 	}
 	if neg {
@@ -492,14 +493,16 @@ func Unescape(to, raw []byte) []byte {
 			}
 			i += 4
 			if utf16.IsSurrogate(r) && i+2 < len(raw) && raw[i+1] == '\\' && raw[i+2] == 'u' {
-				if low, ok := hex4(raw[i+3:]); ok {
+				if low, ok := hex4(raw[i+3:]); ok && utf16.DecodeRune(r, low) != utf8.RuneError {
 					r = utf16.DecodeRune(r, low)
 					i += 6
 				}
 			}
 			to = utf8.AppendRune(to, r)
-		default:
+		case '"', '\\', '/':
 			to = append(to, raw[i])
+		default:
+			to = append(to, '\\', raw[i])
 		}
 	}
 	return to
