@@ -137,7 +137,7 @@ func firstLog(text []byte) int {
 func (v *Verdict) reports() {
 	text := v.Text
 	log, table, amd := firstLog(text), nccltests.HeaderAt(text), -1
-	if (log >= 0 || table >= 0) && !bytes.Contains(text, []byte("+cuda")) { // a log of NCCL may speak of RCCL
+	if (log >= 0 || table >= 0) && !bytes.Contains(text, []byte("+cuda")) { // a log of NCCL may name RCCL
 		amd = firstAMD(text)
 	}
 	if log < 0 || table < 0 || firstOf(text, initMarks) >= 0 {
