@@ -53,8 +53,13 @@ var headerIn = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)#[ \t]+(?:size[ \t]+count|bytes[ \t]+N)[ \t]+type[ \t].*\b(?:cpu)?time\b.*$`)
 })
 
-// HasHeader reports whether a text has the line of names of a table.
-func HasHeader(text []byte) bool { return headerIn().Match(text) }
+// HeaderAt is the offset of the first line of names of a table in a text, -1 without one.
+func HeaderAt(text []byte) int {
+	if m := headerIn().FindIndex(text); m != nil {
+		return m[0]
+	}
+	return -1
+}
 
 // newLayout reads a line of names, from its "#". over is the line above it, which
 // says what the only half of a row is.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/simccl/simccl/nccltests"
 	"github.com/simccl/simccl/topo/smi"
 	"github.com/simccl/simccl/workload/aicb"
 	"github.com/simccl/simccl/workload/goal"
@@ -85,12 +86,9 @@ func lineOf(text []byte, word string) int {
 
 // Marks of what lies in reports, with other lines around it.
 var (
-	logMarks = []string{"NCCL INFO ", "NCCL WARN ", "NCCL TRACE ", "NCCL version 2."}
+	logMarks = []string{"NCCL INFO ", "RCCL INFO ", "RCCL WARN ", "NCCL WARN ", "NCCL TRACE ", "NCCL version 2."}
 	// A log of more than a few lines beside a table: a communicator begins.
 	initMarks = []string{"Init START", "Init COMPLETE", "=== System"}
-	// RCCL writes NCCL's words, and these of its own (ROCm/rccl, src/init.cc, src/misc/rocmwrap.cc).
-	rcclMarks = []string{"RCCL version", "Librccl path", "librccl", "ROCr version", "ROCm version", "HIP version", "rsmi functionality", "RCCL_", "XGMI"}
-	amdMarks  = []string{"rccl-tests", "AMD Instinct", "AMD Radeon", "Radeon RX"}
 	rocmMarks = []string{"ROCm System Management Interface", "Link Type between two GPUs", "Hops between two GPUs", "Weight between two GPUs", "AMD-SMI"}
 	smiMarks  = []string{"| NVIDIA-SMI ", "==NVSMI LOG=="}
 	ibMarks   = []string{"vendid=0x", "switchguid=0x", "caguid=0x"}
@@ -138,23 +136,20 @@ func firstLog(text []byte) int {
 // reports recognises what may have other lines before and behind.
 func (v *Verdict) reports() {
 	text := v.Text
-	log, table, amd := firstLog(text), tableHeader(text), firstOf(text, amdMarks)
-	rccl := -1
-	if log >= 0 {
-		rccl = firstOf(text, rcclMarks)
-	} else if rccl = firstOf(text, rcclMarks[:2]); rccl >= 0 {
-		log = rccl
+	log, table, amd := firstLog(text), nccltests.HeaderAt(text), -1
+	if (log >= 0 || table >= 0) && !bytes.Contains(text, []byte("+cuda")) { // a log of NCCL may name RCCL
+		amd = firstAMD(text)
 	}
 	if log < 0 || table < 0 || firstOf(text, initMarks) >= 0 {
-		v.log(text, log, rccl, amd)
+		v.log(text, log, amd)
 	}
 	switch {
-	case table >= 0 && (amd >= 0 || rccl >= 0):
+	case table >= 0 && amd >= 0:
 		v.add(RCCLTable, table)
 	case table >= 0:
 		v.add(TestTable, table)
 	}
-	v.log(text, log, rccl, amd)
+	v.log(text, log, amd)
 	v.matrices(text)
 	if i := pasted(text); i >= 0 {
 		v.add(topologyKind(text[i:]), i)
@@ -188,12 +183,11 @@ func pasted(text []byte) int {
 }
 
 // log notes a log and what it holds.
-func (v *Verdict) log(text []byte, log, rccl, amd int) {
+func (v *Verdict) log(text []byte, log, amd int) {
 	system := bytes.Index(text, []byte("=== System : maxBw"))
 	switch {
-	case log >= 0 && (rccl >= 0 || amd >= 0):
-		v.add(RCCLLog, max(rccl, -1))
-		v.add(RCCLLog, log)
+	case log >= 0 && amd >= 0:
+		v.add(RCCLLog, amd)
 		return
 	case log >= 0:
 		v.add(NCCLLog, log)
@@ -214,45 +208,11 @@ func (v *Verdict) matrices(text []byte) {
 	if gpu0 < 0 {
 		return
 	}
-	switch {
-	case isP2P(text[gpu0:min(len(text), gpu0+headSize)]):
+	switch smi.TableOf(string(text)) {
+	case smi.P2P:
 		v.add(P2PMatrix, gpu0)
-	case smi.Is(string(text)):
+	case smi.Paths:
 		v.add(Matrix, gpu0)
-	}
-}
-
-// isP2P reports whether a matrix is one of nvidia-smi topo -p2p: its first row has OK, or why not.
-func isP2P(text []byte) bool {
-	seen := 0
-	for line := range strings.Lines(string(text)) {
-		w := strings.Fields(line)
-		i := slices.IndexFunc(w, func(s string) bool { return strings.HasSuffix(s, "GPU0") })
-		if i < 0 {
-			continue
-		}
-		if seen++; seen > 1 || i+1 < len(w) && w[i+1] == "X" {
-			return slices.ContainsFunc(w[i+1:], func(c string) bool { return slices.Contains([]string{"OK", "CNS", "GNS", "TNS", "NS"}, c) })
-		}
-	}
-	return false
-}
-
-// tableHeader is the offset of the line of nccl-tests' table that names its columns; -1
-// without one.
-func tableHeader(text []byte) int {
-	for at := 0; ; {
-		i := bytes.Index(text[at:], []byte("algbw"))
-		if i < 0 {
-			return -1
-		}
-		i += at
-		from := 1 + bytes.LastIndexByte(text[:i], '\n')
-		line, _, _ := bytes.Cut(text[from:], []byte("\n"))
-		if bytes.Contains(line, []byte("busbw")) && bytes.Contains(line, []byte("size")) && bytes.Contains(line, []byte("count")) {
-			return from
-		}
-		at = i + 1
 	}
 }
 

@@ -108,7 +108,7 @@ func readFile(dir fs.FS, name string) (runs []*Run, left []string, err error) {
 		run, why, err = readJSON(name, text, lines)
 	case bytes.HasPrefix(text, []byte("PB ")) || bytes.Contains(text, []byte("\nPB ")):
 		run, err = readList(name, text, lines)
-	case bytes.Contains(text, []byte("Collective test starting")) || nccltests.HasHeader(text):
+	case bytes.Contains(text, []byte("Collective test starting")) || nccltests.HeaderAt(text) >= 0:
 		return readTables(name, text, lines)
 	default:
 		return out("no table in it")

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/simccl/simccl/internal/envelope"
+	"github.com/simccl/simccl/internal/inputs"
 )
 
 // maxLogLine bounds what is looked at of a line of a log: NCCL's own buffer holds
@@ -234,7 +235,7 @@ func (r *reader) file(name string, t envelope.Text) error {
 		r.line = l.Number
 		text := l.Text[:min(len(l.Text), maxLogLine)]
 		if other == nil {
-			if m := isAMD(text); m != "" {
+			if m := inputs.AMDLine(text); m != "" {
 				other = &AMDError{File: name, Line: l.Number, Text: m}
 			}
 		}

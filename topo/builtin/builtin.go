@@ -116,7 +116,7 @@ func Suggest(name string) []string {
 		near, same := false, 0
 		for _, n := range append([]string{m.Name}, m.Aliases...) {
 			p := plain(n)
-			near = near || len(short) > 2 && (strings.Contains(p, short) || !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(p, w) }))
+			near = near || len(short) > 1 && (strings.Contains(p, short) || !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(p, w) }))
 			common := 0
 			for common < min(len(p), len(short)) && p[common] == short[common] {
 				common++

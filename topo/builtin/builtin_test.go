@@ -3,6 +3,7 @@ package builtin
 import (
 	"bytes"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/simccl/simccl/dev/golden"
@@ -44,6 +45,29 @@ func TestNames(t *testing.T) {
 		if m.Title == "" || len(m.Facts) == 0 {
 			t.Errorf("%s has no title or no source", m.Name)
 		}
+	}
+	// Case and what separates words do not count; no two machines become one by that.
+	plainly := map[string]string{}
+	for _, m := range List() {
+		for _, n := range append([]string{m.Name}, m.Aliases...) {
+			if other := plainly[plain(n)]; other != "" && other != m.Name {
+				t.Errorf("%s of %s is also one of %s", n, m.Name, other)
+			}
+			plainly[plain(n)] = m.Name
+		}
+	}
+	for _, n := range []string{"DGX-H100", "dgx_h100", "Dgx H100", "dgxh100", "DGX-H100.xml"} {
+		if m := Lookup(n); m == nil || m.Name != "dgx-h100" {
+			t.Errorf("%s does not lead to dgx-h100", n)
+		}
+	}
+	for name, want := range map[string]string{"h100": "dgx-h100", "spark": "dgx-spark", "dgx-h10": "dgx-h100", "p5": "aws-p5.48xlarge"} {
+		if near := Suggest(name); name == "p5" && len(near) == 0 || name != "p5" && !slices.Contains(near, want) {
+			t.Errorf("%s suggests %v, want %s", name, near, want)
+		}
+	}
+	if near := Suggest("zzz"); len(near) > 0 {
+		t.Errorf("zzz suggests %v", near)
 	}
 	if Lookup("dgx-z9") != nil {
 		t.Error("an unknown name finds a machine")

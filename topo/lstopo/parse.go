@@ -28,6 +28,7 @@ type object struct {
 	children []*object
 	above    *object
 	at       decl.Origin
+	links    *distances // of the machine
 }
 
 // Is reports whether text is such a file.
@@ -61,6 +62,9 @@ func parse(data []byte, file string) (*object, error) {
 			if of := cmp.Or(at, root); t.Name.Local == "info" && of != nil { // behind the machine: the topology's own
 				a := attrs(t)
 				of.info[a["name"]] = a["value"]
+			}
+			if err := root.distances(d, t, here); err != nil {
+				return nil, err
 			}
 			if t.Name.Local != "object" {
 				continue

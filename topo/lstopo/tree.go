@@ -15,7 +15,7 @@ import (
 // Given are what the file does not say.
 type Given struct {
 	machine.Kinds
-	// NVLink replaces what is assumed of NVLinks; nil: assumed from the kind of GPU.
+	// NVLink replaces the file's NVLinks; nil: the file's, or assumed from the kind of GPU.
 	NVLink *machine.NVLink
 }
 
@@ -60,7 +60,13 @@ func Tree(data []byte, file string, given Given) (*decl.Element, []string, error
 	if len(b.nics) == 0 {
 		b.note("no NIC in the file: run lstopo with --whole-io, or several nodes have no network")
 	}
-	notes, err := machine.Equip(b.root, b.gpus, b.nics, given.Kinds, given.NVLink)
+	links := given.NVLink
+	if links == nil {
+		if links, err = b.nvlinks(top); err != nil {
+			return nil, nil, err
+		}
+	}
+	notes, err := machine.Equip(b.root, b.gpus, b.nics, given.Kinds, links)
 	if err != nil {
 		return nil, nil, fail.Input(fmt.Errorf("%s: %w", file, err))
 	}
@@ -264,15 +270,23 @@ func (b *builder) devices(top *object) error {
 			return err
 		}
 	}
+	cards := map[string]*decl.Element{} // of RDMA NICs, which NCCL takes for ports of function 0 (net_ib)
 	for _, o := range nics {
-		e, err := b.function(o)
-		if err != nil {
-			return err
+		card := strings.TrimRight(o.attrs["pci_busid"], "0123456789abcdef")
+		e := cards[card]
+		if e == nil || kind != osOpenFabrics {
+			var err error
+			if e, err = b.function(o); err != nil {
+				return err
+			}
+			if cards[card] = e; kind == osOpenFabrics {
+				e.Set("busid", card+"0")
+			}
+			if err := b.hang(o, e); err != nil {
+				return err
+			}
 		}
 		b.nics = append(b.nics, machine.Device{PCI: e, Name: o.osDevice(kind).attrs["name"], Sockets: kind == osNetwork, GUID: guid(o.osDevice(kind).info["NodeGUID"])})
-		if err := b.hang(o, e); err != nil {
-			return err
-		}
 	}
 	return nil
 }

@@ -95,6 +95,7 @@ func TestMissing(t *testing.T) {
 // FuzzTree: whatever is read either is refused or makes a tree that a topology file can hold.
 func FuzzTree(f *testing.F) {
 	f.Add([]byte(host("20b0", 2)))
+	f.Add([]byte(withLinks(2, "PCIDev:a PCIDev:c", "1000000 50000 50000 1000000")))
 	f.Add([]byte("<topology><object type=\"Machine\"><object type=\"PCIDev\" pci_busid=\"0000:03:00.0\" pci_type=\"0302 [10de:2237] [10de:152f] a1\"/></object></topology>"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		root, _, err := Tree(data, "f.xml", Given{})

@@ -46,6 +46,7 @@ func nvidia(device, sub, gen string) pciID {
 // gpuKinds are GPUs by name: PCI ids of the PCI ID database and of dumps, NVLinks
 // of the data sheets.
 var gpuKinds = map[string]gpuKind{
+	"p100-sxm2": {pci: nvidia("0x15f9", "0x116b", "3x16"), sm: 60, links: 4},
 	"v100-sxm2": {pci: nvidia("0x1db5", "0x1249", "3x16"), sm: 70, links: 6},
 	"v100-sxm3": {pci: nvidia("0x1db8", "0x131d", "3x16"), sm: 70, links: 6},
 	"a100-sxm":  {pci: nvidia("0x20b0", "0x134f", "4x16"), sm: 80, links: 12},

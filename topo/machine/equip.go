@@ -23,7 +23,7 @@ type Device struct {
 }
 
 // words are GPUs' kinds by a word of their name, the longer ones first.
-var words = [][2]string{{"A100-SXM", "a100-sxm"}, {"A100-PCI", "a100-pcie"}, {"A10G", "a10g"}, {"RTX A6000", "a6000"}, {"V100-SXM3", "v100-sxm3"}, {"V100-SXM2", "v100-sxm2"}, {"L40S", "l40s"}, {"RTX 4090", "rtx4090"},
+var words = [][2]string{{"A100-SXM", "a100-sxm"}, {"A100-PCI", "a100-pcie"}, {"P100-SXM2", "p100-sxm2"}, {"A10G", "a10g"}, {"RTX A6000", "a6000"}, {"V100-SXM3", "v100-sxm3"}, {"V100-SXM2", "v100-sxm2"}, {"L40S", "l40s"}, {"RTX 4090", "rtx4090"},
 	{"GH200", "gh200"}, {"H100 PCIe", "h100-pcie"}, {"H100", "h100-sxm"}, {"H200", "h200-sxm"}, {"H800", "h800-sxm"}, {"H20", "h20-sxm"},
 	{"GB200", "gb200"}, {"GB300", "gb300"}, {"B200", "b200-sxm"}, {"B300", "b300-sxm"}, {"GB10", "gb10"}}
 
@@ -55,6 +55,11 @@ func Equip(root *decl.Element, gpus, nics []Device, k Kinds, links *NVLink) (not
 		}
 		links = &assumed
 		notes = append(notes, note)
+	}
+	for _, p := range links.Pairs {
+		if n := max(p[0], p[1]); n >= len(gpus) {
+			return nil, fmt.Errorf("the matrix has NVLinks of GPU%d, the host has %d GPUs; give both of one host", n, len(gpus))
+		}
 	}
 	g.spec.NVLink = *links
 	g.connect()
@@ -138,10 +143,12 @@ func addPort(d *Device, dev int, given string) (note string, err error) {
 	if guid == "" {
 		guid = fmt.Sprintf("0x200c%011x", dev+1)
 	}
-	nic := element("nic")
-	d.PCI.Append(nic)
+	nic := d.PCI.Child("nic") // a card of two functions is one NIC of two ports
+	if nic == nil {
+		nic = child(d.PCI, element("nic"))
+	}
 	nic.Append(element("net", "name", d.Name, "dev", strconv.Itoa(dev), "latency", strconv.FormatFloat(k.latency, 'g', -1, 64), "speed", strconv.Itoa(k.speed),
-		"port", "1", "guid", guid, "maxconn", strconv.Itoa(k.maxConn), "gdr", flag(!k.noGDR && !d.Sockets)))
+		"port", strconv.Itoa(len(nic.Children)+1), "guid", guid, "maxconn", strconv.Itoa(k.maxConn), "gdr", flag(!k.noGDR && !d.Sockets)))
 	return note, nil
 }
 

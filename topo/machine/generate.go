@@ -203,6 +203,9 @@ func (g *generator) connect() {
 	k := gpuKinds[g.spec.GPU.Kind]
 	for i, e := range g.gpus {
 		for _, l := range g.spec.NVLink.of(i, len(g.gpus), k.links) {
+			if l.count == 0 {
+				continue
+			}
 			target, class := virtualSwitch, "0x068000"
 			switch {
 			case l.gpu >= 0:
@@ -229,8 +232,6 @@ func (l *NVLink) of(i, n, links int) []nvlinks {
 		links = l.Links
 	}
 	switch {
-	case len(l.Each) > 0 && l.Each[i] == 0:
-		return nil
 	case len(l.Each) > 0:
 		return []nvlinks{{-1, -1, l.Each[i]}}
 	case l.Switch && len(l.Counts) == 0:

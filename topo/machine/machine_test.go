@@ -50,6 +50,11 @@ func TestFaultsHavePlaces(t *testing.T) {
 		`{"id": 0, "cores": "0-3,36"}`:   {`{"id": 0}, {"id": 0}`, "NUMA node 0"},
 		`"gpus": 1, "nics": 1`:           {`"gpus": 1, "nics": 1, "apart": true, "switchs": []`, "switchs"},
 		`"switches": ["broadcom-gen4"],`: {`"apart": true,`, "no switch to be apart below"},
+		`{"mesh": 4}`:                    {`{"switch": true, "each": [4]}`, "they are the links of each of 2 GPUs"},
+		`"kind": "a100-sxm"`:             {`"kind": "a100-sxm", "devs": [0, 2]`, "list the numbers 0 to 1, each once"},
+		`"kind": "connectx-6"`:           {`"kind": "connectx-6", "devs": [7]`, "1 numbers for 2 ports"},
+		`"groups": [{"numa": 0,`:         {`"groups": [{"numa": 0, "bridge": 300,`, "host bridge 300"},
+		`"gpus": 1, `:                    {`"gpus": 1, "below": [{"numa": 0, "bridge": 1, "gpus": 1}], `, "a place of its own of a group below another"},
 	} {
 		if !strings.Contains(small, old) {
 			t.Fatalf("%s is not in the text", old)
@@ -65,6 +70,7 @@ func TestFaultsHavePlaces(t *testing.T) {
 func FuzzSpec(f *testing.F) {
 	f.Add([]byte(small))
 	f.Add([]byte(`{"name":"y","cpu":"grace","numa":[{"id":0}],"gpu":{"kind":"gb300"},"nvlink":{"switch":true,"counts":[9,9]},"nic":{"kind":"efa","ports":2,"virtual":true},"groups":[{"numa":0,"gpus":4,"nics":4,"times":16}],"domain":18,"network":{"kind":"efa"}}`))
+	f.Add([]byte(`{"name":"z","cpu":"rome","numa":[{"id":3},{"id":1}],"gpu":{"kind":"a100-sxm","devs":[1,0]},"nvlink":{"switch":true,"each":[12,0]},"nic":{"kind":"connectx-6","devs":[2,0]},"groups":[{"numa":1,"bridge":2,"switches":["plx-gen3"],"below":[{"switches":["plx-gen3"],"gpus":1},{"nics":1,"times":2}]},{"numa":3,"gpus":1}],"network":{}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := Parse(data, "f.json")
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/decl"
 	"github.com/simccl/simccl/topo/doc"
 	"github.com/simccl/simccl/topo/smi"
 )
@@ -38,8 +39,12 @@ func Write(w io.Writer, h *topo.Host, format string) error {
 		}
 		return nil
 	case "matrix":
-		_, err := io.WriteString(w, smi.Of(h.Dump).Text())
-		return err
+		for i, host := range decl.Hosts(&topo.Spec{Root: h.Dump}) {
+			if _, err := io.WriteString(w, strings.Repeat("\n", min(i, 1))+smi.Of(host.Root).Text()); err != nil {
+				return err
+			}
+		}
+		return nil
 	case "json":
 		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")

@@ -63,6 +63,9 @@ type needs struct {
 }
 
 func (n needs) String() string {
+	if n.links == 0 && !n.coherent {
+		return "no NVLinks, which nvidia-smi topo -mp leaves out"
+	}
 	text := fmt.Sprintf("%d NVLinks of a GPU", n.links)
 	if n.switched {
 		text += " to NVSwitches"

@@ -17,7 +17,7 @@ type end struct {
 	dev    int
 	e      *decl.Element   // <gpu> or <net>
 	cpu    *decl.Element   // its NUMA node
-	pci    []*decl.Element // PCI functions from the CPU down, the last is the device's own
+	pci    []*decl.Element // PCI functions from the CPU down; the last is the device's own, or its <nic>
 }
 
 // Of is the matrix of a host's tree of NCCL's elements, as nvidia-smi topo -m would print it.
@@ -62,6 +62,10 @@ func ends(root *decl.Element) (gpus, nets []end) {
 				x.cpu = a
 			case "pci":
 				x.pci = append(x.pci, a)
+			case "nic": // without a function of its own
+				if n := len(x.pci); n == 0 || x.pci[n-1].Child("pci") != nil {
+					x.pci = append(x.pci, a)
+				}
 			}
 		}
 		if e.Name == "net" {
@@ -84,7 +88,7 @@ func ends(root *decl.Element) (gpus, nets []end) {
 		slices.SortStableFunc(list, func(a, b end) int { return cmp.Compare(a.dev, b.dev) })
 	}
 	for i := range gpus {
-		if gpus[i].e.Child("c2c") != nil { // Grace's firmware keeps eight numbers for each GPU
+		if g := gpus[i].e; g.Child("c2c") != nil && g.Int("sm", 0) < 110 { // Grace's firmware keeps eight numbers for each GPU; GB10 has no memory of its own
 			gpus[i].device.Memory = strconv.Itoa(len(cpus) + 8*i)
 		}
 	}
@@ -125,9 +129,8 @@ func domain(x *end) string {
 	if len(x.pci) == 0 {
 		return "0000"
 	}
-	bus, _ := x.pci[0].Get("busid")
-	d, _, _ := strings.Cut(bus, ":")
-	return d
+	d, _, _ := strings.Cut(first(x.pci[0].Get("busid")), ":")
+	return cmp.Or(d, "0000")
 }
 
 // nvlinks is the number of NVLinks between two GPUs: their own, and those to NVSwitches.

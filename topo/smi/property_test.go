@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -20,18 +21,28 @@ import (
 	topoxml "github.com/simccl/simccl/topo/xml"
 )
 
-// cases is how many random cases a property is held against: SIMCCL_CASES, or so many.
-func cases(t *testing.T, usual int) int {
+// seeds are those of the random cases that a property is held against: the usual ones, or
+// SIMCCL_CASES, a number of them or the first and the one behind the last ("400:800").
+func seeds(t *testing.T, usual int) iter.Seq[int] {
 	t.Helper()
-	text := os.Getenv("SIMCCL_CASES")
-	if text == "" {
-		return usual
+	from, to := 0, usual
+	if text := os.Getenv("SIMCCL_CASES"); text != "" {
+		first, behind, both := strings.Cut(text, ":")
+		if !both {
+			first, behind = "0", text
+		}
+		var err error
+		if from, err = strconv.Atoi(first); err == nil {
+			to, err = strconv.Atoi(behind)
+		}
+		if err != nil {
+			t.Fatalf("SIMCCL_CASES=%s: %v", text, err)
+		}
 	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("SIMCCL_CASES=%s: write a number", text)
+	return func(yield func(int) bool) {
+		for seed := from; seed < to && yield(seed); seed++ {
+		}
 	}
-	return n
 }
 
 // leaf is a device of a random machine: which NUMA node, host bridge, tree of switches and
@@ -149,7 +160,7 @@ func (m *Matrix) randomLinks(r *rand.Rand) {
 // TestRandomMatrices: the machine that a matrix becomes has, by name, the paths that were
 // read: in its description, in its file, and as NCCL sees it.
 func TestRandomMatrices(t *testing.T) {
-	for seed := range cases(t, 400) {
+	for seed := range seeds(t, 400) {
 		r := rand.New(rand.NewPCG(uint64(seed), 1))
 		want := randomMatrix(r)
 		text, in := wrap(r, want.Text())
@@ -251,6 +262,7 @@ var envelopes = map[string]func(text string) string{
 		head, body, _ := strings.Cut(strings.ReplaceAll(s, "\t", " | "), "\n")
 		return head + "\n|---|---|\n" + body
 	},
+	"wide": func(s string) string { return lastPair.ReplaceAllString(s, "$1$2$3") }, // a terminal drops the tab at its right margin
 	"gzip": func(s string) string {
 		var b bytes.Buffer
 		z := gzip.NewWriter(&b)
@@ -276,6 +288,8 @@ var envelopes = map[string]func(text string) string{
 }
 
 var underlined = regexp.MustCompile(`^([^\r\n]*)(\r?\n)`)
+
+var lastPair = regexp.MustCompile(`(?m)^([GN].*)(NODE|SYS|PXB|PIX|PHB)\t(NODE|SYS|PXB|PIX|PHB)`)
 
 // each puts a text in front of every line.
 func each(front, s string) string {

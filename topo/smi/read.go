@@ -39,15 +39,58 @@ var (
 	affinity = regexp.MustCompile(`^\d{1,4}(?:-\d{1,4})?(?:,\d{1,4}(?:-\d{1,4})?)*$`)
 )
 
-// Is reports whether text has such a matrix, or another table between GPUs that Read refuses
-// by its name.
-func Is(text string) bool {
+// Table is what a table between GPUs says.
+type Table int
+
+// Tables: the first that a text has of these, in this order.
+const (
+	None  Table = iota
+	Paths       // of nvidia-smi topo -m
+	P2P         // of nvidia-smi topo -p2p
+	Other       // numbers, as rocm-smi and tests of bandwidths write them
+)
+
+// TableOf finds the tables between GPUs of a text.
+func TableOf(text string) Table {
 	if envelope.Packed([]byte(text[:min(len(text), 64)])) == "" && !strings.Contains(text[:min(len(text), 1024)], "\x00") && !hasGPU(text) {
-		return false
+		return None
 	}
 	list, err := open(text)
-	return err == nil && In(list)
+	if err != nil {
+		return None
+	}
+	out := None
+	for i := range list {
+		h := header(list, i)
+		if h == nil {
+			continue
+		}
+		if t := h.table(&list[h.body]); out == None || t < out {
+			out = t
+		}
+	}
+	return out
 }
+
+// Is reports whether text has such a matrix, or another table between GPUs that Read refuses
+// by its name.
+func Is(text string) bool { return TableOf(text) != None }
+
+// table is what a first row says.
+func (h *head) table(r *row) Table {
+	w := from(r, h.names[0])[1:]
+	isP2P := func(x word) bool { return p2p[x.text] }
+	switch {
+	case slices.ContainsFunc(w, isP2P):
+		return P2P
+	case foreign.MatchString(w[0].text) && w[0].text != "SOC":
+		return Other
+	}
+	return Paths
+}
+
+// p2p are the cells of nvidia-smi topo -p2p, but for X.
+var p2p = map[string]bool{"OK": true, "NS": true, "CNS": true, "GNS": true, "TNS": true, "DR": true, "U": true}
 
 // hasGPU reports whether a name of a GPU is in a text: most files have none.
 func hasGPU(text string) bool {
@@ -62,23 +105,13 @@ func hasGPU(text string) bool {
 	}
 }
 
-// In is Is of lines that are out of their envelopes.
-func In(lines []envelope.Line) bool {
-	for i := range lines {
-		if header(lines, i) != nil {
-			return true
-		}
-	}
-	return false
-}
-
 // open takes text out of what it was pasted or saved in.
 func open(text string) ([]row, error) {
 	t, err := envelope.Open([]byte(text))
 	return t.Lines, err
 }
 
-// Read takes the first whole matrix of a text, whatever stands before, behind and around it.
+// Read takes the first whole matrix of a text, whatever is before, behind and around it.
 // The error of a text that has none names the place and what it is instead.
 func Read(text, file string) (*Matrix, error) {
 	list, err := open(text)
@@ -93,7 +126,7 @@ func Read(text, file string) (*Matrix, error) {
 			continue
 		}
 		h.file = file
-		m, next, err := h.table(list)
+		m, next, err := h.rows(list)
 		if err == nil {
 			found = append(found, m)
 		} else if first == nil {
@@ -141,7 +174,7 @@ func wordsOf(r *row) []word {
 	return out
 }
 
-// from are the words behind a name that stands in the line by itself, or behind a mark of
+// from are the words behind a name that is a word of the line, or behind a mark of
 // who wrote the line, nil where it does not.
 func from(r *row, name string) []word {
 	if !strings.Contains(r.Text, name) {
@@ -245,9 +278,9 @@ func (h *head) columns(list []word) bool {
 	return len(h.names) > 0
 }
 
-// table reads the rows below a header, and the legend of NICs behind them; next is the
+// rows reads the rows below a header, and the legend of NICs behind them; next is the
 // index of the line behind the table.
-func (h *head) table(list []row) (m *Matrix, next int, err error) {
+func (h *head) rows(list []row) (m *Matrix, next int, err error) {
 	m = &Matrix{File: h.file}
 	for _, name := range h.names {
 		if gpuName.MatchString(name) {
@@ -302,7 +335,7 @@ func (h *head) folded(w []word, r *row) bool {
 	return cell.MatchString(more[0].text) && !slices.ContainsFunc(more, func(x word) bool { return slices.Contains(h.names, x.text) })
 }
 
-// row reads cells and, of GPUs, what stands behind them.
+// row reads cells and, of GPUs, what is behind them.
 func (m *Matrix) row(w []word, line *row, h *head) error {
 	d := Device{Name: w[0].text, line: line.Number}
 	var cells []string
@@ -337,7 +370,7 @@ func (m *Matrix) row(w []word, line *row, h *head) error {
 	return nil
 }
 
-// behind reads the columns behind the cells of a GPU. Where fewer words than columns stand
+// behind reads the columns behind the cells of a GPU. Where fewer words than columns are
 // there, tabs say which are empty.
 func (d *Device) behind(rest []word, text string, columns []string) {
 	var values []string
@@ -401,7 +434,7 @@ func (h *head) refuse(w word, line *row) error {
 	case "OK", "NS", "CNS", "GNS", "TNS", "DR", "U":
 		what = fmt.Sprintf("%s is of the table of nvidia-smi topo -p2p, which has no paths; write the output of nvidia-smi topo -m", w.text)
 	case "SOC":
-		what = "SOC is of drivers before R384, whose matrix does not tell NUMA nodes apart; write the output of nvidia-smi topo -m of a newer driver"
+		what = "SOC is of drivers before R384, whose matrix does not distinguish NUMA nodes; write the output of nvidia-smi topo -m of a newer driver"
 	case "XGMI", "PCIE", "True", "False":
 		what = fmt.Sprintf("%s is of a table of rocm-smi or amd-smi, about GPUs of AMD; NVIDIA's is written by nvidia-smi topo -m", w.text)
 	default:
@@ -442,7 +475,7 @@ func (m *Matrix) check() error {
 		}
 		names[d.Name] = true
 		if i < m.GPUs != gpuName.MatchString(d.Name) {
-			return m.fail(i, 0, "%s stands among the others; GPUs come before NICs", d.Name)
+			return m.fail(i, 0, "%s is among the others; GPUs come before NICs", d.Name)
 		}
 		for j := range m.Devices {
 			a, b := m.Cells[i][j], m.Cells[j][i]

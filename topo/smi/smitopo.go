@@ -56,7 +56,7 @@ type Matrix struct {
 	Notes   []string   // what was passed over
 }
 
-// place is where a cell stands, "file:line:col".
+// place is that of a cell, "file:line:col".
 func (m *Matrix) place(row, col int) string {
 	d := &m.Devices[row]
 	if col >= len(d.cols) {
@@ -146,8 +146,8 @@ func Compare(read, made *Matrix) error {
 }
 
 // Beside compares the matrix with a host that another source describes, by the names that
-// both have: the first cell that differs to NCCL is an error. Other sources do not tell
-// PHB from NODE, and count switches otherwise (PIX, PXB).
+// both have: the first cell that differs to NCCL is an error. Other sources do not distinguish
+// PHB and NODE, and count switches otherwise (PIX, PXB).
 func (m *Matrix) Beside(root *decl.Element) error {
 	made := Of(root)
 	if made.GPUs != m.GPUs {

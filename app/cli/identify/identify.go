@@ -49,7 +49,7 @@ which commands take it. All commands recognise files in this way.
 The first 64 MiB of a file are looked at. Of a folder each file is named, up to 1000,
 without links; - is standard input; pipes and devices are not opened. Exit status 7
 where a file is of no kind that simccl knows, 8 where one cannot be read.`,
-		Example: "  simccl identify *.xml *.log\n  simccl identify run17/ --json\n  nvidia-smi topo -m | simccl identify -",
+		Example: "  simccl identify dgx.xml nccl.log.gz measured.txt\n  simccl identify net.json --json\n  gunzip -c nccl.log.gz | simccl identify -",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return fail.Usage("identify: name at least one file, or - for standard input")
