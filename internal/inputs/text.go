@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/simccl/simccl/internal/smitopo"
+	"github.com/simccl/simccl/topo/smi"
 	"github.com/simccl/simccl/workload/aicb"
 	"github.com/simccl/simccl/workload/goal"
 	"github.com/simccl/simccl/workload/simai"
@@ -217,7 +217,7 @@ func (v *Verdict) matrices(text []byte) {
 	switch {
 	case isP2P(text[gpu0:min(len(text), gpu0+headSize)]):
 		v.add(P2PMatrix, gpu0)
-	case smitopo.Is(string(text)):
+	case smi.Is(string(text)):
 		v.add(Matrix, gpu0)
 	}
 }
