@@ -38,7 +38,7 @@ type fit struct {
 }
 
 // better reports whether a fit explains more than another. Lines that are missing
-// tell compute capabilities apart (of NVLS, of C2C): of other questions, parts of a log
+// distinguish compute capabilities (of NVLS, of C2C): of other questions, parts of a log
 // that were left out would decide.
 func (f *fit) better(than *fit, q int) bool {
 	switch {
@@ -87,7 +87,7 @@ func (in *Input) explain(c *ncclog.Communicator, r *rules.Ruleset) (*fit, string
 	var at guess
 	best := f.trial(at)
 	if f.in.Topo == nil {
-		best = f.mend(at, best, true)
+		best = f.repair(at, best, true)
 	}
 	tied := [numQuestions]bool{}
 	for pass := range 2 {
@@ -117,7 +117,7 @@ func (in *Input) explain(c *ncclog.Communicator, r *rules.Ruleset) (*fit, string
 		}
 	}
 	if f.in.Topo == nil && best != nil && best.differing > 0 {
-		best = f.mend(at, best, false)
+		best = f.repair(at, best, false)
 	}
 	var ranks *RanksError
 	var nothing *NothingError
@@ -134,7 +134,7 @@ func (in *Input) explain(c *ncclog.Communicator, r *rules.Ruleset) (*fit, string
 	return best, "", nil
 }
 
-// said tells what was concluded by trial.
+// said reports what was concluded by trial.
 func (f *finder) said(at guess, tied [numQuestions]bool) []string {
 	var out []string
 	if len(f.direct) > 1 {

@@ -185,7 +185,7 @@ func TestLaunchersFormsOfALog(t *testing.T) {
 	} {
 		n := compared(equal(t, name, form))
 		if name == "without its prefix" && n > whole/2 {
-			continue // ranks of the other node are not told apart
+			continue // ranks of the other node are not distinguished
 		}
 		if n != whole {
 			t.Errorf("%s: %d lines compared, %d of the plain log", name, n, whole)

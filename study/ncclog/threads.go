@@ -41,7 +41,7 @@ func (r *reader) writer(thread string) string {
 		return thread
 	}
 	best := thread
-	for other, m := range r.known {
+	for other, m := range r.known { //lint:sorted the most frequent, then the least name counts
 		if m <= n || other == thread {
 			continue
 		}
@@ -170,7 +170,7 @@ func (r *reader) home(o *orphan, k *Rank) *Communicator {
 }
 
 // bare reads a text that is NCCL's without its prefixes: the part of a system print
-// that somebody cut out, or a log of one rank whose first columns were dropped. Of
+// that was cut out, or a log of one rank whose first columns were dropped. Of
 // several ranks no line would say whose it is.
 func (r *reader) bare(t envelope.Text) bool {
 	const thread = "excerpt:0:0"

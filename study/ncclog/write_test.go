@@ -62,7 +62,7 @@ func TestLongRings(t *testing.T) {
 }
 
 // TestLogsOfAMDAreRefused: RCCL writes with NCCL's prefix; whatever names it refuses the
-// log as AMD's, also where GPUs are linked by PCIe alone. A log of NCCL may speak of it.
+// log as AMD's, also where GPUs are linked by PCIe alone. A log of NCCL may name it.
 func TestLogsOfAMDAreRefused(t *testing.T) {
 	const body = "h:1:1 [0] NCCL INFO === System : maxBw 24.0 totalBw 24.0 ===\nh:1:1 [0] NCCL INFO CPU/0 (1/2/-1)\nh:1:1 [0] NCCL INFO + PCI[24.0] - GPU/3000 (0)\n"
 	for _, line := range []string{

@@ -11,7 +11,7 @@ import (
 
 // A log may lack lines of a system print. Other ranks of the host print the same
 // lines; else a line that must have been there is tried: one whose links or whose
-// name are in the log. A line of which nothing but the paths speak is taken only if
+// name are in the log. A line to which only the paths point is taken only if
 // with it nothing differs any more.
 
 // row is a line of a system print's tree.
@@ -127,9 +127,9 @@ const (
 	maxAdditions = 200
 )
 
-// mend adds lines to the print of the rank that has most of them, as long as they
+// repair adds lines to the print of the rank that has most of them, as long as they
 // explain more. sure: only where it is plain that a line is lost.
-func (f *finder) mend(at guess, best *fit, sure bool) *fit {
+func (f *finder) repair(at guess, best *fit, sure bool) *fit {
 	k := f.longest()
 	if k == nil {
 		return best
@@ -558,8 +558,8 @@ func (a *adder) spelled(name string) string {
 	return name
 }
 
-// inner adds switches and NICs between a node and its links, of which only the paths
-// speak.
+// inner adds switches and NICs between a node and its links, to which only the paths
+// point.
 func (a *adder) inner() {
 	for i, r := range a.rows {
 		if r.head || r.kind != "PCI" && r.kind != "NET" {
