@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/internal/bounded"
 	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/topo"
@@ -87,7 +88,11 @@ func (o *Options) ReadTopology(name string) (*TopologyFile, error) {
 	if m := builtin.Lookup(name); m != nil {
 		return &TopologyFile{Data: m.XML(), Name: name, Machine: m}, nil
 	}
-	if near := builtin.Suggest(name); len(near) > 0 {
+	near := builtin.Suggest(name)
+	if len(near) == 0 { // a word with a wrong letter
+		near = builtin.Suggest(config.Nearest(strings.ToLower(name), builtin.Words()))
+	}
+	if len(near) > 0 {
 		err = bad(fmt.Errorf("%w, nor a built-in machine; did you mean %s? simccl topo list names all", inner(err), orList(near)))
 	} else if !strings.Contains(name, ".") {
 		err = bad(fmt.Errorf("%w, nor a built-in machine; simccl topo list names those", inner(err)))

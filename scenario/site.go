@@ -276,7 +276,41 @@ func Settings(src config.Sources, warn func(error), cancelled func() error) (*co
 // defaultNodes is how many of the built-in machine there are.
 const defaultNodes = 2
 
-// members reads the topologies. NCCL_TOPO_FILE applies to a Spec without one.
+// source is where the topology of an entry of Machine.Nodes comes from.
+type source struct {
+	TopologyFile
+	file   string // as it was asked for
+	shown  string // in tables
+	count  int
+	domain int // hosts of an NVLink domain of a built-in machine
+}
+
+// source reads the topology of an entry. NCCL_TOPO_FILE applies to one without.
+func (l *loader) source(n Nodes) (*source, error) {
+	s := &source{file: n.Topo, count: max(n.Count, 1)}
+	if v := l.site.Config.Text("NCCL_TOPO_FILE"); s.file == "" && v.Set && v.Value != "" {
+		s.file = v.Value
+	}
+	if s.file == "" {
+		s.file, s.shown = builtin.DGXH100Name, builtin.DGXH100Name
+		s.Name, s.Data = s.file, builtin.DGXH100()
+		if n.Count == 0 {
+			s.count = defaultNodes
+		}
+		return s, nil
+	}
+	read, err := l.opt.ReadTopology(s.file)
+	if err != nil {
+		return nil, err
+	}
+	s.TopologyFile, s.shown = *read, path.Base(s.file)
+	if l.site.named = true; read.Machine != nil {
+		s.domain = read.Machine.Domain
+	}
+	return s, nil
+}
+
+// members reads the topologies.
 func (l *loader) members() ([]fabric.Member, error) {
 	nodes := l.spec.Machine.Nodes
 	if len(nodes) == 0 {
@@ -286,38 +320,23 @@ func (l *loader) members() ([]fabric.Member, error) {
 	var names []string
 	sum := sha256.New()
 	for _, n := range nodes {
-		file := n.Topo
-		if v := l.site.Config.Text("NCCL_TOPO_FILE"); file == "" && v.Set && v.Value != "" {
-			file = v.Value
+		s, err := l.source(n)
+		if err != nil {
+			return nil, err
 		}
-		name, data, count, domain, template := path.Base(file), []byte(nil), max(n.Count, 1), 0, false
-		if file == "" {
-			name, file, data = builtin.DGXH100Name, builtin.DGXH100Name, builtin.DGXH100()
-			if n.Count == 0 {
-				count = defaultNodes
-			}
-		} else {
-			read, err := l.opt.ReadTopology(file)
-			if err != nil {
-				return nil, err
-			}
-			data, file, template = read.Data, read.Name, read.Template
-			if l.site.named = true; read.Machine != nil {
-				domain = read.Machine.Domain
-			}
-		}
-		sum.Write(data)
-		spec, err := topoxml.Parse(data, file)
+		sum.Write(s.Data)
+		spec, err := topoxml.Parse(s.Data, s.Name)
 		if err != nil {
 			return nil, bad(err)
 		}
-		if template {
-			return nil, bad(unequipped(spec, n.Topo))
+		if s.Template {
+			return nil, bad(unequipped(spec, s.file))
 		}
+		spec.Name = s.file // what was made of another form goes by its file
 		for _, w := range spec.Warnings {
 			l.opt.warn(fmt.Errorf("%v", w))
 		}
-		members, names, l.natural = append(members, fabric.Member{Spec: spec, Count: count}), append(names, name), append(l.natural, domain)
+		members, names, l.natural = append(members, fabric.Member{Spec: spec, Count: s.count}), append(names, s.shown), append(l.natural, s.domain)
 	}
 	l.site.Name, l.site.Digest = strings.Join(names, ","), hex.EncodeToString(sum.Sum(nil))
 	return members, nil
@@ -327,13 +346,13 @@ func (l *loader) members() ([]fabric.Member, error) {
 func unequipped(spec *topo.Spec, file string) error {
 	err := decl.NoGPU(spec)
 	p := machine.PlacesOf(spec.Root)
-	if file == "" || len(p.GPUs) == 0 {
+	if len(p.GPUs) == 0 {
 		return err
 	}
 	var e *decl.Error
 	if errors.As(err, &e) {
 		e.Problem = fmt.Sprintf("no <gpu>: the file names places only, of %d GPUs and %d NICs, as vendors publish them", len(p.GPUs), len(p.NICs))
-		e.Hint = p.Command(file) + " completes it (topo gen has the kinds), or run NCCL with NCCL_TOPO_DUMP_FILE on the machine"
+		e.Hint = p.Command(file) + " completes it (kinds of " + p.Kinds() + "), or run NCCL with NCCL_TOPO_DUMP_FILE on the machine"
 	}
 	return err
 }

@@ -22,6 +22,7 @@ func Topology(name string, opt Options) (*topo.Spec, error) {
 	}
 	spec, err := parseTopology(f.Data, f.Name, &opt)
 	if err == nil {
+		spec.Name = name // what was made of another form goes by its file
 		Lint(spec, cfg.Topo, opt.warn)
 	}
 	return spec, err

@@ -75,5 +75,14 @@ func (s *tableRun) readMeasured() (out []page.Measured, err error) {
 	if len(s.flags.out.measured) > 0 && s.flags.out.report == "" {
 		return nil, usage("--measured: is drawn on the page; write --report FILE.html as well")
 	}
-	return page.ReadAll(s.flags.out.measured, s.Config.Program, func(name string) ([]byte, error) { return s.app.ReadAs(name, process.MaxResults, inputs.TestTable, inputs.TestJSON) })
+	w := page.Wanted{Program: s.Config.Program, Ranks: s.r.Site.Comm.NRanks}
+	out, err = page.ReadAll(s.flags.out.measured, w, func(name string) ([]byte, error) {
+		return s.app.ReadAs(name, process.MaxResults, inputs.TestTable, inputs.TestJSON)
+	})
+	for _, m := range out {
+		for _, note := range m.Notes {
+			fmt.Fprintf(s.app.Err, "simccl: %s: %s\n", m.Name, note)
+		}
+	}
+	return out, err
 }

@@ -61,8 +61,8 @@ func Read(data []byte, name string, g Given) (*Host, error) {
 	h := &Host{Kind: kind, Label: name}
 	text := v.Text
 	switch kind {
-	case inputs.NCCLLog, inputs.SystemPrint, inputs.Matrix:
-		text = data // their readers unpack, and name places in the file
+	case inputs.NCCLLog, inputs.SystemPrint:
+		text = data // its reader unpacks, and takes more
 	case inputs.Topology, inputs.TopologyHosts, inputs.Template:
 		text = v.XML()
 	}
@@ -115,9 +115,9 @@ func (h *Host) read(data []byte, name string, g *Given) (err error) {
 	case inputs.Matrix:
 		return h.matrix(data, name, g)
 	case inputs.Lstopo:
-		var links *machine.NVLink
 		var beside *smitopo.Matrix
-		if links, beside, err = g.links(h); err == nil {
+		var links *machine.NVLink
+		if beside, links, err = g.links(h); err == nil {
 			h.Root, notes, err = lstopo.Tree(data, name, lstopo.Given{Kinds: g.Kinds, NVLink: links})
 		}
 		if err == nil && beside != nil {
@@ -145,7 +145,7 @@ func (h *Host) template(data []byte, name string, g *Given) (err error) {
 		h.Notes = []string{"places of GPUs and NICs only; " + machine.PlacesOf(h.Root).Command(name) + " completes it"}
 		return nil
 	}
-	links, beside, err := g.links(h)
+	_, links, err := g.links(h) // its paths are those of a VM, which the file replaces
 	if err != nil {
 		return err
 	}
@@ -154,9 +154,6 @@ func (h *Host) template(data []byte, name string, g *Given) (err error) {
 	var at *machine.PlacesError
 	if err != nil && !errors.As(err, &at) {
 		err = fmt.Errorf("%s: %w", name, err)
-	}
-	if err == nil && beside != nil {
-		return beside.Beside(h.Root)
 	}
 	return fail.Input(err)
 }
@@ -198,8 +195,9 @@ func (h *Host) described(data []byte, name string) (err error) {
 	return h.generate(name)
 }
 
-// links are the NVLinks of the matrix beside a file, and the matrix; nil without one.
-func (g *Given) links(h *Host) (*machine.NVLink, *smitopo.Matrix, error) {
+// links are the matrix beside a file, and the NVLinks that it says; nil without one. What was
+// assumed of them becomes notes of the host.
+func (g *Given) links(h *Host) (*smitopo.Matrix, *machine.NVLink, error) {
 	if g.NVLinkFile == "" {
 		return nil, nil, nil
 	}
@@ -219,7 +217,7 @@ func (g *Given) links(h *Host) (*machine.NVLink, *smitopo.Matrix, error) {
 			h.Notes = append(h.Notes, f.Of+": "+f.Source)
 		}
 	}
-	return &s.NVLink, m, nil
+	return m, &s.NVLink, nil
 }
 
 // log takes the machine out of NCCL's log.

@@ -15,6 +15,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/internal/bounded"
+	"github.com/simccl/simccl/internal/report/nccltests"
 	"github.com/simccl/simccl/internal/termtext"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/units"
@@ -47,13 +48,12 @@ func Read(dir fs.FS) (runs []*Run, left []string, err error) {
 		if err != nil || d.IsDir() || d.Name() == SettingsFile {
 			return err
 		}
-		run, why, err := readFile(dir, name)
-		switch {
-		case err != nil:
+		of, lines, err := readFile(dir, name)
+		if err != nil {
 			return err
-		case why != "":
-			left = append(left, name+": "+why)
-		default:
+		}
+		left = append(left, lines...)
+		for _, run := range of {
 			run.place()
 			runs = append(runs, run)
 		}
@@ -83,44 +83,60 @@ func ReadAll(dir fs.FS, env []string, left func(line string), ignored ...string)
 	return runs, nil
 }
 
-// readFile reads one file; why reports why it is left out.
-func readFile(dir fs.FS, name string) (run *Run, why string, err error) {
+// readFile reads one file; left are lines on what of it is left out.
+func readFile(dir fs.FS, name string) (runs []*Run, left []string, err error) {
+	out := func(why string) ([]*Run, []string, error) { return nil, []string{name + ": " + why}, nil }
 	ext := path.Ext(name)
 	if !slices.Contains([]string{".txt", ".log", ".out", ".json"}, ext) {
-		return nil, "not a table by its ending", nil
+		return out("not a table by its ending")
 	}
 	if info, err := fs.Stat(dir, name); err == nil && !info.Mode().IsRegular() {
-		return nil, "not a file but a " + kindOf(info.Mode()), nil
+		return out("not a file but a " + kindOf(info.Mode()))
 	}
 	text, err := bounded.ReadFS(dir, name, maxFile)
 	if err != nil {
-		return nil, "", asFileError(name, err)
+		return nil, nil, asFileError(name, err)
 	}
-	var lines settings
-	beside := path.Join(path.Dir(name), SettingsFile)
-	if info, err := fs.Stat(dir, beside); err == nil && info.Mode().IsRegular() {
-		s, err := bounded.ReadFS(dir, beside, maxFile)
-		if err != nil {
-			return nil, "", asFileError(beside, err)
-		}
-		if lines, err = parseSettings(s); err != nil {
-			return nil, "", err
-		}
+	lines, err := settingsBeside(dir, name)
+	if err != nil {
+		return nil, nil, err
 	}
+	var run *Run
+	var why string
 	switch {
 	case ext == ".json":
 		run, why, err = readJSON(name, text, lines)
 	case bytes.HasPrefix(text, []byte("PB ")) || bytes.Contains(text, []byte("\nPB ")):
 		run, err = readList(name, text, lines)
-	case bytes.Contains(text, []byte("Collective test starting")):
-		run, why, err = readTable(name, text, lines)
+	case bytes.Contains(text, []byte("Collective test starting")) || nccltests.HasHeader(text):
+		return readTables(name, text, lines)
 	default:
-		return nil, "no table in it", nil
+		return out("no table in it")
 	}
-	if err == nil && why == "" && len(run.Samples) == 0 {
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case why == "" && len(run.Samples) == 0:
 		why = "no times in it"
 	}
-	return run, why, err
+	if why != "" {
+		return out(why)
+	}
+	return []*Run{run}, nil, nil
+}
+
+// settingsBeside are those of the folder that a file is in.
+func settingsBeside(dir fs.FS, name string) (settings, error) {
+	beside := path.Join(path.Dir(name), SettingsFile)
+	info, err := fs.Stat(dir, beside)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, nil
+	}
+	s, err := bounded.ReadFS(dir, beside, maxFile)
+	if err != nil {
+		return nil, asFileError(beside, err)
+	}
+	return parseSettings(s)
 }
 
 // maxFile bounds a measured file; a sweep has kilobytes.

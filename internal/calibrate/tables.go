@@ -1,7 +1,6 @@
 package calibrate
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,42 +14,63 @@ import (
 	"github.com/simccl/simccl/sim"
 )
 
-// readTable reads what nccl-tests, or our bench, printed.
-func readTable(name string, text []byte, s settings) (*Run, string, error) {
-	p, err := nccltests.Parse(bytes.NewReader(onlyTable(text)))
+// readTables reads what nccl-tests, or our bench, printed: a run of each table. left
+// says what was left out of which.
+func readTables(name string, text []byte, s settings) (runs []*Run, left []string, err error) {
+	tables, err := nccltests.Parse(text, "")
 	if err != nil {
 		var bad *nccltests.ParseError
 		if errors.As(err, &bad) {
-			return nil, "", &FileError{name, bad.Line, bad.Problem}
+			return nil, nil, &FileError{name, bad.Line, bad.Problem}
 		}
-		return nil, "", &FileError{File: name, Problem: err.Error()}
+		return nil, nil, &FileError{File: name, Problem: err.Error()}
 	}
-	head := append(p.Preface, p.MoreComments...)
+	for i, p := range tables {
+		file := name
+		if i > 0 {
+			file = fmt.Sprintf("%s:%d", name, p.Line)
+		}
+		run, why, err := readTable(file, p, s)
+		if err != nil {
+			return nil, nil, err
+		}
+		if why != "" {
+			left = append(left, file+": "+why)
+			continue
+		}
+		if p.Cut > 0 {
+			left = append(left, file+": "+p.Left())
+		}
+		runs = append(runs, run)
+	}
+	return runs, left, nil
+}
+
+// readTable makes a run of a table; why reports why it is left out.
+func readTable(name string, p *nccltests.Parsed, s settings) (run *Run, why string, err error) {
 	for _, l := range p.Preface {
 		if why := foreign(l); why != "" {
 			return nil, why, nil
 		}
 	}
-	if why := wrongValues(p.Rows); why != "" {
-		return nil, why, nil
+	if p.Config.Program == "" {
+		return nil, "neither the table nor a line before it says which operation was measured", nil
+	}
+	if n := p.Wrong(); n > 0 {
+		return nil, fmt.Sprintf("wrong values in %d of %d rows", n, len(p.Rows)), nil
+	}
+	if n := p.Summary.OutOfBounds; n > 0 {
+		return nil, fmt.Sprintf("wrong values, %d by its last lines", n), nil
 	}
 	r := &Run{File: name, Date: dateIn().FindString(strings.Join(p.Preface, " "))}
-	return r, "", r.fill(settingsInText(head), s, p.Config, p.Devices, p.Rows)
-}
-
-// onlyTable blanks what launchers and NCCL_DEBUG print between a table's lines:
-// all that neither is a comment nor begins with a number.
-func onlyTable(text []byte) []byte {
-	var out bytes.Buffer
-	for line := range bytes.Lines(text) {
-		f := bytes.Fields(line)
-		if len(f) > 0 && (f[0][0] == '#' || f[0][0] >= '0' && f[0][0] <= '9') {
-			out.Write(line)
-		} else {
-			out.WriteByte('\n')
-		}
+	head := append(p.Preface, p.MoreComments...)
+	if err := r.fill(settingsInText(head), s, p.Config, p.Devices, p.Rows); err != nil {
+		return nil, "", err
 	}
-	return out.Bytes()
+	if len(r.Samples) == 0 {
+		return nil, "no times in it", nil
+	}
+	return r, "", nil
 }
 
 var dateIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b20\d\d-\d\d-\d\d`) })
@@ -91,23 +111,13 @@ func foreignJSON(doc *nccltests.Report) string {
 	return ""
 }
 
-// wrongValues reports why times of results that were wrong are worth nothing.
-func wrongValues(rows []nccltests.Row) string {
-	n := 0
-	for _, r := range rows {
-		if r.Out.Checked && r.Out.Wrong != 0 || r.In.Checked && r.In.Wrong != 0 {
-			n++
-		}
-	}
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf("wrong values in %d of %d rows", n, len(rows))
-}
-
 func readJSON(name string, text []byte, s settings) (*Run, string, error) {
-	doc, err := nccltests.ParseJSON(text)
+	doc, err := nccltests.ParseJSON(text, "")
 	if err != nil {
+		var bad *nccltests.ParseError
+		if errors.As(err, &bad) {
+			return nil, "", &FileError{name, bad.Line, bad.Problem}
+		}
 		return nil, "", &FileError{File: name, Problem: err.Error()}
 	}
 	if doc == nil {
@@ -120,13 +130,22 @@ func readJSON(name string, text []byte, s settings) (*Run, string, error) {
 		}
 	}
 	own = append(own, settingsInText(doc.Args)...)
-	for _, why := range []string{foreign(strings.Join(doc.Args, " ")), foreignJSON(doc), wrongValues(doc.Rows)} {
+	for _, why := range []string{foreign(strings.Join(doc.Args, " ")), foreignJSON(doc), wrongJSON(doc)} {
 		if why != "" {
 			return nil, why, nil
 		}
 	}
 	r := &Run{File: name, Date: dateIn().FindString(doc.Start)}
 	return r, "", r.fill(own, s, doc.Config, doc.Devices, doc.Rows)
+}
+
+// wrongJSON reports why times of results that were wrong are worth nothing.
+func wrongJSON(doc *nccltests.Report) string {
+	p := nccltests.Parsed{Rows: doc.Rows}
+	if n := p.Wrong(); n > 0 {
+		return fmt.Sprintf("wrong values in %d of %d rows", n, len(p.Rows))
+	}
+	return ""
 }
 
 // fill takes what a table's head and rows say.

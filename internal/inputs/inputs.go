@@ -12,7 +12,7 @@ import (
 // of megabytes long.
 const Look = 64 << 20
 
-// headSize is how much of it tells formats that say at their beginning what they are.
+// headSize is how much of it is enough for formats that say at their beginning what they are.
 const headSize = 64 << 10
 
 // Found is a kind that a content has, and where that shows.

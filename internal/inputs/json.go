@@ -40,7 +40,7 @@ func has(text []byte, words ...string) bool {
 	return true
 }
 
-// recorded tells recordings and files of other simulators apart.
+// recorded distinguishes recordings and files of other simulators.
 func recorded(head []byte) Kind {
 	switch {
 	case calls.Recognise(head):
@@ -70,7 +70,7 @@ func recorded(head []byte) Kind {
 	return Unknown
 }
 
-// described tells documents apart by their outermost members.
+// described distinguishes documents by their outermost members.
 func described(head []byte, m members) Kind {
 	switch {
 	case m.has("scenario"):

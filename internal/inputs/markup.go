@@ -59,7 +59,7 @@ func element(text []byte, at int) (int, string) {
 	return at, ""
 }
 
-// topologyKind tells NCCL's topology files apart.
+// topologyKind distinguishes NCCL's topology files.
 func topologyKind(text []byte) Kind {
 	tag, _, _ := bytes.Cut(text, []byte(">"))
 	// RCCL's are of version 2 (src/graph/xml.h of RCCL 2.30.4), with the architecture of GPUs.

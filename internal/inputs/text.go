@@ -13,7 +13,7 @@ import (
 )
 
 // text recognises what is neither XML nor JSON: formats that begin in a way of their own,
-// then what may stand anywhere in a report.
+// then what may be anywhere in a report.
 func (v *Verdict) text(from int) {
 	head := v.Text[from:min(len(v.Text), from+headSize)]
 	if k := begins(head); k != Unknown {
@@ -85,7 +85,7 @@ func lineOf(text []byte, word string) int {
 
 // Marks of what lies in reports, with other lines around it.
 var (
-	logMarks = []string{"NCCL INFO ", "NCCL WARN ", "NCCL TRACE ", "NCCL version "}
+	logMarks = []string{"NCCL INFO ", "NCCL WARN ", "NCCL TRACE ", "NCCL version 2."}
 	// A log of more than a few lines beside a table: a communicator begins.
 	initMarks = []string{"Init START", "Init COMPLETE", "=== System"}
 	// RCCL writes NCCL's words, and these of its own (ROCm/rccl, src/init.cc, src/misc/rocmwrap.cc).
@@ -111,10 +111,34 @@ func firstOf(text []byte, words []string) int {
 	return at
 }
 
+// firstLog is the offset of the first mark of NCCL's log that begins a line, but for what NCCL
+// and launchers write in front: prose about such lines is no log. -1 without one.
+func firstLog(text []byte) int {
+	best := -1
+	for _, mark := range logMarks {
+		for at := 0; ; {
+			i := bytes.Index(text[at:], []byte(mark))
+			if i < 0 {
+				break
+			}
+			i += at
+			before := bytes.TrimRight(text[1+bytes.LastIndexByte(text[:i], '\n'):i], " \t")
+			if len(before) == 0 || bytes.IndexByte([]byte("]:>|)"), before[len(before)-1]) >= 0 {
+				if best < 0 || i < best {
+					best = i
+				}
+				break
+			}
+			at = i + len(mark)
+		}
+	}
+	return best
+}
+
 // reports recognises what may have other lines before and behind.
 func (v *Verdict) reports() {
 	text := v.Text
-	log, table, amd := firstOf(text, logMarks), tableHeader(text), firstOf(text, amdMarks)
+	log, table, amd := firstLog(text), tableHeader(text), firstOf(text, amdMarks)
 	rccl := -1
 	if log >= 0 {
 		rccl = firstOf(text, rcclMarks)
@@ -158,7 +182,7 @@ func pasted(text []byte) int {
 		return -1
 	}
 	if line := text[1+bytes.LastIndexByte(text[:i], '\n') : i]; len(bytes.Trim(line, " \t")) > 0 {
-		return -1 // quoted, which is for package envelope, or told of
+		return -1 // quoted, which is for package envelope, or prose
 	}
 	return i
 }

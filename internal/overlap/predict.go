@@ -2,6 +2,7 @@ package overlap
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -50,15 +51,20 @@ type predictor struct {
 	alone map[string]units.Time
 }
 
-// Predict simulates every row of a table.
+// Predict simulates every row of a table. Rows that say what is not known are an
+// *Error; other errors are the simulator's.
 func (t *Table) Predict(ctx context.Context, on Machines) ([]Prediction, error) {
 	p := &predictor{ctx, t, on, map[string]units.Time{}}
 	var out []Prediction
 	for i := range t.Rows {
 		r := &t.Rows[i]
 		sim, err := p.row(r)
-		if err != nil {
-			return nil, fmt.Errorf("line %d, %s: %w", r.line, r.Case, err)
+		var bad *Error
+		switch {
+		case errors.As(err, &bad): // of what the row says
+			return nil, &Error{t.file, r.line, r.Case + ": " + bad.Text}
+		case err != nil:
+			return nil, fmt.Errorf("%s:%d: %s: %w", t.file, r.line, r.Case, err)
 		}
 		one := Prediction{Section: r.Section, Case: r.Case, Measured: r.Measured, Simulated: map[string]float64{}}
 		for _, k := range r.Keys {
@@ -93,7 +99,7 @@ func ints(labels []string, at ...int) ([]int64, error) {
 	for i, k := range at {
 		n, err := strconv.ParseInt(labels[k], 10, 64)
 		if err != nil || n < 0 || n > 1<<40 {
-			return nil, fmt.Errorf("%q is no number of bytes or calls", labels[k])
+			return nil, fault("%q is no number of bytes or calls", labels[k])
 		}
 		out[i] = n
 	}
@@ -106,7 +112,7 @@ const maxCalls = 1 << 16
 // times is a number of calls.
 func times(n int64) (int, error) {
 	if n < 1 || n > maxCalls {
-		return 0, fmt.Errorf("%d calls; from 1 to %d", n, maxCalls)
+		return 0, fault("%d calls; from 1 to %d", n, maxCalls)
 	}
 	return int(n), nil
 }
@@ -139,6 +145,9 @@ func (p *predictor) calls(group, op string, bytes int64, n int, ranks []int32) (
 }
 
 func (p *predictor) solo(r *Row) (map[string]float64, error) {
+	if err := known(r.Labels[2]); err != nil {
+		return nil, err
+	}
 	v, err := ints(r.Labels, 1, 3)
 	if err != nil {
 		return nil, err
@@ -156,6 +165,9 @@ func (p *predictor) solo(r *Row) (map[string]float64, error) {
 // collectives' stream waits for an event first, as PyTorch's does, so that compute
 // is launched before them.
 func (p *predictor) gemm(r *Row) (map[string]float64, error) {
+	if err := known(r.Labels[2]); err != nil {
+		return nil, err
+	}
 	v, err := ints(r.Labels, 1, 3, 5)
 	if err != nil {
 		return nil, err
@@ -171,7 +183,7 @@ func (p *predictor) gemm(r *Row) (map[string]float64, error) {
 	kind := r.Labels[4]
 	us, ok := p.t.Compute[kind]
 	if !ok {
-		return nil, fmt.Errorf("the table does not say how long %s takes alone (section solo)", kind)
+		return nil, fault("the table does not say how long %s takes alone (section solo)", kind)
 	}
 	m, err := p.on(r.Labels[2])
 	if err != nil {
@@ -228,7 +240,7 @@ func sides(r *Row, world int) ([2]side, error) {
 	last := len(r.Labels) - 1
 	n, err := strconv.Atoi(r.Labels[last])
 	if err != nil || n < 1 || n > maxCalls {
-		return out, fmt.Errorf("%q is no number of calls", r.Labels[last])
+		return out, fault("%q is no number of calls", r.Labels[last])
 	}
 	text := strings.Join(r.Labels[:last], " ")
 	if _, after, ok := strings.Cut(text, "small: "); ok { // what comes before says it in words
@@ -236,7 +248,7 @@ func sides(r *Row, world int) ([2]side, error) {
 	}
 	found := pairOf().FindAllStringSubmatch(text, -1)
 	if len(found) != 2 {
-		return out, fmt.Errorf("two operations are expected, as in AR 1M + AG 16M")
+		return out, fault("two operations are expected, as in AR 1M + AG 16M")
 	}
 	for i, f := range found {
 		size, _ := strconv.ParseInt(f[2], 10, 32)
@@ -247,22 +259,25 @@ func sides(r *Row, world int) ([2]side, error) {
 		var ranks []int32
 		for _, d := range sets[i][1] {
 			if int(d-'0') >= world {
-				return out, fmt.Errorf("{%s}: ranks are from 0 to %d", sets[i][1], world-1)
+				return out, fault("{%s}: ranks are from 0 to %d", sets[i][1], world-1)
 			}
 			ranks = append(ranks, d-'0')
 		}
 		out[i].sets = [][]int32{ranks}
 	}
 	switch {
+	case len(sets) == 2 || strings.HasPrefix(text, "same ranks"):
 	case strings.HasPrefix(text, "crossing"):
 		if world != 4 {
-			return out, fmt.Errorf("crossing pairs are of 4 ranks, the table has %d", world)
+			return out, fault("crossing pairs are of 4 ranks, the table has %d", world)
 		}
 		out[0].sets, out[1].sets = [][]int32{{0, 1}, {2, 3}}, [][]int32{{0, 2}, {1, 3}}
 	case strings.HasPrefix(text, "a=") && out[1].bytes >= 1<<20: // many small ones to a large one
 		out[1].n *= 8
 	case strings.HasPrefix(text, "a="):
 		out[1].n *= 12
+	default:
+		return out, fault("of which ranks the communicators are is not known; write same ranks, crossing TP pairs, or the ranks as {01}")
 	}
 	return out, nil
 }
@@ -322,7 +337,7 @@ func (p *predictor) group(r *Row) (map[string]float64, error) {
 		return nil, err
 	}
 	if v[0] > 1<<40/int64(n) {
-		return nil, fmt.Errorf("%d calls of %d bytes are more than any memory", n, v[0])
+		return nil, fault("%d calls of %d bytes are more than any memory", n, v[0])
 	}
 	apart, err := p.calls("def", r.Labels[0], v[0], n, nil)
 	if err != nil {
@@ -364,7 +379,7 @@ func (p *predictor) late(r *Row) (map[string]float64, error) {
 	}
 	wait, err := strconv.ParseFloat(r.Labels[5], 64)
 	if err != nil || wait < 0 || wait > 1e6 || int(v[1]) >= p.t.World {
-		return nil, fmt.Errorf("%q ms late, rank %d of %d", r.Labels[5], v[1], p.t.World)
+		return nil, fault("%q ms late, rank %d of %d", r.Labels[5], v[1], p.t.World)
 	}
 	b := newBuilder(p.t.World)
 	if wait > 0 {
@@ -391,7 +406,7 @@ func (p *predictor) messages(r *Row) (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := pattern(strings.Join(r.Labels[:last], " "), p.t.World)
+	list, err := pattern(r.Labels[:last], int32(p.t.World))
 	if err != nil {
 		return nil, err
 	}
@@ -414,62 +429,6 @@ func (p *predictor) messages(r *Row) (map[string]float64, error) {
 	}
 	us := t.Micros() + torchBatch
 	return map[string]float64{"eager_us": max(us, torchGroup+torchEach*float64(most)), "graph_us": us, "GB/s": float64(v[0]) / us / 1e3}, nil
-}
-
-var arrows = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\d(<?>\d)+$`) })
-
-// pattern reads "one way 0>1 2>3", "both ways 0<>1", "pipeline 0>1>2>3 at once",
-// "fan out 0>all", "ring", "both-way ring", "all pairs".
-func pattern(text string, world int) ([][2]int32, error) {
-	var out [][2]int32
-	n := int32(world)
-	both := strings.HasPrefix(text, "both")
-	switch {
-	case strings.Contains(text, "ring"):
-		for i := range n {
-			if out = append(out, [2]int32{i, (i + 1) % n}); both {
-				out = append(out, [2]int32{(i + 1) % n, i})
-			}
-		}
-		return out, nil
-	case strings.Contains(text, "all pairs"):
-		for i := range n {
-			for k := range n {
-				if i != k {
-					out = append(out, [2]int32{i, k})
-				}
-			}
-		}
-		return out, nil
-	case strings.Contains(text, "0>all"):
-		for i := int32(1); i < n; i++ {
-			out = append(out, [2]int32{0, i})
-		}
-		return out, nil
-	}
-	for _, w := range strings.Fields(text) {
-		if !arrows().MatchString(w) {
-			continue
-		}
-		at := int32(w[0] - '0')
-		for rest := w[1:]; rest != ""; {
-			back := rest[0] == '<'
-			rest = strings.TrimLeft(rest, "<>")
-			to := int32(rest[0] - '0')
-			rest = rest[1:]
-			if max(at, to) >= n {
-				return nil, fmt.Errorf("%s: ranks are from 0 to %d", w, n-1)
-			}
-			if out = append(out, [2]int32{at, to}); back {
-				out = append(out, [2]int32{to, at})
-			}
-			at = to
-		}
-	}
-	if len(out) == 0 {
-		return nil, fmt.Errorf("%q is no pattern; write 0>1, 0<>1, 0>1>2, 0>all, ring or all pairs", text)
-	}
-	return out, nil
 }
 
 // builder makes programs with a list a rank.
@@ -505,10 +464,10 @@ func (b *builder) comm(ranks []int32, stream int32) int32 {
 func (b *builder) repeat(ranks []int32, stream int32, op string, bytes int64, n int) error {
 	f, err := coll.ParseFunc(op)
 	if err != nil {
-		return err
+		return fault("%v", err)
 	}
 	if n > maxCalls {
-		return fmt.Errorf("%d calls; at most %d", n, maxCalls)
+		return fault("%d calls; at most %d", n, maxCalls)
 	}
 	c := b.comm(ranks, stream)
 	members := int64(b.p.Comms[c].Size(len(b.p.Of)))

@@ -23,6 +23,7 @@ type Table struct {
 	Rows    []Row
 	Compute map[string]float64 // kernel → its time alone, us
 	Device  string             // name of the GPUs; empty where the table has none
+	file    string
 }
 
 // Error is a fault of a table.
@@ -33,6 +34,9 @@ type Error struct {
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Text) }
+
+// fault is an error of what a row says, without its place.
+func fault(format string, args ...any) error { return &Error{Text: fmt.Sprintf(format, args...)} }
 
 // columns are, by section, how many columns say what was run, and the names of the
 // figures.
@@ -49,7 +53,7 @@ var columns = map[string]struct {
 
 // Parse reads a table. The error is an *Error.
 func Parse(text, file string) (*Table, error) {
-	t := &Table{Compute: map[string]float64{}}
+	t := &Table{Compute: map[string]float64{}, file: file}
 	section := ""
 	for i, line := range strings.Split(text, "\n") {
 		line = strings.TrimRight(line, "\r")
@@ -105,7 +109,7 @@ func (t *Table) head(line string, f []string) {
 func (t *Table) row(section, line string, f []string) *Row {
 	c := columns[section]
 	if section == "solo" && len(f) == 2 {
-		if us, err := strconv.ParseFloat(f[1], 64); err == nil {
+		if us, err := strconv.ParseFloat(f[1], 64); err == nil && us > 0 && us < 1e9 {
 			t.Compute[f[0]] = us
 		}
 		return nil
@@ -129,7 +133,8 @@ func (t *Table) row(section, line string, f []string) *Row {
 		if labels+i >= len(f) {
 			break
 		}
-		if v, err := strconv.ParseFloat(f[labels+i], 64); err == nil {
+		// nan is what the script writes of a graph that could not be captured
+		if v, err := strconv.ParseFloat(f[labels+i], 64); err == nil && v-v == 0 {
 			row.Keys, row.Measured[k] = append(row.Keys, k), v
 		}
 	}
@@ -148,7 +153,7 @@ func late(line string) *Row {
 	}
 	row := &Row{Section: "late", Case: strings.Join(f, " "), Labels: f, Measured: map[string]float64{}}
 	for i, v := range strings.Fields(figures) {
-		if ms, err := strconv.ParseFloat(v, 64); err == nil {
+		if ms, err := strconv.ParseFloat(v, 64); err == nil && ms-ms == 0 {
 			k := fmt.Sprintf("rank%d", i)
 			row.Keys, row.Measured[k] = append(row.Keys, k), ms
 		}

@@ -61,7 +61,9 @@ func readerOf(k inputs.Kind) reader {
 	case inputs.MachineClass:
 		return classFile
 	case inputs.TestTable, inputs.TestJSON:
-		return func(_ *Service, name string, data []byte, q *Query) (*Recognised, error) { return measured(name, data, q) }
+		return func(_ *Service, name string, data []byte, q *Query) (*Recognised, error) {
+			return measured(name, data, q)
+		}
 	case inputs.NCCLLog:
 		return logFile
 	case inputs.ChromeTrace:
@@ -164,11 +166,19 @@ func classFile(_ *Service, name string, data []byte, _ *Query) (*Recognised, err
 }
 
 func measured(name string, data []byte, q *Query) (*Recognised, error) {
-	m, err := page.ReadMeasured(data, name, q.Spec.Workload.Op+"_perf")
+	list, err := page.ReadMeasured(data, name, page.Wanted{Program: q.Spec.Workload.Op + "_perf"})
 	if err != nil {
 		return nil, err
 	}
-	return &Recognised{Kind: "measured", Text: fmt.Sprintf("measured: %d sizes", len(m.Points)), Measured: &m}, nil
+	m := &list[0]
+	text := fmt.Sprintf("measured: %d sizes", len(m.Points))
+	if len(list) > 1 {
+		text += fmt.Sprintf(", of the first of %d tables", len(list))
+	}
+	for _, note := range m.Notes {
+		text += "; " + note
+	}
+	return &Recognised{Kind: "measured", Text: text, Measured: m}, nil
 }
 
 func logFile(_ *Service, name string, data []byte, _ *Query) (*Recognised, error) {

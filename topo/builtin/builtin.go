@@ -86,6 +86,22 @@ func plain(name string) string {
 	return strings.NewReplacer("-", "", "_", "", " ", "", ".", "").Replace(strings.ToLower(strings.TrimSuffix(name, ".xml")))
 }
 
+// Words are the names of all machines and the words in them, of which a mistyped one may be near.
+func Words() []string {
+	var out []string
+	for _, m := range load() {
+		for _, n := range append([]string{m.Name}, m.Aliases...) {
+			out = append(out, n)
+			for _, w := range strings.FieldsFunc(n, func(r rune) bool { return r == '-' || r == '.' }) {
+				if len(w) > 2 && !slices.Contains(out, w) {
+					out = append(out, w)
+				}
+			}
+		}
+	}
+	return out
+}
+
 // maxNear is how many names are suggested for one that is none.
 const maxNear = 4
 

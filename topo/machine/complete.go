@@ -10,7 +10,7 @@ import (
 	"github.com/simccl/simccl/topo/decl"
 )
 
-// Places are the PCI functions of a topology file that stand for GPUs and NICs and have
+// Places are the PCI functions of a topology file that are of GPUs and NICs and have
 // nothing in them, by bus id: what vendors publish for NCCL_TOPO_FILE, where NCCL adds what
 // it finds on the machine (v2.28.9 src/graph/xml.cc:756 for GPUs, :918 for NICs).
 type Places struct {
@@ -55,6 +55,15 @@ func (p *Places) Command(file string) string {
 		s += " --nic-kind " + sameKind(p.NICs, "KIND", nicByDevice)
 	}
 	return s + " > machine.xml"
+}
+
+// Kinds lists what KIND of Command may be.
+func (p *Places) Kinds() string {
+	s := "GPUs: " + strings.Join(slices.Sorted(maps.Keys(gpuKinds)), ", ")
+	if len(p.NICs) > 0 {
+		s += "; NICs: " + strings.Join(slices.Sorted(maps.Keys(nicKinds)), ", ")
+	}
+	return s
 }
 
 // sameKind is the kind that all devices have by their ids, or else a word.
@@ -160,7 +169,7 @@ func Complete(root *decl.Element, k Kinds, links *NVLink) (notes []string, err e
 	for _, d := range nics {
 		setIDs(d.PCI, nicKinds[kindOr(k.NIC, nicByDevice(d.PCI))].pci)
 	}
-	return append(notes, fmt.Sprintf("%d GPUs and %d NICs stand in the places of the file, numbered by bus id", len(gpus), len(nics))), nil
+	return append(notes, fmt.Sprintf("%d GPUs and %d NICs are put into the places of the file, numbered by bus id", len(gpus), len(nics))), nil
 }
 
 func kindOr(given, found string) string {

@@ -13,7 +13,7 @@ import (
 // mixed is a trace with many warnings before few errors.
 func mixed() string {
 	var b strings.Builder
-	b.WriteString(`{"traceEvents":[{"ph":"X","pid":1,"tid":2,"ts":0,"dur":100000,"name":"a"}`)
+	b.WriteString(`{"otherData":{"schema":"simccl/1"},"traceEvents":[{"ph":"X","pid":1,"tid":2,"ts":0,"dur":100000,"name":"a"}`)
 	for i := range 50 {
 		fmt.Fprintf(&b, ",\n"+`{"ph":"s","pid":1,"tid":2,"ts":%d,"id":%d,"cat":"c","name":"x"}`, i+1, i)
 	}
@@ -72,7 +72,7 @@ func long(n int, broken, unsorted bool) string {
 	if unsorted {
 		list[0], list[8] = list[8], list[0]
 	}
-	return "[" + strings.Join(list, ",\n") + "]"
+	return `{"otherData":{"schema":"simccl/1"},"traceEvents":[` + strings.Join(list, ",\n") + "]}"
 }
 
 // TestSweepingFindsTheSame: a file in the order of time is checked as it is

@@ -107,11 +107,11 @@ func (c *checker) checkFlow(k flowKey, f *flow) {
 	for i, end := range f.ends {
 		switch {
 		case len(f.starts) == 0 && !f.again:
-			c.problem(end.line, "flow", "arrow %s ends, but never starts", id)
+			c.ours(end.line, "flow", "arrow %s ends, but never starts", id)
 		case i >= len(f.starts):
-			c.problem(end.line, "flow", "arrow %s ends twice", id)
+			c.ours(end.line, "flow", "arrow %s ends twice", id)
 		case end.at < f.starts[i].at:
-			c.problem(end.line, "flow", "arrow %s ends at %s before it starts at %s in line %d", id, end.at, f.starts[i].at, f.starts[i].line)
+			c.ours(end.line, "flow", "arrow %s ends at %s before it starts at %s in line %d", id, end.at, f.starts[i].at, f.starts[i].line)
 		}
 	}
 	for _, start := range f.starts[min(len(f.starts), len(f.ends)):] {

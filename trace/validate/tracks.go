@@ -159,7 +159,7 @@ func (c *checker) sweep(k trackKey, t *trackState, last bool) {
 			if m.out {
 				what = "starts"
 			}
-			c.problem(m.line, "flow-binding", "arrow %s outside every slice of its track (pid %d, tid %d)", what, k.pid, k.tid)
+			c.ours(m.line, "flow-binding", "arrow %s outside every slice of its track (pid %d, tid %d)", what, k.pid, k.tid)
 		}
 	}
 	for ; spans < len(t.spans) && (last || t.spans[spans].start < t.last); spans++ {
@@ -170,7 +170,7 @@ func (c *checker) sweep(k trackKey, t *trackState, last bool) {
 		}
 		if n := len(t.stack); n > 0 && s.end > t.stack[n-1].end {
 			o := t.stack[n-1]
-			c.problem(s.line, "overlap", "slice %s partly overlaps %s of line %d on one track (pid %d, tid %d)", quoted(s.name), quoted(o.name), o.line, k.pid, k.tid)
+			c.ours(s.line, "overlap", "slice %s partly overlaps %s of line %d on one track (pid %d, tid %d)", quoted(s.name), quoted(o.name), o.line, k.pid, k.tid)
 			continue
 		}
 		t.stack = append(t.stack, s)

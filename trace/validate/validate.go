@@ -96,7 +96,7 @@ func (c *checker) event(e *chrome.Event) {
 			c.ours(e.Line, "metadata-first", "metadata %s after the first event", quoted(e.Name))
 		}
 		if e.HasTS && e.TS != 0 {
-			c.problem(e.Line, "metadata-ts", "metadata %s has a ts; leave it out", quoted(e.Name))
+			c.ours(e.Line, "metadata-ts", "metadata %s has a ts; leave it out", quoted(e.Name))
 		}
 		return
 	}
@@ -157,13 +157,13 @@ func (c *checker) beginEnd(e *chrome.Event) {
 		return
 	}
 	if len(t.open) == 0 {
-		c.problem(e.Line, "nesting", "end of %s without a begin", quoted(e.Name))
+		c.ours(e.Line, "nesting", "end of %s without a begin", quoted(e.Name))
 		return
 	}
 	b := t.open[len(t.open)-1]
 	t.open = t.open[:len(t.open)-1]
 	if e.Name != "" && b.name != "" && e.Name != b.name {
-		c.problem(e.Line, "nesting", "end of %s, but %s of line %d is open", quoted(e.Name), quoted(b.name), b.line)
+		c.ours(e.Line, "nesting", "end of %s, but %s of line %d is open", quoted(e.Name), quoted(b.name), b.line)
 	}
 	if e.TS < b.start {
 		c.problem(e.Line, "time", "%s ends at %s before it begins at %s", quoted(b.name), e.TS, b.start)
@@ -207,7 +207,7 @@ func (c *checker) asyncEvent(e *chrome.Event) {
 	case 'e':
 		open := c.async[k]
 		if len(open) == 0 {
-			c.problem(e.Line, "async", "end of %s (id %s) without a begin", quoted(e.Name), bare(e.ID))
+			c.ours(e.Line, "async", "end of %s (id %s) without a begin", quoted(e.Name), bare(e.ID))
 			return
 		}
 		b := open[len(open)-1]
@@ -227,7 +227,7 @@ func (c *checker) finish() {
 	c.sweepAll(true)
 	for _, k := range sortedKeys(c.tracks, func(a, b trackKey) int { return cmp.Or(cmp.Compare(a.pid, b.pid), cmp.Compare(a.tid, b.tid)) }) {
 		for _, b := range c.tracks[k].open {
-			c.problem(b.line, "nesting", "begin of %s without an end", quoted(b.name))
+			c.ours(b.line, "nesting", "begin of %s without an end", quoted(b.name))
 		}
 	}
 	for _, k := range sortedKeys(c.flows, flowKey.compare) {
@@ -240,7 +240,7 @@ func (c *checker) finish() {
 	}
 	for _, k := range sortedKeys(c.async, strings.Compare) {
 		for _, b := range c.async[k] {
-			c.problem(b.line, "async", "begin of %s without an end", quoted(b.name))
+			c.ours(b.line, "async", "begin of %s without an end", quoted(b.name))
 		}
 	}
 	c.settleOwn()

@@ -114,8 +114,40 @@ func TestEpochTimesKeepTheirNanoseconds(t *testing.T) {
 	rep := check(t, `{"traceEvents":[
 {"ph":"X","pid":"python","tid":"stream 7","ts":1700000000000000.125,"dur":0.500,"name":"a"},
 {"ph":"X","pid":"python","tid":"stream 7","ts":1700000000000000.624,"dur":1,"name":"b"}]}`)
-	if rep.Errors != 1 || rep.Problems[0].Rule != "overlap" {
+	if rep.Errors != 0 || rep.Warnings != 1 || rep.Problems[0].Rule != "overlap" {
 		t.Errorf("one nanosecond of overlap not found: %v", rep.Problems)
+	}
+}
+
+// TestWhatViewersShowIsAWarningInOthersTraces: a profiler's window cuts arrows and
+// slices, and threads that share a number overlap; in ours all of it is an error.
+// What viewers leave out is an error in both.
+func TestWhatViewersShowIsAWarningInOthersTraces(t *testing.T) {
+	shown := map[string]string{
+		"an arrow without a begin":        `{"ph":"f","bp":"e","pid":1,"tid":2,"ts":5,"id":3,"cat":"ac2g","name":"ac2g"}`,
+		"an arrow that ends twice":        `{"ph":"s","pid":1,"tid":2,"ts":4,"id":3,"cat":"c","name":"x"},{"ph":"f","pid":1,"tid":2,"ts":5,"id":3,"cat":"c","name":"x"},{"ph":"f","pid":1,"tid":2,"ts":6,"id":3,"cat":"c","name":"x"}`,
+		"an arrow backwards":              `{"ph":"s","pid":1,"tid":2,"ts":5,"id":3,"cat":"c","name":"x"},{"ph":"f","pid":1,"tid":2,"ts":4,"id":3,"cat":"c","name":"x"}`,
+		"an arrow outside of slices":      `{"ph":"s","pid":1,"tid":2,"ts":5,"id":3,"cat":"c","name":"x"},{"ph":"f","pid":1,"tid":2,"ts":50,"id":3,"cat":"c","name":"x"}`,
+		"slices that overlap partly":      `{"ph":"X","pid":1,"tid":2,"ts":5,"dur":50,"name":"b"}`,
+		"an end before the window":        `{"ph":"E","pid":1,"tid":2,"ts":5,"name":"b"}`,
+		"a begin whose end comes later":   `{"ph":"B","pid":1,"tid":3,"ts":5,"name":"b"}`,
+		"the end of another name":         `{"ph":"B","pid":1,"tid":3,"ts":5,"name":"b"},{"ph":"E","pid":1,"tid":3,"ts":6,"name":"c"}`,
+		"an asynchronous end by itself":   `{"ph":"e","pid":1,"tid":2,"ts":5,"id":3,"cat":"c","name":"x"}`,
+		"an asynchronous begin by itself": `{"ph":"b","pid":1,"tid":2,"ts":5,"id":3,"cat":"c","name":"x"}`,
+	}
+	for what, event := range shown {
+		events := `"traceEvents":[{"ph":"X","pid":1,"tid":2,"ts":0,"dur":10,"name":"a"},` + event + `]}`
+		if rep := check(t, `{"schemaVersion":1,`+events); rep.Errors != 0 || rep.Warnings == 0 {
+			t.Errorf("%s, another program's: %d errors, %d warnings", what, rep.Errors, rep.Warnings)
+		}
+		if rep := check(t, `{"otherData":{"schema":"simccl/1"},`+events); rep.Errors == 0 {
+			t.Errorf("%s, ours: %v", what, rep.Problems)
+		}
+	}
+	for what, event := range map[string]string{"no time": `{"ph":"X","pid":1,"tid":2,"dur":5,"name":"b"}`, "a slice of less than nothing": `{"ph":"X","pid":1,"tid":2,"ts":3,"dur":-5,"name":"b"}`} {
+		if rep := check(t, `{"traceEvents":[`+event+`]}`); rep.Errors != 1 {
+			t.Errorf("%s, another program's: %v", what, rep.Problems)
+		}
 	}
 }
 

@@ -28,6 +28,10 @@ func (e *MixedError) Error() string {
 // none completes them.
 func (p *parts) job() (*Job, error) {
 	j := &Job{Meta: p.meta, Notes: p.notes}
+	rankTraces(p.kineto)
+	count(p.et)
+	count(p.chakra)
+	count(p.flight)
 	var err error
 	switch {
 	case len(p.kineto) > 0:

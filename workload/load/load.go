@@ -10,11 +10,10 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
+
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/aicb"
@@ -117,6 +116,9 @@ func (p *parts) file(f File) (err error) {
 	return p.read(r, f.Name, 0)
 }
 
+// zstdWindow is how far back a frame may refer, in bytes: as the zstd command's default.
+const zstdWindow = 128 << 20
+
 // maxNesting is how deep archives and compression may be in each other.
 const maxNesting = 3
 
@@ -140,6 +142,13 @@ func (p *parts) read(in io.Reader, name string, depth int) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		return p.read(z, strings.TrimSuffix(name, ".gz"), depth+1)
+	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		z, err := zstd.NewReader(b, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(zstdWindow), zstd.WithDecoderLowmem(true))
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		defer z.Close()
+		return p.read(z, strings.TrimSuffix(name, ".zst"), depth+1)
 	case len(head) > 262 && string(head[257:262]) == "ustar":
 		return p.archive(b, name, depth)
 	}
@@ -195,21 +204,6 @@ func (p *parts) archive(in io.Reader, name string, depth int) error {
 	return nil
 }
 
-var rankInName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)rank[-_]?(\d+)|\.(\d+)\.(?:et|json)$|_(\d+)(?:\.\w+)?$`)
-})
-
-// rankOf is the rank in a file name; -1 for none.
-func rankOf(name string) int {
-	m := rankInName().FindStringSubmatch(path.Base(name))
-	for _, g := range m[min(1, len(m)):] {
-		if n, err := strconv.Atoi(g); err == nil && n < 1<<24 {
-			return n
-		}
-	}
-	return -1
-}
-
 // maxText bounds what is held at once of a file, in bytes: a compressed file may be of
 // any length.
 const maxText = 2 << 30
@@ -227,9 +221,6 @@ func (p *parts) part(in io.Reader, name string, format Format) error {
 		return err
 	case Kineto:
 		t, err := kineto.Read(in, name)
-		if err == nil && t.Rank < 0 && rankOf(name) >= 0 {
-			t.Rank = rankOf(name)
-		}
 		p.kineto = append(p.kineto, t)
 		return err
 	case TorchET:

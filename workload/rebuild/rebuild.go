@@ -108,12 +108,15 @@ func (e *WorldError) Error() string {
 
 // RankTwiceError names two recordings of one rank.
 type RankTwiceError struct {
-	Rank        int
+	Rank        int // -1: none of both says its rank
 	First, Next string
 }
 
 // Error names both files.
 func (e *RankTwiceError) Error() string {
+	if e.Rank < 0 {
+		return fmt.Sprintf("neither %s nor %s says which rank it is of (distributedInfo, or a name such as rank0.json); give one of them, or name them so", e.First, e.Next)
+	}
 	return fmt.Sprintf("%s and %s are both of rank %d; give the recordings of one run", e.First, e.Next, e.Rank)
 }
 
@@ -163,9 +166,12 @@ func (j *job) open(traces []*kineto.Trace) error {
 	slices.SortStableFunc(sorted, func(a, b *kineto.Trace) int { return cmp.Compare(a.Rank, b.Rank) })
 	for i, t := range sorted {
 		if i > 0 && max(t.Rank, 0) == max(sorted[i-1].Rank, 0) {
-			return &RankTwiceError{max(t.Rank, 0), sorted[i-1].File, t.File}
+			return &RankTwiceError{max(t.Rank, sorted[i-1].Rank), sorted[i-1].File, t.File}
 		}
 		j.world = max(j.world, t.World, t.Rank+1, 1)
+		if t.World == 0 {
+			j.world = max(j.world, largest(t.Groups))
+		}
 		r := newRank(t)
 		if len(t.Ops) == 0 {
 			r.note("no operations of a GPU were recorded")
@@ -178,6 +184,18 @@ func (j *job) open(traces []*kineto.Trace) error {
 	}
 	j.res.GPU, j.res.NCCL = sorted[0].GPU, sorted[0].NCCL
 	return nil
+}
+
+// largest is how many ranks the process groups of a recording show that there are.
+func largest(groups []kineto.Group) int {
+	most := 0
+	for _, g := range groups {
+		most = max(most, g.Size, len(g.Ranks))
+		for _, r := range g.Ranks {
+			most = max(most, int(min(max(r, 0), maxWorld))+1)
+		}
+	}
+	return most
 }
 
 // complete gives ranks without a recording the program of the first rank, or says

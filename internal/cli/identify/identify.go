@@ -1,6 +1,6 @@
 // Package identify is the command "identify": what files are, and which commands take them.
 //
-// What it must not know: how kinds are told apart.
+// What it must not know: how kinds are recognised.
 package identify
 
 import (
@@ -44,7 +44,7 @@ func Command(a *cli.App) *cobra.Command {
 	return &cobra.Command{Use: "identify FILE|DIR|-...", Short: "Say what files are, and which commands take them",
 		Long: `identify says what each file is by its content, whatever its name, the prefixes of
 launchers in front of its lines, the report that it lies in or its compression, and
-which commands take it. All commands tell files apart in the same way.
+which commands take it. All commands recognise files in this way.
 
 The first 64 MiB of a file are looked at. Of a folder each file is named, up to 1000,
 without links; - is standard input; pipes and devices are not opened. Exit status 7

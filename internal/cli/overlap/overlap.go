@@ -6,6 +6,7 @@ package overlap
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -74,6 +75,10 @@ func run(ctx context.Context, a *cli.App, m *cli.Machine, multicast bool, file s
 		return err
 	}
 	rows, err := t.Predict(ctx, machines(&spec, a.Options(nil)))
+	var bad *overlap.Error
+	if errors.As(err, &bad) {
+		return fail.Input(err)
+	}
 	if err != nil {
 		return err
 	}
@@ -155,7 +160,11 @@ func table(a *cli.App, rows []overlap.Prediction) error {
 	for _, r := range rows {
 		for _, k := range sorted(r.Simulated) {
 			m, s := r.Measured[k], r.Simulated[k]
-			fmt.Fprintf(w, "%s\t%s\t%s\t%.3f\t%.3f\t%+.1f %%\n", r.Section, r.Case, k, m, s, 100*(s/m-1))
+			off := "–"
+			if m != 0 {
+				off = fmt.Sprintf("%+.1f %%", 100*(s/m-1))
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%.3f\t%.3f\t%s\n", r.Section, r.Case, k, m, s, off)
 			if key := r.Section + " " + k; m != 0 {
 				sum[key], count[key] = sum[key]+math.Abs(s/m-1), count[key]+1
 			}

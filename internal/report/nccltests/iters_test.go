@@ -41,7 +41,7 @@ func TestPerIterationTable(t *testing.T) {
 	if out.String() != perIterTable {
 		t.Errorf("got\n%swant\n%s", out.String(), perIterTable)
 	}
-	p, err := Parse(strings.NewReader(perIterTable))
+	p, err := one([]byte(perIterTable))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ func TestReprintMeasuredTables(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := Parse(bytes.NewReader(want))
+		p, err := one(want)
 		if err != nil {
 			t.Errorf("%s: %v", f, err)
 			continue
@@ -139,7 +139,7 @@ func TestJSONLayout(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add("# nccl-tests version 2.19.6 nccl-headers=22809 nccl-library=22809\n8 2 float sum -1 33.63 0.00 0.00 N/A 33.39 0.00 0.00 N/A\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		p, err := Parse(strings.NewReader(text))
+		p, err := Parse([]byte(text), "")
 		if (p == nil) == (err == nil) {
 			t.Fatal("want either a table or an error")
 		}

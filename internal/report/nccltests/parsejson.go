@@ -70,9 +70,12 @@ type number float64
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (n *number) UnmarshalJSON(b []byte) error {
-	v, err := strconv.ParseFloat(strings.Trim(string(b), `"`), 64)
+	v, ok := value(strings.Trim(string(b), `"`))
+	if !ok {
+		return &ParseError{Problem: "a number is expected, not " + termtext.Quote(string(b), 0)}
+	}
 	*n = number(v)
-	return err
+	return nil
 }
 
 func (t *timed) measure() Measure {
@@ -84,16 +87,12 @@ func (t *timed) measure() Measure {
 }
 
 // ParseJSON reads the file of -J, of nccl-tests or as WriteJSON writes it. It
-// returns nil for JSON of another kind, and the place of what is no JSON.
-func ParseJSON(text []byte) (*Report, error) {
+// returns nil for JSON of another kind, and the place of what is no JSON as a
+// *ParseError; file names the text in it.
+func ParseJSON(text []byte, file string) (*Report, error) {
 	var d document
 	if err := json.Unmarshal(text, &d); err != nil {
-		var bad *json.SyntaxError
-		if errors.As(err, &bad) {
-			line := 1 + bytes.Count(text[:bad.Offset], []byte("\n"))
-			return nil, &ParseError{line, "", err.Error()}
-		}
-		return nil, err
+		return nil, jsonFault(text, file, err)
 	}
 	if d.Version == 0 || d.Results == nil {
 		return nil, nil
@@ -113,12 +112,35 @@ func ParseJSON(text []byte) (*Report, error) {
 		v := &d.Results[i]
 		root, err := strconv.Atoi(strings.TrimSpace(v.Root))
 		if err != nil {
-			return nil, fmt.Errorf("result %d: root %s is no rank", i, termtext.Quote(v.Root, 0))
+			return nil, &ParseError{File: file, Problem: fmt.Sprintf("results[%d].root: %s is no rank", i, termtext.Quote(v.Root, 0))}
 		}
 		r.Rows = append(r.Rows, Row{Size: v.Size, Count: v.Count, Type: v.Type, RedOp: v.RedOp, Root: root, Out: v.Out.measure(), In: v.In.measure()})
 		r.Own = append(r.Own, string(v.Own))
 	}
 	return r, nil
+}
+
+// jsonFault is an error of the decoder with its place, in words of a file.
+func jsonFault(text []byte, file string, err error) error {
+	out := &ParseError{File: file, Problem: "the file is no JSON of nccl-tests"}
+	at := int64(len(text))
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	var own *ParseError
+	switch {
+	case errors.As(err, &own):
+		out.Problem = own.Problem
+		return out
+	case errors.As(err, &syntax) && syntax.Offset >= at:
+		out.Problem = "the JSON ends too early; was the run cut short?"
+	case errors.As(err, &syntax):
+		at, out.Problem = syntax.Offset-1, "this is no JSON: a value, a comma or a bracket is expected"
+	case errors.As(err, &kind):
+		at, out.Problem = kind.Offset, fmt.Sprintf("%s: %s is not what nccl-tests writes there", termtext.Short(kind.Field, 100), termtext.Short(kind.Value, 100))
+	}
+	before := text[:min(max(at, 0), int64(len(text)))]
+	out.Line, out.Column = 1+bytes.Count(before, []byte("\n")), len(before)-bytes.LastIndexByte(before, '\n')
+	return out
 }
 
 // programs are nccl-tests' binaries without "_perf".

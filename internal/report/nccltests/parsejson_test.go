@@ -21,7 +21,7 @@ func TestJSONIsReadBack(t *testing.T) {
 	if err := WriteJSON(&b, want); err != nil {
 		t.Fatal(err)
 	}
-	got, err := ParseJSON(b.Bytes())
+	got, err := ParseJSON(b.Bytes(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,18 +32,18 @@ func TestJSONIsReadBack(t *testing.T) {
 }
 
 func TestParseJSONOfOtherThings(t *testing.T) {
-	if r, err := ParseJSON([]byte(`{"version":0}`)); r != nil || err != nil {
+	if r, err := ParseJSON([]byte(`{"version":0}`), ""); r != nil || err != nil {
 		t.Errorf("another kind of JSON: %v, %v; want neither", r, err)
 	}
 	var bad *ParseError
-	if _, err := ParseJSON([]byte("{\n\n]")); !errors.As(err, &bad) || bad.Line != 3 {
+	if _, err := ParseJSON([]byte("{\n\n]"), ""); !errors.As(err, &bad) || bad.Line != 3 {
 		t.Errorf("no JSON: %v, want line 3", err)
 	}
-	r, err := ParseJSON([]byte(`{"version":3,"results":[{"root":"0","out_of_place":{"time":1,"bus_bw":"nan"},"in_place":{}}]}`))
+	r, err := ParseJSON([]byte(`{"version":3,"results":[{"root":"0","out_of_place":{"time":1,"bus_bw":"nan"},"in_place":{}}]}`), "")
 	if err != nil || !math.IsNaN(r.Rows[0].Out.BusBW) {
 		t.Errorf("a rate that is no number: %+v, %v", r, err)
 	}
-	if _, err := ParseJSON([]byte(`{"version":3,"results":[{"root":"x"}]}`)); err == nil {
+	if _, err := ParseJSON([]byte(`{"version":3,"results":[{"root":"x"}]}`), ""); err == nil {
 		t.Error("a root that is no rank is read")
 	}
 }
@@ -51,7 +51,7 @@ func TestParseJSONOfOtherThings(t *testing.T) {
 func FuzzParseJSON(f *testing.F) {
 	f.Add([]byte(`{"version":3,"args":["all_reduce_perf"],"results":[{"root":"     0","out_of_place":{"time":1.5,"nwrong":0}}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if r, err := ParseJSON(text); err == nil && r != nil && len(r.Rows) != len(r.Own) {
+		if r, err := ParseJSON(text, ""); err == nil && r != nil && len(r.Rows) != len(r.Own) {
 			t.Errorf("%d rows, %d values of our own", len(r.Rows), len(r.Own))
 		}
 	})

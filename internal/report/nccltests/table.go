@@ -51,6 +51,7 @@ type Measure struct {
 	TimeUs, AlgBW, BusBW float64
 	Wrong                int64
 	Checked              bool       // false: N/A
+	Missing              bool       // not measured: the numbers mean nothing
 	Iters                *IterStats // of -I 1
 }
 

@@ -74,6 +74,11 @@ func (l *layout) curves() {
 		return
 	}
 	l.Section("curve", "Bandwidth and latency")
+	for _, m := range l.Measured {
+		for _, note := range m.Notes {
+			l.Raw("<p class=\"key\">%s: %s</p>\n", text(m.Name), text(note))
+		}
+	}
 	l.Raw("<p class=\"key\">%s</p>\n<div class=\"pair\"><div><h3>Bus bandwidth</h3>%s</div><div><h3>Time, both axes logarithmic</h3>%s</div></div>\n", key(l.Points, l.Measured), bandwidths, times)
 }
 

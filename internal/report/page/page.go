@@ -83,6 +83,7 @@ type Tree struct {
 type Measured struct {
 	Name   string
 	Points []Sample // by size
+	Notes  []string // what was left out, and what else to know of it
 }
 
 // Sample is one measured size.

@@ -29,7 +29,7 @@ func sample() *Page {
 		nccltrace.Phase{Wait: nccltrace.SendWait, Start: 0, End: 3 * units.Microsecond})
 	return &Page{Title: "all_reduce on <2> & more", Command: "simccl report", Host: "node0", Elapsed: 10 * units.Microsecond,
 		Facts: []Fact{{Name: "ranks", Value: "2"}},
-		Trees: []Tree{{0, []int32{-1, 0}}}, Measured: []Measured{{"h100.txt", []Sample{{1024, 2.5, 0.4}, {1 << 20, 11, 95}}}},
+		Trees: []Tree{{0, []int32{-1, 0}}}, Measured: []Measured{{"h100.txt", []Sample{{1024, 2.5, 0.4}, {1 << 20, 11, 95}}, nil}},
 		Points: []Point{{Size: 1024, TimeUs: 2, BusBW: 0.5, ModelUs: 1, ModelBW: 1, Choice: "RING/LL", Best: "TREE/LL", BestUs: 1.6, BestBW: 0.6, Setting: "NCCL_ALGO=Tree NCCL_PROTO=LL"}, {Size: 1 << 20, TimeUs: 10, BusBW: 100, ModelUs: 9, ModelBW: 110, LimitBW: 180, Choice: "RING/LL128"}},
 		Rivals: []Rival{{"Ring LL", []float64{1, 90}}, {"Ring LL128", []float64{2, 9}}, {"Tree LL", []float64{0, 30}}},
 		Links:  []exec.LinkLoad{{Name: "node0 GPU0→NVSwitch", Capacity: 100, Bytes: 500000}, {Name: "idle", Capacity: 1}},
@@ -217,7 +217,7 @@ func TestGains(t *testing.T) {
 // No line leaves its plot: every point of every curve lies inside, the bound too.
 func TestCurvesStayInside(t *testing.T) {
 	points := []Point{{Size: 8, TimeUs: 5, BusBW: 0.001, LimitBW: 40}, {Size: 4096, TimeUs: 9, BusBW: 0.8, ModelUs: 1e4, ModelBW: 0.01, LimitBW: 608}, {Size: 1 << 30, TimeUs: 7e3, BusBW: 150, LimitBW: 3000}}
-	bw, times := curves(points, []Measured{{"m", []Sample{{1, 1, 1e6}, {4096, 0.5, 900}, {1 << 31, 1, 1}}}})
+	bw, times := curves(points, []Measured{{"m", []Sample{{1, 1, 1e6}, {4096, 0.5, 900}, {1 << 31, 1, 1}}, nil}})
 	for _, m := range regexp.MustCompile(`[ML]([\d.-]+) ([\d.-]+)|c[xy]="([\d.]+)"|translate\(([\d.]+) ([\d.]+)\)`).FindAllStringSubmatch(strings.Join(regexp.MustCompile(`class="(?:line|dot)[^>]*>`).FindAllString(string(bw+times), -1), "\n"), -1) {
 		for i, v := range m[1:] {
 			f, err := strconv.ParseFloat(v, 64)

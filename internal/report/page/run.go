@@ -1,11 +1,9 @@
 package page
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -14,10 +12,8 @@ import (
 	"github.com/simccl/simccl/explain"
 	"github.com/simccl/simccl/internal/congestion"
 	"github.com/simccl/simccl/internal/congestion/tried"
-	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/internal/packetnet"
-	"github.com/simccl/simccl/internal/report/nccltests"
 	"github.com/simccl/simccl/internal/report/topology"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/topo/lint"
@@ -304,60 +300,4 @@ func (d *drawn) machine(p *Page) {
 			}
 		}
 	}
-}
-
-// ReadAll is ReadMeasured of files. Errors are of kind fail.BadInput, or read's.
-func ReadAll(files []string, program string, read func(name string) ([]byte, error)) (out []Measured, err error) {
-	for _, name := range files {
-		data, err := read(name)
-		if err != nil {
-			return nil, err
-		}
-		m, err := ReadMeasured(data, name, program)
-		if err != nil {
-			return nil, fail.Input(err)
-		}
-		out = append(out, m)
-	}
-	return out, nil
-}
-
-// ReadMeasured reads what nccl-tests, bench or run printed, or wrote with -J, of a
-// program such as "all_reduce_perf", for the curves.
-func ReadMeasured(data []byte, name, program string) (Measured, error) {
-	rows, of, err := results(data)
-	switch {
-	case err != nil:
-		return Measured{}, fmt.Errorf("%s: %w", name, err)
-	case of != "" && of != program:
-		return Measured{}, fmt.Errorf("%s: has results of %s, the page is of %s; measure the same operation", name, of, program)
-	}
-	m := Measured{Name: strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))}
-	for _, r := range rows {
-		if len(m.Points) > 0 && int64(m.Points[len(m.Points)-1].Size) >= r.Size {
-			continue // of a further root, type or cycle
-		}
-		m.Points = append(m.Points, Sample{Size: units.Bytes(r.Size), TimeUs: r.Out.TimeUs, BusBW: r.Out.BusBW})
-	}
-	return m, nil
-}
-
-// results reads a table or its JSON, and the name of the program if the file has
-// it.
-func results(data []byte) (rows []nccltests.Row, program string, err error) {
-	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
-		t, err := nccltests.Parse(bytes.NewReader(data))
-		if err != nil {
-			return nil, "", err
-		}
-		return t.Rows, t.Config.Program, nil
-	}
-	r, err := nccltests.ParseJSON(data)
-	if err == nil && r == nil {
-		err = errors.New("JSON, but not of nccl-tests' -J: no results")
-	}
-	if err != nil {
-		return nil, "", err
-	}
-	return r.Rows, r.Config.Program, nil
 }

@@ -1,0 +1,114 @@
+package load
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/simccl/simccl/workload/kineto"
+)
+
+var (
+	// rankInName finds where a name says that a number is a rank: rank0, rank_3, _r3,
+	// and the .3.et of execution traces.
+	rankInName = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)rank[-_. ]?(\d+)|(?:^|[^a-z0-9])r(\d+)(?:[^a-z0-9]|$)|\.(\d+)\.et$`)
+	})
+	digits = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\d+`) })
+)
+
+// maxRank bounds a rank in a name.
+const maxRank = 1 << 24
+
+// rankOf is the rank that a file name says; -1 for none. Other numbers are steps,
+// dates and processes as often as ranks: see counted.
+func rankOf(name string) int {
+	m := rankInName().FindStringSubmatch(path.Base(name))
+	for _, g := range m[min(1, len(m)):] {
+		if n, err := strconv.Atoi(g); err == nil && n < maxRank {
+			return n
+		}
+	}
+	return -1
+}
+
+// counted are the ranks of files of one run whose names count from 0, as in
+// trace_0.json and trace_1.json: the names have the same words, and the numbers at
+// one place, or at several alike, are all of 0 … n-1. nil where they do not.
+func counted(names []string) []int {
+	if len(names) < 2 {
+		return nil
+	}
+	numbers := make([][]string, len(names))
+	words := ""
+	for i, name := range names {
+		name = strings.TrimSuffix(name, path.Ext(name))
+		numbers[i] = digits().FindAllString(name, -1)
+		if w := digits().ReplaceAllString(name, "0"); i == 0 {
+			words = w
+		} else if w != words {
+			return nil
+		}
+	}
+	var out []int
+	for place := range numbers[0] {
+		ranks := make([]int, len(names))
+		for i := range names {
+			n, err := strconv.Atoi(numbers[i][place])
+			if err != nil || n >= len(names) {
+				ranks = nil
+				break
+			}
+			ranks[i] = n
+		}
+		if !countsFrom0(ranks) {
+			continue
+		}
+		if out != nil && !slices.Equal(out, ranks) {
+			return nil // two places count, each in its own way
+		}
+		out = ranks
+	}
+	return out
+}
+
+// countsFrom0 reports whether numbers are 0 … n-1, n at least 2, some of them perhaps
+// more than once.
+func countsFrom0(ranks []int) bool {
+	sorted := slices.Clone(ranks)
+	slices.Sort(sorted)
+	sorted = slices.Compact(sorted)
+	return len(sorted) > 1 && sorted[0] == 0 && sorted[len(sorted)-1] == len(sorted)-1
+}
+
+// count gives parts whose names do not say a rank the numbers that these count.
+func count[T any](list []ranked[T]) {
+	names := make([]string, len(list))
+	for i := range list {
+		if list[i].rank >= 0 {
+			return
+		}
+		names[i] = list[i].name
+	}
+	for i, rank := range counted(names) {
+		list[i].rank = rank
+	}
+}
+
+// rankTraces gives recordings without distributedInfo the ranks that their names say
+// or count.
+func rankTraces(list []*kineto.Trace) {
+	var open []ranked[*kineto.Trace]
+	for _, t := range list {
+		if t.Rank < 0 {
+			open = append(open, ranked[*kineto.Trace]{rankOf(t.File), t.File, t})
+		}
+	}
+	count(open)
+	for _, t := range open {
+		t.part.Rank = t.rank
+	}
+}
