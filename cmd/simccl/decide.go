@@ -19,7 +19,9 @@ func newInspect(a *app) *cobra.Command {
 	c := &cobra.Command{Use: "inspect", Short: "Print the whole decision",
 		Long: `inspect prints what NCCL decides for a machine: system and paths, graphs before
 and after all ranks agree, channels, cost model, and the choice with its
-chunking for every power of two. --json prints all of it as one document.`,
+chunking for every power of two. --json prints all of it as one document, and
+--nccl-log what NCCL would log of rank 0 (and of the first rank of nodes that differ),
+which check --log and topo convert read.`,
 		Example: `  simccl inspect --topo topo.xml --nodes 2 --json
   simccl inspect --topo topo.xml -g 4 --multicast off`,
 		Args: cli.Exactly(),
@@ -30,7 +32,11 @@ chunking for every power of two. --json prints all of it as one document.`,
 			}
 			switch {
 			case log:
-				return ncclog.WriteRank(a.Out, x.Comm, 0)
+				var set []ncclog.Setting
+				for _, s := range x.Settings() {
+					set = append(set, ncclog.Setting{Name: s[0], Value: s[1]})
+				}
+				return ncclog.WriteInit(a.Out, x.Comm, set)
 			case !a.JSON:
 				_, err := fmt.Fprint(a.Out, decision.Text(x.Comm, x.Name))
 				return err

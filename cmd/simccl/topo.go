@@ -142,7 +142,7 @@ func newTopoConvert(a *app) *cobra.Command {
 			if err := other.Whole(fused, anonymous); err != nil {
 				return err
 			}
-			h, err := other.Host(&a.App, m.Topo)
+			h, err := other.Host(&a.App, m.Topo, m.NCCL)
 			if err != nil {
 				return err
 			}

@@ -28,7 +28,8 @@ type Given struct {
 	// vendors' files do not have, and the name of its file; nil: NVLinks are assumed.
 	NVLink     []byte
 	NVLinkFile string
-	Node       int // of a log, from 0
+	Node       int    // of a log, from 0
+	Version    string // in place of the release of a log
 }
 
 // Host is a host that was read.
@@ -61,8 +62,8 @@ func Read(data []byte, name string, g Given) (*Host, error) {
 	h := &Host{Kind: kind, Label: name}
 	text := v.Text
 	switch kind {
-	case inputs.NCCLLog, inputs.SystemPrint:
-		text = data // its reader unpacks, and takes more
+	case inputs.NCCLLog, inputs.SystemPrint, inputs.Matrix:
+		text = data // their readers unpack, and name places in the file
 	case inputs.Topology, inputs.TopologyHosts, inputs.Template:
 		text = v.XML()
 	}
@@ -115,16 +116,16 @@ func (h *Host) read(data []byte, name string, g *Given) (err error) {
 	case inputs.Matrix:
 		return h.matrix(data, name, g)
 	case inputs.Lstopo:
-		var beside *smitopo.Matrix
 		var links *machine.NVLink
-		if beside, links, err = g.links(h); err == nil {
+		var beside *smitopo.Matrix
+		if links, beside, err = g.links(h); err == nil {
 			h.Root, notes, err = lstopo.Tree(data, name, lstopo.Given{Kinds: g.Kinds, NVLink: links})
 		}
 		if err == nil && beside != nil {
 			err = beside.Beside(h.Root)
 		}
 	case inputs.NCCLLog, inputs.SystemPrint:
-		return h.log(data, name, g.Node)
+		return h.log(data, name, g)
 	case inputs.MachineSpec:
 		return h.described(data, name)
 	case inputs.Template:
@@ -145,7 +146,7 @@ func (h *Host) template(data []byte, name string, g *Given) (err error) {
 		h.Notes = []string{"places of GPUs and NICs only; " + machine.PlacesOf(h.Root).Command(name) + " completes it"}
 		return nil
 	}
-	_, links, err := g.links(h) // its paths are those of a VM, which the file replaces
+	links, _, err := g.links(h) // not its paths: the file replaces those that a VM shows
 	if err != nil {
 		return err
 	}
@@ -195,9 +196,8 @@ func (h *Host) described(data []byte, name string) (err error) {
 	return h.generate(name)
 }
 
-// links are the matrix beside a file, and the NVLinks that it says; nil without one. What was
-// assumed of them becomes notes of the host.
-func (g *Given) links(h *Host) (*smitopo.Matrix, *machine.NVLink, error) {
+// links are the NVLinks of the matrix beside a file, and the matrix; nil without one.
+func (g *Given) links(h *Host) (*machine.NVLink, *smitopo.Matrix, error) {
 	if g.NVLinkFile == "" {
 		return nil, nil, nil
 	}
@@ -217,16 +217,16 @@ func (g *Given) links(h *Host) (*smitopo.Matrix, *machine.NVLink, error) {
 			h.Notes = append(h.Notes, f.Of+": "+f.Source)
 		}
 	}
-	return m, &s.NVLink, nil
+	return &s.NVLink, m, nil
 }
 
 // log takes the machine out of NCCL's log.
-func (h *Host) log(data []byte, name string, node int) error {
+func (h *Host) log(data []byte, name string, g *Given) error {
 	log, err := ncclog.Read(ncclog.File{Name: name, Data: data})
 	if err != nil {
 		return fail.Input(err)
 	}
-	m, err := logcheck.Topology(log)
+	m, err := logcheck.Topology(log, g.Version)
 	if err != nil {
 		return fail.Input(fmt.Errorf("%s: %w", name, err))
 	}
@@ -234,7 +234,7 @@ func (h *Host) log(data []byte, name string, node int) error {
 	if len(m.Env) > 0 {
 		h.Notes = append(h.Notes, "settings of the log that bear on decisions: "+strings.Join(m.Env, " "))
 	}
-	at := 0
+	at, node := 0, g.Node
 	for _, n := range m.Nodes {
 		if at += n.Count; node < at && node >= 0 {
 			if len(m.Nodes) > 1 {

@@ -127,7 +127,7 @@ var rooms = []room{
 			edge{"plan", "requests"}, edge{"plan/build", "splits over channels"})},
 	{dir: "internal/ncclog", pure: true, idea: "NCCL's log lines are text of a communicator",
 		may: []edge{vocabulary, release, {"comm", "what was decided"}, {"search", "graphs"}, {"internal/connect", "rings and trees"}, {"tuning", "the table"},
-			{"plan", "requests"}, {"topo", "devices"}, {"internal/topodoc", "the printed system"}}},
+			{"plan", "requests"}, {"topo", "devices"}, {"internal/topodoc", "the printed system"}, {"internal/envelope", "what logs were saved in"}, {"internal/inputs", "lines of RCCL"}}},
 	{dir: "trace", idea: "a trace knows nothing of collectives: names and args are strings and integers",
 		may: []edge{quantities}},
 	{dir: "internal/nccltrace", idea: "the events of NCCL's profiler, named once for simulator and hardware",

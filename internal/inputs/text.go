@@ -85,12 +85,9 @@ func lineOf(text []byte, word string) int {
 
 // Marks of what lies in reports, with other lines around it.
 var (
-	logMarks = []string{"NCCL INFO ", "NCCL WARN ", "NCCL TRACE ", "NCCL version 2."}
+	logMarks = []string{"NCCL INFO ", "RCCL INFO ", "RCCL WARN ", "NCCL WARN ", "NCCL TRACE ", "NCCL version 2."}
 	// A log of more than a few lines beside a table: a communicator begins.
 	initMarks = []string{"Init START", "Init COMPLETE", "=== System"}
-	// RCCL writes NCCL's words, and these of its own (ROCm/rccl, src/init.cc, src/misc/rocmwrap.cc).
-	rcclMarks = []string{"RCCL version", "Librccl path", "librccl", "ROCr version", "ROCm version", "HIP version", "rsmi functionality", "RCCL_", "XGMI"}
-	amdMarks  = []string{"rccl-tests", "AMD Instinct", "AMD Radeon", "Radeon RX"}
 	rocmMarks = []string{"ROCm System Management Interface", "Link Type between two GPUs", "Hops between two GPUs", "Weight between two GPUs", "AMD-SMI"}
 	smiMarks  = []string{"| NVIDIA-SMI ", "==NVSMI LOG=="}
 	ibMarks   = []string{"vendid=0x", "switchguid=0x", "caguid=0x"}
@@ -138,23 +135,20 @@ func firstLog(text []byte) int {
 // reports recognises what may have other lines before and behind.
 func (v *Verdict) reports() {
 	text := v.Text
-	log, table, amd := firstLog(text), tableHeader(text), firstOf(text, amdMarks)
-	rccl := -1
-	if log >= 0 {
-		rccl = firstOf(text, rcclMarks)
-	} else if rccl = firstOf(text, rcclMarks[:2]); rccl >= 0 {
-		log = rccl
+	log, table, amd := firstLog(text), tableHeader(text), -1
+	if (log >= 0 || table >= 0) && !bytes.Contains(text, []byte("+cuda")) { // a log of NCCL may speak of RCCL
+		amd = firstAMD(text)
 	}
 	if log < 0 || table < 0 || firstOf(text, initMarks) >= 0 {
-		v.log(text, log, rccl, amd)
+		v.log(text, log, amd)
 	}
 	switch {
-	case table >= 0 && (amd >= 0 || rccl >= 0):
+	case table >= 0 && amd >= 0:
 		v.add(RCCLTable, table)
 	case table >= 0:
 		v.add(TestTable, table)
 	}
-	v.log(text, log, rccl, amd)
+	v.log(text, log, amd)
 	v.matrices(text)
 	if i := pasted(text); i >= 0 {
 		v.add(topologyKind(text[i:]), i)
@@ -188,12 +182,11 @@ func pasted(text []byte) int {
 }
 
 // log notes a log and what it holds.
-func (v *Verdict) log(text []byte, log, rccl, amd int) {
+func (v *Verdict) log(text []byte, log, amd int) {
 	system := bytes.Index(text, []byte("=== System : maxBw"))
 	switch {
-	case log >= 0 && (rccl >= 0 || amd >= 0):
-		v.add(RCCLLog, max(rccl, -1))
-		v.add(RCCLLog, log)
+	case log >= 0 && amd >= 0:
+		v.add(RCCLLog, amd)
 		return
 	case log >= 0:
 		v.add(NCCLLog, log)

@@ -2,13 +2,12 @@ package logcheck
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/simccl/simccl/internal/ncclog"
 	"github.com/simccl/simccl/internal/release"
-	"github.com/simccl/simccl/internal/rules"
-	"github.com/simccl/simccl/scenario"
 )
 
 // Input is what a check reads.
@@ -39,6 +38,10 @@ type Report struct {
 	Notes    []string            `json:"notes"`
 
 	github bool // annotations after the text
+
+	absent map[int]int              // lines of a rank that are not in the log
+	left   int                      // lines that were written over
+	pieces map[string][]ncclog.Text // lines without a prefix, by their text
 }
 
 // Section is one part of what NCCL logs.
@@ -65,53 +68,72 @@ var Names = [...]struct{ Name, Rule string }{
 type NothingError struct{ Why string }
 
 func (e *NothingError) Error() string {
-	return "nothing can be compared: " + e.Why + "; run NCCL with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,GRAPH,TUNING"
+	return "nothing can be compared: " + e.Why + "; run NCCL with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH,TUNING"
 }
 
 // Check compares every communicator of a log. The error is a *NothingError, a
 // *PrintError, a *ShapeError, an error of the release (rules.For) or of the
 // topology.
 func Check(in Input) (*Report, error) {
-	version := in.Version
-	if version == "" {
-		version = in.Log.Version
-	}
-	r, note, err := release.Select(version)
+	r, note, err := release.Select(in.version())
 	if err != nil {
 		return nil, err
 	}
-	rep := &Report{Version: r.Version(), Logged: in.Log.Version, Equal: true, Sections: map[string]*Section{}, Notes: []string{}}
-	for _, n := range Names {
-		rep.Sections[n.Name] = &Section{}
-	}
+	rep := newReport(in.Log)
+	rep.Version, rep.Logged = r.Version(), in.Log.Version
 	if note != "" {
 		rep.note("%s", note)
 	}
-	rep.preface(in, r)
-	why := "no line says Init START"
+	why := "no line says which ranks there are"
 	for _, c := range in.Log.Comms {
-		site, note, err := machineOf(in, c, r)
+		f, note, err := in.explain(c, r)
 		if err != nil {
 			return nil, err
 		}
-		if site == nil {
+		if f == nil {
 			why = note
 			rep.note("%s", note)
 			continue
 		}
-		if note != "" {
-			rep.note("%s", note)
+		for _, n := range f.notes {
+			rep.note("%s", n)
 		}
+		if f.of != nil {
+			for _, n := range f.of.notes {
+				rep.note("%s", n)
+			}
+		}
+		rep.Version = f.site.Comm.Rules.Version()
 		rep.Comms++
-		rep.compare(c, site)
+		rep.compare(c, f.site)
 	}
 	if rep.Comms == 0 {
 		return nil, &NothingError{why}
 	}
+	rep.preface(in)
 	for _, s := range rep.Sections {
 		rep.Equal = rep.Equal && s.Equal == s.Compared && s.First == ""
 	}
 	return rep, nil
+}
+
+func newReport(log *ncclog.Log) *Report {
+	rep := &Report{Equal: true, Sections: map[string]*Section{}, Notes: []string{}, absent: map[int]int{}, pieces: map[string][]ncclog.Text{}}
+	for _, n := range Names {
+		rep.Sections[n.Name] = &Section{}
+	}
+	for _, p := range log.Pieces {
+		rep.pieces[p.Text] = append(rep.pieces[p.Text], p)
+	}
+	return rep
+}
+
+// version is the release whose rules are asked for, "" where nothing names one.
+func (in *Input) version() string {
+	if in.Version != "" {
+		return in.Version
+	}
+	return in.Log.Version
 }
 
 func (rep *Report) note(format string, args ...any) {
@@ -121,89 +143,48 @@ func (rep *Report) note(format string, args ...any) {
 }
 
 // preface notes what holds for the whole log.
-func (rep *Report) preface(in Input, r *rules.Ruleset) {
+func (rep *Report) preface(in Input) {
 	switch {
 	case in.Log.Version == "":
-		rep.note("the log names no version; the rules are those of %s", r.Version())
-	case in.Version != "" && in.Log.Version != r.Version():
-		rep.note("NCCL %s wrote the log; the rules are those of %s", in.Log.Version, r.Version())
+		rep.note("the log names no version; the rules are those of %s", rep.Version)
+	case in.Version != "" && in.Log.Version != rep.Version:
+		rep.note("NCCL %s wrote the log; the rules are those of %s", in.Log.Version, rep.Version)
 	}
-	if in.Log.Torn > 0 {
-		rep.note("%d lines were written over by another process and are left out", in.Log.Torn)
+	if n := in.Log.Torn + rep.left; n > 0 {
+		rep.note("%d lines were written over by another process and are left out", n)
 	}
-	if in.Log.Unplaced > 0 {
-		rep.note("%d choices are of communicators whose initialisation is not logged", in.Log.Unplaced)
+	if n := in.Log.Unplaced; n > 0 {
+		rep.note("%d choices are of communicators whose initialisation is not logged", n)
 	}
 	if _, left := settings(in.Log); len(left) > 0 {
 		rep.note("%s is set and its file is not available", strings.Join(left, ", "))
 	}
+	if len(rep.absent) > 0 {
+		rep.note("%s not in the log: only lines that are there are compared", absentText(rep.absent))
+	}
 }
 
-// machineOf makes simccl's communicator for one of a log. A nil site has a
-// note why it was left out, another one of what was assumed, "" for nothing.
-func machineOf(in Input, c *ncclog.Communicator, r *rules.Ruleset) (*scenario.Site, string, error) {
-	env, _ := settings(in.Log)
-	env = append(env, in.Env...)
-	cast := ncclog.Unknown
-	for _, k := range c.Ranks {
-		cast = max(cast, k.Multicast)
-	}
-	if in.Topo != nil {
-		m := &machine{files: memory{in.Topo.Name: in.Topo.Data}}
-		m.spec.Nodes = []scenario.Nodes{{Topo: in.Topo.Name, Count: max(1, c.Ranks[0].NNodes)}}
-		m.spec.GPUs = c.Ranks[0].LocalRanks
-		site, err := m.load(r.Version(), env, cast)
-		if err == nil && site.Comm.NRanks != c.NRanks {
-			return nil, fmt.Sprintf("communicator %s has %d ranks, %s with %d nodes %d", c.ID, c.NRanks, in.Topo.Name, m.spec.Nodes[0].Count, site.Comm.NRanks), nil
-		}
-		return site, "", err
-	}
-	nodes, err := nodesOf(in.Log, c, r)
-	if err != nil {
-		return nil, "", err
-	}
-	if len(nodes) == 0 {
-		return nil, fmt.Sprintf("communicator %s: no rank printed its system", c.ID), nil
-	}
-	var notes []string
-	for _, n := range nodes {
-		notes = append(notes, n.notes...)
-	}
-	site, _, err := likeliest(in, c, r, nodes, env, cast)
-	return site, strings.Join(notes, "; "), err
-}
+// maxAbsent is how many ranks a note names.
+const maxAbsent = 4
 
-// likeliest makes the communicator with each compute capability that the log
-// allows and takes the first that agrees in most lines, with its machine.
-func likeliest(in Input, c *ncclog.Communicator, r *rules.Ruleset, nodes []*printed, env []string, cast ncclog.Known) (*scenario.Site, *machine, error) {
-	var best *scenario.Site
-	var of *machine
-	most := -1
-	sms := candidates(in.Log, nodes, &r.Topo)
-	for _, sm := range sms {
-		m, err := fromLog(c, nodes, r, sm)
-		if err != nil {
-			return nil, nil, err
+// absentText is "1 line of rank 0, 3 of rank 2".
+func absentText(absent map[int]int) string {
+	ranks := slices.Sorted(maps.Keys(absent))
+	var parts []string
+	total := 0
+	for i, r := range ranks {
+		total += absent[r]
+		if i >= maxAbsent {
+			continue
 		}
-		site, err := m.load(r.Version(), env, cast)
-		if err != nil {
-			return nil, nil, err
+		unit := ""
+		if i == 0 {
+			unit = map[bool]string{true: " line", false: " lines"}[absent[r] == 1]
 		}
-		if m.sm = sm; len(sms) == 1 {
-			return site, m, nil
-		}
-		trial := &Report{Sections: map[string]*Section{}}
-		for _, n := range Names {
-			trial.Sections[n.Name] = &Section{}
-		}
-		trial.compare(c, site)
-		equal := 0
-		for _, s := range trial.Sections {
-			equal += s.Equal
-		}
-		if equal > most {
-			best, of, most = site, m, equal
-		}
+		parts = append(parts, fmt.Sprintf("%d%s of rank %d", absent[r], unit, r))
 	}
-	return best, of, nil
+	if n := len(ranks) - maxAbsent; n > 0 {
+		return fmt.Sprintf("%d lines of %d ranks (%s, …)", total, len(ranks), strings.Join(parts, ", "))
+	}
+	return strings.Join(parts, ", ")
 }

@@ -48,6 +48,9 @@ func tableRow(line string) bool {
 // compare adds one communicator to the report.
 func (rep *Report) compare(c *ncclog.Communicator, site *scenario.Site) {
 	for _, r := range c.Ranks {
+		if r.Rank >= site.Comm.NRanks {
+			continue
+		}
 		ours := map[string][]string{}
 		for _, l := range visible(ncclog.OfRank(site.Comm, int32(r.Rank)), r.Lines) {
 			name := sectionOf(l.Text)
@@ -63,8 +66,8 @@ func (rep *Report) compare(c *ncclog.Communicator, site *scenario.Site) {
 			rep.note("rank %d lists NETs without a PCI device once for each process; they are compared once", r.Rank)
 		}
 		for _, n := range Names {
-			if lines := logged[n.Name]; len(lines) > 0 {
-				rep.Sections[n.Name].lines(r, n.Rule, lines, ours[n.Name])
+			if len(logged[n.Name]) > 0 || len(ours[n.Name]) > 0 {
+				rep.lines(r, n.Name, n.Rule, logged[n.Name], ours[n.Name])
 			}
 		}
 		rep.routes(site.Comm, r)
@@ -100,46 +103,62 @@ func kind(line string) string {
 	return sectionOf(line) + " " + strings.TrimRight(word, "0123456789abcdef-/")
 }
 
-// lines compares a rank's lines of one section, in order. Where processes wrote
-// over each other only whole lines count: those that simccl prints anywhere in
-// the section are equal, and pieces of such lines are left out.
-func (s *Section) lines(r *ncclog.Rank, rule string, logged []ncclog.Text, ours []string) {
-	if r.Torn {
-		s.torn(r, rule, logged, ours)
-		return
-	}
-	for i := range max(len(logged), len(ours)) {
-		s.Compared++
+// lines compares a rank's lines of one section, each with simccl's of the same key.
+// Only a line that says otherwise is a difference: lines that are not in the log are
+// counted, and those that processes wrote over each other are left out.
+func (rep *Report) lines(r *ncclog.Rank, name, rule string, logged []ncclog.Text, ours []string) {
+	s := rep.Sections[name]
+	for _, m := range align(logged, ours) {
 		switch {
-		case i >= len(logged):
-			s.differs("rank %d: simccl also prints %q (%s)", r.Rank, ours[i], rule)
-		case i >= len(ours):
-			s.differs("%s:%d: rank %d: NCCL prints %q, simccl nothing (%s)", logged[i].File, logged[i].Line, r.Rank, logged[i].Text, rule)
-		case logged[i].Text != ours[i]:
-			s.differs("%s:%d: rank %d: NCCL %q, simccl %q (%s)", logged[i].File, logged[i].Line, r.Rank, logged[i].Text, ours[i], rule)
-		default:
+		case m.theirs < 0:
+			rep.absent[r.Rank]++
+			continue
+		case m.ours >= 0 && logged[m.theirs].Text == ours[m.ours]:
+			s.Compared++
 			s.Equal++
+			continue
+		case rep.torn(&logged[m.theirs], ours):
+			rep.left++
+			if m.ours >= 0 {
+				rep.absent[r.Rank]++
+			}
+			continue
+		}
+		s.Compared++
+		l := &logged[m.theirs]
+		if m.ours < 0 {
+			s.differs("%s:%d: rank %d: NCCL prints %q, simccl nothing (%s)", l.File, l.Line, r.Rank, l.Text, rule)
+		} else {
+			s.differs("%s:%d: rank %d: NCCL %q, simccl %q (%s)", l.File, l.Line, r.Rank, l.Text, ours[m.ours], rule)
 		}
 	}
 }
 
-func (s *Section) torn(r *ncclog.Rank, rule string, logged []ncclog.Text, ours []string) {
-	for _, l := range logged {
-		whole, piece := false, false
-		for _, o := range ours {
-			whole = whole || o == l.Text
-			piece = piece || strings.Contains(o, strings.TrimSpace(l.Text))
+// nearby is how many lines further the end of a line is that another interrupted.
+const nearby = 16
+
+// torn reports whether a line is not what its process wrote: another's prefix is in
+// it, or it begins as one of simccl's does and a line soon after is the rest of that.
+func (rep *Report) torn(l *ncclog.Text, ours []string) bool {
+	if l.Torn {
+		return true
+	}
+	for _, o := range ours {
+		n := 0
+		for n < min(len(o), len(l.Text)) && o[n] == l.Text[n] {
+			n++
 		}
-		switch {
-		case whole:
-			s.Compared++
-			s.Equal++
-		case piece, strings.Contains(l.Text, "NCCL INFO"):
-		default:
-			s.Compared++
-			s.differs("%s:%d: rank %d: NCCL %q, which simccl does not print (%s)", l.File, l.Line, r.Rank, l.Text, rule)
+		rest := strings.TrimSpace(o[n:])
+		if n == 0 || rest == "" {
+			continue
+		}
+		for _, p := range rep.pieces[rest] {
+			if p.File == l.File && p.Line > l.Line && p.Line <= l.Line+nearby {
+				return true
+			}
 		}
 	}
+	return false
 }
 
 func (s *Section) differs(format string, args ...any) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,17 +30,19 @@ type machine struct {
 	sm    int // compute capability
 }
 
-// nodesOf groups a communicator's logged ranks by node: each system print
-// names the ranks of its node.
-func nodesOf(log *ncclog.Log, c *ncclog.Communicator, rule *rules.Ruleset) ([]*printed, error) {
+// printsOf are the nodes of a communicator: each system print names the ranks of its
+// node, and of several prints of a node the one of most lines counts.
+func (f *finder) printsOf(r *rules.Ruleset, g guess) ([]*printed, error) {
 	var nodes []*printed
 	var firstErr error
 	known := map[int]bool{}
-	for _, r := range c.Ranks {
-		if known[r.Rank] {
+	ranks := slices.Clone(f.c.Ranks)
+	slices.SortStableFunc(ranks, func(a, b *ncclog.Rank) int { return len(f.tree[b]) - len(f.tree[a]) })
+	for _, k := range ranks {
+		if known[k.Rank] && !k.Unknown() {
 			continue
 		}
-		p, err := readPrint(r.Lines)
+		p, err := readPrint(f.tree[k], k.Lines)
 		if err != nil {
 			if firstErr == nil {
 				firstErr = err
@@ -49,16 +52,19 @@ func nodesOf(log *ncclog.Log, c *ncclog.Communicator, rule *rules.Ruleset) ([]*p
 		if p == nil {
 			continue
 		}
-		if err := p.place(c, r); err != nil {
+		if err := p.place(f.c, k); err != nil {
 			return nil, err
 		}
-		if p.gpus[r.Rank] == nil {
+		if k.Unknown() {
+			k.Rank = p.first()
+		}
+		if p.gpus[k.Rank] == nil {
 			continue
 		}
-		for g := range p.gpus {
-			known[g] = true
+		for n := range p.gpus {
+			known[n] = true
 		}
-		p.describe(r, log.Network, rule.Topo.FuseAlone)
+		p.describe(f, k, r.Topo.FuseAlone, g)
 		nodes = append(nodes, p)
 	}
 	if len(nodes) == 0 {
@@ -79,31 +85,61 @@ func (p *printed) ranks() []int {
 	return out
 }
 
-// describe adds to NETs what other lines of the rank say: names and GPU Direct.
-// NCCL reports NETs in the order of their numbers; alone is rules.Topo.FuseAlone.
-func (p *printed) describe(r *ncclog.Rank, network string, alone bool) {
-	direct := false
-	for _, route := range r.Routes {
-		direct = direct || route.GDR
+// efaLatency is what aws-ofi-nccl reports for every EFA device, in microseconds
+// (param.h: OFI_NCCL_NET_LATENCY).
+const efaLatency = 75
+
+// describe adds to NETs what lines of the ranks of their host say: names, GPU Direct
+// and latency; alone is rules.Topo.FuseAlone. What none says is guessed.
+func (p *printed) describe(f *finder, r *ncclog.Rank, alone bool, g guess) {
+	network := f.in.Log.Network
+	names, able := map[int]string{}, map[string]bool{}
+	filled, direct := r.Nets, false
+	for _, k := range f.c.Ranks {
+		if k != r && k.Host() != r.Host() {
+			continue
+		}
+		maps.Copy(names, k.Names)
+		maps.Copy(able, k.GDR)
+		if len(k.Nets) > len(filled) {
+			filled = k.Nets
+		}
+		for _, route := range k.Routes {
+			direct = direct || route.GDR
+		}
 	}
 	for i, n := range p.nets {
 		dev := n.Int("dev", -1)
-		name := "net" + strconv.Itoa(dev)
+		name := names[dev]
 		at := dev
-		if alone && dev >= len(r.Nets) {
-			at -= len(r.Nets) // the virtual NIC of one port has the port's name
+		if alone && dev >= len(filled) {
+			at -= len(filled) // the virtual NIC of one port has the port's name
 		}
-		if at >= 0 && at < len(r.Nets) {
-			name = r.Nets[at]
+		if name == "" && at >= 0 && at < len(filled) {
+			name = filled[at]
 		}
-		gdr, said := r.GDR[name]
+		if name == "" {
+			name = "net" + strconv.Itoa(dev)
+		}
+		gdr, said := able[name]
 		if !said {
-			gdr = direct
+			gdr, said = able[strconv.Itoa(dev)]
+		}
+		if !said && direct {
+			gdr, said = true, true
+		}
+		if !said {
+			p.open = true
+			gdr = f.direct[g[qDirect]]
 		}
 		n.Attrs = slices.Insert(n.Attrs, 0, decl.Attr{Name: "name", Value: name})
 		n.Set("maxconn", map[bool]string{true: "65536", false: "131072"}[network == "Socket"])
+		latency := f.latency[g[qLatency]]
 		if strings.Contains(network, "Libfabric") {
-			n.Set("latency", "75") // aws-ofi-nccl reports it for every EFA device (param.h: OFI_NCCL_NET_LATENCY)
+			latency = efaLatency
+		}
+		if latency > 0 {
+			n.Set("latency", strconv.Itoa(latency))
 		}
 		n.Set("gdr", map[bool]string{true: "1", false: "0"}[gdr])
 		p.nets[i] = n
@@ -129,15 +165,21 @@ func fromLog(c *ncclog.Communicator, nodes []*printed, r *rules.Ruleset, sm int)
 	at := 0
 	for i, n := range nodes {
 		ranks := n.ranks()
-		if ranks[0] != at && i > 0 && ranks[0] > at {
+		before := 0 // nodes like this one, where it is the first that logged something
+		if ranks[0] > at {
 			// Nodes between whose ranks logged nothing are like the one before.
-			size := len(nodes[i-1].gpus)
+			size := len(nodes[max(0, i-1)].gpus)
 			missing := (ranks[0] - at) / size
 			if missing*size != ranks[0]-at {
 				return nil, &ShapeError{c.ID, fmt.Sprintf("ranks %d to %d logged nothing and are not whole nodes", at, ranks[0]-1)}
 			}
-			m.spec.Nodes[len(m.spec.Nodes)-1].Count += missing
-			m.notes = append(m.notes, fmt.Sprintf("ranks %d to %d logged nothing; their nodes are taken to equal the one before", at, ranks[0]-1))
+			if i == 0 {
+				before = missing
+				m.notes = append(m.notes, fmt.Sprintf("ranks %d to %d logged nothing; their nodes are taken to equal the first that did", at, ranks[0]-1))
+			} else {
+				m.spec.Nodes[len(m.spec.Nodes)-1].Count += missing
+				m.notes = append(m.notes, fmt.Sprintf("ranks %d to %d logged nothing; their nodes are taken to equal the one before", at, ranks[0]-1))
+			}
 			at = ranks[0]
 		}
 		if ranks[0] != at || ranks[len(ranks)-1] != at+len(ranks)-1 {
@@ -146,7 +188,7 @@ func fromLog(c *ncclog.Communicator, nodes []*printed, r *rules.Ruleset, sm int)
 		at += len(ranks)
 		name := "log.node" + strconv.Itoa(i) + ".xml"
 		m.files[name] = n.topology(&r.Topo, sm)
-		m.spec.Nodes = append(m.spec.Nodes, scenario.Nodes{Topo: name, Count: 1})
+		m.spec.Nodes = append(m.spec.Nodes, scenario.Nodes{Topo: name, Count: 1 + before})
 	}
 	if rest := c.NRanks - at; rest > 0 {
 		last := &m.spec.Nodes[len(m.spec.Nodes)-1]

@@ -19,8 +19,13 @@ func (p *printed) place(c *ncclog.Communicator, of *ncclog.Rank) error {
 	devs := slices.Clone(p.devs)
 	slices.SortFunc(devs, func(a, b device) int { return cmp.Compare(a.bus, b.bus) })
 	left := map[int]bool{}
-	for r := range of.LocalRanks {
-		left[of.Rank-of.LocalRank+r] = true
+	local, first := of.LocalRanks, of.Rank-of.LocalRank
+	if local == 0 { // no line says: all GPUs of the print
+		local = len(devs)
+		first = of.Rank - of.Rank%local
+	}
+	for r := range local {
+		left[first+r] = true
 	}
 	var open []device
 	for _, d := range devs {

@@ -42,6 +42,7 @@ type printed struct {
 	links map[*decl.Element]float64 // GB/s from the owner, by pci and nic
 	at    ncclog.Text
 
+	open   bool     // no line says whether a NET can do GPU Direct RDMA
 	notes  []string // what was assumed
 	halves int64    // lower halves of switches that were added
 }
@@ -61,24 +62,28 @@ type place struct {
 
 var (
 	// rawText is a node by its whole id, as links name it before 2.23.4.
-	rawText  = ncclog.Pattern(`^(CPU|GPU|NIC|NET|NVS)/([0-9A-F]+)((?: \([^)]*\))?)$`)
+	rawText  = ncclog.Pattern(`^(CPU|GPU|PCI|NIC|NET|NVS)/([0-9A-F]+)((?: \([^)]*\))?)$`)
 	nodeText = ncclog.Pattern(`^(CPU|GPU|PCI|NIC|NET|NVS|DEV)/([0-9a-f]+)-([0-9a-f]+)(?: \(([^)]*)\))?$`)
 	linkText = ncclog.Pattern(`^( *)\+ (\w+)\[(\d+\.\d)\] - (.*)$`)
 )
 
+// whole reports whether a line that others wrote over reads as one of a print.
+func whole(line string) bool {
+	m := linkText().FindStringSubmatch(line)
+	return m == nil || nodeText().MatchString(byHost(m[4]))
+}
+
 // isSystem reports whether a line belongs to the tree of a system print, not
 // to its paths.
 func isSystem(line string) bool {
-	return nodeText().MatchString(line) && strings.HasPrefix(line, "CPU/") || linkText().MatchString(line)
+	return strings.HasPrefix(line, "CPU/") && nodeText().MatchString(byHost(line)) || linkText().MatchString(line)
 }
 
-// readPrint reads the first system print among a rank's lines, nil without one.
-func readPrint(lines []ncclog.Text) (*printed, error) {
+// readPrint reads the tree of a system print, nil where it is none; lines are all of
+// the rank's, whose paths say in which order devices were found.
+func readPrint(tree, lines []ncclog.Text) (*printed, error) {
 	p := &printed{root: &decl.Element{Name: "system", Attrs: []decl.Attr{{Name: "version", Value: "1"}}}, gpus: map[int]*decl.Element{}, rates: map[*decl.Element]float64{}, links: map[*decl.Element]float64{}, seen: map[string]bool{}}
-	for _, l := range lines {
-		if !isSystem(l.Text) {
-			continue
-		}
+	for _, l := range tree {
 		p.at = l
 		if err := p.line(l.Text); err != nil {
 			return nil, err
@@ -109,7 +114,7 @@ func (p *printed) new(name string, attrs ...string) *decl.Element {
 func (p *printed) line(text string) error {
 	link := linkText().FindStringSubmatch(text)
 	if link == nil {
-		m := nodeText().FindStringSubmatch(text)
+		m := nodeText().FindStringSubmatch(byHost(text))
 		cpu, err := p.cpu(m)
 		if err != nil {
 			return err

@@ -52,7 +52,7 @@ func TestADifferenceIsNamed(t *testing.T) {
 func TestNothingToCompare(t *testing.T) {
 	for text, want := range map[string]string{
 		"hello\n": "nccl.log: no NCCL INFO line; run with NCCL_DEBUG=INFO",
-		"h:1:2 [0] NCCL INFO NCCL version 2.28.9+cuda13.0\n": "nothing can be compared: no line says Init START",
+		"h:1:2 [0] NCCL INFO NCCL version 2.28.9+cuda13.0\n": "nothing can be compared: no line says which ranks there are",
 		"h:1:2 [0] NCCL INFO NCCL version 2.10.3+cuda11.0\n": "no rules of NCCL 2.10.3",
 	} {
 		q := &logcheck.Request{Logs: []string{"nccl.log"}}

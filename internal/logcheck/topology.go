@@ -3,6 +3,7 @@ package logcheck
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/simccl/simccl/internal/ncclog"
 	"github.com/simccl/simccl/internal/release"
@@ -26,50 +27,45 @@ type Node struct {
 	Count int
 }
 
-// Topology makes topology files of a log. Errors are those of Check,
-// and *NoSystemError.
-func Topology(log *ncclog.Log) (*Machine, error) {
-	r, note, err := release.Select(log.Version)
+// Topology makes topology files of a log; version replaces its release. Rules of the
+// oldest release read the print of an older one. Errors are those of Check, and
+// *NoSystemError.
+func Topology(log *ncclog.Log, version string) (*Machine, error) {
+	in := &Input{Log: log, Version: version}
+	out := &Machine{}
+	text, older := in.version(), ""
+	if text != "" && !strings.HasPrefix(text, "torch==") {
+		text, older = release.Recorded(text)
+	}
+	r, note, err := release.Select(text)
 	if err != nil {
 		return nil, err
 	}
-	out := &Machine{}
-	if note != "" {
-		out.Notes = append(out.Notes, note)
+	for _, n := range []string{older, note} {
+		if n != "" {
+			out.Notes = append(out.Notes, n)
+		}
 	}
 	for _, c := range log.Comms {
-		nodes, err := nodesOf(log, c, r)
+		f, _, err := in.explain(c, r)
 		if err != nil {
 			return nil, err
 		}
-		if len(nodes) == 0 {
+		if f == nil {
 			continue
 		}
 		out.Env, _ = settings(log)
-		cast := ncclog.Unknown
-		for _, k := range c.Ranks {
-			cast = max(cast, k.Multicast)
+		for _, n := range f.of.spec.Nodes {
+			out.Nodes = append(out.Nodes, Node{File{n.Topo, f.of.files[n.Topo]}, n.Count})
 		}
-		_, m, err := likeliest(Input{Log: log}, c, r, nodes, out.Env, cast)
-		if err != nil {
-			return nil, err
-		}
-		for _, n := range m.spec.Nodes {
-			out.Nodes = append(out.Nodes, Node{File{n.Topo, m.files[n.Topo]}, n.Count})
-		}
-		for _, n := range nodes {
-			out.Notes = append(out.Notes, n.notes...)
-		}
-		out.SM, out.Notes = m.sm, append(out.Notes, m.notes...)
+		out.Notes = append(append(out.Notes, f.notes...), f.of.notes...)
+		out.SM = f.of.sm
 		if i := slices.IndexFunc(log.GPUs, func(name string) bool { return smOf(name) > 0 }); i >= 0 {
 			out.GPU = log.GPUs[i]
 		} else {
-			out.Notes = append(out.Notes, fmt.Sprintf("no line names the GPUs: compute capability %d explains the log", m.sm))
+			out.Notes = append(out.Notes, fmt.Sprintf("no line names the GPUs: compute capability %d explains the log", f.of.sm))
 		}
 		return out, nil
-	}
-	if len(log.Comms) == 0 {
-		return nil, &NoSystemError{"no line says Init START"}
 	}
 	return nil, &NoSystemError{"no rank printed its system (=== System)"}
 }
@@ -78,5 +74,5 @@ func Topology(log *ncclog.Log) (*Machine, error) {
 type NoSystemError struct{ Why string }
 
 func (e *NoSystemError) Error() string {
-	return e.Why + "; run NCCL with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,GRAPH, or have it write the topology (NCCL_TOPO_DUMP_FILE)"
+	return e.Why + "; run NCCL with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH, or have it write the topology (NCCL_TOPO_DUMP_FILE)"
 }

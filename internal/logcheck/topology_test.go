@@ -19,7 +19,7 @@ var decided = []string{"graphs", "trees", "rings", "channels", "table", "choices
 // described checks that what topo gen makes of a log's description decides as the log says.
 func described(t *testing.T, path string, log *ncclog.Log) {
 	t.Helper()
-	m, err := logcheck.Topology(log)
+	m, err := logcheck.Topology(log, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,10 +17,12 @@ const (
 	Init Subsystem = iota
 	Graph
 	Tuning
+	Env
+	Net
 )
 
 // String is the name in NCCL_DEBUG_SUBSYS.
-func (s Subsystem) String() string { return [...]string{"INIT", "GRAPH", "TUNING"}[s] }
+func (s Subsystem) String() string { return [...]string{"INIT", "GRAPH", "TUNING", "ENV", "NET"}[s] }
 
 // Line is one INFO line without its prefix.
 type Line struct {
@@ -48,8 +50,11 @@ func Write(w io.Writer, c *comm.Comm, subs ...Subsystem) error {
 
 // WriteRank prints what one rank logs.
 func WriteRank(w io.Writer, c *comm.Comm, rank int32, subs ...Subsystem) error {
-	prefix := RankPrefix(c, rank)
-	for _, l := range OfRank(c, rank) {
+	return write(w, RankPrefix(c, rank), OfRank(c, rank), subs)
+}
+
+func write(w io.Writer, prefix string, lines []Line, subs []Subsystem) error {
+	for _, l := range lines {
 		if len(subs) > 0 && !slices.Contains(subs, l.Sub) {
 			continue
 		}

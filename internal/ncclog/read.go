@@ -1,22 +1,21 @@
 package ncclog
 
 import (
-	"bufio"
-	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/simccl/simccl/internal/envelope"
+	"github.com/simccl/simccl/internal/inputs"
 )
 
-// maxLogLine bounds a line of a log: NCCL's own buffer holds 2,048 bytes
-// (debug.cc:ncclDebugLog), prefixes of launchers come before it.
-const maxLogLine = 1 << 20
+// maxLogLine bounds what is looked at of a line of a log: NCCL's own buffer holds
+// 2,048 bytes (debug.cc:ncclDebugLog), prefixes of launchers come before it.
+const maxLogLine = 1 << 16
 
 // Log is what the INFO lines of one job's processes say: of one file or of
 // several, one a rank or a host.
@@ -31,6 +30,13 @@ type Log struct {
 	// Torn counts lines that processes wrote over each other: what is left of
 	// them is not compared.
 	Torn int
+	// Pieces are lines without a prefix: ends of lines that were written over,
+	// and what other programs print.
+	Pieces []Text
+	// Removed is what the text was taken out of (envelope.Text).
+	Removed []string
+	// Excerpt: no line says Init START; ranks are concluded from other lines.
+	Excerpt bool
 	// Unplaced counts choices of a communicator whose making is not logged.
 	Unplaced int
 }
@@ -67,15 +73,19 @@ type Rank struct {
 	NNodes, LocalRanks, LocalRank int   // 0 where no line says so
 	MNNVL                         bool
 	Multicast                     Known
-	GDR                           map[string]bool // NET name → GPU Direct RDMA
-	Nets                          []string        // names of NETs by number
-	Lines                         []Text
-	Ops                           []Choice
-	Routes                        []Route
-	Torn                          bool // a line of its thread was written over
+	// GDR is whether NETs can do GPU Direct RDMA, by number and by name, as the
+	// lines "GPU Direct RDMA Enabled …" say.
+	GDR    map[string]bool
+	Nets   []string       // names of NETs in the order in which they are filled in
+	Names  map[int]string // names of NETs by number, where a line says it
+	Lines  []Text
+	Ops    []Choice
+	Routes []Route
+	Torn   bool // a line of its thread was written over
 
 	process string // host:pid
 	pointer string // of the communicator in its process
+	unknown bool   // nothing names its number
 }
 
 // Known is a fact that a log may not mention.
@@ -93,6 +103,7 @@ type Text struct {
 	Text string
 	File string
 	Line int
+	Torn bool // another line is on the line of the file, or what is left of one
 }
 
 // Choice is what NCCL logged of an operation: "AllReduce: 1024 Bytes -> Algo RING …".
@@ -121,15 +132,20 @@ type Route struct {
 }
 
 var (
-	prefix    = Pattern(`(\S+:\d+:\d+) \[(-?\d+)\] (?:\S+:\d+ )?NCCL INFO `)
-	version   = Pattern(`^NCCL version (\d+\.\d+\.\d+)(?:\+cuda(\S+))?`)
+	prefix    = Pattern(`([^\s:\[\]<>()|"']+:\d+:\d+) \[(-?\d+)\] (?:\S+:\d+ )?NCCL INFO ?`)
+	version   = Pattern(`^NCCL version (\d+\.\d+\.\d+)(?:\+cuda(\d[\d.]*))?`)
 	setBy     = Pattern(`^(NCCL_[A-Z0-9_]+) set by environment to (.*)$`)
 	initStart = Pattern(`^(?:\[Rank \d+\] )?(ncclComm\w+) comm (0x[0-9a-f]+) rank (\d+) nranks (\d+) cudaDev (-?\d+)(?: nvmlDev (-?\d+))? busId ([0-9a-f]+)(.*?)(?:- )?Init START`)
 	commID    = Pattern(`commId (0x[0-9a-f]+)`)
 	splitOf   = Pattern(`parent (0x[0-9a-f]+)(?: (?:splitCount|childCount) (-?\d+))? color (-?\d+)`)
 	placeLine = Pattern(`^comm 0x[0-9a-f]+ rank \d+ nRanks \d+ nNodes (\d+) localRanks (\d+) localRank (\d+) MNNVL (\d+)`)
 	filledNet = Pattern(`Filled (.+) in topo with pciPath=`)
-	gdrLine   = Pattern(`GPU Direct RDMA (Enabled|Disabled)(?: \(.*\))? for HCA \d+ '([^']*)'`)
+	gdrLine   = Pattern(`GPU Direct RDMA (Enabled|Disabled)(?: \(.*\))? for HCA (\d+) '([^']*)'`)
+	// Of a pair of GPU and NET; "Disabled" says that they are far from each other
+	// (paths.cc:ncclTopoCheckGdr).
+	pairLine  = Pattern(`^GPU Direct RDMA Enabled for GPU [0-9a-f]+ / HCA ([0-9a-f]+) \(`)
+	usingLine = Pattern(`^NET/\w+ : Using ((?:\[\d+\]\S+ ?)+)`)
+	usedNet   = Pattern(`\[(\d+)\]([^\s:]+)`)
 	// NVLS channels exist where multicast is supported and enabled.
 	channelsLine = Pattern(`^\d+ coll channels, (?:\d+ collnet channels, )?(\d+) nvls channels`)
 	castLine     = Pattern(`^NVLS multicast support is (not )?available`)
@@ -150,15 +166,26 @@ func Pattern(text string) func() *regexp.Regexp {
 // ErrNoLog marks input without a line of NCCL's.
 var ErrNoLog = errors.New("no NCCL INFO line")
 
-// Read parses logs in the given order; a file may be gzip. Names are used in
-// positions. The error names the file where one holds no line of NCCL's.
+// Read parses logs in the given order, each in any envelope (package envelope).
+// Names are used in positions. The error names the file where one holds no line of
+// NCCL's or is AMD's (*AMDError).
 func Read(files ...File) (*Log, error) {
-	r := &reader{log: &Log{}, threads: map[string]*Rank{}, procs: map[string]*Rank{}, groups: map[string]*group{}}
-	for _, f := range files {
-		if err := r.file(f); err != nil {
+	r := &reader{log: &Log{}, threads: map[string]*Rank{}, procs: map[string]*Rank{}, groups: map[string]*group{}, orphans: map[string]*orphan{}}
+	texts := make([]envelope.Text, len(files))
+	for i, f := range files {
+		t, err := envelope.Open(f.Data)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Name, err)
+		}
+		texts[i] = t
+	}
+	r.known = writers(texts)
+	for i, f := range files {
+		if err := r.file(f.Name, texts[i]); err != nil {
 			return nil, err
 		}
 	}
+	r.adopt()
 	r.place()
 	return r.log, nil
 }
@@ -186,38 +213,39 @@ type reader struct {
 	threads map[string]*Rank  // host:pid:tid → the rank whose init it logs
 	procs   map[string]*Rank  // host:pid:pointer → rank
 	groups  map[string]*group // by thread
+	orphans map[string]*orphan
+	order   []string       // threads of orphans
+	known   map[string]int // threads → lines that begin with them
 	chosen  []chosen
 	name    string
 	line    int
+	torn    bool // the line of the file holds more than one
 }
 
-func (r *reader) file(f File) error {
-	data := f.Data
-	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
-		z, err := gzip.NewReader(bytes.NewReader(data))
-		if err != nil {
-			return fmt.Errorf("%s: %w", f.Name, err)
-		}
-		if data, err = io.ReadAll(io.LimitReader(z, maxLog+1)); err != nil {
-			return fmt.Errorf("%s: %w", f.Name, err)
-		}
-		if len(data) > maxLog {
-			return fmt.Errorf("%s: more than %d MiB of log; keep the lines of the first initialisation and some operations", f.Name, maxLog>>20)
-		}
-	}
-	r.name, r.line = f.Name, 0
+func (r *reader) file(name string, t envelope.Text) error {
+	r.name = name
 	seen := false
-	sc := bufio.NewScanner(bytes.NewReader(data))
-	sc.Buffer(nil, maxLogLine)
-	for sc.Scan() {
-		r.line++
-		seen = r.take(sc.Text()) || seen
+	for _, what := range t.Removed {
+		if !slices.Contains(r.log.Removed, what) {
+			r.log.Removed = append(r.log.Removed, what)
+		}
 	}
-	if err := sc.Err(); err != nil {
-		return fmt.Errorf("%s:%d: %w", f.Name, r.line+1, err)
+	var other *AMDError
+	for _, l := range t.Lines {
+		r.line = l.Number
+		text := l.Text[:min(len(l.Text), maxLogLine)]
+		if other == nil {
+			if m := inputs.AMDLine(text); m != "" {
+				other = &AMDError{File: name, Line: l.Number, Text: m}
+			}
+		}
+		seen = r.take(text) || seen
 	}
-	if !seen {
-		return fmt.Errorf("%s: %w; run with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,GRAPH,TUNING", f.Name, ErrNoLog)
+	if other != nil && r.log.CUDA == "" { // a log of NCCL may speak of RCCL
+		return other
+	}
+	if !seen && !r.bare(t) {
+		return fmt.Errorf("%s: %w; run with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH,TUNING", name, ErrNoLog)
 	}
 	return nil
 }
@@ -226,37 +254,51 @@ func (r *reader) file(f File) error {
 // line of a choice and stay.
 const maxCalls = 1 << 12
 
-// maxLog bounds a decompressed log.
-const maxLog = 1 << 30
-
 // take reads one line and reports whether it is NCCL's.
 func (r *reader) take(line string) bool {
 	if m := usesGPU().FindStringSubmatch(line); m != nil {
 		r.model(m[1], m[2])
 		return false
 	}
-	at := prefix().FindAllStringSubmatchIndex(line, -1)
+	var at [][]int
+	if strings.Contains(line, "NCCL INFO") {
+		at = prefix().FindAllStringSubmatchIndex(line, -1)
+	}
 	if at == nil {
+		if text := strings.TrimSpace(line); text != "" && len(r.log.Pieces) < maxPieces && len(text) < maxPiece {
+			r.log.Pieces = append(r.log.Pieces, r.at(text))
+		}
+		if strings.Contains(line, "NCCL INFO") {
+			r.log.Torn++
+		}
 		// Up to 2.21.5 the version has no prefix (init.cc:476 of v2.21.5).
-		return version().MatchString(line) && r.global(line)
+		if _, v, ok := strings.Cut(line, "NCCL version "); ok {
+			r.global("NCCL version " + v)
+		}
+		return false
 	}
 	// Of several prefixes in one line the last one's text is whole; what is
 	// before it was overwritten.
 	for _, m := range at[:len(at)-1] {
 		r.log.Torn++
-		if rank := r.threads[line[m[2]:m[3]]]; rank != nil {
+		if rank := r.threads[r.writer(line[m[2]:m[3]])]; rank != nil {
 			rank.Torn = true
 		}
 	}
 	m := at[len(at)-1]
-	thread := line[m[2]:m[3]]
+	thread := r.writer(line[m[2]:m[3]])
 	text := line[m[1]:]
-	if len(at) > 1 {
+	glued := thread != line[m[2]:m[3]]
+	if glued && len(at) == 1 {
+		r.log.Torn++
+	}
+	if r.torn = len(at) > 1 || glued; r.torn {
 		if rank := r.threads[thread]; rank != nil {
 			rank.Torn = true
 		}
 	}
 	r.text(thread, text)
+	r.torn = false
 	return true
 }
 
@@ -279,6 +321,8 @@ func (r *reader) text(thread, text string) {
 		if m := initStart().FindStringSubmatch(text); m != nil {
 			r.begin(thread, m)
 		}
+	case strings.Contains(text, "Init COMPLETE"):
+		r.orphan(thread, text)
 	case opLine().MatchString(text):
 		r.choice(thread, opLine().FindStringSubmatch(text), text)
 	case oldOpLine().MatchString(text):
@@ -296,6 +340,8 @@ func (r *reader) text(thread, text string) {
 	default:
 		if rank := r.threads[thread]; rank != nil {
 			r.ofRank(rank, text)
+		} else {
+			r.orphan(thread, text)
 		}
 	}
 }
@@ -361,7 +407,8 @@ func (r *reader) begin(thread string, m []string) {
 			c = have
 		}
 	}
-	rank := &Rank{Rank: num(m[3]), CUDADev: num(m[5]), NVMLDev: num(m[6]), process: process(thread), pointer: m[2], GDR: map[string]bool{}}
+	rank := newRank(thread)
+	rank.Rank, rank.CUDADev, rank.NVMLDev, rank.pointer = num(m[3]), num(m[5]), num(m[6]), m[2]
 	rank.BusID, _ = strconv.ParseInt(m[7], 16, 64)
 	if c == nil || c.has(rank.Rank) {
 		c = &Communicator{ID: id, NRanks: n, Split: split}
@@ -392,7 +439,41 @@ func (r *reader) commOf(rank *Rank) *Communicator {
 	return &Communicator{}
 }
 
-func (r *reader) at(text string) Text { return Text{Text: text, File: r.name, Line: r.line} }
+func newRank(thread string) *Rank {
+	return &Rank{process: process(thread), GDR: map[string]bool{}, Names: map[int]string{}}
+}
+
+func (r *reader) at(text string) Text {
+	return Text{Text: text, File: r.name, Line: r.line, Torn: r.torn}
+}
+
+// nets reads what a line says of NETs: names, GPU Direct RDMA.
+func (k *Rank) nets(text string) bool {
+	switch {
+	case strings.HasPrefix(text, "NET/"):
+		if m := usingLine().FindStringSubmatch(text); m != nil {
+			for _, d := range usedNet().FindAllStringSubmatch(m[1], -1) {
+				k.Names[num(d[1])] = d[2]
+			}
+			return true
+		}
+		m := gdrLine().FindStringSubmatch(text)
+		if m == nil {
+			return false
+		}
+		k.Names[num(m[2])] = m[3]
+		k.GDR[m[2]], k.GDR[m[3]] = m[1] == "Enabled", m[1] == "Enabled"
+		return true
+	case strings.HasPrefix(text, "GPU Direct RDMA"):
+		if m := pairLine().FindStringSubmatch(text); m != nil {
+			if id, err := strconv.ParseUint(m[1], 16, 64); err == nil {
+				k.GDR[strconv.FormatUint(id&(1<<56-1), 10)] = true
+			}
+		}
+		return true
+	}
+	return false
+}
 
 // ofRank reads a line about one rank.
 func (r *reader) ofRank(rank *Rank, text string) {
@@ -406,8 +487,7 @@ func (r *reader) ofRank(rank *Rank, text string) {
 		}
 		return
 	}
-	if m := gdrLine().FindStringSubmatch(text); m != nil {
-		rank.GDR[m[2]] = m[1] == "Enabled"
+	if rank.nets(text) {
 		return
 	}
 	if m := castLine().FindStringSubmatch(text); m != nil {
@@ -437,8 +517,8 @@ func (r *reader) ofRank(rank *Rank, text string) {
 	}
 }
 
-// rendered are the lines that OfRank prints.
-var rendered = Pattern(`^(=== System : |={42}$|(CPU|GPU|PCI|NIC|NET|DEV)/[0-9a-f]+-|(GPU|NET)/[0-9A-F]+ :| *\+ \w+\[|Pattern \d| ?\d+ : (GPU|NET)/|Tree \d+ :|NVLS (Head|Trees|tuning)|` +
+// rendered are the lines that OfRank prints, and those of older releases' systems.
+var rendered = Pattern(`^(=== System : |={42}$|(CPU|GPU|PCI|NIC|NET|DEV)/[0-9a-f]+-|CPU/[0-9A-F]+ \(|(GPU|NET)/[0-9A-F]+ :| *\+ \w+\[|Pattern \d| ?\d+ : (GPU|NET)/|Tree \d+ :|NVLS (Head|Trees|tuning)|` +
 	`Channel \d+/\d+ :( +\d+)+(\.\.\.)?$|Ring \d+ :|Trees \[|P2P Chunksize|ncclP2pSchedule|  Algorithm   \||  Protocol    \|| Max NThreads \||` +
 	` *\w+ \| *\d+\.\d/|threadThresholds|\d+ coll channels)`)
 

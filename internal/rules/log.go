@@ -21,6 +21,8 @@ type Log struct {
 	WideRings bool
 	// NVLSTuning: channels and chunks of NVLS have a line of their own.
 	NVLSTuning bool
+	// RankOfInit: the line "Init START" begins with the rank.
+	RankOfInit bool
 	// OpTime: the line of an operation has the numbers of algorithm and protocol
 	// and the time of the cost model; else their names and the channels.
 	// OpNoFunc: it does not name the operation.

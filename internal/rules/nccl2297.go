@@ -24,6 +24,7 @@ func nccl2297() *Ruleset {
 	u.RingLL128Max[3] = [3]float64{40, 40, 40} // graph/tuning.cc:180
 	u.NVLSTreeSM = 100                         // graph/tuning.cc:596
 
+	r.Log.RankOfInit = true                               // init.cc:1699
 	r.Plan.LLByParts = true                               // enqueue.cc:878
 	r.Plan.MinTraffic, r.Plan.RoundShare = 32<<10, true   // enqueue.cc:581, 614
 	r.Plan.EpochBatches, r.Plan.RoundsResume = true, true // enqueue.cc:139, 1123

@@ -56,6 +56,11 @@ func Equip(root *decl.Element, gpus, nics []Device, k Kinds, links *NVLink) (not
 		links = &assumed
 		notes = append(notes, note)
 	}
+	for _, p := range links.Pairs {
+		if n := max(p[0], p[1]); n >= len(gpus) {
+			return nil, fmt.Errorf("the matrix has NVLinks of GPU%d, the host has %d GPUs; give both of one host", n, len(gpus))
+		}
+	}
 	g.spec.NVLink = *links
 	g.connect()
 	for i := range nics {

@@ -25,7 +25,7 @@ FILE may also be one of these, as --topo of every command takes them; what it do
 not say is assumed, with a warning, or an error that names what to give:
 
   the output of nvidia-smi topo -m   no kinds of GPU, NIC and CPU
-  what lstopo --of xml wrote         no NVLinks (--nvlink), no speeds of NICs
+  what lstopo --of xml wrote         no speeds of NICs; NVLinks where it knew NVML
   a log of NCCL (NCCL_DEBUG=INFO,    no device ids; the node's switches as NCCL
   NCCL_DEBUG_SUBSYS=INIT,ENV,GRAPH)  joined them, NICs without names
   a description for topo gen         all that its kinds have
@@ -55,8 +55,8 @@ func (c *Convert) Register(f *pflag.FlagSet) {
 }
 
 // given are the options as the reader of hosts takes them.
-func (c *Convert) given(a *cli.App) (g anyhost.Given, err error) {
-	g = anyhost.Given{Kinds: c.kinds, Node: c.node, NVLinkFile: c.nvlink}
+func (c *Convert) given(a *cli.App, version string) (g anyhost.Given, err error) {
+	g = anyhost.Given{Kinds: c.kinds, Node: c.node, NVLinkFile: c.nvlink, Version: version}
 	if c.nvlink != "" {
 		g.NVLink, err = a.Read(c.nvlink, process.MaxResults)
 	}
@@ -64,9 +64,9 @@ func (c *Convert) given(a *cli.App) (g anyhost.Given, err error) {
 }
 
 // Host reads a host of whatever describes one, and warns of what is assumed; of a built-in
-// machine and of NCCL's own files only the tree is there.
-func (c *Convert) Host(a *cli.App, name string) (*anyhost.Host, error) {
-	g, err := c.given(a)
+// machine and of NCCL's own files only the tree is there. version replaces the release of a log.
+func (c *Convert) Host(a *cli.App, name, version string) (*anyhost.Host, error) {
+	g, err := c.given(a, version)
 	if err != nil {
 		return nil, err
 	}
