@@ -5,13 +5,13 @@ import (
 	"io"
 	"slices"
 
-	"github.com/simccl/simccl/internal/check"
-	"github.com/simccl/simccl/internal/cli"
+	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/inputs"
-	"github.com/simccl/simccl/internal/logcheck"
 	"github.com/simccl/simccl/internal/newfile"
-	"github.com/simccl/simccl/internal/process"
+	"github.com/simccl/simccl/study/check"
+	"github.com/simccl/simccl/study/logcheck"
 	"github.com/spf13/cobra"
 )
 

@@ -4,15 +4,15 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/cli/machines"
+	"github.com/simccl/simccl/app/report/page"
 	"github.com/simccl/simccl/internal/anyhost"
-	"github.com/simccl/simccl/internal/cli"
-	"github.com/simccl/simccl/internal/cli/machines"
 	"github.com/simccl/simccl/internal/inputs"
-	"github.com/simccl/simccl/internal/report/page"
-	"github.com/simccl/simccl/internal/report/topology"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/lint"
+	"github.com/simccl/simccl/topo/show"
 	"github.com/spf13/cobra"
 )
 
@@ -69,8 +69,8 @@ bridges), svg a drawing, dot one for Graphviz.`,
 			if format == "svg" {
 				return a.PrintText(page.Drawing(x.Cluster.Host(node).Systems[0]))
 			}
-			err = topology.Write(a.Out, x.Cluster.Host(node), format)
-			var word *topology.FormatError
+			err = show.Write(a.Out, x.Cluster.Host(node), format)
+			var word *show.FormatError
 			if errors.As(err, &word) {
 				return usage("--format %v", err)
 			}
@@ -152,7 +152,7 @@ func newTopoConvert(a *app) *cobra.Command {
 				}
 			}
 			if anonymous {
-				h.Root = topology.Anonymize(h.Root)
+				h.Root = show.Anonymize(h.Root)
 			}
 			return other.Print(&a.App, h, m.Topo)
 		}}
@@ -191,9 +191,9 @@ hashes do not count. Status 7 where there is a difference.`,
 					return err
 				}
 			}
-			changes := topology.Diff(specs[0], specs[1])
+			changes := show.Diff(specs[0], specs[1])
 			if a.JSON {
-				if err := a.Encode("  ", true, append([]topology.Change{}, changes...)); err != nil {
+				if err := a.Encode("  ", true, append([]show.Change{}, changes...)); err != nil {
 					return err
 				}
 			} else {

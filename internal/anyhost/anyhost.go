@@ -12,12 +12,12 @@ import (
 
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/inputs"
-	"github.com/simccl/simccl/internal/logcheck"
-	"github.com/simccl/simccl/internal/lstopo"
-	"github.com/simccl/simccl/internal/ncclog"
-	"github.com/simccl/simccl/internal/smitopo"
+	"github.com/simccl/simccl/study/logcheck"
+	"github.com/simccl/simccl/study/ncclog"
 	"github.com/simccl/simccl/topo/decl"
+	"github.com/simccl/simccl/topo/lstopo"
 	"github.com/simccl/simccl/topo/machine"
+	"github.com/simccl/simccl/topo/smi"
 	topoxml "github.com/simccl/simccl/topo/xml"
 )
 
@@ -117,7 +117,7 @@ func (h *Host) read(data []byte, name string, g *Given) (err error) {
 		return h.matrix(data, name, g)
 	case inputs.Lstopo:
 		var links *machine.NVLink
-		var beside *smitopo.Matrix
+		var beside *smi.Matrix
 		if links, beside, err = g.links(h); err == nil {
 			h.Root, notes, err = lstopo.Tree(data, name, lstopo.Given{Kinds: g.Kinds, NVLink: links})
 		}
@@ -170,7 +170,7 @@ func parse(data []byte, name string) (*decl.Element, error) {
 
 // matrix reads the output of nvidia-smi topo -m.
 func (h *Host) matrix(data []byte, name string, g *Given) (err error) {
-	if h.Spec, err = smitopo.Parse(string(data), name, g.Kinds); err != nil {
+	if h.Spec, err = smi.Parse(string(data), name, g.Kinds); err != nil {
 		return err
 	}
 	for _, f := range h.Spec.Facts {
@@ -197,14 +197,14 @@ func (h *Host) described(data []byte, name string) (err error) {
 }
 
 // links are the NVLinks of the matrix beside a file, and the matrix; nil without one.
-func (g *Given) links(h *Host) (*machine.NVLink, *smitopo.Matrix, error) {
+func (g *Given) links(h *Host) (*machine.NVLink, *smi.Matrix, error) {
 	if g.NVLinkFile == "" {
 		return nil, nil, nil
 	}
 	if err := inputs.Want(g.NVLink, g.NVLinkFile, inputs.Matrix); err != nil {
 		return nil, nil, fail.Input(err)
 	}
-	m, err := smitopo.Read(string(g.NVLink), g.NVLinkFile)
+	m, err := smi.Read(string(g.NVLink), g.NVLinkFile)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
-	"github.com/simccl/simccl/internal/lstopo"
+	"github.com/simccl/simccl/topo/lstopo"
 )
 
 // markup recognises XML and HTML by the outermost element.

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/simccl/simccl/internal/smitopo"
+	"github.com/simccl/simccl/topo/smi"
 	"github.com/simccl/simccl/workload/aicb"
 	"github.com/simccl/simccl/workload/goal"
 	"github.com/simccl/simccl/workload/simai"
@@ -207,10 +207,10 @@ func (v *Verdict) matrices(text []byte) {
 	if gpu0 < 0 {
 		return
 	}
-	switch smitopo.TableOf(string(text)) {
-	case smitopo.P2P:
+	switch smi.TableOf(string(text)) {
+	case smi.P2P:
 		v.add(P2PMatrix, gpu0)
-	case smitopo.Paths:
+	case smi.Paths:
 		v.add(Matrix, gpu0)
 	}
 }

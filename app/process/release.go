@@ -1,0 +1,50 @@
+package process
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+
+	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/inputs"
+	"github.com/simccl/simccl/rules/release"
+)
+
+// headSize is how much of a file is asked what it is.
+const headSize = 64 << 10
+
+// Release is the version of NCCL that a request names: by its version, or by a
+// library file, which is read and not run; "" where neither is given.
+func (p *Process) Release(version, library string) (string, error) {
+	switch {
+	case library == "":
+		return version, nil
+	case version != "":
+		return "", fail.Usage("--nccl-version and --libnccl name a version each; leave one out")
+	}
+	f, err := os.Open(p.Path(library))
+	if err != nil {
+		return "", fmt.Errorf("--libnccl: %w", err)
+	}
+	defer f.Close()
+	b := bufio.NewReaderSize(f, headSize)
+	head, _ := b.Peek(headSize) // its error comes again where the library is read
+	if err := inputs.Want(head, library, inputs.ELF); err != nil {
+		return "", fail.Input(fmt.Errorf("--libnccl: %w", err))
+	}
+	v, err := release.OfLibrary(b)
+	if err != nil {
+		return "", fmt.Errorf("--libnccl %s: %w", library, err)
+	}
+	return v.String(), nil
+}
+
+// Recorded is the release whose rules are taken for a recording that names its own. A line
+// says where that is another.
+func (p *Process) Recorded(version string) string {
+	taken, note := release.Recorded(version)
+	if note != "" {
+		fmt.Fprintf(p.Err, "simccl: %s\n", note)
+	}
+	return taken
+}

@@ -1,0 +1,196 @@
+package calibrate
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/nccltests"
+	"github.com/simccl/simccl/sim"
+)
+
+// readTables reads what nccl-tests, or our bench, printed: a run of each table. left
+// says what was left out of which.
+func readTables(name string, text []byte, s settings) (runs []*Run, left []string, err error) {
+	tables, err := nccltests.Parse(text, "")
+	if err != nil {
+		var bad *nccltests.ParseError
+		if errors.As(err, &bad) {
+			return nil, nil, &FileError{name, bad.Line, bad.Problem}
+		}
+		return nil, nil, &FileError{File: name, Problem: err.Error()}
+	}
+	for i, p := range tables {
+		file := name
+		if i > 0 {
+			file = fmt.Sprintf("%s:%d", name, p.Line)
+		}
+		run, why, err := readTable(file, p, s)
+		if err != nil {
+			return nil, nil, err
+		}
+		if why != "" {
+			left = append(left, file+": "+why)
+			continue
+		}
+		if p.Cut > 0 {
+			left = append(left, file+": "+p.Left())
+		}
+		runs = append(runs, run)
+	}
+	return runs, left, nil
+}
+
+// readTable makes a run of a table; why reports why it is left out.
+func readTable(name string, p *nccltests.Parsed, s settings) (run *Run, why string, err error) {
+	for _, l := range p.Preface {
+		if why := foreign(l); why != "" {
+			return nil, why, nil
+		}
+	}
+	if p.Config.Program == "" {
+		return nil, "neither the table nor a line before it says which operation was measured", nil
+	}
+	if n := p.Wrong(); n > 0 {
+		return nil, fmt.Sprintf("wrong values in %d of %d rows", n, len(p.Rows)), nil
+	}
+	if n := p.Summary.OutOfBounds; n > 0 {
+		return nil, fmt.Sprintf("wrong values, %d by its last lines", n), nil
+	}
+	r := &Run{File: name, Date: dateIn().FindString(strings.Join(p.Preface, " "))}
+	head := append(p.Preface, p.MoreComments...)
+	if err := r.fill(settingsInText(head), s, p.Config, p.Devices, p.Rows); err != nil {
+		return nil, "", err
+	}
+	if len(r.Samples) == 0 {
+		return nil, "no times in it", nil
+	}
+	return r, "", nil
+}
+
+var dateIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b20\d\d-\d\d-\d\d`) })
+
+// foreign reports why a table of ours is not of NCCL on GPUs.
+func foreign(preface string) string {
+	switch {
+	case strings.Contains(preface, "--backend cuda"):
+		return "our own algorithms, not NCCL"
+	case strings.Contains(preface, "measured in host memory"):
+		return "host memory, not GPUs"
+	case strings.Contains(preface, " simulated: "):
+		return "simulated, not measured"
+	}
+	return ""
+}
+
+// foreignJSON is foreign for JSON, where our own key and the devices decide.
+func foreignJSON(doc *nccltests.Report) string {
+	for _, d := range doc.Devices {
+		if d.Name == "host memory" {
+			return "host memory, not GPUs"
+		}
+	}
+	for _, text := range doc.Own {
+		var own struct {
+			Shape string   `json:"shape"`
+			SimUs *float64 `json:"sim_us"`
+		}
+		switch err := json.Unmarshal([]byte(text), &own); {
+		case err != nil: // none, or of another program
+		case own.SimUs != nil:
+			return "simulated, not measured"
+		case own.Shape != "" && own.Shape != "nccl":
+			return "our own algorithms, not NCCL"
+		}
+	}
+	return ""
+}
+
+func readJSON(name string, text []byte, s settings) (*Run, string, error) {
+	doc, err := nccltests.ParseJSON(text, "")
+	if err != nil {
+		var bad *nccltests.ParseError
+		if errors.As(err, &bad) {
+			return nil, "", &FileError{name, bad.Line, bad.Problem}
+		}
+		return nil, "", &FileError{File: name, Problem: err.Error()}
+	}
+	if doc == nil {
+		return nil, "no JSON of nccl-tests", nil
+	}
+	var own []string
+	for _, kv := range doc.Env {
+		if k, _, ok := strings.Cut(kv, "="); ok && strings.HasPrefix(k, "NCCL_") && !ignored(k) {
+			own = append(own, kv)
+		}
+	}
+	own = append(own, settingsInText(doc.Args)...)
+	for _, why := range []string{foreign(strings.Join(doc.Args, " ")), foreignJSON(doc), wrongJSON(doc)} {
+		if why != "" {
+			return nil, why, nil
+		}
+	}
+	r := &Run{File: name, Date: dateIn().FindString(doc.Start)}
+	return r, "", r.fill(own, s, doc.Config, doc.Devices, doc.Rows)
+}
+
+// wrongJSON reports why times of results that were wrong are worth nothing.
+func wrongJSON(doc *nccltests.Report) string {
+	p := nccltests.Parsed{Rows: doc.Rows}
+	if n := p.Wrong(); n > 0 {
+		return fmt.Sprintf("wrong values in %d of %d rows", n, len(p.Rows))
+	}
+	return ""
+}
+
+// fill takes what a table's head and rows say.
+func (r *Run) fill(own []string, s settings, c nccltests.Config, devices []nccltests.Device, rows []nccltests.Row) error {
+	t, err := provenanceOf(r.File, own, s)
+	if err != nil {
+		return &FileError{File: r.File, Problem: err.Error()}
+	}
+	r.Env, r.From = t.env, t.from
+	fn, err := coll.ParseFunc(c.Program)
+	if err != nil {
+		return &FileError{File: r.File, Problem: err.Error()}
+	}
+	hosts := map[string]bool{}
+	for _, d := range devices {
+		hosts[d.Host] = true
+		r.GPU = d.Name
+	}
+	r.NCCL = c.NCCLLibrary
+	r.Ranks, r.Nodes, r.PerThread = len(devices), len(hosts), max(c.GPUs, 1)
+	if r.Ranks == 0 {
+		return &FileError{File: r.File, Problem: "the table does not list its GPUs (\"#  Rank 0 Group …\"): how many ranks were there?"}
+	}
+	r.Launch = sim.Eager
+	if c.Graph > 0 {
+		r.Launch = sim.Graph
+	}
+	for _, row := range rows {
+		typ, err := coll.ParseDataType(row.Type)
+		if err != nil {
+			return &FileError{File: r.File, Problem: err.Error()}
+		}
+		op := comm.Op{Func: fn, Count: row.Count, Type: typ, Root: int32(max(row.Root, 0))}
+		if row.RedOp != "none" {
+			if op.RedOp, err = coll.ParseRedOp(row.RedOp); err != nil {
+				return &FileError{File: r.File, Problem: err.Error()}
+			}
+		}
+		for i, m := range []nccltests.Measure{row.Out, row.In} {
+			op.InPlace = i == 1
+			meaningless := op.InPlace && (fn == coll.AllToAll || fn == coll.SendRecv)
+			if m.TimeUs > 0 && row.Count > 0 && !meaningless {
+				r.Samples = append(r.Samples, Sample{Op: op, Bytes: row.Size, Us: m.TimeUs})
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,92 @@
+package ncclog
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/doc"
+)
+
+// Head lists what a rank logs before its graphs: version, settings, network, its NETs,
+// multicast and its place in the communicator. Pointers and hashes are numbers of
+// simccl's own.
+func Head(c *comm.Comm, rank int32, settings []Setting) []Line {
+	var l log
+	d := &c.Domains[c.NodeOf[rank]]
+	sys := d.System
+	l.add(Init, "NCCL version %s", c.Rules.Version())
+	for _, s := range settings {
+		l.add(Env, "%s set by environment to %s", s.Name, s.Value)
+	}
+	dev, bus, host := 0, uint64(0), 0
+	for _, id := range sys.Of(topo.GPU) {
+		if gpu := sys.Nodes[id].GPU; d.First+int32(gpu.Rank) == rank {
+			dev, bus, host = gpu.Dev, sys.Nodes[id].Ident&(1<<56-1), gpu.Host
+		}
+	}
+	network := "IB"
+	for _, id := range sys.Of(topo.NET) {
+		switch n := sys.Nodes[id].Net; {
+		case n.Sockets:
+			network = "Socket"
+		case n.LatencyUs > 0:
+			network = "AWS Libfabric"
+		}
+	}
+	l.add(Init, "Using network %s", network) // init.cc:428
+	start := "ncclCommInitRank"
+	if c.Rules.Log.RankOfInit {
+		start = fmt.Sprintf("[Rank %d] %s", rank, start)
+	}
+	const pointer, id = 0x51_0000, 0x51cc1
+	l.add(Init, "%s comm 0x%x rank %d nranks %d cudaDev %d nvmlDev %d busId %x commId 0x%x - Init START",
+		start, pointer+int(rank), rank, c.NRanks, dev, dev, bus, id)
+	for _, id := range sys.Of(topo.NET) {
+		n := sys.Nodes[id].Net
+		if n.Host == host {
+			l.add(Net, "NET/%s : GPU Direct RDMA %s for HCA %d '%s'", plugin(network), map[bool]string{true: "Enabled", false: "Disabled"}[n.GDR], n.Dev, n.Name)
+		}
+	}
+	not := "not "
+	if c.Multicast {
+		not = ""
+	}
+	l.add(Init, "NVLS multicast support is %savailable on dev %d", not, dev) // nvls.cc:201
+	mnnvl := 0
+	if sys.NHosts > 1 {
+		mnnvl = 1
+	}
+	l.add(Init, "comm 0x%x rank %d nRanks %d nNodes %d localRanks %d localRank %d MNNVL %d",
+		pointer+int(rank), rank, c.NRanks, c.NNodes, len(sys.Of(topo.GPU)), rank-d.First, mnnvl)
+	return l
+}
+
+// plugin is the name of a network in the lines of its NETs.
+func plugin(network string) string {
+	if network == "AWS Libfabric" {
+		return "OFI"
+	}
+	return network
+}
+
+// WriteInit prints what rank 0 logs, and the first rank of every node whose system is
+// not that of the node before: what is needed to make the cluster of it again.
+func WriteInit(w io.Writer, c *comm.Comm, settings []Setting, subs ...Subsystem) error {
+	var before []string
+	for n := range c.Domains {
+		d := &c.Domains[n]
+		system := doc.Log(d.System, 0)
+		if n > 0 && slices.Equal(system, before) {
+			continue
+		}
+		before = system
+		lines := append(Head(c, d.First, settings), OfRank(c, d.First)...)
+		if err := write(w, RankPrefix(c, d.First), lines, subs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
