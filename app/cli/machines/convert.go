@@ -25,7 +25,7 @@ FILE may also be one of these, as --topo of every command takes them; what it do
 not say is assumed, with a warning, or an error that names what to give:
 
   the output of nvidia-smi topo -m   no kinds of GPU, NIC and CPU
-  what lstopo --of xml wrote         no NVLinks (--nvlink), no speeds of NICs
+  what lstopo --of xml wrote         no speeds of NICs; NVLinks where it knew NVML
   a log of NCCL (NCCL_DEBUG=INFO,    no device ids; the node's switches as NCCL
   NCCL_DEBUG_SUBSYS=INIT,ENV,GRAPH)  joined them, NICs without names
   a description for topo gen         all that its kinds have
