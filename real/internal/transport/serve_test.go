@@ -147,7 +147,7 @@ func TestKeys(t *testing.T) {
 		}
 		done := make(chan checked, 1)
 		go func() {
-			which, err := key.Check(far)
+			which, err := key.Check(far, func() {})
 			if err != nil {
 				far.Close()
 			}
