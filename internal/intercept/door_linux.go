@@ -109,7 +109,8 @@ func (d *door) know(c net.Conn, hello []byte) (*collector.Peer, error) {
 	}
 	pid, err := peerOf(u)
 	if err == nil {
-		err = d.check(pid, collector.Said(hello), shown)
+		said, whole := collector.Said(hello)
+		err = d.check(pid, said, whole, shown)
 	}
 	p := &collector.Peer{PID: pid, Refuse: err}
 	switch {
@@ -172,8 +173,9 @@ func peerOf(c *net.UnixConn) (int, error) {
 	return int(cred.Pid), nil
 }
 
-// check says why a process has nothing to ask.
-func (d *door) check(pid, said int, shown *os.File) error {
+// check says why a process has nothing to ask; whole: the connection is that of the process, with which it
+// shows its memory.
+func (d *door) check(pid, said int, whole bool, shown *os.File) error {
 	if pid == os.Getpid() {
 		return fmt.Errorf("process %d is simccl itself", pid)
 	}
@@ -189,6 +191,9 @@ func (d *door) check(pid, said int, shown *os.File) error {
 	}
 	if err := descends(pid); err != nil {
 		return err
+	}
+	if !whole { // a thread of one that has
+		return nil
 	}
 	if shown == nil {
 		return fmt.Errorf("process %d has not shown its memory (/proc/self/mem), in which --data moves data; it may not open it, or its libraries are of another simccl", pid)

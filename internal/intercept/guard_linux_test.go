@@ -25,11 +25,11 @@ func TestDescendants(t *testing.T) {
 		{os.Getppid(), "is no descendant of simccl"},
 		{self, "is simccl itself"},
 	} {
-		if err := d.check(c.pid, c.pid, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := d.check(c.pid, c.pid, true, nil); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("process %d: %v", c.pid, err)
 		}
 	}
-	if err := (&door{}).check(os.Getppid(), os.Getppid(), nil); err != nil {
+	if err := (&door{}).check(os.Getppid(), os.Getppid(), true, nil); err != nil {
 		t.Errorf("without --data nothing is moved, and a daemon's process is let in: %v", err)
 	}
 }

@@ -15,7 +15,7 @@ type memory struct{ p *process }
 
 func (m memory) open() (data.Memory, error) {
 	if m.p.memory == nil {
-		return nil, fmt.Errorf("process %d has ended", m.p.pid)
+		return nil, fmt.Errorf("process %d has ended, or has not shown its memory", m.p.pid)
 	}
 	return m.p.memory, nil
 }

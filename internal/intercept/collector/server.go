@@ -51,11 +51,12 @@ func (c *Core) greeting(conn net.Conn) (*request, *Peer, error) {
 	return parseRequest(b), peer, err
 }
 
-// Said is what a process calls itself in its greeting, a request of GreetingSize bytes.
-func Said(hello []byte) int { return int(parseRequest(hello).a[0]) }
-
-// GreetingSize is the length of a connection's first request.
-const GreetingSize = requestSize
+// Said is what a process calls itself in its greeting, and whether the connection is that of the
+// process and not one of its threads'.
+func Said(hello []byte) (pid int, whole bool) {
+	q := parseRequest(hello)
+	return int(q.a[0]), q.a[1] == nameOfWholeProcess
+}
 
 // serve answers one connection.
 func (c *Core) serve(conn net.Conn) {
