@@ -112,7 +112,7 @@ func word(flag, s string, words []string) (int, error) {
 // maxSizes and maxRanks bound --fake-grid.
 const (
 	maxSizes = 8
-	maxRanks = 1 << 24
+	maxRanks = 1 << 20
 )
 
 // isGrid reports whether --fake-grid is a grid of more ranks than --fake-ranks.
