@@ -66,8 +66,9 @@ static void *getter(const char *name, void *real) {
 }
 
 // dlsym is the C library's but for those names. It is entered as if it were called by who calls this
-// one (a call in the tail's place keeps the return address, which RTLD_NEXT goes by).
-PUBLIC __attribute__((optimize("optimize-sibling-calls"))) void *dlsym(void *restrict lib, const char *restrict name) {
+// one (a call in the tail's place keeps the return address, which RTLD_NEXT goes by). A sanitizer calls it before
+// it is ready itself.
+PUBLIC __attribute__((optimize("optimize-sibling-calls"), no_sanitize_address, no_sanitize_undefined)) void *dlsym(void *restrict lib, const char *restrict name) {
   static void *(*real)(void *restrict, const char *restrict);
   if (!real) {
     static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17"}; // of x86-64 and of aarch64
