@@ -28,7 +28,7 @@ func TestBombs(t *testing.T) {
 				t.Fatal(err)
 			}
 			read := int64(0)
-			budget := &bounded.Budget{Limit: limit, Held: func(bool) int64 { read += 1 << 18; return read }}
+			budget := &bounded.Budget{Limit: limit, Held: func(bool) int64 { read += 1 << 19; return read }}
 			open := func() (io.ReadCloser, error) { return io.NopCloser(&packed), nil }
 			_, err := load.Load([]load.File{{Name: name + ".gz", Open: open}}, load.Options{Budget: budget})
 			var over *bounded.OverBudgetError
