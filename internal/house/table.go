@@ -322,7 +322,7 @@ var rooms = []room{
 	{dir: "internal/intercept", idea: "a program is run and its record returned, apart from flags and what is made of the record",
 		may: []edge{{"internal/intercept/collector", "who answers the program"}, {"internal/bounded", "records up to a limit"}, {"internal/intercept/shim", "what the program loads"}, {"workload/calls", "the record"}, {"units", "clocks"}}},
 	{dir: "workload/load", pure: true, idea: "files of one run become a job, wherever they come from",
-		may: []edge{{"workload", "the program of a job, and its text"}, {"workload/kineto", "recordings"}, {"workload/rebuild", "programs of recordings"}, {"workload/torchet", "a format"}, {"workload/chakra", "a format"},
+		may: []edge{{"workload", "the program of a job, and its text"}, {"internal/bounded", "memory that files may take"}, {"workload/kineto", "recordings"}, {"workload/rebuild", "programs of recordings"}, {"workload/torchet", "a format"}, {"workload/chakra", "a format"},
 			{"workload/flight", "a format"}, {"workload/nccllog", "a format"}, {"workload/simai", "a format"}, {"workload/aicb", "a format"}, {"workload/goal", "a format"}, {"workload/inspector", "a format"}, {"workload/calls", "a format"},
 			{"workload/internal/jsonscan", "meta.json"}}},
 	{dir: "workload/transform", pure: true, idea: "a program becomes another, apart from formats and machines", may: with(edge{"workload", "programs"})},

@@ -23,8 +23,8 @@ import (
 // (SO_PEERCRED, unix(7)), not the one that a program claims to be.
 //
 // The collector opens no process's memory. A program opens its own (/proc/self/mem) with its own
-// rights, and sends the descriptor with its greeting: so nobody has the collector read or write what
-// he could not himself, whatever rights the collector has and whoever gets a process id next.
+// rights, and sends the descriptor with its greeting: so a program has the collector read and write what it
+// could itself, whatever rights the collector has, and whichever process has that id next.
 type door struct {
 	shows bool // programs show their memory, and are descendants of this process
 	stop  chan struct{}
@@ -68,7 +68,7 @@ func (d *door) start(c *exec.Cmd) error {
 	return err
 }
 
-// reap waits for adopted processes that have ended, as init would: some wait until they are gone.
+// reap waits for adopted processes that have ended, as init would: some programs wait for that.
 func (d *door) reap() {
 	tick := time.NewTicker(250 * time.Millisecond)
 	defer tick.Stop()

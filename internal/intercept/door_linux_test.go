@@ -8,8 +8,8 @@ import (
 	"github.com/simccl/simccl/internal/intercept"
 )
 
-// TestOnlyOwnMemory: a process reaches no memory but its own through the collector, whoever it says
-// that it is and whatever it shows; it is told so, and the report says it once.
+// TestOnlyOwnMemory: a process reaches no memory but its own through the collector, whatever process it says
+// that it is and whatever it shows; it gets the reason, and the report says it once.
 func TestOnlyOwnMemory(t *testing.T) {
 	m := two(t)
 	steal := example(t, "steal")

@@ -10,7 +10,7 @@ import (
 	"github.com/simccl/simccl/internal/fail"
 )
 
-// OpenSoon opens an input file that comes to its end. A pipe that nobody writes to, and a file of the
+// OpenSoon opens an input file that comes to its end. A pipe without a writer, and a file of the
 // kernel's that says something when something happens (/proc/kmsg), are no inputs: what says nothing for
 // a while is refused. A pipe of the shell's (<(zcat x), /dev/stdin) may take as long as its writer does.
 func (p *Process) OpenSoon(name string) (io.ReadCloser, error) {
@@ -63,7 +63,7 @@ func (s *slow) pump(path string) {
 	}
 }
 
-// give hands a piece over, unless nobody reads any more.
+// give hands a piece over, unless the reader has closed.
 func (s *slow) give(x piece) bool {
 	select {
 	case s.pieces <- x:

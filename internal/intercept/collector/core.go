@@ -93,7 +93,7 @@ type Settings struct {
 // Peer is the process behind a connection, as the system knows it.
 type Peer struct {
 	PID    int   // in the collector's namespace
-	Refuse error // why it has nothing to ask; it is told so
+	Refuse error // why it has nothing to ask; it gets the reason
 	// Memory is what of a process can be read and written: that which it has shown, and no other.
 	Memory Memory
 }
@@ -124,7 +124,7 @@ type Core struct {
 	moves    int64
 	mover    *process // that moves data
 	moverPID int
-	refused  map[int]bool // processes that were told so
+	refused  map[int]bool // processes that have the reason
 	noMover  string       // why there is none
 	unmoved  []*move      // until it is there
 	serial   int          // requests so far

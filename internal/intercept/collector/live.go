@@ -356,7 +356,7 @@ func (c *Core) give(m *move) {
 	c.want(c.mover, true)
 }
 
-// StartMover starts the process that moves data: no other one is told where the buffers of
+// StartMover starts the process that moves data: no other one learns where the buffers of
 // ranks are.
 func (c *Core) StartMover(start func() (pid int, err error)) error {
 	c.mu.Lock()

@@ -318,7 +318,7 @@ func FuzzStranger(f *testing.F) {
 
 // TestProvenBeforeTold: who gives a connection up at the moment at which it is proven (transport.Serve
 // closes the oldest that is not) does so before the dialer counts on it: the dialer sees a handshake that
-// was cut, and dials again. A dialer that had been told would take it for the death of the other side.
+// was cut, and dials again. A dialer that had the answer would take it for the death of the other side.
 func TestProvenBeforeTold(t *testing.T) {
 	a, b := wire(t)
 	done := make(chan error, 1)

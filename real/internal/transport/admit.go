@@ -10,7 +10,7 @@ import (
 
 // Admit accepts connections until take returns true. check must accept the first
 // bytes of a connection within the timeout, and call known once the caller is proven and before it
-// is told so; other connections are closed. A slow
+// learns that; other connections are closed. A slow
 // client does not block others. take closes the connections that it does not
 // keep.
 func Admit[T any](ctx context.Context, ln *net.TCPListener, timeout time.Duration, check func(c net.Conn, known func()) (T, error), take func(net.Conn, T) (enough bool)) error {
