@@ -51,7 +51,7 @@ func (v *Var) missing() string {
 var bound = func() map[string]bool {
 	m := map[string]bool{
 		"NCCL_TOPO_FILE": true, "NCCL_TOPO_DUMP_FILE": true, "NCCL_GRAPH_FILE": true, "NCCL_GRAPH_DUMP_FILE": true,
-		"NCCL_CONF_FILE": true, "NCCL_COLLNET_ENABLE": true, "SIMCCL_COLLNET": true, "SIMCCL_SECRET": true, "SIMCCL_LIBNCCL": true, "SIMCCL_NCCL_VERSION": true, "SIMCCL_PROFILER_PLUGIN": true,
+		"NCCL_CONF_FILE": true, "NCCL_COLLNET_ENABLE": true, "SIMCCL_COLLNET": true, "SIMCCL_SECRET": true, "SIMCCL_LIBNCCL": true, "SIMCCL_NCCL_VERSION": true, "SIMCCL_PROFILER_PLUGIN": true, "SIMCCL_MEMORY": true,
 		"NCCL_TUNER_PLUGIN": true, "NCCL_TUNER_CONFIG_FILE": true,
 	}
 	for _, b := range new(Config).bindings() {
@@ -293,5 +293,6 @@ var vars = []Var{
 	{"SIMCCL_LIBNCCL", Path, "", "real", "NCCL's library, where the loader does not find libnccl.so.2", "-", "", ""},
 	{"SIMCCL_PROFILER_PLUGIN", Path, "", "real", "our profiler plugin for bench --trace, where it does not lie beside simccl", "-", "", ""},
 	{"SIMCCL_SECRET", Text, "", "real", "secret that the processes of a bench share; without it a key of this user's", "-", "", ""},
+	{"SIMCCL_MEMORY", Text, "1G", "process", "memory that jobs and recordings may take while they are read, as 4G", "-", "", ""},
 	{"CUDA_LAUNCH_BLOCKING", Flag, "0", "enqueue", "launches wait for the kernel", "misc/cudawrap.cc:263", "launches are asynchronous in the model", ""},
 }

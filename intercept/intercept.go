@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/simccl/simccl/intercept/collector"
 	"github.com/simccl/simccl/intercept/shim"
+	"github.com/simccl/simccl/internal/bounded"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload/calls"
 )
@@ -72,7 +74,7 @@ type Result struct {
 // DefaultLimit is Options.Limit where that is 0.
 const DefaultLimit = 60 * time.Second
 
-// Run runs a program. Errors are *RefusedError, *shim.Error and those of files; that
+// Run runs a program. Errors are *RefusedError, *RecordError, *shim.Error and those of files; that
 // the program fails is no error.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	path, err := o.find()
@@ -92,13 +94,21 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
+	folder, err := os.OpenRoot(dir) // whatever the program does to its name
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
 	l, err := net.Listen("unix", filepath.Join(dir, "socket"))
 	if err != nil {
 		return nil, fmt.Errorf("the collector's socket: %w; set TMPDIR to a folder with a short path", err)
 	}
-	if o.Data && o.Access == nil && !o.Live() {
-		o.Access = &ProcMemory{}
+	door, err := newDoor(o.shows())
+	if err != nil {
+		return nil, err
 	}
+	defer door.close()
+	o.Know = door.know
 	core := collector.New(ctx, o.Settings)
 	stop := make(chan struct{})
 	served := make(chan error, 1)
@@ -110,12 +120,12 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	go core.Watch(stop, limit)
 	reported := make(chan struct{})
 	go func() { defer close(reported); o.report(core, stop) }()
-	moved, err := o.mover(ctx, core, dir, libs)
+	moved, err := o.mover(ctx, core, door, dir, libs)
 	if err != nil {
 		close(stop)
 		return nil, err
 	}
-	exit, err := o.run(ctx, path, dir, libs, runtime)
+	exit, err := o.run(ctx, door, path, dir, libs, runtime)
 	moved()
 	close(stop)
 	<-reported
@@ -124,13 +134,16 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	if o.Clock == collector.Record {
-		if err := feed(core, dir); err != nil {
+		if err := feed(core, folder); err != nil {
 			return nil, err
 		}
 	}
 	core.Unpaired()
 	return &Result{Record: core.Result(NCCL), Calls: core.Calls(), Procs: core.Processes(), Faults: core.Faults(), Elapsed: core.Elapsed(), Exit: exit}, nil
 }
+
+// shows reports whether programs show the collector their memory, in which it moves data.
+func (o *Options) shows() bool { return o.Data && !o.Live() }
 
 // report says how far the program is.
 func (o *Options) report(core *collector.Core, stop <-chan struct{}) {
@@ -191,14 +204,17 @@ func (o *Options) check(path string) (runtime string, err error) {
 	return runtime, nil
 }
 
-func (o *Options) run(ctx context.Context, path, dir, libs, runtime string) (int, error) {
+func (o *Options) run(ctx context.Context, d *door, path, dir, libs, runtime string) (int, error) {
 	c := exec.CommandContext(ctx, path, o.Command[1:]...)
 	c.Args[0] = o.Command[0]
 	c.Dir, c.Stdin, c.Stdout, c.Stderr = o.Dir, o.Stdin, o.Stdout, o.Stderr
 	c.Env = o.environment(dir, libs, runtime)
 	// A program that was ended may have left children that hold its output.
 	c.WaitDelay = 5 * time.Second
-	err := c.Run()
+	err := d.start(c)
+	if err == nil {
+		err = c.Wait()
+	}
 	var ended *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
@@ -215,7 +231,7 @@ func (o *Options) run(ctx context.Context, path, dir, libs, runtime string) (int
 }
 
 // mover starts the process that moves the data of real GPUs; the result ends it.
-func (o *Options) mover(ctx context.Context, core *collector.Core, dir, libs string) (end func(), err error) {
+func (o *Options) mover(ctx context.Context, core *collector.Core, d *door, dir, libs string) (end func(), err error) {
 	if !o.Data || !o.Live() {
 		return func() {}, nil
 	}
@@ -226,7 +242,13 @@ func (o *Options) mover(ctx context.Context, core *collector.Core, dir, libs str
 	c.Env = append(slices.DeleteFunc(slices.Clone(o.Env), func(kv string) bool {
 		return strings.HasPrefix(kv, "LD_PRELOAD=") || strings.HasPrefix(kv, "LD_AUDIT=")
 	}), "SIMCCL_INTERCEPT="+dir)
-	if err := c.Start(); err != nil {
+	start := func() (int, error) {
+		if err := d.start(c); err != nil {
+			return 0, err
+		}
+		return c.Process.Pid, nil
+	}
+	if err := core.StartMover(start); err != nil {
 		cancel()
 		return nil, err
 	}
@@ -270,6 +292,9 @@ func (o *Options) environment(dir, libs, runtime string) []string {
 	if host, err := os.Hostname(); err == nil {
 		set["SIMCCL_INTERCEPT_HOST"] = host
 	}
+	if o.shows() {
+		set["SIMCCL_INTERCEPT_DATA"] = "1"
+	}
 	if o.Factor > 0 {
 		set["SIMCCL_HOST_FACTOR"] = strconv.FormatFloat(o.Factor, 'g', -1, 64)
 	}
@@ -291,7 +316,7 @@ func (o *Options) environment(dir, libs, runtime string) []string {
 			set[name] = v + ":" + old
 		}
 	}
-	for _, name := range []string{"CUDA_DEVICE_MAX_CONNECTIONS", "SIMCCL_INTERCEPT", "SIMCCL_SHIM", "SIMCCL_INTERCEPT_HOST", "SIMCCL_SHIM_NCCL_ONLY", "SIMCCL_HOST_FACTOR", "LD_AUDIT", "LD_PRELOAD", "LD_LIBRARY_PATH"} {
+	for _, name := range []string{"CUDA_DEVICE_MAX_CONNECTIONS", "SIMCCL_INTERCEPT", "SIMCCL_INTERCEPT_DATA", "SIMCCL_SHIM", "SIMCCL_INTERCEPT_HOST", "SIMCCL_SHIM_NCCL_ONLY", "SIMCCL_HOST_FACTOR", "LD_AUDIT", "LD_PRELOAD", "LD_LIBRARY_PATH"} {
 		if v, ok := set[name]; ok {
 			out = append(out, name+"="+v)
 		}
@@ -299,24 +324,64 @@ func (o *Options) environment(dir, libs, runtime string) []string {
 	return out
 }
 
+// maxRecord bounds the file of a process's record, which is read piece by piece.
+const maxRecord = 1 << 32
+
+// RecordError is a record that a program left and that is none: its folder is the program's to write.
+type RecordError struct {
+	PID     int
+	Problem error
+}
+
+// Error names the process, and what is wrong.
+func (e *RecordError) Error() string {
+	return fmt.Sprintf("the record of process %d (--time record): %v; a program leaves the files of its folder SIMCCL_INTERCEPT alone", e.PID, e.Problem)
+}
+
+// Unwrap is what is wrong.
+func (e *RecordError) Unwrap() error { return e.Problem }
+
 // feed gives the collector the records that processes wrote.
-func feed(core *collector.Core, dir string) error {
-	files, err := filepath.Glob(filepath.Join(dir, "record.*"))
+func feed(core *collector.Core, dir *os.Root) error {
+	files, err := fs.Glob(dir.FS(), "record.*")
 	if err != nil {
 		return err
 	}
 	slices.SortFunc(files, func(a, b string) int { return pidOf(a) - pidOf(b) })
-	for _, f := range files {
-		data, err := os.ReadFile(f)
-		if err != nil {
-			return err
-		}
-		if err := core.Feed(pidOf(f), data); err != nil {
-			return err
+	for _, name := range files {
+		if err := feedOne(core, dir, name); err != nil {
+			return &RecordError{pidOf(name), err}
 		}
 	}
 	core.Unmatched()
 	return nil
+}
+
+// feedOne reads a record. What the program has left there is looked at before it is opened, and
+// opened so that no pipe is waited for.
+func feedOne(core *collector.Core, dir *os.Root, name string) error {
+	before, err := dir.Lstat(name)
+	if err != nil {
+		return err
+	}
+	if !before.Mode().IsRegular() {
+		return fmt.Errorf("it is no regular file (%v)", before.Mode())
+	}
+	f, err := dir.OpenFile(name, os.O_RDONLY|nonBlock, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return err
+	case !os.SameFile(before, info):
+		return errors.New("it was replaced while it was opened")
+	case info.Size() > maxRecord:
+		return &bounded.TooLargeError{Name: name, Limit: maxRecord, Size: info.Size()}
+	}
+	return core.Feed(pidOf(name), f, info.Size())
 }
 
 func pidOf(file string) int {

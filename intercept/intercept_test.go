@@ -913,6 +913,19 @@ func TestRefusedAhead(t *testing.T) {
 	}
 }
 
+// TestDriverStreams: a stream that the program destroys by the driver's function, which it has looked up
+// itself, is not asked about any more, as that would end the program.
+func TestDriverStreams(t *testing.T) {
+	program, options := realDevice(t)
+	for _, clock := range []collector.Clock{collector.Virtual, collector.Measured} {
+		r := intercepted(t, nodes(t, 1), func(o *intercept.Options) { options(o); o.Clock = clock }, program, "2", "streams")
+		r.want(t, "")
+		if r.Calls != 20 {
+			t.Errorf("%v: %d calls of 20: %q", clock, r.Calls, r.warnings)
+		}
+	}
+}
+
 // TestDestroyedAhead: what a host that runs ahead asks of a communicator comes behind the calls
 // that the collector has not seen yet.
 func TestDestroyedAhead(t *testing.T) {

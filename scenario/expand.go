@@ -7,8 +7,8 @@ import (
 	"github.com/simccl/simccl/scenario/internal/member"
 )
 
-// MaxPoints bounds the points of a grid: more is a typing error.
-const MaxPoints = 10_000_000
+// MaxPoints bounds the points of a grid, so that they are listed and compared within seconds.
+const MaxPoints = 250_000
 
 // ErrTooManyPoints: a grid with more than MaxPoints combinations.
 var ErrTooManyPoints = errors.New("the grid has too many points")

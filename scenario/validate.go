@@ -77,9 +77,19 @@ func (c *checks) atLeast(path string, value, least int) {
 	}
 }
 
+// MaxNodes bounds the nodes of a machine, so that it stays within a gigabyte: half a million GPUs in
+// nodes of 8.
+const MaxNodes = 1 << 16
+
 func (c *checks) machine(m *Machine) {
+	left := MaxNodes
 	for i, n := range m.Nodes {
-		c.atLeast(fmt.Sprintf("machine.nodes[%d].count", i), n.Count, 0)
+		path := fmt.Sprintf("machine.nodes[%d].count", i)
+		c.atLeast(path, n.Count, 0)
+		if left -= min(max(n.Count, 1), MaxNodes+1); left < 0 {
+			c.add(path, fmt.Sprint(n.Count), fmt.Sprintf("more than %d nodes in all", MaxNodes), "")
+			break
+		}
 	}
 	c.atLeast("machine.gpus", m.GPUs, 0)
 	c.atLeast("machine.nvlinkDomain", m.NVLinkDomain, 0)

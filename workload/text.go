@@ -13,8 +13,8 @@ import (
 // FormatVersion is the version of the text form.
 const FormatVersion = 1
 
-// maxRanks bounds the ranks of a text: more is a typing error.
-const maxRanks = 1 << 24
+// maxRanks bounds the ranks of a text: with more of them a check takes gigabytes.
+const maxRanks = 1 << 20
 
 // Format writes the text form, which Parse reads:
 //

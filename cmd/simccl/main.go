@@ -17,6 +17,7 @@ import (
 var version, commit, date = "v0.1.0-dev", "", ""
 
 func main() {
+	process.KeepWithin()
 	process.LateCollection()
 	os.Exit(start(os.Args[1:], appOf(process.Process{Out: os.Stdout, Err: os.Stderr, Environ: os.Environ()})))
 }

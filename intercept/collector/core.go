@@ -14,6 +14,8 @@ package collector
 import (
 	"context"
 	"fmt"
+	"io"
+	"net"
 	"sync"
 
 	"github.com/simccl/simccl/intercept/beside"
@@ -82,10 +84,24 @@ type Settings struct {
 	Grid grid.Grid
 	// Prices is nil where nothing is simulated (Record).
 	Prices Prices
-	// Access is how Data is moved.
-	Access data.Memory
+	// Know says whose a connection is. Where it is nil, a program is what it says, and shows no memory.
+	Know func(c net.Conn, hello []byte) (*Peer, error)
 	// Warn is called with what went wrong, once each.
 	Warn func(text string)
+}
+
+// Peer is the process behind a connection, as the system knows it.
+type Peer struct {
+	PID    int   // in the collector's namespace
+	Refuse error // why it has nothing to ask; it gets the reason
+	// Memory is what of a process can be read and written: that which it has shown, and no other.
+	Memory Memory
+}
+
+// Memory is that of a process, until it ends.
+type Memory interface {
+	data.Memory
+	io.Closer
 }
 
 // Core is the state of all programs.
@@ -107,11 +123,14 @@ type Core struct {
 	moving   map[int64]*move
 	moves    int64
 	mover    *process // that moves data
-	noMover  string   // why there is none
-	unmoved  []*move  // until it is there
-	serial   int      // requests so far
-	feeding  bool     // records are read or have been, of communicators that may have ended
-	changed  bool     // since waiters were looked at last
+	moverPID int
+	refused  map[int]bool // processes that have the reason
+	noMover  string       // why there is none
+	unmoved  []*move      // until it is there
+	serial   int          // requests so far
+	fed      int64        // calls of records
+	feeding  bool         // records are read or have been, of communicators that may have ended
+	changed  bool         // since waiters were looked at last
 	threads  map[*thread]bool
 	faults   int
 	walks    int // over units that messages connect
@@ -144,6 +163,8 @@ type markKey struct {
 // process is a program's process.
 type process struct {
 	pid      int
+	own      int // what it calls itself: in its own namespace
+	memory   Memory
 	launcher int // its rank as the launcher says, -1 unknown
 	ended    bool
 	clean    bool
@@ -183,7 +204,7 @@ type device struct {
 
 // New returns a collector without programs.
 func New(ctx context.Context, s Settings) *Core {
-	c := &Core{set: s, ctx: ctx, forming: map[string]*comm{}, imitated: map[string]*comm{}, gpus: make([]*rank, s.GPUs), threads: map[*thread]bool{}, turns: map[int64]*turn{}, moving: map[int64]*move{}}
+	c := &Core{set: s, ctx: ctx, forming: map[string]*comm{}, imitated: map[string]*comm{}, gpus: make([]*rank, s.GPUs), threads: map[*thread]bool{}, refused: map[int]bool{}, turns: map[int64]*turn{}, moving: map[int64]*move{}}
 	for i := range c.gpus {
 		c.gpus[i] = &rank{threads: map[int]units.Time{}, kernels: map[*comm]*op{}, streams: map[*stream]int{}, dropped: map[int]bool{}, marks: map[markKey]int{}}
 	}
@@ -240,15 +261,25 @@ func (c *Core) warn(format string, args ...any) {
 }
 
 // processOf finds a process, or makes it known.
-func (c *Core) processOf(pid, launcher int, first bool) *process {
+func (c *Core) processOf(pid, own, launcher int, first bool) *process {
 	for i := len(c.procs) - 1; i >= 0; i-- {
-		if p := c.procs[i]; p.pid == pid && !(first && p.ended) {
+		if p := c.procs[i]; p.pid == pid && p.own == own && !(first && p.ended) {
 			return p
 		}
 	}
-	p := &process{pid: pid, launcher: launcher, devices: map[int]*device{}, running: map[int64]*op{}, events: map[uint64]*event{}, number: len(c.procs), threads: map[int]*thread{}, live: &live{segments: map[uint64]*op{}, tickets: map[uint64]int{}}}
+	p := &process{pid: pid, own: own, launcher: launcher, devices: map[int]*device{}, running: map[int64]*op{}, events: map[uint64]*event{}, number: len(c.procs), threads: map[int]*thread{}, live: &live{segments: map[uint64]*op{}, tickets: map[uint64]int{}}}
 	c.procs = append(c.procs, p)
 	return p
+}
+
+// recorded is the process that calls itself pid, the last of several.
+func (c *Core) recorded(pid int) *process {
+	for i := len(c.procs) - 1; i >= 0; i-- {
+		if p := c.procs[i]; p.own == pid {
+			return p
+		}
+	}
+	return c.processOf(pid, pid, -1, false)
 }
 
 func (p *process) device(id int) *device {

@@ -10,20 +10,53 @@ import (
 // sumScaled is the number of a sum of scaled inputs, after NCCL's own reductions.
 const sumScaled = 5
 
-func (u *unit) pid() int { return u.m.dev.p.pid }
+// memory is that of a process, whose program has shown it (Peer.Memory).
+type memory struct{ p *process }
+
+func (m memory) open() (data.Memory, error) {
+	if m.p.memory == nil {
+		return nil, fmt.Errorf("process %d has ended, or has not shown its memory", m.p.pid)
+	}
+	return m.p.memory, nil
+}
+
+// ReadAt implements data.Memory.
+func (m memory) ReadAt(to []byte, at int64) (int, error) {
+	return m.at("read", to, at, data.Memory.ReadAt)
+}
+
+// WriteAt implements data.Memory.
+func (m memory) WriteAt(from []byte, at int64) (int, error) {
+	return m.at("write", from, at, data.Memory.WriteAt)
+}
+
+func (m memory) at(what string, b []byte, at int64, do func(data.Memory, []byte, int64) (int, error)) (int, error) {
+	in, err := m.open()
+	n := 0
+	if err == nil && len(b) > 0 {
+		n, err = do(in, b, at)
+	}
+	if err != nil {
+		err = fmt.Errorf("%s %d bytes at 0x%x of process %d: %w", what, len(b), uint64(at), m.p.pid, err)
+	}
+	return n, err
+}
+
+// place is an address of a unit's process.
+func (u *unit) place(at uint64) data.Place { return data.Place{In: memory{u.m.dev.p}, At: at} }
 
 // move carries out a copy or a fill of a stream.
 func (c *Core) move(o *op) {
 	if !c.set.Data || o.st.dev.p.ended {
 		return
 	}
-	pid, n := o.st.dev.p.pid, o.a[2]
-	to := data.Place{PID: pid, At: uint64(o.a[0])}
+	in, n := memory{o.st.dev.p}, o.a[2]
+	to := data.Place{In: in, At: uint64(o.a[0])}
 	var err error
 	if o.kind == setBytes {
-		err = data.Fill(c.set.Access, to, byte(o.a[1]), n)
+		err = data.Fill(to, byte(o.a[1]), n)
 	} else {
-		err = data.Copy(c.set.Access, data.Place{PID: pid, At: uint64(o.a[1])}, to, n)
+		err = data.Copy(data.Place{In: in, At: uint64(o.a[1])}, to, n)
 	}
 	if err != nil {
 		o.st.failed = true
@@ -33,7 +66,7 @@ func (c *Core) move(o *op) {
 
 // transfer copies bytes between processes.
 func (c *Core) transfer(from *unit, at uint64, to *unit, dst uint64, n int64) error {
-	return data.Copy(c.set.Access, data.Place{PID: from.pid(), At: at}, data.Place{PID: to.pid(), At: dst}, n)
+	return data.Copy(from.place(at), to.place(dst), n)
 }
 
 // carry carries out messages.
@@ -137,10 +170,10 @@ func (c *Core) reduce(units []*unit, i int, from, n int64, to []int, dst func(r 
 	in, out := make([]data.Input, len(units)), make([]data.Place, len(to))
 	for r, u := range units {
 		o := &u.ops[i]
-		in[r] = data.Input{Place: data.Place{PID: u.pid(), At: o.send + uint64(from)}, Scaled: op >= sumScaled, Pointer: o.flags&flagScalarPointer != 0, Scalar: o.scalar}
+		in[r] = data.Input{Place: u.place(o.send + uint64(from)), Scaled: op >= sumScaled, Pointer: o.flags&flagScalarPointer != 0, Scalar: o.scalar}
 	}
 	for k, r := range to {
-		out[k] = data.Place{PID: units[r].pid(), At: dst(r)}
+		out[k] = units[r].place(dst(r))
 	}
-	return data.Reduce(c.set.Access, typ, red, in, n, out)
+	return data.Reduce(typ, red, in, n, out)
 }

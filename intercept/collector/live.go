@@ -270,6 +270,9 @@ func (c *Core) attend(t *thread, q *request) func() (reply, bool) {
 			c.want(p, false)
 		}
 	} else if c.mover != p {
+		if p.pid != c.moverPID {
+			return func() (reply, bool) { return refuse(systemError, "data are moved by simccl's own process"), true }
+		}
 		c.mover, p.mover = p, true
 		for _, m := range c.unmoved {
 			c.give(m)
@@ -351,6 +354,16 @@ func (c *Core) give(m *move) {
 	}
 	c.mover.live.moves = append(c.mover.live.moves, m)
 	c.want(c.mover, true)
+}
+
+// StartMover starts the process that moves data: no other one learns where the buffers of
+// ranks are.
+func (c *Core) StartMover(start func() (pid int, err error)) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var err error
+	c.moverPID, err = start()
+	return err
 }
 
 // NoMover fails all moves: the process that moves data has ended.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/simccl/simccl/coll"
@@ -102,48 +103,84 @@ func (c *Core) recordEvent(t *thread, s *stream, kind calls.Kind, handle uint64)
 	return r, len(r.events) - 1
 }
 
-// Feed takes the record of a process that the shim wrote under --time record.
-func (c *Core) Feed(pid int, data []byte) error {
+// maxCalls bounds the calls of all records, maxGroup those of a group: a gigabyte of events.
+const (
+	maxCalls = 8 << 20
+	maxGroup = 1 << 20
+)
+
+// Feed takes the record of a process of size bytes, which the shim wrote under --time record: a head,
+// of which the first 8 bytes are the number of calls, and pieces of calls.
+func (c *Core) Feed(pid int, record io.ReaderAt, size int64) error {
+	const head, piece, each = 4096, 1 << 20, 1 << 20 / opSize
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.feeding = true
-	const head = 4096
-	if len(data) < head {
+	if size < head {
 		return nil
 	}
-	n := int64(binary.LittleEndian.Uint64(data))
-	const piece = 1 << 20
-	each := int64(piece / opSize)
-	threads := map[uint32]*thread{}
-	p := c.processOf(pid, -1, false)
-	var group []wireOp
-	flush := func() {
-		if len(group) == 0 {
-			return
-		}
-		id := group[0].thread
-		t := threads[id]
-		if t == nil {
-			t = &thread{p: p, id: int(id), worked: true, waited: group[0].time * 1000}
-			threads[id] = t
-		}
-		t.now = group[0].time * 1000
-		c.feed(t, group)
-		group = nil
+	b := make([]byte, piece)
+	if _, err := record.ReadAt(b[:8], 0); err != nil {
+		return err
 	}
-	for i := range n {
-		at := head + i/each*piece + i%each*opSize
-		if at+opSize > int64(len(data)) {
-			return fmt.Errorf("the record of process %d ends after %d of %d calls", pid, i, n)
-		}
-		o := readOp(data[at:])
-		if len(group) > 0 && group[0].group != o.group {
-			flush()
-		}
-		group = append(group, o)
+	n := binary.LittleEndian.Uint64(b)
+	room := uint64((size-head)/piece*each + min((size-head)%piece/opSize, each))
+	switch {
+	case n > room:
+		return fmt.Errorf("it says that it has %d calls, and its %d bytes have room for %d", n, size, room)
+	case c.fed+int64(n) > maxCalls:
+		return fmt.Errorf("with its %d calls there are more than %d of all processes; record a shorter run", n, maxCalls)
 	}
-	flush()
+	c.fed += int64(n)
+	r := reader{c: c, p: c.recorded(pid), threads: map[uint32]*thread{}}
+	for i := uint64(0); i < n; i += each {
+		part := b[:opSize*min(n-i, each)]
+		if _, err := record.ReadAt(part, head+int64(i/each)*piece); err != nil {
+			return err
+		}
+		for len(part) > 0 {
+			if err := r.add(readOp(part)); err != nil {
+				return err
+			}
+			part = part[opSize:]
+		}
+	}
+	r.flush()
 	return nil
+}
+
+// reader puts the calls of a record into groups.
+type reader struct {
+	c       *Core
+	p       *process
+	threads map[uint32]*thread
+	group   []wireOp
+}
+
+func (r *reader) add(o wireOp) error {
+	if len(r.group) > 0 && r.group[0].group != o.group {
+		r.flush()
+	}
+	if len(r.group) == maxGroup {
+		return fmt.Errorf("a group of more than %d calls", maxGroup)
+	}
+	r.group = append(r.group, o)
+	return nil
+}
+
+func (r *reader) flush() {
+	if len(r.group) == 0 {
+		return
+	}
+	first := &r.group[0]
+	t := r.threads[first.thread]
+	if t == nil {
+		t = &thread{p: r.p, id: int(first.thread), worked: true, waited: first.time * 1000}
+		r.threads[first.thread] = t
+	}
+	t.now = first.time * 1000
+	r.c.feed(t, r.group)
+	r.group = nil
 }
 
 // feed records a group and matches it.

@@ -2,8 +2,10 @@ package collector
 
 import (
 	"errors"
+	"io"
 	"net"
 	"slices"
+	"syscall"
 	"time"
 )
 
@@ -16,31 +18,53 @@ type waiter struct {
 	attends bool
 }
 
-// Serve answers the programs that connect, until the listener is closed.
+// Serve answers the programs that connect, until the listener is closed. Where
+// descriptors are short it waits until connections have ended, as net/http does.
 func (c *Core) Serve(l net.Listener) error {
-	for {
+	const least, longest = 5 * time.Millisecond, 250 * time.Millisecond
+	for wait := least; ; {
 		conn, err := l.Accept()
 		switch {
+		case err == nil:
+			wait = least
+			go c.serve(conn)
 		case errors.Is(err, net.ErrClosed):
 			return nil
-		case err != nil:
+		case errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ECONNABORTED) || errors.Is(err, syscall.EINTR):
+			time.Sleep(wait)
+			wait = min(2*wait, longest)
+		default:
 			return err
 		}
-		go c.serve(conn)
 	}
+}
+
+// greeting reads the first request of a connection, whose process the system names.
+func (c *Core) greeting(conn net.Conn) (*request, *Peer, error) {
+	b := make([]byte, requestSize)
+	if c.set.Know == nil {
+		_, err := io.ReadFull(conn, b)
+		q := parseRequest(b)
+		return q, &Peer{PID: int(q.a[0])}, err
+	}
+	peer, err := c.set.Know(conn, b)
+	return parseRequest(b), peer, err
+}
+
+// Said is what a process calls itself in its greeting, and whether the connection is that of the
+// process and not one of its threads'.
+func Said(hello []byte) (pid int, whole bool) {
+	q := parseRequest(hello)
+	return int(q.a[0]), q.a[1] == nameOfWholeProcess
 }
 
 // serve answers one connection.
 func (c *Core) serve(conn net.Conn) {
 	defer conn.Close()
 	t := &thread{}
-	for {
-		q, err := readRequest(conn)
-		if err != nil {
-			c.closed(t)
-			return
-		}
-		r, done := c.handle(t, q)
+	q, peer, err := c.greeting(conn)
+	for ; err == nil; q, err = readRequest(conn) {
+		r, done := c.handle(t, q, peer)
 		if done == nil {
 			r.now = t.now
 		} else if r = <-done; r.now < 0 {
@@ -49,25 +73,26 @@ func (c *Core) serve(conn net.Conn) {
 		if q.kind == reqBye {
 			continue
 		}
-		if r.write(conn) != nil {
-			c.closed(t)
-			return
+		if r.write(conn) != nil || t.p == nil {
+			break
 		}
 	}
+	if peer != nil && peer.Memory != nil && !t.whole {
+		peer.Memory.Close()
+	}
+	c.closed(t)
 }
 
 // handle carries out a request; done, if not nil, is where the reply comes later.
-func (c *Core) handle(t *thread, q *request) (reply, chan reply) {
+func (c *Core) handle(t *thread, q *request, peer *Peer) (reply, chan reply) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.serial++
-	if t.p == nil && q.kind != reqHello {
-		return refuse(internalError, "a request before the greeting"), nil
+	if t.p == nil {
+		return c.hello(t, q, peer), nil
 	}
-	if t.p != nil {
-		t.now = max(t.now, q.now)
-		t.p.latest = max(t.p.latest, t.now)
-	}
+	t.now = max(t.now, q.now)
+	t.p.latest = max(t.p.latest, t.now)
 	r, try := c.dispatch(t, q)
 	c.settle()
 	if try == nil {
@@ -128,7 +153,7 @@ func (c *Core) answer(t *thread) {
 func (c *Core) dispatch(t *thread, q *request) (reply, func() (reply, bool)) {
 	switch q.kind {
 	case reqHello:
-		return c.hello(t, q), nil
+		return refuse(internalError, "a second greeting"), nil
 	case reqBye:
 		t.p.clean = true
 		return reply{}, nil
@@ -204,13 +229,22 @@ func (c *Core) finalized(t *thread, m *member) (reply, bool) {
 }
 
 // hello makes a connection known.
-func (c *Core) hello(t *thread, q *request) reply {
-	if t.p != nil {
-		return refuse(internalError, "a second greeting")
+func (c *Core) hello(t *thread, q *request, peer *Peer) reply {
+	switch {
+	case q.kind != reqHello:
+		return refuse(internalError, "a request before the greeting")
+	case peer.Refuse != nil:
+		if !c.refused[peer.PID] {
+			c.refused[peer.PID] = true
+			c.warn("a connection was refused: %v", peer.Refuse)
+		}
+		return refuse(systemError, "simccl intercept refuses this process: %v", peer.Refuse)
 	}
 	t.whole = q.a[1] == nameOfWholeProcess
-	t.p, t.id = c.processOf(int(q.a[0]), int(q.a[2]), t.whole), int(q.a[3])
-	if !t.whole {
+	t.p, t.id = c.processOf(peer.PID, int(q.a[0]), int(q.a[2]), t.whole), int(q.a[3])
+	if t.whole {
+		t.p.shows(peer.Memory)
+	} else {
 		c.threads[t] = true
 		t.p.threads[t.id] = t
 	}
@@ -222,6 +256,14 @@ func (c *Core) hello(t *thread, q *request) reply {
 		word |= 1 << 9
 	}
 	return reply{a: [4]int64{word, int64(c.set.GPUs), int64(c.set.SM), c.set.Memory}}
+}
+
+// shows is what of a process can be read and written from now on, nil for nothing.
+func (p *process) shows(m Memory) {
+	if p.memory != nil {
+		p.memory.Close()
+	}
+	p.memory = m
 }
 
 // closed is when a connection ends: with that of the process it has ended, or was
@@ -244,6 +286,7 @@ func (c *Core) closed(t *thread) {
 		return
 	}
 	t.p.ended = true
+	t.p.shows(nil)
 	c.endTurn(t.p)
 	for _, m := range c.members {
 		if m.dev.p != t.p || m.left && m.how == leaveDestroy {

@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -100,10 +101,11 @@ func readRequest(r io.Reader) (*request, error) {
 	}
 	q := parseRequest(b[:])
 	if size > 0 {
-		q.payload = make([]byte, size)
-		if _, err := io.ReadFull(r, q.payload); err != nil {
+		var b bytes.Buffer // as long as what has come: what is announced takes no memory
+		if n, err := io.CopyN(&b, r, int64(size)); n < int64(size) {
 			return nil, err
 		}
+		q.payload = b.Bytes()
 	}
 	return q, nil
 }

@@ -5,15 +5,17 @@ package data
 
 import (
 	"encoding/binary"
+	"errors"
+	"io"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/coll/num"
 )
 
-// Memory is that of processes, for --data.
+// Memory is that of a process, by address.
 type Memory interface {
-	Read(pid int, at uint64, to []byte) error
-	Write(pid int, at uint64, from []byte) error
+	io.ReaderAt
+	io.WriterAt
 }
 
 // part is how many bytes are moved at a time.
@@ -21,8 +23,18 @@ const part = 4 << 20
 
 // Place is an address in a process.
 type Place struct {
-	PID int
-	At  uint64
+	In Memory
+	At uint64
+}
+
+func (p Place) read(at int64, to []byte) error {
+	_, err := p.In.ReadAt(to, int64(p.At)+at)
+	return err
+}
+
+func (p Place) write(at int64, from []byte) error {
+	_, err := p.In.WriteAt(from, int64(p.At)+at)
+	return err
 }
 
 // Input is what a rank gives to a reduction. Scaled inputs are multiplied by Scalar, or where
@@ -33,15 +45,21 @@ type Input struct {
 	Scalar          uint64
 }
 
+// ErrLength is a number of bytes below 0: that of a program that counts wrongly.
+var ErrLength = errors.New("a length below 0")
+
 // Copy copies n bytes.
-func Copy(m Memory, from, to Place, n int64) error {
+func Copy(from, to Place, n int64) error {
+	if n < 0 {
+		return ErrLength
+	}
 	buf := make([]byte, min(n, part))
 	for at := int64(0); at < n; at += part {
 		b := buf[:min(n-at, part)]
-		if err := m.Read(from.PID, from.At+uint64(at), b); err != nil {
+		if err := from.read(at, b); err != nil {
 			return err
 		}
-		if err := m.Write(to.PID, to.At+uint64(at), b); err != nil {
+		if err := to.write(at, b); err != nil {
 			return err
 		}
 	}
@@ -49,13 +67,16 @@ func Copy(m Memory, from, to Place, n int64) error {
 }
 
 // Fill writes n bytes of a value.
-func Fill(m Memory, to Place, value byte, n int64) error {
+func Fill(to Place, value byte, n int64) error {
+	if n < 0 {
+		return ErrLength
+	}
 	buf := make([]byte, min(n, part))
 	for i := range buf {
 		buf[i] = value
 	}
 	for at := int64(0); at < n; at += part {
-		if err := m.Write(to.PID, to.At+uint64(at), buf[:min(n-at, part)]); err != nil {
+		if err := to.write(at, buf[:min(n-at, part)]); err != nil {
 			return err
 		}
 	}
@@ -63,7 +84,10 @@ func Fill(m Memory, to Place, value byte, n int64) error {
 }
 
 // Reduce reduces n bytes of inputs in their order, and stores the result at the places of to.
-func Reduce(m Memory, typ coll.DataType, red coll.RedOp, in []Input, n int64, to []Place) error {
+func Reduce(typ coll.DataType, red coll.RedOp, in []Input, n int64, to []Place) error {
+	if n < 0 {
+		return ErrLength
+	}
 	for at := int64(0); at < n; at += part {
 		size := min(n-at, part)
 		sum, one := make([]byte, size), make([]byte, size)
@@ -72,7 +96,7 @@ func Reduce(m Memory, typ coll.DataType, red coll.RedOp, in []Input, n int64, to
 			if r == 0 {
 				b = sum
 			}
-			if err := in[r].read(m, typ, at, b); err != nil {
+			if err := in[r].scaled(typ, at, b); err != nil {
 				return err
 			}
 			if r > 0 {
@@ -85,7 +109,7 @@ func Reduce(m Memory, typ coll.DataType, red coll.RedOp, in []Input, n int64, to
 			num.Divide(typ, sum, len(in))
 		}
 		for _, p := range to {
-			if err := m.Write(p.PID, p.At+uint64(at), sum); err != nil {
+			if err := p.write(at, sum); err != nil {
 				return err
 			}
 		}
@@ -93,15 +117,15 @@ func Reduce(m Memory, typ coll.DataType, red coll.RedOp, in []Input, n int64, to
 	return nil
 }
 
-// read reads a piece of an input, and scales it.
-func (x *Input) read(m Memory, typ coll.DataType, at int64, b []byte) error {
-	if err := m.Read(x.PID, x.At+uint64(at), b); err != nil || !x.Scaled {
+// scaled reads a piece of an input, and scales it.
+func (x *Input) scaled(typ coll.DataType, at int64, b []byte) error {
+	if err := x.read(at, b); err != nil || !x.Scaled {
 		return err
 	}
 	scalar := make([]byte, 8)
 	binary.LittleEndian.PutUint64(scalar, x.Scalar)
 	if x.Pointer {
-		if err := m.Read(x.PID, x.Scalar, scalar[:typ.Size()]); err != nil {
+		if err := (Place{x.In, x.Scalar}).read(0, scalar[:typ.Size()]); err != nil {
 			return err
 		}
 	}

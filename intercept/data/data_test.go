@@ -10,62 +10,70 @@ import (
 	"github.com/simccl/simccl/intercept/data"
 )
 
-// memory is that of processes of some bytes each.
-type memory map[int][]byte
+// memory is that of a process of some bytes.
+type memory []byte
 
 var errOutside = errors.New("outside")
 
-func (m memory) place(pid int, at uint64, n int) ([]byte, error) {
-	if at+uint64(n) > uint64(len(m[pid])) {
+func (m memory) place(at int64, n int) ([]byte, error) {
+	if at+int64(n) > int64(len(m)) {
 		return nil, errOutside
 	}
-	return m[pid][at:][:n], nil
+	return m[at:][:n], nil
 }
 
-func (m memory) Read(pid int, at uint64, to []byte) error {
-	b, err := m.place(pid, at, len(to))
-	copy(to, b)
-	return err
+func (m memory) ReadAt(to []byte, at int64) (int, error) {
+	b, err := m.place(at, len(to))
+	return copy(to, b), err
 }
 
-func (m memory) Write(pid int, at uint64, from []byte) error {
-	b, err := m.place(pid, at, len(from))
-	copy(b, from)
-	return err
+func (m memory) WriteAt(from []byte, at int64) (int, error) {
+	b, err := m.place(at, len(from))
+	return copy(b, from), err
 }
 
 // TestPieces: what is longer than a piece arrives whole.
 func TestPieces(t *testing.T) {
 	const n = 9<<20 + 5
-	m := memory{1: make([]byte, n), 2: make([]byte, n+3)}
-	for i := range m[1] {
-		m[1][i] = byte(i * 7 / 3)
+	a, b := make(memory, n), make(memory, n+3)
+	for i := range a {
+		a[i] = byte(i * 7 / 3)
 	}
-	if err := data.Copy(m, data.Place{PID: 1}, data.Place{PID: 2, At: 3}, n); err != nil || !bytes.Equal(m[2][3:], m[1]) {
+	if err := data.Copy(data.Place{In: a}, data.Place{In: b, At: 3}, n); err != nil || !bytes.Equal(b[3:], a) {
 		t.Errorf("a copy of %d bytes differs: %v", n, err)
 	}
-	if err := data.Fill(m, data.Place{PID: 2, At: 1}, 9, n); err != nil || bytes.Count(m[2], []byte{9}) < n || m[2][0] != 0 {
+	if err := data.Fill(data.Place{In: b, At: 1}, 9, n); err != nil || bytes.Count(b, []byte{9}) < n || b[0] != 0 {
 		t.Errorf("a fill of %d bytes differs: %v", n, err)
 	}
-	if err := data.Copy(m, data.Place{PID: 1}, data.Place{PID: 2, At: 4}, n); !errors.Is(err, errOutside) {
+	if err := data.Copy(data.Place{In: a}, data.Place{In: b, At: 4}, n); !errors.Is(err, errOutside) {
 		t.Errorf("a copy to memory that is not there: %v", err)
+	}
+}
+
+// TestLengths: a length below 0 is an error of the program.
+func TestLengths(t *testing.T) {
+	at := data.Place{In: make(memory, 8)}
+	for _, err := range []error{data.Copy(at, at, -1), data.Fill(at, 1, -1<<62), data.Reduce(coll.Int32, coll.Sum, nil, -4, nil)} {
+		if !errors.Is(err, data.ErrLength) {
+			t.Errorf("%v", err)
+		}
 	}
 }
 
 // TestReduce: inputs are scaled each by its own scalar, given or in the rank's memory.
 func TestReduce(t *testing.T) {
-	m := memory{1: make([]byte, 16), 2: make([]byte, 16)}
+	m := [2]memory{make(memory, 16), make(memory, 16)}
 	le := binary.LittleEndian
-	for pid := range m {
-		le.PutUint32(m[pid], uint32(10*pid))
-		le.PutUint32(m[pid][4:], uint32(10*pid+1))
-		le.PutUint32(m[pid][8:], 5)
+	for i, b := range m {
+		le.PutUint32(b, uint32(10*(i+1)))
+		le.PutUint32(b[4:], uint32(10*(i+1)+1))
+		le.PutUint32(b[8:], 5)
 	}
-	in := []data.Input{{Place: data.Place{PID: 1}, Scaled: true, Scalar: 3}, {Place: data.Place{PID: 2}, Scaled: true, Pointer: true, Scalar: 8}}
-	if err := data.Reduce(m, coll.Int32, coll.Sum, in, 8, []data.Place{{PID: 1, At: 8}, {PID: 2}}); err != nil {
+	in := []data.Input{{Place: data.Place{In: m[0]}, Scaled: true, Scalar: 3}, {Place: data.Place{In: m[1]}, Scaled: true, Pointer: true, Scalar: 8}}
+	if err := data.Reduce(coll.Int32, coll.Sum, in, 8, []data.Place{{In: m[0], At: 8}, {In: m[1]}}); err != nil {
 		t.Fatal(err)
 	}
-	for _, b := range [][]byte{m[1][8:], m[2]} {
+	for _, b := range [][]byte{m[0][8:], m[1]} {
 		if x, y := le.Uint32(b), le.Uint32(b[4:]); x != 3*10+5*20 || y != 3*11+5*21 {
 			t.Errorf("sums of %d and %d", x, y)
 		}

@@ -131,7 +131,7 @@ func builds() []build {
 		{Core, "core.c", []string{"-Wl,-soname," + Core, "-ldl", "-lpthread"}},
 		{NCCL, "nccl.c", append([]string{"-Wl,-soname," + NCCL, "-ldl"}, core...)},
 		{Audit, "audit.c", nil},
-		{Live, "live.c", append([]string{"-Wl,-soname," + Live, "-ldl", "-lpthread"}, core...)},
+		{Live, "live.c live-driver.c", append([]string{"-Wl,-soname," + Live, "-ldl", "-lpthread"}, core...)},
 	}
 	list = append(list, build{Mover, "live-move.c", append([]string{"-ldl"}, core...)})
 	for i, name := range Runtimes {

@@ -189,7 +189,7 @@ func (e *Error) Error() string {
 
 // maxRanks and maxComms bound what a head may ask for.
 const (
-	maxRanks = 1 << 24
+	maxRanks = 1 << 20
 	maxComms = 1 << 22
 )
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/simccl/simccl/internal/bounded"
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/aicb"
 	"github.com/simccl/simccl/workload/calls"
@@ -42,6 +43,8 @@ type Options struct {
 	// Faulty reads a program in simccl's text that cannot be carried out, too: what is
 	// wrong is for the caller to find (workload.Program.Lint).
 	Faulty bool
+	// Budget is the memory for what files become, nil for any.
+	Budget *bounded.Budget
 	// Partial takes a job of which ranks have no recording, to look at what there is.
 	Partial bool
 }
@@ -160,7 +163,8 @@ func (p *parts) read(in io.Reader, name string, depth int) error {
 		return &UnknownError{name}
 	}
 	p.files = append(p.files, Input{Name: name, Format: format})
-	return p.part(b, name, format)
+	metered := p.o.Budget.Reader(b, name)
+	return metered.Why(p.part(metered, name, format))
 }
 
 // UnknownError is a file of no format that is read.

@@ -112,7 +112,7 @@ func word(flag, s string, words []string) (int, error) {
 // maxSizes and maxRanks bound --fake-grid.
 const (
 	maxSizes = 8
-	maxRanks = 1 << 24
+	maxRanks = 1 << 20
 )
 
 // isGrid reports whether --fake-grid is a grid of more ranks than --fake-ranks.
@@ -252,9 +252,10 @@ func run(cmd *cobra.Command, a *cli.App, f *flags, args []string) error {
 // failure gives errors their kinds.
 func failure(err error) error {
 	var refused *intercept.RefusedError
+	var record *intercept.RecordError
 	var built *shim.Error
 	switch {
-	case errors.As(err, &refused):
+	case errors.As(err, &refused), errors.As(err, &record):
 		return fail.Input(err)
 	case errors.As(err, &built):
 		return fail.Unavailable(err)

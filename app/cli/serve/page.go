@@ -16,13 +16,15 @@ import (
 // Limits of a connection: all clients are on this machine.
 const (
 	headerTime = 10 * time.Second
+	answerTime = time.Minute // of a file; a client that reads slower is let go
+	idleTime   = 2 * time.Minute
 	headerSize = 64 << 10
 	goodbye    = 2 * time.Second // for answers that are being sent
 )
 
 // serve answers until the context ends.
 func serve(ctx context.Context, l net.Listener, page fs.FS) error {
-	s := &http.Server{Handler: webpage.Handler(page), ReadHeaderTimeout: headerTime, MaxHeaderBytes: headerSize}
+	s := &http.Server{Handler: webpage.Handler(page), ReadHeaderTimeout: headerTime, ReadTimeout: headerTime, WriteTimeout: answerTime, IdleTimeout: idleTime, MaxHeaderBytes: headerSize}
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(l) }()
 	select {

@@ -83,7 +83,11 @@ func Read(a *cli.App, args []string, f Flags) (*load.Job, error) {
 			}
 		}
 	}
-	j, err := load.Load(files, load.Options{Ranks: f.ranks, Symmetric: f.symmetric, Faulty: f.faulty, Partial: f.partial})
+	budget, err := a.Budget()
+	if err != nil {
+		return nil, err
+	}
+	j, err := load.Load(files, load.Options{Ranks: f.ranks, Symmetric: f.symmetric, Faulty: f.faulty, Partial: f.partial, Budget: budget})
 	if err != nil {
 		return nil, fail.Input(err)
 	}
@@ -91,7 +95,7 @@ func Read(a *cli.App, args []string, f Flags) (*load.Job, error) {
 }
 
 func file(a *cli.App, name string) load.File {
-	return load.File{Name: name, Open: func() (io.ReadCloser, error) { return os.Open(a.Path(name)) }}
+	return load.File{Name: name, Open: func() (io.ReadCloser, error) { return a.OpenSoon(name) }}
 }
 
 func show(a *cli.App) *cobra.Command {

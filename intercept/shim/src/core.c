@@ -26,6 +26,7 @@ static struct simccl_settings settings;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_int attached, lost, generation;
 static int life = -1; // the process's connection
+static char refusal[512]; // why the collector has nothing to do with this process
 static atomic_uint groups, threads;
 static _Atomic int64_t latest; // the latest clock of any thread, ps
 
@@ -395,12 +396,36 @@ static int launcher_rank(void) {
   return -1;
 }
 
+// greet sends a greeting. That of a process goes with its memory, which the collector moves data in
+// (--data): the program opens it itself, and shows no other.
+static int greet(int fd, const struct request *r, int shows) {
+  int mem = shows ? open("/proc/self/mem", O_RDWR | O_CLOEXEC) : -1;
+  if (mem < 0) return send_all(fd, r, sizeof *r);
+  union { struct cmsghdr head; char room[CMSG_SPACE(sizeof(int))]; } control = {0};
+  struct iovec part = {(void *)(uintptr_t)r, sizeof *r};
+  struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = sizeof control.room};
+  struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+  c->cmsg_level = SOL_SOCKET;
+  c->cmsg_type = SCM_RIGHTS;
+  c->cmsg_len = CMSG_LEN(sizeof(int));
+  memcpy(CMSG_DATA(c), &mem, sizeof mem);
+  ssize_t n;
+  while ((n = sendmsg(fd, &m, MSG_NOSIGNAL)) < 0 && errno == EINTR) {
+  }
+  close(mem);
+  return n < 0 ? -1 : send_all(fd, (const char *)r + n, sizeof *r - (size_t)n);
+}
+
+PUBLIC const char *simccl_refusal(void) { return *refusal ? refusal : NULL; }
+
 // hello makes a connection known: kind 0 is the process's, 1 a thread's.
 static int hello(int kind, struct reply *out) {
   int fd = dial();
   if (fd < 0) return -1;
   struct request r = {.type = REQ_HELLO, .a = {getpid(), kind, launcher_rank(), simccl_thread()}};
-  if (exchange(fd, &r, NULL, out, NULL, 0)) {
+  char text[sizeof refusal] = "";
+  if (greet(fd, &r, kind == 0 && getenv("SIMCCL_INTERCEPT_DATA")) || recv_reply(fd, out, text, sizeof text) || out->status) {
+    memcpy(refusal, text, sizeof text);
     close(fd);
     return -1;
   }
@@ -416,6 +441,7 @@ static void child(void) {
   atomic_store(&attached, 0);
   atomic_store(&lost, 0);
   atomic_store(&latest, 0);
+  *refusal = 0;
   self.now = 0;
   self.worked = 0;
   pthread_mutex_init(&process.lock, NULL);
@@ -432,8 +458,8 @@ static void goodbye(void) {
 static int attach_locked(void) {
   struct reply rep;
   static int once;
-  int fd = hello(0, &rep);
-  if (fd < 0) return ENOTCONN;
+  int fd = *refusal ? -1 : hello(0, &rep);
+  if (fd < 0) return *refusal ? EACCES : ENOTCONN;
   settings = (struct simccl_settings){(int)(rep.a[0] & 15), (int)(rep.a[0] >> 4 & 15), (int)(rep.a[0] >> 8 & 1), (int)rep.a[1], (int)rep.a[2], rep.a[3], (int)(rep.a[0] >> 9 & 1)};
   const char *f = getenv("SIMCCL_HOST_FACTOR");
   if (f && atof(f) > 0) factor = atof(f);

@@ -1648,15 +1648,23 @@ PUBLIC error cudaEventQuery(handle e) {
   return r;
 }
 
-PUBLIC error cudaStreamDestroy(handle s) {
-  REAL(error, cudaStreamDestroy, (handle))
-  if (!live_on() || !s) return real(s);
+void simccl_stream_gone(handle s) {
+  if (!live_on() || !s) return;
   pthread_mutex_lock(&host);
   pthread_mutex_lock(&lists);
   for (struct lane *l = lanes; l; l = l->next) l->destroyed |= l->stream == s;
   pthread_mutex_unlock(&lists);
   unfollow(s);
   pthread_mutex_unlock(&host);
+}
+
+void simccl_context_gone(handle c) {
+  if (!c || c == context) stop();
+}
+
+PUBLIC error cudaStreamDestroy(handle s) {
+  REAL(error, cudaStreamDestroy, (handle))
+  simccl_stream_gone(s);
   return real(s);
 }
 

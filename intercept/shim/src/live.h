@@ -43,6 +43,11 @@ PUBLIC const struct live *simccl_live(void);
 
 typedef int error;
 typedef void *handle;
+
+// live-driver.c: a program destroys a stream, or a context and its streams (NULL: the device's own).
+void simccl_stream_gone(handle s);
+void simccl_context_gone(handle c);
+
 // The functions of CUDA's driver that are used: by ranks, and by who moves data. Streams
 // and events are the runtime's.
 #define DRIVER(X)                                                    \

@@ -213,6 +213,7 @@ static result attach(const char *who) {
     gethostname(ours, sizeof ours - 1);
     if (its && strcmp(its, ours))
       return refuse(SYSTEM_ERROR, "%s: this process is on host %s, and the collector of simccl intercept on %s: a job on several hosts is not built; start all of its processes on one", who, ours, its);
+    if (simccl_refusal()) return refuse(SYSTEM_ERROR, "%s: %s", who, simccl_refusal());
     return refuse(SYSTEM_ERROR, "%s: no collector: start the program by simccl intercept", who);
   }
   return SUCCESS;

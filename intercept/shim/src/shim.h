@@ -62,6 +62,7 @@ struct simccl_settings {
 };
 
 PUBLIC int simccl_attach(void);                      // 0, or an errno; idempotent
+PUBLIC const char *simccl_refusal(void);             // what the collector said to a process that it refuses, or NULL
 PUBLIC const struct simccl_settings *simccl_get(void);
 PUBLIC int simccl_call(struct request *r, const void *payload, struct reply *out, char *text, size_t room);
 // Two requests, of which the first one's answer says nothing, in the time of one; done is called

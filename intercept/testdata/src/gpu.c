@@ -26,7 +26,7 @@ struct work {
   struct work *next;
 };
 struct graph { struct work *first, **last; uint64_t id; };
-struct stream { pthread_t thread; struct work *first, **last; int busy; unsigned flags; struct graph *capture; };
+struct stream { pthread_t thread; struct work *first, **last; int busy, gone; unsigned flags; struct graph *capture; };
 struct kernel { int type, op; };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -166,6 +166,7 @@ static struct stream *new_stream(unsigned flags) { // under lock
 
 static struct stream *stream_of(handle s) { // under lock
   static struct stream *null;
+  if (s && ((struct stream *)s)->gone) abort(); // as CUDA's driver reads memory that it has given back
   if (s) return s;
   if (!null) null = new_stream(0);
   return null;
@@ -246,6 +247,12 @@ error cuStreamGetFlags(handle s, unsigned *f) { *f = s ? ((struct stream *)s)->f
 error cuStreamCreate(handle *s, unsigned f) {
   pthread_mutex_lock(&lock);
   *s = new_stream(f);
+  pthread_mutex_unlock(&lock);
+  return 0;
+}
+error cuStreamDestroy_v2(handle on) {
+  pthread_mutex_lock(&lock);
+  stream_of(on)->gone = 1;
   pthread_mutex_unlock(&lock);
   return 0;
 }

@@ -2,9 +2,10 @@
 // give, in streams and behind events, while nobody waits in between. Argument: ranks,
 // then "time", "driver" or "buckets" to print what a step of known kernels takes, "gaps" for a host
 // that is slower than its kernels, "lazy" for kernels that are loaded late, "pipeline" for messages between stages, "once" for
-// one step of more ranks, "unlike" for ranks that come to call different counts, "end" for
+// one step of more ranks, "streams" for those of the driver, "unlike" for ranks that come to call different counts, "end" for
 // communicators that are destroyed right behind their calls, or "m" and a number for a random mixture.
 #include "values.h"
+#include <dlfcn.h>
 #include <pthread.h>
 #include <sys/wait.h>
 
@@ -425,6 +426,28 @@ static void end(void) {
   for (int i = 0; i < N; i++) close_to(ncclInt32, i, reduced(ncclSum, ncclInt32, i), "end");
 }
 
+// Streams of a program that makes, waits for and destroys them by functions of the driver that it looks
+// up itself, as JAX does: they are not asked about any more.
+static void streams(void) {
+  void *lib = dlopen("libcuda.so.1", RTLD_NOW);
+  int (*create)(cudaStream_t *, unsigned) = (int (*)(cudaStream_t *, unsigned))dlsym(lib, "cuStreamCreate");
+  int (*sync)(cudaStream_t) = (int (*)(cudaStream_t))dlsym(lib, "cuStreamSynchronize");
+  int (*destroy)(cudaStream_t) = (int (*)(cudaStream_t))dlsym(lib, "cuStreamDestroy_v2");
+  if (!create || !sync || !destroy) exit(2);
+  fill(ncclInt32);
+  OK(cudaStreamSynchronize(st));
+  for (int i = 0; i < 5; i++) {
+    cudaStream_t own;
+    OK(create(&own, 1));
+    OK(ncclAllReduce(in, out, N, ncclInt32, ncclSum, comm, own));
+    OK(sync(own));
+    OK(destroy(own));
+    OK(ncclAllReduce(in, out, N, ncclInt32, ncclSum, comm, st));
+    fetch(out, 4 * N);
+  }
+  for (int i = 0; i < N; i++) close_to(ncclInt32, i, reduced(ncclSum, ncclInt32, i), "streams");
+}
+
 int main(int argc, char **argv) {
   ncclUniqueId id, ids[2];
   ranks = argc > 1 ? atoi(argv[1]) : 4;
@@ -449,6 +472,7 @@ int main(int argc, char **argv) {
     case 'l': lazy(); break;
     case 'p': pipeline(); break;
     case 'o': once(); break;
+    case 's': streams(); break;
     case 'u': return unlike();
     case 'e': end(); break;
     case 'm': mixed((unsigned)atoi(argv[2] + 1)); break;

@@ -219,6 +219,38 @@ func TestStrangersAreRefused(t *testing.T) {
 	comm.Close()
 }
 
+// Connections that say nothing, more than a listener keeps and in a storm while the ranks join, end no
+// job: a rank whose handshake is cut by them dials again.
+func TestSilentStrangersEndNoJob(t *testing.T) {
+	const ranks, strangers = 4, 600
+	secret, _ := NewSecret()
+	root, err := NewRoot("127.0.0.1:0", ranks, secret, quick)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	var all sync.WaitGroup
+	for r := range ranks {
+		all.Go(func() {
+			c, err := Join(context.Background(), root.ID(), r, ranks, quick)
+			if err != nil {
+				t.Errorf("rank %d: %v", r, err)
+				return
+			}
+			if err := c.Barrier(); err != nil {
+				t.Errorf("rank %d: %v", r, err)
+			}
+			c.Close()
+		})
+	}
+	for range strangers {
+		if c, err := net.Dial("tcp", root.ID().Addr); err == nil {
+			defer c.Close()
+		}
+	}
+	all.Wait()
+}
+
 func TestMissingRanksAreNamed(t *testing.T) {
 	secret, _ := NewSecret()
 	opt := quick
@@ -278,7 +310,7 @@ func TestWrongRankOrSizeIsRefusedWithWords(t *testing.T) {
 // vanish cuts a rank off as a killed process would: no goodbye message.
 func (c *Group) vanish() {
 	c.ln.Close()
-	close(c.stop)
+	c.ended.Do(func() { close(c.stop) })
 	c.conns.closeAll()
 }
 
@@ -319,7 +351,7 @@ func TestASilentRankIsNamed(t *testing.T) {
 	opt.Silence = 5 * time.Second
 	errs := world(t, 3, opt, func(c *Group) error {
 		if c.Rank() == 1 { // hangs: connections stay open, no signs of life
-			close(c.stop)
+			c.ended.Do(func() { close(c.stop) })
 			<-c.Failed()
 			return nil
 		}
@@ -349,6 +381,28 @@ func TestAbortReachesAllWithItsReason(t *testing.T) {
 			t.Errorf("rank %d says %v", r, err)
 		}
 	}
+}
+
+// Several goroutines may find at once that a rank has to give up.
+func TestAbortsAndClosesMayComeTogether(t *testing.T) {
+	why := errors.New("given up")
+	world(t, 3, quick, func(c *Group) error {
+		begin := make(chan struct{})
+		var wg sync.WaitGroup
+		for i := range 32 {
+			wg.Go(func() {
+				<-begin
+				if i%8 == 7 {
+					c.Close()
+				} else {
+					c.Abort(why)
+				}
+			})
+		}
+		close(begin)
+		wg.Wait()
+		return nil
+	})
 }
 
 func TestReceiveFromARankThatLeft(t *testing.T) {

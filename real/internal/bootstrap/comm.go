@@ -39,6 +39,7 @@ type Group struct {
 	once   sync.Once
 	closed atomic.Bool
 	stop   chan struct{}
+	ended  sync.Once // of stop
 	conns  connSet
 }
 
@@ -183,7 +184,7 @@ func (c *Group) watch() {
 		c.control.SetReadDeadline(time.Now().Add(c.opt.Silence))
 		f, err := readFrame(c.control)
 		if err != nil {
-			c.fail(&DeadError{Rank: 0, Reason: "the root it hosts: " + deathReason(err, c.opt.Silence)})
+			c.fail(&DeadError{Rank: 0, Reason: deathReason(err, c.opt.Silence), Root: true})
 			return
 		}
 		switch f.kind {
@@ -263,11 +264,7 @@ func (c *Group) Close() error {
 
 func (c *Group) shutdown() {
 	c.closed.Store(true)
-	select {
-	case <-c.stop:
-	default:
-		close(c.stop)
-	}
+	c.ended.Do(func() { close(c.stop) })
 	if c.ln != nil {
 		c.ln.Close()
 	}

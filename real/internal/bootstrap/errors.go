@@ -20,9 +20,16 @@ var ErrNoRank = errors.New("no rank of this version answers there")
 type DeadError struct {
 	Rank   int
 	Reason string
+	// Root: what is known is that the root, which the rank hosts, has closed.
+	Root bool
 }
 
-func (e *DeadError) Error() string { return fmt.Sprintf("rank %d died: %s", e.Rank, e.Reason) }
+func (e *DeadError) Error() string {
+	if e.Root {
+		return fmt.Sprintf("the root that rank %d hosts has failed: %s", e.Rank, e.Reason)
+	}
+	return fmt.Sprintf("rank %d died: %s", e.Rank, e.Reason)
+}
 
 // AbortError names the rank that gave up, and why.
 type AbortError struct {

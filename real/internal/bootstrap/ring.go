@@ -13,12 +13,11 @@ import (
 func (c *Group) accept() { _ = transport.Serve(c.ln, c.n, c.receive) }
 
 func (c *Group) receive(raw net.Conn, known func()) {
-	conn, g, err := welcome(raw, c.gate)
+	conn, g, err := welcome(raw, c.gate, known)
 	if err != nil || int(g.nRanks) != c.n || int(g.rank) >= c.n {
 		raw.Close()
 		return
 	}
-	known()
 	c.conns.add(conn)
 	switch {
 	case g.role == roleRing && int(g.rank) == (c.rank+c.n-1)%c.n:

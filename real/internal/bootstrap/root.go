@@ -100,12 +100,11 @@ func (r *Root) accept() { _ = transport.Serve(r.ln, r.n, r.admit) }
 
 // admit checks a new connection and, when the last rank has joined, releases the ring.
 func (r *Root) admit(raw net.Conn, known func()) {
-	c, g, err := welcome(raw, r.gate)
+	c, g, err := welcome(raw, r.gate, known)
 	if err != nil || g.role != roleControl {
 		raw.Close()
 		return
 	}
-	known()
 	c.SetReadDeadline(time.Now().Add(frameTime))
 	f, err := readFrame(c)
 	if err != nil || f.kind != frReport {
@@ -243,7 +242,7 @@ func deathReason(err error, silence time.Duration) string {
 	if errors.As(err, &ne) && ne.Timeout() {
 		return fmt.Sprintf("no sign of life for %v", silence)
 	}
-	return "its connection to the root closed without a goodbye message"
+	return "the connection between it and the root closed without a goodbye message"
 }
 
 // pings calls f at every interval until stop closes.

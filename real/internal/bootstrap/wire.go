@@ -116,10 +116,10 @@ func greet(c net.Conn, secret [secretSize]byte, g greeting) (net.Conn, error) {
 
 // welcome runs the acceptor's half. An unknown peer learns nothing of the secret but
 // whether his one guess is right.
-func welcome(c net.Conn, gate *psk.Gate) (net.Conn, greeting, error) {
+func welcome(c net.Conn, gate *psk.Gate, known func()) (net.Conn, greeting, error) {
 	_ = c.SetDeadline(time.Now().Add(psk.HandshakeTime))
 	defer c.SetDeadline(time.Time{})
-	safe, hello, err := gate.Admit(c)
+	safe, hello, err := gate.Admit(c, known)
 	switch {
 	case err != nil:
 		return nil, greeting{}, err

@@ -264,8 +264,8 @@ func (l *listener) Accept(ctx context.Context) (transport.RecvComm, error) {
 }
 
 // greeted makes a new connection prove the key, and reads its greeting.
-func (v *invitation) greeted(c net.Conn) (g greeting, err error) {
-	if _, err = v.Key.Check(c); err == nil {
+func (v *invitation) greeted(c net.Conn, known func()) (g greeting, err error) {
+	if _, err = v.Key.Check(c, known); err == nil {
 		err = readLine(c, &g)
 	}
 	return g, err

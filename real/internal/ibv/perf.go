@@ -109,8 +109,8 @@ func (n *Net) ServePerf(ctx context.Context, ln *net.TCPListener, dev int, secre
 		call
 	}
 	gate := psk.NewGate(secret)
-	check := func(c net.Conn) (w caller, err error) {
-		if w.conn, _, err = gate.Admit(c); err == nil {
+	check := func(c net.Conn, known func()) (w caller, err error) {
+		if w.conn, _, err = gate.Admit(c, known); err == nil {
 			err = readLine(w.conn, &w.call)
 		}
 		return w, err

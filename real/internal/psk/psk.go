@@ -154,23 +154,24 @@ func (g *Gate) Refused() int {
 
 // Admit runs the acceptor's side of a handshake and returns the dialer's hello.
 // Until the dialer has proven the secret, Admit sends TLS's own messages and one
-// uniformly random group element. The connection is the caller's to close where
-// Admit fails.
-func (g *Gate) Admit(c net.Conn) (*Conn, []byte, error) {
+// uniformly random group element. It calls proven before it says that the secret is
+// right, so that who then gives the connection up does so before the dialer counts on it. The
+// connection is the caller's to close where Admit fails.
+func (g *Gate) Admit(c net.Conn, proven func()) (*Conn, []byte, error) {
 	cert, err := certificate()
 	if err != nil {
 		return nil, nil, err
 	}
 	t := tls.Server(c, &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{protocol},
 		Certificates: []tls.Certificate{cert}, SessionTicketsDisabled: true})
-	hello, err := g.admit(t)
+	hello, err := g.admit(t, proven)
 	if err != nil {
 		return nil, nil, cut(err)
 	}
 	return &Conn{t}, hello, nil
 }
 
-func (g *Gate) admit(t *tls.Conn) (hello []byte, err error) {
+func (g *Gate) admit(t *tls.Conn, proven func()) (hello []byte, err error) {
 	if err := t.Handshake(); err != nil {
 		return nil, err
 	}
@@ -205,6 +206,7 @@ func (g *Gate) admit(t *tls.Conn) (hello []byte, err error) {
 		_, _ = t.Write([]byte{wrong})
 		return nil, ErrRefused
 	}
+	proven()
 	_, err = t.Write(append([]byte{right}, x.tag(x.yb, x.adb)...))
 	return hello, err
 }

@@ -41,7 +41,7 @@ type admitted struct {
 func serve(g *Gate, c net.Conn) chan admitted {
 	out := make(chan admitted, 1)
 	go func() {
-		safe, hello, err := g.Admit(c)
+		safe, hello, err := g.Admit(c, func() {})
 		if err != nil {
 			c.Close()
 		}
@@ -314,4 +314,22 @@ func FuzzStranger(f *testing.F) {
 			t.Fatalf("%x is admitted with hello %x", says, got.hello)
 		}
 	})
+}
+
+// TestProvenBeforeTold: who gives a connection up at the moment at which it is proven (transport.Serve
+// closes the oldest that is not) does so before the dialer counts on it: the dialer sees a handshake that
+// was cut, and dials again. A dialer that had the answer would take it for the death of the other side.
+func TestProvenBeforeTold(t *testing.T) {
+	a, b := wire(t)
+	done := make(chan error, 1)
+	go func() {
+		_, _, err := NewGate([]byte("secret")).Admit(b, func() { b.Close() })
+		done <- err
+	}()
+	if _, err := Dial(a, []byte("secret"), []byte("rank 0")); !errors.Is(err, ErrCut) {
+		t.Errorf("the dialer sees %v, not a cut handshake", err)
+	}
+	if err := <-done; !errors.Is(err, ErrCut) {
+		t.Errorf("the acceptor sees %v", err)
+	}
 }

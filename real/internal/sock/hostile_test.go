@@ -91,7 +91,7 @@ func FuzzHandle(f *testing.F) {
 					return
 				}
 				defer c.Close()
-				if _, err := inv.Key.Check(c); err != nil {
+				if _, err := inv.Key.Check(c, func() {}); err != nil {
 					return
 				}
 			}

@@ -9,10 +9,11 @@ import (
 )
 
 // Admit accepts connections until take returns true. check must accept the first
-// bytes of a connection within the timeout; other connections are closed. A slow
+// bytes of a connection within the timeout, and call known once the caller is proven and before it
+// learns that; other connections are closed. A slow
 // client does not block others. take closes the connections that it does not
 // keep.
-func Admit[T any](ctx context.Context, ln *net.TCPListener, timeout time.Duration, check func(net.Conn) (T, error), take func(net.Conn, T) (enough bool)) error {
+func Admit[T any](ctx context.Context, ln *net.TCPListener, timeout time.Duration, check func(c net.Conn, known func()) (T, error), take func(net.Conn, T) (enough bool)) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	// A deadline that is over ends the wait and leaves the listener whole.
@@ -28,9 +29,8 @@ func Admit[T any](ctx context.Context, ln *net.TCPListener, timeout time.Duratio
 			_ = c.SetDeadline(time.Now().Add(timeout))
 			// The end of all waiting ends this wait too.
 			unwatch := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
-			word, err := check(c)
+			word, err := check(c, known)
 			if unwatch() && err == nil {
-				known()
 				select {
 				case arrived <- caller{c, word}:
 					return

@@ -30,11 +30,12 @@ func TestAdmit(t *testing.T) {
 		return c
 	}
 	errStranger := errors.New("stranger")
-	check := func(c net.Conn) (byte, error) {
+	check := func(c net.Conn, known func()) (byte, error) {
 		var b [2]byte
 		if _, err := io.ReadFull(c, b[:]); err != nil || b[0] != 'g' {
 			return 0, errStranger
 		}
+		known()
 		return b[1], nil
 	}
 	for range 2 {

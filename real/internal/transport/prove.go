@@ -61,8 +61,8 @@ func (k *Key) Prove(c net.Conn, which byte) error {
 }
 
 // Check runs the listening side, which proves nothing before the other has, and
-// returns which of its connections this is.
-func (k *Key) Check(c net.Conn) (which byte, err error) {
+// returns which of its connections this is. It calls known before it answers a right proof.
+func (k *Key) Check(c net.Conn, known func()) (which byte, err error) {
 	var nonce [nonceSize]byte
 	if _, err := rand.Read(nonce[:]); err != nil {
 		return 0, err
@@ -78,6 +78,7 @@ func (k *Key) Check(c net.Conn) (which byte, err error) {
 	if !hmac.Equal(proof, k.mac("connect", nonce[:], mine)) {
 		return 0, ErrUnknownPeer
 	}
+	known()
 	_, err = c.Write(k.mac("listen", mine, nonce[:]))
 	return mine[nonceSize], err
 }

@@ -26,7 +26,7 @@ func MaxUnproven() int {
 // returns when all have ended. Where the process or the system is out of file
 // descriptors it waits and continues, as net/http does.
 //
-// handle calls known once the caller has proven what it is. Of the callers that
+// handle calls known once the caller has proven what it is, before the caller learns that. Of the callers that
 // have not, the oldest is closed when there are more than those expected and
 // MaxUnproven, or no descriptor is left: idle unknown peers do not block others.
 func Serve(ln net.Listener, expected int, handle func(c net.Conn, known func())) error {

@@ -147,7 +147,7 @@ func TestKeys(t *testing.T) {
 		}
 		done := make(chan checked, 1)
 		go func() {
-			which, err := key.Check(far)
+			which, err := key.Check(far, func() {})
 			if err != nil {
 				far.Close()
 			}
@@ -163,7 +163,7 @@ func TestKeys(t *testing.T) {
 	}
 	// A squatter at the listener's address.
 	near, far := net.Pipe()
-	go func() { _, _ = other.Check(far); _, _ = far.Write(make([]byte, 32)) }()
+	go func() { _, _ = other.Check(far, func() {}); _, _ = far.Write(make([]byte, 32)) }()
 	if err := key.Prove(near, 0); !errors.Is(err, ErrUnknownPeer) {
 		t.Errorf("squatter: %v", err)
 	}

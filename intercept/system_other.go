@@ -4,4 +4,6 @@ package intercept
 
 import "os/exec"
 
+const nonBlock = 0
+
 func signalOf(*exec.ExitError) int { return 0 }

@@ -1,0 +1,74 @@
+package process
+
+import (
+	"math"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"strconv"
+	"strings"
+
+	"github.com/simccl/simccl/internal/bounded"
+	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/units"
+)
+
+// Budget is the memory for what a command reads: that of SIMCCL_MEMORY, else bounded.DefaultBudget; less
+// where the process may not have that much (ulimit -v).
+func (p *Process) Budget() (*bounded.Budget, error) {
+	limit := int64(bounded.DefaultBudget)
+	if v, _ := p.Getenv("SIMCCL_MEMORY"); v != "" {
+		n, err := units.ParseBytes(v)
+		if err != nil || n <= 0 {
+			return nil, fail.Usage("SIMCCL_MEMORY=%s: write how much memory inputs may take, as 4G", v)
+		}
+		limit = int64(n)
+	}
+	if room, ok := roomLeft(); ok {
+		// A heap that grows holds what it had, what it copies, and what is not collected yet.
+		const parts = 8
+		limit = min(limit, max(room/parts, 1<<20))
+	}
+	return &bounded.Budget{Limit: limit, Held: heldNow}, nil
+}
+
+// heldNow is what the heap holds in bytes.
+func heldNow(exact bool) int64 {
+	if exact {
+		runtime.GC()
+	}
+	m := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(m)
+	return int64(m[0].Value.Uint64())
+}
+
+// KeepWithin has memory be collected sooner where the process may not have as much as it grows to by
+// itself; it is called once, before anything is read.
+func KeepWithin() {
+	room, ok := roomLeft()
+	if !ok || debug.SetMemoryLimit(-1) != math.MaxInt64 {
+		return
+	}
+	m := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(m)
+	debug.SetMemoryLimit(int64(m[0].Value.Uint64()-m[1].Value.Uint64()) + room/2)
+}
+
+// roomLeft is how many bytes of addresses the process may still get, where that is limited.
+func roomLeft() (int64, bool) {
+	limit, ok := addressLimit()
+	if !ok {
+		return 0, false
+	}
+	b, err := os.ReadFile("/proc/self/statm") // pages, the first number is those of addresses
+	if err != nil {
+		return 0, false
+	}
+	pages, _, _ := strings.Cut(string(b), " ")
+	n, err := strconv.ParseInt(pages, 10, 64)
+	if err != nil {
+		return 0, false
+	}
+	return max(limit-n*int64(os.Getpagesize()), 0), true
+}

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package process
+
+func addressLimit() (int64, bool) { return 0, false }

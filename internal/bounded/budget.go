@@ -1,0 +1,81 @@
+package bounded
+
+import (
+	"fmt"
+	"io"
+)
+
+// DefaultBudget is how much memory inputs may take, in bytes.
+const DefaultBudget = 1 << 30
+
+// Budget is how much memory a program may hold while it reads inputs. What an input takes is not what
+// it is long: a byte may become an object, and a compressed file of kilobytes a gigabyte. So what is
+// held is measured, between pieces of the input. A nil Budget has no limit.
+type Budget struct {
+	Limit int64 // bytes
+	// Held is how many bytes are held now; exact leaves out what nothing refers to any more, which
+	// takes longer.
+	Held func(exact bool) int64
+	next int64 // Held in bytes from which it is looked at exactly
+}
+
+// OverBudgetError reports that reading an input has taken more memory than there is for it.
+type OverBudgetError struct {
+	Name  string
+	At    int64 // how much of it had been read, in bytes
+	Limit int64 // bytes
+}
+
+// Error names the input and the place.
+func (e *OverBudgetError) Error() string {
+	return fmt.Sprintf("%s: byte %d: what was read so far takes more than %d MiB of memory; give a shorter one (fewer steps or ranks), or more memory (SIMCCL_MEMORY=8G; ulimit -v)", e.Name, e.At, e.Limit>>20)
+}
+
+// over reports whether more is held than there may be.
+func (b *Budget) over() bool {
+	if b == nil || b.Held(false) <= max(b.Limit, b.next) {
+		return false
+	}
+	held := b.Held(true)
+	b.next = held + b.Limit/8 // else each look were exact where it is nearly used up
+	return held > b.Limit
+}
+
+// Reader reads an input, and fails with an OverBudgetError once that has taken too much.
+func (b *Budget) Reader(r io.Reader, name string) *Metered {
+	return &Metered{r: r, name: name, budget: b}
+}
+
+// Metered is an input whose memory is looked at between pieces.
+type Metered struct {
+	r        io.Reader
+	name     string
+	budget   *Budget
+	at, last int64
+	over     *OverBudgetError
+}
+
+// Why is the OverBudgetError that has ended the input, else err: who reads it may have said in its place
+// that the input ends too early.
+func (m *Metered) Why(err error) error {
+	if m.over != nil {
+		return m.over
+	}
+	return err
+}
+
+// Read reads a piece at most.
+func (m *Metered) Read(p []byte) (int, error) {
+	const piece = 256 << 10
+	if m.over == nil && m.at-m.last >= piece {
+		if m.last = m.at; m.budget.over() {
+			m.over = &OverBudgetError{m.name, m.at, m.budget.Limit}
+		}
+	}
+	if m.over != nil {
+		return 0, m.over
+	}
+	n, err := m.r.Read(p[:min(len(p), piece)])
+	m.at += int64(n)
+	return n, err
+}
