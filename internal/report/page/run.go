@@ -69,7 +69,7 @@ func Of(ctx context.Context, r *scenario.Running, rows []scenario.Row, program s
 			p.Ports = newPorts()
 			p.Incast, p.Crowd = tried.Named(site, r.Spec.Network.Balance, &done)
 		}
-		p.Timeline, err = d.timeline(ctx, last, p.Ports)
+		p.Timeline, err = d.timeline(ctx, d.Of(&done), last, p.Ports)
 	}
 	return p, err
 }
@@ -106,7 +106,7 @@ const (
 
 // timeline simulates the first ranks' steps and, of communicators that are not
 // too large for it, the critical path.
-func (d *drawn) timeline(ctx context.Context, at scenario.Operation, net *ports) (*trace.Memory, error) {
+func (d *drawn) timeline(ctx context.Context, run *scenario.Running, at scenario.Operation, net *ports) (*trace.Memory, error) {
 	kept := &firstRanks{keep: map[trace.TrackID]bool{}, net: net}
 	opt := nccltrace.Options{Detail: nccltrace.DetailStep}
 	var sink trace.Sink = kept
@@ -115,7 +115,7 @@ func (d *drawn) timeline(ctx context.Context, at scenario.Operation, net *ports)
 	} else {
 		opt.Ranks = func(r int) bool { return r < timelineRanks }
 	}
-	if _, err := d.Simulate(ctx, at, sink, opt, nil); err != nil {
+	if _, err := run.Simulate(ctx, at, sink, opt, nil); err != nil {
 		return nil, err
 	}
 	return &kept.Memory, sink.Close()
