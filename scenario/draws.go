@@ -134,6 +134,14 @@ func (s *Spec) frameByFrameRouted() bool {
 // MayDraw reports whether rows may be medians of draws of hashed routes.
 func (r *Running) MayDraw() bool { return r.Site.Draws(&r.Spec) }
 
+// SeedText names the seed: "drawn" where rows may be medians of draws, which they name.
+func (r *Running) SeedText() string {
+	if r.MayDraw() {
+		return "drawn"
+	}
+	return fmt.Sprint(r.Spec.seed())
+}
+
 // hash is how an operation's queue pairs may be spread; binds is false where no draw matters.
 // It is nil where that binds and loads are not known.
 func (r *Running) hash(ctx context.Context, at Operation) (h *sim.Hash, binds bool, err error) {
@@ -191,6 +199,16 @@ func (r *Running) drawn(o *Outcome) *Running {
 	return r.seeded(o.Draws.Seed)
 }
 
+// Adaptive has the run's network choose the routes of queue pairs by what they meet, in place
+// of a hash.
+func (r *Running) Adaptive() {
+	r.change = func(c *sim.Config) {
+		if c.Fabric != nil {
+			c.Fabric = c.Fabric.Routed(fabric.Adaptive)
+		}
+	}
+}
+
 // simConfig is the simulator's configuration.
 func (r *Running) simConfig() (sim.Config, error) {
 	cfg, err := r.Site.SimConfig(&r.Spec)
@@ -239,7 +257,7 @@ func (r *Running) draw(ctx context.Context, at Operation, h *sim.Hash, spread bo
 	if err := r.prove(at, &out); err != nil {
 		return Outcome{}, err
 	}
-	if spread && out.Draws.Band() > banded-1 {
+	if spread && r.OfDraws == 0 && out.Draws.Band() > banded-1 {
 		err = r.spread(ctx, at, &out)
 	}
 	return out, err
@@ -248,6 +266,9 @@ func (r *Running) draw(ctx context.Context, at Operation, h *sim.Hash, spread bo
 // representative is which seeds stand for how many: those at equal distances in the order of
 // what their fullest cables need.
 func (r *Running) representative(h *sim.Hash) (n int, seeds []uint64, err error) {
+	if r.OfDraws == 1 && (h == nil || packetnet.Framed(r.Spec.Network.Model)) {
+		return 1, upTo(1), nil
+	}
 	if h == nil || packetnet.Framed(r.Spec.Network.Model) {
 		return fewFrames, upTo(fewFrames), nil
 	}
@@ -261,6 +282,9 @@ func (r *Running) representative(h *sim.Hash) (n int, seeds []uint64, err error)
 		need[s] = l.Need
 	}
 	slices.SortStableFunc(all, func(a, b uint64) int { return cmp.Compare(need[a], need[b]) })
+	if r.OfDraws == 1 {
+		return drawsN, all[drawsN/2 : drawsN/2+1], nil
+	}
 	for i := range fewFrames {
 		seeds = append(seeds, all[i*(drawsN-1)/(fewFrames-1)])
 	}
@@ -353,6 +377,9 @@ func (g *drawing) median(n int, seeds []uint64) Outcome {
 // share is how many of n draws the i-th of k stands for, at equal distances from the first to
 // the last: those that are nearer to it than to others.
 func share(i, k, n int) int {
+	if k == 1 {
+		return n
+	}
 	edge := func(i int) int { // draws before the middle between the i-th and the one before it
 		switch i {
 		case 0:
@@ -381,8 +408,8 @@ func (r *Running) crowd(h *sim.Hash, out *Outcome) error {
 // Eight queue pairs of a connection that share its bytes: what is tried to spread them.
 const (
 	manyQPs   = 8
-	SpreadQPs = "NCCL_IB_QPS_PER_CONNECTION=8 NCCL_IB_SPLIT_DATA_ON_QPS=1"
-	Adaptive  = "adaptive routing"
+	spreadQPs = "NCCL_IB_QPS_PER_CONNECTION=8 NCCL_IB_SPLIT_DATA_ON_QPS=1"
+	adaptive  = "adaptive routing"
 )
 
 // spread simulates settings that spread queue pairs over cables.
@@ -392,8 +419,8 @@ func (r *Running) spread(ctx context.Context, at Operation, out *Outcome) error 
 		change func(*sim.Config)
 		skip   bool
 	}{
-		{SpreadQPs, func(c *sim.Config) { c.QPs, c.SplitData = manyQPs, true }, r.Site.Between() == gpu.Sockets},
-		{Adaptive, func(c *sim.Config) { c.Fabric = c.Fabric.Routed(fabric.Adaptive) }, packetnet.Framed(r.Spec.Network.Model)},
+		{spreadQPs, func(c *sim.Config) { c.QPs, c.SplitData = manyQPs, true }, r.Site.Between() == gpu.Sockets},
+		{adaptive, func(c *sim.Config) { c.Fabric = c.Fabric.Routed(fabric.Adaptive) }, packetnet.Framed(r.Spec.Network.Model)},
 	} {
 		if s.skip {
 			continue

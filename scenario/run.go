@@ -88,7 +88,11 @@ type Running struct {
 	// others. Nil, or a nil plan: NCCL's.
 	Planner func(comm.Op) (*plan.Plan, error)
 
-	change  func(*sim.Config) // of vary
+	// OfDraws is how many draws of hashed routes are simulated where they matter, 1 or 5; 0: 5, and
+	// settings that spread queue pairs where they differ much.
+	OfDraws int
+
+	change  func(*sim.Config) // of vary, and Adaptive
 	seedsMu sync.Mutex
 	seeds   map[uint64]*Running // runs of draws
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim/gpu"
+	"github.com/simccl/simccl/topo/fabric"
 )
 
 // kind groups settings of which one is taken at a time.
@@ -211,7 +212,10 @@ func between(site *scenario.Site) []Setting {
 		}
 		return out
 	}
-	for _, n := range []int{2, 4} {
+	if n := site.Network; n != nil && n.Routing != fabric.Adaptive {
+		out = append(out, Setting{Env: [][2]string{{"routing", "adaptive"}}, kind: nics, adaptive: true, Risk: "switches and NICs must be able to do it, for RoCE with reordering at the receiver"})
+	}
+	for _, n := range []int{2, 4, 8} {
 		out = append(out, one(nics, "NCCL_IB_QPS_PER_CONNECTION", n),
 			Setting{Env: [][2]string{{"NCCL_IB_QPS_PER_CONNECTION", strconv.Itoa(n)}, {"NCCL_IB_SPLIT_DATA_ON_QPS", "1"}}, kind: nics})
 	}

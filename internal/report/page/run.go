@@ -42,7 +42,7 @@ func Of(ctx context.Context, r *scenario.Running, rows []scenario.Row, program s
 		{Name: "channels", Value: fmt.Sprintf("%d; NVLS %d; send/recv %d", c.NChannels, c.NVLSChannels, c.P2PChannels)},
 		{Name: "NVLink multicast", Value: map[bool]string{true: "on", false: "off"}[c.Multicast]},
 		{Name: "rules", Value: "NCCL " + site.Config.Rules.Version()}, {Name: "simccl", Value: program},
-		{Name: "topology", Value: site.Name + ", sha256 " + site.Digest[:12]}, {Name: "seed", Value: fmt.Sprint(max(r.Spec.Seed, 1))},
+		{Name: "topology", Value: site.Name + ", sha256 " + site.Digest[:12]}, {Name: "seed", Value: r.SeedText()},
 		{Name: "launch", Value: launch}, {Name: "times", Value: site.Times()}}
 	if s, ok := packetnet.Summarize(site.Network, packetnet.Choice{Model: r.Spec.Network.Model, CC: r.Spec.Network.CC, Balance: r.Spec.Network.Balance}); ok {
 		p.Facts = append(p.Facts, Fact{Name: "network", Value: strings.TrimPrefix(s.String(), "network ")})
@@ -162,6 +162,10 @@ func (d *drawn) points(p *Page) error {
 		row := &d.rows[i]
 		f := &row.Facts
 		x := Point{Size: l.Shown, TimeUs: row.Out.Time.Micros(), BusBW: row.Out.BusBW, LimitBW: f.Expect, Choice: f.Algo, Channels: f.Channels, Link: f.Limit}
+		if dr := f.Draws; dr != nil {
+			x.Least, x.Most = Sample{l.Shown, dr.MostUs, dr.LeastBusBW}, Sample{l.Shown, dr.LeastUs, dr.MostBusBW}
+			x.Draws = dr.Lines(row.Out.BusBW, f.SimUs)
+		}
 		if o.Choice.Warps > 0 {
 			x.Choice = f.Algo + "/" + f.Proto
 			x.ModelUs = f.ModelUs

@@ -75,6 +75,9 @@ func summary(p *Page) (answer string, tiles []html.Tile) {
 	answer = fmt.Sprintf("%.2f us at %s", least.TimeUs, sizeName(least.Size))
 	if peak.BusBW > 0 {
 		answer = fmt.Sprintf("busbw reaches %.1f GB/s at %s; %s", peak.BusBW, sizeName(peak.Size), answer)
+		if peak.Least.BusBW > 0 && peak.Most.BusBW > 1.01*peak.Least.BusBW {
+			answer = fmt.Sprintf("%s (%.1f to %.1f by the draw of hashed routes)", answer, peak.Least.BusBW, peak.Most.BusBW)
+		}
 		tiles = append(tiles, html.Tile{Name: "Peak busbw", Value: fmt.Sprintf("%.1f GB/s", peak.BusBW), Note: "at " + sizeName(peak.Size) + " with " + peak.Choice})
 	}
 	tiles = append(tiles, html.Tile{Name: "Latency", Value: fmt.Sprintf("%.2f us", least.TimeUs), Note: "at " + sizeName(least.Size) + " with " + least.Choice})

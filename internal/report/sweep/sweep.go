@@ -56,20 +56,12 @@ func New(r *scenario.Running, counts nccltests.Config, code int) (*Table, error)
 // Prefaces are the lines above the table, of a program's version.
 func Prefaces(r *scenario.Running, program string) []string {
 	site := r.Site
-	out := []string{fmt.Sprintf("simccl %s simulated: topo=%s sha256=%s nccl-rules=%s seed=%s", program, site.Name, site.Digest[:12], site.Config.Rules.Version(), seed(r)),
+	out := []string{fmt.Sprintf("simccl %s simulated: topo=%s sha256=%s nccl-rules=%s seed=%s", program, site.Name, site.Digest[:12], site.Config.Rules.Version(), r.SeedText()),
 		site.Times()}
 	if s, ok := packetnet.Summarize(site.Network, choice(&r.Spec)); ok {
 		out = append(out, s.String())
 	}
 	return out
-}
-
-// seed names the seed of a run: where a row may be the median of draws, the rows say which.
-func seed(r *scenario.Running) string {
-	if r.MayDraw() {
-		return "drawn"
-	}
-	return fmt.Sprint(max(r.Spec.Seed, 1))
 }
 
 // choice is how a Spec's network is simulated.
