@@ -133,7 +133,7 @@ func (h *Hash) lay(e *engine.Engine, bytes []float64) error {
 		added := h.pairs[first:]
 		for i := range added {
 			p := &added[i]
-			p.bytes = bytes[at] / float64(len(added))
+			p.bytes = bytes[at] / e.Net.Conns[at].Share() / float64(len(added))
 			if p.way = known[[2]fabric.End{p.from, p.to}]; p.way != nil {
 				continue
 			}

@@ -179,7 +179,7 @@ func (f *flags) advise(ctx context.Context, a *cli.App, q advise.Request) error 
 	if f.within < 0 {
 		return fail.Usage("--max-time %s: write a time, for example 100s, or 0 for no bound", f.within)
 	}
-	said := &said{App: a, within: f.within, begun: time.Now()}
+	said := &said{App: a, within: f.within, started: time.Now()}
 	q.Within, q.Begin, q.Found = f.within, said.begin, said.found
 	r, err := advise.New(ctx, q)
 	said.end()
@@ -200,13 +200,18 @@ func (f *flags) advise(ctx context.Context, a *cli.App, q advise.Request) error 
 // said is what is said on standard error while settings are tried.
 type said struct {
 	*cli.App
-	within time.Duration
-	begun  time.Time // to try settings
-	last   time.Time // that something was said
-	of     int
-	done   int
-	bar    *terminal.Progress
+	within  time.Duration
+	started time.Time
+	begun   time.Time // to try settings
+	last    time.Time // that something was said
+	of      int
+	done    int
+	bar     *terminal.Progress
+	held    []string // what is said once it takes long
 }
+
+// sayFirst is how long nothing is said.
+const sayFirst = 2 * time.Second
 
 // sayEvery is after how long without a word it is said how far the trials are.
 const sayEvery = 10 * time.Second
@@ -216,8 +221,8 @@ func (s *said) begin(total int) (step func()) {
 	if s.within > 0 {
 		bound = fmt.Sprintf(", for at most %s (--max-time)", s.within)
 	}
-	fmt.Fprintf(s.Err, "simccl: as it is: simulated in %s; %d settings follow%s\n", time.Since(s.begun).Round(time.Second), total, bound)
 	s.begun, s.last, s.of, s.bar = time.Now(), time.Now(), total, s.Progress("settings", total)
+	s.say("as it is: simulated in %s; %d settings follow%s", time.Since(s.started).Round(time.Second), total, bound)
 	return func() {
 		s.bar.Step()
 		if s.done++; time.Since(s.last) > sayEvery && !terminal.Is(s.Err) {
@@ -231,9 +236,14 @@ func (s *said) found(x advise.Found) {
 }
 
 func (s *said) say(format string, args ...any) {
+	if s.held = append(s.held, fmt.Sprintf(format, args...)); time.Since(s.started) < sayFirst {
+		return
+	}
 	s.bar.Clear()
-	s.last = time.Now()
-	fmt.Fprintf(s.Err, "simccl: "+format+"\n", args...)
+	for _, line := range s.held {
+		fmt.Fprintln(s.Err, "simccl: "+line)
+	}
+	s.held, s.last = nil, time.Now()
 }
 
 // left is about how long the other settings take.

@@ -76,7 +76,7 @@ func textColumn(name string, width int, value func(*scenario.Facts) string) Colu
 	return Column{Head: nccltests.Column{Name: name, Width: width}, Value: value}
 }
 
-var columnOrder = []string{"algo", "proto", "nch", "model", "expect", "limit", "use", "queue", "paused", "marked", "retx", "least", "most", "regret", "best"}
+var columnOrder = []string{"algo", "proto", "nch", "model", "expect", "limit", "use", "queue", "paused", "marked", "retx", "regret", "best", "least", "most"}
 
 // UnknownColumnError is a word that names no column.
 type UnknownColumnError struct{ Name string }
