@@ -36,6 +36,7 @@ const (
 	fewDraws  = 9
 	fewFrames = 5
 	inOrder   = 0.02 // by how much of itself a time may be shorter than one of a less full cable
+	alike     = 0.01 // of Band: draws that differ less count as equal
 	banded    = 1.1  // of most over least, from which on settings that spread queue pairs are tried
 )
 
@@ -394,7 +395,7 @@ func share(i, k, n int) int {
 
 // crowd names the cable that holds the median draw up.
 func (r *Running) crowd(h *sim.Hash, out *Outcome) error {
-	if h == nil {
+	if h == nil || out.Draws.Band() < alike {
 		return nil
 	}
 	limit, _ := Limiting(out.Result.Links)

@@ -124,7 +124,7 @@ func (m *Machine) Spec(a *App) (scenario.Spec, error) {
 		s.Network.Model = ""
 	}
 	if len(m.Faults) > 0 && s.Network.Model == "" && m.Fabric == "" {
-		return s, fail.Usage("--fault %s: without a simulated operation it has no effect; write --fabric FILE or --network packet", m.Faults[0])
+		return s, fail.Usage("--fault %s: without a simulated operation it has no effect; write --network packet, or --fabric FILE", m.Faults[0])
 	}
 	if m.Balance != "" && s.Network.Model == "" {
 		return s, fail.Usage("--balance %s: load balancing needs frames; write --network packet", m.Balance)
