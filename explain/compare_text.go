@@ -188,7 +188,7 @@ type sameTimes struct {
 	all   int
 }
 
-// ratio is B's time over A's, empty where draws of hashed routes do not tell them apart.
+// ratio is B's time over A's, empty where draws of hashed routes do not decide.
 func (t *TimeChange) ratio() string {
 	if t.undecided() {
 		return "?"

@@ -11,7 +11,7 @@ import (
 )
 
 // Which side is faster over hashed routes is said by pairs of draws, each with each and as
-// often as each stands for: of medians that differ by chance the ratio is not printed.
+// often as each represents draws: of medians that differ by chance the ratio is not printed.
 func TestDrawsDecideWhichSideIsFaster(t *testing.T) {
 	times := func(us ...float64) explain.Timing {
 		x := explain.Timing{Choice: "Ring Simple", Channels: 16, Us: us[len(us)/2]}

@@ -36,7 +36,7 @@ const (
 	fewDraws  = 9
 	fewFrames = 5
 	inOrder   = 0.02 // by how much of itself a time may be shorter than one of a less full cable
-	alike     = 0.01 // of Band: draws that differ less count as equal
+	same      = 0.01 // of Band: draws that differ less count as equal
 	banded    = 1.1  // of most over least, from which on settings that spread queue pairs are tried
 )
 
@@ -63,7 +63,7 @@ type Draws struct {
 type Draw struct {
 	Seed uint64  `json:"seed"`
 	Us   float64 `json:"us"`
-	// For is how many of N draws it stands for, those that are nearest to it by their fullest cables.
+	// For is how many of N draws it represents, those that are nearest to it by their fullest cables.
 	For int `json:"for"`
 }
 
@@ -264,7 +264,7 @@ func (r *Running) draw(ctx context.Context, at Operation, h *sim.Hash, spread bo
 	return out, err
 }
 
-// representative is which seeds stand for how many: those at equal distances in the order of
+// representative is which seeds represent how many: those at equal distances in the order of
 // what their fullest cables need.
 func (r *Running) representative(h *sim.Hash) (n int, seeds []uint64, err error) {
 	if r.OfDraws == 1 && (h == nil || packetnet.Framed(r.Spec.Network.Model)) {
@@ -358,7 +358,7 @@ func (g *drawing) ordered(seeds []uint64) bool {
 	return true
 }
 
-// median is the median outcome of the seeds, which stand for n.
+// median is the median outcome of the seeds, which represent n.
 func (g *drawing) median(n int, seeds []uint64) Outcome {
 	sorted := slices.Clone(seeds)
 	slices.SortStableFunc(sorted, func(a, b uint64) int {
@@ -375,7 +375,7 @@ func (g *drawing) median(n int, seeds []uint64) Outcome {
 	return out
 }
 
-// share is how many of n draws the i-th of k stands for, at equal distances from the first to
+// share is how many of n draws the i-th of k represents, at equal distances from the first to
 // the last: those that are nearer to it than to others.
 func share(i, k, n int) int {
 	if k == 1 {
@@ -395,7 +395,7 @@ func share(i, k, n int) int {
 
 // crowd names the cable that holds the median draw up.
 func (r *Running) crowd(h *sim.Hash, out *Outcome) error {
-	if h == nil || out.Draws.Band() < alike {
+	if h == nil || out.Draws.Band() < same {
 		return nil
 	}
 	limit, _ := Limiting(out.Result.Links)

@@ -178,8 +178,8 @@ func (c *crossed) add(from, to fabric.End, out, in wire.Rate, hashed bool, cable
 	return c.hashed && min(c.out.sum, c.in.sum) > cable
 }
 
-// alike is the part of the fullest cable's load from which on another is as full.
-const alike = 0.999
+// asFull is the part of the fullest cable's load from which on another is as full.
+const asFull = 0.999
 
 // Loaded is a cable that a draw of the hash fills the most.
 type Loaded struct {
@@ -218,7 +218,7 @@ func (h *Hash) Fullest(seed uint64, name string) (Loaded, error) {
 		}
 	}
 	for w := range bytes {
-		if h.fabric.Wires[w].Name == name && need(w) >= alike*need(full) {
+		if h.fabric.Wires[w].Name == name && need(w) >= asFull*need(full) {
 			full = w
 		}
 	}

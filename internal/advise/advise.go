@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/scenario"
@@ -28,9 +27,10 @@ type Request struct {
 	Try []Setting
 	// Least is the least gain that is worth a line, 1.03 for 3 %; 0: worthwhile.
 	Least float64
-	// Within bounds the time in which settings are tried; 0: all are. Those that promise most come
-	// first, and how many are not tried is in the Report.
-	Within time.Duration
+	// Within, if not nil, is called before settings are tried, and gives a context that ends once there
+	// is no more time for them. Those that promise most come first, and how many are not tried is in the
+	// Report.
+	Within func(context.Context) (context.Context, context.CancelFunc)
 	// Found, if not nil, is called with each setting that gains as soon as it is simulated.
 	Found func(f Found)
 	// Begin, if not nil, gets the number of settings that are tried; what it returns is called
@@ -207,9 +207,9 @@ func (q *Request) try(ctx context.Context, r *Report, all []Setting) error {
 		step = q.Begin(len(all))
 	}
 	within := ctx
-	if q.Within > 0 {
+	if q.Within != nil {
 		var cancel context.CancelFunc
-		within, cancel = context.WithTimeout(ctx, q.Within)
+		within, cancel = q.Within(ctx)
 		defer cancel()
 	}
 	trials, refused := make([]*trial, len(all)), make([]*Refusal, len(all))

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
-	"time"
 
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/scenario"
@@ -58,7 +57,11 @@ func TestQueuePairsAreAdvisedOverHashedRoutes(t *testing.T) {
 // Settings are tried within a time; those left out are counted.
 func TestSettingsEndWithTheirTime(t *testing.T) {
 	q := hashedNetwork(t)
-	q.Within = time.Nanosecond
+	q.Within = func(ctx context.Context) (context.Context, context.CancelFunc) {
+		ctx, cancel := context.WithCancel(ctx)
+		cancel()
+		return ctx, cancel
+	}
 	r, err := New(context.Background(), q)
 	if err != nil {
 		t.Fatal(err)

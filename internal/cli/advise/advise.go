@@ -180,7 +180,11 @@ func (f *flags) advise(ctx context.Context, a *cli.App, q advise.Request) error 
 		return fail.Usage("--max-time %s: write a time, for example 100s, or 0 for no bound", f.within)
 	}
 	said := &said{App: a, within: f.within, started: time.Now()}
-	q.Within, q.Begin, q.Found = f.within, said.begin, said.found
+	if q.Begin, q.Found = said.begin, said.found; f.within > 0 {
+		q.Within = func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, f.within)
+		}
+	}
 	r, err := advise.New(ctx, q)
 	said.end()
 	if err != nil {

@@ -134,21 +134,21 @@ func (t *Table) Notes() []string {
 // drawn are the notes on rows that are medians of draws of hashed routes. Where draws differ by
 // less than a percent, rows are only counted.
 func (t *Table) drawn() (out []string) {
-	alike := 0
+	equal := 0
 	for i, f := range t.facts {
 		d := f.Draws
 		switch {
 		case d == nil:
 		case d.Band() < 0.01:
-			alike++
+			equal++
 		default:
 			for _, l := range d.Lines(t.Rows[i].Out.BusBW, f.SimUs) {
 				out = append(out, fmt.Sprintf("%d B: %s", t.Rows[i].Size, l))
 			}
 		}
 	}
-	if alike > 0 {
-		out = append(out, fmt.Sprintf("In %d of %d rows the draw of hashed routes changes the time by less than 1 %%", alike, len(t.Rows)))
+	if equal > 0 {
+		out = append(out, fmt.Sprintf("In %d of %d rows the draw of hashed routes changes the time by less than 1 %%", equal, len(t.Rows)))
 	}
 	return out
 }

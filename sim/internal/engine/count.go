@@ -21,7 +21,7 @@ func (e *Engine) CountMessages(limit int64, add func(at int32, bytes float64)) {
 }
 
 // walk calls op for each op of each program, and send for each connection of the network
-// that it sends over; times is how many ops of its program one stands for.
+// that it sends over; times is how many ops of its program one represents.
 func (e *Engine) walk(limit int64, op func(g *Group, times float64), send func(at int32, bytes units.Bytes, times float64)) {
 	each := max(64, limit/max(1, int64(len(e.Groups))))
 	for gi := range e.Groups {
