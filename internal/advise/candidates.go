@@ -2,6 +2,7 @@ package advise
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/simccl/simccl/coll"
@@ -53,6 +54,9 @@ func candidates(site *scenario.Site, base *trial, spec *scenario.Spec) []Setting
 	}
 	if site.Comm.NNodes > 1 {
 		out = append(out, between(site)...)
+	}
+	if job { // whose network has one routing
+		out = slices.DeleteFunc(out, func(s Setting) bool { return s.adaptive })
 	}
 	return distinct(out, site, base)
 }

@@ -38,15 +38,18 @@ func (r *Report) Text() string {
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "size\tnow\tus\tbest\tus\tgain")
 	for _, x := range r.Rows {
-		now := x.Choice
+		now, what := x.Choice, size(x.Bytes)
+		if r.job != [2]int64{} {
+			what = "job"
+		}
 		if x.Channels > 0 {
 			now = fmt.Sprintf("%s %d", x.Choice, x.Channels)
 		}
 		if x.Best == "" {
-			fmt.Fprintf(w, "%s\t%s\t%.2f\tas it is\t\t\n", size(x.Bytes), now, x.Us)
+			fmt.Fprintf(w, "%s\t%s\t%.2f\tas it is\t\t\n", what, now, x.Us)
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\t%.2f\t%s\t%.2f\tx %.3f\n", size(x.Bytes), now, x.Us, x.Best, x.BestUs, x.Us/x.BestUs)
+		fmt.Fprintf(w, "%s\t%s\t%.2f\t%s\t%.2f\tx %.3f\n", what, now, x.Us, x.Best, x.BestUs, x.Us/x.BestUs)
 	}
 	_ = w.Flush()
 	for _, x := range r.Rows {
