@@ -262,7 +262,7 @@ func (q *Request) found(r *Report, t *trial, tried, of int) {
 // promising is the order in which settings are tried: what the user asks for, over a network
 // queue pairs, then choices, channels and the rest.
 func promising(all []Setting, site *scenario.Site) []int {
-	ranks := map[kind]int{own: 0, nics: 4, choice: 2, channels: 3, multicast: 5, buffers: 6, relays: 7, threads: 8}
+	ranks := map[kind]int{own: 0, switches: 1, nics: 4, choice: 2, channels: 3, multicast: 5, buffers: 6, relays: 7, threads: 8}
 	if site.Network != nil {
 		ranks[nics] = 1
 	}

@@ -21,9 +21,10 @@ const (
 	threads              // of a block
 	buffers              // buffers and chunks
 	multicast
-	relays // PXN, cross-NIC
-	nics   // queue pairs, sockets, GPUDirect
-	own    // what the user asks for
+	relays   // PXN, cross-NIC
+	nics     // queue pairs, sockets, GPUDirect
+	switches // how they choose routes
+	own      // what the user asks for
 	numKinds
 )
 
@@ -217,7 +218,7 @@ func between(site *scenario.Site) []Setting {
 		return out
 	}
 	if n := site.Network; n != nil && n.Routing != fabric.Adaptive {
-		out = append(out, Setting{Env: [][2]string{{"routing", "adaptive"}}, kind: nics, adaptive: true, Risk: "switches and NICs must be able to do it, for RoCE with reordering at the receiver"})
+		out = append(out, Setting{Env: [][2]string{{"routing", "adaptive"}}, kind: switches, adaptive: true, Risk: "switches and NICs must be able to do it, for RoCE with reordering at the receiver"})
 	}
 	for _, n := range []int{2, 4, 8} {
 		out = append(out, one(nics, "NCCL_IB_QPS_PER_CONNECTION", n),
