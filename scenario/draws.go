@@ -12,12 +12,12 @@ import (
 	"sync/atomic"
 
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/nccltrace"
-	"github.com/simccl/simccl/internal/packetnet"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/sim/gpu"
+	"github.com/simccl/simccl/sim/netpreset"
 	"github.com/simccl/simccl/topo/fabric"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
 )
 
@@ -129,7 +129,7 @@ func (m *Site) Draws(spec *Spec) bool {
 
 // frameByFrameRouted reports whether the Spec has frames choose routes.
 func (s *Spec) frameByFrameRouted() bool {
-	return packetnet.Framed(s.Network.Model) && s.Network.Balance != "" && s.Network.Balance != "queue-pair"
+	return netpreset.Framed(s.Network.Model) && s.Network.Balance != "" && s.Network.Balance != "queue-pair"
 }
 
 // MayDraw reports whether rows may be medians of draws of hashed routes.
@@ -228,7 +228,7 @@ func (r *Running) Drawn(ctx context.Context, at Operation, spread bool, progress
 		return Outcome{}, err
 	}
 	if !binds {
-		return r.Simulate(ctx, at, trace.Discard, nccltrace.Options{}, progress)
+		return r.Simulate(ctx, at, trace.Discard, nccl.Options{}, progress)
 	}
 	return r.draw(ctx, at, h, spread, progress)
 }
@@ -267,10 +267,10 @@ func (r *Running) draw(ctx context.Context, at Operation, h *sim.Hash, spread bo
 // representative is which seeds represent how many: those at equal distances in the order of
 // what their fullest cables need.
 func (r *Running) representative(h *sim.Hash) (n int, seeds []uint64, err error) {
-	if r.OfDraws == 1 && (h == nil || packetnet.Framed(r.Spec.Network.Model)) {
+	if r.OfDraws == 1 && (h == nil || netpreset.Framed(r.Spec.Network.Model)) {
 		return 1, upTo(1), nil
 	}
-	if h == nil || packetnet.Framed(r.Spec.Network.Model) {
+	if h == nil || netpreset.Framed(r.Spec.Network.Model) {
 		return fewFrames, upTo(fewFrames), nil
 	}
 	need := map[uint64]units.Time{}
@@ -330,7 +330,7 @@ func (g *drawing) simulate(ctx context.Context, seeds []uint64) error {
 					return
 				}
 				run := g.r.seeded(todo[i])
-				out, err := run.Simulate(ctx, g.at, trace.Discard, nccltrace.Options{}, nil)
+				out, err := run.Simulate(ctx, g.at, trace.Discard, nccl.Options{}, nil)
 				errs[i] = err
 				g.mu.Lock()
 				g.outcomes[todo[i]] = out
@@ -421,14 +421,14 @@ func (r *Running) spread(ctx context.Context, at Operation, out *Outcome) error 
 		skip   bool
 	}{
 		{spreadQPs, func(c *sim.Config) { c.QPs, c.SplitData = manyQPs, true }, r.Site.Between() == gpu.Sockets},
-		{adaptive, func(c *sim.Config) { c.Fabric = c.Fabric.Routed(fabric.Adaptive) }, packetnet.Framed(r.Spec.Network.Model)},
+		{adaptive, func(c *sim.Config) { c.Fabric = c.Fabric.Routed(fabric.Adaptive) }, netpreset.Framed(r.Spec.Network.Model)},
 	} {
 		if s.skip {
 			continue
 		}
 		v := r.vary(out.Draws.Seed, s.change)
 		v.cores = r.cores
-		done, err := v.Simulate(ctx, at, trace.Discard, nccltrace.Options{}, nil)
+		done, err := v.Simulate(ctx, at, trace.Discard, nccl.Options{}, nil)
 		if errors.Is(err, exec.ErrNotImplemented) {
 			continue // too many messages to be simulated
 		}

@@ -10,7 +10,7 @@ import (
 	"testing/fstest"
 
 	"github.com/simccl/simccl/config"
-	"github.com/simccl/simccl/internal/site"
+	"github.com/simccl/simccl/dev/site"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/topo/fabric"
 )

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"unicode/utf8"
 
-	"github.com/simccl/simccl/internal/session"
-	"github.com/simccl/simccl/internal/timeline"
+	"github.com/simccl/simccl/job"
+	"github.com/simccl/simccl/job/timeline"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
@@ -17,11 +17,11 @@ const maxJob = 1 << 30
 
 // JobResult is what became of a job: when each step of each rank began and ended,
 // what each call takes by itself, and what links carried.
-type JobResult = session.Result
+type JobResult = job.Result
 
 // Session is where jobs of several communicators run on a loaded machine: what
 // spec says of engine, network and seed.
-func (m *Site) Session(spec *Spec) (*session.Machine, error) {
+func (m *Site) Session(spec *Spec) (*job.Machine, error) {
 	cfg, err := m.SimConfig(spec)
 	if err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func (m *Site) Session(spec *Spec) (*session.Machine, error) {
 	if k := spec.Machine.GPUs; k > 0 {
 		p.GPUs = units.Some(k)
 	}
-	return &session.Machine{Cluster: m.Cluster, Topo: p, Params: m.Comm.Params, Sim: cfg, World: m.Comm}, nil
+	return &job.Machine{Cluster: m.Cluster, Topo: p, Params: m.Comm.Params, Sim: cfg, World: m.Comm}, nil
 }
 
 // RunJob runs the job of a Spec, Workload.Job, and writes its timeline where
@@ -69,9 +69,9 @@ func RunJob(ctx context.Context, spec Spec, opt Options) (*JobResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := session.Options{Observe: spec.Outputs.Trace != ""}
+	o := job.Options{Observe: spec.Outputs.Trace != ""}
 	if f := spec.Engine.Fidelity; f != "" {
-		if o.Fidelity, err = session.ParseFidelity(f); err != nil {
+		if o.Fidelity, err = job.ParseFidelity(f); err != nil {
 			return nil, err
 		}
 	}

@@ -1,0 +1,243 @@
+// Package congestion says what congestion an operation meets, and what would change it:
+// each change that it names was simulated.
+package congestion
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"strings"
+
+	"github.com/simccl/simccl/explain"
+	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/sim"
+	"github.com/simccl/simccl/sim/congestion"
+	"github.com/simccl/simccl/sim/netpreset"
+	"github.com/simccl/simccl/topo/fabric"
+)
+
+// Report is what one operation meets in its network: congestion, and how the draw of hashed
+// routes spreads its queue pairs.
+type Report struct {
+	Network netpreset.Summary `json:"network"`
+	Us      float64           `json:"us"`
+	BusBW   float64           `json:"busbw"` // GB/s
+	// Limit is the link that would need the longest for what it carries, Use the part of the time
+	// that it needs, Expect the bus bandwidth if it were never idle.
+	Limit  string  `json:"limiting_link"`
+	Use    float64 `json:"limiting_use"`
+	Expect float64 `json:"expect_busbw_GBs"`
+	// Draws are those of hashed routes; nil where the draw does not matter, or a seed is given.
+	Draws *scenario.Draws   `json:"draws,omitempty"`
+	Facts *congestion.Facts `json:"facts"`
+	// Incast is in words; empty where no port before a host holds the operation up.
+	Incast string `json:"incast,omitempty"`
+	// Crowd is in words; empty where routes spread.
+	Crowd string   `json:"crowd,omitempty"`
+	Tried []Change `json:"tried"`
+
+	name string // of the network
+}
+
+// Change is another setting with the time that the operation takes then.
+type Change struct {
+	What string  `json:"what"`
+	Us   float64 `json:"us"`
+	// Stalls says why messages never arrive then; empty where all do.
+	Stalls string `json:"stalls,omitempty"`
+}
+
+// Run simulates a Spec of one size, and each change that what it meets suggests.
+func Run(ctx context.Context, spec scenario.Spec, opt scenario.Options) (*Report, error) {
+	r := &Report{Tried: []Change{}}
+	row, err := one(ctx, spec, opt, func(x *scenario.Site, o scenario.Outcome) {
+		r.Network, _ = netpreset.Summarize(x.Network, netpreset.Choice{Model: spec.Network.Model, CC: spec.Network.CC, Balance: spec.Network.Balance})
+		r.Incast, r.Crowd = Named(x, spec.Network.Balance, &o)
+	})
+	if err != nil {
+		return nil, err
+	}
+	f := &row.Facts
+	facts := f.Congestion
+	r.Us, r.BusBW, r.Limit, r.Use, r.Expect, r.Draws, r.Facts = row.Out.Time.Micros(), row.Out.BusBW, f.Limit, f.Use, f.Expect, f.Draws, facts
+	if r.name = spec.Network.Fabric; r.Draws != nil {
+		spec.Seed = r.Draws.Seed // what is tried has the same draw
+	}
+	try := func(what string, change func(*scenario.Spec)) error {
+		s := spec
+		s.NCCL.Env = maps.Clone(spec.NCCL.Env)
+		if s.NCCL.Env == nil {
+			s.NCCL.Env = map[string]string{}
+		}
+		change(&s)
+		row, err := one(ctx, s, opt, nil)
+		var stall *sim.StallError
+		var none *scenario.FieldError
+		switch {
+		case errors.As(err, &stall):
+			r.Tried = append(r.Tried, Change{what, 0, stall.Error()})
+		case errors.As(err, &none) && strings.HasPrefix(none.Path, "network.faults"): // of frames alone
+		case err != nil:
+			return err
+		default:
+			r.Tried = append(r.Tried, Change{what, row.Out.Time.Micros(), ""})
+		}
+		return nil
+	}
+	if r.Crowd != "" {
+		if err := try("NCCL_IB_QPS_PER_CONNECTION=4 NCCL_IB_SPLIT_DATA_ON_QPS=1", func(s *scenario.Spec) {
+			s.NCCL.Env["NCCL_IB_QPS_PER_CONNECTION"], s.NCCL.Env["NCCL_IB_SPLIT_DATA_ON_QPS"] = "4", "1"
+		}); err != nil {
+			return nil, err
+		}
+		if spec.Network.Model == "packet" && spec.Network.Balance == "" {
+			if err := try("--balance packet", func(s *scenario.Spec) { s.Network.Balance = "packet" }); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if facts != nil && facts.Pauses > 0 && facts.Marked == 0 {
+		if err := try("--cc swift", func(s *scenario.Spec) { s.Network.CC = "swift" }); err != nil {
+			return nil, err
+		}
+	}
+	if facts != nil && facts.Marked > 0 {
+		if err := try("--cc none", func(s *scenario.Spec) { s.Network.CC = "none" }); err != nil {
+			return nil, err
+		}
+	}
+	if len(spec.Network.Faults) > 0 {
+		if err := try("without --fault", func(s *scenario.Spec) { s.Network.Faults = nil }); err != nil {
+			return nil, err
+		}
+	}
+	if spec.Network.Model == "" {
+		return r, nil
+	}
+	return r, try("--network flow (links shared without queues)", func(s *scenario.Spec) { s.Network.Model, s.Network.CC, s.Network.Balance = "", "", "" })
+}
+
+// Named says in words what congestion holds an operation up, from how loaded links were: an
+// incast, and a port that carries more than its share. Both are empty where there is none.
+func Named(x *scenario.Site, balance string, o *scenario.Outcome) (incast, crowd string) {
+	if c, ok := congestion.Fed(o.Result.Links, o.Result.Elapsed); ok {
+		incast = c.String()
+	}
+	if c, ok := congestion.Crowded(o.Result.Links); ok {
+		c.Rings = rings(&c, o)
+		crowd = c.String() + ": " + cause(x, balance, &c)
+	}
+	return incast, crowd
+}
+
+// rings reports whether the queue pairs that a port could have shared are one a ring: each
+// ring leaves or enters a switch once, over a connection of one queue pair.
+func rings(c *congestion.Crowd, o *scenario.Outcome) bool {
+	return o.Plan != nil && !o.SendsAndReceives() && o.Choice.Algo.LogName() == "RING" && int(c.Of) == o.Plan.Split.NChannels
+}
+
+// cause is why a port carries more than those beside it.
+func cause(x *scenario.Site, balance string, c *congestion.Crowd) string {
+	n := x.Network
+	switch {
+	case c.Slower > 1.01:
+		return fmt.Sprintf("another beside it is %.3g times as fast", c.Slower)
+	case balance == "flowlet" || balance == "packet":
+		return "frames chose it"
+	case n == nil:
+		return "one switch"
+	case n.Packets != nil && n.Packets.Balance != "" && n.Packets.Balance != "queue-pair":
+		return "frames chose it"
+	case n.Routing == fabric.Static:
+		return "routes follow from destinations"
+	case n.Routing == fabric.Adaptive:
+		return "it was the emptiest when its queue pairs were made"
+	}
+	return "hash collision"
+}
+
+// one simulates the only point of a Spec.
+func one(ctx context.Context, spec scenario.Spec, opt scenario.Options, see func(*scenario.Site, scenario.Outcome)) (*scenario.Row, error) {
+	run, err := scenario.Prepare(spec, opt)
+	if err != nil {
+		return nil, err
+	}
+	for row, err := range run.Rows(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if see != nil {
+			o, err := run.Outcome(row.Operation)
+			if err != nil {
+				return nil, err
+			}
+			see(run.Site, o)
+		}
+		return row, nil
+	}
+	return nil, fail.Usage("%s: no sizes", spec.Workload.Op)
+}
+
+// Eventful says that queues made switches act, or that routes do not spread.
+func (r *Report) Eventful() bool {
+	f := r.Facts
+	return r.Crowd != "" || f != nil && (f.Marked+f.Pauses+f.Resent+f.Dropped > 0 || f.PausedUs > 0)
+}
+
+// Text is the report in words; empty without one.
+func (r *Report) Text() string {
+	if r == nil {
+		return ""
+	}
+	var b strings.Builder
+	if r.Network.Model == "" {
+		fmt.Fprintf(&b, "\nNetwork %s, links shared (NCCL's model above has the ports' speed alone): %.2f us, %.2f GB/s busbw\n", r.name, r.Us, r.BusBW)
+	} else {
+		fmt.Fprintf(&b, "\nNetwork, frame by frame: %.2f us, %.2f GB/s busbw\n", r.Us, r.BusBW)
+	}
+	if r.Expect > 0 {
+		fmt.Fprintf(&b, "  fullest link: %s, needed %.1f %% of the time; %.2f GB/s if it were never idle\n", r.Limit, 100*r.Use, r.Expect)
+	}
+	if d := r.Draws; d != nil {
+		for _, l := range d.Lines(r.BusBW, r.Us) {
+			fmt.Fprintf(&b, "  %s\n", l)
+		}
+	}
+	if r.Network.Model != "" {
+		fmt.Fprintf(&b, "  %s\n", r.Network.String())
+	}
+	if f := r.Facts; f != nil {
+		for _, l := range f.Lines() {
+			fmt.Fprintf(&b, "  %s\n", l)
+		}
+	}
+	if r.Incast != "" {
+		fmt.Fprintf(&b, "  %s\n", r.Incast)
+	}
+	if r.Crowd != "" {
+		fmt.Fprintf(&b, "  %s\n", r.Crowd)
+	}
+	for _, t := range r.Tried {
+		if t.Stalls != "" {
+			fmt.Fprintf(&b, "  tried %s: does not end: %s\n", t.What, t.Stalls)
+			continue
+		}
+		fmt.Fprintf(&b, "  tried %s: %.2f us", t.What, t.Us)
+		if r.Us > 0 { // an operation of no elements takes no time
+			fmt.Fprintf(&b, ", %+.1f %%", math.Round(1000*(t.Us/r.Us-1))/10+0) // no -0.0
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// Beside is a choice with what its messages meet, as a document; nil for nothing.
+func Beside(why *explain.Report, met *Report) any {
+	return struct {
+		*explain.Report
+		Congestion *Report `json:"congestion,omitempty"`
+	}{why, met}
+}

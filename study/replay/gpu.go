@@ -1,0 +1,108 @@
+package replay
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/simccl/simccl/topo/machine/datasheet"
+	"github.com/simccl/simccl/units"
+	"github.com/simccl/simccl/workload"
+	"github.com/simccl/simccl/workload/transform"
+)
+
+// products are names of kernels that compute matrix products or attention, which the
+// rate of the tensor cores limits; others are taken to be limited by memory.
+var products = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)gemm|nvjet|cutlass|xmma|cublas|flash|fmha|attention|conv|wgrad|dgrad|mma`)
+})
+
+// Scaled is how computations were scaled to another GPU.
+type Scaled struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+	// Matrix and Memory are the factors on times that these limit; MatrixShare is the
+	// share of computing time that the first was taken for.
+	Matrix      float64 `json:"matrix"`
+	Memory      float64 `json:"memory"`
+	MatrixShare float64 `json:"matrixShare"`
+	// Factor is what all computing came to.
+	Factor float64 `json:"factor"`
+}
+
+// String says what was done, and that it is an estimate.
+func (s *Scaled) String() string {
+	return fmt.Sprintf("computing on %s instead of %s is an estimate: %.2f times as long; %.0f %% of its time by the peak of matrix products (%.2f), the rest by the rate of memory (%.2f), of NVIDIA's data sheets", s.To, s.From, s.Factor, 100*s.MatrixShare, s.Matrix, s.Memory)
+}
+
+// OnGPU scales what GPUs compute from one GPU to another: a computation whose
+// operations and bytes are known by its roofline, others by their kind, which their
+// names say: matrix products by the peak of tensor cores, all else by the rate of
+// memory. What has no name counts as a matrix product.
+func OnGPU(p *workload.Program, from, to string) (*workload.Program, *Scaled, error) {
+	known := "write one of " + strings.Join(datasheet.Names(), ", ")
+	b, ok := datasheet.Find(to)
+	if !ok {
+		return nil, nil, &transform.Error{Problem: fmt.Sprintf("GPU %q is not known", to), Hint: known}
+	}
+	a, ok := datasheet.Find(from)
+	switch {
+	case from == "":
+		return nil, nil, &transform.Error{Problem: "the job does not say which GPU its times are of", Hint: "write both, as A100:H100"}
+	case !ok:
+		return nil, nil, &transform.Error{Problem: fmt.Sprintf("GPU %q is not known", from), Hint: known}
+	}
+	s := &Scaled{From: a.Name, To: b.Name, Matrix: a.Matrix / b.Matrix, Memory: a.Memory / b.Memory}
+	q := *p
+	q.Lists = slices.Clone(p.Lists)
+	uses := make([]float64, len(p.Lists))
+	for _, i := range p.Of {
+		uses[i]++
+	}
+	var matrix, before, after float64
+	for i := range q.Lists {
+		q.Lists[i].Steps = slices.Clone(p.Lists[i].Steps)
+		for k := range q.Lists[i].Steps {
+			x := &q.Lists[i].Steps[k]
+			if x.Kind != workload.Compute || workload.OnHost(x.Stream) {
+				continue
+			}
+			f, product := s.factor(p, x, a, b)
+			if product {
+				matrix += float64(x.Time) * uses[i]
+			}
+			before += float64(x.Time) * uses[i]
+			x.Time = min(units.Time(float64(x.Time)*f), workload.MaxTime)
+			after += float64(x.Time) * uses[i]
+		}
+	}
+	s.Factor = 1
+	if before > 0 {
+		s.MatrixShare, s.Factor = matrix/before, after/before
+	}
+	return &q, s, nil
+}
+
+// factor is by how much longer a step takes, and whether matrix products limit it on
+// the first GPU.
+func (s *Scaled) factor(p *workload.Program, x *workload.Step, a, b datasheet.GPU) (float64, bool) {
+	if x.Work == 0 {
+		return s.Matrix, true
+	}
+	w := &p.Works[x.Work-1]
+	if w.FLOPs > 0 && w.Bytes > 0 {
+		roof := func(g datasheet.GPU) (t float64, product bool) {
+			m, d := float64(w.FLOPs)/g.Matrix/1e6, float64(w.Bytes)/g.Memory/1e3 // microseconds
+			return max(m, d), m >= d
+		}
+		old, product := roof(a)
+		now, _ := roof(b)
+		return now / old, product
+	}
+	if product := w.FLOPs > 0 || w.Bytes == 0 && (w.Name == "" || products().MatchString(w.Name)); product {
+		return s.Matrix, true
+	}
+	return s.Memory, false
+}
