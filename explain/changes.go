@@ -269,10 +269,77 @@ func (d *Difference) AddTime(a, b Side, oa, ob comm.Op, size units.Bytes, x, y T
 	if x.Us > 0 {
 		t.Ratio = y.Us / x.Us
 	}
+	t.pairs()
 	if t.changed() {
 		t.Why = d.whyTime(a.Comm, b.Comm, oa, ob, &t)
+		if v := t.verdict(); v != "" {
+			t.Why = append([]string{v}, t.Why...)
+		}
 	}
 	d.Times = append(d.Times, t)
+}
+
+// sameTime is by which part two times of draws differ at most that count as equal.
+const sameTime = 0.01
+
+// pairs compares the draws of both sides, each with each.
+func (t *TimeChange) pairs() {
+	if t.A.Draws == nil && t.B.Draws == nil {
+		return
+	}
+	all, faster, slower := 0, 0, 0
+	for _, x := range t.A.times() {
+		for _, y := range t.B.times() {
+			n := x.For * y.For
+			all += n
+			switch {
+			case y.Us < (1-sameTime)*x.Us:
+				faster += n
+			case y.Us > (1+sameTime)*x.Us:
+				slower += n
+			}
+		}
+	}
+	f, s := float64(faster)/float64(max(1, all)), float64(slower)/float64(max(1, all))
+	t.Faster, t.Slower = &f, &s
+}
+
+// times are those of all draws; the one time where there are none.
+func (t *Timing) times() []DrawTime {
+	if t.Draws == nil {
+		return []DrawTime{{t.Us, 1}}
+	}
+	return t.Draws
+}
+
+// undecided reports whether neither side is faster in most pairs of draws.
+func (t *TimeChange) undecided() bool {
+	return t.Faster != nil && max(*t.Faster, *t.Slower) <= 0.5
+}
+
+// verdict says what pairs of draws come to; empty without draws.
+func (t *TimeChange) verdict() string {
+	if t.Faster == nil {
+		return ""
+	}
+	band := func(x *Timing) string {
+		all := x.times()
+		return fmt.Sprintf("%.2f to %.2f us", all[0].Us, all[len(all)-1].Us)
+	}
+	out := fmt.Sprintf("medians of draws of hashed routes; A %s, B %s: ", band(&t.A), band(&t.B))
+	pairs := fmt.Sprintf("of pairs of draws B is slower in %.0f %%, faster in %.0f %%", 100**t.Slower, 100**t.Faster)
+	if *t.Slower > 0 && *t.Faster > 0 {
+		pairs += "; with NCCL_IB_QPS_PER_CONNECTION=8 and NCCL_IB_SPLIT_DATA_ON_QPS=1 on both sides draws differ less"
+	}
+	switch {
+	case t.undecided():
+		return out + "neither is faster in most: " + pairs
+	case *t.Slower > *t.Faster:
+		return out + "B is slower in most: " + pairs
+	case t.B.Channels > t.A.Channels && t.A.Channels > 0:
+		return out + fmt.Sprintf("B, whose %d channels for %d have more queue pairs to spread, is faster in most: ", t.B.Channels, t.A.Channels) + pairs
+	}
+	return out + "B is faster in most: " + pairs
 }
 
 func (d *Difference) whyTime(a, b *comm.Comm, oa, ob comm.Op, t *TimeChange) []string {

@@ -74,6 +74,15 @@ type Timing struct {
 	BusBW    float64 `json:"busbw"`
 	Link     string  `json:"limitingLink,omitempty"`
 	LinkUs   float64 `json:"limitingLinkUs,omitempty"` // what its bytes need at least
+	// Draws are the times of draws of hashed routes, of which Us is the median; nil where the draw
+	// does not matter, or is given.
+	Draws []DrawTime `json:"draws,omitempty"`
+}
+
+// DrawTime is a time that so many draws have.
+type DrawTime struct {
+	Us  float64 `json:"us"`
+	For int     `json:"for"`
 }
 
 // TimeChange is one size on both sides.
@@ -84,6 +93,10 @@ type TimeChange struct {
 	B     Timing      `json:"b"`
 	Ratio float64     `json:"ratio"` // B's time over A's; 0 where A has none
 	Why   []string    `json:"why,omitempty"`
+	// Faster is in which part of all pairs of draws of hashed routes B takes less time than A, Slower
+	// more; nil without draws. By them it is said which side is faster, not by Ratio.
+	Faster *float64 `json:"faster,omitempty"`
+	Slower *float64 `json:"slower,omitempty"`
 }
 
 // Same reports whether nothing differs but what was given.

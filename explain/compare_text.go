@@ -157,7 +157,7 @@ func (d *Difference) timeText(b *strings.Builder) {
 			s.sizes = append(s.sizes, group(t.Size))
 			continue
 		}
-		row := []string{t.Op, group(t.Size), fmt.Sprintf("%.2f", t.A.Us), fmt.Sprintf("%.2f", t.B.Us), ratio(t.Ratio),
+		row := []string{t.Op, group(t.Size), fmt.Sprintf("%.2f", t.A.Us), fmt.Sprintf("%.2f", t.B.Us), t.ratio(),
 			fmt.Sprintf("%.2f", t.A.BusBW), fmt.Sprintf("%.2f", t.B.BusBW), t.A.Choice, t.B.Choice}
 		if t.Op == name {
 			row[0] = ""
@@ -186,6 +186,14 @@ type sameTimes struct {
 	op    string
 	sizes []string
 	all   int
+}
+
+// ratio is B's time over A's, empty where draws of hashed routes do not decide.
+func (t *TimeChange) ratio() string {
+	if t.undecided() {
+		return "?"
+	}
+	return ratio(t.Ratio)
 }
 
 func ratio(x float64) string {

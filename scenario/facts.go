@@ -12,7 +12,7 @@ import (
 func (r *Running) Facts(o *Outcome, busBW float64) Facts {
 	f := Facts{Algo: "-", Proto: "-", ModelUs: float64(o.Choice.TimeUs), SimUs: o.Result.Elapsed.Micros(), Limit: "-",
 		Simulated: o.Result.Account.Method.String(), Margin: o.Result.Account.Margin, Near: o.Result.Account.Note, NotProved: o.NotProved,
-		Periods: o.Result.Account.Periods, SkippedPs: int64(o.Result.Account.Skipped), ByCost: o.Result.Account.ByCost, Congestion: congestion.Of(o.Result.Links)}
+		Periods: o.Result.Account.Periods, SkippedPs: int64(o.Result.Account.Skipped), ByCost: o.Result.Account.ByCost, Congestion: congestion.Of(o.Result.Links), Draws: o.Draws}
 	switch {
 	case o.Kernel != nil:
 		f.Algo, f.Channels, f.Kernel, f.ModelUs = "SYM", o.Kernel.Channels, o.Kernel.Kernel.String(), float64(o.Kernel.TimeUs)
@@ -38,6 +38,11 @@ func (r *Running) Facts(o *Outcome, busBW float64) Facts {
 		if float64(l.Ideal()) > float64(l.Busy)*(1+1e-6)+float64(units.Nanosecond) {
 			f.Overfull = l.Name
 		}
+	}
+	if d := f.Draws; d != nil {
+		own := *d
+		own.LeastBusBW, own.MostBusBW = busBW*f.SimUs/max(d.MostUs, 1e-9), busBW*f.SimUs/max(d.LeastUs, 1e-9)
+		f.Draws = &own
 	}
 	return f
 }

@@ -64,7 +64,7 @@ func (r *Running) group(ctx context.Context, at Operation, out Outcome, progress
 
 // executor simulates the Spec's kernels.
 func (r *Running) executor(progress func(float64)) (*sim.Executor, error) {
-	cfg, err := r.Site.SimConfig(&r.Spec)
+	cfg, err := r.simConfig()
 	if err != nil {
 		return nil, err
 	}

@@ -103,7 +103,7 @@ func (p *pool) share() float64 {
 func (r *Running) compute(ctx context.Context, p *pool, at Operation) {
 	x := p.results[at]
 	if x.err = ctx.Err(); x.err == nil {
-		x.outcome, x.err = r.simulateRow(ctx, at, len(p.order) == 1, func(share float64) { x.share.Store(math.Float64bits(share)) })
+		x.outcome, x.err = r.point(ctx, p, at, func(share float64) { x.share.Store(math.Float64bits(share)) })
 	}
 	if x.err == nil && !at.InPlace && x.outcome.Choice.Warps > 0 && r.Spec.Engine.Rivals {
 		var best Outcome
@@ -126,6 +126,29 @@ func (r *Running) compute(ctx context.Context, p *pool, at Operation) {
 	close(twin.done)
 }
 
+// point simulates an operation for its row: by draws where its routes are hashed. What is in
+// place has the draw of its twin out of place.
+func (r *Running) point(ctx context.Context, p *pool, at Operation, progress func(float64)) (Outcome, error) {
+	only := len(p.order) == 1
+	if at.InPlace && r.MayDraw() {
+		twin := at
+		twin.InPlace = false
+		x := p.results[twin] // begun before, see start
+		<-x.done
+		if x.err == nil && x.outcome.Draws != nil {
+			return r.drawn(&x.outcome).Simulate(ctx, at, trace.Discard, nccl.Options{}, progress)
+		}
+	}
+	h, binds, err := r.hash(ctx, at)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if binds && !at.InPlace {
+		return r.draw(ctx, at, h, at == r.lines[len(r.lines)-1].Operation, progress)
+	}
+	return r.simulateRow(ctx, at, only, progress)
+}
+
 // wait returns what became of an operation.
 func (p *pool) wait(at Operation) (Outcome, error) {
 	x := p.results[at]
@@ -145,6 +168,7 @@ const hopeless = 3
 // choice itself takes part.
 func (r *Running) Best(ctx context.Context, at Operation, chosen Outcome) (Outcome, error) {
 	best := chosen
+	r = r.drawn(&chosen)
 	if chosen.Choice.Warps == 0 {
 		return best, nil
 	}

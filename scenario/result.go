@@ -107,6 +107,8 @@ type Facts struct {
 	SkippedPs int64 `json:"skipped_ps,omitempty"`
 	// ByCost is set of a window where the whole would cost too much: --fold exact runs it.
 	ByCost bool `json:"-"`
+	// Draws are those of hashed routes, where the draw matters and the Spec has no seed; else nil.
+	Draws *Draws `json:"draws,omitempty"`
 	// NotProved is what of the plan was too large for its proof.
 	NotProved string `json:"not_proved,omitempty"`
 	// Regret is the time of NCCL's choice over that of the fastest choice, Best
@@ -135,6 +137,7 @@ type Outcome struct {
 	Checked    bool       // the plan was proved
 	OfSchedule bool       // the plan is of a schedule of others
 	NotProved  string     // what of the plan was too large for its proof; empty: nothing
+	Draws      *Draws     // of hashed routes; nil where no draw matters, or the Spec has a seed
 	Best       *Outcome   // the fastest of all choices; nil where rivals were not simulated
 }
 

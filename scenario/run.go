@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/simccl/simccl/coll"
@@ -86,6 +87,14 @@ type Running struct {
 	// Planner makes plans, which it has proved, in NCCL's place: of a schedule of
 	// others. Nil, or a nil plan: NCCL's.
 	Planner func(comm.Op) (*plan.Plan, error)
+
+	// OfDraws is how many draws of hashed routes are simulated where they matter, 1 or 5; 0: 5, and
+	// settings that spread queue pairs where they differ much.
+	OfDraws int
+
+	change  func(*sim.Config) // of vary, and Adaptive
+	seedsMu sync.Mutex
+	seeds   map[uint64]*Running // runs of draws
 }
 
 // Prepare validates a Spec, loads its machine and checks all that can be checked
@@ -368,7 +377,7 @@ func (r *Running) execute(ctx context.Context, o Outcome, sink trace.Sink, opt n
 	if o.Kernel != nil || o.Copies != nil {
 		return r.lockstep(ctx, o, sink)
 	}
-	cfg, err := r.Site.SimConfig(&r.Spec)
+	cfg, err := r.simConfig()
 	if err != nil {
 		return Outcome{}, err
 	}

@@ -23,7 +23,8 @@ type Spec struct {
 	Network  Network  `json:"network,omitzero"`
 	Workload Workload `json:"workload,omitzero"`
 	Engine   Engine   `json:"engine,omitzero"`
-	// Seed starts every random stream; 0 means 1.
+	// Seed starts every random stream; 0 means 1, but where routes are hashed the median of
+	// several (Draws).
 	Seed    uint64  `json:"seed,omitempty"`
 	Outputs Outputs `json:"outputs,omitzero"`
 

@@ -113,11 +113,21 @@ func (m *Site) Meta(program string, seed uint64) chrome.Meta {
 	return meta
 }
 
+// tracedSeed is the seed of the operation that is traced.
+func (r *Running) tracedSeed() uint64 {
+	if r.MayDraw() && r.pool.Load() != nil {
+		if o, err := r.Outcome(r.lines[len(r.lines)-1].Operation); err == nil {
+			return r.drawn(&o).Spec.seed()
+		}
+	}
+	return r.Spec.seed()
+}
+
 // open creates the files.
-func (r *Running) open(t *events.Files) error {
+func (r *Running) open(t *events.Files, seed uint64) error {
 	o := &r.Spec.Outputs
 	if o.Trace != "" {
-		opt := chrome.Options{Meta: r.Site.Meta(r.opt.Program, r.Spec.seed()), MaxEvents: o.MaxEvents, NCCLStyle: o.Style == "nccl", Cancelled: r.opt.Cancelled}
+		opt := chrome.Options{Meta: r.Site.Meta(r.opt.Program, seed), MaxEvents: o.MaxEvents, NCCLStyle: o.Style == "nccl", Cancelled: r.opt.Cancelled}
 		switch opt.MaxEvents {
 		case 0:
 			opt.MaxEvents = defaultEvents
@@ -146,6 +156,7 @@ func (r *Running) open(t *events.Files) error {
 // traced is an operation whose events are on their way to files.
 type traced struct {
 	at      Operation
+	seed    uint64
 	opt     nccl.Options
 	planned Outcome // without a result
 	done    Outcome // with one, after its simulation
@@ -154,9 +165,9 @@ type traced struct {
 	collect func()        // ends nccltrace.CollectOften
 }
 
-// begin opens the files of an operation.
-func (r *Running) begin(at Operation) (*traced, error) {
-	t := &traced{at: at, collect: nccl.CollectOften()}
+// begin opens the files of an operation that is simulated with a seed.
+func (r *Running) begin(at Operation, seed uint64) (*traced, error) {
+	t := &traced{at: at, seed: seed, collect: nccl.CollectOften()}
 	err := r.prepare(t)
 	if err != nil {
 		t.end()
@@ -175,7 +186,7 @@ func (r *Running) prepare(t *traced) (err error) {
 	if t.opt, err = r.traceOptions(); err != nil {
 		return err
 	}
-	if err := r.open(&t.files); err != nil {
+	if err := r.open(&t.files, t.seed); err != nil {
 		return err
 	}
 	sink := t.files.All()
@@ -207,7 +218,7 @@ func (r *Running) beginRow(at Operation, only bool) *traced {
 		e.Fidelity == "alpha" || e.Rivals || r.Site.split != nil || r.grouped() {
 		return nil
 	}
-	t, err := r.begin(at)
+	t, err := r.begin(at, r.Spec.seed())
 	if err != nil {
 		return nil // Write meets the error again, behind the table
 	}
@@ -252,7 +263,7 @@ func (r *Running) writeTrace(ctx context.Context, at Operation, listen Listener)
 	t := r.recorded.Swap(nil)
 	if t == nil {
 		var err error
-		if t, err = r.begin(at); err != nil {
+		if t, err = r.begin(at, r.tracedSeed()); err != nil {
 			return err
 		}
 	}
@@ -283,6 +294,14 @@ func (r *Running) writeTrace(ctx context.Context, at Operation, listen Listener)
 
 // simulateAgain simulates an operation with all events.
 func (r *Running) simulateAgain(ctx context.Context, t *traced, listen Listener) (err error) {
+	if table, err := r.Outcome(t.at); err == nil {
+		return r.drawn(&table).again(ctx, t, listen, &table)
+	}
+	return r.again(ctx, t, listen, nil)
+}
+
+// again simulates an operation for a trace; table is what its row has, nil where it has none.
+func (r *Running) again(ctx context.Context, t *traced, listen Listener, table *Outcome) (err error) {
 	var share atomic.Uint64
 	progress := func(part float64) { share.Store(math.Float64bits(part)) }
 	if r.summarised(t) {
@@ -302,7 +321,7 @@ func (r *Running) simulateAgain(ctx context.Context, t *traced, listen Listener)
 	if t.done, err = r.Simulate(ctx, t.at, t.calls, t.opt, progress); err != nil {
 		return err
 	}
-	if table, err := r.Outcome(t.at); err == nil {
+	if table != nil {
 		r.compareTimes(&table.Result, t.done.Result.Elapsed, t.opt.Periods)
 	}
 	return nil

@@ -163,11 +163,19 @@ const maxCounted = 1 << 22
 // maxLoads is how many connections Loads lays out.
 const maxLoads = 1 << 18
 
+// layable refuses a plan of more connections than are laid out to count what links carry.
+func layable(p *plan.Plan) error {
+	if n := p.NumConns(); n > maxLoads {
+		return &exec.NotImplementedError{Feature: fmt.Sprintf("loads of links of %v of %d ranks", p.Req.Func, p.Comm.NRanks),
+			Missing: fmt.Sprintf("%d connections; %d are laid out at most", n, maxLoads)}
+	}
+	return nil
+}
+
 // Loads counts what a plan moves over each link, from its ops, without a clock.
 func (x *Executor) Loads(ctx context.Context, p *plan.Plan) ([]exec.LinkLoad, error) {
-	if n := p.NumConns(); n > maxLoads {
-		return nil, &exec.NotImplementedError{Feature: fmt.Sprintf("loads of links of %v of %d ranks", p.Req.Func, p.Comm.NRanks),
-			Missing: fmt.Sprintf("%d connections; %d are laid out at most", n, maxLoads)}
+	if err := layable(p); err != nil {
+		return nil, err
 	}
 	m := &declared{}
 	e := engine.New(&engine.Options{Class: &x.class, Systems: x.cfg.Systems, Model: m, Network: x.cfg.network(), Place: x.cfg.Place, Kernels: 1}, p)

@@ -35,7 +35,7 @@ type Machine struct {
 	RunsNCCL  bool // the command's own --libnccl is the library that it runs
 	given     *pflag.FlagSet
 	Faults    []string // see scenario.Network
-	Seed      uint64   // of hashes, marks and losses; 0 and 1: the default
+	Seed      uint64   // of hashes, marks and losses; 0: not given
 	Found     []byte   // the topology of this machine, in place of a file
 }
 
@@ -71,14 +71,14 @@ func (m *Machine) RegisterNetwork(c *cobra.Command) {
 
 // RegisterFaults adds what else decides what messages meet there.
 func (m *Machine) RegisterFaults(c *cobra.Command) {
-	c.Flags().StringArrayVar(&m.Faults, "fault", nil, "with --network packet: simulate what is `BROKEN`, as run does: link=leaf0~spine1:slow=2, nic=node0/2:storm@10-100, link=leaf0~spine1:loss=0.001; repeatable")
-	c.Flags().Uint64Var(&m.Seed, "seed", 1, "with --network packet: seed of ECMP hashes, random marks and losses")
+	c.Flags().StringArrayVar(&m.Faults, "fault", nil, "with --fabric or --network packet: simulate what is `BROKEN`, as run does: link=leaf0~spine1:slow=2, nic=node0/2:storm@10-100, link=leaf0~spine1:loss=0.001; repeatable")
+	c.Flags().Uint64Var(&m.Seed, "seed", 0, "with --fabric: `SEED` of ECMP hashes, random marks and losses, one draw of them (default 1; where hashed routes bind, the median of several draws)")
 }
 
-// Congestion simulates an operation over a network frame by frame and returns what
-// its messages meet; nil where the options name another network.
+// Congestion simulates an operation over a network, as run does, and returns what its
+// messages meet there; nil where the options name none.
 func (m *Machine) Congestion(ctx context.Context, a *App, op scenario.Named) (*congestion.Report, error) {
-	if m.Network == "" || m.Network == "flow" {
+	if m.Fabric == "" && (m.Network == "" || m.Network == "flow") {
 		return nil, nil
 	}
 	s, err := m.Spec(a)
@@ -119,14 +119,12 @@ func (m *Machine) Spec(a *App) (scenario.Spec, error) {
 		s.Machine.Multicast = ""
 	}
 	s.Network.Fabric, s.Network.Class, s.Network.CC, s.Network.Balance = m.Fabric, m.NICs, m.CC, m.Balance
-	if s.Network.Faults = m.Faults; m.Seed != 1 {
-		s.Seed = m.Seed
-	}
+	s.Network.Faults, s.Seed = m.Faults, m.Seed
 	if s.Network.Model = m.Network; m.Network == "flow" {
 		s.Network.Model = ""
 	}
-	if len(m.Faults) > 0 && s.Network.Model == "" {
-		return s, fail.Usage("--fault %s: without a simulated operation it has no effect; write --network packet", m.Faults[0])
+	if len(m.Faults) > 0 && s.Network.Model == "" && m.Fabric == "" {
+		return s, fail.Usage("--fault %s: without a simulated operation it has no effect; write --network packet, or --fabric FILE", m.Faults[0])
 	}
 	if m.Balance != "" && s.Network.Model == "" {
 		return s, fail.Usage("--balance %s: load balancing needs frames; write --network packet", m.Balance)

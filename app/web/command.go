@@ -63,7 +63,7 @@ func Command(s *scenario.Spec) string {
 	number("--procs", int64(e.Processes))
 	number("-t", int64(e.Threads))
 	number("-z", int64(e.Blocking))
-	if s.Seed > 1 {
+	if s.Seed > 0 {
 		add("--seed", fmt.Sprint(s.Seed))
 	}
 	var names []string

@@ -50,6 +50,7 @@ type Row struct {
 	Loads    []Load         `json:"loads"`  // the fullest links of all, equal ones together
 	Channels int            `json:"channels"`
 	Network  []string       `json:"network"` // what frames met, in words; empty where there were none
+	Draws    []string       `json:"draws"`   // what draws of hashed routes came to, in words; empty where none matters
 }
 
 // Load is how busy links are that have one role.
@@ -104,7 +105,10 @@ func (s *Service) row(r *scenario.Running, site *scenario.Site, row *scenario.Ro
 	f := &row.Facts
 	out := &Row{Bytes: int64(row.Bytes), Label: sizeName(int64(row.Bytes)), Count: row.Count, Us: row.Out.Time.Micros(), BusBW: row.Out.BusBW, Facts: *f, Channels: f.Channels,
 		Time: number(row.Out.Time.Micros(), 7), AlgText: number(row.Out.AlgBW, 6), BusText: number(row.Out.BusBW, 6), InTime: number(row.In.Time.Micros(), 7), InBus: number(row.In.BusBW, 6),
-		LimitBW: f.Expect, LimitUs: f.IdealUs, Use: []float32{}, Loads: []Load{}, Network: []string{}}
+		LimitBW: f.Expect, LimitUs: f.IdealUs, Use: []float32{}, Loads: []Load{}, Network: []string{}, Draws: []string{}}
+	if f.Draws != nil {
+		out.Draws = f.Draws.Lines(row.Out.BusBW, f.SimUs)
+	}
 	if f.Congestion != nil {
 		out.Network = f.Congestion.Lines()
 	}

@@ -184,6 +184,13 @@ func (s *Service) timeline(ctx context.Context, q *Query, emit Emit) (any, error
 		opt.Ranks = func(r int) bool { return r < timelineRanks }
 		note = "the first ranks; of so many no critical path is sought"
 	}
+	if r.MayDraw() { // the draw of its row
+		o, err := r.Drawn(ctx, last.Operation, false, nil)
+		if err != nil {
+			return nil, err
+		}
+		r = r.Of(&o)
+	}
 	if _, err := r.Simulate(ctx, last.Operation, sink, opt, func(share float64) { emit(Progress{share, "timeline"}) }); err != nil {
 		return nil, err
 	}

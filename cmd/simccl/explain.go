@@ -38,8 +38,9 @@ func newExplain(a *app) *cobra.Command {
 	c := &cobra.Command{Use: "explain OP SIZE", Short: "Say why NCCL chooses what it chooses",
 		Long: `explain prints the choice for one operation and size, every rival with its time or
 the reason why it is off, the sizes at which the choice changes, how the work
-is split, the limiting link, and every path that a rule refuses. With --network packet it simulates the operation, and
-names where its messages meet congestion and what other settings would change, each tried.`,
+is split, the limiting link, and every path that a rule refuses. With --fabric it simulates the operation over that
+network, as run does: the time, the fullest link, which cables queue pairs share by chance, and what would spread them.
+With --network packet it also names where messages meet congestion and what other settings would change, each tried.`,
 		Example: `  simccl explain all_reduce 2M
   simccl explain all_reduce 2M --topo topo.xml --nodes 4 --env NCCL_ALGO=Ring --json
   simccl explain alltoall 4M --nodes 4 --fabric spectrum-x --network packet --fault nic=node0/2:slow=2`,

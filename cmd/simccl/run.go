@@ -106,7 +106,7 @@ func (r *runFlags) registerTimes(f *pflag.FlagSet) {
 	f.StringVar(&r.jitter, "jitter", "drawn", "jitter of up to 72 ranks: drawn (from --seed), off (exact lockstep; large sizes within a node come out up to 18 % slower)")
 	f.StringArrayVar(&r.faults, "fault", nil, "what is `BROKEN`: rank=3:slow=1.5, nic=node0/mlx5_3:loss=0.001, link=leaf0~spine1:down, gpu=node0/3:absent; also latency=US; repeatable")
 	f.IntVar(&r.procs, "procs", 0, "processes of a node, each with -t threads (default one a GPU; with -t one)")
-	f.Uint64Var(&r.seed, "seed", 1, "seed of everything random")
+	f.Uint64Var(&r.seed, "seed", 0, "`SEED` of everything random: one draw of hashed routes (default 1; where hashed routes bind, the median of several draws)")
 }
 
 // beside are the options of run that a scenario does not hold.

@@ -28,9 +28,7 @@ func (r *runFlags) spec(a *app, cmd *cobra.Command, op string) (scenario.Spec, e
 		return s, err
 	}
 	s.Network.Faults, s.Engine, s.Outputs = r.faults, r.engine(), r.out.outputs()
-	if s.Seed = r.seed; s.Seed == 1 {
-		s.Seed = 0
-	}
+	s.Seed = r.seed
 	return s, nil
 }
 

@@ -6,6 +6,7 @@
 package advise
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -26,9 +27,24 @@ type Request struct {
 	Try []Setting
 	// Least is the least gain that is worth a line, 1.03 for 3 %; 0: worthwhile.
 	Least float64
+	// Within, if not nil, is called before settings are tried, and gives a context that ends once there
+	// is no more time for them. Those that promise most come first, and how many are not tried is in the
+	// Report.
+	Within func(context.Context) (context.Context, context.CancelFunc)
+	// Found, if not nil, is called with each setting that gains as soon as it is simulated.
+	Found func(f Found)
 	// Begin, if not nil, gets the number of settings that are tried; what it returns is called
 	// after each.
 	Begin func(total int) (step func())
+}
+
+// Found is a setting that gains at some size.
+type Found struct {
+	Line   string  // as Advice has it
+	Bytes  int64   // the size at which it gains most
+	Us, Is float64 // the time there without it, and with it
+	Tried  int     // settings so far
+	Of     int
 }
 
 // worthwhile is the least gain that is advised: what two runs of the same differ by
@@ -37,9 +53,11 @@ const worthwhile = 1.03
 
 // Setting is one or two variables and their values.
 type Setting struct {
-	Env  [][2]string // NAME, value
+	Env  [][2]string // NAME, value; for adaptive what switches are set to
 	kind kind
-	Risk string // what else it changes
+	// adaptive is no variable: switches choose routes by load, in place of a hash.
+	adaptive bool
+	Risk     string // what else it changes
 }
 
 // Name is the variables, joined by commas.
@@ -57,7 +75,12 @@ func (s *Setting) join(i int) string {
 }
 
 // Export is the setting as a line of a shell.
-func (s *Setting) Export() string { return "export " + strings.Join(s.Lines(), " ") }
+func (s *Setting) Export() string {
+	if s.adaptive {
+		return "adaptive routing on the switches (routing: adaptive in the fabric's file)"
+	}
+	return "export " + strings.Join(s.Lines(), " ")
+}
 
 // Lines is the setting as lines of /etc/nccl.conf.
 func (s *Setting) Lines() []string {
@@ -74,6 +97,8 @@ type Row struct {
 	Us       float64 `json:"us"`
 	Choice   string  `json:"choice"`
 	Channels int     `json:"nchannels"`
+	LeastUs  float64 `json:"leastUs,omitempty"` // of draws of hashed routes, of which Us is the median
+	MostUs   float64 `json:"mostUs,omitempty"`
 	Best     string  `json:"best,omitempty"` // the setting, NAME=value
 	BestUs   float64 `json:"bestUs"`
 }
@@ -109,6 +134,7 @@ type Report struct {
 	Rows    []Row     `json:"rows"`
 	Advice  []Advice  `json:"advice"`
 	Tried   int       `json:"tried"`
+	Untried int       `json:"untried,omitempty"` // for lack of time
 	Refused []Refusal `json:"refused"`
 
 	trials []trial
@@ -132,7 +158,9 @@ type cell struct {
 	choice   string
 	channels int
 	algo     string // "RING/LL"; empty where nothing is chosen
-	op       tuning.Op
+	// The fastest and the slowest draw of hashed routes, us; 0 where it does not matter.
+	least, most float64
+	op          tuning.Op
 }
 
 // text is what was chosen.
@@ -162,29 +190,88 @@ func New(ctx context.Context, q Request) (*Report, error) {
 	q.Options.Warn = nil // said once
 	r := &Report{What: what(&q.Spec), op: q.Spec.Workload.Op, job: base.job, base: base, site: site, Refused: []Refusal{}, Advice: []Advice{}}
 	all := append(slices.Clone(q.Try), candidates(site, base, &q.Spec)...)
+	if q.Least <= 0 {
+		q.Least = worthwhile
+	}
+	if err := q.try(ctx, r, all); err != nil {
+		return nil, err
+	}
+	r.choose(q.Least)
+	return r, nil
+}
+
+// try simulates settings, those that promise most first, for as long as there is time.
+func (q *Request) try(ctx context.Context, r *Report, all []Setting) error {
 	step := func() {}
 	if q.Begin != nil {
 		step = q.Begin(len(all))
 	}
-	for i := range all {
-		t, _, err := q.run(ctx, &all[i])
+	within := ctx
+	if q.Within != nil {
+		var cancel context.CancelFunc
+		within, cancel = q.Within(ctx)
+		defer cancel()
+	}
+	trials, refused := make([]*trial, len(all)), make([]*Refusal, len(all))
+	for n, i := range promising(all, r.site) {
+		t, _, err := q.run(within, &all[i])
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if within.Err() != nil {
+			r.Untried = len(all) - n
+			break
+		}
 		switch {
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
 		case err != nil:
-			r.Refused = append(r.Refused, Refusal{strings.Join(all[i].Lines(), " "), firstLine(err)})
-		case len(t.cells) == len(base.cells):
-			r.trials = append(r.trials, *t)
+			refused[i] = &Refusal{strings.Join(all[i].Lines(), " "), firstLine(err)}
+		case len(t.cells) == len(r.base.cells):
+			trials[i] = t
+			q.found(r, t, n+1, len(all))
 		}
 		step()
 	}
-	r.Tried = len(all)
-	least := q.Least
-	if least <= 0 {
-		least = worthwhile
+	for i := range all { // in their order: the simpler ones first
+		if trials[i] != nil {
+			r.trials = append(r.trials, *trials[i])
+		}
+		if refused[i] != nil {
+			r.Refused = append(r.Refused, *refused[i])
+		}
 	}
-	r.choose(least)
-	return r, nil
+	r.Tried = len(all) - r.Untried
+	return nil
+}
+
+// found reports a setting that gains.
+func (q *Request) found(r *Report, t *trial, tried, of int) {
+	if q.Found == nil {
+		return
+	}
+	best := 0
+	for i := range t.cells {
+		if t.gain(r.base, i) > t.gain(r.base, best) {
+			best = i
+		}
+	}
+	if t.gain(r.base, best) >= q.Least {
+		q.Found(Found{t.Export(), t.cells[best].bytes, r.base.cells[best].time.Micros(), t.cells[best].time.Micros(), tried, of})
+	}
+}
+
+// promising is the order in which settings are tried: what the user asks for, over a network
+// queue pairs, then choices, channels and the rest.
+func promising(all []Setting, site *scenario.Site) []int {
+	ranks := map[kind]int{own: 0, switches: 1, nics: 4, choice: 2, channels: 3, multicast: 5, buffers: 6, relays: 7, threads: 8}
+	if site.Network != nil {
+		ranks[nics] = 1
+	}
+	order := make([]int, len(all))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(ranks[all[a].kind], ranks[all[b].kind]) })
+	return order
 }
 
 // what names the operation or job.
@@ -208,6 +295,9 @@ func with(spec *scenario.Spec, s *Setting) scenario.Spec {
 	}
 	if out.NCCL.Env == nil {
 		out.NCCL.Env = map[string]string{}
+	}
+	if s.adaptive {
+		return out
 	}
 	for _, kv := range s.Env {
 		if kv[0] != "NCCL_TOPO_FILE" {
@@ -238,6 +328,13 @@ func (q *Request) run(ctx context.Context, s *Setting) (*trial, *scenario.Site, 
 	if err != nil {
 		return nil, nil, err
 	}
+	r.OfDraws = 5 // of a setting the median draw alone
+	if s != nil {
+		r.OfDraws = 1
+		if s.adaptive {
+			r.Adaptive()
+		}
+	}
 	for row, err := range r.Rows(ctx) {
 		if err != nil {
 			return nil, nil, err
@@ -245,6 +342,9 @@ func (q *Request) run(ctx context.Context, s *Setting) (*trial, *scenario.Site, 
 		f := &row.Facts
 		c := cell{bytes: int64(row.Bytes), time: row.Out.Time, choice: f.Algo + " " + f.Proto, channels: f.Channels,
 			op: tuning.Op{Func: r.Func(), Count: row.Operation.Count, Type: row.Operation.Type, RedOp: row.Operation.RedOp, Registered: spec.Engine.Launch == "graph"}}
+		if d := f.Draws; d != nil && s == nil {
+			c.least, c.most = d.LeastUs, d.MostUs
+		}
 		if f.Proto != "-" {
 			c.algo = f.Algo + "/" + f.Proto
 		}

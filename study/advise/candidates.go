@@ -2,11 +2,13 @@ package advise
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim/gpu"
+	"github.com/simccl/simccl/topo/fabric"
 )
 
 // kind groups settings of which one is taken at a time.
@@ -19,9 +21,10 @@ const (
 	threads              // of a block
 	buffers              // buffers and chunks
 	multicast
-	relays // PXN, cross-NIC
-	nics   // queue pairs, sockets, GPUDirect
-	own    // what the user asks for
+	relays   // PXN, cross-NIC
+	nics     // queue pairs, sockets, GPUDirect
+	switches // how they choose routes
+	own      // what the user asks for
 	numKinds
 )
 
@@ -52,6 +55,9 @@ func candidates(site *scenario.Site, base *trial, spec *scenario.Spec) []Setting
 	}
 	if site.Comm.NNodes > 1 {
 		out = append(out, between(site)...)
+	}
+	if job { // whose network has one routing
+		out = slices.DeleteFunc(out, func(s Setting) bool { return s.adaptive })
 	}
 	return distinct(out, site, base)
 }
@@ -211,7 +217,10 @@ func between(site *scenario.Site) []Setting {
 		}
 		return out
 	}
-	for _, n := range []int{2, 4} {
+	if n := site.Network; n != nil && n.Routing != fabric.Adaptive {
+		out = append(out, Setting{Env: [][2]string{{"routing", "adaptive"}}, kind: switches, adaptive: true, Risk: "switches and NICs must be able to do it, for RoCE with reordering at the receiver"})
+	}
+	for _, n := range []int{2, 4, 8} {
 		out = append(out, one(nics, "NCCL_IB_QPS_PER_CONNECTION", n),
 			Setting{Env: [][2]string{{"NCCL_IB_QPS_PER_CONNECTION", strconv.Itoa(n)}, {"NCCL_IB_SPLIT_DATA_ON_QPS", "1"}}, kind: nics})
 	}

@@ -104,7 +104,7 @@ func round(v float64) float64 { return math.Round(1e4*v) / 1e4 }
 // rows lists each size with its best setting.
 func (r *Report) rows(best [][numKinds]int, first []int) {
 	for i, c := range r.base.cells {
-		row := Row{Bytes: c.bytes, Us: c.time.Micros(), Choice: strings.TrimSuffix(c.choice, " -"), Channels: c.channels, BestUs: c.time.Micros()}
+		row := Row{Bytes: c.bytes, Us: c.time.Micros(), Choice: strings.TrimSuffix(c.choice, " -"), Channels: c.channels, BestUs: c.time.Micros(), LeastUs: c.least, MostUs: c.most}
 		if first[i] >= 0 {
 			t := &r.trials[best[i][first[i]]]
 			row.Best, row.BestUs = strings.Join(t.Lines(), " "), t.cells[i].time.Micros()

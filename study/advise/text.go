@@ -29,24 +29,38 @@ func sizes(s [2]int64) string {
 	return size(s[0]) + " to " + size(s[1])
 }
 
+// banded is from which ratio of the slowest to the fastest draw on they are said.
+const banded = 1.01
+
 // Text is the report for people.
 func (r *Report) Text() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "size\tnow\tus\tbest\tus\tgain")
 	for _, x := range r.Rows {
-		now := x.Choice
+		now, what := x.Choice, size(x.Bytes)
+		if r.job != [2]int64{} {
+			what = "job"
+		}
 		if x.Channels > 0 {
 			now = fmt.Sprintf("%s %d", x.Choice, x.Channels)
 		}
 		if x.Best == "" {
-			fmt.Fprintf(w, "%s\t%s\t%.2f\tas it is\t\t\n", size(x.Bytes), now, x.Us)
+			fmt.Fprintf(w, "%s\t%s\t%.2f\tas it is\t\t\n", what, now, x.Us)
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\t%.2f\t%s\t%.2f\tx %.3f\n", size(x.Bytes), now, x.Us, x.Best, x.BestUs, x.Us/x.BestUs)
+		fmt.Fprintf(w, "%s\t%s\t%.2f\t%s\t%.2f\tx %.3f\n", what, now, x.Us, x.Best, x.BestUs, x.Us/x.BestUs)
 	}
 	_ = w.Flush()
+	for _, x := range r.Rows {
+		if x.MostUs > banded*x.LeastUs {
+			fmt.Fprintf(&b, "%s: routes are hashed; now is the median draw of %.2f to %.2f us, and each setting its own median draw\n", size(x.Bytes), x.LeastUs, x.MostUs)
+		}
+	}
 	fmt.Fprintf(&b, "\n%d settings tried, %d of them refused\n", r.Tried, len(r.Refused))
+	if r.Untried > 0 {
+		fmt.Fprintf(&b, "%d more were not tried for lack of time; --max-time 0 tries all\n", r.Untried)
+	}
 	if len(r.Advice) == 0 {
 		b.WriteString("None gains 3 % or more: leave NCCL as it is.\n")
 		return b.String()

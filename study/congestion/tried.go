@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/explain"
+	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/sim/congestion"
@@ -18,16 +19,27 @@ import (
 	"github.com/simccl/simccl/topo/fabric"
 )
 
-// Report is the congestion of one operation.
+// Report is what one operation meets in its network: congestion, and how the draw of hashed
+// routes spreads its queue pairs.
 type Report struct {
 	Network netpreset.Summary `json:"network"`
 	Us      float64           `json:"us"`
-	Facts   *congestion.Facts `json:"facts"`
+	BusBW   float64           `json:"busbw"` // GB/s
+	// Limit is the link that would need the longest for what it carries, Use the part of the time
+	// that it needs, Expect the bus bandwidth if it were never idle.
+	Limit  string  `json:"limiting_link"`
+	Use    float64 `json:"limiting_use"`
+	Expect float64 `json:"expect_busbw_GBs"`
+	// Draws are those of hashed routes; nil where the draw does not matter, or a seed is given.
+	Draws *scenario.Draws   `json:"draws,omitempty"`
+	Facts *congestion.Facts `json:"facts"`
 	// Incast is in words; empty where no port before a host holds the operation up.
 	Incast string `json:"incast,omitempty"`
 	// Crowd is in words; empty where routes spread.
 	Crowd string   `json:"crowd,omitempty"`
 	Tried []Change `json:"tried"`
+
+	name string // of the network
 }
 
 // Change is another setting with the time that the operation takes then.
@@ -41,14 +53,19 @@ type Change struct {
 // Run simulates a Spec of one size, and each change that what it meets suggests.
 func Run(ctx context.Context, spec scenario.Spec, opt scenario.Options) (*Report, error) {
 	r := &Report{Tried: []Change{}}
-	us, facts, err := one(ctx, spec, opt, func(x *scenario.Site, o scenario.Outcome) {
+	row, err := one(ctx, spec, opt, func(x *scenario.Site, o scenario.Outcome) {
 		r.Network, _ = netpreset.Summarize(x.Network, netpreset.Choice{Model: spec.Network.Model, CC: spec.Network.CC, Balance: spec.Network.Balance})
 		r.Incast, r.Crowd = Named(x, spec.Network.Balance, &o)
 	})
 	if err != nil {
 		return nil, err
 	}
-	r.Us, r.Facts = us, facts
+	f := &row.Facts
+	facts := f.Congestion
+	r.Us, r.BusBW, r.Limit, r.Use, r.Expect, r.Draws, r.Facts = row.Out.Time.Micros(), row.Out.BusBW, f.Limit, f.Use, f.Expect, f.Draws, facts
+	if r.name = spec.Network.Fabric; r.Draws != nil {
+		spec.Seed = r.Draws.Seed // what is tried has the same draw
+	}
 	try := func(what string, change func(*scenario.Spec)) error {
 		s := spec
 		s.NCCL.Env = maps.Clone(spec.NCCL.Env)
@@ -56,7 +73,7 @@ func Run(ctx context.Context, spec scenario.Spec, opt scenario.Options) (*Report
 			s.NCCL.Env = map[string]string{}
 		}
 		change(&s)
-		us, _, err := one(ctx, s, opt, nil)
+		row, err := one(ctx, s, opt, nil)
 		var stall *sim.StallError
 		var none *scenario.FieldError
 		switch {
@@ -66,7 +83,7 @@ func Run(ctx context.Context, spec scenario.Spec, opt scenario.Options) (*Report
 		case err != nil:
 			return err
 		default:
-			r.Tried = append(r.Tried, Change{what, us, ""})
+			r.Tried = append(r.Tried, Change{what, row.Out.Time.Micros(), ""})
 		}
 		return nil
 	}
@@ -96,6 +113,9 @@ func Run(ctx context.Context, spec scenario.Spec, opt scenario.Options) (*Report
 		if err := try("without --fault", func(s *scenario.Spec) { s.Network.Faults = nil }); err != nil {
 			return nil, err
 		}
+	}
+	if spec.Network.Model == "" {
+		return r, nil
 	}
 	return r, try("--network flow (links shared without queues)", func(s *scenario.Spec) { s.Network.Model, s.Network.CC, s.Network.Balance = "", "", "" })
 }
@@ -140,25 +160,25 @@ func cause(x *scenario.Site, balance string, c *congestion.Crowd) string {
 }
 
 // one simulates the only point of a Spec.
-func one(ctx context.Context, spec scenario.Spec, opt scenario.Options, see func(*scenario.Site, scenario.Outcome)) (us float64, facts *congestion.Facts, err error) {
+func one(ctx context.Context, spec scenario.Spec, opt scenario.Options, see func(*scenario.Site, scenario.Outcome)) (*scenario.Row, error) {
 	run, err := scenario.Prepare(spec, opt)
 	if err != nil {
-		return 0, nil, err
+		return nil, err
 	}
 	for row, err := range run.Rows(ctx) {
 		if err != nil {
-			return 0, nil, err
+			return nil, err
 		}
 		if see != nil {
 			o, err := run.Outcome(row.Operation)
 			if err != nil {
-				return 0, nil, err
+				return nil, err
 			}
 			see(run.Site, o)
 		}
-		return row.Out.Time.Micros(), row.Facts.Congestion, nil
+		return row, nil
 	}
-	return 0, nil, nil
+	return nil, fail.Usage("%s: no sizes", spec.Workload.Op)
 }
 
 // Eventful says that queues made switches act, or that routes do not spread.
@@ -173,7 +193,19 @@ func (r *Report) Text() string {
 		return ""
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "\nNetwork, frame by frame: %.2f us\n", r.Us)
+	if r.Network.Model == "" {
+		fmt.Fprintf(&b, "\nNetwork %s, links shared (NCCL's model above has the ports' speed alone): %.2f us, %.2f GB/s busbw\n", r.name, r.Us, r.BusBW)
+	} else {
+		fmt.Fprintf(&b, "\nNetwork, frame by frame: %.2f us, %.2f GB/s busbw\n", r.Us, r.BusBW)
+	}
+	if r.Expect > 0 {
+		fmt.Fprintf(&b, "  fullest link: %s, needed %.1f %% of the time; %.2f GB/s if it were never idle\n", r.Limit, 100*r.Use, r.Expect)
+	}
+	if d := r.Draws; d != nil {
+		for _, l := range d.Lines(r.BusBW, r.Us) {
+			fmt.Fprintf(&b, "  %s\n", l)
+		}
+	}
 	if r.Network.Model != "" {
 		fmt.Fprintf(&b, "  %s\n", r.Network.String())
 	}

@@ -19,8 +19,6 @@ import (
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/topo/show"
-	"github.com/simccl/simccl/trace"
-	"github.com/simccl/simccl/trace/nccl"
 )
 
 // Side is one of the two that are compared.
@@ -162,7 +160,7 @@ func (s *Side) time(ctx context.Context, f coll.Func, z scenario.Size) (scenario
 			return at, explain.Timing{}, err
 		}
 	}
-	o, err := run.Simulate(ctx, at, trace.Discard, nccl.Options{}, nil)
+	o, err := run.Drawn(ctx, at, false, nil)
 	return at, s.timing(f, at, &o), err
 }
 
@@ -178,6 +176,11 @@ func (s *Side) timing(f coll.Func, at scenario.Operation, o *scenario.Outcome) e
 		t.Choice = "schedule"
 	case o.SendsAndReceives():
 		t.Choice, t.Channels = "P2P", s.site.Comm.P2PChannels
+	}
+	if o.Draws != nil {
+		for _, x := range o.Draws.Simulated {
+			t.Draws = append(t.Draws, explain.DrawTime{Us: x.Us, For: x.For})
+		}
 	}
 	if l, ok := scenario.Limiting(o.Result.Links); ok {
 		t.Link, t.LinkUs = l.Name, l.Ideal().Micros()
@@ -218,7 +221,15 @@ func (s *Side) timeInputs() [][2]string {
 		return v
 	}
 	return [][2]string{{"fault", strings.Join(s.Spec.Network.Faults, ",")}, {"fidelity", e.Fidelity}, {"fold", word(e.Fold, "auto")}, {"skip", word(e.Skip, "auto")}, {"jitter", word(e.Jitter, "drawn")},
-		{"launch", word(e.Launch, "eager")}, {"procs", strconv.Itoa(e.Processes)}, {"seed", strconv.FormatUint(max(s.Spec.Seed, 1), 10)}}
+		{"launch", word(e.Launch, "eager")}, {"procs", strconv.Itoa(e.Processes)}, {"seed", s.seed()}}
+}
+
+// seed names the seed: none where that means several draws of hashed routes.
+func (s *Side) seed() string {
+	if s.Spec.Seed == 0 && s.site.Draws(&s.Spec) {
+		return "drawn"
+	}
+	return strconv.FormatUint(max(s.Spec.Seed, 1), 10)
 }
 
 // orNone writes an input that may be empty.

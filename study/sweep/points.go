@@ -60,6 +60,9 @@ func (s *Spec) Point(i int) (p *Point, kept bool, err error) {
 		if err := p.Spec.Set(set.Path, set.Value); err != nil {
 			return nil, false, fmt.Errorf("%s: %s: %w", s.File, set.Name, err)
 		}
+		if set.Path == "seed" { // one draw, where no seed would be the median of several
+			p.Spec.Seed = max(p.Spec.Seed, 1)
+		}
 	}
 	kept, err = s.keeps(p)
 	return p, kept, err

@@ -32,6 +32,21 @@ type Fabric struct {
 	seed  uint64
 }
 
+// Seeded is the Fabric with its routes hashed from another seed.
+func (f *Fabric) Seeded(seed uint64) *Fabric {
+	g := *f
+	g.seed = seed
+	return &g
+}
+
+// Routed is the Fabric with another Routing of its network: Adaptive, Static or ECMP.
+func (f *Fabric) Routed(how Routing) *Fabric {
+	n, g := *f.Network, *f
+	n.Routing = how
+	g.Network = &n
+	return &g
+}
+
 // Router gives routes through a Fabric. Under adaptive routing they depend on
 // those given before.
 type Router struct {
@@ -293,6 +308,47 @@ func (f *Router) Route(dst []int32, src, end End, flow uint64) ([]int32, error) 
 		v = f.Wires[w].To
 	}
 	return dst, nil
+}
+
+// Ways calls each with the wires that a route from one end to another may take, hop by hop.
+// Ends without a cable have none.
+func (f *Router) Ways(src, end End, each func(wires []int32)) error {
+	from, to := f.at(src), f.at(end)
+	if from < 0 || to < 0 || from == to {
+		return nil
+	}
+	last, behind := f.access(to)
+	d := f.distances(behind)
+	if d[from] < 0 {
+		return &NoRouteError{src.String(), end.String()}
+	}
+	seen := map[int32]bool{from: true}
+	for at := []int32{from}; len(at) > 0; { // all that are equally far from the end
+		var wires, next []int32
+		for _, v := range at {
+			if v == behind {
+				if last >= 0 {
+					wires = append(wires, last)
+				}
+				continue
+			}
+			for _, w := range f.out[v] {
+				u := f.Wires[w].To
+				if f.Wires[w].down || d[u] != d[v]-1 {
+					continue
+				}
+				if wires = append(wires, w); !seen[u] {
+					seen[u] = true
+					next = append(next, u)
+				}
+			}
+		}
+		if len(wires) > 0 {
+			each(wires)
+		}
+		at = next
+	}
+	return nil
 }
 
 // access is the wire that leads to a port and the switch that it comes from,

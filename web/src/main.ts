@@ -219,16 +219,23 @@ function answer(): void {
     return replace($("answer"), `${what}: `, best > 0 ? `NCCL's model expects up to ${best.toFixed(1)} GB/s busbw; simulating …` : "simulating …");
   }
   const peak = list.reduce((a, b) => (b.busbw > a.busbw ? b : a)), small = list[0]!;
-  replace($("answer"), `${what}: `, h("b", {}, `${peak.busText} GB/s`), ` busbw at ${peak.label}, limited by ${peak.loads[0]?.name ?? "nothing measured"}; `, h("b", {}, `${small.time} µs`), ` at ${small.label}.`);
+  replace($("answer"), `${what}: `, h("b", {}, `${peak.busText} GB/s`), ` busbw at ${peak.label}${band(peak)}, limited by ${peak.loads[0]?.name ?? "nothing measured"}; `, h("b", {}, `${small.time} µs`), ` at ${small.label}.`);
 }
 
-function series(of: (r: Row) => number, ofModel: number[], limit: (r: Row) => number, of2: (p: Measured["Points"][0]) => number): Series[] {
+/** From the slowest to the fastest draw of hashed routes, where they differ. */
+function band(r: Row): string {
+  const d = r.facts.draws;
+  return d && d.most_us > 1.01 * d.least_us ? ` (median of ${d.n} draws of hashed routes, ${d.least_busbw_GBs.toFixed(1)} to ${d.most_busbw_GBs.toFixed(1)})` : "";
+}
+
+function series(of: (r: Row) => number, ofModel: number[], limit: (r: Row) => number, of2: (p: Measured["Points"][0]) => number, drawn?: [(r: Row) => number, (r: Row) => number]): Series[] {
   const sizes = [...rows.keys()].sort((a, b) => a - b);
   const pts = (from: Map<number, Row>, f: (r: Row) => number) => [...from.values()].sort((a, b) => a.bytes - b.bytes).map((r) => [r.bytes, f(r)] as [number, number]);
   const out: Series[] = [{ name: "simulated", cls: "sim", points: sizes.map((z) => [z, of(rows.get(z)!)]) }];
   if (other.size) out.push({ name: "what if", cls: "before", points: pts(other, of) });
   else out.push({ name: "NCCL's model", cls: "model", points: model!.sizes.map((z, i) => [z, ofModel[i]!]) });
   out.push({ name: "limit of the fullest link", cls: "limit", bound: true, points: pts(rows, limit) });
+  if (drawn && [...rows.values()].some((r) => r.facts.draws)) out.push({ name: "slowest draw of hashed routes", cls: "band", points: pts(rows, drawn[0]) }, { name: "fastest draw", cls: "band", points: pts(rows, drawn[1]) });
   const shapes = ["circle", "square", "triangle", "diamond"] as const;
   measured.forEach((m, i) => out.push({ name: `measured: ${m.Name}`, cls: "measured", marks: shapes[i % 4], points: m.Points.map((p) => [p.Size, of2(p)]) }));
   return out;
@@ -239,8 +246,8 @@ function showCurves(): void {
   const body = parts.get("curves")!, all = body.clientWidth || 640, width = matchMedia("(min-width: 1080px)").matches ? (all - 16) / 2 : all;
   drawnWidth = all;
   put("curves", h("div", { class: "two" },
-    chart({ title: "Bus bandwidth by size", width, unit: "GB/s", format: fmt, selected: state.size, onSelect: select, series: series((r) => r.busbw, model!.busbw, (r) => r.limitBusbw, (p) => p.BusBW) }),
-    chart({ title: "Time by size", width, unit: "µs", format: fmt, selected: state.size, onSelect: select, series: series((r) => r.us, model!.us, (r) => r.limitUs, (p) => p.TimeUs) })),
+    chart({ title: "Bus bandwidth by size", width, unit: "GB/s", format: fmt, selected: state.size, onSelect: select, series: series((r) => r.busbw, model!.busbw, (r) => r.limitBusbw, (p) => p.BusBW, [(r) => r.facts.draws?.least_busbw_GBs ?? 0, (r) => r.facts.draws?.most_busbw_GBs ?? 0]) }),
+    chart({ title: "Time by size", width, unit: "µs", format: fmt, selected: state.size, onSelect: select, series: series((r) => r.us, model!.us, (r) => r.limitUs, (p) => p.TimeUs, [(r) => r.facts.draws?.most_us ?? 0, (r) => r.facts.draws?.least_us ?? 0]) })),
     ran?.notes.length ? h("ul", { class: "notes" }, ...ran.notes.map((n) => h("li", {}, n))) : null);
 }
 

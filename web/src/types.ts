@@ -39,8 +39,8 @@ export interface Model {
 export interface Load { name: string; equal: number; gbps: number; bytes: number; use: number }
 export interface Row {
   bytes: number; label: string; count: number; us: number; busbw: number; time: string; algbw: string; busText: string; inTime: string; inBus: string;
-  limitBusbw: number; limitUs: number; channels: number; use: number[]; merged: boolean; loads: Load[]; network: string[];
-  facts: { algo: string; proto: string; limiting_link: string; simulated: string; margin?: number; near?: string; model_us: number };
+  limitBusbw: number; limitUs: number; channels: number; use: number[]; merged: boolean; loads: Load[]; network: string[]; draws: string[];
+  facts: { algo: string; proto: string; limiting_link: string; simulated: string; margin?: number; near?: string; model_us: number; draws?: { n: number; median_us: number; least_us: number; most_us: number; least_busbw_GBs: number; most_busbw_GBs: number } };
 }
 export interface Ran { avgBusBW: string; notes: string[]; table: string }
 export interface Progress { share: number; what: string }

@@ -6,8 +6,10 @@ package advise
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/cli/workload"
@@ -16,6 +18,7 @@ import (
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/internal/newfile"
+	"github.com/simccl/simccl/internal/terminal"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/study/advise"
 	"github.com/simccl/simccl/tuning/tunerfile"
@@ -34,6 +37,7 @@ type flags struct {
 	try      []string
 	write    string
 	tuner    string
+	within   time.Duration
 }
 
 // Sizes without an option.
@@ -42,6 +46,10 @@ const (
 	most   = "256M"
 	factor = 4
 )
+
+// most100 is how long settings are tried without --max-time: longer than a sweep of 16 nodes
+// takes on a machine of its own.
+const most100 = 100 * time.Second
 
 // Command is "advise".
 func Command(a *cli.App) *cobra.Command {
@@ -52,7 +60,7 @@ recorded), under settings that a user of NCCL may set: algorithm, protocol, chan
 threads, buffers and chunks, NVLS, PXN, cross-NIC, queue pairs, GPUDirect and
 sockets. It prints those that gain 3 % or more, at which sizes, how uncertain the
 gain is, and the line to write. --try adds settings of yours; NCCL_TOPO_FILE=FILE is
-another topology.
+another topology. What gains is said on standard error as soon as it is simulated.
 
 --write-tuner FILE writes the best algorithm, protocol and channels by size as rows
 of NCCL's example tuner plugin and says what they gain. --tuner FILE checks such a
@@ -93,6 +101,7 @@ func (f *flags) register(c *cobra.Command) {
 	s.StringVar(&f.launch, "launch", "graph", "eager: one process a GPU, asynchronous launches; graph: device time alone")
 	s.StringArrayVar(&f.faults, "fault", nil, "advise for a machine with a `FAULT`, as run has it; repeatable")
 	s.StringArrayVar(&f.try, "try", nil, "try `NCCL_K=V` too; repeatable")
+	s.DurationVar(&f.within, "max-time", most100, "try settings for so `LONG`, those that promise most first; 0: all of them")
 	s.StringVar(&f.write, "write-tuner", "", "write the choices by size to `FILE` for NCCL's example tuner")
 	s.StringVar(&f.tuner, "tuner", "", "check the `FILE` of NCCL's example tuner")
 }
@@ -168,14 +177,17 @@ func (f *flags) workload(a *cli.App, what string) (scenario.Workload, error) {
 
 // advise prints what gains.
 func (f *flags) advise(ctx context.Context, a *cli.App, q advise.Request) error {
-	end := func() {}
-	q.Begin = func(total int) (step func()) {
-		progress := a.Progress("settings", total)
-		end = progress.End
-		return progress.Step
+	if f.within < 0 {
+		return fail.Usage("--max-time %s: write a time, for example 100s, or 0 for no bound", f.within)
+	}
+	said := &said{App: a, within: f.within, started: time.Now()}
+	if q.Begin, q.Found = said.begin, said.found; f.within > 0 {
+		q.Within = func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, f.within)
+		}
 	}
 	r, err := advise.New(ctx, q)
-	end()
+	said.end()
 	if err != nil {
 		return cli.AsFlags(err)
 	}
@@ -188,6 +200,71 @@ func (f *flags) advise(ctx context.Context, a *cli.App, q advise.Request) error 
 		return err
 	}
 	return f.writeTuner(ctx, a, q, r)
+}
+
+// said is what is said on standard error while settings are tried.
+type said struct {
+	*cli.App
+	within  time.Duration
+	started time.Time
+	begun   time.Time // to try settings
+	last    time.Time // that something was said
+	of      int
+	done    int
+	bar     *terminal.Progress
+	held    []string // what is said once it takes long
+}
+
+// sayFirst is how long nothing is said.
+const sayFirst = 2 * time.Second
+
+// sayEvery is after how long without a word it is said how far the trials are.
+const sayEvery = 10 * time.Second
+
+func (s *said) begin(total int) (step func()) {
+	bound := ""
+	if s.within > 0 {
+		bound = fmt.Sprintf(", for at most %s (--max-time)", s.within)
+	}
+	s.begun, s.last, s.of, s.bar = time.Now(), time.Now(), total, s.Progress("settings", total)
+	s.say("as it is: simulated in %s; %d settings follow%s", time.Since(s.started).Round(time.Second), total, bound)
+	return func() {
+		s.bar.Step()
+		if s.done++; time.Since(s.last) > sayEvery && !terminal.Is(s.Err) {
+			s.say("%d of %d settings, %s left", s.done, s.of, s.left(s.done))
+		}
+	}
+}
+
+func (s *said) found(x advise.Found) {
+	s.say("%s: %.2f us for %.2f at %d B, x %.3f (%d of %d settings, %s left)", x.Line, x.Is, x.Us, x.Bytes, x.Us/x.Is, x.Tried, x.Of, s.left(x.Tried))
+}
+
+func (s *said) say(format string, args ...any) {
+	if s.held = append(s.held, fmt.Sprintf(format, args...)); time.Since(s.started) < sayFirst {
+		return
+	}
+	s.bar.Clear()
+	for _, line := range s.held {
+		fmt.Fprintln(s.Err, "simccl: "+line)
+	}
+	s.held, s.last = nil, time.Now()
+}
+
+// left is about how long the other settings take.
+func (s *said) left(done int) string {
+	spent := time.Since(s.begun)
+	left := spent / time.Duration(max(1, done)) * time.Duration(s.of-done)
+	if s.within > 0 {
+		left = max(0, min(left, s.within-spent))
+	}
+	return "about " + left.Round(time.Second).String()
+}
+
+func (s *said) end() {
+	if s.bar != nil {
+		s.bar.End()
+	}
 }
 
 // writeTuner writes rows and says what they gain.

@@ -11,8 +11,6 @@ import (
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/msccl"
 	"github.com/simccl/simccl/scenario"
-	"github.com/simccl/simccl/trace"
-	nccltrace "github.com/simccl/simccl/trace/nccl"
 )
 
 // Beside is a run by a schedule, and the same run as NCCL chooses.
@@ -85,7 +83,7 @@ func (b *Beside) Print(ctx context.Context, w io.Writer) error {
 	}
 	fmt.Fprintf(w, "#\n# %s beside NCCL's choice, out of place\n# %12s  %10s  %-14s  %10s  %s\n", b.name, "bytes", "nccl us", "choice", "us", "of NCCL's")
 	for _, l := range b.run.Lines() {
-		theirs, err := b.nccl.Simulate(ctx, l.Operation, trace.Discard, nccltrace.Options{}, nil)
+		theirs, err := b.nccl.Drawn(ctx, l.Operation, false, nil)
 		if err != nil {
 			return err
 		}
@@ -97,7 +95,7 @@ func (b *Beside) Print(ctx context.Context, w io.Writer) error {
 			fmt.Fprintf(w, "# %12d  %10.2f  %-14s  not cut into %d chunks: NCCL's own above\n", l.Shown, theirs.Result.Elapsed.Micros(), choice, b.sched.Chunks)
 			continue
 		}
-		ours, err := b.run.Simulate(ctx, l.Operation, trace.Discard, nccltrace.Options{}, nil)
+		ours, err := b.run.Drawn(ctx, l.Operation, false, nil)
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/simccl/simccl/app/report/html"
 )
@@ -95,6 +96,10 @@ func (l *layout) points() {
 	for _, m := range l.Measured {
 		t.add(`<th>%[1]s us</th><th>%[1]s GB/s</th>`, text(m.Name))
 	}
+	banded := slices.ContainsFunc(l.Points, func(p Point) bool { return p.Least.BusBW > 0 })
+	if banded {
+		t.WriteString("<th>slowest draw GB/s</th><th>fastest draw GB/s</th>")
+	}
 	t.WriteString("<th>link's limit GB/s</th><th class=\"t\">limiting link</th></tr></thead><tbody>\n")
 	for i := range l.Points {
 		p := &l.Points[i]
@@ -111,10 +116,19 @@ func (l *layout) points() {
 			us, bw := measuredAt(m, p.Size)
 			t.add(`<td>%s</td><td>%s</td>`, us, bw)
 		}
+		if banded {
+			t.add(`<td>%s</td><td>%s</td>`, bandwidth(p.Least.BusBW), bandwidth(p.Most.BusBW))
+		}
 		t.add("<td>%s</td><td class=\"t\">%s</td></tr>\n", bandwidth(p.LimitBW), text(p.Link))
 	}
 	t.WriteString("</tbody></table>")
 	l.WriteString(html.Wide("Results", t.String()))
+	for i := range l.Points {
+		p := &l.Points[i]
+		if p.Least.BusBW > 0 && (p.Most.BusBW > 1.01*p.Least.BusBW || i == len(l.Points)-1) {
+			l.Raw("<p>%s: %s.</p>\n", sizeName(p.Size), text(strings.Join(p.Draws, ". ")))
+		}
+	}
 }
 
 func (l *layout) choices() {

@@ -59,6 +59,10 @@ type Point struct {
 	Choice           string
 	Channels         int
 	Link             string
+	// Least and Most are the slowest and the fastest draw of hashed routes, Draws says them in words;
+	// zero where the draw does not matter.
+	Least, Most Sample
+	Draws       []string
 }
 
 // Rival is one algorithm and protocol with its predicted times, 0 where off.

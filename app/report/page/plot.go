@@ -3,6 +3,7 @@ package page
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/simccl/simccl/app/report/html"
@@ -14,6 +15,7 @@ type series struct {
 	class, name string
 	points      []Sample
 	what        func(i int) string // added to a point's hint
+	within      []Sample           // that are drawn otherwise, and lie within the axes
 	marks       int                // 1 and up: no line, the shape of its points
 }
 
@@ -31,10 +33,10 @@ func lines(points []Point, measured []Measured) []series {
 	}
 	choice := func(i int) string { return points[i].Choice }
 	out := []series{
-		{"limit", "bound: the limiting link always busy", of(func(p Point) (float64, float64) { return 0, p.LimitBW }), func(i int) string { return points[i].Link }, 0},
-		{"model", "NCCL's cost model", of(func(p Point) (float64, float64) { return p.ModelUs, p.ModelBW }), choice, 0},
-		{"best", "best of all choices", of(func(p Point) (float64, float64) { return p.BestUs, p.BestBW }), func(i int) string { return points[i].Best }, 0},
-		{"sim", "simulated", of(func(p Point) (float64, float64) { return p.TimeUs, p.BusBW }), choice, 0},
+		{class: "limit", name: "bound: the limiting link always busy", points: of(func(p Point) (float64, float64) { return 0, p.LimitBW }), what: func(i int) string { return points[i].Link }},
+		{class: "model", name: "NCCL's cost model", points: of(func(p Point) (float64, float64) { return p.ModelUs, p.ModelBW }), what: choice},
+		{class: "best", name: "best of all choices", points: of(func(p Point) (float64, float64) { return p.BestUs, p.BestBW }), what: func(i int) string { return points[i].Best }},
+		{class: "sim", name: "simulated", points: of(func(p Point) (float64, float64) { return p.TimeUs, p.BusBW }), what: choice},
 	}
 	for i, m := range measured {
 		var within []Sample // sizes of the run
@@ -43,7 +45,7 @@ func lines(points []Point, measured []Measured) []series {
 				within = append(within, x)
 			}
 		}
-		out = append(out, series{"measured", m.Name, within, func(int) string { return "measured" }, 1 + i%len(marks)})
+		out = append(out, series{class: "measured", name: m.Name, points: within, what: func(int) string { return "measured" }, marks: 1 + i%len(marks)})
 	}
 	return out
 }
@@ -90,7 +92,7 @@ func sizes(points []Point) axis {
 func values(all []series, of func(Sample) float64, log bool) axis {
 	lo, hi := math.Inf(1), 0.0
 	for _, l := range all {
-		for _, p := range l.points {
+		for _, p := range slices.Concat(l.points, l.within) {
 			if v := of(p); v > 0 {
 				lo, hi = min(lo, v), max(hi, v)
 			}
@@ -140,6 +142,9 @@ func curves(points []Point, measured []Measured) (bandwidths, times markup) {
 		return "", ""
 	}
 	all := lines(points, measured)
+	for i := range points { // bars are to lie within the axes
+		all[len(all)-1].within = append(all[len(all)-1].within, points[i].Least, points[i].Most)
+	}
 	return plot(points, all, "bus bandwidth by size", "busbw GB/s", false), plot(points, all[1:], "time by size", "time us", true)
 }
 
@@ -161,11 +166,28 @@ func plot(points []Point, all []series, label, unit string, time bool) markup {
 			esc(strings.NewReplacer(" ", "", "iB", "").Replace(sizeName(units.Bytes(v)))))
 	}
 	s.add(`<text class="soft" x="%g" y="%g" text-anchor="middle">size (binary units)</text><text class="soft" transform="translate(15 %g) rotate(-90)" text-anchor="middle">%s</text>`, (plotLeft+plotW)/2, plotH-8, (plotH-plotLow)/2, unit)
+	for i := range points {
+		s.WriteString(string(points[i].band(x, y, of)))
+	}
 	for _, l := range all {
 		s.WriteString(string(l.draw(x, y, of)))
 	}
 	s.WriteString(`</svg>`)
 	return s.html()
+}
+
+// bandWidth is half the width of a bar from the slowest to the fastest draw.
+const bandWidth = 4.0
+
+// band draws a bar from the slowest to the fastest draw of hashed routes.
+func (p *Point) band(x, y axis, of func(Sample) float64) markup {
+	a, b := of(p.Least), of(p.Most)
+	if a <= 0 || b <= 0 {
+		return ""
+	}
+	at, top, low := x.at(float64(max(p.Size, 1))), min(y.at(a), y.at(b)), max(y.at(a), y.at(b))
+	return markup(fmt.Sprintf(`<rect class="band" x="%.1f" y="%.1f" width="%g" height="%.1f"><title>%s</title></rect>`, at-bandWidth, top, 2*bandWidth, max(1, low-top),
+		esc(fmt.Sprintf("%s, draws of hashed routes: %.2f to %.2f GB/s, %.2f to %.2f us", sizeName(p.Size), p.Least.BusBW, p.Most.BusBW, p.Most.TimeUs, p.Least.TimeUs))))
 }
 
 // draw draws a line and its points, or the points alone. It is broken where there is no
@@ -233,6 +255,9 @@ func key(points []Point, measured []Measured) markup {
 			name = "simulated, as chosen"
 		}
 		s.add(`<span><svg viewBox="0 0 30 12" aria-hidden="true"><path class="line %s" d="M0 6H30"/></svg>%s</span>`, l.class, text(name))
+	}
+	if slices.ContainsFunc(points, func(p Point) bool { return p.Least.BusBW > 0 }) {
+		s.add(`<span><svg viewBox="0 0 30 12" aria-hidden="true"><rect class="band" x="11" y="0" width="8" height="12"/></svg>slowest to fastest draw of hashed routes</span>`)
 	}
 	return s.html()
 }

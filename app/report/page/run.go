@@ -38,7 +38,7 @@ func Of(ctx context.Context, r *scenario.Running, rows []scenario.Row, program s
 		{Name: "channels", Value: fmt.Sprintf("%d; NVLS %d; send/recv %d", c.NChannels, c.NVLSChannels, c.P2PChannels)},
 		{Name: "NVLink multicast", Value: map[bool]string{true: "on", false: "off"}[c.Multicast]},
 		{Name: "rules", Value: "NCCL " + site.Config.Rules.Version()}, {Name: "simccl", Value: program},
-		{Name: "topology", Value: site.Name + ", sha256 " + site.Digest[:12]}, {Name: "seed", Value: fmt.Sprint(max(r.Spec.Seed, 1))},
+		{Name: "topology", Value: site.Name + ", sha256 " + site.Digest[:12]}, {Name: "seed", Value: r.SeedText()},
 		{Name: "launch", Value: launch}, {Name: "times", Value: site.Times()}}
 	if s, ok := netpreset.Summarize(site.Network, netpreset.Choice{Model: r.Spec.Network.Model, CC: r.Spec.Network.CC, Balance: r.Spec.Network.Balance}); ok {
 		p.Facts = append(p.Facts, Fact{Name: "network", Value: strings.TrimPrefix(s.String(), "network ")})
@@ -65,7 +65,7 @@ func Of(ctx context.Context, r *scenario.Running, rows []scenario.Row, program s
 			p.Ports = newPorts()
 			p.Incast, p.Crowd = tried.Named(site, r.Spec.Network.Balance, &done)
 		}
-		p.Timeline, err = d.timeline(ctx, last, p.Ports)
+		p.Timeline, err = d.timeline(ctx, d.Of(&done), last, p.Ports)
 	}
 	return p, err
 }
@@ -102,7 +102,7 @@ const (
 
 // timeline simulates the first ranks' steps and, of communicators that are not
 // too large for it, the critical path.
-func (d *drawn) timeline(ctx context.Context, at scenario.Operation, net *ports) (*trace.Memory, error) {
+func (d *drawn) timeline(ctx context.Context, run *scenario.Running, at scenario.Operation, net *ports) (*trace.Memory, error) {
 	kept := &firstRanks{keep: map[trace.TrackID]bool{}, net: net}
 	opt := nccl.Options{Detail: nccl.DetailStep}
 	var sink trace.Sink = kept
@@ -111,7 +111,7 @@ func (d *drawn) timeline(ctx context.Context, at scenario.Operation, net *ports)
 	} else {
 		opt.Ranks = func(r int) bool { return r < timelineRanks }
 	}
-	if _, err := d.Simulate(ctx, at, sink, opt, nil); err != nil {
+	if _, err := run.Simulate(ctx, at, sink, opt, nil); err != nil {
 		return nil, err
 	}
 	return &kept.Memory, sink.Close()
@@ -158,6 +158,10 @@ func (d *drawn) points(p *Page) error {
 		row := &d.rows[i]
 		f := &row.Facts
 		x := Point{Size: l.Shown, TimeUs: row.Out.Time.Micros(), BusBW: row.Out.BusBW, LimitBW: f.Expect, Choice: f.Algo, Channels: f.Channels, Link: f.Limit}
+		if dr := f.Draws; dr != nil {
+			x.Least, x.Most = Sample{l.Shown, dr.MostUs, dr.LeastBusBW}, Sample{l.Shown, dr.LeastUs, dr.MostBusBW}
+			x.Draws = dr.Lines(row.Out.BusBW, f.SimUs)
+		}
 		if o.Choice.Warps > 0 {
 			x.Choice = f.Algo + "/" + f.Proto
 			x.ModelUs = f.ModelUs

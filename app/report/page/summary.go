@@ -77,7 +77,11 @@ func summary(p *Page) (answer string, tiles []html.Tile) {
 	last := &p.Points[len(p.Points)-1]
 	answer = fmt.Sprintf("%.2f us at %s", least.TimeUs, sizeName(least.Size))
 	if peak.BusBW > 0 {
-		answer = fmt.Sprintf("busbw reaches %.1f GB/s at %s; %s", peak.BusBW, sizeName(peak.Size), answer)
+		band := ""
+		if peak.Least.BusBW > 0 && peak.Most.BusBW > 1.01*peak.Least.BusBW {
+			band = fmt.Sprintf(" (%.1f to %.1f by the draw of hashed routes)", peak.Least.BusBW, peak.Most.BusBW)
+		}
+		answer = fmt.Sprintf("busbw reaches %.1f GB/s%s at %s; %s", peak.BusBW, band, sizeName(peak.Size), answer)
 		tiles = append(tiles, html.Tile{Name: "Peak busbw", Value: fmt.Sprintf("%.1f GB/s", peak.BusBW), Note: "at " + sizeName(peak.Size) + " with " + peak.Choice})
 	}
 	name := "Latency"

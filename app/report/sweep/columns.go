@@ -35,8 +35,20 @@ var allColumns = map[string]Column{
 	"paused": ofSimulation(textColumn("paused", 9, ofFrames(func(c *congestion.Facts) string { return fmt.Sprintf("%.1fus", c.PausedUs) }))),
 	"marked": ofSimulation(textColumn("marked", 9, ofFrames(func(c *congestion.Facts) string { return fmt.Sprint(c.Marked) }))),
 	"retx":   ofSimulation(textColumn("retx", 7, ofFrames(func(c *congestion.Facts) string { return fmt.Sprint(c.Resent) }))),
+	"least":  ofDraws("least", func(d *scenario.Draws) float64 { return d.LeastBusBW }),
+	"most":   ofDraws("most", func(d *scenario.Draws) float64 { return d.MostBusBW }),
 	"regret": {Head: nccltests.Column{Name: Regret, Width: 6}, Value: func(f *scenario.Facts) string { return RegretText(f.Regret) }, Rivals: true},
 	"best":   {Head: nccltests.Column{Name: "best", Width: 16}, Value: bestText, Rivals: true},
+}
+
+// ofDraws is a bus bandwidth of the draws of hashed routes, "-" of a row without.
+func ofDraws(name string, value func(*scenario.Draws) float64) Column {
+	return Column{Head: nccltests.Column{Name: name, Unit: "(GB/s)", Width: 7}, Simulated: true, Value: func(f *scenario.Facts) string {
+		if f.Draws == nil {
+			return "-"
+		}
+		return nccltests.Float(value(f.Draws), 7)
+	}}
 }
 
 // ofFrames is a value of a network that was simulated frame by frame, "-" of another.
@@ -64,7 +76,7 @@ func textColumn(name string, width int, value func(*scenario.Facts) string) Colu
 	return Column{Head: nccltests.Column{Name: name, Width: width}, Value: value}
 }
 
-var columnOrder = []string{"algo", "proto", "nch", "model", "expect", "limit", "use", "queue", "paused", "marked", "retx", "regret", "best"}
+var columnOrder = []string{"algo", "proto", "nch", "model", "expect", "limit", "use", "queue", "paused", "marked", "retx", "regret", "best", "least", "most"}
 
 // UnknownColumnError is a word that names no column.
 type UnknownColumnError struct{ Name string }

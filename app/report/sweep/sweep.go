@@ -56,7 +56,7 @@ func New(r *scenario.Running, counts nccltests.Config, code int) (*Table, error)
 // Prefaces are the lines above the table, of a program's version.
 func Prefaces(r *scenario.Running, program string) []string {
 	site := r.Site
-	out := []string{fmt.Sprintf("simccl %s simulated: topo=%s sha256=%s nccl-rules=%s seed=%d", program, site.Name, site.Digest[:12], site.Config.Rules.Version(), max(r.Spec.Seed, 1)),
+	out := []string{fmt.Sprintf("simccl %s simulated: topo=%s sha256=%s nccl-rules=%s seed=%s", program, site.Name, site.Digest[:12], site.Config.Rules.Version(), r.SeedText()),
 		site.Times()}
 	if s, ok := netpreset.Summarize(site.Network, choice(&r.Spec)); ok {
 		out = append(out, s.String())
@@ -123,9 +123,32 @@ func (t *Table) Notes() []string {
 		}
 	}
 	out := append(slices.Compact(near), t.skipped()...)
+	out = append(out, t.drawn()...)
 	if len(unproved) > 0 {
 		out = append(out, fmt.Sprintf("#wrong is N/A in %d of %d rows: the proof of the plan (-c 1) is too large; that of %d B would have %s",
 			len(unproved), len(t.Rows), most, unproved[0]))
+	}
+	return out
+}
+
+// drawn are the notes on rows that are medians of draws of hashed routes. Where draws differ by
+// less than a percent, rows are only counted.
+func (t *Table) drawn() (out []string) {
+	equal := 0
+	for i, f := range t.facts {
+		d := f.Draws
+		switch {
+		case d == nil:
+		case d.Band() < 0.01:
+			equal++
+		default:
+			for _, l := range d.Lines(t.Rows[i].Out.BusBW, f.SimUs) {
+				out = append(out, fmt.Sprintf("%d B: %s", t.Rows[i].Size, l))
+			}
+		}
+	}
+	if equal > 0 {
+		out = append(out, fmt.Sprintf("In %d of %d rows the draw of hashed routes changes the time by less than 1 %%", equal, len(t.Rows)))
 	}
 	return out
 }

@@ -145,6 +145,9 @@ func (c *Conn) Allowed(k int64) units.Time { return c.allow[slot(k)] }
 // Posted is the number of steps that the kernel has posted.
 func (c *Conn) Posted() int64 { return c.posted }
 
+// Share is data's share of the bytes that a connection sends.
+func (c *Conn) Share() float64 { return c.share }
+
 // RouteOf is the route of a connection's first queue pair, or of the rail that a
 // head's connection leads to.
 func (n *Network) RouteOf(id int32) wire.RouteID {

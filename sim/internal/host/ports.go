@@ -161,6 +161,39 @@ func (n *Network) Route(dst []int32, from, to fabric.End, flow uint64) ([]int32,
 	return n.ports.router.Route(dst, from, to, flow)
 }
 
+// Flows calls each with the ends of every queue pair of a connection in Conns, and what
+// makes its 5-tuple its own. What the network reduces has none.
+func (n *Network) Flows(at int32, each func(from, to fabric.End, flow uint64)) {
+	c := &n.Conns[at]
+	if c.batch >= 0 {
+		return
+	}
+	pc := n.kernels.Describe(c.ID)
+	src, dst := n.Ports(&pc)
+	for q := range c.pairs {
+		each(src.of(c.srcPorts, q), dst.of(c.dstPorts, q), FlowOf(&pc, q))
+	}
+}
+
+// EndRates are the payload rates of the nets at the ends of a connection.
+func (n *Network) EndRates(pc *plan.Conn) (out, in wire.Rate, err error) {
+	if out, err = n.PortRate(n.Table.Comm.NodeOf[pc.Src], pc.Route.SrcNet); err != nil {
+		return 0, 0, err
+	}
+	in, err = n.PortRate(n.Table.Comm.NodeOf[pc.Dst], pc.Route.DstNet)
+	return out, in, err
+}
+
+// Ends calls each with the physical ports that queue pairs of a connection may have, of so
+// many of a net.
+func (n *Network) Ends(pc *plan.Conn, each func(from, to fabric.End, of wire.Rate)) {
+	src, dst := n.Ports(pc)
+	a, b := n.Fused(n.Table.Comm.NodeOf[pc.Src], pc.Route.SrcNet), n.Fused(n.Table.Comm.NodeOf[pc.Dst], pc.Route.DstNet)
+	for q := range max(a, b) {
+		each(src.of(a, q), dst.of(b, q), wire.Rate(max(a, b)))
+	}
+}
+
 // FlowOf is what makes a queue pair's 5-tuple its own.
 func FlowOf(pc *plan.Conn, q int32) uint64 { return uint64(uint32(pc.ID))<<16 | uint64(q) }
 

@@ -24,6 +24,9 @@ type Settings struct {
 	Timed []TimedFault
 }
 
+// Balanced reports whether frames choose their routes, so that no hash does.
+func (s *Settings) Balanced() bool { return s.Routing.Balance != packet.Hashed }
+
 // Model is the model. New returns one without links.
 type Model struct {
 	wire.Layout
