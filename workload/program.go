@@ -44,12 +44,6 @@ type GPU struct {
 	Overhead                     units.Time
 }
 
-// Memory is what a GPU holds while it trains, in bytes.
-type Memory struct{ Parameters, Gradients, Optimizer, Activations units.Bytes }
-
-// Total is the sum.
-func (m Memory) Total() units.Bytes { return m.Parameters + m.Gradients + m.Optimizer + m.Activations }
-
 // Ranks is the number of ranks of the job.
 func (p *Program) Ranks() int { return len(p.Of) }
 
