@@ -242,6 +242,12 @@ type Work struct {
 	Priority int8 // of its stream; higher goes first, 0 is CUDA's default
 }
 
+// Communicates reports whether a compute step is a kernel that communicates though its call is not
+// known.
+func (p *Program) Communicates(s *Step) bool {
+	return s.Kind == Compute && s.Work > 0 && p.Works[s.Work-1].Comm
+}
+
 // Mark is a named place in a list, before one of its steps.
 type Mark struct {
 	List, Step int32

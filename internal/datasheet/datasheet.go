@@ -62,6 +62,27 @@ func Find(name string) (GPU, bool) {
 	return GPU{}, false
 }
 
+// devices are GPUs by the device of their PCI function, as the PCI ID database has them: boards of the
+// GPUs above.
+var devices = map[uint16]string{
+	0x1db1: "V100", 0x1db3: "V100", 0x1db4: "V100", 0x1db5: "V100", 0x1db6: "V100", 0x1db8: "V100",
+	0x20b0: "A100 40GB", 0x20b2: "A100", 0x20b5: "A100 80GB PCIe", 0x20f1: "A100 PCIe", 0x20f3: "A800", 0x20bd: "A800", 0x2237: "A10G",
+	0x26b9: "L40S", 0x27b8: "L4", 0x2684: "RTX 4090",
+	0x2321: "H100 NVL", 0x2322: "H800 PCIe", 0x2324: "H800", 0x2329: "H20", 0x232c: "H20", 0x2330: "H100", 0x2331: "H100 PCIe", 0x2335: "H200", 0x2342: "GH200",
+	0x2901: "B200", 0x2941: "GB200", 0x3182: "B300", 0x31c2: "GB300",
+}
+
+// nvidia is the vendor of PCI functions.
+const nvidia = 0x10de
+
+// Device is the GPU of a PCI function; false where it is not known.
+func Device(vendor, device uint64) (GPU, bool) {
+	if vendor != nvidia || device > 0xffff {
+		return GPU{}, false
+	}
+	return Find(devices[uint16(device)])
+}
+
 // FastestLink is the rate of the fastest links of all, in GB/s in one direction.
 func FastestLink() (most float64) {
 	for _, g := range gpus {

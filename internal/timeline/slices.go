@@ -77,6 +77,8 @@ func (t *Timeline) Slices(rank int, stream int32) (out []Slice) {
 			out = append(out, Slice{met, at.End, Moves, name})
 		case workload.OnHost(stream):
 			out = append(out, Slice{at.Begin, at.End, Hosts, name})
+		case t.r.Program.Communicates(s):
+			out = append(out, Slice{at.Begin, at.End, Moves, name})
 		default:
 			out = append(out, Slice{at.Begin, at.End, Computes, name})
 		}
@@ -87,7 +89,7 @@ func (t *Timeline) Slices(rank int, stream int32) (out []Slice) {
 
 // PathSlices are those of the critical path.
 func (t *Timeline) PathSlices() (out []Slice) {
-	kinds := map[PieceKind]SliceKind{Computing: Computes, Hosting: Hosts, Moving: Moves, Queued: Queues}
+	kinds := map[PieceKind]SliceKind{Computing: Computes, Hosting: Hosts, Moving: Moves, Unknown: Moves, Queued: Queues}
 	for _, p := range t.Path() {
 		_, name := Label(t.r.Program, t.step(p.Place))
 		out = append(out, Slice{p.From, p.To, kinds[p.Kind], fmt.Sprintf("rank %d: %s", p.Rank, name)})

@@ -14,7 +14,7 @@ import (
 // ranks of an FSDP group hold shrinks with their number, rounded up. Groups that
 // recordings do not describe are data parallel when they have all ranks.
 func DataParallel(p *workload.Program, n int) (*workload.Program, error) {
-	s := scaler{p: p, q: &workload.Program{Works: slices.Clone(p.Works)}, w: int32(len(p.Of))}
+	s := scaler{p: p, q: &workload.Program{Works: slices.Clone(p.Works), GPU: p.GPU}, w: int32(len(p.Of))}
 	size := 0
 	for i := range p.Comms {
 		if s.spans(int32(i)) {
@@ -30,6 +30,9 @@ func DataParallel(p *workload.Program, n int) (*workload.Program, error) {
 		return clone(p), nil
 	}
 	s.k = int32(n / size)
+	if !slices.ContainsFunc(p.Comms, func(c workload.Comm) bool { return c.Kind == workload.FSDP }) {
+		s.q.Memory = p.Memory // what FSDP divides is less on each of more ranks
+	}
 	s.comms()
 	shared := true // every call is on a communicator of all replicas
 	for i := range p.Calls {

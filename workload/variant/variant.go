@@ -143,6 +143,9 @@ func (s *Spec) Any() bool {
 // error is an *Error.
 func Apply(p *workload.Program, s Spec) (q *workload.Program, notes []string, err error) {
 	q = separate(p)
+	if s.Schedule != AsRecorded || s.Microbatches > 0 {
+		q.Memory = workload.Memory{} // of activations there are more or fewer at a time
+	}
 	if s.Skew != nil {
 		if err := skew(q, s.Skew); err != nil {
 			return nil, nil, err

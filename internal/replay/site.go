@@ -1,0 +1,43 @@
+package replay
+
+import (
+	"github.com/simccl/simccl/internal/datasheet"
+	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/units"
+	"github.com/simccl/simccl/workload/load"
+	"github.com/simccl/simccl/workload/ongpu"
+)
+
+// Elsewhere reports whether a machine is another one than a job was recorded on, as far as it is known: it
+// has other GPUs, or the ranks are on more or fewer hosts than those of a built-in machine would be.
+func Elsewhere(site *scenario.Site, meta *load.MetaInfo, ranks int) bool {
+	of, named := datasheet.Find(meta.GPU)
+	if own, known := site.GPU(); known && named && !scenario.SameChip(of, own) {
+		return true
+	}
+	b, ok := find(meta.GPU)
+	if !ok || ranks < 1 || ranks > site.Cluster.NRanks() {
+		return false
+	}
+	return site.Cluster.Locate(ranks-1).Host+1 != (ranks+b.gpus-1)/b.gpus
+}
+
+// On says on what GPU a job ran that Run has run: how its times were scaled, what there is to say of
+// that, and whether what it holds fits.
+func (r *Report) On(site *scenario.Site, scaled *ongpu.Scaled, note string) {
+	if r.GPU = scaled; note != "" {
+		r.Notes = append(r.Notes, note)
+	}
+	gpu, known := site.GPU()
+	if scaled != nil {
+		gpu, _ = datasheet.Find(scaled.To)
+	} else if !known {
+		gpu, _ = datasheet.Find(r.made.GPU.Name)
+	}
+	if r.Memory = r.made.Memory.Use(units.Bytes(gpu.CapacityBytes())); r.Memory == nil {
+		return
+	}
+	if problem := r.Memory.Problem(gpu.Name); problem != "" {
+		r.Notes = append([]string{problem}, r.Notes...)
+	}
+}
