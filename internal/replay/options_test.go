@@ -14,6 +14,7 @@ import (
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/load"
+	"github.com/simccl/simccl/workload/ongpu"
 )
 
 // h200 is a machine of four H200.
@@ -185,7 +186,7 @@ list a 0-1
   compute h0 1000000000
   compute 0 1000000000
 `)
-	q, s, err := replay.OnGPU(p, "NVIDIA H200", "h20")
+	q, s, err := ongpu.Scale(p, "NVIDIA H200", "h20")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +201,7 @@ list a 0-1
 		t.Errorf("%+v", s)
 	}
 	for _, c := range [][2]string{{"", "H100"}, {"MI300X", "H100"}, {"H100", "TPU"}} {
-		if _, _, err := replay.OnGPU(p, c[0], c[1]); err == nil {
+		if _, _, err := ongpu.Scale(p, c[0], c[1]); err == nil {
 			t.Errorf("%v", c)
 		}
 	}
