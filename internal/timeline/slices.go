@@ -19,6 +19,7 @@ const (
 	Waits                     // a call's kernel waits for other ranks
 	Hosts                     // a thread of the host
 	Queues                    // a kernel waits for SMs; of the critical path
+	Hides                     // a call moves data while the GPU computes
 )
 
 // Slice is a span of a stream.
@@ -84,6 +85,51 @@ func (t *Timeline) Slices(rank int, stream int32) (out []Slice) {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Slice) int { return cmp.Compare(a.From, b.From) })
+	return out
+}
+
+// Computing are the spans in which a rank's GPU computes. Those that are less than apart from each other
+// are one.
+func (t *Timeline) Computing(rank int, apart units.Time) []Span {
+	var out []Span
+	steps := t.r.Program.Lists[t.r.Program.Of[rank]].Steps
+	for i := range steps {
+		s, at := &steps[i], &t.r.Spans[rank][i]
+		if s.Kind == workload.Compute && !workload.OnHost(s.Stream) && !t.r.Program.Communicates(s) && at.End > at.Begin {
+			out = append(out, Span{at.Begin, at.End + apart})
+		}
+	}
+	out = Merge(out)
+	for i := range out {
+		out[i].To -= apart
+	}
+	return out
+}
+
+// Hide cuts calls that move data where a GPU computes beside them, as Computing has it.
+func Hide(list []Slice, computing []Span) (out []Slice) {
+	for _, s := range list {
+		if s.Kind != Moves {
+			out = append(out, s)
+			continue
+		}
+		add := func(from, to units.Time, kind SliceKind) {
+			if to > from {
+				out = append(out, Slice{from, to, kind, s.Name})
+			}
+		}
+		at := s.From
+		first, _ := slices.BinarySearchFunc(computing, s.From, func(c Span, t units.Time) int { return cmp.Compare(c.To, t) })
+		for _, c := range computing[first:] {
+			if c.From >= s.To {
+				break
+			}
+			add(at, c.From, Moves)
+			add(max(at, c.From), min(c.To, s.To), Hides)
+			at = max(at, c.To)
+		}
+		add(at, s.To, Moves)
+	}
 	return out
 }
 
