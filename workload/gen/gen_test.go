@@ -374,6 +374,9 @@ func TestAny(t *testing.T) {
 		if again, err := Make(c); err != nil || again.Program().Format() != text {
 			t.Fatalf("differs: %v", err)
 		}
+		if p, err := workload.Parse(j.Folded.Format(), "t"); err != nil || p.Format() != text || issuedBy(p) != issuedBy(j.Program()) || j.Folded.Format() != text {
+			t.Fatalf("its text is another job: %v\n%s", err, text)
+		}
 	})
 }
 
@@ -408,6 +411,20 @@ func TestScale(t *testing.T) {
 			t.Errorf("ZeRO %d: scaled\n%s\nmade\n%s", stage, got, want)
 		}
 	}
+}
+
+// issuedBy are the calls of all ranks.
+func issuedBy(p *workload.Program) string {
+	var b strings.Builder
+	for r, at := range p.Of {
+		for i := range p.Lists[at].Steps {
+			if s := &p.Lists[at].Steps[i]; s.Kind == workload.Issue {
+				c := &p.Calls[s.Call]
+				fmt.Fprintln(&b, r, i, p.Comms[c.Comm].Name, c.Func, c.Count, c.Peer, s.Deps)
+			}
+		}
+	}
+	return b.String()
 }
 
 // issued are the calls of the first rank.

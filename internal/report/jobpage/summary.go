@@ -14,7 +14,7 @@ func (p *Page) summary() (answer string, tiles []html.Tile) {
 	case r.RecordedUs == nil || *r.RecordedUs <= 0:
 		answer += "; at least " + ms(r.BoundUs)
 	case r.RecordedAs != "":
-		answer += fmt.Sprintf("; at least %s. The recording took %s, %s", ms(r.BoundUs), ms(*r.RecordedUs), r.RecordedAs)
+		answer += fmt.Sprintf("; at least %s. The recording took %s", ms(r.BoundUs), r.Recorded())
 	default:
 		answer += fmt.Sprintf(", recorded %s; at least %s", r.Recorded(), ms(r.BoundUs))
 	}
