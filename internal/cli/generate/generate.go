@@ -179,9 +179,9 @@ type result struct {
 	Operations   []gen.Operation `json:"operations"`
 	// Memory is an estimate of what the fullest GPU holds.
 	Memory *workload.MemoryUse `json:"memoryBytesPerGpu"`
-	Notes        []string        `json:"notes"`
-	Text         string          `json:"text,omitempty"` // where it went to standard output
-	Files        []string        `json:"files"`
+	Notes  []string            `json:"notes"`
+	Text   string              `json:"text,omitempty"` // where it went to standard output
+	Files  []string            `json:"files"`
 }
 
 func run(a *cli.App, f *flags) error {
