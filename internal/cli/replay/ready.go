@@ -226,6 +226,9 @@ func (f *choice) spec(a *cli.App, j *load.Job, ranks int) (scenario.Spec, error)
 	if meta.GPU != j.Meta.GPU {
 		note = strings.Replace(note, "the recording's "+meta.GPU, "--gpu", 1)
 	}
+	if j.Rebuilt == nil {
+		note = strings.Replace(note, "the recording's ", "the job's ", 1)
+	}
 	fmt.Fprintf(a.Err, "simccl: %s\n", note)
 	return spec, nil
 }
