@@ -29,7 +29,7 @@ func (m *Site) GPU() (gpu datasheet.GPU, ok bool) {
 	return gpu, ok && gpu.Name != ""
 }
 
-// SameChip reports whether two GPUs compute alike: boards of one chip at one rate, which differ in
+// SameChip reports whether two GPUs compute at the same rates: boards of one chip, which differ in
 // memory.
 func SameChip(a, b datasheet.GPU) bool {
 	x, _, _ := strings.Cut(a.Name, " ")

@@ -60,7 +60,7 @@ func RunJob(ctx context.Context, spec Spec, opt Options) (*JobResult, error) {
 type ReadyJob struct {
 	Site    *Site
 	Machine *session.Machine
-	// Program has the compute times of the machine's GPU where these can be told: Scaled says how, Note
+	// Program has the compute times of the machine's GPU where these are known: Scaled says how, Note
 	// what was done or why it was not, "" where there is nothing to say.
 	Program *workload.Program
 	Scaled  *ongpu.Scaled

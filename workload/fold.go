@@ -245,7 +245,7 @@ func (f *folder) prefix(i int) (string, bool) {
 	return prefix, ok && strings.TrimRight(prefix, "0123456789") == prefix
 }
 
-// run is how many lists from one on are equal but for communicators; 1 for it alone.
+// run is how many lists that begin with one are equal but for communicators; 1 for it alone.
 func (f *folder) run(i int) int {
 	prefix, ok := f.prefix(i)
 	n := 1

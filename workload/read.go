@@ -324,41 +324,6 @@ func (r *reader) list(w []word) error {
 	return r.listOfEach(each, name, nil, w[1].col)
 }
 
-// once notes the name of a list.
-func (r *reader) once(name string, col int) error {
-	if r.lists[name] {
-		return r.fail(col, "", "list %s for the second time", name)
-	}
-	r.lists[name] = true
-	return nil
-}
-
-// eachRank cuts the sign of a list or a communicator of each rank from a word.
-func eachRank(w word) (word, bool) {
-	text, each := strings.CutSuffix(w.text, EachRank)
-	return word{text, w.col}, each && text != ""
-}
-
-// listSteps is how many steps' room a list takes.
-const listSteps = 4
-
-// listOfEach notes that each of these ranks has a list like the one that begins.
-func (r *reader) listOfEach(each bool, name string, ranks []int32, col int) error {
-	if !each {
-		return nil
-	}
-	r.ranks = ranks
-	if err := r.room(listSteps * len(ranks)); err != nil {
-		return err
-	}
-	for _, rank := range ranks {
-		if err := r.once(name+strconv.Itoa(int(rank)), col); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // closeList gives the last list's steps back what they do not fill.
 func (r *reader) closeList() {
 	if n := len(r.p.Lists); n > 0 {
@@ -535,33 +500,6 @@ func (r *reader) call(w, options []word) (int32, error) {
 		r.d.Each = append(r.d.Each, each)
 	}
 	return i, nil
-}
-
-// callee is the communicator of a call: by its name, or in a list of each rank the one of a NAME* that
-// the list's first rank is in.
-func (r *reader) callee(w word) (at int32, each bool, err error) {
-	bare, each := eachRank(w)
-	prefix, err := r.name(bare)
-	if err != nil {
-		return 0, false, err
-	}
-	name := prefix
-	if each {
-		name += EachRank
-	}
-	if at, ok := r.comms[name]; ok {
-		return at, false, nil
-	}
-	if !each || len(r.ranks) == 0 {
-		return 0, false, r.fail(w.col, "write comm "+w.text+" … before it", "no communicator %s", name)
-	}
-	if r.names == nil {
-		r.names = newFamilies(r.p)
-	}
-	if at = r.names.comm(prefix, r.ranks[0]); at < 0 {
-		return 0, false, r.fail(w.col, fmt.Sprintf("write comm %s0 …, comm %s1 … before it, of which each rank is in one", prefix, prefix), "rank %d is in no communicator %s, or a rank is in two", r.ranks[0], name)
-	}
-	return at, true, nil
 }
 
 // operands reads operation, type and reduction.

@@ -1,9 +1,12 @@
 package replay
 
 import (
+	"fmt"
+
 	"github.com/simccl/simccl/internal/datasheet"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/units"
+	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/load"
 	"github.com/simccl/simccl/workload/ongpu"
 )
@@ -20,6 +23,28 @@ func Elsewhere(site *scenario.Site, meta *load.MetaInfo, ranks int) bool {
 		return false
 	}
 	return site.Cluster.Locate(ranks-1).Host+1 != (ranks+b.gpus-1)/b.gpus
+}
+
+// OnGPU gives a job whose times are of the GPU from the times of another, to, or where that is "" and the job
+// was made for a GPU those of the machine's. Recordings stay as they are: where a machine was named that is
+// not of their GPUs, note says so. The error is a *transform.Error.
+func OnGPU(site *scenario.Site, p *workload.Program, from, to string, named bool) (q *workload.Program, scaled *ongpu.Scaled, note string, err error) {
+	if to != "" {
+		q, scaled, err = ongpu.Scale(p, from, to)
+		if err != nil {
+			return nil, nil, "", err
+		}
+		return q, scaled, scaled.String(), nil
+	}
+	if p.GPU.Name != "" || from == "" {
+		return site.OnGPU(p)
+	}
+	if own, known := site.GPU(); named {
+		if of, ok := datasheet.Find(from); !known || !ok || !scenario.SameChip(of, own) {
+			note = fmt.Sprintf("computing takes what it took on %s; --gpu NAME scales it", from)
+		}
+	}
+	return p, nil, note, nil
 }
 
 // On says on what GPU a job ran that Run has run: how its times were scaled, what there is to say of

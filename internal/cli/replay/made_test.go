@@ -100,7 +100,7 @@ func TestReplayIsItsSimulation(t *testing.T) {
 	}
 }
 
-// TestMadeForTheMachine: on one machine a job computes alike for whichever GPU it was made, and says how it
+// TestMadeForTheMachine: on one machine a job computes the same, whichever GPU it was made for, and says how it
 // was scaled; for the machine's own it says nothing.
 func TestMadeForTheMachine(t *testing.T) {
 	c := random(rand.New(rand.NewPCG(1, 1)))

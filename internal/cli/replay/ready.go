@@ -9,14 +9,12 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/internal/cli"
-	"github.com/simccl/simccl/internal/datasheet"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/replay"
 	"github.com/simccl/simccl/internal/timeline"
 	"github.com/simccl/simccl/scenario"
 	programs "github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/load"
-	"github.com/simccl/simccl/workload/ongpu"
 	"github.com/simccl/simccl/workload/transform"
 )
 
@@ -37,7 +35,7 @@ type ready struct {
 	spec      scenario.Spec
 	site      *scenario.Site
 	elsewhere bool   // on another machine or GPU than it was recorded on
-	host      string // the word of --host, or what stands for it
+	host      string // the word of --host, or of its default
 }
 
 // outcome is a job that ran.
@@ -139,9 +137,10 @@ func (r *ready) simulate(ctx context.Context) (*outcome, error) {
 		}
 		out.rank = func(place int) string { return fmt.Sprintf("rank %d", ranks[place]) }
 	}
-	p, scaled, note, err := r.onGPU(p)
+	from, to := r.f.gpus(r.j)
+	p, scaled, note, err := replay.OnGPU(r.site, p, from, to, r.f.machine.Topo != "")
 	if err != nil {
-		return nil, err
+		return nil, fail.Argument(fmt.Errorf("--gpu %s: %w", r.f.gpu, err))
 	}
 	m, err := r.site.Session(&r.spec)
 	if err != nil {
@@ -179,27 +178,6 @@ func (r *ready) recordedAs(host string) string {
 		parts = append(parts, "with the host that the profiler slowed")
 	}
 	return strings.Join(parts, ", ")
-}
-
-// onGPU is the program on the GPU that computes, how it was scaled and what there is to say.
-func (r *ready) onGPU(p *programs.Program) (q *programs.Program, scaled *ongpu.Scaled, note string, err error) {
-	from, to := r.f.gpus(r.j)
-	if r.f.gpu != "" {
-		q, scaled, err = ongpu.Scale(p, from, to)
-		if err != nil {
-			return nil, nil, "", fail.Argument(fmt.Errorf("--gpu %s: %w", r.f.gpu, err))
-		}
-		return q, scaled, scaled.String(), nil
-	}
-	if p.GPU.Name != "" || from == "" {
-		return r.site.OnGPU(p)
-	}
-	if own, known := r.site.GPU(); r.f.machine.Topo != "" {
-		if of, ok := datasheet.Find(from); !known || !ok || !scenario.SameChip(of, own) {
-			note = fmt.Sprintf("computing takes what it took on %s; --gpu NAME scales it", from)
-		}
-	}
-	return p, nil, note, nil
 }
 
 // spec is the machine that the flags name, or that of the recording.
