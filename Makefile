@@ -10,7 +10,7 @@ TESTFLAGS ?=
 TESTTIME ?= 40m
 # What make bench and bench-table measure: the stages, the engine's queue, the
 # trace writer. Rooms keep more benchmarks; bench-once runs them all.
-BENCHPKG ?= ./internal/benchmarks ./sim/internal/event ./trace/chrome
+BENCHPKG ?= ./dev/benchmarks ./sim/internal/event ./trace/chrome
 ALLBENCH  = $(shell git grep -l '^func Benchmark' -- '*_test.go' | sed 's,^,./,; s,/[^/]*$$,,' | sort -u)
 # go-nvml binds functions that its own header calls deprecated; with cgo the C
 # compiler would fill the screen with that.
@@ -18,7 +18,7 @@ export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 # Packages that decide as NCCL does, and those of their tests that compare with
 # what NCCL, a reference or a golden file says: they are run again as compiled
 # where x*y+z may be fused, and on one processor.
-PARITY   ?= ./search ./tuning ./internal/connect ./topo ./topo/fabric ./plan/... ./comm ./internal/decision ./internal/ncclog ./internal/logcheck ./explain ./internal/parity
+PARITY   ?= ./search ./tuning ./connect ./topo ./topo/fabric ./plan/... ./comm ./study/decision ./study/ncclog ./study/logcheck ./explain ./dev/parity
 PARITYRUN ?= NCCL|Parity|Decisions|Reference|Dumps|Logs|GOAL|BitForBit|Stories|Explains|Segments|BruteForce|Collisions
 
 # Packages that could race (.ci/concurrent says why those); ./... for all.
@@ -31,7 +31,7 @@ DEVICEPKG ?= $(shell git grep -l 'require\.Hardware' -- '*_test.go' | sed 's,^,.
 # The engine, packets and trace writers are compiled by a profile of where their time
 # goes (make profile, docs/adr/0025-a-profile-for-hot-packages.md); PGO= does without.
 # Its path is relative: it is in the program's build information.
-PGO     ?= $(wildcard internal/cmd/hotprofile/*.pgo)
+PGO     ?= $(wildcard dev/cmd/hotprofile/*.pgo)
 HOTROOMS = sim trace
 HOT      = $(if $(PGO),$(foreach r,$(HOTROOMS),-gcflags=github.com/simccl/simccl/$(r)/...=-pgoprofile=$(PGO)))
 
@@ -46,7 +46,7 @@ help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # The web page is in the program where make web has built it.
-WEBTAG    = $(if $(wildcard internal/webpage/site/dist/index.html.gz),-tags webpage)
+WEBTAG    = $(if $(wildcard app/web/page/site/dist/index.html.gz),-tags webpage)
 
 .PHONY: build
 build: ## bin/simccl, without cgo: NVML, CUDA, NCCL and verbs are opened at run time; with the web page after make web
@@ -55,7 +55,7 @@ build: ## bin/simccl, without cgo: NVML, CUDA, NCCL and verbs are opened at run 
 .PHONY: profile
 profile: ## the profile by which make build compiles the engine, packets and trace writers (half a minute, on a quiet machine)
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/unprofiled ./cmd/simccl
-	$(GO) run ./internal/cmd/hotprofile -tool bin/unprofiled
+	$(GO) run ./dev/cmd/hotprofile -tool bin/unprofiled
 
 web/node_modules/.package-lock.json: web/package-lock.json
 	cd web && npm ci --silent
@@ -68,8 +68,8 @@ sizes: ## machine code of bin/simccl by module and room (docs/DEPENDENCIES.md)
 .PHONY: web
 web: web/node_modules/.package-lock.json ## web/dist: the web page as a static site, and packed for make build (needs npm)
 	cd web && npx tsc --noEmit
-	GOOS=js GOARCH=wasm $(GO) build -trimpath -ldflags '-s -w $(if $(VERSION),-X main.version=v$(VERSION:v%=%))' -o bin/simccl.wasm ./internal/cmd/wasm
-	cd web && node build.mjs dist ../internal/webpage/site/dist ../bin/simccl.wasm "$$($(GO) env GOROOT)/lib/wasm/wasm_exec.js"
+	GOOS=js GOARCH=wasm $(GO) build -trimpath -ldflags '-s -w $(if $(VERSION),-X main.version=v$(VERSION:v%=%))' -o bin/simccl.wasm ./cmd/wasm
+	cd web && node build.mjs dist ../app/web/page/site/dist ../bin/simccl.wasm "$$($(GO) env GOROOT)/lib/wasm/wasm_exec.js"
 
 .PHONY: web-pictures
 web-pictures: web build ## docs/img/web-*.jpg, trace.png, lanes.png and report.png, from the page and a report in Chromium
@@ -77,12 +77,12 @@ web-pictures: web build ## docs/img/web-*.jpg, trace.png, lanes.png and report.p
 
 .PHONY: web-test
 web-test: web build ## the page in Chromium, driven as a user drives it: files, times, cancel, offline, keyboard, axe, sizes
-	$(GO) test -vet=off -tags webpage ./internal/cli/serve
+	$(GO) test -vet=off -tags webpage ./app/cli/serve
 	cd web && SIMCCL=$(CURDIR)/bin/simccl node --test test/
 
 .PHONY: release
 release: $(if $(shell command -v npm),web) ## dist/: programs for linux, darwin and windows (with the web page where npm is), packages, checksums; VERSION=v0.1.0, ONLY=linux/amd64
-	$(GO) run ./internal/cmd/release -version '$(VERSION)' -only '$(ONLY)' -page=$(if $(shell command -v npm),true,false) -flags '$(HOT)' -out dist
+	$(GO) run ./dev/cmd/release -version '$(VERSION)' -only '$(ONLY)' -page=$(if $(shell command -v npm),true,false) -flags '$(HOT)' -out dist
 
 .PHONY: wasm
 wasm: ## build for js/wasm all that needs no hardware: every package but real, topo/detect, cmd and internal
@@ -94,7 +94,7 @@ plugin: ## bin/libnccl-profiler-simccl.so: NCCL's own events as a trace (needs g
 
 .PHONY: shim
 shim: build ## bin/simccl-shim: the libraries that intercepted programs load (needs a C compiler); without it intercept builds them on first use
-	$(GO) run ./internal/intercept/shim/build bin/simccl-shim $(CC)
+	$(GO) run ./intercept/shim/build bin/simccl-shim $(CC)
 
 # Packages whose tests take longest go first, so that no other processor waits for them.
 LONGEST   = $(if $(filter ./...,$(PKG)),./sim ./cmd/simccl ./real/internal/device)
@@ -120,7 +120,7 @@ cgo: ## vet, staticcheck and the tests of what is written twice, as built with c
 
 .PHONY: lint
 lint: fmt-check ## gofmt, vet, staticcheck, and the rules of the house
-	@bad=0; for check in "$(GO) vet ./..." "$(TOOL) staticcheck ./..." "$(GO) run ./internal/cmd/houselint ."; do \
+	@bad=0; for check in "$(GO) vet ./..." "$(TOOL) staticcheck ./..." "$(GO) run ./dev/cmd/houselint ."; do \
 		echo "$$check"; $$check || bad=1; done; exit $$bad
 
 .PHONY: fmt-check
@@ -143,12 +143,12 @@ generate: ## run the generators; a clean tree must stay clean
 
 .PHONY: upgrades
 upgrades: ## docs/UPGRADES.md: what changes from each release of NCCL to the next
-	$(GO) run ./internal/cmd/genupgrades testdata/topos docs/UPGRADES.md
+	$(GO) run ./dev/cmd/genupgrades testdata/topos docs/UPGRADES.md
 
 .PHONY: machines
 machines: ## docs/MACHINES.md and the decisions of testdata/machines
-	@if [ -d ../shared/topos ]; then $(GO) run ./internal/cmd/genmachines -beside ../shared/topos internal/cmd/genmachines/beside.md; else echo "left out: the table beside real files, which are not here"; fi
-	$(GO) run ./internal/cmd/genmachines docs/MACHINES.md
+	@if [ -d ../shared/topos ]; then $(GO) run ./dev/cmd/genmachines -beside ../shared/topos dev/cmd/genmachines/beside.md; else echo "left out: the table beside real files, which are not here"; fi
+	$(GO) run ./dev/cmd/genmachines docs/MACHINES.md
 	$(GO) run ./cmd/simccl check testdata/machines --update
 
 .PHONY: fuzz
@@ -169,9 +169,9 @@ parity-v3: ## parity as compiled for CPUs with fused multiply-add, on one proces
 	GOAMD64=v3 GOMAXPROCS=1 $(GO) test -count=1 -timeout $(TESTTIME) -run '$(PARITYRUN)' $(TESTFLAGS) $(PARITY)
 
 .PHONY: bench
-bench: ## BENCH (all) ten times, compared with internal/benchmarks/baseline.txt
-	$(GO) test $(HOT) -run '^$$' -bench '$(BENCH)' -benchmem -count=10 -timeout 60m $(BENCHPKG) | tee internal/benchmarks/new.txt
-	$(TOOL) benchstat internal/benchmarks/baseline.txt internal/benchmarks/new.txt
+bench: ## BENCH (all) ten times, compared with dev/benchmarks/baseline.txt
+	$(GO) test $(HOT) -run '^$$' -bench '$(BENCH)' -benchmem -count=10 -timeout 60m $(BENCHPKG) | tee dev/benchmarks/new.txt
+	$(TOOL) benchstat dev/benchmarks/baseline.txt dev/benchmarks/new.txt
 
 .PHONY: bench-once
 bench-once: ## each benchmark one time, to see that it runs
@@ -179,10 +179,10 @@ bench-once: ## each benchmark one time, to see that it runs
 
 .PHONY: bench-table
 bench-table: ## docs/BENCHMARKS.md from a run on this machine
-	$(GO) test $(HOT) -run '^$$' -bench . -benchmem -benchtime 300ms -count=3 -timeout 60m $(BENCHPKG) > internal/benchmarks/table.txt
-	sed -n '/^## Against the engine of/,$$p' docs/BENCHMARKS.md > internal/benchmarks/old.txt
-	$(GO) run ./internal/cmd/benchtable internal/benchmarks/table.txt "$(NOTE)" > docs/BENCHMARKS.md
-	{ echo; cat internal/benchmarks/old.txt; } >> docs/BENCHMARKS.md
+	$(GO) test $(HOT) -run '^$$' -bench . -benchmem -benchtime 300ms -count=3 -timeout 60m $(BENCHPKG) > dev/benchmarks/table.txt
+	sed -n '/^## Against the engine of/,$$p' docs/BENCHMARKS.md > dev/benchmarks/old.txt
+	$(GO) run ./dev/cmd/benchtable dev/benchmarks/table.txt "$(NOTE)" > docs/BENCHMARKS.md
+	{ echo; cat dev/benchmarks/old.txt; } >> docs/BENCHMARKS.md
 
 .PHONY: bench-old
 bench-old: build ## the engine against that of an old binary, OLD=FILE, into docs/BENCHMARKS.md (minutes)
@@ -198,7 +198,7 @@ device: ## the packages whose tests need a GPU or an RDMA NIC; what is absent is
 
 .PHONY: rxe
 rxe: ## tests of verbs in a small VM with two soft-RoCE devices (root, Debian; 2 to 6 minutes)
-	internal/rxe/check.sh
+	dev/rxe/check.sh
 
 .PHONY: slurm
 slurm: build ## a sweep as an array of a private Slurm, tasks of it killed (root, Debian's slurm-wlm; under a minute)
@@ -219,19 +219,19 @@ kubernetes: build ## a sweep as a Job of a Kubernetes API server and its Job con
 
 .PHONY: accuracy
 accuracy: ## docs/ACCURACY.md: simulated against measured times
-	SIMCCL_UPDATE=1 $(GO) test -count=1 -timeout $(TESTTIME) -v -run Accuracy ./internal/accuracy
+	SIMCCL_UPDATE=1 $(GO) test -count=1 -timeout $(TESTTIME) -v -run Accuracy ./dev/accuracy
 
 .PHONY: own-table
 own-table: ## the table of every operation in docs/HARDWARE.md, from OWNDIR of OWNGPUS GPUs
-	@$(GO) run ./internal/cmd/owntable $(or $(OWNDIR),testdata/measured/h200x2/own-2026-11-23-0940) $(or $(OWNGPUS),2)
+	@$(GO) run ./dev/cmd/owntable $(or $(OWNDIR),testdata/measured/h200x2/own-2026-11-23-0940) $(or $(OWNGPUS),2)
 
 .PHONY: accuracy-jobs
 accuracy-jobs: ## the columns of simccl in docs/ACCURACY-JOBS.md, found anew
-	SIMCCL_UPDATE=1 $(GO) test -count=1 -timeout $(TESTTIME) -v -run TestPeers ./internal/replay
+	SIMCCL_UPDATE=1 $(GO) test -count=1 -timeout $(TESTTIME) -v -run TestPeers ./study/replay
 
 .PHONY: packets
 packets: ## docs/PACKETS.md: packets against the reference runs beside the checkout
-	SIMCCL_UPDATE=1 $(GO) test $(HOT) -count=1 -timeout $(TESTTIME) -run 'ReferencePage|MeasuredPage' ./internal/netrun
+	SIMCCL_UPDATE=1 $(GO) test $(HOT) -count=1 -timeout $(TESTTIME) -run 'ReferencePage|MeasuredPage' ./study/packetrun
 	SIMCCL_UPDATE=1 $(GO) test $(HOT) -count=1 -timeout $(TESTTIME) -run HybridPage ./scenario
 
 # Which of the page's tables make scale writes: ScaleGrowth for the growth in ranks.

@@ -6,10 +6,10 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
-	"github.com/simccl/simccl/internal/rules"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/check"
 	"github.com/simccl/simccl/plan/sym"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/units"
 )
 

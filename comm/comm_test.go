@@ -10,9 +10,9 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
-	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/plan/check"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"

@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/config"
-	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/dev/golden"
+	"github.com/simccl/simccl/rules"
 )
 
 var ncclName = regexp.MustCompile(`NCCL_[A-Z0-9_]+`)

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/rules"
 )
 
 // later are variables of releases after 2.28.9 that simccl does not model, without

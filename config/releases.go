@@ -3,7 +3,7 @@ package config
 import (
 	"strings"
 
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/rules"
 )
 
 // In is the releases of NCCL that read a variable; open where all do that have

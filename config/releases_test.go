@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/config"
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/rules"
 )
 
 // TestVariablesOfReleases: every variable of the table is one that some release with

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/simccl/simccl/internal/rules"
 	"github.com/simccl/simccl/internal/termtext"
+	"github.com/simccl/simccl/rules"
 )
 
 // Sources are the places that settings come from, highest precedence first.

@@ -8,8 +8,8 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/explain"
-	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/tuning"
 	"github.com/simccl/simccl/units"
 )

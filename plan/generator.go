@@ -5,7 +5,7 @@ import (
 	"iter"
 	"math"
 
-	"github.com/simccl/simccl/internal/connect"
+	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/units"
 )
 

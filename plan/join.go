@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/simccl/simccl/internal/connect"
+	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/units"
 )
 

@@ -12,7 +12,7 @@ package plan
 import (
 	"fmt"
 
-	"github.com/simccl/simccl/internal/connect"
+	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/units"
 )
 

@@ -3,10 +3,10 @@ package scenario
 import (
 	"fmt"
 
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/scenario/internal/events"
 	"github.com/simccl/simccl/sim"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
 )
 
@@ -30,33 +30,33 @@ const launchShare = 0.5
 // addCalls writes the host's side of the operation, which the simulator does
 // not see: the API call, in it the group, in it the kernel launch; and the
 // tuner's decision.
-func (r *Running) addCalls(c *events.Calls, at Operation, done *Outcome, opt nccltrace.Options) {
-	rec := nccltrace.New(c.Sink, nccltrace.Options{Ranks: opt.Ranks, Mask: opt.Mask})
+func (r *Running) addCalls(c *events.Calls, at Operation, done *Outcome, opt nccl.Options) {
+	rec := nccl.New(c.Sink, nccl.Options{Ranks: opt.Ranks, Mask: opt.Mask})
 	launch := units.Time(float64(c.Shift) * launchShare)
 	second, ratio := events.RunnerUp(&done.Choice)
 	for rank := range r.Site.Comm.NRanks {
-		if !rec.On(nccltrace.DetailOp, rank) {
+		if !rec.On(nccl.DetailOp, rank) {
 			continue
 		}
 		place := r.Site.Cluster.Locate(rank)
 		g := place.System.Nodes[place.GPU].GPU
-		rec.AddRank(nccltrace.Rank{Rank: rank, Node: int(r.Site.Comm.NodeOf[rank]), GPU: g.Dev, BusID: g.BusID, Host: fmt.Sprintf("node%d", r.Site.Comm.NodeOf[rank])})
+		rec.AddRank(nccl.Rank{Rank: rank, Node: int(r.Site.Comm.NodeOf[rank]), GPU: g.Dev, BusID: g.BusID, Host: fmt.Sprintf("node%d", r.Site.Comm.NodeOf[rank])})
 		if done.Choice.Warps > 0 {
 			rec.Decision(rank, c.Shift, done.Choice.Algo.LogName()+"/"+done.Choice.Proto.LogName(), second, ratio)
 		}
 		if c.Shift == 0 {
 			continue
 		}
-		call := nccltrace.API{Cat: "COLL_API", Name: r.fn.String(), Count: at.Count, Datatype: at.Type.String(), Root: at.Root, Stream: "0x0"}
+		call := nccl.API{Cat: "COLL_API", Name: r.fn.String(), Count: at.Count, Datatype: at.Type.String(), Root: at.Root, Stream: "0x0"}
 		if r.fn.IsP2P() {
 			call.Cat = "P2P_API"
 		}
-		rec.Call(rank, 0, c.Shift, nccltrace.API{Cat: "GROUP_API", Name: "Group API", GroupID: 1, Depth: 1})
+		rec.Call(rank, 0, c.Shift, nccl.API{Cat: "GROUP_API", Name: "Group API", GroupID: 1, Depth: 1})
 		if one := done.Plan; one != nil && (one.OneRank() == plan.DeviceCopy || one.OneRank() == plan.NoLaunch) {
 			rec.Call(rank, 0, c.Shift, call)
 			continue
 		}
 		rec.Call(rank, 0, c.Shift-launch, call)
-		rec.Call(rank, c.Shift-launch, c.Shift, nccltrace.API{Cat: "KERNEL_LAUNCH", Name: "KernelLaunch", Stream: "0x0"})
+		rec.Call(rank, c.Shift-launch, c.Shift, nccl.API{Cat: "KERNEL_LAUNCH", Name: "KernelLaunch", Stream: "0x0"})
 	}
 }

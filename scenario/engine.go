@@ -4,13 +4,13 @@ import (
 	"fmt"
 
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/nccltrace"
-	"github.com/simccl/simccl/internal/packetnet"
 	"github.com/simccl/simccl/scenario/internal/fault"
 	"github.com/simccl/simccl/scenario/internal/folding"
 	"github.com/simccl/simccl/scenario/internal/nics"
 	"github.com/simccl/simccl/sim"
+	"github.com/simccl/simccl/sim/netpreset"
 	"github.com/simccl/simccl/topo/fabric"
+	"github.com/simccl/simccl/trace/nccl"
 )
 
 // Folds lists the words of Engine.Fold.
@@ -37,7 +37,7 @@ func (e *Engine) GPUsPerThread(c *fabric.Cluster) (int, error) {
 
 // Executor makes a simulator of a loaded machine. opt chooses what a trace
 // shows; progress, if not nil, is called with the share of a run that is done.
-func (m *Site) Executor(spec *Spec, opt nccltrace.Options, progress func(float64)) (exec.Executor, error) {
+func (m *Site) Executor(spec *Spec, opt nccl.Options, progress func(float64)) (exec.Executor, error) {
 	cfg, err := m.SimConfig(spec)
 	if err != nil {
 		return nil, err
@@ -91,13 +91,13 @@ func (m *Site) network(spec *Spec, cfg *sim.Config) error {
 			return bad(fmt.Errorf("%s: %w", spec.Network.Fabric, err))
 		}
 	}
-	if packetnet.Framed(spec.Network.Model) {
+	if netpreset.Framed(spec.Network.Model) {
 		if err := nics.Framed(spec.Network.Class, m.kind, m.Class(), m.Cluster); err != nil {
 			return err
 		}
 	}
-	packetnet.Transports(cfg, m.Config)
-	if err := packetnet.Attach(cfg, m.Cluster, packetnet.File{Name: spec.Network.Fabric, Data: m.fabric, Network: m.Network}, packetnet.Choice{Model: spec.Network.Model, CC: spec.Network.CC, Balance: spec.Network.Balance}); err != nil {
+	netpreset.Transports(cfg, m.Config)
+	if err := netpreset.Attach(cfg, m.Cluster, netpreset.File{Name: spec.Network.Fabric, Data: m.fabric, Network: m.Network}, netpreset.Choice{Model: spec.Network.Model, CC: spec.Network.CC, Balance: spec.Network.Balance}); err != nil {
 		return err
 	}
 	for i, text := range spec.Network.Faults {

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/scenario/internal/ranks"
 	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/trace/validate"
 )
 
@@ -19,8 +19,8 @@ func slicesOf(t *testing.T, data []byte) (map[int64][]string, map[int64]string) 
 	t.Helper()
 	out, names := map[int64][]string{}, map[int64]string{}
 	_, err := chrome.Read(bytes.NewReader(data), func(e *chrome.Event) error {
-		rank := e.PID - nccltrace.RankPID
-		if rank < 0 || e.PID >= nccltrace.NICPID {
+		rank := e.PID - nccl.RankPID
+		if rank < 0 || e.PID >= nccl.NICPID {
 			return nil
 		}
 		switch {

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/congestion"
+	"github.com/simccl/simccl/sim/congestion"
 	"github.com/simccl/simccl/units"
 )
 

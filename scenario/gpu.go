@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/simccl/simccl/internal/datasheet"
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/machine/datasheet"
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/ongpu"
 )

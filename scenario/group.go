@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/simccl/simccl/internal/session"
+	"github.com/simccl/simccl/job"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/launch"
 	"github.com/simccl/simccl/sim"
@@ -35,7 +35,7 @@ func (r *Running) group(ctx context.Context, at Operation, out Outcome, progress
 		mode = launch.Captured
 	}
 	c := r.Site.Comm.WithPolicy(op.CTAPolicy)
-	kernels, err := session.KernelsOf(c, calls, mode)
+	kernels, err := job.KernelsOf(c, calls, mode)
 	if err != nil {
 		return Outcome{}, &OperationError{r.fn, at.Count, err}
 	}

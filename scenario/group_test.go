@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
 )
@@ -31,7 +31,7 @@ func TestGroupsAndJobsHaveOnePrice(t *testing.T) {
 			t.Fatal(err)
 		}
 		at := r.Lines()[0].Operation
-		row, err := r.Simulate(context.Background(), at, trace.Discard, nccltrace.Options{}, nil)
+		row, err := r.Simulate(context.Background(), at, trace.Discard, nccl.Options{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/config"
-	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/dev/golden"
 )
 
 // TestWindowsOfUnequalHosts: in a window of an alltoall between hosts of different speeds

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/simccl/simccl/internal/congestion"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/sim"
+	"github.com/simccl/simccl/sim/congestion"
 	"github.com/simccl/simccl/topo/builtin"
 	"github.com/simccl/simccl/topo/fabric"
 	"github.com/simccl/simccl/units"

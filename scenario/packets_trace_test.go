@@ -8,12 +8,12 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/simccl/simccl/internal/nccltrace"
-	"github.com/simccl/simccl/internal/session"
+	"github.com/simccl/simccl/job"
 	"github.com/simccl/simccl/topo/builtin"
 	"github.com/simccl/simccl/topo/fabric"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/trace/validate"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
@@ -44,21 +44,21 @@ func networkOf(t *testing.T, data []byte, calm units.Time) *seenOfNetwork {
 	paused := map[int64]units.Time{}
 	_, err := chrome.Read(bytes.NewReader(data), func(e *chrome.Event) error {
 		switch {
-		case e.PID == nccltrace.PortsPID && e.Phase == 'C' && strings.HasSuffix(e.Name, " queued B"):
+		case e.PID == nccl.PortsPID && e.Phase == 'C' && strings.HasSuffix(e.Name, " queued B"):
 			s.queued[e.Name] = value(e)
 			s.deepest = max(s.deepest, value(e))
 			if e.TS <= calm {
 				s.calm[e.Name] = value(e)
 			}
-		case e.PID == nccltrace.PortsPID && e.Phase == 'C':
+		case e.PID == nccl.PortsPID && e.Phase == 'C':
 			s.marked += value(e)
-		case e.PID == nccltrace.PausesPID && e.Phase == 'X':
+		case e.PID == nccl.PausesPID && e.Phase == 'X':
 			s.pauses++
 			if e.Name != "paused" || e.Dur <= 0 || e.TS < paused[e.TID] {
 				t.Errorf("%s of %v at %v, the one before ended at %v", e.Name, e.Dur, e.TS, paused[e.TID])
 			}
 			paused[e.TID] = e.TS + e.Dur
-		case e.PID == nccltrace.PairsPID && e.Phase == 'C':
+		case e.PID == nccl.PairsPID && e.Phase == 'C':
 			s.pairs[e.Name] = true
 		}
 		return nil
@@ -89,7 +89,7 @@ list b 1,3,5,7,9,11,13,15
 
 // jobRunner returns a function that runs the job over a network that blocks 4:1, and writes
 // its trace to a file if it has a name.
-func jobRunner(t *testing.T, out memory) func(model, net string, fidelity session.Fidelity, file string) *JobResult {
+func jobRunner(t *testing.T, out memory) func(model, net string, fidelity job.Fidelity, file string) *JobResult {
 	t.Helper()
 	n, err := fabric.Generate(fabric.Layout{Kind: "leaf-spine", Hosts: 2, Nets: 8, Gbit: 400, PerLeaf: 1, Oversub: 4, Latency: 0.3})
 	if err != nil {
@@ -104,7 +104,7 @@ func jobRunner(t *testing.T, out memory) func(model, net string, fidelity sessio
 	if err != nil {
 		t.Fatal(err)
 	}
-	return func(model, net string, fidelity session.Fidelity, file string) *JobResult {
+	return func(model, net string, fidelity job.Fidelity, file string) *JobResult {
 		t.Helper()
 		spec := Spec{Machine: Machine{Nodes: []Nodes{{Topo: "a.xml", Count: 2}}}, Network: Network{Model: model, Fabric: net}, Outputs: Outputs{Trace: file}}
 		site, err := Load(&spec, opt)
@@ -115,7 +115,7 @@ func jobRunner(t *testing.T, out memory) func(model, net string, fidelity sessio
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := m.Run(context.Background(), p, session.Options{Fidelity: fidelity, Observe: file != ""})
+		r, err := m.Run(context.Background(), p, job.Options{Fidelity: fidelity, Observe: file != ""})
 		if err == nil && file != "" {
 			err = site.TraceJob(&spec, opt, r)
 		}
@@ -135,7 +135,7 @@ func TestTraceOfJobShowsItsNetwork(t *testing.T) {
 		model, net    string
 		pauses, rates bool
 	}{{"packet", "thin.json", true, false}, {"packet", "dcqcn.json", false, true}, {"hybrid", "dcqcn.json", false, true}} {
-		bare, r := run(x.model, x.net, session.Step, ""), run(x.model, x.net, session.Step, "t.json")
+		bare, r := run(x.model, x.net, job.Step, ""), run(x.model, x.net, job.Step, "t.json")
 		if bare.Network != nil || !reflect.DeepEqual(bare.Spans, r.Spans) || !reflect.DeepEqual(bare.Finish, r.Finish) || !reflect.DeepEqual(bare.Links, r.Links) {
 			t.Errorf("%s, %s: a trace changes the job", x.model, x.net)
 		}
@@ -160,7 +160,7 @@ func TestTraceOfJobShowsItsNetwork(t *testing.T) {
 			}
 		}
 	}
-	for x, fidelity := range map[string]session.Fidelity{"packet": session.Share, "flow": session.Step} { //lint:sorted each by itself
+	for x, fidelity := range map[string]job.Fidelity{"packet": job.Share, "flow": job.Step} { //lint:sorted each by itself
 		run(x, "thin.json", fidelity, "t.json")
 		if s := networkOf(t, out["t.json"].Bytes(), 0); len(s.queued)+s.pauses+len(s.pairs) > 0 {
 			t.Errorf("%s: the trace shows a network of packets", x)

@@ -2,7 +2,7 @@ package scenario
 
 import (
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/pairs"
+	"github.com/simccl/simccl/coll/pairs"
 	"github.com/simccl/simccl/units"
 )
 

@@ -13,7 +13,7 @@ import (
 	"testing/fstest"
 
 	"github.com/simccl/simccl/config"
-	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/dev/golden"
 )
 
 // TestEqualPartsAreAlltoall: an all_to_all_v without counts, with imbalance 1 or with equal

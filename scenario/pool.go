@@ -11,9 +11,9 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccl"
 )
 
 // pool simulates the operations of a run side by side, each once. Its results do
@@ -217,5 +217,5 @@ func (r *Running) forced(ctx context.Context, at Operation, a coll.Algorithm, pr
 	if err != nil {
 		return Outcome{}, err
 	}
-	return r.execute(ctx, Outcome{Choice: choice, Plan: pl}, trace.Discard, nccltrace.Options{}, nil)
+	return r.execute(ctx, Outcome{Choice: choice, Plan: pl}, trace.Discard, nccl.Options{}, nil)
 }

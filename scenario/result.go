@@ -3,9 +3,9 @@ package scenario
 import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/congestion"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/sym"
+	"github.com/simccl/simccl/sim/congestion"
 	"github.com/simccl/simccl/tuning"
 	"github.com/simccl/simccl/units"
 )

@@ -10,15 +10,15 @@ import (
 	"sync/atomic"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/coll/pairs"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/nccltrace"
-	"github.com/simccl/simccl/internal/pairs"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/check"
 	"github.com/simccl/simccl/scenario/internal/devices"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
 )
 
@@ -122,7 +122,7 @@ func (r *Running) check() error {
 	if _, err := r.traceOptions(); err != nil {
 		return err
 	}
-	_, err := r.Site.Executor(&r.Spec, nccltrace.Options{}, nil)
+	_, err := r.Site.Executor(&r.Spec, nccl.Options{}, nil)
 	return err
 }
 
@@ -340,7 +340,7 @@ func (e *OperationError) Unwrap() error { return e.Err }
 
 // Simulate plans and runs one operation; progress may be nil. It is safe for
 // concurrent use. A sink other than trace.Discard gets its events.
-func (r *Running) Simulate(ctx context.Context, o Operation, sink trace.Sink, opt nccltrace.Options, progress func(float64)) (Outcome, error) {
+func (r *Running) Simulate(ctx context.Context, o Operation, sink trace.Sink, opt nccl.Options, progress func(float64)) (Outcome, error) {
 	if o.Count == 0 { // NCCL returns without a launch
 		return Outcome{Checked: !r.Spec.Engine.NoProof}, nil
 	}
@@ -361,7 +361,7 @@ func (r *Running) Simulate(ctx context.Context, o Operation, sink trace.Sink, op
 	return out, err
 }
 
-func (r *Running) execute(ctx context.Context, o Outcome, sink trace.Sink, opt nccltrace.Options, progress func(float64)) (Outcome, error) {
+func (r *Running) execute(ctx context.Context, o Outcome, sink trace.Sink, opt nccl.Options, progress func(float64)) (Outcome, error) {
 	if r.Spec.Engine.Fidelity == "alpha" {
 		return r.formula(o, sink)
 	}

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"unicode/utf8"
 
-	"github.com/simccl/simccl/internal/session"
-	"github.com/simccl/simccl/internal/timeline"
+	"github.com/simccl/simccl/job"
+	"github.com/simccl/simccl/job/timeline"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
@@ -19,11 +19,11 @@ const maxJob = 1 << 30
 
 // JobResult is what became of a job: when each step of each rank began and ended,
 // what each call takes by itself, and what links carried.
-type JobResult = session.Result
+type JobResult = job.Result
 
 // Session is where jobs of several communicators run on a loaded machine: what
 // spec says of engine, network and seed.
-func (m *Site) Session(spec *Spec) (*session.Machine, error) {
+func (m *Site) Session(spec *Spec) (*job.Machine, error) {
 	cfg, err := m.SimConfig(spec)
 	if err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func (m *Site) Session(spec *Spec) (*session.Machine, error) {
 	if k := spec.Machine.GPUs; k > 0 {
 		p.GPUs = units.Some(k)
 	}
-	return &session.Machine{Cluster: m.Cluster, Topo: p, Params: m.Comm.Params, Sim: cfg, World: m.Comm}, nil
+	return &job.Machine{Cluster: m.Cluster, Topo: p, Params: m.Comm.Params, Sim: cfg, World: m.Comm}, nil
 }
 
 // RunJob runs the job of a Spec, Workload.Job, and writes its timeline where
@@ -59,13 +59,13 @@ func RunJob(ctx context.Context, spec Spec, opt Options) (*JobResult, error) {
 // ReadyJob is a job that was read, and the machine that it runs on.
 type ReadyJob struct {
 	Site    *Site
-	Machine *session.Machine
+	Machine *job.Machine
 	// Program has the compute times of the machine's GPU where these are known: Scaled says how, Note
 	// what was done or why it was not, "" where there is nothing to say.
 	Program *workload.Program
 	Scaled  *ongpu.Scaled
 	Note    string
-	Options session.Options
+	Options job.Options
 }
 
 // PrepareJob reads the job of a Spec, loads its machine and checks all that can be checked before time
@@ -111,9 +111,9 @@ func ReadJob(spec *Spec, opt Options) (*workload.Program, error) {
 // JobOn prepares a job for a machine that is already loaded: that of another Spec with the same
 // Machine, NCCL and Network.
 func JobOn(site *Site, spec Spec, p *workload.Program) (j *ReadyJob, err error) {
-	j = &ReadyJob{Site: site, Options: session.Options{Observe: spec.Outputs.Trace != ""}}
+	j = &ReadyJob{Site: site, Options: job.Options{Observe: spec.Outputs.Trace != ""}}
 	if f := spec.Engine.Fidelity; f != "" {
-		if j.Options.Fidelity, err = session.ParseFidelity(f); err != nil {
+		if j.Options.Fidelity, err = job.ParseFidelity(f); err != nil {
 			return nil, err
 		}
 	}

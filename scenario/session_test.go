@@ -11,7 +11,7 @@ import (
 	"testing/fstest"
 
 	"github.com/simccl/simccl/config"
-	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/dev/golden"
 )
 
 const twoStreams = `workload 1

@@ -12,14 +12,12 @@ import (
 
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/config"
-	"github.com/simccl/simccl/internal/netplugin"
-	"github.com/simccl/simccl/internal/packetnet"
-	"github.com/simccl/simccl/internal/release"
-	"github.com/simccl/simccl/internal/tunerfile"
+	"github.com/simccl/simccl/rules/release"
 	"github.com/simccl/simccl/scenario/internal/fault"
 	"github.com/simccl/simccl/scenario/internal/nics"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/sim/gpu"
+	"github.com/simccl/simccl/sim/netpreset"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/builtin"
 	"github.com/simccl/simccl/topo/decl"
@@ -27,6 +25,8 @@ import (
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/tuning"
+	"github.com/simccl/simccl/tuning/netplugin"
+	"github.com/simccl/simccl/tuning/tunerfile"
 	"github.com/simccl/simccl/units"
 )
 
@@ -157,10 +157,10 @@ func layout(spec *Spec, opt *Options) (*loader, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f := spec.Network.Fabric; f != "" && !packetnet.Named(f) {
+	if f := spec.Network.Fabric; f != "" && !netpreset.Named(f) {
 		data, err := opt.read(f, maxNetwork)
 		if err != nil {
-			return nil, bad(packetnet.Nowhere(f, inner(err)))
+			return nil, bad(netpreset.Nowhere(f, inner(err)))
 		}
 		if l.site.Network, err = fabric.ParseNetwork(data, f); err != nil {
 			return nil, bad(err)
@@ -191,8 +191,8 @@ func layout(spec *Spec, opt *Options) (*loader, error) {
 		return nil, bad(err)
 	}
 	l.doubts(files)
-	if f := spec.Network.Fabric; packetnet.Named(f) {
-		if l.site.Network, err = packetnet.Build(f, l.site.Cluster); err != nil {
+	if f := spec.Network.Fabric; netpreset.Named(f) {
+		if l.site.Network, err = netpreset.Build(f, l.site.Cluster); err != nil {
 			return nil, err
 		}
 	}

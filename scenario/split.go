@@ -6,7 +6,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
-	"github.com/simccl/simccl/internal/session"
+	"github.com/simccl/simccl/job"
 	division "github.com/simccl/simccl/scenario/internal/split"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/units"
@@ -18,10 +18,10 @@ type split struct {
 	whole   *comm.Comm
 	colours []int // by rank
 	groups  []workload.Comm
-	first   int           // of groups: rank 0's
-	part    *session.Part // rank 0's
-	mu      sync.Mutex    // of machine's shapes
-	machine *session.Machine
+	first   int        // of groups: rank 0's
+	part    *job.Part  // rank 0's
+	mu      sync.Mutex // of machine's shapes
+	machine *job.Machine
 }
 
 // divide makes the communicators of Machine.Split. The Site's own is that of rank 0.
@@ -75,14 +75,14 @@ func (r *Running) beside(ctx context.Context, at Operation, out *Outcome) error 
 
 // rounds is the mean time of an operation over the ranks of some communicators, each of
 // which runs its own.
-func (r *Running) rounds(ctx context.Context, m *session.Machine, at Operation, groups []workload.Comm) (units.Time, error) {
+func (r *Running) rounds(ctx context.Context, m *job.Machine, at Operation, groups []workload.Comm) (units.Time, error) {
 	n, op := max(r.Spec.Workload.Group, 1), r.Op(at)
 	calls := make([]workload.Call, len(groups))
 	for i, g := range groups {
 		calls[i] = workload.Call{Comm: int32(i), Func: r.fn, Type: at.Type, RedOp: at.RedOp, Count: r.counted(at.Count, len(g.Ranks)), Root: min(int32(at.Root), int32(len(g.Ranks)-1)),
 			InPlace: at.InPlace, Window: op.Buffers == comm.Windows, Registered: op.Buffers != comm.Plain}
 	}
-	res, err := m.Run(ctx, division.Program(groups, calls, n, m.Cluster.NRanks()), session.Options{})
+	res, err := m.Run(ctx, division.Program(groups, calls, n, m.Cluster.NRanks()), job.Options{})
 	if err != nil {
 		return 0, err
 	}

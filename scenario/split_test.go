@@ -10,7 +10,7 @@ import (
 	"testing/fstest"
 
 	"github.com/simccl/simccl/config"
-	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/units"
 )
 

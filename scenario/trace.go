@@ -9,13 +9,13 @@ import (
 	"sync/atomic"
 
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/export"
 	"github.com/simccl/simccl/scenario/internal/events"
 	"github.com/simccl/simccl/scenario/internal/ranks"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/trace/profile"
 	"github.com/simccl/simccl/units"
 )
@@ -90,15 +90,15 @@ func (r *Running) writeOps(p *plan.Plan) error {
 }
 
 // traceOptions are the nccltrace.Options that Outputs requests.
-func (r *Running) traceOptions() (nccltrace.Options, error) {
+func (r *Running) traceOptions() (nccl.Options, error) {
 	o := &r.Spec.Outputs
-	detail, periods := nccltrace.DetailOf(o.Detail)
+	detail, periods := nccl.DetailOf(o.Detail)
 	which, bad, ok := ranks.Parse(o.Ranks, r.Site.Comm.NRanks)
 	var err error
 	if !ok {
 		err = &FieldError{Path: "outputs.ranks", Value: bad, Problem: fmt.Sprintf("write ranks from 0 to %d, for example 0-7, or %s", r.Site.Comm.NRanks-1, ranks.All)}
 	}
-	return nccltrace.Options{Detail: detail, Ranks: which, Mask: o.EventMask, Deps: o.Deps, Periods: periods}, err
+	return nccl.Options{Detail: detail, Ranks: which, Mask: o.EventMask, Deps: o.Deps, Periods: periods}, err
 }
 
 // defaultEvents bounds a trace that names no bound.
@@ -146,7 +146,7 @@ func (r *Running) open(t *events.Files) error {
 // traced is an operation whose events are on their way to files.
 type traced struct {
 	at      Operation
-	opt     nccltrace.Options
+	opt     nccl.Options
 	planned Outcome // without a result
 	done    Outcome // with one, after its simulation
 	files   events.Files
@@ -156,7 +156,7 @@ type traced struct {
 
 // begin opens the files of an operation.
 func (r *Running) begin(at Operation) (*traced, error) {
-	t := &traced{at: at, collect: nccltrace.CollectOften()}
+	t := &traced{at: at, collect: nccl.CollectOften()}
 	err := r.prepare(t)
 	if err != nil {
 		t.end()
@@ -179,8 +179,8 @@ func (r *Running) prepare(t *traced) (err error) {
 		return err
 	}
 	sink := t.files.All()
-	if t.opt.Detail >= nccltrace.DetailStep && t.opt.Ranks == nil && t.opt.Mask == 0 && !t.opt.Periods {
-		sink = nccltrace.CriticalPath(sink, r.opt.Cancelled) // of a part of the steps, or without some periods, it would be another
+	if t.opt.Detail >= nccl.DetailStep && t.opt.Ranks == nil && t.opt.Mask == 0 && !t.opt.Periods {
+		sink = nccl.CriticalPath(sink, r.opt.Cancelled) // of a part of the steps, or without some periods, it would be another
 	}
 	if t.at.Count > 0 {
 		if t.planned, err = r.Plan(t.at, false); err != nil {
@@ -222,7 +222,7 @@ func (r *Running) beginRow(at Operation, only bool) *traced {
 func (r *Running) simulateRow(ctx context.Context, at Operation, only bool, progress func(float64)) (Outcome, error) {
 	t := r.beginRow(at, only)
 	if t == nil {
-		return r.Simulate(ctx, at, trace.Discard, nccltrace.Options{}, progress)
+		return r.Simulate(ctx, at, trace.Discard, nccl.Options{}, progress)
 	}
 	out, err := r.Simulate(ctx, at, t.calls, t.opt, progress)
 	if t.done = out; err == nil {

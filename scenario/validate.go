@@ -10,12 +10,12 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
-	"github.com/simccl/simccl/internal/nccltrace"
-	"github.com/simccl/simccl/internal/packetnet"
-	"github.com/simccl/simccl/internal/release"
+	"github.com/simccl/simccl/rules/release"
 	"github.com/simccl/simccl/scenario/internal/fault"
 	"github.com/simccl/simccl/scenario/internal/named"
+	"github.com/simccl/simccl/sim/netpreset"
 	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
 )
 
@@ -176,8 +176,8 @@ func (c *checks) engine(s *Spec) {
 	if e.Launch == "graph" && (e.Blocking != 0 || e.CPUTime) {
 		c.add("engine.launch", "graph", "a replay neither blocks nor is launched one by one", "write eager")
 	}
-	c.word("network.model", s.Network.Model, packetnet.Models()...)
-	if member, problem, hint := packetnet.Refused(packetnet.Choice{Model: s.Network.Model, CC: s.Network.CC, Balance: s.Network.Balance}, e.Fidelity, e.Fold); member != "" {
+	c.word("network.model", s.Network.Model, netpreset.Models()...)
+	if member, problem, hint := netpreset.Refused(netpreset.Choice{Model: s.Network.Model, CC: s.Network.CC, Balance: s.Network.Balance}, e.Fidelity, e.Fold); member != "" {
 		c.add("network."+member, cmp.Or(map[string]string{"cc": s.Network.CC, "balance": s.Network.Balance}[member], s.Network.Model), problem, hint)
 	}
 	switch {
@@ -198,7 +198,7 @@ func (c *checks) outputs(o *Outputs) {
 			c.add(f.path, f.name, "the name must end in "+oneOf(f.ends), "")
 		}
 	}
-	c.word("outputs.detail", o.Detail, nccltrace.Simulated...)
+	c.word("outputs.detail", o.Detail, nccl.Simulated...)
 	c.word("outputs.style", o.Style, "lanes", "nccl")
 	if err := chrome.CheckPath(o.Trace, chrome.Options{NCCLStyle: o.Style == "nccl"}); err != nil {
 		c.add("outputs.style", o.Style, err.Error(), "")

@@ -10,8 +10,8 @@ import (
 	"testing/fstest"
 
 	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/golden"
 )
 
 // TestWindowsSlowAndTraced: a slow rank's kernel over symmetric windows holds up all, down

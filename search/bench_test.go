@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/refsys"
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/dev/golden"
+	"github.com/simccl/simccl/dev/refsys"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 )

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/units"
 )

@@ -3,7 +3,7 @@ package search
 import (
 	"math"
 
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo"
 )
 

@@ -3,7 +3,7 @@ package search
 import (
 	"math"
 
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/rules"
 )
 
 // fromNets looks for a channel from each net, one after the other (search.cc:676).

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/dev/golden"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 	topoxml "github.com/simccl/simccl/topo/xml"

@@ -3,7 +3,7 @@ package search_test
 import (
 	"pgregory.net/rapid"
 
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/units"
 )

@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/refsys"
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/dev/golden"
+	"github.com/simccl/simccl/dev/refsys"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/units"

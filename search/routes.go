@@ -3,7 +3,7 @@ package search
 import (
 	"fmt"
 
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo"
 )
 

@@ -1,6 +1,6 @@
 package search
 
-import "github.com/simccl/simccl/internal/rules"
+import "github.com/simccl/simccl/rules"
 
 // speedsFor returns the speeds to try for a lowest compute capability. The last
 // row holds for all below it, a negative one included: a file may say sm="-1".

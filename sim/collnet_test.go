@@ -11,10 +11,9 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/dev/golden"
+	"github.com/simccl/simccl/dev/site"
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/nccltrace"
-	"github.com/simccl/simccl/internal/site"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/sim"
@@ -22,6 +21,7 @@ import (
 	"github.com/simccl/simccl/topo/fabric"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/trace/validate"
 	"github.com/simccl/simccl/units"
 )
@@ -259,7 +259,7 @@ func TestReductionsThatFail(t *testing.T) {
 func TestTracesOfReductions(t *testing.T) {
 	c := reducing(t, "dgx-h100.xml", 2)
 	for _, a := range reducers {
-		cfg := quiet(c, sim.Config{Kernels: 2, Trace: nccltrace.Options{Detail: nccltrace.DetailStep}})
+		cfg := quiet(c, sim.Config{Kernels: 2, Trace: nccl.Options{Detail: nccl.DetailStep}})
 		req := reduction(a, 1<<20)
 		silent, p := simulatePlan(t, c, cfg, req, trace.Discard)
 		var sink counter
@@ -344,7 +344,7 @@ func TestTraceOfASum(t *testing.T) {
 	req.Channels = 1
 	var buf bytes.Buffer
 	sink := trace.NewText(&buf)
-	simulatePlan(t, c, quiet(c, sim.Config{Trace: nccltrace.Options{Detail: nccltrace.DetailStep, Deps: true}}), req, sink)
+	simulatePlan(t, c, quiet(c, sim.Config{Trace: nccl.Options{Detail: nccl.DetailStep, Deps: true}}), req, sink)
 	if err := sink.Close(); err != nil {
 		t.Fatal(err)
 	}

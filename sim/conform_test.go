@@ -5,11 +5,11 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
-	"github.com/simccl/simccl/internal/exectest"
-	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/nccltrace"
+	"github.com/simccl/simccl/dev/golden"
+	"github.com/simccl/simccl/exec/exectest"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim"
+	"github.com/simccl/simccl/trace/nccl"
 )
 
 // TestConforms runs the suite of all executors on the simulator.
@@ -23,7 +23,7 @@ func TestConforms(t *testing.T) {
 			if c == nil || c.NRanks < 2 || c.NRanks > 16 || c.NNodes != nodes {
 				continue
 			}
-			x, err := sim.New(sim.Config{Comm: c.Layout, Systems: systems, Kernels: 1, Launch: sim.Graph, Trace: nccltrace.Options{Detail: nccltrace.DetailStep}})
+			x, err := sim.New(sim.Config{Comm: c.Layout, Systems: systems, Kernels: 1, Launch: sim.Graph, Trace: nccl.Options{Detail: nccl.DetailStep}})
 			if err != nil {
 				t.Fatal(err)
 			}

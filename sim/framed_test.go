@@ -8,11 +8,11 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/packetnet"
 	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/sim"
+	"github.com/simccl/simccl/sim/netpreset"
 	"github.com/simccl/simccl/topo/fabric"
 )
 
@@ -78,7 +78,7 @@ func framed(t *testing.T, nodes int) (*sim.Executor, *comm.Comm) {
 		if cfg.Fabric, err = n.Bind(slices.Repeat([]int{8}, nodes), 1); err != nil {
 			t.Fatal(err)
 		}
-		if cfg.Packets, err = packetnet.Of(n, packetnet.Choice{}, 1, cfg.RC); err != nil {
+		if cfg.Packets, err = netpreset.Of(n, netpreset.Choice{}, 1, cfg.RC); err != nil {
 			t.Fatal(err)
 		}
 		x, err := sim.New(cfg)

@@ -6,15 +6,15 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/exectest"
-	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/nccltrace"
+	"github.com/simccl/simccl/exec/exectest"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/sim/wire/ideal"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccl"
 )
 
 func idealWire() wire.Model { return ideal.New() }
@@ -73,7 +73,7 @@ func TestConformsOnIdealLinks(t *testing.T) {
 			if c == nil || c.NRanks < 2 || c.NRanks > 16 || c.NNodes != nodes {
 				continue
 			}
-			cfg := sim.Config{Comm: c.Layout, Systems: systems, Kernels: 1, Launch: sim.Graph, NoJitter: true, Fold: sim.Unfolded, Trace: nccltrace.Options{Detail: nccltrace.DetailStep}}
+			cfg := sim.Config{Comm: c.Layout, Systems: systems, Kernels: 1, Launch: sim.Graph, NoJitter: true, Fold: sim.Unfolded, Trace: nccl.Options{Detail: nccl.DetailStep}}
 			x := &both{t: p.t, shared: newExecutor(t, cfg)}
 			cfg.Wire = idealWire
 			x.ideal = newExecutor(t, cfg)

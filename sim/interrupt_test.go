@@ -9,11 +9,11 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccl"
 )
 
 // breaker calls off the run after so many events of its trace.
@@ -38,7 +38,7 @@ func TestInterruptedRunEndsSoon(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := sim.New(sim.Config{Comm: c.Layout, Systems: systems, Kernels: 1, Trace: nccltrace.Options{Detail: nccltrace.DetailStep}})
+	x, err := sim.New(sim.Config{Comm: c.Layout, Systems: systems, Kernels: 1, Trace: nccl.Options{Detail: nccl.DetailStep}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
-	"github.com/simccl/simccl/internal/connect"
-	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/connect"
+	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/sim"

@@ -7,10 +7,10 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/topo/fabric"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
 )
 
@@ -54,7 +54,7 @@ func TestQueueCountersHaveTheEstimateAsMean(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := &waitings{t: t, area: map[string]float64{}, last: map[string]trace.Event{}, now: map[string]float64{}}
-	cfg := sim.Config{Systems: systems, Kernels: 1, NoJitter: true, Fabric: bound, Launch: sim.Graph, Trace: nccltrace.Options{Detail: nccltrace.DetailStep}}
+	cfg := sim.Config{Systems: systems, Kernels: 1, NoJitter: true, Fabric: bound, Launch: sim.Graph, Trace: nccl.Options{Detail: nccl.DetailStep}}
 	r, _ := simulate(t, c, cfg, comm.Op{Func: coll.AllReduce, Count: 3 << 20, Type: coll.Float32}, w)
 	seen := 0
 	for _, l := range r.Links {

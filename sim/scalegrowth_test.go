@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/dev/golden"
 )
 
 const growthHead = "## Growth in ranks\n"

@@ -20,13 +20,13 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
 )
 
@@ -142,7 +142,7 @@ func (s *story) run(t *testing.T) {
 		t.Fatal(err)
 	}
 	once := func(kernels int, sink trace.Sink) exec.Result {
-		cfg.Kernels, cfg.Trace = kernels, nccltrace.Options{Detail: nccltrace.DetailPacket}
+		cfg.Kernels, cfg.Trace = kernels, nccl.Options{Detail: nccl.DetailPacket}
 		x, err := sim.New(cfg)
 		if err != nil {
 			t.Fatal(err)
@@ -153,7 +153,7 @@ func (s *story) run(t *testing.T) {
 		}
 		return r
 	}
-	sink := nccltrace.CriticalPath(&s.trace, nil)
+	sink := nccl.CriticalPath(&s.trace, nil)
 	s.alone, s.loop = once(1, sink), once(0, trace.Discard)
 	if err := sink.Close(); err != nil {
 		t.Fatal(err)
@@ -253,9 +253,9 @@ func place(t *trace.Track) string {
 	name := strings.TrimPrefix(laneOf.ReplaceAllString(t.ThreadName, ""), "comm 0 ")
 	name = recvOf.ReplaceAllString(sendTo.ReplaceAllString(name, "$1 send"), "$1 recv") // the peer is among the arguments
 	switch {
-	case t.Process >= nccltrace.RankPID && t.Process < nccltrace.NICPID:
-		return fmt.Sprintf("rank %d %s", t.Process-nccltrace.RankPID, name)
-	case t.Process >= nccltrace.NICPID && t.Process < nccltrace.LinksPID:
+	case t.Process >= nccl.RankPID && t.Process < nccl.NICPID:
+		return fmt.Sprintf("rank %d %s", t.Process-nccl.RankPID, name)
+	case t.Process >= nccl.NICPID && t.Process < nccl.LinksPID:
 		return strings.ReplaceAll(strings.TrimPrefix(t.ProcessName, "NIC "), " · ", " ") + " " + name
 	}
 	return name
@@ -286,12 +286,12 @@ func what(e *trace.Event) string {
 
 // terms prints what the time of a slice consists of.
 func terms(e *trace.Event) string {
-	t, ok := nccltrace.ParseTerms(e.Args)
+	t, ok := nccl.ParseTerms(e.Args)
 	if !ok {
 		return ""
 	}
 	var parts []string
-	for i := range nccltrace.NumTerms {
+	for i := range nccl.NumTerms {
 		if t[i] > 0 {
 			parts = append(parts, fmt.Sprintf("%v %.3f", i, t[i].Micros()))
 		}
@@ -302,7 +302,7 @@ func terms(e *trace.Event) string {
 // checkTerms fails where the terms of a slice do not add up to its length.
 func checkTerms(t *testing.T, e *trace.Event) {
 	t.Helper()
-	sum, ok := nccltrace.ParseTerms(e.Args)
+	sum, ok := nccl.ParseTerms(e.Args)
 	if off := sum.Sum() - e.Dur; ok && e.Cat != "COLL" && e.Cat != "P2P" && max(off, -off) > 2*trace.Tick {
 		t.Errorf("%s at %v takes %v, its terms add up to %v", e.Name, e.Start, e.Dur, sum.Sum())
 	}

@@ -8,13 +8,13 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
-	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/nccltrace"
+	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/trace/validate"
 )
 
@@ -31,7 +31,7 @@ func (c *counter) Track(t trace.Track) trace.TrackID {
 	if c.processes == nil {
 		c.processes = map[int64]bool{}
 	}
-	if t.Process >= nccltrace.RankPID && t.Process < nccltrace.NICPID {
+	if t.Process >= nccl.RankPID && t.Process < nccl.NICPID {
 		c.processes[t.Process] = true
 	}
 	c.tracks = append(c.tracks, t)
@@ -55,7 +55,7 @@ func (c *counter) Emit(e *trace.Event) {
 		}
 	}
 	c.slices[name]++
-	terms, ok := nccltrace.ParseTerms(e.Args)
+	terms, ok := nccl.ParseTerms(e.Args)
 	off := terms.Sum() - e.Dur
 	switch {
 	case e.Cat == "COLL" || e.Cat == "P2P" || e.Dur <= 2*trace.Tick:
@@ -80,7 +80,7 @@ func TestTracesAreWhole(t *testing.T) {
 				if f.PerRank() {
 					op.Count /= int64(c.NRanks)
 				}
-				traceOne(t, r.Name, c, sim.Config{Systems: systems, Trace: nccltrace.Options{Detail: nccltrace.DetailStep}}, op)
+				traceOne(t, r.Name, c, sim.Config{Systems: systems, Trace: nccl.Options{Detail: nccl.DetailStep}}, op)
 			}
 		}
 	}
@@ -111,8 +111,8 @@ func traceOne(t *testing.T, name string, c *comm.Comm, cfg sim.Config, op comm.O
 	if cfg.Systems[0].Nodes[cfg.Systems[0].Of(topo.GPU)[0]].GPU.SM < 90 {
 		flushed = n["NET RecvFlushWait"]
 	}
-	if sent := n["NET SendWait"]; n[nccltrace.OpWriteImm] != sent || n["NET RecvWait"] != sent || sent > 0 && (n[nccltrace.OpCTS] == 0 && op.Count > 128 || n["PROXY ProgressSend"] == 0 ||
-		n["PROXY ProgressSend"] != n["PROXY ProgressRecv"]) || n[nccltrace.OpRead] != flushed {
+	if sent := n["NET SendWait"]; n[nccl.OpWriteImm] != sent || n["NET RecvWait"] != sent || sent > 0 && (n[nccl.OpCTS] == 0 && op.Count > 128 || n["PROXY ProgressSend"] == 0 ||
+		n["PROXY ProgressSend"] != n["PROXY ProgressRecv"]) || n[nccl.OpRead] != flushed {
 		t.Errorf("%s %v %v/%v: the NICs' requests are not the proxies' steps: %v", name, op.Func, p.Req.Algo, p.Req.Proto, n)
 	}
 	var buf bytes.Buffer

@@ -8,9 +8,9 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/internal/singleflight"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/internal/engine"
-	"github.com/simccl/simccl/sim/internal/once"
 	"github.com/simccl/simccl/topo/fabric"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
@@ -81,7 +81,7 @@ const (
 // Windows keeps the simulated windows of a Config: sizes of a sweep share them. The
 // zero value is empty. It may be used by several goroutines at once.
 type Windows struct {
-	ran once.Cache[windowKey, *tally]
+	ran singleflight.Cache[windowKey, *tally]
 }
 
 // windowKey is all by which the windows of one Config differ.

@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/internal/cnum"
-	"github.com/simccl/simccl/internal/rules"
 	"github.com/simccl/simccl/internal/termtext"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo/decl"
 	"github.com/simccl/simccl/topo/internal/pcie"
 	"github.com/simccl/simccl/topo/internal/view"

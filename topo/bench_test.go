@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/decl"
 	topoxml "github.com/simccl/simccl/topo/xml"

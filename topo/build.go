@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"sort"
 
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo/decl"
 	"github.com/simccl/simccl/topo/internal/view"
 	"github.com/simccl/simccl/units"

@@ -1,6 +1,6 @@
 package topo
 
-import "github.com/simccl/simccl/internal/rules"
+import "github.com/simccl/simccl/rules"
 
 import "math/bits"
 

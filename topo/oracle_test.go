@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/graph/simple"
 	"gonum.org/v1/gonum/graph/traverse"
 
-	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/refsys"
+	"github.com/simccl/simccl/dev/golden"
+	"github.com/simccl/simccl/dev/refsys"
 	"github.com/simccl/simccl/topo"
 )
 

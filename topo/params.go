@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/internal/cnum"
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo/internal/view"
 	"github.com/simccl/simccl/units"
 )

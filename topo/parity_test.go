@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/internal/cnum"
-	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/topodoc"
 	"github.com/simccl/simccl/topo"
+	topodoc "github.com/simccl/simccl/topo/doc"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/units"
 )

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/refsys"
+	"github.com/simccl/simccl/dev/golden"
+	"github.com/simccl/simccl/dev/refsys"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/units"
 )

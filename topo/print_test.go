@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/topodoc"
+	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/doc"
 )
 
 var logLine = regexp.MustCompile(`^(\S+ \[\d+\]) NCCL INFO (.*)$`)
@@ -73,7 +73,7 @@ func TestLogsShowTheSameSystem(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := topodoc.Log(h.Systems[0], 0)
+		got := doc.Log(h.Systems[0], 0)
 		equal := 0
 		for _, want := range logs {
 			if slices.Equal(want, got) {

@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/topodoc"
+	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/doc"
 	topoxml "github.com/simccl/simccl/topo/xml"
 )
 
@@ -123,9 +123,9 @@ func TestAddressesDoNotMatter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		strip := func(s *topo.System) topodoc.PathsSection {
-			d := topodoc.Paths(s)
-			for _, m := range [][][]topodoc.PathEntry{d.GPUGPU, d.GPUNet, d.NetGPU, d.GPUCPU, d.GPUNVS, d.NetCPU} {
+		strip := func(s *topo.System) doc.PathsSection {
+			d := doc.Paths(s)
+			for _, m := range [][][]doc.PathEntry{d.GPUGPU, d.GPUNet, d.NetGPU, d.GPUCPU, d.GPUNVS, d.NetCPU} {
 				for _, row := range m {
 					for i := range row {
 						row[i].Via = nil
@@ -197,7 +197,7 @@ func TestBuildTwiceIsTheSame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff(topodoc.System(a.Systems[0]), topodoc.System(b.Systems[0])); d != "" {
+		if d := cmp.Diff(doc.System(a.Systems[0]), doc.System(b.Systems[0])); d != "" {
 			t.Errorf("%s: %s", m, d)
 		}
 		if after := string(topoxml.Write(spec.Root)); after != before {

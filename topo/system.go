@@ -3,7 +3,7 @@
 package topo
 
 import (
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/units"
 )
 

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/tuning"
 	"github.com/simccl/simccl/units"
 	"pgregory.net/rapid"

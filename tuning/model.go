@@ -6,7 +6,7 @@ import (
 	"math/bits"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 )

@@ -1,7 +1,7 @@
 package tuning
 
 import (
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/units"
 )
 

@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/simccl/simccl/internal/process"
-	"github.com/simccl/simccl/internal/status"
+	"github.com/simccl/simccl/app/process"
+	"github.com/simccl/simccl/app/process/status"
 )
 
 // attackStatus is what commands answer to the files of testdata/attack: topo lint

@@ -8,20 +8,20 @@ import (
 	"slices"
 	"time"
 
+	benchrun "github.com/simccl/simccl/app/bench"
+	"github.com/simccl/simccl/app/bench/predict"
+	"github.com/simccl/simccl/app/cli"
+	schedulecmd "github.com/simccl/simccl/app/cli/schedule"
+	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/benchrun"
-	"github.com/simccl/simccl/internal/cli"
-	schedulecmd "github.com/simccl/simccl/internal/cli/schedule"
-	"github.com/simccl/simccl/internal/msccl"
-	"github.com/simccl/simccl/internal/nccltrace"
-	"github.com/simccl/simccl/internal/predict"
-	"github.com/simccl/simccl/internal/process"
-	"github.com/simccl/simccl/internal/report/nccltests"
-	"github.com/simccl/simccl/internal/testoptions"
+	"github.com/simccl/simccl/nccltests"
+	"github.com/simccl/simccl/nccltests/options"
+	"github.com/simccl/simccl/plan/msccl"
 	"github.com/simccl/simccl/real/bench"
 	"github.com/simccl/simccl/real/team"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/spf13/cobra"
 )
 
@@ -141,7 +141,7 @@ func (b *benchFlags) main(a *app, cmd *cobra.Command, op string) error {
 	if err != nil {
 		return err
 	}
-	if err := testoptions.NotSplit(a.Getenv, at.NRanks*min(at.Rank+1, 1)); err != nil { // of a process alone the rank is -1
+	if err := options.NotSplit(a.Getenv, at.NRanks*min(at.Rank+1, 1)); err != nil { // of a process alone the rank is -1
 		return err
 	}
 	ranks := max(at.NRanks, 1)
@@ -187,7 +187,7 @@ func (b *benchFlags) spec(a *app, cmd *cobra.Command, ask *bench.Request, fn col
 	if s.Columns, err = predict.Columns(ask); err != nil {
 		return nil, cli.AsFlags(err)
 	}
-	s.MinBW, err = testoptions.MinBW(a.Getenv)
+	s.MinBW, err = options.MinBW(a.Getenv)
 	return s, err
 }
 
@@ -261,7 +261,7 @@ func (b *benchFlags) run(a *app, r *benchrun.Bench) *benchrun.Bench {
 	if r.Request.Trace == "" {
 		return r
 	}
-	r.Trace = bench.Trace{File: a.Path(r.Request.Trace), Cancelled: a.Cancelled, Detail: nccltrace.Detail(slices.Index(nccltrace.Details[:], b.detail)),
+	r.Trace = bench.Trace{File: a.Path(r.Request.Trace), Cancelled: a.Cancelled, Detail: nccl.Detail(slices.Index(nccl.Details[:], b.detail)),
 		Meta: chrome.Meta{Source: "real", Version: version, NCCLRules: cli.Rules().String(), Seed: int64(r.Spec.Seed)}}
 	if r.Plans != nil {
 		r.Trace.Meta = r.Plans.Run.Site.Meta(version, r.Spec.Seed)

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/status"
+	"github.com/simccl/simccl/app/process/status"
+	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/real/realtest"
 )
 

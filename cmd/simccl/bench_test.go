@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/real/realtest"
 )
 

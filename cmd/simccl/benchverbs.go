@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/simccl/simccl/internal/cli"
+	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/real/perftest"
 	"github.com/simccl/simccl/real/team"
 	"github.com/spf13/cobra"

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/dev/golden"
 )
 
 // TestBudget prints the seconds of what an issue limits in seconds: `make budget`.

@@ -8,12 +8,12 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/simccl/simccl/internal/calibrate"
-	"github.com/simccl/simccl/internal/cli"
-	overlapcmd "github.com/simccl/simccl/internal/cli/overlap"
+	"github.com/simccl/simccl/app/cli"
+	overlapcmd "github.com/simccl/simccl/app/cli/overlap"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/real/measure"
 	"github.com/simccl/simccl/sim/gpu"
+	"github.com/simccl/simccl/study/calibrate"
 	"github.com/spf13/cobra"
 )
 

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/simccl/simccl/internal/cli"
-	"github.com/simccl/simccl/internal/testoptions"
+	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/nccltests/options"
 	"github.com/simccl/simccl/real/bench"
 	"github.com/simccl/simccl/real/measure"
 	"github.com/simccl/simccl/real/team"
@@ -110,7 +110,7 @@ func newCalibrateSet(a *app) *cobra.Command {
 
 // measureSet measures a set as one of its processes, each with one GPU.
 func measureSet(ctx context.Context, a *app, s *measure.Set, at team.Place, libnccl, dir string) error {
-	ask := &bench.Request{Backend: "nccl", Library: libnccl, Options: testoptions.Options{Threads: 1, CTAPolicy: testoptions.NoPolicy}}
+	ask := &bench.Request{Backend: "nccl", Library: libnccl, Options: options.Options{Threads: 1, CTAPolicy: options.NoPolicy}}
 	open := func(ctx context.Context, t *team.Team, buffer units.Bytes) (bench.Backend, error) {
 		c := a.devices(ask, 1)
 		c.Buffer = buffer

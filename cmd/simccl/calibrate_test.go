@@ -10,15 +10,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/simccl/simccl/app/process"
+	"github.com/simccl/simccl/app/process/status"
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/calibrate"
-	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/process"
-	"github.com/simccl/simccl/internal/report/nccltests"
-	"github.com/simccl/simccl/internal/status"
+	"github.com/simccl/simccl/dev/golden"
+	"github.com/simccl/simccl/nccltests"
 	"github.com/simccl/simccl/real/bench"
 	"github.com/simccl/simccl/real/measure"
 	"github.com/simccl/simccl/real/team"
+	"github.com/simccl/simccl/study/calibrate"
 	"github.com/simccl/simccl/units"
 )
 

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/simccl/simccl/internal/check"
-	"github.com/simccl/simccl/internal/cli"
+	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/logcheck"
 	"github.com/simccl/simccl/internal/newfile"
-	"github.com/simccl/simccl/internal/process"
+	"github.com/simccl/simccl/study/check"
+	"github.com/simccl/simccl/study/logcheck"
 	"github.com/spf13/cobra"
 )
 

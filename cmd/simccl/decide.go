@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/simccl/simccl/internal/cli"
-	"github.com/simccl/simccl/internal/decision"
-	"github.com/simccl/simccl/internal/ncclog"
-	"github.com/simccl/simccl/internal/report/rings"
+	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/report/rings"
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/study/decision"
+	"github.com/simccl/simccl/study/ncclog"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/spf13/cobra"
 )

@@ -3,10 +3,10 @@ package main
 import (
 	"fmt"
 
-	"github.com/simccl/simccl/internal/cli"
+	"github.com/simccl/simccl/app/bench/thishost"
+	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/internal/newfile"
-	"github.com/simccl/simccl/internal/process"
-	"github.com/simccl/simccl/internal/thishost"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/spf13/cobra"
 )

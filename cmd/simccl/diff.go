@@ -7,14 +7,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/simccl/simccl/internal/cli"
-	schedulecmd "github.com/simccl/simccl/internal/cli/schedule"
-	"github.com/simccl/simccl/internal/diff"
+	"github.com/simccl/simccl/app/cli"
+	schedulecmd "github.com/simccl/simccl/app/cli/schedule"
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/msccl"
 	"github.com/simccl/simccl/internal/shellwords"
-	"github.com/simccl/simccl/internal/testoptions"
+	"github.com/simccl/simccl/nccltests/options"
+	"github.com/simccl/simccl/plan/msccl"
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/study/diff"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -161,7 +161,7 @@ func (a *app) side(both *cobra.Command, name, text string) (s *diff.Side, err er
 	flags.machine.RegisterNetwork(c)
 	flags.registerTimes(c.Flags())
 	flags.registerSchedule(c.Flags())
-	flags.test = testFlags{testoptions.Options{Op: "sum", DataType: "float", Check: 1, Threads: 1, Cycles: 1, Agg: 1}}
+	flags.test = testFlags{options.Options{Op: "sum", DataType: "float", Check: 1, Threads: 1, Cycles: 1, Agg: 1}}
 	c.Flags().StringArrayVar(&env, "env", nil, "")
 	c.Flags().BoolVar(&a.NoEnv, "no-env", a.NoEnv, "")
 	c.SetArgs(append(shared(both, c), own...))

@@ -3,8 +3,8 @@ package main
 import (
 	"fmt"
 
+	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/config"
-	"github.com/simccl/simccl/internal/cli"
 	"github.com/spf13/cobra"
 )
 

@@ -6,8 +6,8 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/simccl/simccl/app/process/status"
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/status"
 )
 
 // usage is an error of an option or argument.

@@ -10,9 +10,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/process"
-	"github.com/simccl/simccl/internal/status"
+	"github.com/simccl/simccl/app/process"
+	"github.com/simccl/simccl/app/process/status"
+	"github.com/simccl/simccl/dev/golden"
 )
 
 // full is a standard output on a full disk.

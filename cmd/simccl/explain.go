@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/explain"
-	"github.com/simccl/simccl/internal/cli"
-	"github.com/simccl/simccl/internal/congestion/tried"
-	"github.com/simccl/simccl/internal/decision"
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/study/congestion"
+	"github.com/simccl/simccl/study/decision"
 	"github.com/simccl/simccl/tuning"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -62,7 +62,7 @@ names where its messages meet congestion and what other settings would change, e
 			if e != nil {
 				return e
 			} else if a.JSON {
-				if e := a.PrintJSON(tried.Beside(rep, met)); e != nil {
+				if e := a.PrintJSON(congestion.Beside(rep, met)); e != nil {
 					return e
 				}
 			} else if e := a.PrintText(rep.Text() + met.Text()); e != nil {

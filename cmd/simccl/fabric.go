@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/simccl/simccl/internal/cli"
+	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/topo/fabric"
 	"github.com/spf13/cobra"
 )

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/simccl/simccl/internal/status"
+	"github.com/simccl/simccl/app/process/status"
 	"github.com/spf13/cobra"
 )
 
@@ -93,7 +93,7 @@ func TestExamplesOfHelpRun(t *testing.T) {
 				continue // of measured times: testdata/script/calibrate.txtar
 			}
 			if strings.HasPrefix(line, "simccl serve") {
-				continue // it serves until it is ended: internal/cli/serve
+				continue // it serves until it is ended: app/cli/serve
 			}
 			begun := time.Now()
 			if needsDevice(line) {

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/internal/nccltrace"
-	"github.com/simccl/simccl/internal/process"
+	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/real/realtest"
 	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/trace/nccl"
 )
 
 // lanesOf counts a trace's network slices by process, thread (without the lane
@@ -121,7 +121,7 @@ func compareLanes(t *testing.T, got, want map[string]int, same bool) (offers int
 	for k := range all {
 		switch {
 		case strings.Contains(k, " Schedule"):
-		case strings.Contains(k, nccltrace.OpCTS):
+		case strings.Contains(k, nccl.OpCTS):
 			offers += got[k]
 			if same && (got[k] == 0) != (want[k] == 0) {
 				t.Errorf("%s: %d real, %d simulated", k, got[k], want[k])

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/internal/mpitest"
+	"github.com/simccl/simccl/dev/mpitest"
 )
 
 // launchers start ranks as their users do, all of this machine: MPICH also as if

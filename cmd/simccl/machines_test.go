@@ -6,9 +6,9 @@ import (
 	"os"
 	"testing"
 
-	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/process"
-	"github.com/simccl/simccl/internal/status"
+	"github.com/simccl/simccl/app/process"
+	"github.com/simccl/simccl/app/process/status"
+	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/topo/builtin"
 )
 

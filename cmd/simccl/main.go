@@ -7,9 +7,9 @@ import (
 	"context"
 	"os"
 
-	"github.com/simccl/simccl/internal/cli"
+	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/internal/interrupt"
-	"github.com/simccl/simccl/internal/process"
 	"github.com/spf13/cobra"
 )
 

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
-	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/process"
+	"github.com/simccl/simccl/app/process"
+	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/real/realtest"
 )
 

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/nccltrace"
-	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/spf13/cobra"
 )
 
@@ -93,7 +93,7 @@ func TestSameTimeInPlace(t *testing.T) {
 				for i, inPlace := range []bool{false, true} {
 					p := l.Operation
 					p.InPlace = inPlace
-					o, err := s.r.Simulate(context.Background(), p, trace.Discard, nccltrace.Options{}, nil)
+					o, err := s.r.Simulate(context.Background(), p, trace.Discard, nccl.Options{}, nil)
 					if err != nil {
 						t.Fatal(err)
 					}

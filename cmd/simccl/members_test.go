@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/internal/cli"
-	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/dev/golden"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -25,7 +25,7 @@ func TestMembersHaveFlags(t *testing.T) {
 	member := regexp.MustCompile(`\{([A-Z]\w*)\}`)
 	call := regexp.MustCompile(`fail\.(Usage|File|NotYet|Check)\(|^\s*\{.*"\{[A-Z]|"\{[A-Z]\w*\}"`)
 	found := 0
-	for _, dir := range []string{"internal/testoptions", "internal/predict", "real/bench", "real/perftest", "scenario", "internal/netrun"} {
+	for _, dir := range []string{"nccltests/options", "app/bench/predict", "real/bench", "real/perftest", "scenario", "study/packetrun"} {
 		files, err := filepath.Glob(filepath.Join(golden.Root(t), dir, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatal(dir, err)

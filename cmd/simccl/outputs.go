@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/simccl/simccl/internal/nccltrace"
+	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/internal/newfile"
-	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/spf13/pflag"
 )
 
@@ -32,7 +32,7 @@ func (o *outputFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&o.ops, "ops", "", "write its point-to-point operations to `FILE` (.csv of SimCCL, .goal)")
 	f.StringVar(&o.report, "report", "", "write an HTML page about the run to `FILE` (.html)")
 	f.StringArrayVar(&o.measured, "measured", nil, "draw what nccl-tests or bench measured (its output, or its -J `FILE`) on the page; repeatable")
-	f.StringVar(&o.detail, "trace-detail", "step", "how deep the trace goes: "+strings.Join(nccltrace.Simulated, ", "))
+	f.StringVar(&o.detail, "trace-detail", "step", "how deep the trace goes: "+strings.Join(nccl.Simulated, ", "))
 	f.StringVar(&o.style, "trace-style", "lanes", "lanes, or nccl: the layout of NCCL's profiler plugin")
 	f.StringVar(&o.ranks, "trace-ranks", "", "only these ranks: `0-7,16`, or all (default all; of more than 128, one for all that do the same)")
 	f.BoolVar(&o.deps, "trace-deps", false, "also arrows inside a rank: from what was received to the send that waited for it")

@@ -13,8 +13,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/simccl/simccl/internal/process"
-	"github.com/simccl/simccl/internal/status"
+	"github.com/simccl/simccl/app/process"
+	"github.com/simccl/simccl/app/process/status"
 )
 
 // A page fits a phone and a desk: nothing leaves its width but what scrolls by

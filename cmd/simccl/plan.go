@@ -6,12 +6,12 @@ import (
 	"io"
 	"slices"
 
-	"github.com/simccl/simccl/internal/cli"
+	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/msccl"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/check"
 	"github.com/simccl/simccl/plan/export"
+	"github.com/simccl/simccl/plan/msccl"
 	"github.com/spf13/cobra"
 )
 

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/simccl/simccl/internal/process"
-	"github.com/simccl/simccl/internal/status"
+	"github.com/simccl/simccl/app/process"
+	"github.com/simccl/simccl/app/process/status"
 	"github.com/simccl/simccl/topo/builtin"
 )
 

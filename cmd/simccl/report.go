@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/simccl/simccl/app/process"
+	"github.com/simccl/simccl/app/report/page"
 	"github.com/simccl/simccl/internal/newfile"
-	"github.com/simccl/simccl/internal/process"
-	"github.com/simccl/simccl/internal/report/page"
 	"github.com/spf13/cobra"
 )
 

@@ -5,16 +5,16 @@ import (
 	"context"
 	"slices"
 
-	"github.com/simccl/simccl/internal/cli"
-	"github.com/simccl/simccl/internal/cli/replay"
-	schedulecmd "github.com/simccl/simccl/internal/cli/schedule"
-	"github.com/simccl/simccl/internal/ncclog"
+	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/cli/replay"
+	schedulecmd "github.com/simccl/simccl/app/cli/schedule"
+	"github.com/simccl/simccl/app/report/page"
+	"github.com/simccl/simccl/app/report/sweep"
 	"github.com/simccl/simccl/internal/newfile"
-	"github.com/simccl/simccl/internal/report/nccltests"
-	"github.com/simccl/simccl/internal/report/page"
-	"github.com/simccl/simccl/internal/report/sweep"
-	"github.com/simccl/simccl/internal/testoptions"
+	"github.com/simccl/simccl/nccltests"
+	"github.com/simccl/simccl/nccltests/options"
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/study/ncclog"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -162,7 +162,7 @@ func (r *runFlags) prepareSpec(a *app, spec scenario.Spec, placed func(error) er
 		return nil, err
 	}
 	spec.Engine.Rivals = spec.Engine.Rivals || slices.ContainsFunc(columns, func(c sweep.Column) bool { return c.Rivals })
-	minBW, err := testoptions.MinBW(a.Getenv)
+	minBW, err := options.MinBW(a.Getenv)
 	if err != nil {
 		return nil, err
 	}

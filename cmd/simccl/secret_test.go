@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/simccl/simccl/internal/process"
-	"github.com/simccl/simccl/internal/status"
+	"github.com/simccl/simccl/app/process"
+	"github.com/simccl/simccl/app/process/status"
 	"github.com/simccl/simccl/real/perftest"
 	"github.com/simccl/simccl/real/team"
 )

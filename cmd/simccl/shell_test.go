@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/status"
+	"github.com/simccl/simccl/app/process/status"
+	"github.com/simccl/simccl/dev/golden"
 )
 
 // shell runs command lines as a user types them, with simccl on the path and

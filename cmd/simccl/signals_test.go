@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/dev/golden"
 )
 
 // longCommand is a command of which a signal can hit any phase.

@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/process"
+	"github.com/simccl/simccl/app/report/sweep"
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/process"
-	"github.com/simccl/simccl/internal/report/sweep"
-	"github.com/simccl/simccl/internal/testoptions"
+	"github.com/simccl/simccl/nccltests/options"
 	"github.com/simccl/simccl/scenario"
 	"github.com/spf13/cobra"
 )
@@ -22,7 +22,7 @@ func (r *runFlags) spec(a *app, cmd *cobra.Command, op string) (scenario.Spec, e
 	if err != nil {
 		return s, err
 	}
-	s.Machine.Split = testoptions.Split(a.Getenv)
+	s.Machine.Split = options.Split(a.Getenv)
 	if s.Workload, err = a.Pairs(r.test.workload(cmd, op), op, &r.test.Options); err != nil {
 		return s, err
 	}

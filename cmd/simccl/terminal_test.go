@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/process"
-	"github.com/simccl/simccl/internal/status"
+	"github.com/simccl/simccl/app/process"
+	"github.com/simccl/simccl/app/process/status"
+	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/internal/termtext"
 )
 

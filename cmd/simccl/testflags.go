@@ -3,16 +3,16 @@ package main
 import (
 	"slices"
 
-	"github.com/simccl/simccl/internal/cli"
-	"github.com/simccl/simccl/internal/report/sweep"
-	"github.com/simccl/simccl/internal/testoptions"
+	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/report/sweep"
+	"github.com/simccl/simccl/nccltests/options"
 	"github.com/simccl/simccl/scenario"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
 // testFlags are nccl-tests' options, with its letters.
-type testFlags struct{ testoptions.Options }
+type testFlags struct{ options.Options }
 
 func (t *testFlags) register(c *cobra.Command) {
 	f := c.Flags()
@@ -45,7 +45,7 @@ func (t *testFlags) register(c *cobra.Command) {
 		{&t.Timestamps, "report-timestamps", "S", 0, "1: bench prints when a size was measured; a simulation has no clock"},
 		{&t.Average, "average", "a", 1, "times of 0 rank 0, 1 average, 2 minimum, 3 maximum"},
 		{&t.LocalRegister, "local-register", "R", 0, "1: registered buffers; 2: symmetric windows"},
-		{&t.CTAPolicy, "cta-policy", "x", testoptions.NoPolicy, "0 default, 1 fewer blocks where buffers are registered, 2 copy engines where they are in windows"},
+		{&t.CTAPolicy, "cta-policy", "x", options.NoPolicy, "0 default, 1 fewer blocks where buffers are registered, 2 copy engines where they are in windows"},
 		{&t.Memory, "memory", "M", 0, "1: bench on GPUs prints how much device memory is taken"},
 		{&t.Unalign, "unalign", "u", 0, "elements by which buffers begin later"},
 		{&t.PerIter, "per-iter-timing", "I", 0, "1: time each iteration by events too, and print how they spread"},

@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/simccl/simccl/internal/cli"
-	"github.com/simccl/simccl/internal/cli/machines"
-	"github.com/simccl/simccl/internal/report/page"
-	"github.com/simccl/simccl/internal/report/topology"
+	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/cli/machines"
+	"github.com/simccl/simccl/app/report/page"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/lint"
+	"github.com/simccl/simccl/topo/show"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/spf13/cobra"
 )
@@ -67,8 +67,8 @@ Graphviz.`,
 			if format == "svg" {
 				return a.PrintText(page.Drawing(x.Cluster.Host(node).Systems[0]))
 			}
-			err = topology.Write(a.Out, x.Cluster.Host(node), format)
-			var word *topology.FormatError
+			err = show.Write(a.Out, x.Cluster.Host(node), format)
+			var word *show.FormatError
 			if errors.As(err, &word) {
 				return usage("--format %v", err)
 			}
@@ -145,10 +145,10 @@ func newTopoConvert(a *app) *cobra.Command {
 				return err
 			}
 			if anonymous {
-				root = topology.Anonymize(root)
+				root = show.Anonymize(root)
 			}
 			if a.JSON {
-				return a.PrintJSON(topology.ElementJSON(root))
+				return a.PrintJSON(show.ElementJSON(root))
 			}
 			_, err = a.Out.Write(topoxml.Write(root))
 			return err
@@ -191,9 +191,9 @@ hashes do not count. Status 7 where there is a difference.`,
 					return err
 				}
 			}
-			changes := topology.Diff(specs[0], specs[1])
+			changes := show.Diff(specs[0], specs[1])
 			if a.JSON {
-				if err := a.Encode("  ", true, append([]topology.Change{}, changes...)); err != nil {
+				if err := a.Encode("  ", true, append([]show.Change{}, changes...)); err != nil {
 					return err
 				}
 			} else {

@@ -3,9 +3,9 @@ package main
 import (
 	"fmt"
 
-	"github.com/simccl/simccl/internal/cli"
+	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/process/traceview"
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/traceview"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/units"
 	"github.com/spf13/cobra"

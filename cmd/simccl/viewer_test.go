@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/simccl/simccl/internal/process"
+	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/internal/require"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/units"

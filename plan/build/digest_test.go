@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/plantest"
+	"github.com/simccl/simccl/dev/golden"
+	"github.com/simccl/simccl/dev/plantest"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/export"
 )

@@ -6,12 +6,12 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/connect"
-	"github.com/simccl/simccl/internal/plantest"
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/connect"
+	"github.com/simccl/simccl/dev/plantest"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/check"
 	"github.com/simccl/simccl/plan/internal/rounds"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/units"
 )
 

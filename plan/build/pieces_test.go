@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/plantest"
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/dev/plantest"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/rules"
 )
 
 // TestPieceWarps: warps by places, by hand from enqueue.cc:117 of 2.21.5.

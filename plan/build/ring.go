@@ -2,7 +2,7 @@ package build
 
 import (
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/connect"
+	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/internal/cut"
 )

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/connect"
-	"github.com/simccl/simccl/internal/plantest"
+	"github.com/simccl/simccl/connect"
+	"github.com/simccl/simccl/dev/plantest"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/check"
 	"github.com/simccl/simccl/plan/export"

@@ -13,7 +13,7 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/simccl/simccl/internal/connect"
+	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/units"
 )

@@ -6,7 +6,7 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/simccl/simccl/internal/connect"
+	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
 )
 

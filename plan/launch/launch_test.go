@@ -9,12 +9,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/connect"
-	"github.com/simccl/simccl/internal/plantest"
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/connect"
+	"github.com/simccl/simccl/dev/plantest"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/check"
 	"github.com/simccl/simccl/plan/launch"
+	"github.com/simccl/simccl/rules"
 )
 
 // comm is a communicator whose choice of algorithm is a function of the sizes alone.

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/units"
 )
 

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/dev/golden"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/units"
 	"pgregory.net/rapid"
 )

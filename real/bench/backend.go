@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/report/nccltests"
+	"github.com/simccl/simccl/nccltests"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/real/internal/device"
 	"github.com/simccl/simccl/trace/chrome"

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/report/nccltests"
+	"github.com/simccl/simccl/nccltests"
 	"github.com/simccl/simccl/real/internal/device"
 	"github.com/simccl/simccl/units"
 )

@@ -6,7 +6,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/simccl/simccl/internal/report/nccltests"
+	"github.com/simccl/simccl/nccltests"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/real/internal/cuda"
 	"github.com/simccl/simccl/real/internal/device"

@@ -6,8 +6,7 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/config/netcfg"
-	"github.com/simccl/simccl/internal/nccltrace"
-	"github.com/simccl/simccl/internal/report/nccltests"
+	"github.com/simccl/simccl/nccltests"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/real/internal/device"
 	"github.com/simccl/simccl/real/internal/host"
@@ -20,6 +19,7 @@ import (
 	"github.com/simccl/simccl/topo/fabric"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
 )
 
@@ -52,7 +52,7 @@ func OpenHost(spec *Spec, t *team.Team, c HostConfig, model NewModel) (Backend, 
 	if h.wire, err = openWire(&c, t); err != nil {
 		return nil, err
 	}
-	h.exec = h.executor(nccltrace.DetailStep)
+	h.exec = h.executor(nccl.DetailStep)
 	if err := t.Agree(c.Same); err != nil {
 		return nil, err
 	}
@@ -63,9 +63,9 @@ func OpenHost(spec *Spec, t *team.Team, c HostConfig, model NewModel) (Backend, 
 	return h, err
 }
 
-func (h *hosts) executor(detail nccltrace.Detail) *host.Executor {
+func (h *hosts) executor(detail nccl.Detail) *host.Executor {
 	return host.New(host.Config{Ranks: h.team.Here(), Wire: h.wire, Seed: h.spec.Seed, Timeout: h.spec.Limit,
-		Trace: nccltrace.Options{Detail: detail}})
+		Trace: nccl.Options{Detail: detail}})
 }
 
 // processes lists the processes of all ranks where nccl-tests lists GPUs.

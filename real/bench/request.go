@@ -10,7 +10,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/newfile"
-	"github.com/simccl/simccl/internal/testoptions"
+	"github.com/simccl/simccl/nccltests/options"
 	"github.com/simccl/simccl/real/internal/cuda"
 )
 
@@ -18,7 +18,7 @@ import (
 // they are measured. Validate refuses what the backend cannot do, with the members'
 // names in braces (package fail).
 type Request struct {
-	testoptions.Options
+	options.Options
 	Backend     string // nccl, cuda, host, sockets or verbs
 	Launch      string // on GPUs: eager or graph
 	Algo        string // of the cuda backend
@@ -116,7 +116,7 @@ func (r *Request) onlyGPUs() error {
 		{r.PerIter != 0 || r.Skip != 0, "{PerIter}, {Skip}", "", "it times all iterations together"},
 		{r.Blocking != 0 || r.CPUTime != 0 || r.StreamNull != 0, "{Blocking}, {CPUTime}, {StreamNull}", "", "it has no streams"},
 		{r.Agg != 1, "{Agg}", fmt.Sprint(" ", r.Agg), "it does not group operations"},
-		{r.LocalRegister != 0 || r.CTAPolicy != testoptions.NoPolicy, "{LocalRegister}, {CTAPolicy}", "", "it does not load NCCL"},
+		{r.LocalRegister != 0 || r.CTAPolicy != options.NoPolicy, "{LocalRegister}, {CTAPolicy}", "", "it does not load NCCL"},
 		{r.Unalign != 0 || r.Memory != 0, "{Unalign}, {Memory}", "", "its buffers are its own"},
 	} {
 		if o.given {
@@ -170,13 +170,13 @@ func (r *Request) checkGPUs() error {
 func (r *Request) checkModes() error {
 	switch {
 	case r.Blocking < 0 || r.Blocking > 3 || r.CPUTime < 0 || r.CPUTime > 1 || r.LocalRegister < 0 || r.LocalRegister > 2 ||
-		r.CTAPolicy < testoptions.NoPolicy || r.CTAPolicy > 2 || r.Unalign < 0:
+		r.CTAPolicy < options.NoPolicy || r.CTAPolicy > 2 || r.Unalign < 0:
 		return fail.Usage("{Blocking} is 0 to 3, {CPUTime} 0 or 1, {LocalRegister} 0 to 2, {CTAPolicy} 0 to 2, {Unalign} at least 0")
 	case (r.Blocking != 0 || r.CPUTime != 0) && r.Replays() > 0:
 		return fail.Usage("{Blocking} %d {CPUTime} %d: a graph replay neither blocks nor is launched one by one; use eager launches", r.Blocking, r.CPUTime)
 	case r.StreamNull != 0:
 		return fail.NotYet("the default stream: every rank has one of its own", "{StreamNull} 1")
-	case r.Backend != "nccl" && (r.LocalRegister != 0 || r.CTAPolicy != testoptions.NoPolicy || r.Unalign != 0):
+	case r.Backend != "nccl" && (r.LocalRegister != 0 || r.CTAPolicy != options.NoPolicy || r.Unalign != 0):
 		return fail.Usage("{LocalRegister}, {CTAPolicy}, {Unalign}: for {Backend} nccl alone")
 	}
 	return nil
@@ -212,7 +212,7 @@ const MaxShares = cuda.MaxRanks
 // those given, and the one that the CTA policy sets.
 func (r *Request) NCCLEnv(given []string) []string {
 	words := slices.Clone(given)
-	if p := r.CTAPolicy; p != testoptions.NoPolicy {
+	if p := r.CTAPolicy; p != options.NoPolicy {
 		words = append(words, fmt.Sprintf("NCCL_CTA_POLICY=%d", p))
 	}
 	return words

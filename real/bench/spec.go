@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/pairs"
-	"github.com/simccl/simccl/internal/report/nccltests"
+	"github.com/simccl/simccl/coll/pairs"
+	"github.com/simccl/simccl/nccltests"
 	"github.com/simccl/simccl/real/internal/device"
 	"github.com/simccl/simccl/real/team"
 	"github.com/simccl/simccl/units"

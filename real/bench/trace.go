@@ -11,14 +11,14 @@ import (
 	"time"
 
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/internal/newfile"
-	"github.com/simccl/simccl/internal/tracefile"
 	"github.com/simccl/simccl/real/internal/device"
 	"github.com/simccl/simccl/real/internal/host"
 	"github.com/simccl/simccl/real/internal/nccl"
 	"github.com/simccl/simccl/real/team"
 	"github.com/simccl/simccl/trace/chrome"
+	tracefile "github.com/simccl/simccl/trace/file"
+	nccltrace "github.com/simccl/simccl/trace/nccl"
 )
 
 // Trace says where the trace of an operation goes.

@@ -6,10 +6,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/simccl/simccl/internal/overlap"
-	"github.com/simccl/simccl/internal/report/nccltests"
+	"github.com/simccl/simccl/nccltests"
 	"github.com/simccl/simccl/real/bench"
 	"github.com/simccl/simccl/real/team"
+	"github.com/simccl/simccl/study/overlap"
 	"github.com/simccl/simccl/units"
 )
 

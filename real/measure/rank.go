@@ -10,7 +10,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/newfile"
-	"github.com/simccl/simccl/internal/report/nccltests"
+	"github.com/simccl/simccl/nccltests"
 	"github.com/simccl/simccl/real/bench"
 	"github.com/simccl/simccl/real/team"
 	"github.com/simccl/simccl/units"

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/internal/cnum"
-	"github.com/simccl/simccl/internal/rules"
 	"github.com/simccl/simccl/internal/termtext"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/decl"
 )

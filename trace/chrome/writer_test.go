@@ -12,33 +12,33 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
 )
 
 // story is the example of the schema: two ranks, one transfer, one link.
 func story(sink trace.Sink) {
 	us := func(v float64) units.Time { return units.FromMicros(v) }
-	rec := nccltrace.New(sink, nccltrace.Options{Detail: nccltrace.DetailStep, Predicted: us(44.4), Tuner: "model"})
+	rec := nccl.New(sink, nccl.Options{Detail: nccl.DetailStep, Predicted: us(44.4), Tuner: "model"})
 	for r := range 2 {
-		rec.AddRank(nccltrace.Rank{Rank: r, Node: 0, GPU: r, BusID: fmt.Sprintf("0000:%02x:00.0", 0x1b+r), Host: "node0"})
+		rec.AddRank(nccl.Rank{Rank: r, Node: 0, GPU: r, BusID: fmt.Sprintf("0000:%02x:00.0", 0x1b+r), Host: "node0"})
 	}
-	c := nccltrace.Coll{Func: "AllReduce", SeqNum: 1, CommHash: "0x5f1a09c2", Count: 1 << 20, Datatype: "ncclFloat32",
+	c := nccl.Coll{Func: "AllReduce", SeqNum: 1, CommHash: "0x5f1a09c2", Count: 1 << 20, Datatype: "ncclFloat32",
 		Algorithm: "RING", Protocol: "SIMPLE", NChannels: 1, Bytes: 4 << 20, AlgBW: 94.4, BusBW: 94.4}
 	link := rec.Link("GPU0→NVS", 450)
 	flow := rec.Flow()
 	rec.Rate(link, us(6.5), 48.5)
-	rec.Steps(&nccltrace.Step{Rank: 0, Dir: nccltrace.Send, Peer: 1, Bytes: 131072, Transport: "P2P/CUMEM", Chunk: -1}, flow,
-		nccltrace.Phase{Wait: nccltrace.SendGPUWait, Start: us(5), End: us(6.5)},
-		nccltrace.Phase{Wait: nccltrace.SendWait, Start: us(6.5), End: us(17.333)})
-	rec.Steps(&nccltrace.Step{Rank: 1, Dir: nccltrace.Recv, Peer: 0, Bytes: 131072, Transport: "P2P/CUMEM", Chunk: -1}, flow,
-		nccltrace.Phase{Wait: nccltrace.RecvWait, Start: us(6.9), End: us(18.1)})
+	rec.Steps(&nccl.Step{Rank: 0, Dir: nccl.Send, Peer: 1, Bytes: 131072, Transport: "P2P/CUMEM", Chunk: -1}, flow,
+		nccl.Phase{Wait: nccl.SendGPUWait, Start: us(5), End: us(6.5)},
+		nccl.Phase{Wait: nccl.SendWait, Start: us(6.5), End: us(17.333)})
+	rec.Steps(&nccl.Step{Rank: 1, Dir: nccl.Recv, Peer: 0, Bytes: 131072, Transport: "P2P/CUMEM", Chunk: -1}, flow,
+		nccl.Phase{Wait: nccl.RecvWait, Start: us(6.9), End: us(18.1)})
 	for r := range 2 {
-		rec.Call(r, 0, us(2), nccltrace.API{Cat: "COLL_API", Name: "AllReduce", Count: 1 << 20, Datatype: "ncclFloat32", Stream: "0x0"})
-		rec.Kernel(r, 0, 0, us(4), us(44), new(nccltrace.Terms))
-		rec.Collective(nccltrace.Operation{Rank: r, Start: us(1), End: us(44.412)}, c)
+		rec.Call(r, 0, us(2), nccl.API{Cat: "COLL_API", Name: "AllReduce", Count: 1 << 20, Datatype: "ncclFloat32", Stream: "0x0"})
+		rec.Kernel(r, 0, 0, us(4), us(44), new(nccl.Terms))
+		rec.Collective(nccl.Operation{Rank: r, Start: us(1), End: us(44.412)}, c)
 	}
 	rec.Decision(0, us(1), "RING/SIMPLE", "TREE/SIMPLE", 1.25)
 	rec.Critical(us(5), us(17.333), "SendWait", 0, 0)
@@ -288,7 +288,7 @@ func spoolIn(dir string) func() (Spool, error) {
 	}
 }
 
-// createFile is internal/tracefile's Create, which imports this package.
+// createFile is trace/file's Create, which imports this package.
 func createFile(path string, opt Options) (*Writer, error) {
 	file, err := newfile.Create(path)
 	if err != nil {

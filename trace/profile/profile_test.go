@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"github.com/google/pprof/profile"
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
 	"pgregory.net/rapid"
 )
@@ -22,21 +22,21 @@ import (
 // over ranks of their times.
 func play(sink trace.Sink, seed uint64, ranks, steps int, slow units.Time) (total units.Time) {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	rec := nccltrace.New(sink, nccltrace.Options{Detail: nccltrace.DetailStep})
+	rec := nccl.New(sink, nccl.Options{Detail: nccl.DetailStep})
 	for r := range ranks {
-		rec.AddRank(nccltrace.Rank{Rank: r, GPU: r, Host: "node0"})
+		rec.AddRank(nccl.Rank{Rank: r, GPU: r, Host: "node0"})
 		start := units.Time(rng.Int64N(1000))
 		end := start + units.Time(1e6+rng.Int64N(1e6)) + slow
 		for c := range 2 {
-			rec.Kernel(r, 0, c, start+1000, end-1000, new(nccltrace.Terms))
+			rec.Kernel(r, 0, c, start+1000, end-1000, new(nccl.Terms))
 		}
 		for s := range steps {
 			from := start + units.Time(rng.Int64N(int64(end-start)))
 			to := min(from+units.Time(rng.Int64N(400000)), end)
-			rec.Steps(&nccltrace.Step{Rank: r, Channel: s % 2, Dir: nccltrace.Send, Peer: (r + 1) % ranks, Step: int64(s), Bytes: 100,
-				Transport: "P2P/CUMEM", Link: "GPU→NVS", Chunk: -1}, 0, nccltrace.Phase{Wait: nccltrace.SendWait, Start: from, End: to})
+			rec.Steps(&nccl.Step{Rank: r, Channel: s % 2, Dir: nccl.Send, Peer: (r + 1) % ranks, Step: int64(s), Bytes: 100,
+				Transport: "P2P/CUMEM", Link: "GPU→NVS", Chunk: -1}, 0, nccl.Phase{Wait: nccl.SendWait, Start: from, End: to})
 		}
-		rec.Collective(nccltrace.Operation{Rank: r, Start: start, End: end}, nccltrace.Coll{Func: "AllReduce", Algorithm: "RING", Protocol: "LL", Bytes: 4096})
+		rec.Collective(nccl.Operation{Rank: r, Start: start, End: end}, nccl.Coll{Func: "AllReduce", Algorithm: "RING", Protocol: "LL", Bytes: 4096})
 		total += end - start
 	}
 	rec.Finish(0)
@@ -79,12 +79,12 @@ func TestTotalIsTheTimeOfTheOperations(t *testing.T) {
 func TestPostedReceivesAreBehind(t *testing.T) {
 	var out bytes.Buffer
 	w := New(&out, Options{})
-	rec := nccltrace.New(w, nccltrace.Options{Detail: nccltrace.DetailStep})
-	s := nccltrace.Step{Peer: 1, Transport: "NET/IB", Dir: nccltrace.Recv, Chunk: -1}
-	rec.Steps(&s, 0, nccltrace.Phase{Wait: nccltrace.RecvWait, Start: 0, End: 9000 * units.Nanosecond})
-	s.Transport, s.Dir = "P2P/CUMEM", nccltrace.Send
-	rec.Steps(&s, 0, nccltrace.Phase{Wait: nccltrace.SendWait, Start: 2000 * units.Nanosecond, End: 6000 * units.Nanosecond})
-	rec.Collective(nccltrace.Operation{End: 10000 * units.Nanosecond}, nccltrace.Coll{Func: "AllReduce"})
+	rec := nccl.New(w, nccl.Options{Detail: nccl.DetailStep})
+	s := nccl.Step{Peer: 1, Transport: "NET/IB", Dir: nccl.Recv, Chunk: -1}
+	rec.Steps(&s, 0, nccl.Phase{Wait: nccl.RecvWait, Start: 0, End: 9000 * units.Nanosecond})
+	s.Transport, s.Dir = "P2P/CUMEM", nccl.Send
+	rec.Steps(&s, 0, nccl.Phase{Wait: nccl.SendWait, Start: 2000 * units.Nanosecond, End: 6000 * units.Nanosecond})
+	rec.Collective(nccl.Operation{End: 10000 * units.Nanosecond}, nccl.Coll{Func: "AllReduce"})
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func TestCancelledProfileEnds(t *testing.T) {
 	}
 }
 
-// createFile is internal/tracefile's Profile, which imports this package.
+// createFile is trace/file's Profile, which imports this package.
 func createFile(path string, opt Options) (*Writer, error) {
 	file, err := newfile.Create(path)
 	if err != nil {

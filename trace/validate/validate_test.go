@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
 )
 
@@ -24,7 +24,7 @@ func check(t *testing.T, text string) *Report {
 func TestOwnTracesPass(t *testing.T) {
 	var out bytes.Buffer
 	w := chrome.New(&out, chrome.Options{})
-	rec := nccltrace.New(w, nccltrace.Options{Detail: nccltrace.DetailPacket})
+	rec := nccl.New(w, nccl.Options{Detail: nccl.DetailPacket})
 	link := rec.Link("GPU0→NVS", 450)
 	end := units.Time(0)
 	for i := range 200 {
@@ -32,13 +32,13 @@ func TestOwnTracesPass(t *testing.T) {
 		flow := rec.Flow()
 		rec.Rate(link, at, float64(i%5))
 		rec.Transfer(link, at, at+2500*units.Nanosecond, 0, 1, 0, 4096)
-		rec.Steps(&nccltrace.Step{Rank: 0, Dir: nccltrace.Send, Peer: 1, Step: int64(i), Bytes: 4096, Transport: "NET/IB", Chunk: -1}, flow,
-			nccltrace.Phase{Wait: nccltrace.SendGPUWait, Start: at, End: at + 300*units.Picosecond},
-			nccltrace.Phase{Wait: nccltrace.SendWait, Start: at + 300*units.Picosecond, End: at + 3*units.Microsecond})
+		rec.Steps(&nccl.Step{Rank: 0, Dir: nccl.Send, Peer: 1, Step: int64(i), Bytes: 4096, Transport: "NET/IB", Chunk: -1}, flow,
+			nccl.Phase{Wait: nccl.SendGPUWait, Start: at, End: at + 300*units.Picosecond},
+			nccl.Phase{Wait: nccl.SendWait, Start: at + 300*units.Picosecond, End: at + 3*units.Microsecond})
 		end = at + 4*units.Microsecond
-		rec.Steps(&nccltrace.Step{Rank: 1, Dir: nccltrace.Recv, Peer: 0, Step: int64(i), Bytes: 4096, Transport: "NET/IB", Chunk: -1}, flow,
-			nccltrace.Phase{Wait: nccltrace.RecvWait, Start: at + 100, End: at + 3500*units.Nanosecond},
-			nccltrace.Phase{Wait: nccltrace.RecvGPUWait, Start: at + 3500*units.Nanosecond, End: end})
+		rec.Steps(&nccl.Step{Rank: 1, Dir: nccl.Recv, Peer: 0, Step: int64(i), Bytes: 4096, Transport: "NET/IB", Chunk: -1}, flow,
+			nccl.Phase{Wait: nccl.RecvWait, Start: at + 100, End: at + 3500*units.Nanosecond},
+			nccl.Phase{Wait: nccl.RecvGPUWait, Start: at + 3500*units.Nanosecond, End: end})
 	}
 	rec.Finish(end)
 	if err := w.Close(); err != nil {

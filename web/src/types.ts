@@ -1,4 +1,4 @@
-// What the simulator answers (internal/webapi).
+// What the simulator answers (app/web).
 
 export interface Spec {
   scenario?: number;

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/workload/calls"
 	"github.com/simccl/simccl/workload/nccllog"
 )

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/datasheet"
+	"github.com/simccl/simccl/topo/machine/datasheet"
 	"github.com/simccl/simccl/units"
 )
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/simccl/simccl/internal/datasheet"
+	"github.com/simccl/simccl/topo/machine/datasheet"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/transform"

@@ -2,7 +2,7 @@ package cut
 
 import (
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/connect"
+	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
 )
 

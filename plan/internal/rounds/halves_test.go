@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/simccl/simccl/internal/connect"
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/rules"
 )
 
 // TestHalves: the order of nodes, ranks and channels of 2.21.5, by hand from init.cc:1315

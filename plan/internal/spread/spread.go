@@ -4,7 +4,7 @@ package spread
 
 import (
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/connect"
+	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
 )
 

@@ -5,10 +5,10 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/plantest"
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/dev/plantest"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/internal/transfer"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/units"
 )
 

@@ -6,13 +6,13 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/exectest"
-	"github.com/simccl/simccl/internal/nccltrace"
+	"github.com/simccl/simccl/exec/exectest"
 	"github.com/simccl/simccl/internal/require"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/real/internal/cuda"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccl"
 )
 
 // hardware opens CUDA and returns four GPUs, the same again where there are
@@ -32,7 +32,7 @@ func hardware(t *testing.T) (*cuda.Driver, []int) {
 func TestExecutorConformsOnGPUs(t *testing.T) {
 	d, gpus := hardware(t)
 	exectest.Conform(t, []int{1, 2, 4}, func(t *testing.T, nodes int) exectest.Subject {
-		return subject(nodes, &Executor{Driver: d, GPUs: gpus, Buffered: nodes == 2, Trace: nccltrace.Options{Detail: nccltrace.DetailStep}})
+		return subject(nodes, &Executor{Driver: d, GPUs: gpus, Buffered: nodes == 2, Trace: nccl.Options{Detail: nccl.DetailStep}})
 	})
 }
 

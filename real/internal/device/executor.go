@@ -7,11 +7,11 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/check"
 	"github.com/simccl/simccl/real/internal/cuda"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
 )
 
@@ -25,7 +25,7 @@ type Executor struct {
 	Buffered bool
 	Seed     uint32
 	Timeout  time.Duration // of a run, 0: two minutes
-	Trace    nccltrace.Options
+	Trace    nccl.Options
 }
 
 // provable bounds the ops of a plan that is proved before it runs; a plan that
@@ -88,7 +88,7 @@ func (op *Case) buffer() units.Bytes {
 
 // execute runs an operation once by its plan, verified and, if a caller wants
 // to see, watched.
-func (s *Session) execute(op *Case, seed uint32, sink trace.Sink, o nccltrace.Options) (exec.Result, error) {
+func (s *Session) execute(op *Case, seed uint32, sink trace.Sink, o nccl.Options) (exec.Result, error) {
 	w, err := s.Watch(op, seed)
 	if err != nil {
 		return exec.Result{Wrong: -1}, err

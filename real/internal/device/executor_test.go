@@ -4,11 +4,11 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/exectest"
-	"github.com/simccl/simccl/internal/nccltrace"
+	"github.com/simccl/simccl/exec/exectest"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/real/internal/cuda"
 	"github.com/simccl/simccl/real/internal/cuda/fake"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
 )
 
@@ -32,7 +32,7 @@ func TestExecutorConforms(t *testing.T) {
 	}
 	d, _ := driver(t)
 	exectest.Conform(t, []int{2}, func(t *testing.T, nodes int) exectest.Subject {
-		return subject(nodes, &Executor{Driver: d, GPUs: []int{0, 1, 2, 3}, Warps: 2, Trace: nccltrace.Options{Detail: nccltrace.DetailStep}})
+		return subject(nodes, &Executor{Driver: d, GPUs: []int{0, 1, 2, 3}, Warps: 2, Trace: nccl.Options{Detail: nccl.DetailStep}})
 	})
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/msccl"
+	"github.com/simccl/simccl/plan/msccl"
 	"github.com/simccl/simccl/real/internal/cuda"
 	"github.com/simccl/simccl/trace"
 )

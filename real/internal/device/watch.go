@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/connect"
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/real/internal/cuda"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
 )
 
@@ -43,7 +43,7 @@ type slice struct {
 type lane struct {
 	rank, channel int32
 	from, to      int64
-	terms         nccltrace.Terms // of its programs, one beside another
+	terms         nccl.Terms // of its programs, one beside another
 }
 
 // Watch runs an operation once by its plan with clocks read and data checked.
@@ -109,12 +109,12 @@ func (w *Watched) read(times [][]uint64) {
 // count adds a slice to what its channel spent its time on: waits for data
 // where it receives any, else for room, and copying.
 func (l *lane) count(op *plan.Op, e *slice) {
-	wait := nccltrace.Room
+	wait := nccl.Room
 	if len(op.From) > 0 {
-		wait = nccltrace.Data
+		wait = nccl.Data
 	}
 	l.terms[wait] += since(max(e.moving-e.began, 0))
-	l.terms[nccltrace.Copy] += since(max(e.end-e.moving, 0))
+	l.terms[nccl.Copy] += since(max(e.end-e.moving, 0))
 }
 
 func (w *Watched) add(op *plan.Op, e slice) {
@@ -214,56 +214,56 @@ func (w *Watched) local(rank int32) bool {
 
 // WriteTrace writes the run to a sink: kernels, both ends of every message, the
 // operation. Arrows have the same number in every process.
-func (w *Watched) WriteTrace(sink trace.Sink, o nccltrace.Options) {
-	rec := nccltrace.New(sink, o)
+func (w *Watched) WriteTrace(sink trace.Sink, o nccl.Options) {
+	rec := nccl.New(sink, o)
 	p, res := w.op.Plan, w.Result()
 	for _, r := range w.s.ranks {
-		rec.AddRank(nccltrace.Rank{Rank: r.id, Node: int(p.Comm.NodeOf[r.id]), GPU: r.dev.Index, BusID: r.dev.BusID, Host: "node0"})
+		rec.AddRank(nccl.Rank{Rank: r.id, Node: int(p.Comm.NodeOf[r.id]), GPU: r.dev.Index, BusID: r.dev.BusID, Host: "node0"})
 	}
 	for i := range w.lanes {
 		l := &w.lanes[i]
 		to := max(l.to, l.from+1)
-		l.terms.Rest(nccltrace.Overhead, since(to-l.from))
+		l.terms.Rest(nccl.Overhead, since(to-l.from))
 		rec.Kernel(int(l.rank), 0, int(l.channel), since(l.from), since(to), &l.terms)
 	}
-	if rec.Wanted(nccltrace.DetailStep) {
+	if rec.Wanted(nccl.DetailStep) {
 		w.traceSteps(rec)
 	}
 	req := &p.Req
 	for _, r := range w.s.ranks {
-		op := nccltrace.Operation{Rank: r.id, End: res.Elapsed}
+		op := nccl.Operation{Rank: r.id, End: res.Elapsed}
 		if req.Func.IsP2P() {
-			rec.PointToPoint(op, nccltrace.P2P{CommHash: "0x1", Peer: r.id, Count: req.Count, Datatype: req.Type.String(), NChannels: p.Comm.P2PChannels})
+			rec.PointToPoint(op, nccl.P2P{CommHash: "0x1", Peer: r.id, Count: req.Count, Datatype: req.Type.String(), NChannels: p.Comm.P2PChannels})
 			continue
 		}
-		rec.Collective(op, nccltrace.Coll{Func: req.Func.String(), SeqNum: 1, CommHash: "0x1", Count: req.Count, Datatype: req.Type.String(),
+		rec.Collective(op, nccl.Coll{Func: req.Func.String(), SeqNum: 1, CommHash: "0x1", Count: req.Count, Datatype: req.Type.String(),
 			Algorithm: req.Algo.LogName(), Protocol: req.Proto.LogName(), NChannels: p.Split.NChannels, Bytes: w.op.Sizes.Bytes(req.Type), AlgBW: res.AlgBW, BusBW: res.BusBW})
 	}
 	rec.Finish(res.Elapsed)
 }
 
 // traceSteps writes the messages in the order of their ends.
-func (w *Watched) traceSteps(rec *nccltrace.Recorder) {
+func (w *Watched) traceSteps(rec *nccl.Recorder) {
 	type event struct {
-		step  nccltrace.Step
+		step  nccl.Step
 		flow  int64
-		phase nccltrace.Phase
+		phase nccl.Phase
 	}
 	var all []event
 	for id := range w.sends {
 		c := w.op.Plan.Conn(int32(id))
 		both := w.local(c.Src) && w.local(c.Dst)
-		for d, list := range [][]slice{nccltrace.Send: w.sends[id], nccltrace.Recv: w.recvs[id]} {
+		for d, list := range [][]slice{nccl.Send: w.sends[id], nccl.Recv: w.recvs[id]} {
 			for k, e := range list {
-				x := event{step: nccltrace.Step{Rank: int(c.Src), Peer: int(c.Dst), Channel: int(c.Channel), Dir: nccltrace.Dir(d), Step: int64(k), Slot: k % plan.FIFOSteps,
+				x := event{step: nccl.Step{Rank: int(c.Src), Peer: int(c.Dst), Channel: int(c.Channel), Dir: nccl.Dir(d), Step: int64(k), Slot: k % plan.FIFOSteps,
 					Bytes: e.bytes, Transport: transportWord(c.Route.Transport), Chunk: int64(e.chunk)}}
-				x.phase = nccltrace.Phase{Wait: nccltrace.SendWait, Start: since(e.moving), End: since(max(e.end, e.moving+shortest))}
-				if x.step.Dir == nccltrace.Recv {
+				x.phase = nccl.Phase{Wait: nccl.SendWait, Start: since(e.moving), End: since(max(e.end, e.moving+shortest))}
+				if x.step.Dir == nccl.Recv {
 					if e.bytes == 0 && both { // it may have come before it was sent
 						e.end = max(e.end, w.sends[id][k].moving+shortest)
 					}
 					x.step.Rank, x.step.Peer = x.step.Peer, x.step.Rank
-					x.phase = nccltrace.Phase{Wait: nccltrace.RecvWait, Start: since(min(e.began, e.end-shortest)), End: since(e.end)}
+					x.phase = nccl.Phase{Wait: nccl.RecvWait, Start: since(min(e.began, e.end-shortest)), End: since(e.end)}
 				}
 				if e.first { // an arrow to another process is whole when traces are merged
 					x.flow = int64(id)<<24 + int64(k) + 1

@@ -5,9 +5,9 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/config/netcfg"
-	"github.com/simccl/simccl/internal/exectest"
-	"github.com/simccl/simccl/internal/nccltrace"
+	"github.com/simccl/simccl/exec/exectest"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
 )
 
@@ -18,7 +18,7 @@ func subject(nodes int, w *Wire) exectest.Subject {
 	c := exectest.Comm(max(perNode, 1), nodes, 2)
 	c.BuffSizes = [3]units.Bytes{32 << 10, 8 * 5760 * 8, 64 << 10}
 	c.P2PChunkSize, c.NVLSChunkSize = 8<<10, 8<<10
-	return exectest.Subject{Comm: c, Executor: New(Config{Wire: w, Trace: nccltrace.Options{Detail: nccltrace.DetailStep}}), Arrows: true, Skip: func(r plan.Request) string {
+	return exectest.Subject{Comm: c, Executor: New(Config{Wire: w, Trace: nccl.Options{Detail: nccl.DetailStep}}), Arrows: true, Skip: func(r plan.Request) string {
 		if w != nil && (r.Algo == coll.NVLS || r.Algo == coll.NVLSTree) && !r.Func.IsP2P() {
 			return "a wire has no NVLink multicast"
 		}

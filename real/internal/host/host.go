@@ -12,10 +12,10 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/real/internal/transport"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccl"
 )
 
 // Exchange carries the handles of connections between ranks; bootstrap.Group is
@@ -47,7 +47,7 @@ type Config struct {
 	// Timeout bounds a run, default 2 minutes.
 	Timeout time.Duration
 	// Trace chooses what is written to a sink.
-	Trace nccltrace.Options
+	Trace nccl.Options
 }
 
 // Executor implements exec.Executor.

@@ -5,21 +5,21 @@ import (
 	"slices"
 	"time"
 
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/real/internal/transport"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
 )
 
 // traceProxies traces what each rank's pump did: an operation for each of its
 // connections, and where it had nothing to do.
-func (s *Session) traceProxies(rec *nccltrace.Recorder) {
+func (s *Session) traceProxies(rec *nccl.Recorder) {
 	for _, q := range s.pumps {
 		for _, o := range q.sends {
-			proxyOp(rec, &o.conn, nccltrace.Send, s.x.log.sends[o.conn.ID], o.hops)
+			proxyOp(rec, &o.conn, nccl.Send, s.x.log.sends[o.conn.ID], o.hops)
 		}
 		for _, i := range q.recvs {
-			proxyOp(rec, &i.conn, nccltrace.Recv, s.x.log.recvs[i.conn.ID], i.hops)
+			proxyOp(rec, &i.conn, nccl.Recv, s.x.log.recvs[i.conn.ID], i.hops)
 		}
 		for _, n := range q.idle {
 			rec.Proxy(int(q.rank), at(n[0]), at(n[1]), "Idle")
@@ -30,12 +30,12 @@ func (s *Session) traceProxies(rec *nccltrace.Recorder) {
 // proxyOp writes a connection's messages as one operation: a send from its
 // program's first poll of it until the net is done, a receive from its first
 // offer until the program is done.
-func proxyOp(rec *nccltrace.Recorder, c *plan.Conn, d nccltrace.Dir, pieces []piece, hops []hop) {
+func proxyOp(rec *nccl.Recorder, c *plan.Conn, d nccl.Dir, pieces []piece, hops []hop) {
 	if len(pieces) == 0 {
 		return
 	}
-	op := nccltrace.ProxyOp{Rank: int(c.Src), Peer: int(c.Dst), Channel: int(c.Channel), Dir: d, Steps: int64(len(pieces))}
-	if d == nccltrace.Recv {
+	op := nccl.ProxyOp{Rank: int(c.Src), Peer: int(c.Dst), Channel: int(c.Channel), Dir: d, Steps: int64(len(pieces))}
+	if d == nccl.Recv {
 		op.Rank, op.Peer = op.Peer, op.Rank
 	}
 	from, to := pieces[0].began, int64(0)
@@ -46,7 +46,7 @@ func proxyOp(rec *nccltrace.Recorder, c *plan.Conn, d nccltrace.Dir, pieces []pi
 		to = max(to, pieces[i].end)
 	}
 	for _, h := range hops {
-		if d == nccltrace.Send {
+		if d == nccl.Send {
 			to = max(to, h.to)
 		} else {
 			from = min(from, h.from)
@@ -76,13 +76,13 @@ const portNode = 64
 // place is where a connection's end is on a timeline.
 type place struct {
 	s       *Session
-	rec     *nccltrace.Recorder
+	rec     *nccl.Recorder
 	nic     int
 	number  int32 // of the end at its port
 	rank    int32
 	peer    int32
 	channel int32
-	role    nccltrace.QPRole
+	role    nccl.QPRole
 	qps     map[int]int // lane → handle
 }
 
@@ -93,7 +93,7 @@ type request struct {
 }
 
 // traceWork traces the work requests of every port, each on its queue pair.
-func (s *Session) traceWork(rec *nccltrace.Recorder) {
+func (s *Session) traceWork(rec *nccl.Recorder) {
 	var all []request
 	ends := s.x.p.PortEnds()
 	keep := func(p *place, works []transport.Work) {
@@ -104,11 +104,11 @@ func (s *Session) traceWork(rec *nccltrace.Recorder) {
 	for _, q := range s.pumps {
 		for _, o := range q.sends {
 			c := &o.conn
-			keep(s.place(rec, c, c.Src, c.Dst, c.Route.SrcNet, ends.Src[c.ID], nccltrace.QPOut), o.works)
+			keep(s.place(rec, c, c.Src, c.Dst, c.Route.SrcNet, ends.Src[c.ID], nccl.QPOut), o.works)
 		}
 		for _, i := range q.recvs {
 			c := &i.conn
-			keep(s.place(rec, c, c.Dst, c.Src, c.Route.DstNet, ends.Dst[c.ID], nccltrace.QPIn), i.works)
+			keep(s.place(rec, c, c.Dst, c.Src, c.Route.DstNet, ends.Dst[c.ID], nccl.QPIn), i.works)
 		}
 	}
 	// Counters need posts and completions in the order of time.
@@ -131,13 +131,13 @@ func (s *Session) traceWork(rec *nccltrace.Recorder) {
 }
 
 // place declares a connection's end.
-func (s *Session) place(rec *nccltrace.Recorder, c *plan.Conn, rank, peer, net, number int32, role nccltrace.QPRole) *place {
+func (s *Session) place(rec *nccl.Recorder, c *plan.Conn, rank, peer, net, number int32, role nccl.QPRole) *place {
 	w := s.e.cfg.Wire
 	dev := w.Device(rank, net)
 	if net < 0 {
 		net = int32(portNode + dev)
 	}
-	port := nccltrace.Port{Node: int(s.x.p.Comm.NodeOf[rank]), Net: int(net), Sockets: w.Net.Name() == "Socket"}
+	port := nccl.Port{Node: int(s.x.p.Comm.NodeOf[rank]), Net: int(net), Sockets: w.Net.Name() == "Socket"}
 	if devs, err := w.Net.Devices(); err == nil && dev < len(devs) {
 		port.Name = devs[dev].Name
 	}
@@ -150,9 +150,9 @@ func (p *place) qp(lane, lanes int) int {
 	if !ok {
 		role := p.role
 		if lane >= lanes {
-			role = nccltrace.QPFlush
+			role = nccl.QPFlush
 		}
-		h = p.rec.QP(p.nic, int(nccltrace.FirstQP(p.number, int32(lanes)))+lane, int(p.peer), int(p.channel), role)
+		h = p.rec.QP(p.nic, int(nccl.FirstQP(p.number, int32(lanes)))+lane, int(p.peer), int(p.channel), role)
 		p.qps[lane] = h
 	}
 	return h
@@ -163,7 +163,7 @@ func (r *request) trace(done bool) {
 	log := r.s.x.log
 	from := max(r.Posted.Sub(log.began).Nanoseconds(), 0)
 	to := max(r.Done.Sub(log.began).Nanoseconds(), from+1)
-	w := nccltrace.WorkRequest{NIC: r.nic, QP: r.qp(r.Lane, r.Lanes), Rank: int(r.rank), Device: r.Device, QPNum: int64(r.QP),
+	w := nccl.WorkRequest{NIC: r.nic, QP: r.qp(r.Lane, r.Lanes), Rank: int(r.rank), Device: r.Device, QPNum: int64(r.QP),
 		Opcode: r.Opcode, ID: int64(r.ID), Size: units.Bytes(r.Size)}
 	switch {
 	case !done:

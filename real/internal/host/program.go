@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
 )
 
@@ -18,10 +18,10 @@ type runner struct {
 	scratch []byte
 	ctx     context.Context
 	op      plan.Op
-	steps   int64           // of one slice
-	sum     nccltrace.Terms // of the run that is watched
-	end     int64           // of its last piece
-	first   bool            // slice of its op
+	steps   int64      // of one slice
+	sum     nccl.Terms // of the run that is watched
+	end     int64      // of its last piece
+	first   bool       // slice of its op
 }
 
 // go1 runs the program to its end.

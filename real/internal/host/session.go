@@ -12,10 +12,10 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/check"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
 )
 
@@ -189,7 +189,7 @@ func (s *Session) stuck() error {
 
 func (x *run) runLane(ctx context.Context, l *lane) error {
 	began := x.log.now()
-	var terms nccltrace.Terms
+	var terms nccl.Terms
 	for _, phase := range l.phases {
 		errs := make([]error, len(phase))
 		rs := make([]*runner, len(phase))

@@ -7,12 +7,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/connect"
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/real/internal/transport"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
 )
 
@@ -46,8 +46,8 @@ type piece struct {
 }
 
 // terms are what a program knows of where its time went.
-func (p *piece) terms() (t nccltrace.Terms) {
-	t[nccltrace.Data], t[nccltrace.Room], t[nccltrace.Copy] = at(p.came-p.began), at(p.moving-p.came), at(p.end-p.moving)
+func (p *piece) terms() (t nccl.Terms) {
+	t[nccl.Data], t[nccl.Room], t[nccl.Copy] = at(p.came-p.began), at(p.moving-p.came), at(p.end-p.moving)
 	return t
 }
 
@@ -60,10 +60,10 @@ type hop struct{ tried, from, to, flushed int64 }
 type span struct {
 	rank, channel int32
 	from, to      int64
-	terms         nccltrace.Terms
+	terms         nccl.Terms
 }
 
-func (l *log) kernel(n *lane, began int64, terms *nccltrace.Terms) {
+func (l *log) kernel(n *lane, began int64, terms *nccl.Terms) {
 	to := l.now()
 	l.mu.Lock()
 	l.lanes = append(l.lanes, span{n.rank, n.channel, began, to, *terms})
@@ -89,7 +89,7 @@ func (r *runner) note(p piece) {
 }
 
 // last returns where the time went of the program that ended last.
-func last(rs []*runner) (terms nccltrace.Terms) {
+func last(rs []*runner) (terms nccl.Terms) {
 	end := int64(-1)
 	for _, r := range rs {
 		if r.end > end {
@@ -134,9 +134,9 @@ func (s *Session) watchWork(c any, to *[]transport.Work) {
 
 // stepEvent is a step ready to be written.
 type stepEvent struct {
-	step   nccltrace.Step
+	step   nccl.Step
 	flow   int64
-	phases []nccltrace.Phase
+	phases []nccl.Phase
 }
 
 func (e *stepEvent) end() units.Time { return e.phases[len(e.phases)-1].End }
@@ -147,20 +147,20 @@ func (s *Session) trace(sink trace.Sink, res *exec.Result) {
 	if l == nil {
 		return
 	}
-	rec := nccltrace.New(sink, s.e.cfg.Trace)
+	rec := nccl.New(sink, s.e.cfg.Trace)
 	for _, r := range s.ranks {
-		rec.AddRank(nccltrace.Rank{Rank: int(r), Node: int(s.x.p.Comm.NodeOf[r]), GPU: int(s.x.p.Comm.LocalRank[r]), Host: fmt.Sprintf("node%d", s.x.p.Comm.NodeOf[r])})
+		rec.AddRank(nccl.Rank{Rank: int(r), Node: int(s.x.p.Comm.NodeOf[r]), GPU: int(s.x.p.Comm.LocalRank[r]), Host: fmt.Sprintf("node%d", s.x.p.Comm.NodeOf[r])})
 	}
 	slices.SortFunc(l.lanes, func(a, b span) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.channel, b.channel))
 	})
 	for _, k := range l.lanes {
 		to := max(k.to, k.from+1)
-		k.terms.Rest(nccltrace.Overhead, at(to-k.from))
+		k.terms.Rest(nccl.Overhead, at(to-k.from))
 		rec.Kernel(int(k.rank), 0, int(k.channel), at(k.from), at(to), &k.terms)
 	}
 	s.traceProxies(rec)
-	if rec.Wanted(nccltrace.DetailStep) {
+	if rec.Wanted(nccl.DetailStep) {
 		s.traceSteps(rec)
 		s.traceWork(rec)
 	}
@@ -171,7 +171,7 @@ func (s *Session) trace(sink trace.Sink, res *exec.Result) {
 func at(ns int64) units.Time { return units.Time(ns) * units.Nanosecond }
 
 // traceSteps traces both ends of every message, in the order of their ends.
-func (s *Session) traceSteps(rec *nccltrace.Recorder) {
+func (s *Session) traceSteps(rec *nccl.Recorder) {
 	out, in := map[int32]*outgoing{}, map[int32]*incoming{}
 	for _, q := range s.pumps {
 		for _, o := range q.sends {
@@ -185,12 +185,12 @@ func (s *Session) traceSteps(rec *nccltrace.Recorder) {
 	for id := range s.x.log.sends {
 		c := s.x.p.Conn(int32(id))
 		for k, p := range s.x.log.sends[id] {
-			e := s.event(&c, nccltrace.Send, k, &p)
+			e := s.event(&c, nccl.Send, k, &p)
 			e.sent(&p, out[c.ID], k)
 			all = append(all, e)
 		}
 		for k, p := range s.x.log.recvs[id] {
-			e := s.event(&c, nccltrace.Recv, k, &p)
+			e := s.event(&c, nccl.Recv, k, &p)
 			e.received(&p, in[c.ID], k)
 			all = append(all, e)
 		}
@@ -203,10 +203,10 @@ func (s *Session) traceSteps(rec *nccltrace.Recorder) {
 
 // event describes a connection's k-th message. Its arrow's number is the same
 // in every process, so that arrows between them join when traces are merged.
-func (s *Session) event(c *plan.Conn, d nccltrace.Dir, k int, p *piece) stepEvent {
-	e := stepEvent{step: nccltrace.Step{Rank: int(c.Src), Peer: int(c.Dst), Channel: int(c.Channel), Dir: d, Step: int64(k),
+func (s *Session) event(c *plan.Conn, d nccl.Dir, k int, p *piece) stepEvent {
+	e := stepEvent{step: nccl.Step{Rank: int(c.Src), Peer: int(c.Dst), Channel: int(c.Channel), Dir: d, Step: int64(k),
 		Slot: k % plan.FIFOSteps, Bytes: units.Bytes(p.bytes), Transport: s.word(c), Chunk: int64(p.chunk)}}
-	if d == nccltrace.Recv {
+	if d == nccl.Recv {
 		e.step.Rank, e.step.Peer = e.step.Peer, e.step.Rank
 	}
 	if p.first {
@@ -233,24 +233,24 @@ func (s *Session) word(c *plan.Conn) string {
 func (e *stepEvent) sent(p *piece, o *outgoing, k int) {
 	terms := p.terms()
 	if o == nil || k >= len(o.hops) {
-		terms[nccltrace.Data], terms[nccltrace.Room] = 0, 0
-		e.phases = []nccltrace.Phase{phase(nccltrace.SendWait, p.moving, max(p.end, p.moving+2), terms)}
+		terms[nccl.Data], terms[nccl.Room] = 0, 0
+		e.phases = []nccl.Phase{phase(nccl.SendWait, p.moving, max(p.end, p.moving+2), terms)}
 		return
 	}
 	h := o.hops[k]
 	from := max(h.from, p.end)
-	var peer nccltrace.Terms
-	peer[nccltrace.Proxy] = at(min(max(h.tried, p.end), from) - p.end)
-	peer.Rest(nccltrace.CTS, at(from-p.end))
-	e.phases = []nccltrace.Phase{phase(nccltrace.SendGPUWait, p.began, p.end, terms), phase(nccltrace.SendPeerWait, p.end, from, peer),
-		phase(nccltrace.SendWait, from, max(h.to, from+2), nccltrace.Terms{})}
+	var peer nccl.Terms
+	peer[nccl.Proxy] = at(min(max(h.tried, p.end), from) - p.end)
+	peer.Rest(nccl.CTS, at(from-p.end))
+	e.phases = []nccl.Phase{phase(nccl.SendGPUWait, p.began, p.end, terms), phase(nccl.SendPeerWait, p.end, from, peer),
+		phase(nccl.SendWait, from, max(h.to, from+2), nccl.Terms{})}
 }
 
 // received fills the phases of a receive.
 func (e *stepEvent) received(p *piece, i *incoming, k int) {
 	if i == nil || k >= len(i.hops) {
 		to := max(p.end, 2)
-		e.phases = []nccltrace.Phase{phase(nccltrace.RecvWait, min(p.began, to-2), to, p.terms())}
+		e.phases = []nccl.Phase{phase(nccl.RecvWait, min(p.began, to-2), to, p.terms())}
 		return
 	}
 	h := i.hops[k]
@@ -258,29 +258,29 @@ func (e *stepEvent) received(p *piece, i *incoming, k int) {
 	// NCCL reports this wait where nothing is flushed, too (net.cc:1522).
 	from, flushed := min(h.from, came-2), max(h.flushed, came+1)
 	to := max(p.end, flushed)
-	one := func(t nccltrace.Term, d int64) (terms nccltrace.Terms) {
+	one := func(t nccl.Term, d int64) (terms nccl.Terms) {
 		terms[t] = at(d)
 		return terms
 	}
-	e.phases = []nccltrace.Phase{phase(nccltrace.RecvWait, from, came, one(nccltrace.Data, came-from)),
-		phase(nccltrace.RecvFlushWait, came, flushed, one(nccltrace.Flush, flushed-came)),
-		phase(nccltrace.RecvGPUWait, flushed, to, one(nccltrace.GPU, to-flushed))}
+	e.phases = []nccl.Phase{phase(nccl.RecvWait, from, came, one(nccl.Data, came-from)),
+		phase(nccl.RecvFlushWait, came, flushed, one(nccl.Flush, flushed-came)),
+		phase(nccl.RecvGPUWait, flushed, to, one(nccl.GPU, to-flushed))}
 }
 
-func phase(w nccltrace.Wait, from, to int64, t nccltrace.Terms) nccltrace.Phase {
-	return nccltrace.Phase{Wait: w, Start: at(from), End: at(to), Terms: t}
+func phase(w nccl.Wait, from, to int64, t nccl.Terms) nccl.Phase {
+	return nccl.Phase{Wait: w, Start: at(from), End: at(to), Terms: t}
 }
 
 // traceOperation traces the operation of every local rank.
-func (s *Session) traceOperation(rec *nccltrace.Recorder, res *exec.Result) {
+func (s *Session) traceOperation(rec *nccl.Recorder, res *exec.Result) {
 	req := &s.x.p.Req
 	for _, r := range s.ranks {
 		if req.Func.IsP2P() {
-			rec.PointToPoint(nccltrace.Operation{Rank: int(r), End: res.Elapsed}, nccltrace.P2P{CommHash: "0x1", Peer: int(r), Count: req.Count, Datatype: req.Type.String(), NChannels: s.x.p.Comm.P2PChannels})
+			rec.PointToPoint(nccl.Operation{Rank: int(r), End: res.Elapsed}, nccl.P2P{CommHash: "0x1", Peer: int(r), Count: req.Count, Datatype: req.Type.String(), NChannels: s.x.p.Comm.P2PChannels})
 			continue
 		}
 		l := s.x.p.Layout(r)
-		rec.Collective(nccltrace.Operation{Rank: int(r), End: res.Elapsed}, nccltrace.Coll{Func: req.Func.String(), SeqNum: 1, CommHash: "0x1", Count: req.Count,
+		rec.Collective(nccl.Operation{Rank: int(r), End: res.Elapsed}, nccl.Coll{Func: req.Func.String(), SeqNum: 1, CommHash: "0x1", Count: req.Count,
 			Datatype: req.Type.String(), Algorithm: req.Algo.LogName(), Protocol: req.Proto.LogName(), NChannels: s.x.p.Split.NChannels,
 			Bytes: max(l.Input, l.Output), AlgBW: res.AlgBW, BusBW: res.BusBW})
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/config/netcfg"
+	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/internal/iflist"
 )
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/simccl/simccl/config/netcfg"
-	"github.com/simccl/simccl/internal/connect"
+	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/real/internal/transport"
 )
 

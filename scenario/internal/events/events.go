@@ -3,9 +3,9 @@ package events
 
 import (
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/trace/profile"
 	"github.com/simccl/simccl/tuning"
 	"github.com/simccl/simccl/units"
@@ -49,7 +49,7 @@ type Calls struct {
 
 // Track counts lanes that have no number reserved.
 func (c *Calls) Track(t trace.Track) trace.TrackID {
-	if nccltrace.Overflows(&t) {
+	if nccl.Overflows(&t) {
 		if c.Over == nil {
 			c.Over = map[[2]int64]bool{}
 		}

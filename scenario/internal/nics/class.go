@@ -8,11 +8,11 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/simccl/simccl/internal/netplugin"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/builtin"
+	"github.com/simccl/simccl/tuning/netplugin"
 )
 
 // Named is the class that is asked for, or that machines are on by their names; empty

@@ -4,10 +4,10 @@ import (
 	"fmt"
 
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/netplugin"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
+	"github.com/simccl/simccl/tuning/netplugin"
 )
 
 // sockets is the kind of networks over which NCCL's own plugin has TCP.

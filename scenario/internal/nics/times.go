@@ -1,8 +1,8 @@
 package nics
 
 import (
-	"github.com/simccl/simccl/internal/netplugin"
 	"github.com/simccl/simccl/sim/gpu"
+	"github.com/simccl/simccl/tuning/netplugin"
 )
 
 // Times says in a line what a class is and how sure its times are between machines; plugin

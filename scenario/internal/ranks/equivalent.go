@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccl"
 )
 
 const (
@@ -18,8 +18,8 @@ const (
 )
 
 // Summarised reports whether a trace is to have equivalent ranks once.
-func Summarised(n int, opt *nccltrace.Options) bool {
-	return n > shownRanks && opt.Detail >= nccltrace.DetailStep && opt.Mask == 0 && !opt.Periods
+func Summarised(n int, opt *nccl.Options) bool {
+	return n > shownRanks && opt.Detail >= nccl.DetailStep && opt.Mask == 0 && !opt.Periods
 }
 
 // Equivalent are the ranks of one operation by what they do: two of a class have the
@@ -40,7 +40,7 @@ type Equivalent struct {
 func Watch(nodeOf []int32, cancelled func() error) *Equivalent {
 	e := &Equivalent{nodeOf: nodeOf}
 	e.seen = watcher{sums: make([]uint64, len(nodeOf)), known: map[[2]int64]trace.TrackID{}}
-	e.Sink = nccltrace.CriticalPath(&e.seen, cancelled)
+	e.Sink = nccl.CriticalPath(&e.seen, cancelled)
 	return e
 }
 
@@ -114,7 +114,7 @@ func (s *watcher) Track(t trace.Track) trace.TrackID {
 	id := trace.TrackID(len(s.tracks))
 	s.known[key] = id
 	path := trace.TrackID(0)
-	if t.Process == nccltrace.CriticalPID {
+	if t.Process == nccl.CriticalPID {
 		path = s.path.Track(t) + 1
 	}
 	s.tracks, s.onPath = append(s.tracks, t), append(s.onPath, path)
@@ -130,7 +130,7 @@ func (s *watcher) Emit(e *trace.Event) {
 		return
 	}
 	t := &s.tracks[e.Track]
-	rank := t.Process - nccltrace.RankPID
+	rank := t.Process - nccl.RankPID
 	if e.Phase != trace.Slice || rank < 0 || rank >= int64(len(s.sums)) {
 		return
 	}
@@ -161,11 +161,11 @@ type drawing struct {
 
 // Track registers a lane.
 func (s *drawing) Track(t trace.Track) trace.TrackID {
-	if rank := t.Process - nccltrace.RankPID; rank >= 0 && rank < int64(len(s.count)) && s.count[rank] > 1 {
+	if rank := t.Process - nccl.RankPID; rank >= 0 && rank < int64(len(s.count)) && s.count[rank] > 1 {
 		t.ProcessName += fmt.Sprintf(" · and %d equivalent", s.count[rank]-1)
 	}
 	id := s.Sink.Track(t)
-	if t.Process == nccltrace.LinksPID {
+	if t.Process == nccl.LinksPID {
 		node, _, _ := strings.Cut(t.ThreadName, " ")
 		s.off[id] = strings.HasPrefix(node, "node") && !s.nodes[node]
 	}
@@ -184,7 +184,7 @@ func (s *drawing) Close() error {
 	if o, ok := s.Sink.(trace.Orderer); ok {
 		for rank, n := range s.count {
 			if s.Drawn(rank) {
-				o.Order(nccltrace.RankPID+int64(rank), -int64(n))
+				o.Order(nccl.RankPID+int64(rank), -int64(n))
 			}
 		}
 	}

@@ -5,9 +5,9 @@ import (
 	"math"
 	"slices"
 
+	"github.com/simccl/simccl/internal/parallel"
 	"github.com/simccl/simccl/sim/internal/event"
 	"github.com/simccl/simccl/sim/internal/host"
-	"github.com/simccl/simccl/sim/internal/team"
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/units"
 )
@@ -333,7 +333,7 @@ func (a *apart) workersOf() []int32 {
 // all is what Engine.Run is, from the division on.
 func (a *apart) all(ctx context.Context) error {
 	e := a.e
-	t := team.New(a.workers, a.workersOf(), a.run)
+	t := parallel.New(a.workers, a.workersOf(), a.run)
 	defer t.Dismiss()
 	for {
 		if ctx.Err() != nil {
@@ -393,7 +393,7 @@ func (a *apart) earliest() (at units.Time, ok bool) {
 // side has the parts of one side run up to the limit, and delivers what they have written.
 // Where there was little to do the last times, it does not call the others: many windows
 // follow each other in turn, one with much to do and one with little.
-func (a *apart) side(t *team.Team, which int) {
+func (a *apart) side(t *parallel.Team, which int) {
 	a.turn = a.turn[:0]
 	from, to := 0, a.ranks
 	if which == ofNetwork {

@@ -5,9 +5,9 @@ import (
 	"context"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/variates"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/gpu"
-	"github.com/simccl/simccl/sim/internal/chance"
 	"github.com/simccl/simccl/sim/internal/event"
 	"github.com/simccl/simccl/sim/internal/host"
 	"github.com/simccl/simccl/sim/internal/route"
@@ -105,12 +105,12 @@ type Group struct {
 	Joint    wire.RouteID // of ops with several peers, -1 where there are none
 	perRound int32        // ops that one primitive of NCCL was cut into
 	held     heldSlice
-	drift    float64       // static share of this channel
-	draws    chance.Stream // of the jitter of its pieces
-	heads    []int32       // connections of its round over the heads
-	round    []roundPiece  // pieces of a round over the heads that wait for its end
-	folded   *Folded       // nil where every rank runs
-	local    wire.RouteID  // of what stays in its device's memory
+	drift    float64         // static share of this channel
+	draws    variates.Stream // of the jitter of its pieces
+	heads    []int32         // connections of its round over the heads
+	round    []roundPiece    // pieces of a round over the heads that wait for its end
+	folded   *Folded         // nil where every rank runs
+	local    wire.RouteID    // of what stays in its device's memory
 	_        [4]byte
 }
 

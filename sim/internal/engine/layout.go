@@ -4,9 +4,9 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/connect"
+	"github.com/simccl/simccl/connect"
+	"github.com/simccl/simccl/internal/variates"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/sim/internal/chance"
 	"github.com/simccl/simccl/sim/internal/host"
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/units"
@@ -111,10 +111,10 @@ func NewGroup(e *Engine, j *Job, pr *plan.Program, dev, sm int32) Group {
 	if e.like != nil {
 		g.draws = e.like(pr).draws
 	} else {
-		g.draws = chance.StreamOf(e.seed, uint64(dev), uint64(pr.Channel)<<32|uint64(pr.Group))
+		g.draws = variates.StreamOf(e.seed, uint64(dev), uint64(pr.Channel)<<32|uint64(pr.Group))
 	}
 	if e.Jitter.Channel > 0 {
-		g.drift = e.Jitter.Channel * chance.Normal(e.seed, uint64(dev), uint64(pr.Channel), 1<<40)
+		g.drift = e.Jitter.Channel * variates.Normal(e.seed, uint64(dev), uint64(pr.Channel), 1<<40)
 	}
 	return g
 }

@@ -3,9 +3,9 @@ package fold
 import (
 	"slices"
 
-	"github.com/simccl/simccl/internal/connect"
+	"github.com/simccl/simccl/connect"
+	"github.com/simccl/simccl/internal/variates"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/sim/internal/chance"
 	"github.com/simccl/simccl/sim/internal/host"
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/topo"
@@ -133,7 +133,7 @@ const maxPeriod = 64
 // one group to the next.
 func (x *Config) period(p *plan.Plan) int32 {
 	r, c := x.Fabric.Router(), p.Comm
-	marks := make([]chance.Multiset, c.NNodes)
+	marks := make([]variates.Multiset, c.NNodes)
 	var route []int32
 	for id := range min(maxRoutes, p.NumConns()) {
 		pc := p.Conn(id)
@@ -149,10 +149,10 @@ func (x *Config) period(p *plan.Plan) int32 {
 		for _, i := range route {
 			t += x.Fabric.Wires[i].Latency
 		}
-		marks[c.NodeOf[pc.Src]].Add(chance.Mix(uint64(pc.Channel)<<32|uint64(c.LocalRank[pc.Src]))^uint64(t), 1)
+		marks[c.NodeOf[pc.Src]].Add(variates.Mix(uint64(pc.Channel)<<32|uint64(c.LocalRank[pc.Src]))^uint64(t), 1)
 	}
 	for d := 1; d <= maxPeriod && d < c.NNodes; d++ {
-		repeats := func(i int, m chance.Multiset) bool { return m == marks[i%d] }
+		repeats := func(i int, m variates.Multiset) bool { return m == marks[i%d] }
 		if c.NNodes%d == 0 && all(marks, repeats) {
 			return int32(d)
 		}

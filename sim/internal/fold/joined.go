@@ -3,8 +3,8 @@ package fold
 import (
 	"slices"
 
+	"github.com/simccl/simccl/internal/variates"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/sim/internal/chance"
 	"github.com/simccl/simccl/sim/internal/fold/internal/parts"
 )
 
@@ -63,11 +63,11 @@ func joint(p *plan.Plan, own []*symmetry) *symmetry {
 	}
 	members, _ := parts.Members(p)
 	lo, hi := parts.Channels(members)
-	known := map[chance.Multiset]int32{}
+	known := map[variates.Multiset]int32{}
 	for ch := lo; ch <= hi; ch++ {
 		of := make([]int32, p.Comm.NRanks)
 		for r := range of {
-			var f chance.Multiset
+			var f variates.Multiset
 			some := false
 			for i := range members {
 				if m := &members[i]; ch >= m.Lo && ch <= m.Hi {

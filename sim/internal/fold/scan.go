@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/simccl/simccl/internal/connect"
+	"github.com/simccl/simccl/connect"
+	"github.com/simccl/simccl/internal/variates"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/sim/internal/chance"
 	"github.com/simccl/simccl/sim/internal/engine"
 	"github.com/simccl/simccl/sim/internal/host"
 	"github.com/simccl/simccl/sim/internal/route"
@@ -38,8 +38,8 @@ type scan struct {
 	nw       *host.Network
 	flows    []flow
 	uses     []wire.Use
-	links    []chance.Multiset // of each real link: by which kinds it is crossed
-	threads  []chance.Multiset // of each rank's proxy thread
+	links    []variates.Multiset // of each real link: by which kinds it is crossed
+	threads  []variates.Multiset // of each rank's proxy thread
 	byThread []served
 	joints   []bool  // by group: its ops have a route of their own
 	holds    bool    // everything of a kind is equivalent so far
@@ -77,7 +77,7 @@ func (q *Quotient) scan(near bool) (*scan, error) {
 	e, w := q.e, q.e.Net.Table
 	sw := route.New(q.plan.Comm, w.Systems, e.Class, new(wire.Layout))
 	sw.Home = q.home
-	s := &scan{q: q, e: e, plan: q.plan, w: sw, holds: true, threads: make([]chance.Multiset, q.plan.Comm.NRanks)}
+	s := &scan{q: q, e: e, plan: q.plan, w: sw, holds: true, threads: make([]variates.Multiset, q.plan.Comm.NRanks)}
 	// The network is that of the run but for the fabric: where ranks fold over one,
 	// its cables are never saturated, and only their latency counts (ways.go).
 	settings := e.Net.Settings
@@ -310,7 +310,7 @@ func (s *scan) noteUses(kind int32, at [2]int32, rep bool) {
 	s.flows = append(s.flows, flow{kind: kind, from: at[0], to: at[1], rep: rep})
 	for _, u := range s.uses[at[0]:at[1]] {
 		for int(u.Link) >= len(s.links) {
-			s.links = append(s.links, chance.Multiset{})
+			s.links = append(s.links, variates.Multiset{})
 		}
 		s.links[u.Link].Add(uint64(kind), u.Count)
 	}
@@ -319,7 +319,7 @@ func (s *scan) noteUses(kind int32, at [2]int32, rep bool) {
 // linkKey is what links must have in common to be one.
 type linkKey struct {
 	capacity wire.Rate
-	crossed  chance.Multiset
+	crossed  variates.Multiset
 }
 
 // sortLinks finds the links that are crossed equally.
@@ -343,13 +343,13 @@ func (s *scan) sortLinks() {
 // classes.
 func (s *scan) sortFlows() {
 	s.kinds = make([][]wire.Use, 2*len(s.e.Conns)+len(s.e.Groups))
-	fingerprints := make([]chance.Multiset, len(s.kinds))
+	fingerprints := make([]variates.Multiset, len(s.kinds))
 	met := make([]bool, len(s.kinds))
 	s.own = make([]int32, len(s.kinds))
 	own := s.own
 	for i := range s.flows {
 		f := &s.flows[i]
-		var p chance.Multiset
+		var p variates.Multiset
 		for _, u := range s.uses[f.from:f.to] {
 			c := s.class[u.Link]
 			p.Add(uint64(c), u.Count)
@@ -404,7 +404,7 @@ func count(uses []wire.Use, l wire.LinkID, n int32) []wire.Use {
 func (s *scan) sortProxies() {
 	s.orderThreads()
 	s.proxy = make([]int32, len(s.threads))
-	known := map[chance.Multiset]int32{}
+	known := map[variates.Multiset]int32{}
 	first := []int32{}
 	for r := range s.proxy {
 		p := s.threads[s.thread(int32(r))]

@@ -2,7 +2,7 @@ package fold
 
 import (
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/connect"
+	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/internal/fold/internal/parts"
 	"github.com/simccl/simccl/sim/internal/fold/internal/passage"

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/internal/site"
+	"github.com/simccl/simccl/dev/site"
 	"github.com/simccl/simccl/sim/internal/engine"
 	"github.com/simccl/simccl/sim/internal/host"
 	"github.com/simccl/simccl/sim/wire/ideal"

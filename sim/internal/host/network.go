@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/sim/internal/event"

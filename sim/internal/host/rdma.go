@@ -4,8 +4,8 @@ import (
 	"math"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/variates"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/sim/internal/chance"
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/units"
 )
@@ -138,7 +138,7 @@ func (r *rdma) lose(p int32, bytes units.Bytes) units.Bytes {
 		k = 0
 	} else {
 		a.draws++
-		k = min(k, int64(math.Log(chance.Uniform(n.seed, uint64(p), a.draws))/math.Log1p(-a.loss)))
+		k = min(k, int64(math.Log(variates.Uniform(n.seed, uint64(p), a.draws))/math.Log1p(-a.loss)))
 	}
 	a.left, a.stall = 0, 0
 	if k >= packets {
@@ -174,7 +174,7 @@ func (r *rdma) burst(p int32) int64 {
 	if a.loss >= 1 {
 		return math.MaxInt32
 	}
-	return int64(min(math.MaxInt32, math.Log(chance.Uniform(r.n.seed, 1<<32|uint64(p), a.draws))/math.Log(a.loss)))
+	return int64(min(math.MaxInt32, math.Log(variates.Uniform(r.n.seed, 1<<32|uint64(p), a.draws))/math.Log(a.loss)))
 }
 
 func (r *rdma) failure(l *QueuePair) error {

@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/connect"
+	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/topo"

@@ -3,8 +3,8 @@ package packets
 import (
 	"math"
 
+	"github.com/simccl/simccl/packet"
 	"github.com/simccl/simccl/sim/wire"
-	"github.com/simccl/simccl/sim/wire/packet"
 	"github.com/simccl/simccl/units"
 )
 

@@ -6,7 +6,7 @@
 // knows nothing of ranks, plans or protocols.
 //
 // A message has two halves that begin together: its frames cross the cables
-// (sim/wire/packet), and its bytes go over the links of both hosts
+// (packet), and its bytes go over the links of both hosts
 // (sim/internal/fluid). It has arrived when both are through. On the links of
 // hosts the messages of a queue pair go one after the other.
 package packets

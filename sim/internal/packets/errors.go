@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/simccl/simccl/sim/wire/packet"
-	"github.com/simccl/simccl/sim/wire/packet/spec"
+	"github.com/simccl/simccl/packet"
+	"github.com/simccl/simccl/packet/spec"
 	"github.com/simccl/simccl/units"
 )
 

@@ -3,7 +3,7 @@ package packets
 import (
 	"strings"
 
-	"github.com/simccl/simccl/sim/wire/packet"
+	"github.com/simccl/simccl/packet"
 	"github.com/simccl/simccl/units"
 )
 

@@ -4,10 +4,10 @@ import (
 	"math"
 	"slices"
 
+	"github.com/simccl/simccl/packet"
 	"github.com/simccl/simccl/sim/internal/event"
 	"github.com/simccl/simccl/sim/internal/fluid"
 	"github.com/simccl/simccl/sim/wire"
-	"github.com/simccl/simccl/sim/wire/packet"
 	"github.com/simccl/simccl/units"
 )
 

@@ -4,8 +4,8 @@ import (
 	"maps"
 	"testing"
 
+	"github.com/simccl/simccl/packet"
 	"github.com/simccl/simccl/sim/wire"
-	"github.com/simccl/simccl/sim/wire/packet"
 	"github.com/simccl/simccl/units"
 )
 

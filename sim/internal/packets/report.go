@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/simccl/simccl/packet"
 	"github.com/simccl/simccl/sim/wire"
-	"github.com/simccl/simccl/sim/wire/packet"
 	"github.com/simccl/simccl/units"
 )
 

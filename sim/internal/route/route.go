@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/simccl/simccl/internal/connect"
+	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/sim/wire"

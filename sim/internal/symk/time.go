@@ -2,8 +2,8 @@ package symk
 
 import (
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/plan/sym"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/sim/internal/route"

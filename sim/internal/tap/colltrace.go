@@ -1,9 +1,9 @@
 package tap
 
 import (
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/sim/internal/host"
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
 )
 
@@ -35,7 +35,7 @@ func (t *Tracer) sidePort(s *host.Side) *sidePort {
 		return w
 	}
 	system := t.e.Net.Table.Systems[s.Node]
-	w.nic = t.rec.NIC(nccltrace.Port{Node: int(s.Node), Net: int(s.Net), Name: system.Nodes[system.Of(topo.NET)[s.Net]].Net.Name})
+	w.nic = t.rec.NIC(nccl.Port{Node: int(s.Node), Net: int(s.Net), Name: system.Nodes[system.Of(topo.NET)[s.Net]].Net.Name})
 	w.number = 1
 	for i := range t.e.Net.Sides[:s.Index] {
 		if o := &t.e.Net.Sides[i]; o.Node == s.Node && o.Net == s.Net {
@@ -47,11 +47,11 @@ func (t *Tracer) sidePort(s *host.Side) *sidePort {
 }
 
 // request describes a batch's k-th collective at its port.
-func (t *Tracer) request(bi int32, k int64, n units.Bytes) nccltrace.WorkRequest {
+func (t *Tracer) request(bi int32, k int64, n units.Bytes) nccl.WorkRequest {
 	s := &t.e.Net.Sides[t.e.Net.Batches[bi].Side]
 	w, batches := t.sidePort(s), t.e.Net.Rails[s.Rail].Batches
 	base := t.conn(t.e.Net.Conns[t.e.Net.Batches[bi].To[0]].ID).base
-	return nccltrace.WorkRequest{NIC: w.nic, QP: w.qp, Rank: int(s.Rank), QPNum: int64(w.number), Opcode: "SHARP " + t.job.Plan.Req.Func.String(),
+	return nccl.WorkRequest{NIC: w.nic, QP: w.qp, Rank: int(s.Rank), QPNum: int64(w.number), Opcode: "SHARP " + t.job.Plan.Req.Func.String(),
 		ID: (k-base)*batches + int64(bi-s.First), Size: n}
 }
 
@@ -73,7 +73,7 @@ func (t *Tracer) contributes(bi int32) {
 		x.wired, x.allowed = t.e.Queue.Now, b.Opened(k)
 		shown = shown || ct.shown(k)
 	}
-	if !shown || t.depth < nccltrace.DetailStep {
+	if !shown || t.depth < nccl.DetailStep {
 		return
 	}
 	r := t.request(bi, k, t.sent(bi, k))
@@ -103,12 +103,12 @@ func (t *Tracer) whole(last *host.Side) {
 			}
 			sent := in.slot(k)
 			x := slot{bytes: sent.bytes, chunk: sent.chunk, last: last.Rank}
-			if t.depth >= nccltrace.DetailStep {
+			if t.depth >= nccl.DetailStep {
 				x.flow = t.rec.Flow()
 				if head.more == nil {
 					head.more = &arrows{}
 				}
-				head.more.fan = append(head.more.fan, nccltrace.Arrow{ID: x.flow, Rank: int(t.e.Net.Sides[si].Rank)})
+				head.more.fan = append(head.more.fan, nccl.Arrow{ID: x.flow, Rank: int(t.e.Net.Sides[si].Rank)})
 			}
 			*out.slot(k) = x
 		}
@@ -133,12 +133,12 @@ func (t *Tracer) landsFor(ri int32) {
 	}
 	send, recv := t.job.Plan.NetBytes(r.Group+int32(r.Ended%r.Batches), s.Node, k%int64(max(1, t.job.Plan.Split.Lo.NSteps)))
 	n := max(send, recv)
-	var terms nccltrace.Terms
-	terms[nccltrace.NIC] = min(x.landed-x.begun, r.Alone(n))
-	terms.Rest(nccltrace.Link, x.landed-x.begun)
-	t.rec.Reduction(x.begun-t.shift, x.landed-t.shift, nccltrace.Reduction{Tree: int(ri), Root: r.Root, Func: t.job.Plan.Req.Func.String(),
+	var terms nccl.Terms
+	terms[nccl.NIC] = min(x.landed-x.begun, r.Alone(n))
+	terms.Rest(nccl.Link, x.landed-x.begun)
+	t.rec.Reduction(x.begun-t.shift, x.landed-t.shift, nccl.Reduction{Tree: int(ri), Root: r.Root, Func: t.job.Plan.Req.Func.String(),
 		ID: r.Ended - ct.base*r.Batches, Nodes: t.job.Plan.Comm.NNodes, Bytes: n, Last: int(x.last), Terms: terms})
-	t.transfer(r.Route, x.begun, x.last, nccltrace.NoPeer, ct.plan.Channel, n)
+	t.transfer(r.Route, x.begun, x.last, nccl.NoPeer, ct.plan.Channel, n)
 }
 
 // sums writes a batch's k-th sends, whose completion is polled at time at.
@@ -160,35 +160,35 @@ func (t *Tracer) sums(bi int32, k int64, at units.Time) {
 			continue
 		}
 		onWire := t.onTheTree(r, x, w.wired, at, n)
-		if !shown && t.depth >= nccltrace.DetailStep {
+		if !shown && t.depth >= nccl.DetailStep {
 			wr := t.request(bi, k, n)
 			wr.Terms = onWire
 			t.rec.Work(w.wired-t.shift, at-t.shift, &wr)
 			shown = true
 		}
-		var peer nccltrace.Terms
-		peer[nccltrace.Data] = ready - w.ready // the other channels'
-		peer[nccltrace.CTS] = max(0, min(w.allowed, w.wired)-ready)
-		peer.Rest(nccltrace.Proxy, w.wired-w.ready)
-		step := ct.step(nccltrace.Send, k)
+		var peer nccl.Terms
+		peer[nccl.Data] = ready - w.ready // the other channels'
+		peer[nccl.CTS] = max(0, min(w.allowed, w.wired)-ready)
+		peer.Rest(nccl.Proxy, w.wired-w.ready)
+		step := ct.step(nccl.Send, k)
 		step.Fan = ct.slot(k).arrows().fan
 		t.rec.Steps(&step, 0,
-			nccltrace.Phase{Wait: nccltrace.SendGPUWait, Start: w.since - t.shift, End: w.ready - t.shift, Terms: w.filled},
-			nccltrace.Phase{Wait: nccltrace.SendPeerWait, Start: w.ready - t.shift, End: w.wired - t.shift, Terms: peer},
-			nccltrace.Phase{Wait: nccltrace.SendWait, Start: w.wired - t.shift, End: at - t.shift, Terms: onWire})
-		t.progress(ct, nccltrace.Send, k, w.since, at)
+			nccl.Phase{Wait: nccl.SendGPUWait, Start: w.since - t.shift, End: w.ready - t.shift, Terms: w.filled},
+			nccl.Phase{Wait: nccl.SendPeerWait, Start: w.ready - t.shift, End: w.wired - t.shift, Terms: peer},
+			nccl.Phase{Wait: nccl.SendWait, Start: w.wired - t.shift, End: at - t.shift, Terms: onWire})
+		t.progress(ct, nccl.Send, k, w.since, at)
 	}
 }
 
 // onTheTree says what the time from a post to its completion consists of: the
 // wait for other nodes, for earlier collectives, the bytes, the latency.
-func (t *Tracer) onTheTree(r *host.Rail, x *reduction, posted, at units.Time, n units.Bytes) (w nccltrace.Terms) {
-	w[nccltrace.Data] = x.whole - posted
-	w[nccltrace.Queue] = x.begun - x.whole
-	w[nccltrace.NIC] = min(x.landed-x.begun, r.Alone(n))
-	w[nccltrace.Link] = x.landed - x.begun - w[nccltrace.NIC]
-	w[nccltrace.Wire] = min(at-x.landed, r.Later)
-	w.Rest(nccltrace.Proxy, at-posted)
+func (t *Tracer) onTheTree(r *host.Rail, x *reduction, posted, at units.Time, n units.Bytes) (w nccl.Terms) {
+	w[nccl.Data] = x.whole - posted
+	w[nccl.Queue] = x.begun - x.whole
+	w[nccl.NIC] = min(x.landed-x.begun, r.Alone(n))
+	w[nccl.Link] = x.landed - x.begun - w[nccl.NIC]
+	w[nccl.Wire] = min(at-x.landed, r.Later)
+	w.Rest(nccl.Proxy, at-posted)
 	return w
 }
 
@@ -205,9 +205,9 @@ func (t *Tracer) takesFrom(bi int32, k int64, at, raised units.Time) {
 		w.arrived, w.polled, w.flushed, w.reads = landed+r.Later, at, raised, t.e.Net.Conns[id].Flush
 		shown = shown || ct.shown(k)
 	}
-	if flush := t.e.Net.Cost.Flush; shown && t.e.Net.Conns[b.From[0]].Flush && t.depth >= nccltrace.DetailStep {
+	if flush := t.e.Net.Cost.Flush; shown && t.e.Net.Conns[b.From[0]].Flush && t.depth >= nccl.DetailStep {
 		wr := t.request(bi, k, t.sent(bi, k))
-		wr.Opcode, wr.Terms[nccltrace.Flush] = nccltrace.OpRead, flush
+		wr.Opcode, wr.Terms[nccl.Flush] = nccl.OpRead, flush
 		t.rec.Posted(at-t.shift, &wr)
 		t.rec.Work(at-t.shift, at+flush-t.shift, &wr)
 	}

@@ -1,9 +1,9 @@
 package tap
 
 import (
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/sim/internal/engine"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
 )
 
@@ -77,9 +77,9 @@ func (s *stretched) first(after units.Time) units.Time {
 // kept is what was known when the state was kept that the next period begins with.
 type kept struct {
 	valid bool
-	sums  []nccltrace.Terms   // by group
-	ops   []nccltrace.ProxyOp // of both ends of each connection
-	rates []float64           // by link: its integral
+	sums  []nccl.Terms   // by group
+	ops   []nccl.ProxyOp // of both ends of each connection
+	rates []float64      // by link: its integral
 }
 
 // linkRate is what a link carried, for its mean.
@@ -110,7 +110,7 @@ func (t *Tracer) Keep() {
 	}
 	for _, ct := range t.conns {
 		for d := range 2 {
-			var op nccltrace.ProxyOp
+			var op nccl.ProxyOp
 			if ct != nil && ct.wire != nil {
 				op = ct.wire.ends[d].op
 			}
@@ -144,7 +144,7 @@ func (t *Tracer) Period(ev engine.PeriodEvent) {
 	for l, mean := range means {
 		t.rec.Rate(l, at, mean)
 	}
-	p := nccltrace.Period{Times: ev.Times, Length: now - ev.From}
+	p := nccl.Period{Times: ev.Times, Length: now - ev.From}
 	t.rec.Period(from, at, p, false)
 	t.stretch.gaps = append(t.stretch.gaps, gap{at, length})
 	t.rec.Period(at, at+1, p, true)

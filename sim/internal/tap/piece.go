@@ -2,10 +2,10 @@ package tap
 
 import (
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/internal/engine"
 	"github.com/simccl/simccl/sim/wire"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
 )
 
@@ -26,8 +26,8 @@ type deps struct {
 }
 
 // of lists the arrows of the i-th connection on one side.
-func (d *deps) of(side nccltrace.Dir, i int) (out []int64) {
-	if side == nccltrace.Recv {
+func (d *deps) of(side nccl.Dir, i int) (out []int64) {
+	if side == nccl.Recv {
 		for j := range d.sends {
 			out = append(out, d.first+int64(i)*d.sends+j)
 		}
@@ -51,23 +51,23 @@ func (t *Tracer) depend(g *engine.Group) (d deps) {
 }
 
 // terms says what the time from since to moved consists of.
-func (p *piece) terms() (t nccltrace.Terms) {
-	t[nccltrace.Data] = p.data
-	t[nccltrace.Room] = p.start - p.since - p.data
-	t[nccltrace.Overhead] = p.joined - p.start
-	t[nccltrace.Copy] = min(p.alone, p.moved-p.joined)
-	t[nccltrace.Link] = p.moved - p.joined - t[nccltrace.Copy]
+func (p *piece) terms() (t nccl.Terms) {
+	t[nccl.Data] = p.data
+	t[nccl.Room] = p.start - p.since - p.data
+	t[nccl.Overhead] = p.joined - p.start
+	t[nccl.Copy] = min(p.alone, p.moved-p.joined)
+	t[nccl.Link] = p.moved - p.joined - t[nccl.Copy]
 	return t
 }
 
 // withFlag gives a piece's terms what passes until its flag is seen: the flag's own
 // latency, and before it a fence, or of a cut-through operation the last data.
-func withFlag(t nccltrace.Terms, proto coll.Protocol, flag, total units.Time) nccltrace.Terms {
-	t[nccltrace.Flag] += max(0, min(flag, total-t.Sum()))
+func withFlag(t nccl.Terms, proto coll.Protocol, flag, total units.Time) nccl.Terms {
+	t[nccl.Flag] += max(0, min(flag, total-t.Sum()))
 	if proto == coll.Simple {
-		t.Rest(nccltrace.Fence, total)
+		t.Rest(nccl.Fence, total)
 	} else {
-		t.Rest(nccltrace.Data, total)
+		t.Rest(nccl.Data, total)
 	}
 	return t
 }
@@ -75,7 +75,7 @@ func withFlag(t nccltrace.Terms, proto coll.Protocol, flag, total units.Time) nc
 // starts notes that a group begins its next piece, and what it waited for.
 func (t *Tracer) starts(gi int32) {
 	g := &t.e.Groups[gi]
-	if !t.follows(g.Rank, nccltrace.DetailChannel) {
+	if !t.follows(g.Rank, nccl.DetailChannel) {
 		return
 	}
 	came := g.Since // when the last data did
@@ -88,7 +88,7 @@ func (t *Tracer) starts(gi int32) {
 
 // joins notes that a piece's bytes begin to move.
 func (t *Tracer) joins(gi int32, work float64, rate wire.Rate) {
-	if t.follows(t.e.Groups[gi].Rank, nccltrace.DetailChannel) {
+	if t.follows(t.e.Groups[gi].Rank, nccl.DetailChannel) {
 		p := &t.groups[gi].piece
 		p.joined, p.alone = t.e.Queue.Now, units.Time(work/float64(max(1, rate)))
 	}
@@ -97,7 +97,7 @@ func (t *Tracer) joins(gi int32, work float64, rate wire.Rate) {
 // moves notes that a piece's bytes are through.
 func (t *Tracer) moves(gi int32) {
 	g := &t.e.Groups[gi]
-	if !t.follows(g.Rank, nccltrace.DetailChannel) {
+	if !t.follows(g.Rank, nccl.DetailChannel) {
 		return
 	}
 	p := &t.groups[gi].piece
@@ -134,16 +134,16 @@ func (t *Tracer) inRound(gi int32, i, n int) *piece {
 // done adds a piece to the group's time, which it occupies until free.
 func (t *Tracer) done(gi int32) {
 	g := &t.e.Groups[gi]
-	if !t.follows(g.Rank, nccltrace.DetailChannel) {
+	if !t.follows(g.Rank, nccl.DetailChannel) {
 		return
 	}
 	p := &t.groups[gi].piece
 	sum := p.terms()
-	after := nccltrace.Overhead
+	after := nccl.Overhead
 	if g.Program.Proto == coll.Simple {
-		after = nccltrace.Fence
+		after = nccl.Fence
 	}
-	sum[nccltrace.Data] += t.e.Queue.Now - p.moved
+	sum[nccl.Data] += t.e.Queue.Now - p.moved
 	sum[after] += g.Free - t.e.Queue.Now
 	t.groups[gi].sum.Add(&sum)
 }
@@ -151,7 +151,7 @@ func (t *Tracer) done(gi int32) {
 // ended takes the group that was the last of its multiprocessor's phase: its
 // time is the phase's.
 func (t *Tracer) ended(gi int32) {
-	if g := &t.e.Groups[gi]; t.follows(g.Rank, nccltrace.DetailChannel) {
+	if g := &t.e.Groups[gi]; t.follows(g.Rank, nccl.DetailChannel) {
 		t.blocks[g.Sm].Add(&t.groups[gi].sum)
 	}
 }
@@ -159,7 +159,7 @@ func (t *Tracer) ended(gi int32) {
 // kernel writes the slice of one channel's thread block; a copy has none.
 func (t *Tracer) kernel(si int32, at units.Time) {
 	g := &t.e.Groups[t.e.SMs[si].First]
-	if t.job.Plan.OneRank() != plan.DeviceCopy && t.follows(g.Rank, nccltrace.DetailChannel) {
+	if t.job.Plan.OneRank() != plan.DeviceCopy && t.follows(g.Rank, nccl.DetailChannel) {
 		t.rec.Kernel(int(g.Rank), 0, int(g.Program.Channel), t.e.Devices[g.Rank].Begin-t.shift, at-t.shift, &t.blocks[si])
 	}
 }

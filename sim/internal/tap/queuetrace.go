@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/sim/internal/host"
 	"github.com/simccl/simccl/sim/wire"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
 )
 
@@ -21,7 +21,7 @@ type backlog struct {
 
 // waited notes a message of the last operation that was held up by so much.
 func (t *Tracer) waited(l *host.QueuePair, wait units.Time) {
-	if !t.open || l.Since < t.shift || t.depth < nccltrace.DetailStep {
+	if !t.open || l.Since < t.shift || t.depth < nccl.DetailStep {
 		return
 	}
 	t.backlog = append(t.backlog, backlog{l.Route, l.Since, t.e.Queue.Now, float64(l.Sent) / wire.NanoBytes * float64(wait) / float64(t.e.Queue.Now-l.Since)})

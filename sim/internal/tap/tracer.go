@@ -4,36 +4,36 @@ import (
 	"fmt"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/connect"
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/internal/engine"
 	"github.com/simccl/simccl/sim/internal/host"
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
 )
 
 // Tracer is the Observer that writes the last simulated operation to a sink,
 // shifted to begin at zero.
 type Tracer struct {
-	ports   map[wire.LinkID]nccltrace.PortTrace // frame by frame; else nil
+	ports   map[wire.LinkID]nccl.PortTrace // frame by frame; else nil
 	pairs   map[wire.QueueID]string
 	e       *engine.Engine
 	job     *engine.Job
 	ends    plan.Conn // of a transfer
-	rec     *nccltrace.Recorder
+	rec     *nccl.Recorder
 	shift   units.Time // when the first device turned to the last operation
 	open    bool       // it has
-	depth   nccltrace.Detail
-	deps    bool              // wanted: arrows inside a rank
-	groups  []groupTrace      // by group of the engine
-	blocks  []nccltrace.Terms // by multiprocessor
-	conns   []*connTrace      // by connection, nil until it is used
-	links   []int             // link of the model → handle + 1
-	loads   []wire.Rate       // by link of the model: its load as it was written last, -1 before
-	backlog []backlog         // messages of the last operation that waited
+	depth   nccl.Detail
+	deps    bool         // wanted: arrows inside a rank
+	groups  []groupTrace // by group of the engine
+	blocks  []nccl.Terms // by multiprocessor
+	conns   []*connTrace // by connection, nil until it is used
+	links   []int        // link of the model → handle + 1
+	loads   []wire.Rate  // by link of the model: its load as it was written last, -1 before
+	backlog []backlog    // messages of the last operation that waited
 	net     netTrace
 
 	stretch *stretched // where periods are counted, else nil
@@ -45,10 +45,10 @@ type Tracer struct {
 
 // groupTrace is what is known of a thread group's pieces.
 type groupTrace struct {
-	piece piece           // in progress
-	held  piece           // of the group's held slice
-	round []piece         // of the pieces of its round
-	sum   nccltrace.Terms // of all of the operation
+	piece piece      // in progress
+	held  piece      // of the group's held slice
+	round []piece    // of the pieces of its round
+	sum   nccl.Terms // of all of the operation
 }
 
 // window is how many pieces of a connection may be in progress between the kernel
@@ -82,7 +82,7 @@ type slot struct {
 // arrows are what few pieces have beside their own arrow.
 type arrows struct {
 	deps []int64 // from what the piece's op received
-	fan  []nccltrace.Arrow
+	fan  []nccl.Arrow
 }
 
 // arrows returns what the piece has beside its own arrow, to be read.
@@ -95,31 +95,31 @@ func (s *slot) arrows() arrows {
 
 // New makes a Tracer of an engine that has not started, and has it observed; nil
 // where the sink discards all.
-func New(e *engine.Engine, sink trace.Sink, opt nccltrace.Options) *Tracer {
+func New(e *engine.Engine, sink trace.Sink, opt nccl.Options) *Tracer {
 	if sink == trace.Discard {
 		return nil
 	}
 	var stretch *stretched
-	if opt.Periods && opt.Detail >= nccltrace.DetailStep {
+	if opt.Periods && opt.Detail >= nccl.DetailStep {
 		stretch = &stretched{Sink: sink}
 		sink = stretch
 	}
-	t := &Tracer{e: e, stretch: stretch, job: e.Jobs[0], rec: nccltrace.New(sink, opt), depth: opt.Detail, deps: opt.Deps && opt.Detail >= nccltrace.DetailStep, conns: make([]*connTrace, len(e.Conns)), groups: make([]groupTrace, len(e.Groups)),
-		blocks: make([]nccltrace.Terms, len(e.SMs))}
+	t := &Tracer{e: e, stretch: stretch, job: e.Jobs[0], rec: nccl.New(sink, opt), depth: opt.Detail, deps: opt.Deps && opt.Detail >= nccl.DetailStep, conns: make([]*connTrace, len(e.Conns)), groups: make([]groupTrace, len(e.Groups)),
+		blocks: make([]nccl.Terms, len(e.SMs))}
 	c := t.job.Plan.Comm
 	for r := range int32(c.NRanks) {
-		if !t.rec.On(nccltrace.DetailOp, int(r)) {
+		if !t.rec.On(nccl.DetailOp, int(r)) {
 			continue
 		}
 		node, g := t.e.Net.Table.GPU(r)
 		info := t.e.Net.Table.Systems[node].Nodes[g].GPU
-		t.rec.AddRank(nccltrace.Rank{Rank: int(r), Node: int(node), GPU: info.Dev, BusID: info.BusID, Host: fmt.Sprintf("node%d", node)})
+		t.rec.AddRank(nccl.Rank{Rank: int(r), Node: int(node), GPU: info.Dev, BusID: info.BusID, Host: fmt.Sprintf("node%d", node)})
 	}
-	if t.depth >= nccltrace.DetailStep {
+	if t.depth >= nccl.DetailStep {
 		t.e.Wire.Watch(t.rate)
 		if m, ok := t.e.Wire.(wire.Messages); ok {
 			m.Observe(t.port)
-			t.ports = map[wire.LinkID]nccltrace.PortTrace{}
+			t.ports = map[wire.LinkID]nccl.PortTrace{}
 		}
 	}
 	e.Observer, e.Net.Observer = t, t
@@ -134,7 +134,7 @@ func (t *Tracer) begins(k int32, at units.Time) {
 }
 
 // follows reports whether a rank's last operation is followed at that depth.
-func (t *Tracer) follows(rank int32, d nccltrace.Detail) bool {
+func (t *Tracer) follows(rank int32, d nccl.Detail) bool {
 	return t.open && d <= t.depth && t.e.Devices[rank].Done == t.job.Kernels-1
 }
 
@@ -181,7 +181,7 @@ func (t *Tracer) port(s wire.PortState) {
 		return
 	}
 	p := t.ports[s.Link]
-	now := nccltrace.PortState{At: s.At, Queued: s.Queued, Marks: s.Marks, Paused: s.Paused, Credits: s.Credits}
+	now := nccl.PortState{At: s.At, Queued: s.Queued, Marks: s.Marks, Paused: s.Paused, Credits: s.Credits}
 	if shown {
 		t.rec.PortChanges(t.link(s.Link), &p, &now, t.shift)
 	}
@@ -201,7 +201,7 @@ func (t *Tracer) queuePair(q wire.QueueID) string {
 			}
 			if id, ok := l.Queue(); ok {
 				c := &t.e.Net.Conns[l.Conn]
-				t.pairs[id] = nccltrace.QueuePair(fmt.Sprint(c.Src), fmt.Sprint(c.Dst), c.Channel, number, "")
+				t.pairs[id] = nccl.QueuePair(fmt.Sprint(c.Src), fmt.Sprint(c.Dst), c.Channel, number, "")
 			}
 		}
 	}
@@ -221,7 +221,7 @@ func gbps(r wire.Rate) float64 { return float64(r) * 1e-6 }
 
 // transfer writes what crossed the links of a route.
 func (t *Tracer) transfer(r wire.RouteID, from units.Time, src, dst, channel int32, n units.Bytes) {
-	if t.depth < nccltrace.DetailPacket || !t.rec.On(nccltrace.DetailPacket, int(src)) {
+	if t.depth < nccl.DetailPacket || !t.rec.On(nccl.DetailPacket, int(src)) {
 		return
 	}
 	for _, u := range t.e.Wire.Uses(r) {
@@ -266,7 +266,7 @@ func (t *Tracer) conn(id int32) *connTrace {
 // when it is acknowledged. first: of its op, whose arrow it carries.
 func (t *Tracer) sends(gi, id int32, k int64, p *piece, first bool, n units.Bytes, chunk int32, end units.Time) {
 	g := &t.e.Groups[gi]
-	if !t.follows(g.Rank, nccltrace.DetailChannel) {
+	if !t.follows(g.Rank, nccl.DetailChannel) {
 		return
 	}
 	ct := t.conn(id)
@@ -274,12 +274,12 @@ func (t *Tracer) sends(gi, id int32, k int64, p *piece, first bool, n units.Byte
 		ct.open, ct.base = true, k
 	}
 	s := ct.slot(k)
-	*s = slot{bytes: n, chunk: chunk, last: nccltrace.NoPeer}
-	if first && t.depth >= nccltrace.DetailStep && !host.Reduces(&ct.plan) {
+	*s = slot{bytes: n, chunk: chunk, last: nccl.NoPeer}
+	if first && t.depth >= nccl.DetailStep && !host.Reduces(&ct.plan) {
 		s.flow = t.rec.Flow() // one arrow an op: its first slice
 	}
 	if p.deps.recvs > 0 {
-		s.more = &arrows{deps: p.deps.of(nccltrace.Send, p.deps.used)}
+		s.more = &arrows{deps: p.deps.of(nccl.Send, p.deps.used)}
 		p.deps.used++
 	}
 	terms := p.terms()
@@ -292,21 +292,21 @@ func (t *Tracer) sends(gi, id int32, k int64, p *piece, first bool, n units.Byte
 		t.fills(ct, k, p.since, ready, withFlag(terms, g.Program.Proto, flag, ready-p.since))
 		return
 	}
-	terms[nccltrace.Data], terms[nccltrace.Room] = 0, 0
+	terms[nccl.Data], terms[nccl.Room] = 0, 0
 	end = max(end, p.start+2*trace.Tick)
-	step := ct.step(nccltrace.Send, k)
-	t.rec.Steps(&step, s.flow, nccltrace.Phase{Wait: nccltrace.SendWait, Start: p.start - t.shift, End: end - t.shift,
+	step := ct.step(nccl.Send, k)
+	t.rec.Steps(&step, s.flow, nccl.Phase{Wait: nccl.SendWait, Start: p.start - t.shift, End: end - t.shift,
 		Terms: withFlag(terms, g.Program.Proto, flag+t.e.Extra(&t.e.Conns[id]), end-p.start)})
 }
 
 // slot is what is known of the k-th piece, from its sending until it was read.
 func (ct *connTrace) slot(k int64) *slot { return &ct.slots[k%window] }
 
-func (ct *connTrace) step(d nccltrace.Dir, k int64) nccltrace.Step {
+func (ct *connTrace) step(d nccl.Dir, k int64) nccl.Step {
 	x := ct.slot(k)
-	s := nccltrace.Step{Rank: int(ct.plan.Src), Peer: int(ct.plan.Dst), Channel: int(ct.plan.Channel), Dir: d, Step: k - ct.base,
+	s := nccl.Step{Rank: int(ct.plan.Src), Peer: int(ct.plan.Dst), Channel: int(ct.plan.Channel), Dir: d, Step: k - ct.base,
 		Slot: int(k % plan.FIFOSteps), Bytes: x.bytes, Transport: ct.transport, GDR: ct.plan.Route.SrcGDR, Chunk: int64(x.chunk), Link: ct.link, Deps: x.arrows().deps}
-	if d == nccltrace.Recv {
+	if d == nccl.Recv {
 		s.Rank, s.Peer, s.GDR, s.Deps = s.Peer, s.Rank, ct.plan.Route.DstGDR, nil
 	}
 	if host.Reduces(&ct.plan) {
@@ -318,7 +318,7 @@ func (ct *connTrace) step(d nccltrace.Dir, k int64) nccltrace.Step {
 // received writes the receives of the piece that ends now.
 func (t *Tracer) received(gi int32) {
 	g := &t.e.Groups[gi]
-	if !t.follows(g.Rank, nccltrace.DetailChannel) || g.Op.Do&plan.HoldRecv != 0 {
+	if !t.follows(g.Rank, nccl.DetailChannel) || g.Op.Do&plan.HoldRecv != 0 {
 		return
 	}
 	p := &t.groups[gi].piece
@@ -328,16 +328,16 @@ func (t *Tracer) received(gi int32) {
 			continue
 		}
 		if ct.wire != nil {
-			t.takes(ct, c.Taken, c.Slots[c.Taken%plan.FIFOSteps].Head, p.deps.of(nccltrace.Recv, i))
+			t.takes(ct, c.Taken, c.Slots[c.Taken%plan.FIFOSteps].Head, p.deps.of(nccl.Recv, i))
 			continue
 		}
-		step := ct.step(nccltrace.Recv, c.Taken)
-		step.Deps = p.deps.of(nccltrace.Recv, i)
+		step := ct.step(nccl.Recv, c.Taken)
+		step.Deps = p.deps.of(nccl.Recv, i)
 		to := max(t.e.Queue.Now-t.shift, 2*trace.Tick)
 		from := max(0, min(p.since-t.shift, to-2*trace.Tick))
 		terms := p.terms()
-		terms.Rest(nccltrace.Data, t.e.Queue.Now-p.since) // cut-through: the last data
-		t.rec.Steps(&step, ct.slot(c.Taken).flow, nccltrace.Phase{Wait: nccltrace.RecvWait, Start: from, End: to, Terms: terms})
+		terms.Rest(nccl.Data, t.e.Queue.Now-p.since) // cut-through: the last data
+		t.rec.Steps(&step, ct.slot(c.Taken).flow, nccl.Phase{Wait: nccl.RecvWait, Start: from, End: to, Terms: terms})
 	}
 }
 
@@ -359,17 +359,17 @@ func (t *Tracer) Finish(res *exec.Result) {
 		end = max(end, at)
 		// For graph replay as for eager launches the operation is there when the
 		// one before it ends.
-		op := nccltrace.Operation{Rank: i, Start: d.Begin - t.job.Gap - t.shift, End: at - t.shift, Launch: t.job.Gap}
+		op := nccl.Operation{Rank: i, Start: d.Begin - t.job.Gap - t.shift, End: at - t.shift, Launch: t.job.Gap}
 		algo, proto := req.Algo.LogName(), req.Proto.LogName()
 		one := t.job.Plan.OneRank()
 		if one != plan.NotOneRank {
 			algo, proto = "-", "-" // nothing was chosen
 		}
 		if req.Func == coll.SendRecv || req.Func.IsP2P() && one == plan.NotOneRank {
-			t.rec.PointToPoint(op, nccltrace.P2P{CommHash: "0x1", Peer: i, Count: req.Count, Datatype: req.Type.String(), NChannels: t.job.Plan.Comm.P2PChannels})
+			t.rec.PointToPoint(op, nccl.P2P{CommHash: "0x1", Peer: i, Count: req.Count, Datatype: req.Type.String(), NChannels: t.job.Plan.Comm.P2PChannels})
 			continue
 		}
-		t.rec.Collective(op, nccltrace.Coll{Func: req.Func.String(), SeqNum: 1, CommHash: "0x1", Count: req.Count,
+		t.rec.Collective(op, nccl.Coll{Func: req.Func.String(), SeqNum: 1, CommHash: "0x1", Count: req.Count,
 			Datatype: req.Type.String(), Algorithm: algo, Protocol: proto, NChannels: t.job.Plan.Split.NChannels,
 			Bytes: max(l.Input, l.Output), AlgBW: res.AlgBW, BusBW: res.BusBW, LimitingLink: limiting(res)})
 	}

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/internal/host"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
 )
 
@@ -19,8 +19,8 @@ type netTrace struct {
 	open  int        // steps posted and not acknowledged
 	sides []sidePort // by side
 	rails [][]reduction
-	busy  []units.Time            // by rank: when its proxy thread was done; 0: never at work
-	chain []nccltrace.WorkRequest // of the step that is written
+	busy  []units.Time       // by rank: when its proxy thread was done; 0: never at work
+	chain []nccl.WorkRequest // of the step that is written
 }
 
 // wireTrace is what the network did with a connection's steps.
@@ -36,7 +36,7 @@ type wireEnd struct {
 	first    int32    // number of its first queue pair or socket
 	qps      []int    // handles; of a receiver over RDMA the last flushes
 	ports    []string // of a fused net, which queue pairs use round-robin
-	op       nccltrace.ProxyOp
+	op       nccl.ProxyOp
 	from, to units.Time
 }
 
@@ -46,7 +46,7 @@ func (w *wireTrace) step(k int64) *wireStep { return &w.steps[k%window] }
 // wireStep is when a step was where.
 type wireStep struct {
 	since, ready    units.Time // its kernel waited from, the proxy could see it
-	filled          nccltrace.Terms
+	filled          nccl.Terms
 	allowed         units.Time // the clear-to-send was there
 	wired, begun    units.Time // posted; first bytes on the wire
 	landed          units.Time // last bytes through
@@ -74,7 +74,7 @@ func (ct *connTrace) shown(k int64) bool { return ct.open && k >= ct.base }
 
 // fills notes that a kernel filled a step, which the proxy sees when it is
 // ready.
-func (t *Tracer) fills(ct *connTrace, k int64, since, ready units.Time, terms nccltrace.Terms) {
+func (t *Tracer) fills(ct *connTrace, k int64, since, ready units.Time, terms nccl.Terms) {
 	s := ct.wire.step(k)
 	s.since, s.ready, s.filled = since, ready, terms
 }
@@ -87,7 +87,7 @@ func (t *Tracer) wires(id int32, k int64) {
 	if !ct.shown(k) {
 		return
 	}
-	end := t.end(ct, nccltrace.Send)
+	end := t.end(ct, nccl.Send)
 	chain := t.chain(id, ct, k)
 	for i := range chain {
 		t.rec.Posted(s.wired-t.shift, &chain[i])
@@ -109,7 +109,7 @@ func (t *Tracer) lands(id int32, k int64) {
 
 // crosses writes the transfer of a queue pair's share through the network.
 func (t *Tracer) crosses(l *host.QueuePair) {
-	if !t.open || t.depth < nccltrace.DetailPacket {
+	if !t.open || t.depth < nccl.DetailPacket {
 		return
 	}
 	ct, s := t.wireOf(l.Conn, l.Step)
@@ -129,18 +129,18 @@ func (t *Tracer) arrives(id int32, k int64, at, raised units.Time) {
 	if !ct.shown(k) {
 		return
 	}
-	end := t.end(ct, nccltrace.Recv)
+	end := t.end(ct, nccl.Recv)
 	if c.TCP() {
 		t.reads(ct, c, k)
 		return
 	}
 	for q := range c.Parts(k) {
-		w := t.work(ct, end, nccltrace.Recv, c.PairOf(k, q), k, 0)
+		w := t.work(ct, end, nccl.Recv, c.PairOf(k, q), k, 0)
 		t.rec.Arrival(at-t.shift, &w)
 	}
 	if s.reads {
-		w := t.work(ct, end, nccltrace.Recv, int32(len(end.qps)-1), k, 1)
-		w.Opcode, w.Terms[nccltrace.Flush] = nccltrace.OpRead, t.e.Net.Cost.Flush
+		w := t.work(ct, end, nccl.Recv, int32(len(end.qps)-1), k, 1)
+		w.Opcode, w.Terms[nccl.Flush] = nccl.OpRead, t.e.Net.Cost.Flush
 		t.rec.Posted(at-t.shift, &w)
 		t.rec.Work(at-t.shift, at+t.e.Net.Cost.Flush-t.shift, &w)
 	}
@@ -154,32 +154,32 @@ func (t *Tracer) acks(id int32, k int64, at units.Time) {
 	if !ct.shown(k) {
 		return
 	}
-	var peer, onWire nccltrace.Terms
-	peer[nccltrace.CTS] = max(0, min(s.allowed, s.wired)-s.ready)
-	peer.Rest(nccltrace.Proxy, s.wired-s.ready)
+	var peer, onWire nccl.Terms
+	peer[nccl.CTS] = max(0, min(s.allowed, s.wired)-s.ready)
+	peer.Rest(nccl.Proxy, s.wired-s.ready)
 	c := &t.e.Net.Conns[id]
-	onWire[nccltrace.Queue] = s.begun - s.wired
-	onWire[nccltrace.NIC] = min(s.landed-s.begun, t.e.Net.Alone(c, k))
-	onWire[nccltrace.Link] = s.landed - s.begun - onWire[nccltrace.NIC]
-	onWire[nccltrace.Wire] = min(at-s.landed, t.e.Net.Ack(c))
-	onWire.Rest(nccltrace.Proxy, at-s.wired)
+	onWire[nccl.Queue] = s.begun - s.wired
+	onWire[nccl.NIC] = min(s.landed-s.begun, t.e.Net.Alone(c, k))
+	onWire[nccl.Link] = s.landed - s.begun - onWire[nccl.NIC]
+	onWire[nccl.Wire] = min(at-s.landed, t.e.Net.Ack(c))
+	onWire.Rest(nccl.Proxy, at-s.wired)
 	from, to, terms := s.wired, at, onWire
 	if c.TCP() { // a socket is busy while it is written to
 		from, to = s.begun, max(s.landed, s.begun+2*trace.Tick)
-		terms[nccltrace.Queue], terms[nccltrace.Wire], terms[nccltrace.Proxy] = 0, 0, 0
-		terms.Rest(nccltrace.Proxy, to-from)
+		terms[nccl.Queue], terms[nccl.Wire], terms[nccl.Proxy] = 0, 0, 0
+		terms.Rest(nccl.Proxy, to-from)
 	}
 	chain := t.chain(id, ct, k)
 	for i := range chain {
 		chain[i].Terms = terms
 		t.rec.Work(from-t.shift, to-t.shift, &chain[i])
 	}
-	step := ct.step(nccltrace.Send, k)
+	step := ct.step(nccl.Send, k)
 	t.rec.Steps(&step, ct.slot(k).flow,
-		nccltrace.Phase{Wait: nccltrace.SendGPUWait, Start: s.since - t.shift, End: s.ready - t.shift, Terms: s.filled},
-		nccltrace.Phase{Wait: nccltrace.SendPeerWait, Start: s.ready - t.shift, End: s.wired - t.shift, Terms: peer},
-		nccltrace.Phase{Wait: nccltrace.SendWait, Start: s.wired - t.shift, End: max(at, s.wired+2*trace.Tick) - t.shift, Terms: onWire})
-	t.progress(ct, nccltrace.Send, k, s.since, at)
+		nccl.Phase{Wait: nccl.SendGPUWait, Start: s.since - t.shift, End: s.ready - t.shift, Terms: s.filled},
+		nccl.Phase{Wait: nccl.SendPeerWait, Start: s.ready - t.shift, End: s.wired - t.shift, Terms: peer},
+		nccl.Phase{Wait: nccl.SendWait, Start: s.wired - t.shift, End: max(at, s.wired+2*trace.Tick) - t.shift, Terms: onWire})
+	t.progress(ct, nccl.Send, k, s.since, at)
 }
 
 // offers notes that the receiver's proxy posted the k-th receive and its
@@ -190,8 +190,8 @@ func (t *Tracer) offers(id int32, k int64, at units.Time) {
 	c := &t.e.Net.Conns[id]
 	if post := t.e.Net.Cost.Post; ct.open && at-post >= t.shift && !c.TCP() {
 		// The ports of a fused net send it round-robin (net_ib.cc:2295).
-		w := t.work(ct, t.end(ct, nccltrace.Recv), nccltrace.Recv, int32(k%int64(c.DstPorts())), k, ctsBytes)
-		w.Opcode, w.Terms[nccltrace.Proxy] = nccltrace.OpCTS, post
+		w := t.work(ct, t.end(ct, nccl.Recv), nccl.Recv, int32(k%int64(c.DstPorts())), k, ctsBytes)
+		w.Opcode, w.Terms[nccl.Proxy] = nccl.OpCTS, post
 		t.rec.Work(at-post-t.shift, at-t.shift, &w)
 	}
 }
@@ -202,26 +202,26 @@ func (t *Tracer) takes(ct *connTrace, k int64, shown units.Time, deps []int64) {
 	s := ct.wire.step(k)
 	to := max(t.e.Queue.Now, s.flushed)
 	from := min(max(s.offered, t.shift), s.polled-2*trace.Tick)
-	var come, back, gpu nccltrace.Terms
-	come[nccltrace.Proxy] = max(0, s.polled-max(s.arrived, from))
-	come.Rest(nccltrace.Data, s.polled-from)
+	var come, back, gpu nccl.Terms
+	come[nccl.Proxy] = max(0, s.polled-max(s.arrived, from))
+	come.Rest(nccl.Data, s.polled-from)
 	if s.reads {
-		back[nccltrace.Flush] = t.e.Net.Cost.Flush
+		back[nccl.Flush] = t.e.Net.Cost.Flush
 	}
-	back.Rest(nccltrace.Proxy, s.flushed-s.polled)
-	gpu[nccltrace.Flag] = max(0, min(shown, to)-s.flushed)
-	gpu.Rest(nccltrace.GPU, to-s.flushed)
-	step := ct.step(nccltrace.Recv, k)
+	back.Rest(nccl.Proxy, s.flushed-s.polled)
+	gpu[nccl.Flag] = max(0, min(shown, to)-s.flushed)
+	gpu.Rest(nccl.GPU, to-s.flushed)
+	step := ct.step(nccl.Recv, k)
 	step.Deps = deps
 	t.rec.Steps(&step, ct.slot(k).flow,
-		nccltrace.Phase{Wait: nccltrace.RecvWait, Start: from - t.shift, End: s.polled - t.shift, Terms: come},
-		nccltrace.Phase{Wait: nccltrace.RecvFlushWait, Start: s.polled - t.shift, End: s.flushed - t.shift, Terms: back},
-		nccltrace.Phase{Wait: nccltrace.RecvGPUWait, Start: s.flushed - t.shift, End: to - t.shift, Terms: gpu})
-	t.progress(ct, nccltrace.Recv, k, from, to)
+		nccl.Phase{Wait: nccl.RecvWait, Start: from - t.shift, End: s.polled - t.shift, Terms: come},
+		nccl.Phase{Wait: nccl.RecvFlushWait, Start: s.polled - t.shift, End: s.flushed - t.shift, Terms: back},
+		nccl.Phase{Wait: nccl.RecvGPUWait, Start: s.flushed - t.shift, End: to - t.shift, Terms: gpu})
+	t.progress(ct, nccl.Recv, k, from, to)
 }
 
 // progress counts a step of a proxy operation.
-func (t *Tracer) progress(ct *connTrace, d nccltrace.Dir, k int64, from, to units.Time) {
+func (t *Tracer) progress(ct *connTrace, d nccl.Dir, k int64, from, to units.Time) {
 	w := &ct.wire.ends[d]
 	n := ct.slot(k).bytes
 	if w.op.Steps == 0 || from < w.from {
@@ -244,12 +244,12 @@ func (t *Tracer) proxyOps() {
 			if w.op.Steps == 0 {
 				continue
 			}
-			w.op.Dir, w.op.Channel, w.op.Rank, w.op.Peer = nccltrace.Dir(d), int(ct.plan.Channel), int(ct.plan.Src), int(ct.plan.Dst)
-			if w.op.Dir == nccltrace.Recv {
+			w.op.Dir, w.op.Channel, w.op.Rank, w.op.Peer = nccl.Dir(d), int(ct.plan.Channel), int(ct.plan.Src), int(ct.plan.Dst)
+			if w.op.Dir == nccl.Recv {
 				w.op.Rank, w.op.Peer = w.op.Peer, w.op.Rank
 			}
 			if host.Reduces(&ct.plan) {
-				w.op.Peer = nccltrace.NoPeer
+				w.op.Peer = nccl.NoPeer
 			}
 			t.rec.ProxyOperation(0, w.from-t.shift, w.to-t.shift, w.op)
 		}
@@ -274,7 +274,7 @@ func (t *Tracer) faults() {
 		}
 		node := c.NodeOf[r]
 		if nets := t.e.Net.Table.Systems[node].Of(topo.NET); f.Net < len(nets) {
-			t.rec.PortEvent(t.rec.NIC(nccltrace.Port{Node: int(node), Net: f.Net, Name: t.e.Net.Table.Systems[node].Nodes[nets[f.Net]].Net.Name}), 0, "slow port", why)
+			t.rec.PortEvent(t.rec.NIC(nccl.Port{Node: int(node), Net: f.Net, Name: t.e.Net.Table.Systems[node].Nodes[nets[f.Net]].Net.Name}), 0, "slow port", why)
 		}
 	}
 }
@@ -291,7 +291,7 @@ func (t *Tracer) serves(thread int32, at units.Time) {
 }
 
 // end returns a connection's place at its port.
-func (t *Tracer) end(ct *connTrace, d nccltrace.Dir) *wireEnd {
+func (t *Tracer) end(ct *connTrace, d nccl.Dir) *wireEnd {
 	w := &ct.wire.ends[d]
 	if w.declared {
 		return w
@@ -300,34 +300,34 @@ func (t *Tracer) end(ct *connTrace, d nccltrace.Dir) *wireEnd {
 		t.net.ends, t.net.known = t.job.Plan.PortEnds(), true
 	}
 	c := &ct.plan
-	of, rank, peer, net, role := t.net.ends.Src, c.Src, c.Dst, c.Route.SrcNet, nccltrace.QPOut
-	if d == nccltrace.Recv {
-		of, rank, peer, net, role = t.net.ends.Dst, c.Dst, c.Src, c.Route.DstNet, nccltrace.QPIn
+	of, rank, peer, net, role := t.net.ends.Src, c.Src, c.Dst, c.Route.SrcNet, nccl.QPOut
+	if d == nccl.Recv {
+		of, rank, peer, net, role = t.net.ends.Dst, c.Dst, c.Src, c.Route.DstNet, nccl.QPIn
 	}
 	node := t.e.Net.Table.Comm.NodeOf[rank]
 	s := t.e.Net.Table.Systems[node]
 	w.declared = true
 	nc := &t.e.Net.Conns[t.e.Conns[c.ID].Net]
 	info := s.Nodes[s.Of(topo.NET)[net]].Net
-	w.nic, w.ports = t.rec.NIC(nccltrace.Port{Node: int(node), Net: int(net), Name: info.Name, Sockets: nc.TCP()}), info.Fused
+	w.nic, w.ports = t.rec.NIC(nccl.Port{Node: int(node), Net: int(net), Name: info.Name, Sockets: nc.TCP()}), info.Fused
 	n := nc.Shown()
-	w.first = nccltrace.FirstQP(of[c.ID], n)
+	w.first = nccl.FirstQP(of[c.ID], n)
 	for q := range n {
 		w.qps = append(w.qps, t.rec.QP(w.nic, int(w.first+q), int(peer), int(c.Channel), role))
 	}
-	if d == nccltrace.Recv && !nc.TCP() {
-		w.qps = append(w.qps, t.rec.QP(w.nic, int(w.first+n), int(peer), int(c.Channel), nccltrace.QPFlush))
+	if d == nccl.Recv && !nc.TCP() {
+		w.qps = append(w.qps, t.rec.QP(w.nic, int(w.first+n), int(peer), int(c.Channel), nccl.QPFlush))
 	}
 	return w
 }
 
 // work describes a request on a connection's q-th queue pair.
-func (t *Tracer) work(ct *connTrace, w *wireEnd, d nccltrace.Dir, q int32, k int64, n units.Bytes) nccltrace.WorkRequest {
+func (t *Tracer) work(ct *connTrace, w *wireEnd, d nccl.Dir, q int32, k int64, n units.Bytes) nccl.WorkRequest {
 	rank := ct.plan.Src
-	if d == nccltrace.Recv {
+	if d == nccl.Recv {
 		rank = ct.plan.Dst
 	}
-	r := nccltrace.WorkRequest{NIC: w.nic, QP: w.qps[q], Rank: int(rank), QPNum: int64(w.first + q), ID: k - ct.base, Size: n}
+	r := nccl.WorkRequest{NIC: w.nic, QP: w.qps[q], Rank: int(rank), QPNum: int64(w.first + q), ID: k - ct.base, Size: n}
 	if len(w.ports) > 0 {
 		r.Device = w.ports[int(q)%len(w.ports)]
 	}
@@ -337,21 +337,21 @@ func (t *Tracer) work(ct *connTrace, w *wireEnd, d nccltrace.Dir, q int32, k int
 // chain lists the requests of the k-th step: on each of its queue pairs a write
 // with an immediate, or a write and an empty one with the immediate. The list is valid
 // until the next one.
-func (t *Tracer) chain(id int32, ct *connTrace, k int64) []nccltrace.WorkRequest {
+func (t *Tracer) chain(id int32, ct *connTrace, k int64) []nccl.WorkRequest {
 	c := &t.e.Net.Conns[id]
-	end := t.end(ct, nccltrace.Send)
+	end := t.end(ct, nccl.Send)
 	if c.TCP() {
-		return t.messages(ct, c, nccltrace.Send, k)
+		return t.messages(ct, c, nccl.Send, k)
 	}
 	size, out := ct.slot(k).bytes, t.net.chain[:0]
 	for q := range c.Parts(k) {
-		w := t.work(ct, end, nccltrace.Send, c.PairOf(k, q), k, c.Part(k, q))
+		w := t.work(ct, end, nccl.Send, c.PairOf(k, q), k, c.Part(k, q))
 		if t.e.Net.TwoWrites >= 0 && size > t.e.Net.TwoWrites {
-			w.Opcode = nccltrace.OpWrite
+			w.Opcode = nccl.OpWrite
 			out = append(out, w)
 			w.Size = 0
 		}
-		w.Opcode = nccltrace.OpWriteImm
+		w.Opcode = nccl.OpWriteImm
 		out = append(out, w)
 	}
 	t.net.chain = out

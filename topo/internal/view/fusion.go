@@ -7,7 +7,7 @@ import (
 
 	"github.com/simccl/simccl/internal/cnum"
 	"github.com/simccl/simccl/internal/iflist"
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo/decl"
 	"github.com/simccl/simccl/topo/internal/pcie"
 )

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/internal/iflist"
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo/decl"
 	"github.com/simccl/simccl/topo/internal/pcie"
 	"github.com/simccl/simccl/units"

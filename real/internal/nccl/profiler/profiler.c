@@ -1,5 +1,5 @@
 /* simccl's profiler plugin for NCCL: writes what NCCL tells a profiler as a
- * Chrome trace with simccl's tracks and names (internal/nccltrace), so that real
+ * Chrome trace with simccl's tracks and names (trace/nccl), so that real
  * and simulated runs can be compared. Any program can use it:
  *
  *   NCCL_PROFILER_PLUGIN=/path/libnccl-profiler-simccl.so SIMCCL_PROFILE_FILE=run python train.py

@@ -13,7 +13,7 @@ import (
 func Disturb(t *testing.T, what string) (end func()) {
 	t.Helper()
 	if _, err := os.Stat("/run/wire.sh"); err != nil {
-		t.Skip("the wire is not ours to disturb; internal/rxe/run.sh makes one that is")
+		t.Skip("the wire is not ours to disturb; dev/rxe/run.sh makes one that is")
 	}
 	var set []string
 	end = func() {

@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/connect"
+	"github.com/simccl/simccl/connect"
+	"github.com/simccl/simccl/internal/variates"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/sim/internal/chance"
 	"github.com/simccl/simccl/sim/internal/fold/internal/parts"
 )
 
@@ -66,10 +66,10 @@ func Colours(p *plan.Plan, all []Passage) []int32 {
 	for i := range all {
 		colour[i] = kind[parts.Of(p, i/c.NNodes)]
 	}
-	gpus := make([]chance.Multiset, c.NRanks)
+	gpus := make([]variates.Multiset, c.NRanks)
 	for {
 		for r := range gpus {
-			gpus[r] = chance.Multiset{}
+			gpus[r] = variates.Multiset{}
 			if p.Req.Func != coll.AllReduce { // blocks belong to ranks
 				gpus[r].Add(1<<60|uint64(int64(r)*p.Req.BlockStep()%parts.Grain(p.Req.Proto)), 1)
 			}
@@ -79,16 +79,16 @@ func Colours(p *plan.Plan, all []Passage) []int32 {
 				gpus[r].Add(uint64(colour[i])<<32|uint64(place), 1)
 			}
 		}
-		known := map[chance.Multiset]int32{}
+		known := map[variates.Multiset]int32{}
 		next := make([]int32, len(all))
 		for i := range all {
 			s := &all[i]
-			var f chance.Multiset
+			var f variates.Multiset
 			f.Add(uint64(colour[i]), 1)
 			f.Add(1<<40|uint64(colour[s.Before]), 1)
 			f.Add(2<<40|uint64(colour[s.Next]), 1)
 			for place, r := range s.Path {
-				f.Add(chance.Mix(gpus[r].Key()^uint64(place+1)<<48), 1)
+				f.Add(variates.Mix(gpus[r].Key()^uint64(place+1)<<48), 1)
 			}
 			if _, ok := known[f]; !ok {
 				known[f] = int32(len(known))

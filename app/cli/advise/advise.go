@@ -1,0 +1,239 @@
+// Package advise holds the command advise: which settings make an operation or a job
+// faster.
+//
+// What it must not know: which settings are tried, and how they are judged.
+package advise
+
+import (
+	"context"
+	"os"
+	"strings"
+
+	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/cli/workload"
+	"github.com/simccl/simccl/app/process"
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/newfile"
+	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/study/advise"
+	"github.com/simccl/simccl/tuning/tunerfile"
+	"github.com/spf13/cobra"
+)
+
+// flags are the options.
+type flags struct {
+	machine  cli.Machine
+	sizes    string
+	min, max string
+	factor   int64
+	launch   string
+	typ, op  string
+	faults   []string
+	try      []string
+	write    string
+	host     string // of a job
+	tuner    string
+}
+
+// Sizes without an option.
+const (
+	least  = "1K"
+	most   = "256M"
+	factor = 4
+)
+
+// Command is "advise".
+func Command(a *cli.App) *cobra.Command {
+	var f flags
+	c := &cobra.Command{Use: "advise OP|JOB", Short: "Say which NCCL settings make an operation or a job faster",
+		Long: `advise simulates an operation, or a job that workload show reads (its host as
+--host says), under settings that a user of NCCL may set: algorithm, protocol, channels,
+threads, buffers and chunks, NVLS, PXN, cross-NIC, queue pairs, GPUDirect and
+sockets. It prints those that gain 3 % or more, at which sizes, how uncertain the
+gain is, and the line to write. --try adds settings of yours; NCCL_TOPO_FILE=FILE is
+another topology.
+
+--write-tuner FILE writes the best algorithm, protocol and channels by size as rows
+of NCCL's example tuner plugin and says what they gain. --tuner FILE checks such a
+file in place of advice: rows that the plugin reads otherwise than they are
+written, rows that never match, rows that lose; exit status 7 where there are any.
+
+Sizes are ` + least + ` to ` + most + `, factor 4, unless options say otherwise.`,
+		Example: `  simccl advise all_reduce --topo h200x4 --multicast off --sizes 4M
+  simccl advise all_reduce --topo dgx-h100 --nodes 2 --sizes 1M --write-tuner tuner.csv
+  simccl advise all_gather --topo dgx-h100 --nodes 2 --sizes 1M --network hybrid
+  simccl advise all_reduce --topo dgx-h100 --nodes 2 --sizes 1M --tuner tuner.csv --json`,
+		Args: cli.Exactly("OP|JOB"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q, err := f.request(cmd.Context(), a, args[0])
+			if err != nil {
+				return err
+			}
+			if f.tuner != "" {
+				return f.check(cmd.Context(), a, q)
+			}
+			return f.advise(cmd.Context(), a, q)
+		}}
+	f.register(c)
+	return c
+}
+
+func (f *flags) register(c *cobra.Command) {
+	f.machine.Register(c)
+	f.machine.RegisterClass(c)
+	f.machine.RegisterNetwork(c)
+	s := c.Flags()
+	s.StringVarP(&f.min, "min-bytes", "b", "", "smallest `SIZE` (default "+least+")")
+	s.StringVarP(&f.max, "max-bytes", "e", "", "largest `SIZE` (default "+most+")")
+	s.Int64VarP(&f.factor, "step-factor", "f", factor, "`FACTOR` of sizes")
+	s.StringVar(&f.sizes, "sizes", "", "exactly these sizes instead: `96,240,1G`")
+	s.StringVarP(&f.typ, "datatype", "d", "float", "element type")
+	s.StringVarP(&f.op, "op", "o", "sum", "reduction: sum, prod, min, max or avg")
+	s.StringVar(&f.launch, "launch", "graph", "eager: one process a GPU, asynchronous launches; graph: device time alone")
+	s.StringVar(&f.host, "host", "recorded", "of a job, the host's time: recorded, ideal (none), unprofiled (estimated), auto (ideal, or unprofiled where the host is the limit) or a factor")
+	s.StringArrayVar(&f.faults, "fault", nil, "advise for a machine with a `FAULT`, as run has it; repeatable")
+	s.StringArrayVar(&f.try, "try", nil, "try `NCCL_K=V` too; repeatable")
+	s.StringVar(&f.write, "write-tuner", "", "write the choices by size to `FILE` for NCCL's example tuner")
+	s.StringVar(&f.tuner, "tuner", "", "check the `FILE` of NCCL's example tuner")
+}
+
+// request is what the options say.
+func (f *flags) request(ctx context.Context, a *cli.App, what string) (advise.Request, error) {
+	q := advise.Request{Options: a.Options(nil)}
+	var err error
+	if q.Spec, err = f.machine.Spec(a); err != nil {
+		return q, err
+	}
+	q.Spec = q.Spec.WithEnv(a.Env)
+	if q.Spec.Workload, err = f.workload(a, what); err != nil {
+		return q, err
+	}
+	if job := q.Spec.Workload.Job; job != "" {
+		j, err := workload.Read(a, []string{job}, workload.Flags{})
+		if err != nil {
+			return q, err
+		}
+		p, err := f.hosted(ctx, a, j, q.Spec)
+		if err != nil {
+			return q, err
+		}
+		q.Options = a.OptionsWith(job, []byte(p.Format()))
+	}
+	q.Spec.Network.Faults = f.faults
+	q.Spec.Engine = scenario.Engine{Launch: f.launch, Jitter: "off"}
+	if f.launch == "eager" {
+		q.Spec.Engine.Launch = ""
+	}
+	for _, kv := range f.try {
+		k, v, ok := strings.Cut(kv, "=")
+		if !ok || !strings.HasPrefix(k, "NCCL_") {
+			return q, fail.Usage("--try %s: write NCCL_NAME=value", kv)
+		}
+		q.Try = append(q.Try, advise.Try(k, v))
+	}
+	return q, cli.AsFlags(q.Spec.Validate())
+}
+
+// workload is an operation, or the job of a file that exists.
+func (f *flags) workload(a *cli.App, what string) (scenario.Workload, error) {
+	fn, err := coll.ParseFunc(what)
+	if err != nil {
+		if _, missing := os.Stat(a.Path(what)); missing != nil {
+			return scenario.Workload{}, fail.Usage("%s is no file of a job, and %v", what, err)
+		}
+		if f.write != "" || f.tuner != "" {
+			return scenario.Workload{}, fail.Usage("--write-tuner and --tuner are for one operation; %s is a job", what)
+		}
+		return scenario.Workload{Job: what}, nil
+	}
+	w := scenario.Workload{Op: fn.TestName()}
+	if f.typ != "float" {
+		w.Types = []string{f.typ}
+	}
+	if f.op != "sum" {
+		w.Reductions = []string{f.op}
+	}
+	if f.sizes != "" {
+		if f.min != "" || f.max != "" {
+			return w, fail.Usage("--sizes replaces -b, -e and -f; leave one of them out")
+		}
+		w.Sizes = strings.Split(f.sizes, ",")
+		return w, nil
+	}
+	w.Range = scenario.Range{Min: least, Max: most, Factor: f.factor}
+	if f.min != "" {
+		w.Range.Min = f.min
+	}
+	if f.max != "" {
+		w.Range.Max = f.max
+	}
+	return w, nil
+}
+
+// advise prints what gains.
+func (f *flags) advise(ctx context.Context, a *cli.App, q advise.Request) error {
+	end := func() {}
+	q.Begin = func(total int) (step func()) {
+		progress := a.Progress("settings", total)
+		end = progress.End
+		return progress.Step
+	}
+	r, err := advise.New(ctx, q)
+	end()
+	if err != nil {
+		return cli.AsFlags(err)
+	}
+	if a.JSON {
+		err = a.PrintJSON(r.Advice)
+	} else {
+		err = a.PrintText(r.Text())
+	}
+	if err != nil || f.write == "" {
+		return err
+	}
+	return f.writeTuner(ctx, a, q, r)
+}
+
+// writeTuner writes rows and says what they gain.
+func (f *flags) writeTuner(ctx context.Context, a *cli.App, q advise.Request, r *advise.Report) error {
+	rows, err := r.Tuner()
+	if err != nil {
+		return err
+	}
+	data := tunerfile.Write(rows, r.About()...)
+	if err := newfile.Write(a.Path(f.write), data); err != nil {
+		return fail.Input(err)
+	}
+	q.Options.Warn = nil
+	c, err := advise.CheckTuner(ctx, q, f.write, data)
+	if err != nil {
+		return cli.AsFlags(err)
+	}
+	a.Wrote(f.write, "NCCL_TUNER_PLUGIN=example NCCL_TUNER_CONFIG_FILE="+f.write+" takes it")
+	if a.JSON {
+		return nil
+	}
+	return a.PrintText("\n" + c.Text())
+}
+
+// check prints what a tuner file does.
+func (f *flags) check(ctx context.Context, a *cli.App, q advise.Request) error {
+	data, err := a.Read(f.tuner, process.MaxSettings)
+	if err != nil {
+		return err
+	}
+	c, err := advise.CheckTuner(ctx, q, f.tuner, data)
+	if err != nil {
+		return cli.AsFlags(err)
+	}
+	if a.JSON {
+		err = a.PrintJSON(c)
+	} else {
+		err = a.PrintText(c.Text())
+	}
+	if err == nil && len(c.Findings) > 0 {
+		return fail.Printed("%s: %d findings", f.tuner, len(c.Findings))
+	}
+	return err
+}

@@ -1,0 +1,14 @@
+// Package cli holds what commands share: the options that name a machine, the
+// rules of their arguments, and the names of options in errors. The packages
+// below it each hold one command or group of commands.
+//
+// What it must not know: what a command computes.
+package cli
+
+import "github.com/simccl/simccl/app/process"
+
+// App is a command's process, and what is asked of all commands.
+type App struct {
+	process.Process
+	JSON bool // --json
+}

@@ -1,0 +1,72 @@
+// Package groups is the command "groups": what NCCL launches for recorded groups of
+// calls. It knows options; what they come to is in study/grouplog.
+package groups
+
+import (
+	"bytes"
+
+	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/process"
+	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/study/grouplog"
+	"github.com/spf13/cobra"
+)
+
+// Command is simccl groups.
+func Command(a *cli.App) *cobra.Command {
+	var m cli.Machine
+	c := &cobra.Command{Use: "groups FILE", Short: "What NCCL launches for groups of calls",
+		Long: `groups reads groups of NCCL calls (GROUP and TASK lines, as
+testdata/measured/h200x4/groups has them) and prints, for each, NCCL's own lines of
+what it launches: algorithm, protocol and channels of every collective, in the
+order of their launch, communicator after communicator; and the time of one group
+in a CUDA graph, as one process with all GPUs measures it.
+
+Communicators are the world and, in groups of mode split0 and split1, its halves
+{0,1}{2,3} and strides {0,2}{1,3}. NCCL launches them in the order of a hash of
+random ids: where the file has NCCL's lines, they show that order; else they
+follow each other as the calls do.`,
+		Example: `  simccl groups testdata/measured/h200x4/groups/plain2.txt --topo testdata/topos/h200x4-4.xml -g 2 --multicast off`,
+		Args:    cli.Exactly("FILE"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if m.Network != "flow" {
+				return fail.Usage("--network %s: groups use the GPUs of one node, without a network; leave it out", m.Network)
+			}
+			data, err := a.ReadFile(args[0], process.MaxResults)
+			if err != nil {
+				return fail.Input(err)
+			}
+			list, err := grouplog.Read(bytes.NewReader(data), args[0])
+			if err != nil {
+				return fail.Input(err)
+			}
+			site, err := m.Load(a)
+			if err != nil {
+				return err
+			}
+			machine, err := grouplog.NewMachine(site)
+			if err != nil {
+				return fail.Argument(err)
+			}
+			out, err := machine.Answers(a.Context(), list)
+			switch {
+			case err != nil:
+				return err
+			case a.JSON:
+				return a.PrintJSON(out)
+			}
+			return a.PrintText(grouplog.Text(out))
+		}}
+	m.Register(c)
+	m.RegisterClass(c)
+	m.RegisterNetwork(c)
+	off(c, "multicast", &m.Multicast)
+	return c
+}
+
+// off makes an option's default "off": the machines of recorded groups had no NVLink
+// multicast.
+func off(c *cobra.Command, name string, value *string) {
+	*value = "off"
+	c.Flags().Lookup(name).DefValue = *value
+}

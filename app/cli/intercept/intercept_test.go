@@ -1,0 +1,33 @@
+package intercept
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/simccl/simccl/intercept"
+)
+
+// TestHostSpeed: a host that is twice as fast takes half as long, and what says nothing or two
+// things of it is refused with what to write.
+func TestHostSpeed(t *testing.T) {
+	for _, x := range []struct {
+		speed, factor, want float64
+		says                string
+	}{
+		{1, 1, 1, ""}, {2, 1, 0.5, ""}, {1, 3, 3, ""},
+		{0, 1, 0, "--host-speed 0: write how many times as fast"},
+		{math.NaN(), 1, 0, "--host-speed NaN: write"},
+		{2, 3, 0, "--host-speed 2: --host-factor 3 says the same of the host"},
+	} {
+		f := flags{devices: "virtual", clock: "measured", speed: x.speed, factor: x.factor, timeout: time.Minute}
+		var o intercept.Options
+		switch err := f.modes(&o); {
+		case x.says == "" && (err != nil || o.Factor != x.want || !f.hosted):
+			t.Errorf("%+v: factor %g, %v", x, o.Factor, err)
+		case x.says != "" && (err == nil || !strings.HasPrefix(err.Error(), x.says)):
+			t.Errorf("%+v: %v", x, err)
+		}
+	}
+}

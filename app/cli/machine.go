@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"strings"
+
+	"github.com/simccl/simccl/app/process"
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/rules/release"
+	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/sim/gpu"
+	"github.com/simccl/simccl/sim/netpreset"
+	"github.com/simccl/simccl/study/congestion"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Machine are the options that say which machine is meant: the Machine and Network of a Spec.
+type Machine struct {
+	Topo      string
+	Nodes     int
+	GPUs      int
+	Multicast string
+	Fabric    string
+	Domain    int // nodes of an NVLink domain
+	Class     string
+	Network   string // flow, packet or hybrid
+	NICs      string // network class
+	CC        string
+	Balance   string
+	NCCL      string
+	LibNCCL   string
+	RunsNCCL  bool // the command's own --libnccl is the library that it runs
+	given     *pflag.FlagSet
+	Faults    []string // see scenario.Network
+	Seed      uint64   // of hashes, marks and losses; 0 and 1: the default
+	Found     []byte   // the topology of this machine, in place of a file
+}
+
+// Register declares the options on a command.
+func (m *Machine) Register(c *cobra.Command) {
+	f := c.Flags()
+	m.given = f
+	f.StringVar(&m.Topo, "topo", "", "topology `FILE` as NCCL_TOPO_DUMP_FILE writes it, or a machine of topo list; A.xml:4,dgx-a100:2 for unequal nodes; default: dgx-h100")
+	f.IntVar(&m.Nodes, "nodes", 0, "number of equal nodes `N` (default 1, of the built-in machine 2)")
+	f.IntVarP(&m.GPUs, "gpus", "g", 0, "use the `K` lowest local ranks of each node (default all)")
+	f.StringVar(&m.Multicast, "multicast", "auto", "NVLink multicast: on, off, or auto: on where every GPU is sm_90+ behind an NVSwitch")
+	f.IntVar(&m.Domain, "mnnvl", 0, "every `K` nodes are one NVLink domain, as in an NVL72 (default: what the file says); 1: a node alone is a domain, with a fabric as its neighbours have")
+	f.StringVar(&m.NCCL, "nccl-version", "", "decide as this `VERSION` of NCCL does: "+release.Names()+", one between (the nearest older answers), or torch==2.8 (default SIMCCL_NCCL_VERSION, else "+Rules().String()+")")
+	if !m.RunsNCCL {
+		f.StringVar(&m.LibNCCL, "libnccl", "", "decide as the library `FILE` (libnccl.so.2) does; its version is read, nothing in it runs")
+	}
+	f.StringVar(&m.NICs, "network-class", "", "what NICs and their plugin cost, and what the plugin sets: "+strings.Join(gpu.NetworkNames(), ", ")+", or a `FILE` (default by the machine's name or its NICs)")
+	f.StringVar(&m.Fabric, "fabric", "", "network between the nodes, a `FILE` as topo fabric writes, or one by name: "+netpreset.Names()+" (default an ideal one)")
+}
+
+// RegisterClass adds the option of commands that predict times.
+func (m *Machine) RegisterClass(c *cobra.Command) {
+	c.Flags().StringVar(&m.Class, "machine-class", "", "speeds of GPUs, links and NICs: a `FILE` as calibrate writes, or a name (default by the topology)")
+}
+
+// RegisterNetwork adds the options of commands that simulate the network between
+// nodes.
+func (m *Machine) RegisterNetwork(c *cobra.Command) {
+	c.Flags().StringVar(&m.Network, "network", "flow", "network model between nodes: flow (links are shared max-min), packet (every frame: switch queues, ECN, PFC or credits, congestion control; docs/PACKETS.md) or hybrid (packet where queues build up, else flow)")
+	c.Flags().StringVar(&m.Balance, "balance", "", "load balancing over equal-cost routes with --network packet: queue-pair (each queue pair keeps its route), flowlet, or packet (each frame to the shortest queue) (default the fabric's)")
+	c.Flags().StringVar(&m.CC, "cc", "", "congestion control `NAME` with --network packet: none, dcqcn:paper, dcqcn:cx7, dcqcn:ns3, hpcc, timely, dctcp, swift, nscc (default the fabric's)")
+}
+
+// RegisterFaults adds what else decides what messages meet there.
+func (m *Machine) RegisterFaults(c *cobra.Command) {
+	c.Flags().StringArrayVar(&m.Faults, "fault", nil, "with --network packet: simulate what is `BROKEN`, as run does: link=leaf0~spine1:slow=2, nic=node0/2:storm@10-100, link=leaf0~spine1:loss=0.001; repeatable")
+	c.Flags().Uint64Var(&m.Seed, "seed", 1, "with --network packet: seed of ECMP hashes, random marks and losses")
+}
+
+// Congestion simulates an operation over a network frame by frame and returns what
+// its messages meet; nil where the options name another network.
+func (m *Machine) Congestion(ctx context.Context, a *App, op scenario.Named) (*congestion.Report, error) {
+	if m.Network == "" || m.Network == "flow" {
+		return nil, nil
+	}
+	s, err := m.Spec(a)
+	if err != nil {
+		return nil, err
+	}
+	s.Workload = scenario.Workload{Op: op.Op, Sizes: []string{op.Size}, Root: op.Root}
+	if f, err := coll.ParseFunc(op.Op); err == nil {
+		s.Workload.Op = f.TestName()
+	}
+	if op.Type != "float" {
+		s.Workload.Types = []string{op.Type}
+	}
+	if op.RedOp != "sum" {
+		s.Workload.Reductions = []string{op.RedOp}
+	}
+	r, err := congestion.Run(ctx, s, a.Options(m.Found))
+	return r, AsFlags(err)
+}
+
+// Spec is what the options say, as a Spec without a workload.
+func (m *Machine) Spec(a *App) (scenario.Spec, error) {
+	var s scenario.Spec
+	for _, o := range []struct {
+		flag, name string
+		v          int
+	}{{"nodes", "--nodes", m.Nodes}, {"gpus", "-g", m.GPUs}} {
+		if o.v < 0 || o.v == 0 && m.given != nil && m.given.Changed(o.flag) {
+			return s, fail.Usage("%s %d: must be at least 1", o.name, o.v)
+		}
+	}
+	nodes, err := parseNodes(m.Topo, m.Nodes, func(name string) bool { _, err := os.Stat(a.Path(name)); return err == nil })
+	if m.Topo == "" && m.Found != nil {
+		nodes = []scenario.Nodes{{Topo: process.ThisTopology, Count: m.Nodes}}
+	}
+	s.Machine = scenario.Machine{Nodes: nodes, GPUs: m.GPUs, NVLinkDomain: m.Domain, Class: m.Class}
+	if s.Machine.Multicast = m.Multicast; m.Multicast == "auto" {
+		s.Machine.Multicast = ""
+	}
+	s.Network.Fabric, s.Network.Class, s.Network.CC, s.Network.Balance = m.Fabric, m.NICs, m.CC, m.Balance
+	if s.Network.Faults = m.Faults; m.Seed != 1 {
+		s.Seed = m.Seed
+	}
+	if s.Network.Model = m.Network; m.Network == "flow" {
+		s.Network.Model = ""
+	}
+	if len(m.Faults) > 0 && s.Network.Model == "" {
+		return s, fail.Usage("--fault %s: without a simulated operation it has no effect; write --network packet", m.Faults[0])
+	}
+	if m.Balance != "" && s.Network.Model == "" {
+		return s, fail.Usage("--balance %s: load balancing needs frames; write --network packet", m.Balance)
+	}
+	if m.CC != "" && s.Network.Model == "" {
+		return s, fail.Usage("--cc %s: congestion control needs frames; add --network packet or hybrid", m.CC)
+	}
+	if err == nil {
+		s.NCCL.Version, err = a.Release(m.NCCL, m.LibNCCL)
+	}
+	return s, AsFlags(err)
+}
+
+// Load makes the communicator.
+func (m *Machine) Load(a *App) (*scenario.Site, error) { return m.site(a, scenario.Load) }
+
+// Layout reads the topology files and lays out the nodes, without a communicator.
+func (m *Machine) Layout(a *App) (*scenario.Site, error) { return m.site(a, scenario.Layout) }
+
+func (m *Machine) site(a *App, load func(*scenario.Spec, scenario.Options) (*scenario.Site, error)) (*scenario.Site, error) {
+	s, err := m.Spec(a)
+	if err != nil {
+		return nil, err
+	}
+	x, err := load(&s, a.Options(m.Found))
+	return x, AsFlags(err)
+}

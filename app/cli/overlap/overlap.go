@@ -1,0 +1,180 @@
+// Package overlap holds the command overlap: measured overlaps beside simulated ones.
+//
+// What it must not know: how rows are read or simulated.
+package overlap
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/process"
+	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/job"
+	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/sim/gpu"
+	"github.com/simccl/simccl/study/calibrate"
+	"github.com/simccl/simccl/study/overlap"
+	"github.com/simccl/simccl/study/replay"
+	"github.com/spf13/cobra"
+)
+
+// Command is "overlap".
+func Command(a *cli.App) *cobra.Command {
+	var m cli.Machine
+	c := &cobra.Command{Use: "overlap FILE", Short: "Simulate a table of measured overlaps, row by row",
+		Long: `overlap reads a table of collectives beside compute, two communicators at once,
+sends and receives, groups and late ranks, as a PyTorch script measured them, and
+simulates each row from the columns that say what was run. Without --topo the
+machine is the built-in one of the table's GPUs, as many as it has ranks, without
+NVLink multicast.`,
+		Example: "  simccl overlap overlap.txt --json",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return run(cmd.Context(), a, &m, cmd.Flags().Changed("multicast"), args[0])
+		}}
+	m.Register(c)
+	m.RegisterClass(c)
+	m.RegisterNetwork(c)
+	return c
+}
+
+func run(ctx context.Context, a *cli.App, m *cli.Machine, multicast bool, file string) error {
+	data, err := a.Read(file, process.MaxSettings)
+	if err != nil {
+		return err
+	}
+	t, err := overlap.Parse(string(data), file)
+	if err != nil {
+		return fail.Input(err)
+	}
+	if m.Topo == "" {
+		var ok bool
+		if m.Topo, ok = replay.Builtin(t.Device, t.World); !ok {
+			m.Topo = "dgx-h100"
+		}
+		if m.GPUs == 0 {
+			m.GPUs = t.World
+		}
+		fmt.Fprintf(a.Err, "%d GPUs of %s, for the table's %s\n", m.GPUs, m.Topo, cmp.Or(t.Device, "GPUs"))
+	}
+	if !multicast {
+		m.Multicast = "off"
+	}
+	spec, err := m.Spec(a)
+	if err != nil {
+		return err
+	}
+	rows, err := t.Predict(ctx, machines(&spec, a.Options(nil)))
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return a.PrintJSON(rows)
+	}
+	return table(a, rows)
+}
+
+// machines loads the machine of each configuration of a communicator once.
+func machines(spec *scenario.Spec, opt scenario.Options) overlap.Machines {
+	known := map[string]*job.Machine{}
+	return func(group string) (*job.Machine, error) {
+		env := overlap.Settings(group)
+		key := fmt.Sprint(env)
+		if m := known[key]; m != nil {
+			return m, nil
+		}
+		own := spec.Clone()
+		if own.NCCL.Env == nil {
+			own.NCCL.Env = map[string]string{}
+		}
+		for k, v := range env {
+			own.NCCL.Env[k] = v
+		}
+		s, err := scenario.Load(&own, opt)
+		if err != nil {
+			return nil, err
+		}
+		opt.Warn = nil // the machine is the same for all
+		known[key], err = s.Session(&own)
+		return known[key], err
+	}
+}
+
+// FitFile is the table of a directory of measured times that Fit is for.
+const FitFile = overlap.FitFile
+
+// Fit fits the quantities of sharing of a class to the table of a directory of measured
+// times, and returns what it found as text; empty where there is no table.
+func Fit(ctx context.Context, a *cli.App, at *calibrate.Lab, dir string, class *gpu.Class) (string, error) {
+	file := filepath.Join(dir, FitFile)
+	if _, err := os.Stat(file); err != nil {
+		return "", nil
+	}
+	data, err := a.Read(file, process.MaxSettings)
+	if err != nil {
+		return "", err
+	}
+	t, err := overlap.Parse(string(data), file)
+	if err != nil {
+		return "", fail.Input(err)
+	}
+	opt, spec := a.Options(nil), scenario.Spec{Machine: at.Machine}
+	opt.Files, opt.Warn = at.Files, nil // the machine has been read before
+	load := machines(&spec, opt)
+	fitted, by, err := t.Fit(ctx, func(c *gpu.Class) overlap.Machines {
+		return func(group string) (*job.Machine, error) {
+			m, err := load(group)
+			if err == nil {
+				m.Sim.Class = c
+			}
+			return m, err
+		}
+	}, *class)
+	if err != nil {
+		return "", fail.Input(fmt.Errorf("%s: %w", file, err))
+	}
+	*class = fitted
+	by.Describe(class)
+	return by.Text(), nil
+}
+
+// table prints each figure, and the mean error of each column.
+func table(a *cli.App, rows []overlap.Prediction) error {
+	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "section\tcase\tfigure\tmeasured\tsimulated\terror")
+	sum, count := map[string]float64{}, map[string]int{}
+	for _, r := range rows {
+		for _, k := range sorted(r.Simulated) {
+			m, s := r.Measured[k], r.Simulated[k]
+			fmt.Fprintf(w, "%s\t%s\t%s\t%.3f\t%.3f\t%+.1f %%\n", r.Section, r.Case, k, m, s, 100*(s/m-1))
+			if key := r.Section + " " + k; m != 0 {
+				sum[key], count[key] = sum[key]+math.Abs(s/m-1), count[key]+1
+			}
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.Out)
+	for _, k := range sorted(sum) {
+		fmt.Fprintf(w, "%s\tmean error %.1f %%\t%d rows\n", strings.Replace(k, " ", "\t", 1), 100*sum[k]/float64(count[k]), count[k])
+	}
+	return w.Flush()
+}
+
+func sorted(m map[string]float64) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

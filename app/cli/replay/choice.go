@@ -1,0 +1,214 @@
+package replay
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/shellwords"
+	"github.com/simccl/simccl/job"
+	"github.com/simccl/simccl/study/diff"
+	"github.com/simccl/simccl/study/replay"
+	"github.com/simccl/simccl/topo/builtin"
+	"github.com/simccl/simccl/workload/load"
+	"github.com/simccl/simccl/workload/variant"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// choice are the options that say what is run where: those that --vs takes too.
+type choice struct {
+	machine  cli.Machine
+	fidelity string
+	host     string
+	scale    string
+	slow     []string
+	variants []string
+	place    string
+	gpu      string
+	ideal    []string
+	observe  bool // a trace shows the network
+}
+
+func (f *choice) register(c *cobra.Command) {
+	f.machine.Register(c)
+	f.machine.RegisterClass(c)
+	f.machine.RegisterNetwork(c)
+	c.Flags().StringVar(&f.fidelity, "fidelity", "share", "share (calls simulated once, sharing links and GPUs), step (all plans in one engine) or alpha (NCCL's formula)")
+	c.Flags().StringVar(&f.host, "host", "", "the host's time: recorded, ideal (none), unprofiled (estimated), auto (ideal, or unprofiled where the host is the limit) or a factor (default recorded; of a profiler's recording on another machine or GPU auto)")
+	c.Flags().StringVar(&f.scale, "scale", "", "`dp=N`: data parallel groups of N ranks")
+	c.Flags().StringArrayVar(&f.slow, "straggler", nil, "`RANK=FACTOR`: compute of a rank takes that much longer; repeatable")
+	c.Flags().StringArrayVar(&f.variants, "variant", nil, "`K=V`: bucket=25MB, no-sync, schedule=gpipe|1f1b, microbatches=4 or skew=40,30,20,10; repeatable")
+	c.Flags().StringVar(&f.place, "place", "", "`PLACES` of the ranks on the machine, 3,2,1,0, or kinds of groups, tp,dp: ranks of a TP group are neighbours")
+	c.Flags().StringVar(&f.gpu, "gpu", "", "compute as on this `GPU`, an estimate by the ratio of rooflines; A100:H100 where the job does not name its own")
+	c.Flags().StringArrayVar(&f.ideal, "ideal", nil, "what is won if calls of the `GROUP` took no time: its name, a kind (dp), or all; repeatable")
+}
+
+// options are what the flags say.
+func (f *choice) options() (o replay.Options, err error) {
+	o.Observe = f.observe
+	if o.Fidelity, err = job.ParseFidelity(f.fidelity); err != nil {
+		return o, fail.Usage("--fidelity: %v", err)
+	}
+	if f.machine.Network != "flow" && o.Fidelity == job.Alpha {
+		return o, fail.Usage("--network %s: a formula simulates no packets; write --fidelity share or step", f.machine.Network)
+	}
+	switch f.host {
+	case hostRecorded:
+		o.Host = 1
+	case "", "ideal", hostUnprofiled, hostAuto:
+	default:
+		if o.Host, err = strconv.ParseFloat(f.host, 64); err != nil || !(o.Host >= 0 && o.Host <= 1000) {
+			return o, fail.Usage("--host %s: write recorded, ideal, unprofiled, auto or a factor from 0 to 1000", f.host)
+		}
+	}
+	if f.scale != "" {
+		n, ok := strings.CutPrefix(f.scale, "dp=")
+		if o.Replicas, err = strconv.Atoi(n); !ok || err != nil || o.Replicas < 1 {
+			return o, fail.Usage("--scale %s: write dp=N; other groups are part of the recorded work, workload gen makes jobs of other sizes", f.scale)
+		}
+	}
+	for _, s := range f.slow {
+		rank, factor, ok := strings.Cut(s, "=")
+		r, err1 := strconv.Atoi(rank)
+		x, err2 := strconv.ParseFloat(factor, 64)
+		if !ok || err1 != nil || err2 != nil {
+			return o, fail.Usage("--straggler %s: write RANK=FACTOR, 3=1.2", s)
+		}
+		if o.Slow == nil {
+			o.Slow = map[int]float64{}
+		}
+		o.Slow[r] = x
+	}
+	return o, nil
+}
+
+// unprofiled finds what the host takes without a profiler, where the flags ask for it.
+func (f *choice) unprofiled(j *load.Job, o *replay.Options) error {
+	if f.host != hostUnprofiled {
+		return nil
+	}
+	if o.Hosts, _ = replay.Unprofiled(j); o.Hosts == nil {
+		return fail.Usage("--host unprofiled: the job is no recording of a profiler; write recorded, ideal or a factor")
+	}
+	return nil
+}
+
+// vary makes the variant that the flags ask for. What iterations took is not of it.
+func (f *choice) vary(j *load.Job) (*load.Job, error) {
+	spec, err := variant.Parse(f.variants)
+	if err != nil || !spec.Any() {
+		return j, fail.Argument(err)
+	}
+	p, notes, err := variant.Apply(j.Program, spec)
+	if err != nil {
+		return nil, fail.Input(err)
+	}
+	q := *j
+	q.Program, q.Notes = p, append(slices.Clone(j.Notes), notes...)
+	if j.Rebuilt != nil {
+		r := *j.Rebuilt
+		r.Steps, q.Rebuilt = nil, &r
+	}
+	return &q, nil
+}
+
+// gpus are the GPU that the job's times are of, and the one that computes.
+func (f *choice) gpus(j *load.Job) (from, to string) {
+	from, to, ok := strings.Cut(f.gpu, ":")
+	if !ok {
+		from, to = j.Meta.GPU, f.gpu
+	}
+	return from, to
+}
+
+// all runs the job, and with the options of --vs. Where nothing asks for a host they all have one of a
+// kind, so that they compare.
+func (f *flags) all(cmd *cobra.Command, a *cli.App, j *load.Job) (first *outcome, list []replay.Versus, err error) {
+	r, err := f.prepare(a, j)
+	if err != nil {
+		return nil, nil, err
+	}
+	auto := r.elsewhere
+	var others []*ready
+	var words [][]string
+	for _, text := range f.versus {
+		own, err := shellwords.Split(text)
+		if err != nil {
+			return nil, nil, fail.Argument(fmt.Errorf("--vs: %w", err))
+		}
+		o, err := f.other(cmd, a, j, own)
+		if err != nil {
+			return nil, nil, fmt.Errorf("--vs %s: %w", text, err)
+		}
+		auto = auto || o.elsewhere && o.host == ""
+		others, words = append(others, o), append(words, own)
+	}
+	r.settle(auto)
+	if first, err = r.run(cmd.Context()); err != nil {
+		return nil, nil, err
+	}
+	for i, o := range others {
+		o.settle(auto)
+		x, err := o.run(cmd.Context())
+		if err != nil {
+			return nil, nil, fmt.Errorf("--vs %s: %w", f.versus[i], err)
+		}
+		list = append(list, first.report.Versus(strings.Join(words[i], " "), x.report))
+	}
+	return first, list, nil
+}
+
+// other prepares the job with words of options over those given.
+func (f *flags) other(cmd *cobra.Command, a *cli.App, j *load.Job, own []string) (r *ready, err error) {
+	var x choice
+	var env []string
+	sub := *a
+	var quiet bytes.Buffer
+	sub.Err, sub.Env = &quiet, slices.Clone(a.Env)
+	c := &cobra.Command{Use: "replay", SilenceUsage: true, SilenceErrors: true, Args: cobra.ArbitraryArgs}
+	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fail.Usage("%v", err) })
+	c.RunE = func(c *cobra.Command, bare []string) error {
+		for _, w := range bare {
+			option := diff.Option(w)
+			if option == "" && builtin.Lookup(w) != nil {
+				option = "topo"
+			}
+			if c.Flags().Lookup(option) == nil {
+				return fail.Usage("unexpected %q: write options as replay has them, or NCCL_K=V, FILE.xml, a name of topo list, FILE.json, or a version of NCCL", w)
+			}
+			if err := c.Flags().Set(option, w); err != nil {
+				return fail.Argument(err)
+			}
+		}
+		sub.Env = append(sub.Env, env...)
+		r, err = x.prepare(&sub, j)
+		return err
+	}
+	x.register(c)
+	c.Flags().StringArrayVar(&env, "env", nil, "")
+	c.SetArgs(append(given(cmd, c), own...))
+	return r, c.ExecuteContext(cmd.Context())
+}
+
+// given are the options of a command that another one has too, as words.
+func given(of, c *cobra.Command) []string {
+	words := []string{}
+	of.Flags().Visit(func(g *pflag.Flag) {
+		if c.Flags().Lookup(g.Name) == nil || of.InheritedFlags().Lookup(g.Name) != nil { // the app has those
+			return
+		}
+		if list, ok := g.Value.(pflag.SliceValue); ok {
+			for _, v := range list.GetSlice() {
+				words = append(words, "--"+g.Name+"="+v)
+			}
+			return
+		}
+		words = append(words, "--"+g.Name+"="+g.Value.String())
+	})
+	return words
+}

@@ -1,0 +1,112 @@
+package schedule
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/msccl"
+	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/trace"
+	nccltrace "github.com/simccl/simccl/trace/nccl"
+)
+
+// Beside is a run by a schedule, and the same run as NCCL chooses.
+type Beside struct {
+	name      string
+	sched     *msccl.Schedule
+	run, nccl *scenario.Running
+}
+
+// Use makes r simulate the schedule of a file. It proves it first. Sizes that cannot be
+// cut into the schedule's chunks are NCCL's own, as MSCCL leaves them to NCCL.
+func Use(a *cli.App, r *scenario.Running, name string) (*Beside, error) {
+	s, err := Prove(a, name)
+	if err != nil {
+		return nil, err
+	}
+	own, err := scenario.On(r.Site, r.Spec, scenario.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if err := Bind(r, s, name); err != nil {
+		return nil, err
+	}
+	Warn(a, s, name)
+	return &Beside{name: name, sched: s, run: r, nccl: own}, nil
+}
+
+// Warn informs the user that both columns of a table are of one form.
+func Warn(a *cli.App, s *msccl.Schedule, name string) {
+	if s.InPlace != s.OutOfPlace {
+		only := map[bool]string{true: "in place", false: "out of place"}[s.InPlace]
+		a.Warn("%s runs %s only; both columns are its time so", name, only)
+	}
+}
+
+// Bind makes a machine's plans those of a schedule that is proved.
+func Bind(r *scenario.Running, s *msccl.Schedule, name string) error {
+	if s.Func != r.Func() {
+		return fail.Usage("--schedule %s: is a schedule of %s, not of %s", name, s.Func.TestName(), r.Func().TestName())
+	}
+	if n := r.Site.Comm.NRanks; n != len(s.GPUs) {
+		return fail.Usage("--schedule %s: is a schedule of %d ranks, the machine has %d; choose with --nodes and -g", name, len(s.GPUs), n)
+	}
+	r.Spec.Engine.Fold = "off" // a schedule need not treat ranks equal
+	layout := r.Site.Comm.Layout
+	r.Planner = func(op comm.Op) (*plan.Plan, error) {
+		if !cuts(s, op.Count) {
+			return nil, nil
+		}
+		req, err := s.Request(op.Count, op.Type)
+		if err != nil {
+			return nil, err
+		}
+		req.Op, req.Root = op.RedOp, op.Root
+		if s.InPlace && s.OutOfPlace {
+			req.InPlace = op.InPlace
+		}
+		return s.Plan(layout, req)
+	}
+	return nil
+}
+
+// cuts reports whether a schedule does a count.
+func cuts(s *msccl.Schedule, count int64) bool { return count > 0 && count%s.Unit() == 0 }
+
+// Print prints, for each size, the time of NCCL's choice and that of the schedule.
+func (b *Beside) Print(ctx context.Context, w io.Writer) error {
+	if b == nil {
+		return nil
+	}
+	fmt.Fprintf(w, "#\n# %s beside NCCL's choice, out of place\n# %12s  %10s  %-14s  %10s  %s\n", b.name, "bytes", "nccl us", "choice", "us", "of NCCL's")
+	for _, l := range b.run.Lines() {
+		theirs, err := b.nccl.Simulate(ctx, l.Operation, trace.Discard, nccltrace.Options{}, nil)
+		if err != nil {
+			return err
+		}
+		choice := theirs.Label()
+		if theirs.SendsAndReceives() {
+			choice = "send/recv"
+		}
+		if !cuts(b.sched, l.Count) {
+			fmt.Fprintf(w, "# %12d  %10.2f  %-14s  not cut into %d chunks: NCCL's own above\n", l.Shown, theirs.Result.Elapsed.Micros(), choice, b.sched.Chunks)
+			continue
+		}
+		ours, err := b.run.Simulate(ctx, l.Operation, trace.Discard, nccltrace.Options{}, nil)
+		if err != nil {
+			return err
+		}
+		out := ""
+		if n := int64(l.Shown); n < b.sched.MinBytes || b.sched.MaxBytes > 0 && n > b.sched.MaxBytes {
+			out = "  (outside of the file's minBytes and maxBytes)"
+		}
+		fmt.Fprintf(w, "# %12d  %10.2f  %-14s  %10.2f  x%.2f%s\n", l.Shown, theirs.Result.Elapsed.Micros(), choice, ours.Result.Elapsed.Micros(),
+			float64(ours.Result.Elapsed)/float64(max(theirs.Result.Elapsed, 1)), out)
+	}
+	return nil
+}

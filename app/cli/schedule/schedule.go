@@ -1,0 +1,221 @@
+// Package schedule is the command "schedule": what a schedule of others says, and
+// whether it is right. It knows options; reading and proving are in plan/msccl.
+package schedule
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/plan/msccl"
+	"github.com/spf13/cobra"
+)
+
+// most bounds a file, and what is unpacked from one.
+const most = 64 << 20
+
+// Command is simccl schedule.
+func Command(a *cli.App) *cobra.Command {
+	return cli.Group("schedule", "Read schedules of others (MSCCL XML, MSCCL++ JSON), prove and convert them", show(a), prove(a), convert(a))
+}
+
+// Load reads a schedule, packed by gzip or not.
+func Load(a *cli.App, name string) (*msccl.Schedule, error) {
+	text, err := a.ReadFile(a.Path(name), most)
+	if err != nil {
+		return nil, fail.Input(err)
+	}
+	if bytes.HasPrefix(text, []byte{0x1f, 0x8b}) {
+		z, err := gzip.NewReader(bytes.NewReader(text))
+		if err != nil {
+			return nil, fail.Input(err)
+		}
+		if text, err = io.ReadAll(io.LimitReader(z, most+1)); err != nil {
+			return nil, fail.Input(err)
+		}
+		if len(text) > most {
+			return nil, fail.File("%s: more than %d bytes unpacked", name, most)
+		}
+	}
+	read := msccl.Read
+	if head := bytes.TrimLeft(text, " \t\r\n"); bytes.HasPrefix(head, []byte("{")) {
+		read = msccl.ReadPlus
+	}
+	s, err := read(text, name)
+	return s, fail.Input(err)
+}
+
+// Prove reads a schedule and proves it.
+func Prove(a *cli.App, name string) (*msccl.Schedule, error) {
+	s, err := Load(a, name)
+	if err != nil {
+		return nil, err
+	}
+	if err := proveAll(s); err != nil {
+		return nil, fail.Check("%v", err)
+	}
+	return s, nil
+}
+
+// facts are what a file says, as --json prints them.
+type facts struct {
+	Name       string `json:"name"`
+	Format     string `json:"format"`
+	Func       string `json:"func"`
+	Proto      string `json:"proto"`
+	Ranks      int    `json:"ranks"`
+	Channels   int    `json:"channels"`
+	Chunks     int    `json:"chunks"`
+	Blocks     int    `json:"blocks"` // of the GPU with the most
+	Steps      int    `json:"steps"`  // of all GPUs
+	InPlace    bool   `json:"inPlace"`
+	OutOfPlace bool   `json:"outOfPlace"`
+	MinBytes   int64  `json:"minBytes"`
+	MaxBytes   *int64 `json:"maxBytes"` // null: no bound
+}
+
+func factsOf(s *msccl.Schedule) facts {
+	f := facts{Name: s.Name, Format: s.Format(), Func: s.Func.TestName(), Proto: s.Proto.String(), Ranks: len(s.GPUs), Channels: s.Channels, Chunks: s.Chunks,
+		InPlace: s.InPlace, OutOfPlace: s.OutOfPlace, MinBytes: s.MinBytes}
+	if s.MaxBytes > 0 {
+		f.MaxBytes = &s.MaxBytes
+	}
+	for _, g := range s.GPUs {
+		f.Blocks = max(f.Blocks, len(g.Blocks))
+		for _, b := range g.Blocks {
+			f.Steps += len(b.Steps)
+		}
+	}
+	return f
+}
+
+func (f *facts) text() string {
+	upTo := "on"
+	if f.MaxBytes != nil {
+		upTo = fmt.Sprintf("to %d", *f.MaxBytes)
+	}
+	word := "steps"
+	if f.Format == "mscclpp" {
+		word = "operations"
+	}
+	return fmt.Sprintf("%s: %s of %d ranks, %s, %d channels, %d chunks\n%d thread blocks a rank at most, %d %s; in place %t, out of place %t; from %d bytes %s\n",
+		f.Name, f.Func, f.Ranks, f.Proto, f.Channels, f.Chunks, f.Blocks, f.Steps, word, f.InPlace, f.OutOfPlace, f.MinBytes, upTo)
+}
+
+// convert is schedule convert.
+func convert(a *cli.App) *cobra.Command {
+	return &cobra.Command{Use: "convert FILE", Short: "Write a schedule as MSCCL XML",
+		Long: `convert proves a schedule and writes it as MSCCL XML, which says what it does in
+steps of two-sided connections. What that form cannot say is refused and named.`,
+		Example: "  simccl schedule convert testdata/schedules/packets2.json",
+		Args:    cli.Exactly("FILE"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			s, err := Prove(a, args[0])
+			if err != nil {
+				return err
+			}
+			to, err := s.TwoSided()
+			if err != nil {
+				return fail.Argument(err)
+			}
+			if a.JSON {
+				return a.PrintJSON(struct {
+					facts
+					XML string `json:"xml"`
+				}{factsOf(to), string(to.XML())})
+			}
+			return a.PrintText(string(to.XML()))
+		}}
+}
+
+func show(a *cli.App) *cobra.Command {
+	return &cobra.Command{Use: "show FILE", Short: "Say what a schedule does",
+		Example: "  simccl schedule show testdata/schedules/hier2x2.xml",
+		Args:    cli.Exactly("FILE"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			s, err := Load(a, args[0])
+			if err != nil {
+				return err
+			}
+			f := factsOf(s)
+			if a.JSON {
+				return a.PrintJSON(f)
+			}
+			return a.PrintText(f.text())
+		}}
+}
+
+// element is the first that is wrong.
+type element struct {
+	GPU     int    `json:"gpu"`   // -1: the whole schedule
+	Block   int    `json:"block"` // -1: the whole GPU
+	Step    int    `json:"step"`  // -1: the whole thread block
+	Line    int    `json:"line"`
+	Column  int    `json:"column"`
+	Problem string `json:"problem"`
+}
+
+// answer is what check says.
+type answer struct {
+	facts
+	OK    bool     `json:"ok"`
+	Wrong *element `json:"wrong"`
+}
+
+func prove(a *cli.App) *cobra.Command {
+	return &cobra.Command{Use: "check FILE", Short: "Prove a schedule, or name the first element that is wrong",
+		Long: `check proves that a schedule ends, that its sends meet receives of equal size, that
+every two steps that touch a chunk are ordered where one of them writes it, and
+that each output chunk holds what the operation promises. Else it names the first
+element that is wrong, and ends with exit status 7.`,
+		Example: "  simccl schedule check testdata/schedules/allpairs4.xml --json",
+		Args:    cli.Exactly("FILE"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			s, err := Load(a, args[0])
+			out := answer{}
+			if err == nil {
+				out.facts = factsOf(s)
+				err = proveAll(s)
+			}
+			var e *msccl.Error
+			if err != nil && !errors.As(err, &e) {
+				return err
+			}
+			if e != nil {
+				out.Wrong = &element{e.GPU, e.Block, e.Step, e.Pos.Line, e.Pos.Col, e.Problem}
+			}
+			if out.OK = e == nil; a.JSON {
+				if err := a.PrintJSON(out); err != nil || out.OK {
+					return err
+				}
+				return fail.Printed("%v", err)
+			}
+			if !out.OK {
+				return fail.Check("%s", strings.TrimPrefix(e.Error(), ": "))
+			}
+			return a.PrintText(out.text() + "proven\n")
+		}}
+}
+
+// proveAll proves a schedule in place and out of place, as it says it may run.
+func proveAll(s *msccl.Schedule) error {
+	r, err := s.Request(s.Unit(), coll.Float32)
+	if err != nil {
+		return err
+	}
+	for _, mode := range []struct{ may, inPlace bool }{{s.OutOfPlace, false}, {s.InPlace, true}} {
+		if r.InPlace = mode.inPlace; !mode.may {
+			continue
+		}
+		if err := s.Check(s.Alone(), r); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,40 @@
+//go:build webpage
+
+package serve
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"net/http"
+	"time"
+
+	webpage "github.com/simccl/simccl/app/web/page"
+)
+
+// Limits of a connection: all clients are on this machine.
+const (
+	headerTime = 10 * time.Second
+	headerSize = 64 << 10
+	goodbye    = 2 * time.Second // for answers that are being sent
+)
+
+// serve answers until the context ends.
+func serve(ctx context.Context, l net.Listener, page fs.FS) error {
+	s := &http.Server{Handler: webpage.Handler(page), ReadHeaderTimeout: headerTime, MaxHeaderBytes: headerSize}
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(l) }()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	case <-ctx.Done():
+	}
+	last, stop := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
+	defer stop()
+	s.Shutdown(last) //nolint:errcheck // it ends in any case
+	return ctx.Err()
+}

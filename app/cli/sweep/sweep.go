@@ -1,0 +1,319 @@
+// Package sweep holds the commands of sweeps: sweep run, plan, emit, merge, status, show and search.
+//
+// What it must not know: how points are simulated, dealt or stored.
+package sweep
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/process"
+	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/newfile"
+	"github.com/simccl/simccl/study/sweep"
+	"github.com/simccl/simccl/study/sweep/parquet"
+	"github.com/simccl/simccl/study/sweep/sqlite"
+	"github.com/spf13/cobra"
+)
+
+// Command is "sweep".
+func Command(a *cli.App) *cobra.Command {
+	c := run(a)
+	c.AddCommand(plan(a), emit(a), merge(a), status(a), show(a), search(a))
+	return c
+}
+
+// flags are those of commands that read a specification.
+type flags struct {
+	dir, shard string
+	jobs       int
+	maxTime    time.Duration
+	resume     bool
+	retry      bool
+	claim      bool
+}
+
+// load reads a specification.
+func load(a *cli.App, file string) (*sweep.Run, error) {
+	data, err := a.Read(file, process.MaxSettings)
+	if err != nil {
+		return nil, err
+	}
+	s, err := sweep.Parse(data, file)
+	if err != nil {
+		return nil, fail.Input(err)
+	}
+	opt := a.Options(nil)
+	opt.Warn = nil // a point's warnings would come thousands of times
+	cfg, err := a.Config()
+	if err != nil {
+		return nil, err
+	}
+	r := &sweep.Run{Spec: s, Options: opt, Version: a.Version, NCCL: cfg.Rules.Version()}
+	for _, v := range config.EnvRows(cfg, config.Facts{}, false) {
+		if v.Set && v.Status == "honoured" {
+			r.Settings = append(r.Settings, v.Name+"="+v.Value)
+		}
+	}
+	slices.Sort(r.Settings)
+	return r, nil
+}
+
+func run(a *cli.App) *cobra.Command {
+	var f flags
+	c := &cobra.Command{Use: "sweep SPEC", Short: "Run many points: on a laptop, under Slurm or Kubernetes",
+		Long: `sweep runs a scenario at many points. A specification (YAML or JSON) has a base
+scenario and what varies: grid (all combinations), zip, list, seeds, and where, a
+condition that a point must meet. Points go to shards by their key, a hash of
+what they say and of their files' contents; every result is a line that is
+appended to a file of the process. A sweep that was killed goes on where it was.
+
+  base: {workload: {op: all_reduce}}
+  grid: {topo: [dgx-h100, dgx-a100], nodes: [1, 2, 4], size: [1M, 1G], NCCL_ALGO: [Ring, Tree]}
+  where: nodes < 4 || NCCL_ALGO == "Ring"
+
+Exit status 75: --max-time ended first, run the same command again; 7: points
+failed (--retry runs them again). --shard auto takes the task of an array job
+from the variables of Slurm, Kubernetes, PBS, LSF, Grid Engine or an MPI launcher.`,
+		Example: `  echo '{"base": {"workload": {"op": "all_reduce"}}, "grid": {"nodes": [1, 2], "size": ["8", "1M"]}}' > study.json
+  simccl sweep study.json --out results
+  simccl sweep study.json --out results --shard 1/2 --max-time 50m`,
+		Args: cli.Exactly("SPEC"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if f.dir == "" {
+				return fail.Usage("--out DIR is missing: the folder of the results")
+			}
+			r, err := load(a, args[0])
+			if err != nil {
+				return err
+			}
+			if r.Shard, r.Shards, err = sweep.ParseShard(f.shard, a.Getenv); err != nil {
+				return err
+			}
+			if f.jobs < 0 {
+				return fail.Usage("--jobs %d: write 1 or more", f.jobs)
+			}
+			r.Dir, r.Jobs, r.MaxTime, r.Retry, r.Claim = a.Path(f.dir), f.jobs, f.maxTime, f.retry, f.claim
+			return finish(a, r)
+		}}
+	c.Flags().StringVar(&f.dir, "out", "", "folder `DIR` of the results")
+	c.Flags().StringVar(&f.shard, "shard", "", "run part `I/N` of the points, or auto: the task of an array job")
+	c.Flags().IntVar(&f.jobs, "jobs", 0, "points at a time (default: processors)")
+	c.Flags().DurationVar(&f.maxTime, "max-time", 0, "begin no point after this time, 50m")
+	c.Flags().BoolVar(&f.resume, "resume", true, "go on where the results end; always so")
+	c.Flags().BoolVar(&f.retry, "retry", false, "run points again that failed")
+	c.Flags().BoolVar(&f.claim, "claim", false, "take batches that no other process has, for points of uneven cost")
+	_ = c.Flags().MarkHidden("resume")
+	return c
+}
+
+// left reports whether an error says that points are left.
+func left(err error) bool {
+	var e *fail.Error
+	return errors.As(err, &e) && e.Kind == fail.LeftOver
+}
+
+// finish runs and says what was done.
+func finish(a *cli.App, r *sweep.Run) error {
+	out, err := r.Do(a.Context())
+	if err != nil && !left(err) {
+		return err
+	}
+	if a.JSON {
+		if e := a.PrintJSON(map[string]int{"points": out.Points, "before": out.Done, "ran": out.Ran, "failed": out.Failed, "same": out.Skipped}); e != nil {
+			return e
+		}
+	} else if e := a.PrintText(fmt.Sprintf("%d points: %d before, %d now, %d of them failed\n", out.Points, out.Done, out.Ran, out.Failed)); e != nil {
+		return e
+	}
+	switch {
+	case err != nil:
+		return err
+	case out.Failed > 0:
+		return fail.Check("%d points failed; simccl sweep status shows the first, --retry runs them again", out.Failed)
+	}
+	return nil
+}
+
+func plan(a *cli.App) *cobra.Command {
+	probes, limit := 8, 20*time.Second
+	c := &cobra.Command{Use: "plan SPEC", Short: "Count the points and estimate their cost",
+		Long:    "plan runs some points, spread over the sweep, and writes nothing.",
+		Example: "  simccl sweep plan study.json",
+		Args:    cli.Exactly("SPEC"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			r, err := load(a, args[0])
+			if err != nil {
+				return err
+			}
+			e, err := r.Plan(a.Context(), probes, limit)
+			if err != nil {
+				return err
+			}
+			if a.JSON {
+				return a.PrintJSON(e)
+			}
+			var b strings.Builder
+			fmt.Fprintf(&b, "%d points", e.Points)
+			if e.Same > 0 {
+				fmt.Fprintf(&b, " (%d more say what another says)", e.Same)
+			}
+			if e.Probed > e.Failed {
+				fmt.Fprintf(&b, "\nabout %.3g s on this machine, by %d of them (%.3g to %.3g s); slowest %s", e.Seconds, e.Probed, e.Low, e.High, e.Largest)
+			}
+			if e.Failed > 0 {
+				fmt.Fprintf(&b, "\n%d of %d failed: %s", e.Failed, e.Probed, e.Error)
+			}
+			return a.PrintText(b.String() + "\n")
+		}}
+	c.Flags().IntVar(&probes, "probes", probes, "run `N` points")
+	c.Flags().DurationVar(&limit, "limit", limit, "begin no probe after this time")
+	return c
+}
+
+func emit(a *cli.App) *cobra.Command {
+	var dir string
+	shards, limit := 16, 50*time.Minute
+	c := &cobra.Command{Use: "emit slurm|k8s|parallel SPEC", Short: "Print a job that runs the shards of a sweep",
+		Example: "  simccl sweep emit slurm study.json --shards 64 --out results > study.sbatch",
+		Args:    cli.Exactly("slurm|k8s|parallel", "SPEC"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if _, err := load(a, args[1]); err != nil {
+				return err
+			}
+			text, err := sweep.Emit(args[0], args[1], dir, shards, limit.String())
+			if err != nil {
+				return err
+			}
+			if a.JSON {
+				return a.PrintJSON(map[string]string{"kind": args[0], "text": text})
+			}
+			return a.PrintText(text)
+		}}
+	c.Flags().StringVar(&dir, "out", "results", "folder `DIR` of the results")
+	c.Flags().IntVar(&shards, "shards", shards, "number of shards")
+	c.Flags().DurationVar(&limit, "max-time", limit, "--max-time of a shard: less than the scheduler's limit")
+	return c
+}
+
+func merge(a *cli.App) *cobra.Command {
+	var file string
+	var provenance, partial bool
+	c := &cobra.Command{Use: "merge DIR...", Short: "Join the results of all shards",
+		Long: `merge reads the results of a sweep's shards and writes them sorted by key: a .jsonl with
+a line a point, or a .csv, .parquet or .db (SQLite) with a row a size, for pandas. Exit status 7 where
+points are missing, unless --partial. Two results of one point must be equal.`,
+		Example: "  simccl sweep merge results -o all.csv",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			for i := range args {
+				args[i] = a.Path(args[i])
+			}
+			m, err := sweep.Merge(args...)
+			if err != nil {
+				return err
+			}
+			if m.Missing > 0 && !partial {
+				return fail.Check("%d of %d points have no result; run the sweep to its end, or write --partial", m.Missing, m.Missing+len(m.Lines))
+			}
+			if err := write(a, m, file, provenance); err != nil {
+				return err
+			}
+			if file != "" {
+				a.Wrote(file, fmt.Sprintf("%d points, %d of them failed", len(m.Lines), m.Failed))
+			}
+			return nil
+		}}
+	c.Flags().StringVarP(&file, "output", "o", "", "`FILE`.jsonl, .csv, .parquet or .db (default: lines of JSON on standard output)")
+	c.Flags().BoolVar(&provenance, "with-provenance", false, "keep host, process and CPU time")
+	c.Flags().BoolVar(&partial, "partial", false, "points may be missing")
+	return c
+}
+
+// write writes in the form that the name of the file says.
+func write(a *cli.App, m *sweep.Merged, file string, provenance bool) error {
+	form := func(w io.Writer) error { return m.WriteJSONL(w, provenance) }
+	switch {
+	case strings.HasSuffix(file, ".csv"):
+		form = func(w io.Writer) error { return m.WriteCSV(w, provenance) }
+	case strings.HasSuffix(file, ".parquet"):
+		form = func(w io.Writer) error {
+			t, err := m.Table(provenance)
+			if err != nil {
+				return err
+			}
+			return parquet.Write(w, t)
+		}
+	case strings.HasSuffix(file, ".db"), strings.HasSuffix(file, ".sqlite"):
+		form = func(w io.Writer) error { return database(w, m, provenance) }
+	case file != "" && !strings.HasSuffix(file, ".jsonl"):
+		return fail.Usage("-o %s: the name must end in .jsonl, .csv, .parquet, .db or .sqlite", file)
+	}
+	if file == "" {
+		return form(a.Out)
+	}
+	f, err := newfile.Create(a.Path(file))
+	if err != nil {
+		return fail.Input(err)
+	}
+	return fail.Input(f.Finish(form(f)))
+}
+
+// database writes a database of SQLite, which needs a file of its own while it grows.
+func database(w io.Writer, m *sweep.Merged, provenance bool) error {
+	t, err := m.Table(provenance)
+	if err != nil {
+		return err
+	}
+	dir, remove, err := newfile.TempDir("simccl-merge")
+	if err != nil {
+		return err
+	}
+	defer remove()
+	name := filepath.Join(dir, "results.db")
+	if err := sqlite.Write(name, t); err != nil {
+		return err
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = io.Copy(w, f)
+	return err
+}
+
+func status(a *cli.App) *cobra.Command {
+	return &cobra.Command{Use: "status DIR", Short: "Show how far a sweep is",
+		Example: "  simccl sweep status results",
+		Args:    cli.Exactly("DIR"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			s, err := sweep.StatusOf(a.Path(args[0]))
+			if err != nil {
+				return err
+			}
+			if a.JSON {
+				return a.PrintJSON(s)
+			}
+			var b strings.Builder
+			fmt.Fprintf(&b, "%d points: %d done, %d failed, %d left, %.1f s of CPU\n", s.Points, s.Done, s.Failed, s.Left, s.CPU)
+			for _, p := range s.Parts {
+				fmt.Fprintf(&b, "  %-40s %6d done %6d failed %8.1f s\n", p.File, p.Done, p.Failed, p.CPU)
+			}
+			if s.Torn > 0 {
+				fmt.Fprintf(&b, "%d lines were cut off; their points run again\n", s.Torn)
+			}
+			if s.Example != "" {
+				fmt.Fprintf(&b, "first error: %s\n", s.Example)
+			}
+			return a.PrintText(b.String())
+		}}
+}

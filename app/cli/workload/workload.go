@@ -1,0 +1,378 @@
+// Package workload holds the commands about jobs as files: workload show, lint,
+// convert, slice, scale and gen.
+//
+// What it must not know: how formats are read and programs changed.
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/cli/generate"
+	"github.com/simccl/simccl/app/report/job"
+	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/newfile"
+	"github.com/simccl/simccl/topo/machine/datasheet"
+	"github.com/simccl/simccl/workload"
+	"github.com/simccl/simccl/workload/load"
+	"github.com/simccl/simccl/workload/play"
+	"github.com/simccl/simccl/workload/transform"
+	"github.com/spf13/cobra"
+)
+
+// Command is "workload".
+func Command(a *cli.App) *cobra.Command {
+	c := cli.Group("workload", "Jobs as files: show, check, convert, cut, scale and make them", show(a), lint(a), convert(a), slice(a), scale(a), generate.Command(a))
+	c.Long = `workload reads what profilers, loggers and other simulators wrote, recognised by
+content, also compressed and in tar archives: Kineto traces of torch.profiler (all
+ranks of a run), PyTorch and Chakra execution traces, Flight Recorder dumps (JSON
+and pickle), NCCL logs with COLL lines, SimAI, AICB, GOAL (text and binary), the
+Inspector's records and simccl's own text. A folder means the files in it;
+Kineto traces are the job, and what lies beside them completes it.`
+	return c
+}
+
+// Flags are those of all commands that read jobs.
+type Flags struct {
+	ranks     int
+	symmetric bool
+	faulty    bool // lint finds what is wrong
+	partial   bool // show takes what there is
+}
+
+// Add declares the options on a command.
+func (f *Flags) Add(c *cobra.Command) {
+	c.Flags().IntVar(&f.ranks, "ranks", 0, "number of `N` ranks, where the files do not say or another is wanted")
+	c.Flags().BoolVar(&f.symmetric, "symmetric", false, "ranks without a recording do what the first recorded rank does")
+}
+
+// some wants at least one argument.
+func some(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return fail.Usage("%s: FILE or DIR missing; see %s --help", cmd.CommandPath(), cmd.CommandPath())
+	}
+	return nil
+}
+
+// stdin is the name of standard input.
+const stdin = "-"
+
+// Read reads the files that arguments name, - is standard input.
+func Read(a *cli.App, args []string, f Flags) (*load.Job, error) {
+	var files []load.File
+	for i, name := range args {
+		if name == stdin {
+			if slices.Contains(args[:i], stdin) {
+				return nil, fail.Usage("-: standard input is read once; leave one out")
+			}
+			files = append(files, load.File{Name: stdin, Open: func() (io.ReadCloser, error) { return io.NopCloser(os.Stdin), nil }})
+			continue
+		}
+		info, err := os.Stat(a.Path(name))
+		if err != nil {
+			return nil, fail.Input(err)
+		}
+		if !info.IsDir() {
+			files = append(files, file(a, name))
+			continue
+		}
+		entries, err := os.ReadDir(a.Path(name))
+		if err != nil {
+			return nil, fail.Input(err)
+		}
+		for _, e := range entries {
+			if e.Type().IsRegular() {
+				files = append(files, file(a, filepath.Join(name, e.Name())))
+			}
+		}
+	}
+	j, err := load.Load(files, load.Options{Ranks: f.ranks, Symmetric: f.symmetric, Faulty: f.faulty, Partial: f.partial})
+	if err != nil {
+		return nil, fail.Input(err)
+	}
+	return j, nil
+}
+
+func file(a *cli.App, name string) load.File {
+	return load.File{Name: name, Open: func() (io.ReadCloser, error) { return os.Open(a.Path(name)) }}
+}
+
+func show(a *cli.App) *cobra.Command {
+	f := Flags{partial: true}
+	c := &cobra.Command{Use: "show FILE|DIR...", Short: "Say what a job does: ranks, groups, calls, bytes, times",
+		Long: `show reads a job and prints its groups with the calls and bytes of a rank, what
+is computed, the host's time, and of recordings what each measured: communication
+and how much of it no other work hides, how clocks differ, what was inferred. Of a job
+of which ranks have no recording it shows the others.`,
+		Example: "  simccl workload show recording\n  simccl workload show recording/trace_rank0.json.gz --symmetric --json",
+		Args:    some,
+		RunE: func(_ *cobra.Command, args []string) error {
+			j, err := Read(a, args, f)
+			if err != nil {
+				return err
+			}
+			s := job.Of(j)
+			if a.JSON {
+				return a.PrintJSON(s)
+			}
+			return s.WriteText(a.Out)
+		}}
+	f.Add(c)
+	return c
+}
+
+// lintResult is what lint prints as JSON.
+type lintResult struct {
+	Format   string   `json:"format"`
+	Ranks    int      `json:"ranks"`
+	OK       bool     `json:"ok"`
+	Problems []string `json:"problems"`
+	Notes    []string `json:"notes"`
+}
+
+func lint(a *cli.App) *cobra.Command {
+	f := Flags{faulty: true}
+	c := &cobra.Command{Use: "lint FILE|DIR...", Short: "Check that a job can be carried out",
+		Long: `lint checks that members of a group issue the same calls in the same order and of
+the same sizes, that sends have receives, and that the job does not deadlock on a
+network without delay. Exit status 7 when something is wrong. Calls that were recorded
+faster than the links of their GPU are a note.`,
+		Example: "  simccl workload lint recording",
+		Args:    some,
+		RunE: func(_ *cobra.Command, args []string) error {
+			j, err := Read(a, args, f)
+			if err != nil {
+				return err
+			}
+			r := lintResult{Format: j.Format.String(), Ranks: j.Program.Ranks(), Problems: problems(j.Program), Notes: append(slices.Clone(j.Notes), tooFast(j)...)}
+			r.OK = len(r.Problems) == 0
+			if r.Notes == nil {
+				r.Notes = []string{}
+			}
+			if a.JSON {
+				if err := a.PrintJSON(r); err != nil {
+					return err
+				}
+			} else {
+				text := strings.Join(append(r.Problems, prefixed("note: ", r.Notes)...), "\n") + "\n"
+				if r.OK {
+					text = fmt.Sprintf("ok: %d ranks, %d calls\n%s", r.Ranks, len(j.Program.Calls), strings.TrimPrefix(text, "\n"))
+				}
+				if err := a.PrintText(text); err != nil {
+					return err
+				}
+			}
+			if r.OK {
+				return nil
+			}
+			return fail.Printed("%d problems", len(r.Problems))
+		}}
+	f.Add(c)
+	return c
+}
+
+func prefixed(prefix string, list []string) (out []string) {
+	for _, x := range list {
+		out = append(out, prefix+x)
+	}
+	return out
+}
+
+// problems are what Lint finds, or else a deadlock.
+func problems(p *workload.Program) []string {
+	out := []string{}
+	if err := p.Lint(); err != nil {
+		var joined interface{ Unwrap() []error }
+		if !errors.As(err, &joined) {
+			return append(out, err.Error())
+		}
+		for _, e := range joined.Unwrap() {
+			out = append(out, e.Error())
+		}
+		return out
+	}
+	// Messages of up to 32 MiB fit into the buffers of a connection.
+	if _, err := play.Play(p, play.Options{Buffered: 32 << 20}); err != nil {
+		out = append(out, err.Error())
+	}
+	return out
+}
+
+// tooFast are the calls that were recorded with more than the links of their GPU carry:
+// clocks, sizes or groups are wrong. Where the recording does not name its GPU, the
+// fastest of all counts. No machine is needed: whatever lies between GPUs is no faster.
+func tooFast(j *load.Job) (out []string) {
+	link, of := datasheet.FastestLink(), "the fastest of any GPU"
+	if g, ok := datasheet.Find(j.Meta.GPU); ok {
+		link, of = g.Link, "those of "+g.Name
+	}
+	for i := range j.Program.Calls {
+		c := &j.Program.Calls[i]
+		if int(c.Comm) >= len(j.Program.Comms) || c.Comm < 0 {
+			continue // named as a problem
+		}
+		if rate := j.Program.Rate(c) / 1e9; rate > link*fastTolerance {
+			out = append(out, fmt.Sprintf("%s of %d bytes on %s was recorded with %.3g us: each GPU's links would carry %.0f GB/s, and %s carry %g; its size, its group or the clocks of ranks are wrong",
+				c.Func.TestName(), int64(c.Bytes()), j.Program.Comms[c.Comm].Name, c.Recorded.Micros(), rate, of, link))
+		}
+	}
+	return out
+}
+
+// fastTolerance is for what a recorded time is short by: kernels' ends differ by rank.
+const fastTolerance = 1.1
+
+func slice(a *cli.App) *cobra.Command {
+	var f Flags
+	var ranks, from, to, out string
+	c := &cobra.Command{Use: "slice FILE|DIR...", Short: "Keep some ranks or iterations of a job",
+		Long: `slice keeps the ranks that --only names, in that order, and of recordings the
+iterations from --from to the next one or to --to. Groups keep the members that
+stay; calls without a partner go. The result is simccl's text.`,
+		Example: "  simccl workload slice recording --from ProfilerStep#1 -o step.txt\n  simccl workload slice step.txt --only 0",
+		Args:    some,
+		RunE: func(_ *cobra.Command, args []string) error {
+			j, err := Read(a, args, f)
+			if err != nil {
+				return err
+			}
+			p := j.Program
+			if from != "" {
+				if p, err = transform.Between(p, from, to); err != nil {
+					return fail.Usage("--from: %v", err)
+				}
+			}
+			if ranks != "" {
+				list, err := rankList(ranks)
+				if err != nil {
+					return err
+				}
+				var dropped int
+				if p, dropped, err = transform.Ranks(p, list); err != nil {
+					return fail.Usage("--only: %v", err)
+				}
+				if dropped > 0 {
+					a.Warn("%d calls have no partner among these ranks and were left out", dropped)
+				}
+			}
+			return write(a, out, p.Format())
+		}}
+	f.Add(c)
+	c.Flags().StringVar(&ranks, "only", "", "keep the `RANKS`, as 0-3,8")
+	c.Flags().StringVar(&from, "from", "", "begin at the `MARK`, as ProfilerStep#1")
+	c.Flags().StringVar(&to, "to", "", "end at the `MARK` instead of the next one")
+	c.Flags().StringVarP(&out, "out", "o", "", "write to `FILE` instead of standard output")
+	return c
+}
+
+// rankList reads 0-3,8.
+func rankList(text string) (list []int32, err error) {
+	for part := range strings.SplitSeq(text, ",") {
+		a, b, ranged := strings.Cut(part, "-")
+		if !ranged {
+			b = a
+		}
+		lo, err1 := strconv.ParseInt(a, 10, 32)
+		hi, err2 := strconv.ParseInt(b, 10, 32)
+		if err1 != nil || err2 != nil || lo < 0 || hi < lo || hi-lo > 1<<24 {
+			return nil, fail.Usage("--only %s: %q is no rank or range; write 0-3,8", text, part)
+		}
+		for r := lo; r <= hi; r++ {
+			list = append(list, int32(r))
+		}
+	}
+	return list, nil
+}
+
+func scale(a *cli.App) *cobra.Command {
+	var f Flags
+	var dp int
+	var host float64
+	var out string
+	c := &cobra.Command{Use: "scale FILE|DIR...", Short: "Make a job larger by data parallel replicas, or its host faster",
+		Long: `scale makes data parallel groups larger by replicas of the whole job: what DDP
+reduces stays, the shards of FSDP shrink. TP, PP, CP and EP change what ranks
+compute; generate such jobs anew. --host multiplies the host's time (0: none). The
+result is simccl's text.`,
+		Example: "  simccl workload scale ddp.txt --dp 16 -o large.txt\n  simccl workload scale recording --host 0.4 -o fast.txt",
+		Args:    some,
+		RunE: func(_ *cobra.Command, args []string) error {
+			j, err := Read(a, args, f)
+			if err != nil {
+				return err
+			}
+			p := j.Program
+			if host != 1 {
+				if p, err = transform.Host(p, host); err != nil {
+					return fail.Usage("--host: %v", err)
+				}
+			}
+			if dp != 0 {
+				if p, err = transform.DataParallel(p, dp); err != nil {
+					return fail.Usage("--dp %d: %v", dp, err)
+				}
+			}
+			return write(a, out, p.Format())
+		}}
+	f.Add(c)
+	c.Flags().IntVar(&dp, "dp", 0, "make data parallel groups `N` ranks large")
+	c.Flags().Float64Var(&host, "host", 1, "multiply the host's time by the `FACTOR`")
+	c.Flags().StringVarP(&out, "out", "o", "", "write to `FILE` instead of standard output")
+	return c
+}
+
+// result is what a command made, as --json prints it.
+type result struct {
+	Format string   `json:"format"`
+	Text   string   `json:"text,omitempty"` // where it went to standard output
+	Files  []string `json:"files"`
+	Lost   []string `json:"lost"` // what the format cannot say
+}
+
+// write writes simccl's text to a file, or to standard output where none is named.
+func write(a *cli.App, name, text string) error {
+	r := result{Format: "native", Files: []string{}, Lost: []string{}}
+	err := r.stream(a, name, func(w io.Writer) error { _, err := io.WriteString(w, text); return err })
+	return r.print(a, err)
+}
+
+// stream writes to a file, or to standard output: as a member of the document with
+// --json.
+func (r *result) stream(a *cli.App, name string, f func(io.Writer) error) error {
+	if name != "" && name != "-" {
+		w, err := newfile.Create(a.Path(name))
+		if err != nil {
+			return err
+		}
+		r.Files = append(r.Files, name)
+		return w.Finish(f(w))
+	}
+	if !a.JSON {
+		return f(a.Out)
+	}
+	var b strings.Builder
+	err := f(&b)
+	r.Text = b.String()
+	return err
+}
+
+// print prints the document of --json, or names what was lost.
+func (r *result) print(a *cli.App, err error) error {
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return a.PrintJSON(r)
+	}
+	for _, what := range r.Lost {
+		a.Warn("%s does not say: %s", r.Format, what)
+	}
+	return nil
+}

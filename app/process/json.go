@@ -1,0 +1,35 @@
+package process
+
+import (
+	"fmt"
+
+	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/newfile"
+	"github.com/simccl/simccl/nccltests"
+)
+
+// WriteJSON writes nccl-tests' JSON: on standard output where print says so, and to
+// a file where there is a name. As for nccl-tests' -J, the file is the first of
+// NAME, NAME.0, NAME.1, … that is free; standard error says which.
+func (p *Process) WriteJSON(doc *nccltests.Report, name string, print bool) error {
+	if print {
+		if err := nccltests.WriteJSON(p.Out, doc); err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(p.Out); err != nil {
+			return err
+		}
+	}
+	if name == "" {
+		return nil
+	}
+	f, err := newfile.CreateNew(p.Path(name))
+	if err != nil {
+		return fail.Input(err)
+	}
+	if err := f.Finish(nccltests.WriteJSON(f, doc)); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	fmt.Fprintf(p.Err, "# Writing JSON output to %s\n", f.Name())
+	return nil
+}

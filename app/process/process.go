@@ -1,0 +1,104 @@
+// Package process is the process around a command: its streams, files, environment
+// and context, and what a scenario takes of them (Options). What the command does
+// is not its business.
+package process
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+
+	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/internal/interrupt"
+	"github.com/simccl/simccl/internal/newfile"
+	"github.com/simccl/simccl/internal/terminal"
+	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/trace/file"
+)
+
+// Process is what a command may touch of its process. The zero value has no
+// streams, and no environment.
+type Process struct {
+	Out, Err io.Writer
+	Environ  []string // NAME=VALUE
+	Env      []string // settings that outrank it
+	NoEnv    bool     // Environ and NCCL's configuration files are not read
+	Dir      string   // file names are relative to it; empty: as they are
+	Ctx      context.Context
+	Line     *Line
+	Args     []string // of the command line, without the program
+	Version  string   // of the program, in what it writes
+	// Named, if not nil, gives errors the names of flags in place of members.
+	Named func(error) error
+
+	mark string // with which Out and Err know our own colours
+}
+
+// Line is shared by the command that ends by itself and the one who cuts it off:
+// one of them names the signal, in place of a progress line.
+type Line struct {
+	interrupt.Command
+	showing atomic.Pointer[terminal.Progress]
+}
+
+// Context is the command's, which the first interrupt ends.
+func (p *Process) Context() context.Context {
+	if p.Ctx == nil {
+		return context.Background()
+	}
+	return p.Ctx
+}
+
+// Cancelled is what the stages poll: nil to go on.
+func (p *Process) Cancelled() error { return p.Context().Err() }
+
+// Path resolves a file name of an option.
+func (p *Process) Path(name string) string {
+	if p.Dir == "" || filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(p.Dir, name)
+}
+
+// Config reads the settings and warns of what a user should know of them.
+func (p *Process) Config() (*config.Config, error) {
+	return scenario.Settings(p.Sources(), p.warnOf, p.Cancelled)
+}
+
+// Sources are where settings come from.
+func (p *Process) Sources() config.Sources {
+	// The names of NCCL's configuration files are not relative to Dir.
+	s := config.Sources{Flags: p.Env, Environ: p.Environ, NoEnv: p.NoEnv, ReadFile: func(name string) ([]byte, error) { return p.ReadFile(name, MaxSettings) }}
+	if home, err := os.UserHomeDir(); err == nil {
+		s.Home = home
+	}
+	return s
+}
+
+// Getenv looks at Env, then at the environment.
+func (p *Process) Getenv(name string) (string, bool) { return p.Sources().Getenv(name) }
+
+// Options are the surroundings of a Spec: this process's files, environment and
+// standard error. found is the topology of this machine, read under the name
+// ThisTopology; nil: no file has that name.
+func (p *Process) Options(found []byte) scenario.Options {
+	return scenario.Options{Files: files{process: p, given: map[string][]byte{ThisTopology: found}}, Settings: p.Sources(), Program: p.Version,
+		Warn: p.warnOf, Cancelled: p.Cancelled, Scratch: func(near string) (chrome.Spool, error) { return file.Scratch(filepath.Dir(p.Path(near))) },
+		Create: func(name string) (scenario.File, error) {
+			f, err := newfile.Create(p.Path(name))
+			if err != nil {
+				return nil, err
+			}
+			return f, nil
+		}}
+}
+
+// OptionsWith are Options in which the file of a name has these contents.
+func (p *Process) OptionsWith(name string, data []byte) scenario.Options {
+	o := p.Options(nil)
+	o.Files = files{process: p, given: map[string][]byte{name: data}}
+	return o
+}

@@ -1,0 +1,34 @@
+package process
+
+import (
+	"fmt"
+
+	"github.com/simccl/simccl/app/process/cpuprofile"
+)
+
+// CPUProfile is where the process itself spends its CPU time, as a file of pprof.
+type CPUProfile struct {
+	Name string // of the file; empty: none
+	own  cpuprofile.Profile
+}
+
+// Start begins the profile.
+func (c *CPUProfile) Start(p *Process) error {
+	if c.Name == "" {
+		return nil
+	}
+	if err := c.own.Start(p.Path(c.Name)); err != nil {
+		return fmt.Errorf("--cpuprofile: %w", err)
+	}
+	return nil
+}
+
+// Stop writes the profile: also of a command that failed, but not after a signal,
+// which leaves no file.
+func (c *CPUProfile) Stop(p *Process) error {
+	name, err := c.own.Stop()
+	if name != "" {
+		p.Wrote(name, "go tool pprof shows it")
+	}
+	return err
+}

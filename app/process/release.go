@@ -1,0 +1,40 @@
+package process
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/rules/release"
+)
+
+// Release is the version of NCCL that a request names: by its version, or by a
+// library file, which is read and not run; "" where neither is given.
+func (p *Process) Release(version, library string) (string, error) {
+	switch {
+	case library == "":
+		return version, nil
+	case version != "":
+		return "", fail.Usage("--nccl-version and --libnccl name a version each; leave one out")
+	}
+	f, err := os.Open(p.Path(library))
+	if err != nil {
+		return "", fmt.Errorf("--libnccl: %w", err)
+	}
+	defer f.Close()
+	v, err := release.OfLibrary(f)
+	if err != nil {
+		return "", fmt.Errorf("--libnccl %s: %w", library, err)
+	}
+	return v.String(), nil
+}
+
+// Recorded is the release whose rules are taken for a recording that names its own. A line
+// says where that is another.
+func (p *Process) Recorded(version string) string {
+	taken, note := release.Recorded(version)
+	if note != "" {
+		fmt.Fprintf(p.Err, "simccl: %s\n", note)
+	}
+	return taken
+}

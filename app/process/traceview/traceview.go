@@ -1,0 +1,138 @@
+// Package traceview opens trace files by name for what trace commands do with
+// them: checks (trace/validate), sums, comparisons and merges (trace/compare).
+// An error that concerns a file has its name, and the line where there is one; it
+// is of kind fail.BadInput. What a trace means is not decided here.
+package traceview
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/trace/compare"
+	"github.com/simccl/simccl/trace/validate"
+	"github.com/simccl/simccl/units"
+)
+
+// Files are trace files as a command reads them.
+type Files struct {
+	// Cancelled is polled at each read; its error ends the reading.
+	Cancelled func() error
+	// Memory bounds what is kept of the traces.
+	Memory units.Bytes
+}
+
+// open opens a file that is read as it goes; "-" is standard input.
+func (f *Files) open(name string) (io.ReadCloser, error) {
+	if name == "-" {
+		return &polledReader{io.NopCloser(os.Stdin), f.Cancelled}, nil
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, fail.Input(err)
+	}
+	return &polledReader{file, f.Cancelled}, nil
+}
+
+// openAll opens several files; closed closes them all.
+func (f *Files) openAll(names []string) (readers []io.Reader, closed func(), err error) {
+	var files []io.Closer
+	closed = func() {
+		for _, file := range files {
+			file.Close()
+		}
+	}
+	for _, name := range names {
+		file, err := f.open(name)
+		if err != nil {
+			closed()
+			return nil, nil, err
+		}
+		files, readers = append(files, file), append(readers, file)
+	}
+	return readers, closed, nil
+}
+
+// polledReader is a reader that fails once it is cancelled.
+type polledReader struct {
+	io.ReadCloser
+	cancelled func() error
+}
+
+// Read reads, unless it was cancelled.
+func (r *polledReader) Read(b []byte) (int, error) {
+	if err := r.cancelled(); err != nil {
+		return 0, err
+	}
+	return r.ReadCloser.Read(b)
+}
+
+// placed puts the file before the place that a reader names.
+func placed(name string, err error) error {
+	var syntax *chrome.SyntaxError
+	if errors.As(err, &syntax) {
+		return fail.Input(fmt.Errorf("%s:%w", name, syntax))
+	}
+	var limit *chrome.LimitError
+	if errors.As(err, &limit) && limit.Line > 0 {
+		return fail.Input(fmt.Errorf("%s:%w", name, limit))
+	}
+	return fail.Input(fmt.Errorf("%s: %w", name, err))
+}
+
+// placedIn puts the file's name before what is wrong with one of several.
+func placedIn(names []string, err error) error {
+	var t *compare.TraceError
+	if errors.As(err, &t) {
+		return placed(names[t.Nth], t.Err)
+	}
+	return fail.Input(err)
+}
+
+// Validate checks a trace; all reports every fault, and not only the first of each
+// kind.
+func (f *Files) Validate(name string, all bool) (*validate.Report, error) {
+	file, err := f.open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	rep, err := validate.CheckWith(file, validate.Options{All: all, Memory: f.Memory})
+	if err != nil {
+		return nil, placed(name, err)
+	}
+	return rep, nil
+}
+
+// Stats adds up a trace.
+func (f *Files) Stats(name string) (*compare.Stats, error) {
+	budget := chrome.NewBudget(f.Memory)
+	file, err := f.open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	s, err := compare.Count(file, budget)
+	if err != nil {
+		return nil, placed(name, err)
+	}
+	return s, nil
+}
+
+// Diff compares two traces whose starts and lengths may differ by tolerance.
+func (f *Files) Diff(names [2]string, tolerance units.Time) (*compare.Differences, error) {
+	budget := chrome.NewBudget(f.Memory)
+	files, closed, err := f.openAll(names[:])
+	if err != nil {
+		return nil, err
+	}
+	defer closed()
+	d, err := compare.Diff(files[0], files[1], tolerance, budget)
+	if err != nil {
+		return nil, placedIn(names[:], err)
+	}
+	return d, nil
+}

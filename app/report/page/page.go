@@ -1,0 +1,131 @@
+package page
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/simccl/simccl/app/report/html"
+	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/explain"
+	"github.com/simccl/simccl/search"
+	"github.com/simccl/simccl/sim/congestion"
+	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/units"
+)
+
+// Page is all that a report shows. Empty parts are left out.
+type Page struct {
+	Title    string
+	Command  string
+	Facts    []Fact
+	Points   []Point
+	Rivals   []Rival // rows of the cost map, over the sizes of Points
+	System   *topo.System
+	Host     string          // whose links are drawn: "node0"
+	Links    []exec.LinkLoad // of one operation of the last size
+	Folded   bool            // equivalent ranks were merged in it
+	Elapsed  units.Time      // of it
+	Graphs   search.Set      // of the System; their channels are drawn on it
+	Rings    []Ring
+	Trees    []Tree
+	NodeOf   []int32    // rank → node, for the rings' colours
+	Measured []Measured // on hardware
+	Matrix   string     // path matrix as text, for Systems too large to draw it
+	Timeline *trace.Memory
+	Net      *congestion.Facts // of a network that was simulated frame by frame, in that operation
+	Ports    *ports            // states of its ports over time; nil: none
+	Incast   string            // in words; empty: no port before a host holds the operation up
+	Crowd    string            // in words; empty: routes spread
+	Settings []Setting
+	Warnings []string
+	Why      []*explain.Report // of some sizes, by size
+	NoBest   string            // why no other choices were simulated; empty: they were
+	Trace    string            // file with the trace, as the page names it; empty: none
+}
+
+// Fact is a line of the summary.
+type Fact = html.Fact
+
+// Point is one size of the sweep.
+type Point struct {
+	Size             units.Bytes
+	TimeUs, BusBW    float64 // simulated
+	ModelUs, ModelBW float64 // by NCCL's cost model; 0: it has none
+	LimitBW          float64 // bound given by the limiting link, always busy; 0: unknown
+	Best             string  // the fastest of all choices simulated; "" where they were not
+	Setting          string  // the variables that force it
+	BestUs, BestBW   float64 // TimeUs over the regret, and its bus bandwidth
+	Choice           string
+	Channels         int
+	Link             string
+}
+
+// Rival is one algorithm and protocol with its predicted times, 0 where off.
+type Rival struct {
+	Name  string
+	Times []float64 // microseconds, by Point
+}
+
+// Ring is a channel's ring in rank order.
+type Ring struct {
+	Channel int
+	Order   []int32
+}
+
+// Tree is a channel's tree.
+type Tree struct {
+	Channel int
+	Up      []int32 // by rank: the rank above it, -1 at the root
+}
+
+// Measured is a curve from hardware.
+type Measured struct {
+	Name   string
+	Points []Sample // by size
+}
+
+// Sample is one measured size.
+type Sample struct {
+	Size          units.Bytes
+	TimeUs, BusBW float64
+}
+
+// Setting is a variable in force.
+type Setting struct{ Name, Value, Origin, Effect string }
+
+// markup is HTML in which everything was escaped where it was put in.
+type markup string
+
+// sizeName prints a size with the largest binary unit that divides it.
+func sizeName(b units.Bytes) string {
+	for _, u := range []struct {
+		by   units.Bytes
+		name string
+	}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
+		if b >= u.by && b%u.by == 0 {
+			return fmt.Sprintf("%d %s", b/u.by, u.name)
+		}
+	}
+	return fmt.Sprintf("%d B", b)
+}
+
+// measuredAt is what a measured curve has at a size, for the table.
+func measuredAt(m Measured, size units.Bytes) (us, bw string) {
+	for _, x := range m.Points {
+		if x.Size == size {
+			return bandwidth(x.TimeUs), bandwidth(x.BusBW)
+		}
+	}
+	return "–", "–"
+}
+
+// svg collects a drawing.
+type svg struct{ strings.Builder }
+
+func (s *svg) add(format string, args ...any) { fmt.Fprintf(s, format, args...) }
+
+// html closes the drawing; everything in it was escaped where it was put in.
+func (s *svg) html() markup { return markup(s.String()) }
+
+func esc(s string) string { return html.Escape(s) }

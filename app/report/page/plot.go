@@ -1,0 +1,236 @@
+package page
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/simccl/simccl/app/report/html"
+	"github.com/simccl/simccl/units"
+)
+
+// series is one line of the curves.
+type series struct {
+	class, name string
+	points      []Sample
+	what        func(i int) string // added to a point's hint
+	marks       int                // 1 and up: no line, the shape of its points
+}
+
+// marks are the shapes of measured points, a file each: around a centre.
+var marks = []string{"M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0z", "M-4 -4H4V4H-4z", "M0 -5L5 4H-5z", "M0 -5.5L5 0L0 5.5L-5 0z"}
+
+// lines lists what the curves show, the most important last, on top.
+func lines(points []Point, measured []Measured) []series {
+	of := func(value func(Point) (us, bw float64)) (out []Sample) {
+		for _, p := range points {
+			us, bw := value(p)
+			out = append(out, Sample{p.Size, us, bw})
+		}
+		return out
+	}
+	choice := func(i int) string { return points[i].Choice }
+	out := []series{
+		{"limit", "bound: the limiting link always busy", of(func(p Point) (float64, float64) { return 0, p.LimitBW }), func(i int) string { return points[i].Link }, 0},
+		{"model", "NCCL's cost model", of(func(p Point) (float64, float64) { return p.ModelUs, p.ModelBW }), choice, 0},
+		{"best", "best of all choices", of(func(p Point) (float64, float64) { return p.BestUs, p.BestBW }), func(i int) string { return points[i].Best }, 0},
+		{"sim", "simulated", of(func(p Point) (float64, float64) { return p.TimeUs, p.BusBW }), choice, 0},
+	}
+	for i, m := range measured {
+		var within []Sample // sizes of the run
+		for _, x := range m.Points {
+			if x.Size >= points[0].Size && x.Size <= points[len(points)-1].Size {
+				within = append(within, x)
+			}
+		}
+		out = append(out, series{"measured", m.Name, within, func(int) string { return "measured" }, 1 + i%len(marks)})
+	}
+	return out
+}
+
+// axis maps values to a side of a plot. All values that are drawn lie on it.
+type axis struct {
+	lo, hi, from, to float64
+	log              bool
+	ticks            []float64
+}
+
+func (a *axis) at(v float64) float64 {
+	lo, hi := a.lo, a.hi
+	if a.log {
+		v, lo, hi = math.Log(v), math.Log(lo), math.Log(hi)
+	}
+	return a.from + (a.to-a.from)*(v-lo)/(hi-lo)
+}
+
+// The plots' size and margins.
+const (
+	plotW, plotH                          = 480.0, 330.0
+	plotLeft, plotRight, plotTop, plotLow = 58.0, 14.0, 12.0, 50.0
+)
+
+// sizes is the axis of sizes, in powers of two.
+func sizes(points []Point) axis {
+	lo, hi := math.Log2(float64(max(points[0].Size, 1))), math.Log2(float64(max(points[0].Size, 2)))
+	for _, p := range points {
+		lo, hi = min(lo, math.Log2(float64(max(p.Size, 1)))), max(hi, math.Log2(float64(p.Size)))
+	}
+	if hi-lo < 0.5 {
+		hi = lo + 0.5
+	}
+	a := axis{lo: math.Exp2(lo), hi: math.Exp2(hi), from: plotLeft, to: plotW - plotRight, log: true}
+	every := max(1, math.Ceil((hi-lo)/7))
+	for e := math.Ceil(lo - 1e-9); e <= hi+1e-9; e += every {
+		a.ticks = append(a.ticks, math.Exp2(e))
+	}
+	return a
+}
+
+// values is the axis of what is drawn: from 0 in round steps, or in powers of ten.
+func values(all []series, of func(Sample) float64, log bool) axis {
+	lo, hi := math.Inf(1), 0.0
+	for _, l := range all {
+		for _, p := range l.points {
+			if v := of(p); v > 0 {
+				lo, hi = min(lo, v), max(hi, v)
+			}
+		}
+	}
+	a := axis{from: plotH - plotLow, to: plotTop, log: log}
+	if hi == 0 {
+		lo, hi = 1, 1
+	}
+	if !log {
+		step := html.Step(hi / 6)
+		a.hi = math.Ceil(hi/step-1e-9) * step
+		for v := 0.0; v <= a.hi*1.001; v += step {
+			a.ticks = append(a.ticks, v)
+		}
+		return a
+	}
+	low, high := math.Floor(math.Log10(lo)+1e-9), math.Ceil(math.Log10(hi)-1e-9)
+	if high <= low {
+		high = low + 1
+	}
+	within := []float64{1}
+	if high-low <= 2 {
+		within = []float64{1, 2, 5}
+	}
+	for e := low; e <= high; e++ {
+		for _, m := range within {
+			if v := m * math.Pow(10, e); e < high || m == 1 {
+				a.ticks = append(a.ticks, v)
+			}
+		}
+	}
+	for len(within) > 1 && len(a.ticks) > 2 && a.ticks[1] <= lo { // round values next to the least and the largest
+		a.ticks = a.ticks[1:]
+	}
+	for n := len(a.ticks); len(within) > 1 && n > 2 && a.ticks[n-2] >= hi; n-- {
+		a.ticks = a.ticks[:n-1]
+	}
+	a.lo, a.hi = a.ticks[0], a.ticks[len(a.ticks)-1]
+	return a
+}
+
+// curves draws bus bandwidth over size, and beside it the time on two logarithmic axes,
+// without the bound, which at small sizes is far below all times.
+func curves(points []Point, measured []Measured) (bandwidths, times markup) {
+	if len(points) < 2 {
+		return "", ""
+	}
+	all := lines(points, measured)
+	return plot(points, all, "bus bandwidth by size", "busbw GB/s", false), plot(points, all[1:], "time by size", "time us", true)
+}
+
+func plot(points []Point, all []series, label, unit string, time bool) markup {
+	of := func(s Sample) float64 {
+		if time {
+			return s.TimeUs
+		}
+		return s.BusBW
+	}
+	x, y := sizes(points), values(all, of, time)
+	var s svg
+	s.add(`<svg class="plot" viewBox="0 0 %g %g" role="img" aria-label="%s">`, plotW, plotH, label)
+	for _, v := range y.ticks {
+		s.add(`<line class="grid" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/><text x="%g" y="%.1f" text-anchor="end">%g</text>`, plotLeft, plotW-plotRight, y.at(v), y.at(v), plotLeft-6, y.at(v)+4, v)
+	}
+	for _, v := range x.ticks {
+		s.add(`<line class="grid" x1="%.1f" x2="%.1f" y1="%g" y2="%g"/><text x="%.1f" y="%g" text-anchor="middle">%s</text>`, x.at(v), x.at(v), plotH-plotLow, plotH-plotLow+4, x.at(v), plotH-plotLow+19,
+			esc(strings.NewReplacer(" ", "", "iB", "").Replace(sizeName(units.Bytes(v)))))
+	}
+	s.add(`<text class="soft" x="%g" y="%g" text-anchor="middle">size (binary units)</text><text class="soft" transform="translate(15 %g) rotate(-90)" text-anchor="middle">%s</text>`, (plotLeft+plotW)/2, plotH-8, (plotH-plotLow)/2, unit)
+	for _, l := range all {
+		s.WriteString(string(l.draw(x, y, of)))
+	}
+	s.WriteString(`</svg>`)
+	return s.html()
+}
+
+// draw draws a line and its points, or the points alone. It is broken where there is no
+// value.
+func (l *series) draw(x, y axis, of func(Sample) float64) markup {
+	var path strings.Builder
+	var dots svg
+	cmd := "M"
+	for i, p := range l.points {
+		v, size := of(p), float64(max(p.Size, 1))
+		if v <= 0 {
+			cmd = "M"
+			continue
+		}
+		fmt.Fprintf(&path, "%s%.1f %.1f", cmd, x.at(size), y.at(v))
+		cmd = "L"
+		if l.marks > 0 {
+			dots.add(`<path class="dot measured" transform="translate(%.1f %.1f)" d="%s">`, x.at(size), y.at(v), marks[l.marks-1])
+		} else {
+			dots.add(`<circle class="dot %s" cx="%.1f" cy="%.1f" r="%g">`, l.class, x.at(size), y.at(v), map[bool]float64{true: 3.2, false: 2.2}[l.class == "sim"])
+		}
+		dots.add(`<title>%s</title></%s>`, esc(l.hint(i)), map[bool]string{true: "path", false: "circle"}[l.marks > 0])
+	}
+	if path.Len() == 0 {
+		return ""
+	}
+	if l.marks > 0 {
+		return dots.html()
+	}
+	return markup(fmt.Sprintf(`<path class="line %s" d="%s"/>%s`, l.class, path.String(), dots.String()))
+}
+
+func (l *series) hint(i int) string {
+	p := l.points[i]
+	hint := fmt.Sprintf("%s, %s: %.2f GB/s", sizeName(p.Size), l.name, p.BusBW)
+	if p.TimeUs > 0 {
+		hint += fmt.Sprintf(", %.2f us", p.TimeUs)
+	}
+	if what := l.what(i); what != "" {
+		hint += " (" + what + ")"
+	}
+	return hint
+}
+
+// key names the curves that have values.
+func key(points []Point, measured []Measured) markup {
+	var s svg
+	for _, l := range lines(points, measured) {
+		var any bool
+		for _, p := range l.points {
+			any = any || p.BusBW > 0
+		}
+		if !any {
+			continue
+		}
+		name := l.name
+		switch {
+		case l.marks > 0:
+			name = "measured: " + name
+			s.add(`<span><svg viewBox="0 0 30 12" aria-hidden="true"><path class="dot measured" transform="translate(15 6)" d="%s"/></svg>%s</span>`, marks[l.marks-1], text(name))
+			continue
+		case l.class == "sim":
+			name = "simulated, as chosen"
+		}
+		s.add(`<span><svg viewBox="0 0 30 12" aria-hidden="true"><path class="line %s" d="M0 6H30"/></svg>%s</span>`, l.class, text(name))
+	}
+	return s.html()
+}

@@ -1,0 +1,111 @@
+// Package sweep renders a simulated sweep as nccl-tests would print it: its table
+// with opt-in columns, its notes, and its JSON.
+//
+// What it must not know: flags, how the rows were simulated.
+package sweep
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/simccl/simccl/nccltests"
+	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/sim/congestion"
+)
+
+// Column is an opt-in column.
+type Column struct {
+	Head      nccltests.Column
+	Value     func(*scenario.Facts) string
+	Simulated bool // needs a simulation
+	Rivals    bool // needs every choice's time
+}
+
+func ofSimulation(c Column) Column { c.Simulated = true; return c }
+
+var allColumns = map[string]Column{
+	"algo":   textColumn("algo", 8, func(f *scenario.Facts) string { return f.Algo }),
+	"proto":  textColumn("proto", 6, func(f *scenario.Facts) string { return f.Proto }),
+	"nch":    textColumn("nch", 3, func(f *scenario.Facts) string { return fmt.Sprint(f.Channels) }),
+	"model":  {Head: nccltests.Column{Name: "model", Unit: "(us)", Width: 8}, Value: func(f *scenario.Facts) string { return nccltests.Float(f.ModelUs, 8) }},
+	"expect": {Head: nccltests.Column{Name: "expect", Unit: "(GB/s)", Width: 7}, Value: func(f *scenario.Facts) string { return nccltests.Float(f.Expect, 7) }, Simulated: true},
+	"limit":  ofSimulation(textColumn("limit", 24, func(f *scenario.Facts) string { return strings.ReplaceAll(f.Limit, " ", "_") })),
+	"use":    ofSimulation(textColumn("use", 5, func(f *scenario.Facts) string { return fmt.Sprintf("%.1f%%", 100*f.Use) })),
+	"queue":  ofSimulation(textColumn("queue", 9, func(f *scenario.Facts) string { return fmt.Sprint(f.Queue) })),
+	"paused": ofSimulation(textColumn("paused", 9, ofFrames(func(c *congestion.Facts) string { return fmt.Sprintf("%.1fus", c.PausedUs) }))),
+	"marked": ofSimulation(textColumn("marked", 9, ofFrames(func(c *congestion.Facts) string { return fmt.Sprint(c.Marked) }))),
+	"retx":   ofSimulation(textColumn("retx", 7, ofFrames(func(c *congestion.Facts) string { return fmt.Sprint(c.Resent) }))),
+	"regret": {Head: nccltests.Column{Name: Regret, Width: 6}, Value: func(f *scenario.Facts) string { return RegretText(f.Regret) }, Rivals: true},
+	"best":   {Head: nccltests.Column{Name: "best", Width: 16}, Value: bestText, Rivals: true},
+}
+
+// ofFrames is a value of a network that was simulated frame by frame, "-" of another.
+func ofFrames(value func(*congestion.Facts) string) func(*scenario.Facts) string {
+	return func(f *scenario.Facts) string {
+		if f.Congestion == nil {
+			return "-"
+		}
+		return value(f.Congestion)
+	}
+}
+
+// bestText names the fastest choice, "-" where it is NCCL's.
+func bestText(f *scenario.Facts) string {
+	if f.Regret == nil || *f.Regret <= 1 {
+		return "-"
+	}
+	return f.Best
+}
+
+// Regret names the column of the choice's time over that of the best of all choices.
+const Regret = "regret"
+
+func textColumn(name string, width int, value func(*scenario.Facts) string) Column {
+	return Column{Head: nccltests.Column{Name: name, Width: width}, Value: value}
+}
+
+var columnOrder = []string{"algo", "proto", "nch", "model", "expect", "limit", "use", "queue", "paused", "marked", "retx", "regret", "best"}
+
+// UnknownColumnError is a word that names no column.
+type UnknownColumnError struct{ Name string }
+
+// Error lists the columns.
+func (e *UnknownColumnError) Error() string {
+	return fmt.Sprintf("no column %q; write some of +%s", e.Name, strings.Join(columnOrder, ","))
+}
+
+// ParseColumns reads "+algo,proto". After regret comes best, which names the better choice.
+func ParseColumns(s string) ([]Column, error) {
+	if s == "" {
+		return nil, nil
+	}
+	var out []Column
+	for name := range strings.SplitSeq(strings.TrimPrefix(s, "+"), ",") {
+		name = strings.TrimPrefix(name, "+")
+		c, ok := allColumns[name]
+		if !ok {
+			return nil, &UnknownColumnError{name}
+		}
+		if out = append(out, c); name == Regret && !strings.Contains(s, "best") {
+			out = append(out, allColumns["best"])
+		}
+	}
+	return out, nil
+}
+
+// Heads are the headings of columns.
+func Heads(cols []Column) []nccltests.Column {
+	var out []nccltests.Column
+	for _, c := range cols {
+		out = append(out, c.Head)
+	}
+	return out
+}
+
+// RegretText writes a value of that column, "-" where there is none.
+func RegretText(r *float64) string {
+	if r == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.3f", *r)
+}

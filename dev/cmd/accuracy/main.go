@@ -1,0 +1,171 @@
+// Command accuracy shows what docs/ACCURACY.md sums up, point by point, and fits
+// quantities of the measured class:
+//
+//	go run ./dev/cmd/accuracy show default_4 -op all_reduce -proto LL
+//	go run ./dev/cmd/accuracy fit gap_ll,ll_recv -set all -proto LL
+//	go run ./dev/cmd/accuracy public oci,h100_2n
+//
+// It is run in the repository's root; the published tables are in ../shared.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/simccl/simccl/dev/accuracy"
+	"github.com/simccl/simccl/study/calibrate"
+)
+
+func main() {
+	if err := run(context.Background(), os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "accuracy:", err)
+		os.Exit(1)
+	}
+}
+
+var errUsage = errors.New("usage: accuracy show SET,… | fit QUANTITY,… | public PREFIX,… [flags]; -h after one of them lists its flags")
+
+// command is what the flags say.
+type command struct {
+	choice        accuracy.Choice
+	sets, ops     string
+	protos, class string
+	topos, data   string
+	tables        string
+}
+
+func run(ctx context.Context, args []string, w io.Writer) error {
+	if len(args) < 2 {
+		return errUsage
+	}
+	var c command
+	f := flag.NewFlagSet(args[0], flag.ContinueOnError)
+	f.StringVar(&c.sets, "set", "all", "fit: beginnings of names of sets (testdata/measured/README.md)")
+	f.StringVar(&c.ops, "op", "", "operations, as nccl-tests calls them")
+	f.StringVar(&c.protos, "proto", "", "protocols: LL, LL128, Simple, P2P")
+	f.StringVar(&c.class, "class", "", "quantities of the class to change, name=value,…")
+	f.Int64Var(&c.choice.Least, "least", 0, "least bytes")
+	f.Int64Var(&c.choice.Most, "most", 0, "most bytes; 0: all")
+	f.IntVar(&c.choice.Step, "step", 1, "every so many-th place")
+	held := f.Bool("held", false, "show: the sizes of odd place, which fits do not see")
+	f.StringVar(&c.topos, "topos", "testdata/topos", "directory of topologies")
+	f.StringVar(&c.data, "measured", "testdata/measured/h200x4", "directory of measured files")
+	f.StringVar(&c.tables, "tables", "../shared/measured/public", "directory of published tables")
+	if err := f.Parse(args[2:]); err != nil {
+		return err
+	}
+	c.choice.Ops, c.choice.Protocols = list(c.ops), list(c.protos)
+	switch args[0] {
+	case "show":
+		c.choice.Sets, c.choice.Places = list(args[1]), accuracy.Even
+		if *held {
+			c.choice.Places = accuracy.Odd
+		}
+		return c.show(ctx, w)
+	case "fit":
+		c.choice.Sets = list(c.sets)
+		return c.fit(ctx, w, list(args[1]))
+	case "public":
+		return c.public(ctx, w, list(args[1]))
+	}
+	return errUsage
+}
+
+// list splits a comma-separated list; empty text is an empty list.
+func list(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, ",")
+}
+
+// points are the measured points that the flags choose.
+func (c *command) points() ([]calibrate.Point, error) {
+	all, err := accuracy.Measured(os.DirFS(c.topos), os.DirFS(c.data), "procs", "more")
+	if err != nil {
+		return nil, err
+	}
+	points := c.choice.Of(all)
+	if len(points) == 0 {
+		return nil, errors.New("no measured point is meant")
+	}
+	return points, nil
+}
+
+// show lists simulated beside measured times.
+func (c *command) show(ctx context.Context, w io.Writer) error {
+	class, err := accuracy.ClassWith(c.class)
+	if err != nil {
+		return err
+	}
+	points, err := c.points()
+	if err != nil {
+		return err
+	}
+	all, err := accuracy.Simulate(ctx, points, &class)
+	for i := range all {
+		p := &all[i]
+		req := p.Request()
+		fmt.Fprintf(w, "%-18s %-14v %12d %v/%-6v ch %2d meas %10.2f sim %10.2f %+6.1f%%\n",
+			p.Set(), p.Op.Func, p.Bytes, req.Algo, req.Proto, req.Channels, p.Us, p.Sim, 100*p.Off())
+	}
+	return err
+}
+
+// fit fits quantities to the points of even place, and prints them with their
+// uncertainty.
+func (c *command) fit(ctx context.Context, w io.Writer, quantities []string) error {
+	class, err := accuracy.ClassWith(c.class)
+	if err != nil {
+		return err
+	}
+	points, err := c.points()
+	if err != nil {
+		return err
+	}
+	r, err := calibrate.Fit(ctx, points, class, calibrate.Options{Quantities: quantities,
+		Round: func(n int, cost float64) { fmt.Fprintf(w, "round %d: %.1f\n", n, cost) }})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "%d points, cost %.1f to %.1f\n", len(points), r.Cost[0], r.Cost[1])
+	var set []string
+	for _, e := range r.Estimates {
+		set = append(set, fmt.Sprintf("%s=%.4g", e.Name, e.Value))
+	}
+	fmt.Fprintf(w, "-class %s\n", strings.Join(set, ","))
+	for _, e := range r.Estimates {
+		fmt.Fprintf(w, "%-20s %10.4g → %10.4g ±%.0f %%\n", e.Name, e.Before, e.Value, 100*e.Uncertainty)
+	}
+	return nil
+}
+
+// public lists simulated beside published bandwidths.
+func (c *command) public(ctx context.Context, w io.Writer, prefixes []string) error {
+	d := accuracy.Data{Tables: os.DirFS(c.tables), Topos: os.DirFS(c.topos)}
+	found := false
+	for _, p := range accuracy.Tables() {
+		for _, prefix := range prefixes {
+			if !strings.HasPrefix(p.Name(), prefix) {
+				continue
+			}
+			found = true
+			rows, _, err := p.Compare(ctx, &d)
+			if err != nil {
+				return err
+			}
+			for _, r := range rows {
+				fmt.Fprintf(w, "%-40s %12d %-18s real %7.2f sim %7.2f %+6.1f%%\n", p.Name(), r.Bytes, r.Choice, r.Real, r.Sim, 100*r.Off())
+			}
+		}
+	}
+	if !found {
+		return fmt.Errorf("no table's name begins with %s", strings.Join(prefixes, " or "))
+	}
+	return nil
+}

@@ -1,0 +1,349 @@
+package lint
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+// TestRules runs every rule over snippets: each archive of testdata holds files
+// of one package at its place in the tree, and in the member "want" what must
+// be found, as "file:line: rule: part of the message". Nothing else may be. An
+// archive with a member "files" lists tracked files instead (see checkTracked).
+func TestRules(t *testing.T) {
+	archives, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(archives) == 0 {
+		t.Fatal("no snippets")
+	}
+	std, err := list(".", []string{"fmt", "maps", "math", "math/rand/v2", "os", "slices", "sort", "time", "sync",
+		module + "/units", module + "/coll"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range archives {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			ar, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkArchive(t, ar, std)
+		})
+	}
+}
+
+func checkArchive(t *testing.T, ar *txtar.Archive, std []*listed) {
+	var want []string
+	var found []Finding
+	var sources []txtar.File
+	for _, f := range ar.Files {
+		switch f.Name {
+		case "want":
+			want = strings.Split(strings.TrimSpace(string(f.Data)), "\n")
+		case "files":
+			found = checkTracked(t, string(f.Data))
+		default:
+			sources = append(sources, f)
+		}
+	}
+	if len(sources) > 0 {
+		found = append(found, checkSources(t, sources, std)...)
+	}
+	for i := range max(len(found), len(want)) {
+		switch {
+		case i >= len(found):
+			t.Errorf("not found: %s", want[i])
+		case i >= len(want) || want[i] == "":
+			t.Errorf("found without cause: %v", found[i])
+		default:
+			place, message, _ := strings.Cut(want[i], ": ")
+			rule, part, _ := strings.Cut(message, ": ")
+			f := found[i]
+			if fmt.Sprintf("%s:%d", f.Pos.Filename, f.Pos.Line) != place || f.Rule != rule || !strings.Contains(f.Message, part) {
+				t.Errorf("got  %v\nwant %s", f, want[i])
+			}
+		}
+	}
+}
+
+func checkSources(t *testing.T, sources []txtar.File, std []*listed) []Finding {
+	p := &Package{Fset: token.NewFileSet()}
+	var built []*ast.File
+	for _, f := range sources {
+		p.Path = path.Dir(f.Name)
+		syn, err := parser.ParseFile(p.Fset, f.Name, f.Data, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		typed := !strings.HasSuffix(f.Name, "_test.go") && !strings.Contains(f.Name, "untyped")
+		p.Files = append(p.Files, &File{Name: path.Base(f.Name), Syn: syn, Lines: strings.Count(string(f.Data), "\n"),
+			Test: strings.HasSuffix(f.Name, "_test.go"), Built: typed})
+		if typed {
+			built = append(built, syn)
+		}
+	}
+	var err error
+	if p.Info, err = typeCheck(p.Fset, exportData(p.Fset, std), "x", built); err != nil {
+		t.Fatal(err)
+	}
+	return Check(p)
+}
+
+// checkTracked runs CheckFiles over a tree described line by line: name, size
+// in bytes ("link" for a symbolic link, "deleted" for a file that is deleted), and
+// what it holds, each piece as a quoted string with its offset behind "@".
+func checkTracked(t *testing.T, listing string) []Finding {
+	tree := fstest.MapFS{}
+	var tracked []string
+	for _, line := range strings.Split(strings.TrimSpace(listing), "\n") {
+		words := strings.Fields(line)
+		tracked = append(tracked, words[0])
+		switch words[1] {
+		case "deleted":
+			continue
+		case "link":
+			tree[words[0]] = &fstest.MapFile{Data: []byte("away"), Mode: fs.ModeSymlink}
+			continue
+		}
+		size, err := strconv.Atoi(words[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		data := make([]byte, size)
+		for _, piece := range words[2:] {
+			quoted, at, _ := strings.Cut(piece, "@")
+			text, err := strconv.Unquote(quoted)
+			if err != nil {
+				t.Fatalf("%s: %v", piece, err)
+			}
+			offset, _ := strconv.Atoi(at)
+			copy(data[offset:], text)
+		}
+		tree[words[0]] = &fstest.MapFile{Data: data}
+	}
+	found, err := CheckFiles(tree, tracked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// TestProgramsAreKnown: the format of this test's own binary is recognised, and
+// git tracks nothing of the kind here.
+func TestProgramsAreKnown(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Skip(err)
+	}
+	found, err := CheckFiles(os.DirFS(filepath.Dir(self)), []string{filepath.Base(self)})
+	if err != nil || len(found) != 1 || found[0].Rule != "file" || !strings.Contains(found[0].Message, "program") {
+		t.Errorf("of %s: %v, %v", self, found, err)
+	}
+	tracked, err := Tracked("../..")
+	if err != nil {
+		t.Skip("tracked files are unknown: ", err)
+	}
+	if found, err = CheckFiles(os.DirFS("../.."), tracked); err != nil || len(found) > 0 {
+		t.Errorf("%v, %v", found, err)
+	}
+}
+
+// TestTrackedSaysWhyNot: without a checkout there is no list, and a reason.
+func TestTrackedSaysWhyNot(t *testing.T) {
+	t.Setenv("GIT_CEILING_DIRECTORIES", "/")
+	t.Setenv("GIT_DIR", filepath.Join(t.TempDir(), "none"))
+	if _, err := Tracked(t.TempDir()); err == nil || !strings.Contains(err.Error(), "git") {
+		t.Errorf("got %v", err)
+	}
+	t.Setenv("PATH", t.TempDir())
+	if _, err := Tracked("."); !errors.Is(err, exec.ErrNotFound) {
+		t.Errorf("without git: %v", err)
+	}
+}
+
+// TestTableIsSound: every room that the table lets in is itself in the table,
+// no permission runs against another (two rooms that may import each other),
+// and pure rooms import pure ones.
+func TestTableIsSound(t *testing.T) {
+	byDir := map[string]*room{}
+	for i := range rooms {
+		if byDir[rooms[i].dir] != nil {
+			t.Errorf("%s stands twice", rooms[i].dir)
+		}
+		byDir[rooms[i].dir] = &rooms[i]
+	}
+	for _, r := range rooms {
+		for _, e := range r.may {
+			to := byDir[e.to]
+			switch {
+			case e.to == "*":
+			case to == nil:
+				t.Errorf("%s may import %s, which is no room", r.dir, e.to)
+			case r.pure && !to.pure && e.to != "trace" && e.to != "trace/nccl" && e.to != "exec":
+				t.Errorf("%s is pure and may import %s, which is not", r.dir, e.to)
+			default:
+				for _, back := range to.may {
+					if back.to == r.dir {
+						t.Errorf("%s and %s may import each other", r.dir, e.to)
+					}
+				}
+			}
+		}
+	}
+	for _, c := range []struct{ pkg, room string }{
+		{"topo/xml", "topo/xml"}, {"sim/wire/ideal", "sim/wire"}, {"real/internal/ibv", "real/internal"}, {"cmd/simccl", "cmd"}, {"topography", ""}, {"", ""},
+	} {
+		got := ""
+		if r := roomOf(c.pkg); r != nil {
+			got = r.dir
+		}
+		if got != c.room {
+			t.Errorf("%s is in room %q, want %q", c.pkg, got, c.room)
+		}
+	}
+}
+
+// TestTableReportsIdlePermissions: a permission that no file uses, or that only
+// a test uses, and one without a reason are reported; files of other systems
+// count as uses.
+func TestTableReportsIdlePermissions(t *testing.T) {
+	table := []room{
+		{dir: "units"},
+		{dir: "plan", may: []edge{{"units", "quantities"}, {"topo", "nodes"}, {"sim", "time"}, {"real", " "}}},
+		{dir: "topo", may: []edge{{"*", ""}}, modules: []edge{{"example.com/used", "text"}, {"example.com/idle", "text"}}},
+		{dir: "sim"},
+		{dir: "real", may: []edge{{"*", "all"}}},
+	}
+	fset := token.NewFileSet()
+	file := func(test bool, imports ...string) *File {
+		text := "package x\n"
+		for _, i := range imports {
+			text += fmt.Sprintf("import _ %q\n", i)
+		}
+		syn, err := parser.ParseFile(fset, "x.go", text, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &File{Syn: syn, Test: test}
+	}
+	packages := []*Package{
+		{Path: "plan", Files: []*File{file(false, module+"/units", "fmt"), file(true, module+"/topo")}},
+		{Path: "plan/deep", Files: []*File{file(false, module+"/real/internal/ibv")}}, // built for another system, say
+		{Path: "topo", Files: []*File{file(false, "example.com/used/deep")}},
+		{Path: "real/internal/ibv", Files: []*File{file(false, module+"/real/internal/dl")}}, // its own room: no use of "*"
+		{Path: "elsewhere", Files: []*File{file(false, module+"/sim")}},
+	}
+	var got []string
+	for _, f := range checkTable(table, packages) {
+		if f.Rule != "table" {
+			t.Errorf("rule %q", f.Rule)
+		}
+		got = append(got, f.Message)
+	}
+	want := []string{
+		"plan may import topo, and no file of it does; take the permission away",
+		"plan may import sim, and no file of it does; take the permission away",
+		"plan may import real, and the reason is empty; say what for",
+		"topo may import *, and no file of it does; take the permission away",
+		"topo may import *, and the reason is empty; say what for",
+		"topo may import example.com/idle, and no file of it does; take the permission away",
+		"real may import *, and no file of it does; take the permission away",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %s\nwant %s", strings.Join(got, "\n     "), strings.Join(want, "\n     "))
+	}
+}
+
+// TestLoadReadsThisModule loads two real packages, one of them with files for
+// tests, and finds nothing in the leaves.
+func TestLoadReadsThisModule(t *testing.T) {
+	packages, err := Load(".", module+"/units", module+"/coll")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(packages) != 2 {
+		t.Fatalf("%d packages", len(packages))
+	}
+	for _, p := range packages {
+		if len(p.Files) == 0 || len(p.Info.Defs) == 0 {
+			t.Errorf("%s is empty", p.Path)
+		}
+		for _, f := range Check(p) {
+			t.Error(f)
+		}
+	}
+}
+
+func TestDocsLeadSomewhere(t *testing.T) {
+	tree := fstest.MapFS{
+		"README.md":       {Data: []byte("see [a](docs/A.md#part), [b](docs/B.md), [web](https://example.com/x.md)\n")},
+		"docs/A.md":       {Data: []byte("back [up](../README.md) and [aside](C.md)\n")},
+		"x/x.go":          {Data: []byte("// told in docs/A.md\n\n// and docs/D.md.\n")},
+		".hidden/y.md":    {Data: []byte("[no](where.md)")},
+		"testdata/t.json": {Data: []byte("docs/E.md")},
+	}
+	found, err := CheckDocs(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range found {
+		got = append(got, fmt.Sprintf("%s:%d %s", f.Pos.Filename, f.Pos.Line, strings.Fields(f.Message)[0]))
+	}
+	if want := "README.md:1 docs/B.md|docs/A.md:1 docs/C.md|x/x.go:3 docs/D.md"; strings.Join(got, "|") != want {
+		t.Errorf("got  %s\nwant %s", strings.Join(got, "|"), want)
+	}
+}
+
+func TestWordsOfDocuments(t *testing.T) {
+	tree := fstest.MapFS{
+		"README.md":           {Data: []byte("fine\n\nRanks that are alike.\n")},
+		"CHANGELOG.md":        {Data: []byte("told\n")},
+		"docs/A.md":           {Data: []byte("It Tells\n")},
+		"docs/adr/1.md":       {Data: []byte("taken for equal\n")},
+		"docs/img/x.png":      {Data: []byte("told\n")},
+		"testdata/README.md":  {Data: []byte("told\n")},
+		"docs/B/standard.txt": {Data: []byte("told\n")},
+	}
+	found, err := CheckWords(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range found {
+		got = append(got, fmt.Sprintf("%s:%d:%d", f.Pos.Filename, f.Pos.Line, f.Pos.Column))
+	}
+	if want := "README.md:3:16|docs/A.md:1:4|docs/adr/1.md:1:1"; strings.Join(got, "|") != want {
+		t.Errorf("got  %s\nwant %s", strings.Join(got, "|"), want)
+	}
+}
+
+// TestWordExceptionsAreUsed: an exception names a file that exists, a phrase
+// that is denied and a reason, and without it the file is reported.
+func TestWordExceptionsAreUsed(t *testing.T) {
+	for _, x := range wordExceptions {
+		text, err := os.ReadFile(filepath.Join("../..", x.under))
+		if err != nil || x.why == "" {
+			t.Errorf("%s: %v, reason %q", x.under, err, x.why)
+			continue
+		}
+		used := false
+		deniedIn("elsewhere", string(text), func(int, string, string) { used = true })
+		if !used {
+			t.Errorf("%s has no phrase that needs the exception", x.under)
+		}
+	}
+}

@@ -1,7 +1,0 @@
-// Package netrun runs scenarios of packet simulators (their own input files) on
-// sim/wire/packet and reports what came of them: a document for JSON and a text
-// for people.
-//
-// In: names of files and a reader. Out: a Report. It must not know flags,
-// streams or exit statuses.
-package netrun

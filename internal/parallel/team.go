@@ -1,0 +1,216 @@
+// Package parallel lets workers do numbered tasks side by side, round after round: a task has a
+// worker whose cache knows it, and others take it only where that one is late.
+//
+// In: what a task is, whose it is, and rounds of some of the tasks. It must not know what they do, and who did
+// which must not matter.
+package parallel
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// How often a worker looks for what it waits for: before it takes tasks of others, one or two microseconds;
+// before it sleeps, some hundred, as it takes about as long to be woken; and before it sleeps while others
+// work, about a millisecond, as it would be late in the next round.
+const (
+	spinsAlone = 1 << 12
+	spins      = 1 << 18
+	spinsBusy  = 1 << 21
+	glance     = 1 << 10 // looks between two at whether others work
+)
+
+// Where the caller has waited so long for others that it sleeps, other programs have their processors: it
+// does the next rounds alone, at first some hundred, and twice as many each time that this happens again.
+const (
+	leastAlone = 1 << 9
+	mostAlone  = 1 << 15
+)
+
+// Team is workers, of whom the first is the caller of Do. What workers look at again and
+// again has lines of a cache of its own.
+type Team struct {
+	do     func(task int)
+	orders []order // by worker
+	tasks  []task
+	_      [64]byte
+	left   atomic.Int64 // tasks of the round that are not done
+	_      [56]byte
+	round  atomic.Uint64
+	over   atomic.Bool
+	asleep atomic.Int32 // workers that sleep
+	_      [44]byte
+	alone  int // rounds that the caller does alone from now on
+	pause  int // as many the next time, at least
+	// awaited: the caller sleeps.
+	awaited atomic.Bool
+	lock    sync.Mutex
+	wake    sync.Cond // of workers
+	ready   sync.Cond // of the caller
+	ended   sync.WaitGroup
+}
+
+// task is a line of a cache.
+type task struct {
+	open atomic.Bool // of the round, and not taken yet
+	_    [60]byte
+}
+
+// New starts n workers but the first. Task i is of worker of[i], which is below n.
+func New(n int, of []int32, do func(task int)) *Team {
+	t := &Team{do: do, orders: make([]order, n), tasks: make([]task, len(of))}
+	t.wake.L, t.ready.L = &t.lock, &t.lock
+	for w := range t.orders {
+		t.orders[w] = orderOf(int32(w), of)
+		if w > 0 {
+			t.ended.Go(func() { t.work(w) })
+		}
+	}
+	return t
+}
+
+// order is that in which a worker looks for tasks: first its own, then those of others, the
+// last ones first.
+type order struct {
+	tasks []int32
+	own   int
+}
+
+func orderOf(w int32, of []int32) (o order) {
+	for i, whose := range of {
+		if whose == w {
+			o.tasks = append(o.tasks, int32(i))
+		}
+	}
+	o.own = len(o.tasks)
+	for i := len(of) - 1; i >= 0; i-- {
+		if of[i] != w {
+			o.tasks = append(o.tasks, int32(i))
+		}
+	}
+	return o
+}
+
+// Do has tasks done, and returns when all are.
+func (t *Team) Do(tasks []int32) {
+	if t.alone--; t.alone >= 0 || len(tasks) < 2 || len(t.orders) < 2 {
+		for _, i := range tasks {
+			t.do(int(i))
+		}
+		return
+	}
+	t.share(tasks)
+}
+
+// share has the tasks done by all.
+func (t *Team) share(tasks []int32) {
+	t.left.Store(int64(len(tasks)))
+	for _, i := range tasks {
+		t.tasks[i].open.Store(true)
+	}
+	t.call()
+	t.take(0)
+	for i := 0; t.left.Load() > 0; i++ {
+		if i == spinsBusy {
+			t.await()
+			t.alone = max(leastAlone, t.pause)
+			t.pause = min(2*t.alone, mostAlone)
+			return
+		}
+	}
+	t.alone, t.pause = 0, t.pause-1
+}
+
+// Dismiss ends the workers.
+func (t *Team) Dismiss() {
+	t.over.Store(true)
+	t.call()
+	t.ended.Wait()
+}
+
+// call begins a round.
+func (t *Team) call() {
+	t.round.Add(1)
+	if t.asleep.Load() > 0 {
+		t.lock.Lock()
+		t.wake.Broadcast()
+		t.lock.Unlock()
+	}
+}
+
+// await sleeps until the round is over.
+func (t *Team) await() {
+	t.lock.Lock()
+	t.awaited.Store(true)
+	for t.left.Load() > 0 {
+		t.ready.Wait()
+	}
+	t.awaited.Store(false)
+	t.lock.Unlock()
+}
+
+// work follows one round after the other.
+func (t *Team) work(w int) {
+	for round := uint64(0); ; {
+		t.attend(round)
+		round = t.round.Load()
+		if t.over.Load() {
+			return
+		}
+		t.take(w)
+	}
+}
+
+// attend waits for a round that is not this one, at first without sleeping.
+func (t *Team) attend(round uint64) {
+	for idle, busy := 1, 0; t.round.Load() == round; idle++ {
+		if idle%glance == 0 && t.left.Load() > 0 {
+			busy, idle = busy+idle, 0
+		}
+		if idle == spins || busy >= spinsBusy {
+			t.sleep(round)
+			return
+		}
+	}
+}
+
+// sleep waits for a round that is not this one.
+func (t *Team) sleep(round uint64) {
+	t.lock.Lock()
+	t.asleep.Add(1)
+	for t.round.Load() == round {
+		t.wake.Wait()
+	}
+	t.asleep.Add(-1)
+	t.lock.Unlock()
+}
+
+// take does the worker's own tasks, and after a while those that others have not begun. A
+// worker that comes late may take tasks of the next round.
+func (t *Team) take(w int) {
+	o := &t.orders[w]
+	for _, i := range o.tasks[:o.own] {
+		t.try(i)
+	}
+	for i := 0; i < spinsAlone && t.left.Load() > 0; i++ {
+	}
+	if t.left.Load() > 0 {
+		for _, i := range o.tasks[o.own:] {
+			t.try(i)
+		}
+	}
+}
+
+// try does a task that is open.
+func (t *Team) try(i int32) {
+	open := &t.tasks[i].open
+	if !open.Load() || !open.CompareAndSwap(true, false) {
+		return
+	}
+	t.do(int(i))
+	if t.left.Add(-1) == 0 && t.awaited.Load() {
+		t.lock.Lock()
+		t.ready.Signal()
+		t.lock.Unlock()
+	}
+}

@@ -1,0 +1,71 @@
+package job
+
+import (
+	"slices"
+
+	"github.com/simccl/simccl/workload"
+)
+
+// ownMessages gives each rank that issues a send or receive a call of its own: what a
+// message takes, and over which links, depends on both its ranks, and a Call names the
+// other one only. p stays as it is; steps keep their numbers.
+func ownMessages(p *workload.Program) *workload.Program {
+	issuer := make([]int32, len(p.Calls)) // rank + 1 of the first
+	q := p
+	for rank := range p.Of {
+		if !issues(p, int32(rank), issuer) {
+			continue
+		}
+		if q == p {
+			c := *p
+			q = &c
+			q.Calls, q.Lists, q.Marks, q.Of = slices.Clone(p.Calls), slices.Clone(p.Lists), slices.Clone(p.Marks), slices.Clone(p.Of)
+		}
+		rewrite(q, p, int32(rank), issuer)
+	}
+	return q
+}
+
+// issues notes the messages of a rank, and reports whether another rank has issued
+// one of them before.
+func issues(p *workload.Program, rank int32, issuer []int32) (others bool) {
+	steps := p.Lists[p.Of[rank]].Steps
+	for i := range steps {
+		s := &steps[i]
+		if s.Kind != workload.Issue || !message(p.Calls[s.Call].Func) {
+			continue
+		}
+		if issuer[s.Call] == 0 {
+			issuer[s.Call] = rank + 1
+		}
+		others = others || issuer[s.Call] != rank+1
+	}
+	return others
+}
+
+// rewrite gives a rank a list with calls of its own.
+func rewrite(q, p *workload.Program, rank int32, issuer []int32) {
+	of := p.Of[rank]
+	list := workload.List{Name: p.Lists[of].Name, Steps: slices.Clone(p.Lists[of].Steps)}
+	mine := map[int32]int32{}
+	for i := range list.Steps {
+		s := &list.Steps[i]
+		if s.Kind != workload.Issue || !message(p.Calls[s.Call].Func) || issuer[s.Call] == rank+1 {
+			continue
+		}
+		n, known := mine[s.Call]
+		if !known {
+			n = int32(len(q.Calls))
+			q.Calls = append(q.Calls, p.Calls[s.Call])
+			mine[s.Call] = n
+		}
+		s.Call = n
+	}
+	q.Of[rank] = int32(len(q.Lists))
+	for _, m := range p.Marks {
+		if m.List == of {
+			q.Marks = append(q.Marks, workload.Mark{List: q.Of[rank], Step: m.Step, Name: m.Name})
+		}
+	}
+	q.Lists = append(q.Lists, list)
+}

@@ -1,0 +1,550 @@
+package streams
+
+import (
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/units"
+	"github.com/simccl/simccl/workload"
+)
+
+// operation is a collective, or a message, in progress.
+type operation struct {
+	call    int32 // of the first kernel that began
+	comm    int32
+	cost    *Cost
+	shape   *shape
+	task    int32
+	key     messageKey // of a message
+	message bool
+	last    float64 // progress at which the receiver of a buffered message ends
+	stale   bool    // slow is to be found anew
+	remote  int32
+	kernels []int32 // by member: its kernel, -1 while it has none
+	begun   int32   // members whose kernels have begun
+	next    int32   // in shape.bySlack: the first that has not begun
+	ended   int32   // in shape.byEnd: how many have ended
+	slow    Pace
+	active  bool // counted in run.active
+}
+
+// activate counts an operation among those of its communicator's resources that are in
+// progress, by 1, or takes it out, by -1, and has those that wait behind it go on at
+// their new rate.
+func (r *run) activate(x *operation, by int32) {
+	if x.message || len(r.behind) == 0 || x.active == (by > 0) {
+		return
+	}
+	x.active = by > 0
+	root := r.p.Resources(x.comm)
+	r.active[root] += by
+	for _, comm := range r.behind[root] {
+		for _, o := range r.byComm[comm].ops {
+			if o >= 0 && r.ops[o].task >= 0 {
+				r.fluid.change(r.ops[o].task)
+			}
+		}
+	}
+}
+
+// waiters are, by communicator whose resources a call waits behind, those of the calls.
+func (r *run) waiters() map[int32][]int32 {
+	var out map[int32][]int32
+	for i := range r.in.Costs {
+		for _, b := range r.in.Costs[i].Behind {
+			if out == nil {
+				out = map[int32][]int32{}
+			}
+			if comm := r.p.Calls[i].Comm; !slices.Contains(out[b.Comm], comm) {
+				out[b.Comm] = append(out[b.Comm], comm)
+			}
+		}
+	}
+	return out
+}
+
+// shape is the order in which members of a Cost must begin, and end.
+type shape struct {
+	bySlack, byEnd []int32
+	slack, ends    []float64 // in these orders
+}
+
+// shapeKey identifies slices that Costs share.
+type shapeKey struct {
+	ends, slack *units.Time
+	time        units.Time
+	n           int
+}
+
+// shape returns the shape of a Cost, which Costs with the same slices share.
+func (r *run) shape(c *Cost, n int) *shape {
+	key := shapeKey{time: c.Time, n: n}
+	if len(c.Ends) > 0 {
+		key.ends = &c.Ends[0]
+	}
+	if len(c.Slack) > 0 {
+		key.slack = &c.Slack[0]
+	}
+	if s, ok := r.shapes[key]; ok {
+		return s
+	}
+	s := &shape{bySlack: make([]int32, n), byEnd: make([]int32, n), slack: make([]float64, n), ends: make([]float64, n)}
+	end := func(i int32) units.Time {
+		if len(c.Ends) == 0 {
+			return c.Time
+		}
+		return c.Ends[i]
+	}
+	slack := func(i int32) units.Time {
+		if len(c.Slack) == 0 {
+			return 0
+		}
+		return min(c.Slack[i], end(i))
+	}
+	for i := range s.byEnd {
+		s.byEnd[i], s.bySlack[i] = int32(i), int32(i)
+	}
+	sort.SliceStable(s.byEnd, func(a, b int) bool { return end(s.byEnd[a]) < end(s.byEnd[b]) })
+	sort.SliceStable(s.bySlack, func(a, b int) bool { return slack(s.bySlack[a]) < slack(s.bySlack[b]) })
+	for i := range s.ends {
+		s.ends[i], s.slack[i] = float64(end(s.byEnd[i])), float64(slack(s.bySlack[i]))
+	}
+	r.shapes[key] = s
+	return s
+}
+
+// memberIndex finds a rank of the job in a communicator.
+type memberIndex struct {
+	all    bool
+	sorted []int32         // the ranks, where they ascend
+	other  map[int32]int32 // else
+}
+
+func newMembers(c *workload.Comm) memberIndex {
+	switch {
+	case c.Ranks == nil:
+		return memberIndex{all: true}
+	case slices.IsSorted(c.Ranks):
+		return memberIndex{sorted: c.Ranks}
+	}
+	m := memberIndex{other: make(map[int32]int32, len(c.Ranks))}
+	for i, r := range c.Ranks {
+		m.other[r] = int32(i)
+	}
+	return m
+}
+
+func (m *memberIndex) of(rank int32) int32 {
+	switch {
+	case m.all:
+		return rank
+	case m.sorted != nil:
+		i, _ := slices.BinarySearch(m.sorted, rank)
+		return int32(i)
+	}
+	return m.other[rank]
+}
+
+// launch begins a kernel, or queues it on its GPU.
+func (r *run) launch(p place, n *node) {
+	sms := int32(0)
+	if n.kind == kernel {
+		c := r.cost(p)
+		if c.Empty {
+			r.complete(p)
+			return
+		}
+		sms = c.SMs
+	} else {
+		for _, h := range r.halves(p, n) {
+			sms += r.in.Costs[h.call].SMs
+		}
+	}
+	var k int32
+	if last := len(r.freeKern) - 1; last >= 0 {
+		k = r.freeKern[last]
+		r.freeKern = r.freeKern[:last]
+	} else {
+		k = int32(len(r.kernels))
+		r.kernels = append(r.kernels, kernelRun{})
+	}
+	r.kernels[k] = kernelRun{place: p}
+	if !r.shared(p.rank) {
+		r.beginKernel(k)
+		return
+	}
+	sms = min(sms, r.in.GPUs[p.rank].SMs, maxChannels)
+	r.kernels[k].sms = sms
+	r.arrive(p.rank, arrival{call: true, id: k, waiting: sms})
+}
+
+// maxChannels is the most blocks of a kernel of NCCL (MAXCHANNELS, device.h).
+const maxChannels = 64
+
+// cost is that of a node's call.
+func (r *run) cost(p place) *Cost { return &r.in.Costs[r.call(p)] }
+
+func (r *run) call(p place) int32 { return r.p.Lists[r.p.Of[p.rank]].Steps[p.node].Call }
+
+func (r *run) halves(p place, n *node) []half {
+	return r.graphs[r.p.Of[p.rank]].halves[n.half : n.half+n.halves]
+}
+
+// beginKernel begins a kernel that has its SMs.
+func (r *run) beginKernel(k int32) {
+	x := &r.kernels[k]
+	p := x.place
+	n := &r.graphs[r.p.Of[p.rank]].nodes[p.node]
+	g := &r.gpus[p.rank]
+	g.free -= x.sms - x.early
+	g.calls++
+	r.touch(p.rank)
+	r.spans[p.rank][p.node].Begin = r.now
+	if n.kind == kernel {
+		x.left = 1
+		call := r.call(p)
+		comm := r.p.Calls[call].Comm
+		r.join(r.collective(call, comm, n.seq), r.members[comm].of(p.rank), k)
+		return
+	}
+	x.left = n.halves
+	for _, h := range r.halves(p, n) {
+		r.joinMessage(h, p.rank, k)
+	}
+}
+
+// joinMessage lets a kernel take up its side of a message.
+func (r *run) joinMessage(h half, rank, k int32) {
+	c := &r.p.Calls[h.call]
+	me := r.members[c.Comm].of(rank)
+	key, side := messageKey{c.Comm, me, c.Peer, h.k}, int32(0)
+	if c.Func == coll.Recv {
+		key.src, key.dst, side = c.Peer, me, 1
+	}
+	o, ok := r.messages[key]
+	if !ok {
+		o = r.newOp(h.call, c.Comm, 2)
+		r.messages[key] = o
+		r.ops[o].message, r.ops[o].key = true, key
+	}
+	r.join(o, side, k)
+}
+
+// collective returns the operation of a number on a communicator.
+func (r *run) collective(call, comm, seq int32) int32 {
+	w := &r.byComm[comm]
+	for int(seq-w.first) >= len(w.ops) {
+		w.ops = append(w.ops, -1)
+	}
+	o := &w.ops[seq-w.first]
+	if *o < 0 {
+		*o = r.newOp(call, comm, r.p.Comms[comm].Size(r.p.Ranks()))
+		if i := int(seq - w.first); r.in.Backend == nil && i > 0 && w.ops[i-1] != through {
+			r.tasks[r.ops[*o].task].needs = nil
+		}
+	}
+	return *o
+}
+
+// succeed gives the operation behind one that is over what that one had of links: of a
+// communicator's operations in progress the first alone needs them, for the next has
+// begun on ranks that are through with it.
+func (r *run) succeed(o int32) {
+	if o < 0 || r.ops[o].task < 0 {
+		return
+	}
+	task := r.ops[o].task
+	t := &r.tasks[task]
+	if t.running {
+		r.fluid.leave(task)
+	}
+	if t.needs = r.needs[r.ops[o].call]; t.running {
+		r.fluid.enter(task)
+	}
+}
+
+// newOp begins an operation of so many members.
+func (r *run) newOp(call, comm int32, n int) int32 {
+	var o int32
+	if last := len(r.freeOps) - 1; last >= 0 {
+		o = r.freeOps[last]
+		r.freeOps = r.freeOps[:last]
+	} else {
+		o = int32(len(r.ops))
+		r.ops = append(r.ops, operation{})
+	}
+	x := &r.ops[o]
+	*x = operation{call: call, comm: comm, cost: &r.in.Costs[call], shape: r.shapeOf[call], task: -1, remote: -1, kernels: x.kernels[:0], slow: own}
+	for range n {
+		x.kernels = append(x.kernels, -1)
+	}
+	if b := r.in.Backend; b != nil {
+		var err error
+		if x.remote, err = b.Open(call); err != nil && r.err == nil {
+			r.err = err
+		}
+		r.remote[x.remote] = o
+		return o
+	}
+	x.task = r.newTask(opTask)
+	t := &r.tasks[x.task]
+	t.op, t.needs = o, r.needs[call]
+	return o
+}
+
+// join lets a member's kernel take part in an operation.
+func (r *run) join(o, member, k int32) {
+	x := &r.ops[o]
+	x.kernels[member] = k
+	x.begun++
+	rank := r.kernels[k].rank
+	if b := r.in.Backend; b != nil {
+		b.Start(x.remote, r.backendMember(x, member), r.now)
+		return
+	}
+	g := &r.gpus[rank]
+	g.ops = append(g.ops, x.task)
+	if x.cost.Receive > 0 && member == receiver {
+		r.receive(x)
+	}
+	if !x.slow.covers(g.slow) {
+		x.slow = x.slow.or(g.slow)
+		r.fluid.change(x.task)
+	}
+	for x.next < int32(len(x.kernels)) && x.kernels[x.shape.bySlack[x.next]] != -1 {
+		x.next++
+	}
+	r.proceed(o)
+}
+
+// Members of a message.
+const (
+	sender = iota
+	receiver
+)
+
+// receive sets when the receiver of a buffered message ends: not before its kernel
+// has read what is there.
+func (r *run) receive(x *operation) {
+	t := &r.tasks[x.task]
+	progress := t.progress
+	if t.running {
+		progress += float64(t.rate * float64(r.now-t.at))
+	}
+	x.last = math.Max(x.last, progress+float64(x.cost.Receive))
+}
+
+// limits are the progress up to which an operation goes without a member that has
+// not begun, and that at which the next one ends.
+func (x *operation) limits(n int32) (limit, end float64) {
+	limit = math.Inf(1)
+	if x.next < n {
+		limit = x.shape.slack[x.next]
+	}
+	if x.ended == n {
+		return limit, 0
+	}
+	end = x.shape.ends[x.ended]
+	if x.cost.Receive > 0 {
+		if member := x.shape.byEnd[x.ended]; member == receiver {
+			end = math.Max(end, x.last)
+		}
+		if limit = math.Inf(1); x.kernels[sender] == -1 {
+			limit = 0
+		} else if x.kernels[receiver] == -1 && x.ended > 0 {
+			limit = end // what is left is the receiver's
+		}
+	}
+	return limit, end
+}
+
+// ended marks a member whose kernel is through.
+const ended = -2
+
+// proceed ends the members that are through, and sets how far the operation can go
+// until another member has to begin, or ends.
+func (r *run) proceed(o int32) {
+	x := &r.ops[o]
+	t := &r.tasks[x.task]
+	n := int32(len(x.kernels))
+	for x.ended < n {
+		member := x.shape.byEnd[x.ended]
+		if _, end := x.limits(n); end > t.progress || x.kernels[member] < 0 {
+			break
+		}
+		x.ended++
+		r.leaveOp(x, member)
+	}
+	if x.ended == n {
+		r.endOp(o)
+		return
+	}
+	if x.cost.Receive > 0 && x.ended > 0 && t.needs != nil { // all data are there
+		if t.running {
+			r.fluid.leave(x.task)
+			r.fluid.change(x.task)
+		}
+		t.needs = nil
+	}
+	limit, end := x.limits(n)
+	target := math.Min(limit, end)
+	if target <= t.progress { // it waits for a member
+		if t.running {
+			t.running = false
+			r.fluid.leave(x.task)
+			t.rate = 0
+		}
+		return
+	}
+	t.target = target
+	if !t.running {
+		t.running, t.at, t.rate = true, r.now, 0
+		r.activate(x, 1)
+		r.fluid.enter(x.task)
+		return
+	}
+	if t.rate > 0 { // else it has just begun, and its rate is found at the end of the instant
+		r.retarget(x.task, t.rate)
+	}
+}
+
+// retarget sets a task's rate and, for its target, its timer.
+func (r *run) retarget(t int32, rate float64) {
+	x := &r.tasks[t]
+	x.progress += float64(x.rate * float64(r.now-x.at))
+	x.at, x.rate = r.now, rate
+	r.timers.schedule(t, r.now+units.Time(math.Ceil(math.Max(0, x.target-x.progress)/rate-1e-6)))
+}
+
+// leaveOp ends a member's part in an operation.
+func (r *run) leaveOp(x *operation, member int32) {
+	k := x.kernels[member]
+	x.kernels[member] = ended
+	kr := &r.kernels[k]
+	g := &r.gpus[kr.rank]
+	if r.in.Backend == nil {
+		g.ops = without(g.ops, x.task)
+	}
+	if kr.left--; kr.left > 0 {
+		return
+	}
+	p := kr.place
+	g.free += kr.sms
+	g.calls--
+	r.freeKern = append(r.freeKern, k)
+	if r.shared(p.rank) {
+		r.freed(p.rank)
+	}
+	r.complete(p)
+}
+
+// endOp ends an operation whose members are through.
+func (r *run) endOp(o int32) {
+	x := &r.ops[o]
+	r.completed++
+	r.activate(x, -1)
+	if x.task >= 0 {
+		if t := &r.tasks[x.task]; t.running {
+			r.fluid.leave(x.task)
+		}
+		r.endTask(x.task)
+	}
+	if x.message {
+		delete(r.messages, x.key)
+	} else {
+		w := &r.byComm[x.comm]
+		for i := range w.ops {
+			if w.ops[i] != o {
+				continue
+			}
+			if w.ops[i] = through; i+1 < len(w.ops) {
+				r.succeed(w.ops[i+1])
+			}
+			break
+		}
+		for len(w.ops) > 0 && w.ops[0] == through {
+			w.ops = w.ops[:copy(w.ops, w.ops[1:])]
+			w.first++
+		}
+	}
+	r.freeOps = append(r.freeOps, o)
+}
+
+// through marks a collective that is over while one before it is not.
+const through = -3
+
+// bound is how fast a task goes where nothing is shared.
+func (r *run) bound(t int32) float64 {
+	x := &r.tasks[t]
+	if x.kind != opTask {
+		return x.bound
+	}
+	o := &r.ops[x.op]
+	if o.stale {
+		o.stale, o.slow = false, own
+		for _, k := range o.kernels {
+			if k >= 0 {
+				o.slow = o.slow.or(r.gpus[r.kernels[k].rank].slow)
+			}
+		}
+	}
+	rate := 1.0
+	if o.slow != own {
+		rate = beside(o.cost, o.slow)
+	}
+	for _, b := range o.cost.Behind {
+		if r.active[b.Comm] > 0 {
+			rate *= b.Rate
+		}
+	}
+	return rate
+}
+
+// beside is the rate of a call whose kernels take longer.
+func beside(c *Cost, slow Pace) float64 {
+	last, next := Slowed{Kernels: 1, Takes: 1}, Slowed{Kernels: 2, Takes: 2}
+	for i := range c.Slowed {
+		if i == 0 {
+			last.Waits = c.Slowed[i].Waits
+		} else {
+			last = next
+		}
+		if next = c.Slowed[i]; slow.Kernels <= next.Kernels {
+			break
+		}
+	} // behind the last it grows as before it
+	at := (slow.Kernels - last.Kernels) / (next.Kernels - last.Kernels)
+	between := func(a, b float64) float64 { return a + float64(at*(b-a)) }
+	takes := between(last.Takes, next.Takes) + float64(between(last.Waits, next.Waits)*(slow.Waits-slow.Kernels))
+	return 1 / math.Max(1, takes)
+}
+
+// backendMember is a member's rank of the communicator.
+func (r *run) backendMember(x *operation, member int32) int32 {
+	if !x.message {
+		return member
+	}
+	if member == 0 {
+		return x.key.src
+	}
+	return x.key.dst
+}
+
+// ended notes that a kernel of the backend is through.
+func (r *run) ended(remote, rank int32) {
+	r.events++
+	o := r.remote[remote]
+	x := &r.ops[o]
+	for member := range x.kernels {
+		if r.backendMember(x, int32(member)) == rank && x.kernels[member] >= 0 {
+			x.ended++
+			r.leaveOp(x, int32(member))
+		}
+	}
+	if x.ended == int32(len(x.kernels)) {
+		delete(r.remote, remote)
+		r.endOp(o)
+	}
+}

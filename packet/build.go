@@ -1,0 +1,167 @@
+package packet
+
+import (
+	"slices"
+
+	"github.com/simccl/simccl/packet/internal/after"
+	"github.com/simccl/simccl/packet/internal/instant"
+	"github.com/simccl/simccl/packet/internal/lost"
+	"github.com/simccl/simccl/packet/internal/memory"
+	"github.com/simccl/simccl/packet/internal/nic"
+	"github.com/simccl/simccl/packet/internal/parted"
+	"github.com/simccl/simccl/packet/internal/port"
+	"github.com/simccl/simccl/packet/internal/route"
+	"github.com/simccl/simccl/packet/internal/sides"
+	"github.com/simccl/simccl/packet/internal/streams"
+	"github.com/simccl/simccl/packet/internal/turn"
+	"github.com/simccl/simccl/packet/spec"
+)
+
+// build lays the run out in memory.
+func build(n *Network, flows []Flow, cfg *Config, ordered, inTurn bool) (*engine, error) {
+	e := &engine{cfg: cfg, net: n, flows: flows, live: len(flows), look: parted.Longest, crowd: crowd, paths: max(1, cfg.Paths), ordered: ordered,
+		full: uint16(cfg.Frames.Payload + cfg.Frames.Header), ack: uint16(cfg.Frames.Ack)}
+	if ordered {
+		e.look = instant.Longest
+	}
+	e.vague, e.most = true, int64(max(e.full, e.ack))
+	e.lay()
+	workers := cfg.Workers
+	if e.codes.InTurn() || cfg.CC.Kind == HPCC {
+		workers = 1 // all draw from one generator, or all flows have room for telemetry in one place
+	}
+	e.divide(workers)
+	if err := e.buildSwitches(); err != nil {
+		return nil, err
+	}
+	if err := e.buildFlows(); err != nil {
+		return nil, err
+	}
+	e.changes = spec.Changes(e.cfg.Faults, n)
+	if ordered && cfg.Stream > 0 {
+		e.streams = streams.NewFirsts(cfg.Stream, cfg.Seed)
+	}
+	if inTurn {
+		e.takeTurns()
+	}
+	if ordered {
+		e.openCalendars()
+	}
+	if ordered && cfg.LossStream > 0 {
+		e.losses = lost.All(spec.Lossy(n), cfg.LossStream, cfg.Seed)
+	}
+	return e, nil
+}
+
+// lay makes what each run has: links, hosts and switches.
+func (e *engine) lay() {
+	if e.cfg.CC.Kind == HPCC {
+		e.most = all
+	}
+	dcqcn, trims := e.cfg.CC.Kind == DCQCN, e.cfg.Buffer.Trim > 0
+	e.plain, e.rules = e.cfg.Plain(), turn.Rules{CC: &e.cfg.CC, Payload: e.cfg.Frames.Payload, Trim: trims, Gaps: e.cfg.Repair.Selective || trims, Timed: dcqcn && e.cfg.CC.VarWindow}
+	e.codes = port.NewCodes(e.cfg, e.ordered, len(e.flows))
+	e.classes, e.classOf = spec.Classes(e.flows)
+	links, delay := port.Lay(e.net, e.cfg, e.classes, e.ordered)
+	e.links, e.look = links, min(e.look, delay)
+	e.buildNodes()
+}
+
+// takeTurns makes windows of two delays, if it may, where those of switches with hosts begin a delay
+// later than those of all other nodes: half as many windows. Then what is drawn from one stream must be
+// drawn by one side, or change nothing but how many frames are marked, and no port may wait for another in a circle: that is looked for after windows.
+// Several workers see each other's events of a window only after it.
+func (e *engine) takeTurns() {
+	heeded := e.streams != nil && !e.cfg.CC.Kind.Unmarked()
+	late := sides.Late(e.net, e.cfg, e.look, heeded)
+	if late == nil || e.plain || e.ordered && len(e.workers) > 1 || e.codes.InTurn() || e.slot > 4 || 2*e.look > instant.Longest {
+		return
+	}
+	for i := range e.switches {
+		e.switches[i].late = late[e.switches[i].node]
+	}
+	e.ranker.Ahead, e.ranker.Wait = e.look, !heeded
+	e.lag, e.look = e.look, 2*e.look
+}
+
+// buildNodes makes hosts and switches with their ports in the order of cables.
+func (e *engine) buildNodes() {
+	ports, ends, exits := port.Number(e.links, e.net.Nodes)
+	e.exits, e.due = exits, slices.Repeat([]int64{never}, len(e.links))
+	hostOf, places := make([]int32, e.net.Nodes), make([]int32, len(e.flows))
+	for v, out := range ports {
+		hostOf[v] = ^int32(len(e.switches))
+		if e.net.Switch[v] {
+			e.switches = append(e.switches, swtch{node: int32(v), out: out})
+			continue
+		}
+		hostOf[v] = int32(len(e.hosts))
+		h := host{node: int32(v), out: -1, in: -1, table: turn.NewTable(places), sports: map[int32]uint16{}, Port: nic.Port{First: never, Timer: never, Planned: nic.Planned{Number: instant.None}}}
+		if len(out) > 0 {
+			h.out, h.in = out[0], e.links[out[0]].Peer
+			if e.hostRate == 0 {
+				e.hostRate = e.links[h.out].Rate
+			}
+		}
+		e.hosts, e.acts = append(e.hosts, h), append(e.acts, 0)
+		e.doors = append(e.doors, h.in)
+	}
+	e.routes, e.hostOf = route.New(e.net.Switch, ends), hostOf
+	if e.given != nil {
+		e.routes = route.All(e.net.Switch, ends)
+	}
+}
+
+func (e *engine) buildSwitches() error {
+	b := &e.cfg.Buffer
+	for i := range e.switches {
+		s := &e.switches[i]
+		n := len(s.out)
+		s.in = make([]int32, n)
+		s.busy, s.control, s.trains = make([]uint64, (n+63)/64), make([]uint64, (n+63)/64), make([]uint64, (n+63)/64)
+		ports := make([]memory.Port, n)
+		for p, id := range s.out {
+			s.in[p], ports[p] = e.links[id].Peer, memory.Port{Rate: e.links[id].Rate, Delay: e.links[id].Delay}
+		}
+		s.Memory = memory.New(b, e.classes, ports, e.hostRate)
+		if s.Shared() <= 0 && b.Credits == 0 && b.Trim == 0 {
+			return wrong("switch %d: a buffer of %d bytes holds less than the headroom and reserve of its %d ports, %d: write a larger buffer",
+				s.node, b.Bytes, n, b.Bytes-s.Shared())
+		}
+	}
+	return nil
+}
+
+func (e *engine) buildFlows() error {
+	n := len(e.flows)
+	e.snd, e.rcv, e.result = make([]sender, n), make([]receiver, n), make([]FlowResult, n)
+	for i := range e.flows {
+		f := &e.flows[i]
+		if !e.routes.Both(f.Src, f.Dst) {
+			return wrong("flow %d: no path from node %d to node %d", i, f.Src, f.Dst)
+		}
+		e.frames += (f.Bytes + int64(e.cfg.Frames.Payload) - 1) / int64(e.cfg.Frames.Payload)
+	}
+	e.slot = spec.Longest(e.flows, e.routes.Longest())
+	e.hops, e.outs = make([]int32, (1+e.paths)*e.slot*n), make([]uint16, (1+e.paths)*e.slot*n)
+	if e.cfg.Routing.Balance != Hashed {
+		e.buildTables()
+	}
+	e.picky = e.tables != nil || e.cfg.Watchdog.After > 0
+	e.ccBuild()
+	e.waits = after.New(n, func(i int) []int32 { return e.flows[i].Deps })
+	order := make([]int32, 0, n)
+	for i := range e.flows {
+		if e.waits.Free(i) {
+			order = append(order, int32(i))
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int32) int { return int(e.flows[a].Start - e.flows[b].Start) })
+	for _, i := range order {
+		e.begin(i, int64(e.flows[i].Start))
+	}
+	if e.ordered && len(order) < n {
+		e.starts = after.NewOrder(n, order)
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package packet
+
+import (
+	"github.com/simccl/simccl/packet/cc"
+	"github.com/simccl/simccl/packet/internal/port"
+)
+
+// Congestion control: its settings, by name (Preset) or one by one.
+type (
+	CC          = cc.Params
+	CCKind      = cc.Kind
+	SwiftParams = cc.SwiftParams
+)
+
+// Congestion controls.
+const (
+	NoCC   = cc.None
+	DCQCN  = cc.DCQCN
+	HPCC   = cc.HPCC
+	Timely = cc.Timely
+	DCTCP  = cc.DCTCP
+	Swift  = cc.Swift
+	Pint   = cc.Pint
+	NSCC   = cc.NSCC
+)
+
+// Presets are the names of Preset.
+const Presets = cc.Presets
+
+// Preset is a congestion control by name, for hosts of a rate in bit/s.
+func Preset(name string, rate int64) (CC, error) { return cc.Preset(name, rate) }
+
+// ccBuild makes room for the state of senders.
+func (e *engine) ccBuild() {
+	e.controls = cc.NewFlows(&e.cfg.CC, len(e.flows), e.cfg.Frames.Payload, e.cfg.Frames.Header)
+	e.controls.InOrder = e.given == nil && e.cfg.InOrder()
+}
+
+// ccOpen sets a new sender up whose route has so many links.
+func (e *engine) ccOpen(id int32, s *sender, links int) {
+	rtt := e.cfg.CC.BaseRTT
+	if f := &e.flows[id]; f.BaseRTT > 0 {
+		rtt = f.BaseRTT
+	}
+	if e.cfg.CC.ByRoute {
+		rtt = port.RoundTrip(e.cfg, e.links, e.hops[s.Route:][:links], e.hops[e.rcv[id].Back:][:links])
+		s.Window = max(1, int64(float64(s.Line)/8*float64(rtt)/1e12))
+	}
+	if e.cfg.CC.Kind == DCQCN {
+		s.Dcqcn = cc.NewReaction(s.Line)
+		return
+	}
+	if err := e.controls.Open(id, &s.Rate, &s.Window, rtt, links, s.Bytes); err != nil {
+		e.broken = err
+	}
+}
+
+// ccAck lets the control see an acknowledgement.
+func (e *engine) ccAck(w *worker, h *host, f *frame, s *sender, acked uint32) {
+	c := &e.cfg.CC
+	switch c.Kind {
+	case HPCC:
+		if rate, ok := e.controls.Seen(f.Flow, &s.Rate, s.Window, f.Aux, f.Flags&flagSack != 0, f.Psn, s.Nxt); ok {
+			e.shift(w, h, s, rate, f.At)
+		}
+		return
+	case DCQCN:
+		if f.Flags&flagCE != 0 && (!s.Ended || e.cfg.Repair.Stubborn()) {
+			s.Dcqcn.Notify(c, &s.Rate, f.At, e.notice(w, f.At))
+		}
+		return
+	case NoCC:
+		return
+	}
+	a := cc.Ack{Now: f.At, Aux: f.Aux, Psn: f.Psn, Next: s.Nxt, Acked: acked, Flight: s.Flight(e.cfg.Buffer.Trim > 0), Each: e.cfg.Repair.Selective,
+		Marked: f.Flags&flagCE != 0, Gap: f.Flags&flagNack != 0, Report: f.Flags&flagSack != 0}
+	if c.Kind == Pint {
+		a.Skipped = e.codes.Skips(f.Flow)
+	}
+	if rate, ok := e.controls.Ack(f.Flow, &s.Rate, &s.Window, &a); ok {
+		e.shift(w, h, s, rate, f.At)
+	}
+}
+
+// lossSeen lets the control see a loss.
+func (e *engine) lossSeen(id int32, s *sender, now int64, timeouts int32) {
+	if e.cfg.CC.Kind == Swift || e.cfg.CC.Kind == NSCC {
+		e.controls.Loss(id, &s.Rate, &s.Window, now, s.Flight(e.cfg.Buffer.Trim > 0), timeouts)
+	}
+}
+
+// shift changes the rate, and the time of the next frame by the difference of
+// the gaps.
+func (e *engine) shift(w *worker, h *host, s *sender, rate, now int64) {
+	sooner := rate > s.Rate.Rate || s.NextAvail < h.Wake // known long before the gap is
+	if size := int(s.Last); rate != s.Rate.Rate {
+		gap, before, full := e.cfg.Lasts(size, rate), s.Gap, s.Last == e.full && s.Gap > 0 && !e.cfg.CC.Unpaced
+		if !full {
+			before = e.cfg.Lasts(size, s.Rate.Rate)
+		}
+		s.NextAvail += gap - before
+		if s.Set(rate); full {
+			s.Gap = gap
+		}
+	}
+	h.Paced = min(h.Paced, s.NextAvail)
+	if h.Wake > now && sooner && s.NextAvail < h.Wake {
+		h.Wake = max(s.NextAvail, now)
+		e.await(w, h, now)
+	}
+}

@@ -1,0 +1,436 @@
+package packet
+
+import (
+	"math/bits"
+
+	"github.com/simccl/simccl/packet/internal/after"
+	"github.com/simccl/simccl/packet/internal/frames"
+	"github.com/simccl/simccl/packet/internal/instant"
+	"github.com/simccl/simccl/packet/internal/nic"
+	"github.com/simccl/simccl/packet/internal/notice"
+	"github.com/simccl/simccl/packet/internal/parted"
+	"github.com/simccl/simccl/packet/internal/port"
+	"github.com/simccl/simccl/packet/internal/turn"
+)
+
+// host is a node with one NIC: queue pairs served in turn, acknowledgements
+// before them.
+type host struct {
+	nic.Port
+	out, in int32 // links; -1: none
+	node    int32
+	ready   int64 // the next flow may begin, with MessageGap
+	starts  after.Starts
+	table   turn.Table
+
+	acks    fifo
+	arrived []frame          // what arrived in this window, where frames do not stay on links; else memory for it
+	sports  map[int32]uint16 // next source port by destination
+	single  uint8            // windows in which it sends no trains
+	_       [23]byte         // whole lines of a cache
+}
+
+// firstPort is the source port of the first flow between two hosts.
+const firstPort = 10000
+
+// begin plans a flow's start.
+func (e *engine) begin(flow int32, at int64) {
+	id := e.hostOf[e.flows[flow].Src]
+	h := &e.hosts[id]
+	e.acts[id] = min(e.acts[id], at)
+	h.starts.Add(flow, at)
+	h.First = h.starts.Next(h.ready)
+}
+
+// pullHosts takes what arrives before end at a range of hosts off their links, and returns how many
+// frames that are. What stays until hosts run is only looked at.
+func (e *engine) pullHosts(w *worker, from, to int, end int64) int {
+	busy := 0
+	for ; from < to; from += 64 {
+		some := parted.BeforeOf(e.due, e.doors[from:min(from+64, to)], end)
+		if e.cfg.Buffer.Timed() {
+			some = ^uint64(0) >> (64 - min(64, to-from))
+		}
+		for ; some != 0; some &= some - 1 {
+			switch i := from + bits.TrailingZeros64(some); {
+			case e.doors[i] < 0:
+			case e.stays:
+				q := &e.links[e.doors[i]].Wire
+				for at, m := q.Head, uint32(len(q.Buf)-1); at != q.Tail && q.Buf[at&m].At < end; at++ {
+					e.foresee(w, &q.Buf[at&m])
+				}
+			default:
+				busy += e.pullHost(w, &e.hosts[i], end)
+				e.acts[i], e.due[e.doors[i]] = 0, e.links[e.doors[i]].Wire.First()
+			}
+		}
+	}
+	return busy
+}
+
+// foresee notes which flow, or which message, ends with a frame that arrives in this window.
+func (e *engine) foresee(w *worker, f *frame) {
+	if f.Flags&flagAck != 0 {
+		if s := &e.snd[f.Flow]; f.Psn >= s.Frames && !s.Ending && (e.cfg.Repair.BackTo == 0 || e.cfg.Repair.Back(f.Psn, s.Bytes, int64(e.cfg.Frames.Payload)) >= s.Frames) {
+			e.ends(w, s, f)
+		}
+	} else if e.given != nil && f.Flow >= 0 && f.Flags&flagTrim == 0 {
+		e.given.landed.Take(&e.given.queues[f.Flow], f.Psn, e.cfg.Repair.Selective, f.At)
+	}
+}
+
+// pullHost takes what arrives before end off the link, and foresees what ends with it.
+func (e *engine) pullHost(w *worker, h *host, end int64) int {
+	l := &e.links[h.in]
+	for q := &l.Wire; !q.Empty() && q.Front().At < end; q.Head++ {
+		f := q.Front()
+		if l.Lossy && e.lose(w, l, f) {
+			continue
+		}
+		h.arrived = frames.Extend(h.arrived)
+		h.arrived[len(h.arrived)-1] = *f
+		e.foresee(w, f)
+	}
+	if e.cfg.Buffer.Timed() {
+		h.arrived = e.links[h.out].Back(uint32(instant.None), end, h.arrived)
+		frames.Sort(h.arrived)
+	}
+	if e.codes.InTurn() {
+		e.codes.Come(h.arrived, e.snd, w.order)
+	}
+	return len(h.arrived)
+}
+
+// runHosts simulates those of a range of hosts up to end that have something to do, and returns how
+// many frames came to them that were still on their links.
+func (e *engine) runHosts(w *worker, from, to int, end int64) (busy int) {
+	for ; from < to; from += 64 {
+		some := parted.Before(e.acts[from:min(from+64, to)], end)
+		if e.stays {
+			some |= parted.BeforeOf(e.due, e.doors[from:min(from+64, to)], end)
+		}
+		for ; some != 0; some &= some - 1 {
+			i := from + bits.TrailingZeros64(some)
+			h := &e.hosts[i]
+			if h.Out != nil && !e.trains {
+				n, quiet := w.solo.Run(&h.Port, end)
+				if busy += n; quiet > 0 {
+					e.acts[i] = quiet
+					continue
+				}
+			}
+			if e.stays && h.in >= 0 {
+				busy += e.visit(w, h, i, end)
+				continue
+			}
+			e.runHost(w, h, h.arrived, end)
+			e.acts[i], h.arrived = h.quiet(e), h.arrived[:0]
+		}
+	}
+	if w.solo != nil {
+		w.sent, w.DataPacketHops, w.solo.Sent = w.sent+w.solo.Sent, w.DataPacketHops+w.solo.Sent, 0
+	}
+	return busy
+}
+
+// visit simulates a host up to end with what is still on its link, and returns how many frames that are.
+func (e *engine) visit(w *worker, h *host, id int, end int64) int {
+	if e.trains {
+		if n, done := e.byTrains(w, h, &e.links[h.in], end); done {
+			e.acts[id] = h.quiet(e)
+			return n
+		}
+	}
+	q := &e.links[h.in].Wire
+	head := q.Head
+	if s := h.Only; s == nil || !e.brisk || !e.one(w, h, s, q, end) {
+		to := q.Before(end)
+		e.runHost(w, h, q.Between(q.Head, to, &h.arrived), end)
+		q.Head = to
+	}
+	n := int(q.Head - head)
+	if n > 0 {
+		e.due[h.in] = q.First()
+	}
+	e.acts[id] = h.quiet(e)
+	return n
+}
+
+// quiet is until when a host does nothing of its own.
+func (h *host) quiet(e *engine) int64 { return min(h.Timer, h.Own(e.links, h.out)) }
+
+// one is runHost for a host with one queue pair, as long as frames come and go as they mostly do; false:
+// something else is next, and runHost goes on from there. It takes frames off the link as they come.
+func (e *engine) one(w *worker, h *host, s *sender, q *fifo, end int64) bool {
+	if min(h.First, h.Timer) < end || h.Over > 0 || s.Gapped {
+		return false
+	}
+	l, m := &e.links[h.out], uint32(len(q.Buf)-1)
+	for {
+		now, ended := h.Wake, false
+		if now == 0 {
+			now = end
+		}
+		if h.InFlight && l.Free <= now {
+			now, ended = l.Free, true
+		}
+		var f *frame // what comes before that
+		if q.Head != q.Tail {
+			if f = &q.Buf[q.Head&m]; f.At >= end || f.At > now || f.At == now && e.ownFirst(w, h, l, f, ended) {
+				f = nil
+			}
+		}
+		if f != nil {
+			what := f.Flags &^ flagCE
+			if what > flagAck || f.Flow < 0 || what == flagAck && (f.Psn >= s.Frames || f.Flow != h.Pairs[0]) {
+				return false
+			}
+			q.Head++
+			e.came(w, h, f)
+			if what == flagAck {
+				e.ccAck(w, h, f, s, e.advance(s, f.Psn, f.At))
+				if h.InFlight || h.Paced > f.At && h.acks.Empty() {
+					continue
+				}
+			} else if !e.answered(h, f) || h.InFlight {
+				continue
+			}
+			now = f.At
+		} else if now >= end {
+			return true
+		} else if ended {
+			h.InFlight = false
+			e.completed(w, l)
+		} else {
+			h.Wake = 0
+			if e.woken(w, h); h.InFlight {
+				continue
+			}
+		}
+		if h.acks.Empty() {
+			e.follow(w, h, s, l, now)
+		} else {
+			e.start(w, h, l, now)
+		}
+		if h.Timer < end {
+			return false
+		}
+	}
+}
+
+// What is next at a host.
+const (
+	nothing = iota
+	arrives // a frame
+	ends    // a transmission
+	wakes   // a queue pair may send: pacing ends
+	begins  // a flow
+	expires // a timeout
+)
+
+// runHost simulates a host up to end: arrivals, starts, ends of transmissions and pacing, in this
+// order where times are equal; with EventOrder starts come last, as they are planned last but for ends of what began at that time.
+func (e *engine) runHost(w *worker, h *host, come []frame, end int64) {
+	l := &e.links[max(0, h.out)]
+	if !e.plain && len(h.Pairs) == 0 && h.Wake == 0 && h.Timer >= end && l.Paused == 0 && e.cfg.Buffer.Credits == 0 && h.First >= end {
+		if come = come[e.answer(w, h, l, come, end):]; len(come) == 0 {
+			return
+		}
+	}
+	nic.Touch(come, e.snd, e.rcv, &e.controls)
+	rest := min(end, h.Timer, h.First) // when something else happens, or nothing
+	for next := frames.First(come); ; {
+		now, what := h.Wake, wakes
+		if now == 0 {
+			now = never
+		}
+		if h.InFlight && l.Free <= now {
+			now, what = l.Free, ends
+		}
+		switch {
+		case next < now && next < rest:
+			now, what = next, arrives
+		case now < next && now < rest:
+		case now >= end && next >= end && rest >= end:
+			return
+		default:
+			now, what = e.which(w, h, l, come, end)
+		}
+		switch what {
+		case arrives:
+			f := &come[0]
+			come = come[1:]
+			if next = frames.First(come); !e.arrive(w, h, f) || h.InFlight {
+				continue
+			}
+		case ends:
+			h.InFlight = false
+			e.completed(w, l)
+			e.start(w, h, l, now)
+			if h.Timer < rest {
+				rest = h.Timer
+			}
+			continue
+		case wakes:
+			h.Wake = 0
+			e.woken(w, h)
+		default:
+			e.act(w, h, what, now)
+		}
+		if !h.InFlight && h.out >= 0 {
+			e.start(w, h, l, now)
+		}
+		rest = min(end, h.Timer, h.First)
+	}
+}
+
+// which is what is next at a host, and when, where flows that start, timeouts and equal times count.
+func (e *engine) which(w *worker, h *host, l *link, come []frame, end int64) (t int64, what int) {
+	t, what = end, nothing
+	if own := min(h.Timer, h.First); own < end {
+		if t, what = own, begins; h.First > own {
+			what = expires
+		}
+	}
+	if h.Wake > 0 && (h.Wake < t || h.Wake == t && what == begins && e.cfg.EventOrder) {
+		t, what = h.Wake, wakes
+	}
+	if h.InFlight {
+		if free := l.Free; free < t || free == t && what != nothing && (what != begins || e.cfg.EventOrder && l.Start < free) {
+			t, what = free, ends
+		}
+	}
+	if next := frames.First(come); next <= t && (what != wakes && what != ends || next < t || !e.ownFirst(w, h, l, &come[0], what == ends)) {
+		return next, arrives
+	}
+	return t, what
+}
+
+// act begins a flow, or ends timeouts.
+func (e *engine) act(w *worker, h *host, what int, now int64) {
+	if what == expires {
+		e.started(w, e.itself(h.node))
+		e.timeouts(w, h, now)
+		return
+	}
+	e.begins(w, h.starts[0].Flow, now)
+	e.open(h, h.starts[0].Flow, now)
+	if h.starts = h.starts[1:]; e.cfg.MessageGap > 0 {
+		h.ready = now + int64(e.cfg.MessageGap)
+	}
+	h.First = h.starts.Next(h.ready)
+}
+
+// arrive handles a frame that came to a host, and says whether it may let the next begin.
+func (e *engine) arrive(w *worker, h *host, f *frame) bool {
+	e.came(w, h, f)
+	if f.Flow < 0 {
+		return e.control(w, h, f)
+	}
+	if e.cfg.Buffer.Credits > 0 {
+		e.links[h.in].Repay(f, f.At)
+	}
+	if f.Flags&flagAck == 0 {
+		return e.answered(h, f)
+	}
+	return e.acknowledged(w, h, f) && !h.InFlight && // else pacing still holds up every queue pair
+		(h.Paced <= f.At || h.Over > 0 || e.plain || f.Flags&(flagNack|flagSack|flagTrim) != 0 || !h.acks.Empty())
+}
+
+// answered puts the acknowledgement of a data frame to those that a host sends, if there is one.
+func (e *engine) answered(h *host, f *frame) bool {
+	if e.cfg.CC.CNPBytes > 0 {
+		notice.Report(&e.rcv[f.Flow], f, &e.cfg.CC, &h.acks)
+	}
+	if h.acks.Full() {
+		h.acks.Grow()
+	}
+	if !e.receive(f, h.acks.At(h.acks.Tail)) {
+		return e.cfg.CC.CNPBytes > 0
+	}
+	h.acks.Tail++
+	return true
+}
+
+// control handles credits or a PFC frame that came to a host, and says whether it may let a frame begin.
+func (e *engine) control(w *worker, h *host, f *frame) bool {
+	l := &e.links[h.out]
+	if f.Flow == port.Report {
+		w.By = instant.Root(int32(e.itself(h.node)))
+		l.Credit[f.Class] += int64(f.Size)
+		e.gate(l, f.At)
+		return true
+	}
+	before := l.Asked
+	e.pause(w, l, f)
+	l.Note(before, f)
+	if before != 0 && l.Asked == 0 && e.tables == nil {
+		e.heldBack(h, l)
+	}
+	return f.Flags&flagPause == 0
+}
+
+// start starts the next frame of a host whose link is idle.
+func (e *engine) start(w *worker, h *host, l *link, now int64) {
+	if !h.acks.Empty() {
+		if f := h.acks.Front(); l.Paused>>nic.Hold(e.cfg, f, &e.classOf)&1 == 0 {
+			h.acks.Head++
+			h.InFlight = true
+			if !l.Ahead && !l.Odd { // nothing marks or stamps it
+				g := e.put(w, l, f.Size, flagAck, now)
+				g.Set(f, g.At, g.Tag)
+				return
+			}
+			e.sendAck(w, l, f, now)
+			if l.Credit != nil {
+				e.gate(l, now)
+			}
+			return
+		}
+	}
+	if s := h.Only; s != nil && !s.Gapped && s.Una < s.Frames {
+		e.follow(w, h, s, l, now)
+		return
+	}
+	if e.rules.Timed {
+		h.Age = e.notice(w, now)
+	}
+	i, soon := -1, int64(0)
+	if h.Tabled {
+		i, soon = h.table.Choose(&h.List, e.snd, &e.rules, l.Paused, now)
+	} else if i, soon = h.Choose(e.snd, &e.rules, l.Paused, now); i < 0 {
+		h.table.Fill(&h.List, e.snd, &e.rules)
+	}
+	if i < 0 {
+		if h.Paced = soon; soon < never && soon > now && h.Wake <= now {
+			h.Wake = soon // when the first of them may send
+			e.await(w, h, now)
+		}
+		return
+	}
+	h.Last, h.InFlight = int32(i), true
+	id := h.Pairs[i]
+	e.sendData(w, h, &e.snd[id], l, id, now)
+	h.table.Note(&h.List, id, &e.snd[id])
+}
+
+// follow is start for the only queue pair of a host, which has not ended and has none to send again.
+func (e *engine) follow(w *worker, h *host, s *sender, l *link, now int64) {
+	if e.rules.Timed {
+		h.Age = e.notice(w, now)
+	}
+	switch {
+	case s.Nxt >= s.Frames:
+		h.Paced = never
+	case s.NextAvail > now:
+		if h.Paced = s.NextAvail; h.Wake <= now {
+			h.Wake = s.NextAvail
+			e.await(w, h, now)
+		}
+	case l.Paused>>s.Class&1 == 0 && !e.rules.Bound(s, now, h.Age):
+		h.Last, h.InFlight = 0, true
+		e.sendData(w, h, s, l, h.Pairs[0], now)
+	default:
+		h.Paced = now
+	}
+}

@@ -1,0 +1,208 @@
+package htsim
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/simccl/simccl/packet"
+	"github.com/simccl/simccl/packet/internal/htdraw"
+	"github.com/simccl/simccl/packet/internal/stations"
+	"github.com/simccl/simccl/packet/uec"
+	"github.com/simccl/simccl/units"
+)
+
+// Lossless is the network of a run of RoCE: hosts, leaves, spines, cores; cables of hosts, of leaves to
+// spines, of spines to cores. Flows take the paths that htsim_roce hashes them to: Path, Back.
+func (x *Scenario) Lossless(seed uint64, frame, ack int) (packet.Network, []packet.Flow) {
+	n := &x.Network
+	r := newRouter(n, seed, x.Flows, [2]int{frame, ack})
+	p := packet.Network{Nodes: r.cores + n.Cores, Cables: r.cables}
+	p.Switch = make([]bool, p.Nodes)
+	for v := r.hosts; v < p.Nodes; v++ {
+		p.Switch[v] = true
+	}
+	flows := make([]packet.Flow, len(x.Flows))
+	for i, f := range x.Flows {
+		flows[i] = packet.Flow{Src: f.Src, Dst: f.Dst, Bytes: f.Bytes, Priority: 3, Start: f.Start, Deps: f.Deps}
+	}
+	for i, paths := range r.all() {
+		flows[i].Path, flows[i].Back = paths[0], paths[1]
+	}
+	return p, flows
+}
+
+// router finds the paths of flows. A switch shuffles a table of links up when it first needs it, so it
+// matters in which order the first frames of flows, and of their acknowledgements, come to switches: these
+// are simulated, without all others (package internal/stations).
+type router struct {
+	n             *uec.Network
+	flows         []uec.Flow
+	sizes         [2]int // of data and acknowledgements
+	hosts, leaves int    // nodes before leaves, before spines,
+	cores         int    // before cores
+	cables        []packet.Cable
+	rand          *htdraw.Rand
+	salt          []uint32     // of leaves, spines
+	entropy       []uint32     // of flows
+	up            [][]uint16   // of leaves
+	over          [][][]uint16 // of spines by host of another pod
+	paths         [][2][]int32 // of flows: cables of data, of acknowledgements
+	line          stations.Line
+}
+
+func newRouter(n *uec.Network, seed uint64, flows []uec.Flow, sizes [2]int) *router {
+	r := &router{n: n, flows: flows, sizes: sizes, hosts: n.Hosts(), rand: htdraw.New(seed), paths: make([][2][]int32, len(flows))}
+	r.leaves = r.hosts + n.Leaves
+	r.cores = r.leaves + n.AllSpines()
+	r.join()
+	r.up, r.over = make([][]uint16, n.Leaves), make([][][]uint16, n.AllSpines())
+	for range n.Leaves + n.AllSpines() {
+		r.salt = append(r.salt, r.rand.Next())
+	}
+	for range n.Cores { // they have salts, too
+		r.rand.Next()
+	}
+	for range flows {
+		r.entropy = append(r.entropy, r.rand.Next()%256)
+	}
+	return r
+}
+
+// join lays the cables.
+func (r *router) join() {
+	n := r.n
+	add := func(low, high int, rate int64, delay units.Time) {
+		r.cables = append(r.cables, packet.Cable{A: int32(low), B: int32(high), Rate: rate, Delay: delay})
+	}
+	for i := range r.hosts {
+		add(i, r.hosts+i/n.PerLeaf, n.HostRate, n.HostDelay+n.LeafLatency)
+	}
+	for l := range n.Leaves {
+		for s := range n.Spines {
+			add(r.hosts+l, r.leaves+n.Pod(l)*n.Spines+s, n.SpineRate, n.SpineDelay+n.SpineLatency)
+		}
+	}
+	for s := range n.AllSpines() {
+		for u := range n.Uplinks() {
+			add(r.leaves+s, r.cores+u*n.Spines+s%n.Spines, n.CoreRate, n.CoreDelay+n.CoreLatency)
+		}
+	}
+}
+
+// all is the paths of all flows. Those that wait for others come after those that do not.
+func (r *router) all() [][2][]int32 {
+	order := make([]int32, 0, len(r.flows))
+	for i := range r.flows {
+		order = append(order, int32(i))
+	}
+	waits := func(i int32) int { return min(1, len(r.flows[i].Deps)) }
+	slices.SortStableFunc(order, func(a, b int32) int {
+		return cmp.Or(waits(a)-waits(b), cmp.Compare(r.flows[a].Start, r.flows[b].Start))
+	})
+	for _, i := range order {
+		if waits(i) > 0 {
+			r.line.Run(r.pass)
+		}
+		r.line.Enter(r.stage(begins, int(i)), stations.Frame{Flow: i}, r.flows[i].Start, 0)
+	}
+	r.line.Run(r.pass)
+	return r.paths
+}
+
+// Where a frame is: at the start of its flow; in the queue of a link, twice the cable and one more for down; on
+// its cable; between the ports of a switch. Each hands on one frame at a time.
+const (
+	begins = iota
+	queued
+	travels
+	crosses
+	stages
+)
+
+func (r *router) stage(what, id int) int { return id*stages + what }
+
+// pass takes a frame from a stage to the next.
+func (r *router) pass(stage int, f stations.Frame, now units.Time) {
+	switch id := stage / stages; stage % stages {
+	case begins:
+		r.send(f, r.link(int(r.flows[f.Flow].Src), int(r.flows[f.Flow].Src)), now)
+	case crosses:
+		r.send(f, f.Link, now)
+	case queued:
+		r.line.Enter(r.stage(travels, id), f, now+r.cables[id/2].Delay, 0)
+	case travels:
+		node, dst := int(r.cables[id/2].B), int(r.flows[f.Flow].Dst)
+		if id&1 != 0 {
+			node = int(r.cables[id/2].A)
+		}
+		if f.Ack {
+			dst = int(r.flows[f.Flow].Src)
+		}
+		switch {
+		case node != dst:
+			f.Link = r.link(r.leave(node, dst, f), node)
+			r.line.Enter(r.stage(crosses, node), f, now, 0)
+		case !f.Ack:
+			r.send(stations.Frame{Flow: f.Flow, Ack: true}, r.link(node, node), now)
+		}
+	}
+}
+
+// send puts a frame into the queue of a link.
+func (r *router) send(f stations.Frame, link int, now units.Time) {
+	way := f.Way()
+	r.paths[f.Flow][way] = append(r.paths[f.Flow][way], int32(link/2))
+	r.line.Enter(r.stage(queued, link), f, now, units.Time(int64(r.sizes[way])*8*int64(units.Second)/r.cables[link/2].Rate))
+}
+
+// link is the direction of a cable away from a node.
+func (r *router) link(cable, node int) int {
+	if int(r.cables[cable].A) == node {
+		return 2 * cable
+	}
+	return 2*cable + 1
+}
+
+// leave is the cable by which a frame leaves a node towards a host.
+func (r *router) leave(node, dst int, f stations.Frame) int {
+	n := r.n
+	leaf := dst / n.PerLeaf
+	spine := n.Pod(leaf) * n.Spines // the first of the pod
+	switch {
+	case node < r.leaves:
+		at := node - r.hosts
+		if at == leaf {
+			return dst
+		}
+		if r.up[at] == nil {
+			r.up[at] = htdraw.Shuffled(0, n.Spines, r.rand)
+		}
+		return r.hosts + at*n.Spines + r.hashed(r.up[at], at, f)
+	case node < r.cores:
+		at := node - r.leaves
+		if at/n.Spines == spine/n.Spines {
+			return r.hosts + leaf*n.Spines + at%n.Spines
+		}
+		if r.over[at] == nil {
+			r.over[at] = make([][]uint16, r.hosts)
+		}
+		if r.over[at][dst] == nil {
+			r.over[at][dst] = htdraw.Shuffled(0, n.Uplinks(), r.rand)
+		}
+		return r.hosts + n.Leaves*n.Spines + at*n.Uplinks() + r.hashed(r.over[at][dst], n.Leaves+at, f)
+	}
+	core := node - r.cores
+	return r.hosts + n.Leaves*n.Spines + (spine+core%n.Spines)*n.Uplinks() + core/n.Spines
+}
+
+// hashed is what a switch chooses of a table.
+func (r *router) hashed(table []uint16, at int, f stations.Frame) int {
+	if len(table) == 1 {
+		return int(table[0])
+	}
+	entropy := r.entropy[f.Flow]
+	if f.Ack {
+		entropy = 0
+	}
+	return int(table[htdraw.Hash(r.flows[f.Flow].ID, entropy, r.salt[at])%uint32(len(table))])
+}

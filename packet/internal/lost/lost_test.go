@@ -1,0 +1,26 @@
+package lost
+
+import (
+	"testing"
+
+	"github.com/simccl/simccl/packet/internal/instant"
+)
+
+func TestOrder(t *testing.T) {
+	c := &instant.Calendar{}
+	r := instant.Ranker{}
+	r.Open([]*instant.Calendar{c}, 1000, 1000, 2)
+	r.Begin(0)
+	var began [2]instant.Number
+	for i := range began {
+		c.By = instant.Root(int32(1 - i))
+		began[i] = c.Sent(0, 0, 0)
+	}
+	all := []Frame{{9, 1, 0, 0, began[0]}, {9, 2, 1, 0, began[0]}, {9, 1, 2, 0, began[1]}, {8, 1, 3, 0, began[0]}}
+	Order(all, c)
+	for i, want := range []int32{3, 1, 2, 0} {
+		if all[i].Link != want {
+			t.Errorf("place %d has the frame of link %d, want %d", i, all[i].Link, want)
+		}
+	}
+}

@@ -1,0 +1,65 @@
+// Package row sends frames of an egress port back to back.
+//
+// In: frames that are already in the link's ring, with the times and tags of their arrival at the port.
+// Out: when each reaches the end of the cable, and the events that began, in a calendar. It must not
+// know links, or what frames carry.
+package row
+
+import (
+	"github.com/simccl/simccl/packet/internal/frames"
+	"github.com/simccl/simccl/packet/internal/instant"
+)
+
+// Port is a port that sends. Times are in ps.
+type Port struct {
+	Free     int64          // when the frame in transmission ends
+	End      int64          // no frame starts then or later
+	Delay    int64          // of the cable
+	Lasts    *[2]int64      // how long frames of Sizes last
+	Sizes    *[2]uint16     // bytes, of data and of acknowledgements
+	Start    int64          // when the last one began
+	Begun    instant.Number // and its number
+	Sent     int            // frames
+	Acks     int            // those of them that are acknowledgements
+	Calendar *instant.Calendar
+}
+
+// ack is the flag of acknowledgements.
+const ack = 1
+
+// Send sends frames in their order, up to the first that does not start in time or has a size that is not
+// known. Calendar takes note of them, if there is one. The loop calls nothing, so that what it needs stays in registers.
+func (p *Port) Send(some []frames.Frame) {
+	var row []instant.Entry
+	var by, step instant.Number // by which the one began that is in transmission
+	if p.Calendar != nil {
+		row, by, step = p.Calendar.Row(len(some))
+	}
+	joins, free, end, delay, n, acks := p.Free >= some[0].At, p.Free, p.End, p.Delay, 0, 0
+	lasts, sizes := p.Lasts, p.Sizes
+	for i := range some {
+		f := &some[i]
+		at, cause, what := free, by, f.Flags&ack
+		if at < f.At {
+			at, cause = f.At, instant.Number(f.Tag)
+		}
+		if at >= end || sizes[what] != f.Size {
+			break
+		}
+		if i < len(row) {
+			row[i] = instant.Began(cause, at)
+		}
+		by, free = (by+step)&^instant.None, at+lasts[what]
+		f.At, f.Tag = free+delay, uint32(by)
+		acks += int(what)
+		n = i + 1
+	}
+	if n > 0 && p.Calendar != nil {
+		if joins {
+			row[0] = instant.Began(p.Begun, p.Free)
+		}
+		p.Calendar.Took(n)
+		p.Start, p.Begun = row[n-1].At(), by
+	}
+	p.Free, p.Sent, p.Acks = free, n, acks
+}

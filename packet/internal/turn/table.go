@@ -1,0 +1,71 @@
+package turn
+
+import "github.com/simccl/simccl/packet/internal/pair"
+
+// Table has by pair of a list when pacing lets it send, side by side: what a host with many queue pairs looks at then lies
+// in few lines of a cache. A list that is Tabled has one.
+type Table struct {
+	soon  []int64 // never: it has sent all
+	place []int32 // by flow, of all lists: the place in its list
+}
+
+// NewTable is of a list, with memory for places by flow that all lists share.
+func NewTable(place []int32) Table { return Table{place: place} }
+
+// many is from how many pairs on a list gets a table.
+const many = 8
+
+// Choose is that of a list with a table.
+func (t *Table) Choose(l *List, senders []pair.Sender, rules *Rules, paused uint16, now int64) (found int, soon int64) {
+	if l.Over > 0 || paused != 0 {
+		return l.Choose(senders, rules, paused, now)
+	}
+	pairs, from, bound := l.Pairs, int(l.Last)+1, false
+	if from >= len(pairs) {
+		from %= len(pairs)
+	}
+	soon = never
+	for i, to := from, len(pairs); ; i, to = 0, from {
+		for ; i < to && i < len(t.soon) && i < len(pairs); i++ {
+			if at := t.soon[i]; at > now {
+				soon = min(soon, at)
+			} else if !rules.Bound(&senders[pairs[i]], now, l.Age) {
+				return i, now
+			} else {
+				bound = true
+			}
+		}
+		if to == from {
+			break
+		}
+	}
+	if bound {
+		soon = now
+	}
+	return -1, soon
+}
+
+// Fill makes the table of a list of which none may send, if that is long and none of its pairs has gaps or has ended.
+func (t *Table) Fill(l *List, senders []pair.Sender, rules *Rules) {
+	if len(l.Pairs) < many || l.Over > 0 || rules.Gaps {
+		return
+	}
+	l.Tabled, t.soon = true, t.soon[:0]
+	for i, id := range l.Pairs {
+		t.soon = append(t.soon, 0)
+		t.place[id] = int32(i)
+		t.Note(l, id, &senders[id])
+	}
+}
+
+// Note takes note of a flow of a list whose sender has changed.
+func (t *Table) Note(l *List, id int32, s *pair.Sender) {
+	if !l.Tabled {
+		return
+	}
+	at := s.NextAvail
+	if s.Nxt >= s.Frames {
+		at = never
+	}
+	t.soon[t.place[id]] = at
+}

@@ -1,0 +1,50 @@
+package packet
+
+import (
+	"github.com/simccl/simccl/packet/cc"
+	"github.com/simccl/simccl/packet/spec"
+)
+
+// What is simulated: package spec says what each of these is.
+type (
+	Network  = spec.Network
+	Cable    = spec.Cable
+	Flow     = spec.Flow
+	Queue    = spec.Queue
+	Config   = spec.Config
+	Frames   = spec.Frames
+	Buffer   = spec.Buffer
+	Marking  = spec.Marking
+	Repair   = spec.Repair
+	Routing  = spec.Routing
+	Balance  = spec.Balance
+	Watchdog = spec.Watchdog
+	Fault    = spec.Fault
+	Blocked  = spec.Blocked
+	Deadlock = spec.Deadlock
+
+	InputError       = spec.InputError
+	UnsupportedError = cc.UnsupportedError
+
+	FlowResult = spec.FlowResult
+	Result     = spec.Result
+	Stall      = spec.Stall
+	State      = spec.State
+	Port       = spec.Port
+)
+
+// Balances of load in switches, and what is overtaken.
+const (
+	Overtaken = spec.Overtaken
+	LeastHead = spec.LeastHead // bytes of a frame that Config.CutThrough needs
+
+	Hashed    = spec.Hashed
+	PerPacket = spec.PerPacket
+	PerFlow   = spec.PerFlow
+)
+
+// Check finds what is wrong with a network, its flows and the settings.
+func Check(n *Network, flows []Flow, c *Config) error { return spec.Check(n, flows, c) }
+
+// wrong makes an InputError.
+func wrong(format string, args ...any) error { return spec.Wrong(format, args...) }

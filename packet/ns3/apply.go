@@ -1,0 +1,241 @@
+package ns3
+
+import (
+	"slices"
+
+	"github.com/simccl/simccl/packet"
+	"github.com/simccl/simccl/units"
+)
+
+// Sizes of frames: PPP 14, IPv4 20, UDP 8 and sequence 6; acknowledgements are
+// 60 bytes at least, with INT 14+20+12 and the records (model/rdma-hw.cc).
+const (
+	header    = 48
+	ack       = 60
+	ackFields = 46
+	pause     = 43
+	// Acknowledgements travel in the priority of their flow; at hosts pauses of this
+	// one hold them back, or none with ACK_HIGH_PRIO (scratch/third.cc, ack_q_idx).
+	ackHold = 3
+	// network/utils/int-header.h: five records of 8 bytes and their number; a time; a power
+	// of PINT, for which there is always room for 16 bits.
+	records   = 42
+	stamp     = 8
+	pintBytes = 2
+)
+
+// lossStream is the stream of losses: the 50th of the upper half, which is for those
+// with a fixed number (scratch/third.cc, core/model/random-variable-stream.cc).
+const lossStream = 1<<63 + 50
+
+// model/switch-mmu.cc and model/rdma-hw.cc.
+const (
+	reserve      = 4 << 10
+	resumeOffset = 3 << 10
+	nackInterval = 500 * units.Microsecond
+)
+
+// micros is a period; the peer cuts it to whole microseconds (core/model/nstime.h,
+// MicroSeconds takes an integer).
+func micros(us float64) units.Time { return units.Time(us) * units.Microsecond }
+
+// configure turns the settings into those of the engine.
+func (x *Scenario) configure(s *settings) {
+	c := packet.Config{
+		Frames:     packet.Frames{Payload: int(s.payload), Header: header, Ack: ack, Pause: pause},
+		Buffer:     packet.Buffer{Bytes: s.buffer << 20, Reserve: reserve, ResumeOffset: resumeOffset, Shift: int(s.shift), HeadroomDelays: int(s.headroom)},
+		WholeNanos: true, AckHold: ackHold, AckFrom: s.ackInterval, AckChunk: s.chunk, NackGap: nackInterval,
+		Stop: units.Time(fixed(s.stop, 1e9)) * units.Nanosecond, EventOrder: true, Stream: x.streams(), LossStream: lossStream,
+	}
+	c.Repair.NoSkip = true
+	if s.backTo0 {
+		c.Repair.BackTo = s.chunk
+	}
+	if s.ackHigh {
+		c.AckHold = -1
+	}
+	x.Marking = s.marking()
+	if s.qcn {
+		c.Marking = x.Marking
+	}
+	c.CC = packet.CC{Unpaced: !s.bound, VarWindow: s.varWin, MinRate: s.least, AI: s.ai, HAI: s.hai, Gain: s.gain,
+		AlphaPeriod: micros(s.alpha), DecreasePeriod: micros(s.decrease), IncreasePeriod: micros(s.timer), FastRecovery: int32(s.fast), ClampTarget: s.clamp,
+		Utilisation: s.target, Stages: int32(s.miThresh), FastReact: s.fastReact, MultiRate: s.multiRate, SampleFeedback: s.sample, Multi: s.intMulti, RateAI: s.dctcp, PintBase: s.pintBase, PintShare: s.pintShare}
+	switch s.mode {
+	case 1:
+		c.CC.Kind = packet.DCQCN
+	case 3:
+		c.CC.Kind, c.CC.RateCodes = packet.HPCC, true
+	case 7:
+		c.CC.Kind = packet.Timely
+	case 8:
+		c.CC.Kind = packet.DCTCP
+	case 10:
+		c.CC.Kind = packet.Pint
+	}
+	x.Config = c
+	x.Carry(CarriedBy(c.CC.Kind))
+	if s.hasWin || s.mode == 3 || s.mode == 10 {
+		x.windows(s)
+	}
+}
+
+// Carry sets the sizes of frames, each of which carries so many bytes for congestion control.
+func (x *Scenario) Carry(bytes int) {
+	x.Carried = bytes
+	x.Config.Frames.Header, x.Config.Frames.Ack = header+bytes, max(ack, ackFields+bytes)
+}
+
+// CarriedBy is how many bytes each frame of the peer carries for a congestion control: HPCC's telemetry, TIMELY's time, a power of PINT.
+func CarriedBy(kind packet.CCKind) int {
+	switch kind {
+	case packet.HPCC:
+		return records
+	case packet.Timely:
+		return stamp
+	case packet.Pint:
+		return pintBytes
+	}
+	return 0
+}
+
+// streams is the first stream that is free for marks: the peer's nodes take six each, the
+// errors of links two for each that has its own, and for all others together.
+func (x *Scenario) streams() uint64 {
+	own := 0
+	for _, c := range x.Network.Cables {
+		if c.Loss > 0 && !c.SharedLoss {
+			own++
+		}
+	}
+	return uint64(6*x.Network.Nodes + 2 + 2*own)
+}
+
+// marking is the thresholds of all rates that the three maps name.
+func (s *settings) marking() (m []packet.Marking) {
+	var rates []int64
+	for r := range s.kmin { //lint:sorted below
+		if s.marked(r) {
+			rates = append(rates, r)
+		}
+	}
+	slices.Sort(rates)
+	for _, r := range rates { // all are marked above KMAX, also where KMIN is larger (switch-mmu.cc)
+		m = append(m, packet.Marking{Rate: r, KMin: 1000 * min(s.kmin[r], s.kmax[r]), KMax: 1000 * s.kmax[r], PMax: s.pmax[r]})
+	}
+	return m
+}
+
+// windows sets windows and base round trips: the most of all pairs of hosts, or
+// those of each flow's pair.
+func (x *Scenario) windows(s *settings) {
+	at := adjacent(&x.Network)
+	var most pair
+	byDst := map[int32][]pair{}
+	for v := range x.Network.Nodes {
+		if x.Network.Switch[v] {
+			continue
+		}
+		to := x.measure(at, int32(v), s.payload)
+		for u, p := range to {
+			if !x.Network.Switch[u] && u != v {
+				most.rtt, most.bdp = max(most.rtt, p.rtt), max(most.bdp, p.bdp)
+			}
+		}
+		if !s.globalT {
+			byDst[int32(v)] = to
+		}
+	}
+	if s.hasWin {
+		x.Config.CC.Window = most.bdp
+	}
+	x.Config.CC.BaseRTT = units.Time(most.rtt) * units.Nanosecond
+	if s.globalT {
+		return
+	}
+	for i := range x.Flows {
+		f := &x.Flows[i]
+		p := byDst[f.Dst][f.Src]
+		f.BaseRTT = units.Time(p.rtt) * units.Nanosecond
+		if s.hasWin {
+			f.Window = p.bdp
+		}
+	}
+}
+
+// pair is the base round trip in ns and the bytes in flight of two hosts.
+type pair struct{ rtt, bdp int64 }
+
+// near is a neighbour and the cable to it.
+type near struct {
+	node  int32
+	cable *packet.Cable
+}
+
+// adjacent lists the neighbours of nodes in the peer's order (hosts, then
+// switches from the last to the first); of several cables the last counts.
+func adjacent(n *packet.Network) [][]near {
+	at := make([][]near, n.Nodes)
+	join := func(a, b int32, c *packet.Cable) {
+		for i := range at[a] {
+			if at[a][i].node == b {
+				at[a][i].cable = c
+				return
+			}
+		}
+		at[a] = append(at[a], near{b, c})
+	}
+	for i := range n.Cables {
+		c := &n.Cables[i]
+		join(c.A, c.B, c)
+		join(c.B, c.A, c)
+	}
+	for _, l := range at {
+		slices.SortFunc(l, func(a, b near) int {
+			if n.Switch[a.node] != n.Switch[b.node] {
+				if n.Switch[b.node] {
+					return -1
+				}
+				return 1
+			}
+			if n.Switch[a.node] {
+				return int(b.node - a.node)
+			}
+			return int(a.node - b.node)
+		})
+	}
+	return at
+}
+
+// measure finds round trips and bytes in flight of all nodes to a host, over
+// the first shortest paths that a breadth-first search meets.
+func (x *Scenario) measure(at [][]near, dst int32, payload int64) []pair {
+	n := x.Network.Nodes
+	delay, send, rate, seen := make([]int64, n), make([]int64, n), make([]int64, n), make([]bool, n)
+	seen[dst] = true
+	rate[dst] = 1 << 62
+	queue := []int32{dst}
+	for i := 0; i < len(queue); i++ {
+		v := queue[i]
+		for _, k := range at[v] {
+			if seen[k.node] {
+				continue
+			}
+			seen[k.node] = true
+			delay[k.node] = delay[v] + int64(k.cable.Delay/units.Nanosecond)
+			send[k.node] = send[v] + payload*8_000_000_000/k.cable.Rate
+			rate[k.node] = min(rate[v], k.cable.Rate)
+			if x.Network.Switch[k.node] {
+				queue = append(queue, k.node)
+			}
+		}
+	}
+	to := make([]pair, n)
+	for u := range to {
+		if seen[u] && int32(u) != dst {
+			rtt := 2*delay[u] + send[u]
+			to[u] = pair{rtt, int64(float64(rtt) * float64(rate[u]) / 1e9 / 8)}
+		}
+	}
+	return to
+}

@@ -1,0 +1,115 @@
+package packet
+
+import "github.com/simccl/simccl/packet/internal/crew"
+
+// A window has two phases, each over all nodes: nodes take what arrives off the
+// links that lead to them, then they put what they send on the links that leave
+// them. Within a phase no node touches what another does, so nodes can be
+// divided among workers in any way with equal results; between the phases one
+// worker starts the flows that waited for others. Where windows take turns, nodes of
+// a side share no link, and each switch does both at once.
+
+// crowd is from how many frames in a window on workers pay.
+const crowd = 4096
+
+// window simulates up to end; it returns how many frames arrived, and is given
+// how many did in the window before.
+func (e *engine) window(end int64, before int) int {
+	if len(e.workers) == 1 || before < e.crowd {
+		return e.alone(end)
+	}
+	e.crew.All(crew.Order{Phase: crew.Take, End: end})
+	e.settle()
+	if e.crew.All(crew.Order{Phase: crew.Act, End: end}); e.lag > 0 {
+		e.crew.All(crew.Order{Phase: crew.Later, End: end + e.lag})
+	}
+	busy := 0
+	for i := range e.workers {
+		busy += e.workers[i].busy
+	}
+	return busy
+}
+
+// alone simulates a window with the first worker.
+func (e *engine) alone(end int64) int {
+	w, busy := &e.workers[0], 0
+	if e.early {
+		busy = e.pullHosts(w, 0, len(e.hosts), end)
+		e.settle()
+	}
+	if e.codes.InTurn() { // hosts need what is drawn
+		busy += e.pass(w, e.switches, false, end)
+		e.ranker.Draw(end)
+		busy += e.runHosts(w, 0, len(e.hosts), end)
+		e.settle()
+		return busy
+	}
+	busy += e.runHosts(w, 0, len(e.hosts), end)
+	e.settle()
+	e.search.Next()
+	if busy += e.pass(w, e.switches, false, end); e.lag > 0 {
+		if e.began += e.lag; e.ordered {
+			e.ranker.Later(e.began)
+		}
+		busy += e.pass(w, e.switches, true, end+e.lag)
+	}
+	return busy
+}
+
+// pass simulates those of some switches that are of a side up to end one by one: what arrives at them lies at one
+// place, in the cache.
+func (e *engine) pass(w *worker, some []swtch, late bool, end int64) (busy int) {
+	for i := range some {
+		s := &some[i]
+		if s.late != late {
+			continue
+		}
+		switch calm := s.ways != nil && s.CalmAhead(); {
+		case s.direct != nil && !calm:
+			e.shut(w, s, e.began)
+		case s.direct == nil && calm:
+			e.reopen(w, s, e.began)
+		}
+		if n := e.relay(w, s, end); n >= 0 {
+			busy += n
+			continue
+		}
+		arrived, from := s.arrived, s.from
+		s.arrived, s.from = w.arrived, w.from
+		busy += e.pull(w, s, end, true)
+		e.runSwitch(w, s, end)
+		w.arrived, w.from = s.arrived, s.from
+		s.arrived, s.from = arrived, from
+	}
+	return busy
+}
+
+// do goes through a phase of a worker's nodes.
+func (e *engine) do(w *worker, o crew.Order) {
+	switches := e.switches[w.switches[0]:w.switches[1]]
+	switch o.Phase {
+	case crew.Take:
+		w.busy = e.pullHosts(w, w.hosts[0], w.hosts[1], o.End)
+	case crew.Act:
+		e.runHosts(w, w.hosts[0], w.hosts[1], o.End)
+	}
+	if e.lag > 0 && o.Phase != crew.Take {
+		w.busy += e.pass(w, switches, o.Phase == crew.Later, o.End)
+	}
+	for i := 0; i < len(switches) && e.lag == 0; i++ {
+		if o.Phase == crew.Take {
+			w.busy += e.pull(w, &switches[i], o.End, false)
+		} else {
+			e.runSwitch(w, &switches[i], o.End)
+		}
+	}
+}
+
+// divide gives each worker hosts and switches with about equally many ports.
+func (e *engine) divide(workers int) {
+	e.workers = make([]worker, max(1, min(workers, len(e.hosts), max(1, len(e.switches)))))
+	hosts, switches := crew.Divide(len(e.workers), len(e.hosts), len(e.switches), func(i int) int { return len(e.switches[i].out) })
+	for i := range e.workers {
+		e.workers[i].hosts, e.workers[i].switches = hosts[i], switches[i]
+	}
+}

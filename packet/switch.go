@@ -1,0 +1,425 @@
+package packet
+
+import (
+	"math/bits"
+	"slices"
+
+	"github.com/simccl/simccl/packet/internal/frames"
+	"github.com/simccl/simccl/packet/internal/instant"
+	"github.com/simccl/simccl/packet/internal/memory"
+	"github.com/simccl/simccl/packet/internal/parted"
+	"github.com/simccl/simccl/packet/internal/port"
+	"github.com/simccl/simccl/packet/internal/quanta"
+	"github.com/simccl/simccl/packet/internal/route"
+	"github.com/simccl/simccl/packet/internal/streams"
+)
+
+// swtch is a switch: its shared buffer is accounted for by ingress port and
+// class, its queues are those of its links out.
+type swtch struct {
+	node    int32
+	late    bool    // its windows are later
+	uniform bool    // links in are equally long and fast
+	riding  bool    // trains are among what arrived
+	in, out []int32 // links, by port
+	memory.Memory
+	apart    bool         // what arrived is in the worker's parts
+	arrived  []frame      // of this window, port by port
+	from     []uint16     // with EventOrder: the port of each
+	busy     []uint64     // bits of ports, all of those that have frames
+	control  []uint64     // bits of ports by which control frames leave that arrived in this window
+	starts   *port.Starts // in careful, of these; else nil
+	flowlets []route.Flowlet
+	draws    uint64 // of paths
+	spare    *frames.Piece
+	direct   []int32  // links out that have a feeder and may be ahead now
+	ways     []int32  // all that ever may
+	shy      uint8    // windows in which none is to be
+	trains   []uint64 // bits of ports by which trains leave that arrived in this window
+}
+
+// pull takes what arrives at a switch before end off the links, and returns how
+// many frames that are. If it may it puts them apart at once by the ports by which they leave.
+func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
+	s.arrived = s.arrived[:0]
+	s.from, s.Total, s.apart = s.from[:0], 0, apart && !e.picky && !e.cfg.Buffer.Timed() && !e.plain && s.Quiet()
+	// By link, as they arrive.
+	if clear(s.Arriving); s.apart {
+		w.Begin(len(s.out))
+		clear(s.control)
+	}
+	for from := 0; from < len(s.in) && e.cfg.CutThrough == 0; from += 64 {
+		for some := parted.BeforeOf(e.due, s.in[from:min(from+64, len(s.in))], end); some != 0; some &= some - 1 {
+			p := from + bits.TrailingZeros64(some)
+			l := &e.links[s.in[p]]
+			switch second := l.Wire.Head + 1; {
+			case l.Trains > 0:
+				s.arrived, s.Arriving[p] = e.takeTrains(w, s, l, uint16(p), end, s.arrived)
+			case s.apart && !l.Lossy && (second == l.Wire.Tail || l.Wire.At(second).At >= end):
+				e.takeOne(w, s, l, uint16(p), end-e.look)
+				continue
+			default:
+				s.arrived, s.Arriving[p] = e.take(w, s, l, uint16(p), end, s.arrived)
+			}
+			e.due[l.ID] = l.Wire.First()
+			s.Total += s.Arriving[p]
+		}
+	}
+	if s.apart {
+		w.End()
+	}
+	if e.cfg.CutThrough > 0 {
+		x := port.Heads{Config: e.cfg, Links: e.links, Due: e.due, Lose: func(l *link, f *frame) bool { return e.lose(w, l, f) }}
+		if e.tables == nil {
+			x.Hops = e.hops
+		}
+		s.arrived = x.Take(s.in, s.out, end, s.Arriving, s.arrived)
+		for _, bytes := range s.Arriving {
+			s.Total += bytes
+		}
+	}
+	if e.cfg.Buffer.Timed() {
+		for p, id := range s.out {
+			tag := uint32(p)
+			if e.ordered {
+				tag = uint32(instant.None)
+			}
+			s.arrived = e.links[id].Back(tag, end, s.arrived)
+			for len(s.from) < len(s.arrived) {
+				s.from = append(s.from, uint16(p))
+			}
+		}
+	}
+	return len(s.arrived)
+}
+
+// take appends what arrives over a link before end, and returns how many bytes that are. It goes over
+// the frames once for each thing that is to be done: so little of it stays in registers.
+func (e *engine) take(w *worker, s *swtch, l *link, port uint16, end int64, arrived []frame) (all []frame, bytes int64) {
+	n := len(arrived)
+	arrived, bytes = l.Wire.Move(end, arrived)
+	for i := n; l.Lossy && i < len(arrived); i++ {
+		if f := &arrived[i]; e.lose(w, l, f) {
+			bytes -= int64(f.Size)
+			arrived = slices.Delete(arrived, i, i+1)
+			i--
+		}
+	}
+	if e.ordered {
+		s.from = slices.Grow(s.from, len(arrived)-len(s.from))[:len(arrived)]
+		for i := n; i < len(s.from); i++ {
+			s.from[i] = port
+		}
+	} else {
+		for i := n; i < len(arrived); i++ {
+			arrived[i].Tag = uint32(port)
+		}
+	}
+	if s.apart {
+		e.sort(w, s, arrived, n, port, end-e.look)
+	}
+	return arrived, bytes
+}
+
+// takeOne is take for the only frame that arrives over a link, without losses, and is put apart.
+func (e *engine) takeOne(w *worker, s *swtch, l *link, port uint16, from int64) {
+	f, n := l.Wire.Front(), len(s.arrived)
+	s.Arriving[port] = int64(f.Size)
+	s.Total += int64(f.Size)
+	l.Wire.Head++
+	e.due[l.ID] = l.Wire.First()
+	s.arrived = frames.Extend(s.arrived)
+	g := &s.arrived[n]
+	*g = *f
+	g.Route++
+	if e.ordered {
+		s.from = append(s.from, port)
+	} else {
+		g.Tag = uint32(port)
+	}
+	if f.Flow >= 0 {
+		port = e.outs[f.Route+1]
+	}
+	if f.Class == 0 {
+		s.control[port/64] |= 1 << (port % 64)
+	}
+	w.Add(port, parted.Key(f.At-from, n))
+}
+
+// lose draws whether the next frame of a link is lost.
+func (e *engine) lose(w *worker, l *link, f *frame) bool {
+	lost := l.Loses(f, e.cfg.Seed)
+	if lost {
+		w.Lost++
+	}
+	return lost
+}
+
+// runSwitch simulates a switch up to end.
+func (e *engine) runSwitch(w *worker, s *swtch, end int64) {
+	if e.ordered {
+		e.started(w, e.itself(s.node))
+	}
+	switch calm := s.Calm(); {
+	case !calm:
+		e.careful(w, s, e.whole(w, s, end-e.look), end)
+	case e.picky:
+		e.choosing(w, s, e.whole(w, s, end-e.look), end)
+	default:
+		e.quick(w, s, end)
+	}
+	if e.cfg.Watchdog.After > 0 {
+		e.watch(w, s, end)
+	}
+}
+
+// quick simulates a window in which ports do not influence each other: port by
+// port, each in the order of time.
+func (e *engine) quick(w *worker, s *swtch, end int64) {
+	if e.part(w, s, end-e.look); s.riding {
+		e.carryTrains(w, s, end)
+	}
+	e.ports(w, s, end)
+	for i, some := range s.busy {
+		for some |= w.Used[i]; some != 0; some &= some - 1 {
+			p := 64*i + bits.TrailingZeros64(some)
+			l := &e.links[s.out[p]]
+			keys := e.leaving(w, s, p)
+			if e.classes == 2 && !l.Odd && (l.Paused|l.Waiting&1) == 0 && s.control[i]>>(p%64)&1 == 0 {
+				e.express(w, s, l, keys, end)
+				continue
+			}
+			for _, key := range keys {
+				if f, n := s.enter(e, key&parted.Place); f.Flow < 0 {
+					e.pfcAtSwitch(w, s, f, n)
+				} else {
+					e.onto(w, s, l, f, n)
+				}
+			}
+			for l.Waiting&^l.Paused != 0 && l.Free < end {
+				e.completed(w, l)
+				e.dequeue(w, s, l, l.Free)
+			}
+			if l.Waiting == 0 {
+				s.busy[i] &^= 1 << (p % 64)
+			}
+		}
+	}
+}
+
+// onto puts a frame onto the port by which it leaves, at its time.
+func (e *engine) onto(w *worker, s *swtch, l *link, f *frame, n instant.Number) {
+	for l.Waiting&^l.Paused != 0 && l.Free < f.At {
+		e.completed(w, l)
+		e.dequeue(w, s, l, l.Free)
+	}
+	if e.ordered {
+		if l.Free == f.At {
+			e.end(w, s, l, f, n)
+		}
+		e.arrived(w, n)
+	}
+	if l.Waiting == 0 && l.Free < f.At && l.Paused>>f.Class&1 == 0 {
+		e.through(w, l, f)
+		return
+	}
+	if most := e.cfg.Buffer.Trim; most > 0 && f.Class != 0 && l.Trim(f, most, uint16(e.cfg.Frames.Header)) {
+		w.Trims++ // there is no room
+	}
+	if f.Class != 0 {
+		s.Add(f.Tag, f.Class, int64(f.Size))
+	}
+	e.enqueue(w, s, l, f)
+}
+
+// through sends a frame by an idle port when it comes.
+func (e *engine) through(w *worker, l *link, f *frame) {
+	if l.Peak = max(l.Peak, int64(f.Size)); f.Class != 0 {
+		l.Turn = f.Class
+	}
+	e.transmit(w, l, f, f.At, 0)
+}
+
+// choosing is quick where frames choose their ports by what waits there: all ports
+// in the order of time.
+func (e *engine) choosing(w *worker, s *swtch, order []uint64, end int64) {
+	for _, key := range order {
+		f, n := s.enter(e, key&parted.Place)
+		if f.Flow < 0 {
+			e.pfcAtSwitch(w, s, f, n)
+			continue
+		}
+		if l := e.leave(w, s, f); l != nil {
+			e.onto(w, s, l, f, n)
+		}
+	}
+	for _, id := range s.out {
+		l := &e.links[id]
+		for l.Waiting&^l.Paused != 0 && l.Free < end {
+			e.completed(w, l)
+			e.dequeue(w, s, l, l.Free)
+		}
+	}
+}
+
+// pfcAtSwitch pauses or resumes the port by which a PFC frame came.
+func (e *engine) pfcAtSwitch(w *worker, s *swtch, f *frame, n instant.Number) {
+	l := &e.links[s.out[f.Tag]]
+	for l.Waiting&^l.Paused != 0 && l.Free < f.At {
+		e.completed(w, l)
+		e.dequeue(w, s, l, l.Free)
+	}
+	if l.Free == f.At && e.ordered {
+		e.end(w, s, l, f, n)
+	}
+	e.arrived(w, n)
+	if f.Flow == quanta.Repeat {
+		if l.Timer.Due(f.Psn, f.At) {
+			e.sendPFC(w, s, f.Tag, uint8(f.Psn), flagPause, f.At)
+		}
+		return
+	}
+	before := l.Asked
+	e.pause(w, l, f)
+	l.Note(before, f)
+	if s.starts.Update(l); l.Waiting&^l.Paused != 0 && l.Free < f.At {
+		e.dequeue(w, s, l, f.At)
+	}
+}
+
+// pause lets a PFC frame act on the link by which its sender is reached.
+func (e *engine) pause(w *worker, l *link, f *frame) {
+	pause := f.Flags&flagPause != 0
+	if l.Timer != nil && !l.Timer.Received(f) {
+		return
+	}
+	if l.Ask(f.Psn, pause, f.At); pause {
+		w.Pauses++
+	}
+}
+
+// enqueue puts a frame into its egress queue and starts it if the link is idle.
+func (e *engine) enqueue(w *worker, s *swtch, l *link, f *frame) {
+	q := &l.Queues[f.Class]
+	q.Pass(f, f.At, f.Tag, &s.spare)
+	l.Waiting |= 1 << f.Class
+	s.busy[l.FromPort/64] |= 1 << (l.FromPort % 64)
+	if l.Odd {
+		if l.Credit != nil {
+			e.gate(l, f.At)
+		}
+		if e.cfg.MarkAtEnqueue && l.MarkQueued(q, e.cfg.Seed) {
+			w.Marks++
+		}
+	}
+	q.Bytes += int64(f.Size)
+	l.Deepen(q, f.Class)
+	if l.Free < f.At && l.Waiting&^l.Paused != 0 {
+		e.dequeue(w, s, l, f.At)
+	} else if s.starts != nil {
+		s.starts.Join(l)
+	}
+}
+
+// dequeue starts the next frame of a link whose port is free.
+func (e *engine) dequeue(w *worker, s *swtch, l *link, at int64) {
+	c := frames.InTurn(l.Waiting&^l.Paused, &l.Turn, e.classes)
+	q := &l.Queues[c]
+	f := q.Front()
+	if q.Pop(&s.spare); q.Empty() {
+		l.Waiting &^= 1 << c
+	}
+	q.Bytes -= int64(f.Size)
+	if l.Odd && l.HOL != nil && l.HOL.To > f.At && f.Flow >= 0 && e.tables == nil && e.hostOf[l.To] < 0 {
+		l.HOL.Delayed(f.Flow, e.hops[f.Route+1], f.At)
+	}
+	if e.cfg.Buffer.Credits > 0 {
+		e.links[s.in[f.Tag]].Repay(f, at)
+	} else if c != 0 {
+		e.release(w, s, f, at)
+	}
+	e.transmit(w, l, f, at, q.Bytes)
+	if l.Odd && l.Credit != nil {
+		e.gate(l, at)
+	}
+	if s.starts != nil {
+		s.starts.Update(l)
+	}
+}
+
+// transmit marks a frame by the queue that it leaves behind and puts it on the
+// cable.
+func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
+	if l.Marks && behind > l.Alert && f.Class != 0 {
+		e.mark(w, l, f, behind)
+	}
+	if f.Flags&(flagAck|flagTrim) == 0 && f.Flow >= 0 {
+		w.DataPacketHops++
+		if e.given != nil {
+			l.Data += int64(f.Size)
+		}
+		if e.cfg.CC.Kind == HPCC && l.Queues != nil {
+			f.Aux = e.controls.Stamp(f.Aux, e.controls.Record(at, l.TxBytes, l.Held()), l.Coded)
+		}
+	}
+	if l.Odd {
+		e.odd(w, l, f, at)
+	}
+	l.Sent++
+	l.TxBytes += int64(f.Size)
+	tag := instant.Number(0)
+	if e.ordered {
+		l.Start, l.Begun = at, w.Sent(at, l.ID, l.Wire.Tail)
+		tag = l.Begun
+	}
+	what := f.Flags & flagAck
+	if l.Sizes[what] != f.Size {
+		l.Measure(e.cfg, what, f.Size)
+	}
+	l.Free = at + l.Lasts[what]
+	if l.Wire.Empty() {
+		e.due[l.ID] = l.Free + l.Delay
+	}
+	if l.Wire.Full() {
+		l.Wire.Grow()
+	}
+	l.Wire.Next().Set(f, l.Free+l.Delay, uint32(tag))
+}
+
+// odd does what few links do with a frame that begins.
+func (e *engine) odd(w *worker, l *link, f *frame, at int64) {
+	if l.Pint != nil && e.codes.Stamp(l, f, at) && !w.Drawing {
+		w.P, w.Drawing = -1, true // no mark
+	}
+	if l.Credit != nil {
+		l.Spend(f)
+	}
+}
+
+// mark marks a data frame that leaves so much behind, or draws whether to.
+func (e *engine) mark(w *worker, l *link, f *frame, behind int64) {
+	if w.again = true; !e.ordered && e.cfg.EventOrder {
+		w.deepest = max(w.deepest, float64(behind)/float64(l.KMin))
+		return
+	}
+	if behind <= l.KMin {
+		return
+	}
+	if behind <= l.KMax {
+		p := l.PMax * float64(behind-l.KMin) / float64(l.KMax-l.KMin)
+		if e.streams != nil {
+			if w.P, w.Drawing = p, true; f.Flags&flagAck != 0 {
+				w.P = 0 // a number is drawn, too
+			}
+			return
+		}
+		if streams.Hash(e.cfg.Seed, l.ID, streams.Mark, l.Sent) >= p {
+			return
+		}
+	}
+	if f.Flags&flagAck == 0 {
+		f.Flags |= flagCE
+		w.Marks++
+		l.Stats.Marks++
+	}
+}

@@ -1,0 +1,169 @@
+package uec
+
+import (
+	"math"
+	"slices"
+
+	"github.com/simccl/simccl/packet/cc"
+	"github.com/simccl/simccl/packet/internal/htdraw"
+	"github.com/simccl/simccl/packet/internal/parted"
+	"github.com/simccl/simccl/units"
+)
+
+// build lays the run out: link 2i of its names goes up, 2i+1 down; first the links of hosts,
+// then those of leaves to spines, leaf by leaf, then those of spines to cores.
+func build(n *Network, flows []Flow, c *Config) *engine {
+	e := &engine{net: n, cfg: c, flows: flows, live: len(flows)}
+	h := n.Hosts()
+	e.spines = h + n.Leaves
+	e.nodes = make([]node, h+n.Leaves+n.AllSpines()+n.Cores)
+	cables := make([]cable, 0, h+n.Leaves*n.Spines+n.AllSpines()*n.Uplinks())
+	join := func(low, high int, rate int64, delay, lowLatency, highLatency units.Time, host bool) {
+		cables = append(cables, cable{int32(low), int32(high), rate, [2]int64{int64(delay + highLatency), int64(delay + lowLatency)}, host})
+	}
+	for i := range h {
+		join(i, h+i/n.PerLeaf, n.HostRate, n.HostDelay, 0, n.LeafLatency, true)
+	}
+	for l := range n.Leaves {
+		for s := range n.Spines {
+			join(h+l, h+n.Leaves+n.Pod(l)*n.Spines+s, n.SpineRate, n.SpineDelay, n.LeafLatency, n.SpineLatency, false)
+		}
+	}
+	for s := range n.AllSpines() {
+		for u := range n.Uplinks() {
+			join(h+n.Leaves+s, h+n.Leaves+n.AllSpines()+u*n.Spines+s%n.Spines, n.CoreRate, n.CoreDelay, n.SpineLatency, n.CoreLatency, false)
+		}
+	}
+	e.lay(cables)
+	e.look = parted.Longest
+	for i := range e.links {
+		e.look = min(e.look, e.links[i].delay)
+	}
+	e.look = parted.Window(e.look, len(e.nodes), len(e.links), control, func(link int) (int32, int64) { return e.links[link].to, e.links[link].rate })
+	e.span = e.look
+	e.parameters()
+	e.buildFlows()
+	e.tables = e.untold()
+	return e
+}
+
+// roundTrip is the base round trip between leaves, in ps, with full frames of so many bytes.
+func (n *Network) roundTrip(mtu int) int64 {
+	gbps := float64(n.HostRate) / 1e9
+	links, oneWay := 4.0, 2*(n.HostDelay+n.SpineDelay)+2*n.LeafLatency+n.SpineLatency
+	if n.Pods > 0 {
+		links, oneWay = 6, oneWay+2*n.CoreDelay+n.SpineLatency+n.CoreLatency
+	}
+	return 2*int64(oneWay) + int64(float64(mtu*8)/gbps*links*1000) + int64(float64(control*8)/gbps*links*1000)
+}
+
+// room is how many full frames of so many bytes are in flight in a base round trip: a switch's queue has room for them.
+func (n *Network) room(mtu int) float64 {
+	return math.Ceil(float64(n.roundTrip(mtu)) / 1e12 * float64(n.HostRate/8) / float64(mtu))
+}
+
+// parameters derives queues, thresholds and NSCC's constants from the base
+// round trip between leaves (sim/datacenter/main_uec.cpp).
+func (e *engine) parameters() {
+	n := e.net
+	rtt, packets := n.roundTrip(e.cfg.MTU), n.room(e.cfg.MTU)
+	bdp := float64(rtt) / 1e12 * float64(n.HostRate/8)
+	mtu := int64(e.cfg.MTU)
+	e.mtu, e.queue = mtu, int64(packets)*mtu
+	e.ecnLow, e.ecnHigh = int64(math.Ceil(packets*0.2))*mtu, int64(math.Ceil(packets*0.8))*mtu
+	e.rto = int64((15 + float64(e.queue)*6*8*1e6/float64(n.HostRate)) * 1e6)
+	e.nscc = cc.NewUltra(rtt, n.HostRate, e.cfg.MTU, Header)
+	e.res.BaseRTT, e.res.BandwidthDelay, e.res.QueueBytes, e.res.MaxWind = units.Time(rtt), int64(bdp), e.queue, int64(1.5*float64(int64(bdp)))
+}
+
+// outsRoom is so much that it stays in the cache; a hash is faster than memory.
+const outsRoom = 1 << 17
+
+func (e *engine) buildFlows() {
+	n := len(e.flows)
+	e.snd, e.rcv, e.res.Flows = make([]sender, n), make([]receiver, n), make([]FlowResult, n)
+	e.deps, e.missing, e.ready = make([][]int32, n), make([]int32, n), make([]int64, n)
+	e.hosts, e.acts = make([]host, e.net.Hosts()), make([]int64, e.net.Hosts())
+	for i := range e.hosts {
+		h, l := &e.hosts[i], &e.links[i]
+		h.id, h.free, h.opens = int32(i), never, never
+		h.rate, h.small, h.little, h.delay = l.rate, exact(control, l.rate), l.small, l.delay
+	}
+	if most := 2 * n * e.cfg.Paths; most <= outsRoom && e.net.PerLeaf+e.net.Spines < 255 {
+		e.outs = make([]uint8, most)
+	}
+	e.seed()
+	e.goals, e.ids = make([]goal, 2*n), make([]uint32, n)
+	for i := range e.flows {
+		e.goals[2*i], e.goals[2*i+1], e.ids[i] = e.net.goal(e.flows[i].Dst), e.net.goal(e.flows[i].Src), e.flows[i].ID
+		e.missing[i] = int32(len(e.flows[i].Deps))
+		for _, d := range e.flows[i].Deps {
+			e.deps[d] = append(e.deps[d], int32(i))
+		}
+	}
+	e.pools = slices.Clone(e.cfg.Pools)
+	for _, p := range e.pools {
+		for _, f := range p {
+			e.missing[f]++
+		}
+	}
+	for i := range e.flows {
+		e.waits = e.waits || e.missing[i] > 0
+		if e.missing[i] == 0 {
+			e.begin(int32(i), int64(e.flows[i].Start))
+		}
+	}
+}
+
+// seed draws the salts of leaves and spines and the first paths of flows; the orders of
+// uplinks in the tables of leaves follow when they are first needed.
+func (e *engine) seed() {
+	n := e.net
+	c := htdraw.New(e.cfg.Seed)
+	e.salt = make([]uint32, n.Leaves+n.AllSpines())
+	for i := range e.salt {
+		e.salt[i] = c.Next()
+	}
+	for range n.Cores + n.Hosts() { // their salts, and the first ports of NICs
+		c.Next()
+	}
+	for i := range e.flows {
+		e.snd[i].paths = newPaths(e.cfg, c)
+	}
+	if e.cfg.Balance == Bitmap || e.cfg.Balance == Mixed {
+		k := e.cfg.Paths
+		words := (k + 63) / 64
+		skip, held := make([]uint8, len(e.flows)*k), make([]uint64, len(e.flows)*words)
+		for i := range e.flows {
+			e.snd[i].paths.penalties(skip[i*k:(i+1)*k:(i+1)*k], held[i*words:(i+1)*words:(i+1)*words])
+		}
+	}
+	e.up, e.setup = make([][]uint16, n.Leaves), c
+	if n.Pods > 0 {
+		e.over = make([][][]uint16, n.AllSpines())
+	}
+}
+
+// goal is where a host is.
+func (n *Network) goal(host int32) goal {
+	return goal{uint16(int(host) / n.PerLeaf), uint16(int(host) % n.PerLeaf)}
+}
+
+// permuted is the ports of a leaf to the spines in the order of its table.
+func (e *engine) permuted(leaf int, c *htdraw.Rand) []uint16 {
+	return htdraw.Shuffled(e.net.PerLeaf, e.net.Spines, c)
+}
+
+// beyond is the ports of a spine to the cores in the order of its table for a host of
+// another pod.
+func (e *engine) beyond(spine, host int) []uint16 {
+	n := e.net
+	if e.over[spine] == nil {
+		e.over[spine] = make([][]uint16, n.Hosts())
+	}
+	to := &e.over[spine][host]
+	if *to == nil {
+		*to = htdraw.Shuffled(n.Leaves/n.Pods, n.Uplinks(), e.setup)
+	}
+	return *to
+}

@@ -1,0 +1,115 @@
+package uec
+
+import "github.com/simccl/simccl/packet/internal/parted"
+
+// serve is onto for data and control frames apart. Frames are queued first and then sent in the order of service,
+// which needs no look at each arrival; but at what waits when a frame ends, and only where that may be so much that the
+// frame is marked, or that it is the deepest queue of all. Where a frame may find no room, work sees to it.
+func (e *engine) serve(x *port, low, hi []uint64, end int64) {
+	l := x.out
+	if l.lowBytes+int64(len(low))*e.mtu > e.queue || int64(int(l.hi.tail-l.hi.sent)+len(hi)+1)*control > 2*e.queue {
+		e.merged = parted.Merge(e.merged[:0], low, hi)
+		e.untie(e.merged)
+		x.free = e.work(l, x.free, e.arrived, e.merged, end)
+	} else {
+		e.untie(low)
+		e.untie(hi)
+		x.free = e.inOrder(l, x.free, low, hi, end)
+	}
+	e.ran(x)
+}
+
+// deepest notes the deepest queue. Of equal ones that of the link with the least name counts.
+func (e *engine) deepest(l *link) {
+	e.peak, e.deep = l.peak, l.id
+	frames := int64(l.peak) / e.mtu
+	e.lag = uint32(min(e.ecnLow/e.mtu, max(frames, 1)-1))
+	if int64(l.peak)%e.mtu == 0 {
+		frames--
+	}
+	e.lagEqual = uint32(min(e.ecnLow/e.mtu, max(frames, 1)-1))
+}
+
+// unseen is how many frames may wait behind one of a link that ends, without it being marked or its queue the deepest.
+func (e *engine) unseen(l *link) uint32 {
+	if l.peak < e.peak && l.id < e.deep {
+		return e.lagEqual
+	}
+	return e.lag
+}
+
+// inOrder queues frames and sends them up to end. In and out: when the frame in transmission ends.
+func (e *engine) inOrder(l *link, free int64, low, hi []uint64, end int64) int64 {
+	sent, next, nextHi := l.low.sent, l.low.tail, l.hi.tail
+	come := l.low.add(e.arrived, low)
+	l.hi.add(e.arrived, hi)
+	b := backlog{all: l.lowBytes + come, yet: come, next: next}
+	tail, tailHi, lag := l.low.tail, l.hi.tail, e.unseen(l)
+	buf, bufHi, sentHi := l.low.buf, l.hi.buf, l.hi.sent
+	looks, size, peak := tail-sent > lag, l.size, l.peak
+	for free < end {
+		at, which := never, sentHi // which: no control frame is next
+		if sent != tail {
+			at = buf[sent&uint32(len(buf)-1)].at
+		}
+		if sentHi != tailHi {
+			if t := bufHi[sentHi&uint32(len(bufHi)-1)].at; t < free || t < at || t == at && !e.later(hi[sentHi-nextHi]&parted.Place, low[sent-next]&parted.Place) {
+				at = t
+				which++
+			}
+		} else if at == never {
+			break
+		}
+		if looks && size != 0 {
+			if i := sent + lag; int32(tail-i) > 0 && buf[i&uint32(len(buf)-1)].at < free {
+				peak = max(peak, e.lookBack(l, &b, sent, size, free))
+			}
+		}
+		b.all -= int64(size)
+		free = max(free, at)
+		if which != sentHi {
+			free += l.small
+			bufHi[sentHi&uint32(len(bufHi)-1)].at = free + l.delay
+			sentHi, size = which, 0
+			continue
+		}
+		g := &buf[sent&uint32(len(buf)-1)]
+		if size = g.size(); size != l.bytes {
+			l.measure(size)
+		}
+		free += l.full
+		g.at = free + l.delay
+		peak = max(peak, int32(size))
+		sent++
+	}
+	l.hops += int64(sent - l.low.sent)
+	l.low.sent, l.hi.sent, l.size, l.lowBytes = sent, sentHi, size, b.all
+	if l.peak = max(peak, int32(b.all)); l.peak > e.peak || l.peak == e.peak && l.id < e.deep {
+		e.deepest(l)
+	}
+	return free
+}
+
+// backlog is the data of a port whose frames are sent in order.
+type backlog struct {
+	all  int64  // bytes that waited or came, less those that ended
+	yet  int64  // of them, those that had not come when it was last seen
+	next uint32 // the first of these in the ring
+}
+
+// lookBack sees what waits when a data frame ends before place sent, and marks it by that. It returns how deep the queue was.
+func (e *engine) lookBack(l *link, b *backlog, sent uint32, size uint16, free int64) int32 {
+	q := &l.low
+	for ; b.next != q.tail; b.next++ {
+		f := q.at(b.next)
+		if int32(b.next-sent) >= 0 && f.at >= free {
+			break
+		}
+		b.yet -= int64(f.size())
+	}
+	here := b.all - b.yet
+	if stay := here - int64(size); stay > e.ecnLow {
+		e.mark(l, q.at(sent-1), stay)
+	}
+	return int32(here)
+}

@@ -1,0 +1,234 @@
+// Package check compares what is decided now with decisions that a repository
+// keeps. A Case is a pair of files: the options of an inspect command, and the
+// document that it printed or a summary of it. A Run goes through cases, each with
+// a Verdict that Text, JSON and Report render. How options become a decision is the
+// caller's.
+package check
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/shellwords"
+	"github.com/simccl/simccl/internal/terminal"
+	"github.com/simccl/simccl/study/cireport"
+	"github.com/simccl/simccl/study/decision"
+)
+
+// Case is one stored decision, by the path of its files without their endings.
+type Case string
+
+// Options is the file of options, .args; names of files in it are relative to its
+// directory.
+func (c Case) Options() string { return string(c) + ".args" }
+
+// Document is the file of the decision.
+func (c Case) Document() string { return string(c) + ".json" }
+
+// Cases lists the cases of a directory in the order of their names. Without any it
+// is an error.
+func Cases(dir string) ([]Case, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.args"))
+	if _, err := os.Stat(dir); err != nil {
+		return nil, fail.Input(err)
+	}
+	if err != nil || len(files) == 0 {
+		return nil, fail.File("%s: no NAME.args in it; write for example dgx.args with --topo dgx.xml --nodes 2", dir)
+	}
+	slices.Sort(files)
+	var out []Case
+	for _, f := range files {
+		out = append(out, Case(strings.TrimSuffix(f, ".args")))
+	}
+	return out, nil
+}
+
+// Outcome is a word about a case, as JSON has it.
+type Outcome string
+
+// Outcomes.
+const (
+	OK     Outcome = "ok"
+	Failed Outcome = "FAIL"  // the decisions differ
+	Wrote  Outcome = "wrote" // the document, with Update
+	Broken Outcome = "error" // the case cannot be compared
+)
+
+// Difference is one place where a decision departs from the stored one.
+type Difference = decision.Difference
+
+// Verdict is what became of one case.
+type Verdict struct {
+	Case        Case         `json:"case"`
+	Outcome     Outcome      `json:"verdict"`
+	Count       int          `json:"count"`          // of differences
+	Differences []Difference `json:"differences"`    // the first of them
+	Hint        string       `json:"hint,omitempty"` // how to see more than that hashes differ
+	cause       error        // why the outcome is not OK
+}
+
+// Run is one pass over cases.
+type Run struct {
+	Update bool   // documents are written in place of being compared
+	Whole  bool   // with Update: all that inspect --json prints, in place of choices and hashes
+	JUnit  string // file of a JUnit report; "" for none
+	// Print, if not nil, gets each verdict as soon as it is there.
+	Print func(v *Verdict)
+	// Decide makes the document of options, whose file names are relative to dir.
+	Decide func(options []string, dir string) ([]byte, error)
+	// ReadOptions and ReadDocument read files up to a limit that fits what they hold.
+	ReadOptions, ReadDocument func(name string) ([]byte, error)
+	Write                     func(name string, data []byte) error
+}
+
+// Dir checks all cases of a directory and writes the JUnit report. The verdicts are
+// nil where the directory has no cases; the error is that of all cases.
+func (r *Run) Dir(dir string) ([]Verdict, error) {
+	if r.Whole && !r.Update {
+		return nil, fail.Usage("--whole says what --update writes; write --update --whole")
+	}
+	cases, err := Cases(dir)
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	verdicts := []Verdict{}
+	for _, c := range cases {
+		v, err := r.Check(c)
+		v.cause = err
+		errs, verdicts = append(errs, err), append(verdicts, v)
+		if r.Print != nil {
+			r.Print(&v)
+		}
+	}
+	if r.JUnit != "" {
+		rep := Report(dir, verdicts)
+		text, err := rep.JUnit()
+		if err == nil {
+			err = r.Write(r.JUnit, text)
+		}
+		errs = append(errs, err)
+	}
+	return verdicts, fail.Join(errs...)
+}
+
+// Report is the verdicts as CI servers read them, a case a stored decision.
+func Report(dir string, verdicts []Verdict) *cireport.Report {
+	rep := &cireport.Report{Name: "simccl check " + dir}
+	for i := range verdicts {
+		v := &verdicts[i]
+		c := cireport.Case{Name: string(v.Case), File: v.Case.Options()}
+		switch v.Outcome {
+		case Failed:
+			var lines []string
+			for _, d := range v.Differences {
+				lines = append(lines, d.String())
+			}
+			c.Failure, c.First = count(v.Count), lines[0]
+			if more := v.Count - len(lines); more > 0 {
+				lines = append(lines, fmt.Sprintf("and %d more", more))
+			}
+			if v.Hint != "" {
+				lines = append(lines, v.Hint)
+			}
+			c.Text = strings.Join(lines, "\n")
+		case Broken:
+			c.Error = v.cause.Error()
+		}
+		rep.Cases = append(rep.Cases, c)
+	}
+	return rep
+}
+
+func count(n int) string {
+	if n == 1 {
+		return "1 difference"
+	}
+	return fmt.Sprintf("%d differences", n)
+}
+
+// Check compares one stored decision, or stores it. The error says why the outcome
+// is not OK; its kind is fail.No where the decisions differ.
+func (r *Run) Check(c Case) (Verdict, error) {
+	v := Verdict{Case: c, Outcome: Broken, Differences: []Difference{}}
+	got, err := r.decide(c)
+	if err != nil {
+		return v, fmt.Errorf("%s: %w", c.Options(), err)
+	}
+	if r.Update {
+		if !r.Whole {
+			short, err := decision.Summarize(got)
+			if err != nil {
+				return v, err
+			}
+			if got, err = short.Encode(); err != nil {
+				return v, err
+			}
+		}
+		if err := r.Write(c.Document(), got); err != nil {
+			return v, err
+		}
+		v.Outcome = Wrote
+		return v, nil
+	}
+	want, err := r.ReadDocument(c.Document())
+	if err != nil {
+		return v, fail.Input(fmt.Errorf("%w; make it with --update", err))
+	}
+	d, err := decision.Compare(want, got)
+	if err != nil {
+		return v, fail.Input(fmt.Errorf("%s: %w", c.Document(), err))
+	}
+	v.Count, v.Differences = d.Count, append(v.Differences, d.First...)
+	if d.Count > 0 {
+		v.Outcome = Failed
+		if d.Hashed {
+			v.Hint = "only hashes of these sections are stored: compare what simccl inspect --json with the options of " + c.Options() +
+				" prints in both builds, or store all with check --update --whole in the earlier one"
+		}
+		return v, fail.Check("%s: decisions differ from %s", c.Options(), c.Document())
+	}
+	v.Outcome = OK
+	return v, nil
+}
+
+// decide makes the decision of a case's options.
+func (r *Run) decide(c Case) ([]byte, error) {
+	text, err := r.ReadOptions(c.Options())
+	if err != nil {
+		return nil, fail.Input(err)
+	}
+	words, err := shellwords.SplitFile(string(text))
+	if err != nil {
+		return nil, fail.Argument(err)
+	}
+	return r.Decide(words, filepath.Dir(c.Options()))
+}
+
+// Text is the verdict for people, in lines. A case that cannot be compared has
+// none: its error says all.
+func (v *Verdict) Text(p terminal.Palette) string {
+	var b strings.Builder
+	switch v.Outcome {
+	case Wrote:
+		fmt.Fprintf(&b, "wrote %s\n", v.Case.Document())
+	case OK:
+		fmt.Fprintf(&b, "%s   %s\n", p.Green("ok"), v.Case)
+	case Failed:
+		fmt.Fprintf(&b, "%s %s: %s\n", p.Red("FAIL"), v.Case, count(v.Count))
+		for _, d := range v.Differences {
+			fmt.Fprintf(&b, "     %s\n", d)
+		}
+		if more := v.Count - len(v.Differences); more > 0 {
+			fmt.Fprintf(&b, "     and %d more\n", more)
+		}
+		if v.Hint != "" {
+			fmt.Fprintf(&b, "     %s\n", v.Hint)
+		}
+	}
+	return b.String()
+}

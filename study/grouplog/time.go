@@ -1,0 +1,104 @@
+package grouplog
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/plan/launch"
+	"github.com/simccl/simccl/units"
+)
+
+// Time is the device time of a group in a CUDA graph of many, each launched on one
+// stream a GPU: kernels of a GPU follow each other, and one of several GPUs begins
+// when all are ready.
+func (m *Machine) Time(ctx context.Context, g *Group) (units.Time, error) {
+	launched, err := m.launch(g, launch.Captured)
+	if err != nil {
+		return 0, err
+	}
+	var runs []run
+	for i := range launched {
+		l := &launched[i]
+		if len(l.Ranks) == 1 {
+			t, err := m.alone(ctx, l)
+			if err != nil {
+				return 0, fmt.Errorf("group %d, rank %d: %w", g.Number, l.Ranks[0], err)
+			}
+			runs = append(runs, lockstep(l.Ranks, t))
+			continue
+		}
+		for k := range l.Kernels {
+			r, err := m.kernel(ctx, l, &l.Kernels[k])
+			if err != nil {
+				return 0, fmt.Errorf("group %d, kernel %d of ranks %v: %w", g.Number, k, l.Ranks, err)
+			}
+			runs = append(runs, r)
+		}
+	}
+	launch := units.FromMicros(m.site.Class().Works.GraphLaunch)
+	return replay(m.site.Comm.NRanks, g.repeats(m.site.Comm.NRanks), launch, runs), nil
+}
+
+// set is how many bytes a rank of n sends and receives in a group, which groups.cu's
+// graph does again and again in the same buffers.
+func (g *Group) set(n int) (bytes int64) {
+	for i := range g.Tasks {
+		t := &g.Tasks[i]
+		one := t.Count * int64(t.Type.Size())
+		switch t.Func {
+		case coll.AllGather, coll.ReduceScatter:
+			bytes += one * int64(n+1)
+		case coll.AllToAll:
+			bytes += 2 * one * int64(n)
+		default:
+			bytes += 2 * one
+		}
+	}
+	return bytes
+}
+
+// repeats is how many groups a graph has, as groups.cu makes it: fewer of large ones.
+func (g *Group) repeats(n int) int {
+	bytes := int64(0)
+	for i := range g.Tasks {
+		t := &g.Tasks[i]
+		bytes += (t.Count*int64(t.Type.Size())*int64(n) + 511) / 512 * 512
+	}
+	switch {
+	case bytes > 256<<20:
+		return 2
+	case bytes > 16<<20:
+		return 5
+	}
+	return 20
+}
+
+// replay is the time of one group in graphs of some, one a GPU, which a thread launches
+// one after the other: launch is its time for each kernel of a graph. A GPU's time runs
+// from the launch of its graph to the end of its last kernel; the longest counts.
+func replay(n, repeats int, launch units.Time, runs []run) units.Time {
+	begin, free := make([]units.Time, n), make([]units.Time, n)
+	kernels := make([]int, n)
+	for i := range runs {
+		for _, r := range runs[i].ranks {
+			if !runs[i].free {
+				kernels[r]++
+			}
+		}
+	}
+	for r := 1; r < n; r++ {
+		begin[r] = begin[r-1] + launch*units.Time(kernels[r-1]*repeats)
+		free[r] = begin[r]
+	}
+	longest := units.Time(0)
+	for range repeats {
+		for i := range runs {
+			runs[i].on(free)
+			for _, r := range runs[i].ranks {
+				longest = max(longest, free[r]-begin[r])
+			}
+		}
+	}
+	return longest / units.Time(repeats)
+}

@@ -1,0 +1,280 @@
+package logcheck
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/connect"
+	"github.com/simccl/simccl/plan/build"
+	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/study/ncclog"
+)
+
+// sectionOf names the section of a line that ncclog prints.
+func sectionOf(line string) string {
+	switch {
+	case strings.HasPrefix(line, "Pattern "), graphRow(line):
+		return "graphs"
+	case strings.HasPrefix(line, "NVLS tuning"):
+		return "channels"
+	case strings.HasPrefix(line, "Tree "), strings.HasPrefix(line, "Trees ["), strings.HasPrefix(line, "NVLS "):
+		return "trees"
+	case strings.HasPrefix(line, "Channel "), strings.HasPrefix(line, "Ring "):
+		return "rings"
+	case strings.HasPrefix(line, "P2P Chunksize"), strings.HasPrefix(line, "ncclP2pSchedule"), strings.HasSuffix(line, "per peer"):
+		return "channels"
+	case strings.HasPrefix(line, "  Algorithm"), strings.HasPrefix(line, "  Protocol"), strings.HasPrefix(line, " Max NThreads"),
+		strings.HasPrefix(line, "threadThresholds"), tableRow(line):
+		return "table"
+	}
+	return "system"
+}
+
+// graphRow: " 0 : NET/0-0 GPU/0-60 …".
+func graphRow(line string) bool {
+	head, rest, ok := strings.Cut(line, " : ")
+	return ok && strings.Trim(head, " 0123456789") == "" && (strings.HasPrefix(rest, "GPU/") || strings.HasPrefix(rest, "NET/"))
+}
+
+// tableRow: "    AllReduce |     9.0/   3.0 |…".
+func tableRow(line string) bool {
+	head, _, ok := strings.Cut(line, " |")
+	_, err := coll.ParseFunc(strings.TrimSpace(head))
+	return ok && err == nil
+}
+
+// compare adds one communicator to the report.
+func (rep *Report) compare(c *ncclog.Communicator, site *scenario.Site) {
+	for _, r := range c.Ranks {
+		ours := map[string][]string{}
+		for _, l := range visible(ncclog.OfRank(site.Comm, int32(r.Rank)), r.Lines) {
+			name := sectionOf(l.Text)
+			ours[name] = append(ours[name], l.Text)
+		}
+		logged := map[string][]ncclog.Text{}
+		for _, l := range r.Lines {
+			name := sectionOf(l.Text)
+			logged[name] = append(logged[name], l)
+		}
+		if lines, n := once(logged["system"]); n > 0 {
+			logged["system"] = lines
+			rep.note("rank %d lists NETs without a PCI device once for each process; they are compared once", r.Rank)
+		}
+		for _, n := range Names {
+			if lines := logged[n.Name]; len(lines) > 0 {
+				rep.Sections[n.Name].lines(r, n.Rule, lines, ours[n.Name])
+			}
+		}
+		rep.routes(site.Comm, r)
+		rep.choices(site.Comm, c, r)
+	}
+}
+
+// visible drops lines of subsystems that NCCL_DEBUG_SUBSYS left out of a log:
+// those of which it has no line of any kind.
+func visible(ours []ncclog.Line, logged []ncclog.Text) []ncclog.Line {
+	of := map[string]ncclog.Subsystem{}
+	for _, l := range ours {
+		of[kind(l.Text)] = l.Sub
+	}
+	shown := map[ncclog.Subsystem]bool{}
+	for _, l := range logged {
+		if sub, ok := of[kind(l.Text)]; ok {
+			shown[sub] = true
+		}
+	}
+	var out []ncclog.Line
+	for _, l := range ours {
+		if shown[l.Sub] {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// kind is what a line begins with: its section and first word.
+func kind(line string) string {
+	word, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+	return sectionOf(line) + " " + strings.TrimRight(word, "0123456789abcdef-/")
+}
+
+// lines compares a rank's lines of one section, in order. Where processes wrote
+// over each other only whole lines count: those that simccl prints anywhere in
+// the section are equal, and pieces of such lines are left out.
+func (s *Section) lines(r *ncclog.Rank, rule string, logged []ncclog.Text, ours []string) {
+	if r.Torn {
+		s.torn(r, rule, logged, ours)
+		return
+	}
+	for i := range max(len(logged), len(ours)) {
+		s.Compared++
+		switch {
+		case i >= len(logged):
+			s.differs("rank %d: simccl also prints %q (%s)", r.Rank, ours[i], rule)
+		case i >= len(ours):
+			s.differs("%s:%d: rank %d: NCCL prints %q, simccl nothing (%s)", logged[i].File, logged[i].Line, r.Rank, logged[i].Text, rule)
+		case logged[i].Text != ours[i]:
+			s.differs("%s:%d: rank %d: NCCL %q, simccl %q (%s)", logged[i].File, logged[i].Line, r.Rank, logged[i].Text, ours[i], rule)
+		default:
+			s.Equal++
+		}
+	}
+}
+
+func (s *Section) torn(r *ncclog.Rank, rule string, logged []ncclog.Text, ours []string) {
+	for _, l := range logged {
+		whole, piece := false, false
+		for _, o := range ours {
+			whole = whole || o == l.Text
+			piece = piece || strings.Contains(o, strings.TrimSpace(l.Text))
+		}
+		switch {
+		case whole:
+			s.Compared++
+			s.Equal++
+		case piece, strings.Contains(l.Text, "NCCL INFO"):
+		default:
+			s.Compared++
+			s.differs("%s:%d: rank %d: NCCL %q, which simccl does not print (%s)", l.File, l.Line, r.Rank, l.Text, rule)
+		}
+	}
+}
+
+func (s *Section) differs(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if s.First == "" {
+		s.First = text
+	}
+	if len(s.Differences) < maxDifferences {
+		s.Differences = append(s.Differences, text)
+	}
+}
+
+// routes compares the transports of the connections that a rank logged.
+func (rep *Report) routes(c *comm.Comm, r *ncclog.Rank) {
+	s := rep.Sections["routes"]
+	for i := range r.Routes {
+		l := &r.Routes[i]
+		want, ok := transports[l.Via]
+		if !ok || int(l.Src) >= c.NRanks || int(l.Dst) >= c.NRanks || l.Channel >= len(c.Channels) && l.Conn == 0 {
+			continue
+		}
+		s.Compared++
+		kind := connect.TreeRoute
+		switch {
+		case l.Conn == 1:
+			kind = connect.P2PRoute
+		case c.Channels[l.Channel].Ring[l.Src].Next == l.Dst:
+			kind = connect.RingRoute
+		}
+		route := c.RouteOf(l.Src, l.Dst, l.Channel, kind)
+		if problem := routeDiffers(l, &route, want); problem != "" {
+			s.differs("%s:%d: channel %d, %d to %d: NCCL by %s, simccl %s (transport.cc, graph/paths.cc)", l.File, l.Line, l.Channel, l.Src, l.Dst, l.Via, problem)
+			continue
+		}
+		s.Equal++
+	}
+}
+
+var transports = map[string]connect.Transport{"P2P": connect.P2P, "SHM": connect.SHM, "NET": connect.NET}
+
+func routeDiffers(l *ncclog.Route, r *connect.Route, want connect.Transport) string {
+	if r.Transport != want {
+		for name, t := range transports {
+			if t == r.Transport {
+				return "by " + name
+			}
+		}
+		return "by another transport"
+	}
+	if want != connect.NET || l.Net < 0 {
+		return ""
+	}
+	net, gdr := r.SrcNet, r.SrcGDR
+	if l.Receive {
+		net, gdr = r.DstNet, r.DstGDR
+	}
+	switch {
+	case int(net) != l.Net:
+		return fmt.Sprintf("by NET %d, not %d", net, l.Net)
+	case gdr != l.GDR:
+		return fmt.Sprintf("with GPU Direct RDMA %v, not %v", gdr, l.GDR)
+	}
+	return ""
+}
+
+// choices compares what NCCL chose for operations that were not grouped with
+// others.
+func (rep *Report) choices(c *comm.Comm, of *ncclog.Communicator, r *ncclog.Rank) {
+	s := rep.Sections["choices"]
+	known := map[string]string{}
+	var runs []span
+	grouped, unnamed := 0, 0
+	for i := range r.Ops {
+		op := &r.Ops[i]
+		if op.Grouped {
+			grouped++
+			continue
+		}
+		if op.Func == "" {
+			unnamed++
+			continue
+		}
+		key := fmt.Sprint(op.Text.Text, op.Type, op.RedOp, op.Root)
+		ours, ok := known[key]
+		if !ok {
+			var err error
+			if ours, err = choose(c, op); err != nil {
+				ours = err.Error()
+			}
+			known[key] = ours
+		}
+		s.Compared++
+		if ours == op.Text.Text {
+			s.Equal++
+		}
+		runs = extend(runs, op, ours)
+	}
+	if grouped > 0 {
+		rep.note("communicator %s: %d choices of grouped calls are not compared", of.ID, grouped)
+	}
+	if unnamed > 0 {
+		rep.note("communicator %s: %d choices are not compared, since NCCL before 2.23.4 does not name their operation; log the calls with NCCL_DEBUG_SUBSYS=COLL too", of.ID, unnamed)
+	}
+	for _, run := range runs {
+		if run.differs() {
+			s.differs("%s (graph/tuning.cc, enqueue.cc)", run.text())
+		}
+	}
+}
+
+// choose gives the line that simccl would log for an operation. Without its
+// call the type is float32 and the reduction sum, as nccl-tests'.
+func choose(c *comm.Comm, op *ncclog.Choice) (string, error) {
+	f, err := coll.ParseFunc(op.Func)
+	if err != nil {
+		return "", err
+	}
+	o := comm.Op{Func: f, Type: coll.Float32, RedOp: coll.Sum}
+	if op.Called && op.Type < len(coll.DataTypes()) {
+		o.Type, o.Root = coll.DataType(op.Type), int32(op.Root)
+		if op.RedOp < len(coll.RedOps()) {
+			o.RedOp = coll.RedOp(op.RedOp)
+		}
+	}
+	o.Count = op.Bytes / int64(o.Type.Size())
+	if c.Rules.Log.OpTime && (f == coll.AllGather || f == coll.ReduceScatter) {
+		o.Count /= int64(c.NRanks) // the bytes of all ranks (2.23.4 enqueue.cc:72)
+	}
+	req, choice, err := c.Request(o)
+	if err != nil {
+		return "", err
+	}
+	split, err := build.Split(c.Layout, req)
+	if err != nil {
+		return "", err
+	}
+	return ncclog.OfOp(c.Rules, req, &choice, split).Text, nil
+}

@@ -1,0 +1,125 @@
+package packetrun
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/packet"
+	"github.com/simccl/simccl/packet/htsim"
+	"github.com/simccl/simccl/packet/uec"
+	"github.com/simccl/simccl/units"
+)
+
+// Htsim is a scenario of htsim with what its command line says.
+type Htsim struct {
+	Matrix, Topo string // files
+	CC           string // nscc or roce
+	Balance      string // of uec
+	MTU          int    // bytes of a full frame; 0: the peer's
+}
+
+// The peer's defaults: sim/datacenter/main_uec.cpp, and main_roce.cpp with a
+// payload of 1000 bytes and the thresholds of our reference runs.
+const (
+	uecMTU      = 4150
+	uecPaths    = 64
+	rocePayload = 1000
+	roceHeader0 = 64
+	roceXOff    = 120
+	roceXOn     = 100
+)
+
+// RunHtsim runs a scenario of htsim.
+func RunHtsim(h Htsim, o Options) (*Report, error) {
+	balance, err := uec.ParseBalance(h.Balance)
+	switch {
+	case err != nil:
+		return nil, fail.Usage("{Balance}: %v", err)
+	case h.CC != "nscc" && h.CC != "roce":
+		return nil, fail.Usage("{CC} %q: write nscc or roce", h.CC)
+	case h.CC == "roce" && balance != uec.ECMP:
+		return nil, fail.NotYet("packets of a flow take one path there", "RoCE with {Balance} %s", h.Balance)
+	case h.MTU != 0 && (h.MTU < 65 || h.MTU > 65000):
+		return nil, fail.Usage("{MTU} %d: write 65 to 65000 bytes", h.MTU)
+	}
+	x, err := htsim.Load(h.Matrix, h.Topo, o.Read)
+	var place *htsim.Error
+	switch {
+	case errors.As(err, &place):
+		return nil, fail.Input(err)
+	case err != nil:
+		return nil, refused(err)
+	}
+	if h.CC == "roce" {
+		return roce(x, h, o)
+	}
+	c := uec.Config{Seed: o.Seed, Balance: balance, Paths: uecPaths, MTU: uecMTU, Pools: x.Pools, Poll: o.Poll}
+	if h.MTU > 0 {
+		c.MTU = h.MTU
+	}
+	before := cpuSeconds()
+	r, err := uec.Run(&x.Network, x.Flows, &c)
+	if err != nil {
+		return nil, refused(err)
+	}
+	y := ofUEC(x.Flows, r)
+	y.Model, y.Seed = fmt.Sprintf("htsim's UEC, NSCC, %s", h.Balance), o.Seed
+	if o.Timing {
+		s := cpuSeconds() - before
+		y.CPUSeconds = &s
+	}
+	return y, nil
+}
+
+// ofUEC makes a Report of a result.
+func ofUEC(flows []uec.Flow, r *uec.Result) *Report {
+	x := &Report{Flows: make([]Flow, len(flows)), PeakQueueBytes: r.PeakQueue, PeakLink: r.PeakLink, Marks: r.Marks, Drops: r.Drops,
+		Trims: r.Trims, Retransmitted: r.Retransmitted, DataPacketHops: r.DataPacketHops}
+	first, last, done := units.Time(1<<63-1), units.Time(0), 0
+	for i := range flows {
+		if r.Flows[i].Done {
+			first, last = min(first, r.Flows[i].Start), max(last, r.Flows[i].End)
+			done++
+		}
+	}
+	for i := range flows {
+		y := Flow{Src: flows[i].Src, Dst: flows[i].Dst, Bytes: flows[i].Bytes}
+		if got := &r.Flows[i]; got.Done {
+			fct := int64(got.End-got.Start) / nanosecond
+			y.FctNs, y.StartNs = &fct, int64(got.Start-first)/nanosecond
+		}
+		x.Flows[i] = y
+	}
+	if done > 0 {
+		x.MakespanNs = int64(last-first) / nanosecond
+	}
+	if done < len(flows) {
+		x.Unfinished = fmt.Sprintf("%d flows did not end: the triggers that they wait for never fire", len(flows)-done)
+	}
+	return x
+}
+
+// roce runs a scenario with PFC alone, as htsim's RoCE without congestion
+// control does: ingress queues with fixed thresholds.
+func roce(x *htsim.Scenario, h Htsim, o Options) (*Report, error) {
+	if len(x.Pools) > 0 {
+		return nil, fail.NotYet("flows of RoCE wait for flows by number", "a trigger that fires several times, with {CC} roce")
+	}
+	if err := x.Network.Check(); err != nil {
+		return nil, refused(err)
+	}
+	c := packet.Config{Frames: packet.Frames{Payload: rocePayload, Header: roceHeader0, Ack: roceHeader0, Pause: roceHeader0}, AckFrom: 1}
+	if h.MTU > 0 {
+		c.Frames.Payload = h.MTU
+	}
+	frame := int64(c.Frames.Payload + c.Frames.Header)
+	c.Buffer = packet.Buffer{Bytes: 1 << 40, XOff: roceXOff * frame, XOn: roceXOn * frame}
+	p, flows := x.Lossless(o.Seed, int(frame), c.Frames.Ack)
+	r, err := run(&p, flows, &c, o)
+	if err != nil {
+		return nil, err
+	}
+	r.Model = "htsim's RoCE, PFC, ecmp"
+	return r, nil
+}

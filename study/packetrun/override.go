@@ -1,0 +1,351 @@
+package packetrun
+
+import (
+	"cmp"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/packet"
+	"github.com/simccl/simccl/packet/ns3"
+	"github.com/simccl/simccl/units"
+)
+
+// Override is what a user sets in place of a configuration's settings.
+type Override struct {
+	CC        string   // one of packet.Presets; empty: the configuration's
+	Repair    string   // gbn, sr or trim; empty: the configuration's
+	TimeoutUs float64  // 0: none
+	Retries   int      // 0: for ever
+	Paths     int      // of a flow; 0: one
+	Credits   int64    // bytes behind each link; 0: Ethernet
+	Routing   string   // of switches: ecmp, adaptive or flowlet; empty: ecmp
+	FlowletUs float64  // silence after which a flow chooses again
+	Alpha     float64  // share of the free memory that a queue may take; 0: the configuration's
+	Quanta    int      // of 512 bit times that a pause lasts; 0: until it is ended
+	Through   int      // first bytes of a frame with which a switch begins to send it on; 0: it stores all of it
+	CNP       string   // of DCQCN: ack or frame; empty: ack
+	MarkAt    string   // dequeue or enqueue; empty: dequeue
+	Messages  float64  // that a host begins in a second, in millions; 0: no bound
+	WatchUs   float64  // of a pause without an end, after which a watchdog drops; 0: none
+	Faults    []string // as parseFault reads them
+}
+
+// ethernetFrames gives frames the sizes of RoCEv2 on Ethernet.
+func ethernetFrames(x *ns3.Scenario) {
+	x.Config.Frames.Header, x.Config.Frames.Ack = roceHeader+x.Carried, roceAck+x.Carried
+}
+
+// apply changes a scenario, with frames of RoCE or the peer's.
+func (v *Override) apply(x *ns3.Scenario, ethernet bool) error {
+	c := &x.Config
+	if err := v.control(x, ethernet); err != nil {
+		return err
+	}
+	if v.Repair != "" {
+		c.Repair.BackTo = 0
+	}
+	switch v.Repair {
+	case "", "gbn":
+	case "sr":
+		c.Repair.Selective = true
+	case "trim":
+		_, delay := x.Network.Speeds()
+		c.Cut(0, hostRate(&x.Network), delay)
+	default:
+		return fail.Usage("{Repair} %q: write gbn, sr or trim", v.Repair)
+	}
+	if err := v.bounds(); err != nil {
+		return err
+	}
+	switch v.MarkAt {
+	case "", "dequeue":
+	case "enqueue": // no order of events of the peer, which marks at dequeue
+		c.MarkAtEnqueue, c.EventOrder, c.Stream, c.LossStream = true, false, 0, 0
+	default:
+		return fail.Usage("{MarkAt} %q: write dequeue or enqueue", v.MarkAt)
+	}
+	if err := v.hardware(c); err != nil {
+		return err
+	}
+	if v.Messages > 0 {
+		c.MessageGap = units.FromMicros(1 / v.Messages)
+	}
+	c.Repair.Timeout, c.Repair.Retries = units.FromMicros(v.TimeoutUs), int32(min(v.Retries, 1<<30))
+	c.Buffer.Credits, c.Paths = v.Credits, v.Paths
+	if err := v.route(c); err != nil {
+		return err
+	}
+	if v.Paths > 1 || c.Routing.Balance == packet.PerPacket {
+		c.Repair.Reorder = packet.Overtaken
+	}
+	first := units.Time(1<<63 - 1)
+	for i := range x.Flows {
+		first = min(first, x.Flows[i].Start)
+	}
+	for _, text := range v.Faults {
+		all, err := parseFault(&x.Network, text)
+		if err != nil {
+			return err
+		}
+		for _, f := range all {
+			f.From += first
+			if f.To > 0 {
+				f.To += first
+			}
+			c.Faults = append(c.Faults, f)
+		}
+	}
+	return v.ends(x)
+}
+
+// ends refuses timeouts that send the same frames again for ever: over a link that carries nothing
+// from some time on, and that no switch avoids; or of a flow that never ends with go-back-0.
+func (v *Override) ends(x *ns3.Scenario) error {
+	if v.TimeoutUs == 0 || v.Retries > 0 {
+		return nil
+	}
+	dead := func(i int) error {
+		return fail.Usage("{RepairTimeout} %g: nothing comes over the link of nodes %d and %d any more, so its frames are sent again without an end: add {Retries}", v.TimeoutUs, x.Network.Cables[i].A, x.Network.Cables[i].B)
+	}
+	if i := endless(x.Flows, &x.Config); i >= 0 {
+		return fail.Usage("{RepairTimeout} %g: with L2_BACK_TO_ZERO flow %d of %d bytes, no multiple of L2_CHUNK_SIZE, never ends, and its frames are sent again without an end: add {Retries}, or {Repair} gbn", v.TimeoutUs, i, x.Flows[i].Bytes)
+	}
+	for i, c := range x.Network.Cables {
+		if c.Loss >= 1 {
+			return dead(i)
+		}
+	}
+	for _, f := range x.Config.Faults {
+		if f.To == 0 && (f.Loss >= 1 || f.Down && !f.Reroute && v.Routing != "adaptive" && v.Routing != "flowlet") {
+			return dead(f.Cable)
+		}
+	}
+	return nil
+}
+
+// control replaces the congestion control, with the sizes of frames that it needs.
+func (v *Override) control(x *ns3.Scenario, ethernet bool) error {
+	if v.CC == "" {
+		return nil
+	}
+	c := &x.Config
+	cc, err := packet.Preset(v.CC, hostRate(&x.Network))
+	if err != nil {
+		return fail.Usage("{CC}: %v", err)
+	}
+	if c.Marking = x.Marking; cc.Kind != packet.DCQCN {
+		c.Marking = nil
+	}
+	if x.Carry(ns3.CarriedBy(cc.Kind)); ethernet {
+		ethernetFrames(x)
+	}
+	rates, delay := x.Network.Speeds()
+	c.CC.Kind = cc.Kind // the sizes of frames are set
+	cc.RateCodes = cc.Kind == packet.HPCC && !ethernet
+	if c.Control(cc, rates, delay, false); cc.Kind == packet.DCQCN && len(c.Marking) == 0 {
+		return fail.Usage("{CC} %s needs ECN: name the rates of links in KMIN_MAP, KMAX_MAP and PMAX_MAP", v.CC)
+	}
+	return nil
+}
+
+// hardware sets what switches and NICs do otherwise than the peer's.
+func (v *Override) hardware(c *packet.Config) error {
+	if v.Through != 0 && (v.Through < packet.LeastHead || v.Through > 1<<16-1) {
+		return fail.Usage("{CutThrough} %d: write %d to %d bytes, or 0 (store and forward)", v.Through, packet.LeastHead, 1<<16-1)
+	}
+	if c.CutThrough = v.Through; v.Through > 0 { // no order of events of the peer, whose switches store and forward
+		c.EventOrder, c.Stream, c.LossStream = false, 0, 0
+	}
+	switch v.CNP {
+	case "", "ack":
+	case "frame":
+		if c.WholeNanos || c.CC.Kind != packet.DCQCN {
+			return fail.Usage("{CNP} frame: is of DCQCN, with frames of RoCE: add {Compat} none and {CC} dcqcn:..., or leave it out")
+		}
+		c.CC.CNPBytes, c.CC.CNPGap = roceCNP, cmp.Or(c.CC.CNPGap, 4*units.Microsecond)
+	default:
+		return fail.Usage("{CNP} %q: write ack or frame", v.CNP)
+	}
+	return v.pauses(c)
+}
+
+// pauses sets when a switch pauses its neighbours, and for how long.
+func (v *Override) pauses(c *packet.Config) error {
+	if frac, exp := math.Frexp(v.Alpha); v.Alpha != 0 {
+		switch {
+		case v.Credits > 0 || v.Repair == "trim":
+			return fail.Usage("{Alpha} with {Credits} or {Repair} trim: nothing pauses there: leave one out")
+		case frac != 0.5 || exp < -9 || exp > 4:
+			return fail.Usage("{Alpha} %g: switches shift by it: write a power of two from 0.0009765625 to 8", v.Alpha)
+		}
+		c.Buffer.Shift = 1 - exp
+	}
+	switch least := c.LeastQuanta(); {
+	case v.Quanta == 0:
+		return nil
+	case v.Credits > 0 || v.Repair == "trim":
+		return fail.Usage("{PauseQuanta} with {Credits} or {Repair} trim: nothing pauses there: leave one out")
+	case v.Quanta < least || v.Quanta > 65535:
+		return fail.Usage("{PauseQuanta} %d: write %d to 65535, so that a pause is repeated before it ends, or 0 (no end)", v.Quanta, least)
+	}
+	// no order of events of the peer, whose pauses have no end
+	c.Buffer.Quanta, c.EventOrder, c.Stream, c.LossStream = v.Quanta, false, 0, 0
+	return nil
+}
+
+// bounds says which numbers cannot be, or have no effect beside the others.
+func (v *Override) bounds() error {
+	span := func(us float64) bool { return us == 0 || us >= 0.001 && us <= 1e9 }
+	switch {
+	case !span(v.TimeoutUs):
+		return fail.Usage("{RepairTimeout} %g: write 0 (never), or 0.001 to 1e9 us", v.TimeoutUs)
+	case !span(v.FlowletUs):
+		return fail.Usage("{Flowlet} %g: write 0 (at each frame), or 0.001 to 1e9 us", v.FlowletUs)
+	case !span(v.WatchUs):
+		return fail.Usage("{Watchdog} %g: write 0 (never), or 0.001 to 1e9 us", v.WatchUs)
+	case v.Messages != 0 && !(v.Messages >= 1e-6 && v.Messages <= 1e6):
+		return fail.Usage("{MessageRate} %g: write millions of messages a second, 1e-6 to 1e6, or 0 (no bound)", v.Messages)
+	case v.Retries < 0 || v.Credits < 0 || v.Paths < 0:
+		return fail.Usage("{Retries} %d, {Paths} %d, {Credits} %d: none may be negative", v.Retries, v.Paths, v.Credits)
+	case v.Retries > 0 && v.TimeoutUs == 0:
+		return fail.Usage("{Retries} %d: counts timeouts, and there are none: add {RepairTimeout}", v.Retries)
+	case v.Credits > 0 && v.Repair == "trim":
+		return fail.Usage("{Repair} trim with {Credits}: links with credits have room for what they carry, and cut nothing: leave one out")
+	case v.Credits > 0 && v.WatchUs > 0:
+		return fail.Usage("{Watchdog} with {Credits}: links with credits pause nothing: leave one out")
+	}
+	return nil
+}
+
+// route sets how switches choose paths, their watchdog, and checks what links must hold for that.
+func (v *Override) route(c *packet.Config) error {
+	switch v.Routing {
+	case "", "ecmp":
+	case "adaptive":
+		if c.Routing.Balance = packet.PerPacket; v.Repair != "sr" && v.Repair != "trim" {
+			return fail.Usage("{Routing} adaptive reorders frames: add {Repair} sr or trim")
+		}
+	case "flowlet":
+		c.Routing = packet.Routing{Balance: packet.PerFlow, Gap: units.FromMicros(v.FlowletUs)}
+	default:
+		return fail.Usage("{Routing} %q: write ecmp, adaptive or flowlet", v.Routing)
+	}
+	if v.Paths > 1024 || v.Paths > 1 && !c.Repair.Selective {
+		return fail.Usage("{Paths} %d: frames of several paths overtake each other: write at most 1024, and add {Repair} sr", v.Paths)
+	}
+	if most := int64(c.Frames.Most()); v.Credits > 0 && v.Credits < most {
+		return fail.Usage("{Credits} %d: a frame of %d bytes must fit behind a link", v.Credits, most)
+	}
+	after := units.FromMicros(v.WatchUs)
+	c.Watchdog = packet.Watchdog{After: after, Restore: after}
+	return nil
+}
+
+// hostRate is the rate of the first host's link.
+func hostRate(n *packet.Network) int64 {
+	for _, c := range n.Cables {
+		if !n.Switch[c.A] || !n.Switch[c.B] {
+			return c.Rate
+		}
+	}
+	return 0
+}
+
+// leastRate is that of a slow link, in bit/s.
+const leastRate = 1e6
+
+// flaps is how often a link may flap within a fault.
+const flaps = 10000
+
+// parseFault reads A-B:WHAT or A-B:WHAT@FROM-TO: two nodes that a cable joins,
+// down, slow=SHARE, loss=SHARE, storm (B pauses A) or flap=DOWN/PERIOD, and times in
+// µs after the first start.
+func parseFault(n *packet.Network, text string) ([]packet.Fault, error) {
+	wrong := fail.Usage("{Fault} %q: write A-B:down, slow=0.5, loss=0.01, storm or flap=20/100, and when, as 0-7:down@100-300 (µs after the first start)", text)
+	nodes, what, ok := strings.Cut(text, ":")
+	a, b, ok2 := strings.Cut(nodes, "-")
+	va, err1 := strconv.Atoi(a)
+	vb, err2 := strconv.Atoi(b)
+	if !ok || !ok2 || err1 != nil || err2 != nil {
+		return nil, wrong
+	}
+	what, when, timed := strings.Cut(what, "@")
+	f, ok := packet.Fault{}, true
+	if timed {
+		f.From, f.To, ok = parseSpan(when)
+	}
+	name, value, valued := strings.Cut(what, "=")
+	down, period := units.Time(0), units.Time(0)
+	switch share, err := strconv.ParseFloat(value, 64); {
+	case name == "down" && !valued:
+		f.Down = true
+	case name == "storm" && !valued:
+		f.Storm = true
+	case name == "slow" && err == nil && share > 0 && share <= 1:
+		f.Slow = share
+	case name == "loss" && err == nil && share >= 0 && share <= 1:
+		f.Loss = share
+	case name == "flap" && f.To > 0:
+		var fine bool
+		down, period, fine = parsePair(value, "/")
+		f.Down, ok = true, ok && fine && down < period && int64((f.To-f.From)/period) < flaps
+	case name == "flap" && !timed:
+		return nil, fail.Usage("{Fault} %q: a link flaps for a time: write when, as %s:flap=20/100@0-1000 (µs after the first start)", text, nodes)
+	default:
+		ok = false
+	}
+	if !ok {
+		return nil, wrong
+	}
+	for i, c := range n.Cables {
+		if int(c.A) == va && int(c.B) == vb || int(c.A) == vb && int(c.B) == va {
+			if f.Slow > 0 && f.Slow*float64(c.Rate) < leastRate {
+				return nil, fail.Usage("{Fault} %q: leaves less than 1 Mb/s of %d bit/s: write a larger share, or down", text, c.Rate)
+			}
+			f.Cable, f.Back = i, f.Storm && int(c.A) != va
+			return flap(f, down, period), nil
+		}
+	}
+	return nil, fail.Usage("{Fault} %q: no link joins nodes %d and %d", text, va, vb)
+}
+
+// parsePair reads two positive times in µs.
+func parsePair(text, sep string) (a, b units.Time, ok bool) {
+	left, right, ok := strings.Cut(text, sep)
+	x, err1 := strconv.ParseFloat(left, 64)
+	y, err2 := strconv.ParseFloat(right, 64)
+	if !ok || err1 != nil || err2 != nil || !(x > 0 && x <= 1e9) || !(y > 0 && y <= 1e9) {
+		return 0, 0, false
+	}
+	return units.FromMicros(x), units.FromMicros(y), true
+}
+
+// parseSpan reads FROM or FROM-TO in µs; a To of 0 is the end.
+func parseSpan(text string) (from, to units.Time, ok bool) {
+	first, last, ended := strings.Cut(text, "-")
+	x, err := strconv.ParseFloat(first, 64)
+	y := 0.0
+	if err == nil && ended {
+		y, err = strconv.ParseFloat(last, 64)
+	}
+	if err != nil || !(x >= 0 && x <= 1e9) || ended && !(y > x && y <= 1e9) {
+		return 0, 0, false
+	}
+	return units.FromMicros(x), units.FromMicros(y), true
+}
+
+// flap divides a fault into those of a link that flaps: of each period the first
+// part.
+func flap(f packet.Fault, down, period units.Time) (all []packet.Fault) {
+	if period == 0 {
+		return []packet.Fault{f}
+	}
+	for at := f.From; at < f.To; at += period {
+		g := f
+		g.From, g.To = at, min(at+down, f.To)
+		all = append(all, g)
+	}
+	return all
+}

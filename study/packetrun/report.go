@@ -1,0 +1,147 @@
+package packetrun
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/simccl/simccl/packet"
+	"github.com/simccl/simccl/units"
+)
+
+// Flow is a flow of a Report. FctNs is from its start to its last
+// acknowledgement at the sender; nil where the flow did not end.
+type Flow struct {
+	Src     int32  `json:"src"`
+	Dst     int32  `json:"dst"`
+	SrcPort uint16 `json:"sport"`
+	Bytes   int64  `json:"bytes"`
+	StartNs int64  `json:"startNs"`
+	FctNs   *int64 `json:"fctNs"`
+}
+
+// Report is what became of a run. Times are in ns; StartNs counts from the first
+// start, and MakespanNs is from there to the last acknowledgement.
+type Report struct {
+	MakespanNs     int64    `json:"makespanNs"`
+	Flows          []Flow   `json:"flows"`
+	PeakQueueBytes int64    `json:"peakQueueBytes"`
+	PeakLink       [2]int32 `json:"peakLink"` // from switch, to node
+	Pauses         int64    `json:"pauses"`
+	Marks          int64    `json:"marks"`
+	Drops          int64    `json:"drops"`
+	Lost           int64    `json:"lost"`
+	Trims          int64    `json:"trims"`
+	Retransmitted  int64    `json:"retransmitted"`
+	DataPacketHops int64    `json:"dataPacketHops"`
+	Seed           uint64   `json:"seed"`
+	Model          string   `json:"model"` // whose sizes, rules and congestion control
+	Timeouts       int64    `json:"timeouts,omitempty"`
+	Watchdogs      int64    `json:"watchdogs,omitempty"` // queues that watchdogs dropped
+	// Deadlocks are cycles of nodes that pause each other, also those that ended.
+	Deadlocks  []Deadlock `json:"deadlocks,omitempty"`
+	Blocked    []Blocked  `json:"blocked,omitempty"` // head-of-line blocking, the longest first
+	Unfinished string     `json:"unfinished,omitempty"`
+	CPUSeconds *float64   `json:"cpuSeconds,omitempty"`
+}
+
+// Deadlock is a cycle of nodes each of which may not send to the next, and when it
+// was seen first, from the first start.
+type Deadlock struct {
+	AtNs  int64   `json:"atNs"`
+	Nodes []int32 `json:"nodes"`
+}
+
+// Blocked is a flow that waited on a link that was paused for the sake of a port
+// that the flow does not use.
+type Blocked struct {
+	Flow   int32    `json:"flow"`
+	Link   [2]int32 `json:"link"`   // from, to
+	Behind [2]int32 `json:"behind"` // the port of Link's second node
+	TimeNs int64    `json:"timeNs"`
+}
+
+// mostBlocked is how many of them a report lists.
+const mostBlocked = 20
+
+const nanosecond = int64(units.Nanosecond)
+
+// report makes a Report of a result.
+func report(flows []packet.Flow, r *packet.Result) *Report {
+	x := &Report{Flows: make([]Flow, len(flows)), PeakQueueBytes: r.PeakQueue, PeakLink: r.PeakLink, Pauses: r.Pauses, Marks: r.Marks, Drops: r.Drops, Trims: r.Trims,
+		Lost: r.Lost, Retransmitted: r.Retransmitted, DataPacketHops: r.DataPacketHops, Timeouts: r.Timeouts, Watchdogs: r.Watchdogs}
+	first, last := int64(1<<63-1), int64(0)
+	for i := range r.Flows {
+		if f := &r.Flows[i]; f.Begun() {
+			first = min(first, int64(f.Start))
+		}
+	}
+	for i := range flows {
+		f, got := &flows[i], &r.Flows[i]
+		y := Flow{Src: f.Src, Dst: f.Dst, SrcPort: got.SrcPort, Bytes: f.Bytes}
+		if got.Begun() {
+			y.StartNs = (int64(got.Start) - first) / nanosecond
+		}
+		if got.Done {
+			fct := int64(got.End-got.Start) / nanosecond
+			y.FctNs = &fct
+			last = max(last, int64(got.End)-first)
+		}
+		x.Flows[i] = y
+	}
+	x.MakespanNs = last / nanosecond
+	if r.Stall != nil {
+		x.Unfinished = r.Stall.String()
+	}
+	for _, d := range r.Deadlocks {
+		x.Deadlocks = append(x.Deadlocks, Deadlock{(int64(d.At) - first) / nanosecond, d.Nodes})
+	}
+	for _, b := range r.Blocked[:min(len(r.Blocked), mostBlocked)] {
+		x.Blocked = append(x.Blocked, Blocked{b.Flow, b.Link, b.Behind, int64(b.Time) / nanosecond})
+	}
+	return x
+}
+
+// Text is the report for people.
+func (x *Report) Text() string {
+	var b strings.Builder
+	fct := []int64{}
+	for i := range x.Flows {
+		if f := x.Flows[i].FctNs; f != nil {
+			fct = append(fct, *f)
+		}
+	}
+	slices.Sort(fct)
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "%-18s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	row("model", "%s, seed %d", x.Model, x.Seed)
+	row("flows", "%d, %d ended", len(x.Flows), len(fct))
+	row("makespan", "%s us", micros(x.MakespanNs))
+	if n := len(fct); n > 0 {
+		row("completion", "min %s, median %s, p99 %s, max %s us", micros(fct[0]), micros(fct[n/2]), micros(fct[min(n-1, n*99/100)]), micros(fct[n-1]))
+	}
+	row("deepest queue", "%d bytes, switch %d to node %d", x.PeakQueueBytes, x.PeakLink[0], x.PeakLink[1])
+	row("pause frames", "%d", x.Pauses)
+	row("ECN-marked frames", "%d", x.Marks)
+	row("losses", "%d lost on cables, %d dropped for lack of buffer, %d trimmed; %d frames retransmitted", x.Lost, x.Drops, x.Trims, x.Retransmitted)
+	row("data-packet-hops", "%d", x.DataPacketHops)
+	if x.CPUSeconds != nil {
+		row("CPU time", "%.3f s, %.2f M data-packet-hops/s", *x.CPUSeconds, float64(x.DataPacketHops)/1e6/max(*x.CPUSeconds, 1e-6))
+	}
+	for _, d := range x.Deadlocks {
+		row("deadlock", "at %s us: nodes %v pause each other in a cycle", micros(d.AtNs), d.Nodes)
+	}
+	if x.Watchdogs > 0 {
+		row("watchdogs", "%d queues dropped", x.Watchdogs)
+	}
+	for _, v := range x.Blocked[:min(len(x.Blocked), 3)] {
+		row("HOL blocking", "flow %d (%d > %d) waited %s us on paused link %d > %d for the queue of port %d > %d, which it does not use", v.Flow, x.Flows[v.Flow].Src, x.Flows[v.Flow].Dst, micros(v.TimeNs), v.Link[0], v.Link[1], v.Behind[0], v.Behind[1])
+	}
+	if x.Unfinished != "" {
+		row("unfinished", "%s", x.Unfinished)
+	}
+	return b.String()
+}
+
+func micros(ns int64) string { return fmt.Sprintf("%d.%03d", ns/1000, ns%1000) }

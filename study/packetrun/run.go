@@ -1,0 +1,167 @@
+package packetrun
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/packet"
+	"github.com/simccl/simccl/packet/ns3"
+	"github.com/simccl/simccl/packet/uec"
+)
+
+// Presets are the congestion controls by name.
+const Presets = packet.Presets
+
+// Options are how a scenario is run.
+type Options struct {
+	Read    func(name string) ([]byte, error)
+	Seed    uint64
+	Workers int
+	Timing  bool // measure the CPU time of the simulation
+	Compat  string
+	Override
+	Poll func() error
+	Warn func(format string, args ...any)
+}
+
+// Frames of RoCEv2 on Ethernet, in bytes with preamble, FCS and gap: beside the
+// payload of a data frame Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4 and these
+// 24; an acknowledgement with AETH 4; a PFC frame of 64; a CNP has 16 bytes of its own.
+const (
+	roceHeader = 82
+	roceAck    = 86
+	rocePause  = 84
+	roceCNP    = 98
+)
+
+// NS3 runs the scenario of a configuration of the HPCC simulator.
+func NS3(config string, o Options) (*Report, error) {
+	x, err := ns3.Load(config, o.Read)
+	var place *ns3.Error
+	switch {
+	case errors.As(err, &place):
+		return nil, fail.Input(err)
+	case err != nil:
+		return nil, refused(err)
+	}
+	for _, at := range x.Ignored {
+		o.Warn("%s: not a key of the HPCC simulator: ignored", at)
+	}
+	model := "HPCC on ns-3"
+	switch o.Compat {
+	case "ns3":
+	case "ns3:exact":
+		x.Config.EventOrderAlways = true
+	case "none":
+		model = "RoCEv2 on Ethernet"
+		x.Config.Frames.Pause = rocePause
+		ethernetFrames(x)
+		x.Config.WholeNanos, x.Config.EventOrder, x.Config.CC.RateCodes = false, false, false
+	default:
+		return nil, fail.Usage("{Compat} %q: write ns3, ns3:exact or none", o.Compat)
+	}
+	if err := o.apply(x, o.Compat == "none"); err != nil {
+		return nil, err
+	}
+	if o.Compat == "ns3:exact" && !x.Config.EventOrder {
+		return nil, fail.Usage("{Compat} ns3:exact with {MarkAt}, {PauseQuanta} or {CutThrough}: the simulator does nothing like it, so that its order of events is not kept: leave one out")
+	}
+	switch cc := &x.Config.CC; {
+	case cc.Kind != packet.NoCC && cc.MinRate < 1:
+		return nil, fail.Input(fmt.Errorf("%s: MIN_RATE 0 with %s: a rate that falls to 0 never rises again: write at least 1bps", config, cc.Kind))
+	case cc.Kind == packet.HPCC && cc.Window == 0 && !cc.ByRoute:
+		return nil, fail.Input(fmt.Errorf("%s: CC_MODE 3 with HAS_WIN 0: HPCC divides queues by the window: write HAS_WIN 1", config))
+	}
+	r, err := run(&x.Network, x.Flows, &x.Config, o)
+	if err != nil {
+		return nil, err
+	}
+	r.Model = fmt.Sprintf("%s, %s", model, x.Config.CC.Kind)
+	if o.CC != "" {
+		r.Model = fmt.Sprintf("%s, %s", model, o.CC)
+	}
+	return r, nil
+}
+
+// run simulates and reports.
+func run(n *packet.Network, flows []packet.Flow, c *packet.Config, o Options) (*Report, error) {
+	c.Seed, c.Workers, c.Poll = o.Seed, o.Workers, o.Poll
+	before := cpuSeconds()
+	r, err := packet.Run(n, flows, c)
+	if err != nil {
+		return nil, refused(err)
+	}
+	x := report(flows, r)
+	if x.Seed = o.Seed; r.Stall != nil {
+		x.Unfinished = unfinished(n, flows, c, r)
+	}
+	if o.Timing {
+		s := cpuSeconds() - before
+		x.CPUSeconds = &s
+	}
+	return x, nil
+}
+
+// unfinished says why flows did not end. A storm without an end holds what waits for its link;
+// where nothing was lost that alone is why. With go-back-0, or with acknowledgements far apart, that is the size of a flow, too.
+func unfinished(n *packet.Network, flows []packet.Flow, c *packet.Config, r *packet.Result) string {
+	s, why := r.Stall, ""
+	for _, f := range c.Faults {
+		if !f.Storm || f.To > 0 {
+			continue
+		}
+		from, to := n.Cables[f.Cable].A, n.Cables[f.Cable].B
+		if f.Back {
+			from, to = to, from
+		}
+		if why != "" {
+			why += ", "
+		}
+		why += fmt.Sprintf("%d > %d", from, to)
+	}
+	if i := endless(flows, c); why == "" && i >= 0 && r.Flows[i].Begun() && !r.Flows[i].Done && !s.Stopped && s.Failed == 0 {
+		return fmt.Sprintf("%d flows did not end, the first is flow %d: with L2_BACK_TO_ZERO a flow of %d bytes, no multiple of L2_CHUNK_SIZE, never ends, as in the simulator", s.Unfinished, s.First, flows[i].Bytes)
+	}
+	if i := unanswered(flows, c); why == "" && i >= 0 && r.Flows[i].Begun() && !r.Flows[i].Done && !s.Stopped {
+		return fmt.Sprintf("%d flows did not end, the first is flow %d: with L2_ACK_INTERVAL %d nothing acknowledges the end of a flow of %d bytes, as in the simulator: it is shorter, and no multiple of L2_CHUNK_SIZE",
+			s.Unfinished, s.First, c.AckFrom, flows[i].Bytes)
+	}
+	if why == "" || len(s.Deadlock) > 0 || s.Paused[0] >= 0 || s.Stopped || s.Failed > 0 {
+		return s.String()
+	}
+	why = fmt.Sprintf("%d flows did not end, the first is flow %d: a pause storm blocks %s", s.Unfinished, s.First, why)
+	if r.Lost+r.Drops > 0 && c.Repair.Timeout == 0 {
+		why += ", and no timeout retransmits lost frames"
+	}
+	return why
+}
+
+// endless is the first flow that no acknowledgement ends, with go-back-0: its size is no multiple of what that goes back
+// to. -1: there is none.
+func endless(flows []packet.Flow, c *packet.Config) int {
+	return slices.IndexFunc(flows, func(f packet.Flow) bool { return c.Repair.BackTo > 0 && f.Bytes%c.Repair.BackTo != 0 })
+}
+
+// unanswered is the first flow whose last frame is not acknowledged, as it has fewer bytes than those from which on each frame
+// is. -1: there is none.
+func unanswered(flows []packet.Flow, c *packet.Config) int {
+	return slices.IndexFunc(flows, func(f packet.Flow) bool {
+		return !c.Repair.Selective && c.Repair.Timeout == 0 && f.Bytes < c.AckFrom && (c.AckChunk == 0 || f.Bytes%c.AckChunk != 0)
+	})
+}
+
+// refused gives an error of the engine its kind.
+func refused(err error) error {
+	var wrong *packet.InputError
+	var other *uec.InputError
+	var lacks *packet.UnsupportedError
+	switch {
+	case errors.As(err, &wrong), errors.As(err, &other):
+		return fail.Input(err)
+	case errors.As(err, &lacks):
+		return fail.NotYet("the engine does not simulate it", "%v", err)
+	}
+	return err
+}

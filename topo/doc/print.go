@@ -1,0 +1,138 @@
+package doc
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/simccl/simccl/topo"
+)
+
+// maxLine is how long NCCL's path lines get before they are cut (paths.cc:112).
+const maxLine = 1023
+
+// Log gives the lines by which NCCL's INFO log shows a System, without the
+// log's own prefix: the tree below every CPU, then the paths of GPUs and nets
+// (topo.cc:293, paths.cc:111). first is the communicator's rank of the System's
+// local rank 0.
+func Log(s *topo.System, first int) []string {
+	p := printer{s: s, first: first}
+	p.add(fmt.Sprintf("=== System : maxBw %.1f totalBw %.1f ===", float32(s.MaxBW), float32(s.TotalBW)))
+	for _, c := range s.Of(topo.CPU) {
+		p.node(c, topo.None, "", 0)
+	}
+	p.add("==========================================")
+	for _, k := range []topo.NodeKind{topo.GPU, topo.NET} {
+		for _, n := range s.Of(k) {
+			p.paths(n)
+		}
+	}
+	return p.lines
+}
+
+type printer struct {
+	s     *topo.System
+	first int
+	lines []string
+}
+
+func (p *printer) add(line string) { p.lines = append(p.lines, line) }
+
+// node prints one node behind what leads to it, and below that its links, all
+// of which start where the node's name does.
+func (p *printer) node(n, from topo.NodeID, lead string, column int) {
+	s := p.s
+	node := &s.Nodes[n]
+	name := p.title(n)
+	switch node.Kind {
+	case topo.GPU:
+		name += fmt.Sprintf(" (%d)", p.first+node.GPU.Rank)
+	case topo.CPU:
+		name += fmt.Sprintf(" (%d/%d/%d)", node.CPU.Arch, node.CPU.Vendor, node.CPU.Model)
+	case topo.PCI:
+		name += fmt.Sprintf(" (%x)", node.PCI.Device)
+	case topo.DEV: // 2.30.7 topo.cc:298
+		name += fmt.Sprintf(" (%x)", node.Dev.Device)
+	}
+	p.add(lead + name)
+	if column > maxLine {
+		return // PCI links in a circle; NCCL would run out of its line
+	}
+	blank := strings.Repeat(" ", column)
+	for _, l := range node.Links {
+		link := &s.Links[l]
+		head := fmt.Sprintf("%s+ %s[%.1f] - ", blank, link.Kind, float32(link.BW))
+		to := &s.Nodes[link.To]
+		switch {
+		case link.Kind == topo.LinkLOC && s.Rules.Log.SkipLOC:
+		case link.Kind == topo.LinkPCI && link.To == from:
+		case link.Kind == topo.LinkPCI:
+			p.node(link.To, n, head, len(head))
+		case to.Kind == topo.NET && link.Kind != topo.LinkLOC:
+			net := to.Net
+			coll := fmt.Sprintf("%d/", flag(net.Coll))
+			if s.Rules.Log.NoColl {
+				coll = ""
+			}
+			p.add(fmt.Sprintf("%s%s (%s%x/%d/%f)", head, p.name(link.To), coll, net.ASIC, net.Port, float32(net.BW)))
+		default:
+			p.add(head + p.name(link.To))
+		}
+	}
+}
+
+// name is a node as a link or the head of a path line names it.
+func (p *printer) name(n topo.NodeID) string {
+	if p.s.Rules.Log.RawIDs {
+		return fmt.Sprintf("%s/%X", p.s.Nodes[n].Kind, rawID(p.s.Nodes[n].Ident))
+	}
+	return p.s.Name(n)
+}
+
+// title is a node as its own line and a path name it.
+func (p *printer) title(n topo.NodeID) string {
+	id := p.s.Nodes[n].Ident
+	if raw := rawID(id); p.s.Rules.Log.RawIDs && raw != id {
+		return fmt.Sprintf("%s/%x-%x", p.s.Nodes[n].Kind, uint64(int64(raw)>>idBits), raw&localID)
+	}
+	return p.s.Name(n)
+}
+
+const (
+	idBits  = 56
+	localID = 1<<idBits - 1
+)
+
+// rawID is an id as NCCL before 2.23.4 adds it up: a CPU without NUMA node has the
+// number -1, which takes one from the host (graph/topo.h:108 of v2.22.3).
+func rawID(id uint64) uint64 {
+	if id&localID == localID {
+		return id - localID - 1
+	}
+	return id
+}
+
+// paths prints one line of a node's paths, kind by kind; kinds of which it
+// reaches nothing are left out.
+func (p *printer) paths(n topo.NodeID) {
+	s := p.s
+	line := p.name(n) + " :"
+	for k := topo.GPU; k < topo.NumNodeKinds; k++ {
+		if !reachesAny(s, n, k) {
+			continue
+		}
+		for _, to := range s.Of(k) {
+			path := s.Path(n, to)
+			line += fmt.Sprintf("%s (%d/%.1f/%s) ", p.title(to), len(path.Links), float32(path.BW), path.Kind)
+		}
+	}
+	p.add(line[:min(len(line), maxLine)])
+}
+
+func reachesAny(s *topo.System, n topo.NodeID, k topo.NodeKind) bool {
+	for _, to := range s.Of(k) {
+		if s.Path(n, to).Kind != topo.PathDIS {
+			return true
+		}
+	}
+	return false
+}

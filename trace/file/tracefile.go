@@ -1,0 +1,44 @@
+// Package file puts traces and profiles into files that appear whole or not at
+// all.
+package file
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/simccl/simccl/internal/newfile"
+	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/trace/profile"
+)
+
+// Create returns a Writer of a trace to a file, compressed if its name ends in .gz.
+// The file appears under its name only when Close succeeds.
+func Create(path string, opt chrome.Options) (*chrome.Writer, error) {
+	file, err := newfile.Create(path)
+	if err != nil {
+		return nil, fmt.Errorf("create trace: %w", err)
+	}
+	if opt.Spool == nil {
+		opt.Spool = func() (chrome.Spool, error) { return Scratch(filepath.Dir(path)) }
+	}
+	return chrome.To(file, path, opt), nil
+}
+
+// Scratch is a file without a name in a directory, removed when it is closed.
+func Scratch(dir string) (chrome.Spool, error) {
+	f, err := newfile.Scratch(dir)
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Profile returns a Writer of a profile to a file, which appears under its name only
+// when Close succeeds.
+func Profile(path string, opt profile.Options) (*profile.Writer, error) {
+	file, err := newfile.Create(path)
+	if err != nil {
+		return nil, fmt.Errorf("create profile: %w", err)
+	}
+	return profile.To(file, path, opt), nil
+}
