@@ -93,6 +93,8 @@ func (r *Result) Rank(rank int) RankSummary {
 		x.Busy += at.End - at.Begin
 		x.Steps++
 		switch {
+		case r.Program.Communicates(s):
+			comm = append(comm, span{at.Begin, at.End})
 		case s.Kind == workload.Issue:
 			comm = append(comm, span{at.Begin, at.End})
 			out.Late += at.Begin - at.Issued
@@ -121,7 +123,7 @@ func (r *Result) Comm(index int) CommSummary {
 		for k := range steps {
 			s, at := &steps[k], &r.Spans[rank][k]
 			switch {
-			case s.Kind == workload.Compute && !workload.OnHost(s.Stream):
+			case s.Kind == workload.Compute && !workload.OnHost(s.Stream) && !r.Program.Communicates(s):
 				compute = append(compute, span{at.Begin, at.End})
 			case s.Kind == workload.Issue && r.Program.Calls[s.Call].Comm == int32(index):
 				comm = append(comm, span{at.Begin, at.End})

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"unicode/utf8"
@@ -11,6 +12,7 @@ import (
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
+	"github.com/simccl/simccl/workload/ongpu"
 )
 
 // maxJob bounds what is read of a job's file.
@@ -38,12 +40,57 @@ func (m *Site) Session(spec *Spec) (*job.Machine, error) {
 // Outputs names one. Errors are those of Load, *workload.TextErrors and
 // *workload.Problems of the file, and *job.DeadlockError.
 func RunJob(ctx context.Context, spec Spec, opt Options) (*JobResult, error) {
+	j, err := PrepareJob(spec, opt)
+	if err != nil {
+		return nil, err
+	}
+	r, err := j.Machine.Run(ctx, j.Program, j.Options)
+	if err != nil {
+		return nil, err
+	}
+	if j.Note != "" {
+		r.Notes = append(r.Notes, j.Note)
+	}
+	if spec.Outputs.Trace == "" {
+		return r, nil
+	}
+	return r, j.Site.TraceJob(&spec, opt, r)
+}
+
+// ReadyJob is a job that was read, and the machine that it runs on.
+type ReadyJob struct {
+	Site    *Site
+	Machine *job.Machine
+	// Program has the compute times of the machine's GPU where these are known: Scaled says how, Note
+	// what was done or why it was not, "" where there is nothing to say.
+	Program *workload.Program
+	Scaled  *ongpu.Scaled
+	Note    string
+	Options job.Options
+}
+
+// PrepareJob reads the job of a Spec, loads its machine and checks all that can be checked before time
+// is spent. Errors are those of RunJob.
+func PrepareJob(spec Spec, opt Options) (*ReadyJob, error) {
 	if len(spec.Grid) > 0 {
 		return nil, ErrGrid
 	}
 	if err := spec.Validate(); err != nil {
 		return nil, err
 	}
+	p, err := ReadJob(&spec, opt)
+	if err != nil {
+		return nil, err
+	}
+	site, err := Load(&spec, opt)
+	if err != nil {
+		return nil, err
+	}
+	return JobOn(site, spec, p)
+}
+
+// ReadJob reads the job of a Spec.
+func ReadJob(spec *Spec, opt Options) (*workload.Program, error) {
 	name := spec.Workload.Job
 	if name == "" {
 		return nil, &FieldError{Path: "workload.job", Problem: "is missing", Hint: "name a file with a job, or run an operation with Run"}
@@ -58,29 +105,24 @@ func RunJob(ctx context.Context, spec Spec, opt Options) (*JobResult, error) {
 	if !utf8.Valid(data) {
 		return nil, bad(fmt.Errorf("%s: it is no text", name))
 	}
-	p, err := workload.Parse(string(data), name)
-	if err != nil {
-		return nil, bad(err)
-	}
-	site, err := Load(&spec, opt)
-	if err != nil {
-		return nil, err
-	}
-	m, err := site.Session(&spec)
-	if err != nil {
-		return nil, err
-	}
-	o := job.Options{Observe: spec.Outputs.Trace != ""}
+	p, err := workload.Read(bytes.NewReader(data), name)
+	return p, bad(err)
+}
+
+// JobOn prepares a job for a machine that is already loaded: that of another Spec with the same
+// Machine, NCCL and Network.
+func JobOn(site *Site, spec Spec, p *workload.Program) (j *ReadyJob, err error) {
+	j = &ReadyJob{Site: site, Options: job.Options{Observe: spec.Outputs.Trace != ""}}
 	if f := spec.Engine.Fidelity; f != "" {
-		if o.Fidelity, err = job.ParseFidelity(f); err != nil {
+		if j.Options.Fidelity, err = job.ParseFidelity(f); err != nil {
 			return nil, err
 		}
 	}
-	r, err := m.Run(ctx, p, o)
-	if err != nil || spec.Outputs.Trace == "" {
-		return r, err
+	if j.Machine, err = site.Session(&spec); err != nil {
+		return nil, err
 	}
-	return r, site.TraceJob(&spec, opt, r)
+	j.Program, j.Scaled, j.Note, err = site.OnGPU(p)
+	return j, err
 }
 
 // TraceJob writes the timeline of a job.

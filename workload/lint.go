@@ -177,7 +177,7 @@ func (l *linter) splits(i, n int) {
 func (l *linter) works() {
 	p := l.p
 	for i, w := range p.Works {
-		if w.FLOPs < 0 || w.Bytes < 0 || w.Blocks < 0 || w.PerSM < 0 || w.Tiles < 0 || w.Cluster < 0 {
+		if w.FLOPs < 0 || w.Bytes < 0 || w.Extra < 0 || w.Blocks < 0 || w.PerSM < 0 || w.Tiles < 0 || w.Cluster < 0 {
 			l.add(-1, -1, "work %d (%s) has a value below 0; 0 is unknown", i, w.Name)
 		}
 	}

@@ -27,6 +27,21 @@ type Program struct {
 	// Factor is by how much longer a rank's compute steps take than their Time, by
 	// rank; nil for 1 everywhere.
 	Factor []float64
+	// GPU is what the times of compute steps are of; the zero value: not known.
+	GPU GPU
+	// Memory is what the fullest GPU holds, an estimate; the zero value: not known.
+	Memory Memory
+}
+
+// GPU is what the times of compute steps are of: a GPU by its name, and where times are by its
+// roofline what that was made with, so that they can be made for another.
+type GPU struct {
+	Name string
+	// Type is that of matrix products, whose peak it was. Efficiency of these and of memory are
+	// fractions of the peaks, 0 for not known; Overhead is what each kernel takes besides.
+	Type                         coll.DataType
+	Efficiency, MemoryEfficiency float64
+	Overhead                     units.Time
 }
 
 // Ranks is the number of ranks of the job.
@@ -209,6 +224,12 @@ type Work struct {
 	// FLOPs and Bytes are what the kernel computes, and what it moves between the
 	// GPU and its memory.
 	FLOPs, Bytes int64
+	// Extra are those of Bytes that are moved beside a matrix product, element by element, before or
+	// after it: they take their time on top.
+	Extra int64
+	// Comm: the kernel is one of NCCL, or of another library that communicates, whose call is not
+	// known; its time is what it took.
+	Comm bool
 	// Blocks is the grid; PerSM how many blocks an SM holds at a time.
 	Blocks, PerSM int32
 	// Persistent: blocks loop over tiles until none is left, so the grid is as
@@ -219,6 +240,12 @@ type Work struct {
 	Tiles    int64
 	Cluster  int32
 	Priority int8 // of its stream; higher goes first, 0 is CUDA's default
+}
+
+// Communicates reports whether a compute step is a kernel that communicates though its call is not
+// known.
+func (p *Program) Communicates(s *Step) bool {
+	return s.Kind == Compute && s.Work > 0 && p.Works[s.Work-1].Comm
 }
 
 // Mark is a named place in a list, before one of its steps.

@@ -19,8 +19,12 @@ func Parse(text, file string) (*Program, error) { return Read(strings.NewReader(
 const maxLine = 256 << 20
 
 // Read is Parse of a text that is not held at once. Errors are also those of in.
-func Read(in io.Reader, file string) (*Program, error) {
-	r := reader{file: file, comms: map[string]int32{}, lists: map[string]bool{}, calls: map[callKey]int32{}, known: map[string]operands{}, p: &Program{}}
+func Read(in io.Reader, file string) (*Program, error) { return read(in, file, MaxSteps) }
+
+// read is Read of a text that makes at most so many steps.
+func read(in io.Reader, file string, most int) (*Program, error) {
+	r := reader{file: file, most: most, comms: map[string]int32{}, lists: map[string]bool{}, calls: map[readKey]int32{}, known: map[string]operands{}, d: &Folded{}}
+	r.p = &r.d.Program
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, 1<<16), maxLine)
 	for lines.Scan() {
@@ -46,6 +50,13 @@ func Read(in io.Reader, file string) (*Program, error) {
 	if !slices.ContainsFunc(r.p.Factor, func(f float64) bool { return f != 1 }) {
 		r.p.Factor = nil
 	}
+	if r.each {
+		p, err := r.d.Unfold()
+		if err != nil {
+			return nil, err
+		}
+		return p, p.Lint()
+	}
 	return r.p, r.p.Lint()
 }
 
@@ -55,17 +66,30 @@ type callKey struct {
 	splits string
 }
 
+// readKey is a callKey, and whether each rank makes the call on its own communicator.
+type readKey struct {
+	callKey
+	each bool
+}
+
 // reader is the state of Parse.
 type reader struct {
 	file  string
 	line  int
 	stage int // 0: the version comes, 1: the number of ranks, 2: the rest
-	p     *Program
+	d     *Folded
+	p     *Program // of d
 	comms map[string]int32
 	lists map[string]bool
-	calls map[callKey]int32
+	calls map[readKey]int32
 	known map[string]operands // words of calls that were read before
 	words []word              // of the line
+	each  bool                // there is a list of each rank
+	steps int                 // of all lists, as often as they are made
+	most  int                 // of them
+	ranks []int32             // of the list, where each has its own
+	names *families           // nil until one is asked for
+	deps  []int32             // room for dependencies
 }
 
 // operands are operation, type and reduction of a call.
@@ -115,6 +139,12 @@ func (r *reader) read(line string) error {
 		return r.list(w)
 	case "mark":
 		return r.mark(w)
+	case "again":
+		return r.again(w)
+	case "gpu":
+		return r.gpu(w)
+	case "memory":
+		return r.memory(w)
 	}
 	return r.step(w)
 }
@@ -147,7 +177,7 @@ func (r *reader) comm(w []word) error {
 	}
 	c := Comm{Name: name}
 	if w[2].text != "*" {
-		if c.Ranks, err = r.ranks(w[2], len(r.p.Of), "ranks"); err != nil {
+		if c.Ranks, err = r.numbers(w[2], len(r.p.Of), "ranks"); err != nil {
 			return err
 		}
 	}
@@ -156,6 +186,7 @@ func (r *reader) comm(w []word) error {
 			return err
 		}
 	}
+	r.names = nil
 	r.comms[c.Name] = int32(len(r.p.Comms))
 	r.p.Comms = append(r.p.Comms, c)
 	return nil
@@ -201,21 +232,27 @@ func (r *reader) work(w []word) error {
 	}
 	k := Work{Name: name}
 	for _, x := range w[3:] {
-		if x.text == "persistent" {
+		switch x.text {
+		case "persistent":
 			k.Persistent = true
+			continue
+		case "communication":
+			k.Comm = true
 			continue
 		}
 		key, value := option(x)
-		bits, known := map[string]int{"flops": 64, "bytes": 64, "blocks": 32, "persm": 32, "tiles": 64, "cluster": 32, "priority": 8}[key]
+		bits, known := map[string]int{"flops": 64, "bytes": 64, "extra": 64, "blocks": 32, "persm": 32, "tiles": 64, "cluster": 32, "priority": 8}[key]
 		n, err := strconv.ParseInt(value.text, 10, max(bits, 8))
 		if !known || err != nil {
-			return r.fail(x.col, "write flops=, bytes=, blocks=, persm=, tiles=, cluster= or priority= with a number, or persistent", "%s is not known here", x.text)
+			return r.fail(x.col, "write flops=, bytes=, extra=, blocks=, persm=, tiles=, cluster= or priority= with a number, persistent or communication", "%s is not known here", x.text)
 		}
 		switch key {
 		case "flops":
 			k.FLOPs = n
 		case "bytes":
 			k.Bytes = n
+		case "extra":
+			k.Extra = n
 		case "blocks":
 			k.Blocks = int32(n)
 		case "persm":
@@ -241,7 +278,7 @@ func (r *reader) factor(w []word) error {
 	if err != nil || !(f > 0 && f <= MaxFactor) {
 		return r.fail(w[1].col, "", "%s is no factor; it must be above 0, at most %g", w[1].text, float64(MaxFactor))
 	}
-	ranks, err := r.ranks(w[2], len(r.p.Of), "ranks")
+	ranks, err := r.numbers(w[2], len(r.p.Of), "ranks")
 	if err != nil {
 		return err
 	}
@@ -258,18 +295,21 @@ func (r *reader) list(w []word) error {
 	if len(w) != 3 {
 		return r.fail(w[0].col, "write list NAME 0-3,8", "a list has a name and ranks")
 	}
-	name, err := r.name(w[1])
+	bare, each := eachRank(w[1])
+	name, err := r.name(bare)
 	if err != nil {
 		return err
 	}
-	if r.lists[name] {
-		return r.fail(w[1].col, "", "list %s for the second time", name)
-	}
-	r.lists[name] = true
 	r.closeList()
-	r.p.Lists = append(r.p.Lists, List{Name: name})
+	r.ranks = nil
+	if each {
+		r.each = true
+	} else if err := r.once(name, w[1].col); err != nil {
+		return err
+	}
+	r.p.Lists, r.d.Ranked = append(r.p.Lists, List{Name: name}), append(r.d.Ranked, each)
 	if w[2].text != "-" {
-		ranks, err := r.ranks(w[2], len(r.p.Of), "ranks")
+		ranks, err := r.numbers(w[2], len(r.p.Of), "ranks")
 		if err != nil {
 			return err
 		}
@@ -279,8 +319,9 @@ func (r *reader) list(w []word) error {
 			}
 			r.p.Of[rank] = int32(len(r.p.Lists)) - 1
 		}
+		return r.listOfEach(each, name, ranks, w[1].col)
 	}
-	return nil
+	return r.listOfEach(each, name, nil, w[1].col)
 }
 
 // closeList gives the last list's steps back what they do not fill.
@@ -305,8 +346,8 @@ func (r *reader) mark(w []word) error {
 	return nil
 }
 
-// ranks reads 0-3,8: numbers below n, of what.
-func (r *reader) ranks(w word, n int, what string) ([]int32, error) {
+// numbers reads 0-3,8: numbers below n, of what.
+func (r *reader) numbers(w word, n int, what string) ([]int32, error) {
 	out := []int32{}
 	for part := range strings.SplitSeq(w.text, ",") {
 		a, b, ranged := strings.Cut(part, "-")
@@ -379,7 +420,24 @@ func (r *reader) step(w []word) error {
 			return err
 		}
 	}
+	return r.append(l, s)
+}
+
+// append adds a step to a list.
+func (r *reader) append(l *List, s Step) error {
+	if err := r.room(max(len(r.ranks), 1)); err != nil {
+		return err
+	}
 	l.Steps = append(l.Steps, s)
+	return nil
+}
+
+// room counts steps that come.
+func (r *reader) room(n int) error {
+	if n > r.most-r.steps {
+		return r.fail(1, "write fewer ranks or steps", "the lists of all ranks have more than %d steps", r.most)
+	}
+	r.steps += n
 	return nil
 }
 
@@ -389,7 +447,7 @@ func (r *reader) stepOptions(s *Step, w []word, n int) (rest []word, err error) 
 	for _, x := range w {
 		switch key, value := option(x); {
 		case key == "after":
-			if s.Deps, err = r.ranks(value, n, "earlier steps"); err != nil {
+			if s.Deps, err = r.numbers(value, n, "earlier steps"); err != nil {
 				return nil, err
 			}
 		case key == "start":
@@ -412,13 +470,9 @@ func (r *reader) stepOptions(s *Step, w []word, n int) (rest []word, err error) 
 
 // call reads COMM OP TYPE REDOP COUNT, and options.
 func (r *reader) call(w, options []word) (int32, error) {
-	name, err := r.name(w[0])
+	at, each, err := r.callee(w[0])
 	if err != nil {
 		return 0, err
-	}
-	at, ok := r.comms[name]
-	if !ok {
-		return 0, r.fail(w[0].col, "write comm "+w[0].text+" … before it", "no communicator %s", name)
 	}
 	x, err := r.operands(w[1], w[2], w[3])
 	if err != nil {
@@ -437,12 +491,13 @@ func (r *reader) call(w, options []word) (int32, error) {
 			splits = fmt.Sprint(c.Splits)
 		}
 	}
-	key := callKey{c.plain(), splits}
+	key := readKey{callKey{c.plain(), splits}, each}
 	i, known := r.calls[key]
 	if !known {
 		i = int32(len(r.p.Calls))
 		r.calls[key] = i
 		r.p.Calls = append(r.p.Calls, c)
+		r.d.Each = append(r.d.Each, each)
 	}
 	return i, nil
 }

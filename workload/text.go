@@ -20,6 +20,8 @@ const maxRanks = 1 << 20
 //
 //	workload 1
 //	ranks 4
+//	gpu H100 type=bfloat16 efficiency=0.6 memory-efficiency=0.8 overhead=2000000
+//	memory parameters=2000 gradients=2000 optimizer=12000 activations=7000
 //	comm world *
 //	comm even 0,2 kind=DP parent=world share desc="data parallel"
 //	work 1 gemm flops=1000000 bytes=3000 blocks=132 persm=1 persistent priority=1
@@ -41,9 +43,19 @@ const maxRanks = 1 << 20
 // when the step began where it was recorded. group and end have a stream of 0.
 // mark names the place before the next step. Names with spaces are quoted as in
 // Go. Comments begin with #.
-func (p *Program) Format() string {
+//
+// A list of a name with * at its end is one of each rank, NAME and the rank: what it calls on tp* it
+// calls on that one of tp0, tp1, … which the rank is in (see Folded). again 4 12 are the twelve steps
+// from the list's fifth on once more, with after= as far back as there; where they have not all been
+// yet, those that are added repeat. A list has as many steps as without the line.
+func (p *Program) Format() string { return p.Fold().Format() }
+
+// Format writes the text form.
+func (d *Folded) Format() string {
+	p := &d.Program
 	var b strings.Builder
 	fmt.Fprintf(&b, "workload %d\nranks %d\n", FormatVersion, len(p.Of))
+	p.formatGPU(&b)
 	for i := range p.Comms {
 		p.formatComm(&b, &p.Comms[i])
 	}
@@ -58,19 +70,48 @@ func (p *Program) Format() string {
 	marks := slices.Clone(p.Marks)
 	slices.SortStableFunc(marks, func(a, b Mark) int { return cmp.Or(cmp.Compare(a.List, b.List), cmp.Compare(a.Step, b.Step)) })
 	for i := range p.Lists {
-		fmt.Fprintf(&b, "list %s %s\n", quote(p.Lists[i].Name), formatRanks(of[i]))
-		steps := p.Lists[i].Steps
-		for n := 0; n <= len(steps); n++ {
-			for len(marks) > 0 && int(marks[0].List) == i && int(marks[0].Step) == n {
-				fmt.Fprintf(&b, "  mark %s\n", quote(marks[0].Name))
-				marks = marks[1:]
-			}
-			if n < len(steps) {
-				fmt.Fprintf(&b, "  %v %s%s\n", steps[n].Kind, streamName(steps[n].Stream), p.rest(&steps[n]))
-			}
+		n := 0
+		for n < len(marks) && int(marks[n].List) == i {
+			n++
 		}
+		name, each := p.Lists[i].Name, d.Ranked[i]
+		if name = quote(name); each {
+			name += EachRank
+		}
+		fmt.Fprintf(&b, "list %s %s\n", name, formatRanks(of[i]))
+		d.formatList(&b, i, marks[:n])
+		marks = marks[n:]
 	}
 	return b.String()
+}
+
+// formatList writes the steps of a list, those that occurred before as such.
+func (d *Folded) formatList(b *strings.Builder, i int, marks []Mark) {
+	l, each := &d.Lists[i], d.Ranked[i]
+	r := newRepeats(l.Steps)
+	for n := 0; n <= len(l.Steps); {
+		for len(marks) > 0 && int(marks[0].Step) == n {
+			fmt.Fprintf(b, "  mark %s\n", quote(marks[0].Name))
+			marks = marks[1:]
+		}
+		if n == len(l.Steps) {
+			return
+		}
+		end := len(l.Steps)
+		if len(marks) > 0 {
+			end = min(end, int(marks[0].Step))
+		}
+		if from, count := r.before(n, end); count > 0 {
+			fmt.Fprintf(b, "  again %d %d\n", from, count)
+			r.add(n, n+count)
+			n += count
+			continue
+		}
+		s := &l.Steps[n]
+		fmt.Fprintf(b, "  %v %s%s\n", s.Kind, streamName(s.Stream), d.rest(s, each && s.Kind == Issue && d.Each[s.Call]))
+		r.add(n, n+1)
+		n++
+	}
 }
 
 // streamName is a stream's number, h and a number for threads of the host.
@@ -107,7 +148,7 @@ func formatWork(b *strings.Builder, i int, w *Work) {
 	for _, f := range []struct {
 		name string
 		n    int64
-	}{{"flops", w.FLOPs}, {"bytes", w.Bytes}, {"blocks", int64(w.Blocks)}, {"persm", int64(w.PerSM)}, {"tiles", w.Tiles}, {"cluster", int64(w.Cluster)},
+	}{{"flops", w.FLOPs}, {"bytes", w.Bytes}, {"extra", w.Extra}, {"blocks", int64(w.Blocks)}, {"persm", int64(w.PerSM)}, {"tiles", w.Tiles}, {"cluster", int64(w.Cluster)},
 		{"priority", int64(w.Priority)}} {
 		if f.n != 0 {
 			fmt.Fprintf(b, " %s=%d", f.name, f.n)
@@ -115,6 +156,9 @@ func formatWork(b *strings.Builder, i int, w *Work) {
 	}
 	if w.Persistent {
 		b.WriteString(" persistent")
+	}
+	if w.Comm {
+		b.WriteString(" communication")
 	}
 	b.WriteByte('\n')
 }
@@ -137,8 +181,8 @@ func (p *Program) formatFactors(b *strings.Builder) {
 	}
 }
 
-// rest is what follows kind and stream.
-func (p *Program) rest(s *Step) string {
+// rest is what follows kind and stream. own: a call is on the rank's own communicator of a family.
+func (p *Program) rest(s *Step, own bool) string {
 	t := ""
 	switch s.Kind {
 	case Compute:
@@ -149,7 +193,7 @@ func (p *Program) rest(s *Step) string {
 	case Record, Wait:
 		t = fmt.Sprintf(" %d", s.Event)
 	case Issue:
-		t = p.formatCall(&p.Calls[s.Call])
+		t = p.formatCall(&p.Calls[s.Call], own)
 	}
 	if len(s.Deps) > 0 {
 		t += " after=" + formatRanks(s.Deps)
@@ -160,8 +204,12 @@ func (p *Program) rest(s *Step) string {
 	return t
 }
 
-func (p *Program) formatCall(c *Call) string {
-	t := fmt.Sprintf(" %s %s %s %s %d", quote(p.Comms[c.Comm].Name), c.Func.TestName(), c.Type.TestName(), c.RedOp.TestName(), c.Count)
+func (p *Program) formatCall(c *Call, own bool) string {
+	name := quote(p.Comms[c.Comm].Name)
+	if own {
+		name = quote(strings.TrimRight(p.Comms[c.Comm].Name, "0123456789")) + EachRank
+	}
+	t := fmt.Sprintf(" %s %s %s %s %d", name, c.Func.TestName(), c.Type.TestName(), c.RedOp.TestName(), c.Count)
 	if c.Func.Rooted() {
 		t += fmt.Sprintf(" root=%d", c.Root)
 	}
@@ -212,7 +260,7 @@ func formatRanks(ranks []int32) string {
 
 // quote writes a name as it is, or quoted where it would not be one word.
 func quote(s string) string {
-	plain := func(r rune) bool { return r > ' ' && r < 0x7f && !strings.ContainsRune(`"#=,`, r) }
+	plain := func(r rune) bool { return r > ' ' && r < 0x7f && !strings.ContainsRune(`"#=,*`, r) }
 	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
 		return s
 	}

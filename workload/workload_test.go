@@ -203,9 +203,10 @@ func TestRate(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add(pair)
 	f.Add(parallel)
+	f.Add(folded)
 	f.Add(One(2, Call{Func: coll.SendRecv, Type: coll.Int8, Count: 5}).Format())
 	f.Fuzz(func(t *testing.T, text string) {
-		p, err := Parse(text, "p")
+		p, err := read(strings.NewReader(text), "p", 1<<12)
 		if err != nil {
 			return
 		}

@@ -36,6 +36,8 @@ func (t *Timeline) Account(rank int) Account {
 			met := t.met(Place{int32(rank), int32(i)})
 			moving = append(moving, Span{met, at.End})
 			waiting = append(waiting, Span{at.Begin, met})
+		case t.r.Program.Communicates(s):
+			moving = append(moving, Span{at.Begin, at.End})
 		case s.Kind != workload.Compute:
 		case workload.OnHost(s.Stream):
 			host = append(host, Span{at.Begin, at.End})

@@ -18,6 +18,7 @@ const (
 	Hosting                    // a thread of the host
 	Moving                     // a call, since its last member had begun
 	Queued                     // a kernel waited for SMs
+	Unknown                    // a kernel that communicates, whose call is not known
 )
 
 // Piece is a part of the critical path: a step of a rank, or what came before it.
@@ -70,8 +71,11 @@ func (t *Timeline) pieces(at Place, out *[]Piece) Place {
 	switch step.Kind {
 	case workload.Compute:
 		kind := Computing
-		if workload.OnHost(step.Stream) {
+		switch {
+		case workload.OnHost(step.Stream):
 			kind = Hosting
+		case t.r.Program.Communicates(step):
+			kind = Unknown
 		}
 		add(at, kind, s.Begin, s.End)
 	case workload.Issue:

@@ -19,6 +19,7 @@ const (
 	Waits                     // a call's kernel waits for other ranks
 	Hosts                     // a thread of the host
 	Queues                    // a kernel waits for SMs; of the critical path
+	Hides                     // a call moves data while the GPU computes
 )
 
 // Slice is a span of a stream.
@@ -77,6 +78,8 @@ func (t *Timeline) Slices(rank int, stream int32) (out []Slice) {
 			out = append(out, Slice{met, at.End, Moves, name})
 		case workload.OnHost(stream):
 			out = append(out, Slice{at.Begin, at.End, Hosts, name})
+		case t.r.Program.Communicates(s):
+			out = append(out, Slice{at.Begin, at.End, Moves, name})
 		default:
 			out = append(out, Slice{at.Begin, at.End, Computes, name})
 		}
@@ -85,9 +88,54 @@ func (t *Timeline) Slices(rank int, stream int32) (out []Slice) {
 	return out
 }
 
+// Computing are the spans in which a rank's GPU computes. Those that are less than apart from each other
+// are one.
+func (t *Timeline) Computing(rank int, apart units.Time) []Span {
+	var out []Span
+	steps := t.r.Program.Lists[t.r.Program.Of[rank]].Steps
+	for i := range steps {
+		s, at := &steps[i], &t.r.Spans[rank][i]
+		if s.Kind == workload.Compute && !workload.OnHost(s.Stream) && !t.r.Program.Communicates(s) && at.End > at.Begin {
+			out = append(out, Span{at.Begin, at.End + apart})
+		}
+	}
+	out = Merge(out)
+	for i := range out {
+		out[i].To -= apart
+	}
+	return out
+}
+
+// Hide cuts calls that move data where a GPU computes beside them, as Computing has it.
+func Hide(list []Slice, computing []Span) (out []Slice) {
+	for _, s := range list {
+		if s.Kind != Moves {
+			out = append(out, s)
+			continue
+		}
+		add := func(from, to units.Time, kind SliceKind) {
+			if to > from {
+				out = append(out, Slice{from, to, kind, s.Name})
+			}
+		}
+		at := s.From
+		first, _ := slices.BinarySearchFunc(computing, s.From, func(c Span, t units.Time) int { return cmp.Compare(c.To, t) })
+		for _, c := range computing[first:] {
+			if c.From >= s.To {
+				break
+			}
+			add(at, c.From, Moves)
+			add(max(at, c.From), min(c.To, s.To), Hides)
+			at = max(at, c.To)
+		}
+		add(at, s.To, Moves)
+	}
+	return out
+}
+
 // PathSlices are those of the critical path.
 func (t *Timeline) PathSlices() (out []Slice) {
-	kinds := map[PieceKind]SliceKind{Computing: Computes, Hosting: Hosts, Moving: Moves, Queued: Queues}
+	kinds := map[PieceKind]SliceKind{Computing: Computes, Hosting: Hosts, Moving: Moves, Unknown: Moves, Queued: Queues}
 	for _, p := range t.Path() {
 		_, name := Label(t.r.Program, t.step(p.Place))
 		out = append(out, Slice{p.From, p.To, kinds[p.Kind], fmt.Sprintf("rank %d: %s", p.Rank, name)})

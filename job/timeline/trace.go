@@ -163,6 +163,8 @@ func Label(p *workload.Program, s *workload.Step) (cat, name string) {
 		return "NCCL", p.Calls[s.Call].Func.String()
 	case workload.OnHost(s.Stream):
 		cat = "host"
+	case p.Communicates(s):
+		cat = "NCCL"
 	default:
 		cat = "compute"
 	}

@@ -370,7 +370,8 @@ func (q *Request) runJob(ctx context.Context, spec scenario.Spec, t *trial) (*tr
 		}
 		t.job = [2]int64{min(t.job[0], n), max(t.job[1], n)}
 	}
-	c.bytes, t.cells = t.job[0], []cell{c}
+	c.bytes = t.job[0]
+	t.cells = []cell{c}
 	if t.Env != nil {
 		return t, nil, nil
 	}

@@ -52,6 +52,8 @@ func what(p *workload.Program, s timeline.Share) string {
 		return "host"
 	case timeline.Queued:
 		return "waiting for SMs"
+	case timeline.Unknown:
+		return "calls without sizes"
 	}
 	return p.Comms[s.Comm].Name
 }
@@ -106,7 +108,7 @@ func (r *Report) computeBound(p *workload.Program, at []int32) float64 {
 	for i := range p.Lists {
 		streams := map[int32]units.Time{}
 		for k := range p.Lists[i].Steps {
-			if s := &p.Lists[i].Steps[k]; s.Kind == workload.Compute && !workload.OnHost(s.Stream) {
+			if s := &p.Lists[i].Steps[k]; s.Kind == workload.Compute && !workload.OnHost(s.Stream) && !p.Communicates(s) {
 				streams[s.Stream] += s.Time
 				longest[i] = max(longest[i], streams[s.Stream])
 			}
@@ -174,6 +176,9 @@ type Ideal struct {
 	WonUs       float64 `json:"wonUs"`
 }
 
+// everyGroup is the name of all groups.
+const everyGroup = "all"
+
 // Free runs the job once for each name with the calls of that group at no time, and
 // adds what is won. A name is that of a group, or a kind: TP means all groups of it;
 // all means every group. Errors are *transform.Error for names that the job has not.
@@ -183,13 +188,21 @@ func (r *Report) Free(ctx context.Context, p *workload.Program, m *job.Machine, 
 		var have []string
 		for i := range p.Comms {
 			c := &p.Comms[i]
-			free[i] = name == "all" || c.Name == name || c.Kind != workload.NoKind && strings.EqualFold(c.Kind.String(), name)
+			free[i] = name == everyGroup || c.Name == name || c.Kind != workload.NoKind && strings.EqualFold(c.Kind.String(), name)
 			if len(have) < maxRows {
 				have = append(have, c.Name)
 			}
 		}
+		if name == everyGroup && len(p.Comms) == 0 { // nothing is won without calls
+			r.Ideal = append(r.Ideal, Ideal{Group: name, IterationUs: r.IterationUs})
+			continue
+		}
 		if !slices.Contains(free, true) {
-			return &transform.Error{Problem: "the job has no group " + name, Hint: "its groups are " + strings.Join(have, ", ") + "; all means every one"}
+			hint := "it has none"
+			if len(have) > 0 {
+				hint = "its groups are " + strings.Join(have, ", ") + "; all means every one"
+			}
+			return &transform.Error{Problem: "the job has no group " + name, Hint: hint}
 		}
 		res, err := m.Run(ctx, p, job.Options{Fidelity: o.Fidelity, Free: free})
 		if err != nil {

@@ -32,7 +32,7 @@ func TestMadeJobs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			spec := scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "dgx-h100", Count: j.Program.Ranks() / 8}}}}
+			spec := scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "dgx-h100", Count: j.Program().Ranks() / 8}}}}
 			site, err := scenario.Load(&spec, scenario.Options{Files: osFS{}})
 			if err != nil {
 				t.Fatal(err)
@@ -41,7 +41,7 @@ func TestMadeJobs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, _, err := replay.Run(t.Context(), &load.Job{Program: j.Program}, j.Program, m, replay.Options{Host: 1})
+			r, _, err := replay.Run(t.Context(), &load.Job{Program: j.Program()}, j.Program(), m, replay.Options{Host: 1})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,8 +1,10 @@
 package replay
 
 import (
+	"context"
 	"fmt"
 
+	"github.com/simccl/simccl/job"
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/load"
 )
@@ -75,6 +77,30 @@ func Unprofiled(j *load.Job) (factors []float64, us float64) {
 		us = max(us, t*factors[i]/float64(max(marks[i]-1, 1)))
 	}
 	return factors, us
+}
+
+// Short reports a job on a machine without its bounds.
+func Short(ctx context.Context, j *load.Job, m *job.Machine, o Options) (*Report, error) {
+	p, err := Change(j.Program, o)
+	if err != nil {
+		return nil, err
+	}
+	res, err := m.Run(ctx, p, job.Options{Fidelity: o.Fidelity})
+	if err != nil {
+		return nil, err
+	}
+	return Summary(j, res, o), nil
+}
+
+// Auto are the options with the host that --host auto finds: none, or where that makes the host the limit
+// the one that is estimated without a profiler.
+func Auto(ctx context.Context, j *load.Job, m *job.Machine, o Options) (Options, error) {
+	o.Host, o.Hosts = 0, nil
+	r, err := Short(ctx, j, m, o)
+	if err == nil && r.Limit == LimitHost {
+		o.Hosts, _ = Unprofiled(j)
+	}
+	return o, err
 }
 
 // limit says whether the GPUs or the host bound an iteration, and why in a note.

@@ -169,43 +169,6 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// TestGPU: what matrix products limit takes as much longer as the peaks differ, what
-// memory does as the rates do, and what is known of neither by its roofline.
-func TestGPU(t *testing.T) {
-	p := program(t, `workload 1
-ranks 2
-comm dp *
-work 1 nvjet_tst_gemm
-work 2 elementwise_kernel
-work 3 known flops=1000000000 bytes=1000000000
-list a 0-1
-  compute 0 1000000000 work=1
-  compute 0 1000000000 work=2
-  compute 0 1000000000 work=3
-  compute h0 1000000000
-  compute 0 1000000000
-`)
-	q, s, err := replay.OnGPU(p, "NVIDIA H200", "h20")
-	if err != nil {
-		t.Fatal(err)
-	}
-	matrix, memory := 989.4/148, 4800.0/4000
-	steps := q.Lists[0].Steps
-	for i, want := range []float64{matrix, memory, memory, 1, matrix} {
-		if got := steps[i].Time.Micros() / 1000; math.Abs(got-want) > 1e-6 {
-			t.Errorf("step %d takes %.4f ms, want %.4f", i, got, want)
-		}
-	}
-	if math.Abs(s.Factor-(2*matrix+2*memory)/4) > 1e-9 || s.MatrixShare != 0.5 || !strings.Contains(s.String(), "estimate") || p.Lists[0].Steps[0].Time != 1e9 {
-		t.Errorf("%+v", s)
-	}
-	for _, c := range [][2]string{{"", "H100"}, {"MI300X", "H100"}, {"H100", "TPU"}} {
-		if _, _, err := replay.OnGPU(p, c[0], c[1]); err == nil {
-			t.Errorf("%v", c)
-		}
-	}
-}
-
 // TestVersus: a table has a column for each set of options.
 func TestVersus(t *testing.T) {
 	j := readJob(t, golden.Root(t, "testdata", "measured", "h200x2", "jobs", "infer"), "trace_rank", "meta")

@@ -12,6 +12,7 @@ import (
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/load"
+	"github.com/simccl/simccl/workload/ongpu"
 	"github.com/simccl/simccl/workload/transform"
 )
 
@@ -63,13 +64,20 @@ type Report struct {
 	Calls       []Call   `json:"calls"`
 	ByRank      []Rank   `json:"byRank"`
 	Path        []Share  `json:"criticalPath"` // the longest share first
-	GPU         *Scaled  `json:"gpu,omitempty"`
-	Ideal       []Ideal  `json:"ideal,omitempty"`
-	Notes       []string `json:"notes"`
+	// RecordedAs says of what RecordedUs is where that is not what was simulated: another machine or
+	// host. The two are not to be compared then.
+	RecordedAs string        `json:"recordedAs,omitempty"`
+	GPU        *ongpu.Scaled `json:"gpu,omitempty"`
+	Ideal      []Ideal       `json:"ideal,omitempty"`
+	// Memory is what the fullest GPU of a made job holds, an estimate; null where it is not known.
+	Memory *workload.MemoryUse `json:"memoryBytesPerGpu,omitempty"`
+	Notes  []string            `json:"notes"`
 
 	Ranks    int    `json:"ranks"`
 	Fidelity string `json:"fidelity"`
 	Host     string `json:"host"`
+
+	made *workload.Program
 }
 
 // Step is an iteration.
@@ -150,7 +158,7 @@ func Run(ctx context.Context, j *load.Job, p *workload.Program, m *job.Machine, 
 
 // Summary is the report of a job that has run.
 func Summary(j *load.Job, res *job.Result, o Options) *Report {
-	r := &Report{Ranks: res.Program.Ranks(), Fidelity: o.Fidelity.String(), Host: o.hostWord(), Notes: append(slices.Clone(j.Notes), res.Notes...)}
+	r := &Report{made: res.Program, Ranks: res.Program.Ranks(), Fidelity: o.Fidelity.String(), Host: o.hostWord(), Notes: append(slices.Clone(j.Notes), res.Notes...)}
 	r.steps(j, res, o)
 	line := timeline.Of(res)
 	r.ranks(res, line, o.At)
@@ -201,7 +209,15 @@ func (r *Report) steps(j *load.Job, res *job.Result, o Options) {
 // them. Without it the host runs ahead of the GPU, and an iteration ends where its
 // last work on the GPU does. A job without marks is one iteration.
 func iterations(res *job.Result, o Options) (names []string, sums []float64) {
-	p := res.Program
+	names, sums = between(res.Program, o, func(rank, step int) units.Time { return res.Spans[rank][step].End })
+	if len(sums) == 0 {
+		return []string{"job"}, []float64{us(res.Elapsed())}
+	}
+	return names, sums
+}
+
+// between are the times between the marks of a program whose steps end so; none without marks.
+func between(p *workload.Program, o Options, end func(rank, step int) units.Time) (names []string, sums []float64) {
 	gpu := o.Host == 0 && o.Hosts == nil || !hosted(p)
 	byList := make([][]workload.Mark, len(p.Lists))
 	for _, m := range p.Marks {
@@ -214,7 +230,7 @@ func iterations(res *job.Result, o Options) (names []string, sums []float64) {
 		marks := byList[list]
 		prev := units.Time(-1)
 		for i, m := range marks {
-			at := moment(res, rank, int(m.Step), gpu)
+			at := moment(p, rank, int(m.Step), gpu, end)
 			if i > 0 {
 				if len(sums) < i {
 					sums, names = append(sums, 0), append(names, marks[i-1].Name)
@@ -223,9 +239,6 @@ func iterations(res *job.Result, o Options) (names []string, sums []float64) {
 			}
 			prev = at
 		}
-	}
-	if len(sums) == 0 {
-		return []string{"job"}, []float64{us(res.Elapsed())}
 	}
 	return names, sums
 }
@@ -244,15 +257,15 @@ func hosted(p *workload.Program) bool {
 
 // moment is when a rank is at a place of its list: its host, or all its work on the GPU
 // before that place.
-func moment(res *job.Result, rank, step int, gpu bool) units.Time {
-	steps := res.Program.Lists[res.Program.Of[rank]].Steps
+func moment(p *workload.Program, rank, step int, gpu bool, end func(rank, step int) units.Time) units.Time {
+	steps := p.Lists[p.Of[rank]].Steps
 	at := units.Time(0)
 	for s := step - 1; s >= 0; s-- {
 		switch onHost := workload.OnHost(steps[s].Stream); {
 		case gpu && !onHost && (steps[s].Kind == workload.Compute || steps[s].Kind == workload.Issue):
-			at = max(at, res.Spans[rank][s].End)
+			at = max(at, end(rank, s))
 		case !gpu && onHost:
-			return res.Spans[rank][s].End
+			return end(rank, s)
 		}
 	}
 	return at

@@ -16,7 +16,7 @@ const maxRows = 24
 func (r *Report) WriteText(to io.Writer, compare bool) error {
 	fmt.Fprintf(to, "iteration %.3f ms", r.IterationUs/1000)
 	if r.RecordedUs != nil {
-		fmt.Fprintf(to, "   recorded %.3f (%+.1f %%)", *r.RecordedUs/1000, 100*(r.IterationUs / *r.RecordedUs - 1))
+		fmt.Fprintf(to, "   recorded %s", r.Recorded())
 	}
 	fmt.Fprintf(to, "   at least %.3f (%s)\n", r.BoundUs/1000, r.boundBy())
 	fmt.Fprintf(to, "  compute %.3f   exposed communication %.3f, of it waiting for ranks %.3f   host and idle %.3f   (ms, mean of %d ranks; fidelity %s, host %s)\n",
@@ -33,6 +33,9 @@ func (r *Report) WriteText(to io.Writer, compare bool) error {
 		fmt.Fprintf(to, "   host without a profiler about %.3f", *r.HostAloneUs/1000)
 	}
 	fmt.Fprintln(to)
+	if r.Memory != nil {
+		fmt.Fprintf(to, "  %s\n", r.Memory)
+	}
 	r.writePath(to)
 	for _, x := range r.Ideal {
 		fmt.Fprintf(to, "  %s at no time: iteration %.3f, %.3f less (%.1f %%)\n", x.Group, x.IterationUs/1000, x.WonUs/1000, 100*x.WonUs/max(r.IterationUs, 1e-9))
@@ -43,6 +46,10 @@ func (r *Report) WriteText(to io.Writer, compare bool) error {
 		for _, s := range r.Steps {
 			if s.RecordedUs == nil {
 				fmt.Fprintf(w, "%s\t%.3f\t-\t-\n", s.Name, s.Us/1000)
+				continue
+			}
+			if r.RecordedAs != "" {
+				fmt.Fprintf(w, "%s\t%.3f\t%.3f\t-\n", s.Name, s.Us/1000, *s.RecordedUs/1000)
 				continue
 			}
 			fmt.Fprintf(w, "%s\t%.3f\t%.3f\t%+.1f %%\n", s.Name, s.Us/1000, *s.RecordedUs/1000, 100*(s.Us / *s.RecordedUs - 1))
@@ -65,6 +72,15 @@ func (r *Report) WriteText(to io.Writer, compare bool) error {
 		}
 	}
 	return nil
+}
+
+// Recorded is what was recorded, in milliseconds, and by how much the simulation is off, or of what it is
+// where that is something else.
+func (r *Report) Recorded() string {
+	if r.RecordedAs != "" {
+		return fmt.Sprintf("%.3f %s", *r.RecordedUs/1000, r.RecordedAs)
+	}
+	return fmt.Sprintf("%.3f (%+.1f %%)", *r.RecordedUs/1000, 100*(r.IterationUs / *r.RecordedUs - 1))
 }
 
 // near reports whether two figures are the same to a person.
@@ -128,6 +144,9 @@ func (r *Report) writePath(to io.Writer) {
 			break
 		}
 		fmt.Fprintf(to, "  %s %.3f", s.What, s.Us/1000)
+	}
+	if r.HostAloneUs != nil && r.Host == "recorded" && pathLimit(r.Path, r.IterationUs) != LimitGPU {
+		fmt.Fprint(to, "; --host auto for what compares with steps that no profiler slows")
 	}
 	fmt.Fprintln(to)
 }

@@ -35,7 +35,7 @@ func newKeyer(opt scenario.Options, about string) *keyer {
 func (k *keyer) key(p *Point) (Key, error) {
 	s := p.Spec.Clone()
 	s.Name, s.Outputs = "", scenario.Outputs{}
-	names := []*string{&s.Network.Fabric}
+	names := []*string{&s.Network.Fabric, &s.Workload.Job}
 	for i := range s.Machine.Nodes {
 		names = append(names, &s.Machine.Nodes[i].Topo)
 	}

@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -43,6 +44,38 @@ func (p *Point) Labels() json.RawMessage {
 	}
 	b.WriteByte('}')
 	return json.RawMessage(b.String())
+}
+
+// check finds what of a point means nothing, at the member of the specification that says it. The error is
+// a *jsonfile.Error.
+func (s *Spec) check(p *Point) error {
+	err := p.Spec.Validate()
+	var field *scenario.FieldError
+	if !errors.As(err, &field) {
+		return err
+	}
+	in := specParser{file: s.File}
+	text := field.Problem
+	if field.Value != "" {
+		text = field.Value + ": " + text
+	}
+	for _, set := range p.Settings {
+		if strings.HasPrefix(field.Path, set.Path) {
+			return in.fail(set.at, field.Hint, "%s: %s", set.Name, text)
+		}
+	}
+	at := s.at(field.Path)
+	return in.fail(at.at, field.Hint, "base: %s: %s", field.Path, text)
+}
+
+// at is the member of base that a path is in: the one of the longest path.
+func (s *Spec) at(path string) (best placed) {
+	for _, m := range s.members {
+		if strings.HasPrefix(path, m.path) && len(m.path) >= len(best.path) {
+			best = m
+		}
+	}
+	return best
 }
 
 // Point makes the i-th combination; kept is false where a condition drops it.

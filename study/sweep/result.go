@@ -1,8 +1,12 @@
 package sweep
 
 import (
+	"context"
+
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/study/replay"
 	"github.com/simccl/simccl/units"
+	"github.com/simccl/simccl/workload/load"
 )
 
 // Row is one size of a point's result, as datasets have it.
@@ -28,6 +32,10 @@ type Row struct {
 	Regret   *float64    `json:"regret,omitempty"`
 	Class    string      `json:"class"`
 	Doubt    float64     `json:"uncertainty"`
+	// ComputeUs and ExposedUs are of a job, means over its ranks: what GPUs compute of an iteration, and
+	// what communication adds to it; 0 of an operation.
+	ComputeUs float64 `json:"compute_us"`
+	ExposedUs float64 `json:"exposed_us"`
 	Bill
 }
 
@@ -36,7 +44,7 @@ var columns = append([]Col{
 	{"func", "text", ""}, {"type", "text", ""}, {"redop", "text", ""}, {"bytes", "int", "B"}, {"ranks", "int", ""}, {"nodes", "int", ""},
 	{"time_us", "float", "us"}, {"algbw", "float", "GB/s"}, {"busbw", "float", "GB/s"}, {"inplace_us", "float", "us"}, {"algo", "text", ""}, {"proto", "text", ""},
 	{"nchannels", "int", ""}, {"model_us", "float", "us"}, {"limiting_link", "text", ""}, {"limiting_use", "float", ""}, {"method", "text", ""}, {"margin", "float", ""}, {"regret", "float", ""},
-	{"class", "text", ""}, {"uncertainty", "float", ""},
+	{"class", "text", ""}, {"uncertainty", "float", ""}, {"compute_us", "float", "us"}, {"exposed_us", "float", "us"},
 }, billColumns...)
 
 // summary is what a dataset keeps of a result.
@@ -50,6 +58,28 @@ func summary(res *scenario.Result, b Bill) []Row {
 			ModelUs: f.ModelUs, Limit: f.Limit, Use: f.Use, Method: f.Simulated, Margin: f.Margin, Regret: f.Regret, Class: res.Machine.Class, Doubt: res.Machine.Uncertainty, Bill: b}
 	}
 	return out
+}
+
+// jobFunc is what a job has in place of an operation.
+const jobFunc = "job"
+
+// runJob runs a job on a machine that is loaded; its time is that of an iteration, as replay has it.
+func runJob(ctx context.Context, site *scenario.Site, s *scenario.Spec, opt scenario.Options, b Bill) ([]Row, error) {
+	p, err := scenario.ReadJob(s, opt)
+	if err != nil {
+		return nil, err
+	}
+	j, err := scenario.JobOn(site, *s, p)
+	if err != nil {
+		return nil, err
+	}
+	res, err := j.Machine.Run(ctx, j.Program, j.Options)
+	if err != nil {
+		return nil, err
+	}
+	r := replay.Summary(&load.Job{Program: j.Program}, res, replay.Options{Fidelity: j.Options.Fidelity, Host: 1})
+	return []Row{{Func: jobFunc, Ranks: p.Ranks(), Nodes: site.Cluster.NHosts(), TimeUs: r.IterationUs, ComputeUs: r.ComputeUs, ExposedUs: r.ExposedUs,
+		Method: r.Fidelity, Class: site.Class().Name, Doubt: site.Uncertainty(), Bill: b}}, nil
 }
 
 func us(t units.Time) float64 { return float64(t) / 1e6 }

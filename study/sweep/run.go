@@ -146,6 +146,9 @@ func (r *Run) keyOf(k *keyer, i int) (Key, error) {
 	if !kept {
 		return "", nil
 	}
+	if err := r.Spec.check(p); err != nil {
+		return "", fail.Input(err)
+	}
 	key, err := k.key(p)
 	if err != nil {
 		return "", fail.Input(fmt.Errorf("%s: point %s: %w", r.Spec.File, p.Labels(), err))
@@ -365,6 +368,9 @@ func (w *worker) simulate(ctx context.Context, s *scenario.Spec) ([]Row, error) 
 	})
 	if at.err != nil {
 		return nil, at.err
+	}
+	if s.Workload.Job != "" {
+		return runJob(ctx, at.site, s, opt, at.bill)
 	}
 	res, err := scenario.RunOn(ctx, at.site, *s, opt)
 	if err != nil {

@@ -34,6 +34,13 @@ type Spec struct {
 	Factors []Factor
 	Where   []*Condition
 	Prices  *Prices // nil where there are none
+	members []placed
+}
+
+// placed is a member of the base, where it is.
+type placed struct {
+	path string
+	at   *yaml.Node
 }
 
 // Factor is one thing that varies: each Choice sets some members of the base.
@@ -54,7 +61,7 @@ type Setting struct {
 // path mean that the member is a list of one.
 var shortNames = map[string]string{
 	"topo": "machine.nodes[0].topo", "nodes": "machine.nodes[0].count", "gpus": "machine.gpus", "class": "machine.class", "multicast": "machine.multicast",
-	"op": "workload.op", "size": "workload.sizes[]", "type": "workload.types[]", "redop": "workload.reductions[]", "root": "workload.root",
+	"op": "workload.op", "job": "workload.job", "size": "workload.sizes[]", "type": "workload.types[]", "redop": "workload.reductions[]", "root": "workload.root",
 	"fabric": "network.fabric", "fidelity": "engine.fidelity", "launch": "engine.launch", "jitter": "engine.jitter", "version": "nccl.version", "seed": "seed",
 }
 
@@ -81,7 +88,10 @@ func Parse(data []byte, file string) (*Spec, error) {
 	return s, p.spec(s, doc.Content[0])
 }
 
-type specParser struct{ file string }
+type specParser struct {
+	file  string
+	lines []placed // by line of the JSON of base, from its second on
+}
 
 func (p *specParser) fail(n *yaml.Node, hint, format string, args ...any) error {
 	e := &jsonfile.Error{File: p.file, Line: 1, Col: 1, Problem: fmt.Sprintf(format, args...), Hint: hint}
@@ -169,16 +179,22 @@ func (p *specParser) spec(s *Spec, n *yaml.Node) error {
 
 // base reads the scenario.
 func (p *specParser) base(s *Spec, n *yaml.Node) error {
-	text, err := p.json(n, false)
+	p.lines = []placed{}
+	text, err := p.json(n, "", false)
 	if err != nil {
 		return err
 	}
+	s.members, p.lines = p.lines, nil
 	var spec scenario.Spec
 	places, err := jsonfile.Strict(text, p.file, &spec)
 	if err != nil {
 		var at *jsonfile.Error
 		if errors.As(err, &at) {
-			return p.fail(n, at.Hint, "base: %s", at.Problem)
+			m := placed{at: n}
+			if i := at.Line - 2; i >= 0 && i < len(s.members) {
+				m = s.members[i]
+			}
+			return p.fail(m.at, at.Hint, "base: %s%s", strings.TrimPrefix(m.path+": ", ": "), at.Problem)
 		}
 		return err
 	}
@@ -190,8 +206,16 @@ func (p *specParser) base(s *Spec, n *yaml.Node) error {
 	return nil
 }
 
-// json turns a node into JSON; text makes every scalar a string.
-func (p *specParser) json(n *yaml.Node, text bool) (json.RawMessage, error) {
+// line begins a line of the JSON of base, where it is that which is read.
+func (p *specParser) line(b *bytes.Buffer, path string, at *yaml.Node) {
+	if p.lines != nil {
+		b.WriteByte('\n')
+		p.lines = append(p.lines, placed{path, at})
+	}
+}
+
+// json turns the node of a member into JSON; text makes every scalar a string.
+func (p *specParser) json(n *yaml.Node, path string, text bool) (json.RawMessage, error) {
 	switch n.Kind {
 	case yaml.MappingNode:
 		var b bytes.Buffer
@@ -200,10 +224,13 @@ func (p *specParser) json(n *yaml.Node, text bool) (json.RawMessage, error) {
 			if b.Len() > 1 {
 				b.WriteByte(',')
 			}
+			inside := strings.TrimPrefix(path+"."+k.Value, ".")
+			p.line(&b, inside, k)
 			name, _ := json.Marshal(k.Value)
 			b.Write(name)
 			b.WriteByte(':')
-			inner, err := p.json(v, text || k.Value == "env" || k.Value == "sizes")
+			p.line(&b, inside, v)
+			inner, err := p.json(v, inside, text || k.Value == "env" || k.Value == "sizes")
 			b.Write(inner)
 			return err
 		})
@@ -216,7 +243,9 @@ func (p *specParser) json(n *yaml.Node, text bool) (json.RawMessage, error) {
 			if i > 0 {
 				b.WriteByte(',')
 			}
-			inner, err := p.json(c, text)
+			inside := fmt.Sprintf("%s[%d]", path, i)
+			p.line(&b, inside, c)
+			inner, err := p.json(c, inside, text)
 			if err != nil {
 				return nil, err
 			}
@@ -250,7 +279,7 @@ func (p *specParser) setting(k, v *yaml.Node) (Setting, error) {
 		path = "nccl.env." + path
 	}
 	path, list := strings.CutSuffix(path, "[]")
-	text, err := p.json(v, strings.HasPrefix(path, "nccl.") || list)
+	text, err := p.json(v, path, strings.HasPrefix(path, "nccl.") || list)
 	if list && err == nil && v.Kind != yaml.SequenceNode {
 		text = json.RawMessage("[" + string(text) + "]")
 	}

@@ -141,7 +141,7 @@ func (c *Config) together() error {
 func (c *Config) size() error {
 	m, world := c.GlobalBatch/(c.MicroBatch*int64(c.DP)), c.TP*c.PP*c.CP*c.DP
 	if total := float64(m) * float64(c.Layers/int64(c.PP)) * float64(40+8*c.CP) * float64(c.Iterations) * float64(world); total > maxSteps {
-		return &Error{"global-batch", fmt.Sprintf("the job has about %.0f steps, more than %d", total, maxSteps), "write fewer microbatches, ranks or iterations; workload scale adds data parallel replicas"}
+		return tooMany(total, maxSteps)
 	}
 	widest := float64(max(c.Hidden, c.FFN, c.Vocab))
 	if tokens := float64(c.MicroBatch) * float64(c.Seq) * max(c.Capacity, 1) * float64(max(c.TopK, 1)); tokens*widest > maxElements {
@@ -151,4 +151,16 @@ func (c *Config) size() error {
 		return &Error{"hidden", fmt.Sprintf("%.3g parameters", params), "write a smaller model"}
 	}
 	return nil
+}
+
+func tooMany(steps float64, most int) error {
+	return &Error{"global-batch", fmt.Sprintf("the job has about %.0f steps, more than %d", steps, most), "write fewer microbatches, ranks or iterations"}
+}
+
+// steps are those of all ranks.
+func (g *generator) steps() (n int) {
+	for _, at := range g.p.Of {
+		n += len(g.p.Lists[at].Steps)
+	}
+	return n
 }

@@ -124,9 +124,9 @@ type trafficKey struct {
 // traffic sums calls up.
 func (g *generator) traffic() (out []Traffic) {
 	for _, k := range g.order {
-		perRank := g.tally[k]
+		perList := g.tally[k]
 		_, _, n := g.index(k.family, place{})
-		lo, hi := slices.Min(perRank), slices.Max(perRank)
+		lo, hi := slices.Min(perList), slices.Max(perList)
 		bytes := int64(units.Bytes(k.count) * k.typ.Size())
 		size, sent := bytes, bytes
 		switch k.fn {
@@ -174,13 +174,13 @@ func (g *generator) formula(k trafficKey) string {
 	return part
 }
 
-// count notes a call of a rank.
-func (g *generator) count(rank int, k trafficKey) {
-	list, known := g.tally[k]
+// count notes a call of a list.
+func (g *generator) count(list int32, k trafficKey) {
+	perList, known := g.tally[k]
 	if !known {
-		list = make([]int64, g.world)
-		g.tally[k] = list
+		perList = make([]int64, g.classes)
+		g.tally[k] = perList
 		g.order = append(g.order, k)
 	}
-	list[rank]++
+	perList[list]++
 }

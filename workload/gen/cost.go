@@ -66,7 +66,11 @@ func (g *generator) operation(name string, p product, extra float64) int32 {
 	if given, ok := g.c.Times[name]; ok {
 		t, source = given, fromFile
 	}
-	g.p.Works = append(g.p.Works, workload.Work{Name: name, FLOPs: clip(flops), Bytes: clip(bytes + extra)})
+	work := workload.Work{Name: name, FLOPs: clip(flops), Bytes: clip(bytes + extra)}
+	if flops > 0 {
+		work.Extra = clip(extra)
+	}
+	g.p.Works = append(g.p.Works, work)
 	g.times = append(g.times, t)
 	i := int32(len(g.p.Works))
 	g.ops[name] = i

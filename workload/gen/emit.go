@@ -3,6 +3,7 @@ package gen
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/units"
@@ -12,7 +13,7 @@ import (
 // generator is the state of Make.
 type generator struct {
 	c          *Config
-	p          *workload.Program
+	p          *workload.Folded
 	world, m   int
 	base       [numGroups]int32
 	calls      map[callKey]int32
@@ -20,13 +21,14 @@ type generator struct {
 	times      []units.Time // by operation
 	mats       map[string]matrix
 	operations []Operation
-	tally      map[trafficKey][]int64
+	classes    int                    // lists of different ranks
+	tally      map[trafficKey][]int64 // by list
 	order      []trafficKey
 	plan       [][]action // by rank of a pipeline
 }
 
 func newGenerator(c *Config) *generator {
-	g := &generator{c: c, p: &workload.Program{}, world: c.TP * c.CP * c.DP * c.PP, m: int(c.GlobalBatch / (c.MicroBatch * int64(c.DP))),
+	g := &generator{c: c, p: &workload.Folded{}, world: c.TP * c.CP * c.DP * c.PP, m: int(c.GlobalBatch / (c.MicroBatch * int64(c.DP))),
 		calls: map[callKey]int32{}, ops: map[string]int32{}, tally: map[trafficKey][]int64{}}
 	g.mats = g.matrices()
 	g.comms()
@@ -39,7 +41,7 @@ func newGenerator(c *Config) *generator {
 // writer writes the list of a rank.
 type writer struct {
 	g     *generator
-	rank  int
+	list  int32
 	at    place
 	steps []workload.Step
 	last  int32   // last computation, -1 none
@@ -51,9 +53,44 @@ type writer struct {
 	fully sharding
 }
 
-// rank writes the list of a rank.
-func (g *generator) rank(rank int) {
-	w := &writer{g: g, rank: rank, at: g.place(rank), last: -1}
+// class numbers what ranks do that differs in more than communicators: the stage of a pipeline, and the
+// part of a ring, whose neighbours are others.
+func (g *generator) class(p place) int {
+	if g.c.Ring && g.c.CP > 1 {
+		return p.pp*g.c.CP + p.cp
+	}
+	return p.pp
+}
+
+// lists writes a list for the ranks of each class.
+func (g *generator) lists() {
+	of := map[int]int32{} // by class: its list
+	sizes := []int{}      // of lists: ranks
+	for rank := range g.world {
+		class := g.class(g.place(rank))
+		at, known := of[class]
+		if !known {
+			at = int32(len(sizes))
+			of[class], sizes = at, append(sizes, 0)
+		}
+		sizes[at]++
+		g.p.Of = append(g.p.Of, at)
+	}
+	g.classes = len(sizes)
+	first := slices.Repeat([]bool{true}, len(sizes))
+	for rank, at := range g.p.Of {
+		if first[at] {
+			first[at] = false
+			g.rank(rank, sizes[at] > 1)
+		}
+	}
+	g.p.Each = slices.Repeat([]bool{true}, len(g.p.Calls))
+}
+
+// rank writes the list of a rank, or of all of its class.
+func (g *generator) rank(rank int, all bool) {
+	list := int32(len(g.p.Lists))
+	w := &writer{g: g, list: list, at: g.place(rank), last: -1}
 	for f := range numGroups {
 		n, me, size := g.index(f, w.at)
 		if f == expertData && g.c.EP < 2 {
@@ -64,7 +101,6 @@ func (g *generator) rank(rank int) {
 		}
 		w.size[f], w.me[f] = size, me
 	}
-	list := int32(len(g.p.Lists))
 	mark := func(name string) {
 		g.p.Marks = append(g.p.Marks, workload.Mark{List: list, Step: int32(len(w.steps)), Name: name})
 	}
@@ -73,8 +109,11 @@ func (g *generator) rank(rank int) {
 		w.iteration()
 	}
 	mark("end")
-	g.p.Lists = append(g.p.Lists, workload.List{Name: fmt.Sprintf("rank%d", rank), Steps: w.steps})
-	g.p.Of = append(g.p.Of, list)
+	name := "rank"
+	if !all {
+		name = fmt.Sprintf("rank%d", rank)
+	}
+	g.p.Lists, g.p.Ranked = append(g.p.Lists, workload.List{Name: name, Steps: w.steps}), append(g.p.Ranked, all)
 }
 
 // compute adds a computation, which waits for what is pending.
@@ -120,7 +159,7 @@ func (w *writer) issue(f group, what string, fn coll.Func, typ coll.DataType, co
 	call := w.g.call(callKey{w.comm[f], fn, typ, count, peer})
 	w.steps = append(w.steps, workload.Step{Kind: workload.Issue, Stream: stream, Call: call, Deps: sorted(deps)})
 	if fn != coll.Recv {
-		w.g.count(w.rank, trafficKey{family, what, fn, typ, count})
+		w.g.count(w.list, trafficKey{family, what, fn, typ, count})
 	}
 	return int32(len(w.steps) - 1)
 }

@@ -107,6 +107,7 @@ type Roofline struct {
 	Name string
 	// FLOPS is the dense peak of the type, per second; Memory bytes per second.
 	FLOPS, Memory float64
+	Capacity      units.Bytes // of its memory
 	// Efficiency of matrix products and of memory, as fractions of the peaks.
 	Efficiency, MemoryEfficiency float64
 	// Overhead is what each operation takes besides.
@@ -115,9 +116,10 @@ type Roofline struct {
 
 // Job is what is made.
 type Job struct {
-	Program      *workload.Program
+	Folded       *workload.Folded
 	Microbatches int
 	Params       int64 // of the model
+	Fullest      int   // rank whose memory Folded has
 	Traffic      []Traffic
 	Operations   []Operation
 	// FromRoofline are operations that the times of the Config do not have.
@@ -155,6 +157,15 @@ type Operation struct {
 	Source string  `json:"source"` // roofline or file
 }
 
+// Program is the program of all ranks.
+func (j *Job) Program() *workload.Program {
+	p, err := j.Folded.Unfold()
+	if err != nil { // each rank is in the groups that it calls on, and the steps were counted
+		panic(err)
+	}
+	return p
+}
+
 // Make makes a job. The error is an *Error.
 func Make(c Config) (*Job, error) {
 	if err := c.check(); err != nil {
@@ -164,10 +175,14 @@ func Make(c Config) (*Job, error) {
 		return nil, err
 	}
 	g := newGenerator(&c)
-	for rank := range g.world {
-		g.rank(rank)
+	g.lists()
+	if n := g.steps(); n > workload.MaxSteps {
+		return nil, tooMany(float64(n), workload.MaxSteps)
 	}
-	j := &Job{Program: g.p, Microbatches: g.m, Params: g.allParams(), Traffic: g.traffic(), Operations: g.operations}
+	g.p.GPU = workload.GPU{Name: c.GPU.Name, Type: c.Type, Efficiency: c.GPU.Efficiency, MemoryEfficiency: c.GPU.MemoryEfficiency, Overhead: c.GPU.Overhead}
+	memory, rank := g.memory()
+	g.p.Memory = memory
+	j := &Job{Folded: g.p, Fullest: rank, Microbatches: g.m, Params: g.allParams(), Traffic: g.traffic(), Operations: g.operations}
 	for _, o := range g.operations {
 		if len(c.Times) > 0 && o.Source == fromRoofline {
 			j.FromRoofline = append(j.FromRoofline, o.Name)

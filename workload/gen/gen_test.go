@@ -29,7 +29,7 @@ func makeJob(t testing.TB, c Config) *Job {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := j.Program.Lint(); err != nil {
+	if err := j.Program().Lint(); err != nil {
 		t.Fatal(err)
 	}
 	return j
@@ -37,7 +37,7 @@ func makeJob(t testing.TB, c Config) *Job {
 
 func elapsed(t testing.TB, j *Job) units.Time {
 	t.Helper()
-	r, err := play.Play(j.Program, play.Options{})
+	r, err := play.Play(j.Program(), play.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestSelective(t *testing.T) {
 			c := small()
 			c.TP, c.CP, c.PP, c.Ring, c.Schedule = 2, cp, 2, true, s
 			count := func(c Config) (attention, others, calls int) {
-				for _, l := range makeJob(t, c).Program.Lists {
+				for _, l := range makeJob(t, c).Program().Lists {
 					for i := range l.Steps {
 						switch s := &l.Steps[i]; {
 						case s.Kind == workload.Issue:
@@ -278,7 +278,7 @@ func TestOverlap(t *testing.T) {
 		c := small()
 		c.DP, c.Bucket, c.NoOverlap = 2, 64<<10, none
 		j := makeJob(t, c)
-		for i, s := range j.Program.Lists[0].Steps {
+		for i, s := range j.Program().Lists[0].Steps {
 			if s.Kind == workload.Issue {
 				return i
 			}
@@ -292,7 +292,7 @@ func TestOverlap(t *testing.T) {
 	exposed := func(n int) units.Time {
 		c := small()
 		c.DP, c.FSDP, c.Prefetch = 2, 3, n
-		r, err := play.Play(makeJob(t, c).Program, play.Options{Cost: func(x *workload.Call) units.Time { return units.Microsecond }})
+		r, err := play.Play(makeJob(t, c).Program(), play.Options{Cost: func(x *workload.Call) units.Time { return units.Microsecond }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -363,16 +363,19 @@ func TestAny(t *testing.T) {
 			}
 			return
 		}
-		if err := j.Program.Lint(); err != nil {
+		if err := j.Program().Lint(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := play.Play(j.Program, play.Options{}); err != nil {
+		if _, err := play.Play(j.Program(), play.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		equal(t, &c, j)
-		text := j.Program.Format()
-		if again, err := Make(c); err != nil || again.Program.Format() != text {
+		text := j.Program().Format()
+		if again, err := Make(c); err != nil || again.Program().Format() != text {
 			t.Fatalf("differs: %v", err)
+		}
+		if p, err := workload.Parse(j.Folded.Format(), "t"); err != nil || p.Format() != text || issuedBy(p) != issuedBy(j.Program()) || j.Folded.Format() != text {
+			t.Fatalf("its text is another job: %v\n%s", err, text)
 		}
 	})
 }
@@ -380,9 +383,9 @@ func TestAny(t *testing.T) {
 // equal checks that ranks of a stage compute equally.
 func equal(t *rapid.T, c *Config, j *Job) {
 	perStage := c.TP * c.CP * c.DP
-	totals := make([]units.Time, j.Program.Ranks())
+	totals := make([]units.Time, j.Program().Ranks())
 	for r := range totals {
-		for _, s := range j.Program.Lists[j.Program.Of[r]].Steps {
+		for _, s := range j.Program().Lists[j.Program().Of[r]].Steps {
 			if s.Kind == workload.Compute {
 				totals[r] += s.Time
 			}
@@ -399,15 +402,29 @@ func TestScale(t *testing.T) {
 	for _, stage := range []int{0, 2, 3} {
 		c := small()
 		c.TP, c.DP, c.FSDP, c.GlobalBatch = 2, 2, stage, 8
-		large, err := transform.DataParallel(makeJob(t, c).Program, 4)
+		large, err := transform.DataParallel(makeJob(t, c).Program(), 4)
 		if err != nil {
 			t.Fatal(err)
 		}
 		c.DP, c.GlobalBatch = 4, 16
-		if got, want := issued(large), issued(makeJob(t, c).Program); got != want {
+		if got, want := issued(large), issued(makeJob(t, c).Program()); got != want {
 			t.Errorf("ZeRO %d: scaled\n%s\nmade\n%s", stage, got, want)
 		}
 	}
+}
+
+// issuedBy are the calls of all ranks.
+func issuedBy(p *workload.Program) string {
+	var b strings.Builder
+	for r, at := range p.Of {
+		for i := range p.Lists[at].Steps {
+			if s := &p.Lists[at].Steps[i]; s.Kind == workload.Issue {
+				c := &p.Calls[s.Call]
+				fmt.Fprintln(&b, r, i, p.Comms[c.Comm].Name, c.Func, c.Count, c.Peer, s.Deps)
+			}
+		}
+	}
+	return b.String()
 }
 
 // issued are the calls of the first rank.

@@ -38,6 +38,7 @@ func (p *parts) job() (*Job, error) {
 		err = p.recorded(j)
 	case len(p.native) > 0:
 		j.Program, j.Format = p.native[0], Native
+		j.Meta.GPU = cmp.Or(j.Program.GPU.Name, j.Meta.GPU)
 	case len(p.calls) > 0:
 		j.Program, j.Format = p.calls[0].Program(), Calls
 		j.Meta.NCCL = p.calls[0].NCCL

@@ -69,13 +69,13 @@ func (r *rank) assign(sized []Sized) {
 		}
 	}
 	if lost > 0 {
-		r.note("%d kernels of NCCL have no sizes; they take their recorded time and wait for no other rank; give the Flight Recorder's dump or the log with COLL lines beside the recording", lost)
+		r.note("%d kernels of NCCL have no sizes; they are communication of their recorded time, and wait for no other rank; give the Flight Recorder's dump or the log with COLL lines beside the recording", lost)
 	}
 	if taken > 0 {
 		r.note("the sizes of %d kernels of NCCL are from another recording", taken)
 	}
 	if foreign > 0 {
-		r.note("%d kernels of other communication libraries keep their recorded times", foreign)
+		r.note("%d kernels of other communication libraries are communication of their recorded times", foreign)
 	}
 }
 

@@ -255,7 +255,7 @@ func (t *workTable) add(r *rank, g *gpuOp) int32 {
 	if !known {
 		sms := int32(cmp.Or(r.t.SMs, 132))
 		per := perSM(o)
-		t.p.Works = append(t.p.Works, workload.Work{Name: name, Blocks: o.Blocks, PerSM: per, Persistent: o.Blocks > 0 && per == 1 && o.Blocks <= sms})
+		t.p.Works = append(t.p.Works, workload.Work{Name: name, Blocks: o.Blocks, PerSM: per, Comm: o.Class == kineto.NCCL || o.Class == kineto.Foreign, Persistent: o.Blocks > 0 && per == 1 && o.Blocks <= sms})
 		i = int32(len(t.p.Works))
 		t.index[global] = i
 	}

@@ -3,6 +3,8 @@ package transform
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/workload"
@@ -14,7 +16,7 @@ import (
 // ranks of an FSDP group hold shrinks with their number, rounded up. Groups that
 // recordings do not describe are data parallel when they have all ranks.
 func DataParallel(p *workload.Program, n int) (*workload.Program, error) {
-	s := scaler{p: p, q: &workload.Program{Works: slices.Clone(p.Works)}, w: int32(len(p.Of))}
+	s := scaler{p: p, q: &workload.Program{Works: slices.Clone(p.Works), GPU: p.GPU}, w: int32(len(p.Of))}
 	size := 0
 	for i := range p.Comms {
 		if s.spans(int32(i)) {
@@ -30,6 +32,9 @@ func DataParallel(p *workload.Program, n int) (*workload.Program, error) {
 		return clone(p), nil
 	}
 	s.k = int32(n / size)
+	if !slices.ContainsFunc(p.Comms, func(c workload.Comm) bool { return c.Kind == workload.FSDP }) {
+		s.q.Memory = p.Memory // what FSDP divides is less on each of more ranks
+	}
 	s.comms()
 	shared := true // every call is on a communicator of all replicas
 	for i := range p.Calls {
@@ -39,14 +44,16 @@ func DataParallel(p *workload.Program, n int) (*workload.Program, error) {
 	if shared {
 		replicas = 1
 	}
+	s.alone()
 	for j := range replicas {
 		s.replica(j)
 	}
+	s.together(replicas)
 	for j := range s.k {
 		for r := range p.Of {
 			i := p.Of[r]
 			if !shared {
-				i += j * int32(len(p.Lists))
+				i = i*s.k + j
 			}
 			s.q.Of = append(s.q.Of, i)
 			if p.Factor != nil {
@@ -64,6 +71,7 @@ type scaler struct {
 	w    int32 // ranks of the job as it is
 	k    int32 // replicas
 	span []int32
+	rank []int32 // by list: its only rank, -1 for several or none
 	own  []int32 // first of the communicators that exist once a replica; -1 for those that span only
 }
 
@@ -128,6 +136,32 @@ func (s *scaler) comms() {
 	}
 }
 
+// alone finds the lists of one rank.
+func (s *scaler) alone() {
+	s.rank = slices.Repeat([]int32{-1}, len(s.p.Lists))
+	seen := make([]bool, len(s.p.Lists))
+	for r, i := range s.p.Of {
+		if s.rank[i] = int32(r); seen[i] {
+			s.rank[i] = -1
+		}
+		seen[i] = true
+	}
+}
+
+// together puts the lists of all replicas that were one list side by side, where a text has them as one.
+func (s *scaler) together(replicas int32) {
+	n := int32(len(s.p.Lists))
+	lists := make([]workload.List, len(s.q.Lists))
+	for at := range s.q.Lists {
+		lists[int32(at)%n*replicas+int32(at)/n] = s.q.Lists[at]
+	}
+	s.q.Lists = lists
+	for i := range s.q.Marks {
+		m := &s.q.Marks[i]
+		m.List = m.List%n*replicas + m.List/n
+	}
+}
+
 // replica writes the lists and calls of a replica.
 func (s *scaler) replica(j int32) {
 	base := int32(len(s.q.Calls))
@@ -150,7 +184,11 @@ func (s *scaler) replica(j int32) {
 	lists := int32(len(s.q.Lists))
 	for i := range s.p.Lists {
 		l := workload.List{Name: s.p.Lists[i].Name, Steps: slices.Clone(s.p.Lists[i].Steps)}
-		if j > 0 {
+		switch r := s.rank[i]; {
+		case j == 0:
+		case r >= 0 && strings.HasSuffix(l.Name, strconv.Itoa(int(r))): // named by its rank
+			l.Name = strings.TrimSuffix(l.Name, strconv.Itoa(int(r))) + strconv.Itoa(int(r+j*s.w))
+		default:
 			l.Name = fmt.Sprintf("%s@%d", l.Name, j)
 		}
 		for k := range l.Steps {

@@ -39,6 +39,8 @@ func buckets(p *workload.Program, s Spec) (notes []string, err error) {
 		overlapped = overlapped || r.overlap
 	}
 	switch {
+	case len(found) == 0 && slices.ContainsFunc(p.Comms, func(c workload.Comm) bool { return c.Kind == workload.FSDP }):
+		return nil, &Error{setting, "the recording is of FSDP, which reduces gradients unit by unit and has no buckets", ofFSDP}
 	case len(found) == 0:
 		return nil, &Error{setting, "the recording has no all_reduce of gradients: none is of a data parallel group and beside other work", "give a recording of DDP, or make one with workload gen --dp"}
 	case !overlapped && !s.NoSync:

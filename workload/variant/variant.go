@@ -64,6 +64,10 @@ type Spec struct {
 	Skew []float64
 }
 
+// ofFSDP says what there is for FSDP: a recording has its units as they were, and not what each holds and
+// when its memory is free, which decide what else is possible.
+const ofFSDP = "units, prefetch, reshard_after_forward and hybrid sharding of FSDP cannot be changed in a recording: workload gen --fsdp 2 or 3 with --prefetch N makes such jobs, --scale dp=N makes a recorded group larger"
+
 // maxMicrobatches bounds what a typing error could ask for.
 const maxMicrobatches = 4096
 
@@ -103,7 +107,7 @@ func Parse(settings []string) (s Spec, err error) {
 				return s, err
 			}
 		default:
-			return s, bad("not known", "write bucket=25MB, no-sync, schedule=gpipe|1f1b, microbatches=4 or skew=40,30,20,10")
+			return s, bad("not known", "write bucket=25MB, no-sync, schedule=gpipe|1f1b, microbatches=4 or skew=40,30,20,10; "+ofFSDP)
 		}
 	}
 	if s.Bucket > 0 && s.NoSync {
@@ -143,6 +147,9 @@ func (s *Spec) Any() bool {
 // error is an *Error.
 func Apply(p *workload.Program, s Spec) (q *workload.Program, notes []string, err error) {
 	q = separate(p)
+	if s.Schedule != AsRecorded || s.Microbatches > 0 {
+		q.Memory = workload.Memory{} // of activations there are more or fewer at a time
+	}
 	if s.Skew != nil {
 		if err := skew(q, s.Skew); err != nil {
 			return nil, nil, err

@@ -149,11 +149,12 @@ func pipeline(t *testing.T, c gen.Config, comms int) *workload.Program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range j.Program.Calls {
-		j.Program.Calls[i].Comm = min(j.Program.Calls[i].Comm, int32(comms-1))
+	p := j.Program()
+	for i := range p.Calls {
+		p.Calls[i].Comm = min(p.Calls[i].Comm, int32(comms-1))
 	}
-	j.Program.Comms = j.Program.Comms[:comms]
-	return j.Program
+	p.Comms = p.Comms[:comms]
+	return p
 }
 
 // TestPipelines: a schedule made of another, and of fewer or more microbatches, takes
@@ -199,7 +200,7 @@ func TestSkew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := j.Program
+	p := j.Program()
 	for i := range p.Lists { // long enough that nothing is as short as a kernel can be
 		for k := range p.Lists[i].Steps {
 			p.Lists[i].Steps[k].Time *= 1000

@@ -36,6 +36,7 @@ type flags struct {
 	faults   []string
 	try      []string
 	write    string
+	host     string // of a job
 	tuner    string
 	within   time.Duration
 }
@@ -56,7 +57,7 @@ func Command(a *cli.App) *cobra.Command {
 	var f flags
 	c := &cobra.Command{Use: "advise OP|JOB", Short: "Say which NCCL settings make an operation or a job faster",
 		Long: `advise simulates an operation, or a job that workload show reads (its host as
-recorded), under settings that a user of NCCL may set: algorithm, protocol, channels,
+--host says), under settings that a user of NCCL may set: algorithm, protocol, channels,
 threads, buffers and chunks, NVLS, PXN, cross-NIC, queue pairs, GPUDirect and
 sockets. It prints those that gain 3 % or more, at which sizes, how uncertain the
 gain is, and the line to write. --try adds settings of yours; NCCL_TOPO_FILE=FILE is
@@ -74,7 +75,7 @@ Sizes are ` + least + ` to ` + most + `, factor 4, unless options say otherwise.
   simccl advise all_reduce --topo dgx-h100 --nodes 2 --sizes 1M --tuner tuner.csv --json`,
 		Args: cli.Exactly("OP|JOB"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			q, err := f.request(a, args[0])
+			q, err := f.request(cmd.Context(), a, args[0])
 			if err != nil {
 				return err
 			}
@@ -99,6 +100,7 @@ func (f *flags) register(c *cobra.Command) {
 	s.StringVarP(&f.typ, "datatype", "d", "float", "element type")
 	s.StringVarP(&f.op, "op", "o", "sum", "reduction: sum, prod, min, max or avg")
 	s.StringVar(&f.launch, "launch", "graph", "eager: one process a GPU, asynchronous launches; graph: device time alone")
+	s.StringVar(&f.host, "host", "recorded", "of a job, the host's time: recorded, ideal (none), unprofiled (estimated), auto (ideal, or unprofiled where the host is the limit) or a factor")
 	s.StringArrayVar(&f.faults, "fault", nil, "advise for a machine with a `FAULT`, as run has it; repeatable")
 	s.StringArrayVar(&f.try, "try", nil, "try `NCCL_K=V` too; repeatable")
 	s.DurationVar(&f.within, "max-time", most100, "try settings for so `LONG`, those that promise most first; 0: all of them")
@@ -107,7 +109,7 @@ func (f *flags) register(c *cobra.Command) {
 }
 
 // request is what the options say.
-func (f *flags) request(a *cli.App, what string) (advise.Request, error) {
+func (f *flags) request(ctx context.Context, a *cli.App, what string) (advise.Request, error) {
 	q := advise.Request{Options: a.Options(nil)}
 	var err error
 	if q.Spec, err = f.machine.Spec(a); err != nil {
@@ -122,7 +124,11 @@ func (f *flags) request(a *cli.App, what string) (advise.Request, error) {
 		if err != nil {
 			return q, err
 		}
-		q.Options = a.OptionsWith(job, []byte(j.Program.Format()))
+		p, err := f.hosted(ctx, a, j, q.Spec)
+		if err != nil {
+			return q, err
+		}
+		q.Options = a.OptionsWith(job, []byte(p.Format()))
 	}
 	q.Spec.Network.Faults = f.faults
 	q.Spec.Engine = scenario.Engine{Launch: f.launch, Jitter: "off"}

@@ -18,6 +18,7 @@ import (
 	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/units"
+	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/gen"
 	"github.com/spf13/cobra"
 )
@@ -177,9 +178,11 @@ type result struct {
 	Params       int64           `json:"params"`
 	Traffic      []gen.Traffic   `json:"traffic"`
 	Operations   []gen.Operation `json:"operations"`
-	Notes        []string        `json:"notes"`
-	Text         string          `json:"text,omitempty"` // where it went to standard output
-	Files        []string        `json:"files"`
+	// Memory is an estimate of what the fullest GPU holds.
+	Memory *workload.MemoryUse `json:"memoryBytesPerGpu"`
+	Notes  []string            `json:"notes"`
+	Text   string              `json:"text,omitempty"` // where it went to standard output
+	Files  []string            `json:"files"`
 }
 
 func run(a *cli.App, f *flags) error {
@@ -191,14 +194,17 @@ func run(a *cli.App, f *flags) error {
 	if err != nil {
 		return fail.Argument(err)
 	}
-	r := result{Ranks: j.Program.Ranks(), Microbatches: j.Microbatches, Params: j.Params, Traffic: j.Traffic, Operations: j.Operations, Notes: notes(&c, j), Files: []string{}}
+	r := result{Ranks: j.Folded.Ranks(), Microbatches: j.Microbatches, Params: j.Params, Traffic: j.Traffic, Operations: j.Operations, Memory: j.Folded.Memory.Use(c.GPU.Capacity), Notes: notes(&c, j), Files: []string{}}
+	if p := r.Memory.Problem(c.GPU.Name); p != "" {
+		r.Notes = append([]string{p}, r.Notes...)
+	}
 	if r.Notes == nil {
 		r.Notes = []string{}
 	}
 	if r.Traffic == nil {
 		r.Traffic = []gen.Traffic{}
 	}
-	text := j.Program.Format()
+	text := j.Folded.Format()
 	summary := a.Out
 	switch {
 	case f.out != "" && f.out != "-":
@@ -261,7 +267,7 @@ func used(j *gen.Job, name string) bool {
 
 // write prints the tables.
 func (r *result) write(to io.Writer) error {
-	fmt.Fprintf(to, "%d ranks, %d microbatches, %d parameters\n\n", r.Ranks, r.Microbatches, r.Params)
+	fmt.Fprintf(to, "%d ranks, %d microbatches, %d parameters\n%s\n\n", r.Ranks, r.Microbatches, r.Params, r.Memory)
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "group\tranks\tgroups\tcall\twhat\tbytes\tof\tcalls/rank\tbytes/rank\tsent/rank")
 	for _, t := range r.Traffic {

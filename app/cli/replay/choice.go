@@ -14,7 +14,6 @@ import (
 	"github.com/simccl/simccl/study/diff"
 	"github.com/simccl/simccl/study/replay"
 	"github.com/simccl/simccl/topo/builtin"
-	programs "github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/load"
 	"github.com/simccl/simccl/workload/variant"
 	"github.com/spf13/cobra"
@@ -40,7 +39,7 @@ func (f *choice) register(c *cobra.Command) {
 	f.machine.RegisterClass(c)
 	f.machine.RegisterNetwork(c)
 	c.Flags().StringVar(&f.fidelity, "fidelity", "share", "share (calls simulated once, sharing links and GPUs), step (all plans in one engine) or alpha (NCCL's formula)")
-	c.Flags().StringVar(&f.host, "host", "recorded", "the host's time: recorded, ideal (none), unprofiled (estimated), auto (ideal, or unprofiled where the host is the limit) or a factor")
+	c.Flags().StringVar(&f.host, "host", "", "the host's time: recorded, ideal (none), unprofiled (estimated), auto (ideal, or unprofiled where the host is the limit) or a factor (default recorded; of a profiler's recording on another machine or GPU auto)")
 	c.Flags().StringVar(&f.scale, "scale", "", "`dp=N`: data parallel groups of N ranks")
 	c.Flags().StringArrayVar(&f.slow, "straggler", nil, "`RANK=FACTOR`: compute of a rank takes that much longer; repeatable")
 	c.Flags().StringArrayVar(&f.variants, "variant", nil, "`K=V`: bucket=25MB, no-sync, schedule=gpipe|1f1b, microbatches=4 or skew=40,30,20,10; repeatable")
@@ -59,9 +58,9 @@ func (f *choice) options() (o replay.Options, err error) {
 		return o, fail.Usage("--network %s: a formula simulates no packets; write --fidelity share or step", f.machine.Network)
 	}
 	switch f.host {
-	case "recorded":
+	case hostRecorded:
 		o.Host = 1
-	case "ideal", "unprofiled", "auto":
+	case "", "ideal", hostUnprofiled, hostAuto:
 	default:
 		if o.Host, err = strconv.ParseFloat(f.host, 64); err != nil || !(o.Host >= 0 && o.Host <= 1000) {
 			return o, fail.Usage("--host %s: write recorded, ideal, unprofiled, auto or a factor from 0 to 1000", f.host)
@@ -90,7 +89,7 @@ func (f *choice) options() (o replay.Options, err error) {
 
 // unprofiled finds what the host takes without a profiler, where the flags ask for it.
 func (f *choice) unprofiled(j *load.Job, o *replay.Options) error {
-	if f.host != "unprofiled" {
+	if f.host != hostUnprofiled {
 		return nil
 	}
 	if o.Hosts, _ = replay.Unprofiled(j); o.Hosts == nil {
@@ -127,37 +126,45 @@ func (f *choice) gpus(j *load.Job) (from, to string) {
 	return from, to
 }
 
-// onGPU is the program on the GPU that computes.
-func (f *choice) onGPU(j *load.Job) (*programs.Program, *replay.Scaled, error) {
-	if f.gpu == "" {
-		return j.Program, nil, nil
-	}
-	from, to := f.gpus(j)
-	p, s, err := replay.OnGPU(j.Program, from, to)
+// all runs the job, and with the options of --vs. Where nothing asks for a host they all have one of a
+// kind, so that they compare.
+func (f *flags) all(cmd *cobra.Command, a *cli.App, j *load.Job) (first *outcome, list []replay.Versus, err error) {
+	r, err := f.prepare(a, j)
 	if err != nil {
-		return nil, nil, fmt.Errorf("--gpu %s: %w", f.gpu, err)
+		return nil, nil, err
 	}
-	return p, s, nil
-}
-
-// others runs the job with the options of --vs.
-func (f *flags) others(cmd *cobra.Command, a *cli.App, j *load.Job, first *replay.Report) (list []replay.Versus, err error) {
+	auto := r.elsewhere
+	var others []*ready
+	var words [][]string
 	for _, text := range f.versus {
 		own, err := shellwords.Split(text)
 		if err != nil {
-			return nil, fail.Argument(fmt.Errorf("--vs: %w", err))
+			return nil, nil, fail.Argument(fmt.Errorf("--vs: %w", err))
 		}
 		o, err := f.other(cmd, a, j, own)
 		if err != nil {
-			return nil, fmt.Errorf("--vs %s: %w", text, err)
+			return nil, nil, fmt.Errorf("--vs %s: %w", text, err)
 		}
-		list = append(list, first.Versus(strings.Join(own, " "), o.report))
+		auto = auto || o.elsewhere && o.host == ""
+		others, words = append(others, o), append(words, own)
 	}
-	return list, nil
+	r.settle(auto)
+	if first, err = r.run(cmd.Context()); err != nil {
+		return nil, nil, err
+	}
+	for i, o := range others {
+		o.settle(auto)
+		x, err := o.run(cmd.Context())
+		if err != nil {
+			return nil, nil, fmt.Errorf("--vs %s: %w", f.versus[i], err)
+		}
+		list = append(list, first.report.Versus(strings.Join(words[i], " "), x.report))
+	}
+	return first, list, nil
 }
 
-// other runs the job with words of options over those given.
-func (f *flags) other(cmd *cobra.Command, a *cli.App, j *load.Job, own []string) (o *outcome, err error) {
+// other prepares the job with words of options over those given.
+func (f *flags) other(cmd *cobra.Command, a *cli.App, j *load.Job, own []string) (r *ready, err error) {
 	var x choice
 	var env []string
 	sub := *a
@@ -179,13 +186,13 @@ func (f *flags) other(cmd *cobra.Command, a *cli.App, j *load.Job, own []string)
 			}
 		}
 		sub.Env = append(sub.Env, env...)
-		o, err = x.run(cmd.Context(), &sub, j)
+		r, err = x.prepare(&sub, j)
 		return err
 	}
 	x.register(c)
 	c.Flags().StringArrayVar(&env, "env", nil, "")
 	c.SetArgs(append(given(cmd, c), own...))
-	return o, c.ExecuteContext(cmd.Context())
+	return r, c.ExecuteContext(cmd.Context())
 }
 
 // given are the options of a command that another one has too, as words.

@@ -4,11 +4,7 @@
 package replay
 
 import (
-	"cmp"
-	"context"
-	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/simccl/simccl/app/cli"
@@ -16,13 +12,8 @@ import (
 	"github.com/simccl/simccl/app/report/jobpage"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/newfile"
-	"github.com/simccl/simccl/job/timeline"
-	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/study/replay"
 	"github.com/simccl/simccl/trace/nccl"
-	programs "github.com/simccl/simccl/workload"
-	"github.com/simccl/simccl/workload/load"
-	"github.com/simccl/simccl/workload/transform"
 	"github.com/spf13/cobra"
 )
 
@@ -69,15 +60,6 @@ version such as 2.21.5 for --nccl-version.`,
 	return c
 }
 
-// outcome is a job that ran as a choice says.
-type outcome struct {
-	report *replay.Report
-	line   *timeline.Timeline
-	site   *scenario.Site
-	spec   scenario.Spec
-	rank   func(place int) string // what the rank at a place is called
-}
-
 func (f *flags) run(cmd *cobra.Command, a *cli.App, args []string) error {
 	for _, out := range []struct{ flag, name string }{{"--trace", f.trace}, {"--report", f.report}} {
 		if out.name != "" && !newfile.Possible(a.Path(out.name)) {
@@ -90,11 +72,7 @@ func (f *flags) run(cmd *cobra.Command, a *cli.App, args []string) error {
 	}
 	defer nccl.CollectOften()() // what a large job holds stays until the end
 	f.observe = f.trace != ""
-	o, err := f.choice.run(cmd.Context(), a, j)
-	if err != nil {
-		return err
-	}
-	list, err := f.others(cmd, a, j, o.report)
+	o, list, err := f.all(cmd, a, j)
 	if err != nil {
 		return err
 	}
@@ -135,108 +113,4 @@ func (f *flags) page(a *cli.App, args []string, o *outcome, list []replay.Versus
 	}
 	a.Wrote(f.report, "open it in a browser")
 	return nil
-}
-
-// run runs the job as the choice says. With --host auto a job whose GPUs turn out to wait
-// for the host runs again, with the host as it is estimated.
-func (f *choice) run(ctx context.Context, a *cli.App, j *load.Job) (*outcome, error) {
-	o, err := f.options()
-	if err != nil {
-		return nil, err
-	}
-	if j, err = f.vary(j); err != nil {
-		return nil, err
-	}
-	if err := f.unprofiled(j, &o); err != nil {
-		return nil, err
-	}
-	out, err := f.simulate(ctx, a, j, o)
-	if err != nil || f.host != "auto" || out.report.Limit != replay.LimitHost {
-		return out, err
-	}
-	o.Hosts, _ = replay.Unprofiled(j)
-	quiet := *a // the line on the machine is out
-	quiet.Err = io.Discard
-	return f.simulate(ctx, &quiet, j, o)
-}
-
-// simulate runs the job with these options.
-func (f *choice) simulate(ctx context.Context, a *cli.App, j *load.Job, o replay.Options) (*outcome, error) {
-	p, scaled, err := f.onGPU(j)
-	if err == nil {
-		p, err = replay.Change(p, o)
-	}
-	if err == nil && f.place != "" {
-		p, o.At, err = replay.Place(p, f.place)
-	}
-	if err != nil {
-		return nil, fail.Argument(err)
-	}
-	out := &outcome{rank: func(place int) string { return fmt.Sprintf("rank %d", place) }}
-	if o.At != nil {
-		ranks := make([]int, len(o.At))
-		for r, place := range o.At {
-			ranks[place] = r
-		}
-		out.rank = func(place int) string { return fmt.Sprintf("rank %d", ranks[place]) }
-	}
-	if out.spec, err = f.spec(a, j, p.Ranks()); err != nil {
-		return nil, err
-	}
-	if out.site, err = scenario.Load(&out.spec, a.Options(nil)); err != nil {
-		return nil, cli.AsFlags(err)
-	}
-	m, err := out.site.Session(&out.spec)
-	if err != nil {
-		return nil, cli.AsFlags(err)
-	}
-	r, res, err := replay.Run(ctx, j, p, m, o)
-	var wrong *programs.Problem
-	if errors.As(err, &wrong) {
-		return nil, fail.Input(err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	out.report, out.line = r, timeline.Of(res)
-	if r.GPU = scaled; scaled != nil {
-		r.Notes = append(r.Notes, scaled.String())
-	} else if f.machine.Topo != "" && j.Meta.GPU != "" {
-		r.Notes = append(r.Notes, fmt.Sprintf("computing takes what it took on %s; --gpu NAME scales it", j.Meta.GPU))
-	}
-	var unknown *transform.Error
-	if err := r.Free(ctx, p, m, o, f.ideal); errors.As(err, &unknown) {
-		return nil, fail.Argument(fmt.Errorf("--ideal: %w", err))
-	} else if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
-// spec is the machine that the flags name, or that of the recording.
-func (f *choice) spec(a *cli.App, j *load.Job, ranks int) (scenario.Spec, error) {
-	spec, err := f.machine.Spec(a)
-	if err != nil {
-		return spec, err
-	}
-	if f.machine.NCCL == "" && f.machine.LibNCCL == "" && j.Meta.NCCL != "" {
-		spec.NCCL.Version = a.Recorded(j.Meta.NCCL)
-	}
-	if f.machine.Topo != "" || f.machine.Nodes != 0 {
-		return spec, nil
-	}
-	meta := j.Meta
-	if f.gpu != "" { // the machine is that of the GPUs which compute
-		_, to := f.gpus(j)
-		meta.GPU = cmp.Or(replay.MachineName(to), meta.GPU)
-	}
-	note, err := replay.Machine(&spec, &meta, ranks)
-	if err != nil {
-		return spec, cli.AsFlags(err)
-	}
-	if meta.GPU != j.Meta.GPU {
-		note = strings.Replace(note, "the recording's "+meta.GPU, "--gpu", 1)
-	}
-	fmt.Fprintf(a.Err, "simccl: %s\n", note)
-	return spec, nil
 }

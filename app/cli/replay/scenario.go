@@ -20,14 +20,22 @@ func Scenario(cmd *cobra.Command, a *cli.App, spec scenario.Spec, placed func(er
 			return fail.Usage("--%s: the scenario has a job, which has no table of sizes; leave it out", name)
 		}
 	}
-	res, err := scenario.RunJob(cmd.Context(), spec, a.Options(nil))
+	j, err := scenario.PrepareJob(spec, a.Options(nil))
 	if err != nil {
 		return placed(err)
 	}
+	job := &load.Job{Program: j.Program, Meta: load.MetaInfo{GPU: j.Program.GPU.Name}}
+	r, res, err := replay.Run(cmd.Context(), job, j.Program, j.Machine, replay.Options{Fidelity: j.Options.Fidelity, Host: 1, Observe: j.Options.Observe})
+	if err != nil {
+		return placed(err)
+	}
+	r.On(j.Site, j.Scaled, j.Note)
 	if spec.Outputs.Trace != "" {
+		if err := j.Site.TraceJob(&spec, a.Options(nil), res); err != nil {
+			return placed(err)
+		}
 		a.WroteOf(spec.Outputs.Trace, "a timeline, ", "open it in https://ui.perfetto.dev")
 	}
-	r := replay.Summary(&load.Job{Program: res.Program}, res, replay.Options{Fidelity: res.Fidelity, Host: 1})
 	if a.JSON {
 		return a.PrintJSON(r)
 	}

@@ -61,10 +61,20 @@ func some(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// Read reads the files that arguments name.
+// stdin is the name of standard input.
+const stdin = "-"
+
+// Read reads the files that arguments name, - is standard input.
 func Read(a *cli.App, args []string, f Flags) (*load.Job, error) {
 	var files []load.File
-	for _, name := range args {
+	for i, name := range args {
+		if name == stdin {
+			if slices.Contains(args[:i], stdin) {
+				return nil, fail.Usage("-: standard input is read once; leave one out")
+			}
+			files = append(files, load.File{Name: stdin, Open: func() (io.ReadCloser, error) { return io.NopCloser(os.Stdin), nil }})
+			continue
+		}
 		info, err := os.Stat(a.Path(name))
 		if err != nil {
 			return nil, fail.Input(err)

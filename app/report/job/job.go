@@ -117,7 +117,7 @@ func (s *Summary) times(p *workload.Program) {
 				s.Calls++
 			case st.Kind == workload.Compute && workload.OnHost(st.Stream):
 				host += us(st.Time) * float64(ranks[i])
-			case st.Kind == workload.Compute:
+			case st.Kind == workload.Compute && !p.Communicates(st):
 				compute += us(st.Time) * float64(ranks[i])
 			}
 		}

@@ -30,7 +30,7 @@ var classes = []struct{ class, name string }{{"kgreen", "compute"}, {"kblue", "e
 
 // css is what the page has beside the common style.
 const css = ".stack { align-items: center; display: flex; height: 16px; min-width: 260px } .stack i { display: block; height: 100% } .stack i.thin { height: 4px } .off { background: none; border-bottom: 1px dashed var(--edge); fill: none }\n" +
-	"td.wide2 { min-width: 320px; width: 60% }"
+	".hid { opacity: .35 } td.wide2 { min-width: 320px; width: 60% }"
 
 // shown bounds the rows of the page's tables.
 const (

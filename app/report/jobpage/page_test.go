@@ -61,6 +61,41 @@ func TestPageStandsAlone(t *testing.T) {
 	}
 }
 
+// TestHiddenCalls: a call beside which the GPU computes has another colour than one that is exposed, and the
+// legend says which; what was recorded with another host, or elsewhere, is no error of the simulation.
+func TestHiddenCalls(t *testing.T) {
+	p, err := workload.Parse("workload 1\nranks 2\ncomm dp *\nlist a 0-1\n  compute 0 1500000000\n  call 1 dp all_reduce float sum 64\n", "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := streams.Run(context.Background(), &streams.Input{Program: p, Costs: []streams.Cost{{Time: 2 * units.Millisecond}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorded := 71793.0
+	rep := &replay.Report{Ranks: 2, IterationUs: 2000, RecordedUs: &recorded, RecordedAs: "with the host that the profiler slowed", BoundUs: 1500}
+	page := &Page{Report: rep, Timeline: timeline.Of(&session.Result{Result: r, Program: p, Calls: make([]session.Call, 1)}), Rank: func(int) string { return "rank" }}
+	var b bytes.Buffer
+	if err := page.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	text := b.String()
+	if n := strings.Count(text, `<rect class="kblue hid"`); n != 2 {
+		t.Errorf("%d hidden calls, want one of each rank", n)
+	}
+	if n := strings.Count(text, `<rect class="kblue" `); n < 2 {
+		t.Errorf("%d exposed ones", n)
+	}
+	for _, want := range []string{"communication that compute hides", "2.000 ms an iteration; at least 1.500. The recording took 71.793 with the host that the profiler slowed"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in the page", want)
+		}
+	}
+	if strings.Contains(text, "-97.2 %") {
+		t.Error("what was recorded with another host is an error of 97 %")
+	}
+}
+
 // TestManySlices: kernels that cannot be seen apart are one slice.
 func TestManySlices(t *testing.T) {
 	var list []timeline.Slice

@@ -10,10 +10,14 @@ import (
 func (p *Page) summary() (answer string, tiles []html.Tile) {
 	r := p.Report
 	answer = ms(r.IterationUs) + " ms an iteration"
-	if r.RecordedUs != nil && *r.RecordedUs > 0 {
-		answer += fmt.Sprintf(", recorded %s (%+.1f %%)", ms(*r.RecordedUs), 100*(r.IterationUs / *r.RecordedUs - 1))
+	switch {
+	case r.RecordedUs == nil || *r.RecordedUs <= 0:
+		answer += "; at least " + ms(r.BoundUs)
+	case r.RecordedAs != "":
+		answer += fmt.Sprintf("; at least %s. The recording took %s", ms(r.BoundUs), r.Recorded())
+	default:
+		answer += fmt.Sprintf(", recorded %s; at least %s", r.Recorded(), ms(r.BoundUs))
 	}
-	answer += "; at least " + ms(r.BoundUs)
 	all := max(r.IterationUs, 1e-9)
 	part := func(name string, us float64, note string) {
 		tiles = append(tiles, html.Tile{Name: name, Value: fmt.Sprintf("%.1f %%", 100*us/all), Note: fmt.Sprintf("%s ms a rank, %s", ms(us), note)})

@@ -17,8 +17,11 @@ const (
 	row         = 18.0
 )
 
+// hidden is the colour of calls beside which the GPU computes: that of others, pale.
+const hidden = "kblue hid"
+
 // classOf is the colour of a slice.
-var classOf = map[timeline.SliceKind]string{timeline.Computes: "kgreen", timeline.Moves: "kblue", timeline.Waits: "kgrey", timeline.Hosts: "kolive", timeline.Queues: "kgrey"}
+var classOf = map[timeline.SliceKind]string{timeline.Computes: "kgreen", timeline.Moves: "kblue", timeline.Hides: hidden, timeline.Waits: "kgrey", timeline.Hosts: "kolive", timeline.Queues: "kgrey"}
 
 // timeline draws one iteration: the first ranks, a row a stream, and the critical path.
 // Slices of one kind that are too near to be seen apart are drawn as one.
@@ -70,8 +73,9 @@ func (w *writer) timeline() {
 			break
 		}
 		heading(w.p.Rank(place))
+		computing := t.Computing(place, apart)
 		for _, st := range streams {
-			lane(timeline.StreamName(st), t.Slices(place, st))
+			lane(timeline.StreamName(st), timeline.Hide(t.Slices(place, st), computing))
 		}
 	}
 	w.Section("timeline", "One iteration")
@@ -80,7 +84,7 @@ func (w *writer) timeline() {
 		w.raw("; %d more ranks are in the file of --trace", left)
 	}
 	w.raw(". Kernels that follow each other closer than the drawing shows are one.</p>\n")
-	w.key("")
+	w.key(fmt.Sprintf(`<span><i class="%s"></i>communication that compute hides</span>`, hidden))
 	w.raw(`<div class="wide" tabindex="0" role="region" aria-label="Timeline"><svg class="time" viewBox="0 0 %g %.0f" style="min-width:%gpx" role="img" aria-label="timeline">`, width, y+8, width)
 	span := float64(to-from) / float64(units.Millisecond)
 	step := html.Step(span / 8)

@@ -1,5 +1,5 @@
-// Package datasheet has what NVIDIA states of its GPUs: the rate of matrix products
-// and of device memory. They are peaks, not what kernels reach.
+// Package datasheet has what NVIDIA states of its GPUs: the rate of matrix products,
+// the rate and size of device memory. They are peaks, not what kernels reach.
 //
 // What it must not know: machines, jobs.
 //
@@ -7,7 +7,8 @@
 // H20, GH200, B200, GB200, B300, GB300) and the Ada whitepaper of the RTX 4090; rates
 // of dense BF16 with FP32 accumulation, on V100 of FP16 and, having no TF32, of FP32. Of
 // boards of several GPUs it is a GPU's part (HGX B200 and B300: 36 PFLOPS with sparsity
-// on eight). Memory of GH200 is that with HBM3.
+// on eight). Memory of GH200 is that with HBM3, of V100 the larger
+// one of two.
 package datasheet
 
 import "strings"
@@ -19,20 +20,26 @@ type GPU struct {
 	Single float64 // TFLOP/s of dense matrix products of 32-bit numbers in TF32
 	Memory float64 // GB/s of device memory, read and written
 	Link   float64 // GB/s in one direction to other GPUs: NVLink, or PCIe where there is none
+	// Capacity is the device memory in GB as data sheets count it: 2^30 bytes, of which the driver
+	// shows some percent less (80 GB of an H100 are 81559 MiB in nvidia-smi).
+	Capacity float64
 }
+
+// CapacityBytes is the device memory in bytes.
+func (g *GPU) CapacityBytes() int64 { return int64(g.Capacity) << 30 }
 
 // gpus are looked through in order: the first whose words all occur in a name.
 var gpus = []struct {
 	words string
 	GPU
 }{
-	{"gb300", GPU{"GB300", 2500, 1250, 8000, 900}}, {"gb200", GPU{"GB200", 2500, 1250, 8000, 900}}, {"gh200", GPU{"GH200", 989.4, 494.7, 4000, 450}},
-	{"b300", GPU{"B300", 2250, 1125, 8000, 900}}, {"b200", GPU{"B200", 2250, 1125, 8000, 900}},
-	{"h200", GPU{"H200", 989.4, 494.7, 4800, 450}}, {"h20", GPU{"H20", 148, 74, 4000, 450}}, {"h800 pcie", GPU{"H800 PCIe", 756, 378, 2000, 200}}, {"h800", GPU{"H800", 989.4, 494.7, 3350, 200}},
-	{"h100 pcie", GPU{"H100 PCIe", 756, 378, 2000, 300}}, {"h100 nvl", GPU{"H100 NVL", 835.5, 417.5, 3900, 300}}, {"h100", GPU{"H100", 989.4, 494.7, 3350, 450}},
-	{"a800", GPU{"A800", 312, 156, 2039, 200}}, {"a100 80gb pcie", GPU{"A100 80GB PCIe", 312, 156, 1935, 300}}, {"a100 pcie", GPU{"A100 PCIe", 312, 156, 1555, 300}},
-	{"a100 40gb", GPU{"A100 40GB", 312, 156, 1555, 300}}, {"a100", GPU{"A100", 312, 156, 2039, 300}},
-	{"v100", GPU{"V100", 125, 15.7, 900, 150}}, {"l40s", GPU{"L40S", 362, 183, 864, 32}}, {"l4", GPU{"L4", 121, 60, 300, 32}}, {"4090", GPU{"RTX 4090", 165.2, 82.6, 1008, 32}}, {"a10g", GPU{"A10G", 70, 35, 600, 32}},
+	{"gb300", GPU{"GB300", 2500, 1250, 8000, 900, 279}}, {"gb200", GPU{"GB200", 2500, 1250, 8000, 900, 186}}, {"gh200", GPU{"GH200", 989.4, 494.7, 4000, 450, 96}},
+	{"b300", GPU{"B300", 2250, 1125, 8000, 900, 270}}, {"b200", GPU{"B200", 2250, 1125, 8000, 900, 180}},
+	{"h200", GPU{"H200", 989.4, 494.7, 4800, 450, 141}}, {"h20", GPU{"H20", 148, 74, 4000, 450, 96}}, {"h800 pcie", GPU{"H800 PCIe", 756, 378, 2000, 200, 80}}, {"h800", GPU{"H800", 989.4, 494.7, 3350, 200, 80}},
+	{"h100 pcie", GPU{"H100 PCIe", 756, 378, 2000, 300, 80}}, {"h100 nvl", GPU{"H100 NVL", 835.5, 417.5, 3900, 300, 94}}, {"h100", GPU{"H100", 989.4, 494.7, 3350, 450, 80}},
+	{"a800", GPU{"A800", 312, 156, 2039, 200, 80}}, {"a100 80gb pcie", GPU{"A100 80GB PCIe", 312, 156, 1935, 300, 80}}, {"a100 pcie", GPU{"A100 PCIe", 312, 156, 1555, 300, 40}},
+	{"a100 40gb", GPU{"A100 40GB", 312, 156, 1555, 300, 40}}, {"a100", GPU{"A100", 312, 156, 2039, 300, 80}},
+	{"v100", GPU{"V100", 125, 15.7, 900, 150, 32}}, {"l40s", GPU{"L40S", 362, 183, 864, 32, 48}}, {"l4", GPU{"L4", 121, 60, 300, 32, 24}}, {"4090", GPU{"RTX 4090", 165.2, 82.6, 1008, 32, 24}}, {"a10g", GPU{"A10G", 70, 35, 600, 32, 24}},
 }
 
 // Find is the GPU of a name, as drivers and people write it: NVIDIA H100 80GB HBM3,
@@ -53,6 +60,27 @@ func Find(name string) (GPU, bool) {
 		}
 	}
 	return GPU{}, false
+}
+
+// devices are GPUs by the device of their PCI function, as the PCI ID database has them: boards of the
+// GPUs above.
+var devices = map[uint16]string{
+	0x1db1: "V100", 0x1db3: "V100", 0x1db4: "V100", 0x1db5: "V100", 0x1db6: "V100", 0x1db8: "V100",
+	0x20b0: "A100 40GB", 0x20b2: "A100", 0x20b5: "A100 80GB PCIe", 0x20f1: "A100 PCIe", 0x20f3: "A800", 0x20bd: "A800", 0x2237: "A10G",
+	0x26b9: "L40S", 0x27b8: "L4", 0x2684: "RTX 4090",
+	0x2321: "H100 NVL", 0x2322: "H800 PCIe", 0x2324: "H800", 0x2329: "H20", 0x232c: "H20", 0x2330: "H100", 0x2331: "H100 PCIe", 0x2335: "H200", 0x2342: "GH200",
+	0x2901: "B200", 0x2941: "GB200", 0x3182: "B300", 0x31c2: "GB300",
+}
+
+// nvidia is the vendor of PCI functions.
+const nvidia = 0x10de
+
+// Device is the GPU of a PCI function; false where it is not known.
+func Device(vendor, device uint64) (GPU, bool) {
+	if vendor != nvidia || device > 0xffff {
+		return GPU{}, false
+	}
+	return Find(devices[uint16(device)])
 }
 
 // FastestLink is the rate of the fastest links of all, in GB/s in one direction.

@@ -16,7 +16,7 @@ func TestFind(t *testing.T) {
 		}
 	}
 	for _, name := range Names() {
-		if g, ok := Find(name); !ok || g.Name != name || g.Matrix < g.Single || g.Single <= 0 || g.Memory <= 0 || g.Link <= 0 || g.Link > FastestLink() {
+		if g, ok := Find(name); !ok || g.Name != name || g.Matrix < g.Single || g.Single <= 0 || g.Memory <= 0 || g.Capacity < 20 || g.CapacityBytes() < 20<<30 || g.Link <= 0 || g.Link > FastestLink() {
 			t.Errorf("%s: %+v, %v", name, g, ok)
 		}
 	}

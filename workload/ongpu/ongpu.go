@@ -1,4 +1,7 @@
-package replay
+// Package ongpu makes a program's compute times for another GPU: an estimate by the rooflines of both.
+//
+// What it must not know: machines, formats, executors.
+package ongpu
 
 import (
 	"fmt"
@@ -37,11 +40,11 @@ func (s *Scaled) String() string {
 	return fmt.Sprintf("computing on %s instead of %s is an estimate: %.2f times as long; %.0f %% of its time by the peak of matrix products (%.2f), the rest by the rate of memory (%.2f), of NVIDIA's data sheets", s.To, s.From, s.Factor, 100*s.MatrixShare, s.Matrix, s.Memory)
 }
 
-// OnGPU scales what GPUs compute from one GPU to another: a computation whose
+// Scale makes what GPUs compute for another GPU: a computation whose
 // operations and bytes are known by its roofline, others by their kind, which their
 // names say: matrix products by the peak of tensor cores, all else by the rate of
 // memory. What has no name counts as a matrix product.
-func OnGPU(p *workload.Program, from, to string) (*workload.Program, *Scaled, error) {
+func Scale(p *workload.Program, from, to string) (*workload.Program, *Scaled, error) {
 	known := "write one of " + strings.Join(datasheet.Names(), ", ")
 	b, ok := datasheet.Find(to)
 	if !ok {
@@ -54,8 +57,16 @@ func OnGPU(p *workload.Program, from, to string) (*workload.Program, *Scaled, er
 	case !ok:
 		return nil, nil, &transform.Error{Problem: fmt.Sprintf("GPU %q is not known", from), Hint: known}
 	}
-	s := &Scaled{From: a.Name, To: b.Name, Matrix: a.Matrix / b.Matrix, Memory: a.Memory / b.Memory}
+	if p.GPU.Name != "" {
+		if of, ok := datasheet.Find(p.GPU.Name); !ok || of.Name != a.Name {
+			return nil, nil, &transform.Error{Problem: fmt.Sprintf("the times of the job are of %s, not of %s", p.GPU.Name, a.Name), Hint: "leave the first one out"}
+		}
+	}
+	s := &Scaled{From: a.Name, To: b.Name, Matrix: peak(&p.GPU, a) / peak(&p.GPU, b), Memory: a.Memory / b.Memory}
 	q := *p
+	if q.GPU.Name != "" {
+		q.GPU.Name = b.Name
+	}
 	q.Lists = slices.Clone(p.Lists)
 	uses := make([]float64, len(p.Lists))
 	for _, i := range p.Of {
@@ -66,7 +77,7 @@ func OnGPU(p *workload.Program, from, to string) (*workload.Program, *Scaled, er
 		q.Lists[i].Steps = slices.Clone(p.Lists[i].Steps)
 		for k := range q.Lists[i].Steps {
 			x := &q.Lists[i].Steps[k]
-			if x.Kind != workload.Compute || workload.OnHost(x.Stream) {
+			if x.Kind != workload.Compute || workload.OnHost(x.Stream) || p.Communicates(x) {
 				continue
 			}
 			f, product := s.factor(p, x, a, b)
@@ -85,6 +96,27 @@ func OnGPU(p *workload.Program, from, to string) (*workload.Program, *Scaled, er
 	return &q, s, nil
 }
 
+// peak is the rate of matrix products that a job's times are of, in TFLOP/s.
+func peak(made *workload.GPU, g datasheet.GPU) float64 {
+	if made.Efficiency > 0 && made.Type.Size() > 2 {
+		return g.Single
+	}
+	return g.Matrix
+}
+
+// roof is what a computation takes by the roofline of a GPU, in microseconds, at the efficiencies that
+// the job was made with or else at the peaks, and whether its matrix product bounds it: the longer of
+// the product's operations and bytes, then what is done element by element beside it.
+func roof(made *workload.GPU, w *workload.Work, g datasheet.GPU) (us float64, product bool) {
+	e, m, overhead := 1.0, 1.0, 0.0
+	if made.Efficiency > 0 {
+		e, m, overhead = made.Efficiency, made.MemoryEfficiency, made.Overhead.Micros()
+	}
+	extra := min(w.Extra, w.Bytes)
+	flops, bytes := float64(w.FLOPs)/(peak(made, g)*e)/1e6, float64(w.Bytes-extra)/(g.Memory*m)/1e3
+	return max(flops, bytes) + float64(extra)/(g.Memory*m)/1e3 + overhead, flops >= bytes
+}
+
 // factor is by how much longer a step takes, and whether matrix products limit it on
 // the first GPU.
 func (s *Scaled) factor(p *workload.Program, x *workload.Step, a, b datasheet.GPU) (float64, bool) {
@@ -93,13 +125,14 @@ func (s *Scaled) factor(p *workload.Program, x *workload.Step, a, b datasheet.GP
 	}
 	w := &p.Works[x.Work-1]
 	if w.FLOPs > 0 && w.Bytes > 0 {
-		roof := func(g datasheet.GPU) (t float64, product bool) {
-			m, d := float64(w.FLOPs)/g.Matrix/1e6, float64(w.Bytes)/g.Memory/1e3 // microseconds
-			return max(m, d), m >= d
-		}
-		old, product := roof(a)
-		now, _ := roof(b)
+		old, product := roof(&p.GPU, w, a)
+		now, _ := roof(&p.GPU, w, b)
 		return now / old, product
+	}
+	if made := &p.GPU; made.Efficiency > 0 && w.Bytes > 0 {
+		old, _ := roof(made, w, a)
+		now, _ := roof(made, w, b)
+		return now / old, false
 	}
 	if product := w.FLOPs > 0 || w.Bytes == 0 && (w.Name == "" || products().MatchString(w.Name)); product {
 		return s.Matrix, true

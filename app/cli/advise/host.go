@@ -1,0 +1,67 @@
+package advise
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/study/replay"
+	"github.com/simccl/simccl/workload"
+	"github.com/simccl/simccl/workload/load"
+)
+
+// hosted is the job with the host that --host asks for. As it was recorded, a line says where the profiler's
+// host is what the job waits for, which no setting of NCCL changes.
+func (f *flags) hosted(ctx context.Context, a *cli.App, j *load.Job, spec scenario.Spec) (*workload.Program, error) {
+	o := replay.Options{Host: 1}
+	switch f.host {
+	case "recorded", "auto":
+		if j.Rebuilt == nil {
+			return j.Program, nil
+		}
+		spec.Workload = scenario.Workload{}
+		opt := a.Options(nil)
+		opt.Warn = nil // advise says it
+		site, err := scenario.Load(&spec, opt)
+		if err != nil {
+			return nil, cli.AsFlags(err)
+		}
+		m, err := site.Session(&spec)
+		if err != nil {
+			return nil, cli.AsFlags(err)
+		}
+		if f.host == "auto" {
+			if o, err = replay.Auto(ctx, j, m, o); err != nil {
+				return nil, err
+			}
+			break
+		}
+		r, err := replay.Short(ctx, j, m, o)
+		if err != nil {
+			return nil, err
+		}
+		if r.Limit != replay.LimitGPU {
+			fmt.Fprintln(a.Err, "simccl: the end of the job waits for the host as the profiler recorded it, which hides what settings of NCCL gain; --host auto advises for the host without one")
+		}
+		return j.Program, nil
+	case "ideal":
+		o.Host = 0
+	case "unprofiled":
+		if o.Hosts, _ = replay.Unprofiled(j); o.Hosts == nil {
+			return nil, fail.Usage("--host unprofiled: the job is no recording of a profiler; write recorded, ideal or a factor")
+		}
+	default:
+		var err error
+		if o.Host, err = strconv.ParseFloat(f.host, 64); err != nil || !(o.Host >= 0 && o.Host <= 1000) {
+			return nil, fail.Usage("--host %s: write recorded, ideal, unprofiled, auto or a factor from 0 to 1000", f.host)
+		}
+	}
+	p, err := replay.Change(j.Program, o)
+	if err != nil {
+		return nil, fail.Argument(err)
+	}
+	return p, nil
+}

@@ -1,0 +1,54 @@
+package replay
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/simccl/simccl/units"
+	"github.com/simccl/simccl/workload/load"
+	"github.com/simccl/simccl/workload/play"
+)
+
+// missed is the part of a recorded iteration by which a replay of it may be off and still be compared.
+// The recordings of docs/REPLAY.md are within 1 %.
+const missed = 0.15
+
+// buffered is the largest message, in bytes, that a sender does not wait with until it is received.
+const buffered = 32 << 20
+
+// Reproduced says in the first note where the recording is not reproduced: by this run, where it is the
+// job as it was recorded, or else by the recorded times of calls with nothing shared, which no machine
+// decides.
+func (r *Report) Reproduced(j *load.Job, asRecorded bool) {
+	how, simulated, recorded := "simulated", 0.0, 0.0
+	switch {
+	case j.Rebuilt == nil || len(j.Rebuilt.Steps) == 0:
+		return
+	case asRecorded && r.RecordedUs != nil:
+		simulated, recorded = r.IterationUs, *r.RecordedUs
+	default:
+		how = "with the recorded times of calls"
+		if simulated, recorded = played(j); simulated == 0 {
+			return
+		}
+	}
+	if off := simulated/max(recorded, 1e-9) - 1; off > missed || off < -missed {
+		r.Notes = slices.Insert(r.Notes, 0, fmt.Sprintf("the recording is not reproduced, do not compare this job with anything: an iteration takes %.3f ms %s and took %.3f (%+.1f %%)", simulated/1000, how, recorded/1000, 100*off))
+	}
+}
+
+// played is what an iteration takes with the recorded times of calls and of the host, and what it took,
+// in microseconds; 0 where that is not known.
+func played(j *load.Job) (us, took float64) {
+	res, err := play.Play(j.Program, play.Options{Cost: play.Recorded, Buffered: buffered})
+	if err != nil { // the simulation says it, too
+		return 0, 0
+	}
+	_, sums := between(j.Program, Options{Host: 1}, func(rank, step int) units.Time { return res.End[rank][step] })
+	if n := min(len(sums), len(j.Rebuilt.Steps)); n > 0 {
+		for i := range n {
+			us, took = us+sums[i]/float64(n), took+float64(j.Rebuilt.Steps[i].Mean)/1e6/float64(n)
+		}
+	}
+	return us, took
+}

@@ -1,0 +1,141 @@
+package gen
+
+import (
+	"github.com/simccl/simccl/units"
+	"github.com/simccl/simccl/workload"
+)
+
+// optimizerBytes are those of a parameter's optimizer: Adam's two moments of 32 bits, and a copy of 32
+// bits of a parameter that has fewer (Rajbhandari et al., ZeRO, 2020, section 3.1: K = 12).
+func (c *Config) optimizerBytes() int64 {
+	if c.Type.Size() < 4 {
+		return 12
+	}
+	return 8
+}
+
+// memory is what the fullest GPU holds, and its rank: an estimate, without the context of CUDA, the
+// buffers of NCCL, workspaces, temporary tensors and what lies unused between others.
+//
+// Parameters, gradients and the optimizer are those of the rank, divided as ZeRO divides them
+// (Rajbhandari et al., 2020, section 5). With stages 2 and 3 what is not reduced yet of one unit is
+// whole; with stage 3 so are the parameters of the unit that is computed and of those gathered ahead
+// (Zhao et al., PyTorch FSDP, 2023, section 3.2).
+func (g *generator) memory() (most workload.Memory, rank int) {
+	for pp := range g.c.PP {
+		w := &writer{g: g, at: place{pp: pp}}
+		for f := range numGroups {
+			_, _, w.size[f] = g.index(f, w.at)
+		}
+		m := w.states()
+		m.Activations = units.Bytes(w.activations())
+		if m.Total() > most.Total() {
+			most, rank = m, pp*g.c.DP*g.c.CP*g.c.TP
+		}
+	}
+	return most, rank
+}
+
+// states are parameters, gradients and the optimizer of a rank.
+func (w *writer) states() (m workload.Memory) {
+	c := w.g.c
+	var whole, part, unit int64 // parameters; of them the rank's; those of the largest unit
+	var ahead []int64           // by unit
+	for chunk := range c.Virtual {
+		for _, u := range w.units(chunk) {
+			whole += u.dense + u.experts
+			part += share(u.dense, w.shards(data)) + share(u.experts, w.shards(expertData))
+			unit = max(unit, u.dense+u.experts)
+			ahead = append(ahead, u.dense+u.experts)
+		}
+	}
+	param, grad := int64(c.Type.Size()), int64(c.GradType.Size())
+	held, reduced := whole, whole
+	if c.FSDP >= 2 {
+		reduced = min(part+unit, whole)
+	}
+	if c.FSDP == 3 {
+		held = min(part+longest(ahead, 1+c.Prefetch), whole)
+	}
+	return workload.Memory{Parameters: units.Bytes(held * param), Gradients: units.Bytes(reduced * grad), Optimizer: units.Bytes(part * c.optimizerBytes())}
+}
+
+// longest is the largest sum of n values that follow each other.
+func longest(list []int64, n int) (most int64) {
+	sum := int64(0)
+	for i, x := range list {
+		if sum += x; i >= n {
+			sum -= list[i-n]
+		}
+		most = max(most, sum)
+	}
+	return most
+}
+
+// activations are the most bytes of activations that a rank holds at a time, in the order of its passes:
+// those of a microbatch and stage from its forward pass until its backward pass, of weights where that
+// is by itself.
+func (w *writer) activations() int64 {
+	g := w.g
+	kept := make([]float64, g.c.Virtual) // of a microbatch, by stage of the rank
+	for chunk := range kept {
+		for _, u := range w.units(chunk) {
+			kept[chunk] += g.kept(u.kind)
+		}
+	}
+	again := 0.0 // a layer whose forward pass is done again
+	if g.c.Recompute {
+		again = g.layerActivations() - g.kept('l')
+	}
+	now, most := 0.0, 0.0
+	for _, a := range g.plan[w.at.pp] {
+		switch {
+		case a.kind == forward:
+			now += kept[a.chunk]
+			most = max(most, now)
+		case a.kind == backward:
+			most = max(most, now+again)
+			if g.c.Schedule != ZeroBubble {
+				now -= kept[a.chunk]
+			}
+		default:
+			now -= kept[a.chunk]
+		}
+	}
+	return clip(most)
+}
+
+// kept are the bytes that a unit keeps of a microbatch for its backward pass.
+func (g *generator) kept(kind byte) float64 {
+	s := g.shape()
+	switch kind {
+	case 'e':
+		return 0 // its output is the first layer's input
+	case 'h': // inputs of the last norm and of the head, and logits of 32 bits (Korthikanti et al., section 4.3)
+		return 2*s.part*s.h*s.size + 4*s.tokens*s.vocab
+	}
+	if g.c.Recompute {
+		return s.part * s.h * s.size // its input (section 5)
+	}
+	return g.layerActivations()
+}
+
+// layerActivations are the bytes of a layer's activations: Korthikanti et al., Reducing Activation
+// Recomputation, 2022, section 4.1 to 4.2, tensor by tensor, which is s·b·h·(10 + 24/t) bytes and
+// s·b·h·34/t with sequence parallelism for 16 bits, four hidden sizes of a feed-forward network and as
+// many heads of keys as of queries; less 2 for masks of dropout, which is not made. Scores of attention,
+// 5·a·s²·b, are not kept, as by flash attention (Dao et al., 2022, section 3.1), but their sums are.
+func (g *generator) layerActivations() float64 {
+	s, c := g.shape(), g.c
+	sum := 2 * s.part * s.h                              // inputs of the norm and of qkv
+	sum += s.tokens * (s.qkv + s.attn)                   // queries, keys, values; input of the projection
+	sum += 2 * s.part * s.h                              // inputs of the norm and of the feed-forward network
+	bytes := 4 * s.tokens * float64(c.Heads/int64(c.TP)) // sums of scores, 32 bits
+	if c.Experts == 0 {
+		sum += s.tokens * (s.up + 1) * s.ffn // before and after the activation function
+	} else {
+		sum += s.routed * (2*s.h + (s.up+1)*float64(c.FFN)) // tokens of experts, before and after
+		bytes += 4 * s.part * float64(c.Experts)            // of the router
+	}
+	return sum*s.size + bytes
+}
