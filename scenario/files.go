@@ -11,12 +11,12 @@ import (
 
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/internal/bounded"
-	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/search/graphxml"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/builtin"
 	"github.com/simccl/simccl/topo/fabric"
 	topoxml "github.com/simccl/simccl/topo/xml"
+	"github.com/simccl/simccl/workload/inputs"
 )
 
 // Limits on what is read of an input file, far above what one has.

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"unicode/utf8"
 
-	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/job"
 	"github.com/simccl/simccl/job/timeline"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
+	"github.com/simccl/simccl/workload/inputs"
 	"github.com/simccl/simccl/workload/ongpu"
 )
 

@@ -12,7 +12,6 @@ import (
 
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/config"
-	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/rules/release"
 	"github.com/simccl/simccl/scenario/internal/fault"
 	"github.com/simccl/simccl/scenario/internal/nics"
@@ -31,6 +30,7 @@ import (
 	"github.com/simccl/simccl/tuning/netplugin"
 	"github.com/simccl/simccl/tuning/tunerfile"
 	"github.com/simccl/simccl/units"
+	"github.com/simccl/simccl/workload/inputs"
 )
 
 // Options are a run's surroundings: where files come from and go to, and who

@@ -142,7 +142,7 @@ type CPUInfo struct {
 	Affinity string
 }
 
-// Plugin is the network plugin of NCCL that reports a net; view.PluginOf tells it.
+// Plugin is the network plugin of NCCL that reports a net; see view.PluginOf.
 type Plugin = view.Plugin
 
 // NCCL's own plugins for InfiniBand and RoCE and for TCP, those that are separate

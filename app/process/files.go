@@ -8,9 +8,9 @@ import (
 
 	"github.com/simccl/simccl/internal/bounded"
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/topo/fabric"
 	topoxml "github.com/simccl/simccl/topo/xml"
+	"github.com/simccl/simccl/workload/inputs"
 )
 
 // Limits on what is read of an input, in bytes, far above what one has.

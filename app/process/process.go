@@ -11,11 +11,11 @@ import (
 	"sync/atomic"
 
 	"github.com/simccl/simccl/config"
-	"github.com/simccl/simccl/internal/anyhost"
 	"github.com/simccl/simccl/internal/interrupt"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/internal/terminal"
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/study/anyhost"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/trace/file"
 )

@@ -6,8 +6,8 @@ import (
 	"os"
 
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/rules/release"
+	"github.com/simccl/simccl/workload/inputs"
 )
 
 // headSize is how much of a file is asked what it is.

@@ -10,17 +10,17 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/app/report/page"
-	"github.com/simccl/simccl/internal/anyhost"
-	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/job/timeline"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim/gpu"
+	"github.com/simccl/simccl/study/anyhost"
 	"github.com/simccl/simccl/study/logcheck"
 	"github.com/simccl/simccl/study/ncclog"
 	"github.com/simccl/simccl/study/replay"
 	"github.com/simccl/simccl/topo/decl"
 	"github.com/simccl/simccl/topo/fabric"
 	topoxml "github.com/simccl/simccl/topo/xml"
+	"github.com/simccl/simccl/workload/inputs"
 	"github.com/simccl/simccl/workload/load"
 )
 

@@ -9,10 +9,10 @@ import (
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/study/check"
 	"github.com/simccl/simccl/study/logcheck"
+	"github.com/simccl/simccl/workload/inputs"
 	"github.com/spf13/cobra"
 )
 

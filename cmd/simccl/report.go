@@ -9,8 +9,8 @@ import (
 
 	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/app/report/page"
-	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/internal/newfile"
+	"github.com/simccl/simccl/workload/inputs"
 	"github.com/spf13/cobra"
 )
 

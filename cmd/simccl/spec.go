@@ -11,9 +11,9 @@ import (
 	"github.com/simccl/simccl/app/report/sweep"
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/nccltests/options"
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/workload/inputs"
 	"github.com/spf13/cobra"
 )
 

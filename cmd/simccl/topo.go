@@ -7,12 +7,12 @@ import (
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/cli/machines"
 	"github.com/simccl/simccl/app/report/page"
-	"github.com/simccl/simccl/internal/anyhost"
-	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/study/anyhost"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/lint"
 	"github.com/simccl/simccl/topo/show"
+	"github.com/simccl/simccl/workload/inputs"
 	"github.com/spf13/cobra"
 )
 

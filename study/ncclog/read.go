@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/simccl/simccl/internal/envelope"
-	"github.com/simccl/simccl/internal/inputs"
+	"github.com/simccl/simccl/workload/inputs"
 )
 
 // maxLogLine bounds what is looked at of a line of a log: NCCL's own buffer holds

@@ -10,7 +10,7 @@ package load
 import (
 	"fmt"
 
-	"github.com/simccl/simccl/internal/inputs"
+	"github.com/simccl/simccl/workload/inputs"
 )
 
 // Format is what a file is.

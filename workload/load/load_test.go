@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/internal/inputs"
+	"github.com/simccl/simccl/workload/inputs"
 	"github.com/simccl/simccl/workload/play"
 	"github.com/simccl/simccl/workload/rebuild"
 )

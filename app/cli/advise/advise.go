@@ -16,12 +16,12 @@ import (
 	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/internal/terminal"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/study/advise"
 	"github.com/simccl/simccl/tuning/tunerfile"
+	"github.com/simccl/simccl/workload/inputs"
 	"github.com/spf13/cobra"
 )
 

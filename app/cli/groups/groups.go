@@ -8,8 +8,8 @@ import (
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/study/grouplog"
+	"github.com/simccl/simccl/workload/inputs"
 	"github.com/spf13/cobra"
 )
 

@@ -6,12 +6,12 @@ import (
 
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/process"
-	"github.com/simccl/simccl/internal/anyhost"
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/study/anyhost"
 	"github.com/simccl/simccl/topo/builtin"
 	"github.com/simccl/simccl/topo/machine"
+	"github.com/simccl/simccl/workload/inputs"
 	"github.com/spf13/pflag"
 )
 

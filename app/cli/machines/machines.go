@@ -12,7 +12,6 @@ import (
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/topo/anonymize"
 	"github.com/simccl/simccl/topo/builtin"
@@ -20,6 +19,7 @@ import (
 	"github.com/simccl/simccl/topo/machine"
 	"github.com/simccl/simccl/topo/show"
 	topoxml "github.com/simccl/simccl/topo/xml"
+	"github.com/simccl/simccl/workload/inputs"
 	"github.com/spf13/cobra"
 )
 

@@ -18,13 +18,13 @@ import (
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/job"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/study/calibrate"
 	"github.com/simccl/simccl/study/overlap"
 	"github.com/simccl/simccl/study/replay"
+	"github.com/simccl/simccl/workload/inputs"
 	"github.com/spf13/cobra"
 )
 

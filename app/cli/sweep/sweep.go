@@ -17,11 +17,11 @@ import (
 	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/study/sweep"
 	"github.com/simccl/simccl/study/sweep/parquet"
 	"github.com/simccl/simccl/study/sweep/sqlite"
+	"github.com/simccl/simccl/workload/inputs"
 	"github.com/spf13/cobra"
 )
 

@@ -12,11 +12,11 @@ import (
 	"os"
 
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/trace/compare"
 	"github.com/simccl/simccl/trace/validate"
 	"github.com/simccl/simccl/units"
+	"github.com/simccl/simccl/workload/inputs"
 )
 
 // Files are trace files as a command reads them.

@@ -28,7 +28,7 @@ const (
 	cray   = 0x17db
 )
 
-// PluginOf tells which plugin reports a net, from what the net says of itself and from
+// PluginOf returns the plugin that reports a net, from what the net says of itself and from
 // its PCI device. Every net that no other plugin has is one of NCCL's IB plugin,
 // whatever its name: that takes each device of ibv_get_device_list whose link layer is
 // InfiniBand or Ethernet (net_ib.cc:710). rdma-core calls a device of another link

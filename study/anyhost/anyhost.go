@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/inputs"
 	"github.com/simccl/simccl/study/logcheck"
 	"github.com/simccl/simccl/study/ncclog"
 	"github.com/simccl/simccl/topo/decl"
@@ -19,6 +18,7 @@ import (
 	"github.com/simccl/simccl/topo/machine"
 	"github.com/simccl/simccl/topo/smi"
 	topoxml "github.com/simccl/simccl/topo/xml"
+	"github.com/simccl/simccl/workload/inputs"
 )
 
 // Given completes what a file does not say.
