@@ -48,9 +48,9 @@ type half struct {
 var labelNames = map[string]label{"size": sizeLabel, "bytes": sizeLabel, "count": countLabel, "N": countLabel, "type": typeLabel,
 	"redop": redopLabel, "op": redopLabel, "root": rootLabel}
 
-// headerIn finds the line of names.
+// headerIn finds the line of names; pages of documentation show it without its "#".
 var headerIn = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)#[ \t]+(?:size[ \t]+count|bytes[ \t]+N)[ \t]+type[ \t].*\b(?:cpu)?time\b.*$`)
+	return regexp.MustCompile(`(?m)(?:#[ \t]+|^[ \t]*)(?:size[ \t]+count|bytes[ \t]+N)[ \t]+type[ \t].*\b(?:cpu)?time\b.*$`)
 })
 
 // HeaderAt is the offset of the first line of names of a table in a text, -1 without one.
@@ -61,11 +61,12 @@ func HeaderAt(text []byte) int {
 	return -1
 }
 
-// newLayout reads a line of names, from its "#". over is the line above it, which
+// newLayout reads a line of names, from its "#" or its first column. over is the line above it, which
 // says what the only half of a row is.
 func newLayout(names, over string) *layout {
 	l := &layout{milli: strings.Contains(names, " N ") && strings.Contains(names, " res")}
-	columns := columnsOf(names[1:], 1)
+	blank := len(names) - len(strings.TrimLeft(names, "# \t"))
+	columns := columnsOf(names[blank:], blank)
 	for len(columns) > 0 && !timeName(columns[0].text) {
 		k, known := labelNames[columns[0].text]
 		if !known {

@@ -86,6 +86,10 @@ func TestColumnsAreReadByTheHeader(t *testing.T) {
 		{"columns of a newer release among the others", "# size count type redop root algo time algbw busbw p99 #wrong time algbw busbw p99 #wrong note\n" +
 			"2097152 524288 float sum -1 ring 51.10 41.04 61.56 ? 0 50.20 41.78 62.66 ? 0 x\n",
 			"2097152 float sum -1 51.1us 61.56/0 50.2us 62.66/0"},
+		{"as documentation shows it, without the sign", "        size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n" +
+			"         (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)\n" +
+			"     2097152        131072     float    none      -1    51.10   41.04   30.78    N/A    50.20   41.78   31.33    N/A\n",
+			"2097152 float none -1 51.1us 30.78/NA 50.2us 31.33/NA"},
 		{"-S 1 and one half", "# size count type redop root time algbw busbw #wrong timestamp\n2097152 524288 float sum -1 51.10 41.04 61.56 0 2026-11-22 01:02:03\n",
 			"2097152 float sum -1 51.1us 61.56/0 -"},
 	} {
