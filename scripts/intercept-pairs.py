@@ -4,7 +4,7 @@ sets of processes that are all alive take turns, step by step the same jobs of t
   intercept-pairs.py SCRIPT OUT MODE,MODE... [SET=FOLDER ...]
 
 A set R is bare: --time record, whose calls return at once. A set N runs without simccl, with NCCL
-itself, which takes one rank a GPU: RANKS=1. Every other set is --time measured --data with the simccl
+itself, which takes one rank a GPU: RANKS is at most the number of GPUs. Every other set is --time measured --data with the simccl
 of its FOLDER (bin). RANKS (4) is how many processes a set has, LENGTH (80) for how many seconds rounds
 go on. A mode with a dot is a variant of the script's (tp.batch2). A line a round and set has, for
 each rank, the mean time of its host for a step and the median step between CUDA's events, in ms of
@@ -125,9 +125,10 @@ def worker(script, out, modes):
 
 def start(name, folder, port, args, out):
     env = dict(os.environ, PAIRS_SET=name, WORLD_SIZE=str(RANKS), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), LOCAL_RANK="0", OMP_NUM_THREADS="4", NCCL_NVLS_ENABLE="0")
-    ranks = f"for r in $(seq 0 {RANKS - 1}); do RANK=$r " + " ".join([sys.executable, *args]) + " & done; wait"
+    gpu = "CUDA_VISIBLE_DEVICES=$r " if name == "N" else ""  # NCCL itself takes one rank a GPU
+    ranks = f"for r in $(seq 0 {RANKS - 1}); do RANK=$r {gpu}" + " ".join([sys.executable, *args]) + " & done; wait"
     how = ["--time", "record"] if name == "R" else ["--time", "measured", "--data"]
-    command = [f"{folder}/simccl", "intercept", "--topo", "testdata/topos/h200x4-4.xml", "--multicast", "off", "--devices", "real", *how, "--no-simulation", "--audit", "--timeout", "10m", "--"]
+    command = [f"{folder}/simccl", "intercept", "--topo", f"testdata/topos/h200x4-{max(RANKS, 2)}.xml", "--multicast", "off", "--devices", "real", *how, "--no-simulation", "--audit", "--timeout", "10m", "--"]
     with open(f"{out}/{name}.out", "w") as f:
         return subprocess.Popen(([] if name == "N" else command) + ["sh", "-c", ranks], env=env, stdout=f, stderr=f)
 
@@ -183,8 +184,9 @@ def main():
     if "PAIRS_SET" in os.environ:
         worker(script, out, modes)
     sets = dict(x.split("=") for x in sys.argv[4:]) or {"R": "bin", "M": "bin"}
-    if "N" in sets and RANKS > 1:
-        sys.exit("set N is NCCL itself, which takes one rank a GPU: RANKS=1")
+    gpus = len(subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True).stdout.splitlines())
+    if "N" in sets and RANKS > gpus:
+        sys.exit(f"set N is NCCL itself, which takes one rank a GPU: RANKS is at most {gpus} here")
     turns = os.environ["PAIRS"] = f"{out}/turns"
     os.makedirs(turns, exist_ok=True)
     jobs = [start(name, folder, 29600 + i, sys.argv[:4], out) for i, (name, folder) in enumerate(sets.items())]
