@@ -343,13 +343,13 @@ func (l *loader) members() ([]fabric.Member, error) {
 		if err != nil {
 			return nil, bad(err)
 		}
+		for _, w := range spec.Warnings {
+			l.opt.warn(fmt.Errorf("%v", w))
+		}
 		if s.Template {
 			return nil, bad(unequipped(spec, s.file))
 		}
 		spec.Name = s.file // what was made of another form goes by its file
-		for _, w := range spec.Warnings {
-			l.opt.warn(fmt.Errorf("%v", w))
-		}
 		members, names, l.natural = append(members, fabric.Member{Spec: spec, Count: s.count}), append(names, s.shown), append(l.natural, s.domain)
 	}
 	l.site.Name, l.site.Digest = strings.Join(names, ","), hex.EncodeToString(sum.Sum(nil))

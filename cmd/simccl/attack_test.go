@@ -24,7 +24,7 @@ var attackStatus = map[string][2]int{
 	"nvlink_neg.xml": {7, 0},
 	"sm_-1.xml":      {0, 0},
 	"utf7decl.xml":   {0, 0}, "trailing.xml": {0, 0}, "tworoots.xml": {0, 0}, "nsattr.xml": {0, 0}, "dupattr.xml": {0, 0}, "dupdev.xml": {0, 0},
-	"dev_neg.xml": {0, 0}, "dev_of.xml": {0, 0}, "depth_62.xml": {0, 0}, "nvlink_0.xml": {0, 0}, "nvlink_huge.xml": {0, 0}, "rank_gap.xml": {0, 0},
+	"utf16be.xml": {0, 0}, "dev_neg.xml": {0, 0}, "dev_of.xml": {0, 0}, "depth_62.xml": {0, 0}, "nvlink_0.xml": {0, 0}, "nvlink_huge.xml": {0, 0}, "rank_gap.xml": {0, 0},
 	"selfnvlink.xml": {0, 0}, "numa_99999999999999999999.xml": {0, 0}, "lat_-inf.xml": {0, 0},
 }
 

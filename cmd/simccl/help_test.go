@@ -128,7 +128,7 @@ func TestEveryCommandSpeaksJSON(t *testing.T) {
 		"topo show", "advise all_reduce -g 2 --sizes 64K", "topo lint testdata/topos/dgx-h100.xml", "topo diff testdata/topos/dgx-h100.xml testdata/topos/dgx-h200.xml", "topo convert", "topo fabric rail",
 		"graph -g 2", "tune -g 2", "plan all_reduce 1K -g 2", "check ci", "env", "trace validate a.json", "trace stats a.json", "trace diff a.json a.json",
 		"trace merge -o b.json a.json a.json", "bench all_reduce --backend host --nranks 2 --sizes 8 -n 1 -w 0", "report all_reduce --sizes 8 -g 2", "scenario show s.json", "scenario check s.json",
-		"network run --ns3 testdata/packets/config.txt", "version", "topo list aws", "topo gen dgx-h100", "topo anonymize dgx-h100",
+		"network run --ns3 testdata/packets/config.txt", "version", "topo list aws", "identify job.txt", "topo gen dgx-h100", "topo anonymize dgx-h100",
 		"overlap overlap.txt", "replay testdata/measured/h200x2/jobs/infer/trace_rank0.json.gz testdata/measured/h200x2/jobs/infer/trace_rank1.json.gz testdata/measured/h200x2/jobs/infer/meta.json", "sweep s.yaml --out swept", "sweep plan s.yaml", "sweep emit slurm s.yaml", "sweep merge swept", "sweep status swept", "sweep show swept", "sweep search s.yaml --out found --points 2", "sweep search s.yaml --out swept --points 1",
 		"groups testdata/measured/h200x4/groups/plain2.txt --topo testdata/topos/h200x4-2.xml",
 		"workload show testdata/measured/h200x2/jobs/infer/trace_rank0.json.gz --symmetric", "workload lint testdata/measured/h200x2/jobs/infer/trace_rank0.json.gz --symmetric",

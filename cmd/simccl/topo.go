@@ -166,7 +166,7 @@ func newTopoConvert(a *app) *cobra.Command {
 // kept is the tree that NCCL keeps of a host.
 func kept(m *cli.Machine, a *app, h *anyhost.Host) (*topo.Element, error) {
 	own := *m
-	if h.Kind != inputs.Topology { // what was made of another form
+	if h.Kind != inputs.Topology && len(h.Root.All("gpu")) > 0 { // what was made of another form
 		own.Topo, own.Found = "", h.XML()
 	}
 	x, err := own.Layout(&a.App)

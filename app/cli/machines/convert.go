@@ -26,8 +26,10 @@ not say is assumed, with a warning, or an error that names what to give:
 
   the output of nvidia-smi topo -m   no kinds of GPU, NIC and CPU
   what lstopo --of xml wrote         no speeds of NICs; NVLinks where it knew NVML
-  a log of NCCL (NCCL_DEBUG=INFO,    no device ids; the node's switches as NCCL
-  NCCL_DEBUG_SUBSYS=INIT,ENV,GRAPH)  joined them, NICs without names
+  a log of NCCL (NCCL_DEBUG=INFO)    no device ids; the node's switches as NCCL
+                                     joined them; names of NICs with subsystem
+                                     NET (INIT,ENV,NET,GRAPH), or where
+                                     "NET/IB : Using" is there
   a description for topo gen         all that its kinds have
 
 A vendor's file for NCCL_TOPO_FILE that names places of GPUs and NICs only is

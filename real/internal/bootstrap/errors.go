@@ -26,7 +26,7 @@ type DeadError struct {
 
 func (e *DeadError) Error() string {
 	if e.Root {
-		return fmt.Sprintf("the root that rank %d hosts has failed: %s", e.Rank, e.Reason)
+		return fmt.Sprintf("rank %d died, or the root that it hosts was cut off: %s", e.Rank, e.Reason)
 	}
 	return fmt.Sprintf("rank %d died: %s", e.Rank, e.Reason)
 }
