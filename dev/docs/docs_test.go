@@ -193,10 +193,9 @@ func TestBrokenBlockIsFound(t *testing.T) {
 	}
 }
 
-// TestLibraryNamesEveryPublicPackage holds docs/LIBRARY.md to the tree: what a
-// program outside the module can import is named there with its promise, and
-// what is named exists.
-func TestLibraryNamesEveryPublicPackage(t *testing.T) {
+// TestLibraryNamesEveryRoom holds docs/LIBRARY.md to the tree: each top-level folder that a
+// program outside the module can import from is named there with its promise.
+func TestLibraryNamesEveryRoom(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root, "docs", "LIBRARY.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -222,12 +221,12 @@ func TestLibraryNamesEveryPublicPackage(t *testing.T) {
 	public := 0
 	for _, line := range strings.Fields(strings.ReplaceAll(string(out), "main github.com", "- github.com")) {
 		rel := strings.TrimPrefix(line, "github.com/simccl/simccl/")
-		if rel == line || strings.Contains(rel, "internal/") || strings.HasPrefix(rel, "cmd/") || strings.HasPrefix(rel, "tools") {
+		if rel == line || strings.HasPrefix(rel, "tools") {
 			continue
 		}
 		public++
-		if !named[rel] {
-			t.Errorf("docs/LIBRARY.md promises nothing of %s: name it there, or move it below internal", rel)
+		if room, _, _ := strings.Cut(rel, "/"); !named[room] {
+			t.Errorf("docs/LIBRARY.md promises nothing of %s: name its room there", rel)
 		}
 	}
 	if public < 20 {

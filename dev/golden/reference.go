@@ -20,11 +20,18 @@ type Reference struct {
 	Name      string // file name without .json.gz, "dgx-h100+nvls@PXN_DISABLE-1.n2"
 	Machine   string // "dgx-h100"
 	Topo      string // path of the topology file
+	Kinds     []Kind // nodes of several kinds, in order; nil: all are of Topo
 	File      string // path of the reference
 	Nodes     int
 	Multicast bool              // NVLink multicast was on
 	Env       map[string]string // NCCL_* variables of the run
 	Doc       map[string]json.RawMessage
+}
+
+// Kind is a number of nodes that have one topology file.
+type Kind struct {
+	Topo  string
+	Count int
 }
 
 var referenceName = regexp.MustCompile(`^([^+@]+?)(\+nvls)?(@.+)?\.n(\d+)\.json\.gz$`)
@@ -100,7 +107,7 @@ func releases(t testing.TB, dir string, topos []string) []Reference {
 	}
 	var refs []Reference
 	for _, d := range list {
-		of := load(t, d, topos)
+		of := load(t, d, append([]string{d}, topos...)) // random machines lie beside their documents
 		for i := range of {
 			of[i].Version = filepath.Base(d)
 		}
@@ -187,16 +194,29 @@ func (r *Reference) settle(t testing.TB, topos []string) {
 	r.Section(t, "topology", &topology)
 	r.Section(t, "env", &r.Env)
 	r.Section(t, "args", &args)
+	var kinds [][]json.RawMessage
+	r.Section(t, "topologies", &kinds)
 	r.Multicast = slices.Contains(args, "--nvls")
 	r.Doc = nil
-	for _, dir := range topos {
-		if path := filepath.Join(dir, topology); topology != "" {
-			if _, err := os.Stat(path); err == nil {
-				r.Topo = path
+	find := func(name string) (found string) {
+		for _, dir := range topos {
+			path := filepath.Join(dir, name)
+			if _, err := os.Stat(path); name != "" && err == nil {
+				found = path
 			}
 		}
+		if found == "" {
+			t.Fatalf("%s: its topology %q is in none of %v", r.Name, name, topos)
+		}
+		return found
 	}
-	if r.Topo == "" {
-		t.Fatalf("%s: its topology %q is in none of %v", r.Name, topology, topos)
+	r.Topo = find(topology)
+	for _, k := range kinds {
+		var name string
+		var count int
+		if len(k) != 2 || json.Unmarshal(k[0], &name) != nil || json.Unmarshal(k[1], &count) != nil {
+			t.Fatalf("%s: topologies: %s, want a file and its number of nodes", r.Name, k)
+		}
+		r.Kinds = append(r.Kinds, Kind{find(name), count})
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/dev/site"
+	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/study/decision"
 )
 
@@ -27,7 +28,14 @@ func Comm(t testing.TB, r *golden.Reference) (*comm.Comm, decision.Given) {
 		env = append(env, k+"="+v)
 	}
 	sort.Strings(env)
-	c, given, err := BuildFor(r.Version, r.Topo, r.Nodes, r.Multicast, env)
+	m := site.Nodes(r.Topo, r.Nodes)
+	if len(r.Kinds) > 0 {
+		m.Nodes = nil
+	}
+	for _, k := range r.Kinds {
+		m.Nodes = append(m.Nodes, site.Nodes(k.Topo, k.Count).Nodes...)
+	}
+	c, given, err := build(r.Version, m, r.Nodes, r.Multicast, env)
 	if err != nil {
 		t.Fatalf("%s: %v", r.Name, err)
 	}
@@ -43,7 +51,10 @@ func Build(path string, n int, multicast bool, env []string) (*comm.Comm, decisi
 
 // BuildFor is Build by the rules of a release; "" is the default's.
 func BuildFor(version, path string, n int, multicast bool, env []string) (*comm.Comm, decision.Given, error) {
-	m := site.Nodes(path, n)
+	return build(version, site.Nodes(path, n), n, multicast, env)
+}
+
+func build(version string, m scenario.Machine, n int, multicast bool, env []string) (*comm.Comm, decision.Given, error) {
 	m.Multicast = "off"
 	if multicast {
 		m.Multicast = "on"
