@@ -427,7 +427,7 @@ test("axe finds nothing serious, and the page stays in its width, with every par
 });
 
 test("the page is small", slow, () => {
-  const dist = join(root, "internal", "webpage", "site", "dist");
+  const dist = join(root, "app", "web", "page", "site", "dist");
   const total = readdirSync(dist).reduce((n, f) => n + statSync(join(dist, f)).size, 0);
   assert.ok(total < 6e6, `the page has ${total} bytes compressed, more than 6,000,000`);
 });

@@ -18,7 +18,7 @@ const head = `{"simccl":"calls","version":1,"ranks":2}` + "\n" + `{"comm":0,"mem
 // TestRoundTrip: what is read of a record is written as it was, makes a program
 // without faults, and a log with the same calls.
 func TestRoundTrip(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(golden.Root(t), "internal", "intercept", "testdata", "life.jsonl"))
+	text, err := os.ReadFile(filepath.Join(golden.Root(t), "intercept", "testdata", "life.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
