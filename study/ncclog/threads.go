@@ -58,8 +58,6 @@ type orphan struct {
 	thread string
 	lines  []Text
 	nranks int
-	rank   *Rank // of Init COMPLETE or "comm … rank …"
-	dev    int
 }
 
 // maxOrphan bounds the lines that are kept of a thread.
