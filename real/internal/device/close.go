@@ -106,7 +106,7 @@ func (r *rank) leave(failed bool) error {
 // settle waits until the GPU is idle, so that it writes to no rank's memory any
 // more: its stream, and then what the free algorithms have beside it.
 func (r *rank) settle() error {
-	for until := time.Now().Add(grace); time.Now().Before(until); time.Sleep(100 * time.Microsecond) {
+	for until := time.Now().Add(r.s.cfg.graceTime()); time.Now().Before(until); time.Sleep(100 * time.Microsecond) {
 		done, err := r.dev.Done(r.stream)
 		if done && err == nil && r.free != nil {
 			done, err = r.free.Done()
@@ -115,7 +115,7 @@ func (r *rank) settle() error {
 			return err
 		}
 	}
-	return fmt.Errorf("rank %d: GPU %d is still busy after %v", r.id, r.dev.Index, grace)
+	return fmt.Errorf("rank %d: GPU %d is still busy after %v", r.id, r.dev.Index, r.s.cfg.graceTime())
 }
 
 // release frees what the rank has taken, as far as it came.

@@ -21,7 +21,7 @@ import (
 // team opens a session of three fake GPUs with everything set up.
 func team(t *testing.T, d *cuda.Driver) (*Session, error) {
 	t.Helper()
-	return Open(context.Background(), Config{Driver: d, Free: true, Plans: true, GPUs: []int{0, 1, 2}, Ranks: 3, Buffer: 1 << 20, Warps: 2})
+	return Open(context.Background(), Config{Driver: d, Free: true, Plans: true, GPUs: []int{0, 1, 2}, Ranks: 3, Buffer: 1 << 20, Warps: 2, Grace: time.Minute})
 }
 
 // allReduce is an operation that every shape can run.

@@ -40,6 +40,17 @@ type Config struct {
 	// Buffered lets all of a plan's data go through FIFOs, also what could go
 	// straight to its place in a peer's output.
 	Buffered bool
+	// Grace is how long a rank may take to notice that another failed, and its GPU to
+	// become idle then; 0: three seconds.
+	Grace time.Duration
+}
+
+// graceTime is the configuration's grace, or the default.
+func (c *Config) graceTime() time.Duration {
+	if c.Grace > 0 {
+		return c.Grace
+	}
+	return grace
 }
 
 // Registration says how NCCL knows the buffers beforehand, with nccl-tests'
@@ -248,7 +259,7 @@ const grace = 3 * time.Second
 // lastWord waits for a rank after a failure. NCCL's kernels end when their
 // communicator is aborted, which another thread must do.
 func (s *Session) lastWord(r *rank) error {
-	late := time.NewTimer(grace)
+	late := time.NewTimer(s.cfg.graceTime())
 	defer late.Stop()
 	select {
 	case err := <-r.done:
