@@ -30,7 +30,8 @@ func Example() {
 	}
 	fmt.Println(result.Machine.Ranks, "ranks, rules of NCCL", result.NCCL)
 	for _, row := range result.Rows {
-		fmt.Printf("%8d bytes: %s %s, limited by %s: %v\n", row.Bytes, row.Facts.Algo, row.Facts.Proto, row.Facts.Limit, row.Out.Time > 0)
+		fmt.Printf("%8d bytes: %s %s, limited by %s: %v\n", row.Bytes, row.Facts.Algo, row.Facts.Proto,
+			row.Facts.Limit, row.Out.Time > 0)
 	}
 	// Output:
 	// 16 ranks, rules of NCCL 2.28.9
@@ -47,7 +48,8 @@ func Example_stages() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	x, err := sim.New(sim.Config{Comm: c.Layout, Systems: c.Systems(), Trace: sim.TraceOptions{Detail: sim.DetailStep}})
+	x, err := sim.New(sim.Config{Comm: c.Layout, Systems: c.Systems(), Trace: sim.TraceOptions{
+		Detail: sim.DetailStep}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -64,7 +66,8 @@ func Example_stages() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(c.NRanks, "ranks,", c.NChannels, "channels:", choice.Algo, choice.Proto, "on", p.Split.NChannels, r.Elapsed > 0)
+	fmt.Println(c.NRanks, "ranks,", c.NChannels, "channels:", choice.Algo, choice.Proto, "on",
+		p.Split.NChannels, r.Elapsed > 0)
 	fmt.Println(report.Flows, "messages,", report.Errors, "errors in the trace")
 	// Output:
 	// 16 ranks, 16 channels: Tree LL128 on 16 true
@@ -74,7 +77,8 @@ func Example_stages() {
 // machine makes a communicator of DGX H100s with NCCL_* settings.
 func machine(nodes int, settings ...string) (*comm.Comm, *config.Config) {
 	spec := simccl.Spec{Machine: simccl.Machine{Nodes: []simccl.Nodes{{Count: nodes}}}}
-	site, err := scenario.Load(&spec, simccl.Options{Settings: config.Sources{Flags: settings}, Warn: func(w error) { log.Print(w) }})
+	site, err := scenario.Load(&spec, simccl.Options{Settings: config.Sources{Flags: settings},
+		Warn: func(w error) { log.Print(w) }})
 	if err != nil {
 		log.Fatal(err) // file:line:column, what is wrong, what to write instead
 	}
@@ -109,14 +113,16 @@ func Example_explain() {
 func Example_compare() {
 	a, cfgA := machine(2)
 	b, cfgB := machine(2, "NCCL_ALGO=Ring")
-	d, err := explain.Compare(explain.Side{Comm: a, Access: cfgA.Topo.Access}, explain.Side{Comm: b, Access: cfgB.Topo.Access}, []coll.Func{coll.AllReduce})
+	d, err := explain.Compare(explain.Side{Comm: a, Access: cfgA.Topo.Access},
+		explain.Side{Comm: b, Access: cfgB.Topo.Access}, []coll.Func{coll.AllReduce})
 	if err != nil {
 		log.Fatal(err)
 	}
 	first := d.Choices[0]
 	fmt.Printf("from %d bytes %s becomes %s: %s\n", first.From, first.A, first.B, first.Why[0])
 	// Output:
-	// from 4 bytes Tree LL becomes Ring LL: Tree LL is off in B: NCCL_ALGO=Ring leaves it out; NCCL_ALGO without that entry
+	// from 4 bytes Tree LL becomes Ring LL: Tree LL is off in B: NCCL_ALGO=Ring leaves it out; NCCL_ALGO
+	// without that entry
 }
 
 // Many sizes without a trace, each plan proven before it is run.
@@ -128,7 +134,8 @@ func Example_sweep() {
 	}
 	last := 0.0
 	for bytes := int64(1 << 10); bytes <= 1<<26; bytes *= 16 {
-		p, choice, err := c.Plan(comm.Op{Func: coll.AllGather, Count: bytes / 4 / int64(c.NRanks), Type: coll.Float32})
+		p, choice, err := c.Plan(comm.Op{Func: coll.AllGather, Count: bytes / 4 / int64(c.NRanks),
+			Type: coll.Float32})
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -23,7 +23,8 @@ func TestKindsDivideTheOperations(t *testing.T) {
 			t.Errorf("%v is a collective of the cost model", f)
 		}
 	}
-	if Func(NumFuncs).Valid() || Algorithm(NumAlgorithms).Valid() || Protocol(NumProtocols).Valid() || DataType(NumDataTypes).Valid() || RedOp(NumRedOps).Valid() {
+	if Func(NumFuncs).Valid() || Algorithm(NumAlgorithms).Valid() || Protocol(NumProtocols).Valid() ||
+		DataType(NumDataTypes).Valid() || RedOp(NumRedOps).Valid() {
 		t.Error("a count is no value")
 	}
 }

@@ -60,8 +60,10 @@ func TestMaskReadsWhatNCCLReads(t *testing.T) {
 			continue
 		}
 		got := render(m, names)
-		if err != nil || !strings.Contains(got, "AllReduce: "+c.allReduce+"\n") || !strings.Contains(got, "Broadcast: "+c.broadcast+"\n") {
-			t.Errorf("%q: %v\n%swant AllReduce: %s, Broadcast: %s", c.list, err, got, c.allReduce, c.broadcast)
+		if err != nil || !strings.Contains(got, "AllReduce: "+c.allReduce+"\n") ||
+			!strings.Contains(got, "Broadcast: "+c.broadcast+"\n") {
+			t.Errorf("%q: %v\n%swant AllReduce: %s, Broadcast: %s", c.list, err, got, c.allReduce,
+				c.broadcast)
 		}
 	}
 	if fmt.Sprint(def[AllReduce]) != "[true false true]" {

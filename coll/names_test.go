@@ -11,7 +11,8 @@ import (
 // spellings that users paste from logs, tables and shell histories.
 func TestEveryNameReadsBack(t *testing.T) {
 	for _, f := range Funcs() {
-		for _, s := range []string{f.String(), f.TestName(), f.TestName() + "_perf", strings.ToUpper(f.String()),
+		for _, s := range []string{f.String(), f.TestName(), f.TestName() + "_perf",
+			strings.ToUpper(f.String()),
 			strings.ReplaceAll(f.TestName(), "_", "-"), strings.ReplaceAll(f.TestName(), "_", "")} {
 			if got, err := ParseFunc(s); err != nil || got != f {
 				t.Errorf("ParseFunc(%q) = %v, %v; want %v", s, got, err, f)
@@ -83,7 +84,8 @@ func TestNumberingIsNCCLs(t *testing.T) {
 
 func TestUnknownNameNamesTheNearest(t *testing.T) {
 	for _, c := range []struct{ word, nearest string }{
-		{"all_redcue", "all_reduce"}, {"allgathr", "all_gather"}, {"brodcast", "broadcast"}, {"quicksort", ""}, {"", ""},
+		{"all_redcue", "all_reduce"}, {"allgathr", "all_gather"}, {"brodcast", "broadcast"},
+		{"quicksort", ""}, {"", ""},
 	} {
 		_, err := ParseFunc(c.word)
 		var unknown *UnknownNameError
@@ -91,13 +93,15 @@ func TestUnknownNameNamesTheNearest(t *testing.T) {
 			t.Errorf("ParseFunc(%q): %v; want nearest %q", c.word, err, c.nearest)
 		}
 	}
-	if _, err := ParseDataType("flaot"); err == nil || !strings.Contains(err.Error(), `unknown data type "flaot"; write "float"`) {
+	if _, err := ParseDataType("flaot"); err == nil || !strings.Contains(err.Error(),
+		`unknown data type "flaot"; write "float"`) {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestOutOfRangePrintsItsNumber(t *testing.T) {
-	if got := Func(200).String() + " " + Algorithm(9).LogName() + " " + DataType(77).TestName(); got != "Func(200) ALGORITHM(9) DataType(77)" {
+	if got := Func(200).String() + " " + Algorithm(9).LogName() + " " + DataType(77).TestName(); got !=
+		"Func(200) ALGORITHM(9) DataType(77)" {
 		t.Error(got)
 	}
 	if DataType(77).Size() != 0 {
@@ -106,7 +110,8 @@ func TestOutOfRangePrintsItsNumber(t *testing.T) {
 }
 
 func FuzzNames(f *testing.F) {
-	for _, s := range []string{"all_reduce_perf", "NVLS_TREE", "ncclFloat32", "", "_perf", "é", "allreduce:^ll"} {
+	for _, s := range []string{"all_reduce_perf", "NVLS_TREE", "ncclFloat32", "", "_perf", "é",
+		"allreduce:^ll"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

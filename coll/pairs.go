@@ -46,9 +46,13 @@ func (e *PairError) Error() string {
 // NewPairs takes the counts of n ranks, sender by sender. The error is a *PairError.
 func NewPairs(n int, counts []int64) (*Pairs, error) {
 	if n < 1 || n > MaxPairRanks || len(counts) != n*n {
-		return nil, &PairError{-1, -1, fmt.Sprintf("%d counts for %d ranks; give one for each sender and receiver of at most %d ranks", len(counts), n, MaxPairRanks)}
+		return nil,
+			&PairError{-1, -1,
+				fmt.Sprintf("%d counts for %d ranks; give one for each sender and receiver of at most %d "+
+					"ranks", len(counts), n, MaxPairRanks)}
 	}
-	p := &Pairs{n: int64(n), counts: slices.Clone(counts), from: make([]int64, n*n), to: make([]int64, n*n), sent: make([]int64, n), received: make([]int64, n)}
+	p := &Pairs{n: int64(n), counts: slices.Clone(counts), from: make([]int64, n*n), to: make([]int64, n*n),
+		sent: make([]int64, n), received: make([]int64, n)}
 	for i, c := range counts {
 		src, dst := i/n, i%n
 		switch {
@@ -112,7 +116,8 @@ type Spread struct {
 
 // Spread sums the counts up.
 func (p *Pairs) Spread() Spread {
-	s := Spread{Most: p.Largest(), Mean: float64(p.total) / float64(p.n*p.n), Least: slices.Min(p.counts), MostReceived: slices.Max(p.received)}
+	s := Spread{Most: p.Largest(), Mean: float64(p.total) / float64(p.n*p.n), Least: slices.Min(p.counts),
+		MostReceived: slices.Max(p.received)}
 	if p.total > 0 {
 		s.Imbalance = float64(s.MostReceived) * float64(p.n) / float64(p.total)
 	}

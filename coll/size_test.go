@@ -35,16 +35,19 @@ func TestSizesAsNCCLTests(t *testing.T) {
 	} {
 		s := TestSizes(c.f, c.b, c.typ, c.n)
 		if int64(s.Bytes(c.typ)) != c.size || s.Count != c.count {
-			t.Errorf("%v -b %d -d %s on %d: size %d count %d, want %d %d", c.f, c.b, c.typ.TestName(), c.n, s.Bytes(c.typ), s.Count, c.size, c.count)
+			t.Errorf("%v -b %d -d %s on %d: size %d count %d, want %d %d", c.f, c.b, c.typ.TestName(), c.n,
+				s.Bytes(c.typ), s.Count, c.size, c.count)
 		}
 	}
 }
 
 func TestExactSizesDoNotRound(t *testing.T) {
-	if s := ExactSizes(AllGather, 240, Float32, 4); s.Count != 15 || s.RecvCount != 60 || s.SendInPlace != 15 {
+	if s := ExactSizes(AllGather, 240, Float32, 4); s.Count != 15 || s.RecvCount != 60 ||
+		s.SendInPlace != 15 {
 		t.Errorf("%+v", s)
 	}
-	if s := ExactSizes(ReduceScatter, 241, Float32, 4); s.Count != 15 || s.SendCount != 60 || s.RecvInPlace != 15 {
+	if s := ExactSizes(ReduceScatter, 241, Float32, 4); s.Count != 15 || s.SendCount != 60 ||
+		s.RecvInPlace != 15 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -101,7 +104,8 @@ func TestFactors(t *testing.T) {
 	for _, f := range Funcs() {
 		got += fmt.Sprintf("%s=%g ", f.TestName(), f.BusFactor(8))
 	}
-	want := "broadcast=1 reduce=1 all_gather=0.875 reduce_scatter=0.875 all_reduce=1.75 sendrecv=1 alltoall=0.875 gather=0.875 scatter=0.875 "
+	want := "broadcast=1 reduce=1 all_gather=0.875 reduce_scatter=0.875 all_reduce=1.75 sendrecv=1 " +
+		"alltoall=0.875 gather=0.875 scatter=0.875 "
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

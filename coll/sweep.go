@@ -26,7 +26,8 @@ func (s Sweep) Sizes() ([]int64, error) {
 	var out []int64
 	for size := s.Min; size <= s.Max; {
 		if len(out) == maxSizes {
-			return nil, fmt.Errorf("more than %d sizes from %d to %d; use a larger step", maxSizes, s.Min, s.Max)
+			return nil, fmt.Errorf("more than %d sizes from %d to %d; use a larger step", maxSizes, s.Min,
+				s.Max)
 		}
 		out = append(out, size)
 		if s.Factor > 1 {

@@ -23,7 +23,8 @@ func TestSweep(t *testing.T) {
 		{Sweep{Min: 0, Max: 1 << 40, StepBytes: 1}, nil, "larger step"},
 	} {
 		got, err := c.s.Sizes()
-		if !slices.Equal(got, c.want) || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+		if !slices.Equal(got, c.want) || (err == nil) != (c.err == "") || err != nil &&
+			!strings.Contains(err.Error(), c.err) {
 			t.Errorf("%+v: %v, %v", c.s, got, err)
 		}
 	}

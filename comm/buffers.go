@@ -44,8 +44,9 @@ func (r *Registration) SetPolicy(n int64) {
 // Symmetric is what of the communicator bears on symmetric kernels and copy engines.
 func (c *Comm) Symmetric() *sym.Comm {
 	p := &c.Params.Registration
-	s := &sym.Comm{Rules: &c.Params.Rules.Sym, Ranks: c.NRanks, Nodes: c.NNodes, SM: c.MinSM, NVLS: c.NVLSSupport,
-		P2P: true, DirectP2P: true, DirectNVLink: true, WindowsOff: p.WindowsOff, Params: p.Sym}
+	s := &sym.Comm{Rules: &c.Params.Rules.Sym, Ranks: c.NRanks, Nodes: c.NNodes, SM: c.MinSM,
+		NVLS: c.NVLSSupport,
+		P2P:  true, DirectP2P: true, DirectNVLink: true, WindowsOff: p.WindowsOff, Params: p.Sym}
 	s.Params.MinCTAs, s.Params.MaxCTAs = c.Params.Connect.MinCTAs, c.Params.Connect.MaxCTAs
 	if c.NNodes == 1 {
 		s.DirectP2P, s.DirectNVLink = c.direct()
@@ -109,7 +110,8 @@ func (c *Comm) Device(o Op, impl, blocks int) (sym.Launch, error) {
 			return l, nil
 		}
 	}
-	return sym.Launch{}, fail.Usage("device implementation %d (-D): nccl-tests has it for sums of all_reduce (1 to 4, 3 and 4 by NVLink multicast) and for alltoall (1 and 2), "+
+	return sym.Launch{}, fail.Usage("device implementation %d (-D): nccl-tests has it for sums of "+
+		"all_reduce (1 to 4, 3 and 4 by NVLink multicast) and for alltoall (1 and 2), "+
 		"in symmetric windows (-R 2), among GPUs of one NVLink domain", impl)
 }
 
@@ -155,14 +157,17 @@ func (c *Comm) register(r *plan.Request, o *Op) error {
 	switch {
 	case r.Algo.IsNVLS():
 		return c.registerNVLS(r, o)
-	case r.Proto != coll.Simple, r.Algo == coll.PAT, o.Func == coll.ReduceScatter && r.Algo != coll.CollNetDirect,
+	case r.Proto != coll.Simple, r.Algo == coll.PAT, o.Func == coll.ReduceScatter &&
+		r.Algo != coll.CollNetDirect,
 		r.Algo == coll.Ring && (o.Func == coll.Reduce || o.Func == coll.AllReduce && o.InPlace),
 		r.Algo == coll.Tree && o.InPlace:
 		return nil
 	case r.Algo.IsCollNet():
-		return unregistered(r, "a network that reduces from user memory is not simulated; NCCL_LOCAL_REGISTER=0 leaves it out")
+		return unregistered(r,
+			"a network that reduces from user memory is not simulated; NCCL_LOCAL_REGISTER=0 leaves it out")
 	case c.NNodes > 1:
-		return unregistered(r, "NICs that send from and into user memory are not simulated; NCCL_LOCAL_REGISTER=0 leaves them out")
+		return unregistered(r, "NICs that send from and into user memory are not simulated; "+
+			"NCCL_LOCAL_REGISTER=0 leaves them out")
 	}
 	if p2p, _ := c.direct(); !p2p {
 		return nil
@@ -181,7 +186,8 @@ func (c *Comm) registerNVLS(r *plan.Request, o *Op) error {
 	case c.multiHost(), o.RedOp == coll.Avg && o.Func.Reduces() && o.Type.IsFloat():
 		return nil
 	case r.Algo == coll.NVLS && c.NNodes > 1:
-		return unregistered(r, "a network that reduces from user memory is not simulated; NCCL_LOCAL_REGISTER=0 leaves it out")
+		return unregistered(r,
+			"a network that reduces from user memory is not simulated; NCCL_LOCAL_REGISTER=0 leaves it out")
 	}
 	r.Direct, r.Channels = true, c.nvlsRegistered(o.Func)
 	return nil
@@ -191,7 +197,8 @@ func (c *Comm) registerNVLS(r *plan.Request, o *Op) error {
 // nodes NICs do so where no rank sends by another's (enqueue.cc:857).
 func (c *Comm) registerP2P(r *plan.Request) error {
 	if c.NNodes > 1 && !(c.IsAllNVLink && c.MaxLocalRanks > 1 && !c.Params.Access.PXNDisable) {
-		return unregistered(r, "NICs that send from and into user memory are not simulated; NCCL_LOCAL_REGISTER=0 leaves them out")
+		return unregistered(r, "NICs that send from and into user memory are not simulated; "+
+			"NCCL_LOCAL_REGISTER=0 leaves them out")
 	}
 	r.Direct = true
 	return nil
@@ -210,8 +217,10 @@ func unregistered(r *plan.Request, why string) error {
 // (enqueue.cc:1949).
 func (c *Comm) efficient(o *Op, ch *tuning.Choice) {
 	p := &c.Params
-	if c.policy(o) != 1 || !c.registered(o) && (!o.Graph || p.Registration.GraphOff) || p.Tuning.Algo.Set || p.Tuning.Proto.Set ||
-		o.Func != coll.AllGather && o.Func != coll.ReduceScatter || !c.NVLSSupport || c.NNodes > 1 && !c.CollNet.Enabled || c.multiHost() {
+	if c.policy(o) != 1 || !c.registered(o) && (!o.Graph || p.Registration.GraphOff) || p.Tuning.Algo.Set ||
+		p.Tuning.Proto.Set ||
+		o.Func != coll.AllGather && o.Func != coll.ReduceScatter || !c.NVLSSupport || c.NNodes > 1 &&
+		!c.CollNet.Enabled || c.multiHost() {
 		return
 	}
 	if n := c.nvlsRegistered(o.Func); n <= ch.MaxChannels {
@@ -247,7 +256,8 @@ func (c *Comm) nvlsRegistered(f coll.Func) int {
 		k = 8
 	case c.NNodes > 1:
 		k = 6
-		if f == coll.AllReduce && new || f == coll.ReduceScatter && c.Model.Bandwidth[f][coll.NVLS][coll.Simple] > 400 {
+		if f == coll.AllReduce && new || f == coll.ReduceScatter &&
+			c.Model.Bandwidth[f][coll.NVLS][coll.Simple] > 400 {
 			k = 7
 		}
 	}

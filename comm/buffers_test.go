@@ -20,7 +20,8 @@ func TestRegisteredBuffers(t *testing.T) {
 	nvls := make1(t, comm.Params{Multicast: comm.MulticastOn}, member{"dgx-h100", 1})
 	two := make1(t, comm.Params{Multicast: comm.MulticastOn}, member{"dgx-h100", 2})
 	op := func(f coll.Func, bytes int64, inPlace bool) comm.Op {
-		return comm.Op{Func: f, Count: bytes / 4, Type: coll.Float32, InPlace: inPlace, Buffers: comm.Registered}
+		return comm.Op{Func: f, Count: bytes / 4, Type: coll.Float32, InPlace: inPlace,
+			Buffers: comm.Registered}
 	}
 	for _, tt := range []struct {
 		name     string
@@ -29,7 +30,8 @@ func TestRegisteredBuffers(t *testing.T) {
 		direct   bool
 		channels int
 	}{
-		{"Ring Simple AllGather has 16 channels in place of 24", ring, op(coll.AllGather, 64<<20, false), true, 16},
+		{"Ring Simple AllGather has 16 channels in place of 24", ring, op(coll.AllGather, 64<<20, false),
+			true, 16},
 		{"Ring Simple Broadcast too", ring, op(coll.Broadcast, 256<<20, false), true, 16},
 		{"LL has no registered buffers", ring, op(coll.Broadcast, 1<<10, false), false, 1},
 		{"AllReduce in place has none", ring, op(coll.AllReduce, 1<<30, true), false, 24},
@@ -42,7 +44,8 @@ func TestRegisteredBuffers(t *testing.T) {
 	} {
 		r, ch, err := tt.c.Request(tt.op)
 		if err != nil || r.Direct != tt.direct || r.Channels != tt.channels {
-			t.Errorf("%s: direct %v, %d channels (%v %v), %v", tt.name, r.Direct, r.Channels, ch.Algo, ch.Proto, err)
+			t.Errorf("%s: direct %v, %d channels (%v %v), %v", tt.name, r.Direct, r.Channels, ch.Algo,
+				ch.Proto, err)
 		}
 		p, _, err := tt.c.Plan(tt.op)
 		if err == nil && tt.op.Count < 1<<24 {
@@ -95,7 +98,8 @@ func TestEfficientPolicy(t *testing.T) {
 	if got := choice(); got != "NVLS" {
 		t.Errorf("policy 1: %s", got)
 	}
-	c.Params.Registration.SetPolicy(7) // the variable outranks the communicator's own, and what it does not know is 0
+	// the variable outranks the communicator's own, and what it does not know is 0
+	c.Params.Registration.SetPolicy(7)
 	if got := choice(); got != "Ring" {
 		t.Errorf("NCCL_CTA_POLICY=7: %s", got)
 	}
@@ -109,7 +113,8 @@ func TestEfficientPolicy(t *testing.T) {
 // Who has symmetric kernels: machines whose GPUs reach each other.
 func TestSymmetricMachines(t *testing.T) {
 	for name, want := range map[string]sym.Comm{
-		"dgx-h100":    {Ranks: 8, Nodes: 1, SM: 90, NVLS: true, P2P: true, DirectP2P: true, DirectNVLink: true},
+		"dgx-h100": {Ranks: 8, Nodes: 1, SM: 90, NVLS: true, P2P: true, DirectP2P: true,
+			DirectNVLink: true},
 		"pcie-l40s-8": {Ranks: 8, Nodes: 1, SM: 89, P2P: true},
 		"dgx-1v":      {Ranks: 8, Nodes: 1, SM: 70, P2P: true},
 	} {
@@ -119,11 +124,13 @@ func TestSymmetricMachines(t *testing.T) {
 		if got != want {
 			t.Errorf("%s: %+v, want %+v", name, got, want)
 		}
-		l, ok, err := c.SymmetricKernel(comm.Op{Func: coll.AllGather, Count: 1 << 20, Type: coll.Float32, Buffers: comm.Windows})
+		l, ok, err := c.SymmetricKernel(comm.Op{Func: coll.AllGather, Count: 1 << 20, Type: coll.Float32,
+			Buffers: comm.Windows})
 		if err != nil || !ok || l.Check() != nil {
 			t.Errorf("%s: %v %v", name, ok, err)
 		}
-		if _, ok, _ := c.SymmetricKernel(comm.Op{Func: coll.AllGather, Count: 1 << 20, Type: coll.Float32, Buffers: comm.Registered}); ok {
+		if _, ok, _ := c.SymmetricKernel(comm.Op{Func: coll.AllGather, Count: 1 << 20, Type: coll.Float32,
+			Buffers: comm.Registered}); ok {
 			t.Errorf("%s: a symmetric kernel without windows", name)
 		}
 	}
@@ -132,8 +139,10 @@ func TestSymmetricMachines(t *testing.T) {
 // Copy engines, by operation, policy and release (enqueue.cc:2580).
 func TestCopyEngines(t *testing.T) {
 	c := make1(t, comm.Params{}, member{"dgx-b200", 1})
-	op := comm.Op{Func: coll.AllGather, Count: 9 << 20, Type: coll.Float32, Buffers: comm.Windows, CTAPolicy: 2}
-	if p, ok := c.CopyEngines(op); !ok || p.Peers != 7 || !p.Own || p.Barriers != 2 || !p.Batch || p.Each != 36<<20 {
+	op := comm.Op{Func: coll.AllGather, Count: 9 << 20, Type: coll.Float32, Buffers: comm.Windows,
+		CTAPolicy: 2}
+	if p, ok := c.CopyEngines(op); !ok || p.Peers != 7 || !p.Own || p.Barriers != 2 || !p.Batch ||
+		p.Each != 36<<20 {
 		t.Errorf("%+v %v", p, ok)
 	}
 	op.InPlace, op.Graph = true, true

@@ -169,13 +169,18 @@ func (c *Comm) tuningInput() tuning.Input {
 	case !in.NVSwitch:
 		in.NVLSOff = tuning.Reason{Rule: "NVLS needs an NVSwitch", Source: "search.cc:1009"}
 	case c.MinSM < 90:
-		in.NVLSOff = tuning.Reason{Rule: fmt.Sprintf("NVLS needs sm_90 and a GPU is sm_%d", c.MinSM), Source: "search.cc:1009"}
+		in.NVLSOff = tuning.Reason{Rule: fmt.Sprintf("NVLS needs sm_90 and a GPU is sm_%d", c.MinSM),
+			Source: "search.cc:1009"}
 	case !c.Multicast:
-		in.NVLSOff = tuning.Reason{Rule: "NVLink multicast is off", Setting: "--multicast on", Source: "transport/nvls.cc:171"}
+		in.NVLSOff = tuning.Reason{Rule: "NVLink multicast is off", Setting: "--multicast on",
+			Source: "transport/nvls.cc:171"}
 	case c.Params.Connect.NVLSEnable.Or(2) == 0:
-		in.NVLSOff = tuning.Reason{Rule: "NVLS is switched off", Setting: "NCCL_NVLS_ENABLE=2", Source: "transport/nvls.cc:161"}
+		in.NVLSOff = tuning.Reason{Rule: "NVLS is switched off", Setting: "NCCL_NVLS_ENABLE=2",
+			Source: "transport/nvls.cc:161"}
 	default:
-		in.NVLSOff = tuning.Reason{Rule: "no NVLS graph was found: it needs two sm_90 GPUs behind an NVSwitch", Source: "search.cc:1009"}
+		in.NVLSOff = tuning.Reason{
+			Rule:   "no NVLS graph was found: it needs two sm_90 GPUs behind an NVSwitch",
+			Source: "search.cc:1009"}
 	}
 	in.CollNet.Enabled = c.CollNet.Enabled
 	if c.CollNet.Enabled {
@@ -183,7 +188,9 @@ func (c *Comm) tuningInput() tuning.Input {
 		in.CollNet.Heads, in.CollNet.DirectHeads = len(c.CollNet.NetHeads[0]), len(c.CollNet.Heads[0])
 		in.CollNet.AllGather, in.CollNet.ReduceScatter, in.CollNet.Reduces = true, true, tuning.SHARPReduces
 	} else {
-		in.CollNet.Off = tuning.Reason{Rule: "no network plugin reduces", Setting: "NCCL_COLLNET_ENABLE=1 with such a plugin, which SIMCCL_COLLNET=1 supposes", Source: "init.cc:1003"}
+		in.CollNet.Off = tuning.Reason{Rule: "no network plugin reduces",
+			Setting: "NCCL_COLLNET_ENABLE=1 with such a plugin, which SIMCCL_COLLNET=1 supposes",
+			Source:  "init.cc:1003"}
 	}
 	return in
 }
@@ -221,7 +228,8 @@ type Op struct {
 // where NCCL only copies, and for send/recv operations nothing is chosen and
 // the Choice is zero.
 func (c *Comm) Request(o Op) (plan.Request, tuning.Choice, error) {
-	r := plan.Request{Func: o.Func, Count: o.Count, Type: o.Type, Op: o.RedOp, Root: o.Root, Peer: o.Peer, InPlace: o.InPlace, Misalign: o.Misalign, Pairs: o.Pairs,
+	r := plan.Request{Func: o.Func, Count: o.Count, Type: o.Type, Op: o.RedOp, Root: o.Root, Peer: o.Peer,
+		InPlace: o.InPlace, Misalign: o.Misalign, Pairs: o.Pairs,
 		SlowNVLS: c.slowNVLS(), Params: c.Params.Plan}
 	if c.NRanks == 1 || o.Count == 0 {
 		return r, tuning.Choice{}, nil

@@ -65,7 +65,8 @@ func TestDomainBesideHostsWithoutFabric(t *testing.T) {
 	if mixed.NNodes != 3 || !slices.Equal(mixed.NodeOf, trays.NodeOf) {
 		t.Fatalf("nodes of the ranks %v, want %v", mixed.NodeOf, trays.NodeOf)
 	}
-	if !reflect.DeepEqual(mixed.Channels, trays.Channels) || mixed.P2PChannelsPerPeer != trays.P2PChannelsPerPeer {
+	if !reflect.DeepEqual(mixed.Channels, trays.Channels) ||
+		mixed.P2PChannelsPerPeer != trays.P2PChannelsPerPeer {
 		t.Errorf("channels %+v\nof trays as nodes %+v", mixed.Channels, trays.Channels)
 	}
 	if mixed.Model.Latency != trays.Model.Latency || mixed.Model.Bandwidth != trays.Model.Bandwidth {
@@ -77,8 +78,10 @@ func TestDomainBesideHostsWithoutFabric(t *testing.T) {
 // do (init.cc:1170).
 func TestUnequalNodes(t *testing.T) {
 	c := make1(t, comm.Params{}, member{"dgx-h100", 2}, member{"dgx-a100", 1}, member{"pcie-a100-4", 1})
-	if c.NRanks != 28 || c.NNodes != 4 || c.MinSM != 80 || c.MaxSM != 90 || c.MinLocalRanks != 4 || c.MaxLocalRanks != 8 {
-		t.Errorf("%d ranks on %d nodes, sm %d to %d, %d to %d ranks a node", c.NRanks, c.NNodes, c.MinSM, c.MaxSM, c.MinLocalRanks, c.MaxLocalRanks)
+	if c.NRanks != 28 || c.NNodes != 4 || c.MinSM != 80 || c.MaxSM != 90 || c.MinLocalRanks != 4 ||
+		c.MaxLocalRanks != 8 {
+		t.Errorf("%d ranks on %d nodes, sm %d to %d, %d to %d ranks a node", c.NRanks, c.NNodes, c.MinSM,
+			c.MaxSM, c.MinLocalRanks, c.MaxLocalRanks)
 	}
 	if c.CPUVendor != topo.VendorMixed {
 		t.Errorf("Intel and AMD make vendor %d", c.CPUVendor)
@@ -90,20 +93,25 @@ func TestUnequalNodes(t *testing.T) {
 		weakest := *c.Domains[0].Graphs[id]
 		for _, d := range c.Domains[1:] {
 			g := d.Graphs[id]
-			weakest.BWIntra, weakest.BWInter = min(weakest.BWIntra, g.BWIntra), min(weakest.BWInter, g.BWInter)
-			weakest.TypeIntra, weakest.TypeInter = max(weakest.TypeIntra, g.TypeIntra), max(weakest.TypeInter, g.TypeInter)
+			weakest.BWIntra, weakest.BWInter = min(weakest.BWIntra, g.BWIntra),
+				min(weakest.BWInter, g.BWInter)
+			weakest.TypeIntra, weakest.TypeInter = max(weakest.TypeIntra, g.TypeIntra),
+				max(weakest.TypeInter, g.TypeInter)
 			weakest.NChannels = min(weakest.NChannels, g.NChannels)
 		}
 		f := c.Final[id]
-		if f.BWIntra != weakest.BWIntra || f.BWInter != weakest.BWInter || f.TypeIntra != weakest.TypeIntra || f.TypeInter != weakest.TypeInter {
-			t.Errorf("graph %d: agreed on %g/%g %v/%v, the weakest of each is %g/%g %v/%v", id, f.BWIntra, f.BWInter, f.TypeIntra, f.TypeInter,
+		if f.BWIntra != weakest.BWIntra || f.BWInter != weakest.BWInter || f.TypeIntra != weakest.TypeIntra ||
+			f.TypeInter != weakest.TypeInter {
+			t.Errorf("graph %d: agreed on %g/%g %v/%v, the weakest of each is %g/%g %v/%v", id, f.BWIntra,
+				f.BWInter, f.TypeIntra, f.TypeInter,
 				weakest.BWIntra, weakest.BWInter, weakest.TypeIntra, weakest.TypeInter)
 		}
 		if f.NChannels > weakest.NChannels {
 			t.Errorf("graph %d: %d channels, one node has only %d", id, f.NChannels, weakest.NChannels)
 		}
 	}
-	p, choice, err := c.Plan(comm.Op{Func: coll.AllReduce, Count: 1 << 20, Type: coll.Float32, RedOp: coll.Sum})
+	p, choice, err := c.Plan(comm.Op{Func: coll.AllReduce, Count: 1 << 20, Type: coll.Float32,
+		RedOp: coll.Sum})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +132,8 @@ func TestEqualNodesShareGraphs(t *testing.T) {
 
 // TestMulticastAuto is on only where every GPU is sm_90 behind an NVSwitch.
 func TestMulticastAuto(t *testing.T) {
-	for name, want := range map[string]bool{"dgx-h100": true, "dgx-b200": true, "dgx-a100": false, "gh200-4-alps": false, "pcie-l40s-8": false} {
+	for name, want := range map[string]bool{"dgx-h100": true, "dgx-b200": true, "dgx-a100": false,
+		"gh200-4-alps": false, "pcie-l40s-8": false} {
 		if c := make1(t, comm.Params{}, member{name, 2}); c.Multicast != want {
 			t.Errorf("%s: multicast %v, want %v", name, c.Multicast, want)
 		}
@@ -151,7 +160,9 @@ func TestGivenGraphs(t *testing.T) {
   </graph>
 </graphs>
 `)
-	p := comm.Params{Given: func(sys *topo.System) ([]*search.Graph, error) { return graphxml.Parse(text, "graphs.xml", sys) }}
+	p := comm.Params{Given: func(sys *topo.System) ([]*search.Graph, error) {
+		return graphxml.Parse(text, "graphs.xml", sys)
+	}}
 	c := make1(t, p, member{"dgx-h100", 1}, member{"dgx-a100", 1})
 	if c.NChannels != 2 {
 		t.Fatalf("%d channels, want the given one doubled", c.NChannels)
@@ -161,7 +172,9 @@ func TestGivenGraphs(t *testing.T) {
 			t.Errorf("place %d of the ring: rank %d, want %d", i, got, want)
 		}
 	}
-	bad := comm.Params{Given: func(*topo.System) ([]*search.Graph, error) { return nil, errors.New("no such file") }}
+	bad := comm.Params{Given: func(*topo.System) ([]*search.Graph, error) {
+		return nil, errors.New("no such file")
+	}}
 	if _, err := comm.New(c.Cluster, bad); err == nil {
 		t.Error("a graph file that cannot be read was passed over")
 	}
@@ -178,7 +191,8 @@ func TestRequest(t *testing.T) {
 	}
 	tree := make1(t, comm.Params{Tuning: tuning.Params{Algo: units.Some("Tree")}}, member{"dgx-h100", 2})
 	var no *tuning.NoChoiceError
-	if _, _, err := tree.Request(comm.Op{Func: coll.Broadcast, Count: 8, Type: coll.Float32}); !errors.As(err, &no) {
+	if _, _, err := tree.Request(comm.Op{Func: coll.Broadcast, Count: 8, Type: coll.Float32}); !errors.As(err,
+		&no) {
 		t.Errorf("broadcast by tree: %v", err)
 	}
 	r, _, err := tree.Request(comm.Op{Func: coll.AllReduce, Count: 8, Type: coll.Float32})
@@ -193,7 +207,8 @@ func TestCollNetOnMachines(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		want int // plans
-	}{{"dgx-h100", 7}, {"dgx-a100", 4}, {"azure-nd96asr-v4", 4}, {"gb200-nvl72-tray", 7}, {"pcie-a100-4", 1}, {"gh200-4-alps", 1}} {
+	}{{"dgx-h100", 7}, {"dgx-a100", 4}, {"azure-nd96asr-v4", 4}, {"gb200-nvl72-tray", 7}, {"pcie-a100-4", 1},
+		{"gh200-4-alps", 1}} {
 		var p comm.Params
 		p.Connect.CollNet = true
 		c := make1(t, p, member{tc.name, 3})

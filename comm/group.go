@@ -18,12 +18,14 @@ func (c *Comm) Group(calls []launch.Call, mode launch.Mode) ([]launch.Kernel, er
 
 // Launcher is the communicator as a planner of groups takes it, for these calls.
 func (c *Comm) Launcher(calls []launch.Call, mode launch.Mode) *launch.Comm {
-	out := &launch.Comm{Layout: c.Layout, Choose: c.chooseTogether, Params: c.Params.Plan, SlowNVLS: c.slowNVLS()}
+	out := &launch.Comm{Layout: c.Layout, Choose: c.chooseTogether, Params: c.Params.Plan,
+		SlowNVLS: c.slowNVLS()}
 	if len(calls) > 0 && !slices.ContainsFunc(calls, func(x launch.Call) bool { return !x.Registered }) {
 		out.Choose = func(o launch.Op) (launch.Choice, error) {
 			ch, err := c.Choose(together(&o))
 			if err == nil && c.Params.Tuning.Plugin == nil {
-				c.efficient(&Op{Func: o.Func, Count: o.Count, Type: o.Type, RedOp: o.RedOp, Buffers: Registered, Graph: mode == launch.Captured}, &ch)
+				c.efficient(&Op{Func: o.Func, Count: o.Count, Type: o.Type, RedOp: o.RedOp,
+					Buffers: Registered, Graph: mode == launch.Captured}, &ch)
 			}
 			return chosen(&ch), err
 		}
@@ -32,7 +34,8 @@ func (c *Comm) Launcher(calls []launch.Call, mode launch.Mode) *launch.Comm {
 		if calls[i].Windows != sym.NoWindow || calls[i].Registered {
 			out.Symmetric = c.Symmetric()
 			out.Register = func(r *plan.Request, call *launch.Call) error {
-				o := Op{Func: r.Func, Count: call.Count, Type: call.Type, RedOp: call.Op, InPlace: call.InPlace, Graph: mode == launch.Captured}
+				o := Op{Func: r.Func, Count: call.Count, Type: call.Type, RedOp: call.Op,
+					InPlace: call.InPlace, Graph: mode == launch.Captured}
 				switch {
 				case call.Windows == sym.Both:
 					o.Buffers = Windows
@@ -50,7 +53,8 @@ func (c *Comm) Launcher(calls []launch.Call, mode launch.Mode) *launch.Comm {
 // Launched is an operation as the planner of groups takes it.
 func (o *Op) Launched() launch.Call {
 	t := o.task()
-	return launch.Call{Func: o.Func, Type: o.Type, Op: o.RedOp, Count: o.Count, Root: o.Root, InPlace: o.InPlace,
+	return launch.Call{Func: o.Func, Type: o.Type, Op: o.RedOp, Count: o.Count, Root: o.Root,
+		InPlace: o.InPlace,
 		Windows: t.Windows, Registered: o.Buffers != Plain, Misalign: o.Misalign}
 }
 
@@ -84,10 +88,12 @@ func chosen(ch *tuning.Choice) launch.Choice {
 func (c *Comm) ChooseGroup(calls []launch.Call) (tuning.Choice, error) {
 	first := &calls[0]
 	pipe := (len(calls) + c.NChannels - 1) / c.NChannels
-	return c.Choose(tuning.Op{Func: first.Func, Count: first.Count * int64(len(calls)), Type: first.Type, RedOp: first.Op, Pipe: pipe})
+	return c.Choose(tuning.Op{Func: first.Func, Count: first.Count * int64(len(calls)), Type: first.Type,
+		RedOp: first.Op, Pipe: pipe})
 }
 
 // slowNVLS is plan.Request.SlowNVLS of all operations.
 func (c *Comm) slowNVLS() bool {
-	return c.Model != nil && c.Model.Bandwidth[coll.AllReduce][coll.NVLS][coll.Simple] < c.Params.Rules.Plan.SlowNVLS
+	return c.Model != nil && c.Model.Bandwidth[coll.AllReduce][coll.NVLS][coll.Simple] <
+		c.Params.Rules.Plan.SlowNVLS
 }

@@ -20,15 +20,20 @@ import (
 // TestPlansOfReleases: the plan that each release's rules lead to is right, of
 // collectives and of sends and receives, on equal and unequal nodes.
 func TestPlansOfReleases(t *testing.T) {
-	machines := [][]member{{{"dgx-h100", 1}}, {{"dgx-h100", 2}}, {{"gh200-4-alps", 2}}, {{"dgx-a100", 1}, {"pcie-a100-4", 1}}, {{"gh200", 3}}}
+	machines := [][]member{{{"dgx-h100", 1}}, {{"dgx-h100", 2}}, {{"gh200-4-alps", 2}},
+		{{"dgx-a100", 1}, {"pcie-a100-4", 1}}, {{"gh200", 3}}}
 	if testing.Short() {
 		machines = machines[2:4]
 	}
 	ops := []comm.Op{
-		{Func: coll.AllReduce, Count: 5, Type: coll.Float32}, {Func: coll.AllReduce, Count: 70001, Type: coll.Float16},
-		{Func: coll.AllGather, Count: 4099, Type: coll.Int8}, {Func: coll.ReduceScatter, Count: 3000, Type: coll.Float32},
-		{Func: coll.Broadcast, Count: 100003, Type: coll.Int8, Root: 1}, {Func: coll.Reduce, Count: 20000, Type: coll.Float64},
-		{Func: coll.AllToAll, Count: 3000, Type: coll.Float32}, {Func: coll.SendRecv, Count: 1 << 17, Type: coll.Float32}, {Func: coll.Gather, Count: 5, Type: coll.Int8},
+		{Func: coll.AllReduce, Count: 5, Type: coll.Float32}, {Func: coll.AllReduce, Count: 70001,
+			Type: coll.Float16},
+		{Func: coll.AllGather, Count: 4099, Type: coll.Int8}, {Func: coll.ReduceScatter, Count: 3000,
+			Type: coll.Float32},
+		{Func: coll.Broadcast, Count: 100003, Type: coll.Int8, Root: 1}, {Func: coll.Reduce, Count: 20000,
+			Type: coll.Float64},
+		{Func: coll.AllToAll, Count: 3000, Type: coll.Float32}, {Func: coll.SendRecv, Count: 1 << 17,
+			Type: coll.Float32}, {Func: coll.Gather, Count: 5, Type: coll.Int8},
 	}
 	for _, release := range rules.Known() {
 		for _, on := range machines {
@@ -46,7 +51,8 @@ func TestPlansOfReleases(t *testing.T) {
 					t.Fatalf("%s on %v, %+v: %v", release, on, op, err)
 				}
 				if err := check.Plan(p); err != nil {
-					t.Errorf("%s on %v, %v of %d (%v %v): %v", release, on, op.Func, op.Count, choice.Algo, choice.Proto, err)
+					t.Errorf("%s on %v, %v of %d (%v %v): %v", release, on, op.Func, op.Count, choice.Algo,
+						choice.Proto, err)
 				}
 			}
 		}
@@ -80,13 +86,15 @@ func TestRulesOfReleases(t *testing.T) {
 			got[i] = fmt.Sprint(x.is(c))
 		}
 		if got != [2]string{x.was, x.to} {
-			t.Errorf("%s: NCCL %s %q, %s %q; want %q and %q", x.name, x.before, got[0], x.from, got[1], x.was, x.to)
+			t.Errorf("%s: NCCL %s %q, %s %q; want %q and %q", x.name, x.before, got[0], x.from, got[1], x.was,
+				x.to)
 		}
 	}
 }
 
 func layoutsOfReleases() []of {
-	h100, a100, b200, gh, alps := member{"dgx-h100", 2}, member{"dgx-a100", 2}, member{"dgx-b200", 2}, member{"gh200", 2}, member{"gh200-4-alps", 2}
+	h100, a100, b200, gh, alps := member{"dgx-h100", 2}, member{"dgx-a100", 2}, member{"dgx-b200", 2},
+		member{"gh200", 2}, member{"gh200-4-alps", 2}
 	nvlink := func(c *comm.Comm) any {
 		s := c.Domains[0].System
 		return s.Path(s.Of(topo.GPU)[0], s.Of(topo.GPU)[1]).BW
@@ -101,7 +109,8 @@ func layoutsOfReleases() []of {
 	channels := func(c *comm.Comm) any { return fmt.Sprint(c.NChannels, c.NVLSChannels) }
 	peers := func(c *comm.Comm) any { return fmt.Sprint(c.P2PChannels, c.P2PChannelsPerPeer) }
 	return []of{
-		{"P2P level of AMD machines", []member{{"pcie-rtx4090-8", 1}}, refusals("P2P"), "2.22.3", "2.23.4", "0", "56"},
+		{"P2P level of AMD machines", []member{{"pcie-rtx4090-8", 1}}, refusals("P2P"), "2.22.3", "2.23.4",
+			"0", "56"},
 		{"links between Intel sockets", []member{h100}, sysLink, "2.25.1", "2.26.2", "10", "22"},
 		{"C2C is a kind of link", []member{gh}, gpuCPU, "2.25.1", "2.26.2", "NVL", "C2C"},
 		{"C2C and a host bridge are P2C", []member{gh}, gpuNet, "2.26.6", "2.27.3", "[PHB]", "[P2C]"},
@@ -109,83 +118,135 @@ func layoutsOfReleases() []of {
 		{"NVLink of sm_100, first", []member{b200}, nvlink, "2.24.3", "2.25.1", "370.80002", "720"},
 		{"NVLink of sm_100, then", []member{b200}, nvlink, "2.27.3", "2.27.5", "720", "721.8"},
 		{"nets of a node alone", []member{{"dgx-h100", 1}}, nets, "2.28.3", "2.28.9", "0", "8"},
-		{"speeds of sm_100", []member{b200}, speeds(search.RingID), "2.24.3", "2.25.1", "8 48 48 NVL PIX 2", "8 48 48 NVL PXN 0"},
+		{"speeds of sm_100", []member{b200}, speeds(search.RingID), "2.24.3", "2.25.1", "8 48 48 NVL PIX 2",
+			"8 48 48 NVL PXN 0"},
 		{"channels of sm_100", []member{b200}, channels, "2.24.3", "2.25.1", "16 16", "32 32"},
-		{"speeds of sm_100 between nodes", []member{b200}, speeds(search.TreeID), "2.27.5", "2.27.7", "8 48 48 NVL PIX 0", "8 96 48 NVL PIX 0"},
+		{"speeds of sm_100 between nodes", []member{b200}, speeds(search.TreeID), "2.27.5", "2.27.7",
+			"8 48 48 NVL PIX 0", "8 96 48 NVL PIX 0"},
 		{"most channels", []member{{"dgx-b200", 1}}, channels, "2.24.3", "2.25.1", "24 16", "32 32"},
-		{"NVLS channels on a node", []member{{"dgx-b200", 1}}, channels, "2.26.6", "2.27.3", "32 32", "32 24"},
+		{"NVLS channels on a node", []member{{"dgx-b200", 1}}, channels, "2.26.6", "2.27.3", "32 32",
+			"32 24"},
 		{"NVLS raises channels", []member{b200}, channels, "2.27.7", "2.28.3", "32 32", "16 32"},
 		{"channels of other algorithms", []member{{"h200x4-4", 2}}, func(c *comm.Comm) any {
 			choice, err := c.Model.Choose(tuning.Op{Func: coll.Broadcast, Count: 1 << 24, Type: coll.Float32})
 			return fmt.Sprint(choice.MaxChannels, err)
 		}, "2.21.5", "2.22.3", "2 <nil>", "16 <nil>"},
-		{"nodes joined by NVLink", []member{{"gh200", 1}}, func(c *comm.Comm) any { return c.P2PChunkSize }, "2.24.3", "2.25.1", "131072", "524288"},
+		{"nodes joined by NVLink", []member{{"gh200", 1}}, func(c *comm.Comm) any { return c.P2PChunkSize },
+			"2.24.3", "2.25.1", "131072", "524288"},
 		{"NVLS channels by nets", []member{{"dgx-b200", 4}}, channels, "2.29.7", "2.30.7", "16 32", "16 24"},
-		{"crossing NICs", []member{{"hgx-a100-4", 2}}, speeds(search.RingID), "2.22.3", "2.23.4", "2 24 24 NVL PHB 1", "2 24 24 NVL PHB 2"},
-		{"kinds of paths", []member{{"pcie-l40s-8", 1}}, func(c *comm.Comm) any { return len(c.Domains[0].Graphs[search.RingID].Attempts) }, "2.24.3", "2.25.1", "168", "114"},
+		{"crossing NICs", []member{{"hgx-a100-4", 2}}, speeds(search.RingID), "2.22.3", "2.23.4",
+			"2 24 24 NVL PHB 1", "2 24 24 NVL PHB 2"},
+		{"kinds of paths", []member{{"pcie-l40s-8", 1}}, func(c *comm.Comm) any {
+			return len(c.Domains[0].Graphs[search.RingID].Attempts)
+		}, "2.24.3", "2.25.1", "168", "114"},
 		{"channels of a peer", []member{h100}, peers, "2.28.9", "2.29.7", "16 2", "16 4"},
-		{"chunks of send/recv", []member{{"gb200-nvl72-2tray", 2}}, func(c *comm.Comm) any { return c.P2PChunkSize }, "2.28.9", "2.29.7", "131072", "262144"},
-		{"first GPU of a net", []member{{"gcp-a3-mega", 2}}, speeds(search.TreeID), "2.27.3", "2.27.5", "8 45 24 NVL PIX 0", "8 48 24 NVL PIX 0"},
-		{"mixed processors", []member{h100, a100}, func(c *comm.Comm) any { return c.CPUVendor }, "2.21.5", "2.22.3", "1", "4"},
-		{"tree pattern of all", []member{{"dgx-a100", 1}, {"dgx-h100", 1}}, func(c *comm.Comm) any { return c.TreePattern }, "2.25.1", "2.26.2", "1", "3"},
+		{"chunks of send/recv", []member{{"gb200-nvl72-2tray", 2}}, func(c *comm.Comm) any {
+			return c.P2PChunkSize
+		}, "2.28.9", "2.29.7", "131072", "262144"},
+		{"first GPU of a net", []member{{"gcp-a3-mega", 2}}, speeds(search.TreeID), "2.27.3", "2.27.5",
+			"8 45 24 NVL PIX 0", "8 48 24 NVL PIX 0"},
+		{"mixed processors", []member{h100, a100}, func(c *comm.Comm) any { return c.CPUVendor }, "2.21.5",
+			"2.22.3", "1", "4"},
+		{"tree pattern of all", []member{{"dgx-a100", 1}, {"dgx-h100", 1}}, func(c *comm.Comm) any {
+			return c.TreePattern
+		}, "2.25.1", "2.26.2", "1", "3"},
 	}
 }
 
-func choicesOfReleases() []of {
-	bw := func(f coll.Func, a coll.Algorithm, p coll.Protocol) func(*comm.Comm) any {
-		return func(c *comm.Comm) any { return c.Model.Bandwidth[f][a][p] }
-	}
-	lat := func(f coll.Func, a coll.Algorithm, p coll.Protocol) func(*comm.Comm) any {
-		return func(c *comm.Comm) any { return c.Model.Latency[f][a][p] }
-	}
-	split := func(p coll.Protocol, a coll.Algorithm, count int64) func(*comm.Comm) any {
-		return func(c *comm.Comm) any {
-			s, err := build.Split(c.Layout, plan.Request{Func: coll.AllReduce, Type: coll.Float32, Algo: a, Proto: p, Count: count, Channels: 8, Warps: 16})
-			return fmt.Sprint(s.NChannels, s.Lo.Count, s.Hi.Count, s.Lo.ChunkSize, err)
-		}
-	}
+// choicesOfReleases are what releases have otherwise of the cost model and of plans.
+func choicesOfReleases() []of { return append(costsOfReleases(), splitsOfReleases()...) }
+
+// bandwidthOf and latencyOf read the cost model.
+func bandwidthOf(f coll.Func, a coll.Algorithm, p coll.Protocol) func(*comm.Comm) any {
+	return func(c *comm.Comm) any { return c.Model.Bandwidth[f][a][p] }
+}
+
+func latencyOf(f coll.Func, a coll.Algorithm, p coll.Protocol) func(*comm.Comm) any {
+	return func(c *comm.Comm) any { return c.Model.Latency[f][a][p] }
+}
+
+func costsOfReleases() []of {
+	bw, lat := bandwidthOf, latencyOf
 	h100, b200, gh := member{"dgx-h100", 2}, member{"dgx-b200", 2}, member{"gh200", 2}
 	b3, b1 := []member{{"dgx-b200", 3}}, []member{{"dgx-b200", 1}}
 	correction := func(c *comm.Comm) any {
-		return c.Model.Terms(tuning.Op{Func: coll.AllReduce, Count: 1 << 20, Type: coll.Int8}, coll.NVLSTree, coll.Simple).Correction
+		return c.Model.Terms(tuning.Op{Func: coll.AllReduce, Count: 1 << 20, Type: coll.Int8}, coll.NVLSTree,
+			coll.Simple).Correction
 	}
 	return []of{
 		{"PAT", []member{gh}, bw(coll.AllGather, coll.PAT, coll.Simple), "2.22.3", "2.23.4", "0", "81.6"},
-		{"share of PAT", []member{gh}, bw(coll.AllGather, coll.PAT, coll.Simple), "2.23.4", "2.24.3", "81.6", "72"},
-		{"latency of trees", []member{h100}, lat(coll.AllReduce, coll.Tree, coll.Simple), "2.22.3", "2.23.4", "448", "92.4"},
-		{"round trips of rings", []member{h100}, lat(coll.AllReduce, coll.Ring, coll.LL), "2.22.3", "2.23.4", "43.399998", "40"},
-		{"LL128 of sparse rings", []member{gh}, func(c *comm.Comm) any { return c.Model.Raw[coll.AllReduce][coll.Ring][coll.LL128] }, "2.22.3", "2.23.4", "33.6", "44.16"},
-		{"latency of nodes of one rank", []member{gh}, lat(coll.AllReduce, coll.Ring, coll.LL), "2.22.3", "2.23.4", "15.4", "16.6"},
-		{"LL of sm_100", b1, bw(coll.AllReduce, coll.Ring, coll.LL), "2.24.3", "2.25.1", "80.571434", "161.14287"},
+		{"share of PAT", []member{gh}, bw(coll.AllGather, coll.PAT, coll.Simple), "2.23.4", "2.24.3", "81.6",
+			"72"},
+		{"latency of trees", []member{h100}, lat(coll.AllReduce, coll.Tree, coll.Simple), "2.22.3", "2.23.4",
+			"448", "92.4"},
+		{"round trips of rings", []member{h100}, lat(coll.AllReduce, coll.Ring, coll.LL), "2.22.3", "2.23.4",
+			"43.399998", "40"},
+		{"LL128 of sparse rings", []member{gh}, func(c *comm.Comm) any {
+			return c.Model.Raw[coll.AllReduce][coll.Ring][coll.LL128]
+		}, "2.22.3", "2.23.4", "33.6", "44.16"},
+		{"latency of nodes of one rank", []member{gh}, lat(coll.AllReduce, coll.Ring, coll.LL), "2.22.3",
+			"2.23.4", "15.4", "16.6"},
+		{"LL of sm_100", b1, bw(coll.AllReduce, coll.Ring, coll.LL), "2.24.3", "2.25.1", "80.571434",
+			"161.14287"},
 		{"LL128 of other GPUs", []member{{"pcie-l40s-8", 1}}, func(c *comm.Comm) any {
 			return len(c.Model.WhyOff(tuning.Op{Func: coll.AllReduce, Count: 1024}, coll.Ring, coll.LL128))
 		}, "2.26.6", "2.27.3", "2", "1"},
-		{"NVLS gathers", []member{{"dgx-h100", 1}}, bw(coll.AllGather, coll.NVLS, coll.Simple), "2.26.6", "2.27.3", "320", "280"},
+		{"NVLS gathers", []member{{"dgx-h100", 1}}, bw(coll.AllGather, coll.NVLS, coll.Simple), "2.26.6",
+			"2.27.3", "320", "280"},
 		// The speed of all GPUs of a node, of eight 85 % (graph/tuning.cc:265 of v2.26.6);
 		// then the slower of that and 90 % of the network's (graph/tuning.cc:290 of v2.27.3).
 		{"CollNetDirect gathers", []member{h100}, collNetGathers, "2.26.6", "2.27.3", "326.4", "345.59998"},
-		{"NVLS by efficiency", []member{{"dgx-h100", 1}}, bw(coll.AllReduce, coll.NVLS, coll.Simple), "2.27.7", "2.28.3", "266.66666", "272"},
-		{"NVLS gathers by ratio", []member{{"dgx-h100", 1}}, bw(coll.AllGather, coll.NVLS, coll.Simple), "2.22.3", "2.23.4", "266.66666", "320"},
-		{"latency of NVLSTree", []member{h100}, lat(coll.AllReduce, coll.NVLSTree, coll.Simple), "2.28.3", "2.28.9", "53", "66.8"},
-		{"cap of NVLSTree, first", b3, bw(coll.AllReduce, coll.NVLSTree, coll.Simple), "2.28.3", "2.28.9", "179.89565", "182.81738"},
-		{"cap of NVLSTree, then", b3, bw(coll.AllReduce, coll.NVLSTree, coll.Simple), "2.29.7", "2.30.7", "182.81738", "200.34782"},
-		{"ring LL128 of sm_100, first", []member{b200}, bw(coll.AllReduce, coll.Ring, coll.LL128), "2.28.3", "2.28.9", "188.41602", "147.62666"},
-		{"ring LL128 of sm_100, then", []member{b200}, bw(coll.AllReduce, coll.Ring, coll.LL128), "2.28.9", "2.29.7", "147.62666", "170.66667"},
-		{"tree LL128 of sm_100", []member{b200}, bw(coll.AllReduce, coll.Tree, coll.LL128), "2.27.7", "2.28.3", "249.56", "107.678"},
-		{"tree of sm_100", []member{b200}, bw(coll.AllReduce, coll.Tree, coll.Simple), "2.27.7", "2.28.3", "281.52002", "145.52"},
+		{"NVLS by efficiency", []member{{"dgx-h100", 1}}, bw(coll.AllReduce, coll.NVLS, coll.Simple),
+			"2.27.7", "2.28.3", "266.66666", "272"},
+		{"NVLS gathers by ratio", []member{{"dgx-h100", 1}}, bw(coll.AllGather, coll.NVLS, coll.Simple),
+			"2.22.3", "2.23.4", "266.66666", "320"},
+		{"latency of NVLSTree", []member{h100}, lat(coll.AllReduce, coll.NVLSTree, coll.Simple), "2.28.3",
+			"2.28.9", "53", "66.8"},
+		{"cap of NVLSTree, first", b3, bw(coll.AllReduce, coll.NVLSTree, coll.Simple), "2.28.3", "2.28.9",
+			"179.89565", "182.81738"},
+		{"cap of NVLSTree, then", b3, bw(coll.AllReduce, coll.NVLSTree, coll.Simple), "2.29.7", "2.30.7",
+			"182.81738", "200.34782"},
+		{"ring LL128 of sm_100, first", []member{b200}, bw(coll.AllReduce, coll.Ring, coll.LL128), "2.28.3",
+			"2.28.9", "188.41602", "147.62666"},
+		{"ring LL128 of sm_100, then", []member{b200}, bw(coll.AllReduce, coll.Ring, coll.LL128), "2.28.9",
+			"2.29.7", "147.62666", "170.66667"},
+		{"tree LL128 of sm_100", []member{b200}, bw(coll.AllReduce, coll.Tree, coll.LL128), "2.27.7",
+			"2.28.3", "249.56", "107.678"},
+		{"tree of sm_100", []member{b200}, bw(coll.AllReduce, coll.Tree, coll.Simple), "2.27.7", "2.28.3",
+			"281.52002", "145.52"},
 		{"correction of NVLSTree", []member{b200}, correction, "2.28.9", "2.29.7", "1", "0.5"},
-		{"LL128 of mixed GPUs", []member{h100, b200}, bw(coll.AllReduce, coll.Ring, coll.LL128), "2.29.7", "2.30.7", "0", "151.53548"},
-		{"cells of channels", []member{h100}, split(coll.Simple, coll.Ring, 1<<11), "2.22.3", "2.23.4", "8 256 256 2097152 <nil>", "1 2048 0 2097152 <nil>"},
-		{"even bytes", []member{h100}, split(coll.Simple, coll.Ring, 1<<14+6000), "2.21.5", "2.22.3", "8 3072 880 2097152 <nil>", "8 2796 2788 2097152 <nil>"},
-		{"chunks of even bytes", []member{h100}, split(coll.LL128, coll.Tree, 1<<20), "2.21.5", "2.22.3", "8 132480 121216 72000 <nil>", "8 131072 131072 71040 <nil>"},
+		{"LL128 of mixed GPUs", []member{h100, b200}, bw(coll.AllReduce, coll.Ring, coll.LL128), "2.29.7",
+			"2.30.7", "0", "151.53548"},
+	}
+}
+
+func splitsOfReleases() []of {
+	split := func(p coll.Protocol, a coll.Algorithm, count int64) func(*comm.Comm) any {
+		return func(c *comm.Comm) any {
+			s, err := build.Split(c.Layout, plan.Request{Func: coll.AllReduce, Type: coll.Float32, Algo: a,
+				Proto: p, Count: count, Channels: 8, Warps: 16})
+			return fmt.Sprint(s.NChannels, s.Lo.Count, s.Hi.Count, s.Lo.ChunkSize, err)
+		}
+	}
+	h100, b200 := member{"dgx-h100", 2}, member{"dgx-b200", 2}
+	return []of{
+		{"cells of channels", []member{h100}, split(coll.Simple, coll.Ring, 1<<11), "2.22.3", "2.23.4",
+			"8 256 256 2097152 <nil>", "1 2048 0 2097152 <nil>"},
+		{"even bytes", []member{h100}, split(coll.Simple, coll.Ring, 1<<14+6000), "2.21.5", "2.22.3",
+			"8 3072 880 2097152 <nil>", "8 2796 2788 2097152 <nil>"},
+		{"chunks of even bytes", []member{h100}, split(coll.LL128, coll.Tree, 1<<20), "2.21.5", "2.22.3",
+			"8 132480 121216 72000 <nil>", "8 131072 131072 71040 <nil>"},
 		{"threads of trees", []member{h100}, func(c *comm.Comm) any {
 			op := tuning.Op{Func: coll.AllReduce, Count: 8192, Type: coll.Float32}
 			choice, err := c.Model.Choose(op)
 			return fmt.Sprint(choice.Algo, choice.Proto, choice.Threads, err)
 		}, "2.21.5", "2.22.3", "Tree LL 512 <nil>", "Tree LL 640 <nil>"},
-		{"LL in cells", []member{h100}, split(coll.LL, coll.Ring, 5000), "2.25.1", "2.26.2", "3 2048 904 32768 <nil>", "5 1024 904 32768 <nil>"},
-		{"least traffic", []member{h100}, split(coll.Simple, coll.Ring, 1<<14), "2.28.9", "2.29.7", "8 2048 2048 2097152 <nil>", "4 4096 4096 2097152 <nil>"},
-		{"chunks of NVLSTree", []member{b200}, split(coll.Simple, coll.NVLSTree, 1<<25), "2.29.7", "2.30.7", "8 4194304 4194304 131072 <nil>", "8 4194304 4194304 65536 <nil>"},
+		{"LL in cells", []member{h100}, split(coll.LL, coll.Ring, 5000), "2.25.1", "2.26.2",
+			"3 2048 904 32768 <nil>", "5 1024 904 32768 <nil>"},
+		{"least traffic", []member{h100}, split(coll.Simple, coll.Ring, 1<<14), "2.28.9", "2.29.7",
+			"8 2048 2048 2097152 <nil>", "4 4096 4096 2097152 <nil>"},
+		{"chunks of NVLSTree", []member{b200}, split(coll.Simple, coll.NVLSTree, 1<<25), "2.29.7", "2.30.7",
+			"8 4194304 4194304 131072 <nil>", "8 4194304 4194304 65536 <nil>"},
 	}
 }
 
@@ -193,7 +254,8 @@ func choicesOfReleases() []of {
 // reduces, as if its graph were the tree's.
 func collNetGathers(c *comm.Comm) any {
 	in := c.Model.In
-	in.CollNet = tuning.CollNet{Enabled: true, Heads: 8, DirectHeads: 8, AllGather: true, ReduceScatter: true, Reduces: tuning.SHARPReduces}
+	in.CollNet = tuning.CollNet{Enabled: true, Heads: 8, DirectHeads: 8, AllGather: true, ReduceScatter: true,
+		Reduces: tuning.SHARPReduces}
 	in.Graphs[search.CollNetDirectID] = in.Graphs[search.TreeID]
 	m, err := tuning.New(in, tuning.Params{Rules: c.Rules})
 	if err != nil {
@@ -209,12 +271,14 @@ func TestLL128WithoutC2C(t *testing.T) {
 		release, on string
 		between     topo.PathKind
 		want        bool
-	}{{"2.27.3", "dgx-b200", topo.PathPXN, true}, {"2.27.5", "dgx-b200", topo.PathPXN, false}, {"2.27.3", "gh200", topo.PathP2C, false}} {
+	}{{"2.27.3", "dgx-b200", topo.PathPXN, true}, {"2.27.5", "dgx-b200", topo.PathPXN, false},
+		{"2.27.3", "gh200", topo.PathP2C, false}} {
 		r, err := rules.For(x.release)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := ruled(t, r, func(p *comm.Params) { p.Tuning.LL128C2C = units.Some[int64](0) }, member{x.on, 2})
+		c, err := ruled(t, r, func(p *comm.Params) { p.Tuning.LL128C2C = units.Some[int64](0) },
+			member{x.on, 2})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -234,8 +298,10 @@ func TestPXNBeforeP2C(t *testing.T) {
 		change func(*rules.Topo)
 		want   [2]string
 	}{
-		{"relays over C2C", func(r *rules.Topo) { r.PXNC2C = true }, [2]string{"P2C crossing 2, 3 PXN", "PXN crossing 0, 12 PXN"}},
-		{"GPUDirect RDMA up to PXN", func(r *rules.Topo) { r.GDRC2C, r.GDRLevel = false, rules.PXN }, [2]string{"PHB crossing 2, 0 PXN", "P2C crossing 2, 0 PXN"}},
+		{"relays over C2C", func(r *rules.Topo) { r.PXNC2C = true }, [2]string{"P2C crossing 2, 3 PXN",
+			"PXN crossing 0, 12 PXN"}},
+		{"GPUDirect RDMA up to PXN", func(r *rules.Topo) { r.GDRC2C, r.GDRLevel = false, rules.PXN },
+			[2]string{"PHB crossing 2, 0 PXN", "P2C crossing 2, 0 PXN"}},
 	} {
 		for i, release := range []string{"2.27.3", "2.27.5"} {
 			r, err := rules.For(release)
@@ -256,7 +322,8 @@ func TestPXNBeforeP2C(t *testing.T) {
 				}
 			}
 			g := c.Final[search.RingID]
-			if got := fmt.Sprintf("%v crossing %d, %d PXN", g.TypeInter, g.CrossNIC, relays); got != x.want[i] {
+			if got := fmt.Sprintf("%v crossing %d, %d PXN", g.TypeInter, g.CrossNIC, relays); got !=
+				x.want[i] {
 				t.Errorf("%s: NCCL %s: %s, want %s", x.what, release, got, x.want[i])
 			}
 		}
@@ -280,7 +347,8 @@ func TestRelaysOverC2C(t *testing.T) {
 		relayed := 0
 		for src := range int32(c.NRanks) {
 			for dst := range int32(c.NRanks) {
-				if route := c.RouteOf(src, dst, 0, connect.P2PRoute); c.NodeOf[src] != c.NodeOf[dst] && route.SrcProxy != src {
+				if route := c.RouteOf(src, dst, 0, connect.P2PRoute); c.NodeOf[src] != c.NodeOf[dst] &&
+					route.SrcProxy != src {
 					relayed++
 				}
 			}
@@ -299,7 +367,8 @@ func TestNetsOfOwnHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := ruled(t, r, func(p *comm.Params) { p.Connect.MaxNChannels = units.Some[int64](4) }, member{"gb200-nvl72-2tray", 2})
+	c, err := ruled(t, r, func(p *comm.Params) { p.Connect.MaxNChannels = units.Some[int64](4) },
+		member{"gb200-nvl72-2tray", 2})
 	if err != nil {
 		t.Fatal(err)
 	}

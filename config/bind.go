@@ -17,7 +17,8 @@ type binding struct {
 
 // bindings lists what fills which field.
 func (c *Config) bindings() []binding {
-	return slices.Concat(c.topoBindings(), c.searchBindings(), c.connectBindings(), c.tuningBindings(), c.planBindings(), c.registerBindings(),
+	return slices.Concat(c.topoBindings(), c.searchBindings(), c.connectBindings(), c.tuningBindings(),
+		c.planBindings(), c.registerBindings(),
 		c.ibBindings(), c.socketBindings())
 }
 
@@ -41,7 +42,9 @@ func (c *Config) topoBindings() []binding {
 		{"NCCL_PXN_DISABLE", func(n int64) { p.PXNDisable = n == 1 }}, // graph/paths.cc:721
 		{"NCCL_PXN_C2C", &p.PXNC2C},
 		{"NCCL_NET_GDR_LEVEL", &p.GDRLevel},
-		{"NCCL_NET_GDR_READ", func(n int64) { p.GDRRead = units.Opt[int]{Value: int(int32(n)), Set: int32(n) >= 0} }},
+		{"NCCL_NET_GDR_READ", func(n int64) {
+			p.GDRRead = units.Opt[int]{Value: int(int32(n)), Set: int32(n) >= 0}
+		}},
 		{"NCCL_NET_GDR_C2C", &p.GDRC2C},
 		{"NCCL_NETDEVS_POLICY", &p.NetDevs},
 		{"NCCL_NET_MERGE_LEVEL", &p.MergeLevel},

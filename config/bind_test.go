@@ -37,7 +37,8 @@ func TestEveryParamIsFilled(t *testing.T) {
 			continue
 		}
 		room := path.Base(f.Type.PkgPath())
-		for field, name := range paramFields(t, strings.TrimPrefix(f.Type.PkgPath(), "github.com/simccl/simccl/")) {
+		for field, name := range paramFields(t, strings.TrimPrefix(f.Type.PkgPath(),
+			"github.com/simccl/simccl/")) {
 			if otherwise[room+"."+field] != "" {
 				continue
 			}
@@ -51,7 +52,9 @@ func TestEveryParamIsFilled(t *testing.T) {
 				of = newest(t)
 			}
 			unset, _ := load(t, config.Sources{Rules: of})
-			get := func(c *config.Config) any { return reflect.ValueOf(c).Elem().Field(i).FieldByName(field).Interface() }
+			get := func(c *config.Config) any {
+				return reflect.ValueOf(c).Elem().Field(i).FieldByName(field).Interface()
+			}
 			filled := false
 			for _, value := range []string{"", "0", "1", "PHB", "MAX:2", "mlx5_0", "Socket", "65536"} {
 				c, _, err := config.Load(config.Sources{Rules: of, Flags: []string{name + "=" + value}})

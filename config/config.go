@@ -39,7 +39,8 @@ type Config struct {
 // Comm gathers the settings of a communicator. Multicast and graphs from files
 // are the caller's to add.
 func (c *Config) Comm() comm.Params {
-	return comm.Params{Rules: c.Rules, Search: c.Search, Connect: c.Connect, Tuning: c.Tuning, Plan: c.Plan, Registration: c.Registration, Access: c.Topo.Access}
+	return comm.Params{Rules: c.Rules, Search: c.Search, Connect: c.Connect, Tuning: c.Tuning, Plan: c.Plan,
+		Registration: c.Registration, Access: c.Topo.Access}
 }
 
 // Load merges the sources (flag before environment before file before
@@ -55,7 +56,9 @@ func Load(s Sources) (*Config, []Warning, error) {
 		r = rules.Default()
 	}
 	service := netcfg.DefaultService()
-	c := &Config{values: vals, unread: map[string]Value{}, Rules: r, Topo: topo.ParamsOf(r), Search: search.Params{Rules: r}, Connect: connect.Params{Rules: r}, Tuning: tuning.Params{Rules: r}, IB: netcfg.IB{Service: &service}}
+	c := &Config{values: vals, unread: map[string]Value{}, Rules: r, Topo: topo.ParamsOf(r),
+		Search: search.Params{Rules: r}, Connect: connect.Params{Rules: r}, Tuning: tuning.Params{Rules: r},
+		IB: netcfg.IB{Service: &service}}
 	for _, name := range sortedNames(vals) {
 		v := byName[name]
 		if v == nil || !v.In().Holds(r.Release) {
@@ -132,7 +135,8 @@ func (c *Config) Number(name string) units.Opt[int64] {
 var computed = map[string]bool{
 	"NCCL_MIN_NRINGS": true, "NCCL_MAX_NRINGS": true, "NCCL_MIN_NCHANNELS": true, "NCCL_MAX_NCHANNELS": true,
 	"NCCL_BUFFSIZE": true, "NCCL_LL_BUFFSIZE": true, "NCCL_LL128_BUFFSIZE": true, "NCCL_NTHREADS": true,
-	"NCCL_LL128_NTHREADS": true, "NCCL_NET_OVERHEAD": true, "NCCL_NET_GDR_READ": true, "NCCL_P2P_READ_ENABLE": true,
+	"NCCL_LL128_NTHREADS": true, "NCCL_NET_OVERHEAD": true, "NCCL_NET_GDR_READ": true,
+	"NCCL_P2P_READ_ENABLE":        true,
 	"NCCL_NVLSTREE_MAX_CHUNKSIZE": true, "NCCL_CUMEM_ENABLE": true, "NCCL_IB_ADAPTIVE_ROUTING": true,
 	"NCCL_NET_SHARED_BUFFERS": true, "NCCL_NSOCKS_PERTHREAD": true, "NCCL_SOCKET_NTHREADS": true,
 }
@@ -157,7 +161,8 @@ func (c *Config) check(v *Var) ([]Warning, error) {
 		}
 	case "NCCL_NET_MERGE_LEVEL":
 		if topo.ParseMergeLevel(val.Text) == topo.PathLOC && !strings.HasPrefix(val.Text, "LOC") {
-			problem, hint = "no such level; NCCL takes it for LOC, which fuses nothing", "write LOC, PORT, PIX, PXB, P2C, PXN, PHB or SYS"
+			problem, hint = "no such level; NCCL takes it for LOC, which fuses nothing",
+				"write LOC, PORT, PIX, PXB, P2C, PXN, PHB or SYS"
 		}
 	case "NCCL_NETDEVS_POLICY":
 		if _, ok := topo.ParseNetDevsPolicy(val.Text); !ok {
@@ -165,7 +170,8 @@ func (c *Config) check(v *Var) ([]Warning, error) {
 		}
 	case "NCCL_NET":
 		if n := val.Text; !strings.EqualFold(n, "IB") && !strings.EqualFold(n, "Socket") {
-			problem, hint = "names a plugin that is not known here; the nets stay as the file has them", "write IB or Socket"
+			problem, hint = "names a plugin that is not known here; the nets stay as the file has them",
+				"write IB or Socket"
 		}
 	case "NCCL_P2P_LEVEL", "NCCL_NET_GDR_LEVEL":
 		if !topo.ParseLevel(val.Text).Set {
@@ -185,7 +191,8 @@ func (c *Config) check(v *Var) ([]Warning, error) {
 	}
 	var warns []Warning
 	warn := func(problem, hint string) {
-		warns = append(warns, Warning{Var: v.Name, Text: val.Text, Origin: val.Origin, Problem: problem, Hint: hint})
+		warns = append(warns, Warning{Var: v.Name, Text: val.Text, Origin: val.Origin, Problem: problem,
+			Hint: hint})
 	}
 	if problem != "" {
 		warn(problem, hint)
@@ -220,15 +227,18 @@ func unknown(r *rules.Ruleset, name string, v Value) (Warning, bool) {
 	if !strings.HasPrefix(name, "NCCL_") && !strings.HasPrefix(name, "SIMCCL_") {
 		return Warning{}, false
 	}
-	for _, own := range []string{"NCCL_PROFILE_", "NCCL_INSPECTOR_", "NCCL_TESTS_", "SIMCCL_UPDATE", "SIMCCL_SHARDS", "SIMCCL_REQUIRE", "SIMCCL_SHARED", "SIMCCL_SPEEDSCOPE"} {
+	for _, own := range []string{"NCCL_PROFILE_", "NCCL_INSPECTOR_", "NCCL_TESTS_", "SIMCCL_UPDATE",
+		"SIMCCL_SHARDS", "SIMCCL_REQUIRE", "SIMCCL_SHARED", "SIMCCL_SPEEDSCOPE"} {
 		if strings.HasPrefix(name, own) {
 			return Warning{}, false
 		}
 	}
 	if name == "NCCL_VERSION" && v.Origin.Kind == Environment {
-		return Warning{}, false // of NVIDIA's container images, for their build; a user who sets it for simccl means more
+		// of NVIDIA's container images, for their build; a user who sets it for simccl means more
+		return Warning{}, false
 	}
-	w := Warning{Var: name, Text: v.Text, Origin: v.Origin, Problem: "NCCL " + r.Version() + " reads no such variable"}
+	w := Warning{Var: name, Text: v.Text, Origin: v.Origin, Problem: "NCCL " + r.Version() +
+		" reads no such variable"}
 	if in, ok := laterIn(name); ok && in.Holds(r.Release) {
 		w.Problem = notModelled
 		return w, true

@@ -62,8 +62,10 @@ func TestPrecedence(t *testing.T) {
 	}
 	s.NoEnv = true
 	c, _ = load(t, s)
-	if c.Value("NCCL_CROSS_NIC").Origin.Kind != config.Default || c.Number("NCCL_PAT_ENABLE").Set || c.Number("NCCL_NTHREADS").Value != 96 {
-		t.Error("--no-env must leave the environment and the default files, and keep flags and the file they name")
+	if c.Value("NCCL_CROSS_NIC").Origin.Kind != config.Default || c.Number("NCCL_PAT_ENABLE").Set ||
+		c.Number("NCCL_NTHREADS").Value != 96 {
+		t.Error("--no-env must leave the environment and the default files, and keep flags and the file " +
+			"they name")
 	}
 }
 
@@ -75,10 +77,14 @@ func TestParseNumber(t *testing.T) {
 		rest string
 		ok   bool
 	}{
-		{"12", 12, "", true}, {"  -7", -7, "", true}, {"0x10", 16, "", true}, {"010", 8, "", true}, {"08", 0, "8", true},
-		{"0x", 0, "x", true}, {"0xg", 0, "xg", true}, {"true", 0, "true", true}, {"4M", 4, "M", true}, {"", 0, "", true},
-		{"+0X1f ", 31, " ", true}, {"9223372036854775807", math.MaxInt64, "", true}, {"9223372036854775808", 0, "", false},
-		{"-9223372036854775808", math.MinInt64, "", true}, {"-9223372036854775809", 0, "", false}, {"99999999999999999999x", 0, "x", false},
+		{"12", 12, "", true}, {"  -7", -7, "", true}, {"0x10", 16, "", true}, {"010", 8, "", true},
+		{"08", 0, "8", true},
+		{"0x", 0, "x", true}, {"0xg", 0, "xg", true}, {"true", 0, "true", true}, {"4M", 4, "M", true},
+		{"", 0, "", true},
+		{"+0X1f ", 31, " ", true}, {"9223372036854775807", math.MaxInt64, "", true},
+		{"9223372036854775808", 0, "", false},
+		{"-9223372036854775808", math.MinInt64, "", true}, {"-9223372036854775809", 0, "", false},
+		{"99999999999999999999x", 0, "x", false},
 		{"-", 0, "-", true}, {"0", 0, "", true}, {"-0", 0, "", true},
 	} {
 		v, rest, ok := config.ParseNumber(c.in)
@@ -92,14 +98,17 @@ func TestParseNumber(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	s := config.Sources{
 		Environ: []string{
-			"NCCL_CROSSNIC=1", "NCCL_ALG0=Ring", "NCCL_P2P_LEVEL=pix", "NCCL_NTHREADS=0256", "NCCL_PXN_DISABLE=true",
-			"NCCL_P2P_LL_THRESHOLD=8K", "NCCL_MIN_NCHANNELS=99999999999999999999", "NCCL_NET_MERGE_LEVEL=NVL", "NCCL_NETDEVS_POLICY=MAX:0",
+			"NCCL_CROSSNIC=1", "NCCL_ALG0=Ring", "NCCL_P2P_LEVEL=pix", "NCCL_NTHREADS=0256",
+			"NCCL_PXN_DISABLE=true",
+			"NCCL_P2P_LL_THRESHOLD=8K", "NCCL_MIN_NCHANNELS=99999999999999999999", "NCCL_NET_MERGE_LEVEL=NVL",
+			"NCCL_NETDEVS_POLICY=MAX:0",
 			"NCCL_P2P_MAX_PEERS=4", "NCCL_PROFILE_X=1", "NCCL_IB_TC=106", "NCCL_DEBUG=INFO", "PATH=/bin",
 			"NCCL_VERSION=2.28.3-1",
 		},
 		Home: "/home/u",
-		ReadFile: files(map[string]string{"/home/u/.nccl.conf": "NCCL_TOPO_FILE = /tmp/x\n  # note NCCL_A=1\nNCCL_IB_SL=3 \nexport\n\n=3\n" +
-			"NCCL_CONF_FILE=/nowhere\r\n"}),
+		ReadFile: files(map[string]string{
+			"/home/u/.nccl.conf": "NCCL_TOPO_FILE = /tmp/x\n  # note NCCL_A=1\nNCCL_IB_SL=3 \nexport\n\n=3\n" +
+				"NCCL_CONF_FILE=/nowhere\r\n"}),
 	}
 	_, warns := load(t, s)
 	var b strings.Builder
@@ -155,11 +164,14 @@ func TestEnvDocFresh(t *testing.T) {
 // TestEnvTable shows what `simccl env` prints for a few settings.
 func TestEnvTable(t *testing.T) {
 	c, _ := load(t, config.Sources{
-		Flags:   []string{"NCCL_ALGO=Tree"},
-		Environ: []string{"NCCL_CROSS_NIC=0", "NCCL_NVLS_ENABLE=0", "NCCL_DEBUG=INFO", "NCCL_IB_TC=106", "NCCL_FOO=", "NCCL_NTHREADS=-2", "NCCL_PROTO="},
+		Flags: []string{"NCCL_ALGO=Tree"},
+		Environ: []string{"NCCL_CROSS_NIC=0", "NCCL_NVLS_ENABLE=0", "NCCL_DEBUG=INFO", "NCCL_IB_TC=106",
+			"NCCL_FOO=", "NCCL_NTHREADS=-2", "NCCL_PROTO="},
 	})
-	one := config.EnvText(config.EnvRows(c, config.Facts{Known: true, Nodes: 1, Ranks: 8, MinSM: 80, Hosts: 1, Nets: 8}, false))
-	two := config.EnvText(config.EnvRows(c, config.Facts{Known: true, Nodes: 2, Ranks: 16, MinSM: 90, NVSwitch: true, Hosts: 1, Nets: 8}, false))
+	one := config.EnvText(config.EnvRows(c, config.Facts{Known: true, Nodes: 1, Ranks: 8, MinSM: 80, Hosts: 1,
+		Nets: 8}, false))
+	two := config.EnvText(config.EnvRows(c, config.Facts{Known: true, Nodes: 2, Ranks: 16, MinSM: 90,
+		NVSwitch: true, Hosts: 1, Nets: 8}, false))
 	golden.Text(t, "testdata/env.txt", "one node, sm_80\n"+one+"\ntwo nodes, sm_90, NVSwitch\n"+two)
 	read := 0
 	for _, v := range config.Vars() {
@@ -183,7 +195,8 @@ func FuzzConf(f *testing.F) {
 				t.Fatalf("line %d of %d", e.Line, lines)
 			}
 		}
-		_, _, err := config.Load(config.Sources{Home: "/h", ReadFile: files(map[string]string{"/h/.nccl.conf": text})})
+		_, _, err := config.Load(config.Sources{Home: "/h",
+			ReadFile: files(map[string]string{"/h/.nccl.conf": text})})
 		var e *config.Error
 		if err != nil && !errors.As(err, &e) {
 			t.Fatalf("untyped error %v", err)
@@ -212,11 +225,13 @@ func FuzzNumber(f *testing.F) {
 func TestNoInfiniBand(t *testing.T) {
 	for _, env := range []string{"NCCL_IB_DISABLE=1", "NCCL_NET=socket"} {
 		c, w := load(t, config.Sources{Flags: []string{"NCCL_IB_HCA=mlx5", env}})
-		if matches := c.Topo.IBHCA == "mlx5" || c.Topo.IBHCA == ""; matches && !c.Topo.SocketsOnly || len(w) > 0 {
+		if matches := c.Topo.IBHCA == "mlx5" || c.Topo.IBHCA == ""; matches && !c.Topo.SocketsOnly ||
+			len(w) > 0 {
 			t.Errorf("%s: %q, %v", env, c.Topo.IBHCA, w)
 		}
 	}
-	if c, _ := load(t, config.Sources{Flags: []string{"NCCL_IB_HCA=mlx5", "NCCL_IB_DISABLE=0", "NCCL_NET=IB"}}); c.Topo.IBHCA != "mlx5" || c.Topo.SocketsOnly {
+	if c, _ := load(t, config.Sources{Flags: []string{"NCCL_IB_HCA=mlx5", "NCCL_IB_DISABLE=0",
+		"NCCL_NET=IB"}}); c.Topo.IBHCA != "mlx5" || c.Topo.SocketsOnly {
 		t.Errorf("%q", c.Topo.IBHCA)
 	}
 }

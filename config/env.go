@@ -31,7 +31,8 @@ type Facts struct {
 
 // FactsOf gathers the facts of a communicator.
 func FactsOf(c *comm.Comm) Facts {
-	f := Facts{Known: true, Nodes: c.NNodes, Ranks: c.NRanks, MinSM: c.MinSM, AllNVLink: c.IsAllNVLink, Nets: -1}
+	f := Facts{Known: true, Nodes: c.NNodes, Ranks: c.NRanks, MinSM: c.MinSM, AllNVLink: c.IsAllNVLink,
+		Nets: -1}
 	var last *topo.System
 	for i := range c.Domains {
 		s := c.Domains[i].System
@@ -70,7 +71,8 @@ func EnvRows(c *Config, f Facts, all bool) []EnvRow {
 		if !set && !all || !v.In().Holds(c.Rules.Release) {
 			continue
 		}
-		r := EnvRow{Name: v.Name, Value: val.Text, Set: set, Origin: val.Origin.String(), Default: v.Default, Room: v.Room}
+		r := EnvRow{Name: v.Name, Value: val.Text, Set: set, Origin: val.Origin.String(), Default: v.Default,
+			Room: v.Room}
 		r.Status, r.Effect = c.effect(v, f, set)
 		rows = append(rows, r)
 	}
@@ -78,7 +80,8 @@ func EnvRows(c *Config, f Facts, all bool) []EnvRow {
 		if w, is := unknown(c.Rules, n, c.unread[n]); is {
 			row := EnvRow{
 				Name: n, Value: w.Text, Set: true, Origin: w.Origin.String(),
-				Status: "no effect", Effect: "no effect because " + strings.TrimSuffix(w.Problem+"; "+w.Hint, "; "),
+				Status: "no effect", Effect: "no effect because " + strings.TrimSuffix(w.Problem+"; "+w.Hint,
+					"; "),
 			}
 			if w.Problem == notModelled {
 				row.Status, row.Effect = "unsupported", strings.TrimPrefix(notModelled, "is ")
@@ -117,7 +120,8 @@ func (c *Config) unused(name string, f Facts) string {
 	if (name == "NCCL_P2P_LEVEL") && c.Number("NCCL_P2P_DISABLE").Value == 1 {
 		return "NCCL_P2P_DISABLE=1 takes precedence"
 	}
-	switch given, there := c.Number("NCCL_COLLNET_ENABLE").Value == 1, c.Number("SIMCCL_COLLNET").Value != 0; {
+	switch given, there := c.Number("NCCL_COLLNET_ENABLE").Value == 1, c.Number("SIMCCL_COLLNET").Value !=
+		0; {
 	case strings.HasPrefix(name, "NCCL_COLLNET") && !there:
 		return "no net plugin that reduces in the network is supposed; SIMCCL_COLLNET=1 supposes one"
 	case (name == "SIMCCL_COLLNET" || name == "NCCL_COLLNET_NODE_THRESHOLD") && !given:
@@ -199,7 +203,8 @@ var betweenNodes = map[string]bool{
 
 // EnvText aligns rows for people.
 func EnvText(rows []EnvRow) string {
-	head := EnvRow{Name: "variable", Value: "value", Origin: "origin", Default: "default", Effect: "effect here"}
+	head := EnvRow{Name: "variable", Value: "value", Origin: "origin", Default: "default",
+		Effect: "effect here"}
 	cells := func(r EnvRow) [5]string {
 		val, def := r.Value, r.Default
 		switch {
@@ -263,15 +268,19 @@ A form with a range is refused outside of it, because NCCL fails with such a val
 			if def == "" {
 				def = "–"
 			}
-			fmt.Fprintf(&rows, "| `%s` | %s | %s | %s | %s | `%s` | %s |\n", v.Name, form(v), mdEscape(def), mdEscape(v.Meaning), mdEscape(note(v)), v.Source, spanText(v.In()))
+			fmt.Fprintf(&rows, "| `%s` | %s | %s | %s | %s | `%s` | %s |\n", v.Name, form(v), mdEscape(def),
+				mdEscape(v.Meaning), mdEscape(note(v)), v.Source, spanText(v.In()))
 		}
 		fmt.Fprintf(&b, "## %s (%d)\n\n", title, n)
-		b.WriteString("| variable | form | default | meaning | here | NCCL | releases |\n|---|---|---|---|---|---|---|\n")
+		b.WriteString("| variable | form | default | meaning | here | NCCL | releases " +
+			"|\n|---|---|---|---|---|---|---|\n")
 		b.WriteString(rows.String() + "\n")
 	}
 	section("Honoured", (*Var).Honoured, func(v *Var) string { return "by " + v.Room })
 	section("Not supported", func(v *Var) bool { return v.missing() != "" }, (*Var).missing)
-	section("Without effect", func(v *Var) bool { return v.NoEffect != "" }, func(v *Var) string { return v.NoEffect })
+	section("Without effect", func(v *Var) bool { return v.NoEffect != "" }, func(v *Var) string {
+		return v.NoEffect
+	})
 	return strings.TrimSuffix(b.String(), "\n")
 }
 

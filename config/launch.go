@@ -66,8 +66,10 @@ func FindLaunch(getenv func(name string) (string, bool)) (Launch, error) {
 		if out.Rank, err = strconv.Atoi(rank); err != nil {
 			return out, fmt.Errorf("%s=%s of %s is no rank", l.rank, rank, l.by)
 		}
-		if out.Ranks, err = strconv.Atoi(ranks); err != nil || out.Ranks < 1 || out.Rank < 0 || out.Rank >= out.Ranks {
-			return out, fmt.Errorf("%s=%s and %s=%s of %s: ranks go from 0 to one less than their number", l.rank, rank, l.ranks, ranks, l.by)
+		if out.Ranks, err = strconv.Atoi(ranks); err != nil || out.Ranks < 1 || out.Rank < 0 ||
+			out.Rank >= out.Ranks {
+			return out, fmt.Errorf("%s=%s and %s=%s of %s: ranks go from 0 to one less than their number",
+				l.rank, rank, l.ranks, ranks, l.by)
 		}
 		l.root(get, &out)
 		if id := get.text("NCCL_COMM_ID"); id != "" {

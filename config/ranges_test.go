@@ -30,7 +30,8 @@ func TestSizesOutOfRange(t *testing.T) {
 		for _, bad := range []string{"-5", fmt.Sprint(c.least - 1), fmt.Sprint(c.most + 1), "1000000000000"} {
 			_, _, err := config.Load(config.Sources{Flags: []string{c.name + "=" + bad}})
 			var wrong *config.Error
-			if !errors.As(err, &wrong) || wrong.Var != c.name || !strings.Contains(err.Error(), fmt.Sprintf("%d to %d", c.least, c.most)) {
+			if !errors.As(err, &wrong) || wrong.Var != c.name || !strings.Contains(err.Error(),
+				fmt.Sprintf("%d to %d", c.least, c.most)) {
 				t.Errorf("%s=%s: %v", c.name, bad, err)
 			}
 		}
@@ -51,8 +52,9 @@ func TestSizesOutOfRange(t *testing.T) {
 // --env of another name would change nothing.
 func TestForeignNamesAreRefused(t *testing.T) {
 	for flag, want := range map[string]string{
-		"ALGO=Ring": "did you mean NCCL_ALGO", "nccl_proto=LL": "did you mean NCCL_PROTO", "CL_LL_BUFFSIZE=1": "did you mean NCCL_LL_BUFFSIZE",
-		"HOME=/": "begin with NCCL_ only",
+		"ALGO=Ring": "did you mean NCCL_ALGO", "nccl_proto=LL": "did you mean NCCL_PROTO",
+		"CL_LL_BUFFSIZE=1": "did you mean NCCL_LL_BUFFSIZE",
+		"HOME=/":           "begin with NCCL_ only",
 	} {
 		_, _, err := config.Load(config.Sources{Flags: []string{flag}})
 		var wrong *config.Error
@@ -61,7 +63,8 @@ func TestForeignNamesAreRefused(t *testing.T) {
 		}
 	}
 	// Other names are none of NCCL's business in the environment.
-	s := config.Sources{Flags: []string{"NCCL_ALGO=Ring", "SIMCCL_COLLNET=1", "CUDA_LAUNCH_BLOCKING=1"}, Environ: []string{"ALGO=Ring"}}
+	s := config.Sources{Flags: []string{"NCCL_ALGO=Ring", "SIMCCL_COLLNET=1", "CUDA_LAUNCH_BLOCKING=1"},
+		Environ: []string{"ALGO=Ring"}}
 	if _, _, err := config.Load(s); err != nil {
 		t.Error(err)
 	}

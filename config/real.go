@@ -16,7 +16,9 @@ func (c *Config) ibBindings() []binding {
 		{"NCCL_IB_QPS_PER_CONNECTION", &p.QPs},
 		{"NCCL_IB_SPLIT_DATA_ON_QPS", &p.SplitData},
 		{"NCCL_IB_AR_THRESHOLD", &p.ARThreshold},
-		{"NCCL_IB_ADAPTIVE_ROUTING", func(n int64) { p.Adaptive = units.Opt[int]{Value: int(n), Set: n != -2} }},
+		{"NCCL_IB_ADAPTIVE_ROUTING", func(n int64) {
+			p.Adaptive = units.Opt[int]{Value: int(n), Set: n != -2}
+		}},
 		{"NCCL_IB_USE_INLINE", &p.Inline},
 		{"NCCL_IB_PCI_RELAXED_ORDERING", &p.Relaxed},
 		{"NCCL_IB_FIFO_TC", &p.FifoTC},

@@ -37,10 +37,12 @@ func TestVariablesOfReleases(t *testing.T) {
 		t.Errorf("the policy is in force: %+v", c.Topo.NetDevs)
 	}
 	rows := config.EnvRows(c, config.Facts{}, false)
-	if len(rows) != 3 || rows[0].Name != "NCCL_ALGO" || rows[1].Status != "no effect" || rows[2].Status != "no effect" {
+	if len(rows) != 3 || rows[0].Name != "NCCL_ALGO" || rows[1].Status != "no effect" ||
+		rows[2].Status != "no effect" {
 		t.Errorf("rows %+v", rows)
 	}
-	for _, p := range []*rules.Ruleset{c.Rules, c.Topo.Rules, c.Search.Rules, c.Connect.Rules, c.Tuning.Rules, c.Comm().Rules} {
+	for _, p := range []*rules.Ruleset{c.Rules, c.Topo.Rules, c.Search.Rules, c.Connect.Rules, c.Tuning.Rules,
+		c.Comm().Rules} {
 		if p != older {
 			t.Error("a room has other rules than were given")
 		}
@@ -53,7 +55,8 @@ func TestVariablesNotModelled(t *testing.T) {
 	for _, test := range []struct{ release, set, want string }{
 		{"2.30.7", "NCCL_P2P_MAX_PEERS=3", "is not supported: simccl does not model it"},
 		{"2.28.9", "NCCL_SYM_NOWIN_ENABLE=1", "NCCL 2.28.9 reads no such variable; NCCL 2.29 does"},
-		{"2.30.7", "NCCL_GIN_EXCLUSIVE_CONTEXTS=1", "NCCL 2.30.7 reads no such variable; NCCL did before 2.30.3"},
+		{"2.30.7", "NCCL_GIN_EXCLUSIVE_CONTEXTS=1",
+			"NCCL 2.30.7 reads no such variable; NCCL did before 2.30.3"},
 		{"2.30.7", "NCCL_SHM_MEMCPY_MODE=1", "NCCL 2.30.7 reads no such variable; NCCL did before 2.30.7"},
 		{"2.28.9", "NCCL_WORK_FIFO_DEPTH=64", "NCCL 2.28.9 reads no such variable; NCCL did before 2.22.3"},
 	} {

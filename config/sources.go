@@ -104,7 +104,8 @@ type Warning struct {
 
 // String is one line.
 func (w Warning) String() string {
-	s := fmt.Sprintf("%s=%s (%s): %s", termtext.Short(w.Var, 0), termtext.Short(w.Text, 0), w.Origin, w.Problem)
+	s := fmt.Sprintf("%s=%s (%s): %s", termtext.Short(w.Var, 0), termtext.Short(w.Text, 0), w.Origin,
+		w.Problem)
 	if w.Var == "" {
 		s = fmt.Sprintf("%s: %s", w.Origin, w.Problem)
 	}
@@ -140,7 +141,8 @@ func gather(s Sources) (map[string]Value, []Warning, error) {
 	for _, kv := range s.Flags {
 		k, v, ok := strings.Cut(kv, "=")
 		if !ok || k == "" {
-			return nil, nil, &Error{Origin: Origin{Kind: FlagEnv}, Err: fmt.Errorf("%q is not NAME=VALUE; write for example --env NCCL_ALGO=Ring", kv)}
+			return nil, nil, &Error{Origin: Origin{Kind: FlagEnv},
+				Err: fmt.Errorf("%q is not NAME=VALUE; write for example --env NCCL_ALGO=Ring", kv)}
 		}
 		if err := foreign(k); err != nil {
 			return nil, nil, &Error{Var: k, Text: v, Origin: Origin{Kind: FlagEnv}, Err: err}
@@ -226,13 +228,15 @@ func readConf(s Sources, f confFile, vals map[string]Value) []Warning {
 		if f.origin.Kind == Default {
 			return nil
 		}
-		return []Warning{{Var: "NCCL_CONF_FILE", Text: f.name, Origin: f.origin, Problem: "cannot be read, and NCCL continues without it: " + err.Error()}}
+		return []Warning{{Var: "NCCL_CONF_FILE", Text: f.name, Origin: f.origin,
+			Problem: "cannot be read, and NCCL continues without it: " + err.Error()}}
 	}
 	var warns []Warning
 	for _, e := range ParseConf(string(data)) {
 		o := Origin{Kind: File, File: f.name, Line: e.Line}
 		if e.Problem != "" {
-			warns = append(warns, Warning{Var: e.Name, Text: e.Value, Origin: o, Problem: e.Problem, Hint: e.Hint})
+			warns = append(warns, Warning{Var: e.Name, Text: e.Value, Origin: o, Problem: e.Problem,
+				Hint: e.Hint})
 		}
 		if _, have := vals[e.Name]; !have && e.Name != "" {
 			vals[e.Name] = Value{e.Value, o}
@@ -271,15 +275,20 @@ func ParseConf(text string) []Entry {
 		case !ok && (bare == "" || strings.HasPrefix(bare, "#")):
 			continue
 		case !ok:
-			e.Name, e.Problem, e.Hint = "", fmt.Sprintf("%s sets nothing", termtext.Quote(bare, 0)), "write NAME=VALUE, or begin the line with #"
+			e.Name, e.Problem, e.Hint = "", fmt.Sprintf("%s sets nothing", termtext.Quote(bare, 0)),
+				"write NAME=VALUE, or begin the line with #"
 		case strings.TrimSpace(name) == "":
 			e.Name, e.Problem, e.Hint = "", "no name before =", "write NAME=VALUE"
 		case strings.HasPrefix(bare, "#"):
-			e.Problem, e.Hint = "a comment must begin in the first column; NCCL takes this for a variable", "remove the blanks before #"
+			e.Problem, e.Hint = "a comment must begin in the first column; NCCL takes this for a variable",
+				"remove the blanks before #"
 		case strings.TrimSpace(name) != name:
-			e.Problem, e.Hint = fmt.Sprintf("the name has blanks, so NCCL never finds it (%s)", termtext.Quote(name, 0)), "write "+termtext.Short(strings.TrimSpace(name)+"="+strings.TrimSpace(value), 0)
+			e.Problem, e.Hint = fmt.Sprintf("the name has blanks, so NCCL never finds it (%s)",
+				termtext.Quote(name, 0)), "write "+termtext.Short(strings.TrimSpace(name)+"="+
+				strings.TrimSpace(value), 0)
 		case strings.TrimSpace(value) != value:
-			e.Problem, e.Hint = fmt.Sprintf("blanks belong to the value (%s)", termtext.Quote(value, 0)), "remove them"
+			e.Problem, e.Hint = fmt.Sprintf("blanks belong to the value (%s)", termtext.Quote(value, 0)),
+				"remove them"
 		}
 		out = append(out, e)
 	}

@@ -48,7 +48,9 @@ func part(ranks []int, like *topo.System) *topo.System {
 	}
 	nodes = append(nodes, like.Nodes[like.Of(topo.CPU)[0]])
 	nodes[len(nodes)-1].Links = nil
-	return topo.Assemble(rules.Default(), nodes, nil, func(a, b topo.NodeID) topo.Path { return topo.Path{Kind: topo.PathDIS} })
+	return topo.Assemble(rules.Default(), nodes, nil, func(a, b topo.NodeID) topo.Path {
+		return topo.Path{Kind: topo.PathDIS}
+	})
 }
 
 // inputOf gives Join what NCCL's search found on every node.
@@ -85,7 +87,8 @@ func inputOf(t testing.TB, r *golden.Reference) connect.Input {
 func paramsOf(t testing.TB, r *golden.Reference) connect.Params {
 	p := connect.Params{Rules: rules.Default()}
 	fields := map[string]*units.Opt[int64]{
-		"NCCL_MIN_NCHANNELS": &p.MinNChannels, "NCCL_MAX_NCHANNELS": &p.MaxNChannels, "NCCL_BUFFSIZE": &p.BuffSize,
+		"NCCL_MIN_NCHANNELS": &p.MinNChannels, "NCCL_MAX_NCHANNELS": &p.MaxNChannels,
+		"NCCL_BUFFSIZE":               &p.BuffSize,
 		"NCCL_NCHANNELS_PER_NET_PEER": &p.NChannelsPerNetPeer, "NCCL_NVLS_ENABLE": &p.NVLSEnable,
 	}
 	for name, field := range fields {
@@ -113,14 +116,19 @@ func diffChannels(c *connect.Layout, w *refChannels) string {
 		name      string
 		got, want int
 	}{
-		{"nNodes", c.NNodes, w.NNodes}, {"nChannels", c.NChannels, w.NChannels}, {"collChannels", c.CollChannels, w.CollChannels},
-		{"nvlsChannels", c.NVLSChannels, w.NVLSChannels}, {"nvlsChunkSize", int(c.NVLSChunkSize), w.NVLSChunkSize},
-		{"p2pnChannels", c.P2PChannels, w.P2PNChannels}, {"p2pnChannelsPerPeer", c.P2PChannelsPerPeer, w.P2PNChannelsPerPeer},
-		{"p2pChunkSize", int(c.P2PChunkSize), w.P2PChunkSize}, {"isAllNvlink", ofBool(c.IsAllNVLink), w.IsAllNVLink},
+		{"nNodes", c.NNodes, w.NNodes}, {"nChannels", c.NChannels, w.NChannels},
+		{"collChannels", c.CollChannels, w.CollChannels},
+		{"nvlsChannels", c.NVLSChannels, w.NVLSChannels}, {"nvlsChunkSize", int(c.NVLSChunkSize),
+			w.NVLSChunkSize},
+		{"p2pnChannels", c.P2PChannels, w.P2PNChannels}, {"p2pnChannelsPerPeer", c.P2PChannelsPerPeer,
+			w.P2PNChannelsPerPeer},
+		{"p2pChunkSize", int(c.P2PChunkSize), w.P2PChunkSize}, {"isAllNvlink", ofBool(c.IsAllNVLink),
+			w.IsAllNVLink},
 		{"cpuArch", int(c.CPUArch), w.CPUArch}, {"cpuVendor", int(c.CPUVendor), w.CPUVendor},
 		{"maxTreePattern", int(c.TreePattern), w.MaxTreePattern}, {"ranks", c.NRanks, len(w.Ranks)},
 		{"channels", len(c.Channels), len(w.RingOrder)},
-		{"LL buffer", int(c.BuffSizes[0]), w.BuffSizes[0]}, {"LL128 buffer", int(c.BuffSizes[1]), w.BuffSizes[1]}, {"Simple buffer", int(c.BuffSizes[2]), w.BuffSizes[2]},
+		{"LL buffer", int(c.BuffSizes[0]), w.BuffSizes[0]}, {"LL128 buffer", int(c.BuffSizes[1]),
+			w.BuffSizes[1]}, {"Simple buffer", int(c.BuffSizes[2]), w.BuffSizes[2]},
 	} {
 		if f.got != f.want {
 			return fmt.Sprintf("%s %d, NCCL has %d", f.name, f.got, f.want)
@@ -147,8 +155,10 @@ func diffChannels(c *connect.Layout, w *refChannels) string {
 		}
 		for i, w := range want.NVLS {
 			v := &c.NVLS[i]
-			if v.HeadIndex[r] != w.HeadRank || len(v.Heads) != int(w.NHeads) || v.TreeUp[r] != w.TreeUp || v.TreeDown[r] != w.TreeDown {
-				return fmt.Sprintf("rank %d NVLS channel %d: head %d of %d, tree %d %v, NCCL has %+v", r, i, v.HeadIndex[r], len(v.Heads), v.TreeUp[r], v.TreeDown[r], w)
+			if v.HeadIndex[r] != w.HeadRank || len(v.Heads) != int(w.NHeads) || v.TreeUp[r] != w.TreeUp ||
+				v.TreeDown[r] != w.TreeDown {
+				return fmt.Sprintf("rank %d NVLS channel %d: head %d of %d, tree %d %v, NCCL has %+v", r, i,
+					v.HeadIndex[r], len(v.Heads), v.TreeUp[r], v.TreeDown[r], w)
 			}
 		}
 	}

@@ -107,7 +107,8 @@ func (c *Layout) tuneNVLS(r *rules.Connect) rules.NVLSTuned {
 	if math.IsInf(float64(bw), 1) {
 		bw = 0 // no net
 	}
-	return r.NVLSTune(rules.NVLSShape{MinSM: c.MinSM, Nodes: c.NNodes, PerNode: c.MinLocalRanks, NetBW: bw, TypeInter: rules.Level(c.Final[search.NVLSID].TypeInter)})
+	return r.NVLSTune(rules.NVLSShape{MinSM: c.MinSM, Nodes: c.NNodes, PerNode: c.MinLocalRanks, NetBW: bw,
+		TypeInter: rules.Level(c.Final[search.NVLSID].TypeInter)})
 }
 
 // manyHosts reports whether ranks exist beyond rank 0's NVLink domain (or host,

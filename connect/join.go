@@ -206,7 +206,8 @@ func (j *joiner) count() error {
 		}
 	}
 	r := &j.p.Rules.Connect
-	if (c.MinSM == r.DoubleSM || c.MinSM > r.DoubleSM && !r.DoubleExact) && c.NNodes > 1 && ring.BWIntra > r.DoubleBW && len(c.Channels) < r.DoubleBelow {
+	if (c.MinSM == r.DoubleSM || c.MinSM > r.DoubleSM && !r.DoubleExact) && c.NNodes > 1 &&
+		ring.BWIntra > r.DoubleBW && len(c.Channels) < r.DoubleBelow {
 		c.copyChannels(2 * len(c.Channels))
 	}
 	lo, hi := j.p.ctas()
@@ -234,7 +235,8 @@ const steps = 8
 func (c *Layout) buffers(p *Params) {
 	size := func(o units.Opt[int64], def int64) units.Bytes { return units.Bytes(whole(o, def)) }
 	r := &p.Rules.Connect
-	c.BuffSizes = [3]units.Bytes{size(p.LLBuffSize, r.Buffers[coll.LL]), size(p.LL128BuffSize, r.Buffers[coll.LL128]), size(p.BuffSize, r.Buffers[coll.Simple])}
+	c.BuffSizes = [3]units.Bytes{size(p.LLBuffSize, r.Buffers[coll.LL]),
+		size(p.LL128BuffSize, r.Buffers[coll.LL128]), size(p.BuffSize, r.Buffers[coll.Simple])}
 	switch {
 	case c.NNodes > 1:
 		c.P2PChunkSize = size(p.P2PNetChunkSize, r.P2PChunk)

@@ -114,7 +114,8 @@ func (c *Layout) netChannels(sys *topo.System, g int, p *Params) int {
 	if v := whole(p.NChannelsPerNetPeer, 0); v > 0 {
 		return int(v)
 	}
-	peer := rules.Peer{Ranks: c.NRanks, P2PChannels: c.P2PChannels, ChannelBW: int(max(whole(p.P2PPerChannelNetBW, 14), 1))}
+	peer := rules.Peer{Ranks: c.NRanks, P2PChannels: c.P2PChannels,
+		ChannelBW: int(max(whole(p.P2PPerChannelNetBW, 14), 1))}
 	if p.Rules.Connect.PeersByTurns {
 		peer.NetsToFill, peer.NetsBW = turnsToFill(sys, g)
 	} else {

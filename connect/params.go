@@ -12,38 +12,52 @@ import (
 type Params struct {
 	Rules *rules.Ruleset // the release's; Join refuses nil
 
-	MinNRings     units.Opt[int64] // NCCL_MIN_NRINGS: old name of NCCL_MIN_NCHANNELS
-	MaxNRings     units.Opt[int64] // NCCL_MAX_NRINGS: old name of NCCL_MAX_NCHANNELS
-	MinNChannels  units.Opt[int64] // NCCL_MIN_NCHANNELS: channels are copied up to this many
-	MaxNChannels  units.Opt[int64] // NCCL_MAX_NCHANNELS: channels are cut to this many
-	MinCTAs       units.Opt[int64] // NCCL_MIN_CTAS: as NCCL_MIN_NCHANNELS, through the configuration (default 1)
-	MaxCTAs       units.Opt[int64] // NCCL_MAX_CTAS: as NCCL_MAX_NCHANNELS, through the configuration (default 64)
-	WorkArgsBytes units.Opt[int64] // NCCL_WORK_ARGS_BYTES: bytes of kernel arguments, which bound the channels
+	MinNRings    units.Opt[int64] // NCCL_MIN_NRINGS: old name of NCCL_MIN_NCHANNELS
+	MaxNRings    units.Opt[int64] // NCCL_MAX_NRINGS: old name of NCCL_MAX_NCHANNELS
+	MinNChannels units.Opt[int64] // NCCL_MIN_NCHANNELS: channels are copied up to this many
+	MaxNChannels units.Opt[int64] // NCCL_MAX_NCHANNELS: channels are cut to this many
+	// NCCL_MIN_CTAS: as NCCL_MIN_NCHANNELS, through the configuration (default 1)
+	MinCTAs units.Opt[int64]
+	// NCCL_MAX_CTAS: as NCCL_MAX_NCHANNELS, through the configuration (default 64)
+	MaxCTAs units.Opt[int64]
+	// NCCL_WORK_ARGS_BYTES: bytes of kernel arguments, which bound the channels
+	WorkArgsBytes units.Opt[int64]
 
-	NVLSEnable    units.Opt[int64] // NCCL_NVLS_ENABLE: 0 off, 1 on, 2 where NVLink multicast is there (default 2)
+	// NCCL_NVLS_ENABLE: 0 off, 1 on, 2 where NVLink multicast is there (default 2)
+	NVLSEnable    units.Opt[int64]
 	NVLSNChannels units.Opt[int64] // NCCL_NVLS_NCHANNELS: channels of NVLS (default by compute capability)
 	NVLSChunkSize units.Opt[int64] // NCCL_NVLS_CHUNKSIZE: bytes of one NVLS step (default 128 KiB)
 
-	CollNet              bool             // CollNet is asked for and its graphs were searched (NCCL_COLLNET_ENABLE)
-	CollNetNodeThreshold units.Opt[int64] // NCCL_COLLNET_NODE_THRESHOLD: CollNet needs this many nodes (default 2)
+	// CollNet is asked for and its graphs were searched (NCCL_COLLNET_ENABLE)
+	CollNet bool
+	// NCCL_COLLNET_NODE_THRESHOLD: CollNet needs this many nodes (default 2)
+	CollNetNodeThreshold units.Opt[int64]
 
 	BuffSize      units.Opt[int64] // NCCL_BUFFSIZE: bytes of a Simple buffer (default 4 MiB)
 	LLBuffSize    units.Opt[int64] // NCCL_LL_BUFFSIZE: bytes of an LL buffer
 	LL128BuffSize units.Opt[int64] // NCCL_LL128_BUFFSIZE: bytes of an LL128 buffer
 
-	P2PNetChunkSize units.Opt[int64] // NCCL_P2P_NET_CHUNKSIZE: send/recv chunk with several nodes (default 128 KiB)
+	// NCCL_P2P_NET_CHUNKSIZE: send/recv chunk with several nodes (default 128 KiB)
+	P2PNetChunkSize units.Opt[int64]
 	P2PPCIChunkSize units.Opt[int64] // NCCL_P2P_PCI_CHUNKSIZE: send/recv chunk on one node (default 128 KiB)
-	P2PNVLChunkSize units.Opt[int64] // NCCL_P2P_NVL_CHUNKSIZE: the same where all GPUs share NVLink (default 512 KiB)
+	// NCCL_P2P_NVL_CHUNKSIZE: the same where all GPUs share NVLink (default 512 KiB)
+	P2PNVLChunkSize units.Opt[int64]
 
-	MinP2PNChannels     units.Opt[int64] // NCCL_MIN_P2P_NCHANNELS: at least this many send/recv channels (default 1)
-	MaxP2PNChannels     units.Opt[int64] // NCCL_MAX_P2P_NCHANNELS: at most this many send/recv channels (default 64)
-	NChannelsPerNetPeer units.Opt[int64] // NCCL_NCHANNELS_PER_NET_PEER: send/recv channels per peer over the network
-	P2PPerChannelNetBW  units.Opt[int64] // NCCL_P2P_PER_CHANNEL_NET_BW: GB/s of a net for which send/recv gets a channel (default 14)
-	P2PGroupSize        units.Opt[int64] // NCCL_P2P_SCHEDULE_GROUP_SIZE: ranks scheduled together in send/recv (default 8)
+	// NCCL_MIN_P2P_NCHANNELS: at least this many send/recv channels (default 1)
+	MinP2PNChannels units.Opt[int64]
+	// NCCL_MAX_P2P_NCHANNELS: at most this many send/recv channels (default 64)
+	MaxP2PNChannels units.Opt[int64]
+	// NCCL_NCHANNELS_PER_NET_PEER: send/recv channels per peer over the network
+	NChannelsPerNetPeer units.Opt[int64]
+	// NCCL_P2P_PER_CHANNEL_NET_BW: GB/s of a net for which send/recv gets a channel (default 14)
+	P2PPerChannelNetBW units.Opt[int64]
+	// NCCL_P2P_SCHEDULE_GROUP_SIZE: ranks scheduled together in send/recv (default 8)
+	P2PGroupSize units.Opt[int64]
 
-	CrossNIC    units.Opt[int64] // NCCL_CROSS_NIC: 0 makes send/recv use the peer's rail (default 2)
-	PXNDisable  units.Opt[int64] // NCCL_PXN_DISABLE: 1 keeps every GPU on its own NIC path (default 0)
-	P2PPXNLevel units.Opt[int64] // NCCL_P2P_PXN_LEVEL: 0 no PXN for send/recv, 1 where needed, 2 always (default 2)
+	CrossNIC   units.Opt[int64] // NCCL_CROSS_NIC: 0 makes send/recv use the peer's rail (default 2)
+	PXNDisable units.Opt[int64] // NCCL_PXN_DISABLE: 1 keeps every GPU on its own NIC path (default 0)
+	// NCCL_P2P_PXN_LEVEL: 0 no PXN for send/recv, 1 where needed, 2 always (default 2)
+	P2PPXNLevel units.Opt[int64]
 	PXNC2C      units.Opt[int64] // NCCL_PXN_C2C: 0 keeps PXN off C2C paths (default rules.Topo.PXNC2C)
 	ForceFlush  units.Opt[int64] // NCCL_NET_FORCE_FLUSH: 1 flushes received data on every GPU (default 0)
 

@@ -19,8 +19,11 @@ func anyDomain(t *rapid.T, gpus, channels int) connect.Domain {
 		order[i] = i
 		nodes = append(nodes, topo.Node{Kind: topo.GPU, GPU: &topo.GPUInfo{Dev: i, Rank: i, SM: 90}})
 	}
-	nodes = append(nodes, topo.Node{Kind: topo.CPU, CPU: &topo.CPUInfo{Arch: topo.ArchX86, Vendor: topo.VendorIntel}})
-	sys := topo.Assemble(rules.Default(), nodes, nil, func(a, b topo.NodeID) topo.Path { return topo.Path{Kind: topo.PathNVL, BW: 100} })
+	nodes = append(nodes, topo.Node{Kind: topo.CPU, CPU: &topo.CPUInfo{Arch: topo.ArchX86,
+		Vendor: topo.VendorIntel}})
+	sys := topo.Assemble(rules.Default(), nodes, nil, func(a, b topo.NodeID) topo.Path {
+		return topo.Path{Kind: topo.PathNVL, BW: 100}
+	})
 	d := connect.Domain{System: sys}
 	for id := range d.Graphs {
 		d.Graphs[id] = &search.Graph{ID: id}
@@ -110,7 +113,8 @@ func checkTree(t *rapid.T, tree []connect.TreeLinks) {
 func TestJoinRefuses(t *testing.T) {
 	ok := build(t, "dgx-a100", 2)
 	twice := []connect.Domain{ok.Domains[0], ok.Domains[0]}
-	if _, err := connect.Join(connect.Input{Domains: twice}, connect.Params{Rules: rules.Default()}); err == nil {
+	if _, err := connect.Join(connect.Input{Domains: twice}, connect.Params{Rules: rules.Default()}); err ==
+		nil {
 		t.Error("two domains of the same ranks were taken")
 	}
 	short := ok.Domains[0]
@@ -118,7 +122,8 @@ func TestJoinRefuses(t *testing.T) {
 	ring.Intra = append([][]int(nil), ring.Intra...)
 	ring.Intra[0] = []int{0, 1, 2}
 	short.Graphs[search.RingID] = &ring
-	if _, err := connect.Join(connect.Input{Domains: []connect.Domain{short}}, connect.Params{Rules: rules.Default()}); err == nil {
+	if _, err := connect.Join(connect.Input{Domains: []connect.Domain{short}},
+		connect.Params{Rules: rules.Default()}); err == nil {
 		t.Error("a ring over three of eight GPUs was taken")
 	}
 	if _, err := connect.Join(connect.Input{}, connect.Params{Rules: rules.Default()}); err == nil {

@@ -19,11 +19,13 @@ func (j *joiner) intra(node, id, channel int) ([]int, int32, error) {
 	d := &j.c.Domains[node]
 	g := d.Graphs[id]
 	if g == nil || channel >= len(g.Intra) || len(g.Intra[channel]) != len(j.c.NodeRanks[node]) {
-		return nil, 0, fail("node %d: graph %d has no channel %d over all its %d GPUs", node, id, channel, len(j.c.NodeRanks[node]))
+		return nil, 0, fail("node %d: graph %d has no channel %d over all its %d GPUs", node, id, channel,
+			len(j.c.NodeRanks[node]))
 	}
 	for _, r := range g.Intra[channel] {
 		if at := d.First + int32(r); at < 0 || int(at) >= j.c.NRanks || j.c.NodeOf[at] != int32(node) {
-			return nil, 0, fail("node %d: graph %d channel %d names local rank %d, which is not there", node, id, channel, r)
+			return nil, 0, fail("node %d: graph %d channel %d names local rank %d, which is not there", node,
+				id, channel, r)
 		}
 	}
 	return g.Intra[channel], d.First, nil

@@ -13,7 +13,9 @@ type NoNetError struct{ Node, Nodes int }
 
 // Error says what to do.
 func (e *NoNetError) Error() string {
-	return fmt.Sprintf("node %d of %d has no NIC, and neither NVLink, P2P nor shared memory joins the nodes: give the topology a <net>, or undo what took its nets away (NCCL_IB_DISABLE, NCCL_IB_HCA, NCCL_NET)", e.Node, e.Nodes)
+	return fmt.Sprintf("node %d of %d has no NIC, and neither NVLink, P2P nor shared memory joins the "+
+		"nodes: give the topology a <net>, or undo what took its nets away (NCCL_IB_DISABLE, NCCL_IB_HCA, "+
+		"NCCL_NET)", e.Node, e.Nodes)
 }
 
 // CheckNets returns a *NoNetError where several nodes need a network and one of
@@ -48,7 +50,8 @@ type netView struct {
 
 func newWiring(sys *topo.System, a *topo.Access, p *Params) *wiring {
 	gpus, nets := sys.Of(topo.GPU), sys.Of(topo.NET)
-	w := &wiring{sys: sys, transport: make([]Transport, len(gpus)*len(gpus)), nets: make([]netView, len(gpus)*len(nets)),
+	w := &wiring{sys: sys, transport: make([]Transport, len(gpus)*len(gpus)),
+		nets:  make([]netView, len(gpus)*len(nets)),
 		local: make([][]int, len(gpus)), owner: make([]int, len(nets))}
 	for i := range nets {
 		w.owner[i] = sys.LocalGPU(i)
@@ -79,14 +82,16 @@ func newWiring(sys *topo.System, a *topo.Access, p *Params) *wiring {
 }
 
 func viewNet(sys *topo.System, gpu, net topo.NodeID, a *topo.Access, p *Params) netView {
-	v := netView{proxy: int32(sys.Index(sys.Proxy(gpu, net))), pxn: sys.Rank(sys.Path(gpu, net).Kind) <= sys.Rank(topo.PathPXN)}
+	v := netView{proxy: int32(sys.Index(sys.Proxy(gpu, net))), pxn: sys.Rank(sys.Path(gpu, net).Kind) <=
+		sys.Rank(topo.PathPXN)}
 	v.read, _ = sys.GDR(gpu, net, true, a)
 	v.write, _ = sys.GDR(gpu, net, false, a)
 	// Ampere and older must flush; so must C2C hosts whose data comes by PCI
 	// while flags come by C2C (paths.cc:508).
 	v.flush = sys.Nodes[gpu].GPU.SM < 90 || p.ForceFlush.Or(0) != 0
 	if cpu := sys.LocalCPU(gpu); cpu != topo.None {
-		v.flush = v.flush || sys.Path(gpu, net).Kind <= topo.PathPXB && sys.Path(gpu, cpu).Kind == topo.PathC2C
+		v.flush = v.flush || sys.Path(gpu, net).Kind <= topo.PathPXB &&
+			sys.Path(gpu, cpu).Kind == topo.PathC2C
 	}
 	v.flush = v.flush && v.write
 	return v
@@ -216,7 +221,9 @@ func (r *router) graphNet(rank int32, channel int, kind RouteKind) int {
 		ident = g.Inter[channel%n][0]
 	}
 	nets := d.System.Of(topo.NET)
-	return max(0, slices.IndexFunc(nets, func(id topo.NodeID) bool { return d.System.Nodes[id].Ident == ident }))
+	return max(0, slices.IndexFunc(nets, func(id topo.NodeID) bool {
+		return d.System.Nodes[id].Ident == ident
+	}))
 }
 
 // headNet cycles through the nets of the search channels that a rank heads
@@ -265,10 +272,12 @@ func (r *router) sendNet(w *wiring, g int, peer int32, channel int) (net, proxy 
 		if o := w.owner[rail]; o >= 0 {
 			gpus, nets := w.sys.Of(topo.GPU), w.sys.Of(topo.NET)
 			limit := topo.PathPXB
-			if rule := &r.c.Rules.Topo; rule.PeersByC2C && (r.p.PXNC2C.Or(0) != 0 || !r.p.PXNC2C.Set && rule.PXNC2C) {
+			if rule := &r.c.Rules.Topo; rule.PeersByC2C && (r.p.PXNC2C.Or(0) != 0 || !r.p.PXNC2C.Set &&
+				rule.PXNC2C) {
 				limit = topo.PathP2C
 			}
-			if w.sys.Path(gpus[o], gpus[g]).Kind <= topo.PathNVL && w.sys.Path(gpus[o], nets[rail]).Kind <= limit {
+			if w.sys.Path(gpus[o], gpus[g]).Kind <= topo.PathNVL && w.sys.Path(gpus[o], nets[rail]).Kind <=
+				limit {
 				return rail, o
 			}
 		}

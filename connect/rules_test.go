@@ -13,10 +13,13 @@ import (
 
 // plainDomain is a host of two sm_90 GPUs with two channels in opposite orders.
 func plainDomain(r *rules.Ruleset, first int32, cross int) connect.Domain {
-	nodes := []topo.Node{{Kind: topo.GPU, GPU: &topo.GPUInfo{Dev: 0, Rank: 0, SM: 90}}, {Kind: topo.GPU, GPU: &topo.GPUInfo{Dev: 1, Rank: 1, SM: 90}},
+	nodes := []topo.Node{{Kind: topo.GPU, GPU: &topo.GPUInfo{Dev: 0, Rank: 0, SM: 90}},
+		{Kind: topo.GPU, GPU: &topo.GPUInfo{Dev: 1, Rank: 1, SM: 90}},
 		{Kind: topo.CPU, CPU: &topo.CPUInfo{Arch: topo.ArchX86, Vendor: topo.VendorIntel}}}
 	d := connect.Domain{First: first, Host: first / 2,
-		System: topo.Assemble(r, nodes, nil, func(a, b topo.NodeID) topo.Path { return topo.Path{Kind: topo.PathNVL, BW: 100} })}
+		System: topo.Assemble(r, nodes, nil, func(a, b topo.NodeID) topo.Path {
+			return topo.Path{Kind: topo.PathNVL, BW: 100}
+		})}
 	for id := range d.Graphs {
 		d.Graphs[id] = &search.Graph{ID: id}
 	}
@@ -41,7 +44,8 @@ func TestRulesOfChannels(t *testing.T) {
 		{"DoubleBW", func(r *rules.Connect) { r.DoubleBW = 46 }, 0, "4 channels, ring [0 1 2 3]"},
 		{"DoubleBelow", func(r *rules.Connect) { r.DoubleBelow = 4 }, 0, "4 channels, ring [0 1 2 3]"},
 		{"DoubleSM", func(r *rules.Connect) { r.DoubleSM = 100 }, 0, "4 channels, ring [0 1 2 3]"},
-		{"DoubleExact", func(r *rules.Connect) { r.DoubleSM, r.DoubleExact = 80, true }, 0, "4 channels, ring [0 1 2 3]"},
+		{"DoubleExact", func(r *rules.Connect) { r.DoubleSM, r.DoubleExact = 80, true }, 0,
+			"4 channels, ring [0 1 2 3]"},
 		{"crossing NICs", func(*rules.Connect) {}, 1, "8 channels, ring [0 1 2 3]"},
 		{"alternating NICs", func(*rules.Connect) {}, 2, "8 channels, ring [0 1 3 2]"},
 		{"SwapAnyCross", func(r *rules.Connect) { r.SwapAnyCross = true }, 1, "8 channels, ring [0 1 3 2]"},

@@ -31,7 +31,8 @@ func TestSocketSplit(t *testing.T) {
 	} {
 		s, h := connect.SocketSplit(x.vendor, x.threads, x.each)
 		if s != x.sockets || h != x.helpers {
-			t.Errorf("vendor %#x, threads %v, sockets of each %v: %d sockets, %d helpers; want %d, %d", x.vendor, x.threads, x.each, s, h, x.sockets, x.helpers)
+			t.Errorf("vendor %#x, threads %v, sockets of each %v: %d sockets, %d helpers; want %d, %d",
+				x.vendor, x.threads, x.each, s, h, x.sockets, x.helpers)
 		}
 	}
 }

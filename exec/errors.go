@@ -55,6 +55,7 @@ func NeedsNoReducingNetwork(p *plan.Plan, who string) error {
 	if len(p.NetGroups()) == 0 {
 		return nil
 	}
-	return &UnsupportedError{Feature: fmt.Sprintf("%v with %v on %s", p.Req.Func, p.Req.Algo, who), Needs: "a network that reduces",
+	return &UnsupportedError{Feature: fmt.Sprintf("%v with %v on %s", p.Req.Func, p.Req.Algo, who),
+		Needs: "a network that reduces",
 		Found: "one that carries bytes; NCCL_COLLNET_ENABLE=0 leaves such plans out"}
 }

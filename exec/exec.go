@@ -102,12 +102,17 @@ type Congestion struct {
 	Pauses, Marks, Drops, Resent int64       // frames
 	Trims                        int64       // frames that were cut to their headers for lack of room
 	Watchdogs                    int64       // times that a watchdog dropped what waited
-	First                        units.Time  // when it was paused first, after the first of all operations began
-	Behind                       string      // the port whose queue was the deepest, at the switch that paused it, most of that time; empty: not known
-	From                         []Stream    // whose messages crossed it, the most first; of ports that several inputs feed
-	Held                         []Held      // whose messages waited there for the sake of another port, the longest first
-	Credits                      bool        // what Paused counts is waiting for credits of the other end, not pauses
-	Deadlocks                    []Deadlock  // that begin with this link, and that a watchdog dissolved
+	// when it was paused first, after the first of all operations began
+	First units.Time
+	// the port whose queue was the deepest, at the switch that paused it, most of that time; empty: not known
+	Behind string
+	// whose messages crossed it, the most first; of ports that several inputs feed
+	From []Stream
+	// whose messages waited there for the sake of another port, the longest first
+	Held []Held
+	// what Paused counts is waiting for credits of the other end, not pauses
+	Credits   bool
+	Deadlocks []Deadlock // that begin with this link, and that a watchdog dissolved
 }
 
 // Deadlock is a cycle of ports that paused each other: switches each of which may not send

@@ -25,7 +25,8 @@ func One(p *plan.Plan) Job {
 		return Job{}
 	}
 	r := &p.Req
-	call := workload.Call{Func: r.Func, Type: r.Type, RedOp: r.Op, Count: r.Count, Root: r.Root, InPlace: r.InPlace}
+	call := workload.Call{Func: r.Func, Type: r.Type, RedOp: r.Op, Count: r.Count, Root: r.Root,
+		InPlace: r.InPlace}
 	return Job{Program: workload.One(p.Comm.NRanks, call), Plans: []*plan.Plan{p}}
 }
 
@@ -37,11 +38,13 @@ func (j *Job) Single(executor string) (*plan.Plan, error) {
 		return nil, ErrNoPlan
 	}
 	if _, ok := j.Program.Single(); !ok {
-		return nil, &NotImplementedError{Feature: fmt.Sprintf("%s: a job of %d calls on %d communicators", executor, len(j.Program.Calls), len(j.Program.Comms)),
+		return nil, &NotImplementedError{Feature: fmt.Sprintf("%s: a job of %d calls on %d communicators",
+			executor, len(j.Program.Calls), len(j.Program.Comms)),
 			Missing: "several operations in one run; give each a job of its own (exec.One)"}
 	}
 	if n := j.Plans[0].Comm.NRanks; n != j.Program.Ranks() {
-		return nil, fmt.Errorf("%w: the program has %d ranks and the plan %d", ErrNoPlan, j.Program.Ranks(), n)
+		return nil, fmt.Errorf("%w: the program has %d ranks and the plan %d", ErrNoPlan, j.Program.Ranks(),
+			n)
 	}
 	return j.Plans[0], nil
 }

@@ -50,7 +50,8 @@ func (m *Memory) registered(c *comm.Comm, o comm.Op, ch tuning.Choice) error {
 	case err != nil:
 		return err
 	case choice.Algo != ch.Algo:
-		m.Registered, m.Channels = fmt.Sprintf("%v with %v on %d channels", choice.Algo, choice.Proto, q.Channels), q.Channels
+		m.Registered, m.Channels = fmt.Sprintf("%v with %v on %d channels", choice.Algo, choice.Proto,
+			q.Channels), q.Channels
 		return nil
 	case !q.Direct:
 		m.Registered = "no change"
@@ -86,7 +87,8 @@ func (m *Memory) windows(c *comm.Comm, o comm.Op, ch tuning.Choice) error {
 		}
 		if ch.TimeUs > 0 && l.TimeUs > 0 {
 			m.Times = float64(l.TimeUs) / float64(ch.TimeUs)
-			m.Windows += fmt.Sprintf(", %.2f times the choice's; NCCL takes it without comparing them", m.Times)
+			m.Windows += fmt.Sprintf(", %.2f times the choice's; NCCL takes it without comparing them",
+				m.Times)
 		}
 	}
 	o.CTAPolicy = 2
@@ -95,7 +97,8 @@ func (m *Memory) windows(c *comm.Comm, o comm.Op, ch tuning.Choice) error {
 		if p.Own {
 			copies++
 		}
-		m.Windows += fmt.Sprintf("; with NCCL_CTA_POLICY=2 %s a rank by copy engines, on no SM", copiesOf(copies))
+		m.Windows += fmt.Sprintf("; with NCCL_CTA_POLICY=2 %s a rank by copy engines, on no SM",
+			copiesOf(copies))
 	}
 	return nil
 }
@@ -105,7 +108,8 @@ func (r *Report) memoryText(b *strings.Builder) {
 		return
 	}
 	b.WriteString("\nOther buffers:\n")
-	table(b, [][]string{{"registered (-R 1)", r.Memory.Registered}, {"symmetric windows (-R 2)", r.Memory.Windows}}, "ll")
+	table(b, [][]string{{"registered (-R 1)", r.Memory.Registered}, {"symmetric windows (-R 2)",
+		r.Memory.Windows}}, "ll")
 }
 
 func copiesOf(n int) string {

@@ -177,10 +177,12 @@ func moved(a, b *comm.Comm, oa, ob tuning.Op, c cell) (off []string, t terms) {
 	t.latUs = [2]float64{float64(x.LatencyUs), float64(y.LatencyUs)}
 	t.bytesUs = [2]float64{bytesUs(a, oa, x), bytesUs(b, ob, y)}
 	if x.LatencyUs != y.LatencyUs {
-		t.latency = fmt.Sprintf("%s: latency %.4g -> %.4g us%s", c, x.LatencyUs, y.LatencyUs, latencyCause(a, b, oa.Func, c.algo))
+		t.latency = fmt.Sprintf("%s: latency %.4g -> %.4g us%s", c, x.LatencyUs, y.LatencyUs,
+			latencyCause(a, b, oa.Func, c.algo))
 	}
 	if x.GBps != y.GBps {
-		t.bandwidth = fmt.Sprintf("%s: %.4g -> %.4g GB/s%s", c, x.GBps, y.GBps, bandwidthCause(a, b, oa, ob, c))
+		t.bandwidth = fmt.Sprintf("%s: %.4g -> %.4g GB/s%s", c, x.GBps, y.GBps, bandwidthCause(a, b, oa, ob,
+			c))
 	}
 	return nil, t
 }
@@ -327,9 +329,11 @@ func (t *TimeChange) verdict() string {
 		return fmt.Sprintf("%.2f to %.2f us", all[0].Us, all[len(all)-1].Us)
 	}
 	out := fmt.Sprintf("medians of draws of hashed routes; A %s, B %s: ", band(&t.A), band(&t.B))
-	pairs := fmt.Sprintf("of pairs of draws B is slower in %.0f %%, faster in %.0f %%", 100**t.Slower, 100**t.Faster)
+	pairs := fmt.Sprintf("of pairs of draws B is slower in %.0f %%, faster in %.0f %%", 100**t.Slower,
+		100**t.Faster)
 	if *t.Slower > 0 && *t.Faster > 0 {
-		pairs += "; with NCCL_IB_QPS_PER_CONNECTION=8 and NCCL_IB_SPLIT_DATA_ON_QPS=1 on both sides draws differ less"
+		pairs += "; with NCCL_IB_QPS_PER_CONNECTION=8 and NCCL_IB_SPLIT_DATA_ON_QPS=1 on both sides draws " +
+			"differ less"
 	}
 	switch {
 	case t.undecided():
@@ -337,7 +341,9 @@ func (t *TimeChange) verdict() string {
 	case *t.Slower > *t.Faster:
 		return out + "B is slower in most: " + pairs
 	case t.B.Channels > t.A.Channels && t.A.Channels > 0:
-		return out + fmt.Sprintf("B, whose %d channels for %d have more queue pairs to spread, is faster in most: ", t.B.Channels, t.A.Channels) + pairs
+		return out +
+			fmt.Sprintf("B, whose %d channels for %d have more queue pairs to spread, is faster in most: ",
+				t.B.Channels, t.A.Channels) + pairs
 	}
 	return out + "B is faster in most: " + pairs
 }
@@ -399,7 +405,8 @@ func linkWhy(x, y *Timing) string {
 	if r := y.LinkUs / x.LinkUs; r > 1-linkShift && r < 1+linkShift {
 		return ""
 	}
-	return fmt.Sprintf("the fullest link, %s, needs %.4g us for its bytes; in B %s needs %.4g us", x.Link, x.LinkUs, y.Link, y.LinkUs)
+	return fmt.Sprintf("the fullest link, %s, needs %.4g us for its bytes; in B %s needs %.4g us", x.Link,
+		x.LinkUs, y.Link, y.LinkUs)
 }
 
 func tuningOp(o comm.Op) tuning.Op {

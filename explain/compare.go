@@ -113,7 +113,8 @@ func (t *TimeChange) changed() bool {
 // Compare compares the decisions of two sides for the given operations, of
 // float sums. Times are added by AddTime.
 func Compare(a, b Side, ops []coll.Func) (*Difference, error) {
-	d := &Difference{Inputs: []Figure{}, Figures: []Figure{}, Paths: []PathChange{}, Refused: []OneSided{}, Choices: []ChoiceChange{}, Times: []TimeChange{}}
+	d := &Difference{Inputs: []Figure{}, Figures: []Figure{}, Paths: []PathChange{}, Refused: []OneSided{},
+		Choices: []ChoiceChange{}, Times: []TimeChange{}}
 	d.figures(a.Comm, b.Comm)
 	d.paths(a.Comm, b.Comm)
 	d.refused(a, b)
@@ -121,7 +122,8 @@ func Compare(a, b Side, ops []coll.Func) (*Difference, error) {
 		if f.IsP2P() {
 			continue
 		}
-		if err := d.choices(a.Comm, b.Comm, tuning.Op{Func: f, Type: coll.Float32, RedOp: coll.Sum}); err != nil {
+		if err := d.choices(a.Comm, b.Comm, tuning.Op{Func: f, Type: coll.Float32, RedOp: coll.Sum}); err !=
+			nil {
 			return nil, err
 		}
 	}
@@ -173,9 +175,11 @@ func cpuText(c *comm.Comm) string {
 	return strings.TrimSpace(vendorNames[c.CPUVendor] + " " + archNames[c.CPUArch])
 }
 
-var archNames = map[topo.CPUArch]string{topo.ArchX86: "x86_64", topo.ArchPower: "ppc64", topo.ArchARM: "arm64", topo.ArchMixed: "mixed"}
+var archNames = map[topo.CPUArch]string{topo.ArchX86: "x86_64", topo.ArchPower: "ppc64",
+	topo.ArchARM: "arm64", topo.ArchMixed: "mixed"}
 
-var vendorNames = map[topo.CPUVendor]string{topo.VendorIntel: "GenuineIntel", topo.VendorAMD: "AuthenticAMD", topo.VendorZhaoxin: "Zhaoxin", topo.VendorMixed: "mixed"}
+var vendorNames = map[topo.CPUVendor]string{topo.VendorIntel: "GenuineIntel", topo.VendorAMD: "AuthenticAMD",
+	topo.VendorZhaoxin: "Zhaoxin", topo.VendorMixed: "mixed"}
 
 func onOff(v bool) string {
 	if v {
@@ -188,7 +192,8 @@ func graphText(g *search.Graph) string {
 	if g == nil || g.NChannels == 0 {
 		return "none"
 	}
-	return fmt.Sprintf("%s of %g GB/s within, %g between nodes, %s/%s, crossNic %d", plural(g.NChannels, "channel"), g.BWIntra, g.BWInter, g.TypeIntra, g.TypeInter, g.CrossNIC)
+	return fmt.Sprintf("%s of %g GB/s within, %g between nodes, %s/%s, crossNic %d",
+		plural(g.NChannels, "channel"), g.BWIntra, g.BWInter, g.TypeIntra, g.TypeInter, g.CrossNIC)
 }
 
 // graphWhy names for each side's graph the link that bounds it and what the
@@ -223,7 +228,8 @@ func (d *Difference) orders(a, b *comm.Comm) {
 		}
 	}
 	if rings > 0 {
-		d.Figures = append(d.Figures, Figure{What: fmt.Sprintf("order of %s, ring %d", plural(rings, "ring"), first),
+		d.Figures = append(d.Figures, Figure{What: fmt.Sprintf("order of %s, ring %d", plural(rings, "ring"),
+			first),
 			A: orderText(a.Channels[first].Order), B: orderText(b.Channels[first].Order)})
 	}
 }
@@ -247,7 +253,8 @@ func (d *Difference) paths(a, b *comm.Comm) {
 	number := func(k topo.NodeKind, what string) bool {
 		x, y := len(s.Of(k)), len(t.Of(k))
 		if x != y {
-			d.Figures = append(d.Figures, Figure{What: what + " of a node", A: fmt.Sprint(x), B: fmt.Sprint(y)})
+			d.Figures = append(d.Figures, Figure{What: what + " of a node", A: fmt.Sprint(x),
+				B: fmt.Sprint(y)})
 		}
 		return x == y
 	}
@@ -287,7 +294,9 @@ func (d *Difference) refused(a, b Side) {
 	x, y := refusals(a.Comm, a.Access), refusals(b.Comm, b.Access)
 	only := func(in string, these, those []Refusal) {
 		for _, r := range these {
-			if !slices.ContainsFunc(those, func(o Refusal) bool { return o.What == r.What && o.Rule == r.Rule && slices.Equal(o.Pairs, r.Pairs) }) {
+			if !slices.ContainsFunc(those, func(o Refusal) bool {
+				return o.What == r.What && o.Rule == r.Rule && slices.Equal(o.Pairs, r.Pairs)
+			}) {
 				d.Refused = append(d.Refused, OneSided{in, r})
 			}
 		}

@@ -26,19 +26,23 @@ func TestCompareStories(t *testing.T) {
 		nodes        int
 		envA, envB   []string
 	}{
-		{"ring-against-tree", "dgx-h100.xml", "dgx-h100.xml", 2, []string{"NCCL_ALGO=Ring"}, []string{"NCCL_ALGO=Tree"}},
+		{"ring-against-tree", "dgx-h100.xml", "dgx-h100.xml", 2, []string{"NCCL_ALGO=Ring"},
+			[]string{"NCCL_ALGO=Tree"}},
 		{"a100-against-h100", "dgx-a100.xml", "dgx-h100.xml", 2, nil, nil},
 		{"peer-to-peer-off", "dgx-a100.xml", "dgx-a100.xml", 1, nil, []string{"NCCL_P2P_DISABLE=1"}},
 	} {
 		t.Run(s.name, func(t *testing.T) {
-			a, b := sideOf(build(t, s.fileA, s.nodes, comm.MulticastAuto, s.envA...)), sideOf(build(t, s.fileB, s.nodes, comm.MulticastAuto, s.envB...))
+			a, b := sideOf(build(t, s.fileA, s.nodes, comm.MulticastAuto, s.envA...)),
+				sideOf(build(t, s.fileB, s.nodes, comm.MulticastAuto, s.envB...))
 			d, err := explain.Compare(a, b, []coll.Func{coll.AllReduce, coll.Broadcast})
 			if err != nil {
 				t.Fatal(err)
 			}
 			o := comm.Op{Func: coll.AllReduce, Type: coll.Float32, Count: 1 << 22}
-			ring := explain.Timing{Choice: "Ring LL128", Channels: 16, Us: 100, BusBW: 150, Link: "node0 NIC0→mlx5_0", LinkUs: 80}
-			tree := explain.Timing{Choice: "Tree LL128", Channels: 8, Us: 125.5, BusBW: 119.52, Link: "node1 GPU3→NVSwitch", LinkUs: 110}
+			ring := explain.Timing{Choice: "Ring LL128", Channels: 16, Us: 100, BusBW: 150,
+				Link: "node0 NIC0→mlx5_0", LinkUs: 80}
+			tree := explain.Timing{Choice: "Tree LL128", Channels: 8, Us: 125.5, BusBW: 119.52,
+				Link: "node1 GPU3→NVSwitch", LinkUs: 110}
 			d.AddTime(a, b, o, o, 1<<20, ring, ring)
 			d.AddTime(a, b, o, o, 1<<24, ring, tree)
 			golden.Text(t, "testdata/compare-"+s.name+".txt", d.Text())
@@ -105,7 +109,9 @@ func TestComparedRangesAreExact(t *testing.T) {
 			}
 		}
 		inRange := func(size units.Bytes) bool {
-			return slices.ContainsFunc(d.Choices, func(o explain.ChoiceChange) bool { return o.From <= size && size <= o.To })
+			return slices.ContainsFunc(d.Choices, func(o explain.ChoiceChange) bool {
+				return o.From <= size && size <= o.To
+			})
 		}
 		if before := r.From - 4; before >= 4 && !inRange(before) && choose(ca, before) != choose(cb, before) {
 			t.Errorf("%d is in no range, yet the models differ", before)

@@ -105,7 +105,8 @@ func (d *Difference) choiceText(b *strings.Builder) {
 		}
 		if n := flipping(d.Choices[i:]); n > 1 {
 			last := d.Choices[i+n-1]
-			t.add([]string{name, group(c.From), group(last.To), distinct(d.Choices[i:i+n], func(c *ChoiceChange) string { return c.A }),
+			t.add([]string{name, group(c.From), group(last.To),
+				distinct(d.Choices[i:i+n], func(c *ChoiceChange) string { return c.A }),
 				distinct(d.Choices[i:i+n], func(c *ChoiceChange) string { return c.B })}, c.Why)
 			i += n - 1
 			continue
@@ -143,7 +144,8 @@ func distinct(list []ChoiceChange, of func(*ChoiceChange) string) string {
 
 // timeText shows every size with another time, and names the others.
 func (d *Difference) timeText(b *strings.Builder) {
-	out := reasoned{rows: [][]string{{"operation", "size B", "A us", "B us", "B/A", "A GB/s", "B GB/s", "A", "B"}}, why: [][]string{nil}}
+	out := reasoned{rows: [][]string{{"operation", "size B", "A us", "B us", "B/A", "A GB/s", "B GB/s", "A",
+		"B"}}, why: [][]string{nil}}
 	name := ""
 	var same []sameTimes
 	for i := range d.Times {
@@ -157,7 +159,8 @@ func (d *Difference) timeText(b *strings.Builder) {
 			s.sizes = append(s.sizes, group(t.Size))
 			continue
 		}
-		row := []string{t.Op, group(t.Size), fmt.Sprintf("%.2f", t.A.Us), fmt.Sprintf("%.2f", t.B.Us), t.ratio(),
+		row := []string{t.Op, group(t.Size), fmt.Sprintf("%.2f", t.A.Us), fmt.Sprintf("%.2f", t.B.Us),
+			t.ratio(),
 			fmt.Sprintf("%.2f", t.A.BusBW), fmt.Sprintf("%.2f", t.B.BusBW), t.A.Choice, t.B.Choice}
 		if t.Op == name {
 			row[0] = ""

@@ -28,16 +28,22 @@ func TestDrawsDecideWhichSideIsFaster(t *testing.T) {
 		faster, slower float64
 		want, ratio    string
 	}{
-		"slower in all":             {times(100, 110, 120), times(200, 210, 220), 0, 1, "B is slower in most", "1.909"},
-		"faster in all":             {times(200, 210, 220), times(100, 110, 120), 1, 0, "B is faster in most", "0.524"},
-		"a faster median, by luck":  {times(100, 200, 205), times(150, 190, 900), 4. / 9, 5. / 9, "B is slower in most", "0.950"},
-		"neither in most":           {times(100, 200, 300), times(100, 201, 300), 3. / 9, 3. / 9, "neither is faster in most", "?"},
-		"one that has no draws":     {one, times(100, 110, 300), 2. / 3, 1. / 3, "B is faster in most", "0.550"},
+		"slower in all": {times(100, 110, 120), times(200, 210, 220), 0, 1, "B is slower in most",
+			"1.909"},
+		"faster in all": {times(200, 210, 220), times(100, 110, 120), 1, 0, "B is faster in most",
+			"0.524"},
+		"a faster median, by luck": {times(100, 200, 205), times(150, 190, 900), 4. / 9, 5. / 9,
+			"B is slower in most", "0.950"},
+		"neither in most": {times(100, 200, 300), times(100, 201, 300), 3. / 9, 3. / 9,
+			"neither is faster in most", "?"},
+		"one that has no draws": {one, times(100, 110, 300), 2. / 3, 1. / 3, "B is faster in most",
+			"0.550"},
 		"draws that stand for more": {one, weighted, 3. / 4, 1. / 4, "B is faster in most", "0.500"},
 	} {
 		d := &explain.Difference{}
 		c := &comm.Comm{}
-		d.AddTime(explain.Side{Comm: c}, explain.Side{Comm: c}, comm.Op{Func: coll.AllToAll}, comm.Op{Func: coll.AllToAll}, units.Bytes(8), tt.a, tt.b)
+		d.AddTime(explain.Side{Comm: c}, explain.Side{Comm: c}, comm.Op{Func: coll.AllToAll},
+			comm.Op{Func: coll.AllToAll}, units.Bytes(8), tt.a, tt.b)
 		x := &d.Times[0]
 		if x.Faster == nil || abs(*x.Faster-tt.faster) > 1e-9 || abs(*x.Slower-tt.slower) > 1e-9 {
 			t.Errorf("%s: faster %v, slower %v", name, *x.Faster, *x.Slower)

@@ -58,14 +58,15 @@ type Report struct {
 
 // Cell is one algorithm with one protocol.
 type Cell struct {
-	Algo          string  `json:"algo"`
-	Proto         string  `json:"proto"`
-	Available     bool    `json:"available"`
-	TimeUs        float32 `json:"timeUs,omitempty"` // the cost model's
-	AlgBW         float64 `json:"algbw,omitempty"`  // GB/s at that time
-	BusBW         float64 `json:"busbw,omitempty"`
-	LatencyUs     float32 `json:"latencyUs,omitempty"`     // at this size
-	BandwidthGBps float32 `json:"bandwidthGBps,omitempty"` // at this size; of a cell that is off, what it would have
+	Algo      string  `json:"algo"`
+	Proto     string  `json:"proto"`
+	Available bool    `json:"available"`
+	TimeUs    float32 `json:"timeUs,omitempty"` // the cost model's
+	AlgBW     float64 `json:"algbw,omitempty"`  // GB/s at that time
+	BusBW     float64 `json:"busbw,omitempty"`
+	LatencyUs float32 `json:"latencyUs,omitempty"` // at this size
+	// at this size; of a cell that is off, what it would have
+	BandwidthGBps float32 `json:"bandwidthGBps,omitempty"`
 	// Slower is the time over the winner's.
 	Slower float64         `json:"slower,omitempty"`
 	Off    []tuning.Reason `json:"off,omitempty"`
@@ -164,14 +165,16 @@ func (r *Report) cells(c *comm.Comm, o tuning.Op, choice tuning.Choice, chosen b
 		for _, p := range coll.Protocols() {
 			t := choice.Times[a][p]
 			terms := c.Model.Terms(o, a, p)
-			cell := Cell{Algo: a.String(), Proto: p.String(), LatencyUs: terms.LatencyUs, BandwidthGBps: terms.GBps}
+			cell := Cell{Algo: a.String(), Proto: p.String(), LatencyUs: terms.LatencyUs,
+				BandwidthGBps: terms.GBps}
 			if t < 0 {
 				cell.Off = c.Model.WhyOff(o, a, p)
 				r.Rivals = append(r.Rivals, cell)
 				continue
 			}
 			cell.Available, cell.TimeUs = true, t
-			cell.AlgBW, cell.BusBW = coll.Bandwidth(o.Func, o.Count, o.Type, c.NRanks, units.FromMicros(float64(t)))
+			cell.AlgBW, cell.BusBW = coll.Bandwidth(o.Func, o.Count, o.Type, c.NRanks,
+				units.FromMicros(float64(t)))
 			if chosen {
 				cell.Slower = float64(t) / float64(choice.TimeUs)
 			}
@@ -196,10 +199,13 @@ func derivation(c *comm.Comm, o tuning.Op, ch tuning.Choice) []tuning.Step {
 	steps := c.Model.Derive(o.Func, ch.Algo, ch.Proto)
 	terms := c.Model.Terms(o, ch.Algo, ch.Proto)
 	if terms.Correction != 1 {
-		steps = append(steps, tuning.Step{What: fmt.Sprintf("trees of this size reach %g of it", terms.Correction), GBps: terms.GBps})
+		steps = append(steps, tuning.Step{What: fmt.Sprintf("trees of this size reach %g of it",
+			terms.Correction), GBps: terms.GBps})
 	}
 	if terms.Plateau != 1 {
-		steps = append(steps, tuning.Step{What: fmt.Sprintf("a ring of this size between nodes has its latency x %g", terms.Plateau), GBps: terms.GBps})
+		steps = append(steps,
+			tuning.Step{What: fmt.Sprintf("a ring of this size between nodes has its latency x %g",
+				terms.Plateau), GBps: terms.GBps})
 	}
 	return steps
 }
@@ -242,7 +248,8 @@ func (r *Report) launch(c *comm.Comm, o comm.Op, ch tuning.Choice) error {
 		if from > to || p.Count == 0 {
 			return
 		}
-		next := Part{First: from, Last: to, Bytes: units.Bytes(p.Count) * s.ElemSize, Chunk: p.ChunkSize, Slice: p.SliceSize, Steps: p.ChunkSteps}
+		next := Part{First: from, Last: to, Bytes: units.Bytes(p.Count) * s.ElemSize, Chunk: p.ChunkSize,
+			Slice: p.SliceSize, Steps: p.ChunkSteps}
 		if n := len(l.Parts); n > 0 {
 			joined := l.Parts[n-1]
 			joined.First, joined.Last = from, to
@@ -267,15 +274,17 @@ func (r *Report) launch(c *comm.Comm, o comm.Op, ch tuning.Choice) error {
 
 // sendRecv describes the operations that the cost model does not cover.
 func (r *Report) sendRecv(c *comm.Comm) error {
-	r.Note = fmt.Sprintf("NCCL makes it of sends and receives, for which it compares nothing: each peer gets %d of %d channels, in chunks of %d bytes",
+	r.Note = fmt.Sprintf("NCCL makes it of sends and receives, for which it compares nothing: each peer "+
+		"gets %d of %d channels, in chunks of %d bytes",
 		c.P2PChannelsPerPeer, c.P2PChannels, c.P2PChunkSize)
 	return nil
 }
 
 // oneRankNotes say what NCCL does in place of an algorithm.
 var oneRankNotes = map[plan.OneRank]string{
-	plan.NoLaunch:      "one rank, in place: NCCL launches nothing (enqueue.cc:2569)",
-	plan.DeviceCopy:    "one rank: NCCL copies from source to destination by cudaMemcpyAsync (enqueue.cc:2569, onerank.cu:48)",
+	plan.NoLaunch: "one rank, in place: NCCL launches nothing (enqueue.cc:2569)",
+	plan.DeviceCopy: "one rank: NCCL copies from source to destination by cudaMemcpyAsync " +
+		"(enqueue.cc:2569, onerank.cu:48)",
 	plan.OneRankKernel: "one rank: NCCL scales the input with a kernel of its own (onerank.cu:16)",
 	plan.SelfSend:      "one rank: NCCL sends to itself in the kernel of send and receive",
 }

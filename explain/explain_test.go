@@ -20,7 +20,8 @@ import (
 )
 
 // build makes a communicator of equal nodes from one of the project's files.
-func build(t testing.TB, file string, nodes int, multicast comm.Multicast, env ...string) (*comm.Comm, *config.Config) {
+func build(t testing.TB, file string, nodes int, multicast comm.Multicast, env ...string) (*comm.Comm,
+	*config.Config) {
 	t.Helper()
 	cfg, _, err := config.Load(config.Sources{Flags: env})
 	if err != nil {
@@ -50,14 +51,16 @@ func build(t testing.TB, file string, nodes int, multicast comm.Multicast, env .
 			parts = append(parts, comm.Part{System: s, First: int32(n * host.NRanks()), Host: int32(n)})
 		}
 	}
-	c, err := comm.FromSystems(parts, comm.Params{Rules: rules.Default(), Search: cfg.Search, Connect: cfg.Connect, Tuning: cfg.Tuning, Multicast: multicast})
+	c, err := comm.FromSystems(parts, comm.Params{Rules: rules.Default(), Search: cfg.Search,
+		Connect: cfg.Connect, Tuning: cfg.Tuning, Multicast: multicast})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c, cfg
 }
 
-func ask(t testing.TB, c *comm.Comm, cfg *config.Config, f coll.Func, size units.Bytes) (*explain.Report, error) {
+func ask(t testing.TB, c *comm.Comm, cfg *config.Config, f coll.Func, size units.Bytes) (*explain.Report,
+	error) {
 	t.Helper()
 	o := comm.Op{Func: f, Type: coll.Float32, Count: coll.ExactSizes(f, size, coll.Float32, c.NRanks).Count}
 	return explain.New(explain.Input{Comm: c, Op: o, Access: cfg.Topo.Access})
@@ -76,8 +79,10 @@ func TestStories(t *testing.T) {
 		{"h100-2n-allreduce-2M", "dgx-h100.xml", 2, comm.MulticastOff, coll.AllReduce, 2 << 20, nil},
 		{"h100-2n-nvls-allreduce-1G", "dgx-h100.xml", 2, comm.MulticastOn, coll.AllReduce, 1 << 30, nil},
 		{"l40s-1n-allgather-64M", "pcie-l40s-8.xml", 1, comm.MulticastOff, coll.AllGather, 64 << 20, nil},
-		{"rtx4090-2n-broadcast-8", "pcie-rtx4090-8.xml", 2, comm.MulticastOff, coll.Broadcast, 8, []string{"NCCL_PROTO=^LL128"}},
-		{"h200x4-alltoall", "h200x4-4.xml", 1, comm.MulticastOff, coll.AllToAll, 1 << 20, []string{"NCCL_P2P_DISABLE=1"}},
+		{"rtx4090-2n-broadcast-8", "pcie-rtx4090-8.xml", 2, comm.MulticastOff, coll.Broadcast, 8,
+			[]string{"NCCL_PROTO=^LL128"}},
+		{"h200x4-alltoall", "h200x4-4.xml", 1, comm.MulticastOff, coll.AllToAll, 1 << 20,
+			[]string{"NCCL_P2P_DISABLE=1"}},
 	} {
 		c, cfg := build(t, s.file, s.nodes, s.multicast, s.env...)
 		r, err := ask(t, c, cfg, s.f, s.size)
@@ -159,7 +164,8 @@ func check(t *testing.T, name string, r *explain.Report) {
 		if x.Here {
 			here++
 			if !x.Mixed && (x.Algo != r.Choice.Algo || x.Proto != r.Choice.Proto) {
-				t.Errorf("%s: the range says %s %s, the choice %s %s", name, x.Algo, x.Proto, r.Choice.Algo, r.Choice.Proto)
+				t.Errorf("%s: the range says %s %s, the choice %s %s", name, x.Algo, x.Proto, r.Choice.Algo,
+					r.Choice.Proto)
 			}
 		}
 	}

@@ -40,7 +40,8 @@ const maxLinks = 4
 // graphOf is the graph that an algorithm runs on.
 var graphOf = map[coll.Algorithm]int{
 	coll.Ring: search.RingID, coll.Tree: search.TreeID, coll.PAT: search.TreeID, coll.NVLS: search.NVLSID,
-	coll.NVLSTree: search.NVLSID, coll.CollNetChain: search.CollNetChainID, coll.CollNetDirect: search.CollNetDirectID,
+	coll.NVLSTree: search.NVLSID, coll.CollNetChain: search.CollNetChainID,
+	coll.CollNetDirect: search.CollNetDirectID,
 }
 
 // text words a link with its load.
@@ -58,7 +59,8 @@ func graphUse(c *comm.Comm, id int) *GraphUse {
 	if final == nil {
 		return nil
 	}
-	u := &GraphUse{Name: graphNames[id], Channels: final.NChannels, BWIntra: float32(final.BWIntra), BWInter: float32(final.BWInter)}
+	u := &GraphUse{Name: graphNames[id], Channels: final.NChannels, BWIntra: float32(final.BWIntra),
+		BWInter: float32(final.BWInter)}
 	for _, d := range different(c) {
 		g := d.Graphs[id]
 		if g == nil {
@@ -192,7 +194,8 @@ func (l *loads) fullest() []LinkUse {
 		}
 		equal := false
 		for i := range out {
-			if o := &out[i]; o.Kind == u.Kind && o.CapacityGBps == u.CapacityGBps && o.LoadGBps == u.LoadGBps {
+			if o := &out[i]; o.Kind == u.Kind && o.CapacityGBps == u.CapacityGBps &&
+				o.LoadGBps == u.LoadGBps {
 				o.Equal++
 				equal = true
 			}
@@ -216,7 +219,8 @@ func faster(g *search.Graph) string {
 		if a.BWInter <= g.BWInter && a.BWIntra <= g.BWIntra {
 			continue
 		}
-		if best < 0 || a.BWIntra < g.Attempts[best].BWIntra || a.BWIntra == g.Attempts[best].BWIntra && a.Channels > g.Attempts[best].Channels {
+		if best < 0 || a.BWIntra < g.Attempts[best].BWIntra || a.BWIntra == g.Attempts[best].BWIntra &&
+			a.Channels > g.Attempts[best].Channels {
 			best = i
 		}
 	}
@@ -224,5 +228,6 @@ func faster(g *search.Graph) string {
 		return ""
 	}
 	a := g.Attempts[best]
-	return fmt.Sprintf("at %g GB/s within and %g GB/s between nodes the search found %d channels (%s)", a.BWIntra, a.BWInter, a.Channels, a.Stop)
+	return fmt.Sprintf("at %g GB/s within and %g GB/s between nodes the search found %d channels (%s)",
+		a.BWIntra, a.BWInter, a.Channels, a.Stop)
 }

@@ -24,8 +24,10 @@ func (r *Report) Text() string {
 		if r.Steered {
 			who, whose = "The tuner plugin takes", "NCCL's"
 		}
-		fmt.Fprintf(&b, "%s %s with %s: %.2f us, algbw %.2f GB/s, busbw %.2f GB/s by %s cost model\n", who, c.Algo, c.Proto, c.TimeUs, c.AlgBW, c.BusBW, whose)
-		fmt.Fprintf(&b, "  %.2f us of it are latency, %.2f us are bytes at %.4g GB/s\n", c.LatencyUs, max(0, c.TimeUs-c.LatencyUs), c.BandwidthGBps)
+		fmt.Fprintf(&b, "%s %s with %s: %.2f us, algbw %.2f GB/s, busbw %.2f GB/s by %s cost model\n", who,
+			c.Algo, c.Proto, c.TimeUs, c.AlgBW, c.BusBW, whose)
+		fmt.Fprintf(&b, "  %.2f us of it are latency, %.2f us are bytes at %.4g GB/s\n", c.LatencyUs,
+			max(0, c.TimeUs-c.LatencyUs), c.BandwidthGBps)
 	}
 	if r.Note != "" {
 		fmt.Fprintf(&b, "%s\n", r.Note)
@@ -47,7 +49,8 @@ func (r *Report) launchText(b *strings.Builder) {
 	if l == nil {
 		return
 	}
-	fmt.Fprintf(b, "\nLaunch: %d of at most %s, %d threads each, buffers of %s B\n", l.Channels, plural(l.MaxChannels, "channel"), l.Threads, group(l.Buffer))
+	fmt.Fprintf(b, "\nLaunch: %d of at most %s, %d threads each, buffers of %s B\n", l.Channels,
+		plural(l.MaxChannels, "channel"), l.Threads, group(l.Buffer))
 	if len(l.Parts) == 0 {
 		return
 	}
@@ -60,7 +63,8 @@ func (r *Report) launchText(b *strings.Builder) {
 		if l.Striped {
 			name += " in turn"
 		}
-		rows = append(rows, []string{name, group(p.Bytes), group(p.Chunk), group(p.Slice), strconv.Itoa(p.Steps)})
+		rows = append(rows, []string{name, group(p.Bytes), group(p.Chunk), group(p.Slice),
+			strconv.Itoa(p.Steps)})
 	}
 	table(b, rows, "lrrrr")
 }
@@ -74,7 +78,8 @@ func (r *Report) rivalText(b *strings.Builder) {
 	for i := 0; i < len(r.Rivals); i++ {
 		c := r.Rivals[i]
 		if c.Available {
-			rows = append(rows, []string{c.Algo, c.Proto, fmt.Sprintf("%.2f", c.TimeUs), slower(c.Slower), fmt.Sprintf("%.2f", c.LatencyUs),
+			rows = append(rows, []string{c.Algo, c.Proto, fmt.Sprintf("%.2f", c.TimeUs), slower(c.Slower),
+				fmt.Sprintf("%.2f", c.LatencyUs),
 				fmt.Sprintf("%.4g", c.BandwidthGBps), lost(c.Slower)})
 			continue
 		}
@@ -126,7 +131,8 @@ func (r *Report) crossoverText(b *strings.Builder) {
 	for i := 0; i < len(r.Crossovers); i++ {
 		c, mark := r.Crossovers[i], ""
 		if n, names := flips(r.Crossovers[i:]); n > 0 {
-			rows = append(rows, []string{group(c.From), group(r.Crossovers[i+n-1].To), names, "", "flips between them"})
+			rows = append(rows, []string{group(c.From), group(r.Crossovers[i+n-1].To), names, "",
+				"flips between them"})
 			i += n - 1
 			continue
 		}
@@ -180,7 +186,8 @@ func (r *Report) boundText(b *strings.Builder) {
 	fmt.Fprintf(b, "\nFullest link of the %s graph: %s\n", g.Name, g.Links[0].text())
 	rows := [][]string{}
 	for _, l := range g.Links[1:] {
-		rows = append(rows, []string{"then", fmt.Sprintf("%s (%d)", l.Name, l.Equal), l.Kind, fmt.Sprintf("%.4g of %.4g GB/s", l.LoadGBps, l.CapacityGBps)})
+		rows = append(rows, []string{"then", fmt.Sprintf("%s (%d)", l.Name, l.Equal), l.Kind,
+			fmt.Sprintf("%.4g of %.4g GB/s", l.LoadGBps, l.CapacityGBps)})
 	}
 	table(b, rows, "llll")
 	if g.Faster != "" {

@@ -196,7 +196,8 @@ func (d *door) check(pid, said int, whole bool, shown *os.File) error {
 		return nil
 	}
 	if shown == nil {
-		return fmt.Errorf("process %d has not shown its memory (/proc/self/mem), in which --data moves data; it may not open it, or its libraries are of another simccl", pid)
+		return fmt.Errorf("process %d has not shown its memory (/proc/self/mem), in which --data moves "+
+			"data; it may not open it, or its libraries are of another simccl", pid)
 	}
 	link, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", shown.Fd()))
 	if err != nil {
@@ -252,7 +253,8 @@ func descends(pid int) error {
 		case parent == os.Getpid():
 			return nil
 		case parent <= 1:
-			return fmt.Errorf("process %d is no descendant of simccl: under --data the command itself has to start its ranks (mpirun, torchrun), not a daemon (srun, a container's)", pid)
+			return fmt.Errorf("process %d is no descendant of simccl: under --data the command itself has "+
+				"to start its ranks (mpirun, torchrun), not a daemon (srun, a container's)", pid)
 		}
 		at = parent
 	}

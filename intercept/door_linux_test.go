@@ -14,9 +14,12 @@ func TestOnlyOwnMemory(t *testing.T) {
 	m := two(t)
 	steal := example(t, "steal")
 	for _, c := range []struct{ mode, told, parent string }{
-		{"claim", `^2 simccl intercept refuses this process: process \d+ says that it is process \d+`, "untouched"},
-		{"show", `^2 simccl intercept refuses this process: process \d+ shows /proc/\d+/mem for its memory`, "untouched"},
-		{"none", `^2 simccl intercept refuses this process: process \d+ has not shown its memory`, "untouched"},
+		{"claim", `^2 simccl intercept refuses this process: process \d+ says that it is process \d+`,
+			"untouched"},
+		{"show", `^2 simccl intercept refuses this process: process \d+ shows /proc/\d+/mem for its memory`,
+			"untouched"},
+		{"none", `^2 simccl intercept refuses this process: process \d+ has not shown its memory`,
+			"untouched"},
 		{"own", `^own: AAAAAAhed`, "untouched"},
 		{"orphan", `^own: AAAAAAhed`, "untouched"},
 	} {
@@ -25,7 +28,8 @@ func TestOnlyOwnMemory(t *testing.T) {
 			if r.Exit != 0 {
 				t.Fatalf("ended with %d: %s%s", r.Exit, r.out, r.errs)
 			}
-			if !regexp.MustCompile(c.told).MatchString(r.out) || !strings.HasSuffix(r.out, "parent: "+c.parent+"\n") {
+			if !regexp.MustCompile(c.told).MatchString(r.out) || !strings.HasSuffix(r.out, "parent: "+
+				c.parent+"\n") {
 				t.Errorf("printed %q", r.out)
 			}
 			if refused := strings.HasPrefix(c.told, "^2"); refused != (r.Faults == 1) {

@@ -39,7 +39,8 @@ func TestDescendants(t *testing.T) {
 func TestRecords(t *testing.T) {
 	head := func(calls uint64, rest int) func(name string) error {
 		return func(name string) error {
-			return os.WriteFile(name, append(enc.LittleEndian.AppendUint64(nil, calls), make([]byte, rest)...), 0o600)
+			return os.WriteFile(name, append(enc.LittleEndian.AppendUint64(nil, calls),
+				make([]byte, rest)...), 0o600)
 		}
 	}
 	for _, c := range []struct {
@@ -50,14 +51,17 @@ func TestRecords(t *testing.T) {
 		{"a pipe", func(name string) error { return syscall.Mkfifo(name, 0o600) }, "it is no regular file"},
 		{"a link", func(name string) error { return os.Symlink("/dev/zero", name) }, "it is no regular file"},
 		{"a folder", func(name string) error { return os.Mkdir(name, 0o700) }, "it is no regular file"},
-		{"much", func(name string) error { return errors.Join(os.WriteFile(name, nil, 0o600), os.Truncate(name, 1<<40)) }, "more than the 4294967296 that are read"},
+		{"much", func(name string) error {
+			return errors.Join(os.WriteFile(name, nil, 0o600), os.Truncate(name, 1<<40))
+		}, "more than the 4294967296 that are read"},
 		{"sparse", func(name string) error {
 			return errors.Join(head(9<<20, 8192)(name), os.Truncate(name, 1<<32))
 		}, "more than 8388608 of all processes"},
 		{"a group", func(name string) error {
 			return errors.Join(head(2<<20, 8192)(name), os.Truncate(name, 1<<30))
 		}, "a group of more than 1048576 calls"},
-		{"more calls than its size", head(43, 8192), "it says that it has 43 calls, and its 8200 bytes have room for 42"},
+		{"more calls than its size", head(43, 8192),
+			"it says that it has 43 calls, and its 8200 bytes have room for 42"},
 		{"calls below 0", head(1<<64-1, 8192), "room for 42"},
 		{"a short one", func(name string) error { return os.WriteFile(name, make([]byte, 100), 0o600) }, ""},
 		{"calls of nobody", head(42, 8192), ""},
@@ -72,12 +76,14 @@ func TestRecords(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer root.Close()
-			err = feed(collector.New(context.Background(), collector.Settings{Devices: collector.None, GPUs: 1}), root)
+			err = feed(collector.New(context.Background(), collector.Settings{Devices: collector.None,
+				GPUs: 1}), root)
 			var bad *RecordError
 			switch {
 			case c.want == "" && err != nil:
 				t.Error(err)
-			case c.want != "" && (!errors.As(err, &bad) || bad.PID != 123 || !strings.Contains(err.Error(), c.want)):
+			case c.want != "" && (!errors.As(err, &bad) || bad.PID != 123 || !strings.Contains(err.Error(),
+				c.want)):
 				t.Errorf("%v, not %q", err, c.want)
 			}
 		})

@@ -139,7 +139,8 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		}
 	}
 	core.Unpaired()
-	return &Result{Record: core.Result(NCCL), Calls: core.Calls(), Procs: core.Processes(), Faults: core.Faults(), Elapsed: core.Elapsed(), Exit: exit}, nil
+	return &Result{Record: core.Result(NCCL), Calls: core.Calls(), Procs: core.Processes(),
+		Faults: core.Faults(), Elapsed: core.Elapsed(), Exit: exit}, nil
 }
 
 // shows reports whether programs show the collector their memory, in which it moves data.
@@ -231,7 +232,8 @@ func (o *Options) run(ctx context.Context, d *door, path, dir, libs, runtime str
 }
 
 // mover starts the process that moves the data of real GPUs; the result ends it.
-func (o *Options) mover(ctx context.Context, core *collector.Core, d *door, dir, libs string) (end func(), err error) {
+func (o *Options) mover(ctx context.Context, core *collector.Core, d *door, dir, libs string) (end func(),
+	err error) {
 	if !o.Data || !o.Live() {
 		return func() {}, nil
 	}
@@ -256,7 +258,8 @@ func (o *Options) mover(ctx context.Context, core *collector.Core, d *door, dir,
 	go func() {
 		err := c.Wait()
 		if ctx.Err() == nil {
-			core.NoMover(fmt.Sprintf("the process that moves data has ended: %v: %s", err, strings.TrimSpace(said.String())))
+			core.NoMover(fmt.Sprintf("the process that moves data has ended: %v: %s", err,
+				strings.TrimSpace(said.String())))
 		}
 		close(ended)
 	}()
@@ -275,7 +278,8 @@ func (o *Options) environment(dir, libs, runtime string) []string {
 		// Symbols of the runtimes have versions, so a program finds those of its own
 		// among several; one that asks for no version finds the first.
 		for _, name := range append([]string{runtime}, shim.Runtimes[1], shim.Runtimes[2], shim.Runtimes[0]) {
-			if at := filepath.Join(libs, name); slices.Contains(shim.Runtimes, name) && !slices.Contains(preload, at) {
+			if at := filepath.Join(libs, name); slices.Contains(shim.Runtimes, name) &&
+				!slices.Contains(preload, at) {
 				preload = append(preload, at)
 			}
 		}
@@ -316,7 +320,9 @@ func (o *Options) environment(dir, libs, runtime string) []string {
 			set[name] = v + ":" + old
 		}
 	}
-	for _, name := range []string{"CUDA_DEVICE_MAX_CONNECTIONS", "SIMCCL_INTERCEPT", "SIMCCL_INTERCEPT_DATA", "SIMCCL_SHIM", "SIMCCL_INTERCEPT_HOST", "SIMCCL_SHIM_NCCL_ONLY", "SIMCCL_HOST_FACTOR", "LD_AUDIT", "LD_PRELOAD", "LD_LIBRARY_PATH"} {
+	for _, name := range []string{"CUDA_DEVICE_MAX_CONNECTIONS", "SIMCCL_INTERCEPT", "SIMCCL_INTERCEPT_DATA",
+		"SIMCCL_SHIM", "SIMCCL_INTERCEPT_HOST", "SIMCCL_SHIM_NCCL_ONLY", "SIMCCL_HOST_FACTOR", "LD_AUDIT",
+		"LD_PRELOAD", "LD_LIBRARY_PATH"} {
 		if v, ok := set[name]; ok {
 			out = append(out, name+"="+v)
 		}
@@ -335,7 +341,8 @@ type RecordError struct {
 
 // Error names the process, and what is wrong.
 func (e *RecordError) Error() string {
-	return fmt.Sprintf("the record of process %d (--time record): %v; a program leaves the files of its folder SIMCCL_INTERCEPT alone", e.PID, e.Problem)
+	return fmt.Sprintf("the record of process %d (--time record): %v; a program leaves the files of its "+
+		"folder SIMCCL_INTERCEPT alone", e.PID, e.Problem)
 }
 
 // Unwrap is what is wrong.

@@ -82,7 +82,8 @@ func example(t testing.TB, name string) string {
 	if name != "find" {
 		args = append(args, "-L"+dir, "-l:libnccl.so.2", "-l:libcudart.so.12", "-Wl,-rpath-link,"+dir)
 	}
-	if text, err := exec.Command("cc", append(args, "-lpthread", "-lm", "-ldl")...).CombinedOutput(); err != nil {
+	if text, err := exec.Command("cc", append(args, "-lpthread", "-lm", "-ldl")...).CombinedOutput(); err !=
+		nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	built.ready[name] = true
@@ -117,8 +118,10 @@ func intercepted(t testing.TB, m *job.Machine, change func(o *intercept.Options)
 	var out, errs bytes.Buffer
 	var r outcome
 	var mu sync.Mutex
-	o := intercept.Options{Command: command, Env: os.Environ(), Beside: built.dir, Stdout: &out, Stderr: &errs, Limit: time.Minute}
-	o.Clock, o.Devices, o.GPUs, o.SM, o.Memory, o.Prices = collector.Virtual, collector.Pretend, m.Cluster.NRanks(), 90, 80<<30, m.Prices()
+	o := intercept.Options{Command: command, Env: os.Environ(), Beside: built.dir, Stdout: &out,
+		Stderr: &errs, Limit: time.Minute}
+	o.Clock, o.Devices, o.GPUs, o.SM, o.Memory, o.Prices = collector.Virtual, collector.Pretend,
+		m.Cluster.NRanks(), 90, 80<<30, m.Prices()
 	o.Warn = func(s string) { mu.Lock(); r.warnings = append(r.warnings, s); mu.Unlock() }
 	if change != nil {
 		change(&o)
@@ -187,7 +190,8 @@ func TestNames(t *testing.T) {
 	}
 	needed, _ := f.ImportedLibraries()
 	for _, n := range needed {
-		if n != shim.Core && !strings.HasPrefix(n, "libc.") && !strings.HasPrefix(n, "libdl.") && !strings.HasPrefix(n, "ld-") {
+		if n != shim.Core && !strings.HasPrefix(n, "libc.") && !strings.HasPrefix(n, "libdl.") &&
+			!strings.HasPrefix(n, "ld-") {
 			t.Errorf("it needs %s", n)
 		}
 	}
@@ -201,7 +205,8 @@ func TestTable(t *testing.T) {
 		t.Skip("simulates all sizes; without -short")
 	}
 	m, table := two(t), example(t, "table")
-	launcher := []string{"sh", "-c", "for r in 3 2 1 0 4 5 6 7 15 14 13 12 11 10 9 8; do OMPI_COMM_WORLD_RANK=$r NCCL_COMM_ID=127.0.0.1:29 " + table + " & done; wait"}
+	launcher := []string{"sh", "-c", "for r in 3 2 1 0 4 5 6 7 15 14 13 12 11 10 9 8; do " +
+		"OMPI_COMM_WORLD_RANK=$r NCCL_COMM_ID=127.0.0.1:29 " + table + " & done; wait"}
 	sameTable(t, m, 1, []string{table}, []string{table}, []string{table, "fork"}, launcher)
 	sameTable(t, m, 4, []string{table, "group"})
 }
@@ -210,8 +215,10 @@ func TestTable(t *testing.T) {
 // simccl run.
 func sameTable(t *testing.T, m *job.Machine, several int, commands ...[]string) {
 	want := map[string]float64{}
-	spec := scenario.Spec{Machine: site.Nodes(filepath.Join(golden.Root(t), "testdata", "topos", "dgx-h100.xml"), 2),
-		Workload: scenario.Workload{Op: "all_reduce", Sizes: []string{"8", "65536", "1M", "32M"}, Group: several}}
+	spec := scenario.Spec{Machine: site.Nodes(filepath.Join(golden.Root(t), "testdata", "topos",
+		"dgx-h100.xml"), 2),
+		Workload: scenario.Workload{Op: "all_reduce", Sizes: []string{"8", "65536", "1M", "32M"},
+			Group: several}}
 	res, err := scenario.Run(context.Background(), spec, site.Options())
 	if err != nil {
 		t.Fatal(err)
@@ -267,7 +274,8 @@ func TestPolls(t *testing.T) {
 	if testing.Short() {
 		t.Skip("simulates all sizes; without -short")
 	}
-	spec := scenario.Spec{Machine: site.Nodes(filepath.Join(golden.Root(t), "testdata", "topos", "dgx-h100.xml"), 1), Engine: scenario.Engine{Processes: 1},
+	spec := scenario.Spec{Machine: site.Nodes(filepath.Join(golden.Root(t), "testdata", "topos",
+		"dgx-h100.xml"), 1), Engine: scenario.Engine{Processes: 1},
 		Workload: scenario.Workload{Op: "all_reduce", Sizes: []string{"4K", "128K", "4M"}}}
 	res, err := scenario.Run(context.Background(), spec, site.Options())
 	if err != nil {
@@ -279,7 +287,8 @@ func TestPolls(t *testing.T) {
 	for i, row := range res.Rows {
 		var bytes int64
 		var ns float64
-		if _, err := fmt.Sscan(lines[i], &bytes, &ns); err != nil || bytes != int64(row.Bytes) || math.Abs(ns-float64(row.Out.Time)/1000) >= 1 {
+		if _, err := fmt.Sscan(lines[i], &bytes, &ns); err != nil || bytes != int64(row.Bytes) ||
+			math.Abs(ns-float64(row.Out.Time)/1000) >= 1 {
 			t.Errorf("%s, simccl run says %d %.2f: %v", lines[i], row.Bytes, float64(row.Out.Time)/1000, err)
 		}
 	}
@@ -306,7 +315,8 @@ func TestRandomCalls(t *testing.T) {
 				t.Errorf("seed %d: the record depends on delays", seed+1)
 			}
 			first, record = r.out, b.String()
-			if got := called(r.Record.Events[0]); !strings.HasPrefix(first, got) || strings.Count(got, "\n") != strings.Count(first, "\n")-1 {
+			if got := called(r.Record.Events[0]); !strings.HasPrefix(first, got) ||
+				strings.Count(got, "\n") != strings.Count(first, "\n")-1 {
 				t.Errorf("seed %d: recorded\n%s\nbut rank 0 called\n%s", seed+1, got, first)
 			}
 		}
@@ -369,12 +379,15 @@ func TestRanks(t *testing.T) {
 	m, ranks := two(t), example(t, "ranks")
 	commands := [][]string{{ranks}, {ranks, "fork"}}
 	if mpirun, err := exec.LookPath("mpirun"); err == nil {
-		commands = append(commands, []string{mpirun, "--oversubscribe", "-n", "16", "-x", "NCCL_COMM_ID=127.0.0.1:29", ranks})
+		commands = append(commands, []string{mpirun, "--oversubscribe", "-n", "16", "-x",
+			"NCCL_COMM_ID=127.0.0.1:29", ranks})
 	} else {
 		t.Log("no mpirun here: threads and processes alone")
 	}
 	for _, command := range commands {
-		r := intercepted(t, m, func(o *intercept.Options) { o.Data, o.Env = true, append(o.Env, mpitest.Env(t)...) }, command...)
+		r := intercepted(t, m, func(o *intercept.Options) {
+			o.Data, o.Env = true, append(o.Env, mpitest.Env(t)...)
+		}, command...)
 		r.want(t, "right\n")
 		if len(r.warnings) > 0 {
 			t.Errorf("%v: %v", command, r.warnings)
@@ -403,7 +416,8 @@ func TestRefusals(t *testing.T) {
 	}
 	command := []string{example(t, "refused")}
 	for _, s := range symbols {
-		if name := strings.TrimPrefix(s.Name, "p"); s.Section != elf.SHN_UNDEF && name != "ncclResetDebugInitInternal" && !slices.Contains(known, name) {
+		if name := strings.TrimPrefix(s.Name, "p"); s.Section != elf.SHN_UNDEF &&
+			name != "ncclResetDebugInitInternal" && !slices.Contains(known, name) {
 			command = append(command, s.Name)
 		}
 	}
@@ -436,12 +450,14 @@ func TestFakeRanks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	one, err := m.Prices().Collectives(context.Background(), p.Comms[0].Ranks, []workload.Call{{Func: coll.AllReduce, Type: coll.Float32, Count: 1 << 20}})
+	one, err := m.Prices().Collectives(context.Background(), p.Comms[0].Ranks,
+		[]workload.Call{{Func: coll.AllReduce, Type: coll.Float32, Count: 1 << 20}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var ns float64
-	if _, err := fmt.Sscan(r.out, &ns); err != nil || math.Abs(ns-float64(3*one+m.Prices().Launch(1))/1000) >= 1 {
+	if _, err := fmt.Sscan(r.out, &ns); err != nil || math.Abs(ns-float64(3*one+m.Prices().Launch(1))/1000) >=
+		1 {
 		t.Errorf("3 operations of %v take %s ns: %v", one, r.out, err)
 	}
 	if res.Operations != 9 {
@@ -464,15 +480,18 @@ func TestFound(t *testing.T) {
 	r.want(t, "right\n")
 	dir := t.TempDir()
 	source := filepath.Join(dir, "other.c")
-	if err := os.WriteFile(source, []byte("int ncclGetVersion(int *v) { *v = 12345; return 0; }\n"), 0o644); err != nil {
+	if err := os.WriteFile(source, []byte("int ncclGetVersion(int *v) { *v = 12345; return 0; }\n"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"libnccl.so.2", "other.so"} {
-		if text, err := exec.Command("cc", "-shared", "-fPIC", "-Wl,-soname,"+name+".own", "-o", filepath.Join(dir, name), source).CombinedOutput(); err != nil {
+		if text, err := exec.Command("cc", "-shared", "-fPIC", "-Wl,-soname,"+name+".own", "-o",
+			filepath.Join(dir, name), source).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
 	}
-	r = intercepted(t, m, func(o *intercept.Options) { o.Audit = true }, find, filepath.Join(dir, "libnccl.so.2"), filepath.Join(dir, "other.so"))
+	r = intercepted(t, m, func(o *intercept.Options) { o.Audit = true }, find,
+		filepath.Join(dir, "libnccl.so.2"), filepath.Join(dir, "other.so"))
 	r.want(t, "right\n")
 }
 
@@ -491,7 +510,8 @@ func TestRuntimes(t *testing.T) {
 	dir := libs(t)
 	for i, name := range shim.Runtimes {
 		program := filepath.Join(t.TempDir(), "runtime")
-		if text, err := exec.Command("cc", "-O1", "-Wall", fmt.Sprintf("-DCUDART=%d", 11+i), "-o", program, filepath.Join("testdata", "src", "runtime.c"),
+		if text, err := exec.Command("cc", "-O1", "-Wall", fmt.Sprintf("-DCUDART=%d", 11+i), "-o", program,
+			filepath.Join("testdata", "src", "runtime.c"),
 			"-L"+dir, "-l:libnccl.so.2", "-l:"+name, "-Wl,-rpath-link,"+dir).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
@@ -521,9 +541,12 @@ func TestRefused(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range []struct{ name, source, want string }{
 		{"nccl", "int ncclAllReduce(void) { return 0; }\nint main(void) { return 0; }\n", "libnccl_static"},
-		{"cudart", "int cudaLaunchKernel(void) { return 0; }\nint main(void) { return 0; }\n", "libcudart_static"},
-		{"nccl-stripped", "const char *const a[] = {\"NCCL_ALGO\", \"NCCL_PROTO\", \"NCCL_DEBUG\"};\nint main(int n, char **v) { return a[n % 3] == v[0]; }\n", "libnccl_static"},
-		{"cudart-stripped", "const char *const a[] = {\"libcuda.so.1\", \"cudaErrorInvalidValue\"};\nint main(int n, char **v) { return a[n % 2] == v[0]; }\n", "libcudart_static"},
+		{"cudart", "int cudaLaunchKernel(void) { return 0; }\nint main(void) { return 0; }\n",
+			"libcudart_static"},
+		{"nccl-stripped", "const char *const a[] = {\"NCCL_ALGO\", \"NCCL_PROTO\", \"NCCL_DEBUG\"};\n" +
+			"int main(int n, char **v) { return a[n % 3] == v[0]; }\n", "libnccl_static"},
+		{"cudart-stripped", "const char *const a[] = {\"libcuda.so.1\", \"cudaErrorInvalidValue\"};\n" +
+			"int main(int n, char **v) { return a[n % 2] == v[0]; }\n", "libcudart_static"},
 	} {
 		source, program := filepath.Join(dir, c.name+".c"), filepath.Join(dir, c.name)
 		if err := os.WriteFile(source, []byte(c.source), 0o644); err != nil {
@@ -539,7 +562,8 @@ func TestRefused(t *testing.T) {
 		o := intercept.Options{Command: []string{program}, Beside: built.dir}
 		o.Devices = collector.Pretend
 		var refused *intercept.RefusedError
-		if _, err := intercept.Run(context.Background(), o); !errors.As(err, &refused) || !strings.Contains(err.Error(), c.want) {
+		if _, err := intercept.Run(context.Background(), o); !errors.As(err, &refused) ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
@@ -572,7 +596,8 @@ func TestWrongPrograms(t *testing.T) {
 		if said := strings.TrimSpace(r.out); c.out != "" && said != c.out {
 			t.Errorf("%s ended as %q and not %q: %v", c.fault, said, c.out, r.warnings)
 		}
-		if all := strings.Join(r.warnings, "\n"); (c.warning == "") != (all == "") || !strings.Contains(all, c.warning) {
+		if all := strings.Join(r.warnings, "\n"); (c.warning == "") != (all == "") ||
+			!strings.Contains(all, c.warning) {
 			t.Errorf("%s: the report does not say %q: %s", c.fault, c.warning, all)
 		}
 		if d := time.Since(begun); d > 20*time.Second {
@@ -674,11 +699,15 @@ func realDevice(t testing.TB) (string, func(o *intercept.Options)) {
 	}
 	src := func(name string) string { return filepath.Join("testdata", "src", name) }
 	for _, args := range [][]string{
-		{"-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o", filepath.Join(gpu, "libcuda.so.1"), src("gpu.c"), "-lpthread", "-lm"},
-		{"-shared", "-fPIC", "-Wl,-soname,libcudart.so.12", "-o", filepath.Join(gpu, "libcudart.so.12"), empty, "-Wl,--no-as-needed", "-L" + gpu, "-l:libcuda.so.1"},
-		{"-o", out, src("real.c"), "-Wl,--no-as-needed", "-L" + dir, "-l:libnccl.so.2", "-L" + gpu, "-l:libcudart.so.12", "-l:libcuda.so.1", "-Wl,-rpath-link," + dir + ":" + gpu, "-lm"},
+		{"-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o", filepath.Join(gpu, "libcuda.so.1"),
+			src("gpu.c"), "-lpthread", "-lm"},
+		{"-shared", "-fPIC", "-Wl,-soname,libcudart.so.12", "-o", filepath.Join(gpu, "libcudart.so.12"),
+			empty, "-Wl,--no-as-needed", "-L" + gpu, "-l:libcuda.so.1"},
+		{"-o", out, src("real.c"), "-Wl,--no-as-needed", "-L" + dir, "-l:libnccl.so.2", "-L" + gpu,
+			"-l:libcudart.so.12", "-l:libcuda.so.1", "-Wl,-rpath-link," + dir + ":" + gpu, "-lm"},
 	} {
-		if text, err := exec.Command("cc", append([]string{"-O1", "-Wall"}, args...)...).CombinedOutput(); err != nil {
+		if text, err := exec.Command("cc", append([]string{"-O1", "-Wall"},
+			args...)...).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
 	}
@@ -712,7 +741,8 @@ func TestRealDevices(t *testing.T) {
 func TestRealTimes(t *testing.T) {
 	program, options := realDevice(t)
 	const step, slack = 14e6, 20 // ns; the machine may be as many times slower
-	r := intercepted(t, nodes(t, 1), func(o *intercept.Options) { options(o); o.Clock = collector.Measured }, program, "4", "buckets")
+	r := intercepted(t, nodes(t, 1), func(o *intercept.Options) { options(o); o.Clock = collector.Measured },
+		program, "4", "buckets")
 	r.want(t, "")
 	best := math.Inf(1)
 	for line := range strings.Lines(r.out) {
@@ -801,7 +831,8 @@ func kernelsOf(t *testing.T, kind, calm string) (outcome, []ran) {
 			t.Errorf("%s: kernels of processes %d and %d ran at the same time", kind, a.pid, b.pid)
 		}
 	}
-	// A wait for an event keeps its process in the GPU's time slices: none is there for all of a kernel of another process.
+	// A wait for an event keeps its process in the GPU's time slices: none is there for all of a kernel of
+	// another process.
 	for _, w := range waits {
 		beside := 0
 		for _, k := range list {
@@ -810,7 +841,8 @@ func kernelsOf(t *testing.T, kind, calm string) (outcome, []ran) {
 			}
 		}
 		if beside > 0 {
-			t.Errorf("%s: process %d waited for an event for %.1f ms, beside %d kernels of others", kind, w.pid, 1e3*(w.end-w.begin), beside)
+			t.Errorf("%s: process %d waited for an event for %.1f ms, beside %d kernels of others", kind,
+				w.pid, 1e3*(w.end-w.begin), beside)
 		}
 	}
 	return r, list
@@ -847,7 +879,8 @@ func TestAlone(t *testing.T) {
 	}
 	// Without a gate the idle time between kernels would be theirs, too.
 	if idle := gap * (kernels - 1) * steps * ranks; most < all*0.9 || most > all+idle/2 {
-		t.Errorf("kernels of %.4f s are measured as %.4f s; the host was idle for %.4f s between them", all, most, idle)
+		t.Errorf("kernels of %.4f s are measured as %.4f s; the host was idle for %.4f s between them", all,
+			most, idle)
 	}
 }
 
@@ -859,7 +892,8 @@ func TestMixed(t *testing.T) {
 }
 
 // TestAstray: kernels that begin when others have the GPU, behind an event that is not known and
-// longer than is waited for, are noticed: hosts are held at their calls from there on, and the report says so.
+// longer than is waited for, are noticed: hosts are held at their calls from there on, and the report says
+// so.
 func TestAstray(t *testing.T) {
 	program, options := realDevice(t)
 	r := intercepted(t, nodes(t, 1), func(o *intercept.Options) {
@@ -880,7 +914,8 @@ func TestManyRanks(t *testing.T) {
 	}
 	program, options := realDevice(t)
 	for _, clock := range []collector.Clock{collector.Virtual, collector.Measured} {
-		r := intercepted(t, nodes(t, 8), func(o *intercept.Options) { options(o); o.Clock = clock }, program, "64", "once")
+		r := intercepted(t, nodes(t, 8), func(o *intercept.Options) { options(o); o.Clock = clock }, program,
+			"64", "once")
 		r.want(t, "")
 		// On a busy machine a rank may launch behind its turn, which is said and changes no data.
 		r.warnings = slices.DeleteFunc(r.warnings, func(w string) bool {
@@ -896,7 +931,8 @@ func TestManyRanks(t *testing.T) {
 // answers no thread meanwhile: a host that runs ahead of its calls waits for them before.
 func TestLoadedLate(t *testing.T) {
 	program, options := realDevice(t)
-	r := intercepted(t, nodes(t, 1), func(o *intercept.Options) { options(o); o.Clock = collector.Measured }, program, "4", "lazy")
+	r := intercepted(t, nodes(t, 1), func(o *intercept.Options) { options(o); o.Clock = collector.Measured },
+		program, "4", "lazy")
 	r.want(t, "")
 	if len(r.warnings) > 0 || r.Calls != 4*14 {
 		t.Errorf("%d calls, %v", r.Calls, r.warnings)
@@ -912,7 +948,8 @@ func TestRefusedAhead(t *testing.T) {
 		o.Clock, o.Limit, o.Env = collector.Measured, 20*time.Second, append(o.Env, "SIMCCL_CALM=0")
 	}, program, "4", "unlike")
 	r.want(t, "")
-	if n := strings.Count(r.out, ": 5 in time\n"); n != 4 || !strings.Contains(strings.Join(r.warnings, "\n"), "elements of type 7") {
+	if n := strings.Count(r.out, ": 5 in time\n"); n != 4 || !strings.Contains(strings.Join(r.warnings, "\n"),
+		"elements of type 7") {
 		t.Errorf("%d of 4 ranks learned of it: %q %q", n, r.out, r.warnings)
 	}
 }
@@ -922,7 +959,8 @@ func TestRefusedAhead(t *testing.T) {
 func TestDriverStreams(t *testing.T) {
 	program, options := realDevice(t)
 	for _, clock := range []collector.Clock{collector.Virtual, collector.Measured} {
-		r := intercepted(t, nodes(t, 1), func(o *intercept.Options) { options(o); o.Clock = clock }, program, "2", "streams")
+		r := intercepted(t, nodes(t, 1), func(o *intercept.Options) { options(o); o.Clock = clock }, program,
+			"2", "streams")
 		r.want(t, "")
 		if r.Calls != 20 {
 			t.Errorf("%v: %d calls of 20: %q", clock, r.Calls, r.warnings)
@@ -958,7 +996,8 @@ func TestKilled(t *testing.T) {
 			}
 		}, "sh", "-c", example(t, "speed")+" 100; sleep 0.5; kill -9 $$")
 		if r.Exit != 128+9 || r.Calls != 200 || len(r.Record.Events[1]) < 100 || reports == 0 {
-			t.Errorf("%v: ended with %d after %d calls, %d reports: %v", clock, r.Exit, r.Calls, reports, r.warnings)
+			t.Errorf("%v: ended with %d after %d calls, %d reports: %v", clock, r.Exit, r.Calls, reports,
+				r.warnings)
 		}
 	}
 }
@@ -969,7 +1008,9 @@ func TestNoMover(t *testing.T) {
 	program, options := realDevice(t)
 	r := intercepted(t, nodes(t, 1), func(o *intercept.Options) {
 		options(o)
-		o.Env = slices.DeleteFunc(o.Env, func(kv string) bool { return strings.HasPrefix(kv, "LD_LIBRARY_PATH=") })
+		o.Env = slices.DeleteFunc(o.Env, func(kv string) bool {
+			return strings.HasPrefix(kv, "LD_LIBRARY_PATH=")
+		})
 		o.Command = []string{"env", "LD_LIBRARY_PATH=" + filepath.Join(built.dir, "gpu"), program, "2"}
 	}, program)
 	if r.Exit == 0 || !strings.Contains(strings.Join(r.warnings, "\n"), "libcuda.so.1 is not there") {
@@ -980,7 +1021,8 @@ func TestNoMover(t *testing.T) {
 // TestOtherHost: a process of the program on another host, where the collector is not, gets
 // an error that says so.
 func TestOtherHost(t *testing.T) {
-	r := intercepted(t, two(t), nil, "env", "SIMCCL_INTERCEPT_HOST=elsewhere", "SIMCCL_INTERCEPT=/nonexistent", example(t, "speed"), "1")
+	r := intercepted(t, two(t), nil, "env", "SIMCCL_INTERCEPT_HOST=elsewhere",
+		"SIMCCL_INTERCEPT=/nonexistent", example(t, "speed"), "1")
 	if r.Exit == 0 || !strings.Contains(r.errs, "on elsewhere: a job on several hosts is not built") {
 		t.Errorf("ended with %d: %s", r.Exit, r.errs)
 	}
@@ -996,7 +1038,8 @@ func TestSanitized(t *testing.T) {
 	life := example(t, "life")
 	dir := t.TempDir()
 	cc := filepath.Join(dir, "cc")
-	if err := os.WriteFile(cc, []byte("#!/bin/sh\nexec cc -O0 -fsanitize=address,undefined -fno-sanitize-recover=undefined \"$@\"\n"), 0o755); err != nil {
+	if err := os.WriteFile(cc,
+		[]byte("#!/bin/sh\nexec cc -O0 -fsanitize=address,undefined -fno-sanitize-recover=undefined \"$@\"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	probe := filepath.Join(dir, "probe.c")
@@ -1010,7 +1053,8 @@ func TestSanitized(t *testing.T) {
 	if err != nil || !filepath.IsAbs(strings.TrimSpace(string(asan))) {
 		t.Skip("no shared library of the sanitizer here")
 	}
-	if err := shim.Build(filepath.Join(dir, "simccl-shim"), cc, shim.Core, shim.NCCL, shim.Live, shim.Mover, shim.Runtimes[1]); err != nil {
+	if err := shim.Build(filepath.Join(dir, "simccl-shim"), cc, shim.Core, shim.NCCL, shim.Live, shim.Mover,
+		shim.Runtimes[1]); err != nil {
 		t.Fatal(err)
 	}
 	f, err := elf.Open(filepath.Join(dir, "simccl-shim", shim.NCCL))
@@ -1024,7 +1068,8 @@ func TestSanitized(t *testing.T) {
 	}
 	sanitized := func(o *intercept.Options) {
 		o.Beside = dir
-		o.Env = append(o.Env, "ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0", "LD_PRELOAD="+strings.TrimSpace(string(asan)))
+		o.Env = append(o.Env, "ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0", "LD_PRELOAD="+
+			strings.TrimSpace(string(asan)))
 	}
 	for _, program := range []string{life, example(t, "refused")} {
 		r := intercepted(t, two(t), func(o *intercept.Options) { o.Data = true; sanitized(o) }, program)
@@ -1047,7 +1092,8 @@ func TestCollectorKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	core := collector.New(context.Background(), collector.Settings{Clock: collector.Virtual, Devices: collector.Pretend, GPUs: 4, SM: 90, Memory: 1 << 30})
+	core := collector.New(context.Background(), collector.Settings{Clock: collector.Virtual,
+		Devices: collector.Pretend, GPUs: 4, SM: 90, Memory: 1 << 30})
 	cut := &cutting{Listener: l}
 	go core.Serve(cut)
 	c := exec.Command(wrong, "collector")

@@ -38,7 +38,8 @@ func inspect(path string) (*binary, error) {
 	}
 	e, err := elf.NewFile(f)
 	if err != nil {
-		return nil, &RefusedError{path, "it is no complete ELF file: " + err.Error(), "give a program of this machine"}
+		return nil, &RefusedError{path, "it is no complete ELF file: " + err.Error(),
+			"give a program of this machine"}
 	}
 	b := &binary{}
 	b.needed, _ = e.ImportedLibraries()
@@ -74,8 +75,10 @@ func (b *binary) stripped(e *elf.File) {
 	needs := func(name string) bool {
 		return slices.ContainsFunc(b.needed, func(n string) bool { return strings.HasPrefix(n, name) })
 	}
-	b.nccl = b.nccl || !needs("libnccl.so") && bytes.Contains(text, []byte("NCCL_ALGO")) && bytes.Contains(text, []byte("NCCL_PROTO")) && bytes.Contains(text, []byte("NCCL_DEBUG"))
-	b.runtime = b.runtime || !needs("libcudart.so") && bytes.Contains(text, []byte("libcuda.so.1")) && bytes.Contains(text, []byte("cudaErrorInvalidValue"))
+	b.nccl = b.nccl || !needs("libnccl.so") && bytes.Contains(text, []byte("NCCL_ALGO")) &&
+		bytes.Contains(text, []byte("NCCL_PROTO")) && bytes.Contains(text, []byte("NCCL_DEBUG"))
+	b.runtime = b.runtime || !needs("libcudart.so") && bytes.Contains(text, []byte("libcuda.so.1")) &&
+		bytes.Contains(text, []byte("cudaErrorInvalidValue"))
 }
 
 // check refuses programs whose libraries are part of them.
@@ -83,9 +86,13 @@ func (b *binary) check(path string, substitute bool) error {
 	switch {
 	case b == nil:
 	case b.nccl:
-		return &RefusedError{path, "NCCL is linked into it (libnccl_static), so its calls cannot be intercepted", "link it with libnccl.so.2 (-lnccl)"}
+		return &RefusedError{
+			path, "NCCL is linked into it (libnccl_static), so its calls cannot be intercepted",
+			"link it with libnccl.so.2 (-lnccl)"}
 	case b.runtime && substitute:
-		return &RefusedError{path, "CUDA's runtime is linked into it (libcudart_static), which needs a driver with GPUs and gives up without", "link it with nvcc -cudart shared, or run it on a machine with a GPU (--devices real)"}
+		return &RefusedError{path, "CUDA's runtime is linked into it (libcudart_static), which needs a " +
+			"driver with GPUs and gives up without",
+			"link it with nvcc -cudart shared, or run it on a machine with a GPU (--devices real)"}
 	}
 	return nil
 }

@@ -26,9 +26,11 @@ type scripted struct {
 // scripts are groups of calls of 8 ranks.
 func scripts() *rapid.Generator[[][]scripted] {
 	one := rapid.Custom(func(t *rapid.T) scripted {
-		s := scripted{f: coll.Func(rapid.IntRange(0, 8).Draw(t, "function")), comm: rapid.IntRange(0, 1).Draw(t, "communicator"),
+		s := scripted{f: coll.Func(rapid.IntRange(0, 8).Draw(t, "function")),
+			comm:   rapid.IntRange(0, 1).Draw(t, "communicator"),
 			stream: rapid.IntRange(0, 1).Draw(t, "stream"), count: rapid.IntRange(1, 300000).Draw(t, "count")}
-		s.typ = rapid.SampledFrom([]coll.DataType{coll.Int8, coll.Int32, coll.Float16, coll.Float32, coll.Float64}).Draw(t, "type")
+		s.typ = rapid.SampledFrom([]coll.DataType{coll.Int8, coll.Int32, coll.Float16, coll.Float32,
+			coll.Float64}).Draw(t, "type")
 		if s.f.Reduces() {
 			s.op = rapid.SampledFrom(coll.RedOps()[:4]).Draw(t, "reduction")
 		}
@@ -57,10 +59,12 @@ func lines(groups [][]scripted, rank int) string {
 				size, me, comm = 4, 3-rank/2, 1+rank%2
 			}
 			if s.f == 5 {
-				fmt.Fprintf(&b, "%d %d %d send %d %v %d\n%d %d %d recv %d %v %d\n", g, comm, n, s.count, s.typ, (me+1)%size, g, comm, n, s.count, s.typ, (me+size-1)%size)
+				fmt.Fprintf(&b, "%d %d %d send %d %v %d\n%d %d %d recv %d %v %d\n", g, comm, n, s.count,
+					s.typ, (me+1)%size, g, comm, n, s.count, s.typ, (me+size-1)%size)
 				continue
 			}
-			fmt.Fprintf(&b, "%d %d %d %s %d %v %d %v\n", g, comm, n, s.f.TestName(), s.count, s.typ, s.root, s.op)
+			fmt.Fprintf(&b, "%d %d %d %s %d %v %d %v\n", g, comm, n, s.f.TestName(), s.count, s.typ, s.root,
+				s.op)
 		}
 	}
 	return b.String()
@@ -85,7 +89,8 @@ func recorded(list []calls.Event) string {
 		case coll.Recv:
 			fmt.Fprintf(&b, "%d %d %d recv %d %v %d\n", g, e.Comm, e.Stream, e.Count, e.Type, e.Root)
 		default:
-			fmt.Fprintf(&b, "%d %d %d %s %d %v %d %v\n", g, e.Comm, e.Stream, e.Func.TestName(), e.Count, e.Type, e.Root, e.Op)
+			fmt.Fprintf(&b, "%d %d %d %s %d %v %d %v\n", g, e.Comm, e.Stream, e.Func.TestName(), e.Count,
+				e.Type, e.Root, e.Op)
 		}
 	}
 	return b.String()

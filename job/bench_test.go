@@ -31,7 +31,8 @@ func manyComms(t testing.TB, calls int) *workload.Program {
 	for r := range 512 {
 		text("list r%d %d\n", r, r)
 		for i := range rounds {
-			text("  call 0 tp%d all_reduce half sum %d\n  call 1 dp%d all_reduce half sum %d\n", r/8, 1<<22, r%8, 1<<20<<(i%2))
+			text("  call 0 tp%d all_reduce half sum %d\n  call 1 dp%d all_reduce half sum %d\n", r/8, 1<<22,
+				r%8, 1<<20<<(i%2))
 		}
 	}
 	p, err := workload.Parse(b.String(), "p")

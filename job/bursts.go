@@ -113,7 +113,8 @@ func (c *costing) partners(costs []streams.Cost) [][]partner {
 
 // together is what a call needs of its k-th link beside the calls of others on it: the
 // mean, by how long they take. 0: no pair was simulated.
-func (c *costing) together(ctx context.Context, costs []streams.Cost, i, k int, list []partner, known *pairs) (float64, error) {
+func (c *costing) together(ctx context.Context, costs []streams.Cost, i, k int, list []partner,
+	known *pairs) (float64, error) {
 	root := c.p.Resources(c.p.Calls[i].Comm)
 	var sum, weight float64
 	for _, p := range list {
@@ -285,7 +286,9 @@ func (c *costing) groups() [][]int32 {
 				if depth--; depth > 0 {
 					continue
 				}
-				if len(calls) > 1 && !slices.ContainsFunc(out, func(g []int32) bool { return slices.Equal(g, calls) }) && len(out) < maxPairs {
+				if len(calls) > 1 && !slices.ContainsFunc(out, func(g []int32) bool {
+					return slices.Equal(g, calls)
+				}) && len(out) < maxPairs {
 					out = append(out, calls)
 				}
 				calls = nil
@@ -297,7 +300,9 @@ func (c *costing) groups() [][]int32 {
 
 // meet is how often calls run beside each other at a stretch.
 func meet(groups [][]int32, i, k int) int {
-	if slices.ContainsFunc(groups, func(g []int32) bool { return slices.Contains(g, int32(i)) && slices.Contains(g, int32(k)) }) {
+	if slices.ContainsFunc(groups, func(g []int32) bool {
+		return slices.Contains(g, int32(i)) && slices.Contains(g, int32(k))
+	}) {
 		return 1
 	}
 	return pairTimes
@@ -311,7 +316,8 @@ type progress struct {
 
 // beside runs two calls again and again, without a pause, until each has ended so
 // many times.
-func (c *costing) beside(ctx context.Context, x [2]*planned, at [2]*communicator, times int) (done [2]progress, err error) {
+func (c *costing) beside(ctx context.Context, x [2]*planned, at [2]*communicator,
+	times int) (done [2]progress, err error) {
 	s := sim.NewSession(ctx, c.p.Ranks())
 	var kinds [2]int32
 	for i := range x {
@@ -335,7 +341,9 @@ func (c *costing) beside(ctx context.Context, x [2]*planned, at [2]*communicator
 			return done, fmt.Errorf("two calls at once do not end: a defect of the simulator")
 		}
 		b.ended = b.ended[:0]
-		if err := s.Advance(now, func(op, rank int32) { b.ended = append(b.ended, [2]int32{op, rank}) }); err != nil {
+		if err := s.Advance(now, func(op, rank int32) {
+			b.ended = append(b.ended, [2]int32{op, rank})
+		}); err != nil {
 			return done, err
 		}
 		if err := b.next(now); err != nil {

@@ -77,8 +77,10 @@ type load struct {
 }
 
 func newCosting(m *Machine, p *workload.Program, opt *Options) (*costing, error) {
-	c := &costing{m: m, p: p, issued: p, opt: opt, comms: make([]*communicator, len(p.Comms)), known: map[opKey]*planned{}, calls: make([]*planned, len(p.Calls)),
-		links: map[string]int32{}, loads: make([][]load, len(p.Calls)), plain: make([][]float64, len(p.Calls))}
+	c := &costing{m: m, p: p, issued: p, opt: opt, comms: make([]*communicator, len(p.Comms)),
+		known: map[opKey]*planned{}, calls: make([]*planned, len(p.Calls)),
+		links: map[string]int32{}, loads: make([][]load, len(p.Calls)),
+		plain: make([][]float64, len(p.Calls))}
 	m.recall()
 	for i := range p.Comms {
 		if err := c.communicator(int32(i)); err != nil {
@@ -88,7 +90,9 @@ func newCosting(m *Machine, p *workload.Program, opt *Options) (*costing, error)
 	c.ask = asks(p, opt)
 	c.rings = map[opKey]units.Time{}
 	for i := range p.Lists {
-		c.grouped = c.grouped || slices.ContainsFunc(p.Lists[i].Steps, func(s workload.Step) bool { return s.Kind == workload.GroupStart })
+		c.grouped = c.grouped || slices.ContainsFunc(p.Lists[i].Steps, func(s workload.Step) bool {
+			return s.Kind == workload.GroupStart
+		})
 	}
 	return c, c.fuse()
 }
@@ -150,7 +154,8 @@ func (c *costing) find(ctx context.Context) ([]streams.Cost, error) {
 		}
 		x, err := c.plannedCall(ctx, i, ops[i])
 		if err != nil {
-			return nil, fmt.Errorf("%s of %d elements on %s: %w", call.Func.TestName(), ops[i].Count, c.p.Comms[call.Comm].Name, err)
+			return nil, fmt.Errorf("%s of %d elements on %s: %w", call.Func.TestName(), ops[i].Count,
+				c.p.Comms[call.Comm].Name, err)
 		}
 		c.calls[i] = x
 		if costs[i], err = c.cost(ctx, i, x); err != nil {
@@ -178,7 +183,8 @@ func (c *costing) ops() ([]comm.Op, error) {
 	for i := range c.p.Calls {
 		call := &c.p.Calls[i]
 		at := c.comms[call.Comm]
-		out[i] = comm.Op{Func: call.Func, Count: call.Count, Type: call.Type, RedOp: call.RedOp, InPlace: call.InPlace}
+		out[i] = comm.Op{Func: call.Func, Count: call.Count, Type: call.Type, RedOp: call.RedOp,
+			InPlace: call.InPlace}
 		if call.Func.Rooted() {
 			out[i].Root = at.rankOf[call.Root]
 		}
@@ -383,7 +389,8 @@ func (c *costing) simulate(ctx context.Context, at *communicator, x *planned) er
 // exchange finds how long a message takes where every rank sends one and receives
 // one: both are of one round then, and share the blocks of its channels
 // (sendrecv.h:94).
-func (c *costing) exchange(ctx context.Context, e *sim.Executor, at *communicator, x *planned) (units.Time, error) {
+func (c *costing) exchange(ctx context.Context, e *sim.Executor, at *communicator, x *planned) (units.Time,
+	error) {
 	if at.layout.NRanks < 2 || x.op.Count == 0 || !c.grouped {
 		return 0, nil
 	}
@@ -478,7 +485,8 @@ func (x *planned) order(at *communicator) {
 func (x *planned) formula(n int) error {
 	x.alone.Time = units.FromMicros(float64(x.choice.TimeUs))
 	if x.alone.Time <= 0 {
-		return &exec.NotImplementedError{Feature: "fidelity alpha for " + x.op.Func.TestName(), Missing: fmt.Sprintf("NCCL has no formula for it on %d ranks; write share or step", n)}
+		return &exec.NotImplementedError{Feature: "fidelity alpha for " + x.op.Func.TestName(),
+			Missing: fmt.Sprintf("NCCL has no formula for it on %d ranks; write share or step", n)}
 	}
 	return nil
 }
@@ -510,7 +518,8 @@ func (c *costing) cost(ctx context.Context, i int, x *planned) (streams.Cost, er
 	}
 	for _, s := range x.alone.Slowed {
 		alone := float64(x.alone.Time)
-		out.Slowed = append(out.Slowed, streams.Slowed{Kernels: s.Kernels, Takes: math.Max(1, float64(s.Time)/alone), Waits: math.Max(0, float64(s.Wait)/alone)})
+		out.Slowed = append(out.Slowed, streams.Slowed{Kernels: s.Kernels,
+			Takes: math.Max(1, float64(s.Time)/alone), Waits: math.Max(0, float64(s.Wait)/alone)})
 	}
 	return out, ctx.Err()
 }

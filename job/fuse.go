@@ -50,7 +50,8 @@ func (c *costing) fuse() error {
 	}
 	own := *c.p
 	own.Lists, own.Calls = slices.Clone(own.Lists), slices.Clone(own.Calls)
-	f := fuser{c: c, p: &own, lists: make([]map[int32][]batch, len(own.Lists)), copied: make([]bool, len(own.Lists))}
+	f := fuser{c: c, p: &own, lists: make([]map[int32][]batch, len(own.Lists)),
+		copied: make([]bool, len(own.Lists))}
 	for i := range own.Lists {
 		f.lists[i] = batches(c.p, i)
 	}
@@ -191,7 +192,8 @@ func (f *fuser) launch(members []int32, comm int32, i int) error {
 	calls = append(calls, mail...)
 	l := at.comm.Launcher(calls, launch.Captured)
 	kernels, err := launch.Plan(l, calls, launch.Captured)
-	if errors.Is(err, plan.ErrUnsupported) || err != nil && len(mail) > 0 { // a send whose receive is elsewhere
+	// a send whose receive is elsewhere
+	if errors.Is(err, plan.ErrUnsupported) || err != nil && len(mail) > 0 {
 		return nil
 	}
 	if err != nil {
@@ -262,7 +264,8 @@ func (f *fuser) mail(comm int32, i int) (out []launch.Call) {
 		l := f.p.Of[rank]
 		for _, s := range f.lists[l][comm][i].mail {
 			x := f.call(l, s)
-			out = append(out, launch.Call{Func: x.Func, Type: x.Type, Count: x.Count, Rank: at.rankOf[me], Peer: at.rankOf[x.Peer]})
+			out = append(out, launch.Call{Func: x.Func, Type: x.Type, Count: x.Count, Rank: at.rankOf[me],
+				Peer: at.rankOf[x.Peer]})
 		}
 	}
 	return out
@@ -284,7 +287,8 @@ func (c *costing) kernel(ctx context.Context, at *communicator, t *joint) (*plan
 	x := &planned{plan: p, sms: channels(p), group: true}
 	if x.op.Func = coll.AllToAll; len(t.kernel.Tasks) > 0 {
 		r := &t.kernel.Tasks[0].Req
-		x.op.Func, x.choice = r.Func, tuning.Choice{Algo: r.Algo, Proto: r.Proto, MaxChannels: r.Channels, Warps: r.Warps}
+		x.op.Func, x.choice = r.Func, tuning.Choice{Algo: r.Algo, Proto: r.Proto, MaxChannels: r.Channels,
+			Warps: r.Warps}
 	}
 	if c.opt.Fidelity == Share {
 		e, err := sim.New(c.located(at))

@@ -60,7 +60,8 @@ func (m *Machine) communicator(id int32, c *workload.Comm, n int, top *communica
 			ranks[i] = int32(i)
 		}
 	}
-	out := &communicator{id: id, ranks: slices.Clone(ranks), rankOf: make([]int32, len(ranks)), of: make([]int32, len(ranks))}
+	out := &communicator{id: id, ranks: slices.Clone(ranks), rankOf: make([]int32, len(ranks)),
+		of: make([]int32, len(ranks))}
 	slices.Sort(out.ranks)
 	for i, r := range ranks {
 		at, _ := slices.BinarySearch(out.ranks, r)

@@ -19,7 +19,8 @@ func ownMessages(p *workload.Program) *workload.Program {
 		if q == p {
 			c := *p
 			q = &c
-			q.Calls, q.Lists, q.Marks, q.Of = slices.Clone(p.Calls), slices.Clone(p.Lists), slices.Clone(p.Marks), slices.Clone(p.Of)
+			q.Calls, q.Lists, q.Marks, q.Of = slices.Clone(p.Calls), slices.Clone(p.Lists),
+				slices.Clone(p.Marks), slices.Clone(p.Of)
 		}
 		rewrite(q, p, int32(rank), issuer)
 	}

@@ -27,7 +27,8 @@ type Prices struct {
 
 // Prices returns a Prices of a machine.
 func (m *Machine) Prices() *Prices {
-	return &Prices{m: m, known: map[string]units.Time{}, ends: map[string][]units.Time{}, shapes: map[string]*communicator{}}
+	return &Prices{m: m, known: map[string]units.Time{}, ends: map[string][]units.Time{},
+		shapes: map[string]*communicator{}}
 }
 
 // Launch is the host's time to launch an operation on so many GPUs of a thread.
@@ -133,7 +134,8 @@ func grouped(at *communicator, calls []workload.Call) []launch.Call {
 	out := make([]launch.Call, len(calls))
 	for i := range calls {
 		c := &calls[i]
-		out[i] = launch.Call{Func: c.Func, Type: c.Type, Op: c.RedOp, Count: c.Count, InPlace: c.InPlace, Registered: c.Registered}
+		out[i] = launch.Call{Func: c.Func, Type: c.Type, Op: c.RedOp, Count: c.Count, InPlace: c.InPlace,
+			Registered: c.Registered}
 		if c.Func.Rooted() {
 			out[i].Root = at.rankOf[c.Root]
 		}
@@ -160,7 +162,8 @@ func (p *Prices) Messages(ctx context.Context, ranks []int32, list []Message) ([
 		return int(a.To - b.To)
 	})
 	if f, bytes, times := pattern(len(ranks), list); times > 0 {
-		t, err := p.Collectives(ctx, ranks, slices.Repeat([]workload.Call{{Func: f, Type: coll.Int8, Count: bytes}}, times))
+		t, err := p.Collectives(ctx, ranks,
+			slices.Repeat([]workload.Call{{Func: f, Type: coll.Int8, Count: bytes}}, times))
 		return slices.Repeat([]units.Time{t}, len(ranks)), err
 	}
 	key := fmt.Sprint(ranks, list)
@@ -208,7 +211,8 @@ func pattern(n int, list []Message) (f coll.Func, bytes int64, times int) {
 
 // together is the program of messages in one group of each rank.
 func together(n int, ranks []int32, list []Message) *workload.Program {
-	p := &workload.Program{Comms: []workload.Comm{{Name: "messages", Ranks: ranks}}, Lists: []workload.List{{Name: "others"}}, Of: make([]int32, n)}
+	p := &workload.Program{Comms: []workload.Comm{{Name: "messages", Ranks: ranks}}, Lists: []workload.List{
+		{Name: "others"}}, Of: make([]int32, n)}
 	for i, rank := range ranks {
 		l := workload.List{Name: fmt.Sprint("rank", i), Steps: []workload.Step{{Kind: workload.GroupStart}}}
 		issue := func(f coll.Func, peer int32, bytes int64) {

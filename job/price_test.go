@@ -29,8 +29,10 @@ func TestMessages(t *testing.T) {
 		f     coll.Func
 		times int
 		list  []job.Message
-	}{{coll.AllToAll, 1, all}, {coll.SendRecv, 1, ring}, {coll.SendRecv, 3, slices.Repeat(ring, 3)}, {coll.AllToAll, 2, slices.Repeat(all, 2)}} {
-		want, err := p.Collectives(ctx, ranks, slices.Repeat([]workload.Call{{Func: c.f, Type: coll.Int8, Count: 1 << 20}}, c.times))
+	}{{coll.AllToAll, 1, all}, {coll.SendRecv, 1, ring}, {coll.SendRecv, 3, slices.Repeat(ring, 3)},
+		{coll.AllToAll, 2, slices.Repeat(all, 2)}} {
+		want, err := p.Collectives(ctx, ranks,
+			slices.Repeat([]workload.Call{{Func: c.f, Type: coll.Int8, Count: 1 << 20}}, c.times))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -66,7 +66,8 @@ func TestRandomJobs(t *testing.T) {
 			for name, bytes := range sum {
 				// Each operation's bytes are rounded down by themselves.
 				if math.Abs(got[name]-bytes) > float64(2*n) {
-					t.Fatalf("%v: %s carried %g bytes, alone %g\n%s", fidelity, name, got[name], bytes, b.String())
+					t.Fatalf("%v: %s carried %g bytes, alone %g\n%s", fidelity, name, got[name], bytes,
+						b.String())
 				}
 			}
 			if len(got) != len(sum) {
@@ -102,7 +103,8 @@ func checkOrder(t *rapid.T, r *job.Result) {
 				continue
 			}
 			if prev, ok := last[s.Stream]; ok && r.Spans[rank][i].Begin < r.Spans[rank][prev].End {
-				t.Fatalf("rank %d: step %d begins at %v, before step %d of its stream ends at %v", rank, i, r.Spans[rank][i].Begin, prev, r.Spans[rank][prev].End)
+				t.Fatalf("rank %d: step %d begins at %v, before step %d of its stream ends at %v", rank, i,
+					r.Spans[rank][i].Begin, prev, r.Spans[rank][prev].End)
 			}
 			last[s.Stream] = i
 		}

@@ -97,7 +97,8 @@ func (m *Machine) Run(ctx context.Context, p *workload.Program, opt Options) (*R
 		return nil, &SizeError{Ranks: p.Ranks(), GPUs: n}
 	}
 	if slices.Contains(opt.Free, true) && opt.Fidelity == Step {
-		return nil, &exec.NotImplementedError{Feature: "fidelity step", Missing: "calls that take no time; write share or alpha"}
+		return nil, &exec.NotImplementedError{Feature: "fidelity step",
+			Missing: "calls that take no time; write share or alpha"}
 	}
 	p = ownMessages(p)
 	c, err := newCosting(m, p, &opt)
@@ -133,7 +134,8 @@ func (c *costing) gpus() []streams.GPU {
 	s := &c.m.Sim.Class.Share
 	out := make([]streams.GPU, c.p.Ranks())
 	for i := range out {
-		out[i] = streams.GPU{SMs: int32(s.SMs), Memory: c.m.Sim.Class.One.MemoryRate, Busy: s.Busy, Traffic: s.Traffic, Wait: s.Wait, Tail: units.FromMicros(s.Tail), Unknown: s.Unknown}
+		out[i] = streams.GPU{SMs: int32(s.SMs), Memory: c.m.Sim.Class.One.MemoryRate, Busy: s.Busy,
+			Traffic: s.Traffic, Wait: s.Wait, Tail: units.FromMicros(s.Tail), Unknown: s.Unknown}
 	}
 	return out
 }
@@ -173,7 +175,8 @@ func (c *costing) result(p *workload.Program, r *streams.Result) *Result {
 	out := &Result{Result: r, Program: p, Fidelity: c.opt.Fidelity, Calls: make([]Call, len(p.Calls))}
 	for i, x := range c.calls[:len(p.Calls)] {
 		if x != nil {
-			out.Calls[i] = Call{Alone: x.alone.Time, Algo: x.choice.Algo, Proto: x.choice.Proto, Channels: x.sms}
+			out.Calls[i] = Call{Alone: x.alone.Time, Algo: x.choice.Algo, Proto: x.choice.Proto,
+				Channels: x.sms}
 		}
 	}
 	out.Network = c.network
@@ -182,7 +185,9 @@ func (c *costing) result(p *workload.Program, r *streams.Result) *Result {
 	}
 	for i := range c.p.Works {
 		if c.p.Works[i].Blocks == 0 {
-			out.Notes = append(out.Notes, fmt.Sprintf("how many blocks some compute kernels have is not known: beside collectives they are taken to last %.2f times as long", c.m.Sim.Class.Share.Unknown))
+			out.Notes = append(out.Notes, fmt.Sprintf("how many blocks some compute kernels have is not "+
+				"known: beside collectives they are taken to last %.2f times as long",
+				c.m.Sim.Class.Share.Unknown))
 			break
 		}
 	}
@@ -216,7 +221,8 @@ func (c *costing) times() []int64 {
 			continue
 		}
 		for _, s := range c.p.Lists[c.p.Of[at.ranks[0]]].Steps {
-			if s.Kind == workload.Issue && c.p.Calls[s.Call].Comm == int32(i) && !message(c.p.Calls[s.Call].Func) {
+			if s.Kind == workload.Issue && c.p.Calls[s.Call].Comm == int32(i) &&
+				!message(c.p.Calls[s.Call].Func) {
 				times[s.Call]++
 			}
 		}

@@ -67,7 +67,8 @@ func (s *IterStats) json() string {
 	for _, kv := range []struct {
 		key string
 		v   float64
-	}{{"min", s.Min}, {"max", s.Max}, {"avg", s.Avg}, {"p50", s.P50}, {"p95", s.P95}, {"p99", s.P99}, {"stdev", s.Stdev}} {
+	}{{"min", s.Min}, {"max", s.Max}, {"avg", s.Avg}, {"p50", s.P50}, {"p95", s.P95}, {"p99", s.P99},
+		{"stdev", s.Stdev}} {
 		fmt.Fprintf(&b, `,"%s_us":%s`, kv.key, double(kv.v))
 	}
 	fmt.Fprintf(&b, `,"cv_pct":%s,"times_us":%s`, double(s.CV()), doubles(s.Times))

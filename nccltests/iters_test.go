@@ -24,11 +24,14 @@ const perIterTable = `# nccl-tests version 2.19.6 nccl-headers=22809 nccl-librar
 `
 
 func perIterRun() (Config, Row) {
-	c := Config{Program: "all_reduce_perf", NCCLHeaders: 22809, NCCLLibrary: 22809, Threads: 1, GPUs: 2, MinBytes: 1024, MaxBytes: 1024,
-		StepBytes: 1 << 20, Warmup: 1, Iters: 4, AggIters: 1, Check: 1, PerIter: true, PerIterSkip: 1, Timestamps: true}
+	c := Config{Program: "all_reduce_perf", NCCLHeaders: 22809, NCCLLibrary: 22809, Threads: 1, GPUs: 2,
+		MinBytes: 1024, MaxBytes: 1024,
+		StepBytes: 1 << 20, Warmup: 1, Iters: 4, AggIters: 1, Check: 1, PerIter: true, PerIterSkip: 1,
+		Timestamps: true}
 	r := Row{Size: 1024, Count: 256, Type: "float", RedOp: "sum", Root: -1, Stamp: "2026-11-22 01:02:03",
-		Out: Measure{TimeUs: 7.5, AlgBW: .14, BusBW: .14, Checked: true, Iters: NewIterStats([]float64{90, 12, 9, 6}, 1, [][]float64{{90, 1, 9, 6}, {2, 12, 3, 6}})},
-		In:  Measure{TimeUs: 7, AlgBW: .15, BusBW: .15, Iters: NewIterStats([]float64{7, 7, 7, 7}, 1, nil)}}
+		Out: Measure{TimeUs: 7.5, AlgBW: .14, BusBW: .14, Checked: true,
+			Iters: NewIterStats([]float64{90, 12, 9, 6}, 1, [][]float64{{90, 1, 9, 6}, {2, 12, 3, 6}})},
+		In: Measure{TimeUs: 7, AlgBW: .15, BusBW: .15, Iters: NewIterStats([]float64{7, 7, 7, 7}, 1, nil)}}
 	return c, r
 }
 
@@ -45,7 +48,8 @@ func TestPerIterationTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(p.Rows) != 1 || p.Rows[0].In.TimeUs != 7 || p.Rows[0].In.Checked || p.Rows[0].Out.TimeUs != 7.5 || !p.Config.PerIter || p.Config.PerIterSkip != 1 {
+	if len(p.Rows) != 1 || p.Rows[0].In.TimeUs != 7 || p.Rows[0].In.Checked || p.Rows[0].Out.TimeUs != 7.5 ||
+		!p.Config.PerIter || p.Config.PerIterSkip != 1 {
 		t.Errorf("read again: %+v", p)
 	}
 }
@@ -77,7 +81,8 @@ func TestPercentilesAreByNearestRank(t *testing.T) {
 	for _, c := range []struct {
 		n             int
 		p50, p95, p99 float64
-	}{{1, 1, 1, 1}, {2, 2, 2, 2}, {20, 11, 19, 20}, {99, 50, 95, 99}, {100, 51, 95, 99}, {200, 101, 190, 198}} {
+	}{{1, 1, 1, 1}, {2, 2, 2, 2}, {20, 11, 19, 20}, {99, 50, 95, 99}, {100, 51, 95, 99},
+		{200, 101, 190, 198}} {
 		var times []float64
 		for i := range c.n {
 			times = append(times, float64((i*7)%c.n+1)) // 7 and n share no factor: each once
@@ -85,7 +90,8 @@ func TestPercentilesAreByNearestRank(t *testing.T) {
 		s := NewIterStats(times, 0, nil)
 		mean := float64(c.n+1) / 2
 		stdev := math.Sqrt(float64(c.n*c.n-1) / 12) // of 1 … n
-		if s.P50 != c.p50 || s.P95 != c.p95 || s.P99 != c.p99 || s.Min != 1 || s.Max != float64(c.n) || s.Avg != mean || math.Abs(s.Stdev-stdev) > 1e-9 {
+		if s.P50 != c.p50 || s.P95 != c.p95 || s.P99 != c.p99 || s.Min != 1 || s.Max != float64(c.n) ||
+			s.Avg != mean || math.Abs(s.Stdev-stdev) > 1e-9 {
 			t.Errorf("%d iterations: %+v", c.n, *s)
 		}
 	}
@@ -95,7 +101,8 @@ func TestPercentilesAreByNearestRank(t *testing.T) {
 func TestMemoryLine(t *testing.T) {
 	var out bytes.Buffer
 	table := NewTable(&out)
-	s := Summary{MinBW: -1, Memory: []MemoryUse{{"Initialization", 614 << 20}, {"User-Allocated", 2 << 30}, {"Collective", 0}}}
+	s := Summary{MinBW: -1, Memory: []MemoryUse{{"Initialization", 614 << 20}, {"User-Allocated", 2 << 30},
+		{"Collective", 0}}}
 	if err := table.Finish(&Config{Program: "all_reduce_perf"}, &s); err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +117,8 @@ func TestMemoryLine(t *testing.T) {
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
 	}
-	for bytes, want := range map[int64]string{1023: "1023 B", 1024: "1.00 KB", 10 << 10: "10.0 KB", 100 << 10: "100 KB", -3 << 20: "-3.00 MB"} {
+	for bytes, want := range map[int64]string{1023: "1023 B", 1024: "1.00 KB", 10 << 10: "10.0 KB",
+		100 << 10: "100 KB", -3 << 20: "-3.00 MB"} {
 		if got := amount(bytes); got != want {
 			t.Errorf("%d bytes: %q, want %q", bytes, got, want)
 		}

@@ -59,7 +59,8 @@ func WriteJSON(w io.Writer, r *Report) error {
 }
 
 func writeConfig(b *strings.Builder, c *Config, devices []Device) {
-	fmt.Fprintf(b, `"config":{"nthreads":%d,"ngpus":%d,"minimum_bytes":%d,"maximum_bytes":%d`, c.Threads, c.GPUs, c.MinBytes, c.MaxBytes)
+	fmt.Fprintf(b, `"config":{"nthreads":%d,"ngpus":%d,"minimum_bytes":%d,"maximum_bytes":%d`, c.Threads,
+		c.GPUs, c.MinBytes, c.MaxBytes)
 	if c.StepFactor > 1 {
 		fmt.Fprintf(b, `,"step_factor":%d`, c.StepFactor)
 	} else {
@@ -67,20 +68,23 @@ func writeConfig(b *strings.Builder, c *Config, devices []Device) {
 	}
 	fmt.Fprintf(b, `,"warmup_iters":%d,"iterations":%d,"aggregated_iterations":%d,"validation":%d,"graph":%d`,
 		c.Warmup, c.Iters, c.AggIters, c.Check, c.Graph)
-	fmt.Fprintf(b, `,"blocking_collectives":%s,"per_iter_timing":%s,"per_iter_skip":%d,"parallel_init":%s,"devices":[`,
+	fmt.Fprintf(b,
+		`,"blocking_collectives":%s,"per_iter_timing":%s,"per_iter_skip":%d,"parallel_init":%s,"devices":[`,
 		boolean(c.Blocking != 0), boolean(c.PerIter), c.PerIterSkip, boolean(c.ParallelInit))
 	for i, d := range devices {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(b, `{"rank":%d,"group":%d,"pid":%d,"hostname":%s,"device":%d,"device_hex":%s,"device_info":%s}`,
+		fmt.Fprintf(b,
+			`{"rank":%d,"group":%d,"pid":%d,"hostname":%s,"device":%d,"device_hex":%s,"device_info":%s}`,
 			d.Rank, d.Group, d.PID, quote(d.Host), d.Device, quote(d.BusID), quote(d.Name))
 	}
 	b.WriteString(`]}`)
 }
 
 func writeRow(b *strings.Builder, c *Config, r *Row, own string) {
-	fmt.Fprintf(b, `{"size":%d,"count":%d,"type":%s,"redop":%s,"root":"%6d"`, r.Size, r.Count, quote(r.Type), quote(r.RedOp), r.Root)
+	fmt.Fprintf(b, `{"size":%d,"count":%d,"type":%s,"redop":%s,"root":"%6d"`, r.Size, r.Count, quote(r.Type),
+		quote(r.RedOp), r.Root)
 	time := "time"
 	if c.CPUTime {
 		time = "cpu_time"
@@ -90,7 +94,8 @@ func writeRow(b *strings.Builder, c *Config, r *Row, own string) {
 		if m.Checked {
 			wrong = double(float64(m.Wrong))
 		}
-		fmt.Fprintf(b, `,"%s":{"%s":%s,"alg_bw":%s,"bus_bw":%s,"nwrong":%s}`, [2]string{"out_of_place", "in_place"}[i],
+		fmt.Fprintf(b, `,"%s":{"%s":%s,"alg_bw":%s,"bus_bw":%s,"nwrong":%s}`,
+			[2]string{"out_of_place", "in_place"}[i],
 			time, double(m.TimeUs), double(m.AlgBW), double(m.BusBW), wrong)
 		if m.Iters != nil {
 			fmt.Fprintf(b, `,"%s_per_iter":%s`, [2]string{"out_of_place", "in_place"}[i], m.Iters.json())

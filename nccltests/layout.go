@@ -45,12 +45,14 @@ type half struct {
 }
 
 // labelNames are the names of label columns; those of 1.0 come second.
-var labelNames = map[string]label{"size": sizeLabel, "bytes": sizeLabel, "count": countLabel, "N": countLabel, "type": typeLabel,
+var labelNames = map[string]label{"size": sizeLabel, "bytes": sizeLabel, "count": countLabel, "N": countLabel,
+	"type":  typeLabel,
 	"redop": redopLabel, "op": redopLabel, "root": rootLabel}
 
 // headerIn finds the line of names; pages of documentation show it without its "#".
 var headerIn = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)(?:#[ \t]+|^[ \t]*)(?:size[ \t]+count|bytes[ \t]+N)[ \t]+type[ \t].*\b(?:cpu)?time\b.*$`)
+	return regexp.MustCompile(
+		`(?m)(?:#[ \t]+|^[ \t]*)(?:size[ \t]+count|bytes[ \t]+N)[ \t]+type[ \t].*\b(?:cpu)?time\b.*$`)
 })
 
 // HeaderAt is the offset of the first line of names of a table in a text, -1 without one.
@@ -198,7 +200,9 @@ func (l *layout) row(columns []column) (Row, *fault) {
 		return r, nil
 	}
 	none := func(drop ...label) []label {
-		return slices.DeleteFunc(slices.Clone(l.labels), func(k label) bool { return slices.Contains(drop, k) })
+		return slices.DeleteFunc(slices.Clone(l.labels), func(k label) bool {
+			return slices.Contains(drop, k)
+		})
 	}
 	for _, labels := range [][]label{none(redopLabel), none(rootLabel), none(redopLabel, rootLabel)} {
 		if len(labels) == len(l.labels) {
@@ -208,7 +212,8 @@ func (l *layout) row(columns []column) (Row, *fault) {
 			return r, nil
 		}
 	}
-	if n := len(l.labels); len(l.halves) == 2 && len(columns) > n && columns[n].start-columns[n-1].end > blankGap {
+	if n := len(l.labels); len(l.halves) == 2 && len(columns) > n && columns[n].start-columns[n-1].end >
+		blankGap {
 		if r, bad := l.read(columns, l.labels, l.halves[1:]); bad == nil {
 			r.Out.Missing = true
 			return r, nil

@@ -72,7 +72,8 @@ func TestFloat(t *testing.T) {
 		want  string
 	}{
 		{0, 7, "   0.00"}, {33.631, 7, "  33.63"}, {9999.994, 7, "9999.99"}, {9999.996, 7, "10000.0"},
-		{99999.94, 7, "99999.9"}, {99999.96, 7, " 100000"}, {9999999.4, 7, "9999999"}, {9999999.6, 7, "1.0e+07"},
+		{99999.94, 7, "99999.9"}, {99999.96, 7, " 100000"}, {9999999.4, 7, "9999999"},
+		{9999999.6, 7, "1.0e+07"},
 		{123456789, 7, "1.2e+08"}, {999.994, 6, "999.99"}, {999.996, 6, "1000.0"}, {9999.96, 6, " 10000"},
 		{999999.6, 6, " 1e+06"}, {0.125, 6, "  0.12"}, {0.375, 6, "  0.38"}, {115.797, 6, "115.80"},
 	} {
@@ -84,11 +85,13 @@ func TestFloat(t *testing.T) {
 
 func TestSummaryAndWrongColumn(t *testing.T) {
 	var out bytes.Buffer
-	c := Config{Program: "all_reduce_perf", Threads: 1, GPUs: 2, MinBytes: 8, MaxBytes: 8, StepFactor: 2, Warmup: 1, Iters: 20, AggIters: 1, Check: 1}
+	c := Config{Program: "all_reduce_perf", Threads: 1, GPUs: 2, MinBytes: 8, MaxBytes: 8, StepFactor: 2,
+		Warmup: 1, Iters: 20, AggIters: 1, Check: 1}
 	tab := NewTable(&out, Column{"algo", "", 8})
 	tab.Start(&c, nil)
 	tab.Row(&Row{Size: 8, Count: 2, Type: "float", RedOp: "sum", Root: -1,
-		Out: Measure{TimeUs: 1, Checked: true}, In: Measure{TimeUs: 2, Wrong: 12345678, Checked: true}, Extra: []string{"RING"}})
+		Out: Measure{TimeUs: 1, Checked: true}, In: Measure{TimeUs: 2, Wrong: 12345678, Checked: true},
+		Extra: []string{"RING"}})
 	s := Summary{OutOfBounds: 1, AvgBusBW: 1234567.8, MinBW: 2e6}
 	if err := tab.Finish(&c, &s); err != nil {
 		t.Fatal(err)
@@ -108,12 +111,15 @@ func TestSummaryAndWrongColumn(t *testing.T) {
 }
 
 func TestJSONLayout(t *testing.T) {
-	r := Report{Start: "2026-01-02 03:04:05", End: "2026-01-02 03:04:06", Args: []string{"./all_reduce_perf", "-b", "8"},
-		Env:     []string{"NCCL_DEBUG=INFO", "X=a\"b\\\t\n→cut"},
-		Config:  Config{NCCLLibrary: 22809, Threads: 1, GPUs: 1, MinBytes: 8, MaxBytes: 8, StepFactor: 2, Warmup: 1, Iters: 20, AggIters: 1},
+	r := Report{Start: "2026-01-02 03:04:05", End: "2026-01-02 03:04:06", Args: []string{"./all_reduce_perf",
+		"-b", "8"},
+		Env: []string{"NCCL_DEBUG=INFO", "X=a\"b\\\t\n→cut"},
+		Config: Config{NCCLLibrary: 22809, Threads: 1, GPUs: 1, MinBytes: 8, MaxBytes: 8, StepFactor: 2,
+			Warmup: 1, Iters: 20, AggIters: 1},
 		Devices: []Device{{Rank: 0, PID: 7, Host: "vm", BusID: "0000:00:06", Name: "NVIDIA H200"}},
-		Rows: []Row{{Size: 8, Count: 2, Type: "float", RedOp: "sum", Root: -1, Out: Measure{TimeUs: 33.63, AlgBW: 0.25, BusBW: 0.375},
-			In: Measure{TimeUs: 1, Checked: true}}},
+		Rows: []Row{{Size: 8, Count: 2, Type: "float", RedOp: "sum", Root: -1,
+			Out: Measure{TimeUs: 33.63, AlgBW: 0.25, BusBW: 0.375},
+			In:  Measure{TimeUs: 1, Checked: true}}},
 		Own: []string{`{"algo":"RING"}`}, Summary: Summary{AvgBusBW: 0.1875, MinBW: -1}}
 	var out bytes.Buffer
 	if err := WriteJSON(&out, &r); err != nil {
@@ -137,12 +143,16 @@ func TestJSONLayout(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add("# nccl-tests version 2.19.6 nccl-headers=22809 nccl-library=22809\n8 2 float sum -1 33.63 0.00 0.00 N/A 33.39 0.00 0.00 N/A\n")
+	f.Add("# nccl-tests version 2.19.6 nccl-headers=22809 nccl-library=22809\n" +
+		"8 2 float sum -1 33.63 0.00 0.00 N/A 33.39 0.00 0.00 N/A\n")
 	f.Add("[1,0]<stdout>:" + head + "[1,0]<stdout>:" + row1)
-	f.Add(head + row1[:52] + "nodez:91:120 [0] NCCL INFO Channel 00/0 : 0[0] -> 8[0]\n" + row1[52:84] + "nodez:91:120 [0] NCCL INFO x\n" + row1[84:])
+	f.Add(head + row1[:52] + "nodez:91:120 [0] NCCL INFO Channel 00/0 : 0[0] -> 8[0]\n" + row1[52:84] +
+		"nodez:91:120 [0] NCCL INFO x\n" + row1[84:])
 	f.Add(head + "nodez:91:120 [0] NCCL INFO x " + row1)
-	f.Add("#      bytes             N    type    root     time  algbw  busbw      res\n 2097152 524288 float 0 0.051 41.04 41.04 0e+00\n")
-	f.Add("# nThread 1 nGpus 1 minBytes 8 maxBytes 8 step: 2(factor) warmup iters: 5 iters: 20 validation: 1\n# Avg bus bandwidth : nan\n#  Rank 0 Pid 1 on n device 0 [0x07] V100\n")
+	f.Add("#      bytes             N    type    root     time  algbw  busbw      res\n" +
+		" 2097152 524288 float 0 0.051 41.04 41.04 0e+00\n")
+	f.Add("# nThread 1 nGpus 1 minBytes 8 maxBytes 8 step: 2(factor) warmup iters: 5 iters: 20 validation: " +
+		"1\n# Avg bus bandwidth : nan\n#  Rank 0 Pid 1 on n device 0 [0x07] V100\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		p, err := Parse([]byte(text), "")
 		if (p == nil) == (err == nil) {

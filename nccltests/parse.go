@@ -36,14 +36,16 @@ type Parsed struct {
 func (p *Parsed) Left() string {
 	var parts []string
 	if p.Others > 0 {
-		parts = append(parts, fmt.Sprintf("%d %s of other programs among the rows", p.Others, plural(p.Others, "line", "lines")))
+		parts = append(parts, fmt.Sprintf("%d %s of other programs among the rows", p.Others,
+			plural(p.Others, "line", "lines")))
 	}
 	if p.Cut > 0 {
 		first := fmt.Sprintf("line %d, column %d: %s", p.FirstCut.Line, p.FirstCut.Column, p.FirstCut.Problem)
 		if p.Cut > 1 {
 			first = "first " + first
 		}
-		parts = append(parts, fmt.Sprintf("%d %s not whole (%s)", p.Cut, plural(p.Cut, "row that is", "rows that are"), first))
+		parts = append(parts, fmt.Sprintf("%d %s not whole (%s)", p.Cut, plural(p.Cut, "row that is",
+			"rows that are"), first))
 	}
 	if len(parts) == 0 {
 		return ""
@@ -96,7 +98,8 @@ func (e *ParseError) Error() string {
 
 var (
 	deviceLine = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^#\s+Rank +(-?\d+)(?: Group +(-?\d+))?(?: Pid +(-?\d+))? +on +(\S+) device +(-?\d+) \[([^\]]*)\] (.*)$`)
+		return regexp.MustCompile(
+			`^#\s+Rank +(-?\d+)(?: Group +(-?\d+))?(?: Pid +(-?\d+))? +on +(\S+) device +(-?\d+) \[([^\]]*)\] (.*)$`)
 	})
 	// rowStart finds where a row begins: in a line that a launcher wrote, anywhere.
 	rowStart = sync.OnceValue(func() *regexp.Regexp {
@@ -105,8 +108,9 @@ var (
 	})
 	// knownComment finds nccl-tests' own comments behind what a launcher wrote.
 	knownComment = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`#\s+(?:nccl-tests version|Collective test |nThread \d|Rank +\d+ |Using devices|Per-Iteration Report:|\(B\)|out-of-place|in-place` +
-			`|(?:Out of bounds values|Avg bus bandwidth)\s*:)`)
+		return regexp.MustCompile(
+			`#\s+(?:nccl-tests version|Collective test |nThread \d|Rank +\d+ |Using devices|Per-Iteration Report:|\(B\)|out-of-place|in-place` +
+				`|(?:Out of bounds values|Avg bus bandwidth)\s*:)`)
 	})
 	// ncclLine is where a line of NCCL's log begins (debug.cc, ncclDebugLog): it may
 	// follow the columns of a row that was not through.
@@ -157,7 +161,8 @@ func Parse(data []byte, file string) ([]*Parsed, error) {
 	}
 	p.closeRow()
 	if len(p.tables) == 0 {
-		return nil, &ParseError{File: file, Problem: "no nccl-tests table found: neither a line of names (# size count type … time algbw busbw) nor a row"}
+		return nil, &ParseError{File: file, Problem: "no nccl-tests table found: neither a line of names " +
+			"(# size count type … time algbw busbw) nor a row"}
 	}
 	for _, t := range p.tables {
 		t.finish()
@@ -214,7 +219,8 @@ func (p *parser) other(line string) {
 	switch rest := strings.TrimSpace(line); {
 	case rest == "" || p.open != nil && p.more(line):
 		return
-	case p.cur != nil && (strings.HasPrefix(rest, "Out of bounds values") || strings.HasPrefix(rest, "Avg bus bandwidth")):
+	case p.cur != nil && (strings.HasPrefix(rest, "Out of bounds values") ||
+		strings.HasPrefix(rest, "Avg bus bandwidth")):
 		p.summary(rest) // of 1.0
 		return
 	}
@@ -261,7 +267,8 @@ func (p *parser) comment(text string) {
 		return
 	}
 	switch {
-	case p.cur == nil || p.ended || p.cur.Config.TestsVersion == "" && len(p.cur.Rows) == 0 && p.cur.Config.Threads == 0:
+	case p.cur == nil || p.ended || p.cur.Config.TestsVersion == "" && len(p.cur.Rows) == 0 &&
+		p.cur.Config.Threads == 0:
 		text = strings.TrimPrefix(strings.TrimPrefix(text, "#"), " ")
 		if p.cur == nil || p.ended {
 			p.between = append(p.between, text)
@@ -304,7 +311,8 @@ func (p *parser) start(text string) bool {
 }
 
 var countIn = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(nThread|nGpus|minBytes|maxBytes|step:|warmup iters:|agg iters:|iters:|validation:|graph:|unalign:) +(-?\d+)(\(factor\))?`)
+	return regexp.MustCompile(
+		`(nThread|nGpus|minBytes|maxBytes|step:|warmup iters:|agg iters:|iters:|validation:|graph:|unalign:) +(-?\d+)(\(factor\))?`)
 })
 
 // counts reads the line of options; releases differ in how many it has.

@@ -79,7 +79,8 @@ func (n *number) UnmarshalJSON(b []byte) error {
 }
 
 func (t *timed) measure() Measure {
-	m := Measure{TimeUs: float64(t.Time), AlgBW: float64(t.Alg), BusBW: float64(t.Bus), Checked: t.Wrong != nil}
+	m := Measure{TimeUs: float64(t.Time), AlgBW: float64(t.Alg), BusBW: float64(t.Bus),
+		Checked: t.Wrong != nil}
 	if m.Checked {
 		m.Wrong = int64(*t.Wrong)
 	}
@@ -99,7 +100,8 @@ func ParseJSON(text []byte, file string) (*Report, error) {
 	}
 	c := &d.Config
 	r := &Report{Start: d.Start, End: d.End, Args: d.Args, Env: d.Env}
-	r.Config = Config{NCCLLibrary: d.Library, Threads: c.Threads, GPUs: c.GPUs, MinBytes: c.Min, MaxBytes: c.Max, StepFactor: c.Factor,
+	r.Config = Config{NCCLLibrary: d.Library, Threads: c.Threads, GPUs: c.GPUs, MinBytes: c.Min,
+		MaxBytes: c.Max, StepFactor: c.Factor,
 		StepBytes: c.Step, Warmup: c.Warmup, Iters: c.Iters, AggIters: c.Agg, Check: c.Check, Graph: c.Graph,
 		PerIter: c.PerIter == "true", PerIterSkip: c.Skip}
 	if len(d.Args) > 0 {
@@ -112,9 +114,11 @@ func ParseJSON(text []byte, file string) (*Report, error) {
 		v := &d.Results[i]
 		root, err := strconv.Atoi(strings.TrimSpace(v.Root))
 		if err != nil {
-			return nil, &ParseError{File: file, Problem: fmt.Sprintf("results[%d].root: %s is no rank", i, termtext.Quote(v.Root, 0))}
+			return nil, &ParseError{File: file, Problem: fmt.Sprintf("results[%d].root: %s is no rank", i,
+				termtext.Quote(v.Root, 0))}
 		}
-		r.Rows = append(r.Rows, Row{Size: v.Size, Count: v.Count, Type: v.Type, RedOp: v.RedOp, Root: root, Out: v.Out.measure(), In: v.In.measure()})
+		r.Rows = append(r.Rows, Row{Size: v.Size, Count: v.Count, Type: v.Type, RedOp: v.RedOp, Root: root,
+			Out: v.Out.measure(), In: v.In.measure()})
 		r.Own = append(r.Own, string(v.Own))
 	}
 	return r, nil
@@ -136,7 +140,8 @@ func jsonFault(text []byte, file string, err error) error {
 	case errors.As(err, &syntax):
 		at, out.Problem = syntax.Offset-1, "this is no JSON: a value, a comma or a bracket is expected"
 	case errors.As(err, &kind):
-		at, out.Problem = kind.Offset, fmt.Sprintf("%s: %s is not what nccl-tests writes there", termtext.Short(kind.Field, 100), termtext.Short(kind.Value, 100))
+		at, out.Problem = kind.Offset, fmt.Sprintf("%s: %s is not what nccl-tests writes there",
+			termtext.Short(kind.Field, 100), termtext.Short(kind.Value, 100))
 	}
 	before := text[:min(max(at, 0), int64(len(text)))]
 	out.Line, out.Column = 1+bytes.Count(before, []byte("\n")), len(before)-bytes.LastIndexByte(before, '\n')
@@ -144,7 +149,8 @@ func jsonFault(text []byte, file string, err error) error {
 }
 
 // programs are nccl-tests' binaries without "_perf".
-var programs = []string{"all_gather", "all_reduce", "alltoall", "broadcast", "gather", "hypercube", "reduce", "reduce_scatter", "scatter", "sendrecv"}
+var programs = []string{"all_gather", "all_reduce", "alltoall", "broadcast", "gather", "hypercube", "reduce",
+	"reduce_scatter", "scatter", "sendrecv"}
 
 // program is the operation in a command line: nccl-tests' first word, or of
 // ours the first after the command that names one, because options may precede it.

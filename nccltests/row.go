@@ -33,7 +33,8 @@ func (p *parser) row(line string, start, end int) {
 
 // more takes a line as the rest of the open row, and reports whether it is.
 func (p *parser) more(line string) bool {
-	columns := columnsOf(p.layout.upToNCCL(line, -p.layout.edges[min(len(p.open.columns), len(p.layout.edges))-1]), 0)
+	columns := columnsOf(p.layout.upToNCCL(line,
+		-p.layout.edges[min(len(p.open.columns), len(p.layout.edges))-1]), 0)
 	for _, c := range columns {
 		if _, ok := value(c.text); !ok && c.text != "N/A" {
 			return false
@@ -63,7 +64,8 @@ func (r *Row) plausible() bool {
 		if m.Missing || m.TimeUs <= 0 || m.AlgBW < 0.1 {
 			continue
 		}
-		if ratio := float64(r.Size) / m.TimeUs / 1e3 / m.AlgBW; math.IsNaN(ratio) || ratio < 0.45 || ratio > 2.2 {
+		if ratio := float64(r.Size) / m.TimeUs / 1e3 / m.AlgBW; math.IsNaN(ratio) || ratio < 0.45 ||
+			ratio > 2.2 {
 			return false
 		}
 	}
@@ -78,7 +80,8 @@ func (p *parser) closeRow() {
 	o := p.open
 	p.open = nil
 	if p.cur.Cut++; p.cur.FirstCut == nil {
-		p.cur.FirstCut = &ParseError{File: p.file, Line: o.line.Number, Column: o.line.Column + o.fault.column, Text: o.line.Text, Problem: o.fault.problem}
+		p.cur.FirstCut = &ParseError{File: p.file, Line: o.line.Number, Column: o.line.Column +
+			o.fault.column, Text: o.line.Text, Problem: o.fault.problem}
 	}
 }
 

@@ -117,17 +117,21 @@ func (t *Table) Start(c *Config, devices []Device) {
 	if c.StepFactor > 1 {
 		step, kind = c.StepFactor, "factor"
 	}
-	fmt.Fprintf(t.w, "# nccl-tests version %s nccl-headers=%d nccl-library=%d\n", version, c.NCCLHeaders, c.NCCLLibrary)
+	fmt.Fprintf(t.w, "# nccl-tests version %s nccl-headers=%d nccl-library=%d\n", version, c.NCCLHeaders,
+		c.NCCLLibrary)
 	fmt.Fprintf(t.w, "# Collective test starting: %s\n", c.Program)
-	fmt.Fprintf(t.w, "# nThread %d nGpus %d minBytes %d maxBytes %d step: %d(%s) warmup iters: %d iters: %d agg iters: %d validation: %d graph: %d unalign: %d\n",
-		c.Threads, c.GPUs, c.MinBytes, c.MaxBytes, step, kind, c.Warmup, c.Iters, c.AggIters, c.Check, c.Graph, c.Unalign)
+	fmt.Fprintf(t.w, "# nThread %d nGpus %d minBytes %d maxBytes %d step: %d(%s) warmup iters: %d iters: "+
+		"%d agg iters: %d validation: %d graph: %d unalign: %d\n",
+		c.Threads, c.GPUs, c.MinBytes, c.MaxBytes, step, kind, c.Warmup, c.Iters, c.AggIters, c.Check,
+		c.Graph, c.Unalign)
 	switch c.Blocking {
 	case 1:
 		t.Preface("Blocking Enabled: wait and barrier after each inner iteration (-m) ")
 	case 2:
 		t.Preface("Blocking Enabled: wait after each inner iteration (-m), no barrier ")
 	case 3:
-		t.Preface("Blocking Enabled: wait and barrier after each outer iteration (-n); time excludes barrier ")
+		t.Preface("Blocking Enabled: wait and barrier after each outer iteration (-n); time excludes " +
+			"barrier ")
 	}
 	if c.PerIter {
 		skips := ""
@@ -155,7 +159,8 @@ func (c *Config) halves() (names, units string) {
 		time = "cputime"
 	}
 	const four = "  %7s  %6s  %6s  %6s"
-	names, units = fmt.Sprintf(four, time, "algbw", "busbw", "#wrong"), fmt.Sprintf(four, "(us)", "(GB/s)", "(GB/s)", "")
+	names, units = fmt.Sprintf(four, time, "algbw", "busbw", "#wrong"), fmt.Sprintf(four, "(us)", "(GB/s)",
+		"(GB/s)", "")
 	if c.PerIter {
 		const more = "  %7s  %7s  %7s  %7s"
 		names += fmt.Sprintf(more, "i_min", "i_max", "i_p99", "i_cv%")
@@ -167,7 +172,8 @@ func (c *Config) halves() (names, units string) {
 func (t *Table) heads(c *Config) {
 	over := "           out-of-place                       in-place          "
 	if c.PerIter {
-		over = "              out-of-place (+ per-iteration)                                in-place (+ per-iteration)"
+		over = "              out-of-place (+ per-iteration)                                in-place (+ " +
+			"per-iteration)"
 	}
 	var names, units strings.Builder
 	if c.Timestamps {

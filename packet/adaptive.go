@@ -105,7 +105,8 @@ func (e *engine) detour(cable int, at int64) {
 	r.Remove(cable)
 	for i := range e.flows {
 		if f := &e.flows[i]; !e.result[i].Done && !r.Both(f.Src, f.Dst) {
-			e.broken = wrong("flow %d: no path between nodes %d and %d once cable %d is down", i, f.Src, f.Dst, cable)
+			e.broken = wrong("flow %d: no path between nodes %d and %d once cable %d is down", i, f.Src,
+				f.Dst, cable)
 			return
 		}
 	}
@@ -117,7 +118,9 @@ func (e *engine) detour(cable int, at int64) {
 	e.buildTables()
 	e.picky = true
 	// Queue pairs take turns anew, in the order that the peer has then (RdmaHw's RedistributeQp).
-	for h, pairs := range regroup.Begun(e.flows, e.result, len(e.hosts), e.hostOf, func(i int) bool { return e.snd[i].Frames > 0 }) {
+	for h, pairs := range regroup.Begun(e.flows, e.result, len(e.hosts), e.hostOf, func(i int) bool {
+		return e.snd[i].Frames > 0
+	}) {
 		e.hosts[h].Regroup(regroup.Order(pairs, at), e.snd)
 	}
 }

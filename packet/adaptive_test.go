@@ -12,7 +12,8 @@ import (
 // permuted is a permutation between the leaves of a leaf-spine network.
 func permuted(hosts, step int, bytes int64) (flows []Flow) {
 	for i := range hosts {
-		flows = append(flows, Flow{Src: int32(i), Dst: int32((i + step) % hosts), Bytes: bytes, Priority: 3, DstPort: 100})
+		flows = append(flows, Flow{Src: int32(i), Dst: int32((i + step) % hosts), Bytes: bytes, Priority: 3,
+			DstPort: 100})
 	}
 	return flows
 }
@@ -58,7 +59,8 @@ func TestAdaptiveRouting(t *testing.T) {
 	}
 	ideal := 4e6 * 1.048 * 8 / 1e5
 	// Spines have one way down, and acknowledgements share it: not the ideal.
-	if ends["frames"] > 1.3*ideal || ends["levels"] > 1.3*ideal || ends["credits"] > 1.3*ideal || ends["flowlets"] > 0.8*ends["ecmp"] || ends["ecmp"] < 2*ideal {
+	if ends["frames"] > 1.3*ideal || ends["levels"] > 1.3*ideal || ends["credits"] > 1.3*ideal ||
+		ends["flowlets"] > 0.8*ends["ecmp"] || ends["ecmp"] < 2*ideal {
 		t.Errorf("ends %v, ideal %.0f us", ends, ideal)
 	}
 }
@@ -67,7 +69,8 @@ func TestAdaptiveRouting(t *testing.T) {
 // lose frames, adaptive ones avoid it.
 func TestAdaptiveAroundDeadCable(t *testing.T) {
 	n := leafSpine(2, 4, 4, 100e9, 0)
-	flows := slices.Repeat(permuted(8, 4, 250_000)[:4], 4) // one way: the far leaf does not know of the cable, and acknowledgements are lost on it
+	// one way: the far leaf does not know of the cable, and acknowledgements are lost on it
+	flows := slices.Repeat(permuted(8, 4, 250_000)[:4], 4)
 	again := map[Balance]int64{}
 	for _, b := range []Balance{Hashed, PerPacket, PerFlow} {
 		c := settings(NoCC)
@@ -111,7 +114,8 @@ func TestWorkersAgreeOnChoices(t *testing.T) {
 		c.CC, c.Routing = cc, Routing{Balance: b, Gap: 16 * units.Microsecond, Quantum: 2048}
 		c.Watchdog = Watchdog{After: 300 * units.Microsecond, Restore: 300 * units.Microsecond}
 		c.Repair = Repair{Selective: true, Timeout: units.Millisecond, Reorder: 64}
-		c.Faults = []Fault{{Cable: 17, From: 40 * units.Microsecond, To: 800 * units.Microsecond, Storm: true}}
+		c.Faults = []Fault{{Cable: 17, From: 40 * units.Microsecond, To: 800 * units.Microsecond,
+			Storm: true}}
 		c.Stop = 20 * units.Millisecond
 		want, err := Run(n, flows, c)
 		if err != nil {

@@ -96,8 +96,8 @@ func (e *engine) shut(w *worker, s *swtch, from int64) {
 	s.direct = nil
 }
 
-// reopen lets links be ahead again, from a time on before which nothing is on its way to the switch, if nothing is in
-// their way.
+// reopen lets links be ahead again, from a time on before which nothing is on its way to the switch, if
+// nothing is in their way.
 func (e *engine) reopen(w *worker, s *swtch, from int64) {
 	if s.shy > 0 {
 		s.shy--

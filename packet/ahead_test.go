@@ -86,20 +86,23 @@ func TestAheadIsPlain(t *testing.T) {
 		var flows []Flow
 		for x := 2; x < hosts; x++ {
 			for range 1 + r.IntN(2) {
-				flows = append(flows, Flow{Src: int32(x), Dst: int32(r.IntN(3) / 2), Bytes: 1 + r.Int64N(500_000), Priority: uint8(3 + r.IntN(2)), DstPort: 100,
+				flows = append(flows, Flow{Src: int32(x), Dst: int32(r.IntN(3) / 2), Bytes: 1 +
+					r.Int64N(500_000), Priority: uint8(3 + r.IntN(2)), DstPort: 100,
 					Start: units.Time(r.IntN(20)) * units.Microsecond * units.Time(r.IntN(2))})
 			}
 		}
 		got, want := either(t, n, flows, c, false), either(t, n, flows, c, true)
 		c.Workers = 3
-		if many := either(t, n, flows, c, false); many.ahead > 0 && c.CC.Kind != HPCC || !reflect.DeepEqual(got.result, many.result) {
+		if many := either(t, n, flows, c, false); many.ahead > 0 && c.CC.Kind != HPCC ||
+			!reflect.DeepEqual(got.result, many.result) {
 			t.Errorf("seed %d: %s\nthree workers: %s", seed, brief(got.result), brief(many.result))
 		}
 		if want.ahead > 0 {
 			t.Fatal("a plain run has frames ahead")
 		}
 		if !reflect.DeepEqual(got.result, want.result) || !reflect.DeepEqual(got.links, want.links) {
-			t.Errorf("seed %d, %v, %d hosts at %d: %s\nplain: %s", seed, c.CC.Kind, hosts, rate, brief(got.result), brief(want.result))
+			t.Errorf("seed %d, %v, %d hosts at %d: %s\nplain: %s", seed, c.CC.Kind, hosts, rate,
+				brief(got.result), brief(want.result))
 		}
 		ahead += got.ahead
 		if got.shut {
@@ -108,12 +111,14 @@ func TestAheadIsPlain(t *testing.T) {
 		pauses, marks = pauses+got.result.Pauses, marks+got.result.Marks
 	}
 	if ahead == 0 || shut == 0 || pauses == 0 || marks == 0 {
-		t.Errorf("%d links ahead, in %d runs not to the end, %d pauses, %d marks: each should occur", ahead, shut, pauses, marks)
+		t.Errorf("%d links ahead, in %d runs not to the end, %d pauses, %d marks: each should occur", ahead,
+			shut, pauses, marks)
 	}
 }
 
 // TestRelayIsPlain: random flows between two leaves, over spines whose two ports pass frames on as they come,
-// have the same bits as where those are put apart, with pauses, marks, priorities and ends of several workers.
+// have the same bits as where those are put apart, with pauses, marks, priorities and ends of several
+// workers.
 func TestRelayIsPlain(t *testing.T) {
 	pauses, marks := int64(0), int64(0)
 	for seed := range uint64(40) {
@@ -137,12 +142,15 @@ func TestRelayIsPlain(t *testing.T) {
 			if seed%3 == 0 && src > 0 { // an incast
 				by, bytes = 2*hosts-src, 800_000
 			}
-			flows = append(flows, Flow{Src: int32(src), Dst: int32((src + by) % (2 * hosts)), Bytes: 1 + r.Int64N(bytes), Priority: uint8(3 + r.IntN(8)/7*int(seed%2)),
-				DstPort: 100, Start: units.Time(r.IntN(20)) * units.Microsecond * units.Time(r.IntN(2)), Window: []int64{0, 0, 9_000, 60_000}[r.IntN(4)]})
+			flows = append(flows, Flow{Src: int32(src), Dst: int32((src + by) % (2 * hosts)), Bytes: 1 +
+				r.Int64N(bytes), Priority: uint8(3 + r.IntN(8)/7*int(seed%2)),
+				DstPort: 100, Start: units.Time(r.IntN(20)) * units.Microsecond * units.Time(r.IntN(2)),
+				Window: []int64{0, 0, 9_000, 60_000}[r.IntN(4)]})
 		}
 		got, want := either(t, n, flows, c, false), either(t, n, flows, c, true)
 		if !reflect.DeepEqual(got.result, want.result) || !reflect.DeepEqual(got.links, want.links) {
-			t.Errorf("seed %d, %v, %d hosts, %d spines: %s\nplain: %s", seed, c.CC.Kind, hosts, spines, brief(got.result), brief(want.result))
+			t.Errorf("seed %d, %v, %d hosts, %d spines: %s\nplain: %s", seed, c.CC.Kind, hosts, spines,
+				brief(got.result), brief(want.result))
 		}
 		c.Workers = 3
 		if many := either(t, n, flows, c, false); !reflect.DeepEqual(got.result, many.result) {
@@ -169,13 +177,16 @@ func TestPacedHostsAreLookedAtInTime(t *testing.T) {
 		for x := 1; x < hosts; x++ {
 			flows = append(flows, Flow{Src: int32(x), Dst: 0, Bytes: 400_000, Priority: 3, DstPort: 100})
 			for range 40 {
-				flows = append(flows, Flow{Src: int32(x), Dst: int32((x + 1 + r.IntN(hosts-1)) % hosts), Bytes: 1 + r.Int64N(6_000), Priority: 3, DstPort: 100,
-					Start: units.Time(r.IntN(200_000)) * units.Nanosecond, Window: []int64{0, 1_000, 3_000}[r.IntN(3)]})
+				flows = append(flows, Flow{Src: int32(x), Dst: int32((x + 1 + r.IntN(hosts-1)) % hosts),
+					Bytes: 1 + r.Int64N(6_000), Priority: 3, DstPort: 100,
+					Start:  units.Time(r.IntN(200_000)) * units.Nanosecond,
+					Window: []int64{0, 1_000, 3_000}[r.IntN(3)]})
 			}
 		}
 		got, want := either(t, n, flows, c, false), either(t, n, flows, c, true)
 		if !reflect.DeepEqual(got.result, want.result) || !reflect.DeepEqual(got.links, want.links) {
-			t.Errorf("seed %d, %v, %d hosts: %s\nplain: %s", seed, c.CC.Kind, hosts, brief(got.result), brief(want.result))
+			t.Errorf("seed %d, %v, %d hosts: %s\nplain: %s", seed, c.CC.Kind, hosts, brief(got.result),
+				brief(want.result))
 		}
 		marks += want.result.Marks
 	}

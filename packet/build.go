@@ -19,7 +19,8 @@ import (
 
 // build lays the run out in memory.
 func build(n *Network, flows []Flow, cfg *Config, ordered, inTurn bool) (*engine, error) {
-	e := &engine{cfg: cfg, net: n, flows: flows, live: len(flows), look: parted.Longest, crowd: crowd, paths: max(1, cfg.Paths), ordered: ordered,
+	e := &engine{cfg: cfg, net: n, flows: flows, live: len(flows), look: parted.Longest, crowd: crowd,
+		paths: max(1, cfg.Paths), ordered: ordered,
 		full: uint16(cfg.Frames.Payload + cfg.Frames.Header), ack: uint16(cfg.Frames.Ack)}
 	if ordered {
 		e.look = instant.Longest
@@ -59,7 +60,8 @@ func (e *engine) lay() {
 		e.most = all
 	}
 	dcqcn, trims := e.cfg.CC.Kind == DCQCN, e.cfg.Buffer.Trim > 0
-	e.plain, e.rules = e.cfg.Plain(), turn.Rules{CC: &e.cfg.CC, Payload: e.cfg.Frames.Payload, Trim: trims, Gaps: e.cfg.Repair.Selective || trims, Timed: dcqcn && e.cfg.CC.VarWindow}
+	e.plain, e.rules = e.cfg.Plain(), turn.Rules{CC: &e.cfg.CC, Payload: e.cfg.Frames.Payload, Trim: trims,
+		Gaps: e.cfg.Repair.Selective || trims, Timed: dcqcn && e.cfg.CC.VarWindow}
 	e.codes = port.NewCodes(e.cfg, e.ordered, len(e.flows))
 	e.classes, e.classOf = spec.Classes(e.flows)
 	links, delay := port.Lay(e.net, e.cfg, e.classes, e.ordered)
@@ -69,12 +71,14 @@ func (e *engine) lay() {
 
 // takeTurns makes windows of two delays, if it may, where those of switches with hosts begin a delay
 // later than those of all other nodes: half as many windows. Then what is drawn from one stream must be
-// drawn by one side, or change nothing but how many frames are marked, and no port may wait for another in a circle: that is looked for after windows.
-// Several workers see each other's events of a window only after it.
+// drawn by one side, or change nothing but how many frames are marked, and no port may wait for another in a
+// circle: that is looked for after windows. Several workers see each other's events of a window only after
+// it.
 func (e *engine) takeTurns() {
 	heeded := e.streams != nil && !e.cfg.CC.Kind.Unmarked()
 	late := sides.Late(e.net, e.cfg, e.look, heeded)
-	if late == nil || e.plain || e.ordered && len(e.workers) > 1 || e.codes.InTurn() || e.slot > 4 || 2*e.look > instant.Longest {
+	if late == nil || e.plain || e.ordered && len(e.workers) > 1 || e.codes.InTurn() || e.slot > 4 ||
+		2*e.look > instant.Longest {
 		return
 	}
 	for i := range e.switches {
@@ -96,7 +100,8 @@ func (e *engine) buildNodes() {
 			continue
 		}
 		hostOf[v] = int32(len(e.hosts))
-		h := host{node: int32(v), out: -1, in: -1, table: turn.NewTable(places), sports: map[int32]uint16{}, Port: nic.Port{First: never, Timer: never, Planned: nic.Planned{Number: instant.None}}}
+		h := host{node: int32(v), out: -1, in: -1, table: turn.NewTable(places), sports: map[int32]uint16{},
+			Port: nic.Port{First: never, Timer: never, Planned: nic.Planned{Number: instant.None}}}
 		if len(out) > 0 {
 			h.out, h.in = out[0], e.links[out[0]].Peer
 			if e.hostRate == 0 {
@@ -118,14 +123,17 @@ func (e *engine) buildSwitches() error {
 		s := &e.switches[i]
 		n := len(s.out)
 		s.in = make([]int32, n)
-		s.busy, s.control, s.trains = make([]uint64, (n+63)/64), make([]uint64, (n+63)/64), make([]uint64, (n+63)/64)
+		s.busy, s.control, s.trains = make([]uint64, (n+63)/64), make([]uint64, (n+63)/64),
+			make([]uint64, (n+63)/64)
 		ports := make([]memory.Port, n)
 		for p, id := range s.out {
-			s.in[p], ports[p] = e.links[id].Peer, memory.Port{Rate: e.links[id].Rate, Delay: e.links[id].Delay}
+			s.in[p], ports[p] = e.links[id].Peer, memory.Port{Rate: e.links[id].Rate,
+				Delay: e.links[id].Delay}
 		}
 		s.Memory = memory.New(b, e.classes, ports, e.hostRate)
 		if s.Shared() <= 0 && b.Credits == 0 && b.Trim == 0 {
-			return wrong("switch %d: a buffer of %d bytes holds less than the headroom and reserve of its %d ports, %d: write a larger buffer",
+			return wrong("switch %d: a buffer of %d bytes holds less than the headroom and reserve of its "+
+				"%d ports, %d: write a larger buffer",
 				s.node, b.Bytes, n, b.Bytes-s.Shared())
 		}
 	}

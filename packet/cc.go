@@ -60,7 +60,8 @@ func (e *engine) ccAck(w *worker, h *host, f *frame, s *sender, acked uint32) {
 	c := &e.cfg.CC
 	switch c.Kind {
 	case HPCC:
-		if rate, ok := e.controls.Seen(f.Flow, &s.Rate, s.Window, f.Aux, f.Flags&flagSack != 0, f.Psn, s.Nxt); ok {
+		if rate, ok := e.controls.Seen(f.Flow, &s.Rate, s.Window, f.Aux, f.Flags&flagSack != 0, f.Psn,
+			s.Nxt); ok {
 			e.shift(w, h, s, rate, f.At)
 		}
 		return
@@ -72,7 +73,8 @@ func (e *engine) ccAck(w *worker, h *host, f *frame, s *sender, acked uint32) {
 	case NoCC:
 		return
 	}
-	a := cc.Ack{Now: f.At, Aux: f.Aux, Psn: f.Psn, Next: s.Nxt, Acked: acked, Flight: s.Flight(e.cfg.Buffer.Trim > 0), Each: e.cfg.Repair.Selective,
+	a := cc.Ack{Now: f.At, Aux: f.Aux, Psn: f.Psn, Next: s.Nxt, Acked: acked,
+		Flight: s.Flight(e.cfg.Buffer.Trim > 0), Each: e.cfg.Repair.Selective,
 		Marked: f.Flags&flagCE != 0, Gap: f.Flags&flagNack != 0, Report: f.Flags&flagSack != 0}
 	if c.Kind == Pint {
 		a.Skipped = e.codes.Skips(f.Flow)
@@ -94,7 +96,8 @@ func (e *engine) lossSeen(id int32, s *sender, now int64, timeouts int32) {
 func (e *engine) shift(w *worker, h *host, s *sender, rate, now int64) {
 	sooner := rate > s.Rate.Rate || s.NextAvail < h.Wake // known long before the gap is
 	if size := int(s.Last); rate != s.Rate.Rate {
-		gap, before, full := e.cfg.Lasts(size, rate), s.Gap, s.Last == e.full && s.Gap > 0 && !e.cfg.CC.Unpaced
+		gap, before, full := e.cfg.Lasts(size, rate), s.Gap, s.Last == e.full && s.Gap > 0 &&
+			!e.cfg.CC.Unpaced
 		if !full {
 			before = e.cfg.Lasts(size, s.Rate.Rate)
 		}

@@ -9,11 +9,12 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// TestNotifications: a host at 100 Gb/s sends frames of 83 ns to one at 80 Gb/s, where they last 104. Frame n comes to the switch at
-// 83 n + 1083 and leaves at 104 n + 1083, so frame 4 is the first that leaves another behind, and is marked. It is at its receiver at
-// 2603, whose notification of 98 bytes takes 9 + 1000 + 7 + 1000 ns to the sender. That is halved at 4619, in frame 55. Frame 56
-// follows at 4648, and then one each 167 ns, the last of 200 at 28529. It finds no queue. Its
-// acknowledgement lasts 5 ns (in binary 6 are a little less) and 4.
+// TestNotifications: a host at 100 Gb/s sends frames of 83 ns to one at 80 Gb/s, where they last 104. Frame
+// n comes to the switch at 83 n + 1083 and leaves at 104 n + 1083, so frame 4 is the first that leaves
+// another behind, and is marked. It is at its receiver at 2603, whose notification of 98 bytes takes 9 +
+// 1000 + 7 + 1000 ns to the sender. That is halved at 4619, in frame 55. Frame 56 follows at 4648, and then
+// one each 167 ns, the last of 200 at 28529. It finds no queue. Its acknowledgement lasts 5 ns (in binary 6
+// are a little less) and 4.
 func TestNotifications(t *testing.T) {
 	n := pairOf(100e9, 80e9)
 	flows := []Flow{{Src: 0, Dst: 1, Bytes: 200_000, Priority: 3}}
@@ -30,7 +31,8 @@ func TestNotifications(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := e.collect(0)
-		if want := units.Time(28529 + 1083 + 104 + 1000 + 5 + 1000 + 4 + 1000); r.Flows[0].End != want*units.Nanosecond {
+		if want := units.Time(28529 + 1083 + 104 + 1000 + 5 + 1000 + 4 + 1000); r.Flows[0].End !=
+			want*units.Nanosecond {
 			t.Errorf("ends at %v, want %d ns; %s", r.Flows[0].End, want, brief(r))
 		}
 		if cnps := (r.FrameHops - 2*400) / 2; cnps != 1 || r.Marks < 10 {
@@ -64,7 +66,8 @@ func TestNotificationsPrecede(t *testing.T) {
 		f = frame{At: 4_000_000*int64(at) + 3_999_999, Flow: flow, Flags: flagCE}
 		notice.Report(&r, &f, &c, &acks)
 	}
-	for i, want := range []frame{{Flow: 7, Size: 98, Flags: flagAck | flagCE}, {Flow: 8, Size: 98, Flags: flagAck | flagCE}, {Flow: 9, Size: 98, Flags: flagAck | flagCE},
+	for i, want := range []frame{{Flow: 7, Size: 98, Flags: flagAck | flagCE},
+		{Flow: 8, Size: 98, Flags: flagAck | flagCE}, {Flow: 9, Size: 98, Flags: flagAck | flagCE},
 		{Flags: flagAck}, {Psn: 1, Flags: flagAck}, {Psn: 2, Flags: flagAck}} {
 		if got := *acks.At(uint32(i)); got != want {
 			t.Errorf("%d: %+v, want %+v", i, got, want)
@@ -75,8 +78,8 @@ func TestNotificationsPrecede(t *testing.T) {
 	}
 }
 
-// TestNotificationsWork: an incast of 8 with DCQCN as ConnectX has it takes about as long with CNPs as with marks on
-// acknowledgements, pauses included, with any number of workers.
+// TestNotificationsWork: an incast of 8 with DCQCN as ConnectX has it takes about as long with CNPs as with
+// marks on acknowledgements, pauses included, with any number of workers.
 func TestNotificationsWork(t *testing.T) {
 	var us [2]float64
 	for i, bytes := range []int{0, 98} {
@@ -104,7 +107,8 @@ func TestNotificationsWork(t *testing.T) {
 	}
 }
 
-// TestNotificationsAreChecked: CNPs are DCQCN's, and no part of the order of events of a simulator without them.
+// TestNotificationsAreChecked: CNPs are DCQCN's, and no part of the order of events of a simulator without
+// them.
 func TestNotificationsAreChecked(t *testing.T) {
 	for _, change := range []func(c *Config){
 		func(c *Config) { c.CC.Kind = Swift },

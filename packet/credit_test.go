@@ -89,8 +89,8 @@ func TestCreditsAndWorkers(t *testing.T) {
 	}
 }
 
-// TestCreditsOfLostFrames: credits for frames that are lost on a cable, or dropped with it, come back: with at least as many
-// frames lost as there are credits, flows go on, with any number of workers.
+// TestCreditsOfLostFrames: credits for frames that are lost on a cable, or dropped with it, come back: with
+// at least as many frames lost as there are credits, flows go on, with any number of workers.
 func TestCreditsOfLostFrames(t *testing.T) {
 	const us = units.Microsecond
 	for i, fault := range []Fault{
@@ -103,7 +103,8 @@ func TestCreditsOfLostFrames(t *testing.T) {
 		c.Repair.Selective, c.Repair.Reorder, c.Repair.Timeout, c.Repair.Retries = true, Overtaken, 100*us, 7
 		var flows []Flow
 		for k := range int32(8) {
-			flows = append(flows, Flow{Src: k % 2, Dst: 2 + k/2%2, Bytes: 500_000, Priority: 3, DstPort: 100 + uint16(k)})
+			flows = append(flows, Flow{Src: k % 2, Dst: 2 + k/2%2, Bytes: 500_000, Priority: 3, DstPort: 100 +
+				uint16(k)})
 		}
 		var want *Result
 		for c.Workers = 1; c.Workers < 4; c.Workers++ {
@@ -112,20 +113,22 @@ func TestCreditsOfLostFrames(t *testing.T) {
 				want = got
 			}
 			if got.Lost+got.Drops < 40 || got.Stall != nil || !reflect.DeepEqual(got, want) {
-				t.Errorf("fault %d, %d workers: %s, %d drops, %v; one: %s", i, c.Workers, brief(got), got.Drops, got.Stall, brief(want))
+				t.Errorf("fault %d, %d workers: %s, %d drops, %v; one: %s", i, c.Workers, brief(got),
+					got.Drops, got.Stall, brief(want))
 			}
 		}
 	}
 }
 
-// TestCreditsInOrder: credits that come back to several nodes at one time let frames begin in an order that does not depend on
-// who simulates the nodes.
+// TestCreditsInOrder: credits that come back to several nodes at one time let frames begin in an order that
+// does not depend on who simulates the nodes.
 func TestCreditsInOrder(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 17))
 		n, c := leafSpine(4, 2, 0, 100e9, 0), settings(NoCC)
 		for i := range int32(4) { // a ring of switches
-			n.Cables = append(n.Cables, Cable{A: 8 + i, B: 8 + (i+1)%4, Rate: 100e9, Delay: units.Microsecond})
+			n.Cables = append(n.Cables, Cable{A: 8 + i, B: 8 + (i+1)%4, Rate: 100e9,
+				Delay: units.Microsecond})
 		}
 		var err error
 		if c.CC, err = Preset([]string{"none", "swift"}[seed%2], 100e9); err != nil {
@@ -142,9 +145,10 @@ func TestCreditsInOrder(t *testing.T) {
 	}
 }
 
-// TestLanes: each priority has credits and queues of its own, as a virtual lane of InfiniBand. An incast fills the trunk's
-// buffer; a flow that shares the trunk and its lane waits for it, one on another lane takes its turns: as the incast gets a quarter of a link
-// through the trunk, it ends before two thirds of the trunk would carry it.
+// TestLanes: each priority has credits and queues of its own, as a virtual lane of InfiniBand. An incast
+// fills the trunk's buffer; a flow that shares the trunk and its lane waits for it, one on another lane
+// takes its turns: as the incast gets a quarter of a link through the trunk, it ends before two thirds of
+// the trunk would carry it.
 func TestLanes(t *testing.T) {
 	n := &Network{Nodes: 9, Switch: []bool{false, false, false, false, false, false, false, true, true}}
 	for i, at := range []int32{7, 7, 8, 8, 8, 8, 8} {

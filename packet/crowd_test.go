@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// BenchmarkCrowd: thousands of flows whose frames begin at the same instants, in the order of the HPCC simulator's events
-// as network run has it: what grows faster than the number of frames shows here.
+// BenchmarkCrowd: thousands of flows whose frames begin at the same instants, in the order of the HPCC
+// simulator's events as network run has it: what grows faster than the number of frames shows here.
 func BenchmarkCrowd(b *testing.B) {
 	for _, x := range []struct {
 		name                string
@@ -26,7 +26,8 @@ func BenchmarkCrowd(b *testing.B) {
 			var flows []Flow
 			add := func(from, to int) {
 				if from != to {
-					flows = append(flows, Flow{Src: int32(from), Dst: int32(to), Bytes: x.bytes, Priority: 3, DstPort: 100})
+					flows = append(flows, Flow{Src: int32(from), Dst: int32(to), Bytes: x.bytes, Priority: 3,
+						DstPort: 100})
 				}
 			}
 			if x.all {

@@ -85,7 +85,8 @@ type engine struct {
 	endings   []ending    // scratch
 	starts    after.Order // with EventOrder, where flows wait for others
 	look      int64       // the window
-	lag       int64       // by how much those of late switches are later than other nodes'; 0: no switch is late
+	// by how much those of late switches are later than other nodes'; 0: no switch is late
+	lag       int64
 	hostRate  int64
 	live      int
 	changes   []spec.Change // of faults, to come
@@ -240,11 +241,14 @@ func (e *engine) next(now int64) int64 {
 	t := port.Next(e.links, e.due, &e.cfg.Watchdog)
 	for i := range e.hosts {
 		h := &e.hosts[i]
-		if t = min(t, h.Own(e.links, h.out)); h.Timer < t && h.Overdue(e.snd, int64(e.cfg.Repair.Timeout)) < never {
+		if t = min(t, h.Own(e.links, h.out)); h.Timer < t && h.Overdue(e.snd, int64(e.cfg.Repair.Timeout)) <
+			never {
 			t = h.Timer
 		}
 	}
-	if t < never && len(e.changes) > 0 || slices.ContainsFunc(e.changes, func(c spec.Change) bool { return !c.Begin }) {
+	if t < never && len(e.changes) > 0 || slices.ContainsFunc(e.changes, func(c spec.Change) bool {
+		return !c.Begin
+	}) {
 		t = min(t, e.changes[0].At)
 	}
 	if e.cfg.Buffer.Quanta > 0 {

@@ -14,14 +14,16 @@ import (
 // less), pause frames 3.
 func narrowed() *Network {
 	return &Network{Nodes: 3, Switch: []bool{false, false, true}, Cables: []Cable{
-		{A: 0, B: 2, Rate: 100e9, Delay: units.Microsecond}, {A: 1, B: 2, Rate: 10e9, Delay: units.Microsecond}}}
+		{A: 0, B: 2, Rate: 100e9, Delay: units.Microsecond},
+		{A: 1, B: 2, Rate: 10e9, Delay: units.Microsecond}}}
 }
 
-// TestLostResume: a resume is lost. Frame n begins at 83 n and is at the switch at 83 n + 1083, where one leaves at 1083 and then each
-// 838 ns. Frame 5 is the fifth that waits: a pause leaves the switch at 1498 and is at
-// the host at 2501, which has begun frame 30 then. The switch repeats it each half of 10,240 ns, at 6618, 11738, 16858 and
-// 21978, and resumes the host as frame 29 leaves, at 25385. That is lost at 26388. The last pause came at 22981, so
-// frame 31 begins at 33221, is at the switch at 34304, and the last of nine has left at 41846.
+// TestLostResume: a resume is lost. Frame n begins at 83 n and is at the switch at 83 n + 1083, where one
+// leaves at 1083 and then each 838 ns. Frame 5 is the fifth that waits: a pause leaves the switch at 1498
+// and is at the host at 2501, which has begun frame 30 then. The switch repeats it each half of 10,240 ns,
+// at 6618, 11738, 16858 and 21978, and resumes the host as frame 29 leaves, at 25385. That is lost at 26388.
+// The last pause came at 22981, so frame 31 begins at 33221, is at the switch at 34304, and the last of nine
+// has left at 41846.
 func TestLostResume(t *testing.T) {
 	c := settings(NoCC)
 	c.Marking, c.Buffer.XOff, c.Buffer.XOn = nil, 5*1048, 1048
@@ -46,8 +48,10 @@ func TestLostResume(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := &r.Flows[0]
-		if f.Done != (x.ns > 0) || f.Done && f.End != units.Time(x.ns)*units.Nanosecond || x.pauses > 0 && r.Pauses != x.pauses {
-			t.Errorf("%d quanta, faults %v: ends at %v, %d pauses, stall %v; want %d ns, %d pauses", x.quanta, x.faults, f.End, r.Pauses, r.Stall, x.ns, x.pauses)
+		if f.Done != (x.ns > 0) || f.Done && f.End != units.Time(x.ns)*units.Nanosecond || x.pauses > 0 &&
+			r.Pauses != x.pauses {
+			t.Errorf("%d quanta, faults %v: ends at %v, %d pauses, stall %v; want %d ns, %d pauses", x.quanta,
+				x.faults, f.End, r.Pauses, r.Stall, x.ns, x.pauses)
 		}
 		if x.ns == 0 && len(x.faults) > 0 && !x.faults[0].Storm && r.Stall.Paused != [2]int32{0, 2} {
 			t.Errorf("stall %v, want the host whose resume was lost", r.Stall)
@@ -55,8 +59,8 @@ func TestLostResume(t *testing.T) {
 	}
 }
 
-// TestLastingPausesAgree: pauses that are shorter than half their time are as without one, with any number of workers;
-// shorter times repeat them and change nothing else than that.
+// TestLastingPausesAgree: pauses that are shorter than half their time are as without one, with any number
+// of workers; shorter times repeat them and change nothing else than that.
 func TestLastingPausesAgree(t *testing.T) {
 	n, flows, c := leafSpine(4, 4, 3, 100e9, 0), mesh(16, 400_000), settings(NoCC)
 	c.Marking = nil
@@ -67,7 +71,8 @@ func TestLastingPausesAgree(t *testing.T) {
 	for _, workers := range []int{1, 3} {
 		c.Buffer.Quanta, c.Workers = 65535, workers
 		got := crowded(t, n, flows, c, false)
-		if !slices.Equal(ended(got), ended(want)) || got.Pauses != want.Pauses || got.PeakQueue != want.PeakQueue {
+		if !slices.Equal(ended(got), ended(want)) || got.Pauses != want.Pauses ||
+			got.PeakQueue != want.PeakQueue {
 			t.Errorf("%d workers: %s\nwithout: %s", workers, brief(got), brief(want))
 		}
 		c.Buffer.Quanta = 200
@@ -79,7 +84,8 @@ func TestLastingPausesAgree(t *testing.T) {
 			continue
 		}
 		c.Workers = 1
-		if one := crowded(t, n, flows, c, false); !reflect.DeepEqual(ended(one), ended(some)) || one.Pauses != some.Pauses {
+		if one := crowded(t, n, flows, c, false); !reflect.DeepEqual(ended(one), ended(some)) ||
+			one.Pauses != some.Pauses {
 			t.Errorf("200 quanta: %s\nwith 3 workers: %s", brief(one), brief(some))
 		}
 	}
@@ -129,22 +135,27 @@ func TestQuantaAreChecked(t *testing.T) {
 	}
 }
 
-// TestLastingPausesArePassedOver: in a deadlock five switches and five hosts wait for timeouts, 100 ms each. No window
-// is spent on the pauses that are renewed each 2560 ns until then, but they count: those of five links at least.
+// TestLastingPausesArePassedOver: in a deadlock five switches and five hosts wait for timeouts, 100 ms each.
+// No window is spent on the pauses that are renewed each 2560 ns until then, but they count: those of five
+// links at least.
 func TestLastingPausesArePassedOver(t *testing.T) {
 	n, flows := circle(3_000_000)
 	c := settings(NoCC)
-	c.Marking, c.Buffer.Bytes, c.Repair = nil, 256<<10, Repair{Selective: true, Reorder: 64, Timeout: 100 * units.Millisecond, Retries: 2}
+	c.Marking, c.Buffer.Bytes, c.Repair = nil, 256<<10, Repair{Selective: true, Reorder: 64,
+		Timeout: 100 * units.Millisecond, Retries: 2}
 	without, err := Run(n, flows, c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.Buffer.Quanta = 1000
 	r, err := Run(n, flows, c)
-	if err != nil || r.Stall == nil || r.Stall.Failed != 5 || without.Stall == nil || without.Stall.Failed != 5 {
+	if err != nil || r.Stall == nil || r.Stall.Failed != 5 || without.Stall == nil ||
+		without.Stall.Failed != 5 {
 		t.Fatalf("%v: %v, without %v", err, r.Stall, without.Stall)
 	}
-	if renewed := int64(5 * 300 * units.Millisecond / (2560 * units.Nanosecond)); r.Windows > 2*without.Windows+10_000 || r.Pauses < renewed {
-		t.Errorf("%d windows, %d without, %d pauses, want at least %d", r.Windows, without.Windows, r.Pauses, renewed)
+	if renewed := int64(5 * 300 * units.Millisecond / (2560 * units.Nanosecond)); r.Windows >
+		2*without.Windows+10_000 || r.Pauses < renewed {
+		t.Errorf("%d windows, %d without, %d pauses, want at least %d", r.Windows, without.Windows, r.Pauses,
+			renewed)
 	}
 }

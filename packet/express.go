@@ -69,8 +69,8 @@ func (e *engine) express(w *worker, s *swtch, l *link, keys []uint64, end int64)
 	e.keep(w, s, l, q, keys[begun:come])
 }
 
-// level says that nothing waits but the first keys, so many as have come, and that what has keys will be no queue
-// behind which a frame is marked. It takes note of how long that will be.
+// level says that nothing waits but the first keys, so many as have come, and that what has keys will be no
+// queue behind which a frame is marked. It takes note of how long that will be.
 func (e *engine) level(w *worker, l *link, q *queue, keys []uint64, come int) bool {
 	if !q.Empty() || l.Free >= w.ports.End {
 		return false
@@ -126,7 +126,8 @@ func (e *engine) stream(w *worker, s *swtch, l *link, keys []uint64, end int64) 
 // burst sends frames that lie on a link already, but with the times and tags with which they came to
 // the port, and returns how many those are; it ends before one of a size that is to be measured first.
 func (e *engine) burst(w *worker, l *link, some []frame, end int64) int {
-	p := row.Port{Free: l.Free, End: end, Delay: l.Delay, Lasts: &l.Lasts, Sizes: &l.Sizes, Start: l.Start, Begun: l.Begun, Calendar: w.order}
+	p := row.Port{Free: l.Free, End: end, Delay: l.Delay, Lasts: &l.Lasts, Sizes: &l.Sizes, Start: l.Start,
+		Begun: l.Begun, Calendar: w.order}
 	p.Send(some)
 	l.Free, l.Start, l.Begun, l.Wire.Tail = p.Free, p.Start, p.Begun, l.Wire.Tail+uint32(p.Sent)
 	data := int64(p.Sent-p.Acks) * int64(l.Sizes[0])
@@ -137,10 +138,11 @@ func (e *engine) burst(w *worker, l *link, some []frame, end int64) int {
 	return p.Sent
 }
 
-// record sends frames of which those between two places have come and nothing else waits, up to the first that it cannot;
-// it returns these places then.
+// record sends frames of which those between two places have come and nothing else waits, up to the first
+// that it cannot; it returns these places then.
 func (e *engine) record(w *worker, s *swtch, l *link, keys []uint64, begun, come int, end int64) (int, int) {
-	p := record.Port{Link: l, Flows: &e.controls, Links: e.links, In: s.in, Full: e.full, Ack: e.ack, Arrived: s.arrived, From: s.from,
+	p := record.Port{Link: l, Flows: &e.controls, Links: e.links, In: s.in, Full: e.full, Ack: e.ack,
+		Arrived: s.arrived, From: s.from,
 		Keys: keys[begun:], Come: come - begun, Calendar: w.order}
 	first := l.Wire.Tail
 	if p.Send(end); p.Sent > 0 && l.Wire.Head == first {
@@ -168,7 +170,9 @@ func (e *engine) keep(w *worker, s *swtch, l *link, q *queue, keys []uint64) {
 
 // ports begins a window of the ports of a switch.
 func (e *engine) ports(w *worker, s *swtch, end int64) {
-	w.ports = depart.Window{Config: e.cfg, Full: e.full, Ack: e.ack, End: end, Surely: e.ordered || !e.cfg.EventOrder, Later: e.streams != nil, Held: s.Held(), Spare: &s.spare, Arrived: s.arrived, In: s.in, Links: e.links, Behind: w.ports.Behind}
+	w.ports = depart.Window{Config: e.cfg, Full: e.full, Ack: e.ack, End: end, Surely: e.ordered ||
+		!e.cfg.EventOrder, Later: e.streams != nil, Held: s.Held(), Spare: &s.spare, Arrived: s.arrived,
+		In: s.in, Links: e.links, Behind: w.ports.Behind}
 	if e.cfg.CC.Kind == HPCC {
 		w.ports.Flows = &e.controls
 	}
@@ -209,7 +213,8 @@ func (e *engine) gather(s *swtch, l *link, q *queue, keys []uint64, begun, come 
 		i := keys[come] & parted.Place
 		f := &s.arrived[i]
 		if f.At >= free {
-			if f.At > free || e.ordered && (come > begun || !q.Empty()) && free-l.Start > e.travel(s.in[s.from[i]], f.Size) {
+			if f.At > free || e.ordered && (come > begun || !q.Empty()) &&
+				free-l.Start > e.travel(s.in[s.from[i]], f.Size) {
 				break
 			}
 		}
@@ -239,7 +244,8 @@ func (e *engine) relay(w *worker, s *swtch, end int64) (busy int) {
 	var plain bool
 	for p, id := range s.in {
 		l, x := &e.links[id], &e.links[s.out[1-p]]
-		if to[p], s.Arriving[p], plain = l.Wire.Upto(end); !plain || l.Lossy || l.Trains > 0 || x.Odd || (x.Paused|x.Waiting&1) != 0 {
+		if to[p], s.Arriving[p], plain = l.Wire.Upto(end); !plain || l.Lossy || l.Trains > 0 || x.Odd ||
+			(x.Paused|x.Waiting&1) != 0 {
 			return -1
 		}
 	}

@@ -13,7 +13,8 @@ func one(t *testing.T, r Repair, faults ...Fault) (units.Time, *Result) {
 	t.Helper()
 	c := settings(NoCC)
 	c.Repair, c.Faults = r, faults
-	x, err := Run(star(2, 100e9, 0), []Flow{{Src: 0, Dst: 1, Bytes: 10_000_000, Priority: 3, DstPort: 100}}, c)
+	x, err := Run(star(2, 100e9, 0), []Flow{{Src: 0, Dst: 1, Bytes: 10_000_000, Priority: 3, DstPort: 100}},
+		c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,10 +35,13 @@ func TestFaults(t *testing.T) {
 		faults    []Fault
 		low, high units.Time // later than without faults
 	}{
-		{"half the rate for 100 us", Repair{}, []Fault{{From: us(100), To: us(200), Slow: 0.5}}, us(49), us(51)},
-		{"a storm of pauses for 300 us", Repair{}, []Fault{{From: us(100), To: us(400), Storm: true}}, us(298), us(302)},
+		{"half the rate for 100 us", Repair{}, []Fault{{From: us(100), To: us(200), Slow: 0.5}}, us(49),
+			us(51)},
+		{"a storm of pauses for 300 us", Repair{}, []Fault{{From: us(100), To: us(400), Storm: true}},
+			us(298), us(302)},
 		{"down for 200 us", repair, []Fault{{From: us(100), To: us(300), Down: true}}, us(200), us(260)},
-		{"flapping", repair, []Fault{{From: us(100), To: us(200), Down: true}, {From: us(300), To: us(400), Down: true}}, us(200), us(320)},
+		{"flapping", repair, []Fault{{From: us(100), To: us(200), Down: true}, {From: us(300), To: us(400),
+			Down: true}}, us(200), us(320)},
 		{"a tenth of a percent lost", repair, []Fault{{From: us(100), Loss: 0.001}}, us(10), us(400)},
 	} {
 		got, r := one(t, c.repair, c.faults...)
@@ -47,8 +51,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestPauseDuringStorm: an incast pauses a host whose cable has a storm just then, for as long as it takes a pause to arrive. The
-// pause goes on when the storm is over and is known by the port behind which it was.
+// TestPauseDuringStorm: an incast pauses a host whose cable has a storm just then, for as long as it takes a
+// pause to arrive. The pause goes on when the storm is over and is known by the port behind which it was.
 func TestPauseDuringStorm(t *testing.T) {
 	n, flows, c := star(5, 100e9, 0), []Flow(nil), settings(NoCC)
 	c.Marking = nil
@@ -72,7 +76,8 @@ func TestPauseDuringStorm(t *testing.T) {
 		if p.First >= from && p.First < from+900*units.Nanosecond {
 			met++
 			if p.Behind != 1 {
-				t.Errorf("a storm from %v: the host's link waits behind link %d, want 1, that to host 0", from, p.Behind)
+				t.Errorf("a storm from %v: the host's link waits behind link %d, want 1, that to host 0",
+					from, p.Behind)
 			}
 		}
 	}
@@ -81,7 +86,8 @@ func TestPauseDuringStorm(t *testing.T) {
 	}
 }
 
-// TestStopped: whenever a run stops, that is why flows did not end, and no XON that was about to be sent, or to arrive, was lost.
+// TestStopped: whenever a run stops, that is why flows did not end, and no XON that was about to be sent, or
+// to arrive, was lost.
 func TestStopped(t *testing.T) {
 	n, c := star(5, 100e9, 0), settings(NoCC)
 	c.Marking = nil
@@ -120,17 +126,20 @@ func TestDeadCable(t *testing.T) {
 func TestDeadlock(t *testing.T) {
 	n := &Network{Nodes: 9, Switch: []bool{false, false, false, false, false, false, true, true, true}}
 	for i := range 6 {
-		n.Cables = append(n.Cables, Cable{A: int32(i), B: int32(6 + i%3), Rate: 100e9, Delay: units.Microsecond})
+		n.Cables = append(n.Cables, Cable{A: int32(i), B: int32(6 + i%3), Rate: 100e9,
+			Delay: units.Microsecond})
 	}
 	for i := range 3 {
-		n.Cables = append(n.Cables, Cable{A: int32(6 + i), B: int32(6 + (i+1)%3), Rate: 25e9, Delay: units.Microsecond})
+		n.Cables = append(n.Cables, Cable{A: int32(6 + i), B: int32(6 + (i+1)%3), Rate: 25e9,
+			Delay: units.Microsecond})
 	}
 	c := settings(NoCC)
 	c.Marking = nil
 	c.Buffer.Bytes = 512 << 10
 	var flows []Flow
 	for i := range 3 {
-		flows = append(flows, Flow{Src: int32(i), Dst: int32((i + 1) % 3), Bytes: 3_000_000, Priority: 3}, Flow{Src: int32(i + 3), Dst: int32((i+2)%3 + 3), Bytes: 3_000_000, Priority: 3})
+		flows = append(flows, Flow{Src: int32(i), Dst: int32((i + 1) % 3), Bytes: 3_000_000, Priority: 3},
+			Flow{Src: int32(i + 3), Dst: int32((i+2)%3 + 3), Bytes: 3_000_000, Priority: 3})
 	}
 	// Shortest paths have one hop between switches: no cycle of waits.
 	if r, err := Run(n, flows, c); err != nil || r.Stall != nil {
@@ -160,11 +169,12 @@ func TestFaultsAreChecked(t *testing.T) {
 	}
 }
 
-// TestFaultsOfOneCableOverlap: what faults of one cable do does not depend on the order in which they are given, and none
-// undoes another.
+// TestFaultsOfOneCableOverlap: what faults of one cable do does not depend on the order in which they are
+// given, and none undoes another.
 func TestFaultsOfOneCableOverlap(t *testing.T) {
 	us := units.Microsecond
-	half, tenth, storm := Fault{To: 500 * us, Slow: 0.5}, Fault{From: 500 * us, To: 900 * us, Slow: 0.1}, Fault{From: 100 * us, To: 200 * us, Storm: true}
+	half, tenth, storm := Fault{To: 500 * us, Slow: 0.5}, Fault{From: 500 * us, To: 900 * us, Slow: 0.1},
+		Fault{From: 100 * us, To: 200 * us, Storm: true}
 	slow, _ := one(t, Repair{}, half, tenth)
 	if end, _ := one(t, Repair{}, tenth, half); end != slow {
 		t.Errorf("%v, in the other order %v", slow, end)
@@ -175,7 +185,8 @@ func TestFaultsOfOneCableOverlap(t *testing.T) {
 	}
 }
 
-// TestSlowStart: a queue pair that begins while its host's link is slow sends at all of the rate once the link is not.
+// TestSlowStart: a queue pair that begins while its host's link is slow sends at all of the rate once the
+// link is not.
 func TestSlowStart(t *testing.T) {
 	us := units.Microsecond
 	well, _ := one(t, Repair{})

@@ -23,8 +23,9 @@ type host struct {
 	starts  after.Starts
 	table   turn.Table
 
-	acks    fifo
-	arrived []frame          // what arrived in this window, where frames do not stay on links; else memory for it
+	acks fifo
+	// what arrived in this window, where frames do not stay on links; else memory for it
+	arrived []frame
 	sports  map[int32]uint16 // next source port by destination
 	single  uint8            // windows in which it sends no trains
 	_       [23]byte         // whole lines of a cache
@@ -71,7 +72,8 @@ func (e *engine) pullHosts(w *worker, from, to int, end int64) int {
 // foresee notes which flow, or which message, ends with a frame that arrives in this window.
 func (e *engine) foresee(w *worker, f *frame) {
 	if f.Flags&flagAck != 0 {
-		if s := &e.snd[f.Flow]; f.Psn >= s.Frames && !s.Ending && (e.cfg.Repair.BackTo == 0 || e.cfg.Repair.Back(f.Psn, s.Bytes, int64(e.cfg.Frames.Payload)) >= s.Frames) {
+		if s := &e.snd[f.Flow]; f.Psn >= s.Frames && !s.Ending && (e.cfg.Repair.BackTo == 0 ||
+			e.cfg.Repair.Back(f.Psn, s.Bytes, int64(e.cfg.Frames.Payload)) >= s.Frames) {
 			e.ends(w, s, f)
 		}
 	} else if e.given != nil && f.Flow >= 0 && f.Flags&flagTrim == 0 {
@@ -176,13 +178,15 @@ func (e *engine) one(w *worker, h *host, s *sender, q *fifo, end int64) bool {
 		}
 		var f *frame // what comes before that
 		if q.Head != q.Tail {
-			if f = &q.Buf[q.Head&m]; f.At >= end || f.At > now || f.At == now && e.ownFirst(w, h, l, f, ended) {
+			if f = &q.Buf[q.Head&m]; f.At >= end || f.At > now || f.At == now &&
+				e.ownFirst(w, h, l, f, ended) {
 				f = nil
 			}
 		}
 		if f != nil {
 			what := f.Flags &^ flagCE
-			if what > flagAck || f.Flow < 0 || what == flagAck && (f.Psn >= s.Frames || f.Flow != h.Pairs[0]) {
+			if what > flagAck || f.Flow < 0 || what == flagAck &&
+				(f.Psn >= s.Frames || f.Flow != h.Pairs[0]) {
 				return false
 			}
 			q.Head++
@@ -229,10 +233,12 @@ const (
 )
 
 // runHost simulates a host up to end: arrivals, starts, ends of transmissions and pacing, in this
-// order where times are equal; with EventOrder starts come last, as they are planned last but for ends of what began at that time.
+// order where times are equal; with EventOrder starts come last, as they are planned last but for ends of
+// what began at that time.
 func (e *engine) runHost(w *worker, h *host, come []frame, end int64) {
 	l := &e.links[max(0, h.out)]
-	if !e.plain && len(h.Pairs) == 0 && h.Wake == 0 && h.Timer >= end && l.Paused == 0 && e.cfg.Buffer.Credits == 0 && h.First >= end {
+	if !e.plain && len(h.Pairs) == 0 && h.Wake == 0 && h.Timer >= end && l.Paused == 0 &&
+		e.cfg.Buffer.Credits == 0 && h.First >= end {
 		if come = come[e.answer(w, h, l, come, end):]; len(come) == 0 {
 			return
 		}
@@ -296,11 +302,13 @@ func (e *engine) which(w *worker, h *host, l *link, come []frame, end int64) (t 
 		t, what = h.Wake, wakes
 	}
 	if h.InFlight {
-		if free := l.Free; free < t || free == t && what != nothing && (what != begins || e.cfg.EventOrder && l.Start < free) {
+		if free := l.Free; free < t || free == t && what != nothing && (what != begins || e.cfg.EventOrder &&
+			l.Start < free) {
 			t, what = free, ends
 		}
 	}
-	if next := frames.First(come); next <= t && (what != wakes && what != ends || next < t || !e.ownFirst(w, h, l, &come[0], what == ends)) {
+	if next := frames.First(come); next <= t && (what != wakes && what != ends || next < t ||
+		!e.ownFirst(w, h, l, &come[0], what == ends)) {
 		return next, arrives
 	}
 	return t, what
@@ -334,7 +342,8 @@ func (e *engine) arrive(w *worker, h *host, f *frame) bool {
 		return e.answered(h, f)
 	}
 	return e.acknowledged(w, h, f) && !h.InFlight && // else pacing still holds up every queue pair
-		(h.Paced <= f.At || h.Over > 0 || e.plain || f.Flags&(flagNack|flagSack|flagTrim) != 0 || !h.acks.Empty())
+		(h.Paced <= f.At || h.Over > 0 || e.plain || f.Flags&(flagNack|flagSack|flagTrim) != 0 ||
+			!h.acks.Empty())
 }
 
 // answered puts the acknowledgement of a data frame to those that a host sends, if there is one.

@@ -26,7 +26,8 @@ type Live struct {
 	seen   *spec.Seen     // what was reported; nil without Watch
 }
 
-// Watch requests a call where a state has changed, at most every microsecond and where all comes to rest; nothing depends on it.
+// Watch requests a call where a state has changed, at most every microsecond and where all comes to rest;
+// nothing depends on it.
 func (l *Live) Watch(report func(State)) {
 	l.seen = spec.NewSeen(report, len(l.e.links), len(l.queues), func(q int) int64 { return l.e.snd[q].Line })
 }
@@ -54,7 +55,8 @@ func NewLive(n *Network, queues []Queue, cfg *Config) (*Live, error) {
 		return nil, err
 	}
 	l := &Live{start: never, queues: make([]message.List, len(queues))}
-	e := &engine{cfg: cfg, net: n, flows: flows, look: parted.Longest, crowd: crowd, paths: 1, given: l, most: int64(max(cfg.Frames.Most(), cfg.Frames.Ack))}
+	e := &engine{cfg: cfg, net: n, flows: flows, look: parted.Longest, crowd: crowd, paths: 1, given: l,
+		most: int64(max(cfg.Frames.Most(), cfg.Frames.Ack))}
 	e.lay()
 	e.divide(1)
 	if err := e.buildSwitches(); err != nil {
@@ -74,7 +76,8 @@ func NewLive(n *Network, queues []Queue, cfg *Config) (*Live, error) {
 		e.buildTables()
 	}
 	e.picky = e.tables != nil || cfg.Watchdog.After > 0
-	e.changes, e.stays, e.brisk = spec.Changes(e.cfg.Faults, n), spec.Steady(n, cfg), !e.plain && cfg.Repair.BackTo == 0
+	e.changes, e.stays, e.brisk = spec.Changes(e.cfg.Faults, n), spec.Steady(n, cfg), !e.plain &&
+		cfg.Repair.BackTo == 0
 	return l, e.broken
 }
 
@@ -106,7 +109,8 @@ func (l *Live) lay(id int32, q *Queue) error {
 	}
 	e.rcv[id].Back = uint32(back)
 	s := &e.snd[id]
-	*s = sender{Rate: cc.Rate{Rate: line, Line: line}, Window: e.cfg.CC.Window, Route: uint32(back + k), Class: e.classOf[q.Priority]}
+	*s = sender{Rate: cc.Rate{Rate: line, Line: line}, Window: e.cfg.CC.Window, Route: uint32(back + k),
+		Class: e.classOf[q.Priority]}
 	e.result[id].SrcPort = uint16(firstPort + id)
 	e.ccOpen(id, s, k)
 	return nil
@@ -255,7 +259,8 @@ func (l *Live) Why() *Stall {
 	if waits == 0 {
 		return nil
 	}
-	s := &Stall{Unfinished: waits, First: first, Paused: l.e.forgotten(), Deadlock: port.Cycle(l.e.links, l.e.net.Nodes)}
+	s := &Stall{Unfinished: waits, First: first, Paused: l.e.forgotten(), Deadlock: port.Cycle(l.e.links,
+		l.e.net.Nodes)}
 	for i := range l.e.result {
 		if l.e.result[i].Failed {
 			s.Failed++

@@ -38,7 +38,8 @@ func TestLiveAsRun(t *testing.T) {
 		var queues []Queue
 		for i := range senders {
 			flows = append(flows, Flow{Src: int32(i + 1), Dst: 0, Bytes: bytes, Priority: 3})
-			queues = append(queues, Queue{Src: int32(i + 1), Dst: 0, Priority: 3, Path: []int32{int32(i + 1), 0}})
+			queues = append(queues, Queue{Src: int32(i + 1), Dst: 0, Priority: 3,
+				Path: []int32{int32(i + 1), 0}})
 		}
 		want, err := Run(n, flows, cfg)
 		if err != nil {
@@ -54,11 +55,13 @@ func TestLiveAsRun(t *testing.T) {
 		back := 2*units.Microsecond + 2*4*units.Nanosecond // two cables, 60 bytes twice in whole nanoseconds
 		for i, at := range play(t, l, senders) {
 			if got := at + back; got != want.Flows[i].End {
-				t.Errorf("%d to 1: flow %d ends at %v, its message arrives at %v", senders, i, want.Flows[i].End, at)
+				t.Errorf("%d to 1: flow %d ends at %v, its message arrives at %v", senders, i,
+					want.Flows[i].End, at)
 			}
 		}
 		if r := l.Result(); r.PeakQueue != want.PeakQueue || r.DataPacketHops != want.DataPacketHops {
-			t.Errorf("%d to 1: deepest queue %d, %d hops; of flows %d, %d", senders, r.PeakQueue, r.DataPacketHops, want.PeakQueue, want.DataPacketHops)
+			t.Errorf("%d to 1: deepest queue %d, %d hops; of flows %d, %d", senders, r.PeakQueue,
+				r.DataPacketHops, want.PeakQueue, want.DataPacketHops)
 		}
 	}
 }
@@ -86,11 +89,13 @@ func TestLiveInOrder(t *testing.T) {
 		at := play(t, l, 20)
 		for i := 1; i < 20; i++ {
 			if at[i] <= 0 || at[i] < at[i-1] {
-				t.Fatalf("selective %v: message %d arrives at %v, the one before at %v", selective, i, at[i], at[i-1])
+				t.Fatalf("selective %v: message %d arrives at %v, the one before at %v", selective, i, at[i],
+					at[i-1])
 			}
 		}
 		if r := l.Result(); r.Lost == 0 || r.Retransmitted == 0 || l.Why() != nil {
-			t.Errorf("selective %v: %d frames lost, %d sent again, %v", selective, r.Lost, r.Retransmitted, l.Why())
+			t.Errorf("selective %v: %d frames lost, %d sent again, %v", selective, r.Lost, r.Retransmitted,
+				l.Why())
 		}
 	}
 }
@@ -136,7 +141,8 @@ func TestLiveReportsRest(t *testing.T) {
 // TestLiveRefuses: paths that lead elsewhere are errors of the input.
 func TestLiveRefuses(t *testing.T) {
 	n := oneSwitch(3)
-	for _, q := range []Queue{{Src: 0, Dst: 1, Priority: 3}, {Src: 0, Dst: 1, Priority: 3, Path: []int32{0, 2}}, {Src: 0, Dst: 1, Priority: 3, Path: []int32{1, 0}},
+	for _, q := range []Queue{{Src: 0, Dst: 1, Priority: 3}, {Src: 0, Dst: 1, Priority: 3,
+		Path: []int32{0, 2}}, {Src: 0, Dst: 1, Priority: 3, Path: []int32{1, 0}},
 		{Src: 0, Dst: 1, Priority: 3, Path: []int32{0, 9}}, {Src: 0, Dst: 1, Path: []int32{0, 1}}} {
 		var in *InputError
 		if _, err := NewLive(n, []Queue{q}, settings(NoCC)); !errors.As(err, &in) {
@@ -147,7 +153,8 @@ func TestLiveRefuses(t *testing.T) {
 
 // TestLiveAllocatesNothing: once its queues have grown, messages take no memory.
 func TestLiveAllocatesNothing(t *testing.T) {
-	l, err := NewLive(oneSwitch(3), []Queue{{Src: 0, Dst: 2, Priority: 3, Path: []int32{0, 2}}, {Src: 1, Dst: 2, Priority: 3, Path: []int32{1, 2}}}, settings(DCQCN))
+	l, err := NewLive(oneSwitch(3), []Queue{{Src: 0, Dst: 2, Priority: 3, Path: []int32{0, 2}},
+		{Src: 1, Dst: 2, Priority: 3, Path: []int32{1, 2}}}, settings(DCQCN))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,10 +26,12 @@ func TestMarkAtEnqueue(t *testing.T) {
 	}
 	out, in := run(NoCC, false), run(NoCC, true)
 	if d := in.Marks - out.Marks; out.Marks < 7000 || d > 2 || d < -2 || in.PeakQueue != out.PeakQueue {
-		t.Errorf("%d marks at enqueue, %d at dequeue; queues up to %d and %d", in.Marks, out.Marks, in.PeakQueue, out.PeakQueue)
+		t.Errorf("%d marks at enqueue, %d at dequeue; queues up to %d and %d", in.Marks, out.Marks,
+			in.PeakQueue, out.PeakQueue)
 	}
 	if out, in := run(DCQCN, false), run(DCQCN, true); in.PeakQueue <= out.PeakQueue {
-		t.Errorf("with DCQCN queues grow to %d with marks at enqueue, to %d at dequeue", in.PeakQueue, out.PeakQueue)
+		t.Errorf("with DCQCN queues grow to %d with marks at enqueue, to %d at dequeue", in.PeakQueue,
+			out.PeakQueue)
 	}
 }
 
@@ -37,7 +39,9 @@ func TestMarkAtEnqueue(t *testing.T) {
 func TestMessageRate(t *testing.T) {
 	c := settings(NoCC)
 	c.MessageGap = 3 * units.Microsecond
-	flows := []Flow{{Src: 0, Dst: 1, Bytes: 100, Priority: 3}, {Src: 0, Dst: 1, Bytes: 100, Priority: 3}, {Src: 2, Dst: 1, Bytes: 100, Priority: 3}, {Src: 0, Dst: 1, Bytes: 100, Priority: 3, Start: 20 * units.Microsecond}}
+	flows := []Flow{{Src: 0, Dst: 1, Bytes: 100, Priority: 3}, {Src: 0, Dst: 1, Bytes: 100, Priority: 3},
+		{Src: 2, Dst: 1, Bytes: 100, Priority: 3}, {Src: 0, Dst: 1, Bytes: 100, Priority: 3,
+			Start: 20 * units.Microsecond}}
 	r, err := Run(star(3, 100e9, 0), flows, c)
 	if err != nil {
 		t.Fatal(err)

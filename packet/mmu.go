@@ -35,7 +35,8 @@ func (e *engine) careful(w *worker, s *swtch, order []uint64, end int64) {
 		if l.Free == f.At && e.ordered {
 			e.end(w, s, l, f, n)
 		}
-		if l.Waiting == 0 && l.Free < f.At && l.Paused>>f.Class&1 == 0 && !l.Odd && (f.Class == 0 || s.Passes(f.Tag, f.Class, int64(f.Size))) {
+		if l.Waiting == 0 && l.Free < f.At && l.Paused>>f.Class&1 == 0 && !l.Odd &&
+			(f.Class == 0 || s.Passes(f.Tag, f.Class, int64(f.Size))) {
 			e.through(w, l, f)
 		} else if f.Class == 0 || e.cfg.Buffer.Credits > 0 || e.admit(w, s, f) {
 			e.enqueue(w, s, l, f)
@@ -101,5 +102,6 @@ func (e *engine) sendPFC(w *worker, s *swtch, to uint32, class, what uint8, at i
 	if l.Timer != nil {
 		l.Timer.Asks(class, what == flagPause, at)
 	}
-	e.enqueue(w, s, l, &frame{At: at, Flow: -1, Psn: uint32(class), Aux: why, Size: uint16(e.cfg.Frames.Pause), Flags: what})
+	e.enqueue(w, s, l, &frame{At: at, Flow: -1, Psn: uint32(class), Aux: why,
+		Size: uint16(e.cfg.Frames.Pause), Flags: what})
 }

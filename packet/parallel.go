@@ -56,8 +56,8 @@ func (e *engine) alone(end int64) int {
 	return busy
 }
 
-// pass simulates those of some switches that are of a side up to end one by one: what arrives at them lies at one
-// place, in the cache.
+// pass simulates those of some switches that are of a side up to end one by one: what arrives at them lies
+// at one place, in the cache.
 func (e *engine) pass(w *worker, some []swtch, late bool, end int64) (busy int) {
 	for i := range some {
 		s := &some[i]
@@ -108,7 +108,9 @@ func (e *engine) do(w *worker, o crew.Order) {
 // divide gives each worker hosts and switches with about equally many ports.
 func (e *engine) divide(workers int) {
 	e.workers = make([]worker, max(1, min(workers, len(e.hosts), max(1, len(e.switches)))))
-	hosts, switches := crew.Divide(len(e.workers), len(e.hosts), len(e.switches), func(i int) int { return len(e.switches[i].out) })
+	hosts, switches := crew.Divide(len(e.workers), len(e.hosts), len(e.switches), func(i int) int {
+		return len(e.switches[i].out)
+	})
 	for i := range e.workers {
 		e.workers[i].hosts, e.workers[i].switches = hosts[i], switches[i]
 	}

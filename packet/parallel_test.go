@@ -17,11 +17,13 @@ func leafSpine(leaves, per, spines int, rate int64, loss float64) *Network {
 		n.Switch[v] = true
 	}
 	for i := range h {
-		n.Cables = append(n.Cables, Cable{A: int32(i), B: int32(h + i/per), Rate: rate, Delay: units.Microsecond, Loss: loss})
+		n.Cables = append(n.Cables, Cable{A: int32(i), B: int32(h + i/per), Rate: rate,
+			Delay: units.Microsecond, Loss: loss})
 	}
 	for l := range leaves {
 		for s := range spines {
-			n.Cables = append(n.Cables, Cable{A: int32(h + l), B: int32(h + leaves + s), Rate: rate, Delay: units.Microsecond, Loss: loss})
+			n.Cables = append(n.Cables, Cable{A: int32(h + l), B: int32(h + leaves + s), Rate: rate,
+				Delay: units.Microsecond, Loss: loss})
 		}
 	}
 	return n
@@ -29,11 +31,14 @@ func leafSpine(leaves, per, spines int, rate int64, loss float64) *Network {
 
 // settings are those of the HPCC simulator's DCQCN at 100 Gb/s.
 func settings(kind CCKind) *Config {
-	c := &Config{Seed: 7, Frames: Frames{Payload: 1000, Header: 48, Ack: 60, Pause: 43}, WholeNanos: true, AckFrom: 1, NackGap: 500 * units.Microsecond,
+	c := &Config{Seed: 7, Frames: Frames{Payload: 1000, Header: 48, Ack: 60, Pause: 43}, WholeNanos: true,
+		AckFrom: 1, NackGap: 500 * units.Microsecond,
 		Buffer:  Buffer{Bytes: 4 << 20, Reserve: 4 << 10, ResumeOffset: 3 << 10, Shift: 3, HeadroomDelays: 3},
 		Marking: []Marking{{Rate: 100e9, KMin: 100e3, KMax: 400e3, PMax: 0.2}},
-		CC: CC{Kind: kind, MinRate: 100e6, AI: 20e6, HAI: 200e6, Gain: 1.0 / 256, AlphaPeriod: units.Microsecond, DecreasePeriod: 4 * units.Microsecond,
-			IncreasePeriod: 300 * units.Microsecond, FastRecovery: 1, Utilisation: 0.95, Multi: 4, BaseRTT: 8320 * units.Nanosecond, RateAI: 615e6}}
+		CC: CC{Kind: kind, MinRate: 100e6, AI: 20e6, HAI: 200e6, Gain: 1.0 / 256,
+			AlphaPeriod: units.Microsecond, DecreasePeriod: 4 * units.Microsecond,
+			IncreasePeriod: 300 * units.Microsecond, FastRecovery: 1, Utilisation: 0.95, Multi: 4,
+			BaseRTT: 8320 * units.Nanosecond, RateAI: 615e6}}
 	if kind == HPCC {
 		c.CC.Window = 104000
 	}
@@ -47,13 +52,16 @@ func settings(kind CCKind) *Config {
 func mesh(hosts int, bytes int64) []Flow {
 	var flows []Flow
 	for i := range hosts {
-		flows = append(flows, Flow{Src: int32(i), Dst: int32((i*7 + 11) % hosts), Bytes: bytes, Priority: 3, DstPort: 100})
+		flows = append(flows, Flow{Src: int32(i), Dst: int32((i*7 + 11) % hosts), Bytes: bytes, Priority: 3,
+			DstPort: 100})
 	}
 	for i := 1; i < 9; i++ {
-		flows = append(flows, Flow{Src: int32(i * 3 % hosts), Dst: 0, Bytes: bytes, Priority: 4, DstPort: 100, Start: units.Time(i) * units.Microsecond})
+		flows = append(flows, Flow{Src: int32(i * 3 % hosts), Dst: 0, Bytes: bytes, Priority: 4, DstPort: 100,
+			Start: units.Time(i) * units.Microsecond})
 	}
 	for i := range hosts {
-		flows = append(flows, Flow{Src: int32(i), Dst: int32((i + 1) % hosts), Bytes: bytes / 4, Priority: 3, DstPort: 100, Deps: []int32{int32(i), int32((i + hosts - 1) % hosts)}})
+		flows = append(flows, Flow{Src: int32(i), Dst: int32((i + 1) % hosts), Bytes: bytes / 4, Priority: 3,
+			DstPort: 100, Deps: []int32{int32(i), int32((i + hosts - 1) % hosts)}})
 	}
 	for i := range flows {
 		if flows[i].Src == flows[i].Dst {
@@ -81,7 +89,8 @@ func TestWorkersAgree(t *testing.T) {
 				c.Workers = workers
 				got := crowded(t, n, flows, c, false)
 				if got.Windows = want.Windows; !reflect.DeepEqual(got, want) {
-					t.Errorf("%v, loss %g: %d workers: %s\none: %s", kind, loss, workers, brief(got), brief(want))
+					t.Errorf("%v, loss %g: %d workers: %s\none: %s", kind, loss, workers, brief(got),
+						brief(want))
 				}
 			}
 			c.Workers = 1
@@ -90,7 +99,8 @@ func TestWorkersAgree(t *testing.T) {
 }
 
 func brief(r *Result) string {
-	return fmt.Sprintf("pauses %d, marks %d, lost %d, again %d, hops %d, peak %d, last %v", r.Pauses, r.Marks, r.Lost, r.Retransmitted, r.FrameHops, r.PeakQueue, r.Flows[len(r.Flows)-1])
+	return fmt.Sprintf("pauses %d, marks %d, lost %d, again %d, hops %d, peak %d, last %v", r.Pauses, r.Marks,
+		r.Lost, r.Retransmitted, r.FrameHops, r.PeakQueue, r.Flows[len(r.Flows)-1])
 }
 
 // TestPausesHappen: the mesh without congestion control pauses, with it marks.
@@ -115,7 +125,8 @@ func BenchmarkLarge(b *testing.B) {
 				c.Buffer.Bytes, c.Workers = 32<<20, workers
 				var flows []Flow
 				for i := range hosts {
-					flows = append(flows, Flow{Src: int32(i), Dst: int32((i + hosts/2 + 3) % hosts), Bytes: 1_000_000, Priority: 3, DstPort: 100})
+					flows = append(flows, Flow{Src: int32(i), Dst: int32((i + hosts/2 + 3) % hosts),
+						Bytes: 1_000_000, Priority: 3, DstPort: 100})
 				}
 				var hops int64
 				before := cpu(b)

@@ -23,7 +23,8 @@ func incast(t *testing.T, n int, bytes, rate int64, c *Config) (float64, *Result
 		end = max(end, f.End.Micros())
 	}
 	f := &c.Frames
-	return float64(int64(n)*bytes) * float64(f.Payload+f.Header) / float64(f.Payload) * 8 / float64(rate) * 1e6 / end, r
+	return float64(int64(n)*bytes) * float64(f.Payload+f.Header) / float64(f.Payload) * 8 / float64(rate) *
+		1e6 / end, r
 }
 
 // TestPresets: an incast of 8 times 10 MB at 100 Gb/s. PFC alone keeps the link
@@ -46,7 +47,8 @@ func TestPresets(t *testing.T) {
 			t.Fatal(err)
 		}
 		if name == "tuned" {
-			cc.IncreasePeriod, cc.AI, cc.CNPGap, cc.MostCut = 60*units.Microsecond, 20e6, 2*units.Microsecond, 0.1
+			cc.IncreasePeriod, cc.AI, cc.CNPGap, cc.MostCut = 60*units.Microsecond, 20e6, 2*units.Microsecond,
+				0.1
 		}
 		c.CC = cc
 		share, r := incast(t, 8, 10_000_000, 100e9, c)
@@ -79,7 +81,8 @@ func TestPresetsByRoute(t *testing.T) {
 				c.Marking = []Marking{{Rate: 100e9, KMin: low, KMax: high, PMax: share}}
 			}
 			used, r := incast(t, flows, 4_000_000, 100e9, c)
-			if least := map[int]float64{1: 0.94, 8: 0.85}[flows]; name != "timely" && used < least || used > 1 || r.Retransmitted > 0 || r.Drops > 0 {
+			if least := map[int]float64{1: 0.94, 8: 0.85}[flows]; name != "timely" && used < least ||
+				used > 1 || r.Retransmitted > 0 || r.Drops > 0 {
 				t.Errorf("%s, %d flows: %.3f of the line; %s", name, flows, used, brief(r))
 			}
 			peak[name] = r.PeakQueue

@@ -28,7 +28,8 @@ func TestProperties(t *testing.T) {
 		var frames int64
 		for range 1 + r.IntN(20) {
 			src := r.IntN(hosts)
-			f := Flow{Src: int32(src), Dst: int32((src + 1 + r.IntN(hosts-1)) % hosts), Bytes: 1 + r.Int64N(300_000), Priority: uint8(1 + r.IntN(7)), DstPort: 100,
+			f := Flow{Src: int32(src), Dst: int32((src + 1 + r.IntN(hosts-1)) % hosts), Bytes: 1 +
+				r.Int64N(300_000), Priority: uint8(1 + r.IntN(7)), DstPort: 100,
 				Start: units.Time(r.IntN(100)) * units.Microsecond}
 			if k := len(flows); k > 0 && r.IntN(3) == 0 {
 				f.Deps = []int32{int32(r.IntN(k))}
@@ -41,7 +42,8 @@ func TestProperties(t *testing.T) {
 			flows = append(flows, f)
 		}
 		x, err := Run(n, flows, c)
-		name := fmt.Sprintf("seed %d, %v, %d hosts, %d flows, credits %d", seed, kind, hosts, len(flows), c.Buffer.Credits)
+		name := fmt.Sprintf("seed %d, %v, %d hosts, %d flows, credits %d", seed, kind, hosts, len(flows),
+			c.Buffer.Credits)
 		if err != nil || x.Stall != nil {
 			t.Errorf("%s: %v, %v", name, err, x.Stall)
 			continue
@@ -56,11 +58,13 @@ func TestProperties(t *testing.T) {
 				least -= units.Time((f.Bytes+999)/1000) * units.Nanosecond
 			}
 			if got.Start < f.Start || got.End-got.Start < least {
-				t.Errorf("%s: flow %d of %d bytes took %v, at least %v", name, i, f.Bytes, got.End-got.Start, least)
+				t.Errorf("%s: flow %d of %d bytes took %v, at least %v", name, i, f.Bytes, got.End-got.Start,
+					least)
 			}
 			for _, d := range f.Deps {
 				if got.Start < x.Flows[d].End+units.Nanosecond {
-					t.Errorf("%s: flow %d starts at %v, before flow %d ended at %v", name, i, got.Start, d, x.Flows[d].End)
+					t.Errorf("%s: flow %d starts at %v, before flow %d ended at %v", name, i, got.Start, d,
+						x.Flows[d].End)
 				}
 			}
 		}

@@ -29,13 +29,15 @@ func (e *engine) open(h *host, id int32, now int64) {
 	h.sports[f.Dst] = port + uint16(e.paths)
 	base, links := e.base+(1+e.paths)*e.slot*int(id), 0
 	for k := range e.paths {
-		links = e.fill(base+(1+k)*e.slot, route.Key{Src: f.Src, Dst: f.Dst, SPort: port + uint16(k), DPort: f.DstPort}, f.Path)
+		links = e.fill(base+(1+k)*e.slot, route.Key{Src: f.Src, Dst: f.Dst, SPort: port + uint16(k),
+			DPort: f.DstPort}, f.Path)
 	}
 	e.fill(base, route.Key{Src: f.Dst, Dst: f.Src, SPort: f.DstPort, DPort: port}, f.Back)
 	e.rcv[id].Back = uint32(base)
 	line := e.links[h.out].Nominal
 	payload := int64(e.cfg.Frames.Payload)
-	*s = sender{Bytes: f.Bytes, Frames: uint32((f.Bytes + payload - 1) / payload), NextAvail: now, Rate: cc.Rate{Rate: line, Line: line},
+	*s = sender{Bytes: f.Bytes, Frames: uint32((f.Bytes + payload - 1) / payload), NextAvail: now,
+		Rate:   cc.Rate{Rate: line, Line: line},
 		Window: e.cfg.CC.Window, Route: uint32(base + e.slot), Class: e.classOf[f.Priority]}
 	if f.Window > 0 {
 		s.Window = f.Window
@@ -45,7 +47,8 @@ func (e *engine) open(h *host, id int32, now int64) {
 	h.Add(id, e.snd)
 }
 
-// fill writes a route, along cables if there are any, and by which ports it leads on, and returns how many links it has.
+// fill writes a route, along cables if there are any, and by which ports it leads on, and returns how many
+// links it has.
 func (e *engine) fill(at int, k route.Key, along []int32) int {
 	n := e.routes.Fill(e.hops[at:], k, along)
 	for i := at; i < at+n; i++ {
@@ -189,7 +192,8 @@ func (e *engine) receive(f, ack *frame) bool {
 	if e.cfg.AckHigh {
 		class = 0
 	}
-	ack.Flow, ack.Psn, ack.Route, ack.Aux, ack.Size, ack.Flags, ack.Class = f.Flow, r.Expected, r.Back, report, uint16(e.cfg.Frames.Ack), flags, class
+	ack.Flow, ack.Psn, ack.Route, ack.Aux, ack.Size, ack.Flags, ack.Class = f.Flow, r.Expected, r.Back,
+		report, uint16(e.cfg.Frames.Ack), flags, class
 	return true
 }
 

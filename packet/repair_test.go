@@ -11,7 +11,8 @@ func star(n int, rate int64, loss float64) *Network {
 	w := &Network{Nodes: n + 1, Switch: make([]bool, n+1)}
 	w.Switch[n] = true
 	for i := range n {
-		w.Cables = append(w.Cables, Cable{A: int32(i), B: int32(n), Rate: rate, Delay: units.Microsecond, Loss: loss})
+		w.Cables = append(w.Cables, Cable{A: int32(i), B: int32(n), Rate: rate, Delay: units.Microsecond,
+			Loss: loss})
 	}
 	return w
 }
@@ -23,7 +24,8 @@ func alone(t *testing.T, loss float64, r Repair) float64 {
 	run := func(loss float64, seed uint64) units.Time {
 		c := settings(NoCC)
 		c.Repair, c.Seed = r, seed
-		x, err := Run(star(2, 100e9, loss), []Flow{{Src: 0, Dst: 1, Bytes: 16_000_000, Priority: 3, DstPort: 100}}, c)
+		x, err := Run(star(2, 100e9, loss),
+			[]Flow{{Src: 0, Dst: 1, Bytes: 16_000_000, Priority: 3, DstPort: 100}}, c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +83,8 @@ func TestFlowFails(t *testing.T) {
 	c := settings(NoCC)
 	c.Repair = Repair{Timeout: 50 * units.Microsecond, Retries: 7}
 	r, err := Run(star(2, 100e9, 1), []Flow{{Src: 0, Dst: 1, Bytes: 5000, Priority: 3}}, c)
-	if err != nil || r.Flows[0].Done || !r.Flows[0].Failed || r.Timeouts != 8 || r.Stall == nil || r.Stall.Failed != 1 {
+	if err != nil || r.Flows[0].Done || !r.Flows[0].Failed || r.Timeouts != 8 || r.Stall == nil ||
+		r.Stall.Failed != 1 {
 		t.Errorf("%v: %+v, %d timeouts, stall %v", err, r.Flows, r.Timeouts, r.Stall)
 	}
 }
@@ -129,7 +132,8 @@ func TestSpray(t *testing.T) {
 	n := leafSpine(4, 8, 8, 100e9, 0)
 	var flows []Flow
 	for i := range 32 {
-		flows = append(flows, Flow{Src: int32(i), Dst: int32((i + 11) % 32), Bytes: 4_000_000, Priority: 3, DstPort: 100})
+		flows = append(flows, Flow{Src: int32(i), Dst: int32((i + 11) % 32), Bytes: 4_000_000, Priority: 3,
+			DstPort: 100})
 	}
 	end := func(paths int) (units.Time, *Result) {
 		c := settings(NoCC)

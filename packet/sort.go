@@ -2,7 +2,8 @@ package packet
 
 import "github.com/simccl/simccl/packet/internal/parted"
 
-// part finds the ports of all frames that arrived at a switch in a window from a time on, if that was not done.
+// part finds the ports of all frames that arrived at a switch in a window from a time on, if that was not
+// done.
 func (e *engine) part(w *worker, s *swtch, from int64) {
 	if s.apart {
 		return

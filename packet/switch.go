@@ -42,14 +42,16 @@ type swtch struct {
 // many frames that are. If it may it puts them apart at once by the ports by which they leave.
 func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
 	s.arrived = s.arrived[:0]
-	s.from, s.Total, s.apart = s.from[:0], 0, apart && !e.picky && !e.cfg.Buffer.Timed() && !e.plain && s.Quiet()
+	s.from, s.Total, s.apart = s.from[:0], 0, apart && !e.picky && !e.cfg.Buffer.Timed() && !e.plain &&
+		s.Quiet()
 	// By link, as they arrive.
 	if clear(s.Arriving); s.apart {
 		w.Begin(len(s.out))
 		clear(s.control)
 	}
 	for from := 0; from < len(s.in) && e.cfg.CutThrough == 0; from += 64 {
-		for some := parted.BeforeOf(e.due, s.in[from:min(from+64, len(s.in))], end); some != 0; some &= some - 1 {
+		for some := parted.BeforeOf(e.due, s.in[from:min(from+64, len(s.in))], end); some != 0; some &= some -
+			1 {
 			p := from + bits.TrailingZeros64(some)
 			l := &e.links[s.in[p]]
 			switch second := l.Wire.Head + 1; {
@@ -69,7 +71,9 @@ func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
 		w.End()
 	}
 	if e.cfg.CutThrough > 0 {
-		x := port.Heads{Config: e.cfg, Links: e.links, Due: e.due, Lose: func(l *link, f *frame) bool { return e.lose(w, l, f) }}
+		x := port.Heads{Config: e.cfg, Links: e.links, Due: e.due, Lose: func(l *link, f *frame) bool {
+			return e.lose(w, l, f)
+		}}
 		if e.tables == nil {
 			x.Hops = e.hops
 		}
@@ -95,7 +99,8 @@ func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
 
 // take appends what arrives over a link before end, and returns how many bytes that are. It goes over
 // the frames once for each thing that is to be done: so little of it stays in registers.
-func (e *engine) take(w *worker, s *swtch, l *link, port uint16, end int64, arrived []frame) (all []frame, bytes int64) {
+func (e *engine) take(w *worker, s *swtch, l *link, port uint16, end int64, arrived []frame) (all []frame,
+	bytes int64) {
 	n := len(arrived)
 	arrived, bytes = l.Wire.Move(end, arrived)
 	for i := n; l.Lossy && i < len(arrived); i++ {

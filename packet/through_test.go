@@ -14,8 +14,8 @@ func pairOf(a, b int64) *Network {
 }
 
 // TestCutThrough: a switch begins to send a frame 1 us of cable after its first 128 bytes, 10 ns at 100 Gb/s
-// and 2 at 400, if the link that it takes is no faster than the one by which it came. 1048 bytes last 83 and 20 ns, an
-// acknowledgement, which is shorter than 128 bytes, 4 and 1.
+// and 2 at 400, if the link that it takes is no faster than the one by which it came. 1048 bytes last 83 and
+// 20 ns, an acknowledgement, which is shorter than 128 bytes, 4 and 1.
 func TestCutThrough(t *testing.T) {
 	const g100, g400 = 100e9, 400e9
 	for _, x := range []struct {
@@ -27,8 +27,10 @@ func TestCutThrough(t *testing.T) {
 		{g100, g100, 1000, 0, 83 + 1000 + 83 + 1000 + 2008},
 		{g100, g100, 1000, 128, 10 + 1000 + 83 + 1000 + 2008},
 		{g100, g100, 1000, 1048, 83 + 1000 + 83 + 1000 + 2008},
-		{g100, g100, 10_000, 128, 10 + 1000 + 10*83 + 1000 + 2008},            // the others wait for the port, which is free as soon as they are there
-		{g100, g400, 1000, 128, 83 + 1000 + 20 + 1000 + 1 + 1000 + 4 + 1000},  // to a faster port: all of it first
+		// the others wait for the port, which is free as soon as they are there
+		{g100, g100, 10_000, 128, 10 + 1000 + 10*83 + 1000 + 2008},
+		// to a faster port: all of it first
+		{g100, g400, 1000, 128, 83 + 1000 + 20 + 1000 + 1 + 1000 + 4 + 1000},
 		{g400, g100, 1000, 128, 2 + 1000 + 83 + 1000 + 4 + 1000 + 1 + 1000},   // to a slower one
 		{g400, g100, 2000, 128, 2 + 1000 + 2*83 + 1000 + 4 + 1000 + 1 + 1000}, // the second waits
 	} {
@@ -41,8 +43,8 @@ func TestCutThrough(t *testing.T) {
 	}
 }
 
-// TestCutThroughWaits: what finds the port busy waits from when its first bytes are there, and two hosts that begin
-// together share it: the first frame leaves at 1010, then one each 83 ns.
+// TestCutThroughWaits: what finds the port busy waits from when its first bytes are there, and two hosts
+// that begin together share it: the first frame leaves at 1010, then one each 83 ns.
 func TestCutThroughWaits(t *testing.T) {
 	c := settings(NoCC)
 	c.CutThrough = 128
@@ -59,8 +61,8 @@ func TestCutThroughWaits(t *testing.T) {
 	}
 }
 
-// TestCutThroughPaths: over a leaf and a spine each switch takes the first bytes alone; where frames choose their ports, a
-// leaf with faster ports stores what its hosts send.
+// TestCutThroughPaths: over a leaf and a spine each switch takes the first bytes alone; where frames choose
+// their ports, a leaf with faster ports stores what its hosts send.
 func TestCutThroughPaths(t *testing.T) {
 	for _, x := range []struct {
 		up      int64
@@ -91,19 +93,22 @@ func TestCutThroughPaths(t *testing.T) {
 		if x.balance == PerPacket && x.up == 400e9 {
 			local = 83 + 1000 + 83 + 1000 + 2008
 		}
-		if r, err = Run(n, []Flow{{Src: 0, Dst: 1, Bytes: 1000, Priority: 3}}, c); err != nil || r.Flows[0].End != local*units.Nanosecond {
+		if r, err = Run(n, []Flow{{Src: 0, Dst: 1, Bytes: 1000, Priority: 3}}, c); err != nil ||
+			r.Flows[0].End != local*units.Nanosecond {
 			t.Errorf("%+v: %v, within the leaf it ends at %v, want %d ns", x, err, r.Flows[0].End, local)
 		}
 	}
 }
 
-// TestCutThroughWorkers: the same for any number of workers, with pauses, marks, losses and slow cables; nothing is lost
-// that the others do not lose, and an incast is as long as with switches that store frames, but for the first ones.
+// TestCutThroughWorkers: the same for any number of workers, with pauses, marks, losses and slow cables;
+// nothing is lost that the others do not lose, and an incast is as long as with switches that store frames,
+// but for the first ones.
 func TestCutThroughWorkers(t *testing.T) {
 	for _, kind := range []CCKind{NoCC, DCQCN, DCTCP} {
 		n, flows, c := leafSpine(4, 4, 3, 100e9, 1e-4), mesh(16, 200_000), settings(kind)
 		c.CutThrough, c.Stop = 128, 20*units.Millisecond
-		c.Faults = []Fault{{Cable: 20, From: 10 * units.Microsecond, To: 50 * units.Microsecond, Slow: 0.3}, {Cable: 3, From: 20 * units.Microsecond, To: 30 * units.Microsecond, Down: true}}
+		c.Faults = []Fault{{Cable: 20, From: 10 * units.Microsecond, To: 50 * units.Microsecond, Slow: 0.3},
+			{Cable: 3, From: 20 * units.Microsecond, To: 30 * units.Microsecond, Down: true}}
 		want := crowded(t, n, flows, c, false)
 		for _, workers := range []int{2, 5} {
 			c.Workers = workers
@@ -127,10 +132,13 @@ func TestCutThroughWorkers(t *testing.T) {
 	}
 }
 
-// TestCutThroughIsChecked refuses what is no frame's begin, and the order of events of a simulator that stores frames.
+// TestCutThroughIsChecked refuses what is no frame's begin, and the order of events of a simulator that
+// stores frames.
 func TestCutThroughIsChecked(t *testing.T) {
 	for _, change := range []func(c *Config){
-		func(c *Config) { c.CutThrough = 63 }, func(c *Config) { c.CutThrough = -1 }, func(c *Config) { c.CutThrough = 1 << 16 },
+		func(c *Config) { c.CutThrough = 63 }, func(c *Config) { c.CutThrough = -1 }, func(c *Config) {
+			c.CutThrough = 1 << 16
+		},
 		func(c *Config) { c.CutThrough, c.EventOrder = 128, true },
 	} {
 		c := settings(NoCC)

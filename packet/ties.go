@@ -57,7 +57,8 @@ func (e *engine) begins(w *worker, flow int32, now int64) {
 // ends says that a flow ends with an acknowledgement.
 func (e *engine) ends(w *worker, s *sender, f *frame) {
 	in := e.hosts[e.hostOf[e.flows[f.Flow].Src]].in
-	w.ended = append(w.ended, ending{Flow: f.Flow, At: f.At, Travels: e.travel(in, f.Size), Began: instant.Number(f.Tag)})
+	w.ended = append(w.ended, ending{Flow: f.Flow, At: f.At, Travels: e.travel(in, f.Size),
+		Began: instant.Number(f.Tag)})
 	if s.Ending = true; e.cfg.Repair.Stubborn() {
 		s.Moved = f.At
 	}
@@ -155,7 +156,8 @@ func (e *engine) openCalendars() {
 		e.switches[i].uniform = len(e.cfg.Faults) == 0 && port.Uniform(e.links, e.switches[i].in)
 	}
 	e.ranker.Open(all, e.look, port.Horizon(e.links, e.cfg, e.look-e.lag), len(e.flows)+e.net.Nodes)
-	e.ranker.Marked, e.ranker.Skipped, e.ranker.Pauses = e.codes.Drawn(e.links, e.drawMark), e.streams.Skip, e.pauses
+	e.ranker.Marked, e.ranker.Skipped, e.ranker.Pauses = e.codes.Drawn(e.links, e.drawMark), e.streams.Skip,
+		e.pauses
 }
 
 // pauses goes through the pauses of pacing that last.

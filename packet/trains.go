@@ -8,16 +8,18 @@ import (
 	"github.com/simccl/simccl/packet/internal/train"
 )
 
-// Frames of one flow that follow each other by equal gaps travel as one record, a train, as long as nothing comes
-// between them and no port makes one of them wait. Where something does, the frames are taken apart, and go on
-// one by one.
+// Frames of one flow that follow each other by equal gaps travel as one record, a train, as long as nothing
+// comes between them and no port makes one of them wait. Where something does, the frames are taken apart,
+// and go on one by one.
 
-// mayTrain says that frames may go in trains: nothing looks at each of them where it begins or arrives, and no cable
-// is so long that its trains could not be counted.
+// mayTrain says that frames may go in trains: nothing looks at each of them where it begins or arrives, and
+// no cable is so long that its trains could not be counted.
 func (e *engine) mayTrain() bool {
 	c, r := &e.cfg.CC, &e.cfg.Repair
-	return e.stays && port.Countable(e.links) && !e.plain && !e.single && !e.ordered && !e.picky && e.given == nil && e.paths == 1 && e.classes == 2 && e.cfg.AckFrom <= 1 &&
-		(c.Kind == NoCC || c.Kind == DCQCN) && c.ByteReset == 0 && !c.VarWindow && r.Timeout == 0 && !r.Selective && r.BackTo == 0 && e.cfg.Buffer.Trim == 0
+	return e.stays && port.Countable(e.links) && !e.plain && !e.single && !e.ordered && !e.picky &&
+		e.given == nil && e.paths == 1 && e.classes == 2 && e.cfg.AckFrom <= 1 &&
+		(c.Kind == NoCC || c.Kind == DCQCN) && c.ByteReset == 0 && !c.VarWindow && r.Timeout == 0 &&
+		!r.Selective && r.BackTo == 0 && e.cfg.Buffer.Trim == 0
 }
 
 // depart puts a train on the cable, as Link.Depart does.
@@ -30,8 +32,9 @@ func (e *engine) depart(w *worker, l *link, f *frame, at, from int64) {
 	e.due[l.ID] = l.Wire.Front().At
 }
 
-// byTrains simulates a host up to end if trains come to it, or all it does is to send one, and returns how many
-// records came; else it is not done. The frames of trains that are not answered as such go on one by one.
+// byTrains simulates a host up to end if trains come to it, or all it does is to send one, and returns how
+// many records came; else it is not done. The frames of trains that are not answered as such go on one by
+// one.
 func (e *engine) byTrains(w *worker, h *host, in *link, end int64) (n int, done bool) {
 	q, rides := &in.Wire, in.Trains > 0
 	if !rides && (e.search.Rests() || len(h.Pairs) != 1) {
@@ -66,8 +69,8 @@ func (e *engine) byTrains(w *worker, h *host, in *link, end int64) (n int, done 
 	return n, true
 }
 
-// byTrain simulates a host up to end if all it does is to send one train or to acknowledge some. If it acknowledges
-// only the first of what has come, it returns the others.
+// byTrain simulates a host up to end if all it does is to send one train or to acknowledge some. If it
+// acknowledges only the first of what has come, it returns the others.
 func (e *engine) byTrain(w *worker, h *host, come []frame, end int64) (left []frame, done bool) {
 	if h.out < 0 || h.Wake != 0 || h.Timer < end || h.First < end || e.links[h.out].Paused != 0 {
 		return come, false
@@ -84,8 +87,8 @@ func (e *engine) byTrain(w *worker, h *host, come []frame, end int64) (left []fr
 // singles is for how many windows a host sends no trains after one was taken apart.
 const singles = 32
 
-// sendTrain sends the frames that start before end of the only queue pair of a host as a train, if nothing but
-// acknowledgements comes and its window would not hold it.
+// sendTrain sends the frames that start before end of the only queue pair of a host as a train, if nothing
+// but acknowledgements comes and its window would not hold it.
 func (e *engine) sendTrain(w *worker, h *host, l *link, come []frame, end int64) bool {
 	if h.single > 0 {
 		h.single--
@@ -93,14 +96,17 @@ func (e *engine) sendTrain(w *worker, h *host, l *link, come []frame, end int64)
 	}
 	id := h.Pairs[0]
 	s, free, lasts := &e.snd[id], l.Free, l.Lasts[0]
-	if s.Gap == 0 || s.Gap > lasts || s.NextAvail > free || free >= end || s.Gapped || s.Ended || l.Sizes[0] != e.full || !h.acks.Empty() || lasts > train.MostGap {
+	if s.Gap == 0 || s.Gap > lasts || s.NextAvail > free || free >= end || s.Gapped || s.Ended ||
+		l.Sizes[0] != e.full || !h.acks.Empty() || lasts > train.MostGap {
 		return false
 	}
 	n := (end-1-free)/lasts + 1
-	if n < 2 || n > train.Most || int64(s.Nxt)+n >= int64(s.Frames) || e.cfg.CC.Kind == DCQCN && s.Dcqcn.Due(end) {
+	if n < 2 || n > train.Most || int64(s.Nxt)+n >= int64(s.Frames) || e.cfg.CC.Kind == DCQCN &&
+		s.Dcqcn.Due(end) {
 		return false
 	}
-	una, ok := train.Una(come, train.Sending{Flow: id, Una: s.Una, Nxt: s.Nxt, Most: train.Within(s.Window, int64(e.cfg.Frames.Payload)), Free: free, Lasts: lasts, Frames: n}, flagAck)
+	una, ok := train.Una(come, train.Sending{Flow: id, Una: s.Una, Nxt: s.Nxt, Most: train.Within(s.Window,
+		int64(e.cfg.Frames.Payload)), Free: free, Lasts: lasts, Frames: n}, flagAck)
 	if !ok {
 		return false
 	}
@@ -117,7 +123,8 @@ func (e *engine) sendTrain(w *worker, h *host, l *link, come []frame, end int64)
 }
 
 // answerTrains is answer where trains have come; it returns those that it has not answered.
-func (e *engine) answerTrains(w *worker, h *host, l *link, come []frame, end int64) (left []frame, done bool) {
+func (e *engine) answerTrains(w *worker, h *host, l *link, come []frame, end int64) (left []frame,
+	done bool) {
 	for i := range come {
 		f := &come[i]
 		if !train.Is(f) || f.Flags != 0 || e.rcv[f.Flow].Expected != f.Psn {
@@ -140,7 +147,8 @@ func (e *engine) answerTrain(w *worker, a *link, f *frame, end int64) bool {
 	if e.cfg.AckHigh {
 		class = train.Many
 	}
-	ack := frame{At: f.At, Flow: f.Flow, Psn: r.Expected + 1, Route: r.Back, Aux: f.Aux, Size: e.ack, Flags: flagAck, Class: class}
+	ack := frame{At: f.At, Flow: f.Flow, Psn: r.Expected + 1, Route: r.Back, Aux: f.Aux, Size: e.ack,
+		Flags: flagAck, Class: class}
 	first := a.Line(e.cfg, &ack)
 	if !first.Takes(&ack) || a.Odd {
 		return false
@@ -163,7 +171,8 @@ func (e *engine) answerTrain(w *worker, a *link, f *frame, end int64) bool {
 }
 
 // takeTrains is take where trains are on the link.
-func (e *engine) takeTrains(w *worker, s *swtch, l *link, port uint16, end int64, arrived []frame) ([]frame, int64) {
+func (e *engine) takeTrains(w *worker, s *swtch, l *link, port uint16, end int64, arrived []frame) ([]frame,
+	int64) {
 	n, first, from, bytes := len(arrived), len(arrived), end-e.look, int64(0)
 	for arrived = l.Unload(end, arrived); n < len(arrived); n++ {
 		g := &arrived[n]
@@ -194,8 +203,8 @@ func (e *engine) carryTrains(w *worker, s *swtch, end int64) {
 	s.riding = false
 }
 
-// carry lets what leaves by a port pass, trains among it, if nothing has to wait. If something has, trains are
-// taken apart, and it returns false.
+// carry lets what leaves by a port pass, trains among it, if nothing has to wait. If something has, trains
+// are taken apart, and it returns false.
 func (e *engine) carry(w *worker, s *swtch, l *link, port int, end int64) bool {
 	keys := w.Added(port)
 	if !l.Passes(e.cfg, s.arrived, keys) {
@@ -217,8 +226,8 @@ func (e *engine) carry(w *worker, s *swtch, l *link, port int, end int64) bool {
 	return true
 }
 
-// spread takes the trains apart among the frames that leave by a port. Their hosts send none for some windows:
-// what one port takes apart another will.
+// spread takes the trains apart among the frames that leave by a port. Their hosts send none for some
+// windows: what one port takes apart another will.
 func (e *engine) spread(w *worker, s *swtch, port int, keys []uint64, end int64) {
 	from, first := len(s.arrived), end-e.look
 	for _, key := range keys {

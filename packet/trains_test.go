@@ -11,8 +11,8 @@ import (
 )
 
 // TestTurnsChangeNothing: random flows over a star or leaves and spines have the same bits whether windows
-// take turns, two delays each, or are those of all nodes: with pauses, marks of one stream drawn on both sides, idle times,
-// flows that wait for others, and drops, after which windows are those of all nodes.
+// take turns, two delays each, or are those of all nodes: with pauses, marks of one stream drawn on both
+// sides, idle times, flows that wait for others, and drops, after which windows are those of all nodes.
 func TestTurnsChangeNothing(t *testing.T) {
 	turns, again, both, pauses, marks := 0, 0, 0, int64(0), int64(0)
 	for seed := range uint64(80) {
@@ -31,7 +31,8 @@ func TestTurnsChangeNothing(t *testing.T) {
 		}
 		c := settings([]CCKind{NoCC, DCQCN, HPCC, Timely, DCTCP, Pint}[r.IntN(6)])
 		c.Seed, c.WholeNanos, c.EventOrder = seed, true, r.IntN(2) == 0
-		c.Buffer.Bytes, c.Buffer.Shift = []int64{2 << 20, 32 << 20}[r.IntN(2)]+int64(hosts)*120<<10, []int{3, 5, 8}[r.IntN(3)]
+		c.Buffer.Bytes, c.Buffer.Shift = []int64{2 << 20, 32 << 20}[r.IntN(2)]+int64(hosts)*120<<10,
+			[]int{3, 5, 8}[r.IntN(3)]
 		if r.IntN(6) == 0 {
 			c.Buffer.HeadroomDelays = 0 // drops
 		}
@@ -45,7 +46,8 @@ func TestTurnsChangeNothing(t *testing.T) {
 		}
 		var flows []Flow
 		for i := range 4 + r.IntN(20) {
-			f := Flow{Src: int32(r.IntN(hosts)), Dst: int32(r.IntN(hosts)), Bytes: 1 + r.Int64N(300_000), Priority: uint8(3 + r.IntN(2)), DstPort: 100,
+			f := Flow{Src: int32(r.IntN(hosts)), Dst: int32(r.IntN(hosts)), Bytes: 1 + r.Int64N(300_000),
+				Priority: uint8(3 + r.IntN(2)), DstPort: 100,
 				Start: units.Time(r.IntN(3)) * units.Time(r.IntN(40)) * units.Microsecond}
 			if f.Src == f.Dst {
 				f.Dst = (f.Dst + 1) % int32(hosts)
@@ -57,7 +59,8 @@ func TestTurnsChangeNothing(t *testing.T) {
 		}
 		got, want := either(t, n, flows, c, false), either(t, n, flows, c, true)
 		if !reflect.DeepEqual(got.result, want.result) || !reflect.DeepEqual(got.links, want.links) {
-			t.Errorf("seed %d, %v, %d leaves of %d hosts: %s\nplain: %s", seed, c.CC.Kind, leaves, per, brief(got.result), brief(want.result))
+			t.Errorf("seed %d, %v, %d leaves of %d hosts: %s\nplain: %s", seed, c.CC.Kind, leaves, per,
+				brief(got.result), brief(want.result))
 		}
 		if got.turns {
 			if turns++; leaves > 1 && c.EventOrder && got.result.Marks > 0 {
@@ -69,7 +72,8 @@ func TestTurnsChangeNothing(t *testing.T) {
 		pauses, marks = pauses+got.result.Pauses, marks+got.result.Marks
 	}
 	if turns == 0 || again == 0 || both == 0 || pauses == 0 || marks == 0 {
-		t.Errorf("%d runs in turns, %d begun anew, %d whose two sides draw marks, %d pauses, %d marks: each should occur", turns, again, both, pauses, marks)
+		t.Errorf("%d runs in turns, %d begun anew, %d whose two sides draw marks, %d pauses, %d marks: "+
+			"each should occur", turns, again, both, pauses, marks)
 	}
 }
 
@@ -86,10 +90,12 @@ func TestMarksOfBothSides(t *testing.T) {
 		c := settings([]CCKind{NoCC, HPCC, Timely, DCQCN}[r.IntN(4)])
 		c.Seed, c.WholeNanos, c.EventOrder, c.Stream = seed, true, true, 8
 		c.Buffer.Bytes = []int64{4 << 20, 64 << 20}[r.IntN(2)]
-		c.Marking = []Marking{{Rate: 40e9, KMin: 3e3, KMax: 2e6, PMax: 0.9}, {Rate: 100e9, KMin: 3e3, KMax: 2e6, PMax: 0.9}}
+		c.Marking = []Marking{{Rate: 40e9, KMin: 3e3, KMax: 2e6, PMax: 0.9},
+			{Rate: 100e9, KMin: 3e3, KMax: 2e6, PMax: 0.9}}
 		var flows []Flow
 		for i := range 40 {
-			flows = append(flows, Flow{Src: int32(4 + i%8), Dst: int32(r.IntN(4)), Bytes: 1 + r.Int64N(100_000), Priority: 3, DstPort: 100,
+			flows = append(flows, Flow{Src: int32(4 + i%8), Dst: int32(r.IntN(4)), Bytes: 1 +
+				r.Int64N(100_000), Priority: 3, DstPort: 100,
 				Start: units.Time(r.IntN(60)) * units.Microsecond})
 		}
 		got, want := either(t, n, flows, c, false), either(t, n, flows, c, true)
@@ -108,9 +114,9 @@ func TestMarksOfBothSides(t *testing.T) {
 	}
 }
 
-// TestTrainsChangeNothing: random flows, most of them alone on their way, over stars, chains of switches, leaves and spines have
-// the same bits whether their frames go in trains or one by one: with windows that hold them, rates that change,
-// pauses, marks, flows that wait for others, and runs that stop.
+// TestTrainsChangeNothing: random flows, most of them alone on their way, over stars, chains of switches,
+// leaves and spines have the same bits whether their frames go in trains or one by one: with windows that
+// hold them, rates that change, pauses, marks, flows that wait for others, and runs that stop.
 func TestTrainsChangeNothing(t *testing.T) {
 	trains, cut, pauses, marks, hops := int64(0), 0, int64(0), int64(0), int64(0)
 	for seed := range uint64(300) {
@@ -119,7 +125,8 @@ func TestTrainsChangeNothing(t *testing.T) {
 		c := settings([]CCKind{NoCC, DCQCN}[r.IntN(2)])
 		c.Seed, c.WholeNanos, c.EventOrder, c.AckHigh = seed, r.IntN(4) > 0, r.IntN(3) == 0, r.IntN(4) == 0
 		c.Frames.Payload = []int{256, 1000, 4096}[r.IntN(3)]
-		c.Buffer.Bytes, c.Buffer.Shift = []int64{1 << 20, 32 << 20}[r.IntN(2)]+int64(hosts)*220<<10, []int{3, 5, 8}[r.IntN(3)]
+		c.Buffer.Bytes, c.Buffer.Shift = []int64{1 << 20, 32 << 20}[r.IntN(2)]+int64(hosts)*220<<10,
+			[]int{3, 5, 8}[r.IntN(3)]
 		c.Marking[0].KMin, c.Marking[0].KMax = []int64{0, 5e3, 100e3}[r.IntN(3)], 400e3
 		c.Marking = append(c.Marking, Marking{Rate: 25e9, KMin: 2e3, KMax: 400e3, PMax: 0.1})
 		if c.EventOrder {
@@ -130,8 +137,10 @@ func TestTrainsChangeNothing(t *testing.T) {
 		}
 		var flows []Flow
 		for i := range 1 + r.IntN(hosts) {
-			f := Flow{Src: int32(2 * i % hosts), Dst: int32((2*i + 1) % hosts), Bytes: 1 + r.Int64N(600_000), Priority: 3, DstPort: 100,
-				Start: units.Time(r.IntN(3)) * units.Time(r.IntN(30_000)) * units.Nanosecond, Window: []int64{0, 0, 20_000, 60_000, 200_000}[r.IntN(5)]}
+			f := Flow{Src: int32(2 * i % hosts), Dst: int32((2*i + 1) % hosts), Bytes: 1 + r.Int64N(600_000),
+				Priority: 3, DstPort: 100,
+				Start:  units.Time(r.IntN(3)) * units.Time(r.IntN(30_000)) * units.Nanosecond,
+				Window: []int64{0, 0, 20_000, 60_000, 200_000}[r.IntN(5)]}
 			if r.IntN(5) == 0 {
 				f.Bytes = int64(c.Frames.Payload) * (1 + r.Int64N(100))
 			}
@@ -148,27 +157,33 @@ func TestTrainsChangeNothing(t *testing.T) {
 		}
 		got, want := begun(t, n, flows, c, false, false), begun(t, n, flows, c, false, true)
 		if c.Stop == 0 { // what is in progress then depends on where windows end
-			if plain := begun(t, n, flows, c, true, false); !reflect.DeepEqual(got.result, plain.result) || !reflect.DeepEqual(got.links, plain.links) {
+			if plain := begun(t, n, flows, c, true, false); !reflect.DeepEqual(got.result, plain.result) ||
+				!reflect.DeepEqual(got.links, plain.links) {
 				t.Errorf("seed %d: %s\nplain: %s", seed, brief(got.result), brief(plain.result))
 			}
 		}
 		if !reflect.DeepEqual(got.result, want.result) || !reflect.DeepEqual(got.links, want.links) {
-			t.Errorf("seed %d, %v, %d hosts, %d nodes: %s\none by one: %s", seed, c.CC.Kind, hosts, n.Nodes, brief(got.result), brief(want.result))
+			t.Errorf("seed %d, %v, %d hosts, %d nodes: %s\none by one: %s", seed, c.CC.Kind, hosts, n.Nodes,
+				brief(got.result), brief(want.result))
 		}
 		if want.trains > 0 {
 			t.Fatalf("seed %d: a run of single frames has trains", seed)
 		}
-		if trains, hops = trains+got.trains, hops+int64(got.result.FrameHops); got.trains > 0 && got.trains < int64(got.result.FrameHops) {
+		if trains, hops = trains+got.trains, hops+int64(got.result.FrameHops); got.trains > 0 &&
+			got.trains < int64(got.result.FrameHops) {
 			cut++
 		}
 		pauses, marks = pauses+got.result.Pauses, marks+got.result.Marks
 	}
-	if t.Logf("%d of %d frames went in trains; %d pauses, %d marks", trains, hops, pauses, marks); trains < hops/10 || cut == 0 || pauses == 0 || marks == 0 {
-		t.Errorf("%d of %d frames went in trains, in %d runs not all, %d pauses, %d marks: each should occur", trains, hops, cut, pauses, marks)
+	if t.Logf("%d of %d frames went in trains; %d pauses, %d marks", trains, hops, pauses, marks); trains <
+		hops/10 || cut == 0 || pauses == 0 || marks == 0 {
+		t.Errorf("%d of %d frames went in trains, in %d runs not all, %d pauses, %d marks: each should occur",
+			trains, hops, cut, pauses, marks)
 	}
 }
 
-// trainNetwork is a random network with an even number of hosts: a star, leaves and spines, or a chain of switches.
+// trainNetwork is a random network with an even number of hosts: a star, leaves and spines, or a chain of
+// switches.
 func trainNetwork(r *rand.Rand) (n *Network, hosts int) {
 	hosts = 2 * (1 + r.IntN(4))
 	switch r.IntN(3) {
@@ -181,7 +196,8 @@ func trainNetwork(r *rand.Rand) (n *Network, hosts int) {
 		last := int32(n.Nodes - 1)
 		for range 1 + r.IntN(3) {
 			n.Switch = append(n.Switch, true)
-			n.Cables = append(n.Cables, Cable{A: last, B: int32(n.Nodes), Rate: 100e9, Delay: units.Microsecond})
+			n.Cables = append(n.Cables, Cable{A: last, B: int32(n.Nodes), Rate: 100e9,
+				Delay: units.Microsecond})
 			last = int32(n.Nodes)
 			n.Nodes++
 		}
@@ -305,18 +321,21 @@ func (a *trains) window(e *engine, s *swtch) {
 }
 
 // TestTrains counts trains of frames (go test -run TestTrains -v): there are many where a flow is alone on
-// its links, and next to none where flows meet, as docs/adr/0026 has it. What it counts is a bound for what goes in trains.
+// its links, and next to none where flows meet, as docs/adr/0026 has it. What it counts is a bound for what
+// goes in trains.
 func TestTrains(t *testing.T) {
 	ring := func(hosts int, bytes int64) (flows []Flow) {
 		for i := range hosts {
-			flows = append(flows, Flow{Src: int32(i), Dst: int32((i + 1) % hosts), Bytes: bytes, Priority: 3, DstPort: 100})
+			flows = append(flows, Flow{Src: int32(i), Dst: int32((i + 1) % hosts), Bytes: bytes, Priority: 3,
+				DstPort: 100})
 		}
 		return flows
 	}
 	all := func(hosts int, bytes int64) (flows []Flow) {
 		for k := 1; k < hosts; k++ {
 			for i := range hosts {
-				flows = append(flows, Flow{Src: int32(i), Dst: int32((i + k) % hosts), Bytes: bytes, Priority: 3, DstPort: 100})
+				flows = append(flows, Flow{Src: int32(i), Dst: int32((i + k) % hosts), Bytes: bytes,
+					Priority: 3, DstPort: 100})
 			}
 		}
 		return flows
@@ -335,16 +354,21 @@ func TestTrains(t *testing.T) {
 	}{
 		{"one flow", leafSpine(1, 2, 0, 100e9, 0), ring(2, 1_000_000)[:1], 0.99, 1},
 		{"ring of 16 hosts, 2 leaves, 8 spines", leafSpine(2, 8, 8, 100e9, 0), ring(16, 1_000_000), 0.1, 0.4},
-		{"permutation of 32 hosts, 4 leaves, 8 spines", leafSpine(4, 8, 8, 100e9, 0), permuted(32, 8, 1_000_000), 0.05, 0.4},
+		{"permutation of 32 hosts, 4 leaves, 8 spines", leafSpine(4, 8, 8, 100e9, 0),
+			permuted(32, 8, 1_000_000), 0.05, 0.4},
 		{"alltoall of 16 hosts, 2 leaves, 8 spines", leafSpine(2, 8, 8, 100e9, 0), all(16, 62_000), 0, 0.02},
 		{"incast of 32 to 1", leafSpine(1, 33, 0, 100e9, 0), into(33, 100_000), 0, 0.1},
 	} {
 		x := count(t, c.n, c.flows, settings(NoCC))
 		share := func(n int) float64 { return float64(n) / float64(x.hops) }
-		t.Logf("%-45s pure 2+ %.2f, 4+ %.2f, 8+ %.2f; with acknowledgements 2+ %.2f, 4+ %.2f, 8+ %.2f; frames a record %.2f; in place %.2f", c.name, share(x.pure[2]), share(x.pure[4]), share(x.pure[8]),
-			share(x.mixed[2]), share(x.mixed[4]), share(x.mixed[8]), float64(x.hops)/float64(x.records), share(x.inPlace))
+		t.Logf("%-45s pure 2+ %.2f, 4+ %.2f, 8+ %.2f; with acknowledgements 2+ %.2f, 4+ %.2f, 8+ %.2f; "+
+			"frames a record %.2f; in place %.2f", c.name, share(x.pure[2]), share(x.pure[4]),
+			share(x.pure[8]),
+			share(x.mixed[2]), share(x.mixed[4]), share(x.mixed[8]), float64(x.hops)/float64(x.records),
+			share(x.inPlace))
 		if got := share(x.pure[4]); got < c.least || got > c.most {
-			t.Errorf("%s: %.3f of the frames are in trains of 4 and more, want %g to %g", c.name, got, c.least, c.most)
+			t.Errorf("%s: %.3f of the frames are in trains of 4 and more, want %g to %g", c.name, got,
+				c.least, c.most)
 		}
 	}
 }

@@ -36,7 +36,8 @@ func trimmed(t *testing.T, balance Balance) *Config {
 		t.Fatal(err)
 	}
 	c := &Config{Seed: 1, Frames: Frames{Payload: 4086, Header: 64, Ack: 64, Pause: 64}, AckFrom: 1,
-		Buffer: Buffer{Bytes: 1 << 30}, Repair: Repair{Timeout: 2 * units.Millisecond}, Routing: Routing{Balance: balance}}
+		Buffer: Buffer{Bytes: 1 << 30}, Repair: Repair{Timeout: 2 * units.Millisecond},
+		Routing: Routing{Balance: balance}}
 	if c.Cut(0, 100e9, units.Microsecond); c.Buffer.Trim != 29*4150 { // as htsim prints it
 		t.Fatalf("queues of %d bytes", c.Buffer.Trim)
 	}
@@ -55,7 +56,8 @@ func TestTrimming(t *testing.T) {
 	}{{2, 1e6, 171.674}, {4, 1e6, 343.830}, {16, 1e6, 1330.580}, {32, 1e6, 2642.501}, {2, 10e6, 1639.038}} {
 		var flows []Flow
 		for k := range c.senders {
-			flows = append(flows, Flow{Src: int32(8*(1+k%15) + k/15), Dst: 0, Bytes: c.bytes, Priority: 3, DstPort: 100})
+			flows = append(flows, Flow{Src: int32(8*(1+k%15) + k/15), Dst: 0, Bytes: c.bytes, Priority: 3,
+				DstPort: 100})
 		}
 		r, err := Run(clos(16, 8), flows, trimmed(t, PerPacket))
 		if err != nil {
@@ -70,20 +72,23 @@ func TestTrimming(t *testing.T) {
 		if d := last.Micros()/c.theirs - 1; d > 0.05 || d < -0.05 {
 			t.Errorf("%d to 1: %.3f us, theirs %.3f", c.senders, last.Micros(), c.theirs)
 		}
-		if r.Drops != 0 || r.Pauses != 0 || r.Timeouts != 0 || r.Trims != r.Retransmitted || c.senders > 4 && r.Trims == 0 {
-			t.Errorf("%d to 1: %d cut, %d sent again, %d dropped, %d pauses, %d timeouts: the first two are equal, the others 0", c.senders, r.Trims, r.Retransmitted, r.Drops, r.Pauses, r.Timeouts)
+		if r.Drops != 0 || r.Pauses != 0 || r.Timeouts != 0 || r.Trims != r.Retransmitted || c.senders > 4 &&
+			r.Trims == 0 {
+			t.Errorf("%d to 1: %d cut, %d sent again, %d dropped, %d pauses, %d timeouts: the first two "+
+				"are equal, the others 0", c.senders, r.Trims, r.Retransmitted, r.Drops, r.Pauses, r.Timeouts)
 		}
 	}
 }
 
-// TestTrimmingWithLosses: frames that a timeout takes for lost leave room in the window, so that they are sent again even
-// where all of a window is lost.
+// TestTrimmingWithLosses: frames that a timeout takes for lost leave room in the window, so that they are
+// sent again even where all of a window is lost.
 func TestTrimmingWithLosses(t *testing.T) {
 	for _, kind := range []CCKind{NSCC, DCTCP} {
 		n, c := star(2, 100e9, 0.4), trimmed(t, Hashed)
 		c.Repair.Timeout, c.Stop = 20*units.Microsecond, units.Second
 		if kind == DCTCP {
-			c.Control(CC{Kind: DCTCP, Window: 8172, RateAI: 615e6, MinRate: 100e6}, []int64{100e9}, units.Microsecond, true)
+			c.Control(CC{Kind: DCTCP, Window: 8172, RateAI: 615e6, MinRate: 100e6}, []int64{100e9},
+				units.Microsecond, true)
 		}
 		r, err := Run(n, []Flow{{Src: 0, Dst: 1, Bytes: 1_000_000, Priority: 3, DstPort: 100}}, c)
 		if err != nil || r.Stall != nil || r.Timeouts == 0 {

@@ -11,7 +11,8 @@ func (e *engine) watch(w *worker, s *swtch, now int64) {
 	for _, id := range s.out {
 		l := &e.links[id]
 		for k := 1; k < e.classes && l.Watch != nil; k++ {
-			if l.Watch.Look(k, l.Paused>>k&1 != 0, l.Waiting>>k&1 != 0, now, int64(c.After), int64(c.Restore)) {
+			if l.Watch.Look(k, l.Paused>>k&1 != 0, l.Waiting>>k&1 != 0, now, int64(c.After),
+				int64(c.Restore)) {
 				w.Watchdogs, l.Stats.Barks = w.Watchdogs+1, l.Stats.Barks+1
 				e.flush(w, s, l, uint8(k), now)
 			}

@@ -13,9 +13,11 @@ func circle(bytes int64) (*Network, []Flow) {
 	n := &Network{Nodes: 10, Switch: []bool{false, false, false, false, false, true, true, true, true, true}}
 	var flows []Flow
 	for i := range 5 {
-		n.Cables = append(n.Cables, Cable{A: int32(i), B: int32(5 + i), Rate: 100e9, Delay: units.Microsecond},
+		n.Cables = append(n.Cables, Cable{A: int32(i), B: int32(5 + i), Rate: 100e9,
+			Delay: units.Microsecond},
 			Cable{A: int32(5 + i), B: int32(5 + (i+1)%5), Rate: 25e9, Delay: units.Microsecond})
-		flows = append(flows, Flow{Src: int32(i), Dst: int32((i + 2) % 5), Bytes: bytes, Priority: 3, DstPort: 100})
+		flows = append(flows, Flow{Src: int32(i), Dst: int32((i + 2) % 5), Bytes: bytes, Priority: 3,
+			DstPort: 100})
 	}
 	return n, flows
 }
@@ -38,7 +40,8 @@ func TestDeadlockHappens(t *testing.T) {
 	c.Watchdog = Watchdog{After: units.Millisecond, Restore: units.Millisecond}
 	r, err = Run(n, flows, c)
 	if err != nil || r.Stall != nil || r.Watchdogs == 0 || r.Drops == 0 || len(r.Deadlocks) == 0 {
-		t.Errorf("%v: %d watchdogs, %d deadlocks, %s, stall %v", err, r.Watchdogs, len(r.Deadlocks), brief(r), r.Stall)
+		t.Errorf("%v: %d watchdogs, %d deadlocks, %s, stall %v", err, r.Watchdogs, len(r.Deadlocks), brief(r),
+			r.Stall)
 	}
 }
 
@@ -61,7 +64,8 @@ func TestHeadOfLine(t *testing.T) {
 		t.Fatalf("no flow is blocked; ends at %.0f us", end)
 	}
 	b := r.Blocked[0]
-	if b.Flow != 4 || b.Link != [2]int32{7, 8} || b.Behind != [2]int32{8, 5} || b.Time.Micros() < 100 || b.Time.Micros() > end {
+	if b.Flow != 4 || b.Link != [2]int32{7, 8} || b.Behind != [2]int32{8, 5} || b.Time.Micros() < 100 ||
+		b.Time.Micros() > end {
 		t.Errorf("%v; all %v", b.String(), r.Blocked)
 	}
 	for _, b := range r.Blocked[1:] {

@@ -9,8 +9,8 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// TestMarkAtEnqueueInAnyWindow: whether a frame is marked does not depend on whether its switch was near a threshold in that
-// window, and so not on how long windows are.
+// TestMarkAtEnqueueInAnyWindow: whether a frame is marked does not depend on whether its switch was near a
+// threshold in that window, and so not on how long windows are.
 func TestMarkAtEnqueueInAnyWindow(t *testing.T) {
 	marks, pauses := int64(0), int64(0)
 	for seed := range uint64(20) {
@@ -20,7 +20,8 @@ func TestMarkAtEnqueueInAnyWindow(t *testing.T) {
 		c.Marking[0].KMin = 3e3
 		var flows []Flow
 		for range 12 {
-			f := Flow{Src: int32(r.IntN(6)), Dst: int32(r.IntN(2)), Bytes: 1 + r.Int64N(100_000), Priority: 3, DstPort: 100, Start: units.Time(r.IntN(20)) * units.Microsecond}
+			f := Flow{Src: int32(r.IntN(6)), Dst: int32(r.IntN(2)), Bytes: 1 + r.Int64N(100_000), Priority: 3,
+				DstPort: 100, Start: units.Time(r.IntN(20)) * units.Microsecond}
 			if f.Src == f.Dst {
 				f.Dst += 3
 			}
@@ -28,7 +29,8 @@ func TestMarkAtEnqueueInAnyWindow(t *testing.T) {
 		}
 		got, want := either(t, n, flows, c, false), either(t, n, flows, c, true)
 		if !got.turns || !reflect.DeepEqual(got.result, want.result) {
-			t.Errorf("seed %d, in turns %v: %s\nplain: %s", seed, got.turns, brief(got.result), brief(want.result))
+			t.Errorf("seed %d, in turns %v: %s\nplain: %s", seed, got.turns, brief(got.result),
+				brief(want.result))
 		}
 		marks, pauses = marks+want.result.Marks, pauses+want.result.Pauses
 	}
@@ -41,7 +43,8 @@ func TestMarkAtEnqueueInAnyWindow(t *testing.T) {
 func waiting(r *rand.Rand, hosts int) (flows []Flow) {
 	most := int64(1+r.IntN(30)) * 10_000
 	for i := range 6 + r.IntN(20) {
-		f := Flow{Src: int32(r.IntN(hosts)), Dst: int32(r.IntN(hosts)), Bytes: 1 + r.Int64N(most), Priority: 3, DstPort: 100}
+		f := Flow{Src: int32(r.IntN(hosts)), Dst: int32(r.IntN(hosts)), Bytes: 1 + r.Int64N(most),
+			Priority: 3, DstPort: 100}
 		if f.Src == f.Dst {
 			f.Dst = (f.Dst + 1) % int32(hosts)
 		}
@@ -56,8 +59,8 @@ func waiting(r *rand.Rand, hosts int) (flows []Flow) {
 	return flows
 }
 
-// TestWaitingStartsInAnyWindow: flows of a host that wait for others and then start at one time do so in the order in which those
-// ended, also if they ended in one window.
+// TestWaitingStartsInAnyWindow: flows of a host that wait for others and then start at one time do so in the
+// order in which those ended, also if they ended in one window.
 func TestWaitingStartsInAnyWindow(t *testing.T) {
 	for seed := range uint64(400) {
 		r := rand.New(rand.NewPCG(seed, 15))
@@ -68,14 +71,15 @@ func TestWaitingStartsInAnyWindow(t *testing.T) {
 		}
 		c.Seed, c.Buffer.Bytes = seed, 32<<20
 		flows := waiting(r, leaves*per)
-		if got, want := either(t, n, flows, c, false), either(t, n, flows, c, true); !reflect.DeepEqual(got.result, want.result) {
+		if got, want := either(t, n, flows, c, false),
+			either(t, n, flows, c, true); !reflect.DeepEqual(got.result, want.result) {
 			t.Errorf("seed %d: flows %v\nplain: %v", seed, got.result.Flows, want.result.Flows)
 		}
 	}
 }
 
-// TestWorkersOrderAlike: whether a run takes the order of events up does not depend on the number of workers, where that
-// follows from how long queues get.
+// TestWorkersOrderAlike: whether a run takes the order of events up does not depend on the number of
+// workers, where that follows from how long queues get.
 func TestWorkersOrderAlike(t *testing.T) {
 	anew := 0
 	for seed := range uint64(300) {
@@ -92,7 +96,8 @@ func TestWorkersOrderAlike(t *testing.T) {
 			}
 		}
 		if !reflect.DeepEqual(all[0], all[1]) || !reflect.DeepEqual(all[0], all[2]) {
-			t.Errorf("seed %d: windows %d, %d and %d; flows\n%v\n%v\n%v", seed, all[0].Windows, all[1].Windows, all[2].Windows, all[0].Flows, all[1].Flows, all[2].Flows)
+			t.Errorf("seed %d: windows %d, %d and %d; flows\n%v\n%v\n%v", seed, all[0].Windows,
+				all[1].Windows, all[2].Windows, all[0].Flows, all[1].Flows, all[2].Flows)
 		}
 	}
 	if anew == 0 {

@@ -64,7 +64,8 @@ type Plan struct {
 func New(c *connect.Layout, r Request, s Split, g Generator) (*Plan, error) {
 	n := g.NumConns()
 	if n > math.MaxInt32 {
-		return nil, &UnsupportedError{fmt.Sprintf("%v over %d ranks", r.Func, c.NRanks), fmt.Sprintf("%d connections do not fit a plan", n)}
+		return nil, &UnsupportedError{fmt.Sprintf("%v over %d ranks", r.Func, c.NRanks),
+			fmt.Sprintf("%d connections do not fit a plan", n)}
 	}
 	p := &Plan{Req: r, Comm: c, Split: s, gen: g, conns: int32(n), nets: g.NetGroups()}
 	if g, ok := g.(OneRankGenerator); ok {

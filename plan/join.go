@@ -41,19 +41,23 @@ func Join(c *connect.Layout, members []Member) (*Plan, error) {
 		case p.Comm != c:
 			return nil, fmt.Errorf("join plans: part %d is of another communicator", i)
 		case p.one != NotOneRank || p.Sharing() > 1:
-			return nil, &UnsupportedError{fmt.Sprintf("%v in a kernel of several operations", p.Req.Func), "only plans of two ranks and more, with connections of their own, are joined"}
+			return nil, &UnsupportedError{fmt.Sprintf("%v in a kernel of several operations", p.Req.Func),
+				"only plans of two ranks and more, with connections of their own, are joined"}
 		case len(p.nets) > 0:
-			return nil, &UnsupportedError{fmt.Sprintf("%v by %v in a kernel of several operations", p.Req.Func, p.Req.Algo), "operations that the network reduces are modelled alone"}
+			return nil, &UnsupportedError{fmt.Sprintf("%v by %v in a kernel of several operations",
+				p.Req.Func, p.Req.Algo), "operations that the network reduces are modelled alone"}
 		}
 		if total += int64(p.conns); total > math.MaxInt32 {
-			return nil, &UnsupportedError{fmt.Sprintf("a kernel of %d operations over %d ranks", len(members), c.NRanks), fmt.Sprintf("%d connections do not fit a plan", total)}
+			return nil, &UnsupportedError{fmt.Sprintf("a kernel of %d operations over %d ranks", len(members),
+				c.NRanks), fmt.Sprintf("%d connections do not fit a plan", total)}
 		}
 		g.base[i+1] = int32(total)
 	}
 	if len(members) == 0 {
 		return nil, &UnsupportedError{"a kernel of no operations", "NCCL launches none"}
 	}
-	return &Plan{Req: members[0].Plan.Req, Comm: c, gen: g, elem: members[0].Plan.elem, conns: int32(total), members: members}, nil
+	return &Plan{Req: members[0].Plan.Req, Comm: c, gen: g, elem: members[0].Plan.elem, conns: int32(total),
+		members: members}, nil
 }
 
 // Members lists the plans that a joined plan runs, nil for a plan of one operation.
@@ -107,7 +111,8 @@ func (g *joined) sequence(list []Program) {
 		if i == 0 || pr.Member != list[i-1].Member {
 			base = last + 1
 			fuse := g.members[pr.Member].Fuse
-			if pr.Fused = i > 0 && fuse >= 0 && fuse == g.members[list[i-1].Member].Fuse && works < fusedWorks; !pr.Fused {
+			if pr.Fused = i > 0 && fuse >= 0 && fuse == g.members[list[i-1].Member].Fuse &&
+				works < fusedWorks; !pr.Fused {
 				works = 0
 			}
 			works++

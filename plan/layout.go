@@ -37,7 +37,8 @@ func (p *Plan) Layout(rank int32) Layout {
 	case coll.AllToAll:
 		l.Input, l.Output = all, all
 		if x := r.Pairs; x != nil {
-			l.Input, l.Output = units.Bytes(x.Sent(rank))*r.Type.Size(), units.Bytes(x.Received(rank))*r.Type.Size()
+			l.Input, l.Output = units.Bytes(x.Sent(rank))*r.Type.Size(),
+				units.Bytes(x.Received(rank))*r.Type.Size()
 		}
 	case coll.Gather:
 		l.Output, l.InputAt = all, mine
@@ -134,7 +135,8 @@ func (r *Request) wantPairs(rank, n int32, yield func(off, n units.Bytes, from P
 	size := r.Type.Size()
 	for q := range n {
 		if count := r.Pairs.At(q, rank); count > 0 {
-			yield(units.Bytes(r.Pairs.To(q, rank))*size, units.Bytes(count)*size, Places{q, units.Bytes(r.Pairs.From(q, rank)) * size})
+			yield(units.Bytes(r.Pairs.To(q, rank))*size, units.Bytes(count)*size,
+				Places{q, units.Bytes(r.Pairs.From(q, rank)) * size})
 		}
 	}
 }
@@ -142,5 +144,6 @@ func (r *Request) wantPairs(rank, n int32, yield func(off, n units.Bytes, from P
 // DataDefined reports whether the output is determined: in place, sendrecv and
 // alltoall read what they overwrite, and nccl-tests does not verify them.
 func (p *Plan) DataDefined() bool {
-	return !p.Req.InPlace || (p.Req.Func != coll.SendRecv && p.Req.Func != coll.AllToAll) || p.Comm.NRanks == 1
+	return !p.Req.InPlace || (p.Req.Func != coll.SendRecv && p.Req.Func != coll.AllToAll) ||
+		p.Comm.NRanks == 1
 }

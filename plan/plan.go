@@ -38,7 +38,9 @@ const (
 	// FIFO step (device/prims_simple.h, patReduce and patCopy).
 	HoldRecv // do not release the received step yet: more pieces will be read
 	HoldSend // do not post the sent step yet: more pieces will be written
-	Accum    // the local operand is what the written place already holds, not Src; of RoleBlock without connections both
+	// the local operand is what the written place already holds, not Src; of RoleBlock without connections
+	// both
+	Accum
 )
 
 // Buffer names a rank's memory.

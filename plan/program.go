@@ -37,9 +37,10 @@ func (pr *Program) OpSteps() int32 { return pr.Slices * pr.SliceSteps }
 // Transfer is one part of a send or receive of a rank, or of what it copies to
 // itself: Bytes beginning at Off, in chunks.
 type Transfer struct {
-	Conn  int32
-	Off   units.Bytes // in the input (send) or the output (receive)
-	Dst   units.Bytes // RoleCopy: offset in the output; of registered buffers also RoleSend: in the receiver's
+	Conn int32
+	Off  units.Bytes // in the input (send) or the output (receive)
+	// RoleCopy: offset in the output; of registered buffers also RoleSend: in the receiver's
+	Dst   units.Bytes
 	Bytes units.Bytes
 	Chunk units.Bytes
 }

@@ -56,7 +56,8 @@ type Params struct {
 	ChunkSize        units.Opt[int64] // NCCL_CHUNK_SIZE of send/recv, 0 = computed
 	P2PGroupSize     units.Opt[int64] // NCCL_P2P_SCHEDULE_GROUP_SIZE, 8
 	NVLSTreeMaxChunk units.Opt[int64] // NCCL_NVLSTREE_MAX_CHUNKSIZE, 64 KiB from 4 nodes on, else none
-	NetSharedBuffers units.Opt[int64] // NCCL_NET_SHARED_BUFFERS: 0 gives send/recv over the network LL buffers
+	// NCCL_NET_SHARED_BUFFERS: 0 gives send/recv over the network LL buffers
+	NetSharedBuffers units.Opt[int64]
 	AllocP2PNetLL    units.Opt[int64] // NCCL_ALLOC_P2P_NET_LL_BUFFERS: 1 gives them beside the shared ones
 
 	// Cancelled is polled by build.Plan, check.Plan and check.Execute:

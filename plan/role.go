@@ -14,7 +14,8 @@ const (
 	RolePAT
 	RoleScatter // NVLS, CollNetDirect: input to the heads' buffers
 	RoleGather  // NVLS, CollNetDirect: heads' buffers to output
-	RoleReduce  // NVLS head: reduce through the switch (and broadcast at the top); CollNet head: reduce for the network
+	// NVLS head: reduce through the switch (and broadcast at the top); CollNet head: reduce for the network
+	RoleReduce
 	RoleBroadcast
 	RoleSend
 	RoleRecv

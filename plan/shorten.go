@@ -68,7 +68,8 @@ func (p *Plan) memberIterations() int64 {
 	for i := range p.members {
 		m := p.members[i].Plan
 		its := m.Iterations()
-		if i > 0 && its != n || m.Req.Func != first.Func || m.Req.Algo != first.Algo || m.Req.Proto != first.Proto {
+		if i > 0 && its != n || m.Req.Func != first.Func || m.Req.Algo != first.Algo ||
+			m.Req.Proto != first.Proto {
 			return 0
 		}
 		n = its

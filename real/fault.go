@@ -33,12 +33,14 @@ func FaultOf(err error) Fault {
 	var late *bootstrap.TimeoutError
 	switch {
 	case errors.As(err, &refusal):
-		return map[team.Kind]Fault{team.BadArgument: Argument, team.BadInput: Input, team.WrongResult: Wrong}[refusal.Kind]
+		return map[team.Kind]Fault{team.BadArgument: Argument, team.BadInput: Input,
+			team.WrongResult: Wrong}[refusal.Kind]
 	case errors.As(err, &driver):
 		return Driver
 	case errors.As(err, &mismatch):
 		return Argument
-	case errors.As(err, &library), team.BlamesOther(err), errors.Is(err, bootstrap.ErrRefused), errors.Is(err, bootstrap.ErrNoRank):
+	case errors.As(err, &library), team.BlamesOther(err), errors.Is(err, bootstrap.ErrRefused),
+		errors.Is(err, bootstrap.ErrNoRank):
 		return Peer
 	case errors.As(err, &late):
 		return Late

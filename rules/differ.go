@@ -59,7 +59,8 @@ func (r Rule) Changed(from, to Release) []Release {
 			continue
 		}
 		now := e.rules()
-		if last != nil && !same(reflect.ValueOf(last).Elem().FieldByIndex(r.at), reflect.ValueOf(now).Elem().FieldByIndex(r.at)) {
+		if last != nil && !same(reflect.ValueOf(last).Elem().FieldByIndex(r.at),
+			reflect.ValueOf(now).Elem().FieldByIndex(r.at)) {
 			out = append(out, e.Release)
 		}
 		last = now

@@ -27,7 +27,8 @@ func TestDiffering(t *testing.T) {
 		}
 		r.Take(a, b)
 	}
-	if want := "Topo.NVLinkBW Topo.PXNBeforeP2C Topo.P2CFromPHB Search.Speeds Search.ScatterNets Search.FirstGPUs Tuning.LL128AlsoPXN "; got != want {
+	if want := "Topo.NVLinkBW Topo.PXNBeforeP2C Topo.P2CFromPHB Search.Speeds Search.ScatterNets " +
+		"Search.FirstGPUs Tuning.LL128AlsoPXN "; got != want {
 		t.Errorf("differ in %s, want %s", got, want)
 	}
 	if left := rules.Differing(a, b); len(left) > 0 {

@@ -32,7 +32,8 @@ func nccl2243() *Ruleset {
 	c.NVLSSM100, c.NVLSSM100OneDomain = c.NVLSSM90, c.NVLSSM90 // transport/nvls.cc:87
 
 	u := &r.Tuning
-	for _, caps := range []*Caps{&u.LLMax, &u.RingLL128Max, &u.TreeLL128Max, &u.TreeMax} { // graph/tuning.cc:147
+	// graph/tuning.cc:147
+	for _, caps := range []*Caps{&u.LLMax, &u.RingLL128Max, &u.TreeLL128Max, &u.TreeMax} {
 		caps[3] = caps[2]
 	}
 	u.LL128SMs = []int{70, 80, 90} // graph/tuning.cc:420
@@ -62,12 +63,13 @@ func nccl2223() *Ruleset {
 	r := nccl2234()
 	r.Release = Release{2, 22, 3}
 	t := &r.Topo
-	t.P2PLevelOther, t.P2PAMDGPUs = SYS, 1<<30      // graph/paths.cc:284
-	r.Search.HeadsKeepBW = true                     // graph/search.cc:634
-	r.Search.CrossAny = true                        // graph/search.cc:491, 571, 969
-	r.Log.RawIDs, r.Log.FirstNetTwice = true, false // graph/topo.cc:284, graph/paths.cc:121, graph/search.cc:1115
-	r.Log.WideRings = true                          // graph/rings.cc:12
-	r.Log.OpNoFunc = true                           // enqueue.cc:1613
+	t.P2PLevelOther, t.P2PAMDGPUs = SYS, 1<<30 // graph/paths.cc:284
+	r.Search.HeadsKeepBW = true                // graph/search.cc:634
+	r.Search.CrossAny = true                   // graph/search.cc:491, 571, 969
+	// graph/topo.cc:284, graph/paths.cc:121, graph/search.cc:1115
+	r.Log.RawIDs, r.Log.FirstNetTwice = true, false
+	r.Log.WideRings = true // graph/rings.cc:12
+	r.Log.OpNoFunc = true  // enqueue.cc:1613
 
 	u := &r.Tuning
 	u.PAT = false                         // tuning.cc: since 2.23.4

@@ -6,12 +6,13 @@ import "github.com/simccl/simccl/coll"
 func nccl2283() *Ruleset {
 	r := nccl2289()
 	r.Release = Release{2, 28, 3}
-	r.Topo.GUIDFallback = false             // graph/topo.cc:317
-	r.Topo.TrimNets = true                  // graph/paths.cc:680
-	r.Connect.NVLSMinGPUs = 3               // transport/nvls.cc:137
-	r.Connect.P2PGroup = 0                  // init.cc
-	r.Plan.BatchByRound = false             // enqueue.cc:73
-	r.Sym.Tasks, r.Sym.DirectP2P = 58, true // include/sym_kernels.h: the communicator takes 112 bytes; init.cc:1331
+	r.Topo.GUIDFallback = false // graph/topo.cc:317
+	r.Topo.TrimNets = true      // graph/paths.cc:680
+	r.Connect.NVLSMinGPUs = 3   // transport/nvls.cc:137
+	r.Connect.P2PGroup = 0      // init.cc
+	r.Plan.BatchByRound = false // enqueue.cc:73
+	// include/sym_kernels.h: the communicator takes 112 bytes; init.cc:1331
+	r.Sym.Tasks, r.Sym.DirectP2P = 58, true
 
 	u := &r.Tuning
 	u.HWLat[HopNet][coll.NVLSTree][coll.Simple] = 14             // graph/tuning.cc:162
@@ -35,10 +36,11 @@ func nccl2275() *Ruleset {
 func nccl2273() *Ruleset {
 	r := nccl2275()
 	r.Release = Release{2, 27, 3}
-	r.Topo.NVLinkBW[0].BW = 40                                          // graph/topo.h:20
-	r.Tuning.LL128AlsoPXN = true                                        // graph/tuning.cc:460
-	r.Topo.P2CFromPHB, r.Topo.PXNBeforeP2C = true, true                 // graph/paths.cc:585, graph/topo.h:80
-	r.Search.ScatterNets = false                                        // search.cc: no such order before 2.27.5
+	r.Topo.NVLinkBW[0].BW = 40                          // graph/topo.h:20
+	r.Tuning.LL128AlsoPXN = true                        // graph/tuning.cc:460
+	r.Topo.P2CFromPHB, r.Topo.PXNBeforeP2C = true, true // graph/paths.cc:585, graph/topo.h:80
+	// search.cc: no such order before 2.27.5
+	r.Search.ScatterNets = false
 	r.Log.GPURanks = true                                               // graph/search.cc:1139
 	r.Search.FirstGPUs = NearestGPUs                                    // graph/search.cc:603
 	r.Search.Speeds[0].Inter[0], r.Search.Speeds[0].Inter[1] = 47.9, 45 // graph/search.cc:866

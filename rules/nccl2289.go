@@ -14,11 +14,12 @@ func nccl2289() *Ruleset {
 		Plan: Plan{
 			// 32 KiB from 2.29.2, which also rounds a share up to 16 bytes instead of raising
 			// it to this: the same for one operation, whose cells are multiples of both.
-			MinTraffic:   16 << 10,                  // enqueue.cc:529
-			BatchByRound: true,                      // enqueue.cc:138; since 2.28.7
-			LLTraffic:    4,                         // enqueue.cc:419, 600; 1 before 2.26.2 (2.25.1 enqueue.cc:503)
-			NVLSGrain:    16 << 10,                  // device/all_reduce.h:413; 16 before 2.23.4
-			SlowNVLS:     150, SlowNVLSChunk: 32768, // enqueue.cc:2046
+			MinTraffic:   16 << 10, // enqueue.cc:529
+			BatchByRound: true,     // enqueue.cc:138; since 2.28.7
+			// enqueue.cc:419, 600; 1 before 2.26.2 (2.25.1 enqueue.cc:503)
+			LLTraffic: 4,
+			NVLSGrain: 16 << 10,                  // device/all_reduce.h:413; 16 before 2.23.4
+			SlowNVLS:  150, SlowNVLSChunk: 32768, // enqueue.cc:2046
 			NVLSTreeChunk: 65536, NVLSTreeNodes: 4, // enqueue.cc:2063
 		},
 		Sym: symmetric2289(),
@@ -73,20 +74,29 @@ func search2289() Search {
 func connect2289() Connect {
 	const steps = 8 // NCCL_STEPS, device.h:24
 	return Connect{
-		SwapAnyCross:   false,                                                 // graph/connect.cc:396; true before 2.26 (2.25.1 connect.cc:393)
-		MixedCPUs:      true,                                                  // init.cc:1111-1117; since 2.22.3
-		OwnTreePattern: false,                                                 // init.cc:1187; true before 2.26.2
-		DoubleSM:       90, DoubleExact: false, DoubleBW: 45, DoubleBelow: 16, // connect.cc:473; exactly sm_90 before 2.25
-		NVLSSM90: 16, NVLSSM100: 32, NVLSSM100OneDomain: 24, // transport/nvls.cc:148; 16 before 2.25.1, no 24 before 2.27.3
+		// graph/connect.cc:396; true before 2.26 (2.25.1 connect.cc:393)
+		SwapAnyCross: false,
+		// init.cc:1111-1117; since 2.22.3
+		MixedCPUs: true,
+		// init.cc:1187; true before 2.26.2
+		OwnTreePattern: false,
+		// connect.cc:473; exactly sm_90 before 2.25
+		DoubleSM: 90, DoubleExact: false, DoubleBW: 45, DoubleBelow: 16,
+		// transport/nvls.cc:148; 16 before 2.25.1, no 24 before 2.27.3
+		NVLSSM90: 16, NVLSSM100: 32, NVLSSM100OneDomain: 24,
 		NVLSMinGPUs: 2,     // transport/nvls.cc:161; 3 before 2.28.7
 		NVLSRaises:  false, // true before 2.28 (2.27.7 connect.cc:493)
 
-		Buffers:  [coll.NumProtocols]int64{coll.LL: 8 * 512 * steps * 16, coll.LL128: 120 * 640 * steps * 8, coll.Simple: 4 << 20}, // init.cc:697
-		P2PChunk: 128 << 10, P2PNVLChunk: 512 << 10,                                                                                // init.cc:704
+		// init.cc:697
+		Buffers: [coll.NumProtocols]int64{coll.LL: 8 * 512 * steps * 16, coll.LL128: 120 * 640 * steps * 8,
+			coll.Simple: 4 << 20},
+		// init.cc:704
+		P2PChunk: 128 << 10, P2PNVLChunk: 512 << 10,
 		NVLSChunk: 128 << 10, // transport/nvls.cc:153
 		P2PGroup:  8,         // init.cc:768, device.h:364
 
-		PeerChannels: peersByNICs, PeersAgree: false, // graph/paths.cc:837, 861; by bandwidth and exchanged from 2.29
+		// graph/paths.cc:837, 861; by bandwidth and exchanged from 2.29
+		PeerChannels: peersByNICs, PeersAgree: false,
 	}
 }
 
@@ -108,9 +118,11 @@ func tuning2289() Tuning {
 	return Tuning{
 		BaseLat: Cells{{6.8, 14.0, 8.4}, {6.6, 14.0, 8.4}, {}, {}, {}, {}, {8, 8, 8}},
 		HWLat: [NumHops]Cells{
-			HopNVLink: {{.6, 1.25, 4}, {.6, 1.9, 3.4}, {0, 0, 3.7}, {0, 0, 2.8}, {0, 0, 25}, {0, 0, 25}, {0, 0, 4}},
-			HopPCI:    {{1, 1.9, 4}, {1, 2.5, 5.7}, {0, 0, 3.7}, {0, 0, 2.8}, {}, {}, {0, 0, 4}},
-			HopNet:    {{5, 8.5, 14}, {2.7, 4, 14}, {0, 0, 31}, {0, 0, 30}, {0, 0, 18}, {0, 0, 20.9}, {0, 0, 14}},
+			HopNVLink: {{.6, 1.25, 4}, {.6, 1.9, 3.4}, {0, 0, 3.7}, {0, 0, 2.8}, {0, 0, 25}, {0, 0, 25},
+				{0, 0, 4}},
+			HopPCI: {{1, 1.9, 4}, {1, 2.5, 5.7}, {0, 0, 3.7}, {0, 0, 2.8}, {}, {}, {0, 0, 4}},
+			HopNet: {{5, 8.5, 14}, {2.7, 4, 14}, {0, 0, 31}, {0, 0, 30}, {0, 0, 18}, {0, 0, 20.9},
+				{0, 0, 14}},
 		},
 		LLMax:        Caps{{39, 39, 20.4}, {87.7, 22.5, 19}, {141, 45, 35}, {282, 90, 70}},
 		RingLL128Max: Caps{{20, 20, 20}, {20, 20, 20}, {36.7, 36.7, 36.7}, {73.4, 34.6, 73.4}},
@@ -123,8 +135,9 @@ func tuning2289() Tuning {
 			{1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1, 1},
 			{.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9, .9},
 		},
-		CorrectAllTrees: false,                     // tuning.cc:592; true before 2.23 (2.22.3 tuning.cc:434)
-		RingLL128:       .92, RingLL128Sparse: .92, // tuning.cc:305; .7 where sparse before 2.23.4 (2.22.3 tuning.cc:179)
+		CorrectAllTrees: false, // tuning.cc:592; true before 2.23 (2.22.3 tuning.cc:434)
+		// tuning.cc:305; .7 where sparse before 2.23.4 (2.22.3 tuning.cc:179)
+		RingLL128: .92, RingLL128Sparse: .92,
 		NetLatOfTree: true,                         // tuning.cc:352; since 2.23.4
 		NetRoundTrip: false,                        // tuning.cc:378; true before 2.23 (2.22.3 tuning.cc:159)
 		LLMixedAsAMD: true,                         // tuning.cc:252; since 2.25
@@ -132,10 +145,14 @@ func tuning2289() Tuning {
 		LL128MixedSM: 0,                            // tuning.cc:492; 90 from 2.30.3 (2.30.3 tuning.cc:501)
 		PAT:          true, PATSM: 60, PATEff: .75, // tuning.cc:202-208, 310; .85 in 2.23.4, none before
 
-		NVLSLeast:        2, // tuning.cc:288; 0 before 2.28.3
-		NVLSBandwidth:    nvlsByEfficiency,
-		CollNetGather:    func(perNode, intra, inter float32, _ bool) float32 { return perNode * min(intra, inter*0.9) }, // tuning.cc:311
-		NVLSGathersInter: true, NVLSGatherRanks: 32,                                                                      // enqueue.cc:1802; one node alone before 2.27.3 (2.26.2 enqueue.cc:1672)
+		NVLSLeast:     2, // tuning.cc:288; 0 before 2.28.3
+		NVLSBandwidth: nvlsByEfficiency,
+		// tuning.cc:311
+		CollNetGather: func(perNode, intra, inter float32, _ bool) float32 {
+			return perNode * min(intra, inter*0.9)
+		},
+		// enqueue.cc:1802; one node alone before 2.27.3 (2.26.2 enqueue.cc:1672)
+		NVLSGathersInter: true, NVLSGatherRanks: 32,
 		NVLSFewest: true, // enqueue.cc:1882; since 2.28
 	}
 }

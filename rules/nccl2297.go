@@ -17,8 +17,9 @@ func nccl2297() *Ruleset {
 	sm100.Inter = insert(sm100.Inter, 80)
 
 	c := &r.Connect
-	c.P2PChunkARM = 2                                                                           // init.cc:775
-	c.PeerChannels, c.PeersAgree, c.PeersByTurns, c.PeerBatch = peersByBandwidth, true, true, 8 // graph/paths.cc:832, 872, device.h:325
+	c.P2PChunkARM = 2 // init.cc:775
+	// graph/paths.cc:832, 872, device.h:325
+	c.PeerChannels, c.PeersAgree, c.PeersByTurns, c.PeerBatch = peersByBandwidth, true, true, 8
 
 	u := &r.Tuning
 	u.RingLL128Max[3] = [3]float64{40, 40, 40} // graph/tuning.cc:180
@@ -31,7 +32,8 @@ func nccl2297() *Ruleset {
 	r.Plan.BroadcastsJoin = true                          // scheduler/allgatherv_sched.cc:27
 
 	s := &r.Sym
-	s.Tasks = 55                                                // include/sym_kernels.h: the communicator takes 288 bytes
+	// include/sym_kernels.h: the communicator takes 288 bytes
+	s.Tasks = 55
 	s.NVLinkOnly, s.MulticastRanks = true, 3                    // sym_kernels.cc:414, 560
 	s.OneBuffer = true                                          // sym_kernels.cc:581
 	s.CopySend, s.CopyGather, s.CopyRounds = false, 8<<20, true // ce_coll.cc:113, 389, enqueue.cc:31, 2966

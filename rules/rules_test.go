@@ -12,12 +12,14 @@ import (
 
 // TestReleases: releases are read, ordered and written as NCCL has them.
 func TestReleases(t *testing.T) {
-	for text, want := range map[string]rules.Release{"2.28.9": {2, 28, 9}, "v2.21.5-1": {2, 21, 5}, "2.30.3": {2, 30, 3}} {
+	for text, want := range map[string]rules.Release{"2.28.9": {2, 28, 9}, "v2.21.5-1": {2, 21, 5},
+		"2.30.3": {2, 30, 3}} {
 		if got, err := rules.ParseRelease(text); err != nil || got != want {
 			t.Errorf("%s: %v, %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"", "2", "2.28", "2.28.9.1", "2.28.x", "2.-1.0", "latest", "2.28.99999999999"} {
+	for _, text := range []string{"", "2", "2.28", "2.28.9.1", "2.28.x", "2.-1.0", "latest",
+		"2.28.99999999999"} {
 		var e *rules.FormatError
 		if _, err := rules.ParseRelease(text); !errors.As(err, &e) {
 			t.Errorf("%q: %v", text, err)
@@ -28,7 +30,8 @@ func TestReleases(t *testing.T) {
 		t.Errorf("the default is %s, code %d", r.Version(), r.Release.Code())
 	}
 	span := rules.Span{Since: rules.Release{2, 24, 3}, Until: rules.Release{2, 30, 3}}
-	for text, want := range map[string]bool{"2.23.4": false, "2.24.3": true, "2.28.9": true, "2.30.3": false} {
+	for text, want := range map[string]bool{"2.23.4": false, "2.24.3": true, "2.28.9": true,
+		"2.30.3": false} {
 		if v, _ := rules.ParseRelease(text); span.Holds(v) != want || !(rules.Span{}).Holds(v) {
 			t.Errorf("%s: %v", text, !want)
 		}
@@ -47,7 +50,8 @@ func TestFor(t *testing.T) {
 		t.Errorf("no release: %v", err)
 	}
 	var e *rules.UnknownError
-	if _, err := rules.For("2.10.3"); !errors.As(err, &e) || !strings.Contains(err.Error(), rules.Default().Version()) {
+	if _, err := rules.For("2.10.3"); !errors.As(err, &e) || !strings.Contains(err.Error(),
+		rules.Default().Version()) {
 		t.Errorf("a release without rules: %v", err)
 	}
 }
@@ -69,7 +73,8 @@ func TestRulesAreTheCallers(t *testing.T) {
 	a := rules.Default()
 	a.MaxChannels, a.Topo.NVLinkBW[0].BW, a.Search.Speeds[0].Intra[0], a.Tuning.LLMax[0][0] = 1, 1, 1, 1
 	b := rules.Default()
-	if b.MaxChannels == 1 || b.Topo.NVLinkBW[0].BW == 1 || b.Search.Speeds[0].Intra[0] == 1 || b.Tuning.LLMax[0][0] == 1 {
+	if b.MaxChannels == 1 || b.Topo.NVLinkBW[0].BW == 1 || b.Search.Speeds[0].Intra[0] == 1 ||
+		b.Tuning.LLMax[0][0] == 1 {
 		t.Error("a second Default has what was changed in the first")
 	}
 }
@@ -95,7 +100,8 @@ func TestCheck(t *testing.T) {
 // TestNVLink: rates by compute capability (graph/topo.h:274).
 func TestNVLink(t *testing.T) {
 	r := rules.Default()
-	for sm, want := range map[int]float32{120: 40.1, 100: 40.1, 103: 40.1, 90: 20.6, 89: 20, 87: 20, 86: 12, 80: 20, 75: 20, 70: 20, 61: 18, 60: 18, 52: 20} {
+	for sm, want := range map[int]float32{120: 40.1, 100: 40.1, 103: 40.1, 90: 20.6, 89: 20, 87: 20, 86: 12,
+		80: 20, 75: 20, 70: 20, 61: 18, 60: 18, 52: 20} {
 		if got := float32(r.Topo.NVLink(sm)); got != want {
 			t.Errorf("sm_%d: %g, want %g", sm, got, want)
 		}
@@ -123,7 +129,9 @@ func TestTimesDoubt(t *testing.T) {
 		}
 	}
 	at := slices.Index(known, rules.Measured())
-	if !slices.IsSorted(doubt[at:]) || !slices.IsSortedFunc(doubt[:at+1], func(a, b float64) int { return cmp.Compare(b, a) }) {
+	if !slices.IsSorted(doubt[at:]) || !slices.IsSortedFunc(doubt[:at+1], func(a, b float64) int {
+		return cmp.Compare(b, a)
+	}) {
 		t.Errorf("%v of %v", doubt, known)
 	}
 }

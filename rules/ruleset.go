@@ -58,9 +58,12 @@ type entry struct {
 // table lists every known release, oldest first. No rules are made.
 func table() [14]entry {
 	return [...]entry{
-		{Release{2, 21, 5}, nccl2215}, {Release{2, 22, 3}, nccl2223}, {Release{2, 23, 4}, nccl2234}, {Release{2, 24, 3}, nccl2243},
-		{Release{2, 25, 1}, nccl2251}, {Release{2, 26, 2}, nccl2262}, {Release{2, 26, 6}, nccl2266}, {Release{2, 27, 3}, nccl2273},
-		{Release{2, 27, 5}, nccl2275}, {Release{2, 27, 7}, nccl2277}, {Release{2, 28, 3}, nccl2283}, {Release{2, 28, 9}, nccl2289},
+		{Release{2, 21, 5}, nccl2215}, {Release{2, 22, 3}, nccl2223}, {Release{2, 23, 4}, nccl2234},
+		{Release{2, 24, 3}, nccl2243},
+		{Release{2, 25, 1}, nccl2251}, {Release{2, 26, 2}, nccl2262}, {Release{2, 26, 6}, nccl2266},
+		{Release{2, 27, 3}, nccl2273},
+		{Release{2, 27, 5}, nccl2275}, {Release{2, 27, 7}, nccl2277}, {Release{2, 28, 3}, nccl2283},
+		{Release{2, 28, 9}, nccl2289},
 		{Release{2, 29, 7}, nccl2297}, {Release{2, 30, 7}, nccl2307},
 	}
 }

@@ -21,7 +21,8 @@ var doubts = []struct {
 	{Release{2, 28, 3}, .01}, // the same kernels; enqueueing differs
 	{Release{2, 27, 3}, .02}, // the same kernels, but for names; launches differ
 	{Release{2, 26, 2}, .05}, // other packs and reductions; the kernel's prologue counts work
-	{Release{2, 24, 3}, .08}, // Simple waits for and posts steps otherwise; all protocols poll for aborts otherwise
+	// Simple waits for and posts steps otherwise; all protocols poll for aborts otherwise
+	{Release{2, 24, 3}, .08},
 	{Release{2, 23, 4}, .10}, // besides, other reductions and send/recv
 	{Release{2, 22, 3}, .12}, // half of Simple differs; LL's loads are ordered otherwise
 	{Release{2, 21, 5}, .15}, // kernels take their work from another queue
@@ -40,5 +41,6 @@ func (r *Ruleset) TimesDoubt() float64 {
 
 // DoubtText says in words what TimesDoubt is and where it comes from.
 func (r *Ruleset) DoubtText() string {
-	return fmt.Sprintf("kernels were measured with NCCL %s: %.0f %% are added for %s", Measured(), 100*r.TimesDoubt(), r.Version())
+	return fmt.Sprintf("kernels were measured with NCCL %s: %.0f %% are added for %s", Measured(),
+		100*r.TimesDoubt(), r.Version())
 }

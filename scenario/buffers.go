@@ -25,7 +25,8 @@ func (w *Workload) buffers() comm.Buffers {
 // Op is an operation of this run as the communicator plans it.
 func (r *Running) Op(o Operation) comm.Op {
 	op := o.Op(r.fn)
-	op.Buffers, op.Graph, op.CTAPolicy = r.Spec.Workload.buffers(), r.Spec.Engine.Launch == "graph", r.Spec.Workload.CTAPolicy
+	op.Buffers, op.Graph, op.CTAPolicy = r.Spec.Workload.buffers(), r.Spec.Engine.Launch == "graph",
+		r.Spec.Workload.CTAPolicy
 	op.Misalign = int64(r.Spec.Workload.Unalign) * int64(o.Type.Size())
 	return op
 }
@@ -63,9 +64,11 @@ func (r *Running) windows(o Operation, prove bool) (out Outcome, ok bool, err er
 func (r *Running) lockstep(ctx context.Context, o Outcome, sink trace.Sink) (Outcome, error) {
 	o, err := r.copies(ctx, o)
 	if err == nil && o.Kernel != nil {
-		sim.Timeline(sink, &o.Result, o.Kernel.Kernel.String(), trace.Int("bytes", o.Kernel.Bytes), trace.Int("blocks", int64(o.Kernel.Channels)))
+		sim.Timeline(sink, &o.Result, o.Kernel.Kernel.String(), trace.Int("bytes", o.Kernel.Bytes),
+			trace.Int("blocks", int64(o.Kernel.Channels)))
 	} else if err == nil {
-		sim.Timeline(sink, &o.Result, "Copies", trace.Int("bytes", int64(o.Copies.Each)), trace.Int("peers", int64(o.Copies.Peers)))
+		sim.Timeline(sink, &o.Result, "Copies", trace.Int("bytes", int64(o.Copies.Each)),
+			trace.Int("peers", int64(o.Copies.Peers)))
 	}
 	r.hostTimed(&o, o.Result.Finish, []*plan.Plan{nil}, 1)
 	return o, err

@@ -40,23 +40,28 @@ func (r *Running) addCalls(c *events.Calls, at Operation, done *Outcome, opt ncc
 		}
 		place := r.Site.Cluster.Locate(rank)
 		g := place.System.Nodes[place.GPU].GPU
-		rec.AddRank(nccl.Rank{Rank: rank, Node: int(r.Site.Comm.NodeOf[rank]), GPU: g.Dev, BusID: g.BusID, Host: fmt.Sprintf("node%d", r.Site.Comm.NodeOf[rank])})
+		rec.AddRank(nccl.Rank{Rank: rank, Node: int(r.Site.Comm.NodeOf[rank]), GPU: g.Dev, BusID: g.BusID,
+			Host: fmt.Sprintf("node%d", r.Site.Comm.NodeOf[rank])})
 		if done.Choice.Warps > 0 {
-			rec.Decision(rank, c.Shift, done.Choice.Algo.LogName()+"/"+done.Choice.Proto.LogName(), second, ratio)
+			rec.Decision(rank, c.Shift, done.Choice.Algo.LogName()+"/"+done.Choice.Proto.LogName(), second,
+				ratio)
 		}
 		if c.Shift == 0 {
 			continue
 		}
-		call := nccl.API{Cat: "COLL_API", Name: r.fn.String(), Count: at.Count, Datatype: at.Type.String(), Root: at.Root, Stream: "0x0"}
+		call := nccl.API{Cat: "COLL_API", Name: r.fn.String(), Count: at.Count, Datatype: at.Type.String(),
+			Root: at.Root, Stream: "0x0"}
 		if r.fn.IsP2P() {
 			call.Cat = "P2P_API"
 		}
 		rec.Call(rank, 0, c.Shift, nccl.API{Cat: "GROUP_API", Name: "Group API", GroupID: 1, Depth: 1})
-		if one := done.Plan; one != nil && (one.OneRank() == plan.DeviceCopy || one.OneRank() == plan.NoLaunch) {
+		if one := done.Plan; one != nil && (one.OneRank() == plan.DeviceCopy ||
+			one.OneRank() == plan.NoLaunch) {
 			rec.Call(rank, 0, c.Shift, call)
 			continue
 		}
 		rec.Call(rank, 0, c.Shift-launch, call)
-		rec.Call(rank, c.Shift-launch, c.Shift, nccl.API{Cat: "KERNEL_LAUNCH", Name: "KernelLaunch", Stream: "0x0"})
+		rec.Call(rank, c.Shift-launch, c.Shift, nccl.API{Cat: "KERNEL_LAUNCH", Name: "KernelLaunch",
+			Stream: "0x0"})
 	}
 }

@@ -13,8 +13,9 @@ func TestDeviceImplementations(t *testing.T) {
 	opt := Options{Settings: config.Sources{NoEnv: true}}
 	us := func(op string, device, blocks int) float64 {
 		t.Helper()
-		s := Spec{Machine: Machine{Nodes: []Nodes{{Topo: "dgx-h100", Count: 1}}}, Workload: Workload{Op: op, Sizes: []string{"16M"},
-			Buffers: "windows", Device: device, DeviceBlocks: blocks}}
+		s := Spec{Machine: Machine{Nodes: []Nodes{{Topo: "dgx-h100", Count: 1}}},
+			Workload: Workload{Op: op, Sizes: []string{"16M"},
+				Buffers: "windows", Device: device, DeviceBlocks: blocks}}
 		r, err := Run(context.Background(), s, opt)
 		if err != nil {
 			t.Fatal(err)
@@ -30,7 +31,8 @@ func TestDeviceImplementations(t *testing.T) {
 			t.Errorf("%s: 4 blocks %g us, 16 %g", op, few, narrow)
 		}
 	}
-	for _, w := range []Workload{{Op: "all_reduce", Device: 1}, {Op: "all_gather", Buffers: "windows", Device: 1}, {Op: "alltoall", Buffers: "windows", Device: 3},
+	for _, w := range []Workload{{Op: "all_reduce", Device: 1}, {Op: "all_gather", Buffers: "windows",
+		Device: 1}, {Op: "alltoall", Buffers: "windows", Device: 3},
 		{Op: "all_reduce", Buffers: "windows", Device: -1}} {
 		w.Sizes = []string{"1M"}
 		if _, err := Run(context.Background(), Spec{Workload: w}, opt); err == nil {

@@ -71,7 +71,8 @@ func (m *Site) classText(windows, blocking bool) []byte {
 			m.texts = map[[2]bool][]byte{}
 		}
 		m.texts[at] = m.Class().FormatOf(func(q gpu.Quantity) bool {
-			return q.For == "" || q.For == "windows" && windows || q.For == "blocking" && blocking || q.For == "network" && m.Class().Network != ""
+			return q.For == "" || q.For == "windows" && windows || q.For == "blocking" && blocking ||
+				q.For == "network" && m.Class().Network != ""
 		})
 	}
 	return m.texts[at]

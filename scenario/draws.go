@@ -77,7 +77,8 @@ type Crowd struct {
 
 // String says it in words.
 func (c *Crowd) String() string {
-	return fmt.Sprintf("%d of %d queue pairs share %s, one of %d equal-cost cables", c.QueuePairs, c.Of, c.Link, c.Beside)
+	return fmt.Sprintf("%d of %d queue pairs share %s, one of %d equal-cost cables", c.QueuePairs, c.Of,
+		c.Link, c.Beside)
 }
 
 // Spread is a setting with the time that the operation takes then.
@@ -105,7 +106,8 @@ func (d *Draws) Lines(busBW, us float64) []string {
 	if len(seeds) < d.N {
 		which = "in the order of their fullest cables; " + strings.Join(seeds, ", ") + " simulated"
 	}
-	out := []string{fmt.Sprintf("routes are hashed: %s is the median of %d draws, %s to %s (seeds 1 to %d, %s); --seed %d is this row's",
+	out := []string{fmt.Sprintf("routes are hashed: %s is the median of %d draws, %s to %s (seeds 1 to %d, "+
+		"%s); --seed %d is this row's",
 		bus(d.MedianUs), d.N, bus(d.MostUs), bus(d.LeastUs), d.N, which, d.Seed)}
 	var parts []string
 	if d.Crowd != nil {
@@ -123,7 +125,8 @@ func (d *Draws) Lines(busBW, us float64) []string {
 // Draws reports whether a Spec asks for the median of draws where they matter.
 func (m *Site) Draws(spec *Spec) bool {
 	n := m.Network
-	return spec.Seed == 0 && n != nil && (n.Routing == fabric.ECMP || n.Routing == "") && spec.Engine.Fidelity != "alpha" &&
+	return spec.Seed == 0 && n != nil && (n.Routing == fabric.ECMP || n.Routing == "") &&
+		spec.Engine.Fidelity != "alpha" &&
 		spec.Engine.Fidelity != "step" && !spec.frameByFrameRouted()
 }
 
@@ -170,7 +173,8 @@ func (r *Running) hash(ctx context.Context, at Operation) (h *sim.Hash, binds bo
 
 // vary is the run with a seed and other settings of the simulator; nil: none.
 func (r *Running) vary(seed uint64, change func(*sim.Config)) *Running {
-	v := &Running{Spec: r.Spec, Site: r.Site, opt: r.opt, fn: r.fn, sizes: r.sizes, types: r.types, redops: r.redops, roots: r.roots,
+	v := &Running{Spec: r.Spec, Site: r.Site, opt: r.opt, fn: r.fn, sizes: r.sizes, types: r.types,
+		redops: r.redops, roots: r.roots,
 		Planner: r.Planner, change: change}
 	v.Spec.Seed, v.Spec.Engine.NoProof, v.Spec.Engine.Rivals = seed, true, false
 	return v
@@ -222,7 +226,8 @@ func (r *Running) simConfig() (sim.Config, error) {
 // Drawn simulates an operation as Simulate does, but the median of several draws where its
 // routes are hashed and the Spec has no seed: the Outcome then has Draws. spread has it try
 // settings that spread queue pairs, too, where the draws differ much.
-func (r *Running) Drawn(ctx context.Context, at Operation, spread bool, progress func(float64)) (Outcome, error) {
+func (r *Running) Drawn(ctx context.Context, at Operation, spread bool, progress func(float64)) (Outcome,
+	error) {
 	h, binds, err := r.hash(ctx, at)
 	if err != nil {
 		return Outcome{}, err
@@ -234,7 +239,8 @@ func (r *Running) Drawn(ctx context.Context, at Operation, spread bool, progress
 }
 
 // draw simulates the draws of an operation and returns the median one.
-func (r *Running) draw(ctx context.Context, at Operation, h *sim.Hash, spread bool, progress func(float64)) (Outcome, error) {
+func (r *Running) draw(ctx context.Context, at Operation, h *sim.Hash, spread bool, progress func(float64)) (
+	Outcome, error) {
 	g := &drawing{r: r, at: at, outcomes: map[uint64]Outcome{}, progress: progress}
 	n, seeds, err := r.representative(h)
 	if err != nil {
@@ -366,10 +372,12 @@ func (g *drawing) median(n int, seeds []uint64) Outcome {
 	})
 	d := &Draws{N: n}
 	for i, s := range sorted {
-		d.Simulated = append(d.Simulated, Draw{s, g.outcomes[s].Result.Elapsed.Micros(), share(i, len(sorted), n)})
+		d.Simulated = append(d.Simulated, Draw{s, g.outcomes[s].Result.Elapsed.Micros(),
+			share(i, len(sorted), n)})
 	}
 	middle := d.Simulated[len(sorted)/2]
-	d.Seed, d.MedianUs, d.LeastUs, d.MostUs = middle.Seed, middle.Us, d.Simulated[0].Us, d.Simulated[len(sorted)-1].Us
+	d.Seed, d.MedianUs, d.LeastUs, d.MostUs = middle.Seed, middle.Us, d.Simulated[0].Us,
+		d.Simulated[len(sorted)-1].Us
 	out := g.outcomes[d.Seed]
 	out.Draws = d
 	return out
@@ -420,8 +428,10 @@ func (r *Running) spread(ctx context.Context, at Operation, out *Outcome) error 
 		change func(*sim.Config)
 		skip   bool
 	}{
-		{spreadQPs, func(c *sim.Config) { c.QPs, c.SplitData = manyQPs, true }, r.Site.Between() == gpu.Sockets},
-		{adaptive, func(c *sim.Config) { c.Fabric = c.Fabric.Routed(fabric.Adaptive) }, netpreset.Framed(r.Spec.Network.Model)},
+		{spreadQPs, func(c *sim.Config) { c.QPs, c.SplitData = manyQPs, true },
+			r.Site.Between() == gpu.Sockets},
+		{adaptive, func(c *sim.Config) { c.Fabric = c.Fabric.Routed(fabric.Adaptive) },
+			netpreset.Framed(r.Spec.Network.Model)},
 	} {
 		if s.skip {
 			continue
@@ -435,7 +445,8 @@ func (r *Running) spread(ctx context.Context, at Operation, out *Outcome) error 
 		if err != nil {
 			return err
 		}
-		out.Draws.Spread = append(out.Draws.Spread, Spread{s.name, math.Round(1e4*done.Result.Elapsed.Micros()) / 1e4})
+		out.Draws.Spread = append(out.Draws.Spread,
+			Spread{s.name, math.Round(1e4*done.Result.Elapsed.Micros()) / 1e4})
 	}
 	return nil
 }

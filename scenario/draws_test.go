@@ -31,13 +31,17 @@ func (b beside) Open(name string) (fs.File, error) {
 // over are two GPUs of each of four nodes over a leaf-spine network with a routing.
 func over(t *testing.T, op string, routing fabric.Routing, perLeaf int) (scenario.Spec, scenario.Options) {
 	t.Helper()
-	n, err := fabric.Generate(fabric.Layout{Kind: "leaf-spine", Hosts: 4, Nets: 8, Gbit: 400, PerLeaf: perLeaf, Oversub: 4, Routing: routing})
+	n, err := fabric.Generate(fabric.Layout{Kind: "leaf-spine", Hosts: 4, Nets: 8, Gbit: 400,
+		PerLeaf: perLeaf, Oversub: 4, Routing: routing})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return scenario.Spec{Machine: scenario.Machine{GPUs: 2, Nodes: []scenario.Nodes{{Topo: "dgx-h100", Count: 4}}}, NCCL: scenario.NCCL{Env: map[string]string{"NCCL_ALGO": "Ring"}},
-			Network: scenario.Network{Fabric: "net.json"}, Workload: scenario.Workload{Op: op, Sizes: []string{"4M"}}, Engine: scenario.Engine{Jitter: "off"}},
-		scenario.Options{Files: beside{fstest.MapFS{"net.json": {Data: n.Format()}}, site.Files(t)}, Settings: config.Sources{NoEnv: true}, Warn: func(err error) { t.Error(err) }}
+	return scenario.Spec{Machine: scenario.Machine{GPUs: 2, Nodes: []scenario.Nodes{
+			{Topo: "dgx-h100", Count: 4}}}, NCCL: scenario.NCCL{Env: map[string]string{"NCCL_ALGO": "Ring"}},
+			Network: scenario.Network{Fabric: "net.json"}, Workload: scenario.Workload{Op: op,
+				Sizes: []string{"4M"}}, Engine: scenario.Engine{Jitter: "off"}},
+		scenario.Options{Files: beside{fstest.MapFS{"net.json": {Data: n.Format()}}, site.Files(t)},
+			Settings: config.Sources{NoEnv: true}, Warn: func(err error) { t.Error(err) }}
 }
 
 func rowOf(t *testing.T, spec scenario.Spec, opt scenario.Options) *scenario.Row {
@@ -75,12 +79,16 @@ func TestARowIsTheMedianOfItsDraws(t *testing.T) {
 					t.Errorf("%s, seed %d: %v us alone, %v as a draw", op, s.Seed, us, s.Us)
 				}
 			}
-			if one.Seed == d.Seed && (row.Out.Time != alone.Out.Time || row.In.Time != alone.In.Time || row.Facts.Limit != alone.Facts.Limit) {
-				t.Errorf("%s: the row has %v and %v, limited by %s; seed %d alone %v and %v, %s", op, row.Out.Time, row.In.Time, row.Facts.Limit, d.Seed, alone.Out.Time, alone.In.Time, alone.Facts.Limit)
+			if one.Seed == d.Seed && (row.Out.Time != alone.Out.Time || row.In.Time != alone.In.Time ||
+				row.Facts.Limit != alone.Facts.Limit) {
+				t.Errorf("%s: the row has %v and %v, limited by %s; seed %d alone %v and %v, %s", op,
+					row.Out.Time, row.In.Time, row.Facts.Limit, d.Seed, alone.Out.Time, alone.In.Time,
+					alone.Facts.Limit)
 			}
 		}
 		slices.Sort(all)
-		for what, v := range map[string][2]float64{"median": {d.MedianUs, all[len(all)/2]}, "least": {d.LeastUs, all[0]}, "most": {d.MostUs, all[len(all)-1]}} {
+		for what, v := range map[string][2]float64{"median": {d.MedianUs, all[len(all)/2]},
+			"least": {d.LeastUs, all[0]}, "most": {d.MostUs, all[len(all)-1]}} {
 			if math.Abs(v[0]/v[1]-1) > 0.03 {
 				t.Errorf("%s: %s %.2f us of the draws, %.2f of all seeds %v", op, what, v[0], v[1], all)
 			}

@@ -28,7 +28,8 @@ func (e *Engine) GPUsPerThread(c *fabric.Cluster) (int, error) {
 		n := c.Host(h).NRanks()
 		if n%(procs*threads) != 0 {
 			return 0, &FieldError{Path: "engine.processes", Value: fmt.Sprint(procs), Problem: fmt.Sprintf(
-				"%d GPUs of a node cannot be divided evenly among %d processes of %d threads", n, procs, threads)}
+				"%d GPUs of a node cannot be divided evenly among %d processes of %d threads", n, procs,
+				threads)}
 		}
 		most = max(most, n/(procs*threads))
 	}
@@ -66,9 +67,11 @@ func (m *Site) wholeConfig(spec *Spec) (sim.Config, error) {
 	if err != nil {
 		return sim.Config{}, err
 	}
-	cfg := sim.Config{Comm: whole.Layout, Systems: whole.Systems(), Class: m.Class(), PerThread: perThread, Seed: spec.seed(), Fold: folding.Of(spec.Engine.Fold),
+	cfg := sim.Config{Comm: whole.Layout, Systems: whole.Systems(), Class: m.Class(), PerThread: perThread,
+		Seed: spec.seed(), Fold: folding.Of(spec.Engine.Fold),
 		NoSkip: spec.Engine.Skip == "off", NoJitter: spec.Engine.Jitter == "off"}
-	if spec.Engine.Launch == "graph" || spec.Engine.Blocking > 0 { // of the latter the host's time comes on top
+	// of the latter the host's time comes on top
+	if spec.Engine.Launch == "graph" || spec.Engine.Blocking > 0 {
 		cfg.Launch = sim.Graph
 	}
 	return cfg, m.network(spec, &cfg)
@@ -97,7 +100,9 @@ func (m *Site) network(spec *Spec, cfg *sim.Config) error {
 		}
 	}
 	netpreset.Transports(cfg, m.Config)
-	if err := netpreset.Attach(cfg, m.Cluster, netpreset.File{Name: spec.Network.Fabric, Data: m.fabric, Network: m.Network}, netpreset.Choice{Model: spec.Network.Model, CC: spec.Network.CC, Balance: spec.Network.Balance}); err != nil {
+	if err := netpreset.Attach(cfg, m.Cluster, netpreset.File{Name: spec.Network.Fabric, Data: m.fabric,
+		Network: m.Network}, netpreset.Choice{Model: spec.Network.Model, CC: spec.Network.CC,
+		Balance: spec.Network.Balance}); err != nil {
 		return err
 	}
 	for i, text := range spec.Network.Faults {

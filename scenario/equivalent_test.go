@@ -51,11 +51,12 @@ func TestEquivalentRanksAreDrawnOnce(t *testing.T) {
 		s.Outputs = Outputs{Trace: "t.json", Ranks: list}
 		out := memory{}
 		var warned error
-		_, err := Run(context.Background(), s, Options{Create: out.create, Program: "test", Warn: func(err error) {
-			if a, ok := err.(*ranks.Equivalent); ok {
-				warned = a
-			}
-		}})
+		_, err := Run(context.Background(), s, Options{Create: out.create, Program: "test",
+			Warn: func(err error) {
+				if a, ok := err.(*ranks.Equivalent); ok {
+					warned = a
+				}
+			}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -58,7 +58,8 @@ func (s *Spec) Point(i int) (Spec, error) {
 		v := i % len(axis.Values)
 		i /= len(axis.Values)
 		if err := set(&p, axis.Path, axis.Values[v]); err != nil {
-			return Spec{}, &FieldError{Path: fmt.Sprintf("grid[%d].values[%d]", a, v), Value: string(axis.Values[v]), Problem: err.Error()}
+			return Spec{}, &FieldError{Path: fmt.Sprintf("grid[%d].values[%d]", a, v),
+				Value: string(axis.Values[v]), Problem: err.Error()}
 		}
 	}
 	return p, nil

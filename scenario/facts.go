@@ -10,16 +10,21 @@ import (
 
 // Facts sums an outcome up; busBW is the bus bandwidth of its time.
 func (r *Running) Facts(o *Outcome, busBW float64) Facts {
-	f := Facts{Algo: "-", Proto: "-", ModelUs: float64(o.Choice.TimeUs), SimUs: o.Result.Elapsed.Micros(), Limit: "-",
-		Simulated: o.Result.Account.Method.String(), Margin: o.Result.Account.Margin, Near: o.Result.Account.Note, NotProved: o.NotProved,
-		Periods: o.Result.Account.Periods, SkippedPs: int64(o.Result.Account.Skipped), ByCost: o.Result.Account.ByCost, Congestion: congestion.Of(o.Result.Links), Draws: o.Draws}
+	f := Facts{Algo: "-", Proto: "-", ModelUs: float64(o.Choice.TimeUs), SimUs: o.Result.Elapsed.Micros(),
+		Limit:     "-",
+		Simulated: o.Result.Account.Method.String(), Margin: o.Result.Account.Margin,
+		Near: o.Result.Account.Note, NotProved: o.NotProved,
+		Periods: o.Result.Account.Periods, SkippedPs: int64(o.Result.Account.Skipped),
+		ByCost: o.Result.Account.ByCost, Congestion: congestion.Of(o.Result.Links), Draws: o.Draws}
 	switch {
 	case o.Kernel != nil:
-		f.Algo, f.Channels, f.Kernel, f.ModelUs = "SYM", o.Kernel.Channels, o.Kernel.Kernel.String(), float64(o.Kernel.TimeUs)
+		f.Algo, f.Channels, f.Kernel, f.ModelUs = "SYM", o.Kernel.Channels, o.Kernel.Kernel.String(),
+			float64(o.Kernel.TimeUs)
 	case o.Copies != nil:
 		f.Algo = "CE"
 	case o.Choice.Warps > 0:
-		f.Algo, f.Proto, f.Channels = o.Choice.Algo.LogName(), o.Choice.Proto.LogName(), o.Plan.Split.NChannels
+		f.Algo, f.Proto, f.Channels = o.Choice.Algo.LogName(), o.Choice.Proto.LogName(),
+			o.Plan.Split.NChannels
 	case o.SendsAndReceives():
 		f.Algo, f.Channels = "P2P", r.Site.Comm.P2PChannels
 	}
@@ -68,7 +73,8 @@ func busiest(r *exec.Result) []LinkFacts {
 	}
 	var out []LinkFacts
 	for _, l := range top {
-		out = append(out, LinkFacts{l.Name, float64(l.Capacity), int64(l.Bytes), l.Use(r.Elapsed), int64(l.Queue)})
+		out = append(out, LinkFacts{l.Name, float64(l.Capacity), int64(l.Bytes), l.Use(r.Elapsed),
+			int64(l.Queue)})
 	}
 	return out
 }

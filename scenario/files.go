@@ -94,7 +94,8 @@ func (o *Options) ReadTopology(name string) (*TopologyFile, error) {
 		near = builtin.Suggest(config.Nearest(strings.ToLower(name), builtin.Words()))
 	}
 	if len(near) > 0 {
-		err = bad(fmt.Errorf("%w, nor a built-in machine; did you mean %s? simccl topo list names all", inner(err), orList(near)))
+		err = bad(fmt.Errorf("%w, nor a built-in machine; did you mean %s? simccl topo list names all",
+			inner(err), orList(near)))
 	} else if !strings.Contains(name, ".") {
 		err = bad(fmt.Errorf("%w, nor a built-in machine; simccl topo list names those", inner(err)))
 	}
@@ -115,14 +116,17 @@ func (o *Options) topology(data []byte, name string) (*TopologyFile, error) {
 	v := inputs.Of(data)
 	f := &TopologyFile{Data: v.XML(), Name: name, Template: v.Kind() == inputs.Template}
 	switch {
-	case v.Is(inputs.Topology, inputs.TopologyHosts, inputs.Template), len(v.Found) == 0 && bytes.HasPrefix(bytes.TrimSpace(f.Data), []byte("<")):
+	case v.Is(inputs.Topology, inputs.TopologyHosts, inputs.Template), len(v.Found) == 0 &&
+		bytes.HasPrefix(bytes.TrimSpace(f.Data), []byte("<")):
 		return f, nil // of XML that is no topology its reader has the place
 	case len(v.Found) == 0:
-		return nil, bad(&inputs.UnknownError{File: name, Note: v.Note, Wants: "a machine", Kinds: inputs.Machines()})
+		return nil, bad(&inputs.UnknownError{File: name, Note: v.Note, Wants: "a machine",
+			Kinds: inputs.Machines()})
 	case !v.Is(inputs.Machines()...):
 		return nil, bad(v.Want(name, inputs.Machines()...))
 	case o.Convert == nil:
-		return nil, bad(fmt.Errorf("%w; simccl topo convert makes a topology file of it", v.Want(name, inputs.Topology)))
+		return nil, bad(fmt.Errorf("%w; simccl topo convert makes a topology file of it",
+			v.Want(name, inputs.Topology)))
 	}
 	made, err := o.Convert(data, name)
 	if err != nil {
@@ -200,7 +204,8 @@ func (l *loader) dump() error {
 	graphs := l.site.Comm.Domains[0].Graphs
 	for _, g := range graphs {
 		if g != nil && g.NChannels > 0 && (g.TypeIntra == topo.PathC2C || g.TypeInter == topo.PathC2C) {
-			l.opt.warn(fmt.Errorf("NCCL_GRAPH_DUMP_FILE=%s: NCCL %s would fail to start, for it has no word for the C2C paths of the %s graph (search.cc:818); they are written as C2C here",
+			l.opt.warn(fmt.Errorf("NCCL_GRAPH_DUMP_FILE=%s: NCCL %s would fail to start, for it has no "+
+				"word for the C2C paths of the %s graph (search.cc:818); they are written as C2C here",
 				v.Value, l.site.Config.Rules.Version(), g.Name))
 			break
 		}

@@ -40,17 +40,22 @@ func SameChip(a, b datasheet.GPU) bool {
 // OnGPU gives a job that was made for another GPU than the machine's the times of the machine's. A job
 // that says no GPU, and a machine that says none, are left as they are: note says so. scaled is nil
 // where nothing is.
-func (m *Site) OnGPU(p *workload.Program) (q *workload.Program, scaled *ongpu.Scaled, note string, err error) {
+func (m *Site) OnGPU(p *workload.Program) (q *workload.Program, scaled *ongpu.Scaled, note string,
+	err error) {
 	own, known := m.GPU()
 	switch of, made := datasheet.Find(p.GPU.Name); {
 	case !computes(p):
 		return p, nil, "", nil
 	case p.GPU.Name == "":
-		return p, nil, "the job does not say which GPU its compute times are of: they are the same on every machine", nil
+		return p, nil,
+			"the job does not say which GPU its compute times are of: they are the same on every machine", nil
 	case !made:
-		return p, nil, fmt.Sprintf("computing takes what it takes on %s, which is not known: it is the same on every machine", p.GPU.Name), nil
+		return p, nil,
+			fmt.Sprintf("computing takes what it takes on %s, which is not known: it is the same on every "+
+				"machine", p.GPU.Name), nil
 	case !known:
-		return p, nil, fmt.Sprintf("the topology does not say which GPUs it has, or they are not known: computing takes what it takes on %s", of.Name), nil
+		return p, nil, fmt.Sprintf("the topology does not say which GPUs it has, or they are not known: "+
+			"computing takes what it takes on %s", of.Name), nil
 	case SameChip(of, own):
 		return p, nil, "", nil
 	}
@@ -65,7 +70,8 @@ func (m *Site) OnGPU(p *workload.Program) (q *workload.Program, scaled *ongpu.Sc
 func computes(p *workload.Program) bool {
 	for i := range p.Lists {
 		for k := range p.Lists[i].Steps {
-			if s := &p.Lists[i].Steps[k]; s.Kind == workload.Compute && !workload.OnHost(s.Stream) && s.Time > 0 && !p.Communicates(s) {
+			if s := &p.Lists[i].Steps[k]; s.Kind == workload.Compute && !workload.OnHost(s.Stream) &&
+				s.Time > 0 && !p.Communicates(s) {
 				return true
 			}
 		}

@@ -18,7 +18,8 @@ func (r *Running) grouped() bool { return r.Spec.Workload.Group > 1 && r.Site.Co
 // group simulates equal operations that one NCCL group launches, and returns the time of
 // one. out has the operation alone; its choice is replaced by that of the group, and its
 // plan stays that of one operation.
-func (r *Running) group(ctx context.Context, at Operation, out Outcome, progress func(float64)) (Outcome, error) {
+func (r *Running) group(ctx context.Context, at Operation, out Outcome, progress func(float64)) (Outcome,
+	error) {
 	n := r.Spec.Workload.Group
 	if out.Copies != nil { // each by itself (NCCL 2.28.9, enqueue.cc:1436)
 		out, err := r.copies(ctx, out)

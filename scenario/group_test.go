@@ -19,7 +19,8 @@ func TestGroupsAndJobsHaveOnePrice(t *testing.T) {
 		f     coll.Func
 		bytes string
 		calls int
-	}{{coll.AllReduce, "16K", 2}, {coll.AllReduce, "4M", 3}, {coll.AllGather, "1M", 5}, {coll.Broadcast, "64K", 2}, {coll.SendRecv, "1M", 3}} {
+	}{{coll.AllReduce, "16K", 2}, {coll.AllReduce, "4M", 3}, {coll.AllGather, "1M", 5},
+		{coll.Broadcast, "64K", 2}, {coll.SendRecv, "1M", 3}} {
 		s := small(x.f.TestName(), x.bytes)
 		s.Workload.Group, s.Engine.Launch, s.Engine.NoProof = x.calls, "graph", true
 		r, err := Prepare(s, Options{})
@@ -40,7 +41,8 @@ func TestGroupsAndJobsHaveOnePrice(t *testing.T) {
 			ranks[i] = int32(i)
 		}
 		call := workload.Call{Func: x.f, Type: at.Type, Count: at.Count, RedOp: at.RedOp}
-		price, err := m.Prices().Collectives(context.Background(), ranks, slices.Repeat([]workload.Call{call}, x.calls))
+		price, err := m.Prices().Collectives(context.Background(), ranks, slices.Repeat([]workload.Call{call},
+			x.calls))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,10 +24,14 @@ var hybrids = []struct {
 	size     string
 	quick    bool
 }{
-	{"all_reduce", "Ring", 4, "64M", false}, {"all_reduce", "Ring", 8, "64M", false}, {"all_reduce", "Ring", 8, "1G", false},
-	{"all_reduce", "Tree", 4, "64M", true}, {"all_reduce", "Tree", 8, "64M", false}, {"all_reduce", "NVLSTree", 4, "64M", false}, {"all_reduce", "NVLSTree", 8, "64M", false},
-	{"all_gather", "", 4, "64M", false}, {"all_gather", "", 8, "64M", false}, {"broadcast", "", 4, "64M", true}, {"broadcast", "", 8, "64M", false}, {"broadcast", "", 8, "1G", false},
-	{"alltoall", "", 4, "64M", false}, {"alltoall", "", 8, "64M", false}, {"gather", "", 8, "64M", true}, {"scatter", "", 8, "1G", false}, {"sendrecv", "", 8, "1G", false},
+	{"all_reduce", "Ring", 4, "64M", false}, {"all_reduce", "Ring", 8, "64M", false},
+	{"all_reduce", "Ring", 8, "1G", false},
+	{"all_reduce", "Tree", 4, "64M", true}, {"all_reduce", "Tree", 8, "64M", false},
+	{"all_reduce", "NVLSTree", 4, "64M", false}, {"all_reduce", "NVLSTree", 8, "64M", false},
+	{"all_gather", "", 4, "64M", false}, {"all_gather", "", 8, "64M", false},
+	{"broadcast", "", 4, "64M", true}, {"broadcast", "", 8, "64M", false}, {"broadcast", "", 8, "1G", false},
+	{"alltoall", "", 4, "64M", false}, {"alltoall", "", 8, "64M", false}, {"gather", "", 8, "64M", true},
+	{"scatter", "", 8, "1G", false}, {"sendrecv", "", 8, "1G", false},
 }
 
 // timed runs an operation over a network and returns its time in us and what it took of the
@@ -69,14 +73,16 @@ func TestHybridPage(t *testing.T) {
 		t.Fatalf("%s has no table between %q and %q", page, mark, end)
 	}
 	var b strings.Builder
-	b.WriteString("| operation | nodes | size | `packet`, us | `hybrid`, us | difference | CPU, s | CPU, s |\n|---|---:|---|---:|---:|---:|---:|---:|\n")
+	b.WriteString("| operation | nodes | size | `packet`, us | `hybrid`, us | difference | CPU, s | CPU, s " +
+		"|\n|---|---:|---|---:|---:|---:|---:|---:|\n")
 	for _, h := range hybrids {
 		if !h.quick && !golden.Updating() {
 			continue
 		}
 		frames, cpu := timed(t, h.op, h.algo, h.nodes, h.size, "packet")
 		hybrid, less := timed(t, h.op, h.algo, h.nodes, h.size, "hybrid")
-		row := fmt.Sprintf("| %s | %d | %s | %.1f | %.1f | %+.2f %% |", strings.TrimSpace(h.op+" "+h.algo), h.nodes, h.size, frames, hybrid, 100*(hybrid/frames-1))
+		row := fmt.Sprintf("| %s | %d | %s | %.1f | %.1f | %+.2f %% |", strings.TrimSpace(h.op+" "+h.algo),
+			h.nodes, h.size, frames, hybrid, 100*(hybrid/frames-1))
 		fmt.Fprintf(&b, "%s %.2f | %.2f |\n", row, cpu, less)
 		if d := hybrid/frames - 1; d > 0.01 || d < -0.01 {
 			t.Errorf("%s: more than 1 %%", row)
@@ -86,7 +92,8 @@ func TestHybridPage(t *testing.T) {
 		}
 	}
 	if golden.Updating() {
-		if err := os.WriteFile(page, []byte(string(before)+mark+b.String()+end+string(rest)), 0o644); err != nil {
+		if err := os.WriteFile(page, []byte(string(before)+mark+b.String()+end+string(rest)), 0o644); err !=
+			nil {
 			t.Fatal(err)
 		}
 	}

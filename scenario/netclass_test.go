@@ -26,8 +26,10 @@ func TestNetworkOfMachines(t *testing.T) {
 		steered     bool
 	}{
 		{topo: "aws-p5.48xlarge", network: "efa-v2", buffers: "8388608", steered: true},
-		{topo: "aws-p5", env: map[string]string{"NCCL_BUFFSIZE": "1048576"}, network: "efa-v2", buffers: "1048576", steered: true},
-		{topo: "aws-p5", env: map[string]string{"NCCL_TUNER_PLUGIN": "none"}, network: "efa-v2", buffers: "8388608"},
+		{topo: "aws-p5", env: map[string]string{"NCCL_BUFFSIZE": "1048576"}, network: "efa-v2",
+			buffers: "1048576", steered: true},
+		{topo: "aws-p5", env: map[string]string{"NCCL_TUNER_PLUGIN": "none"}, network: "efa-v2",
+			buffers: "8388608"},
 		{topo: "aws-p5.48xlarge", class: "infiniband", network: "infiniband"},
 		{topo: "aws-p5.xml", network: "efa-v2"},
 		{topo: "aws-p5.xml", class: "efa-v2", network: "efa-v2", buffers: "8388608", steered: true},
@@ -39,14 +41,18 @@ func TestNetworkOfMachines(t *testing.T) {
 		{topo: "dgx-h100", network: ""},
 		{topo: "aws-g5.48xlarge", network: "efa-v1"},
 	} {
-		s := &Spec{Machine: Machine{Nodes: []Nodes{{Topo: c.topo, Count: 3}}}, NCCL: NCCL{Env: c.env}, Network: Network{Class: c.class}}
-		m, err := Load(s, Options{Files: os.DirFS("../testdata/topos"), Settings: config.Sources{NoEnv: true}})
+		s := &Spec{Machine: Machine{Nodes: []Nodes{{Topo: c.topo, Count: 3}}}, NCCL: NCCL{Env: c.env},
+			Network: Network{Class: c.class}}
+		m, err := Load(s, Options{Files: os.DirFS("../testdata/topos"), Settings: config.Sources{
+			NoEnv: true}})
 		if err != nil {
 			t.Fatalf("%s: %v", c.topo, err)
 		}
 		buffers := m.Config.Text("NCCL_BUFFSIZE").Value
-		if m.Class().Network != c.network || buffers != c.buffers || (m.Comm.Params.Tuning.Plugin != nil) != c.steered {
-			t.Errorf("%s, class %q, %v: network %q, buffers %q, tuner %v", c.topo, c.class, c.env, m.Class().Network, buffers, m.Comm.Params.Tuning.Plugin != nil)
+		if m.Class().Network != c.network || buffers != c.buffers || (m.Comm.Params.Tuning.Plugin != nil) !=
+			c.steered {
+			t.Errorf("%s, class %q, %v: network %q, buffers %q, tuner %v", c.topo, c.class, c.env,
+				m.Class().Network, buffers, m.Comm.Params.Tuning.Plugin != nil)
 		}
 		if said := strings.Contains(m.Times(), "; settings of "); said != (m.plugin != "") {
 			t.Errorf("%s: %s", c.topo, m.Times())
@@ -60,7 +66,8 @@ func TestNetworkOfMachines(t *testing.T) {
 	if m.Config.Text("NCCL_BUFFSIZE").Set {
 		t.Error("before 1.16, which is younger than NCCL 2.21.5, aws-ofi-nccl sets no buffer size")
 	}
-	if _, choice, err := m.Comm.Plan(comm.Op{Func: coll.AllReduce, Type: coll.Float32, Count: 256}); err != nil || choice.Proto != coll.Simple {
+	if _, choice, err := m.Comm.Plan(comm.Op{Func: coll.AllReduce, Type: coll.Float32, Count: 256}); err !=
+		nil || choice.Proto != coll.Simple {
 		t.Errorf("1 KiB on p4d: %v, %v; its plugin leaves Simple alone", choice.Proto, err)
 	}
 	s.Network.Class = "token-ring"
@@ -77,7 +84,8 @@ func TestSteeredChoice(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, choice, err := m.Comm.Plan(comm.Op{Func: coll.AllReduce, Type: coll.Float32, Count: 1 << 18})
-	if err != nil || !choice.Steered || choice.Algo != coll.Tree || choice.Proto != coll.LL128 || choice.TimeUs <= 0 || choice.Times[choice.Algo][choice.Proto] != choice.TimeUs {
+	if err != nil || !choice.Steered || choice.Algo != coll.Tree || choice.Proto != coll.LL128 ||
+		choice.TimeUs <= 0 || choice.Times[choice.Algo][choice.Proto] != choice.TimeUs {
 		t.Errorf("1 MiB over 4 p5: %+v, %v; want Tree with LL128 and its time", choice, err)
 	}
 }
@@ -86,7 +94,10 @@ func TestSteeredChoice(t *testing.T) {
 // by type where frames are asked for, by class, file or NICs; nothing is refused of flows, of
 // one node, and where the class says RoCE.
 func TestFramesOfOtherTransports(t *testing.T) {
-	files := fstest.MapFS{"mine.json": {Data: []byte(`{"format": "simccl network class", "name": "tcpx", "network": "mine", "source": "estimated", "uncertainty": 0.4, "parameters": {}}`)}}
+	files := fstest.MapFS{
+		"mine.json": {
+			Data: []byte(
+				`{"format": "simccl network class", "name": "tcpx", "network": "mine", "source": "estimated", "uncertainty": 0.4, "parameters": {}}`)}}
 	for _, c := range []struct {
 		topo, class string
 		env         map[string]string
@@ -106,18 +117,22 @@ func TestFramesOfOtherTransports(t *testing.T) {
 		{topo: "aws-p5", nodes: 1},
 		{topo: "gh200-4-alps", nodes: 2, refused: "Slingshot"},
 		{topo: "vast-hgx-h200-8", nodes: 2, refused: "TCP of the socket plugin"},
-		{topo: "dgx-h100", env: map[string]string{"NCCL_IB_DISABLE": "1"}, nodes: 2, refused: "TCP of the socket plugin"},
+		{topo: "dgx-h100", env: map[string]string{"NCCL_IB_DISABLE": "1"}, nodes: 2,
+			refused: "TCP of the socket plugin"},
 	} {
 		for _, model := range []string{"packet", "hybrid", "flow"} {
 			s := small("all_reduce", "64K")
 			s.Machine.Nodes, s.NCCL.Env = []Nodes{{Topo: c.topo, Count: c.nodes}}, c.env
 			s.Network = Network{Model: model, Class: c.class}
-			_, err := Run(context.Background(), s, Options{Files: files, Settings: config.Sources{NoEnv: true}})
+			_, err := Run(context.Background(), s,
+				Options{Files: files, Settings: config.Sources{NoEnv: true}})
 			switch refused := c.refused != "" && model != "flow"; {
 			case refused != errors.Is(err, exec.ErrNotImplemented) || !refused && err != nil:
 				t.Errorf("%d x %s, class %q, %v, %s: %v", c.nodes, c.topo, c.class, c.env, model, err)
-			case refused && (!strings.Contains(err.Error(), c.refused) || !strings.Contains(err.Error(), "--network flow")):
-				t.Errorf("%d x %s, class %q, %v, %s: %v: not what is missing and what to write", c.nodes, c.topo, c.class, c.env, model, err)
+			case refused && (!strings.Contains(err.Error(), c.refused) || !strings.Contains(err.Error(),
+				"--network flow")):
+				t.Errorf("%d x %s, class %q, %v, %s: %v: not what is missing and what to write", c.nodes,
+					c.topo, c.class, c.env, model, err)
 			}
 		}
 	}

@@ -47,7 +47,8 @@ func TestRunWritesItsOutputs(t *testing.T) {
 			t.Errorf("%s is not there or empty", name)
 		}
 	}
-	if rep, err := validate.Check(bytes.NewReader(out["t.json"].Bytes())); err != nil || rep.Errors > 0 || rep.Slices == 0 {
+	if rep, err := validate.Check(bytes.NewReader(out["t.json"].Bytes())); err != nil || rep.Errors > 0 ||
+		rep.Slices == 0 {
 		t.Errorf("the trace: %+v, %v", rep, err)
 	}
 	if _, err := Run(context.Background(), s, Options{}); !errors.Is(err, errNowhere) {
@@ -56,7 +57,8 @@ func TestRunWritesItsOutputs(t *testing.T) {
 	s.Workload.Sizes = []string{"1"}
 	s.Outputs = Outputs{Ops: "o.goal"}
 	var f *FieldError
-	if _, err := Run(context.Background(), s, Options{Create: out.create}); !errors.As(err, &f) || f.Path != "outputs.ops" {
+	if _, err := Run(context.Background(), s, Options{Create: out.create}); !errors.As(err, &f) ||
+		f.Path != "outputs.ops" {
 		t.Errorf("no operations: %v", err)
 	}
 	s.Outputs = Outputs{Trace: "t.json", Ranks: "3-9"}
@@ -79,7 +81,8 @@ func TestOneRank(t *testing.T) {
 		t.Errorf("%+v", row)
 	}
 	s.Engine.Fidelity = "alpha"
-	if _, err := Run(context.Background(), s, Options{}); err == nil || !strings.Contains(err.Error(), "alpha of one rank") {
+	if _, err := Run(context.Background(), s, Options{}); err == nil || !strings.Contains(err.Error(),
+		"alpha of one rank") {
 		t.Error(err)
 	}
 }
@@ -95,24 +98,29 @@ func TestLargeProofsAreLeftOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	row := r.Rows[0]
-	if row.Out.Checked || !strings.Contains(row.Facts.NotProved, "ops, more than 200000; a channel alone has ") || !strings.Contains(strings.Join(r.Notes, "\n"), "1073741824 bytes: the plan is not proved") {
+	if row.Out.Checked || !strings.Contains(row.Facts.NotProved,
+		"ops, more than 200000; a channel alone has ") || !strings.Contains(strings.Join(r.Notes, "\n"),
+		"1073741824 bytes: the plan is not proved") {
 		t.Errorf("%+v, notes %q", row, r.Notes)
 	}
 }
 
 // TestWarnings: faults of topology files and filters that match nothing.
 func TestWarnings(t *testing.T) {
-	files := fstest.MapFS{"a.xml": {Data: bytes.Replace(builtin.DGXH100(), []byte(`link_width="16"`), []byte(`link_width="0"`), 1)}}
+	files := fstest.MapFS{"a.xml": {Data: bytes.Replace(builtin.DGXH100(), []byte(`link_width="16"`),
+		[]byte(`link_width="0"`), 1)}}
 	s := small("all_reduce", "8")
 	s.Machine.Nodes = []Nodes{{"a.xml", 1}}
 	s.NCCL.Env = map[string]string{"NCCL_IB_HCA": "mlx5_0,mlx5_99"}
 	var warned []error
-	if _, err := Layout(&s, Options{Files: files, Warn: func(w error) { warned = append(warned, w) }}); err != nil {
+	if _, err := Layout(&s, Options{Files: files, Warn: func(w error) { warned = append(warned, w) }}); err !=
+		nil {
 		t.Fatal(err)
 	}
 	text := errors.Join(warned...).Error()
 	var lint *LintWarning
-	if !errors.As(errors.Join(warned...), &lint) || lint.File != "a.xml" || lint.Warnings+lint.Errors == 0 || !strings.Contains(text, "mlx5_99 matches nothing") {
+	if !errors.As(errors.Join(warned...), &lint) || lint.File != "a.xml" || lint.Warnings+lint.Errors == 0 ||
+		!strings.Contains(text, "mlx5_99 matches nothing") {
 		t.Errorf("warnings %q", text)
 	}
 }
@@ -122,8 +130,12 @@ func TestWarnings(t *testing.T) {
 // file.
 func TestRowsRecordWhatIsWritten(t *testing.T) {
 	for name, change := range map[string]func(*Spec){
-		"all": func(*Spec) {}, "ranks": func(s *Spec) { s.Outputs.Ranks = "1" }, "packet": func(s *Spec) { s.Outputs.Detail = "packet" },
-		"two sizes": func(s *Spec) { s.Workload.Sizes = []string{"64K", "1M"} }, "periods": func(s *Spec) { s.Outputs.Detail = "period" },
+		"all": func(*Spec) {}, "ranks": func(s *Spec) { s.Outputs.Ranks = "1" }, "packet": func(s *Spec) {
+			s.Outputs.Detail = "packet"
+		},
+		"two sizes": func(s *Spec) { s.Workload.Sizes = []string{"64K", "1M"} }, "periods": func(s *Spec) {
+			s.Outputs.Detail = "period"
+		},
 	} {
 		s := small("all_reduce", "1M")
 		s.Engine.Fold, s.Engine.Skip = "off", "off"

@@ -26,7 +26,9 @@ list b 8-15
 	opt := Options{Files: fstest.MapFS{"a.xml": {Data: builtin.DGXH100()}, "job.txt": {Data: []byte(text)}}}
 	for _, fidelity := range []string{"share", "step"} {
 		run := func(model string) float64 {
-			spec := Spec{Machine: Machine{Nodes: []Nodes{{Topo: "a.xml", Count: 2}}}, Network: Network{Model: model}, Workload: Workload{Job: "job.txt"}, Engine: Engine{Fidelity: fidelity}}
+			spec := Spec{Machine: Machine{Nodes: []Nodes{{Topo: "a.xml", Count: 2}}},
+				Network: Network{Model: model}, Workload: Workload{Job: "job.txt"},
+				Engine: Engine{Fidelity: fidelity}}
 			r, err := RunJob(context.Background(), spec, opt)
 			if err != nil {
 				t.Fatalf("%s, %q: %v", fidelity, model, err)
@@ -37,7 +39,8 @@ list b 8-15
 		if again := run("packet"); frames != again {
 			t.Errorf("%s: %.3f us and again %.3f", fidelity, frames, again)
 		}
-		if frames == flow || frames < 0.9*flow || frames > 1.1*flow || hybrid < 0.98*frames || hybrid > 1.02*frames {
+		if frames == flow || frames < 0.9*flow || frames > 1.1*flow || hybrid < 0.98*frames ||
+			hybrid > 1.02*frames {
 			t.Errorf("%s: flow %.2f us, packet %.2f, hybrid %.2f", fidelity, flow, frames, hybrid)
 		}
 	}

@@ -19,21 +19,28 @@ import (
 // not.
 func wild(r *rand.Rand) Spec {
 	one := func(v ...string) string { return v[r.IntN(len(v))] }
-	s := small(one("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "alltoall", "sendrecv", "gather", "scatter"), one("8", "64K", "1M"))
+	s := small(one("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "alltoall",
+		"sendrecv", "gather", "scatter"), one("8", "64K", "1M"))
 	s.Machine.Nodes, s.Machine.GPUs = []Nodes{{Topo: "a.xml", Count: 2 + r.IntN(2)}}, 1+r.IntN(2)
-	s.Network = Network{Model: one("packet", "hybrid"), Fabric: one("", "net.json", "meta", "spectrum-x", "infiniband-ndr"), CC: one("", "", "", "none", "swift", "nscc", "dctcp"), Class: one("", "", "roce", "infiniband")}
-	s.Workload.Buffers, s.Workload.Group, s.Workload.Cycles = one("", "", "registered", "windows"), r.IntN(3), r.IntN(2)
+	s.Network = Network{Model: one("packet", "hybrid"), Fabric: one("", "net.json", "meta", "spectrum-x",
+		"infiniband-ndr"), CC: one("", "", "", "none", "swift", "nscc", "dctcp"),
+		Class: one("", "", "roce", "infiniband")}
+	s.Workload.Buffers, s.Workload.Group, s.Workload.Cycles = one("", "", "registered", "windows"), r.IntN(3),
+		r.IntN(2)
 	s.Workload.Unalign, s.Workload.CTAPolicy = r.IntN(2), r.IntN(3)
-	s.Engine = Engine{Fold: one("", "", "", "", "auto", "auto", "off", "off", "exact"), Skip: one("", "off"), Jitter: one("", "off"), Launch: one("", "graph"),
+	s.Engine = Engine{Fold: one("", "", "", "", "auto", "auto", "off", "off", "exact"), Skip: one("", "off"),
+		Jitter: one("", "off"), Launch: one("", "graph"),
 		Blocking: max(0, r.IntN(16)-13), NoProof: r.IntN(2) == 0, CPUTime: r.IntN(6) == 0}
 	if r.IntN(3) == 0 {
 		s.Engine.Processes, s.Engine.Threads = 1, 1
 	}
 	if r.IntN(3) == 0 {
-		s.NCCL.Env = map[string]string{"NCCL_IB_QPS_PER_CONNECTION": one("2", "4"), "NCCL_IB_SPLIT_DATA_ON_QPS": one("0", "1")}
+		s.NCCL.Env = map[string]string{"NCCL_IB_QPS_PER_CONNECTION": one("2", "4"),
+			"NCCL_IB_SPLIT_DATA_ON_QPS": one("0", "1")}
 	}
 	if r.IntN(4) == 0 {
-		s.Network.Faults = []string{one("nic=node0/2:slow=4", "nic=node1/0:loss=0.001", "nic=node0/0:storm@5-50", "rank=1:slow=1.5", "nic=node1/0:slow=2@10-40")}
+		s.Network.Faults = []string{one("nic=node0/2:slow=4", "nic=node1/0:loss=0.001",
+			"nic=node0/0:storm@5-50", "rank=1:slow=1.5", "nic=node1/0:slow=2@10-40")}
 	}
 	if s.Engine.Launch == "graph" {
 		s.Engine.Blocking, s.Engine.CPUTime = 0, false
@@ -49,7 +56,8 @@ func wild(r *rand.Rand) Spec {
 // and on two, with folds and skips left to simccl and switched off; what does not go is
 // refused by type, and nothing panics.
 func TestWildPackets(t *testing.T) {
-	n, err := fabric.Generate(fabric.Layout{Kind: "leaf-spine", Hosts: 3, Nets: 8, Gbit: 400, PerLeaf: 1, Oversub: 4, Latency: 0.3, Routing: fabric.ECMP})
+	n, err := fabric.Generate(fabric.Layout{Kind: "leaf-spine", Hosts: 3, Nets: 8, Gbit: 400, PerLeaf: 1,
+		Oversub: 4, Latency: 0.3, Routing: fabric.ECMP})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +107,9 @@ func TestFlowsKnowNoPackets(t *testing.T) {
 	for _, op := range []string{"all_reduce", "alltoall"} {
 		var got [2]string
 		for i, fabric := range []string{"net.json", "thin.json"} {
-			r, err := framed(t, func(s *Spec) { s.Network.Fabric, s.Network.Model, s.Workload.Op = fabric, "", op })
+			r, err := framed(t, func(s *Spec) {
+				s.Network.Fabric, s.Network.Model, s.Workload.Op = fabric, "", op
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -122,5 +132,6 @@ func typed(err error) bool {
 	var stall *sim.StallError
 	var config *sim.ConfigError
 	var op *OperationError
-	return errors.As(err, &op) || errors.As(err, &field) || errors.As(err, &input) || errors.As(err, &stall) || errors.As(err, &config)
+	return errors.As(err, &op) || errors.As(err, &field) || errors.As(err, &input) ||
+		errors.As(err, &stall) || errors.As(err, &config)
 }

@@ -21,7 +21,8 @@ import (
 // framed is a run over a leaf-spine network of two hosts that blocks 4:1.
 func framed(t *testing.T, change func(*Spec)) (*Result, error) {
 	t.Helper()
-	n, err := fabric.Generate(fabric.Layout{Kind: "leaf-spine", Hosts: 2, Nets: 8, Gbit: 400, PerLeaf: 1, Oversub: 4, Latency: 0.3})
+	n, err := fabric.Generate(fabric.Layout{Kind: "leaf-spine", Hosts: 2, Nets: 8, Gbit: 400, PerLeaf: 1,
+		Oversub: 4, Latency: 0.3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,14 +31,24 @@ func framed(t *testing.T, change func(*Spec)) (*Result, error) {
 	s.Engine.Launch, s.Engine.NoProof = "graph", true
 	s.Network.Model = "packet"
 	change(&s)
-	thin := strings.Replace(string(n.Format()), `"switches"`, `"packets": {"buffer_kb": 700, "cc": "none"}, "switches"`, 1)
-	return Run(context.Background(), s, Options{Files: fstest.MapFS{"a.xml": {Data: builtin.DGXH100()}, "net.json": {Data: n.Format()}, "thin.json": {Data: []byte(thin)},
+	thin := strings.Replace(string(n.Format()), `"switches"`,
+		`"packets": {"buffer_kb": 700, "cc": "none"}, "switches"`, 1)
+	return Run(context.Background(), s, Options{Files: fstest.MapFS{"a.xml": {Data: builtin.DGXH100()},
+		"net.json": {Data: n.Format()}, "thin.json": {Data: []byte(thin)},
 		"small.json":   {Data: []byte(strings.Replace(thin, "700", "64", 1))},
 		"thin100.json": {Data: []byte(strings.ReplaceAll(thin, `"gbit":400`, `"gbit":100`))},
-		"sprayed.json": {Data: []byte(strings.Replace(string(n.Format()), `"switches"`, `"packets": {"preset": "spectrum-x"}, "switches"`, 1))},
-		"ultra.json":   {Data: []byte(strings.Replace(string(n.Format()), `"switches"`, `"packets": {"preset": "ultra-ethernet"}, "switches"`, 1))},
-		"bad.json":     {Data: []byte(strings.Replace(string(n.Format()), `"switches"`, `"packets": {"cc": "tcp"}, "switches"`, 1))},
-		"none.json":    {Data: []byte(strings.Replace(string(n.Format()), `"switches"`, "\"packets\": {\n\"preset\": \"nobody\"}, \"switches\"", 1))}}})
+		"sprayed.json": {
+			Data: []byte(strings.Replace(string(n.Format()), `"switches"`,
+				`"packets": {"preset": "spectrum-x"}, "switches"`, 1))},
+		"ultra.json": {
+			Data: []byte(strings.Replace(string(n.Format()), `"switches"`,
+				`"packets": {"preset": "ultra-ethernet"}, "switches"`, 1))},
+		"bad.json": {
+			Data: []byte(strings.Replace(string(n.Format()), `"switches"`,
+				`"packets": {"cc": "tcp"}, "switches"`, 1))},
+		"none.json": {
+			Data: []byte(strings.Replace(string(n.Format()), `"switches"`,
+				"\"packets\": {\n\"preset\": \"nobody\"}, \"switches\"", 1))}}})
 }
 
 func us(t *testing.T, change func(*Spec)) (float64, *Facts) {
@@ -54,7 +65,8 @@ func TestBufferThatIsTooSmall(t *testing.T) {
 	for _, model := range []string{"packet", "hybrid"} {
 		_, err := framed(t, func(s *Spec) { s.Network.Model, s.Network.Fabric = model, "small.json" })
 		var small *sim.BufferError
-		if !errors.As(err, &small) || small.Bytes != 64000 || small.Kept <= small.Bytes || small.Ports < 2 || !strings.HasPrefix(small.Switch, "leaf") {
+		if !errors.As(err, &small) || small.Bytes != 64000 || small.Kept <= small.Bytes || small.Ports < 2 ||
+			!strings.HasPrefix(small.Switch, "leaf") {
 			t.Errorf("%s: %v, want a BufferError of a leaf", model, err)
 		}
 	}
@@ -68,7 +80,8 @@ func TestBufferThatIsTooSmall(t *testing.T) {
 // same result; a hybrid agrees.
 func TestPackets(t *testing.T) {
 	ring := func(s *Spec) {
-		s.Workload.Op, s.NCCL.Env, s.Engine.Jitter = "all_reduce", map[string]string{"NCCL_ALGO": "Ring"}, "off"
+		s.Workload.Op, s.NCCL.Env, s.Engine.Jitter = "all_reduce", map[string]string{"NCCL_ALGO": "Ring"},
+			"off"
 	}
 	flow, none := us(t, func(s *Spec) { ring(s); s.Network.Model = "" })
 	frames, met := us(t, ring)
@@ -77,7 +90,8 @@ func TestPackets(t *testing.T) {
 		t.Fatalf("facts of flows %v, of frames %v", none.Congestion, met.Congestion)
 	}
 	if d := frames/flow - 1; d > 0.05 || d < -0.05 || met.Congestion.Pauses > 0 || met.Congestion.Marked > 0 {
-		t.Errorf("a ring on one switch: %.2f us frame by frame, %.2f as flows, %+v", frames, flow, met.Congestion)
+		t.Errorf("a ring on one switch: %.2f us frame by frame, %.2f as flows, %+v", frames, flow,
+			met.Congestion)
 	}
 	if d := hybrid/frames - 1; d > 0.01 || d < -0.01 {
 		t.Errorf("a ring: hybrid %.2f us, frame by frame %.2f", hybrid, frames)
@@ -91,7 +105,8 @@ func TestPackets(t *testing.T) {
 		t.Errorf("4:1: %+v", x.Congestion)
 	}
 	_, thin := us(t, func(s *Spec) { s.Network.Fabric = "thin.json" })
-	if c := thin.Congestion; c.Pauses == 0 || c.PausedUs == 0 || c.PausedPort == "" || c.Marked != 0 || c.Dropped != 0 {
+	if c := thin.Congestion; c.Pauses == 0 || c.PausedUs == 0 || c.PausedPort == "" || c.Marked != 0 ||
+		c.Dropped != 0 {
 		t.Errorf("small buffers without congestion control: %+v", c)
 	}
 	seen(t, thin.Congestion)
@@ -100,7 +115,8 @@ func TestPackets(t *testing.T) {
 		t.Errorf("4:1: hybrid %.3f us, frame by frame %.3f, %+v", h, a, z.Congestion)
 	}
 	// Frames that choose their routes leave no port more than its share.
-	if s, y := us(t, func(s *Spec) { s.Network.Fabric = "sprayed.json" }); s >= a || y.Congestion.Resent > 0 || y.Congestion.Dropped > 0 {
+	if s, y := us(t, func(s *Spec) { s.Network.Fabric = "sprayed.json" }); s >= a ||
+		y.Congestion.Resent > 0 || y.Congestion.Dropped > 0 {
 		t.Errorf("adaptive routing: %.2f us, hashed %.2f, %+v", s, a, y.Congestion)
 	}
 	if n, _ := us(t, func(s *Spec) { s.Network.Fabric = "infiniband-ndr" }); n > a {
@@ -113,7 +129,9 @@ func TestPackets(t *testing.T) {
 	}); q == a {
 		t.Errorf("4 queue pairs a connection: %.3f us as with one", q)
 	}
-	if _, lost := us(t, func(s *Spec) { s.Network.Faults = []string{"nic=node0/2:loss=0.02"} }); lost.Congestion.Dropped == 0 || lost.Congestion.Resent == 0 {
+	if _, lost := us(t, func(s *Spec) {
+		s.Network.Faults = []string{"nic=node0/2:loss=0.02"}
+	}); lost.Congestion.Dropped == 0 || lost.Congestion.Resent == 0 {
 		t.Errorf("a lossy port: %+v", lost.Congestion)
 	}
 }
@@ -127,7 +145,8 @@ func seen(t *testing.T, c *congestion.Facts) {
 	for _, s := range port.From {
 		sum += s.Bytes
 	}
-	if len(port.From) < 2 || port.FromAll < len(port.From) || sum > port.Bytes || port.FromAll == len(port.From) && sum < port.Bytes*99/100 {
+	if len(port.From) < 2 || port.FromAll < len(port.From) || sum > port.Bytes ||
+		port.FromAll == len(port.From) && sum < port.Bytes*99/100 {
 		t.Errorf("%s carried %d B, of those it is from %d: %+v", port.Name, port.Bytes, sum, port.From)
 	}
 	if len(c.Stopped) == 0 || c.Stopped[0].Us <= 0 || !strings.Contains(c.Stopped[0].Behind, "→") {
@@ -151,10 +170,12 @@ func TestTimedFaults(t *testing.T) {
 	}
 	none, _ := us(t, with("nic=node0/2:slow=1@0-1"))
 	storm, x := us(t, with("link=spine0~leaf0:storm@20-320"))
-	if storm < none+50 || x.Congestion.PausedUs < 290 || x.Congestion.PausedUs > 310 || x.Congestion.PausedPort != "spine0→leaf0" {
+	if storm < none+50 || x.Congestion.PausedUs < 290 || x.Congestion.PausedUs > 310 ||
+		x.Congestion.PausedPort != "spine0→leaf0" {
 		t.Errorf("a storm of 300 us: %.2f us for %.2f, %+v", storm, none, x.Congestion.Stopped)
 	}
-	if flap, x := us(t, with("link=leaf0~spine0:flap=5/50@20-320")); x.Congestion.Dropped == 0 || x.Congestion.Resent == 0 || flap == none {
+	if flap, x := us(t, with("link=leaf0~spine0:flap=5/50@20-320")); x.Congestion.Dropped == 0 ||
+		x.Congestion.Resent == 0 || flap == none {
 		t.Errorf("a link that flaps: %.2f us for %.2f, %+v", flap, none, x.Congestion)
 	}
 	if slow, _ := us(t, with("link=leaf0~spine0:slow=4@20-320")); slow <= none {
@@ -165,7 +186,9 @@ func TestTimedFaults(t *testing.T) {
 	if !errors.As(err, &stall) || !stall.GaveUp() || !strings.Contains(err.Error(), "leaf0→node0/2") {
 		t.Errorf("a storm without an end: %v", err)
 	}
-	if _, err := framed(t, func(s *Spec) { s.Network.Model, s.Network.Faults = "", []string{"nic=node0/2:storm"} }); err == nil || !strings.Contains(err.Error(), "--network packet") {
+	if _, err := framed(t, func(s *Spec) {
+		s.Network.Model, s.Network.Faults = "", []string{"nic=node0/2:storm"}
+	}); err == nil || !strings.Contains(err.Error(), "--network packet") {
 		t.Errorf("a storm of flows: %v", err)
 	}
 }
@@ -176,7 +199,8 @@ func TestTrimming(t *testing.T) {
 	sprayed, _ := us(t, func(s *Spec) { s.Network.Fabric = "ultra.json" })
 	for _, balance := range []string{"", "queue-pair"} {
 		us, x := us(t, func(s *Spec) { s.Network.Fabric, s.Network.Balance = "ultra.json", balance })
-		if c := x.Congestion; c.Trimmed == 0 || c.Pauses > 0 || c.Dropped > 0 || c.Resent < c.Trimmed*9/10 || c.Resent > c.Trimmed*11/10 {
+		if c := x.Congestion; c.Trimmed == 0 || c.Pauses > 0 || c.Dropped > 0 || c.Resent < c.Trimmed*9/10 ||
+			c.Resent > c.Trimmed*11/10 {
 			t.Errorf("%q: %+v: frames are cut and sent again, nothing else", balance, c)
 		}
 		if balance != "" && us <= sprayed {
@@ -196,13 +220,17 @@ func TestDeadlock(t *testing.T) {
 	run := func(model, packets string) (*Result, error) {
 		s := small("sendrecv", "2M")
 		s.Machine.Nodes, s.Machine.GPUs = []Nodes{{Topo: "a.xml", Count: 5}}, 1
-		s.Engine.NoProof, s.Network.Fabric, s.Network.Model, s.NCCL.Env = true, "net.json", model, map[string]string{"NCCL_IB_TIMEOUT": "10"}
-		return Run(context.Background(), s, Options{Files: fstest.MapFS{"a.xml": {Data: node}, "net.json": {Data: bytes.Replace(net, []byte(`"cc"`), []byte(packets+`"cc"`), 1)}}})
+		s.Engine.NoProof, s.Network.Fabric, s.Network.Model, s.NCCL.Env = true, "net.json", model,
+			map[string]string{"NCCL_IB_TIMEOUT": "10"}
+		return Run(context.Background(), s,
+			Options{Files: fstest.MapFS{"a.xml": {Data: node},
+				"net.json": {Data: bytes.Replace(net, []byte(`"cc"`), []byte(packets+`"cc"`), 1)}}})
 	}
 	for _, model := range []string{"packet", "hybrid"} {
 		_, err := run(model, "")
 		var stall *sim.StallError
-		if !errors.As(err, &stall) || stall.GaveUp() || !strings.Contains(err.Error(), "in a cycle: s0 > s1 > s2 > s3 > s4 > s0") {
+		if !errors.As(err, &stall) || stall.GaveUp() || !strings.Contains(err.Error(),
+			"in a cycle: s0 > s1 > s2 > s3 > s4 > s0") {
 			t.Errorf("%s: %v", model, err)
 		}
 	}
@@ -210,9 +238,13 @@ func TestDeadlock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := r.Rows[0].Facts.Congestion; c.Watchdogs == 0 || len(c.WatchdogPorts) == 0 || c.Dropped == 0 || c.Resent < c.Dropped || r.Rows[0].Out.Time < units.Millisecond {
+	if c := r.Rows[0].Facts.Congestion; c.Watchdogs == 0 || len(c.WatchdogPorts) == 0 || c.Dropped == 0 ||
+		c.Resent < c.Dropped || r.Rows[0].Out.Time < units.Millisecond {
 		t.Errorf("a watchdog: %.1f us, %+v", r.Rows[0].Out.Time.Micros(), c)
-	} else if len(c.Deadlocks) != 1 || len(c.Deadlocks[0].Nodes) != 5 || c.Deadlocks[0].AtUs <= 0 || c.Deadlocks[0].AtUs > 1000 || !slices.ContainsFunc(c.Lines(), func(s string) bool { return strings.HasPrefix(s, "deadlock at ") && strings.HasSuffix(s, "s4 > s0") }) {
+	} else if len(c.Deadlocks) != 1 || len(c.Deadlocks[0].Nodes) != 5 || c.Deadlocks[0].AtUs <= 0 ||
+		c.Deadlocks[0].AtUs > 1000 || !slices.ContainsFunc(c.Lines(), func(s string) bool {
+		return strings.HasPrefix(s, "deadlock at ") && strings.HasSuffix(s, "s4 > s0")
+	}) {
 		t.Errorf("a deadlock that a watchdog dissolves: %+v", c.Deadlocks)
 	}
 	if r, err = run("", ""); err != nil || r.Rows[0].Out.Time <= 0 { // flows do not pause each other
@@ -237,20 +269,23 @@ func TestPacketsRefused(t *testing.T) {
 		want   string
 	}{
 		{func(s *Spec) { s.Network.Model = "fluid" }, "network.model"},
-		{func(s *Spec) { s.Network.Balance = "random" }, "--balance: random is not one: write one of queue-pair, flowlet, packet"},
+		{func(s *Spec) { s.Network.Balance = "random" },
+			"--balance: random is not one: write one of queue-pair, flowlet, packet"},
 		{func(s *Spec) { s.Network.Model, s.Network.Balance = "", "packet" }, "network.balance packet"},
 		{func(s *Spec) { s.Network.CC = "bbr" }, `--cc: "bbr" is not`},
 		{func(s *Spec) { s.Network.Model, s.Network.CC = "", "none" }, "network.cc none"},
 		{func(s *Spec) { s.Engine.Fold = "exact" }, "network.model packet: needs every rank"},
 		{func(s *Spec) { s.Engine.Fidelity = "alpha" }, "network.model packet: needs every rank"},
-		{func(s *Spec) { s.Network.Fabric, s.Network.Model = "spectrum-x", "hybrid" }, "--network hybrid: frames of this fabric choose"},
+		{func(s *Spec) { s.Network.Fabric, s.Network.Model = "spectrum-x", "hybrid" },
+			"--network hybrid: frames of this fabric choose"},
 		{func(s *Spec) { s.Network.Fabric = "bad.json" }, "bad.json:4:"},
 		{func(s *Spec) { s.Network.Fabric = "none.json" }, "none.json:5:11: preset \"nobody\": write one of"},
 	} {
 		_, err := framed(t, x.change)
 		var field *FieldError
 		var in *fail.Error
-		if err == nil || !strings.Contains(err.Error(), x.want) || !errors.As(err, &field) && !errors.As(err, &in) {
+		if err == nil || !strings.Contains(err.Error(), x.want) || !errors.As(err, &field) &&
+			!errors.As(err, &in) {
 			t.Errorf("%v (%T), want %s", err, err, x.want)
 		}
 	}

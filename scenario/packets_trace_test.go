@@ -89,24 +89,30 @@ list b 1,3,5,7,9,11,13,15
 
 // jobRunner returns a function that runs the job over a network that blocks 4:1, and writes
 // its trace to a file if it has a name.
-func jobRunner(t *testing.T, out memory) func(model, net string, fidelity job.Fidelity, file string) *JobResult {
+func jobRunner(t *testing.T, out memory) func(model, net string, fidelity job.Fidelity,
+	file string) *JobResult {
 	t.Helper()
-	n, err := fabric.Generate(fabric.Layout{Kind: "leaf-spine", Hosts: 2, Nets: 8, Gbit: 400, PerLeaf: 1, Oversub: 4, Latency: 0.3})
+	n, err := fabric.Generate(fabric.Layout{Kind: "leaf-spine", Hosts: 2, Nets: 8, Gbit: 400, PerLeaf: 1,
+		Oversub: 4, Latency: 0.3})
 	if err != nil {
 		t.Fatal(err)
 	}
 	with := func(packets string) *fstest.MapFile {
-		return &fstest.MapFile{Data: []byte(strings.Replace(string(n.Format()), `"switches"`, packets+`, "switches"`, 1))}
+		return &fstest.MapFile{
+			Data: []byte(strings.Replace(string(n.Format()), `"switches"`, packets+`, "switches"`, 1))}
 	}
-	opt := Options{Create: out.create, Program: "test", Files: fstest.MapFS{"a.xml": {Data: builtin.DGXH100()},
-		"thin.json": with(`"packets": {"buffer_kb": 700, "cc": "none"}`), "dcqcn.json": with(`"packets": {"cc": "dcqcn:paper"}`)}}
+	opt := Options{Create: out.create, Program: "test",
+		Files: fstest.MapFS{"a.xml": {Data: builtin.DGXH100()},
+			"thin.json":  with(`"packets": {"buffer_kb": 700, "cc": "none"}`),
+			"dcqcn.json": with(`"packets": {"cc": "dcqcn:paper"}`)}}
 	p, err := workload.Parse(jobOfAlltoalls, "job.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return func(model, net string, fidelity job.Fidelity, file string) *JobResult {
 		t.Helper()
-		spec := Spec{Machine: Machine{Nodes: []Nodes{{Topo: "a.xml", Count: 2}}}, Network: Network{Model: model, Fabric: net}, Outputs: Outputs{Trace: file}}
+		spec := Spec{Machine: Machine{Nodes: []Nodes{{Topo: "a.xml", Count: 2}}},
+			Network: Network{Model: model, Fabric: net}, Outputs: Outputs{Trace: file}}
 		site, err := Load(&spec, opt)
 		if err != nil {
 			t.Fatal(err)
@@ -134,13 +140,16 @@ func TestTraceOfJobShowsItsNetwork(t *testing.T) {
 	for _, x := range []struct {
 		model, net    string
 		pauses, rates bool
-	}{{"packet", "thin.json", true, false}, {"packet", "dcqcn.json", false, true}, {"hybrid", "dcqcn.json", false, true}} {
+	}{{"packet", "thin.json", true, false}, {"packet", "dcqcn.json", false, true},
+		{"hybrid", "dcqcn.json", false, true}} {
 		bare, r := run(x.model, x.net, job.Step, ""), run(x.model, x.net, job.Step, "t.json")
-		if bare.Network != nil || !reflect.DeepEqual(bare.Spans, r.Spans) || !reflect.DeepEqual(bare.Finish, r.Finish) || !reflect.DeepEqual(bare.Links, r.Links) {
+		if bare.Network != nil || !reflect.DeepEqual(bare.Spans, r.Spans) || !reflect.DeepEqual(bare.Finish,
+			r.Finish) || !reflect.DeepEqual(bare.Links, r.Links) {
 			t.Errorf("%s, %s: a trace changes the job", x.model, x.net)
 		}
 		data := out["t.json"].Bytes()
-		if rep, err := validate.Check(bytes.NewReader(data)); err != nil || rep.Errors > 0 || rep.Warnings > 0 {
+		if rep, err := validate.Check(bytes.NewReader(data)); err != nil || rep.Errors > 0 ||
+			rep.Warnings > 0 {
 			t.Errorf("%s, %s: the trace: %+v, %v", x.model, x.net, rep, err)
 		}
 		s := networkOf(t, data, r.Spans[0][3].Begin)
@@ -151,16 +160,21 @@ func TestTraceOfJobShowsItsNetwork(t *testing.T) {
 				}
 			}
 		}
-		if s.deepest < 4096 || len(s.calm) == 0 || (s.pauses > 0) != x.pauses || (s.marked > 0) != x.rates || (len(s.pairs) > 0) != x.rates {
-			t.Errorf("%s, %s: at most %.0f bytes in a queue, %d ports before the second alltoall, %d pauses, %.0f marks, rates of %d queue pairs", x.model, x.net, s.deepest, len(s.calm), s.pauses, s.marked, len(s.pairs))
+		if s.deepest < 4096 || len(s.calm) == 0 || (s.pauses > 0) != x.pauses || (s.marked > 0) != x.rates ||
+			(len(s.pairs) > 0) != x.rates {
+			t.Errorf("%s, %s: at most %.0f bytes in a queue, %d ports before the second alltoall, %d "+
+				"pauses, %.0f marks, rates of %d queue pairs", x.model, x.net, s.deepest, len(s.calm),
+				s.pauses, s.marked, len(s.pairs))
 		}
 		for name := range s.pairs { //lint:sorted each by itself
-			if !strings.HasPrefix(name, "QP ") || strings.Contains(name, "on world") != strings.Contains(name, "AlltoAll") {
+			if !strings.HasPrefix(name, "QP ") || strings.Contains(name, "on world") != strings.Contains(name,
+				"AlltoAll") {
 				t.Errorf("a queue pair is called %s", name)
 			}
 		}
 	}
-	for x, fidelity := range map[string]job.Fidelity{"packet": job.Share, "flow": job.Step} { //lint:sorted each by itself
+	for x, fidelity := range map[string]job.Fidelity{"packet": job.Share, "flow": job.Step} {
+		//lint:sorted each by itself
 		run(x, "thin.json", fidelity, "t.json")
 		if s := networkOf(t, out["t.json"].Bytes(), 0); len(s.queued)+s.pauses+len(s.pairs) > 0 {
 			t.Errorf("%s: the trace shows a network of packets", x)

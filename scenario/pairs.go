@@ -14,7 +14,8 @@ func (w *Workload) Pairs(seed uint64) pairs.Source {
 // pairs refuses counts by pair that the operation cannot have.
 func (c *checks) pairs(w *Workload) {
 	s := w.Pairs(0)
-	for _, f := range s.Faults(pairs.With{Sizes: len(w.Sizes) > 0 || w.Range != (Range{}), Group: w.Group, Windows: w.Buffers == "windows" || w.Device > 0}) {
+	for _, f := range s.Faults(pairs.With{Sizes: len(w.Sizes) > 0 || w.Range != (Range{}), Group: w.Group,
+		Windows: w.Buffers == "windows" || w.Device > 0}) {
 		c.add("workload."+f.Member, f.Value, f.Problem, f.Hint)
 	}
 }

@@ -22,7 +22,8 @@ import (
 func TestEqualPartsAreAlltoall(t *testing.T) {
 	times := func(w Workload) Row {
 		t.Helper()
-		r, err := Run(context.Background(), Spec{Machine: Machine{Nodes: []Nodes{{Count: 2}}, GPUs: 2}, Workload: w}, Options{})
+		r, err := Run(context.Background(), Spec{Machine: Machine{Nodes: []Nodes{{Count: 2}}, GPUs: 2},
+			Workload: w}, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -31,16 +32,21 @@ func TestEqualPartsAreAlltoall(t *testing.T) {
 	sizes := []string{"1M"}
 	want := times(Workload{Op: "alltoall", Sizes: sizes})
 	row := []int64{65536, 65536, 65536, 65536}
-	for i, w := range []Workload{{Op: "all_to_all_v", Sizes: sizes}, {Op: "alltoallv_perf", Sizes: sizes, Imbalance: 1}, {Op: "all_to_all_v", Counts: [][]int64{row, row, row, row}}} {
-		if got := times(w); got.Out != want.Out || got.In != want.In || got.Bytes != want.Bytes || got.Facts.Counts == nil || got.Facts.Counts.Imbalance != 1 || got.Func != "all_to_all_v" {
+	for i, w := range []Workload{{Op: "all_to_all_v", Sizes: sizes}, {Op: "alltoallv_perf", Sizes: sizes,
+		Imbalance: 1}, {Op: "all_to_all_v", Counts: [][]int64{row, row, row, row}}} {
+		if got := times(w); got.Out != want.Out || got.In != want.In || got.Bytes != want.Bytes ||
+			got.Facts.Counts == nil || got.Facts.Counts.Imbalance != 1 || got.Func != "all_to_all_v" {
 			t.Errorf("%d: %+v, alltoall %+v", i, got, want)
 		}
 	}
-	if got := times(Workload{Op: "all_to_all_v", Sizes: sizes, Imbalance: 3}); !got.Out.Checked || got.Out.Time < want.Out.Time*5/4 || got.Facts.Counts.Imbalance != 3 || got.Count != want.Count {
+	if got := times(Workload{Op: "all_to_all_v", Sizes: sizes, Imbalance: 3}); !got.Out.Checked ||
+		got.Out.Time < want.Out.Time*5/4 || got.Facts.Counts.Imbalance != 3 || got.Count != want.Count {
 		t.Errorf("one receiver gets 3 times the mean: %+v, alltoall %+v", got, want)
 	}
 	var field *FieldError
-	if _, err := Run(context.Background(), Spec{Machine: Machine{GPUs: 2}, Workload: Workload{Op: "all_to_all_v", Sizes: sizes, Imbalance: 5}}, Options{}); !errors.As(err, &field) || field.Path != "workload.imbalance" {
+	if _, err := Run(context.Background(), Spec{Machine: Machine{GPUs: 2},
+		Workload: Workload{Op: "all_to_all_v", Sizes: sizes, Imbalance: 5}}, Options{}); !errors.As(err,
+		&field) || field.Path != "workload.imbalance" {
 		t.Errorf("5 times the mean of 4 ranks: %v", err)
 	}
 }
@@ -66,8 +72,11 @@ func TestUnequalPartsAsMeasured(t *testing.T) {
 				measured[f[0]], _ = strconv.ParseFloat(f[14], 64)
 			}
 		}
-		r, err := Run(context.Background(), Spec{Machine: Machine{Nodes: []Nodes{{Topo: "m.xml"}}, Multicast: "off"}, Engine: Engine{Launch: "graph"},
-			Workload: Workload{Op: "all_to_all_v", Imbalance: most, Range: Range{Min: "1M", Max: "1G", Factor: 4}}}, opt)
+		r, err := Run(context.Background(),
+			Spec{Machine: Machine{Nodes: []Nodes{{Topo: "m.xml"}}, Multicast: "off"},
+				Engine: Engine{Launch: "graph"},
+				Workload: Workload{Op: "all_to_all_v", Imbalance: most, Range: Range{Min: "1M", Max: "1G",
+					Factor: 4}}}, opt)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +85,8 @@ func TestUnequalPartsAsMeasured(t *testing.T) {
 			us := measured[fmt.Sprint(int64(r.Rows[i].Bytes))]
 			off := math.Abs(r.Rows[i].Out.Time.Micros()/us - 1)
 			if sum += off; !(off <= 0.2) {
-				t.Errorf("%s: %d bytes take %.2f us, measured %.2f", name, r.Rows[i].Bytes, r.Rows[i].Out.Time.Micros(), us)
+				t.Errorf("%s: %d bytes take %.2f us, measured %.2f", name, r.Rows[i].Bytes,
+					r.Rows[i].Out.Time.Micros(), us)
 			}
 		}
 		if mean := sum / float64(len(r.Rows)); len(r.Rows) != 6 || !(mean <= 0.1) {

@@ -51,7 +51,8 @@ func ParsePlaced(data []byte, file string) (Spec, func(error) error, error) {
 		return Spec{}, nil, err
 	}
 	if s.Format != FormatVersion {
-		return Spec{}, nil, places.Fail("scenario", fmt.Sprintf(`write "scenario": %d`, FormatVersion), "scenario format %d is not known", s.Format)
+		return Spec{}, nil, places.Fail("scenario", fmt.Sprintf(`write "scenario": %d`, FormatVersion),
+			"scenario format %d is not known", s.Format)
 	}
 	placed := func(err error) error { return place(places, err) }
 	return s, placed, placed(s.Validate())

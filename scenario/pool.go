@@ -37,7 +37,8 @@ type pending struct {
 // rank's own part out of place and not in place, and one rank launches nothing in
 // place.
 func (r *Running) sameInPlace() bool {
-	return r.Site.Comm.NRanks > 1 && r.Spec.Workload.buffers() == comm.Plain && (r.fn == coll.AllReduce || r.fn == coll.ReduceScatter || r.fn == coll.Reduce)
+	return r.Site.Comm.NRanks > 1 && r.Spec.Workload.buffers() == comm.Plain &&
+		(r.fn == coll.AllReduce || r.fn == coll.ReduceScatter || r.fn == coll.Reduce)
 }
 
 // start begins to simulate every operation of the lines, in their order.
@@ -175,7 +176,8 @@ func (r *Running) Best(ctx context.Context, at Operation, chosen Outcome) (Outco
 	for _, a := range coll.Algorithms() {
 		for _, pr := range coll.Protocols() {
 			t := chosen.Choice.Times[a][pr]
-			if t <= 0 || t > hopeless*chosen.Choice.TimeUs || a == chosen.Choice.Algo && pr == chosen.Choice.Proto {
+			if t <= 0 || t > hopeless*chosen.Choice.TimeUs || a == chosen.Choice.Algo &&
+				pr == chosen.Choice.Proto {
 				continue
 			}
 			o, err := r.forced(ctx, at, a, pr)
@@ -236,7 +238,8 @@ func (r *Running) workers() int {
 }
 
 // forced simulates an operation with a given algorithm and protocol.
-func (r *Running) forced(ctx context.Context, at Operation, a coll.Algorithm, pr coll.Protocol) (Outcome, error) {
+func (r *Running) forced(ctx context.Context, at Operation, a coll.Algorithm, pr coll.Protocol) (Outcome,
+	error) {
 	pl, choice, err := r.Site.Comm.PlanAs(r.Op(at), a, pr)
 	if err != nil {
 		return Outcome{}, err

@@ -107,7 +107,8 @@ func Prepare(spec Spec, opt Options) (*Running, error) {
 		return nil, err
 	}
 	if spec.Workload.Job != "" {
-		return nil, &FieldError{Path: "workload.job", Value: spec.Workload.Job, Problem: "a job has no table of sizes", Hint: "run it with scenario.RunJob"}
+		return nil, &FieldError{Path: "workload.job", Value: spec.Workload.Job,
+			Problem: "a job has no table of sizes", Hint: "run it with scenario.RunJob"}
 	}
 	site, err := Load(&spec, opt)
 	if err != nil {
@@ -175,7 +176,8 @@ type Operation struct {
 
 // Op is the operation as the communicator plans it.
 func (o Operation) Op(f coll.Func) comm.Op {
-	return comm.Op{Func: f, Count: o.Count, Type: o.Type, RedOp: o.RedOp, Root: int32(o.Root), InPlace: o.InPlace, Pairs: o.Pairs}
+	return comm.Op{Func: f, Count: o.Count, Type: o.Type, RedOp: o.RedOp, Root: int32(o.Root),
+		InPlace: o.InPlace, Pairs: o.Pairs}
 }
 
 // Line is a row to come.
@@ -197,7 +199,8 @@ func (r *Running) list() error {
 				for range max(r.Spec.Workload.Cycles, 1) {
 					for _, sz := range r.sizes {
 						count, shown := sz.Count(r.fn, typ, r.Site.Comm.NRanks)
-						l := Line{Operation{Type: typ, RedOp: op, Root: max(root, 0), Count: count}, shown, root}
+						l := Line{Operation{Type: typ, RedOp: op, Root: max(root, 0), Count: count}, shown,
+							root}
 						if err := r.divide(&l, &parts); err != nil {
 							return err
 						}
@@ -246,7 +249,8 @@ func (r *Running) Outcome(o Operation) (Outcome, error) { return r.pool.Load().w
 
 // row sums up the two simulations of a line.
 func (r *Running) row(l Line) (*Row, error) {
-	row := Row{Func: r.Name(), Type: l.Type.TestName(), Root: l.Column, Bytes: l.Shown, Count: l.Count, Operation: l.Operation}
+	row := Row{Func: r.Name(), Type: l.Type.TestName(), Root: l.Column, Bytes: l.Shown, Count: l.Count,
+		Operation: l.Operation}
 	if r.fn.PrintsRedOp() {
 		row.RedOp = l.RedOp.TestName()
 	}
@@ -262,7 +266,8 @@ func (r *Running) row(l Line) (*Row, error) {
 			first = o
 		}
 		alg, bus := coll.Bandwidth(r.fn, at.Count, at.Type, r.Site.Comm.NRanks, o.Result.Elapsed)
-		*m = Measure{Time: cmp.Or(o.Host, o.Result.Elapsed), AlgBW: alg, BusBW: bus, Checked: o.Checked, First: o.Result.Last()}
+		*m = Measure{Time: cmp.Or(o.Host, o.Result.Elapsed), AlgBW: alg, BusBW: bus, Checked: o.Checked,
+			First: o.Result.Last()}
 	}
 	row.Facts = r.Facts(&first, row.Out.BusBW)
 	row.Facts.Counts = pairs.SpreadOf(r.Spec.Workload.Op, l.Pairs, l.Count, r.Site.Comm.NRanks)
@@ -271,8 +276,10 @@ func (r *Running) row(l Line) (*Row, error) {
 
 // Result sums up the rows that were yielded.
 func (r *Running) Result() *Result {
-	out := &Result{Format: FormatVersion, Digest: r.Site.digest(&r.Spec), Spec: r.Spec, NCCL: r.Site.Config.Rules.Version(), Rows: r.rows, Notes: r.notes(),
-		Machine: MachineInfo{Name: r.Site.Name, SHA256: r.Site.Digest, Ranks: r.Site.Comm.NRanks, Nodes: r.Site.Comm.NNodes,
+	out := &Result{Format: FormatVersion, Digest: r.Site.digest(&r.Spec), Spec: r.Spec,
+		NCCL: r.Site.Config.Rules.Version(), Rows: r.rows, Notes: r.notes(),
+		Machine: MachineInfo{Name: r.Site.Name, SHA256: r.Site.Digest, Ranks: r.Site.Comm.NRanks,
+			Nodes: r.Site.Comm.NNodes,
 			Class: r.Site.Class().Name, Uncertainty: r.Site.Uncertainty()}}
 	for i := range r.rows {
 		out.AvgBusBW += (r.rows[i].Out.BusBW + r.rows[i].In.BusBW) / float64(2*len(r.rows))
@@ -285,13 +292,15 @@ func (r *Running) notes() []string {
 	var out []string
 	for i := range r.rows {
 		f := &r.rows[i].Facts
-		if note := fmt.Sprintf("within about %.0f %%: %s", 100*f.Margin, f.Near); f.Near != "" && !slices.Contains(out, note) {
+		if note := fmt.Sprintf("within about %.0f %%: %s", 100*f.Margin, f.Near); f.Near != "" &&
+			!slices.Contains(out, note) {
 			out = append(out, note)
 		}
 	}
 	for i := range r.rows {
 		if f := &r.rows[i].Facts; f.NotProved != "" {
-			out = append(out, fmt.Sprintf("%d bytes: the plan is not proved: %s", r.rows[i].Bytes, f.NotProved))
+			out = append(out, fmt.Sprintf("%d bytes: the plan is not proved: %s", r.rows[i].Bytes,
+				f.NotProved))
 		}
 	}
 	return out
@@ -306,7 +315,8 @@ func (r *Running) Plan(o Operation, prove bool) (Outcome, error) {
 // planned is Plan; kernels over windows and NCCL's other plans are proved apart.
 func (r *Running) planned(o Operation, windows, plans bool) (Outcome, error) {
 	if r.Planner != nil && coll.Variable(r.Spec.Workload.Op) {
-		return Outcome{}, &OperationError{r.fn, o.Count, &plan.UnsupportedError{What: "a schedule for " + coll.AllToAllV, Why: "schedules have equal parts; write alltoall"}}
+		return Outcome{}, &OperationError{r.fn, o.Count, &plan.UnsupportedError{What: "a schedule for " +
+			coll.AllToAllV, Why: "schedules have equal parts; write alltoall"}}
 	}
 	if r.Planner != nil {
 		pl, err := r.Planner(r.Op(o))
@@ -349,7 +359,8 @@ func (e *OperationError) Unwrap() error { return e.Err }
 
 // Simulate plans and runs one operation; progress may be nil. It is safe for
 // concurrent use. A sink other than trace.Discard gets its events.
-func (r *Running) Simulate(ctx context.Context, o Operation, sink trace.Sink, opt nccl.Options, progress func(float64)) (Outcome, error) {
+func (r *Running) Simulate(ctx context.Context, o Operation, sink trace.Sink, opt nccl.Options,
+	progress func(float64)) (Outcome, error) {
 	if o.Count == 0 { // NCCL returns without a launch
 		return Outcome{Checked: !r.Spec.Engine.NoProof}, nil
 	}
@@ -362,7 +373,8 @@ func (r *Running) Simulate(ctx context.Context, o Operation, sink trace.Sink, op
 	} else {
 		out, err = r.execute(ctx, out, sink, opt, progress)
 	}
-	if err == nil && sink == trace.Discard { // last: a proof of a million ranks takes longer than to refuse them
+	// last: a proof of a million ranks takes longer than to refuse them
+	if err == nil && sink == trace.Discard {
 		if err = r.prove(o, &out); err == nil {
 			err = r.beside(ctx, o, &out)
 		}
@@ -370,7 +382,8 @@ func (r *Running) Simulate(ctx context.Context, o Operation, sink trace.Sink, op
 	return out, err
 }
 
-func (r *Running) execute(ctx context.Context, o Outcome, sink trace.Sink, opt nccl.Options, progress func(float64)) (Outcome, error) {
+func (r *Running) execute(ctx context.Context, o Outcome, sink trace.Sink, opt nccl.Options,
+	progress func(float64)) (Outcome, error) {
 	if r.Spec.Engine.Fidelity == "alpha" {
 		return r.formula(o, sink)
 	}
@@ -395,15 +408,19 @@ func (r *Running) execute(ctx context.Context, o Outcome, sink trace.Sink, opt n
 // over bandwidth.
 func (r *Running) formula(o Outcome, sink trace.Sink) (Outcome, error) {
 	if sink != trace.Discard {
-		return Outcome{}, &exec.NotImplementedError{Feature: "fidelity alpha with a trace", Missing: "a formula has no events; write step"}
+		return Outcome{}, &exec.NotImplementedError{Feature: "fidelity alpha with a trace",
+			Missing: "a formula has no events; write step"}
 	}
 	elapsed := units.FromMicros(o.modelUs())
-	o.Result = exec.Result{Elapsed: elapsed, Finish: slices.Repeat([]units.Time{elapsed}, r.Site.Comm.NRanks), Wrong: -1, Account: exec.Account{Method: exec.Formula}}
+	o.Result = exec.Result{Elapsed: elapsed, Finish: slices.Repeat([]units.Time{elapsed}, r.Site.Comm.NRanks),
+		Wrong: -1, Account: exec.Account{Method: exec.Formula}}
 	if r.Site.Comm.NRanks == 1 {
-		return Outcome{}, &exec.NotImplementedError{Feature: "fidelity alpha of one rank", Missing: "NCCL copies and has no formula for it; write step"}
+		return Outcome{}, &exec.NotImplementedError{Feature: "fidelity alpha of one rank",
+			Missing: "NCCL copies and has no formula for it; write step"}
 	}
 	if o.Result.Elapsed <= 0 {
-		return Outcome{}, &exec.NotImplementedError{Feature: "fidelity alpha for " + r.fn.TestName(), Missing: "NCCL has no formula for send and receive"}
+		return Outcome{}, &exec.NotImplementedError{Feature: "fidelity alpha for " + r.fn.TestName(),
+			Missing: "NCCL has no formula for send and receive"}
 	}
 	return o, nil
 }

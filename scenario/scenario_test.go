@@ -22,18 +22,22 @@ func small(op string, sizes ...string) Spec {
 // TestSpecSurvivesItsFile: what is written is read again.
 func TestSpecSurvivesItsFile(t *testing.T) {
 	s := Spec{Format: FormatVersion, Name: "a name", Seed: 7,
-		Machine:  Machine{Nodes: []Nodes{{"a.xml", 4}, {"b.xml", 2}}, GPUs: 4, Multicast: "off", NVLinkDomain: 2, Class: "h200"},
-		NCCL:     NCCL{Env: map[string]string{"NCCL_ALGO": "Ring"}},
-		Network:  Network{Fabric: "f.json", Faults: []string{"nic=node0/2:down"}},
-		Workload: Workload{Op: "broadcast", Range: Range{Min: "8", Max: "1M", Factor: 2}, Types: []string{"half"}, Root: -1, Cycles: 2},
-		Engine:   Engine{Fold: "near", Skip: "off", Jitter: "off", Launch: "graph", Processes: 2, Threads: 2, Rivals: true},
-		Outputs:  Outputs{Trace: "t.json.gz", Detail: "channel"},
-		Grid:     []Axis{{Path: "machine.nodes[0].count", Values: []Value{Value("1"), Value("2")}}}}
+		Machine: Machine{Nodes: []Nodes{{"a.xml", 4}, {"b.xml", 2}}, GPUs: 4, Multicast: "off",
+			NVLinkDomain: 2, Class: "h200"},
+		NCCL:    NCCL{Env: map[string]string{"NCCL_ALGO": "Ring"}},
+		Network: Network{Fabric: "f.json", Faults: []string{"nic=node0/2:down"}},
+		Workload: Workload{Op: "broadcast", Range: Range{Min: "8", Max: "1M", Factor: 2},
+			Types: []string{"half"}, Root: -1, Cycles: 2},
+		Engine: Engine{Fold: "near", Skip: "off", Jitter: "off", Launch: "graph", Processes: 2, Threads: 2,
+			Rivals: true},
+		Outputs: Outputs{Trace: "t.json.gz", Detail: "channel"},
+		Grid:    []Axis{{Path: "machine.nodes[0].count", Values: []Value{Value("1"), Value("2")}}}}
 	got, err := Parse(s.JSON(), "s.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(s, got, cmp.Transformer("json", func(v Value) string { return string(v) })); diff != "" {
+	if diff := cmp.Diff(s, got, cmp.Transformer("json", func(v Value) string { return string(v) })); diff !=
+		"" {
 		t.Error(diff)
 	}
 }
@@ -64,7 +68,10 @@ func TestComplaintsHavePlaces(t *testing.T) {
 			t.Errorf("line %d of\n%v\nwant %s", i, err, w)
 		}
 	}
-	for _, w := range []string{"s.json:5:50: workload.sizes[1] 1Q:", "s.json:4:4: network.faults[1] nic=:down:", "s.json:7:23: outputs.trace t.txt: the name must end in .json, .json.gz, .json.zst, .pftrace, .pftrace.gz or .pftrace.zst"} {
+	for _, w := range []string{"s.json:5:50: workload.sizes[1] 1Q:",
+		"s.json:4:4: network.faults[1] nic=:down:",
+		"s.json:7:23: outputs.trace t.txt: the name must end in .json, .json.gz, .json.zst, .pftrace, " +
+			".pftrace.gz or .pftrace.zst"} {
 		if !strings.Contains(err.Error(), w) {
 			t.Errorf("%v\nlacks %s", err, w)
 		}
@@ -87,7 +94,8 @@ func TestComplaintsHavePlaces(t *testing.T) {
 // TestGridExpandsInOrder: all combinations, the last axis changing fastest.
 func TestGridExpandsInOrder(t *testing.T) {
 	s := small("all_reduce", "8")
-	s.Grid = []Axis{{"machine.nodes[0].count", []Value{Value("1"), Value("2")}}, {"nccl.env.NCCL_ALGO", []Value{Value(`"Ring"`), Value(`"Tree"`)}}}
+	s.Grid = []Axis{{"machine.nodes[0].count", []Value{Value("1"), Value("2")}},
+		{"nccl.env.NCCL_ALGO", []Value{Value(`"Ring"`), Value(`"Tree"`)}}}
 	if err := s.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +139,8 @@ func TestGridExpandsInOrder(t *testing.T) {
 
 // TestDigestIsOfContents: a renamed file changes nothing, a changed one does.
 func TestDigestIsOfContents(t *testing.T) {
-	files := fstest.MapFS{"a.xml": {Data: builtin.DGXH100()}, "b.xml": {Data: builtin.DGXH100()}, "c.xml": {Data: append([]byte("<!-- -->"), builtin.DGXH100()...)}}
+	files := fstest.MapFS{"a.xml": {Data: builtin.DGXH100()}, "b.xml": {Data: builtin.DGXH100()},
+		"c.xml": {Data: append([]byte("<!-- -->"), builtin.DGXH100()...)}}
 	digest := func(change func(*Spec)) string {
 		s := small("all_reduce", "8")
 		s.Machine.Nodes = []Nodes{{"a.xml", 2}}
@@ -144,7 +153,9 @@ func TestDigestIsOfContents(t *testing.T) {
 	}
 	base := digest(func(*Spec) {})
 	for name, change := range map[string]func(*Spec){
-		"file name": func(s *Spec) { s.Machine.Nodes[0].Topo = "b.xml" }, "name": func(s *Spec) { s.Name = "x" },
+		"file name": func(s *Spec) { s.Machine.Nodes[0].Topo = "b.xml" }, "name": func(s *Spec) {
+			s.Name = "x"
+		},
 		"output": func(s *Spec) { s.Outputs.Trace = "t.json" }, "seed 1": func(s *Spec) { s.Seed = 1 },
 		"the same file as a setting": func(s *Spec) {
 			s.Machine.Nodes[0].Topo, s.NCCL.Env = "", map[string]string{"NCCL_TOPO_FILE": "b.xml"}
@@ -155,9 +166,15 @@ func TestDigestIsOfContents(t *testing.T) {
 		}
 	}
 	for name, change := range map[string]func(*Spec){
-		"contents": func(s *Spec) { s.Machine.Nodes[0].Topo = "c.xml" }, "nodes": func(s *Spec) { s.Machine.Nodes[0].Count = 3 },
-		"seed": func(s *Spec) { s.Seed = 2 }, "setting": func(s *Spec) { s.NCCL.Env = map[string]string{"NCCL_ALGO": "Ring"} },
-		"fault": func(s *Spec) { s.Network.Faults = []string{"rank=0:slow=2"} }, "class": func(s *Spec) { s.Machine.Class = "pcie-sm80" },
+		"contents": func(s *Spec) { s.Machine.Nodes[0].Topo = "c.xml" }, "nodes": func(s *Spec) {
+			s.Machine.Nodes[0].Count = 3
+		},
+		"seed": func(s *Spec) { s.Seed = 2 }, "setting": func(s *Spec) {
+			s.NCCL.Env = map[string]string{"NCCL_ALGO": "Ring"}
+		},
+		"fault": func(s *Spec) { s.Network.Faults = []string{"rank=0:slow=2"} }, "class": func(s *Spec) {
+			s.Machine.Class = "pcie-sm80"
+		},
 	} {
 		if digest(change) == base {
 			t.Errorf("%s does not change the digest", name)
@@ -170,7 +187,8 @@ func TestDigestIsOfContents(t *testing.T) {
 func TestRun(t *testing.T) {
 	s := small("all_reduce", "8", "64K")
 	s.Machine.Nodes = []Nodes{{Count: 1}}
-	s.Grid = []Axis{{"workload.op", []Value{Value(`"all_reduce"`), Value(`"all_gather"`), Value(`"sendrecv"`)}}}
+	s.Grid = []Axis{{"workload.op", []Value{Value(`"all_reduce"`), Value(`"all_gather"`),
+		Value(`"sendrecv"`)}}}
 	run := func(i, workers int) *Result {
 		p, err := s.Point(i)
 		if err != nil {
@@ -195,7 +213,8 @@ func TestRun(t *testing.T) {
 		}
 	}
 	row := run(0, 1).Rows[1]
-	if row.Out.Time <= 0 || row.Facts.Algo == "-" || row.Facts.Limit == "-" || !row.Out.Checked || row.Bytes != 64<<10 {
+	if row.Out.Time <= 0 || row.Facts.Algo == "-" || row.Facts.Limit == "-" || !row.Out.Checked ||
+		row.Bytes != 64<<10 {
 		t.Errorf("%+v", row)
 	}
 	if _, err := Run(context.Background(), s, Options{}); !errors.Is(err, ErrGrid) {
@@ -215,10 +234,12 @@ func TestErrorsSayWhatIsWrong(t *testing.T) {
 		{func(s *Spec) { s.Machine.Nodes = []Nodes{{Topo: "bad.xml"}} }, true, "bad.xml:1:"},
 		{func(s *Spec) { s.Machine.GPUs = 9 }, false, "machine.gpus 9: dgx-h100.xml has only 8 GPUs"},
 		{func(s *Spec) { s.Machine.Class = "h900" }, false, "machine.class"},
-		{func(s *Spec) { s.Machine.NVLinkDomain, s.Machine.Nodes = 2, []Nodes{{Count: 3}} }, false, "3 nodes of dgx-h100.xml do not make whole domains"},
+		{func(s *Spec) { s.Machine.NVLinkDomain, s.Machine.Nodes = 2, []Nodes{{Count: 3}} }, false,
+			"3 nodes of dgx-h100.xml do not make whole domains"},
 		{func(s *Spec) { s.Engine.Processes = 3 }, false, "8 GPUs of a node cannot be divided evenly"},
 		{func(s *Spec) { s.Network.Faults = []string{"link=a~b:down"} }, false, "without a fabric"},
-		{func(s *Spec) { s.Workload.Op, s.Workload.Root = "broadcast", 16 }, false, "must be a rank from 0 to 15"},
+		{func(s *Spec) { s.Workload.Op, s.Workload.Root = "broadcast", 16 }, false,
+			"must be a rank from 0 to 15"},
 		{func(s *Spec) { s.NCCL.Env = map[string]string{"NCCL_ALGO": "Rign"} }, false, "NCCL_ALGO=Rign"},
 	} {
 		s := small("all_reduce", "8")
@@ -235,7 +256,8 @@ func TestErrorsSayWhatIsWrong(t *testing.T) {
 // written again is the same.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"scenario": 1, "workload": {"op": "all_reduce", "sizes": ["1M"]}}`))
-	f.Add([]byte(`{"scenario": 1, "machine": {"nodes": [{"topo": "a.xml", "count": 2}]}, "workload": {"op": "sendrecv"}, "grid": [{"path": "seed", "values": [1, 2]}]}`))
+	f.Add([]byte(
+		`{"scenario": 1, "machine": {"nodes": [{"topo": "a.xml", "count": 2}]}, "workload": {"op": "sendrecv"}, "grid": [{"path": "seed", "values": [1, 2]}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := Parse(data, "s.json")
 		if err != nil {
@@ -252,7 +274,8 @@ func FuzzParse(f *testing.F) {
 // has a fabric, else taken apart with a warning.
 func TestDomainBesideAHostWithoutFabric(t *testing.T) {
 	tray := func(host int) string {
-		return fmt.Sprintf(`<cpu numaid="0" host_hash="0x%d" arch="arm64"><pci busid="0009:01:00.0" class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16"><gpu dev="0" sm="100" gdr="1"><nvlink target="fffffff:ff:ff.0" count="18" tclass="0x068000"/></gpu></pci></cpu>`, host)
+		return fmt.Sprintf(
+			`<cpu numaid="0" host_hash="0x%d" arch="arm64"><pci busid="0009:01:00.0" class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16"><gpu dev="0" sm="100" gdr="1"><nvlink target="fffffff:ff:ff.0" count="18" tclass="0x068000"/></gpu></pci></cpu>`, host)
 	}
 	files := fstest.MapFS{
 		"one.xml": {Data: []byte(`<system version="1">` + tray(1) + `</system>`)},
@@ -262,11 +285,14 @@ func TestDomainBesideAHostWithoutFabric(t *testing.T) {
 		var warned []string
 		s := small("all_reduce", "8")
 		s.Machine = Machine{Nodes: []Nodes{{"two.xml", 1}, {"one.xml", 1}}, NVLinkDomain: domain}
-		site, err := Layout(&s, Options{Files: files, Warn: func(w error) { warned = append(warned, w.Error()) }})
+		site, err := Layout(&s, Options{Files: files, Warn: func(w error) {
+			warned = append(warned, w.Error())
+		}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if site.Cluster.NHosts() != hosts || strings.Contains(strings.Join(warned, "\n"), "one.xml is one host") != (domain == 0) {
+		if site.Cluster.NHosts() != hosts || strings.Contains(strings.Join(warned, "\n"),
+			"one.xml is one host") != (domain == 0) {
 			t.Errorf("nvlinkDomain %d: %d hosts, warnings %q", domain, site.Cluster.NHosts(), warned)
 		}
 	}

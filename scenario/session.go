@@ -93,7 +93,8 @@ func PrepareJob(spec Spec, opt Options) (*ReadyJob, error) {
 func ReadJob(spec *Spec, opt Options) (*workload.Program, error) {
 	name := spec.Workload.Job
 	if name == "" {
-		return nil, &FieldError{Path: "workload.job", Problem: "is missing", Hint: "name a file with a job, or run an operation with Run"}
+		return nil, &FieldError{Path: "workload.job", Problem: "is missing",
+			Hint: "name a file with a job, or run an operation with Run"}
 	}
 	if o := &spec.Outputs; o.Profile != "" || o.Ops != "" {
 		return nil, &FieldError{Path: "outputs", Problem: "a job has a trace alone"}
@@ -138,7 +139,8 @@ func (m *Site) TraceRanks(spec *Spec, opt Options, t *timeline.Timeline, rank fu
 	if err != nil {
 		return bad(fmt.Errorf("create trace: %w", err))
 	}
-	o := chrome.Options{Meta: m.Meta(opt.Program, spec.seed()), MaxEvents: defaultEvents, Cancelled: opt.Cancelled}
+	o := chrome.Options{Meta: m.Meta(opt.Program, spec.seed()), MaxEvents: defaultEvents,
+		Cancelled: opt.Cancelled}
 	if opt.Scratch != nil {
 		o.Spool = func() (chrome.Spool, error) { return opt.Scratch(name) }
 	}

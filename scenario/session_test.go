@@ -42,12 +42,17 @@ func TestRunJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := fstest.MapFS{"m.xml": {Data: topo}, "job.txt": {Data: []byte(twoStreams)}, "bad.txt": {Data: []byte("workload 1\nranks 4\ncomm a 0-4\n")},
-		"many.txt": {Data: []byte("workload 1\nranks 9\ncomm a *\nlist x 0-8\n  call 0 a all_reduce float sum 8\n")}}
+	files := fstest.MapFS{"m.xml": {Data: topo}, "job.txt": {Data: []byte(twoStreams)},
+		"bad.txt": {Data: []byte("workload 1\nranks 4\ncomm a 0-4\n")},
+		"many.txt": {
+			Data: []byte("workload 1\nranks 9\ncomm a *\nlist x 0-8\n  call 0 a all_reduce float sum 8\n")}}
 	out := &buffer{}
-	opt := Options{Files: files, Settings: config.Sources{NoEnv: true}, Create: func(string) (File, error) { return out, nil }}
+	opt := Options{Files: files, Settings: config.Sources{NoEnv: true}, Create: func(string) (File, error) {
+		return out, nil
+	}}
 	for _, fidelity := range []string{"", "share", "step", "alpha"} {
-		spec, err := Parse([]byte(`{"scenario": 1, "machine": {"nodes": [{"topo": "m.xml"}], "multicast": "off"}, "workload": {"job": "job.txt"}, "engine": {"fidelity": "`+fidelity+`"}}`), "s.json")
+		spec, err := Parse(
+			[]byte(`{"scenario": 1, "machine": {"nodes": [{"topo": "m.xml"}], "multicast": "off"}, "workload": {"job": "job.txt"}, "engine": {"fidelity": "`+fidelity+`"}}`), "s.json")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,12 +67,15 @@ func TestRunJob(t *testing.T) {
 			t.Errorf("%q: %g us, %d operations", fidelity, us, r.Operations)
 		}
 	}
-	if s := out.String(); !strings.Contains(s, "gemm") || !strings.Contains(s, "AllGather") || !strings.Contains(s, "rank 3") {
+	if s := out.String(); !strings.Contains(s, "gemm") || !strings.Contains(s, "AllGather") ||
+		!strings.Contains(s, "rank 3") {
 		t.Errorf("the timeline lacks a step: %.300s", s)
 	}
-	for _, x := range []struct{ job, want string }{{"bad.txt", "bad.txt:3:8: 0-4: ranks are from 0 to 3"}, {"many.txt", "the workload has 9 ranks and the machine 4 GPUs"}, {"none.txt", "none.txt"}} {
+	for _, x := range []struct{ job, want string }{{"bad.txt", "bad.txt:3:8: 0-4: ranks are from 0 to 3"},
+		{"many.txt", "the workload has 9 ranks and the machine 4 GPUs"}, {"none.txt", "none.txt"}} {
 		spec := Spec{Machine: Machine{Nodes: []Nodes{{Topo: "m.xml"}}}, Workload: Workload{Job: x.job}}
-		if _, err := RunJob(context.Background(), spec, opt); err == nil || !strings.Contains(err.Error(), x.want) {
+		if _, err := RunJob(context.Background(), spec, opt); err == nil || !strings.Contains(err.Error(),
+			x.want) {
 			t.Errorf("%s: %v, want %s", x.job, err, x.want)
 		}
 	}

@@ -134,8 +134,10 @@ func Load(spec *Spec, opt Options) (*Site, error) {
 	if p.Tuning.Plugin, err = l.tunerFile(); err != nil {
 		return nil, err
 	}
-	if cl := l.site.Cluster; p.Tuning.Plugin == nil && l.site.plugin != "" && !l.site.Config.Text("NCCL_TUNER_PLUGIN").Set {
-		p.Tuning.Plugin = netplugin.Tuner(l.named, cl.NRanks(), cl.NHosts(), netplugin.SM(cl.Locate(0).System))
+	if cl := l.site.Cluster; p.Tuning.Plugin == nil && l.site.plugin != "" &&
+		!l.site.Config.Text("NCCL_TUNER_PLUGIN").Set {
+		p.Tuning.Plugin = netplugin.Tuner(l.named, cl.NRanks(), cl.NHosts(),
+			netplugin.SM(cl.Locate(0).System))
 	}
 	if l.site.Comm, err = comm.New(l.site.Cluster, p); err != nil {
 		return nil, err
@@ -200,7 +202,8 @@ func layout(spec *Spec, opt *Options) (*loader, error) {
 				return nil, bad(err)
 			}
 			if k > n {
-				return nil, &FieldError{Path: "machine.gpus", Value: fmt.Sprint(k), Problem: fmt.Sprintf("%s has only %d GPUs", m.Spec.Name, n)}
+				return nil, &FieldError{Path: "machine.gpus", Value: fmt.Sprint(k),
+					Problem: fmt.Sprintf("%s has only %d GPUs", m.Spec.Name, n)}
 			}
 		}
 		p.GPUs = units.Some(k)
@@ -223,7 +226,10 @@ func (l *loader) networkNamed() string {
 	for _, n := range l.spec.Machine.Nodes {
 		names = append(names, n.Topo)
 	}
-	return nics.Named(l.spec.Network.Class, names, func(name string) bool { _, err := l.opt.read(name, maxTopology); return err == nil })
+	return nics.Named(l.spec.Network.Class, names, func(name string) bool {
+		_, err := l.opt.read(name, maxTopology)
+		return err == nil
+	})
 }
 
 // settings merges the Spec's variables over those of the surroundings.
@@ -350,7 +356,8 @@ func (l *loader) members() ([]fabric.Member, error) {
 			return nil, bad(unequipped(spec, s.file))
 		}
 		spec.Name = s.file // what was made of another form goes by its file
-		members, names, l.natural = append(members, fabric.Member{Spec: spec, Count: s.count}), append(names, s.shown), append(l.natural, s.domain)
+		members, names, l.natural = append(members, fabric.Member{Spec: spec, Count: s.count}),
+			append(names, s.shown), append(l.natural, s.domain)
 	}
 	l.site.Name, l.site.Digest = strings.Join(names, ","), hex.EncodeToString(sum.Sum(nil))
 	return members, nil
@@ -365,8 +372,10 @@ func unequipped(spec *topo.Spec, file string) error {
 	}
 	var e *decl.Error
 	if errors.As(err, &e) {
-		e.Problem = fmt.Sprintf("no <gpu>: the file names places only, of %d GPUs and %d NICs, as vendors publish them", len(p.GPUs), len(p.NICs))
-		e.Hint = p.Command(file) + " completes it (kinds of " + p.Kinds() + "), or run NCCL with NCCL_TOPO_DUMP_FILE on the machine"
+		e.Problem = fmt.Sprintf("no <gpu>: the file names places only, of %d GPUs and %d NICs, as vendors "+
+			"publish them", len(p.GPUs), len(p.NICs))
+		e.Hint = p.Command(file) + " completes it (kinds of " + p.Kinds() +
+			"), or run NCCL with NCCL_TOPO_DUMP_FILE on the machine"
 	}
 	return err
 }
@@ -388,7 +397,9 @@ func (l *loader) absent(members []fabric.Member) ([]fabric.Member, error) {
 	var natural []int
 	for i, p := range parents {
 		if out[i].Count < members[p].Count && max(l.natural[p], l.spec.Machine.NVLinkDomain) > 1 {
-			return nil, &FieldError{Path: "network.faults", Problem: "the hosts of an NVLink domain are equal here", Hint: "leave the node out: the device is absent on all then"}
+			return nil, &FieldError{Path: "network.faults",
+				Problem: "the hosts of an NVLink domain are equal here",
+				Hint:    "leave the node out: the device is absent on all then"}
 		}
 		natural = append(natural, l.natural[p])
 	}
@@ -419,7 +430,8 @@ func (l *loader) domains(members []fabric.Member) ([]fabric.Member, error) {
 			count = k // one domain where the Spec names no number of nodes
 		}
 		if count%k != 0 {
-			return nil, &FieldError{Path: "machine.nvlinkDomain", Value: fmt.Sprint(k), Problem: fmt.Sprintf("%d nodes of %s do not make whole domains", count, x.Spec.Name)}
+			return nil, &FieldError{Path: "machine.nvlinkDomain", Value: fmt.Sprint(k),
+				Problem: fmt.Sprintf("%d nodes of %s do not make whole domains", count, x.Spec.Name)}
 		}
 		spec, err := decl.Join(x.Spec, k)
 		if err != nil {
@@ -434,7 +446,8 @@ func (l *loader) domains(members []fabric.Member) ([]fabric.Member, error) {
 func otherDomains(count, k int) string {
 	for own := k - 1; own > 1; own-- {
 		if count%own == 0 {
-			return fmt.Sprintf("write machine.nvlinkDomain %d for %d domains of %d hosts, or a multiple of %d hosts", own, count/own, own, k)
+			return fmt.Sprintf("write machine.nvlinkDomain %d for %d domains of %d hosts, or a multiple of "+
+				"%d hosts", own, count/own, own, k)
 		}
 	}
 	return fmt.Sprintf("write a multiple of %d hosts; no smaller domain makes whole ones of %d", k, count)
@@ -448,7 +461,9 @@ func (l *loader) join(m *fabric.Member, hosts int) error {
 		return nil
 	}
 	if m.Count%k != 0 {
-		return &FieldError{Path: "machine.nodes", Value: fmt.Sprint(m.Count), Problem: fmt.Sprintf("%d hosts of %s make one NVLink domain, so that a last one would have %d", k, m.Spec.Name, m.Count%k),
+		return &FieldError{Path: "machine.nodes", Value: fmt.Sprint(m.Count),
+			Problem: fmt.Sprintf("%d hosts of %s make one NVLink domain, so that a last one would have %d", k,
+				m.Spec.Name, m.Count%k),
 			Hint: otherDomains(m.Count, k)}
 	}
 	spec, err := decl.Join(m.Spec, k)
@@ -471,14 +486,17 @@ func (l *loader) class() (err error) {
 	if name = l.spec.Network.Class; name == "" && !l.site.measured {
 		name = nics.Of(l.named, system)
 	}
-	l.site.class, err = nics.On(l.site.class, name, func(name string) ([]byte, error) { return l.opt.readAs(name, maxClass, inputs.NetworkClass) })
+	l.site.class, err = nics.On(l.site.class, name, func(name string) ([]byte, error) {
+		return l.opt.readAs(name, maxClass, inputs.NetworkClass)
+	})
 	return classError("network.class", name, err)
 }
 
 // classError places an error about a class.
 func classError(member, name string, err error) error {
 	if err != nil && !nics.IsFile(name) {
-		return &FieldError{Path: member, Problem: err.Error(), Hint: "a file is written with its path, ./" + name}
+		return &FieldError{Path: member, Problem: err.Error(), Hint: "a file is written with its path, ./" +
+			name}
 	}
 	return bad(err)
 }
@@ -503,8 +521,11 @@ func (l *loader) graphFile() (func(*topo.System) ([]*search.Graph, error), error
 
 // tunerFile reads the rows of the example tuner, where it is the plugin; nil without.
 func (l *loader) tunerFile() (p *tuning.Plugin, err error) {
-	c, read := l.site.Config, func(name string) ([]byte, error) { return l.opt.readAs(name, maxTopology, inputs.Tuner) }
-	p, l.site.rows, err = tunerfile.Load(c.Text("NCCL_TUNER_PLUGIN").Value, c.Text("NCCL_TUNER_CONFIG_FILE").Value, read, l.opt.warn)
+	c, read := l.site.Config, func(name string) ([]byte, error) {
+		return l.opt.readAs(name, maxTopology, inputs.Tuner)
+	}
+	p, l.site.rows, err = tunerfile.Load(c.Text("NCCL_TUNER_PLUGIN").Value,
+		c.Text("NCCL_TUNER_CONFIG_FILE").Value, read, l.opt.warn)
 	return p, err
 }
 

@@ -32,7 +32,8 @@ func (r Range) Bounds() (coll.Sweep, error) {
 		*o.to = int64(n)
 	}
 	if r.Factor < 0 {
-		return s, &FieldError{Path: "workload.range.factor", Value: fmt.Sprint(r.Factor), Problem: "must be at least 2"}
+		return s, &FieldError{Path: "workload.range.factor", Value: fmt.Sprint(r.Factor),
+			Problem: "must be at least 2"}
 	}
 	return s, nil
 }

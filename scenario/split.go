@@ -30,9 +30,11 @@ func (m *Site) divide(spec *Spec) error {
 	of, err := division.Colour(text)
 	switch {
 	case err != nil:
-		return &FieldError{Path: "machine.split", Value: text, Problem: err.Error(), Hint: "write AND, OR, MOD or DIV and a number: MOD 8"}
+		return &FieldError{Path: "machine.split", Value: text, Problem: err.Error(),
+			Hint: "write AND, OR, MOD or DIV and a number: MOD 8"}
 	case spec.Engine.Processes > 0 || spec.Engine.Threads > 1:
-		return &FieldError{Path: "machine.split", Value: text, Problem: "a process has one GPU there", Hint: "leave processes and threads out"}
+		return &FieldError{Path: "machine.split", Value: text, Problem: "a process has one GPU there",
+			Hint: "leave processes and threads out"}
 	}
 	s := &split{whole: m.Comm}
 	s.colours, s.groups, s.first = division.Groups(m.Cluster.NRanks(), of)
@@ -75,11 +77,13 @@ func (r *Running) beside(ctx context.Context, at Operation, out *Outcome) error 
 
 // rounds is the mean time of an operation over the ranks of some communicators, each of
 // which runs its own.
-func (r *Running) rounds(ctx context.Context, m *job.Machine, at Operation, groups []workload.Comm) (units.Time, error) {
+func (r *Running) rounds(ctx context.Context, m *job.Machine, at Operation, groups []workload.Comm) (
+	units.Time, error) {
 	n, op := max(r.Spec.Workload.Group, 1), r.Op(at)
 	calls := make([]workload.Call, len(groups))
 	for i, g := range groups {
-		calls[i] = workload.Call{Comm: int32(i), Func: r.fn, Type: at.Type, RedOp: at.RedOp, Count: r.counted(at.Count, len(g.Ranks)), Root: min(int32(at.Root), int32(len(g.Ranks)-1)),
+		calls[i] = workload.Call{Comm: int32(i), Func: r.fn, Type: at.Type, RedOp: at.RedOp,
+			Count: r.counted(at.Count, len(g.Ranks)), Root: min(int32(at.Root), int32(len(g.Ranks)-1)),
 			InPlace: at.InPlace, Window: op.Buffers == comm.Windows, Registered: op.Buffers != comm.Plain}
 	}
 	res, err := m.Run(ctx, division.Program(groups, calls, n, m.Cluster.NRanks()), job.Options{})

@@ -17,7 +17,8 @@ import (
 // TestColour: a split is read as nccl-tests reads NCCL_TESTS_SPLIT.
 func TestColour(t *testing.T) {
 	for text, want := range map[string][]int{
-		"MOD 2": {0, 1, 0, 1}, "%2": {0, 1, 0, 1}, "and 0x2": {0, 0, 2, 2}, "& 0b10": {0, 0, 2, 2}, "OR 0x1": {1, 1, 3, 3}, "|3": {3, 3, 3, 3}, "Div 3": {0, 0, 0, 1}, "/2": {0, 0, 1, 1},
+		"MOD 2": {0, 1, 0, 1}, "%2": {0, 1, 0, 1}, "and 0x2": {0, 0, 2, 2}, "& 0b10": {0, 0, 2, 2},
+		"OR 0x1": {1, 1, 3, 3}, "|3": {3, 3, 3, 3}, "Div 3": {0, 0, 0, 1}, "/2": {0, 0, 1, 1},
 	} {
 		of, err := division.Colour(text)
 		if err != nil {
@@ -59,7 +60,8 @@ func took(t *testing.T, spec Spec, opt Options) (units.Time, []int) {
 // bytes of all; those within nodes take as long as one alone.
 func TestSplit(t *testing.T) {
 	opt := Options{Settings: config.Sources{NoEnv: true}}
-	spec := Spec{Machine: Machine{Nodes: []Nodes{{Count: 2}}, GPUs: 2, Split: "MOD 2"}, NCCL: NCCL{Env: map[string]string{"NCCL_IB_HCA": "=mlx5_0"}},
+	spec := Spec{Machine: Machine{Nodes: []Nodes{{Count: 2}}, GPUs: 2, Split: "MOD 2"},
+		NCCL:     NCCL{Env: map[string]string{"NCCL_IB_HCA": "=mlx5_0"}},
 		Workload: Workload{Op: "all_gather", Sizes: []string{"16M"}}}
 	both, groups := took(t, spec, opt)
 	if want := []int{0, 1, 0, 1}; !slices.Equal(groups, want) {
@@ -86,7 +88,8 @@ func TestGroupsAsAsked(t *testing.T) {
 	opt := Options{Files: fstest.MapFS{"m.xml": {Data: topo}}, Settings: config.Sources{NoEnv: true}}
 	us := func(group int, w Workload, e Engine) float64 {
 		w.Op, w.Sizes, w.Group = "all_gather", []string{"1M"}, group
-		took, _ := took(t, Spec{Machine: Machine{Nodes: []Nodes{{Topo: "m.xml"}}, Multicast: "off"}, Workload: w, Engine: e}, opt)
+		took, _ := took(t, Spec{Machine: Machine{Nodes: []Nodes{{Topo: "m.xml"}}, Multicast: "off"},
+			Workload: w, Engine: e}, opt)
 		return took.Micros()
 	}
 	plain := us(4, Workload{}, Engine{})
@@ -100,11 +103,13 @@ func TestGroupsAsAsked(t *testing.T) {
 	if x, one := us(4, engines, Engine{}), us(1, engines, Engine{}); x != one {
 		t.Errorf("copy engines take %g us in a group and %g alone", x, one)
 	}
-	wait, meet, both := us(4, Workload{}, Engine{Blocking: 2}), us(4, Workload{}, Engine{Blocking: 1}), us(4, Workload{}, Engine{Blocking: 3, CPUTime: true})
+	wait, meet, both := us(4, Workload{}, Engine{Blocking: 2}), us(4, Workload{}, Engine{Blocking: 1}),
+		us(4, Workload{}, Engine{Blocking: 3, CPUTime: true})
 	if wait <= plain || meet <= wait || both != wait {
 		t.Errorf("a host that waits: %g us, and meets %g, untimed %g; else %g", wait, meet, both, plain)
 	}
-	if x, one := us(4, Workload{}, Engine{CPUTime: true}), us(1, Workload{}, Engine{CPUTime: true}); 4*x != one {
+	if x, one := us(4, Workload{}, Engine{CPUTime: true}), us(1, Workload{}, Engine{CPUTime: true}); 4*x !=
+		one {
 		t.Errorf("one launch for four: %g us each, alone %g", x, one)
 	}
 }

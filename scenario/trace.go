@@ -31,7 +31,8 @@ type (
 // Files lists the files that are asked for.
 func (o *Outputs) Files() []Written {
 	var out []Written
-	for _, f := range []Written{{Member: "trace", Name: o.Trace}, {Member: "profile", Name: o.Profile}, {Member: "ops", Name: o.Ops}} {
+	for _, f := range []Written{{Member: "trace", Name: o.Trace}, {Member: "profile", Name: o.Profile},
+		{Member: "ops", Name: o.Ops}} {
 		if f.Name != "" {
 			out = append(out, f)
 		}
@@ -57,7 +58,9 @@ func (r *Running) Write(ctx context.Context, listen Listener) error {
 	}
 	done, err := r.Outcome(last)
 	if err == nil && done.Plan == nil {
-		err = &FieldError{Path: "outputs.ops", Value: o.Ops, Problem: fmt.Sprintf("the last size is too small for %d ranks; there are no operations", r.Site.Comm.NRanks)}
+		err = &FieldError{Path: "outputs.ops", Value: o.Ops,
+			Problem: fmt.Sprintf("the last size is too small for %d ranks; there are no operations",
+				r.Site.Comm.NRanks)}
 	}
 	if err == nil {
 		err = r.writeOps(done.Plan)
@@ -96,7 +99,9 @@ func (r *Running) traceOptions() (nccl.Options, error) {
 	which, bad, ok := ranks.Parse(o.Ranks, r.Site.Comm.NRanks)
 	var err error
 	if !ok {
-		err = &FieldError{Path: "outputs.ranks", Value: bad, Problem: fmt.Sprintf("write ranks from 0 to %d, for example 0-7, or %s", r.Site.Comm.NRanks-1, ranks.All)}
+		err = &FieldError{Path: "outputs.ranks", Value: bad,
+			Problem: fmt.Sprintf("write ranks from 0 to %d, for example 0-7, or %s", r.Site.Comm.NRanks-1,
+				ranks.All)}
 	}
 	return nccl.Options{Detail: detail, Ranks: which, Mask: o.EventMask, Deps: o.Deps, Periods: periods}, err
 }
@@ -106,7 +111,8 @@ const defaultEvents = 20e6
 
 // Meta is what a trace of the machine says of itself.
 func (m *Site) Meta(program string, seed uint64) chrome.Meta {
-	meta := chrome.Meta{Source: "sim", Version: program, NCCLRules: m.Config.Rules.Version(), Topo: "sha256:" + m.Digest, Seed: int64(seed), Clock: "sim"}
+	meta := chrome.Meta{Source: "sim", Version: program, NCCLRules: m.Config.Rules.Version(),
+		Topo: "sha256:" + m.Digest, Seed: int64(seed), Clock: "sim"}
 	for _, v := range m.Settings() {
 		meta.Env = append(meta.Env, trace.Str(v[0], v[1]))
 	}
@@ -127,7 +133,8 @@ func (r *Running) tracedSeed() uint64 {
 func (r *Running) open(t *events.Files, seed uint64) error {
 	o := &r.Spec.Outputs
 	if o.Trace != "" {
-		opt := chrome.Options{Meta: r.Site.Meta(r.opt.Program, seed), MaxEvents: o.MaxEvents, NCCLStyle: o.Style == "nccl", Cancelled: r.opt.Cancelled}
+		opt := chrome.Options{Meta: r.Site.Meta(r.opt.Program, seed), MaxEvents: o.MaxEvents,
+			NCCLStyle: o.Style == "nccl", Cancelled: r.opt.Cancelled}
 		switch opt.MaxEvents {
 		case 0:
 			opt.MaxEvents = defaultEvents
@@ -191,7 +198,8 @@ func (r *Running) prepare(t *traced) (err error) {
 	}
 	sink := t.files.All()
 	if t.opt.Detail >= nccl.DetailStep && t.opt.Ranks == nil && t.opt.Mask == 0 && !t.opt.Periods {
-		sink = nccl.CriticalPath(sink, r.opt.Cancelled) // of a part of the steps, or without some periods, it would be another
+		// of a part of the steps, or without some periods, it would be another
+		sink = nccl.CriticalPath(sink, r.opt.Cancelled)
 	}
 	if t.at.Count > 0 {
 		if t.planned, err = r.Plan(t.at, false); err != nil {
@@ -214,7 +222,8 @@ func (r *Running) summarised(t *traced) bool {
 // returns nil where Write is to simulate again.
 func (r *Running) beginRow(at Operation, only bool) *traced {
 	o, e := &r.Spec.Outputs, &r.Spec.Engine
-	if !r.Records || !only || at.InPlace || at.Count == 0 || o.Trace == "" && o.Profile == "" || e.Fold != "off" || e.Skip != "off" ||
+	if !r.Records || !only || at.InPlace || at.Count == 0 || o.Trace == "" && o.Profile == "" ||
+		e.Fold != "off" || e.Skip != "off" ||
 		e.Fidelity == "alpha" || e.Rivals || r.Site.split != nil || r.grouped() {
 		return nil
 	}
@@ -222,7 +231,8 @@ func (r *Running) beginRow(at Operation, only bool) *traced {
 	if err != nil {
 		return nil // Write meets the error again, behind the table
 	}
-	if p := &t.planned; p.Plan == nil || p.Kernel != nil || p.Copies != nil || t.opt.Periods || r.summarised(t) {
+	if p := &t.planned; p.Plan == nil || p.Kernel != nil || p.Copies != nil || t.opt.Periods ||
+		r.summarised(t) {
 		t.end()
 		return nil
 	}
@@ -230,7 +240,8 @@ func (r *Running) beginRow(at Operation, only bool) *traced {
 }
 
 // simulateRow simulates an operation for its row; only: it is the only one of the run.
-func (r *Running) simulateRow(ctx context.Context, at Operation, only bool, progress func(float64)) (Outcome, error) {
+func (r *Running) simulateRow(ctx context.Context, at Operation, only bool, progress func(float64)) (Outcome,
+	error) {
 	t := r.beginRow(at, only)
 	if t == nil {
 		return r.Simulate(ctx, at, trace.Discard, nccl.Options{}, progress)
@@ -305,7 +316,9 @@ func (r *Running) again(ctx context.Context, t *traced, listen Listener, table *
 	var share atomic.Uint64
 	progress := func(part float64) { share.Store(math.Float64bits(part)) }
 	if r.summarised(t) {
-		listen.Began(Phase{Name: "looking for equivalent ranks", Later: 1, Share: func() float64 { return math.Float64frombits(share.Load()) }})
+		listen.Began(Phase{Name: "looking for equivalent ranks", Later: 1, Share: func() float64 {
+			return math.Float64frombits(share.Load())
+		}})
 		seen := ranks.Watch(r.Site.Comm.NodeOf, r.opt.Cancelled)
 		if _, err = r.Simulate(ctx, t.at, seen, t.opt, progress); err == nil {
 			err = seen.Close()
@@ -317,7 +330,9 @@ func (r *Running) again(ctx context.Context, t *traced, listen Listener, table *
 		progress(0)
 		r.opt.warn(seen)
 	}
-	listen.Began(Phase{Name: "simulating for the trace", Share: func() float64 { return math.Float64frombits(share.Load()) }})
+	listen.Began(Phase{Name: "simulating for the trace", Share: func() float64 {
+		return math.Float64frombits(share.Load())
+	}})
 	if t.done, err = r.Simulate(ctx, t.at, t.calls, t.opt, progress); err != nil {
 		return err
 	}

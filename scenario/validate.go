@@ -131,14 +131,16 @@ func (c *checks) workload(w *Workload) {
 	c.atLeast("workload.root", w.Root, -1)
 	c.atLeast("workload.cycles", w.Cycles, 0)
 	if c.atLeast("workload.group", w.Group, 0); w.Group > maxGroup {
-		c.add("workload.group", fmt.Sprint(w.Group), fmt.Sprintf("at most %d operations are planned together", maxGroup), "")
+		c.add("workload.group", fmt.Sprint(w.Group), fmt.Sprintf("at most %d operations are planned together",
+			maxGroup), "")
 	}
 	c.atLeast("workload.unalign", w.Unalign, 0)
 	c.atLeast("workload.device", w.Device, 0)
 	c.atLeast("workload.deviceBlocks", w.DeviceBlocks, 0)
 	c.word("workload.buffers", w.Buffers, "plain", "registered", "windows")
 	if w.CTAPolicy < 0 || w.CTAPolicy > 2 {
-		c.add("workload.ctaPolicy", fmt.Sprint(w.CTAPolicy), "not known", "write 0 for default, 1 for efficiency, 2 for no blocks")
+		c.add("workload.ctaPolicy", fmt.Sprint(w.CTAPolicy), "not known",
+			"write 0 for default, 1 for efficiency, 2 for no blocks")
 	}
 }
 
@@ -161,23 +163,30 @@ func (c *checks) engine(s *Spec) {
 	if s.Workload.Group > 1 {
 		switch {
 		case e.Fidelity == "alpha":
-			c.add("workload.group", fmt.Sprint(s.Workload.Group), "a formula knows no groups", "leave fidelity alpha out")
+			c.add("workload.group", fmt.Sprint(s.Workload.Group), "a formula knows no groups",
+				"leave fidelity alpha out")
 		case e.Rivals:
-			c.add("workload.group", fmt.Sprint(s.Workload.Group), "rivals are compared one operation at a time", "leave one of them out")
+			c.add("workload.group", fmt.Sprint(s.Workload.Group),
+				"rivals are compared one operation at a time", "leave one of them out")
 		case s.Outputs.Trace != "" || s.Outputs.Profile != "" || s.Outputs.Ops != "":
-			c.add("workload.group", fmt.Sprint(s.Workload.Group), "files show a single operation", "leave the group out")
+			c.add("workload.group", fmt.Sprint(s.Workload.Group), "files show a single operation",
+				"leave the group out")
 		}
 	}
 	if s.Machine.Split != "" {
 		switch {
 		case s.Outputs.Trace != "" || s.Outputs.Profile != "" || s.Outputs.Ops != "":
-			c.add("machine.split", s.Machine.Split, "files show a single operation", "leave the files out, or run a job")
+			c.add("machine.split", s.Machine.Split, "files show a single operation",
+				"leave the files out, or run a job")
 		case coll.Variable(s.Workload.Op):
-			c.add("machine.split", s.Machine.Split, "groups of ranks that each do an "+coll.AllToAllV+" are not simulated", "leave the split out, or write alltoall")
+			c.add("machine.split", s.Machine.Split, "groups of ranks that each do an "+coll.AllToAllV+
+				" are not simulated", "leave the split out, or write alltoall")
 		case e.Rivals:
-			c.add("machine.split", s.Machine.Split, "rivals are compared one operation at a time", "leave one of them out")
+			c.add("machine.split", s.Machine.Split, "rivals are compared one operation at a time",
+				"leave one of them out")
 		case s.Workload.Job != "":
-			c.add("machine.split", s.Machine.Split, "a job says its communicators itself", "leave the split out")
+			c.add("machine.split", s.Machine.Split, "a job says its communicators itself",
+				"leave the split out")
 		}
 	}
 	if e.Blocking < 0 || e.Blocking > 3 {
@@ -187,14 +196,18 @@ func (c *checks) engine(s *Spec) {
 		c.add("engine.launch", "graph", "a replay neither blocks nor is launched one by one", "write eager")
 	}
 	c.word("network.model", s.Network.Model, netpreset.Models()...)
-	if member, problem, hint := netpreset.Refused(netpreset.Choice{Model: s.Network.Model, CC: s.Network.CC, Balance: s.Network.Balance}, e.Fidelity, e.Fold); member != "" {
-		c.add("network."+member, cmp.Or(map[string]string{"cc": s.Network.CC, "balance": s.Network.Balance}[member], s.Network.Model), problem, hint)
+	if member, problem, hint := netpreset.Refused(netpreset.Choice{Model: s.Network.Model, CC: s.Network.CC,
+		Balance: s.Network.Balance}, e.Fidelity, e.Fold); member != "" {
+		c.add("network."+member,
+			cmp.Or(map[string]string{"cc": s.Network.CC, "balance": s.Network.Balance}[member],
+				s.Network.Model), problem, hint)
 	}
 	switch {
 	case e.Fidelity == "step" && s.Network.Fabric != "":
 		c.add("engine.fidelity", "step", "has an ideal network", "leave the fabric out, or write flow")
 	case e.Fidelity == "alpha" && (s.Network.Fabric != "" || len(s.Network.Faults) > 0):
-		c.add("engine.fidelity", "alpha", "is a formula that knows no network and no faults", "leave fabric and faults out")
+		c.add("engine.fidelity", "alpha", "is a formula that knows no network and no faults",
+			"leave fabric and faults out")
 	}
 }
 
@@ -202,9 +215,12 @@ func (c *checks) outputs(o *Outputs) {
 	for _, f := range []struct {
 		path, name string
 		ends       []string
-	}{{"outputs.trace", o.Trace, []string{".json", ".json.gz", ".json.zst", ".pftrace", ".pftrace.gz", ".pftrace.zst"}}, {"outputs.profile", o.Profile, []string{".pb.gz"}},
+	}{{"outputs.trace", o.Trace, []string{".json", ".json.gz", ".json.zst", ".pftrace", ".pftrace.gz",
+		".pftrace.zst"}}, {"outputs.profile", o.Profile, []string{".pb.gz"}},
 		{"outputs.ops", o.Ops, []string{".csv", ".goal"}}} {
-		if f.name != "" && !slices.ContainsFunc(f.ends, func(e string) bool { return strings.HasSuffix(f.name, e) }) {
+		if f.name != "" && !slices.ContainsFunc(f.ends, func(e string) bool {
+			return strings.HasSuffix(f.name, e)
+		}) {
 			c.add(f.path, f.name, "the name must end in "+oneOf(f.ends), "")
 		}
 	}
@@ -267,7 +283,8 @@ func (w *Workload) AllSizes() ([]Size, error) {
 	for i, text := range w.Sizes {
 		n, err := units.ParseBytes(text)
 		if err != nil {
-			return nil, &FieldError{Path: fmt.Sprintf("workload.sizes[%d]", i), Value: text, Problem: err.Error()}
+			return nil, &FieldError{Path: fmt.Sprintf("workload.sizes[%d]", i), Value: text,
+				Problem: err.Error()}
 		}
 		out = append(out, Size{n, true})
 	}
@@ -302,7 +319,8 @@ func (w *Workload) AllReductions(f coll.Func) ([]coll.RedOp, error) {
 func (w *Workload) AllRoots(f coll.Func, ranks int) ([]int, error) {
 	switch {
 	case w.Root < -1 || w.Root >= ranks:
-		return nil, &FieldError{Path: "workload.root", Value: fmt.Sprint(w.Root), Problem: fmt.Sprintf("must be a rank from 0 to %d", ranks-1)}
+		return nil, &FieldError{Path: "workload.root", Value: fmt.Sprint(w.Root),
+			Problem: fmt.Sprintf("must be a rank from 0 to %d", ranks-1)}
 	case !f.Rooted():
 		return []int{-1}, nil
 	case w.Root == -1:

@@ -27,7 +27,9 @@ func (o *Options) warn(err error) {
 // NICs that match nothing, a host without a fabric among NVLink domains.
 func (l *loader) doubts(files []fabric.Member) {
 	if n := l.site.Cluster.NoFabric; n != "" {
-		l.opt.warn(&FieldError{Path: "machine.nvlinkDomain", Problem: n + " is one host and reports no NVLink fabric, so NCCL takes every host of the NVLink domains for a node of its own (mnnvl.cc:27)",
+		l.opt.warn(&FieldError{Path: "machine.nvlinkDomain", Problem: n + " is one host and reports no " +
+			"NVLink fabric, so NCCL takes every host of the NVLink domains for a node of its own " +
+			"(mnnvl.cc:27)",
 			Hint: "where it has one, write 1"})
 	}
 	if l.site.named {

@@ -23,10 +23,13 @@ func TestWindowsSlowAndTraced(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := &buffer{}
-	opt := Options{Files: fstest.MapFS{"m.xml": {Data: topo}}, Settings: config.Sources{NoEnv: true}, Create: func(string) (File, error) { return out, nil }}
+	opt := Options{Files: fstest.MapFS{"m.xml": {Data: topo}}, Settings: config.Sources{NoEnv: true},
+		Create: func(string) (File, error) { return out, nil }}
 	us := func(fault, trace string) (float64, error) {
-		spec := Spec{Machine: Machine{Nodes: []Nodes{{Topo: "m.xml"}}, Multicast: "off"}, Engine: Engine{Launch: "graph"},
-			Workload: Workload{Op: "all_reduce", Sizes: []string{"1M"}, Buffers: "windows"}, Outputs: Outputs{Trace: trace}}
+		spec := Spec{Machine: Machine{Nodes: []Nodes{{Topo: "m.xml"}}, Multicast: "off"},
+			Engine:   Engine{Launch: "graph"},
+			Workload: Workload{Op: "all_reduce", Sizes: []string{"1M"}, Buffers: "windows"},
+			Outputs:  Outputs{Trace: trace}}
 		if fault != "" {
 			spec.Network.Faults = []string{fault}
 		}

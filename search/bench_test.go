@@ -56,11 +56,13 @@ func domain72() *topo.System {
 	var gpus, cpus []topo.NodeID
 	for g := range 72 {
 		host := uint64(g / 4)
-		gpus = append(gpus, m.add(topo.GPU, host<<56|uint64(0x1000*(g%4+1)), topo.Node{GPU: &topo.GPUInfo{Dev: g % 4, Rank: g, SM: 100, Host: int(host)}}))
+		gpus = append(gpus, m.add(topo.GPU, host<<56|uint64(0x1000*(g%4+1)),
+			topo.Node{GPU: &topo.GPUInfo{Dev: g % 4, Rank: g, SM: 100, Host: int(host)}}))
 	}
 	nvs := m.add(topo.NVS, 0, topo.Node{})
 	for c := range 36 {
-		cpus = append(cpus, m.add(topo.CPU, uint64(c/2)<<56|uint64(c%2), topo.Node{CPU: &topo.CPUInfo{NUMA: c % 2, Arch: topo.ArchARM}}))
+		cpus = append(cpus, m.add(topo.CPU, uint64(c/2)<<56|uint64(c%2),
+			topo.Node{CPU: &topo.CPUInfo{NUMA: c % 2, Arch: topo.ArchARM}}))
 	}
 	for g := range gpus {
 		m.join(gpus[g], nvs, topo.LinkNVL, 721.8)

@@ -121,7 +121,8 @@ func TestBruteForceFindsNoMoreRings(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sys := drawSystem(t, 6)
 		n := len(sys.Of(topo.GPU))
-		if n < 2 || sys.Inter || len(sys.Of(topo.NVS)) > 0 || sys.Nodes[sys.Of(topo.CPU)[0]].CPU.Arch == topo.ArchPower {
+		if n < 2 || sys.Inter || len(sys.Of(topo.NVS)) > 0 || sys.Nodes[sys.Of(topo.CPU)[0]].CPU.Arch ==
+			topo.ArchPower {
 			return
 		}
 		for _, l := range sys.Links {
@@ -129,7 +130,8 @@ func TestBruteForceFindsNoMoreRings(t *testing.T) {
 				return
 			}
 		}
-		g, err := search.Compute(sys, search.Want{ID: search.RingID, Pattern: search.RingPattern, MinChannels: 1, MaxChannels: 32}, search.Params{Rules: rules.Default()})
+		g, err := search.Compute(sys, search.Want{ID: search.RingID, Pattern: search.RingPattern,
+			MinChannels: 1, MaxChannels: 32}, search.Params{Rules: rules.Default()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,11 +13,13 @@ import (
 type Params struct {
 	Rules *rules.Ruleset // the release's; a search refuses nil
 
-	CrossNIC    units.Opt[int]  // NCCL_CROSS_NIC: 0 same rail, 1 free, 2 try 0 then alternate (default 2)
-	RailPerHost units.Opt[bool] // NCCL_MNNVL_RAIL_PER_HOST: rails go by PCI address between hosts (default off)
-	ScatterNets units.Opt[bool] // NCCL_MNNVL_SCATTER_NETS_ENABLE: nets by GPU first in a multi-host domain (default by the rules)
-	CollNet     bool            // search the two CollNet graphs (NCCL_COLLNET_ENABLE and a plugin that can)
-	NVLS        bool            // search the NVLS graph (NVLink multicast is there and not switched off)
+	CrossNIC units.Opt[int] // NCCL_CROSS_NIC: 0 same rail, 1 free, 2 try 0 then alternate (default 2)
+	// NCCL_MNNVL_RAIL_PER_HOST: rails go by PCI address between hosts (default off)
+	RailPerHost units.Opt[bool]
+	// NCCL_MNNVL_SCATTER_NETS_ENABLE: nets by GPU first in a multi-host domain (default by the rules)
+	ScatterNets units.Opt[bool]
+	CollNet     bool // search the two CollNet graphs (NCCL_COLLNET_ENABLE and a plugin that can)
+	NVLS        bool // search the NVLS graph (NVLink multicast is there and not switched off)
 	// Given holds the graphs of NCCL_GRAPH_FILE: each replaces the search of
 	// its ID if it has channels.
 	Given []*Graph
@@ -46,7 +48,8 @@ func Order() [NumGraphs]int {
 }
 
 // names are the graphs' names by id, as decision documents spell them.
-var names = [NumGraphs]string{RingID: "ring", TreeID: "tree", CollNetChainID: "collnetChain", NVLSID: "nvls", CollNetDirectID: "collnetDirect"}
+var names = [NumGraphs]string{RingID: "ring", TreeID: "tree", CollNetChainID: "collnetChain", NVLSID: "nvls",
+	CollNetDirectID: "collnetDirect"}
 
 // ErrNoGPU is returned for a System without GPUs.
 var ErrNoGPU = errors.New("search: the system has no GPU")
@@ -132,8 +135,10 @@ func (e *engine) all(p Params) (set Set, err error) {
 		on bool
 	}{
 		{Want{ID: TreeID, Pattern: BalancedTree, MinChannels: n, MaxChannels: n}, true},
-		{Want{ID: CollNetChainID, Pattern: TreePattern, CollNet: true, MinChannels: n, MaxChannels: n}, p.CollNet},
-		{Want{ID: CollNetDirectID, Pattern: CollNetDirect, CollNet: true, MinChannels: 1, MaxChannels: most}, p.CollNet},
+		{Want{ID: CollNetChainID, Pattern: TreePattern, CollNet: true, MinChannels: n, MaxChannels: n},
+			p.CollNet},
+		{Want{ID: CollNetDirectID, Pattern: CollNetDirect, CollNet: true, MinChannels: 1, MaxChannels: most},
+			p.CollNet},
 		{Want{ID: NVLSID, Pattern: NVLSPattern, MinChannels: 1, MaxChannels: most}, p.NVLS},
 	} {
 		if !w.on {
@@ -161,7 +166,8 @@ func (e *engine) compute(w Want, p Params) (*Graph, error) {
 		return nil, fmt.Errorf("search: graph id %d: want 0 to %d", w.ID, NumGraphs-1)
 	}
 	if w.MaxChannels > p.Rules.MaxChannels || w.MinChannels < 0 {
-		return nil, fmt.Errorf("search: %d to %d channels: want 0 to %d", w.MinChannels, w.MaxChannels, p.Rules.MaxChannels)
+		return nil, fmt.Errorf("search: %d to %d channels: want 0 to %d", w.MinChannels, w.MaxChannels,
+			p.Rules.MaxChannels)
 	}
 	s := newSchedule(e, w, p)
 	g, err := s.given(p)

@@ -27,10 +27,12 @@ func (s *schedule) given(p Params) (*Graph, error) {
 // take checks a given graph against the System and adopts it.
 func (s *schedule) take(g *Graph) (*Graph, error) {
 	if g.NChannels > s.e.rules.MaxChannels {
-		return nil, fmt.Errorf("search: given graph %d has %d channels: at most %d are possible", g.ID, g.NChannels, s.e.rules.MaxChannels)
+		return nil, fmt.Errorf("search: given graph %d has %d channels: at most %d are possible", g.ID,
+			g.NChannels, s.e.rules.MaxChannels)
 	}
 	if len(g.Intra) < g.NChannels || len(g.Inter) < g.NChannels {
-		return nil, fmt.Errorf("search: given graph %d says %d channels but lists %d: list as many", g.ID, g.NChannels, min(len(g.Intra), len(g.Inter)))
+		return nil, fmt.Errorf("search: given graph %d says %d channels but lists %d: list as many", g.ID,
+			g.NChannels, min(len(g.Intra), len(g.Inter)))
 	}
 	known := map[int]bool{}
 	for _, n := range s.e.sys.Of(topo.GPU) {
@@ -38,7 +40,8 @@ func (s *schedule) take(g *Graph) (*Graph, error) {
 	}
 	for c, ranks := range g.Intra[:g.NChannels] {
 		if n := s.e.gpus; len(ranks) != n && !(g.ID == NVLSID && len(ranks) > 0) {
-			return nil, fmt.Errorf("search: given graph %d, channel %d: %d GPUs listed, the host has %d", g.ID, c, len(ranks), n)
+			return nil, fmt.Errorf("search: given graph %d, channel %d: %d GPUs listed, the host has %d",
+				g.ID, c, len(ranks), n)
 		}
 		for _, r := range ranks {
 			if !known[r] {
@@ -48,7 +51,8 @@ func (s *schedule) take(g *Graph) (*Graph, error) {
 	}
 	out := *g
 	w := s.want
-	out.Name, out.CollNet, out.MinChannels, out.MaxChannels = names[w.ID], w.CollNet, w.MinChannels, w.MaxChannels
+	out.Name, out.CollNet, out.MinChannels, out.MaxChannels = names[w.ID], w.CollNet, w.MinChannels,
+		w.MaxChannels
 	out.Attempts, out.Steps = nil, 0
 	return &out, nil
 }

@@ -17,7 +17,8 @@ func (e *engine) fromNets(toNet, toFirst int) {
 		// The first channel's PCI try has its own budget: it continues when the
 		// common budget is spent.
 		probes := t.nChannels == 0 && !e.hasNVS && !heads
-		if heads && (headTried || i > 0 && e.rules.Search.FirstNetHeads) || e.spent() && e.evenNets && !probes {
+		if heads && (headTried || i > 0 && e.rules.Search.FirstNetHeads) || e.spent() && e.evenNets &&
+			!probes {
 			return
 		}
 		n := list[(t.nChannels+i)%len(list)]

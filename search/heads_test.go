@@ -25,7 +25,8 @@ func TestHeadsOfReleases(t *testing.T) {
 	}
 	text := string(data)
 	card := regexp.MustCompile(`(?s) *<pci busid="0000:18:00\.0".*?</pci>\n`).FindString(text)
-	second := strings.NewReplacer("0000:18:00.0", "0000:19:00.0", "mlx5_0", "mlx5_x", `dev="0"`, `dev="8"`, "0x200c00000000001", "0x77").Replace(card)
+	second := strings.NewReplacer("0000:18:00.0", "0000:19:00.0", "mlx5_0", "mlx5_x", `dev="0"`, `dev="8"`,
+		"0x200c00000000001", "0x77").Replace(card)
 	text = strings.Replace(text, card, card+second, 1)
 	for _, name := range []string{"mlx5_4", "mlx5_9"} {
 		text = regexp.MustCompile(`<net [^>]*name="`+name+`"[^>]*/>`).ReplaceAllString(text, "")
@@ -50,7 +51,8 @@ func TestHeadsOfReleases(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := search.Compute(h.System(0), search.Want{ID: search.NVLSID, Pattern: search.NVLSPattern, MinChannels: 1, MaxChannels: r.MaxChannels}, search.Params{Rules: r})
+		g, err := search.Compute(h.System(0), search.Want{ID: search.NVLSID, Pattern: search.NVLSPattern,
+			MinChannels: 1, MaxChannels: r.MaxChannels}, search.Params{Rules: r})
 		if err != nil {
 			t.Fatal(err)
 		}

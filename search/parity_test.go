@@ -17,7 +17,8 @@ import (
 // paramsOf reads the settings of a reference's run that the search knows.
 func paramsOf(t testing.TB, r *golden.Reference) search.Params {
 	p := search.Params{Rules: rules.Default(), NVLS: r.Multicast}
-	for _, name := range []string{"NCCL_CROSS_NIC", "NCCL_MNNVL_RAIL_PER_HOST", "NCCL_MNNVL_SCATTER_NETS_ENABLE", "NCCL_NVLS_ENABLE"} {
+	for _, name := range []string{"NCCL_CROSS_NIC", "NCCL_MNNVL_RAIL_PER_HOST",
+		"NCCL_MNNVL_SCATTER_NETS_ENABLE", "NCCL_NVLS_ENABLE"} {
 		text, ok := r.Env[name]
 		if !ok {
 			continue
@@ -59,7 +60,8 @@ func diffGraph(t testing.TB, got *search.Graph, want *refsys.Graph) string {
 		{"typeInter", int(got.TypeInter), int(refsys.PathKind(t, want.TypeInter))},
 		{"sameChannels", got.SameChannels, want.SameChannels}, {"crossNic", got.CrossNIC, want.CrossNIC},
 		{"nHops", got.NHops, want.NHops},
-		{"minChannels", got.MinChannels, want.MinChannels}, {"maxChannels", got.MaxChannels, want.MaxChannels},
+		{"minChannels", got.MinChannels, want.MinChannels}, {"maxChannels", got.MaxChannels,
+			want.MaxChannels},
 		{"channels", len(got.Intra), len(want.Channels)},
 	} {
 		if f.got != f.want {
@@ -69,8 +71,10 @@ func diffGraph(t testing.TB, got *search.Graph, want *refsys.Graph) string {
 	if got.Name != want.Name {
 		return fmt.Sprintf("name %q, NCCL has %q", got.Name, want.Name)
 	}
-	if !near(float32(got.BWIntra), want.BWIntra) || !near(float32(got.BWInter), want.BWInter) || !near(got.LatencyInter, want.LatencyInter) {
-		return fmt.Sprintf("bandwidths %g/%g latency %g, NCCL has %g/%g %g", got.BWIntra, got.BWInter, got.LatencyInter, want.BWIntra, want.BWInter, want.LatencyInter)
+	if !near(float32(got.BWIntra), want.BWIntra) || !near(float32(got.BWInter), want.BWInter) ||
+		!near(got.LatencyInter, want.LatencyInter) {
+		return fmt.Sprintf("bandwidths %g/%g latency %g, NCCL has %g/%g %g", got.BWIntra, got.BWInter,
+			got.LatencyInter, want.BWIntra, want.BWInter, want.LatencyInter)
 	}
 	for c, w := range want.Channels {
 		if fmt.Sprint(got.Intra[c]) != fmt.Sprint(w.Intra) {

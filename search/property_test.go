@@ -18,7 +18,8 @@ import (
 )
 
 func drawParams(t *rapid.T) search.Params {
-	p := search.Params{Rules: rules.Default(), NVLS: rapid.Bool().Draw(t, "nvls"), CollNet: rapid.Bool().Draw(t, "collnet")}
+	p := search.Params{Rules: rules.Default(), NVLS: rapid.Bool().Draw(t, "nvls"),
+		CollNet: rapid.Bool().Draw(t, "collnet")}
 	if c := rapid.IntRange(-1, 2).Draw(t, "cross"); c >= 0 {
 		p.CrossNIC = units.Some(c)
 	}
@@ -90,13 +91,15 @@ func TestChannelsVisitEveryGPUOnce(t *testing.T) {
 		}
 		for _, g := range set {
 			if g.NChannels != len(g.Intra) || g.NChannels != len(g.Inter) {
-				t.Fatalf("%s: %d channels, %d orders, %d nets", g.Name, g.NChannels, len(g.Intra), len(g.Inter))
+				t.Fatalf("%s: %d channels, %d orders, %d nets", g.Name, g.NChannels, len(g.Intra),
+					len(g.Inter))
 			}
 			for c, order := range g.Intra {
 				checkOrder(t, sys, g, c, order)
 			}
 		}
-		alone, err := search.Compute(sys, search.Want{ID: search.RingID, Pattern: search.RingPattern, MinChannels: 1, MaxChannels: 32}, p)
+		alone, err := search.Compute(sys, search.Want{ID: search.RingID, Pattern: search.RingPattern,
+			MinChannels: 1, MaxChannels: 32}, p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +118,9 @@ func checkOrder(t *rapid.T, sys *topo.System, g *search.Graph, c int, order []in
 		t.Fatalf("%s channel %d has heads %v", g.Name, c, order)
 	}
 	for _, id := range g.Inter[c] {
-		if id != 0 && !slices.ContainsFunc(sys.Of(topo.NET), func(n topo.NodeID) bool { return sys.Nodes[n].Ident == id }) {
+		if id != 0 && !slices.ContainsFunc(sys.Of(topo.NET), func(n topo.NodeID) bool {
+			return sys.Nodes[n].Ident == id
+		}) {
 			t.Fatalf("%s channel %d uses net %#x, which does not exist", g.Name, c, id)
 		}
 	}
@@ -162,7 +167,8 @@ func TestFasterMachinesRingFaster(t *testing.T) {
 			g := set[search.RingID]
 			total := float32(g.NChannels) * float32(g.BWIntra)
 			if total < last*.999 {
-				t.Errorf("%s: %g times faster, but its rings carry %g instead of %g GB/s", r.Name, by, total, last)
+				t.Errorf("%s: %g times faster, but its rings carry %g instead of %g GB/s", r.Name, by, total,
+					last)
 			}
 			last = total
 		}
@@ -178,7 +184,8 @@ func relabelled(s *topo.System, ranks []int) *topo.System {
 		nodes[id].GPU = &info
 	}
 	out := topo.Assemble(rules.Default(), nodes, s.Links, s.Path)
-	out.Inter, out.NHosts, out.NetDevs, out.MaxBW, out.TotalBW = s.Inter, s.NHosts, s.NetDevs, s.MaxBW, s.TotalBW
+	out.Inter, out.NHosts, out.NetDevs, out.MaxBW, out.TotalBW = s.Inter, s.NHosts, s.NetDevs, s.MaxBW,
+		s.TotalBW
 	return out
 }
 
@@ -240,12 +247,14 @@ func TestGivenGraphsReplaceTheSearch(t *testing.T) {
 	}
 	bad := mine
 	bad.Intra = [][]int{{99}}
-	if _, err := search.All(sys, search.Params{Rules: rules.Default(), Given: []*search.Graph{&bad}}); err == nil {
+	if _, err := search.All(sys, search.Params{Rules: rules.Default(), Given: []*search.Graph{&bad}}); err ==
+		nil {
 		t.Error("a given graph with rank 99 was accepted")
 	}
 	crossing := mine
 	crossing.CrossNIC = 1
-	again, err = search.All(sys, search.Params{Rules: rules.Default(), Given: []*search.Graph{&crossing}, CrossNIC: units.Some(0)})
+	again, err = search.All(sys, search.Params{Rules: rules.Default(), Given: []*search.Graph{&crossing},
+		CrossNIC: units.Some(0)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,8 +24,9 @@ const (
 
 // route is the path between two nodes as the search charges it.
 type route struct {
-	hops       []hop
-	kind, back topo.PathKind // of the path and of the reverse path, as all kinds of an engine by topo.System.Rank
+	hops []hop
+	// of the path and of the reverse path, as all kinds of an engine by topo.System.Rank
+	kind, back topo.PathKind
 	// surcharge: PCI links carry 6/5 of the bandwidth, because an Intel root
 	// complex cuts peer traffic of GPUs into 64-byte packets (topo.h:34).
 	surcharge bool
@@ -95,8 +96,9 @@ func (m *routeMaker) reverse(l *topo.Link) int32 {
 	}
 	if m.err == nil {
 		m.err = &topo.PathError{Node: m.sys.Name(l.From), At: l.From,
-			Problem: fmt.Sprintf("its %v link to %s has none back: NCCL charges both directions of it (search.cc:96)", l.Kind, m.sys.Name(l.To)),
-			Hint:    "declare the link on both sides or on neither"}
+			Problem: fmt.Sprintf("its %v link to %s has none back: NCCL charges both directions of it "+
+				"(search.cc:96)", l.Kind, m.sys.Name(l.To)),
+			Hint: "declare the link on both sides or on neither"}
 	}
 	return 0
 }

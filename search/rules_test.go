@@ -18,10 +18,14 @@ func islands(t *testing.T, r *rules.Ruleset, cpus, nRanks int) *topo.System {
 	t.Helper()
 	text := `<system version="1">`
 	for cpu := range cpus {
-		text += fmt.Sprintf(`<cpu numaid="%d" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="85">`, cpu)
+		text += fmt.Sprintf(`<cpu numaid="%d" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="85">`,
+			cpu)
 		for g := range 2 {
-			text += fmt.Sprintf(`<pci busid="0000:%d%d:00.0" class="0x030200" link_speed="8.0 GT/s PCIe" link_width="16"><gpu dev="%d" sm="80" gdr="1">`+
-				`<nvlink target="0000:%d%d:00.0" count="2" tclass="0x030200"/></gpu></pci>`, cpu, g, 2*cpu+g, cpu, 1-g)
+			text += fmt.Sprintf(
+				`<pci busid="0000:%d%d:00.0" class="0x030200" link_speed="8.0 GT/s PCIe" link_width="16"><gpu dev="%d" sm="80" gdr="1">`+
+					`<nvlink target="0000:%d%d:00.0" count="2" tclass="0x030200"/></gpu></pci>`, cpu, g,
+				2*cpu+g,
+				cpu, 1-g)
 		}
 		if cpu == 0 {
 			text += `<pci busid="0000:0a:00.0" class="0x020700" link_speed="8.0 GT/s PCIe" link_width="16"><nic><net name="mlx5_0" dev="0" speed="100" port="1" guid="0x1" gdr="1"/></nic></pci>`
@@ -50,16 +54,21 @@ func TestRulesOfSearch(t *testing.T) {
 		want         string
 	}{
 		{"one node", 2, 4, func(*rules.Ruleset) {}, "2 to 32 channels, NVL to SYS, PIX to PIX"},
-		{"TwoIslands", 2, 4, func(r *rules.Ruleset) { r.Search.TwoIslands = false }, "1 to 32 channels, NVL to SYS, PIX to PIX"},
-		{"MaxChannels", 2, 4, func(r *rules.Ruleset) { r.MaxChannels = 8 }, "2 to 4 channels, NVL to SYS, PIX to PIX"},
+		{"TwoIslands", 2, 4, func(r *rules.Ruleset) { r.Search.TwoIslands = false },
+			"1 to 32 channels, NVL to SYS, PIX to PIX"},
+		{"MaxChannels", 2, 4, func(r *rules.Ruleset) { r.MaxChannels = 8 },
+			"2 to 4 channels, NVL to SYS, PIX to PIX"},
 		{"two nodes", 1, 4, func(*rules.Ruleset) {}, "1 to 32 channels, NVL to PHB, PHB to PHB"},
-		{"SYSBelowSM90", 1, 4, func(r *rules.Ruleset) { r.Search.SYSBelowSM90 = true }, "1 to 32 channels, NVL to SYS, PHB to SYS"},
-		{"KindsOfSystem", 1, 4, func(r *rules.Ruleset) { r.Search.KindsOfSystem = false }, "1 to 32 channels, NVL to SYS, PIX to SYS"},
+		{"SYSBelowSM90", 1, 4, func(r *rules.Ruleset) { r.Search.SYSBelowSM90 = true },
+			"1 to 32 channels, NVL to SYS, PHB to SYS"},
+		{"KindsOfSystem", 1, 4, func(r *rules.Ruleset) { r.Search.KindsOfSystem = false },
+			"1 to 32 channels, NVL to SYS, PIX to SYS"},
 	} {
 		r := rules.Default()
 		c.change(r)
 		sys := islands(t, r, c.cpus, c.nRanks)
-		g, err := search.Compute(sys, search.Want{ID: search.RingID, Pattern: search.RingPattern, MinChannels: 1, MaxChannels: r.MaxChannels / 2}, search.Params{Rules: r})
+		g, err := search.Compute(sys, search.Want{ID: search.RingID, Pattern: search.RingPattern,
+			MinChannels: 1, MaxChannels: r.MaxChannels / 2}, search.Params{Rules: r})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +77,8 @@ func TestRulesOfSearch(t *testing.T) {
 		for _, a := range g.Attempts {
 			intra, inter = max(intra, a.TypeIntra), max(inter, a.TypeInter)
 		}
-		if got := fmt.Sprintf("%d to %d channels, %v to %v, %v to %v", g.MinChannels, g.MaxChannels, least, intra, most, inter); got != c.want {
+		if got := fmt.Sprintf("%d to %d channels, %v to %v, %v to %v", g.MinChannels, g.MaxChannels, least,
+			intra, most, inter); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}
@@ -81,10 +91,12 @@ func TestRulesOfNets(t *testing.T) {
 	const pci = `link_speed="32.0 GT/s PCIe" link_width="16"`
 	text := `<system version="1">`
 	for host := range 2 {
-		text += fmt.Sprintf(`<cpu host_hash="0x%d" numaid="0" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="143"><pci busid="0000:01:00.0" class="0x060400" %s>`+
-			`<pci busid="0000:02:00.0" class="0x030200" %s><gpu dev="0" sm="90" gdr="1"><nvlink target="fffffff:ff:ff.0" count="18" tclass="0x068000"/></gpu></pci>`, host+1, pci, pci)
+		text += fmt.Sprintf(
+			`<cpu host_hash="0x%d" numaid="0" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="143"><pci busid="0000:01:00.0" class="0x060400" %s>`+
+				`<pci busid="0000:02:00.0" class="0x030200" %s><gpu dev="0" sm="90" gdr="1"><nvlink target="fffffff:ff:ff.0" count="18" tclass="0x068000"/></gpu></pci>`, host+1, pci, pci)
 		for n := range 2 {
-			text += fmt.Sprintf(`<pci busid="0000:0%d:00.0" class="0x020700" %s><nic><net name="mlx5_%d" dev="%d" speed="200000" port="1" guid="0x%d%d" gdr="1"/></nic></pci>`, n+4, pci, n, n, host+1, n)
+			text += fmt.Sprintf(
+				`<pci busid="0000:0%d:00.0" class="0x020700" %s><nic><net name="mlx5_%d" dev="%d" speed="200000" port="1" guid="0x%d%d" gdr="1"/></nic></pci>`, n+4, pci, n, n, host+1, n)
 		}
 		text += `</pci></cpu>`
 	}
@@ -104,7 +116,8 @@ func TestRulesOfNets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := search.Compute(h.System(0), search.Want{ID: search.RingID, Pattern: search.RingPattern, MinChannels: 1, MaxChannels: 4}, search.Params{Rules: r})
+		g, err := search.Compute(h.System(0), search.Want{ID: search.RingID, Pattern: search.RingPattern,
+			MinChannels: 1, MaxChannels: 4}, search.Params{Rules: r})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,9 +134,11 @@ func TestRulesOfNets(t *testing.T) {
 // TestOneWayLinkIsRefused: NVLink to a POWER CPU is charged in both directions; a
 // System whose route has such a link without its reverse is refused by name.
 func TestOneWayLinkIsRefused(t *testing.T) {
-	nodes := []topo.Node{{Kind: topo.GPU, Ident: 0x1000, GPU: &topo.GPUInfo{SM: 70}}, {Kind: topo.CPU, CPU: &topo.CPUInfo{Arch: topo.ArchPower}},
+	nodes := []topo.Node{{Kind: topo.GPU, Ident: 0x1000, GPU: &topo.GPUInfo{SM: 70}},
+		{Kind: topo.CPU, CPU: &topo.CPUInfo{Arch: topo.ArchPower}},
 		{Kind: topo.GPU, Ident: 0x2000, GPU: &topo.GPUInfo{Dev: 1, Rank: 1, SM: 70}}}
-	links := []topo.Link{{From: 0, To: 1, Kind: topo.LinkNVL, BW: 12}, {From: 1, To: 2, Kind: topo.LinkNVL, BW: 12}}
+	links := []topo.Link{{From: 0, To: 1, Kind: topo.LinkNVL, BW: 12}, {From: 1, To: 2, Kind: topo.LinkNVL,
+		BW: 12}}
 	nodes[0].Links, nodes[1].Links = []topo.LinkID{0}, []topo.LinkID{1}
 	s := topo.Assemble(rules.Default(), nodes, links, func(from, base topo.NodeID) topo.Path {
 		switch {
@@ -135,9 +150,11 @@ func TestOneWayLinkIsRefused(t *testing.T) {
 		return topo.Path{Kind: topo.PathDIS}
 	})
 	s.MaxBW, s.TotalBW = 12, 12
-	_, err := search.Compute(s, search.Want{ID: search.RingID, Pattern: search.RingPattern, MinChannels: 1, MaxChannels: 2}, search.Params{Rules: rules.Default()})
+	_, err := search.Compute(s, search.Want{ID: search.RingID, Pattern: search.RingPattern, MinChannels: 1,
+		MaxChannels: 2}, search.Params{Rules: rules.Default()})
 	var wrong *topo.PathError
-	if !errors.As(err, &wrong) || wrong.Node != "GPU/0-1000" || wrong.Hint == "" || !strings.Contains(err.Error(), "its NVL link to CPU/0-0 has none back") {
+	if !errors.As(err, &wrong) || wrong.Node != "GPU/0-1000" || wrong.Hint == "" ||
+		!strings.Contains(err.Error(), "its NVL link to CPU/0-0 has none back") {
 		t.Errorf("%v, want the link from the first GPU to the CPU", err)
 	}
 }
@@ -166,19 +183,22 @@ func TestSearchWantsRules(t *testing.T) {
 func TestFirstGPUsByHops(t *testing.T) {
 	const pci = `link_speed="32.0 GT/s PCIe" link_width="16"`
 	gpu := func(dev int) string {
-		return fmt.Sprintf(`<pci busid="0000:%d0:00.0" class="0x030200" %s><gpu dev="%d" sm="80" gdr="1"><nvlink target="fffffff:ff:ff.0" count="12" tclass="0x068000"/></gpu></pci>`, dev+1, pci, dev)
+		return fmt.Sprintf(
+			`<pci busid="0000:%d0:00.0" class="0x030200" %s><gpu dev="%d" sm="80" gdr="1"><nvlink target="fffffff:ff:ff.0" count="12" tclass="0x068000"/></gpu></pci>`, dev+1, pci, dev)
 	}
 	bridge := func(bus, in string) string {
 		return fmt.Sprintf(`<pci busid="0000:%s:00.0" class="0x060400" %s>%s</pci>`, bus, pci, in)
 	}
 	text := `<system version="1"><cpu host_hash="0x1" numaid="0" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="143">` +
-		bridge("01", `<pci busid="0000:04:00.0" class="0x020700" `+pci+`><nic><net name="mlx5_0" dev="0" speed="200000" port="1" guid="0x1" gdr="1"/></nic></pci>`+
+		bridge("01", `<pci busid="0000:04:00.0" class="0x020700" `+pci+
+			`><nic><net name="mlx5_0" dev="0" speed="200000" port="1" guid="0x1" gdr="1"/></nic></pci>`+
 			bridge("02", bridge("03", gpu(0)))) + gpu(1) + gpu(2) + gpu(3) + `</cpu></system>`
 	spec, err := topoxml.Parse([]byte(text), "t.xml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct{ release, want string }{{"2.26.6", "0.1 GB/s, none by SYS"}, {"2.27.3", "24 GB/s, first GPU 0 by PXB"}} {
+	for _, c := range []struct{ release, want string }{{"2.26.6", "0.1 GB/s, none by SYS"},
+		{"2.27.3", "24 GB/s, first GPU 0 by PXB"}} {
 		r, err := rules.For(c.release)
 		if err != nil {
 			t.Fatal(err)
@@ -189,7 +209,8 @@ func TestFirstGPUsByHops(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := search.Compute(h.System(0), search.Want{ID: search.TreeID, Pattern: search.TreePattern, MinChannels: 1, MaxChannels: 1}, search.Params{Rules: r})
+		g, err := search.Compute(h.System(0), search.Want{ID: search.TreeID, Pattern: search.TreePattern,
+			MinChannels: 1, MaxChannels: 1}, search.Params{Rules: r})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -48,7 +48,8 @@ type outcome struct {
 }
 
 func newSchedule(e *engine, w Want, p Params) *schedule {
-	s := &schedule{e: e, want: w, trySame: w.Pattern != NVLSPattern, left: budgetGlobal, seen: map[settings]outcome{}}
+	s := &schedule{e: e, want: w, trySame: w.Pattern != NVLSPattern, left: budgetGlobal,
+		seen: map[settings]outcome{}}
 	sys := e.sys
 	switch w.Pattern {
 	case RingPattern, BalancedTree, SplitTree:
@@ -149,7 +150,8 @@ func (s *schedule) run() {
 	for done := false; !done && e.stopped == nil; {
 		e.poll() // an attempt on few GPUs may be shorter than what visit counts
 		s.attempt()
-		done = e.budget == -1 || float32(e.best.nChannels)*e.best.bwInter >= float32(e.sys.TotalBW) || !s.relax()
+		done = e.budget == -1 || float32(e.best.nChannels)*e.best.bwInter >= float32(e.sys.TotalBW) ||
+			!s.relax()
 	}
 	s.firstPass = false
 	s.duplicate()
@@ -178,7 +180,8 @@ func (s *schedule) limitChannels() bool {
 	if b.pattern == NVLSPattern && !e.inter {
 		b.minChannels = b.maxChannels // all GPUs serve evenly
 	}
-	if b.pattern == RingPattern && b.maxChannels >= 2 && b.minChannels == 1 && e.rules.Search.TwoIslands && e.splitNVLink() {
+	if b.pattern == RingPattern && b.maxChannels >= 2 && b.minChannels == 1 && e.rules.Search.TwoIslands &&
+		e.splitNVLink() {
 		b.minChannels = 2 // the tree will need two, and gets as many as the ring
 	}
 	return true
@@ -268,7 +271,8 @@ func (s *schedule) attempt() {
 // better (search.cc:420; not so for NVLS). It reports whether it did not search.
 func (s *schedule) once() bool {
 	e, t := s.e, &s.e.cur
-	key := settings{t.pattern, t.sameChannels, t.crossNIC, worst(&s.hasIntra, t.typeIntra), worst(&s.hasInter, t.typeInter)}
+	key := settings{t.pattern, t.sameChannels, t.crossNIC, worst(&s.hasIntra, t.typeIntra),
+		worst(&s.hasInter, t.typeInter)}
 	if o, ok := s.seen[key]; ok {
 		e.budget, e.found = o.budget, o.found
 		e.steps += o.steps
@@ -325,7 +329,8 @@ func (s *schedule) relax() bool {
 		}
 	}
 	t.typeInter = s.minInter
-	if any := s.e.rules.Search.CrossAny; s.cross == 2 && t.crossNIC == 0 && (any || b.pattern == RingPattern || b.pattern == BalancedTree) {
+	if any := s.e.rules.Search.CrossAny; s.cross == 2 && t.crossNIC == 0 &&
+		(any || b.pattern == RingPattern || b.pattern == BalancedTree) {
 		if t.crossNIC = 2; any {
 			t.crossNIC = 1
 		}

@@ -166,7 +166,8 @@ const maxLoads = 1 << 18
 // layable refuses a plan of more connections than are laid out to count what links carry.
 func layable(p *plan.Plan) error {
 	if n := p.NumConns(); n > maxLoads {
-		return &exec.NotImplementedError{Feature: fmt.Sprintf("loads of links of %v of %d ranks", p.Req.Func, p.Comm.NRanks),
+		return &exec.NotImplementedError{Feature: fmt.Sprintf("loads of links of %v of %d ranks", p.Req.Func,
+			p.Comm.NRanks),
 			Missing: fmt.Sprintf("%d connections; %d are laid out at most", n, maxLoads)}
 	}
 	return nil
@@ -178,7 +179,8 @@ func (x *Executor) Loads(ctx context.Context, p *plan.Plan) ([]exec.LinkLoad, er
 		return nil, err
 	}
 	m := &declared{}
-	e := engine.New(&engine.Options{Class: &x.class, Systems: x.cfg.Systems, Model: m, Network: x.cfg.network(), Place: x.cfg.Place, Kernels: 1}, p)
+	e := engine.New(&engine.Options{Class: &x.class, Systems: x.cfg.Systems, Model: m,
+		Network: x.cfg.network(), Place: x.cfg.Place, Kernels: 1}, p)
 	e.Cancelled = ctx.Err
 	if err := e.LayAll(e.Jobs[0]); err != nil {
 		return nil, err
@@ -195,7 +197,8 @@ func (x *Executor) Loads(ctx context.Context, p *plan.Plan) ([]exec.LinkLoad, er
 	out := make([]exec.LinkLoad, len(sums))
 	for i := range out {
 		l := wire.LinkID(i)
-		out[i] = exec.LinkLoad{Name: m.Name(l), Capacity: units.GBps(float64(m.Capacity(l)) * 1e-6), Bytes: units.Bytes(sums[i] / wire.NanoBytes)}
+		out[i] = exec.LinkLoad{Name: m.Name(l), Capacity: units.GBps(float64(m.Capacity(l)) * 1e-6),
+			Bytes: units.Bytes(sums[i] / wire.NanoBytes)}
 	}
 	return out, nil
 }

@@ -40,12 +40,14 @@ func onCores(t testing.TB, c *comm.Comm, cfg sim.Config, req plan.Request, cores
 		results[i], errs[i] = x.Run(context.Background(), exec.One(p), trace.Discard)
 		parts = x.Parts()
 	}
-	what := fmt.Sprintf("%v %v/%v of %d elements, %d channels, %d ranks, in %d parts", req.Func, req.Algo, req.Proto, req.Count, req.Channels, c.NRanks, parts)
+	what := fmt.Sprintf("%v %v/%v of %d elements, %d channels, %d ranks, in %d parts", req.Func, req.Algo,
+		req.Proto, req.Count, req.Channels, c.NRanks, parts)
 	switch got, want := &results[1], &results[0]; {
 	case fmt.Sprint(errs[1]) != fmt.Sprint(errs[0]):
 		t.Errorf("%s: %v, in one %v", what, errs[1], errs[0])
 	case !sameResult(got, want):
-		t.Errorf("%s: %v, in one %v; %d and %d events; links %v and %v", what, got.Elapsed, want.Elapsed, got.Events, want.Events, got.Links, want.Links)
+		t.Errorf("%s: %v, in one %v; %d and %d events; links %v and %v", what, got.Elapsed, want.Elapsed,
+			got.Events, want.Events, got.Links, want.Links)
 	}
 	return parts
 }
@@ -56,7 +58,8 @@ func onCores(t testing.TB, c *comm.Comm, cfg sim.Config, req plan.Request, cores
 // ranks, several queue pairs, networks that block, slow ranks and slow ports, whether they are
 // divided at once or after a search for a steady state.
 func TestCoresChangeNothing(t *testing.T) {
-	machines := []*steadyMachine{{name: "dgx-h100.n2", nodes: 2}, {name: "dgx-h100+nvls.n2", nodes: 3}, {name: "hgx-a100-4.n2", nodes: 4}, {name: "gh200.n2", nodes: 6}, {name: "pcie-l40s-8.n2", nodes: 2}}
+	machines := []*steadyMachine{{name: "dgx-h100.n2", nodes: 2}, {name: "dgx-h100+nvls.n2", nodes: 3},
+		{name: "hgx-a100-4.n2", nodes: 4}, {name: "gh200.n2", nodes: 6}, {name: "pcie-l40s-8.n2", nodes: 2}}
 	for _, m := range machines {
 		m.c, m.systems = nodes(t, m.name, m.nodes, smallBuffers())
 	}
@@ -70,7 +73,8 @@ func TestCoresChangeNothing(t *testing.T) {
 		m := machines[rng.IntN(len(machines))]
 		req, what := coreRequest(t, rng, m)
 		class := sim.ClassOf(m.systems[0])
-		cfg := sim.Config{Systems: m.systems, Class: &class, NoJitter: rng.IntN(2) == 0, NoSkip: rng.IntN(2) == 0, Fold: sim.Unfolded, Launch: sim.Graph,
+		cfg := sim.Config{Systems: m.systems, Class: &class, NoJitter: rng.IntN(2) == 0,
+			NoSkip: rng.IntN(2) == 0, Fold: sim.Unfolded, Launch: sim.Graph,
 			Kernels: 1 + rng.IntN(2), QPs: 1 + rng.IntN(2), SplitData: rng.IntN(2) == 0}
 		what = append(what, disturb(t, rng, m, &cfg)...)
 		if cfg.NoJitter && !cfg.NoSkip {
@@ -86,7 +90,8 @@ func TestCoresChangeNothing(t *testing.T) {
 		}
 	}
 	t.Logf("%d programs in parts: %v", apart, kinds)
-	for _, want := range []string{"later", "AllReduce", "AlltoAll", "Ring", "Tree", "NVLSTree", "fabric", "slow port", "slow rank", "late rank"} {
+	for _, want := range []string{"later", "AllReduce", "AlltoAll", "Ring", "Tree", "NVLSTree", "fabric",
+		"slow port", "slow rank", "late rank"} {
 		if kinds[want] == 0 && (!golden.UnderRace || want == "later") {
 			t.Errorf("no program in parts has: %s", want)
 		}
@@ -95,7 +100,8 @@ func TestCoresChangeNothing(t *testing.T) {
 
 // coreRequest draws a request of some thousand ops.
 func coreRequest(t *testing.T, rng *rand.Rand, m *steadyMachine) (plan.Request, []string) {
-	f := []coll.Func{coll.AllReduce, coll.AllReduce, coll.AllReduce, coll.AllGather, coll.ReduceScatter, coll.Broadcast, coll.AllToAll, coll.SendRecv}[rng.IntN(8)]
+	f := []coll.Func{coll.AllReduce, coll.AllReduce, coll.AllReduce, coll.AllGather, coll.ReduceScatter,
+		coll.Broadcast, coll.AllToAll, coll.SendRecv}[rng.IntN(8)]
 	if m.name == "dgx-h100+nvls.n2" {
 		f = coll.AllReduce
 	}
@@ -129,7 +135,8 @@ func coreRequest(t *testing.T, rng *rand.Rand, m *steadyMachine) (plan.Request, 
 func disturb(t *testing.T, rng *rand.Rand, m *steadyMachine, cfg *sim.Config) (what []string) {
 	nets := len(m.systems[0].Of(topo.NET))
 	if rng.IntN(3) == 0 {
-		l := fabric.Layout{Kind: []string{"leaf-spine", "fat-tree", "rail"}[rng.IntN(3)], Hosts: m.nodes, Nets: nets, Gbit: 200, PerLeaf: 1, Spines: 2, Oversub: float64(1 + rng.IntN(3))}
+		l := fabric.Layout{Kind: []string{"leaf-spine", "fat-tree", "rail"}[rng.IntN(3)], Hosts: m.nodes,
+			Nets: nets, Gbit: 200, PerLeaf: 1, Spines: 2, Oversub: float64(1 + rng.IntN(3))}
 		n, err := fabric.Generate(l)
 		if err != nil {
 			t.Fatal(err)
@@ -145,7 +152,8 @@ func disturb(t *testing.T, rng *rand.Rand, m *steadyMachine, cfg *sim.Config) (w
 	}
 	switch rng.IntN(5) {
 	case 0:
-		cfg.Faults = []sim.Fault{{Rank: -1, Host: rng.IntN(m.nodes), Net: rng.IntN(nets), Slow: 1 + 5*rng.Float64(), Later: units.Time(rng.IntN(3)) * units.Microsecond}}
+		cfg.Faults = []sim.Fault{{Rank: -1, Host: rng.IntN(m.nodes), Net: rng.IntN(nets), Slow: 1 +
+			5*rng.Float64(), Later: units.Time(rng.IntN(3)) * units.Microsecond}}
 		what = append(what, "slow port")
 	case 1:
 		cfg.Faults = []sim.Fault{{Rank: rng.IntN(m.c.NRanks), Slow: 1 + 2*rng.Float64()}}
@@ -170,7 +178,8 @@ func TestErrorsOnCores(t *testing.T) {
 	}
 	req.Algo, req.Proto = coll.Ring, coll.Simple
 	before := runtime.NumGoroutine()
-	cfg := sim.Config{Systems: systems, NoSkip: true, Fold: sim.Unfolded, Faults: []sim.Fault{{Rank: 3, Slow: 1, Down: true}}}
+	cfg := sim.Config{Systems: systems, NoSkip: true, Fold: sim.Unfolded,
+		Faults: []sim.Fault{{Rank: 3, Slow: 1, Down: true}}}
 	if parts := onCores(t, c, cfg, req, 4); parts < 2 {
 		t.Errorf("a hanging operation is handled in %d parts", parts)
 	}

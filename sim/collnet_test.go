@@ -29,7 +29,8 @@ import (
 // reducing joins n equal nodes over a network that reduces.
 func reducing(t testing.TB, name string, n int) *comm.Comm {
 	t.Helper()
-	c := site.Load(t, site.Nodes(golden.Root(t, "testdata", "topos", name), n), "NCCL_COLLNET_ENABLE=1", "SIMCCL_COLLNET=1").Comm
+	c := site.Load(t, site.Nodes(golden.Root(t, "testdata", "topos", name), n), "NCCL_COLLNET_ENABLE=1",
+		"SIMCCL_COLLNET=1").Comm
 	if !c.CollNet.Enabled {
 		t.Fatalf("%s: CollNet is off", name)
 	}
@@ -39,7 +40,8 @@ func reducing(t testing.TB, name string, n int) *comm.Comm {
 var reducers = []coll.Algorithm{coll.NVLS, coll.CollNetDirect, coll.CollNetChain}
 
 func reduction(a coll.Algorithm, bytes int64) plan.Request {
-	return plan.Request{Func: coll.AllReduce, Algo: a, Proto: coll.Simple, Channels: 16, Warps: 20, Count: bytes / 4, Type: coll.Float32}
+	return plan.Request{Func: coll.AllReduce, Algo: a, Proto: coll.Simple, Channels: 16, Warps: 20,
+		Count: bytes / 4, Type: coll.Float32}
 }
 
 // idle is a class of machine whose kernels and proxy threads cost next to
@@ -48,7 +50,8 @@ func idle(c *comm.Comm) *gpu.Class {
 	class := sim.ClassOf(c.Systems()[0])
 	class.Net.Turn, class.Net.Look, class.Net.Post, class.Net.Poll, class.Net.Flag = 0, 0, 0, 0, 0
 	class.Simple.PerByte /= 1000
-	class.Simple.Slice, class.Simple.PerThreads, class.Simple.SliceLocal, class.Simple.Drain, class.Simple.Fence = 0, 0, 0, 0, 0
+	class.Simple.Slice, class.Simple.PerThreads, class.Simple.SliceLocal, class.Simple.Drain,
+		class.Simple.Fence = 0, 0, 0, 0, 0
 	class.LinkEff, class.MulticastEff, class.PCIEff, class.Crowd = 10, 1, 10, 0
 	return &class
 }
@@ -112,7 +115,8 @@ func TestReductionLatencyIsTheWay(t *testing.T) {
 		wire, hop float64
 		l         *fabric.Layout
 		later     float64
-	}{{5, 1, nil, 3}, {2, 8, nil, 7}, {2, 1, railsOf(4), 0}, {2, 1, railsOf(2), 1 + 2*0.25}, {2, 3, railsOf(1), 5 + 2*0.25}} {
+	}{{5, 1, nil, 3}, {2, 8, nil, 7}, {2, 1, railsOf(4), 0}, {2, 1, railsOf(2), 1 + 2*0.25},
+		{2, 3, railsOf(1), 5 + 2*0.25}} {
 		if got := run(tt.wire, tt.hop, tt.l) - at; got != units.FromMicros(tt.later) {
 			t.Errorf("wire %g, hop %g, %v: %v later, want %g us", tt.wire, tt.hop, tt.l, got, tt.later)
 		}
@@ -172,17 +176,20 @@ func TestEveryCableCarriesASumOnce(t *testing.T) {
 				if strings.Contains(x.Name, "leaf") && x.Bytes > 0 {
 					total += int64(x.Bytes)
 					if !sums[x.Bytes] {
-						t.Errorf("%v, %d hosts a leaf: %s carries %d bytes, a rail's sums have %v", a, l.PerLeaf, x.Name, x.Bytes, sums)
+						t.Errorf("%v, %d hosts a leaf: %s carries %d bytes, a rail's sums have %v", a,
+							l.PerLeaf, x.Name, x.Bytes, sums)
 					}
 				}
 			}
 			if total != all {
-				t.Errorf("%v, %d hosts a leaf: cables carry %d bytes in all, want %d", a, l.PerLeaf, total, all)
+				t.Errorf("%v, %d hosts a leaf: cables carry %d bytes in all, want %d", a, l.PerLeaf, total,
+					all)
 			}
 		}
 	}
 	run := func(oversub float64) units.Time {
-		l := &fabric.Layout{Kind: "leaf-spine", Hosts: 4, Nets: 8, Gbit: 400, PerLeaf: 1, Spines: 1, Oversub: oversub}
+		l := &fabric.Layout{Kind: "leaf-spine", Hosts: 4, Nets: 8, Gbit: 400, PerLeaf: 1, Spines: 1,
+			Oversub: oversub}
 		cfg := quiet(c, sim.Config{Class: idle(c), Fabric: bound(t, l)})
 		r, _ := simulatePlan(t, c, cfg, reduction(coll.NVLS, bytes), trace.Discard)
 		twice, _ := simulatePlan(t, c, cfg, reduction(coll.NVLS, 2*bytes), trace.Discard)
@@ -212,7 +219,8 @@ func TestReducingNodesFold(t *testing.T) {
 					t.Fatalf("%v of %d bytes, %v: %v", a, bytes, faults, folded.Account)
 				}
 				if every.Elapsed != folded.Elapsed || !reflect.DeepEqual(every.Finish, folded.Finish) {
-					t.Errorf("%v of %d bytes, %v: %v rank by rank, %v folded", a, bytes, faults, every.Elapsed, folded.Elapsed)
+					t.Errorf("%v of %d bytes, %v: %v rank by rank, %v folded", a, bytes, faults,
+						every.Elapsed, folded.Elapsed)
 				}
 				if faults == nil {
 					well = every.Elapsed
@@ -242,7 +250,8 @@ func TestReductionsThatFail(t *testing.T) {
 		return err
 	}
 	var stuck *sim.StuckError
-	if err := run([]sim.Fault{{Rank: -1, Host: 1, Net: 4, Slow: 1, Down: true}}); !errors.As(err, &stuck) || stuck.Host != 1 || stuck.Net != 4 {
+	if err := run([]sim.Fault{{Rank: -1, Host: 1, Net: 4, Slow: 1, Down: true}}); !errors.As(err, &stuck) ||
+		stuck.Host != 1 || stuck.Net != 4 {
 		t.Errorf("a port that is down: %v", err)
 	}
 	var hang *sim.HangError
@@ -288,11 +297,14 @@ func TestTracesOfReductions(t *testing.T) {
 				collectives += p.Split.Lo.NSteps
 			}
 		}
-		if sink.arrows != sends || n["NET SendWait"] != given || n["NET RecvWait"] != given || n["SHARP AllReduce"] != collectives*c.NNodes || n["network Reduction"] != collectives {
-			t.Errorf("%v: %d arrows for %d sends, %d of them to the network in %d collectives: %v", a, sink.arrows, sends, given, collectives, n)
+		if sink.arrows != sends || n["NET SendWait"] != given || n["NET RecvWait"] != given ||
+			n["SHARP AllReduce"] != collectives*c.NNodes || n["network Reduction"] != collectives {
+			t.Errorf("%v: %d arrows for %d sends, %d of them to the network in %d collectives: %v", a,
+				sink.arrows, sends, given, collectives, n)
 		}
 		if len(sink.loose) > 0 {
-			t.Errorf("%v: %d slices are not the sum of their terms, the first a %s", a, len(sink.loose), sink.loose[0])
+			t.Errorf("%v: %d slices are not the sum of their terms, the first a %s", a, len(sink.loose),
+				sink.loose[0])
 		}
 		rep, err := validate.Check(&buf)
 		if err != nil || rep.Errors+rep.Warnings > 0 {
@@ -344,7 +356,8 @@ func TestTraceOfASum(t *testing.T) {
 	req.Channels = 1
 	var buf bytes.Buffer
 	sink := trace.NewText(&buf)
-	simulatePlan(t, c, quiet(c, sim.Config{Trace: nccl.Options{Detail: nccl.DetailStep, Deps: true}}), req, sink)
+	simulatePlan(t, c, quiet(c, sim.Config{Trace: nccl.Options{Detail: nccl.DetailStep, Deps: true}}), req,
+		sink)
 	if err := sink.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -368,8 +381,10 @@ func TestGatheringNodesNearlyFold(t *testing.T) {
 			every, _ := simulatePlan(t, c, quiet(c, sim.Config{Fold: sim.FoldExact}), req, trace.Discard)
 			near, _ := simulatePlan(t, c, quiet(c, sim.Config{Fold: sim.FoldNear}), req, trace.Discard)
 			off := float64(near.Elapsed)/float64(every.Elapsed) - 1
-			if every.Account.Method == exec.Near || near.Account.Method != exec.Near || math.Abs(off) > near.Account.Margin {
-				t.Errorf("%v %v: %v rank by rank (%v), %v by one node (%v)", f, a, every.Elapsed, every.Account, near.Elapsed, near.Account)
+			if every.Account.Method == exec.Near || near.Account.Method != exec.Near ||
+				math.Abs(off) > near.Account.Margin {
+				t.Errorf("%v %v: %v rank by rank (%v), %v by one node (%v)", f, a, every.Elapsed,
+					every.Account, near.Elapsed, near.Account)
 			}
 			t.Logf("%v %v: %+.1f %%", f, a, 100*off)
 		}

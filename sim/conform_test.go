@@ -23,16 +23,18 @@ func TestConforms(t *testing.T) {
 			if c == nil || c.NRanks < 2 || c.NRanks > 16 || c.NNodes != nodes {
 				continue
 			}
-			x, err := sim.New(sim.Config{Comm: c.Layout, Systems: systems, Kernels: 1, Launch: sim.Graph, Trace: nccl.Options{Detail: nccl.DetailStep}})
+			x, err := sim.New(sim.Config{Comm: c.Layout, Systems: systems, Kernels: 1, Launch: sim.Graph,
+				Trace: nccl.Options{Detail: nccl.DetailStep}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			return exectest.Subject{Comm: c.Layout, Executor: x, Exact: true, Arrows: true, Skip: func(q plan.Request) string {
-				if q.Algo == coll.NVLS || q.Algo == coll.NVLSTree {
-					return "the machine is taken without multicast"
-				}
-				return ""
-			}}
+			return exectest.Subject{Comm: c.Layout, Executor: x, Exact: true, Arrows: true,
+				Skip: func(q plan.Request) string {
+					if q.Algo == coll.NVLS || q.Algo == coll.NVLSTree {
+						return "the machine is taken without multicast"
+					}
+					return ""
+				}}
 		}
 		t.Fatal("no machine")
 		return exectest.Subject{}

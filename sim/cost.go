@@ -49,7 +49,8 @@ func (x *Executor) affordable(e *engine.Engine) error {
 	}
 	return &exec.NotImplementedError{
 		Feature: fmt.Sprintf("%v of %d bytes, step by step", p.Req.Func, size),
-		Missing: fmt.Sprintf("its %d steps would take some %d minutes of a processor; take a %d times smaller size or larger chunks, or insist with %s",
+		Missing: fmt.Sprintf("its %d steps would take some %d minutes of a processor; take a %d times "+
+			"smaller size or larger chunks, or insist with %s",
 			steps, max(1, units.Time(steps)*stepTime/(60*units.Second)), (steps+x.afford-1)/x.afford, insist),
 	}
 }

@@ -28,20 +28,23 @@ func TestCostIsRefused(t *testing.T) {
 		bytes   units.Bytes
 		refused bool
 	}{{1 << 40, true}, {1 << 38, true}, {1 << 30, false}} {
-		p, err := build.Plan(c, plan.Request{Func: coll.AllReduce, Count: int64(tc.bytes), Type: coll.Int8, Algo: coll.Ring, Proto: coll.LL, Channels: 2, Warps: 16})
+		p, err := build.Plan(c, plan.Request{Func: coll.AllReduce, Count: int64(tc.bytes), Type: coll.Int8,
+			Algo: coll.Ring, Proto: coll.LL, Channels: 2, Warps: 16})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, fold := range []sim.Folding{sim.FoldAuto, sim.FoldNear, sim.FoldExact} {
 			ctx, cancel := context.WithCancel(context.Background())
 			begun := func(float64) { cancel() } // what is not refused ends soon
-			x, err := sim.New(sim.Config{Comm: c, Systems: systems, Fold: fold, Progress: begun, NoSkip: true})
+			x, err := sim.New(sim.Config{Comm: c, Systems: systems, Fold: fold, Progress: begun,
+				NoSkip: true})
 			if err != nil {
 				t.Fatal(err)
 			}
 			_, err = x.Run(ctx, exec.One(p), nil)
 			cancel()
-			if refused := errors.Is(err, exec.ErrNotImplemented); refused != (tc.refused && fold != sim.FoldExact) {
+			if refused := errors.Is(err, exec.ErrNotImplemented); refused != (tc.refused &&
+				fold != sim.FoldExact) {
 				t.Errorf("%d bytes, folding %d: %v", tc.bytes, fold, err)
 			}
 		}
@@ -70,11 +73,13 @@ func TestLargePiecesTakeTheTimeOfTheirBytes(t *testing.T) {
 	for bytes := units.Bytes(1 << 30); bytes <= 1<<36; bytes *= 4 {
 		var took [2]units.Time
 		for i := range took {
-			p, err := build.Plan(c, plan.Request{Func: coll.Gather, Count: int64(bytes), Type: coll.Int8, InPlace: i == 1})
+			p, err := build.Plan(c, plan.Request{Func: coll.Gather, Count: int64(bytes), Type: coll.Int8,
+				InPlace: i == 1})
 			if err != nil {
 				t.Fatal(err)
 			}
-			x, err := sim.New(sim.Config{Comm: c, Systems: systems, Launch: sim.Graph, NoJitter: true, Fold: sim.FoldExact})
+			x, err := sim.New(sim.Config{Comm: c, Systems: systems, Launch: sim.Graph, NoJitter: true,
+				Fold: sim.FoldExact})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -86,7 +91,8 @@ func TestLargePiecesTakeTheTimeOfTheirBytes(t *testing.T) {
 		}
 		part := float64(took[0])/float64(took[1]) - 1
 		if share > 0 && (part < 0.9*share || part > 1.1*share) || part <= 0.01 {
-			t.Errorf("%d bytes: %v, and %v without the copy: %.3f of it, of a quarter %.3f", bytes, took[0], took[1], part, share)
+			t.Errorf("%d bytes: %v, and %v without the copy: %.3f of it, of a quarter %.3f", bytes, took[0],
+				took[1], part, share)
 		}
 		share = part
 	}
@@ -120,12 +126,14 @@ func TestTimeGrowsWithSize(t *testing.T) {
 		for f := range coll.NumFuncs {
 			last, largest := units.Time(0), units.Bytes(0)
 			for bytes := units.Bytes(8); bytes <= most; bytes *= 8 {
-				op := comm.Op{Func: f, Type: coll.Int8, Count: coll.ExactSizes(f, bytes, coll.Int8, c.NRanks).Count}
+				op := comm.Op{Func: f, Type: coll.Int8, Count: coll.ExactSizes(f, bytes, coll.Int8,
+					c.NRanks).Count}
 				p, _, err := c.Plan(op)
 				if err != nil {
 					t.Fatal(err)
 				}
-				x, err := sim.New(sim.Config{Comm: c.Layout, Systems: systems, Launch: sim.Graph, NoJitter: true, Kernels: 1})
+				x, err := sim.New(sim.Config{Comm: c.Layout, Systems: systems, Launch: sim.Graph,
+					NoJitter: true, Kernels: 1})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -136,8 +144,10 @@ func TestTimeGrowsWithSize(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if least := last; bytes < 64<<10 && res.Elapsed < least*95/100 || bytes >= 64<<10 && res.Elapsed < least {
-					t.Errorf("%s %v: %d bytes in %v, an eighth of them in %v", r.Name, f, bytes, res.Elapsed, last)
+				if least := last; bytes < 64<<10 && res.Elapsed < least*95/100 || bytes >= 64<<10 &&
+					res.Elapsed < least {
+					t.Errorf("%s %v: %d bytes in %v, an eighth of them in %v", r.Name, f, bytes, res.Elapsed,
+						last)
 				}
 				if err := plausible(&res); err != nil && op.Count > 0 {
 					t.Errorf("%s %v: %d bytes: %v", r.Name, f, bytes, err)
@@ -171,7 +181,8 @@ func TestTransfersOfManyRanksAreRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = x.Run(context.Background(), exec.One(p), nil)
-		if !errors.Is(err, exec.ErrNotImplemented) || !strings.Contains(err.Error(), "524288 transfers would take some 6 GB and 15 s") {
+		if !errors.Is(err, exec.ErrNotImplemented) || !strings.Contains(err.Error(),
+			"524288 transfers would take some 6 GB and 15 s") {
 			t.Errorf("%v: %v", f, err)
 		}
 	}

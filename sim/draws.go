@@ -12,8 +12,8 @@ import (
 // Where equivalent ranks share their jitter, a run that folds them draws once for each
 // class. A run of every rank has the same draws: what folds is found as if it were to be
 // run, on links that carry nothing, and each thread group draws from the stream of the
-// one that would represent it, exactly or else nearly. So a time depends on the operation, and not on whether it
-// was folded, skipped or traced.
+// one that would represent it, exactly or else nearly. So a time depends on the operation, and not on
+// whether it was folded, skipped or traced.
 
 // classes are the thread groups of a plan that draw the same.
 type classes struct {
@@ -25,8 +25,10 @@ type classes struct {
 // classesOf finds the classes of a plan, which is a part of whole where that is not nil.
 func (x *Executor) classesOf(ctx context.Context, p, whole *plan.Plan) (*classes, error) {
 	c := &classes{model: &declared{}}
-	c.e = engine.New(&engine.Options{Class: &x.class, Systems: x.cfg.Systems, Model: c.model, Network: x.cfg.network(), Seed: x.cfg.Seed, Slow: x.cfg.slowness(),
-		Kernels: x.cfg.Kernels, Place: x.cfg.Place, Whole: whole, Set: x.cfg.Set, Graph: x.cfg.Launch == Graph}, p)
+	c.e = engine.New(&engine.Options{Class: &x.class, Systems: x.cfg.Systems, Model: c.model,
+		Network: x.cfg.network(), Seed: x.cfg.Seed, Slow: x.cfg.slowness(),
+		Kernels: x.cfg.Kernels, Place: x.cfg.Place, Whole: whole, Set: x.cfg.Set,
+		Graph: x.cfg.Launch == Graph}, p)
 	c.e.Cancelled = ctx.Err
 	var err error
 	c.q, err = fold.Lay(c.e, c.e.Jobs[0], x.foldBy(sameDraws))

@@ -31,7 +31,8 @@ func over(t *testing.T, l *fabric.Layout, cfg sim.Config, broken ...string) exec
 			cfg.Fabric.Degrade(leaf, "spine0", 4, 0)
 		}
 	}
-	r, _ := simulate(t, c, cfg, comm.Op{Func: coll.AllReduce, Count: 3 << 20, Type: coll.Float32}, trace.Discard)
+	r, _ := simulate(t, c, cfg, comm.Op{Func: coll.AllReduce, Count: 3 << 20, Type: coll.Float32},
+		trace.Discard)
 	if err := plausible(&r); err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +40,8 @@ func over(t *testing.T, l *fabric.Layout, cfg sim.Config, broken ...string) exec
 }
 
 func rails(oversub float64, spines int) *fabric.Layout {
-	return &fabric.Layout{Kind: "rail", Hosts: 2, Nets: 8, Gbit: 400, PerLeaf: 1, Spines: spines, Oversub: oversub}
+	return &fabric.Layout{Kind: "rail", Hosts: 2, Nets: 8, Gbit: 400, PerLeaf: 1, Spines: spines,
+		Oversub: oversub}
 }
 
 // A network that does not block is the ideal one; more uplinks are never
@@ -93,7 +95,8 @@ func TestNetworkWithoutLimits(t *testing.T) {
 		ideal, _ := simulate(t, c, cfg, op, trace.Discard)
 		cfg.Fabric = wide
 		if got, _ := simulate(t, c, cfg, op, trace.Discard); got.Elapsed != ideal.Elapsed {
-			t.Errorf("%v: %v over a network without limits, %v without a network", f, got.Elapsed, ideal.Elapsed)
+			t.Errorf("%v: %v over a network without limits, %v without a network", f, got.Elapsed,
+				ideal.Elapsed)
 		}
 		cfg.Fabric, cfg.Faults = nil, []sim.Fault{{Rank: -1, Slow: 1}}
 		if got, _ := simulate(t, c, cfg, op, trace.Discard); got.Elapsed != ideal.Elapsed {
@@ -108,7 +111,8 @@ func TestSwitchesKeepBytes(t *testing.T) {
 	oneGoroutine(t)
 	for _, routing := range []fabric.Routing{fabric.ECMP, fabric.Adaptive, fabric.Static} {
 		for _, kind := range []string{"leaf-spine", "fat-tree"} {
-			l := &fabric.Layout{Kind: kind, Hosts: 2, Nets: 8, Gbit: 400, PerLeaf: 1, Spines: 4, Oversub: 2, Routing: routing}
+			l := &fabric.Layout{Kind: kind, Hosts: 2, Nets: 8, Gbit: 400, PerLeaf: 1, Spines: 4, Oversub: 2,
+				Routing: routing}
 			r := over(t, l, sim.Config{})
 			in, out := map[string]units.Bytes{}, map[string]units.Bytes{}
 			for _, x := range r.Links {

@@ -76,10 +76,14 @@ func (c *Config) checkFaults() error {
 		case f.Rank < 0:
 			n := c.fusedPorts(f.Host, f.Net)
 			if n == 0 {
-				return &ConfigError{"Faults", fmt.Sprintf("net %d of node %d: there is none; simccl topo show lists them", f.Net, f.Host)}
+				return &ConfigError{"Faults",
+					fmt.Sprintf("net %d of node %d: there is none; simccl topo show lists them", f.Net,
+						f.Host)}
 			}
 			if f.Port != 0 && (n < 2 || f.Port < 0 || f.Port > n) {
-				return &ConfigError{"Faults", fmt.Sprintf("port %d of net %d of node %d, which has %d; ports of fused nets are numbered from 1", f.Port, f.Net, f.Host, n)}
+				return &ConfigError{"Faults",
+					fmt.Sprintf("port %d of net %d of node %d, which has %d; ports of fused nets are "+
+						"numbered from 1", f.Port, f.Net, f.Host, n)}
 			}
 		}
 	}

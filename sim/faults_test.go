@@ -27,7 +27,8 @@ func pair(t *testing.T, bytes int64, cfg sim.Config) (exec.Result, error) {
 	class.Net.Turn, class.Net.Look, class.Net.Post, class.Net.Poll = 0, 0, 0, 0
 	class.Simple.PerByte /= 1000
 	class.Simple.Slice, class.Simple.PerThreads, class.Simple.SliceLocal = 0, 0, 0
-	cfg.Comm, cfg.Systems, cfg.Class, cfg.NoJitter, cfg.Kernels, cfg.Fold = c.Layout, systems, &class, true, 1, sim.Unfolded
+	cfg.Comm, cfg.Systems, cfg.Class, cfg.NoJitter, cfg.Kernels, cfg.Fold = c.Layout, systems, &class, true,
+		1, sim.Unfolded
 	p, _, err := c.Plan(comm.Op{Func: coll.SendRecv, Count: bytes / 4, Type: coll.Float32})
 	if err != nil {
 		t.Fatal(err)
@@ -72,14 +73,16 @@ func TestLossIsGoBackN(t *testing.T) {
 		again, _ := pair(t, bytes, sim.Config{RC: short, Faults: lossy(p)})
 		other, _ := pair(t, bytes, sim.Config{RC: short, Faults: lossy(p), Seed: 7})
 		if again.Elapsed != got.Elapsed || p > 1e-4 && other.Elapsed == got.Elapsed {
-			t.Errorf("loss of %g: %v, again %v, with another seed %v", p, got.Elapsed, again.Elapsed, other.Elapsed)
+			t.Errorf("loss of %g: %v, again %v, with another seed %v", p, got.Elapsed, again.Elapsed,
+				other.Elapsed)
 		}
 	}
 }
 
 // A port that is down ends the communicator once the retries are used up.
 func TestDeadPort(t *testing.T) {
-	_, err := pair(t, 1<<20, sim.Config{Faults: []sim.Fault{{Rank: -1, Host: 1, Net: 0, Slow: 1, Down: true}}})
+	_, err := pair(t, 1<<20,
+		sim.Config{Faults: []sim.Fault{{Rank: -1, Host: 1, Net: 0, Slow: 1, Down: true}}})
 	var gave *sim.RetryError
 	if !errors.As(err, &gave) {
 		t.Fatalf("a dead port: %v", err)
@@ -107,11 +110,14 @@ func TestDeadPort(t *testing.T) {
 func TestFaultsHaveBounds(t *testing.T) {
 	c, systems := reference(t, "dgx-h100.n2")
 	for _, f := range []sim.Fault{
-		{Rank: 1, Slow: math.Inf(1)}, {Rank: 1, Slow: math.NaN()}, {Rank: 1, Slow: 0.5}, {Rank: 16, Slow: 1}, {Rank: -1, Net: 8, Slow: 1},
-		{Rank: -1, Slow: 1, Later: math.MaxInt64}, {Rank: -1, Slow: 1, Later: -1}, {Rank: -1, Slow: 1, Loss: math.NaN()},
+		{Rank: 1, Slow: math.Inf(1)}, {Rank: 1, Slow: math.NaN()}, {Rank: 1, Slow: 0.5}, {Rank: 16, Slow: 1},
+		{Rank: -1, Net: 8, Slow: 1},
+		{Rank: -1, Slow: 1, Later: math.MaxInt64}, {Rank: -1, Slow: 1, Later: -1},
+		{Rank: -1, Slow: 1, Loss: math.NaN()},
 	} {
 		var bad *sim.ConfigError
-		if _, err := sim.New(sim.Config{Comm: c.Layout, Systems: systems, Faults: []sim.Fault{f}}); !errors.As(err, &bad) {
+		if _, err := sim.New(sim.Config{Comm: c.Layout, Systems: systems,
+			Faults: []sim.Fault{f}}); !errors.As(err, &bad) {
 			t.Errorf("%+v: %v", f, err)
 		}
 	}
@@ -125,13 +131,15 @@ func TestDeadRank(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x, err := sim.New(sim.Config{Comm: c.Layout, Systems: systems, Faults: []sim.Fault{{Rank: 3, Slow: 1, Down: true}}})
+		x, err := sim.New(sim.Config{Comm: c.Layout, Systems: systems,
+			Faults: []sim.Fault{{Rank: 3, Slow: 1, Down: true}}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, err = x.Run(context.Background(), exec.One(p), trace.Discard)
 		var hangs *sim.HangError
-		if !errors.As(err, &hangs) || hangs.Waiting != 15 || hangs.First != 0 || len(hangs.Failed) != 1 || hangs.Failed[0] != 3 {
+		if !errors.As(err, &hangs) || hangs.Waiting != 15 || hangs.First != 0 || len(hangs.Failed) != 1 ||
+			hangs.Failed[0] != 3 {
 			t.Errorf("%v with rank 3 gone: %v", f, err)
 		}
 	}

@@ -85,7 +85,8 @@ type folding struct {
 }
 
 func (x *folding) String() string {
-	return fmt.Sprintf("%s, %d nodes: %v %v/%v, %d channels, %d a rank", x.machine, x.nodes, x.f, x.algo, x.proto, x.channels, x.perRank)
+	return fmt.Sprintf("%s, %d nodes: %v %v/%v, %d channels, %d a rank", x.machine, x.nodes, x.f, x.algo,
+		x.proto, x.channels, x.perRank)
 }
 
 // foldings are what folds, by algorithm, and what does not: nodes of one, two,
@@ -136,7 +137,8 @@ var foldings = []folding{
 	{"dgx-a100.n2", 5, coll.AllToAll, coll.Ring, coll.Simple, 0, 1 << 14, exec.Folded, true},
 	{"dgx-1v.n2", 2, coll.AllToAll, coll.Ring, coll.Simple, 0, 1 << 14, exec.Folded, false},
 	{"gh200.n2", 6, coll.AllToAll, coll.Ring, coll.Simple, 0, 1 << 14, exec.Folded, false},
-	// Parts of whole packs, but not of whole lines; of no whole packs, which a node's ranks, or a step of them, make up.
+	// Parts of whole packs, but not of whole lines; of no whole packs, which a node's ranks, or a step of
+	// them, make up.
 	{"gh200.n2", 8, coll.AllToAll, coll.Ring, coll.Simple, 0, 1<<16 + 4, exec.Folded, false},
 	{"hgx-a100-4.n2", 5, coll.AllToAll, coll.Ring, coll.Simple, 0, 1<<14 + 12, exec.Folded, false},
 	{"hgx-a100-4.n2", 6, coll.AllToAll, coll.Ring, coll.Simple, 0, 1<<12 + 3, exec.Folded, false},
@@ -201,7 +203,8 @@ func TestFoldedEqualsUnfolded(t *testing.T) {
 		}
 		for r := range want.Finish {
 			if got.Finish[r] != want.Finish[r] {
-				t.Errorf("%v: rank %d ends at %v folded, at %v by itself", &x, r, got.Finish[r], want.Finish[r])
+				t.Errorf("%v: rank %d ends at %v folded, at %v by itself", &x, r, got.Finish[r],
+					want.Finish[r])
 				break
 			}
 		}
@@ -240,7 +243,8 @@ func TestKernelsPayForTheirBlocks(t *testing.T) {
 		for j := range took[i] {
 			class := gpu.NVSwitch90()
 			class.BlockGap = float64(j)
-			x, err := sim.New(sim.Config{Comm: c.Layout, Systems: systems, Launch: sim.Graph, NoJitter: true, Class: &class, Fold: fold})
+			x, err := sim.New(sim.Config{Comm: c.Layout, Systems: systems, Launch: sim.Graph, NoJitter: true,
+				Class: &class, Fold: fold})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -290,7 +294,8 @@ func TestNearStaysWithinItsMargin(t *testing.T) {
 				kind := fmt.Sprintf("margin %g", got.Account.Margin)
 				worst[kind] = max(worst[kind], math.Abs(off))
 				if math.Abs(off) > got.Account.Margin {
-					t.Errorf("%s, %d nodes %v/%v %d bytes: %v nearly, %v exactly: %+.1f %%, margin %.1f %%", name, n, req.Algo, req.Proto, 4*count,
+					t.Errorf("%s, %d nodes %v/%v %d bytes: %v nearly, %v exactly: %+.1f %%, margin %.1f %%",
+						name, n, req.Algo, req.Proto, 4*count,
 						got.Elapsed, want.Elapsed, 100*off, 100*got.Account.Margin)
 				}
 			}
@@ -305,7 +310,8 @@ func TestUnevenExchangesAreNear(t *testing.T) {
 	for _, x := range []folding{
 		{"hgx-a100-4.n2", 6, coll.AllToAll, coll.Ring, coll.Simple, 0, 1004, exec.Near, false},
 		{"hgx-a100-4.n2", 16, coll.AllToAll, coll.Ring, coll.Simple, 0, 1<<10 + 20, exec.Near, true},
-		{"dgx-a100.n2", 3, coll.AllToAll, coll.Ring, coll.Simple, 0, 1<<10 + 1, exec.Near, false}, // no whole packs, but a node's are
+		// no whole packs, but a node's are
+		{"dgx-a100.n2", 3, coll.AllToAll, coll.Ring, coll.Simple, 0, 1<<10 + 1, exec.Near, false},
 	} {
 		c, systems := nodes(t, x.machine, x.nodes, comm.Params{})
 		req := x.request(t, c)
@@ -314,8 +320,10 @@ func TestUnevenExchangesAreNear(t *testing.T) {
 		cfg.Fold = sim.FoldNear
 		got, _ := simulatePlan(t, c, cfg, req, trace.Discard)
 		off := float64(got.Elapsed)/float64(want.Elapsed) - 1
-		if want.Account.Method != exec.Each || got.Account.Method != x.method || math.Abs(off) > got.Account.Margin {
-			t.Errorf("%v: %v as %v (margin %.2f), exactly %v as %v: %+.1f %%", &x, got.Elapsed, got.Account.Method, got.Account.Margin,
+		if want.Account.Method != exec.Each || got.Account.Method != x.method ||
+			math.Abs(off) > got.Account.Margin {
+			t.Errorf("%v: %v as %v (margin %.2f), exactly %v as %v: %+.1f %%", &x, got.Elapsed,
+				got.Account.Method, got.Account.Margin,
 				want.Elapsed, want.Account.Method, 100*off)
 		}
 		t.Logf("%v: %+.2f %%", &x, 100*off)
@@ -330,12 +338,17 @@ func TestFaultsUnfoldOnlyWhatTheyTouch(t *testing.T) {
 		folding
 		fault sim.Fault
 	}{
-		{folding{"dgx-h100.n2", 3, coll.AllReduce, coll.Ring, coll.Simple, 16, 1 << 13, exec.Folded, false}, sim.Fault{Rank: 5, Slow: 2}},
-		{folding{"dgx-h100.n2", 2, coll.AllGather, coll.Ring, coll.Simple, 16, 1 << 14, exec.Folded, false}, sim.Fault{Rank: -1, Host: 1, Net: 2, Slow: 4}},
-		{folding{"dgx-h100+nvls.n2", 4, coll.AllReduce, coll.NVLSTree, coll.Simple, 16, 1 << 14, exec.Each, false}, sim.Fault{Rank: 13, Slow: 3}},
-		{folding{"dgx-h100+nvls.n2", 4, coll.AllReduce, coll.NVLSTree, coll.Simple, 16, 1 << 14, exec.Each, false},
+		{folding{"dgx-h100.n2", 3, coll.AllReduce, coll.Ring, coll.Simple, 16, 1 << 13, exec.Folded, false},
+			sim.Fault{Rank: 5, Slow: 2}},
+		{folding{"dgx-h100.n2", 2, coll.AllGather, coll.Ring, coll.Simple, 16, 1 << 14, exec.Folded, false},
+			sim.Fault{Rank: -1, Host: 1, Net: 2, Slow: 4}},
+		{folding{"dgx-h100+nvls.n2", 4, coll.AllReduce, coll.NVLSTree, coll.Simple, 16, 1 << 14, exec.Each,
+			false}, sim.Fault{Rank: 13, Slow: 3}},
+		{folding{"dgx-h100+nvls.n2", 4, coll.AllReduce, coll.NVLSTree, coll.Simple, 16, 1 << 14, exec.Each,
+			false},
 			sim.Fault{Rank: -1, Host: 2, Net: 1, Slow: 3, Later: 5 * units.Microsecond}},
-		{folding{"dgx-h100+nvls.n2", 128, coll.AllReduce, coll.NVLSTree, coll.Simple, 16, 1 << 12, exec.Each, true}, sim.Fault{Rank: 517, Slow: 2}},
+		{folding{"dgx-h100+nvls.n2", 128, coll.AllReduce, coll.NVLSTree, coll.Simple, 16, 1 << 12, exec.Each,
+			true}, sim.Fault{Rank: 517, Slow: 2}},
 	}
 	for _, x := range cases {
 		if x.long && testing.Short() {
@@ -349,8 +362,10 @@ func TestFaultsUnfoldOnlyWhatTheyTouch(t *testing.T) {
 		got, _ := simulatePlan(t, c, cfg, req, trace.Discard)
 		cfg.Fold = sim.Unfolded
 		want, _ := simulatePlan(t, c, cfg, req, trace.Discard)
-		if folds := x.method == exec.Folded; got.Account.Method != x.method || folds && got.Events*3 > want.Events*2 {
-			t.Errorf("%v: found as %v with %d events, rank by rank %d", &x.folding, got.Account.Method, got.Events, want.Events)
+		if folds := x.method == exec.Folded; got.Account.Method != x.method || folds &&
+			got.Events*3 > want.Events*2 {
+			t.Errorf("%v: found as %v with %d events, rank by rank %d", &x.folding, got.Account.Method,
+				got.Events, want.Events)
 		}
 		if got.Elapsed != want.Elapsed || !slices.Equal(got.Finish, want.Finish) {
 			t.Errorf("%v: %v with a fault, %v rank by rank", &x.folding, got.Elapsed, want.Elapsed)
@@ -387,7 +402,8 @@ func TestChainsWithoutTheirMiddle(t *testing.T) {
 		}
 		off := float64(got.Elapsed)/float64(want.Elapsed) - 1
 		if math.Abs(off) > got.Account.Margin || x.machine == "gh200.n2" && got.Elapsed != want.Elapsed {
-			t.Errorf("%v: %v without the middle, %v with it: %+.2f %%", &x, got.Elapsed, want.Elapsed, 100*off)
+			t.Errorf("%v: %v without the middle, %v with it: %+.2f %%", &x, got.Elapsed, want.Elapsed,
+				100*off)
 		}
 		for r := range want.Finish {
 			if off := float64(got.Finish[r])/float64(want.Finish[r]) - 1; math.Abs(off) > got.Account.Margin {
@@ -409,13 +425,15 @@ func TestNearKeepsStragglers(t *testing.T) {
 		if req.Algo != coll.NVLSTree {
 			req.Algo = coll.Tree
 		}
-		cfg := sim.Config{Systems: systems, NoJitter: true, Fold: sim.FoldNear, Faults: []sim.Fault{{Rank: 21, Slow: 3}}}
+		cfg := sim.Config{Systems: systems, NoJitter: true, Fold: sim.FoldNear,
+			Faults: []sim.Fault{{Rank: 21, Slow: 3}}}
 		near, _ := simulatePlan(t, c, cfg, req, trace.Discard)
 		cfg.Fold = sim.FoldExact
 		exact, _ := simulatePlan(t, c, cfg, req, trace.Discard)
 		off := float64(near.Elapsed)/float64(exact.Elapsed) - 1
 		if near.Account.Method != exec.Near || math.Abs(off) > near.Account.Margin {
-			t.Errorf("%s: %v nearly (%v), %v exactly: %+.1f %%", name, near.Elapsed, near.Account.Method, exact.Elapsed, 100*off)
+			t.Errorf("%s: %v nearly (%v), %v exactly: %+.1f %%", name, near.Elapsed, near.Account.Method,
+				exact.Elapsed, 100*off)
 		}
 	}
 }
@@ -432,7 +450,8 @@ func TestLargeTreesAreNearWhereExactnessCosts(t *testing.T) {
 		req.Algo = coll.Tree
 		got, _ := simulatePlan(t, c, sim.Config{Systems: systems}, req, trace.Discard)
 		if got.Account.Method != want {
-			t.Errorf("%d ranks, %d bytes: found as %v, should be %v", c.NRanks, 4*count, got.Account.Method, want)
+			t.Errorf("%d ranks, %d bytes: found as %v, should be %v", c.NRanks, 4*count, got.Account.Method,
+				want)
 		}
 	}
 }
@@ -464,7 +483,8 @@ func BenchmarkFoldedTree(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%d", name, 8*n), func(b *testing.B) {
 				c, systems := nodes(b, name, n, comm.Params{})
 				for b.Loop() {
-					req, _, err := c.Request(comm.Op{Func: coll.AllReduce, Count: 1 << 28, Type: coll.Float32})
+					req, _, err := c.Request(comm.Op{Func: coll.AllReduce, Count: 1 << 28,
+						Type: coll.Float32})
 					if err != nil {
 						b.Fatal(err)
 					}
@@ -488,8 +508,10 @@ func TestNearRingsOfFewRanks(t *testing.T) {
 		near, _ := simulatePlan(t, c, cfg, req, trace.Discard)
 		cfg.Fold = sim.Unfolded
 		each, _ := simulatePlan(t, c, cfg, req, trace.Discard)
-		if off := math.Abs(float64(near.Elapsed)/float64(each.Elapsed) - 1); near.Account.Method != exec.Near || off > near.Account.Margin || near.Events*20 > each.Events {
-			t.Errorf("%v: %v of %d events, rank by rank %v of %d, %v", f, near.Elapsed, near.Events, each.Elapsed, each.Events, near.Account)
+		if off := math.Abs(float64(near.Elapsed)/float64(each.Elapsed) - 1); near.Account.Method !=
+			exec.Near || off > near.Account.Margin || near.Events*20 > each.Events {
+			t.Errorf("%v: %v of %d events, rank by rank %v of %d, %v", f, near.Elapsed, near.Events,
+				each.Elapsed, each.Events, near.Account)
 		}
 	}
 }
@@ -509,8 +531,10 @@ func TestRingsThatCostLittleAreExact(t *testing.T) {
 			got, _ := simulatePlan(t, c, cfg, req, trace.Discard)
 			cfg.Fold = sim.Unfolded
 			want, _ := simulatePlan(t, c, cfg, req, trace.Discard)
-			if got.Account.Margin != 0 || got.Elapsed != want.Elapsed || !slices.Equal(got.Finish, want.Finish) {
-				t.Errorf("%s %v: %v (%v), rank by rank %v", name, f, got.Elapsed, got.Account.Method, want.Elapsed)
+			if got.Account.Margin != 0 || got.Elapsed != want.Elapsed ||
+				!slices.Equal(got.Finish, want.Finish) {
+				t.Errorf("%s %v: %v (%v), rank by rank %v", name, f, got.Elapsed, got.Account.Method,
+					want.Elapsed)
 			}
 		}
 	}

@@ -61,7 +61,8 @@ func (x *Executor) costOf(p *plan.Plan, e *engine.Engine, q *fold.Quotient) cost
 		c := cost{conns: float64(len(e.Conns))}
 		for i := range e.Groups {
 			g := &e.Groups[i]
-			c.pieces += float64(p.NumOps(&g.Program)) * float64(max(1, g.Program.Slices)) * float64(g.Job.Kernels)
+			c.pieces += float64(p.NumOps(&g.Program)) * float64(max(1, g.Program.Slices)) *
+				float64(g.Job.Kernels)
 		}
 		return c
 	}
@@ -71,7 +72,8 @@ func (x *Executor) costOf(p *plan.Plan, e *engine.Engine, q *fold.Quotient) cost
 // costOfAll forecasts a run of every rank by the programs of the first.
 func (x *Executor) costOfAll(p *plan.Plan, kernels int64) cost {
 	_, all := pieces(p)
-	c := cost{pieces: float64(all) * float64(kernels), conns: float64(p.NumConns()) * float64(p.Sharing()), crowd: crowdOf(p)}
+	c := cost{pieces: float64(all) * float64(kernels), conns: float64(p.NumConns()) * float64(p.Sharing()),
+		crowd: crowdOf(p)}
 	if x.cfg.Fabric != nil && p.ConnsPerRank() == 0 {
 		c.crowd *= switchCrowd
 		x, beyond := c.crowd/meshCrowd, max(1, c.crowd/meshCrowd/meshSeen)
@@ -167,9 +169,12 @@ func (c cost) refuse(p *plan.Plan) error {
 	case p.Members() != nil:
 		whose, less = "ranks in one group", "put fewer operations into a group (-m)"
 	}
-	fmt.Fprintf(&why, "its %.3g steps over %.3g connections would take some %s of a processor and %.1f GB", c.pieces, c.conns, roughly(c.time()), c.memory()/(1<<30))
+	fmt.Fprintf(&why, "its %.3g steps over %.3g connections would take some %s of a processor and %.1f GB",
+		c.pieces, c.conns, roughly(c.time()), c.memory()/(1<<30))
 	return &exec.NotImplementedError{
-		Feature: fmt.Sprintf("%v of %d bytes over %d %s", p.Req.Func, max(l.Input, l.Output), p.Comm.NRanks, whose),
-		Missing: why.String() + "; take fewer nodes or a smaller size, " + less + ", or insist with --fold exact",
+		Feature: fmt.Sprintf("%v of %d bytes over %d %s", p.Req.Func, max(l.Input, l.Output), p.Comm.NRanks,
+			whose),
+		Missing: why.String() + "; take fewer nodes or a smaller size, " + less +
+			", or insist with --fold exact",
 	}
 }

@@ -26,7 +26,8 @@ const (
 // frames forecasts what a run sends frame by frame, and what that costs.
 func (x *Executor) frames(p *plan.Plan, kernels int64) (frames float64, c cost, took units.Time) {
 	_, all := pieces(p)
-	c = cost{pieces: float64(all * kernels), conns: float64(p.NumConns()) * float64(p.Sharing()), crowd: crowdOf(p)}
+	c = cost{pieces: float64(all * kernels), conns: float64(p.NumConns()) * float64(p.Sharing()),
+		crowd: crowdOf(p)}
 	if f := p.Req.Func; f.IsP2P() && f.Rooted() {
 		c.crowd = 0
 	}
@@ -74,8 +75,10 @@ func (x *Executor) framed(p *plan.Plan, kernels int64) error {
 	}
 	l := p.Layout(0)
 	return &exec.NotImplementedError{
-		Feature: fmt.Sprintf("%v of %d bytes over %d ranks, frame by frame", p.Req.Func, max(l.Input, l.Output), p.Comm.NRanks),
-		Missing: fmt.Sprintf("its %.3g frames and %.3g steps would take some %s of a processor; take fewer nodes or a smaller size, write --network flow, or insist with --fold off",
+		Feature: fmt.Sprintf("%v of %d bytes over %d ranks, frame by frame", p.Req.Func,
+			max(l.Input, l.Output), p.Comm.NRanks),
+		Missing: fmt.Sprintf("its %.3g frames and %.3g steps would take some %s of a processor; take fewer "+
+			"nodes or a smaller size, write --network flow, or insist with --fold off",
 			frames, c.pieces, roughly(took)),
 	}
 }

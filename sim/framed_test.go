@@ -25,8 +25,10 @@ func TestForecastOfFrames(t *testing.T) {
 		algo  coll.Algorithm
 		bytes int64 // of the call
 	}{
-		{coll.AllReduce, coll.Ring, 4 << 20}, {coll.AllReduce, coll.Tree, 4 << 20}, {coll.AllGather, coll.Ring, 4 << 20}, {coll.Broadcast, coll.Ring, 4 << 20},
-		{coll.AllToAll, 0, 2 << 20}, {coll.Gather, 0, 8 << 20}, {coll.Scatter, 0, 8 << 20}, {coll.SendRecv, 0, 4 << 20},
+		{coll.AllReduce, coll.Ring, 4 << 20}, {coll.AllReduce, coll.Tree, 4 << 20},
+		{coll.AllGather, coll.Ring, 4 << 20}, {coll.Broadcast, coll.Ring, 4 << 20},
+		{coll.AllToAll, 0, 2 << 20}, {coll.Gather, 0, 8 << 20}, {coll.Scatter, 0, 8 << 20},
+		{coll.SendRecv, 0, 4 << 20},
 	} {
 		op := comm.Op{Func: x.f, Count: x.bytes / 4, Type: coll.Float32}
 		switch x.f {
@@ -69,7 +71,8 @@ func framed(t *testing.T, nodes int) (*sim.Executor, *comm.Comm) {
 			continue
 		}
 		c, systems := machine(t, &r, comm.Params{})
-		l := fabric.Layout{Kind: "leaf-spine", Hosts: nodes, Nets: 8, Gbit: 400, PerLeaf: nodes, Oversub: 1, Latency: 0.3}
+		l := fabric.Layout{Kind: "leaf-spine", Hosts: nodes, Nets: 8, Gbit: 400, PerLeaf: nodes, Oversub: 1,
+			Latency: 0.3}
 		n, err := fabric.Generate(l)
 		if err != nil {
 			t.Fatal(err)

@@ -105,7 +105,8 @@ func (s *Session) token(op *operation, local int32) int32 {
 // carry chooses the model of links by the first Config that is declared.
 func (s *Session) carry(cfg *Config) {
 	if len(s.kinds) == 0 && cfg.Packets != nil {
-		s.model, s.cabled, s.pairs = packets.New(*cfg.Packets), map[wire.LinkID]bool{}, map[wire.QueueKey]wire.QueueID{}
+		s.model, s.cabled, s.pairs = packets.New(*cfg.Packets), map[wire.LinkID]bool{},
+			map[wire.QueueKey]wire.QueueID{}
 	}
 }
 
@@ -126,7 +127,8 @@ type PortState struct {
 func (s *Session) Observe(report func(PortState)) {
 	if m, ok := s.model.(wire.Messages); ok {
 		m.Observe(func(x wire.PortState) {
-			report(PortState{At: x.At, Link: int32(x.Link), Queue: int32(x.Queue), Queued: x.Queued, Marks: x.Marks, Paused: x.Paused, Credits: x.Credits, Rate: int64(x.Rate)})
+			report(PortState{At: x.At, Link: int32(x.Link), Queue: int32(x.Queue), Queued: x.Queued,
+				Marks: x.Marks, Paused: x.Paused, Credits: x.Credits, Rate: int64(x.Rate)})
 		})
 	}
 }
@@ -148,7 +150,8 @@ func (s *Session) QueuePairs() []QueuePair {
 	for key, id := range s.pairs { //lint:sorted each by itself
 		kd := &s.kinds[key.Comm]
 		c := kd.plan.Conn(key.Conn)
-		out[id] = QueuePair{Plan: key.Comm, Src: kd.ranks[c.Src], Dst: kd.ranks[c.Dst], Channel: c.Channel, Number: key.Pair}
+		out[id] = QueuePair{Plan: key.Comm, Src: kd.ranks[c.Src], Dst: kd.ranks[c.Dst], Channel: c.Channel,
+			Number: key.Pair}
 	}
 	return out
 }

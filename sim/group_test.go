@@ -60,7 +60,8 @@ func TestGroupsFold(t *testing.T) {
 			t.Fatalf("%+v: %d operations in a kernel", x, len(p.Members()))
 		}
 		for _, share := range []int64{-1, 0} {
-			cfg := sim.Config{Comm: c.Layout, Systems: systems, NoJitter: share < 0, Kernels: 1, Launch: sim.Graph}
+			cfg := sim.Config{Comm: c.Layout, Systems: systems, NoJitter: share < 0, Kernels: 1,
+				Launch: sim.Graph}
 			run := func(fold sim.Folding) exec.Result {
 				cfg.Fold = fold
 				s, err := sim.New(cfg)
@@ -92,7 +93,8 @@ func TestGroupsFold(t *testing.T) {
 // too much: within its margin, with the bytes of the whole on each link. A shortened
 // plan has the programs of the whole with fewer ops.
 func TestWindowsOfGroupsOfMessages(t *testing.T) {
-	for _, x := range []struct{ nodes, n, per int }{{4, 2, 1 << 20}, {4, 3, 700_000}, {3, 2, 1 << 20}, {2, 2, 1 << 20}} {
+	for _, x := range []struct{ nodes, n, per int }{{4, 2, 1 << 20}, {4, 3, 700_000}, {3, 2, 1 << 20},
+		{2, 2, 1 << 20}} {
 		c, systems := nodes(t, "dgx-h100.n2", x.nodes, smallBuffers())
 		p := grouped(t, c, launch.Call{Func: coll.AllToAll, Type: coll.Float32, Count: int64(x.per)}, x.n)
 		n := p.Iterations()
@@ -113,7 +115,8 @@ func TestWindowsOfGroupsOfMessages(t *testing.T) {
 				if pr.Role == plan.RoleCopy { // a rank's own part, at once
 					continue
 				}
-				if fewer := p.NumOps(&was) - short.NumOps(&pr); pr.Channel != was.Channel || pr.Group != was.Group || pr.Transfer.Chunk != was.Transfer.Chunk || rest && fewer != n-3 {
+				if fewer := p.NumOps(&was) - short.NumOps(&pr); pr.Channel != was.Channel ||
+					pr.Group != was.Group || pr.Transfer.Chunk != was.Transfer.Chunk || rest && fewer != n-3 {
 					t.Fatalf("%+v: %+v has %d ops fewer than %+v", x, pr, fewer, was)
 				}
 			}
@@ -132,7 +135,8 @@ func TestWindowsOfGroupsOfMessages(t *testing.T) {
 		}
 		off := float64(got.Elapsed)/float64(whole.Elapsed) - 1
 		t.Logf("%+v: %d of %d iterations not simulated, %+.2f %%", x, got.Account.Periods, n, 100*off)
-		if got.Account.Method != exec.Window || got.Account.Periods == 0 || math.Abs(off) > got.Account.Margin {
+		if got.Account.Method != exec.Window || got.Account.Periods == 0 ||
+			math.Abs(off) > got.Account.Margin {
 			t.Errorf("%+v: %v in a window, %v whole, %+v", x, got.Elapsed, whole.Elapsed, got.Account)
 		}
 		for i := range whole.Links {

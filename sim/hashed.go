@@ -39,10 +39,12 @@ type way struct{ hops [][]int32 }
 // faster than it is. What cannot be laid out is a *exec.NotImplementedError.
 func (x *Executor) Hashed(ctx context.Context, p *plan.Plan) (*Hash, error) {
 	f := x.cfg.Fabric
-	if f == nil || f.Network.Routing != fabric.ECMP && f.Network.Routing != "" || x.cfg.Packets != nil && x.cfg.Packets.Balanced() {
+	if f == nil || f.Network.Routing != fabric.ECMP && f.Network.Routing != "" || x.cfg.Packets != nil &&
+		x.cfg.Packets.Balanced() {
 		return nil, nil
 	}
-	e := engine.New(&engine.Options{Class: &x.class, Systems: x.cfg.Systems, Model: &declared{}, Network: x.cfg.network(), Place: x.cfg.Place, Kernels: 1}, p)
+	e := engine.New(&engine.Options{Class: &x.class, Systems: x.cfg.Systems, Model: &declared{},
+		Network: x.cfg.network(), Place: x.cfg.Place, Kernels: 1}, p)
 	e.Cancelled = ctx.Err
 	if binds, err := binds(e, p); err != nil || !binds {
 		return nil, err
@@ -83,7 +85,8 @@ func binds(e *engine.Engine, p *plan.Plan) (bool, error) {
 			}
 		}
 		pc := p.Conn(id)
-		if pc.Src < 0 || pc.Dst < 0 || pc.Kind == connect.NVLSRoute || pc.Route.Transport != connect.NET || host.Reduces(&pc) {
+		if pc.Src < 0 || pc.Dst < 0 || pc.Kind == connect.NVLSRoute || pc.Route.Transport != connect.NET ||
+			host.Reduces(&pc) {
 			continue
 		}
 		src, dst := n.Ports(&pc)
@@ -140,7 +143,9 @@ func (h *Hash) lay(e *engine.Engine, bytes []float64) error {
 			p.way = &way{}
 			known[[2]fabric.End{p.from, p.to}] = p.way
 			h.ways = append(h.ways, p.way)
-			if err := router.Ways(p.from, p.to, func(wires []int32) { p.way.hops = append(p.way.hops, wires) }); err != nil {
+			if err := router.Ways(p.from, p.to, func(wires []int32) {
+				p.way.hops = append(p.way.hops, wires)
+			}); err != nil {
 				return err
 			}
 		}

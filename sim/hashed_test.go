@@ -13,7 +13,8 @@ import (
 )
 
 // hashed lays out an all_reduce by ring of two DGX H100 over a network.
-func hashed(t *testing.T, l fabric.Layout, cfg sim.Config, change func(*fabric.Fabric) *fabric.Fabric) (*sim.Hash, func(seed uint64) map[string]float64) {
+func hashed(t *testing.T, l fabric.Layout, cfg sim.Config, change func(*fabric.Fabric) *fabric.Fabric) (
+	*sim.Hash, func(seed uint64) map[string]float64) {
 	t.Helper()
 	c, systems := reference(t, "dgx-h100.n2")
 	n, err := fabric.Generate(l)
@@ -66,7 +67,8 @@ func hashed(t *testing.T, l fabric.Layout, cfg sim.Config, change func(*fabric.F
 // all that can come.
 func TestAHashMattersWhereACableCanFill(t *testing.T) {
 	rail := func(perLeaf, spines int, oversub float64) fabric.Layout {
-		return fabric.Layout{Kind: "rail", Hosts: 2, Nets: 8, Gbit: 400, PerLeaf: perLeaf, Spines: spines, Oversub: oversub}
+		return fabric.Layout{Kind: "rail", Hosts: 2, Nets: 8, Gbit: 400, PerLeaf: perLeaf, Spines: spines,
+			Oversub: oversub}
 	}
 	routed := func(r fabric.Routing) func(*fabric.Fabric) *fabric.Fabric {
 		return func(f *fabric.Fabric) *fabric.Fabric { return f.Routed(r) }
@@ -118,7 +120,8 @@ func TestTheFullestCableIsThatOfThePlan(t *testing.T) {
 				}
 			}
 			if math.Abs(all[got.Name]/most-1) > 0.01 || math.Abs(float64(got.Need)/most-1) > 0.02 {
-				t.Errorf("%d queue pairs, seed %d: %+v; the plan needs %.0f there and %.0f at most", cfg.QPs, seed+1, got, all[got.Name], most)
+				t.Errorf("%d queue pairs, seed %d: %+v; the plan needs %.0f there and %.0f at most", cfg.QPs,
+					seed+1, got, all[got.Name], most)
 			}
 			if got.Pairs < 1 || got.Pairs > got.Of || got.Beside < 2 || got.Even > got.Need {
 				t.Errorf("seed %d: %+v", seed+1, got)

@@ -45,7 +45,8 @@ func (p *both) compare(req *plan.Request, shared, alone *exec.Result) {
 	switch {
 	case alone.Elapsed > shared.Elapsed:
 		p.slower++
-		p.t.Errorf("%v %v/%v %d: %v on ideal links, %v on shared ones", req.Func, req.Algo, req.Proto, req.Count, alone.Elapsed, shared.Elapsed)
+		p.t.Errorf("%v %v/%v %d: %v on ideal links, %v on shared ones", req.Func, req.Algo, req.Proto,
+			req.Count, alone.Elapsed, shared.Elapsed)
 	case alone.Elapsed == shared.Elapsed:
 		p.equal++
 	default:
@@ -53,7 +54,8 @@ func (p *both) compare(req *plan.Request, shared, alone *exec.Result) {
 	}
 	for i, l := range shared.Links {
 		if alone.Links[i].Bytes != l.Bytes || alone.Links[i].Name != l.Name {
-			p.t.Errorf("%v %v/%v %d: link %s carries %d B on ideal links, %d B on shared ones", req.Func, req.Algo, req.Proto, req.Count, l.Name, alone.Links[i].Bytes, l.Bytes)
+			p.t.Errorf("%v %v/%v %d: link %s carries %d B on ideal links, %d B on shared ones", req.Func,
+				req.Algo, req.Proto, req.Count, l.Name, alone.Links[i].Bytes, l.Bytes)
 		}
 	}
 }
@@ -73,17 +75,19 @@ func TestConformsOnIdealLinks(t *testing.T) {
 			if c == nil || c.NRanks < 2 || c.NRanks > 16 || c.NNodes != nodes {
 				continue
 			}
-			cfg := sim.Config{Comm: c.Layout, Systems: systems, Kernels: 1, Launch: sim.Graph, NoJitter: true, Fold: sim.Unfolded, Trace: nccl.Options{Detail: nccl.DetailStep}}
+			cfg := sim.Config{Comm: c.Layout, Systems: systems, Kernels: 1, Launch: sim.Graph, NoJitter: true,
+				Fold: sim.Unfolded, Trace: nccl.Options{Detail: nccl.DetailStep}}
 			x := &both{t: p.t, shared: newExecutor(t, cfg)}
 			cfg.Wire = idealWire
 			x.ideal = newExecutor(t, cfg)
 			t.Cleanup(func() { p.equal, p.faster = p.equal+x.equal, p.faster+x.faster })
-			return exectest.Subject{Comm: c.Layout, Executor: x, Exact: true, Ideal: true, Arrows: true, Skip: func(q plan.Request) string {
-				if q.Algo == coll.NVLS || q.Algo == coll.NVLSTree {
-					return "the machine is taken without multicast"
-				}
-				return ""
-			}}
+			return exectest.Subject{Comm: c.Layout, Executor: x, Exact: true, Ideal: true, Arrows: true,
+				Skip: func(q plan.Request) string {
+					if q.Algo == coll.NVLS || q.Algo == coll.NVLSTree {
+						return "the machine is taken without multicast"
+					}
+					return ""
+				}}
 		}
 		t.Fatal("no machine")
 		return exectest.Subject{}
@@ -129,13 +133,15 @@ func TestMachinesOnIdealLinks(t *testing.T) {
 			// Flows are never slower, but a plan may be by a fraction of a round of a
 			// proxy thread: what comes earlier may just miss the round before.
 			if alone.Elapsed > shared.Elapsed+shared.Elapsed/200 {
-				t.Errorf("%s %v: %v on ideal links, %v on shared ones", r.Name, f, alone.Elapsed, shared.Elapsed)
+				t.Errorf("%s %v: %v on ideal links, %v on shared ones", r.Name, f, alone.Elapsed,
+					shared.Elapsed)
 			}
 			if alone.Elapsed < shared.Elapsed {
 				p.faster++
 			}
 			if alone.Account.Method != exec.Near && each.Elapsed != alone.Elapsed {
-				t.Errorf("%s %v %v: folded %v, each rank %v", r.Name, f, pl.Req.Algo, alone.Elapsed, each.Elapsed)
+				t.Errorf("%s %v %v: folded %v, each rank %v", r.Name, f, pl.Req.Algo, alone.Elapsed,
+					each.Elapsed)
 			}
 		}
 	}

@@ -33,12 +33,14 @@ func (b *breaker) Emit(e *trace.Event) {
 // A run that is called off ends soon, and what its sink has received is valid.
 func TestInterruptedRunEndsSoon(t *testing.T) {
 	c, systems := nodes(t, "dgx-h100.n2", 2, comm.Params{})
-	p, err := build.Plan(c.Layout, plan.Request{Func: coll.AllReduce, Algo: coll.Ring, Proto: coll.Simple, Channels: 16, Warps: 16,
+	p, err := build.Plan(c.Layout, plan.Request{Func: coll.AllReduce, Algo: coll.Ring, Proto: coll.Simple,
+		Channels: 16, Warps: 16,
 		Count: 16 << 20, Type: coll.Float32})
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := sim.New(sim.Config{Comm: c.Layout, Systems: systems, Kernels: 1, Trace: nccl.Options{Detail: nccl.DetailStep}})
+	x, err := sim.New(sim.Config{Comm: c.Layout, Systems: systems, Kernels: 1,
+		Trace: nccl.Options{Detail: nccl.DetailStep}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,8 +66,11 @@ func TestProgressIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	var parts []float64
-	simulatePlan(t, c, sim.Config{Systems: systems, Fold: sim.Unfolded, Progress: func(part float64) { parts = append(parts, part) }}, req, trace.Discard)
-	if len(parts) < 3 || !slices.IsSorted(parts) || parts[0] > 0.1 || parts[len(parts)-1] < 0.5 || parts[len(parts)-1] > 1 {
+	simulatePlan(t, c, sim.Config{Systems: systems, Fold: sim.Unfolded, Progress: func(part float64) {
+		parts = append(parts, part)
+	}}, req, trace.Discard)
+	if len(parts) < 3 || !slices.IsSorted(parts) || parts[0] > 0.1 || parts[len(parts)-1] < 0.5 ||
+		parts[len(parts)-1] > 1 {
 		t.Errorf("told %v", parts)
 	}
 }
@@ -76,7 +81,8 @@ func TestLayoutIsCalledOff(t *testing.T) {
 	for _, x := range []struct {
 		f    coll.Func
 		fold sim.Folding
-	}{{coll.AllToAll, sim.FoldAuto}, {coll.AllReduce, sim.FoldExact}, {coll.Gather, sim.FoldAuto}, {coll.AllReduce, sim.Unfolded}} {
+	}{{coll.AllToAll, sim.FoldAuto}, {coll.AllReduce, sim.FoldExact}, {coll.Gather, sim.FoldAuto},
+		{coll.AllReduce, sim.Unfolded}} {
 		c, systems := nodes(t, "dgx-h100.n2", 8, comm.Params{})
 		req, _, err := c.Request(comm.Op{Func: x.f, Count: 1 << 14, Type: coll.Float32})
 		if err != nil {

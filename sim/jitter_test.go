@@ -29,7 +29,8 @@ func TestLockstepAgreesWithJitter(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				req := plan.Request{Func: op.Func, Count: op.Count, Type: op.Type, Algo: algo, Proto: coll.Simple, Channels: choice.MaxChannels, Warps: choice.Warps}
+				req := plan.Request{Func: op.Func, Count: op.Count, Type: op.Type, Algo: algo,
+					Proto: coll.Simple, Channels: choice.MaxChannels, Warps: choice.Warps}
 				cfg := sim.Config{Systems: systems, Launch: sim.Graph}
 				with, _ := simulatePlan(t, c, cfg, req, trace.Discard)
 				cfg.NoJitter = true
@@ -37,7 +38,8 @@ func TestLockstepAgreesWithJitter(t *testing.T) {
 				off := float64(without.Elapsed)/float64(with.Elapsed) - 1
 				worst[algo] = max(worst[algo], math.Abs(off))
 				if math.Abs(off) > 0.08 {
-					t.Errorf("%d nodes %v %d bytes: %v in lockstep, %v with jitter: %+.1f %%", nodesN, algo, bytes, without.Elapsed, with.Elapsed, 100*off)
+					t.Errorf("%d nodes %v %d bytes: %v in lockstep, %v with jitter: %+.1f %%", nodesN, algo,
+						bytes, without.Elapsed, with.Elapsed, 100*off)
 				}
 			}
 		}
@@ -61,7 +63,8 @@ func TestLockstepAgreesWithJitterOfOneGPU(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			req := plan.Request{Func: k.f, Count: op.Count, Type: op.Type, Algo: k.a, Proto: coll.Simple, Channels: choice.MaxChannels, Warps: choice.Warps}
+			req := plan.Request{Func: k.f, Count: op.Count, Type: op.Type, Algo: k.a, Proto: coll.Simple,
+				Channels: choice.MaxChannels, Warps: choice.Warps}
 			cfg := sim.Config{Systems: systems, Launch: sim.Graph}
 			with, _ := simulatePlan(t, c, cfg, req, trace.Discard)
 			cfg.NoJitter = true
@@ -69,7 +72,8 @@ func TestLockstepAgreesWithJitterOfOneGPU(t *testing.T) {
 			off := float64(without.Elapsed)/float64(with.Elapsed) - 1
 			t.Logf("%v %v %d: %+.1f %%", k.f, k.a, bytes, 100*off)
 			if math.Abs(off) > 0.1 {
-				t.Errorf("%v %v %d bytes: %v in lockstep, %v with jitter: %+.1f %%", k.f, k.a, bytes, without.Elapsed, with.Elapsed, 100*off)
+				t.Errorf("%v %v %d bytes: %v in lockstep, %v with jitter: %+.1f %%", k.f, k.a, bytes,
+					without.Elapsed, with.Elapsed, 100*off)
 			}
 		}
 	}

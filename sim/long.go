@@ -83,7 +83,8 @@ func (x *Executor) unaffordable(p *plan.Plan, e *engine.Engine, q *fold.Quotient
 	}
 	l, _ := x.long(p, e, q)
 	if l != nil && l.iterations > 0 {
-		l.slow, l.iterations = true, max(l.iterations, x.costOf(p, e, q).fit(p.Iterations(), slowlyTimes*x.whole))
+		l.slow, l.iterations = true,
+			max(l.iterations, x.costOf(p, e, q).fit(p.Iterations(), slowlyTimes*x.whole))
 	}
 	return l
 }
@@ -91,14 +92,16 @@ func (x *Executor) unaffordable(p *plan.Plan, e *engine.Engine, q *fold.Quotient
 // mayShorten reports whether a run is one whose time may be found from a part of it.
 func (x *Executor) mayShorten(p *plan.Plan, sink trace.Sink) bool {
 	return sink == trace.Discard && !x.cfg.NoSkip && x.cfg.Fold == FoldAuto &&
-		p.Members() == nil && p.Req.Cut == nil && x.cfg.Late == nil && p.OneRank() == plan.NotOneRank && x.steadyNetwork()
+		p.Members() == nil && p.Req.Cut == nil && x.cfg.Late == nil && p.OneRank() == plan.NotOneRank &&
+		x.steadyNetwork()
 }
 
 // long decides what of a plan is simulated, and what that costs; nil: all. q is what
 // folds it, nil where every rank runs. What saves less than half is not worth it.
 func (x *Executor) long(p *plan.Plan, e *engine.Engine, q *fold.Quotient) (*long, cost) {
 	c := x.costOf(p, e, q)
-	if c.time() <= x.whole || q != nil && c.time() <= exactTimes*x.whole && q.Account().Method == exec.Folded {
+	if c.time() <= x.whole || q != nil && c.time() <= exactTimes*x.whole &&
+		q.Account().Method == exec.Folded {
 		return nil, c
 	}
 	l := &long{whole: p}
@@ -130,7 +133,8 @@ func (x *Executor) long(p *plan.Plan, e *engine.Engine, q *fold.Quotient) (*long
 
 // reduce finds what of a plan is simulated: all that e has, a part of its iterations
 // and turns, or a near quotient in place of e where that costs too much, too.
-func (x *Executor) reduce(ctx context.Context, p *plan.Plan, e *engine.Engine, q *fold.Quotient) (*engine.Engine, *fold.Quotient, *long, error) {
+func (x *Executor) reduce(ctx context.Context, p *plan.Plan, e *engine.Engine,
+	q *fold.Quotient) (*engine.Engine, *fold.Quotient, *long, error) {
 	l, c := x.long(p, e, q)
 	if c.time() > nearTime && x.cfg.Fabric == nil {
 		near := *x
@@ -246,10 +250,12 @@ func (l *long) account(from exec.Account, more int64, t, simulated *tally) exec.
 		if l.slow {
 			from.Margin += slowMargin - windowMargin
 		}
-		from.Note = fmt.Sprintf("%s; %d more turns or iterations are given the mean time of those simulated", from.Note, more)
+		from.Note = fmt.Sprintf("%s; %d more turns or iterations are given the mean time of those simulated",
+			from.Note, more)
 		return from
 	}
-	return exec.Account{Method: exec.Window, Programs: from.Programs, Margin: l.margin(), Periods: more, Skipped: t.first - simulated.first, ByCost: true}
+	return exec.Account{Method: exec.Window, Programs: from.Programs, Margin: l.margin(), Periods: more,
+		Skipped: t.first - simulated.first, ByCost: true}
 }
 
 // Margins are more than was seen: 4 % of NVLSTree, whose buffers fill slowly, 8 % of it where

@@ -54,7 +54,8 @@ func machine(t testing.TB, r *golden.Reference, p comm.Params) (*comm.Comm, []*t
 	return c, systems
 }
 
-func simulate(t testing.TB, c *comm.Comm, cfg sim.Config, op comm.Op, sink trace.Sink) (exec.Result, *plan.Plan) {
+func simulate(t testing.TB, c *comm.Comm, cfg sim.Config, op comm.Op, sink trace.Sink) (exec.Result,
+	*plan.Plan) {
 	t.Helper()
 	req, _, err := c.Request(op)
 	if err != nil {
@@ -63,7 +64,8 @@ func simulate(t testing.TB, c *comm.Comm, cfg sim.Config, op comm.Op, sink trace
 	return simulatePlan(t, c, cfg, req, sink)
 }
 
-func simulatePlan(t testing.TB, c *comm.Comm, cfg sim.Config, req plan.Request, sink trace.Sink) (exec.Result, *plan.Plan) {
+func simulatePlan(t testing.TB, c *comm.Comm, cfg sim.Config, req plan.Request, sink trace.Sink) (exec.Result,
+	*plan.Plan) {
 	t.Helper()
 	p, err := build.Plan(c.Layout, req)
 	if err != nil {

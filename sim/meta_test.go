@@ -15,8 +15,10 @@ import (
 
 // drawRequest draws an operation for a communicator with links of one host.
 func drawRequest(t *rapid.T, c *comm.Comm) plan.Request {
-	f := rapid.SampledFrom([]coll.Func{coll.AllReduce, coll.AllGather, coll.ReduceScatter, coll.Broadcast, coll.Reduce, coll.AllToAll, coll.SendRecv}).Draw(t, "op")
-	req, _, err := c.Request(comm.Op{Func: f, Count: rapid.Int64Range(1, 1<<18).Draw(t, "count"), Type: coll.Float32})
+	f := rapid.SampledFrom([]coll.Func{coll.AllReduce, coll.AllGather, coll.ReduceScatter, coll.Broadcast,
+		coll.Reduce, coll.AllToAll, coll.SendRecv}).Draw(t, "op")
+	req, _, err := c.Request(comm.Op{Func: f, Count: rapid.Int64Range(1, 1<<18).Draw(t, "count"),
+		Type: coll.Float32})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,14 +58,16 @@ func TestBytesOnLinksAreTheClosedForm(t *testing.T) {
 			t.Fatal(err)
 		}
 		req.Algo, req.Proto = coll.Ring, coll.Simple
-		steady, _ := simulatePlan(t, c, sim.Config{Systems: systems, NoJitter: true, Kernels: 1}, req, trace.Discard)
+		steady, _ := simulatePlan(t, c, sim.Config{Systems: systems, NoJitter: true, Kernels: 1}, req,
+			trace.Discard)
 		r, _ := simulatePlan(t, c, sim.Config{Systems: systems, Kernels: 1, Seed: 3}, req, trace.Discard)
 		if r.Elapsed == steady.Elapsed {
 			t.Errorf("%d bytes: %v with jitter and without", size, r.Elapsed)
 		}
 		for i := range steady.Links {
 			if steady.Links[i].Bytes != r.Links[i].Bytes {
-				t.Errorf("%d bytes: link %s carried %d with jitter, %d without", size, r.Links[i].Name, r.Links[i].Bytes, steady.Links[i].Bytes)
+				t.Errorf("%d bytes: link %s carried %d with jitter, %d without", size, r.Links[i].Name,
+					r.Links[i].Bytes, steady.Links[i].Bytes)
 			}
 		}
 		want := size * 2 * units.Bytes(c.NRanks-1) / units.Bytes(c.NRanks)

@@ -19,7 +19,8 @@ import (
 
 // faster returns the systems with the speed of the chosen links times factor:
 // only the simulated wires change, NCCL's decisions stay what they were.
-func faster(systems []*topo.System, factor float64, chosen func(topo.LinkKind) bool, ports bool) []*topo.System {
+func faster(systems []*topo.System, factor float64, chosen func(topo.LinkKind) bool,
+	ports bool) []*topo.System {
 	s := *systems[0]
 	s.Links = append([]topo.Link(nil), s.Links...)
 	for i := range s.Links {
@@ -94,7 +95,8 @@ func TestMoreBandwidthIsNeverSlower(t *testing.T) {
 					// Steps reorder by a fraction of a slice, and a proxy thread may
 					// come a turn later; never by more.
 					if r.Elapsed > last+last/500+turn {
-						t.Errorf("%s %v %v: %s %g times as fast: %v, was %v", name, req.Func, req.Algo, k.name, factor, r.Elapsed, last)
+						t.Errorf("%s %v %v: %s %g times as fast: %v, was %v", name, req.Func, req.Algo,
+							k.name, factor, r.Elapsed, last)
 					}
 					last = r.Elapsed
 				}
@@ -124,7 +126,8 @@ func TestNetworkBytesAreTheClosedForm(t *testing.T) {
 			cfg := sim.Config{Systems: systems, NoJitter: true, Kernels: 1, Fold: sim.Unfolded}
 			r, p := simulatePlan(t, c, cfg, req, trace.Discard)
 			if got := netBytes(p); got != want {
-				t.Errorf("%d nodes, %v %v: %d B leave nodes, closed form %d", n, req.Func, req.Algo, got, want)
+				t.Errorf("%d nodes, %v %v: %d B leave nodes, closed form %d", n, req.Func, req.Algo, got,
+					want)
 			}
 			if err := plausible(&r); err != nil {
 				t.Errorf("%d nodes, %v %v: %v", n, req.Func, req.Algo, err)
@@ -134,7 +137,8 @@ func TestNetworkBytesAreTheClosedForm(t *testing.T) {
 				least = max(least, l.Ideal())
 			}
 			if r.Elapsed < least {
-				t.Errorf("%d nodes, %v %v: %v, its fullest link needs %v", n, req.Func, req.Algo, r.Elapsed, least)
+				t.Errorf("%d nodes, %v %v: %v, its fullest link needs %v", n, req.Func, req.Algo, r.Elapsed,
+					least)
 			}
 		}
 	}
@@ -184,7 +188,8 @@ func TestTraceChangesNoTimeBetweenNodes(t *testing.T) {
 		}
 		for i := range quiet.Finish {
 			if quiet.Finish[i] != told.Finish[i] {
-				t.Errorf("%v %v: rank %d ends at %v quietly, %v told", req.Func, req.Algo, i, quiet.Finish[i], told.Finish[i])
+				t.Errorf("%v %v: rank %d ends at %v quietly, %v told", req.Func, req.Algo, i, quiet.Finish[i],
+					told.Finish[i])
 				break
 			}
 		}
@@ -195,12 +200,14 @@ func TestTraceChangesNoTimeBetweenNodes(t *testing.T) {
 func engineRun(t testing.TB, bytes int64) func() int64 {
 	t.Helper()
 	c, systems := nodes(t, "dgx-h100.n2", 1, comm.Params{})
-	p, err := build.Plan(c.Layout, plan.Request{Func: coll.AllReduce, Algo: coll.Ring, Proto: coll.Simple, Channels: 16, Warps: 16,
+	p, err := build.Plan(c.Layout, plan.Request{Func: coll.AllReduce, Algo: coll.Ring, Proto: coll.Simple,
+		Channels: 16, Warps: 16,
 		Count: bytes / 4, Type: coll.Float32})
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := sim.New(sim.Config{Comm: c.Layout, Systems: systems, NoJitter: true, Fold: sim.Unfolded, Kernels: 1})
+	x, err := sim.New(sim.Config{Comm: c.Layout, Systems: systems, NoJitter: true, Fold: sim.Unfolded,
+		Kernels: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

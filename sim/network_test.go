@@ -32,8 +32,9 @@ func reference(t testing.TB, name string) (*comm.Comm, []*topo.System) {
 // (transport/nvls.cc:214): every head sends by the NIC beside it.
 func TestHeadsSendByTheirOwnNIC(t *testing.T) {
 	c, systems := reference(t, "dgx-h100+nvls.n2")
-	p, err := build.Plan(c.Layout, plan.Request{Func: coll.AllReduce, Algo: coll.NVLSTree, Proto: coll.Simple, Channels: 16,
-		Warps: 20, Count: 64 << 20, Type: coll.Float32})
+	p, err := build.Plan(c.Layout, plan.Request{Func: coll.AllReduce, Algo: coll.NVLSTree, Proto: coll.Simple,
+		Channels: 16,
+		Warps:    20, Count: 64 << 20, Type: coll.Float32})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +45,8 @@ func TestHeadsSendByTheirOwnNIC(t *testing.T) {
 			continue
 		}
 		seen++
-		for _, end := range []struct{ rank, net int32 }{{pc.Src, pc.Route.SrcNet}, {pc.Dst, pc.Route.DstNet}} {
+		for _, end := range []struct{ rank, net int32 }{{pc.Src, pc.Route.SrcNet},
+			{pc.Dst, pc.Route.DstNet}} {
 			s := systems[c.NodeOf[end.rank]]
 			for _, g := range s.Of(topo.GPU) {
 				if s.Nodes[g].GPU.Rank != int(c.LocalRank[end.rank]) {
@@ -65,7 +67,8 @@ func TestHeadsSendByTheirOwnNIC(t *testing.T) {
 // alltoall between nodes shows.
 func TestAllToAllBetweenNodes(t *testing.T) {
 	c, systems := reference(t, "dgx-h100.n2")
-	res, _ := simulate(t, c, sim.Config{Systems: systems, Kernels: 1}, comm.Op{Func: coll.AllToAll, Count: 1 << 20, Type: coll.Float32}, trace.Discard)
+	res, _ := simulate(t, c, sim.Config{Systems: systems, Kernels: 1}, comm.Op{Func: coll.AllToAll,
+		Count: 1 << 20, Type: coll.Float32}, trace.Discard)
 	if err := plausible(&res); err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +83,8 @@ func TestChannelIsBoundByTheProxysTurn(t *testing.T) {
 	c, systems := nodes(t, "gh200.n2", 2, p)
 	op := comm.Op{Func: coll.SendRecv, Count: 16 << 20, Type: coll.Float32}
 	class := sim.ClassOf(systems[0])
-	r, pl := simulate(t, c, sim.Config{Systems: systems, Class: &class, NoJitter: true, Kernels: 1}, op, trace.Discard)
+	r, pl := simulate(t, c, sim.Config{Systems: systems, Class: &class, NoJitter: true, Kernels: 1}, op,
+		trace.Discard)
 	if pl.Comm.P2PChannelsPerPeer != 1 {
 		t.Fatalf("%d channels of the peer, want 1", pl.Comm.P2PChannelsPerPeer)
 	}
@@ -105,10 +109,12 @@ func TestGapsAndCards(t *testing.T) {
 	run := func(gap, card, stripe float64) float64 {
 		k := class
 		k.Net.Gap, k.Net.Card, k.Net.Stripe = gap, card, stripe
-		r, _ := simulate(t, c, sim.Config{Systems: systems, Class: &k, NoJitter: true, Kernels: 1}, op, trace.Discard)
+		r, _ := simulate(t, c, sim.Config{Systems: systems, Class: &k, NoJitter: true, Kernels: 1}, op,
+			trace.Discard)
 		return r.Elapsed.Micros()
 	}
-	_, pl := simulate(t, c, sim.Config{Systems: systems, Class: &class, NoJitter: true, Kernels: 1}, op, trace.Discard)
+	_, pl := simulate(t, c, sim.Config{Systems: systems, Class: &class, NoJitter: true, Kernels: 1}, op,
+		trace.Discard)
 	messages := float64(4*op.Count) / float64(pl.Comm.P2PChunkSize)
 	if more := run(2000, 0, 1) - run(1000, 0, 1); math.Abs(more-1000*(messages-1)) > 1 {
 		t.Errorf("1 ms more between %.0f messages takes %.0f us", messages, more)

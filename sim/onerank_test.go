@@ -71,7 +71,8 @@ func TestOneRankTakesTheTimeOfItsBytes(t *testing.T) {
 						least = (2 * n).Over(units.GBps(class.One.L2Rate))
 					}
 					if res.Elapsed < least {
-						t.Errorf("%v %v: %d bytes in %v, their memory takes %v", f, red, n, res.Elapsed, least)
+						t.Errorf("%v %v: %d bytes in %v, their memory takes %v", f, red, n, res.Elapsed,
+							least)
 					}
 					if n == bytes && res.Elapsed < last {
 						t.Errorf("%v %v: %d bytes in %v, half of them in %v", f, red, n, res.Elapsed, last)
@@ -188,13 +189,15 @@ func TestOneRankAsMeasured(t *testing.T) {
 				t.Fatal(err)
 			}
 			if nothing := row.in < 1; nothing != (p.OneRank() == plan.NoLaunch) {
-				t.Errorf("%s: %d bytes in place take %.2f us, but the plan launches %d", table.command, bytes, row.in, p.OneRank())
+				t.Errorf("%s: %d bytes in place take %.2f us, but the plan launches %d", table.command, bytes,
+					row.in, p.OneRank())
 			}
 			r.InPlace = false
 		}
 	}
 	t.Logf("%d points, %.1f %% off in the mean", points, 100*sum/float64(points))
 	if points < 80 || sum/float64(points) > 0.1 {
-		t.Errorf("%d points are %.1f %% off in the mean; 80 and 10 %% were to be", points, 100*sum/float64(points))
+		t.Errorf("%d points are %.1f %% off in the mean; 80 and 10 %% were to be", points,
+			100*sum/float64(points))
 	}
 }

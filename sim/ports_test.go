@@ -35,7 +35,8 @@ func byPorts(t *testing.T, ports int, cfg sim.Config) (exec.Result, error) {
 	t.Helper()
 	c, systems := renewed(t, "gh200.n2", 2, comm.Params{}, fusedNIC(ports))
 	class := bare(systems[0])
-	cfg.Comm, cfg.Systems, cfg.Class, cfg.NoJitter, cfg.Kernels, cfg.Fold, cfg.Launch = c.Layout, systems, &class, true, 1, sim.Unfolded, sim.Graph
+	cfg.Comm, cfg.Systems, cfg.Class, cfg.NoJitter, cfg.Kernels, cfg.Fold, cfg.Launch = c.Layout, systems,
+		&class, true, 1, sim.Unfolded, sim.Graph
 	pl, _, err := c.Plan(comm.Op{Func: coll.SendRecv, Count: messages / 4, Type: coll.Float32})
 	if err != nil {
 		t.Fatal(err)
@@ -97,13 +98,16 @@ func TestFusedPorts(t *testing.T) {
 // A dead port of several ends the run as a dead port does: NCCL 2.28.9 has no
 // other way for what a queue pair of it was to send.
 func TestDeadFusedPort(t *testing.T) {
-	_, err := byPorts(t, 2, sim.Config{Faults: []sim.Fault{{Rank: -1, Host: 1, Net: 0, Port: 1, Slow: 1, Down: true}}})
+	_, err := byPorts(t, 2,
+		sim.Config{Faults: []sim.Fault{{Rank: -1, Host: 1, Net: 0, Port: 1, Slow: 1, Down: true}}})
 	var remote *sim.RetryError
 	if !errors.As(err, &remote) {
 		t.Fatalf("%v", err)
 	}
 	c, systems := nodes(t, "gh200.n2", 2, comm.Params{})
-	if _, err := sim.New(sim.Config{Comm: c.Layout, Systems: systems, Faults: []sim.Fault{{Rank: -1, Port: 2, Slow: 2}}}); err == nil || !strings.Contains(err.Error(), "port") {
+	if _, err := sim.New(sim.Config{Comm: c.Layout, Systems: systems,
+		Faults: []sim.Fault{{Rank: -1, Port: 2, Slow: 2}}}); err == nil || !strings.Contains(err.Error(),
+		"port") {
 		t.Errorf("a second port where there is one: %v", err)
 	}
 }
@@ -125,7 +129,8 @@ func TestFusedPortsFold(t *testing.T) {
 // Over two planes, each port of a card in one of them, a message goes over both:
 // a plane whose spine is slow holds it up, and both carry the same.
 func TestFusedPortsOverPlanes(t *testing.T) {
-	n, err := fabric.Generate(fabric.Layout{Kind: "planes", Hosts: 2, Nets: 1, Ports: 2, Planes: 2, PerLeaf: 1, Gbit: 50, Spines: 1})
+	n, err := fabric.Generate(fabric.Layout{Kind: "planes", Hosts: 2, Nets: 1, Ports: 2, Planes: 2,
+		PerLeaf: 1, Gbit: 50, Spines: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +153,8 @@ func TestFusedPortsOverPlanes(t *testing.T) {
 		for _, l := range r.Links {
 			carried[l.Name] = l.Bytes
 		}
-		if a, b := carried["plane0-leaf0→plane0-spine0"], carried["plane1-leaf0→plane1-spine0"]; a == 0 || a != b {
+		if a, b := carried["plane0-leaf0→plane0-spine0"], carried["plane1-leaf0→plane1-spine0"]; a == 0 ||
+			a != b {
 			t.Errorf("%d bytes over plane 0, %d over plane 1", a, b)
 		}
 	}
@@ -158,12 +164,14 @@ func TestFusedPortsOverPlanes(t *testing.T) {
 // up, and such nets are not folded.
 func TestUnequalPorts(t *testing.T) {
 	unequal := func(n *topo.NetInfo) {
-		n.BW, n.Fused, n.PortBW = 18, []string{fmt.Sprintf("mlx5_%d", 2*n.Dev), fmt.Sprintf("mlx5_%d", 2*n.Dev+1)}, []units.GBps{12, 6}
+		n.BW, n.Fused, n.PortBW = 18, []string{fmt.Sprintf("mlx5_%d", 2*n.Dev),
+			fmt.Sprintf("mlx5_%d", 2*n.Dev+1)}, []units.GBps{12, 6}
 	}
 	c, systems := renewed(t, "gh200.n2", 2, comm.Params{}, unequal)
 	class := bare(systems[0])
 	cfg := sim.Config{Systems: systems, Class: &class, NoJitter: true, Kernels: 1, Launch: sim.Graph}
-	r, _ := simulate(t, c, cfg, comm.Op{Func: coll.SendRecv, Count: messages / 4, Type: coll.Float32}, trace.Discard)
+	r, _ := simulate(t, c, cfg, comm.Op{Func: coll.SendRecv, Count: messages / 4, Type: coll.Float32},
+		trace.Discard)
 	if got := messages / r.Elapsed.Micros() * 1e-3; math.Abs(got/12-1) > 0.03 {
 		t.Errorf("%.2f GB/s over ports of 12 and 6, want 12", got)
 	}

@@ -53,8 +53,10 @@ func TestQueueCountersHaveTheEstimateAsMean(t *testing.T) {
 	if bound, err = n.Bind([]int{8, 8}, 1); err != nil {
 		t.Fatal(err)
 	}
-	w := &waitings{t: t, area: map[string]float64{}, last: map[string]trace.Event{}, now: map[string]float64{}}
-	cfg := sim.Config{Systems: systems, Kernels: 1, NoJitter: true, Fabric: bound, Launch: sim.Graph, Trace: nccl.Options{Detail: nccl.DetailStep}}
+	w := &waitings{t: t, area: map[string]float64{}, last: map[string]trace.Event{},
+		now: map[string]float64{}}
+	cfg := sim.Config{Systems: systems, Kernels: 1, NoJitter: true, Fabric: bound, Launch: sim.Graph,
+		Trace: nccl.Options{Detail: nccl.DetailStep}}
 	r, _ := simulate(t, c, cfg, comm.Op{Func: coll.AllReduce, Count: 3 << 20, Type: coll.Float32}, w)
 	seen := 0
 	for _, l := range r.Links {
@@ -64,7 +66,8 @@ func TestQueueCountersHaveTheEstimateAsMean(t *testing.T) {
 		seen++
 		mean := w.area[l.Name] / float64(r.Elapsed)
 		if math.Abs(mean/float64(l.Queue)-1) > 0.01 {
-			t.Errorf("%s: %.0f bytes wait in the mean, the estimate is %d", l.Name, mean, units.Bytes(l.Queue))
+			t.Errorf("%s: %.0f bytes wait in the mean, the estimate is %d", l.Name, mean,
+				units.Bytes(l.Queue))
 		}
 		if w.now[l.Name] != 0 {
 			t.Errorf("%s: %g bytes wait at the end", l.Name, w.now[l.Name])

@@ -61,7 +61,8 @@ Tests hold this on 500 random programs of every operation, algorithm and protoco
 1 GiB on every machine (` + "`" + `go test ./sim -run 'OperationAlone|ChangesNothingOnEveryMachine|OnEveryMachine'` + "`" + `). ` + "`" + `--network packet` + "`" + ` folds nothing, and draws for every rank.
 `
 
-const scaleRows = "| operation | ranks | setting | algorithm | simulated | how | CPU | wall | memory | limit |\n|---|---|---|---|---|---|---|---|---|---|\n"
+const scaleRows = "| operation | ranks | setting | algorithm | simulated | how | CPU | wall | memory | " +
+	"limit |\n|---|---|---|---|---|---|---|---|---|---|\n"
 
 // othersHead begins what make peers writes.
 const othersHead = "## Others\n"
@@ -99,7 +100,8 @@ func TestScalePage(t *testing.T) {
 
 // scaleRow runs the command and reports what it took.
 func scaleRow(t *testing.T, tool, op, algo string, nodes int, limit string, more ...string) string {
-	args := append([]string{"run", op, "-b", "1G", "-e", "1G", "--nodes", fmt.Sprint(nodes), "--json"}, more...)
+	args := append([]string{"run", op, "-b", "1G", "-e", "1G", "--nodes", fmt.Sprint(nodes), "--json"},
+		more...)
 	cmd := exec.Command(tool, args...)
 	asked := "by default"
 	cmd.Env = os.Environ()
@@ -135,7 +137,8 @@ func scaleRow(t *testing.T, tool, op, algo string, nodes int, limit string, more
 	}
 	state := cmd.ProcessState
 	rss := state.SysUsage().(*syscall.Rusage).Maxrss >> 10
-	return fmt.Sprintf("| %s | %d | %s | %s/%s | %.3f ms | %s | %.2f s | %.2f s | %d MB | %s |\n", op, 8*nodes, asked, own.Algo, own.Proto,
+	return fmt.Sprintf("| %s | %d | %s | %s/%s | %.3f ms | %s | %.2f s | %.2f s | %d MB | %s |\n", op,
+		8*nodes, asked, own.Algo, own.Proto,
 		own.SimUs/1000, how, (state.UserTime() + state.SystemTime()).Seconds(), wall.Seconds(), rss, limit)
 }
 
@@ -143,14 +146,16 @@ func scaleRow(t *testing.T, tool, op, algo string, nodes int, limit string, more
 func scaleNear(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString(equalRuns)
-	b.WriteString("\n## Near beside exact\n\nall_reduce by default choice, near against exact, in % of the exact time:\n\n" +
+	b.WriteString("\n## Near beside exact\n\n" +
+		"all_reduce by default choice, near against exact, in % of the exact time:\n\n" +
 		"| nodes | machine | 4 MiB | 64 MiB | 1 GiB |\n|---|---|---|---|---|\n")
 	for _, name := range []string{"dgx-h100.n2", "dgx-h100+nvls.n2"} {
 		for _, n := range []int{8, 16, 25, 32, 50, 64, 128, 256} {
 			c, systems := nodes(t, name, n, comm.Params{})
 			fmt.Fprintf(&b, "| %d | %s |", n, strings.TrimSuffix(name, ".n2"))
 			for _, count := range []int64{1 << 20, 1 << 24, 1 << 28} {
-				if n > 128 && count == 1<<28 && strings.Contains(name, "nvls") { // exact takes most of a minute
+				// exact takes most of a minute
+				if n > 128 && count == 1<<28 && strings.Contains(name, "nvls") {
 					b.WriteString(" – |")
 					continue
 				}
@@ -179,8 +184,11 @@ func scaleEngine(t *testing.T) string {
 	for range 100 {
 		events += run()
 	}
-	return fmt.Sprintf("\n## The engine\n\nWithout folding, a ring all_reduce of 64 MiB on one DGX H100: %.1f million events a second of one core; allocations\n"+
-		"do not grow with events (`go test ./sim -run AllocatesNothing`).\n", float64(events)/1e6/(cpuTime(t)-begin).Seconds())
+	return fmt.Sprintf("\n## The engine\n\n"+
+		"Without folding, a ring all_reduce of 64 MiB on one DGX H100: %.1f million events a second of one "+
+		"core; allocations\n"+
+		"do not grow with events (`go test ./sim -run AllocatesNothing`).\n",
+		float64(events)/1e6/(cpuTime(t)-begin).Seconds())
 }
 
 // cpuTime is what this process has taken of the cores.

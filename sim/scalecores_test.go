@@ -58,7 +58,8 @@ func TestBenchCores(t *testing.T) {
 				t.Fatalf("%v prints\n%s, on %d processors\n%s", args, rows[0], cores, rows[1])
 			}
 		}
-		row := fmt.Sprintf("| %s | %.2f | %.2f | %.2f |\n", r[0], took[0].Seconds(), took[1].Seconds(), took[0].Seconds()/took[1].Seconds())
+		row := fmt.Sprintf("| %s | %.2f | %.2f | %.2f |\n", r[0], took[0].Seconds(), took[1].Seconds(),
+			took[0].Seconds()/took[1].Seconds())
 		t.Log(row)
 		b.WriteString(row)
 	}

@@ -33,7 +33,8 @@ func TestScaleGrowth(t *testing.T) {
 	tool := scaleTool(t)
 	var b strings.Builder
 	b.WriteString(growthText)
-	for _, op := range []string{"all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "sendrecv", "alltoall", "gather", "scatter"} {
+	for _, op := range []string{"all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce",
+		"sendrecv", "alltoall", "gather", "scatter"} {
 		for _, size := range []string{"8", "1M", "1G"} {
 			row := fmt.Sprintf("| %s | %s |", op, size)
 			for _, nodes := range []int{128, 12800, 131072} {
@@ -61,7 +62,8 @@ func TestScaleGrowthInBytes(t *testing.T) {
 	tool := scaleTool(t)
 	var b strings.Builder
 	b.WriteString(bytesText)
-	for _, op := range []string{"all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "sendrecv", "alltoall", "gather", "scatter"} {
+	for _, op := range []string{"all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce",
+		"sendrecv", "alltoall", "gather", "scatter"} {
 		for _, nodes := range []int{2, 8} {
 			row := fmt.Sprintf("| %s | %d |", op, 8*nodes)
 			for _, size := range []string{"8", "1M", "64M", "1G", "16G"} {
@@ -124,7 +126,8 @@ func scaleTool(t *testing.T) string {
 		return name
 	}
 	tool := filepath.Join(t.TempDir(), "simccl")
-	if out, err := exec.Command("go", "build", "-o", tool, "github.com/simccl/simccl/cmd/simccl").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", tool,
+		"github.com/simccl/simccl/cmd/simccl").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return tool
@@ -163,5 +166,6 @@ func growthCell(t *testing.T, tool, op, size string, nodes int) string {
 		t.Fatalf("%s %s on %d nodes: %v", op, size, nodes, err)
 	}
 	state := cmd.ProcessState
-	return fmt.Sprintf("%.2f s, %d MB%s", state.UserTime().Seconds(), state.SysUsage().(*syscall.Rusage).Maxrss>>10, near)
+	return fmt.Sprintf("%.2f s, %d MB%s", state.UserTime().Seconds(),
+		state.SysUsage().(*syscall.Rusage).Maxrss>>10, near)
 }

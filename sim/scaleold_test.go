@@ -28,17 +28,24 @@ Load average when the table was begun: %s.
 // networks of so many hosts, of 2:1.
 var oldRuns = [][2]string{
 	{"ring, 64 MiB, 128 ranks", "all_reduce -b 64M -e 64M --nodes 16 --env NCCL_ALGO=Ring"},
-	{"ring, 16 MiB, 128 ranks, leaf-spine of 2:1", "all_reduce -b 16M -e 16M --nodes 16 --env NCCL_ALGO=Ring --fabric LEAF16"},
-	{"ring, 64 MiB, 128 ranks, a slow port", "all_reduce -b 64M -e 64M --nodes 16 --env NCCL_ALGO=Ring --fault nic=node0/2:slow=4"},
-	{"tree, 64 MiB, 128 ranks, leaf-spine of 2:1", "all_reduce -b 64M -e 64M --nodes 16 --env NCCL_ALGO=Tree --fabric LEAF16"},
+	{"ring, 16 MiB, 128 ranks, leaf-spine of 2:1",
+		"all_reduce -b 16M -e 16M --nodes 16 --env NCCL_ALGO=Ring --fabric LEAF16"},
+	{"ring, 64 MiB, 128 ranks, a slow port",
+		"all_reduce -b 64M -e 64M --nodes 16 --env NCCL_ALGO=Ring --fault nic=node0/2:slow=4"},
+	{"tree, 64 MiB, 128 ranks, leaf-spine of 2:1",
+		"all_reduce -b 64M -e 64M --nodes 16 --env NCCL_ALGO=Tree --fabric LEAF16"},
 	{"tree, 4 MiB, 512 ranks", "all_reduce -b 4M -e 4M --nodes 64 --env NCCL_ALGO=Tree"},
 	{"NVLSTree, 256 MiB, 16 ranks", "all_reduce -b 256M -e 256M --nodes 2 --env NCCL_ALGO=NVLSTree"},
 	{"alltoall, 2 MiB, 80 ranks, leaf-spine of 2:1", "alltoall -b 2M -e 2M --nodes 10 --fabric LEAF10"},
 	{"alltoall, 64 MiB, 16 ranks", "alltoall -b 64M -e 64M --nodes 2"},
-	{"ring, 64 MiB, 16 ranks, with a trace", "all_reduce -b 64M -e 64M --nodes 2 --env NCCL_ALGO=Ring --trace TRACE"},
-	{"ring, 1 GiB, 16 ranks, with a trace", "all_reduce -b 1G -e 1G --nodes 2 --env NCCL_ALGO=Ring --trace TRACE"},
-	{"NVLSTree, 64 MiB, 16 ranks, with a trace", "all_reduce -b 64M -e 64M --nodes 2 --env NCCL_ALGO=NVLSTree --trace TRACE"},
-	{"tree, 16 MiB, 80 ranks, leaf-spine of 2:1, with a trace", "all_reduce -b 16M -e 16M --nodes 10 --env NCCL_ALGO=Tree --fabric LEAF10 --trace TRACE"},
+	{"ring, 64 MiB, 16 ranks, with a trace",
+		"all_reduce -b 64M -e 64M --nodes 2 --env NCCL_ALGO=Ring --trace TRACE"},
+	{"ring, 1 GiB, 16 ranks, with a trace",
+		"all_reduce -b 1G -e 1G --nodes 2 --env NCCL_ALGO=Ring --trace TRACE"},
+	{"NVLSTree, 64 MiB, 16 ranks, with a trace",
+		"all_reduce -b 64M -e 64M --nodes 2 --env NCCL_ALGO=NVLSTree --trace TRACE"},
+	{"tree, 16 MiB, 80 ranks, leaf-spine of 2:1, with a trace",
+		"all_reduce -b 16M -e 16M --nodes 10 --env NCCL_ALGO=Tree --fabric LEAF10 --trace TRACE"},
 }
 
 // TestBenchOld writes the table into docs/BENCHMARKS.md; SIMCCL_OLD is the old binary.
@@ -54,8 +61,10 @@ func TestBenchOld(t *testing.T) {
 	for _, r := range oldRuns {
 		args := append([]string{"run"}, strings.Fields(strings.NewReplacer(files...).Replace(r[1]))...)
 		args = append(args, "-c", "0", "--fold", "off")
-		was, is := alternate(t, runs, exec.Command(old, args...), exec.Command(tool, append(slices.Clone(args), "--skip", "off")...))
-		row := fmt.Sprintf("| %s | %.2f | %.2f | %.1f |\n", r[0], was.Seconds(), is.Seconds(), was.Seconds()/is.Seconds())
+		was, is := alternate(t, runs, exec.Command(old, args...),
+			exec.Command(tool, append(slices.Clone(args), "--skip", "off")...))
+		row := fmt.Sprintf("| %s | %.2f | %.2f | %.1f |\n", r[0], was.Seconds(), is.Seconds(),
+			was.Seconds()/is.Seconds())
 		t.Log(row)
 		b.WriteString(row)
 	}
@@ -67,7 +76,8 @@ func leafSpines(t *testing.T, tool, dir string) (files []string) {
 	t.Helper()
 	for _, hosts := range []string{"10", "16"} {
 		file := filepath.Join(dir, hosts)
-		out, err := exec.Command(tool, "topo", "fabric", "leaf-spine", "--hosts", hosts, "--nets", "8", "--per-leaf", "1", "--oversub", "2").Output()
+		out, err := exec.Command(tool, "topo", "fabric", "leaf-spine", "--hosts", hosts, "--nets", "8",
+			"--per-leaf", "1", "--oversub", "2").Output()
 		if err != nil {
 			t.Fatal(err)
 		}

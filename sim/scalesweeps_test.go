@@ -36,7 +36,8 @@ func TestScaleSweeps(t *testing.T) {
 		fmt.Fprintf(&b, " %d x %s |", m.nodes, m.topo)
 	}
 	b.WriteString("\n|---|---|" + strings.Repeat("---|", len(sweepMachines)) + "\n")
-	for _, op := range []string{"all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "sendrecv", "alltoall", "gather", "scatter"} {
+	for _, op := range []string{"all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce",
+		"sendrecv", "alltoall", "gather", "scatter"} {
 		for _, algo := range []string{"", "Ring", "Tree", "NVLSTree"} {
 			row, any := fmt.Sprintf("| %s | %s |", op, algo), false
 			for _, m := range sweepMachines {
@@ -48,7 +49,8 @@ func TestScaleSweeps(t *testing.T) {
 				t.Log(row)
 				b.WriteString(row + "\n")
 			}
-			if op == "sendrecv" || op == "alltoall" || op == "gather" || op == "scatter" { // have no algorithm
+			// have no algorithm
+			if op == "sendrecv" || op == "alltoall" || op == "gather" || op == "scatter" {
 				break
 			}
 		}
@@ -76,7 +78,8 @@ func loadAverage() string {
 // sweepCell is what a sweep takes; a dash where there is none.
 func sweepCell(t *testing.T, tool string, runs int, op, algo, topo string, nodes int) string {
 	t.Helper()
-	args := []string{"run", op, "-b", "8", "-e", "16G", "-f", "2", "--topo", topo, "--nodes", strconv.Itoa(nodes)}
+	args := []string{"run", op, "-b", "8", "-e", "16G", "-f", "2", "--topo", topo, "--nodes",
+		strconv.Itoa(nodes)}
 	if algo != "" {
 		args = append(args, "--env", "NCCL_ALGO="+algo)
 	}

@@ -74,7 +74,8 @@ type operation struct {
 
 // NewSession returns a Session for a job of so many ranks.
 func NewSession(ctx context.Context, ranks int) *Session {
-	s := &Session{ctx: ctx, model: fluid.New(), links: map[string]wire.LinkID{}, routes: map[string]wire.RouteID{}, slow: make([]float64, ranks), wait: make([]float64, ranks)}
+	s := &Session{ctx: ctx, model: fluid.New(), links: map[string]wire.LinkID{},
+		routes: map[string]wire.RouteID{}, slow: make([]float64, ranks), wait: make([]float64, ranks)}
 	for i := range s.slow {
 		s.slow[i], s.wait[i] = 1, 1
 	}
@@ -129,7 +130,8 @@ func (s *Session) queues() {
 		op.e.Stretch(op.wait)
 		wait := units.Time(0)
 		for _, other := range s.live {
-			if kd := &s.kinds[other.kind]; other != op && kd.queue > 0 && other.begun == len(kd.ranks) && s.meet(op.kind, other.kind) {
+			if kd := &s.kinds[other.kind]; other != op && kd.queue > 0 && other.begun == len(kd.ranks) &&
+				s.meet(op.kind, other.kind) {
 				wait += kd.queue
 			}
 		}
@@ -174,7 +176,8 @@ func (s *Session) lay(k int32) (*operation, error) {
 	for r, f := range x.cfg.slowness() {
 		slow[r] *= f
 	}
-	o := engine.Options{Class: &x.class, Systems: x.cfg.Systems, Model: model, Network: x.cfg.network(), Seed: x.cfg.Seed, Slow: slow,
+	o := engine.Options{Class: &x.class, Systems: x.cfg.Systems, Model: model, Network: x.cfg.network(),
+		Seed: x.cfg.Seed, Slow: slow,
 		Kernels: 1, Place: x.cfg.Place}
 	if !x.cfg.NoJitter && kd.plan.Comm.NRanks <= JitterRanks {
 		o.Jitter = x.class.Jitter
@@ -364,7 +367,8 @@ func (s *Session) Loads() []exec.LinkLoad {
 	var out []exec.LinkLoad
 	for i, l := range s.model.Loads() {
 		if s.shown[i] && l.Bytes > 0 {
-			out = append(out, exec.LinkLoad{Name: l.Name, Capacity: units.GBps(float64(l.Capacity) * 1e-6), Bytes: l.Bytes, Busy: l.Busy})
+			out = append(out, exec.LinkLoad{Name: l.Name, Capacity: units.GBps(float64(l.Capacity) * 1e-6),
+				Bytes: l.Bytes, Busy: l.Busy})
 		}
 	}
 	return out
@@ -450,7 +454,8 @@ func (s *Session) route(uses []wire.Use) wire.RouteID {
 }
 
 // Start implements wire.Model.
-func (v *view) Start(now units.Time, r wire.RouteID, bound wire.Rate, w wire.Work, mult, local int32) wire.FlowID {
+func (v *view) Start(now units.Time, r wire.RouteID, bound wire.Rate, w wire.Work, mult,
+	local int32) wire.FlowID {
 	return v.s.model.Start(now, v.routes[r], bound, w, mult, v.s.token(v.op, local))
 }
 

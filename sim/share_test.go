@@ -28,7 +28,8 @@ func TestPairsShareAPort(t *testing.T) {
 		f     coll.Func
 		pairs float64
 	}{{coll.AllGather, 1}, {coll.AllToAll, 3}} {
-		r, _ := simulate(t, c, sim.Config{Systems: systems, Kernels: 1}, comm.Op{Func: x.f, Count: 1 << 20, Type: coll.Float32}, trace.Discard)
+		r, _ := simulate(t, c, sim.Config{Systems: systems, Kernels: 1}, comm.Op{Func: x.f, Count: 1 << 20,
+			Type: coll.Float32}, trace.Discard)
 		want := full * units.GBps(1-class.Crowd*(1-1/x.pairs))
 		for _, l := range r.Links {
 			if d := l.Capacity/want - 1; d > 1e-4 || d < -1e-4 {
@@ -56,7 +57,8 @@ func TestHostMemoryHasACache(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := comm.FromSystems([]comm.Part{{System: host.Systems[0]}}, comm.Params{Rules: rules.Default(), Access: p.Access, Multicast: comm.MulticastOff})
+	c, err := comm.FromSystems([]comm.Part{{System: host.Systems[0]}}, comm.Params{Rules: rules.Default(),
+		Access: p.Access, Multicast: comm.MulticastOff})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +67,8 @@ func TestHostMemoryHasACache(t *testing.T) {
 		count int64
 		want  float64
 	}{{1 << 20, class.HostRate}, {64 << 20, class.HostMemory}} {
-		req := plan.Request{Func: coll.AllReduce, Algo: coll.Ring, Proto: coll.Simple, Channels: 4, Warps: 16, Count: x.count, Type: coll.Float32}
+		req := plan.Request{Func: coll.AllReduce, Algo: coll.Ring, Proto: coll.Simple, Channels: 4, Warps: 16,
+			Count: x.count, Type: coll.Float32}
 		r, _ := simulatePlan(t, c, sim.Config{Systems: host.Systems, Kernels: 1}, req, trace.Discard)
 		ports := 0
 		for _, l := range r.Links {

@@ -31,31 +31,37 @@ func TestEquivalentRanksShareJitter(t *testing.T) {
 		{coll.AllToAll, 0, coll.Simple, 0, 4 << 20, 0.06, 0.04},
 		{coll.AllGather, coll.Ring, coll.LL, 16, 4 << 20, 0.01, 0},
 	} {
-		req, choice, err := c.Request(comm.Op{Func: x.f, Count: x.bytes / 4 / int64(c.NRanks), Type: coll.Float32})
+		req, choice, err := c.Request(comm.Op{Func: x.f, Count: x.bytes / 4 / int64(c.NRanks),
+			Type: coll.Float32})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if x.f != coll.AllToAll {
 			req.Algo, req.Proto, req.Channels, req.Warps = x.algo, x.proto, x.channels, max(8, choice.Warps)
 		}
-		shared, each, lockstep := runThreeWays(t, c, sim.Config{Systems: systems, Launch: sim.Graph, Kernels: 1, Seed: 1}, req)
+		shared, each, lockstep := runThreeWays(t, c, sim.Config{Systems: systems, Launch: sim.Graph,
+			Kernels: 1, Seed: 1}, req)
 		if 4*shared.Account.Programs > each.Account.Programs || each.Account.Method != exec.Each {
-			t.Errorf("%v of %d bytes: %d programs of %d (%v)", x.f, x.bytes, shared.Account.Programs, each.Account.Programs, each.Account.Method)
+			t.Errorf("%v of %d bytes: %d programs of %d (%v)", x.f, x.bytes, shared.Account.Programs,
+				each.Account.Programs, each.Account.Method)
 		}
 		off := func(r *exec.Result) float64 { return float64(r.Elapsed)/float64(each.Elapsed) - 1 }
-		t.Logf("%v of %d bytes: %v, shared %+.2f %%, lockstep %+.2f %%", x.f, x.bytes, each.Elapsed, 100*off(&shared), 100*off(&lockstep))
+		t.Logf("%v of %d bytes: %v, shared %+.2f %%, lockstep %+.2f %%", x.f, x.bytes, each.Elapsed,
+			100*off(&shared), 100*off(&lockstep))
 		if math.Abs(off(&shared)) > x.most {
 			t.Errorf("%v of %d bytes: %+.2f %% with shared jitter", x.f, x.bytes, 100*off(&shared))
 		}
 		if off(&lockstep) < x.lockstep {
-			t.Errorf("%v of %d bytes: %+.2f %% in lockstep: the test shows nothing", x.f, x.bytes, 100*off(&lockstep))
+			t.Errorf("%v of %d bytes: %+.2f %% in lockstep: the test shows nothing", x.f, x.bytes,
+				100*off(&lockstep))
 		}
 	}
 }
 
 // runThreeWays runs an operation as by default, with draws of each rank, and without
 // jitter.
-func runThreeWays(t *testing.T, c *comm.Comm, cfg sim.Config, req plan.Request) (shared, each, lockstep exec.Result) {
+func runThreeWays(t *testing.T, c *comm.Comm, cfg sim.Config, req plan.Request) (shared, each,
+	lockstep exec.Result) {
 	t.Helper()
 	shared, _ = simulatePlan(t, c, cfg, req, trace.Discard)
 	all := cfg
@@ -84,7 +90,8 @@ func TestSharedJitterChangesNothingOnEveryMachine(t *testing.T) {
 			folded++
 		}
 		if err := sameTimes(&shared, &each); err != nil {
-			t.Errorf("%s, %v/%v: folded (%v) and rank by rank: %v", name, req.Algo, req.Proto, shared.Account.Method, err)
+			t.Errorf("%s, %v/%v: folded (%v) and rank by rank: %v", name, req.Algo, req.Proto,
+				shared.Account.Method, err)
 		}
 	})
 	if folded == 0 {

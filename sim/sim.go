@@ -143,7 +143,8 @@ func New(cfg Config) (*Executor, error) {
 		return nil, err
 	}
 	if cfg.QPs < 0 || cfg.QPs > host.MaxQPs {
-		return nil, &ConfigError{"QPs", fmt.Sprintf("%d queue pairs of a connection; from 1 to %d", cfg.QPs, host.MaxQPs)}
+		return nil, &ConfigError{"QPs", fmt.Sprintf("%d queue pairs of a connection; from 1 to %d", cfg.QPs,
+			host.MaxQPs)}
 	}
 	if err := cfg.checkFaults(); err != nil {
 		return nil, err
@@ -152,7 +153,8 @@ func New(cfg Config) (*Executor, error) {
 		return nil, &ConfigError{"Packets", "needs a Fabric, whose cables carry the frames"}
 	}
 	cfg.Systems = merged(cfg.Systems)
-	x := &Executor{cfg: cfg, windows: cfg.Windows, whole: wholeTime, share: -1, afford: maxSteps, affordOps: maxOps}
+	x := &Executor{cfg: cfg, windows: cfg.Windows, whole: wholeTime, share: -1, afford: maxSteps,
+		affordOps: maxOps}
 	if x.windows == nil {
 		x.windows = new(Windows)
 	}
@@ -167,11 +169,13 @@ func New(cfg Config) (*Executor, error) {
 // checkSystems refuses what is not one System a node with a GPU for each rank.
 func (c *Config) checkSystems() error {
 	if len(c.Systems) != c.Comm.NNodes {
-		return &ConfigError{"Systems", fmt.Sprintf("%d systems for %d nodes; give one a node", len(c.Systems), c.Comm.NNodes)}
+		return &ConfigError{"Systems", fmt.Sprintf("%d systems for %d nodes; give one a node", len(c.Systems),
+			c.Comm.NNodes)}
 	}
 	for i, s := range c.Systems {
 		if gpus := len(s.Of(topo.GPU)); len(c.Comm.NodeRanks[i]) > gpus {
-			return &ConfigError{"Systems", fmt.Sprintf("node %d has %d GPUs for %d ranks", i, gpus, len(c.Comm.NodeRanks[i]))}
+			return &ConfigError{"Systems", fmt.Sprintf("node %d has %d GPUs for %d ranks", i, gpus,
+				len(c.Comm.NodeRanks[i]))}
 		}
 	}
 	return nil
@@ -267,7 +271,9 @@ func (x *Executor) single(ctx context.Context, p *plan.Plan, sink trace.Sink) (e
 			return x.beyondParts(ctx, l)
 		}
 	}
-	if fold == nil && (p.Members() != nil || p.Req.Pairs != nil || !x.steadyNetwork()) && sink == trace.Discard && x.cfg.Fold == FoldAuto && x.cfg.Packets == nil { // groups, unequal parts, ranks down and losses do not fold
+	// groups, unequal parts, ranks down and losses do not fold
+	if fold == nil && (p.Members() != nil || p.Req.Pairs != nil || !x.steadyNetwork()) &&
+		sink == trace.Discard && x.cfg.Fold == FoldAuto && x.cfg.Packets == nil {
 		if err := x.costOf(p, e, nil).refuse(p); err != nil {
 			return exec.Result{Wrong: -1}, err
 		}
@@ -334,8 +340,9 @@ func tallyOf(e *engine.Engine, fold *fold.Quotient) *tally {
 		t.first, t.last = t.first+later, t.last+later+again*units.Time(t.kernels-1)
 	}
 	for _, l := range e.Wire.Loads() { // of all simulated operations
-		t.links = append(t.links, exec.LinkLoad{Name: l.Name, Capacity: units.GBps(float64(l.Capacity) * 1e-6),
-			Bytes: l.Bytes / units.Bytes(t.kernels), Busy: l.Busy / units.Time(t.kernels)})
+		t.links = append(t.links,
+			exec.LinkLoad{Name: l.Name, Capacity: units.GBps(float64(l.Capacity) * 1e-6),
+				Bytes: l.Bytes / units.Bytes(t.kernels), Busy: l.Busy / units.Time(t.kernels)})
 	}
 	e.Net.Queues(t.links, t.last)
 	if m, ok := e.Wire.(wire.Messages); ok {
@@ -349,8 +356,11 @@ func (t *tally) congested(all []wire.Congestion) {
 	k := int64(t.kernels)
 	for i := range all {
 		c := &all[i]
-		x := &exec.Congestion{Inputs: c.Inputs, QueuePairs: c.QueuePairs, Peak: c.Peak, Paused: c.Paused / units.Time(k),
-			Pauses: (c.Pauses + k - 1) / k, Marks: (c.Marks + k - 1) / k, Drops: (c.Drops + k - 1) / k, Trims: (c.Trims + k - 1) / k, Resent: (c.Resent + k - 1) / k, Watchdogs: (c.Watchdogs + k - 1) / k, First: c.First, Credits: c.Credits}
+		x := &exec.Congestion{Inputs: c.Inputs, QueuePairs: c.QueuePairs, Peak: c.Peak,
+			Paused: c.Paused / units.Time(k),
+			Pauses: (c.Pauses + k - 1) / k, Marks: (c.Marks + k - 1) / k, Drops: (c.Drops + k - 1) / k,
+			Trims: (c.Trims + k - 1) / k, Resent: (c.Resent + k - 1) / k, Watchdogs: (c.Watchdogs + k - 1) /
+				k, First: c.First, Credits: c.Credits}
 		if c.Behind >= 0 {
 			x.Behind = t.links[c.Behind].Name
 		}
@@ -358,7 +368,8 @@ func (t *tally) congested(all []wire.Congestion) {
 			x.From = append(x.From, exec.Stream{From: s.From, To: s.To, Bytes: s.Bytes / units.Bytes(k)})
 		}
 		for _, h := range c.Held {
-			x.Held = append(x.Held, exec.Held{From: h.From, To: h.To, Behind: h.Behind, Time: h.Time / units.Time(k)})
+			x.Held = append(x.Held, exec.Held{From: h.From, To: h.To, Behind: h.Behind,
+				Time: h.Time / units.Time(k)})
 		}
 		for _, d := range c.Deadlocks {
 			x.Deadlocks = append(x.Deadlocks, exec.Deadlock(d))
@@ -410,7 +421,8 @@ func (x *Executor) result(p *plan.Plan, t *tally) exec.Result {
 
 // network is what a Config says of the network.
 func (c *Config) network() host.Settings {
-	return host.Settings{Fabric: c.Fabric, QPs: c.QPs, Split: c.SplitData, TwoWrites: c.TwoWrites.Or(8192), Faults: c.Faults, RC: c.RC, Sockets: c.Sockets}
+	return host.Settings{Fabric: c.Fabric, QPs: c.QPs, Split: c.SplitData, TwoWrites: c.TwoWrites.Or(8192),
+		Faults: c.Faults, RC: c.RC, Sockets: c.Sockets}
 }
 
 // model returns a model of links for one run.
@@ -426,7 +438,8 @@ func (x *Executor) model() wire.Model {
 
 // build lays out one run of a plan; fold is what folds it, nil where every rank
 // runs. p is a part of whole, where that is not nil.
-func (x *Executor) build(ctx context.Context, p, whole *plan.Plan, sink trace.Sink, jitter jitter) (e *engine.Engine, fold *fold.Quotient, err error) {
+func (x *Executor) build(ctx context.Context, p, whole *plan.Plan, sink trace.Sink,
+	jitter jitter) (e *engine.Engine, fold *fold.Quotient, err error) {
 	if e, fold, err = x.folded(ctx, p, whole, sink, jitter); err != nil {
 		return nil, nil, err
 	}
@@ -435,9 +448,12 @@ func (x *Executor) build(ctx context.Context, p, whole *plan.Plan, sink trace.Si
 
 // folded makes the engine of a run, and lays out representatives where ranks fold. A
 // trace reports each rank, and jitter of their own makes them different.
-func (x *Executor) folded(ctx context.Context, p, whole *plan.Plan, sink trace.Sink, jitter jitter) (e *engine.Engine, q *fold.Quotient, err error) {
-	o := engine.Options{Class: &x.class, Systems: x.cfg.Systems, Model: x.model(), Network: x.cfg.network(), Seed: x.cfg.Seed, Slow: x.cfg.slowness(),
-		Down: x.cfg.down(), Kernels: x.cfg.Kernels, Late: x.cfg.Late, Place: x.cfg.Place, Whole: whole, Set: x.cfg.Set, Graph: x.cfg.Launch == Graph}
+func (x *Executor) folded(ctx context.Context, p, whole *plan.Plan, sink trace.Sink,
+	jitter jitter) (e *engine.Engine, q *fold.Quotient, err error) {
+	o := engine.Options{Class: &x.class, Systems: x.cfg.Systems, Model: x.model(), Network: x.cfg.network(),
+		Seed: x.cfg.Seed, Slow: x.cfg.slowness(),
+		Down: x.cfg.down(), Kernels: x.cfg.Kernels, Late: x.cfg.Late, Place: x.cfg.Place, Whole: whole,
+		Set: x.cfg.Set, Graph: x.cfg.Launch == Graph}
 	if jitter != noJitter {
 		o.Jitter = x.class.Jitter
 	}
@@ -458,7 +474,8 @@ func (x *Executor) folded(ctx context.Context, p, whole *plan.Plan, sink trace.S
 	}
 	e = engine.New(&o, p)
 	e.Cancelled = ctx.Err
-	if sink == trace.Discard && x.cfg.Packets == nil && (jitter != eachDraws || e.Jitter == (gpu.JitterCost{})) {
+	if sink == trace.Discard && x.cfg.Packets == nil &&
+		(jitter != eachDraws || e.Jitter == (gpu.JitterCost{})) {
 		q, err = fold.Lay(e, e.Jobs[0], x.foldBy(mode))
 	}
 	return e, q, err
@@ -466,7 +483,8 @@ func (x *Executor) folded(ctx context.Context, p, whole *plan.Plan, sink trace.S
 
 // foldBy is what decides which ranks are equivalent, other than the plan.
 func (x *Executor) foldBy(mode Folding) *fold.Config {
-	return &fold.Config{Mode: fold.Mode(mode), Systems: x.cfg.Systems, Fabric: x.cfg.Fabric, Faults: x.cfg.Faults, Slow: x.cfg.slowness()}
+	return &fold.Config{Mode: fold.Mode(mode), Systems: x.cfg.Systems, Fabric: x.cfg.Fabric,
+		Faults: x.cfg.Faults, Slow: x.cfg.slowness()}
 }
 
 // lay lays out all ranks where none folds, and closes the engine's links.
@@ -539,8 +557,10 @@ func (x *Executor) fits(p *plan.Plan) error {
 	if x.cfg.Fabric != nil {
 		remedy = "over a network, ranks fold where no cable can be saturated (docs/FABRIC.md)"
 	}
-	return &exec.NotImplementedError{Feature: fmt.Sprintf("%v of %d ranks, each simulated by itself", p.Req.Func, p.Comm.NRanks),
-		Missing: fmt.Sprintf("%d connections would take some %d GB; %s; or take fewer nodes", n, n*eachBytes>>30, remedy)}
+	return &exec.NotImplementedError{Feature: fmt.Sprintf("%v of %d ranks, each simulated by itself",
+		p.Req.Func, p.Comm.NRanks),
+		Missing: fmt.Sprintf("%d connections would take some %d GB; %s; or take fewer nodes", n,
+			n*eachBytes>>30, remedy)}
 }
 
 // Folding says when equivalent ranks and channels are simulated once.

@@ -23,7 +23,8 @@ import (
 )
 
 // renewed joins n hosts of a reference's kind whose nets are changed.
-func renewed(t testing.TB, name string, n int, p comm.Params, change func(*topo.NetInfo)) (*comm.Comm, []*topo.System) {
+func renewed(t testing.TB, name string, n int, p comm.Params, change func(*topo.NetInfo)) (*comm.Comm,
+	[]*topo.System) {
 	t.Helper()
 	p.Rules = rules.Default()
 	one := hostOf(t, name)
@@ -78,7 +79,8 @@ func exchange(t *testing.T, gbit float64, class func(*gpu.Class), cfg sim.Config
 	if class != nil {
 		class(&b)
 	}
-	cfg.Comm, cfg.Systems, cfg.Class, cfg.NoJitter, cfg.Kernels, cfg.Fold, cfg.Launch = c.Layout, systems, &b, true, 1, sim.Unfolded, sim.Graph
+	cfg.Comm, cfg.Systems, cfg.Class, cfg.NoJitter, cfg.Kernels, cfg.Fold, cfg.Launch = c.Layout, systems, &b,
+		true, 1, sim.Unfolded, sim.Graph
 	pl, _, err := c.Plan(comm.Op{Func: coll.SendRecv, Count: messages / 4, Type: coll.Float32})
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +124,8 @@ func TestSocketsAreAsFastAsTheirThreadsStreamsAndPort(t *testing.T) {
 		{"messages of one task", 400, helpers(4, 1, 1<<20), 3, 3},
 		{"four helpers at a slow port", 80, helpers(4, 1, 1<<14), 3, 9.5},
 	} {
-		got, err := exchange(t, x.gbit, func(c *gpu.Class) { c.Net.TCP.Flow = x.flow }, sim.Config{Sockets: x.sockets})
+		got, err := exchange(t, x.gbit, func(c *gpu.Class) { c.Net.TCP.Flow = x.flow },
+			sim.Config{Sockets: x.sockets})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +146,8 @@ func TestMoreSocketsAreNeverSlower(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got < 0.999*last {
-				t.Errorf("%d threads of %d sockets: %.3f GB/s, %.3f with half as many", threads, each, got, last)
+				t.Errorf("%d threads of %d sockets: %.3f GB/s, %.3f with half as many", threads, each, got,
+					last)
 			}
 			last = got
 		}
@@ -154,7 +158,8 @@ func TestMoreSocketsAreNeverSlower(t *testing.T) {
 // which nothing gets through ends with NCCL's error.
 func TestLossOverTCP(t *testing.T) {
 	lost := func(p float64) (float64, error) {
-		return exchange(t, 400, func(c *gpu.Class) { c.Net.TCP.Wire = 20 }, sim.Config{Faults: []sim.Fault{{Rank: -1, Host: 0, Net: 0, Slow: 1, Loss: p, Down: p == 1}}})
+		return exchange(t, 400, func(c *gpu.Class) { c.Net.TCP.Wire = 20 },
+			sim.Config{Faults: []sim.Fault{{Rank: -1, Host: 0, Net: 0, Slow: 1, Loss: p, Down: p == 1}}})
 	}
 	for _, p := range []float64{0.001, 0.004} {
 		// Both ways pass the lossy port; a message waits for the wire twice more.
@@ -178,10 +183,13 @@ func TestLossOverTCP(t *testing.T) {
 func TestSocketsFold(t *testing.T) {
 	for _, s := range []sim.Sockets{{}, helpers(2, 2, 1<<12)} {
 		for _, req := range []plan.Request{
-			{Func: coll.AllReduce, Algo: coll.Ring, Proto: coll.Simple}, {Func: coll.AllReduce, Algo: coll.Ring, Proto: coll.LL}, {Func: coll.AllReduce, Algo: coll.Tree, Proto: coll.Simple},
+			{Func: coll.AllReduce, Algo: coll.Ring, Proto: coll.Simple},
+			{Func: coll.AllReduce, Algo: coll.Ring, Proto: coll.LL}, {Func: coll.AllReduce, Algo: coll.Tree,
+				Proto: coll.Simple},
 		} {
 			c, systems := renewed(t, "dgx-h100.n2", 4, comm.Params{}, ethernet(100))
-			req.Channels, req.Warps, req.Count, req.Type = len(c.Channels), 16, int64(c.NRanks)<<12, coll.Float32
+			req.Channels, req.Warps, req.Count, req.Type = len(c.Channels), 16, int64(c.NRanks)<<12,
+				coll.Float32
 			cfg := sim.Config{Systems: systems, NoJitter: true, Sockets: s}
 			folded, _ := simulatePlan(t, c, cfg, req, trace.Discard)
 			cfg.Fold = sim.Unfolded
@@ -209,8 +217,10 @@ func TestExchangesOverSocketsAreNear(t *testing.T) {
 	cfg.Fold = sim.FoldNear
 	near, _ := simulatePlan(t, c, cfg, req, trace.Discard)
 	off := float64(near.Elapsed)/float64(each.Elapsed) - 1
-	if each.Account.Method != exec.Each || near.Account.Method != exec.Near || max(off, -off) > near.Account.Margin {
-		t.Errorf("%v as %v, exactly %v as %v: %+.1f %%, margin %.2f", near.Elapsed, near.Account.Method, each.Elapsed, each.Account.Method, 100*off, near.Account.Margin)
+	if each.Account.Method != exec.Each || near.Account.Method != exec.Near ||
+		max(off, -off) > near.Account.Margin {
+		t.Errorf("%v as %v, exactly %v as %v: %+.1f %%, margin %.2f", near.Elapsed, near.Account.Method,
+			each.Elapsed, each.Account.Method, 100*off, near.Account.Margin)
 	}
 }
 
@@ -219,14 +229,17 @@ func TestNetworkAllocatesNothingPerMessage(t *testing.T) {
 	if golden.UnderRace {
 		t.Skip("the race detector allocates too")
 	}
-	for name, change := range map[string]func(*topo.NetInfo){"sockets": ethernet(100), "fused ports": fusedNIC(2)} {
+	for name, change := range map[string]func(*topo.NetInfo){
+		"sockets": ethernet(100), "fused ports": fusedNIC(2)} {
 		c, systems := renewed(t, "h200x4-h4x1.n2", 2, comm.Params{}, change)
 		run := func(bytes int64) func() int64 {
-			p, err := build.Plan(c.Layout, plan.Request{Func: coll.AllReduce, Algo: coll.Ring, Proto: coll.Simple, Channels: 2, Warps: 16, Count: bytes / 4, Type: coll.Float32})
+			p, err := build.Plan(c.Layout, plan.Request{Func: coll.AllReduce, Algo: coll.Ring,
+				Proto: coll.Simple, Channels: 2, Warps: 16, Count: bytes / 4, Type: coll.Float32})
 			if err != nil {
 				t.Fatal(err)
 			}
-			x, err := sim.New(sim.Config{Comm: c.Layout, Systems: systems, NoJitter: true, Fold: sim.Unfolded, Kernels: 1, Sockets: helpers(2, 2, 1<<14)})
+			x, err := sim.New(sim.Config{Comm: c.Layout, Systems: systems, NoJitter: true, Fold: sim.Unfolded,
+				Kernels: 1, Sockets: helpers(2, 2, 1<<14)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -278,8 +291,10 @@ func TestSocketsAndPortsKeepBytes(t *testing.T) {
 				}
 			}
 			want := netBytes(p)
-			if off := float64(out)/float64(want) - 1; math.Abs(off) > 1e-3 || math.Abs(float64(in)/float64(want)-1) > 1e-3 {
-				t.Errorf("%s, %v %v: %d bytes leave, %d come in, the plan sends %d", name, req.Func, req.Algo, out, in, want)
+			if off := float64(out)/float64(want) - 1; math.Abs(off) > 1e-3 ||
+				math.Abs(float64(in)/float64(want)-1) > 1e-3 {
+				t.Errorf("%s, %v %v: %d bytes leave, %d come in, the plan sends %d", name, req.Func, req.Algo,
+					out, in, want)
 			}
 		}
 	}

@@ -39,7 +39,8 @@ func bothWays(t testing.TB, c *comm.Comm, cfg sim.Config, req plan.Request) exec
 		t.Errorf("the whole run says that it skipped %d periods", want.Account.Periods)
 	}
 	if !sameResult(&got, &want) {
-		t.Errorf("%v %v/%v of %d elements, %d channels: %v with %d periods skipped, %v in full; %d and %d events; links %v and %v", req.Func, req.Algo, req.Proto, req.Count, req.Channels,
+		t.Errorf("%v %v/%v of %d elements, %d channels: %v with %d periods skipped, %v in full; %d and %d "+
+			"events; links %v and %v", req.Func, req.Algo, req.Proto, req.Count, req.Channels,
 			got.Elapsed, got.Account.Periods, want.Elapsed, got.Events, want.Events, got.Links, want.Links)
 	}
 	return got
@@ -67,7 +68,8 @@ func smallBuffers() comm.Params {
 // on 200 programs of every algorithm (make equal: 2,500).
 func TestSkippedEqualsWhole(t *testing.T) {
 	oneGoroutine(t)
-	machines := []*steadyMachine{{name: "dgx-h100.n2", nodes: 1}, {name: "dgx-h100.n2", nodes: 2}, {name: "dgx-h100+nvls.n2", nodes: 1}, {name: "dgx-h100+nvls.n2", nodes: 2},
+	machines := []*steadyMachine{{name: "dgx-h100.n2", nodes: 1}, {name: "dgx-h100.n2", nodes: 2},
+		{name: "dgx-h100+nvls.n2", nodes: 1}, {name: "dgx-h100+nvls.n2", nodes: 2},
 		{name: "hgx-a100-4.n2", nodes: 3}, {name: "gh200.n2", nodes: 4}, {name: "dgx-1v.n2", nodes: 1}}
 	for _, m := range machines {
 		m.c, m.systems = nodes(t, m.name, m.nodes, smallBuffers())
@@ -79,8 +81,10 @@ func TestSkippedEqualsWhole(t *testing.T) {
 			m := rapid.SampledFrom(machines).Draw(rt, "machine")
 			req := steadyRequest(rt, m)
 			class := sim.ClassOf(m.systems[0])
-			cfg := sim.Config{Systems: m.systems, Class: &class, NoJitter: true, Fold: sim.Unfolded, Launch: sim.Graph, Kernels: rapid.IntRange(1, 2).Draw(rt, "kernels"),
-				QPs: rapid.SampledFrom([]int{1, 1, 3}).Draw(rt, "qps"), SplitData: rapid.Bool().Draw(rt, "split")}
+			cfg := sim.Config{Systems: m.systems, Class: &class, NoJitter: true, Fold: sim.Unfolded,
+				Launch: sim.Graph, Kernels: rapid.IntRange(1, 2).Draw(rt, "kernels"),
+				QPs: rapid.SampledFrom([]int{1, 1, 3}).Draw(rt, "qps"), SplitData: rapid.Bool().Draw(rt,
+					"split")}
 			if rapid.Bool().Draw(rt, "folded") {
 				cfg.Fold = sim.FoldExact
 			}
@@ -112,7 +116,8 @@ func programsDrawn() int {
 
 // steadyRequest draws a request of some loops.
 func steadyRequest(t *rapid.T, m *steadyMachine) plan.Request {
-	f := rapid.SampledFrom([]coll.Func{coll.AllReduce, coll.AllReduce, coll.AllGather, coll.ReduceScatter, coll.Broadcast, coll.Reduce, coll.SendRecv, coll.AllToAll}).Draw(t, "op")
+	f := rapid.SampledFrom([]coll.Func{coll.AllReduce, coll.AllReduce, coll.AllGather, coll.ReduceScatter,
+		coll.Broadcast, coll.Reduce, coll.SendRecv, coll.AllToAll}).Draw(t, "op")
 	count := rapid.Int64Range(1<<16, 1<<20).Draw(t, "count") * rapid.Int64Range(1, 8).Draw(t, "times") * 4
 	if f.PerRank() {
 		count = count/int64(m.c.NRanks) + 1
@@ -138,7 +143,8 @@ func steadyRequest(t *rapid.T, m *steadyMachine) plan.Request {
 	if m.nodes == 1 && req.Algo == coll.Tree && m.name != "dgx-h100.n2" {
 		req.Algo = coll.Ring
 	}
-	req.Proto = rapid.SampledFrom([]coll.Protocol{coll.LL, coll.LL128, coll.Simple, coll.Simple}).Draw(t, "proto")
+	req.Proto = rapid.SampledFrom([]coll.Protocol{coll.LL, coll.LL128, coll.Simple, coll.Simple}).Draw(t,
+		"proto")
 	if req.Algo.IsNVLS() {
 		req.Proto = coll.Simple
 	}
@@ -158,7 +164,8 @@ func TestNothingIsSkippedWherePeriodsDiffer(t *testing.T) {
 	req.Algo, req.Proto, req.Warps, req.Channels = coll.Ring, coll.LL, 16, 2
 	class := sim.ClassOf(systems[0])
 	plain := sim.Config{Systems: systems, NoJitter: true, Class: &class}
-	if r := bothWays(t, c, plain, req); r.Account.Periods == 0 || r.Account.Skipped <= 0 || r.Account.Skipped >= r.Elapsed*3 {
+	if r := bothWays(t, c, plain, req); r.Account.Periods == 0 || r.Account.Skipped <= 0 ||
+		r.Account.Skipped >= r.Elapsed*3 {
 		t.Errorf("no periods were skipped: %+v", r.Account)
 	}
 	jitter := plain
@@ -214,7 +221,8 @@ func TestSkippedEqualsWholeOnEveryMachine(t *testing.T) {
 				t.Fatal(err)
 			}
 			runs++
-			if got := bothWays(t, c, sim.Config{Systems: systems, NoJitter: true, Fold: x.fold, Kernels: 1}, req); got.Account.Periods > 0 {
+			if got := bothWays(t, c, sim.Config{Systems: systems, NoJitter: true, Fold: x.fold, Kernels: 1},
+				req); got.Account.Periods > 0 {
 				skipped++
 			}
 		}
@@ -243,10 +251,13 @@ func TestFoldedEqualsUnfoldedOnEveryMachine(t *testing.T) {
 			folded++
 		}
 		if took := cpuTime(t) - begin; took > time.Second {
-			t.Logf("%s, %d ranks, %v %v/%v: %v", name, c.NRanks, req.Func, req.Algo, req.Proto, took.Round(100*time.Millisecond))
+			t.Logf("%s, %d ranks, %v %v/%v: %v", name, c.NRanks, req.Func, req.Algo, req.Proto,
+				took.Round(100*time.Millisecond))
 		}
-		if got.Elapsed != want.Elapsed || !slices.Equal(got.Finish, want.Finish) || fullest(&got) != fullest(&want) {
-			t.Errorf("%s, %v/%v: %v folded (%v), %v rank by rank", name, req.Algo, req.Proto, got.Elapsed, got.Account.Method, want.Elapsed)
+		if got.Elapsed != want.Elapsed || !slices.Equal(got.Finish, want.Finish) ||
+			fullest(&got) != fullest(&want) {
+			t.Errorf("%s, %v/%v: %v folded (%v), %v rank by rank", name, req.Algo, req.Proto, got.Elapsed,
+				got.Account.Method, want.Elapsed)
 		}
 	})
 	if t.Logf("%d machines, %d folded", machines, folded); folded == 0 {
@@ -263,7 +274,8 @@ func TestTraceOfPeriods(t *testing.T) {
 		t.Fatal(err)
 	}
 	req.Algo, req.Proto, req.Warps, req.Channels = coll.Ring, coll.LL, 16, 1
-	cfg := sim.Config{Systems: systems, NoJitter: true, NoSkip: true, Kernels: 1, Trace: sim.TraceOptions{Detail: sim.DetailStep}}
+	cfg := sim.Config{Systems: systems, NoJitter: true, NoSkip: true, Kernels: 1, Trace: sim.TraceOptions{
+		Detail: sim.DetailStep}}
 	var whole, shown trace.Memory
 	want, _ := simulatePlan(t, c, cfg, req, &whole)
 	cfg.NoSkip, cfg.NoJitter, cfg.Trace.Periods = false, false, true // periods have no jitter
@@ -276,7 +288,8 @@ func TestTraceOfPeriods(t *testing.T) {
 	}
 	a, b := summed(&shown), summed(&whole)
 	if a.periods == 0 || b.periods != 0 || a.end != b.end || a.kernels != b.kernels || a.steps != b.steps {
-		t.Errorf("%d periods, end %d, %d in kernels, %d steps; of the whole run %d, %d, %d, %d", a.periods, a.end, a.kernels, a.steps, b.periods, b.end, b.kernels, b.steps)
+		t.Errorf("%d periods, end %d, %d in kernels, %d steps; of the whole run %d, %d, %d, %d", a.periods,
+			a.end, a.kernels, a.steps, b.periods, b.end, b.kernels, b.steps)
 	}
 	for name, area := range b.areas {
 		if d := a.areas[name] - area; math.Abs(d) > 1e-3*area {

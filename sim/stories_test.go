@@ -112,7 +112,8 @@ func readStory(t *testing.T, file string) *story {
 		t.Fatal(err)
 	}
 	s := &story{file: file, archive: a}
-	files := storyFiles{fstest.MapFS{}, []fs.FS{os.DirFS("testdata/stories"), os.DirFS(golden.Root(t, "testdata", "topos"))}}
+	files := storyFiles{fstest.MapFS{}, []fs.FS{os.DirFS("testdata/stories"),
+		os.DirFS(golden.Root(t, "testdata", "topos"))}}
 	for _, f := range a.Files {
 		files.own[f.Name] = &fstest.MapFile{Data: f.Data}
 	}
@@ -164,7 +165,8 @@ func (s *story) run(t *testing.T) {
 	for _, fold := range []sim.Folding{sim.Unfolded, sim.FoldExact} { // and whatever is skipped or merged
 		for _, whole := range []bool{false, true} {
 			cfg.Fold, cfg.NoSkip = fold, whole
-			if got := once(0, trace.Discard); got.Elapsed != s.loop.Elapsed || !slices.Equal(got.Finish, s.loop.Finish) || fullest(&got) != fullest(&s.loop) {
+			if got := once(0, trace.Discard); got.Elapsed != s.loop.Elapsed ||
+				!slices.Equal(got.Finish, s.loop.Finish) || fullest(&got) != fullest(&s.loop) {
 				t.Errorf("fold %v, nothing skipped %t: %v, else %v", fold, whole, got.Elapsed, s.loop.Elapsed)
 			}
 		}
@@ -174,14 +176,17 @@ func (s *story) run(t *testing.T) {
 // head prints what was run and how long it took.
 func (s *story) head(b *strings.Builder) {
 	site, req := s.running.Site, &s.outcome.Plan.Req
-	fmt.Fprintf(b, "%s, %d elements of %v; ranks %d, nodes %d\n", s.running.Func().TestName(), req.Count, req.Type, site.Comm.NRanks, site.Comm.NNodes)
+	fmt.Fprintf(b, "%s, %d elements of %v; ranks %d, nodes %d\n", s.running.Func().TestName(), req.Count,
+		req.Type, site.Comm.NRanks, site.Comm.NNodes)
 	if site.Comm.NRanks > 1 { // one rank has no choice
-		fmt.Fprintf(b, "choice    %s; channels %d, threads %d\n", s.outcome.Label(), req.Channels, 32*req.Warps)
+		fmt.Fprintf(b, "choice    %s; channels %d, threads %d\n", s.outcome.Label(), req.Channels,
+			32*req.Warps)
 	}
 	for r, f := range s.alone.Finish {
 		fmt.Fprintf(b, "rank %d    ends at %.6f us\n", r, f.Micros())
 	}
-	fmt.Fprintf(b, "alone     %.6f us\nin a loop %.6f us\n", s.alone.Elapsed.Micros(), s.loop.Elapsed.Micros())
+	fmt.Fprintf(b, "alone     %.6f us\nin a loop %.6f us\n", s.alone.Elapsed.Micros(),
+		s.loop.Elapsed.Micros())
 }
 
 // row is an event as it is printed.
@@ -198,7 +203,8 @@ type order struct {
 }
 
 func compareRows(a, b row) int {
-	return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.process, b.process), cmp.Compare(a.thread, b.thread), cmp.Compare(a.end, b.end), cmp.Compare(a.n, b.n))
+	return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.process, b.process),
+		cmp.Compare(a.thread, b.thread), cmp.Compare(a.end, b.end), cmp.Compare(a.n, b.n))
 }
 
 // events prints the kernels, steps and what else is to be shown, by time.
@@ -213,21 +219,24 @@ func (s *story) events(t *testing.T, b *strings.Builder) {
 		tr := &s.trace.Tracks[e.Track]
 		r := row{order: order{e.Start, e.Start + e.Dur, tr.Process, tr.Thread, i}}
 		if e.Phase == trace.Slice {
-			r.text = fmt.Sprintf("%9.3f %9.3f  %-28s %s%s", e.Start.Micros(), r.end.Micros(), place(tr), what(e), terms(e))
+			r.text = fmt.Sprintf("%9.3f %9.3f  %-28s %s%s", e.Start.Micros(), r.end.Micros(), place(tr),
+				what(e), terms(e))
 		} else {
 			r.text = fmt.Sprintf("%9.3f %9s  %-28s %s", e.Start.Micros(), "", place(tr), what(e))
 		}
 		rows = append(rows, r)
 	}
 	slices.SortFunc(rows, compareRows)
-	fmt.Fprintf(b, "\n%9s %9s  %-28s %s\n", "start", "end", "where", "what, and what its time consists of (us)")
+	fmt.Fprintf(b, "\n%9s %9s  %-28s %s\n", "start", "end", "where",
+		"what, and what its time consists of (us)")
 	for _, r := range rows {
 		b.WriteString(r.text + "\n")
 	}
 }
 
 // kinds are the words of "show", by category.
-var kinds = map[string]string{"COLL": "operation", "P2P": "operation", "GPU": "kernel", "P2P_XFER": "step", "NET": "step", "PROXY": "proxy",
+var kinds = map[string]string{"COLL": "operation", "P2P": "operation", "GPU": "kernel", "P2P_XFER": "step",
+	"NET": "step", "PROXY": "proxy",
 	"NET_IB": "nic", "NET_SOCK": "nic", "network": "network", "link": "transfer"}
 
 // shows reports whether an event is printed.
@@ -239,7 +248,8 @@ func (s *story) shows(e *trace.Event) bool {
 	case e.Cat == "sim" && e.Name != "tuner":
 		kind = "step" // a fault
 	}
-	return kind == "kernel" || kind == "step" || kind != "" && slices.Contains(strings.Fields(s.section("show")), kind)
+	return kind == "kernel" || kind == "step" || kind != "" &&
+		slices.Contains(strings.Fields(s.section("show")), kind)
 }
 
 var (
@@ -251,7 +261,8 @@ var (
 // place names a track in short.
 func place(t *trace.Track) string {
 	name := strings.TrimPrefix(laneOf.ReplaceAllString(t.ThreadName, ""), "comm 0 ")
-	name = recvOf.ReplaceAllString(sendTo.ReplaceAllString(name, "$1 send"), "$1 recv") // the peer is among the arguments
+	// the peer is among the arguments
+	name = recvOf.ReplaceAllString(sendTo.ReplaceAllString(name, "$1 send"), "$1 recv")
 	switch {
 	case t.Process >= nccl.RankPID && t.Process < nccl.NICPID:
 		return fmt.Sprintf("rank %d %s", t.Process-nccl.RankPID, name)
@@ -269,7 +280,8 @@ func what(e *trace.Event) string {
 	}
 	switch e.Cat {
 	case "P2P_XFER", "NET":
-		return fmt.Sprintf("%s step %d, %d B, peer %d", e.Name, args["Step"].Int, args["bytes"].Int, args["Peer"].Int)
+		return fmt.Sprintf("%s step %d, %d B, peer %d", e.Name, args["Step"].Int, args["bytes"].Int,
+			args["Peer"].Int)
 	case "NET_IB":
 		return fmt.Sprintf("%s %d, %d B", args["opcode"].Str, args["wr_id"].Int, args["size"].Int)
 	case "NET_SOCK":
@@ -322,7 +334,8 @@ func (s *story) critical(t *testing.T, b *strings.Builder) {
 			t.Errorf("the critical path has a gap from %v to %v", last, e.Start)
 		}
 		last = e.Start + e.Dur
-		fmt.Fprintf(b, "%9.3f %9.3f  rank %d ch %02d %s\n", e.Start.Micros(), last.Micros(), e.Args[0].Int, e.Args[1].Int, e.Name)
+		fmt.Fprintf(b, "%9.3f %9.3f  rank %d ch %02d %s\n", e.Start.Micros(), last.Micros(), e.Args[0].Int,
+			e.Args[1].Int, e.Name)
 	}
 	if end := slices.Max(s.alone.Finish); last > 0 && max(last-end, end-last) > trace.Tick {
 		t.Errorf("the critical path ends at %v, the last rank at %v", last, end)
@@ -339,7 +352,8 @@ func (s *story) sums(t *testing.T, b *strings.Builder) {
 	}
 	pkg := types.NewPackage("story", "story")
 	define := func(name string, v float64) {
-		pkg.Scope().Insert(types.NewConst(token.NoPos, pkg, name, types.Typ[types.UntypedFloat], constant.MakeFloat64(v)))
+		pkg.Scope().Insert(types.NewConst(token.NoPos, pkg, name, types.Typ[types.UntypedFloat],
+			constant.MakeFloat64(v)))
 	}
 	define("alone", s.alone.Elapsed.Micros())
 	define("loop", s.loop.Elapsed.Micros())
@@ -350,7 +364,9 @@ func (s *story) sums(t *testing.T, b *strings.Builder) {
 	for _, q := range gpu.Quantities() {
 		define(q.Name, *q.At(s.running.Site.Class()))
 		if regexp.MustCompile(`\b` + q.Name + `\b`).MatchString(text) {
-			fmt.Fprintf(b, "%-18s %s: %s\n", q.Name, strings.TrimSuffix(fmt.Sprintf("%g %s", *q.At(s.running.Site.Class()), q.Unit), " 1"), q.Meaning)
+			fmt.Fprintf(b, "%-18s %s: %s\n", q.Name,
+				strings.TrimSuffix(fmt.Sprintf("%g %s", *q.At(s.running.Site.Class()), q.Unit), " 1"),
+				q.Meaning)
 		}
 	}
 	b.WriteString("\nsums\n")

@@ -47,14 +47,17 @@ func TestShortenedRingsStayWithinTheirMargin(t *testing.T) {
 		name := []string{"dgx-h100.n2", "dgx-a100.n2"}[rng.IntN(2)]
 		n := 24 + rng.IntN(18)
 		c, systems := nodes(t, name, n, comm.Params{})
-		req, _, err := c.Request(comm.Op{Func: []coll.Func{coll.AllReduce, coll.AllGather, coll.ReduceScatter}[i%3],
+		req, _, err := c.Request(comm.Op{Func: []coll.Func{coll.AllReduce, coll.AllGather,
+			coll.ReduceScatter}[i%3],
 			Count: 1 << (8 + rng.IntN(sizes)), Type: coll.Float32})
 		if err != nil {
 			t.Fatal(err)
 		}
 		req.Algo, req.Proto = coll.Ring, []coll.Protocol{coll.LL, coll.LL128, coll.Simple}[rng.IntN(3)]
-		cfg := sim.Config{Systems: systems, NoJitter: true, Fold: sim.FoldExact, Faults: someFaults(rng, c.NRanks, n, 8)}
-		what := fmt.Sprintf("%s, %d nodes, %v %v of %d with %+v", name, n, req.Func, req.Proto, req.Count, cfg.Faults)
+		cfg := sim.Config{Systems: systems, NoJitter: true, Fold: sim.FoldExact,
+			Faults: someFaults(rng, c.NRanks, n, 8)}
+		what := fmt.Sprintf("%s, %d nodes, %v %v of %d with %+v", name, n, req.Func, req.Proto, req.Count,
+			cfg.Faults)
 		want, _ := simulatePlan(t, c, cfg, req, trace.Discard)
 		cfg.Fold = sim.FoldNear
 		got, _ := simulatePlan(t, c, cfg, req, trace.Discard)
@@ -68,7 +71,8 @@ func TestShortenedRingsStayWithinTheirMargin(t *testing.T) {
 			t.Errorf("%s: found as %+v, exactly as %+v", what, got.Account, want.Account)
 		}
 		if math.Abs(off) > got.Account.Margin {
-			t.Errorf("%s: %v nearly, %v exactly: %+.2f %%, margin %.1f %%", what, got.Elapsed, want.Elapsed, 100*off, 100*got.Account.Margin)
+			t.Errorf("%s: %v nearly, %v exactly: %+.2f %%, margin %.1f %%", what, got.Elapsed, want.Elapsed,
+				100*off, 100*got.Account.Margin)
 		}
 	}
 	if shortened*4 < rounds*3 {
@@ -81,7 +85,8 @@ func TestShortenedRingsStayWithinTheirMargin(t *testing.T) {
 func TestLargeRingsWithFaultsAreShortened(t *testing.T) {
 	c, systems := nodes(t, "dgx-h100.n2", 256, comm.Params{})
 	req := ringRequest(t, c, 1<<26)
-	got, _ := simulatePlan(t, c, sim.Config{Systems: systems, Faults: []sim.Fault{{Rank: -1, Host: 9, Net: 2, Slow: 2}}}, req, trace.Discard)
+	got, _ := simulatePlan(t, c, sim.Config{Systems: systems,
+		Faults: []sim.Fault{{Rank: -1, Host: 9, Net: 2, Slow: 2}}}, req, trace.Discard)
 	if a := got.Account; a.Method != exec.Near || a.Programs > 1<<10 {
 		t.Errorf("%d ranks: found as %+v", c.NRanks, a)
 	}

@@ -60,21 +60,25 @@ func (x *Executor) lockstep(ctx context.Context, what string, slow bool) error {
 	}
 	for _, f := range x.cfg.Faults {
 		if !slow || f.Rank < 0 || f.Down {
-			return &exec.NotImplementedError{Feature: what + " with faults", Missing: "its ranks are simulated in lockstep, of which only a slow rank's kernel holds up all; leave out the faults, or the registration"}
+			return &exec.NotImplementedError{Feature: what + " with faults",
+				Missing: "its ranks are simulated in lockstep, of which only a slow rank's kernel holds up " +
+					"all; leave out the faults, or the registration"}
 		}
 	}
 	return nil
 }
 
 func (x *Executor) machine() *symk.Machine {
-	return &symk.Machine{Comm: x.cfg.Comm, Systems: x.cfg.Systems, Class: &x.class, Set: x.cfg.Set, Slow: slices.Max(append(x.cfg.slowness(), 1))}
+	return &symk.Machine{Comm: x.cfg.Comm, Systems: x.cfg.Systems, Class: &x.class, Set: x.cfg.Set,
+		Slow: slices.Max(append(x.cfg.slowness(), 1))}
 }
 
 // timed is the result of an operation that moves bytes in all and whose launch takes
 // the host so many microseconds.
 func (x *Executor) timed(t symk.Time, f coll.Func, bytes, host float64, programs int) exec.Result {
 	n := x.cfg.Comm.NRanks
-	r := exec.Result{Finish: make([]units.Time, n), Wrong: -1, Links: t.Links, Account: exec.Account{Method: exec.Folded, Programs: programs}}
+	r := exec.Result{Finish: make([]units.Time, n), Wrong: -1, Links: t.Links, Account: exec.Account{
+		Method: exec.Folded, Programs: programs}}
 	r.Elapsed = units.FromMicros(t.Gap + t.Busy)
 	for i := range r.Finish {
 		r.Finish[i] = r.Elapsed
@@ -94,7 +98,8 @@ func (x *Executor) timed(t symk.Time, f coll.Func, bytes, host float64, programs
 // begin of its kernel, or of its copies, to the end.
 func Timeline(sink trace.Sink, r *exec.Result, name string, args ...trace.Arg) {
 	for rank, end := range r.Finish {
-		track := sink.Track(trace.Track{Process: int64(rank), ProcessName: fmt.Sprintf("rank %d", rank), ProcessSort: int64(rank), ThreadName: "kernels"})
+		track := sink.Track(trace.Track{Process: int64(rank), ProcessName: fmt.Sprintf("rank %d", rank),
+			ProcessSort: int64(rank), ThreadName: "kernels"})
 		sink.Emit(&trace.Event{Track: track, Dur: end, Cat: "NCCL", Name: name, Args: args})
 	}
 }

@@ -60,7 +60,8 @@ func (c *counter) Emit(e *trace.Event) {
 	switch {
 	case e.Cat == "COLL" || e.Cat == "P2P" || e.Dur <= 2*trace.Tick:
 	case (ok || e.Cat == "GPU" || e.Cat == "NET") && max(off, -off) > 2*trace.Tick:
-		c.loose = append(c.loose, fmt.Sprintf("%s of %v consists of %v: %v", name, e.Dur, terms.Sum(), e.Args))
+		c.loose = append(c.loose, fmt.Sprintf("%s of %v consists of %v: %v", name, e.Dur, terms.Sum(),
+			e.Args))
 	}
 }
 
@@ -70,7 +71,8 @@ func (c *counter) Close() error { return nil }
 // arrow for every send of the plan; and it changes no time.
 func TestTracesAreWhole(t *testing.T) {
 	for _, r := range golden.Own(t) {
-		if r.Name != "dgx-h100.n2" && r.Name != "dgx-a100.n2" && r.Name != "dgx-h100+nvls.n2" && r.Name != "h200x4-4.n1" {
+		if r.Name != "dgx-h100.n2" && r.Name != "dgx-a100.n2" && r.Name != "dgx-h100+nvls.n2" &&
+			r.Name != "h200x4-4.n1" {
 			continue
 		}
 		c, systems := machine(t, &r, comm.Params{})
@@ -80,7 +82,8 @@ func TestTracesAreWhole(t *testing.T) {
 				if f.PerRank() {
 					op.Count /= int64(c.NRanks)
 				}
-				traceOne(t, r.Name, c, sim.Config{Systems: systems, Trace: nccl.Options{Detail: nccl.DetailStep}}, op)
+				traceOne(t, r.Name, c, sim.Config{Systems: systems,
+					Trace: nccl.Options{Detail: nccl.DetailStep}}, op)
 			}
 		}
 	}
@@ -92,7 +95,8 @@ func traceOne(t *testing.T, name string, c *comm.Comm, cfg sim.Config, op comm.O
 	var sink counter
 	told, _ := simulate(t, c, cfg, op, &sink)
 	if !reflect.DeepEqual(silent, told) {
-		t.Errorf("%s %v: %v without a trace, %v with one; %d events and %d", name, op.Func, silent.Elapsed, told.Elapsed, silent.Events, told.Events)
+		t.Errorf("%s %v: %v without a trace, %v with one; %d events and %d", name, op.Func, silent.Elapsed,
+			told.Elapsed, silent.Events, told.Events)
 	}
 	sends := 0
 	for o := range p.Ops() {
@@ -101,19 +105,23 @@ func traceOne(t *testing.T, name string, c *comm.Comm, cfg sim.Config, op comm.O
 		}
 	}
 	if sink.arrows != sends || len(sink.processes) != c.NRanks {
-		t.Errorf("%s %v %v/%v: %d arrows for %d sends, %d processes for %d ranks", name, op.Func, p.Req.Algo, p.Req.Proto, sink.arrows, sends, len(sink.processes), c.NRanks)
+		t.Errorf("%s %v %v/%v: %d arrows for %d sends, %d processes for %d ranks", name, op.Func, p.Req.Algo,
+			p.Req.Proto, sink.arrows, sends, len(sink.processes), c.NRanks)
 	}
 	if len(sink.loose) > 0 {
-		t.Errorf("%s %v %v/%v: %d slices are not the sum of their terms, the first a %s", name, op.Func, p.Req.Algo, p.Req.Proto, len(sink.loose), sink.loose[0])
+		t.Errorf("%s %v %v/%v: %d slices are not the sum of their terms, the first a %s", name, op.Func,
+			p.Req.Algo, p.Req.Proto, len(sink.loose), sink.loose[0])
 	}
 	n := sink.slices
 	flushed := 0 // Ampere reads back what it receives
 	if cfg.Systems[0].Nodes[cfg.Systems[0].Of(topo.GPU)[0]].GPU.SM < 90 {
 		flushed = n["NET RecvFlushWait"]
 	}
-	if sent := n["NET SendWait"]; n[nccl.OpWriteImm] != sent || n["NET RecvWait"] != sent || sent > 0 && (n[nccl.OpCTS] == 0 && op.Count > 128 || n["PROXY ProgressSend"] == 0 ||
-		n["PROXY ProgressSend"] != n["PROXY ProgressRecv"]) || n[nccl.OpRead] != flushed {
-		t.Errorf("%s %v %v/%v: the NICs' requests are not the proxies' steps: %v", name, op.Func, p.Req.Algo, p.Req.Proto, n)
+	if sent := n["NET SendWait"]; n[nccl.OpWriteImm] != sent || n["NET RecvWait"] != sent || sent > 0 &&
+		(n[nccl.OpCTS] == 0 && op.Count > 128 || n["PROXY ProgressSend"] == 0 ||
+			n["PROXY ProgressSend"] != n["PROXY ProgressRecv"]) || n[nccl.OpRead] != flushed {
+		t.Errorf("%s %v %v/%v: the NICs' requests are not the proxies' steps: %v", name, op.Func, p.Req.Algo,
+			p.Req.Proto, n)
 	}
 	var buf bytes.Buffer
 	w := chrome.New(&buf, chrome.Options{})

@@ -17,7 +17,8 @@ import (
 // of an HGX A100 of 4 GPUs differ, and the ranks of a node remain.
 func TestAlltoallFoldsOntoOneRank(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		machine := rapid.SampledFrom([]string{"dgx-h100.n2", "dgx-h100.n2", "hgx-a100-4.n2"}).Draw(rt, "machine")
+		machine := rapid.SampledFrom([]string{"dgx-h100.n2", "dgx-h100.n2", "hgx-a100-4.n2"}).Draw(rt,
+			"machine")
 		c, systems := nodes(t, machine, rapid.IntRange(2, 5).Draw(rt, "nodes"), comm.Params{})
 		lines := rapid.Int64Range(1, 1<<9).Draw(rt, "lines")
 		req, _, err := c.Request(comm.Op{Func: coll.AllToAll, Count: 32 * lines, Type: coll.Float32})

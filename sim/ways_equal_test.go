@@ -39,7 +39,9 @@ type clusters map[string]*cluster
 var nodesDrawn = []int{1, 1, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3, 3, 4, 4, 4, 5, 6, 7, 8, 9}
 
 func (all clusters) draw(tb testing.TB, t *rapid.T) *cluster {
-	m := &cluster{machine: rapid.SampledFrom([]string{"dgx-h100.n2", "dgx-h100+nvls.n2", "dgx-h100+nvls.n2", "dgx-a100.n2", "hgx-a100-4.n2", "gh200.n2", "dgx-1v.n2", "pcie-l40s-8.n2", "pcie-rtx4090-8.n2"}).Draw(t, "machine"),
+	m := &cluster{machine: rapid.SampledFrom([]string{"dgx-h100.n2", "dgx-h100+nvls.n2", "dgx-h100+nvls.n2",
+		"dgx-a100.n2", "hgx-a100-4.n2", "gh200.n2", "dgx-1v.n2", "pcie-l40s-8.n2", "pcie-rtx4090-8.n2"}).Draw(
+		t, "machine"),
 		nodes: rapid.SampledFrom(nodesDrawn).Draw(t, "nodes"), small: rapid.Bool().Draw(t, "small buffers")}
 	if m.machine == "gh200.n2" {
 		m.nodes = min(9, m.nodes+1)
@@ -60,14 +62,16 @@ func (all clusters) draw(tb testing.TB, t *rapid.T) *cluster {
 }
 
 // drawnFuncs are all operations, those oftener that fold in many ways.
-var drawnFuncs = append(coll.Funcs(), coll.AllReduce, coll.AllReduce, coll.AllReduce, coll.AllReduce, coll.AllGather, coll.ReduceScatter, coll.AllToAll, coll.AllToAll)
+var drawnFuncs = append(coll.Funcs(), coll.AllReduce, coll.AllReduce, coll.AllReduce, coll.AllReduce,
+	coll.AllGather, coll.ReduceScatter, coll.AllToAll, coll.AllToAll)
 
 // anyRequest draws an operation with NCCL's choice or another one; ok is false where that
 // has no plan.
 func anyRequest(t *rapid.T, m *cluster, largest int) (req plan.Request, ok bool) {
 	f := rapid.SampledFrom(drawnFuncs).Draw(t, "op")
 	op := comm.Op{Func: f, Type: rapid.SampledFrom([]coll.DataType{coll.Float32, coll.Int8}).Draw(t, "type")}
-	bytes := int64(1) << rapid.IntRange(2, largest).Draw(t, "doublings") * rapid.SampledFrom([]int64{1, 1, 3}).Draw(t, "times")
+	bytes := int64(1) << rapid.IntRange(2, largest).Draw(t, "doublings") * rapid.SampledFrom([]int64{
+		1, 1, 3}).Draw(t, "times")
 	if rapid.Bool().Draw(t, "of each rank") {
 		bytes *= int64(m.c.NRanks)
 	}
@@ -113,8 +117,11 @@ func anyRequest(t *rapid.T, m *cluster, largest int) (req plan.Request, ok bool)
 // anyConfig draws the rest of a simulation.
 func anyConfig(t *rapid.T, m *cluster) sim.Config {
 	class := sim.ClassOf(m.systems[0])
-	cfg := sim.Config{Systems: m.systems, Class: &class, Launch: sim.Graph, Seed: rapid.Uint64Range(1, 9).Draw(t, "seed"), NoJitter: rapid.IntRange(0, 4).Draw(t, "jitter") == 4,
-		Kernels: rapid.SampledFrom([]int{1, 1, 1, 2, 0}).Draw(t, "kernels"), QPs: rapid.SampledFrom([]int{1, 1, 1, 3}).Draw(t, "qps"), SplitData: rapid.Bool().Draw(t, "split")}
+	cfg := sim.Config{Systems: m.systems, Class: &class, Launch: sim.Graph,
+		Seed: rapid.Uint64Range(1, 9).Draw(t, "seed"), NoJitter: rapid.IntRange(0, 4).Draw(t, "jitter") == 4,
+		Kernels: rapid.SampledFrom([]int{1, 1, 1, 2, 0}).Draw(t, "kernels"),
+		QPs:     rapid.SampledFrom([]int{1, 1, 1, 3}).Draw(t, "qps"), SplitData: rapid.Bool().Draw(t,
+			"split")}
 	switch rapid.IntRange(0, 11).Draw(t, "fault") {
 	case 0:
 		cfg.Faults = []sim.Fault{{Rank: rapid.IntRange(0, m.c.NRanks-1).Draw(t, "slow rank"), Slow: 1.5}}
@@ -165,7 +172,8 @@ func sameTimes(a, b *exec.Result) error {
 
 // runSharing simulates a request whose equivalent ranks share their jitter from so many
 // pieces on.
-func runSharing(t testing.TB, c *comm.Comm, cfg sim.Config, req plan.Request, sink trace.Sink, share int64) exec.Result {
+func runSharing(t testing.TB, c *comm.Comm, cfg sim.Config, req plan.Request, sink trace.Sink,
+	share int64) exec.Result {
 	p, err := build.Plan(c.Layout, req)
 	if err != nil {
 		t.Fatal(err)
@@ -200,7 +208,8 @@ func TestFoldsThroughHostMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cfg := sim.Config{Systems: systems, Launch: sim.Graph, NoJitter: true, Kernels: 1, Fold: sim.FoldExact}
+		cfg := sim.Config{Systems: systems, Launch: sim.Graph, NoJitter: true, Kernels: 1,
+			Fold: sim.FoldExact}
 		folded := runSharing(t, c, cfg, req, trace.Discard, 0)
 		cfg.Fold = sim.Unfolded
 		each := runSharing(t, c, cfg, req, trace.Discard, 0)
@@ -236,22 +245,27 @@ func TestTimesDependOnTheOperationAlone(t *testing.T) {
 			}
 			must := func(what string, a, b exec.Result) {
 				if err := sameTimes(&a, &b); err != nil {
-					rt.Fatalf("%v, %v %v/%v of %d, %d channels, %d warps, root %d, %+v\n%s (%v, %v): %v", m, req.Func, req.Algo, req.Proto, req.Count, req.Channels, req.Warps, req.Root, cfg,
+					rt.Fatalf("%v, %v %v/%v of %d, %d channels, %d warps, root %d, %+v\n%s (%v, %v): %v", m,
+						req.Func, req.Algo, req.Proto, req.Count, req.Channels, req.Warps, req.Root, cfg,
 						what, a.Account.Method, b.Account.Method, err)
 				}
 			}
 			programs++
-			byDefault, each := run("default", sim.FoldAuto, false, trace.Discard), run("off", sim.Unfolded, false, trace.Discard)
+			byDefault, each := run("default", sim.FoldAuto, false, trace.Discard),
+				run("off", sim.Unfolded, false, trace.Discard)
 			near := byDefault.Account.Method == exec.Near // rings, and only for their cost
 			if !byDefault.Account.ByCost && !near {
 				must("folded and rank by rank", byDefault, each)
 			}
-			if d := math.Abs(float64(byDefault.Elapsed)/float64(each.Elapsed) - 1); near && d > byDefault.Account.Margin {
-				rt.Fatalf("%v, %v/%v of %d: near %v, rank by rank %v", m, req.Func, req.Proto, req.Count, byDefault.Elapsed, each.Elapsed)
+			if d := math.Abs(float64(byDefault.Elapsed)/float64(each.Elapsed) - 1); near &&
+				d > byDefault.Account.Margin {
+				rt.Fatalf("%v, %v/%v of %d: near %v, rank by rank %v", m, req.Func, req.Proto, req.Count,
+					byDefault.Elapsed, each.Elapsed)
 			}
 			whole := each
 			if cfg.NoJitter || each.Account.Method == exec.Window { // else there is nothing to skip
-				if whole = run("whole", sim.FoldExact, true, trace.Discard); each.Account.Method != exec.Window {
+				if whole = run("whole", sim.FoldExact, true, trace.Discard); each.Account.Method !=
+					exec.Window {
 					must("skipped and whole", each, whole)
 				}
 			}

@@ -33,7 +33,8 @@ var networkeds = []networked{
 	{"one group", fabric.Layout{Kind: "rail"}, exec.Folded, exec.Folded, exec.Folded},
 	{"one leaf", fabric.Layout{Kind: "leaf-spine"}, exec.Folded, exec.Folded, exec.Folded},
 	{"two groups", fabric.Layout{Kind: "rail", PerLeaf: 4, Latency: 1}, exec.Folded, exec.Each, exec.Each},
-	{"static", fabric.Layout{Kind: "rail", PerLeaf: 4, Latency: 1, Routing: fabric.Static}, exec.Folded, exec.Each, exec.Each},
+	{"static", fabric.Layout{Kind: "rail", PerLeaf: 4, Latency: 1, Routing: fabric.Static}, exec.Folded,
+		exec.Each, exec.Each},
 	{"adaptive", fabric.Layout{Kind: "rail", Routing: fabric.Adaptive}, exec.Each, exec.Each, exec.Each},
 	{"thin cables", fabric.Layout{Kind: "rail", Gbit: 100}, exec.Each, exec.Each, exec.Each},
 	{"hashed", fabric.Layout{Kind: "leaf-spine", PerLeaf: 1, Latency: 1}, exec.Each, exec.Each, exec.Each},
@@ -56,8 +57,10 @@ func TestFoldedOverNetworks(t *testing.T) {
 		}
 		per := int64(c.NRanks)
 		ops := []plan.Request{
-			{Func: coll.AllReduce, Algo: coll.Ring, Proto: coll.LL128, Channels: 16, Warps: 16, Count: per << 14, Type: coll.Float32},
-			{Func: coll.AllReduce, Algo: coll.Tree, Proto: coll.LL, Channels: 16, Warps: 16, Count: per << 11, Type: coll.Float32},
+			{Func: coll.AllReduce, Algo: coll.Ring, Proto: coll.LL128, Channels: 16, Warps: 16,
+				Count: per << 14, Type: coll.Float32},
+			{Func: coll.AllReduce, Algo: coll.Tree, Proto: coll.LL, Channels: 16, Warps: 16, Count: per << 11,
+				Type: coll.Float32},
 			all,
 		}
 		if l.Gbit == 0 {
@@ -76,8 +79,10 @@ func TestFoldedOverNetworks(t *testing.T) {
 			name := fmt.Sprintf("%s, %v %v", x.name, req.Func, req.Algo)
 			sameFolded(t, name, c, sim.Config{Systems: systems, Fabric: bound}, req, want)
 			if x.name == "one group" {
-				sameFolded(t, name+", 2 queue pairs", c, sim.Config{Systems: systems, Fabric: bound, QPs: 2, SplitData: true}, req, want)
-				sameFolded(t, name+", ideal, 4 queue pairs", c, sim.Config{Systems: systems, QPs: 4}, req, want)
+				sameFolded(t, name+", 2 queue pairs", c, sim.Config{Systems: systems, Fabric: bound, QPs: 2,
+					SplitData: true}, req, want)
+				sameFolded(t, name+", ideal, 4 queue pairs", c, sim.Config{Systems: systems, QPs: 4}, req,
+					want)
 			}
 		}
 	}
@@ -99,7 +104,8 @@ func TestTooManyConnections(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := x.Run(context.Background(), exec.One(p), w.sink); !errors.Is(err, exec.ErrNotImplemented) || !strings.Contains(err.Error(), "GB") {
+		if _, err := x.Run(context.Background(), exec.One(p), w.sink); !errors.Is(err,
+			exec.ErrNotImplemented) || !strings.Contains(err.Error(), "GB") {
 			t.Errorf("alltoall of %d ranks, %d connections: %v", c.NRanks, p.NumConns(), err)
 		}
 	}

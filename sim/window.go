@@ -44,8 +44,9 @@ const (
 
 // windowMargin is by how much a time may be off: the largest difference that was
 // seen from all iterations (docs/adr/0020), fewMargin that of at most fewGroups thread groups,
-// whose phases wander for longer than a window, and of groups of sends and receives. Sends and receives between unequal hosts, over
-// a network or with faults have chunkMargin: in a window their transfers meet others.
+// whose phases wander for longer than a window, and of groups of sends and receives. Sends and receives
+// between unequal hosts, over a network or with faults have chunkMargin: in a window their transfers meet
+// others.
 const (
 	windowMargin = 0.03
 	fewMargin    = 0.08
@@ -125,7 +126,8 @@ func (x *Executor) window(p *plan.Plan) (*window, error) {
 	if p.Members() == nil && p.Req.Cut != nil || x.cfg.Late != nil { // operations that are not alone
 		return nil, nil
 	}
-	if p.Members() != nil && (p.Iterations() == 0 || p.Req.Func.IsP2P() && !x.mailWindow(p)) { // but equal ones, of several iterations
+	// but equal ones, of several iterations
+	if p.Members() != nil && (p.Iterations() == 0 || p.Req.Func.IsP2P() && !x.mailWindow(p)) {
 		return nil, nil
 	}
 	if x.jitters(p) == noJitter || p.OneRank() != plan.NotOneRank || !x.steadyNetwork() {
@@ -136,7 +138,9 @@ func (x *Executor) window(p *plan.Plan) (*window, error) {
 	if w.all > 0 {
 		w.some = windowOf(p, w.all, most, work) * int64(max(1, len(p.Members()))) // each has fewer channels
 	}
-	if mail := p.Members() != nil && p.Req.Func.IsP2P(); x.cfg.Packets == nil && !mail && w.drawn(work) > x.mostToDraw(p) { // messages of a group do not fold
+	// messages of a group do not fold
+	if mail := p.Members() != nil && p.Req.Func.IsP2P(); x.cfg.Packets == nil && !mail &&
+		w.drawn(work) > x.mostToDraw(p) {
 		w.jitter = equalShare
 	}
 	if w.all <= w.some {
@@ -215,7 +219,9 @@ func (x *Executor) steadyNetwork() bool {
 	if x.cfg.Packets != nil && !x.calm {
 		return false
 	}
-	if f := x.cfg.Fabric; f != nil && slices.ContainsFunc(f.Wires, func(w fabric.Wire) bool { return w.Loss > 0 }) {
+	if f := x.cfg.Fabric; f != nil && slices.ContainsFunc(f.Wires, func(w fabric.Wire) bool {
+		return w.Loss > 0
+	}) {
 		return false
 	}
 	return !slices.ContainsFunc(x.cfg.Faults, func(f Fault) bool { return f.Loss > 0 || f.Down })
@@ -308,7 +314,9 @@ func (x *Executor) extrapolate(ctx context.Context, w *window) (exec.Result, err
 	}
 	t := beyond(rest, full, half, w.all-w.some, w.some-w.some/2)
 	r := x.result(w.whole, t)
-	r.Account = exec.Account{Method: exec.Window, Programs: rest.account.Programs, Margin: x.windowMargin(w.whole) + rest.account.Margin, Periods: w.all - w.some, Skipped: t.first - rest.first}
+	r.Account = exec.Account{Method: exec.Window, Programs: rest.account.Programs,
+		Margin: x.windowMargin(w.whole) + rest.account.Margin, Periods: w.all - w.some,
+		Skipped: t.first - rest.first}
 	return r, nil
 }
 
@@ -323,7 +331,8 @@ func (x *Executor) wholly(w *window, t *tally) exec.Result {
 // by more than windowMargin: where they take at most a third of wholeTime by the forecast, so that a
 // sweep over sizes stays within a second.
 func (x *Executor) cheap(p *plan.Plan) bool {
-	return x.windowMargin(p) > windowMargin && x.costOfAll(p, int64(engine.KernelsFor(p, x.cfg.Kernels))).time() <= x.whole/3
+	return x.windowMargin(p) > windowMargin &&
+		x.costOfAll(p, int64(engine.KernelsFor(p, x.cfg.Kernels))).time() <= x.whole/3
 }
 
 // otherwise is what is simulated where the parts of a window, whose channels may be equal where
@@ -382,7 +391,8 @@ func beyond(rest, full, half *tally, iterations, more int64) *tally {
 		l.Bytes = units.Bytes(add(int64(l.Bytes), int64(a.Bytes), int64(b.Bytes)))
 		l.Busy = later(l.Busy, a.Busy, b.Busy)
 		waited := func(l *exec.LinkLoad, t *tally) float64 { return float64(l.Queue) * float64(t.last) }
-		queue := waited(&rest.links[i], rest) + (waited(a, full)-waited(b, half))*float64(iterations)/float64(more)
+		queue := waited(&rest.links[i], rest) + (waited(a, full)-waited(b, half))*float64(iterations)/
+			float64(more)
 		l.Queue = units.Bytes(max(0, queue) / float64(max(1, t.last)))
 	}
 	return t
@@ -395,8 +405,11 @@ func (x *Executor) part(ctx context.Context, p *plan.Plan, w *window) (*tally, e
 		return x.tally(ctx, w, p)
 	}
 	r, l, programs := &p.Req, w.whole.Layout(int32(p.Comm.NRanks-1)), p.Programs(0)
-	key := windowKey{fn: r.Func, typ: r.Type, op: r.Op, root: r.Root, inPlace: r.InPlace, direct: r.Direct, peer: r.Peer, aside: r.Misalign, apart: r.BlockStep() % 128, algo: r.Algo, proto: r.Proto, warps: r.Warps, count: r.Count, turns: p.Turns(),
-		split: p.Split, kernels: engine.KernelsFor(w.whole, x.cfg.Kernels), miss: x.class.Miss(int64(l.Input + l.Output)), jitter: w.jitter, groups: len(programs)}
+	key := windowKey{fn: r.Func, typ: r.Type, op: r.Op, root: r.Root, inPlace: r.InPlace, direct: r.Direct,
+		peer: r.Peer, aside: r.Misalign, apart: r.BlockStep() % 128, algo: r.Algo, proto: r.Proto,
+		warps: r.Warps, count: r.Count, turns: p.Turns(),
+		split: p.Split, kernels: engine.KernelsFor(w.whole, x.cfg.Kernels),
+		miss: x.class.Miss(int64(l.Input + l.Output)), jitter: w.jitter, groups: len(programs)}
 	if r.Func.IsP2P() && len(programs) > 0 {
 		key.sent = programs[len(programs)-1].Transfer
 		key.sent.Off, key.sent.Dst = key.sent.Off%128, key.sent.Dst%128 // the rest of which is apart's

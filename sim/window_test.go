@@ -117,9 +117,11 @@ func TestWindowsAreTheWholeRun(t *testing.T) {
 			}
 			beyond++
 			if off := float64(got.Elapsed)/float64(want.Elapsed) - 1; math.Abs(off) > 0.03 {
-				t.Errorf("%d steps: %v, the whole run %v: %+.1f %%", steps, got.Elapsed, want.Elapsed, 100*off)
+				t.Errorf("%d steps: %v, the whole run %v: %+.1f %%", steps, got.Elapsed, want.Elapsed,
+					100*off)
 			}
-			if a := got.Account.Margin; a < 0.03 || a > 0.08 || got.Account.Periods <= 0 || got.Account.Skipped <= 0 || got.Account.Programs != want.Account.Programs {
+			if a := got.Account.Margin; a < 0.03 || a > 0.08 || got.Account.Periods <= 0 ||
+				got.Account.Skipped <= 0 || got.Account.Programs != want.Account.Programs {
 				t.Errorf("%d steps: account %+v, of the whole run %+v", steps, got.Account, want.Account)
 			}
 			sameBytes(t, w, &got, &want)
@@ -144,11 +146,13 @@ func TestWindowsOfFewGroups(t *testing.T) {
 	got := atOnce(t, c, cfg, req)
 	cfg.NoSkip = true
 	want, _ := simulatePlan(t, c, cfg, req, trace.Discard)
-	if off := math.Abs(float64(got.Elapsed)/float64(want.Elapsed) - 1); off < 0.03 || off > got.Account.Margin {
+	if off := math.Abs(float64(got.Elapsed)/float64(want.Elapsed) - 1); off < 0.03 ||
+		off > got.Account.Margin {
 		t.Errorf("%.2f %% off, %+v; at least 3 %%, or the test shows nothing", 100*off, got.Account)
 	}
 	if whole.Account.Method != exec.Each || !sameResult(&whole, &want) {
-		t.Errorf("by default %v (%v), the whole run %v: it costs little", whole.Elapsed, whole.Account.Method, want.Elapsed)
+		t.Errorf("by default %v (%v), the whole run %v: it costs little", whole.Elapsed, whole.Account.Method,
+			want.Elapsed)
 	}
 }
 
@@ -169,8 +173,10 @@ func TestWindowsOfBlocksThatAreNotAligned(t *testing.T) {
 		}
 		got, want, aligned := took(w.step, false), took(w.step, true), took(w.step-1, true)
 		off := float64(got.Elapsed)/float64(want.Elapsed) - 1
-		if got.Account.Method != exec.Window || math.Abs(off) > 0.03 || float64(want.Elapsed) < 1.05*float64(aligned.Elapsed) {
-			t.Errorf("%v: %v as %v, the whole run %v, aligned %v", &w, got.Elapsed, got.Account.Method, want.Elapsed, aligned.Elapsed)
+		if got.Account.Method != exec.Window || math.Abs(off) > 0.03 ||
+			float64(want.Elapsed) < 1.05*float64(aligned.Elapsed) {
+			t.Errorf("%v: %v as %v, the whole run %v, aligned %v", &w, got.Elapsed, got.Account.Method,
+				want.Elapsed, aligned.Elapsed)
 		}
 	}
 }
@@ -182,7 +188,8 @@ func sameBytes(t *testing.T, w *windowCase, got, want *exec.Result) {
 	for i := range want.Links {
 		a, b := &got.Links[i], &want.Links[i]
 		off := a.Bytes - b.Bytes
-		if most := units.Bytes(3 + got.Account.Periods); a.Name != b.Name || off != 0 && (w.proto == coll.Simple || off > most || off < -most) {
+		if most := units.Bytes(3 + got.Account.Periods); a.Name != b.Name || off != 0 &&
+			(w.proto == coll.Simple || off > most || off < -most) {
 			t.Errorf("%s carries %d bytes, in the whole run %s %d", a.Name, a.Bytes, b.Name, b.Bytes)
 		}
 	}
@@ -219,7 +226,8 @@ func TestSharedWindowsChangeNothing(t *testing.T) {
 			a := atOnce(t, c, cfg, req)
 			b := atOnce(t, c, shared, req)
 			if !sameResult(&a, &b) || a.Account != b.Account {
-				t.Errorf("%d steps: %v %+v, with shared windows %v %+v", steps, a.Elapsed, a.Account, b.Elapsed, b.Account)
+				t.Errorf("%d steps: %v %+v, with shared windows %v %+v", steps, a.Elapsed, a.Account,
+					b.Elapsed, b.Account)
 			}
 		}
 	})
@@ -228,7 +236,8 @@ func TestSharedWindowsChangeNothing(t *testing.T) {
 // A size that would take minutes in full is no longer refused.
 func TestWindowsMakeLargeSizesAffordable(t *testing.T) {
 	c, systems := dgx(t, 2)
-	p, err := build.Plan(c, plan.Request{Func: coll.AllReduce, Count: 1 << 40, Type: coll.Int8, Algo: coll.Ring, Proto: coll.LL, Channels: 2, Warps: 16})
+	p, err := build.Plan(c, plan.Request{Func: coll.AllReduce, Count: 1 << 40, Type: coll.Int8,
+		Algo: coll.Ring, Proto: coll.LL, Channels: 2, Warps: 16})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +263,8 @@ func benchWindow(b *testing.B, c *comm.Comm, systems []*topo.System) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if r, _ := simulatePlan(b, c, sim.Config{Systems: systems, Seed: 1}, req, trace.Discard); r.Account.Method != exec.Window {
+		if r, _ := simulatePlan(b, c, sim.Config{Systems: systems, Seed: 1}, req,
+			trace.Discard); r.Account.Method != exec.Window {
 			b.Fatalf("no window: %+v", r.Account)
 		}
 	}

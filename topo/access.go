@@ -265,7 +265,8 @@ func (s *System) layPXN(i, g, owner int, a *Access) bool {
 	case a.PXNDisable:
 		v.Reason, v.Setting = "PXN is disabled", "NCCL_PXN_DISABLE=0"
 	case rel.Kind > limit:
-		v.Reason = fmt.Sprintf("%s, which owns the NIC, reaches it by %v, worse than %v", s.Name(peer), rel.Kind, limit)
+		v.Reason = fmt.Sprintf("%s, which owns the NIC, reaches it by %v, worse than %v", s.Name(peer),
+			rel.Kind, limit)
 		if rel.Kind == PathP2C {
 			v.Setting = "NCCL_PXN_C2C=1"
 		}

@@ -73,7 +73,8 @@ func (d *draft) complain(e *Element, attr, problem, hint string) {
 		path = decl.PathOf(e, above(e))
 	}
 	d.errAt = append(d.errAt, e.Origin)
-	d.errs = append(d.errs, &Error{Pos: e.AttrOrigin(attr), Path: path, Attr: attrText(e, attr), Problem: problem, Hint: hint})
+	d.errs = append(d.errs, &Error{Pos: e.AttrOrigin(attr), Path: path, Attr: attrText(e, attr),
+		Problem: problem, Hint: hint})
 }
 
 func attrText(e *Element, attr string) string {
@@ -278,7 +279,8 @@ func interCPU(c *CPUInfo, r *rules.Topo) float32 {
 var pciClasses = []struct {
 	prefix string
 	kind   NodeKind
-}{{pcie.BridgeClass, PCI}, {"0x080100", PCI}, {"0x068000", NVS}, {"0x068001", CPU}, {"0x03", GPU}, {"0x02", NIC}}
+}{{pcie.BridgeClass, PCI}, {"0x080100", PCI}, {"0x068000", NVS}, {"0x068001", CPU}, {"0x03", GPU},
+	{"0x02", NIC}}
 
 func classKind(class string) NodeKind {
 	for _, c := range pciClasses {
@@ -349,7 +351,8 @@ func deviceID(e *Element) uint64 {
 func (d *draft) addGPU(g *Element, host int, bus int64, busText string) *vertex {
 	v := d.add(GPU, ident(host, bus), g)
 	v.GPU = &GPUInfo{
-		SM: d.number(g, "sm"), Rank: d.number(g, "rank"), Dev: d.number(g, "dev"), GDR: d.number(g, "gdr") != 0,
+		SM: d.number(g, "sm"), Rank: d.number(g, "rank"), Dev: d.number(g, "dev"),
+		GDR:  d.number(g, "gdr") != 0,
 		Host: host, BusID: busText,
 	}
 	v.GPU.Name = label(g)
@@ -384,7 +387,8 @@ func (d *draft) addNet(e *Element, nic *vertex, host int) {
 	v := d.add(NET, ident(host, int64(dev)), e)
 	n := &NetInfo{
 		Dev: dev, ASIC: v.id, BW: view.NetSpeed(e), Port: e.Int("port", 0), GDR: e.Int("gdr", 0) != 0,
-		Coll: e.Int("coll", 0) != 0, MaxChannels: e.Int("maxconn", d.rules.MaxChannels), LocalGPU: -1, Host: host,
+		Coll: e.Int("coll", 0) != 0, MaxChannels: e.Int("maxconn", d.rules.MaxChannels), LocalGPU: -1,
+		Host: host,
 	}
 	n.Rail, n.Plane = d.rail(e)
 	v.Net = n
@@ -457,7 +461,8 @@ func (d *draft) addNVLink(e *Element, host int) {
 	if to == nil {
 		return
 	}
-	bw := float32(float32(count) * float32(d.rules.Topo.NVLink(gpu.sm()))) // converted: it is added to later, and must not fuse
+	// converted: it is added to later, and must not fuse
+	bw := float32(float32(count) * float32(d.rules.Topo.NVLink(gpu.sm())))
 	connect(gpu, to, LinkNVL, bw)
 	if to.Kind != gpu.Kind {
 		connect(to, gpu, LinkNVL, bw)

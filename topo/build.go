@@ -43,7 +43,8 @@ type SplitHostsError struct{ Hosts int }
 
 // Error says what to do instead.
 func (e *SplitHostsError) Error() string {
-	return fmt.Sprintf("the topology holds %d hosts of one NVLink domain and NCCL_MNNVL_ENABLE=0 takes them apart; give each host's file by itself", e.Hosts)
+	return fmt.Sprintf("the topology holds %d hosts of one NVLink domain and NCCL_MNNVL_ENABLE=0 takes "+
+		"them apart; give each host's file by itself", e.Hosts)
 }
 
 // Build applies NCCL's rules to a Spec: what each local rank keeps of it, how
@@ -106,7 +107,8 @@ func hostViews(spec *Spec, p *Params, s view.Settings) ([]*view.Host, error) {
 		return nil, err
 	}
 	s.Rules, s.GPUs, s.Keep, s.NeedNet = p.Rules, p.GPUs, p.Keep, p.NRanks > local
-	s.ForceMerge, s.MergeNICsDisabled, s.IBHCA, s.SocketsOnly, s.CollNet = p.ForceMerge, p.MergeNICsDisabled, p.IBHCA, p.SocketsOnly, p.CollNet
+	s.ForceMerge, s.MergeNICsDisabled, s.IBHCA, s.SocketsOnly, s.CollNet = p.ForceMerge, p.MergeNICsDisabled,
+		p.IBHCA, p.SocketsOnly, p.CollNet
 	if p.MergeLevel.Set {
 		s.MergeLevel = units.Some(rules.Level(p.MergeLevel.Value))
 	}
@@ -158,7 +160,9 @@ func (h *Host) split(d *draft, p *Params) error {
 		return d.locate(err)
 	}
 	h.Systems = systems
-	sort.SliceStable(h.Systems, func(i, j int) bool { return h.Systems[i].lowestRank() < h.Systems[j].lowestRank() })
+	sort.SliceStable(h.Systems, func(i, j int) bool {
+		return h.Systems[i].lowestRank() < h.Systems[j].lowestRank()
+	})
 	for i, s := range h.Systems {
 		for _, n := range s.of[GPU] {
 			h.SystemOf[s.Nodes[n].GPU.Rank] = i
@@ -191,7 +195,8 @@ func (d *draft) missingGPUs() {
 		for up := g.Parent(); up != nil; up = up.Parent() {
 			switch {
 			case up == g.Parent() && up.Name == "pci" && up.Child("gpu") != g:
-				problem, hint = "a second GPU in one <pci>: NCCL "+d.rules.Version()+" sees the first only", "give it a <pci> of its own"
+				problem, hint = "a second GPU in one <pci>: NCCL "+d.rules.Version()+" sees the first only",
+					"give it a <pci> of its own"
 				if d.rules.Topo.DevNodes { // graph/topo.cc:664 of v2.30.7
 					problem = "a second GPU in one <pci>, which is not modelled"
 				}
@@ -199,7 +204,8 @@ func (d *draft) missingGPUs() {
 				problem = "below a <pci> that also holds a <nic>, which NCCL takes for the NIC alone"
 				hint = "put the <nic> into a <pci> of its own beside this one"
 			case up != g.Parent() && up.Name == "pci" && up.Child("gpu") != nil:
-				problem, hint = "below another GPU's <pci>, where NCCL does not look", "put it beside that one"
+				problem, hint = "below another GPU's <pci>, where NCCL does not look",
+					"put it beside that one"
 			}
 		}
 		d.complain(g, "", problem, hint)
@@ -216,7 +222,8 @@ func (d *draft) locate(err error) error {
 	for k := range d.of {
 		if int(n) < len(d.of[k]) {
 			e := d.of[k][n].from
-			return Errors{{Pos: e.Origin, Path: decl.PathOf(e, above(e)), Problem: p.Node + ": " + p.Problem, Hint: p.Hint, Err: err}}
+			return Errors{{Pos: e.Origin, Path: decl.PathOf(e, above(e)), Problem: p.Node + ": " + p.Problem,
+				Hint: p.Hint, Err: err}}
 		}
 		n -= NodeID(len(d.of[k]))
 	}

@@ -39,11 +39,13 @@ func buildText(t *testing.T, xml string) (*topo.Host, error) {
 // <pci> of the first rank's GPU that changes nothing; on a later one, earlier
 // ranks' views hold the GPU without its rank, which hides it.
 func TestKeepOnAGPU(t *testing.T) {
-	h, err := buildText(t, strings.NewReplacer("%switch", "", "%first", ` keep="1"`, "%second", "").Replace(twoGPUs))
+	h, err := buildText(t, strings.NewReplacer("%switch", "", "%first", ` keep="1"`, "%second",
+		"").Replace(twoGPUs))
 	if err != nil || h.NRanks() != 2 {
 		t.Errorf("first GPU kept: %v", err)
 	}
-	_, err = buildText(t, strings.NewReplacer("%switch", "", "%first", "", "%second", ` keep="1"`).Replace(twoGPUs))
+	_, err = buildText(t, strings.NewReplacer("%switch", "", "%first", "", "%second",
+		` keep="1"`).Replace(twoGPUs))
 	if err == nil || !strings.Contains(err.Error(), "two.xml:8:9") {
 		t.Errorf("second GPU kept: %v, want the place of the second GPU", err)
 	}
@@ -53,7 +55,8 @@ func TestKeepOnAGPU(t *testing.T) {
 // 0x; the first host keeps its own.
 func TestJoinedHostsHaveOtherCards(t *testing.T) {
 	text := strings.NewReplacer("%switch", "", "%first", "", "%second", "").Replace(twoGPUs)
-	for guid, want := range map[string][2]string{"0xa45e86000317e390": {"0xa45e86000317e390", "0xa45e86000318e390"}, "16": {"16", "0x10016"}, "0x0": {"0x0", "0x0"}} {
+	for guid, want := range map[string][2]string{"0xa45e86000317e390": {"0xa45e86000317e390",
+		"0xa45e86000318e390"}, "16": {"16", "0x10016"}, "0x0": {"0x0", "0x0"}} {
 		nic := `<pci busid="0000:13:00.0" class="0x020000"><nic><net name="mlx5_0" dev="0" speed="100000" port="1" guid="` + guid + `" gdr="1"/></nic></pci></pci></cpu>`
 		spec, err := topoxml.Parse([]byte(strings.Replace(text, "</pci>\n  </cpu>", nic, 1)), "two.xml")
 		if err != nil {
@@ -80,10 +83,12 @@ func TestJoinedHostsHaveOtherCards(t *testing.T) {
 func TestForcedGroupsEndAtFour(t *testing.T) {
 	nics := ""
 	for i := range 5 {
-		nics += fmt.Sprintf(`<pci busid="0000:2%d:00.0" class="0x020000"><nic><net name="mlx5_%d" dev="%d" speed="100000" port="1" guid="0x%d" gdr="1"/></nic></pci>`, i, i, i, i+1)
+		nics += fmt.Sprintf(
+			`<pci busid="0000:2%d:00.0" class="0x020000"><nic><net name="mlx5_%d" dev="%d" speed="100000" port="1" guid="0x%d" gdr="1"/></nic></pci>`, i, i, i, i+1)
 	}
 	text := strings.NewReplacer("%switch", "", "%first", "", "%second", "").Replace(twoGPUs)
-	spec, err := topoxml.Parse([]byte(strings.Replace(text, "</pci>\n  </cpu>", nics+"</pci></cpu>", 1)), "two.xml")
+	spec, err := topoxml.Parse([]byte(strings.Replace(text, "</pci>\n  </cpu>", nics+"</pci></cpu>", 1)),
+		"two.xml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +108,8 @@ func TestMisplacedLinksAreSkipped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stray := strings.Replace(text, `<gpu dev="1" sm="80" gdr="1"/>`, `<gpu dev="1" sm="80" gdr="1"/><nvlink target="0000:11:00.0" count="4" tclass="0x068000"/>`, 1)
+	stray := strings.Replace(text, `<gpu dev="1" sm="80" gdr="1"/>`,
+		`<gpu dev="1" sm="80" gdr="1"/><nvlink target="0000:11:00.0" count="4" tclass="0x068000"/>`, 1)
 	g, err := buildText(t, stray)
 	if err != nil || len(g.Systems[0].Of(topo.NVS)) != 0 || g.Systems[0].TotalBW != h.Systems[0].TotalBW {
 		t.Errorf("a link beside the GPU counts: %v", err)
@@ -114,11 +120,14 @@ func TestMisplacedLinksAreSkipped(t *testing.T) {
 // with a fused net has their names and sum.
 func TestFusedNetsKnowTheirPorts(t *testing.T) {
 	nic := func(name string, dev, mbps, function int) string {
-		return fmt.Sprintf(`<pci busid="0000:20:00.%d" class="0x020000"><nic><net name="%s" dev="%d" speed="%d" port="1" guid="0x%d" gdr="1"/></nic></pci>`, function, name, dev, mbps, dev+1)
+		return fmt.Sprintf(
+			`<pci busid="0000:20:00.%d" class="0x020000"><nic><net name="%s" dev="%d" speed="%d" port="1" guid="0x%d" gdr="1"/></nic></pci>`, function, name, dev, mbps, dev+1)
 	}
 	text := strings.NewReplacer("%switch", "", "%first", "", "%second", "").Replace(twoGPUs)
-	for nics, want := range map[string]int{nic("mlx5_0", 0, 100000, 0) + nic("mlx5_1", 1, 200000, 1): 2, nic("mlx5_0+mlx5_1", 0, 300000, 0): 0} {
-		spec, err := topoxml.Parse([]byte(strings.Replace(text, "</pci>\n  </cpu>", nics+"</pci></cpu>", 1)), "two.xml")
+	for nics, want := range map[string]int{nic("mlx5_0", 0, 100000, 0) + nic("mlx5_1", 1, 200000, 1): 2,
+		nic("mlx5_0+mlx5_1", 0, 300000, 0): 0} {
+		spec, err := topoxml.Parse([]byte(strings.Replace(text, "</pci>\n  </cpu>", nics+"</pci></cpu>", 1)),
+			"two.xml")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +139,8 @@ func TestFusedNetsKnowTheirPorts(t *testing.T) {
 		}
 		s := h.System(0)
 		info := s.Nodes[s.Of(topo.NET)[0]].Net
-		if len(info.Fused) != 2 || len(info.PortBW) != want || want > 0 && (info.PortBW[0] != 12.5 || info.PortBW[1] != 25) || info.BW != 37.5 {
+		if len(info.Fused) != 2 || len(info.PortBW) != want || want > 0 &&
+			(info.PortBW[0] != 12.5 || info.PortBW[1] != 25) || info.BW != 37.5 {
 			t.Errorf("%s: ports %v of %v, %v together", nics, info.Fused, info.PortBW, info.BW)
 		}
 	}

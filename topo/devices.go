@@ -12,7 +12,9 @@ func (d *draft) addDevice(e, g *Element, host int, bus int64, busText string) *v
 		return d.addGPU(g, host, bus, busText)
 	}
 	if part, ok := g.Get("mlopart"); ok && g.Int("mlopart", -1) >= 0 {
-		d.complain(g, "mlopart", "a part of a GPU ("+termtext.Quote(part, 0)+"): the parts that NCCL "+d.rules.Version()+" makes of it (graph/topo.cc:591) are not modelled", "leave it out, and with it the other parts of this GPU")
+		d.complain(g, "mlopart", "a part of a GPU ("+termtext.Quote(part, 0)+"): the parts that NCCL "+
+			d.rules.Version()+" makes of it (graph/topo.cc:591) are not modelled",
+			"leave it out, and with it the other parts of this GPU")
 	}
 	dev := d.add(DEV, ident(host, bus), g)
 	gpu := d.addGPU(g, host, bus, busText)

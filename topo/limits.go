@@ -92,13 +92,17 @@ func (d *draft) holdable() {
 	maxNodes, maxLinks := d.rules.Topo.MaxNodes, d.rules.Topo.MaxLinks
 	for k := range d.of {
 		if n := len(d.of[k]); n > maxNodes {
-			d.complain(d.of[k][maxNodes].from, "", fmt.Sprintf("%d nodes of kind %v: NCCL fails with more than %d (topo.cc:114)", n, NodeKind(k), maxNodes),
+			d.complain(d.of[k][maxNodes].from, "",
+				fmt.Sprintf("%d nodes of kind %v: NCCL fails with more than %d (topo.cc:114)", n, NodeKind(k),
+					maxNodes),
 				"leave out what no GPU uses")
 			continue
 		}
 		for _, v := range d.of[k] {
 			if n := len(v.edges); n > maxLinks {
-				d.complain(v.from, "", fmt.Sprintf("%d links: NCCL fails with more than %d of a node (topo.cc:169)", n, maxLinks), "put some devices below another <pci>")
+				d.complain(v.from, "",
+					fmt.Sprintf("%d links: NCCL fails with more than %d of a node (topo.cc:169)", n,
+						maxLinks), "put some devices below another <pci>")
 			}
 		}
 	}

@@ -34,12 +34,17 @@ func TestGPUsWhereNCCLDoesNotLook(t *testing.T) {
 		{"outside any cpu", gpu, "f.xml:1:64: system/pci[0]/gpu[0]", true},
 		{"beside an empty cpu", `<cpu numaid="0"/>` + gpu, "f.xml:1:81: system/pci[0]/gpu[0]", true},
 		{"beside a good one", good + gpu, "system/pci[0]/gpu[0]", false},
-		{"in an unknown element", `<cpu numaid="0"><rack>` + gpu + `</rack></cpu>`, "system/cpu[0]/rack[0]/pci[0]/gpu[0]", true},
-		{"in a nic", `<cpu numaid="0"><nic><gpu dev="0" sm="90"/></nic></cpu>`, "system/cpu[0]/nic[0]/gpu[0]", true},
-		{"in nested nics", `<cpu numaid="0"><nic><nic><gpu dev="0" sm="90"/></nic></nic></cpu>`, "system/cpu[0]/nic[0]/nic[0]/gpu[0]", true},
-		{"in a gpu", `<cpu numaid="0"><pci busid="0000:02:00.0"><gpu dev="1" sm="90"><gpu dev="0" sm="90"/></gpu></pci></cpu>`, "gpu[0]/gpu[0]", false},
+		{"in an unknown element", `<cpu numaid="0"><rack>` + gpu + `</rack></cpu>`,
+			"system/cpu[0]/rack[0]/pci[0]/gpu[0]", true},
+		{"in a nic", `<cpu numaid="0"><nic><gpu dev="0" sm="90"/></nic></cpu>`, "system/cpu[0]/nic[0]/gpu[0]",
+			true},
+		{"in nested nics", `<cpu numaid="0"><nic><nic><gpu dev="0" sm="90"/></nic></nic></cpu>`,
+			"system/cpu[0]/nic[0]/nic[0]/gpu[0]", true},
+		{"in a gpu",
+			`<cpu numaid="0"><pci busid="0000:02:00.0"><gpu dev="1" sm="90"><gpu dev="0" sm="90"/></gpu></pci></cpu>`, "gpu[0]/gpu[0]", false},
 		{"in a cpu itself", `<cpu numaid="0"><gpu dev="0" sm="90"/></cpu>`, "system/cpu[0]/gpu[0]", true},
-		{"in a system in the system", `<system>` + good + `</system>`, "system/system[0]/cpu[0]/pci[0]/gpu[0]", true},
+		{"in a system in the system", `<system>` + good + `</system>`,
+			"system/system[0]/cpu[0]/pci[0]/gpu[0]", true},
 	} {
 		for _, k := range []int{0, 1} {
 			p := topo.DefaultParams()
@@ -48,7 +53,8 @@ func TestGPUsWhereNCCLDoesNotLook(t *testing.T) {
 			}
 			_, err := build(t, `<system version="1">`+c.in+`</system>`, p)
 			var e *topo.Error
-			if !errors.As(err, &e) || !strings.Contains(err.Error(), c.place) || !strings.Contains(err.Error(), "NCCL does not look for GPUs here") {
+			if !errors.As(err, &e) || !strings.Contains(err.Error(), c.place) ||
+				!strings.Contains(err.Error(), "NCCL does not look for GPUs here") {
 				t.Errorf("%s: %v, want it at %s", c.name, err, c.place)
 			}
 			if errors.Is(err, decl.ErrNoGPU) != c.none {
@@ -66,7 +72,9 @@ func many(n int, each string) string {
 		b.WriteString(`<cpu numaid="0">`)
 	}
 	for i := range n {
-		pci := fmt.Sprintf(`<pci busid="%04x:%02x:%02x.0" class="0x030200"><gpu dev="%d" sm="90" gdr="1"/></pci>`, i>>13, i>>5&255, i&31, i)
+		pci := fmt.Sprintf(
+			`<pci busid="%04x:%02x:%02x.0" class="0x030200"><gpu dev="%d" sm="90" gdr="1"/></pci>`, i>>13,
+			i>>5&255, i&31, i)
 		switch each {
 		case "gpu":
 			b.WriteString(pci)
@@ -83,7 +91,8 @@ func many(n int, each string) string {
 	case "gpu":
 		b.WriteString("</cpu>")
 	case "net":
-		b.WriteString(`</nic></cpu><cpu numaid="3"><pci busid="0000:02:00.0" class="0x030200"><gpu dev="1" sm="90" gdr="1"/></pci></cpu>`)
+		b.WriteString(
+			`</nic></cpu><cpu numaid="3"><pci busid="0000:02:00.0" class="0x030200"><gpu dev="1" sm="90" gdr="1"/></pci></cpu>`)
 	}
 	return b.String() + "</system>"
 }
@@ -95,10 +104,12 @@ func TestNCCLsOwnLimits(t *testing.T) {
 		n    int
 		want string
 	}{
-		{"gpu", 577, "577 GPUs in one NVLink domain"}, {"cpu", 577, "577 <cpu> elements"}, {"net", 577, "577 nets in one NVLink domain"}, {"gpu", 200, ""}, {"cpu", 100, ""},
+		{"gpu", 577, "577 GPUs in one NVLink domain"}, {"cpu", 577, "577 <cpu> elements"},
+		{"net", 577, "577 nets in one NVLink domain"}, {"gpu", 200, ""}, {"cpu", 100, ""},
 	} {
 		_, err := build(t, many(c.n, c.each), topo.DefaultParams())
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+		if c.want == "" && err != nil || c.want != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%d of %s: %v, want %q", c.n, c.each, err, c.want)
 		}
 		var e *topo.Error

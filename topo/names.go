@@ -3,7 +3,8 @@ package topo
 import "fmt"
 
 var (
-	pathNames = [...]string{"LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS", "NET", "DIS"}
+	pathNames = [...]string{"LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS", "NET",
+		"DIS"}
 	linkNames = [...]string{"LOC", "NVL", "", "C2C", "PCI", "", "", "", "", "SYS", "NET"}
 	nodeNames = [...]string{"GPU", "PCI", "NVS", "CPU", "NIC", "NET", "GIN", "DEV"}
 )

@@ -73,7 +73,8 @@ func TestNoPathIsWiderThanTheWidest(t *testing.T) {
 						cells++
 						w := limit(a, b)
 						if float64(p.BW) > w*(1+1e-6) {
-							t.Errorf("%s: %s to %s claims %v GB/s, the widest route has %v", r.Name, s.Name(a), s.Name(b), p.BW, w)
+							t.Errorf("%s: %s to %s claims %v GB/s, the widest route has %v", r.Name,
+								s.Name(a), s.Name(b), p.BW, w)
 						}
 						if math.Abs(float64(p.BW)-w) <= 1e-6*w {
 							equal++

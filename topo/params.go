@@ -90,7 +90,8 @@ func ParseMergeLevel(s string) PathKind {
 	for _, l := range []struct {
 		name string
 		kind PathKind
-	}{{"LOC", PathLOC}, {"PORT", PathKind(view.Port)}, {"PIX", PathPIX}, {"PXB", PathPXB}, {"P2C", PathP2C}, {"PXN", PathPXN}, {"PHB", PathPHB}, {"SYS", PathSYS}} {
+	}{{"LOC", PathLOC}, {"PORT", PathKind(view.Port)}, {"PIX", PathPIX}, {"PXB", PathPXB}, {"P2C", PathP2C},
+		{"PXN", PathPXN}, {"PHB", PathPHB}, {"SYS", PathSYS}} {
 		if strings.HasPrefix(s, l.name) {
 			return l.kind
 		}

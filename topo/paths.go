@@ -114,7 +114,8 @@ type step struct {
 }
 
 func newWalker(s *System) *walker {
-	w := &walker{s: s, byKind: s.Rules.Topo.PathsByKind, at: make([]step, len(s.Nodes)), back: make([]LinkID, len(s.Links))}
+	w := &walker{s: s, byKind: s.Rules.Topo.PathsByKind, at: make([]step, len(s.Nodes)),
+		back: make([]LinkID, len(s.Links))}
 	type pair struct {
 		from, to NodeID
 		kind     LinkKind
@@ -208,8 +209,9 @@ func (w *walker) spread(n, base NodeID) error {
 		}
 		if via < 0 {
 			return &PathError{Node: s.Name(n), At: n,
-				Problem: fmt.Sprintf("a %v link to %s, which has none back: NCCL fails on it (paths.cc:81)", link.Kind, s.Name(link.To)),
-				Hint:    "declare the link on both sides or on neither"}
+				Problem: fmt.Sprintf("a %v link to %s, which has none back: NCCL fails on it (paths.cc:81)",
+					link.Kind, s.Name(link.To)),
+				Hint: "declare the link on both sides or on neither"}
 		}
 		*to = step{bw: bw, hops: here.hops + 1, via: via, kind: kind, in: to.in}
 		if w.lists != nil {
@@ -323,7 +325,8 @@ func (s *System) localCPU(gpu NodeID) (NodeID, error) {
 		}
 	}
 	if best == None {
-		return None, &PathError{Node: s.Name(gpu), At: gpu, Problem: "reaches no CPU: NCCL fails on it (paths.cc:172)", Hint: "put its <pci> under a <cpu>"}
+		return None, &PathError{Node: s.Name(gpu), At: gpu,
+			Problem: "reaches no CPU: NCCL fails on it (paths.cc:172)", Hint: "put its <pci> under a <cpu>"}
 	}
 	return best, nil
 }
@@ -346,7 +349,8 @@ func (s *System) detour(src, via, dst NodeID) {
 	if s.Nodes[via].Kind == GPU {
 		kind = PathPXN
 	}
-	s.setPath(src, dst, Path{Kind: kind, BW: min(a.BW, b.BW), Links: append(append(links, a.Links...), b.Links...)})
+	s.setPath(src, dst, Path{Kind: kind, BW: min(a.BW, b.BW), Links: append(append(links, a.Links...),
+		b.Links...)})
 }
 
 func (s *System) setPath(from, to NodeID, p Path) {

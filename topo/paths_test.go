@@ -74,11 +74,14 @@ func TestPathsOfReferenceSystems(t *testing.T) {
 		ref := refsys.System(t, &r)
 		s := systems[0]
 		bad := differences(s, &want)
-		if s.Inter != ref.Inter || !near(float32(s.MaxBW), float32(ref.MaxBW)) || !near(float32(s.TotalBW), float32(ref.TotalBW)) {
-			bad = append(bad, fmt.Sprintf("inter %v maxBw %v totalBw %v, want %v %v %v", s.Inter, s.MaxBW, s.TotalBW, ref.Inter, ref.MaxBW, ref.TotalBW))
+		if s.Inter != ref.Inter || !near(float32(s.MaxBW), float32(ref.MaxBW)) ||
+			!near(float32(s.TotalBW), float32(ref.TotalBW)) {
+			bad = append(bad, fmt.Sprintf("inter %v maxBw %v totalBw %v, want %v %v %v", s.Inter, s.MaxBW,
+				s.TotalBW, ref.Inter, ref.MaxBW, ref.TotalBW))
 		}
 		for i, n := range s.Of(topo.NET) {
-			if got, want := s.Nodes[n].Net.LocalGPU, ref.Nodes[ref.Of(topo.NET)[i]].Net.LocalGPU; got != want {
+			if got, want := s.Nodes[n].Net.LocalGPU, ref.Nodes[ref.Of(topo.NET)[i]].Net.LocalGPU; got !=
+				want {
 				bad = append(bad, fmt.Sprintf("%s localGpu %d, want %d", s.Name(n), got, want))
 			}
 		}
@@ -96,8 +99,10 @@ func differences(s *topo.System, want *matrices) (bad []string) {
 		name     string
 		from, to topo.NodeKind
 		want     [][]cell
-	}{{"gpuGpu", topo.GPU, topo.GPU, want.GPUGPU}, {"gpuNet", topo.GPU, topo.NET, want.GPUNet}, {"netGpu", topo.NET, topo.GPU, want.NetGPU},
-		{"gpuCpu", topo.GPU, topo.CPU, want.GPUCpu}, {"gpuNvs", topo.GPU, topo.NVS, want.GPUNvs}, {"netCpu", topo.NET, topo.CPU, want.NetCpu}} {
+	}{{"gpuGpu", topo.GPU, topo.GPU, want.GPUGPU}, {"gpuNet", topo.GPU, topo.NET, want.GPUNet},
+		{"netGpu", topo.NET, topo.GPU, want.NetGPU},
+		{"gpuCpu", topo.GPU, topo.CPU, want.GPUCpu}, {"gpuNvs", topo.GPU, topo.NVS, want.GPUNvs},
+		{"netCpu", topo.NET, topo.CPU, want.NetCpu}} {
 		for i, from := range s.Of(m.from) {
 			for j, to := range s.Of(m.to) {
 				p := s.Path(from, to)
@@ -109,8 +114,10 @@ func differences(s *topo.System, want *matrices) (bad []string) {
 					bad = append(bad, m.name+" has another size")
 					continue
 				}
-				if w := m.want[i][j]; got.Type != w.Type || got.Hops != w.Hops || !near(got.BW, w.BW) || strings.Join(got.Via, ">") != strings.Join(w.Via, ">") {
-					bad = append(bad, fmt.Sprintf("%s %s to %s: %+v, want %+v", m.name, s.Name(from), s.Name(to), got, w))
+				if w := m.want[i][j]; got.Type != w.Type || got.Hops != w.Hops || !near(got.BW, w.BW) ||
+					strings.Join(got.Via, ">") != strings.Join(w.Via, ">") {
+					bad = append(bad, fmt.Sprintf("%s %s to %s: %+v, want %+v", m.name, s.Name(from),
+						s.Name(to), got, w))
 				}
 			}
 		}

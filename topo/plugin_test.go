@@ -43,7 +43,8 @@ func TestNetsAreOfThePluginThatReportsThem(t *testing.T) {
 		{"a", "b", "", "40", "1", topo.PluginUnknown},
 		{"a", "b", mellanox, "0", "0", topo.PluginUnknown},
 	} {
-		text := strings.NewReplacer("%a", c.a, "%b", c.b, "%vendor", c.vendor, "%latency", c.latency, "%port", c.port).Replace(twoPorts)
+		text := strings.NewReplacer("%a", c.a, "%b", c.b, "%vendor", c.vendor, "%latency", c.latency, "%port",
+			c.port).Replace(twoPorts)
 		text = strings.Replace(text, ` vendor=""`, "", 1)
 		nets := func(hca string) []*topo.NetInfo {
 			spec, err := topoxml.Parse([]byte(text), "two.xml")
@@ -65,15 +66,18 @@ func TestNetsAreOfThePluginThatReportsThem(t *testing.T) {
 		all, one, none := nets(""), nets("="+c.b), nets("=nosuch")
 		if c.want != topo.PluginVerbs {
 			if len(all) != 2 || len(one) != 2 || len(none) != 2 || all[0].Plugin != c.want {
-				t.Errorf("%s (%s): %d, %d and %d nets, plugin %d; want two of plugin %d with any list", c.a, c.vendor, len(all), len(one), len(none), all[0].Plugin, c.want)
+				t.Errorf("%s (%s): %d, %d and %d nets, plugin %d; want two of plugin %d with any list", c.a,
+					c.vendor, len(all), len(one), len(none), all[0].Plugin, c.want)
 			}
 			continue
 		}
 		if len(all) != 1 || all[0].Name != c.a+"+"+c.b || all[0].Plugin != topo.PluginVerbs {
-			t.Errorf("%s (%s): %d nets, first %q; want one of both ports", c.a, c.vendor, len(all), all[0].Name)
+			t.Errorf("%s (%s): %d nets, first %q; want one of both ports", c.a, c.vendor, len(all),
+				all[0].Name)
 		}
 		if len(one) != 1 || one[0].Name != c.b || len(none) != 1 || none[0].Name != "eth0" {
-			t.Errorf("%s: %d nets by its name, %d by another's; want that port, and an interface", c.b, len(one), len(none))
+			t.Errorf("%s: %d nets by its name, %d by another's; want that port, and an interface", c.b,
+				len(one), len(none))
 		}
 	}
 }

@@ -61,7 +61,8 @@ func TestLogsShowTheSameSystem(t *testing.T) {
 	for _, c := range []struct {
 		log, machine string
 		nRanks       int
-	}{{"info_2", "h200x4-2", 2}, {"info_4", "h200x4-4", 4}, {"host_2x2", "h200x4-h2x2", 4}, {"host_4x1", "h200x4-h4x1", 4}} {
+	}{{"info_2", "h200x4-2", 2}, {"info_4", "h200x4-4", 4}, {"host_2x2", "h200x4-h2x2", 4},
+		{"host_4x1", "h200x4-h4x1", 4}} {
 		logs := systemsOf(t, golden.Root(t, "testdata", "measured", "h200x4", "logs", c.log+".log.gz"))
 		if len(logs) == 0 {
 			t.Errorf("%s: no system in the log", c.log)

@@ -49,7 +49,8 @@ func figures(s *topo.System) []string {
 	for _, a := range ends {
 		for _, b := range ends {
 			p := s.Path(a, b)
-			out = append(out, fmt.Sprintf("%s > %s: %s %g GB/s %d hops", name(a), name(b), p.Kind, float32(p.BW), len(p.Links)))
+			out = append(out, fmt.Sprintf("%s > %s: %s %g GB/s %d hops", name(a), name(b), p.Kind,
+				float32(p.BW), len(p.Links)))
 		}
 	}
 	sort.Strings(out)
@@ -125,7 +126,8 @@ func TestAddressesDoNotMatter(t *testing.T) {
 		}
 		strip := func(s *topo.System) doc.PathsSection {
 			d := doc.Paths(s)
-			for _, m := range [][][]doc.PathEntry{d.GPUGPU, d.GPUNet, d.NetGPU, d.GPUCPU, d.GPUNVS, d.NetCPU} {
+			for _, m := range [][][]doc.PathEntry{d.GPUGPU, d.GPUNet, d.NetGPU, d.GPUCPU, d.GPUNVS,
+				d.NetCPU} {
 				for _, row := range m {
 					for i := range row {
 						row[i].Via = nil
@@ -172,7 +174,8 @@ func holds(t *testing.T, machine string, s *topo.System, from, to topo.NodeID) {
 	for _, l := range path.Links {
 		link := s.Links[l]
 		if link.From != at || link.BW < path.BW {
-			t.Errorf("%s: %s > %s: link %s > %s of %g GB/s in a path of %g GB/s", machine, s.Name(from), s.Name(to),
+			t.Errorf("%s: %s > %s: link %s > %s of %g GB/s in a path of %g GB/s", machine, s.Name(from),
+				s.Name(to),
 				s.Name(link.From), s.Name(link.To), float32(link.BW), float32(path.BW))
 		}
 		at = link.To

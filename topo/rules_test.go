@@ -14,8 +14,10 @@ import (
 
 // TestLevels: rules number levels as paths are numbered.
 func TestLevels(t *testing.T) {
-	for l, k := range map[rules.Level]topo.PathKind{rules.LOC: topo.PathLOC, rules.NVL: topo.PathNVL, rules.NVB: topo.PathNVB, rules.C2C: topo.PathC2C,
-		rules.PIX: topo.PathPIX, rules.PXB: topo.PathPXB, rules.P2C: topo.PathP2C, rules.PXN: topo.PathPXN, rules.PHB: topo.PathPHB, rules.SYS: topo.PathSYS} {
+	for l, k := range map[rules.Level]topo.PathKind{rules.LOC: topo.PathLOC, rules.NVL: topo.PathNVL,
+		rules.NVB: topo.PathNVB, rules.C2C: topo.PathC2C,
+		rules.PIX: topo.PathPIX, rules.PXB: topo.PathPXB, rules.P2C: topo.PathP2C, rules.PXN: topo.PathPXN,
+		rules.PHB: topo.PathPHB, rules.SYS: topo.PathSYS} {
 		if topo.PathKind(l) != k {
 			t.Errorf("%v has the number %d", k, l)
 		}
@@ -34,7 +36,8 @@ const ruledHost = `<system version="1"><cpu host_hash="0x1" numaid="0" arch="x86
 // the ruleset's.
 func TestRulesOfNets(t *testing.T) {
 	one, cpu := ruledHost, ruledHost[len(`<system version="1">`):len(ruledHost)-len("</system>")]
-	two := `<system version="1">` + cpu + strings.Replace(cpu, `host_hash="0x1"`, `host_hash="0x2"`, 1) + "</system>"
+	two := `<system version="1">` + cpu + strings.Replace(cpu, `host_hash="0x1"`, `host_hash="0x2"`, 1) +
+		"</system>"
 	merged := func(p *topo.Params) { p.MergeLevel = units.Some(topo.PathPIX) }
 	for _, c := range []struct {
 		name, text string
@@ -42,10 +45,14 @@ func TestRulesOfNets(t *testing.T) {
 		want       string
 	}{
 		{"as is", one, merged, "mlx5_0+mlx5_1 2 48"},
-		{"WidenFused", one, func(p *topo.Params) { merged(p); p.Rules.Topo.WidenFused = false }, "mlx5_0+mlx5_1 2 24"},
-		{"FuseNICs", one, func(p *topo.Params) { merged(p); p.Rules.Topo.FuseNICs = false }, "mlx5_0 0 24; mlx5_1 1 24"},
-		{"two hosts", two, func(*topo.Params) {}, "mlx5_0 0 24; mlx5_1 1 24; mlx5_0 100000000000000 0; mlx5_1 100000000000001 0"},
-		{"GUIDFallback", two, func(p *topo.Params) { p.Rules.Topo.GUIDFallback = false }, "mlx5_0 0 24; mlx5_1 1 24; mlx5_0 0 0; mlx5_1 1 0"},
+		{"WidenFused", one, func(p *topo.Params) { merged(p); p.Rules.Topo.WidenFused = false },
+			"mlx5_0+mlx5_1 2 24"},
+		{"FuseNICs", one, func(p *topo.Params) { merged(p); p.Rules.Topo.FuseNICs = false },
+			"mlx5_0 0 24; mlx5_1 1 24"},
+		{"two hosts", two, func(*topo.Params) {},
+			"mlx5_0 0 24; mlx5_1 1 24; mlx5_0 100000000000000 0; mlx5_1 100000000000001 0"},
+		{"GUIDFallback", two, func(p *topo.Params) { p.Rules.Topo.GUIDFallback = false },
+			"mlx5_0 0 24; mlx5_1 1 24; mlx5_0 0 0; mlx5_1 1 0"},
 	} {
 		p := topo.DefaultParams()
 		p.NRanks = 4
@@ -57,7 +64,8 @@ func TestRulesOfNets(t *testing.T) {
 		}
 		var got []string
 		for _, n := range s.Of(topo.NET) {
-			got = append(got, fmt.Sprintf("%s %x %g", s.Nodes[n].Net.Name, s.Nodes[n].Net.ASIC, s.Path(s.Of(topo.GPU)[0], n).BW))
+			got = append(got, fmt.Sprintf("%s %x %g", s.Nodes[n].Net.Name, s.Nodes[n].Net.ASIC,
+				s.Path(s.Of(topo.GPU)[0], n).BW))
 		}
 		if g := strings.Join(got, "; "); g != c.want {
 			t.Errorf("%s: %s, want %s", c.name, g, c.want)
@@ -70,15 +78,20 @@ func TestRulesOfNets(t *testing.T) {
 func TestRulesOfNetPaths(t *testing.T) {
 	const pci = `class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16"`
 	net := func(bus string, n, mbps int) string {
-		return fmt.Sprintf(`<pci busid="0000:%s:00.0" class="0x020700" link_speed="32.0 GT/s PCIe" link_width="16"><nic><net name="mlx5_%d" dev="%d" speed="%d" port="1" guid="0x%d" gdr="1"/></nic></pci>`, bus, n, n, mbps, n+1)
+		return fmt.Sprintf(
+			`<pci busid="0000:%s:00.0" class="0x020700" link_speed="32.0 GT/s PCIe" link_width="16"><nic><net name="mlx5_%d" dev="%d" speed="%d" port="1" guid="0x%d" gdr="1"/></nic></pci>`, bus, n, n, mbps, n+1)
 	}
-	arm := `<system version="1"><cpu host_hash="0x1" numaid="0" arch="arm64"><pci busid="0000:01:00.0" ` + pci + `><gpu dev="0" sm="90" gdr="1"><c2c bw="44712" count="10"/></gpu></pci>` +
+	arm := `<system version="1"><cpu host_hash="0x1" numaid="0" arch="arm64"><pci busid="0000:01:00.0" ` +
+		pci + `><gpu dev="0" sm="90" gdr="1"><c2c bw="44712" count="10"/></gpu></pci>` +
 		net("02", 0, 400000) + net("03", 1, 100000) + `</cpu></system>`
 	gpu := func(bus string, dev int, peer string, rest string) string {
-		return fmt.Sprintf(`<cpu host_hash="0x1" numaid="%d" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="143"><pci busid="0000:%s:00.0" class="0x060400" link_speed="32.0 GT/s PCIe" link_width="16">`+
-			`<pci busid="0000:%s:01.0" `+pci+`><gpu dev="%d" sm="90" gdr="1"><nvlink target="0000:%s:01.0" count="18" tclass="0x030200"/></gpu></pci>%s</pci></cpu>`, dev, bus, bus, dev, peer, rest)
+		return fmt.Sprintf(
+			`<cpu host_hash="0x1" numaid="%d" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="143"><pci busid="0000:%s:00.0" class="0x060400" link_speed="32.0 GT/s PCIe" link_width="16">`+
+				`<pci busid="0000:%s:01.0" `+pci+
+				`><gpu dev="%d" sm="90" gdr="1"><nvlink target="0000:%s:01.0" count="18" tclass="0x030200"/></gpu></pci>%s</pci></cpu>`, dev, bus, bus, dev, peer, rest)
 	}
-	pair := `<system version="1">` + gpu("10", 0, "20", "") + gpu("20", 1, "10", net("21", 0, 400000)) + `</system>`
+	pair := `<system version="1">` + gpu("10", 0, "20", "") + gpu("20", 1, "10", net("21", 0, 400000)) +
+		`</system>`
 	for _, c := range []struct {
 		name, text string
 		change     func(*topo.Params)
@@ -87,9 +100,14 @@ func TestRulesOfNetPaths(t *testing.T) {
 		{"as is", arm, func(*topo.Params) {}, "P2C P2C"},
 		{"P2CLocalOnly", arm, func(p *topo.Params) { p.Rules.Topo.P2CLocalOnly = true }, "P2C PHB"},
 		{"a relay", pair, func(*topo.Params) {}, "PXN"},
-		{"a relay with GPUDirect RDMA", pair, func(p *topo.Params) { p.Rules.Topo.PXNNeedsGDR = true }, "PXN"},
-		{"a relay whose memory the NIC does not read", pair, func(p *topo.Params) { p.GDRRead = units.Some(0) }, "PXN"},
-		{"PXNNeedsGDR", pair, func(p *topo.Params) { p.GDRRead, p.Rules.Topo.PXNNeedsGDR = units.Some(0), true }, "SYS"},
+		{"a relay with GPUDirect RDMA", pair, func(p *topo.Params) { p.Rules.Topo.PXNNeedsGDR = true },
+			"PXN"},
+		{"a relay whose memory the NIC does not read", pair, func(p *topo.Params) {
+			p.GDRRead = units.Some(0)
+		}, "PXN"},
+		{"PXNNeedsGDR", pair, func(p *topo.Params) {
+			p.GDRRead, p.Rules.Topo.PXNNeedsGDR = units.Some(0), true
+		}, "SYS"},
 	} {
 		p := topo.DefaultParams()
 		p.NRanks = 4
@@ -130,7 +148,8 @@ func TestBuildWantsRules(t *testing.T) {
 	}
 	p := topo.DefaultParams()
 	p.Rules.Topo.MaxLinks = 2
-	if _, err := topo.Build(spec, p); err == nil || !strings.Contains(err.Error(), "fails with more than 2 of a node") {
+	if _, err := topo.Build(spec, p); err == nil || !strings.Contains(err.Error(),
+		"fails with more than 2 of a node") {
 		t.Errorf("two links at most: %v", err)
 	}
 	p = topo.DefaultParams()
@@ -144,7 +163,8 @@ func TestBuildWantsRules(t *testing.T) {
 // (topo.cc:433 of v2.23.4 clears the last digit of the bus id).
 func TestNICsByCard(t *testing.T) {
 	text := strings.NewReplacer("0000:05:00.0", "0000:04:00.1").Replace(ruledHost)
-	for _, c := range []struct{ release, want string }{{"2.23.4", "[4000 2]"}, {"2.24.3", "[4000 1] [4001 1]"}} {
+	for _, c := range []struct{ release, want string }{{"2.23.4", "[4000 2]"},
+		{"2.24.3", "[4000 1] [4001 1]"}} {
 		r, err := rules.For(c.release)
 		if err != nil {
 			t.Fatal(err)
@@ -179,7 +199,8 @@ func TestFlattenSecond(t *testing.T) {
 		`<pci busid="0000:00:01.0" class="0x060400" device="0xc030" vendor="0x1000" subsystem_vendor="0x1000" subsystem_device="0x1000" link_speed="32.0 GT/s PCIe" link_width="16">`+
 			`<pci busid="0000:01:00.0" class="0x060400" device="0xc030" vendor="0x1000" subsystem_vendor="0x1000" subsystem_device="0x0000"`, 1)
 	text = strings.Replace(text, "</pci></cpu>", "</pci></pci></cpu>", 1)
-	for _, c := range []struct{ release, want string }{{"2.26.6", "1000 1000c03010000000"}, {"2.27.3", "1000 1000c0301000ffff"}} {
+	for _, c := range []struct{ release, want string }{{"2.26.6", "1000 1000c03010000000"},
+		{"2.27.3", "1000 1000c0301000ffff"}} {
 		r, err := rules.For(c.release)
 		if err != nil {
 			t.Fatal(err)
@@ -201,7 +222,8 @@ func TestFlattenSecond(t *testing.T) {
 // gets the number of a virtual NIC, and the nets of one PCI device stay two
 // (topo.cc:972, 1141 of v2.26.6, whose code was run on this file).
 func TestVirtualNICsOfOnePort(t *testing.T) {
-	for _, c := range []struct{ release, want string }{{"2.23.4", "0 1"}, {"2.24.3", "2 3"}, {"2.26.6", "2 3"}, {"2.27.3", "0 1"}} {
+	for _, c := range []struct{ release, want string }{{"2.23.4", "0 1"}, {"2.24.3", "2 3"},
+		{"2.26.6", "2 3"}, {"2.27.3", "0 1"}} {
 		p := paramsOf(t, c.release)
 		p.MergeLevel = units.Some(topo.PathLOC)
 		s := built(t, ruledHost, p).Systems[0]
@@ -252,10 +274,12 @@ func TestWholeHosts(t *testing.T) {
 		`class="0x020700" link_speed="32.0 GT/s PCIe" link_width="16"><nic><net name="eth0" dev="0" speed="100000" port="1" guid="0x1" gdr="1"/></nic>`,
 		`class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16"><gpu dev="0" sm="90" gdr="1"/>`,
 	} {
-		text += fmt.Sprintf(`<pci busid="0000:0%d:00.0" class="0x060400" link_speed="32.0 GT/s PCIe" link_width="16"><pci busid="0000:1%d:00.0" %s</pci></pci>`, i+1, i+1, below)
+		text += fmt.Sprintf(
+			`<pci busid="0000:0%d:00.0" class="0x060400" link_speed="32.0 GT/s PCIe" link_width="16"><pci busid="0000:1%d:00.0" %s</pci></pci>`, i+1, i+1, below)
 	}
 	text += "</cpu></system>"
-	for _, c := range []struct{ release, want string }{{"2.21.5", "1000 2000 3000, model 2"}, {"2.22.3", "2000 3000 1000, model 2"}, {"2.26.2", "2000 3000 1000, model 4"}} {
+	for _, c := range []struct{ release, want string }{{"2.21.5", "1000 2000 3000, model 2"},
+		{"2.22.3", "2000 3000 1000, model 2"}, {"2.26.2", "2000 3000 1000, model 4"}} {
 		s := built(t, text, paramsOf(t, c.release)).Systems[0]
 		cpu := s.Of(topo.CPU)[0]
 		var got []string
@@ -313,7 +337,8 @@ func TestPartsOfGPUs(t *testing.T) {
 		`<gpu dev="0" sm="90"/><gpu dev="1" sm="90" rank="1"/>`: `a second GPU in one <pci>, which is not modelled; give it a <pci> of its own`,
 		`<gpu dev="0" sm="90" mlopart="-1"/>`:                   "",
 	} {
-		spec, err := topoxml.Parse([]byte(`<system version="1"><cpu numaid="0" arch="arm64"><pci busid="0000:01:00.0" class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16">`+text+`</pci></cpu></system>`), "t.xml")
+		spec, err := topoxml.Parse(
+			[]byte(`<system version="1"><cpu numaid="0" arch="arm64"><pci busid="0000:01:00.0" class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16">`+text+`</pci></cpu></system>`), "t.xml")
 		if err != nil {
 			t.Fatal(err)
 		}

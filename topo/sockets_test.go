@@ -26,7 +26,8 @@ func TestNetsOfTheSocketPlugin(t *testing.T) {
 		`name="eth0" dev="0" speed="100000" port="0" guid="0x0" maxconn="64" gdr="0"`:                   false,
 		`name="eth1+eth2" dev="0" speed="200000" port="0" guid="0x0" maxconn="65536" gdr="0" coll="0" `: true,
 	} {
-		nic := `<pci busid="0000:13:00.0" class="0x020000" vendor="0x1d0f" device="0xec20"><nic><net ` + strings.TrimSpace(net) + `/></nic></pci></pci></cpu>`
+		nic := `<pci busid="0000:13:00.0" class="0x020000" vendor="0x1d0f" device="0xec20"><nic><net ` +
+			strings.TrimSpace(net) + `/></nic></pci></pci></cpu>`
 		spec, err := topoxml.Parse([]byte(strings.Replace(text, "</pci>\n  </cpu>", nic, 1)), "two.xml")
 		if err != nil {
 			t.Fatal(err)
@@ -75,7 +76,8 @@ func TestOnlySocketsLeaveNoOtherNet(t *testing.T) {
 		p := topo.DefaultParams()
 		p.SocketsOnly = true
 		if got := onlyNet(t, spec, p); !got.Sockets || got.Name != c.name || got.BW != c.gbps {
-			t.Errorf("%s: %s of %v GB/s, sockets %v; want %s of %v", c.net, got.Name, got.BW, got.Sockets, c.name, c.gbps)
+			t.Errorf("%s: %s of %v GB/s, sockets %v; want %s of %v", c.net, got.Name, got.BW, got.Sockets,
+				c.name, c.gbps)
 		}
 		if plain := onlyNet(t, spec, topo.DefaultParams()); !strings.Contains(c.net, plain.Name) {
 			t.Errorf("%s: without it %s", c.net, plain.Name)

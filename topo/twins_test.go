@@ -53,13 +53,15 @@ func TestCPUsOfOneNumber(t *testing.T) {
 		cpu, gpu := s.Of(topo.CPU), s.Of(topo.GPU)
 		p := s.Path(gpu[1], cpu[0])
 		if p.Kind != c.kind || float32(p.BW) != c.bw || len(p.Links) != c.hops {
-			t.Errorf("%s: GPU 1 to the CPU is %v, %g GB/s, %d hops; want %v, %g, %d", c.name, p.Kind, p.BW, len(p.Links), c.kind, c.bw, c.hops)
+			t.Errorf("%s: GPU 1 to the CPU is %v, %g GB/s, %d hops; want %v, %g, %d", c.name, p.Kind, p.BW,
+				len(p.Links), c.kind, c.bw, c.hops)
 		}
 		if end := s.Links[p.Links[len(p.Links)-1]].To; c.hops == 3 && end != cpu[0] {
 			t.Errorf("%s: the path ends at %s", c.name, s.Name(end))
 		}
 		if own := s.Path(cpu[1], cpu[0]); own.Kind != topo.PathLOC || len(own.Links) != 0 {
-			t.Errorf("%s: the second CPU to the shared table is %v with %d hops, want LOC with none", c.name, own.Kind, len(own.Links))
+			t.Errorf("%s: the second CPU to the shared table is %v with %d hops, want LOC with none", c.name,
+				own.Kind, len(own.Links))
 		}
 		for _, g := range gpu {
 			if p := s.Path(g, cpu[1]); p.Kind != topo.PathDIS || len(p.Links) != 0 {

@@ -23,7 +23,8 @@ import (
 // Places are pid/tid, times picoseconds, strings are quoted as in Go. Floats
 // are distinguished from integers by a point, an exponent or a word.
 
-var phaseWords = [...]string{Slice: "slice", Instant: "point", FlowStart: "flow>", FlowEnd: "flow<", Counter: "count"}
+var phaseWords = [...]string{Slice: "slice", Instant: "point", FlowStart: "flow>", FlowEnd: "flow<",
+	Counter: "count"}
 
 // Text is a Sink that prints the text form.
 type Text struct {
@@ -48,7 +49,8 @@ func (x *Text) Track(t Track) TrackID {
 	id := TrackID(len(x.tracks))
 	x.tracks = append(x.tracks, t)
 	x.known[k] = id
-	fmt.Fprintf(x.w, "track %d/%d %q %q %q %d %d\n", t.Process, t.Thread, t.ProcessName, t.Labels, t.ThreadName, t.ProcessSort, t.ThreadSort)
+	fmt.Fprintf(x.w, "track %d/%d %q %q %q %d %d\n", t.Process, t.Thread, t.ProcessName, t.Labels,
+		t.ThreadName, t.ProcessSort, t.ThreadSort)
 	return id
 }
 
@@ -155,7 +157,8 @@ func (p *textParser) line() {
 	word := p.word()
 	place := p.place()
 	if word == "track" {
-		t := Track{Process: place[0], Thread: place[1], ProcessName: p.quoted(), Labels: p.quoted(), ThreadName: p.quoted()}
+		t := Track{Process: place[0], Thread: place[1], ProcessName: p.quoted(), Labels: p.quoted(),
+			ThreadName: p.quoted()}
 		t.ProcessSort, t.ThreadSort = p.number(), p.number()
 		if p.rest != "" {
 			p.fail("%q after the track", p.rest)

@@ -152,7 +152,8 @@ func (m *Model) backup(c *Choice) (float32, bool) {
 	f := c.Op.Func
 	for p := range coll.NumProtocols {
 		raw := m.Raw[f][coll.Ring][p]
-		if raw == 0 || m.EnabledProtos[f][p] == 0 || m.EnabledProtos[f][p] == 2 && len(m.ll128Unsafe(coll.Ring)) > 0 {
+		if raw == 0 || m.EnabledProtos[f][p] == 0 || m.EnabledProtos[f][p] == 2 &&
+			len(m.ll128Unsafe(coll.Ring)) > 0 {
 			continue
 		}
 		if t := m.time(raw, c.Op, coll.Ring, p, uint64(c.NBytes)); t < best {
@@ -215,7 +216,8 @@ func (m *Model) corrected(f coll.Func, a coll.Algorithm) int {
 	switch {
 	case a == coll.Tree && (f == coll.AllReduce || m.tab.CorrectAllTrees):
 		return n - 1
-	case a == coll.NVLSTree && f == coll.AllReduce && m.tab.NVLSTreeSM > 0 && m.In.MinSM >= m.tab.NVLSTreeSM && m.In.CPUArch == archX86:
+	case a == coll.NVLSTree && f == coll.AllReduce && m.tab.NVLSTreeSM > 0 &&
+		m.In.MinSM >= m.tab.NVLSTreeSM && m.In.CPUArch == archX86:
 		return n
 	}
 	return 0
@@ -232,7 +234,8 @@ func (m *Model) time(bw float32, o Op, a coll.Algorithm, p coll.Protocol, nBytes
 	t := float32(terms.LatencyUs*float32(count)) + float32(float32(nBytes)/float32(1000*terms.GBps))
 	// Rings of more than 8 ranks lose fp8 precision: last resort
 	// (enqueue.cc:1811).
-	if (o.Type == coll.Float8e4m3 || o.Type == coll.Float8e5m2) && a == coll.Ring && m.In.NRanks > 8 && o.Func != coll.AllGather && o.Func != coll.Broadcast {
+	if (o.Type == coll.Float8e4m3 || o.Type == coll.Float8e5m2) && a == coll.Ring && m.In.NRanks > 8 &&
+		o.Func != coll.AllGather && o.Func != coll.Broadcast {
 		t *= 1024
 	}
 	return t
@@ -294,9 +297,11 @@ func (m *Model) barred(o Op, a coll.Algorithm) Reason {
 	case !in.CollNet.Enabled:
 		return m.collNetOff(a)
 	case !m.collNetFor(o):
-		return Reason{Rule: fmt.Sprintf("the CollNet plugin cannot %s %s", o.RedOp, o.Type), Source: "enqueue.cc:1767"}
+		return Reason{Rule: fmt.Sprintf("the CollNet plugin cannot %s %s", o.RedOp, o.Type),
+			Source: "enqueue.cc:1767"}
 	}
-	return Reason{Rule: fmt.Sprintf("CollNet is for 8 ranks a node and there are %d", in.MaxLocalRanks), Source: "enqueue.cc:1799"}
+	return Reason{Rule: fmt.Sprintf("CollNet is for 8 ranks a node and there are %d", in.MaxLocalRanks),
+		Source: "enqueue.cc:1799"}
 }
 
 func (m *Model) nvlsBarred(o Op) Reason {
@@ -307,11 +312,14 @@ func (m *Model) nvlsBarred(o Op) Reason {
 	case !in.NVLS:
 		return Reason{Rule: "NVLink multicast is not available", Source: "enqueue.cc:384"}
 	case o.Func != coll.AllGather && !NVLSReduces(o.RedOp, o.Type):
-		return Reason{Rule: fmt.Sprintf("the NVSwitch cannot %s %s", o.RedOp, o.Type), Source: "enqueue.cc:384"}
+		return Reason{Rule: fmt.Sprintf("the NVSwitch cannot %s %s", o.RedOp, o.Type),
+			Source: "enqueue.cc:384"}
 	case o.Func != coll.AllReduce && in.LocalRanks > m.tab.NVLSGatherRanks:
-		return Reason{Rule: fmt.Sprintf("NVLS %s is for %d ranks a node and there are %d", o.Func, m.tab.NVLSGatherRanks, in.LocalRanks), Source: "enqueue.cc:1802"}
+		return Reason{Rule: fmt.Sprintf("NVLS %s is for %d ranks a node and there are %d", o.Func,
+			m.tab.NVLSGatherRanks, in.LocalRanks), Source: "enqueue.cc:1802"}
 	case o.Func != coll.AllReduce && !m.nvlsGathers():
-		return Reason{Rule: fmt.Sprintf("NVLS %s is for one node in NCCL %s", o.Func, m.Params.Rules.Version()), Source: "enqueue.cc"}
+		return Reason{Rule: fmt.Sprintf("NVLS %s is for one node in NCCL %s", o.Func,
+			m.Params.Rules.Version()), Source: "enqueue.cc"}
 	}
 	return m.collNetOff(coll.NVLS)
 }

@@ -46,14 +46,16 @@ func TestSegmentsAgreeWithChoose(t *testing.T) {
 					t.Fatalf("%s %s: segment %d is %+v, want it to begin at %d", name, f, i, s, next)
 				}
 				next = s.To + unit
-				for _, at := range []units.Bytes{s.From, s.From + unit, (s.From + s.To) / 2 / unit * unit, s.To} {
+				for _, at := range []units.Bytes{s.From, s.From + unit, (s.From + s.To) / 2 / unit * unit,
+					s.To} {
 					if at > s.To || s.Mixed && at != s.From {
 						continue
 					}
 					o.Count = int64(at / unit)
 					c, err := m.Choose(o)
 					if err != nil || c.Algo != s.Algo || c.Proto != s.Proto {
-						t.Fatalf("%s %s: at %d the model takes %s/%s (%v), the segment says %+v", name, f, at, c.Algo, c.Proto, err, s)
+						t.Fatalf("%s %s: at %d the model takes %s/%s (%v), the segment says %+v", name, f, at,
+							c.Algo, c.Proto, err, s)
 					}
 				}
 			}
@@ -91,7 +93,8 @@ func TestSegmentsExhaustive(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !segs[i].Mixed && (c.Algo != segs[i].Algo || c.Proto != segs[i].Proto) {
-				t.Fatalf("%s at %d bytes: the model takes %s/%s, the segment says %+v", f, n, c.Algo, c.Proto, segs[i])
+				t.Fatalf("%s at %d bytes: the model takes %s/%s, the segment says %+v", f, n, c.Algo, c.Proto,
+					segs[i])
 			}
 		}
 	}
@@ -112,11 +115,14 @@ func TestDeriveEndsAtTheModel(t *testing.T) {
 					steps := m.Derive(f, a, p)
 					raw := m.Raw[f][a][p]
 					if (len(steps) == 0) != (raw == 0) || len(steps) > 0 && steps[len(steps)-1].GBps != raw {
-						t.Fatalf("%s: %s %s %s: %v, the model has %g", filepath.Base(path), f, a, p, steps, raw)
+						t.Fatalf("%s: %s %s %s: %v, the model has %g", filepath.Base(path), f, a, p, steps,
+							raw)
 					}
 					n := len(steps)
-					if n > 1 && strings.HasPrefix(steps[n-1].What, "bytes of") && !near32(steps[n-2].GBps*ratio(f, a, d.NRanks), raw) {
-						t.Fatalf("%s: %s %s %s: the last step hides a difference: %v", filepath.Base(path), f, a, p, steps)
+					if n > 1 && strings.HasPrefix(steps[n-1].What, "bytes of") &&
+						!near32(steps[n-2].GBps*ratio(f, a, d.NRanks), raw) {
+						t.Fatalf("%s: %s %s %s: the last step hides a difference: %v", filepath.Base(path), f,
+							a, p, steps)
 					}
 				}
 			}
@@ -158,7 +164,8 @@ func TestEveryOffCellHasAReason(t *testing.T) {
 				for p, v := range c.Times[a] {
 					why := m.WhyOff(o, coll.Algorithm(a), coll.Protocol(p))
 					if (v < 0) != (len(why) > 0) {
-						t.Fatalf("%s: %s %v %v: time %g, reasons %v", filepath.Base(path), f, coll.Algorithm(a), coll.Protocol(p), v, why)
+						t.Fatalf("%s: %s %v %v: time %g, reasons %v", filepath.Base(path), f,
+							coll.Algorithm(a), coll.Protocol(p), v, why)
 					}
 				}
 			}

@@ -35,7 +35,8 @@ func (m *Model) Derive(f coll.Func, a coll.Algorithm, p coll.Protocol) []Step {
 		if s.nNodes <= 2 || a == coll.CollNetDirect || a == coll.CollNetChain {
 			bw, which = float32(g.BWIntra), "within a node"
 		}
-		d.add(fmt.Sprintf("%s graph: %s of %g GB/s %s", graphName(g), plural(g.NChannels, "channel"), bw, which), float32(g.NChannels)*bw)
+		d.add(fmt.Sprintf("%s graph: %s of %g GB/s %s", graphName(g), plural(g.NChannels, "channel"), bw,
+			which), float32(g.NChannels)*bw)
 	}
 	switch a {
 	case coll.Ring:
@@ -79,10 +80,12 @@ func (d *deriver) ring(s *shape, g *search.Graph, p coll.Protocol) {
 	v := s.ringBW(d.last, g.NChannels, p)
 	switch p {
 	case coll.LL:
-		d.limit("LL sends a flag with every 4 bytes: x .5", .5, fmt.Sprintf("LL reaches at most %g GB/s here", s.llMax), s.llMax, v)
+		d.limit("LL sends a flag with every 4 bytes: x .5", .5, fmt.Sprintf("LL reaches at most %g GB/s here",
+			s.llMax), s.llMax, v)
 	case coll.LL128:
 		d.limit("LL128 sends 120 of 128 bytes: x "+short(s.ringLL128Share()), s.ringLL128Share(),
-			fmt.Sprintf("LL128 reaches at most %g GB/s a channel here", s.ringLL128), float64(g.NChannels)*s.ringLL128, v)
+			fmt.Sprintf("LL128 reaches at most %g GB/s a channel here", s.ringLL128),
+			float64(g.NChannels)*s.ringLL128, v)
 	}
 }
 
@@ -90,18 +93,21 @@ func (d *deriver) tree(s *shape, g *search.Graph, f coll.Func, p coll.Protocol, 
 	n := float64(g.NChannels)
 	if f == coll.AllReduce { // the protocols of treeBW leave Simple at this
 		v := s.treeBW(d.last, g.NChannels, f, coll.Simple, 0)
-		d.limit("a tree reaches .92 of the graph", .92, fmt.Sprintf("a tree reaches at most %g GB/s a channel here", s.treeMax), n*s.treeMax, v)
+		d.limit("a tree reaches .92 of the graph", .92,
+			fmt.Sprintf("a tree reaches at most %g GB/s a channel here", s.treeMax), n*s.treeMax, v)
 	}
 	v := s.treeBW(d.last, g.NChannels, coll.Broadcast, p, 0)
 	switch p {
 	case coll.LL:
-		d.limit("LL in a tree: / 3.8", 1/3.8, fmt.Sprintf("LL reaches at most %g GB/s here", s.llMax), s.llMax, v)
+		d.limit("LL in a tree: / 3.8", 1/3.8, fmt.Sprintf("LL reaches at most %g GB/s here", s.llMax),
+			s.llMax, v)
 	case coll.LL128:
 		share, eff := "LL128 sends 120 of 128 bytes: x .94", 120.0/128.0
 		if s.nNodes == 1 {
 			share, eff = "LL128 in a tree on one node: x .78", 7.0/9.0
 		}
-		d.limit(share, eff, fmt.Sprintf("LL128 reaches at most %g GB/s a channel here", s.treeLL128), n*s.treeLL128, v)
+		d.limit(share, eff, fmt.Sprintf("LL128 reaches at most %g GB/s a channel here", s.treeLL128),
+			n*s.treeLL128, v)
 	}
 	if pattern == search.TreePattern {
 		d.add("all network traffic at one GPU of a node: x .85", float32(float64(d.last)*.85))
@@ -114,11 +120,14 @@ func (d *deriver) nvls(s *shape, g *search.Graph, f coll.Func, a coll.Algorithm)
 	cap := float32(s.nvlsTreeMax)
 	switch {
 	case a == coll.NVLSTree && v == cap:
-		d.add(fmt.Sprintf("%s graph: %d channels, which NVLSTree fills with at most %g GB/s each here", graphName(g), g.NChannels, cap), n*v)
+		d.add(fmt.Sprintf("%s graph: %d channels, which NVLSTree fills with at most %g GB/s each here",
+			graphName(g), g.NChannels, cap), n*v)
 		d.steps[0].Caps = true
 	case v == float32(g.BWInter) || a == coll.NVLSTree && v == 2*float32(g.BWInter):
-		d.add(fmt.Sprintf("%s graph: %d channels, bound by %g GB/s each between nodes", graphName(g), g.NChannels, v), n*v)
+		d.add(fmt.Sprintf("%s graph: %d channels, bound by %g GB/s each between nodes", graphName(g),
+			g.NChannels, v), n*v)
 	default:
-		d.add(fmt.Sprintf("%s graph: %d channels of %g GB/s, of which the switch reduces %g", graphName(g), g.NChannels, float32(g.BWIntra), v), n*v)
+		d.add(fmt.Sprintf("%s graph: %d channels of %g GB/s, of which the switch reduces %g", graphName(g),
+			g.NChannels, float32(g.BWIntra), v), n*v)
 	}
 }

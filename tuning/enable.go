@@ -59,18 +59,22 @@ func (m *Model) patOff() Reason {
 	case !m.tab.PAT:
 		return Reason{Rule: "NCCL " + m.Params.Rules.Version() + " has no PAT", Source: "tuning.cc"}
 	case in.MinSM < m.tab.PATSM:
-		return Reason{Rule: fmt.Sprintf("PAT needs sm_%d and a GPU is sm_%d", m.tab.PATSM, in.MinSM), Source: "tuning.cc:204"}
+		return Reason{Rule: fmt.Sprintf("PAT needs sm_%d and a GPU is sm_%d", m.tab.PATSM, in.MinSM),
+			Source: "tuning.cc:204"}
 	case set.Set && set.Value == 0:
-		return Reason{Rule: "NCCL_PAT_ENABLE=0", Setting: "NCCL_PAT_ENABLE=1 switches PAT on", Source: "tuning.cc:205"}
+		return Reason{Rule: "NCCL_PAT_ENABLE=0", Setting: "NCCL_PAT_ENABLE=1 switches PAT on",
+			Source: "tuning.cc:205"}
 	case set.Set && set.Value != 2:
 		return Reason{}
 	case in.NNodes != in.NRanks:
 		return Reason{
-			Rule:    fmt.Sprintf("PAT is for one rank a node and there are %d ranks on %s", in.NRanks, plural(in.NNodes, "node")),
+			Rule: fmt.Sprintf("PAT is for one rank a node and there are %d ranks on %s", in.NRanks,
+				plural(in.NNodes, "node")),
 			Setting: "NCCL_PAT_ENABLE=1 forces it", Source: "tuning.cc:206",
 		}
 	case in.NetOffload:
-		return Reason{Rule: "PAT cannot use a net plugin's device offload", Setting: "NCCL_PAT_ENABLE=1 forces it", Source: "tuning.cc:207"}
+		return Reason{Rule: "PAT cannot use a net plugin's device offload",
+			Setting: "NCCL_PAT_ENABLE=1 forces it", Source: "tuning.cc:207"}
 	}
 	return Reason{}
 }
@@ -102,7 +106,8 @@ func (m *Model) noNetGather(f coll.Func, a coll.Algorithm) Reason {
 	}
 	if m.In.MaxLocalRanks > c.Heads {
 		return Reason{
-			Rule:   fmt.Sprintf("needs a NIC for every GPU: %d ranks on a node, %d network heads", m.In.MaxLocalRanks, c.Heads),
+			Rule: fmt.Sprintf("needs a NIC for every GPU: %d ranks on a node, %d network heads",
+				m.In.MaxLocalRanks, c.Heads),
 			Source: "tuning.cc:333",
 		}
 	}
@@ -138,13 +143,17 @@ func (m *Model) readLists() error {
 		return nil
 	}
 	if s := m.Params.Proto; s.Set {
-		err := applyMask(s.Value, coll.ParseProtocolMask, nProtos, func(f, p, on int) { m.EnabledProtos[f][p] = on })
+		err := applyMask(s.Value, coll.ParseProtocolMask, nProtos, func(f, p, on int) {
+			m.EnabledProtos[f][p] = on
+		})
 		if err != nil {
 			return fmt.Errorf("NCCL_PROTO=%w", err)
 		}
 	}
 	if s := m.Params.Algo; s.Set {
-		err := applyMask(s.Value, coll.ParseAlgorithmMask, nAlgos, func(f, a, on int) { m.EnabledAlgos[f][a] = on })
+		err := applyMask(s.Value, coll.ParseAlgorithmMask, nAlgos, func(f, a, on int) {
+			m.EnabledAlgos[f][a] = on
+		})
 		if err != nil {
 			return fmt.Errorf("NCCL_ALGO=%w", err)
 		}
@@ -158,7 +167,8 @@ func (m *Model) readOneList() {
 	var algo, proto []bool
 	if s := m.Params.Algo; s.Set {
 		algo = coll.OneAlgorithmList(s.Value)
-		if !m.In.CollNet.Enabled && !algo[coll.Ring] && !algo[coll.Tree] && !algo[coll.NVLS] && !algo[coll.NVLSTree] {
+		if !m.In.CollNet.Enabled && !algo[coll.Ring] && !algo[coll.Tree] && !algo[coll.NVLS] &&
+			!algo[coll.NVLSTree] {
 			algo[coll.Ring], algo[coll.Tree] = true, true
 		}
 	}
@@ -185,7 +195,8 @@ func number(on bool) int {
 // applyMask sets the cells that a list names to 0 or 1. Those it does not
 // mention follow whatever default the mask is read over, which keeps them
 // apart.
-func applyMask(list string, parse func(string, coll.Mask) (coll.Mask, error), n int, set func(f, i, on int)) error {
+func applyMask(list string, parse func(string, coll.Mask) (coll.Mask, error), n int,
+	set func(f, i, on int)) error {
 	var yes coll.Mask
 	for f := range yes {
 		yes[f] = make([]bool, n)
@@ -276,19 +287,24 @@ func (m *Model) ll128Unsafe(a coll.Algorithm) []Reason {
 	}
 	var rs []Reason
 	if g.TypeInter > limit {
-		rs = append(rs, Reason{Rule: fmt.Sprintf("%s and the %s graph has %s", set, graphName(g), g.TypeInter), Setting: force, Source: "tuning.cc:483"})
+		rs = append(rs, Reason{Rule: fmt.Sprintf("%s and the %s graph has %s", set, graphName(g),
+			g.TypeInter), Setting: force, Source: "tuning.cc:483"})
 	}
 	if g.TypeIntra > topo.PathNVB {
-		rs = append(rs, Reason{Rule: fmt.Sprintf("LL128 needs NVLink inside the node and the %s graph has %s", graphName(g), g.TypeIntra), Setting: force, Source: "tuning.cc:492"})
+		rs = append(rs, Reason{Rule: fmt.Sprintf("LL128 needs NVLink inside the node and the %s graph has %s",
+			graphName(g), g.TypeIntra), Setting: force, Source: "tuning.cc:492"})
 	}
 	if in.MinSM != in.MaxSM && (m.tab.LL128MixedSM == 0 || in.MinSM < m.tab.LL128MixedSM) {
-		rs = append(rs, Reason{Rule: fmt.Sprintf("LL128 needs equal GPUs and there are sm_%d and sm_%d", in.MinSM, in.MaxSM), Setting: force, Source: "tuning.cc:493"})
+		rs = append(rs, Reason{Rule: fmt.Sprintf("LL128 needs equal GPUs and there are sm_%d and sm_%d",
+			in.MinSM, in.MaxSM), Setting: force, Source: "tuning.cc:493"})
 	}
 	switch known := m.tab.LL128SMs; {
 	case in.MinSM < m.tab.LL128MinSM:
-		rs = append(rs, Reason{Rule: fmt.Sprintf("LL128 needs sm_%d and a GPU is sm_%d", m.tab.LL128MinSM, in.MinSM), Setting: force, Source: "tuning.cc:494"})
+		rs = append(rs, Reason{Rule: fmt.Sprintf("LL128 needs sm_%d and a GPU is sm_%d", m.tab.LL128MinSM,
+			in.MinSM), Setting: force, Source: "tuning.cc:494"})
 	case len(known) > 0 && !slices.Contains(known, in.MinSM):
-		rs = append(rs, Reason{Rule: fmt.Sprintf("NCCL %s has LL128 for other GPUs than sm_%d", m.Params.Rules.Version(), in.MinSM), Setting: force, Source: "tuning.cc"})
+		rs = append(rs, Reason{Rule: fmt.Sprintf("NCCL %s has LL128 for other GPUs than sm_%d",
+			m.Params.Rules.Version(), in.MinSM), Setting: force, Source: "tuning.cc"})
 	}
 	return rs
 }

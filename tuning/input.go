@@ -68,7 +68,8 @@ type CollNet struct {
 // (ncclSharpReduceSupport of nccl-rdma-sharp-plugins, with switches that know 8
 // and 16 bit types).
 func SHARPReduces(op coll.RedOp, t coll.DataType) bool {
-	return (op == coll.Sum || op == coll.Min || op == coll.Max) && t != coll.Float8e4m3 && t != coll.Float8e5m2
+	return (op == coll.Sum || op == coll.Min || op == coll.Max) && t != coll.Float8e4m3 &&
+		t != coll.Float8e5m2
 }
 
 // Reason says why something is off: the rule, the setting that would change it

@@ -22,8 +22,10 @@ func TestListsOfOldReleases(t *testing.T) {
 		algo string
 		f    coll.Func
 		want coll.Algorithm
-	}{{"Tree", coll.Broadcast, coll.Ring}, {"tree,NoSuch", coll.AllReduce, coll.Tree}, {"^Tree", coll.AllReduce, coll.Ring}, {"NoSuch", coll.Broadcast, coll.Ring}} {
-		m, err := tuning.New(in, tuning.Params{Rules: old, Algo: units.Some(x.algo), Proto: units.Some("Simple")})
+	}{{"Tree", coll.Broadcast, coll.Ring}, {"tree,NoSuch", coll.AllReduce, coll.Tree},
+		{"^Tree", coll.AllReduce, coll.Ring}, {"NoSuch", coll.Broadcast, coll.Ring}} {
+		m, err := tuning.New(in, tuning.Params{Rules: old, Algo: units.Some(x.algo),
+			Proto: units.Some("Simple")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,7 +34,8 @@ func TestListsOfOldReleases(t *testing.T) {
 			t.Errorf("NCCL_ALGO=%s for %v: %v %v, %v", x.algo, x.f, c.Algo, c.Proto, err)
 		}
 	}
-	if _, err := tuning.New(in, tuning.Params{Rules: rules.Default(), Algo: units.Some("NoSuch")}); err == nil {
+	if _, err := tuning.New(in, tuning.Params{Rules: rules.Default(), Algo: units.Some("NoSuch")}); err ==
+		nil {
 		t.Error("2.28.9 takes an unknown name")
 	}
 }

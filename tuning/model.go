@@ -89,7 +89,8 @@ type shape struct {
 }
 
 func newShape(in *Input, tab *rules.Tuning) *shape {
-	s := &shape{tab: tab, nRanks: in.NRanks, nNodes: in.NNodes, sm: rules.Class(in.MinSM), scale: min(in.NNodes, 3) - 1}
+	s := &shape{tab: tab, nRanks: in.NRanks, nNodes: in.NNodes, sm: rules.Class(in.MinSM),
+		scale: min(in.NNodes, 3) - 1}
 	s.ppn = float32(in.NRanks) / float32(in.NNodes)
 	row := s.sm
 	if in.NNodes > 1 { // LL goes by the CPU between nodes (tuning.cc:248)
@@ -173,7 +174,8 @@ func (m *Model) fill(s *shape, f coll.Func, a coll.Algorithm, p coll.Protocol) {
 }
 
 // busBW is the bus bandwidth of a cell; a Reason comes with a zero.
-func (m *Model) busBW(s *shape, g *search.Graph, f coll.Func, a coll.Algorithm, p coll.Protocol) (float32, Reason) {
+func (m *Model) busBW(s *shape, g *search.Graph, f coll.Func, a coll.Algorithm, p coll.Protocol) (float32,
+	Reason) {
 	collnet := a == coll.CollNetDirect || a == coll.CollNetChain
 	n := float32(g.NChannels)
 	bw := float32(g.BWInter)
@@ -230,7 +232,8 @@ func (s *shape) ringLL128Share() float64 {
 	return s.tab.RingLL128
 }
 
-func (s *shape) treeBW(bus float32, nChannels int, f coll.Func, p coll.Protocol, pattern search.Pattern) float32 {
+func (s *shape) treeBW(bus float32, nChannels int, f coll.Func, p coll.Protocol,
+	pattern search.Pattern) float32 {
 	if f == coll.AllReduce {
 		bus = float32(math.Min(float64(bus)*.92, float64(nChannels)*s.treeMax))
 	}
@@ -254,7 +257,8 @@ func (s *shape) treeBW(bus float32, nChannels int, f coll.Func, p coll.Protocol,
 func (s *shape) nvlsBW(g *search.Graph, f coll.Func, a coll.Algorithm) float32 {
 	return s.tab.NVLSBandwidth(s.tab, rules.NVLS{
 		Intra: float32(g.BWIntra), Inter: float32(g.BWInter), Channels: g.NChannels,
-		PerNode: s.ppn, Nodes: s.nNodes, Class: s.sm, Scale: s.scale, Tree: a == coll.NVLSTree, AllReduce: f == coll.AllReduce,
+		PerNode: s.ppn, Nodes: s.nNodes, Class: s.sm, Scale: s.scale, Tree: a == coll.NVLSTree,
+		AllReduce: f == coll.AllReduce,
 	})
 }
 
@@ -312,7 +316,8 @@ func (m *Model) latency(s *shape, g *search.Graph, f coll.Func, a coll.Algorithm
 	return base
 }
 
-func (m *Model) ringLatency(s *shape, g *search.Graph, f coll.Func, p coll.Protocol, base, intra, inter float32) float32 {
+func (m *Model) ringLatency(s *shape, g *search.Graph, f coll.Func, p coll.Protocol, base, intra,
+	inter float32) float32 {
 	n := s.steps(f)
 	if f == coll.Reduce || f == coll.Broadcast {
 		lat := s.hwLat(s.hw[coll.Ring], coll.Ring, p)

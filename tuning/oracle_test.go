@@ -60,7 +60,8 @@ func (f *fields) question() (in tuning.Input, p tuning.Params) {
 	c := &in.CollNet
 	c.Enabled, c.Heads, c.AllGather, c.ReduceScatter = f.flag(), f.int(), f.flag(), f.flag()
 	for id := range in.Graphs {
-		g := &search.Graph{ID: id, NChannels: f.int(), BWIntra: units.GBps(f.float()), BWInter: units.GBps(f.float()), LatencyInter: f.float()}
+		g := &search.Graph{ID: id, NChannels: f.int(), BWIntra: units.GBps(f.float()),
+			BWInter: units.GBps(f.float()), LatencyInter: f.float()}
 		g.TypeIntra, g.TypeInter, g.SameChannels = topo.PathKind(f.int()), topo.PathKind(f.int()), f.int()
 		in.Graphs[id] = g
 	}
@@ -161,7 +162,8 @@ func sameTable(t *testing.T, n int, m *tuning.Model, a *fields) {
 			for p := range m.Latency[f][al] {
 				lat, bw := a.float(), a.float()
 				if m.Latency[f][al][p] != lat || m.Bandwidth[f][al][p] != bw {
-					t.Errorf("case %d: %v %v %v: latency %v, want %v; bandwidth %v, want %v", n, coll.Func(f), coll.Algorithm(al), coll.Protocol(p),
+					t.Errorf("case %d: %v %v %v: latency %v, want %v; bandwidth %v, want %v", n, coll.Func(f),
+						coll.Algorithm(al), coll.Protocol(p),
 						m.Latency[f][al][p], lat, m.Bandwidth[f][al][p], bw)
 				}
 			}
@@ -171,7 +173,8 @@ func sameTable(t *testing.T, n int, m *tuning.Model, a *fields) {
 		for p := range m.MaxThreads[al] {
 			nt, per := a.int(), a.int()
 			if m.MaxThreads[al][p] != nt || m.ThreadThreshold[al][p] != int64(per) {
-				t.Errorf("case %d: %v %v: %d threads, want %d; threshold %d, want %d", n, coll.Algorithm(al), coll.Protocol(p),
+				t.Errorf("case %d: %v %v: %d threads, want %d; threshold %d, want %d", n, coll.Algorithm(al),
+					coll.Protocol(p),
 					m.MaxThreads[al][p], nt, m.ThreadThreshold[al][p], per)
 			}
 		}
@@ -182,7 +185,8 @@ func sameTable(t *testing.T, n int, m *tuning.Model, a *fields) {
 func sameChoice(t *testing.T, n int, m *tuning.Model, o tuning.Op, a *fields) bool {
 	t.Helper()
 	rc := a.int()
-	want := tuning.Choice{Op: o, NBytes: o.NBytes(m.In.NRanks), Algo: coll.Algorithm(a.int()), Proto: coll.Protocol(a.int()), MaxChannels: a.int(), Warps: a.int()}
+	want := tuning.Choice{Op: o, NBytes: o.NBytes(m.In.NRanks), Algo: coll.Algorithm(a.int()),
+		Proto: coll.Protocol(a.int()), MaxChannels: a.int(), Warps: a.int()}
 	want.TimeUs, want.Threads = a.float(), 32*want.Warps
 	for al := range want.Times {
 		for p := range want.Times[al] {

@@ -100,8 +100,10 @@ func loadDoc(t testing.TB, path string) *doc {
 }
 
 var kinds = map[string]topo.PathKind{
-	"LOC": topo.PathLOC, "NVL": topo.PathNVL, "NVB": topo.PathNVB, "C2C": topo.PathC2C, "PIX": topo.PathPIX, "PXB": topo.PathPXB,
-	"P2C": topo.PathP2C, "PXN": topo.PathPXN, "PHB": topo.PathPHB, "SYS": topo.PathSYS, "NET": topo.PathNET, "DIS": topo.PathDIS,
+	"LOC": topo.PathLOC, "NVL": topo.PathNVL, "NVB": topo.PathNVB, "C2C": topo.PathC2C, "PIX": topo.PathPIX,
+	"PXB": topo.PathPXB,
+	"P2C": topo.PathP2C, "PXN": topo.PathPXN, "PHB": topo.PathPHB, "SYS": topo.PathSYS, "NET": topo.PathNET,
+	"DIS": topo.PathDIS,
 }
 
 // input is the model's input as the golden gives it.
@@ -128,7 +130,8 @@ func (d *doc) input() tuning.Input {
 		in.Graphs[g.ID] = &search.Graph{
 			ID: g.ID, Name: g.Name, Pattern: search.Pattern(g.Pattern), NChannels: g.NChannels,
 			BWIntra: units.GBps(g.BWIntra), BWInter: units.GBps(g.BWInter), LatencyInter: g.LatencyInter,
-			TypeIntra: kinds[g.TypeIntra], TypeInter: kinds[g.TypeInter], SameChannels: g.SameChannels, CrossNIC: g.CrossNIC,
+			TypeIntra: kinds[g.TypeIntra], TypeInter: kinds[g.TypeInter], SameChannels: g.SameChannels,
+			CrossNIC: g.CrossNIC,
 		}
 	}
 	return in
@@ -166,7 +169,8 @@ func (d *doc) params(t testing.TB) tuning.Params {
 
 // near compares to the nine digits that the goldens have.
 func near(a, b float32) bool {
-	return a == b || math.Abs(float64(a)-float64(b)) <= 1e-7*math.Max(math.Abs(float64(a)), math.Abs(float64(b)))
+	return a == b || math.Abs(float64(a)-float64(b)) <= 1e-7*math.Max(math.Abs(float64(a)),
+		math.Abs(float64(b)))
 }
 
 func nearCells(a, b tuning.Cells) bool {
@@ -231,8 +235,10 @@ func TestParity(t *testing.T) {
 			m.MaxThreads == d.Tuning.MaxThreads && m.ThreadThreshold == d.Tuning.Thresholds {
 			tables++
 		} else {
-			t.Errorf("%s: table differs\n got lat %v\nwant lat %v\n got bw %v\nwant bw %v\n got %v %v\nwant %v %v", name, m.Latency,
-				d.Tuning.Latencies, m.Bandwidth, d.Tuning.Bandwidths, m.MaxThreads, m.ThreadThreshold, d.Tuning.MaxThreads, d.Tuning.Thresholds)
+			t.Errorf("%s: table differs\n got lat %v\nwant lat %v\n got bw %v\nwant bw %v\n"+
+				" got %v %v\nwant %v %v", name, m.Latency,
+				d.Tuning.Latencies, m.Bandwidth, d.Tuning.Bandwidths, m.MaxThreads, m.ThreadThreshold,
+				d.Tuning.MaxThreads, d.Tuning.Thresholds)
 		}
 		bad := 0
 		for i := range d.Selection {
@@ -251,7 +257,8 @@ func TestParity(t *testing.T) {
 			choices++
 		}
 	}
-	t.Logf("tables %d/%d, selections %d/%d, choices %d/%d", tables, len(files), choices, len(files), equalOps, ops)
+	t.Logf("tables %d/%d, selections %d/%d, choices %d/%d", tables, len(files), choices, len(files), equalOps,
+		ops)
 }
 
 // checkChoice compares one operation.
@@ -272,7 +279,8 @@ func checkChoice(m *tuning.Model, d *doc, i int) string {
 	if err != nil {
 		return s.Func + ": " + err.Error()
 	}
-	ok := int64(c.NBytes) == s.NBytes && c.Algo.String() == s.Algo && c.Proto.String() == s.Proto && near(c.TimeUs, s.TimeUs) &&
+	ok := int64(c.NBytes) == s.NBytes && c.Algo.String() == s.Algo && c.Proto.String() == s.Proto &&
+		near(c.TimeUs, s.TimeUs) &&
 		c.MaxChannels == s.NMaxChannels && c.Warps == s.NWarps && c.Threads == s.Threads
 	for a := range c.Times {
 		for p := range c.Times[a] {

@@ -35,7 +35,8 @@ func (r *Row) Matches(o Op, bytes uint64, nodes, ranks int) bool {
 	if o.Registered {
 		registered = 1
 	}
-	return r.Func == o.Func && r.Min <= bytes && bytes <= r.Max && meant(r.Nodes, nodes) && meant(r.Ranks, ranks) &&
+	return r.Func == o.Func && r.Min <= bytes && bytes <= r.Max && meant(r.Nodes, nodes) &&
+		meant(r.Ranks, ranks) &&
 		meant(r.Pipe, max(o.Pipe, 1)) && meant(r.Registered, registered)
 }
 

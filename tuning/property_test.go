@@ -25,7 +25,8 @@ func drawInput(t *rapid.T) tuning.Input {
 	}
 	in := tuning.Input{
 		NRanks: nodes * local, NNodes: nodes, LocalRanks: local, MaxLocalRanks: local,
-		Channels: rapid.IntRange(1, 64).Draw(t, "channels"), NVLSChannels: 16, NVLS: rapid.Bool().Draw(t, "nvls"),
+		Channels: rapid.IntRange(1, 64).Draw(t, "channels"), NVLSChannels: 16,
+		NVLS:    rapid.Bool().Draw(t, "nvls"),
 		MinSM:   rapid.SampledFrom([]int{60, 70, 80, 90, 100}).Draw(t, "sm"),
 		CPUArch: 1, CPUVendor: topo.CPUVendor(rapid.IntRange(1, 4).Draw(t, "vendor")), NVSwitch: true,
 		TreePattern: search.Pattern(rapid.IntRange(1, 3).Draw(t, "pattern")),
@@ -36,7 +37,8 @@ func drawInput(t *rapid.T) tuning.Input {
 			ID: id, NChannels: rapid.IntRange(1, 32).Draw(t, "n"),
 			BWIntra:   units.GBps(rapid.Float32Range(0.1, 100).Draw(t, "intra")),
 			BWInter:   units.GBps(rapid.Float32Range(0.1, 50).Draw(t, "inter")),
-			TypeIntra: topo.PathKind(rapid.IntRange(1, 9).Draw(t, "typeIntra")), TypeInter: topo.PathKind(rapid.IntRange(4, 9).Draw(t, "typeInter")),
+			TypeIntra: topo.PathKind(rapid.IntRange(1, 9).Draw(t, "typeIntra")),
+			TypeInter: topo.PathKind(rapid.IntRange(4, 9).Draw(t, "typeInter")),
 		}
 	}
 	return in
@@ -77,7 +79,8 @@ func TestFasterGraphsAreNeverSlower(t *testing.T) {
 			t.Fatal(err)
 		}
 		if after.TimeUs > before.TimeUs {
-			t.Fatalf("%g us with slow graphs, %g us with graphs %g times as fast", before.TimeUs, after.TimeUs, by)
+			t.Fatalf("%g us with slow graphs, %g us with graphs %g times as fast", before.TimeUs,
+				after.TimeUs, by)
 		}
 	})
 }
@@ -87,7 +90,8 @@ func TestFasterGraphsAreNeverSlower(t *testing.T) {
 func TestMoreBytesTakeLonger(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, o := model(t, drawInput(t)), drawOp(t)
-		a, p := coll.Algorithm(rapid.IntRange(0, 6).Draw(t, "algo")), coll.Protocol(rapid.IntRange(0, 2).Draw(t, "proto"))
+		a, p := coll.Algorithm(rapid.IntRange(0, 6).Draw(t, "algo")),
+			coll.Protocol(rapid.IntRange(0, 2).Draw(t, "proto"))
 		bigger := o
 		bigger.Count += rapid.Int64Range(1, 1<<20).Draw(t, "more")
 		x, y := m.Terms(o, a, p), m.Terms(bigger, a, p)
@@ -125,7 +129,8 @@ func TestLaunchIsSane(t *testing.T) {
 			}
 			return
 		}
-		if c.MaxChannels < 1 || c.MaxChannels > 64 || c.Threads < 96 || c.Threads > 640 || c.Threads != 32*c.Warps {
+		if c.MaxChannels < 1 || c.MaxChannels > 64 || c.Threads < 96 || c.Threads > 640 ||
+			c.Threads != 32*c.Warps {
 			t.Fatalf("%+v", c)
 		}
 	})
@@ -134,12 +139,15 @@ func TestLaunchIsSane(t *testing.T) {
 // FuzzAlgoList: any text as NCCL_ALGO and NCCL_PROTO gives a model, or the
 // typed error that names the token at fault.
 func FuzzAlgoList(f *testing.F) {
-	for _, s := range []string{"ring,tree;allreduce:^tree", "^", ";x", "a:b:c", ":", "allreduce:", "^LL128;allreduce:LL128", "Ring;;Tree"} {
+	for _, s := range []string{"ring,tree;allreduce:^tree", "^", ";x", "a:b:c", ":", "allreduce:",
+		"^LL128;allreduce:LL128", "Ring;;Tree"} {
 		f.Add(s)
 	}
-	in := tuning.Input{NRanks: 8, NNodes: 2, LocalRanks: 4, MaxLocalRanks: 4, Channels: 8, MinSM: 90, MaxSM: 90}
+	in := tuning.Input{NRanks: 8, NNodes: 2, LocalRanks: 4, MaxLocalRanks: 4, Channels: 8, MinSM: 90,
+		MaxSM: 90}
 	f.Fuzz(func(t *testing.T, list string) {
-		for _, p := range []tuning.Params{{Rules: rules.Default(), Algo: units.Some(list)}, {Rules: rules.Default(), Proto: units.Some(list)}} {
+		for _, p := range []tuning.Params{{Rules: rules.Default(), Algo: units.Some(list)},
+			{Rules: rules.Default(), Proto: units.Some(list)}} {
 			m, err := tuning.New(in, p)
 			var mask *coll.MaskError
 			if err != nil && !errors.As(err, &mask) || err == nil && m == nil {
@@ -171,7 +179,8 @@ func BenchmarkChoose(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := m.Choose(tuning.Op{Func: coll.AllReduce, Count: n, Type: coll.Float32}); err != nil {
+				if _, err := m.Choose(tuning.Op{Func: coll.AllReduce, Count: n, Type: coll.Float32}); err !=
+					nil {
 					b.Fatal(err)
 				}
 			}

@@ -54,7 +54,8 @@ func (m *Model) setMaxThreads() {
 	}
 	for _, a := range []coll.Algorithm{coll.Ring, coll.Tree} {
 		m.MaxThreads[a][coll.LL] = threads(p.NThreads, 2*warp, llMaxThreads, llMaxThreads)
-		m.MaxThreads[a][coll.LL128] = threads(p.LL128NThreads, ll128MaxThreads/4, ll128MaxThreads, ll128MaxThreads)
+		m.MaxThreads[a][coll.LL128] = threads(p.LL128NThreads, ll128MaxThreads/4, ll128MaxThreads,
+			ll128MaxThreads)
 	}
 }
 

@@ -19,8 +19,10 @@ func TestParseBytes(t *testing.T) {
 		}
 	}
 	for in, part := range map[string]string{
-		"": "empty", "M": "not a number", "32X": "not a number", "32B": "not a unit", "32KM": "not a unit", "-1": "negative",
-		"nan": "not a number", "inf": "too large", "1e30": "too large", "9999999999G": "too large", "K32": "not a number",
+		"": "empty", "M": "not a number", "32X": "not a number", "32B": "not a unit", "32KM": "not a unit",
+		"-1":  "negative",
+		"nan": "not a number", "inf": "too large", "1e30": "too large", "9999999999G": "too large",
+		"K32": "not a number",
 	} {
 		if got, err := ParseBytes(in); err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("ParseBytes(%q) = %d, %v; want a complaint of %q", in, got, err, part)
@@ -30,7 +32,8 @@ func TestParseBytes(t *testing.T) {
 
 func TestTimePrintsFromIntegers(t *testing.T) {
 	for in, want := range map[Time]string{
-		0: "0.000000us", 1: "0.000001us", -1: "-0.000001us", 1500000: "1.500000us", 3*Second + 20: "3000000.000020us",
+		0: "0.000000us", 1: "0.000001us", -1: "-0.000001us", 1500000: "1.500000us", 3*Second +
+			20: "3000000.000020us",
 	} {
 		if got := in.String(); got != want {
 			t.Errorf("%d ps prints %s, want %s", int64(in), got, want)
@@ -87,7 +90,8 @@ func FuzzParseBytes(f *testing.F) {
 	f.Add("1.5e3 GiB")
 	f.Fuzz(func(t *testing.T, s string) {
 		if b, err := ParseBytes(s); err == nil {
-			if again, err := ParseBytes(fmt.Sprint(int64(b))); b < 0 || err != nil || b < 1<<53 && again != b {
+			if again, err := ParseBytes(fmt.Sprint(int64(b))); b < 0 || err != nil || b < 1<<53 &&
+				again != b {
 				t.Fatalf("%q gave %d, which reads back as %d, %v", s, b, again, err)
 			}
 		}

@@ -83,7 +83,8 @@ func (f *families) own(c *Call, rank int32) bool {
 // steps. The error says of which list which rank is in no communicator that it calls on, or that there
 // would be more than MaxSteps.
 func (d *Folded) Unfold() (*Program, error) {
-	u := unfolder{d: d, families: newFamilies(&d.Program), of: make([][]int32, len(d.Lists)), marks: make([][]Mark, len(d.Lists)), calls: map[callKey]int32{}}
+	u := unfolder{d: d, families: newFamilies(&d.Program), of: make([][]int32, len(d.Lists)),
+		marks: make([][]Mark, len(d.Lists)), calls: map[callKey]int32{}}
 	q := d.Program
 	q.Calls, q.Lists, q.Marks, q.Of = nil, nil, nil, slices.Clone(d.Of)
 	u.q = &q
@@ -100,7 +101,9 @@ func (d *Folded) Unfold() (*Program, error) {
 			n = len(u.of[i])
 		}
 		if steps += n * len(d.Lists[i].Steps); steps > MaxSteps {
-			return nil, &Problem{List: i, Step: -1, Name: d.Lists[i].Name, Text: fmt.Sprintf("the lists of all ranks have more than %d steps; write fewer ranks or steps", MaxSteps)}
+			return nil, &Problem{List: i, Step: -1, Name: d.Lists[i].Name,
+				Text: fmt.Sprintf("the lists of all ranks have more than %d steps; write fewer ranks or "+
+					"steps", MaxSteps)}
 		}
 	}
 	for i := range d.Lists {
@@ -150,7 +153,8 @@ func (u *unfolder) list(i int, name string, rank int32) error {
 			if rank >= 0 && u.d.Each[at] {
 				prefix := u.families.prefix[c.Comm]
 				if c.Comm = u.families.comm(prefix, rank); c.Comm < 0 {
-					return &Problem{List: i, Step: k, Name: u.d.Lists[i].Name, Text: fmt.Sprintf("rank %d is in no communicator %s%s", rank, prefix, EachRank)}
+					return &Problem{List: i, Step: k, Name: u.d.Lists[i].Name,
+						Text: fmt.Sprintf("rank %d is in no communicator %s%s", rank, prefix, EachRank)}
 				}
 			}
 			call = u.call(&c)
@@ -184,7 +188,8 @@ func (u *unfolder) call(c *Call) int32 {
 // Fold finds lists that follow each other and are equal but for the communicators, each rank's own:
 // lists of one rank, whose names are one word and the number of the rank. Unfold gives the Program again.
 func (p *Program) Fold() *Folded {
-	f := folder{p: p, families: newFamilies(p), of: make([]int32, len(p.Lists)), marks: make([][]Mark, len(p.Lists))}
+	f := folder{p: p, families: newFamilies(p), of: make([]int32, len(p.Lists)),
+		marks: make([][]Mark, len(p.Lists))}
 	for i := range f.of {
 		f.of[i] = -1
 	}
@@ -260,13 +265,16 @@ func (f *folder) run(i int) int {
 // equal reports whether two lists differ in nothing but communicators of their ranks.
 func (f *folder) equal(a, b int) bool {
 	x, y := f.p.Lists[a].Steps, f.p.Lists[b].Steps
-	if len(x) != len(y) || !slices.EqualFunc(f.marks[a], f.marks[b], func(m, n Mark) bool { return m.Step == n.Step && m.Name == n.Name }) {
+	if len(x) != len(y) || !slices.EqualFunc(f.marks[a], f.marks[b], func(m, n Mark) bool {
+		return m.Step == n.Step && m.Name == n.Name
+	}) {
 		return false
 	}
 	pairs := map[int32]int32{}
 	for k := range x {
 		s, t := &x[k], &y[k]
-		if s.Kind != t.Kind || s.Stream != t.Stream || s.Time != t.Time || s.Event != t.Event || s.Work != t.Work || s.Recorded != t.Recorded || !slices.Equal(s.Deps, t.Deps) {
+		if s.Kind != t.Kind || s.Stream != t.Stream || s.Time != t.Time || s.Event != t.Event ||
+			s.Work != t.Work || s.Recorded != t.Recorded || !slices.Equal(s.Deps, t.Deps) {
 			return false
 		}
 		if s.Kind != Issue {

@@ -41,12 +41,14 @@ func TestFolded(t *testing.T) {
 	if diff := cmp.Diff(folded, p.Format()); diff != "" {
 		t.Error(diff)
 	}
-	if len(p.Lists) != 4 || p.Lists[3].Name != "rank3" || len(p.Lists[3].Steps) != 11 || p.Of[3] != 3 || len(p.Marks) != 8 {
+	if len(p.Lists) != 4 || p.Lists[3].Name != "rank3" || len(p.Lists[3].Steps) != 11 || p.Of[3] != 3 ||
+		len(p.Marks) != 8 {
 		t.Fatalf("%d lists, %d marks, %+v", len(p.Lists), len(p.Marks), p.Of)
 	}
 	for rank, want := range [][2]string{{"tp0", "dp0"}, {"tp0", "dp1"}, {"tp1", "dp0"}, {"tp1", "dp1"}} {
 		steps := p.Lists[p.Of[rank]].Steps
-		if tp, dp := p.Comms[p.Calls[steps[9].Call].Comm].Name, p.Comms[p.Calls[steps[10].Call].Comm].Name; tp != want[0] || dp != want[1] {
+		if tp, dp := p.Comms[p.Calls[steps[9].Call].Comm].Name,
+			p.Comms[p.Calls[steps[10].Call].Comm].Name; tp != want[0] || dp != want[1] {
 			t.Errorf("rank %d calls on %s and %s, want %v", rank, tp, dp, want)
 		}
 		if !cmp.Equal(steps[9].Deps, []int32{8}) || steps[9].Kind != Issue {
@@ -96,7 +98,9 @@ func TestFoldsWhatIsEqual(t *testing.T) {
 			return first
 		}
 		a := family("tp", func(r int) int { return r / tp })
-		b := family(rapid.SampledFrom([]string{"dp", "x", "tp1"}).Draw(t, "name"), func(r int) int { return r % tp })
+		b := family(rapid.SampledFrom([]string{"dp", "x", "tp1"}).Draw(t, "name"), func(r int) int {
+			return r % tp
+		})
 		if rapid.Bool().Draw(t, "star") {
 			p.Comms = append(p.Comms, Comm{Name: "tp*", Ranks: []int32{0}})
 		}
@@ -182,7 +186,8 @@ func TestTextIsSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again.Format() != text || len(again.Lists) != 512 || len(again.Lists[511].Steps) != 2000 || len(again.Calls) != 64 {
+	if again.Format() != text || len(again.Lists) != 512 || len(again.Lists[511].Steps) != 2000 ||
+		len(again.Calls) != 64 {
 		t.Error("another job")
 	}
 }

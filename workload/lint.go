@@ -96,7 +96,8 @@ func (l *linter) comms() {
 		for _, r := range c.Ranks {
 			switch {
 			case r < 0 || int(r) >= len(l.p.Of):
-				l.add(-1, -1, "communicator %s has rank %d; the job has ranks 0 to %d", c.Name, r, len(l.p.Of)-1)
+				l.add(-1, -1, "communicator %s has rank %d; the job has ranks 0 to %d", c.Name, r,
+					len(l.p.Of)-1)
 			case seen[r] == i+1:
 				l.add(-1, -1, "communicator %s has rank %d twice", c.Name, r)
 			default:
@@ -124,7 +125,8 @@ func (l *linter) split(i int) {
 		}
 		for r := range c.Size(len(l.p.Of)) {
 			if rank := c.Rank(int32(r)); l.p.Comms[c.Parent-1].Ranks != nil && !parent[rank] {
-				l.add(-1, -1, "communicator %s has rank %d, which its parent %s has not", c.Name, rank, l.p.Comms[c.Parent-1].Name)
+				l.add(-1, -1, "communicator %s has rank %d, which its parent %s has not", c.Name, rank,
+					l.p.Comms[c.Parent-1].Name)
 				return
 			}
 		}
@@ -145,13 +147,16 @@ func (l *linter) calls() {
 		case c.Count < 0:
 			l.add(-1, -1, "call %d has a count of %d; it must be at least 0", i, c.Count)
 		case c.Count > maxBytes/int64(c.Type.Size())/int64(max(n, 1)):
-			l.add(-1, -1, "call %d is of %d elements on each of %d ranks; all of them together have at most %d bytes", i, c.Count, n, int64(maxBytes))
+			l.add(-1, -1,
+				"call %d is of %d elements on each of %d ranks; all of them together have at most %d bytes",
+				i, c.Count, n, int64(maxBytes))
 		case c.Func.Rooted() && (c.Root < 0 || int(c.Root) >= n):
 			l.add(-1, -1, "call %d has root %d; the communicator has ranks 0 to %d", i, c.Root, n-1)
 		case message(c.Func) && (c.Peer < 0 || int(c.Peer) >= n):
 			l.add(-1, -1, "call %d has peer %d; the communicator has ranks 0 to %d", i, c.Peer, n-1)
 		case c.Recorded < 0 || c.Recorded > MaxTime:
-			l.add(-1, -1, "call %d has a recorded time of %d ps; it must be from 0 to %d", i, c.Recorded, MaxTime)
+			l.add(-1, -1, "call %d has a recorded time of %d ps; it must be from 0 to %d", i, c.Recorded,
+				MaxTime)
 		case c.Splits != nil:
 			l.splits(i, n)
 		}
@@ -162,12 +167,15 @@ func (l *linter) calls() {
 func (l *linter) splits(i, n int) {
 	c := &l.p.Calls[i]
 	if c.Func != coll.AllToAll || len(c.Splits) != n {
-		l.add(-1, -1, "call %d has counts for %d peers; an alltoall of %d ranks has so many, and nothing else has any", i, len(c.Splits), n)
+		l.add(-1, -1,
+			"call %d has counts for %d peers; an alltoall of %d ranks has so many, and nothing else has any",
+			i, len(c.Splits), n)
 		return
 	}
 	for peer, s := range c.Splits {
 		if s < 0 || s > maxBytes/int64(c.Type.Size())/int64(n) {
-			l.add(-1, -1, "call %d sends %d elements to rank %d; it must be at least 0, and all of them together at most %d bytes", i, s, peer, int64(maxBytes))
+			l.add(-1, -1, "call %d sends %d elements to rank %d; it must be at least 0, and all of them "+
+				"together at most %d bytes", i, s, peer, int64(maxBytes))
 			return
 		}
 	}
@@ -177,7 +185,8 @@ func (l *linter) splits(i, n int) {
 func (l *linter) works() {
 	p := l.p
 	for i, w := range p.Works {
-		if w.FLOPs < 0 || w.Bytes < 0 || w.Extra < 0 || w.Blocks < 0 || w.PerSM < 0 || w.Tiles < 0 || w.Cluster < 0 {
+		if w.FLOPs < 0 || w.Bytes < 0 || w.Extra < 0 || w.Blocks < 0 || w.PerSM < 0 || w.Tiles < 0 ||
+			w.Cluster < 0 {
 			l.add(-1, -1, "work %d (%s) has a value below 0; 0 is unknown", i, w.Name)
 		}
 	}
@@ -186,11 +195,13 @@ func (l *linter) works() {
 	}
 	for r, f := range p.Factor {
 		if !(f > 0 && f <= MaxFactor) || math.IsNaN(f) {
-			l.add(-1, -1, "rank %d has a factor of %g; it must be above 0, at most %g", r, f, float64(MaxFactor))
+			l.add(-1, -1, "rank %d has a factor of %g; it must be above 0, at most %g", r, f,
+				float64(MaxFactor))
 		}
 	}
 	for _, m := range p.Marks {
-		if m.List < 0 || int(m.List) >= len(p.Lists) || m.Step < 0 || int(m.Step) > len(p.Lists[m.List].Steps) {
+		if m.List < 0 || int(m.List) >= len(p.Lists) || m.Step < 0 ||
+			int(m.Step) > len(p.Lists[m.List].Steps) {
 			l.add(-1, -1, "mark %s is at step %d of list %d, which there is not", m.Name, m.Step, m.List)
 		}
 	}

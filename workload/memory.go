@@ -34,7 +34,9 @@ func gigabytes(b units.Bytes) string { return fmt.Sprintf("%.1f", float64(b)/(1<
 
 // String is a line for a person, in GB of 2^30 bytes, as the memory of GPUs is counted.
 func (u *MemoryUse) String() string {
-	s := fmt.Sprintf("%s GB of a GPU's memory: parameters %s, gradients %s, optimizer %s, activations %s (estimated)", gigabytes(u.Total), gigabytes(u.Parameters), gigabytes(u.Gradients), gigabytes(u.Optimizer), gigabytes(u.Activations))
+	s := fmt.Sprintf("%s GB of a GPU's memory: parameters %s, gradients %s, optimizer %s, activations %s "+
+		"(estimated)", gigabytes(u.Total), gigabytes(u.Parameters), gigabytes(u.Gradients),
+		gigabytes(u.Optimizer), gigabytes(u.Activations))
 	if u.Capacity > 0 {
 		s += fmt.Sprintf("; it has %s", gigabytes(u.Capacity))
 	}
@@ -46,5 +48,7 @@ func (u *MemoryUse) Problem(gpu string) string {
 	if u.Capacity <= 0 || u.Total <= u.Capacity {
 		return ""
 	}
-	return fmt.Sprintf("the job does not fit: it needs about %s GB of each %s, which has %s (estimated); divide it further (--tp, --pp, --fsdp 3), or recompute", gigabytes(u.Total), gpu, gigabytes(u.Capacity))
+	return fmt.Sprintf("the job does not fit: it needs about %s GB of each %s, which has %s (estimated); "+
+		"divide it further (--tp, --pp, --fsdp 3), or recompute", gigabytes(u.Total), gpu,
+		gigabytes(u.Capacity))
 }

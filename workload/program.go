@@ -153,7 +153,8 @@ type Call struct {
 
 // Equal reports whether two calls are the same in every member.
 func (c Call) Equal(o Call) bool {
-	return c.plain() == o.plain() && slices.Equal(c.Splits, o.Splits) && (c.Splits == nil) == (o.Splits == nil)
+	return c.plain() == o.plain() && slices.Equal(c.Splits, o.Splits) &&
+		(c.Splits == nil) == (o.Splits == nil)
 }
 
 // Matches reports whether two members that issue c and o issue one operation:
@@ -184,7 +185,8 @@ type plainCall struct {
 }
 
 func (c *Call) plain() plainCall {
-	return plainCall{c.Comm, c.Func, c.Type, c.RedOp, c.Count, c.Root, c.Peer, c.InPlace, c.Window, c.Registered, c.Recorded}
+	return plainCall{c.Comm, c.Func, c.Type, c.RedOp, c.Count, c.Root, c.Peer, c.InPlace, c.Window,
+		c.Registered, c.Recorded}
 }
 
 // Bytes is what a Call moves out of one rank's buffer, in bytes.
@@ -324,10 +326,12 @@ func One(ranks int, c Call) *Program {
 // all ranks, one list with one call on stream 0. An executor that cannot do more
 // calls it.
 func (p *Program) Single() (Call, bool) {
-	if len(p.Comms) != 1 || p.Comms[0].Ranks != nil || len(p.Calls) != 1 || len(p.Lists) != 1 || len(p.Of) == 0 {
+	if len(p.Comms) != 1 || p.Comms[0].Ranks != nil || len(p.Calls) != 1 || len(p.Lists) != 1 ||
+		len(p.Of) == 0 {
 		return Call{}, false
 	}
 	s := p.Lists[0].Steps
-	return p.Calls[0], len(s) == 1 && s[0].Kind == Issue && s[0].Stream == 0 && s[0].Call == 0 && len(s[0].Deps) == 0 &&
+	return p.Calls[0], len(s) == 1 && s[0].Kind == Issue && s[0].Stream == 0 && s[0].Call == 0 &&
+		len(s[0].Deps) == 0 &&
 		p.Calls[0].Func != coll.Recv && p.Calls[0].Splits == nil
 }

@@ -23,7 +23,8 @@ func Read(in io.Reader, file string) (*Program, error) { return read(in, file, M
 
 // read is Read of a text that makes at most so many steps.
 func read(in io.Reader, file string, most int) (*Program, error) {
-	r := reader{file: file, most: most, comms: map[string]int32{}, lists: map[string]bool{}, calls: map[readKey]int32{}, known: map[string]operands{}, d: &Folded{}}
+	r := reader{file: file, most: most, comms: map[string]int32{}, lists: map[string]bool{},
+		calls: map[readKey]int32{}, known: map[string]operands{}, d: &Folded{}}
 	r.p = &r.d.Program
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, 1<<16), maxLine)
@@ -43,7 +44,8 @@ func read(in io.Reader, file string, most int) (*Program, error) {
 	r.closeList()
 	switch missing := slices.Index(r.p.Of, -1); {
 	case r.stage == 0:
-		return nil, r.fail(1, fmt.Sprintf("write workload %d in the first line", FormatVersion), "no workload")
+		return nil, r.fail(1, fmt.Sprintf("write workload %d in the first line", FormatVersion),
+			"no workload")
 	case missing >= 0:
 		return nil, r.fail(1, "", "rank %d has no list", missing)
 	}
@@ -122,7 +124,8 @@ func (r *reader) read(line string) error {
 	case 1:
 		n, err := strconv.Atoi(w[len(w)-1].text)
 		if len(w) != 2 || w[0].text != "ranks" || err != nil || n < 1 || n > maxRanks {
-			return r.fail(w[0].col, fmt.Sprintf("write for example ranks 8, at most %d", maxRanks), "the number of ranks is expected")
+			return r.fail(w[0].col, fmt.Sprintf("write for example ranks 8, at most %d", maxRanks),
+				"the number of ranks is expected")
 		}
 		r.p.Of = slices.Repeat([]int32{-1}, n)
 		r.stage = 2
@@ -166,7 +169,8 @@ func option(w word) (name string, value word) {
 
 func (r *reader) comm(w []word) error {
 	if len(w) < 3 {
-		return r.fail(w[0].col, "write comm NAME *, or comm NAME 0-3,8", "a communicator has a name and ranks")
+		return r.fail(w[0].col, "write comm NAME *, or comm NAME 0-3,8",
+			"a communicator has a name and ranks")
 	}
 	name, err := r.name(w[1])
 	if err != nil {
@@ -200,7 +204,8 @@ func (r *reader) commOption(c *Comm, x word) error {
 	case key == "kind":
 		i := slices.Index(commKindNames[:], value.text)
 		if i < 0 {
-			return r.fail(value.col, "write one of "+strings.Join(commKindNames[:], ", "), "%s is no kind of communicator", value.text)
+			return r.fail(value.col, "write one of "+strings.Join(commKindNames[:], ", "),
+				"%s is no kind of communicator", value.text)
 		}
 		c.Kind = CommKind(i)
 	case key == "parent":
@@ -224,7 +229,8 @@ func (r *reader) commOption(c *Comm, x word) error {
 // work reads N NAME and what the kernel needs.
 func (r *reader) work(w []word) error {
 	if len(w) < 3 || w[1].text != strconv.Itoa(len(r.p.Works)+1) {
-		return r.fail(w[0].col, fmt.Sprintf("write work %d NAME …; they are numbered from 1", len(r.p.Works)+1), "a work has a number and a name")
+		return r.fail(w[0].col, fmt.Sprintf("write work %d NAME …; they are numbered from 1", len(r.p.Works)+
+			1), "a work has a number and a name")
 	}
 	name, err := r.name(w[2])
 	if err != nil {
@@ -241,10 +247,12 @@ func (r *reader) work(w []word) error {
 			continue
 		}
 		key, value := option(x)
-		bits, known := map[string]int{"flops": 64, "bytes": 64, "extra": 64, "blocks": 32, "persm": 32, "tiles": 64, "cluster": 32, "priority": 8}[key]
+		bits, known := map[string]int{"flops": 64, "bytes": 64, "extra": 64, "blocks": 32, "persm": 32,
+			"tiles": 64, "cluster": 32, "priority": 8}[key]
 		n, err := strconv.ParseInt(value.text, 10, max(bits, 8))
 		if !known || err != nil {
-			return r.fail(x.col, "write flops=, bytes=, extra=, blocks=, persm=, tiles=, cluster= or priority= with a number, persistent or communication", "%s is not known here", x.text)
+			return r.fail(x.col, "write flops=, bytes=, extra=, blocks=, persm=, tiles=, cluster= or "+
+				"priority= with a number, persistent or communication", "%s is not known here", x.text)
 		}
 		switch key {
 		case "flops":
@@ -276,7 +284,8 @@ func (r *reader) factor(w []word) error {
 	}
 	f, err := strconv.ParseFloat(w[1].text, 64)
 	if err != nil || !(f > 0 && f <= MaxFactor) {
-		return r.fail(w[1].col, "", "%s is no factor; it must be above 0, at most %g", w[1].text, float64(MaxFactor))
+		return r.fail(w[1].col, "", "%s is no factor; it must be above 0, at most %g", w[1].text,
+			float64(MaxFactor))
 	}
 	ranks, err := r.numbers(w[2], len(r.p.Of), "ranks")
 	if err != nil {
@@ -385,7 +394,8 @@ var fields = [numKinds]int{Issue: 7, Compute: 3, Record: 3, Wait: 3, GroupStart:
 func (r *reader) step(w []word) error {
 	k := Kind(slices.Index(kindNames[:], w[0].text))
 	if int(k) >= len(kindNames) || len(r.p.Lists) == 0 {
-		return r.fail(w[0].col, "write comm, list, or within a list "+strings.Join(kindNames[:], ", "), "%s is not known here", w[0].text)
+		return r.fail(w[0].col, "write comm, list, or within a list "+strings.Join(kindNames[:], ", "),
+			"%s is not known here", w[0].text)
 	}
 	need := fields[k]
 	if len(w) < need {
@@ -435,7 +445,8 @@ func (r *reader) append(l *List, s Step) error {
 // room counts steps that come.
 func (r *reader) room(n int) error {
 	if n > r.most-r.steps {
-		return r.fail(1, "write fewer ranks or steps", "the lists of all ranks have more than %d steps", r.most)
+		return r.fail(1, "write fewer ranks or steps", "the lists of all ranks have more than %d steps",
+			r.most)
 	}
 	r.steps += n
 	return nil
@@ -558,12 +569,14 @@ func (r *reader) callOption(c *Call, x word) error {
 		for part := range strings.SplitSeq(value.text, ",") {
 			n, err := strconv.ParseInt(part, 10, 64)
 			if err != nil {
-				return r.fail(value.col, "write splits=A,B,… with a number for each rank", "%q is no count of elements", part)
+				return r.fail(value.col, "write splits=A,B,… with a number for each rank",
+					"%q is no count of elements", part)
 			}
 			c.Splits = append(c.Splits, n)
 		}
 	default:
-		return r.fail(x.col, "write inplace, or root=R for an operation with a root", "%s is not known here", x.text)
+		return r.fail(x.col, "write inplace, or root=R for an operation with a root", "%s is not known here",
+			x.text)
 	}
 	return nil
 }

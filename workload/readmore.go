@@ -14,12 +14,14 @@ import (
 // again reads FROM COUNT: steps of the list that were before, once more.
 func (r *reader) again(w []word) error {
 	if len(w) != 3 || len(r.p.Lists) == 0 {
-		return r.fail(w[0].col, "write again 4 12 within a list, for the twelve steps from its fifth on", "again has two numbers and is in a list")
+		return r.fail(w[0].col, "write again 4 12 within a list, for the twelve steps from its fifth on",
+			"again has two numbers and is in a list")
 	}
 	l := &r.p.Lists[len(r.p.Lists)-1]
 	from, err := strconv.Atoi(w[1].text)
 	if err != nil || from < 0 || from >= len(l.Steps) {
-		return r.fail(w[1].col, "count them from 0", "%s is none of the %d steps before it", w[1].text, len(l.Steps))
+		return r.fail(w[1].col, "count them from 0", "%s is none of the %d steps before it", w[1].text,
+			len(l.Steps))
 	}
 	count, err := strconv.Atoi(w[2].text)
 	if err != nil || count < 1 || count > MaxSteps {
@@ -58,7 +60,8 @@ func (r *reader) shifted(deps []int32, by int32) []int32 {
 
 // gpu reads NAME and what a roofline was made with.
 func (r *reader) gpu(w []word) error {
-	const hint = "write gpu H100, and where times are by its roofline type=bfloat16 efficiency=0.6 memory-efficiency=0.8 overhead=2000000"
+	const hint = "write gpu H100, and where times are by its roofline type=bfloat16 efficiency=0.6 " +
+		"memory-efficiency=0.8 overhead=2000000"
 	if len(w) < 2 || r.p.GPU.Name != "" {
 		return r.fail(w[0].col, hint, "the GPU has a name, and there is one")
 	}
@@ -91,7 +94,8 @@ func (r *reader) gpu(w []word) error {
 			return r.fail(value.col, hint, "%s: %s", key, value.text)
 		}
 	}
-	if (g.Efficiency > 0) != (g.MemoryEfficiency > 0) || g.Efficiency == 0 && (g.Overhead > 0 || g.Type != 0) {
+	if (g.Efficiency > 0) != (g.MemoryEfficiency > 0) || g.Efficiency == 0 &&
+		(g.Overhead > 0 || g.Type != 0) {
 		return r.fail(w[0].col, hint, "a roofline has efficiencies of matrix products and of memory")
 	}
 	r.p.GPU = g
@@ -112,10 +116,12 @@ func (r *reader) memory(w []word) error {
 	}
 	for _, x := range w[1:] {
 		key, value := option(x)
-		to := map[string]*units.Bytes{"parameters": &m.Parameters, "gradients": &m.Gradients, "optimizer": &m.Optimizer, "activations": &m.Activations}[key]
+		to := map[string]*units.Bytes{"parameters": &m.Parameters, "gradients": &m.Gradients,
+			"optimizer": &m.Optimizer, "activations": &m.Activations}[key]
 		n, err := strconv.ParseInt(value.text, 10, 64)
 		if to == nil || err != nil || n < 0 || n > math.MaxInt64/8 {
-			return r.fail(x.col, "write parameters=, gradients=, optimizer= and activations= with bytes", "%s is not known here", x.text)
+			return r.fail(x.col, "write parameters=, gradients=, optimizer= and activations= with bytes",
+				"%s is not known here", x.text)
 		}
 		*to = units.Bytes(n)
 	}
@@ -127,7 +133,9 @@ func (p *Program) formatGPU(b *strings.Builder) {
 	if g := &p.GPU; g.Name != "" {
 		fmt.Fprintf(b, "gpu %s", quote(g.Name))
 		if g.Efficiency > 0 {
-			fmt.Fprintf(b, " type=%s efficiency=%s memory-efficiency=%s", g.Type.TestName(), strconv.FormatFloat(g.Efficiency, 'g', -1, 64), strconv.FormatFloat(g.MemoryEfficiency, 'g', -1, 64))
+			fmt.Fprintf(b, " type=%s efficiency=%s memory-efficiency=%s", g.Type.TestName(),
+				strconv.FormatFloat(g.Efficiency, 'g', -1, 64), strconv.FormatFloat(g.MemoryEfficiency, 'g',
+					-1, 64))
 			if g.Overhead > 0 {
 				fmt.Fprintf(b, " overhead=%d", int64(g.Overhead))
 			}
@@ -135,7 +143,8 @@ func (p *Program) formatGPU(b *strings.Builder) {
 		b.WriteByte('\n')
 	}
 	if m := &p.Memory; *m != (Memory{}) {
-		fmt.Fprintf(b, "memory parameters=%d gradients=%d optimizer=%d activations=%d\n", m.Parameters, m.Gradients, m.Optimizer, m.Activations)
+		fmt.Fprintf(b, "memory parameters=%d gradients=%d optimizer=%d activations=%d\n", m.Parameters,
+			m.Gradients, m.Optimizer, m.Activations)
 	}
 }
 
@@ -161,7 +170,9 @@ func (r *reader) callee(w word) (at int32, each bool, err error) {
 		r.names = newFamilies(r.p)
 	}
 	if at = r.names.comm(prefix, r.ranks[0]); at < 0 {
-		return 0, false, r.fail(w.col, fmt.Sprintf("write comm %s0 …, comm %s1 … before it, of which each rank is in one", prefix, prefix), "rank %d is in no communicator %s, or a rank is in two", r.ranks[0], name)
+		return 0, false,
+			r.fail(w.col, fmt.Sprintf("write comm %s0 …, comm %s1 … before it, of which each rank is in one",
+				prefix, prefix), "rank %d is in no communicator %s, or a rank is in two", r.ranks[0], name)
 	}
 	return at, true, nil
 }

@@ -77,16 +77,19 @@ func (l *linter) sequences() {
 }
 
 // nonMembers finds ranks that call on a communicator and are no members of it.
-func (l *linter) nonMembers(c int32, callers []int32, ranksOf [][]int32, member []int32, checked map[int32]bool) {
+func (l *linter) nonMembers(c int32, callers []int32, ranksOf [][]int32, member []int32,
+	checked map[int32]bool) {
 	for _, list := range callers {
 		for _, r := range ranksOf[list] {
 			if member[r] == c+1 {
 				continue
 			}
 			if checked[list] {
-				l.add(int(list), -1, "rank %d has the list of a member of communicator %s and is none", r, l.p.Comms[c].Name)
+				l.add(int(list), -1, "rank %d has the list of a member of communicator %s and is none", r,
+					l.p.Comms[c].Name)
 			} else {
-				l.add(int(list), -1, "rank %d calls on communicator %s and is no member of it", r, l.p.Comms[c].Name)
+				l.add(int(list), -1, "rank %d calls on communicator %s and is no member of it", r,
+					l.p.Comms[c].Name)
 			}
 			break
 		}
@@ -104,13 +107,16 @@ func (l *linter) same(c, a, b int32, x, y []issue) {
 			break
 		}
 		if p, q := &l.p.Calls[x[i].call], &l.p.Calls[y[j].call]; !p.Matches(q) {
-			l.add(int(b), -1, "call %d on %s is %s, but %s in list %s; the members would wait for each other forever", n, name, describe(q), describe(p), l.p.Lists[a].Name)
+			l.add(int(b), -1,
+				"call %d on %s is %s, but %s in list %s; the members would wait for each other forever", n,
+				name, describe(q), describe(p), l.p.Lists[a].Name)
 			return
 		}
 	}
 	if i < len(x) || j < len(y) {
 		nx, ny := n+l.collectives(x[i:]), n+l.collectives(y[j:])
-		l.add(int(b), -1, "%d calls on %s, but %d in list %s; the members would wait for each other forever", ny, name, nx, l.p.Lists[a].Name)
+		l.add(int(b), -1, "%d calls on %s, but %d in list %s; the members would wait for each other forever",
+			ny, name, nx, l.p.Lists[a].Name)
 	}
 }
 
@@ -160,21 +166,26 @@ func (l *linter) messages(c int32, issued [][]issue) {
 	for i := range min(len(sends), len(recvs)) {
 		if d := pair(sends[i], recvs[i]); d != 0 {
 			if d < 0 {
-				l.add(-1, -1, "rank %d of %s sends to rank %d, which does not receive it", sends[i].src, name, sends[i].dst)
+				l.add(-1, -1, "rank %d of %s sends to rank %d, which does not receive it", sends[i].src, name,
+					sends[i].dst)
 			} else {
-				l.add(-1, -1, "rank %d of %s receives from rank %d, which does not send it", recvs[i].dst, name, recvs[i].src)
+				l.add(-1, -1, "rank %d of %s receives from rank %d, which does not send it", recvs[i].dst,
+					name, recvs[i].src)
 			}
 			return
 		}
 		if s, r := &p.Calls[sends[i].call], &p.Calls[recvs[i].call]; s.Bytes() != r.Bytes() {
-			l.add(-1, -1, "rank %d of %s sends %d bytes to rank %d, which receives %d", sends[i].src, name, s.Bytes(), sends[i].dst, r.Bytes())
+			l.add(-1, -1, "rank %d of %s sends %d bytes to rank %d, which receives %d", sends[i].src, name,
+				s.Bytes(), sends[i].dst, r.Bytes())
 			return
 		}
 	}
 	switch n := min(len(sends), len(recvs)); {
 	case len(sends) > n:
-		l.add(-1, -1, "rank %d of %s sends to rank %d, which does not receive it", sends[n].src, name, sends[n].dst)
+		l.add(-1, -1, "rank %d of %s sends to rank %d, which does not receive it", sends[n].src, name,
+			sends[n].dst)
 	case len(recvs) > n:
-		l.add(-1, -1, "rank %d of %s receives from rank %d, which does not send it", recvs[n].dst, name, recvs[n].src)
+		l.add(-1, -1, "rank %d of %s receives from rank %d, which does not send it", recvs[n].dst, name,
+			recvs[n].src)
 	}
 }

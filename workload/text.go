@@ -68,7 +68,9 @@ func (d *Folded) Format() string {
 		of[i] = append(of[i], int32(r))
 	}
 	marks := slices.Clone(p.Marks)
-	slices.SortStableFunc(marks, func(a, b Mark) int { return cmp.Or(cmp.Compare(a.List, b.List), cmp.Compare(a.Step, b.Step)) })
+	slices.SortStableFunc(marks, func(a, b Mark) int {
+		return cmp.Or(cmp.Compare(a.List, b.List), cmp.Compare(a.Step, b.Step))
+	})
 	for i := range p.Lists {
 		n := 0
 		for n < len(marks) && int(marks[n].List) == i {
@@ -108,7 +110,8 @@ func (d *Folded) formatList(b *strings.Builder, i int, marks []Mark) {
 			continue
 		}
 		s := &l.Steps[n]
-		fmt.Fprintf(b, "  %v %s%s\n", s.Kind, streamName(s.Stream), d.rest(s, each && s.Kind == Issue && d.Each[s.Call]))
+		fmt.Fprintf(b, "  %v %s%s\n", s.Kind, streamName(s.Stream), d.rest(s, each && s.Kind == Issue &&
+			d.Each[s.Call]))
 		r.add(n, n+1)
 		n++
 	}
@@ -148,7 +151,8 @@ func formatWork(b *strings.Builder, i int, w *Work) {
 	for _, f := range []struct {
 		name string
 		n    int64
-	}{{"flops", w.FLOPs}, {"bytes", w.Bytes}, {"extra", w.Extra}, {"blocks", int64(w.Blocks)}, {"persm", int64(w.PerSM)}, {"tiles", w.Tiles}, {"cluster", int64(w.Cluster)},
+	}{{"flops", w.FLOPs}, {"bytes", w.Bytes}, {"extra", w.Extra}, {"blocks", int64(w.Blocks)},
+		{"persm", int64(w.PerSM)}, {"tiles", w.Tiles}, {"cluster", int64(w.Cluster)},
 		{"priority", int64(w.Priority)}} {
 		if f.n != 0 {
 			fmt.Fprintf(b, " %s=%d", f.name, f.n)
@@ -209,7 +213,8 @@ func (p *Program) formatCall(c *Call, own bool) string {
 	if own {
 		name = quote(strings.TrimRight(p.Comms[c.Comm].Name, "0123456789")) + EachRank
 	}
-	t := fmt.Sprintf(" %s %s %s %s %d", name, c.Func.TestName(), c.Type.TestName(), c.RedOp.TestName(), c.Count)
+	t := fmt.Sprintf(" %s %s %s %s %d", name, c.Func.TestName(), c.Type.TestName(), c.RedOp.TestName(),
+		c.Count)
 	if c.Func.Rooted() {
 		t += fmt.Sprintf(" root=%d", c.Root)
 	}

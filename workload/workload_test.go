@@ -86,21 +86,26 @@ func TestParallelJobs(t *testing.T) {
 	if diff := cmp.Diff(parallel, p.Format()); diff != "" {
 		t.Error(diff)
 	}
-	if p.Resources(1) != 0 || p.Resources(2) != 2 || p.FactorOf(3) != 1.25 || p.FactorOf(0) != 1 || len(p.Marks) != 2 || p.Marks[1].Step != 4 {
+	if p.Resources(1) != 0 || p.Resources(2) != 2 || p.FactorOf(3) != 1.25 || p.FactorOf(0) != 1 ||
+		len(p.Marks) != 2 || p.Marks[1].Step != 4 {
 		t.Errorf("%+v", p)
 	}
 	if !OnHost(p.Lists[0].Steps[0].Stream) || OnHost(p.Lists[0].Steps[1].Stream) {
 		t.Error("h0 is a thread of the host, 1 is none")
 	}
 	for _, x := range []struct{ from, to, want string }{
-		{"recv bfloat16 sum 8 peer=1", "recv bfloat16 sum 8 peer=0", "rank 0 of pp receives from rank 0, which does not send it"},
-		{"recv bfloat16 sum 8 peer=1", "recv bfloat16 sum 9 peer=1", "rank 1 of pp sends 16 bytes to rank 0, which receives 18"},
-		{"  call 2 pp send bfloat16 sum 16 peer=1\n", "", "rank 1 of pp receives from rank 0, which does not send it"},
+		{"recv bfloat16 sum 8 peer=1", "recv bfloat16 sum 8 peer=0",
+			"rank 0 of pp receives from rank 0, which does not send it"},
+		{"recv bfloat16 sum 8 peer=1", "recv bfloat16 sum 9 peer=1",
+			"rank 1 of pp sends 16 bytes to rank 0, which receives 18"},
+		{"  call 2 pp send bfloat16 sum 16 peer=1\n", "",
+			"rank 1 of pp receives from rank 0, which does not send it"},
 		{"splits=0,0,0,9", "splits=0,0,9", "call 8 has counts for 3 peers"},
 		{"after=0-1", "after=0-2", "p:13:"},
 		{"parent=world share", "share", "communicator tp 0 shares its parent's resources and has no parent"},
 		{"comm pp 1-2 kind=PP", "comm pp 1-2 kind=PP parent=tp", "p:5:28: no communicator tp"},
-		{"comm pp 1-2 kind=PP", "comm pp 1-2 parent=\"tp 0\"", "communicator pp has rank 2, which its parent tp 0 has not"},
+		{"comm pp 1-2 kind=PP", "comm pp 1-2 parent=\"tp 0\"",
+			"communicator pp has rank 2, which its parent tp 0 has not"},
 		{"compute h0 900", "call h0 pp send float sum 1 peer=1", "a call on a host thread"},
 		{"factor 1.25 3", "factor 0 3", "p:8:8: 0 is no factor"},
 		{"work=1 after", "work=3 after", "p:12:26: no work 3"},
@@ -161,13 +166,16 @@ func TestFaultsHavePlaces(t *testing.T) {
 		{"call 1 even", "call 1 evan", "p:10:10: no communicator evan; write comm evan … before it"},
 		{"all_gather half", "all_gather hlaf", "p:10:26: "},
 		{"sum 4096", "sum 4096 root=1", "p:10:40: root=1 is not known here"},
-		{"sum 4096", "sum 4611686018427387904", "call 0 is of 4611686018427387904 elements on each of 2 ranks; all of them together have at most"},
+		{"sum 4096", "sum 4611686018427387904", "call 0 is of 4611686018427387904 elements on each of 2 " +
+			"ranks; all of them together have at most"},
 		{"  end 0\n", "", "list a: 1 groups are not ended"},
 		{"  group 0\n", "", "list a, step 6: ends a group that was not started"},
 		{"record 0 1", "record 0 2", "list a, step 2: waits for event 1, which no earlier step records"},
 		{"call 1 odd", "call 1 even", "rank 1 calls on communicator even and is no member of it"},
-		{"call 0 world all_reduce float sum 1024\n  call 0 world broadcast float sum 10 root=3\n  end", "call 0 world all_reduce float sum 1025\n  call 0 world broadcast float sum 10 root=3\n  end",
-			"list b: call 0 on world is all_reduce float of 1024 elements, but all_reduce float of 1025 elements in list a; the members would wait for each other forever"},
+		{"call 0 world all_reduce float sum 1024\n  call 0 world broadcast float sum 10 root=3\n  end",
+			"call 0 world all_reduce float sum 1025\n  call 0 world broadcast float sum 10 root=3\n  end",
+			"list b: call 0 on world is all_reduce float of 1024 elements, but all_reduce float of 1025 " +
+				"elements in list a; the members would wait for each other forever"},
 		{"root=3\n  end", "root=4\n  end", "call 2 has root 4; the communicator has ranks 0 to 3"},
 		{"  record 0 1\n", "  frobnicate 0 1\n", "p:8:3: frobnicate is not known here"},
 	} {
@@ -187,8 +195,10 @@ func TestRate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for f, want := range map[coll.Func]float64{coll.AllReduce: 4e9, coll.AllGather: 12e9, coll.ReduceScatter: 12e9, coll.AllToAll: 12e9, coll.Broadcast: 4e9, coll.Send: 4e9} {
-		c := Call{Func: f, Type: coll.Float32, Count: 1000, Recorded: 1_000_000} // 4,000 bytes in a microsecond
+	for f, want := range map[coll.Func]float64{coll.AllReduce: 4e9, coll.AllGather: 12e9,
+		coll.ReduceScatter: 12e9, coll.AllToAll: 12e9, coll.Broadcast: 4e9, coll.Send: 4e9} {
+		// 4,000 bytes in a microsecond
+		c := Call{Func: f, Type: coll.Float32, Count: 1000, Recorded: 1_000_000}
 		if got := p.Rate(&c); got != want {
 			t.Errorf("%v: %g, want %g", f, got, want)
 		}

@@ -24,7 +24,8 @@ func NoCommand(cmd *cobra.Command, args []string) error {
 		}
 	}
 	if n := config.Nearest(args[0], names); n != "" {
-		return fail.Usage("unknown command %q; did you mean %s? there are %s", args[0], n, strings.Join(names, ", "))
+		return fail.Usage("unknown command %q; did you mean %s? there are %s", args[0], n,
+			strings.Join(names, ", "))
 	}
 	return fail.Usage("unknown command %q; write one of %s", args[0], strings.Join(names, ", "))
 }
@@ -58,7 +59,8 @@ func Exactly(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < len(names):
-			return fail.Usage("%s: %s missing; see %s --help", path(cmd), strings.Join(names[len(args):], ", "), cmd.CommandPath())
+			return fail.Usage("%s: %s missing; see %s --help", path(cmd), strings.Join(names[len(args):],
+				", "), cmd.CommandPath())
 		case len(args) > len(names):
 			return fail.Usage("%s: unexpected argument %q", path(cmd), args[len(names)])
 		}

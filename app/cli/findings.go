@@ -31,7 +31,9 @@ func Findings(files []string, opt scenario.Options, each func(*lint.Finding)) er
 		}
 	}
 	if w := peersOf(files, opt); w != "" {
-		each(&lint.Finding{Severity: lint.Note, Rule: "p2p-channels", Problem: "as nodes of one job, in the order of the files: " + w, Remedy: "explain sendrecv --topo A.xml:4,B.xml:2 gives it for the numbers of a job"})
+		each(&lint.Finding{Severity: lint.Note, Rule: "p2p-channels",
+			Problem: "as nodes of one job, in the order of the files: " + w,
+			Remedy:  "explain sendrecv --topo A.xml:4,B.xml:2 gives it for the numbers of a job"})
 	}
 	return nil
 }

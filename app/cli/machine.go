@@ -43,36 +43,54 @@ type Machine struct {
 func (m *Machine) Register(c *cobra.Command) {
 	f := c.Flags()
 	m.given = f
-	f.StringVar(&m.Topo, "topo", "", "topology `FILE` as NCCL_TOPO_DUMP_FILE writes it, or a machine of topo list; A.xml:4,dgx-a100:2 for unequal nodes; default: dgx-h100")
+	f.StringVar(&m.Topo, "topo", "", "topology `FILE` as NCCL_TOPO_DUMP_FILE writes it, or a machine of "+
+		"topo list; A.xml:4,dgx-a100:2 for unequal nodes; default: dgx-h100")
 	f.IntVar(&m.Nodes, "nodes", 0, "number of equal nodes `N` (default 1, of the built-in machine 2)")
 	f.IntVarP(&m.GPUs, "gpus", "g", 0, "use the `K` lowest local ranks of each node (default all)")
-	f.StringVar(&m.Multicast, "multicast", "auto", "NVLink multicast: on, off, or auto: on where every GPU is sm_90+ behind an NVSwitch")
-	f.IntVar(&m.Domain, "mnnvl", 0, "every `K` nodes are one NVLink domain, as in an NVL72 (default: what the file says); 1: a node alone is a domain, with a fabric as its neighbours have")
-	f.StringVar(&m.NCCL, "nccl-version", "", "decide as this `VERSION` of NCCL does: "+release.Names()+", one between (the nearest by source answers), or torch==2.8 (default SIMCCL_NCCL_VERSION, else "+Rules().String()+")")
+	f.StringVar(&m.Multicast, "multicast", "auto",
+		"NVLink multicast: on, off, or auto: on where every GPU is sm_90+ behind an NVSwitch")
+	f.IntVar(&m.Domain, "mnnvl", 0, "every `K` nodes are one NVLink domain, as in an NVL72 (default: what "+
+		"the file says); 1: a node alone is a domain, with a fabric as its neighbours have")
+	f.StringVar(&m.NCCL, "nccl-version", "", "decide as this `VERSION` of NCCL does: "+release.Names()+
+		", one between (the nearest by source answers), or torch==2.8 (default SIMCCL_NCCL_VERSION, else "+
+		Rules().String()+")")
 	if !m.RunsNCCL {
-		f.StringVar(&m.LibNCCL, "libnccl", "", "decide as the library `FILE` (libnccl.so.2) does; its version is read, nothing in it runs")
+		f.StringVar(&m.LibNCCL, "libnccl", "",
+			"decide as the library `FILE` (libnccl.so.2) does; its version is read, nothing in it runs")
 	}
-	f.StringVar(&m.NICs, "network-class", "", "what NICs and their plugin cost, and what the plugin sets: "+strings.Join(gpu.NetworkNames(), ", ")+", or a `FILE` (default by the machine's name or its NICs)")
-	f.StringVar(&m.Fabric, "fabric", "", "network between the nodes, a `FILE` as topo fabric writes, or one by name: "+netpreset.Names()+" (default an ideal one)")
+	f.StringVar(&m.NICs, "network-class", "", "what NICs and their plugin cost, and what the plugin sets: "+
+		strings.Join(gpu.NetworkNames(), ", ")+", or a `FILE` (default by the machine's name or its NICs)")
+	f.StringVar(&m.Fabric, "fabric", "",
+		"network between the nodes, a `FILE` as topo fabric writes, or one by name: "+netpreset.Names()+
+			" (default an ideal one)")
 }
 
 // RegisterClass adds the option of commands that predict times.
 func (m *Machine) RegisterClass(c *cobra.Command) {
-	c.Flags().StringVar(&m.Class, "machine-class", "", "speeds of GPUs, links and NICs: a `FILE` as calibrate writes, or a name (default by the topology)")
+	c.Flags().StringVar(&m.Class, "machine-class", "",
+		"speeds of GPUs, links and NICs: a `FILE` as calibrate writes, or a name (default by the topology)")
 }
 
 // RegisterNetwork adds the options of commands that simulate the network between
 // nodes.
 func (m *Machine) RegisterNetwork(c *cobra.Command) {
-	c.Flags().StringVar(&m.Network, "network", "flow", "network model between nodes: flow (links are shared max-min), packet (every frame: switch queues, ECN, PFC or credits, congestion control; docs/PACKETS.md) or hybrid (packet where queues build up, else flow)")
-	c.Flags().StringVar(&m.Balance, "balance", "", "load balancing over equal-cost routes with --network packet: queue-pair (each queue pair keeps its route), flowlet, or packet (each frame to the shortest queue) (default the fabric's)")
-	c.Flags().StringVar(&m.CC, "cc", "", "congestion control `NAME` with --network packet: none, dcqcn:paper, dcqcn:cx7, dcqcn:ns3, hpcc, timely, dctcp, swift, nscc (default the fabric's)")
+	c.Flags().StringVar(&m.Network, "network", "flow", "network model between nodes: flow (links are "+
+		"shared max-min), packet (every frame: switch queues, ECN, PFC or credits, congestion control; "+
+		"docs/PACKETS.md) or hybrid (packet where queues build up, else flow)")
+	c.Flags().StringVar(&m.Balance, "balance", "", "load balancing over equal-cost routes with --network "+
+		"packet: queue-pair (each queue pair keeps its route), flowlet, or packet (each frame to the "+
+		"shortest queue) (default the fabric's)")
+	c.Flags().StringVar(&m.CC, "cc", "", "congestion control `NAME` with --network packet: none, "+
+		"dcqcn:paper, dcqcn:cx7, dcqcn:ns3, hpcc, timely, dctcp, swift, nscc (default the fabric's)")
 }
 
 // RegisterFaults adds what else decides what messages meet there.
 func (m *Machine) RegisterFaults(c *cobra.Command) {
-	c.Flags().StringArrayVar(&m.Faults, "fault", nil, "with --fabric or --network packet: simulate what is `BROKEN`, as run does: link=leaf0~spine1:slow=2, nic=node0/2:storm@10-100, link=leaf0~spine1:loss=0.001; repeatable")
-	c.Flags().Uint64Var(&m.Seed, "seed", 0, "with --fabric: `SEED` of ECMP hashes, random marks and losses, one draw of them (default 1; where hashed routes bind, the median of several draws)")
+	c.Flags().StringArrayVar(&m.Faults, "fault", nil, "with --fabric or --network packet: simulate what is "+
+		"`BROKEN`, as run does: link=leaf0~spine1:slow=2, nic=node0/2:storm@10-100, "+
+		"link=leaf0~spine1:loss=0.001; repeatable")
+	c.Flags().Uint64Var(&m.Seed, "seed", 0, "with --fabric: `SEED` of ECMP hashes, random marks and "+
+		"losses, one draw of them (default 1; where hashed routes bind, the median of several draws)")
 }
 
 // Congestion simulates an operation over a network, as run does, and returns what its
@@ -110,7 +128,10 @@ func (m *Machine) Spec(a *App) (scenario.Spec, error) {
 			return s, fail.Usage("%s %d: must be at least 1", o.name, o.v)
 		}
 	}
-	nodes, err := parseNodes(m.Topo, m.Nodes, func(name string) bool { _, err := os.Stat(a.Path(name)); return err == nil })
+	nodes, err := parseNodes(m.Topo, m.Nodes, func(name string) bool {
+		_, err := os.Stat(a.Path(name))
+		return err == nil
+	})
 	if m.Topo == "" && m.Found != nil {
 		nodes = []scenario.Nodes{{Topo: process.ThisTopology, Count: m.Nodes}}
 	}
@@ -124,7 +145,8 @@ func (m *Machine) Spec(a *App) (scenario.Spec, error) {
 		s.Network.Model = ""
 	}
 	if len(m.Faults) > 0 && s.Network.Model == "" && m.Fabric == "" {
-		return s, fail.Usage("--fault %s: without a simulated operation it has no effect; write --network packet, or --fabric FILE", m.Faults[0])
+		return s, fail.Usage("--fault %s: without a simulated operation it has no effect; write --network "+
+			"packet, or --fabric FILE", m.Faults[0])
 	}
 	if m.Balance != "" && s.Network.Model == "" {
 		return s, fail.Usage("--balance %s: load balancing needs frames; write --network packet", m.Balance)
@@ -144,7 +166,8 @@ func (m *Machine) Load(a *App) (*scenario.Site, error) { return m.site(a, scenar
 // Layout reads the topology files and lays out the nodes, without a communicator.
 func (m *Machine) Layout(a *App) (*scenario.Site, error) { return m.site(a, scenario.Layout) }
 
-func (m *Machine) site(a *App, load func(*scenario.Spec, scenario.Options) (*scenario.Site, error)) (*scenario.Site, error) {
+func (m *Machine) site(a *App, load func(*scenario.Spec, scenario.Options) (*scenario.Site, error)) (
+	*scenario.Site, error) {
 	s, err := m.Spec(a)
 	if err != nil {
 		return nil, err

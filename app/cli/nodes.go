@@ -28,7 +28,9 @@ func parseNodes(line string, count int, exists func(name string) bool) ([]scenar
 		}
 		switch {
 		case n.Count > 0 && count > 0:
-			return nil, fail.Usage("{Topo} %s: the counts after the colons already say how many nodes; leave {Nodes} out", line)
+			return nil,
+				fail.Usage("{Topo} %s: the counts after the colons already say how many nodes; leave "+
+					"{Nodes} out", line)
 		case n.Count == 0 && len(entries) == 1:
 			n.Count = count
 		}
@@ -48,11 +50,14 @@ func parseCount(entry string, exists func(name string) bool) (scenario.Nodes, er
 		return n, nil
 	}
 	if strings.Contains(entry, "://") {
-		return n, fail.Usage("{Topo} %s: files are read here, not addresses; fetch it first, or write a name of simccl topo list", entry)
+		return n, fail.Usage("{Topo} %s: files are read here, not addresses; fetch it first, or write a "+
+			"name of simccl topo list", entry)
 	}
 	count, err := strconv.Atoi(entry[i+1:])
 	if err != nil || count < 1 {
-		return n, fail.Usage("{Topo} %s: the number of nodes after the colon must be at least 1, e.g. dgx.xml:4", entry)
+		return n,
+			fail.Usage("{Topo} %s: the number of nodes after the colon must be at least 1, e.g. dgx.xml:4",
+				entry)
 	}
 	return scenario.Nodes{Topo: entry[:i], Count: count}, nil
 }

@@ -14,8 +14,10 @@ func TestParseNodes(t *testing.T) {
 		count int
 		want  []scenario.Nodes
 	}{
-		{"", 0, nil}, {"", 3, []scenario.Nodes{{Count: 3}}}, {"b.xml", 2, []scenario.Nodes{{Topo: "b.xml", Count: 2}}},
-		{"b.xml:4,c.xml", 0, []scenario.Nodes{{Topo: "b.xml", Count: 4}, {Topo: "c.xml"}}}, {"a.xml:4", 2, []scenario.Nodes{{Topo: "a.xml:4", Count: 2}}},
+		{"", 0, nil}, {"", 3, []scenario.Nodes{{Count: 3}}},
+		{"b.xml", 2, []scenario.Nodes{{Topo: "b.xml", Count: 2}}},
+		{"b.xml:4,c.xml", 0, []scenario.Nodes{{Topo: "b.xml", Count: 4}, {Topo: "c.xml"}}},
+		{"a.xml:4", 2, []scenario.Nodes{{Topo: "a.xml:4", Count: 2}}},
 	} {
 		if got, err := parseNodes(c.line, c.count, there); err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("%q %d: %+v %v, want %+v", c.line, c.count, got, err, c.want)

@@ -11,8 +11,10 @@ import (
 
 // RegisterPairs adds the options of an all_to_all_v.
 func RegisterPairs(f *pflag.FlagSet, o *options.Options) {
-	f.StringVar(&o.CountsFile, "counts", "", "of all_to_all_v: `FILE` of elements by pair (CSV or JSON), a row for each sender, in place of sizes")
-	f.Float64Var(&o.Imbalance, "imbalance", 0, "of all_to_all_v: the busiest receiver gets `X` times the mean, as of experts; 1: equal parts; --seed draws who")
+	f.StringVar(&o.CountsFile, "counts", "", "of all_to_all_v: `FILE` of elements by pair (CSV or JSON), a "+
+		"row for each sender, in place of sizes")
+	f.Float64Var(&o.Imbalance, "imbalance", 0, "of all_to_all_v: the busiest receiver gets `X` times the "+
+		"mean, as of experts; 1: equal parts; --seed draws who")
 }
 
 // Pairs adds to a workload what the ranks of an all_to_all_v exchange.

@@ -50,7 +50,8 @@ func KeepWithin() {
 	if !ok || debug.SetMemoryLimit(-1) != math.MaxInt64 {
 		return
 	}
-	m := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	m := []metrics.Sample{{Name: "/memory/classes/total:bytes"},
+		{Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(m)
 	debug.SetMemoryLimit(int64(m[0].Value.Uint64()-m[1].Value.Uint64()) + room/2)
 }

@@ -46,7 +46,8 @@ type collections struct {
 func (c *collections) await() { runtime.AddCleanup(new([16]byte), (*collections).adjust, c) }
 
 func (c *collections) adjust() {
-	m := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	m := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/total:bytes"},
+		{Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(m)
 	live, held := m[0].Value.Uint64(), m[1].Value.Uint64()-m[2].Value.Uint64()
 	before := debug.SetGCPercent(c.set)

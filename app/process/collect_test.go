@@ -29,17 +29,20 @@ func TestHeapGrowsByRoomAndShare(t *testing.T) {
 		live uint64
 		base int
 		goal uint64 // in MB
-	}{{1 * mb, 100, 64}, {64 * mb, 100, 192}, {64 * mb, 30, 147}, {1024 * mb, 100, 2109}, {1024 * mb, 30, 1392}} {
+	}{{1 * mb, 100, 64}, {64 * mb, 100, 192}, {64 * mb, 30, 147}, {1024 * mb, 100, 2109},
+		{1024 * mb, 30, 1392}} {
 		percent := percentFor(c.live, c.base)
 		goal := max(4*mb*uint64(percent)/100, c.live+c.live*uint64(percent)/100)
 		if got := goal / mb; got != c.goal {
-			t.Errorf("a live heap of %d MB with %d %% grows to %d MB, want %d", c.live/mb, c.base, got, c.goal)
+			t.Errorf("a live heap of %d MB with %d %% grows to %d MB, want %d", c.live/mb, c.base, got,
+				c.goal)
 		}
 	}
 	if got := limitFor(100*mb, 50*mb, 30) / mb; got != 100+2*(15+64) {
 		t.Errorf("50 MB live and 100 held with 30 %% may grow to %d MB", got)
 	}
-	if n := testing.AllocsPerRun(10, func() { percentFor(0, 100) }); n != 0 || percentFor(0, 100) != mostPercent {
+	if n := testing.AllocsPerRun(10, func() { percentFor(0, 100) }); n != 0 ||
+		percentFor(0, 100) != mostPercent {
 		t.Errorf("an empty heap gets %d %%", percentFor(0, 100))
 	}
 }

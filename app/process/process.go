@@ -72,7 +72,10 @@ func (p *Process) Config() (*config.Config, error) {
 // Sources are where settings come from.
 func (p *Process) Sources() config.Sources {
 	// The names of NCCL's configuration files are not relative to Dir.
-	s := config.Sources{Flags: p.Env, Environ: p.Environ, NoEnv: p.NoEnv, ReadFile: func(name string) ([]byte, error) { return p.ReadFile(name, MaxSettings) }}
+	s := config.Sources{Flags: p.Env, Environ: p.Environ, NoEnv: p.NoEnv, ReadFile: func(name string) ([]byte,
+		error) {
+		return p.ReadFile(name, MaxSettings)
+	}}
 	if home, err := os.UserHomeDir(); err == nil {
 		s.Home = home
 	}
@@ -86,8 +89,12 @@ func (p *Process) Getenv(name string) (string, bool) { return p.Sources().Getenv
 // standard error. found is the topology of this machine, read under the name
 // ThisTopology; nil: no file has that name.
 func (p *Process) Options(found []byte) scenario.Options {
-	return scenario.Options{Files: files{process: p, given: map[string][]byte{ThisTopology: found}}, Settings: p.Sources(), Program: p.Version,
-		Warn: p.warnOf, Cancelled: p.Cancelled, Convert: convert, Scratch: func(near string) (chrome.Spool, error) { return file.Scratch(filepath.Dir(p.Path(near))) },
+	return scenario.Options{Files: files{process: p, given: map[string][]byte{ThisTopology: found}},
+		Settings: p.Sources(), Program: p.Version,
+		Warn: p.warnOf, Cancelled: p.Cancelled, Convert: convert, Scratch: func(near string) (chrome.Spool,
+			error) {
+			return file.Scratch(filepath.Dir(p.Path(near)))
+		},
 		Create: func(name string) (scenario.File, error) {
 			f, err := newfile.Create(p.Path(name))
 			if err != nil {

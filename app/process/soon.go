@@ -24,7 +24,8 @@ func (p *Process) openWithin(name string, first, later time.Duration) (io.ReadCl
 	switch {
 	case err != nil:
 		return nil, err
-	case info.Mode().IsRegular() && info.Size() > 0, strings.HasPrefix(path, "/dev/fd/"), strings.HasPrefix(path, "/proc/self/fd/"), path == "/dev/stdin":
+	case info.Mode().IsRegular() && info.Size() > 0, strings.HasPrefix(path, "/dev/fd/"),
+		strings.HasPrefix(path, "/proc/self/fd/"), path == "/dev/stdin":
 		return os.Open(path)
 	}
 	s := &slow{p: p, wait: first, later: later, pieces: make(chan piece), stop: make(chan struct{})}
@@ -84,7 +85,9 @@ func (s *slow) Read(b []byte) (int, error) {
 		case <-s.p.Context().Done():
 			return 0, s.p.Context().Err()
 		case <-timer.C:
-			return 0, fail.Input(fmt.Errorf("nothing came from it in %v; give a file, or a pipe that is written to", s.wait))
+			return 0,
+				fail.Input(fmt.Errorf("nothing came from it in %v; give a file, or a pipe that is written to",
+					s.wait))
 		}
 	}
 	n := copy(b, s.left.b)

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// TestOpenSoon: a pipe without a writer, or with one that says nothing more, is refused by name and not waited
-// for, a file is read whole, and being interrupted ends the wait.
+// TestOpenSoon: a pipe without a writer, or with one that says nothing more, is refused by name and not
+// waited for, a file is read whole, and being interrupted ends the wait.
 func TestOpenSoon(t *testing.T) {
 	dir := t.TempDir()
 	pipe, file := filepath.Join(dir, "pipe"), filepath.Join(dir, "file")
@@ -36,7 +36,8 @@ func TestOpenSoon(t *testing.T) {
 		return string(b), err
 	}
 	p := &Process{}
-	if _, err := read(p, pipe, 10*time.Millisecond, never); err == nil || !strings.Contains(err.Error(), "nothing came from it in 10ms") {
+	if _, err := read(p, pipe, 10*time.Millisecond, never); err == nil || !strings.Contains(err.Error(),
+		"nothing came from it in 10ms") {
 		t.Errorf("a pipe without a writer: %v", err)
 	}
 	ended, end := context.WithCancel(context.Background())
@@ -57,7 +58,8 @@ func TestOpenSoon(t *testing.T) {
 			f.Close()
 		}
 	}()
-	if got, err := read(p, other, never, 10*time.Millisecond); err == nil || !strings.Contains(err.Error(), "nothing came from it in 10ms") || got != "a job" {
+	if got, err := read(p, other, never, 10*time.Millisecond); err == nil || !strings.Contains(err.Error(),
+		"nothing came from it in 10ms") || got != "a job" {
 		t.Errorf("a writer that stops: %q, %v", got, err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "empty"), nil, 0o600); err != nil {

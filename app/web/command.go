@@ -112,7 +112,8 @@ func workload(w *scenario.Workload, add func(flag, value string), number func(fl
 func quote(word string) string {
 	safe := word != ""
 	for _, r := range word {
-		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-./=,:+%@", r)) {
+		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("_-./=,:+%@", r)) {
 			safe = false
 		}
 	}

@@ -153,8 +153,10 @@ func (s *Service) machine(ctx context.Context, q *Query, _ Emit) (any, error) {
 	}
 	c, site := x.site.Comm, x.site
 	sys := site.Cluster.Host(0).Systems[0]
-	m := &Machine{Name: site.Name, NCCL: site.Config.Rules.Version(), Ranks: c.NRanks, Nodes: c.NNodes, Hosts: site.Cluster.NHosts(), Channels: c.NChannels, NVLS: c.NVLSChannels,
-		P2P: c.P2PChannels, Multicast: c.Multicast, Times: site.Times(), Command: Command(&q.Spec), NodeOf: c.NodeOf, Warnings: x.warnings,
+	m := &Machine{Name: site.Name, NCCL: site.Config.Rules.Version(), Ranks: c.NRanks, Nodes: c.NNodes,
+		Hosts: site.Cluster.NHosts(), Channels: c.NChannels, NVLS: c.NVLSChannels,
+		P2P: c.P2PChannels, Multicast: c.Multicast, Times: site.Times(), Command: Command(&q.Spec),
+		NodeOf: c.NodeOf, Warnings: x.warnings,
 		Rings: [][]int32{}, Trees: [][]int32{}, Settings: []Setting{}, NICs: []string{}, Findings: []string{}}
 	m.draw(sys)
 	m.paths(sys)
@@ -232,7 +234,8 @@ func (m *Machine) channels(site *scenario.Site) {
 	m.Kept = len(m.Rings)
 	for _, g := range c.Domains[0].Graphs {
 		if g != nil && g.NChannels > 0 {
-			m.Graphs = append(m.Graphs, Graph{g.Name, g.NChannels, float32(g.BWIntra), float32(g.BWInter), g.TypeIntra.String(), g.TypeInter.String()})
+			m.Graphs = append(m.Graphs, Graph{g.Name, g.NChannels, float32(g.BWIntra), float32(g.BWInter),
+				g.TypeIntra.String(), g.TypeInter.String()})
 		}
 	}
 }
@@ -275,7 +278,8 @@ func (s *Service) model(ctx context.Context, q *Query, _ Emit) (any, error) {
 		m.Sizes, m.Labels = append(m.Sizes, int64(l.Shown)), append(m.Labels, sizeName(int64(l.Shown)))
 		name, channels, us, bus := "", 0, 0.0, 0.0
 		if choice.Warps > 0 {
-			name, channels, us = choice.Algo.String()+" "+choice.Proto.String(), choice.MaxChannels, float64(choice.TimeUs)
+			name, channels, us = choice.Algo.String()+" "+choice.Proto.String(), choice.MaxChannels,
+				float64(choice.TimeUs)
 			_, bus = coll.Bandwidth(r.Func(), l.Count, l.Type, x.site.Comm.NRanks, micros(us))
 			for _, a := range coll.Algorithms() {
 				for _, p := range coll.Protocols() {
@@ -286,12 +290,14 @@ func (s *Service) model(ctx context.Context, q *Query, _ Emit) (any, error) {
 				}
 			}
 		}
-		m.Choice, m.Channels, m.Us, m.BusBW = append(m.Choice, name), append(m.Channels, channels), append(m.Us, us), append(m.BusBW, bus)
+		m.Choice, m.Channels, m.Us, m.BusBW = append(m.Choice, name), append(m.Channels, channels),
+			append(m.Us, us), append(m.BusBW, bus)
 	}
 	for _, a := range coll.Algorithms() {
 		for _, p := range coll.Protocols() {
 			if t := times[a][p]; t != nil {
-				m.Rivals = append(m.Rivals, Rival{a.String(), p.String(), append(t, make([]float64, len(lines)-len(t))...)})
+				m.Rivals = append(m.Rivals, Rival{a.String(), p.String(),
+					append(t, make([]float64, len(lines)-len(t))...)})
 			}
 		}
 	}

@@ -28,7 +28,8 @@ type FabricEntry struct {
 }
 
 func networks() Networks {
-	n := Networks{Models: netpreset.Models(), Controls: strings.Split(packet.Presets, ", "), Balances: netpreset.Balances(), Classes: gpu.NetworkNames()}
+	n := Networks{Models: netpreset.Models(), Controls: strings.Split(packet.Presets, ", "),
+		Balances: netpreset.Balances(), Classes: gpu.NetworkNames()}
 	for _, p := range netpreset.Presets() {
 		n.Fabrics = append(n.Fabrics, FabricEntry{p.Name, p.What})
 	}
@@ -44,11 +45,13 @@ type Congestion struct {
 
 func (s *Service) congestion(ctx context.Context, q *Query, _ Emit) (any, error) {
 	if m := q.Spec.Network.Model; m == "" || m == "flow" {
-		return nil, &scenario.FieldError{Path: "network.model", Value: m, Problem: "what frames meet needs a network of packets or hybrid"}
+		return nil, &scenario.FieldError{Path: "network.model", Value: m,
+			Problem: "what frames meet needs a network of packets or hybrid"}
 	}
 	spec := q.Spec.Clone()
 	w := &spec.Workload
-	*w = scenario.Workload{Op: w.Op, Sizes: []string{q.Size}, Root: max(w.Root, 0), Types: w.Types, Reductions: w.Reductions}
+	*w = scenario.Workload{Op: w.Op, Sizes: []string{q.Size}, Root: max(w.Root, 0), Types: w.Types,
+		Reductions: w.Reductions}
 	if q.Size == "" {
 		return nil, errors.New("congestion: name a size")
 	}

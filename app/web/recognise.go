@@ -86,7 +86,9 @@ func (s *Service) recognise(_ context.Context, q *Query, _ Emit) (any, error) {
 	}
 	v := inputs.Of(data)
 	if v.Is(inputs.MSCCL, inputs.MSCCLPlus) {
-		return nil, fmt.Errorf("%s: %s; the page runs NCCL's schedules, simccl schedule check and run --schedule take this one", q.Name, v.Kind().What())
+		return nil,
+			fmt.Errorf("%s: %s; the page runs NCCL's schedules, simccl schedule check and run --schedule "+
+				"take this one", q.Name, v.Kind().What())
 	}
 	for _, f := range v.Found {
 		read := readerOf(f.Kind)
@@ -105,7 +107,8 @@ func (s *Service) recognise(_ context.Context, q *Query, _ Emit) (any, error) {
 		out.Warnings = append([]string{}, out.Warnings...)
 		return out, nil
 	}
-	const kinds = "a topology (XML, lstopo's XML, nvidia-smi topo -m, a description), scenario, fabric, machine class, NCCL log, table of nccl-tests, workload or trace can be dropped here"
+	const kinds = "a topology (XML, lstopo's XML, nvidia-smi topo -m, a description), scenario, fabric, " +
+		"machine class, NCCL log, table of nccl-tests, workload or trace can be dropped here"
 	if len(v.Found) > 0 {
 		return nil, fmt.Errorf("%s: %s; %s", q.Name, v.Kind().What(), kinds)
 	}
@@ -140,7 +143,8 @@ func otherMachine(s *Service, name string, data []byte, _ *Query) (*Recognised, 
 	if err := s.Put(made, h.XML()); err != nil {
 		return nil, err
 	}
-	return &Recognised{Kind: "topology", Topo: made, Text: fmt.Sprintf("%s: GPUs %d", h.Kind, len(h.Root.All("gpu"))), Warnings: h.Notes}, nil
+	return &Recognised{Kind: "topology", Topo: made, Text: fmt.Sprintf("%s: GPUs %d", h.Kind,
+		len(h.Root.All("gpu"))), Warnings: h.Notes}, nil
 }
 
 func scenarioFile(_ *Service, name string, data []byte, _ *Query) (*Recognised, error) {
@@ -211,7 +215,9 @@ func (s *Service) job(ctx context.Context, q *Query, emit Emit) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, load.File{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }})
+		list = append(list, load.File{Name: name, Open: func() (io.ReadCloser, error) {
+			return io.NopCloser(bytes.NewReader(data)), nil
+		}})
 	}
 	emit(Progress{0, "reading the job"})
 	j, err := load.Load(list, load.Options{})
@@ -245,6 +251,8 @@ func (s *Service) job(ctx context.Context, q *Query, emit Emit) (any, error) {
 		return nil, err
 	}
 	out.Report, out.Machine = rep, site.Name
-	out.Timeline = ofJob(q.Names[0], timeline.Of(res), func(place int) string { return fmt.Sprintf("rank %d", place) })
+	out.Timeline = ofJob(q.Names[0], timeline.Of(res), func(place int) string {
+		return fmt.Sprintf("rank %d", place)
+	})
 	return out, nil
 }

@@ -32,25 +32,28 @@ type Progress struct {
 // Row is one size that was simulated. Texts are as nccl-tests' table has them, to the
 // last digit.
 type Row struct {
-	Bytes    int64          `json:"bytes"`
-	Label    string         `json:"label"`
-	Count    int64          `json:"count"`
-	Us       float64        `json:"us"`
-	BusBW    float64        `json:"busbw"`
-	Time     string         `json:"time"`
-	AlgText  string         `json:"algbw"`
-	BusText  string         `json:"busText"`
-	InTime   string         `json:"inTime"` // in place
-	InBus    string         `json:"inBus"`
-	LimitBW  float64        `json:"limitBusbw"` // bus bandwidth if the limiting link were never idle; 0: unknown
-	LimitUs  float64        `json:"limitUs"`
-	Facts    scenario.Facts `json:"facts"`
-	Use      []float32      `json:"use"`    // by Link of the Machine: the share of the time that its bytes need; -1: not known
-	Merged   bool           `json:"merged"` // some of Use are those of the fullest link of their kind
-	Loads    []Load         `json:"loads"`  // the fullest links of all, equal ones together
-	Channels int            `json:"channels"`
-	Network  []string       `json:"network"` // what frames met, in words; empty where there were none
-	Draws    []string       `json:"draws"`   // what draws of hashed routes came to, in words; empty where none matters
+	Bytes   int64   `json:"bytes"`
+	Label   string  `json:"label"`
+	Count   int64   `json:"count"`
+	Us      float64 `json:"us"`
+	BusBW   float64 `json:"busbw"`
+	Time    string  `json:"time"`
+	AlgText string  `json:"algbw"`
+	BusText string  `json:"busText"`
+	InTime  string  `json:"inTime"` // in place
+	InBus   string  `json:"inBus"`
+	// bus bandwidth if the limiting link were never idle; 0: unknown
+	LimitBW float64        `json:"limitBusbw"`
+	LimitUs float64        `json:"limitUs"`
+	Facts   scenario.Facts `json:"facts"`
+	// by Link of the Machine: the share of the time that its bytes need; -1: not known
+	Use      []float32 `json:"use"`
+	Merged   bool      `json:"merged"` // some of Use are those of the fullest link of their kind
+	Loads    []Load    `json:"loads"`  // the fullest links of all, equal ones together
+	Channels int       `json:"channels"`
+	Network  []string  `json:"network"` // what frames met, in words; empty where there were none
+	// what draws of hashed routes came to, in words; empty where none matters
+	Draws []string `json:"draws"`
 }
 
 // Load is how busy links are that have one role.
@@ -103,9 +106,13 @@ func (s *Service) run(ctx context.Context, q *Query, emit Emit) (any, error) {
 // row is a simulated size with its links.
 func (s *Service) row(r *scenario.Running, site *scenario.Site, row *scenario.Row) (*Row, error) {
 	f := &row.Facts
-	out := &Row{Bytes: int64(row.Bytes), Label: sizeName(int64(row.Bytes)), Count: row.Count, Us: row.Out.Time.Micros(), BusBW: row.Out.BusBW, Facts: *f, Channels: f.Channels,
-		Time: number(row.Out.Time.Micros(), 7), AlgText: number(row.Out.AlgBW, 6), BusText: number(row.Out.BusBW, 6), InTime: number(row.In.Time.Micros(), 7), InBus: number(row.In.BusBW, 6),
-		LimitBW: f.Expect, LimitUs: f.IdealUs, Use: []float32{}, Loads: []Load{}, Network: []string{}, Draws: []string{}}
+	out := &Row{Bytes: int64(row.Bytes), Label: sizeName(int64(row.Bytes)), Count: row.Count,
+		Us: row.Out.Time.Micros(), BusBW: row.Out.BusBW, Facts: *f, Channels: f.Channels,
+		Time: number(row.Out.Time.Micros(), 7), AlgText: number(row.Out.AlgBW, 6),
+		BusText: number(row.Out.BusBW, 6), InTime: number(row.In.Time.Micros(), 7),
+		InBus:   number(row.In.BusBW, 6),
+		LimitBW: f.Expect, LimitUs: f.IdealUs, Use: []float32{}, Loads: []Load{}, Network: []string{},
+		Draws: []string{}}
 	if f.Draws != nil {
 		out.Draws = f.Draws.Lines(row.Out.BusBW, f.SimUs)
 	}
@@ -158,7 +165,9 @@ func loads(links []exec.LinkLoad, elapsed units.Time) []Load {
 		one.Equal = 1
 		out = append(out, one)
 	}
-	slices.SortStableFunc(out, func(a, b Load) int { return cmp.Or(cmp.Compare(b.Use, a.Use), strings.Compare(a.Name, b.Name)) })
+	slices.SortStableFunc(out, func(a, b Load) int {
+		return cmp.Or(cmp.Compare(b.Use, a.Use), strings.Compare(a.Name, b.Name))
+	})
 	return out[:min(len(out), loadsShown)]
 }
 
@@ -253,13 +262,14 @@ func (s *Service) advise(ctx context.Context, q *Query, emit Emit) (any, error) 
 	if spec.Engine.Launch == "" {
 		spec.Engine.Launch = "graph" // its default, too: launches cost the same under every setting
 	}
-	rep, err := advise.New(ctx, advise.Request{Spec: spec, Options: s.options(ctx, nil), Begin: func(total int) func() {
-		n := 0
-		return func() {
-			n++
-			emit(Progress{float64(n) / math.Max(1, float64(total)), "trying settings"})
-		}
-	}})
+	rep, err := advise.New(ctx, advise.Request{Spec: spec, Options: s.options(ctx, nil),
+		Begin: func(total int) func() {
+			n := 0
+			return func() {
+				n++
+				emit(Progress{float64(n) / math.Max(1, float64(total)), "trying settings"})
+			}
+		}})
 	if err != nil {
 		return nil, err
 	}

@@ -124,9 +124,12 @@ type File struct {
 type method func(*Service, context.Context, *Query, Emit) (any, error)
 
 var methods = map[string]method{
-	"hello": (*Service).hello, "recognise": (*Service).recognise, "machine": (*Service).machine, "model": (*Service).model, "run": (*Service).run,
-	"explain": (*Service).explain, "compare": (*Service).compare, "advise": (*Service).advise, "timeline": (*Service).timeline, "open": (*Service).open,
-	"job": (*Service).job, "trace": (*Service).trace, "report": (*Service).report, "scenario": (*Service).scenario, "nics": (*Service).nics, "topology": (*Service).topology,
+	"hello": (*Service).hello, "recognise": (*Service).recognise, "machine": (*Service).machine,
+	"model": (*Service).model, "run": (*Service).run,
+	"explain": (*Service).explain, "compare": (*Service).compare, "advise": (*Service).advise,
+	"timeline": (*Service).timeline, "open": (*Service).open,
+	"job": (*Service).job, "trace": (*Service).trace, "report": (*Service).report,
+	"scenario": (*Service).scenario, "nics": (*Service).nics, "topology": (*Service).topology,
 	"congestion": (*Service).congestion,
 }
 
@@ -187,7 +190,8 @@ func (s *Service) options(ctx context.Context, warn func(error)) scenario.Option
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return scenario.Options{Files: s.files.clone(), Program: s.program, Warn: warn, Cancelled: ctx.Err, Workers: 1}
+	return scenario.Options{Files: s.files.clone(), Program: s.program, Warn: warn, Cancelled: ctx.Err,
+		Workers: 1}
 }
 
 // site loads a machine, or returns it where it was loaded before. Calls that ask for one

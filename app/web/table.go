@@ -41,5 +41,6 @@ func (t *table) end(r *scenario.Running, program string) (*Ran, error) {
 	if err := w.Finish(&t.sweep.Config, &t.sweep.Summary); err != nil {
 		return nil, err
 	}
-	return &Ran{Avg: number(t.sweep.Summary.AvgBusBW, 8), Notes: append([]string{}, t.sweep.Notes()...), Table: t.text.String()}, nil
+	return &Ran{Avg: number(t.sweep.Summary.AvgBusBW, 8), Notes: append([]string{}, t.sweep.Notes()...),
+		Table: t.text.String()}, nil
 }

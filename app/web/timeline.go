@@ -58,9 +58,13 @@ var kindWords = []string{"operation", "wait", "send", "receive", "compute", "ker
 
 // kinds are those of slices by name; names of the profiler plugin, ours, and a job's.
 var kinds = map[string]uint8{
-	"SendPeerWait": waits, "SendGpuWait": waits, "RecvGpuWait": waits, "RecvFlushWait": waits, "wait": waits, "paused": waits, nccl.NoCredits: waits, "SendWait": sends, "send": sends, "RecvWait": receives, "recv": receives,
-	"KernelCh": kernel, "kernel": kernel, "KernelLaunch": launches, "launch": launches, "Group API": launches, "Idle": idle, "Sleep": idle,
-	"ScheduleSend": proxies, "ScheduleRecv": proxies, "ProgressSend": proxies, "ProgressRecv": proxies, "Append": proxies,
+	"SendPeerWait": waits, "SendGpuWait": waits, "RecvGpuWait": waits, "RecvFlushWait": waits, "wait": waits,
+	"paused": waits, nccl.NoCredits: waits, "SendWait": sends, "send": sends, "RecvWait": receives,
+	"recv":     receives,
+	"KernelCh": kernel, "kernel": kernel, "KernelLaunch": launches, "launch": launches, "Group API": launches,
+	"Idle": idle, "Sleep": idle,
+	"ScheduleSend": proxies, "ScheduleRecv": proxies, "ProgressSend": proxies, "ProgressRecv": proxies,
+	"Append": proxies,
 }
 
 // builder collects a Timeline as a trace.Sink.
@@ -97,7 +101,8 @@ func (b *builder) Emit(e *trace.Event) {
 
 // timeline returns the columns.
 func (b *builder) timeline(title string) *Timeline {
-	t := &Timeline{Title: title, Kinds: kindWords, Left: b.left, Tracks: []Track{}, Names: []string{}, Track: []int32{}, Start: []int64{}, Dur: []int64{}, Name: []int32{}, Kind: []uint8{}}
+	t := &Timeline{Title: title, Kinds: kindWords, Left: b.left, Tracks: []Track{}, Names: []string{},
+		Track: []int32{}, Start: []int64{}, Dur: []int64{}, Name: []int32{}, Kind: []uint8{}}
 	used := make([]bool, len(b.Tracks))
 	for i := range b.Events {
 		used[b.Events[i].Track] = true
@@ -110,7 +115,8 @@ func (b *builder) timeline(title string) *Timeline {
 	}
 	slices.SortStableFunc(order, func(i, j int) int {
 		x, y := &b.Tracks[i], &b.Tracks[j]
-		return cmp.Or(cmp.Compare(x.ProcessSort, y.ProcessSort), cmp.Compare(x.Process, y.Process), cmp.Compare(x.ThreadSort, y.ThreadSort), cmp.Compare(x.Thread, y.Thread))
+		return cmp.Or(cmp.Compare(x.ProcessSort, y.ProcessSort), cmp.Compare(x.Process, y.Process),
+			cmp.Compare(x.ThreadSort, y.ThreadSort), cmp.Compare(x.Thread, y.Thread))
 	})
 	row := make([]int32, len(b.Tracks))
 	for n, i := range order {
@@ -127,7 +133,8 @@ func (b *builder) timeline(title string) *Timeline {
 			t.Names = append(t.Names, e.Name)
 		}
 		start, end := trace.Span(e.Start, e.Start+e.Dur)
-		t.Track, t.Start, t.Dur, t.Name, t.Kind = append(t.Track, row[e.Track]), append(t.Start, start), append(t.Dur, end-start), append(t.Name, n), append(t.Kind, kindOf(e))
+		t.Track, t.Start, t.Dur, t.Name, t.Kind = append(t.Track, row[e.Track]), append(t.Start, start),
+			append(t.Dur, end-start), append(t.Name, n), append(t.Kind, kindOf(e))
 		t.EndNs = max(t.EndNs, end)
 	}
 	return t
@@ -169,11 +176,13 @@ func (s *Service) timeline(ctx context.Context, q *Query, emit Emit) (any, error
 	}
 	lines := firstLines(r)
 	if len(lines) == 0 || lines[len(lines)-1].Count == 0 {
-		return nil, &scenario.FieldError{Path: "workload.sizes", Problem: "the size is too small for so many ranks; there is nothing to draw"}
+		return nil, &scenario.FieldError{Path: "workload.sizes",
+			Problem: "the size is too small for so many ranks; there is nothing to draw"}
 	}
 	last := lines[len(lines)-1]
 	b := &builder{kept: map[trace.TrackID]bool{}, keep: func(t *trace.Track) bool {
-		return t.Process == nccl.CriticalPID || t.Process >= nccl.RankPID && t.Process < nccl.RankPID+timelineRanks
+		return t.Process == nccl.CriticalPID || t.Process >= nccl.RankPID && t.Process < nccl.RankPID+
+			timelineRanks
 	}}
 	opt := nccl.Options{Detail: nccl.DetailStep}
 	var sink trace.Sink = b
@@ -191,7 +200,9 @@ func (s *Service) timeline(ctx context.Context, q *Query, emit Emit) (any, error
 		}
 		r = r.Of(&o)
 	}
-	if _, err := r.Simulate(ctx, last.Operation, sink, opt, func(share float64) { emit(Progress{share, "timeline"}) }); err != nil {
+	if _, err := r.Simulate(ctx, last.Operation, sink, opt, func(share float64) {
+		emit(Progress{share, "timeline"})
+	}); err != nil {
 		return nil, err
 	}
 	if err := sink.Close(); err != nil {
@@ -238,7 +249,8 @@ func (s *Service) open(ctx context.Context, q *Query, _ Emit) (any, error) {
 				id = b.Track(*t)
 				ids[k] = id
 			}
-			b.Emit(&trace.Event{Phase: trace.Slice, Track: id, Start: e.TS, Dur: e.Dur, Cat: e.Cat, Name: e.Name})
+			b.Emit(&trace.Event{Phase: trace.Slice, Track: id, Start: e.TS, Dur: e.Dur, Cat: e.Cat,
+				Name: e.Name})
 		}
 		return nil
 	})

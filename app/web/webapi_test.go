@@ -38,13 +38,15 @@ func ask[T any](t *testing.T, s *Service, method string, query any) (answer T, p
 }
 
 func spec(topo string, nodes int, op string, sizes ...string) scenario.Spec {
-	return scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: topo, Count: nodes}}}, Workload: scenario.Workload{Op: op, Sizes: sizes}}
+	return scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: topo, Count: nodes}}},
+		Workload: scenario.Workload{Op: op, Sizes: sizes}}
 }
 
 // Rows of the page are those of scenario.Run, and the texts are those of its table.
 func TestRowsAreTheRuns(t *testing.T) {
 	s := New("test")
-	for _, x := range []scenario.Spec{spec("dgx-h100", 2, "all_reduce", "1K", "4M"), spec("hgx-a100-4", 1, "alltoall", "64K"), spec("dgx-h100", 4, "all_reduce", "4M")} {
+	for _, x := range []scenario.Spec{spec("dgx-h100", 2, "all_reduce", "1K", "4M"),
+		spec("hgx-a100-4", 1, "alltoall", "64K"), spec("dgx-h100", 4, "all_reduce", "4M")} {
 		want, err := scenario.Run(context.Background(), x, scenario.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -61,7 +63,9 @@ func TestRowsAreTheRuns(t *testing.T) {
 		}
 		for i, r := range rows {
 			w := &want.Rows[i]
-			if r.Us != w.Out.Time.Micros() || r.BusBW != w.Out.BusBW || r.Time != strings.TrimSpace(nccltests.Float(w.Out.Time.Micros(), 7)) || !strings.Contains(ran.Table, r.Time) {
+			if r.Us != w.Out.Time.Micros() || r.BusBW != w.Out.BusBW ||
+				r.Time != strings.TrimSpace(nccltests.Float(w.Out.Time.Micros(), 7)) ||
+				!strings.Contains(ran.Table, r.Time) {
 				t.Errorf("%d B: %+v, want %+v", r.Bytes, r, w)
 			}
 			if r.Merged != (r.Facts.Simulated == "folded") {
@@ -85,8 +89,10 @@ func TestMachineAndModel(t *testing.T) {
 	s := New("test")
 	x := spec("dgx-h100", 2, "all_reduce", "64K", "64M")
 	m, _ := ask[*Machine](t, s, "machine", Query{Spec: x})
-	if m.Ranks != 16 || m.Hosts != 2 || len(m.Rings) != m.Channels || len(m.Rings[0]) != 16 || len(m.Trees[0]) != 16 || len(m.NICs) != 8 || len(m.Paths.Ends) != 16 {
-		t.Errorf("ranks %d, hosts %d, rings %d of %d channels, NICs %v, ends %v", m.Ranks, m.Hosts, len(m.Rings), m.Channels, m.NICs, m.Paths.Ends)
+	if m.Ranks != 16 || m.Hosts != 2 || len(m.Rings) != m.Channels || len(m.Rings[0]) != 16 ||
+		len(m.Trees[0]) != 16 || len(m.NICs) != 8 || len(m.Paths.Ends) != 16 {
+		t.Errorf("ranks %d, hosts %d, rings %d of %d channels, NICs %v, ends %v", m.Ranks, m.Hosts,
+			len(m.Rings), m.Channels, m.NICs, m.Paths.Ends)
 	}
 	for _, l := range m.Links {
 		if l.From < 0 || l.To < 0 || l.From >= len(m.Devices) || l.To >= len(m.Devices) {
@@ -96,7 +102,8 @@ func TestMachineAndModel(t *testing.T) {
 	model, _ := ask[*Model](t, s, "model", Query{Spec: x})
 	for i, size := range []string{"64K", "64M"} {
 		e, _ := ask[Explained](t, s, "explain", Query{Spec: x, Size: size})
-		if e.Choice == nil || model.Choice[i] != e.Choice.Algo+" "+e.Choice.Proto || float32(model.Us[i]) != e.Choice.TimeUs {
+		if e.Choice == nil || model.Choice[i] != e.Choice.Algo+" "+e.Choice.Proto ||
+			float32(model.Us[i]) != e.Choice.TimeUs {
 			t.Errorf("%s: model %s %g us, explain %+v", size, model.Choice[i], model.Us[i], e.Choice)
 		}
 	}
@@ -117,7 +124,8 @@ func TestNICs(t *testing.T) {
 	}
 	was, _ := ask[*File](t, s, "topology", Query{Spec: spec("dgx-h100", 2, "all_reduce")})
 	is, err := s.read(c.Name)
-	if err != nil || !bytes.Equal(bytes.ReplaceAll(was.Data, []byte(`speed="400000"`), []byte(`speed="200000"`)), is) {
+	if err != nil || !bytes.Equal(bytes.ReplaceAll(was.Data, []byte(`speed="400000"`),
+		[]byte(`speed="200000"`)), is) {
 		t.Errorf("%s: %v\n%s", c.Name, err, is)
 	}
 	m, _ := ask[*Machine](t, s, "machine", Query{Spec: spec(c.Name, 2, "all_reduce")})
@@ -148,13 +156,18 @@ func TestRecognise(t *testing.T) {
 		kind string
 		data []byte
 	}{
-		{"topology", read("testdata", "topos", "gh200.xml")}, {"topology", zip(read("testdata", "topos", "gh200.xml"))},
-		{"scenario", []byte(`{"scenario":1,"workload":{"op":"all_reduce"}}`)}, {"fabric", []byte(`{"name":"f","routing":"ecmp","switches":[{"name":"a"}],"cables":[]}`)},
-		{"trace", chrome}, {"trace", zip(chrome)}, {"workload", []byte("workload 1\nranks 2\ncomm w *\nlist a 0-1\n  call 0 w all_reduce float sum 8\n")},
+		{"topology", read("testdata", "topos", "gh200.xml")},
+		{"topology", zip(read("testdata", "topos", "gh200.xml"))},
+		{"scenario", []byte(`{"scenario":1,"workload":{"op":"all_reduce"}}`)},
+		{"fabric", []byte(`{"name":"f","routing":"ecmp","switches":[{"name":"a"}],"cables":[]}`)},
+		{"trace", chrome}, {"trace", zip(chrome)},
+		{"workload",
+			[]byte("workload 1\nranks 2\ncomm w *\nlist a 0-1\n  call 0 w all_reduce float sum 8\n")},
 		{"log", read("testdata", "measured", "h200x4", "logs", "info_2.log.gz")},
 		{"workload", read("testdata", "measured", "h200x2", "jobs", "infer", "trace_rank0.json.gz")},
 		{"measured", read("testdata", "measured", "h200x4", "nccl-tests", "perf_all_reduce_4.txt")},
-		{"", []byte("<html><img src=x onerror=alert(1)>")}, {"", nil}, {"", []byte{0x1f, 0x8b, 1}}, {"", zip(nil)}, {"", []byte(`{"scenario":1,"workload":{"op":"<img>"}}`)},
+		{"", []byte("<html><img src=x onerror=alert(1)>")}, {"", nil}, {"", []byte{0x1f, 0x8b, 1}},
+		{"", zip(nil)}, {"", []byte(`{"scenario":1,"workload":{"op":"<img>"}}`)},
 	} {
 		const name = "<img src=x onerror=alert(1)>"
 		if err := s.Put(name, c.data); err != nil {
@@ -194,7 +207,8 @@ func TestTimelines(t *testing.T) {
 			}
 		}
 	}
-	operation := func(l *Timeline) (ns []int64) { // of both ranks; the trace has their calls, too, which are shorter
+	// of both ranks; the trace has their calls, too, which are shorter
+	operation := func(l *Timeline) (ns []int64) {
 		for i, n := range l.Name {
 			if l.Names[n] == "AllReduce" {
 				ns = append(ns, l.Dur[i])
@@ -206,7 +220,9 @@ func TestTimelines(t *testing.T) {
 	if a, b := operation(drawn), operation(opened); len(a) != 2 || !slices.Equal(a, b) {
 		t.Errorf("the operation lasts %d ns in the timeline, %d ns in the trace", a, b)
 	}
-	if err := s.Put("j", []byte("workload 1\nranks 2\ncomm w *\nlist a 0-1\n  call 0 w all_reduce float sum 8\n")); err != nil {
+	if err := s.Put("j",
+		[]byte("workload 1\nranks 2\ncomm w *\nlist a 0-1\n  call 0 w all_reduce float sum 8\n")); err !=
+		nil {
 		t.Fatal(err)
 	}
 	x.Machine.GPUs = 0
@@ -231,9 +247,15 @@ func TestCancelledAndRefused(t *testing.T) {
 		t.Errorf("cancelled: %v", err)
 	}
 	ask[*Ran](t, s, "run", Query{Spec: spec("dgx-h100", 2, "all_reduce", "8")})
-	for _, c := range [][3]string{{"nothing", "{}", "no call"}, {"run", `{"spec":{"machine":{"node":[]}}}`, "node"}, {"run", "{", "EOF"}, {"run", `{"spec":{"workload":{"op":"all_reduce"},"machine":{"nodes":[{"topo":"nowhere"}]}}}`, "nowhere"},
-		{"run", `{"spec":{"workload":{"op":"<b>"}}}`, "<b>"}, {"recognise", `{"spec":{},"name":"absent"}`, "absent"}, {"nics", `{"spec":{"workload":{"op":"all_reduce"}},"gbps":-1}`, "-1"}, {"compare", `{"spec":{"workload":{"op":"all_reduce"}}}`, "two"}} {
-		if _, err := s.Call(context.Background(), c[0], []byte(c[1]), func(any) {}); err == nil || !strings.Contains(err.Error(), c[2]) {
+	for _, c := range [][3]string{{"nothing", "{}", "no call"}, {"run", `{"spec":{"machine":{"node":[]}}}`,
+		"node"}, {"run", "{", "EOF"},
+		{"run", `{"spec":{"workload":{"op":"all_reduce"},"machine":{"nodes":[{"topo":"nowhere"}]}}}`,
+			"nowhere"},
+		{"run", `{"spec":{"workload":{"op":"<b>"}}}`, "<b>"}, {"recognise", `{"spec":{},"name":"absent"}`,
+			"absent"}, {"nics", `{"spec":{"workload":{"op":"all_reduce"}},"gbps":-1}`, "-1"},
+		{"compare", `{"spec":{"workload":{"op":"all_reduce"}}}`, "two"}} {
+		if _, err := s.Call(context.Background(), c[0], []byte(c[1]), func(any) {}); err == nil ||
+			!strings.Contains(err.Error(), c[2]) {
 			t.Errorf("%s %s: %v", c[0], c[1], err)
 		}
 	}
@@ -244,7 +266,8 @@ func TestFailuresHaveAPlace(t *testing.T) {
 	s := New("test")
 	bad := spec("dgx-h100", 2, "all_reduce", "1M")
 	bad.NCCL.Env = map[string]string{"NCCL_ALGO": "Rign"}
-	for path, x := range map[string]scenario.Spec{"nccl.env": bad, "workload.op": spec("dgx-h100", 2, "all_reduc", "1M"), "machine": spec("nowhere", 2, "all_reduce", "1M")} {
+	for path, x := range map[string]scenario.Spec{"nccl.env": bad, "workload.op": spec("dgx-h100", 2,
+		"all_reduc", "1M"), "machine": spec("nowhere", 2, "all_reduce", "1M")} {
 		query, _ := json.Marshal(Query{Spec: x})
 		_, err := s.Call(context.Background(), "machine", query, func(any) {})
 		if f := Failed(err); err == nil || !strings.HasPrefix(f.Path, path) {
@@ -259,7 +282,8 @@ func TestCommand(t *testing.T) {
 	x := spec("dgx-h100", 4, "all_reduce")
 	x.Workload.Range = scenario.Range{Min: "1K", Max: "4M", Factor: 4}
 	x.NCCL.Env = map[string]string{"NCCL_PROTO": "Simple", "NCCL_ALGO": "Ring; rm -rf '~'"}
-	x.Network = scenario.Network{Fabric: "spectrum-x", Model: "packet", CC: "swift", Faults: []string{"nic=mlx5_3:absent"}}
+	x.Network = scenario.Network{Fabric: "spectrum-x", Model: "packet", CC: "swift",
+		Faults: []string{"nic=mlx5_3:absent"}}
 	want := `simccl run all_reduce --topo dgx-h100 --nodes 4 --fabric spectrum-x --network packet --cc swift --fault nic=mlx5_3:absent -b 1K -e 4M -f 4 --env 'NCCL_ALGO=Ring; rm -rf '\''~'\''' --env NCCL_PROTO=Simple`
 	if got := Command(&x); got != want {
 		t.Errorf("%s\nwant %s", got, want)
@@ -271,7 +295,8 @@ func TestCommand(t *testing.T) {
 func TestNetwork(t *testing.T) {
 	s := New("test")
 	h, _ := ask[Hello](t, s, "hello", Query{})
-	if n := h.Networks; len(n.Fabrics) < 5 || n.Models[0] != "flow" || !slices.Contains(n.Controls, "swift") || len(n.Classes) == 0 {
+	if n := h.Networks; len(n.Fabrics) < 5 || n.Models[0] != "flow" || !slices.Contains(n.Controls,
+		"swift") || len(n.Classes) == 0 {
 		t.Errorf("%+v", n)
 	}
 	x := spec("dgx-h100", 4, "alltoall", "1M")
@@ -282,23 +307,28 @@ func TestNetwork(t *testing.T) {
 		if r, ok := p.(*Row); ok {
 			row = r
 		}
-	}); err != nil || row == nil || len(row.Network) < 2 || !strings.Contains(row.Network[0], "pause frames") {
+	}); err != nil || row == nil || len(row.Network) < 2 || !strings.Contains(row.Network[0],
+		"pause frames") {
 		t.Fatalf("%v: %+v", err, row)
 	}
 	c, _ := ask[Congestion](t, s, "congestion", Query{Spec: x, Size: "1M"})
-	if c.Us != row.Us || !strings.Contains(c.Text, "Network, frame by frame") || !strings.Contains(c.Text, "tried --network flow") {
+	if c.Us != row.Us || !strings.Contains(c.Text, "Network, frame by frame") ||
+		!strings.Contains(c.Text, "tried --network flow") {
 		t.Errorf("%.3f us for %.3f: %s", c.Us, row.Us, c.Text)
 	}
 	x.Network.Model = ""
 	fault := spec("dgx-h100", 2, "all_reduce", "1M")
 	fault.Network.Faults = []string{"nic=node0/99:slow=2"}
-	for path, x := range map[string]scenario.Spec{"network.faults": fault, "network.model": x, "network.cc": func() scenario.Spec { y := x; y.Network.CC = "swift"; return y }(), "network.balance": func() scenario.Spec { y := x; y.Network.Balance = "packet"; return y }()} {
+	for path, x := range map[string]scenario.Spec{"network.faults": fault, "network.model": x,
+		"network.cc":      func() scenario.Spec { y := x; y.Network.CC = "swift"; return y }(),
+		"network.balance": func() scenario.Spec { y := x; y.Network.Balance = "packet"; return y }()} {
 		call := "run"
 		if path == "network.model" {
 			call = "congestion"
 		}
 		query, _ := json.Marshal(Query{Spec: x, Size: "1M"})
-		if _, err := s.Call(context.Background(), call, query, func(any) {}); err == nil || Failed(err).Path != path {
+		if _, err := s.Call(context.Background(), call, query, func(any) {}); err == nil ||
+			Failed(err).Path != path {
 			t.Errorf("%s: %v, path %q", path, err, Failed(err).Path)
 		}
 	}

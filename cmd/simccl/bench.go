@@ -71,17 +71,25 @@ Ranks are processes where torchrun, Open MPI, PMI or Slurm started them, or wher
 	b.test.register(c)
 	c.Flags().Lookup("per-iter-timing").Hidden, c.Flags().Lookup("per-iter-skip").Hidden = false, false
 	f := c.Flags()
-	f.StringVar(&b.ask.Backend, "backend", "nccl", "what runs: nccl and cuda on GPUs; host (memory of this process), sockets and verbs on CPUs")
+	f.StringVar(&b.ask.Backend, "backend", "nccl",
+		"what runs: nccl and cuda on GPUs; host (memory of this process), sockets and verbs on CPUs")
 	f.DurationVar(&b.ask.Limit, "limit", 2*time.Minute, "most `TIME` of one size")
 	f.Uint64Var(&b.ask.Seed, "seed", 1, "seed of the input data")
 	b.place.register(f)
-	f.StringVar(&b.ask.Algo, "algo", "auto", "algorithm of the cuda backend: auto, plan (NCCL's schedule), one-shot, two-words, two-shot, push, direct, copies, words, lines or relay")
-	f.StringVar(&b.schedule, "schedule", "", "run the schedule `FILE` (MSCCL XML, MSCCL++ JSON) with the cuda, host, sockets or verbs backend")
-	f.Float64SliceVar(&b.ask.Shares, "shares", nil, "alltoall of unequal parts, as of experts: what each rank sends to rank 0, 1, …, relative to the others (`40,30,20,10`)")
-	f.StringVar(&b.ask.Launch, "launch", "eager", "on GPUs, eager: host time around asynchronous launches; graph: device time of a replay")
-	f.BoolVar(&b.ask.Compare, "compare", false, "on GPUs, add columns: simulated time, NCCL's model, with the cuda backend NCCL's measured time")
-	f.StringVar(&b.ask.Library, "libnccl", "", "`FILE` of NCCL (default $SIMCCL_LIBNCCL, else libnccl.so.2 of the loader)")
-	f.StringVar(&b.ask.Trace, "trace", "", "write a Chrome trace of one verified operation of the last size to `FILE`; several processes put their rank before the ending")
+	f.StringVar(&b.ask.Algo, "algo", "auto", "algorithm of the cuda backend: auto, plan (NCCL's schedule), "+
+		"one-shot, two-words, two-shot, push, direct, copies, words, lines or relay")
+	f.StringVar(&b.schedule, "schedule", "",
+		"run the schedule `FILE` (MSCCL XML, MSCCL++ JSON) with the cuda, host, sockets or verbs backend")
+	f.Float64SliceVar(&b.ask.Shares, "shares", nil, "alltoall of unequal parts, as of experts: what each "+
+		"rank sends to rank 0, 1, …, relative to the others (`40,30,20,10`)")
+	f.StringVar(&b.ask.Launch, "launch", "eager",
+		"on GPUs, eager: host time around asynchronous launches; graph: device time of a replay")
+	f.BoolVar(&b.ask.Compare, "compare", false,
+		"on GPUs, add columns: simulated time, NCCL's model, with the cuda backend NCCL's measured time")
+	f.StringVar(&b.ask.Library, "libnccl", "",
+		"`FILE` of NCCL (default $SIMCCL_LIBNCCL, else libnccl.so.2 of the loader)")
+	f.StringVar(&b.ask.Trace, "trace", "", "write a Chrome trace of one verified operation of the last "+
+		"size to `FILE`; several processes put their rank before the ending")
 	c.AddCommand(newBenchVerbs(a))
 	f.StringVar(&b.detail, "trace-detail", "step", "how deep the trace goes")
 	return c
@@ -102,11 +110,15 @@ func (b *benchFlags) request(a *app, cmd *cobra.Command) (*bench.Request, error)
 	}
 	ask := b.ask
 	if n := b.machine.Network; n != "flow" && !ask.Compare {
-		return nil, usage("--network %s: it applies to the prediction of --compare; add --compare, or leave it out", n)
+		return nil,
+			usage("--network %s: it applies to the prediction of --compare; add --compare, or leave it out",
+				n)
 	}
 	if b.schedule != "" {
 		if ask.Backend == "nccl" {
-			return nil, usage("--schedule %s: NCCL has its own; choose --backend cuda, host, sockets or verbs", b.schedule)
+			return nil,
+				usage("--schedule %s: NCCL has its own; choose --backend cuda, host, sockets or verbs",
+					b.schedule)
 		}
 		var err error
 		if b.sched, err = schedulecmd.Prove(&a.App, b.schedule); err != nil {
@@ -141,13 +153,15 @@ func (b *benchFlags) main(a *app, cmd *cobra.Command, op string) error {
 	if err != nil {
 		return err
 	}
-	if err := options.NotSplit(a.Getenv, at.NRanks*min(at.Rank+1, 1)); err != nil { // of a process alone the rank is -1
+	// of a process alone the rank is -1
+	if err := options.NotSplit(a.Getenv, at.NRanks*min(at.Rank+1, 1)); err != nil {
 		return err
 	}
 	ranks := max(at.NRanks, 1)
 	if r.Request.OnGPUs() {
 		if at.Rank < 0 && at.NRanks > 1 {
-			return usage("--nranks %d without --rank: the ranks of one process are its GPUs; write -g %d", at.NRanks, at.NRanks)
+			return usage("--nranks %d without --rank: the ranks of one process are its GPUs; write -g %d",
+				at.NRanks, at.NRanks)
 		}
 	} else {
 		if r.Plans, err = b.hostModel(a, fn, at.NRanks); err != nil {
@@ -155,7 +169,8 @@ func (b *benchFlags) main(a *app, cmd *cobra.Command, op string) error {
 		}
 		ranks = r.Plans.Ranks()
 		if at.NRanks > 0 && at.NRanks != ranks {
-			return usage("%d ranks were started, but the machine has %d: choose --topo, --nodes and -g to fit", at.NRanks, ranks)
+			return usage("%d ranks were started, but the machine has %d: choose --topo, --nodes and -g to "+
+				"fit", at.NRanks, ranks)
 		}
 	}
 	if r.Team, err = team.Assemble(cmd.Context(), at, ranks); err != nil {
@@ -169,7 +184,8 @@ func (b *benchFlags) main(a *app, cmd *cobra.Command, op string) error {
 }
 
 // spec is the benchmark that the options request.
-func (b *benchFlags) spec(a *app, cmd *cobra.Command, ask *bench.Request, fn coll.Func, op string) (*bench.Spec, error) {
+func (b *benchFlags) spec(a *app, cmd *cobra.Command, ask *bench.Request, fn coll.Func,
+	op string) (*bench.Spec, error) {
 	s := ask.Spec(fn)
 	if b.sched != nil && b.sched.InPlace != b.sched.OutOfPlace {
 		s.InPlace = &b.sched.InPlace
@@ -199,7 +215,8 @@ func (b *benchFlags) hostModel(a *app, fn coll.Func, nranks int) (*predict.Model
 	if m.Topo == "" && m.Nodes == 0 && m.GPUs == 0 {
 		m.Nodes, m.GPUs = cmp.Or(nranks, 2), 1
 	}
-	return b.bind(loadModel(a, *m, scenario.Spec{Workload: scenario.Workload{Op: fn.TestName()}, Seed: b.ask.Seed}))
+	return b.bind(loadModel(a, *m, scenario.Spec{Workload: scenario.Workload{Op: fn.TestName()},
+		Seed: b.ask.Seed}))
 }
 
 // bind makes a model's plans those of --schedule.
@@ -224,7 +241,8 @@ func loadModel(a *app, m cli.Machine, spec scenario.Spec) (*predict.Model, error
 
 // predict is the model of the machine that the devices are of: the file of --topo,
 // else this machine as it is found.
-func (b *benchFlags) predict(a *app, ask *bench.Request, fn coll.Func, devices []nccltests.Device) (bench.Model, error) {
+func (b *benchFlags) predict(a *app, ask *bench.Request, fn coll.Func, devices []nccltests.Device) (
+	bench.Model, error) {
 	m := b.machine
 	hosts, gpus := predict.Hosts(devices)
 	m.GPUs, m.Nodes = gpus, cmp.Or(m.Nodes, hosts)
@@ -235,7 +253,9 @@ func (b *benchFlags) predict(a *app, ask *bench.Request, fn coll.Func, devices [
 		}
 		m.Found = text
 	}
-	spec := scenario.Spec{Workload: scenario.Workload{Op: fn.TestName()}, Engine: scenario.Engine{NoProof: true}} // every GPU has a thread of its own
+	// every GPU has a thread of its own
+	spec := scenario.Spec{Workload: scenario.Workload{Op: fn.TestName()}, Engine: scenario.Engine{
+		NoProof: true}}
 	if ask.Replays() > 0 {
 		spec.Engine.Launch = "graph"
 	}
@@ -248,21 +268,28 @@ func (b *benchFlags) predict(a *app, ask *bench.Request, fn coll.Func, devices [
 
 // run is the bench of ranks that have met.
 func (b *benchFlags) run(a *app, r *benchrun.Bench) *benchrun.Bench {
-	r.Program, r.Table, r.Wrong = version, a.Out, func(line string) { fmt.Fprintf(a.Err, "simccl: %s\n", line) }
+	r.Program, r.Table, r.Wrong = version, a.Out, func(line string) {
+		fmt.Fprintf(a.Err, "simccl: %s\n", line)
+	}
 	if a.JSON {
 		r.Table = io.Discard
 	}
 	r.OpenGPUs = func(ctx context.Context, newModel bench.NewModel) (bench.Backend, error) {
 		return openDevices(ctx, r.Spec, r.Team, a.devices(r.Request, b.machine.GPUs), newModel)
 	}
-	r.Predict = func(d []nccltests.Device) (bench.Model, error) { return b.predict(a, r.Request, r.Spec.Func, d) }
-	r.Args, r.Env = append([]string{"simccl"}, a.Args...), bench.NCCLVariables(a.Environ, r.Request.NCCLEnv(a.Env))
+	r.Predict = func(d []nccltests.Device) (bench.Model, error) {
+		return b.predict(a, r.Request, r.Spec.Func, d)
+	}
+	r.Args, r.Env = append([]string{"simccl"}, a.Args...), bench.NCCLVariables(a.Environ,
+		r.Request.NCCLEnv(a.Env))
 	r.Document = func(doc *nccltests.Report) error { return a.WriteJSON(doc, r.Request.Output, a.JSON) }
 	if r.Request.Trace == "" {
 		return r
 	}
-	r.Trace = bench.Trace{File: a.Path(r.Request.Trace), Cancelled: a.Cancelled, Detail: nccl.Detail(slices.Index(nccl.Details[:], b.detail)),
-		Meta: chrome.Meta{Source: "real", Version: version, NCCLRules: cli.Rules().String(), Seed: int64(r.Spec.Seed)}}
+	r.Trace = bench.Trace{File: a.Path(r.Request.Trace), Cancelled: a.Cancelled,
+		Detail: nccl.Detail(slices.Index(nccl.Details[:], b.detail)),
+		Meta: chrome.Meta{Source: "real", Version: version, NCCLRules: cli.Rules().String(),
+			Seed: int64(r.Spec.Seed)}}
 	if r.Plans != nil {
 		r.Trace.Meta = r.Plans.Run.Site.Meta(version, r.Spec.Seed)
 		r.Trace.Meta.Source, r.Trace.Meta.Clock = "real", ""
@@ -279,6 +306,8 @@ func (b *benchFlags) run(a *app, r *benchrun.Bench) *benchrun.Bench {
 
 // devices are the GPUs that a request asks for.
 func (a *app) devices(ask *bench.Request, gpus int) bench.DeviceConfig {
-	return bench.DeviceConfig{Own: ask.Backend == "cuda", Algo: ask.Algo, Compare: ask.Compare, Trace: ask.Trace != "", Library: ask.Library,
-		GPUs: gpus, Threads: ask.Threads, Env: ask.NCCLEnv(a.Env), Getenv: a.Getenv, Headers: cli.Rules().Code()}
+	return bench.DeviceConfig{Own: ask.Backend == "cuda", Algo: ask.Algo, Compare: ask.Compare,
+		Trace: ask.Trace != "", Library: ask.Library,
+		GPUs: gpus, Threads: ask.Threads, Env: ask.NCCLEnv(a.Env), Getenv: a.Getenv,
+		Headers: cli.Rules().Code()}
 }

@@ -18,18 +18,21 @@ func onMadeUpGPUs(t *testing.T, args ...string) []*rankProcess {
 	t.Setenv("LD_LIBRARY_PATH", realtest.FakeDriver(t))
 	t.Setenv("NCCL_NVLS_ENABLE", "0")
 	topo := filepath.Join(golden.Root(t, "testdata", "topos"), "h200x4-4.xml")
-	return processes(t, 3, append([]string{"bench", "all_reduce", "--backend", "cuda", "--algo", "plan", "--topo", topo, "-g", "1"}, args...)...)
+	return processes(t, 3, append([]string{"bench", "all_reduce", "--backend", "cuda", "--algo", "plan",
+		"--topo", topo, "-g", "1"}, args...)...)
 }
 
 // TestBenchOnGPUsOverProcesses: the plan over peer memory of other processes,
 // and over the host where the settings say so; verified, and traced so that the
 // ranks' files become one.
 func TestBenchOnGPUsOverProcesses(t *testing.T) {
-	for _, c := range []struct{ name, disable, transport string }{{"peer memory", "0", "P2P/CUMEM"}, {"host memory", "1", "SHM"}} {
+	for _, c := range []struct{ name, disable, transport string }{{"peer memory", "0", "P2P/CUMEM"},
+		{"host memory", "1", "SHM"}} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Setenv("NCCL_P2P_DISABLE", c.disable)
 			dir := t.TempDir()
-			all := onMadeUpGPUs(t, "-b", "64K", "-e", "64K", "-n", "1", "-w", "1", "--trace", filepath.Join(dir, "t.json"))
+			all := onMadeUpGPUs(t, "-b", "64K", "-e", "64K", "-n", "1", "-w", "1", "--trace",
+				filepath.Join(dir, "t.json"))
 			for r, p := range all {
 				if err := p.wait(t, processTime); err != nil {
 					t.Fatalf("rank %d: %v\n%s", r, err, p.err.String())
@@ -38,7 +41,8 @@ func TestBenchOnGPUsOverProcesses(t *testing.T) {
 			if s := all[0].out.String(); !strings.Contains(s, "# Out of bounds values : 0 OK") {
 				t.Errorf("rank 0 prints\n%s", s)
 			}
-			if s, err := os.ReadFile(filepath.Join(dir, "t.rank1.json")); err != nil || !strings.Contains(string(s), `"`+c.transport+`"`) {
+			if s, err := os.ReadFile(filepath.Join(dir, "t.rank1.json")); err != nil ||
+				!strings.Contains(string(s), `"`+c.transport+`"`) {
 				t.Errorf("no message of rank 1 goes over %s (%v)", c.transport, err)
 			}
 			joinTraces(t, dir, 3)

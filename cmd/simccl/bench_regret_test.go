@@ -48,22 +48,27 @@ func TestRegretOnHardware(t *testing.T) {
 	open := 0
 	inPlaceOfGPUs(t, func() bench.Backend {
 		open++
-		return &paced{recorded: recorded{n: 4}, us: 12, table: map[string]float64{"RING/LL128": 10, "TREE/LL": 11}, forced: &forced, open: &open}
+		return &paced{recorded: recorded{n: 4}, us: 12, table: map[string]float64{"RING/LL128": 10,
+			"TREE/LL": 11}, forced: &forced, open: &open}
 	})
 	topo := golden.Root(t, "testdata", "topos", "h200x4-4.xml")
-	out := simccl(t, "bench", "all_reduce", "--topo", topo, "--multicast", "off", "-b", "8", "-e", "8", "--launch", "graph", "--columns", "+regret,algo,proto")
+	out := simccl(t, "bench", "all_reduce", "--topo", topo, "--multicast", "off", "-b", "8", "-e", "8",
+		"--launch", "graph", "--columns", "+regret,algo,proto")
 	row := strings.Fields(lineWith(t, out, "float"))
 	if got := row[13:]; strings.Join(got, " ") != "1.200 RING/LL128 RING LL" {
 		t.Errorf("regret, the better choice, and NCCL's: %q, want 1.200 RING/LL128 RING LL", got)
 	}
-	if got := strings.Join(forced, " "); got != "TREE/LL TREE/LL128 TREE/SIMPLE RING/LL128 RING/SIMPLE" || open != 0 {
+	if got := strings.Join(forced, " "); got != "TREE/LL TREE/LL128 TREE/SIMPLE RING/LL128 RING/SIMPLE" ||
+		open != 0 {
 		t.Errorf("forced %s; %d left open", got, open)
 	}
-	out = simccl(t, "bench", "all_reduce", "--topo", topo, "--multicast", "off", "-b", "8", "-e", "8", "--columns", "+regret", "--json")
+	out = simccl(t, "bench", "all_reduce", "--topo", topo, "--multicast", "off", "-b", "8", "-e", "8",
+		"--columns", "+regret", "--json")
 	if !strings.Contains(out, `"regret":1.2,"best":"RING/LL128"`) {
 		t.Errorf("JSON tells no regret: %s", out)
 	}
-	out = simccl(t, "bench", "alltoall", "--topo", topo, "--multicast", "off", "-b", "1K", "-e", "1K", "--columns", "+regret")
+	out = simccl(t, "bench", "alltoall", "--topo", topo, "--multicast", "off", "-b", "1K", "-e", "1K",
+		"--columns", "+regret")
 	if row := strings.Fields(lineWith(t, out, "float")); row[len(row)-1] != "-" {
 		t.Errorf("alltoall has no rivals, and yet a regret: %q", row)
 	}
@@ -73,7 +78,8 @@ func TestRegretOnHardware(t *testing.T) {
 func TestRegretNeedsNCCL(t *testing.T) {
 	for _, back := range []string{"host", "sockets"} {
 		var errs bytes.Buffer
-		code := run(t.Context(), []string{"bench", "all_reduce", "--backend", back, "-b", "8", "-e", "8", "--columns", "+regret"}, appOf(process.Process{Out: &errs, Err: &errs}))
+		code := run(t.Context(), []string{"bench", "all_reduce", "--backend", back, "-b", "8", "-e", "8",
+			"--columns", "+regret"}, appOf(process.Process{Out: &errs, Err: &errs}))
 		if code != status.Usage || !strings.Contains(errs.String(), "has no rivals to measure") {
 			t.Errorf("%s: exit status %d: %s", back, code, errs.String())
 		}

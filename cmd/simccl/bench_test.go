@@ -68,7 +68,8 @@ func processes(t *testing.T, n int, args ...string) []*rankProcess {
 	for r := range n {
 		p := &rankProcess{Cmd: exec.Command("simccl", args...), ended: make(chan error, 1)}
 		p.Stdout, p.Stderr = &p.out, &p.err
-		p.Env = append(p.Environ(), fmt.Sprint("RANK=", r), fmt.Sprint("WORLD_SIZE=", n), "MASTER_ADDR=127.0.0.1",
+		p.Env = append(p.Environ(), fmt.Sprint("RANK=", r), fmt.Sprint("WORLD_SIZE=", n),
+			"MASTER_ADDR=127.0.0.1",
 			fmt.Sprint("MASTER_PORT=", port-1), "SIMCCL_SECRET=test")
 		if err := p.Start(); err != nil {
 			t.Fatal(err)
@@ -105,10 +106,12 @@ func (p *rankProcess) wait(t *testing.T, limit time.Duration) error {
 // prints the table, and no element is wrong. The ranks' traces become one, with
 // arrows between them.
 func TestBenchOverProcesses(t *testing.T) {
-	for _, op := range []string{"all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "alltoall", "sendrecv"} {
+	for _, op := range []string{"all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce",
+		"alltoall", "sendrecv"} {
 		t.Run(op, func(t *testing.T) {
 			dir := t.TempDir()
-			all := processes(t, 3, "bench", op, "--backend", "sockets", "-b", "96", "-e", "96K", "-f", "32", "-n", "2", "--trace", filepath.Join(dir, "t.json"))
+			all := processes(t, 3, "bench", op, "--backend", "sockets", "-b", "96", "-e", "96K", "-f", "32",
+				"-n", "2", "--trace", filepath.Join(dir, "t.json"))
 			for r, p := range all {
 				if err := p.wait(t, processTime); err != nil {
 					t.Fatalf("rank %d: %v\n%s", r, err, p.err.String())
@@ -133,17 +136,20 @@ func joinTraces(t *testing.T, dir string, processes int) {
 	var out, errs bytes.Buffer
 	file := func(name string) string { return filepath.Join(dir, name) }
 	a := appOf(process.Process{Out: &out, Err: &errs})
-	if code := run(context.Background(), []string{"trace", "merge", "-o", file("all.json"), file("t.rank0.json"), file("t.rank1.json"), file("t.rank2.json")}, a); code != 0 {
+	if code := run(context.Background(), []string{"trace", "merge", "-o", file("all.json"),
+		file("t.rank0.json"), file("t.rank1.json"), file("t.rank2.json")}, a); code != 0 {
 		t.Fatal(code, errs.String())
 	}
 	got := count(t, file("all.json"))
 	var between, early int
-	fmt.Sscanf(errs.String(), "simccl: files of 3 processes, 3 ranks in all, %d arrows between them", &between)
+	fmt.Sscanf(errs.String(), "simccl: files of 3 processes, 3 ranks in all, %d arrows between them",
+		&between)
 	if _, rest, ok := strings.Cut(errs.String(), "to ranks that are not here, "); ok {
 		fmt.Sscanf(rest, "%d shorter", &early)
 	}
 	if len(got.processes) < processes || between+early == 0 || got.arrows != between {
-		t.Errorf("%d processes, %d arrows, between ranks %d: %s", len(got.processes), got.arrows, between, errs.String())
+		t.Errorf("%d processes, %d arrows, between ranks %d: %s", len(got.processes), got.arrows, between,
+			errs.String())
 	}
 	if code := run(context.Background(), []string{"trace", "validate", file("all.json")}, a); code != 0 {
 		t.Error(code, out.String())
@@ -162,7 +168,8 @@ func TestKilledRankIsNamedByAll(t *testing.T) {
 			if c.backend == "verbs" {
 				realtest.NeedRDMA(t)
 			}
-			all := processes(t, 4, "bench", "all_reduce", "--backend", c.backend, "-b", "64K", "-e", "64K", "-n", "1000000")
+			all := processes(t, 4, "bench", "all_reduce", "--backend", c.backend, "-b", "64K", "-e", "64K",
+				"-n", "1000000")
 			killOne(t, all, victim)
 		})
 	}
@@ -172,7 +179,8 @@ func TestKilledRankIsNamedByAll(t *testing.T) {
 // and to name it.
 func killOne(t *testing.T, all []*rankProcess, victim int) {
 	t.Helper()
-	for end := time.Now().Add(processTime); !strings.Contains(all[0].out.String(), "Using devices"); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(processTime); !strings.Contains(all[0].out.String(),
+		"Using devices"); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("the ranks have not met: %s", all[0].err.String())
 		}
@@ -198,7 +206,8 @@ func TestRanksMustAgree(t *testing.T) {
 	port := fmt.Sprint("127.0.0.1:", freePort(t))
 	var all []*rankProcess
 	for r, size := range []string{"1K", "2K"} {
-		p := &rankProcess{Cmd: exec.Command("simccl", "bench", "all_reduce", "--backend", "sockets", "--rank", fmt.Sprint(r), "--nranks", "2",
+		p := &rankProcess{Cmd: exec.Command("simccl", "bench", "all_reduce", "--backend", "sockets", "--rank",
+			fmt.Sprint(r), "--nranks", "2",
 			"--root-address", port, "-b", size, "-e", size), ended: make(chan error, 1)}
 		p.Stderr = &p.err
 		if err := p.Start(); err != nil {
@@ -229,7 +238,8 @@ func TestUnequalAlltoallOverSockets(t *testing.T) {
 		{[]string{"--nranks", "4", "--counts", file}, 70000},
 		{[]string{"--nranks", "8", "--imbalance", "5", "--sizes", "64K", "-d", "int8"}, 40960},
 	} {
-		out := simccl(t, append([]string{"bench", "all_to_all_v", "--backend", "sockets", "-n", "1", "-w", "0", "--json"}, x.args...)...)
+		out := simccl(t, append([]string{"bench", "all_to_all_v", "--backend", "sockets", "-n", "1", "-w",
+			"0", "--json"}, x.args...)...)
 		var doc struct {
 			Results []struct {
 				Out struct {

@@ -22,7 +22,8 @@ type verbsFlags struct {
 
 func newBenchVerbs(a *app) *cobra.Command {
 	var v verbsFlags
-	c := &cobra.Command{Use: "verbs [HOST] [write|read|send|nccl]...", Short: "Measure RDMA as perftest does, and NCCL's own transport pattern beside it",
+	c := &cobra.Command{Use: "verbs [HOST] [write|read|send|nccl]...",
+		Short: "Measure RDMA as perftest does, and NCCL's own transport pattern beside it",
 		Long: `verbs measures bandwidth and latency with the letters and columns of ib_write_bw and
 its siblings, and in the same table what NCCL's pattern reaches: nccl waits for a
 clear-to-send, keeps 8 messages in flight and notifies the receiver by a write with
@@ -45,24 +46,29 @@ receive to its end. The peak is looked for up to 20000 messages and not of nccl.
 		RunE: func(cmd *cobra.Command, args []string) error { return v.main(cmd.Context(), a, args) }}
 	f := c.Flags()
 	f.SortFlags = false
-	f.StringVarP(&v.device, "ib-dev", "d", "", "`DEVICE` of this side; without a HOST also DEVICE,DEVICE: sender, receiver (default the first and the last)")
+	f.StringVarP(&v.device, "ib-dev", "d", "", "`DEVICE` of this side; without a HOST also DEVICE,DEVICE: "+
+		"sender, receiver (default the first and the last)")
 	f.IntVarP(&v.port, "ib-port", "i", 0, "`PORT` of the devices (default the first that is up)")
 	f.IntVarP(&v.GID, "gid-index", "x", -1, "`INDEX` of the RoCE address (default as NCCL chooses)")
 	f.StringVarP(&v.Size, "size", "s", "65536", "`SIZE` of a message")
 	f.IntVarP(&v.Iters, "iters", "n", 1000, "messages of a measurement")
 	f.IntVarP(&v.QPs, "qp", "q", 1, "queue pairs; of bandwidth")
-	f.IntVarP(&v.Depth, "tx-depth", "t", 128, "messages in flight per queue pair (bandwidth tests only, not nccl)")
+	f.IntVarP(&v.Depth, "tx-depth", "t", 128,
+		"messages in flight per queue pair (bandwidth tests only, not nccl)")
 	f.BoolVarP(&v.AllSizes, "all", "a", false, "all sizes from 2 bytes to 8 MiB by powers of 2")
 	f.BoolVarP(&v.Bidirectional, "bidirectional", "b", false, "both directions at once; of bandwidth")
 	f.IntVarP(&v.Seconds, "duration", "D", 0, "measure for `SECONDS` in place of -n")
 	f.BoolVarP(&v.NoPeak, "noPeak", "N", false, "do not search for the peak")
 	f.IntVarP(&v.SL, "sl", "S", -1, "service `LEVEL` (default as NCCL_IB_SL)")
 	f.IntVar(&v.TrafficClass, "tclass", -1, "traffic `CLASS` (default as NCCL_IB_TC)")
-	f.IntVarP(&v.QPTimeout, "qp-timeout", "u", -1, "4.096 us times two to this `EXPONENT`, before a retry (default as NCCL_IB_TIMEOUT)")
+	f.IntVarP(&v.QPTimeout, "qp-timeout", "u", -1,
+		"4.096 us times two to this `EXPONENT`, before a retry (default as NCCL_IB_TIMEOUT)")
 	f.BoolVar(&v.gbits, "report_gbits", false, "bandwidths in Gb/sec")
-	f.BoolVarP(&v.cpuFreq, "CPU-freq", "F", false, "accepted; times come from a clock that does not change its speed")
+	f.BoolVarP(&v.cpuFreq, "CPU-freq", "F", false,
+		"accepted; times come from a clock that does not change its speed")
 	f.BoolVar(&v.Serve, "serve", false, "wait for the other side, until it has measured all")
-	f.StringVar(&v.Listen, "listen", "127.0.0.1", "`ADDRESS` of this host at which --serve waits; 0.0.0.0 or :: for all")
+	f.StringVar(&v.Listen, "listen", "127.0.0.1",
+		"`ADDRESS` of this host at which --serve waits; 0.0.0.0 or :: for all")
 	v.secret.register(f)
 	f.IntVarP(&v.TCP, "port", "p", 18515, "TCP `PORT` by which both sides meet")
 	return c
@@ -97,7 +103,9 @@ func (v *verbsFlags) main(ctx context.Context, a *app, args []string) error {
 	}
 	table := perftest.Table{Gbits: v.gbits}
 	fmt.Fprint(a.Out, table.Head(&p.Case, ports.From(), other))
-	remarks, err := ports.Measure(ctx, p.Tests, p.Sizes, p.Case, remote, func(r *perftest.Row) { fmt.Fprint(a.Out, table.Row(r)) })
+	remarks, err := ports.Measure(ctx, p.Tests, p.Sizes, p.Case, remote, func(r *perftest.Row) {
+		fmt.Fprint(a.Out, table.Row(r))
+	})
 	if err != nil {
 		return err
 	}

@@ -19,9 +19,11 @@ func TestBudget(t *testing.T) {
 	}
 	root := t.TempDir()
 	prepare(t, root)
-	fmt.Printf("%-60s %8s %8s\n", "from the first SIGTERM to the end, worst of 10 moments", "limit", "seconds")
+	fmt.Printf("%-60s %8s %8s\n", "from the first SIGTERM to the end, worst of 10 moments", "limit",
+		"seconds")
 	for _, c := range append([]longCommand{
-		{"run, 7 MB of trace", "run all_reduce --nodes 8 --fold off --sizes 16M --trace t.json.gz --profile p.pb.gz", ""},
+		{"run, 7 MB of trace",
+			"run all_reduce --nodes 8 --fold off --sizes 16M --trace t.json.gz --profile p.pb.gz", ""},
 		{"run, 160,000 ranks", "run all_reduce --nodes 20000 --sizes 1K", ""},
 		{"report, 32 ranks", "report all_reduce --nodes 4 -b 64K -e 16M -f 4", ""},
 	}, longCommands...) {
@@ -56,7 +58,8 @@ func budgetOfInputs(t *testing.T, dir string) {
 		timer := time.AfterFunc(time.Minute, func() { _ = p.Process.Kill() })
 		_ = p.Run()
 		timer.Stop()
-		fmt.Printf("%-60s %8s %8.3f\n", c.name, "5", (p.ProcessState.UserTime() + p.ProcessState.SystemTime()).Seconds())
+		fmt.Printf("%-60s %8s %8.3f\n", c.name, "5",
+			(p.ProcessState.UserTime() + p.ProcessState.SystemTime()).Seconds())
 	}
 }
 
@@ -71,7 +74,8 @@ func TestCutOffWhereNothingPolls(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
 		t.Skip("no named pipes here: ", err)
 	}
-	for _, line := range []string{"topo lint pipe", "run all_reduce --topo pipe", "trace validate pipe", "trace merge -o m.json pipe pipe"} {
+	for _, line := range []string{"topo lint pipe", "run all_reduce --topo pipe", "trace validate pipe",
+		"trace merge -o m.json pipe pipe"} {
 		c := longCommand{args: line}
 		_, status, errs := endsAfter(t, dir, c, syscall.SIGINT, 300*time.Millisecond)
 		if status != 130 || errs != "simccl: interrupted\n" && errs != "" {

@@ -33,8 +33,10 @@ type calibrateFlags struct {
 
 func (c *calibrateFlags) registerMachine(cmd *cobra.Command, class string) {
 	f := cmd.Flags()
-	f.StringVar(&c.machine.Topo, "topo", "", "topology `FILE` of one host (default DIR/topo.xml, else this machine)")
-	f.StringVar(&c.machine.Multicast, "multicast", "auto", "NVLink multicast: on, off, or auto: on where every GPU is sm_90+ behind an NVSwitch")
+	f.StringVar(&c.machine.Topo, "topo", "",
+		"topology `FILE` of one host (default DIR/topo.xml, else this machine)")
+	f.StringVar(&c.machine.Multicast, "multicast", "auto",
+		"NVLink multicast: on, off, or auto: on where every GPU is sm_90+ behind an NVSwitch")
 	f.StringVar(&c.machine.Class, "machine-class", "", class)
 	f.StringVar(&c.residuals, "residuals", "", "write every point, measured and simulated, to `FILE`.csv")
 }
@@ -45,7 +47,8 @@ func (c *calibrateFlags) registerFit(cmd *cobra.Command) {
 	f.StringVar(&c.out, "out", "machine-class.json", "`FILE` to write")
 	f.StringVar(&c.name, "name", "", "name of the class (default the start's, with -calibrated)")
 	f.IntVar(&c.holdout, "holdout", 2, "keep every `N`th size of an operation out of the fit, to judge it by")
-	f.StringSliceVar(&c.quantities, "quantities", nil, "fit only these, by the `NAMES` of the file (default all that the data identify)")
+	f.StringSliceVar(&c.quantities, "quantities", nil,
+		"fit only these, by the `NAMES` of the file (default all that the data identify)")
 }
 
 func newCalibrate(a *app) *cobra.Command {
@@ -98,7 +101,8 @@ NVLink multicast was off: files rarely say.`,
 
 func newCalibrateCheck(a *app) *cobra.Command {
 	var c calibrateFlags
-	cmd := &cobra.Command{Use: "check DIR", Short: "Compare measured times with what a machine class predicts",
+	cmd := &cobra.Command{Use: "check DIR",
+		Short: "Compare measured times with what a machine class predicts",
 		Long: `check simulates every operation that the files of DIR measured (as fit reads
 them) and prints by how much the class misses, by operation and size. With
 --within it exits 7 where an operation's mean error is above that.`,
@@ -106,7 +110,8 @@ them) and prints by how much the class misses, by operation and size. With
 		Args:    cli.Exactly("DIR"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return c.check(a, cmd, a.Path(args[0])) }}
 	c.registerMachine(cmd, "`FILE` or name of the class (default by the topology)")
-	cmd.Flags().Float64Var(&c.within, "within", 0, "largest mean `ERROR` of an operation, 0.05 for 5 % (default: none is too large)")
+	cmd.Flags().Float64Var(&c.within, "within", 0,
+		"largest mean `ERROR` of an operation, 0.05 for 5 % (default: none is too large)")
 	cmd.Flags().StringSliceVar(&c.ops, "ops", nil, "only these `OPERATIONS` (default all)")
 	return cmd
 }
@@ -120,7 +125,8 @@ func (c *calibrateFlags) points(a *app, dir string) (points []calibrate.Point, c
 		return nil, class, usage("%s: not a directory; write the one that holds the measured files", dir)
 	}
 	leftOut := func(line string) { fmt.Fprintf(a.Err, "simccl: left out: %s\n", line) }
-	runs, err := calibrate.ReadAll(os.DirFS(dir), a.Env, leftOut, measure.TopologyFile, overlapcmd.FitFile) // read by themselves
+	// read by themselves
+	runs, err := calibrate.ReadAll(os.DirFS(dir), a.Env, leftOut, measure.TopologyFile, overlapcmd.FitFile)
 	if err != nil {
 		return nil, class, input(fmt.Errorf("%s: %w", dir, err))
 	}
@@ -153,7 +159,8 @@ func (c *calibrateFlags) lab(a *app, dir string) (*calibrate.Lab, gpu.Class, err
 		} else {
 			text, err := a.thisHost().Topology()
 			if err != nil {
-				return nil, gpu.Class{}, fmt.Errorf("the machine of these times: no --topo, no %s, and %w", file, err)
+				return nil, gpu.Class{}, fmt.Errorf("the machine of these times: no --topo, no %s, and %w",
+					file, err)
 			}
 			m.Found = text
 		}
@@ -169,7 +176,8 @@ func (c *calibrateFlags) lab(a *app, dir string) (*calibrate.Lab, gpu.Class, err
 
 func (c *calibrateFlags) fit(a *app, cmd *cobra.Command, dir string) error {
 	if c.holdout < 2 {
-		return usage("--holdout %d: 2 keeps every second size out of the fit, 3 every third; a fit without any is worth nothing", c.holdout)
+		return usage("--holdout %d: 2 keeps every second size out of the fit, 3 every third; a fit without "+
+			"any is worth nothing", c.holdout)
 	}
 	if err := c.writable(a); err != nil {
 		return err
@@ -179,7 +187,8 @@ func (c *calibrateFlags) fit(a *app, cmd *cobra.Command, dir string) error {
 		return err
 	}
 	progress := a.Progress("rounds", fitRounds)
-	res, err := calibrate.Fit(cmd.Context(), points, class, calibrate.Options{Holdout: c.holdout, Quantities: c.quantities, Rounds: fitRounds,
+	res, err := calibrate.Fit(cmd.Context(), points, class, calibrate.Options{Holdout: c.holdout,
+		Quantities: c.quantities, Rounds: fitRounds,
 		Round: func(int, float64) { progress.Step() }})
 	progress.End()
 	if err != nil {
@@ -257,7 +266,8 @@ func (c *calibrateFlags) check(a *app, cmd *cobra.Command, dir string) error {
 	}
 	worst := calibrate.Worst(sums)
 	if c.within > 0 && worst.After.Mean > c.within {
-		return failed("%s misses by %.1f %% on average, more than %.1f %%", worst.Op, 100*worst.After.Mean, 100*c.within)
+		return failed("%s misses by %.1f %% on average, more than %.1f %%", worst.Op, 100*worst.After.Mean,
+			100*c.within)
 	}
 	return nil
 }

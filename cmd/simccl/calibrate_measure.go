@@ -31,15 +31,18 @@ type measureFlags struct {
 
 func (m *measureFlags) register(c *cobra.Command) {
 	m.registerCommon(c)
-	c.Flags().StringVar(&m.data, "data", "", "keep the measured times in `DIR` (default a new one next to the file)")
+	c.Flags().StringVar(&m.data, "data", "",
+		"keep the measured times in `DIR` (default a new one next to the file)")
 }
 
 func (m *measureFlags) registerCommon(c *cobra.Command) {
 	f := c.Flags()
 	f.IntVarP(&m.gpus, "gpus", "g", 0, "use the first `K` GPUs (default all)")
 	f.DurationVar(&m.budget, "budget", 170*time.Second, "begin no further setting after this `TIME`")
-	f.StringSliceVar(&m.sets, "sets", nil, "measure only these settings, by `NAMES` (default all: "+strings.Join(measure.Names(), ", ")+")")
-	f.StringVar(&m.libnccl, "libnccl", "", "`FILE` of NCCL (default $SIMCCL_LIBNCCL, else libnccl.so.2 of the loader)")
+	f.StringSliceVar(&m.sets, "sets", nil, "measure only these settings, by `NAMES` (default all: "+
+		strings.Join(measure.Names(), ", ")+")")
+	f.StringVar(&m.libnccl, "libnccl", "",
+		"`FILE` of NCCL (default $SIMCCL_LIBNCCL, else libnccl.so.2 of the loader)")
 }
 
 func newCalibrateMeasure(a *app) *cobra.Command {
@@ -48,12 +51,18 @@ func newCalibrateMeasure(a *app) *cobra.Command {
 		Long: `measure does the first half of calibrate: it writes nccl-tests' JSON, one file a
 setting and operation, and the machine's topology, to DIR. --try measures settings
 that advise names.`,
-		Example: "  simccl calibrate measure later/ --sets default && simccl calibrate check later/ --machine-class ./h200.json\n" +
-			"  simccl calibrate measure tried/ --try NCCL_ALGO=Tree,NCCL_PROTO=LL128 --try NCCL_MIN_NCHANNELS=48",
+		Example: "  simccl calibrate measure later/ --sets default && simccl calibrate check later/ " +
+			"--machine-class ./h200.json\n" +
+			"  simccl calibrate measure tried/ --try NCCL_ALGO=Tree,NCCL_PROTO=LL128 --try " +
+			"NCCL_MIN_NCHANNELS=48",
 		Args: cli.Exactly("DIR"),
-		RunE: func(cmd *cobra.Command, args []string) error { return m.all(cmd.Context(), a, a.Path(args[0])) }}
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return m.all(cmd.Context(), a, a.Path(args[0]))
+		}}
 	m.registerCommon(c)
-	c.Flags().StringArrayVar(&m.try, "try", nil, "measure under `NCCL_K=V[,NCCL_K=V]` too, as advise tries it: all_reduce, all_gather and reduce_scatter at ten sizes from 8 B to 1 GiB; repeatable; without --sets these alone")
+	c.Flags().StringArrayVar(&m.try, "try", nil, "measure under `NCCL_K=V[,NCCL_K=V]` too, as advise tries "+
+		"it: all_reduce, all_gather and reduce_scatter at ten sizes from 8 B to 1 GiB; repeatable; without "+
+		"--sets these alone")
 	return c
 }
 
@@ -70,7 +79,8 @@ func (m *measureFlags) all(ctx context.Context, a *app, dir string) error {
 	p := measure.Plan{Sets: sets, GPUs: m.gpus, Budget: m.budget, Dir: dir,
 		Topology: a.thisHost().Topology,
 		Command: func(ctx context.Context, s *measure.Set, rank, ranks int, root string) *exec.Cmd {
-			args := []string{"calibrate", "set", s.Name, dir, "--libnccl", m.libnccl, "--nranks", fmt.Sprint(ranks), "--root-address", root}
+			args := []string{"calibrate", "set", s.Name, dir, "--libnccl", m.libnccl, "--nranks",
+				fmt.Sprint(ranks), "--root-address", root}
 			for _, kv := range a.Env {
 				args = append(args, "--env", kv)
 			}
@@ -82,7 +92,8 @@ func (m *measureFlags) all(ctx context.Context, a *app, dir string) error {
 			fmt.Fprintf(a.Err, "simccl: measured %s: %.1f s\n", s.Name, took.Seconds())
 		},
 		Left: func(s *measure.Set, spent time.Duration) {
-			fmt.Fprintf(a.Err, "simccl: %s and what follows left out: %.0f s of %.0f are spent\n", s.Name, spent.Seconds(), m.budget.Seconds())
+			fmt.Fprintf(a.Err, "simccl: %s and what follows left out: %.0f s of %.0f are spent\n", s.Name,
+				spent.Seconds(), m.budget.Seconds())
 		}}
 	return p.Run(ctx)
 }
@@ -91,7 +102,8 @@ func (m *measureFlags) all(ctx context.Context, a *app, dir string) error {
 func newCalibrateSet(a *app) *cobra.Command {
 	var p placeFlags
 	libnccl := ""
-	c := &cobra.Command{Use: "set NAME DIR", Hidden: true, Short: "One process of calibrate measure", Args: cli.Exactly("NAME", "DIR"),
+	c := &cobra.Command{Use: "set NAME DIR", Hidden: true, Short: "One process of calibrate measure",
+		Args: cli.Exactly("NAME", "DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			list, err := measure.Pick(args[:1])
 			if err != nil {
@@ -110,7 +122,8 @@ func newCalibrateSet(a *app) *cobra.Command {
 
 // measureSet measures a set as one of its processes, each with one GPU.
 func measureSet(ctx context.Context, a *app, s *measure.Set, at team.Place, libnccl, dir string) error {
-	ask := &bench.Request{Backend: "nccl", Library: libnccl, Options: options.Options{Threads: 1, CTAPolicy: options.NoPolicy}}
+	ask := &bench.Request{Backend: "nccl", Library: libnccl, Options: options.Options{Threads: 1,
+		CTAPolicy: options.NoPolicy}}
 	open := func(ctx context.Context, t *team.Team, buffer units.Bytes) (bench.Backend, error) {
 		c := a.devices(ask, 1)
 		c.Buffer = buffer
@@ -130,7 +143,8 @@ func (c *calibrateFlags) all(a *app, cmd *cobra.Command) error {
 	dir := c.measure.data
 	if dir == "" {
 		var err error
-		if dir, err = os.MkdirTemp(filepath.Dir(a.Path(c.out)), strings.TrimSuffix(filepath.Base(c.out), ".json")+"-times-"); err != nil {
+		if dir, err = os.MkdirTemp(filepath.Dir(a.Path(c.out)), strings.TrimSuffix(filepath.Base(c.out),
+			".json")+"-times-"); err != nil {
 			return input(err)
 		}
 	} else {

@@ -33,14 +33,16 @@ type recorded struct {
 func (r *recorded) About() bench.About {
 	a := bench.About{Describe: "recorded", Threads: r.n}
 	for i := range r.n {
-		a.Devices = append(a.Devices, nccltests.Device{Rank: i, Host: "recorded", Device: i, Name: "NVIDIA H200"})
+		a.Devices = append(a.Devices, nccltests.Device{Rank: i, Host: "recorded", Device: i,
+			Name: "NVIDIA H200"})
 	}
 	return a
 }
 func (r *recorded) Close() error { return nil }
 
 // Measure interpolates between the recorded sizes; three passes differ by 2 %.
-func (r *recorded) Measure(_ context.Context, op *bench.Op, _ bench.Options) (m bench.Measurement, err error) {
+func (r *recorded) Measure(_ context.Context, op *bench.Op, _ bench.Options) (m bench.Measurement,
+	err error) {
 	list := r.times[op.Func]
 	if len(list) == 0 {
 		return m, fmt.Errorf("%v was not recorded", op.Func)
@@ -51,7 +53,8 @@ func (r *recorded) Measure(_ context.Context, op *bench.Op, _ bench.Options) (m 
 		i++
 	}
 	a, b := list[i-1], list[i]
-	at := (math.Log(float64(size)) - math.Log(float64(a.Bytes))) / (math.Log(float64(b.Bytes)) - math.Log(float64(a.Bytes)))
+	at := (math.Log(float64(size)) - math.Log(float64(a.Bytes))) / (math.Log(float64(b.Bytes)) -
+		math.Log(float64(a.Bytes)))
 	us := math.Exp(math.Log(a.Us) + at*(math.Log(b.Us)-math.Log(a.Us)))
 	r.asked++
 	m.Time, m.Checked, m.Shape = units.FromMicros(us*(1+0.01*float64(r.asked%3))), true, "nccl"
@@ -83,7 +86,8 @@ func inPlaceOfGPUs(t *testing.T, open func() bench.Backend) {
 	t.Helper()
 	real := openDevices
 	t.Cleanup(func() { openDevices = real })
-	openDevices = func(context.Context, *bench.Spec, *team.Team, bench.DeviceConfig, bench.NewModel) (bench.Backend, error) {
+	openDevices = func(context.Context, *bench.Spec, *team.Team, bench.DeviceConfig,
+		bench.NewModel) (bench.Backend, error) {
 		return open(), nil
 	}
 }
@@ -103,8 +107,10 @@ func TestCalibrateOnRecordedTimes(t *testing.T) {
 	topo := golden.Root(t, "testdata", "topos", "h200x4-4.xml")
 	class := filepath.Join(t.TempDir(), "class.json")
 	out := simccl(t, "calibrate", "fit", first, "--topo", topo, "--out", class)
-	for _, want := range []string{"# default.all_reduce.json: 4 ranks, 28 times; the file says NCCL_NVLS_ENABLE=0",
-		"# ring-LL.all_gather.json: 4 ranks", "the file says NCCL_ALGO=Ring NCCL_NVLS_ENABLE=0 NCCL_PROTO=LL", "held out"} {
+	for _, want := range []string{
+		"# default.all_reduce.json: 4 ranks, 28 times; the file says NCCL_NVLS_ENABLE=0",
+		"# ring-LL.all_gather.json: 4 ranks", "the file says NCCL_ALGO=Ring NCCL_NVLS_ENABLE=0 NCCL_PROTO=LL",
+		"held out"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("fit prints no %q:\n%s", want, out)
 		}
@@ -127,7 +133,8 @@ func measureRecorded(t *testing.T, dir, name string, files ...string) {
 	}
 	s := list[0]
 	s.Ops = []coll.Func{coll.AllReduce, coll.AllGather}
-	a := appOf(process.Process{Out: os.Stdout, Err: os.Stderr, Environ: append([]string{"NCCL_NVLS_ENABLE=0"}, s.Env...)})
+	a := appOf(process.Process{Out: os.Stdout, Err: os.Stderr, Environ: append([]string{"NCCL_NVLS_ENABLE=0"},
+		s.Env...)})
 	if err := measureSet(t.Context(), a, &s, team.Alone(0), "", dir); err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +145,8 @@ func simccl(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, errs bytes.Buffer
 	if code := run(t.Context(), args, appOf(process.Process{Out: &out, Err: &errs})); code != 0 {
-		t.Fatalf("simccl %s: exit status %d\n%s%s", strings.Join(args, " "), code, out.String(), errs.String())
+		t.Fatalf("simccl %s: exit status %d\n%s%s", strings.Join(args, " "), code, out.String(),
+			errs.String())
 	}
 	return out.String()
 }
@@ -147,7 +155,8 @@ func simccl(t *testing.T, args ...string) string {
 func TestWrongValuesEndCalibration(t *testing.T) {
 	inPlaceOfGPUs(t, func() bench.Backend { return wrong{&recorded{n: 4}} })
 	s := measure.Sets()[0]
-	err := measureSet(t.Context(), appOf(process.Process{Out: os.Stdout, Err: os.Stderr}), &s, team.Alone(0), "", t.TempDir())
+	err := measureSet(t.Context(), appOf(process.Process{Out: os.Stdout, Err: os.Stderr}), &s, team.Alone(0),
+		"", t.TempDir())
 	if status.Of(err) != status.Check || !strings.Contains(err.Error(), "element 3") {
 		t.Errorf("wrong values: %v, exit status %d", err, status.Of(err))
 	}

@@ -19,7 +19,8 @@ import (
 func newCheck(a *app) *cobra.Command {
 	var run check.Run
 	var q logcheck.Request
-	c := &cobra.Command{Use: "check DIR | --log FILE...", Short: "Compare decisions with stored ones, or with NCCL's log",
+	c := &cobra.Command{Use: "check DIR | --log FILE...",
+		Short: "Compare decisions with stored ones, or with NCCL's log",
 		Long: `check is for continuous integration. For every DIR/NAME.args, which holds the
 options of an inspect command (file names relative to DIR, # begins a comment),
 it compares the decision with DIR/NAME.json. Exit status 7 and the differences
@@ -46,7 +47,8 @@ and choices. Exit status 7 and the first differences if there are any.`,
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if q.JUnit == "-" && (a.JSON || q.GitHub) {
-				return usage("--junit -: standard output takes one report; leave --json and --github out, or write a file")
+				return usage("--junit -: standard output takes one report; leave --json and --github out, " +
+					"or write a file")
 			}
 			if len(q.Logs) == 0 {
 				run.JUnit = q.JUnit
@@ -58,10 +60,12 @@ and choices. Exit status 7 and the first differences if there are any.`,
 	f := c.Flags()
 	f.BoolVar(&run.Update, "update", false, "write what is decided now")
 	f.BoolVar(&run.Whole, "whole", false, "with --update: write whole documents")
-	f.StringArrayVar(&q.Logs, "log", nil, "compare with the log `FILE` of NCCL, and with further ones named after it")
+	f.StringArrayVar(&q.Logs, "log", nil,
+		"compare with the log `FILE` of NCCL, and with further ones named after it")
 	f.StringVar(&q.Topo, "topo", "", "with --log: topology `FILE` in place of what the log says")
 	f.StringVar(&q.Version, "nccl-version", "", "with --log: rules of `VERSION` in place of the log's")
-	f.StringVar(&q.JUnit, "junit", "", "also write a JUnit report to `FILE`; - is standard output, with nothing else on it")
+	f.StringVar(&q.JUnit, "junit", "",
+		"also write a JUnit report to `FILE`; - is standard output, with nothing else on it")
 	f.BoolVar(&q.GitHub, "github", false, "also print annotations for GitHub Actions")
 	return c
 }

@@ -20,8 +20,9 @@ NCCL_IB_DISABLE, NCCL_IB_MERGE_VFS, NCCL_SOCKET_IFNAME and NCCL_SOCKET_FAMILY
 choose the NICs. What NCCL_TOPO_FILE says, or the file that virtual machines
 keep at ` + thishost.DefaultFile + `, overrides
 what is found.`,
-		Example: "  simccl topo detect > this.xml\n  simccl topo detect -g 4 -o four.xml && simccl run all_reduce --topo four.xml --nodes 1",
-		Args:    cli.Exactly(),
+		Example: "  simccl topo detect > this.xml\n" +
+			"  simccl topo detect -g 4 -o four.xml && simccl run all_reduce --topo four.xml --nodes 1",
+		Args: cli.Exactly(),
 		RunE: func(*cobra.Command, []string) error {
 			spec, err := a.thisHost().Spec(gpus)
 			if err != nil {
@@ -41,6 +42,7 @@ what is found.`,
 
 // thisHost is the machine that the program runs on.
 func (a *app) thisHost() *thishost.Host {
-	return &thishost.Host{Getenv: a.Getenv, Warn: func(err error) { a.Warn("%v", err) }, Note: func(line string) { fmt.Fprintln(a.Err, "simccl: "+line) },
+	return &thishost.Host{Getenv: a.Getenv, Warn: func(err error) { a.Warn("%v", err) },
+		Note: func(line string) { fmt.Fprintln(a.Err, "simccl: "+line) },
 		Read: func(name string) ([]byte, error) { return a.Read(name, process.MaxTopology) }}
 }

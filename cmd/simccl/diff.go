@@ -26,7 +26,8 @@ func newDiff(a *app) *cobra.Command {
 	var both runFlags
 	texts := [2]string{}
 	status := false
-	c := &cobra.Command{Use: "diff [OP...]", Short: "Compare two settings, machines or networks: what changes, and why",
+	c := &cobra.Command{Use: "diff [OP...]",
+		Short: "Compare two settings, machines or networks: what changes, and why",
 		Long: `diff builds two communicators, A and B, and says which decisions and which times
 differ between them, and why: rules that switch something off on one side, cost
 terms that moved, graphs, paths, the fullest link. Options given outside --a and
@@ -71,9 +72,11 @@ anything differs.`,
 }
 
 // compareSides loads both sides and compares them.
-func (a *app) compareSides(cmd *cobra.Command, both *runFlags, args []string, texts [2]string) (*diff.Document, error) {
+func (a *app) compareSides(cmd *cobra.Command, both *runFlags, args []string,
+	texts [2]string) (*diff.Document, error) {
 	if !cmd.Flags().Changed("a") && !cmd.Flags().Changed("b") {
-		return nil, usage(`diff: what with what? write --a OPTIONS, --b OPTIONS or both, for example --b NCCL_NVLS_ENABLE=0`)
+		return nil,
+			usage(`diff: what with what? write --a OPTIONS, --b OPTIONS or both, for example --b NCCL_NVLS_ENABLE=0`)
 	}
 	ops, err := diff.Ops(args)
 	if err != nil {
@@ -150,7 +153,9 @@ func (a *app) side(both *cobra.Command, name, text string) (s *diff.Side, err er
 					return err
 				}
 				side.PlansOf = sched.Func
-				side.Plans = func(r *scenario.Running) error { return schedulecmd.Bind(r, sched, flags.schedule) }
+				side.Plans = func(r *scenario.Running) error {
+					return schedulecmd.Bind(r, sched, flags.schedule)
+				}
 			}
 			s, err = diff.Load(side, a.Options(nil))
 		}
@@ -161,7 +166,8 @@ func (a *app) side(both *cobra.Command, name, text string) (s *diff.Side, err er
 	flags.machine.RegisterNetwork(c)
 	flags.registerTimes(c.Flags())
 	flags.registerSchedule(c.Flags())
-	flags.test = testFlags{options.Options{Op: "sum", DataType: "float", Check: 1, Threads: 1, Cycles: 1, Agg: 1}}
+	flags.test = testFlags{options.Options{Op: "sum", DataType: "float", Check: 1, Threads: 1, Cycles: 1,
+		Agg: 1}}
 	c.Flags().StringArrayVar(&env, "env", nil, "")
 	c.Flags().BoolVar(&a.NoEnv, "no-env", a.NoEnv, "")
 	c.SetArgs(append(shared(both, c), own...))
@@ -173,7 +179,8 @@ func (a *app) side(both *cobra.Command, name, text string) (s *diff.Side, err er
 func shared(both, side *cobra.Command) []string {
 	words := []string{}
 	both.Flags().Visit(func(f *pflag.Flag) {
-		if side.Flags().Lookup(f.Name) == nil || both.InheritedFlags().Lookup(f.Name) != nil { // the app has those
+		// the app has those
+		if side.Flags().Lookup(f.Name) == nil || both.InheritedFlags().Lookup(f.Name) != nil {
 			return
 		}
 		if list, ok := f.Value.(pflag.SliceValue); ok {
@@ -191,7 +198,8 @@ func shared(both, side *cobra.Command) []string {
 func setBare(c *cobra.Command, w string) error {
 	option := diff.Option(w)
 	if option == "" {
-		return usage("unexpected %q: write options as run has them, or NCCL_K=V, FILE.xml, FILE.json, a version of NCCL, or a fault", w)
+		return usage("unexpected %q: write options as run has them, or NCCL_K=V, FILE.xml, FILE.json, a "+
+			"version of NCCL, or a fault", w)
 	}
 	return c.Flags().Set(option, w)
 }

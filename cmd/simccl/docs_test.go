@@ -40,7 +40,8 @@ func TestDocumentedCommands(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Run(filepath.Base(page), func(t *testing.T) {
-			blocks := regexp.MustCompile("(?ms)^```console( hardware)?\n(.*?)^```").FindAllStringSubmatch(string(text), -1)
+			blocks := regexp.MustCompile("(?ms)^```console( hardware)?\n(.*?)^```").FindAllStringSubmatch(
+				string(text), -1)
 			if len(blocks) == 0 {
 				return
 			}
@@ -121,7 +122,9 @@ func TestNoCommandIsOnlyText(t *testing.T) {
 
 // unknownTo says which word of a command line names no command or option.
 func unknownTo(root *cobra.Command, words []string) string {
-	at := slices.IndexFunc(words, func(w string) bool { return w != strings.ToLower(w) || strings.HasPrefix(w, "-") || w == "…" })
+	at := slices.IndexFunc(words, func(w string) bool {
+		return w != strings.ToLower(w) || strings.HasPrefix(w, "-") || w == "…"
+	})
 	if at < 0 {
 		at = len(words)
 	}
@@ -163,7 +166,8 @@ func TestDocumentedTargets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range regexp.MustCompile("(?m)(?:^|`|&& )make ([a-z0-9-]+)").FindAllStringSubmatch(string(text), -1) {
+		for _, m := range regexp.MustCompile("(?m)(?:^|`|&& )make ([a-z0-9-]+)").FindAllStringSubmatch(
+			string(text), -1) {
 			if !regexp.MustCompile(`(?m)^` + m[1] + `:`).Match(makefile) {
 				t.Errorf("%s: make %s: no such target", filepath.Base(page), m[1])
 			}

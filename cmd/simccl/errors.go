@@ -32,7 +32,8 @@ func (a *app) report(err error) int {
 	}
 	var file *fs.PathError
 	if code == status.Internal && !errors.As(err, &file) { // an I/O failure is not a bug in simccl
-		fmt.Fprintf(a.Err, "simccl: this is a defect of simccl; please report it with the command line and the input\n")
+		fmt.Fprintf(a.Err,
+			"simccl: this is a defect of simccl; please report it with the command line and the input\n")
 	}
 	return code
 }

@@ -26,10 +26,12 @@ func (full) Write([]byte) (int, error) {
 // without a check, and is not a bug.
 func TestLostOutputIsAnError(t *testing.T) {
 	file := filepath.Join(golden.Root(t, "testdata", "topos"), "dgx-h100.xml")
-	for _, args := range []string{"--help", "version", "env", "topo show " + file, "tune --topo " + file, "run all_reduce --sizes 8 -c 0"} {
+	for _, args := range []string{"--help", "version", "env", "topo show " + file, "tune --topo " + file,
+		"run all_reduce --sizes 8 -c 0"} {
 		var errs bytes.Buffer
 		code := run(t.Context(), strings.Fields(args), appOf(process.Process{Out: full{}, Err: &errs}))
-		if code != status.Internal || strings.Count(errs.String(), "no space left") != 1 || strings.Contains(errs.String(), "defect") {
+		if code != status.Internal || strings.Count(errs.String(), "no space left") != 1 ||
+			strings.Contains(errs.String(), "defect") {
 			t.Errorf("%s: exit status %d, %q", args, code, errs.String())
 		}
 	}
@@ -39,13 +41,15 @@ func TestLostOutputIsAnError(t *testing.T) {
 // had, and a command that is broken off says so.
 func TestFilesAreWholeOrNotThere(t *testing.T) {
 	dir := t.TempDir()
-	for name, opt := range map[string]string{"t.json": "--trace", "t.pb.gz": "--profile", "t.csv": "--ops", "t.html": "--report"} {
+	for name, opt := range map[string]string{"t.json": "--trace", "t.pb.gz": "--profile", "t.csv": "--ops",
+		"t.html": "--report"} {
 		file := filepath.Join(dir, name)
 		if err := os.Symlink("/dev/full", file); err != nil {
 			t.Fatal(err)
 		}
 		var out, errs bytes.Buffer
-		code := run(t.Context(), []string{"run", "all_reduce", "--sizes", "64K", "-c", "0", "-g", "1", opt, file}, appOf(process.Process{Out: &out, Err: &errs}))
+		code := run(t.Context(), []string{"run", "all_reduce", "--sizes", "64K", "-c", "0", "-g", "1", opt,
+			file}, appOf(process.Process{Out: &out, Err: &errs}))
 		if code != status.Internal || strings.Count(errs.String(), "no space left") != 1 {
 			t.Errorf("%s: exit status %d, %q", opt, code, errs.String())
 		}
@@ -59,7 +63,9 @@ func TestFilesAreWholeOrNotThere(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	var out, errs bytes.Buffer
-	if code := run(ctx, []string{"run", "all_reduce", "--sizes", "64K", "-c", "0"}, appOf(process.Process{Out: &out, Err: &errs})); code != 130 || errs.String() != "simccl: interrupted\n" {
+	if code := run(ctx, []string{"run", "all_reduce", "--sizes", "64K", "-c", "0"},
+		appOf(process.Process{Out: &out, Err: &errs})); code != 130 ||
+		errs.String() != "simccl: interrupted\n" {
 		t.Errorf("exit status %d, %q", code, errs.String())
 	}
 }
@@ -74,8 +80,11 @@ func TestBuffersTooSmallAreInput(t *testing.T) {
 	}
 	for _, network := range []string{"packet", "hybrid"} {
 		var out, errs bytes.Buffer
-		code := run(t.Context(), []string{"run", "sendrecv", "--topo", "pcie-a100-4", "--nodes", "2", "-g", "1", "--sizes", "64K", "--fabric", file, "--network", network}, appOf(process.Process{Out: &out, Err: &errs}))
-		if code != status.Input || !strings.Contains(errs.String(), "write more than that") || strings.Contains(errs.String(), "defect") {
+		code := run(t.Context(), []string{"run", "sendrecv", "--topo", "pcie-a100-4", "--nodes", "2", "-g",
+			"1", "--sizes", "64K", "--fabric", file, "--network", network},
+			appOf(process.Process{Out: &out, Err: &errs}))
+		if code != status.Input || !strings.Contains(errs.String(), "write more than that") ||
+			strings.Contains(errs.String(), "defect") {
 			t.Errorf("%s: exit status %d, %q", network, code, errs.String())
 		}
 	}

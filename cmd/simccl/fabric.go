@@ -18,9 +18,11 @@ func newTopoFabric(a *app) *cobra.Command {
 		kinds = append(kinds, fmt.Sprintf("  %-11s %s", k[0], k[1]))
 	}
 	c := &cobra.Command{Use: "fabric KIND", Short: "Lay out a network between nodes, for --fabric",
-		Long: "fabric writes a network between nodes as a file for --fabric (docs/FABRIC.md). KIND is\n" + strings.Join(kinds, "\n"),
+		Long: "fabric writes a network between nodes as a file for --fabric (docs/FABRIC.md). KIND is\n" +
+			strings.Join(kinds, "\n"),
 		Example: "  simccl topo fabric rail --hosts 16 --nets 8 > rail.json\n" +
-			"  simccl topo fabric leaf-spine --hosts 4 --nets 8 --per-leaf 1 --oversub 2 > thin.json\n  simccl run all_reduce --nodes 4 --fabric thin.json --sizes 1M --columns +limit",
+			"  simccl topo fabric leaf-spine --hosts 4 --nets 8 --per-leaf 1 --oversub 2 > thin.json\n" +
+			"  simccl run all_reduce --nodes 4 --fabric thin.json --sizes 1M --columns +limit",
 		Args: cli.Exactly("KIND"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.Kind, p.Routing = args[0], fabric.Routing(routing)
@@ -49,12 +51,14 @@ func newTopoFabric(a *app) *cobra.Command {
 	f.IntVar(&p.Nets, "nets", 8, "nets `N` of a host")
 	f.IntVar(&p.Ports, "ports", 1, "ports `N` of a net that NCCL fuses of several")
 	f.Float64Var(&p.Gbit, "gbit", 400, "speed of a port in `GBIT`/s")
-	f.IntVar(&p.PerLeaf, "per-leaf", 0, "hosts `N` of a leaf, or of a group of rail leaves or pod (default all)")
+	f.IntVar(&p.PerLeaf, "per-leaf", 0,
+		"hosts `N` of a leaf, or of a group of rail leaves or pod (default all)")
 	f.IntVar(&p.Spines, "spines", 0, "spines or cores `N` (default as many as the leaves' ports need)")
 	f.IntVar(&p.Radix, "radix", 0, "ports `N` of a switch (default as many as needed)")
 	f.IntVar(&p.Planes, "planes", 2, "planes `N`, for planes")
 	f.Float64Var(&p.Oversub, "oversub", 1, "speed of a leaf's ports to hosts over that of its uplinks `X`")
-	f.Float64Var(&p.Latency, "latency-us", 0.3, "latency `US` that a cable between switches adds, its switch included")
+	f.Float64Var(&p.Latency, "latency-us", 0.3,
+		"latency `US` that a cable between switches adds, its switch included")
 	f.StringVar(&routing, "routing", routing, "ecmp, adaptive or static")
 	return c
 }

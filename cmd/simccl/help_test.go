@@ -63,7 +63,8 @@ func TestExamplesOfHelpRun(t *testing.T) {
 		"simccl workload gen --layers 4 --hidden 1024 --heads 8 --dp 4 --global-batch 4 -o ddp.txt",
 		"cp testdata/measured/h200x4/logs/info_4.log.gz nccl.log.gz",
 		"simccl topo fabric leaf-spine --hosts 2 --nets 8 --per-leaf 1 > net.json",
-		"simccl run all_reduce --sizes 64K --trace real.json > measured.txt && cp real.json sim.json && gzip sim.json",
+		"simccl run all_reduce --sizes 64K --trace real.json > measured.txt && cp real.json sim.json && " +
+			"gzip sim.json",
 		overlapTable,
 		"printf 'exit 0\\n' > dot && chmod +x dot && mkdir bin && mv dot bin",
 	} {
@@ -73,7 +74,8 @@ func TestExamplesOfHelpRun(t *testing.T) {
 	}
 	for i, v := range s.env {
 		if path, ok := strings.CutPrefix(v, "PATH="); ok {
-			s.env[i] = "PATH=" + filepath.Join(s.dir, "bin") + string(os.PathListSeparator) + path // Graphviz, or what replaces it
+			// Graphviz, or what replaces it
+			s.env[i] = "PATH=" + filepath.Join(s.dir, "bin") + string(os.PathListSeparator) + path
 		}
 	}
 	n, ran := 0, map[string]bool{}
@@ -112,28 +114,51 @@ func TestExamplesOfHelpRun(t *testing.T) {
 }
 
 // overlapTable writes a table of overlaps with one row.
-const overlapTable = "printf '%s\\n' '# torch 2.11.0+cu130 nccl (2, 28, 9) NVIDIA H200 world 4' '## late: all_reduce' 'all_reduce 1048576 rank 0 late 0.2 ms: 0.2213 0.2218 0.2209 0.2200' > overlap.txt"
+const overlapTable = "printf '%s\\n' '# torch 2.11.0+cu130 nccl (2, 28, 9) NVIDIA H200 world 4' '## late: " +
+	"all_reduce' 'all_reduce 1048576 rank 0 late 0.2 ms: 0.2213 0.2218 0.2209 0.2200' > overlap.txt"
 
 // With --json every command that prints a result prints one JSON document.
 func TestEveryCommandSpeaksJSON(t *testing.T) {
 	s := newShell(t)
-	for _, set := range []string{overlapTable, "mkdir ci && echo '--nodes 1 -g 2' > ci/a.args && simccl check ci --update --json", "simccl run all_reduce --sizes 8 -g 2 --trace a.json --save-scenario s.json --json",
-		"printf 'workload 1\\nranks 2\\ncomm w *\\nlist a 0-1\\n  call 0 w all_reduce float sum 8\\n' > job.txt && simccl workload show job.txt --json", `printf '{"scenario": 1, "workload": {"job": "job.txt"}}' > job.json`, "printf 'base: {workload: {op: all_reduce}}\ngrid: {size: [8]}\n' > s.yaml"} {
+	for _, set := range []string{overlapTable,
+		"mkdir ci && echo '--nodes 1 -g 2' > ci/a.args && simccl check ci --update --json",
+		"simccl run all_reduce --sizes 8 -g 2 --trace a.json --save-scenario s.json --json",
+		"printf 'workload 1\\nranks 2\\ncomm w *\\nlist a 0-1\\n  call 0 w all_reduce float sum 8\\n' > " +
+			"job.txt && simccl workload show job.txt --json",
+		`printf '{"scenario": 1, "workload": {"job": "job.txt"}}' > job.json`,
+		"printf 'base: {workload: {op: all_reduce}}\ngrid: {size: [8]}\n' > s.yaml"} {
 		if _, errs, status := s.run(t, set); status != 0 {
 			t.Fatalf("%s: %s", set, errs)
 		}
 	}
 	said := map[string]bool{}
-	for _, line := range []string{"run all_reduce --sizes 8 -g 2", "run --scenario job.json", "inspect -g 2", "explain all_reduce 8 -g 2", "diff all_reduce -g 2 --sizes 8 --b NCCL_ALGO=Ring",
-		"topo show", "advise all_reduce -g 2 --sizes 64K", "topo lint testdata/topos/dgx-h100.xml", "topo diff testdata/topos/dgx-h100.xml testdata/topos/dgx-h200.xml", "topo convert", "topo fabric rail",
-		"graph -g 2", "tune -g 2", "plan all_reduce 1K -g 2", "check ci", "env", "trace validate a.json", "trace stats a.json", "trace diff a.json a.json",
-		"trace merge -o b.json a.json a.json", "bench all_reduce --backend host --nranks 2 --sizes 8 -n 1 -w 0", "report all_reduce --sizes 8 -g 2", "scenario show s.json", "scenario check s.json",
-		"network run --ns3 testdata/packets/config.txt", "version", "topo list aws", "identify job.txt", "topo gen dgx-h100", "topo anonymize dgx-h100",
-		"overlap overlap.txt", "replay testdata/measured/h200x2/jobs/infer/trace_rank0.json.gz testdata/measured/h200x2/jobs/infer/trace_rank1.json.gz testdata/measured/h200x2/jobs/infer/meta.json", "sweep s.yaml --out swept", "sweep plan s.yaml", "sweep emit slurm s.yaml", "sweep merge swept", "sweep status swept", "sweep show swept", "sweep search s.yaml --out found --points 2", "sweep search s.yaml --out swept --points 1",
+	for _, line := range []string{"run all_reduce --sizes 8 -g 2", "run --scenario job.json", "inspect -g 2",
+		"explain all_reduce 8 -g 2", "diff all_reduce -g 2 --sizes 8 --b NCCL_ALGO=Ring",
+		"topo show", "advise all_reduce -g 2 --sizes 64K", "topo lint testdata/topos/dgx-h100.xml",
+		"topo diff testdata/topos/dgx-h100.xml testdata/topos/dgx-h200.xml", "topo convert",
+		"topo fabric rail",
+		"graph -g 2", "tune -g 2", "plan all_reduce 1K -g 2", "check ci", "env", "trace validate a.json",
+		"trace stats a.json", "trace diff a.json a.json",
+		"trace merge -o b.json a.json a.json",
+		"bench all_reduce --backend host --nranks 2 --sizes 8 -n 1 -w 0", "report all_reduce --sizes 8 -g 2",
+		"scenario show s.json", "scenario check s.json",
+		"network run --ns3 testdata/packets/config.txt", "version", "topo list aws", "identify job.txt",
+		"topo gen dgx-h100", "topo anonymize dgx-h100",
+		"overlap overlap.txt", "replay testdata/measured/h200x2/jobs/infer/trace_rank0.json.gz " +
+			"testdata/measured/h200x2/jobs/infer/trace_rank1.json.gz " +
+			"testdata/measured/h200x2/jobs/infer/meta.json", "sweep s.yaml --out swept", "sweep plan s.yaml",
+		"sweep emit slurm s.yaml", "sweep merge swept", "sweep status swept", "sweep show swept",
+		"sweep search s.yaml --out found --points 2", "sweep search s.yaml --out swept --points 1",
 		"groups testdata/measured/h200x4/groups/plain2.txt --topo testdata/topos/h200x4-2.xml",
-		"workload show testdata/measured/h200x2/jobs/infer/trace_rank0.json.gz --symmetric", "workload lint testdata/measured/h200x2/jobs/infer/trace_rank0.json.gz --symmetric",
-		"schedule show testdata/schedules/hier2x2.xml", "schedule check testdata/schedules/allpairs4.xml", "schedule convert testdata/schedules/packets2.json", "class show nvswitch-sm90", "class diff nvswitch-sm90 mesh-sm90", "class check testdata/measured/h200x2/calibrate/classes/two.json", "workload convert job.txt", "workload slice job.txt", "workload scale job.txt --dp 4",
-		"workload gen --layers 2 --hidden 64 --heads 4 --vocab 128 --seq 32 --tp 2", "intercept --json -- true"} {
+		"workload show testdata/measured/h200x2/jobs/infer/trace_rank0.json.gz --symmetric",
+		"workload lint testdata/measured/h200x2/jobs/infer/trace_rank0.json.gz --symmetric",
+		"schedule show testdata/schedules/hier2x2.xml", "schedule check testdata/schedules/allpairs4.xml",
+		"schedule convert testdata/schedules/packets2.json", "class show nvswitch-sm90",
+		"class diff nvswitch-sm90 mesh-sm90",
+		"class check testdata/measured/h200x2/calibrate/classes/two.json", "workload convert job.txt",
+		"workload slice job.txt", "workload scale job.txt --dp 4",
+		"workload gen --layers 2 --hidden 64 --heads 4 --vocab 128 --seq 32 --tp 2",
+		"intercept --json -- true"} {
 		out, errs, code := s.run(t, "simccl "+line+" --json")
 		if code != status.OK && code != status.Check {
 			t.Errorf("%s: exit status %d: %s", line, code, errs)
@@ -145,7 +170,10 @@ func TestEveryCommandSpeaksJSON(t *testing.T) {
 		said[c.CommandPath()] = true
 	}
 	for _, c := range commands(newRoot(&app{}, "")) {
-		hardware := strings.HasPrefix(c.CommandPath(), "simccl calibrate") || c.CommandPath() == "simccl bench verbs" || c.CommandPath() == "simccl topo detect" || c.CommandPath() == "simccl serve" // has no end of its own
+		// has no end of its own
+		hardware := strings.HasPrefix(c.CommandPath(), "simccl calibrate") ||
+			c.CommandPath() == "simccl bench verbs" || c.CommandPath() == "simccl topo detect" ||
+			c.CommandPath() == "simccl serve"
 		if !c.HasSubCommands() && !said[c.CommandPath()] && !hardware {
 			t.Errorf("%s was not asked", c.CommandPath())
 		}

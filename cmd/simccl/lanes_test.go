@@ -31,7 +31,8 @@ func lanesOf(t *testing.T, file string) map[string]int {
 		case e.Phase == 'M' && e.Name == "thread_name":
 			a, _ := e.Arg("name")
 			names[[2]int64{e.PID, e.TID}], _, _ = strings.Cut(a.Str, " · step ")
-		case e.Phase == 'X' && (e.Cat == "NET" || e.Cat == "NET_IB" || e.Cat == "NET_SOCK" || e.Cat == "PROXY" && e.Name != "Idle"):
+		case e.Phase == 'X' && (e.Cat == "NET" || e.Cat == "NET_IB" || e.Cat == "NET_SOCK" ||
+			e.Cat == "PROXY" && e.Name != "Idle"):
 			what := e.Name
 			for _, key := range []string{"opcode", "op"} {
 				if a, ok := e.Arg(key); ok && e.Cat != "NET" {
@@ -55,7 +56,8 @@ func lanesOf(t *testing.T, file string) map[string]int {
 func runOK(t *testing.T, args ...string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	if code := run(context.Background(), append(args, "--no-env"), appOf(process.Process{Out: &out, Err: &errs})); code != 0 {
+	if code := run(context.Background(), append(args, "--no-env"),
+		appOf(process.Process{Out: &out, Err: &errs})); code != 0 {
 		t.Fatalf("%v: exit %d: %s", args, code, errs.String())
 	}
 }
@@ -66,7 +68,8 @@ func runOK(t *testing.T, args ...string) {
 func TestRealLanesAreTheSimulatedOnes(t *testing.T) {
 	dir := t.TempDir()
 	sim, real := filepath.Join(dir, "sim.json"), filepath.Join(dir, "real.json")
-	common := []string{"all_reduce", "--topo", "../../testdata/topos/dgx-a100.xml", "--nodes", "4", "-g", "1", "--sizes", "200K", "--env", "NCCL_IB_ADAPTIVE_ROUTING=0",
+	common := []string{"all_reduce", "--topo", "../../testdata/topos/dgx-a100.xml", "--nodes", "4", "-g", "1",
+		"--sizes", "200K", "--env", "NCCL_IB_ADAPTIVE_ROUTING=0",
 		"--env", "NCCL_IB_QPS_PER_CONNECTION=2", "--env", "NCCL_PROTO=Simple", "--env", "NCCL_ALGO=Ring"}
 	runOK(t, append([]string{"run", "-c", "0", "--trace", sim}, common...)...)
 	want := lanesOf(t, sim)
@@ -75,7 +78,8 @@ func TestRealLanesAreTheSimulatedOnes(t *testing.T) {
 			if backend == "verbs" {
 				realtest.NeedRDMA(t)
 			}
-			runOK(t, append([]string{"bench", "--backend", backend, "-n", "1", "-w", "0", "--trace", real}, common...)...)
+			runOK(t, append([]string{"bench", "--backend", backend, "-n", "1", "-w", "0", "--trace", real},
+				common...)...)
 			got := lanesOf(t, real)
 			if offers := compareLanes(t, got, want, backend == "verbs"); backend == "verbs" && offers == 0 {
 				t.Error("no clear-to-send in the real run")
@@ -87,12 +91,15 @@ func TestRealLanesAreTheSimulatedOnes(t *testing.T) {
 // Over sockets, too, a real run has the simulated run's messages on each socket:
 // sizes on the control socket, and parts of messages on those of two helpers.
 func TestRealSocketsAreTheSimulatedOnes(t *testing.T) {
-	for _, env := range [][]string{nil, {"--env", "NCCL_SOCKET_NTHREADS=2", "--env", "NCCL_NSOCKS_PERTHREAD=2", "--env", "NCCL_SOCKET_MIN_TASKSIZE=2048"}} {
+	for _, env := range [][]string{nil, {"--env", "NCCL_SOCKET_NTHREADS=2", "--env",
+		"NCCL_NSOCKS_PERTHREAD=2", "--env", "NCCL_SOCKET_MIN_TASKSIZE=2048"}} {
 		dir := t.TempDir()
 		sim, real := filepath.Join(dir, "sim.json"), filepath.Join(dir, "real.json")
-		common := append([]string{"all_reduce", "--topo", "../../testdata/topos/h200x4-h4x1.xml", "--nodes", "4", "--sizes", "100K", "--env", "NCCL_PROTO=Simple", "--env", "NCCL_ALGO=Ring"}, env...)
+		common := append([]string{"all_reduce", "--topo", "../../testdata/topos/h200x4-h4x1.xml", "--nodes",
+			"4", "--sizes", "100K", "--env", "NCCL_PROTO=Simple", "--env", "NCCL_ALGO=Ring"}, env...)
 		runOK(t, append([]string{"run", "-c", "0", "--trace", sim}, common...)...)
-		runOK(t, append([]string{"bench", "--backend", "sockets", "-n", "1", "-w", "0", "--trace", real}, common...)...)
+		runOK(t, append([]string{"bench", "--backend", "sockets", "-n", "1", "-w", "0", "--trace", real},
+			common...)...)
 		want, sockets := lanesOf(t, sim), 0
 		compareLanes(t, lanesOf(t, real), want, true)
 		for k := range want {
@@ -126,7 +133,8 @@ func compareLanes(t *testing.T, got, want map[string]int, same bool) (offers int
 			if same && (got[k] == 0) != (want[k] == 0) {
 				t.Errorf("%s: %d real, %d simulated", k, got[k], want[k])
 			}
-		case !same && (strings.Contains(k, "socket ") || strings.Contains(k, "QP ") || strings.HasSuffix(k, "RecvFlushWait")):
+		case !same && (strings.Contains(k, "socket ") || strings.Contains(k, "QP ") ||
+			strings.HasSuffix(k, "RecvFlushWait")):
 		case got[k] != want[k]:
 			t.Errorf("%s: %d real, %d simulated", k, got[k], want[k])
 		}

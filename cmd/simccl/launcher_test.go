@@ -31,13 +31,15 @@ func TestRealLaunchers(t *testing.T) {
 				t.Skip("no ", l.program, " here")
 			}
 			args := append(strings.Fields(l.args), self,
-				"bench", "all_gather", "--backend", "sockets", "-b", "96", "-e", "96K", "-f", "32", "-n", "2", "-w", "0")
+				"bench", "all_gather", "--backend", "sockets", "-b", "96", "-e", "96K", "-f", "32", "-n", "2",
+				"-w", "0")
 			first, second := launch(t, l.program, args), launch(t, l.program, args)
 			for _, p := range []*rankProcess{first, second} {
 				if err := p.wait(t, processTime); err != nil {
 					t.Fatalf("%v\n%s%s", err, p.out.String(), p.err.String())
 				}
-				if s := p.out.String(); strings.Count(s, "# Out of bounds values : 0 OK") != 1 || strings.Count(s, "#  Rank ") != 3 {
+				if s := p.out.String(); strings.Count(s, "# Out of bounds values : 0 OK") != 1 ||
+					strings.Count(s, "#  Rank ") != 3 {
 					t.Errorf("want one table of three ranks:\n%s", s)
 				}
 			}

@@ -18,13 +18,15 @@ import (
 func TestMachineDecisions(t *testing.T) {
 	for _, m := range builtin.List() {
 		for _, nodes := range []int{1, 2, 16} {
-			if _, err := os.Stat(golden.Root(t, "testdata", "machines", fmt.Sprintf("%s.n%d.json", m.Name, nodes))); err != nil {
+			if _, err := os.Stat(golden.Root(t, "testdata", "machines", fmt.Sprintf("%s.n%d.json", m.Name,
+				nodes))); err != nil {
 				t.Errorf("no decision of %s on %d nodes: %v", m.Name, nodes, err)
 			}
 		}
 	}
 	var out, errs bytes.Buffer
-	if code := run(t.Context(), []string{"check", golden.Root(t, "testdata", "machines"), "--no-env"}, appOf(process.Process{Out: &out, Err: &errs})); code != status.OK {
+	if code := run(t.Context(), []string{"check", golden.Root(t, "testdata", "machines"), "--no-env"},
+		appOf(process.Process{Out: &out, Err: &errs})); code != status.OK {
 		t.Errorf("status %d\n%s%s", code, &out, &errs)
 	}
 }
@@ -48,7 +50,8 @@ func TestMachinesByName(t *testing.T) {
 	} {
 		var out, errs bytes.Buffer
 		code := run(t.Context(), append(c.args, "--no-env"), appOf(process.Process{Out: &out, Err: &errs}))
-		if text := out.String() + errs.String(); code != c.code || !bytes.Contains([]byte(text), []byte(c.want)) {
+		if text := out.String() + errs.String(); code != c.code || !bytes.Contains([]byte(text),
+			[]byte(c.want)) {
 			t.Errorf("%v: status %d, want %d and %q\n%.600s", c.args, code, c.code, c.want, text)
 		}
 	}

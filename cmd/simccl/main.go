@@ -65,7 +65,8 @@ func run(ctx context.Context, args []string, a *app) int {
 // profileFlag declares --cpuprofile on the root: every command has it. Users of
 // simulated times look for --profile, so help does not list this one.
 func profileFlag(a *app, root *cobra.Command, c *process.CPUProfile) {
-	root.PersistentFlags().StringVar(&c.Name, "cpuprofile", "", "write a pprof CPU profile of simccl itself to `FILE` (.pb.gz)")
+	root.PersistentFlags().StringVar(&c.Name, "cpuprofile", "",
+		"write a pprof CPU profile of simccl itself to `FILE` (.pb.gz)")
 	_ = root.PersistentFlags().MarkHidden("cpuprofile")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return c.Start(&a.Process) }
 }

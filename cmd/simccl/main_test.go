@@ -16,7 +16,8 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"simccl": func() {
-			os.Exit(start(os.Args[1:], appOf(process.Process{Out: os.Stdout, Err: os.Stderr, Environ: os.Environ()})))
+			os.Exit(start(os.Args[1:],
+				appOf(process.Process{Out: os.Stdout, Err: os.Stderr, Environ: os.Environ()})))
 		},
 	})
 }
@@ -25,7 +26,8 @@ func TestScripts(t *testing.T) { scripts(t, "testdata/script", nil) }
 
 // TestScriptsOnMadeUpGPUs runs what needs GPUs on the driver of tests.
 func TestScriptsOnMadeUpGPUs(t *testing.T) {
-	scripts(t, "testdata/gpu", map[string]string{"LD_LIBRARY_PATH": realtest.FakeDriver(t), "NCCL_NVLS_ENABLE": "0"})
+	scripts(t, "testdata/gpu", map[string]string{"LD_LIBRARY_PATH": realtest.FakeDriver(t),
+		"NCCL_NVLS_ENABLE": "0"})
 }
 
 func scripts(t *testing.T, dir string, env map[string]string) {

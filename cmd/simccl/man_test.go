@@ -29,7 +29,8 @@ func TestManPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	root := newRoot(&app{}, "")
-	if err := doc.GenManTree(root, &doc.GenManHeader{Title: "SIMCCL", Section: "1", Source: "simccl " + version, Manual: "simccl", Date: &date}, dir); err != nil {
+	if err := doc.GenManTree(root, &doc.GenManHeader{Title: "SIMCCL", Section: "1", Source: "simccl " +
+		version, Manual: "simccl", Date: &date}, dir); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range commands(root) {

@@ -40,7 +40,8 @@ func TestEveryOperationOnEveryMachine(t *testing.T) {
 	more, _ := filepath.Glob("../../../shared/topos/nvidia/*.xml")
 	sizes, nodes := "8,4K,1M", []int{1, 2, 4}
 	if testing.Short() {
-		files, more, nodes = []string{"../../testdata/topos/dgx-a100.xml", "../../testdata/topos/h200x4-h2x2.xml"}, nil, []int{1, 2}
+		files, more, nodes = []string{"../../testdata/topos/dgx-a100.xml",
+			"../../testdata/topos/h200x4-h2x2.xml"}, nil, []int{1, 2}
 	}
 	for _, f := range append(files, more...) {
 		for _, n := range nodes {
@@ -56,7 +57,8 @@ func matrixCase(t *testing.T, file string, nodes int, op coll.Func, sizes string
 	var out, errs bytes.Buffer
 	name := fmt.Sprintf("%s N=%d %s", filepath.Base(file), nodes, op.TestName())
 	a := appOf(process.Process{Out: &out, Err: &errs, Environ: nil})
-	code := run(context.Background(), []string{"run", op.TestName(), "--topo", file, "--nodes", fmt.Sprint(nodes), "--sizes", sizes, "-c", "0", "--no-env", "--json"}, a)
+	code := run(context.Background(), []string{"run", op.TestName(), "--topo", file, "--nodes",
+		fmt.Sprint(nodes), "--sizes", sizes, "-c", "0", "--no-env", "--json"}, a)
 	if code != 0 {
 		t.Errorf("%s: exit status %d: %s", name, code, strings.TrimSpace(errs.String()))
 		return
@@ -70,13 +72,15 @@ func matrixCase(t *testing.T, file string, nodes int, op coll.Func, sizes string
 		for _, half := range []map[string]json.RawMessage{r.Out, r.In} {
 			for _, key := range []string{"time", "alg_bw", "bus_bw"} {
 				var v float64
-				if err := json.Unmarshal(half[key], &v); err != nil || math.IsNaN(v) || math.IsInf(v, 0) || v < 0 {
+				if err := json.Unmarshal(half[key], &v); err != nil || math.IsNaN(v) || math.IsInf(v, 0) ||
+					v < 0 {
 					t.Errorf("%s, %d bytes: %s is %s", name, r.Size, key, half[key])
 				}
 			}
 		}
 		if s := r.Simccl; s.Over != "" || s.IdealU > s.SimUs*(1+1e-6) {
-			t.Errorf("%s, %d bytes: %.3f us, but %s needs %.3f us; overfull: %q", name, r.Size, s.SimUs, s.Limit, s.IdealU, s.Over)
+			t.Errorf("%s, %d bytes: %.3f us, but %s needs %.3f us; overfull: %q", name, r.Size, s.SimUs,
+				s.Limit, s.IdealU, s.Over)
 		}
 	}
 }
@@ -84,10 +88,13 @@ func matrixCase(t *testing.T, file string, nodes int, op coll.Func, sizes string
 // What run takes for granted: these operations take the same time in place and
 // not, whatever algorithm, machine and size.
 func TestSameTimeInPlace(t *testing.T) {
-	for _, args := range [][]string{{"-g", "4", "--nodes", "1"}, {"--nodes", "2"}, {"--topo", "../../testdata/topos/pcie-a100-4.xml", "--nodes", "2"},
-		{"--nodes", "2", "--env", "NCCL_ALGO=Tree;reducescatter:ring;reduce:ring"}, {"-g", "1", "--nodes", "4"}} {
+	for _, args := range [][]string{{"-g", "4", "--nodes", "1"}, {"--nodes", "2"},
+		{"--topo", "../../testdata/topos/pcie-a100-4.xml", "--nodes", "2"},
+		{"--nodes", "2", "--env", "NCCL_ALGO=Tree;reducescatter:ring;reduce:ring"},
+		{"-g", "1", "--nodes", "4"}} {
 		for _, f := range []coll.Func{coll.AllReduce, coll.ReduceScatter, coll.Reduce} {
-			s := prepared(t, new(runFlags), append([]string{f.TestName(), "--no-env", "--sizes", "96,33K,5M"}, args...))
+			s := prepared(t, new(runFlags), append([]string{f.TestName(), "--no-env", "--sizes", "96,33K,5M"},
+				args...))
 			for _, l := range s.r.Lines() {
 				var times [2]string
 				for i, inPlace := range []bool{false, true} {

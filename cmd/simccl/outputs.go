@@ -27,16 +27,22 @@ type outputFlags struct {
 const defaultEvents = 20e6
 
 func (o *outputFlags) register(f *pflag.FlagSet) {
-	f.StringVar(&o.trace, "trace", "", "write a trace of one operation of the last size to `FILE` (.json; .pftrace: Perfetto's own format; also with .gz or .zst)")
+	f.StringVar(&o.trace, "trace", "", "write a trace of one operation of the last size to `FILE` (.json; "+
+		".pftrace: Perfetto's own format; also with .gz or .zst)")
 	f.StringVar(&o.profile, "profile", "", "write a pprof profile of it to `FILE` (.pb.gz)")
 	f.StringVar(&o.ops, "ops", "", "write its point-to-point operations to `FILE` (.csv of SimCCL, .goal)")
 	f.StringVar(&o.report, "report", "", "write an HTML page about the run to `FILE` (.html)")
-	f.StringArrayVar(&o.measured, "measured", nil, "draw what nccl-tests or bench measured (its output, or its -J `FILE`) on the page; repeatable")
-	f.StringVar(&o.detail, "trace-detail", "step", "how deep the trace goes: "+strings.Join(nccl.Simulated, ", "))
+	f.StringArrayVar(&o.measured, "measured", nil,
+		"draw what nccl-tests or bench measured (its output, or its -J `FILE`) on the page; repeatable")
+	f.StringVar(&o.detail, "trace-detail", "step", "how deep the trace goes: "+strings.Join(nccl.Simulated,
+		", "))
 	f.StringVar(&o.style, "trace-style", "lanes", "lanes, or nccl: the layout of NCCL's profiler plugin")
-	f.StringVar(&o.ranks, "trace-ranks", "", "only these ranks: `0-7,16`, or all (default all; of more than 128, one for all that do the same)")
-	f.BoolVar(&o.deps, "trace-deps", false, "also arrows inside a rank: from what was received to the send that waited for it")
-	f.Int64Var(&o.events, "trace-events", defaultEvents, "maximum number of events of a trace; the trace counts those left out")
+	f.StringVar(&o.ranks, "trace-ranks", "",
+		"only these ranks: `0-7,16`, or all (default all; of more than 128, one for all that do the same)")
+	f.BoolVar(&o.deps, "trace-deps", false,
+		"also arrows inside a rank: from what was received to the send that waited for it")
+	f.Int64Var(&o.events, "trace-events", defaultEvents,
+		"maximum number of events of a trace; the trace counts those left out")
 	f.Uint32Var(&o.mask, "event-mask", 0, "NCCL_PROFILE_EVENT_MASK: which kinds of events (default all)")
 }
 

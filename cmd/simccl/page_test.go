@@ -23,8 +23,10 @@ func TestPageFitsPhoneAndDesk(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "report.html")
 	var out, errs bytes.Buffer
-	args := []string{"report", "all_reduce", "-b", "1K", "-e", "4M", "-f", "16", "--env", "NCCL_BUFFSIZE=8388608", "--report", file}
-	if code := run(context.Background(), args, appOf(process.Process{Out: &out, Err: &errs})); code != status.OK {
+	args := []string{"report", "all_reduce", "-b", "1K", "-e", "4M", "-f", "16", "--env",
+		"NCCL_BUFFSIZE=8388608", "--report", file}
+	if code := run(context.Background(), args, appOf(process.Process{Out: &out, Err: &errs})); code !=
+		status.OK {
 		t.Fatal(code, errs.String())
 	}
 	looker, err := os.ReadFile("testdata/viewer/page.html")
@@ -58,7 +60,8 @@ func TestPageFitsPhoneAndDesk(t *testing.T) {
 		if l.Scroll > l.Width || len(l.Wide) > 0 {
 			t.Errorf("at %d px the page is %d px wide; out of it are %v", l.Width, l.Scroll, l.Wide)
 		}
-		for _, part := range []string{"Bandwidth and latency", "Results", "Who wins at which size", "Why this choice", "Topology and load", "Fullest links", "Rings", "Trees",
+		for _, part := range []string{"Bandwidth and latency", "Results", "Who wins at which size",
+			"Why this choice", "Topology and load", "Fullest links", "Rings", "Trees",
 			"One operation of the last size", "Paths", "Settings in force"} {
 			if !slices.Contains(l.Texts, part) {
 				t.Errorf("no part %q in %q", part, l.Texts)
@@ -68,7 +71,8 @@ func TestPageFitsPhoneAndDesk(t *testing.T) {
 			t.Errorf("ring 1 is %s before its button is pressed and %s after", l.Before, l.After)
 		}
 		if l.Hints < 300 || l.Smallest < 11 || l.Drawn < 11 || l.Untold > 0 {
-			t.Errorf("%d hints, smallest text %v px, in drawings %v px; %d drawings without a name or a table", l.Hints, l.Smallest, l.Drawn, l.Untold)
+			t.Errorf("%d hints, smallest text %v px, in drawings %v px; %d drawings without a name or a "+
+				"table", l.Hints, l.Smallest, l.Drawn, l.Untold)
 		}
 	}
 	screenshot(t, "report.png", s.URL+"/report.html")
@@ -87,8 +91,10 @@ func TestPageIsAccessible(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "report.html")
 	var out, errs bytes.Buffer
-	args := []string{"report", "all_reduce", "-b", "64K", "-e", "1M", "-f", "4", "--env", "NCCL_BUFFSIZE=8388608", "--report", file}
-	if code := run(context.Background(), args, appOf(process.Process{Out: &out, Err: &errs})); code != status.OK {
+	args := []string{"report", "all_reduce", "-b", "64K", "-e", "1M", "-f", "4", "--env",
+		"NCCL_BUFFSIZE=8388608", "--report", file}
+	if code := run(context.Background(), args, appOf(process.Process{Out: &out, Err: &errs})); code !=
+		status.OK {
 		t.Fatal(code, errs.String())
 	}
 	page, err := os.ReadFile(file)
@@ -101,7 +107,8 @@ func TestPageIsAccessible(t *testing.T) {
 		t.Fatal("the page has no policy")
 	}
 	page = bytes.Replace(page, []byte(policy), nil, 1)
-	page = bytes.Replace(page, []byte("</body>"), []byte(`<pre id="result" hidden></pre><script src="axe.js"></script><script>axe.run(document.querySelector("main")).then(r => {
+	page = bytes.Replace(page, []byte("</body>"),
+		[]byte(`<pre id="result" hidden></pre><script src="axe.js"></script><script>axe.run(document.querySelector("main")).then(r => {
 document.getElementById("result").textContent = JSON.stringify(r.violations.map(v => ({id: v.id, impact: v.impact, at: v.nodes[0].html.slice(0, 200)})))})</script></body>`), 1)
 	for name, data := range map[string][]byte{"axe.js": script, "report.html": page} {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {

@@ -36,8 +36,10 @@ func (p *placeFlags) find(a *app) (team.Place, error) {
 type secretFlags struct{ file, word string }
 
 func (s *secretFlags) register(f *pflag.FlagSet) {
-	f.StringVar(&s.file, "secret-file", "", "`FILE` with the secret that all ranks share (default $SIMCCL_SECRET, else a key of this user's, made at first use)")
-	f.StringVar(&s.word, "secret", "", "`WORD` in place of it; every user of the host can read it in the list of processes")
+	f.StringVar(&s.file, "secret-file", "", "`FILE` with the secret that all ranks share (default "+
+		"$SIMCCL_SECRET, else a key of this user's, made at first use)")
+	f.StringVar(&s.word, "secret", "",
+		"`WORD` in place of it; every user of the host can read it in the list of processes")
 }
 
 // read finds the secret: --secret-file, --secret, SIMCCL_SECRET, or this user's
@@ -47,6 +49,7 @@ func (s *secretFlags) register(f *pflag.FlagSet) {
 func (s *secretFlags) read(a *app, loopback bool) (team.Secret, error) {
 	env := *a
 	env.NoEnv = false
-	g := team.Given{File: s.file, Word: s.word, Getenv: env.Getenv, Warn: a.Warn, Read: func(file string) ([]byte, error) { return os.ReadFile(a.Path(file)) }}
+	g := team.Given{File: s.file, Word: s.word, Getenv: env.Getenv, Warn: a.Warn,
+		Read: func(file string) ([]byte, error) { return os.ReadFile(a.Path(file)) }}
 	return g.Find(loopback)
 }

@@ -19,7 +19,8 @@ func newPlan(a *app) *cobra.Command {
 	var m cli.Machine
 	var o opFlags
 	format, prove := "text", false
-	c := &cobra.Command{Use: "plan OP SIZE", Short: "Print the plan of an operation: every primitive of every rank",
+	c := &cobra.Command{Use: "plan OP SIZE",
+		Short: "Print the plan of an operation: every primitive of every rank",
 		Example: `  simccl plan all_reduce 64K -g 4 --nodes 1
   simccl plan alltoall 1M --format csv > flows.csv`,
 		Args: cli.Exactly("OP", "SIZE"),
@@ -39,7 +40,8 @@ func newPlan(a *app) *cobra.Command {
 				return err
 			}
 			if op.Count == 0 {
-				return usage("%s of %s: no element for each of %d ranks; NCCL does nothing", args[0], args[1], x.Comm.NRanks)
+				return usage("%s of %s: no element for each of %d ranks; NCCL does nothing", args[0], args[1],
+					x.Comm.NRanks)
 			}
 			p, _, err := x.Comm.Plan(op)
 			if err != nil {
@@ -55,7 +57,8 @@ func newPlan(a *app) *cobra.Command {
 		}}
 	m.Register(c)
 	o.register(c.Flags())
-	c.Flags().StringVar(&format, "format", "text", "text, csv (SimCCL's list of flows), goal, msccl (XML, where it can say the plan), or json (the list of messages)")
+	c.Flags().StringVar(&format, "format", "text", "text, csv (SimCCL's list of flows), goal, msccl (XML, "+
+		"where it can say the plan), or json (the list of messages)")
 	c.Flags().BoolVar(&prove, "check", false, "prove the plan first")
 	return c
 }

@@ -23,7 +23,8 @@ func TestEveryMachineRuns(t *testing.T) {
 	}
 	for i, m := range builtin.List() {
 		for j, args := range [][]string{
-			{"run", "all_reduce", "--sizes", "64K"}, {"explain", "all_reduce", "1M"}, {"graph"}, {"inspect", "--json"},
+			{"run", "all_reduce", "--sizes", "64K"}, {"explain", "all_reduce", "1M"}, {"graph"},
+			{"inspect", "--json"},
 		} {
 			for k, nodes := range []int{1, 2, max(16, 2*m.Domain)} {
 				if os.Getenv("SIMCCL_ALL") == "" && k != (i+j)%3 {
@@ -31,7 +32,8 @@ func TestEveryMachineRuns(t *testing.T) {
 				}
 				var out, errs bytes.Buffer
 				args := append(slices.Clone(args), "--topo", m.Name, "--no-env", "--nodes", fmt.Sprint(nodes))
-				if code := run(t.Context(), args, appOf(process.Process{Out: &out, Err: &errs})); code != status.OK || out.Len() == 0 {
+				if code := run(t.Context(), args, appOf(process.Process{Out: &out, Err: &errs})); code !=
+					status.OK || out.Len() == 0 {
 					t.Errorf("%v: status %d\n%.600s", args, code, &errs)
 				}
 			}
@@ -44,7 +46,8 @@ func TestEveryMachineRuns(t *testing.T) {
 func TestAbsentTakesLonger(t *testing.T) {
 	us := func(more ...string) float64 {
 		var out, errs bytes.Buffer
-		args := append([]string{"run", "all_reduce", "--nodes", "2", "--sizes", "1G", "-c", "0", "--launch", "graph", "--json", "--no-env", "--env", "NCCL_ALGO=Ring", "--env", "NCCL_PROTO=Simple"}, more...)
+		args := append([]string{"run", "all_reduce", "--nodes", "2", "--sizes", "1G", "-c", "0", "--launch",
+			"graph", "--json", "--no-env", "--env", "NCCL_ALGO=Ring", "--env", "NCCL_PROTO=Simple"}, more...)
 		if code := run(t.Context(), args, appOf(process.Process{Out: &out, Err: &errs})); code != status.OK {
 			t.Fatalf("%v: status %d\n%s", args, code, &errs)
 		}

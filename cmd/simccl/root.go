@@ -30,7 +30,8 @@ func newRoot(a *app, named string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "simccl",
 		Short: "What NCCL decides on a machine, why, and how fast it runs",
-		Long: `simccl reads NCCL's topo.xml and says what NCCL ` + cli.Rules().String() + ` decides on that machine
+		Long: `simccl reads NCCL's topo.xml and says what NCCL ` + cli.Rules().String() +
+			` decides on that machine
 (paths, rings and trees, channels, algorithm and protocol), why, and how long
 it takes, by simulating the very schedule. It needs no GPU.`,
 		Example: `  simccl run all_reduce                                  # 2 x DGX H100, built in
@@ -49,8 +50,10 @@ it takes, by simulating the very schedule. It needs no GPU.`,
 			return cmd.Help()
 		},
 	}
-	root.PersistentFlags().StringArrayVar(&a.Env, "env", nil, "set an `NCCL_K=V` as if it were in the environment; repeatable")
-	root.PersistentFlags().BoolVar(&a.NoEnv, "no-env", false, "ignore the environment and NCCL's configuration files")
+	root.PersistentFlags().StringArrayVar(&a.Env, "env", nil,
+		"set an `NCCL_K=V` as if it were in the environment; repeatable")
+	root.PersistentFlags().BoolVar(&a.NoEnv, "no-env", false,
+		"ignore the environment and NCCL's configuration files")
 	root.PersistentFlags().BoolVar(&a.JSON, "json", false, "print JSON instead of a table")
 	// Cobra's own flag takes a template, whose package would add 4 MB to the program.
 	root.Flags().BoolVarP(&asked, "version", "v", false, "print the version and the rules it follows")
@@ -85,11 +88,15 @@ func commandsOf(a *app, build func() about.Build) []command {
 	}
 	return []command{
 		own("run", newRun), own("inspect", newInspect), own("explain", newExplain), own("diff", newDiff),
-		other("advise", advisecmd.Command), own("topo", newTopo), own("graph", newGraph), own("tune", newTune),
-		own("plan", newPlan), own("check", newCheck), own("scenario", newScenario), other("replay", replay.Command),
-		other("sweep", sweepcmd.Command), other("overlap", overlapcmd.Command), other("workload", workloadcmd.Command),
+		other("advise", advisecmd.Command), own("topo", newTopo), own("graph", newGraph),
+		own("tune", newTune),
+		own("plan", newPlan), own("check", newCheck), own("scenario", newScenario),
+		other("replay", replay.Command),
+		other("sweep", sweepcmd.Command), other("overlap", overlapcmd.Command),
+		other("workload", workloadcmd.Command),
 		own("env", newEnv), own("trace", newTrace), own("bench", newBench), own("calibrate", newCalibrate),
-		own("report", newReport), other("identify", identifycmd.Command), other("groups", groups.Command), other("schedule", schedulecmd.Command),
+		own("report", newReport), other("identify", identifycmd.Command), other("groups", groups.Command),
+		other("schedule", schedulecmd.Command),
 		other("class", classes.Command), other("intercept", intercept.Command), other("serve", serve.Command),
 		{"network", func() *cobra.Command { return network.Command(&a.Process, &a.JSON) }},
 		{"version", func() *cobra.Command { return about.Command(&a.App, build) }},

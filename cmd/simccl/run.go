@@ -89,7 +89,8 @@ func (r *runFlags) register(c *cobra.Command) {
 	r.machine.RegisterNetwork(c)
 	r.test.register(c)
 	r.registerTimes(c.Flags())
-	c.Flags().BoolVar(&r.ncclLog, "nccl-log", false, "print what NCCL_DEBUG=INFO would show, on standard error")
+	c.Flags().BoolVar(&r.ncclLog, "nccl-log", false,
+		"print what NCCL_DEBUG=INFO would show, on standard error")
 	r.out.register(c.Flags())
 	c.Flags().StringVar(&r.csv, "csv", "", "write a row for each size to the CSV `FILE`, for pandas")
 	c.Flags().StringVar(&r.from, "scenario", "", "run the scenario `FILE` in place of OP and options")
@@ -99,18 +100,30 @@ func (r *runFlags) register(c *cobra.Command) {
 
 // registerTimes adds what times depend on other than machine and operation.
 func (r *runFlags) registerTimes(f *pflag.FlagSet) {
-	f.StringVar(&r.launch, "launch", "eager", "eager: one process a GPU, asynchronous launches; graph: device time alone")
-	f.StringVar(&r.fidelity, "fidelity", "", "level of detail: alpha, NCCL's own formula; step, an ideal network; flow, the network of --fabric (default flow with one, else step)")
-	f.StringVar(&r.fold, "fold", "auto", "how equivalent ranks are folded: auto (merge equivalent ranks exactly; above 512 ranks, and in large rings, also merge nearly equivalent ones if needed), exact, near, off")
-	f.StringVar(&r.skip, "skip", "auto", "what is done where a run repeats itself: auto (periods are counted, with the same result; with jitter a window is simulated, within a margin that the table says), off (all is simulated)")
-	f.StringVar(&r.jitter, "jitter", "drawn", "jitter of up to 72 ranks: drawn (from --seed), off (exact lockstep; large sizes within a node come out up to 18 % slower)")
-	f.StringArrayVar(&r.faults, "fault", nil, "what is `BROKEN`: rank=3:slow=1.5, nic=node0/mlx5_3:loss=0.001, link=leaf0~spine1:down, gpu=node0/3:absent; also latency=US; repeatable")
-	f.IntVar(&r.procs, "procs", 0, "processes of a node, each with -t threads (default one a GPU; with -t one)")
-	f.Uint64Var(&r.seed, "seed", 0, "`SEED` of everything random: one draw of hashed routes (default 1; where hashed routes bind, the median of several draws)")
+	f.StringVar(&r.launch, "launch", "eager",
+		"eager: one process a GPU, asynchronous launches; graph: device time alone")
+	f.StringVar(&r.fidelity, "fidelity", "", "level of detail: alpha, NCCL's own formula; step, an ideal "+
+		"network; flow, the network of --fabric (default flow with one, else step)")
+	f.StringVar(&r.fold, "fold", "auto", "how equivalent ranks are folded: auto (merge equivalent ranks "+
+		"exactly; above 512 ranks, and in large rings, also merge nearly equivalent ones if needed), "+
+		"exact, near, off")
+	f.StringVar(&r.skip, "skip", "auto", "what is done where a run repeats itself: auto (periods are "+
+		"counted, with the same result; with jitter a window is simulated, within a margin that the table "+
+		"says), off (all is simulated)")
+	f.StringVar(&r.jitter, "jitter", "drawn", "jitter of up to 72 ranks: drawn (from --seed), off (exact "+
+		"lockstep; large sizes within a node come out up to 18 % slower)")
+	f.StringArrayVar(&r.faults, "fault", nil, "what is `BROKEN`: rank=3:slow=1.5, "+
+		"nic=node0/mlx5_3:loss=0.001, link=leaf0~spine1:down, gpu=node0/3:absent; also latency=US; "+
+		"repeatable")
+	f.IntVar(&r.procs, "procs", 0,
+		"processes of a node, each with -t threads (default one a GPU; with -t one)")
+	f.Uint64Var(&r.seed, "seed", 0, "`SEED` of everything random: one draw of hashed routes (default 1; "+
+		"where hashed routes bind, the median of several draws)")
 }
 
 // beside are the options of run that a scenario does not hold.
-var beside = []string{"scenario", "save-scenario", "schedule", "columns", "output-file", "nccl-log", "report", "measured", "iters", "warmup-iters", "env", "no-env", "json"}
+var beside = []string{"scenario", "save-scenario", "schedule", "columns", "output-file", "nccl-log", "report",
+	"measured", "iters", "warmup-iters", "env", "no-env", "json"}
 
 // tableRun is a run that prints a table: a simulation, or a bench on CPUs.
 type tableRun struct {
@@ -124,7 +137,8 @@ type tableRun struct {
 
 // scenarioSpec is the Spec of a run; placed gives errors about its members the
 // name of their option, or their place in the file.
-func (r *runFlags) scenarioSpec(a *app, cmd *cobra.Command, args []string) (s scenario.Spec, placed func(error) error, err error) {
+func (r *runFlags) scenarioSpec(a *app, cmd *cobra.Command, args []string) (s scenario.Spec,
+	placed func(error) error, err error) {
 	if r.from == "" {
 		s, err = r.spec(a, cmd, args[0])
 		return s, cli.AsFlags, err
@@ -161,7 +175,9 @@ func (r *runFlags) prepareSpec(a *app, spec scenario.Spec, placed func(error) er
 	if err != nil {
 		return nil, err
 	}
-	spec.Engine.Rivals = spec.Engine.Rivals || slices.ContainsFunc(columns, func(c sweep.Column) bool { return c.Rivals })
+	spec.Engine.Rivals = spec.Engine.Rivals || slices.ContainsFunc(columns, func(c sweep.Column) bool {
+		return c.Rivals
+	})
 	minBW, err := options.MinBW(a.Getenv)
 	if err != nil {
 		return nil, err
@@ -180,7 +196,9 @@ func (r *runFlags) prepareSpec(a *app, spec scenario.Spec, placed func(error) er
 		}
 	}
 	t := &r.test
-	s.Table, err = sweep.New(s.r, nccltests.Config{Warmup: t.Warmup, Iters: t.Iters, AggIters: t.Agg, Check: t.Check, Graph: t.Graph, PerIter: t.PerIter != 0, PerIterSkip: t.Skip}, s.r.Site.Config.Rules.Release.Code())
+	s.Table, err = sweep.New(s.r, nccltests.Config{Warmup: t.Warmup, Iters: t.Iters, AggIters: t.Agg,
+		Check: t.Check, Graph: t.Graph, PerIter: t.PerIter != 0, PerIterSkip: t.Skip},
+		s.r.Site.Config.Rules.Release.Code())
 	if err != nil {
 		return nil, cli.AsFlags(err)
 	}
@@ -214,12 +232,13 @@ func (s *tableRun) run(ctx context.Context) error {
 	progress := s.app.Progress("sizes", n)
 	defer progress.End()
 	progress.Follow(func() float64 { return s.r.Share() * float64(n) })
-	p := sweep.Printer{Program: version, Printing: progress.Clear, Done: progress.Step, Ended: progress.End, Begun: func() error {
-		if !s.flags.ncclLog {
-			return nil
-		}
-		return ncclog.WriteRank(s.app.Err, s.r.Site.Comm, 0)
-	}}
+	p := sweep.Printer{Program: version, Printing: progress.Clear, Done: progress.Step, Ended: progress.End,
+		Begun: func() error {
+			if !s.flags.ncclLog {
+				return nil
+			}
+			return ncclog.WriteRank(s.app.Err, s.r.Site.Comm, 0)
+		}}
 	if !s.app.JSON {
 		p.Out = s.app.Out
 	}
@@ -267,7 +286,8 @@ func (s *tableRun) outputs(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.app.WriteJSON(s.Report(s.r.Site, append([]string{"simccl"}, s.app.Args...)), s.flags.test.Output, s.app.JSON)
+	return s.app.WriteJSON(s.Report(s.r.Site, append([]string{"simccl"}, s.app.Args...)), s.flags.test.Output,
+		s.app.JSON)
 }
 
 // writeCSV writes the rows for a table program.
@@ -284,5 +304,6 @@ func (s *tableRun) writeCSV() error {
 }
 
 func (r *runFlags) registerSchedule(f *pflag.FlagSet) {
-	f.StringVar(&r.schedule, "schedule", "", "simulate the schedule `FILE` (MSCCL XML, MSCCL++ JSON) in place of NCCL's, with NCCL's beside it")
+	f.StringVar(&r.schedule, "schedule", "",
+		"simulate the schedule `FILE` (MSCCL XML, MSCCL++ JSON) in place of NCCL's, with NCCL's beside it")
 }

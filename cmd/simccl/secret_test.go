@@ -56,7 +56,8 @@ func TestWhereSecretsComeFrom(t *testing.T) {
 	if err != nil || len(own) != 16 {
 		t.Fatalf("this user's key: %x, %v", own, err)
 	}
-	if empty, _, err := secretIn(t, secretFlags{}, false, "SIMCCL_SECRET="); err != nil || !bytes.Equal(empty, own) {
+	if empty, _, err := secretIn(t, secretFlags{}, false, "SIMCCL_SECRET="); err != nil ||
+		!bytes.Equal(empty, own) {
 		t.Errorf("an empty variable gives %x, %v", empty, err)
 	}
 	t.Setenv("HOME", t.TempDir())
@@ -109,8 +110,10 @@ func TestInterruptedRankIsNamedByAll(t *testing.T) {
 		name   string
 	}{{2, syscall.SIGINT, "SIGINT"}, {0, syscall.SIGTERM, "SIGTERM"}} {
 		t.Run(fmt.Sprint(c.name, " to rank ", c.victim), func(t *testing.T) {
-			all := processes(t, 4, "bench", "all_reduce", "--backend", "sockets", "-b", "64K", "-e", "64K", "-n", "1000000")
-			for end := time.Now().Add(60 * time.Second); !strings.Contains(all[0].out.String(), "Using devices"); time.Sleep(20 * time.Millisecond) {
+			all := processes(t, 4, "bench", "all_reduce", "--backend", "sockets", "-b", "64K", "-e", "64K",
+				"-n", "1000000")
+			for end := time.Now().Add(60 * time.Second); !strings.Contains(all[0].out.String(),
+				"Using devices"); time.Sleep(20 * time.Millisecond) {
 				if time.Now().After(end) {
 					t.Fatalf("the ranks have not met: %s", all[0].err.String())
 				}
@@ -144,7 +147,8 @@ func TestRootSurvivesStrangersWithoutEnd(t *testing.T) {
 	}
 	root := fmt.Sprint("127.0.0.1:", freePort(t))
 	start := func(rank int, limit string) *rankProcess {
-		args := fmt.Sprintf("ulimit -n %s && exec simccl bench all_reduce --backend sockets --rank %d --nranks 2 --root-address %s --sizes 8 -n 1 -w 0", limit, rank, root)
+		args := fmt.Sprintf("ulimit -n %s && exec simccl bench all_reduce --backend sockets --rank %d "+
+			"--nranks 2 --root-address %s --sizes 8 -n 1 -w 0", limit, rank, root)
 		p := &rankProcess{Cmd: exec.Command(sh, "-c", args), ended: make(chan error, 1)}
 		p.Stdout, p.Stderr = &p.out, &p.err
 		p.Env = append(p.Environ(), "SIMCCL_SECRET=test")

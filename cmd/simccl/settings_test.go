@@ -18,7 +18,8 @@ import (
 // drawn are the variables that TestRandomSettings sets, with values that are
 // usual, at an edge, and nonsense.
 var drawn = map[string]string{
-	"NCCL_ALGO":                      "Ring Tree NVLS NVLSTree PAT CollNetDirect ^Ring allreduce:tree;allgather:ring Nothing",
+	"NCCL_ALGO": "Ring Tree NVLS NVLSTree PAT CollNetDirect ^Ring " +
+		"allreduce:tree;allgather:ring Nothing",
 	"NCCL_PROTO":                     "LL LL128 Simple ^LL LL,Simple Nothing",
 	"NCCL_P2P_LEVEL":                 "LOC NVL PIX PXB PHB SYS 0 3 9 nonsense",
 	"NCCL_P2P_DISABLE":               "0 1 2 -1",
@@ -95,7 +96,9 @@ func drawRun(rng *rand.Rand, machines, names []string) []string {
 	one := func(list string) string { f := strings.Fields(list); return f[rng.IntN(len(f))] }
 	pick := func(list []string) string { return list[rng.IntN(len(list))] }
 	topo := pick(machines)
-	args := []string{"run", one("all_reduce all_gather reduce_scatter broadcast reduce sendrecv alltoall gather scatter"), "--no-env",
+	args := []string{
+		"run", one("all_reduce all_gather reduce_scatter broadcast reduce sendrecv alltoall gather scatter"),
+		"--no-env",
 		"--sizes", one("8 1000 4K 64K,1M"), "-c", one("0 1"), "-d", one("float float bfloat16 int8")}
 	switch rng.IntN(4) {
 	case 0:
@@ -143,9 +146,11 @@ func TestRandomSettings(t *testing.T) {
 		var out, errs bytes.Buffer
 		code := run(context.Background(), args, appOf(process.Process{Out: &out, Err: &errs}))
 		ends[code]++
-		fine := code == status.OK || code == status.NotImplemented || code == status.Usage || code == status.Input
+		fine := code == status.OK || code == status.NotImplemented || code == status.Usage ||
+			code == status.Input
 		if !fine || strings.Contains(errs.String(), "defect of simccl") {
-			t.Errorf("case %d: simccl %s\nexit status %d: %s", i, strings.Join(args, " "), code, errs.String())
+			t.Errorf("case %d: simccl %s\nexit status %d: %s", i, strings.Join(args, " "), code,
+				errs.String())
 		}
 	}
 	if ends[status.OK] < cases/4 || ends[status.Usage] == 0 {
@@ -161,7 +166,9 @@ func TestDomainsWithoutNets(t *testing.T) {
 	for _, machine := range []string{"pcie-l40s-8", "hgx-a100-4", "pcie-a100-4", "gb200-nvl72-tray"} {
 		for _, op := range []string{"sendrecv", "gather", "reduce", "all_reduce"} {
 			for _, off := range []string{"0", "1"} {
-				args := []string{"run", op, "--no-env", "--topo", filepath.Join(root, machine+".xml"), "--nodes", "3", "--mnnvl", "3", "--sizes", "8", "-c", "0", "--env", "NCCL_IB_DISABLE=" + off}
+				args := []string{"run", op, "--no-env", "--topo", filepath.Join(root, machine+".xml"),
+					"--nodes", "3", "--mnnvl", "3", "--sizes", "8", "-c", "0", "--env", "NCCL_IB_DISABLE=" +
+						off}
 				var out, errs bytes.Buffer
 				code := run(t.Context(), args, appOf(process.Process{Out: &out, Err: &errs}))
 				want := status.OK
@@ -169,7 +176,8 @@ func TestDomainsWithoutNets(t *testing.T) {
 					want = status.Input
 				}
 				if code != want || want == status.Input && !strings.Contains(errs.String(), "has no NIC") {
-					t.Errorf("%s: exit status %d, want %d: %s", strings.Join(args, " "), code, want, errs.String())
+					t.Errorf("%s: exit status %d, want %d: %s", strings.Join(args, " "), code, want,
+						errs.String())
 				}
 			}
 		}

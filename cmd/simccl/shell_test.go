@@ -36,7 +36,8 @@ func newShell(t *testing.T) *shell {
 		t.Fatal(err)
 	}
 	bin := t.TempDir()
-	for _, l := range [][2]string{{self, filepath.Join(bin, "simccl")}, {golden.Root(t, "testdata"), filepath.Join(s.dir, "testdata")}} {
+	for _, l := range [][2]string{{self, filepath.Join(bin, "simccl")}, {golden.Root(t, "testdata"),
+		filepath.Join(s.dir, "testdata")}} {
 		if err := os.Symlink(l[0], l[1]); err != nil {
 			t.Skip("no symbolic links here: ", err)
 		}
@@ -66,8 +67,10 @@ func (s *shell) run(t *testing.T, line string) (out, errs string, status int) {
 // needsDevice reports whether a command line is for hardware: it ends here with
 // status 9, unless a device is there, when it is left alone.
 func needsDevice(line string) bool {
-	for _, c := range []string{"simccl bench ", "simccl calibrate --out", "simccl calibrate measure", "simccl topo detect"} {
-		if strings.Contains(line, c) && !strings.Contains(line, "--backend sockets") && !strings.Contains(line, "--backend host") {
+	for _, c := range []string{"simccl bench ", "simccl calibrate --out", "simccl calibrate measure",
+		"simccl topo detect"} {
+		if strings.Contains(line, c) && !strings.Contains(line, "--backend sockets") &&
+			!strings.Contains(line, "--backend host") {
 			return true
 		}
 	}

@@ -31,21 +31,26 @@ type longCommand struct {
 // longCommands are the commands that can take long, at sizes that take a part of
 // a second. Each runs in a directory of its own beside what prepare made.
 var longCommands = []longCommand{
-	{"run with outputs", "run all_reduce --sizes 4M -c 0 --trace t.json.gz --profile p.pb.gz --ops f.csv", "t.json.gz p.pb.gz f.csv"},
+	{"run with outputs", "run all_reduce --sizes 4M -c 0 --trace t.json.gz --profile p.pb.gz --ops f.csv",
+		"t.json.gz p.pb.gz f.csv"},
 	{"run with proof", "run all_reduce --nodes 4 -b 8 -e 4M -f 2 -c 1", ""},
-	{"run unfolded", "run all_reduce --nodes 4 --fold off --sizes 4M -c 0 --trace t.json --cpuprofile c.pb.gz", "t.json c.pb.gz"},
+	{"run unfolded",
+		"run all_reduce --nodes 4 --fold off --sizes 4M -c 0 --trace t.json --cpuprofile c.pb.gz",
+		"t.json c.pb.gz"},
 	{"run large", "run all_reduce --nodes 1000 --sizes 1K -c 0", ""},
 	{"report", "report all_reduce -g 4 -b 64K -e 4M -f 8 --report r.html", "r.html"},
 	{"trace validate", "trace validate ../t.json.gz", ""},
 	{"trace stats", "trace stats ../t.json.gz", ""},
 	{"trace diff", "trace diff ../t.json.gz ../t.json.gz", ""},
 	{"trace merge", "trace merge -o m.json.gz ../t.json.gz ../t.json.gz", "m.json.gz"},
-	{"calibrate fit", "calibrate fit ../times --topo ../h200x4-4.xml --quantities gap_ll --out c.json", "c.json"},
+	{"calibrate fit", "calibrate fit ../times --topo ../h200x4-4.xml --quantities gap_ll --out c.json",
+		"c.json"},
 	{"explain", "explain all_reduce 2M --nodes 20000", ""},
 	{"inspect", "inspect --nodes 500 --json", ""},
 	{"parse", "topo lint ../large.xml", ""},
 	{"plan", "plan all_reduce 16M --nodes 16 --format csv", ""},
-	{"bench sockets", "bench all_reduce --backend sockets --nranks 3 -b 8 -e 4K -f 32 -n 5 -w 1 --trace b.json", "b.json"},
+	{"bench sockets",
+		"bench all_reduce --backend sockets --nranks 3 -b 8 -e 4K -f 32 -n 5 -w 1 --trace b.json", "b.json"},
 }
 
 // prepare makes what the commands read.
@@ -63,12 +68,16 @@ func prepare(t *testing.T, dir string) {
 	if err := os.Mkdir(filepath.Join(dir, "times"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	copyIn("times/default.all_gather.json", "testdata", "measured", "h200x4", "calibrate", "first", "default.all_gather.json")
+	copyIn("times/default.all_gather.json", "testdata", "measured", "h200x4", "calibrate", "first",
+		"default.all_gather.json")
 	copyIn("h200x4-4.xml", "testdata", "topos", "h200x4-4.xml")
 	var large strings.Builder
-	large.WriteString(`<system version="1"><cpu numaid="0" affinity="ff" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="143">` + "\n")
+	large.WriteString(
+		`<system version="1"><cpu numaid="0" affinity="ff" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="143">` + "\n")
 	for i := range 8000 {
-		fmt.Fprintf(&large, `  <pci busid="0000:%02x:%02x.%x" class="0x060400" link_speed="32.0 GT/s PCIe" link_width="16"/>`+"\n", i>>8, i>>3&0x1f, i&7)
+		fmt.Fprintf(&large,
+			`  <pci busid="0000:%02x:%02x.%x" class="0x060400" link_speed="32.0 GT/s PCIe" link_width="16"/>`+
+				"\n", i>>8, i>>3&0x1f, i&7)
 	}
 	large.WriteString("</cpu></system>\n")
 	err := os.WriteFile(filepath.Join(dir, "large.xml"), []byte(large.String()), 0o600)
@@ -131,7 +140,8 @@ func filesIn(t *testing.T, dir string) map[string]string {
 
 // endsAfter runs a command, sends it a signal after so long, and returns how long
 // it took to end, its exit status as a shell shows it, and standard error.
-func endsAfter(t *testing.T, dir string, c longCommand, sig syscall.Signal, after time.Duration) (time.Duration, int, string) {
+func endsAfter(t *testing.T, dir string, c longCommand, sig syscall.Signal,
+	after time.Duration) (time.Duration, int, string) {
 	t.Helper()
 	p := simcclIn(dir, c.args)
 	var errs bytes.Buffer
@@ -163,26 +173,32 @@ func endsAfter(t *testing.T, dir string, c longCommand, sig syscall.Signal, afte
 
 // check holds what an ended command left to what it may leave: all files where it
 // had finished, else each as it was before, or whole.
-func (c longCommand) check(t *testing.T, sig syscall.Signal, before, whole, after map[string]string, status, finished int, errs string) (interrupted bool) {
+func (c longCommand) check(t *testing.T, sig syscall.Signal, before, whole, after map[string]string, status,
+	finished int, errs string) (interrupted bool) {
 	t.Helper()
 	if status != finished && status != 128+int(sig) {
-		t.Errorf("%v: exit status %d, want %d, or %d at its end: %s", sig, status, 128+int(sig), finished, errs)
+		t.Errorf("%v: exit status %d, want %d, or %d at its end: %s", sig, status, 128+int(sig), finished,
+			errs)
 	}
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		text, old := after[name], before[name]
 		if _, known := before[name]; !known {
 			t.Errorf("%v, exit status %d: leaves a file %s of %d bytes", sig, status, name, len(text))
-		} else if text != whole[name] && !json.Valid([]byte(text)) && !wholeGzip(text) && (text != old || status == finished) {
-			t.Errorf("%v, exit status %d: leaves %s with %d bytes; before %d, whole %d", sig, status, name, len(text), len(old), len(whole[name]))
+		} else if text != whole[name] && !json.Valid([]byte(text)) && !wholeGzip(text) &&
+			(text != old || status == finished) {
+			t.Errorf("%v, exit status %d: leaves %s with %d bytes; before %d, whole %d", sig, status, name,
+				len(text), len(old), len(whole[name]))
 		}
 	}
 	if len(after) < len(before) {
-		t.Errorf("%v, exit status %d: files %v, before %v", sig, status, slices.Sorted(maps.Keys(after)), slices.Sorted(maps.Keys(before)))
+		t.Errorf("%v, exit status %d: files %v, before %v", sig, status, slices.Sorted(maps.Keys(after)),
+			slices.Sorted(maps.Keys(before)))
 	}
 	if status == finished {
 		return false
 	}
-	if n := strings.Count(errs, "simccl: interrupted\n") + strings.Count(errs, "simccl: terminated\n"); n > 1 || n == 0 && errs != "" {
+	if n := strings.Count(errs, "simccl: interrupted\n") + strings.Count(errs, "simccl: terminated\n"); n >
+		1 || n == 0 && errs != "" {
 		t.Errorf("%v: it says %q", sig, errs)
 	}
 	return true
@@ -246,7 +262,8 @@ func TestSignalsEndEveryCommand(t *testing.T) {
 					took = min(took, time.Since(again))
 				}
 			}
-			t.Logf("%d of %d signals came while it ran, in %v", interrupted, moments, took.Round(time.Millisecond))
+			t.Logf("%d of %d signals came while it ran, in %v", interrupted, moments,
+				took.Round(time.Millisecond))
 			if interrupted == 0 {
 				t.Error("no signal came while the command ran")
 			}

@@ -34,9 +34,14 @@ func (r *runFlags) spec(a *app, cmd *cobra.Command, op string) (scenario.Spec, e
 
 // engine is how times are found.
 func (r *runFlags) engine() scenario.Engine {
-	e := scenario.Engine{Fidelity: r.fidelity, Fold: cli.OrDefault(r.fold, "auto"), Skip: cli.OrDefault(r.skip, "auto"), Jitter: cli.OrDefault(r.jitter, "drawn"),
-		Launch: cli.OrDefault(r.launch, "eager"), Processes: r.procs, Threads: cli.OrDefault(r.test.Threads, 1),
-		Blocking: r.test.Blocking, CPUTime: r.test.CPUTime != 0, NoProof: r.test.Check == 0, Rivals: slices.Contains(strings.FieldsFunc(r.test.Columns, func(c rune) bool { return c == ',' || c == '+' }), sweep.Regret) || strings.Contains(r.test.Columns, "best")}
+	e := scenario.Engine{Fidelity: r.fidelity, Fold: cli.OrDefault(r.fold, "auto"),
+		Skip: cli.OrDefault(r.skip, "auto"), Jitter: cli.OrDefault(r.jitter, "drawn"),
+		Launch: cli.OrDefault(r.launch, "eager"), Processes: r.procs, Threads: cli.OrDefault(r.test.Threads,
+			1),
+		Blocking: r.test.Blocking, CPUTime: r.test.CPUTime != 0, NoProof: r.test.Check == 0,
+		Rivals: slices.Contains(strings.FieldsFunc(r.test.Columns, func(c rune) bool {
+			return c == ',' || c == '+'
+		}), sweep.Regret) || strings.Contains(r.test.Columns, "best")}
 	if e.Launch == "" && r.test.Graph > 0 {
 		e.Launch = "graph"
 	}
@@ -48,14 +53,16 @@ func (r *runFlags) engine() scenario.Engine {
 
 // workload is the operation and what it goes through.
 func (t *testFlags) workload(c *cobra.Command, op string) scenario.Workload {
-	w := scenario.Workload{Op: op, Root: t.Root, Cycles: cli.OrDefault(t.Cycles, 1), Group: cli.OrDefault(t.Agg, 1)}
+	w := scenario.Workload{Op: op, Root: t.Root, Cycles: cli.OrDefault(t.Cycles, 1),
+		Group: cli.OrDefault(t.Agg, 1)}
 	if f, err := coll.ParseFunc(op); err == nil {
 		w.Op = f.TestName()
 	}
 	if t.Sizes != "" {
 		w.Sizes = strings.Split(t.Sizes, ",")
 	}
-	if w.Range = (scenario.Range{Min: t.Min, Max: t.Max, Step: t.Step, Factor: t.Factor}); swept(c) && w.Range == (scenario.Range{}) {
+	if w.Range = (scenario.Range{Min: t.Min, Max: t.Max, Step: t.Step, Factor: t.Factor}); swept(c) &&
+		w.Range == (scenario.Range{}) {
 		w.Range.Min = "32M" // nccl-tests' own, where a sweep is asked for that says nothing
 	}
 	if t.DataType != "float" {
@@ -72,7 +79,8 @@ func (t *testFlags) workload(c *cobra.Command, op string) scenario.Workload {
 
 // outputs are the files about one operation.
 func (o *outputFlags) outputs() scenario.Outputs {
-	out := scenario.Outputs{Trace: o.trace, Profile: o.profile, Ops: o.ops, Detail: cli.OrDefault(o.detail, "step"), Style: cli.OrDefault(o.style, "lanes"),
+	out := scenario.Outputs{Trace: o.trace, Profile: o.profile, Ops: o.ops, Detail: cli.OrDefault(o.detail,
+		"step"), Style: cli.OrDefault(o.style, "lanes"),
 		Ranks: o.ranks, Deps: o.deps, MaxEvents: cli.OrDefault(o.events, defaultEvents), EventMask: o.mask}
 	if o.events == 0 {
 		out.MaxEvents = -1
@@ -120,8 +128,9 @@ func newScenario(a *app) *cobra.Command {
 		Long: `show prints a scenario file as a Spec is written, with how many points its grid has
 and the digest of the first: equal digests give equal results, with any file
 are called.`,
-		Example: "  simccl run all_reduce --nodes 4 --sizes 1M --save-scenario four.json\n  simccl scenario show four.json",
-		Args:    cli.Exactly("FILE"),
+		Example: "  simccl run all_reduce --nodes 4 --sizes 1M --save-scenario four.json\n" +
+			"  simccl scenario show four.json",
+		Args: cli.Exactly("FILE"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			s, placed, err := a.readScenario(args[0])
 			if err != nil {
@@ -138,14 +147,16 @@ are called.`,
 			return err
 		}}
 	check := &cobra.Command{Use: "check FILE…", Short: "Check scenario files and the files they name",
-		Example: "  simccl run all_reduce --sizes 1M --save-scenario two.json && simccl scenario check two.json", Args: cobra.ArbitraryArgs,
+		Example: "  simccl run all_reduce --sizes 1M --save-scenario two.json && simccl scenario check " +
+			"two.json", Args: cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usage("simccl scenario check: FILE missing")
 			}
 			return a.checkScenarios(args)
 		}}
-	return cli.Long(cli.Group("scenario", "Show and check scenario files", show, check), `A scenario file holds a whole run as JSON: machine, network, NCCL's settings and
+	return cli.Long(cli.Group("scenario", "Show and check scenario files", show, check),
+		`A scenario file holds a whole run as JSON: machine, network, NCCL's settings and
 workload. run --save-scenario writes one, run --scenario carries it out. check
 names every mistake in a file with its line; show prints a file as a Spec is
 written, and how many points its grid has.`)

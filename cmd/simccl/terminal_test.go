@@ -42,7 +42,8 @@ func hostileFiles(t *testing.T, dir string) {
 	write("t.xml", text)
 	write("u.xml", strings.Replace(text, `<cpu numaid="0"`, `<cpu `+"evil"+`="`+hostileXML+`" numaid="0"`, 1))
 	write("f.json", `{"switches":[{"name":"`+hostileJSON+`"}],"cables":[`+
-		`{"a":"node0/0","b":"`+hostileJSON+`","gbit":100,"count":1},{"a":"node1/0","b":"`+hostileJSON+`","gbit":100,"count":1}]}`)
+		`{"a":"node0/0","b":"`+hostileJSON+`","gbit":100,"count":1},{"a":"node1/0","b":"`+hostileJSON+
+		`","gbit":100,"count":1}]}`)
 	write("c.json", `{"name":"`+hostileJSON+`","machine":"`+hostileJSON+`","source":"estimated"}`)
 	trace := `{"otherData":{"source":"NAME"},"traceEvents":[
 {"ph":"M","name":"process_name","pid":1,"tid":0,"args":{"name":"NAME"}},{"ph":"M","name":"thread_name","pid":1,"tid":2,"args":{"name":"NAME"}},
@@ -54,31 +55,32 @@ func hostileFiles(t *testing.T, dir string) {
 	}
 	good := strings.Index(trace, `{"ph":"C","pid":2`) // what all readers take
 	for name, dur := range map[string]string{"ga.json": "2", "gb.json": "3"} {
-		write(name, strings.NewReplacer("NAME", hostileJSON, "DUR", dur).Replace(strings.TrimRight(trace[:good], ",")+"]}"))
+		write(name, strings.NewReplacer("NAME", hostileJSON, "DUR",
+			dur).Replace(strings.TrimRight(trace[:good], ",")+"]}"))
 	}
 	write("bad.json", `{"traceEvents":[`+"\x1b[2J\u202e\u009b"+`]}`)
 	write("bad.xml", "<system version=\"1\"><cpu numaid=\"\u009b2J\u202e\u007f\"/></system>")
 }
 
-// TestNoControlCharacterReachesATerminal runs every command over hostile files
-// and wants neither stream to hold a control character but newline and tab, nor
-// a line that a name forged.
-func TestNoControlCharacterReachesATerminal(t *testing.T) {
-	dir := t.TempDir()
-	hostileFiles(t, dir)
-	t.Chdir(dir)
+// hostileLine is a command line over hostile files.
+type hostileLine struct {
+	name string // that must show in some form; empty: none need
+	args []string
+}
+
+func hostileLines() []hostileLine {
 	wide := []string{"--topo", "t.xml", "--nodes", "2"}
 	fabric := append([]string{"--fabric", "f.json"}, wide...)
-	for _, c := range []struct {
-		name string // that must show in some form; empty: none need
-		args []string
-	}{
+	return []hostileLine{
 		{"", append([]string{"run", "all_reduce", "--sizes", "1M", "--columns", "+limit"}, wide...)},
-		{"control character U+001B", append([]string{"run", "all_reduce", "--sizes", "1M", "--columns", "+limit,expect"}, fabric...)},
+		{"control character U+001B", append([]string{"run", "all_reduce", "--sizes", "1M", "--columns",
+			"+limit,expect"}, fabric...)},
 		{"evil", append([]string{"run", "all_reduce", "--sizes", "1M", "--json"}, fabric...)},
-		{"evil", append([]string{"run", "all_reduce", "--sizes", "1M", "-J", "r.json", "--trace", "t.json", "--trace-detail", "packet", "--ops", "o.csv"}, wide...)},
+		{"evil", append([]string{"run", "all_reduce", "--sizes", "1M", "-J", "r.json", "--trace", "t.json",
+			"--trace-detail", "packet", "--ops", "o.csv"}, wide...)},
 		{"evil", []string{"trace", "stats", "t.json"}},
-		{"control character U+001B", append([]string{"run", "all_reduce", "--sizes", "1K", "--machine-class", "./c.json"}, wide...)},
+		{"control character U+001B", append([]string{"run", "all_reduce", "--sizes", "1K", "--machine-class",
+			"./c.json"}, wide...)},
 		{"evil", append([]string{"run", "all_reduce", "--sizes", "1K", "--nccl-log"}, wide...)},
 		{"", []string{"run", "all_reduce", "--sizes", "1K", "--topo", "bad.xml"}},
 		{"", append([]string{"run", "\u009b2J", "--sizes", "\u202e"}, wide...)},
@@ -94,14 +96,30 @@ func TestNoControlCharacterReachesATerminal(t *testing.T) {
 		{"evil", []string{"topo", "lint", "u.xml"}}, {"", []string{"topo", "lint", "bad.xml"}},
 		{"evil", []string{"topo", "diff", "t.xml", "u.xml"}}, {"evil", []string{"topo", "convert", "t.xml"}},
 		{"", append([]string{"env"}, "--env", "NCCL_IB_HCA=\u009b2J\u202e")},
-		{"evil", []string{"trace", "stats", "ga.json"}}, {"evil", []string{"trace", "stats", "--json", "ga.json"}},
-		{"evil", []string{"trace", "stats", "a.json"}}, {"evil", []string{"trace", "diff", "a.json", "b.json"}},
-		{"evil", []string{"trace", "diff", "ga.json", "gb.json"}}, {"evil", []string{"trace", "diff", "--json", "ga.json", "gb.json"}},
-		{"evil", []string{"trace", "validate", "a.json"}}, {"evil", []string{"trace", "validate", "--json", "a.json"}},
-		{"", []string{"trace", "validate", "bad.json"}}, {"", []string{"trace", "merge", "-o", "m.json", "ga.json", "gb.json"}},
+		{"evil", []string{"trace", "stats", "ga.json"}},
+		{"evil", []string{"trace", "stats", "--json", "ga.json"}},
+		{"evil", []string{"trace", "stats", "a.json"}},
+		{"evil", []string{"trace", "diff", "a.json", "b.json"}},
+		{"evil", []string{"trace", "diff", "ga.json", "gb.json"}},
+		{"evil", []string{"trace", "diff", "--json", "ga.json", "gb.json"}},
+		{"evil", []string{"trace", "validate", "a.json"}},
+		{"evil", []string{"trace", "validate", "--json", "a.json"}},
+		{"", []string{"trace", "validate", "bad.json"}},
+		{"", []string{"trace", "merge", "-o", "m.json", "ga.json", "gb.json"}},
 		{"evil", []string{"trace", "stats", "m.json"}}, {"", []string{"trace", "stats", "\u009b2J.json"}},
-		{"", []string{"\u009b2J\u202e"}}, {"", []string{"check", "\u009b2J"}}, {"", []string{"report", "\u009b2J"}},
-	} {
+		{"", []string{"\u009b2J\u202e"}}, {"", []string{"check", "\u009b2J"}},
+		{"", []string{"report", "\u009b2J"}},
+	}
+}
+
+// TestNoControlCharacterReachesATerminal runs every command over hostile files
+// and wants neither stream to hold a control character but newline and tab, nor
+// a line that a name forged.
+func TestNoControlCharacterReachesATerminal(t *testing.T) {
+	dir := t.TempDir()
+	hostileFiles(t, dir)
+	t.Chdir(dir)
+	for _, c := range hostileLines() {
 		var out, err bytes.Buffer
 		code := run(context.Background(), c.args, appOf(process.Process{Out: &out, Err: &err}))
 		line := "simccl " + strings.Join(c.args, " ")
@@ -114,15 +132,18 @@ func TestNoControlCharacterReachesATerminal(t *testing.T) {
 		}
 		if strings.Contains(shown, "\nFORGED") {
 			i := strings.Index(shown, "\nFORGED")
-			t.Errorf("%q: a name begins a line of its own: %q", line, shown[max(0, i-80):min(len(shown), i+20)])
+			t.Errorf("%q: a name begins a line of its own: %q", line,
+				shown[max(0, i-80):min(len(shown), i+20)])
 		}
 		if code == status.Internal {
 			t.Errorf("%q: status %d: %s", line, code, &err)
 		}
 		if c.name != "" && !strings.Contains(shown, c.name) {
-			t.Errorf("%q does not show the name at all, so this proves nothing: status %d, %.300q", line, code, shown)
+			t.Errorf("%q does not show the name at all, so this proves nothing: status %d, %.300q", line,
+				code, shown)
 		}
-		if at := strings.IndexByte(out.String(), '{'); strings.Contains(line, "--json") && at == 0 && !json.Valid(out.Bytes()) {
+		if at := strings.IndexByte(out.String(), '{'); strings.Contains(line, "--json") && at == 0 &&
+			!json.Valid(out.Bytes()) {
 			t.Errorf("%q: the JSON is none: %.200q", line, &out)
 		}
 	}

@@ -29,7 +29,8 @@ func (t *testFlags) register(c *cobra.Command) {
 	f.IntVarP(&t.Root, "root", "r", 0, "root rank, -1 for each one after the other")
 	f.IntVarP(&t.Graph, "cudagraph", "G", 0, "1: as --launch graph")
 	f.StringVarP(&t.Output, "output-file", "J", "", "write nccl-tests' JSON to `FILE`")
-	f.StringVar(&t.Columns, "columns", "", "columns to add: `+algo,proto,nch,model,expect,limit,use,queue,paused,marked,retx,regret,best`")
+	f.StringVar(&t.Columns, "columns", "",
+		"columns to add: `+algo,proto,nch,model,expect,limit,use,queue,paused,marked,retx,regret,best`")
 	for _, o := range []struct {
 		to          *int
 		name, short string
@@ -37,20 +38,26 @@ func (t *testFlags) register(c *cobra.Command) {
 		help        string
 	}{
 		{&t.Threads, "nthreads", "t", 1, "threads of a process (1)"},
-		{&t.ParallelInit, "parallel-init", "p", 0, "accepted; bench always starts its ranks at the same time"},
-		{&t.Blocking, "blocking", "z", 0, "1: wait for each operation, and for the other threads; 2: for the operation alone; 3: for the group, and meet untimed"},
+		{&t.ParallelInit, "parallel-init", "p", 0,
+			"accepted; bench always starts its ranks at the same time"},
+		{&t.Blocking, "blocking", "z", 0, "1: wait for each operation, and for the other threads; 2: for " +
+			"the operation alone; 3: for the group, and meet untimed"},
 		{&t.StreamNull, "stream-null", "y", 0, "accepted; no effect on a simulation"},
 		{&t.Timeout, "timeout", "T", 0, "accepted; no effect on a simulation"},
 		{&t.CPUTime, "report-cputime", "C", 0, "1: the host's time to launch, in place of the operation's"},
-		{&t.Timestamps, "report-timestamps", "S", 0, "1: bench prints when a size was measured; a simulation has no clock"},
+		{&t.Timestamps, "report-timestamps", "S", 0,
+			"1: bench prints when a size was measured; a simulation has no clock"},
 		{&t.Average, "average", "a", 1, "times of 0 rank 0, 1 average, 2 minimum, 3 maximum"},
 		{&t.LocalRegister, "local-register", "R", 0, "1: registered buffers; 2: symmetric windows"},
-		{&t.CTAPolicy, "cta-policy", "x", options.NoPolicy, "0 default, 1 fewer blocks where buffers are registered, 2 copy engines where they are in windows"},
+		{&t.CTAPolicy, "cta-policy", "x", options.NoPolicy, "0 default, 1 fewer blocks where buffers are " +
+			"registered, 2 copy engines where they are in windows"},
 		{&t.Memory, "memory", "M", 0, "1: bench on GPUs prints how much device memory is taken"},
 		{&t.Unalign, "unalign", "u", 0, "elements by which buffers begin later"},
-		{&t.PerIter, "per-iter-timing", "I", 0, "1: time each iteration by events too, and print how they spread"},
+		{&t.PerIter, "per-iter-timing", "I", 0,
+			"1: time each iteration by events too, and print how they spread"},
 		{&t.Skip, "per-iter-skip", "K", 0, "iterations that those leave out at the start"},
-		{&t.Device, "device-implementation", "D", 0, "1 to 4: nccl-tests' own kernels over symmetric windows (-R 2); 0, NCCL's collectives"},
+		{&t.Device, "device-implementation", "D", 0,
+			"1 to 4: nccl-tests' own kernels over symmetric windows (-R 2); 0, NCCL's collectives"},
 		{&t.DeviceCTAs, "device-cta-count", "V", 16, "blocks of -D"},
 	} {
 		f.IntVarP(o.to, o.name, o.short, o.def, o.help)
@@ -74,7 +81,8 @@ func (t *testFlags) sized(c *cobra.Command) bool {
 
 // swept reports whether a sweep was described.
 func swept(c *cobra.Command) bool {
-	return slices.ContainsFunc([]string{"min-bytes", "max-bytes", "step-bytes", "step-factor"}, c.Flags().Changed)
+	return slices.ContainsFunc([]string{"min-bytes", "max-bytes", "step-bytes", "step-factor"},
+		c.Flags().Changed)
 }
 
 // oneWay refuses sizes that are given in two ways.

@@ -17,7 +17,8 @@ import (
 )
 
 func newTopo(a *app) *cobra.Command {
-	c := cli.Group("topo", "Inspect topology files", newTopoShow(a), newTopoLint(a), newTopoDiff(a), newTopoConvert(a), newTopoDetect(a), newTopoFabric(a))
+	c := cli.Group("topo", "Inspect topology files", newTopoShow(a), newTopoLint(a), newTopoDiff(a),
+		newTopoConvert(a), newTopoDetect(a), newTopoFabric(a))
 	c.AddCommand(machines.Commands(&a.App)...)
 	return c
 }
@@ -48,7 +49,8 @@ starts. Where that is wider than 80 columns, it has kinds of paths between
 GPUs and a row for each net; --wide prints all. nccl prints the lines of NCCL's own log,
 matrix what nvidia-smi topo -m would print (PHB may be NODE there: a topology names no host
 bridges), svg a drawing, dot one for Graphviz.`,
-		Example: "  simccl topo show dgx.xml\n  simccl topo show gb200-nvl72 --format svg > tray.svg\n  simccl topo show dgx.xml --format dot | dot -Tsvg > dgx.svg",
+		Example: "  simccl topo show dgx.xml\n  simccl topo show gb200-nvl72 --format svg > tray.svg\n" +
+			"  simccl topo show dgx.xml --format dot | dot -Tsvg > dgx.svg",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := oneFile(&m, args); err != nil {
 				return err
@@ -133,8 +135,10 @@ func newTopoConvert(a *app) *cobra.Command {
 	var other machines.Convert
 	fused, anonymous := false, false
 	c := &cobra.Command{Use: "convert [FILE]", Short: "Rewrite a topology file in NCCL's form",
-		Long:    machines.ConvertHelp,
-		Example: "  simccl topo convert dgx.xml --anonymous > public.xml\n  simccl topo convert dgx.xml --fused -g 4 > four.xml\n  simccl topo convert dgx.xml --spec > dgx.json",
+		Long: machines.ConvertHelp,
+		Example: "  simccl topo convert dgx.xml --anonymous > public.xml\n" +
+			"  simccl topo convert dgx.xml --fused -g 4 > four.xml\n" +
+			"  simccl topo convert dgx.xml --spec > dgx.json",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := oneFile(&m, args); err != nil {
 				return err

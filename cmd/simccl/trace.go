@@ -13,14 +13,16 @@ import (
 
 func newTrace(a *app) *cobra.Command {
 	limit := ""
-	check := &cobra.Command{Use: "validate FILE…", Short: "Check that viewers can show a trace and that it is consistent",
+	check := &cobra.Command{Use: "validate FILE…",
+		Short: "Check that viewers can show a trace and that it is consistent",
 		Long: `validate checks traces (.json, .pftrace, also with .gz or .zst): events nest, arrows join
 slices and go forward in time, counters end at 0. On traces of other programs, what
 only ours promise is a warning. Errors come before warnings, up to five of each
 kind; --json lists every one. Exit status 7 if there is an error, 8 if a file is
 no trace.`,
-		Example: "  simccl run all_reduce --sizes 64K --trace sim.json.gz && simccl trace validate sim.json.gz",
-		Args:    cobra.ArbitraryArgs,
+		Example: "  simccl run all_reduce --sizes 64K --trace sim.json.gz && simccl trace validate " +
+			"sim.json.gz",
+		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usage("simccl trace validate: FILE missing")
@@ -36,7 +38,9 @@ no trace.`,
 			return fail.Join(errs...)
 		}}
 	limitMemory(check, &limit)
-	return cli.Long(cli.Group("trace", "Check, compare and join traces", check, newTraceStats(a), newTraceDiff(a), newTraceMerge(a)), `The commands read Chrome JSON and Perfetto files, also gzip, of simccl and of other
+	return cli.Long(cli.Group("trace", "Check, compare and join traces", check, newTraceStats(a),
+		newTraceDiff(a), newTraceMerge(a)),
+		`The commands read Chrome JSON and Perfetto files, also gzip, of simccl and of other
 programs such as PyTorch's profiler. validate checks that viewers can show a file,
 stats sums up where its time goes, diff compares two event by event, and merge joins
 the ranks of a run, or puts runs side by side.`)
@@ -44,7 +48,8 @@ the ranks of a run, or puts runs side by side.`)
 
 // limitMemory adds the option that bounds what a reader of traces keeps in memory.
 func limitMemory(c *cobra.Command, to *string) {
-	c.Flags().StringVar(to, "max-memory", "", fmt.Sprintf("`size` of what may be kept of the traces in memory (default %dM, less where the process may take less)", chrome.DefaultMemory>>20))
+	c.Flags().StringVar(to, "max-memory", "", fmt.Sprintf("`size` of what may be kept of the traces in "+
+		"memory (default %dM, less where the process may take less)", chrome.DefaultMemory>>20))
 }
 
 // traces are the files that a command reads, with at most --max-memory of them in
@@ -78,7 +83,8 @@ func (a *app) validate(name string, from *traceview.Files) error {
 
 func newTraceStats(a *app) *cobra.Command {
 	limit := ""
-	c := &cobra.Command{Use: "stats FILE", Short: "Add up a trace: slices by name, counters", Args: cli.Exactly("FILE"),
+	c := &cobra.Command{Use: "stats FILE", Short: "Add up a trace: slices by name, counters",
+		Args:    cli.Exactly("FILE"),
 		Example: "  simccl trace stats sim.json.gz",
 		RunE: func(_ *cobra.Command, args []string) error {
 			from, err := a.traces(limit)
@@ -95,7 +101,8 @@ func newTraceStats(a *app) *cobra.Command {
 				err = s.Text(a.Out)
 			}
 			if err == nil && s.Timeless > 0 {
-				err = failed("%s: %d events are left out: their ts or dur is no number of microseconds, the first in %s; simccl trace validate names more",
+				err = failed("%s: %d events are left out: their ts or dur is no number of microseconds, "+
+					"the first in %s; simccl trace validate names more",
 					args[0], s.Timeless, s.FirstTimeless)
 			}
 			return err
@@ -143,7 +150,8 @@ most, and the totals. Exit status 7 if any departs by more than --tolerance.`,
 func newTraceMerge(a *app) *cobra.Command {
 	out := ""
 	limit := ""
-	c := &cobra.Command{Use: "merge -o OUT FILE FILE…", Short: "Lay traces side by side, or the ranks of a run over each other",
+	c := &cobra.Command{Use: "merge -o OUT FILE FILE…",
+		Short: "Lay traces side by side, or the ranks of a run over each other",
 		Long: `merge lays traces side by side in one file: the processes of the second and
 further ones get other numbers and their file's name.
 
@@ -167,7 +175,8 @@ processes (our profiler plugin): times by the hosts' calendar clocks.`,
 			if err != nil {
 				return err
 			}
-			w, notes, err := from.Merge(out, args, chrome.Meta{Version: version, NCCLRules: cli.Rules().String()})
+			w, notes, err := from.Merge(out, args, chrome.Meta{Version: version,
+				NCCLRules: cli.Rules().String()})
 			if err != nil {
 				return err
 			}
@@ -177,6 +186,7 @@ processes (our profiler plugin): times by the hosts' calendar clocks.`,
 			return a.CloseTrace(out, w)
 		}}
 	limitMemory(c, &limit)
-	c.Flags().StringVarP(&out, "output", "o", "", "`file` to write (.json or .pftrace, also with .gz or .zst)")
+	c.Flags().StringVarP(&out, "output", "o", "",
+		"`file` to write (.json or .pftrace, also with .gz or .zst)")
 	return c
 }

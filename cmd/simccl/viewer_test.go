@@ -42,8 +42,10 @@ func browser(t *testing.T, extra ...string) string {
 	}
 	ctx, stop := context.WithTimeout(context.Background(), 30*time.Minute)
 	defer stop()
-	args := append([]string{"--headless", "--no-sandbox", "--disable-gpu", "--use-angle=swiftshader", "--enable-unsafe-swiftshader",
-		"--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+	args := append([]string{"--headless", "--no-sandbox", "--disable-gpu", "--use-angle=swiftshader",
+		"--enable-unsafe-swiftshader",
+		"--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
+		"--disable-sync",
 		"--user-data-dir=" + t.TempDir(), "--window-size=1600,1000", "--virtual-time-budget=60000"}, extra...)
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(ctx, name, args...)
@@ -79,7 +81,8 @@ func count(t *testing.T, file string) counted {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	c := counted{processes: map[int64]bool{}, threads: map[[2]int64]bool{}, counters: map[string]bool{}, outermost: map[[2]int64]float64{}}
+	c := counted{processes: map[int64]bool{}, threads: map[[2]int64]bool{}, counters: map[string]bool{},
+		outermost: map[[2]int64]float64{}}
 	ends := map[[2]int64]units.Time{}
 	_, err = chrome.Read(f, func(e *chrome.Event) error {
 		switch e.Phase {
@@ -114,13 +117,16 @@ func serveTrace(t *testing.T, viewer string, pages ...string) (address string, w
 	file := filepath.Join(dir, "trace.json")
 	var out, errs bytes.Buffer
 	a := appOf(process.Process{Out: &out, Err: &errs})
-	if code := run(context.Background(), []string{"run", "all_reduce", "--sizes", "1M", "-c", "0", "-g", "4", "--no-env", "--trace", file}, a); code != 0 {
+	if code := run(context.Background(), []string{"run", "all_reduce", "--sizes", "1M", "-c", "0", "-g", "4",
+		"--no-env", "--trace", file}, a); code != 0 {
 		t.Fatal(errs.String())
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/", http.FileServer(http.Dir(viewer)))
 	for _, p := range append(pages, file) {
-		mux.HandleFunc("/"+filepath.Base(p), func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, p) })
+		mux.HandleFunc("/"+filepath.Base(p), func(w http.ResponseWriter, r *http.Request) {
+			http.ServeFile(w, r, p)
+		})
 	}
 	s := httptest.NewServer(mux)
 	t.Cleanup(s.Close)
@@ -135,7 +141,8 @@ func TestCatapultShowsTheTrace(t *testing.T) {
 	if err != nil {
 		t.Skip("no go command to ask where its trace viewer is: ", err)
 	}
-	viewer := filepath.Join(strings.TrimSpace(string(root)), "src", "internal", "trace", "traceviewer", "static")
+	viewer := filepath.Join(strings.TrimSpace(string(root)), "src", "internal", "trace", "traceviewer",
+		"static")
 	if _, err := os.Stat(filepath.Join(viewer, "trace_viewer_full.html")); err != nil {
 		t.Skip("this Go has no trace viewer: ", err)
 	}
@@ -158,11 +165,14 @@ func TestCatapultShowsTheTrace(t *testing.T) {
 	if got.Error != "" || len(got.Warnings) > 0 {
 		t.Fatal(got.Error, got.Warnings)
 	}
-	if len(got.Processes) != len(want.processes) || !strings.HasPrefix(got.Processes[0], "rank 0 · node 0 · GPU 0 (") {
+	if len(got.Processes) != len(want.processes) || !strings.HasPrefix(got.Processes[0],
+		"rank 0 · node 0 · GPU 0 (") {
 		t.Errorf("processes %q, want %d", got.Processes, len(want.processes))
 	}
-	if got.Slices != want.slices || got.Arrows != want.arrows || got.Loose != 0 || got.Counters != len(want.counters) || got.Arrows == 0 {
-		t.Errorf("the viewer shows %+v, the file has %d slices, %d arrows, %d counters", got, want.slices, want.arrows, len(want.counters))
+	if got.Slices != want.slices || got.Arrows != want.arrows || got.Loose != 0 ||
+		got.Counters != len(want.counters) || got.Arrows == 0 {
+		t.Errorf("the viewer shows %+v, the file has %d slices, %d arrows, %d counters", got, want.slices,
+			want.arrows, len(want.counters))
 	}
 	if math.Abs(got.EndUs-want.endUs) > 0.001 {
 		t.Errorf("the viewer ends at %v us, the file at %v us", got.EndUs, want.endUs)
@@ -179,8 +189,11 @@ func TestSpeedscopeShowsTheTrace(t *testing.T) {
 	address, want := serveTrace(t, viewer)
 	page := address + "/index.html#profileURL=" + address + "/trace.json"
 	dom := browser(t, "--dump-dom", page)
-	text := strings.Join(strings.Fields(html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(dom, " "))), " ")
-	for _, w := range []string{"rank 0 · node 0 · GPU 0 (0000:1b:00.0) (pid 1000000), collectives 0 (tid 200)", "ch 00 → rank 1 · step 0 (tid 10000)"} {
+	text := strings.Join(
+		strings.Fields(html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(dom, " "))), " ")
+	for _, w := range []string{
+		"rank 0 · node 0 · GPU 0 (0000:1b:00.0) (pid 1000000), collectives 0 (tid 200)",
+		"ch 00 → rank 1 · step 0 (tid 10000)"} {
 		if !strings.Contains(text, w) {
 			t.Errorf("no %q in %.3000s", w, text)
 		}
@@ -193,11 +206,13 @@ func TestSpeedscopeShowsTheTrace(t *testing.T) {
 	// A track's time is that of its outermost slices.
 	for tid, name := range map[int64]string{200: "collectives 0", 400: "comm 0 kernel ch 00"} {
 		us := want.outermost[[2]int64{1000000, tid}]
-		if w := fmt.Sprintf("%s (tid %d) %.2fµs", name, tid, us); !strings.Contains(text, "rank 0 · node 0 · GPU 0 (0000:1b:00.0) (pid 1000000), "+w) {
+		if w := fmt.Sprintf("%s (tid %d) %.2fµs", name, tid, us); !strings.Contains(text,
+			"rank 0 · node 0 · GPU 0 (0000:1b:00.0) (pid 1000000), "+w) {
 			t.Errorf("no %q in %.3000s", w, text)
 		}
 	}
-	if tracks := len(regexp.MustCompile(`\(tid \d+\) [\d.]+[nµm]?s`).FindAllString(text, -1)); tracks != len(want.threads) {
+	if tracks := len(regexp.MustCompile(`\(tid \d+\) [\d.]+[nµm]?s`).FindAllString(text, -1)); tracks !=
+		len(want.threads) {
 		t.Errorf("%d tracks, want %d", tracks, len(want.threads))
 	}
 	screenshot(t, "speedscope.png", page)

@@ -20,7 +20,9 @@ var version = "v0.1.0-dev"
 
 func main() {
 	w := &worker{service: web.New(version), calls: map[int]context.CancelFunc{}, events: newEvents()}
-	js.Global().Set("simccl", js.ValueOf(map[string]any{"call": js.FuncOf(w.call), "cancel": js.FuncOf(w.cancel), "put": js.FuncOf(w.put)}))
+	js.Global().Set("simccl",
+		js.ValueOf(map[string]any{"call": js.FuncOf(w.call), "cancel": js.FuncOf(w.cancel),
+			"put": js.FuncOf(w.put)}))
 	js.Global().Call("simcclReady")
 	select {}
 }
@@ -43,11 +45,12 @@ func (w *worker) call(_ js.Value, args []js.Value) any {
 	w.mu.Unlock()
 	go func() {
 		defer cancel()
-		out, err := w.service.Call(&yielding{Context: ctx, events: w.events, last: time.Now()}, method, []byte(query), func(part any) {
-			if text, err := json.Marshal(part); err == nil {
-				emit.Invoke(string(text))
-			}
-		})
+		out, err := w.service.Call(&yielding{Context: ctx, events: w.events, last: time.Now()}, method,
+			[]byte(query), func(part any) {
+				if text, err := json.Marshal(part); err == nil {
+					emit.Invoke(string(text))
+				}
+			})
 		w.mu.Lock()
 		delete(w.calls, id)
 		w.mu.Unlock()

@@ -35,12 +35,15 @@ func TestKnownValues(t *testing.T) {
 		v    float64
 		bits uint64
 	}{
-		{coll.Float16, 1, 0x3c00}, {coll.Float16, 65504, 0x7bff}, {coll.Float16, 65520, 0x7c00}, {coll.Float16, 5.960464477539063e-08, 1},
+		{coll.Float16, 1, 0x3c00}, {coll.Float16, 65504, 0x7bff}, {coll.Float16, 65520, 0x7c00},
+		{coll.Float16, 5.960464477539063e-08, 1},
 		{coll.Float16, 2049, 0x6800}, // tie to even
 		{coll.BFloat16, -2, 0xc000}, {coll.BFloat16, 3.3895313892515355e38, 0x7f7f},
-		{coll.Float8e4m3, 448, 0x7e}, {coll.Float8e4m3, 1e9, 0x7e}, {coll.Float8e4m3, 0.001953125, 1}, {coll.Float8e4m3, 17, 0x58},
+		{coll.Float8e4m3, 448, 0x7e}, {coll.Float8e4m3, 1e9, 0x7e}, {coll.Float8e4m3, 0.001953125, 1},
+		{coll.Float8e4m3, 17, 0x58},
 		{coll.Float8e5m2, 57344, 0x7b}, {coll.Float8e5m2, 1e9, 0x7b}, {coll.Float8e5m2, 1.5, 0x3e},
-		{coll.Int8, -1, 0xff}, {coll.Uint32, 7, 7}, {coll.Int64, -3, math.MaxUint64 - 2}, {coll.Float64, 0.5, math.Float64bits(0.5)},
+		{coll.Int8, -1, 0xff}, {coll.Uint32, 7, 7}, {coll.Int64, -3, math.MaxUint64 - 2},
+		{coll.Float64, 0.5, math.Float64bits(0.5)},
 	} {
 		b := make([]byte, 8)
 		Put(tc.typ, b, 0, tc.v)
@@ -70,10 +73,12 @@ func TestReduceLaws(t *testing.T) {
 		if err := Reduce(typ, op, a, b); err != nil {
 			t.Fatal(err)
 		}
-		want := map[coll.RedOp]float64{coll.Sum: x + y, coll.Avg: x + y, coll.Prod: x * y, coll.Max: max(x, y), coll.Min: min(x, y)}[op]
+		want := map[coll.RedOp]float64{coll.Sum: x + y, coll.Avg: x + y, coll.Prod: x * y,
+			coll.Max: max(x, y), coll.Min: min(x, y)}[op]
 		for i := range 3 {
 			if Get(typ, a, i) != want || Get(typ, c, i) != want {
-				t.Fatalf("%v %v of %v and %v: %v and %v, want %v", typ, op, x, y, Get(typ, a, i), Get(typ, c, i), want)
+				t.Fatalf("%v %v of %v and %v: %v and %v, want %v", typ, op, x, y, Get(typ, a, i),
+					Get(typ, c, i), want)
 			}
 		}
 		Divide(typ, a, 1)

@@ -28,7 +28,9 @@ func (s *Source) Member() string {
 
 // Faults lists what of the operation's counts means nothing.
 func (s *Source) Faults(w With) (out []Fault) {
-	add := func(member, value, problem, hint string) { out = append(out, Fault{member, value, problem, hint}) }
+	add := func(member, value, problem, hint string) {
+		out = append(out, Fault{member, value, problem, hint})
+	}
 	rows, variable := len(s.Rows) > 0, coll.Variable(s.Op)
 	value := ""
 	if s.Imbalance != 0 && !rows {
@@ -36,19 +38,23 @@ func (s *Source) Faults(w With) (out []Fault) {
 	}
 	switch {
 	case (rows || s.Imbalance != 0) && !variable:
-		add(s.Member(), value, "only "+coll.AllToAllV+" has counts by pair of ranks", "write op "+coll.AllToAllV)
+		add(s.Member(), value, "only "+coll.AllToAllV+" has counts by pair of ranks", "write op "+
+			coll.AllToAllV)
 	case rows && s.Imbalance != 0:
 		add("counts", "", "counts say how unequal they are", "leave the imbalance out")
 	case s.Imbalance != 0 && !(s.Imbalance >= 1) || math.IsInf(s.Imbalance, 0):
-		add("imbalance", value, "the busiest receiver gets at least the mean", "write a number from 1 to the number of ranks")
+		add("imbalance", value, "the busiest receiver gets at least the mean",
+			"write a number from 1 to the number of ranks")
 	case rows && w.Sizes:
 		add("counts", "", "counts say the size", "leave sizes out")
 	}
 	if variable && w.Group > 1 {
-		add("group", fmt.Sprint(w.Group), "several "+coll.AllToAllV+" of one group are not simulated", "leave the group out, or write alltoall")
+		add("group", fmt.Sprint(w.Group), "several "+coll.AllToAllV+" of one group are not simulated",
+			"leave the group out, or write alltoall")
 	}
 	if variable && w.Windows {
-		add("buffers", "windows", "sends and receives have no use for symmetric windows", "leave them out, or write alltoall")
+		add("buffers", "windows", "sends and receives have no use for symmetric windows",
+			"leave them out, or write alltoall")
 	}
 	return out
 }

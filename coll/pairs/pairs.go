@@ -92,7 +92,8 @@ func Matrix(rows [][]int64) (*coll.Pairs, error) {
 	var all []int64
 	for i, row := range rows {
 		if len(row) != len(rows) {
-			return nil, &coll.PairError{Src: i, Dst: min(len(row), len(rows)), Problem: fmt.Sprintf("row %d has %d counts, and there are %d rows", i, len(row), len(rows))}
+			return nil, &coll.PairError{Src: i, Dst: min(len(row), len(rows)),
+				Problem: fmt.Sprintf("row %d has %d counts, and there are %d rows", i, len(row), len(rows))}
 		}
 		all = append(all, row...)
 	}

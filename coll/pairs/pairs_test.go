@@ -16,7 +16,8 @@ func TestImbalanceIsWhatWasAsked(t *testing.T) {
 		n := rapid.IntRange(2, 24).Draw(t, "ranks")
 		count := rapid.Int64Range(1, 1<<20).Draw(t, "count")
 		typ := coll.DataType(rapid.IntRange(0, 9).Draw(t, "type"))
-		s := Source{Op: coll.AllToAllV, Imbalance: rapid.Float64Range(1, float64(n)).Draw(t, "imbalance"), Seed: rapid.Uint64().Draw(t, "seed")}
+		s := Source{Op: coll.AllToAllV, Imbalance: rapid.Float64Range(1, float64(n)).Draw(t, "imbalance"),
+			Seed: rapid.Uint64().Draw(t, "seed")}
 		x, mean, err := s.Of(n, count, typ)
 		if err != nil || mean != count {
 			t.Fatal(mean, err)
@@ -29,7 +30,8 @@ func TestImbalanceIsWhatWasAsked(t *testing.T) {
 				t.Fatalf("rank %d sends %d, not %d", r, x.Sent(r), count*int64(n))
 			}
 		}
-		got, want, pack := float64(x.Spread().MostReceived), s.Imbalance*float64(count)*float64(n), 16/float64(typ.Size())*float64(n)
+		got, want, pack := float64(x.Spread().MostReceived), s.Imbalance*float64(count)*float64(n),
+			16/float64(typ.Size())*float64(n)
 		if got < want-pack-1 || got > want+pack+1 || x.Count() != count {
 			t.Fatalf("%d ranks, %d elements: the busiest receives %g, should be %g", n, count, got, want)
 		}

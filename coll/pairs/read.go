@@ -15,7 +15,8 @@ import (
 // MaxBytes bounds a file of counts: 4,096 ranks of 20 digits.
 const MaxBytes = 21 * coll.MaxPairRanks * coll.MaxPairRanks
 
-const hint = "write a square matrix of whole numbers from 0: a row for each sender, in it a count of elements for each receiver"
+const hint = "write a square matrix of whole numbers from 0: a row for each sender, in it a count of " +
+	"elements for each receiver"
 
 // Read reads a matrix of counts: JSON, [[0,8],[8,0]], or CSV without a head, where lines
 // that begin with # are comments. Errors are *jsonfile.Errors with line and column.
@@ -65,18 +66,21 @@ func readCSV(data []byte, file string) (rows [][]int64, place func(src, dst int)
 				return p[0], p[1]
 			}, nil
 		case errors.As(err, &bad):
-			return nil, nil, &jsonfile.Error{File: file, Line: bad.Line, Col: bad.Column, Problem: bad.Err.Error(), Hint: hint}
+			return nil, nil, &jsonfile.Error{File: file, Line: bad.Line, Col: bad.Column,
+				Problem: bad.Err.Error(), Hint: hint}
 		case err != nil:
 			return nil, nil, err
 		case len(rows) >= coll.MaxPairRanks:
 			line, col := r.FieldPos(0)
-			return nil, nil, &jsonfile.Error{File: file, Line: line, Col: col, Problem: fmt.Sprintf("more than %d rows", coll.MaxPairRanks), Hint: hint}
+			return nil, nil, &jsonfile.Error{File: file, Line: line, Col: col,
+				Problem: fmt.Sprintf("more than %d rows", coll.MaxPairRanks), Hint: hint}
 		}
 		row, places := make([]int64, len(record)), make([][2]int, len(record))
 		for i, text := range record {
 			line, col := r.FieldPos(i)
 			if row[i], err = strconv.ParseInt(string(bytes.TrimSpace([]byte(text))), 10, 64); err != nil {
-				return nil, nil, &jsonfile.Error{File: file, Line: line, Col: col, Problem: fmt.Sprintf("%q is no count of elements", text), Hint: hint}
+				return nil, nil, &jsonfile.Error{File: file, Line: line, Col: col,
+					Problem: fmt.Sprintf("%q is no count of elements", text), Hint: hint}
 			}
 			places[i] = [2]int{line, col}
 		}

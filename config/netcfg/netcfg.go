@@ -23,10 +23,11 @@ type IB struct {
 	ARThreshold units.Opt[int] // NCCL_IB_AR_THRESHOLD, bytes; default 8192
 	Adaptive    units.Opt[int] // NCCL_IB_ADAPTIVE_ROUTING; unset it is on for InfiniBand
 	Inline      bool           // NCCL_IB_USE_INLINE: the clear-to-send is posted inline
-	Relaxed     units.Opt[int] // NCCL_IB_PCI_RELAXED_ORDERING: 0 no, 1 yes, 2 where the library can; default 2
-	FifoTC      units.Opt[int] // NCCL_IB_FIFO_TC: traffic class of clear-to-sends; -1: the data's
-	ECEOff      bool           // NCCL_IB_ECE_ENABLE=0
-	Service     *Service       // timeout, retries, SL, TC, pkey; nil for DefaultService
+	// NCCL_IB_PCI_RELAXED_ORDERING: 0 no, 1 yes, 2 where the library can; default 2
+	Relaxed units.Opt[int]
+	FifoTC  units.Opt[int] // NCCL_IB_FIFO_TC: traffic class of clear-to-sends; -1: the data's
+	ECEOff  bool           // NCCL_IB_ECE_ENABLE=0
+	Service *Service       // timeout, retries, SL, TC, pkey; nil for DefaultService
 
 	IgnoreEvents bool           // NCCL_IB_RETURN_ASYNC_EVENTS=0
 	RetryAll     bool           // NCCL_IB_MQP_RETRY_ALL

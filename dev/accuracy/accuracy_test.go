@@ -14,7 +14,8 @@ import (
 // measured plans every point of some directories of testdata/measured/h200x4.
 func measured(t testing.TB, dirs ...string) []calibrate.Point {
 	t.Helper()
-	points, err := Measured(os.DirFS(golden.Root(t, "testdata", "topos")), os.DirFS(golden.Root(t, "testdata", "measured", "h200x4")), dirs...)
+	points, err := Measured(os.DirFS(golden.Root(t, "testdata", "topos")),
+		os.DirFS(golden.Root(t, "testdata", "measured", "h200x4")), dirs...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +43,8 @@ func TestDefaultAllReduce(t *testing.T) {
 		s.add(p.Off())
 	}
 	if s.n != 28 || s.mean() > 0.10 {
-		t.Fatalf("default_4 all_reduce: %d points, mean error %.1f %%, want 28 and at most 10 %%", s.n, 100*s.mean())
+		t.Fatalf("default_4 all_reduce: %d points, mean error %.1f %%, want 28 and at most 10 %%", s.n,
+			100*s.mean())
 	}
 	t.Logf("mean error %.1f %%, max %.1f %%", 100*s.mean(), 100*s.max)
 }

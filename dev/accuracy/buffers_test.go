@@ -79,19 +79,28 @@ func TestBuffers(t *testing.T) {
 		median          float64
 		beyond          int // rows of which neither column is within 10 %
 	}{
-		{[]string{"h200x4", "symmetric", "R2_all_reduce.txt"}, "all_reduce", "h200x4-4.xml", "windows", "graph", 0, .1, 1},
-		{[]string{"h200x4", "symmetric", "R2_reduce_scatter.txt"}, "reduce_scatter", "h200x4-4.xml", "windows", "graph", 0, .1, 1},
-		{[]string{"h200x4", "symmetric", "R2_broadcast.txt"}, "broadcast", "h200x4-4.xml", "windows", "graph", 0, .1, 0},
-		{[]string{"h200x2", "modes", "mode8_all_reduce_2.txt"}, "all_reduce", "h200x4-2.xml", "windows", "graph", 0, .1, 0},
-		{[]string{"h200x2", "modes", "mode8_all_gather_2.txt"}, "all_gather", "h200x4-2.xml", "windows", "graph", 0, .1, 0},
-		{[]string{"h200x2", "modes", "mode8_alltoall_2.txt"}, "alltoall", "h200x4-2.xml", "windows", "graph", 0, .1, 1},
-		{[]string{"h200x2", "modes", "mode9_all_gather_2.txt"}, "all_gather", "h200x4-2.xml", "windows", "", 2, .1, 0},
-		{[]string{"h200x2", "modes", "mode9_alltoall_2.txt"}, "alltoall", "h200x4-2.xml", "windows", "", 2, .1, 0},
+		{[]string{"h200x4", "symmetric", "R2_all_reduce.txt"}, "all_reduce", "h200x4-4.xml", "windows",
+			"graph", 0, .1, 1},
+		{[]string{"h200x4", "symmetric", "R2_reduce_scatter.txt"}, "reduce_scatter", "h200x4-4.xml",
+			"windows", "graph", 0, .1, 1},
+		{[]string{"h200x4", "symmetric", "R2_broadcast.txt"}, "broadcast", "h200x4-4.xml", "windows", "graph",
+			0, .1, 0},
+		{[]string{"h200x2", "modes", "mode8_all_reduce_2.txt"}, "all_reduce", "h200x4-2.xml", "windows",
+			"graph", 0, .1, 0},
+		{[]string{"h200x2", "modes", "mode8_all_gather_2.txt"}, "all_gather", "h200x4-2.xml", "windows",
+			"graph", 0, .1, 0},
+		{[]string{"h200x2", "modes", "mode8_alltoall_2.txt"}, "alltoall", "h200x4-2.xml", "windows", "graph",
+			0, .1, 1},
+		{[]string{"h200x2", "modes", "mode9_all_gather_2.txt"}, "all_gather", "h200x4-2.xml", "windows", "",
+			2, .1, 0},
+		{[]string{"h200x2", "modes", "mode9_alltoall_2.txt"}, "alltoall", "h200x4-2.xml", "windows", "", 2,
+			.1, 0},
 	} {
 		t.Run(tt.file[1]+"/"+tt.op+tt.launch, func(t *testing.T) {
 			rows := tableOf(t, tt.file...)
 			spec := scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: tt.topo}}},
-				Workload: scenario.Workload{Op: tt.op, Buffers: tt.buffers, CTAPolicy: tt.policy}, Engine: scenario.Engine{Launch: tt.launch}}
+				Workload: scenario.Workload{Op: tt.op, Buffers: tt.buffers, CTAPolicy: tt.policy},
+				Engine:   scenario.Engine{Launch: tt.launch}}
 			if tt.launch == "" {
 				spec.Engine.Processes = 1
 			}
@@ -105,7 +114,8 @@ func TestBuffers(t *testing.T) {
 				if min(a, b) > .1 {
 					beyond++
 				}
-				t.Logf("%11d bytes: simulated %8.2f %8.2f us, measured %8.2f %8.2f us, off %5.1f %5.1f %%", size, s.out, s.in, m.out, m.in, 100*(s.out/m.out-1), 100*(s.in/m.in-1))
+				t.Logf("%11d bytes: simulated %8.2f %8.2f us, measured %8.2f %8.2f us, off %5.1f %5.1f %%",
+					size, s.out, s.in, m.out, m.in, 100*(s.out/m.out-1), 100*(s.in/m.in-1))
 			}
 			slices.Sort(off)
 			if mid := off[len(off)/2]; mid > tt.median || beyond > tt.beyond {

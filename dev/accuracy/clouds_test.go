@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-const cloudHead = "| table | used | represented by | nodes x GPUs | settings | sizes | published | simulated | mean off | range | within 10 % |\n|---|---|---|---|---|---|---|---|---|---|---|\n"
+const cloudHead = "| table | used | represented by | nodes x GPUs | settings | sizes | published | " +
+	"simulated | mean off | range | within 10 % |\n|---|---|---|---|---|---|---|---|---|---|---|\n"
 
 // cloudRow is a table's row, without what is the same in all.
 func cloudRow(p *Published, cs []Compared) string {

@@ -17,7 +17,8 @@ import (
 func TestSymmetricGroups(t *testing.T) {
 	opt := site.Options()
 	opt.Files = site.Files(t)
-	spec := scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "h200x4-4.xml"}}, Multicast: "off"},
+	spec := scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "h200x4-4.xml"}},
+		Multicast: "off"},
 		Workload: scenario.Workload{Op: "all_gather"}, Engine: scenario.Engine{Launch: "graph"}}
 	r, err := scenario.Prepare(spec, opt)
 	if err != nil {
@@ -30,9 +31,12 @@ func TestSymmetricGroups(t *testing.T) {
 		us    float64
 		tasks []sym.Task // by size, as NCCL sorts them
 	}{
-		{39.86, []sym.Task{gather(696704, coll.BFloat16), gather(17805, coll.Float16), gather(995, coll.BFloat16), gather(128, coll.BFloat16), gather(67, coll.Float32)}},
-		{114.36, []sym.Task{gather(881743, coll.BFloat16), gather(92, coll.BFloat16), gather(71, coll.BFloat16)}},
-		{12.69, []sym.Task{gather(3584, coll.Float32), gather(1845, coll.Float32), gather(256, coll.Float32), gather(238, coll.Float32), gather(154, coll.BFloat16)}},
+		{39.86, []sym.Task{gather(696704, coll.BFloat16), gather(17805, coll.Float16),
+			gather(995, coll.BFloat16), gather(128, coll.BFloat16), gather(67, coll.Float32)}},
+		{114.36, []sym.Task{gather(881743, coll.BFloat16), gather(92, coll.BFloat16),
+			gather(71, coll.BFloat16)}},
+		{12.69, []sym.Task{gather(3584, coll.Float32), gather(1845, coll.Float32), gather(256, coll.Float32),
+			gather(238, coll.Float32), gather(154, coll.BFloat16)}},
 	} {
 		launches, rest, err := r.Site.Comm.Symmetric().Launches(tt.tasks, nil)
 		if err != nil || len(rest) > 0 || len(launches) != 1 {
@@ -51,7 +55,8 @@ func TestSymmetricGroups(t *testing.T) {
 			t.Fatal(err)
 		}
 		off := res.Elapsed.Micros()/tt.us - 1
-		t.Logf("%s: simulated %.2f us, measured %.2f us, off %.1f %%", launches[0].Line(), res.Elapsed.Micros(), tt.us, 100*off)
+		t.Logf("%s: simulated %.2f us, measured %.2f us, off %.1f %%", launches[0].Line(),
+			res.Elapsed.Micros(), tt.us, 100*off)
 		if math.Abs(off) > .1 {
 			t.Errorf("off %.1f %%", 100*off)
 		}

@@ -42,7 +42,8 @@ func Measured(topos, measured fs.FS, dirs ...string) ([]calibrate.Point, error) 
 	meant := func(file string) bool {
 		return slices.ContainsFunc(dirs, func(dir string) bool { return strings.HasPrefix(file, dir+"/") })
 	}
-	lab := calibrate.Lab{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "h200x4-4.xml"}}, Multicast: "off"}, Files: topos}
+	lab := calibrate.Lab{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "h200x4-4.xml"}},
+		Multicast: "off"}, Files: topos}
 	runs, left, err := calibrate.Read(measured)
 	if err != nil {
 		return nil, err
@@ -128,8 +129,11 @@ func (c *Choice) Of(points []calibrate.Point) []calibrate.Point {
 		if p.Op.Func.IsP2P() {
 			proto = "P2P"
 		}
-		shown := slices.ContainsFunc(c.Sets, func(s string) bool { return s == "all" || strings.HasPrefix(p.Set(), s) })
-		return !shown || c.Places != All && p.Held(2) != (c.Places == Odd) || p.Bytes < c.Least || c.Most > 0 && p.Bytes > c.Most || p.Place%max(1, c.Step) > 1 ||
+		shown := slices.ContainsFunc(c.Sets, func(s string) bool {
+			return s == "all" || strings.HasPrefix(p.Set(), s)
+		})
+		return !shown || c.Places != All && p.Held(2) != (c.Places == Odd) || p.Bytes < c.Least ||
+			c.Most > 0 && p.Bytes > c.Most || p.Place%max(1, c.Step) > 1 ||
 			!among(c.Ops, p.Op.Func.TestName()) || !among(c.Protocols, proto)
 	})
 }

@@ -46,7 +46,8 @@ func (o off) String() string {
 // span prints sizes and bandwidths of a table.
 func span(cs []Compared) string {
 	first, last := cs[0], cs[len(cs)-1]
-	return fmt.Sprintf("%d–%d MiB | %.1f–%.1f | %.1f–%.1f", first.Bytes>>20, last.Bytes>>20, first.Real, last.Real, first.Sim, last.Sim)
+	return fmt.Sprintf("%d–%d MiB | %.1f–%.1f | %.1f–%.1f", first.Bytes>>20, last.Bytes>>20, first.Real,
+		last.Real, first.Sim, last.Sim)
 }
 
 // machineOf names the machine that represents a table's.
@@ -71,7 +72,8 @@ func (p *Published) row(b *strings.Builder, cs []Compared) (inside int) {
 		used = "fixes"
 	}
 	o := offOf(cs)
-	fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %v | %d of %d |\n", p.file, used, p.machineOf(), settings, span(cs), o, o.inside, len(cs))
+	fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %v | %d of %d |\n", p.file, used, p.machineOf(), settings,
+		span(cs), o, o.inside, len(cs))
 	return o.inside
 }
 
@@ -109,7 +111,8 @@ func leftOut(t *testing.T) string {
 
 // reasons why tables are not compared, in the order of the page.
 var reasons = []string{
-	"not NVIDIA", "one node, or one NVLink domain: no network", "neither InfiniBand nor RoCE", "nothing from 64 MiB on",
+	"not NVIDIA", "one node, or one NVLink domain: no network", "neither InfiniBand nor RoCE",
+	"nothing from 64 MiB on",
 	"not clean, by their own notes",
 }
 
@@ -151,7 +154,8 @@ func TestPublishedTables(t *testing.T) {
 		inside, all = inside+o.inside, all+len(cs)
 		for _, c := range cs {
 			if math.Abs(c.Off()) > 0.10 {
-				t.Logf("%s, %d bytes by %s: %.1f GB/s, published %.1f: %+.1f %%", name, c.Bytes, c.Choice, c.Sim, c.Real, 100*c.Off())
+				t.Logf("%s, %d bytes by %s: %.1f GB/s, published %.1f: %+.1f %%", name, c.Bytes, c.Choice,
+					c.Sim, c.Real, 100*c.Off())
 			}
 		}
 	}
@@ -159,15 +163,18 @@ func TestPublishedTables(t *testing.T) {
 		t.Errorf("%d of %d points are within 10 %%, want at least %d of %d", inside, all, least, points)
 	}
 	_, page := splitPage(t)
-	if m := pageCount.FindStringSubmatch(page); m == nil || m[1] != strconv.Itoa(inside) || m[2] != strconv.Itoa(all) {
-		t.Errorf("%d of %d points are within 10 %%, docs/ACCURACY.md says %q; make accuracy writes it", inside, all, m)
+	if m := pageCount.FindStringSubmatch(page); m == nil || m[1] != strconv.Itoa(inside) ||
+		m[2] != strconv.Itoa(all) {
+		t.Errorf("%d of %d points are within 10 %%, docs/ACCURACY.md says %q; make accuracy writes it",
+			inside, all, m)
 	}
 }
 
 // data is the published tables beside the checkout.
 func data(t testing.TB) *Data {
 	t.Helper()
-	return &Data{Tables: os.DirFS(golden.Shared(t, "measured", "public")), Topos: os.DirFS(golden.Root(t, "testdata", "topos"))}
+	return &Data{Tables: os.DirFS(golden.Shared(t, "measured", "public")),
+		Topos: os.DirFS(golden.Root(t, "testdata", "topos"))}
 }
 
 // compareAll compares tables, each in a subtest of its own, some at a time. It
@@ -199,7 +206,8 @@ func compareAll(t *testing.T, list []Published) map[string][]Compared {
 // those that take seconds, to the 10 % that the page gives: what -short has of
 // TestPublishedTables. None of them fixes a parameter.
 func TestPublishedTablesStayClose(t *testing.T) {
-	kept := []string{"oci_h100_2n_all_reduce", "oci_a100_2n_all_reduce", "sophia_dgxa100_2n_all_reduce_env6_2816", "gke_a3ultra_h200_2n_all_gather",
+	kept := []string{"oci_h100_2n_all_reduce", "oci_a100_2n_all_reduce",
+		"sophia_dgxa100_2n_all_reduce_env6_2816", "gke_a3ultra_h200_2n_all_gather",
 		"h100_10n2g_alltoall", "h100_10n4g_reduce_scatter", "polaris_a100_8n_all_gather_nccl218"}
 	list := slices.DeleteFunc(Tables(), func(p Published) bool { return !slices.Contains(kept, p.file) })
 	for i := range list {
@@ -213,7 +221,8 @@ func TestPublishedTablesStayClose(t *testing.T) {
 	for name, cs := range compareAll(t, list) {
 		for _, c := range cs {
 			if math.Abs(c.Off()) > 0.10 {
-				t.Errorf("%s, %d bytes by %s: %.1f GB/s, published %.1f: %+.1f %%", name, c.Bytes, c.Choice, c.Sim, c.Real, 100*c.Off())
+				t.Errorf("%s, %d bytes by %s: %.1f GB/s, published %.1f: %+.1f %%", name, c.Bytes, c.Choice,
+					c.Sim, c.Real, 100*c.Off())
 			}
 		}
 	}
@@ -289,7 +298,8 @@ func asideRows(t *testing.T) string {
 	all := compareAll(t, asides)
 	for i := range asides {
 		p := &asides[i]
-		fmt.Fprintf(&b, "| %s | %s | %s | %v | %s |\n", p.file, p.machineOf(), span(all[p.file]), offOf(all[p.file]), p.why)
+		fmt.Fprintf(&b, "| %s | %s | %s | %v | %s |\n", p.file, p.machineOf(), span(all[p.file]),
+			offOf(all[p.file]), p.why)
 	}
 	return b.String()
 }

@@ -73,7 +73,8 @@ func columnOf(points []Point, meant func(*Point) bool) column {
 	return c
 }
 
-var order = []coll.Func{coll.AllReduce, coll.AllGather, coll.ReduceScatter, coll.Broadcast, coll.Reduce, coll.AllToAll, coll.SendRecv}
+var order = []coll.Func{coll.AllReduce, coll.AllGather, coll.ReduceScatter, coll.Broadcast, coll.Reduce,
+	coll.AllToAll, coll.SendRecv}
 
 // five sums up the collectives that NCCL's model covers.
 func (c column) five() (all, large sum) {
@@ -91,7 +92,8 @@ func (c column) rows(b *strings.Builder, name string) {
 			continue
 		}
 		fmt.Fprintf(b, "| %s | %s | %d | %s | %s | %s | %s | %s | %s |\n", name, f.TestName(), x.all.n,
-			percent(x.all.mean()), percent(x.all.max), percent(x.large.mean()), percent(x.large.max), percent(x.model.mean()), percent(x.model.max))
+			percent(x.all.mean()), percent(x.all.max), percent(x.large.mean()), percent(x.large.max),
+			percent(x.model.mean()), percent(x.model.max))
 	}
 }
 
@@ -154,7 +156,8 @@ process drives all GPUs: times are its launches); bench/ (our own runs: docs/HAR
 operations); logs/ (loopback TCP, bound by the CPU). Three GPUs were not measured.
 `
 
-const pageTable = "| set | operation | points | mean | max | mean ≥ 1 MiB | max ≥ 1 MiB | NCCL mean | NCCL max |\n|---|---|---|---|---|---|---|---|---|\n"
+const pageTable = "| set | operation | points | mean | max | mean ≥ 1 MiB | max ≥ 1 MiB | NCCL mean | NCCL " +
+	"max |\n|---|---|---|---|---|---|---|---|---|\n"
 
 // TestAccuracyPage keeps docs/ACCURACY.md, and the errors within their limits.
 func TestAccuracyPage(t *testing.T) {
@@ -171,7 +174,8 @@ func TestAccuracyPage(t *testing.T) {
 	fmt.Fprintf(&b, "| **held out** | **five collectives** | %d | **%s** | %s | **%s** | %s | | |\n", five.n,
 		percent(five.mean()), percent(five.max), percent(large.mean()), percent(large.max))
 	columnOf(points, direct).rows(&b, "all sizes")
-	columnOf(points, func(p *Point) bool { return p.shm() && p.Held(2) }).rows(&b, "held out, through host memory")
+	columnOf(points, func(p *Point) bool { return p.shm() && p.Held(2) }).rows(&b,
+		"held out, through host memory")
 	floor(points).rows(&b, "another machine of the kind")
 	b.WriteString(pageFloor)
 	others(t, &b)
@@ -188,7 +192,8 @@ func TestAccuracyPage(t *testing.T) {
 	_, cluster := splitPage(t)
 	golden.Text(t, accuracyPage(t), b.String()+"\n"+cluster)
 	limits(t, heldOut)
-	t.Logf("five collectives held out: %s %% all sizes, %s %% from 1 MiB", percent(five.mean()), percent(large.mean()))
+	t.Logf("five collectives held out: %s %% all sizes, %s %% from 1 MiB", percent(five.mean()),
+		percent(large.mean()))
 }
 
 const pageOthers = `## Runs that no fit saw
@@ -200,17 +205,21 @@ and what ` + "`simccl calibrate`" + ` measured on a third machine, graph replay.
 
 // others tables what was measured in other ways, on other machines of the kind.
 func others(t *testing.T, b *strings.Builder) {
-	points := simulated(t, slices.DeleteFunc(measured(t, "nccl-tests", "calibrate"), func(p calibrate.Point) bool {
-		return p.Run.Launch == sim.Eager && (p.Bytes < 16<<20 || p.Bytes > 256<<20)
-	}))
+	points := simulated(t, slices.DeleteFunc(measured(t, "nccl-tests", "calibrate"),
+		func(p calibrate.Point) bool {
+			return p.Run.Launch == sim.Eager && (p.Bytes < 16<<20 || p.Bytes > 256<<20)
+		}))
 	b.WriteString(pageOthers + pageTable)
 	for _, x := range []struct {
 		name    string
 		dir     string
 		inPlace bool
 	}{{"nccl-tests, out of place", "nccl-tests/", false}, {"nccl-tests, in place", "nccl-tests/", true},
-		{"calibrate, first run", "calibrate/first/", false}, {"calibrate, later run", "calibrate/later/", false}} {
-		columnOf(points, func(p *Point) bool { return strings.HasPrefix(p.Run.File, x.dir) && p.Op.InPlace == x.inPlace }).rows(b, x.name)
+		{"calibrate, first run", "calibrate/first/", false}, {"calibrate, later run", "calibrate/later/",
+			false}} {
+		columnOf(points, func(p *Point) bool {
+			return strings.HasPrefix(p.Run.File, x.dir) && p.Op.InPlace == x.inPlace
+		}).rows(b, x.name)
 	}
 }
 
@@ -223,9 +232,11 @@ func limits(t *testing.T, heldOut column) {
 		got   float64
 		limit float64
 	}{{"five collectives", five.mean(), 0.0405}, {"five collectives from 1 MiB", large.mean(), 0.0325},
-		{"alltoall", heldOut[coll.AllToAll].all.mean(), 0.0535}, {"sendrecv", heldOut[coll.SendRecv].all.mean(), 0.0385}} {
+		{"alltoall", heldOut[coll.AllToAll].all.mean(), 0.0535},
+		{"sendrecv", heldOut[coll.SendRecv].all.mean(), 0.0385}} {
 		if x.got > x.limit {
-			t.Errorf("%s, sizes held out: mean error %.1f %%, want at most %g %%", x.what, 100*x.got, 100*x.limit)
+			t.Errorf("%s, sizes held out: mean error %.1f %%, want at most %g %%", x.what, 100*x.got,
+				100*x.limit)
 		}
 	}
 }
@@ -233,13 +244,18 @@ func limits(t *testing.T, heldOut column) {
 // parameters tables the class, with where each value is from.
 func parameters(b *strings.Builder) {
 	c := gpu.NVSwitch90()
-	fmt.Fprintf(b, "\n## Parameters\n\n%s. *Measured*: fitted to sizes of even place; the uncertainty is one standard deviation,\nfrom the scatter of whole series.\n\n| parameter | value | unit | ± %% | source | what it is |\n|---|---|---|---|---|---|\n", c.Summary(gpu.NoNetwork))
+	fmt.Fprintf(b, "\n## Parameters\n\n"+
+		"%s. *Measured*: fitted to sizes of even place; the uncertainty is one standard deviation,\n"+
+		"from the scatter of whole series.\n\n"+
+		"| parameter | value | unit | ± %% | source | what it is |\n|---|---|---|---|---|---|\n",
+		c.Summary(gpu.NoNetwork))
 	for _, q := range gpu.Quantities() {
 		o := c.Origins[q.Name]
 		what := q.Meaning
 		if o.Note != "" {
 			what += " (" + o.Note + ")"
 		}
-		fmt.Fprintf(b, "| %s | %.4g | %s | %.0f | %s | %s |\n", q.Name, *q.At(&c), q.Unit, 100*o.Uncertainty, o.Source, what)
+		fmt.Fprintf(b, "| %s | %.4g | %s | %.0f | %s | %s |\n", q.Name, *q.At(&c), q.Unit, 100*o.Uncertainty,
+			o.Source, what)
 	}
 }

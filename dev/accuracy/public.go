@@ -40,31 +40,41 @@ var publics = slices.Concat([]Published{
 	{file: "gke_a3ultra_h200_2n_all_gather", topo: "dgx-h200", nodes: 2, gpus: 8},
 	{file: "oci_h100_2n_all_reduce", topo: "dgx-h100", nodes: 2, gpus: 8},
 	{file: "oci_a100_2n_all_reduce", topo: "dgx-a100", nodes: 2, gpus: 8},
-	{file: "sophia_dgxa100_2n_all_reduce_env6_2115", topo: "dgx-a100", nodes: 2, gpus: 8, env: sophia, fixes: true},
+	{file: "sophia_dgxa100_2n_all_reduce_env6_2115", topo: "dgx-a100", nodes: 2, gpus: 8, env: sophia,
+		fixes: true},
 	{file: "sophia_dgxa100_2n_all_reduce_env6_2816", topo: "dgx-a100", nodes: 2, gpus: 8, env: sophia},
 	{file: "vultr_b200_2n_alltoall", topo: "dgx-b200", nodes: 2, gpus: 8, typ: "uint8"},
 	{file: "coreweave_gb200_2racks_all_reduce", topo: "gb200-nvl72-tray", nodes: 36, gpus: 4, domain: 18},
-	{file: "coreweave_gb200_20racks_all_reduce", topo: "gb200-nvl72-tray", nodes: 360, gpus: 4, domain: 18, fixes: true},
-	{file: "coreweave_h100_sharp_all_reduce", topo: "dgx-h100", nodes: 12, gpus: 8, env: []string{"NCCL_COLLNET_ENABLE=1", "SIMCCL_COLLNET=1"}},
+	{file: "coreweave_gb200_20racks_all_reduce", topo: "gb200-nvl72-tray", nodes: 360, gpus: 4, domain: 18,
+		fixes: true},
+	{file: "coreweave_h100_sharp_all_reduce", topo: "dgx-h100", nodes: 12, gpus: 8,
+		env: []string{"NCCL_COLLNET_ENABLE=1", "SIMCCL_COLLNET=1"}},
 },
 	slurm(10, 1, true, "sendrecv"),
-	slurm(10, 2, true, "all_reduce"), slurm(10, 2, false, "all_gather", "reduce_scatter", "alltoall", "sendrecv"),
-	slurm(10, 4, true, "all_reduce"), slurm(10, 4, false, "all_gather", "reduce_scatter", "alltoall", "sendrecv"),
+	slurm(10, 2, true, "all_reduce"), slurm(10, 2, false, "all_gather", "reduce_scatter", "alltoall",
+		"sendrecv"),
+	slurm(10, 4, true, "all_reduce"), slurm(10, 4, false, "all_gather", "reduce_scatter", "alltoall",
+		"sendrecv"),
 	slurm(10, 8, true, "sendrecv"),
 	slurm(2, 1, false, "alltoall"), slurm(2, 1, true, "sendrecv"),
-	slurm(2, 2, false, "alltoall", "sendrecv"), slurm(2, 4, false, "alltoall", "sendrecv"), slurm(2, 8, false, "alltoall", "sendrecv"))
+	slurm(2, 2, false, "alltoall", "sendrecv"), slurm(2, 4, false, "alltoall", "sendrecv"),
+	slurm(2, 8, false, "alltoall", "sendrecv"))
 
 // hards are the tables of Polaris, a hard case: two NICs for four GPUs, at
 // other PCIe roots, and through libfabric.
 var hards = slices.Concat(
 	argonne(2, "all_reduce", "all_gather", "alltoall"), argonne(8, "all_reduce", "all_gather", "alltoall"),
-	argonne(128, "all_gather"), argonne(256, "all_reduce", "all_gather", "alltoall"), argonne(540, "all_reduce", "all_gather", "alltoall"))
+	argonne(128, "all_gather"), argonne(256, "all_reduce", "all_gather", "alltoall"),
+	argonne(540, "all_reduce", "all_gather", "alltoall"))
 
 // asides are tables outside the rule that say something all the same.
 var asides = []Published{
-	{file: "gjaion_h100_8n_all_reduce", topo: "dgx-h100", nodes: 8, gpus: 8, why: "noisy by its note; slower at 1 GiB than at 512 MiB"},
-	{file: "coreweave_gb200_1rack_all_reduce", topo: "gb200-nvl72-tray", nodes: 18, gpus: 4, domain: 18, fixes: true, why: "one NVLink domain: no network; its sizes of 4 and 8 GiB fix multicast_eff"},
-	{file: "oci_gb200_32n_all_reduce", topo: "gb200-nvl72-tray", nodes: 32, gpus: 4, domain: 16, why: "noisy: 184 us for 8 B, an outlier at 1 GiB"},
+	{file: "gjaion_h100_8n_all_reduce", topo: "dgx-h100", nodes: 8, gpus: 8,
+		why: "noisy by its note; slower at 1 GiB than at 512 MiB"},
+	{file: "coreweave_gb200_1rack_all_reduce", topo: "gb200-nvl72-tray", nodes: 18, gpus: 4, domain: 18,
+		fixes: true, why: "one NVLink domain: no network; its sizes of 4 and 8 GiB fix multicast_eff"},
+	{file: "oci_gb200_32n_all_reduce", topo: "gb200-nvl72-tray", nodes: 32, gpus: 4, domain: 16,
+		why: "noisy: 184 us for 8 B, an outlier at 1 GiB"},
 }
 
 // Cloud is the tables of one cloud's network, and how far they may be off on average.
@@ -79,9 +89,12 @@ type Cloud struct {
 // that was run, as far as a table says: of 2.21.5 where that is older.
 var clouds = []Cloud{
 	{"AWS, EFA", 0.15, []Published{
-		{file: "aws_p4d_a100_2n_all_reduce_eks", named: "aws-p4d.24xlarge", nodes: 2, gpus: 8, nccl: "2.21.5", env: []string{"NCCL_ALGO=Ring"}},
-		{file: "aws_p5_h100_2n_all_reduce_a", named: "aws-p5.48xlarge", nodes: 2, gpus: 8, nccl: "2.22.3", env: keita},
-		{file: "aws_p5_h100_2n_all_reduce_b", named: "aws-p5.48xlarge", nodes: 2, gpus: 8, nccl: "2.21.5", env: keita},
+		{file: "aws_p4d_a100_2n_all_reduce_eks", named: "aws-p4d.24xlarge", nodes: 2, gpus: 8, nccl: "2.21.5",
+			env: []string{"NCCL_ALGO=Ring"}},
+		{file: "aws_p5_h100_2n_all_reduce_a", named: "aws-p5.48xlarge", nodes: 2, gpus: 8, nccl: "2.22.3",
+			env: keita},
+		{file: "aws_p5_h100_2n_all_reduce_b", named: "aws-p5.48xlarge", nodes: 2, gpus: 8, nccl: "2.21.5",
+			env: keita},
 	}},
 	{"Google Cloud, TCPXO", 0.15, []Published{
 		{file: "gcp_a3mega_h100_2n_all_gather", named: "gcp-a3-mega", nodes: 2, gpus: 8, fixes: true},
@@ -102,9 +115,11 @@ func cscs(nodes ...int) (out []Published) {
 	for _, n := range nodes {
 		why := ""
 		if n >= 256 {
-			why = "by its note 512 nodes are unstable, and 256 nodes are slower than those at every size, by up to a half: others' traffic, most likely"
+			why = "by its note 512 nodes are unstable, and 256 nodes are slower than those at every size, " +
+				"by up to a half: others' traffic, most likely"
 		}
-		out = append(out, Published{why: why, file: fmt.Sprintf("alps_gh200_%dn_all_reduce", n), named: "gh200-4-alps", nodes: n, gpus: 4, nccl: "2.23.4", env: alps, fixes: n == 4})
+		out = append(out, Published{why: why, file: fmt.Sprintf("alps_gh200_%dn_all_reduce", n),
+			named: "gh200-4-alps", nodes: n, gpus: 4, nccl: "2.23.4", env: alps, fixes: n == 4})
 	}
 	return out
 }
@@ -120,7 +135,8 @@ var (
 // slurm lists the tables of one cluster by operation.
 func slurm(nodes, gpus int, fixes bool, ops ...string) (out []Published) {
 	for _, op := range ops {
-		out = append(out, Published{file: fmt.Sprintf("h100_%dn%dg_%s", nodes, gpus, op), topo: "dgx-h100", nodes: nodes, gpus: gpus, typ: "double", fixes: fixes})
+		out = append(out, Published{file: fmt.Sprintf("h100_%dn%dg_%s", nodes, gpus, op), topo: "dgx-h100",
+			nodes: nodes, gpus: gpus, typ: "double", fixes: fixes})
 	}
 	return out
 }
@@ -128,12 +144,14 @@ func slurm(nodes, gpus int, fixes bool, ops ...string) (out []Published) {
 // argonne lists the tables of Polaris by operation, for each version of NCCL
 // that was run.
 func argonne(nodes int, ops ...string) (out []Published) {
-	missing := []string{"128n_all_gather_nccl221", "256n_all_gather_nccl218", "256n_all_reduce_nccl218", "256n_alltoall_nccl218"}
+	missing := []string{"128n_all_gather_nccl221", "256n_all_gather_nccl218", "256n_all_reduce_nccl218",
+		"256n_alltoall_nccl218"}
 	for _, op := range ops {
 		for _, version := range []string{"218", "221"} {
 			run := fmt.Sprintf("%dn_%s_nccl%s", nodes, op, version)
 			if !slices.Contains(missing, run) {
-				out = append(out, Published{file: "polaris_a100_" + run, topo: "hgx-a100-4", nodes: nodes, gpus: 4, env: polaris, fixes: run == "2n_all_reduce_nccl221"})
+				out = append(out, Published{file: "polaris_a100_" + run, topo: "hgx-a100-4", nodes: nodes,
+					gpus: 4, env: polaris, fixes: run == "2n_all_reduce_nccl221"})
 			}
 		}
 	}
@@ -223,7 +241,8 @@ func (p *Published) load(topos fs.FS, version string) (*machine, error) {
 		return nil, err
 	}
 	if newer(version) {
-		m.env = append(slices.Clone(p.env), fmt.Sprintf("NCCL_NCHANNELS_PER_NET_PEER=%d", perPeer(m.site.Comm)))
+		m.env = append(slices.Clone(p.env), fmt.Sprintf("NCCL_NCHANNELS_PER_NET_PEER=%d",
+			perPeer(m.site.Comm)))
 		return m, m.join(p, topos)
 	}
 	return m, nil
@@ -235,8 +254,10 @@ func (m *machine) join(p *Published, topos fs.FS) (err error) {
 	if p.named != "" {
 		file = p.named
 	}
-	spec := scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: file, Count: p.nodes}}, NVLinkDomain: p.domain,
-		GPUs: p.gpus * max(1, p.domain)}, NCCL: scenario.NCCL{Version: p.nccl, Env: map[string]string{}}}
+	spec := scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: file, Count: p.nodes}},
+		NVLinkDomain: p.domain,
+		GPUs:         p.gpus * max(1, p.domain)}, NCCL: scenario.NCCL{Version: p.nccl,
+		Env: map[string]string{}}}
 	for _, set := range m.env {
 		name, value, _ := strings.Cut(set, "=")
 		spec.NCCL.Env[name] = value
@@ -296,7 +317,8 @@ func (p *Published) Compare(ctx context.Context, d *Data) ([]Compared, []string,
 }
 
 // compareTo simulates the sizes of a table that has been read.
-func (p *Published) compareTo(ctx context.Context, d *Data, tab *table) (out []Compared, env []string, err error) {
+func (p *Published) compareTo(ctx context.Context, d *Data, tab *table) (out []Compared, env []string,
+	err error) {
 	f, err := coll.ParseFunc(tab.Collective)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s.json: %w", p.file, err)

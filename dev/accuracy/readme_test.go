@@ -63,8 +63,10 @@ func TestReadmeSaysTheAccuracyOfEachKindOfNetwork(t *testing.T) {
 	if known != all {
 		t.Errorf("ACCURACY.md has sections that the README leaves out: %v", by)
 	}
-	inReadme(t, fmt.Sprintf("Points within 10 %%: InfiniBand and RoCE clusters %v; Slingshot %v (Polaris %v, Alps %v); clouds %v (EFA %v, TCPXO %v, TCPX %v, RoCE %v).",
-		sum("InfiniBand and RoCE"), sum(hard, alps), sum(hard), sum(alps), sum(clouds...), by[clouds[0]], by[clouds[1]], by[clouds[2]], by[clouds[3]]))
+	inReadme(t, fmt.Sprintf("Points within 10 %%: InfiniBand and RoCE clusters %v; Slingshot %v (Polaris "+
+		"%v, Alps %v); clouds %v (EFA %v, TCPXO %v, TCPX %v, RoCE %v).",
+		sum("InfiniBand and RoCE"), sum(hard, alps), sum(hard), sum(alps), sum(clouds...), by[clouds[0]],
+		by[clouds[1]], by[clouds[2]], by[clouds[3]]))
 }
 
 // TestReadmeSaysWhatIsExact: of 102,400 ranks the time and the margin of SCALE.md's
@@ -74,7 +76,8 @@ func TestReadmeSaysWhatIsExact(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := regexp.MustCompile(`(?m)^\| all_reduce \| (\d+) \| ([^|]*) \| [^|]* \| [^|]* \| (folded|near, within (\d+) %) \| ([\d.]+) s \|`).FindAllStringSubmatch(string(text), -1)
+	rows := regexp.MustCompile(
+		`(?m)^\| all_reduce \| (\d+) \| ([^|]*) \| [^|]* \| [^|]* \| (folded|near, within (\d+) %) \| ([\d.]+) s \|`).FindAllStringSubmatch(string(text), -1)
 	least, most, ring := 1e9, 0.0, ""
 	margins := map[string]bool{}
 	for _, m := range rows {
@@ -105,7 +108,9 @@ func TestReadmeSaysTheAccuracyOverTCP(t *testing.T) {
 	}
 	var large []string
 	least, most := 100, 0
-	for _, m := range regexp.MustCompile(`(?m)^\| \d hosts of \d GPUs? \| (\S+ to [^|]*) \| \d+ \| (\d+) \|`).FindAllStringSubmatch(string(text), -1) {
+	for _, m := range regexp.MustCompile(
+		`(?m)^\| \d hosts of \d GPUs? \| (\S+ to [^|]*) \| \d+ \| (\d+) \|`).FindAllStringSubmatch(
+		string(text), -1) {
 		if m[1] == "4 to 64 MiB" {
 			large = append(large, m[2])
 			continue
@@ -113,7 +118,8 @@ func TestReadmeSaysTheAccuracyOverTCP(t *testing.T) {
 		v, _ := strconv.Atoi(m[2])
 		least, most = min(least, v), max(most, v)
 	}
-	inReadme(t, fmt.Sprintf("on average %s %% off from 4 MiB on, %d to %d %% below that", strings.Join(large, " and "), least, most))
+	inReadme(t, fmt.Sprintf("on average %s %% off from 4 MiB on, %d to %d %% below that",
+		strings.Join(large, " and "), least, most))
 }
 
 func inReadme(t *testing.T, want string) {

@@ -47,7 +47,8 @@ func TestAccuracyOverSockets(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			res, _, err := m.run(t.Context(), comm.Op{Func: p.f, Type: coll.Float32, Count: coll.ExactSizes(p.f, units.Bytes(p.bytes), coll.Float32, m.site.Comm.NRanks).Count})
+			res, _, err := m.run(t.Context(), comm.Op{Func: p.f, Type: coll.Float32,
+				Count: coll.ExactSizes(p.f, units.Bytes(p.bytes), coll.Float32, m.site.Comm.NRanks).Count})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -67,7 +68,8 @@ func TestAccuracyOverSockets(t *testing.T) {
 			low[kind], high[kind] = min(low[kind], off), max(high[kind], off)
 		}
 		for _, kind := range []string{"1 to 16 KiB", "64 KiB to 1 MiB", "4 to 64 MiB"} {
-			row := fmt.Sprintf("| %s | %s | %d | %.0f | %+.0f to %+.0f |", h.name, kind, sums[kind].n, 100*sums[kind].mean(), 100*low[kind], 100*high[kind])
+			row := fmt.Sprintf("| %s | %s | %d | %.0f | %+.0f to %+.0f |", h.name, kind, sums[kind].n,
+				100*sums[kind].mean(), 100*low[kind], 100*high[kind])
 			if !strings.Contains(string(page), row) {
 				t.Errorf("docs/TIMING.md has no row\n%s", row)
 			}

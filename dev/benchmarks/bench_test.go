@@ -122,7 +122,8 @@ func BenchmarkConnect(b *testing.B) {
 		set := made(search.All(c.Host(0).System(0), search.Params{Rules: release, NVLS: true}))(b)
 		in := connect.Input{Multicast: true, Access: topo.DefaultParams().Access}
 		for h := range c.NHosts() {
-			in.Domains = append(in.Domains, connect.Domain{System: c.Host(h).System(0), Graphs: set, First: int32(c.Rank(h, 0)), Host: int32(h)})
+			in.Domains = append(in.Domains, connect.Domain{System: c.Host(h).System(0), Graphs: set,
+				First: int32(c.Rank(h, 0)), Host: int32(h)})
 		}
 		for b.Loop() {
 			made(connect.Join(in, connect.Params{Rules: release}))(b)
@@ -268,10 +269,13 @@ var unfolded = []struct {
 	{name: "ring", fn: coll.AllReduce, algo: coll.Ring, proto: coll.Simple, nodes: 8, mib: 256},
 	{name: "tree", fn: coll.AllReduce, algo: coll.Tree, proto: coll.Simple, nodes: 8, mib: 256},
 	{name: "alltoall", fn: coll.AllToAll, nodes: 4, mib: 16},
-	{name: "fabric-ring", fn: coll.AllReduce, algo: coll.Ring, proto: coll.LL128, nodes: 16, mib: 16, thin: true},
-	{name: "fabric-tree", fn: coll.AllReduce, algo: coll.Tree, proto: coll.LL128, nodes: 16, mib: 16, thin: true},
+	{name: "fabric-ring", fn: coll.AllReduce, algo: coll.Ring, proto: coll.LL128, nodes: 16, mib: 16,
+		thin: true},
+	{name: "fabric-tree", fn: coll.AllReduce, algo: coll.Tree, proto: coll.LL128, nodes: 16, mib: 16,
+		thin: true},
 	{name: "fabric-alltoall", fn: coll.AllToAll, nodes: 8, mib: 1, thin: true},
-	{name: "slow-port", fn: coll.AllReduce, algo: coll.Ring, proto: coll.LL128, nodes: 16, mib: 16, slow: true},
+	{name: "slow-port", fn: coll.AllReduce, algo: coll.Ring, proto: coll.LL128, nodes: 16, mib: 16,
+		slow: true},
 }
 
 // BenchmarkUnfolded counts the engine's events where nothing is folded or skipped.
@@ -293,7 +297,8 @@ func BenchmarkUnfolded(b *testing.B) {
 			}
 			set := sim.Config{NoSkip: true}
 			if x.thin {
-				net := made(fabric.Generate(fabric.Layout{Kind: "leaf-spine", Hosts: x.nodes, Nets: 8, PerLeaf: 2, Oversub: 2, Gbit: 400, Latency: 0.3}))(b)
+				net := made(fabric.Generate(fabric.Layout{Kind: "leaf-spine", Hosts: x.nodes, Nets: 8,
+					PerLeaf: 2, Oversub: 2, Gbit: 400, Latency: 0.3}))(b)
 				set.Fabric = made(net.Bind(sim.Ports(c.Cluster), 1))(b)
 			}
 			if x.slow {

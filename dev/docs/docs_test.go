@@ -31,7 +31,8 @@ func blocks(file, text string) []block {
 		switch {
 		case fence == "" && len(mark) >= 3:
 			fence = mark
-			if words := strings.Fields(bare[len(mark):]); len(words) > 0 && (words[0] == "go" || words[0] == "golang") {
+			if words := strings.Fields(bare[len(mark):]); len(words) > 0 &&
+				(words[0] == "go" || words[0] == "golang") {
 				out = append(out, block{file: file, line: n + 2})
 				open = &out[len(out)-1]
 			}
@@ -53,7 +54,8 @@ func documented(t *testing.T) []block {
 			return err
 		}
 		base := filepath.Base(name)
-		if d.IsDir() && name != root && (strings.HasPrefix(base, ".") || base == "bin" || base == "testdata") {
+		if d.IsDir() && name != root && (strings.HasPrefix(base, ".") || base == "bin" ||
+			base == "testdata") {
 			return fs.SkipDir
 		}
 		if d.IsDir() || !strings.HasSuffix(name, ".md") {
@@ -121,7 +123,8 @@ func command(dir, name string, args ...string) (string, error) {
 			cmd.Env = append(cmd.Env, v)
 		}
 	}
-	cmd.Env = append(cmd.Env, "GOWORK=off", "CGO_ENABLED=0", "GOFLAGS=-mod=readonly -buildvcs=false -trimpath")
+	cmd.Env = append(cmd.Env, "GOWORK=off", "CGO_ENABLED=0",
+		"GOFLAGS=-mod=readonly -buildvcs=false -trimpath")
 	said, err := cmd.CombinedOutput()
 	return string(said), err
 }
@@ -136,7 +139,8 @@ func TestGoBlocksBuild(t *testing.T) {
 	}
 	for _, b := range all {
 		if !strings.HasPrefix(strings.TrimSpace(b.code), "package main") {
-			t.Errorf("%s:%d: a fragment; write a whole program that begins with package main, so that it can be built", b.file, b.line)
+			t.Errorf("%s:%d: a fragment; write a whole program that begins with package main, so that it "+
+				"can be built", b.file, b.line)
 		}
 	}
 	if t.Failed() {
@@ -170,7 +174,8 @@ func TestLibraryProgramsRun(t *testing.T) {
 	write(t, filepath.Join(dir, "topo.xml"), string(topo))
 	for i, lines := range []int{4, 1} {
 		said, err := command(dir, "go", "run", fmt.Sprintf("./%d", i))
-		if err != nil || strings.Count(said, " us ")+strings.Count(said, " us, ") != lines || strings.Count(said, "GB/s\n") != lines {
+		if err != nil || strings.Count(said, " us ")+strings.Count(said, " us, ") != lines ||
+			strings.Count(said, "GB/s\n") != lines {
 			t.Errorf("program %d: %v\n%s", i, err, said)
 		}
 	}
@@ -182,7 +187,9 @@ func TestLibraryProgramsRun(t *testing.T) {
 // TestBrokenBlockIsFound: a block that names what is not there does not build,
 // and the complaint names the line of the page.
 func TestBrokenBlockIsFound(t *testing.T) {
-	text := "text\n\n````md\n```go\nno code\n```\n````\n\n~~~go\npackage main\n\nimport \"github.com/simccl/simccl/config\"\n\nfunc main() { config.FromOS(nil, false) }\n~~~\n```\ngo\n```\n"
+	text := "text\n\n````md\n```go\nno code\n```\n````\n\n~~~go\npackage main\n\n" +
+		"import \"github.com/simccl/simccl/config\"\n\n" +
+		"func main() { config.FromOS(nil, false) }\n~~~\n```\ngo\n```\n"
 	all := blocks("docs/PAGE.md", text)
 	if len(all) != 1 || all[0].line != 10 {
 		t.Fatalf("%+v", all)
@@ -214,7 +221,8 @@ func TestLibraryNamesEveryRoom(t *testing.T) {
 			named[strings.TrimSpace(word)] = true
 		}
 	}
-	out, err := exec.Command("go", "list", "-f", "{{.Name}} {{.ImportPath}}", "github.com/simccl/simccl/...").Output()
+	out, err := exec.Command("go", "list", "-f", "{{.Name}} {{.ImportPath}}",
+		"github.com/simccl/simccl/...").Output()
 	if err != nil {
 		t.Fatal(err)
 	}

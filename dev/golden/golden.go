@@ -49,7 +49,8 @@ func Bytes(t testing.TB, file string, got []byte) {
 	if err != nil {
 		t.Fatalf("no golden to compare with: %v; -update writes it", err)
 	}
-	t.Errorf("%s differs from what the test made; if that is right, run with -update and say why in the commit\n%s",
+	t.Errorf("%s differs from what the test made; if that is right, run with -update and say why in the "+
+		"commit\n%s",
 		file, diff.Diff(file, want, "got", got))
 }
 
@@ -101,7 +102,8 @@ func Shared(t testing.TB, elem ...string) string {
 	t.Helper()
 	path := filepath.Join(append([]string{Root(t), "..", "shared"}, elem...)...)
 	if _, err := os.Stat(path); err != nil {
-		require.Skip(t, "shared", filepath.Join(append([]string{"../shared"}, elem...)...)+", background material beside the checkout, is absent")
+		require.Skip(t, "shared", filepath.Join(append([]string{"../shared"}, elem...)...)+
+			", background material beside the checkout, is absent")
 	}
 	return path
 }

@@ -38,8 +38,8 @@ var referenceName = regexp.MustCompile(`^([^+@]+?)(\+nvls)?(@.+)?\.n(\d+)\.json\
 
 // Own returns the references of the project's machines (testdata/topos), in
 // the order of their names. Short tests under the race detector get those of
-// four machines without settings, and every twelfth of the rest: it looks for races, which are the same on all machines, and would
-// take a quarter of an hour to compare figures that the other run compares.
+// four machines without settings, and every twelfth of the rest: it looks for races, which are the same on
+// all machines, and would take a quarter of an hour to compare figures that the other run compares.
 func Own(t testing.TB) []Reference {
 	t.Helper()
 	return thinned(t, own(t))
@@ -81,7 +81,8 @@ func All(t testing.TB) []Reference {
 	if _, err := os.Stat(dir); err != nil {
 		return Own(t)
 	}
-	return thinned(t, load(t, dir, []string{filepath.Join(shared, "topos", "own"), filepath.Join(shared, "topos", "nvidia")}))
+	return thinned(t, load(t, dir, []string{filepath.Join(shared, "topos", "own"),
+		filepath.Join(shared, "topos", "nvidia")}))
 }
 
 // Versions returns the references of other releases than 2.28.9: those of
@@ -92,10 +93,12 @@ func Versions(t testing.TB) []Reference {
 	shared := filepath.Join(Root(t), "..", "shared")
 	if dir := filepath.Join(shared, "golden-versions"); !testing.Short() {
 		if _, err := os.Stat(dir); err == nil {
-			return thinned(t, releases(t, dir, []string{filepath.Join(shared, "topos", "own"), filepath.Join(shared, "topos", "nvidia")}))
+			return thinned(t, releases(t, dir, []string{filepath.Join(shared, "topos", "own"),
+				filepath.Join(shared, "topos", "nvidia")}))
 		}
 	}
-	return thinned(t, releases(t, Root(t, "testdata", "topos", "golden-versions"), []string{Root(t, "testdata", "topos")}))
+	return thinned(t, releases(t, Root(t, "testdata", "topos", "golden-versions"),
+		[]string{Root(t, "testdata", "topos")}))
 }
 
 // releases loads the references below a directory that has one for each release.

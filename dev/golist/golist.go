@@ -21,8 +21,8 @@ type Query struct {
 	Patterns []string
 }
 
-// Packages lists packages into T, a struct whose fields are those of `go help list` that are wanted. What cannot be
-// loaded is listed, too, and says so in its Error.
+// Packages lists packages into T, a struct whose fields are those of `go help list` that are wanted. What
+// cannot be loaded is listed, too, and says so in its Error.
 func Packages[T any](q Query) ([]*T, error) {
 	var fields []string
 	for f := range reflect.TypeFor[T]().Fields() {

@@ -13,7 +13,8 @@ type some struct {
 
 // Only what is asked for is listed, in the order of imports; what is not there says so itself.
 func TestPackages(t *testing.T) {
-	all, err := Packages[some](Query{Flags: []string{"-deps"}, Patterns: []string{"errors", "example.com/not/there"}})
+	all, err := Packages[some](Query{Flags: []string{"-deps"}, Patterns: []string{"errors",
+		"example.com/not/there"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +26,8 @@ func TestPackages(t *testing.T) {
 		names = append(names, p.ImportPath)
 	}
 	got := strings.Join(names, " ")
-	if !strings.Contains(got, "internal/reflectlite errors") || !strings.Contains(got, "example.com/not/there") {
+	if !strings.Contains(got, "internal/reflectlite errors") ||
+		!strings.Contains(got, "example.com/not/there") {
 		t.Errorf("listed: %s", got)
 	}
 	if _, err := Packages[some](Query{Dir: "/not/there"}); err == nil {

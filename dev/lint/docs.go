@@ -22,11 +22,13 @@ func CheckDocs(fsys fs.FS) ([]Finding, error) {
 		if err != nil {
 			return err
 		}
-		if base := path.Base(name); d.IsDir() && name != "." && (strings.HasPrefix(base, ".") || base == "bin" || base == "node_modules") {
+		if base := path.Base(name); d.IsDir() && name != "." && (strings.HasPrefix(base, ".") ||
+			base == "bin" || base == "node_modules") {
 			return fs.SkipDir
 		}
 		markdown := strings.HasSuffix(name, ".md")
-		if d.IsDir() || !markdown && (!strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go")) {
+		if d.IsDir() || !markdown && (!strings.HasSuffix(name, ".go") ||
+			strings.HasSuffix(name, "_test.go")) {
 			return nil
 		}
 		text, err := fs.ReadFile(fsys, name)
@@ -36,7 +38,8 @@ func CheckDocs(fsys fs.FS) ([]Finding, error) {
 		for i, line := range strings.Split(string(text), "\n") {
 			for _, target := range targets(name, line, markdown) {
 				if _, err := fs.Stat(fsys, target); err != nil {
-					found = append(found, Finding{Pos: token.Position{Filename: name, Line: i + 1, Column: 1}, Rule: "docs",
+					found = append(found, Finding{Pos: token.Position{Filename: name, Line: i + 1, Column: 1},
+						Rule:    "docs",
 						Message: target + " does not exist; write it or name what does"})
 				}
 			}

@@ -67,7 +67,8 @@ func (w *walk) typ(t types.Type) {
 	w.seen[t] = true
 	switch t := t.(type) {
 	case *types.Named:
-		if pkg := t.Obj().Pkg(); pkg != nil && strings.Contains(pkg.Path(), "simccl/") && strings.Contains(pkg.Path()+"/", "/internal/") {
+		if pkg := t.Obj().Pkg(); pkg != nil && strings.Contains(pkg.Path(), "simccl/") &&
+			strings.Contains(pkg.Path()+"/", "/internal/") {
 			w.found = append(w.found, fmt.Sprintf("%s shows %s.%s", w.at, pkg.Path(), t.Obj().Name()))
 		}
 	case *types.Pointer:

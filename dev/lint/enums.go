@@ -25,7 +25,9 @@ func checkEnums(r *reporter) {
 			}
 			for _, e := range []ast.Expr{b.X, b.Y} {
 				if name := enumOf(r.p.Info, e); name != "" && name != r.p.Path {
-					r.report(f, b.OpPos, "enum", "%s compares by order: that is known only where the constants of %s are; add or use a predicate there, like Func.IsP2P", types.ExprString(b), name)
+					r.report(f, b.OpPos, "enum", "%s compares by order: that is known only where the "+
+						"constants of %s are; add or use a predicate there, like Func.IsP2P",
+						types.ExprString(b), name)
 					break
 				}
 			}

@@ -52,7 +52,8 @@ func CheckFiles(fsys fs.FS, tracked []string) ([]Finding, error) {
 			continue
 		}
 		report := func(format string, args ...any) {
-			found = append(found, Finding{Pos: token.Position{Filename: name, Line: 1, Column: 1}, Rule: "file", Message: fmt.Sprintf(format, args...)})
+			found = append(found, Finding{Pos: token.Position{Filename: name, Line: 1, Column: 1},
+				Rule: "file", Message: fmt.Sprintf(format, args...)})
 		}
 		format, err := programFormat(fsys, name)
 		switch {
@@ -61,7 +62,8 @@ func CheckFiles(fsys fs.FS, tracked []string) ([]Finding, error) {
 		case format != "":
 			report("a program is committed (%s); git rm --cached it and add its name to .gitignore", format)
 		case info.Size() > maxTracked && !inTestdata(name):
-			report("%d bytes are committed, more than %d; keep recorded data below testdata, and what is built out of git", info.Size(), maxTracked)
+			report("%d bytes are committed, more than %d; keep recorded data below testdata, and what is "+
+				"built out of git", info.Size(), maxTracked)
 		}
 	}
 	return found, nil

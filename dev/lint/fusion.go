@@ -31,7 +31,8 @@ func checkFusion(r *reporter) {
 		excused := escapes(r.p.Fset, f.Syn, "fma")
 		c.sums(f.Syn, func(at token.Pos) {
 			if !excused[r.p.Fset.Position(at).Line] {
-				r.report(f, at, "fma", "a product is summed without a conversion around it and may be fused, with another rounding than NCCL's; write float64(x*y)+z (or float32)")
+				r.report(f, at, "fma", "a product is summed without a conversion around it and may be "+
+					"fused, with another rounding than NCCL's; write float64(x*y)+z (or float32)")
 			}
 		})
 	}
@@ -104,11 +105,13 @@ func (c *fusion) sums(f *ast.File, found func(token.Pos)) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		switch x := n.(type) {
 		case *ast.BinaryExpr:
-			if (x.Op == token.ADD || x.Op == token.SUB) && c.isFloat(x) && (c.product(x.X) || c.product(x.Y)) {
+			if (x.Op == token.ADD || x.Op == token.SUB) && c.isFloat(x) &&
+				(c.product(x.X) || c.product(x.Y)) {
 				found(x.OpPos)
 			}
 		case *ast.AssignStmt:
-			if (x.Tok == token.ADD_ASSIGN || x.Tok == token.SUB_ASSIGN) && c.isFloat(x.Lhs[0]) && (c.product(x.Rhs[0]) || c.product(x.Lhs[0])) {
+			if (x.Tok == token.ADD_ASSIGN || x.Tok == token.SUB_ASSIGN) && c.isFloat(x.Lhs[0]) &&
+				(c.product(x.Rhs[0]) || c.product(x.Lhs[0])) {
 				found(x.TokPos)
 			}
 		}

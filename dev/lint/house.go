@@ -111,7 +111,8 @@ func (s Shape) Print(w io.Writer) {
 	}
 	fmt.Fprintf(w, "%-58s %d\n", "packages", s.Packages)
 	fmt.Fprintf(w, "%-58s %d\n", "lines without tests", s.Total)
-	fmt.Fprintf(w, "%-58s %s, %d lines, %.1f %%\n", "largest room", largest, s.Lines[largest], 100*float64(s.Lines[largest])/float64(max(s.Total, 1)))
+	fmt.Fprintf(w, "%-58s %s, %d lines, %.1f %%\n", "largest room", largest, s.Lines[largest],
+		100*float64(s.Lines[largest])/float64(max(s.Total, 1)))
 	fmt.Fprintf(w, "%-58s %d\n", "lines of cmd/simccl", s.Lines["cmd"])
 	list("imports of a room that is not on a lower floor", s.Up)
 	list("top-level folders in a circle", s.Circles)

@@ -13,7 +13,9 @@ func checkImports(r *reporter) {
 	if home == nil {
 		if len(r.p.Files) > 0 {
 			f := r.p.Files[0]
-			r.report(f, f.Syn.Package, "import", "package %s is in no room of the table; add its folder to dev/lint/table.go with its floor", r.p.Path)
+			r.report(f, f.Syn.Package, "import",
+				"package %s is in no room of the table; add its folder to dev/lint/table.go with its floor",
+				r.p.Path)
 		}
 		return
 	}
@@ -34,7 +36,8 @@ func checkImport(r *reporter, f *File, spec *ast.ImportSpec, home *room, path st
 	if isPure(r.p.Path) {
 		for _, e := range impure {
 			if under(path, e.to) {
-				r.report(f, spec.Pos(), "pure", "%s imports %s, that is %s: a pure package's result is a function of its arguments; take the value as a parameter", r.p.Path, path, e.why)
+				r.report(f, spec.Pos(), "pure", "%s imports %s, that is %s: a pure package's result is a "+
+					"function of its arguments; take the value as a parameter", r.p.Path, path, e.why)
 				return
 			}
 		}
@@ -56,7 +59,8 @@ func checkImport(r *reporter, f *File, spec *ast.ImportSpec, home *room, path st
 			}
 		}
 	}
-	r.report(f, spec.Pos(), "import", "%s imports %s, which is not a third-party module of this package; each has its packages, see modules in dev/lint/table.go and docs/DEPENDENCIES.md", r.p.Path, path)
+	r.report(f, spec.Pos(), "import", "%s imports %s, which is not a third-party module of this package; "+
+		"each has its packages, see modules in dev/lint/table.go and docs/DEPENDENCIES.md", r.p.Path, path)
 }
 
 // checkFloor reports an import of another room that is not below, or that is excepted.
@@ -66,7 +70,8 @@ func checkFloor(r *reporter, f *File, spec *ast.ImportSpec, home *room, rel stri
 		return
 	}
 	if to.floor >= home.floor {
-		r.report(f, spec.Pos(), "import", "%s (floor %d) imports %s (floor %d): imports lead to lower floors only; move what both need down, or pass it in", r.p.Path, home.floor, rel, to.floor)
+		r.report(f, spec.Pos(), "import", "%s (floor %d) imports %s (floor %d): imports lead to lower "+
+			"floors only; move what both need down, or pass it in", r.p.Path, home.floor, rel, to.floor)
 		return
 	}
 	for _, e := range home.not {
@@ -83,12 +88,18 @@ var surroundings = map[string]struct {
 	rooms []string
 	why   string
 }{
-	"os.Getenv":       {[]string{"app", "dev", "internal/require"}, "only main reads the environment, and config gets it as a value, so that every value has an origin"},
-	"os.LookupEnv":    {[]string{"app", "dev", "internal/require"}, "only main reads the environment, and config gets it as a value, so that every value has an origin"},
-	"os.Environ":      {[]string{"cmd", "app", "dev"}, "only main reads the environment, and config gets it as a value, so that every value has an origin"},
-	"os.Exit":         {[]string{"cmd", "app", "dev", "internal/interrupt", "intercept/shim/build", "real/internal/cmd"}, "only main ends the process"},
-	"os.Stdout":       {[]string{"cmd", "app", "dev", "internal/interrupt", "intercept/shim/build", "real/internal/cmd"}, "only cmd prints"},
-	"os.Stderr":       {[]string{"cmd", "app", "dev", "internal/interrupt", "intercept/shim/build", "real/internal/cmd"}, "only cmd prints"},
+	"os.Getenv": {[]string{"app", "dev", "internal/require"},
+		"only main reads the environment, and config gets it as a value, so that every value has an origin"},
+	"os.LookupEnv": {[]string{"app", "dev", "internal/require"},
+		"only main reads the environment, and config gets it as a value, so that every value has an origin"},
+	"os.Environ": {[]string{"cmd", "app", "dev"},
+		"only main reads the environment, and config gets it as a value, so that every value has an origin"},
+	"os.Exit": {[]string{"cmd", "app", "dev", "internal/interrupt", "intercept/shim/build",
+		"real/internal/cmd"}, "only main ends the process"},
+	"os.Stdout": {[]string{"cmd", "app", "dev", "internal/interrupt", "intercept/shim/build",
+		"real/internal/cmd"}, "only cmd prints"},
+	"os.Stderr": {[]string{"cmd", "app", "dev", "internal/interrupt", "intercept/shim/build",
+		"real/internal/cmd"}, "only cmd prints"},
 	"fmt.Print":       {[]string{"cmd", "app", "dev"}, "only cmd prints"},
 	"fmt.Printf":      {[]string{"cmd", "app", "dev"}, "only cmd prints"},
 	"fmt.Println":     {[]string{"cmd", "app", "dev"}, "only cmd prints"},
@@ -126,7 +137,8 @@ func checkEdges(r *reporter) {
 					return true
 				}
 			}
-			r.report(f, sel.Pos(), "edge", "%s uses %s.%s: %s", r.p.Path, obj.Pkg().Name(), obj.Name(), rule.why)
+			r.report(f, sel.Pos(), "edge", "%s uses %s.%s: %s", r.p.Path, obj.Pkg().Name(), obj.Name(),
+				rule.why)
 			return true
 		})
 	}

@@ -20,8 +20,9 @@ import (
 
 // Finding is one broken rule at one place.
 type Finding struct {
-	Pos     token.Position
-	Rule    string // "import", "pure", "edge", "map-order", "fma", "enum", "length", "doc", "docs", "words", "file", "table"
+	Pos token.Position
+	// "import", "pure", "edge", "map-order", "fma", "enum", "length", "doc", "docs", "words", "file", "table"
+	Rule    string
 	Message string // what is wrong, why it matters, what to do
 }
 

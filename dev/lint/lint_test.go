@@ -29,7 +29,8 @@ func TestRules(t *testing.T) {
 	if err != nil || len(archives) == 0 {
 		t.Fatal("no snippets")
 	}
-	std, err := list(".", []string{"fmt", "maps", "math", "math/rand/v2", "os", "slices", "sort", "time", "sync",
+	std, err := list(".", []string{"fmt", "maps", "math", "math/rand/v2", "os", "slices", "sort", "time",
+		"sync",
 		module + "/units", module + "/coll"})
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +73,8 @@ func checkArchive(t *testing.T, ar *txtar.Archive, std []*listed) {
 			place, message, _ := strings.Cut(want[i], ": ")
 			rule, part, _ := strings.Cut(message, ": ")
 			f := found[i]
-			if fmt.Sprintf("%s:%d", f.Pos.Filename, f.Pos.Line) != place || f.Rule != rule || !strings.Contains(f.Message, part) {
+			if fmt.Sprintf("%s:%d", f.Pos.Filename, f.Pos.Line) != place || f.Rule != rule ||
+				!strings.Contains(f.Message, part) {
 				t.Errorf("got  %v\nwant %s", f, want[i])
 			}
 		}
@@ -89,8 +91,9 @@ func checkSources(t *testing.T, sources []txtar.File, std []*listed) []Finding {
 			t.Fatal(err)
 		}
 		typed := !strings.HasSuffix(f.Name, "_test.go") && !strings.Contains(f.Name, "untyped")
-		p.Files = append(p.Files, &File{Name: path.Base(f.Name), Syn: syn, Lines: strings.Count(string(f.Data), "\n"),
-			Test: strings.HasSuffix(f.Name, "_test.go"), Built: typed})
+		p.Files = append(p.Files, &File{Name: path.Base(f.Name), Syn: syn,
+			Lines: strings.Count(string(f.Data), "\n"),
+			Test:  strings.HasSuffix(f.Name, "_test.go"), Built: typed})
 		if typed {
 			built = append(built, syn)
 		}
@@ -149,7 +152,8 @@ func TestProgramsAreKnown(t *testing.T) {
 		t.Skip(err)
 	}
 	found, err := CheckFiles(os.DirFS(filepath.Dir(self)), []string{filepath.Base(self)})
-	if err != nil || len(found) != 1 || found[0].Rule != "file" || !strings.Contains(found[0].Message, "program") {
+	if err != nil || len(found) != 1 || found[0].Rule != "file" || !strings.Contains(found[0].Message,
+		"program") {
 		t.Errorf("of %s: %v, %v", self, found, err)
 	}
 	tracked, err := Tracked("../..")
@@ -193,7 +197,8 @@ func TestTableIsSound(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ pkg, room string }{
-		{"topo/xml", "topo"}, {"real/internal/ibv", "real"}, {"cmd/simccl", "cmd"}, {".", "."}, {"topography", ""}, {"", ""},
+		{"topo/xml", "topo"}, {"real/internal/ibv", "real"}, {"cmd/simccl", "cmd"}, {".", "."},
+		{"topography", ""}, {"", ""},
 	} {
 		got := ""
 		if r := roomOf(c.pkg); r != nil {
@@ -230,10 +235,13 @@ func TestTableReportsIdlePermissions(t *testing.T) {
 	for _, f := range CheckTable(packages) {
 		got = append(got, f.Message)
 	}
-	if slices.Contains(got, "topo/xml may import github.com/beevik/etree and no file of it does; take the permission away") {
+	if slices.Contains(got,
+		"topo/xml may import github.com/beevik/etree and no file of it does; take the permission away") {
 		t.Error("an import of a package below is a use")
 	}
-	for _, want := range []string{"study/sweep may import go.yaml.in/yaml/v3 and no file of it does; take the permission away", "room units has no package; take it out"} {
+	for _, want := range []string{
+		"study/sweep may import go.yaml.in/yaml/v3 and no file of it does; take the permission away",
+		"room units has no package; take it out"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("%q is not among %q", want, got)
 		}
@@ -245,7 +253,8 @@ func TestTableReportsIdlePermissions(t *testing.T) {
 func TestShape(t *testing.T) {
 	fset := token.NewFileSet()
 	s := ShapeOf([]*Package{
-		{Path: "topo", Files: []*File{parsed(t, fset, false, module+"/sim/wire", module+"/internal/fail"), parsed(t, fset, true, module+"/real")}},
+		{Path: "topo", Files: []*File{parsed(t, fset, false, module+"/sim/wire", module+"/internal/fail"),
+			parsed(t, fset, true, module+"/real")}},
 		{Path: "sim", Files: []*File{parsed(t, fset, false, module+"/topo", module+"/sim/wire")}},
 		{Path: "sim/wire", Files: []*File{parsed(t, fset, false)}},
 		{Path: "internal/fail", Files: []*File{parsed(t, fset, false, module+"/coll", module+"/units")}},
@@ -291,7 +300,8 @@ func TestLoadReadsThisModule(t *testing.T) {
 
 func TestDocsLeadSomewhere(t *testing.T) {
 	tree := fstest.MapFS{
-		"README.md":       {Data: []byte("see [a](docs/A.md#part), [b](docs/B.md), [web](https://example.com/x.md)\n")},
+		"README.md": {
+			Data: []byte("see [a](docs/A.md#part), [b](docs/B.md), [web](https://example.com/x.md)\n")},
 		"docs/A.md":       {Data: []byte("back [up](../README.md) and [aside](C.md)\n")},
 		"x/x.go":          {Data: []byte("// told in docs/A.md\n\n// and docs/D.md.\n")},
 		".hidden/y.md":    {Data: []byte("[no](where.md)")},
@@ -305,7 +315,8 @@ func TestDocsLeadSomewhere(t *testing.T) {
 	for _, f := range found {
 		got = append(got, fmt.Sprintf("%s:%d %s", f.Pos.Filename, f.Pos.Line, strings.Fields(f.Message)[0]))
 	}
-	if want := "README.md:1 docs/B.md|docs/A.md:1 docs/C.md|x/x.go:3 docs/D.md"; strings.Join(got, "|") != want {
+	if want := "README.md:1 docs/B.md|docs/A.md:1 docs/C.md|x/x.go:3 docs/D.md"; strings.Join(got, "|") !=
+		want {
 		t.Errorf("got  %s\nwant %s", strings.Join(got, "|"), want)
 	}
 }

@@ -64,7 +64,8 @@ func exportData(fset *token.FileSet, all []*listed) types.Importer {
 }
 
 func list(dir string, patterns []string) ([]*listed, error) {
-	all, err := golist.Packages[listed](golist.Query{Dir: dir, Flags: []string{"-export", "-deps"}, Patterns: patterns})
+	all, err := golist.Packages[listed](golist.Query{Dir: dir, Flags: []string{"-export", "-deps"},
+		Patterns: patterns})
 	for _, l := range all {
 		if l.Error != nil && !l.DepOnly {
 			return nil, fmt.Errorf("%s: %s", l.ImportPath, l.Error.Err)
@@ -96,7 +97,8 @@ func read(fset *token.FileSet, imp types.Importer, l *listed) (*Package, error) 
 				return err
 			}
 			test := test || strings.HasSuffix(name, "_test.go")
-			p.Files = append(p.Files, &File{Name: shown, Syn: syn, Lines: bytes.Count(text, []byte("\n")), Test: test, Built: isBuilt})
+			p.Files = append(p.Files, &File{Name: shown, Syn: syn, Lines: bytes.Count(text, []byte("\n")),
+				Test: test, Built: isBuilt})
 			if isBuilt {
 				built = append(built, syn)
 			}
@@ -104,7 +106,8 @@ func read(fset *token.FileSet, imp types.Importer, l *listed) (*Package, error) 
 		return nil
 	}
 	for _, err := range []error{add(l.GoFiles, false, true), add(l.CgoFiles, false, true),
-		add(l.IgnoredGoFiles, false, false), add(l.TestGoFiles, true, false), add(l.XTestGoFiles, true, false)} {
+		add(l.IgnoredGoFiles, false, false), add(l.TestGoFiles, true, false),
+		add(l.XTestGoFiles, true, false)} {
 		if err != nil {
 			return nil, err
 		}

@@ -22,8 +22,10 @@ func checkMapOrder(r *reporter) {
 			if call, ok := n.(*ast.CallExpr); ok && sortsArgument(r.p.Info, call) {
 				return false // slices.Sorted(maps.Keys(m)) and similar calls
 			}
-			if call, ok := n.(*ast.CallExpr); ok && iteratesMap(r.p.Info, call) && !excused[r.p.Fset.Position(n.Pos()).Line] {
-				r.report(f, n.Pos(), "map-order", "iterating a map in its random order; wrap it in slices.Sorted or say //lint:sorted and why the order cannot show")
+			if call, ok := n.(*ast.CallExpr); ok && iteratesMap(r.p.Info, call) &&
+				!excused[r.p.Fset.Position(n.Pos()).Line] {
+				r.report(f, n.Pos(), "map-order", "iterating a map in its random order; wrap it in "+
+					"slices.Sorted or say //lint:sorted and why the order cannot show")
 				return false
 			}
 			for _, list := range statementLists(n) {
@@ -33,7 +35,8 @@ func checkMapOrder(r *reporter) {
 						continue
 					}
 					if !orderless(r.p.Info, loop, list[i+1:]) {
-						r.report(f, loop.Pos(), "map-order", "range over a map in its random order; range over sorted keys or say //lint:sorted and why the order cannot show")
+						r.report(f, loop.Pos(), "map-order", "range over a map in its random order; range "+
+							"over sorted keys or say //lint:sorted and why the order cannot show")
 					}
 				}
 			}

@@ -32,7 +32,8 @@ func CheckTable(packages []*Package) []Finding {
 	}
 	var found []Finding
 	report := func(entry, problem string) {
-		found = append(found, Finding{Pos: token.Position{Filename: "dev/lint/table.go", Line: 1, Column: 1}, Rule: "table", Message: entry + " " + problem})
+		found = append(found, Finding{Pos: token.Position{Filename: "dev/lint/table.go", Line: 1, Column: 1},
+			Rule: "table", Message: entry + " " + problem})
 	}
 	for _, r := range rooms {
 		if !used[r.dir] {

@@ -31,7 +31,8 @@ func checkShape(r *reporter) {
 		checkDocs(r, f)
 	}
 	if first != nil && !documented {
-		r.report(first, first.Syn.Package, "doc", "package %s has no package comment: say purpose, inputs, outputs, what it must not know and its NCCL counterpart", r.p.Path)
+		r.report(first, first.Syn.Package, "doc", "package %s has no package comment: say purpose, inputs, "+
+			"outputs, what it must not know and its NCCL counterpart", r.p.Path)
 	}
 }
 
@@ -42,7 +43,9 @@ func checkLengths(r *reporter, f *File) {
 		switch d := d.(type) {
 		case *ast.FuncDecl:
 			if n := line(d.End()) - line(d.Pos()) + 1; n > maxFunction {
-				r.report(f, d.Pos(), "length", "%s has %d lines, more than %d; give its parts names of their own", d.Name.Name, n, maxFunction)
+				r.report(f, d.Pos(), "length",
+					"%s has %d lines, more than %d; give its parts names of their own", d.Name.Name, n,
+					maxFunction)
 			}
 		case *ast.GenDecl:
 			if d.Tok == token.VAR || d.Tok == token.CONST {
@@ -51,12 +54,14 @@ func checkLengths(r *reporter, f *File) {
 		}
 	}
 	if !f.Test && f.Lines > maxFile && 2*tables < f.Lines {
-		r.report(f, f.Syn.Package, "length", "the file has %d lines, more than %d; split it by subject", f.Lines, maxFile)
+		r.report(f, f.Syn.Package, "length", "the file has %d lines, more than %d; split it by subject",
+			f.Lines, maxFile)
 	}
 }
 
 // wellKnown are methods whose meaning is the standard library's.
-var wellKnown = map[string]bool{"Error": true, "Unwrap": true, "Is": true, "As": true, "Len": true, "Less": true, "Swap": true}
+var wellKnown = map[string]bool{"Error": true, "Unwrap": true, "Is": true, "As": true, "Len": true,
+	"Less": true, "Swap": true}
 
 // checkDocs wants a comment on each exported name of the package's scope and
 // on each exported method of an exported type.
@@ -64,7 +69,8 @@ func checkDocs(r *reporter, f *File) {
 	for _, d := range f.Syn.Decls {
 		switch d := d.(type) {
 		case *ast.FuncDecl:
-			if d.Name.IsExported() && d.Doc == nil && (d.Recv == nil || ast.IsExported(receiver(d)) && !wellKnown[d.Name.Name]) {
+			if d.Name.IsExported() && d.Doc == nil && (d.Recv == nil || ast.IsExported(receiver(d)) &&
+				!wellKnown[d.Name.Name]) {
 				r.report(f, d.Pos(), "doc", "exported %s has no comment", d.Name.Name)
 			}
 		case *ast.GenDecl:
@@ -86,7 +92,8 @@ func checkSpecs(r *reporter, f *File, d *ast.GenDecl) {
 			}
 			for _, n := range s.Names {
 				if n.IsExported() {
-					r.report(f, n.Pos(), "doc", "exported %s %s has no comment, nor has its group", strings.ToLower(d.Tok.String()), n.Name)
+					r.report(f, n.Pos(), "doc", "exported %s %s has no comment, nor has its group",
+						strings.ToLower(d.Tok.String()), n.Name)
 				}
 			}
 		}

@@ -27,7 +27,8 @@ func checkState(r *reporter) {
 	}
 	for _, f := range r.built() {
 		for _, d := range f.Syn.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok && fn.Body != nil && (fn.Recv != nil || fn.Name.Name != "init") {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Body != nil &&
+				(fn.Recv != nil || fn.Name.Name != "init") {
 				s.writes(f, fn.Body)
 			}
 		}
@@ -51,9 +52,13 @@ func (s *state) declared(f *File, g *ast.GenDecl) {
 			s.scope[o] = true
 			switch {
 			case guards(o.Type()):
-				s.r.report(f, id.Pos(), "state", "%s guards a state of the package; give the state to a value that the caller owns", id.Name)
+				s.r.report(f, id.Pos(), "state",
+					"%s guards a state of the package; give the state to a value that the caller owns",
+					id.Name)
 			case id.IsExported() && !isError(o.Type()):
-				s.r.report(f, id.Pos(), "state", "exported variable %s can be assigned by any importer; make it a function or a constant", id.Name)
+				s.r.report(f, id.Pos(), "state",
+					"exported variable %s can be assigned by any importer; make it a function or a constant",
+					id.Name)
 			}
 		}
 	}
@@ -75,7 +80,8 @@ func (s *state) writes(f *File, body ast.Node) {
 				s.written(f, x.Value)
 			}
 		case *ast.CallExpr:
-			if id, ok := x.Fun.(*ast.Ident); ok && len(x.Args) > 0 && (id.Name == "delete" || id.Name == "clear" || id.Name == "copy") {
+			if id, ok := x.Fun.(*ast.Ident); ok && len(x.Args) > 0 &&
+				(id.Name == "delete" || id.Name == "clear" || id.Name == "copy") {
 				s.written(f, x.Args[0])
 			}
 		}
@@ -90,7 +96,9 @@ func (s *state) written(f *File, e ast.Expr) {
 		switch x := e.(type) {
 		case *ast.Ident:
 			if s.scope[s.r.p.Info.Uses[x]] {
-				s.r.report(f, x.Pos(), "state", "package variable %s is assigned outside its declaration; results must not depend on it", x.Name)
+				s.r.report(f, x.Pos(), "state",
+					"package variable %s is assigned outside its declaration; results must not depend on it",
+					x.Name)
 			}
 			return
 		case *ast.ParenExpr:
@@ -115,7 +123,8 @@ func guards(t types.Type) bool {
 		t = p.Elem()
 	}
 	n, ok := t.(*types.Named)
-	return ok && n.Obj().Pkg() != nil && (n.Obj().Pkg().Path() == "sync" || n.Obj().Pkg().Path() == "sync/atomic")
+	return ok && n.Obj().Pkg() != nil && (n.Obj().Pkg().Path() == "sync" ||
+		n.Obj().Pkg().Path() == "sync/atomic")
 }
 
 // isError reports whether a type is error.

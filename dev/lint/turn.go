@@ -48,11 +48,13 @@ func (t *turn) quietStmt(s ast.Stmt) bool {
 	case *ast.BlockStmt:
 		return t.quiet(s.List)
 	case *ast.IfStmt:
-		return (s.Init == nil || t.quietStmt(s.Init)) && t.quiet(s.Body.List) && (s.Else == nil || t.quietStmt(s.Else))
+		return (s.Init == nil || t.quietStmt(s.Init)) && t.quiet(s.Body.List) &&
+			(s.Else == nil || t.quietStmt(s.Else))
 	case *ast.RangeStmt:
 		return t.quiet(s.Body.List)
 	case *ast.ForStmt:
-		return (s.Init == nil || t.quietStmt(s.Init)) && (s.Post == nil || t.quietStmt(s.Post)) && t.quiet(s.Body.List)
+		return (s.Init == nil || t.quietStmt(s.Init)) && (s.Post == nil || t.quietStmt(s.Post)) &&
+			t.quiet(s.Body.List)
 	case *ast.BranchStmt:
 		return s.Tok == token.CONTINUE && s.Label == nil
 	case *ast.IncDecStmt:
@@ -73,7 +75,8 @@ func (t *turn) assignment(s *ast.AssignStmt) bool {
 	for i, l := range s.Lhs {
 		switch {
 		case t.own(l):
-		case (s.Tok == token.ADD_ASSIGN || s.Tok == token.SUB_ASSIGN || s.Tok == token.OR_ASSIGN) && t.integer(l):
+		case (s.Tok == token.ADD_ASSIGN || s.Tok == token.SUB_ASSIGN || s.Tok == token.OR_ASSIGN) &&
+			t.integer(l):
 		case s.Tok == token.ASSIGN && len(s.Rhs) == len(s.Lhs) && t.appends(l, s.Rhs[i]):
 			t.lists = append(t.lists, types.ExprString(l))
 		default:
@@ -147,7 +150,8 @@ func (t *turn) appends(into, value ast.Expr) bool {
 func sortedIn(info *types.Info, list string, rest []ast.Stmt) bool {
 	for _, s := range rest {
 		if e, ok := s.(*ast.ExprStmt); ok {
-			if call, ok := e.X.(*ast.CallExpr); ok && sorts(info, call) && types.ExprString(call.Args[0]) == list {
+			if call, ok := e.X.(*ast.CallExpr); ok && sorts(info, call) && types.ExprString(call.Args[0]) ==
+				list {
 				return true
 			}
 		}

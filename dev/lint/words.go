@@ -213,7 +213,8 @@ func CheckWords(fsys fs.FS) ([]Finding, error) {
 		}
 		for i, line := range strings.Split(string(text), "\n") {
 			deniedIn(name, line, func(at int, words, write string) {
-				found = append(found, Finding{Pos: token.Position{Filename: name, Line: i + 1, Column: at + 1}, Rule: "words",
+				found = append(found, Finding{Pos: token.Position{Filename: name, Line: i + 1, Column: at +
+					1}, Rule: "words",
 					Message: "the document has \"" + words + "\"; write " + write})
 			})
 		}

@@ -18,7 +18,8 @@ import (
 )
 
 // Sections are the keys of a decision that are compared.
-var Sections = []string{"system", "paths", "graphs", "graphXml", "graphsFinal", "domains", "channels", "tuning", "selection"}
+var Sections = []string{"system", "paths", "graphs", "graphXml", "graphsFinal", "domains", "channels",
+	"tuning", "selection"}
 
 // Comm builds the communicator of a reference's run.
 func Comm(t testing.TB, r *golden.Reference) (*comm.Comm, decision.Given) {
@@ -54,7 +55,8 @@ func BuildFor(version, path string, n int, multicast bool, env []string) (*comm.
 	return build(version, site.Nodes(path, n), n, multicast, env)
 }
 
-func build(version string, m scenario.Machine, n int, multicast bool, env []string) (*comm.Comm, decision.Given, error) {
+func build(version string, m scenario.Machine, n int, multicast bool, env []string) (*comm.Comm,
+	decision.Given, error) {
 	m.Multicast = "off"
 	if multicast {
 		m.Multicast = "on"

@@ -27,7 +27,8 @@ func Plain(perNode, nodes, channels int) *connect.Layout {
 		c.NodeOf = append(c.NodeOf, node)
 		c.LocalRank = append(c.LocalRank, r%int32(perNode))
 		c.NodeRanks[node] = append(c.NodeRanks[node], r)
-		ch.Ring = append(ch.Ring, connect.RingLinks{Prev: (r + int32(n) - 1) % int32(n), Next: (r + 1) % int32(n)})
+		ch.Ring = append(ch.Ring, connect.RingLinks{Prev: (r + int32(n) - 1) % int32(n),
+			Next: (r + 1) % int32(n)})
 		down := func(m int32) int32 {
 			if m < int32(n) {
 				return m

@@ -25,7 +25,8 @@ func RandomComm(t *rapid.T, s Shape) *connect.Layout {
 	c := &connect.Layout{Rules: rules.Default(),
 		NRanks: n, NNodes: s.Nodes, NChannels: s.Channels, CollChannels: s.Channels,
 		NVLSChannels: s.Channels, NVLSChunkSize: 131072,
-		P2PChannels: pow2, P2PChannelsPerPeer: 1 << rapid.IntRange(0, bits.Len(uint(pow2))-1).Draw(t, "perPeerLog"),
+		P2PChannels: pow2, P2PChannelsPerPeer: 1 << rapid.IntRange(0, bits.Len(uint(pow2))-1).Draw(t,
+			"perPeerLog"),
 		P2PChunkSize: units.Bytes(128 << 10 << rapid.IntRange(0, 2).Draw(t, "p2pChunkLog")),
 		BuffSizes:    [3]units.Bytes{524288, 4915200, 4194304},
 	}
@@ -113,7 +114,8 @@ func randomNVLS(t *rapid.T, c *connect.Layout, s Shape) connect.NVLSChannel {
 	if s.Nodes > 1 {
 		heads = 1 + (c.NChannels+s.PerNode)%s.PerNode // equal on all channels
 	}
-	v := connect.NVLSChannel{TreeUp: make([]int32, n), TreeDown: make([][3]int32, n), HeadIndex: make([]int32, n)}
+	v := connect.NVLSChannel{TreeUp: make([]int32, n), TreeDown: make([][3]int32, n),
+		HeadIndex: make([]int32, n)}
 	for r := range n {
 		local := r % s.PerNode
 		v.HeadIndex[r] = -1
@@ -164,7 +166,8 @@ func RandomRequest(t *rapid.T, c *connect.Layout) plan.Request {
 		r.Count = r.Pairs.Count()
 	}
 	algos := map[coll.Func][]coll.Algorithm{
-		coll.AllReduce:     {coll.Ring, coll.Tree, coll.NVLS, coll.NVLSTree, coll.CollNetDirect, coll.CollNetChain},
+		coll.AllReduce: {coll.Ring, coll.Tree, coll.NVLS, coll.NVLSTree, coll.CollNetDirect,
+			coll.CollNetChain},
 		coll.AllGather:     {coll.Ring, coll.PAT, coll.NVLS, coll.CollNetDirect},
 		coll.ReduceScatter: {coll.Ring, coll.PAT, coll.NVLS, coll.CollNetDirect},
 	}[r.Func]

@@ -53,8 +53,10 @@ func drawRun(r *rand.Rand, mostRanks int) scenario.Spec {
 	}
 	s.NCCL.Env = map[string]string{}
 	for _, e := range [][]string{
-		{"NCCL_PROTO", "LL", "LL128", "Simple"}, {"NCCL_IB_DISABLE", "1"}, {"NCCL_MAX_NCHANNELS", "1", "3", "12"},
-		{"NCCL_CROSS_NIC", "0", "1"}, {"NCCL_PXN_DISABLE", "1"}, {"NCCL_NET_GDR_LEVEL", "LOC", "SYS"}, {"NCCL_P2P_DISABLE", "1"},
+		{"NCCL_PROTO", "LL", "LL128", "Simple"}, {"NCCL_IB_DISABLE", "1"}, {"NCCL_MAX_NCHANNELS", "1", "3",
+			"12"},
+		{"NCCL_CROSS_NIC", "0", "1"}, {"NCCL_PXN_DISABLE", "1"}, {"NCCL_NET_GDR_LEVEL", "LOC", "SYS"},
+		{"NCCL_P2P_DISABLE", "1"},
 	} {
 		if r.IntN(6) == 0 {
 			s.NCCL.Env[e[0]] = pick(e[1:]...)
@@ -64,7 +66,8 @@ func drawRun(r *rand.Rand, mostRanks int) scenario.Spec {
 	if r.IntN(2) == 0 {
 		bytes = 1 << (3 + r.IntN(26))
 	}
-	s.Workload = scenario.Workload{Op: pick("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "alltoall", "sendrecv"),
+	s.Workload = scenario.Workload{Op: pick("all_reduce", "all_gather", "reduce_scatter", "broadcast",
+		"reduce", "alltoall", "sendrecv"),
 		Sizes: []string{strconv.FormatInt(bytes, 10)}}
 	if r.IntN(5) == 0 {
 		s.Workload.Group = 2 + r.IntN(3)
@@ -97,7 +100,8 @@ func TestTimesKeepTheMarginThatTheyState(t *testing.T) {
 	for seed := first - 1; seed <= last; seed++ {
 		s := drawRun(rand.New(rand.NewPCG(seed, 1)), 640)
 		if seed == first-1 { // a kernel of three operations, of which some channels have two
-			s = scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "gb200-nvl72-2tray", Count: 65}}},
+			s = scenario.Spec{
+				Machine:  scenario.Machine{Nodes: []scenario.Nodes{{Topo: "gb200-nvl72-2tray", Count: 65}}},
 				Workload: scenario.Workload{Op: "reduce_scatter", Sizes: []string{"16777216"}, Group: 3}}
 		}
 		quick := rowsOf(s)
@@ -113,7 +117,8 @@ func TestTimesKeepTheMarginThatTheyState(t *testing.T) {
 		q, w := &quick[0], &whole[0]
 		off := float64(q.Out.Time-w.Out.Time) / float64(w.Out.Time)
 		if math.Abs(off) > q.Facts.Margin {
-			t.Errorf("seed %d: %v in place of %v, %+.1f %% (%s, margin %.0f %%: %s)\n%s", seed, q.Out.Time, w.Out.Time, 100*off, q.Facts.Simulated, 100*q.Facts.Margin, q.Facts.Near, s.JSON())
+			t.Errorf("seed %d: %v in place of %v, %+.1f %% (%s, margin %.0f %%: %s)\n%s", seed, q.Out.Time,
+				w.Out.Time, 100*off, q.Facts.Simulated, 100*q.Facts.Margin, q.Facts.Near, s.JSON())
 		}
 	}
 	t.Logf("%d of %d pairs compared", held, last-first+2)
@@ -131,7 +136,8 @@ func TestBandwidthIsBelowTheLimitThatIsPrinted(t *testing.T) {
 			}
 			for _, m := range both {
 				if row.Facts.Expect > 0 && m.BusBW > row.Facts.Expect*1.001 {
-					t.Errorf("seed %d: %.2f GB/s, the limit %s allows %.2f\n%s", seed, m.BusBW, row.Facts.Limit, row.Facts.Expect, s.JSON())
+					t.Errorf("seed %d: %.2f GB/s, the limit %s allows %.2f\n%s", seed, m.BusBW,
+						row.Facts.Limit, row.Facts.Expect, s.JSON())
 				}
 			}
 		}
@@ -152,11 +158,13 @@ func TestTimesGrowWithBytes(t *testing.T) {
 			continue
 		}
 		a, b := &rows[0], &rows[1]
-		if a.Facts.Algo != b.Facts.Algo || a.Facts.Proto != b.Facts.Proto || a.Facts.Channels != b.Facts.Channels || a.Out.Time == 0 {
+		if a.Facts.Algo != b.Facts.Algo || a.Facts.Proto != b.Facts.Proto ||
+			a.Facts.Channels != b.Facts.Channels || a.Out.Time == 0 {
 			continue // explain says why
 		}
 		if loss := 1 - float64(b.Out.Time)/float64(a.Out.Time); loss > 0.02+a.Facts.Margin+b.Facts.Margin {
-			t.Errorf("seed %d: %d bytes take %v, %d bytes %v (%s/%s on %d channels; %s, %s)\n%s", seed, a.Bytes, a.Out.Time, b.Bytes, b.Out.Time,
+			t.Errorf("seed %d: %d bytes take %v, %d bytes %v (%s/%s on %d channels; %s, %s)\n%s", seed,
+				a.Bytes, a.Out.Time, b.Bytes, b.Out.Time,
 				a.Facts.Algo, a.Facts.Proto, a.Facts.Channels, a.Facts.Simulated, b.Facts.Simulated, s.JSON())
 		}
 	}
@@ -167,7 +175,8 @@ func TestFewerNICsAreNotFaster(t *testing.T) {
 	first, last := seedsOf(t)
 	for seed := first; seed <= last; seed++ {
 		s := drawRun(rand.New(rand.NewPCG(seed, 4)), 256)
-		name := regexp.MustCompile(`<net [^>]*name="([^"]*)"`).FindSubmatch(builtin.Lookup(s.Machine.Nodes[0].Topo).XML())
+		name := regexp.MustCompile(`<net [^>]*name="([^"]*)"`).FindSubmatch(
+			builtin.Lookup(s.Machine.Nodes[0].Topo).XML())
 		if name == nil || s.NCCL.Env["NCCL_IB_DISABLE"] != "" {
 			continue
 		}
@@ -178,11 +187,13 @@ func TestFewerNICsAreNotFaster(t *testing.T) {
 			continue
 		}
 		a, b := &all[0], &less[0]
-		if a.Facts.Algo != b.Facts.Algo || a.Facts.Proto != b.Facts.Proto || a.Facts.Channels != b.Facts.Channels {
+		if a.Facts.Algo != b.Facts.Algo || a.Facts.Proto != b.Facts.Proto ||
+			a.Facts.Channels != b.Facts.Channels {
 			continue // explain says why
 		}
 		if gain := 1 - float64(b.Out.Time)/float64(a.Out.Time); gain > 0.02+a.Facts.Margin+b.Facts.Margin {
-			t.Errorf("seed %d: %v, without %s %v (%s/%s)\n%s", seed, a.Out.Time, name[1], b.Out.Time, a.Facts.Algo, a.Facts.Proto, s.JSON())
+			t.Errorf("seed %d: %v, without %s %v (%s/%s)\n%s", seed, a.Out.Time, name[1], b.Out.Time,
+				a.Facts.Algo, a.Facts.Proto, s.JSON())
 		}
 	}
 }

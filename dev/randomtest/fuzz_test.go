@@ -28,7 +28,8 @@ func FuzzTopology(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}, uint8(1))
 	f.Add([]byte{1, 2, 0, 1, 1, 3, 0, 1, 0, 1}, uint8(0)) // a GPU outside any <cpu>
 	// Two GPUs with NVLinks to each other and a NIC below one switch.
-	f.Add([]byte{0, 1, 0, 1, 0, 1, 0, 0, 1, 2, 1, 16, 1, 0, 1, 16, 1, 3, 0, 1, 1, 1, 5, 1, 3, 2, 0, 9, 9, 9, 1, 0, 1, 16, 3, 0, 1, 1, 1, 5, 1, 2, 2, 0}, uint8(2))
+	f.Add([]byte{0, 1, 0, 1, 0, 1, 0, 0, 1, 2, 1, 16, 1, 0, 1, 16, 1, 3, 0, 1, 1, 1, 5, 1, 3, 2, 0, 9, 9, 9,
+		1, 0, 1, 16, 3, 0, 1, 1, 1, 5, 1, 2, 2, 0}, uint8(2))
 	f.Fuzz(func(t *testing.T, script []byte, nodes uint8) {
 		g := generator{script: script[:min(len(script), 400)]}
 		text := g.topology()
@@ -66,7 +67,8 @@ func typed(t *testing.T, err error, text string) {
 	var many *topo.TooManyGPUsError
 	var split *topo.SplitHostsError
 	var merge *topo.MergeError
-	if !errors.As(err, &e) && !errors.As(err, &many) && !errors.As(err, &split) && !errors.As(err, &merge) && !errors.Is(err, fabric.ErrNoHosts) {
+	if !errors.As(err, &e) && !errors.As(err, &many) && !errors.As(err, &split) && !errors.As(err, &merge) &&
+		!errors.Is(err, fabric.ErrNoHosts) {
 		t.Fatalf("an error without a type: %T %v\n%s", err, err, text)
 	}
 	if e != nil && e.Pos.File == "" && e.Pos.Line == 0 {
@@ -77,7 +79,8 @@ func typed(t *testing.T, err error, text string) {
 // plans makes and proves some operations.
 func plans(t *testing.T, g *generator, c *comm.Comm, text string) {
 	for range 3 {
-		op := comm.Op{Func: coll.Func(g.next(int(coll.NumFuncs))), Count: int64(g.next(5)) * int64(g.next(3000)), Type: coll.Float32,
+		op := comm.Op{Func: coll.Func(g.next(int(coll.NumFuncs))),
+			Count: int64(g.next(5)) * int64(g.next(3000)), Type: coll.Float32,
 			RedOp: coll.Sum, Root: int32(g.next(c.NRanks)), InPlace: g.next(2) == 1}
 		pl, _, err := c.Plan(op)
 		if err != nil {
@@ -159,21 +162,30 @@ func (g *generator) number(name string, n, from int) string {
 func (g *generator) element(kind int) {
 	switch kind {
 	case 0:
-		g.start("cpu", g.number("numaid", 4, -1)+g.attr("host_hash", fmt.Sprintf("0x%x", g.next(3)))+g.attr("affinity", fmt.Sprintf("%x", g.next(16)))+
-			g.attr("arch", g.pick("x86_64", "arm64", "ppc64", ""))+g.attr("vendor", g.pick("GenuineIntel", "AuthenticAMD", "CentaurHauls", "x"))+
+		g.start("cpu", g.number("numaid", 4, -1)+g.attr("host_hash", fmt.Sprintf("0x%x", g.next(3)))+
+			g.attr("affinity", fmt.Sprintf("%x", g.next(16)))+
+			g.attr("arch", g.pick("x86_64", "arm64", "ppc64", ""))+
+			g.attr("vendor", g.pick("GenuineIntel", "AuthenticAMD", "CentaurHauls", "x"))+
 			g.number("familyid", 8, 0)+g.number("modelid", 210, 0))
 	case 1, 2:
-		g.start("pci", g.attr("busid", g.bus())+g.attr("class", g.pick("0x030200", "0x020000", "0x060400", "0x068000", "0x068001", "0x120000"))+
-			g.attr("vendor", g.pick("0x1000", "0x10de"))+g.attr("device", g.pick("0xc010", "0xc030", "0x2330"))+
+		g.start("pci", g.attr("busid", g.bus())+g.attr("class", g.pick("0x030200", "0x020000", "0x060400",
+			"0x068000", "0x068001", "0x120000"))+
+			g.attr("vendor", g.pick("0x1000", "0x10de"))+
+			g.attr("device", g.pick("0xc010", "0xc030", "0x2330"))+
 			g.attr("subsystem_vendor", "0x1000")+g.attr("subsystem_device", g.pick("0xa000", "0x1000"))+
-			g.attr("link_speed", g.pick("16.0 GT/s PCIe", "32.0 GT/s PCIe", "", "Unknown"))+g.number("link_width", 33, 0))
+			g.attr("link_speed", g.pick("16.0 GT/s PCIe", "32.0 GT/s PCIe", "", "Unknown"))+
+			g.number("link_width", 33, 0))
 	case 3, 4:
-		g.start("gpu", fmt.Sprintf(" dev=\"%d\"", g.gpus-g.next(2))+g.attr("sm", g.pick("90", "80", "70", "100", "60", "0"))+
+		g.start("gpu", fmt.Sprintf(" dev=\"%d\"", g.gpus-g.next(2))+
+			g.attr("sm", g.pick("90", "80", "70", "100", "60", "0"))+
 			g.attr("rank", fmt.Sprint(g.gpus))+g.number("gdr", 2, 0))
 		g.gpus++
 	case 5:
-		g.start("nvlink", g.attr("target", g.pick("ffff:ff:ff.f", fmt.Sprintf("0000:%02x:00.0", g.next(1+g.buses)), "fffffff:ffff:ff"))+
-			g.number("count", 20, -1)+g.attr("tclass", g.pick("0x030200", "0x068000", "0x068001", "0x060400")))
+		g.start("nvlink",
+			g.attr("target", g.pick("ffff:ff:ff.f", fmt.Sprintf("0000:%02x:00.0", g.next(1+g.buses)),
+				"fffffff:ffff:ff"))+
+				g.number("count", 20, -1)+g.attr("tclass", g.pick("0x030200", "0x068000", "0x068001",
+				"0x060400")))
 		g.close()
 	case 6:
 		g.start("c2c", g.number("bw", 250, 0)+g.number("count", 3, 0))
@@ -181,8 +193,10 @@ func (g *generator) element(kind int) {
 	case 7:
 		g.start("nic", "")
 	case 8:
-		g.start("net", g.attr("name", fmt.Sprintf("%s_%d", g.pick("mlx5", "eth", "ib"), g.next(4)))+g.number("dev", 5, 0)+g.attr("speed", fmt.Sprint(g.next(255)*2000))+
-			g.number("port", 3, 0)+g.number("latency", 3, 0)+g.attr("guid", fmt.Sprintf("0x%x", g.next(4)))+g.number("maxconn", 200, 0)+g.number("gdr", 2, 0)+g.number("coll", 2, 0))
+		g.start("net", g.attr("name", fmt.Sprintf("%s_%d", g.pick("mlx5", "eth", "ib"), g.next(4)))+
+			g.number("dev", 5, 0)+g.attr("speed", fmt.Sprint(g.next(255)*2000))+
+			g.number("port", 3, 0)+g.number("latency", 3, 0)+g.attr("guid", fmt.Sprintf("0x%x", g.next(4)))+
+			g.number("maxconn", 200, 0)+g.number("gdr", 2, 0)+g.number("coll", 2, 0))
 		g.close()
 	case 9:
 		g.start("pcilink", g.attr("target", fmt.Sprintf("0000:%02x:00.0", g.next(1+g.buses))))

@@ -45,9 +45,10 @@ func FuzzGivenGraphs(f *testing.F) {
 				t.Fatalf("%v in\n%s", r, file)
 			}
 		}()
-		c, err := comm.New(cl, comm.Params{Rules: rules.Default(), Access: p.Access, Given: func(s *topo.System) ([]*search.Graph, error) {
-			return graphxml.Parse([]byte(file), "fuzz", s)
-		}})
+		c, err := comm.New(cl, comm.Params{Rules: rules.Default(), Access: p.Access,
+			Given: func(s *topo.System) ([]*search.Graph, error) {
+				return graphxml.Parse([]byte(file), "fuzz", s)
+			}})
 		if err == nil {
 			plans(t, &g, c, file)
 		}
@@ -60,8 +61,10 @@ func (g *generator) graphs(s *topo.System) string {
 	gpus := len(s.Of(topo.GPU))
 	for range 1 + g.next(3) {
 		n := 1 + g.next(4)
-		fmt.Fprintf(&g.out, `<graph id="%d" pattern="%d" crossnic="%d" nchannels="%d" speedintra="%d" speedinter="%d" latencyinter="0" typeintra="%s" typeinter="%s" samechannels="%d">`,
-			g.next(5), 1+g.next(5), g.next(3), n, 1+g.next(40), 1+g.next(40), g.pick("NVL", "PIX", "SYS", "LOC"), g.pick("PIX", "PHB", "SYS", "NVL"), g.next(2))
+		fmt.Fprintf(&g.out,
+			`<graph id="%d" pattern="%d" crossnic="%d" nchannels="%d" speedintra="%d" speedinter="%d" latencyinter="0" typeintra="%s" typeinter="%s" samechannels="%d">`,
+			g.next(5), 1+g.next(5), g.next(3), n, 1+g.next(40), 1+g.next(40),
+			g.pick("NVL", "PIX", "SYS", "LOC"), g.pick("PIX", "PHB", "SYS", "NVL"), g.next(2))
 		for range n {
 			g.out.WriteString("<channel>")
 			g.net(s)

@@ -40,7 +40,8 @@ func (s *sequence) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%sjitter %v\n", s.spec.JSON(), s.jitter)
 	for _, op := range s.ops {
-		fmt.Fprintf(&b, "%v of %d %v, %v, root %d, in place %v\n", op.Func, op.Count, op.Type, op.RedOp, op.Root, op.InPlace)
+		fmt.Fprintf(&b, "%v of %d %v, %v, root %d, in place %v\n", op.Func, op.Count, op.Type, op.RedOp,
+			op.Root, op.InPlace)
 	}
 	return b.String()
 }
@@ -150,7 +151,8 @@ func (s *sequence) run(t *rapid.T, w way, kept map[string]*scenario.Site) []took
 		if err != nil {
 			t.Fatalf("%s%v", s, err)
 		}
-		cfg.Fold, cfg.NoJitter, cfg.Trace = w.fold, !s.jitter, nccl.Options{Detail: nccl.DetailPacket, Deps: true}
+		cfg.Fold, cfg.NoJitter, cfg.Trace = w.fold, !s.jitter, nccl.Options{Detail: nccl.DetailPacket,
+			Deps: true}
 		x, err := sim.New(cfg)
 		if err != nil {
 			t.Fatalf("%s%v", s, err)
@@ -203,22 +205,29 @@ var kinds = []struct {
 	topo        string
 	gpus, nodes int // the most
 }{
-	{"h200x4-4.xml", 4, 1}, {"dgx-h100.xml", 8, 3}, {"gh200.xml", 1, 6}, {"hgx-a100-4.xml", 4, 3}, {"dgx-1v.xml", 8, 2},
+	{"h200x4-4.xml", 4, 1}, {"dgx-h100.xml", 8, 3}, {"gh200.xml", 1, 6}, {"hgx-a100-4.xml", 4, 3},
+	{"dgx-1v.xml", 8, 2},
 	{"pcie-l40s-8.xml", 8, 1}, {"h200x4-h2x2.xml", 2, 2}, {"dgx-a100.xml", 8, 2},
 }
 
 // drawMachine draws a machine and settings that bear on its times.
 func drawMachine(t *rapid.T) scenario.Spec {
 	k := rapid.SampledFrom(kinds).Draw(t, "machine")
-	spec := scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: k.topo, Count: min(k.nodes, rapid.IntRange(1, 2*k.nodes).Draw(t, "nodes"))}},
-		GPUs: min(k.gpus, rapid.IntRange(1, 2*k.gpus).Draw(t, "GPUs"))}, NCCL: scenario.NCCL{Env: map[string]string{}},
-		Engine: scenario.Engine{Launch: rapid.SampledFrom([]string{"graph", "eager"}).Draw(t, "launch")}, Seed: 1}
+	spec := scenario.Spec{
+		Machine: scenario.Machine{
+			Nodes: []scenario.Nodes{
+				{Topo: k.topo, Count: min(k.nodes, rapid.IntRange(1, 2*k.nodes).Draw(t, "nodes"))}},
+			GPUs: min(k.gpus, rapid.IntRange(1, 2*k.gpus).Draw(t, "GPUs"))},
+		NCCL:   scenario.NCCL{Env: map[string]string{}},
+		Engine: scenario.Engine{Launch: rapid.SampledFrom([]string{"graph", "eager"}).Draw(t, "launch")},
+		Seed:   1}
 	for _, set := range []struct {
 		name   string
 		values []string
 	}{
 		{"NCCL_PROTO", []string{"", "LL", "LL128", "Simple"}},
-		{"NCCL_ALGO", []string{"", "Ring", "Ring;allreduce:Tree", "Ring;allreduce:NVLS", "Ring;allreduce:NVLSTree", "Ring;allgather:PAT;reducescatter:PAT"}},
+		{"NCCL_ALGO", []string{"", "Ring", "Ring;allreduce:Tree", "Ring;allreduce:NVLS",
+			"Ring;allreduce:NVLSTree", "Ring;allgather:PAT;reducescatter:PAT"}},
 		{"NCCL_MAX_NCHANNELS", []string{"", "1", "2", "5"}},
 		{"NCCL_BUFFSIZE", []string{"", "65536"}},
 		{"NCCL_IB_QPS_PER_CONNECTION", []string{"", "2"}},
@@ -238,12 +247,16 @@ func drawOps(t *rapid.T, ranks int) []comm.Op {
 		if rapid.Bool().Draw(t, "of each rank") {
 			bytes = min(bytes*int64(ranks), 1<<18)
 		}
-		op := comm.Op{Func: f, Type: rapid.SampledFrom([]coll.DataType{coll.Float32, coll.Int8, coll.Float16}).Draw(t, "type"),
-			InPlace: rapid.Bool().Draw(t, "in place"), RedOp: rapid.SampledFrom([]coll.RedOp{coll.Sum, coll.Avg}).Draw(t, "reduction")}
+		op := comm.Op{Func: f, Type: rapid.SampledFrom([]coll.DataType{coll.Float32, coll.Int8,
+			coll.Float16}).Draw(t, "type"),
+			InPlace: rapid.Bool().Draw(t, "in place"),
+			RedOp:   rapid.SampledFrom([]coll.RedOp{coll.Sum, coll.Avg}).Draw(t, "reduction")}
 		if f.Rooted() {
 			op.Root = int32(rapid.IntRange(0, ranks-1).Draw(t, "root"))
 		}
-		op.Count = coll.ExactSizes(f, units.Bytes(bytes+rapid.SampledFrom([]int64{0, 0, 0, 4, 20, 64, 100}).Draw(t, "bytes more")), op.Type, ranks).Count
+		op.Count = coll.ExactSizes(f,
+			units.Bytes(bytes+rapid.SampledFrom([]int64{0, 0, 0, 4, 20, 64, 100}).Draw(t, "bytes more")),
+			op.Type, ranks).Count
 		return op
 	}), 1, 4).Draw(t, "operations")
 }
@@ -261,7 +274,8 @@ func TestTimesDependOnTheSequenceAlone(t *testing.T) {
 		ranks := siteOf(t, &s.spec, kept).Comm.NRanks
 		s.ops = drawOps(t, ranks)
 		if rapid.IntRange(0, 3).Draw(t, "straggler") == 3 {
-			s.spec.Network.Faults = []string{fmt.Sprintf("rank=%d:slow=1.5", rapid.IntRange(0, ranks-1).Draw(t, "which"))}
+			s.spec.Network.Faults = []string{
+				fmt.Sprintf("rank=%d:slow=1.5", rapid.IntRange(0, ranks-1).Draw(t, "which"))}
 		}
 		want := s.run(t, ways[0], kept)
 		for _, w := range ways[1:] {
@@ -275,7 +289,8 @@ func TestTimesDependOnTheSequenceAlone(t *testing.T) {
 		other.spec = s.spec.Clone()
 		other.spec.Machine.Nodes = nil
 		for n := range s.spec.Machine.Nodes[0].Count {
-			other.spec.Machine.Nodes = append(other.spec.Machine.Nodes, scenario.Nodes{Topo: fmt.Sprintf("other-%d-%s", n, s.spec.Machine.Nodes[0].Topo)})
+			other.spec.Machine.Nodes = append(other.spec.Machine.Nodes,
+				scenario.Nodes{Topo: fmt.Sprintf("other-%d-%s", n, s.spec.Machine.Nodes[0].Topo)})
 		}
 		s.same(t, want, other.run(t, ways[0], kept), "with nodes one by one")
 	})
@@ -285,7 +300,8 @@ func TestTimesDependOnTheSequenceAlone(t *testing.T) {
 func (s *sequence) same(t *rapid.T, want, got []took, how string) {
 	for i := range want {
 		if !want[i].equal(got[i]) {
-			t.Fatalf("%s\n%v of %d takes %v rank by rank, %v %s\n%v %s\n%v %s", s, s.ops[i].Func, s.ops[i].Count, want[i].elapsed, got[i].elapsed, how,
+			t.Fatalf("%s\n%v of %d takes %v rank by rank, %v %s\n%v %s\n%v %s", s, s.ops[i].Func,
+				s.ops[i].Count, want[i].elapsed, got[i].elapsed, how,
 				want[i].finish, want[i].err, got[i].finish, got[i].err)
 		}
 	}
@@ -303,7 +319,8 @@ func TestTimesDoNotDependOnBusIDs(t *testing.T) {
 		want := s.run(t, ways[0], kept)
 		other := *s
 		other.spec = s.spec.Clone()
-		other.spec.Machine.Nodes[0].Topo = rapid.SampledFrom([]string{"swap-01-", "swap-02-", "swap-03-", "swap-12-", "swap-13-", "swap-23-"}).Draw(t, "swap") + "h200x4-4.xml"
+		other.spec.Machine.Nodes[0].Topo = rapid.SampledFrom([]string{"swap-01-", "swap-02-", "swap-03-",
+			"swap-12-", "swap-13-", "swap-23-"}).Draw(t, "swap") + "h200x4-4.xml"
 		got := other.run(t, ways[0], kept)
 		for i := range want {
 			slices.Sort(want[i].finish)
@@ -321,7 +338,8 @@ func TestRingsOfNodesCanBeRotated(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := &sequence{spec: drawMachine(t)}
 		nodes := rapid.IntRange(2, 4).Draw(t, "nodes")
-		s.spec.Machine.Nodes[0] = scenario.Nodes{Topo: rapid.SampledFrom([]string{"gh200.xml", "hgx-a100-4.xml"}).Draw(t, "machine"), Count: nodes}
+		s.spec.Machine.Nodes[0] = scenario.Nodes{
+			Topo: rapid.SampledFrom([]string{"gh200.xml", "hgx-a100-4.xml"}).Draw(t, "machine"), Count: nodes}
 		s.spec.Machine.GPUs = 1
 		s.spec.NCCL.Env["NCCL_ALGO"] = "Ring"
 		s.ops = drawOps(t, nodes)

@@ -28,12 +28,14 @@ type drawn struct {
 
 func (d *drawn) String() string {
 	return fmt.Sprintf("%s x %d, %v of %d x %v, fold %v, seed %d, jitter %t, faults %v",
-		d.machine, d.nodes, d.op.Func, d.op.Count, d.op.Type, d.config.Fold, d.config.Seed, !d.config.NoJitter, d.config.Faults)
+		d.machine, d.nodes, d.op.Func, d.op.Count, d.op.Type, d.config.Fold, d.config.Seed,
+		!d.config.NoJitter, d.config.Faults)
 }
 
 // draw chooses machine, nodes, operation, size, folding, jitter and a slow rank.
 func draw(rng *rand.Rand, ranksOf func(name string, nodes int) int) drawn {
-	names := []string{"dgx-h100", "dgx-a100", "hgx-a100-4", "pcie-a100-4", "pcie-l40s-8", "gh200-4-alps", "h200x4-4", "pcie-rtx4090-8", "dgx-1v"}
+	names := []string{"dgx-h100", "dgx-a100", "hgx-a100-4", "pcie-a100-4", "pcie-l40s-8", "gh200-4-alps",
+		"h200x4-4", "pcie-rtx4090-8", "dgx-1v"}
 	d := drawn{machine: names[rng.IntN(len(names))], nodes: 1 + rng.IntN(4)}
 	ranks := ranksOf(d.machine, d.nodes)
 	funcs := coll.Funcs()
@@ -44,7 +46,8 @@ func draw(rng *rand.Rand, ranksOf func(name string, nodes int) int) drawn {
 	}
 	d.op.Count = max(1, coll.TestSizes(d.op.Func, size, d.op.Type, ranks).Count)
 	d.config = sim.Config{Launch: sim.Graph, Seed: rng.Uint64N(1 << 20), NoJitter: rng.IntN(2) == 0,
-		Fold: []sim.Folding{sim.FoldAuto, sim.Unfolded, sim.FoldExact, sim.FoldNear}[rng.IntN(4)], Trace: nccl.Options{Detail: nccl.DetailStep}}
+		Fold:  []sim.Folding{sim.FoldAuto, sim.Unfolded, sim.FoldExact, sim.FoldNear}[rng.IntN(4)],
+		Trace: nccl.Options{Detail: nccl.DetailStep}}
 	if rng.IntN(2) == 0 {
 		d.config.Faults = []sim.Fault{{Rank: rng.IntN(ranks), Slow: float64(int(1) << (1 + rng.IntN(4)))}}
 	}
@@ -116,8 +119,11 @@ func TestALateReceiverKeepsItsArrows(t *testing.T) {
 		list = list[:1]
 	}
 	for _, f := range list {
-		d := drawn{machine: "dgx-h100", nodes: 2, op: comm.Op{Func: f, Count: coll.TestSizes(f, 32<<20, coll.Float32, m.comm.NRanks).Count, Type: coll.Float32},
-			config: sim.Config{Launch: sim.Graph, Seed: 1, Fold: sim.Unfolded, Trace: nccl.Options{Detail: nccl.DetailStep},
+		d := drawn{machine: "dgx-h100", nodes: 2,
+			op: comm.Op{Func: f, Count: coll.TestSizes(f, 32<<20, coll.Float32, m.comm.NRanks).Count,
+				Type: coll.Float32},
+			config: sim.Config{Launch: sim.Graph, Seed: 1, Fold: sim.Unfolded,
+				Trace:  nccl.Options{Detail: nccl.DetailStep},
 				Faults: []sim.Fault{{Rank: 8, Slow: 20}}}}
 		m.arrows(t, &d)
 	}

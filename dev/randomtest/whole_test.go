@@ -76,7 +76,9 @@ func everyMachine(t *testing.T, test func(t *testing.T, m machine)) {
 			continue
 		}
 		for _, nodes := range []int{1, 2} {
-			t.Run(fmt.Sprintf("%s/nodes=%d", name, nodes), func(t *testing.T) { test(t, load(t, path, nodes)) })
+			t.Run(fmt.Sprintf("%s/nodes=%d", name, nodes), func(t *testing.T) {
+				test(t, load(t, path, nodes))
+			})
 		}
 	}
 }
@@ -97,7 +99,8 @@ func TestTracesAreWholeAndTellTheTruth(t *testing.T) {
 				t.Fatal(err)
 			}
 			silent := m.run(t, p, trace.Discard)
-			shares := silent.Account.Method != traced.Account.Method // equivalent ranks, their jitter (docs/adr/0022)
+			// equivalent ranks, their jitter (docs/adr/0022)
+			shares := silent.Account.Method != traced.Account.Method
 			if !shares && !reflect.DeepEqual(traced, silent) {
 				t.Errorf("%v: watching changes the run: %v and %v", f, traced.Elapsed, silent.Elapsed)
 			}
@@ -109,7 +112,8 @@ func TestTracesAreWholeAndTellTheTruth(t *testing.T) {
 				t.Errorf("%v: %v", f, problem)
 			}
 			if want := sends(p); rep.Flows != want || want == 0 {
-				t.Errorf("%v %v/%v: %d arrows, the plan has %d sends", f, p.Req.Algo, p.Req.Proto, rep.Flows, want)
+				t.Errorf("%v %v/%v: %d arrows, the plan has %d sends", f, p.Req.Algo, p.Req.Proto, rep.Flows,
+					want)
 			}
 		}
 	})
@@ -201,7 +205,8 @@ func TestPhysics(t *testing.T) {
 						continue
 					}
 					if least := l.Bytes.Over(l.Capacity); least > l.Busy+units.Nanosecond+l.Busy/1000 {
-						t.Errorf("%v of %d: %s moves %d bytes in %v, less than %v", f, size, l.Name, l.Bytes, l.Busy, least)
+						t.Errorf("%v of %d: %s moves %d bytes in %v, less than %v", f, size, l.Name, l.Bytes,
+							l.Busy, least)
 					}
 				}
 			}

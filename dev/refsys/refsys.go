@@ -78,7 +78,8 @@ type Graph struct {
 }
 
 var (
-	linkKinds = map[string]topo.LinkKind{"LOC": topo.LinkLOC, "NVL": topo.LinkNVL, "C2C": topo.LinkC2C, "PCI": topo.LinkPCI, "SYS": topo.LinkSYS, "NET": topo.LinkNET}
+	linkKinds = map[string]topo.LinkKind{"LOC": topo.LinkLOC, "NVL": topo.LinkNVL, "C2C": topo.LinkC2C,
+		"PCI": topo.LinkPCI, "SYS": topo.LinkSYS, "NET": topo.LinkNET}
 	pathNames = []string{"LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS", "NET", "DIS"}
 )
 
@@ -159,14 +160,17 @@ func (l *loader) addNode(k topo.NodeKind, r *Node) {
 	case topo.PCI:
 		n.PCI = &topo.PCIInfo{}
 	case topo.CPU:
-		n.CPU = &topo.CPUInfo{Arch: topo.CPUArch(r.Arch), Vendor: topo.CPUVendor(r.Vendor), Model: topo.CPUModel(r.Model)}
+		n.CPU = &topo.CPUInfo{Arch: topo.CPUArch(r.Arch), Vendor: topo.CPUVendor(r.Vendor),
+			Model: topo.CPUModel(r.Model)}
 	case topo.NET:
 		asic, err := strconv.ParseUint(r.ASIC, 16, 64)
 		if err != nil {
 			l.t.Fatalf("asic %q", r.ASIC)
 		}
-		n.Net = &topo.NetInfo{Dev: r.Dev, ASIC: asic, Port: r.Port, BW: units.GBps(r.BW), LatencyUs: r.Latency,
-			GDR: r.GDR != 0, Coll: r.Coll != 0, MaxChannels: r.MaxChannels, LocalGPU: r.LocalGPU, Host: int(n.Ident >> 56)}
+		n.Net = &topo.NetInfo{Dev: r.Dev, ASIC: asic, Port: r.Port, BW: units.GBps(r.BW),
+			LatencyUs: r.Latency,
+			GDR:       r.GDR != 0, Coll: r.Coll != 0, MaxChannels: r.MaxChannels, LocalGPU: r.LocalGPU,
+			Host: int(n.Ident >> 56)}
 	}
 	if _, dup := l.byID[r.ID]; !dup {
 		l.byID[r.ID] = topo.NodeID(len(l.nodes))
@@ -212,7 +216,8 @@ func (l *loader) hostPath(from, to topo.NodeID) topo.Path {
 	for i := 0; i < len(queue) && before[to] == topo.None; i++ {
 		for _, id := range l.nodes[queue[i]].Links {
 			next := l.links[id].To
-			if l.links[id].Kind != topo.LinkNVL && next != from && before[next] == topo.None && (next == to || l.nodes[next].Kind != topo.GPU) {
+			if l.links[id].Kind != topo.LinkNVL && next != from && before[next] == topo.None &&
+				(next == to || l.nodes[next].Kind != topo.GPU) {
 				before[next] = queue[i]
 				queue = append(queue, next)
 			}
@@ -280,8 +285,10 @@ func Set(t testing.TB, list []Graph) search.Set {
 // Search is the graph as the search gives it.
 func (r *Graph) Search(t testing.TB) *search.Graph {
 	g := &search.Graph{ID: r.ID, Name: r.Name, Pattern: search.Pattern(r.Pattern), NChannels: r.NChannels,
-		MinChannels: r.MinChannels, MaxChannels: r.MaxChannels, BWIntra: units.GBps(r.BWIntra), BWInter: units.GBps(r.BWInter),
-		LatencyInter: r.LatencyInter, TypeIntra: PathKind(t, r.TypeIntra), TypeInter: PathKind(t, r.TypeInter),
+		MinChannels: r.MinChannels, MaxChannels: r.MaxChannels, BWIntra: units.GBps(r.BWIntra),
+		BWInter:      units.GBps(r.BWInter),
+		LatencyInter: r.LatencyInter, TypeIntra: PathKind(t, r.TypeIntra),
+		TypeInter:    PathKind(t, r.TypeInter),
 		SameChannels: r.SameChannels, CrossNIC: r.CrossNIC, NHops: r.NHops}
 	for _, c := range r.Channels {
 		var inter [2]uint64

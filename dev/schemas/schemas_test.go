@@ -34,23 +34,28 @@ type document struct {
 	sample      func(t *testing.T) any
 }
 
-var small = scenario.Spec{Machine: scenario.Machine{GPUs: 2, Nodes: []scenario.Nodes{{Topo: "dgx-h100", Count: 2}}}, NCCL: scenario.NCCL{Env: map[string]string{"NCCL_ALGO": "Ring"}},
-	Workload: scenario.Workload{Op: "all_reduce", Sizes: []string{"8", "1M"}}, Network: scenario.Network{Faults: []string{"rank=0:slow=2"}},
-	Grid: []scenario.Axis{{Path: "machine.gpus", Values: []scenario.Value{scenario.Value("1"), scenario.Value("2")}}}}
+var small = scenario.Spec{Machine: scenario.Machine{GPUs: 2, Nodes: []scenario.Nodes{
+	{Topo: "dgx-h100", Count: 2}}}, NCCL: scenario.NCCL{Env: map[string]string{"NCCL_ALGO": "Ring"}},
+	Workload: scenario.Workload{Op: "all_reduce", Sizes: []string{"8", "1M"}}, Network: scenario.Network{
+		Faults: []string{"rank=0:slow=2"}},
+	Grid: []scenario.Axis{{Path: "machine.gpus", Values: []scenario.Value{scenario.Value("1"),
+		scenario.Value("2")}}}}
 
 func options() scenario.Options { return scenario.Options{Settings: config.Sources{NoEnv: true}} }
 
 var documents = []document{
-	{"scenario.v1", "a scenario file of simccl (docs/SCENARIOS.md)", reflect.TypeFor[scenario.Spec](), func(*testing.T) any { return json.RawMessage(small.JSON()) }},
-	{"result.v1", "a result of simccl's library and of sweeps (docs/LIBRARY.md)", reflect.TypeFor[scenario.Result](), func(t *testing.T) any {
-		one := small.Clone()
-		one.Grid, one.Engine.Rivals = nil, true
-		r, err := scenario.Run(context.Background(), one, options())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r
-	}},
+	{"scenario.v1", "a scenario file of simccl (docs/SCENARIOS.md)", reflect.TypeFor[scenario.Spec](),
+		func(*testing.T) any { return json.RawMessage(small.JSON()) }},
+	{"result.v1", "a result of simccl's library and of sweeps (docs/LIBRARY.md)",
+		reflect.TypeFor[scenario.Result](), func(t *testing.T) any {
+			one := small.Clone()
+			one.Grid, one.Engine.Rivals = nil, true
+			r, err := scenario.Run(context.Background(), one, options())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r
+		}},
 	{"decision.v1", "simccl inspect --json", reflect.TypeFor[decision.Document](), func(t *testing.T) any {
 		site, err := scenario.Load(&small, options())
 		if err != nil {
@@ -66,14 +71,17 @@ var documents = []document{
 		}
 		return json.RawMessage(text)
 	}},
-	{"workload.v1", "simccl workload show --json: what a job does", reflect.TypeFor[job.Summary](), func(t *testing.T) any {
-		const text = "workload 1\nranks 2\ncomm w *\nlist a 0-1\n  call 0 w all_reduce float sum 8\n"
-		j, err := load.Load([]load.File{{Name: "job.txt", Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}}, load.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return job.Of(j)
-	}},
+	{"workload.v1", "simccl workload show --json: what a job does", reflect.TypeFor[job.Summary](),
+		func(t *testing.T) any {
+			const text = "workload 1\nranks 2\ncomm w *\nlist a 0-1\n  call 0 w all_reduce float sum 8\n"
+			j, err := load.Load([]load.File{{Name: "job.txt", Open: func() (io.ReadCloser, error) {
+				return io.NopCloser(strings.NewReader(text)), nil
+			}}}, load.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return job.Of(j)
+		}},
 	{"advice.v1", "simccl advise --json", reflect.TypeFor[[]advise.Advice](), func(t *testing.T) any {
 		one := small.Clone()
 		one.Grid, one.Network.Faults, one.NCCL.Env, one.Workload.Sizes = nil, nil, nil, []string{"64K"}
@@ -93,7 +101,8 @@ func special() map[reflect.Type]*jsonschema.Schema {
 	number, integer := &jsonschema.Schema{Type: "number"}, &jsonschema.Schema{Type: "integer"}
 	return map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[decision.Num](): number, reflect.TypeFor[decision.Flag](): {Enum: []any{0, 1}},
-		list.Type:                          {Type: "array", Items: &jsonschema.Schema{Type: "array", Items: integer}},
+		list.Type: {Type: "array", Items: &jsonschema.Schema{Type: "array",
+			Items: integer}},
 		ranks.Type:                         {Type: "array", Items: &jsonschema.Schema{Type: "object"}},
 		reflect.TypeFor[json.RawMessage](): {},
 	}
@@ -108,7 +117,8 @@ func TestSchemas(t *testing.T) {
 			t.Errorf("%s: %v", d.file, err)
 			continue
 		}
-		schema.Schema, schema.Title, schema.ID = "https://json-schema.org/draft/2020-12/schema", d.title, "https://github.com/simccl/simccl/docs/schemas/"+d.file+".schema.json"
+		schema.Schema, schema.Title, schema.ID = "https://json-schema.org/draft/2020-12/schema", d.title,
+			"https://github.com/simccl/simccl/docs/schemas/"+d.file+".schema.json"
 		text, err := json.MarshalIndent(schema, "", "  ")
 		if err != nil {
 			t.Fatal(err)
@@ -121,7 +131,8 @@ func TestSchemas(t *testing.T) {
 			}
 		}
 		if have, err := os.ReadFile(name); err != nil || !bytes.Equal(have, text) {
-			t.Errorf("%s is not that of its type (%v): go test ./dev/schemas -update; a change that breaks readers is a new version", name, err)
+			t.Errorf("%s is not that of its type (%v): go test ./dev/schemas -update; a change that breaks "+
+				"readers is a new version", name, err)
 		}
 		resolved, err := schema.Resolve(nil)
 		if err != nil {
@@ -139,7 +150,8 @@ func TestSchemas(t *testing.T) {
 		if err := resolved.Validate(v); err != nil {
 			t.Errorf("%s: a document of simccl is not valid: %v", d.file, err)
 		}
-		if err := resolved.Validate(map[string]any{"scenario": "one", "format": "one", "nRanks": "two"}); err == nil {
+		if err := resolved.Validate(map[string]any{"scenario": "one", "format": "one",
+			"nRanks": "two"}); err == nil {
 			t.Errorf("%s: a document of nonsense is valid", d.file)
 		}
 	}

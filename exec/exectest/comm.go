@@ -74,7 +74,8 @@ func Requests(nodes int) []plan.Request {
 	var list []plan.Request
 	add := func(f coll.Func, a coll.Algorithm, warps int, protos ...coll.Protocol) {
 		for _, pr := range protos {
-			list = append(list, plan.Request{Func: f, Type: coll.Float32, Algo: a, Proto: pr, Channels: 1 << 20, Warps: warps})
+			list = append(list, plan.Request{Func: f, Type: coll.Float32, Algo: a, Proto: pr,
+				Channels: 1 << 20, Warps: warps})
 		}
 	}
 	for _, f := range coll.CollFuncs() {

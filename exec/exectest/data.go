@@ -135,7 +135,8 @@ func (d *Data) Wrong() (count int64, first string) {
 				continue
 			}
 			if count++; count == 1 {
-				first = fmt.Sprintf("rank %d element %d is %v, should be %v", r, i, num.Get(typ, d.Output[r], i), num.Get(typ, want, i))
+				first = fmt.Sprintf("rank %d element %d is %v, should be %v", r, i,
+					num.Get(typ, d.Output[r], i), num.Get(typ, want, i))
 			}
 		}
 	}

@@ -43,7 +43,8 @@ func TestDataIsWhatItShouldBe(t *testing.T) {
 					t.Fatalf("%v %v/%v %v: %v", r.Func, r.Algo, r.Proto, typ, err)
 				}
 				if n, first := d.Wrong(); n != 0 {
-					t.Fatalf("%v ranks %v %v/%v %v %v count %d in place %t: %d wrong: %s", s, r.Func, r.Algo, r.Proto, typ, r.Op, r.Count, r.InPlace, n, first)
+					t.Fatalf("%v ranks %v %v/%v %v %v count %d in place %t: %d wrong: %s", s, r.Func, r.Algo,
+						r.Proto, typ, r.Op, r.Count, r.InPlace, n, first)
 				}
 				plans++
 			}
@@ -54,7 +55,8 @@ func TestDataIsWhatItShouldBe(t *testing.T) {
 
 // TestWrongDataIsSeen: the comparison can fail.
 func TestWrongDataIsSeen(t *testing.T) {
-	p, err := build.Plan(Comm(4, 1, 1), plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: 100, Algo: coll.Ring, Proto: coll.LL, Channels: 1, Warps: 16})
+	p, err := build.Plan(Comm(4, 1, 1), plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: 100,
+		Algo: coll.Ring, Proto: coll.LL, Channels: 1, Warps: 16})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +75,8 @@ func TestWrongDataIsSeen(t *testing.T) {
 
 // TestReferenceRefusesNothing: no plan is an error.
 func TestReferenceRefusesNothing(t *testing.T) {
-	if _, err := (Reference{}).Run(context.Background(), exec.One(nil), trace.Discard); !errors.Is(err, exec.ErrNoPlan) {
+	if _, err := (Reference{}).Run(context.Background(), exec.One(nil), trace.Discard); !errors.Is(err,
+		exec.ErrNoPlan) {
 		t.Errorf("a job without a plan: %v", err)
 	}
 }

@@ -32,12 +32,14 @@ func (Reference) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec.R
 	if err := exec.NeedsNoReducingNetwork(p, "the reference executor"); err != nil {
 		return exec.Result{Wrong: -1}, err
 	}
-	m := &clocked{Data: NewData(p), ctx: ctx, now: make([]units.Time, p.Comm.NRanks), sent: map[int32][]stamp{}}
+	m := &clocked{Data: NewData(p), ctx: ctx, now: make([]units.Time, p.Comm.NRanks),
+		sent: map[int32][]stamp{}}
 	if sink = trace.OrDiscard(sink); sink != trace.Discard {
 		m.sink = sink
 		m.tracks = make([]trace.TrackID, p.Comm.NRanks)
 		for r := range m.tracks {
-			m.tracks[r] = sink.Track(trace.Track{Process: int64(r) + 1, ProcessName: fmt.Sprintf("rank %d", r), Thread: 1000 + int64(r), ThreadName: "ops"})
+			m.tracks[r] = sink.Track(trace.Track{Process: int64(r) + 1, ProcessName: fmt.Sprintf("rank %d",
+				r), Thread: 1000 + int64(r), ThreadName: "ops"})
 		}
 	}
 	if err := check.Execute[[]byte](p, m); err != nil {

@@ -144,7 +144,8 @@ func (s *Subject) plausible(t *testing.T, p *plan.Plan, res *exec.Result) {
 		if l.Bytes < 0 || l.Busy < 0 {
 			t.Errorf("link %s: %d bytes in %v", l.Name, l.Bytes, l.Busy)
 		}
-		if !s.Ideal && l.Capacity > 0 && l.Bytes > 0 && float64(l.Bytes.Over(l.Capacity)) > float64(l.Busy)*1.001+float64(units.Nanosecond) {
+		if !s.Ideal && l.Capacity > 0 && l.Bytes > 0 && float64(l.Bytes.Over(l.Capacity)) >
+			float64(l.Busy)*1.001+float64(units.Nanosecond) {
 			t.Errorf("link %s carries %d bytes in %v, beyond %v GB/s", l.Name, l.Bytes, l.Busy, l.Capacity)
 		}
 	}
@@ -154,7 +155,8 @@ func near(a, b float64) bool { return a-b <= 1e-6*(1+b) && b-a <= 1e-6*(1+a) }
 
 // discards: a nil sink is trace.Discard.
 func (s Subject) discards(t *testing.T) {
-	p := s.plan(t, plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: 1000, Algo: coll.Ring, Proto: coll.Simple, Channels: 1, Warps: 16})
+	p := s.plan(t, plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: 1000, Algo: coll.Ring,
+		Proto: coll.Simple, Channels: 1, Warps: 16})
 	want, err := s.Executor.Run(context.Background(), exec.One(p), trace.Discard)
 	if err != nil {
 		t.Fatal(err)
@@ -170,7 +172,8 @@ func (s Subject) discards(t *testing.T) {
 
 // cancels: a run whose context has ended says so and does not hang.
 func (s Subject) cancels(t *testing.T) {
-	p := s.plan(t, plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: 1 << 22, Algo: coll.Ring, Proto: coll.Simple, Channels: 1, Warps: 16})
+	p := s.plan(t, plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: 1 << 22, Algo: coll.Ring,
+		Proto: coll.Simple, Channels: 1, Warps: 16})
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := s.Executor.Run(ctx, exec.One(p), trace.Discard); !errors.Is(err, context.Canceled) {
@@ -181,7 +184,8 @@ func (s Subject) cancels(t *testing.T) {
 // refuses: a plan whose sends and receives do not match is an error, not a
 // hang and not a result.
 func (s Subject) refuses(t *testing.T) {
-	p := s.plan(t, plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: 1000, Algo: coll.Ring, Proto: coll.Simple, Channels: 1, Warps: 16})
+	p := s.plan(t, plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: 1000, Algo: coll.Ring,
+		Proto: coll.Simple, Channels: 1, Warps: 16})
 	l := export.List(p)
 	l.Programs[0].Ops = l.Programs[0].Ops[1:]
 	for i := range l.Programs[0].Ops {
@@ -217,7 +221,8 @@ func (c *collector) Track(t trace.Track) trace.TrackID {
 
 func (c *collector) Emit(e *trace.Event) {
 	if int(e.Track) >= len(c.tracks) || e.Start < 0 || e.Dur < 0 {
-		c.faults = append(c.faults, fmt.Sprintf("%s at %v for %v on track %d of %d", e.Name, e.Start, e.Dur, e.Track, len(c.tracks)))
+		c.faults = append(c.faults, fmt.Sprintf("%s at %v for %v on track %d of %d", e.Name, e.Start, e.Dur,
+			e.Track, len(c.tracks)))
 	}
 	note := func(m *map[int64]units.Time) {
 		if *m == nil {

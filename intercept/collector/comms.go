@@ -106,11 +106,16 @@ func (c *Core) init(t *thread, q *request) reply {
 		return refuse(invalidArgument, "rank %d of %d ranks", rank, n)
 	}
 	if n > int64(c.set.GPUs) {
-		return refuse(invalidUsage, "a communicator of %d ranks, and the virtual machine has %d GPUs; take more nodes (--nodes)", n, c.set.GPUs)
+		return refuse(invalidUsage,
+			"a communicator of %d ranks, and the virtual machine has %d GPUs; take more nodes (--nodes)", n,
+			c.set.GPUs)
 	}
 	key := string(q.payload)
-	if old := c.imitated[key]; old != nil && old.done && n == int64(len(old.members)) && old.members[rank].like != nil {
-		return refuse(invalidUsage, "rank %d of %d: a process came for it, and the communicator is there with %d processes (--fake-ranks); write --fake-ranks with as many as there are", rank, n, c.set.Real)
+	if old := c.imitated[key]; old != nil && old.done && n == int64(len(old.members)) &&
+		old.members[rank].like != nil {
+		return refuse(invalidUsage, "rank %d of %d: a process came for it, and the communicator is there "+
+			"with %d processes (--fake-ranks); write --fake-ranks with as many as there are", rank, n,
+			c.set.Real)
 	}
 	x := c.forming[key]
 	if x == nil {
@@ -120,7 +125,8 @@ func (c *Core) init(t *thread, q *request) reply {
 				x.grid = grid.Grid{int(n)}
 			}
 			if x.grid.Size() != int(n) {
-				return refuse(invalidUsage, "a communicator of %d ranks, and --fake-grid %v has %d: what ranks do that are no process's is not known", n, x.grid, x.grid.Size())
+				return refuse(invalidUsage, "a communicator of %d ranks, and --fake-grid %v has %d: what "+
+					"ranks do that are no process's is not known", n, x.grid, x.grid.Size())
 			}
 			x.missing, x.fakes = r, true
 		}
@@ -128,14 +134,17 @@ func (c *Core) init(t *thread, q *request) reply {
 	}
 	switch {
 	case int(n) != len(x.members):
-		return c.refuseInit(x, "rank %d makes a communicator of %d ranks, and others with the same id one of %d", rank, n, len(x.members))
+		return c.refuseInit(x,
+			"rank %d makes a communicator of %d ranks, and others with the same id one of %d", rank, n,
+			len(x.members))
 	case x.members[rank] != nil:
 		return c.refuseInit(x, "two ranks %d with the same id", rank)
 	}
 	dev := t.p.device(int(q.a[2]))
 	for r, o := range x.members {
 		if o != nil && o.dev == dev {
-			return c.refuseInit(x, "ranks %d and %d are on the same device %d of one process", r, rank, dev.id)
+			return c.refuseInit(x, "ranks %d and %d are on the same device %d of one process", r, rank,
+				dev.id)
 		}
 	}
 	m := c.newMember(dev)
@@ -163,7 +172,8 @@ func (x *comm) fill() error {
 	for r, m := range x.members {
 		if m == nil && err == nil {
 			like := x.members[lead[r]]
-			x.members[r] = like.copy(&device{p: like.dev.p, id: -1 - r, gpu: -1, streams: map[uint64]*stream{}})
+			x.members[r] = like.copy(&device{p: like.dev.p, id: -1 - r, gpu: -1,
+				streams: map[uint64]*stream{}})
 			x.members[r].c, x.members[r].rank = x, int32(r)
 		}
 	}
@@ -285,11 +295,13 @@ func (c *Core) place(x *comm) error {
 		}
 		// A GPU that another process has chosen, too, is shared.
 		busy := func(g int) bool {
-			return g < 0 || g >= len(c.gpus) || mine[g] || c.gpus[g].taken && !(chosen && g == m.dev.id) && !(m.like != nil && c.gpus[g].fake)
+			return g < 0 || g >= len(c.gpus) || mine[g] || c.gpus[g].taken && !(chosen && g == m.dev.id) &&
+				!(m.like != nil && c.gpus[g].fake)
 		}
 		for i := 0; busy(want); i++ {
 			if i == len(c.gpus) {
-				return fmt.Errorf("rank %d of a communicator has no GPU: all %d of the virtual machine are taken; take more nodes (--nodes)", r, len(c.gpus))
+				return fmt.Errorf("rank %d of a communicator has no GPU: all %d of the virtual machine are "+
+					"taken; take more nodes (--nodes)", r, len(c.gpus))
 			}
 			want = i
 		}
@@ -361,7 +373,8 @@ func (c *Core) split(q *request) reply {
 	x := m.c
 	m.splits++
 	if len(x.splits) < m.splits {
-		x.splits = append(x.splits, &split{from: make([]*splitter, len(x.members)), missing: x.processes(), share: q.a[3] != 0})
+		x.splits = append(x.splits, &split{from: make([]*splitter, len(x.members)), missing: x.processes(),
+			share: q.a[3] != 0})
 	}
 	s := x.splits[m.splits-1]
 	from := &splitter{Asked: grid.Asked{In: q.a[1] >= 0, Color: q.a[1], Key: q.a[2]}}
@@ -392,11 +405,13 @@ func (c *Core) children(x *comm, s *split) {
 			asked[r] = &grid.Asked{}
 		}
 	}
-	parts, inside, err := x.grid.Split(asked, func(r int) int { return int(x.members[r].process().rank) }, c.set.Grid != nil)
+	parts, inside, err := x.grid.Split(asked, func(r int) int { return int(x.members[r].process().rank) },
+		c.set.Grid != nil)
 	if err != nil {
 		for _, f := range s.from {
 			if f != nil && f.m != nil {
-				f.m.failed, f.m.text = invalidUsage, fmt.Sprintf("a communicator with ranks of --fake-ranks: %v", err)
+				f.m.failed, f.m.text = invalidUsage,
+					fmt.Sprintf("a communicator with ranks of --fake-ranks: %v", err)
 			}
 		}
 		return
@@ -426,7 +441,8 @@ func (c *Core) children(x *comm, s *split) {
 	}
 }
 
-// twins notes, once each, the communicators without processes that do what x does, of which m is the first process.
+// twins notes, once each, the communicators without processes that do what x does, of which m is the first
+// process.
 func (x *comm) twins(m *member) {
 	if slices.IndexFunc(x.members, func(o *member) bool { return o.like == nil }) != int(m.rank) {
 		return
@@ -463,11 +479,13 @@ func (c *Core) shrink(q *request) reply {
 	}
 	m.shrinks++
 	if len(x.shrinks) < m.shrinks {
-		x.shrinks = append(x.shrinks, &split{from: make([]*splitter, len(x.members)), missing: len(x.members) - len(exclude), exclude: exclude, share: q.a[3] != 0})
+		x.shrinks = append(x.shrinks, &split{from: make([]*splitter, len(x.members)),
+			missing: len(x.members) - len(exclude), exclude: exclude, share: q.a[3] != 0})
 	}
 	s := x.shrinks[m.shrinks-1]
 	if !slices.Equal(s.exclude, exclude) {
-		return refuse(invalidUsage, "rank %d excludes ranks %v, and another one %v", m.rank, exclude, s.exclude)
+		return refuse(invalidUsage, "rank %d excludes ranks %v, and another one %v", m.rank, exclude,
+			s.exclude)
 	}
 	from := &splitter{m: c.newMember(m.dev), Asked: grid.Asked{In: true}}
 	s.from[m.rank] = from

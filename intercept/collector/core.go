@@ -204,9 +204,12 @@ type device struct {
 
 // New returns a collector without programs.
 func New(ctx context.Context, s Settings) *Core {
-	c := &Core{set: s, ctx: ctx, forming: map[string]*comm{}, imitated: map[string]*comm{}, gpus: make([]*rank, s.GPUs), threads: map[*thread]bool{}, refused: map[int]bool{}, turns: map[int64]*turn{}, moving: map[int64]*move{}}
+	c := &Core{set: s, ctx: ctx, forming: map[string]*comm{}, imitated: map[string]*comm{},
+		gpus: make([]*rank, s.GPUs), threads: map[*thread]bool{}, refused: map[int]bool{},
+		turns: map[int64]*turn{}, moving: map[int64]*move{}}
 	for i := range c.gpus {
-		c.gpus[i] = &rank{threads: map[int]units.Time{}, kernels: map[*comm]*op{}, streams: map[*stream]int{}, dropped: map[int]bool{}, marks: map[markKey]int{}}
+		c.gpus[i] = &rank{threads: map[int]units.Time{}, kernels: map[*comm]*op{}, streams: map[*stream]int{},
+			dropped: map[int]bool{}, marks: map[markKey]int{}}
 	}
 	return c
 }
@@ -267,7 +270,9 @@ func (c *Core) processOf(pid, own, launcher int, first bool) *process {
 			return p
 		}
 	}
-	p := &process{pid: pid, own: own, launcher: launcher, devices: map[int]*device{}, running: map[int64]*op{}, events: map[uint64]*event{}, number: len(c.procs), threads: map[int]*thread{}, live: &live{segments: map[uint64]*op{}, tickets: map[uint64]int{}}}
+	p := &process{pid: pid, own: own, launcher: launcher, devices: map[int]*device{},
+		running: map[int64]*op{}, events: map[uint64]*event{}, number: len(c.procs),
+		threads: map[int]*thread{}, live: &live{segments: map[uint64]*op{}, tickets: map[uint64]int{}}}
 	c.procs = append(c.procs, p)
 	return p
 }
@@ -294,4 +299,28 @@ func (p *process) device(id int) *device {
 // errorReply is a refusal.
 func refuse(status int32, format string, args ...any) reply {
 	return reply{status: status, text: fmt.Sprintf(format, args...)}
+}
+
+// estimate is ncclGroupSimulateEnd: what the group's collectives take.
+func (c *Core) estimate(ops []wireOp) reply {
+	if c.set.Prices == nil {
+		return refuse(invalidUsage, "ncclGroupSimulateEnd: nothing is simulated under --time record")
+	}
+	members, bad := c.check(ops)
+	if bad != nil {
+		return *bad
+	}
+	total := int64(0)
+	for i := range ops {
+		if isMessage(&ops[i]) {
+			return refuse(invalidUsage,
+				"ncclGroupSimulateEnd: a single send or receive has no time of its own")
+		}
+		t, err := c.collectives(members[i].c, ops[i:i+1])
+		if err != nil {
+			return refuse(internalError, "%v", err)
+		}
+		total += t
+	}
+	return reply{a: [4]int64{total}}
 }

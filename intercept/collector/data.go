@@ -30,7 +30,8 @@ func (m memory) WriteAt(from []byte, at int64) (int, error) {
 	return m.at("write", from, at, data.Memory.WriteAt)
 }
 
-func (m memory) at(what string, b []byte, at int64, do func(data.Memory, []byte, int64) (int, error)) (int, error) {
+func (m memory) at(what string, b []byte, at int64, do func(data.Memory, []byte, int64) (int, error)) (int,
+	error) {
 	in, err := m.open()
 	n := 0
 	if err == nil && len(b) > 0 {
@@ -112,20 +113,25 @@ func (c *Core) collective(units []*unit, i int) error {
 	case coll.ReduceScatter:
 		// All inputs are read before an output is written: those of one rank may overlap.
 		for r := range units {
-			if err := c.reduce(units, i, int64(r)*size, size, []int{r}, func(r int) uint64 { return at(r).recv }); err != nil {
+			if err := c.reduce(units, i, int64(r)*size, size, []int{r}, func(r int) uint64 {
+				return at(r).recv
+			}); err != nil {
 				return err
 			}
 		}
 		return nil
 	case coll.Broadcast:
-		return c.each(units, func(r int) error { return c.transfer(units[root], at(root).send, units[r], at(r).recv, size) })
+		return c.each(units, func(r int) error {
+			return c.transfer(units[root], at(root).send, units[r], at(r).recv, size)
+		})
 	case coll.AllGather:
 		return c.pairs(units, func(r, s int) error {
 			return c.transfer(units[s], at(s).send, units[r], at(r).recv+uint64(int64(s)*size), size)
 		})
 	case coll.AllToAll:
 		return c.pairs(units, func(r, s int) error {
-			return c.transfer(units[s], at(s).send+uint64(int64(r)*size), units[r], at(r).recv+uint64(int64(s)*size), size)
+			return c.transfer(units[s], at(s).send+uint64(int64(r)*size), units[r], at(r).recv+
+				uint64(int64(s)*size), size)
 		})
 	case coll.Gather:
 		return c.each(units, func(r int) error {
@@ -170,7 +176,8 @@ func (c *Core) reduce(units []*unit, i int, from, n int64, to []int, dst func(r 
 	in, out := make([]data.Input, len(units)), make([]data.Place, len(to))
 	for r, u := range units {
 		o := &u.ops[i]
-		in[r] = data.Input{Place: u.place(o.send + uint64(from)), Scaled: op >= sumScaled, Pointer: o.flags&flagScalarPointer != 0, Scalar: o.scalar}
+		in[r] = data.Input{Place: u.place(o.send + uint64(from)), Scaled: op >= sumScaled,
+			Pointer: o.flags&flagScalarPointer != 0, Scalar: o.scalar}
 	}
 	for k, r := range to {
 		out[k] = units[r].place(dst(r))

@@ -25,12 +25,14 @@ func (nowhere) Close() error { return nil }
 // play sends requests, as bytes have them, on the connections of two processes. Requests that wait are
 // left so.
 func play(clock Clock, devices Devices, b []byte) {
-	c := New(context.Background(), Settings{Clock: clock, Devices: devices, Data: true, GPUs: 4, SM: 90, Memory: 1 << 30})
+	c := New(context.Background(), Settings{Clock: clock, Devices: devices, Data: true, GPUs: 4, SM: 90,
+		Memory: 1 << 30})
 	var conns []*thread
 	for p := range 2 {
 		for kind := range 2 {
 			t := &thread{}
-			c.handle(t, &request{kind: reqHello, a: [6]int64{int64(p) + 100, int64(kind), int64(p), int64(kind)}}, &Peer{PID: p + 100, Memory: nowhere{}})
+			c.handle(t, &request{kind: reqHello, a: [6]int64{int64(p) + 100, int64(kind), int64(p),
+				int64(kind)}}, &Peer{PID: p + 100, Memory: nowhere{}})
 			conns = append(conns, t)
 		}
 	}
@@ -66,7 +68,9 @@ func someRequests(r *rand.Rand) []byte {
 	le := binary.LittleEndian
 	for range 200 {
 		b := make([]byte, requestSize)
-		kinds := [...]uint32{reqInit, reqWaitInit, reqState, reqSplit, reqShrink, reqGroup, reqLeave, reqSyncComm, uint32(reqStreamEnd + r.IntN(18)), uint32(reqSegment + r.IntN(8)), uint32(r.IntN(70))}
+		kinds := [...]uint32{reqInit, reqWaitInit, reqState, reqSplit, reqShrink, reqGroup, reqLeave,
+			reqSyncComm, uint32(reqStreamEnd + r.IntN(18)), uint32(reqSegment + r.IntN(8)),
+			uint32(r.IntN(70))}
 		le.PutUint32(b[4:], kinds[r.IntN(len(kinds))])
 		for i := 8; i < requestSize; i += 8 {
 			le.PutUint64(b[i:], uint64(number()))

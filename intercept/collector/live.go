@@ -70,7 +70,8 @@ func (c *Core) backlog(t *thread, q *request) reply {
 		x, size := parseRequest(b), int(binary.LittleEndian.Uint32(b))
 		b = b[requestSize:]
 		if size > len(b) {
-			return refuse(internalError, "a request of %d bytes in a backlog that ends after %d", size, len(b))
+			return refuse(internalError, "a request of %d bytes in a backlog that ends after %d", size,
+				len(b))
 		}
 		x.payload, b = b[:size], b[size:]
 		number := x.a[5]
@@ -93,7 +94,8 @@ func (c *Core) backlog(t *thread, q *request) reply {
 			}
 			x.now = of.now
 		case reqSegment:
-			c.segment(of, of.p.device(int(x.a[0])).stream(uint64(x.a[1])), uint64(x.a[2]), min(x.a[3], of.now))
+			c.segment(of, of.p.device(int(x.a[0])).stream(uint64(x.a[1])), uint64(x.a[2]),
+				min(x.a[3], of.now))
 		case reqEventRecord, reqEventWait:
 			c.streamRequest(of, x)
 		}
@@ -197,7 +199,8 @@ func (c *Core) grant(t *turn) {
 func (c *Core) yield(t *turn) {
 	p := t.holder
 	t.holder = nil
-	if p != nil && !p.ended && (len(p.live.moves) > 0 || len(p.live.releases) > 0 || p.live.asks) && !slices.Contains(t.queue, p) {
+	if p != nil && !p.ended && (len(p.live.moves) > 0 || len(p.live.releases) > 0 || p.live.asks) &&
+		!slices.Contains(t.queue, p) {
 		t.queue = append(t.queue, p)
 	}
 	c.grant(t)
@@ -235,7 +238,8 @@ func (c *Core) askTurn(p *process, q *request) reply {
 // astray is when kernels of a process have run while others had its GPU.
 func (c *Core) astray(p *process) reply {
 	if c.set.Warn != nil {
-		c.set.Warn(fmt.Sprintf("kernels of process %d ran while others had its GPU, so times may be too long; its host is held at its calls for a while", p.pid))
+		c.set.Warn(fmt.Sprintf("kernels of process %d ran while others had its GPU, so times may be too "+
+			"long; its host is held at its calls for a while", p.pid))
 	}
 	return reply{}
 }
@@ -271,7 +275,9 @@ func (c *Core) attend(t *thread, q *request) func() (reply, bool) {
 		}
 	} else if c.mover != p {
 		if p.pid != c.moverPID {
-			return func() (reply, bool) { return refuse(systemError, "data are moved by simccl's own process"), true }
+			return func() (reply, bool) {
+				return refuse(systemError, "data are moved by simccl's own process"), true
+			}
 		}
 		c.mover, p.mover = p, true
 		for _, m := range c.unmoved {
@@ -414,7 +420,9 @@ func stepsOf(units []*unit) *steps.List {
 			all[r] = rankOf(&u.ops[i])
 		}
 		o := &units[0].ops[i]
-		j.Collective(&steps.Call{Name: describe(o), Func: coll.Func(o.fn), Type: coll.DataType(o.typ), RedOp: min(o.redop, sumScaled), Scaled: o.redop >= sumScaled, Count: int64(o.count), Root: o.root}, all)
+		j.Collective(&steps.Call{Name: describe(o), Func: coll.Func(o.fn), Type: coll.DataType(o.typ),
+			RedOp: min(o.redop, sumScaled), Scaled: o.redop >= sumScaled, Count: int64(o.count),
+			Root: o.root}, all)
 	}
 	for _, u := range units {
 		for _, h := range u.halves {

@@ -46,9 +46,12 @@ func (c *Core) recordCalls(t *thread, ops []wireOp, members []*member) []int {
 			began[r] = true
 			r.groups++
 		}
-		e := calls.Event{Kind: calls.Call, Thread: t.id, Host: r.host(t), Stream: r.streamOf(m.dev.stream(o.stream)), Group: r.groups, Comm: m.c.id,
-			Func: coll.Func(o.fn), Type: coll.DataType(o.typ), Count: int64(o.count), Root: o.root, Scaled: o.redop >= sumScaled,
-			InPlace: o.flags&flagInPlace != 0, Registered: o.flags&flagRegistered != 0, Window: o.flags&flagWindow != 0}
+		e := calls.Event{Kind: calls.Call, Thread: t.id, Host: r.host(t),
+			Stream: r.streamOf(m.dev.stream(o.stream)), Group: r.groups, Comm: m.c.id,
+			Func: coll.Func(o.fn), Type: coll.DataType(o.typ), Count: int64(o.count), Root: o.root,
+			Scaled:  o.redop >= sumScaled,
+			InPlace: o.flags&flagInPlace != 0, Registered: o.flags&flagRegistered != 0,
+			Window: o.flags&flagWindow != 0}
 		if e.Func.Reduces() && o.redop < sumScaled {
 			e.Op = coll.RedOp(o.redop)
 		}
@@ -99,7 +102,8 @@ func (c *Core) recordEvent(t *thread, s *stream, kind calls.Kind, handle uint64)
 		number = len(r.marks)
 		r.marks[key] = number
 	}
-	r.events = append(r.events, calls.Event{Kind: kind, Thread: t.id, Host: r.host(t), Stream: r.streamOf(s), Event: number})
+	r.events = append(r.events, calls.Event{Kind: kind, Thread: t.id, Host: r.host(t), Stream: r.streamOf(s),
+		Event: number})
 	return r, len(r.events) - 1
 }
 
@@ -129,7 +133,8 @@ func (c *Core) Feed(pid int, record io.ReaderAt, size int64) error {
 	case n > room:
 		return fmt.Errorf("it says that it has %d calls, and its %d bytes have room for %d", n, size, room)
 	case c.fed+int64(n) > maxCalls:
-		return fmt.Errorf("with its %d calls there are more than %d of all processes; record a shorter run", n, maxCalls)
+		return fmt.Errorf("with its %d calls there are more than %d of all processes; record a shorter run",
+			n, maxCalls)
 	}
 	c.fed += int64(n)
 	r := reader{c: c, p: c.recorded(pid), threads: map[uint32]*thread{}}
@@ -298,7 +303,8 @@ func (c *Core) number(out *calls.Record) []int {
 		return n
 	}
 	slices.SortStableFunc(order, func(a, b *comm) int {
-		return cmp.Or(cmp.Compare(depth(a), depth(b)), cmp.Compare(a.members[0].gpu(), b.members[0].gpu()), cmp.Compare(a.members[0].made, b.members[0].made))
+		return cmp.Or(cmp.Compare(depth(a), depth(b)), cmp.Compare(a.members[0].gpu(), b.members[0].gpu()),
+			cmp.Compare(a.members[0].made, b.members[0].made))
 	})
 	number := make([]int, len(c.comms))
 	for i, x := range order {

@@ -126,7 +126,9 @@ func (c *Core) captured(t *thread, ops []wireOp) (bool, reply) {
 	for i := range ops {
 		s := t.p.device(int(ops[i].dev)).stream(ops[i].stream)
 		if i > 0 && s.capture != g {
-			return true, refuse(invalidUsage, "a group has streams that are captured, and others that are not, or by another graph")
+			return true,
+				refuse(invalidUsage,
+					"a group has streams that are captured, and others that are not, or by another graph")
 		}
 		g = s.capture
 	}
@@ -147,7 +149,8 @@ func (c *Core) check(ops []wireOp) ([]*member, *reply) {
 			return nil, bad
 		}
 		if r, ok := m.initDone(); !ok || r.status != 0 {
-			r = refuse(max(r.status, invalidArgument), "%s: the communicator is not ready: %s", name(&ops[i]), r.text)
+			r = refuse(max(r.status, invalidArgument), "%s: the communicator is not ready: %s", name(&ops[i]),
+				r.text)
 			return nil, &r
 		}
 		if out[i] = m; isMessage(&ops[i]) && ops[i].root == m.rank {
@@ -158,7 +161,8 @@ func (c *Core) check(ops []wireOp) ([]*member, *reply) {
 	}
 	for i, m := range out {
 		if selves[m] != 0 {
-			r := refuse(invalidUsage, "%s: rank %d sends to itself without receiving in the same group", name(&ops[i]), m.rank)
+			r := refuse(invalidUsage, "%s: rank %d sends to itself without receiving in the same group",
+				name(&ops[i]), m.rank)
 			return nil, &r
 		}
 	}
@@ -179,7 +183,8 @@ func (c *Core) post(t *thread, ops []wireOp, ticket int64, runs bool) reply {
 
 // launch makes the units of a group, and matches them; events are where the calls are
 // in the records of their GPUs.
-func (c *Core) launch(t *thread, ops []wireOp, members []*member, events []int, ticket int64, runs bool) reply {
+func (c *Core) launch(t *thread, ops []wireOp, members []*member, events []int, ticket int64,
+	runs bool) reply {
 	type key struct {
 		m       *member
 		message bool
@@ -289,12 +294,14 @@ func (c *Core) abandoned(u *unit, o *member) reply {
 // differs says how two ranks call different collectives.
 func differs(a, b *unit) string {
 	if len(a.ops) != len(b.ops) {
-		return fmt.Sprintf("rank %d calls %d in a group, rank %d %d", a.m.rank, len(a.ops), b.m.rank, len(b.ops))
+		return fmt.Sprintf("rank %d calls %d in a group, rank %d %d", a.m.rank, len(a.ops), b.m.rank,
+			len(b.ops))
 	}
 	for i := range a.ops {
 		x, y := &a.ops[i], &b.ops[i]
 		f := coll.Func(x.fn)
-		if x.fn != y.fn || x.count != y.count || x.typ != y.typ || f.Reduces() && x.redop != y.redop || f.Rooted() && x.root != y.root {
+		if x.fn != y.fn || x.count != y.count || x.typ != y.typ || f.Reduces() && x.redop != y.redop ||
+			f.Rooted() && x.root != y.root {
 			return fmt.Sprintf("rank %d calls %s, rank %d %s", a.m.rank, describe(x), b.m.rank, describe(y))
 		}
 	}
@@ -359,7 +366,8 @@ func (c *Core) halves(u *unit) reply {
 		h.other.other = h
 		*theirs = (*theirs)[1:]
 		if a, b := bytesOf(h.op), bytesOf(h.other.op); a != b {
-			return c.mismatch(u, fmt.Sprintf("rank %d calls %s, %d bytes, rank %d %s, %d bytes", u.m.rank, describe(h.op), a, h.other.u.m.rank, describe(h.other.op), b))
+			return c.mismatch(u, fmt.Sprintf("rank %d calls %s, %d bytes, rank %d %s, %d bytes", u.m.rank,
+				describe(h.op), a, h.other.u.m.rank, describe(h.other.op), b))
 		}
 	}
 	return reply{}
@@ -453,7 +461,8 @@ func (x *comm) gpus() []int32 {
 }
 
 func callOf(o *wireOp) workload.Call {
-	c := workload.Call{Func: coll.Func(o.fn), Type: coll.DataType(o.typ), Count: int64(o.count), InPlace: o.flags&flagInPlace != 0,
+	c := workload.Call{Func: coll.Func(o.fn), Type: coll.DataType(o.typ), Count: int64(o.count),
+		InPlace:    o.flags&flagInPlace != 0,
 		Registered: o.flags&flagRegistered != 0, Window: o.flags&flagWindow != 0}
 	if c.Func.Reduces() && o.redop < int32(len(coll.RedOps())) {
 		c.RedOp = coll.RedOp(o.redop)
@@ -567,27 +576,4 @@ func (c *Core) deliver(units []*unit) {
 	default:
 		done(nil)
 	}
-}
-
-// estimate is ncclGroupSimulateEnd: what the group's collectives take.
-func (c *Core) estimate(ops []wireOp) reply {
-	if c.set.Prices == nil {
-		return refuse(invalidUsage, "ncclGroupSimulateEnd: nothing is simulated under --time record")
-	}
-	members, bad := c.check(ops)
-	if bad != nil {
-		return *bad
-	}
-	total := int64(0)
-	for i := range ops {
-		if isMessage(&ops[i]) {
-			return refuse(invalidUsage, "ncclGroupSimulateEnd: a single send or receive has no time of its own")
-		}
-		t, err := c.collectives(members[i].c, ops[i:i+1])
-		if err != nil {
-			return refuse(internalError, "%v", err)
-		}
-		total += t
-	}
-	return reply{a: [4]int64{total}}
 }

@@ -19,7 +19,8 @@ func (c *Core) segment(t *thread, s *stream, number uint64, opened int64) {
 	o.record = -1
 	if r := c.known(s.dev); r != nil {
 		o.record, o.calls = len(r.events), r.calls
-		r.events = append(r.events, calls.Event{Kind: calls.Work, Thread: t.id, Host: r.since(t, opened), Stream: r.streamOf(s)})
+		r.events = append(r.events, calls.Event{Kind: calls.Work, Thread: t.id, Host: r.since(t, opened),
+			Stream: r.streamOf(s)})
 	}
 	c.begin(o)
 }

@@ -30,7 +30,8 @@ func (c *Core) Serve(l net.Listener) error {
 			go c.serve(conn)
 		case errors.Is(err, net.ErrClosed):
 			return nil
-		case errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ECONNABORTED) || errors.Is(err, syscall.EINTR):
+		case errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) ||
+			errors.Is(err, syscall.ECONNABORTED) || errors.Is(err, syscall.EINTR):
 			time.Sleep(wait)
 			wait = min(2*wait, longest)
 		default:
@@ -383,7 +384,8 @@ func (c *Core) deadlock() {
 	}
 	for _, m := range c.members { // splits that not all ranks have called
 		if m.c == nil && m.failed == 0 {
-			m.failed, m.text = remoteError, "a rank of the parent did not call ncclCommSplit or ncclCommShrink"
+			m.failed, m.text = remoteError,
+				"a rank of the parent did not call ncclCommSplit or ncclCommShrink"
 		}
 	}
 	c.changed = true

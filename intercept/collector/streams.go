@@ -358,7 +358,8 @@ func (c *Core) enqueue(t *thread, s *stream, q *request) reply {
 		c.recordEvent(t, s, calls.Wait, uint64(q.a[2]))
 		c.begin(c.newOp(t, s, nothing, e.op))
 	case reqCopy, reqSet, reqFunction, reqKernel:
-		kinds := map[uint32]opKind{reqCopy: copyBytes, reqSet: setBytes, reqFunction: function, reqKernel: nothing}
+		kinds := map[uint32]opKind{reqCopy: copyBytes, reqSet: setBytes, reqFunction: function,
+			reqKernel: nothing}
 		c.put(t, s, item{kind: kinds[q.kind], a: [3]int64{q.a[2], q.a[3], q.a[4]}})
 	case reqCapture:
 		if s.capture != nil {

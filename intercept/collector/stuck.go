@@ -25,16 +25,21 @@ func (c *Core) stuck() string {
 	}
 	for _, x := range c.comms {
 		if h := x.unpaired(func(u *unit) bool { return u.lead.m.waits(u.lead) }); h != nil {
-			fmt.Fprintf(&b, "\n  communicator %d (%d ranks): %s waits for rank %d, which does not call the other side", x.id, len(x.members), h.u.of(h), h.op.root)
+			fmt.Fprintf(&b,
+				"\n  communicator %d (%d ranks): %s waits for rank %d, which does not call the other side",
+				x.id, len(x.members), h.u.of(h), h.op.root)
 		}
 		for _, s := range append(slices.Clone(x.splits), x.shrinks...) {
 			if s.missing > 0 {
-				fmt.Fprintf(&b, "\n  communicator %d (%d ranks): ranks %v did not call ncclCommSplit or ncclCommShrink", x.id, len(x.members), x.notIn(s))
+				fmt.Fprintf(&b,
+					"\n  communicator %d (%d ranks): ranks %v did not call ncclCommSplit or ncclCommShrink",
+					x.id, len(x.members), x.notIn(s))
 			}
 		}
 	}
 	for _, x := range c.forming { //lint:sorted text of an error; at most a few
-		fmt.Fprintf(&b, "\n  a communicator of %d ranks is being made: %d have not come", len(x.members), x.missing)
+		fmt.Fprintf(&b, "\n  a communicator of %d ranks is being made: %d have not come", len(x.members),
+			x.missing)
 	}
 	return b.String()
 }
@@ -66,7 +71,8 @@ func (x *comm) unpaired(of func(u *unit) bool) (first *half) {
 			if u := h.u; u.lead == nil || u.fails() || !of(u) {
 				continue
 			}
-			if first == nil || cmp.Or(cmp.Compare(h.u.m.rank, first.u.m.rank), cmp.Compare(h.op.root, first.op.root), cmp.Compare(h.op.fn, first.op.fn)) < 0 {
+			if first == nil || cmp.Or(cmp.Compare(h.u.m.rank, first.u.m.rank),
+				cmp.Compare(h.op.root, first.op.root), cmp.Compare(h.op.fn, first.op.fn)) < 0 {
 				first = h
 			}
 		}
@@ -76,7 +82,8 @@ func (x *comm) unpaired(of func(u *unit) bool) (first *half) {
 
 // of describes a half of a unit that is no process's.
 func (u *unit) of(h *half) string {
-	return fmt.Sprintf("rank %d, which does what rank %d does, in %s,", u.m.rank, u.lead.m.rank, describe(h.op))
+	return fmt.Sprintf("rank %d, which does what rank %d does, in %s,", u.m.rank, u.lead.m.rank,
+		describe(h.op))
 }
 
 func (m *member) waits(u *unit) bool { return slices.Contains(m.pending, u) }
@@ -88,7 +95,8 @@ func (c *Core) Unpaired() {
 	defer c.mu.Unlock()
 	for _, x := range c.comms {
 		if h := x.unpaired(func(u *unit) bool { return !u.lead.m.waits(u.lead) }); h != nil && x.failed == 0 {
-			c.warn("--fake-ranks on a communicator of %d ranks: %s has peer %d, which does not call the other side; start processes for all ranks that differ", len(x.members), h.u.of(h), h.op.root)
+			c.warn("--fake-ranks on a communicator of %d ranks: %s has peer %d, which does not call the "+
+				"other side; start processes for all ranks that differ", len(x.members), h.u.of(h), h.op.root)
 		}
 	}
 }

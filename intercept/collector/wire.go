@@ -146,7 +146,8 @@ type wireOp struct {
 }
 
 // names are those of NCCL's functions by number.
-var names = [...]string{"Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce", "SendRecv", "AlltoAll", "Gather", "Scatter", "Send", "Recv"}
+var names = [...]string{"Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce", "SendRecv",
+	"AlltoAll", "Gather", "Scatter", "Send", "Recv"}
 
 func name(o *wireOp) string {
 	if o.fn >= 0 && int(o.fn) < len(names) {
@@ -167,9 +168,12 @@ const (
 // readOp reads one operation of opSize bytes.
 func readOp(b []byte) wireOp {
 	le := binary.LittleEndian
-	return wireOp{comm: le.Uint64(b), stream: le.Uint64(b[8:]), count: le.Uint64(b[16:]), send: le.Uint64(b[24:]), recv: le.Uint64(b[32:]), scalar: le.Uint64(b[40:]),
-		time: int64(le.Uint64(b[48:])), group: le.Uint32(b[56:]), thread: le.Uint32(b[60:]), fn: int16(le.Uint16(b[64:])), typ: int16(le.Uint16(b[66:])),
-		redop: int32(le.Uint32(b[68:])), root: int32(le.Uint32(b[72:])), dev: int32(le.Uint32(b[76:])), flags: le.Uint32(b[80:])}
+	return wireOp{comm: le.Uint64(b), stream: le.Uint64(b[8:]), count: le.Uint64(b[16:]),
+		send: le.Uint64(b[24:]), recv: le.Uint64(b[32:]), scalar: le.Uint64(b[40:]),
+		time: int64(le.Uint64(b[48:])), group: le.Uint32(b[56:]), thread: le.Uint32(b[60:]),
+		fn: int16(le.Uint16(b[64:])), typ: int16(le.Uint16(b[66:])),
+		redop: int32(le.Uint32(b[68:])), root: int32(le.Uint32(b[72:])), dev: int32(le.Uint32(b[76:])),
+		flags: le.Uint32(b[80:])}
 }
 
 // readOps reads a list of operations.

@@ -39,10 +39,12 @@ func TestPieces(t *testing.T) {
 	for i := range a {
 		a[i] = byte(i * 7 / 3)
 	}
-	if err := data.Copy(data.Place{In: a}, data.Place{In: b, At: 3}, n); err != nil || !bytes.Equal(b[3:], a) {
+	if err := data.Copy(data.Place{In: a}, data.Place{In: b, At: 3}, n); err != nil ||
+		!bytes.Equal(b[3:], a) {
 		t.Errorf("a copy of %d bytes differs: %v", n, err)
 	}
-	if err := data.Fill(data.Place{In: b, At: 1}, 9, n); err != nil || bytes.Count(b, []byte{9}) < n || b[0] != 0 {
+	if err := data.Fill(data.Place{In: b, At: 1}, 9, n); err != nil || bytes.Count(b, []byte{9}) < n ||
+		b[0] != 0 {
 		t.Errorf("a fill of %d bytes differs: %v", n, err)
 	}
 	if err := data.Copy(data.Place{In: a}, data.Place{In: b, At: 4}, n); !errors.Is(err, errOutside) {
@@ -53,7 +55,8 @@ func TestPieces(t *testing.T) {
 // TestLengths: a length below 0 is an error of the program.
 func TestLengths(t *testing.T) {
 	at := data.Place{In: make(memory, 8)}
-	for _, err := range []error{data.Copy(at, at, -1), data.Fill(at, 1, -1<<62), data.Reduce(coll.Int32, coll.Sum, nil, -4, nil)} {
+	for _, err := range []error{data.Copy(at, at, -1), data.Fill(at, 1, -1<<62),
+		data.Reduce(coll.Int32, coll.Sum, nil, -4, nil)} {
 		if !errors.Is(err, data.ErrLength) {
 			t.Errorf("%v", err)
 		}
@@ -69,8 +72,10 @@ func TestReduce(t *testing.T) {
 		le.PutUint32(b[4:], uint32(10*(i+1)+1))
 		le.PutUint32(b[8:], 5)
 	}
-	in := []data.Input{{Place: data.Place{In: m[0]}, Scaled: true, Scalar: 3}, {Place: data.Place{In: m[1]}, Scaled: true, Pointer: true, Scalar: 8}}
-	if err := data.Reduce(coll.Int32, coll.Sum, in, 8, []data.Place{{In: m[0], At: 8}, {In: m[1]}}); err != nil {
+	in := []data.Input{{Place: data.Place{In: m[0]}, Scaled: true, Scalar: 3}, {Place: data.Place{In: m[1]},
+		Scaled: true, Pointer: true, Scalar: 8}}
+	if err := data.Reduce(coll.Int32, coll.Sum, in, 8, []data.Place{{In: m[0], At: 8}, {In: m[1]}}); err !=
+		nil {
 		t.Fatal(err)
 	}
 	for _, b := range [][]byte{m[0][8:], m[1]} {

@@ -65,7 +65,8 @@ func (g Grid) Leaders(process []bool) ([]int, error) {
 			lead[r] += below * step
 		})
 		if !process[lead[r]] {
-			return nil, fmt.Errorf("the processes are no grid of ranks: rank %d of --fake-grid %v has none, and it would do what rank %d does; start one for it", lead[r], g, r)
+			return nil, fmt.Errorf("the processes are no grid of ranks: rank %d of --fake-grid %v has "+
+				"none, and it would do what rank %d does; start one for it", lead[r], g, r)
 		}
 	}
 	return lead, nil
@@ -167,7 +168,8 @@ func (g Grid) say(mask uint) string {
 	if len(first) > 4 {
 		first, dots = first[:4], " …"
 	}
-	return fmt.Sprintf("%d of %d ranks (%s%s)", len(parts), len(parts[0]), strings.Trim(fmt.Sprint(first), "[]"), dots)
+	return fmt.Sprintf("%d of %d ranks (%s%s)", len(parts), len(parts[0]), strings.Trim(fmt.Sprint(first),
+		"[]"), dots)
 }
 
 // Split is the groups of a split, each in the order of its keys, and the grid of each of them,
@@ -184,16 +186,21 @@ func (g Grid) Split(asked []*Asked, lead func(rank int) int, declared bool) ([][
 	masks := g.masks(asked)
 	switch {
 	case declared && len(masks) == 0:
-		return nil, nil, fmt.Errorf("it is split by colors that do not follow from the places of its processes in %v; write all sizes of the job's groups, neighbors first (--fake-grid)", g)
+		return nil, nil, fmt.Errorf("it is split by colors that do not follow from the places of its "+
+			"processes in %v; write all sizes of the job's groups, neighbors first (--fake-grid)", g)
 	case declared && len(masks) > 1:
-		return nil, nil, fmt.Errorf("the colors of its processes fit two splits: %s, and %s; start processes at two places or more of each size of %v (--fake-grid)",
+		return nil, nil, fmt.Errorf("the colors of its processes fit two splits: %s, and %s; start "+
+			"processes at two places or more of each size of %v (--fake-grid)",
 			g.say(masks[0]), g.say(masks[1]), g)
 	case !declared && (len(masks) == 0 || masks[0] != 0):
-		return nil, nil, fmt.Errorf("it is split by several colors, and those of ranks that are no process's are not known%s", suggest(g.Size(), asked))
+		return nil, nil,
+			fmt.Errorf("it is split by several colors, and those of ranks that are no process's are not "+
+				"known%s", suggest(g.Size(), asked))
 	}
 	down, ok := g.order(asked, masks[0])
 	if !ok {
-		return nil, nil, fmt.Errorf("it is split by keys that neither grow nor fall with the rank, and those of ranks that are no process's are not known")
+		return nil, nil, fmt.Errorf("it is split by keys that neither grow nor fall with the rank, and " +
+			"those of ranks that are no process's are not known")
 	}
 	parts := slices.DeleteFunc(g.parts(masks[0]), func(p []int) bool { return !asked[lead(p[0])].In })
 	if down {
@@ -331,5 +338,6 @@ func suggest(n int, asked []*Asked) string {
 	if len(found) == 0 {
 		return "; write the sizes of the job's groups, neighbors first: --fake-grid 8,4"
 	}
-	return "; the colors fit " + strings.Join(found[:min(2, len(found))], ", and ") + "; write the one that the job has"
+	return "; the colors fit " + strings.Join(found[:min(2, len(found))], ", and ") +
+		"; write the one that the job has"
 }

@@ -35,7 +35,8 @@ func jobs(t *rapid.T) job {
 	used := make([][]bool, len(j.g))
 	for i, d := range j.g {
 		used[i] = make([]bool, d)
-		for _, p := range rapid.SliceOfNDistinct(rapid.IntRange(0, d-1), 2, d, rapid.ID[int]).Draw(t, "places") {
+		for _, p := range rapid.SliceOfNDistinct(rapid.IntRange(0, d-1), 2, d, rapid.ID[int]).Draw(t,
+			"places") {
 			used[i][p] = true
 		}
 	}
@@ -203,9 +204,12 @@ func TestRefused(t *testing.T) {
 		{grid.Grid{8}, ask(8, map[int]int64{0: 1, 4: 2}, none), false, "several colors"},
 		{grid.Grid{4, 4}, ask(16, map[int]int64{0: 1, 1: 1, 2: 1, 3: 1}, none), true, "two splits"},
 		{grid.Grid{4, 4}, ask(16, map[int]int64{0: 1, 1: 2, 4: 3, 5: 1}, none), true, "do not follow"},
-		{grid.Grid{4, 4}, ask(16, map[int]int64{0: 1, 2: 1, 4: 1, 6: 1}, func(r int) int64 { return int64(r % 4) }), true, "neither grow nor fall"},
+		{grid.Grid{4, 4}, ask(16, map[int]int64{0: 1, 2: 1, 4: 1, 6: 1}, func(r int) int64 {
+			return int64(r % 4)
+		}), true, "neither grow nor fall"},
 	} {
-		if _, _, err := c.g.Split(c.asked, func(r int) int { return r }, c.declared); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, _, err := c.g.Split(c.asked, func(r int) int { return r }, c.declared); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v does not say %q", c.g, err, c.want)
 		}
 	}

@@ -87,7 +87,9 @@ func Build(dir, cc string, names ...string) error {
 	}
 	path, err := exec.LookPath(cc)
 	if err != nil {
-		return &Error{"the C compiler " + cc + " is not there, and intercept builds its libraries with one", "install gcc, or build them elsewhere with make shim and put the folder simccl-shim beside simccl"}
+		return &Error{"the C compiler " + cc + " is not there, and intercept builds its libraries with one",
+			"install gcc, or build them elsewhere with make shim and put the folder simccl-shim beside " +
+				"simccl"}
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -136,7 +138,8 @@ func builds() []build {
 	list = append(list, build{Mover, "live-move.c", append([]string{"-ldl"}, core...)})
 	for i, name := range Runtimes {
 		version := strings.TrimPrefix(name, "libcudart.so.")
-		args := []string{fmt.Sprintf("-DCUDART=%d000", 11+i), "-Wl,--version-script=cudart-" + version + ".map", "-Wl,-soname," + name, "-lpthread"}
+		args := []string{fmt.Sprintf("-DCUDART=%d000", 11+i), "-Wl,--version-script=cudart-" + version +
+			".map", "-Wl,-soname," + name, "-lpthread"}
 		list = append(list, build{name, "cudart.c", append(args, core...)})
 	}
 	return list
@@ -147,12 +150,14 @@ func compile(cc, dir string, b build) error {
 	if b.name == Mover {
 		kind = "-pie"
 	}
-	args := append([]string{"-std=gnu11", "-O2", "-Wall", "-Wextra", kind, "-fPIC", "-fvisibility=hidden", "-o", b.name}, strings.Fields(b.source)...)
+	args := append([]string{"-std=gnu11", "-O2", "-Wall", "-Wextra", kind, "-fPIC", "-fvisibility=hidden",
+		"-o", b.name}, strings.Fields(b.source)...)
 	args = append(args, b.args...)
 	c := exec.Command(cc, args...)
 	c.Dir = dir
 	if out, err := c.CombinedOutput(); err != nil {
-		return &Error{fmt.Sprintf("%s of %s failed: %v\n%s", filepath.Base(cc), b.source, err, out), "it needs a C compiler and the headers of the C library (libc6-dev)"}
+		return &Error{fmt.Sprintf("%s of %s failed: %v\n%s", filepath.Base(cc), b.source, err, out),
+			"it needs a C compiler and the headers of the C library (libc6-dev)"}
 	}
 	return nil
 }

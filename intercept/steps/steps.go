@@ -81,7 +81,8 @@ func (j *List) head(kind, typ, op, n, m int32, count int64) {
 // Copy adds a copy of n bytes from an offset of a rank's input to one of another rank's output.
 func (j *List) Copy(name string, from *Rank, at int64, to *Rank, dst, n int64) {
 	j.head(0, 0, 0, 1, 1, n)
-	j.steps = append(append(j.steps, j.place(name, from, sendSide, at)...), j.place(name, to, recvSide, dst)...)
+	j.steps = append(append(j.steps, j.place(name, from, sendSide, at)...),
+		j.place(name, to, recvSide, dst)...)
 }
 
 // reduces reduces the elements at an offset of all ranks' inputs into those of to.

@@ -17,7 +17,8 @@ func TestBroadcast(t *testing.T) {
 		ranks[r] = &steps.Rank{Shared: bytes.Repeat([]byte{byte(r + 1)}, 3*steps.SharedSize)}
 	}
 	j := steps.New()
-	j.Collective(&steps.Call{Name: "broadcast", Func: coll.Broadcast, Type: coll.Float32, Count: 10, Root: 1}, ranks)
+	j.Collective(&steps.Call{Name: "broadcast", Func: coll.Broadcast, Type: coll.Float32, Count: 10, Root: 1},
+		ranks)
 	got, err := j.Bytes()
 	if err != nil {
 		t.Fatal(err)

@@ -69,7 +69,8 @@ func TestReadFile(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := bounded.ReadFS(fstest.MapFS{"a": {Data: make([]byte, 10)}}, "a", 9); !errors.As(err, &large) {
+	if _, err := bounded.ReadFS(fstest.MapFS{"a": {Data: make([]byte, 10)}}, "a", 9); !errors.As(err,
+		&large) {
 		t.Error(err)
 	}
 }

@@ -28,7 +28,8 @@ type OverBudgetError struct {
 
 // Error names the input and the place.
 func (e *OverBudgetError) Error() string {
-	return fmt.Sprintf("%s: byte %d: what was read so far takes more than %d MiB of memory; give a shorter one (fewer steps or ranks), or more memory (SIMCCL_MEMORY=8G; ulimit -v)", e.Name, e.At, e.Limit>>20)
+	return fmt.Sprintf("%s: byte %d: what was read so far takes more than %d MiB of memory; give a shorter "+
+		"one (fewer steps or ranks), or more memory (SIMCCL_MEMORY=8G; ulimit -v)", e.Name, e.At, e.Limit>>20)
 }
 
 // over reports whether more is held than there may be.

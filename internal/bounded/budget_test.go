@@ -29,7 +29,8 @@ func TestBudget(t *testing.T) {
 	if over.At < limit/2 || over.At > limit/2+limit/8 || in.n > over.At+1<<20 {
 		t.Errorf("refused at byte %d, with %d read", over.At, in.n)
 	}
-	if _, err := io.Copy(io.Discard, (*bounded.Budget)(nil).Reader(io.LimitReader(in, limit), "")); err != nil {
+	if _, err := io.Copy(io.Discard, (*bounded.Budget)(nil).Reader(io.LimitReader(in, limit), "")); err !=
+		nil {
 		t.Errorf("without a budget: %v", err)
 	}
 }

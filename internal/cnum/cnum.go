@@ -90,7 +90,8 @@ func BusID(s string) int64 {
 
 // BusIDText prints NCCL's integer as a PCI address (utils.cc:25).
 func BusIDText(id int64) string {
-	return fmt.Sprintf("%04x:%02x:%02x.%01x", uint64(id)>>20, uint64(id)&0xff000>>12, uint64(id)&0xff0>>4, uint64(id)&0xf)
+	return fmt.Sprintf("%04x:%02x:%02x.%01x", uint64(id)>>20, uint64(id)&0xff000>>12, uint64(id)&0xff0>>4,
+		uint64(id)&0xf)
 }
 
 // Float reads the leading number of s as C's strtof does, 0 without one.

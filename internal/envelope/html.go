@@ -6,8 +6,10 @@ import (
 )
 
 // elements are those of pages; others in a page are its text: [1,0]<stdout>:.
-const elements = " html head body pre code div p span table thead tbody tr td th samp article section main details summary blockquote " +
-	"font b i u em strong a br hr center ul ol li h1 h2 h3 h4 h5 h6 title meta link script style button svg path img nav header footer form input label !doctype !-- "
+const elements = " html head body pre code div p span table thead tbody tr td th samp article section main " +
+	"details summary blockquote " +
+	"font b i u em strong a br hr center ul ol li h1 h2 h3 h4 h5 h6 title meta link script style button " +
+	"svg path img nav header footer form input label !doctype !-- "
 
 var entity = pattern(`&(?:lt|gt|amp|quot|apos|nbsp|#39|#34|#x27|#160|#xa0|#xA0);`)
 
@@ -25,7 +27,8 @@ func element(text string) (name string, n int) {
 		return "", 0
 	}
 	end := 1
-	for end < len(text) && end < 12 && (text[end] == '/' && end == 1 || strings.IndexByte("!-", text[end]) >= 0 || isAlnum(text[end])) {
+	for end < len(text) && end < 12 && (text[end] == '/' && end == 1 || strings.IndexByte("!-", text[end]) >=
+		0 || isAlnum(text[end])) {
 		end++
 	}
 	name = strings.ToLower(text[1:end])
@@ -99,7 +102,8 @@ func (t *Text) page() {
 				}
 			case name == "script" || name == "style":
 				hidden = "/" + name
-			case strings.Contains(" br /p /div /tr /li /pre /h1 /h2 /h3 /h4 /h5 /h6 ", " "+name+" ") && b.Len() > 0:
+			case strings.Contains(" br /p /div /tr /li /pre /h1 /h2 /h3 /h4 /h5 /h6 ", " "+name+" ") &&
+				b.Len() > 0:
 				put()
 			}
 			text, tags = text[n:], tags+1

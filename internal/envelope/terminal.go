@@ -14,9 +14,11 @@ func pattern(text string) func() *regexp.Regexp {
 var (
 	// Control sequences (ECMA-48): CSI with parameters and a final byte, OSC, DCS and
 	// the like up to BEL or ST, other sequences of two or three characters.
-	escape = pattern("(?:\x1b\\[|\u009b)[0-?]*[ -/]*[@-~]|\x1b[\\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\\\)?|\x1b[ -/]*[0-~]")
+	escape = pattern("(?:\x1b\\[|\u009b)[0-?]*[ " +
+		"-/]*[@-~]|\x1b[\\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\\\)?|\x1b[ -/]*[0-~]")
 	// The same as cat -v, JSON, Python and shells write the escape character.
-	written = pattern(`(?:\^\[|\\x1[bB]|\\u001[bB]|\\033|\\e|` + "\u241b" + `)(?:\[[0-9;?]*[A-Za-z]|\([A-Z0-9])`)
+	written = pattern(`(?:\^\[|\\x1[bB]|\\u001[bB]|\\033|\\e|` + "\u241b" +
+		`)(?:\[[0-9;?]*[A-Za-z]|\([A-Z0-9])`)
 	// Colours whose escape character was lost in pasting.
 	bare = pattern(`\[(?:\d{1,3}(?:;\d{1,3})*)m`)
 )

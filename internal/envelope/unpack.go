@@ -38,7 +38,8 @@ type SizeError struct {
 }
 
 func (e *SizeError) Error() string {
-	return fmt.Sprintf("the file unpacks (%s) to more than %d MiB; keep the part that matters", e.Kind, e.Most>>20)
+	return fmt.Sprintf("the file unpacks (%s) to more than %d MiB; keep the part that matters", e.Kind,
+		e.Most>>20)
 }
 
 // maxWindow bounds the memory that a zstd frame may ask for.
@@ -52,7 +53,8 @@ var packings = []struct {
 }{
 	{"gzip", "\x1f\x8b", func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }},
 	{"zstd", "\x28\xb5\x2f\xfd", func(r io.Reader) (io.Reader, error) {
-		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
+		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow),
+			zstd.WithDecoderLowmem(true))
 		if err != nil {
 			return nil, err
 		}
@@ -60,7 +62,8 @@ var packings = []struct {
 	}},
 	{"bzip2", "BZh", func(r io.Reader) (io.Reader, error) { return bzip2.NewReader(r), nil }},
 	{"zlib", "\x78\x9c", func(r io.Reader) (io.Reader, error) { return zlib.NewReader(r) }},
-	{"xz", "\xfd7zXZ\x00", nil}, {"lz4", "\x04\x22\x4d\x18", nil}, {"7z", "7z\xbc\xaf\x27\x1c", nil}, {"zip", "PK\x03\x04", nil},
+	{"xz", "\xfd7zXZ\x00", nil}, {"lz4", "\x04\x22\x4d\x18", nil}, {"7z", "7z\xbc\xaf\x27\x1c", nil},
+	{"zip", "PK\x03\x04", nil},
 }
 
 // Packed names the compression of a file, "" for none.

@@ -51,7 +51,8 @@ var members = regexp.MustCompile(`\{([A-Z]\w*)\}`)
 
 // of makes an Error of a text.
 func of(k Kind, format string, args []any) *Error {
-	return &Error{Kind: k, err: fmt.Errorf(members.ReplaceAllString(format, "$1"), args...), format: format, args: args}
+	return &Error{Kind: k, err: fmt.Errorf(members.ReplaceAllString(format, "$1"), args...), format: format,
+		args: args}
 }
 
 // Usage is an argument that has to be written otherwise; the text says how.

@@ -13,7 +13,8 @@ func TestNames(t *testing.T) {
 	if got, want := err.Error(), "Iters {Iters}: more than Skip"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got, want := Named(err, map[string]string{"Iters": "-n"}).Error(), "-n {Iters}: more than Skip"; got != want {
+	if got, want := Named(err, map[string]string{"Iters": "-n"}).Error(), "-n {Iters}: more than Skip"; got !=
+		want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if plain := errors.New("{Iters}"); Named(plain, map[string]string{"Iters": "-n"}) != plain {
@@ -36,7 +37,8 @@ func TestKinds(t *testing.T) {
 		t.Error("the cause is lost")
 	}
 	var e *Error
-	if all := Join(nil, in, Check("no")); !errors.As(all, &e) || e.Kind != AsOf || e.First != in || all.Error() != in.Error()+"\nno" {
+	if all := Join(nil, in, Check("no")); !errors.As(all, &e) || e.Kind != AsOf || e.First != in ||
+		all.Error() != in.Error()+"\nno" {
 		t.Errorf("joined: %+v", e)
 	}
 	if !errors.As(Printed("no"), &e) || !e.Quiet || e.Kind != No {

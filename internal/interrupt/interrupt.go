@@ -100,7 +100,8 @@ func (c *Command) Run(command func(ctx context.Context) int, say func(*Error)) i
 }
 
 // end has the command end after a signal.
-func (c *Command) end(why *Error, cancel context.CancelCauseFunc, done <-chan int, signals <-chan os.Signal, say func()) int {
+func (c *Command) end(why *Error, cancel context.CancelCauseFunc, done <-chan int, signals <-chan os.Signal,
+	say func()) int {
 	abandoned := make(chan struct{})
 	go func() { // a file system may hang
 		newfile.Abandon(why)

@@ -50,7 +50,8 @@ func (r *Reader) Fail(at int64, hint, format string, args ...any) error {
 	at = min(max(at, 0), int64(len(r.data)))
 	before := r.data[:at]
 	line := 1 + bytes.Count(before, []byte("\n"))
-	return &Error{File: r.file, Line: line, Col: int(at) - bytes.LastIndexByte(before, '\n'), Problem: termtext.Short(fmt.Sprintf(format, args...), 400), Hint: termtext.Short(hint, 400)}
+	return &Error{File: r.file, Line: line, Col: int(at) - bytes.LastIndexByte(before, '\n'),
+		Problem: termtext.Short(fmt.Sprintf(format, args...), 400), Hint: termtext.Short(hint, 400)}
 }
 
 // Next is the offset of the value to come.
@@ -73,7 +74,8 @@ func (r *Reader) placed(err error, from int64) error {
 	case errors.As(err, &s):
 		return r.Fail(s.Offset-1, "", "not JSON: %v", err)
 	case errors.As(err, &t) && t.Field != "":
-		return r.Fail(from, "", "%s: %s where %s is expected", termtext.Short(t.Field, 0), termtext.Short(t.Value, 0), kindOf(t.Type))
+		return r.Fail(from, "", "%s: %s where %s is expected", termtext.Short(t.Field, 0),
+			termtext.Short(t.Value, 0), kindOf(t.Type))
 	case errors.As(err, &t):
 		return r.Fail(from, "", "%s where %s is expected", termtext.Short(t.Value, 0), kindOf(t.Type))
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
@@ -107,7 +109,8 @@ func (r *Reader) Decode(v any) error {
 		return r.placed(err, at)
 	}
 	if c, found := control(reflect.ValueOf(v)); found {
-		return r.Fail(at, "write names without control characters", "a text holds the control character %U", c)
+		return r.Fail(at, "write names without control characters", "a text holds the control character %U",
+			c)
 	}
 	return nil
 }

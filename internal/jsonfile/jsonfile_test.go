@@ -42,9 +42,12 @@ func TestPlaces(t *testing.T) {
 // TestControlCharactersAreRefused: a name is printed in tables and messages.
 func TestControlCharactersAreRefused(t *testing.T) {
 	for _, x := range []struct{ text, want string }{
-		{`"a\u001b[2J"`, "f:1:1: a text holds the control character U+001B; write names without control characters"},
-		{"\n" + `{"Name": "a\u202e"}`, "f:2:1: a text holds the control character U+202E; write names without control characters"},
-		{`{"List": ["a", "b\n"]}`, "f:1:1: a text holds the control character U+000A; write names without control characters"},
+		{`"a\u001b[2J"`,
+			"f:1:1: a text holds the control character U+001B; write names without control characters"},
+		{"\n" + `{"Name": "a\u202e"}`,
+			"f:2:1: a text holds the control character U+202E; write names without control characters"},
+		{`{"List": ["a", "b\n"]}`,
+			"f:1:1: a text holds the control character U+000A; write names without control characters"},
 		{`{"Name": "µs · 数"}`, ""},
 	} {
 		r := New([]byte(x.text), "f")

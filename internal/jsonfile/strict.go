@@ -50,7 +50,9 @@ func (p *Places) value(path string, v reflect.Value) error {
 	case v.Addr().Type().Implements(unmarshaler):
 	case v.Kind() == reflect.Struct:
 		names, fields := fieldsOf(v.Type())
-		return p.object(path, names, func(key string) error { return p.value(join(path, key), v.Field(fields[key])) })
+		return p.object(path, names, func(key string) error {
+			return p.value(join(path, key), v.Field(fields[key]))
+		})
 	case v.Kind() == reflect.Map && v.Type().Key().Kind() == reflect.String:
 		v.Set(reflect.MakeMap(v.Type()))
 		return p.object(path, nil, func(key string) error {

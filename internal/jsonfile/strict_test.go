@@ -17,7 +17,8 @@ func TestStrict(t *testing.T) {
 		skip  int
 	}
 	for _, x := range []struct{ text, want string }{
-		{"{\"nodes\": [{\"count\": 2},\n {\"cuont\": 3}]}", `f:2:3: unknown member "cuont"; write one of count, env`},
+		{"{\"nodes\": [{\"count\": 2},\n {\"cuont\": 3}]}",
+			`f:2:3: unknown member "cuont"; write one of count, env`},
 		{"{\"name\": \"a\",\n\"name\": \"b\"}", `f:2:1: member "name" for the second time; keep one of them`},
 		{"{\"nodes\": [{\"count\":\n \"2\"}]}", "f:2:2: string where a whole number is expected"},
 		{"{\"nodes\": [{\"env\": {\"A\": 1}}]}", "f:1:26: number where a string is expected"},
@@ -34,7 +35,8 @@ func TestStrict(t *testing.T) {
 	if err != nil || d.Nodes[0].Count != 2 || d.Nodes[0].Env["A"] != "x" || d.skip != 0 {
 		t.Fatalf("%+v, %v", d, err)
 	}
-	for path, want := range map[string]string{"nodes[0].count": "f:2:12: bad", "nodes[0].env.B": "f:2:22: bad", "nodes[4]": "f:1:11: bad", "name": "f:1:1: bad"} {
+	for path, want := range map[string]string{"nodes[0].count": "f:2:12: bad",
+		"nodes[0].env.B": "f:2:22: bad", "nodes[4]": "f:1:11: bad", "name": "f:1:1: bad"} {
 		if err := p.Fail(path, "", "bad"); err.Error() != want {
 			t.Errorf("%s: %v, want %s", path, err, want)
 		}

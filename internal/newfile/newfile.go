@@ -139,7 +139,8 @@ const maxTries = 1000
 // hidden is a name beside the file's place.
 func (f *File) hidden(try int) string {
 	base := filepath.Base(f.to)
-	return filepath.Join(filepath.Dir(f.to), fmt.Sprintf(".%s.%d.%d", base[:min(len(base), 200)], os.Getpid(), try))
+	return filepath.Join(filepath.Dir(f.to), fmt.Sprintf(".%s.%d.%d", base[:min(len(base), 200)], os.Getpid(),
+		try))
 }
 
 // openNamed opens a hidden file: for file systems without unnamed ones. Not
@@ -147,7 +148,8 @@ func (f *File) hidden(try int) string {
 func (f *File) openNamed() (err error) {
 	for try := range maxTries {
 		f.temp = f.hidden(try)
-		if f.file, err = os.OpenFile(f.temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, f.mode()); !errors.Is(err, fs.ErrExist) {
+		if f.file, err = os.OpenFile(f.temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, f.mode()); !errors.Is(err,
+			fs.ErrExist) {
 			break
 		}
 	}

@@ -47,7 +47,8 @@ func refuse(*os.File, string) error { return syscall.EPERM }
 // files, and on one where they cannot get a name.
 func onEverySystem(t *testing.T, test func(*testing.T)) {
 	none := func(string, fs.FileMode) (*os.File, error) { return nil, errors.ErrUnsupported }
-	for _, s := range []system{{"this", openUnnamed, linkUnnamed}, {"named only", none, refuse}, {"no proc", openUnnamed, refuse}} {
+	for _, s := range []system{{"this", openUnnamed, linkUnnamed}, {"named only", none, refuse},
+		{"no proc", openUnnamed, refuse}} {
 		t.Run(s.name, func(t *testing.T) {
 			unnamed, link = s.unnamed, s.link
 			defer func() { unnamed, link = openUnnamed, linkUnnamed }()
@@ -89,7 +90,8 @@ func TestWholeOrNotAtAll(t *testing.T) {
 			t.Errorf("a directory became a file: %v", err)
 		}
 		long := filepath.Join(dir, strings.Repeat("n", 255))
-		if err := errors.Join(Write(long, []byte("1")), Write(long, []byte("2"))); err != nil || text(t, long) != "2" {
+		if err := errors.Join(Write(long, []byte("1")), Write(long, []byte("2"))); err != nil ||
+			text(t, long) != "2" {
 			t.Errorf("a name of 255 letters: %v", err)
 		}
 	})
@@ -100,7 +102,8 @@ func TestWholeOrNotAtAll(t *testing.T) {
 func TestNoRegularFileIsReplaced(t *testing.T) {
 	dir := t.TempDir()
 	path, link := filepath.Join(dir, "a"), filepath.Join(dir, "link")
-	if err := errors.Join(Write(path, []byte("old")), os.Symlink("a", link), Write(link, []byte("new"))); err != nil {
+	if err := errors.Join(Write(path, []byte("old")), os.Symlink("a", link),
+		Write(link, []byte("new"))); err != nil {
 		t.Fatal(err)
 	}
 	if to, err := os.Readlink(link); err != nil || to != "a" || text(t, path) != "new" {
@@ -122,7 +125,8 @@ func TestPermissionsStay(t *testing.T) {
 		dir := t.TempDir()
 		for _, mode := range []fs.FileMode{0o600, 0o640, 0o444, 0o666, 0o755} {
 			path := filepath.Join(dir, mode.String())
-			if err := errors.Join(os.WriteFile(path, []byte("old"), mode), os.Chmod(path, mode), Write(path, []byte("new"))); err != nil {
+			if err := errors.Join(os.WriteFile(path, []byte("old"), mode), os.Chmod(path, mode),
+				Write(path, []byte("new"))); err != nil {
 				t.Fatal(err)
 			}
 			if at, err := os.Stat(path); err != nil || at.Mode() != mode || text(t, path) != "new" {
@@ -147,8 +151,10 @@ func TestLinksAreFollowed(t *testing.T) {
 	onEverySystem(t, func(t *testing.T) {
 		dir := t.TempDir()
 		at := func(name string) string { return filepath.Join(dir, name) }
-		if err := errors.Join(os.MkdirAll(at("deep/down"), 0o755), os.Symlink("deep/down", at("short")), os.Symlink("one", at("two")),
-			os.Symlink("target", at("one")), os.Symlink("../up", at("deep/down/back")), os.Symlink("a", at("b")), os.Symlink("b", at("a")),
+		if err := errors.Join(os.MkdirAll(at("deep/down"), 0o755), os.Symlink("deep/down", at("short")),
+			os.Symlink("one", at("two")),
+			os.Symlink("target", at("one")), os.Symlink("../up", at("deep/down/back")),
+			os.Symlink("a", at("b")), os.Symlink("b", at("a")),
 			os.Symlink("none/x", at("nowhere"))); err != nil {
 			t.Fatal(err)
 		}
@@ -158,16 +164,19 @@ func TestLinksAreFollowed(t *testing.T) {
 		if err := Write(at("short/back"), []byte("2")); err != nil || text(t, at("deep/up")) != "2" {
 			t.Errorf("a relative link in a linked directory: %v", err)
 		}
-		if err := Write(at("a"), []byte("3")); !errors.Is(err, syscall.ELOOP) || !strings.Contains(err.Error(), at("a")) {
+		if err := Write(at("a"), []byte("3")); !errors.Is(err, syscall.ELOOP) ||
+			!strings.Contains(err.Error(), at("a")) {
 			t.Errorf("a loop: %v", err)
 		}
 		if err := Write(at("nowhere"), []byte("4")); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("a link into no directory: %v", err)
 		}
-		if got := names(t, dir); !slices.Equal(got, []string{"a", "b", "deep", "nowhere", "one", "short", "target", "two"}) {
+		if got := names(t, dir); !slices.Equal(got, []string{"a", "b", "deep", "nowhere", "one", "short",
+			"target", "two"}) {
 			t.Errorf("files %v", got)
 		}
-		if err := errors.Join(os.Link(at("target"), at("hard")), Write(at("target"), []byte("5"))); err != nil || text(t, at("hard")) != "1" {
+		if err := errors.Join(os.Link(at("target"), at("hard")), Write(at("target"), []byte("5"))); err !=
+			nil || text(t, at("hard")) != "1" {
 			t.Errorf("a hard link: %v", err)
 		}
 	})
@@ -219,7 +228,8 @@ func TestAbandonedFilesNeverAppear(t *testing.T) {
 		f, err := Create(path)
 		fresh, err1 := CreateNew(path)
 		scratch, remove, err2 := TempDir("newfile-test-*")
-		if err := errors.Join(err, err1, err2, os.WriteFile(filepath.Join(scratch, "x"), nil, 0o600)); err != nil {
+		if err := errors.Join(err, err1, err2, os.WriteFile(filepath.Join(scratch, "x"), nil, 0o600)); err !=
+			nil {
 			t.Fatal(err)
 		}
 		defer remove()
@@ -237,7 +247,9 @@ func TestAbandonedFilesNeverAppear(t *testing.T) {
 		}
 		_, create := Create(path)
 		_, _, temp := TempDir("newfile-test-*")
-		for what, err := range map[string]error{"Finish": f.Finish(nil), "CreateNew's Finish": fresh.Finish(nil), "Create": create, "Write": Write(path, nil), "TempDir": temp} {
+		for what, err := range map[string]error{"Finish": f.Finish(nil),
+			"CreateNew's Finish": fresh.Finish(nil), "Create": create, "Write": Write(path, nil),
+			"TempDir": temp} {
 			if err != why {
 				t.Errorf("%s: %v", what, err)
 			}

@@ -1,8 +1,8 @@
 // Package parallel lets workers do numbered tasks side by side, round after round: a task has a
 // worker whose cache knows it, and others take it only where that one is late.
 //
-// In: what a task is, whose it is, and rounds of some of the tasks. It must not know what they do, and who did
-// which must not matter.
+// In: what a task is, whose it is, and rounds of some of the tasks. It must not know what they do, and who
+// did which must not matter.
 package parallel
 
 import (

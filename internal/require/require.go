@@ -25,7 +25,8 @@ func Skip(t testing.TB, what string, why any) {
 	t.Helper()
 	for _, n := range strings.Split(os.Getenv("SIMCCL_REQUIRE"), ",") {
 		if n != "" && !slices.Contains(names, n) {
-			t.Fatalf("SIMCCL_REQUIRE=%s: there is no %q; write some of %s", os.Getenv("SIMCCL_REQUIRE"), n, strings.Join(names, ","))
+			t.Fatalf("SIMCCL_REQUIRE=%s: there is no %q; write some of %s", os.Getenv("SIMCCL_REQUIRE"), n,
+				strings.Join(names, ","))
 		}
 	}
 	if Listed(what) {

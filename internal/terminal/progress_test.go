@@ -11,7 +11,8 @@ import (
 func TestProgress(t *testing.T) {
 	var out bytes.Buffer
 	clock := time.Unix(0, 0)
-	p := &Progress{w: &out, now: func() time.Time { return clock }, what: "sizes", total: 10, begun: clock, over: make(chan struct{})}
+	p := &Progress{w: &out, now: func() time.Time { return clock }, what: "sizes", total: 10, begun: clock,
+		over: make(chan struct{})}
 	for range 3 { // within two seconds: silent
 		clock = clock.Add(500 * time.Millisecond)
 		p.Step()
@@ -48,7 +49,8 @@ func TestProgressIsForTerminals(t *testing.T) {
 func TestProgressMakesWay(t *testing.T) {
 	var out bytes.Buffer
 	clock := time.Unix(0, 0)
-	p := &Progress{w: &out, now: func() time.Time { return clock }, what: "sizes", total: 2, begun: clock, over: make(chan struct{})}
+	p := &Progress{w: &out, now: func() time.Time { return clock }, what: "sizes", total: 2, begun: clock,
+		over: make(chan struct{})}
 	clock = clock.Add(3 * time.Second)
 	p.show()
 	if got := out.String(); got != "\r0 of 2 sizes, 3s so far" {
@@ -58,7 +60,8 @@ func TestProgressMakesWay(t *testing.T) {
 	out.WriteString("a row\n")
 	p.Step()
 	p.End()
-	if lines := strings.Split(out.String(), "\n"); !strings.HasSuffix(lines[0], "\ra row") || !strings.Contains(lines[1], "1 of 2 sizes, 50 %, 0.33/s, 3s left") {
+	if lines := strings.Split(out.String(), "\n"); !strings.HasSuffix(lines[0], "\ra row") ||
+		!strings.Contains(lines[1], "1 of 2 sizes, 50 %, 0.33/s, 3s left") {
 		t.Errorf("got %q", out.String())
 	}
 }
@@ -67,7 +70,8 @@ func TestProgressMakesWay(t *testing.T) {
 func TestProgressWithinOneSize(t *testing.T) {
 	var out bytes.Buffer
 	clock := time.Unix(0, 0)
-	p := &Progress{w: &out, now: func() time.Time { return clock }, what: "sizes", total: 1, begun: clock, over: make(chan struct{}),
+	p := &Progress{w: &out, now: func() time.Time { return clock }, what: "sizes", total: 1, begun: clock,
+		over:    make(chan struct{}),
 		reached: func() float64 { return 0.25 }}
 	clock = clock.Add(5 * time.Second)
 	p.show()
@@ -81,7 +85,8 @@ func TestProgressWithinOneSize(t *testing.T) {
 func TestProgressOfPhases(t *testing.T) {
 	var out bytes.Buffer
 	clock := time.Unix(0, 0)
-	p := &Progress{w: &out, now: func() time.Time { return clock }, what: "events", begun: clock, over: make(chan struct{})}
+	p := &Progress{w: &out, now: func() time.Time { return clock }, what: "events", begun: clock,
+		over: make(chan struct{})}
 	p.Phase("simulating for the trace", nil)
 	p.Follow(func() float64 { return 0.5 })
 	show := func(want string) {

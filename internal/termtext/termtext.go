@@ -12,7 +12,8 @@ func Control(r rune) bool {
 	switch {
 	case r < ' ', r >= 0x7f && r <= 0x9f: // C0, DEL and C1: U+009B begins a sequence as ESC [ does
 		return true
-	case r == 0x061c, r == 0x200e, r == 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069: // direction
+	// direction
+	case r == 0x061c, r == 0x200e, r == 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
 		return true
 	case r == 0x2028, r == 0x2029: // separators of lines and paragraphs
 		return true

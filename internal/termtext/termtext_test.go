@@ -106,7 +106,8 @@ func FuzzWriter(f *testing.F) {
 			t.Skip()
 		}
 		n = max(1, min(n, 64))
-		if err := json.Unmarshal([]byte(written(t, string(doc), "MARK", n)), &got); err != nil || got["name"] != want["name"] {
+		if err := json.Unmarshal([]byte(written(t, string(doc), "MARK", n)), &got); err != nil ||
+			got["name"] != want["name"] {
 			t.Fatalf("%q became %q: %v", want["name"], got["name"], err)
 		}
 		for _, r := range written(t, s, "MARK-that-is-not-in-it", n) {

@@ -15,10 +15,12 @@ import (
 func grid(nodes, steps int, spread bool) *Input {
 	const per = 8
 	n := nodes * per
-	p := &workload.Program{Of: make([]int32, n), Works: []workload.Work{{Name: "gemm", Blocks: 132, PerSM: 1, Bytes: 1 << 20}}}
+	p := &workload.Program{Of: make([]int32, n), Works: []workload.Work{{Name: "gemm", Blocks: 132, PerSM: 1,
+		Bytes: 1 << 20}}}
 	add := func(c workload.Comm) {
 		p.Comms = append(p.Comms, c)
-		p.Calls = append(p.Calls, workload.Call{Comm: int32(len(p.Comms) - 1), Func: coll.AllReduce, Type: coll.Float32, Count: 1 << 20})
+		p.Calls = append(p.Calls, workload.Call{Comm: int32(len(p.Comms) - 1), Func: coll.AllReduce,
+			Type: coll.Float32, Count: 1 << 20})
 	}
 	for k := range nodes {
 		c := workload.Comm{Name: fmt.Sprint("tp", k)}
@@ -38,8 +40,10 @@ func grid(nodes, steps int, spread bool) *Input {
 		p.Of[r] = int32(r)
 		l := workload.List{Name: fmt.Sprint(r)}
 		for s := range steps / 4 {
-			l.Steps = append(l.Steps, workload.Step{Kind: workload.Compute, Time: 50 * us, Work: 1}, workload.Step{Stream: 1, Call: int32(r / per)},
-				workload.Step{Kind: workload.Compute, Time: 20*us + units.Time(s%7), Work: 1}, workload.Step{Stream: 2, Call: int32(nodes + r%per)})
+			l.Steps = append(l.Steps, workload.Step{Kind: workload.Compute, Time: 50 * us, Work: 1},
+				workload.Step{Stream: 1, Call: int32(r / per)},
+				workload.Step{Kind: workload.Compute, Time: 20*us + units.Time(s%7), Work: 1},
+				workload.Step{Stream: 2, Call: int32(nodes + r%per)})
 		}
 		p.Lists = append(p.Lists, l)
 	}

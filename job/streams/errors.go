@@ -30,7 +30,8 @@ type DeadlockError struct {
 
 func (e *DeadlockError) Error() string {
 	if e.For.Call == "" {
-		return fmt.Sprintf("the job hangs: %v waits for rank %d, which has no such call left; %d ranks never end", &e.Waits, e.For.Rank, e.Ranks)
+		return fmt.Sprintf("the job hangs: %v waits for rank %d, which has no such call left; %d ranks "+
+			"never end", &e.Waits, e.For.Rank, e.Ranks)
 	}
 	return fmt.Sprintf("the job hangs: %v waits for %v; %d ranks never end", &e.Waits, &e.For, e.Ranks)
 }
@@ -97,7 +98,8 @@ func (r *run) blockedRank(rank int32) Blocked {
 	list := r.p.Of[rank]
 	for i := range r.graphs[list].nodes {
 		n := &r.graphs[list].nodes[i]
-		if s := &r.spans[rank][i]; (n.kind == kernel || n.kind == message) && s.End == 0 && r.left[rank][i] == 0 {
+		if s := &r.spans[rank][i]; (n.kind == kernel || n.kind == message) && s.End == 0 &&
+			r.left[rank][i] == 0 {
 			return r.blocked(place{rank, int32(i)})
 		}
 	}

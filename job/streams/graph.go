@@ -64,7 +64,8 @@ type builder struct {
 }
 
 func newGraph(p *workload.Program, list int, part [][]int32) *graph {
-	b := builder{p: p, steps: p.Lists[list].Steps, g: &graph{}, stream: map[int32]int32{}, order: map[int32]int32{}, event: map[int32]int32{},
+	b := builder{p: p, steps: p.Lists[list].Steps, g: &graph{}, stream: map[int32]int32{},
+		order: map[int32]int32{}, event: map[int32]int32{},
 		seq: map[int32]int32{}, sent: map[[3]int32]int{}}
 	if part != nil {
 		b.part = part[list]

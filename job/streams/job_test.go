@@ -96,9 +96,11 @@ list b 2-3
 	}{{1, 1, 20, 20}, {0.5, 0.5, 10, 10}, {0.3, 1, 10, 13}, {0.8, 0.8, 16, 16}} {
 		r := play(t, text, func(in *Input) {
 			in.Resources = 1
-			in.Costs[0].Needs, in.Costs[1].Needs = []Need{{Resource: 0, Share: x.a}}, []Need{{Resource: 0, Share: x.b}}
+			in.Costs[0].Needs, in.Costs[1].Needs = []Need{{Resource: 0, Share: x.a}},
+				[]Need{{Resource: 0, Share: x.b}}
 		})
-		if a, b := r.Finish[0].Micros(), r.Finish[2].Micros(); a != x.endA || b < x.endB-1e-5 || b > x.endB+1e-5 {
+		if a, b := r.Finish[0].Micros(), r.Finish[2].Micros(); a != x.endA || b < x.endB-1e-5 || b > x.endB+
+			1e-5 {
 			t.Errorf("needs %g and %g: %g and %g us, want %g and %g", x.a, x.b, a, b, x.endA, x.endB)
 		}
 	}
@@ -223,7 +225,8 @@ list y 1
 	if _, err := try(t, text, nil); !errors.As(err, &d) {
 		t.Fatal(err)
 	}
-	const want = "the job hangs: rank 0 in all_reduce on a (list x, step 0) waits for rank 1 in all_reduce on b (list y, step 0); 2 ranks never end"
+	const want = "the job hangs: rank 0 in all_reduce on a (list x, step 0) waits for rank 1 in all_reduce " +
+		"on b (list y, step 0); 2 ranks never end"
 	if d.Error() != want {
 		t.Error(d)
 	}

@@ -90,7 +90,8 @@ func (r *run) shape(c *Cost, n int) *shape {
 	if s, ok := r.shapes[key]; ok {
 		return s
 	}
-	s := &shape{bySlack: make([]int32, n), byEnd: make([]int32, n), slack: make([]float64, n), ends: make([]float64, n)}
+	s := &shape{bySlack: make([]int32, n), byEnd: make([]int32, n), slack: make([]float64, n),
+		ends: make([]float64, n)}
 	end := func(i int32) units.Time {
 		if len(c.Ends) == 0 {
 			return c.Time
@@ -276,7 +277,8 @@ func (r *run) newOp(call, comm int32, n int) int32 {
 		r.ops = append(r.ops, operation{})
 	}
 	x := &r.ops[o]
-	*x = operation{call: call, comm: comm, cost: &r.in.Costs[call], shape: r.shapeOf[call], task: -1, remote: -1, kernels: x.kernels[:0], slow: own}
+	*x = operation{call: call, comm: comm, cost: &r.in.Costs[call], shape: r.shapeOf[call], task: -1,
+		remote: -1, kernels: x.kernels[:0], slow: own}
 	for range n {
 		x.kernels = append(x.kernels, -1)
 	}
@@ -517,7 +519,8 @@ func beside(c *Cost, slow Pace) float64 {
 	} // behind the last it grows as before it
 	at := (slow.Kernels - last.Kernels) / (next.Kernels - last.Kernels)
 	between := func(a, b float64) float64 { return a + float64(at*(b-a)) }
-	takes := between(last.Takes, next.Takes) + float64(between(last.Waits, next.Waits)*(slow.Waits-slow.Kernels))
+	takes := between(last.Takes, next.Takes) +
+		float64(between(last.Waits, next.Waits)*(slow.Waits-slow.Kernels))
 	return 1 / math.Max(1, takes)
 }
 

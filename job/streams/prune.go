@@ -33,7 +33,9 @@ func (r *run) pruned() [][]Need {
 		}
 	}
 	slices.SortStableFunc(kept, func(a, b int32) int {
-		return slices.CompareFunc(users[a], users[b], func(x, y needOf) int { return cmp.Compare(x.call, y.call) })
+		return slices.CompareFunc(users[a], users[b], func(x, y needOf) int {
+			return cmp.Compare(x.call, y.call)
+		})
 	})
 	same := func(a, b int32) bool {
 		return slices.EqualFunc(users[a], users[b], func(x, y needOf) bool { return x.call == y.call })
@@ -88,7 +90,9 @@ func undominated(set []int32, users [][]needOf) []int32 {
 	}
 	var out []int32
 	for i, a := range set {
-		if !slices.ContainsFunc(set, func(b int32) bool { return b != a && dominates(users[b], users[a], slices.Index(set, b) < i) }) {
+		if !slices.ContainsFunc(set, func(b int32) bool {
+			return b != a && dominates(users[b], users[a], slices.Index(set, b) < i)
+		}) {
 			out = append(out, a)
 		}
 	}

@@ -110,8 +110,10 @@ type messageKey struct{ comm, src, dst, k int32 }
 func newRun(in *Input) *run {
 	p := in.Program
 	n := p.Ranks()
-	r := &run{in: in, p: p, graphs: make([]*graph, len(p.Lists)), left: make([][]int32, n), spans: make([][]Span, n), done: make([]int64, n),
-		finish: make([]units.Time, n), gpus: make([]gpu, n), graded: make([]bool, n), byComm: make([]window, len(p.Comms)),
+	r := &run{in: in, p: p, graphs: make([]*graph, len(p.Lists)), left: make([][]int32, n),
+		spans: make([][]Span, n), done: make([]int64, n),
+		finish: make([]units.Time, n), gpus: make([]gpu, n), graded: make([]bool, n),
+		byComm:   make([]window, len(p.Comms)),
 		messages: map[messageKey]int32{}, remote: map[int32]int32{}, shapes: map[shapeKey]*shape{}}
 	r.timers.r, r.fluid.r = r, r
 	r.fluid.resources = make([]resource, in.Resources)
@@ -403,7 +405,8 @@ func without(list []int32, t int32) []int32 {
 
 // result sums up a job that is through.
 func (r *run) result() *Result {
-	out := &Result{Finish: r.finish, Spans: r.spans, Alone: make([]units.Time, len(r.in.Costs)), Operations: r.completed, Events: r.events}
+	out := &Result{Finish: r.finish, Spans: r.spans, Alone: make([]units.Time, len(r.in.Costs)),
+		Operations: r.completed, Events: r.events}
 	for i := range r.in.Costs {
 		out.Alone[i] = r.in.Costs[i].Time
 	}

@@ -24,7 +24,8 @@ func (w *writer) network() {
 	if n == nil {
 		return
 	}
-	x := netWriter{rec: nccl.New(w.sink, nccl.Options{Detail: nccl.DetailStep}), links: map[int32]int{}, ports: map[int32]nccl.PortTrace{}, pairs: make([]string, len(n.Pairs))}
+	x := netWriter{rec: nccl.New(w.sink, nccl.Options{Detail: nccl.DetailStep}), links: map[int32]int{},
+		ports: map[int32]nccl.PortTrace{}, pairs: make([]string, len(n.Pairs))}
 	rank := func(place int32) string { return strings.TrimPrefix(w.name(int(place)), "rank ") }
 	for i := range n.Pairs {
 		p := &n.Pairs[i]

@@ -104,7 +104,8 @@ func (t *Timeline) latest(at Place) Place {
 	best := at
 	for i := g + 1; int(i) < len(steps) && o.group[i] == g; i++ {
 		p := Place{at.Rank, i}
-		if steps[i].Kind == workload.Issue && message(t.callAt(p)) && t.callAt(p).Comm == c.Comm && t.met(p) > t.met(best) {
+		if steps[i].Kind == workload.Issue && message(t.callAt(p)) && t.callAt(p).Comm == c.Comm &&
+			t.met(p) > t.met(best) {
 			best = p
 		}
 	}
@@ -175,7 +176,8 @@ func (t *Timeline) before(at Place) (Place, bool) {
 func newOrder(p *workload.Program, list int32) *order {
 	steps := p.Lists[list].Steps
 	n := len(steps)
-	o := &order{stream: make([]int32, n), record: make([]int32, n), group: make([]int32, n), of: make([]int32, n)}
+	o := &order{stream: make([]int32, n), record: make([]int32, n), group: make([]int32, n),
+		of: make([]int32, n)}
 	stream, event, resource := map[int32]int32{}, map[int32]int32{}, map[int32]int32{}
 	last := func(m map[int32]int32, key int32) int32 {
 		if i, ok := m[key]; ok {

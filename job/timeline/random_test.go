@@ -35,7 +35,8 @@ func draw(t *rapid.T) string {
 	for range rapid.IntRange(1, 14).Draw(t, "steps") {
 		switch c := rapid.IntRange(0, 5).Draw(t, "kind"); c {
 		case 0, 1:
-			add(rapid.IntRange(0, 3).Draw(t, "rank"), "compute %d %d", rapid.IntRange(0, 1).Draw(t, "stream"), rapid.IntRange(1, 9).Draw(t, "ms")*1e9)
+			add(rapid.IntRange(0, 3).Draw(t, "rank"), "compute %d %d", rapid.IntRange(0, 1).Draw(t, "stream"),
+				rapid.IntRange(1, 9).Draw(t, "ms")*1e9)
 		case 2:
 			add(rapid.IntRange(0, 3).Draw(t, "rank"), "compute h0 %d", rapid.IntRange(1, 9).Draw(t, "ms")*1e9)
 		case 3:

@@ -41,7 +41,8 @@ func StreamName(stream int32) string {
 func (t *Timeline) Streams(rank int) (out []int32) {
 	steps := t.r.Program.Lists[t.r.Program.Of[rank]].Steps
 	for i := range steps {
-		if at := &t.r.Spans[rank][i]; drawn(&steps[i]) && at.End > at.Begin && !slices.Contains(out, steps[i].Stream) {
+		if at := &t.r.Spans[rank][i]; drawn(&steps[i]) && at.End > at.Begin &&
+			!slices.Contains(out, steps[i].Stream) {
 			out = append(out, steps[i].Stream)
 		}
 	}
@@ -95,7 +96,8 @@ func (t *Timeline) Computing(rank int, apart units.Time) []Span {
 	steps := t.r.Program.Lists[t.r.Program.Of[rank]].Steps
 	for i := range steps {
 		s, at := &steps[i], &t.r.Spans[rank][i]
-		if s.Kind == workload.Compute && !workload.OnHost(s.Stream) && !t.r.Program.Communicates(s) && at.End > at.Begin {
+		if s.Kind == workload.Compute && !workload.OnHost(s.Stream) && !t.r.Program.Communicates(s) &&
+			at.End > at.Begin {
 			out = append(out, Span{at.Begin, at.End + apart})
 		}
 	}
@@ -119,7 +121,9 @@ func Hide(list []Slice, computing []Span) (out []Slice) {
 			}
 		}
 		at := s.From
-		first, _ := slices.BinarySearchFunc(computing, s.From, func(c Span, t units.Time) int { return cmp.Compare(c.To, t) })
+		first, _ := slices.BinarySearchFunc(computing, s.From, func(c Span, t units.Time) int {
+			return cmp.Compare(c.To, t)
+		})
 		for _, c := range computing[first:] {
 			if c.From >= s.To {
 				break
@@ -135,7 +139,8 @@ func Hide(list []Slice, computing []Span) (out []Slice) {
 
 // PathSlices are those of the critical path.
 func (t *Timeline) PathSlices() (out []Slice) {
-	kinds := map[PieceKind]SliceKind{Computing: Computes, Hosting: Hosts, Moving: Moves, Unknown: Moves, Queued: Queues}
+	kinds := map[PieceKind]SliceKind{Computing: Computes, Hosting: Hosts, Moving: Moves, Unknown: Moves,
+		Queued: Queues}
 	for _, p := range t.Path() {
 		_, name := Label(t.r.Program, t.step(p.Place))
 		out = append(out, Slice{p.From, p.To, kinds[p.Kind], fmt.Sprintf("rank %d: %s", p.Rank, name)})
@@ -149,7 +154,8 @@ func Join(list []Slice, apart units.Time) (out []Slice) {
 	count := 0
 	for _, s := range list {
 		n := len(out)
-		if n > 0 && out[n-1].Kind == s.Kind && s.From-out[n-1].To < apart && (s.To-s.From < apart || out[n-1].To-out[n-1].From < apart || count > 1) {
+		if n > 0 && out[n-1].Kind == s.Kind && s.From-out[n-1].To < apart &&
+			(s.To-s.From < apart || out[n-1].To-out[n-1].From < apart || count > 1) {
 			if out[n-1].To = max(out[n-1].To, s.To); count == 1 {
 				out[n-1].Name += ", …"
 			}

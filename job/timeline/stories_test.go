@@ -77,13 +77,15 @@ list r 0-1
 `, func(*workload.Call) units.Time { return 6 * ms })
 	for rank := range 2 {
 		a := x.Account(rank)
-		if !about(a.Compute, 23*ms) || !about(a.Moving, 4*ms) || a.Bubble+a.Host+a.Idle > units.Nanosecond || !about(a.Total, 27*ms) {
+		if !about(a.Compute, 23*ms) || !about(a.Moving, 4*ms) || a.Bubble+a.Host+a.Idle > units.Nanosecond ||
+			!about(a.Total, 27*ms) {
 			t.Errorf("rank %d: %+v", rank, a)
 		}
 	}
 	path := x.Path()
 	checkPath(t, x, path)
-	if s := x.Shares(path); len(s) != 2 || s[0].Kind != Computing || !about(s[0].Time, 21*ms) || s[1].Kind != Moving || !about(s[1].Time, 6*ms) {
+	if s := x.Shares(path); len(s) != 2 || s[0].Kind != Computing || !about(s[0].Time, 21*ms) ||
+		s[1].Kind != Moving || !about(s[1].Time, 6*ms) {
 		t.Errorf("%+v", s)
 	}
 }
@@ -94,7 +96,8 @@ func checkPath(t testing.TB, x *Timeline, path []Piece) {
 	at := units.Time(0)
 	for i, p := range path {
 		if p.From != at || p.To <= p.From {
-			t.Fatalf("piece %d of %d is from %v to %v, the one before it ends at %v", i, len(path), p.From, p.To, at)
+			t.Fatalf("piece %d of %d is from %v to %v, the one before it ends at %v", i, len(path), p.From,
+				p.To, at)
 		}
 		at = p.To
 	}
@@ -184,7 +187,8 @@ func TestPrefetch(t *testing.T) {
 			} else if l > 1 { // the buffers of two layers are there
 				after = fmt.Sprintf(" after=%d", 2*l-3)
 			}
-			fmt.Fprintf(&b, "  call 1 f all_gather half sum %d%s\n  compute 0 5000000000 after=%d\n", 64+l, after, 2*l)
+			fmt.Fprintf(&b, "  call 1 f all_gather half sum %d%s\n  compute 0 5000000000 after=%d\n", 64+l,
+				after, 2*l)
 		}
 		return b.String()
 	}
@@ -203,12 +207,14 @@ func TestSkew(t *testing.T) {
 	text := "workload 1\nranks 4\ncomm ep * kind=EP\n"
 	shares := []int{40, 30, 20, 10}
 	for r, s := range shares {
-		text += fmt.Sprintf("list r%d %d\n  call 0 ep alltoall half sum 64\n  compute 0 %d000000000\n  call 0 ep alltoall half sum 65\n", r, r, s)
+		text += fmt.Sprintf("list r%d %d\n  call 0 ep alltoall half sum 64\n  compute 0 %d000000000\n"+
+			"  call 0 ep alltoall half sum 65\n", r, r, s)
 	}
 	x := play(t, text, func(*workload.Call) units.Time { return 2 * ms })
 	for r, s := range shares {
 		a := x.Account(r)
-		if !about(a.Compute, units.Time(s)*ms) || !about(a.Moving, 4*ms) || !about(a.Bubble, units.Time(40-s)*ms) {
+		if !about(a.Compute, units.Time(s)*ms) || !about(a.Moving, 4*ms) ||
+			!about(a.Bubble, units.Time(40-s)*ms) {
 			t.Errorf("rank %d: %+v", r, a)
 		}
 	}
@@ -235,7 +241,8 @@ list b 1
   call 0 dp all_reduce float sum 64 after=0
 `, func(*workload.Call) units.Time { return 5 * ms })
 	a, b := x.Account(0), x.Account(1)
-	if !about(a.Bubble, 7*ms) || !about(a.Host, ms) || b.Bubble != 0 || !about(b.Host, 9*ms) || !about(a.Moving, 5*ms) || !about(b.Moving, 5*ms) {
+	if !about(a.Bubble, 7*ms) || !about(a.Host, ms) || b.Bubble != 0 || !about(b.Host, 9*ms) ||
+		!about(a.Moving, 5*ms) || !about(b.Moving, 5*ms) {
 		t.Errorf("%+v %+v", a, b)
 	}
 	path := x.Path()

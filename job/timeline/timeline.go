@@ -34,7 +34,9 @@ type messageKey struct{ comm, src, dst, n int32 }
 // Of finds the operations of a job that ran.
 func Of(r *session.Result) *Timeline {
 	t := &Timeline{r: r, of: make([][]int32, len(r.Program.Of)), orders: make([]*order, len(r.Program.Lists))}
-	f := finder{t: t, collectives: make([][]int32, len(r.Program.Comms)), seen: make([]int32, len(r.Program.Comms)), messages: map[messageKey]int32{}, counts: map[messageKey]int32{}}
+	f := finder{t: t, collectives: make([][]int32, len(r.Program.Comms)),
+		seen: make([]int32, len(r.Program.Comms)), messages: map[messageKey]int32{},
+		counts: map[messageKey]int32{}}
 	for rank := range r.Program.Of {
 		f.rank(int32(rank))
 	}

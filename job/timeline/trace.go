@@ -58,7 +58,8 @@ func (w *writer) rank(rank int) {
 			continue
 		}
 		for _, d := range slices.Backward(s.Deps) {
-			if from := &t.r.Spans[rank][d]; workload.OnHost(steps[d].Stream) && drawn(&steps[d]) && from.End > from.Begin {
+			if from := &t.r.Spans[rank][d]; workload.OnHost(steps[d].Stream) && drawn(&steps[d]) &&
+				from.End > from.Begin {
 				w.arrow("launch", w.track(rank, steps[d].Stream), from.End-1, e.Track, at.Begin)
 				break
 			}
@@ -72,8 +73,10 @@ func drawn(s *workload.Step) bool { return s.Kind == workload.Compute || s.Kind 
 // arrow joins two moments within slices.
 func (w *writer) arrow(name string, from trace.TrackID, start units.Time, to trace.TrackID, end units.Time) {
 	w.arrows++
-	w.sink.Emit(&trace.Event{Phase: trace.FlowStart, Track: from, Start: min(start, end), Cat: name, Name: name, ID: w.arrows})
-	w.sink.Emit(&trace.Event{Phase: trace.FlowEnd, Track: to, Start: end, Cat: name, Name: name, ID: w.arrows})
+	w.sink.Emit(&trace.Event{Phase: trace.FlowStart, Track: from, Start: min(start, end), Cat: name,
+		Name: name, ID: w.arrows})
+	w.sink.Emit(&trace.Event{Phase: trace.FlowEnd, Track: to, Start: end, Cat: name, Name: name,
+		ID: w.arrows})
 }
 
 // peers writes the arrows between the kernels of an operation.
@@ -89,7 +92,8 @@ func (w *writer) peers() {
 			op, p := &t.ops[o-1], Place{int32(rank), int32(i)}
 			at := t.span(p)
 			c := &t.r.Program.Calls[steps[i].Call]
-			if p == op.last || at.End <= at.Begin || at.End <= op.start || left[o-1] == maxPeers || op.last.Rank == p.Rank {
+			if p == op.last || at.End <= at.Begin || at.End <= op.start || left[o-1] == maxPeers ||
+				op.last.Rank == p.Rank {
 				continue
 			}
 			left[o-1]++
@@ -97,7 +101,8 @@ func (w *writer) peers() {
 			if last.End <= last.Begin {
 				continue
 			}
-			w.arrow(c.Func.String(), w.track(int(op.last.Rank), t.step(op.last).Stream), op.start, w.track(rank, steps[i].Stream), op.start)
+			w.arrow(c.Func.String(), w.track(int(op.last.Rank), t.step(op.last).Stream), op.start,
+				w.track(rank, steps[i].Stream), op.start)
 		}
 	}
 }
@@ -107,7 +112,8 @@ func (w *writer) path() {
 	track := trace.TrackID(-1)
 	for _, p := range w.t.Path() {
 		if track < 0 {
-			track = w.sink.Track(trace.Track{Process: nccl.CriticalPID, ProcessName: "critical path", ProcessSort: -1 << 30, Thread: 1, ThreadName: "what the end waited for"})
+			track = w.sink.Track(trace.Track{Process: nccl.CriticalPID, ProcessName: "critical path",
+				ProcessSort: -1 << 30, Thread: 1, ThreadName: "what the end waited for"})
 		}
 		e := trace.Event{Track: track, Start: p.From, Dur: p.To - p.From}
 		w.describe(&e, int(p.Rank), int(p.Step))
@@ -127,9 +133,11 @@ func (w *writer) track(rank int, stream int32) trace.TrackID {
 	name := fmt.Sprintf("stream %d", stream)
 	sort := int64(stream) + 1<<16
 	if workload.OnHost(stream) {
-		name, sort = fmt.Sprintf("host thread %d", stream-workload.HostStream), int64(stream-workload.HostStream)
+		name, sort = fmt.Sprintf("host thread %d", stream-workload.HostStream),
+			int64(stream-workload.HostStream)
 	}
-	id := w.sink.Track(trace.Track{Process: nccl.RankPID + int64(rank), ProcessName: w.name(rank), ProcessSort: int64(rank), Thread: int64(stream), ThreadName: name, ThreadSort: sort})
+	id := w.sink.Track(trace.Track{Process: nccl.RankPID + int64(rank), ProcessName: w.name(rank),
+		ProcessSort: int64(rank), Thread: int64(stream), ThreadName: name, ThreadSort: sort})
 	w.tracks[rank][stream] = id
 	return id
 }
@@ -147,12 +155,15 @@ func (w *writer) describe(e *trace.Event, rank, i int) {
 		e.Tint = trace.Computes
 	}
 	if s.Kind == workload.Compute {
-		e.Args = []trace.Arg{trace.Int("step", int64(i)), trace.Num("alone_us", s.Time.Micros()*r.Program.FactorOf(rank))}
+		e.Args = []trace.Arg{trace.Int("step", int64(i)),
+			trace.Num("alone_us", s.Time.Micros()*r.Program.FactorOf(rank))}
 		return
 	}
 	c, x := &r.Program.Calls[s.Call], &r.Calls[s.Call]
-	e.Args = []trace.Arg{trace.Int("step", int64(i)), trace.Str("comm", r.Program.Comms[c.Comm].Name), trace.Int("bytes", int64(c.Bytes())), trace.Num("alone_us", x.Alone.Micros()),
-		trace.Num("waited_us", (at.Begin - at.Issued).Micros()), trace.Num("late_us", (w.t.met(p) - at.Begin).Micros()), trace.Int("channels", int64(x.Channels))}
+	e.Args = []trace.Arg{trace.Int("step", int64(i)), trace.Str("comm", r.Program.Comms[c.Comm].Name),
+		trace.Int("bytes", int64(c.Bytes())), trace.Num("alone_us", x.Alone.Micros()),
+		trace.Num("waited_us", (at.Begin - at.Issued).Micros()),
+		trace.Num("late_us", (w.t.met(p) - at.Begin).Micros()), trace.Int("channels", int64(x.Channels))}
 }
 
 // Label is the category and name of a step: compute, host or NCCL, and the kernel or

@@ -42,7 +42,8 @@ func (o *Options) Counts() error {
 	case o.Iters < 1:
 		return fail.Usage("{Iters} %d: at least one operation is timed", o.Iters)
 	case o.Cycles < 1:
-		return fail.Usage("{Cycles} %d: run_cycles must be at least 1; the number of nodes is --nodes", o.Cycles)
+		return fail.Usage("{Cycles} %d: run_cycles must be at least 1; the number of nodes is --nodes",
+			o.Cycles)
 	case o.Agg < 1:
 		return fail.Usage("{Agg} %d: a group has at least one operation", o.Agg)
 	case o.Warmup < 0:
@@ -60,11 +61,13 @@ func (o *Options) Simulated(graph bool) error {
 	case o.Average < 0 || o.Average > 3:
 		return fail.Usage("{Average} %d: 0 rank 0, 1 average, 2 minimum, 3 maximum", o.Average)
 	case o.LocalRegister < 0 || o.LocalRegister > 2:
-		return fail.Usage("{LocalRegister} %d: 0 none, 1 registered buffers, 2 symmetric windows", o.LocalRegister)
+		return fail.Usage("{LocalRegister} %d: 0 none, 1 registered buffers, 2 symmetric windows",
+			o.LocalRegister)
 	case o.Blocking < 0 || o.Blocking > 3 || o.CPUTime < 0 || o.CPUTime > 1 || o.Unalign < 0:
 		return fail.Usage("{Blocking} is 0 to 3, {CPUTime} 0 or 1, {Unalign} at least 0")
 	case (o.Blocking != 0 && o.Blocking != 3 || o.CPUTime != 0) && graph: // of 3 nccl-tests goes on without
-		return fail.Usage("{Blocking} %d {CPUTime} %d: a graph replay neither blocks nor is launched one by one; use eager launches", o.Blocking, o.CPUTime)
+		return fail.Usage("{Blocking} %d {CPUTime} %d: a graph replay neither blocks nor is launched one "+
+			"by one; use eager launches", o.Blocking, o.CPUTime)
 	}
 	return nil
 }

@@ -27,7 +27,8 @@ func TestSettle(t *testing.T) {
 		o := options.Options{Iters: 20, PerIter: x.perIter, Skip: x.skip, DeviceCTAs: x.ctas}
 		said := ""
 		o.Settle(x.graph, func(format string, args ...any) { said += fmt.Sprintf(format, args...) + "\n" })
-		if got := [3]int{o.PerIter, o.Skip, o.DeviceCTAs}; got != x.want || !strings.Contains(said, x.said) || x.said == "" && said != "" {
+		if got := [3]int{o.PerIter, o.Skip, o.DeviceCTAs}; got != x.want || !strings.Contains(said, x.said) ||
+			x.said == "" && said != "" {
 			t.Errorf("%+v: %v, %q", x, got, said)
 		}
 	}

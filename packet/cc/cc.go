@@ -29,7 +29,8 @@ const (
 
 // String is the control's name.
 func (k Kind) String() string {
-	if names := [...]string{"no congestion control", "DCQCN", "HPCC", "TIMELY", "DCTCP", "Swift", "HPCC-PINT", "NSCC"}; int(k) < len(names) {
+	if names := [...]string{"no congestion control", "DCQCN", "HPCC", "TIMELY", "DCTCP", "Swift", "HPCC-PINT",
+		"NSCC"}; int(k) < len(names) {
 		return names[k]
 	}
 	return "unknown congestion control"
@@ -63,8 +64,8 @@ type Params struct {
 	Immediate bool
 	// CNPGap is the least time between two notifications of a flow by its receiver.
 	CNPGap units.Time
-	// CNPBytes, where set, is the size of a notification, a frame of its own that precedes data and that no pause
-	// holds back (CNPs: DSCP 48, in a priority of their own); 0: acknowledgements are marked.
+	// CNPBytes, where set, is the size of a notification, a frame of its own that precedes data and that no
+	// pause holds back (CNPs: DSCP 48, in a priority of their own); 0: acknowledgements are marked.
 	CNPBytes int
 	// ByteReset is after how many bytes sent the rate rises, beside IncreasePeriod; 0:
 	// by time alone. With it increases follow the paper: recovery while neither
@@ -100,25 +101,36 @@ func (c *Params) Check() error {
 	case c.Kind > NSCC:
 		return &UnsupportedError{What: "this congestion control", Found: fmt.Sprint(c.Kind)}
 	case c.Window < 0 || c.MinRate < 0 || c.AI < 0 || c.HAI < 0 || c.RateAI < 0:
-		return wrong("a window of %d bytes, least rate %d, increases %d, %d and %d bit/s: none may be negative", c.Window, c.MinRate, c.AI, c.HAI, c.RateAI)
+		return wrong("a window of %d bytes, least rate %d, increases %d, %d and %d bit/s: none may be "+
+			"negative", c.Window, c.MinRate, c.AI, c.HAI, c.RateAI)
 	case c.Kind != None && !(c.Gain >= 0 && c.Gain <= 1):
 		return wrong("a gain of %g: write 0 to 1", c.Gain)
-	case c.Kind == DCQCN && (c.AlphaPeriod < units.Nanosecond || c.DecreasePeriod < units.Nanosecond || c.IncreasePeriod < units.Nanosecond):
-		return wrong("DCQCN with periods of %v, %v and %v: write at least 1 ns", c.AlphaPeriod, c.DecreasePeriod, c.IncreasePeriod)
-	case c.CNPGap < 0 || c.ByteReset < 0 || !(c.MostCut >= 0 && c.MostCut <= 1) || !(c.Alpha >= 0 && c.Alpha <= 1):
-		return wrong("notifications %v apart, a byte counter of %d, cuts of at most %g, alpha %g: none may be negative, shares at most 1", c.CNPGap, c.ByteReset, c.MostCut, c.Alpha)
+	case c.Kind == DCQCN && (c.AlphaPeriod < units.Nanosecond || c.DecreasePeriod < units.Nanosecond ||
+		c.IncreasePeriod < units.Nanosecond):
+		return wrong("DCQCN with periods of %v, %v and %v: write at least 1 ns", c.AlphaPeriod,
+			c.DecreasePeriod, c.IncreasePeriod)
+	case c.CNPGap < 0 || c.ByteReset < 0 || !(c.MostCut >= 0 && c.MostCut <= 1) ||
+		!(c.Alpha >= 0 && c.Alpha <= 1):
+		return wrong("notifications %v apart, a byte counter of %d, cuts of at most %g, alpha %g: none may "+
+			"be negative, shares at most 1", c.CNPGap, c.ByteReset, c.MostCut, c.Alpha)
 	case c.CNPBytes < 0 || c.CNPBytes > 1<<16-1 || c.CNPBytes > 0 && c.Kind != DCQCN:
-		return wrong("notifications in frames of %d bytes with %v: write at most %d, with DCQCN, or 0 for marks on acknowledgements", c.CNPBytes, c.Kind, 1<<16-1)
+		return wrong("notifications in frames of %d bytes with %v: write at most %d, with DCQCN, or 0 for "+
+			"marks on acknowledgements", c.CNPBytes, c.Kind, 1<<16-1)
 	case c.Kind != None && c.MinRate < 1:
 		return wrong("a least rate of %d bit/s: write at least 1", c.MinRate)
-	case (c.Kind == HPCC || c.Kind == Pint) && !c.ByRoute && c.BaseRTT < units.Nanosecond || c.Kind == HPCC && !c.ByRoute && c.Window < 1:
-		return wrong("%v with a window of %d bytes and a round trip of %v: both must be positive", c.Kind, c.Window, c.BaseRTT)
+	case (c.Kind == HPCC || c.Kind == Pint) && !c.ByRoute && c.BaseRTT < units.Nanosecond || c.Kind == HPCC &&
+		!c.ByRoute && c.Window < 1:
+		return wrong("%v with a window of %d bytes and a round trip of %v: both must be positive", c.Kind,
+			c.Window, c.BaseRTT)
 	case c.Kind == NSCC && !c.ByRoute:
 		return wrong("%v scales its windows with the round trip of a route: set ByRoute", c.Kind)
 	case c.Kind == HPCC && (!(c.Utilisation > 0) || c.Multi < 1):
-		return wrong("HPCC with utilisation %g and INT multiple %d: both must be positive", c.Utilisation, c.Multi)
-	case c.Kind == Pint && (!(c.Utilisation > 0) || !(c.PintBase > 1) || !(c.PintShare >= 0 && c.PintShare <= 1)):
-		return wrong("HPCC-PINT with utilisation %g, base %g and share %g: the base is above 1, a share at most 1", c.Utilisation, c.PintBase, c.PintShare)
+		return wrong("HPCC with utilisation %g and INT multiple %d: both must be positive", c.Utilisation,
+			c.Multi)
+	case c.Kind == Pint && (!(c.Utilisation > 0) || !(c.PintBase > 1) ||
+		!(c.PintShare >= 0 && c.PintShare <= 1)):
+		return wrong("HPCC-PINT with utilisation %g, base %g and share %g: the base is above 1, a share at "+
+			"most 1", c.Utilisation, c.PintBase, c.PintShare)
 	}
 	if c.Kind == Swift {
 		return c.Swift.check()

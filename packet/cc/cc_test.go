@@ -46,10 +46,12 @@ func TestHalt(t *testing.T) {
 	}
 }
 
-// TestBetween: frames in flight are counted in bytes; behind what is acknowledged their number wraps, as in the peer.
+// TestBetween: frames in flight are counted in bytes; behind what is acknowledged their number wraps, as in
+// the peer.
 func TestBetween(t *testing.T) {
 	d := NewShare(1000, 2500)
-	for _, c := range []struct{ psn, next, want uint32 }{{0, 2, 3}, {1, 3, 2}, {0, 3, 3}, {3, 3, 1}, {2, 1, 1271310319}} {
+	for _, c := range []struct{ psn, next, want uint32 }{{0, 2, 3}, {1, 3, 2}, {0, 3, 3}, {3, 3, 1},
+		{2, 1, 1271310319}} {
 		if got := d.between(c.psn, c.next); got != c.want {
 			t.Errorf("from %d to %d: %d, not %d", c.psn, c.next, got, c.want)
 		}
@@ -70,7 +72,8 @@ func TestUltraConstants(t *testing.T) {
 		t.Errorf("%+v", n)
 	}
 	near := func(got, want float64) bool { return got > want*0.9999 && got < want*1.0001 }
-	if !near(n.alpha, 0.00106105) || !near(n.fair, 15915.8) || !near(n.eta, 477.474) || !near(n.fast, 0.19476) {
+	if !near(n.alpha, 0.00106105) || !near(n.fair, 15915.8) || !near(n.eta, 477.474) ||
+		!near(n.fast, 0.19476) {
 		t.Errorf("%+v", n)
 	}
 }

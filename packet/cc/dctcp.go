@@ -12,7 +12,8 @@ type Share struct {
 	bytes   int64 // of the flow
 }
 
-// NewShare is the state at the start of a flow of so many bytes, or 0 where they are not known, in frames of payload.
+// NewShare is the state at the start of a flow of so many bytes, or 0 where they are not known, in frames of
+// payload.
 func NewShare(payload int, bytes int64) Share {
 	if bytes == 0 {
 		bytes = 1<<63 - 1
@@ -20,8 +21,9 @@ func NewShare(payload int, bytes int64) Share {
 	return Share{alpha: 1, payload: int32(payload), bytes: bytes}
 }
 
-// between is how many whole frames are from one to another, plus one. As in the peer it is a word without a sign, of bytes
-// that are one of twice its length: a sender that was sent back may be behind what is acknowledged.
+// between is how many whole frames are from one to another, plus one. As in the peer it is a word without a
+// sign, of bytes that are one of twice its length: a sender that was sent back may be behind what is
+// acknowledged.
 func (d *Share) between(psn, next uint32) uint32 {
 	from, to := min(int64(psn)*int64(d.payload), d.bytes), min(int64(next)*int64(d.payload), d.bytes)
 	return uint32(uint64(to-from)/uint64(d.payload) + 1)

@@ -9,8 +9,8 @@ import (
 
 // Flows is what senders know whose control is not DCQCN, by flow.
 type Flows struct {
-	// InOrder: no frame of a flow overtakes another, nor does an acknowledgement. Then a flow with HPCC has no more rows
-	// for telemetry than it had frames in flight, so those of many flows fit into a cache.
+	// InOrder: no frame of a flow overtakes another, nor does an acknowledgement. Then a flow with HPCC has
+	// no more rows for telemetry than it had frames in flight, so those of many flows fit into a cache.
 	InOrder   bool
 	c         *Params
 	payload   int // bytes of a full frame
@@ -57,8 +57,8 @@ func NewFlows(c *Params, n, payload, header int) Flows {
 // powers of 1.01 and more hardly any is higher.
 const decodes = 1 << 10
 
-// Open begins a flow over so many links with a base round trip, of so many bytes if that is known, else 0. Error:
-// *UnsupportedError, where frames in flight cannot be numbered.
+// Open begins a flow over so many links with a base round trip, of so many bytes if that is known, else 0.
+// Error: *UnsupportedError, where frames in flight cannot be numbered.
 func (x *Flows) Open(id int32, s *Rate, window *int64, rtt units.Time, links int, bytes int64) error {
 	switch x.c.Kind {
 	case HPCC:
@@ -82,7 +82,8 @@ func (x *Flows) Open(id int32, s *Rate, window *int64, rtt units.Time, links int
 // Full says that frames in flight cannot be numbered any more. Error: *UnsupportedError.
 func (x *Flows) Full() error {
 	if x.rows.full {
-		return &UnsupportedError{What: "HPCC with more than 2^29 frames in flight", Found: fmt.Sprintf("%d flows with more", len(x.telemetry))}
+		return &UnsupportedError{What: "HPCC with more than 2^29 frames in flight",
+			Found: fmt.Sprintf("%d flows with more", len(x.telemetry))}
 	}
 	return nil
 }
@@ -100,7 +101,8 @@ func (x *Flows) resize(id int32, s *Rate, window *int64) {
 // fewest is the size of rows with which a flow begins, as a power of two.
 const fewest = 2
 
-// room sets rows aside for so many bytes in flight that meet so many switches; with InOrder only a few at first.
+// room sets rows aside for so many bytes in flight that meet so many switches; with InOrder only a few at
+// first.
 func (x *Flows) room(p *Telemetry, bytes int64, switches int) {
 	for p.most = fewest; int64(1<<p.most-2)*int64(x.payload) < bytes; {
 		p.most++
@@ -118,7 +120,8 @@ func (x *Flows) more(p *Telemetry, size uint8) {
 	}
 }
 
-// Grows says that a flow that sends a data frame needs more rows perhaps, with so many in flight before it: Grow does that.
+// Grows says that a flow that sends a data frame needs more rows perhaps, with so many in flight before it:
+// Grow does that.
 func Grows(flight uint32) bool { return flight&(flight-1) == 0 && flight>>fewest != 0 }
 
 // Grow makes room for one more data frame of a flow with HPCC than so many in flight.
@@ -128,8 +131,8 @@ func (x *Flows) Grow(id int32, flight uint32) {
 	}
 }
 
-// Send is what data frame psn of a flow with HPCC carries, which is sent now: the number of its row. It is another one than
-// that of a frame that was sent before under that psn: that may still be on its way.
+// Send is what data frame psn of a flow with HPCC carries, which is sent now: the number of its row. It is
+// another one than that of a frame that was sent before under that psn: that may still be on its way.
 func (x *Flows) Send(id int32, psn uint32) (aux uint32) {
 	p := &x.telemetry[id]
 	return p.first + (psn+p.again)&(1<<(p.size&31)-1)
@@ -148,10 +151,11 @@ func (x *Flows) Touch(id int32, aux uint32) uint32 {
 	return x.telemetry[id].update + x.rows.touch(aux)
 }
 
-// Seen is the rate after what a frame of a flow with HPCC and a window saw on its way, and whether it changes. aux is what
-// that frame carried or, if the acknowledgement reports one that came out of order, its psn; it met as many switches as the
-// one before. Frames below psn have arrived, next is sent next.
-func (x *Flows) Seen(id int32, s *Rate, window int64, aux uint32, report bool, psn, next uint32) (rate int64, changes bool) {
+// Seen is the rate after what a frame of a flow with HPCC and a window saw on its way, and whether it
+// changes. aux is what that frame carried or, if the acknowledgement reports one that came out of order, its
+// psn; it met as many switches as the one before. Frames below psn have arrived, next is sent next.
+func (x *Flows) Seen(id int32, s *Rate, window int64, aux uint32, report bool, psn, next uint32) (rate int64,
+	changes bool) {
 	p := &x.telemetry[id]
 	if report {
 		if p.again > 0 { // it does not say which of two that were sent came
@@ -169,7 +173,8 @@ func (x *Flows) Gradient(id int32) *Gradient { return &x.gradient[id] }
 // Share is DCTCP's state of a flow.
 func (x *Flows) Share(id int32) *Share { return &x.share[id] }
 
-// Record is what a switch writes into a data frame at a time in ps: its port has sent so many bytes, and so many wait there.
+// Record is what a switch writes into a data frame at a time in ps: its port has sent so many bytes, and so
+// many wait there.
 func (x *Flows) Record(at, sent, queued int64) uint64 {
 	b, q := uint64(sent)>>byteBits, uint64(queued)/qlenUnit
 	if k := x.shift & 31; k == x.shift { // a division by a variable takes as long as all else here
@@ -180,8 +185,8 @@ func (x *Flows) Record(at, sent, queued int64) uint64 {
 	return uint64(at)/1000&intTime | b&intBytes<<24 | q&intQueue<<44
 }
 
-// Sent is what data frame psn, sent now (ps) with so many in flight before it, carries for its acknowledgement to bring
-// back; 0 where that is nothing.
+// Sent is what data frame psn, sent now (ps) with so many in flight before it, carries for its
+// acknowledgement to bring back; 0 where that is nothing.
 func (x *Flows) Sent(id int32, psn, flight uint32, now int64) (aux uint32) {
 	switch x.c.Kind {
 	case HPCC:

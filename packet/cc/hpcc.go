@@ -62,7 +62,8 @@ type hopRate struct {
 func NewTelemetry(c *Params, line, rtt int64) Telemetry {
 	p := Telemetry{util: 1, rate: line, rtt: rtt}
 	unit := uint64(qlenUnit * c.Multi)
-	odd := func(x uint64) int { return bits.Len64(x >> (bits.TrailingZeros64(x) & 63)) } // bits of its mantissa
+	// bits of its mantissa
+	odd := func(x uint64) int { return bits.Len64(x >> (bits.TrailingZeros64(x) & 63)) }
 	p.even = bits.Len64(intQueue)+odd(unit)+odd(uint64(line)) <= 53
 	if c.MultiRate {
 		p.each = new([intHops]hopRate)
@@ -73,8 +74,9 @@ func NewTelemetry(c *Params, line, rtt int64) Telemetry {
 	return p
 }
 
-// Coded is the rate of a link, in bit/s, as telemetry carries it. The HPCC simulator has a code of three bits for
-// it, and writes the code of 25 Gbit/s for every rate without a code of its own (utils/int-header.h).
+// Coded is the rate of a link, in bit/s, as telemetry carries it. The HPCC simulator has a code of three
+// bits for it, and writes the code of 25 Gbit/s for every rate without a code of its own
+// (utils/int-header.h).
 func (c *Params) Coded(rate int64) int64 {
 	if known := [...]int64{50e9, 100e9, 200e9, 400e9}; !c.RateCodes || slices.Contains(known[:], rate) {
 		return rate
@@ -109,7 +111,8 @@ func (p *Telemetry) ack(x *Flows, s *Rate, window int64, aux, psn, next uint32) 
 	u, dt, any := 0.0, int64(0), true
 	if len(hops) > 1 || c.SampleFeedback {
 		u, dt, any = p.utilisation(x, s, window, aux, hops, full)
-	} else if now, tau := p.measure(x, hops[0], x.rows.rate(aux, hops[0], 0), &p.last[0], s, window); now > 0 {
+	} else if now, tau := p.measure(x, hops[0], x.rows.rate(aux, hops[0], 0), &p.last[0], s, window); now >
+		0 {
 		u, dt = now, tau
 	}
 	if !any {
@@ -136,7 +139,8 @@ func (x *hopRate) next(u float64, dt, rtt int64, s *Rate, c *Params) (int64, int
 }
 
 // perHop is the least of the rates of all hops.
-func (p *Telemetry) perHop(x *Flows, s *Rate, window int64, aux uint32, hops []uint64, full bool) (least int64, any bool) {
+func (p *Telemetry) perHop(x *Flows, s *Rate, window int64, aux uint32, hops []uint64,
+	full bool) (least int64, any bool) {
 	least = s.Line
 	for i, word := range hops {
 		h := &p.each[i]
@@ -157,7 +161,8 @@ func (p *Telemetry) perHop(x *Flows, s *Rate, window int64, aux uint32, hops []u
 
 // utilisation returns the highest of the hops of a path, and over how many
 // nanoseconds it was measured.
-func (p *Telemetry) utilisation(x *Flows, s *Rate, window int64, aux uint32, hops []uint64, full bool) (most float64, dt int64, any bool) {
+func (p *Telemetry) utilisation(x *Flows, s *Rate, window int64, aux uint32, hops []uint64,
+	full bool) (most float64, dt int64, any bool) {
 	before := p.last[:len(hops)]
 	for i, word := range hops {
 		if x.c.SampleFeedback && word>>queueShift&intQueue == 0 && !full {
@@ -172,7 +177,8 @@ func (p *Telemetry) utilisation(x *Flows, s *Rate, window int64, aux uint32, hop
 }
 
 // measure is the utilisation of a hop of a rate since the acknowledgement before, whose word was last.
-func (p *Telemetry) measure(x *Flows, word uint64, bps int64, last *uint64, s *Rate, window int64) (u float64, tau int64) {
+func (p *Telemetry) measure(x *Flows, word uint64, bps int64, last *uint64, s *Rate, window int64) (u float64,
+	tau int64) {
 	old := *last
 	*last = word
 	tau = int64((word - old) & intTime)

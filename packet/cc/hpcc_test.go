@@ -83,7 +83,8 @@ func TestRecordsOfALongerWay(t *testing.T) {
 	}
 }
 
-// TestRowsGrow: frames in flight have rows of their own, however many they become, and not many more rows are taken.
+// TestRowsGrow: frames in flight have rows of their own, however many they become, and not many more rows
+// are taken.
 func TestRowsGrow(t *testing.T) {
 	c, err := Preset("hpcc", 100e9)
 	if err != nil {
@@ -102,7 +103,8 @@ func TestRowsGrow(t *testing.T) {
 				aux := x.Sent(0, uint32(len(sent)), flight, 0)
 				for psn := una; psn < uint32(len(sent)); psn++ {
 					if sent[psn] == aux {
-						t.Fatalf("with %d in flight, frame %d has the row of frame %d", flight, len(sent), psn)
+						t.Fatalf("with %d in flight, frame %d has the row of frame %d", flight, len(sent),
+							psn)
 					}
 				}
 				sent = append(sent, aux)
@@ -132,8 +134,10 @@ func TestRates(t *testing.T) {
 	}
 	for psn, aux := range all {
 		for k, word := range x.rows.hops(aux) {
-			if rate, want := x.rows.rate(aux, word, k), 1e9*int64(1+(3*psn+k)%25); rate != want || word&(1<<rateShift-1) != 1<<rateShift-1 {
-				t.Errorf("frame %d, switch %d: a rate of %d and a word of %x, want %d", psn, k, rate, word, want)
+			if rate, want := x.rows.rate(aux, word, k), 1e9*int64(1+(3*psn+k)%25); rate != want ||
+				word&(1<<rateShift-1) != 1<<rateShift-1 {
+				t.Errorf("frame %d, switch %d: a rate of %d and a word of %x, want %d", psn, k, rate, word,
+					want)
 			}
 		}
 	}

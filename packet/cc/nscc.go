@@ -33,7 +33,8 @@ const (
 func NewUltra(rtt, rate int64, mtu, header int) Ultra {
 	bdp := int64(float64(rtt) / 1e12 * float64(rate/8))
 	mss := float64(mtu - header)
-	n := Ultra{rtt: rtt, rate: rate, mtu: int64(mtu), target: int64(float64(rtt) * 0.75), bdp: bdp, gateShift: 3, delayAlpha: 0.0125, gamma: 0.8, adjust: 8 * int64(mtu)}
+	n := Ultra{rtt: rtt, rate: rate, mtu: int64(mtu), target: int64(float64(rtt) * 0.75), bdp: bdp,
+		gateShift: 3, delayAlpha: 0.0125, gamma: 0.8, adjust: 8 * int64(mtu)}
 	a, b := float64(bdp)/referenceBDP, float64(n.target)/referenceRTT
 	n.alpha = 4 * mss * a * b / float64(n.target)
 	n.fair, n.eta, n.fast = 5*mss*a, 0.15*mss*a, 0.25*a
@@ -94,11 +95,12 @@ func (n *Ultra) smooth(c *Windowing, rtt int64, ce bool) {
 	c.Average = int64(float64(n.delayAlpha*delay) + float64((1-n.delayAlpha)*float64(c.Average)))
 }
 
-// bound keeps the window in its bounds. htsim lets the upper one prevail, which falls below a full frame where the
-// round trip of a small frame is short: a sender that has a full one to retransmit then never does.
+// bound keeps the window in its bounds. htsim lets the upper one prevail, which falls below a full frame
+// where the round trip of a small frame is short: a sender that has a full one to retransmit then never does.
 func (n *Ultra) bound(c *Windowing) { c.Cwnd = max(min(c.Cwnd, c.most), n.mtu) }
 
-// wrapped is a sum of bytes in the 32 bits in which htsim has it. By way of 64 bits it is the same on each processor.
+// wrapped is a sum of bytes in the 32 bits in which htsim has it. By way of 64 bits it is the same on each
+// processor.
 func wrapped(sum float64) uint32 { return uint32(int64(sum)) }
 
 // quickAdapt sets the window to what was achieved in a period with losses or

@@ -14,14 +14,16 @@ func pintCoder(numbers ...uint32) (x *PintCoder, drawn *int) {
 	return NewPintCoder(c, func() uint32 { *drawn++; return numbers[(*drawn-1)%len(numbers)] }), drawn
 }
 
-// TestPintLog: integers of more than 16 bits are cut, and go up where a number drawn is below what is cut off.
+// TestPintLog: integers of more than 16 bits are cut, and go up where a number drawn is below what is cut
+// off.
 func TestPintLog(t *testing.T) {
 	x, drawn := pintCoder(1, 2)
 	at := func(n float64) int64 { return int64(math.Log2(n) * logUnit) }
 	for _, c := range []struct {
 		n, want int64
 		drawn   int
-	}{{0, math.MinInt32, 0}, {1, 0, 0}, {1000, at(1000), 0}, {1000, at(1000), 0}, {65535, at(65535), 0}, {4*50000 + 2, at(4 * 50001), 1}, {4*50000 + 2, at(4 * 50000), 2}, {1 << 17, 17 * logUnit, 3}} {
+	}{{0, math.MinInt32, 0}, {1, 0, 0}, {1000, at(1000), 0}, {1000, at(1000), 0}, {65535, at(65535), 0},
+		{4*50000 + 2, at(4 * 50001), 1}, {4*50000 + 2, at(4 * 50000), 2}, {1 << 17, 17 * logUnit, 3}} {
 		if got := x.log(c.n); got != c.want || *drawn != c.drawn {
 			t.Errorf("of %d: %d with %d draws, not %d with %d", c.n, got, *drawn, c.want, c.drawn)
 		}

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// The switches of the HPCC simulator compute utilisations as hardware would: with logarithms in fixed point of integers that
-// are cut to 16 bits, up or down by a number drawn (model/switch-node.cc).
+// The switches of the HPCC simulator compute utilisations as hardware would: with logarithms in fixed point
+// of integers that are cut to 16 bits, up or down by a number drawn (model/switch-node.cc).
 const (
 	logBits  = 16      // that are left of an integer
 	logUnit  = 1 << 15 // of logarithms
@@ -60,7 +60,8 @@ type pintCode struct {
 
 // NewPintCoder draws numbers of 31 bits.
 func NewPintCoder(c *Params, draw func() uint32) *PintCoder {
-	x := &PintCoder{c: c, draw: draw, whole: int64(c.BaseRTT) / 1000, base: 1 / math.Log(c.PintBase), logs: make([]int32, 1<<logBits+1), codes: make([]pintCode, kept)}
+	x := &PintCoder{c: c, draw: draw, whole: int64(c.BaseRTT) / 1000, base: 1 / math.Log(c.PintBase),
+		logs: make([]int32, 1<<logBits+1), codes: make([]pintCode, kept)}
 	x.trip, x.unit = math.Log2(float64(x.whole))*logUnit, math.Log2(1e9)*logUnit
 	return x
 }

@@ -48,7 +48,8 @@ func Preset(name string, rate int64) (Params, error) {
 		c.FastRecovery, c.MinRate = 1, 100e6
 		c.AI, c.HAI = 5*rate/25_000, 50*rate/25_000
 	case "hpcc":
-		c = Params{Kind: HPCC, ByRoute: true, VarWindow: true, MinRate: 100e6, AI: 10 * rate / 25_000, Utilisation: 0.95, FastReact: true, Multi: max(1, rate/25e9)}
+		c = Params{Kind: HPCC, ByRoute: true, VarWindow: true, MinRate: 100e6, AI: 10 * rate / 25_000,
+			Utilisation: 0.95, FastReact: true, Multi: max(1, rate/25e9)}
 	case "timely":
 		c = Params{Kind: Timely, MinRate: 100e6, AI: rate / 1000, HAI: rate / 200}
 	case "dctcp":
@@ -57,7 +58,8 @@ func Preset(name string, rate int64) (Params, error) {
 		c = Params{Kind: NSCC, ByRoute: true, MinRate: 1e6}
 	case "swift":
 		base := 20 * us
-		c = Params{Kind: Swift, MinRate: 1e6, Swift: SwiftParams{Base: base, PerHop: base * 100 / 655, Range: 5 * base, LeastFlows: 0.1, MostFlows: 100,
+		c = Params{Kind: Swift, MinRate: 1e6, Swift: SwiftParams{Base: base, PerHop: base * 100 / 655,
+			Range: 5 * base, LeastFlows: 0.1, MostFlows: 100,
 			AI: 1, Beta: 0.8, MostCut: 0.5, Least: 0.001, Most: 100, Resets: 5}}
 	default:
 		return c, wrong("%q is not a congestion control: write one of %s", name, Presets)
@@ -101,11 +103,15 @@ type SwiftParams struct {
 func (p *SwiftParams) check() error {
 	switch {
 	case p.Base < 0 || p.PerHop < 0 || p.Range < 0 || p.Base == 0:
-		return wrong("Swift with targets of %v, %v a hop and a range of %v: the first must be positive, the others not negative", p.Base, p.PerHop, p.Range)
+		return wrong("Swift with targets of %v, %v a hop and a range of %v: the first must be positive, "+
+			"the others not negative", p.Base, p.PerHop, p.Range)
 	case !(p.LeastFlows > 0 && p.MostFlows > p.LeastFlows):
-		return wrong("Swift scales targets between windows of %g and %g frames: write 0 < least < most", p.LeastFlows, p.MostFlows)
-	case !(p.AI > 0) || !(p.Beta > 0) || !(p.MostCut > 0 && p.MostCut < 1) || !(p.Least > 0 && p.Most >= 1 && p.Most > p.Least) || p.Resets < 0:
-		return wrong("Swift with an increase of %g, beta %g, cuts of at most %g and windows of %g to %g frames: all must be positive, cuts below 1", p.AI, p.Beta, p.MostCut, p.Least, p.Most)
+		return wrong("Swift scales targets between windows of %g and %g frames: write 0 < least < most",
+			p.LeastFlows, p.MostFlows)
+	case !(p.AI > 0) || !(p.Beta > 0) || !(p.MostCut > 0 && p.MostCut < 1) || !(p.Least > 0 && p.Most >= 1 &&
+		p.Most > p.Least) || p.Resets < 0:
+		return wrong("Swift with an increase of %g, beta %g, cuts of at most %g and windows of %g to %g "+
+			"frames: all must be positive, cuts below 1", p.AI, p.Beta, p.MostCut, p.Least, p.Most)
 	}
 	return nil
 }

@@ -1,9 +1,10 @@
 package cc
 
-// rows are the records that switches make of data frames in flight, by number: a word each, whose upper bits are a code of
-// the port's rate. A row has room for as many as the longest route needs, and none is in two lines of a cache. A frame
-// carries the number of its row and how many records that has: so a switch only writes, and waits for no memory. Rows lie
-// in pieces that stay where they are; untouched ones take no memory.
+// rows are the records that switches make of data frames in flight, by number: a word each, whose upper bits
+// are a code of the port's rate. A row has room for as many as the longest route needs, and none is in two
+// lines of a cache. A frame carries the number of its row and how many records that has: so a switch only
+// writes, and waits for no memory. Rows lie in pieces that stay where they are; untouched ones take no
+// memory.
 type rows struct {
 	pieces [][]uint64
 	width  int // words of a row: a power of two
@@ -15,8 +16,8 @@ type rows struct {
 
 const (
 	rowBits = 14 // of a row's number say where in its piece it is
-	// What a frame carries: the number in the lower bits, how many records the row has above; tooMany are more than
-	// intHops.
+	// What a frame carries: the number in the lower bits, how many records the row has above; tooMany are
+	// more than intHops.
 	rowCount = 29
 	rowMask  = 1<<rowCount - 1
 	tooMany  = intHops + 1

@@ -89,7 +89,8 @@ func (x *Scenario) readTopology(t *words.Text) error {
 // set sets a key of a tier.
 func (r *tier) set(t *words.Text, w words.Word, key string, at, v int64) error {
 	if at < 0 {
-		return t.Fail(w, "%s comes before the first Tier: write \"Tier 0\" before it", termtext.Quote(w.Text, 40))
+		return t.Fail(w, "%s comes before the first Tier: write \"Tier 0\" before it",
+			termtext.Quote(w.Text, 40))
 	}
 	switch key {
 	case "downlink_speed_gbps":
@@ -111,7 +112,8 @@ func (r *tier) set(t *words.Text, w words.Word, key string, at, v int64) error {
 	case "queue_up", "queue_down":
 		return unsupported(t, w, "a queue size of a tier")
 	default:
-		return t.Fail(w, "%s is not a key of a topology: write Downlink_speed_Gbps, Radix_Down, Radix_Up, Downlink_Latency_ns or Switch_Latency_ns", termtext.Quote(w.Text, 40))
+		return t.Fail(w, "%s is not a key of a topology: write Downlink_speed_Gbps, Radix_Down, Radix_Up, "+
+			"Downlink_Latency_ns or Switch_Latency_ns", termtext.Quote(w.Text, 40))
 	}
 	return nil
 }
@@ -124,25 +126,34 @@ func (x *Scenario) build(t *words.Text, nodes, pod, tiers int64, of *[3]tier) er
 	case tiers == 0:
 		return t.Fail(t.End, "no Tiers: write \"Tiers 2\"")
 	case nodes < 1 || leaf.down < 1 || leaf.up < 1 || spine.down < 1 || leaf.gbps < 1 || spine.gbps < 1:
-		return t.Fail(t.End, "Nodes, Radix_Down, Radix_Up of tier 0, Radix_Down of tier 1 and Downlink_speed_Gbps of both must be given")
+		return t.Fail(t.End, "Nodes, Radix_Down, Radix_Up of tier 0, Radix_Down of tier 1 and "+
+			"Downlink_speed_Gbps of both must be given")
 	case nodes%leaf.down != 0:
-		return t.Fail(t.End, "%d nodes do not fill switches of Radix_Down %d: write a multiple", nodes, leaf.down)
+		return t.Fail(t.End, "%d nodes do not fill switches of Radix_Down %d: write a multiple", nodes,
+			leaf.down)
 	case leaf.downLatency < 1 || spine.downLatency < 1:
-		return t.Fail(t.End, "Downlink_Latency_ns of both tiers must be at least 1: windows of simulation are as long as the least delay")
+		return t.Fail(t.End, "Downlink_Latency_ns of both tiers must be at least 1: windows of simulation "+
+			"are as long as the least delay")
 	}
 	leaves, below := nodes/leaf.down, nodes/leaf.down
 	if tiers == 3 {
 		if pod < 1 || nodes%pod != 0 || pod%leaf.down != 0 {
-			return t.Fail(t.End, "Podsize %d: write a multiple of Radix_Down %d of tier 0 that divides %d nodes", pod, leaf.down, nodes)
+			return t.Fail(t.End,
+				"Podsize %d: write a multiple of Radix_Down %d of tier 0 that divides %d nodes", pod,
+				leaf.down, nodes)
 		}
 		below = pod / leaf.down
 	}
 	if spine.down != below {
-		return t.Fail(t.End, "tier 1 has Radix_Down %d, and there are %d switches below: write Radix_Down %d", spine.down, below, below)
+		return t.Fail(t.End, "tier 1 has Radix_Down %d, and there are %d switches below: write Radix_Down %d",
+			spine.down, below, below)
 	}
-	x.Network = uec.Network{Leaves: int(leaves), PerLeaf: int(leaf.down), Spines: int(leaf.up), HostRate: leaf.gbps * 1e9, SpineRate: spine.gbps * 1e9,
-		HostDelay: units.Time(leaf.downLatency) * units.Nanosecond, SpineDelay: units.Time(spine.downLatency) * units.Nanosecond,
-		LeafLatency: units.Time(leaf.latency) * units.Nanosecond, SpineLatency: units.Time(spine.latency) * units.Nanosecond}
+	x.Network = uec.Network{Leaves: int(leaves), PerLeaf: int(leaf.down), Spines: int(leaf.up),
+		HostRate: leaf.gbps * 1e9, SpineRate: spine.gbps * 1e9,
+		HostDelay:   units.Time(leaf.downLatency) * units.Nanosecond,
+		SpineDelay:  units.Time(spine.downLatency) * units.Nanosecond,
+		LeafLatency: units.Time(leaf.latency) * units.Nanosecond, SpineLatency: units.Time(spine.latency) *
+			units.Nanosecond}
 	if tiers == 3 {
 		return x.cores(t, int(nodes/pod), &spine, &of[2])
 	}
@@ -153,18 +164,22 @@ func (x *Scenario) build(t *words.Text, nodes, pod, tiers int64, of *[3]tier) er
 func (x *Scenario) cores(t *words.Text, pods int, spine, core *tier) error {
 	switch {
 	case core.gbps < 1 || core.downLatency < 1 || spine.up < 1:
-		return t.Fail(t.End, "Radix_Up of tier 1, Downlink_speed_Gbps and Downlink_Latency_ns of tier 2 must be given")
+		return t.Fail(t.End,
+			"Radix_Up of tier 1, Downlink_speed_Gbps and Downlink_Latency_ns of tier 2 must be given")
 	case core.down != int64(pods):
-		return t.Fail(t.End, "tier 2 has Radix_Down %d, and there are %d pods below: write Radix_Down %d", core.down, pods, pods)
+		return t.Fail(t.End, "tier 2 has Radix_Down %d, and there are %d pods below: write Radix_Down %d",
+			core.down, pods, pods)
 	}
 	n := &x.Network
 	n.Pods, n.Cores, n.CoreRate = pods, n.Spines*int(spine.up), core.gbps*1e9
-	n.CoreDelay, n.CoreLatency = units.Time(core.downLatency)*units.Nanosecond, units.Time(core.latency)*units.Nanosecond
+	n.CoreDelay, n.CoreLatency = units.Time(core.downLatency)*units.Nanosecond,
+		units.Time(core.latency)*units.Nanosecond
 	return nil
 }
 
 func unsupported(t *words.Text, w words.Word, what string) error {
-	return &packet.UnsupportedError{What: what, Found: fmt.Sprintf("%s:%d:%d: %s", t.Name, w.Line, w.Col, w.Text)}
+	return &packet.UnsupportedError{What: what, Found: fmt.Sprintf("%s:%d:%d: %s", t.Name, w.Line, w.Col,
+		w.Text)}
 }
 
 // trigger is what starts flows when others end.
@@ -224,7 +239,9 @@ func (x *Scenario) readMatrix(t *words.Text) error {
 		}
 	}
 	if conns != int64(len(x.Flows)) || trigs != defined {
-		return t.Fail(t.End, "%d connections and %d triggers, where %d and %d are announced: correct Connections or Triggers", len(x.Flows), defined, max(0, conns), trigs)
+		return t.Fail(t.End,
+			"%d connections and %d triggers, where %d and %d are announced: correct Connections or Triggers",
+			len(x.Flows), defined, max(0, conns), trigs)
 	}
 	return m.join()
 }
@@ -245,7 +262,8 @@ func (m *matrix) readNodes(line words.Word) (err error) {
 
 // between complains about the two ends of a connection.
 func (m *matrix) between(ends words.Word) error {
-	return m.t.Fail(ends, "%s: write SRC->DST of two of the hosts 0 to %d", termtext.Quote(ends.Text, 40), m.hosts-1)
+	return m.t.Fail(ends, "%s: write SRC->DST of two of the hosts 0 to %d", termtext.Quote(ends.Text, 40),
+		m.hosts-1)
 }
 
 func (m *matrix) trigger(id int64, w words.Word) *trigger {
@@ -281,7 +299,8 @@ func (m *matrix) readTrigger(line words.Word) error {
 		case "multishot":
 			again = true
 		default:
-			return m.t.Fail(w, "%s: write id, oneshot, multishot, barrier or count", termtext.Quote(w.Text, 40))
+			return m.t.Fail(w, "%s: write id, oneshot, multishot, barrier or count",
+				termtext.Quote(w.Text, 40))
 		}
 		if err != nil {
 			return err
@@ -337,7 +356,8 @@ func (m *matrix) readConnection(line words.Word) error {
 		case "recv_done_trigger", "msg":
 			return unsupported(m.t, w, "a connection with "+w.Text)
 		default:
-			return m.t.Fail(w, "%s: write id, start, size, trigger or send_done_trigger", termtext.Quote(w.Text, 40))
+			return m.t.Fail(w, "%s: write id, start, size, trigger or send_done_trigger",
+				termtext.Quote(w.Text, 40))
 		}
 		if err != nil {
 			return err

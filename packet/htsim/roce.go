@@ -23,7 +23,8 @@ func (x *Scenario) Lossless(seed uint64, frame, ack int) (packet.Network, []pack
 	}
 	flows := make([]packet.Flow, len(x.Flows))
 	for i, f := range x.Flows {
-		flows[i] = packet.Flow{Src: f.Src, Dst: f.Dst, Bytes: f.Bytes, Priority: 3, Start: f.Start, Deps: f.Deps}
+		flows[i] = packet.Flow{Src: f.Src, Dst: f.Dst, Bytes: f.Bytes, Priority: 3, Start: f.Start,
+			Deps: f.Deps}
 	}
 	for i, paths := range r.all() {
 		flows[i].Path, flows[i].Back = paths[0], paths[1]
@@ -51,7 +52,8 @@ type router struct {
 }
 
 func newRouter(n *uec.Network, seed uint64, flows []uec.Flow, sizes [2]int) *router {
-	r := &router{n: n, flows: flows, sizes: sizes, hosts: n.Hosts(), rand: htdraw.New(seed), paths: make([][2][]int32, len(flows))}
+	r := &router{n: n, flows: flows, sizes: sizes, hosts: n.Hosts(), rand: htdraw.New(seed),
+		paths: make([][2][]int32, len(flows))}
 	r.leaves = r.hosts + n.Leaves
 	r.cores = r.leaves + n.AllSpines()
 	r.join()
@@ -109,8 +111,8 @@ func (r *router) all() [][2][]int32 {
 	return r.paths
 }
 
-// Where a frame is: at the start of its flow; in the queue of a link, twice the cable and one more for down; on
-// its cable; between the ports of a switch. Each hands on one frame at a time.
+// Where a frame is: at the start of its flow; in the queue of a link, twice the cable and one more for down;
+// on its cable; between the ports of a switch. Each hands on one frame at a time.
 const (
 	begins = iota
 	queued
@@ -152,7 +154,8 @@ func (r *router) pass(stage int, f stations.Frame, now units.Time) {
 func (r *router) send(f stations.Frame, link int, now units.Time) {
 	way := f.Way()
 	r.paths[f.Flow][way] = append(r.paths[f.Flow][way], int32(link/2))
-	r.line.Enter(r.stage(queued, link), f, now, units.Time(int64(r.sizes[way])*8*int64(units.Second)/r.cables[link/2].Rate))
+	r.line.Enter(r.stage(queued, link), f, now,
+		units.Time(int64(r.sizes[way])*8*int64(units.Second)/r.cables[link/2].Rate))
 }
 
 // link is the direction of a cable away from a node.

@@ -42,10 +42,12 @@ func micros(us float64) units.Time { return units.Time(us) * units.Microsecond }
 // configure turns the settings into those of the engine.
 func (x *Scenario) configure(s *settings) {
 	c := packet.Config{
-		Frames:     packet.Frames{Payload: int(s.payload), Header: header, Ack: ack, Pause: pause},
-		Buffer:     packet.Buffer{Bytes: s.buffer << 20, Reserve: reserve, ResumeOffset: resumeOffset, Shift: int(s.shift), HeadroomDelays: int(s.headroom)},
+		Frames: packet.Frames{Payload: int(s.payload), Header: header, Ack: ack, Pause: pause},
+		Buffer: packet.Buffer{Bytes: s.buffer << 20, Reserve: reserve, ResumeOffset: resumeOffset,
+			Shift: int(s.shift), HeadroomDelays: int(s.headroom)},
 		WholeNanos: true, AckHold: ackHold, AckFrom: s.ackInterval, AckChunk: s.chunk, NackGap: nackInterval,
-		Stop: units.Time(fixed(s.stop, 1e9)) * units.Nanosecond, EventOrder: true, Stream: x.streams(), LossStream: lossStream,
+		Stop: units.Time(fixed(s.stop, 1e9)) * units.Nanosecond, EventOrder: true, Stream: x.streams(),
+		LossStream: lossStream,
 	}
 	c.Repair.NoSkip = true
 	if s.backTo0 {
@@ -58,9 +60,13 @@ func (x *Scenario) configure(s *settings) {
 	if s.qcn {
 		c.Marking = x.Marking
 	}
-	c.CC = packet.CC{Unpaced: !s.bound, VarWindow: s.varWin, MinRate: s.least, AI: s.ai, HAI: s.hai, Gain: s.gain,
-		AlphaPeriod: micros(s.alpha), DecreasePeriod: micros(s.decrease), IncreasePeriod: micros(s.timer), FastRecovery: int32(s.fast), ClampTarget: s.clamp,
-		Utilisation: s.target, Stages: int32(s.miThresh), FastReact: s.fastReact, MultiRate: s.multiRate, SampleFeedback: s.sample, Multi: s.intMulti, RateAI: s.dctcp, PintBase: s.pintBase, PintShare: s.pintShare}
+	c.CC = packet.CC{Unpaced: !s.bound, VarWindow: s.varWin, MinRate: s.least, AI: s.ai, HAI: s.hai,
+		Gain:        s.gain,
+		AlphaPeriod: micros(s.alpha), DecreasePeriod: micros(s.decrease), IncreasePeriod: micros(s.timer),
+		FastRecovery: int32(s.fast), ClampTarget: s.clamp,
+		Utilisation: s.target, Stages: int32(s.miThresh), FastReact: s.fastReact, MultiRate: s.multiRate,
+		SampleFeedback: s.sample, Multi: s.intMulti, RateAI: s.dctcp, PintBase: s.pintBase,
+		PintShare: s.pintShare}
 	switch s.mode {
 	case 1:
 		c.CC.Kind = packet.DCQCN
@@ -86,7 +92,8 @@ func (x *Scenario) Carry(bytes int) {
 	x.Config.Frames.Header, x.Config.Frames.Ack = header+bytes, max(ack, ackFields+bytes)
 }
 
-// CarriedBy is how many bytes each frame of the peer carries for a congestion control: HPCC's telemetry, TIMELY's time, a power of PINT.
+// CarriedBy is how many bytes each frame of the peer carries for a congestion control: HPCC's telemetry,
+// TIMELY's time, a power of PINT.
 func CarriedBy(kind packet.CCKind) int {
 	switch kind {
 	case packet.HPCC:
@@ -121,7 +128,8 @@ func (s *settings) marking() (m []packet.Marking) {
 	}
 	slices.Sort(rates)
 	for _, r := range rates { // all are marked above KMAX, also where KMIN is larger (switch-mmu.cc)
-		m = append(m, packet.Marking{Rate: r, KMin: 1000 * min(s.kmin[r], s.kmax[r]), KMax: 1000 * s.kmax[r], PMax: s.pmax[r]})
+		m = append(m, packet.Marking{Rate: r, KMin: 1000 * min(s.kmin[r], s.kmax[r]), KMax: 1000 * s.kmax[r],
+			PMax: s.pmax[r]})
 	}
 	return m
 }

@@ -32,8 +32,10 @@ type settings struct {
 const mostBuffer = 4095
 
 func defaults() *settings {
-	return &settings{at: map[string]words.Word{}, qcn: true, hasWin: true, globalT: true, fastReact: true, multiRate: true, bound: true, mode: 1, payload: 1000, fast: 5, miThresh: 5,
-		intMulti: 1, buffer: 16, shift: 3, headroom: 3, stop: 3.01, alpha: 55, decrease: 4, target: 0.95, pintBase: 1.05, pintShare: 1, least: 100e6, dctcp: 1000e6,
+	return &settings{at: map[string]words.Word{}, qcn: true, hasWin: true, globalT: true, fastReact: true,
+		multiRate: true, bound: true, mode: 1, payload: 1000, fast: 5, miThresh: 5,
+		intMulti: 1, buffer: 16, shift: 3, headroom: 3, stop: 3.01, alpha: 55, decrease: 4, target: 0.95,
+		pintBase: 1.05, pintShare: 1, least: 100e6, dctcp: 1000e6,
 		kmin: map[int64]int64{}, kmax: map[int64]int64{}, pmax: map[int64]float64{}}
 }
 
@@ -79,8 +81,11 @@ var keys = map[string]func(s *settings, t *words.Text, key string) error{
 	"KMAX_MAP":               thresholds(func(s *settings) map[int64]int64 { return s.kmax }),
 	"PMAX_MAP":               probabilities,
 	"LINK_DOWN":              linkDown,
-	"TRACE_FILE":             skip(1), "TRACE_OUTPUT_FILE": skip(1), "FCT_OUTPUT_FILE": skip(1), "PFC_OUTPUT_FILE": skip(1), "QLEN_MON_FILE": skip(1),
-	"QLEN_MON_START": skip(1), "QLEN_MON_END": skip(1), "ENABLE_TRACE": skip(1), "USE_DYNAMIC_PFC_THRESHOLD": skip(1), "PAUSE_TIME": skip(1), "DATA_RATE": skip(1), "LINK_DELAY": skip(1), "FLOW_DEP": skip(1), "REF_TS": skip(4),
+	"TRACE_FILE":             skip(1), "TRACE_OUTPUT_FILE": skip(1), "FCT_OUTPUT_FILE": skip(1),
+	"PFC_OUTPUT_FILE": skip(1), "QLEN_MON_FILE": skip(1),
+	"QLEN_MON_START": skip(1), "QLEN_MON_END": skip(1), "ENABLE_TRACE": skip(1),
+	"USE_DYNAMIC_PFC_THRESHOLD": skip(1), "PAUSE_TIME": skip(1), "DATA_RATE": skip(1), "LINK_DELAY": skip(1),
+	"FLOW_DEP": skip(1), "REF_TS": skip(4),
 }
 
 func flag(at func(*settings) *bool) func(*settings, *words.Text, string) error {
@@ -218,13 +223,18 @@ func (s *settings) consistent(t *words.Text) error {
 	}
 	switch chunk := place("L2_CHUNK_SIZE"); {
 	case s.ackInterval == 0:
-		return t.Fail(place("L2_ACK_INTERVAL"), "L2_ACK_INTERVAL 0 sends no acknowledgements, and no flow would end: write 1 for one a packet")
+		return t.Fail(place("L2_ACK_INTERVAL"),
+			"L2_ACK_INTERVAL 0 sends no acknowledgements, and no flow would end: write 1 for one a packet")
 	case s.chunk == 0 && s.ackInterval > s.payload:
-		return t.Fail(chunk, "L2_CHUNK_SIZE 0 with L2_ACK_INTERVAL %d: before so many bytes, multiples of the chunk are acknowledged: write a chunk, or L2_ACK_INTERVAL 1", s.ackInterval)
+		return t.Fail(chunk, "L2_CHUNK_SIZE 0 with L2_ACK_INTERVAL %d: before so many bytes, multiples of "+
+			"the chunk are acknowledged: write a chunk, or L2_ACK_INTERVAL 1", s.ackInterval)
 	case s.backTo0 && (s.chunk == 0 || s.chunk%s.payload != 0):
-		return t.Fail(chunk, "L2_BACK_TO_ZERO with L2_CHUNK_SIZE %d: write a multiple of PACKET_PAYLOAD_SIZE, %d", s.chunk, s.payload)
+		return t.Fail(chunk,
+			"L2_BACK_TO_ZERO with L2_CHUNK_SIZE %d: write a multiple of PACKET_PAYLOAD_SIZE, %d", s.chunk,
+			s.payload)
 	case s.mode == 1 && micros(s.timer) == 0:
-		return t.Fail(place("RP_TIMER"), "no RP_TIMER: with CC_MODE 1 rates rise at each of its periods: write one in us")
+		return t.Fail(place("RP_TIMER"),
+			"no RP_TIMER: with CC_MODE 1 rates rise at each of its periods: write one in us")
 	}
 	return nil
 }

@@ -90,9 +90,12 @@ func (x *Scenario) fits(config string, s *settings) error {
 			}
 			instead := fmt.Sprintf("write at least %d MB", bytes>>20+1)
 			if bytes>>20+1 > mostBuffer {
-				instead = fmt.Sprintf("no BUFFER_SIZE up to %d MB is enough: write a smaller HEADROOM_MULT, or shorter delays or lower rates of links", mostBuffer)
+				instead = fmt.Sprintf("no BUFFER_SIZE up to %d MB is enough: write a smaller "+
+					"HEADROOM_MULT, or shorter delays or lower rates of links", mostBuffer)
 			}
-			return &Error{File: config, Line: w.Line, Col: w.Col, Problem: fmt.Sprintf("BUFFER_SIZE %d: the headroom and reserve of the ports of switch %d take %d bytes: %s", s.buffer, v, bytes, instead)}
+			return &Error{File: config, Line: w.Line, Col: w.Col,
+				Problem: fmt.Sprintf("BUFFER_SIZE %d: the headroom and reserve of the ports of switch %d "+
+					"take %d bytes: %s", s.buffer, v, bytes, instead)}
 		}
 	}
 	return nil
@@ -164,7 +167,9 @@ func (x *Scenario) readTopology(t *words.Text, s *settings) error {
 				return t.Fail(w, "host %d has a second link: hosts with several are not simulated", v)
 			}
 			if x.Network.Switch[v] && s.qcn && !s.marked(c.Rate) {
-				return t.Fail(w, "no marking for links of %d bit/s: name that rate in KMIN_MAP, KMAX_MAP and PMAX_MAP", c.Rate)
+				return t.Fail(w,
+					"no marking for links of %d bit/s: name that rate in KMIN_MAP, KMAX_MAP and PMAX_MAP",
+					c.Rate)
 			}
 		}
 		x.Network.Cables = append(x.Network.Cables, c)
@@ -202,7 +207,10 @@ func readLink(t *words.Text, nodes int64, loss float64) (c packet.Cable, err err
 		return c, err
 	}
 	if v < 1 {
-		return c, t.Fail(w, "a delay of %s: write at least 1ns: windows of simulation are as long as the least delay", w.Text)
+		return c,
+			t.Fail(w,
+				"a delay of %s: write at least 1ns: windows of simulation are as long as the least delay",
+				w.Text)
 	}
 	c.Delay = units.Time(v) * units.Nanosecond
 	if c.Loss, err = t.Number("the loss of a link", 0, 1); err != nil {

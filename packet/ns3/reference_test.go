@@ -90,7 +90,8 @@ func TestExact(t *testing.T) {
 			sum += int64(f.End-f.Start) / 1000
 		}
 		if span(r) != c.makespan || sum != c.sum {
-			t.Errorf("%s, run %d: makespan %d ns and %d of all flows, reference %d and %d", c.name, c.run, span(r), sum, c.makespan, c.sum)
+			t.Errorf("%s, run %d: makespan %d ns and %d of all flows, reference %d and %d", c.name, c.run,
+				span(r), sum, c.makespan, c.sum)
 		}
 	}
 }
@@ -154,28 +155,44 @@ func TestSeedsRepeat(t *testing.T) {
 
 // TestErrorsHavePlaces: each wrong input is refused with file, line and column.
 func TestErrorsHavePlaces(t *testing.T) {
-	base := "TOPOLOGY_FILE topo.txt\nFLOW_FILE flow.txt\nENABLE_QCN 0\nHAS_WIN 0\nL2_ACK_INTERVAL 1\nRP_TIMER 300\n"
+	base := "TOPOLOGY_FILE topo.txt\nFLOW_FILE flow.txt\nENABLE_QCN 0\nHAS_WIN 0\n" +
+		"L2_ACK_INTERVAL 1\nRP_TIMER 300\n"
 	topo, flow := "3 1 2\n2\n0 2 100Gbps 1000ns 0\n1 2 100Gbps 1000ns 0\n", "1\n0 1 3 100 1000 2.0\n"
 	for _, c := range []struct{ config, topo, flow, want string }{
-		{base + "CC_MODE x\n", topo, flow, "c/config.txt:7:9: CC_MODE: \"x\": write a whole number from 0 to 10"},
+		{base + "CC_MODE x\n", topo, flow,
+			"c/config.txt:7:9: CC_MODE: \"x\": write a whole number from 0 to 10"},
 		{base + "RATE_AI 5parsecs\n", topo, flow, "c/config.txt:7:9: RATE_AI: \"5parsecs\" is not a rate"},
 		{"FLOW_FILE flow.txt\n", topo, flow, "c/config.txt:2:1: no TOPOLOGY_FILE"},
 		{base, "3 1\n", flow, "c/topo.txt:2:1: the file ends where the number of links is expected"},
-		{base, strings.Replace(topo, "1 2 100", "1 9 100", 1), flow, "c/topo.txt:4:3: the second node of a link: \"9\": write a whole number from 0 to 2"},
-		{base, strings.Replace(topo, "1000ns", "0ns", 1), flow, "c/topo.txt:3:13: a delay of 0ns: write at least 1ns"},
-		{base, "3 1 3\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n0 2 100Gbps 1us 0\n", flow, "c/topo.txt:5:1: host 0 has a second link"},
-		{base, topo, "1\n0 2 3 100 1000 2.0\n", "c/flow.txt:2:3: the destination of a flow: node 2 is a switch: name a host"},
+		{base, strings.Replace(topo, "1 2 100", "1 9 100", 1), flow,
+			"c/topo.txt:4:3: the second node of a link: \"9\": write a whole number from 0 to 2"},
+		{base, strings.Replace(topo, "1000ns", "0ns", 1), flow,
+			"c/topo.txt:3:13: a delay of 0ns: write at least 1ns"},
+		{base, "3 1 3\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n0 2 100Gbps 1us 0\n", flow,
+			"c/topo.txt:5:1: host 0 has a second link"},
+		{base, topo, "1\n0 2 3 100 1000 2.0\n",
+			"c/flow.txt:2:3: the destination of a flow: node 2 is a switch: name a host"},
 		{base, topo, "1\n0 0 3 100 1000 2.0\n", "c/flow.txt:2:1: host 0 sends to itself"},
 		{base, topo, "1\n0 1 3 100 1000 2.0 1 0\n", "c/flow.txt:2:22: flow 0 waits for itself"},
-		{base, topo, "2\n0 1 3 100 1000 2.0\n", "c/flow.txt:3:1: the file ends where the source of a flow is expected"},
-		{strings.Replace(base, "L2_ACK_INTERVAL 1\n", "", 1), topo, flow, "c/config.txt:6:1: L2_ACK_INTERVAL 0 sends no acknowledgements"},
-		{base + "L2_CHUNK_SIZE 0\nL2_ACK_INTERVAL 8000\n", topo, flow, "c/config.txt:7:15: L2_CHUNK_SIZE 0 with L2_ACK_INTERVAL 8000"},
-		{base + "L2_BACK_TO_ZERO 1\n", topo, flow, "c/config.txt:8:1: L2_BACK_TO_ZERO with L2_CHUNK_SIZE 0: write a multiple of PACKET_PAYLOAD_SIZE, 1000"},
-		{base + "L2_BACK_TO_ZERO 1\nL2_CHUNK_SIZE 3500\n", topo, flow, "c/config.txt:8:15: L2_BACK_TO_ZERO with L2_CHUNK_SIZE 3500"},
+		{base, topo, "2\n0 1 3 100 1000 2.0\n",
+			"c/flow.txt:3:1: the file ends where the source of a flow is expected"},
+		{strings.Replace(base, "L2_ACK_INTERVAL 1\n", "", 1), topo, flow,
+			"c/config.txt:6:1: L2_ACK_INTERVAL 0 sends no acknowledgements"},
+		{base + "L2_CHUNK_SIZE 0\nL2_ACK_INTERVAL 8000\n", topo, flow,
+			"c/config.txt:7:15: L2_CHUNK_SIZE 0 with L2_ACK_INTERVAL 8000"},
+		{base + "L2_BACK_TO_ZERO 1\n", topo, flow, "c/config.txt:8:1: L2_BACK_TO_ZERO with L2_CHUNK_SIZE " +
+			"0: write a multiple of PACKET_PAYLOAD_SIZE, 1000"},
+		{base + "L2_BACK_TO_ZERO 1\nL2_CHUNK_SIZE 3500\n", topo, flow,
+			"c/config.txt:8:15: L2_BACK_TO_ZERO with L2_CHUNK_SIZE 3500"},
 		{strings.Replace(base, "RP_TIMER 300\n", "", 1), topo, flow, "c/config.txt:6:1: no RP_TIMER"},
-		{base + "BUFFER_SIZE 1\n", strings.ReplaceAll(topo, "100Gbps 1000ns", "400Gbps 5000000ps"), flow, "c/config.txt:7:13: BUFFER_SIZE 1: the headroom and reserve of the ports of switch 2 take 1508192 bytes: write at least 2 MB"},
-		{base + "BUFFER_SIZE 1\n", strings.ReplaceAll(topo, "1000ns", "1s"), flow, "c/config.txt:7:13: BUFFER_SIZE 1: the headroom and reserve of the ports of switch 2 take 75000008192 bytes: no BUFFER_SIZE up to 4095 MB is enough"},
-		{strings.Replace(base, "ENABLE_QCN 0", "ENABLE_QCN 1", 1), topo, flow, "c/topo.txt:3:1: no marking for links of 100000000000 bit/s"},
+		{base + "BUFFER_SIZE 1\n", strings.ReplaceAll(topo, "100Gbps 1000ns", "400Gbps 5000000ps"), flow,
+			"c/config.txt:7:13: BUFFER_SIZE 1: the headroom and reserve of the ports of switch 2 take " +
+				"1508192 bytes: write at least 2 MB"},
+		{base + "BUFFER_SIZE 1\n", strings.ReplaceAll(topo, "1000ns", "1s"), flow,
+			"c/config.txt:7:13: BUFFER_SIZE 1: the headroom and reserve of the ports of switch 2 take " +
+				"75000008192 bytes: no BUFFER_SIZE up to 4095 MB is enough"},
+		{strings.Replace(base, "ENABLE_QCN 0", "ENABLE_QCN 1", 1), topo, flow,
+			"c/topo.txt:3:1: no marking for links of 100000000000 bit/s"},
 	} {
 		files := map[string]string{"c/config.txt": c.config, "c/topo.txt": c.topo, "c/flow.txt": c.flow}
 		_, err := Load("c/config.txt", func(name string) ([]byte, error) { return []byte(files[name]), nil })
@@ -191,14 +208,17 @@ func TestLinkDown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range [][2]string{{"50 8 9", "no link joins nodes 8 and 9"}, {"50 0 8", "leaves it without a path"}, {"x 8 10", "LINK_DOWN"}, {"50 4294967304 10", "the first node of LINK_DOWN"}} {
+	for _, c := range [][2]string{{"50 8 9", "no link joins nodes 8 and 9"},
+		{"50 0 8", "leaves it without a path"}, {"x 8 10", "LINK_DOWN"},
+		{"50 4294967304 10", "the first node of LINK_DOWN"}} {
 		_, err := Load("testdata/linkdown/config.txt", func(name string) ([]byte, error) {
 			if strings.HasSuffix(name, "config.txt") {
 				return bytes.Replace(config, []byte("LINK_DOWN 50 8 10"), []byte("LINK_DOWN "+c[0]), 1), nil
 			}
 			return os.ReadFile(name)
 		})
-		if place := (*Error)(nil); !errors.As(err, &place) || place.Line == 0 || !strings.Contains(err.Error(), c[1]) {
+		if place := (*Error)(nil); !errors.As(err, &place) || place.Line == 0 ||
+			!strings.Contains(err.Error(), c[1]) {
 			t.Errorf("LINK_DOWN %s: %v", c[0], err)
 		}
 	}
@@ -237,7 +257,8 @@ func FuzzLoad(f *testing.F) {
 // Benchmarks: data-packet-hops/s on one core, with PFC, ECN, DCQCN and an
 // acknowledgement for each frame.
 func BenchmarkReference(b *testing.B) {
-	for _, name := range []string{"ii_incast_pfc_8to1_1mb", "ii_incast_mlx_8to1_1mb", "iv_victim_pfc", "vi_perm_ls11_ecmp_pfc", "vii_a2a_16_pfc"} {
+	for _, name := range []string{"ii_incast_pfc_8to1_1mb", "ii_incast_mlx_8to1_1mb", "iv_victim_pfc",
+		"vi_perm_ls11_ecmp_pfc", "vii_a2a_16_pfc"} {
 		b.Run(name, func(b *testing.B) {
 			x := load(b, name)
 			var hops int64

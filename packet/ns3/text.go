@@ -18,7 +18,8 @@ var rateUnits = []struct {
 	names string
 	bits  float64
 }{
-	{"bps b/s", 1}, {"Bps B/s", 8}, {"kbps kb/s Kbps Kb/s", 1e3}, {"kBps kB/s KBps KB/s", 8e3}, {"Kib/s", 1024}, {"KiB/s", 8192},
+	{"bps b/s", 1}, {"Bps B/s", 8}, {"kbps kb/s Kbps Kb/s", 1e3}, {"kBps kB/s KBps KB/s", 8e3},
+	{"Kib/s", 1024}, {"KiB/s", 8192},
 	{"Mbps Mb/s", 1e6}, {"MBps MB/s", 8e6}, {"Mib/s", 1 << 20}, {"MiB/s", 8 << 20},
 	{"Gbps Gb/s", 1e9}, {"GBps GB/s", 8e9}, {"Gib/s", 1 << 30}, {"GiB/s", 8 << 30},
 }
@@ -42,7 +43,8 @@ func takeRate(t *words.Text, what string) (int64, error) {
 		bits = 1
 	}
 	if !ok || bits == 0 || !(v*bits >= 0 && v*bits <= 1e15) {
-		return 0, t.Fail(w, "%s: %s is not a rate: write one like 100Gbps or 40Mb/s", what, termtext.Quote(w.Text, 40))
+		return 0, t.Fail(w, "%s: %s is not a rate: write one like 100Gbps or 40Mb/s", what,
+			termtext.Quote(w.Text, 40))
 	}
 	return int64(v * bits), nil
 }
@@ -72,7 +74,8 @@ func takeDelay(t *words.Text, what string) (int64, error) {
 	}
 	factor, known := map[string]uint64{"s": 1e9, "": 1e9, "ms": 1e6, "us": 1e3, "ns": 1}[unit]
 	if !ok || !known || !(v >= 0 && v*float64(factor) <= 1e9) {
-		return 0, t.Fail(w, "%s: %s is not a delay: write one like 1000ns or 1us, at most 1s", what, termtext.Quote(w.Text, 40))
+		return 0, t.Fail(w, "%s: %s is not a delay: write one like 1000ns or 1us, at most 1s", what,
+			termtext.Quote(w.Text, 40))
 	}
 	return fixed(v, factor), nil
 }

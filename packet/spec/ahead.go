@@ -9,8 +9,8 @@ import (
 // Timed says that ports do something by themselves: credits come back, or pauses end.
 func (b *Buffer) Timed() bool { return b.Credits > 0 || b.Quanta > 0 }
 
-// LeastQuanta is how many quanta a pause must last: half of them, 32 bytes each, leave room for one more frame and a pause of each
-// priority ahead of the one that repeats it.
+// LeastQuanta is how many quanta a pause must last: half of them, 32 bytes each, leave room for one more
+// frame and a pause of each priority ahead of the one that repeats it.
 func (c *Config) LeastQuanta() int { return (c.Frames.Most() + 7*c.Frames.Pause + 31) / 32 }
 
 // LeastFrame is the bytes of the shortest frame that there may be.
@@ -25,15 +25,19 @@ func (c *Config) LeastFrame() int {
 // Plain says that ports and receivers do what no shortcut of the engine knows.
 func (c *Config) Plain() bool { return c.Buffer.Quanta > 0 || c.CutThrough > 0 || c.CC.CNPBytes > 0 }
 
-// Steady says that no cable fails or loses frames, ports do nothing by themselves, and each cable ends at a switch.
+// Steady says that no cable fails or loses frames, ports do nothing by themselves, and each cable ends at a
+// switch.
 func Steady(n *Network, c *Config) bool {
 	return !c.Buffer.Timed() && len(c.Faults) == 0 &&
-		!slices.ContainsFunc(n.Cables, func(c Cable) bool { return c.Loss > 0 || !n.Switch[c.A] && !n.Switch[c.B] })
+		!slices.ContainsFunc(n.Cables, func(c Cable) bool {
+			return c.Loss > 0 || !n.Switch[c.A] && !n.Switch[c.B]
+		})
 }
 
 // InOrder says that no frame of a flow overtakes another, and no acknowledgement another one.
 func (c *Config) InOrder() bool {
-	return !c.Repair.Selective && c.Buffer.Trim == 0 && c.Paths <= 1 && c.Routing.Balance == Hashed && !slices.ContainsFunc(c.Faults, func(f Fault) bool { return f.Reroute })
+	return !c.Repair.Selective && c.Buffer.Trim == 0 && c.Paths <= 1 && c.Routing.Balance == Hashed &&
+		!slices.ContainsFunc(c.Faults, func(f Fault) bool { return f.Reroute })
 }
 
 // few is how many data frames a run has at most that keeps the order of events from the start: there it costs

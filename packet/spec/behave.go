@@ -36,9 +36,10 @@ type Balance uint8
 
 // Balances of load in switches.
 const (
-	Hashed    Balance = iota // ECMP: by the hash of addresses and ports
-	PerPacket                // each data frame to the shortest queue (adaptive routing of InfiniBand and Spectrum)
-	PerFlow                  // the same for each flowlet (dynamic load balancing of Broadcom's switches)
+	Hashed Balance = iota // ECMP: by the hash of addresses and ports
+	// each data frame to the shortest queue (adaptive routing of InfiniBand and Spectrum)
+	PerPacket
+	PerFlow // the same for each flowlet (dynamic load balancing of Broadcom's switches)
 )
 
 // String is the balance's name.
@@ -68,7 +69,8 @@ func (r *Routing) check(c *Config) error {
 	case r.Gap < 0 || r.Quantum < 0:
 		return Wrong("a gap of %v and a quantum of %d bytes: write 0 or more", r.Gap, r.Quantum)
 	case r.Balance == PerPacket && (!c.Repair.Selective || c.Repair.Reorder == 0):
-		return Wrong("frames that choose their paths one by one overtake each other: let receivers take them out of order (Repair.Selective, Reorder)")
+		return Wrong("frames that choose their paths one by one overtake each other: let receivers take " +
+			"them out of order (Repair.Selective, Reorder)")
 	}
 	return nil
 }
@@ -87,9 +89,10 @@ type Repair struct {
 	// Reorder is by how many frames one may be overtaken before it counts as lost,
 	// with Selective: paths of different lengths of queues need it.
 	Reorder uint32
-	// NoSkip: a sender that was sent back twice sends again also what is acknowledged in between, and a receiver
-	// asks for the first frame of a flow that has ended when others still come, as in the HPCC simulator. Without it
-	// a sender skips what is acknowledged. It counts with go-back-N without a timeout only.
+	// NoSkip: a sender that was sent back twice sends again also what is acknowledged in between, and a
+	// receiver asks for the first frame of a flow that has ended when others still come, as in the HPCC
+	// simulator. Without it a sender skips what is acknowledged. It counts with go-back-N without a timeout
+	// only.
 	NoSkip bool
 	// BackTo, where set, makes go-back-N go back to multiples of so many bytes, at
 	// both ends (go-back-0 of the HPCC simulator, L2_BACK_TO_ZERO).

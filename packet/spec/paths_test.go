@@ -7,7 +7,8 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// TestPathsAreChecked: cables that do not lead from a flow's host to the other, and paths where frames choose theirs, are refused.
+// TestPathsAreChecked: cables that do not lead from a flow's host to the other, and paths where frames
+// choose theirs, are refused.
 func TestPathsAreChecked(t *testing.T) {
 	n := &Network{Nodes: 4, Switch: []bool{false, false, true, true}}
 	for _, c := range [][2]int32{{0, 2}, {1, 3}, {2, 3}, {2, 3}} {
@@ -28,8 +29,10 @@ func TestPathsAreChecked(t *testing.T) {
 		{[]int32{0, 3}, f.Back, Config{}, "flow 0: its path ends at node 3"},
 		{f.Path, nil, Config{}, "acknowledgements of flow 0: no path"},
 		{[]int32{0, 9, 1}, f.Back, Config{}, "cable 9: there are cables 0 to 3"},
-		{f.Path, f.Back, Config{Routing: Routing{Balance: PerPacket}}, "a path of its own where frames choose theirs"},
-		{f.Path, f.Back, Config{Faults: []Fault{{Reroute: true}}}, "a path of its own where frames choose theirs"},
+		{f.Path, f.Back, Config{Routing: Routing{Balance: PerPacket}},
+			"a path of its own where frames choose theirs"},
+		{f.Path, f.Back, Config{Faults: []Fault{{Reroute: true}}},
+			"a path of its own where frames choose theirs"},
 	} {
 		f := Flow{Src: 0, Dst: 1, Path: c.path, Back: c.back}
 		if err := f.checkPaths(n, 0, &c.c); err == nil || !strings.Contains(err.Error(), c.want) {

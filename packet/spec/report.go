@@ -18,7 +18,8 @@ type Blocked struct {
 
 // String says who waited where behind what.
 func (b *Blocked) String() string {
-	return fmt.Sprintf("flow %d waited %v on link %d > %d, paused for the queue of port %d > %d that it does not use", b.Flow, b.Time, b.Link[0], b.Link[1], b.Behind[0], b.Behind[1])
+	return fmt.Sprintf("flow %d waited %v on link %d > %d, paused for the queue of port %d > %d that it "+
+		"does not use", b.Flow, b.Time, b.Link[0], b.Link[1], b.Behind[0], b.Behind[1])
 }
 
 // Ring writes a cycle of nodes link by link.

@@ -62,7 +62,8 @@ func (s *Stall) String() string {
 	case len(s.Deadlock) > 0:
 		return fmt.Sprintf("%s: deadlock, links pause each other in a cycle: %s", head, Ring(s.Deadlock))
 	case s.Paused[0] >= 0:
-		return fmt.Sprintf("%s: node %d is still paused: the XON from node %d was lost", head, s.Paused[0], s.Paused[1])
+		return fmt.Sprintf("%s: node %d is still paused: the XON from node %d was lost", head, s.Paused[0],
+			s.Paused[1])
 	case s.Stopped:
 		return head + ": the stop time was reached"
 	}

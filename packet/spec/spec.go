@@ -148,8 +148,8 @@ type Buffer struct {
 	// XOff and XOn, where set, are fixed thresholds of an ingress queue in bytes, in
 	// place of Shift: it pauses its neighbour from XOff on, and resumes it at XOn.
 	XOff, XOn int64
-	// Quanta, where set, is for how long a pause lasts, in quanta of 512 bit times of its link (IEEE 802.1Qbb:
-	// at most 65,535); a switch asks for it again after half that time as long as its queue has not
+	// Quanta, where set, is for how long a pause lasts, in quanta of 512 bit times of its link (IEEE
+	// 802.1Qbb: at most 65,535); a switch asks for it again after half that time as long as its queue has not
 	// become short. 0: a pause lasts until it is ended, as in the HPCC simulator.
 	Quanta int
 	// Credits, where set, make links InfiniBand's: it is the buffer behind each link
@@ -185,14 +185,15 @@ type Config struct {
 	// of ports, which is cheaper: of 80 such runs two makespans then differed from ns-3, by 0.004 and 1.9 %.
 	EventOrderAlways bool
 	// Stream, where set, draws marks with EventOrder as ns-3 does: each with the first
-	// number of a stream of its own, from this one on, of the run that Seed is. HPCC-PINT then draws as it does there,
-	// from one generator in the order of events, whatever the seed.
+	// number of a stream of its own, from this one on, of the run that Seed is. HPCC-PINT then draws as it
+	// does there, from one generator in the order of events, whatever the seed.
 	Stream uint64
 	// LossStream, where set, draws losses with EventOrder from this stream: each cable
 	// starts it anew, or all with SharedLoss together.
 	LossStream uint64
-	// CutThrough, where set, is the first bytes of a frame with which a switch begins to send it on, where the link by which
-	// it comes is at least as fast as that by which it leaves; else the switch stores all of it first.
+	// CutThrough, where set, is the first bytes of a frame with which a switch begins to send it on, where
+	// the link by which it comes is at least as fast as that by which it leaves; else the switch stores all
+	// of it first.
 	CutThrough int
 	AckHigh    bool // acknowledgements travel in the highest priority
 	// AckHold is the priority whose pauses hold acknowledgements back at hosts: 0 that
@@ -245,7 +246,8 @@ func Check(n *Network, flows []Flow, c *Config) error {
 			return err
 		}
 		if packets := (f.Bytes + int64(c.Frames.Payload) - 1) / int64(c.Frames.Payload); packets >= 1<<32-1 {
-			return Wrong("flow %d: %d bytes are %d frames of %d: write at most %d bytes", i, f.Bytes, packets, c.Frames.Payload, (1<<32-2)*int64(c.Frames.Payload))
+			return Wrong("flow %d: %d bytes are %d frames of %d: write at most %d bytes", i, f.Bytes, packets,
+				c.Frames.Payload, (1<<32-2)*int64(c.Frames.Payload))
 		}
 	}
 	return nil
@@ -265,7 +267,8 @@ func checkNetwork(n *Network) error {
 		case c.Rate < 1e6 || c.Rate > 1e14:
 			return Wrong("cable %d: %d bit/s: write 1 Mb/s to 100 Tb/s", i, c.Rate)
 		case c.Delay < units.Nanosecond || c.Delay > units.Second:
-			return Wrong("cable %d: a delay of %v: write 1 ns to 1 s (windows are as long as the least delay)", i, c.Delay)
+			return Wrong("cable %d: a delay of %v: write 1 ns to 1 s (windows are as long as the least "+
+				"delay)", i, c.Delay)
 		case !(c.Loss >= 0 && c.Loss <= 1):
 			return Wrong("cable %d: a loss of %g: write a probability from 0 to 1", i, c.Loss)
 		}
@@ -275,9 +278,11 @@ func checkNetwork(n *Network) error {
 	for i, k := range cables {
 		switch {
 		case !n.Switch[i] && k > 1:
-			return &cc.UnsupportedError{What: "a host with more than one cable", Found: fmt.Sprintf("host %d with %d", i, k)}
+			return &cc.UnsupportedError{What: "a host with more than one cable",
+				Found: fmt.Sprintf("host %d with %d", i, k)}
 		case k > 1<<16-1:
-			return &cc.UnsupportedError{What: "a switch with more than 65535 ports", Found: fmt.Sprintf("switch %d with %d", i, k)}
+			return &cc.UnsupportedError{What: "a switch with more than 65535 ports",
+				Found: fmt.Sprintf("switch %d with %d", i, k)}
 		}
 	}
 	return nil
@@ -300,7 +305,8 @@ func checkFlow(n *Network, i int, f *Flow, flows int) error {
 	}
 	for _, d := range f.Deps {
 		if d < 0 || int(d) >= flows || int(d) == i {
-			return Wrong("flow %d: depends on flow %d: there are flows 0 to %d, and none may wait for itself", i, d, flows-1)
+			return Wrong("flow %d: depends on flow %d: there are flows 0 to %d, and none may wait for itself",
+				i, d, flows-1)
 		}
 	}
 	return nil
@@ -310,51 +316,50 @@ func (c *Config) check() error {
 	f := &c.Frames
 	switch {
 	case f.Payload < 1 || f.Header < 0 || f.First < 0 || f.Last < 0 || f.Most() > 1<<16-1:
-		return Wrong("frames of %d bytes of payload and %d of header: write 1 to %d in all", f.Payload, f.Header, 1<<16-1)
+		return Wrong("frames of %d bytes of payload and %d of header: write 1 to %d in all", f.Payload,
+			f.Header, 1<<16-1)
 	case f.Ack < 1 || f.Ack > 1<<16-1 || f.Pause < 1 || f.Pause > 1<<16-1:
-		return Wrong("acknowledgements of %d bytes and pause frames of %d: write 1 to %d", f.Ack, f.Pause, 1<<16-1)
-	case c.Buffer.Bytes < 1 || c.Buffer.Bytes > 1<<40 || c.Buffer.Reserve < 0 || c.Buffer.Shift < -3 || c.Buffer.Shift > 40 || c.Buffer.HeadroomDelays < 0 || c.Buffer.Headroom < 0:
-		return Wrong("a buffer of %d bytes with %d in reserve, shift %d and %d delays of headroom: sizes are positive, the shift from -3 to 40",
-			c.Buffer.Bytes, c.Buffer.Reserve, c.Buffer.Shift, c.Buffer.HeadroomDelays)
-	case c.Buffer.Credits < 0 || c.Buffer.Credits > 0 && c.Buffer.Credits < int64(f.Most()):
-		return Wrong("credits of %d bytes: a frame of %d must fit", c.Buffer.Credits, f.Most())
-	case c.Buffer.Trim < 0 || c.Buffer.Trim > 0 && (c.Buffer.Credits > 0 || c.Buffer.Trim < int64(f.Most())):
-		return Wrong("frames are cut where more than %d bytes wait: a frame of %d must fit, and links must be without credits", c.Buffer.Trim, f.Payload+f.Header)
-	case c.Buffer.Trim > 0 && (!c.Repair.Selective || c.Repair.Reorder == 0):
-		return Wrong("frames that are cut overtake others: let receivers take them out of order (Repair.Selective, Reorder)")
-	case c.Buffer.XOff < 0 || c.Buffer.XOn < 0 || c.Buffer.XOn > c.Buffer.XOff:
-		return Wrong("thresholds of %d bytes for a pause and %d to resume: the second is at most the first", c.Buffer.XOff, c.Buffer.XOn)
-	case c.Buffer.Quanta < 0 || c.Buffer.Quanta > 65535 || c.Buffer.Quanta > 0 && c.Buffer.Quanta < c.LeastQuanta():
-		return Wrong("pauses of %d quanta of 512 bit times: write %d to 65535, so that one is repeated before it ends, or 0: without an end", c.Buffer.Quanta, c.LeastQuanta())
-	case c.Buffer.Quanta > 0 && (c.Buffer.Credits > 0 || c.Buffer.Trim > 0):
-		return Wrong("pauses of %d quanta where credits or cut frames replace pauses: leave one out", c.Buffer.Quanta)
+		return Wrong("acknowledgements of %d bytes and pause frames of %d: write 1 to %d", f.Ack, f.Pause,
+			1<<16-1)
 	case c.CutThrough != 0 && c.CutThrough < LeastHead || c.CutThrough > 1<<16-1:
-		return Wrong("switches that begin to send with the first %d bytes of a frame: write %d to %d, or 0 to store all of it", c.CutThrough, LeastHead, 1<<16-1)
+		return Wrong("switches that begin to send with the first %d bytes of a frame: write %d to %d, or 0 "+
+			"to store all of it", c.CutThrough, LeastHead, 1<<16-1)
 	case c.CutThrough > 0 && c.EventOrder:
-		return Wrong("switches that cut through in the order of events of a simulator whose switches store and forward: leave one out")
+		return Wrong("switches that cut through in the order of events of a simulator whose switches store " +
+			"and forward: leave one out")
 	case c.CC.CNPBytes > 0 && c.EventOrder:
-		return Wrong("notifications in frames of their own in the order of events of a simulator that marks acknowledgements: leave one out")
+		return Wrong("notifications in frames of their own in the order of events of a simulator that " +
+			"marks acknowledgements: leave one out")
 	case c.Buffer.Quanta > 0 && c.EventOrder:
-		return Wrong("pauses that end by themselves in the order of events of a simulator whose pauses do not: leave one out")
+		return Wrong("pauses that end by themselves in the order of events of a simulator whose pauses do " +
+			"not: leave one out")
 	case c.AckFrom < 1:
 		return Wrong("acknowledgements from %d bytes on: write at least 1", c.AckFrom)
 	case c.Repair.Timeout < 0 || c.Repair.Retries < 0:
 		return Wrong("a timeout of %v and %d retries: write 0 or more", c.Repair.Timeout, c.Repair.Retries)
 	case c.Paths < 0 || c.Paths > 1024 || c.Paths > 1 && (!c.Repair.Selective || c.Repair.Reorder == 0):
-		return Wrong("%d paths a flow: write 1 to 1024; for more than one, receivers must take frames out of order (Repair.Selective, Reorder)", c.Paths)
-	case c.Repair.BackTo < 0 || c.Repair.BackTo > 0 && (c.Repair.Selective || c.Repair.BackTo%int64(f.Payload) != 0):
-		return Wrong("gaps that lead back to multiples of %d bytes: write a multiple of the payload, %d, without selective repeat", c.Repair.BackTo, f.Payload)
+		return Wrong("%d paths a flow: write 1 to 1024; for more than one, receivers must take frames out "+
+			"of order (Repair.Selective, Reorder)", c.Paths)
+	case c.Repair.BackTo < 0 || c.Repair.BackTo > 0 &&
+		(c.Repair.Selective || c.Repair.BackTo%int64(f.Payload) != 0):
+		return Wrong("gaps that lead back to multiples of %d bytes: write a multiple of the payload, %d, "+
+			"without selective repeat", c.Repair.BackTo, f.Payload)
 	case c.EventOrder && !c.WholeNanos:
 		return Wrong("the order of events without whole nanoseconds: set both")
 	case c.MarkAtEnqueue && c.EventOrder:
-		return Wrong("marks at enqueue in the order of events of a simulator that marks at dequeue: leave one out")
+		return Wrong("marks at enqueue in the order of events of a simulator that marks at dequeue: leave " +
+			"one out")
 	case c.MessageGap < 0:
 		return Wrong("%v between messages: write 0 or more", c.MessageGap)
 	case c.NackGap < 0:
 		return Wrong("%v between NAKs: write 0 or more", c.NackGap)
 	}
+	if err := c.checkBuffer(); err != nil {
+		return err
+	}
 	if c.Watchdog.After < 0 || c.Watchdog.Restore < 0 || c.AckHold < -1 || c.AckHold > 7 {
-		return Wrong("a watchdog after %v and %v, acknowledgements held by priority %d: none may be negative, priorities are 1 to 7", c.Watchdog.After, c.Watchdog.Restore, c.AckHold)
+		return Wrong("a watchdog after %v and %v, acknowledgements held by priority %d: none may be "+
+			"negative, priorities are 1 to 7", c.Watchdog.After, c.Watchdog.Restore, c.AckHold)
 	}
 	if err := c.Routing.check(c); err != nil {
 		return err
@@ -364,6 +369,37 @@ func (c *Config) check() error {
 		return &InputError{bad.Problem}
 	} else if err != nil {
 		return err
+	}
+	return nil
+}
+
+// checkBuffer checks the memory of switches: shares, credits, trimming, pauses.
+func (c *Config) checkBuffer() error {
+	f := &c.Frames
+	switch {
+	case c.Buffer.Bytes < 1 || c.Buffer.Bytes > 1<<40 || c.Buffer.Reserve < 0 || c.Buffer.Shift < -3 ||
+		c.Buffer.Shift > 40 || c.Buffer.HeadroomDelays < 0 || c.Buffer.Headroom < 0:
+		return Wrong("a buffer of %d bytes with %d in reserve, shift %d and %d delays of headroom: sizes "+
+			"are positive, the shift from -3 to 40",
+			c.Buffer.Bytes, c.Buffer.Reserve, c.Buffer.Shift, c.Buffer.HeadroomDelays)
+	case c.Buffer.Credits < 0 || c.Buffer.Credits > 0 && c.Buffer.Credits < int64(f.Most()):
+		return Wrong("credits of %d bytes: a frame of %d must fit", c.Buffer.Credits, f.Most())
+	case c.Buffer.Trim < 0 || c.Buffer.Trim > 0 && (c.Buffer.Credits > 0 || c.Buffer.Trim < int64(f.Most())):
+		return Wrong("frames are cut where more than %d bytes wait: a frame of %d must fit, and links must "+
+			"be without credits", c.Buffer.Trim, f.Payload+f.Header)
+	case c.Buffer.Trim > 0 && (!c.Repair.Selective || c.Repair.Reorder == 0):
+		return Wrong("frames that are cut overtake others: let receivers take them out of order " +
+			"(Repair.Selective, Reorder)")
+	case c.Buffer.XOff < 0 || c.Buffer.XOn < 0 || c.Buffer.XOn > c.Buffer.XOff:
+		return Wrong("thresholds of %d bytes for a pause and %d to resume: the second is at most the first",
+			c.Buffer.XOff, c.Buffer.XOn)
+	case c.Buffer.Quanta < 0 || c.Buffer.Quanta > 65535 || c.Buffer.Quanta > 0 &&
+		c.Buffer.Quanta < c.LeastQuanta():
+		return Wrong("pauses of %d quanta of 512 bit times: write %d to 65535, so that one is repeated "+
+			"before it ends, or 0: without an end", c.Buffer.Quanta, c.LeastQuanta())
+	case c.Buffer.Quanta > 0 && (c.Buffer.Credits > 0 || c.Buffer.Trim > 0):
+		return Wrong("pauses of %d quanta where credits or cut frames replace pauses: leave one out",
+			c.Buffer.Quanta)
 	}
 	return nil
 }

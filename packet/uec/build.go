@@ -19,19 +19,22 @@ func build(n *Network, flows []Flow, c *Config) *engine {
 	e.nodes = make([]node, h+n.Leaves+n.AllSpines()+n.Cores)
 	cables := make([]cable, 0, h+n.Leaves*n.Spines+n.AllSpines()*n.Uplinks())
 	join := func(low, high int, rate int64, delay, lowLatency, highLatency units.Time, host bool) {
-		cables = append(cables, cable{int32(low), int32(high), rate, [2]int64{int64(delay + highLatency), int64(delay + lowLatency)}, host})
+		cables = append(cables, cable{int32(low), int32(high), rate, [2]int64{int64(delay + highLatency),
+			int64(delay + lowLatency)}, host})
 	}
 	for i := range h {
 		join(i, h+i/n.PerLeaf, n.HostRate, n.HostDelay, 0, n.LeafLatency, true)
 	}
 	for l := range n.Leaves {
 		for s := range n.Spines {
-			join(h+l, h+n.Leaves+n.Pod(l)*n.Spines+s, n.SpineRate, n.SpineDelay, n.LeafLatency, n.SpineLatency, false)
+			join(h+l, h+n.Leaves+n.Pod(l)*n.Spines+s, n.SpineRate, n.SpineDelay, n.LeafLatency,
+				n.SpineLatency, false)
 		}
 	}
 	for s := range n.AllSpines() {
 		for u := range n.Uplinks() {
-			join(h+n.Leaves+s, h+n.Leaves+n.AllSpines()+u*n.Spines+s%n.Spines, n.CoreRate, n.CoreDelay, n.SpineLatency, n.CoreLatency, false)
+			join(h+n.Leaves+s, h+n.Leaves+n.AllSpines()+u*n.Spines+s%n.Spines, n.CoreRate, n.CoreDelay,
+				n.SpineLatency, n.CoreLatency, false)
 		}
 	}
 	e.lay(cables)
@@ -39,7 +42,9 @@ func build(n *Network, flows []Flow, c *Config) *engine {
 	for i := range e.links {
 		e.look = min(e.look, e.links[i].delay)
 	}
-	e.look = parted.Window(e.look, len(e.nodes), len(e.links), control, func(link int) (int32, int64) { return e.links[link].to, e.links[link].rate })
+	e.look = parted.Window(e.look, len(e.nodes), len(e.links), control, func(link int) (int32, int64) {
+		return e.links[link].to, e.links[link].rate
+	})
 	e.span = e.look
 	e.parameters()
 	e.buildFlows()
@@ -57,7 +62,8 @@ func (n *Network) roundTrip(mtu int) int64 {
 	return 2*int64(oneWay) + int64(float64(mtu*8)/gbps*links*1000) + int64(float64(control*8)/gbps*links*1000)
 }
 
-// room is how many full frames of so many bytes are in flight in a base round trip: a switch's queue has room for them.
+// room is how many full frames of so many bytes are in flight in a base round trip: a switch's queue has
+// room for them.
 func (n *Network) room(mtu int) float64 {
 	return math.Ceil(float64(n.roundTrip(mtu)) / 1e12 * float64(n.HostRate/8) / float64(mtu))
 }
@@ -73,7 +79,8 @@ func (e *engine) parameters() {
 	e.ecnLow, e.ecnHigh = int64(math.Ceil(packets*0.2))*mtu, int64(math.Ceil(packets*0.8))*mtu
 	e.rto = int64((15 + float64(e.queue)*6*8*1e6/float64(n.HostRate)) * 1e6)
 	e.nscc = cc.NewUltra(rtt, n.HostRate, e.cfg.MTU, Header)
-	e.res.BaseRTT, e.res.BandwidthDelay, e.res.QueueBytes, e.res.MaxWind = units.Time(rtt), int64(bdp), e.queue, int64(1.5*float64(int64(bdp)))
+	e.res.BaseRTT, e.res.BandwidthDelay, e.res.QueueBytes, e.res.MaxWind = units.Time(rtt), int64(bdp),
+		e.queue, int64(1.5*float64(int64(bdp)))
 }
 
 // outsRoom is so much that it stays in the cache; a hash is faster than memory.
@@ -95,7 +102,8 @@ func (e *engine) buildFlows() {
 	e.seed()
 	e.goals, e.ids = make([]goal, 2*n), make([]uint32, n)
 	for i := range e.flows {
-		e.goals[2*i], e.goals[2*i+1], e.ids[i] = e.net.goal(e.flows[i].Dst), e.net.goal(e.flows[i].Src), e.flows[i].ID
+		e.goals[2*i], e.goals[2*i+1], e.ids[i] = e.net.goal(e.flows[i].Dst), e.net.goal(e.flows[i].Src),
+			e.flows[i].ID
 		e.missing[i] = int32(len(e.flows[i].Deps))
 		for _, d := range e.flows[i].Deps {
 			e.deps[d] = append(e.deps[d], int32(i))

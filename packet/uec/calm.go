@@ -9,8 +9,9 @@ import (
 // few is as many frames as a switch takes off its links one by one.
 const few = 16
 
-// runCalm is runSwitch where few frames arrive, at no more than 64 ports: each goes on to its port alone, in the order of
-// time; at one instant in that of order.go. Where spines draw tables, that is another order than theirs.
+// runCalm is runSwitch where few frames arrive, at no more than 64 ports: each goes on to its port alone, in
+// the order of time; at one instant in that of order.go. Where spines draw tables, that is another order
+// than theirs.
 func (e *engine) runCalm(v int, n *node, end int64) (busy int, ok bool) {
 	ports := e.ports[n.first : n.first+n.ports]
 	keys, from, frames := e.keys[:0], end-e.span, uint32(0)

@@ -15,36 +15,38 @@ type goal struct{ leaf, port uint16 }
 
 // engine is one run.
 type engine struct {
-	net           *Network
-	cfg           *Config
-	flows         []Flow
-	goals         []goal   // of flows: of frames, then of their answers
-	ids           []uint32 // of flows: what switches hash of them
-	nodes         []node   // hosts, then leaves, spines and cores
-	spines        int      // the first spine
-	keys          [few]uint64
-	links         []link       // by the node that they leave; the first are of hosts
-	up            [][]uint16   // of leaves: ports to spines, in the order of their table; nil: not needed yet
-	over          [][][]uint16 // of spines by host of another pod: to cores, in the same way
-	outs          []uint8      // of goals by path: the port of the sender's leaf, from 1; 0: not known; nil: never is
-	salt          []uint32     // of leaves, then of spines
-	setup         *htdraw.Rand
-	hosts         []host
-	snd           []sender
-	rcv           []receiver
-	res           Result
-	deps          [][]int32
-	missing       []int32
-	pools         [][]int32 // what has not been started
-	ready         []int64
-	live          int
-	waits         bool     // flows wait for others to end
-	look          int64    // the least delay of a cable, in ps
-	span          int64    // ps of a window
-	tables        int      // of leaves, not yet drawn, that will be
-	again         int64    // when a host last had a frame of a packet that it knew to have come
-	ports         []port   // by node; the first are of hosts, each of the link that leaves there
-	come          []uint64 // bits of hosts for which that is known, or acts; of ports of switches for which that is known
+	net    *Network
+	cfg    *Config
+	flows  []Flow
+	goals  []goal   // of flows: of frames, then of their answers
+	ids    []uint32 // of flows: what switches hash of them
+	nodes  []node   // hosts, then leaves, spines and cores
+	spines int      // the first spine
+	keys   [few]uint64
+	links  []link       // by the node that they leave; the first are of hosts
+	up     [][]uint16   // of leaves: ports to spines, in the order of their table; nil: not needed yet
+	over   [][][]uint16 // of spines by host of another pod: to cores, in the same way
+	// of goals by path: the port of the sender's leaf, from 1; 0: not known; nil: never is
+	outs    []uint8
+	salt    []uint32 // of leaves, then of spines
+	setup   *htdraw.Rand
+	hosts   []host
+	snd     []sender
+	rcv     []receiver
+	res     Result
+	deps    [][]int32
+	missing []int32
+	pools   [][]int32 // what has not been started
+	ready   []int64
+	live    int
+	waits   bool   // flows wait for others to end
+	look    int64  // the least delay of a cable, in ps
+	span    int64  // ps of a window
+	tables  int    // of leaves, not yet drawn, that will be
+	again   int64  // when a host last had a frame of a packet that it knew to have come
+	ports   []port // by node; the first are of hosts, each of the link that leaves there
+	// bits of hosts for which that is known, or acts; of ports of switches for which that is known
+	come          []uint64
 	goes          []uint64 // bits of ports of switches where frames wait
 	acts          []int64  // by host: it does nothing before
 	upTo          int64    // switches without hosts were simulated up to
@@ -188,7 +190,9 @@ func (e *engine) runHosts(end int64) (busy int) {
 // settle starts what waited for the flows that ended.
 func (e *engine) settle() {
 	if len(e.pools) > 0 {
-		slices.SortStableFunc(e.ended, func(a, b int32) int { return cmp.Compare(e.res.Flows[a].End, e.res.Flows[b].End) })
+		slices.SortStableFunc(e.ended, func(a, b int32) int {
+			return cmp.Compare(e.res.Flows[a].End, e.res.Flows[b].End)
+		})
 	}
 	for _, f := range e.ended {
 		e.live--

@@ -89,12 +89,13 @@ func (q *fifo) comes() int64 {
 	return q.at(q.head).at
 }
 
-// take moves those that arrive before end to the end of a list, and returns when the next one arrives, as first
-// does.
+// take moves those that arrive before end to the end of a list, and returns when the next one arrives, as
+// first does.
 func (q *fifo) take(arrived []frame, end int64) ([]frame, int64) {
 	for n := q.sent - q.head; n > 0; n = q.sent - q.head {
 		i := q.head & uint32(len(q.buf)-1)
-		some := q.buf[i:min(uint64(i)+uint64(n), uint64(len(q.buf)))] // up to the end of the memory of the ring
+		// up to the end of the memory of the ring
+		some := q.buf[i:min(uint64(i)+uint64(n), uint64(len(q.buf)))]
 		k := len(arrived)
 		if k+len(some) > cap(arrived) {
 			arrived = slices.Grow(arrived, len(some))

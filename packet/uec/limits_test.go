@@ -7,16 +7,19 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// TestWindowHoldsAFrame: a flow of a full frame and a small one, whose full frame is trimmed, ends. The round trip of the
-// small frame is so short that one and a half bandwidth-delay products are less than a full frame.
+// TestWindowHoldsAFrame: a flow of a full frame and a small one, whose full frame is trimmed, ends. The
+// round trip of the small frame is so short that one and a half bandwidth-delay products are less than a
+// full frame.
 func TestWindowHoldsAFrame(t *testing.T) {
-	n := &Network{Leaves: 8, PerLeaf: 1, Spines: 4, HostRate: 400e9, SpineRate: 400e9, HostDelay: 100 * units.Nanosecond, SpineDelay: 100 * units.Nanosecond}
+	n := &Network{Leaves: 8, PerLeaf: 1, Spines: 4, HostRate: 400e9, SpineRate: 400e9,
+		HostDelay: 100 * units.Nanosecond, SpineDelay: 100 * units.Nanosecond}
 	var flows []Flow
 	for _, x := range []struct {
 		src   int32
 		start units.Time
 		bytes int64
-	}{{1, 10_000_000, 1}, {2, 0, 1_950_000}, {3, 178_566, 64936}, {4, 512_292, 65000}, {5, 0, 1}, {6, 0, 1_950_000}, {7, 0, 1_950_000}, {1, 149_197, 64936}} {
+	}{{1, 10_000_000, 1}, {2, 0, 1_950_000}, {3, 178_566, 64936}, {4, 512_292, 65000}, {5, 0, 1},
+		{6, 0, 1_950_000}, {7, 0, 1_950_000}, {1, 149_197, 64936}} {
 		flows = append(flows, Flow{Src: x.src, ID: uint32(len(flows) + 1), Start: x.start, Bytes: x.bytes})
 	}
 	r, err := Run(n, flows, &Config{Seed: 7, Balance: Oblivious, Paths: 64, MTU: 65000})

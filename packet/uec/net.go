@@ -136,21 +136,31 @@ const mostQueue = 1<<31 - 1
 // Check finds what is wrong with a network.
 func (n *Network) Check() error {
 	switch {
-	case n.Leaves < 1 || n.PerLeaf < 1 || n.Spines < 1 || n.Leaves > 1<<15 || n.PerLeaf > 1<<15 || n.Spines > 1<<15:
-		return wrong("%d leaves of %d hosts and %d spines: write 1 to 32768 of each", n.Leaves, n.PerLeaf, n.Spines)
-	case n.Pods < 0 || n.Pods > n.Leaves || n.Pods > 0 && n.Leaves%n.Pods != 0 || (n.Pods > 0) != (n.Cores > 0) || n.Cores < 0 || n.Cores > 1<<15 || n.Cores%n.Spines != 0:
-		return wrong("%d leaves in %d pods, %d cores above %d spines of a pod: pods divide leaves, and cores are a multiple of the spines", n.Leaves, n.Pods, n.Cores, n.Spines)
-	case n.Pods > 0 && (n.CoreRate < 1e6 || n.CoreRate > 1e14 || n.CoreDelay < units.Nanosecond || n.CoreDelay > units.Second || n.CoreLatency < 0 || n.CoreLatency > units.Second):
-		return wrong("links of cores of %d bit/s and %v, %v in each core: write 1 Mb/s to 100 Tb/s, 1 ns to 1 s, 0 to 1 s", n.CoreRate, n.CoreDelay, n.CoreLatency)
+	case n.Leaves < 1 || n.PerLeaf < 1 || n.Spines < 1 || n.Leaves > 1<<15 || n.PerLeaf > 1<<15 ||
+		n.Spines > 1<<15:
+		return wrong("%d leaves of %d hosts and %d spines: write 1 to 32768 of each", n.Leaves, n.PerLeaf,
+			n.Spines)
+	case n.Pods < 0 || n.Pods > n.Leaves || n.Pods > 0 && n.Leaves%n.Pods != 0 ||
+		(n.Pods > 0) != (n.Cores > 0) || n.Cores < 0 || n.Cores > 1<<15 || n.Cores%n.Spines != 0:
+		return wrong("%d leaves in %d pods, %d cores above %d spines of a pod: pods divide leaves, and "+
+			"cores are a multiple of the spines", n.Leaves, n.Pods, n.Cores, n.Spines)
+	case n.Pods > 0 && (n.CoreRate < 1e6 || n.CoreRate > 1e14 || n.CoreDelay < units.Nanosecond ||
+		n.CoreDelay > units.Second || n.CoreLatency < 0 || n.CoreLatency > units.Second):
+		return wrong("links of cores of %d bit/s and %v, %v in each core: write 1 Mb/s to 100 Tb/s, 1 ns "+
+			"to 1 s, 0 to 1 s", n.CoreRate, n.CoreDelay, n.CoreLatency)
 	case n.Hosts()+n.Leaves*n.Spines+n.AllSpines()*n.Uplinks() > mostLinks:
-		return wrong("%d hosts, %d leaves of %d spines, %d cores: these are more than %d links", n.Hosts(), n.Leaves, n.Spines, n.Cores, mostLinks)
+		return wrong("%d hosts, %d leaves of %d spines, %d cores: these are more than %d links", n.Hosts(),
+			n.Leaves, n.Spines, n.Cores, mostLinks)
 	case n.PerLeaf+n.Spines > mostPorts || n.Leaves/max(1, n.Pods)+n.Uplinks() > mostPorts:
-		return wrong("leaves of %d ports and spines of %d: write at most %d", n.PerLeaf+n.Spines, n.Leaves/max(1, n.Pods)+n.Uplinks(), mostPorts)
+		return wrong("leaves of %d ports and spines of %d: write at most %d", n.PerLeaf+n.Spines,
+			n.Leaves/max(1, n.Pods)+n.Uplinks(), mostPorts)
 	case n.HostRate < 1e6 || n.SpineRate < 1e6 || n.HostRate > 1e14 || n.SpineRate > 1e14:
 		return wrong("links of %d and %d bit/s: write 1 Mb/s to 100 Tb/s", n.HostRate, n.SpineRate)
-	case n.HostDelay < units.Nanosecond || n.SpineDelay < units.Nanosecond || n.HostDelay > units.Second || n.SpineDelay > units.Second:
+	case n.HostDelay < units.Nanosecond || n.SpineDelay < units.Nanosecond || n.HostDelay > units.Second ||
+		n.SpineDelay > units.Second:
 		return wrong("links with delays of %v and %v: write 1 ns to 1 s", n.HostDelay, n.SpineDelay)
-	case n.LeafLatency < 0 || n.SpineLatency < 0 || n.LeafLatency > units.Second || n.SpineLatency > units.Second:
+	case n.LeafLatency < 0 || n.SpineLatency < 0 || n.LeafLatency > units.Second ||
+		n.SpineLatency > units.Second:
 		return wrong("switches with latencies of %v and %v: write 0 to 1 s", n.LeafLatency, n.SpineLatency)
 	}
 	return nil
@@ -165,7 +175,9 @@ func Check(n *Network, flows []Flow, c *Config) error {
 	case c.MTU <= Header || c.MTU > 1<<16-1:
 		return wrong("frames of %d bytes: write %d to %d", c.MTU, Header+1, 1<<16-1)
 	case n.room(c.MTU)*float64(c.MTU) > mostQueue:
-		return wrong("a round trip of %v at %d bit/s: a queue has room for what is in flight then, and at most %d bytes: write shorter delays or a lower rate", units.Time(n.roundTrip(c.MTU)), n.HostRate, mostQueue)
+		return wrong("a round trip of %v at %d bit/s: a queue has room for what is in flight then, and at "+
+			"most %d bytes: write shorter delays or a lower rate", units.Time(n.roundTrip(c.MTU)), n.HostRate,
+			mostQueue)
 	case c.Paths < 1 || c.Paths > 1<<15 || c.Paths&(c.Paths-1) != 0:
 		return wrong("%d paths: write a power of two up to 32768", c.Paths)
 	case int(c.Balance) >= len(balances()):
@@ -190,13 +202,15 @@ func Check(n *Network, flows []Flow, c *Config) error {
 		case f.Bytes < 1 || f.Bytes > 1<<40:
 			return wrong("flow %d: %d bytes: write 1 to %d", i, f.Bytes, int64(1)<<40)
 		case (f.Bytes-1)/int64(c.MTU-Header) >= 1<<32-1:
-			return wrong("flow %d: %d bytes are more than %d frames of %d bytes of payload: write fewer, or a larger MTU", i, f.Bytes, 1<<32-1, c.MTU-Header)
+			return wrong("flow %d: %d bytes are more than %d frames of %d bytes of payload: write fewer, "+
+				"or a larger MTU", i, f.Bytes, 1<<32-1, c.MTU-Header)
 		case f.Start < 0 || f.Start > 1e6*units.Second:
 			return wrong("flow %d: starts at %v: write 0 to 10^6 s", i, f.Start)
 		}
 		for _, d := range f.Deps {
 			if d < 0 || int(d) >= len(flows) || int(d) == i {
-				return wrong("flow %d: waits for flow %d: there are flows 0 to %d, and none may wait for itself", i, d, len(flows)-1)
+				return wrong("flow %d: waits for flow %d: there are flows 0 to %d, and none may wait for "+
+					"itself", i, d, len(flows)-1)
 			}
 		}
 	}

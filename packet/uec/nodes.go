@@ -54,8 +54,10 @@ func (e *engine) lay(cables []cable) {
 		c := &cables[i]
 		up, down := e.plug(c.low), e.plug(c.high)
 		small := spell(control, c.rate)
-		e.links[up] = link{id: int32(2 * i), from: c.low, to: c.high, rate: c.rate, delay: c.delay[0], small: small}
-		e.links[down] = link{id: int32(2*i + 1), from: c.high, to: c.low, rate: c.rate, delay: c.delay[1], small: small, toHost: c.host}
+		e.links[up] = link{id: int32(2 * i), from: c.low, to: c.high, rate: c.rate, delay: c.delay[0],
+			small: small}
+		e.links[down] = link{id: int32(2*i + 1), from: c.high, to: c.low, rate: c.rate, delay: c.delay[1],
+			small: small, toHost: c.host}
 		e.ports[up].join(&e.ports[down], &e.links[down], &e.links[up])
 		e.ports[down].join(&e.ports[up], &e.links[up], &e.links[down])
 	}

@@ -7,21 +7,23 @@ import (
 	"github.com/simccl/simccl/packet/internal/parted"
 )
 
-// Frames that arrive at a switch at one instant have an order: that in which the frames before them, each on its
-// own link, arrived. In the peer a cable has one event at a time, which is planned when the frame before arrives
-// (sim/pipe.cpp). Links that brought nothing yet are in the order of ports.
+// Frames that arrive at a switch at one instant have an order: that in which the frames before them, each on
+// its own link, arrived. In the peer a cable has one event at a time, which is planned when the frame before
+// arrives (sim/pipe.cpp). Links that brought nothing yet are in the order of ports.
 //
-// NICs that send side by side stay in step, until one of them puts an acknowledgement between its data. With an order
-// of ports throughout, a queue that overflows would trim the frames of some hosts more often than those of others.
+// NICs that send side by side stay in step, until one of them puts an acknowledgement between its data. With
+// an order of ports throughout, a queue that overflows would trim the frames of some hosts more often than
+// those of others.
 
-// batch is the frames that a link brings to a switch in a window, by their places in engine.arrived: those of its
-// low queue, then those of its high queue.
+// batch is the frames that a link brings to a switch in a window, by their places in engine.arrived: those
+// of its low queue, then those of its high queue.
 type batch struct {
 	port         *port
 	low, hi, end int32
-	last         int32  // that which arrives last
-	like         int32  // an earlier batch whose last frame may arrive at that instant too; negative: there is none
-	place        uint16 // among them
+	last         int32 // that which arrives last
+	// an earlier batch whose last frame may arrive at that instant too; negative: there is none
+	like  int32
+	place uint16 // among them
 }
 
 // frames notes which frames a batch has.
@@ -141,8 +143,8 @@ func (e *engine) mayRank() {
 	}
 }
 
-// ranks is the order of all frames of a window, which is found where going back would take long: where many links
-// bring frames in step.
+// ranks is the order of all frames of a window, which is found where going back would take long: where many
+// links bring frames in step.
 type ranks struct {
 	parts parted.Parts
 	at    []int32 // of frames

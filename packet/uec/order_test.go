@@ -12,7 +12,8 @@ import (
 
 // steep is so many hosts that send to as many others over one uplink.
 func steep(hosts int) *engine {
-	n := &Network{Leaves: 2, PerLeaf: hosts, Spines: 1, HostRate: 100e9, SpineRate: 100e9, HostDelay: units.Microsecond, SpineDelay: units.Microsecond}
+	n := &Network{Leaves: 2, PerLeaf: hosts, Spines: 1, HostRate: 100e9, SpineRate: 100e9,
+		HostDelay: units.Microsecond, SpineDelay: units.Microsecond}
 	var flows []Flow
 	for i := range hosts {
 		flows = append(flows, Flow{Src: int32(i), Dst: int32(hosts + i), Bytes: 250_000, ID: uint32(i + 1)})
@@ -20,8 +21,8 @@ func steep(hosts int) *engine {
 	return build(n, flows, &Config{Seed: 1, Paths: 1, MTU: 4150})
 }
 
-// inTurn lets hosts send frames that arrive at some times, in ns, at their leaf in a window of 1 µs, and returns the hosts
-// whose frames arrive at an instant, in their order.
+// inTurn lets hosts send frames that arrive at some times, in ns, at their leaf in a window of 1 µs, and
+// returns the hosts whose frames arrive at an instant, in their order.
 func inTurn(e *engine, window int64, times map[int32][]int64, instant int64, ranked bool) (hosts []int32) {
 	var keys []uint64
 	from := window * 1_000_000
@@ -50,9 +51,9 @@ func inTurn(e *engine, window int64, times map[int32][]int64, instant int64, ran
 	return hosts
 }
 
-// TestFramesOfOneInstantGoByThoseBefore: of links whose frames arrive at one instant, that goes first whose frame before
-// arrived first; where those arrived at one instant too, their order stays, from window to window. Links that brought
-// nothing are in the order of ports.
+// TestFramesOfOneInstantGoByThoseBefore: of links whose frames arrive at one instant, that goes first whose
+// frame before arrived first; where those arrived at one instant too, their order stays, from window to
+// window. Links that brought nothing are in the order of ports.
 func TestFramesOfOneInstantGoByThoseBefore(t *testing.T) {
 	e := steep(4)
 	for _, c := range []struct {
@@ -73,25 +74,29 @@ func TestFramesOfOneInstantGoByThoseBefore(t *testing.T) {
 	}
 }
 
-// TestBothQueuesOfALinkCount: control frames count as frames before, though they are in another queue than data.
+// TestBothQueuesOfALinkCount: control frames count as frames before, though they are in another queue than
+// data.
 func TestBothQueuesOfALinkCount(t *testing.T) {
 	e := steep(4)
 	e.arrived = []frame{{at: 100}, {at: 500}, {at: 120}, {at: 110}, {at: 500}}
-	e.batches = []batch{{port: &e.ports[0], low: 0, hi: 2, end: 3}, {port: &e.ports[1], low: 3, hi: 5, end: 5}}
+	e.batches = []batch{{port: &e.ports[0], low: 0, hi: 2, end: 3}, {port: &e.ports[1], low: 3, hi: 5,
+		end: 5}}
 	keys := []uint64{parted.Key(500, 1), parted.Key(500, 4)}
 	if e.untie(keys); keys[0] != parted.Key(500, 4) {
 		t.Error("data after a control frame of 120 ps goes before data after data of 110 ps")
 	}
 }
 
-// TestRanksAreTheOrder: frames of one instant have one order, whether all frames of the window are ordered or not.
+// TestRanksAreTheOrder: frames of one instant have one order, whether all frames of the window are ordered
+// or not.
 func TestRanksAreTheOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := steep(4)
 		for window := range int64(4) {
 			times := map[int32][]int64{}
 			for host := range int32(4) {
-				times[host] = slices.Sorted(slices.Values(rapid.SliceOfNDistinct(rapid.Int64Range(0, 5), 0, 6, rapid.ID).Draw(t, "times")))
+				times[host] = slices.Sorted(slices.Values(rapid.SliceOfNDistinct(rapid.Int64Range(0, 5), 0, 6,
+					rapid.ID).Draw(t, "times")))
 			}
 			before := slices.Clone(e.ports)
 			for instant := range int64(6) {
@@ -106,7 +111,8 @@ func TestRanksAreTheOrder(t *testing.T) {
 	})
 }
 
-// TestFewAndManyHaveOneOrder: frames leave a switch in an order that does not depend on how many arrive with them.
+// TestFewAndManyHaveOneOrder: frames leave a switch in an order that does not depend on how many arrive with
+// them.
 func TestFewAndManyHaveOneOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		few, many := steep(4), steep(4)
@@ -115,12 +121,15 @@ func TestFewAndManyHaveOneOrder(t *testing.T) {
 		for window := int64(1); window < 5; window++ { // nothing arrives at 0: a frame takes time
 			for host := range int32(4) {
 				from := window * few.span
-				for i, after := range slices.Sorted(slices.Values(rapid.SliceOfNDistinct(rapid.Int64Range(0, 5), 0, 4, rapid.ID).Draw(t, "times"))) {
+				for i, after := range slices.Sorted(
+					slices.Values(rapid.SliceOfNDistinct(rapid.Int64Range(0, 5), 0, 4, rapid.ID).Draw(t,
+						"times"))) {
 					flags := rapid.SampledFrom([]uint64{0, flagAck}).Draw(t, "flags")
 					for _, e := range []*engine{few, many} {
 						x := &e.ports[e.nodes[leaf].first+host]
 						q := &x.in.low
-						q.push(identity(host, uint32(window*8)+uint32(i)), flags|uint64(e.mtu)<<sizeAt, from+after*100_000)
+						q.push(identity(host, uint32(window*8)+uint32(i)), flags|uint64(e.mtu)<<sizeAt,
+							from+after*100_000)
 						q.sent = q.tail
 						e.arrives(x, q.at(q.head).at)
 					}
@@ -162,7 +171,8 @@ func TestFrameThatEndsMakesRoomFirst(t *testing.T) {
 		if i == most {
 			at = lasts
 		}
-		e.arrived = append(e.arrived, frame{at: at, who: identity(0, uint32(i)), what: uint64(e.mtu) << sizeAt})
+		e.arrived = append(e.arrived, frame{at: at, who: identity(0, uint32(i)),
+			what: uint64(e.mtu) << sizeAt})
 		keys = append(keys, parted.Key(at, i))
 	}
 	if e.onto(x, e.arrived, keys, lasts+1); e.res.Trims != 0 || l.hops != 2 {
@@ -170,13 +180,16 @@ func TestFrameThatEndsMakesRoomFirst(t *testing.T) {
 	}
 }
 
-// TestSteepPermutation: a permutation of 32 hosts, four of a leaf over one uplink, takes as long as the peer's, whose
-// makespan is 107.7 µs (mean of seeds 1 to 200, standard deviation 5.5 µs). Frames of hosts in step fill the queues: with
-// an order of ports it was 115 µs, and 111 µs where a frame that ended made room only after those that arrived.
+// TestSteepPermutation: a permutation of 32 hosts, four of a leaf over one uplink, takes as long as the
+// peer's, whose makespan is 107.7 µs (mean of seeds 1 to 200, standard deviation 5.5 µs). Frames of hosts in
+// step fill the queues: with an order of ports it was 115 µs, and 111 µs where a frame that ended made room
+// only after those that arrived.
 func TestSteepPermutation(t *testing.T) {
-	n := &Network{Leaves: 8, PerLeaf: 4, Spines: 1, HostRate: 100e9, SpineRate: 100e9, HostDelay: units.Microsecond, SpineDelay: units.Microsecond}
+	n := &Network{Leaves: 8, PerLeaf: 4, Spines: 1, HostRate: 100e9, SpineRate: 100e9,
+		HostDelay: units.Microsecond, SpineDelay: units.Microsecond}
 	var flows []Flow
-	for i, to := range []int32{22, 7, 16, 28, 24, 31, 23, 17, 21, 4, 26, 18, 1, 2, 29, 27, 3, 25, 9, 30, 13, 15, 0, 5, 10, 12, 19, 14, 6, 8, 11, 20} {
+	for i, to := range []int32{22, 7, 16, 28, 24, 31, 23, 17, 21, 4, 26, 18, 1, 2, 29, 27, 3, 25, 9, 30, 13,
+		15, 0, 5, 10, 12, 19, 14, 6, 8, 11, 20} {
 		flows = append(flows, Flow{Src: int32(i), Dst: to, Bytes: 250_000, ID: uint32(i + 1)})
 	}
 	mean := 0.0

@@ -103,8 +103,8 @@ func (p *paths) pass(seed uint64, flow int32) {
 	}
 }
 
-// ahead is how many steps on the first path of this round is that is not skipped; where there is none, at least as
-// many as there are paths from here on.
+// ahead is how many steps on the first path of this round is that is not skipped; where there is none, at
+// least as many as there are paths from here on.
 func (p *paths) ahead() uint16 {
 	for i := p.index; i <= p.mask; i = i&^63 + 64 {
 		free := ^p.held[(i^p.xor)&p.mask/64]

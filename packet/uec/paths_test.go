@@ -24,7 +24,8 @@ func oneByOne(p *paths, seed uint64, flow int32) uint16 {
 	return v | p.upper
 }
 
-// TestPathsAreSkipped: whatever share of the paths is to be skipped, the same follow each other as where each is looked at.
+// TestPathsAreSkipped: whatever share of the paths is to be skipped, the same follow each other as where
+// each is looked at.
 func TestPathsAreSkipped(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 5))

@@ -121,8 +121,9 @@ func (e *engine) arm(h *host, id int32, s *sender, at int64) {
 	h.timers.add(id, at)
 }
 
-// expire looks at the timers of a host that are due: a flow whose oldest packet has been in flight for too long sends it
-// again, and its timer then is that of the next oldest. One that has ended keeps its timer until then.
+// expire looks at the timers of a host that are due: a flow whose oldest packet has been in flight for too
+// long sends it again, and its timer then is that of the next oldest. One that has ended keeps its timer
+// until then.
 func (e *engine) expire(h *host, now int64) {
 	for h.timers.first() <= now {
 		id := h.timers.flow()

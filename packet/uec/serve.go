@@ -2,12 +2,14 @@ package uec
 
 import "github.com/simccl/simccl/packet/internal/parted"
 
-// serve is onto for data and control frames apart. Frames are queued first and then sent in the order of service,
-// which needs no look at each arrival; but at what waits when a frame ends, and only where that may be so much that the
-// frame is marked, or that it is the deepest queue of all. Where a frame may find no room, work sees to it.
+// serve is onto for data and control frames apart. Frames are queued first and then sent in the order of
+// service, which needs no look at each arrival; but at what waits when a frame ends, and only where that may
+// be so much that the frame is marked, or that it is the deepest queue of all. Where a frame may find no
+// room, work sees to it.
 func (e *engine) serve(x *port, low, hi []uint64, end int64) {
 	l := x.out
-	if l.lowBytes+int64(len(low))*e.mtu > e.queue || int64(int(l.hi.tail-l.hi.sent)+len(hi)+1)*control > 2*e.queue {
+	if l.lowBytes+int64(len(low))*e.mtu > e.queue || int64(int(l.hi.tail-l.hi.sent)+len(hi)+1)*control >
+		2*e.queue {
 		e.merged = parted.Merge(e.merged[:0], low, hi)
 		e.untie(e.merged)
 		x.free = e.work(l, x.free, e.arrived, e.merged, end)
@@ -30,7 +32,8 @@ func (e *engine) deepest(l *link) {
 	e.lagEqual = uint32(min(e.ecnLow/e.mtu, max(frames, 1)-1))
 }
 
-// unseen is how many frames may wait behind one of a link that ends, without it being marked or its queue the deepest.
+// unseen is how many frames may wait behind one of a link that ends, without it being marked or its queue
+// the deepest.
 func (e *engine) unseen(l *link) uint32 {
 	if l.peak < e.peak && l.id < e.deep {
 		return e.lagEqual
@@ -53,7 +56,8 @@ func (e *engine) inOrder(l *link, free int64, low, hi []uint64, end int64) int64
 			at = buf[sent&uint32(len(buf)-1)].at
 		}
 		if sentHi != tailHi {
-			if t := bufHi[sentHi&uint32(len(bufHi)-1)].at; t < free || t < at || t == at && !e.later(hi[sentHi-nextHi]&parted.Place, low[sent-next]&parted.Place) {
+			if t := bufHi[sentHi&uint32(len(bufHi)-1)].at; t < free || t < at || t == at &&
+				!e.later(hi[sentHi-nextHi]&parted.Place, low[sent-next]&parted.Place) {
 				at = t
 				which++
 			}
@@ -97,7 +101,8 @@ type backlog struct {
 	next uint32 // the first of these in the ring
 }
 
-// lookBack sees what waits when a data frame ends before place sent, and marks it by that. It returns how deep the queue was.
+// lookBack sees what waits when a data frame ends before place sent, and marks it by that. It returns how
+// deep the queue was.
 func (e *engine) lookBack(l *link, b *backlog, sent uint32, size uint16, free int64) int32 {
 	q := &l.low
 	for ; b.next != q.tail; b.next++ {

@@ -1,6 +1,7 @@
 package uec
 
-// timers are those of a host's flows that run, a heap: that of two which is due first, or was added first, is above.
+// timers are those of a host's flows that run, a heap: that of two which is due first, or was added first,
+// is above.
 type timers struct {
 	heap  []timer
 	added int32

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestTimers: timers are due by time, those of one time in the order in which they were added, also after they were moved.
+// TestTimers: timers are due by time, those of one time in the order in which they were added, also after
+// they were moved.
 func TestTimers(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 2))
 	var h timers
@@ -20,7 +21,9 @@ func TestTimers(t *testing.T) {
 			added++
 		}
 		for h.first() <= now {
-			k := slices.Index(list, slices.MinFunc(list, func(x, y timer) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.order, y.order)) }))
+			k := slices.Index(list, slices.MinFunc(list, func(x, y timer) int {
+				return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.order, y.order))
+			}))
 			if want := list[k]; h.first() != want.at || h.flow() != want.flow {
 				t.Fatalf("flow %d is due at %d, want %d at %d", h.flow(), h.first(), want.flow, want.at)
 			}
@@ -38,12 +41,13 @@ func TestTimers(t *testing.T) {
 	}
 }
 
-// TestNextOldestIsDueNext: two packets that were sent a microsecond apart, and are never acknowledged, time out a microsecond
-// apart; only then does the window, which each shrinks by its packet, let one out.
+// TestNextOldestIsDueNext: two packets that were sent a microsecond apart, and are never acknowledged, time
+// out a microsecond apart; only then does the window, which each shrinks by its packet, let one out.
 func TestNextOldestIsDueNext(t *testing.T) {
 	const us = 1_000_000
 	n := small()
-	e := build(n, []Flow{{Src: 0, Dst: 4, Bytes: 100_000, ID: 1}}, &Config{Balance: Mixed, Paths: 64, MTU: 4150})
+	e := build(n, []Flow{{Src: 0, Dst: 4, Bytes: 100_000, ID: 1}}, &Config{Balance: Mixed, Paths: 64,
+		MTU: 4150})
 	h, s := &e.hosts[0], &e.snd[0]
 	s.packets, s.backlog, s.highest = 25, 90_000, 2
 	s.room(1)
@@ -59,7 +63,8 @@ func TestNextOldestIsDueNext(t *testing.T) {
 		}
 		e.expire(h, want.at)
 		if e.res.Timeouts != int64(i+1) || e.res.Retransmitted != want.retransmitted {
-			t.Errorf("after timeout %d: %d timeouts, %d sent again, want %d", i, e.res.Timeouts, e.res.Retransmitted, want.retransmitted)
+			t.Errorf("after timeout %d: %d timeouts, %d sent again, want %d", i, e.res.Timeouts,
+				e.res.Retransmitted, want.retransmitted)
 		}
 	}
 	if at := h.timers.first(); at != 2*us+2*e.rto {

@@ -11,13 +11,17 @@ import (
 // drawn is a network, flows and settings by chance: incasts, flows that wait for others, pools,
 // few and many paths, and queues that overflow.
 func drawn(r *rand.Rand) (*Network, []Flow, *Config) {
-	n := &Network{Leaves: 1 + r.IntN(4), PerLeaf: 2 + r.IntN(4), Spines: 1 + r.IntN(4), HostRate: 100e9, SpineRate: int64(1+r.IntN(4)) * 50e9,
-		HostDelay: units.Time(1+r.IntN(20)) * 100 * units.Nanosecond, SpineDelay: units.Time(1+r.IntN(20)) * 100 * units.Nanosecond, LeafLatency: units.Time(r.IntN(2)) * 300 * units.Nanosecond}
-	c := &Config{Seed: r.Uint64(), Balance: Balance(r.IntN(len(balances()))), Paths: 1 << r.IntN(7), MTU: []int{256, 1064, 4150, 9000}[r.IntN(4)]}
+	n := &Network{Leaves: 1 + r.IntN(4), PerLeaf: 2 + r.IntN(4), Spines: 1 + r.IntN(4), HostRate: 100e9,
+		SpineRate: int64(1+r.IntN(4)) * 50e9,
+		HostDelay: units.Time(1+r.IntN(20)) * 100 * units.Nanosecond, SpineDelay: units.Time(1+r.IntN(20)) *
+			100 * units.Nanosecond, LeafLatency: units.Time(r.IntN(2)) * 300 * units.Nanosecond}
+	c := &Config{Seed: r.Uint64(), Balance: Balance(r.IntN(len(balances()))), Paths: 1 << r.IntN(7),
+		MTU: []int{256, 1064, 4150, 9000}[r.IntN(4)]}
 	hot := r.IntN(3) == 0
 	var flows []Flow
 	for i := range 1 + r.IntN(40) {
-		f := Flow{Src: int32(r.IntN(n.Hosts())), Dst: int32(r.IntN(n.Hosts())), Bytes: 1 + int64(r.IntN(200_000)), ID: uint32(i + 1)}
+		f := Flow{Src: int32(r.IntN(n.Hosts())), Dst: int32(r.IntN(n.Hosts())), Bytes: 1 +
+			int64(r.IntN(200_000)), ID: uint32(i + 1)}
 		if hot {
 			f.Dst = 0
 		}
@@ -32,7 +36,8 @@ func drawn(r *rand.Rand) (*Network, []Flow, *Config) {
 		flows = append(flows, f)
 	}
 	if r.IntN(4) == 0 {
-		flows = append(flows, Flow{Src: 0, Dst: 1, Bytes: 5000, ID: 98}, Flow{Src: 1, Dst: 0, Bytes: 5000, ID: 99})
+		flows = append(flows, Flow{Src: 0, Dst: 1, Bytes: 5000, ID: 98}, Flow{Src: 1, Dst: 0, Bytes: 5000,
+			ID: 99})
 		c.Pools = [][]int32{{int32(len(flows) - 2), int32(len(flows) - 1)}}
 		flows[0].Pool, flows[len(flows)-2].Pool = 1, 1
 	}
@@ -70,7 +75,8 @@ func TestTurnsChangeNothing(t *testing.T) {
 			r.Windows, r.Acks = 0, 0
 		}
 		if !reflect.DeepEqual(r, &all.res) {
-			t.Fatalf("network %d: %+v\nin turns\n%+v\nwith windows of all nodes\n%+v %+v", i, r, all.res, n, c)
+			t.Fatalf("network %d: %+v\nin turns\n%+v\nwith windows of all nodes\n%+v %+v", i, r, all.res, n,
+				c)
 		}
 	}
 	if taken < 200 || anew == 0 {

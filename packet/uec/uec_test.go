@@ -10,13 +10,15 @@ import (
 )
 
 func small() *Network {
-	return &Network{Leaves: 2, PerLeaf: 4, Spines: 4, HostRate: 100e9, SpineRate: 100e9, HostDelay: units.Microsecond, SpineDelay: units.Microsecond}
+	return &Network{Leaves: 2, PerLeaf: 4, Spines: 4, HostRate: 100e9, SpineRate: 100e9,
+		HostDelay: units.Microsecond, SpineDelay: units.Microsecond}
 }
 
 // shifted is each host sending to the host so many places on.
 func shifted(n *Network, by int, bytes int64) (flows []Flow) {
 	for i := range n.Hosts() {
-		flows = append(flows, Flow{Src: int32(i), Dst: int32((i + by) % n.Hosts()), Bytes: bytes, ID: uint32(i + 1)})
+		flows = append(flows, Flow{Src: int32(i), Dst: int32((i + by) % n.Hosts()), Bytes: bytes,
+			ID: uint32(i + 1)})
 	}
 	return flows
 }
@@ -25,7 +27,8 @@ func shifted(n *Network, by int, bytes int64) (flows []Flow) {
 // the acknowledgement's back.
 func TestAloneIsExact(t *testing.T) {
 	n := small()
-	r, err := Run(n, []Flow{{Src: 0, Dst: 4, Bytes: 1000, ID: 1}}, &Config{Balance: Mixed, Paths: 64, MTU: 4150})
+	r, err := Run(n, []Flow{{Src: 0, Dst: 4, Bytes: 1000, ID: 1}}, &Config{Balance: Mixed, Paths: 64,
+		MTU: 4150})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +50,8 @@ func TestParameters(t *testing.T) {
 func TestSeedsRepeat(t *testing.T) {
 	n := small()
 	run := func(seed uint64) *Result {
-		r, err := Run(n, shifted(n, 3, 500_000), &Config{Seed: seed, Balance: Oblivious, Paths: 64, MTU: 4150})
+		r, err := Run(n, shifted(n, 3, 500_000), &Config{Seed: seed, Balance: Oblivious, Paths: 64,
+			MTU: 4150})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,9 +147,13 @@ func TestCheck(t *testing.T) {
 		f    Flow
 		edit func(n *Network, c *Config)
 	}{
-		{f: Flow{Src: 0, Dst: 0, Bytes: 1}}, {f: Flow{Src: 0, Dst: 99, Bytes: 1}}, {f: Flow{Src: 0, Dst: 1}}, {f: Flow{Src: 0, Dst: 1, Bytes: 1, Deps: []int32{0}}},
-		{edit: func(_ *Network, c *Config) { c.Paths = 3 }}, {edit: func(_ *Network, c *Config) { c.MTU = 64 }}, {edit: func(n *Network, _ *Config) { n.HostDelay = 0 }},
-		{edit: func(n *Network, _ *Config) { n.Spines = 0 }}, {edit: func(_ *Network, c *Config) { c.Balance = 9 }},
+		{f: Flow{Src: 0, Dst: 0, Bytes: 1}}, {f: Flow{Src: 0, Dst: 99, Bytes: 1}}, {f: Flow{Src: 0, Dst: 1}},
+		{f: Flow{Src: 0, Dst: 1, Bytes: 1, Deps: []int32{0}}},
+		{edit: func(_ *Network, c *Config) { c.Paths = 3 }},
+		{edit: func(_ *Network, c *Config) { c.MTU = 64 }},
+		{edit: func(n *Network, _ *Config) { n.HostDelay = 0 }},
+		{edit: func(n *Network, _ *Config) { n.Spines = 0 }},
+		{edit: func(_ *Network, c *Config) { c.Balance = 9 }},
 	} {
 		m, cfg, flows := *n, ok, []Flow{{Src: 0, Dst: 1, Bytes: 1}}
 		if c.edit != nil {

@@ -39,7 +39,8 @@ func TestStreamsAreReused(t *testing.T) {
 						p.OpenInto(&used, &pr)
 						for fresh := p.Open(&pr); fresh.Next(&want); {
 							if !used.Next(&op) || !reflect.DeepEqual(op, want) {
-								t.Fatalf("%v %v/%v, %d elements, rank %d: %+v, want %+v", r.Func, r.Algo, r.Proto, count, rank, op, want)
+								t.Fatalf("%v %v/%v, %d elements, rank %d: %+v, want %+v", r.Func, r.Algo,
+									r.Proto, count, rank, op, want)
 							}
 						}
 						if used.Next(&op) {
@@ -74,7 +75,8 @@ func TestRolesKeepTheirConns(t *testing.T) {
 				for cur := p.Open(&pr); cur.Next(&op); {
 					for _, id := range append(append([]int32{}, op.From...), op.To...) {
 						if op.Seq > 2 && !seen[id] {
-							t.Fatalf("%v %v, role %v: op %d is the first over connection %d", r.Func, r.Algo, pr.Role, op.Seq, id)
+							t.Fatalf("%v %v, role %v: op %d is the first over connection %d", r.Func, r.Algo,
+								pr.Role, op.Seq, id)
 						}
 						seen[id] = true
 					}

@@ -56,11 +56,13 @@ func (b *base) node(rank int32) []int32 { return b.comm.NodeRanks[b.comm.NodeOf[
 
 // program is what the programs of a rank's channel have in common.
 func (b *base) program(rank, channel int32) plan.Program {
-	return plan.Program{Rank: rank, Channel: channel, Proto: b.req.Proto, Slices: 1, SliceSteps: 1, Threads: int32(b.req.Warps) * plan.WarpSize}
+	return plan.Program{Rank: rank, Channel: channel, Proto: b.req.Proto, Slices: 1, SliceSteps: 1,
+		Threads: int32(b.req.Warps) * plan.WarpSize}
 }
 
 // eachChannel appends what add appends for every channel of the split.
-func (b *base) eachChannel(dst []plan.Program, rank int32, add func(dst []plan.Program, pr plan.Program) []plan.Program) []plan.Program {
+func (b *base) eachChannel(dst []plan.Program, rank int32, add func(dst []plan.Program,
+	pr plan.Program) []plan.Program) []plan.Program {
 	for ch := int32(b.split.ChannelLo); ch <= int32(b.split.ChannelHi); ch++ {
 		dst = add(dst, b.program(rank, ch))
 	}
@@ -70,7 +72,8 @@ func (b *base) eachChannel(dst []plan.Program, rank int32, add func(dst []plan.P
 // hasChannels makes sure that the communicator has the split's channels.
 func (b *base) hasChannels() error {
 	if len(b.comm.Channels) <= b.split.ChannelHi {
-		return badRequest("Comm", "has %d channels, the split needs %d", len(b.comm.Channels), b.split.ChannelHi+1)
+		return badRequest("Comm", "has %d channels, the split needs %d", len(b.comm.Channels),
+			b.split.ChannelHi+1)
 	}
 	return nil
 }

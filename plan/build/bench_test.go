@@ -11,7 +11,8 @@ import (
 
 func benchPlan(tb testing.TB, f coll.Func, a coll.Algorithm, count int64, nodes int) *plan.Plan {
 	tb.Helper()
-	p, err := Plan(plantest.Plain(8, nodes, 16), plan.Request{Func: f, Algo: a, Proto: coll.Simple, Count: count, Type: coll.Float32, Channels: 16, Warps: 17})
+	p, err := Plan(plantest.Plain(8, nodes, 16), plan.Request{Func: f, Algo: a, Proto: coll.Simple,
+		Count: count, Type: coll.Float32, Channels: 16, Warps: 17})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -53,7 +54,8 @@ func BenchmarkCursor(b *testing.B) {
 
 func BenchmarkBuild(b *testing.B) {
 	c := plantest.Plain(8, 128, 16)
-	r := plan.Request{Func: coll.AllReduce, Algo: coll.Ring, Proto: coll.Simple, Count: 1 << 28, Type: coll.Float32, Channels: 16, Warps: 17}
+	r := plan.Request{Func: coll.AllReduce, Algo: coll.Ring, Proto: coll.Simple, Count: 1 << 28,
+		Type: coll.Float32, Channels: 16, Warps: 17}
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := Plan(c, r); err != nil {
@@ -94,7 +96,8 @@ func BenchmarkAtScale(b *testing.B) {
 		name string
 		a    coll.Algorithm
 	}{{"ring", coll.Ring}, {"tree", coll.Tree}, {"nvlstree", coll.NVLSTree}} {
-		r := plan.Request{Func: coll.AllReduce, Algo: bm.a, Proto: coll.Simple, Count: 1 << 28, Type: coll.Float32, Channels: 16, Warps: 17}
+		r := plan.Request{Func: coll.AllReduce, Algo: bm.a, Proto: coll.Simple, Count: 1 << 28,
+			Type: coll.Float32, Channels: 16, Warps: 17}
 		b.Run("build/"+bm.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -41,7 +41,8 @@ func collNetSupported(c *connect.Layout, r *plan.Request) error {
 	case !c.CollNet.Enabled:
 		return noKernel(r, "the communicator has no CollNet (in-network reduction)")
 	case c.MaxLocalRanks > maxDirect+1:
-		return noKernel(r, "a node has %d ranks, and CollNet is for %d at most (enqueue.cc:1797)", c.MaxLocalRanks, maxDirect+1)
+		return noKernel(r, "a node has %d ranks, and CollNet is for %d at most (enqueue.cc:1797)",
+			c.MaxLocalRanks, maxDirect+1)
 	}
 	return nil
 }
@@ -75,7 +76,8 @@ func (g *collNet) meet(sets int, ranks func(channel int32, set int) []int32) err
 			}
 			for _, r := range of {
 				if owner[r] != at {
-					return badRequest("Comm", "on channel %d rank %d meets other ranks in the network than on those before", ch, r)
+					return badRequest("Comm",
+						"on channel %d rank %d meets other ranks in the network than on those before", ch, r)
 				}
 				if at == 0 {
 					owner[r] = int32(len(met))
@@ -127,16 +129,19 @@ func (g *collNet) checkRails(rails [][]int32) error {
 		return nil
 	}
 	no := func(format string, args ...any) error {
-		return &plan.UnsupportedError{What: fmt.Sprintf("%v with %v", g.req.Func, g.req.Algo), Why: fmt.Sprintf(format, args...)}
+		return &plan.UnsupportedError{What: fmt.Sprintf("%v with %v", g.req.Func, g.req.Algo),
+			Why: fmt.Sprintf(format, args...)}
 	}
 	net := g.comm.CollNet.NetHeads
 	for node, ranks := range g.comm.NodeRanks {
 		if len(ranks) != len(rails) {
-			return no("every rank must reach the network by itself: node %d has %d ranks and %d heads (tuning.cc:333)", node, len(ranks), len(rails))
+			return no("every rank must reach the network by itself: node %d has %d ranks and %d heads "+
+				"(tuning.cc:333)", node, len(ranks), len(rails))
 		}
 		for h := range rails {
 			if node >= len(net) || h >= len(net[node]) || net[node][h] != rails[h][node] {
-				return no("rank %d is not the same head here and in the network, and NCCL would put its block in another's place", rails[h][node])
+				return no("rank %d is not the same head here and in the network, and NCCL would put its "+
+					"block in another's place", rails[h][node])
 			}
 		}
 	}

@@ -46,10 +46,13 @@ func TestStripedSplitsAreNCCLs(t *testing.T) {
 	} {
 		c := plantest.Plain(tc.perNode, 2, tc.channels)
 		c.BuffSizes[coll.Simple], c.NVLSChunkSize = tc.buffer, tc.nvls
-		s, err := Split(c, plan.Request{Func: coll.AllReduce, Count: tc.bytes / 4, Type: coll.Float32, Algo: tc.algo, Proto: coll.Simple,
+		s, err := Split(c, plan.Request{Func: coll.AllReduce, Count: tc.bytes / 4, Type: coll.Float32,
+			Algo: tc.algo, Proto: coll.Simple,
 			Channels: tc.channels, Warps: 20, SlowNVLS: tc.slow})
-		want := plan.Split{ChannelHi: tc.channels - 1, NChannels: tc.channels, ElemSize: 4, Striped: true, Lo: plan.Part{Count: tc.bytes / 4,
-			ChunkSize: tc.chunk, SliceSize: tc.chunk, ChunkSteps: 1, SliceSteps: 1, NSteps: tc.steps, LoopSize: tc.loop}}
+		want := plan.Split{ChannelHi: tc.channels - 1, NChannels: tc.channels, ElemSize: 4, Striped: true,
+			Lo: plan.Part{Count: tc.bytes / 4,
+				ChunkSize: tc.chunk, SliceSize: tc.chunk, ChunkSteps: 1, SliceSteps: 1, NSteps: tc.steps,
+				LoopSize: tc.loop}}
 		if err != nil || s != want {
 			t.Errorf("%v of %d bytes: %+v (%v), want %+v", tc.algo, tc.bytes, s, err, want)
 		}
@@ -67,7 +70,8 @@ func TestCollNetGroups(t *testing.T) {
 		rank    int32
 		want    string
 	}{
-		{coll.AllReduce, coll.CollNetDirect, 8, 8, 0, "gather 96/96, broadcast 128/96, scatter 128/96, reduce 288/256"},
+		{coll.AllReduce, coll.CollNetDirect, 8, 8, 0,
+			"gather 96/96, broadcast 128/96, scatter 128/96, reduce 288/256"},
 		{coll.AllReduce, coll.CollNetDirect, 8, 4, 7, "gather 192/192, scatter 320/288"},
 		{coll.AllReduce, coll.CollNetDirect, 4, 1, 0, "broadcast 224/192, reduce 384/352"},
 		{coll.AllReduce, coll.CollNetDirect, 1, 1, 0, "broadcast 224/224, reduce 384/352"},
@@ -76,7 +80,8 @@ func TestCollNetGroups(t *testing.T) {
 		{coll.ReduceScatter, coll.CollNetDirect, 8, 8, 3, "scatter 256/224, reduce 256/224, recv 128/128"},
 		{coll.ReduceScatter, coll.CollNetDirect, 1, 1, 0, "reduce 320/288, recv 320/320"},
 		{coll.AllReduce, coll.CollNetChain, 8, 8, 0, "chain-reduce 384/352, chain-broadcast 256/224"},
-		{coll.AllReduce, coll.NVLS, 8, 8, 0, "scatter 256/224, gather 224/224, reduce 96/64, broadcast 64/64"},
+		{coll.AllReduce, coll.NVLS, 8, 8, 0,
+			"scatter 256/224, gather 224/224, reduce 96/64, broadcast 64/64"},
 		{coll.AllReduce, coll.NVLS, 8, 4, 7, "scatter 256/224, gather 224/224"},
 		{coll.AllReduce, coll.NVLS, 3, 1, 1, "scatter 224/192, gather 192/192"},
 		{coll.AllGather, coll.NVLS, 8, 8, 0, "gather 256/256, send 192/160, broadcast 192/160"},
@@ -91,7 +96,8 @@ func TestCollNetGroups(t *testing.T) {
 				v.HeadIndex[r] = -1
 			}
 		}
-		p, err := Plan(c, plan.Request{Func: tc.f, Count: 1000, Type: coll.Float32, Algo: tc.algo, Proto: coll.Simple, Channels: 1, Warps: 20})
+		p, err := Plan(c, plan.Request{Func: tc.f, Count: 1000, Type: coll.Float32, Algo: tc.algo,
+			Proto: coll.Simple, Channels: 1, Warps: 20})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +106,8 @@ func TestCollNetGroups(t *testing.T) {
 			got = append(got, fmt.Sprintf("%v %d/%d", pr.Role, pr.Threads, pr.Workers))
 		}
 		if s := strings.Join(got, ", "); s != tc.want {
-			t.Errorf("%v with %v, %d heads of %d ranks: %s; want %s", tc.f, tc.algo, tc.heads, tc.perNode, s, tc.want)
+			t.Errorf("%v with %v, %d heads of %d ranks: %s; want %s", tc.f, tc.algo, tc.heads, tc.perNode, s,
+				tc.want)
 		}
 	}
 }
@@ -118,7 +125,8 @@ func TestCollNetPlansToLookAt(t *testing.T) {
 		{coll.AllGather, coll.CollNetDirect, 6000},
 		{coll.ReduceScatter, coll.NVLS, 3000},
 	} {
-		p, err := Plan(plantest.Plain(2, 2, 2), plan.Request{Func: tc.f, Count: tc.count, Type: coll.Float32, Algo: tc.algo, Proto: coll.Simple, Channels: 2, Warps: 20})
+		p, err := Plan(plantest.Plain(2, 2, 2), plan.Request{Func: tc.f, Count: tc.count, Type: coll.Float32,
+			Algo: tc.algo, Proto: coll.Simple, Channels: 2, Warps: 20})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,18 +138,21 @@ func TestCollNetPlansToLookAt(t *testing.T) {
 // once, and whole chunks in all-reduce, however little the data.
 func TestNetStepsCoverTheBlocks(t *testing.T) {
 	c := plantest.Plain(2, 3, 10)
-	p, err := Plan(c, plan.Request{Func: coll.AllReduce, Count: 2, Type: coll.Float32, Algo: coll.NVLS, Proto: coll.Simple, Channels: 10, Warps: 20})
+	p, err := Plan(c, plan.Request{Func: coll.AllReduce, Count: 2, Type: coll.Float32, Algo: coll.NVLS,
+		Proto: coll.Simple, Channels: 10, Warps: 20})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if groups := p.NetGroups(); len(groups) != 4 || len(groups[0].Channels) != 8 || len(groups[3].Channels) != 2 {
+	if groups := p.NetGroups(); len(groups) != 4 || len(groups[0].Channels) != 8 ||
+		len(groups[3].Channels) != 2 {
 		t.Errorf("10 channels of 2 heads are in groups %+v", groups)
 	}
 	if send, recv := p.NetBytes(0, 0, 0); send != 8*16384 || recv != send {
 		t.Errorf("8 bytes make the network take %d and give %d, want 8 chunks of 16384", send, recv)
 	}
 	for _, f := range []coll.Func{coll.AllGather, coll.ReduceScatter} {
-		p, err := Plan(c, plan.Request{Func: f, Count: 300001, Type: coll.Float32, Algo: coll.CollNetDirect, Proto: coll.Simple, Channels: 10, Warps: 20})
+		p, err := Plan(c, plan.Request{Func: f, Count: 300001, Type: coll.Float32, Algo: coll.CollNetDirect,
+			Proto: coll.Simple, Channels: 10, Warps: 20})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,7 +169,8 @@ func TestNetStepsCoverTheBlocks(t *testing.T) {
 				}
 			}
 		}
-		if block := units.Bytes(300001 * 4); own[0] != block || own[1] != block || own[2] != block || all != 9*block {
+		if block := units.Bytes(300001 * 4); own[0] != block || own[1] != block || own[2] != block ||
+			all != 9*block {
 			t.Errorf("%v: nodes' own bytes %v of %d, all %d", f, own, block, all)
 		}
 	}
@@ -168,7 +180,8 @@ func TestNetStepsCoverTheBlocks(t *testing.T) {
 // heads, is refused by type.
 func TestCollNetRefusals(t *testing.T) {
 	req := func(f coll.Func, a coll.Algorithm) plan.Request {
-		return plan.Request{Func: f, Count: 1000, Type: coll.Float32, Algo: a, Proto: coll.Simple, Channels: 1, Warps: 20}
+		return plan.Request{Func: f, Count: 1000, Type: coll.Float32, Algo: a, Proto: coll.Simple,
+			Channels: 1, Warps: 20}
 	}
 	few := plantest.Plain(4, 2, 1)
 	plantest.GiveCollNet(few, plantest.UpTo(2))
@@ -189,7 +202,8 @@ func TestCollNetRefusals(t *testing.T) {
 		{few, req(coll.AllGather, coll.CollNetDirect), "every rank must reach the network"},
 		{lost, req(coll.ReduceScatter, coll.CollNetDirect), "not the same head"},
 	} {
-		if _, err := Plan(tc.c, tc.r); !errors.Is(err, plan.ErrUnsupported) || !strings.Contains(err.Error(), tc.want) {
+		if _, err := Plan(tc.c, tc.r); !errors.Is(err, plan.ErrUnsupported) || !strings.Contains(err.Error(),
+			tc.want) {
 			t.Errorf("%v with %v: %v; want %q", tc.r.Func, tc.r.Algo, err, tc.want)
 		}
 	}
@@ -201,7 +215,8 @@ func TestCollNetRefusals(t *testing.T) {
 		r plan.Request
 	}{{lost, req(coll.AllReduce, coll.CollNetDirect)}, {plantest.Plain(4, 2, 1), few12}} {
 		if _, err := Plan(tc.c, tc.r); !errors.As(err, &bad) {
-			t.Errorf("%v with %v and %d warps: %v; want a RequestError", tc.r.Func, tc.r.Algo, tc.r.Warps, err)
+			t.Errorf("%v with %v and %d warps: %v; want a RequestError", tc.r.Func, tc.r.Algo, tc.r.Warps,
+				err)
 		}
 	}
 }

@@ -27,7 +27,8 @@ func (directAlgo) supports(c *connect.Layout, r *plan.Request) error {
 	case len(n.Heads) == 0 || len(n.Heads[0]) == 0:
 		return noKernel(r, "the communicator has no CollNetDirect heads")
 	case len(n.Heads[0]) == 1 && c.MinLocalRanks == 1 && c.MaxLocalRanks > 1:
-		return noKernel(r, "nodes of one rank and of more cut chunks of different size (connect.cc:232, enqueue.cc:2032)")
+		return noKernel(r,
+			"nodes of one rank and of more cut chunks of different size (connect.cc:232, enqueue.cc:2032)")
 	}
 	return enoughWarps(r, directWarps)
 }
@@ -39,7 +40,8 @@ func (directAlgo) split(c *connect.Layout, r *plan.Request) (plan.Split, error) 
 		stages = 1
 	}
 	return cut.Stripes(c, r, c.NChannels, heads, func(step, nBytes, perLoop int64) int64 { // enqueue.cc:2030
-		return cut.Halve(cut.Halve(step, nBytes, perLoop, 64*stages, 131072), nBytes, perLoop, 8*stages, 32768)
+		return cut.Halve(cut.Halve(step, nBytes, perLoop, 64*stages, 131072), nBytes, perLoop, 8*stages,
+			32768)
 	})
 }
 
@@ -52,7 +54,8 @@ func (directAlgo) generator(b base) (plan.Generator, error) {
 	g.heads = heads{int32(len(g.rank[0]))}
 	for node, ranks := range g.rank {
 		if len(ranks) != int(g.n) || len(c.CollNet.Order[node]) != int(g.n) {
-			return nil, badRequest("Comm", "node %d has %d CollNet heads and node 0 %d", node, len(ranks), g.n)
+			return nil, badRequest("Comm", "node %d has %d CollNet heads and node 0 %d", node, len(ranks),
+				g.n)
 		}
 		for h, r := range ranks {
 			g.headOf[r] = int32(h)
@@ -126,14 +129,16 @@ func (g *direct) railGroups(dst []plan.Program, pr plan.Program) []plan.Program 
 	share := func(n int) int { return int(float32(warps) / float32(net+both+peers) * float32(n)) }
 	if g.req.Func == coll.AllGather {
 		third, second := share(peers), share(both)
-		return groups(dst, pr, group{plan.RoleSend, warps - second - third, true}, group{plan.RoleBroadcast, second, true}, group{plan.RoleGather, third, false})
+		return groups(dst, pr, group{plan.RoleSend, warps - second - third, true},
+			group{plan.RoleBroadcast, second, true}, group{plan.RoleGather, third, false})
 	}
 	third, second := share(net), share(both)
 	first := warps - second - third
 	if peers == 0 {
 		first = 0
 	}
-	return groups(dst, pr, group{plan.RoleScatter, first, true}, group{plan.RoleReduce, second, true}, group{plan.RoleRecv, third, false})
+	return groups(dst, pr, group{plan.RoleScatter, first, true}, group{plan.RoleReduce, second, true},
+		group{plan.RoleRecv, third, false})
 }
 
 // reduceGroups appends the groups of all-reduce (all_reduce.h:252-271). Threads
@@ -146,12 +151,15 @@ func (g *direct) reduceGroups(dst []plan.Program, pr plan.Program) []plan.Progra
 	down := head && len(g.node(pr.Rank)) > 1
 	switch {
 	case up && down:
-		return groups(dst, pr, group{plan.RoleGather, copies, false}, group{plan.RoleBroadcast, 1 + copies, true},
+		return groups(dst, pr, group{plan.RoleGather, copies, false}, group{plan.RoleBroadcast, 1 + copies,
+			true},
 			group{plan.RoleScatter, 1 + copies, true}, group{plan.RoleReduce, warps - 3*copies - 2, true})
 	case up:
-		return groups(dst, pr, group{plan.RoleGather, 2 * copies, false}, group{plan.RoleScatter, 1 + 3*copies, true})
+		return groups(dst, pr, group{plan.RoleGather, 2 * copies, false},
+			group{plan.RoleScatter, 1 + 3*copies, true})
 	}
-	return groups(dst, pr, group{plan.RoleBroadcast, 1 + 2*copies, down}, group{plan.RoleReduce, warps - 2*copies - 2, true})
+	return groups(dst, pr, group{plan.RoleBroadcast, 1 + 2*copies, down},
+		group{plan.RoleReduce, warps - 2*copies - 2, true})
 }
 
 // NumOps implements plan.Generator.

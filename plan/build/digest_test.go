@@ -31,8 +31,10 @@ func TestPlansKeepTheirDigests(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				fmt.Fprintf(&b, "%dx%d %d %v %v %v %d:", s[1], s[0], s[2], r.Func.TestName(), r.Algo, r.Proto, count)
-				for _, write := range []func(io.Writer, *plan.Plan) error{export.WriteText, export.WriteFlows, export.WriteGOAL} {
+				fmt.Fprintf(&b, "%dx%d %d %v %v %v %d:", s[1], s[0], s[2], r.Func.TestName(), r.Algo, r.Proto,
+					count)
+				for _, write := range []func(io.Writer, *plan.Plan) error{
+					export.WriteText, export.WriteFlows, export.WriteGOAL} {
 					var text bytes.Buffer
 					if err := write(&text, p); err != nil {
 						fmt.Fprint(&b, " -") // operations of the network are no messages

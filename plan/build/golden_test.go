@@ -141,7 +141,8 @@ func (d *goldenDoc) comm() *connect.Layout {
 func (g goldenPart) part() plan.Part {
 	return plan.Part{
 		Count: g.Count, ChunkSize: units.Bytes(g.ChunkSize), SliceSize: units.Bytes(g.SliceSize),
-		ChunkSteps: g.ChunkSteps, SliceSteps: g.SliceSteps, NSteps: g.NSteps, LoopSize: units.Bytes(g.LoopSize),
+		ChunkSteps: g.ChunkSteps, SliceSteps: g.SliceSteps, NSteps: g.NSteps,
+		LoopSize: units.Bytes(g.LoopSize),
 	}
 }
 
@@ -159,7 +160,8 @@ func (g *goldenChoice) request(tb testing.TB) plan.Request {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return plan.Request{Func: f, Count: g.Count, Type: coll.Float32, Algo: a, Proto: p, Channels: g.NMaxChannels, Warps: g.NWarps}
+	return plan.Request{Func: f, Count: g.Count, Type: coll.Float32, Algo: a, Proto: p,
+		Channels: g.NMaxChannels, Warps: g.NWarps}
 }
 
 // TestScheduleIsNCCLs compares channels and chunking of every choice of every
@@ -184,15 +186,17 @@ func TestScheduleIsNCCLs(t *testing.T) {
 			total++
 			got, err := Split(c, g.request(t))
 			want := plan.Split{
-				ChannelLo: g.ChannelLo, ChannelHi: g.ChannelHi, NChannels: g.NChannels, ElemSize: units.Bytes(g.ElemSize),
-				Lo: g.Lo.part(), Mid: g.Mid.part(), Hi: g.Hi.part(),
+				ChannelLo: g.ChannelLo, ChannelHi: g.ChannelHi, NChannels: g.NChannels,
+				ElemSize: units.Bytes(g.ElemSize),
+				Lo:       g.Lo.part(), Mid: g.Mid.part(), Hi: g.Hi.part(),
 			}
 			if err == nil && got == want {
 				equal++
 				continue
 			}
 			if failed++; failed <= 5 {
-				t.Errorf("%s: %s %d %s/%s: %v\n got %+v\nwant %+v", strings.TrimSuffix(filepath.Base(path), ".json.gz"),
+				t.Errorf("%s: %s %d %s/%s: %v\n got %+v\nwant %+v", strings.TrimSuffix(filepath.Base(path),
+					".json.gz"),
 					g.Func, g.Size, g.Algo, g.Proto, err, got, want)
 			}
 		}

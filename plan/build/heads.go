@@ -35,12 +35,14 @@ func newNVLSHeads(b *base) (nvlsHeads, error) {
 	n := headsOf(c)
 	h := nvlsHeads{heads: heads{int32(n)}}
 	if len(c.NVLS) <= b.split.ChannelHi || len(c.NodeRanks) != c.NNodes {
-		return h, badRequest("Comm", "%d NVLS channels and ranks of %d nodes, need %d and %d", len(c.NVLS), len(c.NodeRanks), b.split.ChannelHi+1, c.NNodes)
+		return h, badRequest("Comm", "%d NVLS channels and ranks of %d nodes, need %d and %d", len(c.NVLS),
+			len(c.NodeRanks), b.split.ChannelHi+1, c.NNodes)
 	}
 	for ch := b.split.ChannelLo; ch <= b.split.ChannelHi; ch++ {
 		v := &c.NVLS[ch]
 		if len(v.HeadIndex) != c.NRanks || len(v.Heads) != n {
-			return h, badChannel(ch, "head indices of every rank, and equal heads on all channels, are needed")
+			return h,
+				badChannel(ch, "head indices of every rank, and equal heads on all channels, are needed")
 		}
 		ranks := make([]int32, c.NNodes*n)
 		for i := range ranks {

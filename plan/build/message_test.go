@@ -15,7 +15,8 @@ func TestMessages(t *testing.T) {
 	c := plantest.Plain(4, 2, 8)
 	for _, m := range [][2]int32{{0, 1}, {1, 0}, {2, 7}, {5, 5}} {
 		for _, count := range []int64{1, 1 << 20} {
-			p, err := Plan(c, plan.Request{Func: coll.Send, Count: count, Type: coll.Float32, Root: m[0], Peer: m[1]})
+			p, err := Plan(c, plan.Request{Func: coll.Send, Count: count, Type: coll.Float32, Root: m[0],
+				Peer: m[1]})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -29,7 +30,8 @@ func TestMessages(t *testing.T) {
 			}
 		}
 	}
-	if _, err := Plan(c, plan.Request{Func: coll.Send, Count: 1, Type: coll.Float32, Root: 0, Peer: 8}); err == nil {
+	if _, err := Plan(c, plan.Request{Func: coll.Send, Count: 1, Type: coll.Float32, Root: 0,
+		Peer: 8}); err == nil {
 		t.Error("a message to rank 8 of 8")
 	}
 }

@@ -23,7 +23,8 @@ type messages struct {
 // Messages makes the plan of a group's messages, of which each rank does its own
 // exchanges in order. Messages that no exchange names have no connections. Of req only
 // Params and Direct count.
-func Messages(c *connect.Layout, req plan.Request, list []plan.Message, lists [][]plan.Exchange) (*plan.Plan, error) {
+func Messages(c *connect.Layout, req plan.Request, list []plan.Message, lists [][]plan.Exchange) (*plan.Plan,
+	error) {
 	req = plan.Request{Func: coll.SendRecv, Type: coll.Int8, Params: req.Params, Direct: req.Direct}
 	for _, own := range lists {
 		req.Count = max(req.Count, transfer.Sent(list, own))
@@ -33,7 +34,8 @@ func Messages(c *connect.Layout, req plan.Request, list []plan.Message, lists []
 		return nil, err
 	}
 	sizer.Direct = req.Direct
-	out := &messages{p2p: p2p{base: base{comm: c, req: req}, Sizer: sizer, peersPerRank: 1}, list: list, lists: lists, conn: make([]int32, len(list))}
+	out := &messages{p2p: p2p{base: base{comm: c, req: req}, Sizer: sizer, peersPerRank: 1}, list: list,
+		lists: lists, conn: make([]int32, len(list))}
 	if err := out.number(); err != nil {
 		return nil, err
 	}
@@ -60,7 +62,8 @@ func (g *messages) number() error {
 		g.conn[i] = g.conns
 		if sent[i] != taken[i] {
 			m := &g.list[i]
-			return &plan.UnsupportedError{What: fmt.Sprintf("a message of %d bytes from rank %d to rank %d", m.Bytes, m.Src, m.Dst),
+			return &plan.UnsupportedError{What: fmt.Sprintf("a message of %d bytes from rank %d to rank %d",
+				m.Bytes, m.Src, m.Dst),
 				Why: "its send and its receive come in different kernels of the group"}
 		}
 		if !sent[i] || g.list[i].Src == g.list[i].Dst {

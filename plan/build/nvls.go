@@ -20,7 +20,8 @@ func (nvlsAlgo) supports(c *connect.Layout, r *plan.Request) error {
 		return noKernel(r, "NVLS has no rooted operations")
 	}
 	if c.NNodes > 1 && !c.CollNet.Enabled {
-		return noKernel(r, "between nodes NVLS needs CollNet (in-network reduction), which the communicator has not")
+		return noKernel(r,
+			"between nodes NVLS needs CollNet (in-network reduction), which the communicator has not")
 	}
 	return nvlsSupported(c, r)
 }
@@ -59,7 +60,8 @@ func (nvlsAlgo) generator(b base) (plan.Generator, error) {
 		return newNVLSNet(b, h)
 	}
 	if b.req.Func != coll.AllReduce && !everyRankHeads(&b) {
-		return nil, &plan.UnsupportedError{What: fmt.Sprintf("%v with NVLS", b.req.Func), Why: "every rank must be head of its own block"}
+		return nil, &plan.UnsupportedError{What: fmt.Sprintf("%v with NVLS", b.req.Func),
+			Why: "every rank must be head of its own block"}
 	}
 	return &nvls{base: b, nvlsHeads: h, grain: b.lastGrain(b.comm.Rules.Plan.NVLSGrain)}, nil
 }
@@ -92,7 +94,8 @@ func (nvlsTreeAlgo) split(c *connect.Layout, r *plan.Request) (plan.Split, error
 	rule.ChunksPerLoop = int64(headsOf(c))
 	rule.Shrink = func(_, nBytes int64) int64 {
 		chunk := min(int64(c.NVLSChunkSize), c.NVLSTreeLimit(r.Params.NVLSTreeMaxChunk))
-		return cut.ShrinkTiers(chunk, nBytes, rule.ChunksPerLoop, []cut.Tier{{32, 262144}, {16, 131072}, {4, 65536}, {1, 32768}})
+		return cut.ShrinkTiers(chunk, nBytes, rule.ChunksPerLoop, []cut.Tier{{32, 262144}, {16, 131072},
+			{4, 65536}, {1, 32768}})
 	}
 	return cut.Contiguous(c, r, rule)
 }
@@ -183,7 +186,8 @@ func (g *nvls) channel(dst []plan.Program, pr plan.Program) []plan.Program {
 	}
 	switch g.req.Func {
 	case coll.AllGather:
-		return groups(dst, pr, group{plan.RoleGather, few, false}, group{plan.RoleBroadcast, warps - few, true})
+		return groups(dst, pr, group{plan.RoleGather, few, false}, group{plan.RoleBroadcast, warps - few,
+			true})
 	case coll.ReduceScatter:
 		return groups(dst, pr, group{plan.RoleScatter, few, true}, group{plan.RoleReduce, warps - few, false})
 	}
@@ -204,7 +208,8 @@ func (g *nvls) channel(dst []plan.Program, pr plan.Program) []plan.Program {
 	if g.comm.NVLS[pr.Channel].HeadIndex[pr.Rank] < 0 {
 		return groups(dst, pr, scatter, gather)
 	}
-	return groups(dst, pr, scatter, gather, group{plan.RoleReduce, reduce, true}, group{plan.RoleBroadcast, bcast, true})
+	return groups(dst, pr, scatter, gather, group{plan.RoleReduce, reduce, true},
+		group{plan.RoleBroadcast, bcast, true})
 }
 
 // share returns what a channel does, in iterations of a chunk of every head in

@@ -43,9 +43,11 @@ func (g *nvlsNet) AppendPrograms(dst []plan.Program, rank int32) []plan.Program 
 func (g *nvlsNet) channel(dst []plan.Program, pr plan.Program) []plan.Program {
 	switch g.req.Func {
 	case coll.AllGather:
-		return groups(dst, pr, group{plan.RoleGather, 8, false}, group{plan.RoleSend, 6, true}, group{plan.RoleBroadcast, 6, true})
+		return groups(dst, pr, group{plan.RoleGather, 8, false}, group{plan.RoleSend, 6, true},
+			group{plan.RoleBroadcast, 6, true})
 	case coll.ReduceScatter:
-		return groups(dst, pr, group{plan.RoleRecv, 6, false}, group{plan.RoleScatter, 8, true}, group{plan.RoleReduce, 6, true})
+		return groups(dst, pr, group{plan.RoleRecv, 6, false}, group{plan.RoleScatter, 8, true},
+			group{plan.RoleReduce, 6, true})
 	}
 	if g.comm.NVLS[pr.Channel].HeadIndex[pr.Rank] >= 0 {
 		return groups(dst, pr, group{plan.RoleScatter, 8, true}, group{plan.RoleGather, 7, false},

@@ -30,7 +30,8 @@ func newOneRank(b base) (plan.Generator, error) {
 	case averages(r) && r.Type.IsFloat():
 		if r.Type == coll.Float8e4m3 || r.Type == coll.Float8e5m2 {
 			return nil, &plan.UnsupportedError{What: fmt.Sprintf("%v of one rank with avg", r.Func),
-				Why: "NCCL has no kernel of one rank for 8-bit floating point (device/onerank.cu:66: the case needs __CUDA_ARCH__, which host code has not)"}
+				Why: "NCCL has no kernel of one rank for 8-bit floating point (device/onerank.cu:66: the " +
+					"case needs __CUDA_ARCH__, which host code has not)"}
 		}
 		return oneRank{onerank.Kernel{Bytes: bytes}, plan.OneRankKernel}, nil
 	case r.InPlace:

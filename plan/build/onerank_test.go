@@ -31,12 +31,14 @@ func TestOneRank(t *testing.T) {
 						want = plan.SelfSend
 					}
 					for _, count := range []int64{1, 7, 4096, 524289, 33 << 20} {
-						p, err := build.Plan(c, plan.Request{Func: f, Count: count, Type: typ, Op: red, InPlace: in})
+						p, err := build.Plan(c, plan.Request{Func: f, Count: count, Type: typ, Op: red,
+							InPlace: in})
 						if err != nil {
 							t.Fatal(err)
 						}
 						if p.OneRank() != want {
-							t.Fatalf("%v %v %v in place %v: launches %d, want %d", f, red, typ, in, p.OneRank(), want)
+							t.Fatalf("%v %v %v in place %v: launches %d, want %d", f, red, typ, in,
+								p.OneRank(), want)
 						}
 						if err := check.Plan(p); err != nil {
 							t.Errorf("%v %v %v in place %v, %d: %v", f, red, typ, in, count, err)
@@ -52,7 +54,8 @@ func TestOneRank(t *testing.T) {
 func TestOneRankBlocks(t *testing.T) {
 	c := exectest.Comm(1, 1, 4)
 	for bytes, want := range map[int64]int{8: 1, 16 << 10: 1, 16<<10 + 8: 2, 512 << 10: 32, 64 << 30: 32} {
-		p, err := build.Plan(c, plan.Request{Func: coll.AllReduce, Count: bytes / 8, Type: coll.Float64, Op: coll.Avg})
+		p, err := build.Plan(c, plan.Request{Func: coll.AllReduce, Count: bytes / 8, Type: coll.Float64,
+			Op: coll.Avg})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +74,8 @@ func TestOneRankHasNoKernelOfEightBits(t *testing.T) {
 			t.Errorf("%v: %v", typ, err)
 		}
 	}
-	if p, err := build.Plan(exectest.Comm(1, 1, 4), plan.Request{Func: coll.AllReduce, Count: 0, Type: coll.Float32}); err != nil || p.OneRank() != plan.NoLaunch {
+	if p, err := build.Plan(exectest.Comm(1, 1, 4), plan.Request{Func: coll.AllReduce, Count: 0,
+		Type: coll.Float32}); err != nil || p.OneRank() != plan.NoLaunch {
 		t.Errorf("nothing to do: %v", err)
 	}
 }
@@ -79,10 +83,12 @@ func TestOneRankHasNoKernelOfEightBits(t *testing.T) {
 // NCCL_CHUNK_SIZE is not cut to the FIFO's steps, past which NCCL would write.
 func TestChunksFitSteps(t *testing.T) {
 	c := exectest.Comm(2, 1, 4)
-	for size, fits := range map[int64]bool{0: true, 4096: true, 64 << 10: true, 64<<10 + 1: false, 1 << 32: false} {
+	for size, fits := range map[int64]bool{0: true, 4096: true, 64 << 10: true, 64<<10 + 1: false,
+		1 << 32: false} {
 		r := plan.Request{Func: coll.SendRecv, Count: 1 << 33, Type: coll.Int8}
 		r.Params.ChunkSize = units.Some(size)
-		if _, err := build.Plan(c, r); (err == nil) != fits || err != nil && !errors.Is(err, plan.ErrUnsupported) {
+		if _, err := build.Plan(c, r); (err == nil) != fits || err != nil &&
+			!errors.Is(err, plan.ErrUnsupported) {
 			t.Errorf("chunks of %d bytes: %v", size, err)
 		}
 	}

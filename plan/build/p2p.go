@@ -41,7 +41,8 @@ func newP2P(b base) (plan.Generator, error) {
 	g := &p2p{base: b, Sizer: sizer, peersPerRank: 1}
 	if c := b.comm; b.req.Func == coll.AllToAll {
 		g.peersPerRank = int64(c.NRanks)
-		if per := int64(len(c.NodeRanks[0])); g.NumConns() > math.MaxInt32 && equalNodes(c) && per*g.peersPerRank*int64(g.ChMax) <= math.MaxInt32 {
+		if per := int64(len(c.NodeRanks[0])); g.NumConns() > math.MaxInt32 && equalNodes(c) &&
+			per*g.peersPerRank*int64(g.ChMax) <= math.MaxInt32 {
 			g.turned = int32(per)
 		}
 	}
@@ -116,7 +117,8 @@ func (g *p2p) transfers(rank int32, round int) (send, recv transfer.Transfer) {
 	if from < 0 {
 		recv.Bytes = -1
 	}
-	if to == rank && g.req.InPlace && !g.comm.Rules.Plan.P2PPieces && (g.req.Pairs == nil || send.Off == recv.Off) {
+	if to == rank && g.req.InPlace && !g.comm.Rules.Plan.P2PPieces &&
+		(g.req.Pairs == nil || send.Off == recv.Off) {
 		send.Bytes, recv.Bytes = -1, -1
 	}
 	g.size(&send, rank, to, round)
@@ -208,7 +210,8 @@ func (g *p2p) works(rank int32) []work {
 				b.n = 0
 			}
 			b.epoch = epoch
-			list = append(list, work{channel: ch, phase: b.phase, index: b.n, part: part, send: send, recv: recv,
+			list = append(list, work{channel: ch, phase: b.phase, index: b.n, part: part, send: send,
+				recv:     recv,
 				sendConn: g.connID(rank, send.Peer, part), recvConn: g.connID(recv.Peer, rank, part)})
 			b.n++
 		}
@@ -293,14 +296,16 @@ func (g *p2p) workPrograms(dst []plan.Program, rank int32, w *work, n int) []pla
 	}
 	pieces := g.comm.Rules.Plan.P2PPieces
 	sendWarps, recvWarps := g.warpsOf(n)
-	pr := plan.Program{Rank: rank, Channel: w.channel, Phase: w.phase, Proto: coll.Simple, Slices: 1, SliceSteps: 1}
+	pr := plan.Program{Rank: rank, Channel: w.channel, Phase: w.phase, Proto: coll.Simple, Slices: 1,
+		SliceSteps: 1}
 	if w.send.Bytes >= 0 && w.send.Peer == rank {
 		begin, end := w.send.Bounds(w.part)
 		pr.Role, pr.Threads = plan.RoleCopy, int32(sendWarps)*plan.WarpSize
 		if !pieces {
 			pr.Threads += int32(recvWarps) * plan.WarpSize
 		}
-		pr.Transfer = plan.Transfer{Off: units.Bytes(w.send.Off + begin), Dst: units.Bytes(w.recv.Off + begin),
+		pr.Transfer = plan.Transfer{Off: units.Bytes(w.send.Off + begin),
+			Dst:   units.Bytes(w.recv.Off + begin),
 			Bytes: units.Bytes(end - begin), Chunk: units.Bytes(end - begin)}
 		return append(dst, withWorkers(pr, false))
 	}
@@ -327,7 +332,8 @@ func (g *p2p) moves(pr plan.Program, t *transfer.Transfer, part int, conn int32)
 	begin, end := t.Bounds(part)
 	proto, chunk := t.Cut(part)
 	pr.Proto = proto
-	pr.Transfer = plan.Transfer{Conn: conn, Off: units.Bytes(t.Off + begin), Bytes: units.Bytes(end - begin), Chunk: units.Bytes(chunk)}
+	pr.Transfer = plan.Transfer{Conn: conn, Off: units.Bytes(t.Off + begin), Bytes: units.Bytes(end - begin),
+		Chunk: units.Bytes(chunk)}
 	if g.Direct && pr.Role == plan.RoleSend {
 		pr.Transfer.Dst = units.Bytes(t.At + begin)
 	}

@@ -20,7 +20,8 @@ func TestUnequalAlltoall(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := plantest.Plain(rapid.IntRange(1, 4).Draw(t, "perNode"), rapid.IntRange(1, 3).Draw(t, "nodes"), 4)
 		x := plantest.RandomPairs(t, c.NRanks, 1<<rapid.IntRange(0, 18).Draw(t, "magnitude"))
-		r := plan.Request{Func: coll.AllToAll, Type: coll.DataType(rapid.IntRange(0, 9).Draw(t, "type")), Count: x.Count(), Pairs: x}
+		r := plan.Request{Func: coll.AllToAll, Type: coll.DataType(rapid.IntRange(0, 9).Draw(t, "type")),
+			Count: x.Count(), Pairs: x}
 		p, err := Plan(c, r)
 		if err != nil {
 			t.Fatal(err)
@@ -36,8 +37,10 @@ func TestUnequalAlltoall(t *testing.T) {
 			sent += moved(p, rank, plan.RoleSend)
 			received += moved(p, rank, plan.RoleRecv)
 		}
-		if total := totalOf(x); c.NRanks > 1 && x.Count() > 0 && (sent != received || sent != total*int64(r.Type.Size())) {
-			t.Fatalf("%d bytes sent, %d received of other ranks, should be %d elements", sent, received, total)
+		if total := totalOf(x); c.NRanks > 1 && x.Count() > 0 &&
+			(sent != received || sent != total*int64(r.Type.Size())) {
+			t.Fatalf("%d bytes sent, %d received of other ranks, should be %d elements", sent, received,
+				total)
 		}
 		r.Count++
 		if _, err := Plan(c, r); err == nil {
@@ -89,8 +92,10 @@ func TestEqualCountsAreAlltoall(t *testing.T) {
 				t.Fatal(err)
 			}
 			for rank := range int32(c.NRanks) {
-				if !reflect.DeepEqual(a.Programs(rank), b.Programs(rank)) || a.Layout(rank) != b.Layout(rank) {
-					t.Fatalf("%v ranks, %d elements: rank %d does something else than in alltoall", shape, count, rank)
+				if !reflect.DeepEqual(a.Programs(rank), b.Programs(rank)) ||
+					a.Layout(rank) != b.Layout(rank) {
+					t.Fatalf("%v ranks, %d elements: rank %d does something else than in alltoall", shape,
+						count, rank)
 				}
 			}
 		}

@@ -17,7 +17,8 @@ import (
 
 // unevenComm has nodes of the given sizes, for send/recv only.
 func unevenComm(sizes []int, channels int) *connect.Layout {
-	c := &connect.Layout{Rules: rules.Default(), NNodes: len(sizes), P2PChannels: channels, P2PChannelsPerPeer: 1, P2PChunkSize: 131072,
+	c := &connect.Layout{Rules: rules.Default(), NNodes: len(sizes), P2PChannels: channels,
+		P2PChannelsPerPeer: 1, P2PChunkSize: 131072,
 		BuffSizes: [3]units.Bytes{524288, 4915200, 4194304}}
 	for node, k := range sizes {
 		var ranks []int32
@@ -54,7 +55,8 @@ func TestSendRecvOrderIsNCCLs(t *testing.T) {
 		{[]int{72, 72}, 8, 32, 0xd6c996a8fc2b5f41},
 	} {
 		c := unevenComm(tc.sizes, tc.channels)
-		r := plan.Request{Func: coll.AllToAll, Count: 1, Params: plan.Params{P2PGroupSize: units.Some(int64(tc.group))}}
+		r := plan.Request{Func: coll.AllToAll, Count: 1,
+			Params: plan.Params{P2PGroupSize: units.Some(int64(tc.group))}}
 		p, err := Plan(c, r)
 		if err != nil {
 			t.Fatal(err)
@@ -70,7 +72,8 @@ func TestSendRecvOrderIsNCCLs(t *testing.T) {
 			}
 		}
 		if h.Sum64() != tc.digest {
-			t.Errorf("nodes of %v, groups of %d, %d channels: digest %#x, want %#x", tc.sizes, tc.group, tc.channels, h.Sum64(), tc.digest)
+			t.Errorf("nodes of %v, groups of %d, %d channels: digest %#x, want %#x", tc.sizes, tc.group,
+				tc.channels, h.Sum64(), tc.digest)
 		}
 		if err := check.Plan(p); err != nil {
 			t.Error(err)
@@ -90,8 +93,10 @@ func TestTransfersDouble(t *testing.T) {
 		channels int
 		proto    coll.Protocol
 	}{
-		{0, 1, coll.LL}, {1, 1, coll.LL}, {64 << 10, 8, coll.LL}, {512 << 10, 8, coll.LL}, {512<<10 + 1, 8, coll.Simple},
-		{128 << 20, 8, coll.Simple}, {128<<20 + 1, 16, coll.Simple}, {256 << 20, 16, coll.Simple}, {1 << 30, 32, coll.Simple},
+		{0, 1, coll.LL}, {1, 1, coll.LL}, {64 << 10, 8, coll.LL}, {512 << 10, 8, coll.LL},
+		{512<<10 + 1, 8, coll.Simple},
+		{128 << 20, 8, coll.Simple}, {128<<20 + 1, 16, coll.Simple}, {256 << 20, 16, coll.Simple},
+		{1 << 30, 32, coll.Simple},
 	} {
 		p, err := Plan(c, plan.Request{Func: coll.SendRecv, Count: tc.bytes, Type: coll.Int8})
 		if err != nil {

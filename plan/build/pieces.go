@@ -52,7 +52,8 @@ func (g *messages) pieceWorks(rank int32) []work {
 				w.channel = g.Channel(rank, m.Dst, int(x.Round), part)
 			} else {
 				m := &g.list[x.Recv]
-				w.recv, w.recvConn, w.idle = g.Message(m, g.fixed, int(x.Round), true), g.connOf(x.Recv, part), m.Src == m.Dst
+				w.recv, w.recvConn, w.idle = g.Message(m, g.fixed, int(x.Round), true),
+					g.connOf(x.Recv, part), m.Src == m.Dst
 				w.channel = g.Channel(m.Src, rank, int(x.Round), part)
 			}
 			list = append(list, w)
@@ -86,7 +87,9 @@ func inPlaces(list []work) []work {
 	phase := int32(0)
 	for len(list) > 0 {
 		first := list[0]
-		n := slices.IndexFunc(list, func(w work) bool { return w.channel != first.channel || w.phase != first.phase })
+		n := slices.IndexFunc(list, func(w work) bool {
+			return w.channel != first.channel || w.phase != first.phase
+		})
 		if n < 0 {
 			n = len(list)
 		}

@@ -12,7 +12,8 @@ import (
 
 // TestPieceWarps: warps by places, by hand from enqueue.cc:117 of 2.21.5.
 func TestPieceWarps(t *testing.T) {
-	for n, want := range map[int][2]int{1: {17, 16}, 2: {9, 8}, 3: {5, 4}, 4: {5, 4}, 6: {3, 2}, 8: {3, 2}, 9: {1, 1}, 16: {1, 1}} {
+	for n, want := range map[int][2]int{1: {17, 16}, 2: {9, 8}, 3: {5, 4}, 4: {5, 4}, 6: {3, 2}, 8: {3, 2},
+		9: {1, 1}, 16: {1, 1}} {
 		if send, recv := pieceWarps(n); [2]int{send, recv} != want {
 			t.Errorf("%d places: %d and %d warps, want %v", n, send, recv, want)
 		}

@@ -71,7 +71,8 @@ func TestEveryKernelAtAwkwardSizes(t *testing.T) {
 					err = check.Plan(p)
 				}
 				if err != nil {
-					t.Fatalf("%v ranks, %v %v/%v count %d %v: %v", s, r.Func, r.Algo, r.Proto, count, r.Type, err)
+					t.Fatalf("%v ranks, %v %v/%v count %d %v: %v", s, r.Func, r.Algo, r.Proto, count, r.Type,
+						err)
 				}
 				checkCounts(t, p)
 				plans++
@@ -93,7 +94,8 @@ func TestPATAtEverySize(t *testing.T) {
 		for _, f := range []coll.Func{coll.AllGather, coll.ReduceScatter} {
 			for _, count := range []int64{1, 100, 4096, 65536, 300001} {
 				for _, inPlace := range []bool{false, true} {
-					p, err := Plan(c, plan.Request{Func: f, Algo: coll.PAT, Proto: coll.Simple, Count: count, Type: coll.Float32, Channels: 1, Warps: 16, InPlace: inPlace})
+					p, err := Plan(c, plan.Request{Func: f, Algo: coll.PAT, Proto: coll.Simple, Count: count,
+						Type: coll.Float32, Channels: 1, Warps: 16, InPlace: inPlace})
 					if err == nil {
 						err = check.Plan(p)
 					}

@@ -13,7 +13,8 @@ import (
 // each once and in the order of connections; ids that nothing uses have none.
 func TestPortsNumberTheirEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := plantest.RandomComm(t, plantest.Shape{PerNode: rapid.IntRange(1, 6).Draw(t, "perNode"), Nodes: rapid.IntRange(1, 4).Draw(t, "nodes"), Channels: rapid.IntRange(1, 3).Draw(t, "channels")})
+		c := plantest.RandomComm(t, plantest.Shape{PerNode: rapid.IntRange(1, 6).Draw(t, "perNode"),
+			Nodes: rapid.IntRange(1, 4).Draw(t, "nodes"), Channels: rapid.IntRange(1, 3).Draw(t, "channels")})
 		p, err := Plan(c, plantest.RandomRequest(t, c))
 		if err != nil {
 			t.Fatal(err)
@@ -24,11 +25,13 @@ func TestPortsNumberTheirEnds(t *testing.T) {
 			k := p.Conn(id)
 			if k.Src == -1 || k.Dst == -1 {
 				if ends.Src[id] != 0 || ends.Dst[id] != 0 {
-					t.Fatalf("connection %d is nobody's and has numbers %d, %d", id, ends.Src[id], ends.Dst[id])
+					t.Fatalf("connection %d is nobody's and has numbers %d, %d", id, ends.Src[id],
+						ends.Dst[id])
 				}
 				continue
 			}
-			for _, e := range []struct{ rank, net, number int32 }{{k.Src, k.Route.SrcNet, ends.Src[id]}, {k.Dst, k.Route.DstNet, ends.Dst[id]}} {
+			for _, e := range []struct{ rank, net, number int32 }{{k.Src, k.Route.SrcNet, ends.Src[id]},
+				{k.Dst, k.Route.DstNet, ends.Dst[id]}} {
 				if e.rank == plan.Network {
 					if e.number != 0 {
 						t.Fatalf("connection %d has number %d in the network", id, e.number)

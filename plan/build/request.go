@@ -29,9 +29,11 @@ func validate(c *connect.Layout, r *plan.Request) error {
 	case r.Func.Rooted() && (r.Root < 0 || int(r.Root) >= c.NRanks):
 		return badRequest("Root", "%d is not a rank of %d; give 0 to %d", r.Root, c.NRanks, c.NRanks-1)
 	case r.Func == coll.Send && (min(r.Root, r.Peer) < 0 || int(max(r.Root, r.Peer)) >= c.NRanks):
-		return badRequest("Peer", "a message from %d to %d; ranks are from 0 to %d", r.Root, r.Peer, c.NRanks-1)
+		return badRequest("Peer", "a message from %d to %d; ranks are from 0 to %d", r.Root, r.Peer,
+			c.NRanks-1)
 	case r.Pairs != nil && (r.Func != coll.AllToAll || r.Pairs.Ranks() != c.NRanks):
-		return badRequest("Pairs", "counts of %d ranks for %v of %d; they are of AllToAll alone", r.Pairs.Ranks(), r.Func, c.NRanks)
+		return badRequest("Pairs", "counts of %d ranks for %v of %d; they are of AllToAll alone",
+			r.Pairs.Ranks(), r.Func, c.NRanks)
 	case r.Pairs != nil && r.Pairs.Count() != r.Count:
 		return badRequest("Count", "%d, but the mean of Pairs is %d", r.Count, r.Pairs.Count())
 	case r.Func.Reduces() && !r.Op.Valid():
@@ -62,7 +64,8 @@ func badRequest(field, format string, args ...any) error {
 // noKernel is the refusal of a combination that NCCL has no kernel for
 // (device/generate.py), or that is not modelled.
 func noKernel(r *plan.Request, format string, args ...any) error {
-	return &plan.UnsupportedError{What: fmt.Sprintf("%v with %v/%v", r.Func, r.Algo, r.Proto), Why: fmt.Sprintf(format, args...)}
+	return &plan.UnsupportedError{What: fmt.Sprintf("%v with %v/%v", r.Func, r.Algo, r.Proto),
+		Why: fmt.Sprintf(format, args...)}
 }
 
 // averages reports whether the result is scaled at the end.

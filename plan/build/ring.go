@@ -94,8 +94,10 @@ func positions(c *connect.Layout, channel int) ([]int32, error) {
 		}
 	}
 	for k, r := range ch.Order {
-		if r < 0 || int(r) >= n || int(pos[r]) != k || ch.Ring[r].Next != ch.Order[(k+1)%n] || ch.Ring[r].Prev != ch.Order[(k+n-1)%n] {
-			return nil, badRequest("Comm", "channel %d: neighbours of rank %d disagree with the ring order", channel, r)
+		if r < 0 || int(r) >= n || int(pos[r]) != k || ch.Ring[r].Next != ch.Order[(k+1)%n] ||
+			ch.Ring[r].Prev != ch.Order[(k+n-1)%n] {
+			return nil, badRequest("Comm", "channel %d: neighbours of rank %d disagree with the ring order",
+				channel, r)
 		}
 	}
 	return pos, nil
@@ -181,7 +183,8 @@ func (s *ringStream) open(g *ring, pr *plan.Program) {
 	s.stream.open(pr)
 	s.share = g.share(pr.Channel)
 	ch := &g.comm.Channels[pr.Channel]
-	s.order, s.n, s.turns, s.pos = ch.Order, int32(g.comm.NRanks), int32(g.turns), g.pos[g.index(pr.Channel)][pr.Rank]
+	s.order, s.n, s.turns, s.pos = ch.Order, int32(g.comm.NRanks), int32(g.turns),
+		g.pos[g.index(pr.Channel)][pr.Rank]
 	s.root, s.inPlace = g.req.Root, g.req.InPlace
 	s.from = append(s.from, g.firstID(pr.Channel, ch.Ring[pr.Rank].Prev))
 	s.to = append(s.to, g.firstID(pr.Channel, pr.Rank))

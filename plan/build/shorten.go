@@ -30,7 +30,8 @@ func (b *base) Iterations() int64 {
 }
 
 // Shorten implements plan.LoopGenerator.
-func (b *base) Shorten(iterations int64, rest, apart bool) (r plan.Request, s plan.Split, g plan.Generator, ok bool) {
+func (b *base) Shorten(iterations int64, rest, apart bool) (r plan.Request, s plan.Split, g plan.Generator,
+	ok bool) {
 	s, bytes := cells.LoopsOf(b.split, b.req.Func, b.comm.NRanks).Shorten(iterations, rest)
 	r = b.req
 	if apart {
@@ -63,7 +64,8 @@ func (g *p2p) Iterations() int64 {
 }
 
 // Shorten implements plan.LoopGenerator.
-func (g *p2p) Shorten(iterations int64, rest, apart bool) (r plan.Request, s plan.Split, gen plan.Generator, ok bool) {
+func (g *p2p) Shorten(iterations int64, rest, apart bool) (r plan.Request, s plan.Split, gen plan.Generator,
+	ok bool) {
 	t, _ := g.loop()
 	t = t.Shortened(iterations, rest)
 	r = g.req
@@ -98,7 +100,8 @@ func (g *messages) Iterations() int64 {
 
 // Shorten implements plan.LoopGenerator. Messages keep their places in the buffers of the
 // whole, so there is none that leaves no room between them.
-func (g *messages) Shorten(iterations int64, rest, apart bool) (r plan.Request, s plan.Split, gen plan.Generator, ok bool) {
+func (g *messages) Shorten(iterations int64, rest, apart bool) (r plan.Request, s plan.Split,
+	gen plan.Generator, ok bool) {
 	t, ok := g.loop()
 	if !ok || !apart {
 		return r, s, nil, false

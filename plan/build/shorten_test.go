@@ -54,7 +54,8 @@ func TestShortenedPlansAreRight(t *testing.T) {
 				t.Fatalf("%v %v/%v of %d iterations, %d of them: %v", r.Func, r.Algo, r.Proto, n, k, err)
 			}
 		}
-		if whole, err := p.Shorten(n, true); err != nil || whole == nil || whole.Req.Count != p.Req.Count || whole.Split != p.Split {
+		if whole, err := p.Shorten(n, true); err != nil || whole == nil || whole.Req.Count != p.Req.Count ||
+			whole.Split != p.Split {
 			t.Fatalf("of %d iterations all are another plan: %v", n, err)
 		}
 	})
@@ -62,7 +63,8 @@ func TestShortenedPlansAreRight(t *testing.T) {
 		return // of too few draws
 	}
 	var none []coll.Func // a hundred draws may leave one or two out
-	for _, f := range []coll.Func{coll.AllReduce, coll.AllGather, coll.ReduceScatter, coll.Broadcast, coll.Reduce, coll.AllToAll, coll.SendRecv} {
+	for _, f := range []coll.Func{coll.AllReduce, coll.AllGather, coll.ReduceScatter, coll.Broadcast,
+		coll.Reduce, coll.AllToAll, coll.SendRecv} {
 		if shortened[f] == 0 {
 			none = append(none, f)
 		}
@@ -85,7 +87,8 @@ func sameLines(t *rapid.T, p, short *plan.Plan) {
 			var a, b plan.Op
 			for n := 0; n < p.Comm.NRanks && whole.Next(&a) && part.Next(&b); n++ {
 				if (a.Src.Off-b.Src.Off)%128 != 0 || (a.Dst.Off-b.Dst.Off)%128 != 0 {
-					t.Fatalf("%v: rank %d, op %d at %d and %d, of the part at %d and %d", p.Req.Func, rank, n, a.Src.Off, a.Dst.Off, b.Src.Off, b.Dst.Off)
+					t.Fatalf("%v: rank %d, op %d at %d and %d, of the part at %d and %d", p.Req.Func, rank, n,
+						a.Src.Off, a.Dst.Off, b.Src.Off, b.Dst.Off)
 				}
 			}
 		}
@@ -112,7 +115,8 @@ func sameLoop(t *rapid.T, p, short *plan.Plan, fewer int64, rest bool) {
 				t.Fatalf("rank %d: %+v, of the part %+v", rank, a, b)
 			}
 			if rest && !copies && (ops-left)%fewer != 0 {
-				t.Fatalf("rank %d: %d ops, of the part %d: not the same for each of %d iterations", rank, ops, left, fewer)
+				t.Fatalf("rank %d: %d ops, of the part %d: not the same for each of %d iterations", rank, ops,
+					left, fewer)
 			}
 		}
 	}

@@ -16,7 +16,8 @@ import (
 func TestSlicesCoverThePayload(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		typ := rapid.SampledFrom(coll.DataTypes()).Draw(t, "type")
-		r := plan.Request{Func: coll.AllReduce, Algo: coll.Ring, Proto: coll.Simple, Type: typ, Channels: 1, Warps: 17,
+		r := plan.Request{Func: coll.AllReduce, Algo: coll.Ring, Proto: coll.Simple, Type: typ, Channels: 1,
+			Warps: 17,
 			Count: int64(rapid.IntRange(1, 1<<22).Draw(t, "count"))}
 		p, err := Plan(plantest.Plain(3, 1, 1), r)
 		if err != nil {
@@ -37,7 +38,8 @@ func TestSlicesCoverThePayload(t *testing.T) {
 func TestSlicesOfAChunk(t *testing.T) {
 	p := benchPlan(t, coll.AllReduce, coll.Ring, 1<<28, 1)
 	pr := p.Programs(0)[0]
-	for _, tc := range []struct{ payload, size units.Bytes }{{2 << 20, 1 << 20}, {100 << 10, 50 << 10}, {40 << 10, 32 << 10}, {4, 32 << 10}, {0, 32 << 10}} {
+	for _, tc := range []struct{ payload, size units.Bytes }{{2 << 20, 1 << 20}, {100 << 10, 50 << 10},
+		{40 << 10, 32 << 10}, {4, 32 << 10}, {0, 32 << 10}} {
 		if n, size := p.Slices(&pr, tc.payload); n != 2 || size != tc.size {
 			t.Errorf("%d bytes: %d slices of %d, want 2 of %d", tc.payload, n, size, tc.size)
 		}

@@ -161,7 +161,8 @@ func upThreads(all int32) int32 {
 // appendUpDown appends a group of up threads that reduces and one of the others
 // that broadcasts. The spare warp goes with the kind of primitive, so leaves
 // spare it too.
-func appendUpDown(dst []plan.Program, pr plan.Program, up int32, reduces, broadcasts plan.Role) []plan.Program {
+func appendUpDown(dst []plan.Program, pr plan.Program, up int32, reduces,
+	broadcasts plan.Role) []plan.Program {
 	reduce, bcast := pr, pr
 	reduce.Role, reduce.Threads = reduces, up
 	bcast.Role, bcast.Threads, bcast.Group = broadcasts, pr.Threads-up, 1

@@ -20,9 +20,11 @@ import (
 // places away.
 func TestRanksOfANodeTakeTurns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		per, nodes := rapid.SampledFrom([]int{2, 4, 8}).Draw(t, "perNode"), rapid.IntRange(2, 9).Draw(t, "nodes")
+		per, nodes := rapid.SampledFrom([]int{2, 4, 8}).Draw(t, "perNode"), rapid.IntRange(2, 9).Draw(t,
+			"nodes")
 		c := plantest.Plain(per, nodes, 1<<rapid.IntRange(0, 4).Draw(t, "channels"))
-		p, err := Plan(c, plan.Request{Func: coll.AllToAll, Algo: coll.Ring, Proto: coll.Simple, Count: rapid.Int64Range(1, 1<<20).Draw(t, "count"), Type: coll.Float32, Warps: 16})
+		p, err := Plan(c, plan.Request{Func: coll.AllToAll, Algo: coll.Ring, Proto: coll.Simple,
+			Count: rapid.Int64Range(1, 1<<20).Draw(t, "count"), Type: coll.Float32, Warps: 16})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,9 +37,11 @@ func TestRanksOfANodeTakeTurns(t *testing.T) {
 			for i := range got {
 				a, b := want[i], got[i]
 				if a.Role != plan.RoleCopy && peerOf(p, &b) != turned(c, peerOf(p, &a), r) {
-					t.Fatalf("program %d of rank %d is with %d, that of rank 0 with %d", i, r, peerOf(p, &b), peerOf(p, &a))
+					t.Fatalf("program %d of rank %d is with %d, that of rank 0 with %d", i, r, peerOf(p, &b),
+						peerOf(p, &a))
 				}
-				a.Rank, a.Transfer.Conn, a.Transfer.Off, a.Transfer.Dst = r, b.Transfer.Conn, b.Transfer.Off, b.Transfer.Dst
+				a.Rank, a.Transfer.Conn, a.Transfer.Off, a.Transfer.Dst = r, b.Transfer.Conn, b.Transfer.Off,
+					b.Transfer.Dst
 				if a != b {
 					t.Fatalf("program %d of rank %d is %+v, that of rank 0 %+v", i, r, b, a)
 				}
@@ -66,7 +70,8 @@ func turned(c *connect.Layout, peer, by int32) int32 {
 // need each by itself is refused.
 func TestManyConnectionsShareIDs(t *testing.T) {
 	c := plantest.Plain(8, 6000, 16)
-	p, err := Plan(c, plan.Request{Func: coll.AllToAll, Algo: coll.Ring, Proto: coll.Simple, Count: 256, Type: coll.Float32, Warps: 16})
+	p, err := Plan(c, plan.Request{Func: coll.AllToAll, Algo: coll.Ring, Proto: coll.Simple, Count: 256,
+		Type: coll.Float32, Warps: 16})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,14 +81,16 @@ func TestManyConnectionsShareIDs(t *testing.T) {
 	want, got := p.Programs(3), p.Programs(3+8*1234)
 	for i := range got {
 		if a, b := &want[i], &got[i]; a.Transfer.Conn != b.Transfer.Conn && a.Role == plan.RoleSend {
-			t.Fatalf("program %d of rank 3 is on connection %d, that of the rank 1234 nodes on on %d", i, a.Transfer.Conn, b.Transfer.Conn)
+			t.Fatalf("program %d of rank 3 is on connection %d, that of the rank 1234 nodes on on %d", i,
+				a.Transfer.Conn, b.Transfer.Conn)
 		}
 		if pc := p.Conn(got[i].Transfer.Conn); pc.Src >= 8 {
 			t.Fatalf("connection %d is of rank %d, which is not of the first node", pc.ID, pc.Src)
 		}
 	}
 	var refused *plan.UnsupportedError
-	for what, err := range map[string]error{"proof": check.Plan(p), "text": export.WriteText(io.Discard, p), "messages": export.WriteMessages(io.Discard, p)} {
+	for what, err := range map[string]error{"proof": check.Plan(p), "text": export.WriteText(io.Discard, p),
+		"messages": export.WriteMessages(io.Discard, p)} {
 		if !errors.As(err, &refused) {
 			t.Errorf("%s: got %v, want an UnsupportedError", what, err)
 		}

@@ -18,7 +18,8 @@ import (
 // isChain reports whether a plan is one of chains along rings.
 func isChain(p *plan.Plan) bool {
 	f := p.Req.Func
-	return p.Req.Algo == coll.Ring && (f == coll.Broadcast || f == coll.Reduce) && p.Comm.NRanks > 1 && p.ConnsPerRank() == 1 && !p.Split.Striped
+	return p.Req.Algo == coll.Ring && (f == coll.Broadcast || f == coll.Reduce) && p.Comm.NRanks > 1 &&
+		p.ConnsPerRank() == 1 && !p.Split.Striped
 }
 
 // ofChain proves a broadcast or reduce by chains, from the programs of the first and the
@@ -109,7 +110,8 @@ func (w *wave) deed(i int) plan.Do {
 func (w *wave) passes(i int, op *plan.Op) error {
 	pr := &w.progs[i]
 	switch {
-	case op.Rank != w.ranks[i] || op.Channel != pr.Channel || op.Group != pr.Group || op.RecvAhead != 0 || op.SendAhead != 0 || op.RecvOff != 0 || op.SendOff != 0:
+	case op.Rank != w.ranks[i] || op.Channel != pr.Channel || op.Group != pr.Group || op.RecvAhead != 0 ||
+		op.SendAhead != 0 || op.RecvOff != 0 || op.SendOff != 0:
 		return w.fault(i, "is not the op of a chain")
 	case op.Do != w.deed(i):
 		return w.fault(i, "does %v, should %v", op.Do, w.deed(i))

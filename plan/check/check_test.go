@@ -101,7 +101,8 @@ var mutations = []mutation{
 	}, nil},
 	{"scale too early", func(l *export.Listing, i, k int) bool {
 		op := &l.Programs[i].Ops[k]
-		had := op.Do&(plan.Send|plan.PostOp) == plan.Send && op.Do&plan.Recv == 0 && op.Bytes > 0 && op.Src.Buf == plan.Input
+		had := op.Do&(plan.Send|plan.PostOp) == plan.Send && op.Do&plan.Recv == 0 && op.Bytes > 0 &&
+			op.Src.Buf == plan.Input
 		op.Do |= plan.PostOp
 		return had
 	}, []string{"not complete"}},
@@ -133,7 +134,8 @@ func TestCheckSeesEveryFault(t *testing.T) {
 						if !m.does(l, i, k) {
 							continue
 						}
-						name := fmt.Sprintf("%v %v/%v: %s, program %d op %d", r.Func, r.Algo, r.Proto, m.name, i, k)
+						name := fmt.Sprintf("%v %v/%v: %s, program %d op %d", r.Func, r.Algo, r.Proto, m.name,
+							i, k)
 						seen[m.name]++
 						requireFault(t, name, proveListed(t, p, l), m.want)
 						if q, err := l.Plan(p); err != nil || prove(q, 0) == nil {
@@ -200,7 +202,8 @@ func TestSumsTellSetsApart(t *testing.T) {
 // TestCheckSeesDeadlock: two ranks that both receive first.
 func TestCheckSeesDeadlock(t *testing.T) {
 	c := plantest.Plain(2, 1, 1)
-	p, err := build.Plan(c, plan.Request{Func: coll.AllReduce, Algo: coll.Ring, Proto: coll.Simple, Count: 1000, Type: coll.Float32, Channels: 1, Warps: 16})
+	p, err := build.Plan(c, plan.Request{Func: coll.AllReduce, Algo: coll.Ring, Proto: coll.Simple,
+		Count: 1000, Type: coll.Float32, Channels: 1, Warps: 16})
 	if err != nil {
 		t.Fatal(err)
 	}

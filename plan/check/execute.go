@@ -275,7 +275,8 @@ func (c *runner[V]) wellFormed(i int32) error {
 		return c.fault(i, "%v with destination %v", op.Do, op.Dst)
 	case op.Dst.Buf == plan.Input && (g.pr.Role != plan.RoleBlock || !c.p.Req.InPlace):
 		return c.fault(i, "writes its input")
-	case op.Bytes < 0 || op.RecvAhead < 0 || op.SendAhead < 0 || op.SendAhead >= plan.FIFOSteps || op.RecvAhead >= plan.FIFOSteps:
+	case op.Bytes < 0 || op.RecvAhead < 0 || op.SendAhead < 0 || op.SendAhead >= plan.FIFOSteps ||
+		op.RecvAhead >= plan.FIFOSteps:
 		return c.fault(i, "negative size or steps out of reach")
 	}
 	l := c.layout.get(c.p, op.Rank)
@@ -316,7 +317,8 @@ func (c *runner[V]) own(i, id int32, send bool) error {
 		end, owner, word = k.conn.Src, &k.sender, "sends"
 	}
 	if end != g.pr.Rank || k.conn.Channel != g.pr.Channel && g.pr.Role != plan.RoleBlock {
-		return c.fault(i, "%s on connection %d, which is from rank %d to %d on channel %d", word, id, k.conn.Src, k.conn.Dst, k.conn.Channel)
+		return c.fault(i, "%s on connection %d, which is from rank %d to %d on channel %d", word, id,
+			k.conn.Src, k.conn.Dst, k.conn.Channel)
 	}
 	if *owner >= 0 && *owner != i {
 		return c.fault(i, "%s on connection %d like group %d", word, id, c.progs[*owner].pr.Group)
@@ -452,13 +454,15 @@ func (c *runner[V]) receive(i, id int32) (*piece[V], error) {
 	for j := range slot {
 		if pc := &slot[j]; pc.off == op.RecvOff {
 			if pc.bytes != op.Bytes {
-				return nil, c.fault(i, "receives %d bytes from rank %d, which sent %d", op.Bytes, k.conn.Src, pc.bytes)
+				return nil, c.fault(i, "receives %d bytes from rank %d, which sent %d", op.Bytes, k.conn.Src,
+					pc.bytes)
 			}
 			pc.read = true
 			return pc, nil
 		}
 	}
-	return nil, c.fault(i, "reads from rank %d at offset %d of a step, where nothing was put", k.conn.Src, op.RecvOff)
+	return nil, c.fault(i, "reads from rank %d at offset %d of a step, where nothing was put", k.conn.Src,
+		op.RecvOff)
 }
 
 // release gives the steps of an op back to the sender.
@@ -554,7 +558,8 @@ func (c *runner[V]) drained() error {
 			}
 		}
 		if left != 0 {
-			return &Error{k.conn.Src, k.conn.Channel, -1, -1, fmt.Sprintf("%d steps sent to rank %d are never received", left, k.conn.Dst)}
+			return &Error{k.conn.Src, k.conn.Channel, -1, -1,
+				fmt.Sprintf("%d steps sent to rank %d are never received", left, k.conn.Dst)}
 		}
 	}
 	return nil

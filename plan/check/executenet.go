@@ -55,7 +55,8 @@ func (c *runner[V]) network(group int32) error {
 		for i, id := range n.to {
 			back := n.from[i]
 			if id < 0 || back < 0 {
-				return &Error{-1, -1, -1, -1, fmt.Sprintf("group %d of the network lacks a connection", group)}
+				return &Error{-1, -1, -1, -1, fmt.Sprintf("group %d of the network lacks a connection",
+					group)}
 			}
 			if c.conns[id].posted <= n.steps || n.steps >= c.conns[back].released+plan.FIFOSteps {
 				return nil
@@ -124,7 +125,8 @@ func (c *runner[V]) netResult(group, channel, node int32) ([]piece[V], error) {
 			out = append(out, pc)
 		default:
 			if out[0].bytes != pc.bytes {
-				return nil, fmt.Errorf("the network adds %d bytes of rank %d to %d of rank %d", pc.bytes, g.Ranks[peer], out[0].bytes, g.Ranks[0])
+				return nil, fmt.Errorf("the network adds %d bytes of rank %d to %d of rank %d", pc.bytes,
+					g.Ranks[peer], out[0].bytes, g.Ranks[0])
 			}
 			if out[0].val, err = c.m.Reduce(nil, out[0].val, pc.val); err != nil {
 				return nil, fmt.Errorf("the network: %w", err)
@@ -146,12 +148,14 @@ func (c *runner[V]) sentTo(id int32, step int64, off units.Bytes, s *plan.NetSpa
 			if s.MyBytes == 0 {
 				break
 			}
-			return pc, fmt.Errorf("the network takes %d bytes of rank %d, which sent %d", s.MyBytes, k.conn.Src, pc.bytes)
+			return pc, fmt.Errorf("the network takes %d bytes of rank %d, which sent %d", s.MyBytes,
+				k.conn.Src, pc.bytes)
 		}
 		return pc, nil
 	}
 	if c.p.Req.Func != coll.AllReduce && s.MyBytes == 0 {
 		return piece[V]{}, nil
 	}
-	return piece[V]{}, fmt.Errorf("the network finds nothing of rank %d at offset %d of a step", k.conn.Src, off)
+	return piece[V]{}, fmt.Errorf("the network finds nothing of rank %d at offset %d of a step", k.conn.Src,
+		off)
 }

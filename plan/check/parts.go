@@ -10,9 +10,9 @@ import (
 )
 
 // Parts proves a plan that is too large for Plan by those of its parts that the others
-// repeat: a ring by its turns (wave.go), a chain by its first rank, its last and others (chain.go), sends and receives by what drawn ranks send
-// (transfers.go), and what runs in iterations by two of them and the last, on all
-// channels or on as many as Plan proves. That the others repeat them is seen op by op
+// repeat: a ring by its turns (wave.go), a chain by its first rank, its last and others (chain.go), sends
+// and receives by what drawn ranks send (transfers.go), and what runs in iterations by two of them and the
+// last, on all channels or on as many as Plan proves. That the others repeat them is seen op by op
 // on ranks that are drawn, always the same; of plans that Plan would prove, on all.
 // missing says what is not proved, and why; empty: nothing.
 func Parts(p *plan.Plan) (missing string, err error) { return new(Proofs).Parts(p) }
@@ -26,7 +26,8 @@ func (s *Proofs) Parts(p *plan.Plan) (missing string, err error) {
 		return "", s.whole(p, ops)
 	case p.Members() != nil, p.Req.Cut != nil:
 		return why + ", of an operation among others", nil
-	case p.Turns() > 0 && ops/float64(p.Split.NChannels)/float64(p.Comm.NRanks) < math.MaxInt32: // as which chunks are numbered
+	// as which chunks are numbered
+	case p.Turns() > 0 && ops/float64(p.Split.NChannels)/float64(p.Comm.NRanks) < math.MaxInt32:
 		return "", ofRing(p, drawnWithin(p, mostTurned))
 	case p.Req.Func.IsP2P():
 		return ofTransfers(p)
@@ -175,8 +176,10 @@ func appendOp(ops []plan.Op, op *plan.Op) []plan.Op {
 
 // sameButPlace reports whether two ops do the same over the same connections.
 func sameButPlace(a, b *plan.Op) bool {
-	return a.Do == b.Do && a.Bytes == b.Bytes && a.Src.Buf == b.Src.Buf && a.Dst.Buf == b.Dst.Buf && slices.Equal(a.From, b.From) && slices.Equal(a.To, b.To) &&
-		a.RecvOff == b.RecvOff && a.SendOff == b.SendOff && a.RecvAhead == b.RecvAhead && a.SendAhead == b.SendAhead
+	return a.Do == b.Do && a.Bytes == b.Bytes && a.Src.Buf == b.Src.Buf && a.Dst.Buf == b.Dst.Buf &&
+		slices.Equal(a.From, b.From) && slices.Equal(a.To, b.To) &&
+		a.RecvOff == b.RecvOff && a.SendOff == b.SendOff && a.RecvAhead == b.RecvAhead &&
+		a.SendAhead == b.SendAhead
 }
 
 // distance is how much further on in the buffers one op is than another.

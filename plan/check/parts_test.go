@@ -31,7 +31,8 @@ func TestRightPlansAreProvedByParts(t *testing.T) {
 		if err != nil || p.Req.Count == 0 || c.NRanks < 2 || p.OneRank() != plan.NotOneRank {
 			return
 		}
-		what := fmt.Sprintf("%v %v/%v of %d on %d ranks, in place %v", r.Func, r.Algo, r.Proto, r.Count, c.NRanks, r.InPlace)
+		what := fmt.Sprintf("%v %v/%v of %d on %d ranks, in place %v", r.Func, r.Algo, r.Proto, r.Count,
+			c.NRanks, r.InPlace)
 		switch {
 		case p.Turns() > 0:
 			proved["turns"]++
@@ -119,7 +120,8 @@ func TestTurnsShowEveryFault(t *testing.T) {
 						t.Fatal(err)
 					}
 					seen[m.name]++
-					requireFault(t, fmt.Sprintf("%v %v: %s, program %d op %d", r.Func, r.Proto, m.name, i, k), proof(q, allRanks(q)), nil)
+					requireFault(t, fmt.Sprintf("%v %v: %s, program %d op %d", r.Func, r.Proto, m.name, i, k),
+						proof(q, allRanks(q)), nil)
 				}
 			}
 		}
@@ -135,7 +137,8 @@ func TestTurnsShowEveryFault(t *testing.T) {
 // A plan of a size or a place of its own is seen where its iterations should be equal.
 func TestIterationsThatDifferAreSeen(t *testing.T) {
 	c := plantest.Plain(2, 2, 1)
-	p, err := build.Plan(c, plan.Request{Func: coll.AllReduce, Algo: coll.Tree, Proto: coll.Simple, Count: 4 << 20, Type: coll.Float32, Channels: 1, Warps: 16})
+	p, err := build.Plan(c, plan.Request{Func: coll.AllReduce, Algo: coll.Tree, Proto: coll.Simple,
+		Count: 4 << 20, Type: coll.Float32, Channels: 1, Warps: 16})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +149,8 @@ func TestIterationsThatDifferAreSeen(t *testing.T) {
 	if err != nil || short == nil {
 		t.Fatal(err)
 	}
-	if short, err = export.List(short).Plan(short); err != nil { // connections have other numbers in a listing
+	// connections have other numbers in a listing
+	if short, err = export.List(short).Plan(short); err != nil {
 		t.Fatal(err)
 	}
 	holds := func(l *export.Listing, i int) bool {
@@ -205,10 +209,15 @@ func (a altered) Conn(c *plan.Conn) { *c = a.Plan.Conn(c.ID) }
 // Sends and receives that miss or go astray are seen.
 func TestTransfersShowEveryFault(t *testing.T) {
 	faults := map[string]func(list []plan.Program, i int) []plan.Program{
-		"place":   func(list []plan.Program, i int) []plan.Program { list[i].Transfer.Off += 4; return list },
-		"size":    func(list []plan.Program, i int) []plan.Program { list[i].Transfer.Bytes -= 4; return list },
-		"missing": func(list []plan.Program, i int) []plan.Program { return append(list[:i:i], list[i+1:]...) },
-		"twice":   func(list []plan.Program, i int) []plan.Program { return append(list, list[i]) },
+		"place": func(list []plan.Program, i int) []plan.Program { list[i].Transfer.Off += 4; return list },
+		"size": func(list []plan.Program, i int) []plan.Program {
+			list[i].Transfer.Bytes -= 4
+			return list
+		},
+		"missing": func(list []plan.Program, i int) []plan.Program {
+			return append(list[:i:i], list[i+1:]...)
+		},
+		"twice": func(list []plan.Program, i int) []plan.Program { return append(list, list[i]) },
 	}
 	for _, f := range []coll.Func{coll.AllToAll, coll.Gather, coll.Scatter, coll.SendRecv} {
 		c := plantest.Plain(2, 2, 2)
@@ -226,12 +235,13 @@ func TestTransfersShowEveryFault(t *testing.T) {
 		for rank := range int32(c.NRanks) {
 			for i := range p.Programs(rank) {
 				for name, does := range faults {
-					q, err := plan.New(p.Comm, p.Req, p.Split, altered{p, func(list []plan.Program) []plan.Program {
-						if len(list) > i && list[i].Rank == rank {
-							return does(list, i)
-						}
-						return list
-					}})
+					q, err := plan.New(p.Comm, p.Req, p.Split,
+						altered{p, func(list []plan.Program) []plan.Program {
+							if len(list) > i && list[i].Rank == rank {
+								return does(list, i)
+							}
+							return list
+						}})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -275,7 +285,8 @@ func TestProofsAreKept(t *testing.T) {
 		inPlace bool
 		kept    int
 	}{{256, false, 1}, {512, false, 1}, {1024, false, 1}, {1024, true, 2}} {
-		p, err := build.Plan(c, plan.Request{Func: coll.AllReduce, Algo: coll.Tree, Proto: coll.LL, Count: of.mib << 18, Type: coll.Float32, Channels: 2, Warps: 16, InPlace: of.inPlace})
+		p, err := build.Plan(c, plan.Request{Func: coll.AllReduce, Algo: coll.Tree, Proto: coll.LL,
+			Count: of.mib << 18, Type: coll.Float32, Channels: 2, Warps: 16, InPlace: of.inPlace})
 		if err != nil {
 			t.Fatal(err)
 		}

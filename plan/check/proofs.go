@@ -41,9 +41,12 @@ type proofKey struct {
 
 func keyOf(p *plan.Plan) proofKey {
 	r, s := &p.Req, &p.Req.Params
-	return proofKey{comm: p.Comm, fn: r.Func, count: r.Count, typ: r.Type, op: r.Op, root: r.Root, peer: r.Peer, inPlace: r.InPlace, algo: r.Algo, proto: r.Proto,
-		channels: r.Channels, warps: r.Warps, slow: r.SlowNVLS, direct: r.Direct, apart: r.Apart, misalign: r.Misalign, pairs: r.Pairs,
-		settings: [6]units.Opt[int64]{s.P2PLLThreshold, s.ChunkSize, s.P2PGroupSize, s.NVLSTreeMaxChunk, s.NetSharedBuffers, s.AllocP2PNetLL}, split: p.Split}
+	return proofKey{comm: p.Comm, fn: r.Func, count: r.Count, typ: r.Type, op: r.Op, root: r.Root,
+		peer: r.Peer, inPlace: r.InPlace, algo: r.Algo, proto: r.Proto,
+		channels: r.Channels, warps: r.Warps, slow: r.SlowNVLS, direct: r.Direct, apart: r.Apart,
+		misalign: r.Misalign, pairs: r.Pairs,
+		settings: [6]units.Opt[int64]{s.P2PLLThreshold, s.ChunkSize, s.P2PGroupSize, s.NVLSTreeMaxChunk,
+			s.NetSharedBuffers, s.AllocP2PNetLL}, split: p.Split}
 }
 
 // short proves what fewIterations made of a plan, unless it was proved already. Of the
@@ -84,7 +87,8 @@ func (s *Proofs) whole(p *plan.Plan, ops float64) error {
 	if p.Members() == nil && p.Req.Cut == nil && ops > wholeOps && rootedTransfers(p) {
 		return nil
 	}
-	if p.Members() != nil || p.Req.Cut != nil || p.Req.Func.IsP2P() || p.Split.Striped || len(p.NetGroups()) > 0 {
+	if p.Members() != nil || p.Req.Cut != nil || p.Req.Func.IsP2P() || p.Split.Striped ||
+		len(p.NetGroups()) > 0 {
 		return Plan(p)
 	}
 	if p.Turns() > 0 {

@@ -167,7 +167,8 @@ func (m *symbols) Write(rank int32, r plan.Ref, n units.Bytes, v value) error {
 	for last < len(*b) && (*b)[last].at < at+n {
 		right := (*b)[last]
 		if cut := at + n - right.at; cut < right.n {
-			put = appendMerged(put, interval{at + n, seg{right.n - cut, right.off + cut, right.set, right.post}})
+			put = appendMerged(put, interval{at + n, seg{right.n - cut, right.off + cut, right.set,
+				right.post}})
 		}
 		last++
 	}
@@ -251,8 +252,10 @@ func (m *symbols) Post(_ *plan.Op, v value) (value, error) {
 func (m *symbols) compare(rank int32, at units.Bytes, got value, want seg) error {
 	for _, s := range got {
 		if s.set != want.set || s.off != want.off || s.post != want.post {
-			return &Error{rank, -1, -1, -1, fmt.Sprintf("output byte %d holds byte %d of ranks %s (scaled: %t), should hold byte %d of %s",
-				at, s.off, m.sets.members(s.set), s.post, want.off, m.sets.members(want.set))}
+			return &Error{rank, -1, -1, -1,
+				fmt.Sprintf("output byte %d holds byte %d of ranks %s (scaled: %t), should hold byte %d of "+
+					"%s",
+					at, s.off, m.sets.members(s.set), s.post, want.off, m.sets.members(want.set))}
 		}
 		at += s.n
 		want.off += s.n

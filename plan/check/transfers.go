@@ -84,7 +84,8 @@ func rootedTransfers(p *plan.Plan) bool {
 }
 
 func newTransfers(p *plan.Plan) *transfers {
-	x := &transfers{p: p, n: int32(p.Comm.NRanks), count: units.Bytes(p.Req.Count) * p.Req.Type.Size(), ends: map[connEnd]size{}}
+	x := &transfers{p: p, n: int32(p.Comm.NRanks), count: units.Bytes(p.Req.Count) * p.Req.Type.Size(),
+		ends: map[connEnd]size{}}
 	if n := p.NumConns(); n <= fewConns && p.Distinct() == nil {
 		x.each = make([]size, n)
 	}
@@ -119,11 +120,15 @@ func (x *transfers) prove() error {
 	if x.left > 0 {
 		id := slices.IndexFunc(x.each, func(s size) bool { return s.there })
 		left := &x.each[id]
-		return &Error{left.src, left.channel, -1, -1, fmt.Sprintf("connection %d has %d bytes at one end only", id, left.bytes)}
+		return &Error{left.src, left.channel, -1, -1,
+			fmt.Sprintf("connection %d has %d bytes at one end only", id, left.bytes)}
 	}
 	if len(x.ends) > 0 {
-		left := slices.SortedFunc(maps.Keys(x.ends), func(a, b connEnd) int { return cmp.Or(cmp.Compare(a.src, b.src), cmp.Compare(a.conn, b.conn)) })[0]
-		return &Error{left.src, left.channel, -1, -1, fmt.Sprintf("connection %d has %d bytes at one end only", left.conn, x.ends[left].bytes)}
+		left := slices.SortedFunc(maps.Keys(x.ends), func(a, b connEnd) int {
+			return cmp.Or(cmp.Compare(a.src, b.src), cmp.Compare(a.conn, b.conn))
+		})[0]
+		return &Error{left.src, left.channel, -1, -1,
+			fmt.Sprintf("connection %d has %d bytes at one end only", left.conn, x.ends[left].bytes)}
 	}
 	return nil
 }
@@ -158,7 +163,8 @@ func (x *transfers) ofRank(rank int32) error {
 		}
 	}
 	slices.SortFunc(x.spans, func(a, b spanOf) int {
-		return cmp.Or(cmp.Compare(a.peer, b.peer), directions(a.sends, b.sends), cmp.Compare(a.t.Off, b.t.Off), cmp.Compare(a.t.Bytes, b.t.Bytes))
+		return cmp.Or(cmp.Compare(a.peer, b.peer), directions(a.sends, b.sends),
+			cmp.Compare(a.t.Off, b.t.Off), cmp.Compare(a.t.Bytes, b.t.Bytes))
 	})
 	return x.covered(rank)
 }
@@ -180,7 +186,8 @@ func (x *transfers) ofProgram(rank int32, i int) error {
 	fault := func(format string, args ...any) error {
 		return &Error{rank, pr.Channel, pr.Group, -1, fmt.Sprintf(format, args...)}
 	}
-	if before := &x.progs[max(0, i-1)]; rank != x.p.Req.Root && (before.Channel > pr.Channel || before.Channel == pr.Channel && before.Phase != pr.Phase) {
+	if before := &x.progs[max(0, i-1)]; rank != x.p.Req.Root && (before.Channel > pr.Channel ||
+		before.Channel == pr.Channel && before.Phase != pr.Phase) {
 		x.waits = true
 	}
 	t := pr.Transfer
@@ -211,8 +218,10 @@ func (x *transfers) ofProgram(rank int32, i int) error {
 		return nil
 	}
 	other, met := x.meet(connEnd{t.Conn, src, pr.Channel}, size{t.Bytes, t.Chunk, src, pr.Channel, true})
-	if met && (other.bytes != t.Bytes || other.chunk != t.Chunk || other.src != src || other.channel != pr.Channel) {
-		return fault("moves %d bytes in chunks of %d, rank %d %d in chunks of %d", t.Bytes, t.Chunk, peer, other.bytes, other.chunk)
+	if met && (other.bytes != t.Bytes || other.chunk != t.Chunk || other.src != src ||
+		other.channel != pr.Channel) {
+		return fault("moves %d bytes in chunks of %d, rank %d %d in chunks of %d", t.Bytes, t.Chunk, peer,
+			other.bytes, other.chunk)
 	}
 	return nil
 }
@@ -281,12 +290,14 @@ func (x *transfers) tiled(rank int32, of span, parts []spanOf) error {
 	for i := range parts {
 		t := &parts[i].t
 		if t.Off != end && t.Bytes > 0 {
-			return &Error{rank, -1, -1, -1, fmt.Sprintf("what goes to or from rank %d continues at byte %d, not %d", of.peer, t.Off, end)}
+			return &Error{rank, -1, -1, -1,
+				fmt.Sprintf("what goes to or from rank %d continues at byte %d, not %d", of.peer, t.Off, end)}
 		}
 		end += t.Bytes
 	}
 	if end != at+n {
-		return &Error{rank, -1, -1, -1, fmt.Sprintf("%d bytes go to or from rank %d, should be %d", end-at, of.peer, n)}
+		return &Error{rank, -1, -1, -1, fmt.Sprintf("%d bytes go to or from rank %d, should be %d", end-at,
+			of.peer, n)}
 	}
 	return nil
 }

@@ -56,7 +56,8 @@ type wave struct {
 // ofRing proves an all_reduce, all_gather or reduce_scatter by rings, from the programs
 // of some of its ranks, or of all.
 func ofRing(p *plan.Plan, ranks []int32) error {
-	w := &wave{p: p, n: int64(p.Comm.NRanks), block: units.Bytes(p.Req.Count) * p.Req.Type.Size(), shared: p.Layout(0).Shared, f: p.Req.Func}
+	w := &wave{p: p, n: int64(p.Comm.NRanks), block: units.Bytes(p.Req.Count) * p.Req.Type.Size(),
+		shared: p.Layout(0).Shared, f: p.Req.Func}
 	w.ranks = ranks
 	for range w.ranks {
 		w.conns = append(w.conns, [2]plan.Conn{{ID: -1}, {ID: -1}})
@@ -65,7 +66,8 @@ func ofRing(p *plan.Plan, ranks []int32) error {
 	if w.f == coll.AllReduce {
 		blocks = p.Comm.NRanks
 	}
-	w.off, w.bytes, w.copied = make([]units.Bytes, blocks), make([]units.Bytes, blocks), make([]bool, p.Comm.NRanks)
+	w.off, w.bytes, w.copied = make([]units.Bytes, blocks), make([]units.Bytes, blocks),
+		make([]bool, p.Comm.NRanks)
 	for ch := p.Split.ChannelLo; ch <= p.Split.ChannelHi; ch++ {
 		if err := w.ofChannel(int32(ch)); err != nil {
 			return err
@@ -199,7 +201,9 @@ func (w *wave) behind(i int, op *plan.Op) int64 {
 
 // turnedBy checks that a drawn rank's op is that of the first, turned.
 func (w *wave) turnedBy(i int, op *plan.Op) error {
-	if op.Do != w.op.Do || op.Step != w.op.Step || (op.Src.Buf != w.op.Src.Buf) || (op.Dst.Buf != w.op.Dst.Buf) || int64(op.Chunk)/w.n != w.iter || w.behind(i, op) != w.behind(0, &w.op) {
+	if op.Do != w.op.Do || op.Step != w.op.Step || (op.Src.Buf != w.op.Src.Buf) ||
+		(op.Dst.Buf != w.op.Dst.Buf) || int64(op.Chunk)/w.n != w.iter || w.behind(i, op) != w.behind(0,
+		&w.op) {
 		return w.fault(i, "is not the op of rank %d, turned by the ranks between them", w.ranks[0])
 	}
 	return w.place(i, op)
@@ -209,7 +213,8 @@ func (w *wave) turnedBy(i int, op *plan.Op) error {
 // which connections.
 func (w *wave) place(i int, op *plan.Op) error {
 	rank, b := w.ranks[i], int64(0)
-	if pr := &w.progs[i]; op.Rank != rank || op.Channel != pr.Channel || op.Group != pr.Group || op.RecvAhead != 0 || op.SendAhead != 0 || op.RecvOff != 0 || op.SendOff != 0 {
+	if pr := &w.progs[i]; op.Rank != rank || op.Channel != pr.Channel || op.Group != pr.Group ||
+		op.RecvAhead != 0 || op.SendAhead != 0 || op.RecvOff != 0 || op.SendOff != 0 {
 		return w.fault(i, "is not the op of a ring")
 	}
 	src, dst := op.Src.Off, op.Dst.Off
@@ -391,7 +396,8 @@ func (w *wave) endIteration() error {
 		}
 		for b := range w.off {
 			if w.bytes[b] > 0 && w.off[b] != w.next {
-				return w.fault(0, "the block of position %d begins at byte %d, the one before it ended at %d", b, w.off[b], w.next)
+				return w.fault(0, "the block of position %d begins at byte %d, the one before it ended at %d",
+					b, w.off[b], w.next)
 			}
 			w.next += max(0, w.bytes[b])
 		}

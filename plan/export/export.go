@@ -39,8 +39,10 @@ func WriteFlows(w io.Writer, p *plan.Plan) error {
 	size := max(l.Input, l.Output)
 	line := make([]byte, 0, 256)
 	err = EachFlow(p, func(f *Flow) error {
-		line = fmt.Appendf(line[:0], "%v,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%s,", p.Req.Func, p.Req.Op, size, p.Req.Algo, protos[f.Conn.ID],
-			f.Conn.Channel, f.ID, f.Conn.Src, f.Conn.Dst, f.Bytes, f.Chunk, chunks[f.Conn.Channel], connType(p, &f.Conn))
+		line = fmt.Appendf(line[:0], "%v,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%s,", p.Req.Func, p.Req.Op, size,
+			p.Req.Algo, protos[f.Conn.ID],
+			f.Conn.Channel, f.ID, f.Conn.Src, f.Conn.Dst, f.Bytes, f.Chunk, chunks[f.Conn.Channel],
+			connType(p, &f.Conn))
 		for i, d := range f.Deps {
 			if i > 0 {
 				line = append(line, ';')

@@ -113,7 +113,8 @@ func acyclic(deps map[int64][]int64) bool {
 
 // TestFlowsCSV shows the file that SimCCL's users read.
 func TestFlowsCSV(t *testing.T) {
-	p, err := build.Plan(plantest.Plain(2, 2, 1), plan.Request{Func: coll.Broadcast, Algo: coll.Ring, Proto: coll.LL, Count: 10000, Type: coll.Float32, Root: 1, Channels: 1, Warps: 16})
+	p, err := build.Plan(plantest.Plain(2, 2, 1), plan.Request{Func: coll.Broadcast, Algo: coll.Ring,
+		Proto: coll.LL, Count: 10000, Type: coll.Float32, Root: 1, Channels: 1, Warps: 16})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,8 @@ type walk struct {
 }
 
 func newWalk() *walk {
-	return &walk{posted: map[int32]int64{}, released: map[int32]int64{}, pending: map[message]units.Bytes{}, deps: map[message][]message{}, seen: map[message]bool{}}
+	return &walk{posted: map[int32]int64{}, released: map[int32]int64{}, pending: map[message]units.Bytes{},
+		deps: map[message][]message{}, seen: map[message]bool{}}
 }
 
 func (w *walk) open(p *plan.Plan, pr *plan.Program) {
@@ -62,7 +63,8 @@ func (w *walk) open(p *plan.Plan, pr *plan.Program) {
 }
 
 // run calls read and post for every message of the program.
-func (w *walk) run(read func(message) error, post func(m message, bytes units.Bytes, deps []message) error) error {
+func (w *walk) run(read func(message) error, post func(m message, bytes units.Bytes,
+	deps []message) error) error {
 	var got []message
 	for w.cur.Next(&w.op) {
 		op := &w.op
@@ -98,7 +100,8 @@ func (w *walk) run(read func(message) error, post func(m message, bytes units.By
 		}
 	}
 	if len(w.pending) > 0 {
-		return fmt.Errorf("rank %d channel %d: %d steps are never posted", w.pr.Rank, w.pr.Channel, len(w.pending))
+		return fmt.Errorf("rank %d channel %d: %d steps are never posted", w.pr.Rank, w.pr.Channel,
+			len(w.pending))
 	}
 	return nil
 }
@@ -129,7 +132,8 @@ func onlyMessages(p *plan.Plan) error {
 	if len(p.NetGroups()) == 0 {
 		return nil
 	}
-	return &plan.UnsupportedError{What: "list of point-to-point operations", Why: fmt.Sprintf("%v has operations of the network, which are none", p.Req.Algo)}
+	return &plan.UnsupportedError{What: "list of point-to-point operations",
+		Why: fmt.Sprintf("%v has operations of the network, which are none", p.Req.Algo)}
 }
 
 // newFlowIndex numbers all messages of the plan.
@@ -138,7 +142,8 @@ func newFlowIndex(p *plan.Plan) (*flowIndex, error) {
 		return nil, err
 	}
 	if ops := p.TotalOps(); ops > math.MaxInt32 {
-		return nil, &plan.UnsupportedError{What: "list of point-to-point operations", Why: fmt.Sprintf("%d operations are too many for a file", ops)}
+		return nil, &plan.UnsupportedError{What: "list of point-to-point operations",
+			Why: fmt.Sprintf("%d operations are too many for a file", ops)}
 	}
 	x := &flowIndex{p: p, ids: make([][]int64, p.NumConns()), bytes: make([][]units.Bytes, p.NumConns())}
 	w := newWalk()
@@ -147,7 +152,8 @@ func newFlowIndex(p *plan.Plan) (*flowIndex, error) {
 		progs = p.AppendPrograms(progs[:0], rank)
 		for i := range progs {
 			w.open(p, &progs[i])
-			err := w.run(func(message) error { return nil }, func(m message, n units.Bytes, _ []message) error {
+			err := w.run(func(message) error { return nil }, func(m message, n units.Bytes,
+				_ []message) error {
 				x.ids[m.conn] = append(x.ids[m.conn], x.total)
 				x.bytes[m.conn] = append(x.bytes[m.conn], n)
 				x.total++
@@ -184,8 +190,10 @@ func EachFlow(p *plan.Plan, do func(*Flow) error) error {
 		for i := range progs {
 			w.open(p, &progs[i])
 			prev := int64(-1)
-			err := w.run(func(message) error { return nil }, func(m message, n units.Bytes, deps []message) error {
-				f = Flow{ID: f.ID, Conn: p.Conn(m.conn), Bytes: n, Chunk: w.op.Chunk, Op: w.op.Seq, Deps: f.Deps[:0], Prev: prev}
+			err := w.run(func(message) error { return nil }, func(m message, n units.Bytes,
+				deps []message) error {
+				f = Flow{ID: f.ID, Conn: p.Conn(m.conn), Bytes: n, Chunk: w.op.Chunk, Op: w.op.Seq,
+					Deps: f.Deps[:0], Prev: prev}
 				for _, d := range deps {
 					id, err := x.id(d)
 					if err != nil {

@@ -27,7 +27,8 @@ func WriteMessages(w io.Writer, p *plan.Plan) error {
 	if err := p.Distinct(); err != nil {
 		return err
 	}
-	head, err := json.Marshal(map[string]any{"op": p.Req.Func.TestName(), "count": p.Req.Count, "type": p.Req.Type.TestName(), "ranks": p.Comm.NRanks,
+	head, err := json.Marshal(map[string]any{"op": p.Req.Func.TestName(), "count": p.Req.Count,
+		"type": p.Req.Type.TestName(), "ranks": p.Comm.NRanks,
 		"algo": p.Req.Algo.String(), "proto": p.Req.Proto.String(), "channels": p.Split.NChannels})
 	if err != nil {
 		return err
@@ -37,7 +38,8 @@ func WriteMessages(w io.Writer, p *plan.Plan) error {
 		return err
 	}
 	err = EachFlow(p, func(f *Flow) error {
-		line, err := json.Marshal(listedMessage{f.ID, f.Conn.Src, f.Conn.Dst, f.Conn.Channel, f.Bytes, f.Chunk, append([]int64{}, f.Deps...), f.Prev})
+		line, err := json.Marshal(listedMessage{f.ID, f.Conn.Src, f.Conn.Dst, f.Conn.Channel, f.Bytes,
+			f.Chunk, append([]int64{}, f.Deps...), f.Prev})
 		if err != nil {
 			return err
 		}

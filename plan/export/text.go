@@ -12,7 +12,8 @@ import (
 
 const textMagic = "simccl-plan 1"
 
-var routeNames = [...]string{connect.RingRoute: "ring", connect.TreeRoute: "tree", connect.P2PRoute: "p2p", connect.NVLSRoute: "nvls", connect.NVLSTreeRoute: "nvlstree",
+var routeNames = [...]string{connect.RingRoute: "ring", connect.TreeRoute: "tree", connect.P2PRoute: "p2p",
+	connect.NVLSRoute: "nvls", connect.NVLSTreeRoute: "nvlstree",
 	connect.CollNetRoute: "collnet", connect.CollNetDirectRoute: "direct", connect.CollNetChainRoute: "chain"}
 
 var transportNames = [...]string{connect.P2P: "P2P", connect.SHM: "SHM", connect.NET: "NET"}
@@ -48,27 +49,33 @@ func WriteText(w io.Writer, p *plan.Plan) error {
 	fmt.Fprintln(b, textMagic)
 	fmt.Fprintf(b, "ranks %d nodes %d buffers %d %d %d\n", p.Comm.NRanks, p.Comm.NNodes,
 		p.Comm.BuffSizes[0], p.Comm.BuffSizes[1], p.Comm.BuffSizes[2])
-	fmt.Fprintf(b, "op %s count %d type %s redop %s root %d in-place %d algo %v proto %v channels %d warps %d\n",
-		r.Func.TestName(), r.Count, r.Type.TestName(), r.Op.TestName(), r.Root, bit(r.InPlace), r.Algo, r.Proto, r.Channels, r.Warps)
+	fmt.Fprintf(b,
+		"op %s count %d type %s redop %s root %d in-place %d algo %v proto %v channels %d warps %d\n",
+		r.Func.TestName(), r.Count, r.Type.TestName(), r.Op.TestName(), r.Root, bit(r.InPlace), r.Algo,
+		r.Proto, r.Channels, r.Warps)
 	for i := range l.NetGroups {
 		writeNet(b, i, &l.NetGroups[i])
 	}
 	for i := range l.Conns {
 		c := &l.Conns[i]
-		fmt.Fprintf(b, "conn %d %s > %s channel %d %s", c.ID, peerName(c.Src), peerName(c.Dst), c.Channel, routeNames[c.Kind])
+		fmt.Fprintf(b, "conn %d %s > %s channel %d %s", c.ID, peerName(c.Src), peerName(c.Dst), c.Channel,
+			routeNames[c.Kind])
 		if c.Kind == connect.CollNetRoute {
 			fmt.Fprintf(b, " %d", c.NetGroup)
 		}
 		fmt.Fprintf(b, " %s", transportNames[c.Route.Transport])
 		if t := &c.Route; t.Transport == connect.NET {
-			fmt.Fprintf(b, " %d %d %d %d %d %d", t.SrcNet, t.DstNet, t.SrcProxy, t.DstProxy, bit(t.SrcGDR), bit(t.DstGDR))
+			fmt.Fprintf(b, " %d %d %d %d %d %d", t.SrcNet, t.DstNet, t.SrcProxy, t.DstProxy, bit(t.SrcGDR),
+				bit(t.DstGDR))
 		}
 		fmt.Fprintln(b)
 	}
 	for i := range l.Programs {
 		pr := &l.Programs[i]
-		fmt.Fprintf(b, "program %d channel %d group %d phase %d %v %v threads %d workers %d slices %d steps %d\n",
-			pr.Rank, pr.Channel, pr.Group, pr.Phase, pr.Role, pr.Proto, pr.Threads, pr.Workers, pr.Slices, pr.SliceSteps)
+		fmt.Fprintf(b,
+			"program %d channel %d group %d phase %d %v %v threads %d workers %d slices %d steps %d\n",
+			pr.Rank, pr.Channel, pr.Group, pr.Phase, pr.Role, pr.Proto, pr.Threads, pr.Workers, pr.Slices,
+			pr.SliceSteps)
 		for k := range pr.Ops {
 			writeOp(b, &pr.Ops[k])
 		}

@@ -23,7 +23,8 @@ func text(t interface{ Fatal(...any) }, p *plan.Plan) string {
 // it for readers.
 func TestTextOfARing(t *testing.T) {
 	c := plantest.Plain(2, 1, 1)
-	p, err := build.Plan(c, plan.Request{Func: coll.AllReduce, Algo: coll.Ring, Proto: coll.Simple, Count: 1024, Type: coll.Float32, Channels: 1, Warps: 17})
+	p, err := build.Plan(c, plan.Request{Func: coll.AllReduce, Algo: coll.Ring, Proto: coll.Simple,
+		Count: 1024, Type: coll.Float32, Channels: 1, Warps: 17})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -88,7 +88,8 @@ func (w *workBatches) addColl(channel int, fn kernelFunc) {
 // rounds of one group of eight (enqueue.cc:128).
 func (w *workBatches) addP2P(channel, round, epoch int, byGroup bool) (fresh bool) {
 	b := &w.open[channel]
-	fresh = !b.on || !b.p2p || b.epoch != epoch || fusedBytes < b.bytes+p2pBytes || len(b.rounds) == rounds.WorksPerBatch
+	fresh = !b.on || !b.p2p || b.epoch != epoch || fusedBytes < b.bytes+p2pBytes ||
+		len(b.rounds) == rounds.WorksPerBatch
 	for _, r := range b.rounds {
 		fresh = fresh || r == round || byGroup && r/rounds.WorksPerBatch != round/rounds.WorksPerBatch
 	}

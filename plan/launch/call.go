@@ -38,7 +38,8 @@ func (c *Call) p2p() bool { return c.Func.IsP2P() }
 
 // request is the call as a plan's request, without a choice.
 func (c *Call) request() plan.Request {
-	return plan.Request{Func: c.Func, Count: c.Count, Type: c.Type, Op: c.Op, Root: c.Root, InPlace: c.InPlace, Misalign: c.Misalign}
+	return plan.Request{Func: c.Func, Count: c.Count, Type: c.Type, Op: c.Op, Root: c.Root,
+		InPlace: c.InPlace, Misalign: c.Misalign}
 }
 
 // Op is what a choice of algorithm is made for: a call, or several of one function,

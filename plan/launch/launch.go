@@ -51,7 +51,8 @@ func Plan(c *Comm, calls []Call, mode Mode) ([]Kernel, error) {
 		}
 	}
 	if n == 1 {
-		return nil, &plan.UnsupportedError{What: "a group on a communicator of one rank", Why: "NCCL launches each of its calls by itself; plan them one by one"}
+		return nil, &plan.UnsupportedError{What: "a group on a communicator of one rank",
+			Why: "NCCL launches each of its calls by itself; plan them one by one"}
 	}
 	if err := released(c, calls); err != nil {
 		return nil, err
@@ -84,7 +85,9 @@ func released(c *Comm, calls []Call) error {
 		return nil
 	}
 	if rules.Plan.EvenBytes && slices.ContainsFunc(calls, func(c Call) bool { return !c.p2p() }) {
-		return &plan.UnsupportedError{What: "a group of several calls", Why: "with collectives, of NCCL " + rules.Version() + ": its planner of groups, before that of 2.22, is modelled for sends and receives alone"}
+		return &plan.UnsupportedError{What: "a group of several calls", Why: "with collectives, of NCCL " +
+			rules.Version() +
+			": its planner of groups, before that of 2.22, is modelled for sends and receives alone"}
 	}
 	root := int32(-1)
 	for i := range calls {
@@ -93,7 +96,8 @@ func released(c *Comm, calls []Call) error {
 		}
 		if root >= 0 && calls[i].Root != root {
 			return &plan.UnsupportedError{What: "broadcasts of several roots in a group",
-				Why: "NCCL " + rules.Version() + " makes one all-gather of variable counts of them (scheduler/allgatherv_sched.cc), which is not modelled"}
+				Why: "NCCL " + rules.Version() + " makes one all-gather of variable counts of them " +
+					"(scheduler/allgatherv_sched.cc), which is not modelled"}
 		}
 		root = calls[i].Root
 	}
@@ -119,7 +123,8 @@ func kernelsOf(c *Comm, tasks []task, m *mail, mode Mode) ([]Kernel, error) {
 			return nil, err
 		}
 		if n == 0 {
-			return nil, &plan.UnsupportedError{What: fmt.Sprintf("a kernel of %d bytes of arguments", l.budget.args+argsHeader), Why: "it holds no collective of the group; NCCL would not end"}
+			return nil, &plan.UnsupportedError{What: fmt.Sprintf("a kernel of %d bytes of arguments",
+				l.budget.args+argsHeader), Why: "it holds no collective of the group; NCCL would not end"}
 		}
 		if tasks = tasks[n:]; len(tasks) > 0 || len(m.messages) == 0 {
 			out = append(out, l.done(c.Layout.NRanks))
@@ -178,7 +183,9 @@ func appendMail(out []Kernel, l *layout, m *mail, mode Mode) ([]Kernel, error) {
 		if some || len(k.Tasks) > 0 {
 			out = append(out, k)
 		} else if left > 0 {
-			return nil, &plan.UnsupportedError{What: fmt.Sprintf("a kernel of %d bytes of arguments", l.budget.args+argsHeader), Why: "it holds no send or receive of the group; NCCL would not end"}
+			return nil, &plan.UnsupportedError{What: fmt.Sprintf("a kernel of %d bytes of arguments",
+				l.budget.args+argsHeader),
+				Why: "it holds no send or receive of the group; NCCL would not end"}
 		}
 		if left == 0 {
 			return out, nil
@@ -193,7 +200,8 @@ func appendMail(out []Kernel, l *layout, m *mail, mode Mode) ([]Kernel, error) {
 func (k *Kernel) Plan(c *Comm) (*plan.Plan, error) {
 	switch {
 	case k.Symmetric != nil:
-		return nil, &plan.UnsupportedError{What: "symmetric kernel " + k.Symmetric.Kernel.String(), Why: "it has no plan of connections"}
+		return nil, &plan.UnsupportedError{What: "symmetric kernel " + k.Symmetric.Kernel.String(),
+			Why: "it has no plan of connections"}
 	case k.single != nil:
 		r := k.single.request()
 		r.Params, r.SlowNVLS = c.Params, c.SlowNVLS
@@ -218,7 +226,8 @@ func (k *Kernel) Plan(c *Comm) (*plan.Plan, error) {
 		parts = append(parts, plan.Member{Plan: p, Fuse: fuse[t.fn], Task: int32(t.Call)})
 	}
 	if k.Exchanges != nil {
-		p, err := build.Messages(c.Layout, plan.Request{Params: c.Params, Direct: k.direct, Misalign: k.aside}, k.Messages, k.Exchanges)
+		p, err := build.Messages(c.Layout, plan.Request{Params: c.Params, Direct: k.direct,
+			Misalign: k.aside}, k.Messages, k.Exchanges)
 		if err != nil {
 			return nil, err
 		}

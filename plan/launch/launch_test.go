@@ -41,8 +41,10 @@ func calls(t *rapid.T, n int) []launch.Call {
 	types := []coll.DataType{coll.Int8, coll.Float32, coll.Float64, coll.BFloat16, coll.Int32}
 	var out []launch.Call
 	for range rapid.IntRange(1, 40).Draw(t, "calls") {
-		c := launch.Call{Func: coll.Func(rapid.IntRange(0, int(coll.NumFuncs)).Draw(t, "func")), Type: rapid.SampledFrom(types).Draw(t, "type"),
-			Op: coll.RedOp(rapid.IntRange(0, int(coll.NumRedOps)-1).Draw(t, "op")), Root: int32(rapid.IntRange(0, n-1).Draw(t, "root")),
+		c := launch.Call{Func: coll.Func(rapid.IntRange(0, int(coll.NumFuncs)).Draw(t, "func")),
+			Type:  rapid.SampledFrom(types).Draw(t, "type"),
+			Op:    coll.RedOp(rapid.IntRange(0, int(coll.NumRedOps)-1).Draw(t, "op")),
+			Root:  int32(rapid.IntRange(0, n-1).Draw(t, "root")),
 			Count: int64(1) << rapid.IntRange(0, 20).Draw(t, "log")}
 		c.Count += rapid.Int64Range(0, c.Count).Draw(t, "more")
 		if c.Func != coll.Send {
@@ -62,7 +64,8 @@ func calls(t *rapid.T, n int) []launch.Call {
 // end; the same again the second time.
 func TestGroupsAreWhole(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		layout := plantest.Plain(rapid.IntRange(2, 5).Draw(t, "ranks"), rapid.IntRange(1, 2).Draw(t, "nodes"), 1<<rapid.IntRange(0, 5).Draw(t, "channels"))
+		layout := plantest.Plain(rapid.IntRange(2, 5).Draw(t, "ranks"), rapid.IntRange(1, 2).Draw(t, "nodes"),
+			1<<rapid.IntRange(0, 5).Draw(t, "channels"))
 		c := comm(layout)
 		list := calls(t, layout.NRanks)
 		mode := launch.Mode(rapid.IntRange(0, 1).Draw(t, "mode"))
@@ -89,10 +92,13 @@ func TestGroupsOfPieces(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		perNode := rapid.IntRange(2, 5).Draw(t, "ranks")
-		layout := plantest.Plain(perNode, rapid.IntRange(1, 2).Draw(t, "nodes"), 1<<rapid.IntRange(0, 4).Draw(t, "channels"))
+		layout := plantest.Plain(perNode, rapid.IntRange(1, 2).Draw(t, "nodes"),
+			1<<rapid.IntRange(0, 4).Draw(t, "channels"))
 		layout.Rules, layout.MaxLocalRanks = old, perNode
 		c := comm(layout)
-		list := slices.DeleteFunc(calls(t, layout.NRanks), func(c launch.Call) bool { return c.Func.Valid() && !c.Func.IsP2P() })
+		list := slices.DeleteFunc(calls(t, layout.NRanks), func(c launch.Call) bool {
+			return c.Func.Valid() && !c.Func.IsP2P()
+		})
 		kernels, err := launch.Plan(c, list, launch.Eager)
 		if err != nil {
 			t.Fatal(err)
@@ -113,8 +119,10 @@ func whole(t *rapid.T, c *connect.Layout, list []launch.Call, kernels []launch.K
 		for _, task := range k.Tasks {
 			times[task.Call]++
 			count, _ := task.Req.Elements()
-			if s := task.Split; task.Req.Cut != nil && (task.Req.Cut.Count() != count || s.ChannelLo < 0 || s.ChannelHi >= c.NChannels || s.NChannels != s.ChannelHi-s.ChannelLo+1) {
-				t.Fatalf("call %d: %+v of %d elements on %d channels", task.Call, *task.Req.Cut, count, c.NChannels)
+			if s := task.Split; task.Req.Cut != nil && (task.Req.Cut.Count() != count || s.ChannelLo < 0 ||
+				s.ChannelHi >= c.NChannels || s.NChannels != s.ChannelHi-s.ChannelLo+1) {
+				t.Fatalf("call %d: %+v of %d elements on %d channels", task.Call, *task.Req.Cut, count,
+					c.NChannels)
 			}
 		}
 		messages = max(messages, len(k.Messages))
@@ -170,8 +178,10 @@ func planned(t *rapid.T, c *launch.Comm, k *launch.Kernel) {
 		progs = p.AppendPrograms(progs[:0], r)
 		for i := range progs {
 			pr := &progs[i]
-			if pr.Rank != r || i > 0 && pr.Channel == progs[i-1].Channel && (pr.Phase < progs[i-1].Phase || pr.Phase > progs[i-1].Phase+1 || pr.Group != progs[i-1].Group+1) {
-				t.Fatalf("rank %d channel %d: program %d is of phase %d, group %d", r, pr.Channel, i, pr.Phase, pr.Group)
+			if pr.Rank != r || i > 0 && pr.Channel == progs[i-1].Channel && (pr.Phase < progs[i-1].Phase ||
+				pr.Phase > progs[i-1].Phase+1 || pr.Group != progs[i-1].Group+1) {
+				t.Fatalf("rank %d channel %d: program %d is of phase %d, group %d", r, pr.Channel, i,
+					pr.Phase, pr.Group)
 			}
 			once(t, p, pr, ends)
 		}
@@ -214,13 +224,15 @@ func TestKernelsAreCut(t *testing.T) {
 	c := comm(plantest.Plain(4, 1, 32))
 	var list []launch.Call
 	for i := range 12 {
-		list = append(list, launch.Call{Func: coll.AllToAll, Type: coll.Float32, Count: 1 << 20}, launch.Call{Func: coll.AllReduce, Type: coll.Float32, Count: int64(i + 1)})
+		list = append(list, launch.Call{Func: coll.AllToAll, Type: coll.Float32, Count: 1 << 20},
+			launch.Call{Func: coll.AllReduce, Type: coll.Float32, Count: int64(i + 1)})
 	}
 	kernels, err := launch.Plan(c, list, launch.Eager)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(kernels) != 2 || len(kernels[0].Tasks) != 12 || len(kernels[1].Tasks) != 0 || kernels[0].Exchanges == nil || kernels[1].Exchanges == nil {
+	if len(kernels) != 2 || len(kernels[0].Tasks) != 12 || len(kernels[1].Tasks) != 0 ||
+		kernels[0].Exchanges == nil || kernels[1].Exchanges == nil {
 		t.Fatalf("%d kernels, %d tasks in the first", len(kernels), len(kernels[0].Tasks))
 	}
 	for i := range kernels {
@@ -244,12 +256,17 @@ func TestRefused(t *testing.T) {
 		as    any
 		text  string
 	}{
-		{[]launch.Call{send, send, recv}, &unmatched, "rank 1 sends 2 messages to rank 2, which receives 1: in a group planned by itself each send needs its receive"},
-		{[]launch.Call{send, short}, &bad, "call 1 of the group: rank 2 receives 4 bytes of rank 1, which sends 5 (call 0)"},
-		{[]launch.Call{{Func: coll.Broadcast, Type: coll.Int8, Count: 1, Root: 4}}, &bad, "call 0 of the group: root 4 is not a rank of 4; give 0 to 3"},
-		{[]launch.Call{{Func: coll.Send, Type: coll.Int8, Peer: -1}}, &bad, "call 0 of the group: Send of rank 0 with rank -1: ranks are 0 to 3"},
+		{[]launch.Call{send, send, recv}, &unmatched, "rank 1 sends 2 messages to rank 2, which receives " +
+			"1: in a group planned by itself each send needs its receive"},
+		{[]launch.Call{send, short}, &bad,
+			"call 1 of the group: rank 2 receives 4 bytes of rank 1, which sends 5 (call 0)"},
+		{[]launch.Call{{Func: coll.Broadcast, Type: coll.Int8, Count: 1, Root: 4}}, &bad,
+			"call 0 of the group: root 4 is not a rank of 4; give 0 to 3"},
+		{[]launch.Call{{Func: coll.Send, Type: coll.Int8, Peer: -1}}, &bad,
+			"call 0 of the group: Send of rank 0 with rank -1: ranks are 0 to 3"},
 		{[]launch.Call{{Func: 77, Type: coll.Int8}}, &bad, "call 0 of the group: 77 is no operation"},
-		{[]launch.Call{{Func: coll.AllReduce, Type: coll.Int8, Count: -1}}, &bad, "call 0 of the group: -1 elements; give 0 to 281474976710656"},
+		{[]launch.Call{{Func: coll.AllReduce, Type: coll.Int8, Count: -1}}, &bad,
+			"call 0 of the group: -1 elements; give 0 to 281474976710656"},
 	} {
 		if _, err := launch.Plan(c, x.calls, launch.Eager); !errors.As(err, x.as) || err.Error() != x.text {
 			t.Errorf("%v: %v", x.calls, err)
@@ -261,7 +278,8 @@ func TestRefused(t *testing.T) {
 	}
 	c.Layout.Rules = old
 	var e *plan.UnsupportedError
-	if _, err := launch.Plan(c, []launch.Call{send, recv, {Func: coll.AllReduce, Type: coll.Int8, Count: 1}}, launch.Eager); !errors.As(err, &e) {
+	if _, err := launch.Plan(c, []launch.Call{send, recv, {Func: coll.AllReduce, Type: coll.Int8, Count: 1}},
+		launch.Eager); !errors.As(err, &e) {
 		t.Errorf("a group of NCCL 2.21.5: %v", err)
 	}
 }
@@ -273,8 +291,10 @@ func FuzzPlan(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var list []launch.Call
 		for ; len(data) >= 5 && len(list) < 64; data = data[5:] {
-			list = append(list, launch.Call{Func: coll.Func(data[0] % 12), Type: coll.DataType(data[1] % 14), Op: coll.RedOp(data[1] % 6),
-				Count: int64(data[2]) << (data[3] % 40), Root: int32(data[4]%5) - 1, Rank: int32(data[4] % 5), Peer: int32(data[3] % 5)})
+			list = append(list, launch.Call{Func: coll.Func(data[0] % 12), Type: coll.DataType(data[1] % 14),
+				Op:    coll.RedOp(data[1] % 6),
+				Count: int64(data[2]) << (data[3] % 40), Root: int32(data[4]%5) - 1, Rank: int32(data[4] % 5),
+				Peer: int32(data[3] % 5)})
 		}
 		kernels, err := launch.Plan(c, list, launch.Mode(len(list)%2))
 		if err != nil {

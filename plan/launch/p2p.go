@@ -32,12 +32,14 @@ func expand(n int, calls []Call) (*mail, error) {
 	send := func(i int, src, dst int32, off units.Bytes) {
 		add(m.sends[src].of(dst, n), len(m.messages))
 		c := &calls[i]
-		m.messages = append(m.messages, plan.Message{Src: src, Dst: dst, Bytes: c.Bytes(), SrcOff: off, SrcTask: int32(i)})
+		m.messages = append(m.messages, plan.Message{Src: src, Dst: dst, Bytes: c.Bytes(), SrcOff: off,
+			SrcTask: int32(i)})
 		m.copies = append(m.copies, src == dst && c.InPlace)
 	}
 	recv := func(i int, src, dst int32, off units.Bytes) {
 		add(m.recvs[dst].of(src, n), len(halves))
-		halves = append(halves, plan.Message{Src: src, Dst: dst, Bytes: calls[i].Bytes(), DstOff: off, DstTask: int32(i)})
+		halves = append(halves, plan.Message{Src: src, Dst: dst, Bytes: calls[i].Bytes(), DstOff: off,
+			DstTask: int32(i)})
 	}
 	for i := range calls {
 		calls[i].messages(int32(n), func(src, dst int32, off units.Bytes) { send(i, src, dst, off) },
@@ -88,7 +90,8 @@ type UnmatchedError struct {
 }
 
 func (e *UnmatchedError) Error() string {
-	return fmt.Sprintf("rank %d sends %d messages to rank %d, which receives %d: in a group planned by itself each send needs its receive", e.Src, e.Sends, e.Dst, e.Recvs)
+	return fmt.Sprintf("rank %d sends %d messages to rank %d, which receives %d: in a group planned by "+
+		"itself each send needs its receive", e.Src, e.Sends, e.Dst, e.Recvs)
 }
 
 // match joins sends and receives.
@@ -101,7 +104,9 @@ func (m *mail) match(calls []Call, halves []plan.Message) error {
 		for k := range s {
 			out, in := &m.messages[s[k]], &halves[r[k]]
 			if out.Bytes != in.Bytes {
-				return badCall(int(in.DstTask), "rank %d receives %d bytes of rank %d, which sends %d (call %d)", dst, in.Bytes, src, out.Bytes, out.SrcTask)
+				return badCall(int(in.DstTask),
+					"rank %d receives %d bytes of rank %d, which sends %d (call %d)", dst, in.Bytes, src,
+					out.Bytes, out.SrcTask)
 			}
 			out.DstOff, out.DstTask = in.DstOff, in.DstTask
 			r[k] = s[k]
@@ -117,7 +122,8 @@ type sweep struct{ round, epoch int }
 
 // p2p lays the sends and receives of a rank into a kernel, until it is full
 // (scheduleP2pTasksToPlan, enqueue.cc:1039). batches are the kernel's so far.
-func (l *layout) p2p(m *mail, sizer *transfer.Sizer, rank int32, batches *workBatches, at *sweep) []plan.Exchange {
+func (l *layout) p2p(m *mail, sizer *transfer.Sizer, rank int32, batches *workBatches,
+	at *sweep) []plan.Exchange {
 	var out []plan.Exchange
 	rules := &l.c.Layout.Rules.Plan
 	first := make([]int, len(batches.open)) // batches of send/recv by channel
@@ -141,7 +147,8 @@ func (l *layout) p2p(m *mail, sizer *transfer.Sizer, rank int32, batches *workBa
 					return out
 				}
 				x := plan.Exchange{Round: int32(at.round), Send: send, Recv: recv}
-				for part := range max(parts(sizer, m.messages, send, at.round), parts(sizer, m.messages, recv, at.round)) {
+				for part := range max(parts(sizer, m.messages, send, at.round), parts(sizer, m.messages, recv,
+					at.round)) {
 					ch := sizer.Channel(rank, to, at.round, part)
 					epoch := 0
 					if rules.EpochBatches {

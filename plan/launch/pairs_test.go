@@ -24,7 +24,8 @@ type doing struct {
 // doings lists what a rank's programs do.
 func doings(p *plan.Plan, rank int32) (out []doing) {
 	for _, pr := range p.Programs(rank) {
-		out = append(out, doing{pr.Role, pr.Channel, pr.Phase, pr.Group, pr.Threads, pr.Proto, int64(pr.Transfer.Bytes), int64(pr.Transfer.Chunk)})
+		out = append(out, doing{pr.Role, pr.Channel, pr.Phase, pr.Group, pr.Threads, pr.Proto,
+			int64(pr.Transfer.Bytes), int64(pr.Transfer.Chunk)})
 	}
 	return out
 }
@@ -34,7 +35,8 @@ func doings(p *plan.Plan, rank int32) (out []doing) {
 // by call.
 func TestUnequalAlltoallIsItsGroup(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		layout := plantest.Plain(rapid.IntRange(2, 4).Draw(t, "ranks"), rapid.IntRange(1, 2).Draw(t, "nodes"), 8)
+		layout := plantest.Plain(rapid.IntRange(2, 4).Draw(t, "ranks"), rapid.IntRange(1, 2).Draw(t, "nodes"),
+			8)
 		x := plantest.RandomPairs(t, layout.NRanks, 1<<rapid.IntRange(1, 20).Draw(t, "magnitude"))
 		if x.Count() == 0 {
 			return
@@ -42,7 +44,8 @@ func TestUnequalAlltoallIsItsGroup(t *testing.T) {
 		var calls []launch.Call
 		for src := range int32(layout.NRanks) {
 			for dst := range int32(layout.NRanks) {
-				c := launch.Call{Func: coll.Send, Type: coll.Float32, Count: x.At(src, dst), Rank: src, Peer: dst}
+				c := launch.Call{Func: coll.Send, Type: coll.Float32, Count: x.At(src, dst), Rank: src,
+					Peer: dst}
 				calls = append(calls, c)
 				c.Func, c.Rank, c.Peer = coll.Recv, dst, src
 				calls = append(calls, c)
@@ -57,7 +60,8 @@ func TestUnequalAlltoallIsItsGroup(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		one, err := build.Plan(layout, plan.Request{Func: coll.AllToAll, Type: coll.Float32, Count: x.Count(), Pairs: x})
+		one, err := build.Plan(layout, plan.Request{Func: coll.AllToAll, Type: coll.Float32, Count: x.Count(),
+			Pairs: x})
 		if err != nil {
 			t.Fatal(err)
 		}

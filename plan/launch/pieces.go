@@ -21,18 +21,21 @@ func (l *layout) pieces(m *mail, sizer *transfer.Sizer, rank int32, mode Mode) (
 	for m.left[rank] > 0 {
 		for _, round := range list {
 			to, from := sizer.Peers(rank, round)
-			send, recv := plan.Exchange{Round: int32(round), Send: -1, Recv: -1}, plan.Exchange{Round: int32(round), Send: -1, Recv: -1}
+			send, recv := plan.Exchange{Round: int32(round), Send: -1, Recv: -1},
+				plan.Exchange{Round: int32(round), Send: -1, Recv: -1}
 			if to >= 0 {
 				send.Send = m.take(&m.sends[rank], rank, to)
 			}
 			if from >= 0 {
 				recv.Recv = m.take(&m.recvs[rank], rank, from)
 			}
-			sends, recvs := parts(sizer, m.messages, send.Send, round), parts(sizer, m.messages, recv.Recv, round)
+			sends, recvs := parts(sizer, m.messages, send.Send, round), parts(sizer, m.messages, recv.Recv,
+				round)
 			for part := range max(sends, recvs) {
 				at.Begin(round)
 				if part < recvs {
-					recv.Batch = append(recv.Batch, at.Add(sizer.Channel(from, rank, round, part), from, false))
+					recv.Batch = append(recv.Batch, at.Add(sizer.Channel(from, rank, round, part), from,
+						false))
 				}
 				if part < sends {
 					send.Batch = append(send.Batch, at.Add(sizer.Channel(rank, to, round, part), to, true))
@@ -49,8 +52,11 @@ func (l *layout) pieces(m *mail, sizer *transfer.Sizer, rank int32, mode Mode) (
 		}
 	}
 	if mode != Captured && at.Batches > fifoWorks {
-		return nil, 0, &plan.UnsupportedError{What: fmt.Sprintf("a group in which rank %d has %d batches of sends and receives", rank, at.Batches),
-			Why: fmt.Sprintf("NCCL %s starts a further kernel after %d, which is not modelled; make smaller groups", l.c.Layout.Rules.Version(), fifoWorks)}
+		return nil, 0, &plan.UnsupportedError{
+			What: fmt.Sprintf("a group in which rank %d has %d batches of sends and receives", rank,
+				at.Batches),
+			Why: fmt.Sprintf("NCCL %s starts a further kernel after %d, which is not modelled; make "+
+				"smaller groups", l.c.Layout.Rules.Version(), fifoWorks)}
 	}
 	return out, at.Batches, nil
 }

@@ -60,7 +60,8 @@ type kernelFunc struct {
 }
 
 func funcOf(b bin, ch Choice) kernelFunc {
-	unsigned := map[coll.DataType]coll.DataType{coll.Int8: coll.Uint8, coll.Int32: coll.Uint32, coll.Int64: coll.Uint64}
+	unsigned := map[coll.DataType]coll.DataType{coll.Int8: coll.Uint8, coll.Int32: coll.Uint32,
+		coll.Int64: coll.Uint64}
 	if u, ok := unsigned[b.typ]; ok && b.fn.Reduces() && (b.op != devMinMax || !ch.Algo.IsNVLS()) {
 		b.typ = u
 	}
@@ -122,13 +123,16 @@ func prepare(c *Comm, calls []Call) (tasks []task, symmetric []Kernel, err error
 	n := c.Layout.NRanks
 	for i := range calls {
 		if call := &calls[i]; !call.p2p() && call.Func.Valid() && call.Count > 0 {
-			t := task{call: i, traffic: int64(call.Bytes()) * spread.TrafficPerByte(call.Func, n), bin: binOf(call)}
+			t := task{call: i, traffic: int64(call.Bytes()) * spread.TrafficPerByte(call.Func, n),
+				bin: binOf(call)}
 			t.size = sizeBin(t.traffic)
 			tasks = append(tasks, t)
 		}
 	}
 	// NCCL's sorter is a stack in every bin of sizes: the last of equals comes first.
-	slices.SortFunc(tasks, func(a, b task) int { return cmp.Or(cmp.Compare(b.size, a.size), cmp.Compare(b.call, a.call)) })
+	slices.SortFunc(tasks, func(a, b task) int {
+		return cmp.Or(cmp.Compare(b.size, a.size), cmp.Compare(b.call, a.call))
+	})
 	if tasks, symmetric, err = takeSymmetric(c, calls, tasks); err != nil {
 		return nil, nil, err
 	}
@@ -156,7 +160,8 @@ func takeSymmetric(c *Comm, calls []Call, tasks []task) (rest []task, symmetric 
 	list := make([]sym.Task, len(tasks))
 	for i, t := range tasks {
 		call := &calls[t.call]
-		list[i] = sym.Task{Func: call.Func, Op: call.Op, Type: call.Type, Count: call.Count, Windows: call.Windows}
+		list[i] = sym.Task{Func: call.Func, Op: call.Op, Type: call.Type, Count: call.Count,
+			Windows: call.Windows}
 	}
 	launches, left, err := c.Symmetric.Launches(list, func(t sym.Task) bool {
 		ch, err := c.Choose(Op{Func: t.Func, Type: t.Type, RedOp: t.Op, Count: t.Count, Pipe: 1})
@@ -169,7 +174,8 @@ func takeSymmetric(c *Comm, calls []Call, tasks []task) (rest []task, symmetric 
 		rest = append(rest, tasks[i])
 	}
 	for i := range launches {
-		symmetric = append(symmetric, Kernel{Symmetric: &launches[i], Threads: launches[i].Warps * plan.WarpSize})
+		symmetric = append(symmetric, Kernel{Symmetric: &launches[i],
+			Threads: launches[i].Warps * plan.WarpSize})
 	}
 	return rest, symmetric, nil
 }

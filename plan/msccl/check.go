@@ -51,5 +51,6 @@ func (g *generator) locate(err error) error {
 // ranks of one node, with NCCL's own buffers.
 func (s *Schedule) Alone() *connect.Layout {
 	n := len(s.GPUs)
-	return &connect.Layout{Rules: rules.Default(), NRanks: n, NNodes: 1, NodeOf: make([]int32, n), BuffSizes: [3]units.Bytes{524288, 4915200, 4194304}}
+	return &connect.Layout{Rules: rules.Default(), NRanks: n, NNodes: 1, NodeOf: make([]int32, n),
+		BuffSizes: [3]units.Bytes{524288, 4915200, 4194304}}
 }

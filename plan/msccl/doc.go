@@ -4,8 +4,8 @@
 // In: the text of an algo element (microsoft/msccl-tools) or of an execution plan
 // (microsoft/mscclpp), and an operation on a communicator. Out: a Schedule, and a
 // plan.Plan whose programs are its thread blocks, beside those that receive what
-// others put and give what others read. Check proves a schedule, or names the first element that is wrong. The
-// package knows no files and no time.
+// others put and give what others read. Check proves a schedule, or names the first element that is wrong.
+// The package knows no files and no time.
 package msccl
 
 import (
@@ -102,12 +102,14 @@ func (k Kind) receives() bool { return k >= Recv && k <= RecvReduceCopySend }
 
 // reads reports whether the step reads Src.
 func (k Kind) reads() bool {
-	return k == Send || k == RecvReduceSend || k == RecvReduceCopy || k == RecvReduceCopySend || k == Copy || k == Reduce
+	return k == Send || k == RecvReduceSend || k == RecvReduceCopy || k == RecvReduceCopySend || k == Copy ||
+		k == Reduce
 }
 
 // writes reports whether the step writes Dst.
 func (k Kind) writes() bool {
-	return k == Recv || k == RecvCopySend || k == RecvReduceCopy || k == RecvReduceCopySend || k == Copy || k == Reduce
+	return k == Recv || k == RecvCopySend || k == RecvReduceCopy || k == RecvReduceCopySend || k == Copy ||
+		k == Reduce
 }
 
 // Place is a chunk of a buffer: i, o or s.

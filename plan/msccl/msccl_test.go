@@ -83,10 +83,12 @@ func TestOwn(t *testing.T) {
 func TestFaults(t *testing.T) {
 	right := own(t, "allpairs4.xml")
 	for _, c := range []struct{ name, old, now, want string }{
-		{"a chunk is sent from the wrong place", `type="s" srcbuf="i" srcoff="0"`, `type="s" srcbuf="i" srcoff="4"`, "which has 4"},
+		{"a chunk is sent from the wrong place", `type="s" srcbuf="i" srcoff="0"`,
+			`type="s" srcbuf="i" srcoff="4"`, "which has 4"},
 		{"a dependency is missing", `depid="3" deps="1"`, `depid="-1" deps="-1"`, "gpu 0 tb 0 step 3: "},
 		{"a step is unknown", `type="re"`, `type="ree"`, `type="ree": write`},
-		{"a receive lands elsewhere", `type="r" srcbuf="i" srcoff="0" dstbuf="s" dstoff="0"`, `type="r" srcbuf="i" srcoff="0" dstbuf="s" dstoff="4"`, "gpu 0 tb"},
+		{"a receive lands elsewhere", `type="r" srcbuf="i" srcoff="0" dstbuf="s" dstoff="0"`,
+			`type="r" srcbuf="i" srcoff="0" dstbuf="s" dstoff="4"`, "gpu 0 tb"},
 		{"a peer is missing", `send="1"`, `send="-1"`, "has send=-1"},
 		{"a rank does not exist", `send="1"`, `send="4"`, "from -1 to 3"},
 		{"a reduction is missing", `type="re"`, `type="nop"`, "holds byte"},
@@ -115,7 +117,9 @@ func FuzzRead(f *testing.F) {
 		}
 		f.Add(text)
 	}
-	f.Add([]byte(fmt.Sprintf(`<algo coll="allreduce" nchannels="1" nchunksperloop="%d" ngpus="2"><gpu id="0" i_chunks="1" o_chunks="1" s_chunks="0"/></algo>`, maxChunks)))
+	f.Add([]byte(
+		fmt.Sprintf(
+			`<algo coll="allreduce" nchannels="1" nchunksperloop="%d" ngpus="2"><gpu id="0" i_chunks="1" o_chunks="1" s_chunks="0"/></algo>`, maxChunks)))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		s, err := Read(text, "f.xml")
 		var e *Error

@@ -18,9 +18,12 @@ var threads = [3]int32{512, 640, 512}
 // Request is the operation of so many bytes of a rank's message (NCCL's count) that a
 // schedule does. It says what sizes are possible where it refuses one.
 func (s *Schedule) Request(count int64, t coll.DataType) (plan.Request, error) {
-	r := plan.Request{Func: s.Func, Count: count, Type: t, InPlace: !s.OutOfPlace, Algo: coll.Ring, Proto: s.Proto, Channels: s.Channels}
+	r := plan.Request{Func: s.Func, Count: count, Type: t, InPlace: !s.OutOfPlace, Algo: coll.Ring,
+		Proto: s.Proto, Channels: s.Channels}
 	if unit := s.unit(); count < 1 || count%unit != 0 {
-		return r, fmt.Errorf("%d elements cannot be cut into the %d chunks of %s; take a multiple of %d elements", count, s.Chunks, s.File, unit)
+		return r,
+			fmt.Errorf("%d elements cannot be cut into the %d chunks of %s; take a multiple of %d elements",
+				count, s.Chunks, s.File, unit)
 	}
 	return r, nil
 }
@@ -49,12 +52,16 @@ func (s *Schedule) Plan(c *connect.Layout, r plan.Request) (*plan.Plan, error) {
 // small sizes have several of them.
 func (s *Schedule) lower(c *connect.Layout, r plan.Request, proof bool) (*plan.Plan, *generator, error) {
 	if c.NRanks != len(s.GPUs) {
-		return nil, nil, s.fault(-1, -1, -1, "is a schedule of %d ranks, the machine has %d; choose with --nodes and -g", len(s.GPUs), c.NRanks)
+		return nil, nil,
+			s.fault(-1, -1, -1, "is a schedule of %d ranks, the machine has %d; choose with --nodes and -g",
+				len(s.GPUs), c.NRanks)
 	}
 	if r.Op == coll.Avg && r.Func.Reduces() {
-		return nil, nil, &plan.UnsupportedError{What: "avg by a schedule", Why: "its steps do not scale; take sum"}
+		return nil, nil, &plan.UnsupportedError{What: "avg by a schedule",
+			Why: "its steps do not scale; take sum"}
 	}
-	g := &generator{s: s, c: c, req: r, chunk: r.Count / s.unit() * int64(r.Type.Size()), nextConn: map[[2]int]int32{}}
+	g := &generator{s: s, c: c, req: r, chunk: r.Count / s.unit() * int64(r.Type.Size()),
+		nextConn: map[[2]int]int32{}}
 	g.cell = max(g.chunk, 1)
 	g.cut(int64(r.Type.Size()))
 	if s.plus != nil {
@@ -66,7 +73,8 @@ func (s *Schedule) lower(c *connect.Layout, r plan.Request, proof bool) (*plan.P
 	}
 	g.close()
 	if ops := int64(g.ops) * g.rounds; ops > maxSteps*8 {
-		return nil, nil, &plan.UnsupportedError{What: fmt.Sprintf("%s of %d elements", s.File, r.Count), Why: fmt.Sprintf("%d ops; take a smaller size", ops)}
+		return nil, nil, &plan.UnsupportedError{What: fmt.Sprintf("%s of %d elements", s.File, r.Count),
+			Why: fmt.Sprintf("%d ops; take a smaller size", ops)}
 	}
 	p, err := plan.New(c, r, plan.Split{}, g)
 	return p, g, err
@@ -154,7 +162,8 @@ func (g *generator) connect(src, dst int) int32 {
 
 func (g *generator) connectOn(src, dst, channel int) int32 {
 	id := int32(len(g.conns))
-	g.conns = append(g.conns, plan.Conn{ID: id, Src: int32(src), Dst: int32(dst), Channel: int32(channel), Kind: connect.P2PRoute})
+	g.conns = append(g.conns, plan.Conn{ID: id, Src: int32(src), Dst: int32(dst), Channel: int32(channel),
+		Kind: connect.P2PRoute})
 	return id
 }
 
@@ -185,7 +194,8 @@ func (g *generator) join() {
 		for b := range gpu.Blocks {
 			for i := range gpu.Blocks[b].Steps {
 				if st := &gpu.Blocks[b].Steps[i]; st.DepBlock >= 0 && st.DepBlock != b {
-					g.edges = append(g.edges, edge{point{r, st.DepBlock, end[st.DepBlock][st.DepStep]}, point{r, b, begin[b][i]}})
+					g.edges = append(g.edges, edge{point{r, st.DepBlock, end[st.DepBlock][st.DepStep]},
+						point{r, b, begin[b][i]}})
 				}
 			}
 		}
@@ -202,8 +212,10 @@ func (g *generator) add(r, b int, t template) {
 // A connection has no more than a FIFO of them, so that none has to wait for room.
 func (g *generator) close() {
 	slices.SortStableFunc(g.edges, func(a, b edge) int {
-		return cmp.Or(cmp.Compare(a.from.gpu, b.from.gpu), cmp.Compare(a.from.block, b.from.block), cmp.Compare(a.to.gpu, b.to.gpu),
-			cmp.Compare(a.to.block, b.to.block), cmp.Compare(a.to.pos, b.to.pos), cmp.Compare(b.from.pos, a.from.pos))
+		return cmp.Or(cmp.Compare(a.from.gpu, b.from.gpu), cmp.Compare(a.from.block, b.from.block),
+			cmp.Compare(a.to.gpu, b.to.gpu),
+			cmp.Compare(a.to.block, b.to.block), cmp.Compare(a.to.pos, b.to.pos),
+			cmp.Compare(b.from.pos, a.from.pos))
 	})
 	type ends struct{ sends, waits []int32 }
 	at := map[point]*ends{}
@@ -216,7 +228,8 @@ func (g *generator) close() {
 	var last edge
 	most, n, id := -1, 0, int32(0)
 	for i, e := range g.edges {
-		if i == 0 || last.from.gpu != e.from.gpu || last.from.block != e.from.block || last.to.gpu != e.to.gpu || last.to.block != e.to.block {
+		if i == 0 || last.from.gpu != e.from.gpu || last.from.block != e.from.block ||
+			last.to.gpu != e.to.gpu || last.to.block != e.to.block {
 			most, n = -1, 0
 		}
 		last = e
@@ -247,7 +260,8 @@ func (g *generator) close() {
 						if i > 0 {
 							before = pr.ops[i-1].at
 						}
-						ops = append(ops, template{do: plan.Send, to: []int32{id}, src: plan.Ref{Buf: plan.Input}, at: before})
+						ops = append(ops, template{do: plan.Send, to: []int32{id},
+							src: plan.Ref{Buf: plan.Input}, at: before})
 					}
 					for _, id := range e.waits {
 						ops = append(ops, template{do: plan.Recv, from: []int32{id}, at: where})
@@ -294,8 +308,10 @@ func (g *generator) number(ops []template) {
 }
 
 var kindDo = [...]plan.Do{
-	Send: plan.Send, Recv: plan.Recv | plan.Copy, RecvCopySend: plan.Recv | plan.Copy | plan.Send, RecvReduceSend: plan.Recv | plan.Reduce | plan.Send,
-	RecvReduceCopy: plan.Recv | plan.Reduce | plan.Copy, RecvReduceCopySend: plan.Recv | plan.Reduce | plan.Copy | plan.Send,
+	Send: plan.Send, Recv: plan.Recv | plan.Copy, RecvCopySend: plan.Recv | plan.Copy | plan.Send,
+	RecvReduceSend: plan.Recv | plan.Reduce | plan.Send,
+	RecvReduceCopy: plan.Recv | plan.Reduce | plan.Copy, RecvReduceCopySend: plan.Recv | plan.Reduce |
+		plan.Copy | plan.Send,
 	Copy: plan.Copy, Reduce: plan.Reduce | plan.Copy | plan.Accum,
 }
 
@@ -308,7 +324,8 @@ func (g *generator) addStep(r, b, i int, conn func(src, dst, channel int) int32)
 		return
 	}
 	for done := 0; done < st.Count; done += g.together {
-		t := template{do: kindDo[st.Kind], chunks: min(g.together, st.Count-done), at: element{r, b, i, st.Pos}}
+		t := template{do: kindDo[st.Kind], chunks: min(g.together, st.Count-done),
+			at: element{r, b, i, st.Pos}}
 		if st.Kind.receives() {
 			t.from = []int32{conn(k.Recv, r, k.Channel)}
 		}
@@ -349,7 +366,8 @@ func (g *generator) AppendPrograms(dst []plan.Program, rank int32) []plan.Progra
 		if len(g.blocks[rank][b].ops) == 0 {
 			continue
 		}
-		pr := plan.Program{Rank: rank, Channel: int32(b), Role: plan.RoleBlock, Proto: g.s.Proto, Threads: threads[g.s.Proto], Slices: 1, SliceSteps: g.steps}
+		pr := plan.Program{Rank: rank, Channel: int32(b), Role: plan.RoleBlock, Proto: g.s.Proto,
+			Threads: threads[g.s.Proto], Slices: 1, SliceSteps: g.steps}
 		if pr.Workers = pr.Threads; g.s.Proto == coll.Simple && g.sends(rank, b) {
 			pr.Workers -= plan.WarpSize
 		}
@@ -398,7 +416,8 @@ func (s *stream) Next(op *plan.Op) bool {
 	if t.chunks > 0 {
 		size = min(g.part, g.chunk-off) * int64(t.chunks)
 	}
-	*op = plan.Op{Rank: s.rank, Channel: s.channel, Seq: s.seq, Do: t.do, From: t.from, To: t.to, Src: t.src, Dst: t.dst,
+	*op = plan.Op{Rank: s.rank, Channel: s.channel, Seq: s.seq, Do: t.do, From: t.from, To: t.to, Src: t.src,
+		Dst:   t.dst,
 		Bytes: units.Bytes(size), Chunk: int32(t.at.step), Step: t.base + int32(s.round)*t.every}
 	if t.chunks > 0 {
 		op.Src.Off, op.Dst.Off = op.Src.Off+units.Bytes(off), op.Dst.Off+units.Bytes(off)

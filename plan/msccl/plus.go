@@ -109,7 +109,8 @@ func (r *region) is(what byte) bool {
 }
 
 // synchronising operations: by one thread a channel or semaphore.
-var others = []string{"nop", "barrier", "signal", "wait", "rlxsignal", "rlxwait", "flush", "pipeline", "sem_acquire", "sem_release"}
+var others = []string{"nop", "barrier", "signal", "wait", "rlxsignal", "rlxwait", "flush", "pipeline",
+	"sem_acquire", "sem_release"}
 
 // who names the element at, as one of gpu sees it.
 func (s *Schedule) who(gpu int, at element) string {

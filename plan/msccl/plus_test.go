@@ -37,7 +37,8 @@ func TestPlusSamples(t *testing.T) {
 			err = proveAt(s, 4)
 		}
 		if strings.HasSuffix(name, "plans_reduce_tbg.json") {
-			if err == nil || !strings.Contains(err.Error(), "244:13: gpu 0 tb 1 step 6: touches chunk 0 of s of gpu 1 like gpu 1 tb 0 op 0") {
+			if err == nil || !strings.Contains(err.Error(),
+				"244:13: gpu 0 tb 1 step 6: touches chunk 0 of s of gpu 1 like gpu 1 tb 0 op 0") {
 				t.Errorf("%s: %v", name, err)
 			}
 			continue
@@ -77,16 +78,23 @@ func TestPlusFaults(t *testing.T) {
 	packets, pulled := own(t, "packets2.json"), own(t, "pulled2.json")
 	const signal = `{"name": "signal", "channel_ids": [0], "channel_type": "memory"}`
 	for _, c := range []struct{ name, text, old, now, want string }{
-		{"packets that nobody writes", packets, `"dst_buff": [{"buffer_id": 0, "index": 0, "size": 2}]`, `"dst_buff": [{"buffer_id": 0, "index": 0, "size": 1}]`, "dst_buff 0 has 1 chunks"},
-		{"a source that is too long", packets, `"index": 0, "size": 2}], "dst_buff"`, `"index": 1, "size": 2}], "dst_buff"`, "which has 2"},
-		{"packets of a place where none come", packets, `{"type": "s", "index": 1, "size": 1}`, `{"type": "s", "index": 0, "size": 1}`, "adds byte"},
-		{"no wait before the read", pulled, `{"name": "wait", "channel_ids": [0], "channel_type": "memory"}, {"name": "nop"}`, `{"name": "nop"}`, "once more than it waits"},
+		{"packets that nobody writes", packets, `"dst_buff": [{"buffer_id": 0, "index": 0, "size": 2}]`,
+			`"dst_buff": [{"buffer_id": 0, "index": 0, "size": 1}]`, "dst_buff 0 has 1 chunks"},
+		{"a source that is too long", packets, `"index": 0, "size": 2}], "dst_buff"`,
+			`"index": 1, "size": 2}], "dst_buff"`, "which has 2"},
+		{"packets of a place where none come", packets, `{"type": "s", "index": 1, "size": 1}`,
+			`{"type": "s", "index": 0, "size": 1}`, "adds byte"},
+		{"no wait before the read", pulled,
+			`{"name": "wait", "channel_ids": [0], "channel_type": "memory"}, {"name": "nop"}`,
+			`{"name": "nop"}`, "once more than it waits"},
 		{"no nop behind a wait", pulled, `{"name": "nop"},`, "", "do not know of the wait"},
 		{"an unknown operation", pulled, `"rres"`, `"rrez"`, "no operation of MSCCL++"},
 		{"a reduction that is none", pulled, `"reduce_op": "sum"`, `"reduce_op": "min"`, "write sum"},
 		{"no end", pulled, `"reduce_op": "sum"`, `"reduce_op": "su`, "no JSON"},
-		{"a member twice", pulled, `"protocol": "Simple"`, `"protocol": "Simple", "protocol": "LL"`, "a second member"},
-		{"a channel that is not there", pulled, signal, strings.Replace(signal, "[0]", "[1]", 1), "write a number from 0 to 0"},
+		{"a member twice", pulled, `"protocol": "Simple"`, `"protocol": "Simple", "protocol": "LL"`,
+			"a second member"},
+		{"a channel that is not there", pulled, signal, strings.Replace(signal, "[0]", "[1]", 1),
+			"write a number from 0 to 0"},
 	} {
 		text := c.text
 		if c.name == "no wait before the read" || c.name == "no nop behind a wait" {
@@ -158,7 +166,8 @@ func TestRound(t *testing.T) {
 		t.Fatal(err)
 	}
 	var cannot *CannotSayError
-	if _, err := pulled.TwoSided(); !errors.As(err, &cannot) || !strings.Contains(err.Error(), "only orders") {
+	if _, err := pulled.TwoSided(); !errors.As(err, &cannot) || !strings.Contains(err.Error(),
+		"only orders") {
 		t.Errorf("a plan of signals alone: %v", err)
 	}
 }

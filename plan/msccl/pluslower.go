@@ -169,7 +169,8 @@ func (l *lowering) threads(k *running, op *plusOp) {
 		}
 	case moves && op.kind != portChannel:
 		if k.waited != nil {
-			l.fail(k.el, "begins on threads that do not know of the wait of op %d; put a nop between", k.waited.step)
+			l.fail(k.el, "begins on threads that do not know of the wait of op %d; put a nop between",
+				k.waited.step)
 		}
 		at := k.el
 		k.busy = &at
@@ -216,19 +217,22 @@ func (l *lowering) pieces(size int64, do func(done, n int64)) {
 func (l *lowering) put(k *running, src span, gpu int, dst span, asPackets bool) {
 	h := l.helperOf(l.lands, k, gpu)
 	l.pieces(src.size, func(done, n int64) {
-		l.emit(k.gpu, k.block, k.el, template{do: plan.Send, to: []int32{h.ask}, src: l.ref(src, done), bytes: n})
+		l.emit(k.gpu, k.block, k.el, template{do: plan.Send, to: []int32{h.ask}, src: l.ref(src, done),
+			bytes: n})
 		l.land(k, h, gpu, dst, done, n)
 	})
 	l.landed(k, h, gpu, dst, asPackets)
 }
 
 func (l *lowering) land(k *running, h *helper, gpu int, dst span, done, n int64) {
-	l.emit(gpu, h.block, k.el, template{do: plan.Recv | plan.Copy, from: []int32{h.ask}, dst: l.ref(dst, done), bytes: n})
+	l.emit(gpu, h.block, k.el, template{do: plan.Recv | plan.Copy, from: []int32{h.ask},
+		dst: l.ref(dst, done), bytes: n})
 }
 
 func (l *lowering) landed(k *running, h *helper, gpu int, dst span, asPackets bool) {
 	if asPackets {
-		l.writes = append(l.writes, packets{site{k.el, l.here(gpu, h.block)}, gpu, dst.off, dst.off + dst.size})
+		l.writes = append(l.writes, packets{site{k.el, l.here(gpu, h.block)}, gpu, dst.off, dst.off +
+			dst.size})
 	} else if dst.size > 0 && !slices.Contains(k.dirty, gpu) {
 		k.dirty = append(k.dirty, gpu)
 	}
@@ -237,14 +241,16 @@ func (l *lowering) landed(k *running, h *helper, gpu int, dst span, asPackets bo
 // store copies a span within the GPU.
 func (l *lowering) store(k *running, src, dst span) {
 	l.pieces(src.size, func(done, n int64) {
-		l.emit(k.gpu, k.block, k.el, template{do: plan.Copy, src: l.ref(src, done), dst: l.ref(dst, done), bytes: n})
+		l.emit(k.gpu, k.block, k.el, template{do: plan.Copy, src: l.ref(src, done), dst: l.ref(dst, done),
+			bytes: n})
 	})
 }
 
 // addTo adds a span to another of the GPU.
 func (l *lowering) addTo(k *running, src, dst span) {
 	l.pieces(src.size, func(done, n int64) {
-		l.emit(k.gpu, k.block, k.el, template{do: plan.Reduce | plan.Copy | plan.Accum, src: l.ref(src, done), dst: l.ref(dst, done), bytes: n})
+		l.emit(k.gpu, k.block, k.el, template{do: plan.Reduce | plan.Copy | plan.Accum, src: l.ref(src, done),
+			dst: l.ref(dst, done), bytes: n})
 	})
 }
 
@@ -260,7 +266,8 @@ func (l *lowering) fetch(k *running, gpu int, src, dst span, with *span) {
 	l.emit(k.gpu, k.block, k.el, template{do: plan.Send, to: []int32{h.ask}, src: plan.Ref{Buf: plan.Input}})
 	l.emit(gpu, h.block, k.el, template{do: plan.Recv, from: []int32{h.ask}})
 	l.pieces(src.size, func(done, n int64) {
-		l.emit(gpu, h.block, k.el, template{do: plan.Send, to: []int32{h.data}, src: l.ref(src, done), bytes: n})
+		l.emit(gpu, h.block, k.el, template{do: plan.Send, to: []int32{h.data}, src: l.ref(src, done),
+			bytes: n})
 		t := template{do: plan.Recv | plan.Copy, from: []int32{h.data}, dst: l.ref(dst, done), bytes: n}
 		if with != nil {
 			t.do |= plan.Reduce
@@ -287,7 +294,8 @@ func (l *lowering) move(k *running, op *plusOp, off, unit int64) {
 		return out
 	}
 	src, dst, sh := cut(op.src), cut(op.dst), shapes[op.name]
-	packetsIn, packetsOut := op.name == "rppkt" || op.name == "upkt" || op.name == "gstorepkt", op.name == "gstorepkt"
+	packetsIn, packetsOut := op.name == "rppkt" || op.name == "upkt" || op.name == "gstorepkt",
+		op.name == "gstorepkt"
 	switch op.name {
 	case "get":
 		for i := range src {
@@ -438,7 +446,8 @@ func (l *lowering) signal(k *running, kind int, channels []int) {
 	for _, id := range channels {
 		peer, back := l.p.paired(k.gpu, kind, id)
 		if back < 0 {
-			l.fail(k.el, "signals gpu %d over a %s channel that has no other end there", peer, channelWords[kind])
+			l.fail(k.el, "signals gpu %d over a %s channel that has no other end there", peer,
+				channelWords[kind])
 			return
 		}
 		if len(k.dirty) > 1 || len(k.dirty) == 1 && k.dirty[0] != peer {
@@ -490,17 +499,22 @@ func (l *lowering) match() {
 		for _, list := range [][]site{c.ups, c.down} {
 			for _, x := range list {
 				if x.at.block != list[0].at.block || x.at.gpu != list[0].at.gpu {
-					l.fail(x.at, "signals or waits where tb %d op %d of gpu %d does: which wait is for which signal is not said; give each thread block a channel or semaphore of its own", list[0].at.block, list[0].at.step, list[0].at.gpu)
+					l.fail(x.at, "signals or waits where tb %d op %d of gpu %d does: which wait is for "+
+						"which signal is not said; give each thread block a channel or semaphore of its own",
+						list[0].at.block, list[0].at.step, list[0].at.gpu)
 				}
 			}
 		}
 		switch {
 		case len(c.down) > len(c.ups)+c.initial:
-			l.fail(c.down[len(c.ups)+c.initial].at, "waits for a signal that no operation gives: it would hang")
+			l.fail(c.down[len(c.ups)+c.initial].at,
+				"waits for a signal that no operation gives: it would hang")
 		case len(c.ups) > len(c.down):
-			l.fail(c.ups[len(c.down)].at, "signals gpu %d once more than it waits: its next run would not wait", c.gpu)
+			l.fail(c.ups[len(c.down)].at,
+				"signals gpu %d once more than it waits: its next run would not wait", c.gpu)
 		case len(c.down) > len(c.ups):
-			l.fail(c.down[len(c.ups)].at, "takes more of a semaphore than is given back: its next run would hang")
+			l.fail(c.down[len(c.ups)].at,
+				"takes more of a semaphore than is given back: its next run would hang")
 		}
 		for i, d := range c.down[min(c.initial, len(c.down)):] {
 			if i < len(c.ups) {
@@ -533,7 +547,8 @@ func (l *lowering) barriers() {
 		for _, r := range l.bars[key] {
 			hub := r[0]
 			if want := l.barrierSize(hub.at); len(r) < want {
-				l.fail(hub.at, "is a barrier of %d thread blocks, of which %d come: it would hang", want, len(r))
+				l.fail(hub.at, "is a barrier of %d thread blocks, of which %d come: it would hang", want,
+					len(r))
 			}
 			after := hub.point
 			after.pos++
@@ -559,7 +574,8 @@ func (l *lowering) packets() {
 	for i, w := range l.writes {
 		for _, o := range l.writes[:i] {
 			if o.gpu == w.gpu && o.from < w.to && w.from < o.to {
-				l.fail(w.at, "writes packets into gpu %d where gpu %d tb %d op %d does too: who reads them cannot distinguish the two", w.gpu, o.at.gpu, o.at.block, o.at.step)
+				l.fail(w.at, "writes packets into gpu %d where gpu %d tb %d op %d does too: who reads them "+
+					"cannot distinguish the two", w.gpu, o.at.gpu, o.at.block, o.at.step)
 				return
 			}
 		}
@@ -573,7 +589,8 @@ func (l *lowering) packets() {
 			}
 		}
 		if covered < r.to-r.from {
-			l.fail(r.at, "reads packets of chunks %d to %d of s, not all of which are written: it would hang", r.from/l.g.chunk, (r.to-1)/l.g.chunk)
+			l.fail(r.at, "reads packets of chunks %d to %d of s, not all of which are written: it would hang",
+				r.from/l.g.chunk, (r.to-1)/l.g.chunk)
 		}
 	}
 }

@@ -45,11 +45,13 @@ func ReadPlus(text []byte, file string) (*Schedule, error) {
 
 func (r *plusReader) fail(n *node, format string, args ...any) {
 	if r.err == nil {
-		r.err = &Error{File: r.s.File, Pos: n.pos, GPU: r.gpu, Block: r.block, Step: r.step, Problem: fmt.Sprintf(format, args...)}
+		r.err = &Error{File: r.s.File, Pos: n.pos, GPU: r.gpu, Block: r.block, Step: r.step,
+			Problem: fmt.Sprintf(format, args...)}
 	}
 }
 
-var kindNames = map[byte]string{'{': "an object", '[': "a list", '"': "a text", '0': "a number", 't': "true or false", 'n': "null"}
+var kindNames = map[byte]string{'{': "an object", '[': "a list", '"': "a text", '0': "a number",
+	't': "true or false", 'n': "null"}
 
 // member returns a member of a kind; where it is not there, nil, and a fault if it must.
 func (r *plusReader) member(n *node, name string, kind byte, must bool) *node {
@@ -131,7 +133,8 @@ func (r *plusReader) plan(n *node) {
 	word := r.text(n, "collective", "")
 	f, known := funcs[word]
 	if !known && r.err == nil {
-		r.fail(n, "collective %q: write allreduce, allgather, reducescatter, alltoall, broadcast, reduce, gather, scatter or sendrecv", word)
+		r.fail(n, "collective %q: write allreduce, allgather, reducescatter, alltoall, broadcast, reduce, "+
+			"gather, scatter or sendrecv", word)
 	}
 	s.Func = f
 	switch proto := r.text(n, "protocol", "Simple"); proto {
@@ -182,7 +185,8 @@ func (r *plusReader) buffers(n *node, i int) {
 		r.fail(n, "gpu id %d, want %d: list them in order", id, i)
 	}
 	g := &r.s.plus.gpus[i]
-	r.s.GPUs[i] = GPU{Input: int(r.numberOf(n, "input_chunks", 0, maxChunks, must)), Output: int(r.numberOf(n, "output_chunks", 0, maxChunks, must)),
+	r.s.GPUs[i] = GPU{Input: int(r.numberOf(n, "input_chunks", 0, maxChunks, must)),
+		Output:  int(r.numberOf(n, "output_chunks", 0, maxChunks, must)),
 		Scratch: int(r.numberOf(n, "scratch_chunks", 0, maxChunks, must)), Pos: n.pos}
 	for _, c := range r.list(n, "channels") {
 		kind := r.kind(c, "channel_type", 3)
@@ -190,7 +194,8 @@ func (r *plusReader) buffers(n *node, i int) {
 			buf := r.text(c, "buffer_type", r.text(c, "buff", ""))
 			for _, group := range r.list(c, "rank_groups") {
 				ranks := r.numbers(group, "ranks", int(top))
-				if slices.Sort(ranks); len(slices.Compact(slices.Clone(ranks))) != len(ranks) || !slices.Contains(ranks, i) {
+				if slices.Sort(ranks); len(slices.Compact(slices.Clone(ranks))) != len(ranks) ||
+					!slices.Contains(ranks, i) {
 					r.fail(group, "ranks: write each rank once, gpu %d among them", i)
 				}
 				g.switches, g.buffers = append(g.switches, ranks), append(g.buffers, r.buffer(c, buf))
@@ -266,8 +271,10 @@ func (r *plusReader) chunks(n *node) {
 		wantOut = wantIn / ranks
 	}
 	s.Chunks = max(wantIn, wantOut)
-	if s.Chunks == 0 || s.Chunks > maxChunks || in != 0 && in != wantIn || out != 0 && out != wantOut || s.blocks() && s.Chunks%ranks != 0 {
-		r.fail(n, "input_chunks %d and output_chunks %d are no chunks of %s over %d ranks", in, out, s.Func.TestName(), ranks)
+	if s.Chunks == 0 || s.Chunks > maxChunks || in != 0 && in != wantIn || out != 0 && out != wantOut ||
+		s.blocks() && s.Chunks%ranks != 0 {
+		r.fail(n, "input_chunks %d and output_chunks %d are no chunks of %s over %d ranks", in, out,
+			s.Func.TestName(), ranks)
 	}
 	s.Channels = 1
 }
@@ -307,7 +314,8 @@ func (r *plusReader) blocks(n *node, i int) {
 			if r.err != nil {
 				return
 			}
-			ops, block.Steps = append(ops, op), append(block.Steps, Step{Pos: o.pos, DepBlock: -1, DepStep: -1})
+			ops, block.Steps = append(ops, op),
+				append(block.Steps, Step{Pos: o.pos, DepBlock: -1, DepStep: -1})
 		}
 		r.step = -1
 		g.blocks, r.s.GPUs[i].Blocks = append(g.blocks, ops), append(r.s.GPUs[i].Blocks, block)
@@ -345,7 +353,8 @@ func (r *plusReader) op(n *node, t *tb, inner bool) plusOp {
 	}
 	op.src, op.dst = r.regions(n, "src_buff", &op, t), r.regions(n, "dst_buff", &op, t)
 	if r.err == nil && moves && (!fits(sh.src, op.src) || !fits(sh.dst, op.dst)) {
-		r.fail(n, "%s with %s and %s; see MSCCL++'s execution plans for what it reads and writes", op.name, places("src_buff", op.src), places("dst_buff", op.dst))
+		r.fail(n, "%s with %s and %s; see MSCCL++'s execution plans for what it reads and writes", op.name,
+			places("src_buff", op.src), places("dst_buff", op.dst))
 	}
 	r.synchronise(n, t, &op, inner)
 	r.sizes(n, &op)
@@ -394,7 +403,8 @@ func (r *plusReader) synchronise(n *node, t *tb, op *plusOp, inner bool) {
 			r.fail(n, "a pipeline within a pipeline")
 			return
 		}
-		op.unit, op.chunks = r.numberOf(c, "unit_size", 1, math.MaxInt32, must), r.numberOf(c, "num_chunks", 1, maxChunks, must)
+		op.unit, op.chunks = r.numberOf(c, "unit_size", 1, math.MaxInt32, must),
+			r.numberOf(c, "num_chunks", 1, maxChunks, must)
 		for _, o := range r.list(n, "ops") {
 			op.inner = append(op.inner, r.op(o, t, true))
 		}
@@ -404,13 +414,15 @@ func (r *plusReader) synchronise(n *node, t *tb, op *plusOp, inner bool) {
 func (r *plusReader) regions(n *node, name string, op *plusOp, t *tb) []region {
 	var out []region
 	for _, m := range r.list(n, name) {
-		x := region{rank: -1, index: int(r.numberOf(m, "index", 0, maxChunks, must)), size: int(r.numberOf(m, "size", 1, maxChunks, must))}
+		x := region{rank: -1, index: int(r.numberOf(m, "index", 0, maxChunks, must)),
+			size: int(r.numberOf(m, "size", 1, maxChunks, must))}
 		switch {
 		case r.err != nil:
 			return nil
 		case m.members["buffer_id"] != nil:
 			if op.kind == switchChannel || len(t.remotes[op.kind]) == 0 {
-				r.fail(m, "buffer_id: the thread block has no remote buffer over %s channels", channelWords[op.kind])
+				r.fail(m, "buffer_id: the thread block has no remote buffer over %s channels",
+					channelWords[op.kind])
 				return nil
 			}
 			own := t.remotes[op.kind]
@@ -431,7 +443,8 @@ func (r *plusReader) regions(n *node, name string, op *plusOp, t *tb) []region {
 		}
 		for _, g := range x.ranks(r.gpu) {
 			if most := r.s.chunksOf(g, x.buf); x.index+x.size > most {
-				r.fail(m, "chunks %d to %d of %c of gpu %d, which has %d", x.index, x.index+x.size-1, x.buf, g, most)
+				r.fail(m, "chunks %d to %d of %c of gpu %d, which has %d", x.index, x.index+x.size-1, x.buf,
+					g, most)
 			}
 		}
 		out = append(out, x)
@@ -444,7 +457,8 @@ func (r *plusReader) sizes(n *node, op *plusOp) {
 	if r.err != nil || len(op.src) == 0 {
 		return
 	}
-	pairs := op.name == "get" || len(op.src) == len(op.dst) && (op.name == "put" || op.name == "pws" || op.name == "pwsf" || op.name == "ppkt")
+	pairs := op.name == "get" || len(op.src) == len(op.dst) && (op.name == "put" || op.name == "pws" ||
+		op.name == "pwsf" || op.name == "ppkt")
 	if pairs && len(op.src) != len(op.dst) {
 		r.fail(n, "get of %d places into %d", len(op.src), len(op.dst))
 		return

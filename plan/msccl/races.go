@@ -135,7 +135,8 @@ func (r *racer) touchCell(at [3]int, m *mark, buf plan.Buffer, chunk int64, writ
 		whose = fmt.Sprintf(" of gpu %d", at[0])
 	}
 	unordered := func(o *mark) error {
-		return r.g.s.faultAt(m.at, "touches chunk %d of %s%s like %s, and nothing orders the two; %s", chunk, name, whose, r.g.s.who(m.at.gpu, o.at), r.g.s.advice(o.at))
+		return r.g.s.faultAt(m.at, "touches chunk %d of %s%s like %s, and nothing orders the two; %s", chunk,
+			name, whose, r.g.s.who(m.at.gpu, o.at), r.g.s.advice(o.at))
 	}
 	if !r.before(m, c.writer) {
 		return unordered(c.writer)
@@ -149,7 +150,8 @@ func (r *racer) touchCell(at [3]int, m *mark, buf plan.Buffer, chunk int64, writ
 			continue
 		}
 		if c.writer == nil && buf == plan.Scratch {
-			return r.g.s.faultAt(o.at, "reads chunk %d of s, which %s writes, without waiting for it; %s", chunk, r.g.s.who(o.at.gpu, m.at), r.g.s.advice(m.at))
+			return r.g.s.faultAt(o.at, "reads chunk %d of s, which %s writes, without waiting for it; %s",
+				chunk, r.g.s.who(o.at.gpu, m.at), r.g.s.advice(m.at))
 		}
 		return unordered(o)
 	}
@@ -173,7 +175,8 @@ func (r *racer) ends() error {
 			seen = seen || int(r.clock[own+b][w.program]) > w.op
 		}
 		if !seen {
-			return r.g.s.faultAt(w.at, "writes into gpu %d, which may have ended before: no thread block there waits for it; signal, and wait there", at[0])
+			return r.g.s.faultAt(w.at, "writes into gpu %d, which may have ended before: no thread block "+
+				"there waits for it; signal, and wait there", at[0])
 		}
 	}
 	return nil

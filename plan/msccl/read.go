@@ -61,7 +61,8 @@ func Read(text []byte, file string) (*Schedule, error) {
 }
 
 func (r *reader) errorf(format string, args ...any) error {
-	return &Error{File: r.s.File, Pos: r.pos, GPU: -1, Block: -1, Step: -1, Problem: fmt.Sprintf(format, args...)}
+	return &Error{File: r.s.File, Pos: r.pos, GPU: -1, Block: -1, Step: -1, Problem: fmt.Sprintf(format,
+		args...)}
 }
 
 // levels are the names of the elements by depth.
@@ -133,8 +134,10 @@ func (a *attrs) numberOr(name string, lo, hi, def int64) int64 {
 }
 
 // funcs are the values of coll.
-var funcs = map[string]coll.Func{"allreduce": coll.AllReduce, "allgather": coll.AllGather, "reducescatter": coll.ReduceScatter, "reduce_scatter": coll.ReduceScatter,
-	"alltoall": coll.AllToAll, "broadcast": coll.Broadcast, "reduce": coll.Reduce, "gather": coll.Gather, "scatter": coll.Scatter, "sendrecv": coll.SendRecv}
+var funcs = map[string]coll.Func{"allreduce": coll.AllReduce, "allgather": coll.AllGather,
+	"reducescatter": coll.ReduceScatter, "reduce_scatter": coll.ReduceScatter,
+	"alltoall": coll.AllToAll, "broadcast": coll.Broadcast, "reduce": coll.Reduce, "gather": coll.Gather,
+	"scatter": coll.Scatter, "sendrecv": coll.SendRecv}
 
 func (r *reader) algo(a *attrs) {
 	s := r.s
@@ -147,7 +150,8 @@ func (r *reader) algo(a *attrs) {
 	word, _ := a.text("coll")
 	f, known := funcs[word]
 	if !known {
-		a.fail("coll=%q: write allreduce, allgather, reducescatter, alltoall, broadcast, reduce, gather, scatter or sendrecv", word)
+		a.fail("coll=%q: write allreduce, allgather, reducescatter, alltoall, broadcast, reduce, gather, "+
+			"scatter or sendrecv", word)
 	}
 	proto, ok := a.text("proto")
 	if !ok {
@@ -184,7 +188,8 @@ func (r *reader) gpu(a *attrs) {
 	if id := a.number("id", 0, maxRanks); a.err == nil && int(id) != len(s.GPUs) {
 		a.fail("gpu id=%d, want %d: list them in order", id, len(s.GPUs))
 	}
-	s.GPUs = append(s.GPUs, GPU{Input: int(a.number("i_chunks", 0, maxChunks)), Output: int(a.number("o_chunks", 0, maxChunks)),
+	s.GPUs = append(s.GPUs, GPU{Input: int(a.number("i_chunks", 0, maxChunks)),
+		Output:  int(a.number("o_chunks", 0, maxChunks)),
 		Scratch: int(a.number("s_chunks", 0, maxChunks)), Pos: r.pos})
 }
 
@@ -194,7 +199,8 @@ func (r *reader) block(a *attrs) {
 		a.fail("tb id=%d, want %d: list them in order", id, len(g.Blocks))
 	}
 	top := int64(cap(r.s.GPUs) - 1)
-	g.Blocks = append(g.Blocks, Block{Send: int(a.number("send", -1, top)), Recv: int(a.number("recv", -1, top)), Channel: int(a.number("chan", 0, 1023)), Pos: r.pos})
+	g.Blocks = append(g.Blocks, Block{Send: int(a.number("send", -1, top)),
+		Recv: int(a.number("recv", -1, top)), Channel: int(a.number("chan", 0, 1023)), Pos: r.pos})
 }
 
 func (r *reader) step(a *attrs) {
@@ -213,7 +219,8 @@ func (r *reader) step(a *attrs) {
 		a.fail("type=%q: write s, r, rcs, rrs, rrc, rrcs, cpy, re or nop", word)
 		return
 	}
-	st := Step{Kind: Kind(kind), Pos: r.pos, DepBlock: int(a.numberOr("depid", -1, maxSteps, -1)), DepStep: int(a.numberOr("deps", -1, maxSteps, -1))}
+	st := Step{Kind: Kind(kind), Pos: r.pos, DepBlock: int(a.numberOr("depid", -1, maxSteps, -1)),
+		DepStep: int(a.numberOr("deps", -1, maxSteps, -1))}
 	if st.Kind != Nop {
 		st.Count = int(a.number("cnt", 1, maxChunks))
 		if st.Kind.reads() || st.Kind == Recv || st.Kind == RecvCopySend {
@@ -244,7 +251,8 @@ func (s *Schedule) validate() error {
 		return s.fault(-1, -1, -1, "%d gpu elements, ngpus=%d", len(s.GPUs), cap(s.GPUs))
 	}
 	if n := len(s.GPUs); s.blocks() && s.Chunks%n != 0 {
-		return s.fault(-1, -1, -1, "nchunksperloop=%d is no multiple of ngpus=%d, as %s needs it", s.Chunks, n, s.Func.TestName())
+		return s.fault(-1, -1, -1, "nchunksperloop=%d is no multiple of ngpus=%d, as %s needs it", s.Chunks,
+			n, s.Func.TestName())
 	}
 	for g := range s.GPUs {
 		owners := map[[3]int]int{}
@@ -265,7 +273,9 @@ func (s *Schedule) validateBlock(g, b int, owners map[[3]int]int) error {
 		}
 		at := [3]int{dir, peer, k.Channel}
 		if other, taken := owners[at]; peer >= 0 && taken {
-			return s.fault(g, b, -1, "uses the connection to gpu %d on channel %d like tb %d; give it another chan", peer, k.Channel, other)
+			return s.fault(g, b, -1,
+				"uses the connection to gpu %d on channel %d like tb %d; give it another chan", peer,
+				k.Channel, other)
 		}
 		owners[at] = b
 	}
@@ -276,14 +286,18 @@ func (s *Schedule) validateBlock(g, b int, owners map[[3]int]int) error {
 			return s.fault(g, b, i, "type %v sends, but the tb has send=-1", st.Kind)
 		case st.Kind.receives() && k.Recv < 0:
 			return s.fault(g, b, i, "type %v receives, but the tb has recv=-1", st.Kind)
-		case st.DepBlock >= 0 && (st.DepBlock >= len(s.GPUs[g].Blocks) || st.DepStep < 0 || st.DepStep >= len(s.GPUs[g].Blocks[st.DepBlock].Steps)):
+		case st.DepBlock >= 0 && (st.DepBlock >= len(s.GPUs[g].Blocks) || st.DepStep < 0 ||
+			st.DepStep >= len(s.GPUs[g].Blocks[st.DepBlock].Steps)):
 			return s.fault(g, b, i, "depid=%d deps=%d: the gpu has no such step", st.DepBlock, st.DepStep)
 		case st.DepBlock == b && st.DepStep >= i:
-			return s.fault(g, b, i, "depid=%d deps=%d: waits for itself or a later step", st.DepBlock, st.DepStep)
+			return s.fault(g, b, i, "depid=%d deps=%d: waits for itself or a later step", st.DepBlock,
+				st.DepStep)
 		case st.Kind.reads() && st.Src.Off+st.Count > s.chunksOf(g, st.Src.Buf):
-			return s.fault(g, b, i, "reads chunks %d to %d of %c, which has %d", st.Src.Off, st.Src.Off+st.Count-1, st.Src.Buf, s.chunksOf(g, st.Src.Buf))
+			return s.fault(g, b, i, "reads chunks %d to %d of %c, which has %d", st.Src.Off, st.Src.Off+
+				st.Count-1, st.Src.Buf, s.chunksOf(g, st.Src.Buf))
 		case st.Kind.writes() && st.Dst.Off+st.Count > s.chunksOf(g, st.Dst.Buf):
-			return s.fault(g, b, i, "writes chunks %d to %d of %c, which has %d", st.Dst.Off, st.Dst.Off+st.Count-1, st.Dst.Buf, s.chunksOf(g, st.Dst.Buf))
+			return s.fault(g, b, i, "writes chunks %d to %d of %c, which has %d", st.Dst.Off, st.Dst.Off+
+				st.Count-1, st.Dst.Buf, s.chunksOf(g, st.Dst.Buf))
 		}
 	}
 	return nil
@@ -291,7 +305,8 @@ func (s *Schedule) validateBlock(g, b int, owners map[[3]int]int) error {
 
 // blocks reports whether a buffer of the operation has a block for each rank.
 func (s *Schedule) blocks() bool {
-	return s.Func == coll.AllGather || s.Func == coll.ReduceScatter || s.Func == coll.AllToAll || s.Func == coll.Gather || s.Func == coll.Scatter
+	return s.Func == coll.AllGather || s.Func == coll.ReduceScatter || s.Func == coll.AllToAll ||
+		s.Func == coll.Gather || s.Func == coll.Scatter
 }
 
 // chunksOf is how many chunks a buffer has: those of scratch as the file says, those of

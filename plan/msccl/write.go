@@ -78,8 +78,10 @@ type dep struct {
 func FromPlan(p *plan.Plan, name string) (*Schedule, error) {
 	n := p.Comm.NRanks
 	t := &teller{p: p, used: make([]bool, p.NumConns()), sent: map[int32][]int{},
-		s: &Schedule{Name: name, Func: p.Req.Func, Channels: 1, InPlace: p.Req.InPlace, OutOfPlace: !p.Req.InPlace, GPUs: make([]GPU, n)}}
-	if !slices.Contains([]coll.Func{coll.AllReduce, coll.AllGather, coll.ReduceScatter, coll.AllToAll, coll.Broadcast, coll.Reduce, coll.Gather, coll.Scatter, coll.SendRecv}, p.Req.Func) {
+		s: &Schedule{Name: name, Func: p.Req.Func, Channels: 1, InPlace: p.Req.InPlace,
+			OutOfPlace: !p.Req.InPlace, GPUs: make([]GPU, n)}}
+	if !slices.Contains([]coll.Func{coll.AllReduce, coll.AllGather, coll.ReduceScatter, coll.AllToAll,
+		coll.Broadcast, coll.Reduce, coll.Gather, coll.Scatter, coll.SendRecv}, p.Req.Func) {
 		return nil, &CannotSayError{p.Req.Func.TestName(), -1, -1}
 	}
 	if p.Req.Func.Reduces() && p.Req.Op == coll.Avg {
@@ -126,7 +128,9 @@ func (t *teller) measure() error {
 	}
 	t.chunk = max(unit, 1)
 	if l := t.p.Layout(0); int64(max(l.Input, l.Output))/t.chunk > 4096 {
-		return &CannotSayError{fmt.Sprintf("it in less than %d chunks; take a size that channels and chunks divide", int64(max(l.Input, l.Output))/t.chunk), -1, -1}
+		return &CannotSayError{
+			fmt.Sprintf("it in less than %d chunks; take a size that channels and chunks divide",
+				int64(max(l.Input, l.Output))/t.chunk), -1, -1}
 	}
 	return t.channels()
 }
@@ -198,7 +202,9 @@ func (t *teller) channels() error {
 			}
 		}
 		k := 0
-		for ; slices.ContainsFunc(pairs, func(at [2]int32) bool { return taken[[3]int32{at[0], at[1], int32(k)}] }); k++ {
+		for ; slices.ContainsFunc(pairs, func(at [2]int32) bool {
+			return taken[[3]int32{at[0], at[1], int32(k)}]
+		}); k++ {
 		}
 		for _, at := range pairs {
 			taken[[3]int32{at[0], at[1], int32(k)}] = true
@@ -218,7 +224,8 @@ func (t *teller) rank(rank int32) error {
 	whole := t.p.Layout(0)
 	t.s.Chunks = int(int64(max(whole.Input, whole.Output)) / t.chunk)
 	g := &t.s.GPUs[rank]
-	*g = GPU{Input: int(int64(l.Input) / t.chunk), Output: int(int64(l.Output) / t.chunk), Scratch: int(int64(l.Scratch) / t.chunk)}
+	*g = GPU{Input: int(int64(l.Input) / t.chunk), Output: int(int64(l.Output) / t.chunk),
+		Scratch: int(int64(l.Scratch) / t.chunk)}
 	for _, pr := range t.p.Programs(rank) {
 		t.s.Proto = pr.Proto
 		b := Block{Send: -1, Recv: -1}
@@ -278,7 +285,8 @@ func (t *teller) op(pr *plan.Program, op *plan.Op, b *Block, block int) error {
 	do := op.Do & does
 	if do == plan.Copy|plan.Send {
 		if st.Src != st.Dst {
-			b.Steps = append(b.Steps, Step{Kind: Copy, Src: st.Src, Dst: st.Dst, Count: st.Count, DepBlock: -1, DepStep: -1})
+			b.Steps = append(b.Steps, Step{Kind: Copy, Src: st.Src, Dst: st.Dst, Count: st.Count,
+				DepBlock: -1, DepStep: -1})
 		}
 		do = plan.Send
 	}
@@ -337,7 +345,8 @@ func (s *Schedule) validateAll() error {
 
 // funcWord is what MSCCL calls an operation.
 func funcWord(f coll.Func) string {
-	for _, word := range []string{"allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "reduce", "gather", "scatter", "sendrecv"} {
+	for _, word := range []string{"allreduce", "allgather", "reducescatter", "alltoall", "broadcast",
+		"reduce", "gather", "scatter", "sendrecv"} {
 		if funcs[word] == f {
 			return word
 		}
@@ -349,10 +358,13 @@ func funcWord(f coll.Func) string {
 func (s *Schedule) XML() []byte {
 	var b bytes.Buffer
 	bit := map[bool]int{true: 1}
-	fmt.Fprintf(&b, "<algo name=%q proto=%q nchannels=\"%d\" nchunksperloop=\"%d\" ngpus=\"%d\" coll=%q inplace=\"%d\" outofplace=\"%d\" minBytes=\"%d\" maxBytes=\"%d\">\n",
-		attribute(s.Name), s.Proto, s.Channels, s.Chunks, len(s.GPUs), funcWord(s.Func), bit[s.InPlace], bit[s.OutOfPlace], s.MinBytes, s.MaxBytes)
+	fmt.Fprintf(&b, "<algo name=%q proto=%q nchannels=\"%d\" nchunksperloop=\"%d\" ngpus=\"%d\" coll=%q "+
+		"inplace=\"%d\" outofplace=\"%d\" minBytes=\"%d\" maxBytes=\"%d\">\n",
+		attribute(s.Name), s.Proto, s.Channels, s.Chunks, len(s.GPUs), funcWord(s.Func), bit[s.InPlace],
+		bit[s.OutOfPlace], s.MinBytes, s.MaxBytes)
 	for i, g := range s.GPUs {
-		fmt.Fprintf(&b, "  <gpu id=\"%d\" i_chunks=\"%d\" o_chunks=\"%d\" s_chunks=\"%d\">\n", i, g.Input, g.Output, g.Scratch)
+		fmt.Fprintf(&b, "  <gpu id=\"%d\" i_chunks=\"%d\" o_chunks=\"%d\" s_chunks=\"%d\">\n", i, g.Input,
+			g.Output, g.Scratch)
 		waited := map[[2]int]bool{}
 		for _, k := range g.Blocks {
 			for _, st := range k.Steps {
@@ -362,10 +374,14 @@ func (s *Schedule) XML() []byte {
 			}
 		}
 		for j, k := range g.Blocks {
-			fmt.Fprintf(&b, "    <tb id=\"%d\" send=\"%d\" recv=\"%d\" chan=\"%d\">\n", j, k.Send, k.Recv, k.Channel)
+			fmt.Fprintf(&b, "    <tb id=\"%d\" send=\"%d\" recv=\"%d\" chan=\"%d\">\n", j, k.Send, k.Recv,
+				k.Channel)
 			for n, st := range k.Steps {
-				fmt.Fprintf(&b, "      <step s=\"%d\" type=\"%v\" srcbuf=\"%c\" srcoff=\"%d\" dstbuf=\"%c\" dstoff=\"%d\" cnt=\"%d\" depid=\"%d\" deps=\"%d\" hasdep=\"%d\"/>\n", n, st.Kind,
-					letter(st.Src), st.Src.Off, letter(st.Dst), st.Dst.Off, st.Count, st.DepBlock, st.DepStep, bit[waited[[2]int{j, n}]])
+				fmt.Fprintf(&b, "      <step s=\"%d\" type=\"%v\" srcbuf=\"%c\" srcoff=\"%d\" "+
+					"dstbuf=\"%c\" dstoff=\"%d\" cnt=\"%d\" depid=\"%d\" deps=\"%d\" hasdep=\"%d\"/>\n", n,
+					st.Kind,
+					letter(st.Src), st.Src.Off, letter(st.Dst), st.Dst.Off, st.Count, st.DepBlock, st.DepStep,
+					bit[waited[[2]int{j, n}]])
 			}
 			b.WriteString("    </tb>\n")
 		}

@@ -121,7 +121,8 @@ func (c *Comm) implemented(t Task) bool {
 	case coll.AllGather:
 		return true
 	case coll.AllReduce, coll.ReduceScatter:
-		return (t.Op == coll.Sum || t.Op == coll.Avg && c.Rules.Avg) && t.Type.IsFloat() && t.Type != coll.Float64
+		return (t.Op == coll.Sum || t.Op == coll.Avg && c.Rules.Avg) && t.Type.IsFloat() &&
+			t.Type != coll.Float64
 	}
 	return false
 }
@@ -175,7 +176,8 @@ func (c *Comm) reducesInSwitch(t Task) bool {
 // v2.29.7-1).
 func (c *Comm) one(t Task, m uint32) uint32 {
 	enough := t.Windows == Both ||
-		t.Func == coll.AllGather && t.Windows == RecvWindow || t.Func == coll.ReduceScatter && t.Windows == SendWindow
+		t.Func == coll.AllGather && t.Windows == RecvWindow || t.Func == coll.ReduceScatter &&
+		t.Windows == SendWindow
 	if !enough {
 		m &= llMask
 	}
@@ -318,7 +320,8 @@ func (c *Comm) rates(k Kernel) (base, perSM, peak float64) {
 // blocks and the links move, and a smooth maximum of the bytes' time beyond the first
 // microsecond and none.
 func estimate(bus uint64, base float64, blocks int, perSM, mul, peak float64) float32 {
-	bw := peak - float64(perSM*math.Log1p((math.Exp(peak/perSM)-1)*math.Exp(-(float64(blocks)*perSM*mul)/perSM)))
+	bw := peak - float64(perSM*math.Log1p((math.Exp(peak/perSM)-1)*math.Exp(-(float64(blocks)*perSM*mul)/
+		perSM)))
 	x := float64(bus)/bw - 1
 	if x < 100 {
 		x = math.Log1p(math.Exp(x))

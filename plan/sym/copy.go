@@ -26,7 +26,8 @@ type Copies struct {
 func (c *Comm) Copies(t Task, root int32, inPlace, graph bool) (Copies, bool) {
 	ok, _ := c.Supported()
 	n := c.Ranks
-	p := Copies{Func: t.Func, Root: root, Each: t.Count * int64(t.Type.Size()), Peers: n - 1, Own: !inPlace, Batch: !graph}
+	p := Copies{Func: t.Func, Root: root, Each: t.Count * int64(t.Type.Size()), Peers: n - 1, Own: !inPlace,
+		Batch: !graph}
 	switch t.Func {
 	case coll.AllGather, coll.Scatter:
 	case coll.AllToAll: // copies its own part in any case
@@ -38,7 +39,8 @@ func (c *Comm) Copies(t Task, root int32, inPlace, graph bool) (Copies, bool) {
 	}
 	r := c.Rules
 	windows := t.Windows == Both || ok && !r.CopySend && t.Windows == RecvWindow
-	forced := ok && r.CopyGather > 0 && t.Func == coll.AllGather && t.Count > c.Params.CopyGather.Or(r.CopyGather) && c.SM >= 100 && c.DirectNVLink
+	forced := ok && r.CopyGather > 0 && t.Func == coll.AllGather &&
+		t.Count > c.Params.CopyGather.Or(r.CopyGather) && c.SM >= 100 && c.DirectNVLink
 	if !ok || !r.CopyEngines || !windows || c.Params.CTAPolicy != 2 && !forced {
 		return Copies{}, false
 	}

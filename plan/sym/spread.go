@@ -40,7 +40,8 @@ func (l *Launch) Line() string {
 type NoKernelError struct{ Name string }
 
 func (e *NoKernelError) Error() string {
-	return fmt.Sprintf("no symmetric kernel available: NCCL_SYM_KERNEL=%s does one task at a time, and the group has several; unset it", e.Name)
+	return fmt.Sprintf("no symmetric kernel available: NCCL_SYM_KERNEL=%s does one task at a time, and the "+
+		"group has several; unset it", e.Name)
 }
 
 // Launches takes those tasks that go by symmetric kernels out of the tasks of a group,

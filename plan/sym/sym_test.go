@@ -19,7 +19,8 @@ func machine(t testing.TB, release string, ranks, sm int, nvls bool) *Comm {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Comm{Rules: &r.Sym, Ranks: ranks, Nodes: 1, SM: sm, NVLS: nvls, P2P: true, DirectP2P: true, DirectNVLink: true}
+	return &Comm{Rules: &r.Sym, Ranks: ranks, Nodes: 1, SM: sm, NVLS: nvls, P2P: true, DirectP2P: true,
+		DirectNVLink: true}
 }
 
 // The choices of every size on machines of one node. They agree with NCCL's own
@@ -33,13 +34,16 @@ func TestChoices(t *testing.T) {
 		ranks, sm int
 		nvls, tma bool
 	}{
-		{"2.28.9", 2, 90, false, false}, {"2.28.9", 4, 90, false, false}, {"2.28.9", 8, 90, false, false}, {"2.28.9", 8, 90, true, false},
+		{"2.28.9", 2, 90, false, false}, {"2.28.9", 4, 90, false, false}, {"2.28.9", 8, 90, false, false},
+		{"2.28.9", 8, 90, true, false},
 		{"2.28.9", 8, 100, true, false}, {"2.28.9", 72, 100, true, false}, {"2.27.7", 8, 90, true, false},
-		{"2.29.7", 2, 90, true, false}, {"2.29.7", 8, 100, true, false}, {"2.30.7", 8, 100, true, false}, {"2.30.7", 8, 100, false, true},
+		{"2.29.7", 2, 90, true, false}, {"2.29.7", 8, 100, true, false}, {"2.30.7", 8, 100, true, false},
+		{"2.30.7", 8, 100, false, true},
 	} {
 		c := machine(t, m.release, m.ranks, m.sm, m.nvls)
 		c.Params.TMA = m.tma
-		fmt.Fprintf(&b, "%s, %d ranks of sm_%d, multicast %v, TMA %v\n", m.release, m.ranks, m.sm, m.nvls, m.tma)
+		fmt.Fprintf(&b, "%s, %d ranks of sm_%d, multicast %v, TMA %v\n", m.release, m.ranks, m.sm, m.nvls,
+			m.tma)
 		for _, f := range []coll.Func{coll.AllReduce, coll.AllGather, coll.ReduceScatter} {
 			for _, op := range []coll.RedOp{coll.Sum, coll.Avg} {
 				if f == coll.AllGather && op != coll.Sum {
@@ -93,7 +97,8 @@ func TestSupported(t *testing.T) {
 		if ok != (tt.want == "") || !strings.HasPrefix(why, tt.want) {
 			t.Errorf("%s: %v %q, want %q", tt.release, ok, why, tt.want)
 		}
-		if task := (Task{Func: coll.AllReduce, Type: coll.Float32, Count: 1 << 20, Windows: Both}); c.Available(task) != ok {
+		if task := (Task{Func: coll.AllReduce, Type: coll.Float32, Count: 1 << 20,
+			Windows: Both}); c.Available(task) != ok {
 			t.Errorf("%s: available %v", tt.release, !ok)
 		}
 	}
@@ -139,7 +144,8 @@ func TestNamedKernel(t *testing.T) {
 		}
 	}
 	c.Params.Kernel = units.Some("AllReduce_AGxLL_R")
-	if _, _, err := c.Launches([]Task{task, task}, nil); err == nil || !strings.Contains(err.Error(), "one task") {
+	if _, _, err := c.Launches([]Task{task, task}, nil); err == nil || !strings.Contains(err.Error(),
+		"one task") {
 		t.Errorf("two tasks of LL: %v", err)
 	}
 	c = machine(t, "2.29.7", 4, 90, false) // falls back
@@ -156,8 +162,10 @@ func TestLaunches(t *testing.T) {
 	sum := func(n int64) Task {
 		return Task{Func: coll.AllReduce, Type: coll.Float32, Count: n, Windows: Both}
 	}
-	tasks := []Task{sum(1 << 20), {Func: coll.Broadcast, Type: coll.Float32, Count: 1 << 18, Windows: Both}, sum(1 << 16),
-		{Func: coll.AllGather, Type: coll.Float32, Count: 1 << 10, Windows: Both}, {Func: coll.AllReduce, Op: coll.Max, Count: 5, Windows: Both}, sum(7)}
+	tasks := []Task{sum(1 << 20), {Func: coll.Broadcast, Type: coll.Float32, Count: 1 << 18, Windows: Both},
+		sum(1 << 16),
+		{Func: coll.AllGather, Type: coll.Float32, Count: 1 << 10, Windows: Both},
+		{Func: coll.AllReduce, Op: coll.Max, Count: 5, Windows: Both}, sum(7)}
 	got, rest, err := c.Launches(tasks, nil)
 	if err != nil || fmt.Sprint(rest) != "[1 4]" || len(got) != 2 {
 		t.Fatalf("%v, rest %v, %v", got, rest, err)
@@ -166,7 +174,8 @@ func TestLaunches(t *testing.T) {
 	for i := range got {
 		lines = append(lines, got[i].Line())
 	}
-	want := "AllReduce [Symmetric]: 4456476 Bytes -> Kernel AllReduce_RSxLD_AGxST nchannels 7 nthreads 512 nWorks 3\n" +
+	want := "AllReduce [Symmetric]: 4456476 Bytes -> Kernel AllReduce_RSxLD_AGxST nchannels 7 nthreads 512 " +
+		"nWorks 3\n" +
 		"AllGather [Symmetric]: 4096 Bytes -> Kernel AllGather_LL nchannels 4 nthreads 512 nWorks 1"
 	if s := strings.Join(lines, "\n"); s != want {
 		t.Errorf("%s\nwant\n%s", s, want)
@@ -179,7 +188,8 @@ func TestLaunches(t *testing.T) {
 	for i := range many {
 		many[i] = sum(int64(1000 - i))
 	}
-	if l, _, _ := c.Launches(many, nil); len(l) != 2 || len(l[0].Works) != 56 || l[0].Works[0].Task.Count != 941 {
+	if l, _, _ := c.Launches(many, nil); len(l) != 2 || len(l[0].Works) != 56 ||
+		l[0].Works[0].Task.Count != 941 {
 		t.Errorf("60 tasks: %d kernels", len(l))
 	}
 }
@@ -209,7 +219,9 @@ func TestSpreadCoversEachTaskOnce(t *testing.T) {
 		n := rapid.IntRange(1, 12).Draw(t, "tasks")
 		tasks := make([]Task, n)
 		for i := range tasks {
-			tasks[i] = Task{Func: coll.AllReduce, Type: coll.Float32, Count: rapid.Int64Range(1, 1<<rapid.IntRange(1, 22).Draw(t, "log")).Draw(t, "count"), Windows: Both}
+			tasks[i] = Task{Func: coll.AllReduce, Type: coll.Float32,
+				Count:   rapid.Int64Range(1, 1<<rapid.IntRange(1, 22).Draw(t, "log")).Draw(t, "count"),
+				Windows: Both}
 		}
 		l, ok := c.launch(tasks)
 		if !ok {

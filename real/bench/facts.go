@@ -127,23 +127,27 @@ func columns() map[string]Column {
 	simRatio := ratio("sim/meas", func(f *Facts) (float64, float64) { return predicted(f), f.MeasuredUs })
 	sim.Predicts, simRatio.Predicts = true, true
 	return map[string]Column{
-		"shape":    {Head: nccltests.Column{Name: "shape", Width: 8}, Value: func(f *Facts) string { return f.Shape }},
+		"shape": {Head: nccltests.Column{Name: "shape", Width: 8}, Value: func(f *Facts) string {
+			return f.Shape
+		}},
 		"nccl":     micros("nccl", func(f *Facts) float64 { return f.NCCLUs }),
 		"ofnccl":   ratio("of nccl", func(f *Facts) (float64, float64) { return f.MeasuredUs, f.NCCLUs }),
 		"sim":      sim,
 		"simratio": simRatio,
-		"regret": {Head: nccltests.Column{Name: "regret", Width: 6}, Predicts: true, Rivals: true, Value: func(f *Facts) string {
-			if f.Regret == nil {
-				return "-"
-			}
-			return fmt.Sprintf("%.3f", *f.Regret)
-		}},
-		"best": {Head: nccltests.Column{Name: "best", Width: 16}, Predicts: true, Rivals: true, Value: func(f *Facts) string {
-			if f.Regret == nil || *f.Regret <= 1 {
-				return "-"
-			}
-			return f.Best
-		}},
+		"regret": {Head: nccltests.Column{Name: "regret", Width: 6}, Predicts: true, Rivals: true,
+			Value: func(f *Facts) string {
+				if f.Regret == nil {
+					return "-"
+				}
+				return fmt.Sprintf("%.3f", *f.Regret)
+			}},
+		"best": {Head: nccltests.Column{Name: "best", Width: 16}, Predicts: true, Rivals: true,
+			Value: func(f *Facts) string {
+				if f.Regret == nil || *f.Regret <= 1 {
+					return "-"
+				}
+				return f.Best
+			}},
 		"min": iter("min", func(s *nccltests.IterStats) float64 { return s.Min }),
 		"p50": iter("p50", func(s *nccltests.IterStats) float64 { return s.P50 }),
 		"p95": iter("p95", func(s *nccltests.IterStats) float64 { return s.P95 }),

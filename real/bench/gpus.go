@@ -52,8 +52,10 @@ type gpus struct {
 }
 
 // OpenDevices makes the backend of GPUs.
-func OpenDevices(ctx context.Context, spec *Spec, t *team.Team, c DeviceConfig, model NewModel) (Backend, error) {
-	g := &gpus{spec: spec, team: t, cfg: &c, by: device.NCCL, newModel: model, plans: map[device.Case]*plan.Plan{},
+func OpenDevices(ctx context.Context, spec *Spec, t *team.Team, c DeviceConfig, model NewModel) (Backend,
+	error) {
+	g := &gpus{spec: spec, team: t, cfg: &c, by: device.NCCL, newModel: model,
+		plans:  map[device.Case]*plan.Plan{},
 		picked: map[device.Case]picked{}, last: device.NCCL}
 	if err := g.libraries(); err != nil {
 		return nil, err
@@ -65,13 +67,15 @@ func OpenDevices(ctx context.Context, spec *Spec, t *team.Team, c DeviceConfig, 
 	}
 	first := before * local
 	if first+local > g.driver.Count() {
-		return nil, team.Refuse("-g %d: this machine has %d GPUs, and %d processes before this one use %d", local, g.driver.Count(), before, first)
+		return nil, team.Refuse("-g %d: this machine has %d GPUs, and %d processes before this one use %d",
+			local, g.driver.Count(), before, first)
 	}
 	buffer := c.Buffer
 	if buffer == 0 {
 		buffer = spec.Buffer(local * t.NRanks)
 	}
-	g.open = device.Config{Driver: g.driver, NCCL: g.lib, Free: c.Own && g.by != device.Planned, Plans: c.Own, First: t.Rank * local,
+	g.open = device.Config{Driver: g.driver, NCCL: g.lib, Free: c.Own && g.by != device.Planned, Plans: c.Own,
+		First: t.Rank * local,
 		Ranks: local * t.NRanks, Boot: t.Boot, Buffer: buffer, Register: spec.Register, Unalign: spec.Unalign}
 	for i := range local {
 		g.open.GPUs = append(g.open.GPUs, first+i)
@@ -162,7 +166,8 @@ func passEnv(list []string) error {
 }
 
 // ownMethods are the algorithms of our own.
-var ownMethods = []device.Method{device.Planned, device.Free(cuda.OneShot), device.Free(cuda.TwoWords), device.Free(cuda.TwoShot),
+var ownMethods = []device.Method{device.Planned, device.Free(cuda.OneShot), device.Free(cuda.TwoWords),
+	device.Free(cuda.TwoShot),
 	device.Free(cuda.Push), device.Free(cuda.Direct), device.Free(cuda.Copies),
 	device.Free(cuda.Words), device.Free(cuda.Lines), device.Free(cuda.Relay)}
 
@@ -176,7 +181,8 @@ func parseMethod(s string) (by device.Method, auto bool, err error) {
 			return m, false, nil
 		}
 	}
-	return 0, false, team.Refuse("--algo %s: write auto, plan, one-shot, two-words, two-shot, push, direct, copies, words, lines or relay", s)
+	return 0, false, team.Refuse("--algo %s: write auto, plan, one-shot, two-words, two-shot, push, "+
+		"direct, copies, words, lines or relay", s)
 }
 
 // gather sends every process the list of all devices.
@@ -191,7 +197,8 @@ func (g *gpus) gather() ([]nccltests.Device, error) {
 		if cut := strings.LastIndexByte(bus, '.'); cut > 0 {
 			bus = bus[:cut]
 		}
-		mine = append(mine, nccltests.Device{Rank: d.Rank, PID: os.Getpid(), Host: host, Device: d.Device, Name: d.Name, BusID: bus})
+		mine = append(mine, nccltests.Device{Rank: d.Rank, PID: os.Getpid(), Host: host, Device: d.Device,
+			Name: d.Name, BusID: bus})
 	}
 	lists, err := team.Gather(g.team, mine)
 	for _, l := range lists {
@@ -215,7 +222,8 @@ func (g *gpus) Close() error { return g.session.Close() }
 func (g *gpus) Measure(ctx context.Context, op *device.Case, o device.Options) (m Measurement, err error) {
 	if limit := g.spec.Limit; limit > 0 {
 		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(ctx, limit, fmt.Errorf("no end within %v: %w", limit, context.DeadlineExceeded))
+		ctx, stop = context.WithTimeoutCause(ctx, limit, fmt.Errorf("no end within %v: %w", limit,
+			context.DeadlineExceeded))
 		defer stop()
 	}
 	by := g.by
@@ -240,7 +248,8 @@ func (g *gpus) Beside(ctx context.Context, op *device.Case, w device.Work, n int
 }
 
 // run measures by one method; the plan's schedule needs the plan.
-func (g *gpus) run(ctx context.Context, op *device.Case, by device.Method, o device.Options) (device.Measurement, error) {
+func (g *gpus) run(ctx context.Context, op *device.Case, by device.Method,
+	o device.Options) (device.Measurement, error) {
 	one := *op
 	if by == device.Planned {
 		var err error
@@ -265,7 +274,8 @@ func (g *gpus) ncclTime(ctx context.Context, op *device.Case, o device.Options) 
 // memory is what -M 1 reports.
 func (g *gpus) memory() ([]nccltests.MemoryUse, error) {
 	m, err := g.session.Memory()
-	return []nccltests.MemoryUse{{Name: "Initialization", Bytes: int64(m.Init)}, {Name: "User-Allocated", Bytes: int64(m.Buffers)},
+	return []nccltests.MemoryUse{{Name: "Initialization", Bytes: int64(m.Init)},
+		{Name: "User-Allocated", Bytes: int64(m.Buffers)},
 		{Name: "Collective", Bytes: int64(m.Work)}}, err
 }
 

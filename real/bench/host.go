@@ -88,7 +88,8 @@ func processes(t *team.Team) ([]nccltests.Device, error) {
 }
 
 func (h *hosts) About() About {
-	return About{Devices: h.all, Headers: h.cfg.Version, Library: h.cfg.Version, Threads: 1, Describe: h.cfg.Describe}
+	return About{Devices: h.all, Headers: h.cfg.Version, Library: h.cfg.Version, Threads: 1,
+		Describe: h.cfg.Describe}
 }
 
 func (h *hosts) Close() error { return nil }
@@ -120,7 +121,8 @@ func (h *hosts) Measure(ctx context.Context, op *device.Case, o device.Options) 
 	if err != nil {
 		return m, err
 	}
-	m.Shape, m.Choice, m.Checked, m.Time = "plan", &choice, o.Check != 0 && pl.DataDefined(), combine(all, o.Average)
+	m.Shape, m.Choice, m.Checked, m.Time = "plan", &choice, o.Check != 0 && pl.DataDefined(),
+		combine(all, o.Average)
 	for _, s := range all {
 		if m.Checked {
 			m.Wrong += s.Wrong
@@ -189,7 +191,8 @@ func (h *hosts) trace(ctx context.Context, op *device.Case, to Trace) (*chrome.W
 	return w, err
 }
 
-func (h *hosts) traced(ctx context.Context, x *host.Session, pl *plan.Plan, to Trace) (*chrome.Writer, error) {
+func (h *hosts) traced(ctx context.Context, x *host.Session, pl *plan.Plan, to Trace) (*chrome.Writer,
+	error) {
 	if n := h.spec.Options.Warmup; n > 0 {
 		if _, err := x.Iterate(ctx, n); err != nil {
 			return nil, err
@@ -236,7 +239,9 @@ func openWire(c *HostConfig, t *team.Team) (*host.Wire, error) {
 	switch c.Wire {
 	case "host":
 		if t.Several() {
-			return nil, team.Refuse("--backend host: ranks of several processes share no memory; write sockets or verbs")
+			return nil,
+				team.Refuse("--backend host: ranks of several processes share no memory; write sockets or " +
+					"verbs")
 		}
 		return nil, nil
 	case "sockets":

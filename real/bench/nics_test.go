@@ -44,7 +44,8 @@ func TestConnectionsUseThePlansNICs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := build.Plan(m.Comm.Layout, plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: 1 << 20, Algo: coll.Ring, Proto: coll.Simple, Channels: m.Comm.NChannels, Warps: 16})
+	p, err := build.Plan(m.Comm.Layout, plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: 1 << 20,
+		Algo: coll.Ring, Proto: coll.Simple, Channels: m.Comm.NChannels, Warps: 16})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,8 @@ func TestConnectionsUseThePlansNICs(t *testing.T) {
 			want := s.Nodes[s.Of(topo.NET)[end[1]]].Net.Name
 			d := device(end[0], end[1])
 			if used[d] = true; names[d] != want {
-				t.Errorf("channel %d of rank %d goes by %s, its graph has %s", p.Conn(i).Channel, end[0], names[d], want)
+				t.Errorf("channel %d of rank %d goes by %s, its graph has %s", p.Conn(i).Channel, end[0],
+					names[d], want)
 			}
 		}
 	}
@@ -66,7 +68,8 @@ func TestConnectionsUseThePlansNICs(t *testing.T) {
 		t.Errorf("%d of %d NICs carry", len(used), len(names))
 	}
 	// On another machine, two nodes of one place do not share a port.
-	if device, err = assignNICs(m.Cluster, ports{names: []string{"rxe0", "rxe1"}}); err != nil || device(0, 0) == device(8, 0) {
+	if device, err = assignNICs(m.Cluster, ports{names: []string{"rxe0", "rxe1"}}); err != nil ||
+		device(0, 0) == device(8, 0) {
 		t.Errorf("both nodes have port %d: %v", device(0, 0), err)
 	}
 }

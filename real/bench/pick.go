@@ -84,7 +84,8 @@ func (g *gpus) pick(ctx context.Context, op *device.Case, o device.Options) (pic
 		}
 	}
 	if least == 0 && op.Sizes.Count > 0 {
-		none := &exec.NotImplementedError{Feature: fmt.Sprintf("--backend cuda of %v, %v, %v", op.Func, op.Type, op.Red), Missing: "an algorithm for it"}
+		none := &exec.NotImplementedError{Feature: fmt.Sprintf("--backend cuda of %v, %v, %v", op.Func,
+			op.Type, op.Red), Missing: "an algorithm for it"}
 		return picked{}, errors.Join(none, why)
 	}
 	c := judge(methods, times, g.last)

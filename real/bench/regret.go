@@ -59,7 +59,8 @@ func (r *Run) measureRival(ctx context.Context, f Forcer, v Rival, ops []device.
 	return err
 }
 
-func (r *Run) measureForced(ctx context.Context, back Backend, v Rival, ops []device.Case, of [][]Rival) error {
+func (r *Run) measureForced(ctx context.Context, back Backend, v Rival, ops []device.Case,
+	of [][]Rival) error {
 	o := r.spec.Options
 	o.Check, o.PerIter = 0, false
 	for i, op := range ops {

@@ -50,9 +50,11 @@ func (r *Request) Replays() int {
 // Spec is what the request asks for of an operation, without sizes, types,
 // reductions, columns and the bandwidth that is wanted.
 func (r *Request) Spec(f coll.Func) *Spec {
-	s := &Spec{Func: f, Shares: r.Shares, Root: r.Root, Cycles: r.Cycles, Seed: r.Seed, Skip: r.Skip, Unalign: r.Unalign,
-		Register: Registration(r.LocalRegister), Memory: r.Memory != 0, Timestamps: r.Timestamps != 0, Parallel: r.ParallelInit != 0,
-		Limit: r.Limit, Compare: r.Compare,
+	s := &Spec{Func: f, Shares: r.Shares, Root: r.Root, Cycles: r.Cycles, Seed: r.Seed, Skip: r.Skip,
+		Unalign:  r.Unalign,
+		Register: Registration(r.LocalRegister), Memory: r.Memory != 0, Timestamps: r.Timestamps != 0,
+		Parallel: r.ParallelInit != 0,
+		Limit:    r.Limit, Compare: r.Compare,
 		Options: Options{Iters: r.Iters, Warmup: r.Warmup, Agg: r.Agg, Replays: r.Replays(), Check: r.Check,
 			Average: Average(r.Average), PerIter: r.PerIter != 0, Seed: uint32(r.Seed),
 			Wait: Wait(r.Blocking), CPUTime: r.CPUTime != 0}}
@@ -72,7 +74,8 @@ func (r *Request) Validate() error {
 		return err
 	}
 	if r.TestsDevice != "" {
-		return fail.NotYet("a first GPU other than the first; CUDA_VISIBLE_DEVICES chooses GPUs", "NCCL_TESTS_DEVICE=%s", r.TestsDevice)
+		return fail.NotYet("a first GPU other than the first; CUDA_VISIBLE_DEVICES chooses GPUs",
+			"NCCL_TESTS_DEVICE=%s", r.TestsDevice)
 	}
 	return r.checkModes()
 }
@@ -107,20 +110,24 @@ func (r *Request) onlyGPUs() error {
 		value string
 		have  string
 	}{
-		{r.Threads != 1, "{Threads}", fmt.Sprint(" ", r.Threads), "its ranks are --nranks, or --nodes times -g"},
+		{r.Threads != 1, "{Threads}", fmt.Sprint(" ", r.Threads),
+			"its ranks are --nranks, or --nodes times -g"},
 		{r.Launch != "eager", "{Launch}", " " + r.Launch, "it has no graphs"},
 		{r.Graph != 0, "{Graph}", fmt.Sprint(" ", r.Graph), "it has no graphs"},
 		{r.Compare, "{Compare}", "", "nothing is known of CPUs to compare with"},
 		{r.Algo != "auto", "{Algo}", " " + r.Algo, "it runs the plan; NCCL_ALGO and NCCL_PROTO choose which"},
 		{r.Library != "", "{Library}", "", "it does not load NCCL"},
 		{r.PerIter != 0 || r.Skip != 0, "{PerIter}, {Skip}", "", "it times all iterations together"},
-		{r.Blocking != 0 || r.CPUTime != 0 || r.StreamNull != 0, "{Blocking}, {CPUTime}, {StreamNull}", "", "it has no streams"},
+		{r.Blocking != 0 || r.CPUTime != 0 || r.StreamNull != 0, "{Blocking}, {CPUTime}, {StreamNull}", "",
+			"it has no streams"},
 		{r.Agg != 1, "{Agg}", fmt.Sprint(" ", r.Agg), "it does not group operations"},
-		{r.LocalRegister != 0 || r.CTAPolicy != options.NoPolicy, "{LocalRegister}, {CTAPolicy}", "", "it does not load NCCL"},
+		{r.LocalRegister != 0 || r.CTAPolicy != options.NoPolicy, "{LocalRegister}, {CTAPolicy}", "",
+			"it does not load NCCL"},
 		{r.Unalign != 0 || r.Memory != 0, "{Unalign}, {Memory}", "", "its buffers are its own"},
 	} {
 		if o.given {
-			return fail.Usage(o.what+"%s: for GPUs ({Backend} nccl or cuda) alone; of {Backend} %s: %s", o.value, r.Backend, o.have)
+			return fail.Usage(o.what+"%s: for GPUs ({Backend} nccl or cuda) alone; of {Backend} %s: %s",
+				o.value, r.Backend, o.have)
 		}
 	}
 	return nil
@@ -138,7 +145,8 @@ func (r *Request) checkBoth() error {
 	case r.Ranks < 0:
 		return fail.Usage("{Ranks} %d: must be at least 1", r.Ranks)
 	case r.Device != 0:
-		return fail.NotYet("kernels of NCCL's device API; {Device} 0 runs its collectives", "{Device} %d", r.Device)
+		return fail.NotYet("kernels of NCCL's device API; {Device} 0 runs its collectives", "{Device} %d",
+			r.Device)
 	case !newfile.Possible(r.Output):
 		return fail.File("{Output} %s: no such directory", r.Output)
 	}
@@ -155,7 +163,8 @@ func (r *Request) checkGPUs() error {
 	case r.PerIter < 0 || r.PerIter > 1:
 		return fail.Usage("{PerIter} %d: 0 or 1", r.PerIter)
 	case r.PerIter != 0 && (r.Graph > 0 || r.Launch == "graph"):
-		return fail.Usage("{PerIter} %d: a graph replay has no times of single iterations; use eager launches", r.PerIter)
+		return fail.Usage("{PerIter} %d: a graph replay has no times of single iterations; use eager "+
+			"launches", r.PerIter)
 	case r.Skip < 0 || r.Skip >= r.Iters:
 		return fail.Usage("{Skip} %d: less than the %d iterations of {Iters}", r.Skip, r.Iters)
 	case r.Trace != "" && !strings.HasSuffix(r.Trace, ".json") && !strings.HasSuffix(r.Trace, ".json.gz"):
@@ -169,11 +178,14 @@ func (r *Request) checkGPUs() error {
 // checkModes refuses launch modes that exclude each other.
 func (r *Request) checkModes() error {
 	switch {
-	case r.Blocking < 0 || r.Blocking > 3 || r.CPUTime < 0 || r.CPUTime > 1 || r.LocalRegister < 0 || r.LocalRegister > 2 ||
+	case r.Blocking < 0 || r.Blocking > 3 || r.CPUTime < 0 || r.CPUTime > 1 || r.LocalRegister < 0 ||
+		r.LocalRegister > 2 ||
 		r.CTAPolicy < options.NoPolicy || r.CTAPolicy > 2 || r.Unalign < 0:
-		return fail.Usage("{Blocking} is 0 to 3, {CPUTime} 0 or 1, {LocalRegister} 0 to 2, {CTAPolicy} 0 to 2, {Unalign} at least 0")
+		return fail.Usage("{Blocking} is 0 to 3, {CPUTime} 0 or 1, {LocalRegister} 0 to 2, {CTAPolicy} 0 " +
+			"to 2, {Unalign} at least 0")
 	case (r.Blocking != 0 || r.CPUTime != 0) && r.Replays() > 0:
-		return fail.Usage("{Blocking} %d {CPUTime} %d: a graph replay neither blocks nor is launched one by one; use eager launches", r.Blocking, r.CPUTime)
+		return fail.Usage("{Blocking} %d {CPUTime} %d: a graph replay neither blocks nor is launched one "+
+			"by one; use eager launches", r.Blocking, r.CPUTime)
 	case r.StreamNull != 0:
 		return fail.NotYet("the default stream: every rank has one of its own", "{StreamNull} 1")
 	case r.Backend != "nccl" && (r.LocalRegister != 0 || r.CTAPolicy != options.NoPolicy || r.Unalign != 0):
@@ -196,11 +208,13 @@ func (r *Request) CheckShares(f coll.Func) error {
 	}
 	switch {
 	case r.CountsFile != "" || r.Imbalance != 0:
-		return fail.Usage("{Shares}, {CountsFile}, {Imbalance}: each says what ranks exchange; leave all but one out")
+		return fail.Usage("{Shares}, {CountsFile}, {Imbalance}: each says what ranks exchange; leave all " +
+			"but one out")
 	case f != coll.AllToAll:
 		return fail.Usage("{Shares}: for alltoall alone")
 	case sum == 0 || len(r.Shares) > MaxShares:
-		return fail.Usage("{Shares} %v: write one number for each of at most %d ranks, not all 0", r.Shares, MaxShares)
+		return fail.Usage("{Shares} %v: write one number for each of at most %d ranks, not all 0", r.Shares,
+			MaxShares)
 	}
 	return nil
 }

@@ -93,7 +93,8 @@ const jsonTime = "2006-01-02 15:04:05"
 // Report is the run as nccl-tests' JSON has it, but for what is the caller's:
 // arguments and environment.
 func (r *Run) Report() *nccltests.Report {
-	return &nccltests.Report{Start: r.began.Format(jsonTime), End: time.Now().Format(jsonTime), Config: r.config,
+	return &nccltests.Report{Start: r.began.Format(jsonTime), End: time.Now().Format(jsonTime),
+		Config:  r.config,
 		Devices: r.about.Devices, Rows: r.rows, Own: r.own, Summary: r.summary}
 }
 
@@ -111,7 +112,8 @@ func (r *Run) Trace(ctx context.Context, to Trace) (*chrome.Writer, error) {
 // row measures one line of the table, out of place and in place.
 func (r *Run) row(ctx context.Context, p point, rep Reporter) (*nccltests.Row, error) {
 	f := r.spec.Func
-	row := nccltests.Row{Size: int64(p.shown), Count: p.op.Sizes.Count, Type: p.op.Type.TestName(), RedOp: "none", Root: p.root}
+	row := nccltests.Row{Size: int64(p.shown), Count: p.op.Sizes.Count, Type: p.op.Type.TestName(),
+		RedOp: "none", Root: p.root}
 	if f.PrintsRedOp() {
 		row.RedOp = p.op.Red.TestName()
 	}
@@ -131,10 +133,12 @@ func (r *Run) row(ctx context.Context, p point, rep Reporter) (*nccltests.Row, e
 			rep.Wrong(what, got.First)
 		}
 		alg, bus := coll.Bandwidth(f, op.Sizes.Count, op.Type, r.ranks(), got.Time)
-		*m = nccltests.Measure{TimeUs: got.Time.Micros(), AlgBW: alg, BusBW: bus, Wrong: got.Wrong, Checked: got.Checked,
-			Iters: r.iterStats(&got.Measurement)}
+		*m = nccltests.Measure{TimeUs: got.Time.Micros(), AlgBW: alg, BusBW: bus, Wrong: got.Wrong,
+			Checked: got.Checked,
+			Iters:   r.iterStats(&got.Measurement)}
 		if i == 0 {
-			facts.Shape, facts.Picks, facts.MeasuredUs, facts.Choice, facts.Iters = got.Shape, got.Picks, got.Time.Micros(), got.Choice, m.Iters
+			facts.Shape, facts.Picks, facts.MeasuredUs, facts.Choice, facts.Iters = got.Shape, got.Picks,
+				got.Time.Micros(), got.Choice, m.Iters
 			r.rivals.compare(&op, got.Time, &facts)
 		}
 	}

@@ -104,7 +104,8 @@ func (s *Spec) pairs(z coll.Sizes, typ coll.DataType, ranks int) (*coll.Pairs, i
 		return x, count, err
 	}
 	if len(s.Shares) != ranks {
-		return nil, 0, team.Refuse("--shares has %d numbers for %d ranks: write one for each", len(s.Shares), ranks)
+		return nil, 0, team.Refuse("--shares has %d numbers for %d ranks: write one for each", len(s.Shares),
+			ranks)
 	}
 	x, err := coll.NewPairs(ranks, slices.Repeat(s.shares(z, typ), ranks))
 	return x, z.Count, err
@@ -168,7 +169,8 @@ func (s *Spec) points(ranks int) ([]point, error) {
 			for _, root := range roots {
 				for range s.Cycles {
 					for _, z := range s.Sizes {
-						p := point{op: device.Case{Func: s.Func, Type: typ, Red: red, Root: max(root, 0), Sizes: z.counts(s.Func, typ, ranks)}, root: root}
+						p := point{op: device.Case{Func: s.Func, Type: typ, Red: red, Root: max(root, 0),
+							Sizes: z.counts(s.Func, typ, ranks)}, root: root}
 						x, count, err := s.pairs(p.op.Sizes, typ, ranks)
 						if err != nil {
 							return nil, err
@@ -191,9 +193,12 @@ func (s *Spec) points(ranks int) ([]point, error) {
 // config is the head of nccl-tests' output.
 func (s *Spec) config(about *About) nccltests.Config {
 	o := &s.Options
-	return nccltests.Config{Program: s.name() + "_perf", NCCLHeaders: about.Headers, NCCLLibrary: about.Library,
-		Threads: about.Threads, GPUs: 1, MinBytes: s.Bounds.Min, MaxBytes: s.Bounds.Max, StepFactor: s.Bounds.Factor,
-		StepBytes: s.Bounds.StepBytes, Warmup: o.Warmup, Iters: o.Iters, AggIters: o.Agg, Check: o.Check, Graph: o.Replays,
+	return nccltests.Config{Program: s.name() + "_perf", NCCLHeaders: about.Headers,
+		NCCLLibrary: about.Library,
+		Threads:     about.Threads, GPUs: 1, MinBytes: s.Bounds.Min, MaxBytes: s.Bounds.Max,
+		StepFactor: s.Bounds.Factor,
+		StepBytes:  s.Bounds.StepBytes, Warmup: o.Warmup, Iters: o.Iters, AggIters: o.Agg, Check: o.Check,
+		Graph:    o.Replays,
 		Blocking: int(o.Wait), CPUTime: o.CPUTime, Unalign: s.Unalign, ParallelInit: s.Parallel,
 		PerIter: o.PerIter, PerIterSkip: s.Skip, Timestamps: s.Timestamps}
 }

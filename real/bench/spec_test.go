@@ -44,8 +44,10 @@ func TestSweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer members.Leave()
-	spec := &Spec{Func: coll.Broadcast, Root: -1, Cycles: 2, Types: []coll.DataType{coll.Float32, coll.Float16}, Ops: []coll.RedOp{coll.Sum},
-		Sizes: []Size{{Asked: 10, Exact: true}, {Asked: 64}}, Columns: []Column{columns()["shape"]}, MinBW: -1}
+	spec := &Spec{Func: coll.Broadcast, Root: -1, Cycles: 2, Types: []coll.DataType{coll.Float32,
+		coll.Float16}, Ops: []coll.RedOp{coll.Sum},
+		Sizes: []Size{{Asked: 10, Exact: true}, {Asked: 64}}, Columns: []Column{columns()["shape"]},
+		MinBW: -1}
 	back, rep := &odd{}, &received{}
 	run, err := New(spec, members, back, nil, time.Now())
 	if err != nil {
@@ -56,17 +58,21 @@ func TestSweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	const rows = 2 * 3 * 2 * 2 // types, roots, cycles, sizes
-	if rep.begun != 1 || rep.rows != rows || rep.wrong != rows || doc.Summary.OutOfBounds != rows || len(doc.Rows) != rows || len(doc.Own) != rows {
-		t.Errorf("%+v, %d wrong, %d rows, %d own keys; want %d of each", rep, doc.Summary.OutOfBounds, len(doc.Rows), len(doc.Own), rows)
+	if rep.begun != 1 || rep.rows != rows || rep.wrong != rows || doc.Summary.OutOfBounds != rows ||
+		len(doc.Rows) != rows || len(doc.Own) != rows {
+		t.Errorf("%+v, %d wrong, %d rows, %d own keys; want %d of each", rep, doc.Summary.OutOfBounds,
+			len(doc.Rows), len(doc.Own), rows)
 	}
-	if first := doc.Rows[0]; first.Size != 10 || first.Count != 2 || !slices.Equal(first.Extra, []string{"nccl"}) {
+	if first := doc.Rows[0]; first.Size != 10 || first.Count != 2 || !slices.Equal(first.Extra,
+		[]string{"nccl"}) {
 		t.Errorf("the first row is %+v", first)
 	}
 	var roots []int
 	for i := 0; i < len(back.seen); i += 8 { // cycles, sizes, in place
 		roots = append(roots, back.seen[i].Root)
 	}
-	if !slices.Equal(roots, []int{0, 1, 2, 0, 1, 2}) || back.seen[0].InPlace || !back.seen[1].InPlace || back.seen[24].Type != coll.Float16 {
+	if !slices.Equal(roots, []int{0, 1, 2, 0, 1, 2}) || back.seen[0].InPlace || !back.seen[1].InPlace ||
+		back.seen[24].Type != coll.Float16 {
 		t.Errorf("roots %v, first %+v", roots, back.seen[0])
 	}
 	for _, root := range []int{-2, 3} {
@@ -87,7 +93,8 @@ func TestRivalsNeedABackendThatForces(t *testing.T) {
 	defer members.Leave()
 	c := columns()["regret"]
 	c.Predicts = false
-	run, err := New(&Spec{Func: coll.AllReduce, Cycles: 1, Types: []coll.DataType{coll.Float32}, Ops: []coll.RedOp{coll.Sum},
+	run, err := New(&Spec{Func: coll.AllReduce, Cycles: 1, Types: []coll.DataType{coll.Float32},
+		Ops:   []coll.RedOp{coll.Sum},
 		Sizes: []Size{{Asked: 64}}, Columns: []Column{c}}, members, &odd{}, nil, time.Now())
 	if err != nil {
 		t.Fatal(err)

@@ -50,7 +50,8 @@ func (c *DeviceConfig) profiler() (*nccl.Profiler, error) {
 	case !c.Trace:
 		return nil, nil
 	case c.Own && c.Algo != "plan" && c.Algo != "auto":
-		return nil, &exec.NotImplementedError{Feature: "--trace with --algo " + c.Algo, Missing: "steps to show: --algo plan has them"}
+		return nil, &exec.NotImplementedError{Feature: "--trace with --algo " + c.Algo,
+			Missing: "steps to show: --algo plan has them"}
 	case c.Own:
 		return nil, nil
 	}
@@ -124,7 +125,8 @@ func (g *gpus) traceOwn(op *device.Case, to Trace) (*chrome.Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := to.create(g.team, fmt.Sprintf("globaltimer of each GPU, tied to the host's clock within %d ns", far))
+	w, err := to.create(g.team, fmt.Sprintf("globaltimer of each GPU, tied to the host's clock within %d ns",
+		far))
 	if err != nil {
 		return nil, err
 	}

@@ -42,9 +42,11 @@ var besideSizes = []struct {
 // besideSets are all channels and few: of one or four all collectives are as fast as their
 // kernels, of all as the links.
 func besideSets() []Set {
-	all := []Set{{Name: "beside", Beside: true, Ops: []coll.Func{coll.AllReduce, coll.AllGather, coll.ReduceScatter}, Max: 256 << 20, Factor: 4}}
+	all := []Set{{Name: "beside", Beside: true, Ops: []coll.Func{coll.AllReduce, coll.AllGather,
+		coll.ReduceScatter}, Max: 256 << 20, Factor: 4}}
 	for _, n := range []string{"1", "4", "16"} {
-		all = append(all, Set{Name: "beside-ch" + n, Beside: true, Ops: reduceOps, Max: 16 << 20, Factor: 4, Env: []string{"NCCL_MIN_CTAS=" + n, "NCCL_MAX_CTAS=" + n}})
+		all = append(all, Set{Name: "beside-ch" + n, Beside: true, Ops: reduceOps, Max: 16 << 20, Factor: 4,
+			Env: []string{"NCCL_MIN_CTAS=" + n, "NCCL_MAX_CTAS=" + n}})
 	}
 	return all
 }
@@ -76,7 +78,8 @@ func (s *Set) beside(t *team.Team, back bench.Backend, dir string) error {
 				if x.bytes > s.Max || sizes.Count == 0 {
 					continue
 				}
-				op := &device.Case{Func: f, Type: coll.BFloat16, Red: coll.Sum, Sizes: sizes, InPlace: f == coll.AllReduce}
+				op := &device.Case{Func: f, Type: coll.BFloat16, Red: coll.Sum, Sizes: sizes,
+					InPlace: f == coll.AllReduce}
 				got, err := b.Beside(t.Ctx, op, w.work, x.n)
 				if err != nil {
 					return err
@@ -105,18 +108,22 @@ func besideHead(about *bench.About) string {
 		name = about.Devices[0].Name
 	}
 	v := about.Library
-	return fmt.Sprintf("# simccl calibrate, CUDA graphs (nccl %d.%d.%d) %s world %d\n\n## solo: us a kernel of compute\n%-16s %10s\n",
+	return fmt.Sprintf("# simccl calibrate, CUDA graphs (nccl %d.%d.%d) %s world %d\n\n"+
+		"## solo: us a kernel of compute\n%-16s %10s\n",
 		v/10000, v/100%100, v%100, name, len(about.Devices), "compute", "us")
 }
 
-const besideColumns = "\n## gemm: n collectives beside K kernels of compute; comm0, comp0: alone; x: how much longer the collectives take; rate: speed of the compute meanwhile\n" +
-	"op                  bytes group   n  compute    K  comm0_ms   comm_ms      x  comp0_ms   comp_ms   rate  total_ms   /sum\n"
+const besideColumns = "\n## gemm: n collectives beside K kernels of compute; comm0, comp0: alone; x: how " +
+	"much longer the collectives take; rate: speed of the compute meanwhile\n" +
+	"op                  bytes group   n  compute    K  comm0_ms   comm_ms      x  comp0_ms   comp_ms   " +
+	"rate  total_ms   /sum\n"
 
 // besideRow is a line of the table.
 func besideRow(f coll.Func, bytes units.Bytes, group string, n int, compute string, b *bench.Beside) string {
 	ms := func(t units.Time) float64 { return t.Micros() / 1e3 }
 	comm0, comm, comp0 := ms(b.Alone), ms(b.Calls), ms(b.Kernel)*float64(b.Kernels)
 	rate := (comp0 - (ms(b.Compute) - comm)) / comm
-	return fmt.Sprintf("%-14s %10d %5s %3d %8s %4d %9.3f %9.3f %6.2f %9.3f %9.3f %6.2f %9.3f %6.2f\n", f.TestName(), int64(bytes), group, n, compute, b.Kernels,
+	return fmt.Sprintf("%-14s %10d %5s %3d %8s %4d %9.3f %9.3f %6.2f %9.3f %9.3f %6.2f %9.3f %6.2f\n",
+		f.TestName(), int64(bytes), group, n, compute, b.Kernels,
 		comm0, comm, comm/comm0, comp0, ms(b.Compute), rate, ms(b.Total), ms(b.Total)/(comm0+comp0))
 }

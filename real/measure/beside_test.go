@@ -27,7 +27,8 @@ func (madeUp) Measure(context.Context, *bench.Op, bench.Options) (m bench.Measur
 
 func (madeUp) Beside(_ context.Context, op *bench.Op, w bench.Work, n int) (bench.Beside, error) {
 	us := units.Microsecond
-	return bench.Beside{Alone: 100 * us * units.Time(n), Calls: 150 * us * units.Time(n), Kernel: 50 * us, Kernels: 9, Compute: 460 * us, Total: 500 * us}, nil
+	return bench.Beside{Alone: 100 * us * units.Time(n), Calls: 150 * us * units.Time(n), Kernel: 50 * us,
+		Kernels: 9, Compute: 460 * us, Total: 500 * us}, nil
 }
 
 // TestBesideWritesTheTable: sets of several numbers of channels are one table of overlap, with
@@ -36,7 +37,9 @@ func TestBesideWritesTheTable(t *testing.T) {
 	dir := t.TempDir()
 	for _, products := range []bool{true, false} {
 		for _, s := range besideSets() {
-			open := func(context.Context, *team.Team, units.Bytes) (bench.Backend, error) { return madeUp{products}, nil }
+			open := func(context.Context, *team.Team, units.Bytes) (bench.Backend, error) {
+				return madeUp{products}, nil
+			}
 			if err := s.Rank(t.Context(), team.Alone(0), open, nil, dir); err != nil {
 				t.Fatal(err)
 			}
@@ -50,11 +53,13 @@ func TestBesideWritesTheTable(t *testing.T) {
 		if products {
 			kinds = len(works)
 		}
-		if err != nil || table.World != 4 || len(table.Compute) != kinds || table.Compute["add128M"] != 50 || len(table.Rows) != 12*kinds {
+		if err != nil || table.World != 4 || len(table.Compute) != kinds || table.Compute["add128M"] != 50 ||
+			len(table.Rows) != 12*kinds {
 			t.Fatalf("%v: %d rows, %+v\n%s", err, len(table.Rows), table, text)
 		}
 		last := table.Rows[len(table.Rows)-1]
-		if last.Section != "gemm" || last.Labels[2] != "ch16" || last.Measured["x"] != 1.5 || last.Measured["comm0_ms"] != 1.2 {
+		if last.Section != "gemm" || last.Labels[2] != "ch16" || last.Measured["x"] != 1.5 ||
+			last.Measured["comm0_ms"] != 1.2 {
 			t.Errorf("last row %+v", last)
 		}
 	}

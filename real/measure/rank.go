@@ -97,11 +97,15 @@ const jsonTime = "2006-01-02 15:04:05"
 func (s *Set) report(about *bench.About, all []timing, began time.Time) (*nccltests.Report, error) {
 	o := s.options(0, false)
 	doc := &nccltests.Report{Start: began.UTC().Format(jsonTime), End: time.Now().UTC().Format(jsonTime),
-		Devices: about.Devices, Args: []string{"simccl", "bench", all[0].op.Func.TestName()}, Summary: nccltests.Summary{MinBW: -1},
-		Config: nccltests.Config{NCCLHeaders: about.Headers, NCCLLibrary: about.Library, Threads: 1, GPUs: 1, MinBytes: int64(all[0].shown),
-			MaxBytes: int64(all[len(all)-1].shown), StepFactor: s.Factor, Warmup: o.Warmup, Iters: o.Iters, AggIters: 1, Check: 1, Graph: o.Replays}}
+		Devices: about.Devices, Args: []string{"simccl", "bench", all[0].op.Func.TestName()},
+		Summary: nccltests.Summary{MinBW: -1},
+		Config: nccltests.Config{NCCLHeaders: about.Headers, NCCLLibrary: about.Library, Threads: 1, GPUs: 1,
+			MinBytes: int64(all[0].shown),
+			MaxBytes: int64(all[len(all)-1].shown), StepFactor: s.Factor, Warmup: o.Warmup, Iters: o.Iters,
+			AggIters: 1, Check: 1, Graph: o.Replays}}
 	for _, t := range all {
-		row := nccltests.Row{Size: int64(t.shown), Count: t.op.Sizes.Count, Type: t.op.Type.TestName(), RedOp: "none", Root: -1}
+		row := nccltests.Row{Size: int64(t.shown), Count: t.op.Sizes.Count, Type: t.op.Type.TestName(),
+			RedOp: "none", Root: -1}
 		if t.op.Func.PrintsRedOp() {
 			row.RedOp = t.op.Red.TestName()
 		}
@@ -119,7 +123,8 @@ func (s *Set) report(about *bench.About, all []timing, began time.Time) (*ncclte
 		slices.Sort(t.times)
 		middle := t.times[len(t.times)/2]
 		took := nccltests.Measure{TimeUs: middle.Micros(), Checked: true}
-		took.AlgBW, took.BusBW = coll.Bandwidth(t.op.Func, t.op.Sizes.Count, t.op.Type, len(about.Devices), middle)
+		took.AlgBW, took.BusBW = coll.Bandwidth(t.op.Func, t.op.Sizes.Count, t.op.Type, len(about.Devices),
+			middle)
 		if doc.Summary.AvgBusBW += took.BusBW / float64(len(all)); t.op.InPlace {
 			row.In = took
 		} else {

@@ -31,7 +31,8 @@ type Set struct {
 }
 
 var (
-	allOps    = []coll.Func{coll.AllReduce, coll.AllGather, coll.ReduceScatter, coll.Broadcast, coll.Reduce, coll.AllToAll, coll.SendRecv}
+	allOps = []coll.Func{coll.AllReduce, coll.AllGather, coll.ReduceScatter, coll.Broadcast, coll.Reduce,
+		coll.AllToAll, coll.SendRecv}
 	fiveOps   = allOps[:5]
 	reduceOps = allOps[:1]
 	protocols = []string{"LL", "LL128", "Simple"}
@@ -39,7 +40,8 @@ var (
 
 // forced is a set of an algorithm and a protocol.
 func forced(name, algo, proto string, ops []coll.Func, max units.Bytes, more ...string) Set {
-	return Set{Name: name, Env: append([]string{"NCCL_ALGO=" + algo, "NCCL_PROTO=" + proto}, more...), Ops: ops, Max: max, Factor: 4}
+	return Set{Name: name, Env: append([]string{"NCCL_ALGO=" + algo, "NCCL_PROTO=" + proto}, more...),
+		Ops: ops, Max: max, Factor: 4}
 }
 
 // Sets are what calibrate measures, the most informative first: NCCL's choices in
@@ -71,12 +73,14 @@ func Sets() []Set {
 		Set{Name: "three", Ops: allOps, Max: 1 << 30, Factor: 4, GPUs: 3},
 		Set{Name: "skew", Ops: allOps, Max: 256 << 20, Factor: 8, Skew: true})
 	for _, p := range protocols {
-		s := forced("inplace-"+p, "Ring", p, []coll.Func{coll.AllReduce, coll.AllGather, coll.Broadcast}, 16<<20)
+		s := forced("inplace-"+p, "Ring", p, []coll.Func{coll.AllReduce, coll.AllGather, coll.Broadcast},
+			16<<20)
 		s.InPlace, s.Factor = true, 16
 		all = append(all, s)
 	}
 	for i, p := range protocols {
-		s := forced("narrow-"+p, "Ring", p, fiveOps, 16<<20, "NCCL_NTHREADS=128", "NCCL_LL128_NTHREADS=160", "NCCL_MAX_NCHANNELS=2")
+		s := forced("narrow-"+p, "Ring", p, fiveOps, 16<<20, "NCCL_NTHREADS=128", "NCCL_LL128_NTHREADS=160",
+			"NCCL_MAX_NCHANNELS=2")
 		s.Factor, s.Min, s.Max = 8, 20, 42<<20 // the last is not in L2
 		if all = append(all, s); i > 0 {
 			s = forced("skew-"+p, "Ring", p, fiveOps, 64<<20)
@@ -84,10 +88,12 @@ func Sets() []Set {
 			all = append(all, s)
 		}
 	}
-	int8Simple := forced("int8-Simple", "Ring", "Simple", []coll.Func{coll.AllReduce, coll.ReduceScatter}, 64<<20)
+	int8Simple := forced("int8-Simple", "Ring", "Simple", []coll.Func{coll.AllReduce, coll.ReduceScatter},
+		64<<20)
 	int8Simple.Type, int8Simple.Skew, int8Simple.Factor = units.Some(coll.Int8), true, 16
 	return append(all,
-		Set{Name: "int8", Ops: []coll.Func{coll.AllReduce, coll.ReduceScatter, coll.Reduce}, Max: 256 << 20, Factor: 8, Type: units.Some(coll.Int8)},
+		Set{Name: "int8", Ops: []coll.Func{coll.AllReduce, coll.ReduceScatter, coll.Reduce}, Max: 256 << 20,
+			Factor: 8, Type: units.Some(coll.Int8)},
 		int8Simple,
 		Set{Name: "eager", Ops: reduceOps, Max: 1 << 20, Factor: 4, Eager: true})
 }
@@ -107,9 +113,11 @@ func Unseen() []Set {
 	half.Type, half.Ops = units.Some(coll.Float16), fiveOps
 	three.GPUs = 3
 	all := []Set{odd, bytes, oddBytes, half, three,
-		unlike("buffers", "NCCL_BUFFSIZE=1048576", "NCCL_LL128_BUFFSIZE=1966080"), unlike("large-buffers", "NCCL_BUFFSIZE=16777216")}
+		unlike("buffers", "NCCL_BUFFSIZE=1048576", "NCCL_LL128_BUFFSIZE=1966080"),
+		unlike("large-buffers", "NCCL_BUFFSIZE=16777216")}
 	for _, p := range protocols {
-		s := unlike("threads-"+p, "NCCL_ALGO=Ring", "NCCL_PROTO="+p, "NCCL_NTHREADS=256", "NCCL_LL128_NTHREADS=320", "NCCL_MAX_NCHANNELS=4")
+		s := unlike("threads-"+p, "NCCL_ALGO=Ring", "NCCL_PROTO="+p, "NCCL_NTHREADS=256",
+			"NCCL_LL128_NTHREADS=320", "NCCL_MAX_NCHANNELS=4")
 		s.Ops, s.Max = fiveOps, 64<<20
 		tree := unlike("three-tree-"+p, "NCCL_ALGO=Tree", "NCCL_PROTO="+p)
 		tree.Ops, tree.Max, tree.GPUs = reduceOps, 128<<20, 3
@@ -124,14 +132,16 @@ func Unseen() []Set {
 // on with one is judged by the other.
 func Fresh() []Set {
 	unlike := func(name string, typ coll.DataType, skew bool, env ...string) Set {
-		s := Set{Name: "fresh-" + name, Env: env, Ops: allOps, Min: 208, Max: 640 << 20, Factor: 5, Type: units.Some(typ), Skew: skew}
+		s := Set{Name: "fresh-" + name, Env: env, Ops: allOps, Min: 208, Max: 640 << 20, Factor: 5,
+			Type: units.Some(typ), Skew: skew}
 		if typ != coll.Float32 {
 			s.Ops = fiveOps
 		}
 		return s
 	}
 	all := []Set{
-		unlike("float", coll.Float32, false), unlike("double", coll.Float64, false), unlike("odd-bfloat16", coll.BFloat16, true),
+		unlike("float", coll.Float32, false), unlike("double", coll.Float64, false),
+		unlike("odd-bfloat16", coll.BFloat16, true),
 		unlike("odd-int32", coll.Int32, true), unlike("uint8", coll.Uint8, false),
 		unlike("buffers-2M", coll.Float32, false, "NCCL_BUFFSIZE=2097152", "NCCL_LL128_BUFFSIZE=3276800"),
 		unlike("buffers-8M", coll.Float32, false, "NCCL_BUFFSIZE=8388608"),
@@ -140,8 +150,10 @@ func Fresh() []Set {
 	in.InPlace, in.Ops = true, fiveOps
 	all = append(all, in)
 	for i, p := range protocols {
-		s := unlike("threads-"+p, coll.Float32, false, "NCCL_ALGO=Ring", "NCCL_PROTO="+p, "NCCL_NTHREADS=384", "NCCL_LL128_NTHREADS=480", "NCCL_MAX_NCHANNELS=6")
-		narrow := unlike("narrow-"+p, coll.Float32, false, "NCCL_ALGO=Ring", "NCCL_PROTO="+p, "NCCL_NTHREADS=192", "NCCL_LL128_NTHREADS=256", "NCCL_MAX_NCHANNELS=3")
+		s := unlike("threads-"+p, coll.Float32, false, "NCCL_ALGO=Ring", "NCCL_PROTO="+p, "NCCL_NTHREADS=384",
+			"NCCL_LL128_NTHREADS=480", "NCCL_MAX_NCHANNELS=6")
+		narrow := unlike("narrow-"+p, coll.Float32, false, "NCCL_ALGO=Ring", "NCCL_PROTO="+p,
+			"NCCL_NTHREADS=192", "NCCL_LL128_NTHREADS=256", "NCCL_MAX_NCHANNELS=3")
 		s.Ops, s.Max = fiveOps, 80<<20
 		narrow.Ops, narrow.Max = fiveOps, []units.Bytes{16 << 20, 80 << 20, 80 << 20}[i]
 		all = append(all, s, narrow)
@@ -181,7 +193,8 @@ func Pick(names []string) ([]Set, error) {
 		}
 		i := slices.IndexFunc(all, func(s Set) bool { return s.Name == name })
 		if i < 0 {
-			return nil, team.Refuse("--sets %s: there are %s, unseen, fresh", name, strings.Join(Names(), ", "))
+			return nil, team.Refuse("--sets %s: there are %s, unseen, fresh", name,
+				strings.Join(Names(), ", "))
 		}
 		out = append(out, all[i])
 	}
@@ -193,8 +206,10 @@ func Pick(names []string) ([]Set, error) {
 func Try(text string) (Set, error) {
 	s := Set{Name: text, Env: strings.Split(text, ","), Ops: allOps[:3], Max: 1 << 30, Factor: 8}
 	for _, kv := range s.Env {
-		if name, value, ok := strings.Cut(kv, "="); !ok || !strings.HasPrefix(name, "NCCL_") || value == "" || strings.Contains(value, "/") {
-			return s, team.Refuse("--try %s: write NCCL_NAME=VALUE, more of them behind commas, without /", text)
+		if name, value, ok := strings.Cut(kv, "="); !ok || !strings.HasPrefix(name, "NCCL_") || value == "" ||
+			strings.Contains(value, "/") {
+			return s, team.Refuse("--try %s: write NCCL_NAME=VALUE, more of them behind commas, without /",
+				text)
 		}
 	}
 	return s, nil
@@ -221,7 +236,8 @@ func (s *Set) sizes(f coll.Func, ranks int) []timing {
 			sizes = coll.ExactSizes(f, size+extra*typ.Size(), typ, ranks)
 		}
 		if sizes.Count > 0 {
-			all = append(all, timing{op: &device.Case{Func: f, Type: typ, Red: coll.Sum, Sizes: sizes, InPlace: s.InPlace}, shown: sizes.Bytes(typ)})
+			all = append(all, timing{op: &device.Case{Func: f, Type: typ, Red: coll.Sum, Sizes: sizes,
+				InPlace: s.InPlace}, shown: sizes.Bytes(typ)})
 		}
 	}
 	return all

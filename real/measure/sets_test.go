@@ -23,7 +23,8 @@ func TestSets(t *testing.T) {
 		for _, f := range s.Ops {
 			for _, x := range s.sizes(f, 3) {
 				size := int64(x.op.Type.Size())
-				if s.Skew == (x.op.Sizes.SendCount*size%16 == 0 && x.op.Sizes.RecvCount*size%16 == 0) && f == coll.AllGather {
+				if s.Skew == (x.op.Sizes.SendCount*size%16 == 0 && x.op.Sizes.RecvCount*size%16 == 0) &&
+					f == coll.AllGather {
 					t.Errorf("%s: %v of %d bytes", s.Name, f, x.shown)
 				}
 			}
@@ -34,7 +35,8 @@ func TestSets(t *testing.T) {
 // TestTry: settings as advise prints them are a set of their own; what is none is refused.
 func TestTry(t *testing.T) {
 	sets, err := Pick([]string{"NCCL_ALGO=Tree,NCCL_PROTO=LL", "default"})
-	if err != nil || len(sets) != 2 || len(sets[0].Env) != 2 || sets[0].Env[1] != "NCCL_PROTO=LL" || sets[1].Name != "default" {
+	if err != nil || len(sets) != 2 || len(sets[0].Env) != 2 || sets[0].Env[1] != "NCCL_PROTO=LL" ||
+		sets[1].Name != "default" {
 		t.Errorf("%+v, %v", sets, err)
 	}
 	if n := len(sets[0].sizes(sets[0].Ops[0], 2)); n != 10 {

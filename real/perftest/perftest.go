@@ -87,12 +87,14 @@ func choose(devs []transport.Properties, device string, port int) (from, to int,
 	find := func(name string, def int) (int, error) {
 		var have []string
 		for i, d := range devs {
-			if (name == "" && port == 0 && i == def) || (name == d.Name || name == "") && (port == 0 || port == d.Port) {
+			if (name == "" && port == 0 && i == def) || (name == d.Name || name == "") &&
+				(port == 0 || port == d.Port) {
 				return i, nil
 			}
 			have = append(have, fmt.Sprintf("%s:%d", d.Name, d.Port))
 		}
-		return 0, team.Refuse("-d %s -i %d: no such port is up; there are %s", name, port, strings.Join(have, ", "))
+		return 0, team.Refuse("-d %s -i %d: no such port is up; there are %s", name, port,
+			strings.Join(have, ", "))
 	}
 	if device == "" && port == 0 {
 		return 0, len(devs) - 1, nil
@@ -113,7 +115,8 @@ type Remote struct {
 
 // Measure measures every test at every size, one row after the other, and
 // returns a remark for each size. Without a remote both ends are of this machine.
-func (p *Ports) Measure(ctx context.Context, tests []string, sizes []int, like Case, at *Remote, each func(*Row)) ([]string, error) {
+func (p *Ports) Measure(ctx context.Context, tests []string, sizes []int, like Case, at *Remote,
+	each func(*Row)) ([]string, error) {
 	measure := func(c Case) (*Figures, error) { return p.net.RunPerf(ctx, p.from, p.to, c) }
 	if at != nil {
 		measure = func(c Case) (*Figures, error) { return p.net.Perf(ctx, at.Addr, p.from, at.Key, c) }
@@ -182,7 +185,8 @@ func Remark(write, nccl *Row) string {
 	bound := steps * float64(size) / each
 	s += fmt.Sprintf("; %d messages of %.2f usec in flight allow %.4f GB/sec", steps, each*1e6, bound/1e9)
 	if nccl.Bandwidth.Average > bound/2 {
-		return s + ", so the round trip of the clear-to-send is the bound: larger messages or more connections help"
+		return s + ", so the round trip of the clear-to-send is the bound: larger messages or more " +
+			"connections help"
 	}
 	return s + ": the rest is not spent on the wire, check the host's CPU"
 }

@@ -31,15 +31,18 @@ func TestColumns(t *testing.T) {
 	// As ib_write_bw and ib_write_lat of perftest 24 print them.
 	for _, want := range []string{
 		" #bytes     #iterations    BW peak[MiB/sec]    BW average[MiB/sec]   MsgRate[Mpps]",
-		"    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec]",
+		"    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   99% " +
+			"percentile[usec]   99.9% percentile[usec]",
 	} {
 		if !strings.Contains(head, want) {
 			t.Errorf("the head %q lacks %q", head, want)
 		}
 	}
 	for i, want := range [][]string{
-		{"write", "65536", "1000", "3.00", "2.00", "2.000000", "0.0021", "1.00", "4.00", "3.00", "2.50", "1.12", "4.00", "4.00"},
-		{"read", "2", "5", "0.03", "0.02", "2.000000", "0.0021", "1.00", "4.00", "3.00", "2.50", "1.12", "4.00", "4.00"},
+		{"write", "65536", "1000", "3.00", "2.00", "2.000000", "0.0021", "1.00", "4.00", "3.00", "2.50",
+			"1.12", "4.00", "4.00"},
+		{"read", "2", "5", "0.03", "0.02", "2.000000", "0.0021", "1.00", "4.00", "3.00", "2.50", "1.12",
+			"4.00", "4.00"},
 	} {
 		if got := strings.Fields(lines[len(lines)-2+i]); strings.Join(got, " ") != strings.Join(want, " ") {
 			t.Errorf("row %d is %q, want %q", i, got, want)
@@ -57,8 +60,10 @@ func TestRemarks(t *testing.T) {
 		want string
 	}{
 		{row(47, 8*time.Microsecond), "65536 bytes: nccl reaches 98 % of write"},
-		{row(24, 20*time.Microsecond), "50 % of write; 8 messages of 20.00 usec in flight allow 26.2144 GB/sec, so the round trip"},
-		{row(6, 8*time.Microsecond), "12 % of write; 8 messages of 8.00 usec in flight allow 65.5360 GB/sec: the rest is not spent"},
+		{row(24, 20*time.Microsecond),
+			"50 % of write; 8 messages of 20.00 usec in flight allow 26.2144 GB/sec, so the round trip"},
+		{row(6, 8*time.Microsecond),
+			"12 % of write; 8 messages of 8.00 usec in flight allow 65.5360 GB/sec: the rest is not spent"},
 	} {
 		if got := Remark(row(48, time.Microsecond), c.nccl); !strings.Contains(got, c.want) {
 			t.Errorf("got %q, want %q", got, c.want)

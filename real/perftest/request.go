@@ -51,7 +51,9 @@ func (r *Request) Plan() (*Plan, error) {
 		case slices.Contains(known, w):
 			p.Tests = append(p.Tests, w)
 		case p.Host != "" || r.Serve:
-			return nil, fail.Usage("bench verbs %s: write some of %s, and one HOST where the other side has {Serve}", w, strings.Join(known, ", "))
+			return nil,
+				fail.Usage("bench verbs %s: write some of %s, and one HOST where the other side has {Serve}",
+					w, strings.Join(known, ", "))
 		default:
 			p.Host = w
 		}
@@ -61,9 +63,12 @@ func (r *Request) Plan() (*Plan, error) {
 	}
 	switch {
 	case r.Iters < 5 || r.QPs < 1 || r.QPs > 128 || r.Seconds < 0 || r.Depth < 1 || r.Depth > 512:
-		return nil, fail.Usage("{Iters} %d {QPs} %d {Seconds} %d {Depth} %d: 5 messages or more, 1 to 128 queue pairs, no time below 0, 1 to 512 in flight", r.Iters, r.QPs, r.Seconds, r.Depth)
+		return nil, fail.Usage("{Iters} %d {QPs} %d {Seconds} %d {Depth} %d: 5 messages or more, 1 to 128 "+
+			"queue pairs, no time below 0, 1 to 512 in flight", r.Iters, r.QPs, r.Seconds, r.Depth)
 	case r.SL > 15 || r.TrafficClass > 255 || r.QPTimeout > 31 || r.TCP < 1 || r.TCP > 65535:
-		return nil, fail.Usage("{SL} %d {TrafficClass} %d {QPTimeout} %d {TCP} %d: levels go to 15, classes to 255, exponents to 31, ports from 1 to 65535", r.SL, r.TrafficClass, r.QPTimeout, r.TCP)
+		return nil, fail.Usage("{SL} %d {TrafficClass} %d {QPTimeout} %d {TCP} %d: levels go to 15, "+
+			"classes to 255, exponents to 31, ports from 1 to 65535", r.SL, r.TrafficClass, r.QPTimeout,
+			r.TCP)
 	}
 	if p.Host != "" {
 		if _, _, e := net.SplitHostPort(p.Host); e != nil {

@@ -15,11 +15,14 @@ func TestWords(t *testing.T) {
 		wrong bool
 	}{
 		{"", false, "", "write read send nccl", false}, {"nccl write", false, "", "nccl write", false},
-		{"node1", false, "node1:18515", "write read send nccl", false}, {"read 10.0.0.1:99 nccl", false, "10.0.0.1:99", "read nccl", false},
-		{"fe80::1", false, "[fe80::1]:18515", "write read send nccl", false}, {"", true, "", "write read send nccl", false},
+		{"node1", false, "node1:18515", "write read send nccl", false}, {"read 10.0.0.1:99 nccl", false,
+			"10.0.0.1:99", "read nccl", false},
+		{"fe80::1", false, "[fe80::1]:18515", "write read send nccl", false},
+		{"", true, "", "write read send nccl", false},
 		{"node1 node2", false, "", "", true}, {"node1", true, "", "", true},
 	} {
-		r := Request{Words: strings.Fields(c.args), Size: "8", Iters: 5, QPs: 1, Depth: 1, TCP: 18515, Serve: c.serve}
+		r := Request{Words: strings.Fields(c.args), Size: "8", Iters: 5, QPs: 1, Depth: 1, TCP: 18515,
+			Serve: c.serve}
 		p, err := r.Plan()
 		if err != nil {
 			p = &Plan{}

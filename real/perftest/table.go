@@ -24,10 +24,13 @@ func (t Table) Head(like *Case, from, to string) string {
 	if t.Gbits {
 		unit = "Gb/sec"
 	}
-	return fmt.Sprintf("%s\n                    RDMA and NCCL's pattern, %s\n Device         : %s -> %s\n Number of qps  : %d\n TX depth       : %d (nccl: %d)\n%s\n",
+	return fmt.Sprintf("%s\n                    RDMA and NCCL's pattern, %s\n Device         : %s -> %s\n"+
+		" Number of qps  : %d\n TX depth       : %d (nccl: %d)\n%s\n",
 		Ruler, dir, from, to, like.QPs, like.TxDepth, steps, Ruler) +
-		fmt.Sprintf(" %-5s  #bytes     #iterations    BW peak[%s]    BW average[%s]   MsgRate[Mpps]   BW average[GB/sec]", "test", unit, unit) +
-		"    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec]\n"
+		fmt.Sprintf(" %-5s  #bytes     #iterations    BW peak[%s]    BW average[%s]   MsgRate[Mpps]   BW "+
+			"average[GB/sec]", "test", unit, unit) +
+		"    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   99% " +
+		"percentile[usec]   99.9% percentile[usec]\n"
 }
 
 // Row is one line.
@@ -39,7 +42,9 @@ func (t Table) Row(r *Row) string {
 	}
 	mean, stdev := lat.Mean()
 	us := func(d time.Duration) float64 { return float64(d) / 1e3 }
-	return fmt.Sprintf(" %-5s  %-9d  %-13d  %-16.2f  %-18.2f %-15.6f %-18.4f", r.Case.Op, r.Case.Size, bw.Iters, bw.Peak*unit, bw.Average*unit, bw.Rate/1e6, bw.Average/1e9) +
-		fmt.Sprintf("    %-13.2f  %-11.2f  %-15.2f    %-11.2f    %-13.2f   %-20.2f   %.2f\n", us(lat.Times[0]), us(lat.Times[len(lat.Times)-1]),
+	return fmt.Sprintf(" %-5s  %-9d  %-13d  %-16.2f  %-18.2f %-15.6f %-18.4f", r.Case.Op, r.Case.Size,
+		bw.Iters, bw.Peak*unit, bw.Average*unit, bw.Rate/1e6, bw.Average/1e9) +
+		fmt.Sprintf("    %-13.2f  %-11.2f  %-15.2f    %-11.2f    %-13.2f   %-20.2f   %.2f\n",
+			us(lat.Times[0]), us(lat.Times[len(lat.Times)-1]),
 			us(lat.Typical()), us(mean), us(stdev), us(lat.Percentile(99)), us(lat.Percentile(99.9)))
 }

@@ -51,7 +51,9 @@ func UserKey(loopback bool) (Secret, error) {
 		}
 		tried = append(tried, err)
 	}
-	return nil, Refuse("the ranks need a common secret, and there is no place for a key of this user's (%v); set %s to the same random word for all, as `openssl rand -hex 16` prints one, or write --secret-file FILE",
+	return nil, Refuse("the ranks need a common secret, and there is no place for a key of this user's "+
+		"(%v); set %s to the same random word for all, as `openssl rand -hex 16` prints one, or write "+
+		"--secret-file FILE",
 		errors.Join(tried...), SecretVariable)
 }
 
@@ -140,8 +142,9 @@ func private(name string) error {
 
 // Given is where a Secret is looked for before this user's own key.
 type Given struct {
-	File   string                            // a file that holds it
-	Word   string                            // the secret itself; every user of the host can read it in the list of processes
+	File string // a file that holds it
+	// the secret itself; every user of the host can read it in the list of processes
+	Word   string
 	Read   func(file string) ([]byte, error) // reads File
 	Getenv func(name string) (string, bool)  // finds SecretVariable
 	Warn   func(format string, args ...any)  // is called where Word is used
@@ -159,11 +162,14 @@ func (g *Given) Find(loopback bool) (Secret, error) {
 			return nil, Input(fmt.Errorf("--secret-file: %w", err))
 		}
 		if b = bytes.TrimSpace(b); len(b) == 0 {
-			return nil, Input(fmt.Errorf("--secret-file %s: the file is empty; `openssl rand -hex 16` writes a secret", g.File))
+			return nil,
+				Input(fmt.Errorf("--secret-file %s: the file is empty; `openssl rand -hex 16` writes a "+
+					"secret", g.File))
 		}
 		return b, nil
 	case g.Word != "":
-		g.Warn("--secret is visible in the process list to every user of this host; write --secret-file FILE or set %s", SecretVariable)
+		g.Warn("--secret is visible in the process list to every user of this host; write --secret-file "+
+			"FILE or set %s", SecretVariable)
 		return Secret(g.Word), nil
 	}
 	if v, _ := g.Getenv(SecretVariable); v != "" {

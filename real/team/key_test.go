@@ -18,7 +18,9 @@ func TestKeysAreNoFunctionOfTheAddress(t *testing.T) {
 		t.Setenv("HOME", t.TempDir())
 		t.Setenv("XDG_CONFIG_HOME", "")
 		for _, root := range []string{"127.0.0.1:29600", "127.0.0.1:29601"} {
-			p := Finder{Rank: 1, NRanks: 2, Root: root, Getenv: func(string) (string, bool) { return "", false }, Secret: UserKey}
+			p := Finder{Rank: 1, NRanks: 2, Root: root, Getenv: func(string) (string, bool) {
+				return "", false
+			}, Secret: UserKey}
 			at, err := p.Find()
 			if err != nil {
 				t.Fatal(err)
@@ -97,7 +99,8 @@ func TestWithoutAHome(t *testing.T) {
 		t.Errorf("one host: %x, %v", k, err)
 	}
 	var refusal *Refusal
-	if k, err := UserKey(false); !errors.As(err, &refusal) || refusal.Kind != BadArgument || !strings.Contains(err.Error(), "set SIMCCL_SECRET") {
+	if k, err := UserKey(false); !errors.As(err, &refusal) || refusal.Kind != BadArgument ||
+		!strings.Contains(err.Error(), "set SIMCCL_SECRET") {
 		t.Errorf("several hosts: %x, %v", k, err)
 	}
 	if _, err := os.Stat(home); err == nil {

@@ -50,11 +50,13 @@ func (f *Finder) Find() (Place, error) {
 	case f.Rank < 0 && l.By == "":
 		return Alone(0), nil
 	case l.Ranks < 1 || l.Rank >= l.Ranks:
-		return Place{}, Refuse("--rank %d --nranks %d: ranks go from 0 to one less than their number", l.Rank, l.Ranks)
+		return Place{}, Refuse("--rank %d --nranks %d: ranks go from 0 to one less than their number", l.Rank,
+			l.Ranks)
 	case l.PMI > 0:
 		return f.byPMI(&l)
 	case l.Root == "" && l.Ranks > 1:
-		return Place{}, Refuse("where does rank 0 listen? write --root-address HOST:PORT, or set NCCL_COMM_ID=HOST:PORT")
+		return Place{},
+			Refuse("where does rank 0 listen? write --root-address HOST:PORT, or set NCCL_COMM_ID=HOST:PORT")
 	case l.Root == "":
 		l.Root = "127.0.0.1:0"
 	}
@@ -148,9 +150,11 @@ func (p *Place) meet(nranks int, opt bootstrap.Options) (root *bootstrap.Root, e
 		}
 		if root, err = bootstrap.NewRoot(addr, nranks, p.id.Secret, opt); err != nil {
 			if p.guess != "" {
-				err = fmt.Errorf("%w; of %s one knows only the host that it was started on, taken for rank 0's", err, p.guess)
+				err = fmt.Errorf("%w; of %s one knows only the host that it was started on, taken for rank "+
+					"0's", err, p.guess)
 			}
-			return root, Refuse("%v; write --root-address HOST:PORT with an address of rank 0's host and a port that is free", err)
+			return root, Refuse("%v; write --root-address HOST:PORT with an address of rank 0's host and a "+
+				"port that is free", err)
 		}
 		p.id = root.ID()
 	}

@@ -72,7 +72,8 @@ func hint(err error) error {
 	if !errors.Is(err, bootstrap.ErrRefused) {
 		return err
 	}
-	return fmt.Errorf("%w; all ranks need the same %s or --secret-file, or one home directory, where each user's key is", err, SecretVariable)
+	return fmt.Errorf("%w; all ranks need the same %s or --secret-file, or one home directory, where each "+
+		"user's key is", err, SecretVariable)
 }
 
 // BlamesOther reports whether an error says what another rank did.
@@ -125,7 +126,8 @@ func (t *Team) Agree(what []byte) error {
 	}
 	for r, b := range all {
 		if !bytes.Equal(b, sum[:]) {
-			return Refuse("%v: rank %d's machine, sizes or NCCL_* differ from rank %d's", errDisagree, r, t.Rank)
+			return Refuse("%v: rank %d's machine, sizes or NCCL_* differ from rank %d's", errDisagree, r,
+				t.Rank)
 		}
 	}
 	return nil

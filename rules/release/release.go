@@ -11,8 +11,8 @@ import (
 // Select returns the rules for what text names; "" is the default's. note is for
 // people: it says what the text came to where that is not plain, and is empty
 // otherwise. A release between those with rules is answered by the one whose source is
-// nearest (between), else by the nearest older one, a newer one than all by the newest. Errors are a *rules.FormatError, a
-// *rules.UnknownError for a release older than all, or a *TorchError.
+// nearest (between), else by the nearest older one, a newer one than all by the newest. Errors are a
+// *rules.FormatError, a *rules.UnknownError for a release older than all, or a *TorchError.
 func Select(text string) (r *rules.Ruleset, note string, err error) {
 	if text == "" {
 		return rules.Default(), "", nil
@@ -52,7 +52,8 @@ func nearest(named rules.Release) (*rules.Ruleset, string, error) {
 			continue
 		}
 		r, err := rules.For(n.Of.String())
-		note := fmt.Sprintf("NCCL %s has no rules of its own here; those of %s answer, the nearest by source", named, n.Of)
+		note := fmt.Sprintf("NCCL %s has no rules of its own here; those of %s answer, the nearest by source",
+			named, n.Of)
 		if n.Differs != "" {
 			note += ": " + n.Differs
 		}
@@ -68,13 +69,16 @@ func nearest(named rules.Release) (*rules.Ruleset, string, error) {
 func Recorded(text string) (version, note string) {
 	have, err := rules.ParseRelease(text)
 	if err != nil {
-		return "", fmt.Sprintf("%q of the recording is no version of NCCL; the rules of %s are taken", text, rules.Default().Version())
+		return "", fmt.Sprintf("%q of the recording is no version of NCCL; the rules of %s are taken", text,
+			rules.Default().Version())
 	}
 	oldest := rules.Known()[0]
 	if have.Compare(oldest) >= 0 {
 		return text, ""
 	}
-	return oldest.String(), fmt.Sprintf("NCCL %s of the recording is older than all rules here; those of %s are taken", have, oldest)
+	return oldest.String(),
+		fmt.Sprintf("NCCL %s of the recording is older than all rules here; those of %s are taken", have,
+			oldest)
 }
 
 // Named reports whether a word has the form of what Select reads.

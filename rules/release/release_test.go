@@ -14,15 +14,18 @@ import (
 func TestSelect(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "2.28.9 ", "2.28.9": "2.28.9 ", "v2.29.7-1": "2.29.7 ",
-		"2.27.6":            "2.27.7 NCCL 2.27.6 has no rules of its own here; those of 2.27.7 answer, the nearest by source",
+		"2.27.6": "2.27.7 NCCL 2.27.6 has no rules of its own here; those of 2.27.7 answer, the " +
+			"nearest by source",
 		"2.27.4":            "2.27.3 NCCL 2.27.4 has no rules of its own here; those of 2.27.3 answer",
 		"2.31.2":            "2.30.7 NCCL 2.31.2 has no rules of its own here; those of 2.30.7 answer",
 		"torch==2.7.1":      "2.26.2 PyTorch 2.7.1 brings NCCL 2.26.2",
 		"torch==2.7+cu118":  "2.21.5 PyTorch 2.7+cu118 brings NCCL 2.21.5",
 		"torch==2.9.1":      "2.27.5 PyTorch 2.9.1 brings NCCL 2.27.5",
 		"torch==2.10+cu130": "2.28.9 PyTorch 2.10+cu130 brings NCCL 2.28.9",
-		"torch==2.12+cu126": "2.29.7 PyTorch 2.12+cu126 brings NCCL 2.29.3; NCCL 2.29.3 has no rules of its own here; those of 2.29.7 answer, the nearest by source: " +
-			"on sm_100 the search has no 80 GB/s between nodes, Ring LL128 34.5 for 40 GB/s a channel; kernels of symmetric memory differ",
+		"torch==2.12+cu126": "2.29.7 PyTorch 2.12+cu126 brings NCCL 2.29.3; NCCL 2.29.3 has no rules of " +
+			"its own here; those of 2.29.7 answer, the nearest by source: " +
+			"on sm_100 the search has no 80 GB/s between nodes, Ring LL128 34.5 for 40 GB/s a channel; " +
+			"kernels of symmetric memory differ",
 	} {
 		r, note, err := release.Select(text)
 		if err != nil {
@@ -37,8 +40,11 @@ func TestSelect(t *testing.T) {
 	if _, _, err := release.Select("2.10.3"); !errors.As(err, &unknown) {
 		t.Errorf("2.10.3: %v", err)
 	}
-	for text, want := range map[string]string{"torch==2.4.1": "2.20.5", "torch==2.3": "2.20.5", "torch==2.2": "2.19.3", "torch==2.1.0": "2.18.1", "torch==2.1+cu118": "2.18.5", "torch==2.0.1": "2.14.3"} {
-		if _, _, err := release.Select(text); !errors.As(err, &unknown) || unknown.Release.String() != want || !strings.HasPrefix(err.Error(), "PyTorch "+text[len("torch=="):]+" brings NCCL "+want) {
+	for text, want := range map[string]string{"torch==2.4.1": "2.20.5", "torch==2.3": "2.20.5",
+		"torch==2.2": "2.19.3", "torch==2.1.0": "2.18.1", "torch==2.1+cu118": "2.18.5",
+		"torch==2.0.1": "2.14.3"} {
+		if _, _, err := release.Select(text); !errors.As(err, &unknown) || unknown.Release.String() != want ||
+			!strings.HasPrefix(err.Error(), "PyTorch "+text[len("torch=="):]+" brings NCCL "+want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
@@ -46,9 +52,11 @@ func TestSelect(t *testing.T) {
 	if _, _, err := release.Select("new"); !errors.As(err, &format) {
 		t.Errorf("new: %v", err)
 	}
-	for text, want := range map[string]string{"torch==1.13": "its NCCL is not known", "torch==2": "its NCCL is not known", "torch==2.10": "write torch==2.10+cu126 or +cu128 or +cu130"} {
+	for text, want := range map[string]string{"torch==1.13": "its NCCL is not known",
+		"torch==2": "its NCCL is not known", "torch==2.10": "write torch==2.10+cu126 or +cu128 or +cu130"} {
 		var torch *release.TorchError
-		if _, _, err := release.Select(text); !errors.As(err, &torch) || !strings.Contains(err.Error(), want) {
+		if _, _, err := release.Select(text); !errors.As(err, &torch) || !strings.Contains(err.Error(),
+			want) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -58,7 +66,8 @@ func TestSelect(t *testing.T) {
 // whose source is nearest, not always the older one's.
 func TestNearestBySource(t *testing.T) {
 	for text, want := range map[string]string{
-		"2.26.3": "2.26.6", "2.26.5": "2.26.6", "2.27.6": "2.27.7", "2.28.7": "2.28.9", "v2.29.2-1": "2.29.7", "2.29.3": "2.29.7", "2.30.3": "2.30.7", "2.30.4": "2.30.7",
+		"2.26.3": "2.26.6", "2.26.5": "2.26.6", "2.27.6": "2.27.7", "2.28.7": "2.28.9", "v2.29.2-1": "2.29.7",
+		"2.29.3": "2.29.7", "2.30.3": "2.30.7", "2.30.4": "2.30.7",
 	} {
 		r, note, err := release.Select(text)
 		if err != nil || r.Version() != want || !strings.Contains(note, "nearest by source") {
@@ -88,7 +97,8 @@ func TestOfLibrary(t *testing.T) {
 func TestRecorded(t *testing.T) {
 	for _, c := range [][3]string{
 		{"2.28.9", "2.28.9", ""}, {"2.27.6", "2.27.6", ""},
-		{"2.17.1", "2.21.5", "NCCL 2.17.1 of the recording is older than all rules here; those of 2.21.5 are taken"},
+		{"2.17.1", "2.21.5",
+			"NCCL 2.17.1 of the recording is older than all rules here; those of 2.21.5 are taken"},
 		{"rccl", "", `"rccl" of the recording is no version of NCCL; the rules of 2.28.9 are taken`},
 	} {
 		if v, note := release.Recorded(c[0]); v != c[1] || note != c[2] {

@@ -66,7 +66,8 @@ type TorchError struct {
 
 func (e *TorchError) Error() string {
 	if len(e.CUDA) > 0 {
-		return fmt.Sprintf("PyTorch %s: which NCCL it brings depends on CUDA; write torch==%s+%s", e.Text, strings.SplitN(e.Text, "+", 2)[0], strings.Join(e.CUDA, " or +"))
+		return fmt.Sprintf("PyTorch %s: which NCCL it brings depends on CUDA; write torch==%s+%s", e.Text,
+			strings.SplitN(e.Text, "+", 2)[0], strings.Join(e.CUDA, " or +"))
 	}
 	oldest := 0 // of those whose release has rules
 	for i := range wheels {
@@ -74,5 +75,6 @@ func (e *TorchError) Error() string {
 			oldest = i
 		}
 	}
-	return fmt.Sprintf("PyTorch %s: its NCCL is not known here; write torch==%s to torch==%s, or the version of NCCL", e.Text, wheels[oldest].torch, wheels[0].torch)
+	return fmt.Sprintf("PyTorch %s: its NCCL is not known here; write torch==%s to torch==%s, or the "+
+		"version of NCCL", e.Text, wheels[oldest].torch, wheels[0].torch)
 }

@@ -53,8 +53,9 @@ func Write(sys *topo.System, set search.Set) ([]byte, error) {
 // patternOf is what NCCL's init sets before it decides to search
 // (init.cc:1015-1058).
 var patternOf = [search.NumGraphs]search.Pattern{
-	search.RingID: search.RingPattern, search.TreeID: search.BalancedTree, search.CollNetChainID: search.TreePattern,
-	search.NVLSID: search.NVLSPattern, search.CollNetDirectID: search.CollNetDirect,
+	search.RingID: search.RingPattern, search.TreeID: search.BalancedTree,
+	search.CollNetChainID: search.TreePattern,
+	search.NVLSID:         search.NVLSPattern, search.CollNetDirectID: search.CollNetDirect,
 }
 
 // graphDev is a GPU's name in graph files: its device number with its host's
@@ -65,8 +66,10 @@ func graphDev(sys *topo.System, gpu topo.NodeID) uint64 {
 }
 
 func writeGraph(b *bytes.Buffer, sys *topo.System, g *search.Graph, devOf map[int]uint64) error {
-	fmt.Fprintf(b, `  <graph id="%d" pattern="%d" crossnic="%d" nchannels="%d" speedintra="%s" speedinter="%s" latencyinter="%s" typeintra="%s" typeinter="%s" samechannels="%d"`,
-		g.ID, g.Pattern, g.CrossNIC, g.NChannels, short(float32(g.BWIntra)), short(float32(g.BWInter)), short(g.LatencyInter), g.TypeIntra, g.TypeInter, g.SameChannels)
+	fmt.Fprintf(b,
+		`  <graph id="%d" pattern="%d" crossnic="%d" nchannels="%d" speedintra="%s" speedinter="%s" latencyinter="%s" typeintra="%s" typeinter="%s" samechannels="%d"`,
+		g.ID, g.Pattern, g.CrossNIC, g.NChannels, short(float32(g.BWIntra)), short(float32(g.BWInter)),
+		short(g.LatencyInter), g.TypeIntra, g.TypeInter, g.SameChannels)
 	if g.NChannels == 0 {
 		b.WriteString("/>\n")
 		return nil
@@ -124,7 +127,8 @@ func Parse(data []byte, name string, sys *topo.System) ([]*search.Graph, error) 
 		p.rankOf[graphDev(sys, n)] = sys.Nodes[n].GPU.Rank
 	}
 	if top.Name != "graphs" {
-		p.fail(top, nil, "", "the outermost element is not <graphs>", "give a file as NCCL_GRAPH_DUMP_FILE writes it")
+		p.fail(top, nil, "", "the outermost element is not <graphs>",
+			"give a file as NCCL_GRAPH_DUMP_FILE writes it")
 		return nil, p.errs
 	}
 	if p.integer(top, nil, "version") != 1 {
@@ -199,13 +203,15 @@ func (p *graphParser) graph(e *topo.Element, above []*topo.Element) *search.Grap
 	g := &search.Graph{
 		ID: p.integer(e, above, "id"), Pattern: search.Pattern(p.integer(e, above, "pattern")),
 		CrossNIC: p.integer(e, above, "crossnic"), NChannels: p.integer(e, above, "nchannels"),
-		BWIntra: units.GBps(p.speed(e, above, "speedintra", true)), BWInter: units.GBps(p.speed(e, above, "speedinter", true)),
+		BWIntra:      units.GBps(p.speed(e, above, "speedintra", true)),
+		BWInter:      units.GBps(p.speed(e, above, "speedinter", true)),
 		LatencyInter: p.speed(e, above, "latencyinter", false),
 		TypeIntra:    p.kind(e, above, "typeintra"), TypeInter: p.kind(e, above, "typeinter"),
 		SameChannels: p.integer(e, above, "samechannels"),
 	}
 	if g.ID < 0 || g.ID >= search.NumGraphs {
-		p.fail(e, above, "id", "no such graph", "write 0 ring, 1 tree, 2 collnet chain, 3 nvls or 4 collnet direct")
+		p.fail(e, above, "id", "no such graph",
+			"write 0 ring, 1 tree, 2 collnet chain, 3 nvls or 4 collnet direct")
 	} else {
 		g.Name = graphNames[g.ID]
 		g.CollNet = g.ID == search.CollNetChainID || g.ID == search.CollNetDirectID
@@ -220,13 +226,15 @@ func (p *graphParser) graph(e *topo.Element, above []*topo.Element) *search.Grap
 		}
 	}
 	if len(g.Intra) < g.NChannels {
-		p.fail(e, above, "nchannels", fmt.Sprintf("the graph has %d channels", len(g.Intra)), fmt.Sprintf(`write nchannels="%d"`, len(g.Intra)))
+		p.fail(e, above, "nchannels", fmt.Sprintf("the graph has %d channels", len(g.Intra)),
+			fmt.Sprintf(`write nchannels="%d"`, len(g.Intra)))
 	}
 	return g
 }
 
-var graphNames = [search.NumGraphs]string{search.RingID: "ring", search.TreeID: "tree", search.CollNetChainID: "collnetChain",
-	search.NVLSID: "nvls", search.CollNetDirectID: "collnetDirect"}
+var graphNames = [search.NumGraphs]string{search.RingID: "ring", search.TreeID: "tree",
+	search.CollNetChainID: "collnetChain",
+	search.NVLSID:         "nvls", search.CollNetDirectID: "collnetDirect"}
 
 func (p *graphParser) channel(g *search.Graph, e *topo.Element, above []*topo.Element) {
 	inside := append(above[:len(above):len(above)], e)
@@ -255,7 +263,8 @@ func (p *graphParser) channel(g *search.Graph, e *topo.Element, above []*topo.El
 		}
 		rank, ok := p.rankOf[dev]
 		if !ok {
-			p.fail(c, inside, "dev", "the topology has no GPU of this device number", "write the dev of a <gpu>")
+			p.fail(c, inside, "dev", "the topology has no GPU of this device number",
+				"write the dev of a <gpu>")
 			continue
 		}
 		intra = append(intra, rank)
@@ -264,7 +273,8 @@ func (p *graphParser) channel(g *search.Graph, e *topo.Element, above []*topo.El
 }
 
 // fill checks a channel's numbers of GPUs and nets and adds it.
-func (p *graphParser) fill(g *search.Graph, e *topo.Element, above []*topo.Element, intra []int, inter [2]uint64, nets int) {
+func (p *graphParser) fill(g *search.Graph, e *topo.Element, above []*topo.Element, intra []int,
+	inter [2]uint64, nets int) {
 	n := len(p.sys.Of(topo.GPU))
 	switch {
 	case g.ID == search.NVLSID && len(intra) >= 1:
@@ -272,11 +282,13 @@ func (p *graphParser) fill(g *search.Graph, e *topo.Element, above []*topo.Eleme
 			intra = append(intra, 0) // as NCCL's zeroed table; only the head counts
 		}
 	case len(intra) != n:
-		p.fail(e, above, "", fmt.Sprintf("%d GPUs, the topology has %d", len(intra), n), "name every GPU once")
+		p.fail(e, above, "", fmt.Sprintf("%d GPUs, the topology has %d", len(intra), n),
+			"name every GPU once")
 	}
 	for i, r := range intra {
 		if g.ID != search.NVLSID && slices.Contains(intra[:i], r) {
-			p.fail(e, above, "", "a GPU is named twice, or two GPUs of the topology have the same dev", "name every GPU once, and give each a dev of its own")
+			p.fail(e, above, "", "a GPU is named twice, or two GPUs of the topology have the same dev",
+				"name every GPU once, and give each a dev of its own")
 			break
 		}
 	}

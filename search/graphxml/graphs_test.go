@@ -116,10 +116,14 @@ func TestC2CGraphsAreReadAndWritten(t *testing.T) {
 func TestBadGraphsAreNamedWithTheirPlace(t *testing.T) {
 	sys := smallSystem(t)
 	for _, c := range []struct{ from, to, want string }{
-		{`typeintra="C2C"`, `typeintra="CXL"`, `g.xml:2:106: graphs/graph[0]: typeintra="CXL": not a path kind`},
-		{`<gpu dev="0x1"/>`, `<gpu dev="0x9"/>`, `g.xml:5:12: graphs/graph[0]/channel[0]/gpu[0]: dev="0x9": the topology has no GPU of this device number`},
-		{`<gpu dev="0x1"/>`, `<gpu dev="0x0"/>`, `g.xml:3:5: graphs/graph[0]/channel[0]: a GPU is named twice`},
-		{`      <gpu dev="0x1"/>` + "\n", ``, `g.xml:3:5: graphs/graph[0]/channel[0]: 1 GPUs, the topology has 2`},
+		{`typeintra="C2C"`, `typeintra="CXL"`,
+			`g.xml:2:106: graphs/graph[0]: typeintra="CXL": not a path kind`},
+		{`<gpu dev="0x1"/>`, `<gpu dev="0x9"/>`,
+			`g.xml:5:12: graphs/graph[0]/channel[0]/gpu[0]: dev="0x9": the topology has no GPU of this device number`},
+		{`<gpu dev="0x1"/>`, `<gpu dev="0x0"/>`,
+			`g.xml:3:5: graphs/graph[0]/channel[0]: a GPU is named twice`},
+		{`      <gpu dev="0x1"/>` + "\n", ``,
+			`g.xml:3:5: graphs/graph[0]/channel[0]: 1 GPUs, the topology has 2`},
 		{`id="0"`, `id="7"`, `no such graph`},
 		{`nchannels="1"`, `nchannels="3"`, `the graph has 1 channels`},
 		{`version="1"`, `version="2"`, `only version 1`},

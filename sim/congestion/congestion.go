@@ -71,13 +71,16 @@ type Stream struct {
 
 // Stopped is a port that its neighbour paused.
 type Stopped struct {
-	Name      string  `json:"name"`
-	Us        float64 `json:"us"`
-	Frames    int64   `json:"frames"`              // that paused it
-	FirstUs   float64 `json:"first_us"`            // when the first came, after the run began; of a port that waits for credits: 0
-	Credits   bool    `json:"credits,omitempty"`   // it waited for credits of the other end and was not paused
-	Watchdogs int64   `json:"watchdogs,omitempty"` // times that the watchdog dropped what waited there
-	Behind    string  `json:"behind"`              // the neighbour's port whose queue was the deepest most of that time; empty: not known
+	Name   string  `json:"name"`
+	Us     float64 `json:"us"`
+	Frames int64   `json:"frames"` // that paused it
+	// when the first came, after the run began; of a port that waits for credits: 0
+	FirstUs float64 `json:"first_us"`
+	// it waited for credits of the other end and was not paused
+	Credits   bool  `json:"credits,omitempty"`
+	Watchdogs int64 `json:"watchdogs,omitempty"` // times that the watchdog dropped what waited there
+	// the neighbour's port whose queue was the deepest most of that time; empty: not known
+	Behind string `json:"behind"`
 }
 
 // Held is messages that waited for a queue that they are not in: head-of-line blocking.
@@ -112,7 +115,8 @@ func Of(links []exec.LinkLoad) *Facts {
 			continue
 		}
 		known = true
-		f.Pauses, f.Marked, f.Resent, f.Dropped = f.Pauses+c.Pauses, f.Marked+c.Marks, f.Resent+c.Resent, f.Dropped+c.Drops
+		f.Pauses, f.Marked, f.Resent, f.Dropped = f.Pauses+c.Pauses, f.Marked+c.Marks, f.Resent+c.Resent,
+			f.Dropped+c.Drops
 		f.Trimmed += c.Trims
 		if f.Watchdogs += c.Watchdogs; c.Watchdogs > 0 {
 			dogs = append(dogs, dog{l.Name, c.Watchdogs})
@@ -121,7 +125,8 @@ func Of(links []exec.LinkLoad) *Facts {
 			f.PausedUs, f.PausedPort = us, l.Name
 		}
 		if c.Pauses > 0 || c.Paused > 0 {
-			f.Stopped = append(f.Stopped, Stopped{l.Name, c.Paused.Micros(), c.Pauses, c.First.Micros(), c.Credits, c.Watchdogs, c.Behind})
+			f.Stopped = append(f.Stopped, Stopped{l.Name, c.Paused.Micros(), c.Pauses, c.First.Micros(),
+				c.Credits, c.Watchdogs, c.Behind})
 		}
 		for _, h := range c.Held {
 			f.Held = append(f.Held, Held{h.From, h.To, l.Name, h.Behind, h.Time.Micros()})
@@ -153,7 +158,8 @@ func Of(links []exec.LinkLoad) *Facts {
 
 func portOf(l *exec.LinkLoad) Port {
 	c := l.Net
-	p := Port{l.Name, c.Inputs, c.QueuePairs, int64(c.Peak), c.Paused.Micros(), c.Marks, int64(l.Bytes), []Stream{}, len(c.From)}
+	p := Port{l.Name, c.Inputs, c.QueuePairs, int64(c.Peak), c.Paused.Micros(), c.Marks, int64(l.Bytes),
+		[]Stream{}, len(c.From)}
 	for _, s := range c.From[:min(mostFrom, len(c.From))] {
 		p.From = append(p.From, Stream{s.From, s.To, int64(s.Bytes)})
 	}
@@ -199,7 +205,8 @@ func (f *Facts) Brief() []string {
 }
 
 func (f *Facts) total() string {
-	s := fmt.Sprintf("%d frames marked, %d pause frames, %d retransmitted, %d lost", f.Marked, f.Pauses, f.Resent, f.Dropped)
+	s := fmt.Sprintf("%d frames marked, %d pause frames, %d retransmitted, %d lost", f.Marked, f.Pauses,
+		f.Resent, f.Dropped)
 	if f.Trimmed > 0 {
 		s += fmt.Sprintf(", %d trimmed", f.Trimmed)
 	}
@@ -210,7 +217,8 @@ func (f *Facts) total() string {
 }
 
 func (p *Port) line() string {
-	s := fmt.Sprintf("%s: %d inputs, %d queue pairs, peak queue %s, %d marks", p.Name, p.Inputs, p.QueuePairs, Amount(p.PeakBytes), p.Marked)
+	s := fmt.Sprintf("%s: %d inputs, %d queue pairs, peak queue %s, %d marks", p.Name, p.Inputs, p.QueuePairs,
+		Amount(p.PeakBytes), p.Marked)
 	if p.PausedUs > 0 {
 		s += fmt.Sprintf(", paused %.2f us", p.PausedUs)
 	}
@@ -232,11 +240,13 @@ func (s *Stopped) line() string {
 }
 
 func (d *Deadlock) line() string {
-	return fmt.Sprintf("deadlock at %.2f us, ports paused each other in a cycle until a watchdog dropped what waited: %s > %s", d.AtUs, strings.Join(d.Nodes, " > "), d.Nodes[0])
+	return fmt.Sprintf("deadlock at %.2f us, ports paused each other in a cycle until a watchdog dropped "+
+		"what waited: %s > %s", d.AtUs, strings.Join(d.Nodes, " > "), d.Nodes[0])
 }
 
 func (h *Held) line() string {
-	return fmt.Sprintf("head-of-line blocking: %s→%s waited %.2f us on %s for the queue of %s, which it does not use", h.From, h.To, h.Us, h.At, h.Behind)
+	return fmt.Sprintf("head-of-line blocking: %s→%s waited %.2f us on %s for the queue of %s, which it "+
+		"does not use", h.From, h.To, h.Us, h.At, h.Behind)
 }
 
 // senders names who sends over a crowded port.

@@ -72,9 +72,11 @@ func Crowded(links []exec.LinkLoad) (c Crowd, ok bool) {
 		if float64(l.Ideal()) < relevant*float64(full) {
 			return
 		}
-		if share := float64(g.bytes) * float64(l.Capacity/g.speed); g.ports > 1 && float64(l.Bytes) > worst*share {
+		if share := float64(g.bytes) * float64(l.Capacity/g.speed); g.ports > 1 &&
+			float64(l.Bytes) > worst*share {
 			worst, ok = float64(l.Bytes)/share, true
-			c = Crowd{Port: l.Name, QueuePairs: l.Net.QueuePairs, Of: g.pairs, Beside: g.ports, Down: down, Bytes: int64(l.Bytes), Spread: int64(share), Slower: float64(g.top / l.Capacity)}
+			c = Crowd{Port: l.Name, QueuePairs: l.Net.QueuePairs, Of: g.pairs, Beside: g.ports, Down: down,
+				Bytes: int64(l.Bytes), Spread: int64(share), Slower: float64(g.top / l.Capacity)}
 		}
 	})
 	return c, ok
@@ -115,7 +117,8 @@ func (c *Crowd) String() string {
 	if c.Rings {
 		what = "rings"
 	}
-	return fmt.Sprintf("%d of %d %s share %s, one of %d equal-cost ports%s: it carried %.2f times its share", c.QueuePairs, c.Of, what, c.Port, c.Beside, to, float64(c.Bytes)/float64(max(1, c.Spread)))
+	return fmt.Sprintf("%d of %d %s share %s, one of %d equal-cost ports%s: it carried %.2f times its share",
+		c.QueuePairs, c.Of, what, c.Port, c.Beside, to, float64(c.Bytes)/float64(max(1, c.Spread)))
 }
 
 // Incast is the port before a host that needs the most time for what several ports send it.
@@ -135,7 +138,8 @@ func Fed(links []exec.LinkLoad, elapsed units.Time) (c Incast, ok bool) {
 	for i := range links {
 		l := &links[i]
 		_, to, cable := ends(l)
-		if !cable || l.Net.Inputs < 2 || !strings.Contains(to, "/") || l.Ideal() <= c.Need || float64(l.Ideal()) < limiting*float64(elapsed) {
+		if !cable || l.Net.Inputs < 2 || !strings.Contains(to, "/") || l.Ideal() <= c.Need ||
+			float64(l.Ideal()) < limiting*float64(elapsed) {
 			continue
 		}
 		var from []string
@@ -153,5 +157,6 @@ func Fed(links []exec.LinkLoad, elapsed units.Time) (c Incast, ok bool) {
 
 // String says it in a sentence.
 func (c *Incast) String() string {
-	return fmt.Sprintf("incast: %d ports send to %s, and %s needs %.2f of %.2f us for their bytes: another route does not help", c.From, c.To, c.Port, c.Need.Micros(), c.Of.Micros())
+	return fmt.Sprintf("incast: %d ports send to %s, and %s needs %.2f of %.2f us for their bytes: another "+
+		"route does not help", c.From, c.To, c.Port, c.Need.Micros(), c.Of.Micros())
 }

@@ -45,7 +45,8 @@ func (c *Class) Gap(p coll.Protocol, f coll.Func, threads int) float64 {
 // Wait has what kernels wait for take so many times as long: flags and fences, and the gap
 // before them, most of which is their own begin and end.
 func (c *Class) Wait(times float64) {
-	for _, t := range []*float64{&c.Flag, &c.Simple.Post, &c.Simple.Drain, &c.LL.Hop, &c.LL128.Hop, &c.LL128.Op, &c.BlockGap, &c.P2PGap} {
+	for _, t := range []*float64{&c.Flag, &c.Simple.Post, &c.Simple.Drain, &c.LL.Hop, &c.LL128.Hop,
+		&c.LL128.Op, &c.BlockGap, &c.P2PGap} {
 		*t *= times
 	}
 	for p := range c.KernelGap {
@@ -177,7 +178,8 @@ func (c *Class) narrow(p Pass, pack int64) float64 {
 	case 2:
 		return c.Simple.Pack2 * float64(n)
 	}
-	return float64(c.Simple.Pack1*float64(n)) + float64(c.Simple.Extreme8*float64(p.Extremes)) + float64(c.Simple.Sum1*float64(p.Sums-p.Extremes))
+	return float64(c.Simple.Pack1*float64(n)) + float64(c.Simple.Extreme8*float64(p.Extremes)) +
+		float64(c.Simple.Sum1*float64(p.Sums-p.Extremes))
 }
 
 // SliceOverhead is a slice's fixed cost, in microseconds.
@@ -262,7 +264,8 @@ func (c *Class) LLTime(p Pass, threads, others int, n int64, miss float64) float
 	each := float64(issue * (float64(threads) + float64(c.LL.Share*float64(others))) / 512)
 	wait := t.latency(p, miss)
 	if c.LL.Overlap > 0 {
-		return float64(more*overlapped(wait, each, c.LL.Overlap)) + float64(c.LL.First*wait) + float64(c.LL.FirstIssue*each)
+		return float64(more*overlapped(wait, each, c.LL.Overlap)) + float64(c.LL.First*wait) +
+			float64(c.LL.FirstIssue*each)
 	}
 	return float64((more+c.LL.First)*wait) + float64((more+c.LL.FirstIssue)*each)
 }

@@ -44,7 +44,8 @@ func TestLL128StoresElementsWhereSkewed(t *testing.T) {
 	aligned := at(floats)
 	bytes.Skew, floats.Skew = true, true
 	if !(aligned < at(floats) && at(floats) < at(bytes)) {
-		t.Errorf("aligned %.3f us, skewed floats %.3f us, skewed bytes %.3f us", aligned, at(floats), at(bytes))
+		t.Errorf("aligned %.3f us, skewed floats %.3f us, skewed bytes %.3f us", aligned, at(floats),
+			at(bytes))
 	}
 }
 
@@ -62,7 +63,8 @@ func TestLoopsOfASlice(t *testing.T) {
 		{256, 15552, 4, 16, 2, 0}, {64, 2592, 4, 16, 1, 2}, {64, 3584, 4, 16, 0, 3},
 		{64, 1001, 1, 1, 0, 15}, {512, 2048, 1, 1, 0, 0}, {512, 2049, 1, 1, 1, 0}, {256, 2046, 2, 2, 0, 3},
 	} {
-		if got := c.LoopsOverhead(Pass{Loads: 1, Stores: 1, Elem: x.elem}, x.threads, x.n, x.pack); got != x.loops+x.turns/8 {
+		if got := c.LoopsOverhead(Pass{Loads: 1, Stores: 1, Elem: x.elem}, x.threads, x.n, x.pack); got !=
+			x.loops+x.turns/8 {
 			t.Errorf("%+v: %g us", x, got)
 		}
 	}
@@ -90,7 +92,8 @@ func TestReducedBytes(t *testing.T) {
 // by 16 bytes, and slower the smaller the elements are.
 func TestSimpleByElements(t *testing.T) {
 	c := NVSwitch90()
-	for _, p := range []Pass{{Loads: 1, Stores: 1}, recvCopySend, {Loads: 2, Stores: 1}, {Loads: 2, Stores: 1, Local: true}, {Loads: 1, Local: true}} {
+	for _, p := range []Pass{{Loads: 1, Stores: 1}, recvCopySend, {Loads: 2, Stores: 1},
+		{Loads: 2, Stores: 1, Local: true}, {Loads: 1, Local: true}} {
 		last := c.SimpleRate(p, 512, 512, 16)
 		for _, pack := range []int64{8, 4, 2, 1} {
 			r := c.SimpleRate(p, 512, 512, pack)
@@ -108,7 +111,8 @@ func TestHostOperands(t *testing.T) {
 	near := recvCopySend
 	far := near
 	far.Host = true
-	if c.SimpleRate(far, 512, 512, 16) >= c.SimpleRate(near, 512, 512, 16) || c.LLTime(far, 512, 0, 1<<15, 0) <= c.LLTime(near, 512, 0, 1<<15, 0) ||
+	if c.SimpleRate(far, 512, 512, 16) >= c.SimpleRate(near, 512, 512, 16) || c.LLTime(far, 512, 0, 1<<15,
+		0) <= c.LLTime(near, 512, 0, 1<<15, 0) ||
 		c.LL128Time(far, 640, 1<<15, 0) <= c.LL128Time(near, 640, 1<<15, 0) {
 		t.Error("host memory costs nothing")
 	}
@@ -118,8 +122,10 @@ func TestHostOperands(t *testing.T) {
 func TestGap(t *testing.T) {
 	c := NVSwitch90()
 	for p := range coll.NumProtocols {
-		if c.Gap(p, coll.AllGather, 640) <= c.Gap(p, coll.AllGather, 64) || c.Gap(p, coll.Reduce, 64) <= c.Gap(p, coll.AllGather, 64) {
-			t.Errorf("%v: %.2f us with 64 threads, %.2f with 640, %.2f where it reduces", p, c.Gap(p, coll.AllGather, 64), c.Gap(p, coll.AllGather, 640), c.Gap(p, coll.Reduce, 64))
+		if c.Gap(p, coll.AllGather, 640) <= c.Gap(p, coll.AllGather, 64) || c.Gap(p, coll.Reduce, 64) <=
+			c.Gap(p, coll.AllGather, 64) {
+			t.Errorf("%v: %.2f us with 64 threads, %.2f with 640, %.2f where it reduces", p,
+				c.Gap(p, coll.AllGather, 64), c.Gap(p, coll.AllGather, 640), c.Gap(p, coll.Reduce, 64))
 		}
 	}
 }
@@ -137,15 +143,19 @@ func TestWaitsAreHidden(t *testing.T) {
 	per := func(c *Class, p Pass, threads int) float64 {
 		return float64(threads) / c.SimpleRate(p, threads, threads, 16)
 	}
-	if many, few := per(&c, p, 512)/per(&plain, p, 512), per(&c, p, 64)*8/per(&c, p, 512); many > 1.05 || few < 1.5 {
-		t.Errorf("512 threads take %.3f times as long with waits; a warp's turn on 64 of them %.3f of that on 512", many, few/8)
+	if many, few := per(&c, p, 512)/per(&plain, p, 512), per(&c, p, 64)*8/per(&c, p, 512); many > 1.05 ||
+		few < 1.5 {
+		t.Errorf("512 threads take %.3f times as long with waits; a warp's turn on 64 of them %.3f of that "+
+			"on 512", many, few/8)
 	}
-	if few, many := c.SimpleRate(p, 128, 128, 16)/c.SimpleRate(far, 128, 128, 16), c.SimpleRate(p, 512, 512, 16)/c.SimpleRate(far, 512, 512, 16); few < 1.2 || many > few {
+	if few, many := c.SimpleRate(p, 128, 128, 16)/c.SimpleRate(far, 128, 128, 16),
+		c.SimpleRate(p, 512, 512, 16)/c.SimpleRate(far, 512, 512, 16); few < 1.2 || many > few {
 		t.Errorf("memory slows 128 threads by %.3f, 512 by %.3f", few, many)
 	}
 	whole, more := c.LoopsOverhead(p, 512, 16*packsTurn, 16), c.LoopsOverhead(p, 512, 17*packsTurn, 16)
 	if wait := c.Simple.wait(p); whole != 0 || more < wait/2 || more > wait {
-		t.Errorf("16 warps' whole turn has %.3f us on top, one warp's more %.3f, its wait is %.3f", whole, more, wait)
+		t.Errorf("16 warps' whole turn has %.3f us on top, one warp's more %.3f, its wait is %.3f", whole,
+			more, wait)
 	}
 }
 
@@ -154,10 +164,12 @@ func TestWaitsAreHidden(t *testing.T) {
 func TestTripsThatReduceOrPass(t *testing.T) {
 	c := NVSwitch90()
 	at := func(c *Class, p Pass) float64 { return c.LLTime(p, 128, 0, 32<<10, 0) }
-	recv, reduce, pass := Pass{Loads: 1, Local: true, Elem: 4}, Pass{Loads: 2, User: true, Local: true, Elem: 4}, Pass{Loads: 1, Stores: 1, Local: true, Elem: 4}
+	recv, reduce, pass := Pass{Loads: 1, Local: true, Elem: 4}, Pass{Loads: 2, User: true, Local: true,
+		Elem: 4}, Pass{Loads: 1, Stores: 1, Local: true, Elem: 4}
 	more := c
 	more.LL.Trip.Reduce, more.LL.Trip.Pass = 0.1, 0.2
-	if at(&more, recv) != at(&c, recv) || at(&more, reduce) <= at(&c, reduce) || at(&more, pass) <= at(&c, pass) {
+	if at(&more, recv) != at(&c, recv) || at(&more, reduce) <= at(&c, reduce) ||
+		at(&more, pass) <= at(&c, pass) {
 		t.Error("a trip that reduces or passes on takes no longer, or one that does neither does")
 	}
 	hidden := c
@@ -166,7 +178,8 @@ func TestTripsThatReduceOrPass(t *testing.T) {
 		t.Errorf("exponent 1 takes %.6f, the sum %.6f", a, b)
 	}
 	hidden.LL.Overlap, hidden.LL128.Overlap = 3, 3
-	if at(&hidden, pass) >= at(&c, pass) || hidden.LL128Time(pass, 640, 1<<20, 0) >= c.LL128Time(pass, 640, 1<<20, 0) {
+	if at(&hidden, pass) >= at(&c, pass) || hidden.LL128Time(pass, 640, 1<<20, 0) >= c.LL128Time(pass, 640,
+		1<<20, 0) {
 		t.Error("what hides each other takes no less than the sum")
 	}
 }

@@ -66,7 +66,8 @@ func Named(name string) (Class, error) {
 	file := path.Join("classes", name+".json")
 	data, err := classFiles.ReadFile(file)
 	if err != nil {
-		return Class{}, fmt.Errorf("no machine class %q is built in; there are %s", name, strings.Join(Names(), ", "))
+		return Class{}, fmt.Errorf("no machine class %q is built in; there are %s", name,
+			strings.Join(Names(), ", "))
 	}
 	return Parse(data, file)
 }
@@ -130,7 +131,8 @@ func (r *reader) member(key string, at int64) error {
 	case "parameters":
 		return r.Object(r.parameter)
 	}
-	return r.Fail(at, "known are format, name, machine, source, uncertainty, base, regimes, parameters", "unknown member %q", key)
+	return r.Fail(at, "known are format, name, machine, source, uncertainty, base, regimes, parameters",
+		"unknown member %q", key)
 }
 
 func (r *reader) source(s Source, at int64) error {
@@ -222,16 +224,19 @@ func (r *reader) complete() error {
 		case q.Like != "" && r.seen[q.Like]:
 			i := slices.IndexFunc(r.all, func(l Quantity) bool { return l.Name == q.Like })
 			*q.At(&r.class), o = *r.all[i].At(&r.class), r.class.Origins[q.Like]
-			r.class.Origins[q.Name] = Origin{Estimated, max(o.Uncertainty, r.class.Uncertainty), "as " + q.Like}
+			r.class.Origins[q.Name] = Origin{Estimated, max(o.Uncertainty, r.class.Uncertainty),
+				"as " + q.Like}
 		case r.class.Base == "" && q.Late:
 			b := NVSwitch90()
 			*q.At(&r.class) = *q.At(&b)
 			o = b.Origins[q.Name]
-			r.class.Origins[q.Name] = Origin{Estimated, max(o.Uncertainty, r.class.Uncertainty), "as " + b.Name}
+			r.class.Origins[q.Name] = Origin{Estimated, max(o.Uncertainty, r.class.Uncertainty),
+				"as " + b.Name}
 		case r.class.Base == "":
 			return r.Fail(0, "write it, or name a base that has it", "parameter %s is missing", q.Name)
 		case o.Source == Measured: // on another machine
-			r.class.Origins[q.Name] = Origin{Estimated, max(o.Uncertainty, r.class.Uncertainty), "as " + r.class.Base}
+			r.class.Origins[q.Name] = Origin{Estimated, max(o.Uncertainty, r.class.Uncertainty),
+				"as " + r.class.Base}
 		}
 	}
 	return nil
@@ -248,7 +253,8 @@ func (c *Class) FormatOf(keep func(Quantity) bool) []byte {
 		s, _ := json.Marshal(v) // strings and numbers, which cannot fail
 		return string(s)
 	}
-	fmt.Fprintf(&b, "{\n  \"format\": %s,\n  \"name\": %s,\n  \"machine\": %s,\n  \"source\": %s,\n  \"uncertainty\": %s,",
+	fmt.Fprintf(&b, "{\n  \"format\": %s,\n  \"name\": %s,\n  \"machine\": %s,\n  \"source\": %s,\n"+
+		"  \"uncertainty\": %s,",
 		line(format), line(c.Name), line(c.Machine), line(c.Source), line(c.Uncertainty))
 	if c.Base != "" {
 		fmt.Fprintf(&b, "\n  \"base\": %s,", line(c.Base))
@@ -267,7 +273,8 @@ func (c *Class) FormatOf(keep func(Quantity) bool) []byte {
 		}
 		b.WriteString(comma)
 		comma = ","
-		fmt.Fprintf(&b, "\n    %s: %s", line(q.Name), line(entry{Value: q.At(c), Unit: q.Unit, Origin: c.Origins[q.Name]}))
+		fmt.Fprintf(&b, "\n    %s: %s", line(q.Name),
+			line(entry{Value: q.At(c), Unit: q.Unit, Origin: c.Origins[q.Name]}))
 	}
 	b.WriteString("\n  }\n}\n")
 	return b.Bytes()

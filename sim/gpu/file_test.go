@@ -19,7 +19,8 @@ func TestNVL72(t *testing.T) {
 		t.Fatalf("classes %s and %s", rack.Name, board.Name)
 	}
 	if rack.MulticastEff >= board.MulticastEff {
-		t.Errorf("multicast over 72 GPUs keeps %g of a link, over 8 %g", rack.MulticastEff, board.MulticastEff)
+		t.Errorf("multicast over 72 GPUs keeps %g of a link, over 8 %g", rack.MulticastEff,
+			board.MulticastEff)
 	}
 	for _, q := range Quantities() {
 		if q.Name != "multicast_eff" && q.Name != "nic_look" && *q.At(&rack) != *q.At(&board) {
@@ -85,7 +86,8 @@ func TestFormat(t *testing.T) {
 
 func TestTimesBase(t *testing.T) {
 	base := NVSwitch90()
-	c, err := Parse([]byte(`{"format":"simccl machine class","name":"x","machine":"","source":"estimated","base":"nvswitch-sm90","uncertainty":0.3,
+	c, err := Parse(
+		[]byte(`{"format":"simccl machine class","name":"x","machine":"","source":"estimated","base":"nvswitch-sm90","uncertainty":0.3,
 "parameters":{"flag":{"times":2,"source":"estimated","uncertainty":0.4,"note":"far"},"l2":{"value":1e6,"unit":"B","source":"spec sheet","uncertainty":0}}}`), "x.json")
 	if err != nil {
 		t.Fatal(err)
@@ -99,17 +101,20 @@ func TestTimesBase(t *testing.T) {
 }
 
 func TestMistakes(t *testing.T) {
-	head := "{\"format\": \"simccl machine class\", \"name\": \"x\", \"source\": \"estimated\", \"uncertainty\": 0.1,\n"
+	head := "{\"format\": \"simccl machine class\", \"name\": \"x\", \"source\": \"estimated\", " +
+		"\"uncertainty\": 0.1,\n"
 	for _, x := range []struct{ text, want string }{
 		{"[]", "f.json:1:1: an object"},
 		{`{"format": "other"}`, "f.json:1:12: format \"other\"; write simccl machine class"},
 		{head + `"base": "none"}`, "f.json:2:9: base: no machine class \"none\""},
-		{head + `"base": "mesh-sm80", "parameters": {"speed": 1}}`, "f.json:2:37: no parameter is called \"speed\""},
+		{head + `"base": "mesh-sm80", "parameters": {"speed": 1}}`,
+			"f.json:2:37: no parameter is called \"speed\""},
 		{head + `"base": "mesh-sm80", "parameters": {"flag": {"value": 1, "unit": "ns", "source": "estimated", "uncertainty": 0}}}`, "flag is in us, not in \"ns\""},
 		{head + `"base": "mesh-sm80", "parameters": {"flag": {"value": -1, "unit": "us", "source": "estimated", "uncertainty": 0}}}`, "flag is -1 us"},
 		{head + `"base": "mesh-sm80", "parameters": {"flag": {"unit": "us", "source": "estimated", "uncertainty": 0}}}`, "needs a value"},
 		{head + `"base": "mesh-sm80", "parameters": {"flag": {"value": 1, "unit": "us", "source": "guess", "uncertainty": 0}}}`, "write measured, spec sheet or estimated"},
-		{head + `"parameters": {"flag": {"times": 1, "source": "estimated", "uncertainty": 0}}}`, "name the base before"},
+		{head + `"parameters": {"flag": {"times": 1, "source": "estimated", "uncertainty": 0}}}`,
+			"name the base before"},
 		{head + `"parameters": {}}`, "parameter gap_ll is missing"},
 		{head + `"parameters": {"flag": 3}}`, "f.json:2:24: number where"},
 		{head + `"parameters": {}} 7`, "something follows"},
@@ -128,7 +133,8 @@ func TestMistakes(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	c := NVSwitch90()
 	f.Add(c.Format())
-	f.Add([]byte(`{"format":"simccl machine class","name":"x","source":"estimated","base":"mesh-sm80","uncertainty":1,"parameters":{"flag":{"times":2,"source":"estimated","uncertainty":0}}}`))
+	f.Add([]byte(
+		`{"format":"simccl machine class","name":"x","source":"estimated","base":"mesh-sm80","uncertainty":1,"parameters":{"flag":{"times":2,"source":"estimated","uncertainty":0}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := Parse(data, "f")
 		if err != nil {

@@ -59,7 +59,8 @@ func NetworkNamed(name string) (*NetworkClass, error) {
 	file := path.Join("networks", name+".json")
 	data, err := networkFiles.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("no network class %q is built in; there are %s", name, strings.Join(NetworkNames(), ", "))
+		return nil, fmt.Errorf("no network class %q is built in; there are %s", name,
+			strings.Join(NetworkNames(), ", "))
 	}
 	return ParseNetwork(data, file)
 }
@@ -120,7 +121,8 @@ func (r *networkReader) member(key string, at int64) error {
 	case "parameters":
 		return r.Object(r.parameter)
 	}
-	return r.Fail(at, "known are format, name, network, source, uncertainty, parameters", "unknown member %q", key)
+	return r.Fail(at, "known are format, name, network, source, uncertainty, parameters", "unknown member %q",
+		key)
 }
 
 func (r *networkReader) parameter(key string, at int64) error {
@@ -128,7 +130,8 @@ func (r *networkReader) parameter(key string, at int64) error {
 	all := networkQuantities()
 	i := slices.IndexFunc(all, func(q Quantity) bool { return q.Name == key })
 	if i < 0 {
-		return r.Fail(at, "a network has those that begin with nic_ and sharp_", "no parameter of a network is called %q", key)
+		return r.Fail(at, "a network has those that begin with nic_ and sharp_",
+			"no parameter of a network is called %q", key)
 	}
 	if slices.ContainsFunc(r.class.parameters, func(p parameter) bool { return p.name == key }) {
 		return r.Fail(at, "", "%s is there twice", key)

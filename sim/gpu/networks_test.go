@@ -12,7 +12,8 @@ import (
 // nothing else, with a source for each value.
 func TestNetworkClasses(t *testing.T) {
 	base := NVSwitch90()
-	if got := strings.Join(NetworkNames(), " "); got != "efa-v1 efa-v2 efa-v3 efa-v4 infiniband roce slingshot tcpx tcpxo" {
+	if got := strings.Join(NetworkNames(), " "); got !=
+		"efa-v1 efa-v2 efa-v3 efa-v4 infiniband roce slingshot tcpx tcpxo" {
 		t.Errorf("classes %s", got)
 	}
 	for _, name := range NetworkNames() {
@@ -35,7 +36,8 @@ func TestNetworkClasses(t *testing.T) {
 				t.Errorf("%s changes %s", name, q.Name)
 			}
 		}
-		if want := "NICs of " + name; !strings.Contains(c.Summary(RDMA), want) || strings.Contains(base.Summary(RDMA), want) {
+		if want := "NICs of " + name; !strings.Contains(c.Summary(RDMA), want) ||
+			strings.Contains(base.Summary(RDMA), want) {
 			t.Errorf("%s: %s", name, c.Summary(RDMA))
 		}
 	}
@@ -51,11 +53,13 @@ func TestNetworkFileErrors(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{`{"format": "simccl machine class"}`, "f.json:1:12: format"},
 		{head + `, "base": "roce"}`, "unknown member \"base\""},
-		{head + `, "parameters": {"flag": {"value": 1, ` + wire + `}}}`, "no parameter of a network is called \"flag\""},
+		{head + `, "parameters": {"flag": {"value": 1, ` + wire + `}}}`,
+			"no parameter of a network is called \"flag\""},
 		{head + `, "parameters": {"nic_wire": {"times": 2, ` + wire + `}}}`, "nic_wire needs a value"},
 		{head + `, "parameters": {"nic_wire": {"value": -1, ` + wire + `}}}`, "nic_wire is -1 us"},
 		{head + `, "parameters": {"nic_eff": {"value": 1, ` + wire + `}}}`, "nic_eff is in 1"},
-		{head + `, "parameters": {"nic_wire": {"value": 1, ` + wire + `}, "nic_wire": {"value": 1, ` + wire + `}}}`, "nic_wire is there twice"},
+		{head + `, "parameters": {"nic_wire": {"value": 1, ` + wire + `}, "nic_wire": {"value": 1, ` + wire +
+			`}}}`, "nic_wire is there twice"},
 		{`{"format": "simccl network class", "name": "x"}`, "source is missing"},
 	} {
 		_, err := ParseNetwork([]byte(c.text), "f.json")

@@ -51,7 +51,8 @@ func Attach(cfg *sim.Config, cl *fabric.Cluster, f File, as Choice) error {
 	var p *fabric.PacketsError
 	switch {
 	case err == nil && as.Model == "hybrid" && set.Routing.Balance != packet.Hashed:
-		return fail.Usage("--network hybrid: frames of this fabric choose their routes one by one, and no link shows where queues form; write packet")
+		return fail.Usage("--network hybrid: frames of this fabric choose their routes one by one, and no " +
+			"link shows where queues form; write packet")
 	case err == nil:
 		set.Hybrid = as.Model == "hybrid"
 		cfg.Packets = set

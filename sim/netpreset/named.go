@@ -41,7 +41,8 @@ func Build(name string, cl *fabric.Cluster) (*fabric.Network, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := fabric.Layout{Kind: p.Layout, Hosts: cl.NHosts(), PerLeaf: min(p.PerLeaf, cl.NHosts()), Latency: 0.3, Routing: p.Routing}
+	l := fabric.Layout{Kind: p.Layout, Hosts: cl.NHosts(), PerLeaf: min(p.PerLeaf, cl.NHosts()), Latency: 0.3,
+		Routing: p.Routing}
 	for _, host := range speeds(cl) {
 		for _, ports := range host {
 			for _, gbit := range ports {
@@ -49,7 +50,9 @@ func Build(name string, cl *fabric.Cluster) (*fabric.Network, error) {
 					l.Gbit, l.Nets, l.Ports = gbit, len(host), len(ports)
 				}
 				if gbit != l.Gbit || len(host) != l.Nets || len(ports) != l.Ports {
-					return nil, fail.Usage("--fabric %s: is for hosts with equal ports; topo fabric writes a file to edit", name)
+					return nil,
+						fail.Usage("--fabric %s: is for hosts with equal ports; topo fabric writes a file "+
+							"to edit", name)
 				}
 			}
 		}
@@ -59,7 +62,9 @@ func Build(name string, cl *fabric.Cluster) (*fabric.Network, error) {
 	}
 	if l.Kind == "planes" {
 		if l.Nets < 2 {
-			return nil, fail.Usage("--fabric %s: has 2 planes, and a node needs a NIC for each; these nodes have 1", name)
+			return nil,
+				fail.Usage("--fabric %s: has 2 planes, and a node needs a NIC for each; these nodes have 1",
+					name)
 		}
 		l.Planes = 2
 	}

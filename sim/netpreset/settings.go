@@ -26,9 +26,10 @@ const (
 	reth, immediate = 16, 4
 )
 
-// Of makes the settings of a network, as what is chosen in place of the file's has it. rc is NCCL's timeout and retries. Errors are *fabric.PacketsErrors.
+// Of makes the settings of a network, as what is chosen in place of the file's has it. rc is NCCL's timeout
+// and retries. Errors are *fabric.PacketsErrors.
 func Of(n *fabric.Network, as Choice, seed uint64, rc sim.Reliability) (*sim.Packets, error) {
-	own := fabric.Packets{}
+	var own fabric.Packets
 	if n.Packets != nil {
 		own = *n.Packets
 	}
@@ -43,47 +44,55 @@ func Of(n *fabric.Network, as Choice, seed uint64, rc sim.Reliability) (*sim.Pac
 	p = chosen(p, as)
 	set := &sim.Packets{Hop: units.FromMicros(*p.Hop)}
 	c := &set.Config
-	c.Seed = seed
-	c.Frames = packet.Frames{Payload: int(*p.MTU), Header: roceHeader, Ack: roceAck, Pause: pfcFrame, First: reth, Last: immediate}
-	c.Buffer = packet.Buffer{Bytes: kb(p.Buffer), Reserve: kb(p.Reserve), ResumeOffset: kb(p.Resume), Shift: int(math.Round(-math.Log2(*p.Alpha))),
+	c.Seed, c.Watchdog = seed, watchdog(p.Watchdog)
+	c.Frames = packet.Frames{Payload: int(*p.MTU), Header: roceHeader, Ack: roceAck, Pause: pfcFrame,
+		First: reth, Last: immediate}
+	c.Buffer = packet.Buffer{Bytes: kb(p.Buffer), Reserve: kb(p.Reserve), ResumeOffset: kb(p.Resume),
 		HeadroomDelays: int(*p.Delays), XOff: kb(p.XOff), XOn: kb(p.XOn)}
+	c.Buffer.Shift = int(math.Round(-math.Log2(*p.Alpha)))
 	// What still comes after a pause was asked for: a frame that holds it up, one that the
 	// neighbour has begun, and what is on the cable both ways (IEEE 802.1Qbb, annex O).
 	c.Buffer.Headroom = 2*int64(c.Frames.Most()) + int64(c.Frames.Pause)
 	if p.Link == "infiniband" {
-		c.Frames.Header, c.Frames.Ack = ibHeader, ibAck
-		c.Buffer.Credits = kb(p.Credits)
+		c.Frames.Header, c.Frames.Ack, c.Buffer.Credits = ibHeader, ibAck, kb(p.Credits)
 	}
 	if most := int64(c.Frames.Most()); p.Link == "infiniband" && c.Buffer.Credits < most {
-		return nil, &fabric.PacketsError{Key: "credits_kb", Problem: fmt.Sprintf("credits_kb %g: a frame of %d bytes must fit behind a link; write more, or a smaller mtu", *p.Credits, most)}
+		return nil, &fabric.PacketsError{Key: "credits_kb",
+			Problem: fmt.Sprintf("credits_kb %g: a frame of %d bytes must fit behind a link; write more, "+
+				"or a smaller mtu", *p.Credits, most)}
 	} else if p.Repair == "trim" && kb(p.Trim) > 0 && kb(p.Trim) < most {
-		return nil, &fabric.PacketsError{Key: "trim_kb", Problem: fmt.Sprintf("trim_kb %g: a frame of %d bytes must fit into a queue; write more, or 0 for what a round trip holds", *p.Trim, most)}
+		return nil, &fabric.PacketsError{Key: "trim_kb", Problem: fmt.Sprintf("trim_kb %g: a frame of %d "+
+			"bytes must fit into a queue; write more, or 0 for what a round trip holds", *p.Trim, most)}
 	}
 	if p.Quanta != nil && *p.Quanta > 0 && p.Repair != "trim" && p.Link != "infiniband" {
 		if c.Buffer.Quanta = int(*p.Quanta); c.Buffer.Quanta < c.LeastQuanta() {
-			return nil, wrong("pause_quanta", "pause_quanta %g: a pause ends before it can be repeated behind a frame of %d bytes; write %d or more, or 0 for pauses without an end", *p.Quanta, c.Frames.Most(), c.LeastQuanta())
+			return nil, wrong("pause_quanta", "pause_quanta %g: a pause ends before it can be repeated "+
+				"behind a frame of %d bytes; write %d or more, or 0 for pauses without an end", *p.Quanta,
+				c.Frames.Most(), c.LeastQuanta())
 		}
 	}
 	if p.Through != nil && *p.Through > 0 {
 		if c.CutThrough = int(*p.Through); c.CutThrough < packet.LeastHead {
-			return nil, wrong("cut_through", "cut_through %g: a switch knows where a frame goes once it has its headers; write %d or more, or 0 to store all of it", *p.Through, packet.LeastHead)
+			return nil, wrong("cut_through", "cut_through %g: a switch knows where a frame goes once it "+
+				"has its headers; write %d or more, or 0 to store all of it", *p.Through, packet.LeastHead)
 		}
 	}
 	c.AckFrom, c.NackGap = int64(*p.AckEach), 500*units.Microsecond
-	c.Repair = packet.Repair{Selective: p.Repair == "sr", Timeout: rc.Wait(), Retries: int32(rc.Retries.Or(7))}
+	c.Repair = packet.Repair{Selective: p.Repair == "sr", Timeout: rc.Wait(),
+		Retries: int32(rc.Retries.Or(7))}
+	if c.Repair.Selective {
+		c.AckFrom = 1
+	}
 	if err := routes(c, &p); err != nil {
 		return nil, err
 	}
 	if p.Repair == "trim" {
 		if p.Link == "infiniband" {
-			return nil, &fabric.PacketsError{Key: "repair", Problem: "repair trim: links of InfiniBand have room for what they carry, and cut nothing; write link ethernet"}
+			return nil, &fabric.PacketsError{Key: "repair", Problem: "repair trim: links of InfiniBand " +
+				"have room for what they carry, and cut nothing; write link ethernet"}
 		}
 		c.Cut(kb(p.Trim), portRate(n), set.Hop)
 	}
-	if c.Repair.Selective {
-		c.AckFrom = 1
-	}
-	c.Watchdog = watchdog(p.Watchdog)
 	if c.MarkAtEnqueue = p.MarkAt == "enqueue"; p.Messages != nil && *p.Messages > 0 {
 		c.MessageGap = units.FromMicros(1 / *p.Messages)
 	}
@@ -106,21 +115,26 @@ func control(set *sim.Packets, n *fabric.Network, p *fabric.Packets, own bool) e
 	}
 	if p.DCQCN != nil {
 		if control.Kind != packet.DCQCN {
-			return &fabric.PacketsError{Key: "dcqcn", Problem: fmt.Sprintf("settings of DCQCN beside cc %s: write one of dcqcn, or leave them out", p.CC)}
+			return &fabric.PacketsError{Key: "dcqcn",
+				Problem: fmt.Sprintf("settings of DCQCN beside cc %s: write one of dcqcn, or leave them out",
+					p.CC)}
 		}
 		knobs(&control, p.DCQCN)
 	}
 	if control.Kind != packet.NoCC {
 		for _, m := range p.Marks {
-			c.Marking = append(c.Marking, packet.Marking{Rate: int64(m.Gbit * 1e9), KMin: int64(m.KMin * 1e3), KMax: int64(m.KMax * 1e3), PMax: m.PMax})
+			c.Marking = append(c.Marking, packet.Marking{Rate: int64(m.Gbit * 1e9), KMin: int64(m.KMin * 1e3),
+				KMax: int64(m.KMax * 1e3), PMax: m.PMax})
 		}
 	}
 	c.Control(control, rates(n), set.Hop, own)
 	switch w := c.CC.Window; {
 	case (control.Kind == packet.DCQCN || control.Kind == packet.DCTCP) && len(c.Marking) == 0:
-		return wrong("ecn", "%s acts on marks, and switches make none: list thresholds under ecn, or write cc none", p.CC)
+		return wrong("ecn",
+			"%s acts on marks, and switches make none: list thresholds under ecn, or write cc none", p.CC)
 	case w > 0 && (c.AckFrom-1)*int64(c.Frames.Payload) >= w:
-		return wrong("window_kb", "window_kb %g: is full before the %d frames of %d bytes are sent after which the receiver acknowledges (ack_every); write more than %g, or a smaller ack_every",
+		return wrong("window_kb", "window_kb %g: is full before the %d frames of %d bytes are sent after "+
+			"which the receiver acknowledges (ack_every); write more than %g, or a smaller ack_every",
 			*p.Window, c.AckFrom, c.Frames.Payload, float64((c.AckFrom-1)*int64(c.Frames.Payload))/1e3)
 	}
 	return nil
@@ -156,18 +170,21 @@ func routes(c *packet.Config, p *fabric.Packets) error {
 	switch p.Balance {
 	case "queue-pair":
 	case "flowlet":
-		c.Routing = packet.Routing{Balance: packet.PerFlow, Gap: 16 * units.Microsecond, Quantum: kb(p.Quantum)}
+		c.Routing = packet.Routing{Balance: packet.PerFlow, Gap: 16 * units.Microsecond,
+			Quantum: kb(p.Quantum)}
 		if p.Gap != nil {
 			c.Routing.Gap = units.FromMicros(*p.Gap)
 		}
 	case "packet":
 		if p.Repair == "gbn" {
-			return &fabric.PacketsError{Key: "balance", Problem: "balance packet: frames overtake each other; write repair sr or trim"}
+			return &fabric.PacketsError{Key: "balance",
+				Problem: "balance packet: frames overtake each other; write repair sr or trim"}
 		}
 		c.Routing = packet.Routing{Balance: packet.PerPacket, Quantum: kb(p.Quantum)}
 		c.Repair.Reorder = packet.Overtaken
 	default:
-		return &fabric.PacketsError{Key: "balance", Problem: fmt.Sprintf("%s is not one: write one of %s", p.Balance, strings.Join(Balances(), ", "))}
+		return &fabric.PacketsError{Key: "balance", Problem: fmt.Sprintf("%s is not one: write one of %s",
+			p.Balance, strings.Join(Balances(), ", "))}
 	}
 	return nil
 }
@@ -227,14 +244,21 @@ func chosen(p fabric.Packets, as Choice) fabric.Packets {
 
 // over is a preset with what a file says in place of its own.
 func over(base, own fabric.Packets) fabric.Packets {
-	for _, x := range [][2]*string{{&base.Link, &own.Link}, {&base.CC, &own.CC}, {&base.Balance, &own.Balance}, {&base.Repair, &own.Repair}, {&base.MarkAt, &own.MarkAt}, {&base.CNP, &own.CNP}} {
+	for _, x := range [][2]*string{{&base.Link, &own.Link}, {&base.CC, &own.CC},
+		{&base.Balance, &own.Balance}, {&base.Repair, &own.Repair}, {&base.MarkAt, &own.MarkAt},
+		{&base.CNP, &own.CNP}} {
 		if *x[1] != "" {
 			*x[0] = *x[1]
 		}
 	}
-	for _, x := range [][2]**float64{{&base.Hop, &own.Hop}, {&base.MTU, &own.MTU}, {&base.AckEach, &own.AckEach}, {&base.Buffer, &own.Buffer}, {&base.Reserve, &own.Reserve},
-		{&base.Resume, &own.Resume}, {&base.Alpha, &own.Alpha}, {&base.Delays, &own.Delays}, {&base.XOff, &own.XOff}, {&base.XOn, &own.XOn}, {&base.Quanta, &own.Quanta}, {&base.Through, &own.Through},
-		{&base.Credits, &own.Credits}, {&base.Trim, &own.Trim}, {&base.Messages, &own.Messages}, {&base.Window, &own.Window}, {&base.Gap, &own.Gap}, {&base.Quantum, &own.Quantum}, {&base.Watchdog, &own.Watchdog}} {
+	for _, x := range [][2]**float64{{&base.Hop, &own.Hop}, {&base.MTU, &own.MTU},
+		{&base.AckEach, &own.AckEach}, {&base.Buffer, &own.Buffer}, {&base.Reserve, &own.Reserve},
+		{&base.Resume, &own.Resume}, {&base.Alpha, &own.Alpha}, {&base.Delays, &own.Delays},
+		{&base.XOff, &own.XOff}, {&base.XOn, &own.XOn}, {&base.Quanta, &own.Quanta},
+		{&base.Through, &own.Through},
+		{&base.Credits, &own.Credits}, {&base.Trim, &own.Trim}, {&base.Messages, &own.Messages},
+		{&base.Window, &own.Window}, {&base.Gap, &own.Gap}, {&base.Quantum, &own.Quantum},
+		{&base.Watchdog, &own.Watchdog}} {
 		if *x[1] != nil {
 			*x[0] = *x[1]
 		}

@@ -44,16 +44,22 @@ func Summarize(n *fabric.Network, as Choice) (s Summary, ok bool) {
 	if p.DCQCN != nil {
 		source += ", some replaced by the fabric file"
 	}
-	return Summary{Model: as.Model, Fabric: n.Name, Preset: base.Name, Link: p.Link, MTU: int(*p.MTU), CC: p.CC, Source: source, Repair: p.Repair, Balance: p.Balance}, true
+	return Summary{Model: as.Model, Fabric: n.Name, Preset: base.Name, Link: p.Link, MTU: int(*p.MTU),
+		CC: p.CC, Source: source, Repair: p.Repair, Balance: p.Balance}, true
 }
 
 // String says it in a line.
 func (s *Summary) String() string {
-	link := map[string]string{"ethernet": "RoCEv2 over Ethernet with PFC", "infiniband": "InfiniBand with credits"}[s.Link]
+	link := map[string]string{"ethernet": "RoCEv2 over Ethernet with PFC",
+		"infiniband": "InfiniBand with credits"}[s.Link]
 	if s.Repair == "trim" {
 		link = "RoCEv2 over Ethernet with packet trimming, no PFC"
 	}
-	repair := map[string]string{"gbn": "go-back-N", "sr": "selective repeat", "trim": "selective repeat"}[s.Repair]
-	balance := map[string]string{"queue-pair": "per queue pair", "flowlet": "per flowlet", "packet": "per frame"}[s.Balance]
-	return fmt.Sprintf("network %s: %s, preset %s; %s, MTU %d; congestion control %s (%s); loss recovery: %s; routes: %s", s.Model, cmp.Or(s.Fabric, "a fabric file"), s.Preset, link, s.MTU, s.CC, s.Source, repair, balance)
+	repair := map[string]string{"gbn": "go-back-N", "sr": "selective repeat",
+		"trim": "selective repeat"}[s.Repair]
+	balance := map[string]string{"queue-pair": "per queue pair", "flowlet": "per flowlet",
+		"packet": "per frame"}[s.Balance]
+	return fmt.Sprintf("network %s: %s, preset %s; %s, MTU %d; congestion control %s (%s); loss recovery: "+
+		"%s; routes: %s", s.Model, cmp.Or(s.Fabric, "a fabric file"), s.Preset, link, s.MTU, s.CC, s.Source,
+		repair, balance)
 }

@@ -13,7 +13,8 @@ func Transports(cfg *sim.Config, c *config.Config) {
 		cfg.RC = sim.Reliability{Timeout: units.Some(int(s.Timeout)), Retries: units.Some(int(s.Retry))}
 	}
 	cfg.QPs, cfg.SplitData = ib.QPs.Or(0), ib.SplitData
-	cfg.Sockets = sim.Sockets{Threads: sockets.Threads, PerThread: sockets.SocksPerThread, MinTask: sockets.MinTask, Inline: sockets.Inline}
+	cfg.Sockets = sim.Sockets{Threads: sockets.Threads, PerThread: sockets.SocksPerThread,
+		MinTask: sockets.MinTask, Inline: sockets.Inline}
 	cfg.TwoWrites = units.Some(units.Bytes(ib.ARThreshold.Or(8192)))
 	if ib.Adaptive.Or(1) == 0 {
 		cfg.TwoWrites = units.Some[units.Bytes](-1)

@@ -83,12 +83,14 @@ type Congestion struct {
 	Resent     int64       // frames sent again, of a host's port
 	Through    units.Bytes // that it sent, headers and what was sent again included
 	First      units.Time  // when it was paused first
-	Behind     LinkID      // whose queue was the deepest, at the switch that paused it, most of that time; -1: not known
-	From       []Stream    // whose messages crossed it, the most first; of ports that several inputs feed
-	Watchdogs  int64       // times that a watchdog dropped what waited
-	Held       []Held      // whose messages waited there for the sake of another port, the longest first
-	Credits    bool        // what Paused counts is waiting for credits of the other end, not pauses
-	Deadlocks  []Deadlock  // cycles of ports that paused each other, of those that began here; a watchdog dissolved them
+	// whose queue was the deepest, at the switch that paused it, most of that time; -1: not known
+	Behind    LinkID
+	From      []Stream // whose messages crossed it, the most first; of ports that several inputs feed
+	Watchdogs int64    // times that a watchdog dropped what waited
+	Held      []Held   // whose messages waited there for the sake of another port, the longest first
+	Credits   bool     // what Paused counts is waiting for credits of the other end, not pauses
+	// cycles of ports that paused each other, of those that began here; a watchdog dissolved them
+	Deadlocks []Deadlock
 }
 
 // Deadlock is a cycle of nodes each of which may not send to the next.

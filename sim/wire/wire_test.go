@@ -46,13 +46,15 @@ func drawScene(t *rapid.T) scene {
 		var uses []wire.Use
 		for l := range s.links {
 			if rapid.Bool().Draw(t, "crosses") {
-				uses = append(uses, wire.Use{Link: wire.LinkID(l), Count: int32(rapid.IntRange(1, 3).Draw(t, "count"))})
+				uses = append(uses, wire.Use{Link: wire.LinkID(l),
+					Count: int32(rapid.IntRange(1, 3).Draw(t, "count"))})
 			}
 		}
 		s.routes = append(s.routes, uses)
 	}
 	for range rapid.IntRange(1, 12).Draw(t, "flows") {
-		f := flow{at: units.Time(rapid.IntRange(0, 3_000_000).Draw(t, "at")), route: wire.RouteID(rapid.IntRange(0, len(s.routes)-1).Draw(t, "route")),
+		f := flow{at: units.Time(rapid.IntRange(0, 3_000_000).Draw(t, "at")),
+			route: wire.RouteID(rapid.IntRange(0, len(s.routes)-1).Draw(t, "route")),
 			bound: rate.Draw(t, "bound"), work: wire.Work(rapid.Int64Range(1, 1<<50).Draw(t, "work"))}
 		if rapid.Bool().Draw(t, "changes") {
 			f.later, f.then = units.Time(rapid.IntRange(0, 2_000_000).Draw(t, "later")), rate.Draw(t, "then")
@@ -153,11 +155,14 @@ func TestModelsConform(t *testing.T) {
 				for i, f := range s.flows {
 					// No flow is faster than the larger of its bounds on its slowest link.
 					rate := s.least(f.route, max(f.bound, f.then))
-					if took := got.ends[i] - f.at; got.ends[i] == 0 || wire.Work(took)*wire.Work(rate) < f.work && took < units.Time(f.work/wire.Work(rate)) {
-						t.Fatalf("flow %d of %d nano-bytes at %d kB/s at most takes %v", i, f.work, rate, took)
+					if took := got.ends[i] - f.at; got.ends[i] == 0 || wire.Work(took)*wire.Work(rate) <
+						f.work && took < units.Time(f.work/wire.Work(rate)) {
+						t.Fatalf("flow %d of %d nano-bytes at %d kB/s at most takes %v", i, f.work, rate,
+							took)
 					}
 				}
-				if again := play(t, m.make(), s); !slices.Equal(again.ends, got.ends) || !slices.Equal(again.loads, got.loads) {
+				if again := play(t, m.make(), s); !slices.Equal(again.ends, got.ends) ||
+					!slices.Equal(again.loads, got.loads) {
 					t.Fatalf("the second run differs: %v after %v", again, got)
 				}
 				s.checkLoads(t, &got)
@@ -178,7 +183,8 @@ func (s *scene) checkLoads(t *rapid.T, got *outcome) {
 				}
 			}
 		}
-		if want := whole + units.Bytes(nano/wire.NanoBytes); load.Bytes != want || load.Capacity != s.links[l] || load.Busy > got.last {
+		if want := whole + units.Bytes(nano/wire.NanoBytes); load.Bytes != want ||
+			load.Capacity != s.links[l] || load.Busy > got.last {
 			t.Fatalf("link %d: %+v, want %d B of %d kB/s within %v", l, load, want, s.links[l], got.last)
 		}
 	}
@@ -224,7 +230,8 @@ func TestIdealIsNeverSlower(t *testing.T) {
 		shared, alone := play(t, fluid.New(), s), play(t, ideal.New(), s)
 		for i := range s.flows {
 			if alone.ends[i] > shared.ends[i] {
-				t.Fatalf("flow %d ends at %v on the ideal network, at %v on a shared one", i, alone.ends[i], shared.ends[i])
+				t.Fatalf("flow %d ends at %v on the ideal network, at %v on a shared one", i, alone.ends[i],
+					shared.ends[i])
 			}
 			if alone.ends[i] < shared.ends[i] {
 				waited++

@@ -188,7 +188,8 @@ func New(ctx context.Context, q Request) (*Report, error) {
 		return nil, err
 	}
 	q.Options.Warn = nil // said once
-	r := &Report{What: what(&q.Spec), op: q.Spec.Workload.Op, job: base.job, base: base, site: site, Refused: []Refusal{}, Advice: []Advice{}}
+	r := &Report{What: what(&q.Spec), op: q.Spec.Workload.Op, job: base.job, base: base, site: site,
+		Refused: []Refusal{}, Advice: []Advice{}}
 	all := append(slices.Clone(q.Try), candidates(site, base, &q.Spec)...)
 	if q.Least <= 0 {
 		q.Least = worthwhile
@@ -255,14 +256,16 @@ func (q *Request) found(r *Report, t *trial, tried, of int) {
 		}
 	}
 	if t.gain(r.base, best) >= q.Least {
-		q.Found(Found{t.Export(), t.cells[best].bytes, r.base.cells[best].time.Micros(), t.cells[best].time.Micros(), tried, of})
+		q.Found(Found{t.Export(), t.cells[best].bytes, r.base.cells[best].time.Micros(),
+			t.cells[best].time.Micros(), tried, of})
 	}
 }
 
 // promising is the order in which settings are tried: what the user asks for, over a network
 // queue pairs, then choices, channels and the rest.
 func promising(all []Setting, site *scenario.Site) []int {
-	ranks := map[kind]int{own: 0, switches: 1, nics: 4, choice: 2, channels: 3, multicast: 5, buffers: 6, relays: 7, threads: 8}
+	ranks := map[kind]int{own: 0, switches: 1, nics: 4, choice: 2, channels: 3, multicast: 5, buffers: 6,
+		relays: 7, threads: 8}
 	if site.Network != nil {
 		ranks[nics] = 1
 	}
@@ -270,7 +273,9 @@ func promising(all []Setting, site *scenario.Site) []int {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(ranks[all[a].kind], ranks[all[b].kind]) })
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(ranks[all[a].kind], ranks[all[b].kind])
+	})
 	return order
 }
 
@@ -340,8 +345,10 @@ func (q *Request) run(ctx context.Context, s *Setting) (*trial, *scenario.Site, 
 			return nil, nil, err
 		}
 		f := &row.Facts
-		c := cell{bytes: int64(row.Bytes), time: row.Out.Time, choice: f.Algo + " " + f.Proto, channels: f.Channels,
-			op: tuning.Op{Func: r.Func(), Count: row.Operation.Count, Type: row.Operation.Type, RedOp: row.Operation.RedOp, Registered: spec.Engine.Launch == "graph"}}
+		c := cell{bytes: int64(row.Bytes), time: row.Out.Time, choice: f.Algo + " " + f.Proto,
+			channels: f.Channels,
+			op: tuning.Op{Func: r.Func(), Count: row.Operation.Count, Type: row.Operation.Type,
+				RedOp: row.Operation.RedOp, Registered: spec.Engine.Launch == "graph"}}
 		if d := f.Draws; d != nil && s == nil {
 			c.least, c.most = d.LeastUs, d.MostUs
 		}

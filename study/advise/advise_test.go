@@ -25,8 +25,11 @@ func here() scenario.Options {
 
 // measuredHere is a request about the GPUs that were measured.
 func measuredHere(op string, gpus int, sizes ...string) Request {
-	return Request{Options: here(), Spec: scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "h200x4"}}, GPUs: gpus, Multicast: "off"},
-		Workload: scenario.Workload{Op: op, Sizes: sizes}, Engine: scenario.Engine{Launch: "graph", Jitter: "off"}}}
+	return Request{Options: here(),
+		Spec: scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "h200x4"}}, GPUs: gpus,
+			Multicast: "off"},
+			Workload: scenario.Workload{Op: op, Sizes: sizes}, Engine: scenario.Engine{Launch: "graph",
+				Jitter: "off"}}}
 }
 
 // times reads "PB ranks op bytes eager graph" of a file of testdata/measured/h200x4.
@@ -91,12 +94,14 @@ func TestAdviceAgainstMeasurement(t *testing.T) {
 			if us <= 1.03*least {
 				good++
 			} else {
-				t.Logf("%s, %d GPUs, %d bytes: %s, %.2f us, the fastest %.2f", c.op, c.gpus, chosen.bytes, chosen.algo, us, least)
+				t.Logf("%s, %d GPUs, %d bytes: %s, %.2f us, the fastest %.2f", c.op, c.gpus, chosen.bytes,
+					chosen.algo, us, least)
 			}
 		}
 		t.Logf("%s, %d GPUs: %d of %d", c.op, c.gpus, good, of)
 		if of < 8 || 10*good < 9*of {
-			t.Errorf("%s on %d GPUs: the advised choice is the fastest or within 3 %% at %d of %d sizes", c.op, c.gpus, good, of)
+			t.Errorf("%s on %d GPUs: the advised choice is the fastest or within 3 %% at %d of %d sizes",
+				c.op, c.gpus, good, of)
 		}
 	}
 }
@@ -118,7 +123,8 @@ func TestTrustIsThatOfAccuracy(t *testing.T) {
 			t.Errorf("%s is not in heldOut", w[2])
 		}
 		for i, have := range map[int]float64{4: r.all, 6: r.large} {
-			if want, _ := strconv.ParseFloat(strings.TrimSpace(w[i]), 64); fmt.Sprintf("%.1f", 100*have) != fmt.Sprintf("%.1f", want) {
+			if want, _ := strconv.ParseFloat(strings.TrimSpace(w[i]), 64); fmt.Sprintf("%.1f", 100*have) !=
+				fmt.Sprintf("%.1f", want) {
 				t.Errorf("%s: %.1f %% here, %.1f %% in ACCURACY.md", w[2], 100*have, want)
 			}
 		}
@@ -165,8 +171,9 @@ func TestTunerFile(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"allreduce,0,1000000000,ring,simple,4,1,2":                                                   "loses",
-		"allreduce,0,100,ring,ll,4,1,2":                                                              "loses", // others run on one channel
+		"allreduce,0,1000000000,ring,simple,4,1,2": "loses",
+		// others run on one channel
+		"allreduce,0,100,ring,ll,4,1,2":                                                              "loses",
 		"allreduce,0,1000000000,ring,ll,24,2,2":                                                      "never matches: it is for 2 nodes and there are 1",
 		"allreduce,0,1000000000,ring,ll,24,1,8":                                                      "never matches: it is for 8 ranks and there are 2",
 		"allreduce,0,1000000000,nvls,simple,24,1,2":                                                  "never matches: NVLS Simple is off",
@@ -194,13 +201,15 @@ func TestPluginDecides(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := *site.Comm.Model
-	m.Params.Plugin = tunerfile.Parse([]byte("# rows\nallreduce,0,1048575,tree,ll128,7,-1,-1\nallreduce,1048577,4194304,tree,simple,-1,1,4,1,-1\n"), "rows").Plugin()
+	m.Params.Plugin = tunerfile.Parse(
+		[]byte("# rows\nallreduce,0,1048575,tree,ll128,7,-1,-1\nallreduce,1048577,4194304,tree,simple,-1,1,4,1,-1\n"), "rows").Plugin()
 	for _, x := range []struct {
 		bytes    int64
 		algo     coll.Algorithm
 		proto    coll.Protocol
 		channels int
-	}{{1 << 19, coll.Tree, coll.LL128, 7}, {1 << 20, coll.Ring, coll.LL, 1}, {2 << 20, coll.Tree, coll.Simple, 1}} {
+	}{{1 << 19, coll.Tree, coll.LL128, 7}, {1 << 20, coll.Ring, coll.LL, 1}, {2 << 20, coll.Tree, coll.Simple,
+		1}} {
 		c, err := m.Choose(tuning.Op{Func: coll.AllReduce, Count: x.bytes / 4, Type: coll.Float32})
 		if err != nil || c.Algo != x.algo || c.Proto != x.proto || c.MaxChannels != x.channels {
 			t.Errorf("%d bytes: %s %s on %d channels, %v", x.bytes, c.Algo, c.Proto, c.MaxChannels, err)
@@ -218,12 +227,14 @@ func TestPluginDecides(t *testing.T) {
 // TestJob: a job is tried as a whole.
 func TestJob(t *testing.T) {
 	dir := t.TempDir()
-	text := "workload 1\nranks 4\ncomm w *\nlist a 0-3\n  call 0 w all_reduce float sum 16777216\n  call 0 w all_gather float sum 4096\n"
+	text := "workload 1\nranks 4\ncomm w *\nlist a 0-3\n  call 0 w all_reduce float sum 16777216\n" +
+		"  call 0 w all_gather float sum 4096\n"
 	if err := os.WriteFile(filepath.Join(dir, "job.txt"), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	q := measuredHere("", 4)
-	q.Spec.Workload, q.Spec.Engine, q.Options.Files = scenario.Workload{Job: "job.txt"}, scenario.Engine{}, os.DirFS(dir)
+	q.Spec.Workload, q.Spec.Engine, q.Options.Files = scenario.Workload{Job: "job.txt"}, scenario.Engine{},
+		os.DirFS(dir)
 	r, err := New(context.Background(), q)
 	if err != nil {
 		t.Fatal(err)

@@ -102,7 +102,8 @@ func choices(site *scenario.Site, spec *scenario.Spec) []Setting {
 				continue
 			}
 			some, protoOn[p] = true, true
-			pair := Setting{Env: [][2]string{{"NCCL_ALGO", a.String()}, {"NCCL_PROTO", p.String()}}, kind: choice, Risk: riskOf(site, p)}
+			pair := Setting{Env: [][2]string{{"NCCL_ALGO", a.String()}, {"NCCL_PROTO", p.String()}},
+				kind: choice, Risk: riskOf(site, p)}
 			both = append(both, pair)
 		}
 		if some {
@@ -141,7 +142,8 @@ func collective(site *scenario.Site) []Setting {
 	}
 	for _, c := range []int{n + n/2, 2 * n, 4 * n} {
 		if c > n && c <= maxChannels {
-			out = append(out, risky(one(channels, "NCCL_MIN_NCHANNELS", c), "takes more SMs from compute"), risky(one(channels, "NCCL_MIN_CTAS", c), "takes more SMs from compute"))
+			out = append(out, risky(one(channels, "NCCL_MIN_NCHANNELS", c), "takes more SMs from compute"),
+				risky(one(channels, "NCCL_MIN_CTAS", c), "takes more SMs from compute"))
 		}
 	}
 	for _, t := range []int{256, 512} {
@@ -153,7 +155,8 @@ func collective(site *scenario.Site) []Setting {
 	for _, b := range []int{1 << 20, 2 << 20, 8 << 20, 16 << 20} {
 		out = append(out, risky(one(buffers, "NCCL_BUFFSIZE", b), memory(b, 4<<20)))
 	}
-	out = append(out, one(buffers, "NCCL_LL_BUFFSIZE", 2<<20), one(buffers, "NCCL_LL128_BUFFSIZE", 16*4915200/8))
+	out = append(out, one(buffers, "NCCL_LL_BUFFSIZE", 2<<20), one(buffers, "NCCL_LL128_BUFFSIZE",
+		16*4915200/8))
 	if site.Comm.NVLSSupport {
 		out = append(out, one(multicast, "NCCL_NVLS_ENABLE", 0))
 		for _, c := range []int{65536, 262144} {
@@ -192,7 +195,8 @@ func sends(site *scenario.Site) []Setting {
 		}
 	}
 	for _, c := range []int{131072, 262144, 1 << 20, 2 << 20} {
-		out = append(out, one(buffers, "NCCL_P2P_NVL_CHUNKSIZE", c), one(buffers, "NCCL_P2P_PCI_CHUNKSIZE", c))
+		out = append(out, one(buffers, "NCCL_P2P_NVL_CHUNKSIZE", c), one(buffers, "NCCL_P2P_PCI_CHUNKSIZE",
+			c))
 	}
 	out = append(out, one(choice, "NCCL_P2P_LL_THRESHOLD", 0), one(choice, "NCCL_P2P_LL_THRESHOLD", 65536))
 	if site.Comm.NNodes > 1 {
@@ -209,23 +213,29 @@ func sends(site *scenario.Site) []Setting {
 
 // between are settings of networks.
 func between(site *scenario.Site) []Setting {
-	out := []Setting{one(relays, "NCCL_PXN_DISABLE", 1), one(relays, "NCCL_CROSS_NIC", 0), one(relays, "NCCL_CROSS_NIC", 1)}
+	out := []Setting{one(relays, "NCCL_PXN_DISABLE", 1), one(relays, "NCCL_CROSS_NIC", 0),
+		one(relays, "NCCL_CROSS_NIC", 1)}
 	if site.Between() == gpu.Sockets {
 		for _, n := range []int{2, 4} {
 			out = append(out, one(nics, "NCCL_SOCKET_NTHREADS", n), one(nics, "NCCL_NSOCKS_PERTHREAD", n),
-				Setting{Env: [][2]string{{"NCCL_SOCKET_NTHREADS", strconv.Itoa(n)}, {"NCCL_NSOCKS_PERTHREAD", strconv.Itoa(n)}}, kind: nics})
+				Setting{Env: [][2]string{{"NCCL_SOCKET_NTHREADS", strconv.Itoa(n)},
+					{"NCCL_NSOCKS_PERTHREAD", strconv.Itoa(n)}}, kind: nics})
 		}
 		return out
 	}
 	if n := site.Network; n != nil && n.Routing != fabric.Adaptive {
-		out = append(out, Setting{Env: [][2]string{{"routing", "adaptive"}}, kind: switches, adaptive: true, Risk: "switches and NICs must be able to do it, for RoCE with reordering at the receiver"})
+		out = append(out, Setting{Env: [][2]string{{"routing", "adaptive"}}, kind: switches, adaptive: true,
+			Risk: "switches and NICs must be able to do it, for RoCE with reordering at the receiver"})
 	}
 	for _, n := range []int{2, 4, 8} {
 		out = append(out, one(nics, "NCCL_IB_QPS_PER_CONNECTION", n),
-			Setting{Env: [][2]string{{"NCCL_IB_QPS_PER_CONNECTION", strconv.Itoa(n)}, {"NCCL_IB_SPLIT_DATA_ON_QPS", "1"}}, kind: nics})
+			Setting{Env: [][2]string{{"NCCL_IB_QPS_PER_CONNECTION", strconv.Itoa(n)},
+				{"NCCL_IB_SPLIT_DATA_ON_QPS", "1"}}, kind: nics})
 	}
 	for _, l := range []string{"LOC", "PHB", "SYS"} {
-		out = append(out, risky(one(nics, "NCCL_NET_GDR_LEVEL", l), "whether GPUDirect RDMA works over such a path is a matter of the platform"))
+		out = append(out, risky(one(nics, "NCCL_NET_GDR_LEVEL", l),
+			"whether GPUDirect RDMA works over such a path is a matter of the platform"))
 	}
-	return append(out, one(nics, "NCCL_NET_GDR_READ", 0), one(nics, "NCCL_NET_GDR_READ", 1), one(choice, "NCCL_PAT_ENABLE", 1))
+	return append(out, one(nics, "NCCL_NET_GDR_READ", 0), one(nics, "NCCL_NET_GDR_READ", 1),
+		one(choice, "NCCL_PAT_ENABLE", 1))
 }

@@ -21,7 +21,8 @@ func (r *Report) choose(least float64) {
 	}
 	for from := 0; from < n; {
 		to := from + 1
-		for to < n && first[to] == first[from] && (first[from] < 0 || best[to][first[from]] == best[from][first[from]]) {
+		for to < n && first[to] == first[from] &&
+			(first[from] < 0 || best[to][first[from]] == best[from][first[from]]) {
 			to++
 		}
 		r.segment(best[from:to], first[from], from)
@@ -104,7 +105,8 @@ func round(v float64) float64 { return math.Round(1e4*v) / 1e4 }
 // rows lists each size with its best setting.
 func (r *Report) rows(best [][numKinds]int, first []int) {
 	for i, c := range r.base.cells {
-		row := Row{Bytes: c.bytes, Us: c.time.Micros(), Choice: strings.TrimSuffix(c.choice, " -"), Channels: c.channels, BestUs: c.time.Micros(), LeastUs: c.least, MostUs: c.most}
+		row := Row{Bytes: c.bytes, Us: c.time.Micros(), Choice: strings.TrimSuffix(c.choice, " -"),
+			Channels: c.channels, BestUs: c.time.Micros(), LeastUs: c.least, MostUs: c.most}
 		if first[i] >= 0 {
 			t := &r.trials[best[i][first[i]]]
 			row.Best, row.BestUs = strings.Join(t.Lines(), " "), t.cells[i].time.Micros()

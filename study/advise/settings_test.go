@@ -87,7 +87,8 @@ func TestSettingsAgainstMeasurement(t *testing.T) {
 	errs := map[kind][2][]float64{}
 	all, allGood := 0, 0
 	for _, op := range []string{"all_reduce", "all_gather", "reduce_scatter"} {
-		r, err := New(context.Background(), measuredHere(op, 2, "8", "64", "512", "4K", "32K", "256K", "2M", "16M", "128M", "1G"))
+		r, err := New(context.Background(), measuredHere(op, 2, "8", "64", "512", "4K", "32K", "256K", "2M",
+			"16M", "128M", "1G"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +121,8 @@ func TestSettingsAgainstMeasurement(t *testing.T) {
 		t.Errorf("%d of %d sizes", allGood, all)
 	}
 	for k, r := range ofKind {
-		if have, want := fmt.Sprintf("%.3f %.3f", mean(errs[k][0]), mean(errs[k][1])), fmt.Sprintf("%.3f %.3f", r.all, r.large); have != want {
+		if have, want := fmt.Sprintf("%.3f %.3f", mean(errs[k][0]), mean(errs[k][1])),
+			fmt.Sprintf("%.3f %.3f", r.all, r.large); have != want {
 			t.Errorf("gains of settings of kind %d are %s off in the mean, ofKind says %s", k, have, want)
 		}
 	}

@@ -54,7 +54,8 @@ func (r *Report) Text() string {
 	_ = w.Flush()
 	for _, x := range r.Rows {
 		if x.MostUs > banded*x.LeastUs {
-			fmt.Fprintf(&b, "%s: routes are hashed; now is the median draw of %.2f to %.2f us, and each setting its own median draw\n", size(x.Bytes), x.LeastUs, x.MostUs)
+			fmt.Fprintf(&b, "%s: routes are hashed; now is the median draw of %.2f to %.2f us, and each "+
+				"setting its own median draw\n", size(x.Bytes), x.LeastUs, x.MostUs)
 		}
 	}
 	fmt.Fprintf(&b, "\n%d settings tried, %d of them refused\n", r.Tried, len(r.Refused))
@@ -71,14 +72,16 @@ func (r *Report) Text() string {
 		if !a.Sure() {
 			sure = "within the model's error: measure it"
 		}
-		fmt.Fprintf(&b, "\n%s\n  %s: x %.3f, uncertain by %.0f %%, %s\n", a.Line, sizes(a.Sizes), a.Gain, 100*a.Uncertainty, sure)
+		fmt.Fprintf(&b, "\n%s\n  %s: x %.3f, uncertain by %.0f %%, %s\n", a.Line, sizes(a.Sizes), a.Gain,
+			100*a.Uncertainty, sure)
 		for _, more := range []string{a.Changes, a.Risk} {
 			if more != "" {
 				fmt.Fprintf(&b, "  %s\n", more)
 			}
 		}
 	}
-	b.WriteString("\nA variable holds for all sizes and operations; --write-tuner FILE writes choices by size for NCCL's example tuner.\n")
+	b.WriteString("\nA variable holds for all sizes and operations; --write-tuner FILE writes choices by " +
+		"size for NCCL's example tuner.\n")
 	return b.String()
 }
 
@@ -101,7 +104,8 @@ func (c *Check) Text() string {
 // About says in comments what rows were made from.
 func (r *Report) About() []string {
 	return []string{
-		"simccl advise " + r.What + ": " + r.site.Name + ", " + fmt.Sprintf("%d nodes, %d ranks, NCCL %s", r.site.Comm.NNodes, r.site.Comm.NRanks, r.site.Config.Rules.Version()),
+		"simccl advise " + r.What + ": " + r.site.Name + ", " + fmt.Sprintf("%d nodes, %d ranks, NCCL %s",
+			r.site.Comm.NNodes, r.site.Comm.NRanks, r.site.Config.Rules.Version()),
 		"NCCL_TUNER_PLUGIN=example NCCL_TUNER_CONFIG_FILE=(this file)",
 	}
 }

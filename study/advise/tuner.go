@@ -21,7 +21,8 @@ func (r *Report) Tuner() ([]tuning.Row, error) {
 	site := r.site
 	f, err := coll.ParseFunc(r.op)
 	if err != nil || f.IsP2P() {
-		return nil, fail.Usage("the example tuner chooses for broadcast, reduce, all_gather, reduce_scatter and all_reduce alone")
+		return nil, fail.Usage("the example tuner chooses for broadcast, reduce, all_gather, " +
+			"reduce_scatter and all_reduce alone")
 	}
 	var out []tuning.Row
 	n := len(r.base.cells)
@@ -34,7 +35,8 @@ func (r *Report) Tuner() ([]tuning.Row, error) {
 		if !ok {
 			return nil, fail.Usage("%d bytes: NCCL chooses nothing there, so that no row can say it", c.bytes)
 		}
-		row := tuning.Row{Func: f, Algo: a, Proto: p, Nodes: site.Comm.NNodes, Ranks: site.Comm.NRanks, Pipe: -1, Registered: -1, Max: math.MaxUint64}
+		row := tuning.Row{Func: f, Algo: a, Proto: p, Nodes: site.Comm.NNodes, Ranks: site.Comm.NRanks,
+			Pipe: -1, Registered: -1, Max: math.MaxUint64}
 		if i > 0 {
 			row.Min = half(r.base.cells[i-1].bytes, c.bytes)
 		}
@@ -42,7 +44,8 @@ func (r *Report) Tuner() ([]tuning.Row, error) {
 			row.Max = half(c.bytes, r.base.cells[i+1].bytes) - 1
 		}
 		row.Channels = site.Comm.Model.Force(c.op, a, p).MaxChannels
-		if k := len(out) - 1; k >= 0 && out[k].Algo == a && out[k].Proto == p && out[k].Channels == row.Channels {
+		if k := len(out) - 1; k >= 0 && out[k].Algo == a && out[k].Proto == p &&
+			out[k].Channels == row.Channels {
 			out[k].Max = row.Max
 			continue
 		}
@@ -112,7 +115,9 @@ func CheckTuner(ctx context.Context, q Request, name string, data []byte) (*Chec
 		return nil, err
 	}
 	q.Options.Warn = nil // problems are Findings
-	t, site, err := q.run(ctx, &Setting{Env: [][2]string{{"NCCL_TUNER_PLUGIN", "example"}, {"NCCL_TUNER_CONFIG_FILE", name}}})
+	t, site,
+		err := q.run(ctx, &Setting{Env: [][2]string{{"NCCL_TUNER_PLUGIN", "example"},
+		{"NCCL_TUNER_CONFIG_FILE", name}}})
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +146,8 @@ func (c *Check) never(site *scenario.Site, file *tunerfile.File) {
 			why = fmt.Sprintf("it is for %d ranks and there are %d", l.Ranks, site.Comm.NRanks)
 		case m.Bandwidth[l.Func][l.Algo][l.Proto] == 0:
 			why = fmt.Sprintf("%s %s is off for %s", l.Algo, l.Proto, l.Func)
-			if rs := m.WhyOff(tuning.Op{Func: l.Func, Count: 1, Type: coll.Float32, RedOp: coll.Sum}, l.Algo, l.Proto); len(rs) > 0 {
+			if rs := m.WhyOff(tuning.Op{Func: l.Func, Count: 1, Type: coll.Float32, RedOp: coll.Sum}, l.Algo,
+				l.Proto); len(rs) > 0 {
 				why += ": " + rs[0].String()
 			}
 		default:
@@ -164,7 +170,8 @@ func covered(earlier []tunerfile.Line, l *tunerfile.Line) int {
 		for i := range earlier {
 			e := &earlier[i]
 			wider := func(a, b int) bool { return a == -1 || a == b }
-			if e.Func != l.Func || e.Min > from || e.Max < from || !wider(e.Nodes, l.Nodes) || !wider(e.Ranks, l.Ranks) || !wider(e.Pipe, l.Pipe) || !wider(e.Registered, l.Registered) {
+			if e.Func != l.Func || e.Min > from || e.Max < from || !wider(e.Nodes, l.Nodes) ||
+				!wider(e.Ranks, l.Ranks) || !wider(e.Pipe, l.Pipe) || !wider(e.Registered, l.Registered) {
 				continue
 			}
 			by = max(by, e.Number)
@@ -190,11 +197,13 @@ func (c *Check) worth(site *scenario.Site, file *tunerfile.File, base, t *trial)
 		if _, known := sizes[j]; !known {
 			order, sizes[j] = append(order, j), [2]int64{cell.bytes, cell.bytes}
 		}
-		gains[j], sizes[j] = append(gains[j], g), [2]int64{min(sizes[j][0], cell.bytes), max(sizes[j][1], cell.bytes)}
+		gains[j], sizes[j] = append(gains[j], g), [2]int64{min(sizes[j][0], cell.bytes),
+			max(sizes[j][1], cell.bytes)}
 	}
 	c.Gain = round(math.Exp(sum / float64(len(base.cells))))
 	for _, j := range order {
-		r := TunerRow{Sizes: sizes[j], Least: round(slices.Min(gains[j])), Row: "none: NCCL's choice, on one channel"}
+		r := TunerRow{Sizes: sizes[j], Least: round(slices.Min(gains[j])),
+			Row: "none: NCCL's choice, on one channel"}
 		if j >= 0 {
 			r.Line, r.Row = file.Lines[j].Number, file.Lines[j].Text
 		}
@@ -205,7 +214,8 @@ func (c *Check) worth(site *scenario.Site, file *tunerfile.File, base, t *trial)
 		r.Gain = round(math.Exp(log / float64(len(gains[j]))))
 		c.Rows = append(c.Rows, r)
 		if r.Least < loses {
-			c.Findings = append(c.Findings, Finding{r.Line, r.Row, fmt.Sprintf("loses: x %.3f at its worst size", r.Least)})
+			c.Findings = append(c.Findings,
+				Finding{r.Line, r.Row, fmt.Sprintf("loses: x %.3f at its worst size", r.Least)})
 		}
 	}
 }

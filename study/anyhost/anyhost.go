@@ -89,7 +89,8 @@ func machineKind(v *inputs.Verdict) inputs.Kind {
 func (g *Given) unused(kind inputs.Kind, name string) error {
 	places := kind == inputs.Template || kind == inputs.Lstopo
 	kinds := places || kind == inputs.Matrix
-	return g.without(kinds, places, kind == inputs.NCCLLog || kind == inputs.SystemPrint, name+", which is "+kind.What())
+	return g.without(kinds, places, kind == inputs.NCCLLog || kind == inputs.SystemPrint, name+", which is "+
+		kind.What())
 }
 
 // None refuses every option, on what is no file.
@@ -100,7 +101,8 @@ func (g *Given) without(kinds, links, node bool, what string) error {
 		option      string
 		given, used bool
 	}{
-		{"--gpu-kind", g.Kinds.GPU != "", kinds}, {"--nic-kind", g.Kinds.NIC != "", kinds}, {"--cpu-kind", g.Kinds.CPU != "", kinds},
+		{"--gpu-kind", g.Kinds.GPU != "", kinds}, {"--nic-kind", g.Kinds.NIC != "", kinds},
+		{"--cpu-kind", g.Kinds.CPU != "", kinds},
 		{"--nvlink", g.NVLinkFile != "", links}, {"--node", g.Node != 0, node},
 	} {
 		if o.given && !o.used {
@@ -143,7 +145,8 @@ func (h *Host) template(data []byte, name string, g *Given) (err error) {
 		return err
 	}
 	if g.Kinds == (machine.Kinds{}) && g.NVLinkFile == "" {
-		h.Notes = []string{"places of GPUs and NICs only; " + machine.PlacesOf(h.Root).Command(name) + " completes it"}
+		h.Notes = []string{"places of GPUs and NICs only; " + machine.PlacesOf(h.Root).Command(name) +
+			" completes it"}
 		return nil
 	}
 	links, _, err := g.links(h) // not its paths: the file replaces those that a VM shows
@@ -238,7 +241,9 @@ func (h *Host) log(data []byte, name string, g *Given) error {
 	for _, n := range m.Nodes {
 		if at += n.Count; node < at && node >= 0 {
 			if len(m.Nodes) > 1 {
-				h.Notes = append(h.Notes, fmt.Sprintf("the log has nodes of %d shapes; this is node %d, topo convert --node has the others", len(m.Nodes), node))
+				h.Notes = append(h.Notes,
+					fmt.Sprintf("the log has nodes of %d shapes; this is node %d, topo convert --node has "+
+						"the others", len(m.Nodes), node))
 			}
 			h.Label = fmt.Sprintf("%s (node %d as XML)", name, node)
 			h.Root, err = parse(n.File.Data, h.Label)

@@ -56,9 +56,10 @@ type Result struct {
 
 // Errors of a fit's data.
 var (
-	ErrNoHoldout = errors.New("nothing is held out: a fit needs two sizes of an operation at least, and --holdout 2 or more")
-	ErrTooFew    = errors.New("no points to fit")
-	ErrNoSuch    = errors.New("no such quantity")
+	ErrNoHoldout = errors.New("nothing is held out: a fit needs two sizes of an operation at least, and " +
+		"--holdout 2 or more")
+	ErrTooFew = errors.New("no points to fit")
+	ErrNoSuch = errors.New("no such quantity")
 )
 
 // scale is where a deviation stops to count by its square and counts by its
@@ -180,7 +181,9 @@ func (f *fit) choose(names []string) error {
 	}
 	if len(names) == 0 {
 		for _, q := range all {
-			if o, known := f.start.Origins[q.Name]; q.For == "" && *q.At(&f.start) > 0 && (!known || o.Uncertainty > 0) { // runs have plain buffers
+			// runs have plain buffers
+			if o, known := f.start.Origins[q.Name]; q.For == "" && *q.At(&f.start) > 0 &&
+				(!known || o.Uncertainty > 0) {
 				f.free = append(f.free, q)
 			}
 		}
@@ -441,7 +444,8 @@ func (f *fit) search(rounds int, free func(int, float64)) (x []float64, n int, e
 // lineSearchEnded reports whether err is the end of a search whose steps of events leave no
 // smaller cost along the last direction: as good as it gets.
 func lineSearchEnded(err error) bool {
-	return errors.Is(err, optimize.ErrLinesearcherFailure) || errors.Is(err, optimize.ErrNoProgress) || errors.Is(err, optimize.ErrNonDescentDirection)
+	return errors.Is(err, optimize.ErrLinesearcherFailure) || errors.Is(err, optimize.ErrNoProgress) ||
+		errors.Is(err, optimize.ErrNonDescentDirection)
 }
 
 type recorder func(round int, cost float64)
@@ -458,14 +462,16 @@ func (r recorder) Record(loc *optimize.Location, op optimize.Operation, stats *o
 
 // result sums up a search that ended at x.
 func (f *fit) result(x []float64, rounds int, points []Point, holdout int) (*Result, error) {
-	out := &Result{Class: f.class(x), Rounds: rounds, Cost: [2]float64{f.cost(make([]float64, len(x))), f.cost(x)}}
+	out := &Result{Class: f.class(x), Rounds: rounds, Cost: [2]float64{f.cost(make([]float64, len(x))),
+		f.cost(x)}}
 	cov, err := f.covariance(x)
 	if err != nil {
 		return nil, err
 	}
 	for j, q := range f.free {
 		sd := math.Sqrt(max(0, cov.At(j, j)))
-		out.Estimates = append(out.Estimates, Estimate{Quantity: q, Before: *q.At(&f.start), Value: *q.At(&out.Class),
+		out.Estimates = append(out.Estimates, Estimate{Quantity: q, Before: *q.At(&f.start),
+			Value:       *q.At(&out.Class),
 			Uncertainty: sd, Identified: sd < identifiedShare*f.prior(j) || math.Abs(x[j]) > f.prior(j)})
 	}
 	before, err := Predict(f.ctx, points, &f.given)
@@ -477,7 +483,8 @@ func (f *fit) result(x []float64, rounds int, points []Point, holdout int) (*Res
 		return nil, err
 	}
 	for i := range points {
-		out.Residuals = append(out.Residuals, Residual{points[i].Sample, points[i].Held(holdout), before[i], after[i]})
+		out.Residuals = append(out.Residuals, Residual{points[i].Sample, points[i].Held(holdout), before[i],
+			after[i]})
 	}
 	return out, nil
 }

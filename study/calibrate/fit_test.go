@@ -22,7 +22,8 @@ import (
 // lab is four H200 behind NVSwitches.
 func lab(t testing.TB) *Lab {
 	t.Helper()
-	return &Lab{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "h200x4-4.xml"}}}, Files: os.DirFS(golden.Root(t, "testdata", "topos"))}
+	return &Lab{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "h200x4-4.xml"}}},
+		Files: os.DirFS(golden.Root(t, "testdata", "topos"))}
 }
 
 func class(t testing.TB) gpu.Class {
@@ -51,11 +52,13 @@ func made(t testing.TB, l *Lab, truth *gpu.Class) []Point {
 	t.Helper()
 	var runs []*Run
 	for _, proto := range []string{"LL", "Simple"} {
-		r := &Run{File: proto, Ranks: 4, Nodes: 1, Launch: sim.Graph, Env: []string{"NCCL_ALGO=Ring", "NCCL_NVLS_ENABLE=0", "NCCL_PROTO=" + proto}}
+		r := &Run{File: proto, Ranks: 4, Nodes: 1, Launch: sim.Graph, Env: []string{"NCCL_ALGO=Ring",
+			"NCCL_NVLS_ENABLE=0", "NCCL_PROTO=" + proto}}
 		for _, f := range []coll.Func{coll.AllReduce, coll.AllGather} {
 			for size := units.Bytes(64); size <= 16<<20; size *= 4 {
 				s := coll.TestSizes(f, size, coll.Float32, 4)
-				r.Samples = append(r.Samples, Sample{Op: comm.Op{Func: f, Count: s.Count, Type: coll.Float32}, Bytes: int64(size)})
+				r.Samples = append(r.Samples, Sample{Op: comm.Op{Func: f, Count: s.Count, Type: coll.Float32},
+					Bytes: int64(size)})
 			}
 		}
 		r.place()
@@ -79,14 +82,17 @@ func made(t testing.TB, l *Lab, truth *gpu.Class) []Point {
 // times with them and fits from the unmoved class: the values come back, each
 // within three of its uncertainties, and held-out sizes are met too.
 func TestFitFindsWhatMadeTheTimes(t *testing.T) {
-	moved := map[string]float64{"gap_ll": 1.3, "ll_hop": 0.8, "gap_simple": 0.85, "simple_per_byte": 1.2, "gap_blocks": 1.5}
+	moved := map[string]float64{"gap_ll": 1.3, "ll_hop": 0.8, "gap_simple": 0.85, "simple_per_byte": 1.2,
+		"gap_blocks": 1.5}
 	truth := class(t)
 	truth.BlockGap = 0.04 // which the class has none of, and a fit begins with
 	for _, name := range []string{"gap_ll", "ll_hop", "gap_simple", "simple_per_byte", "gap_blocks"} {
 		*quantity(t, &truth, name) *= moved[name]
 	}
 	points := made(t, lab(t), &truth)
-	res, err := Fit(t.Context(), points, class(t), Options{Quantities: []string{"gap_ll", "ll_hop", "gap_simple", "simple_per_byte", "gap_blocks", "gap_p2p"}})
+	res, err := Fit(t.Context(), points, class(t),
+		Options{Quantities: []string{"gap_ll", "ll_hop", "gap_simple", "simple_per_byte", "gap_blocks",
+			"gap_p2p"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,16 +101,20 @@ func TestFitFindsWhatMadeTheTimes(t *testing.T) {
 	}
 	for _, e := range res.Estimates {
 		want := e.Before * moved[e.Name]
-		if off := math.Abs(math.Log(e.Value / want)); off > max(3*e.Uncertainty, 0.01) || off > 0.1 || !e.Identified {
-			t.Errorf("%s: %.4g ± %.1f %% (determined: %v), made with %.4g", e.Name, e.Value, 100*e.Uncertainty, e.Identified, want)
+		if off := math.Abs(math.Log(e.Value / want)); off > max(3*e.Uncertainty, 0.01) || off > 0.1 ||
+			!e.Identified {
+			t.Errorf("%s: %.4g ± %.1f %% (determined: %v), made with %.4g", e.Name, e.Value,
+				100*e.Uncertainty, e.Identified, want)
 		}
 	}
 	for _, s := range Summarise(res.Residuals) {
 		if s.After.Mean > 0.01 || s.After.Mean > s.Before.Mean/5 {
-			t.Errorf("%s, held out %v: mean error %.2f %%, before %.2f %%", s.Op, s.Held, 100*s.After.Mean, 100*s.Before.Mean)
+			t.Errorf("%s, held out %v: mean error %.2f %%, before %.2f %%", s.Op, s.Held, 100*s.After.Mean,
+				100*s.Before.Mean)
 		}
 	}
-	again, err := Fit(t.Context(), points, class(t), Options{Quantities: []string{"gap_ll", "ll_hop", "gap_simple", "simple_per_byte", "gap_blocks"}})
+	again, err := Fit(t.Context(), points, class(t),
+		Options{Quantities: []string{"gap_ll", "ll_hop", "gap_simple", "simple_per_byte", "gap_blocks"}})
 	if err != nil || again.Text() != res.Text() {
 		t.Error("the same data fit to something else the second time", err)
 	}
@@ -143,7 +153,8 @@ func TestHoldout(t *testing.T) {
 	}
 	for i, e := range one.Estimates {
 		if e.Value != other.Estimates[i].Value {
-			t.Errorf("%s: %g, and %g after the held-out times were tripled", e.Name, e.Value, other.Estimates[i].Value)
+			t.Errorf("%s: %g, and %g after the held-out times were tripled", e.Name, e.Value,
+				other.Estimates[i].Value)
 		}
 	}
 }
@@ -157,7 +168,8 @@ func read(t *testing.T, dir, prefix string) []Point {
 		t.Fatal(err)
 	}
 	runs = slices.DeleteFunc(runs, func(r *Run) bool {
-		return !strings.HasPrefix(r.File, prefix) || r.Samples[0].Op.Func != coll.AllReduce && r.Samples[0].Op.Func != coll.ReduceScatter
+		return !strings.HasPrefix(r.File, prefix) || r.Samples[0].Op.Func != coll.AllReduce &&
+			r.Samples[0].Op.Func != coll.ReduceScatter
 	})
 	points, left, err := lab(t).Prepare(runs)
 	if err != nil || len(left) > 0 {
@@ -180,7 +192,8 @@ func TestLaterRunIsPredicted(t *testing.T) {
 	}
 	for _, s := range Summarise(res.Residuals) {
 		if s.Op == five && s.After.Mean >= s.Before.Mean {
-			t.Errorf("held out %v: mean error %.1f %%, with the built-in class %.1f %%", s.Held, 100*s.After.Mean, 100*s.Before.Mean)
+			t.Errorf("held out %v: mean error %.1f %%, with the built-in class %.1f %%", s.Held,
+				100*s.After.Mean, 100*s.Before.Mean)
 		}
 	}
 	res.Describe("again", Machine(points))
@@ -199,7 +212,8 @@ func TestLaterRunIsPredicted(t *testing.T) {
 			}
 		}
 	}
-	if o := back.Origins["gap_ll"]; o.Source != gpu.Measured || back.Machine != "4 x NVIDIA H200, NCCL 22809, 2026-11-21" {
+	if o := back.Origins["gap_ll"]; o.Source != gpu.Measured ||
+		back.Machine != "4 x NVIDIA H200, NCCL 22809, 2026-11-21" {
 		t.Errorf("gap_ll is %q, of machine %q", o.Source, back.Machine)
 	}
 	start, asked := class(t), map[string]bool{}
@@ -208,7 +222,8 @@ func TestLaterRunIsPredicted(t *testing.T) {
 	}
 	for _, q := range gpu.Quantities() {
 		o := back.Origins[q.Name]
-		if !asked[q.Name] && start.Origins[q.Name].Source == gpu.Measured && (o.Source != gpu.Estimated || !strings.Contains(o.Note, "nvswitch-sm90")) {
+		if !asked[q.Name] && start.Origins[q.Name].Source == gpu.Measured && (o.Source != gpu.Estimated ||
+			!strings.Contains(o.Note, "nvswitch-sm90")) {
 			t.Errorf("%s, of which no time tells, is %q: %q", q.Name, o.Source, o.Note)
 		}
 	}
@@ -236,7 +251,8 @@ func TestUnlikeRunsArePredicted(t *testing.T) {
 		}
 		runs = append(runs, more...)
 	}
-	l := &Lab{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "topo.xml"}}}, Files: os.DirFS(filepath.Join(dir, "unseen"))}
+	l := &Lab{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "topo.xml"}}},
+		Files: os.DirFS(filepath.Join(dir, "unseen"))}
 	points, left, err := l.Prepare(runs)
 	if err != nil || len(left) > 0 || len(points) < 1100 {
 		t.Fatal(len(points), left, err)
@@ -263,10 +279,12 @@ func TestUnlikeRunsArePredicted(t *testing.T) {
 	built.end()
 	few.end()
 	others.end()
-	t.Logf("mean error %.1f %%, from 1 MiB %.1f %%; few threads %.1f and %.1f %%; built-in class %.1f and %.1f %%",
+	t.Logf("mean error %.1f %%, from 1 MiB %.1f %%; few threads %.1f and %.1f %%; built-in class %.1f and "+
+		"%.1f %%",
 		100*others.Mean, 100*others.Large, 100*few.Mean, 100*few.Large, 100*built.Mean, 100*built.Large)
 	if others.Mean > 0.03 || others.Large > 0.03 || few.Mean > 0.055 || others.Mean > 0.8*built.Mean {
-		t.Errorf("mean error %.1f %%, from 1 MiB %.1f %%; few threads %.1f %%; built-in class %.1f %%", 100*others.Mean, 100*others.Large, 100*few.Mean, 100*built.Mean)
+		t.Errorf("mean error %.1f %%, from 1 MiB %.1f %%; few threads %.1f %%; built-in class %.1f %%",
+			100*others.Mean, 100*others.Large, 100*few.Mean, 100*built.Mean)
 	}
 }
 
@@ -278,7 +296,8 @@ func TestFitEnds(t *testing.T) {
 	if _, err := Fit(ctx, points, start, Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled fit: %v", err)
 	}
-	if _, err := Fit(t.Context(), points, start, Options{Quantities: []string{"gravity"}}); err == nil || !strings.Contains(err.Error(), "gravity") {
+	if _, err := Fit(t.Context(), points, start, Options{Quantities: []string{"gravity"}}); err == nil ||
+		!strings.Contains(err.Error(), "gravity") {
 		t.Errorf("a quantity that is none: %v", err)
 	}
 }
@@ -286,7 +305,8 @@ func TestFitEnds(t *testing.T) {
 // TestChosenRunsCountTwice: a deviation of a run that NCCL chose costs as much as two of
 // a run whose protocol was forced.
 func TestChosenRunsCountTwice(t *testing.T) {
-	f := &fit{train: []Point{{Sample: &Sample{Run: &Run{Env: []string{"NCCL_BUFFSIZE=65536"}}}}, {Sample: &Sample{Run: &Run{Env: []string{"NCCL_PROTO=LL"}}}}}}
+	f := &fit{train: []Point{{Sample: &Sample{Run: &Run{Env: []string{"NCCL_BUFFSIZE=65536"}}}},
+		{Sample: &Sample{Run: &Run{Env: []string{"NCCL_PROTO=LL"}}}}}}
 	chosen, cw := f.loss(0, 0.03)
 	forced, fw := f.loss(1, 0.03)
 	if chosen != 2*forced || cw != 2*fw || forced <= 0 {

@@ -68,7 +68,8 @@ func (l *Lab) Prepare(runs []*Run) (points []Point, left []string, err error) {
 			p, choice, err := site.Comm.Plan(s.Op)
 			if err != nil {
 				if missed++; missed == 1 {
-					left = append(left, fmt.Sprintf("%s: %s of %d bytes: %v", r.File, s.Op.Func.TestName(), s.Bytes, err))
+					left = append(left, fmt.Sprintf("%s: %s of %d bytes: %v", r.File, s.Op.Func.TestName(),
+						s.Bytes, err))
 				}
 				continue
 			}
@@ -94,7 +95,8 @@ func (l *Lab) site(r *Run) (*scenario.Site, error) {
 		return m, nil
 	}
 	if r.Nodes < 1 || r.Ranks%r.Nodes != 0 {
-		return nil, fmt.Errorf("%d ranks on %d nodes: only nodes of equal size are simulated", r.Ranks, r.Nodes)
+		return nil, fmt.Errorf("%d ranks on %d nodes: only nodes of equal size are simulated", r.Ranks,
+			r.Nodes)
 	}
 	spec := scenario.Spec{Machine: l.Machine}
 	node := scenario.Nodes{}
@@ -104,7 +106,8 @@ func (l *Lab) site(r *Run) (*scenario.Site, error) {
 	node.Count = r.Nodes
 	spec.Machine.Nodes, spec.Machine.GPUs = []scenario.Nodes{node}, r.Ranks/r.Nodes
 	// Settings of this process have no part in what was measured in another.
-	m, err := scenario.Load(&spec, scenario.Options{Files: l.Files, Settings: config.Sources{NoEnv: true, Flags: r.Env}})
+	m, err := scenario.Load(&spec, scenario.Options{Files: l.Files, Settings: config.Sources{NoEnv: true,
+		Flags: r.Env}})
 	if err != nil {
 		return nil, err
 	}

@@ -60,7 +60,8 @@ func Read(dir fs.FS) (runs []*Run, left []string, err error) {
 		return nil
 	})
 	if err == nil && len(runs) == 0 {
-		err = &FileError{Problem: "no measured times found: give nccl-tests tables (.txt), its JSON (-J), or ours"}
+		err = &FileError{
+			Problem: "no measured times found: give nccl-tests tables (.txt), its JSON (-J), or ours"}
 	}
 	return runs, left, err
 }
@@ -147,7 +148,8 @@ const maxFile = 16 << 20
 func asFileError(name string, err error) error {
 	var large *bounded.TooLargeError
 	if errors.As(err, &large) {
-		return &FileError{File: name, Problem: fmt.Sprintf("more than the %d bytes that are read of a measured file", large.Limit)}
+		return &FileError{File: name,
+			Problem: fmt.Sprintf("more than the %d bytes that are read of a measured file", large.Limit)}
 	}
 	return err
 }
@@ -155,7 +157,8 @@ func asFileError(name string, err error) error {
 // scanned is what became of reading a file line by line.
 func scanned(name string, err error) error {
 	if errors.Is(err, bufio.ErrTooLong) {
-		return &FileError{File: name, Problem: fmt.Sprintf("a line of more than %d bytes", bufio.MaxScanTokenSize)}
+		return &FileError{File: name, Problem: fmt.Sprintf("a line of more than %d bytes",
+			bufio.MaxScanTokenSize)}
 	}
 	return err
 }
@@ -231,14 +234,18 @@ func readList(name string, text []byte, s settings) (*Run, error) {
 		case errors.Join(err1, err2, err3) != nil:
 			return nil, &FileError{name, at[i], listLine}
 		case !known:
-			return nil, &FileError{name, at[i], fmt.Sprintf("no operation %q; write ar, ag, rs, bc, rd, a2a or sr", f[2])}
+			return nil,
+				&FileError{name, at[i], fmt.Sprintf("no operation %q; write ar, ag, rs, bc, rd, a2a or sr",
+					f[2])}
 		case r.Ranks != 0 && ranks != r.Ranks:
-			return nil, &FileError{name, at[i], fmt.Sprintf("%d ranks after %d: one file is one communicator", ranks, r.Ranks)}
+			return nil, &FileError{name, at[i], fmt.Sprintf("%d ranks after %d: one file is one communicator",
+				ranks, r.Ranks)}
 		}
 		r.Ranks = ranks
 		count := coll.ExactSizes(fn, units.Bytes(bytes), t.typ, ranks).Count
 		if us > 0 && count > 0 {
-			r.Samples = append(r.Samples, Sample{Op: comm.Op{Func: fn, Count: count, Type: t.typ}, Bytes: bytes, Us: us})
+			r.Samples = append(r.Samples, Sample{Op: comm.Op{Func: fn, Count: count, Type: t.typ},
+				Bytes: bytes, Us: us})
 		}
 	}
 	return r, scanned(name, scan.Err())

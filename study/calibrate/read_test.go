@@ -29,34 +29,53 @@ const document = `{"version":3,"start_time":"2026-11-20 10:00:00","args":["build
 "config":{"nthreads":1,"ngpus":1,"graph":2,"devices":[{"rank":0,"hostname":"a","device_info":"NVIDIA H200"},{"rank":1,"hostname":"b","device_info":"NVIDIA H200"}]},
 "results":[{"size":1024,"count":128,"type":"float","redop":"none","root":"    -1","out_of_place":{"time":7.5,"alg_bw":0.1,"bus_bw":"nan","nwrong":null},"in_place":{"time":0.0,"alg_bw":0,"bus_bw":0,"nwrong":null}}]}`
 
-func TestRead(t *testing.T) {
-	runs, left, err := Read(fstest.MapFS{
-		"a/table.txt":            {Data: []byte(strings.Replace(table, "#\n", "vm:7:9 [0] NCCL INFO Bootstrap: Using eth0\n****\n#\n", 1))},
-		"a/doc.json":             {Data: []byte(document)},
-		"a/ch4_LL_rs_4.txt":      {Data: []byte("PB 4 rs 4096 9.1 8.25\nPB 4 rs 64 9.1 8.125\n")},
-		"a/dt_f16_2.txt":         {Data: []byte("PB 2 ar 64 9.1 8.125\n")},
-		"a/settings.txt":         {Data: []byte("# all\n*.txt NCCL_NVLS_ENABLE=0 NCCL_ALGO=Ring # ring\ndt_* NCCL_PROTO=Simple\n")},
-		"b/own.txt":              {Data: []byte("# simccl bench all_reduce --backend cuda\n" + table)},
-		"b/notes.md":             {Data: []byte("PB 4 rs 64 1 1")},
-		"b/more.txt":             {Data: []byte("nothing\n")},
-		"b/other.json":           {Data: []byte(`{"a":1}`)},
-		"c/simulated.json":       {Data: []byte(strings.Replace(document, `"in_place"`, `"simccl":{"algo":"RING","sim_us":7.5},"in_place"`, 1))},
-		"c/cpus.json":            {Data: []byte(strings.ReplaceAll(document, "NVIDIA H200", "host memory"))},
-		"c/kernels.json":         {Data: []byte(strings.Replace(document, `"in_place"`, `"simccl":{"shape":"push","predicted":{"sim_us":7}},"in_place"`, 1))},
-		"c/wrong.json":           {Data: []byte(strings.Replace(document, `"nwrong":null`, `"nwrong":3.0`, 1))},
-		"c/wrong.txt":            {Data: []byte(strings.Replace(table, "0.00    N/A    12.42", "0.00      7    12.42", 1))},
-		"c/nccl.json":            {Data: []byte(strings.Replace(document, `"in_place"`, `"simccl":{"shape":"nccl","predicted":{"sim_us":7}},"in_place"`, 1))},
+// tables are files of every kind that Read takes or leaves out.
+func tables() fstest.MapFS {
+	return fstest.MapFS{
+		"a/table.txt": {
+			Data: []byte(strings.Replace(table, "#\n",
+				"vm:7:9 [0] NCCL INFO Bootstrap: Using eth0\n****\n#\n", 1))},
+		"a/doc.json":        {Data: []byte(document)},
+		"a/ch4_LL_rs_4.txt": {Data: []byte("PB 4 rs 4096 9.1 8.25\nPB 4 rs 64 9.1 8.125\n")},
+		"a/dt_f16_2.txt":    {Data: []byte("PB 2 ar 64 9.1 8.125\n")},
+		"a/settings.txt": {
+			Data: []byte("# all\n*.txt NCCL_NVLS_ENABLE=0 NCCL_ALGO=Ring # ring\ndt_* NCCL_PROTO=Simple\n")},
+		"b/own.txt":    {Data: []byte("# simccl bench all_reduce --backend cuda\n" + table)},
+		"b/notes.md":   {Data: []byte("PB 4 rs 64 1 1")},
+		"b/more.txt":   {Data: []byte("nothing\n")},
+		"b/other.json": {Data: []byte(`{"a":1}`)},
+		"c/simulated.json": {
+			Data: []byte(strings.Replace(document, `"in_place"`,
+				`"simccl":{"algo":"RING","sim_us":7.5},"in_place"`, 1))},
+		"c/cpus.json": {Data: []byte(strings.ReplaceAll(document, "NVIDIA H200", "host memory"))},
+		"c/kernels.json": {
+			Data: []byte(strings.Replace(document, `"in_place"`,
+				`"simccl":{"shape":"push","predicted":{"sim_us":7}},"in_place"`, 1))},
+		"c/wrong.json": {Data: []byte(strings.Replace(document, `"nwrong":null`, `"nwrong":3.0`,
+			1))},
+		"c/wrong.txt": {
+			Data: []byte(strings.Replace(table, "0.00    N/A    12.42", "0.00      7    12.42", 1))},
+		"c/nccl.json": {
+			Data: []byte(strings.Replace(document, `"in_place"`,
+				`"simccl":{"shape":"nccl","predicted":{"sim_us":7}},"in_place"`, 1))},
 		"treech2_Simple_4.out":   {Data: []byte("PB 4 ar 64 9.1 8.125\n")},
 		"p2pch8_4.log":           {Data: []byte("PB 4 sr 64 9.1 8.125\n")},
 		"chan_4_4.txt":           {Data: []byte("PB 4 ar 64 9.1 8.125\n")},
 		"shm_NVLSTree_LL128.txt": {Data: []byte("PB 4 ar 64 9.1 8.125\n")},
-	})
+	}
+}
+
+func TestRead(t *testing.T) {
+	runs, left, err := Read(tables())
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantLeft := []string{"b/more.txt: no table in it", "b/notes.md: not a table by its ending", "b/other.json: no JSON of nccl-tests",
-		"b/own.txt: our own algorithms, not NCCL", "c/cpus.json: host memory, not GPUs", "c/kernels.json: our own algorithms, not NCCL",
-		"c/simulated.json: simulated, not measured", "c/wrong.json: wrong values in 1 of 1 rows", "c/wrong.txt: wrong values in 1 of 2 rows"}
+	wantLeft := []string{"b/more.txt: no table in it", "b/notes.md: not a table by its ending",
+		"b/other.json: no JSON of nccl-tests",
+		"b/own.txt: our own algorithms, not NCCL", "c/cpus.json: host memory, not GPUs",
+		"c/kernels.json: our own algorithms, not NCCL",
+		"c/simulated.json: simulated, not measured", "c/wrong.json: wrong values in 1 of 1 rows",
+		"c/wrong.txt: wrong values in 1 of 2 rows"}
 	if !slices.Equal(left, wantLeft) {
 		t.Errorf("left out: %q, want %q", left, wantLeft)
 	}
@@ -80,17 +99,20 @@ func TestRead(t *testing.T) {
 		}
 	}
 	r := by["a/table.txt"]
-	if r.Ranks != 2 || r.Nodes != 1 || r.PerThread != 2 || r.Launch != sim.Eager || r.Date != "2026-11-21" || r.GPU != "NVIDIA H200" || r.NCCL != 22809 || len(r.Samples) != 4 {
+	if r.Ranks != 2 || r.Nodes != 1 || r.PerThread != 2 || r.Launch != sim.Eager || r.Date != "2026-11-21" ||
+		r.GPU != "NVIDIA H200" || r.NCCL != 22809 || len(r.Samples) != 4 {
 		t.Errorf("table: %+v", r)
 	}
 	i := slices.IndexFunc(r.Samples, func(s Sample) bool { return s.Op.InPlace && s.Op.Type == coll.Float16 })
 	if s := r.Samples[i]; s.Us != 12.05 || s.Op.RedOp != coll.Max || s.Op.Count != 4 {
 		t.Errorf("second line in place: %+v", s)
 	}
-	if r := by["a/doc.json"]; r.Nodes != 2 || r.Launch != sim.Graph || len(r.Samples) != 1 || r.Samples[0].Op.Func != coll.AllGather || r.Date != "2026-11-20" {
+	if r := by["a/doc.json"]; r.Nodes != 2 || r.Launch != sim.Graph || len(r.Samples) != 1 ||
+		r.Samples[0].Op.Func != coll.AllGather || r.Date != "2026-11-20" {
 		t.Errorf("JSON: %+v", r)
 	}
-	if r := by["a/ch4_LL_rs_4.txt"]; r.Samples[0].Us != 8.125 || r.Samples[0].Place != 0 || !r.Samples[1].Held(2) || r.Samples[1].Op.Count != 256 {
+	if r := by["a/ch4_LL_rs_4.txt"]; r.Samples[0].Us != 8.125 || r.Samples[0].Place != 0 ||
+		!r.Samples[1].Held(2) || r.Samples[1].Op.Count != 256 {
 		t.Errorf("list: %+v", r.Samples)
 	}
 	if by["a/dt_f16_2.txt"].Samples[0].Op.Type != coll.Float16 {
@@ -128,8 +150,10 @@ func TestUnusableFiles(t *testing.T) {
 		file *fstest.MapFile
 		want string
 	}{
-		"large.txt": {&fstest.MapFile{Data: make([]byte, maxFile+1)}, "large.txt: more than the 16777216 bytes"},
-		"line.txt":  {&fstest.MapFile{Data: []byte("PB 2 ar 8 1 2\n" + strings.Repeat("x", 1<<17))}, "line.txt: a line of more than 65536 bytes"},
+		"large.txt": {&fstest.MapFile{Data: make([]byte, maxFile+1)},
+			"large.txt: more than the 16777216 bytes"},
+		"line.txt": {&fstest.MapFile{Data: []byte("PB 2 ar 8 1 2\n" + strings.Repeat("x", 1<<17))},
+			"line.txt: a line of more than 65536 bytes"},
 	} {
 		_, _, err := Read(fstest.MapFS{name: c.file})
 		var bad *FileError
@@ -138,15 +162,18 @@ func TestUnusableFiles(t *testing.T) {
 		}
 	}
 	number := "8 2 float sum -1 " + strings.Repeat("9", 50_000) + " 0 0 N/A 1 0 0 N/A\n"
-	for text, want := range map[string]string{"   8 2 float\n": "the row ends after 3 of 13 columns", number: "a number is expected"} {
+	for text, want := range map[string]string{"   8 2 float\n": "the row ends after 3 of 13 columns",
+		number: "a number is expected"} {
 		runs, left, err := Read(fstest.MapFS{"a.txt": {Data: []byte(table + text)}})
-		if err != nil || len(runs) != 1 || len(left) != 1 || !strings.Contains(left[0], want) || len(left[0]) > 300 {
+		if err != nil || len(runs) != 1 || len(left) != 1 || !strings.Contains(left[0], want) ||
+			len(left[0]) > 300 {
 			t.Errorf("a row that is not whole: %d runs, %q, %v", len(runs), left, err)
 		}
 	}
 	second := strings.ReplaceAll(strings.ReplaceAll(table, "all_reduce", "all_gather"), "11.70", "21.70")
 	runs, _, err := Read(fstest.MapFS{"a.txt": {Data: []byte(table + second)}})
-	if err != nil || len(runs) != 2 || runs[0].File == runs[1].File || runs[1].Samples[0].Op.Func != coll.AllGather {
+	if err != nil || len(runs) != 2 || runs[0].File == runs[1].File || runs[1].Samples[0].Op.Func !=
+		coll.AllGather {
 		t.Errorf("two tables in a file: %v, %v", runs, err)
 	}
 	pipe := &fstest.MapFile{Mode: fs.ModeNamedPipe}
@@ -165,7 +192,9 @@ func FuzzRead(f *testing.F) {
 		if name == "" || strings.ContainsAny(name, "/\\\x00") || name[0] == '.' {
 			t.Skip()
 		}
-		runs, _, err := Read(fstest.MapFS{name: {Data: []byte(text)}, "ch1.txt": {Data: []byte("PB 2 ar 8 1 2\n")}})
+		runs, _,
+			err := Read(fstest.MapFS{name: {Data: []byte(text)},
+			"ch1.txt": {Data: []byte("PB 2 ar 8 1 2\n")}})
 		if err == nil && len(runs) == 0 {
 			t.Error("neither runs nor an error")
 		}

@@ -103,11 +103,14 @@ func launchName(l sim.Launch) string {
 // CSV lists residuals, a point a line.
 func CSV(all []Residual) []byte {
 	var b strings.Builder
-	b.WriteString("file,settings,launch,ranks,operation,type,in_place,bytes,held_out,measured_us,before_us,simulated_us,error_percent\n")
+	b.WriteString(
+		"file,settings,launch,ranks,operation,type,in_place,bytes,held_out,measured_us,before_us,simulated_us,error_percent\n")
 	for i := range all {
 		r := &all[i]
-		fmt.Fprintf(&b, "%s,%s,%s,%d,%s,%s,%v,%d,%v,%.3f,%.3f,%.3f,%.2f\n", r.Run.File, strings.Join(r.Run.Env, " "), launchName(r.Run.Launch), r.Run.Ranks,
-			r.Op.Func.TestName(), r.Op.Type.TestName(), r.Op.InPlace, r.Bytes, r.Held, r.Us, r.Before, r.After, 100*(r.After/r.Us-1))
+		fmt.Fprintf(&b, "%s,%s,%s,%d,%s,%s,%v,%d,%v,%.3f,%.3f,%.3f,%.2f\n", r.Run.File,
+			strings.Join(r.Run.Env, " "), launchName(r.Run.Launch), r.Run.Ranks,
+			r.Op.Func.TestName(), r.Op.Type.TestName(), r.Op.InPlace, r.Bytes, r.Held, r.Us, r.Before,
+			r.After, 100*(r.After/r.Us-1))
 	}
 	return []byte(b.String())
 }
@@ -162,10 +165,12 @@ func bySize(b *strings.Builder, all []Residual) {
 // CheckText formats a check as text.
 func CheckText(all []Residual) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%-18s %7s %8s %8s %8s %8s   |simulated/measured - 1| in %%\n", "operation", "points", "mean", "max", "bias", ">= 1 MiB")
+	fmt.Fprintf(&b, "\n%-18s %7s %8s %8s %8s %8s   |simulated/measured - 1| in %%\n", "operation", "points",
+		"mean", "max", "bias", ">= 1 MiB")
 	for _, s := range Summarise(all) {
 		e := &s.After
-		fmt.Fprintf(&b, "%-18s %7d %8.1f %8.1f %8s %8.1f\n", s.Op, e.Points, 100*e.Mean, 100*e.Max, percent(e.Bias), 100*e.Large)
+		fmt.Fprintf(&b, "%-18s %7d %8.1f %8.1f %8s %8.1f\n", s.Op, e.Points, 100*e.Mean, 100*e.Max,
+			percent(e.Bias), 100*e.Large)
 	}
 	b.WriteString("\nsimulated/measured - 1 by size, in %, mean of all settings\n")
 	bySize(&b, all)
@@ -182,7 +187,8 @@ func (r *Result) Text() string {
 		if !e.Identified {
 			note = "  not determined"
 		}
-		fmt.Fprintf(&b, "%-20s %-12s %12.5g %12.5g %8.1f%s\n", e.Name, e.Unit, e.Before, e.Value, 100*e.Uncertainty, note)
+		fmt.Fprintf(&b, "%-20s %-12s %12.5g %12.5g %8.1f%s\n", e.Name, e.Unit, e.Before, e.Value,
+			100*e.Uncertainty, note)
 	}
 	fmt.Fprintf(&b, "\n%-9s %-18s %7s | %8s %8s | %8s %8s %8s %8s   |simulated/measured - 1| in %%\n",
 		"", "operation", "points", "before", "max", "after", "max", "bias", ">= 1 MiB")
@@ -191,7 +197,8 @@ func (r *Result) Text() string {
 		if s.Held {
 			what = "held out"
 		}
-		fmt.Fprintf(&b, "%-9s %-18s %7d | %8.1f %8.1f | %8.1f %8.1f %8s %8.1f\n", what, s.Op, s.After.Points, 100*s.Before.Mean, 100*s.Before.Max,
+		fmt.Fprintf(&b, "%-9s %-18s %7d | %8.1f %8.1f | %8.1f %8.1f %8s %8.1f\n", what, s.Op, s.After.Points,
+			100*s.Before.Mean, 100*s.Before.Max,
 			100*s.After.Mean, 100*s.After.Max, percent(s.After.Bias), 100*s.After.Large)
 	}
 	b.WriteString("\nsimulated/measured - 1 by size, in %, mean of all settings and both parts\n")
@@ -220,9 +227,11 @@ type QuantityReport struct {
 
 // Document sums a fit up for programs.
 func (r *Result) Document() *Document {
-	d := &Document{Class: r.Class.Name, Machine: r.Class.Machine, Rounds: r.Rounds, Errors: Summarise(r.Residuals)}
+	d := &Document{Class: r.Class.Name, Machine: r.Class.Machine, Rounds: r.Rounds,
+		Errors: Summarise(r.Residuals)}
 	for _, e := range r.Estimates {
-		d.Quantities = append(d.Quantities, QuantityReport{e.Name, e.Unit, e.Before, e.Value, e.Uncertainty, e.Identified})
+		d.Quantities = append(d.Quantities, QuantityReport{e.Name, e.Unit, e.Before, e.Value, e.Uncertainty,
+			e.Identified})
 	}
 	return d
 }

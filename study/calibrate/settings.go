@@ -28,7 +28,9 @@ type settingsLine struct {
 	words   []string
 }
 
-var settingWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(NCCL_[A-Z0-9_]+=\S*|type=\w+)$`) })
+var settingWord = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(NCCL_[A-Z0-9_]+=\S*|type=\w+)$`)
+})
 
 func parseSettings(text []byte) (settings, error) {
 	var out settings
@@ -40,11 +42,13 @@ func parseSettings(text []byte) (settings, error) {
 			continue
 		}
 		if _, err := path.Match(f[0], ""); err != nil {
-			return nil, &FileError{SettingsFile, line, fmt.Sprintf("%q is no pattern of file names: %v", f[0], err)}
+			return nil, &FileError{SettingsFile, line, fmt.Sprintf("%q is no pattern of file names: %v", f[0],
+				err)}
 		}
 		for _, w := range f[1:] {
 			if !settingWord().MatchString(w) {
-				return nil, &FileError{SettingsFile, line, fmt.Sprintf("%q: write NCCL_NAME=VALUE or type=TYPE", w)}
+				return nil, &FileError{SettingsFile, line,
+					fmt.Sprintf("%q: write NCCL_NAME=VALUE or type=TYPE", w)}
 			}
 		}
 		out = append(out, settingsLine{f[0], f[1:]})
@@ -63,13 +67,17 @@ func (s settings) of(name string) (words []string, found bool) {
 }
 
 // settingInText finds what a command line in a comment set.
-var settingInText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(NCCL_[A-Z0-9_]+)=([^\s"']+)`) })
+var settingInText = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\b(NCCL_[A-Z0-9_]+)=([^\s"']+)`)
+})
 
 // ignored are variables that change what NCCL prints or writes, not what it
 // does.
 func ignored(name string) bool {
-	return strings.HasPrefix(name, "NCCL_DEBUG") || strings.HasSuffix(name, "_DUMP_FILE") || strings.HasPrefix(name, "NCCL_TESTS_") ||
-		name == "NCCL_TOPO_FILE" || name == "NCCL_VERSION" || name == "NCCL_COMM_ID" || strings.HasPrefix(name, "NCCL_PROFILE")
+	return strings.HasPrefix(name, "NCCL_DEBUG") || strings.HasSuffix(name, "_DUMP_FILE") ||
+		strings.HasPrefix(name, "NCCL_TESTS_") ||
+		name == "NCCL_TOPO_FILE" || name == "NCCL_VERSION" || name == "NCCL_COMM_ID" ||
+		strings.HasPrefix(name, "NCCL_PROFILE")
 }
 
 func settingsInText(lines []string) []string {
@@ -88,9 +96,13 @@ func settingsInText(lines []string) []string {
 // of channels (of rings, of trees, of send/recv), transport, element type.
 var (
 	nameWord     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^_]+`) })
-	nameChannels = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(tree|p2p)?ch(?:an)?(\d+)$`) })
-	nameAlgo     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(Ring|Tree|NVLSTree|NVLS|PAT)(?:x|2)?$`) })
-	nameTypes    = map[string]string{"f16": "half", "bf16": "bfloat16", "f64": "double"}
+	nameChannels = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(tree|p2p)?ch(?:an)?(\d+)$`)
+	})
+	nameAlgo = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(Ring|Tree|NVLSTree|NVLS|PAT)(?:x|2)?$`)
+	})
+	nameTypes = map[string]string{"f16": "half", "bf16": "bfloat16", "f64": "double"}
 )
 
 // settingsInName reads a file's name by the custom of testdata/measured:

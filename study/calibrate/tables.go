@@ -149,7 +149,8 @@ func wrongJSON(doc *nccltests.Report) string {
 }
 
 // fill takes what a table's head and rows say.
-func (r *Run) fill(own []string, s settings, c nccltests.Config, devices []nccltests.Device, rows []nccltests.Row) error {
+func (r *Run) fill(own []string, s settings, c nccltests.Config, devices []nccltests.Device,
+	rows []nccltests.Row) error {
 	t, err := provenanceOf(r.File, own, s)
 	if err != nil {
 		return &FileError{File: r.File, Problem: err.Error()}
@@ -167,7 +168,8 @@ func (r *Run) fill(own []string, s settings, c nccltests.Config, devices []ncclt
 	r.NCCL = c.NCCLLibrary
 	r.Ranks, r.Nodes, r.PerThread = len(devices), len(hosts), max(c.GPUs, 1)
 	if r.Ranks == 0 {
-		return &FileError{File: r.File, Problem: "the table does not list its GPUs (\"#  Rank 0 Group …\"): how many ranks were there?"}
+		return &FileError{File: r.File,
+			Problem: "the table does not list its GPUs (\"#  Rank 0 Group …\"): how many ranks were there?"}
 	}
 	r.Launch = sim.Eager
 	if c.Graph > 0 {

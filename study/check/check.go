@@ -38,7 +38,8 @@ func Cases(dir string) ([]Case, error) {
 		return nil, fail.Input(err)
 	}
 	if err != nil || len(files) == 0 {
-		return nil, fail.File("%s: no NAME.args in it; write for example dgx.args with --topo dgx.xml --nodes 2", dir)
+		return nil,
+			fail.File("%s: no NAME.args in it; write for example dgx.args with --topo dgx.xml --nodes 2", dir)
 	}
 	slices.Sort(files)
 	var out []Case
@@ -134,7 +135,8 @@ func Report(dir string, verdicts []Verdict) *cireport.Report {
 	rep := &cireport.Report{Name: "simccl check " + dir}
 	for i := range verdicts {
 		v := &verdicts[i]
-		c := cireport.Case{Name: string(v.Case), File: v.Case.Options(), Next: v.Next, Seconds: v.took.Seconds()}
+		c := cireport.Case{Name: string(v.Case), File: v.Case.Options(), Next: v.Next,
+			Seconds: v.took.Seconds()}
 		switch v.Outcome {
 		case Failed:
 			lines := v.lines()
@@ -214,9 +216,11 @@ func (r *Run) Check(c Case) (Verdict, error) {
 	if d.Count > 0 {
 		v.Outcome = Failed
 		dir := filepath.Dir(string(c))
-		v.Next = fmt.Sprintf("on purpose: simccl check %s --update; else simccl topo diff says what changed in a topology file, simccl diff what settings do", dir)
+		v.Next = fmt.Sprintf("on purpose: simccl check %s --update; else simccl topo diff says what "+
+			"changed in a topology file, simccl diff what settings do", dir)
 		if d.Hashed {
-			v.Hint = "only hashes of these sections are stored: compare what simccl inspect --json with the options of " + c.Options() +
+			v.Hint = "only hashes of these sections are stored: compare what simccl inspect --json with " +
+				"the options of " + c.Options() +
 				" prints in both builds, or store all with check --update --whole in the earlier one"
 		}
 		return v, fail.Check("%s: decisions differ from %s", c.Options(), c.Document())

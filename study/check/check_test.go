@@ -24,19 +24,22 @@ func TestRun(t *testing.T) {
 		t.Fatal(cases, err)
 	}
 	algorithm := "Tree"
-	r := Run{Update: true, ReadOptions: os.ReadFile, ReadDocument: os.ReadFile, Write: write, Decide: func(options []string, at string) ([]byte, error) {
-		if len(options) != 2 || at != dir {
-			t.Errorf("options %q in %s", options, at)
-		}
-		return []byte(`{"nRanks":16,"system":{},"selection":[{"func":"AllReduce","size":8,"algo":"` + algorithm + `","proto":"LL","nChannels":1}]}`), nil
-	}}
+	r := Run{Update: true, ReadOptions: os.ReadFile, ReadDocument: os.ReadFile, Write: write,
+		Decide: func(options []string, at string) ([]byte, error) {
+			if len(options) != 2 || at != dir {
+				t.Errorf("options %q in %s", options, at)
+			}
+			return []byte(`{"nRanks":16,"system":{},"selection":[{"func":"AllReduce","size":8,"algo":"` +
+				algorithm + `","proto":"LL","nChannels":1}]}`), nil
+		}}
 	for _, whole := range []bool{false, true} {
 		algorithm, r.Update, r.Whole = "Tree", true, whole
 		if v, err := r.Check(cases[0]); err != nil || v.Outcome != Wrote {
 			t.Fatal(v, err)
 		}
 		r.Update = false
-		if v, err := r.Check(cases[0]); err != nil || v.Outcome != OK || v.Text(terminal.Palette{}) != "ok   "+filepath.Join(dir, "two")+"\n" {
+		if v, err := r.Check(cases[0]); err != nil || v.Outcome != OK || v.Text(terminal.Palette{}) !=
+			"ok   "+filepath.Join(dir, "two")+"\n" {
 			t.Error(v, err)
 		}
 		algorithm = "Ring"
@@ -45,7 +48,8 @@ func TestRun(t *testing.T) {
 		if !errors.As(err, &e) || e.Kind != fail.No || v.Outcome != Failed || v.Count != 1 {
 			t.Error(v, err)
 		}
-		if text, err := json.Marshal(v.Differences); err != nil || string(text) != `["AllReduce 8 B: Tree LL → Ring LL"]` {
+		if text, err := json.Marshal(v.Differences); err != nil ||
+			string(text) != `["AllReduce 8 B: Tree LL → Ring LL"]` {
 			t.Errorf("%s %v", text, err)
 		}
 	}
@@ -57,7 +61,8 @@ func write(name string, data []byte) error { return os.WriteFile(name, data, 0o6
 // without a document; an annotation is of the file of options.
 func TestDir(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"a.args": "", "a.json": `{"nRanks":16}`, "b.args": "", "b.json": `{"nRanks":8}`, "c.args": ""} {
+	for name, text := range map[string]string{"a.args": "", "a.json": `{"nRanks":16}`, "b.args": "",
+		"b.json": `{"nRanks":8}`, "c.args": ""} {
 		if err := write(filepath.Join(dir, name), []byte(text)); err != nil {
 			t.Fatal(err)
 		}
@@ -76,13 +81,16 @@ func TestDir(t *testing.T) {
 	if err == nil || len(verdicts) != 3 {
 		t.Fatal(verdicts, err)
 	}
-	for _, want := range []string{`tests="3" failures="1" errors="1" skipped="0"`, `<failure message="1 difference">ranks: 8 → 16&#xA;on purpose: simccl check ` + dir + ` --update; else`, "make it with --update"} {
+	for _, want := range []string{`tests="3" failures="1" errors="1" skipped="0"`,
+		`<failure message="1 difference">ranks: 8 → 16&#xA;on purpose: simccl check ` + dir +
+			` --update; else`, "make it with --update"} {
 		if !strings.Contains(junit, want) {
 			t.Errorf("no %s in\n%s", want, junit)
 		}
 	}
 	notes := Report("ci", []Verdict{verdicts[1]}).Annotations()
-	if !strings.HasPrefix(notes, "::error file=") || !strings.Contains(notes, "::1 difference; ranks: 8 → 16%0Aon purpose: simccl check ") {
+	if !strings.HasPrefix(notes, "::error file=") ||
+		!strings.Contains(notes, "::1 difference; ranks: 8 → 16%0Aon purpose: simccl check ") {
 		t.Error(notes)
 	}
 	r.Whole = true

@@ -110,7 +110,8 @@ func (rep *Report) Annotations() string {
 		if c.File != "" {
 			fmt.Fprintf(&b, "file=%s,", escapeProperty.Replace(c.File))
 		}
-		fmt.Fprintf(&b, "title=simccl check %s::%s\n", escapeProperty.Replace(c.Name), escapeMessage.Replace(text))
+		fmt.Fprintf(&b, "title=simccl check %s::%s\n", escapeProperty.Replace(c.Name),
+			escapeMessage.Replace(text))
 	}
 	return b.String()
 }

@@ -54,7 +54,8 @@ type Change struct {
 func Run(ctx context.Context, spec scenario.Spec, opt scenario.Options) (*Report, error) {
 	r := &Report{Tried: []Change{}}
 	row, err := one(ctx, spec, opt, func(x *scenario.Site, o scenario.Outcome) {
-		r.Network, _ = netpreset.Summarize(x.Network, netpreset.Choice{Model: spec.Network.Model, CC: spec.Network.CC, Balance: spec.Network.Balance})
+		r.Network, _ = netpreset.Summarize(x.Network, netpreset.Choice{Model: spec.Network.Model,
+			CC: spec.Network.CC, Balance: spec.Network.Balance})
 		r.Incast, r.Crowd = Named(x, spec.Network.Balance, &o)
 	})
 	if err != nil {
@@ -62,7 +63,8 @@ func Run(ctx context.Context, spec scenario.Spec, opt scenario.Options) (*Report
 	}
 	f := &row.Facts
 	facts := f.Congestion
-	r.Us, r.BusBW, r.Limit, r.Use, r.Expect, r.Draws, r.Facts = row.Out.Time.Micros(), row.Out.BusBW, f.Limit, f.Use, f.Expect, f.Draws, facts
+	r.Us, r.BusBW, r.Limit, r.Use, r.Expect, r.Draws, r.Facts = row.Out.Time.Micros(), row.Out.BusBW, f.Limit,
+		f.Use, f.Expect, f.Draws, facts
 	if r.name = spec.Network.Fabric; r.Draws != nil {
 		spec.Seed = r.Draws.Seed // what is tried has the same draw
 	}
@@ -94,18 +96,15 @@ func Run(ctx context.Context, spec scenario.Spec, opt scenario.Options) (*Report
 			return nil, err
 		}
 		if spec.Network.Model == "packet" && spec.Network.Balance == "" {
-			if err := try("--balance packet", func(s *scenario.Spec) { s.Network.Balance = "packet" }); err != nil {
+			err := try("--balance packet", func(s *scenario.Spec) { s.Network.Balance = "packet" })
+			if err != nil {
 				return nil, err
 			}
 		}
 	}
-	if facts != nil && facts.Pauses > 0 && facts.Marked == 0 {
-		if err := try("--cc swift", func(s *scenario.Spec) { s.Network.CC = "swift" }); err != nil {
-			return nil, err
-		}
-	}
-	if facts != nil && facts.Marked > 0 {
-		if err := try("--cc none", func(s *scenario.Spec) { s.Network.CC = "none" }); err != nil {
+	if cc := otherControl(facts); cc != "" {
+		err := try("--cc "+cc, func(s *scenario.Spec) { s.Network.CC = cc })
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -117,7 +116,23 @@ func Run(ctx context.Context, spec scenario.Spec, opt scenario.Options) (*Report
 	if spec.Network.Model == "" {
 		return r, nil
 	}
-	return r, try("--network flow (links shared without queues)", func(s *scenario.Spec) { s.Network.Model, s.Network.CC, s.Network.Balance = "", "", "" })
+	return r, try("--network flow (links shared without queues)", func(s *scenario.Spec) {
+		s.Network.Model, s.Network.CC, s.Network.Balance = "", "", ""
+	})
+}
+
+// otherControl is the congestion control to try in place of the one that there was: one
+// without marks where ports paused and marked nothing, none where frames were marked.
+func otherControl(facts *congestion.Facts) string {
+	switch {
+	case facts == nil:
+		return ""
+	case facts.Marked > 0:
+		return "none"
+	case facts.Pauses > 0:
+		return "swift"
+	}
+	return ""
 }
 
 // Named says in words what congestion holds an operation up, from how loaded links were: an
@@ -136,7 +151,8 @@ func Named(x *scenario.Site, balance string, o *scenario.Outcome) (incast, crowd
 // rings reports whether the queue pairs that a port could have shared are one a ring: each
 // ring leaves or enters a switch once, over a connection of one queue pair.
 func rings(c *congestion.Crowd, o *scenario.Outcome) bool {
-	return o.Plan != nil && !o.SendsAndReceives() && o.Choice.Algo.LogName() == "RING" && int(c.Of) == o.Plan.Split.NChannels
+	return o.Plan != nil && !o.SendsAndReceives() && o.Choice.Algo.LogName() == "RING" &&
+		int(c.Of) == o.Plan.Split.NChannels
 }
 
 // cause is why a port carries more than those beside it.
@@ -160,7 +176,8 @@ func cause(x *scenario.Site, balance string, c *congestion.Crowd) string {
 }
 
 // one simulates the only point of a Spec.
-func one(ctx context.Context, spec scenario.Spec, opt scenario.Options, see func(*scenario.Site, scenario.Outcome)) (*scenario.Row, error) {
+func one(ctx context.Context, spec scenario.Spec, opt scenario.Options,
+	see func(*scenario.Site, scenario.Outcome)) (*scenario.Row, error) {
 	run, err := scenario.Prepare(spec, opt)
 	if err != nil {
 		return nil, err
@@ -194,12 +211,14 @@ func (r *Report) Text() string {
 	}
 	var b strings.Builder
 	if r.Network.Model == "" {
-		fmt.Fprintf(&b, "\nNetwork %s, links shared (NCCL's model above has the ports' speed alone): %.2f us, %.2f GB/s busbw\n", r.name, r.Us, r.BusBW)
+		fmt.Fprintf(&b, "\nNetwork %s, links shared (NCCL's model above has the ports' speed alone): %.2f "+
+			"us, %.2f GB/s busbw\n", r.name, r.Us, r.BusBW)
 	} else {
 		fmt.Fprintf(&b, "\nNetwork, frame by frame: %.2f us, %.2f GB/s busbw\n", r.Us, r.BusBW)
 	}
 	if r.Expect > 0 {
-		fmt.Fprintf(&b, "  fullest link: %s, needed %.1f %% of the time; %.2f GB/s if it were never idle\n", r.Limit, 100*r.Use, r.Expect)
+		fmt.Fprintf(&b, "  fullest link: %s, needed %.1f %% of the time; %.2f GB/s if it were never idle\n",
+			r.Limit, 100*r.Use, r.Expect)
 	}
 	if d := r.Draws; d != nil {
 		for _, l := range d.Lines(r.BusBW, r.Us) {

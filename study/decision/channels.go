@@ -80,7 +80,8 @@ func (l rankChannelList) MarshalJSON() ([]byte, error) {
 				b = append(b, ',')
 			}
 			ring, tree := c.Channels[i].Ring[r], c.Channels[i].Tree[r]
-			b = appendInts(b, []int32{ring.Prev, ring.Next, tree.Up, tree.Down[0], tree.Down[1], tree.Down[2]})
+			b = appendInts(b, []int32{ring.Prev, ring.Next, tree.Up, tree.Down[0], tree.Down[1],
+				tree.Down[2]})
 		}
 		b = append(b, ']')
 		if len(c.NVLS) > 0 {
@@ -126,10 +127,13 @@ func channelsOf(c *comm.Comm) Channels {
 	for i := range order {
 		order[i] = c.Channels[i].Order
 	}
-	return Channels{NChannels: c.NChannels, CollChannels: c.CollChannels, NVLSChannels: c.NVLSChannels, NVLSChunkSize: c.NVLSChunkSize,
-		P2PNChannels: c.P2PChannels, P2PNChannelsPerPeer: c.P2PChannelsPerPeer, P2PChunkSize: c.P2PChunkSize, NNodes: c.NNodes,
-		IsAllNVLink: Flag(c.IsAllNVLink), CPUArch: int(c.CPUArch), CPUVendor: int(c.CPUVendor), MaxTreePattern: int(c.TreePattern),
-		BuffSizes: c.BuffSizes, RingOrder: order, Consistent: true, Ranks: rankChannelList{c}}
+	return Channels{NChannels: c.NChannels, CollChannels: c.CollChannels, NVLSChannels: c.NVLSChannels,
+		NVLSChunkSize: c.NVLSChunkSize,
+		P2PNChannels:  c.P2PChannels, P2PNChannelsPerPeer: c.P2PChannelsPerPeer, P2PChunkSize: c.P2PChunkSize,
+		NNodes:      c.NNodes,
+		IsAllNVLink: Flag(c.IsAllNVLink), CPUArch: int(c.CPUArch), CPUVendor: int(c.CPUVendor),
+		MaxTreePattern: int(c.TreePattern),
+		BuffSizes:      c.BuffSizes, RingOrder: order, Consistent: true, Ranks: rankChannelList{c}}
 }
 
 // Tuning is the cost model: microseconds and GB/s by [func][algo][proto].
@@ -155,6 +159,7 @@ func cellsOf(c *tuning.Cells) (out [5][7][3]Num) {
 }
 
 func tuningOf(m *tuning.Model) Tuning {
-	return Tuning{Algos: words(algorithms), Protos: words(protocols), Funcs: words(funcs), Latencies: cellsOf(&m.Latency),
+	return Tuning{Algos: words(algorithms), Protos: words(protocols), Funcs: words(funcs),
+		Latencies:  cellsOf(&m.Latency),
 		Bandwidths: cellsOf(&m.Bandwidth), ThreadThresholds: m.ThreadThreshold, MaxThreads: m.MaxThreads}
 }

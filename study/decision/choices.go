@@ -57,7 +57,8 @@ func (d *Differences) choices(want, got map[choiceKey]choice) {
 	var from, to units.Bytes
 	flush := func() {
 		if last.kind != "" {
-			levels[last.level] = append(levels[last.level], Difference{last.fn + " " + sizes(from, to) + last.what, last.was, last.is})
+			levels[last.level] = append(levels[last.level], Difference{last.fn + " " + sizes(from, to) +
+				last.what, last.was, last.is})
 		}
 	}
 	for _, k := range unionChoices(want, got) {

@@ -86,12 +86,15 @@ func (d *Differences) documents(w, g map[string]any) {
 		old, inW := w[key]
 		now, inG := g[key]
 		n := namer{w, g}
-		walk([]any{key}, field{old, inW}, field{now, inG}, func(at []any, was, is string) { d.add(n.name(at), was, is) })
+		walk([]any{key}, field{old, inW}, field{now, inG}, func(at []any, was, is string) {
+			d.add(n.name(at), was, is)
+		})
 	}
 }
 
 // documentOrder is the order of the sections in a document.
-var documentOrder = []string{"reference", "nNodes", "gpusPerNode", "nRanks", "env", "notes", "topoXml", "system", "paths", "graphs",
+var documentOrder = []string{"reference", "nNodes", "gpusPerNode", "nRanks", "env", "notes", "topoXml",
+	"system", "paths", "graphs",
 	"domains", "graphXml", "graphsFinal", "channels", "tuning", "selection"}
 
 // sectionKeys lists the keys of two documents in their order; unknown ones are the

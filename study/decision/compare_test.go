@@ -44,16 +44,31 @@ func TestCompareNames(t *testing.T) {
 		change func(d map[string]any)
 	}{
 		{"ranks: 99 → 16", func(d map[string]any) { d["nRanks"] = 99 }},
-		{"setting NCCL_ALGO: Ring → none", func(d map[string]any) { d["env"] = map[string]any{"NCCL_ALGO": "Ring"} }},
-		{"ring graph channel 0 order: 7 → 0 7 6 5 4 3 2 1", func(d map[string]any) { in(d, "graphs", 0, "channels", 0).(map[string]any)["intra"] = []any{7} }},
-		{"tree graph of all ranks inter type: SYS → PIX", func(d map[string]any) { in(d, "graphsFinal", 1).(map[string]any)["typeInter"] = "SYS" }},
-		{"channel 3 ring order: 1 2 → 0 1 2 10 9 8 15 14 13 12 11 3 4 5 6 7", func(d map[string]any) { in(d, "channels", "ringOrder").([]any)[3] = []any{1, 2} }},
-		{"rank 1 channel 0 ring next: 5 → 9", func(d map[string]any) { in(d, "channels", "ranks", 1, "ch", 0).([]any)[1] = 5 }},
-		{"tuning table AllReduce Ring LL128 latency: 1 → 75.1999969", func(d map[string]any) { in(d, "tuning", "latencies", 4, 1).([]any)[1] = 1 }},
-		{"path GPU 0 → NET 1: SYS 1 GB/s 9 hops → PXN 48 GB/s 5 hops", func(d map[string]any) {
-			in(d, "paths", "gpuNet", 0).([]any)[1] = map[string]any{"type": "SYS", "bw": 1, "hops": 9, "via": []any{}}
+		{"setting NCCL_ALGO: Ring → none", func(d map[string]any) {
+			d["env"] = map[string]any{"NCCL_ALGO": "Ring"}
 		}},
-		{"GPU 3 compute capability: 80 → 90", func(d map[string]any) { in(d, "system", "gpus", 3).(map[string]any)["sm"] = 80 }},
+		{"ring graph channel 0 order: 7 → 0 7 6 5 4 3 2 1", func(d map[string]any) {
+			in(d, "graphs", 0, "channels", 0).(map[string]any)["intra"] = []any{7}
+		}},
+		{"tree graph of all ranks inter type: SYS → PIX", func(d map[string]any) {
+			in(d, "graphsFinal", 1).(map[string]any)["typeInter"] = "SYS"
+		}},
+		{"channel 3 ring order: 1 2 → 0 1 2 10 9 8 15 14 13 12 11 3 4 5 6 7", func(d map[string]any) {
+			in(d, "channels", "ringOrder").([]any)[3] = []any{1, 2}
+		}},
+		{"rank 1 channel 0 ring next: 5 → 9", func(d map[string]any) {
+			in(d, "channels", "ranks", 1, "ch", 0).([]any)[1] = 5
+		}},
+		{"tuning table AllReduce Ring LL128 latency: 1 → 75.1999969", func(d map[string]any) {
+			in(d, "tuning", "latencies", 4, 1).([]any)[1] = 1
+		}},
+		{"path GPU 0 → NET 1: SYS 1 GB/s 9 hops → PXN 48 GB/s 5 hops", func(d map[string]any) {
+			in(d, "paths", "gpuNet", 0).([]any)[1] = map[string]any{"type": "SYS", "bw": 1, "hops": 9,
+				"via": []any{}}
+		}},
+		{"GPU 3 compute capability: 80 → 90", func(d map[string]any) {
+			in(d, "system", "gpus", 3).(map[string]any)["sm"] = 80
+		}},
 	}
 	for _, test := range tests {
 		d, err := decision.Compare(edit(t, now, test.change), now)
@@ -85,7 +100,8 @@ func TestCompareChoices(t *testing.T) {
 	}
 	for _, stored := range [][]byte{was, text} {
 		d, err := decision.Compare(stored, now)
-		if err != nil || d.Count < 2 || d.First[0].String() != "AllReduce 8 B to 1 KiB: PAT Simple → Tree LL" {
+		if err != nil || d.Count < 2 ||
+			d.First[0].String() != "AllReduce 8 B to 1 KiB: PAT Simple → Tree LL" {
 			t.Fatal(d, err)
 		}
 	}
@@ -104,7 +120,8 @@ func TestCompareDetails(t *testing.T) {
 	now := document(t, "dgx-h100", 2, true)
 	was := edit(t, now, func(d map[string]any) { in(d, "selection", 0).(map[string]any)["timeUs"] = 1 })
 	d, err := decision.Compare(was, now)
-	if err != nil || d.Count != 1 || d.First[0].What != "Broadcast 8 B Ring LL predicted time (at 8 B of the choice, us)" {
+	if err != nil || d.Count != 1 ||
+		d.First[0].What != "Broadcast 8 B Ring LL predicted time (at 8 B of the choice, us)" {
 		t.Error(d, err)
 	}
 	short, err := decision.Summarize(was)
@@ -115,7 +132,8 @@ func TestCompareDetails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d, err = decision.Compare(text, now); err != nil || d.Count != 1 || d.First[0].What != "section selection" {
+	if d, err = decision.Compare(text, now); err != nil || d.Count != 1 ||
+		d.First[0].What != "section selection" {
 		t.Error(d, err)
 	}
 }
@@ -124,14 +142,18 @@ func TestCompareDetails(t *testing.T) {
 // summaries of another form it is compared.
 func TestCompareStored(t *testing.T) {
 	now := document(t, "dgx-h100", 2, true)
-	for _, bad := range []string{"", "[]", "null", "7", `{"form":1}`, `{"form":2,"more":1}`, `{"form":2,"choices":{"AllReduce":[{"from":0,"to":8}]}}`,
+	for _, bad := range []string{"", "[]", "null", "7", `{"form":1}`, `{"form":2,"more":1}`,
+		`{"form":2,"choices":{"AllReduce":[{"from":0,"to":8}]}}`,
 		`{"form":2,"choices":{"AllReduce":[{"from":8,"to":16},{"from":8,"to":16}]}}`} {
 		if d, err := decision.Compare([]byte(bad), now); err == nil {
 			t.Errorf("%s: %v", bad, d)
 		}
 	}
-	sections := []string{"system", "paths", "graphs", "graphsFinal", "domains", "channels", "tuning", "selection", "env", "notes", "more"}
-	values := []any{nil, 7, "text\nof lines", []any{}, []any{[]any{[]any{nil}}}, map[string]any{"gpus": []any{7}, "ranks": []any{map[string]any{"ch": []any{[]any{}}}}, "gpuGpu": []any{[]any{nil}}, "\x1b": 1}}
+	sections := []string{"system", "paths", "graphs", "graphsFinal", "domains", "channels", "tuning",
+		"selection", "env", "notes", "more"}
+	values := []any{nil, 7, "text\nof lines", []any{}, []any{[]any{[]any{nil}}},
+		map[string]any{"gpus": []any{7}, "ranks": []any{map[string]any{"ch": []any{[]any{}}}},
+			"gpuGpu": []any{[]any{nil}}, "\x1b": 1}}
 	for _, section := range sections {
 		for _, v := range values {
 			d, err := decision.Compare(edit(t, now, func(d map[string]any) { d[section] = v }), now)
@@ -158,9 +180,12 @@ func TestHashesOfFloats(t *testing.T) {
 		a, b string
 		same bool
 	}{
-		{`{"bw":28.2000008}`, `{"bw":28.2000027}`, true}, {`{"bw":47.9999962}`, `{"bw":48}`, true}, {`{"bw":28.2001}`, `{"bw":28.2002}`, false},
-		{`{"count":17179869184}`, `{"count":17179869185}`, false}, {`{"timeUs":8388608}`, `{"timeUs":8388609}`, true},
-		{`{"times":[[1,8388608]]}`, `{"times":[[1,8388609]]}`, true}, {`{"timeUs":8388608}`, `{"timeUs":8388708}`, false}, {`["1.00000001"]`, `["1.00000002"]`, false},
+		{`{"bw":28.2000008}`, `{"bw":28.2000027}`, true}, {`{"bw":47.9999962}`, `{"bw":48}`, true},
+		{`{"bw":28.2001}`, `{"bw":28.2002}`, false},
+		{`{"count":17179869184}`, `{"count":17179869185}`, false},
+		{`{"timeUs":8388608}`, `{"timeUs":8388609}`, true},
+		{`{"times":[[1,8388608]]}`, `{"times":[[1,8388609]]}`, true},
+		{`{"timeUs":8388608}`, `{"timeUs":8388708}`, false}, {`["1.00000001"]`, `["1.00000002"]`, false},
 	} {
 		if same := hash(test.a) == hash(test.b); same != test.same {
 			t.Errorf("%s and %s: same hash %v", test.a, test.b, same)

@@ -53,9 +53,12 @@ func New(c *comm.Comm, g Given) (*Document, error) {
 	if err := g.render(c); err != nil {
 		return nil, err
 	}
-	d := &Document{NNodes: g.Nodes, GPUsPerNode: g.GPUsPerNode, NRanks: c.NRanks, Env: g.Env, Notes: g.Notes, TopoXML: g.TopoXML,
-		System: doc.System(c.Searched), Paths: doc.Paths(d0.System), Graphs: graphsOf(&d0.Graphs, d0.System), Domains: domainsOf(c.Layout),
-		GraphXML: g.GraphXML, Channels: channelsOf(c), Tuning: tuningOf(c.Model), Reference: "NCCL " + c.Params.Rules.Version(), NCCLVersion: c.Params.Rules.Version()}
+	d := &Document{NNodes: g.Nodes, GPUsPerNode: g.GPUsPerNode, NRanks: c.NRanks, Env: g.Env, Notes: g.Notes,
+		TopoXML: g.TopoXML,
+		System:  doc.System(c.Searched), Paths: doc.Paths(d0.System), Graphs: graphsOf(&d0.Graphs, d0.System),
+		Domains:  domainsOf(c.Layout),
+		GraphXML: g.GraphXML, Channels: channelsOf(c), Tuning: tuningOf(c.Model), Reference: "NCCL " +
+			c.Params.Rules.Version(), NCCLVersion: c.Params.Rules.Version()}
 	if d.Env == nil {
 		d.Env = map[string]string{}
 	}

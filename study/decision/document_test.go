@@ -15,7 +15,8 @@ import (
 
 func document(t testing.TB, name string, nodes int, multicast bool, env ...string) []byte {
 	t.Helper()
-	c, given, err := parity.Build(filepath.Join(golden.Root(t), "testdata", "topos", name+".xml"), nodes, multicast, env)
+	c, given, err := parity.Build(filepath.Join(golden.Root(t), "testdata", "topos", name+".xml"), nodes,
+		multicast, env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,8 @@ func TestDocument(t *testing.T) {
 	if n := bytes.Count(text, []byte("\n")); n != 1 || text[len(text)-1] != '\n' {
 		t.Errorf("%d line ends", n)
 	}
-	want := []string{"nNodes", "gpusPerNode", "nRanks", "env", "notes", "topoXml", "system", "paths", "graphs", "graphXml", "graphsFinal",
+	want := []string{"nNodes", "gpusPerNode", "nRanks", "env", "notes", "topoXml", "system", "paths",
+		"graphs", "graphXml", "graphsFinal",
 		"channels", "tuning", "selection", "reference", "ncclVersion"}
 	if got := keys(t, text); !slices.Equal(got, want) {
 		t.Errorf("sections %v, want %v", got, want)
@@ -85,7 +87,8 @@ func TestRefusals(t *testing.T) {
 			Times  [][]float64
 		}
 	}
-	if err := json.Unmarshal(document(t, "dgx-a100", 2, false, "NCCL_ALGO=Tree", "NCCL_MAX_NCHANNELS=4"), &d); err != nil {
+	if err := json.Unmarshal(document(t, "dgx-a100", 2, false, "NCCL_ALGO=Tree", "NCCL_MAX_NCHANNELS=4"),
+		&d); err != nil {
 		t.Fatal(err)
 	}
 	chosen := 0
@@ -115,7 +118,8 @@ func TestRefusals(t *testing.T) {
 
 // TestNum keeps nine digits, as NCCL's references do.
 func TestNum(t *testing.T) {
-	for v, want := range map[decision.Num]string{370.8: "370.799988", 0: "0", 48: "48", 63186.2852: "63186.2852", -1: "-1", 1e-7: "1.00000001e-07"} {
+	for v, want := range map[decision.Num]string{370.8: "370.799988", 0: "0", 48: "48",
+		63186.2852: "63186.2852", -1: "-1", 1e-7: "1.00000001e-07"} {
 		if got, _ := v.MarshalJSON(); string(got) != want {
 			t.Errorf("%v prints as %s, want %s", float32(v), got, want)
 		}
@@ -134,14 +138,16 @@ func TestCollNetSelection(t *testing.T) {
 			Lo, Mid    *decision.Part
 		}
 	}
-	if err := json.Unmarshal(document(t, "dgx-h100", 4, true, "NCCL_COLLNET_ENABLE=1", "SIMCCL_COLLNET=1"), &d); err != nil {
+	if err := json.Unmarshal(document(t, "dgx-h100", 4, true, "NCCL_COLLNET_ENABLE=1", "SIMCCL_COLLNET=1"),
+		&d); err != nil {
 		t.Fatal(err)
 	}
 	striped := map[string]int{}
 	for _, s := range d.Selection {
 		collNet := s.Algo == "NVLS" || s.Algo == "CollNetDirect" || s.Algo == "CollNetChain"
 		if s.Striped != collNet || collNet && (s.Lo == nil || s.Mid != nil || s.NChannels == 0) {
-			t.Errorf("%s with %s: striped %t, %d channels, %+v, %+v", s.Func, s.Algo, s.Striped, s.NChannels, s.Lo, s.Mid)
+			t.Errorf("%s with %s: striped %t, %d channels, %+v, %+v", s.Func, s.Algo, s.Striped, s.NChannels,
+				s.Lo, s.Mid)
 		}
 		if collNet {
 			striped[s.Func]++

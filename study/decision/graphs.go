@@ -47,9 +47,12 @@ func netName(id uint64) string {
 }
 
 func finalOf(g *search.Graph) Graph {
-	return Graph{Name: g.Name, ID: g.ID, Pattern: int(g.Pattern), NChannels: g.NChannels, BWIntra: Num(g.BWIntra), BWInter: Num(g.BWInter),
-		TypeIntra: g.TypeIntra.String(), TypeInter: g.TypeInter.String(), SameChannels: g.SameChannels, CrossNIC: g.CrossNIC,
-		LatencyInter: Num(g.LatencyInter), NHops: g.NHops, MinChannels: g.MinChannels, MaxChannels: g.MaxChannels}
+	return Graph{Name: g.Name, ID: g.ID, Pattern: int(g.Pattern), NChannels: g.NChannels,
+		BWIntra: Num(g.BWIntra), BWInter: Num(g.BWInter),
+		TypeIntra: g.TypeIntra.String(), TypeInter: g.TypeInter.String(), SameChannels: g.SameChannels,
+		CrossNIC:     g.CrossNIC,
+		LatencyInter: Num(g.LatencyInter), NHops: g.NHops, MinChannels: g.MinChannels,
+		MaxChannels: g.MaxChannels}
 }
 
 func graphOf(g *search.Graph, inter bool) Graph {

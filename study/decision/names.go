@@ -11,15 +11,24 @@ type namer struct{ want, got map[string]any }
 // quantities are the words for keys of documents; a key that is not here is its own.
 var quantities = map[string]string{
 	"reference": "version", "nNodes": "nodes", "gpusPerNode": "GPUs per node", "nRanks": "ranks",
-	"topoXml": "topology file", "graphXml": "graph file", "nChannels": "channels", "bwIntra": "intra bandwidth", "bwInter": "inter bandwidth",
-	"typeIntra": "intra type", "typeInter": "inter type", "sameChannels": "same channels", "crossNic": "cross NIC", "latencyInter": "inter latency",
-	"nHops": "hops", "minChannels": "min channels", "maxChannels": "max channels", "collChannels": "collective channels", "nvlsChannels": "NVLS channels",
-	"nvlsChunkSize": "NVLS chunk size", "p2pnChannels": "p2p channels", "p2pnChannelsPerPeer": "p2p channels per peer", "p2pChunkSize": "p2p chunk size",
-	"isAllNvlink": "all NVLink", "cpuArch": "CPU architecture", "cpuVendor": "CPU vendor", "maxTreePattern": "tree pattern", "ringOrder": "ring orders",
-	"maxBw": "max bandwidth", "totalBw": "total bandwidth", "inter": "inter-node", "bw": "bandwidth", "sm": "compute capability", "gdr": "GPU Direct RDMA",
-	"localGpu": "local GPU", "coll": "CollNet", "latencies": "latency", "bandwidths": "bandwidth", "threadThresholds": "thread threshold", "maxThreads": "max threads",
-	"treeUp": "tree up", "treeDown": "tree down", "headRank": "head", "nHeads": "heads", "nvls": "NVLS", "gpus": "GPUs", "pci": "PCI switches", "nvs": "NVSwitches",
-	"cpus": "CPUs", "nics": "NICs", "nets": "NETs", "nWarps": "warps", "gins": "GINs", "devs": "DEVs", "graphsFinal": "graphs of all ranks",
+	"topoXml": "topology file", "graphXml": "graph file", "nChannels": "channels",
+	"bwIntra": "intra bandwidth", "bwInter": "inter bandwidth",
+	"typeIntra": "intra type", "typeInter": "inter type", "sameChannels": "same channels",
+	"crossNic": "cross NIC", "latencyInter": "inter latency",
+	"nHops": "hops", "minChannels": "min channels", "maxChannels": "max channels",
+	"collChannels": "collective channels", "nvlsChannels": "NVLS channels",
+	"nvlsChunkSize": "NVLS chunk size", "p2pnChannels": "p2p channels",
+	"p2pnChannelsPerPeer": "p2p channels per peer", "p2pChunkSize": "p2p chunk size",
+	"isAllNvlink": "all NVLink", "cpuArch": "CPU architecture", "cpuVendor": "CPU vendor",
+	"maxTreePattern": "tree pattern", "ringOrder": "ring orders",
+	"maxBw": "max bandwidth", "totalBw": "total bandwidth", "inter": "inter-node", "bw": "bandwidth",
+	"sm": "compute capability", "gdr": "GPU Direct RDMA",
+	"localGpu": "local GPU", "coll": "CollNet", "latencies": "latency", "bandwidths": "bandwidth",
+	"threadThresholds": "thread threshold", "maxThreads": "max threads",
+	"treeUp": "tree up", "treeDown": "tree down", "headRank": "head", "nHeads": "heads", "nvls": "NVLS",
+	"gpus": "GPUs", "pci": "PCI switches", "nvs": "NVSwitches",
+	"cpus": "CPUs", "nics": "NICs", "nets": "NETs", "nWarps": "warps", "gins": "GINs", "devs": "DEVs",
+	"graphsFinal": "graphs of all ranks",
 }
 
 func quantity(key string) string {
@@ -34,11 +43,13 @@ func quantity(key string) string {
 var kinds = map[string]struct {
 	word     string
 	numbered bool
-}{"gpus": {"GPU", true}, "nets": {"NET", true}, "pci": {"PCI", false}, "nvs": {"NVS", false}, "cpus": {"CPU", true}, "nics": {"NIC", false},
+}{"gpus": {"GPU", true}, "nets": {"NET", true}, "pci": {"PCI", false}, "nvs": {"NVS", false},
+	"cpus": {"CPU", true}, "nics": {"NIC", false},
 	"gins": {"GIN", true}, "devs": {"DEV", true}}
 
 // matrices are the ends of the paths of each matrix.
-var matrices = map[string][2]string{"gpuGpu": {"GPU", "GPU"}, "gpuNet": {"GPU", "NET"}, "netGpu": {"NET", "GPU"}, "gpuCpu": {"GPU", "CPU"},
+var matrices = map[string][2]string{"gpuGpu": {"GPU", "GPU"}, "gpuNet": {"GPU", "NET"},
+	"netGpu": {"NET", "GPU"}, "gpuCpu": {"GPU", "CPU"},
 	"gpuNvs": {"GPU", "NVS"}, "netCpu": {"NET", "CPU"}}
 
 // isPath says whether a place is one path of a matrix.
@@ -194,7 +205,8 @@ func pathText(v, other any) string {
 	if !ok {
 		return field{v, true}.String()
 	}
-	text := fmt.Sprintf("%s %s GB/s %s hops", field{p["type"], true}, field{p["bw"], true}, field{p["hops"], true})
+	text := fmt.Sprintf("%s %s GB/s %s hops", field{p["type"], true}, field{p["bw"], true},
+		field{p["hops"], true})
 	if equal(p["type"], o["type"]) && equal(p["bw"], o["bw"]) && equal(p["hops"], o["hops"]) {
 		text += " via " + field{p["via"], true}.String()
 	}

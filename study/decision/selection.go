@@ -124,8 +124,9 @@ func choose(c *comm.Comm, f coll.Func, count int64) (out *Chosen, note string, e
 	if err != nil {
 		return nil, "", err
 	}
-	out = &Chosen{NBytes: t.NBytes, Algo: t.Algo.String(), Proto: t.Proto.String(), TimeUs: Num(t.TimeUs), NMaxChannels: t.MaxChannels,
-		NWarps: t.Warps, Threads: t.Threads}
+	out = &Chosen{NBytes: t.NBytes, Algo: t.Algo.String(), Proto: t.Proto.String(), TimeUs: Num(t.TimeUs),
+		NMaxChannels: t.MaxChannels,
+		NWarps:       t.Warps, Threads: t.Threads}
 	for a := range t.Times {
 		for p, v := range t.Times[a] {
 			out.Times[a][p] = Num(v)
@@ -135,7 +136,8 @@ func choose(c *comm.Comm, f coll.Func, count int64) (out *Chosen, note string, e
 	if errors.Is(err, plan.ErrUnsupported) {
 		return out, "no chunking: " + err.Error(), nil
 	}
-	out.ChannelLo, out.ChannelHi, out.NChannels, out.ElemSize = s.ChannelLo, s.ChannelHi, s.NChannels, s.ElemSize
+	out.ChannelLo, out.ChannelHi, out.NChannels, out.ElemSize = s.ChannelLo, s.ChannelHi, s.NChannels,
+		s.ElemSize
 	out.Lo, out.Mid, out.Hi, out.Striped = partOf(s.Lo), partOf(s.Mid), partOf(s.Hi), s.Striped
 	return out, "", err
 }

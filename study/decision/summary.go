@@ -148,7 +148,9 @@ func (s *Summary) Encode() ([]byte, error) {
 	fmt.Fprintf(&b, "{\n\"form\": %d,\n\"version\": %s,\n\"choices\": {", s.Form, version)
 	order := words(funcs)
 	names := unionKeys(s.Choices, nil)
-	slices.SortStableFunc(names, func(x, y string) int { return slices.Index(order, x) - slices.Index(order, y) })
+	slices.SortStableFunc(names, func(x, y string) int {
+		return slices.Index(order, x) - slices.Index(order, y)
+	})
 	for i, fn := range names {
 		fmt.Fprintf(&b, "%s\n %q: [", comma(i), fn)
 		for j, r := range s.Choices[fn] {
@@ -184,13 +186,15 @@ func parseSummary(text []byte) (*Summary, error) {
 		return nil, err
 	}
 	if s.Form != summaryForm {
-		return nil, fmt.Errorf("form %d: this simccl reads form %d; write it anew with --update", s.Form, summaryForm)
+		return nil, fmt.Errorf("form %d: this simccl reads form %d; write it anew with --update", s.Form,
+			summaryForm)
 	}
 	for _, fn := range unionKeys(s.Choices, nil) {
 		before := units.Bytes(0)
 		for _, r := range s.Choices[fn] {
 			if r.From <= before || r.To < r.From {
-				return nil, fmt.Errorf("choices of %s: %d to %d bytes: sizes are positive and ascend; write them anew with --update", printable(fn), r.From, r.To)
+				return nil, fmt.Errorf("choices of %s: %d to %d bytes: sizes are positive and ascend; "+
+					"write them anew with --update", printable(fn), r.From, r.To)
 			}
 			before = r.To
 		}

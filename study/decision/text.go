@@ -19,7 +19,8 @@ import (
 // be written.
 func Of(c *comm.Comm, cluster *fabric.Cluster, settings [][2]string) (text []byte, warn, err error) {
 	host := cluster.Host(0)
-	g := Given{Nodes: cluster.NHosts(), GPUsPerNode: host.NRanks(), Env: map[string]string{}, Notes: []string{}}
+	g := Given{Nodes: cluster.NHosts(), GPUsPerNode: host.NRanks(), Env: map[string]string{},
+		Notes: []string{}}
 	for _, row := range settings {
 		g.Env[row[0]] = row[1]
 	}
@@ -47,12 +48,14 @@ func Text(c *comm.Comm, name string) string {
 		b.WriteString(", NVLink multicast")
 	}
 	b.WriteString("\n\n")
-	fmt.Fprintf(&b, "%-16s %8s %10s %10s %6s %6s %9s\n", "graph", "channels", "intra GB/s", "inter GB/s", "intra", "inter", "cross NIC")
+	fmt.Fprintf(&b, "%-16s %8s %10s %10s %6s %6s %9s\n", "graph", "channels", "intra GB/s", "inter GB/s",
+		"intra", "inter", "cross NIC")
 	for _, g := range c.Domains[0].Graphs {
 		if g == nil || g.NChannels == 0 {
 			continue
 		}
-		fmt.Fprintf(&b, "%-16s %8d %10.1f %10.1f %6s %6s %9d\n", g.Name, g.NChannels, g.BWIntra, g.BWInter, g.TypeIntra, g.TypeInter, g.CrossNIC)
+		fmt.Fprintf(&b, "%-16s %8d %10.1f %10.1f %6s %6s %9d\n", g.Name, g.NChannels, g.BWIntra, g.BWInter,
+			g.TypeIntra, g.TypeInter, g.CrossNIC)
 	}
 	fmt.Fprintf(&b, "\nchannels %d, for collectives %d, NVLS %d, send/recv %d (%d a peer)\n\n",
 		c.NChannels, c.CollChannels, c.NVLSChannels, c.P2PChannels, c.P2PChannelsPerPeer)
@@ -93,7 +96,8 @@ func GraphText(c *comm.Comm) string {
 		if g == nil || g.NChannels == 0 {
 			continue
 		}
-		fmt.Fprintf(&b, "%s: %d channels, %.1f/%.1f GB/s, type %s/%s, crossNic %d\n", g.Name, g.NChannels, g.BWIntra, g.BWInter, g.TypeIntra, g.TypeInter, g.CrossNIC)
+		fmt.Fprintf(&b, "%s: %d channels, %.1f/%.1f GB/s, type %s/%s, crossNic %d\n", g.Name, g.NChannels,
+			g.BWIntra, g.BWInter, g.TypeIntra, g.TypeInter, g.CrossNIC)
 		for c := range g.NChannels {
 			line := []string{}
 			if g.Inter[c] != [2]uint64{} {
@@ -126,7 +130,8 @@ func Costs(m *tuning.Model) []Cost {
 	for _, f := range coll.CollFuncs() {
 		for _, al := range coll.Algorithms() {
 			for _, pr := range coll.Protocols() {
-				rows = append(rows, Cost{f.TestName(), al.String(), pr.String(), m.Latency[f][al][pr], m.Bandwidth[f][al][pr]})
+				rows = append(rows, Cost{f.TestName(), al.String(), pr.String(), m.Latency[f][al][pr],
+					m.Bandwidth[f][al][pr]})
 			}
 		}
 	}

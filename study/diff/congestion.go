@@ -45,7 +45,8 @@ func (d *Document) meet(ctx context.Context, sides [2]*Side) error {
 				continue
 			}
 			spec := s.Spec
-			spec.Workload = scenario.Workload{Op: named(op), Sizes: []string{strconv.FormatInt(int64(d.Times[i].Size), 10)}}
+			spec.Workload = scenario.Workload{Op: named(op),
+				Sizes: []string{strconv.FormatInt(int64(d.Times[i].Size), 10)}}
 			r, err := congestion.Run(ctx, spec, s.opt)
 			if err != nil {
 				return &SideError{Name: s.Name, Err: s.restarted(err)}

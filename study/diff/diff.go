@@ -65,15 +65,18 @@ type Shown struct {
 
 // New compares operations on two sides, and their times at the sizes of a workload.
 // step, if not nil, is called after each operation and size.
-func New(ctx context.Context, a, b *Side, ops []coll.Func, sizes []scenario.Size, step func()) (*Document, error) {
-	sa, sb := explain.Side{Comm: a.site.Comm, Access: a.site.Config.Topo.Access}, explain.Side{Comm: b.site.Comm, Access: b.site.Config.Topo.Access}
+func New(ctx context.Context, a, b *Side, ops []coll.Func, sizes []scenario.Size, step func()) (*Document,
+	error) {
+	sa, sb := explain.Side{Comm: a.site.Comm, Access: a.site.Config.Topo.Access},
+		explain.Side{Comm: b.site.Comm, Access: b.site.Config.Topo.Access}
 	d := &Document{A: a.shown(), B: b.shown(), Topology: []show.Change{}}
 	var err error
 	if d.Difference, err = explain.Compare(sa, sb, ops); err != nil {
 		return nil, err
 	}
 	if a.site.Digest != b.site.Digest {
-		d.Topology = append(d.Topology, show.Diff(a.site.Cluster.Classes[0].Spec, b.site.Cluster.Classes[0].Spec)...)
+		d.Topology = append(d.Topology, show.Diff(a.site.Cluster.Classes[0].Spec,
+			b.site.Cluster.Classes[0].Spec)...)
 	}
 	var why []string
 	if a.site.Config.Rules.Release != b.site.Config.Rules.Release {
@@ -96,7 +99,8 @@ func New(ctx context.Context, a, b *Side, ops []coll.Func, sizes []scenario.Size
 }
 
 // time simulates an operation and size on both sides, side by side.
-func (d *Document) time(ctx context.Context, s [2]*Side, x [2]explain.Side, f coll.Func, z scenario.Size) error {
+func (d *Document) time(ctx context.Context, s [2]*Side, x [2]explain.Side, f coll.Func,
+	z scenario.Size) error {
 	var at [2]scenario.Operation
 	var t [2]explain.Timing
 	var errs [2]error
@@ -142,11 +146,13 @@ func (s *Side) restarted(err error) error {
 func (e *SideError) Unwrap() error { return e.Err }
 
 func (s *Side) shown() Shown {
-	return Shown{Options: s.Options, Topology: s.site.Name, SHA256: s.site.Digest, Nodes: s.site.Cluster.NHosts(), Ranks: s.site.Comm.NRanks}
+	return Shown{Options: s.Options, Topology: s.site.Name, SHA256: s.site.Digest,
+		Nodes: s.site.Cluster.NHosts(), Ranks: s.site.Comm.NRanks}
 }
 
 // time simulates an operation of one size and sums it up.
-func (s *Side) time(ctx context.Context, f coll.Func, z scenario.Size) (scenario.Operation, explain.Timing, error) {
+func (s *Side) time(ctx context.Context, f coll.Func, z scenario.Size) (scenario.Operation, explain.Timing,
+	error) {
 	count, _ := z.Count(f, coll.Float32, s.site.Comm.NRanks)
 	at := scenario.Operation{Type: coll.Float32, RedOp: coll.Sum, Count: count}
 	spec := s.Spec
@@ -167,7 +173,8 @@ func (s *Side) time(ctx context.Context, f coll.Func, z scenario.Size) (scenario
 // timing sums an outcome up.
 func (s *Side) timing(f coll.Func, at scenario.Operation, o *scenario.Outcome) explain.Timing {
 	_, bus := coll.Bandwidth(f, at.Count, at.Type, s.site.Comm.NRanks, o.Result.Elapsed)
-	t := explain.Timing{Choice: "none", Us: o.Result.Elapsed.Micros(), BusBW: bus, ModelUs: float64(o.Choice.TimeUs)}
+	t := explain.Timing{Choice: "none", Us: o.Result.Elapsed.Micros(), BusBW: bus,
+		ModelUs: float64(o.Choice.TimeUs)}
 	switch {
 	case at.Count == 0:
 	case o.Choice.Warps > 0:
@@ -193,12 +200,14 @@ func inputs(a, b *Side, rules []string) []explain.Figure {
 	var out []explain.Figure
 	add := func(what, x, y string, timing bool, why ...string) {
 		if x != y {
-			out = append(out, explain.Figure{What: what, A: orNone(x), B: orNone(y), Why: why, Timing: timing})
+			out = append(out, explain.Figure{What: what, A: orNone(x), B: orNone(y), Why: why,
+				Timing: timing})
 		}
 	}
 	add("NCCL", a.site.Config.Rules.Version(), b.site.Config.Rules.Version(), false, rules...)
 	add("topology", a.site.Name+" "+a.site.Digest[:12], b.site.Name+" "+b.site.Digest[:12], false)
-	x, y := config.EnvRows(a.site.Config, a.site.Facts(), true), config.EnvRows(b.site.Config, b.site.Facts(), true)
+	x, y := config.EnvRows(a.site.Config, a.site.Facts(), true), config.EnvRows(b.site.Config, b.site.Facts(),
+		true)
 	for _, v := range joined(x, y) {
 		add(v.name, v.a, v.b, false, v.effect)
 	}
@@ -220,7 +229,8 @@ func (s *Side) timeInputs() [][2]string {
 		}
 		return v
 	}
-	return [][2]string{{"fault", strings.Join(s.Spec.Network.Faults, ",")}, {"fidelity", e.Fidelity}, {"fold", word(e.Fold, "auto")}, {"skip", word(e.Skip, "auto")}, {"jitter", word(e.Jitter, "drawn")},
+	return [][2]string{{"fault", strings.Join(s.Spec.Network.Faults, ",")}, {"fidelity", e.Fidelity},
+		{"fold", word(e.Fold, "auto")}, {"skip", word(e.Skip, "auto")}, {"jitter", word(e.Jitter, "drawn")},
 		{"launch", word(e.Launch, "eager")}, {"procs", strconv.Itoa(e.Processes)}, {"seed", s.seed()}}
 }
 
@@ -286,7 +296,8 @@ func (s *Side) network() string {
 // Its error is a *coll.UnknownNameError.
 func Ops(names []string) ([]coll.Func, error) {
 	if len(names) == 0 {
-		return []coll.Func{coll.AllReduce, coll.AllGather, coll.ReduceScatter, coll.Broadcast, coll.Reduce, coll.AllToAll, coll.SendRecv}, nil
+		return []coll.Func{coll.AllReduce, coll.AllGather, coll.ReduceScatter, coll.Broadcast, coll.Reduce,
+			coll.AllToAll, coll.SendRecv}, nil
 	}
 	var ops []coll.Func
 	for _, name := range names {

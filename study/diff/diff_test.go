@@ -65,7 +65,8 @@ func load(t *testing.T, a *txtar.Archive, name, member string) *diff.Side {
 
 func side(t *testing.T, name string, spec scenario.Spec) *diff.Side {
 	t.Helper()
-	s, err := diff.Load(diff.Side{Name: name, Spec: spec}, scenario.Options{Files: site.Files(t), Settings: config.Sources{NoEnv: true}})
+	s, err := diff.Load(diff.Side{Name: name, Spec: spec}, scenario.Options{Files: site.Files(t),
+		Settings: config.Sources{NoEnv: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +75,8 @@ func side(t *testing.T, name string, spec scenario.Spec) *diff.Side {
 
 func compare(t *testing.T, a, b *diff.Side) *diff.Document {
 	t.Helper()
-	d, err := diff.New(context.Background(), a, b, []coll.Func{coll.AllReduce}, []scenario.Size{{Asked: 64 << 10}}, nil)
+	d, err := diff.New(context.Background(), a, b, []coll.Func{coll.AllReduce},
+		[]scenario.Size{{Asked: 64 << 10}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +87,9 @@ func compare(t *testing.T, a, b *diff.Side) *diff.Document {
 // kind, and two sides that are swapped have each other's figures.
 func TestSameSidesDoNotDiffer(t *testing.T) {
 	spec := func(nodes int, env map[string]string) scenario.Spec {
-		return scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "h200x4-4.xml", Count: nodes}}}, NCCL: scenario.NCCL{Env: env}}
+		return scenario.Spec{
+			Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "h200x4-4.xml", Count: nodes}}},
+			NCCL:    scenario.NCCL{Env: env}}
 	}
 	one, other := side(t, "A", spec(1, nil)), side(t, "B", spec(2, map[string]string{"NCCL_PROTO": "Simple"}))
 	same := compare(t, one, one)
@@ -112,7 +116,8 @@ func TestASideThatFailsIsNamed(t *testing.T) {
 	good := side(t, "A", scenario.Spec{Machine: nodes})
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, err := diff.New(ctx, good, side(t, "B", scenario.Spec{Machine: nodes}), []coll.Func{coll.AllReduce}, []scenario.Size{{Asked: units.Bytes(1 << 20)}}, nil)
+	_, err := diff.New(ctx, good, side(t, "B", scenario.Spec{Machine: nodes}), []coll.Func{coll.AllReduce},
+		[]scenario.Size{{Asked: units.Bytes(1 << 20)}}, nil)
 	var of *diff.SideError
 	if !errors.As(err, &of) || of.Name != "A" || !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want side A's, cancelled", err)

@@ -70,7 +70,8 @@ func (s *Side) without(rule rules.Rule, other *rules.Ruleset, ops []coll.Func) [
 	if err != nil {
 		return nil
 	}
-	d, err := explain.Compare(explain.Side{Comm: s.site.Comm, Access: s.site.Config.Topo.Access}, explain.Side{Comm: site.Comm, Access: site.Config.Topo.Access}, ops)
+	d, err := explain.Compare(explain.Side{Comm: s.site.Comm, Access: s.site.Config.Topo.Access},
+		explain.Side{Comm: site.Comm, Access: site.Config.Topo.Access}, ops)
 	if err != nil {
 		return nil
 	}

@@ -61,14 +61,20 @@ func aloneOn(t *testing.T, name string, c *comm.Comm) (compared int) {
 					if err != nil {
 						continue
 					}
-					kernels, err := c.Group([]launch.Call{{Func: f, Type: typ, Op: op, Count: count}}, launch.Eager)
+					kernels, err := c.Group([]launch.Call{{Func: f, Type: typ, Op: op, Count: count}},
+						launch.Eager)
 					if err != nil || len(kernels) != 1 || len(kernels[0].Tasks) != 1 {
-						t.Errorf("%s, %d ranks: %v of %d: %v, %d kernels", name, c.NRanks, f, count, err, len(kernels))
+						t.Errorf("%s, %d ranks: %v of %d: %v, %d kernels", name, c.NRanks, f, count, err,
+							len(kernels))
 						return compared
 					}
 					got := kernels[0].Tasks[0]
-					if got.Req.Cut = nil; !reflect.DeepEqual(got.Split, split) || got.Req.Algo != r.Algo || got.Req.Proto != r.Proto || got.Req.Channels != r.Channels || got.Req.Warps != r.Warps {
-						t.Errorf("%s, %d ranks: %v of %d %v %v: %v %v on %+v, alone %v %v on %+v", name, c.NRanks, f, count, typ, op, got.Req.Algo, got.Req.Proto, got.Split, r.Algo, r.Proto, split)
+					if got.Req.Cut = nil; !reflect.DeepEqual(got.Split, split) || got.Req.Algo != r.Algo ||
+						got.Req.Proto != r.Proto || got.Req.Channels != r.Channels ||
+						got.Req.Warps != r.Warps {
+						t.Errorf("%s, %d ranks: %v of %d %v %v: %v %v on %+v, alone %v %v on %+v", name,
+							c.NRanks, f, count, typ, op, got.Req.Algo, got.Req.Proto, got.Split, r.Algo,
+							r.Proto, split)
 						return compared
 					}
 					compared++

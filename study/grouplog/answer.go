@@ -83,7 +83,8 @@ func Text(list []Answer) string {
 // describe says what a kernel runs.
 func describe(ranks []int32, k *launch.Kernel) string {
 	if k.Symmetric != nil {
-		return fmt.Sprintf("%v: %s, %d operations on %d blocks of %d threads", ranks, k.Symmetric.Kernel, len(k.Symmetric.Works), k.Symmetric.Channels, k.Threads)
+		return fmt.Sprintf("%v: %s, %d operations on %d blocks of %d threads", ranks, k.Symmetric.Kernel,
+			len(k.Symmetric.Works), k.Symmetric.Channels, k.Threads)
 	}
 	sends := 0
 	for _, own := range k.Exchanges {
@@ -96,10 +97,12 @@ func describe(ranks []int32, k *launch.Kernel) string {
 	if len(k.Batches) == 0 {
 		return fmt.Sprintf("%v: one operation of sends and receives", ranks)
 	}
-	return fmt.Sprintf("%v: %d collectives, %d sends, %d batches of works, %d threads", ranks, len(k.Tasks), sends, slices.Max(k.Batches), k.Threads)
+	return fmt.Sprintf("%v: %d collectives, %d sends, %d batches of works, %d threads", ranks, len(k.Tasks),
+		sends, slices.Max(k.Batches), k.Threads)
 }
 
 // String is NCCL's line, without the rank that prints it.
 func (l Line) String() string {
-	return fmt.Sprintf("%s: %d Bytes -> Algo %s proto %s channel{Lo..Hi}={%d..%d}", l.Func, l.Bytes, l.Algo, l.Proto, l.Lo, l.Hi)
+	return fmt.Sprintf("%s: %d Bytes -> Algo %s proto %s channel{Lo..Hi}={%d..%d}", l.Func, l.Bytes, l.Algo,
+		l.Proto, l.Lo, l.Hi)
 }

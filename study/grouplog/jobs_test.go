@@ -17,7 +17,8 @@ import (
 // TestLinesOfJobs: what NCCL printed in PyTorch jobs on four GPUs, call by call and group
 // by group.
 func TestLinesOfJobs(t *testing.T) {
-	logs, _ := filepath.Glob(filepath.Join(golden.Root(t), "..", "shared", "workloads", "truth", "*", "nccl_coll_rank0.log.gz"))
+	logs, _ := filepath.Glob(filepath.Join(golden.Root(t), "..", "shared", "workloads", "truth", "*",
+		"nccl_coll_rank0.log.gz"))
 	if len(logs) == 0 {
 		t.Skip("the logs of recorded jobs are not beside this checkout")
 	}

@@ -32,7 +32,9 @@ type member struct {
 // NewMachine is the machine of a loaded site, which must be of one host.
 func NewMachine(site *scenario.Site) (*Machine, error) {
 	if n := site.Cluster.NHosts(); n != 1 {
-		return nil, fmt.Errorf("groups are recorded on the GPUs of one node, and the machine has %d; give --nodes 1", n)
+		return nil,
+			fmt.Errorf("groups are recorded on the GPUs of one node, and the machine has %d; give --nodes 1",
+				n)
 	}
 	return &Machine{site: site, comms: map[string]*member{}}, nil
 }
@@ -154,11 +156,13 @@ func (m *Machine) launch(g *Group, mode launch.Mode) ([]Launched, error) {
 			if err != nil {
 				return nil, fmt.Errorf("group %d, communicator of ranks %v: %w", g.Number, ranks, err)
 			}
-			out = append(out, Launched{Ranks: ranks, Kernels: kernels, Lines: lines(kernels), member: c, calls: issued, set: g.set(m.site.Comm.NRanks)})
+			out = append(out, Launched{Ranks: ranks, Kernels: kernels, Lines: lines(kernels), member: c,
+				calls: issued, set: g.set(m.site.Comm.NRanks)})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Launched) int {
-		return slices.Index(m.order, key(a.member.name, a.Ranks)) - slices.Index(m.order, key(b.member.name, b.Ranks))
+		return slices.Index(m.order, key(a.member.name, a.Ranks)) - slices.Index(m.order,
+			key(b.member.name, b.Ranks))
 	})
 	return out, nil
 }
@@ -168,7 +172,8 @@ func lines(kernels []launch.Kernel) []Line {
 	var out []Line
 	for i := range kernels {
 		for _, t := range kernels[i].Tasks {
-			out = append(out, Line{Func: t.Req.Func.String(), Bytes: t.Req.Count * int64(t.Req.Type.Size()), Algo: t.Req.Algo.LogName(), Proto: t.Req.Proto.LogName(),
+			out = append(out, Line{Func: t.Req.Func.String(), Bytes: t.Req.Count * int64(t.Req.Type.Size()),
+				Algo: t.Req.Algo.LogName(), Proto: t.Req.Proto.LogName(),
 				Lo: t.Split.ChannelLo, Hi: t.Split.ChannelHi})
 		}
 	}

@@ -17,7 +17,9 @@ const folder = "../../testdata/measured/h200x4/groups"
 
 func machine(t *testing.T, gpus int) *Machine {
 	t.Helper()
-	spec := scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "../../testdata/topos/h200x4-4.xml", Count: 1}}, GPUs: gpus, Multicast: "off"}}
+	spec := scenario.Spec{
+		Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "../../testdata/topos/h200x4-4.xml",
+			Count: 1}}, GPUs: gpus, Multicast: "off"}}
 	s, err := scenario.Load(&spec, site.Options())
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +107,8 @@ func TestTimesOfRecordedGroups(t *testing.T) {
 		name string
 		gpus int
 		most float64
-	}{{"plain4.txt", 4, 5.5}, {"plain2.txt", 2, 8}, {"split0_4.txt", 4, 7}, {"split1_4.txt", 4, 8.2}, {"win4.txt", 4, 7.5}} {
+	}{{"plain4.txt", 4, 5.5}, {"plain2.txt", 2, 8}, {"split0_4.txt", 4, 7}, {"split1_4.txt", 4, 8.2},
+		{"win4.txt", 4, 7.5}} {
 		t.Run(file.name, func(t *testing.T) {
 			m := machine(t, file.gpus)
 			sum, n := 0.0, 0
@@ -120,7 +123,8 @@ func TestTimesOfRecordedGroups(t *testing.T) {
 				}
 				off := us.Micros()/g.TimeUs - 1
 				if os.Getenv("SHOW") != "" {
-					t.Logf("%3d tasks %2d measured %9.2f simulated %9.2f %+6.1f %%", g.Number, len(g.Tasks), g.TimeUs, us.Micros(), 100*off)
+					t.Logf("%3d tasks %2d measured %9.2f simulated %9.2f %+6.1f %%", g.Number, len(g.Tasks),
+						g.TimeUs, us.Micros(), 100*off)
 				}
 				sum += math.Abs(off)
 				n++
@@ -137,7 +141,8 @@ func TestTimesOfRecordedGroups(t *testing.T) {
 // TestSplitsOfFewGPUs: registered buffers, and splits that leave a GPU alone.
 func TestSplitsOfFewGPUs(t *testing.T) {
 	const task = "TASK %d %s count 5000 type 7 op 0 root 2 shift 1 comm %s\n"
-	text := "GROUP 0 mode split0 tasks 4\n" + fmt.Sprintf(task, 0, "AllReduce", "halves") + fmt.Sprintf(task, 1, "SendRecv", "strides") +
+	text := "GROUP 0 mode split0 tasks 4\n" + fmt.Sprintf(task, 0, "AllReduce", "halves") +
+		fmt.Sprintf(task, 1, "SendRecv", "strides") +
 		fmt.Sprintf(task, 2, "AlltoAll", "halves") + fmt.Sprintf(task, 3, "Broadcast", "world") +
 		"GROUP 1 mode reg tasks 1\n" + fmt.Sprintf(task, 0, "AllGather", "world")
 	list, err := Read(strings.NewReader(text), "f")
@@ -149,7 +154,8 @@ func TestSplitsOfFewGPUs(t *testing.T) {
 		t.Fatal(err)
 	}
 	// World and the first half print; the second half is one GPU, which copies.
-	if len(out) != 2 || len(out[0].Lines) != 2 || len(out[1].Lines) != 1 || out[0].Us == nil || *out[0].Us <= 0 || out[1].Us == nil {
+	if len(out) != 2 || len(out[0].Lines) != 2 || len(out[1].Lines) != 1 || out[0].Us == nil ||
+		*out[0].Us <= 0 || out[1].Us == nil {
 		t.Errorf("%s", Text(out))
 	}
 }

@@ -78,7 +78,9 @@ func Read(r io.Reader, name string) ([]Group, error) {
 		return nil, rd.bad(1, "%v; a line has at most %d bytes", err, maxLine)
 	}
 	if len(rd.groups) == 0 {
-		return nil, rd.bad(1, "no line begins with GROUP; give a file as groups.cu prints it: GROUP 0 mode plain tasks 1")
+		return nil,
+			rd.bad(1,
+				"no line begins with GROUP; give a file as groups.cu prints it: GROUP 0 mode plain tasks 1")
 	}
 	return rd.groups, nil
 }
@@ -190,7 +192,8 @@ func (r *reader) task(g *Group, text string, f []string) error {
 func printed(text string) (Printed, bool) {
 	var p Printed
 	var fn string
-	n, err := fmt.Sscanf(text, "[%d] NCCL INFO %s %d Bytes -> Algo %s proto %s channel{Lo..Hi}={%d..%d}", &p.Device, &fn, &p.Bytes, &p.Algo, &p.Proto, &p.Lo, &p.Hi)
+	n, err := fmt.Sscanf(text, "[%d] NCCL INFO %s %d Bytes -> Algo %s proto %s channel{Lo..Hi}={%d..%d}",
+		&p.Device, &fn, &p.Bytes, &p.Algo, &p.Proto, &p.Lo, &p.Hi)
 	p.Func = strings.TrimSuffix(fn, ":")
 	return p, n == 7 && err == nil
 }

@@ -144,5 +144,6 @@ func (l *Launched) ends(ctx context.Context, p *plan.Plan, late []units.Time) ([
 // config is the simulator's of a communicator.
 func (l *Launched) config(late []units.Time) sim.Config {
 	c := l.member
-	return sim.Config{Comm: c.Layout, Systems: c.Systems(), Class: c.class, Seed: 1, Launch: sim.Graph, Kernels: 1, Late: late, Set: l.set}
+	return sim.Config{Comm: c.Layout, Systems: c.Systems(), Class: c.class, Seed: 1, Launch: sim.Graph,
+		Kernels: 1, Late: late, Set: l.set}
 }

@@ -85,7 +85,8 @@ func byCost(logged []ncclog.Text, ours []string, key func(string) string) []matc
 			case j == m:
 				cost[i*width+j] = int32(n-i) * costExtra
 			default:
-				cost[i*width+j] = min(pair(i, j)+cost[(i+1)*width+j+1], costExtra+cost[(i+1)*width+j], costAbsent+cost[i*width+j+1])
+				cost[i*width+j] = min(pair(i, j)+cost[(i+1)*width+j+1], costExtra+cost[(i+1)*width+j],
+					costAbsent+cost[i*width+j+1])
 			}
 		}
 	}
@@ -182,8 +183,10 @@ func keyOf(line string) string {
 	switch w := strings.Fields(trimmed); {
 	case len(w) == 0:
 		return ""
-	case strings.HasPrefix(trimmed, "P2P Chunksize"), strings.HasPrefix(trimmed, "ncclP2pSchedule"), strings.HasPrefix(trimmed, "threadThresholds"),
-		strings.HasPrefix(trimmed, "NVLS Trees"), strings.HasPrefix(trimmed, "NVLS tuning"), strings.HasPrefix(trimmed, "=== System"):
+	case strings.HasPrefix(trimmed, "P2P Chunksize"), strings.HasPrefix(trimmed, "ncclP2pSchedule"),
+		strings.HasPrefix(trimmed, "threadThresholds"),
+		strings.HasPrefix(trimmed, "NVLS Trees"), strings.HasPrefix(trimmed, "NVLS tuning"),
+		strings.HasPrefix(trimmed, "=== System"):
 		return w[0] + w[1]
 	case strings.HasSuffix(line, "per peer"):
 		return "channels"

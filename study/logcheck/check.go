@@ -59,8 +59,10 @@ const maxDifferences = 20
 // Names are the sections in the order of NCCL's initialisation, with the source
 // that decides them.
 var Names = [...]struct{ Name, Rule string }{
-	{"system", "graph/topo.cc, graph/paths.cc"}, {"graphs", "graph/search.cc"}, {"trees", "graph/connect.cc, graph/trees.cc"},
-	{"rings", "graph/rings.cc, graph/connect.cc"}, {"channels", "init.cc, graph/connect.cc, graph/paths.cc"}, {"table", "graph/tuning.cc"},
+	{"system", "graph/topo.cc, graph/paths.cc"}, {"graphs", "graph/search.cc"},
+	{"trees", "graph/connect.cc, graph/trees.cc"},
+	{"rings", "graph/rings.cc, graph/connect.cc"}, {"channels", "init.cc, graph/connect.cc, graph/paths.cc"},
+	{"table", "graph/tuning.cc"},
 	{"routes", "transport.cc, graph/paths.cc"}, {"choices", "graph/tuning.cc, enqueue.cc"},
 }
 
@@ -68,7 +70,8 @@ var Names = [...]struct{ Name, Rule string }{
 type NothingError struct{ Why string }
 
 func (e *NothingError) Error() string {
-	return "nothing can be compared: " + e.Why + "; run NCCL with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH,TUNING"
+	return "nothing can be compared: " + e.Why +
+		"; run NCCL with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH,TUNING"
 }
 
 // Check compares every communicator of a log. The error is a *NothingError, a
@@ -118,7 +121,8 @@ func Check(in Input) (*Report, error) {
 }
 
 func newReport(log *ncclog.Log) *Report {
-	rep := &Report{Equal: true, Sections: map[string]*Section{}, Notes: []string{}, absent: map[int]int{}, pieces: map[string][]ncclog.Text{}}
+	rep := &Report{Equal: true, Sections: map[string]*Section{}, Notes: []string{}, absent: map[int]int{},
+		pieces: map[string][]ncclog.Text{}}
 	for _, n := range Names {
 		rep.Sections[n.Name] = &Section{}
 	}

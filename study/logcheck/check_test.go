@@ -74,7 +74,8 @@ func TestSharedLogs(t *testing.T) {
 	shared := golden.Shared(t)
 	for _, jobs := range [][]string{
 		{"reference-logs/a100-pcie-x2-nvlbridge.log"}, {"reference-logs/rtx4090x4-epyc-calico.log"},
-		{"workloads/truth/ddp/nccl_*"}, {"workloads/truth/ep/nccl_*"}, {"workloads/truth/pp/nccl_*"}, {"workloads/truth/tp/nccl_*"}, {"workloads/truth/single/nccl_init*"},
+		{"workloads/truth/ddp/nccl_*"}, {"workloads/truth/ep/nccl_*"}, {"workloads/truth/pp/nccl_*"},
+		{"workloads/truth/tp/nccl_*"}, {"workloads/truth/single/nccl_init*"},
 		{"workloads/truth/pp/nccl_init_rank2.log.gz"},
 	} {
 		t.Run(jobs[0], func(t *testing.T) {
@@ -96,19 +97,21 @@ func TestRoundTrip(t *testing.T) {
 		if testing.Short() && i%3 != 0 {
 			continue
 		}
-		t.Run(fmt.Sprintf("%s.n%d", strings.TrimSuffix(filepath.Base(path), ".xml"), nodes), func(t *testing.T) {
-			site, err := site.Open(site.Nodes(path, nodes))
-			if err != nil {
-				t.Skip(err)
-			}
-			check(t, parse(t, logOf(site.Comm)))
-		})
+		t.Run(fmt.Sprintf("%s.n%d", strings.TrimSuffix(filepath.Base(path), ".xml"), nodes),
+			func(t *testing.T) {
+				site, err := site.Open(site.Nodes(path, nodes))
+				if err != nil {
+					t.Skip(err)
+				}
+				check(t, parse(t, logOf(site.Comm)))
+			})
 	}
 }
 
 // TestRoundTripOfReleases is the same for the text of other releases.
 func TestRoundTripOfReleases(t *testing.T) {
-	for _, release := range []string{"2.21.5", "2.22.3", "2.23.4", "2.24.3", "2.27.3", "2.27.7", "2.29.7", "2.30.7"} {
+	for _, release := range []string{"2.21.5", "2.22.3", "2.23.4", "2.24.3", "2.27.3", "2.27.7", "2.29.7",
+		"2.30.7"} {
 		for _, name := range []string{"dgx-h100", "hgx-a100-4", "dgx-b200", "gh200-4-alps"} {
 			if release != "2.30.7" && name != "dgx-h100" && name != "hgx-a100-4" {
 				continue
@@ -118,7 +121,8 @@ func TestRoundTripOfReleases(t *testing.T) {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s.%s.n%d", release, name, nodes), func(t *testing.T) {
-					site, err := site.OpenFor(release, site.Nodes(golden.Root(t, "testdata", "topos", name+".xml"), nodes))
+					site, err := site.OpenFor(release,
+						site.Nodes(golden.Root(t, "testdata", "topos", name+".xml"), nodes))
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -137,7 +141,8 @@ func logOf(c *comm.Comm) []byte {
 	var b bytes.Buffer
 	if name := models[c.MinSM]; name != "" && (c.MinSM != 80 || c.MaxLocalRanks > 4) {
 		for r := range c.NRanks {
-			fmt.Fprintf(&b, "#  Rank %2d Group  0 Pid   1801 on         vm device  0 [0000:00:06] NVIDIA %s\n", r, name)
+			fmt.Fprintf(&b,
+				"#  Rank %2d Group  0 Pid   1801 on         vm device  0 [0000:00:06] NVIDIA %s\n", r, name)
 		}
 	}
 	for r := range int32(c.NRanks) {
@@ -145,15 +150,19 @@ func logOf(c *comm.Comm) []byte {
 		fmt.Fprintf(&b, "%sNCCL version %s+cuda13.0\n", prefix, c.Rules.Version())
 		d := &c.Domains[c.NodeOf[r]]
 		sys := d.System
-		fmt.Fprintf(&b, "%sncclCommInitRank comm 0x1000 rank %d nranks %d cudaDev 0 nvmlDev 0 busId %x commId 0xabc - Init START\n", prefix, r, c.NRanks, busOf(sys, int(r-d.First)))
-		fmt.Fprintf(&b, "%scomm 0x1000 rank %d nRanks %d nNodes %d localRanks %d localRank %d MNNVL 0\n", prefix, r, c.NRanks, c.NNodes, len(sys.Of(topo.GPU)), r-d.First)
+		fmt.Fprintf(&b, "%sncclCommInitRank comm 0x1000 rank %d nranks %d cudaDev 0 nvmlDev 0 busId %x "+
+			"commId 0xabc - Init START\n", prefix, r, c.NRanks, busOf(sys, int(r-d.First)))
+		fmt.Fprintf(&b, "%scomm 0x1000 rank %d nRanks %d nNodes %d localRanks %d localRank %d MNNVL 0\n",
+			prefix, r, c.NRanks, c.NNodes, len(sys.Of(topo.GPU)), r-d.First)
 		for i, id := range sys.Of(topo.NET) {
 			n := sys.Nodes[id].Net
 			if n.LatencyUs == 75 {
 				fmt.Fprintf(&b, "%sUsing network AWS Libfabric\n", prefix)
 			}
-			fmt.Fprintf(&b, "%sNET/IB : GPU Direct RDMA %s for HCA %d '%s'\n", prefix, map[bool]string{true: "Enabled", false: "Disabled"}[n.GDR], i, n.Name)
-			fmt.Fprintf(&b, "%sncclTopoPopulateNics : Filled %s in topo with pciPath=/x keep=1 coll=(null)\n", prefix, n.Name)
+			fmt.Fprintf(&b, "%sNET/IB : GPU Direct RDMA %s for HCA %d '%s'\n", prefix,
+				map[bool]string{true: "Enabled", false: "Disabled"}[n.GDR], i, n.Name)
+			fmt.Fprintf(&b, "%sncclTopoPopulateNics : Filled %s in topo with pciPath=/x keep=1 coll=(null)\n",
+				prefix, n.Name)
 		}
 		for _, l := range ncclog.OfRank(c, r) {
 			fmt.Fprintf(&b, "%s%s\n", prefix, l.Text)
@@ -195,7 +204,8 @@ func TestRanksOfDevices(t *testing.T) {
 			}
 			rep, err := logcheck.Check(logcheck.Input{Log: parse(t, data)})
 			if change.want == "" {
-				if err != nil || !rep.Equal || len(rep.Notes) != 1 || !strings.Contains(rep.Notes[0], "3 GPUs of ranks that logged nothing") {
+				if err != nil || !rep.Equal || len(rep.Notes) != 1 || !strings.Contains(rep.Notes[0],
+					"3 GPUs of ranks that logged nothing") {
 					t.Fatalf("report %+v, error %v", rep, err)
 				}
 				return
@@ -223,10 +233,18 @@ var models = map[int]string{70: "Tesla V100-SXM3-32GB", 80: "A100-SXM4-80GB", 90
 // FuzzRead reads anything.
 func FuzzRead(f *testing.F) {
 	for _, s := range []string{
-		"h:1:2 [0] NCCL INFO NCCL version 2.28.9+cuda13.0\nh:1:2 [0] NCCL INFO ncclCommInitRank comm 0x1 rank 0 nranks 1 cudaDev 0 nvmlDev 0 busId 60 commId 0x2 - Init START\n" +
-			"h:1:2 [0] NCCL INFO === System : maxBw 370.8 totalBw 370.8 ===\nh:1:2 [0] NCCL INFO CPU/0-0 (1/1/4)\nh:1:2 [0] NCCL INFO + PCI[48.0] - GPU/0-60 (0)\n" +
-			"h:1:2 [0] NCCL INFO               + NVL[370.8] - NVS/0-0\nh:1:2 [0] NCCL INFO + PCI[5000.0] - NIC/0-0\nh:1:2 [0] NCCL INFO                 + NET[1.2] - NET/0-0 (0/0/0/1.250000)\n",
-		"h:1:2 [0] NCCL INFO CPU/0-0 (1/1/4)\nh:1:2 [0] NCCL INFO               + NVL[80.0] - GPU/0-60\nh:1:2 [0] NCCL INFO + PCI[48.0] - GPU/0-70 (1)\nh:1:2 [0] NCCL INFO GPU/0-60 :GPU/0-60 (0/5000.0/LOC) GPU/0-70 (1/80.0/NVL)\n",
+		"h:1:2 [0] NCCL INFO NCCL version 2.28.9+cuda13.0\n" +
+			"h:1:2 [0] NCCL INFO ncclCommInitRank comm 0x1 rank 0 nranks 1 cudaDev 0 nvmlDev 0 busId 60 " +
+			"commId 0x2 - Init START\n" +
+			"h:1:2 [0] NCCL INFO === System : maxBw 370.8 totalBw 370.8 ===\n" +
+			"h:1:2 [0] NCCL INFO CPU/0-0 (1/1/4)\nh:1:2 [0] NCCL INFO + PCI[48.0] - GPU/0-60 (0)\n" +
+			"h:1:2 [0] NCCL INFO               + NVL[370.8] - NVS/0-0\n" +
+			"h:1:2 [0] NCCL INFO + PCI[5000.0] - NIC/0-0\n" +
+			"h:1:2 [0] NCCL INFO                 + NET[1.2] - NET/0-0 (0/0/0/1.250000)\n",
+		"h:1:2 [0] NCCL INFO CPU/0-0 (1/1/4)\n" +
+			"h:1:2 [0] NCCL INFO               + NVL[80.0] - GPU/0-60\n" +
+			"h:1:2 [0] NCCL INFO + PCI[48.0] - GPU/0-70 (1)\n" +
+			"h:1:2 [0] NCCL INFO GPU/0-60 :GPU/0-60 (0/5000.0/LOC) GPU/0-70 (1/80.0/NVL)\n",
 		"h:1:2 [0] NCCL INFO AllReduce: 1024 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..0}\n",
 	} {
 		f.Add([]byte(s))

@@ -79,11 +79,13 @@ func maxTrials(nranks int) int { return min(max(3200/max(nranks, 1), 16), 200) }
 // question after another, and takes what agrees in most lines. A nil fit has a note
 // why the communicator is left out.
 func (in *Input) explain(c *ncclog.Communicator, r *rules.Ruleset) (*fit, string, error) {
-	f := &finder{in: in, c: c, nranks: c.NRanks, releases: []*rules.Ruleset{r}, sms: []int{0}, direct: []bool{false}, latency: []int{0}, nodes: []int{1}}
+	f := &finder{in: in, c: c, nranks: c.NRanks, releases: []*rules.Ruleset{r}, sms: []int{0},
+		direct: []bool{false}, latency: []int{0}, nodes: []int{1}}
 	if why, err := f.questions(); why != "" || err != nil {
 		return nil, why, err
 	}
-	sizes := [numQuestions]int{qRelease: len(f.releases), qSM: len(f.sms), qDirect: len(f.direct), qLatency: len(f.latency), qNodes: len(f.nodes)}
+	sizes := [numQuestions]int{qRelease: len(f.releases), qSM: len(f.sms), qDirect: len(f.direct),
+		qLatency: len(f.latency), qNodes: len(f.nodes)}
 	var at guess
 	best := f.trial(at)
 	if f.in.Topo == nil {
@@ -140,19 +142,26 @@ func (f *finder) said(at guess, tied [numQuestions]bool) []string {
 	if len(f.direct) > 1 {
 		word := map[bool]string{true: "can", false: "cannot"}[f.direct[at[qDirect]]]
 		if tied[qDirect] {
-			out = append(out, fmt.Sprintf("no line says whether NETs can do GPU Direct RDMA; the log is the same either way, and that they %s is assumed", word))
+			out = append(out, fmt.Sprintf("no line says whether NETs can do GPU Direct RDMA; the log is "+
+				"the same either way, and that they %s is assumed", word))
 		} else {
-			out = append(out, fmt.Sprintf("no line says whether NETs can do GPU Direct RDMA; that they %s explains the log", word))
+			out = append(out,
+				fmt.Sprintf("no line says whether NETs can do GPU Direct RDMA; that they %s explains the log",
+					word))
 		}
 	}
 	if len(f.added) > 0 {
 		out = append(out, fmt.Sprintf("the system print lacks lines; with %q the log is explained", f.added))
 	}
 	if at[qLatency] > 0 {
-		out = append(out, fmt.Sprintf("no line says the latency of NETs; %d us, as aws-ofi-nccl reports it, explain the log", f.latency[at[qLatency]]))
+		out = append(out,
+			fmt.Sprintf("no line says the latency of NETs; %d us, as aws-ofi-nccl reports it, explain the "+
+				"log", f.latency[at[qLatency]]))
 	}
 	if len(f.nodes) > 1 {
-		out = append(out, fmt.Sprintf("no line says how many nodes there are; %d %s", f.nodes[at[qNodes]], map[bool]string{true: "explain no less than others, and are assumed", false: "explain the log"}[tied[qNodes]]))
+		out = append(out, fmt.Sprintf("no line says how many nodes there are; %d %s", f.nodes[at[qNodes]],
+			map[bool]string{true: "explain no less than others, and are assumed",
+				false: "explain the log"}[tied[qNodes]]))
 	}
 	return out
 }
@@ -343,5 +352,6 @@ type RanksError struct {
 }
 
 func (e *RanksError) Error() string {
-	return fmt.Sprintf("communicator %s has %d ranks, %s with %d nodes %d", e.Comm, e.Ranks, e.Topo, e.Nodes, e.Having)
+	return fmt.Sprintf("communicator %s has %d ranks, %s with %d nodes %d", e.Comm, e.Ranks, e.Topo, e.Nodes,
+		e.Having)
 }

@@ -19,13 +19,16 @@ func sectionOf(line string) string {
 		return "graphs"
 	case strings.HasPrefix(line, "NVLS tuning"):
 		return "channels"
-	case strings.HasPrefix(line, "Tree "), strings.HasPrefix(line, "Trees ["), strings.HasPrefix(line, "NVLS "):
+	case strings.HasPrefix(line, "Tree "), strings.HasPrefix(line, "Trees ["),
+		strings.HasPrefix(line, "NVLS "):
 		return "trees"
 	case strings.HasPrefix(line, "Channel "), strings.HasPrefix(line, "Ring "):
 		return "rings"
-	case strings.HasPrefix(line, "P2P Chunksize"), strings.HasPrefix(line, "ncclP2pSchedule"), strings.HasSuffix(line, "per peer"):
+	case strings.HasPrefix(line, "P2P Chunksize"), strings.HasPrefix(line, "ncclP2pSchedule"),
+		strings.HasSuffix(line, "per peer"):
 		return "channels"
-	case strings.HasPrefix(line, "  Algorithm"), strings.HasPrefix(line, "  Protocol"), strings.HasPrefix(line, " Max NThreads"),
+	case strings.HasPrefix(line, "  Algorithm"), strings.HasPrefix(line, "  Protocol"),
+		strings.HasPrefix(line, " Max NThreads"),
 		strings.HasPrefix(line, "threadThresholds"), tableRow(line):
 		return "table"
 	}
@@ -35,7 +38,8 @@ func sectionOf(line string) string {
 // graphRow: " 0 : NET/0-0 GPU/0-60 …".
 func graphRow(line string) bool {
 	head, rest, ok := strings.Cut(line, " : ")
-	return ok && strings.Trim(head, " 0123456789") == "" && (strings.HasPrefix(rest, "GPU/") || strings.HasPrefix(rest, "NET/"))
+	return ok && strings.Trim(head, " 0123456789") == "" && (strings.HasPrefix(rest, "GPU/") ||
+		strings.HasPrefix(rest, "NET/"))
 }
 
 // tableRow: "    AllReduce |     9.0/   3.0 |…".
@@ -63,7 +67,8 @@ func (rep *Report) compare(c *ncclog.Communicator, site *scenario.Site) {
 		}
 		if lines, n := once(logged["system"]); n > 0 {
 			logged["system"] = lines
-			rep.note("rank %d lists NETs without a PCI device once for each process; they are compared once", r.Rank)
+			rep.note("rank %d lists NETs without a PCI device once for each process; they are compared once",
+				r.Rank)
 		}
 		for _, n := range Names {
 			if len(logged[n.Name]) > 0 || len(ours[n.Name]) > 0 {
@@ -127,9 +132,11 @@ func (rep *Report) lines(r *ncclog.Rank, name, rule string, logged []ncclog.Text
 		s.Compared++
 		l := &logged[m.theirs]
 		if m.ours < 0 {
-			s.differs("%s:%d: rank %d: NCCL prints %q, simccl nothing (%s)", l.File, l.Line, r.Rank, l.Text, rule)
+			s.differs("%s:%d: rank %d: NCCL prints %q, simccl nothing (%s)", l.File, l.Line, r.Rank, l.Text,
+				rule)
 		} else {
-			s.differs("%s:%d: rank %d: NCCL %q, simccl %q (%s)", l.File, l.Line, r.Rank, l.Text, ours[m.ours], rule)
+			s.differs("%s:%d: rank %d: NCCL %q, simccl %q (%s)", l.File, l.Line, r.Rank, l.Text, ours[m.ours],
+				rule)
 		}
 	}
 }
@@ -177,7 +184,8 @@ func (rep *Report) routes(c *comm.Comm, r *ncclog.Rank) {
 	for i := range r.Routes {
 		l := &r.Routes[i]
 		want, ok := transports[l.Via]
-		if !ok || int(l.Src) >= c.NRanks || int(l.Dst) >= c.NRanks || l.Channel >= len(c.Channels) && l.Conn == 0 {
+		if !ok || int(l.Src) >= c.NRanks || int(l.Dst) >= c.NRanks || l.Channel >= len(c.Channels) &&
+			l.Conn == 0 {
 			continue
 		}
 		s.Compared++
@@ -190,7 +198,8 @@ func (rep *Report) routes(c *comm.Comm, r *ncclog.Rank) {
 		}
 		route := c.RouteOf(l.Src, l.Dst, l.Channel, kind)
 		if problem := routeDiffers(l, &route, want); problem != "" {
-			s.differs("%s:%d: channel %d, %d to %d: NCCL by %s, simccl %s (transport.cc, graph/paths.cc)", l.File, l.Line, l.Channel, l.Src, l.Dst, l.Via, problem)
+			s.differs("%s:%d: channel %d, %d to %d: NCCL by %s, simccl %s (transport.cc, graph/paths.cc)",
+				l.File, l.Line, l.Channel, l.Src, l.Dst, l.Via, problem)
 			continue
 		}
 		s.Equal++
@@ -260,7 +269,8 @@ func (rep *Report) choices(c *comm.Comm, of *ncclog.Communicator, r *ncclog.Rank
 		rep.note("communicator %s: %d choices of grouped calls are not compared", of.ID, grouped)
 	}
 	if unnamed > 0 {
-		rep.note("communicator %s: %d choices are not compared, since NCCL before 2.23.4 does not name their operation; log the calls with NCCL_DEBUG_SUBSYS=COLL too", of.ID, unnamed)
+		rep.note("communicator %s: %d choices are not compared, since NCCL before 2.23.4 does not name "+
+			"their operation; log the calls with NCCL_DEBUG_SUBSYS=COLL too", of.ID, unnamed)
 	}
 	for _, run := range runs {
 		if run.differs() {

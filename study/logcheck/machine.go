@@ -20,7 +20,8 @@ import (
 
 // fromPrint are settings that are not applied again: the system print shows
 // what they left, or they name files of the machine that wrote the log.
-var fromPrint = ncclog.Pattern(`^NCCL_(DEBUG.*|TOPO_FILE|TOPO_DUMP_FILE|GRAPH_DUMP_FILE|GRAPH_DUMP_FILE_RANK|CONF_FILE|HOSTID|SOCKET_IFNAME|IB_HCA|NET|NET_PLUGIN|TUNER_PLUGIN|PROFILER_PLUGIN|ENV_PLUGIN|COMM_ID|CUDA_PATH)$`)
+var fromPrint = ncclog.Pattern(
+	`^NCCL_(DEBUG.*|TOPO_FILE|TOPO_DUMP_FILE|GRAPH_DUMP_FILE|GRAPH_DUMP_FILE_RANK|CONF_FILE|HOSTID|SOCKET_IFNAME|IB_HCA|NET|NET_PLUGIN|TUNER_PLUGIN|PROFILER_PLUGIN|ENV_PLUGIN|COMM_ID|CUDA_PATH)$`)
 
 // machine is what a communicator of a log ran on.
 type machine struct {
@@ -170,19 +171,27 @@ func fromLog(c *ncclog.Communicator, nodes []*printed, r *rules.Ruleset, sm int)
 			size := len(nodes[max(0, i-1)].gpus)
 			missing := (ranks[0] - at) / size
 			if missing*size != ranks[0]-at {
-				return nil, &ShapeError{c.ID, fmt.Sprintf("ranks %d to %d logged nothing and are not whole nodes", at, ranks[0]-1)}
+				return nil,
+					&ShapeError{c.ID, fmt.Sprintf("ranks %d to %d logged nothing and are not whole nodes", at,
+						ranks[0]-1)}
 			}
 			if i == 0 {
 				before = missing
-				m.notes = append(m.notes, fmt.Sprintf("ranks %d to %d logged nothing; their nodes are taken to equal the first that did", at, ranks[0]-1))
+				m.notes = append(m.notes,
+					fmt.Sprintf("ranks %d to %d logged nothing; their nodes are taken to equal the first "+
+						"that did", at, ranks[0]-1))
 			} else {
 				m.spec.Nodes[len(m.spec.Nodes)-1].Count += missing
-				m.notes = append(m.notes, fmt.Sprintf("ranks %d to %d logged nothing; their nodes are taken to equal the one before", at, ranks[0]-1))
+				m.notes = append(m.notes,
+					fmt.Sprintf("ranks %d to %d logged nothing; their nodes are taken to equal the one "+
+						"before", at, ranks[0]-1))
 			}
 			at = ranks[0]
 		}
 		if ranks[0] != at || ranks[len(ranks)-1] != at+len(ranks)-1 {
-			return nil, &ShapeError{c.ID, fmt.Sprintf("a node has ranks %v; simccl numbers ranks node by node", ranks)}
+			return nil,
+				&ShapeError{c.ID, fmt.Sprintf("a node has ranks %v; simccl numbers ranks node by node",
+					ranks)}
 		}
 		at += len(ranks)
 		name := "log.node" + strconv.Itoa(i) + ".xml"
@@ -193,10 +202,13 @@ func fromLog(c *ncclog.Communicator, nodes []*printed, r *rules.Ruleset, sm int)
 		last := &m.spec.Nodes[len(m.spec.Nodes)-1]
 		size := len(nodes[len(nodes)-1].gpus)
 		if rest%size != 0 {
-			return nil, &ShapeError{c.ID, fmt.Sprintf("ranks %d to %d logged nothing and are not whole nodes", at, c.NRanks-1)}
+			return nil, &ShapeError{c.ID, fmt.Sprintf("ranks %d to %d logged nothing and are not whole nodes",
+				at, c.NRanks-1)}
 		}
 		last.Count += rest / size
-		m.notes = append(m.notes, fmt.Sprintf("ranks %d to %d logged nothing; their nodes are taken to equal the last that did", at, c.NRanks-1))
+		m.notes = append(m.notes,
+			fmt.Sprintf("ranks %d to %d logged nothing; their nodes are taken to equal the last that did", at,
+				c.NRanks-1))
 	}
 	return m, nil
 }
@@ -241,10 +253,12 @@ func candidates(log *ncclog.Log, nodes []*printed, r *rules.Topo) []int {
 var models = []struct {
 	word string
 	sm   int
-}{{"GB300", 103}, {"B300", 103}, {"GB200", 100}, {"B200", 100}, {"B100", 100}, {"RTX PRO 6000 Blackwell", 120}, {"RTX 50", 120},
+}{{"GB300", 103}, {"B300", 103}, {"GB200", 100}, {"B200", 100}, {"B100", 100},
+	{"RTX PRO 6000 Blackwell", 120}, {"RTX 50", 120},
 	{"GH200", 90}, {"H200", 90}, {"H100", 90}, {"H800", 90}, {"H20", 90},
 	{"RTX 40", 89}, {"RTX 6000 Ada", 89}, {"L40", 89}, {"L20", 89}, {"L4", 89},
-	{"A100", 80}, {"A800", 80}, {"A30", 80}, {"A40", 86}, {"A10", 86}, {"A6000", 86}, {"A5000", 86}, {"A4000", 86}, {"RTX 30", 86}, {"A16", 86}, {"A2", 86},
+	{"A100", 80}, {"A800", 80}, {"A30", 80}, {"A40", 86}, {"A10", 86}, {"A6000", 86}, {"A5000", 86},
+	{"A4000", 86}, {"RTX 30", 86}, {"A16", 86}, {"A2", 86},
 	{"V100", 70}, {"TITAN V", 70}, {"T4", 75}, {"RTX 20", 75}, {"RTX 8000", 75}, {"P100", 60}, {"P40", 61}}
 
 func smOf(name string) int {
@@ -274,7 +288,8 @@ func settings(log *ncclog.Log) (env, left []string) {
 
 // load makes the communicator of a machine under settings and a release.
 func (m *machine) load(version string, env []string, cast ncclog.Known) (*scenario.Site, error) {
-	m.spec.Multicast = map[ncclog.Known]string{ncclog.Unknown: "auto", ncclog.No: "off", ncclog.Yes: "on"}[cast]
+	m.spec.Multicast = map[ncclog.Known]string{ncclog.Unknown: "auto", ncclog.No: "off",
+		ncclog.Yes: "on"}[cast]
 	opt := scenario.Options{Files: m.files, Settings: config.Sources{NoEnv: true, Flags: env}}
 	return scenario.Load(&scenario.Spec{Machine: m.spec, NCCL: scenario.NCCL{Version: version}}, opt)
 }

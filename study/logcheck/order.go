@@ -180,8 +180,10 @@ func (p *printed) unflatten(e *decl.Element) {
 	}
 	gen, _ := e.Get("device")
 	mark, _ := e.Get("subsystem_device")
-	upper, lower := map[string]string{"0xc010": "0xa096", "0xc030": "0x0000"}[gen], map[string]string{"0xc010": "0xa096", "0xc030": "0x1000"}[gen]
-	if vendor, _ := e.Get("vendor"); e.Name != "pci" || vendor != "0x1000" || mark != "0xffff" || upper == "" {
+	upper, lower := map[string]string{"0xc010": "0xa096", "0xc030": "0x0000"}[gen],
+		map[string]string{"0xc010": "0xa096", "0xc030": "0x1000"}[gen]
+	if vendor, _ := e.Get("vendor"); e.Name != "pci" || vendor != "0x1000" || mark != "0xffff" ||
+		upper == "" {
 		return
 	}
 	e.Set("subsystem_device", upper)

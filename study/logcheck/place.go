@@ -54,7 +54,8 @@ func (p *printed) place(c *ncclog.Communicator, of *ncclog.Rank) error {
 		p.gpus[rest[i]] = d.gpu
 	}
 	if len(open) > 0 {
-		p.notes = append(p.notes, fmt.Sprintf("rank %d's system has %d GPUs of ranks that logged nothing; they have their ranks in the order of bus ids", of.Rank, len(open)))
+		p.notes = append(p.notes, fmt.Sprintf("rank %d's system has %d GPUs of ranks that logged nothing; "+
+			"they have their ranks in the order of bus ids", of.Rank, len(open)))
 	}
 	return nil
 }

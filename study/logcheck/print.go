@@ -22,7 +22,8 @@ type PrintError struct {
 }
 
 func (e *PrintError) Error() string {
-	return fmt.Sprintf("%s:%d: %s in %q; give the topology with --topo, or run NCCL with NCCL_TOPO_DUMP_FILE and keep the file beside the log", e.File, e.Line, e.Problem, e.Text)
+	return fmt.Sprintf("%s:%d: %s in %q; give the topology with --topo, or run NCCL with "+
+		"NCCL_TOPO_DUMP_FILE and keep the file beside the log", e.File, e.Line, e.Problem, e.Text)
 }
 
 // printed is the system print of one rank (topo.cc:ncclTopoPrint) as elements
@@ -76,13 +77,16 @@ func whole(line string) bool {
 // isSystem reports whether a line belongs to the tree of a system print, not
 // to its paths.
 func isSystem(line string) bool {
-	return strings.HasPrefix(line, "CPU/") && nodeText().MatchString(byHost(line)) || linkText().MatchString(line)
+	return strings.HasPrefix(line, "CPU/") && nodeText().MatchString(byHost(line)) ||
+		linkText().MatchString(line)
 }
 
 // readPrint reads the tree of a system print, nil where it is none; lines are all of
 // the rank's, whose paths say in which order devices were found.
 func readPrint(tree, lines []ncclog.Text) (*printed, error) {
-	p := &printed{root: &decl.Element{Name: "system", Attrs: []decl.Attr{{Name: "version", Value: "1"}}}, gpus: map[int]*decl.Element{}, rates: map[*decl.Element]float64{}, links: map[*decl.Element]float64{}, seen: map[string]bool{}}
+	p := &printed{root: &decl.Element{Name: "system", Attrs: []decl.Attr{{Name: "version", Value: "1"}}},
+		gpus: map[int]*decl.Element{}, rates: map[*decl.Element]float64{}, links: map[*decl.Element]float64{},
+		seen: map[string]bool{}}
 	for _, l := range tree {
 		p.at = l
 		if err := p.line(l.Text); err != nil {
@@ -192,7 +196,8 @@ func (p *printed) cpu(m []string) (*decl.Element, error) {
 	set := func(arch, vendor string, family, model int) {
 		e.Attrs = append(e.Attrs, decl.Attr{Name: "arch", Value: arch})
 		if vendor != "" {
-			e.Attrs = append(e.Attrs, decl.Attr{Name: "vendor", Value: vendor}, decl.Attr{Name: "familyid", Value: strconv.Itoa(family)},
+			e.Attrs = append(e.Attrs, decl.Attr{Name: "vendor", Value: vendor},
+				decl.Attr{Name: "familyid", Value: strconv.Itoa(family)},
 				decl.Attr{Name: "modelid", Value: strconv.Itoa(model)})
 		}
 	}
@@ -203,7 +208,8 @@ func (p *printed) cpu(m []string) (*decl.Element, error) {
 		set("ppc64", "", 0, 0)
 	case arch == topo.ArchX86 && vendor == topo.VendorIntel:
 		// The least model of each class (topo.cc:520).
-		least := map[topo.CPUModel]int{topo.ModelBDW: 0x4F, topo.ModelSKL: 0x55, topo.ModelSRP: 0x8F, topo.ModelERP: 0xCF}[model]
+		least := map[topo.CPUModel]int{topo.ModelBDW: 0x4F, topo.ModelSKL: 0x55, topo.ModelSRP: 0x8F,
+			topo.ModelERP: 0xCF}[model]
 		set("x86_64", "GenuineIntel", 6, least)
 	case arch == topo.ArchX86 && vendor == topo.VendorAMD:
 		set("x86_64", "AuthenticAMD", 143, 49)
@@ -223,7 +229,8 @@ func (p *printed) cpu(m []string) (*decl.Element, error) {
 var lanes = []struct {
 	text string
 	bw   float64
-}{{"16.0 GT/s PCIe", 24}, {"32.0 GT/s PCIe", 48}, {"8.0 GT/s PCIe", 12}, {"64.0 GT/s PCIe", 96}, {"5.0 GT/s PCIe", 6}, {"2.5 GT/s PCIe", 3}}
+}{{"16.0 GT/s PCIe", 24}, {"32.0 GT/s PCIe", 48}, {"8.0 GT/s PCIe", 12}, {"64.0 GT/s PCIe", 96},
+	{"5.0 GT/s PCIe", 6}, {"2.5 GT/s PCIe", 3}}
 
 // speed gives link_speed and link_width of a PCIe link whose bandwidth NCCL
 // printed with one decimal. Any pair of that bandwidth is the same to NCCL.
@@ -326,7 +333,8 @@ func (p *printed) deviceOf(owner *decl.Element, m []string) error {
 // c2c adds a C2C link of a GPU to its CPU; the CPU's end prints it, too.
 func (p *printed) c2c(owner *decl.Element, bw float64) error {
 	if owner.Name == "gpu" {
-		owner.Children = append(owner.Children, p.new("c2c", "bw", strconv.FormatFloat(bw*1000, 'f', 0, 64), "count", "1"))
+		owner.Children = append(owner.Children, p.new("c2c", "bw", strconv.FormatFloat(bw*1000, 'f', 0, 64),
+			"count", "1"))
 	}
 	return nil
 }
@@ -379,7 +387,8 @@ func (p *printed) net(owner *decl.Element, m []string) error {
 	if err != nil {
 		return p.fail("a NET without bandwidth")
 	}
-	e := p.new("net", "dev", dev, "latency", "0", "speed", strconv.FormatFloat(math.Round(bw*8000), 'f', 0, 64), "port", f[2], "guid", "0x"+f[1], "coll", f[0])
+	e := p.new("net", "dev", dev, "latency", "0", "speed", strconv.FormatFloat(math.Round(bw*8000), 'f', 0,
+		64), "port", f[2], "guid", "0x"+f[1], "coll", f[0])
 	p.nets = append(p.nets, e)
 	owner.Children = append(owner.Children, e)
 	return nil
@@ -390,7 +399,8 @@ func (p *printed) net(owner *decl.Element, m []string) error {
 func (p *printed) trimmed() {
 	p.root.Walk(func(e *decl.Element, _ []*decl.Element) {
 		if e.Name == "nic" && len(e.Children) == 0 {
-			n := p.new("net", "dev", strconv.Itoa(len(p.nets)), "latency", "0", "speed", "10000", "port", "1", "guid", fmt.Sprintf("0x%x", len(p.nets)+1), "coll", "0")
+			n := p.new("net", "dev", strconv.Itoa(len(p.nets)), "latency", "0", "speed", "10000", "port", "1",
+				"guid", fmt.Sprintf("0x%x", len(p.nets)+1), "coll", "0")
 			p.nets = append(p.nets, n)
 			e.Children = append(e.Children, n)
 		}

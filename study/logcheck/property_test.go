@@ -29,8 +29,10 @@ func cases(t *testing.T, usual int) int {
 }
 
 // settable are settings that change decisions.
-var settable = []string{"NCCL_ALGO=Ring", "NCCL_MAX_NCHANNELS=4", "NCCL_MIN_NCHANNELS=8", "NCCL_NET_GDR_LEVEL=SYS", "NCCL_NET_GDR_LEVEL=LOC", "NCCL_P2P_LEVEL=LOC", "NCCL_CROSS_NIC=1",
-	"NCCL_NVLS_ENABLE=0", "NCCL_PXN_DISABLE=1", "NCCL_PROTO=^LL128", "NCCL_BUFFSIZE=1048576", "NCCL_NTHREADS=256"}
+var settable = []string{"NCCL_ALGO=Ring", "NCCL_MAX_NCHANNELS=4", "NCCL_MIN_NCHANNELS=8",
+	"NCCL_NET_GDR_LEVEL=SYS", "NCCL_NET_GDR_LEVEL=LOC", "NCCL_P2P_LEVEL=LOC", "NCCL_CROSS_NIC=1",
+	"NCCL_NVLS_ENABLE=0", "NCCL_PXN_DISABLE=1", "NCCL_PROTO=^LL128", "NCCL_BUFFSIZE=1048576",
+	"NCCL_NTHREADS=256"}
 
 // random is a random machine's site and what it is called.
 func random(r *rand.Rand) (*scenario.Site, string, error) {

@@ -30,7 +30,8 @@ func rowOf(t ncclog.Text) row {
 		return row{Text: t, head: true, name: name, rest: rest}
 	}
 	name, rest, _ := strings.Cut(m[4], " ")
-	return row{Text: t, col: len(m[1]), inner: len(t.Text) - len(m[4]), kind: m[2], bw: m[3], name: name, rest: rest}
+	return row{Text: t, col: len(m[1]), inner: len(t.Text) - len(m[4]), kind: m[2], bw: m[3], name: name,
+		rest: rest}
 }
 
 // addition is a tree with a line more.
@@ -88,7 +89,8 @@ func (f *finder) union(ranks []*ncclog.Rank) []ncclog.Text {
 			}
 		}
 		_, err := readPrint(tree, base.Lines)
-		if reads := err == nil; best == nil || reads && !bestReads || reads == bestReads && len(tree) < len(best) {
+		if reads := err == nil; best == nil || reads && !bestReads || reads == bestReads &&
+			len(tree) < len(best) {
 			best, bestReads = tree, reads
 		}
 	}
@@ -185,7 +187,8 @@ type adder struct {
 
 // additions are the trees that a lost line may have left, the plain ones first.
 func additions(k *ncclog.Rank, c *ncclog.Communicator, tree []ncclog.Text) []addition {
-	a := &adder{tree: tree, named: map[string][]string{}, have: map[string]bool{}, rates: map[string][]string{}, c: c, k: k}
+	a := &adder{tree: tree, named: map[string][]string{}, have: map[string]bool{},
+		rates: map[string][]string{}, c: c, k: k}
 	for _, l := range tree {
 		r := rowOf(l)
 		a.rows = append(a.rows, r)
@@ -251,7 +254,8 @@ const width = len("+ PCI[] - ")
 
 // cpuKinds are the kinds of CPU that NCCL knows, as it prints them, where no other CPU
 // of the print says it.
-var cpuKinds = []string{"(1/1/3)", "(1/2/-1)", "(1/1/4)", "(1/1/2)", "(1/1/1)", "(3/-1/-1)", "(1/3/2)", "(1/3/1)", "(2/-1/-1)"}
+var cpuKinds = []string{"(1/1/3)", "(1/2/-1)", "(1/1/4)", "(1/1/2)", "(1/1/1)", "(3/-1/-1)", "(1/3/2)",
+	"(1/3/1)", "(2/-1/-1)"}
 
 // cpus adds a CPU that paths or other CPUs name, at each start of its links.
 func (a *adder) cpus() {
@@ -452,7 +456,8 @@ func (a *adder) gpus() {
 	for i := 1; i <= len(a.rows); i++ {
 		nodes, _ := a.open(i)
 		for _, p := range nodes {
-			if p.kind != "CPU" && p.kind != "PCI" || i < len(a.rows) && !a.rows[i].head && a.rows[i].col > p.col {
+			if p.kind != "CPU" && p.kind != "PCI" || i < len(a.rows) && !a.rows[i].head &&
+				a.rows[i].col > p.col {
 				continue
 			}
 			for _, bw := range a.rates["GPU"] {

@@ -18,7 +18,8 @@ type Request struct {
 
 // Run reads the files of a request, checks them and writes what it asks for. Without a system print in the
 // logs the file that NCCL_TOPO_DUMP_FILE wrote is taken, if it lies beside a log.
-func (q *Request) Run(read func(name string) ([]byte, error), write func(name string, data []byte) error) (*Report, error) {
+func (q *Request) Run(read func(name string) ([]byte, error), write func(name string, data []byte) error) (
+	*Report, error) {
 	rep, err := q.check(read)
 	if err != nil {
 		return nil, err

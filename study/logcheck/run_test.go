@@ -13,10 +13,13 @@ import (
 // TestADifferenceIsNamed changes one line of a ring and one choice in a log and
 // expects both, with their places, in every form of the report.
 func TestADifferenceIsNamed(t *testing.T) {
-	s := site.Load(t, site.Nodes(golden.Root(t, "testdata", "topos", "h200x4-4.xml"), 1), "NCCL_NVLS_ENABLE=0")
+	s := site.Load(t, site.Nodes(golden.Root(t, "testdata", "topos", "h200x4-4.xml"), 1),
+		"NCCL_NVLS_ENABLE=0")
 	log := logOf(s.Comm)
-	log = append(log, "node0:0:0 [0] NCCL INFO AllReduce: 1048576 Bytes -> Algo TREE proto LL channel{Lo..Hi}={0..3}\n"...)
-	log = append(log, "node0:0:0 [0] NCCL INFO AllReduce: 2097152 Bytes -> Algo TREE proto LL channel{Lo..Hi}={0..3}\n"...)
+	log = append(log,
+		"node0:0:0 [0] NCCL INFO AllReduce: 1048576 Bytes -> Algo TREE proto LL channel{Lo..Hi}={0..3}\n"...)
+	log = append(log,
+		"node0:0:0 [0] NCCL INFO AllReduce: 2097152 Bytes -> Algo TREE proto LL channel{Lo..Hi}={0..3}\n"...)
 	ring := []byte("Ring 00 : 3 -> 0 -> 1")
 	if !bytes.Contains(log, ring) {
 		t.Fatal("no such ring")
@@ -24,7 +27,8 @@ func TestADifferenceIsNamed(t *testing.T) {
 	log = bytes.Replace(log, ring, []byte("Ring 00 : 2 -> 0 -> 1"), 1)
 	read := func(string) ([]byte, error) { return log, nil }
 	var junit []byte
-	q := &logcheck.Request{Logs: []string{"nccl.log"}, Env: []string{"NCCL_NVLS_ENABLE=0"}, JUnit: "junit.xml", GitHub: true}
+	q := &logcheck.Request{Logs: []string{"nccl.log"}, Env: []string{"NCCL_NVLS_ENABLE=0"},
+		JUnit: "junit.xml", GitHub: true}
 	rep, err := q.Run(read, func(_ string, data []byte) error { junit = data; return nil })
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +45,8 @@ func TestADifferenceIsNamed(t *testing.T) {
 			t.Errorf("the text lacks %q:\n%s", want, rep.Text())
 		}
 	}
-	for _, want := range []string{`failures="2"`, `<testcase name="rings" classname="simccl.check">`, "<skipped>"} {
+	for _, want := range []string{`failures="2"`, `<testcase name="rings" classname="simccl.check">`,
+		"<skipped>"} {
 		if !bytes.Contains(junit, []byte(want)) {
 			t.Errorf("the JUnit report lacks %q:\n%s", want, junit)
 		}
@@ -52,7 +57,8 @@ func TestADifferenceIsNamed(t *testing.T) {
 func TestNothingToCompare(t *testing.T) {
 	for text, want := range map[string]string{
 		"hello\n": "nccl.log: no NCCL INFO line; run with NCCL_DEBUG=INFO",
-		"h:1:2 [0] NCCL INFO NCCL version 2.28.9+cuda13.0\n": "nothing can be compared: no line says which ranks there are",
+		"h:1:2 [0] NCCL INFO NCCL version 2.28.9+cuda13.0\n": "nothing can be compared: no line says which " +
+			"ranks there are",
 		"h:1:2 [0] NCCL INFO NCCL version 2.10.3+cuda11.0\n": "no rules of NCCL 2.10.3",
 	} {
 		q := &logcheck.Request{Logs: []string{"nccl.log"}}

@@ -23,7 +23,8 @@ type span struct {
 func extend(spans []span, op *ncclog.Choice, ours string) []span {
 	next := span{op.Func, op.Bytes, op.Bytes, verdict(op.Text.Text), verdict(ours), op.File, op.Line}
 	if n := len(spans); n > 0 {
-		if s := &spans[n-1]; s.fn == next.fn && s.theirs == next.theirs && s.ours == next.ours && next.lo >= s.lo {
+		if s := &spans[n-1]; s.fn == next.fn && s.theirs == next.theirs && s.ours == next.ours &&
+			next.lo >= s.lo {
 			s.hi = max(s.hi, next.hi)
 			return spans
 		}

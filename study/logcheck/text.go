@@ -14,7 +14,8 @@ func (rep *Report) Text() string {
 	if !rep.Equal {
 		verdict = "different"
 	}
-	fmt.Fprintf(&b, "NCCL %s, %d communicators: %s\n\n%-10s %9s %9s\n", rep.Version, rep.Comms, verdict, "section", "compared", "equal")
+	fmt.Fprintf(&b, "NCCL %s, %d communicators: %s\n\n%-10s %9s %9s\n", rep.Version, rep.Comms, verdict,
+		"section", "compared", "equal")
 	for _, n := range Names {
 		s := rep.Sections[n.Name]
 		if s.Compared == 0 {
@@ -50,7 +51,8 @@ func (rep *Report) ci() *cireport.Report {
 		s := rep.Sections[n.Name]
 		c := cireport.Case{Name: n.Name, Skipped: s.Compared == 0}
 		if s.First != "" {
-			c.Failure, c.First, c.Text = fmt.Sprintf("%d of %d lines equal", s.Equal, s.Compared), s.First, strings.Join(s.Differences, "\n")
+			c.Failure, c.First, c.Text = fmt.Sprintf("%d of %d lines equal", s.Equal, s.Compared), s.First,
+				strings.Join(s.Differences, "\n")
 		}
 		out.Cases = append(out.Cases, c)
 	}

@@ -63,7 +63,8 @@ func Topology(log *ncclog.Log, version string) (*Machine, error) {
 		if i := slices.IndexFunc(log.GPUs, func(name string) bool { return smOf(name) > 0 }); i >= 0 {
 			out.GPU = log.GPUs[i]
 		} else {
-			out.Notes = append(out.Notes, fmt.Sprintf("no line names the GPUs: compute capability %d explains the log", f.of.sm))
+			out.Notes = append(out.Notes,
+				fmt.Sprintf("no line names the GPUs: compute capability %d explains the log", f.of.sm))
 		}
 		return out, nil
 	}
@@ -74,5 +75,6 @@ func Topology(log *ncclog.Log, version string) (*Machine, error) {
 type NoSystemError struct{ Why string }
 
 func (e *NoSystemError) Error() string {
-	return e.Why + "; run NCCL with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH, or have it write the topology (NCCL_TOPO_DUMP_FILE)"
+	return e.Why + "; run NCCL with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH, or have it write " +
+		"the topology (NCCL_TOPO_DUMP_FILE)"
 }

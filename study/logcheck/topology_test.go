@@ -35,7 +35,8 @@ func described(t *testing.T, path string, log *ncclog.Log) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rep, err := logcheck.Check(logcheck.Input{Log: log, Topo: &logcheck.File{Name: "described.xml", Data: topoxml.Write(root)}})
+	rep, err := logcheck.Check(logcheck.Input{Log: log, Topo: &logcheck.File{Name: "described.xml",
+		Data: topoxml.Write(root)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +80,9 @@ func TestDescribedSharedLogs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := machine.Describe(spec.Root, "odd"); err == nil || err.Error() != "odd.xml:4:7: GPU 0 has 1 NVLinks to GPU 1, which has 12 back; leave --spec out: the topology file has it" {
+	if _, err := machine.Describe(spec.Root, "odd"); err == nil ||
+		err.Error() != "odd.xml:4:7: GPU 0 has 1 NVLinks to GPU 1, which has 12 back; leave --spec out: "+
+			"the topology file has it" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -11,5 +11,6 @@ type AMDError struct {
 }
 
 func (e *AMDError) Error() string {
-	return fmt.Sprintf("%s:%d:1: the log is of RCCL, AMD's library (%q); its decisions are not NCCL's and are not compared or simulated", e.File, e.Line, e.Text)
+	return fmt.Sprintf("%s:%d:1: the log is of RCCL, AMD's library (%q); its decisions are not NCCL's and "+
+		"are not compared or simulated", e.File, e.Line, e.Text)
 }

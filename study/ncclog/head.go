@@ -47,7 +47,8 @@ func Head(c *comm.Comm, rank int32, settings []Setting) []Line {
 	for _, id := range sys.Of(topo.NET) {
 		n := sys.Nodes[id].Net
 		if n.Host == host {
-			l.add(Net, "NET/%s : GPU Direct RDMA %s for HCA %d '%s'", plugin(network), map[bool]string{true: "Enabled", false: "Disabled"}[n.GDR], n.Dev, n.Name)
+			l.add(Net, "NET/%s : GPU Direct RDMA %s for HCA %d '%s'", plugin(network),
+				map[bool]string{true: "Enabled", false: "Disabled"}[n.GDR], n.Dev, n.Name)
 		}
 	}
 	not := "not "

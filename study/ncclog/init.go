@@ -22,7 +22,8 @@ func OfRank(c *comm.Comm, rank int32) []Line {
 	for _, line := range doc.Log(d.System, int(d.First)) {
 		l.add(Graph, "%s", line)
 	}
-	for _, id := range [...]int{search.RingID, search.TreeID, search.CollNetChainID, search.CollNetDirectID, search.NVLSID} {
+	for _, id := range [...]int{search.RingID, search.TreeID, search.CollNetChainID, search.CollNetDirectID,
+		search.NVLSID} {
 		if g := d.Graphs[id]; searched(c, d, id) {
 			l.graph(d, g)
 		}
@@ -50,7 +51,8 @@ func OfRank(c *comm.Comm, rank int32) []Line {
 	if c.NRanks > 1 {
 		l.thresholds(c.Model)
 	}
-	l.add(Init, "%d coll channels, %d collnet channels, %d nvls channels, %d p2p channels, %d p2p channels per peer",
+	l.add(Init, "%d coll channels, %d collnet channels, %d nvls channels, %d p2p channels, %d p2p channels "+
+		"per peer",
 		c.NChannels, c.NChannels, c.NVLSChannels, c.P2PChannels, c.P2PChannelsPerPeer)
 	return l
 }
@@ -76,7 +78,8 @@ func (l *log) graph(d *connect.Domain, g *search.Graph) {
 	for _, id := range d.System.Of(topo.GPU) {
 		names[d.System.Nodes[id].GPU.Rank] = d.System.Name(id)
 		if form.GPURanks {
-			names[d.System.Nodes[id].GPU.Rank] = fmt.Sprintf("GPU/%d", int(d.First)+d.System.Nodes[id].GPU.Rank)
+			names[d.System.Nodes[id].GPU.Rank] = fmt.Sprintf("GPU/%d", int(d.First)+
+				d.System.Nodes[id].GPU.Rank)
 		}
 	}
 	const local = uint64(1)<<56 - 1
@@ -148,7 +151,8 @@ func (l *log) nvls(c *comm.Comm, rank int32) {
 	if len(c.NVLS) > 1 {
 		b, up1 = c.NVLS[1].TreeDown[rank], c.NVLS[1].TreeUp[rank]
 	}
-	l.add(Graph, "NVLS Trees : %d/%d/%d->%d->%d %d/%d/%d->%d->%d", a[0], a[1], a[2], rank, up0, b[0], b[1], b[2], rank, up1)
+	l.add(Graph, "NVLS Trees : %d/%d/%d->%d->%d %d/%d/%d->%d->%d", a[0], a[1], a[2], rank, up0, b[0], b[1],
+		b[2], rank, up1)
 }
 
 // nvlsTuning prints the channels and chunks of NVLS (2.30.7 transport/nvls.cc:242),
@@ -157,7 +161,8 @@ func (l *log) nvlsTuning(c *comm.Comm, rank int32) {
 	if !c.Rules.Log.NVLSTuning || len(c.NVLS) == 0 {
 		return
 	}
-	l.add(Init, "NVLS tuning: nChannels %d chunkSize %d treeMaxChunkSize %d", c.NVLSCount[rank], c.NVLSChunkSize, c.NVLSTreeLimit(c.Params.Plan.NVLSTreeMaxChunk))
+	l.add(Init, "NVLS tuning: nChannels %d chunkSize %d treeMaxChunkSize %d", c.NVLSCount[rank],
+		c.NVLSChunkSize, c.NVLSTreeLimit(c.Params.Plan.NVLSTreeMaxChunk))
 }
 
 // ringOrder prints a ring as NCCL fits it in 128 bytes (rings.cc:9).
@@ -194,7 +199,8 @@ func (l *log) links(c *comm.Comm, rank int32) {
 		ring, t := c.Channels[i].Ring[rank], c.Channels[i].Tree[rank]
 		l.add(Graph, "Ring %02d : %d -> %d -> %d", i, ring.Prev, rank, ring.Next)
 		if room := lineSize - 1 - len(line); room > 0 {
-			line += cut(fmt.Sprintf(" [%d] %d/%d/%d->%d->%d", i, t.Down[0], t.Down[1], t.Down[2], rank, t.Up), room)
+			line += cut(fmt.Sprintf(" [%d] %d/%d/%d->%d->%d", i, t.Down[0], t.Down[1], t.Down[2], rank, t.Up),
+				room)
 		}
 	}
 	l.add(Init, "Trees%s", line)

@@ -135,10 +135,12 @@ var (
 	prefix    = Pattern(`([^\s:\[\]<>()|"']+:\d+:\d+) \[(-?\d+)\] (?:\S+:\d+ )?NCCL INFO ?`)
 	version   = Pattern(`^NCCL version (\d+\.\d+\.\d+)(?:\+cuda(\d[\d.]*))?`)
 	setBy     = Pattern(`^(NCCL_[A-Z0-9_]+) set by environment to (.*)$`)
-	initStart = Pattern(`^(?:\[Rank \d+\] )?(ncclComm\w+) comm (0x[0-9a-f]+) rank (\d+) nranks (\d+) cudaDev (-?\d+)(?: nvmlDev (-?\d+))? busId ([0-9a-f]+)(.*?)(?:- )?Init START`)
+	initStart = Pattern(
+		`^(?:\[Rank \d+\] )?(ncclComm\w+) comm (0x[0-9a-f]+) rank (\d+) nranks (\d+) cudaDev (-?\d+)(?: nvmlDev (-?\d+))? busId ([0-9a-f]+)(.*?)(?:- )?Init START`)
 	commID    = Pattern(`commId (0x[0-9a-f]+)`)
 	splitOf   = Pattern(`parent (0x[0-9a-f]+)(?: (?:splitCount|childCount) (-?\d+))? color (-?\d+)`)
-	placeLine = Pattern(`^comm 0x[0-9a-f]+ rank \d+ nRanks \d+ nNodes (\d+) localRanks (\d+) localRank (\d+) MNNVL (\d+)`)
+	placeLine = Pattern(
+		`^comm 0x[0-9a-f]+ rank \d+ nRanks \d+ nNodes (\d+) localRanks (\d+) localRank (\d+) MNNVL (\d+)`)
 	filledNet = Pattern(`Filled (.+) in topo with pciPath=`)
 	gdrLine   = Pattern(`GPU Direct RDMA (Enabled|Disabled)(?: \(.*\))? for HCA (\d+) '([^']*)'`)
 	// Of a pair of GPU and NET; "Disabled" says that they are far from each other
@@ -149,12 +151,15 @@ var (
 	// NVLS channels exist where multicast is supported and enabled.
 	channelsLine = Pattern(`^\d+ coll channels, (?:\d+ collnet channels, )?(\d+) nvls channels`)
 	castLine     = Pattern(`^NVLS multicast support is (not )?available`)
-	callLine     = Pattern(`^(\w+): opCount [0-9a-f]+ sendbuff \S+ (?:recvbuff \S+ )?(?:acc \S+ )?count (\d+) datatype (\d+) op (\d+) root (-?\d+) comm (0x[0-9a-f]+)`)
-	opLine       = Pattern(`^(\w+): (\d+) Bytes -> Algo (\w+) proto (\w+) channel\{Lo\.\.Hi\}=\{(\d+)\.\.(\d+)\}`)
+	callLine     = Pattern(
+		`^(\w+): opCount [0-9a-f]+ sendbuff \S+ (?:recvbuff \S+ )?(?:acc \S+ )?count (\d+) datatype (\d+) op (\d+) root (-?\d+) comm (0x[0-9a-f]+)`)
+	opLine = Pattern(
+		`^(\w+): (\d+) Bytes -> Algo (\w+) proto (\w+) channel\{Lo\.\.Hi\}=\{(\d+)\.\.(\d+)\}`)
 	// Before 2.24.3, and without the operation before 2.23.4.
 	oldOpLine = Pattern(`^(?:(\w+): )?(\d+) Bytes -> Algo (\d+) proto (\d+) time -?[\d.]+$`)
-	connLine  = Pattern(`^Channel (\d+)/(\d+) : (\d+)\[\w+\] -> (\d+)\[\w+\] (\[send\] |\[receive\] )?via (\w+)(?:/[^/ ]+/(\d+))?(\S*)(.*)$`)
-	usesGPU   = Pattern(`^#\s+Rank\s+(\d+) Group\s+\d+ Pid\s+\d+ on\s+\S+ device\s+\d+ \[[^\]]*\] (.+?)\s*$`)
+	connLine  = Pattern(
+		`^Channel (\d+)/(\d+) : (\d+)\[\w+\] -> (\d+)\[\w+\] (\[send\] |\[receive\] )?via (\w+)(?:/[^/ ]+/(\d+))?(\S*)(.*)$`)
+	usesGPU = Pattern(`^#\s+Rank\s+(\d+) Group\s+\d+ Pid\s+\d+ on\s+\S+ device\s+\d+ \[[^\]]*\] (.+?)\s*$`)
 )
 
 // Pattern returns a function that compiles an expression when it is first called: a process that
@@ -170,7 +175,8 @@ var ErrNoLog = errors.New("no NCCL INFO line")
 // Names are used in positions. The error names the file where one holds no line of
 // NCCL's or is AMD's (*AMDError).
 func Read(files ...File) (*Log, error) {
-	r := &reader{log: &Log{}, threads: map[string]*Rank{}, procs: map[string]*Rank{}, groups: map[string]*group{}, orphans: map[string]*orphan{}}
+	r := &reader{log: &Log{}, threads: map[string]*Rank{}, procs: map[string]*Rank{},
+		groups: map[string]*group{}, orphans: map[string]*orphan{}}
 	texts := make([]envelope.Text, len(files))
 	for i, f := range files {
 		t, err := envelope.Open(f.Data)
@@ -245,7 +251,8 @@ func (r *reader) file(name string, t envelope.Text) error {
 		return other
 	}
 	if !seen && !r.bare(t) {
-		return fmt.Errorf("%s: %w; run with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH,TUNING", name, ErrNoLog)
+		return fmt.Errorf("%s: %w; run with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH,TUNING",
+			name, ErrNoLog)
 	}
 	return nil
 }
@@ -265,7 +272,8 @@ func (r *reader) take(line string) bool {
 		at = prefix().FindAllStringSubmatchIndex(line, -1)
 	}
 	if at == nil {
-		if text := strings.TrimSpace(line); text != "" && len(r.log.Pieces) < maxPieces && len(text) < maxPiece {
+		if text := strings.TrimSpace(line); text != "" && len(r.log.Pieces) < maxPieces &&
+			len(text) < maxPiece {
 			r.log.Pieces = append(r.log.Pieces, r.at(text))
 		}
 		if strings.Contains(line, "NCCL INFO") {
@@ -335,7 +343,8 @@ func (r *reader) text(thread, text string) {
 			r.groups[thread] = g
 		}
 		if len(g.calls) < maxCalls {
-			g.calls = append(g.calls, call{fn: m[1], pointer: m[6], dtype: num(m[3]), redop: num(m[4]), root: num(m[5])})
+			g.calls = append(g.calls, call{fn: m[1], pointer: m[6], dtype: num(m[3]), redop: num(m[4]),
+				root: num(m[5])})
 		}
 	default:
 		if rank := r.threads[thread]; rank != nil {
@@ -478,7 +487,8 @@ func (k *Rank) nets(text string) bool {
 // ofRank reads a line about one rank.
 func (r *reader) ofRank(rank *Rank, text string) {
 	if m := placeLine().FindStringSubmatch(text); m != nil {
-		rank.NNodes, rank.LocalRanks, rank.LocalRank, rank.MNNVL = num(m[1]), num(m[2]), num(m[3]), m[4] == "1"
+		rank.NNodes, rank.LocalRanks, rank.LocalRank, rank.MNNVL = num(m[1]), num(m[2]), num(m[3]),
+			m[4] == "1"
 		return
 	}
 	if m := filledNet().FindStringSubmatch(text); m != nil {
@@ -498,8 +508,10 @@ func (r *reader) ofRank(rank *Rank, text string) {
 		return
 	}
 	if m := connLine().FindStringSubmatch(text); m != nil {
-		route := Route{Text: r.at(text), Channel: num(m[1]), Conn: num(m[2]), Src: int32(num(m[3])), Dst: int32(num(m[4])),
-			Receive: m[5] == "[receive] ", Via: m[6], Net: -1, GDR: strings.Contains(m[8], "GDRDMA"), Shared: strings.Contains(m[8], "Shared")}
+		route := Route{Text: r.at(text), Channel: num(m[1]), Conn: num(m[2]), Src: int32(num(m[3])),
+			Dst:     int32(num(m[4])),
+			Receive: m[5] == "[receive] ", Via: m[6], Net: -1, GDR: strings.Contains(m[8], "GDRDMA"),
+			Shared: strings.Contains(m[8], "Shared")}
 		if m[7] != "" {
 			route.Net = num(m[7])
 		}
@@ -518,9 +530,10 @@ func (r *reader) ofRank(rank *Rank, text string) {
 }
 
 // rendered are the lines that OfRank prints, and those of older releases' systems.
-var rendered = Pattern(`^(=== System : |={42}$|(CPU|GPU|PCI|NIC|NET|DEV)/[0-9a-f]+-|CPU/[0-9A-F]+ \(|(GPU|NET)/[0-9A-F]+ :| *\+ \w+\[|Pattern \d| ?\d+ : (GPU|NET)/|Tree \d+ :|NVLS (Head|Trees|tuning)|` +
-	`Channel \d+/\d+ :( +\d+)+(\.\.\.)?$|Ring \d+ :|Trees \[|P2P Chunksize|ncclP2pSchedule|  Algorithm   \||  Protocol    \|| Max NThreads \||` +
-	` *\w+ \| *\d+\.\d/|threadThresholds|\d+ coll channels)`)
+var rendered = Pattern(
+	`^(=== System : |={42}$|(CPU|GPU|PCI|NIC|NET|DEV)/[0-9a-f]+-|CPU/[0-9A-F]+ \(|(GPU|NET)/[0-9A-F]+ :| *\+ \w+\[|Pattern \d| ?\d+ : (GPU|NET)/|Tree \d+ :|NVLS (Head|Trees|tuning)|` +
+		`Channel \d+/\d+ :( +\d+)+(\.\.\.)?$|Ring \d+ :|Trees \[|P2P Chunksize|ncclP2pSchedule|  Algorithm   \||  Protocol    \|| Max NThreads \||` +
+		` *\w+ \| *\d+\.\d/|threadThresholds|\d+ coll channels)`)
 
 // place gives each choice to its communicator, by the pointer that the call
 // names. Only rank 0 logs choices (enqueue.cc:topoGetAlgoInfo), so that one

@@ -45,7 +45,8 @@ func (r *reader) writer(thread string) string {
 		if m <= n || other == thread {
 			continue
 		}
-		if (strings.HasSuffix(thread, other) || strings.HasSuffix(other, thread)) && (best == thread || r.known[best] < m || r.known[best] == m && other < best) {
+		if (strings.HasSuffix(thread, other) || strings.HasSuffix(other, thread)) &&
+			(best == thread || r.known[best] < m || r.known[best] == m && other < best) {
 			best = other
 		}
 	}
@@ -79,11 +80,13 @@ func (r *reader) orphan(thread, text string) {
 }
 
 var (
-	complete = Pattern(`^(?:\[Rank \d+\] )?ncclComm\w+ comm (0x[0-9a-f]+) rank (\d+) nranks (\d+) cudaDev (-?\d+)(?: nvmlDev (-?\d+))? busId ([0-9a-f]+) .*Init COMPLETE`)
+	complete = Pattern(
+		`^(?:\[Rank \d+\] )?ncclComm\w+ comm (0x[0-9a-f]+) rank (\d+) nranks (\d+) cudaDev (-?\d+)(?: nvmlDev (-?\d+))? busId ([0-9a-f]+) .*Init COMPLETE`)
 	commRank = Pattern(`^comm (0x[0-9a-f]+) rank (\d+) nRanks (\d+) nNodes `)
-	ownRank  = Pattern(`^(?:Ring \d+ : -?\d+ -> (\d+) -> -?\d+|Trees \[0\] -?\d+/-?\d+/-?\d+->(\d+)->-?\d+.*|Tree \d+ : -?\d+ -> (\d+) -> .*)$`)
-	ringOf   = Pattern(`^Channel \d+/\d+ :((?: +\d+)+)$`)
-	tableOf  = Pattern(`^(?:  Algorithm   \||threadThresholds )`)
+	ownRank  = Pattern(
+		`^(?:Ring \d+ : -?\d+ -> (\d+) -> -?\d+|Trees \[0\] -?\d+/-?\d+/-?\d+->(\d+)->-?\d+.*|Tree \d+ : -?\d+ -> (\d+) -> .*)$`)
+	ringOf  = Pattern(`^Channel \d+/\d+ :((?: +\d+)+)$`)
+	tableOf = Pattern(`^(?:  Algorithm   \||threadThresholds )`)
 )
 
 // adopt makes ranks of threads whose initialisation is not logged, from what their
@@ -122,7 +125,8 @@ func (o *orphan) of() *Rank {
 		switch {
 		case complete().MatchString(l.Text):
 			m := complete().FindStringSubmatch(l.Text)
-			k.pointer, k.Rank, o.nranks, k.CUDADev, k.NVMLDev = m[1], num(m[2]), num(m[3]), num(m[4]), num(m[5])
+			k.pointer, k.Rank, o.nranks, k.CUDADev, k.NVMLDev = m[1], num(m[2]), num(m[3]), num(m[4]),
+				num(m[5])
 			k.BusID, _ = strconv.ParseInt(m[6], 16, 64)
 		case commRank().MatchString(l.Text):
 			m := commRank().FindStringSubmatch(l.Text)
@@ -203,8 +207,9 @@ func (r *reader) bare(t envelope.Text) bool {
 }
 
 // plainLine are lines besides rendered that say something of a rank or a job.
-var plainLine = Pattern(`^(?:NCCL version \d|NCCL_[A-Z0-9_]+ set by environment to |Using network |(?:\[Rank \d+\] )?ncclComm\w+ comm 0x|comm 0x[0-9a-f]+ rank |` +
-	`NET/\w+ : (?:Using|GPU Direct)|GPU Direct RDMA |NVLS multicast support is |ncclTopoPopulateNics : Filled |\w+: \d+ Bytes -> Algo )`)
+var plainLine = Pattern(
+	`^(?:NCCL version \d|NCCL_[A-Z0-9_]+ set by environment to |Using network |(?:\[Rank \d+\] )?ncclComm\w+ comm 0x|comm 0x[0-9a-f]+ rank |` +
+		`NET/\w+ : (?:Using|GPU Direct)|GPU Direct RDMA |NVLS multicast support is |ncclTopoPopulateNics : Filled |\w+: \d+ Bytes -> Algo )`)
 
 var systemStart = Pattern(`^(?:=== System|CPU/)`)
 

@@ -38,10 +38,14 @@ func (l *log) table(m *tuning.Model) {
 				return text
 			}
 		}
-		row("  Algorithm   |", func(a coll.Algorithm) string { return fmt.Sprintf(" %14s   %14s   %14s |", "", a, "") })
+		row("  Algorithm   |", func(a coll.Algorithm) string {
+			return fmt.Sprintf(" %14s   %14s   %14s |", "", a, "")
+		})
 		names := cells(func(_ coll.Algorithm, p coll.Protocol) string { return fmt.Sprintf(" %14s |", p) })
 		l.add(Tuning, "  Protocol    |%s", strings.Repeat(names(0), perBlock))
-		row(" Max NThreads |", cells(func(a coll.Algorithm, p coll.Protocol) string { return fmt.Sprintf(" %14d |", m.MaxThreads[a][p]) }))
+		row(" Max NThreads |", cells(func(a coll.Algorithm, p coll.Protocol) string {
+			return fmt.Sprintf(" %14d |", m.MaxThreads[a][p])
+		}))
 		for _, f := range coll.Funcs()[:coll.NumCollFuncs] {
 			row(fmt.Sprintf("%13s |", f), cells(func(a coll.Algorithm, p coll.Protocol) string {
 				return fmt.Sprintf("%8.1f/%6.1f |", m.Latency[f][a][p], m.Bandwidth[f][a][p])
@@ -55,8 +59,10 @@ func (l *log) table(m *tuning.Model) {
 func (l *log) thresholds(m *tuning.Model) {
 	t := &m.ThreadThreshold
 	tree, ring := t[coll.Tree], t[coll.Ring]
-	l.add(Init, "threadThresholds %d/%d/%d | %d/%d/%d | %d | %d", tree[coll.LL], tree[coll.LL128], tree[coll.Simple],
-		ring[coll.LL], ring[coll.LL128], ring[coll.Simple], t[coll.CollNetDirect][coll.Simple], t[coll.CollNetChain][coll.Simple])
+	l.add(Init, "threadThresholds %d/%d/%d | %d/%d/%d | %d | %d", tree[coll.LL], tree[coll.LL128],
+		tree[coll.Simple],
+		ring[coll.LL], ring[coll.LL128], ring[coll.Simple], t[coll.CollNetDirect][coll.Simple],
+		t[coll.CollNetChain][coll.Simple])
 }
 
 // OfOp is rank 0's line on an operation that is launched (enqueue.cc:741), before

@@ -44,7 +44,8 @@ var ErrFewRows = errors.New("four rows of collectives beside compute, or more, a
 // every second row of section gemm is met best, from ever finer grids. The rows
 // between are held out; where these are met no better, the class stays as it is. on makes the
 // machines of a class.
-func (t *Table) Fit(ctx context.Context, on func(*gpu.Class) Machines, class gpu.Class) (gpu.Class, *Fitted, error) {
+func (t *Table) Fit(ctx context.Context, on func(*gpu.Class) Machines, class gpu.Class) (gpu.Class, *Fitted,
+	error) {
 	f := &fitter{ctx: ctx, on: on, class: class, train: *t, held: *t}
 	f.train.Rows, f.held.Rows = nil, nil
 	for i := range t.Rows {
@@ -62,7 +63,8 @@ func (t *Table) Fit(ctx context.Context, on func(*gpu.Class) Machines, class gpu
 	out := &Fitted{Rows: len(f.train.Rows), Held: len(f.held.Rows), Before: f.mean(&f.held, math.Abs)}
 	f.search()
 	for _, q := range sharing {
-		e := Estimate{Name: q.name, Before: *q.at(&class), Value: *q.at(&f.class), Uncertainty: f.uncertainty(q.at(&f.class))}
+		e := Estimate{Name: q.name, Before: *q.at(&class), Value: *q.at(&f.class),
+			Uncertainty: f.uncertainty(q.at(&f.class))}
 		if e.Uncertainty == 0 {
 			e.Value = e.Before
 			*q.at(&f.class) = e.Before
@@ -201,7 +203,8 @@ func (r *Fitted) Describe(c *gpu.Class) {
 	}
 	for _, e := range r.Quantities {
 		if e.Uncertainty > 0 {
-			origins[e.Name] = gpu.Origin{Source: gpu.Measured, Uncertainty: e.Uncertainty, Note: fmt.Sprintf("%d rows of collectives beside compute, %d held out", r.Rows, r.Held)}
+			origins[e.Name] = gpu.Origin{Source: gpu.Measured, Uncertainty: e.Uncertainty,
+				Note: fmt.Sprintf("%d rows of collectives beside compute, %d held out", r.Rows, r.Held)}
 		}
 	}
 	c.Origins = origins
@@ -210,13 +213,15 @@ func (r *Fitted) Describe(c *gpu.Class) {
 // Text is the fit as a table.
 func (r *Fitted) Text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\ncollectives beside compute: %d rows, %d held out, whose slow-downs are met within %.1f %% on average (before: %.1f %%)\n", r.Rows, r.Held, 100*r.After, 100*r.Before)
+	fmt.Fprintf(&b, "\ncollectives beside compute: %d rows, %d held out, whose slow-downs are met within "+
+		"%.1f %% on average (before: %.1f %%)\n", r.Rows, r.Held, 100*r.After, 100*r.Before)
 	for _, e := range r.Quantities {
 		note := ""
 		if e.Uncertainty == 0 {
 			note = "  not determined"
 		}
-		fmt.Fprintf(&b, "%-20s %-12s %12.5g %12.5g %8.1f%s\n", e.Name, "1", e.Before, e.Value, 100*e.Uncertainty, note)
+		fmt.Fprintf(&b, "%-20s %-12s %12.5g %12.5g %8.1f%s\n", e.Name, "1", e.Before, e.Value,
+			100*e.Uncertainty, note)
 	}
 	return b.String()
 }

@@ -65,7 +65,8 @@ func TestFitFindsWhatMadeTheRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if math.Abs(got.Share.Busy-0.8) > 0.1 || math.Abs(got.Share.Traffic-0.5) > 0.25 || by.After > by.Before/2 {
+	if math.Abs(got.Share.Busy-0.8) > 0.1 || math.Abs(got.Share.Traffic-0.5) > 0.25 ||
+		by.After > by.Before/2 {
 		t.Errorf("busy %g, want 0.8; traffic %g, want 0.5; %+v", got.Share.Busy, got.Share.Traffic, by)
 	}
 	by.Describe(&got)

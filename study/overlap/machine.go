@@ -15,12 +15,15 @@ func Settings(group string) map[string]string {
 	return map[string]string{"NCCL_MIN_CTAS": channels, "NCCL_MAX_CTAS": channels}
 }
 
-var groups = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:def2?|high|cga\d{1,2}|ch[1-9]\d?)$`) })
+var groups = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:def2?|high|cga\d{1,2}|ch[1-9]\d?)$`)
+})
 
 // known refuses groups whose settings are not known.
 func known(group string) error {
 	if !groups().MatchString(group) {
-		return fault("the group %q is not known; def and def2 have no settings, high is of a stream of high priority, ch8 has 8 channels, cga0 no clusters", group)
+		return fault("the group %q is not known; def and def2 have no settings, high is of a stream of "+
+			"high priority, ch8 has 8 channels, cga0 no clusters", group)
 	}
 	return nil
 }

@@ -22,7 +22,8 @@ func machines(t *testing.T, topo string) overlap.Machines {
 		if m := known[channels]; m != nil {
 			return m, nil
 		}
-		spec := scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: topo, Count: 1}}, Multicast: "off"}}
+		spec := scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: topo, Count: 1}},
+			Multicast: "off"}}
 		spec.NCCL.Env = env
 		opt := site.Options()
 		opt.Files = site.Files(t)
@@ -41,9 +42,11 @@ func TestMeasuredOverlaps(t *testing.T) {
 	rows := predict(t, "h200x4", "h200x4-4.xml")
 	pair := predict(t, "h200x2", "h200x4-2.xml")
 	golden.Text(t, golden.Root(t, "docs", "OVERLAP.md"), overlap.Page(rows, pair))
-	limits(t, rows, map[string]float64{"gemm rate": 0.05, "gemm x": 0.06, "gemm 1/x": 0.04, "two /max": 0.08, "two graph": 0.06, "late rank0": 0.03,
+	limits(t, rows, map[string]float64{"gemm rate": 0.05, "gemm x": 0.06, "gemm 1/x": 0.04, "two /max": 0.08,
+		"two graph": 0.06, "late rank0": 0.03,
 		"solo graph_us": 0.08, "group g_separate": 0.08})
-	limits(t, pair, map[string]float64{"gemm rate": 0.05, "gemm x": 0.05, "gemm 1/x": 0.03, "solo graph_us": 0.08, "group g_separate": 0.10})
+	limits(t, pair, map[string]float64{"gemm rate": 0.05, "gemm x": 0.05, "gemm 1/x": 0.03,
+		"solo graph_us": 0.08, "group g_separate": 0.10})
 }
 
 // predict simulates a machine's table.

@@ -13,7 +13,8 @@ var shown = []struct {
 	section, title string
 	keys, more     []string
 }{
-	{"gemm", "Collectives beside compute", []string{"x", "rate", "total_ms"}, []string{"1/x", "comm_ms", "graph_total_ms"}},
+	{"gemm", "Collectives beside compute", []string{"x", "rate", "total_ms"},
+		[]string{"1/x", "comm_ms", "graph_total_ms"}},
 	{"two", "Two communicators at once", []string{"a", "b", "total", "/max"}, []string{"graph"}},
 	{"late", "A rank that is late (ms)", []string{"rank0", "rank1", "rank2", "rank3"}, nil},
 	{"solo", "Alone (us)", []string{"gated_us", "graph_us"}, nil},
@@ -67,7 +68,8 @@ func summary(b *strings.Builder, rows []Prediction) {
 				n, sum, most = n+1, sum+e, math.Max(most, e)
 			}
 			if n > 0 {
-				fmt.Fprintf(b, "| %s | %s | %d | %.1f %s | %.1f |\n", s.section, k, n, sum/float64(n), unit(k), most)
+				fmt.Fprintf(b, "| %s | %s | %d | %.1f %s | %.1f |\n", s.section, k, n, sum/float64(n),
+					unit(k), most)
 			}
 		}
 	}
@@ -86,7 +88,8 @@ func (r *Prediction) pair(key string) (measured, simulated float64, ok bool) {
 // tables are all rows.
 func tables(b *strings.Builder, rows []Prediction) {
 	for _, s := range shown {
-		fmt.Fprintf(b, "\n## %s\n\n| case | %s |\n|---|%s\n", s.title, strings.Join(s.keys, " | "), strings.Repeat("---|", len(s.keys)))
+		fmt.Fprintf(b, "\n## %s\n\n| case | %s |\n|---|%s\n", s.title, strings.Join(s.keys, " | "),
+			strings.Repeat("---|", len(s.keys)))
 		for _, r := range rows {
 			if r.Section != s.section {
 				continue

@@ -47,7 +47,8 @@ func TestPatterns(t *testing.T) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
-	if list, err := pattern([]string{"14>2", "15>0"}, 16); err != nil || len(list) != 2 || list[0] != [2]int32{14, 2} {
+	if list, err := pattern([]string{"14>2", "15>0"}, 16); err != nil || len(list) != 2 ||
+		list[0] != [2]int32{14, 2} {
 		t.Errorf("ranks of two digits: %v, %v", list, err)
 	}
 }

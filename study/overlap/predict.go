@@ -66,7 +66,8 @@ func (t *Table) Predict(ctx context.Context, on Machines) ([]Prediction, error) 
 		case err != nil:
 			return nil, fmt.Errorf("%s:%d: %s: %w", t.file, r.line, r.Case, err)
 		}
-		one := Prediction{Section: r.Section, Case: r.Case, Measured: r.Measured, Simulated: map[string]float64{}}
+		one := Prediction{Section: r.Section, Case: r.Case, Measured: r.Measured,
+			Simulated: map[string]float64{}}
 		for _, k := range r.Keys {
 			if v, ok := sim[k]; ok {
 				one.Simulated[k] = v
@@ -158,7 +159,8 @@ func (p *predictor) solo(r *Row) (map[string]float64, error) {
 	}
 	t, err := p.calls(r.Labels[2], r.Labels[0], v[0], n, nil)
 	us := t.Micros() / float64(n)
-	return map[string]float64{"gated_us": us, "graph_us": us + (torchFork+graphMore(n, us, v[0], false))/float64(n)}, err
+	return map[string]float64{"gated_us": us, "graph_us": us + (torchFork+graphMore(n, us, v[0], false))/
+		float64(n)}, err
 }
 
 // gemm is n collectives in one stream beside K compute kernels in another. The
@@ -214,16 +216,21 @@ func (p *predictor) gemm(r *Row) (map[string]float64, error) {
 		total += ms(res.Elapsed()) / draws
 	}
 	comp0 := us * float64(k) / 1e3
-	return map[string]float64{"comm0_ms": ms(comm0), "comm_ms": t, "x": t / ms(comm0), "comp0_ms": comp0, "comp_ms": tc,
-		"rate": (comp0 - (tc - t)) / t, "total_ms": total, "/sum": total / (ms(comm0) + comp0), "graph_total_ms": total}, nil
+	return map[string]float64{"comm0_ms": ms(comm0), "comm_ms": t, "x": t / ms(comm0), "comp0_ms": comp0,
+		"comp_ms": tc,
+		"rate":    (comp0 - (tc - t)) / t, "total_ms": total, "/sum": total / (ms(comm0) + comp0),
+		"graph_total_ms": total}, nil
 }
 
 func ms(t units.Time) float64 { return t.Micros() / 1e3 }
 
 var (
-	pairOf  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(AR|AG|RS|A2A) (\d+)([KMG])`) })
+	pairOf = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(AR|AG|RS|A2A) (\d+)([KMG])`)
+	})
 	ranksOf = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{(\d+)\}`) })
-	opWords = map[string]string{"AR": "all_reduce", "AG": "all_gather", "RS": "reduce_scatter", "A2A": "alltoall"}
+	opWords = map[string]string{"AR": "all_reduce", "AG": "all_gather", "RS": "reduce_scatter",
+		"A2A": "alltoall"}
 )
 
 // side is one of the two parts of a row of two communicators.
@@ -252,7 +259,8 @@ func sides(r *Row, world int) ([2]side, error) {
 	}
 	for i, f := range found {
 		size, _ := strconv.ParseInt(f[2], 10, 32)
-		out[i] = side{op: opWords[f[1]], bytes: size << map[string]int{"K": 10, "M": 20, "G": 30}[f[3]], n: n, sets: [][]int32{nil}}
+		out[i] = side{op: opWords[f[1]], bytes: size << map[string]int{"K": 10, "M": 20, "G": 30}[f[3]], n: n,
+			sets: [][]int32{nil}}
 	}
 	sets := ranksOf().FindAllStringSubmatch(text, -1)
 	for i := range min(len(sets), 2) {
@@ -277,7 +285,8 @@ func sides(r *Row, world int) ([2]side, error) {
 	case strings.HasPrefix(text, "a="):
 		out[1].n *= 12
 	default:
-		return out, fault("of which ranks the communicators are is not known; write same ranks, crossing TP pairs, or the ranks as {01}")
+		return out, fault("of which ranks the communicators are is not known; write same ranks, crossing " +
+			"TP pairs, or the ranks as {01}")
 	}
 	return out, nil
 }
@@ -321,8 +330,9 @@ func (p *predictor) two(r *Row) (map[string]float64, error) {
 		n := ab[i].n
 		graph = max(graph, end[i]+graphMore(n, end[i]*1e3/float64(n), ab[i].bytes, false)/1e3)
 	}
-	return map[string]float64{"a_alone": alone[0], "b_alone": alone[1], "a": end[0], "b": end[1], "total": total,
-		"/sum": total / (alone[0] + alone[1]), "/max": total / max(alone[0], alone[1]), "graph": graph}, nil
+	return map[string]float64{"a_alone": alone[0], "b_alone": alone[1], "a": end[0], "b": end[1],
+		"total": total,
+		"/sum":  total / (alone[0] + alone[1]), "/max": total / max(alone[0], alone[1]), "graph": graph}, nil
 }
 
 // group is n calls of one size: apart, in one group as NCCL's planner launches it,
@@ -352,8 +362,10 @@ func (p *predictor) group(r *Row) (map[string]float64, error) {
 		return nil, err
 	}
 	a, o, g := apart.Micros(), one.Micros(), in.Micros()
-	return map[string]float64{"separate": max(a, torchCall*float64(n)), "grouped": max(g, torchGroup+torchEach*float64(n)), "one": max(o, torchCall),
-		"g_separate": a + torchFork + graphMore(n, a/float64(n), v[0], true), "g_grouped": g + torchFork, "g_one": o + torchFork}, nil
+	return map[string]float64{"separate": max(a, torchCall*float64(n)),
+		"grouped": max(g, torchGroup+torchEach*float64(n)), "one": max(o, torchCall),
+		"g_separate": a + torchFork + graphMore(n, a/float64(n), v[0], true), "g_grouped": g + torchFork,
+		"g_one": o + torchFork}, nil
 }
 
 // grouped is how long n equal calls of one group take.
@@ -363,7 +375,8 @@ func (p *predictor) grouped(op string, bytes int64, n int) (units.Time, error) {
 		return 0, err
 	}
 	c := &b.p.Calls[0]
-	calls := slices.Repeat([]launch.Call{{Func: c.Func, Type: c.Type, Op: c.RedOp, Count: c.Count, InPlace: c.InPlace}}, n)
+	calls := slices.Repeat([]launch.Call{{Func: c.Func, Type: c.Type, Op: c.RedOp, Count: c.Count,
+		InPlace: c.InPlace}}, n)
 	m, err := p.on("def")
 	if err != nil {
 		return 0, err
@@ -417,7 +430,8 @@ func (p *predictor) messages(r *Row) (map[string]float64, error) {
 	var calls []launch.Call
 	ends := make([]int, p.t.World)
 	for _, x := range list {
-		calls = append(calls, launch.Call{Func: coll.Send, Type: coll.Int8, Count: v[0], Rank: x[0], Peer: x[1]},
+		calls = append(calls, launch.Call{Func: coll.Send, Type: coll.Int8, Count: v[0], Rank: x[0],
+			Peer: x[1]},
 			launch.Call{Func: coll.Recv, Type: coll.Int8, Count: v[0], Rank: x[1], Peer: x[0]})
 		ends[x[0]]++
 		ends[x[1]]++
@@ -428,7 +442,8 @@ func (p *predictor) messages(r *Row) (map[string]float64, error) {
 		return nil, err
 	}
 	us := t.Micros() + torchBatch
-	return map[string]float64{"eager_us": max(us, torchGroup+torchEach*float64(most)), "graph_us": us, "GB/s": float64(v[0]) / us / 1e3}, nil
+	return map[string]float64{"eager_us": max(us, torchGroup+torchEach*float64(most)), "graph_us": us,
+		"GB/s": float64(v[0]) / us / 1e3}, nil
 }
 
 // builder makes programs with a list a rank.
@@ -476,7 +491,8 @@ func (b *builder) repeat(ranks []int32, stream int32, op string, bytes int64, n 
 		count /= members
 	}
 	call := int32(len(b.p.Calls))
-	b.p.Calls = append(b.p.Calls, workload.Call{Comm: c, Func: f, Type: coll.BFloat16, Count: count, InPlace: f == coll.AllReduce})
+	b.p.Calls = append(b.p.Calls, workload.Call{Comm: c, Func: f, Type: coll.BFloat16, Count: count,
+		InPlace: f == coll.AllReduce})
 	for i := range members {
 		l := &b.p.Lists[b.p.Comms[c].Rank(int32(i))]
 		for range n {
@@ -491,7 +507,8 @@ func (b *builder) compute(stream int32, w workload.Work, t units.Time, n int) {
 	b.p.Works = append(b.p.Works, w)
 	for r := range b.p.Lists {
 		for range n {
-			b.p.Lists[r].Steps = append(b.p.Lists[r].Steps, workload.Step{Kind: workload.Compute, Stream: stream, Time: t, Work: int32(len(b.p.Works))})
+			b.p.Lists[r].Steps = append(b.p.Lists[r].Steps, workload.Step{Kind: workload.Compute,
+				Stream: stream, Time: t, Work: int32(len(b.p.Works))})
 		}
 	}
 }
@@ -511,7 +528,8 @@ func (b *builder) scatter(draw int) {
 		slow := 1 + gpuSpread*chance(draw, r, 0)
 		for i := range b.p.Lists[r].Steps {
 			if s := &b.p.Lists[r].Steps[i]; s.Kind == workload.Compute {
-				s.Time = units.Time(float64(s.Time) * slow * math.Max(0.5, 1+kernelSpread*chance(draw, r, i+1)))
+				s.Time = units.Time(float64(s.Time) * slow * math.Max(0.5, 1+kernelSpread*chance(draw, r,
+					i+1)))
 			}
 		}
 	}
@@ -520,12 +538,14 @@ func (b *builder) scatter(draw int) {
 // chance is a deviate of the normal distribution by its numbers: those of a row are spread
 // evenly, by multiples of irrational numbers.
 func chance(draw, rank, i int) float64 {
-	_, u := math.Modf(0.5 + float64(float64(i)*0.6180339887498949) + float64(float64(rank)*0.7548776662466927) + float64(float64(draw)*0.5698402909980532))
+	_, u := math.Modf(0.5 + float64(float64(i)*0.6180339887498949) +
+		float64(float64(rank)*0.7548776662466927) + float64(float64(draw)*0.5698402909980532))
 	return math.Sqrt2 * math.Erfinv(2*math.Max(u, 1e-9)-1)
 }
 
 // sleep occupies stream 0 of a rank by a kernel of one block.
 func (b *builder) sleep(rank int, t units.Time) {
 	b.p.Works = append(b.p.Works, workload.Work{Name: "sleep", Blocks: 1, PerSM: 1})
-	b.p.Lists[rank].Steps = append(b.p.Lists[rank].Steps, workload.Step{Kind: workload.Compute, Time: t, Work: int32(len(b.p.Works))})
+	b.p.Lists[rank].Steps = append(b.p.Lists[rank].Steps, workload.Step{Kind: workload.Compute, Time: t,
+		Work: int32(len(b.p.Works))})
 }

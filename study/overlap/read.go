@@ -44,8 +44,9 @@ var columns = map[string]struct {
 	labels int
 	keys   []string
 }{
-	"solo":  {4, []string{"gated_us", "graph_us"}},
-	"gemm":  {6, []string{"comm0_ms", "comm_ms", "x", "comp0_ms", "comp_ms", "rate", "total_ms", "/sum", "graph_total_ms"}},
+	"solo": {4, []string{"gated_us", "graph_us"}},
+	"gemm": {6, []string{"comm0_ms", "comm_ms", "x", "comp0_ms", "comp_ms", "rate", "total_ms", "/sum",
+		"graph_total_ms"}},
 	"two":   {-1, []string{"a_alone", "b_alone", "a", "b", "total", "/sum", "/max", "graph"}},
 	"sr":    {-1, []string{"eager_us", "graph_us", "GB/s"}},
 	"group": {3, []string{"separate", "grouped", "one", "g_separate", "g_grouped", "g_one"}},
@@ -81,10 +82,12 @@ func Parse(text, file string) (*Table, error) {
 		}
 	}
 	if t.World < 1 {
-		return nil, &Error{file, 1, "the first line names no world of ranks; write # torch … GPU NAME world 4"}
+		return nil,
+			&Error{file, 1, "the first line names no world of ranks; write # torch … GPU NAME world 4"}
 	}
 	if len(t.Rows) == 0 {
-		return nil, &Error{file, 1, "there is no row; sections begin with ## solo, gemm, two, sr, group or late"}
+		return nil,
+			&Error{file, 1, "there is no row; sections begin with ## solo, gemm, two, sr, group or late"}
 	}
 	return t, nil
 }
@@ -128,7 +131,8 @@ func (t *Table) row(section, line string, f []string) *Row {
 	if _, err := strconv.Atoi(f[labels-1]); err != nil {
 		return nil // a line of names
 	}
-	row := &Row{Section: section, Case: strings.Join(f[:labels], " "), Labels: f[:labels], Measured: map[string]float64{}}
+	row := &Row{Section: section, Case: strings.Join(f[:labels], " "), Labels: f[:labels],
+		Measured: map[string]float64{}}
 	for i, k := range c.keys {
 		if labels+i >= len(f) {
 			break

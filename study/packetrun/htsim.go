@@ -54,7 +54,8 @@ func RunHtsim(h Htsim, o Options) (*Report, error) {
 	if h.CC == "roce" {
 		return roce(x, h, o)
 	}
-	c := uec.Config{Seed: o.Seed, Balance: balance, Paths: uecPaths, MTU: uecMTU, Pools: x.Pools, Poll: o.Poll}
+	c := uec.Config{Seed: o.Seed, Balance: balance, Paths: uecPaths, MTU: uecMTU, Pools: x.Pools,
+		Poll: o.Poll}
 	if h.MTU > 0 {
 		c.MTU = h.MTU
 	}
@@ -74,7 +75,8 @@ func RunHtsim(h Htsim, o Options) (*Report, error) {
 
 // ofUEC makes a Report of a result.
 func ofUEC(flows []uec.Flow, r *uec.Result) *Report {
-	x := &Report{Flows: make([]Flow, len(flows)), PeakQueueBytes: r.PeakQueue, PeakLink: r.PeakLink, Marks: r.Marks, Drops: r.Drops,
+	x := &Report{Flows: make([]Flow, len(flows)), PeakQueueBytes: r.PeakQueue, PeakLink: r.PeakLink,
+		Marks: r.Marks, Drops: r.Drops,
 		Trims: r.Trims, Retransmitted: r.Retransmitted, DataPacketHops: r.DataPacketHops}
 	first, last, done := units.Time(1<<63-1), units.Time(0), 0
 	for i := range flows {
@@ -95,7 +97,8 @@ func ofUEC(flows []uec.Flow, r *uec.Result) *Report {
 		x.MakespanNs = int64(last-first) / nanosecond
 	}
 	if done < len(flows) {
-		x.Unfinished = fmt.Sprintf("%d flows did not end: the triggers that they wait for never fire", len(flows)-done)
+		x.Unfinished = fmt.Sprintf("%d flows did not end: the triggers that they wait for never fire",
+			len(flows)-done)
 	}
 	return x
 }
@@ -104,12 +107,14 @@ func ofUEC(flows []uec.Flow, r *uec.Result) *Report {
 // control does: ingress queues with fixed thresholds.
 func roce(x *htsim.Scenario, h Htsim, o Options) (*Report, error) {
 	if len(x.Pools) > 0 {
-		return nil, fail.NotYet("flows of RoCE wait for flows by number", "a trigger that fires several times, with {CC} roce")
+		return nil, fail.NotYet("flows of RoCE wait for flows by number",
+			"a trigger that fires several times, with {CC} roce")
 	}
 	if err := x.Network.Check(); err != nil {
 		return nil, refused(err)
 	}
-	c := packet.Config{Frames: packet.Frames{Payload: rocePayload, Header: roceHeader0, Ack: roceHeader0, Pause: roceHeader0}, AckFrom: 1}
+	c := packet.Config{Frames: packet.Frames{Payload: rocePayload, Header: roceHeader0, Ack: roceHeader0,
+		Pause: roceHeader0}, AckFrom: 1}
 	if h.MTU > 0 {
 		c.Frames.Payload = h.MTU
 	}

@@ -33,7 +33,8 @@ func fabric(leaves, per, spines int, rate int64) *packet.Network {
 	}
 	for l := range leaves {
 		for s := range spines {
-			n.Cables = append(n.Cables, packet.Cable{A: int32(h + l), B: int32(h + leaves + s), Rate: rate, Delay: us})
+			n.Cables = append(n.Cables, packet.Cable{A: int32(h + l), B: int32(h + leaves + s), Rate: rate,
+				Delay: us})
 		}
 	}
 	return n
@@ -58,8 +59,11 @@ func dumbbell(left, right int, rate int64) *packet.Network {
 // setup is RoCEv2 on Ethernet with PFC, and marks in proportion to the rate.
 func setup(t *testing.T, cc string, rate int64) *packet.Config {
 	t.Helper()
-	c := &packet.Config{Seed: 1, Frames: packet.Frames{Payload: 4096, Header: roceHeader, Ack: roceAck, Pause: rocePause}, AckFrom: 1, NackGap: 500 * us,
-		Buffer: packet.Buffer{Bytes: 32 << 20, Reserve: 4 << 10, ResumeOffset: 3 << 10, Shift: 3, HeadroomDelays: 8}} // 802.1Qbb: two frames, two cables, two responses
+	c := &packet.Config{Seed: 1, Frames: packet.Frames{Payload: 4096, Header: roceHeader, Ack: roceAck,
+		Pause: rocePause}, AckFrom: 1, NackGap: 500 * us,
+		// 802.1Qbb: two frames, two cables, two responses
+		Buffer: packet.Buffer{Bytes: 32 << 20, Reserve: 4 << 10, ResumeOffset: 3 << 10, Shift: 3,
+			HeadroomDelays: 8}}
 	var err error
 	if c.CC, err = packet.Preset(cc, rate); err != nil {
 		t.Fatal(err)
@@ -76,11 +80,13 @@ func setup(t *testing.T, cc string, rate int64) *packet.Config {
 
 // flow is one from a host to another, with a start in us.
 func flow(src, dst int, bytes int64, start float64) packet.Flow {
-	return packet.Flow{Src: int32(src), Dst: int32(dst), Bytes: bytes, Priority: 3, DstPort: 100, Start: units.FromMicros(start)}
+	return packet.Flow{Src: int32(src), Dst: int32(dst), Bytes: bytes, Priority: 3, DstPort: 100,
+		Start: units.FromMicros(start)}
 }
 
 // sim runs flows; the times are in us.
-func sim(t *testing.T, n *packet.Network, flows []packet.Flow, c *packet.Config) (fct []float64, makespan float64, r *packet.Result) {
+func sim(t *testing.T, n *packet.Network, flows []packet.Flow, c *packet.Config) (fct []float64,
+	makespan float64, r *packet.Result) {
 	t.Helper()
 	r, err := packet.Run(n, flows, c)
 	if err != nil || r.Stall != nil {
@@ -127,7 +133,8 @@ func (v *verdict) row() string {
 	case !(v.ours >= v.low && v.ours <= v.high):
 		hit = "sign hit, band missed"
 	}
-	return fmt.Sprintf("| %s | %s | %s | %.3g | %.3g to %.3g | %s |\n", v.source, v.what, v.theirs, v.ours, v.low, v.high, hit)
+	return fmt.Sprintf("| %s | %s | %s | %.3g | %.3g to %.3g | %s |\n", v.source, v.what, v.theirs, v.ours,
+		v.low, v.high, hit)
 }
 
 // parkingLot is four senders to one, three of them behind one port: PFC shares
@@ -146,8 +153,11 @@ func parkingLot(t *testing.T) []verdict {
 		share[cc] = quantile(fct[1:], 0.5) / fct[0]
 	}
 	const src = "DCQCN, SIGCOMM'15"
-	return []verdict{{src, "PFC alone: rate of the sender on a port of its own ÷ of those behind a shared one, at their ends", "20 ÷ 7.5 Gb/s, at least 2", share["none"], 1.4, 4, share["none"] > 1.1},
-		{src, "the same with DCQCN", "all near 10 Gb/s: 1", share["dcqcn:paper"], 0.8, 1.3, share["dcqcn:paper"] < share["none"]}}
+	return []verdict{
+		{src, "PFC alone: rate of the sender on a port of its own ÷ of those behind a shared one, at their " +
+			"ends", "20 ÷ 7.5 Gb/s, at least 2", share["none"], 1.4, 4, share["none"] > 1.1},
+		{src, "the same with DCQCN", "all near 10 Gb/s: 1", share["dcqcn:paper"], 0.8, 1.3,
+			share["dcqcn:paper"] < share["none"]}}
 }
 
 // victim is a flow that shares a trunk with an incast to elsewhere.
@@ -158,13 +168,16 @@ func victimRow(t *testing.T) []verdict {
 		c := setup(t, cc, 40e9)
 		c.Buffer.Bytes = 4 << 20
 		alone, _, _ := sim(t, n, []packet.Flow{flow(1, 6, 10e6, 0)}, c)
-		flows := []packet.Flow{flow(1, 6, 10e6, 0), flow(0, 5, 20e6, 0), flow(2, 5, 20e6, 0), flow(3, 5, 20e6, 0), flow(4, 5, 20e6, 0)}
+		flows := []packet.Flow{flow(1, 6, 10e6, 0), flow(0, 5, 20e6, 0), flow(2, 5, 20e6, 0),
+			flow(3, 5, 20e6, 0), flow(4, 5, 20e6, 0)}
 		fct, _, _ := sim(t, n, flows, c)
 		slow[cc] = fct[0] / alone[0]
 	}
 	const src = "DCQCN, SIGCOMM'15"
-	return []verdict{{src, "PFC alone: a victim's time ÷ without the incast", "20 to 10, then 4.5 Gb/s: 2 to 4.4", slow["none"], 2, 4.4, slow["none"] > 1.2},
-		{src, "the same with DCQCN", "not affected: 1", slow["dcqcn:paper"], 0.95, 1.3, slow["dcqcn:paper"] < slow["none"]}}
+	return []verdict{{src, "PFC alone: a victim's time ÷ without the incast",
+		"20 to 10, then 4.5 Gb/s: 2 to 4.4", slow["none"], 2, 4.4, slow["none"] > 1.2},
+		{src, "the same with DCQCN", "not affected: 1", slow["dcqcn:paper"], 0.95, 1.3,
+			slow["dcqcn:paper"] < slow["none"]}}
 }
 
 // incasts use the line with the paper's constants, and do not pause. The paper's flows
@@ -188,15 +201,18 @@ func incasts(t *testing.T) []verdict {
 					if err != nil {
 						t.Fatal(err)
 					}
-					sent[half] = float64(r.DataPacketHops) / 2 * 8 * float64(c.Frames.Payload+c.Frames.Header) // over two links each
+					// over two links each
+					sent[half] = float64(r.DataPacketHops) / 2 * 8 * float64(c.Frames.Payload+c.Frames.Header)
 				}
 				least = min(least, (sent[1]-sent[0])/40e9/(until[1]-until[0])*1e6)
 			}
 		}
 	}
 	const src = "DCQCN, SIGCOMM'15"
-	return []verdict{{src, "incast of 2, 8, 16 to 1 with the paper's constants: least use of the line in the second half of the time that all send", "39 of 40 Gb/s: 0.97", least, 0.97, 1, least > 0.9},
-		{src, "pauses with DCQCN ÷ with PFC alone", "6e6 to 3e2: 5e-5", float64(pauses[1]) / float64(pauses[0]), 0, 1e-3, pauses[1] < pauses[0]}}
+	return []verdict{{src, "incast of 2, 8, 16 to 1 with the paper's constants: least use of the line in " +
+		"the second half of the time that all send", "39 of 40 Gb/s: 0.97", least, 0.97, 1, least > 0.9},
+		{src, "pauses with DCQCN ÷ with PFC alone", "6e6 to 3e2: 5e-5",
+			float64(pauses[1]) / float64(pauses[0]), 0, 1e-3, pauses[1] < pauses[0]}}
 }
 
 // shortFlows cross long ones: HPCC keeps queues short.
@@ -207,7 +223,9 @@ func shortFlows(t *testing.T) []verdict {
 		c := setup(t, "dcqcn:ns3", 100e9)
 		if cc == "hpcc" {
 			c.Marking, c.Frames.Header = nil, roceHeader+42
-			c.CC = packet.CC{Kind: packet.HPCC, MinRate: 100e6, AI: 40e6, HAI: 40e6, Window: 52000, BaseRTT: 4500 * units.Nanosecond, VarWindow: true, Utilisation: 0.95, Multi: 4, FastReact: true}
+			c.CC = packet.CC{Kind: packet.HPCC, MinRate: 100e6, AI: 40e6, HAI: 40e6, Window: 52000,
+				BaseRTT: 4500 * units.Nanosecond, VarWindow: true, Utilisation: 0.95, Multi: 4,
+				FastReact: true}
 		}
 		flows := []packet.Flow{}
 		for i := range 4 {
@@ -221,7 +239,8 @@ func shortFlows(t *testing.T) []verdict {
 	}
 	const src = "HPCC, SIGCOMM'19"
 	q, f := peak["hpcc"]/peak["dcqcn:ns3"], p95["hpcc"]/p95["dcqcn:ns3"]
-	return []verdict{{src, "deepest queue with HPCC ÷ with DCQCN", "near 0 ÷ hundreds of kB", q, 0, 0.3, q < 1},
+	return []verdict{{src, "deepest queue with HPCC ÷ with DCQCN", "near 0 ÷ hundreds of kB", q, 0, 0.3,
+		q < 1},
 		{src, "p95 of short flows with HPCC ÷ with DCQCN", "-95 %: 0.05", f, 0.02, 0.3, f < 1}}
 }
 
@@ -249,28 +268,38 @@ func entropy(t *testing.T) (all []verdict) {
 		low, high = min(low, w), max(high, m)
 		_, w, _ = share(s, func(c *packet.Config) { c.Paths = 16 })
 		qps += w / seeds
-		_, w, _ = share(s, func(c *packet.Config) { c.Routing = packet.Routing{Balance: packet.PerPacket, Quantum: 8192} })
+		_, w, _ = share(s, func(c *packet.Config) {
+			c.Routing = packet.Routing{Balance: packet.PerPacket, Quantum: 8192}
+		})
 		adaptive += w / seeds
 	}
 	return []verdict{
-		{"Meta, SIGCOMM'24", "16 QPs with hashes of their own ÷ 1, slowest flow of a permutation over 1:1", "up to +40 %: 1.4", qps / worst, 1.1, 3, qps > worst},
-		{"Meta, SIGCOMM'24", "PFC alone at that load: frames dropped", "stable for a year: 0", float64(drops), 0, 0, true},
-		{"NVIDIA Spectrum-X (V)", "plain Ethernet: median flow of a permutation by hash", "0.60", median, 0.45, 0.75, median < adaptive},
-		{"NVIDIA Spectrum-X (V)", "adaptive routing by frame: slowest flow", "0.95", adaptive, 0.88, 1, adaptive > median},
-		{"STrack, 2024 (simulated)", "spray over 16 paths: time ÷ by hash", "up to -27.4 %: 0.73", worst / qps, 0.3, 0.95, worst < qps},
-		{"Meta, GenAI infrastructure, 2024", "least use of the line by hash, to the best median", "0.1 to 0.9", low, 0.1, 0.9, high < 0.95},
+		{"Meta, SIGCOMM'24", "16 QPs with hashes of their own ÷ 1, slowest flow of a permutation over 1:1",
+			"up to +40 %: 1.4", qps / worst, 1.1, 3, qps > worst},
+		{"Meta, SIGCOMM'24", "PFC alone at that load: frames dropped", "stable for a year: 0", float64(drops),
+			0, 0, true},
+		{"NVIDIA Spectrum-X (V)", "plain Ethernet: median flow of a permutation by hash", "0.60", median,
+			0.45, 0.75, median < adaptive},
+		{"NVIDIA Spectrum-X (V)", "adaptive routing by frame: slowest flow", "0.95", adaptive, 0.88, 1,
+			adaptive > median},
+		{"STrack, 2024 (simulated)", "spray over 16 paths: time ÷ by hash", "up to -27.4 %: 0.73",
+			worst / qps, 0.3, 0.95, worst < qps},
+		{"Meta, GenAI infrastructure, 2024", "least use of the line by hash, to the best median",
+			"0.1 to 0.9", low, 0.1, 0.9, high < 0.95},
 	}
 }
 
 // nccl is what the report of Asterfusion has: NCCL on two nodes of eight GPUs, each node on a leaf, as many
 // spines as NICs. Its messages have gaps, where the flows of entropy have none.
 func nccl(t *testing.T) []verdict {
-	net, err := layout.Generate(layout.Layout{Kind: "leaf-spine", Hosts: 2, Nets: 8, Gbit: 400, PerLeaf: 1, Oversub: 1, Latency: 0.3})
+	net, err := layout.Generate(layout.Layout{Kind: "leaf-spine", Hosts: 2, Nets: 8, Gbit: 400, PerLeaf: 1,
+		Oversub: 1, Latency: 0.3})
 	if err != nil {
 		t.Fatal(err)
 	}
 	time := func(seed uint64, fabric, balance string, env map[string]string) float64 {
-		return operation(t, net, "alltoall", "64M", 2, seed, scenario.Network{Fabric: fabric, Model: "packet", Balance: balance}, env)
+		return operation(t, net, "alltoall", "64M", 2, seed, scenario.Network{Fabric: fabric, Model: "packet",
+			Balance: balance}, env)
 	}
 	const seeds = 3
 	var hashed, split, flowlets float64
@@ -283,18 +312,23 @@ func nccl(t *testing.T) []verdict {
 		split += share("", map[string]string{"NCCL_IB_QPS_PER_CONNECTION": "4", "NCCL_IB_SPLIT_DATA_ON_QPS": "1"})
 		flowlets += share("flowlet", nil)
 	}
-	const src, what = "Asterfusion, 2025 (V)", "NCCL's alltoall on 2 x 8 GPUs over leaf-spine, share of one switch's bandwidth: "
-	return []verdict{{src, what + "4 queue pairs, messages split", "0.88, by flow 0.845", split, 0.75, 1, split > hashed},
+	const src, what = "Asterfusion, 2025 (V)",
+		"NCCL's alltoall on 2 x 8 GPUs over leaf-spine, share of one switch's bandwidth: "
+	return []verdict{{src, what + "4 queue pairs, messages split", "0.88, by flow 0.845", split, 0.75, 1,
+		split > hashed},
 		{src, what + "flowlets", "0.97", flowlets, 0.9, 1, flowlets > hashed}}
 }
 
 // operation is the time in us of one on nodes of eight GPUs; net is the network net.json.
-func operation(t *testing.T, net *layout.Network, op, size string, nodes int, seed uint64, how scenario.Network, env map[string]string) float64 {
+func operation(t *testing.T, net *layout.Network, op, size string, nodes int, seed uint64,
+	how scenario.Network, env map[string]string) float64 {
 	t.Helper()
 	s := scenario.Spec{Seed: seed, Workload: scenario.Workload{Op: op, Sizes: []string{size}}}
 	s.Machine.Nodes, s.NCCL.Env = []scenario.Nodes{{Topo: "a.xml", Count: nodes}}, env
 	s.Network, s.Engine.NoProof = how, true
-	r, err := scenario.Run(context.Background(), s, scenario.Options{Files: fstest.MapFS{"a.xml": {Data: builtin.DGXH100()}, "net.json": {Data: net.Format()}}})
+	r, err := scenario.Run(context.Background(), s,
+		scenario.Options{Files: fstest.MapFS{"a.xml": {Data: builtin.DGXH100()},
+			"net.json": {Data: net.Format()}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,7 +339,8 @@ func operation(t *testing.T, net *layout.Network, op, size string, nodes int, se
 // defaults, with ByteDance's settings, and beside a network in which all nodes meet in one
 // leaf of each of two planes.
 func reduced(t *testing.T) []verdict {
-	layouts := layout.Layout{Kind: "leaf-spine", Hosts: 8, Nets: 8, Gbit: 400, PerLeaf: 2, Oversub: 1, Latency: 0.3}
+	layouts := layout.Layout{Kind: "leaf-spine", Hosts: 8, Nets: 8, Gbit: 400, PerLeaf: 2, Oversub: 1,
+		Latency: 0.3}
 	value := func(x float64) *float64 { return &x }
 	const seeds = 3
 	var plain, tuned, clos, planes float64
@@ -316,16 +351,23 @@ func reduced(t *testing.T) []verdict {
 				t.Fatal(err)
 			}
 			net.Packets = p
-			return operation(t, net, "all_reduce", "1G", 8, seed, scenario.Network{Fabric: fabric, Model: "packet"}, map[string]string{"NCCL_ALGO": "Ring"}) / seeds
+			return operation(t, net, "all_reduce", "1G", 8, seed, scenario.Network{Fabric: fabric,
+				Model: "packet"}, map[string]string{"NCCL_ALGO": "Ring"}) / seeds
 		}
 		plain += time("net.json", &layout.Packets{CC: "dcqcn:cx7"})
-		tuned += time("net.json", &layout.Packets{CC: "dcqcn:cx7", DCQCN: &layout.DCQCN{TimeReset: value(60), AI: value(20), CNPs: value(2), MinDecFac: value(90)}})
+		tuned += time("net.json", &layout.Packets{CC: "dcqcn:cx7", DCQCN: &layout.DCQCN{TimeReset: value(60),
+			AI: value(20), CNPs: value(2), MinDecFac: value(90)}})
 		clos += time("net.json", &layout.Packets{Preset: "hpn"})
 		planes += time("hpn", nil)
 	}
 	d, h := tuned/plain, planes/clos
-	return []verdict{{"Barre, ATC'25", "NCCL's all_reduce of 1 GiB by rings on 8 x 8 GPUs, hashed leaf-spine: DCQCN tuned ÷ defaults", "1,024 GPUs, +19.5 %: 0.84", d, 0.6, 0.97, d < 1},
-		{"Alibaba HPN, SIGCOMM'24", "the same on two planes, all nodes on one leaf of each ÷ hashed leaf-spine", "448 GPUs, +59 %: 0.63", h, 0.35, 0.95, h < 1}}
+	return []verdict{
+		{"Barre, ATC'25",
+			"NCCL's all_reduce of 1 GiB by rings on 8 x 8 GPUs, hashed leaf-spine: DCQCN tuned ÷ defaults",
+			"1,024 GPUs, +19.5 %: 0.84", d, 0.6, 0.97, d < 1},
+		{"Alibaba HPN, SIGCOMM'24",
+			"the same on two planes, all nodes on one leaf of each ÷ hashed leaf-spine",
+			"448 GPUs, +59 %: 0.63", h, 0.35, 0.95, h < 1}}
 }
 
 // lostSpine is a permutation with a tenth of the spines dead.
@@ -334,14 +376,18 @@ func lostSpine(t *testing.T) []verdict {
 	for k := range ends {
 		n := fabric(4, 10, 10, 100e9)
 		c := setup(t, "none", 100e9)
-		c.Repair, c.Routing = packet.Repair{Selective: true, Timeout: 4 * ms, Reorder: packet.Overtaken}, packet.Routing{Balance: packet.PerPacket, Quantum: 8192}
+		c.Repair, c.Routing = packet.Repair{Selective: true, Timeout: 4 * ms, Reorder: packet.Overtaken},
+			packet.Routing{Balance: packet.PerPacket, Quantum: 8192}
 		if k == 1 {
-			n.Cables = slices.DeleteFunc(n.Cables, func(c packet.Cable) bool { return c.B == int32(n.Nodes-1) })
+			n.Cables = slices.DeleteFunc(n.Cables, func(c packet.Cable) bool {
+				return c.B == int32(n.Nodes-1)
+			})
 		}
 		_, ends[k], _ = sim(t, n, shifted(40, 13, 2e6), c)
 	}
 	v := ends[1] / ends[0]
-	return []verdict{{"Spectrum-X multiplane, 2026", "10 % of links dead, adaptive: time ÷ without", "bandwidth in proportion: 1.11", v, 1, 1.2, v >= 1}}
+	return []verdict{{"Spectrum-X multiplane, 2026", "10 % of links dead, adaptive: time ÷ without",
+		"bandwidth in proportion: 1.11", v, 1, 1.2, v >= 1}}
 }
 
 // losses cost less with selective repeat; sprayed, one bad link touches all.
@@ -373,8 +419,11 @@ func losses(t *testing.T) []verdict {
 		}
 	}
 	v, w := goodput[true]/goodput[false], touched[packet.PerPacket]/max(1, touched[packet.Hashed])
-	return []verdict{{"Falcon, SIGCOMM'25", "0.2 % of frames lost, 200 Gb/s: goodput with selective repeat ÷ go-back-N", "up to +65 %: 1.65", v, 1.05, 2.5, v > 1},
-		{"SprayCheck, 2026", "flows that 1 % loss on one link slows by 5 %: adaptive ÷ by hash", "visible in all", w, 1.5, 32, w > 1}}
+	return []verdict{
+		{"Falcon, SIGCOMM'25", "0.2 % of frames lost, 200 Gb/s: goodput with selective repeat ÷ go-back-N",
+			"up to +65 %: 1.65", v, 1.05, 2.5, v > 1},
+		{"SprayCheck, 2026", "flows that 1 % loss on one link slows by 5 %: adaptive ÷ by hash",
+			"visible in all", w, 1.5, 32, w > 1}}
 }
 
 // tuned is DCQCN with the firmware's defaults and with ByteDance's settings.
@@ -397,7 +446,9 @@ func tuned(t *testing.T) []verdict {
 	}
 	d, u := end["tuned"]/end["default"], used(240e6, 400e9, end["tuned"])
 	const src = "Barre, ATC'25"
-	return []verdict{{src, "400 G, one switch, 4 clients join one by one: DCQCN's defaults ÷ tuned, mean rate", "0.84 (AllReduce +19.5 %)", d, 0.6, 0.95, d < 1},
+	return []verdict{
+		{src, "400 G, one switch, 4 clients join one by one: DCQCN's defaults ÷ tuned, mean rate",
+			"0.84 (AllReduce +19.5 %)", d, 0.6, 0.95, d < 1},
 		{src, "use of the line, tuned", "near full: 1", u, 0.9, 1, u > 0.7}}
 }
 
@@ -415,7 +466,10 @@ func far(t *testing.T) []verdict {
 		_, end[set], _ = sim(t, n, []packet.Flow{flow(0, 2, 600e6, 0), flow(1, 2, 600e6, 0)}, c)
 	}
 	v := end["tuned"] / end["default"]
-	return []verdict{{"Juniper, HPE, 2025", "500 km, 2 to 1 at 100 Gb/s: time with time_reset 6 ms, cuts of 5 %, clamp ÷ default", "needed: below 1", v, 0.2, 0.95, v < 1}}
+	return []verdict{
+		{"Juniper, HPE, 2025",
+			"500 km, 2 to 1 at 100 Gb/s: time with time_reset 6 ms, cuts of 5 %, clamp ÷ default",
+			"needed: below 1", v, 0.2, 0.95, v < 1}}
 }
 
 // TestMeasuredPage runs the rows, and writes their table with SIMCCL_UPDATE=1.
@@ -425,7 +479,8 @@ func TestMeasuredPage(t *testing.T) {
 		t.Skip("1.5 million frames; without -short")
 	}
 	var all []verdict
-	for _, f := range []func(*testing.T) []verdict{parkingLot, victimRow, incasts, shortFlows, tuned, far, entropy, nccl, reduced, lostSpine, losses} {
+	for _, f := range []func(*testing.T) []verdict{parkingLot, victimRow, incasts, shortFlows, tuned, far,
+		entropy, nccl, reduced, lostSpine, losses} {
 		all = append(all, f(t)...)
 	}
 	var b strings.Builder

@@ -14,22 +14,23 @@ import (
 
 // Override is what a user sets in place of a configuration's settings.
 type Override struct {
-	CC        string   // one of packet.Presets; empty: the configuration's
-	Repair    string   // gbn, sr or trim; empty: the configuration's
-	TimeoutUs float64  // 0: none
-	Retries   int      // 0: for ever
-	Paths     int      // of a flow; 0: one
-	Credits   int64    // bytes behind each link; 0: Ethernet
-	Routing   string   // of switches: ecmp, adaptive or flowlet; empty: ecmp
-	FlowletUs float64  // silence after which a flow chooses again
-	Alpha     float64  // share of the free memory that a queue may take; 0: the configuration's
-	Quanta    int      // of 512 bit times that a pause lasts; 0: until it is ended
-	Through   int      // first bytes of a frame with which a switch begins to send it on; 0: it stores all of it
-	CNP       string   // of DCQCN: ack or frame; empty: ack
-	MarkAt    string   // dequeue or enqueue; empty: dequeue
-	Messages  float64  // that a host begins in a second, in millions; 0: no bound
-	WatchUs   float64  // of a pause without an end, after which a watchdog drops; 0: none
-	Faults    []string // as parseFault reads them
+	CC        string  // one of packet.Presets; empty: the configuration's
+	Repair    string  // gbn, sr or trim; empty: the configuration's
+	TimeoutUs float64 // 0: none
+	Retries   int     // 0: for ever
+	Paths     int     // of a flow; 0: one
+	Credits   int64   // bytes behind each link; 0: Ethernet
+	Routing   string  // of switches: ecmp, adaptive or flowlet; empty: ecmp
+	FlowletUs float64 // silence after which a flow chooses again
+	Alpha     float64 // share of the free memory that a queue may take; 0: the configuration's
+	Quanta    int     // of 512 bit times that a pause lasts; 0: until it is ended
+	// first bytes of a frame with which a switch begins to send it on; 0: it stores all of it
+	Through  int
+	CNP      string   // of DCQCN: ack or frame; empty: ack
+	MarkAt   string   // dequeue or enqueue; empty: dequeue
+	Messages float64  // that a host begins in a second, in millions; 0: no bound
+	WatchUs  float64  // of a pause without an end, after which a watchdog drops; 0: none
+	Faults   []string // as parseFault reads them
 }
 
 // ethernetFrames gives frames the sizes of RoCEv2 on Ethernet.
@@ -107,10 +108,14 @@ func (v *Override) ends(x *ns3.Scenario) error {
 		return nil
 	}
 	dead := func(i int) error {
-		return fail.Usage("{RepairTimeout} %g: nothing comes over the link of nodes %d and %d any more, so its frames are sent again without an end: add {Retries}", v.TimeoutUs, x.Network.Cables[i].A, x.Network.Cables[i].B)
+		return fail.Usage("{RepairTimeout} %g: nothing comes over the link of nodes %d and %d any more, so "+
+			"its frames are sent again without an end: add {Retries}", v.TimeoutUs, x.Network.Cables[i].A,
+			x.Network.Cables[i].B)
 	}
 	if i := endless(x.Flows, &x.Config); i >= 0 {
-		return fail.Usage("{RepairTimeout} %g: with L2_BACK_TO_ZERO flow %d of %d bytes, no multiple of L2_CHUNK_SIZE, never ends, and its frames are sent again without an end: add {Retries}, or {Repair} gbn", v.TimeoutUs, i, x.Flows[i].Bytes)
+		return fail.Usage("{RepairTimeout} %g: with L2_BACK_TO_ZERO flow %d of %d bytes, no multiple of "+
+			"L2_CHUNK_SIZE, never ends, and its frames are sent again without an end: add {Retries}, or "+
+			"{Repair} gbn", v.TimeoutUs, i, x.Flows[i].Bytes)
 	}
 	for i, c := range x.Network.Cables {
 		if c.Loss >= 1 {
@@ -118,7 +123,8 @@ func (v *Override) ends(x *ns3.Scenario) error {
 		}
 	}
 	for _, f := range x.Config.Faults {
-		if f.To == 0 && (f.Loss >= 1 || f.Down && !f.Reroute && v.Routing != "adaptive" && v.Routing != "flowlet") {
+		if f.To == 0 && (f.Loss >= 1 || f.Down && !f.Reroute && v.Routing != "adaptive" &&
+			v.Routing != "flowlet") {
 			return dead(f.Cable)
 		}
 	}
@@ -145,7 +151,8 @@ func (v *Override) control(x *ns3.Scenario, ethernet bool) error {
 	c.CC.Kind = cc.Kind // the sizes of frames are set
 	cc.RateCodes = cc.Kind == packet.HPCC && !ethernet
 	if c.Control(cc, rates, delay, false); cc.Kind == packet.DCQCN && len(c.Marking) == 0 {
-		return fail.Usage("{CC} %s needs ECN: name the rates of links in KMIN_MAP, KMAX_MAP and PMAX_MAP", v.CC)
+		return fail.Usage("{CC} %s needs ECN: name the rates of links in KMIN_MAP, KMAX_MAP and PMAX_MAP",
+			v.CC)
 	}
 	return nil
 }
@@ -153,16 +160,19 @@ func (v *Override) control(x *ns3.Scenario, ethernet bool) error {
 // hardware sets what switches and NICs do otherwise than the peer's.
 func (v *Override) hardware(c *packet.Config) error {
 	if v.Through != 0 && (v.Through < packet.LeastHead || v.Through > 1<<16-1) {
-		return fail.Usage("{CutThrough} %d: write %d to %d bytes, or 0 (store and forward)", v.Through, packet.LeastHead, 1<<16-1)
+		return fail.Usage("{CutThrough} %d: write %d to %d bytes, or 0 (store and forward)", v.Through,
+			packet.LeastHead, 1<<16-1)
 	}
-	if c.CutThrough = v.Through; v.Through > 0 { // no order of events of the peer, whose switches store and forward
+	// no order of events of the peer, whose switches store and forward
+	if c.CutThrough = v.Through; v.Through > 0 {
 		c.EventOrder, c.Stream, c.LossStream = false, 0, 0
 	}
 	switch v.CNP {
 	case "", "ack":
 	case "frame":
 		if c.WholeNanos || c.CC.Kind != packet.DCQCN {
-			return fail.Usage("{CNP} frame: is of DCQCN, with frames of RoCE: add {Compat} none and {CC} dcqcn:..., or leave it out")
+			return fail.Usage("{CNP} frame: is of DCQCN, with frames of RoCE: add {Compat} none and {CC} " +
+				"dcqcn:..., or leave it out")
 		}
 		c.CC.CNPBytes, c.CC.CNPGap = roceCNP, cmp.Or(c.CC.CNPGap, 4*units.Microsecond)
 	default:
@@ -178,7 +188,8 @@ func (v *Override) pauses(c *packet.Config) error {
 		case v.Credits > 0 || v.Repair == "trim":
 			return fail.Usage("{Alpha} with {Credits} or {Repair} trim: nothing pauses there: leave one out")
 		case frac != 0.5 || exp < -9 || exp > 4:
-			return fail.Usage("{Alpha} %g: switches shift by it: write a power of two from 0.0009765625 to 8", v.Alpha)
+			return fail.Usage("{Alpha} %g: switches shift by it: write a power of two from 0.0009765625 to 8",
+				v.Alpha)
 		}
 		c.Buffer.Shift = 1 - exp
 	}
@@ -186,9 +197,11 @@ func (v *Override) pauses(c *packet.Config) error {
 	case v.Quanta == 0:
 		return nil
 	case v.Credits > 0 || v.Repair == "trim":
-		return fail.Usage("{PauseQuanta} with {Credits} or {Repair} trim: nothing pauses there: leave one out")
+		return fail.Usage("{PauseQuanta} with {Credits} or {Repair} trim: nothing pauses there: leave one " +
+			"out")
 	case v.Quanta < least || v.Quanta > 65535:
-		return fail.Usage("{PauseQuanta} %d: write %d to 65535, so that a pause is repeated before it ends, or 0 (no end)", v.Quanta, least)
+		return fail.Usage("{PauseQuanta} %d: write %d to 65535, so that a pause is repeated before it "+
+			"ends, or 0 (no end)", v.Quanta, least)
 	}
 	// no order of events of the peer, whose pauses have no end
 	c.Buffer.Quanta, c.EventOrder, c.Stream, c.LossStream = v.Quanta, false, 0, 0
@@ -206,13 +219,16 @@ func (v *Override) bounds() error {
 	case !span(v.WatchUs):
 		return fail.Usage("{Watchdog} %g: write 0 (never), or 0.001 to 1e9 us", v.WatchUs)
 	case v.Messages != 0 && !(v.Messages >= 1e-6 && v.Messages <= 1e6):
-		return fail.Usage("{MessageRate} %g: write millions of messages a second, 1e-6 to 1e6, or 0 (no bound)", v.Messages)
+		return fail.Usage("{MessageRate} %g: write millions of messages a second, 1e-6 to 1e6, or 0 (no "+
+			"bound)", v.Messages)
 	case v.Retries < 0 || v.Credits < 0 || v.Paths < 0:
-		return fail.Usage("{Retries} %d, {Paths} %d, {Credits} %d: none may be negative", v.Retries, v.Paths, v.Credits)
+		return fail.Usage("{Retries} %d, {Paths} %d, {Credits} %d: none may be negative", v.Retries, v.Paths,
+			v.Credits)
 	case v.Retries > 0 && v.TimeoutUs == 0:
 		return fail.Usage("{Retries} %d: counts timeouts, and there are none: add {RepairTimeout}", v.Retries)
 	case v.Credits > 0 && v.Repair == "trim":
-		return fail.Usage("{Repair} trim with {Credits}: links with credits have room for what they carry, and cut nothing: leave one out")
+		return fail.Usage("{Repair} trim with {Credits}: links with credits have room for what they carry, " +
+			"and cut nothing: leave one out")
 	case v.Credits > 0 && v.WatchUs > 0:
 		return fail.Usage("{Watchdog} with {Credits}: links with credits pause nothing: leave one out")
 	}
@@ -233,7 +249,8 @@ func (v *Override) route(c *packet.Config) error {
 		return fail.Usage("{Routing} %q: write ecmp, adaptive or flowlet", v.Routing)
 	}
 	if v.Paths > 1024 || v.Paths > 1 && !c.Repair.Selective {
-		return fail.Usage("{Paths} %d: frames of several paths overtake each other: write at most 1024, and add {Repair} sr", v.Paths)
+		return fail.Usage("{Paths} %d: frames of several paths overtake each other: write at most 1024, "+
+			"and add {Repair} sr", v.Paths)
 	}
 	if most := int64(c.Frames.Most()); v.Credits > 0 && v.Credits < most {
 		return fail.Usage("{Credits} %d: a frame of %d bytes must fit behind a link", v.Credits, most)
@@ -263,7 +280,8 @@ const flaps = 10000
 // down, slow=SHARE, loss=SHARE, storm (B pauses A) or flap=DOWN/PERIOD, and times in
 // µs after the first start.
 func parseFault(n *packet.Network, text string) ([]packet.Fault, error) {
-	wrong := fail.Usage("{Fault} %q: write A-B:down, slow=0.5, loss=0.01, storm or flap=20/100, and when, as 0-7:down@100-300 (µs after the first start)", text)
+	wrong := fail.Usage("{Fault} %q: write A-B:down, slow=0.5, loss=0.01, storm or flap=20/100, and when, "+
+		"as 0-7:down@100-300 (µs after the first start)", text)
 	nodes, what, ok := strings.Cut(text, ":")
 	a, b, ok2 := strings.Cut(nodes, "-")
 	va, err1 := strconv.Atoi(a)
@@ -292,7 +310,8 @@ func parseFault(n *packet.Network, text string) ([]packet.Fault, error) {
 		down, period, fine = parsePair(value, "/")
 		f.Down, ok = true, ok && fine && down < period && int64((f.To-f.From)/period) < flaps
 	case name == "flap" && !timed:
-		return nil, fail.Usage("{Fault} %q: a link flaps for a time: write when, as %s:flap=20/100@0-1000 (µs after the first start)", text, nodes)
+		return nil, fail.Usage("{Fault} %q: a link flaps for a time: write when, as %s:flap=20/100@0-1000 "+
+			"(µs after the first start)", text, nodes)
 	default:
 		ok = false
 	}
@@ -302,7 +321,9 @@ func parseFault(n *packet.Network, text string) ([]packet.Fault, error) {
 	for i, c := range n.Cables {
 		if int(c.A) == va && int(c.B) == vb || int(c.A) == vb && int(c.B) == va {
 			if f.Slow > 0 && f.Slow*float64(c.Rate) < leastRate {
-				return nil, fail.Usage("{Fault} %q: leaves less than 1 Mb/s of %d bit/s: write a larger share, or down", text, c.Rate)
+				return nil,
+					fail.Usage("{Fault} %q: leaves less than 1 Mb/s of %d bit/s: write a larger share, or "+
+						"down", text, c.Rate)
 			}
 			f.Cable, f.Back = i, f.Storm && int(c.A) != va
 			return flap(f, down, period), nil

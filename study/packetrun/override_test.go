@@ -11,7 +11,8 @@ const example = "../../testdata/packets/config.txt"
 
 func runExample(t *testing.T, v Override) (*Report, error) {
 	t.Helper()
-	return NS3(example, Options{Read: os.ReadFile, Seed: 1, Workers: 1, Compat: "ns3", Override: v, Warn: t.Logf})
+	return NS3(example, Options{Read: os.ReadFile, Seed: 1, Workers: 1, Compat: "ns3", Override: v,
+		Warn: t.Logf})
 }
 
 // TestOverrides: each setting acts: the victim of the example's head-of-line
@@ -32,24 +33,46 @@ func TestOverrides(t *testing.T) {
 		v    Override
 		good func(r *Report) bool
 	}{
-		{Override{CC: "dcqcn:ns3"}, func(r *Report) bool { return r.Marks > 0 && victim(r) < victim(plain)*3/4 }},
+		{Override{CC: "dcqcn:ns3"}, func(r *Report) bool {
+			return r.Marks > 0 && victim(r) < victim(plain)*3/4
+		}},
 		{Override{CC: "none"}, func(r *Report) bool { return r.MakespanNs == plain.MakespanNs }},
 		{Override{CC: "nscc", Repair: "trim"}, func(r *Report) bool {
-			return r.Trims > 0 && r.Trims == r.Retransmitted && r.Pauses == 0 && victim(r) < victim(plain)/2 && r.Unfinished == ""
+			return r.Trims > 0 && r.Trims == r.Retransmitted && r.Pauses == 0 &&
+				victim(r) < victim(plain)/2 && r.Unfinished == ""
 		}},
-		{Override{CC: "dcqcn:ns3", MarkAt: "enqueue"}, func(r *Report) bool { return r.Marks > 0 && victim(r) < victim(plain)*3/4 }},
-		{Override{CC: "none", Alpha: 1.0 / 8}, func(r *Report) bool { return r.MakespanNs == plain.MakespanNs && r.Pauses == plain.Pauses }},
+		{Override{CC: "dcqcn:ns3", MarkAt: "enqueue"}, func(r *Report) bool {
+			return r.Marks > 0 && victim(r) < victim(plain)*3/4
+		}},
+		{Override{CC: "none", Alpha: 1.0 / 8}, func(r *Report) bool {
+			return r.MakespanNs == plain.MakespanNs && r.Pauses == plain.Pauses
+		}},
 		{Override{CC: "none", Alpha: 8}, func(r *Report) bool {
 			return r.PeakQueueBytes > plain.PeakQueueBytes*3/2 && r.Drops == 0 && r.Unfinished == ""
 		}},
-		{Override{CC: "none", Through: 128}, func(r *Report) bool { return r.MakespanNs < plain.MakespanNs && r.MakespanNs > plain.MakespanNs-1000 }},
-		{Override{CC: "none", Quanta: 100}, func(r *Report) bool { return r.Pauses > plain.Pauses && r.Unfinished == "" }},
-		{Override{CC: "none", Messages: 0.01}, func(r *Report) bool { return r.MakespanNs == plain.MakespanNs }}, // one flow a host
-		{Override{CC: "none", Credits: 100_000}, func(r *Report) bool { return r.Pauses == 0 && r.Unfinished == "" }},
-		{Override{Faults: []string{"1-7:slow=0.1"}}, func(r *Report) bool { return victim(r) > 2*victim(plain) }},
-		{Override{Faults: []string{"0-7:down@100-300"}, TimeoutUs: 500}, func(r *Report) bool { return r.Lost > 0 && r.Retransmitted > 0 && r.Unfinished == "" }},
+		{Override{CC: "none", Through: 128}, func(r *Report) bool {
+			return r.MakespanNs < plain.MakespanNs && r.MakespanNs > plain.MakespanNs-1000
+		}},
+		{Override{CC: "none", Quanta: 100}, func(r *Report) bool {
+			return r.Pauses > plain.Pauses && r.Unfinished == ""
+		}},
+		// one flow a host
+		{Override{CC: "none", Messages: 0.01}, func(r *Report) bool {
+			return r.MakespanNs == plain.MakespanNs
+		}},
+		{Override{CC: "none", Credits: 100_000}, func(r *Report) bool {
+			return r.Pauses == 0 && r.Unfinished == ""
+		}},
+		{Override{Faults: []string{"1-7:slow=0.1"}}, func(r *Report) bool {
+			return victim(r) > 2*victim(plain)
+		}},
+		{Override{Faults: []string{"0-7:down@100-300"}, TimeoutUs: 500}, func(r *Report) bool {
+			return r.Lost > 0 && r.Retransmitted > 0 && r.Unfinished == ""
+		}},
 		// Node 8 pauses node 7: the trunk carries nothing for 2 ms.
-		{Override{Faults: []string{"7-8:storm@100-2100"}}, func(r *Report) bool { return victim(r) > 2_000_000 && r.MakespanNs > plain.MakespanNs+500_000 }},
+		{Override{Faults: []string{"7-8:storm@100-2100"}}, func(r *Report) bool {
+			return victim(r) > 2_000_000 && r.MakespanNs > plain.MakespanNs+500_000
+		}},
 	} {
 		r, err := runExample(t, c.v)
 		if err != nil || !c.good(r) {
@@ -61,7 +84,8 @@ func TestOverrides(t *testing.T) {
 // TestNoOrderToKeep: what the simulator does not do leaves nothing of its order of events to keep.
 func TestNoOrderToKeep(t *testing.T) {
 	for _, v := range []Override{{MarkAt: "enqueue"}, {Quanta: 100}, {Through: 128}} {
-		_, err := NS3(example, Options{Read: os.ReadFile, Seed: 1, Workers: 1, Compat: "ns3:exact", Override: v, Warn: t.Logf})
+		_, err := NS3(example, Options{Read: os.ReadFile, Seed: 1, Workers: 1, Compat: "ns3:exact",
+			Override: v, Warn: t.Logf})
 		if err == nil || !strings.Contains(err.Error(), "ns3:exact with") {
 			t.Errorf("%+v: %v", v, err)
 		}

@@ -9,11 +9,14 @@ import (
 	"testing"
 )
 
-// TestPausesReference: where ports are paused and nothing is marked all flows end as with the peer, to the ns, by default.
+// TestPausesReference: where ports are paused and nothing is marked all flows end as with the peer, to the
+// ns, by default.
 func TestPausesReference(t *testing.T) {
 	files := unpack(t, "ns3_inputs.tar.gz")
 	paused := 0
-	for _, name := range []string{"ii_incast_pfc_2to1_1mb", "ii_incast_pfc_2to1_10mb", "ii_incast_pfc_4to1_1mb", "ii_incast_pfc_8to1_1mb", "ii_incast_pfc_32to1_1mb", "iv_victim_pfc", "v_ecmp_ls21_pfc"} {
+	for _, name := range []string{"ii_incast_pfc_2to1_1mb", "ii_incast_pfc_2to1_10mb",
+		"ii_incast_pfc_4to1_1mb", "ii_incast_pfc_8to1_1mb", "ii_incast_pfc_32to1_1mb", "iv_victim_pfc",
+		"v_ecmp_ls21_pfc"} {
 		config := ""
 		for file := range files { //lint:sorted names are unique
 			if path.Base(path.Dir(file)) == name && path.Base(file) == "config.txt" {
@@ -45,7 +48,8 @@ func TestPausesReference(t *testing.T) {
 	}
 }
 
-// incast is an incast into a switch of a small buffer, where ports are paused long before the end and nothing is marked.
+// incast is an incast into a switch of a small buffer, where ports are paused long before the end and
+// nothing is marked.
 func incast(t *testing.T) map[string][]byte {
 	config, err := os.ReadFile("../../testdata/packets/peer/unknown_rate_star/config.txt")
 	if err != nil {
@@ -55,11 +59,13 @@ func incast(t *testing.T) map[string][]byte {
 	var lines []string
 	for _, line := range strings.Split(text, "\n") {
 		key, _, _ := strings.Cut(line, " ")
-		if !slices.Contains([]string{"BUFFER_SIZE", "ENABLE_QCN", "HAS_WIN", "KMAX_MAP", "KMIN_MAP", "PMAX_MAP"}, key) {
+		if !slices.Contains([]string{"BUFFER_SIZE", "ENABLE_QCN", "HAS_WIN", "KMAX_MAP", "KMIN_MAP",
+			"PMAX_MAP"}, key) {
 			lines = append(lines, line)
 		}
 	}
-	lines = append(lines, "BUFFER_SIZE 2", "ENABLE_QCN 0", "HAS_WIN 0", "KMAX_MAP 1 100000000000 1600", "KMIN_MAP 1 100000000000 400", "PMAX_MAP 1 100000000000 0.2", "")
+	lines = append(lines, "BUFFER_SIZE 2", "ENABLE_QCN 0", "HAS_WIN 0", "KMAX_MAP 1 100000000000 1600",
+		"KMIN_MAP 1 100000000000 400", "PMAX_MAP 1 100000000000 0.2", "")
 	const hosts = 9
 	topo, flows := fmt.Sprintf("%d 1 %d\n%d\n", hosts+1, hosts, hosts), fmt.Sprintf("%d\n", hosts-1)
 	for i := range hosts {
@@ -68,7 +74,8 @@ func incast(t *testing.T) map[string][]byte {
 			flows += fmt.Sprintf("%d %d 3 100 %d 0\n", i, hosts-1, 300000+1000*i)
 		}
 	}
-	return map[string][]byte{"config.txt": []byte(strings.Join(lines, "\n")), "topo.txt": []byte(topo), "flow.txt": []byte(flows)}
+	return map[string][]byte{"config.txt": []byte(strings.Join(lines, "\n")), "topo.txt": []byte(topo),
+		"flow.txt": []byte(flows)}
 }
 
 // TestPausesExact: from the first pause on a run is that with ns-3's order of events.

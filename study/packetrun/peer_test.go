@@ -17,8 +17,9 @@ import (
 // drawn among flows that begin at one instant, in the order in which those before them ended;
 // a second NACK that sends a sender back once more, behind what is acknowledged later; frames that come to
 // a receiver when their flow has ended, and a sender that goes on to send then;
-// HPCC-PINT, whose switches and senders draw from one generator; frames that take less than a ns, so that their transmission
-// ends when it begins, but after flows that begin then; a decrease of the rate at the ns of an ACK that was sent before its timer was set.
+// HPCC-PINT, whose switches and senders draw from one generator; frames that take less than a ns, so that
+// their transmission ends when it begins, but after flows that begin then; a decrease of the rate at the ns
+// of an ACK that was sent before its timer was set.
 const peers = "../../testdata/packets/peer/*/config.txt"
 
 // TestPeers: all flows end as with the peer, to the ns, and those that do not end there do not end here.
@@ -54,7 +55,8 @@ func TestPeersAnyRates(t *testing.T) {
 	}
 	told, err := NS3(config, Options{Read: os.ReadFile, Seed: 1, Workers: 1, Compat: "none", Warn: t.Logf})
 	if err != nil || told.MakespanNs >= coded.MakespanNs {
-		t.Errorf("%d ns with rates as they are, %d as the peer tells them: %v", told.MakespanNs, coded.MakespanNs, err)
+		t.Errorf("%d ns with rates as they are, %d as the peer tells them: %v", told.MakespanNs,
+			coded.MakespanNs, err)
 	}
 }
 

@@ -66,7 +66,8 @@ func reader(files map[string][]byte) func(string) ([]byte, error) {
 }
 
 func options(files map[string][]byte, seed uint64) Options {
-	return Options{Read: reader(files), Seed: seed, Workers: 1, Timing: true, Compat: "ns3", Warn: func(string, ...any) {}}
+	return Options{Read: reader(files), Seed: seed, Workers: 1, Timing: true, Compat: "ns3",
+		Warn: func(string, ...any) {}}
 }
 
 // band is the least, mean and most makespan of ns-3 over five seeds.
@@ -115,7 +116,8 @@ func (o *outcome) row() string {
 	if o.peak > 0 {
 		peak = fmt.Sprintf("%.0f / %.0f", o.peak/1e3, o.ourPk/1e3)
 	}
-	return fmt.Sprintf("| %s | %.3f | %.3f | %+.2f %% | %d | %s | %.2f | %s | %s |\n", o.name, o.theirs/1e3, o.ours/1e3, 100*(o.ours/o.theirs-1), o.seeds, peak, o.cpu, ratio, o.verdict)
+	return fmt.Sprintf("| %s | %.3f | %.3f | %+.2f %% | %d | %s | %.2f | %s | %s |\n", o.name, o.theirs/1e3,
+		o.ours/1e3, 100*(o.ours/o.theirs-1), o.seeds, peak, o.cpu, ratio, o.verdict)
 }
 
 // timed says whether the peer took long enough for a ratio.
@@ -214,7 +216,9 @@ func ns3Cases(t *testing.T, m *meter) (all []outcome) {
 			o.peak = max(o.peak, p)
 		}
 		if band, many := seeds[want.Name]; many {
-			fiveSeeds(t, want.Name, band, func(seed uint64) (*Report, error) { return NS3(config, options(files, seed)) })
+			fiveSeeds(t, want.Name, band, func(seed uint64) (*Report, error) {
+				return NS3(config, options(files, seed))
+			})
 		}
 		o.average(t, m, 1, func(seed uint64) (*Report, error) { return NS3(config, options(files, seed)) })
 		o.judgeNs3()
@@ -242,7 +246,8 @@ func htsimCases(t *testing.T, m *meter) (all []outcome) {
 		if err := json.Unmarshal(data, &want); err != nil {
 			t.Fatal(err)
 		}
-		h := Htsim{Matrix: find(files, want.Name+".cm"), CC: "nscc", Balance: "mixed", Topo: find(files, "ls16x8.topo")}
+		h := Htsim{Matrix: find(files, want.Name+".cm"), CC: "nscc", Balance: "mixed",
+			Topo: find(files, "ls16x8.topo")}
 		for i := 0; i+1 < len(want.Args); i++ {
 			switch v := want.Args[i+1]; want.Args[i] {
 			case "-topo":
@@ -267,7 +272,9 @@ func htsimCases(t *testing.T, m *meter) (all []outcome) {
 		case h.Balance == "ecmp" || h.Balance == "oblivious":
 			share = 0
 		}
-		o.average(t, m, seeds, func(seed uint64) (*Report, error) { return RunHtsim(h, options(files, seed)) })
+		o.average(t, m, seeds, func(seed uint64) (*Report, error) {
+			return RunHtsim(h, options(files, seed))
+		})
 		o.judge(share)
 		all = append(all, o)
 	}
@@ -290,7 +297,8 @@ func TestReferencePage(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs each reference scenario several times: without -short")
 	}
-	const head = "| scenario | theirs, µs | ours, µs | difference | seeds | deepest queue, kB: theirs / ours | their CPU, s | ratio | verdict |\n|---|---|---|---|---|---|---|---|---|\n"
+	const head = "| scenario | theirs, µs | ours, µs | difference | seeds | deepest queue, kB: theirs / " +
+		"ours | their CPU, s | ratio | verdict |\n|---|---|---|---|---|---|---|---|---|\n"
 	var b strings.Builder
 	var all []outcome
 	m := newMeter(t)
@@ -309,7 +317,8 @@ func TestReferencePage(t *testing.T) {
 			if missed != (known[o.name] != "") {
 				t.Errorf("%s: %.3f us, theirs %.3f: %s", o.name, o.ours/1e3, o.theirs/1e3, o.verdict)
 			}
-			if o.peak > 0 && (o.ourPk > 1.15*o.peak+20000 || o.ourPk < 0.85*o.peak) && !strings.Contains(o.name, "hpcc") && o.seeds == 1 {
+			if o.peak > 0 && (o.ourPk > 1.15*o.peak+20000 || o.ourPk < 0.85*o.peak) &&
+				!strings.Contains(o.name, "hpcc") && o.seeds == 1 {
 				t.Errorf("%s: deepest queue %.0f bytes, theirs %.0f", o.name, o.ourPk, o.peak)
 			}
 		}
@@ -341,7 +350,8 @@ func rewrite(t *testing.T, mark, part string) {
 	if !more {
 		t.Fatalf("%s has no <!-- end --> after %s", page, mark)
 	}
-	if err := os.WriteFile(page, []byte(string(before)+mark+strings.TrimRight(part, "\n")+"\n<!-- end -->\n"+string(rest)), 0o644); err != nil {
+	if err := os.WriteFile(page, []byte(string(before)+mark+strings.TrimRight(part, "\n")+"\n<!-- end -->\n"+
+		string(rest)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

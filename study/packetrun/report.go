@@ -68,8 +68,10 @@ const nanosecond = int64(units.Nanosecond)
 
 // report makes a Report of a result.
 func report(flows []packet.Flow, r *packet.Result) *Report {
-	x := &Report{Flows: make([]Flow, len(flows)), PeakQueueBytes: r.PeakQueue, PeakLink: r.PeakLink, Pauses: r.Pauses, Marks: r.Marks, Drops: r.Drops, Trims: r.Trims,
-		Lost: r.Lost, Retransmitted: r.Retransmitted, DataPacketHops: r.DataPacketHops, Timeouts: r.Timeouts, Watchdogs: r.Watchdogs}
+	x := &Report{Flows: make([]Flow, len(flows)), PeakQueueBytes: r.PeakQueue, PeakLink: r.PeakLink,
+		Pauses: r.Pauses, Marks: r.Marks, Drops: r.Drops, Trims: r.Trims,
+		Lost: r.Lost, Retransmitted: r.Retransmitted, DataPacketHops: r.DataPacketHops, Timeouts: r.Timeouts,
+		Watchdogs: r.Watchdogs}
 	first, last := int64(1<<63-1), int64(0)
 	for i := range r.Flows {
 		if f := &r.Flows[i]; f.Begun() {
@@ -119,15 +121,18 @@ func (x *Report) Text() string {
 	row("flows", "%d, %d ended", len(x.Flows), len(fct))
 	row("makespan", "%s us", micros(x.MakespanNs))
 	if n := len(fct); n > 0 {
-		row("completion", "min %s, median %s, p99 %s, max %s us", micros(fct[0]), micros(fct[n/2]), micros(fct[min(n-1, n*99/100)]), micros(fct[n-1]))
+		row("completion", "min %s, median %s, p99 %s, max %s us", micros(fct[0]), micros(fct[n/2]),
+			micros(fct[min(n-1, n*99/100)]), micros(fct[n-1]))
 	}
 	row("deepest queue", "%d bytes, switch %d to node %d", x.PeakQueueBytes, x.PeakLink[0], x.PeakLink[1])
 	row("pause frames", "%d", x.Pauses)
 	row("ECN-marked frames", "%d", x.Marks)
-	row("losses", "%d lost on cables, %d dropped for lack of buffer, %d trimmed; %d frames retransmitted", x.Lost, x.Drops, x.Trims, x.Retransmitted)
+	row("losses", "%d lost on cables, %d dropped for lack of buffer, %d trimmed; %d frames retransmitted",
+		x.Lost, x.Drops, x.Trims, x.Retransmitted)
 	row("data-packet-hops", "%d", x.DataPacketHops)
 	if x.CPUSeconds != nil {
-		row("CPU time", "%.3f s, %.2f M data-packet-hops/s", *x.CPUSeconds, float64(x.DataPacketHops)/1e6/max(*x.CPUSeconds, 1e-6))
+		row("CPU time", "%.3f s, %.2f M data-packet-hops/s", *x.CPUSeconds,
+			float64(x.DataPacketHops)/1e6/max(*x.CPUSeconds, 1e-6))
 	}
 	for _, d := range x.Deadlocks {
 		row("deadlock", "at %s us: nodes %v pause each other in a cycle", micros(d.AtNs), d.Nodes)
@@ -136,7 +141,9 @@ func (x *Report) Text() string {
 		row("watchdogs", "%d queues dropped", x.Watchdogs)
 	}
 	for _, v := range x.Blocked[:min(len(x.Blocked), 3)] {
-		row("HOL blocking", "flow %d (%d > %d) waited %s us on paused link %d > %d for the queue of port %d > %d, which it does not use", v.Flow, x.Flows[v.Flow].Src, x.Flows[v.Flow].Dst, micros(v.TimeNs), v.Link[0], v.Link[1], v.Behind[0], v.Behind[1])
+		row("HOL blocking", "flow %d (%d > %d) waited %s us on paused link %d > %d for the queue of port "+
+			"%d > %d, which it does not use", v.Flow, x.Flows[v.Flow].Src, x.Flows[v.Flow].Dst,
+			micros(v.TimeNs), v.Link[0], v.Link[1], v.Behind[0], v.Behind[1])
 	}
 	if x.Unfinished != "" {
 		row("unfinished", "%s", x.Unfinished)

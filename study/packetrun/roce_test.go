@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestRoCESeeds: each seed hashes flows to the paths that it hashes them to in htsim_roce, whose last flows finished at these
-// times (us, seeds 1 to 5).
+// TestRoCESeeds: each seed hashes flows to the paths that it hashes them to in htsim_roce, whose last flows
+// finished at these times (us, seeds 1 to 5).
 func TestRoCESeeds(t *testing.T) {
 	const dir = "../../packet/htsim/testdata/"
 	for _, c := range []struct {

@@ -66,13 +66,18 @@ func NS3(config string, o Options) (*Report, error) {
 		return nil, err
 	}
 	if o.Compat == "ns3:exact" && !x.Config.EventOrder {
-		return nil, fail.Usage("{Compat} ns3:exact with {MarkAt}, {PauseQuanta} or {CutThrough}: the simulator does nothing like it, so that its order of events is not kept: leave one out")
+		return nil, fail.Usage("{Compat} ns3:exact with {MarkAt}, {PauseQuanta} or {CutThrough}: the " +
+			"simulator does nothing like it, so that its order of events is not kept: leave one out")
 	}
 	switch cc := &x.Config.CC; {
 	case cc.Kind != packet.NoCC && cc.MinRate < 1:
-		return nil, fail.Input(fmt.Errorf("%s: MIN_RATE 0 with %s: a rate that falls to 0 never rises again: write at least 1bps", config, cc.Kind))
+		return nil,
+			fail.Input(fmt.Errorf("%s: MIN_RATE 0 with %s: a rate that falls to 0 never rises again: write "+
+				"at least 1bps", config, cc.Kind))
 	case cc.Kind == packet.HPCC && cc.Window == 0 && !cc.ByRoute:
-		return nil, fail.Input(fmt.Errorf("%s: CC_MODE 3 with HAS_WIN 0: HPCC divides queues by the window: write HAS_WIN 1", config))
+		return nil,
+			fail.Input(fmt.Errorf("%s: CC_MODE 3 with HAS_WIN 0: HPCC divides queues by the window: write "+
+				"HAS_WIN 1", config))
 	}
 	r, err := run(&x.Network, x.Flows, &x.Config, o)
 	if err != nil {
@@ -105,7 +110,8 @@ func run(n *packet.Network, flows []packet.Flow, c *packet.Config, o Options) (*
 }
 
 // unfinished says why flows did not end. A storm without an end holds what waits for its link;
-// where nothing was lost that alone is why. With go-back-0, or with acknowledgements far apart, that is the size of a flow, too.
+// where nothing was lost that alone is why. With go-back-0, or with acknowledgements far apart, that is the
+// size of a flow, too.
 func unfinished(n *packet.Network, flows []packet.Flow, c *packet.Config, r *packet.Result) string {
 	s, why := r.Stall, ""
 	for _, f := range c.Faults {
@@ -121,34 +127,44 @@ func unfinished(n *packet.Network, flows []packet.Flow, c *packet.Config, r *pac
 		}
 		why += fmt.Sprintf("%d > %d", from, to)
 	}
-	if i := endless(flows, c); why == "" && i >= 0 && r.Flows[i].Begun() && !r.Flows[i].Done && !s.Stopped && s.Failed == 0 {
-		return fmt.Sprintf("%d flows did not end, the first is flow %d: with L2_BACK_TO_ZERO a flow of %d bytes, no multiple of L2_CHUNK_SIZE, never ends, as in the simulator", s.Unfinished, s.First, flows[i].Bytes)
+	if i := endless(flows, c); why == "" && i >= 0 && r.Flows[i].Begun() && !r.Flows[i].Done && !s.Stopped &&
+		s.Failed == 0 {
+		return fmt.Sprintf("%d flows did not end, the first is flow %d: with L2_BACK_TO_ZERO a flow of %d "+
+			"bytes, no multiple of L2_CHUNK_SIZE, never ends, as in the simulator", s.Unfinished, s.First,
+			flows[i].Bytes)
 	}
-	if i := unanswered(flows, c); why == "" && i >= 0 && r.Flows[i].Begun() && !r.Flows[i].Done && !s.Stopped {
-		return fmt.Sprintf("%d flows did not end, the first is flow %d: with L2_ACK_INTERVAL %d nothing acknowledges the end of a flow of %d bytes, as in the simulator: it is shorter, and no multiple of L2_CHUNK_SIZE",
+	if i := unanswered(flows, c); why == "" && i >= 0 && r.Flows[i].Begun() && !r.Flows[i].Done &&
+		!s.Stopped {
+		return fmt.Sprintf("%d flows did not end, the first is flow %d: with L2_ACK_INTERVAL %d nothing "+
+			"acknowledges the end of a flow of %d bytes, as in the simulator: it is shorter, and no "+
+			"multiple of L2_CHUNK_SIZE",
 			s.Unfinished, s.First, c.AckFrom, flows[i].Bytes)
 	}
 	if why == "" || len(s.Deadlock) > 0 || s.Paused[0] >= 0 || s.Stopped || s.Failed > 0 {
 		return s.String()
 	}
-	why = fmt.Sprintf("%d flows did not end, the first is flow %d: a pause storm blocks %s", s.Unfinished, s.First, why)
+	why = fmt.Sprintf("%d flows did not end, the first is flow %d: a pause storm blocks %s", s.Unfinished,
+		s.First, why)
 	if r.Lost+r.Drops > 0 && c.Repair.Timeout == 0 {
 		why += ", and no timeout retransmits lost frames"
 	}
 	return why
 }
 
-// endless is the first flow that no acknowledgement ends, with go-back-0: its size is no multiple of what that goes back
-// to. -1: there is none.
+// endless is the first flow that no acknowledgement ends, with go-back-0: its size is no multiple of what
+// that goes back to. -1: there is none.
 func endless(flows []packet.Flow, c *packet.Config) int {
-	return slices.IndexFunc(flows, func(f packet.Flow) bool { return c.Repair.BackTo > 0 && f.Bytes%c.Repair.BackTo != 0 })
+	return slices.IndexFunc(flows, func(f packet.Flow) bool {
+		return c.Repair.BackTo > 0 && f.Bytes%c.Repair.BackTo != 0
+	})
 }
 
-// unanswered is the first flow whose last frame is not acknowledged, as it has fewer bytes than those from which on each frame
-// is. -1: there is none.
+// unanswered is the first flow whose last frame is not acknowledged, as it has fewer bytes than those from
+// which on each frame is. -1: there is none.
 func unanswered(flows []packet.Flow, c *packet.Config) int {
 	return slices.IndexFunc(flows, func(f packet.Flow) bool {
-		return !c.Repair.Selective && c.Repair.Timeout == 0 && f.Bytes < c.AckFrom && (c.AckChunk == 0 || f.Bytes%c.AckChunk != 0)
+		return !c.Repair.Selective && c.Repair.Timeout == 0 && f.Bytes < c.AckFrom &&
+			(c.AckChunk == 0 || f.Bytes%c.AckChunk != 0)
 	})
 }
 

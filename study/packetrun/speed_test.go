@@ -111,7 +111,9 @@ var goals = []struct {
 // a second with the goals.
 func speedTable(all []outcome, m *meter) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "This machine ran the calibration program %.2f times as fast as that of the reference runs (the median); each ratio is divided by what it was beside that scenario.\n\n", median(m.factors))
+	fmt.Fprintf(&b, "This machine ran the calibration program %.2f times as fast as that of the reference "+
+		"runs (the median); each ratio is divided by what it was beside that scenario.\n\n",
+		median(m.factors))
 	b.WriteString("| scenarios | goal | ratio of CPU time, least to most | verdict |\n|---|---|---|---|\n")
 	for _, g := range goals {
 		re, ratios := regexp.MustCompile(g.match), []float64{}
@@ -128,7 +130,8 @@ func speedTable(all []outcome, m *meter) string {
 		if n := slices.IndexFunc(ratios, func(r float64) bool { return r >= g.least }); n != 0 {
 			verdict = fmt.Sprintf("missed by %d of %d", max(n, -n*len(ratios)), len(ratios))
 		}
-		fmt.Fprintf(&b, "| %s | %g | %.0f to %.0f | %s |\n", g.what, g.least, ratios[0], ratios[len(ratios)-1], verdict)
+		fmt.Fprintf(&b, "| %s | %g | %.0f to %.0f | %s |\n", g.what, g.least, ratios[0],
+			ratios[len(ratios)-1], verdict)
 	}
 	return b.String()
 }
@@ -137,7 +140,8 @@ func speedTable(all []outcome, m *meter) string {
 // go-back-N.
 func hopsTable(t *testing.T, m *meter) string {
 	var b strings.Builder
-	b.WriteString("\n| hosts, 1 MB each to another leaf | goal, M data-packet-hops/s | here | at the reference machine's speed | verdict |\n|---|---|---|---|---|\n")
+	b.WriteString("\n| hosts, 1 MB each to another leaf | goal, M data-packet-hops/s | here | at the " +
+		"reference machine's speed | verdict |\n|---|---|---|---|---|\n")
 	for _, c := range []struct {
 		leaves, per int
 		goal        float64
@@ -160,7 +164,8 @@ func hopsTable(t *testing.T, m *meter) string {
 			verdict = "missed"
 		}
 		slices.Sort(here)
-		fmt.Fprintf(&b, "| %d | %g | %.1f | %.1f | %s |\n", hosts, c.goal, hops/here[len(here)/2], hops/there, verdict)
+		fmt.Fprintf(&b, "| %d | %g | %.1f | %.1f | %s |\n", hosts, c.goal, hops/here[len(here)/2], hops/there,
+			verdict)
 	}
 	return b.String()
 }

@@ -31,7 +31,10 @@ func large(w io.Writer, ranks, steps int) {
 		fmt.Fprintf(w, "list r%d %d\n", rank, rank)
 		for i := 0; i+5 <= steps; i += 5 {
 			k := i / 5
-			fmt.Fprintf(w, "  compute h0 5000000\n  compute 0 %d000000 work=1 after=%d\n  compute 0 %d000000 work=1 after=%d\n  call 0 tp%d all_reduce bfloat16 sum 4194304 after=%d\n", 100+(rank*7+k)%13, i, 80+k%5, i, rank/tp, i)
+			fmt.Fprintf(w, "  compute h0 5000000\n  compute 0 %d000000 work=1 after=%d\n"+
+				"  compute 0 %d000000 work=1 after=%d\n"+
+				"  call 0 tp%d all_reduce bfloat16 sum 4194304 after=%d\n", 100+(rank*7+k)%13, i, 80+k%5, i,
+				rank/tp, i)
 			if ranks > tp && k%4 == 0 {
 				fmt.Fprintf(w, "  call 1 dp%d all_reduce bfloat16 sum 1048576 after=%d\n", rank%tp, i+2)
 			} else {
@@ -53,7 +56,8 @@ func BenchmarkRanks(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				spec := scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "dgx-h100", Count: c[0] / 8}}}}
+				spec := scenario.Spec{
+					Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "dgx-h100", Count: c[0] / 8}}}}
 				site, err := scenario.Load(&spec, scenario.Options{Files: osFS{}})
 				if err != nil {
 					b.Fatal(err)
@@ -62,7 +66,8 @@ func BenchmarkRanks(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				if _, _, err := replay.Run(b.Context(), &load.Job{Program: p}, p, m, replay.Options{Host: 1}); err != nil {
+				if _, _, err := replay.Run(b.Context(), &load.Job{Program: p}, p, m,
+					replay.Options{Host: 1}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -63,7 +63,8 @@ func what(p *workload.Program, s timeline.Share) string {
 const idealSteps = 2 << 20
 
 // bounds finds what the iteration takes at least.
-func (r *Report) bounds(ctx context.Context, p *workload.Program, m *job.Machine, res *job.Result, o Options) error {
+func (r *Report) bounds(ctx context.Context, p *workload.Program, m *job.Machine, res *job.Result,
+	o Options) error {
 	steps := float64(len(r.Steps))
 	for i := range res.Links {
 		l := &res.Links[i]
@@ -80,7 +81,9 @@ func (r *Report) bounds(ctx context.Context, p *workload.Program, m *job.Machine
 		count += len(p.Lists[of].Steps)
 	}
 	if count > idealSteps {
-		r.Notes = append(r.Notes, fmt.Sprintf("jobs of more than %d steps are not run on an ideal network for their bounds; --ideal all does", idealSteps))
+		r.Notes = append(r.Notes,
+			fmt.Sprintf("jobs of more than %d steps are not run on an ideal network for their bounds; "+
+				"--ideal all does", idealSteps))
 		r.BoundUs = max(compute, r.Bounds.LinkUs)
 		return nil
 	}
@@ -108,7 +111,8 @@ func (r *Report) computeBound(p *workload.Program, at []int32) float64 {
 	for i := range p.Lists {
 		streams := map[int32]units.Time{}
 		for k := range p.Lists[i].Steps {
-			if s := &p.Lists[i].Steps[k]; s.Kind == workload.Compute && !workload.OnHost(s.Stream) && !p.Communicates(s) {
+			if s := &p.Lists[i].Steps[k]; s.Kind == workload.Compute && !workload.OnHost(s.Stream) &&
+				!p.Communicates(s) {
 				streams[s.Stream] += s.Time
 				longest[i] = max(longest[i], streams[s.Stream])
 			}
@@ -182,13 +186,15 @@ const everyGroup = "all"
 // Free runs the job once for each name with the calls of that group at no time, and
 // adds what is won. A name is that of a group, or a kind: TP means all groups of it;
 // all means every group. Errors are *transform.Error for names that the job has not.
-func (r *Report) Free(ctx context.Context, p *workload.Program, m *job.Machine, o Options, names []string) error {
+func (r *Report) Free(ctx context.Context, p *workload.Program, m *job.Machine, o Options,
+	names []string) error {
 	for _, name := range names {
 		free := make([]bool, len(p.Comms))
 		var have []string
 		for i := range p.Comms {
 			c := &p.Comms[i]
-			free[i] = name == everyGroup || c.Name == name || c.Kind != workload.NoKind && strings.EqualFold(c.Kind.String(), name)
+			free[i] = name == everyGroup || c.Name == name || c.Kind != workload.NoKind &&
+				strings.EqualFold(c.Kind.String(), name)
 			if len(have) < maxRows {
 				have = append(have, c.Name)
 			}

@@ -14,13 +14,17 @@ import (
 // busiest rank computes, and move on the network what gen says.
 func TestMadeJobs(t *testing.T) {
 	gpu, _ := gen.Peak("h100", coll.BFloat16)
-	base := gen.Config{Layers: 4, Hidden: 1024, Heads: 16, KVHeads: 8, FFN: 4096, Vocab: 8192, Seq: 1024, MicroBatch: 1, GlobalBatch: 16, Type: coll.BFloat16, GradType: coll.BFloat16,
-		TP: 1, PP: 1, Virtual: 1, DP: 1, Bucket: 25 << 20, Prefetch: 1, EP: 1, TopK: 1, Capacity: 1, CP: 1, Iterations: 1, GPU: gpu}
+	base := gen.Config{Layers: 4, Hidden: 1024, Heads: 16, KVHeads: 8, FFN: 4096, Vocab: 8192, Seq: 1024,
+		MicroBatch: 1, GlobalBatch: 16, Type: coll.BFloat16, GradType: coll.BFloat16,
+		TP: 1, PP: 1, Virtual: 1, DP: 1, Bucket: 25 << 20, Prefetch: 1, EP: 1, TopK: 1, Capacity: 1, CP: 1,
+		Iterations: 1, GPU: gpu}
 	for name, change := range map[string]func(*gen.Config){
-		"fsdp":     func(c *gen.Config) { c.DP, c.FSDP = 8, 3 },
-		"experts":  func(c *gen.Config) { c.DP, c.EP, c.Experts, c.TopK = 8, 4, 8, 2 },
-		"pipeline": func(c *gen.Config) { c.PP, c.Schedule, c.TP, c.SequenceParallel = 4, gen.ZeroBubble, 2, true },
-		"ring":     func(c *gen.Config) { c.CP, c.Ring, c.GlobalBatch, c.DP = 4, true, 2, 2 },
+		"fsdp":    func(c *gen.Config) { c.DP, c.FSDP = 8, 3 },
+		"experts": func(c *gen.Config) { c.DP, c.EP, c.Experts, c.TopK = 8, 4, 8, 2 },
+		"pipeline": func(c *gen.Config) {
+			c.PP, c.Schedule, c.TP, c.SequenceParallel = 4, gen.ZeroBubble, 2, true
+		},
+		"ring": func(c *gen.Config) { c.CP, c.Ring, c.GlobalBatch, c.DP = 4, true, 2, 2 },
 		"interleaved": func(c *gen.Config) {
 			c.TP, c.PP, c.DP, c.Schedule, c.Virtual, c.SequenceParallel = 8, 2, 4, gen.Interleaved, 2, true
 		},
@@ -32,7 +36,9 @@ func TestMadeJobs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			spec := scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "dgx-h100", Count: j.Program().Ranks() / 8}}}}
+			spec := scenario.Spec{
+				Machine: scenario.Machine{
+					Nodes: []scenario.Nodes{{Topo: "dgx-h100", Count: j.Program().Ranks() / 8}}}}
 			site, err := scenario.Load(&spec, scenario.Options{Files: osFS{}})
 			if err != nil {
 				t.Fatal(err)
@@ -41,12 +47,15 @@ func TestMadeJobs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, _, err := replay.Run(t.Context(), &load.Job{Program: j.Program()}, j.Program(), m, replay.Options{Host: 1})
+			r, _, err := replay.Run(t.Context(), &load.Job{Program: j.Program()}, j.Program(), m,
+				replay.Options{Host: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.IterationUs < r.BoundUs*0.999 || r.ExposedUs <= 0 || len(r.Steps) != 1 || r.Steps[0].Name != "iteration0" {
-				t.Errorf("%.1f us, at least %.1f, exposed %.1f, steps %+v", r.IterationUs, r.BoundUs, r.ExposedUs, r.Steps)
+			if r.IterationUs < r.BoundUs*0.999 || r.ExposedUs <= 0 || len(r.Steps) != 1 ||
+				r.Steps[0].Name != "iteration0" {
+				t.Errorf("%.1f us, at least %.1f, exposed %.1f, steps %+v", r.IterationUs, r.BoundUs,
+					r.ExposedUs, r.Steps)
 			}
 		})
 	}

@@ -114,10 +114,14 @@ func (r *Report) limit(j *load.Job, o Options) {
 		r.Limit = pathLimit(r.Path, r.IterationUs)
 	case r.HostAloneUs != nil && *r.HostAloneUs > hostLimits*r.IterationUs:
 		r.Limit = LimitHost
-		r.Notes = append(r.Notes, fmt.Sprintf("the host is the limit: it takes about %.1f ms an iteration without a profiler (estimated), the GPUs %.1f; --host unprofiled has both", *r.HostAloneUs/1000, r.IterationUs/1000))
+		r.Notes = append(r.Notes, fmt.Sprintf("the host is the limit: it takes about %.1f ms an iteration "+
+			"without a profiler (estimated), the GPUs %.1f; --host unprofiled has both", *r.HostAloneUs/1000,
+			r.IterationUs/1000))
 	case r.HostAloneUs != nil && *r.HostAloneUs > hostNear*r.IterationUs:
 		r.Limit = LimitNear
-		r.Notes = append(r.Notes, fmt.Sprintf("the host may be the limit: it takes about %.1f ms an iteration without a profiler (estimated), the GPUs %.1f; --host unprofiled has both", *r.HostAloneUs/1000, r.IterationUs/1000))
+		r.Notes = append(r.Notes, fmt.Sprintf("the host may be the limit: it takes about %.1f ms an "+
+			"iteration without a profiler (estimated), the GPUs %.1f; --host unprofiled has both",
+			*r.HostAloneUs/1000, r.IterationUs/1000))
 	}
 }
 

@@ -30,7 +30,8 @@ type Hosting struct {
 	Limit  string  `json:"limit"` // host, "gpu or host", or gpu
 	Rank   int     `json:"rank"`  // whose host works longest
 	HostUs float64 `json:"hostUs"`
-	// QuickUs is what that host works in its quickest step: neighbors of a virtual machine make others longer.
+	// QuickUs is what that host works in its quickest step: neighbors of a virtual machine make others
+	// longer.
 	QuickUs float64 `json:"quickUs"`
 	StepUs  float64 `json:"stepUs"`
 	Steps   int     `json:"steps"`
@@ -42,7 +43,8 @@ type Hosting struct {
 
 // String is a sentence for a person.
 func (h *Hosting) String() string {
-	s := fmt.Sprintf("rank %d's host works %.1f of the %.1f ms of a step (%.1f in its quickest)", h.Rank, h.HostUs/1000, h.StepUs/1000, h.QuickUs/1000)
+	s := fmt.Sprintf("rank %d's host works %.1f of the %.1f ms of a step (%.1f in its quickest)", h.Rank,
+		h.HostUs/1000, h.StepUs/1000, h.QuickUs/1000)
 	if h.FasterUs > 0 {
 		s += fmt.Sprintf("; hosts %g times as fast would make it %.1f ms", h.Faster, h.FasterUs/1000)
 	}
@@ -144,7 +146,8 @@ func hosts(res *job.Result, timed [][][2]int32) [][]float64 {
 // Hosts says what the hosts of a job take that has run as p says, by the events that its program
 // has timed: nil where it has timed none. Where a host works half of a step or more, the job runs
 // once more with hosts that are Faster times as fast.
-func Hosts(ctx context.Context, p *workload.Program, m *job.Machine, res *job.Result, timed [][][2]int32, f job.Fidelity) (*Hosting, error) {
+func Hosts(ctx context.Context, p *workload.Program, m *job.Machine, res *job.Result, timed [][][2]int32,
+	f job.Fidelity) (*Hosting, error) {
 	step, _, n := Slowest(Between(res, timed))
 	if n == 0 {
 		return nil, nil

@@ -23,7 +23,8 @@ func stepped(steps int, host [2]float64, gpu float64) (*workload.Program, [][][2
 		for range steps + 1 {
 			at := add(workload.Step{Kind: workload.Compute, Stream: workload.HostStream, Time: ms(t)})
 			if rank == 1 {
-				add(workload.Step{Kind: workload.Compute, Stream: workload.HostStream + 1, Time: ms(t / 2), Deps: before})
+				add(workload.Step{Kind: workload.Compute, Stream: workload.HostStream + 1, Time: ms(t / 2),
+					Deps: before})
 			}
 			add(workload.Step{Kind: workload.Compute, Time: ms(gpu), Deps: []int32{at}})
 			before = []int32{at}
@@ -65,10 +66,12 @@ func TestHosts(t *testing.T) {
 		}
 		step := max(x.host[0], x.host[1], x.gpu)
 		near := func(us, ms float64) bool { return math.Abs(us-1000*ms) < 20 }
-		if h.Limit != x.limit || h.Rank != x.rank || h.Steps != 9 || !near(h.StepUs, step) || !near(h.FasterUs, x.faster) || h.Faster != replay.Faster {
+		if h.Limit != x.limit || h.Rank != x.rank || h.Steps != 9 || !near(h.StepUs, step) ||
+			!near(h.FasterUs, x.faster) || h.Faster != replay.Faster {
 			t.Errorf("%v: %+v", x, h)
 		}
-		if x.limit == replay.LimitHost && (!near(h.HostUs, x.work) || !strings.HasPrefix(h.String(), "host-bound: rank 1's host works 12.0 of the 12.0 ms")) {
+		if x.limit == replay.LimitHost && (!near(h.HostUs, x.work) || !strings.HasPrefix(h.String(),
+			"host-bound: rank 1's host works 12.0 of the 12.0 ms")) {
 			t.Errorf("%v: %s", x, h)
 		}
 	}
@@ -77,7 +80,8 @@ func TestHosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h, err := replay.Hosts(t.Context(), p, m, res, make([][][2]int32, 2), job.Share); h != nil || err != nil {
+	if h, err := replay.Hosts(t.Context(), p, m, res, make([][][2]int32, 2), job.Share); h != nil ||
+		err != nil {
 		t.Errorf("nothing was timed: %v, %v", h, err)
 	}
 }

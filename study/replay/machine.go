@@ -19,9 +19,12 @@ type board struct {
 
 // boards are looked through in order: the first whose words all occur.
 var boards = []board{
-	{"gb300", "gb300-nvl72", "", 4}, {"gb200", "gb200-nvl72", "", 4}, {"gh200", "gh200", "", 1}, {"b300", "hgx-b300-8", "", 8}, {"b200", "dgx-b200", "", 8},
-	{"h200", "dgx-h200", "h200x4", 8}, {"h20 ", "hgx-h20-8", "", 8}, {"h800", "hgx-h800-8", "", 8}, {"h100", "dgx-h100", "", 8},
-	{"a100 sxm", "dgx-a100", "", 8}, {"a100 pcie", "pcie-a100-4", "", 4}, {"a100", "dgx-a100", "", 8}, {"v100", "dgx-1v", "", 8}, {"l40s", "pcie-l40s-8", "", 8},
+	{"gb300", "gb300-nvl72", "", 4}, {"gb200", "gb200-nvl72", "", 4}, {"gh200", "gh200", "", 1},
+	{"b300", "hgx-b300-8", "", 8}, {"b200", "dgx-b200", "", 8},
+	{"h200", "dgx-h200", "h200x4", 8}, {"h20 ", "hgx-h20-8", "", 8}, {"h800", "hgx-h800-8", "", 8},
+	{"h100", "dgx-h100", "", 8},
+	{"a100 sxm", "dgx-a100", "", 8}, {"a100 pcie", "pcie-a100-4", "", 4}, {"a100", "dgx-a100", "", 8},
+	{"v100", "dgx-1v", "", 8}, {"l40s", "pcie-l40s-8", "", 8},
 	{"4090", "pcie-rtx4090-8", "", 8}, {"a10g", "aws-g5.48xlarge", "", 8}, {"gb10", "dgx-spark", "", 1},
 }
 
@@ -76,20 +79,24 @@ func Machine(spec *scenario.Spec, meta *load.MetaInfo, ranks int) (note string, 
 		if meta.GPU != "" {
 			problem = fmt.Sprintf("no built-in machine has the GPUs of the recording, %q", meta.GPU)
 		}
-		return "", &scenario.FieldError{Path: "Topo", Problem: problem, Hint: "name the machine, --topo dgx-h100"}
+		return "", &scenario.FieldError{Path: "Topo", Problem: problem,
+			Hint: "name the machine, --topo dgx-h100"}
 	}
 	name, _ := Builtin(meta.GPU, ranks)
 	gpus, hosts := min(ranks, b.gpus), 1
 	if ranks > b.gpus {
 		if hosts = ranks / b.gpus; ranks%b.gpus != 0 {
-			return "", &scenario.FieldError{Path: "machine.nodes", Problem: fmt.Sprintf("%d ranks do not fill hosts of %d GPUs", ranks, b.gpus), Hint: "name the machine with --topo, --nodes and -g"}
+			return "", &scenario.FieldError{Path: "machine.nodes",
+				Problem: fmt.Sprintf("%d ranks do not fill hosts of %d GPUs", ranks, b.gpus),
+				Hint:    "name the machine with --topo, --nodes and -g"}
 		}
 	}
 	spec.Machine.Nodes = []scenario.Nodes{{Topo: name, Count: hosts}}
 	if m := builtin.Lookup(name); m != nil && gpus < gpusOf(m, b.gpus) {
 		spec.Machine.GPUs = gpus
 	}
-	note = fmt.Sprintf("the machine is %d GPUs of the built-in %s, for the recording's %s", ranks, name, meta.GPU)
+	note = fmt.Sprintf("the machine is %d GPUs of the built-in %s, for the recording's %s", ranks, name,
+		meta.GPU)
 	if spec.Machine.Multicast == "" && meta.Env["NCCL_NVLS_ENABLE"] == "0" {
 		spec.Machine.Multicast = "off"
 		note += ", multicast off as in its settings"

@@ -19,7 +19,8 @@ import (
 // h200 is a machine of four H200.
 func h200(t testing.TB) *session.Machine {
 	t.Helper()
-	spec := scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "h200x4", Count: 1}}, Multicast: "off"}}
+	spec := scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "h200x4", Count: 1}},
+		Multicast: "off"}}
 	site, err := scenario.Load(&spec, scenario.Options{Files: osFS{}})
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +87,8 @@ func TestBounds(t *testing.T) {
 		}
 		const tick = 0.002 // microseconds: times are rounded to nanoseconds
 		if x.IterationUs < x.BoundUs-tick || x.IterationUs > serial+tick {
-			t.Errorf("%.3f us, at least %.3f (%+v), one after the other %.3f\n%s", x.IterationUs, x.BoundUs, x.Bounds, serial, text)
+			t.Errorf("%.3f us, at least %.3f (%+v), one after the other %.3f\n%s", x.IterationUs, x.BoundUs,
+				x.Bounds, serial, text)
 		}
 		if len(p.Calls) == 0 {
 			continue
@@ -126,10 +128,12 @@ list b 2-3
 	if tp <= 0 || dp <= 10*tp || math.Abs(all.WonUs-tp-dp) > 1 || math.Abs(all.IterationUs-100) > 0.1 {
 		t.Errorf("%+v", x.Ideal)
 	}
-	if err := x.Free(t.Context(), p, m, replay.Options{Host: 1}, []string{"cp"}); err == nil || !strings.Contains(err.Error(), "tp0, tp1, dp") {
+	if err := x.Free(t.Context(), p, m, replay.Options{Host: 1}, []string{"cp"}); err == nil ||
+		!strings.Contains(err.Error(), "tp0, tp1, dp") {
 		t.Error(err)
 	}
-	if err := x.Free(t.Context(), p, m, replay.Options{Host: 1, Fidelity: session.Step}, []string{"dp"}); err == nil {
+	if err := x.Free(t.Context(), p, m, replay.Options{Host: 1, Fidelity: session.Step},
+		[]string{"dp"}); err == nil {
 		t.Error("fidelity step has calls of no time")
 	}
 }
@@ -152,11 +156,16 @@ func TestPlace(t *testing.T) {
 	a := replayed(t, m, p, slow)
 	slow.At = at
 	b := replayed(t, m, q, slow)
-	if math.Abs(a.IterationUs-b.IterationUs) > 0.01 || a.WorstRank != 1 || b.WorstRank != 1 || math.Abs(a.ByRank[0].BubbleUs-b.ByRank[0].BubbleUs) > 1 {
-		t.Errorf("%.3f and %.3f us, worst ranks %d and %d, %+v and %+v", a.IterationUs, b.IterationUs, a.WorstRank, b.WorstRank, a.ByRank[0], b.ByRank[0])
+	if math.Abs(a.IterationUs-b.IterationUs) > 0.01 || a.WorstRank != 1 || b.WorstRank != 1 ||
+		math.Abs(a.ByRank[0].BubbleUs-b.ByRank[0].BubbleUs) > 1 {
+		t.Errorf("%.3f and %.3f us, worst ranks %d and %d, %+v and %+v", a.IterationUs, b.IterationUs,
+			a.WorstRank, b.WorstRank, a.ByRank[0], b.ByRank[0])
 	}
-	grid := program(t, "workload 1\nranks 4\ncomm tp0 0,2 kind=TP\ncomm tp1 1,3 kind=TP\ncomm dp0 0-1 kind=DP\ncomm dp1 2-3 kind=DP\nlist a 0,2\n  call 0 tp0 all_reduce half sum 8\nlist b 1,3\n  call 0 tp1 all_reduce half sum 8\n")
-	for text, want := range map[string]string{"tp,dp": "[0 2 1 3]", "dp,tp": "[0 1 2 3]", "3,2,1,0": "[3 2 1 0]", "tp": "[0 2 1 3]"} {
+	grid := program(t, "workload 1\nranks 4\ncomm tp0 0,2 kind=TP\ncomm tp1 1,3 kind=TP\n"+
+		"comm dp0 0-1 kind=DP\ncomm dp1 2-3 kind=DP\nlist a 0,2\n  call 0 tp0 all_reduce half sum 8\n"+
+		"list b 1,3\n  call 0 tp1 all_reduce half sum 8\n")
+	for text, want := range map[string]string{"tp,dp": "[0 2 1 3]", "dp,tp": "[0 1 2 3]",
+		"3,2,1,0": "[3 2 1 0]", "tp": "[0 2 1 3]"} {
 		q, at, err := replay.Place(grid, text)
 		if err != nil || fmt.Sprint(at) != want || q.Lint() != nil {
 			t.Errorf("%s: %v, want %s (%v)", text, at, want, err)
@@ -188,7 +197,9 @@ func TestVersus(t *testing.T) {
 
 // TestFolded: groups that do the same are one row.
 func TestFolded(t *testing.T) {
-	r := replay.Report{Groups: []replay.Group{{Name: "tp0", Kind: "TP", Ranks: 2, Calls: 4, ExposedUs: 100}, {Name: "tp1", Kind: "TP", Ranks: 2, Calls: 4, ExposedUs: 100.5}, {Name: "tp2", Kind: "TP", Ranks: 2, Calls: 4, ExposedUs: 150}, {Name: "dp", Kind: "DP", Ranks: 2, Calls: 4, ExposedUs: 100}}}
+	r := replay.Report{Groups: []replay.Group{{Name: "tp0", Kind: "TP", Ranks: 2, Calls: 4, ExposedUs: 100},
+		{Name: "tp1", Kind: "TP", Ranks: 2, Calls: 4, ExposedUs: 100.5}, {Name: "tp2", Kind: "TP", Ranks: 2,
+			Calls: 4, ExposedUs: 150}, {Name: "dp", Kind: "DP", Ranks: 2, Calls: 4, ExposedUs: 100}}}
 	var names []string
 	for _, g := range r.Folded() {
 		names = append(names, g.Name)

@@ -23,7 +23,8 @@ import (
 // onNodes is a machine of so many nodes without multicast.
 func onNodes(t *testing.T, topo string, nodes, gpus int) *session.Machine {
 	t.Helper()
-	spec := scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: topo, Count: nodes}}, GPUs: gpus, Multicast: "off"}}
+	spec := scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: topo, Count: nodes}},
+		GPUs: gpus, Multicast: "off"}}
 	site, err := scenario.Load(&spec, scenario.Options{Files: osFS{}})
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +75,8 @@ func TestPeers(t *testing.T) {
 	for _, c := range []string{"all_reduce", "all_gather", "reduce_scatter", "all_to_all"} {
 		for n, m := range map[int]*session.Machine{4: h200, 8: h100} {
 			name := fmt.Sprintf("astra_%s.%d", c, n)
-			found[name] = replayed(t, m, readJob(t, filepath.Join(samples, "chakra", name), ".et").Program, replay.Options{Host: 1}).IterationUs
+			found[name] = replayed(t, m, readJob(t, filepath.Join(samples, "chakra", name), ".et").Program,
+				replay.Options{Host: 1}).IterationUs
 		}
 	}
 	for _, mode := range []string{"ddp", "ep", "pp"} {
@@ -88,11 +90,14 @@ func TestPeers(t *testing.T) {
 		}
 		found[mode] = replayed(t, h200, throughChakra(t, p), replay.Options{}).IterationUs / 1000
 	}
-	found["microAllReduce.txt"] = replayed(t, h100, readJob(t, filepath.Join(samples, "simai"), "microAllReduce").Program, replay.Options{Host: 1}).IterationUs / 1000
+	found["microAllReduce.txt"] = replayed(t, h100, readJob(t, filepath.Join(samples, "simai"),
+		"microAllReduce").Program, replay.Options{Host: 1}).IterationUs / 1000
 	if os.Getenv("SIMCCL_UPDATE") != "" { // takes ten seconds
-		r := replayed(t, onNodes(t, "dgx-h100", 48, 0), readJob(t, filepath.Join(samples, "simai"), "workload_analytical").Program, replay.Options{Host: 1})
+		r := replayed(t, onNodes(t, "dgx-h100", 48, 0), readJob(t, filepath.Join(samples, "simai"),
+			"workload_analytical").Program, replay.Options{Host: 1})
 		found["workload_analytical.txt, compute"] = r.ComputeUs / 1000
-		for kind, row := range map[string]string{"EP": "expert groups", "TP": "tensor groups", "DP": "data groups"} {
+		for kind, row := range map[string]string{"EP": "expert groups", "TP": "tensor groups",
+			"DP": "data groups"} {
 			sum, n := 0.0, 0
 			for _, g := range r.Groups {
 				if g.Kind == kind {

@@ -9,7 +9,8 @@ import (
 )
 
 // kinds are the words of CommKinds.
-var kinds = map[string]workload.CommKind{"tp": workload.TP, "pp": workload.PP, "dp": workload.DP, "ep": workload.EP, "cp": workload.CP, "fsdp": workload.FSDP}
+var kinds = map[string]workload.CommKind{"tp": workload.TP, "pp": workload.PP, "dp": workload.DP,
+	"ep": workload.EP, "cp": workload.CP, "fsdp": workload.FSDP}
 
 // Place puts ranks on other places of the machine: text is a place for each rank,
 // 3,2,1,0, or kinds of groups, tp,dp: the ranks of a TP group are neighbours then. at
@@ -24,13 +25,16 @@ func Place(p *workload.Program, text string) (q *workload.Program, at []int32, e
 		}
 		n, err := strconv.ParseInt(w, 10, 32)
 		if err != nil || len(order) > 0 {
-			return nil, nil, &transform.Error{Problem: "place " + strconv.Quote(w) + " is no number and no kind", Hint: "write a place for each rank, 3,2,1,0, or kinds of groups, tp,cp,ep,dp,pp"}
+			return nil, nil, &transform.Error{Problem: "place " + strconv.Quote(w) +
+				" is no number and no kind",
+				Hint: "write a place for each rank, 3,2,1,0, or kinds of groups, tp,cp,ep,dp,pp"}
 		}
 		at = append(at, int32(n))
 	}
 	if len(order) > 0 {
 		if len(at) > 0 {
-			return nil, nil, &transform.Error{Problem: "places and kinds are mixed", Hint: "write one or the other"}
+			return nil, nil, &transform.Error{Problem: "places and kinds are mixed",
+				Hint: "write one or the other"}
 		}
 		if at, err = transform.Order(p, order); err != nil {
 			return nil, nil, err

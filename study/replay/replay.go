@@ -137,7 +137,9 @@ func Change(p *workload.Program, o Options) (*workload.Program, error) {
 		}
 		for r, f := range o.Slow { //lint:sorted each rank by itself
 			if r < 0 || r >= p.Ranks() || f < 0.01 || f > 1000 {
-				return nil, &transform.Error{Problem: fmt.Sprintf("rank %d slower by %g", r, f), Hint: fmt.Sprintf("write a rank from 0 to %d and a factor from 0.01 to 1000, 3=1.2", p.Ranks()-1)}
+				return nil, &transform.Error{Problem: fmt.Sprintf("rank %d slower by %g", r, f),
+					Hint: fmt.Sprintf("write a rank from 0 to %d and a factor from 0.01 to 1000, 3=1.2",
+						p.Ranks()-1)}
 			}
 			q.Factor[r] *= f
 		}
@@ -147,7 +149,8 @@ func Change(p *workload.Program, o Options) (*workload.Program, error) {
 }
 
 // Run runs a job that Change has made and reports it.
-func Run(ctx context.Context, j *load.Job, p *workload.Program, m *job.Machine, o Options) (*Report, *job.Result, error) {
+func Run(ctx context.Context, j *load.Job, p *workload.Program, m *job.Machine, o Options) (*Report,
+	*job.Result, error) {
 	res, err := m.Run(ctx, p, job.Options{Fidelity: o.Fidelity, Observe: o.Observe})
 	if err != nil {
 		return nil, nil, err
@@ -158,7 +161,8 @@ func Run(ctx context.Context, j *load.Job, p *workload.Program, m *job.Machine, 
 
 // Summary is the report of a job that has run.
 func Summary(j *load.Job, res *job.Result, o Options) *Report {
-	r := &Report{made: res.Program, Ranks: res.Program.Ranks(), Fidelity: o.Fidelity.String(), Host: o.hostWord(), Notes: append(slices.Clone(j.Notes), res.Notes...)}
+	r := &Report{made: res.Program, Ranks: res.Program.Ranks(), Fidelity: o.Fidelity.String(),
+		Host: o.hostWord(), Notes: append(slices.Clone(j.Notes), res.Notes...)}
 	r.steps(j, res, o)
 	line := timeline.Of(res)
 	r.ranks(res, line, o.At)
@@ -209,7 +213,9 @@ func (r *Report) steps(j *load.Job, res *job.Result, o Options) {
 // them. Without it the host runs ahead of the GPU, and an iteration ends where its
 // last work on the GPU does. A job without marks is one iteration.
 func iterations(res *job.Result, o Options) (names []string, sums []float64) {
-	names, sums = between(res.Program, o, func(rank, step int) units.Time { return res.Spans[rank][step].End })
+	names, sums = between(res.Program, o, func(rank, step int) units.Time {
+		return res.Spans[rank][step].End
+	})
 	if len(sums) == 0 {
 		return []string{"job"}, []float64{us(res.Elapsed())}
 	}
@@ -217,7 +223,8 @@ func iterations(res *job.Result, o Options) (names []string, sums []float64) {
 }
 
 // between are the times between the marks of a program whose steps end so; none without marks.
-func between(p *workload.Program, o Options, end func(rank, step int) units.Time) (names []string, sums []float64) {
+func between(p *workload.Program, o Options, end func(rank, step int) units.Time) (names []string,
+	sums []float64) {
 	gpu := o.Host == 0 && o.Hosts == nil || !hosted(p)
 	byList := make([][]workload.Mark, len(p.Lists))
 	for _, m := range p.Marks {
@@ -285,7 +292,8 @@ func (r *Report) ranks(res *job.Result, t *timeline.Timeline, at []int32) {
 		r.ExposedUs += us(s.Exposed) / steps / n
 		r.CommUs += us(s.Comm) / steps / n
 		r.LateUs += us(s.Late) / steps / n
-		x := Rank{Rank: rank, ComputeUs: us(a.Compute) / steps, MovingUs: us(a.Moving) / steps, BubbleUs: us(a.Bubble) / steps, HostUs: us(a.Host) / steps, IdleUs: us(a.Idle) / steps}
+		x := Rank{Rank: rank, ComputeUs: us(a.Compute) / steps, MovingUs: us(a.Moving) / steps,
+			BubbleUs: us(a.Bubble) / steps, HostUs: us(a.Host) / steps, IdleUs: us(a.Idle) / steps}
 		r.BubbleUs += x.BubbleUs / n
 		r.IdleUs += x.IdleUs / n
 		r.ByRank = append(r.ByRank, x)
@@ -308,7 +316,8 @@ func (r *Report) groups(res *job.Result) {
 		if s.Calls == 0 {
 			continue
 		}
-		r.Groups = append(r.Groups, Group{Name: c.Name, Kind: c.Kind.String(), Ranks: c.Size(res.Program.Ranks()), Calls: float64(s.Calls) / n,
+		r.Groups = append(r.Groups, Group{Name: c.Name, Kind: c.Kind.String(),
+			Ranks: c.Size(res.Program.Ranks()), Calls: float64(s.Calls) / n,
 			BytesPerRank: float64(s.Bytes) / n, BusyUs: us(s.Busy) / n, ExposedUs: us(s.Exposed) / n})
 	}
 	slices.SortStableFunc(r.Groups, func(a, b Group) int { return cmp.Compare(b.ExposedUs, a.ExposedUs) })
@@ -392,6 +401,8 @@ func sum(res *job.Result, list []instance) []Call {
 			out[i].RecordedUs = &v
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Call) int { return cmp.Compare(b.Us*float64(b.Times), a.Us*float64(a.Times)) })
+	slices.SortStableFunc(out, func(a, b Call) int {
+		return cmp.Compare(b.Us*float64(b.Times), a.Us*float64(a.Times))
+	})
 	return out
 }

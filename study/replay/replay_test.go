@@ -34,7 +34,9 @@ func readJob(t *testing.T, dir string, words ...string) *load.Job {
 	for _, name := range list {
 		for _, w := range words {
 			if strings.Contains(filepath.Base(name), w) {
-				files = append(files, load.File{Name: name, Open: func() (io.ReadCloser, error) { return os.Open(name) }})
+				files = append(files, load.File{Name: name, Open: func() (io.ReadCloser, error) {
+					return os.Open(name)
+				}})
 				break
 			}
 		}
@@ -77,11 +79,16 @@ func run(t *testing.T, j *load.Job, o replay.Options) *replay.Report {
 func TestRecordedHost(t *testing.T) {
 	here := golden.Root(t, "testdata", "measured", "h200x2", "jobs", "infer")
 	truth := func(mode string) string { return golden.Root(t, "..", "shared", "workloads", "truth", mode) }
-	own := func(mode string) string { return golden.Root(t, "testdata", "measured", "h200x2", "replay", mode) }
+	own := func(mode string) string {
+		return golden.Root(t, "testdata", "measured", "h200x2", "replay", mode)
+	}
 	for name, files := range map[string][]string{
-		own("tpsp"): {"trace_rank", "meta"}, own("tp"): {"trace_rank", "meta"}, own("fsdp2"): {"trace_rank", "meta"}, own("pp"): {"trace_rank", "meta"},
+		own("tpsp"): {"trace_rank", "meta"}, own("tp"): {"trace_rank", "meta"}, own("fsdp2"): {"trace_rank",
+			"meta"}, own("pp"): {"trace_rank", "meta"},
 		here: {"trace_rank", "meta"}, here + "/": {"trace_graph", "meta", "nccl_coll"},
-		truth("ddp"): {"trace_rank", "meta"}, truth("ep"): {"trace_rank", "meta"}, truth("pp"): {"trace_rank", "meta"}, truth("tp"): {"trace_rank", "meta"}, truth("single"): {"trace_rank", "meta"},
+		truth("ddp"): {"trace_rank", "meta"}, truth("ep"): {"trace_rank", "meta"},
+		truth("pp"): {"trace_rank", "meta"}, truth("tp"): {"trace_rank", "meta"},
+		truth("single"): {"trace_rank", "meta"},
 	} {
 		t.Run(filepath.Base(name)+" "+files[0], func(t *testing.T) {
 			r := run(t, readJob(t, name, files...), replay.Options{Host: 1})
@@ -92,7 +99,8 @@ func TestRecordedHost(t *testing.T) {
 				t.Errorf("%.1f us, recorded %.1f: %.1f %% off", r.IterationUs, *r.RecordedUs, 100*e)
 			}
 			// Groups without a description are known by what is called on them.
-			if kind := map[string]string{"tpsp": "TP", "tp": "TP", "infer": "TP", "fsdp2": "FSDP", "pp": "PP", "ddp": "DP"}[filepath.Base(name)]; kind != "" && r.Groups[0].Kind != kind {
+			if kind := map[string]string{"tpsp": "TP", "tp": "TP", "infer": "TP", "fsdp2": "FSDP", "pp": "PP",
+				"ddp": "DP"}[filepath.Base(name)]; kind != "" && r.Groups[0].Kind != kind {
 				t.Errorf("%s is of kind %s, want %s", r.Groups[0].Name, r.Groups[0].Kind, kind)
 			}
 			for _, s := range r.Steps {
@@ -108,18 +116,25 @@ func TestRecordedHost(t *testing.T) {
 // unprofiled steps took (median_ms of times_rank*.json). Mean of all within 5 %.
 func TestIdealHost(t *testing.T) {
 	truth := func(mode string) string { return golden.Root(t, "..", "shared", "workloads", "truth", mode) }
-	own := func(mode string) string { return golden.Root(t, "testdata", "measured", "h200x2", "replay", mode) }
+	own := func(mode string) string {
+		return golden.Root(t, "testdata", "measured", "h200x2", "replay", mode)
+	}
 	sum, n := 0.0, 0
 	for _, c := range []struct {
 		dir   string
 		files []string
 		want  float64 // ms
 	}{
-		{own("tpsp"), []string{"trace_rank", "meta"}, 160.32}, {own("tp"), []string{"trace_rank", "meta"}, 158.57},
-		{own("fsdp2"), []string{"trace_rank", "meta"}, 87.29}, {own("pp"), []string{"trace_rank", "meta"}, 211.51},
-		{golden.Root(t, "testdata", "measured", "h200x2", "jobs", "infer"), []string{"trace_graph", "meta", "nccl_coll"}, 3.448},
-		{truth("ddp"), []string{"trace_rank", "meta"}, 24.93}, {truth("ep"), []string{"trace_rank", "meta"}, 20.43},
-		{truth("pp"), []string{"trace_rank", "meta"}, 33.04}, {truth("single"), []string{"trace_rank", "meta"}, 21.68},
+		{own("tpsp"), []string{"trace_rank", "meta"}, 160.32}, {own("tp"), []string{"trace_rank", "meta"},
+			158.57},
+		{own("fsdp2"), []string{"trace_rank", "meta"}, 87.29}, {own("pp"), []string{"trace_rank", "meta"},
+			211.51},
+		{golden.Root(t, "testdata", "measured", "h200x2", "jobs", "infer"), []string{"trace_graph", "meta",
+			"nccl_coll"}, 3.448},
+		{truth("ddp"), []string{"trace_rank", "meta"}, 24.93}, {truth("ep"), []string{"trace_rank", "meta"},
+			20.43},
+		{truth("pp"), []string{"trace_rank", "meta"}, 33.04},
+		{truth("single"), []string{"trace_rank", "meta"}, 21.68},
 	} {
 		t.Run(filepath.Base(c.dir), func(t *testing.T) {
 			r := run(t, readJob(t, c.dir, c.files...), replay.Options{})
@@ -150,13 +165,17 @@ func TestHostLimit(t *testing.T) {
 		t.Run(filepath.Base(c.dir), func(t *testing.T) {
 			j := readJob(t, c.dir, "trace_rank", "meta")
 			ideal := run(t, j, replay.Options{})
-			if ideal.Limit != replay.LimitHost || !slices.ContainsFunc(ideal.Notes, func(n string) bool { return strings.Contains(n, "the host is the limit") }) {
+			if ideal.Limit != replay.LimitHost || !slices.ContainsFunc(ideal.Notes, func(n string) bool {
+				return strings.Contains(n, "the host is the limit")
+			}) {
 				t.Errorf("%s, %v", ideal.Limit, ideal.Notes)
 			}
 			hosts, us := replay.Unprofiled(j)
 			r := run(t, j, replay.Options{Hosts: hosts})
-			t.Logf("%.3f ms, of it the host %.3f; without it %.3f, measured %.3f", r.IterationUs/1000, us/1000, ideal.IterationUs/1000, c.want)
-			if r.Host != "unprofiled" || r.Limit != replay.LimitHost || r.IterationUs < us || r.IterationUs < ideal.IterationUs {
+			t.Logf("%.3f ms, of it the host %.3f; without it %.3f, measured %.3f", r.IterationUs/1000,
+				us/1000, ideal.IterationUs/1000, c.want)
+			if r.Host != "unprofiled" || r.Limit != replay.LimitHost || r.IterationUs < us ||
+				r.IterationUs < ideal.IterationUs {
 				t.Errorf("%+v", r)
 			}
 			if c.want > 0 && math.Abs(r.IterationUs/1000/c.want-1) > 0.2 {
@@ -174,7 +193,8 @@ func TestHostLimit(t *testing.T) {
 func TestReport(t *testing.T) {
 	j := readJob(t, golden.Root(t, "testdata", "measured", "h200x2", "jobs", "infer"), "trace_rank", "meta")
 	r := run(t, j, replay.Options{})
-	if r.IterationUs < r.BoundUs*0.99 || len(r.Groups) != 1 || len(r.Calls) == 0 || r.Calls[0].Times != 64 || r.Ranks != 2 {
+	if r.IterationUs < r.BoundUs*0.99 || len(r.Groups) != 1 || len(r.Calls) == 0 || r.Calls[0].Times != 64 ||
+		r.Ranks != 2 {
 		t.Errorf("%+v", r)
 	}
 	slow := run(t, j, replay.Options{Slow: map[int]float64{1: 1.5}})
@@ -186,7 +206,8 @@ func TestReport(t *testing.T) {
 		t.Error("alpha takes no time")
 	}
 	var b bytes.Buffer
-	if err := r.WriteText(&b, true); err != nil || !strings.Contains(b.String(), "exposed communication") || !strings.Contains(b.String(), "all_reduce") {
+	if err := r.WriteText(&b, true); err != nil || !strings.Contains(b.String(), "exposed communication") ||
+		!strings.Contains(b.String(), "all_reduce") {
 		t.Errorf("%v\n%s", err, &b)
 	}
 	if _, err := replay.Change(j.Program, replay.Options{Host: 1, Slow: map[int]float64{7: 2}}); err == nil {
@@ -203,8 +224,10 @@ func TestMachine(t *testing.T) {
 		nodes int
 		gpus  int
 	}{
-		{"NVIDIA H200", 4, "h200x4", 1, 0}, {"NVIDIA H200", 2, "h200x4", 1, 2}, {"NVIDIA H200", 16, "dgx-h200", 2, 0}, {"NVIDIA H100 80GB HBM3", 8, "dgx-h100", 1, 0},
-		{"NVIDIA A100-SXM4-80GB", 8, "dgx-a100", 1, 0}, {"NVIDIA H20", 8, "hgx-h20-8", 1, 0}, {"NVIDIA GB200", 8, "gb200-nvl72", 2, 0}, {"Tesla V100-SXM2-32GB", 4, "dgx-1v", 1, 4},
+		{"NVIDIA H200", 4, "h200x4", 1, 0}, {"NVIDIA H200", 2, "h200x4", 1, 2},
+		{"NVIDIA H200", 16, "dgx-h200", 2, 0}, {"NVIDIA H100 80GB HBM3", 8, "dgx-h100", 1, 0},
+		{"NVIDIA A100-SXM4-80GB", 8, "dgx-a100", 1, 0}, {"NVIDIA H20", 8, "hgx-h20-8", 1, 0},
+		{"NVIDIA GB200", 8, "gb200-nvl72", 2, 0}, {"Tesla V100-SXM2-32GB", 4, "dgx-1v", 1, 4},
 	} {
 		var s scenario.Spec
 		if _, err := replay.Machine(&s, &load.MetaInfo{GPU: c.gpu}, c.ranks); err != nil {

@@ -33,7 +33,9 @@ func (r *Report) Reproduced(j *load.Job, asRecorded bool) {
 		}
 	}
 	if off := simulated/max(recorded, 1e-9) - 1; off > missed || off < -missed {
-		r.Notes = slices.Insert(r.Notes, 0, fmt.Sprintf("the recording is not reproduced, do not compare this job with anything: an iteration takes %.3f ms %s and took %.3f (%+.1f %%)", simulated/1000, how, recorded/1000, 100*off))
+		r.Notes = slices.Insert(r.Notes, 0, fmt.Sprintf("the recording is not reproduced, do not compare "+
+			"this job with anything: an iteration takes %.3f ms %s and took %.3f (%+.1f %%)", simulated/1000,
+			how, recorded/1000, 100*off))
 	}
 }
 
@@ -44,7 +46,9 @@ func played(j *load.Job) (us, took float64) {
 	if err != nil { // the simulation says it, too
 		return 0, 0
 	}
-	_, sums := between(j.Program, Options{Host: 1}, func(rank, step int) units.Time { return res.End[rank][step] })
+	_, sums := between(j.Program, Options{Host: 1}, func(rank, step int) units.Time {
+		return res.End[rank][step]
+	})
 	if n := min(len(sums), len(j.Rebuilt.Steps)); n > 0 {
 		for i := range n {
 			us, took = us+sums[i]/float64(n), took+float64(j.Rebuilt.Steps[i].Mean)/1e6/float64(n)

@@ -28,7 +28,8 @@ func Elsewhere(site *scenario.Site, meta *load.MetaInfo, ranks int) bool {
 // OnGPU gives a job whose times are of the GPU from the times of another, to, or where that is "" and the job
 // was made for a GPU those of the machine's. Recordings stay as they are: where a machine was named that is
 // not of their GPUs, note says so. The error is a *transform.Error.
-func OnGPU(site *scenario.Site, p *workload.Program, from, to string, named bool) (q *workload.Program, scaled *ongpu.Scaled, note string, err error) {
+func OnGPU(site *scenario.Site, p *workload.Program, from, to string, named bool) (q *workload.Program,
+	scaled *ongpu.Scaled, note string, err error) {
 	if to != "" {
 		q, scaled, err = ongpu.Scale(p, from, to)
 		if err != nil {

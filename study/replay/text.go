@@ -19,7 +19,8 @@ func (r *Report) WriteText(to io.Writer, compare bool) error {
 		fmt.Fprintf(to, "   recorded %s", r.Recorded())
 	}
 	fmt.Fprintf(to, "   at least %.3f (%s)\n", r.BoundUs/1000, r.boundBy())
-	fmt.Fprintf(to, "  compute %.3f   exposed communication %.3f, of it waiting for ranks %.3f   host and idle %.3f   (ms, mean of %d ranks; fidelity %s, host %s)\n",
+	fmt.Fprintf(to, "  compute %.3f   exposed communication %.3f, of it waiting for ranks %.3f   host and "+
+		"idle %.3f   (ms, mean of %d ranks; fidelity %s, host %s)\n",
 		r.ComputeUs/1000, r.ExposedUs/1000, r.BubbleUs/1000, r.HostUs/1000, r.Ranks, r.Fidelity, r.Host)
 	fmt.Fprint(to, "  bounds:")
 	fmt.Fprintf(to, " compute %.3f (rank %d)", r.Bounds.ComputeUs/1000, r.Bounds.ComputeRank)
@@ -38,7 +39,8 @@ func (r *Report) WriteText(to io.Writer, compare bool) error {
 	}
 	r.writePath(to)
 	for _, x := range r.Ideal {
-		fmt.Fprintf(to, "  %s at no time: iteration %.3f, %.3f less (%.1f %%)\n", x.Group, x.IterationUs/1000, x.WonUs/1000, 100*x.WonUs/max(r.IterationUs, 1e-9))
+		fmt.Fprintf(to, "  %s at no time: iteration %.3f, %.3f less (%.1f %%)\n", x.Group, x.IterationUs/1000,
+			x.WonUs/1000, 100*x.WonUs/max(r.IterationUs, 1e-9))
 	}
 	if len(r.Steps) > 1 {
 		w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
@@ -52,7 +54,8 @@ func (r *Report) WriteText(to io.Writer, compare bool) error {
 				fmt.Fprintf(w, "%s\t%.3f\t%.3f\t-\n", s.Name, s.Us/1000, *s.RecordedUs/1000)
 				continue
 			}
-			fmt.Fprintf(w, "%s\t%.3f\t%.3f\t%+.1f %%\n", s.Name, s.Us/1000, *s.RecordedUs/1000, 100*(s.Us / *s.RecordedUs - 1))
+			fmt.Fprintf(w, "%s\t%.3f\t%.3f\t%+.1f %%\n", s.Name, s.Us/1000, *s.RecordedUs/1000,
+				100*(s.Us / *s.RecordedUs - 1))
 		}
 		if err := w.Flush(); err != nil {
 			return err
@@ -92,7 +95,9 @@ func (r *Report) Folded() (out []Group) {
 	var more []int
 	for _, g := range r.Groups {
 		i := slices.IndexFunc(out, func(o Group) bool {
-			return o.Kind == g.Kind && o.Ranks == g.Ranks && o.Calls == g.Calls && near(o.BytesPerRank, g.BytesPerRank) && near(o.BusyUs, g.BusyUs) && near(o.ExposedUs, g.ExposedUs)
+			return o.Kind == g.Kind && o.Ranks == g.Ranks && o.Calls == g.Calls &&
+				near(o.BytesPerRank, g.BytesPerRank) && near(o.BusyUs, g.BusyUs) &&
+				near(o.ExposedUs, g.ExposedUs)
 		})
 		if i < 0 {
 			out, more = append(out, g), append(more, 0)
@@ -167,7 +172,8 @@ func (r *Report) writeGroups(to io.Writer) error {
 		if kind == "" {
 			kind = "-"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%.4g\t%s\t%.3f\t%.3f\n", g.Name, kind, g.Ranks, g.Calls, Megabytes(g.BytesPerRank), g.BusyUs/1000, g.ExposedUs/1000)
+		fmt.Fprintf(w, "%s\t%s\t%d\t%.4g\t%s\t%.3f\t%.3f\n", g.Name, kind, g.Ranks, g.Calls,
+			Megabytes(g.BytesPerRank), g.BusyUs/1000, g.ExposedUs/1000)
 	}
 	return w.Flush()
 }
@@ -182,9 +188,11 @@ func (r *Report) writeCalls(to io.Writer) error {
 		}
 		recorded, diff := "-", "-"
 		if c.RecordedUs != nil {
-			recorded, diff = fmt.Sprintf("%.1f", *c.RecordedUs), fmt.Sprintf("%+.1f %%", 100*(c.Us / *c.RecordedUs - 1))
+			recorded, diff = fmt.Sprintf("%.1f", *c.RecordedUs),
+				fmt.Sprintf("%+.1f %%", 100*(c.Us / *c.RecordedUs - 1))
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%.1f\t%s\t%.1f\t%s %s\n", c.Group, c.Func, c.Bytes, c.Times, recorded, c.Us, diff, c.AloneUs, c.Algo, c.Proto)
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%.1f\t%s\t%.1f\t%s %s\n", c.Group, c.Func, c.Bytes, c.Times,
+			recorded, c.Us, diff, c.AloneUs, c.Algo, c.Proto)
 	}
 	return w.Flush()
 }

@@ -16,7 +16,8 @@ type Bill struct {
 	CableGbit float64 `json:"cable_gbit"`
 }
 
-var billColumns = []Col{{"nics", "int", ""}, {"nic_gbit", "float", "Gbit/s"}, {"switches", "int", ""}, {"switch_ports", "int", ""}, {"cables", "int", ""}, {"cable_gbit", "float", "Gbit/s"}}
+var billColumns = []Col{{"nics", "int", ""}, {"nic_gbit", "float", "Gbit/s"}, {"switches", "int", ""},
+	{"switch_ports", "int", ""}, {"cables", "int", ""}, {"cable_gbit", "float", "Gbit/s"}}
 
 // billOf counts; of a fabric file also the cables that stay dark.
 func billOf(s *scenario.Site) Bill {
@@ -61,6 +62,7 @@ const hoursOfYear = 8766
 
 // Rate is what a machine costs in an hour: its GPUs, and its network's price spread over the years.
 func (p *Prices) Rate(gpus float64, b *Bill) float64 {
-	network := p.NIC*float64(b.NICs) + p.NICGbit*b.NICGbit + p.Switch*float64(b.Switches) + p.SwitchPort*float64(b.Ports) + p.Cable*float64(b.Cables) + p.CableGbit*b.CableGbit
+	network := p.NIC*float64(b.NICs) + p.NICGbit*b.NICGbit + p.Switch*float64(b.Switches) +
+		p.SwitchPort*float64(b.Ports) + p.Cable*float64(b.Cables) + p.CableGbit*b.CableGbit
 	return p.GPUHour*gpus + network/(p.Years*hoursOfYear)
 }

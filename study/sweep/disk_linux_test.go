@@ -84,7 +84,8 @@ func TestManyPoints(t *testing.T) {
 	if os.Getenv("SIMCCL_BUDGET") != "" {
 		n = 10_000
 	}
-	text := fmt.Sprintf("base: {workload: {op: all_reduce, sizes: [8]}, machine: {nodes: [{count: 1}]}, engine: {fidelity: alpha, noProof: true}}\nseeds: 1..%d\n", n)
+	text := fmt.Sprintf("base: {workload: {op: all_reduce, sizes: [8]}, machine: {nodes: [{count: 1}]}, "+
+		"engine: {fidelity: alpha, noProof: true}}\nseeds: 1..%d\n", n)
 	dir := t.TempDir()
 	used := func(f func()) float64 {
 		var a, b syscall.Rusage

@@ -56,7 +56,8 @@ func (e *Expr) Value(row map[string]any) (any, error) {
 	}
 	v, err := evaluate(e.expr, row)
 	if err != nil {
-		return nil, fail.Usage("%s: %v; columns are those of sweep.json and the names that the sweep sets", e.Text, err)
+		return nil, fail.Usage("%s: %v; columns are those of sweep.json and the names that the sweep sets",
+			e.Text, err)
 	}
 	return v, nil
 }
@@ -114,7 +115,8 @@ func plain(v any) any {
 // add puts the columns of Priced into a row.
 func (p *Prices) add(row map[string]any) {
 	number := func(name string) float64 { f, _ := row[name].(float64); return f }
-	b := Bill{NICs: int(number("nics")), NICGbit: number("nic_gbit"), Switches: int(number("switches")), Ports: int(number("switch_ports")), Cables: int(number("cables")), CableGbit: number("cable_gbit")}
+	b := Bill{NICs: int(number("nics")), NICGbit: number("nic_gbit"), Switches: int(number("switches")),
+		Ports: int(number("switch_ports")), Cables: int(number("cables")), CableGbit: number("cable_gbit")}
 	rate := p.Rate(number("ranks"), &b)
 	row["usd_h"], row["usd_million"] = rate, rate*number("time_us")/3600
 }
@@ -122,15 +124,18 @@ func (p *Prices) add(row map[string]any) {
 // prices reads a price list.
 func (p *specParser) prices(s *Spec, n *yaml.Node) error {
 	s.Prices = &Prices{Years: 4}
-	to := map[string]*float64{"gpuHour": &s.Prices.GPUHour, "nic": &s.Prices.NIC, "nicGbit": &s.Prices.NICGbit, "switch": &s.Prices.Switch, "switchPort": &s.Prices.SwitchPort,
+	to := map[string]*float64{"gpuHour": &s.Prices.GPUHour, "nic": &s.Prices.NIC,
+		"nicGbit": &s.Prices.NICGbit, "switch": &s.Prices.Switch, "switchPort": &s.Prices.SwitchPort,
 		"cable": &s.Prices.Cable, "cableGbit": &s.Prices.CableGbit, "years": &s.Prices.Years}
 	err := p.members(n, func(k, v *yaml.Node) error {
 		price, ok := to[k.Value]
 		if !ok {
-			return p.fail(k, "write gpuHour, nic, nicGbit, switch, switchPort, cable, cableGbit or years", "%q is no price", k.Value)
+			return p.fail(k, "write gpuHour, nic, nicGbit, switch, switchPort, cable, cableGbit or years",
+				"%q is no price", k.Value)
 		}
 		f, err := strconv.ParseFloat(v.Value, 64)
-		if err != nil || v.Kind != yaml.ScalarNode || f < 0 || math.IsInf(f, 0) || math.IsNaN(f) || k.Value == "years" && f == 0 {
+		if err != nil || v.Kind != yaml.ScalarNode || f < 0 || math.IsInf(f, 0) || math.IsNaN(f) ||
+			k.Value == "years" && f == 0 {
 			return p.fail(v, "write a number", "the price of %s", k.Value)
 		}
 		*price = f

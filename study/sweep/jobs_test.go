@@ -9,19 +9,23 @@ import (
 )
 
 // sweepJob is a job of two ranks that was made for an H200.
-const sweepJob = "workload 1\nranks 2\ngpu H200\ncomm dp0 0-1\nwork 1 gemm flops=1000000000000 bytes=1000000\nlist rank* 0-1\n  mark a\n  compute 0 2000000000 work=1\n  call 1 dp* all_reduce float sum 1048576 after=0\n  mark b\n"
+const sweepJob = "workload 1\nranks 2\ngpu H200\ncomm dp0 0-1\n" +
+	"work 1 gemm flops=1000000000000 bytes=1000000\nlist rank* 0-1\n  mark a\n" +
+	"  compute 0 2000000000 work=1\n  call 1 dp* all_reduce float sum 1048576 after=0\n  mark b\n"
 
-// TestJobs: a job is a point as an operation is, as base and as an axis; its time is that of an iteration on the
-// machine's GPU, and its key has what is in its file.
+// TestJobs: a job is a point as an operation is, as base and as an axis; its time is that of an iteration on
+// the machine's GPU, and its key has what is in its file.
 func TestJobs(t *testing.T) {
 	dir := t.TempDir()
 	a, b := filepath.Join(dir, "a.txt"), filepath.Join(dir, "b.txt")
-	for name, text := range map[string]string{a: sweepJob, b: strings.Replace(sweepJob, "2000000000", "5000000000", 1)} {
+	for name, text := range map[string]string{a: sweepJob, b: strings.Replace(sweepJob, "2000000000",
+		"5000000000", 1)} {
 		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
 	}
-	text := "base: {workload: {job: " + a + "}}\ngrid:\n  job: [" + a + ", " + b + "]\n  topo: [dgx-h200, h200x4, dgx-b200]\n"
+	text := "base: {workload: {job: " + a + "}}\ngrid:\n  job: [" + a + ", " + b +
+		"]\n  topo: [dgx-h200, h200x4, dgx-b200]\n"
 	out, err := start(t, text, filepath.Join(dir, "out")).Do(t.Context())
 	if err != nil || out.Ran != 6 || out.Failed != 0 {
 		t.Fatalf("%+v, %v", out, err)
@@ -35,21 +39,23 @@ func TestJobs(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &l); err != nil || len(l.Rows) != 1 {
 			t.Fatalf("%v\n%s", err, line)
 		}
-		if r := l.Rows[0]; r.Func != "job" || r.Ranks != 2 || r.TimeUs < r.ComputeUs+r.ExposedUs-1 || r.ExposedUs <= 0 {
+		if r := l.Rows[0]; r.Func != "job" || r.Ranks != 2 || r.TimeUs < r.ComputeUs+r.ExposedUs-1 ||
+			r.ExposedUs <= 0 {
 			t.Errorf("%+v", r)
 		}
 		times[filepath.Base(l.Point.Job)+" "+l.Point.Topo] = l.Rows[0].ComputeUs
 	}
 	const matrix = 989.4 / 2250 // peaks of H200 and B200
-	for point, want := range map[string]float64{"a.txt dgx-h200": 2000, "a.txt h200x4": 2000, "a.txt dgx-b200": 2000 * matrix, "b.txt dgx-h200": 5000, "b.txt dgx-b200": 5000 * matrix} {
+	for point, want := range map[string]float64{"a.txt dgx-h200": 2000, "a.txt h200x4": 2000,
+		"a.txt dgx-b200": 2000 * matrix, "b.txt dgx-h200": 5000, "b.txt dgx-b200": 5000 * matrix} {
 		if got := times[point]; got < want*0.999 || got > want*1.001 {
 			t.Errorf("%s computes %.1f us, want %.1f", point, got, want)
 		}
 	}
 }
 
-// TestPointsAreChecked: what a point cannot mean is refused before anything runs, where it is written and by its
-// member's name.
+// TestPointsAreChecked: what a point cannot mean is refused before anything runs, where it is written and by
+// its member's name.
 func TestPointsAreChecked(t *testing.T) {
 	const head = "base:\n  machine: {nodes: [{topo: dgx-h100}]}\n"
 	for text, want := range map[string]string{

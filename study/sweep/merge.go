@@ -77,7 +77,8 @@ func (m *Merged) add(by map[Key]*Line, l *Line, file string) error {
 		by[l.Key] = l
 	case l.Error != "":
 	case !bytes.Equal(old.Result, l.Result):
-		return fail.File("%s: point %s has another result than before (%s); one of the two programs or machines is wrong", file, l.Point, l.Key[:12])
+		return fail.File("%s: point %s has another result than before (%s); one of the two programs or "+
+			"machines is wrong", file, l.Point, l.Key[:12])
 	default:
 		m.Again++
 	}

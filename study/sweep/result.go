@@ -41,10 +41,14 @@ type Row struct {
 
 // columns describe the members of a Row.
 var columns = append([]Col{
-	{"func", "text", ""}, {"type", "text", ""}, {"redop", "text", ""}, {"bytes", "int", "B"}, {"ranks", "int", ""}, {"nodes", "int", ""},
-	{"time_us", "float", "us"}, {"algbw", "float", "GB/s"}, {"busbw", "float", "GB/s"}, {"inplace_us", "float", "us"}, {"algo", "text", ""}, {"proto", "text", ""},
-	{"nchannels", "int", ""}, {"model_us", "float", "us"}, {"limiting_link", "text", ""}, {"limiting_use", "float", ""}, {"method", "text", ""}, {"margin", "float", ""}, {"regret", "float", ""},
-	{"class", "text", ""}, {"uncertainty", "float", ""}, {"compute_us", "float", "us"}, {"exposed_us", "float", "us"},
+	{"func", "text", ""}, {"type", "text", ""}, {"redop", "text", ""}, {"bytes", "int", "B"},
+	{"ranks", "int", ""}, {"nodes", "int", ""},
+	{"time_us", "float", "us"}, {"algbw", "float", "GB/s"}, {"busbw", "float", "GB/s"},
+	{"inplace_us", "float", "us"}, {"algo", "text", ""}, {"proto", "text", ""},
+	{"nchannels", "int", ""}, {"model_us", "float", "us"}, {"limiting_link", "text", ""},
+	{"limiting_use", "float", ""}, {"method", "text", ""}, {"margin", "float", ""}, {"regret", "float", ""},
+	{"class", "text", ""}, {"uncertainty", "float", ""}, {"compute_us", "float", "us"},
+	{"exposed_us", "float", "us"},
 }, billColumns...)
 
 // summary is what a dataset keeps of a result.
@@ -53,9 +57,12 @@ func summary(res *scenario.Result, b Bill) []Row {
 	for i := range res.Rows {
 		r := &res.Rows[i]
 		f := &r.Facts
-		out[i] = Row{Func: r.Func, Type: r.Type, RedOp: r.RedOp, Bytes: r.Bytes, Ranks: res.Machine.Ranks, Nodes: res.Machine.Nodes,
-			TimeUs: us(r.Out.Time), AlgBW: r.Out.AlgBW, BusBW: r.Out.BusBW, InUs: us(r.In.Time), Algo: f.Algo, Proto: f.Proto, Channels: f.Channels,
-			ModelUs: f.ModelUs, Limit: f.Limit, Use: f.Use, Method: f.Simulated, Margin: f.Margin, Regret: f.Regret, Class: res.Machine.Class, Doubt: res.Machine.Uncertainty, Bill: b}
+		out[i] = Row{Func: r.Func, Type: r.Type, RedOp: r.RedOp, Bytes: r.Bytes, Ranks: res.Machine.Ranks,
+			Nodes:  res.Machine.Nodes,
+			TimeUs: us(r.Out.Time), AlgBW: r.Out.AlgBW, BusBW: r.Out.BusBW, InUs: us(r.In.Time), Algo: f.Algo,
+			Proto: f.Proto, Channels: f.Channels,
+			ModelUs: f.ModelUs, Limit: f.Limit, Use: f.Use, Method: f.Simulated, Margin: f.Margin,
+			Regret: f.Regret, Class: res.Machine.Class, Doubt: res.Machine.Uncertainty, Bill: b}
 	}
 	return out
 }
@@ -64,7 +71,8 @@ func summary(res *scenario.Result, b Bill) []Row {
 const jobFunc = "job"
 
 // runJob runs a job on a machine that is loaded; its time is that of an iteration, as replay has it.
-func runJob(ctx context.Context, site *scenario.Site, s *scenario.Spec, opt scenario.Options, b Bill) ([]Row, error) {
+func runJob(ctx context.Context, site *scenario.Site, s *scenario.Spec, opt scenario.Options, b Bill) ([]Row,
+	error) {
 	p, err := scenario.ReadJob(s, opt)
 	if err != nil {
 		return nil, err
@@ -77,8 +85,10 @@ func runJob(ctx context.Context, site *scenario.Site, s *scenario.Spec, opt scen
 	if err != nil {
 		return nil, err
 	}
-	r := replay.Summary(&load.Job{Program: j.Program}, res, replay.Options{Fidelity: j.Options.Fidelity, Host: 1})
-	return []Row{{Func: jobFunc, Ranks: p.Ranks(), Nodes: site.Cluster.NHosts(), TimeUs: r.IterationUs, ComputeUs: r.ComputeUs, ExposedUs: r.ExposedUs,
+	r := replay.Summary(&load.Job{Program: j.Program}, res, replay.Options{Fidelity: j.Options.Fidelity,
+		Host: 1})
+	return []Row{{Func: jobFunc, Ranks: p.Ranks(), Nodes: site.Cluster.NHosts(), TimeUs: r.IterationUs,
+		ComputeUs: r.ComputeUs, ExposedUs: r.ExposedUs,
 		Method: r.Fidelity, Class: site.Class().Name, Doubt: site.Uncertainty(), Bill: b}}, nil
 }
 

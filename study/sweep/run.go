@@ -168,8 +168,10 @@ func (r *Run) manifest(jobs []job) (*Manifest, error) {
 		h.Write([]byte(k))
 	}
 	c, err := classes()
-	return &Manifest{Format: FormatVersion, Name: r.Spec.Name, Version: r.Version, NCCL: r.NCCL, Points: len(jobs),
-		Digest: hex.EncodeToString(h.Sum(nil)), Schema: columns, Spec: specFile, Classes: c, Files: r.files, Settings: r.Settings}, err
+	return &Manifest{Format: FormatVersion, Name: r.Spec.Name, Version: r.Version, NCCL: r.NCCL,
+		Points: len(jobs),
+		Digest: hex.EncodeToString(h.Sum(nil)), Schema: columns, Spec: specFile, Classes: c, Files: r.files,
+		Settings: r.Settings}, err
 }
 
 // Do runs the points of the shard that have no result yet.

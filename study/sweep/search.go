@@ -82,7 +82,8 @@ func (s *Search) Do(ctx context.Context) (*Found, error) {
 	if err := begin(s.Dir, m, s.Spec.Text); err != nil {
 		return nil, err
 	}
-	x := &searcher{Search: s, jobs: all, at: map[int]int{}, values: map[Key]*Tried{}, tried: map[Key]bool{}, rng: rand.New(rand.NewPCG(s.Seed, 24))}
+	x := &searcher{Search: s, jobs: all, at: map[int]int{}, values: map[Key]*Tried{}, tried: map[Key]bool{},
+		rng: rand.New(rand.NewPCG(s.Seed, 24))}
 	for i, j := range all {
 		x.at[j.index] = i
 	}
@@ -187,7 +188,9 @@ func (x *searcher) ranked() []*Tried {
 	for _, t := range x.values { //lint:sorted sorted below
 		out = append(out, t)
 	}
-	slices.SortFunc(out, func(a, b *Tried) int { return cmp.Or(cmp.Compare(a.Value, b.Value), cmp.Compare(a.key, b.key)) })
+	slices.SortFunc(out, func(a, b *Tried) int {
+		return cmp.Or(cmp.Compare(a.Value, b.Value), cmp.Compare(a.key, b.key))
+	})
 	return out
 }
 
@@ -250,7 +253,8 @@ func (x *searcher) learn(batch []job) error {
 // found sums up.
 func (x *searcher) found() *Found {
 	best := x.ranked()
-	f := &Found{Goal: x.Goal, Points: len(x.jobs), Tried: len(x.tried), Failed: x.failed, CPU: x.cpu, Front: []Tried{}}
+	f := &Found{Goal: x.Goal, Points: len(x.jobs), Tried: len(x.tried), Failed: x.failed, CPU: x.cpu,
+		Front: []Tried{}}
 	if f.Tried > 0 {
 		f.Exhaustive = x.cpu * float64(f.Points) / float64(f.Tried)
 	}

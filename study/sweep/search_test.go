@@ -43,11 +43,13 @@ func TestSearch(t *testing.T) {
 	s.Jobs = 1
 	s.Round = 7 // that of 45 points
 	two, err := s.Do(t.Context())
-	if err != nil || string(two.Best.Point) != string(one.Best.Point) && two.Best.Value > one.Best.Value*1.02 {
+	if err != nil || string(two.Best.Point) != string(one.Best.Point) &&
+		two.Best.Value > one.Best.Value*1.02 {
 		t.Errorf("%+v, %v", two, err)
 	}
 	again, err := searchOf(t, a, 45).Do(t.Context())
-	if err != nil || again.Best.Value != one.Best.Value || jsonl(t, a) == "" || strings.Count(jsonl(t, a), "\n") != 45 {
+	if err != nil || again.Best.Value != one.Best.Value || jsonl(t, a) == "" || strings.Count(jsonl(t, a),
+		"\n") != 45 {
 		t.Errorf("%+v, %v", again, err)
 	}
 	whole, err := searchOf(t, all, 1000).Do(t.Context())
@@ -55,7 +57,8 @@ func TestSearch(t *testing.T) {
 		t.Fatalf("%+v, %v", whole, err)
 	}
 	if one.Best.Value > whole.Best.Value*1.02 {
-		t.Errorf("found %s (%v), the best is %s (%v)", one.Best.Point, one.Best.Value, whole.Best.Point, whole.Best.Value)
+		t.Errorf("found %s (%v), the best is %s (%v)", one.Best.Point, one.Best.Value, whole.Best.Point,
+			whole.Best.Value)
 	}
 	for i := 1; i < len(whole.Front); i++ {
 		if p, q := whole.Front[i-1], whole.Front[i]; q.Rate <= p.Rate || q.TimeUs >= p.TimeUs {
@@ -63,7 +66,8 @@ func TestSearch(t *testing.T) {
 		}
 	}
 	r := start(t, wide, a)
-	if out, err := r.Do(t.Context()); err != nil || out.Done != 45 || out.Ran != 90 || jsonl(t, a) != jsonl(t, all) {
+	if out, err := r.Do(t.Context()); err != nil || out.Done != 45 || out.Ran != 90 ||
+		jsonl(t, a) != jsonl(t, all) {
 		t.Errorf("%+v, %v", out, err)
 	}
 }

@@ -18,7 +18,8 @@ type scheduler struct {
 }
 
 // schedulers and their variables: sbatch(1), qsub(1B) of PBS, bsub(1), qsub(1) of Grid
-// Engine, Kubernetes' Indexed Jobs (which have no variable of the count; emit writes SIMCCL_SHARDS), MPI launchers.
+// Engine, Kubernetes' Indexed Jobs (which have no variable of the count; emit writes SIMCCL_SHARDS), MPI
+// launchers.
 var schedulers = []scheduler{
 	{"Slurm", "SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT", "SLURM_ARRAY_TASK_MIN", 0},
 	{"Kubernetes", "JOB_COMPLETION_INDEX", shardsVariable, "", 0},
@@ -64,10 +65,12 @@ func autoShard(getenv func(string) (string, bool)) (int, int, error) {
 		for _, s := range schedulers {
 			names = append(names, s.index)
 		}
-		return 0, 0, fail.Usage("--shard auto: none of %s is set; write --shard I/N", strings.Join(names, ", "))
+		return 0, 0, fail.Usage("--shard auto: none of %s is set; write --shard I/N",
+			strings.Join(names, ", "))
 	}
 	if slices.ContainsFunc(found[1:], func(s scheduler) bool { return s.name != found[0].name }) {
-		return 0, 0, fail.Usage("--shard auto: %s and %s are both set; write --shard I/N", found[0].index, found[1].index)
+		return 0, 0, fail.Usage("--shard auto: %s and %s are both set; write --shard I/N", found[0].index,
+			found[1].index)
 	}
 	s := found[0]
 	number := func(name string) (int, error) {
@@ -99,7 +102,8 @@ func autoShard(getenv func(string) (string, bool)) (int, int, error) {
 		n -= first - 1
 	}
 	if i -= first; i < 0 || i >= n {
-		return 0, 0, fail.Usage("--shard auto: task %d of %d by %s's variables; an array must have no gaps", i, n, s.name)
+		return 0, 0, fail.Usage("--shard auto: task %d of %d by %s's variables; an array must have no gaps",
+			i, n, s.name)
 	}
 	return i, n, nil
 }
@@ -159,7 +163,8 @@ spec:
             claimName: %s
 `, name, shards, min(shards, 64), shards, spec, dir, limit, shardsVariable, shards, name), nil
 	case "parallel":
-		return fmt.Sprintf("seq 0 %d | parallel --joblog %s --resume-failed simccl sweep %s --out %s --shard {}/%d\n",
+		return fmt.Sprintf("seq 0 %d | parallel --joblog %s --resume-failed simccl sweep %s --out %s "+
+			"--shard {}/%d\n",
 			shards-1, quote(dir+".joblog"), quote(spec), quote(dir), shards), nil
 	}
 	return "", fail.Usage("emit %s: write slurm, k8s or parallel", kind)
@@ -167,7 +172,8 @@ spec:
 
 // quote makes a word for a shell.
 func quote(s string) string {
-	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-") == "" {
+	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-") ==
+		"" {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"

@@ -60,9 +60,12 @@ type Setting struct {
 // shortNames are what people write for members of a scenario. Brackets after a
 // path mean that the member is a list of one.
 var shortNames = map[string]string{
-	"topo": "machine.nodes[0].topo", "nodes": "machine.nodes[0].count", "gpus": "machine.gpus", "class": "machine.class", "multicast": "machine.multicast",
-	"op": "workload.op", "job": "workload.job", "size": "workload.sizes[]", "type": "workload.types[]", "redop": "workload.reductions[]", "root": "workload.root",
-	"fabric": "network.fabric", "fidelity": "engine.fidelity", "launch": "engine.launch", "jitter": "engine.jitter", "version": "nccl.version", "seed": "seed",
+	"topo": "machine.nodes[0].topo", "nodes": "machine.nodes[0].count", "gpus": "machine.gpus",
+	"class": "machine.class", "multicast": "machine.multicast",
+	"op": "workload.op", "job": "workload.job", "size": "workload.sizes[]", "type": "workload.types[]",
+	"redop": "workload.reductions[]", "root": "workload.root",
+	"fabric": "network.fabric", "fidelity": "engine.fidelity", "launch": "engine.launch",
+	"jitter": "engine.jitter", "version": "nccl.version", "seed": "seed",
 }
 
 // maxSpec bounds a specification.
@@ -164,12 +167,14 @@ func (p *specParser) spec(s *Spec, n *yaml.Node) error {
 		case "prices":
 			err = p.prices(s, v)
 		default:
-			err = p.fail(k, "write sweep, name, base, grid, zip, list, seeds, where or prices", "%q is not known", k.Value)
+			err = p.fail(k, "write sweep, name, base, grid, zip, list, seeds, where or prices",
+				"%q is not known", k.Value)
 		}
 		return err
 	})
 	if err == nil && !based {
-		err = p.fail(n, "write base: with a scenario (simccl run … --save-scenario prints one)", "base is missing")
+		err = p.fail(n, "write base: with a scenario (simccl run … --save-scenario prints one)",
+			"base is missing")
 	}
 	if err == nil {
 		err = p.values(s)
@@ -316,7 +321,8 @@ func (p *specParser) zips(s *Spec, n *yaml.Node) error {
 	}
 	var f Factor
 	err := p.members(n, func(k, v *yaml.Node) error {
-		if v.Kind != yaml.SequenceNode || len(v.Content) == 0 || f.Choices != nil && len(v.Content) != len(f.Choices) {
+		if v.Kind != yaml.SequenceNode || len(v.Content) == 0 || f.Choices != nil &&
+			len(v.Content) != len(f.Choices) {
 			return p.fail(v, "write a list as long as the others", "the values of %s", k.Value)
 		}
 		if f.Choices == nil {
@@ -372,7 +378,8 @@ func (p *specParser) seeds(s *Spec, n *yaml.Node) error {
 	}
 	var f Factor
 	for i := a; i <= b; i++ {
-		f.Choices = append(f.Choices, Choice{{Name: "seed", Path: "seed", Value: json.RawMessage(strconv.Itoa(i)), at: n}})
+		f.Choices = append(f.Choices,
+			Choice{{Name: "seed", Path: "seed", Value: json.RawMessage(strconv.Itoa(i)), at: n}})
 	}
 	s.Factors = append(s.Factors, f)
 	return nil
@@ -386,7 +393,8 @@ func (p *specParser) values(s *Spec) error {
 			spec := s.Base.Clone()
 			for _, set := range c {
 				if err := spec.Set(set.Path, set.Value); err != nil {
-					return p.fail(set.at, "write a member of a scenario file, or one of "+shortList(), "%s: %v", set.Name, err)
+					return p.fail(set.at, "write a member of a scenario file, or one of "+shortList(),
+						"%s: %v", set.Name, err)
 				}
 			}
 		}

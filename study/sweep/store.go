@@ -81,7 +81,8 @@ func begin(dir string, m *Manifest, spec []byte) error {
 	case err == nil && old.Digest == m.Digest:
 		return keepSpec(dir, spec)
 	case err == nil:
-		return fail.File("%s: the folder holds another sweep (%d points, ours has %d, or files have changed); write another --out", name, old.Points, m.Points)
+		return fail.File("%s: the folder holds another sweep (%d points, ours has %d, or files have "+
+			"changed); write another --out", name, old.Points, m.Points)
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
@@ -135,7 +136,8 @@ var notName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`
 
 // openPart creates the file of this process in shard i of n.
 func openPart(dir string, i, n int, host string, pid int) (*part, error) {
-	name := filepath.Join(dir, fmt.Sprintf("part-%dof%d-%s-%d.jsonl", i, n, notName().ReplaceAllString(host, "_"), pid))
+	name := filepath.Join(dir, fmt.Sprintf("part-%dof%d-%s-%d.jsonl", i, n, notName().ReplaceAllString(host,
+		"_"), pid))
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
 	if err != nil {
 		return nil, fail.Input(err)
@@ -224,7 +226,8 @@ func read(name string, each func(l *Line) error) (torn int, err error) {
 		end := err != nil
 		if line := bytes.TrimSpace(text); len(line) > 0 {
 			var l Line
-			if end || json.Unmarshal(line, &l) != nil || len(l.Key) != 64 || strings.Trim(string(l.Key), "0123456789abcdef") != "" {
+			if end || json.Unmarshal(line, &l) != nil || len(l.Key) != 64 || strings.Trim(string(l.Key),
+				"0123456789abcdef") != "" {
 				torn++
 			} else if err := each(&l); err != nil {
 				return torn, err

@@ -163,7 +163,8 @@ func TestFailuresAreLines(t *testing.T) {
 func TestAnotherSweep(t *testing.T) {
 	dir := t.TempDir()
 	topo := filepath.Join(dir, "a.xml")
-	text := "base: {workload: {op: all_reduce, sizes: [8]}, machine: {nodes: [{topo: " + topo + "}]}}\nseeds: [1]\n"
+	text := "base: {workload: {op: all_reduce, sizes: [8]}, machine: {nodes: [{topo: " + topo +
+		"}]}}\nseeds: [1]\n"
 	if err := os.WriteFile(topo, machineXML(t, "h200x4"), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +175,8 @@ func TestAnotherSweep(t *testing.T) {
 	if err := os.WriteFile(topo, machineXML(t, "gh200"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := start(t, text, out).Do(t.Context()); err == nil || !strings.Contains(err.Error(), "another sweep") {
+	if _, err := start(t, text, out).Do(t.Context()); err == nil || !strings.Contains(err.Error(),
+		"another sweep") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -267,19 +269,20 @@ func TestSpecErrors(t *testing.T) {
 		"grid: {nodes: [1]}": "base is missing",
 		"base: {workload: {op: all_reduce}}\ngrid: {knots: [1]}": `s.yaml:2:16: knots: `,
 		"base: {workload: {op: all_reduce}}\ngrid: {nodes: [x]}": "s.yaml:2:16: nodes: ",
-		"base: {workload: {op: all_reduce}}\ngrid: {nodes: 3}":   "s.yaml:2:15: the values of nodes are missing",
-		"base: {workload: {opp: all_reduce}}":                    "opp",
-		"base: {}\ngrid: {nodes: [1], nodes: [2]}":               "",
-		"base: {}\nseeds: 9..1":                                  `s.yaml:2:8: seeds "9..1"`,
-		"base: {}\nzip: {nodes: [1, 2], size: [1M]}":             "s.yaml:2:28: the values of size",
-		"base: {}\nwhere: nodes <":                               "s.yaml:2:8: ",
-		"base: {}\nlist: 3":                                      "list has no entries",
-		"base: {}\nfoo: 3":                                       `"foo" is not known`,
-		"sweep: 2\nbase: {}":                                     "format 2 is not known",
-		"base: {}\n---\nbase: {}":                                "a second document",
-		"a: [":                                                   "s.yaml:1",
-		"base: &x {}\nlist: [*x]":                                "an alias",
-		"base: {machine: {nodes: [{count: .inf}]}}":              "",
+		"base: {workload: {op: all_reduce}}\ngrid: {nodes: 3}": "s.yaml:2:15: the values of nodes are " +
+			"missing",
+		"base: {workload: {opp: all_reduce}}":        "opp",
+		"base: {}\ngrid: {nodes: [1], nodes: [2]}":   "",
+		"base: {}\nseeds: 9..1":                      `s.yaml:2:8: seeds "9..1"`,
+		"base: {}\nzip: {nodes: [1, 2], size: [1M]}": "s.yaml:2:28: the values of size",
+		"base: {}\nwhere: nodes <":                   "s.yaml:2:8: ",
+		"base: {}\nlist: 3":                          "list has no entries",
+		"base: {}\nfoo: 3":                           `"foo" is not known`,
+		"sweep: 2\nbase: {}":                         "format 2 is not known",
+		"base: {}\n---\nbase: {}":                    "a second document",
+		"a: [":                                       "s.yaml:1",
+		"base: &x {}\nlist: [*x]":                    "an alias",
+		"base: {machine: {nodes: [{count: .inf}]}}":  "",
 	} {
 		_, err := Parse([]byte(text), "s.yaml")
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "s.yaml:") {
@@ -291,9 +294,12 @@ func TestSpecErrors(t *testing.T) {
 // TestWhere: conditions compare numbers and texts, and name what does not fit.
 func TestWhere(t *testing.T) {
 	for cond, want := range map[string]int{
-		`nodes < 2`: 6, `!(nodes < 2)`: 6, `nodes == 2 && NCCL_ALGO != "Ring"`: 3, `size == "1K"`: 4, `nodes * 2 - 1 >= 3`: 6, `nodes % 2 == 0 || size > "64"`: 10, `true`: 12, `-nodes > -2 == (NCCL_ALGO == "Tree")`: 6,
+		`nodes < 2`: 6, `!(nodes < 2)`: 6, `nodes == 2 && NCCL_ALGO != "Ring"`: 3, `size == "1K"`: 4,
+		`nodes * 2 - 1 >= 3`: 6, `nodes % 2 == 0 || size > "64"`: 10, `true`: 12,
+		`-nodes > -2 == (NCCL_ALGO == "Tree")`: 6,
 	} {
-		s, err := Parse([]byte(strings.Replace(small, "where: nodes < 2 || NCCL_ALGO == \"Ring\"", "where: '"+cond+"'", 1)), "s.yaml")
+		s, err := Parse([]byte(strings.Replace(small, "where: nodes < 2 || NCCL_ALGO == \"Ring\"", "where: '"+
+			cond+"'", 1)), "s.yaml")
 		if err != nil {
 			t.Errorf("%s: %v", cond, err)
 			continue
@@ -313,8 +319,11 @@ func TestWhere(t *testing.T) {
 			t.Errorf("%s keeps %d points, want %d", cond, n, want)
 		}
 	}
-	for cond, want := range map[string]string{"knots < 2": "knots is no name", "nodes": "neither true nor false", `nodes < "a"`: "does not fit", "nodes % 0 == 1": "division by 0", "nodes && true": "does not fit"} {
-		s, err := Parse([]byte(strings.Replace(small, "where: nodes < 2 || NCCL_ALGO == \"Ring\"", "where: '"+cond+"'", 1)), "s.yaml")
+	for cond, want := range map[string]string{"knots < 2": "knots is no name",
+		"nodes": "neither true nor false", `nodes < "a"`: "does not fit", "nodes % 0 == 1": "division by 0",
+		"nodes && true": "does not fit"} {
+		s, err := Parse([]byte(strings.Replace(small, "where: nodes < 2 || NCCL_ALGO == \"Ring\"", "where: '"+
+			cond+"'", 1)), "s.yaml")
 		if err == nil {
 			_, _, err = s.Point(0)
 		}
@@ -322,8 +331,11 @@ func TestWhere(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", cond, err, want)
 		}
 	}
-	for _, cond := range []string{"f(nodes)", "nodes[0]", "nodes = 2", "nodes << 2", "func() {}", strings.Repeat("(", 200) + "nodes" + strings.Repeat(")", 200)} {
-		if _, err := Parse([]byte(strings.Replace(small, "where: nodes < 2 || NCCL_ALGO == \"Ring\"", "where: '"+cond+"'", 1)), "s.yaml"); err == nil || !strings.HasPrefix(err.Error(), "s.yaml:7:8: ") {
+	for _, cond := range []string{"f(nodes)", "nodes[0]", "nodes = 2", "nodes << 2", "func() {}",
+		strings.Repeat("(", 200) + "nodes" + strings.Repeat(")", 200)} {
+		if _, err := Parse([]byte(strings.Replace(small, "where: nodes < 2 || NCCL_ALGO == \"Ring\"",
+			"where: '"+cond+"'", 1)), "s.yaml"); err == nil || !strings.HasPrefix(err.Error(),
+			"s.yaml:7:8: ") {
 			t.Errorf("%.20s: got %v", cond, err)
 		}
 	}
@@ -351,13 +363,16 @@ func TestParseShard(t *testing.T) {
 		{"3/8", env(), 3, 8, ""},
 		{"8/8", env(), 0, 0, "write I/N"},
 		{"auto", env(), 0, 0, "none of"},
-		{"auto", env("SLURM_ARRAY_TASK_ID", "5", "SLURM_ARRAY_TASK_COUNT", "8", "SLURM_ARRAY_TASK_MIN", "2"), 3, 8, ""},
-		{"auto", env("SLURM_ARRAY_TASK_ID", "15", "SLURM_ARRAY_TASK_COUNT", "8", "SLURM_ARRAY_TASK_MIN", "2"), 0, 0, "no gaps"},
+		{"auto", env("SLURM_ARRAY_TASK_ID", "5", "SLURM_ARRAY_TASK_COUNT", "8", "SLURM_ARRAY_TASK_MIN", "2"),
+			3, 8, ""},
+		{"auto", env("SLURM_ARRAY_TASK_ID", "15", "SLURM_ARRAY_TASK_COUNT", "8", "SLURM_ARRAY_TASK_MIN", "2"),
+			0, 0, "no gaps"},
 		{"auto", env("JOB_COMPLETION_INDEX", "1", "SIMCCL_SHARDS", "4"), 1, 4, ""},
 		{"auto", env("JOB_COMPLETION_INDEX", "1"), 0, 0, "SIMCCL_SHARDS of Kubernetes is not set"},
 		{"auto", env("LSB_JOBINDEX", "4", "LSB_JOBINDEX_END", "4"), 3, 4, ""},
 		{"auto", env("SGE_TASK_ID", "3", "SGE_TASK_LAST", "10", "SGE_TASK_FIRST", "3"), 0, 8, ""},
-		{"auto", env("OMPI_COMM_WORLD_RANK", "1", "OMPI_COMM_WORLD_SIZE", "2", "JOB_COMPLETION_INDEX", "1"), 0, 0, "both set"},
+		{"auto", env("OMPI_COMM_WORLD_RANK", "1", "OMPI_COMM_WORLD_SIZE", "2", "JOB_COMPLETION_INDEX", "1"),
+			0, 0, "both set"},
 	} {
 		i, n, err := ParseShard(c.text, c.env)
 		if c.bad != "" {
@@ -393,7 +408,8 @@ func TestCSV(t *testing.T) {
 // FuzzSpec: whatever is read either is refused with a place or makes points.
 func FuzzSpec(f *testing.F) {
 	f.Add([]byte(small))
-	f.Add([]byte(`{"base": {}, "list": [{"nodes": 2, "size": "1M"}], "seeds": "0..3", "zip": [{"op": ["all_reduce"]}]}`))
+	f.Add([]byte(
+		`{"base": {}, "list": [{"nodes": 2, "size": "1M"}], "seeds": "0..3", "zip": [{"op": ["all_reduce"]}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := Parse(data, "f.yaml")
 		if err != nil {

@@ -103,7 +103,8 @@ func known(e ast.Expr, depth int) error {
 		}
 	case *ast.BinaryExpr:
 		switch e.Op {
-		case token.LAND, token.LOR, token.EQL, token.NEQ, token.LSS, token.LEQ, token.GTR, token.GEQ, token.ADD, token.SUB, token.MUL, token.QUO, token.REM:
+		case token.LAND, token.LOR, token.EQL, token.NEQ, token.LSS, token.LEQ, token.GTR, token.GEQ,
+			token.ADD, token.SUB, token.MUL, token.QUO, token.REM:
 			return errors.Join(known(e.X, depth-1), known(e.Y, depth-1))
 		}
 	}

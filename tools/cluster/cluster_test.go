@@ -48,7 +48,8 @@ func TestJob(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "s.yaml"), []byte(sweep), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	text := simccl(t, dir, "sweep", "emit", "k8s", "s.yaml", "--shards", fmt.Sprint(shards), "--out", "pods", "--max-time", "10m")
+	text := simccl(t, dir, "sweep", "emit", "k8s", "s.yaml", "--shards", fmt.Sprint(shards), "--out", "pods",
+		"--max-time", "10m")
 	var want batch.Job
 	if err := yaml.UnmarshalStrict(text, &want); err != nil {
 		t.Fatal(err)
@@ -59,7 +60,8 @@ func TestJob(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	control(ctx, t, rest.CopyConfig(config))
-	if _, err := client.CoreV1().Namespaces().Create(ctx, &core.Namespace{ObjectMeta: meta.ObjectMeta{Name: namespace}}, meta.CreateOptions{}); err != nil {
+	if _, err := client.CoreV1().Namespaces().Create(ctx,
+		&core.Namespace{ObjectMeta: meta.ObjectMeta{Name: namespace}}, meta.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	strict := meta.CreateOptions{FieldValidation: meta.FieldValidationStrict}
@@ -69,8 +71,10 @@ func TestJob(t *testing.T) {
 
 	n := &node{t: t, client: client, dir: dir, attempts: map[string]int{}, slots: make(chan struct{}, 2)}
 	status := n.until(ctx, want.Name)
-	if status.Succeeded != shards || status.CompletedIndexes != fmt.Sprintf("0-%d", shards-1) || n.killed == 0 || int(status.Failed) != n.killed {
-		t.Errorf("%d of %d indexes succeeded (%s), %d pods failed, %d were killed", status.Succeeded, shards, status.CompletedIndexes, status.Failed, n.killed)
+	if status.Succeeded != shards || status.CompletedIndexes != fmt.Sprintf("0-%d", shards-1) ||
+		n.killed == 0 || int(status.Failed) != n.killed {
+		t.Errorf("%d of %d indexes succeeded (%s), %d pods failed, %d were killed", status.Succeeded, shards,
+			status.CompletedIndexes, status.Failed, n.killed)
 	}
 	t.Logf("%d pods killed, %d indexes done", n.killed, status.Succeeded)
 
@@ -103,7 +107,8 @@ func simccl(t *testing.T, dir string, args ...string) []byte {
 func serve(t *testing.T) *rest.Config {
 	store, storage := etcd.NewUnsecuredEtcd3TestClientServer(t)
 	t.Cleanup(func() { store.Terminate(t) })
-	s := apiserver.StartTestServerOrDie(t, nil, []string{"--disable-admission-plugins=ServiceAccount"}, storage)
+	s := apiserver.StartTestServerOrDie(t, nil, []string{"--disable-admission-plugins=ServiceAccount"},
+		storage)
 	t.Cleanup(s.TearDownFn)
 	return s.ClientConfig
 }
@@ -113,7 +118,8 @@ func control(ctx context.Context, t *testing.T, config *rest.Config) {
 	config.QPS, config.Burst = 200, 200
 	client := kubernetes.NewForConfigOrDie(config)
 	made := informers.NewSharedInformerFactory(client, 0)
-	c, err := job.NewController(ctx, client, made.Core().V1().Pods(), made.Batch().V1().Jobs(), made.Scheduling().V1beta1().Workloads(), made.Scheduling().V1beta1().PodGroups())
+	c, err := job.NewController(ctx, client, made.Core().V1().Pods(), made.Batch().V1().Jobs(),
+		made.Scheduling().V1beta1().Workloads(), made.Scheduling().V1beta1().PodGroups())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +258,8 @@ func (n *node) report(ctx context.Context, p *core.Pod, phase core.PodPhase, exi
 			now.Status.Phase = phase
 			if phase != core.PodRunning {
 				now.Status.ContainerStatuses = []core.ContainerStatus{{Name: p.Spec.Containers[0].Name,
-					State: core.ContainerState{Terminated: &core.ContainerStateTerminated{ExitCode: exit, FinishedAt: meta.Now()}}}}
+					State: core.ContainerState{Terminated: &core.ContainerStateTerminated{ExitCode: exit,
+						FinishedAt: meta.Now()}}}}
 			}
 			_, err = n.client.CoreV1().Pods(namespace).UpdateStatus(ctx, now, meta.UpdateOptions{})
 		}

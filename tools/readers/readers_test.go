@@ -148,18 +148,22 @@ func TestKubernetes(t *testing.T) {
 	}
 	const shards = 5
 	cut := 0
-	text := simccl(t, dir, nil, "sweep", "emit", "k8s", "s.yaml", "--shards", strconv.Itoa(shards), "--out", "pods", "--max-time", "10m")
+	text := simccl(t, dir, nil, "sweep", "emit", "k8s", "s.yaml", "--shards", strconv.Itoa(shards), "--out",
+		"pods", "--max-time", "10m")
 	data, err := yaml.YAMLToJSONStrict(text)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var job batch.Job
-	if strict, err := json.UnmarshalStrict(data, &job, json.DisallowDuplicateFields, json.DisallowUnknownFields); err != nil || len(strict) > 0 {
+	if strict, err := json.UnmarshalStrict(data, &job, json.DisallowDuplicateFields,
+		json.DisallowUnknownFields); err != nil || len(strict) > 0 {
 		t.Fatalf("not a Job of batch/v1: %v %v\n%s", err, strict, text)
 	}
 	s := job.Spec
-	if job.APIVersion != "batch/v1" || job.Kind != "Job" || s.CompletionMode == nil || *s.CompletionMode != batch.IndexedCompletion || s.Completions == nil || *s.Completions != shards ||
-		s.Parallelism == nil || *s.Parallelism != shards || s.BackoffLimitPerIndex == nil || s.Template.Spec.RestartPolicy != "Never" {
+	if job.APIVersion != "batch/v1" || job.Kind != "Job" || s.CompletionMode == nil ||
+		*s.CompletionMode != batch.IndexedCompletion || s.Completions == nil || *s.Completions != shards ||
+		s.Parallelism == nil || *s.Parallelism != shards || s.BackoffLimitPerIndex == nil ||
+		s.Template.Spec.RestartPolicy != "Never" {
 		t.Fatalf("%+v", job)
 	}
 	pod := s.Template.Spec.Containers[0]
@@ -179,7 +183,8 @@ func TestKubernetes(t *testing.T) {
 				t.Fatal(err)
 			}
 			for {
-				parts, _ := filepath.Glob(filepath.Join(dir, "pods", fmt.Sprintf("part-%dof%d-*", index, shards)))
+				parts, _ := filepath.Glob(filepath.Join(dir, "pods", fmt.Sprintf("part-%dof%d-*", index,
+					shards)))
 				if len(parts) > 0 {
 					if st, err := os.Stat(parts[0]); err == nil && st.Size() > 0 {
 						break
@@ -200,6 +205,7 @@ func TestKubernetes(t *testing.T) {
 	simccl(t, dir, nil, "sweep", "s.yaml", "--out", "one")
 	pods, one := simccl(t, dir, nil, "sweep", "merge", "pods"), simccl(t, dir, nil, "sweep", "merge", "one")
 	if !bytes.Equal(pods, one) || bytes.Count(one, []byte("\n")) != 48 {
-		t.Errorf("%d bytes of pods, %d of one process, %d points; the first that differs:\n%s", len(pods), len(one), bytes.Count(one, []byte("\n")), differs(pods, one))
+		t.Errorf("%d bytes of pods, %d of one process, %d points; the first that differs:\n%s", len(pods),
+			len(one), bytes.Count(one, []byte("\n")), differs(pods, one))
 	}
 }

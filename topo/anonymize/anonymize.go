@@ -18,16 +18,19 @@ import (
 var kept = map[string][]string{
 	"system": {"version"},
 	"cpu":    {"numaid", "affinity", "arch", "vendor", "familyid", "modelid"},
-	"pci":    {"class", "vendor", "device", "subsystem_vendor", "subsystem_device", "link_speed", "link_width"},
+	"pci": {"class", "vendor", "device", "subsystem_vendor", "subsystem_device", "link_speed",
+		"link_width"},
 	"gpu":    {"dev", "sm", "rank", "gdr", "mlopart"},
 	"nvlink": {"count", "tclass"}, "c2c": {"bw", "count"}, "pcilink": {},
-	"nic": {}, "net": {"dev", "latency", "speed", "port", "maxconn", "gdr", "coll", "keep", "net", "gin", "railId", "planeId"},
+	"nic": {}, "net": {"dev", "latency", "speed", "port", "maxconn", "gdr", "coll", "keep", "net", "gin",
+		"railId", "planeId"},
 }
 
 // Tree returns the same machine without names. Order is kept within bus ids,
 // names, hashes and GUIDs; functions of one PCI device stay functions of one.
 func Tree(root *decl.Element) *decl.Element {
-	a := &namer{buses: map[string]string{}, names: map[string]string{}, numbers: map[string]map[string]string{}}
+	a := &namer{buses: map[string]string{}, names: map[string]string{},
+		numbers: map[string]map[string]string{}}
 	a.collect(root)
 	return a.copy(root)
 }

@@ -21,7 +21,8 @@ import (
 // files are the project's topologies, and those beside the checkout.
 func files(t *testing.T) []string {
 	var out []string
-	for _, dir := range []string{golden.Root(t, "testdata", "topos"), golden.Root(t, "..", "shared", "topos", "nvidia"), golden.Root(t, "..", "shared", "topos", "odd")} {
+	for _, dir := range []string{golden.Root(t, "testdata", "topos"), golden.Root(t, "..", "shared", "topos",
+		"nvidia"), golden.Root(t, "..", "shared", "topos", "odd")} {
 		list, err := filepath.Glob(filepath.Join(dir, "*.xml"))
 		if err != nil {
 			t.Fatal(err)
@@ -51,7 +52,8 @@ func decide(text []byte, nodes int) map[string]string {
 		return map[string]string{"error": err.Error()}
 	}
 	out := map[string]string{}
-	for _, key := range []string{"nRanks", "graphs", "graphXml", "graphsFinal", "channels", "tuning", "selection"} {
+	for _, key := range []string{"nRanks", "graphs", "graphXml", "graphsFinal", "channels", "tuning",
+		"selection"} {
 		out[key] = string(whole[key])
 	}
 	return out
@@ -114,9 +116,11 @@ func TestNamesAreGone(t *testing.T) {
 			}
 		}
 	}
-	root := &decl.Element{Name: "system", Attrs: []decl.Attr{{Name: "version", Value: "1"}, {Name: "site", Value: "secret"}}}
+	root := &decl.Element{Name: "system", Attrs: []decl.Attr{{Name: "version", Value: "1"},
+		{Name: "site", Value: "secret"}}}
 	root.Append(&decl.Element{Name: "rack", Attrs: []decl.Attr{{Name: "name", Value: "r17"}}})
-	if got := string(topoxml.Write(anonymize.Tree(root))); strings.Contains(got, "secret") || strings.Contains(got, "r17") {
+	if got := string(topoxml.Write(anonymize.Tree(root))); strings.Contains(got, "secret") ||
+		strings.Contains(got, "r17") {
 		t.Errorf("unknown parts are left:\n%s", got)
 	}
 }
@@ -135,7 +139,8 @@ func TestBusIDsKeepTheirOrder(t *testing.T) {
 			got = append(got, a.Value)
 		}
 	}
-	if want := "0000:02:00.1 0000:02:00.0 0000:01:00.0 0000:03:00.0 fffffff:ff:ff.0"; strings.Join(got, " ") != want {
+	if want := "0000:02:00.1 0000:02:00.0 0000:01:00.0 0000:03:00.0 fffffff:ff:ff.0"; strings.Join(got,
+		" ") != want {
 		t.Errorf("got %v, want %s", got, want)
 	}
 }

@@ -74,7 +74,9 @@ func Lookup(name string) *Machine {
 		return nil
 	}
 	for _, m := range load() {
-		if plain(m.Name) == name || slices.ContainsFunc(m.Aliases, func(a string) bool { return plain(a) == name }) {
+		if plain(m.Name) == name || slices.ContainsFunc(m.Aliases, func(a string) bool {
+			return plain(a) == name
+		}) {
 			return m
 		}
 	}
@@ -83,7 +85,8 @@ func Lookup(name string) *Machine {
 
 // plain is a name without case and separators.
 func plain(name string) string {
-	return strings.NewReplacer("-", "", "_", "", " ", "", ".", "").Replace(strings.ToLower(strings.TrimSuffix(name, ".xml")))
+	return strings.NewReplacer("-", "", "_", "", " ", "", ".",
+		"").Replace(strings.ToLower(strings.TrimSuffix(name, ".xml")))
 }
 
 // Words are the names of all machines and the words in them, of which a mistyped one may be near.
@@ -108,7 +111,9 @@ const maxNear = 4
 // Suggest returns names like one that is none: those that hold its words, or else those that
 // share the longest beginning, of four letters at least. The shorter names come first.
 func Suggest(name string) []string {
-	words := strings.FieldsFunc(strings.ToLower(strings.TrimSuffix(name, ".xml")), func(r rune) bool { return strings.ContainsRune("-_ .", r) })
+	words := strings.FieldsFunc(strings.ToLower(strings.TrimSuffix(name, ".xml")), func(r rune) bool {
+		return strings.ContainsRune("-_ .", r)
+	})
 	short := plain(name)
 	var holding, begin []string
 	most := 4
@@ -116,7 +121,8 @@ func Suggest(name string) []string {
 		near, same := false, 0
 		for _, n := range append([]string{m.Name}, m.Aliases...) {
 			p := plain(n)
-			near = near || len(short) > 1 && (strings.Contains(p, short) || !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(p, w) }))
+			near = near || len(short) > 1 && (strings.Contains(p, short) || !slices.ContainsFunc(words,
+				func(w string) bool { return !strings.Contains(p, w) }))
 			common := 0
 			for common < min(len(p), len(short)) && p[common] == short[common] {
 				common++
@@ -161,7 +167,8 @@ var specs = sync.OnceValue(func() map[string]func() *Machine {
 			if err != nil {
 				panic(err)
 			}
-			return &Machine{Name: s.Name, Aliases: s.Aliases, Title: s.Title, Domain: s.Domain, Network: s.Network, Facts: s.Facts, Spec: s}
+			return &Machine{Name: s.Name, Aliases: s.Aliases, Title: s.Title, Domain: s.Domain,
+				Network: s.Network, Facts: s.Facts, Spec: s}
 		})
 	}
 	return all

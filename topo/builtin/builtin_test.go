@@ -61,8 +61,10 @@ func TestNames(t *testing.T) {
 			t.Errorf("%s does not lead to dgx-h100", n)
 		}
 	}
-	for name, want := range map[string]string{"h100": "dgx-h100", "spark": "dgx-spark", "dgx-h10": "dgx-h100", "p5": "aws-p5.48xlarge"} {
-		if near := Suggest(name); name == "p5" && len(near) == 0 || name != "p5" && !slices.Contains(near, want) {
+	for name, want := range map[string]string{"h100": "dgx-h100", "spark": "dgx-spark", "dgx-h10": "dgx-h100",
+		"p5": "aws-p5.48xlarge"} {
+		if near := Suggest(name); name == "p5" && len(near) == 0 || name != "p5" &&
+			!slices.Contains(near, want) {
 			t.Errorf("%s suggests %v, want %s", name, near, want)
 		}
 	}
@@ -94,8 +96,10 @@ func TestGenerated(t *testing.T) {
 		if m.Spec == nil {
 			continue
 		}
-		if gpus, nets := len(spec.Root.All("gpu")), len(spec.Root.All("net")); gpus != m.Spec.GPUs() || nets != m.Spec.Ports() {
-			t.Errorf("%s: %d GPUs and %d ports, the Spec has %d and %d", m.Name, gpus, nets, m.Spec.GPUs(), m.Spec.Ports())
+		if gpus, nets := len(spec.Root.All("gpu")), len(spec.Root.All("net")); gpus != m.Spec.GPUs() ||
+			nets != m.Spec.Ports() {
+			t.Errorf("%s: %d GPUs and %d ports, the Spec has %d and %d", m.Name, gpus, nets, m.Spec.GPUs(),
+				m.Spec.Ports())
 		}
 		if !bytes.Equal(topoxml.Write(spec.Root), text) {
 			t.Errorf("%s: written again it differs", m.Name)

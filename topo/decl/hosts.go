@@ -45,7 +45,8 @@ func Join(spec *Spec, k int) (*Spec, error) {
 		return nil, NoGPU(spec)
 	}
 	if n := len(SplitHosts(spec.Root)); n > 1 {
-		return nil, fmt.Errorf("%s holds a domain of %d hosts already; give the file of one host", spec.Name, n)
+		return nil, fmt.Errorf("%s holds a domain of %d hosts already; give the file of one host", spec.Name,
+			n)
 	}
 	root := *spec.Root
 	root.Children = nil
@@ -93,11 +94,14 @@ func SplitHosts(root *Element) []*Element {
 
 // places says inside what NCCL reads these elements; anywhere else it skips
 // them, as all that it does not know (xml.cc:326-377).
-var places = map[string][]string{"pci": {"cpu", "pci"}, "gpu": {"pci"}, "nvlink": {"gpu"}, "c2c": {"gpu"}, "pcilink": {"pci"}, "nic": {"pci", "cpu"}, "net": {"nic"}}
+var places = map[string][]string{"pci": {"cpu", "pci"}, "gpu": {"pci"}, "nvlink": {"gpu"}, "c2c": {"gpu"},
+	"pcilink": {"pci"}, "nic": {"pci", "cpu"}, "net": {"nic"}}
 
 // dropMisplaced takes out what NCCL does not read at its place.
 func dropMisplaced(e *Element) *Element {
-	e.Children = slices.DeleteFunc(e.Children, func(c *Element) bool { return !slices.Contains(places[c.Name], e.Name) })
+	e.Children = slices.DeleteFunc(e.Children, func(c *Element) bool {
+		return !slices.Contains(places[c.Name], e.Name)
+	})
 	for _, c := range e.Children {
 		dropMisplaced(c)
 	}

@@ -203,7 +203,9 @@ func initial(e *topo.Element, name, value string) {
 // anything is (xml.cc:947).
 func (b *builder) trim(e *topo.Element) bool {
 	asked, _ := e.Get("keep")
-	e.Attrs = slices.DeleteFunc(e.Attrs, func(a decl.Attr) bool { return a.Name == "keep" && (asked == "1" || b.keep[e]) })
+	e.Attrs = slices.DeleteFunc(e.Attrs, func(a decl.Attr) bool {
+		return a.Name == "keep" && (asked == "1" || b.keep[e])
+	})
 	if asked == "1" || b.keep[e] {
 		return true
 	}
@@ -237,7 +239,8 @@ func (b *builder) gpu(g *GPU, rank int) {
 		nvlinks(e, g)
 	}
 	if g.C2CCount > 0 && e.Child("c2c") == nil {
-		e.Children = append(e.Children, element("c2c", "bw", strconv.Itoa(g.C2CMBps), "count", strconv.Itoa(g.C2CCount)))
+		e.Children = append(e.Children, element("c2c", "bw", strconv.Itoa(g.C2CMBps), "count",
+			strconv.Itoa(g.C2CCount)))
 	}
 	for _, c := range e.Children {
 		if target, _ := c.Get("target"); c.Name == "nvlink" {
@@ -313,7 +316,8 @@ func (b *builder) fillPCI(e *topo.Element, busID, path string) {
 			}
 		}
 		initial(e, "link_speed", b.m.linkSpeed(path))
-		initial(e, "link_width", strconv.Itoa(min(b.m.number(path+"/max_link_width"), b.m.number(parent(path)+"/max_link_width"))))
+		initial(e, "link_width",
+			strconv.Itoa(min(b.m.number(path+"/max_link_width"), b.m.number(parent(path)+"/max_link_width"))))
 	}
 	if v, _ := e.Get("vendor"); v == "0x1000" {
 		b.broadcomLinks(e, busID)

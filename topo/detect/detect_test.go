@@ -68,8 +68,10 @@ func (c captured) file(name, text string) { c.MapFS[name] = &fstest.MapFile{Data
 func (c captured) device(w []string) {
 	dir := "sys/devices/" + w[0]
 	vendor, device, _ := strings.Cut(w[2], ":")
-	for name, text := range map[string]string{"class": w[1], "vendor": vendor, "device": device, "subsystem_vendor": vendor,
-		"subsystem_device": "0x0001", "numa_node": w[3], "max_link_speed": w[4] + " GT/s PCIe", "max_link_width": w[5]} {
+	for name, text := range map[string]string{"class": w[1], "vendor": vendor, "device": device,
+		"subsystem_vendor": vendor,
+		"subsystem_device": "0x0001", "numa_node": w[3], "max_link_speed": w[4] + " GT/s PCIe",
+		"max_link_width": w[5]} {
 		c.file(dir+"/"+name, text)
 	}
 	c.links["sys/bus/pci/devices/"+path.Base(w[0])] = dir
@@ -86,7 +88,8 @@ func (c captured) hca(w []string) {
 	for _, p := range w[3:] {
 		f := strings.Split(p, ":")
 		at := dir + "/ports/" + f[0]
-		c.file(at+"/state", f[1]+": "+map[string]string{"1": "DOWN", "4": "ACTIVE", "5": "ACTIVE_DEFER"}[f[1]])
+		c.file(at+"/state", f[1]+": "+map[string]string{"1": "DOWN", "4": "ACTIVE",
+			"5": "ACTIVE_DEFER"}[f[1]])
 		c.file(at+"/rate", f[2]+" Gb/sec (4X)")
 		c.file(at+"/link_layer", f[3])
 	}
@@ -102,7 +105,8 @@ func h200(n int) func() ([]GPU, error) {
 	return func() ([]GPU, error) {
 		var out []GPU
 		for i := range n {
-			g := GPU{Index: i, BusID: fmt.Sprintf("0000:00:%02x.0", 6+i), SM: 90, GDR: true, Name: "NVIDIA H200"}
+			g := GPU{Index: i, BusID: fmt.Sprintf("0000:00:%02x.0", 6+i), SM: 90, GDR: true,
+				Name: "NVIDIA H200"}
 			for range 18 {
 				g.Links = append(g.Links, "fffffff:ff:ff.0")
 			}
@@ -120,7 +124,8 @@ func eth0() ([]Interface, error) {
 // same machine, on 1, 2 and 4 of its GPUs (NCCL 2.28.9).
 func TestCapturedMachineEqualsNCCLsDump(t *testing.T) {
 	for _, n := range []int{1, 2, 4} {
-		m := &Host{Tree: open(t, "testdata/h200x4.txtar"), GPUs: h200(n), Interfaces: eth0, Hostname: "vm", Arch: "amd64"}
+		m := &Host{Tree: open(t, "testdata/h200x4.txtar"), GPUs: h200(n), Interfaces: eth0, Hostname: "vm",
+			Arch: "amd64"}
 		s, err := Detect(m, Params{})
 		if err != nil {
 			t.Fatal(err)
@@ -140,7 +145,8 @@ func TestCapturedMachineEqualsNCCLsDump(t *testing.T) {
 func TestServerWithSwitchesAndInfiniBand(t *testing.T) {
 	m := &Host{Tree: open(t, "testdata/server.txtar"), Interfaces: eth0, Hostname: "srv", Arch: "amd64",
 		GPUs: func() ([]GPU, error) {
-			return []GPU{{Index: 0, BusID: "0000:3d:00.0", SM: 80, GDR: true, Links: []string{"0000:c4:00.0", "0000:c4:00.0"}}}, nil
+			return []GPU{{Index: 0, BusID: "0000:3d:00.0", SM: 80, GDR: true, Links: []string{"0000:c4:00.0",
+				"0000:c4:00.0"}}}, nil
 		}}
 	s, err := Detect(m, Params{MergeVFs: true})
 	if err != nil {
@@ -171,9 +177,11 @@ func TestHCAListChoosesPorts(t *testing.T) {
 
 func TestSocketInterfaces(t *testing.T) {
 	m := &Host{Tree: open(t, "testdata/h200x4.txtar"), Interfaces: func() ([]Interface, error) {
-		return []Interface{{"lo", true, true}, {"docker0", true, false}, {"ens3", false, true}, {"ens1", true, true}, {"virbr0", true, false}, {"ens2", true, false}}, nil
+		return []Interface{{"lo", true, true}, {"docker0", true, false}, {"ens3", false, true},
+			{"ens1", true, true}, {"virbr0", true, false}, {"ens2", true, false}}, nil
 	}}
-	for list, want := range map[string]string{"": "ens1 ens2 ens3", "ens2": "ens2", "=lo": "lo", "^ens": "lo docker0 virbr0"} {
+	for list, want := range map[string]string{"": "ens1 ens2 ens3", "ens2": "ens2", "=lo": "lo",
+		"^ens": "lo docker0 virbr0"} {
 		nets, err := m.socketPorts(Params{SocketIfname: list})
 		if err != nil {
 			t.Fatal(err)
@@ -191,57 +199,75 @@ func TestSocketInterfaces(t *testing.T) {
 	}
 }
 
+// capturedMachines are machines whose sysfs is kept in testdata, and the nets that NCCL finds there.
+var capturedMachines = []struct {
+	name, tree string
+	gpus       []GPU
+	verbs      []HCA
+	p          Params
+	want       []string
+}{
+	{name: "InfiniBand and RoCE, functions of a card are its ports, down ports left out, mlx5_2 before " +
+		"mlx5_10", tree: "nics",
+		p: Params{MergeVFs: true}, want: []string{
+			"mlx5_0 dev 0 port 1 400000 0x1000000039b0398 gdr 0 < 0000:14:00.0 < 0000:11:00.0 < cpu 0",
+			"mlx5_1 dev 1 port 1 100000 0x200000003f6ceb8 gdr 0 < 0000:81:00.0 < cpu 1",
+			"mlx5_2 dev 2 port 2 100000 0x200000003f6ceb8 gdr 0 < 0000:81:00.0 < cpu 1",
+			"mlx5_10 dev 3 port 1 400000 0x10000000039b0398 gdr 0 < 0000:82:00.0 < cpu 1",
+			"rxe0 dev 4 port 1 2500 0x10000feff005450 gdr 0 < cpu 0"}},
+	{name: "a list of devices, one with its port", tree: "nics",
+		p: Params{MergeVFs: true, IBHCA: "=mlx5_10:1,mlx5_0,mlx5_2:2"},
+		want: []string{
+			"mlx5_0 dev 0 port 1 400000 0x1000000039b0398 gdr 0 < 0000:14:00.0 < 0000:11:00.0 < cpu 0",
+			"mlx5_10 dev 1 port 1 400000 0x10000000039b0398 gdr 0 < 0000:82:00.0 < cpu 1"}},
+	{name: "all but some: ports of a card are counted among those that are left", tree: "nics",
+		p:    Params{MergeVFs: true, IBHCA: "^mlx5_1,rxe,mlx5_0"},
+		want: []string{"mlx5_2 dev 0 port 1 100000 0x200000003f6ceb8 gdr 0 < 0000:81:00.0 < cpu 1"}},
+	{name: "libibverbs' order and limits, DMA-BUF on a GPU that has it", tree: "nics",
+		p:     Params{MergeVFs: true, IBHCA: "mlx5_0,mlx5_1:1"},
+		gpus:  []GPU{{BusID: "0000:13:00.0", SM: 90, DMABuf: true}},
+		verbs: []HCA{{"mlx5_10", 262144, false}, {"mlx5_0", 131072, true}},
+		want: []string{"mlx5_10 dev 0 port 1 400000 0x10000000039b0398 gdr 0 < 0000:82:00.0 < cpu 1",
+			"mlx5_0 dev 1 port 1 400000 0x1000000039b0398 gdr 1 < 0000:14:00.0 < 0000:11:00.0 < cpu 0"}},
+	{name: "the same with NCCL_DMABUF_ENABLE=0", tree: "nics", p: Params{MergeVFs: true, IBHCA: "mlx5_0",
+		NoDMABuf: true},
+		gpus:  []GPU{{BusID: "0000:13:00.0", SM: 90, DMABuf: true}},
+		verbs: []HCA{{"mlx5_0", 131072, true}},
+		want: []string{
+			"mlx5_0 dev 0 port 1 400000 0x1000000039b0398 gdr 0 < 0000:14:00.0 < 0000:11:00.0 < cpu 0"}},
+	{name: "virtual functions without their card go to the first CPU; two ports of one device are one " +
+		"net", tree: "vm", p: Params{MergeVFs: true},
+		want: []string{"mlx4_0 dev 1 port 1 40000 0x100000003c90200 gdr 0 < cpu -1",
+			"mlx5_ib0 dev 2 port 1 200000 0x8877665544332211 gdr 0 < cpu -1",
+			"mlx5_ib1 dev 3 port 1 200000 0x8877665544332211 gdr 0 < cpu -1"}},
+	{name: "and to themselves where functions are kept apart", tree: "vm", p: Params{IBHCA: "mlx5"},
+		want: []string{"mlx5_ib0 dev 0 port 1 200000 0x8877665544332211 gdr 0 < 0001:00:02.0 < cpu -1",
+			"mlx5_ib1 dev 1 port 1 200000 0x8877665544332211 gdr 0 < cpu -1"}},
+	{name: "no InfiniBand wanted: sockets, virtio by its PCI device, others at the CPU with 10 Gbit/s",
+		tree: "vm", p: Params{IBDisable: true},
+		want: []string{"eth0 dev 0 port 0 25000 0x0 gdr 0 < 0000:00:03.0 < cpu -1",
+			"eth1 dev 1 port 0 10000 0x1 gdr 0 < cpu -1"}},
+	{name: "a list that leaves no HCA: sockets", tree: "vm",
+		p:    Params{IBHCA: "bnxt", SocketFamily: "AF_INET6"},
+		want: []string{"eth1 dev 0 port 0 10000 0x0 gdr 0 < cpu -1"}},
+}
+
 // TestNetsOfCapturedMachines: which ports NCCL takes of a machine's RDMA
 // devices, in which order, with which number on the card, and where it hangs
 // them (name dev port speed guid gdr, below).
 func TestNetsOfCapturedMachines(t *testing.T) {
-	for _, c := range []struct {
-		name, tree string
-		gpus       []GPU
-		verbs      []HCA
-		p          Params
-		want       []string
-	}{
-		{name: "InfiniBand and RoCE, functions of a card are its ports, down ports left out, mlx5_2 before mlx5_10", tree: "nics",
-			p: Params{MergeVFs: true}, want: []string{
-				"mlx5_0 dev 0 port 1 400000 0x1000000039b0398 gdr 0 < 0000:14:00.0 < 0000:11:00.0 < cpu 0",
-				"mlx5_1 dev 1 port 1 100000 0x200000003f6ceb8 gdr 0 < 0000:81:00.0 < cpu 1",
-				"mlx5_2 dev 2 port 2 100000 0x200000003f6ceb8 gdr 0 < 0000:81:00.0 < cpu 1",
-				"mlx5_10 dev 3 port 1 400000 0x10000000039b0398 gdr 0 < 0000:82:00.0 < cpu 1",
-				"rxe0 dev 4 port 1 2500 0x10000feff005450 gdr 0 < cpu 0"}},
-		{name: "a list of devices, one with its port", tree: "nics", p: Params{MergeVFs: true, IBHCA: "=mlx5_10:1,mlx5_0,mlx5_2:2"},
-			want: []string{"mlx5_0 dev 0 port 1 400000 0x1000000039b0398 gdr 0 < 0000:14:00.0 < 0000:11:00.0 < cpu 0",
-				"mlx5_10 dev 1 port 1 400000 0x10000000039b0398 gdr 0 < 0000:82:00.0 < cpu 1"}},
-		{name: "all but some: ports of a card are counted among those that are left", tree: "nics", p: Params{MergeVFs: true, IBHCA: "^mlx5_1,rxe,mlx5_0"},
-			want: []string{"mlx5_2 dev 0 port 1 100000 0x200000003f6ceb8 gdr 0 < 0000:81:00.0 < cpu 1"}},
-		{name: "libibverbs' order and limits, DMA-BUF on a GPU that has it", tree: "nics", p: Params{MergeVFs: true, IBHCA: "mlx5_0,mlx5_1:1"},
-			gpus: []GPU{{BusID: "0000:13:00.0", SM: 90, DMABuf: true}}, verbs: []HCA{{"mlx5_10", 262144, false}, {"mlx5_0", 131072, true}},
-			want: []string{"mlx5_10 dev 0 port 1 400000 0x10000000039b0398 gdr 0 < 0000:82:00.0 < cpu 1",
-				"mlx5_0 dev 1 port 1 400000 0x1000000039b0398 gdr 1 < 0000:14:00.0 < 0000:11:00.0 < cpu 0"}},
-		{name: "the same with NCCL_DMABUF_ENABLE=0", tree: "nics", p: Params{MergeVFs: true, IBHCA: "mlx5_0", NoDMABuf: true},
-			gpus: []GPU{{BusID: "0000:13:00.0", SM: 90, DMABuf: true}}, verbs: []HCA{{"mlx5_0", 131072, true}},
-			want: []string{"mlx5_0 dev 0 port 1 400000 0x1000000039b0398 gdr 0 < 0000:14:00.0 < 0000:11:00.0 < cpu 0"}},
-		{name: "virtual functions without their card go to the first CPU; two ports of one device are one net", tree: "vm", p: Params{MergeVFs: true},
-			want: []string{"mlx4_0 dev 1 port 1 40000 0x100000003c90200 gdr 0 < cpu -1",
-				"mlx5_ib0 dev 2 port 1 200000 0x8877665544332211 gdr 0 < cpu -1",
-				"mlx5_ib1 dev 3 port 1 200000 0x8877665544332211 gdr 0 < cpu -1"}},
-		{name: "and to themselves where functions are kept apart", tree: "vm", p: Params{IBHCA: "mlx5"},
-			want: []string{"mlx5_ib0 dev 0 port 1 200000 0x8877665544332211 gdr 0 < 0001:00:02.0 < cpu -1",
-				"mlx5_ib1 dev 1 port 1 200000 0x8877665544332211 gdr 0 < cpu -1"}},
-		{name: "no InfiniBand wanted: sockets, virtio by its PCI device, others at the CPU with 10 Gbit/s", tree: "vm", p: Params{IBDisable: true},
-			want: []string{"eth0 dev 0 port 0 25000 0x0 gdr 0 < 0000:00:03.0 < cpu -1", "eth1 dev 1 port 0 10000 0x1 gdr 0 < cpu -1"}},
-		{name: "a list that leaves no HCA: sockets", tree: "vm", p: Params{IBHCA: "bnxt", SocketFamily: "AF_INET6"},
-			want: []string{"eth1 dev 0 port 0 10000 0x0 gdr 0 < cpu -1"}},
-	} {
+	for _, c := range capturedMachines {
 		m := &Host{Tree: open(t, "testdata/"+c.tree+".txtar"), Hostname: "h", Arch: "amd64",
 			Interfaces: func() ([]Interface, error) {
-				return []Interface{{"lo", true, false}, {"eth1", false, true}, {"eth0", true, false}, {"docker0", true, false}}, nil
+				return []Interface{{"lo", true, false}, {"eth1", false, true}, {"eth0", true, false},
+					{"docker0", true, false}}, nil
 			},
 			GPUs: func() ([]GPU, error) {
 				if c.gpus != nil {
 					return c.gpus, nil
 				}
-				return []GPU{{BusID: map[string]string{"nics": "0000:13:00.0", "vm": "0000:00:05.0"}[c.tree], SM: 90}}, nil
+				return []GPU{{BusID: map[string]string{"nics": "0000:13:00.0", "vm": "0000:00:05.0"}[c.tree],
+					SM: 90}}, nil
 			}}
 		if c.verbs != nil {
 			m.Verbs = func() ([]HCA, error) { return c.verbs, nil }
@@ -251,7 +277,8 @@ func TestNetsOfCapturedMachines(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := nets(s); !slices.Equal(got, c.want) {
-			t.Errorf("%s:\ngot  %s\nwant %s", c.name, strings.Join(got, "\n     "), strings.Join(c.want, "\n     "))
+			t.Errorf("%s:\ngot  %s\nwant %s", c.name, strings.Join(got, "\n     "),
+				strings.Join(c.want, "\n     "))
 		}
 	}
 }
@@ -265,7 +292,8 @@ func nets(s *topo.Spec) []string {
 			return
 		}
 		get := func(e *topo.Element, k string) string { v, _ := e.Get(k); return v }
-		line := fmt.Sprintf("%s dev %s port %s %s %s gdr %s", get(e, "name"), get(e, "dev"), get(e, "port"), get(e, "speed"), get(e, "guid"), get(e, "gdr"))
+		line := fmt.Sprintf("%s dev %s port %s %s %s gdr %s", get(e, "name"), get(e, "dev"), get(e, "port"),
+			get(e, "speed"), get(e, "guid"), get(e, "gdr"))
 		for _, x := range slices.Backward(above) {
 			switch x.Name {
 			case "pci":
@@ -303,7 +331,10 @@ func TestWithoutADriverTheErrorIsTyped(t *testing.T) {
 }
 
 func TestAMDFamiliesAreNCCLs(t *testing.T) {
-	tree := captured{fstest.MapFS{"proc/cpuinfo": {Data: []byte("vendor_id\t: AuthenticAMD\ncpu family\t: 23\nmodel\t\t: 49\n")}}, nil}
+	tree := captured{
+		fstest.MapFS{
+			"proc/cpuinfo": {Data: []byte("vendor_id\t: AuthenticAMD\ncpu family\t: 23\nmodel\t\t: 49\n")}},
+		nil}
 	b := &builder{m: &Host{Tree: tree, Arch: "amd64"}, root: element("system")}
 	c := b.cpu("0")
 	if f, _ := c.Get("familyid"); f != "143" {
@@ -325,9 +356,10 @@ func TestWhatAVirtualMachineIsTold(t *testing.T) {
 	gpu := func(i int, id string) GPU {
 		return GPU{Index: i, BusID: id, SM: 80, Links: []string{"fffffff:ff:ff.0", "fffffff:ff:ff.0"}}
 	}
-	m := &Host{Tree: open(t, "testdata/vm.txtar"), Interfaces: eth0, Hostname: "vm", Arch: "amd64", GPUs: func() ([]GPU, error) {
-		return []GPU{gpu(0, "0000:00:05.0"), gpu(1, "0000:00:06.0")}, nil
-	}}
+	m := &Host{Tree: open(t, "testdata/vm.txtar"), Interfaces: eth0, Hostname: "vm", Arch: "amd64",
+		GPUs: func() ([]GPU, error) {
+			return []GPU{gpu(0, "0000:00:05.0"), gpu(1, "0000:00:06.0")}, nil
+		}}
 	before := dump(begin)
 	s, err := Detect(m, Params{IBHCA: "mlx5", Begin: begin.Root})
 	if err != nil {

@@ -43,7 +43,8 @@ func withGDR(gpus []GPU) []GPU {
 		hold.Pin(dev)
 		hold.Pin(yes)
 		if call("cuDeviceGetByPCIBusId", uintptr(unsafe.Pointer(dev)), uintptr(unsafe.Pointer(&id[0]))) == 0 {
-			if call("cuDeviceGetAttribute", uintptr(unsafe.Pointer(yes)), attrGPUDirectRDMA, uintptr(*dev)) == 0 {
+			if call("cuDeviceGetAttribute", uintptr(unsafe.Pointer(yes)), attrGPUDirectRDMA, uintptr(*dev)) ==
+				0 {
 				gpus[i].GDR = *yes == 1
 			}
 			if call("cuDeviceGetAttribute", uintptr(unsafe.Pointer(yes)), attrDMABuf, uintptr(*dev)) == 0 {

@@ -165,7 +165,8 @@ func guid(s string) uint64 {
 // peerMemory reports whether the kernel lets NICs reach GPU memory
 // (net_ib.cc:990, ncclIbGdrSupport).
 func (m *Host) peerMemory() bool {
-	for _, f := range []string{"sys/kernel/mm/memory_peers/nv_mem/version", "sys/kernel/mm/memory_peers/nv_mem_nc/version", "sys/module/nvidia_peermem/version"} {
+	for _, f := range []string{"sys/kernel/mm/memory_peers/nv_mem/version",
+		"sys/kernel/mm/memory_peers/nv_mem_nc/version", "sys/module/nvidia_peermem/version"} {
 		if m.read(f) != "" {
 			return true
 		}
@@ -190,7 +191,8 @@ func (m *Host) socketPorts(p Params) ([]netPort, error) {
 	var ordered []Interface
 	for _, v6 := range []bool{false, true} {
 		for _, i := range all {
-			if v6 && i.V6 && (!i.V4 || p.SocketFamily == "AF_INET6") && p.SocketFamily != "AF_INET" || !v6 && i.V4 && p.SocketFamily != "AF_INET6" {
+			if v6 && i.V6 && (!i.V4 || p.SocketFamily == "AF_INET6") && p.SocketFamily != "AF_INET" || !v6 &&
+				i.V4 && p.SocketFamily != "AF_INET6" {
 				ordered = append(ordered, i)
 			}
 		}
@@ -207,7 +209,8 @@ func (m *Host) socketPorts(p Params) ([]netPort, error) {
 		}
 	}
 	if len(p.SocketIfname) > 1 {
-		return nil, &AbsentError{"an interface that NCCL_SOCKET_IFNAME=" + p.SocketIfname + " allows", "none with an address"}
+		return nil, &AbsentError{"an interface that NCCL_SOCKET_IFNAME=" + p.SocketIfname + " allows",
+			"none with an address"}
 	}
 	return nil, nil
 }
@@ -215,7 +218,8 @@ func (m *Host) socketPorts(p Params) ([]netPort, error) {
 // socketPort is the socket plugin's view: 10 Gb/s where the driver gives no
 // speed (net_socket.cc:80).
 func (m *Host) socketPort(name string, dev int) netPort {
-	n := netPort{name: name, speed: m.number("sys/class/net/" + name + "/speed"), guid: uint64(dev), maxConn: 65536}
+	n := netPort{name: name, speed: m.number("sys/class/net/" + name + "/speed"), guid: uint64(dev),
+		maxConn: 65536}
 	if n.speed <= 0 {
 		n.speed = 10000
 	}
@@ -240,7 +244,8 @@ func (b *builder) net(n *netPort, dev int, g *GPU) {
 		gdr = "1"
 	}
 	e.Set("dev", strconv.Itoa(dev))
-	for _, kv := range [][2]string{{"latency", "0"}, {"speed", strconv.Itoa(n.speed)}, {"port", strconv.Itoa(n.port)},
+	for _, kv := range [][2]string{{"latency", "0"}, {"speed", strconv.Itoa(n.speed)},
+		{"port", strconv.Itoa(n.port)},
 		{"guid", fmt.Sprintf("0x%x", n.guid)}, {"maxconn", strconv.Itoa(n.maxConn)}, {"gdr", gdr}} {
 		initial(e, kv[0], kv[1])
 	}

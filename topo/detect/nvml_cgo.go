@@ -40,7 +40,8 @@ func readDevice(d nvml.Device, i int) GPU {
 	}
 	g.Name, _ = d.GetName()
 	for l := range maxLinks(g.SM) {
-		if ok, r := d.GetNvLinkCapability(l, capP2P); r != nvml.SUCCESS || ok == 0 || !linkActive(d, l, g.SM) {
+		if ok, r := d.GetNvLinkCapability(l, capP2P); r != nvml.SUCCESS || ok == 0 ||
+			!linkActive(d, l, g.SM) {
 			continue
 		}
 		if far, r := d.GetNvLinkRemotePciInfo(l); r == nvml.SUCCESS {

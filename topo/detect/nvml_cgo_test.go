@@ -25,14 +25,18 @@ func TestLinksBetweenGPUs(t *testing.T) {
 		GetPciInfoFunc:               func() (nvml.PciInfo, nvml.Return) { return pci(ids[0]), nvml.SUCCESS },
 		GetCudaComputeCapabilityFunc: func() (int, int, nvml.Return) { return 8, 0, nvml.SUCCESS },
 		GetNameFunc:                  func() (string, nvml.Return) { return "A100", nvml.SUCCESS },
-		GetNvLinkCapabilityFunc:      func(int, nvml.NvLinkCapability) (uint32, nvml.Return) { return 1, nvml.SUCCESS },
+		GetNvLinkCapabilityFunc: func(int, nvml.NvLinkCapability) (uint32, nvml.Return) {
+			return 1, nvml.SUCCESS
+		},
 		GetNvLinkStateFunc: func(l int) (nvml.EnableState, nvml.Return) {
 			if l > 3 {
 				return nvml.FEATURE_DISABLED, nvml.SUCCESS
 			}
 			return nvml.FEATURE_ENABLED, nvml.SUCCESS
 		},
-		GetNvLinkRemotePciInfoFunc: func(l int) (nvml.PciInfo, nvml.Return) { return pci(ids[max(l, 1)]), nvml.SUCCESS },
+		GetNvLinkRemotePciInfoFunc: func(l int) (nvml.PciInfo, nvml.Return) {
+			return pci(ids[max(l, 1)]), nvml.SUCCESS
+		},
 	}
 	g := readDevice(d, 0)
 	want := []string{"0000:c4:00.0", "0000:c4:00.0", "10000:c5:00.0", "fffffff:ff:ff.0"}

@@ -88,7 +88,8 @@ func (l library) device(d uintptr, i int) GPU {
 	}
 	for k := range maxLinks(g.SM) {
 		ok, far := new(cell), new(cell)
-		if l.call("nvmlDeviceGetNvLinkCapability", d, uintptr(k), capP2P, ok.addr()) != 0 || ok.u32(0) == 0 || !l.active(d, k, g.SM) {
+		if l.call("nvmlDeviceGetNvLinkCapability", d, uintptr(k), capP2P, ok.addr()) != 0 || ok.u32(0) == 0 ||
+			!l.active(d, k, g.SM) {
 			continue
 		}
 		if l.call("nvmlDeviceGetNvLinkRemotePciInfo_v2", d, uintptr(k), far.addr()) == 0 {

@@ -111,20 +111,24 @@ func flag(b bool) int {
 // System renders a System as the `system` section.
 func System(s *topo.System) SystemSection {
 	d := SystemSection{MaxBW: float32(s.MaxBW), TotalBW: float32(s.TotalBW), Inter: flag(s.Inter),
-		GPUs: []GPUEntry{}, PCI: []PCIEntry{}, NVS: []NodeEntry{}, CPUs: []CPUEntry{}, NICs: []NodeEntry{}, Nets: []NetEntry{}}
+		GPUs: []GPUEntry{}, PCI: []PCIEntry{}, NVS: []NodeEntry{}, CPUs: []CPUEntry{}, NICs: []NodeEntry{},
+		Nets: []NetEntry{}}
 	for _, n := range s.Of(topo.GPU) {
 		g := s.Nodes[n].GPU
-		d.GPUs = append(d.GPUs, GPUEntry{ID: s.Name(n), Dev: g.Dev, Rank: g.Rank, SM: g.SM, GDR: flag(g.GDR), Links: linkEntries(s, n)})
+		d.GPUs = append(d.GPUs, GPUEntry{ID: s.Name(n), Dev: g.Dev, Rank: g.Rank, SM: g.SM, GDR: flag(g.GDR),
+			Links: linkEntries(s, n)})
 	}
 	for _, n := range s.Of(topo.PCI) {
-		d.PCI = append(d.PCI, PCIEntry{ID: s.Name(n), Device: strconv.FormatUint(s.Nodes[n].PCI.Device, 16), Links: linkEntries(s, n)})
+		d.PCI = append(d.PCI, PCIEntry{ID: s.Name(n), Device: strconv.FormatUint(s.Nodes[n].PCI.Device, 16),
+			Links: linkEntries(s, n)})
 	}
 	for _, n := range s.Of(topo.NVS) {
 		d.NVS = append(d.NVS, NodeEntry{ID: s.Name(n), Links: linkEntries(s, n)})
 	}
 	for _, n := range s.Of(topo.CPU) {
 		c := s.Nodes[n].CPU
-		d.CPUs = append(d.CPUs, CPUEntry{ID: s.Name(n), Arch: int(c.Arch), Vendor: int(c.Vendor), Model: int(c.Model), Links: linkEntries(s, n)})
+		d.CPUs = append(d.CPUs, CPUEntry{ID: s.Name(n), Arch: int(c.Arch), Vendor: int(c.Vendor),
+			Model: int(c.Model), Links: linkEntries(s, n)})
 	}
 	if s.Rules.Topo.GINNodes {
 		d.GINs = []NodeEntry{}
@@ -134,15 +138,18 @@ func System(s *topo.System) SystemSection {
 	}
 	for _, n := range s.Of(topo.DEV) {
 		e := s.Nodes[n].Dev
-		d.Devs = append(d.Devs, DevEntry{ID: s.Name(n), Device: strconv.FormatUint(e.Device, 16), Dev: e.Dev, SM: e.SM, GPUs: e.GPUs, Links: linkEntries(s, n)})
+		d.Devs = append(d.Devs, DevEntry{ID: s.Name(n), Device: strconv.FormatUint(e.Device, 16), Dev: e.Dev,
+			SM: e.SM, GPUs: e.GPUs, Links: linkEntries(s, n)})
 	}
 	for _, n := range s.Of(topo.NIC) {
 		d.NICs = append(d.NICs, NodeEntry{ID: s.Name(n), Links: linkEntries(s, n)})
 	}
 	for _, n := range s.Of(topo.NET) {
 		e := s.Nodes[n].Net
-		d.Nets = append(d.Nets, NetEntry{ID: s.Name(n), Dev: e.Dev, ASIC: strconv.FormatUint(e.ASIC, 16), Port: e.Port, BW: float32(e.BW),
-			Latency: e.LatencyUs, GDR: flag(e.GDR), Coll: flag(e.Coll), MaxChannels: e.MaxChannels, LocalGPU: e.LocalGPU, Links: linkEntries(s, n)})
+		d.Nets = append(d.Nets, NetEntry{ID: s.Name(n), Dev: e.Dev, ASIC: strconv.FormatUint(e.ASIC, 16),
+			Port: e.Port, BW: float32(e.BW),
+			Latency: e.LatencyUs, GDR: flag(e.GDR), Coll: flag(e.Coll), MaxChannels: e.MaxChannels,
+			LocalGPU: e.LocalGPU, Links: linkEntries(s, n)})
 	}
 	return d
 }
@@ -174,5 +181,7 @@ func Paths(s *topo.System) PathsSection {
 		}
 		return rows
 	}
-	return PathsSection{GPUGPU: m(topo.GPU, topo.GPU), GPUNet: m(topo.GPU, topo.NET), NetGPU: m(topo.NET, topo.GPU), GPUCPU: m(topo.GPU, topo.CPU), GPUNVS: m(topo.GPU, topo.NVS), NetCPU: m(topo.NET, topo.CPU)}
+	return PathsSection{GPUGPU: m(topo.GPU, topo.GPU), GPUNet: m(topo.GPU, topo.NET),
+		NetGPU: m(topo.NET, topo.GPU), GPUCPU: m(topo.GPU, topo.CPU), GPUNVS: m(topo.GPU, topo.NVS),
+		NetCPU: m(topo.NET, topo.CPU)}
 }

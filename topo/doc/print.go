@@ -73,7 +73,8 @@ func (p *printer) node(n, from topo.NodeID, lead string, column int) {
 			if s.Rules.Log.NoColl {
 				coll = ""
 			}
-			p.add(fmt.Sprintf("%s%s (%s%x/%d/%f)", head, p.name(link.To), coll, net.ASIC, net.Port, float32(net.BW)))
+			p.add(fmt.Sprintf("%s%s (%s%x/%d/%f)", head, p.name(link.To), coll, net.ASIC, net.Port,
+				float32(net.BW)))
 		default:
 			p.add(head + p.name(link.To))
 		}

@@ -138,7 +138,8 @@ func New(members []Member, p topo.Params) (*Cluster, error) {
 // addClass builds a member, or finds the class of the same Spec.
 func (c *Cluster) addClass(m Member, p topo.Params) (int, error) {
 	for k := range c.Classes {
-		if c.Classes[k].Spec == m.Spec && slices.Equal(c.Classes[k].Keep, m.Keep) && (m.Keep == nil) == (c.Classes[k].Keep == nil) {
+		if c.Classes[k].Spec == m.Spec && slices.Equal(c.Classes[k].Keep, m.Keep) &&
+			(m.Keep == nil) == (c.Classes[k].Keep == nil) {
 			c.Classes[k].Count += m.Count
 			return k, nil
 		}

@@ -27,12 +27,14 @@ func specOf(t testing.TB, machine string) *topo.Spec {
 
 func TestRanksAndPortsCountThroughHosts(t *testing.T) {
 	a, b := specOf(t, "dgx-h100"), specOf(t, "h200x4-4")
-	c, err := fabric.New([]fabric.Member{{Spec: a, Count: 2}, {Spec: b, Count: 1}, {Spec: a, Count: 1}}, topo.DefaultParams())
+	c, err := fabric.New([]fabric.Member{{Spec: a, Count: 2}, {Spec: b, Count: 1}, {Spec: a, Count: 1}},
+		topo.DefaultParams())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if c.NHosts() != 4 || c.NRanks() != 28 || len(c.Classes) != 2 || c.NPorts() != 25 {
-		t.Fatalf("hosts %d ranks %d classes %d ports %d, want 4 28 2 25", c.NHosts(), c.NRanks(), len(c.Classes), c.NPorts())
+		t.Fatalf("hosts %d ranks %d classes %d ports %d, want 4 28 2 25", c.NHosts(), c.NRanks(),
+			len(c.Classes), c.NPorts())
 	}
 	if c.Host(0) != c.Host(3) {
 		t.Error("equal hosts were built twice")
@@ -40,7 +42,8 @@ func TestRanksAndPortsCountThroughHosts(t *testing.T) {
 	for rank := range c.NRanks() {
 		p := c.Locate(rank)
 		if c.Rank(p.Host, p.Local) != rank {
-			t.Errorf("rank %d is found at host %d local %d, which is rank %d", rank, p.Host, p.Local, c.Rank(p.Host, p.Local))
+			t.Errorf("rank %d is found at host %d local %d, which is rank %d", rank, p.Host, p.Local,
+				c.Rank(p.Host, p.Local))
 		}
 		if g := p.System.Nodes[p.GPU].GPU; g.Rank != p.Local {
 			t.Errorf("rank %d: GPU of local rank %d, want %d", rank, g.Rank, p.Local)
@@ -80,7 +83,8 @@ func TestFewerGPUsAreTheLowestRanks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if last := d.Locate(4); d.NRanks() != 10 || last.System.Nodes[last.GPU].GPU.Host != 1 || last.System.NHosts != 2 {
+	if last := d.Locate(4); d.NRanks() != 10 || last.System.Nodes[last.GPU].GPU.Host != 1 ||
+		last.System.NHosts != 2 {
 		t.Errorf("%d ranks; the fifth is on host %d", d.NRanks(), last.System.Nodes[last.GPU].GPU.Host)
 	}
 	p.GPUs = units.Some(9)
@@ -101,8 +105,10 @@ func TestDomainsAreTakenApartAndJoined(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if whole.NHosts() != 2 || whole.Host(0).Systems[0].NHosts != 2 || single.NHosts() != 4 || single.NRanks() != whole.NRanks() || len(single.Classes) != 2 {
-		t.Errorf("whole %d hosts of %d, single %d of %d classes", whole.NHosts(), whole.Host(0).Systems[0].NHosts, single.NHosts(), len(single.Classes))
+	if whole.NHosts() != 2 || whole.Host(0).Systems[0].NHosts != 2 || single.NHosts() != 4 ||
+		single.NRanks() != whole.NRanks() || len(single.Classes) != 2 {
+		t.Errorf("whole %d hosts of %d, single %d of %d classes", whole.NHosts(),
+			whole.Host(0).Systems[0].NHosts, single.NHosts(), len(single.Classes))
 	}
 	joined, err := decl.Join(specOf(t, "gb200-nvl72-tray"), 3)
 	if err != nil {
@@ -113,7 +119,8 @@ func TestDomainsAreTakenApartAndJoined(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := c.Host(0).Systems[0]
-	if c.NRanks() != 24 || s.NHosts != 3 || s.Path(s.Of(topo.GPU)[0], s.Of(topo.GPU)[11]).Kind != topo.PathNVL {
+	if c.NRanks() != 24 || s.NHosts != 3 || s.Path(s.Of(topo.GPU)[0], s.Of(topo.GPU)[11]).Kind !=
+		topo.PathNVL {
 		t.Errorf("%d ranks on %d hosts", c.NRanks(), s.NHosts)
 	}
 }

@@ -5,13 +5,15 @@ import "math"
 // DCQCN is settings of DCQCN in place of those of a congestion control by name, with the names
 // and units of ConnectX's firmware (mlxconfig, /sys/class/net/*/ecn). What is nil stays.
 type DCQCN struct {
-	TimeReset *float64 `json:"rpg_time_reset,omitempty"`             // us between increases
-	ByteReset *float64 `json:"rpg_byte_reset,omitempty"`             // of 64 bytes sent between increases; 0: by time alone
-	Threshold *float64 `json:"rpg_threshold,omitempty"`              // increases before the additive ones
-	AI        *float64 `json:"rpg_ai_rate,omitempty"`                // Mbit/s
-	HAI       *float64 `json:"rpg_hai_rate,omitempty"`               // Mbit/s
-	MinRate   *float64 `json:"rpg_min_rate,omitempty"`               // Mbit/s
-	MinDecFac *float64 `json:"rpg_min_dec_fac,omitempty"`            // percent of the rate that a cut leaves at least
+	TimeReset *float64 `json:"rpg_time_reset,omitempty"` // us between increases
+	// of 64 bytes sent between increases; 0: by time alone
+	ByteReset *float64 `json:"rpg_byte_reset,omitempty"`
+	Threshold *float64 `json:"rpg_threshold,omitempty"` // increases before the additive ones
+	AI        *float64 `json:"rpg_ai_rate,omitempty"`   // Mbit/s
+	HAI       *float64 `json:"rpg_hai_rate,omitempty"`  // Mbit/s
+	MinRate   *float64 `json:"rpg_min_rate,omitempty"`  // Mbit/s
+	// percent of the rate that a cut leaves at least
+	MinDecFac *float64 `json:"rpg_min_dec_fac,omitempty"`
 	Monitor   *float64 `json:"rate_reduce_monitor_period,omitempty"` // us between cuts
 	Gain      *float64 `json:"dce_tcp_g,omitempty"`                  // of 1024, of alpha that an update keeps
 	AlphaRTT  *float64 `json:"dce_tcp_rtt,omitempty"`                // us between updates of alpha

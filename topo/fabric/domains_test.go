@@ -22,14 +22,22 @@ func TestFabricOfAllOrNone(t *testing.T) {
 		noFabric string
 	}{
 		{"domains alone", []fabric.Member{{Spec: domain, Count: 2}}, 0, false, []int{8, 8}, ""},
-		{"and a DGX", []fabric.Member{{Spec: domain, Count: 2}, {Spec: dgx, Count: 1}}, 0, false, []int{4, 4, 4, 4, 8}, "dgx-h100.xml"},
-		{"and a tray without IMEX", []fabric.Member{{Spec: tray, Count: 1}, {Spec: domain, Count: 1}}, 0, false, []int{4, 4, 4}, "gb200-nvl72-tray.xml"},
-		{"and a tray with a fabric", []fabric.Member{{Spec: tray, Count: 1, Fabric: true}, {Spec: domain, Count: 1}}, 0, false, []int{4, 8}, ""},
-		{"one with a fabric, one without", []fabric.Member{{Spec: tray, Count: 1, Fabric: true}, {Spec: dgx, Count: 1}, {Spec: domain, Count: 1}}, 0, false, []int{4, 8, 4, 4}, "dgx-h100.xml"},
-		{"none of the other", []fabric.Member{{Spec: domain, Count: 1}, {Spec: dgx, Count: 0}}, 0, false, []int{8}, ""},
-		{"trays alone", []fabric.Member{{Spec: tray, Count: 2}, {Spec: dgx, Count: 1}}, 0, false, []int{4, 4, 8}, ""},
-		{"six GPUs of each", []fabric.Member{{Spec: domain, Count: 2}, {Spec: dgx, Count: 1}}, 6, false, []int{4, 2, 4, 2, 6}, "dgx-h100.xml"},
-		{"three GPUs of each", []fabric.Member{{Spec: domain, Count: 2}, {Spec: dgx, Count: 1}}, 3, false, []int{3, 3, 3}, "dgx-h100.xml"},
+		{"and a DGX", []fabric.Member{{Spec: domain, Count: 2}, {Spec: dgx, Count: 1}}, 0, false,
+			[]int{4, 4, 4, 4, 8}, "dgx-h100.xml"},
+		{"and a tray without IMEX", []fabric.Member{{Spec: tray, Count: 1}, {Spec: domain, Count: 1}}, 0,
+			false, []int{4, 4, 4}, "gb200-nvl72-tray.xml"},
+		{"and a tray with a fabric", []fabric.Member{{Spec: tray, Count: 1, Fabric: true},
+			{Spec: domain, Count: 1}}, 0, false, []int{4, 8}, ""},
+		{"one with a fabric, one without", []fabric.Member{{Spec: tray, Count: 1, Fabric: true},
+			{Spec: dgx, Count: 1}, {Spec: domain, Count: 1}}, 0, false, []int{4, 8, 4, 4}, "dgx-h100.xml"},
+		{"none of the other", []fabric.Member{{Spec: domain, Count: 1}, {Spec: dgx, Count: 0}}, 0, false,
+			[]int{8}, ""},
+		{"trays alone", []fabric.Member{{Spec: tray, Count: 2}, {Spec: dgx, Count: 1}}, 0, false,
+			[]int{4, 4, 8}, ""},
+		{"six GPUs of each", []fabric.Member{{Spec: domain, Count: 2}, {Spec: dgx, Count: 1}}, 6, false,
+			[]int{4, 2, 4, 2, 6}, "dgx-h100.xml"},
+		{"three GPUs of each", []fabric.Member{{Spec: domain, Count: 2}, {Spec: dgx, Count: 1}}, 3, false,
+			[]int{3, 3, 3}, "dgx-h100.xml"},
 		{"six GPUs, switched off", []fabric.Member{{Spec: domain, Count: 1}}, 6, true, []int{4, 2}, ""},
 	} {
 		p := topo.DefaultParams()
@@ -56,7 +64,8 @@ func TestFabricOfAllOrNone(t *testing.T) {
 			same = same && ranks[i] == c.ranks[i]
 		}
 		if !same || cl.NoFabric != c.noFabric {
-			t.Errorf("%s: ranks of the hosts %v, no fabric on %q; want %v and %q", c.name, ranks, cl.NoFabric, c.ranks, c.noFabric)
+			t.Errorf("%s: ranks of the hosts %v, no fabric on %q; want %v and %q", c.name, ranks, cl.NoFabric,
+				c.ranks, c.noFabric)
 		}
 	}
 	p := topo.DefaultParams()

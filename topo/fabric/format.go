@@ -41,11 +41,12 @@ type Switch struct {
 // third net of the first host, node0/2.1 the first port of that net where NCCL
 // fuses several. Both directions have the same speed.
 type Cable struct {
-	A       string  `json:"a"`
-	B       string  `json:"b"`
-	Gbit    float64 `json:"gbit"`                 // Gbit/s, each direction
-	Latency float64 `json:"latency_us,omitempty"` // beside what the NIC's own latency covers: two cables and one switch
-	Count   int     `json:"count,omitempty"`      // parallel cables, 1 where it is absent
+	A    string  `json:"a"`
+	B    string  `json:"b"`
+	Gbit float64 `json:"gbit"` // Gbit/s, each direction
+	// beside what the NIC's own latency covers: two cables and one switch
+	Latency float64 `json:"latency_us,omitempty"`
+	Count   int     `json:"count,omitempty"` // parallel cables, 1 where it is absent
 
 	at int64
 }
@@ -66,7 +67,8 @@ type FormatError = jsonfile.Error
 // ParseNetwork reads a fabric file; name is for errors, which are FormatErrors.
 func ParseNetwork(data []byte, name string) (*Network, error) {
 	if len(data) > MaxBytes {
-		return nil, &FormatError{File: name, Line: 1, Col: 1, Problem: fmt.Sprintf("%d bytes, more than %d", len(data), MaxBytes), Hint: "describe a smaller network"}
+		return nil, &FormatError{File: name, Line: 1, Col: 1, Problem: fmt.Sprintf("%d bytes, more than %d",
+			len(data), MaxBytes), Hint: "describe a smaller network"}
 	}
 	r := &reader{jsonfile.New(data, name)}
 	n := &Network{Routing: ECMP}
@@ -121,7 +123,8 @@ func (r *reader) field(n *Network, key string, at int64) error {
 	case "routing":
 		err := r.Decode(&n.Routing)
 		if err == nil && n.Routing != ECMP && n.Routing != Adaptive && n.Routing != Static {
-			return r.Fail(from, "write ecmp, adaptive or static", "routing %s", termtext.Quote(string(n.Routing), 0))
+			return r.Fail(from, "write ecmp, adaptive or static", "routing %s",
+				termtext.Quote(string(n.Routing), 0))
 		}
 		return err
 	case "packets":
@@ -155,11 +158,13 @@ func (r *reader) check(n *Network) error {
 	for i := range n.Switches {
 		s := &n.Switches[i]
 		if len(s.Name) > maxName {
-			return r.Fail(s.at, "names like leaf0", "a switch name of %d bytes, more than %d", len(s.Name), maxName)
+			return r.Fail(s.at, "names like leaf0", "a switch name of %d bytes, more than %d", len(s.Name),
+				maxName)
 		}
 		switch _, host := ParseEnd(s.Name); {
 		case s.Name == "" || host:
-			return r.Fail(s.at, "names like leaf0; node0/0 is a host's port", "switch name %s", termtext.Quote(s.Name, 0))
+			return r.Fail(s.at, "names like leaf0; node0/0 is a host's port", "switch name %s",
+				termtext.Quote(s.Name, 0))
 		case known[s.Name]:
 			return r.Fail(s.at, "", "there are two switches %s", termtext.Short(s.Name, 0))
 		case s.Radix < 0:
@@ -170,22 +175,28 @@ func (r *reader) check(n *Network) error {
 	for i := range n.Cables {
 		c := &n.Cables[i]
 		if c.Gbit <= 0 || c.Gbit > 1e6 || c.Latency < 0 || c.Latency > 1e6 || c.Count < 1 || c.Count > 1<<16 {
-			return r.Fail(c.at, "gbit is the speed of one direction, like 400; count from 1; latency_us from 0", "cable %s to %s of %g Gbit/s, %g us, count %d", termtext.Short(c.A, 0), termtext.Short(c.B, 0), c.Gbit, c.Latency, c.Count)
+			return r.Fail(c.at,
+				"gbit is the speed of one direction, like 400; count from 1; latency_us from 0",
+				"cable %s to %s of %g Gbit/s, %g us, count %d", termtext.Short(c.A, 0),
+				termtext.Short(c.B, 0), c.Gbit, c.Latency, c.Count)
 		}
 		if c.A == c.B {
 			return r.Fail(c.at, "", "cable from %s to itself", termtext.Short(c.A, 0))
 		}
 		if cables += c.Count; cables > maxCables {
-			return r.Fail(c.at, "describe a smaller network", "more than %d cables, all counts together", maxCables)
+			return r.Fail(c.at, "describe a smaller network", "more than %d cables, all counts together",
+				maxCables)
 		}
 		for _, end := range []string{c.A, c.B} {
 			ports[end] += c.Count
 			if _, host := ParseEnd(end); host {
 				if ports[end] > 1 {
-					return r.Fail(c.at, "a port has one cable; count is for cables between switches", "port %s is cabled more than once", termtext.Short(end, 0))
+					return r.Fail(c.at, "a port has one cable; count is for cables between switches",
+						"port %s is cabled more than once", termtext.Short(end, 0))
 				}
 			} else if !known[end] {
-				return r.Fail(c.at, "declare it under switches, or write a port as node0/0", "no switch %s", termtext.Quote(end, 0))
+				return r.Fail(c.at, "declare it under switches, or write a port as node0/0", "no switch %s",
+					termtext.Quote(end, 0))
 			}
 		}
 	}

@@ -66,10 +66,12 @@ func scripted(script []byte) (*Network, uint64) {
 	}
 	seed := uint64(next(256))
 	for i := 0; i < 6 && next(8) != 7; i++ { // most networks have all ports cabled
-		n.Cables = append(n.Cables, Cable{A: End{i / 2, i % 2, 0}.String(), B: n.Switches[next(len(n.Switches))].Name, Gbit: 400, Count: 1})
+		n.Cables = append(n.Cables, Cable{A: End{i / 2, i % 2, 0}.String(),
+			B: n.Switches[next(len(n.Switches))].Name, Gbit: 400, Count: 1})
 	}
 	for i := 0; at < len(script) && i < 30; i++ {
-		n.Cables = append(n.Cables, Cable{A: end(), B: end(), Gbit: float64(next(5)) * 100, Latency: float64(next(3)), Count: 1 + next(3)})
+		n.Cables = append(n.Cables, Cable{A: end(), B: end(), Gbit: float64(next(5)) * 100,
+			Latency: float64(next(3)), Count: 1 + next(3)})
 	}
 	return n, seed
 }
@@ -91,7 +93,8 @@ func routeAll(t *testing.T, fab *Fabric, nets []int) {
 			}
 			for i := 1; i < len(ways); i++ {
 				if fab.Wires[ways[i-1]].To != fab.Wires[ways[i]].From {
-					t.Fatalf("from %v to %v: wire %d does not begin where %d ends", src, dst, ways[i], ways[i-1])
+					t.Fatalf("from %v to %v: wire %d does not begin where %d ends", src, dst, ways[i],
+						ways[i-1])
 				}
 			}
 		}
@@ -103,7 +106,8 @@ func routeAll(t *testing.T, fab *Fabric, nets []int) {
 	var apart *NoTreeError
 	var none *NoRouteError
 	var bad *BindError
-	if _, err := r.Tree(ends); err != nil && !errors.As(err, &apart) && !errors.As(err, &none) && !errors.As(err, &bad) {
+	if _, err := r.Tree(ends); err != nil && !errors.As(err, &apart) && !errors.As(err, &none) &&
+		!errors.As(err, &bad) {
 		t.Fatalf("%T %v", err, err)
 	}
 }

@@ -64,13 +64,18 @@ func Generate(p Layout) (*Network, error) {
 	case "leaf-spine":
 		g.plane("", func(host, _ int) int { return host / p.PerLeaf }, func(int) bool { return true })
 	case "rail":
-		g.plane("", func(host, port int) int { return host/p.PerLeaf*all + port }, func(int) bool { return true })
+		g.plane("", func(host, port int) int { return host/p.PerLeaf*all + port }, func(int) bool {
+			return true
+		})
 	case "planes":
 		if p.Planes < 2 || p.Planes > all {
-			return nil, &LayoutError{fmt.Sprintf("%d planes for %d ports a host: from 2 to the number of ports", p.Planes, p.Nets)}
+			return nil,
+				&LayoutError{fmt.Sprintf("%d planes for %d ports a host: from 2 to the number of ports",
+					p.Planes, p.Nets)}
 		}
 		for k := range p.Planes {
-			g.plane(fmt.Sprintf("plane%d-", k), func(host, _ int) int { return host / p.PerLeaf }, func(port int) bool { return port%p.Planes == k })
+			g.plane(fmt.Sprintf("plane%d-", k), func(host, _ int) int { return host / p.PerLeaf },
+				func(port int) bool { return port%p.Planes == k })
 		}
 	case "fat-tree":
 		g.fatTree()
@@ -90,13 +95,16 @@ func (p *Layout) check() error {
 	case p.Ports < 1 || p.Ports > 4:
 		return &LayoutError{fmt.Sprintf("%d ports of a net: NCCL fuses up to 4", p.Ports)}
 	case p.Hosts < 1 || p.Nets < 1 || !sane(p.Gbit) || p.Gbit == 0:
-		return &LayoutError{fmt.Sprintf("%d hosts of %d ports of %g Gbit/s: each must be at least 1", p.Hosts, p.Nets, p.Gbit)}
+		return &LayoutError{fmt.Sprintf("%d hosts of %d ports of %g Gbit/s: each must be at least 1", p.Hosts,
+			p.Nets, p.Gbit)}
 	case p.Hosts > maxParts/p.Nets/p.Ports:
-		return &LayoutError{fmt.Sprintf("%d hosts of %d ports: at most %d ports in all", p.Hosts, p.Nets*p.Ports, maxParts)}
+		return &LayoutError{fmt.Sprintf("%d hosts of %d ports: at most %d ports in all", p.Hosts,
+			p.Nets*p.Ports, maxParts)}
 	case p.PerLeaf < 1 || p.Spines < 0 || p.Planes < 0 || p.Radix < 0:
 		return &LayoutError{"a number below zero"}
 	case !sane(p.Oversub) || !sane(p.Latency) || p.Oversub < 1e-3:
-		return &LayoutError{fmt.Sprintf("oversubscription %g, latency %g us: the factor must be positive, e.g. 2; the latency at least 0", p.Oversub, p.Latency)}
+		return &LayoutError{fmt.Sprintf("oversubscription %g, latency %g us: the factor must be positive, "+
+			"e.g. 2; the latency at least 0", p.Oversub, p.Latency)}
 	}
 	return nil
 }
@@ -124,21 +132,24 @@ func (g *generator) add(format string, args ...any) string {
 // one is not enough.
 func (g *generator) cable(a, b string, gbit, latency float64) {
 	count := max(1, int(math.Ceil(gbit/g.p.Gbit*(1-1e-9))))
-	g.n.Cables = append(g.n.Cables, Cable{A: a, B: b, Gbit: gbit / float64(count), Latency: latency, Count: count})
+	g.n.Cables = append(g.n.Cables, Cable{A: a, B: b, Gbit: gbit / float64(count), Latency: latency,
+		Count: count})
 	for _, end := range []string{a, b} {
 		i, ok := g.place[end]
 		if !ok {
 			continue
 		}
 		if g.used[i] += count; g.p.Radix > 0 && g.used[i] > g.p.Radix && g.err == nil {
-			g.err = &LayoutError{fmt.Sprintf("%s needs more than its %d ports; fewer hosts a leaf, more spines, or more oversubscription leave it fewer cables", end, g.p.Radix)}
+			g.err = &LayoutError{fmt.Sprintf("%s needs more than its %d ports; fewer hosts a leaf, more "+
+				"spines, or more oversubscription leave it fewer cables", end, g.p.Radix)}
 		}
 	}
 }
 
 // leaves cables the hosts, whose ports are numbered net by net; it returns the
 // leaves and the speed of each to hosts.
-func (g *generator) leaves(prefix string, leafOf func(host, port int) int, in func(port int) bool) (names []string, down []float64) {
+func (g *generator) leaves(prefix string, leafOf func(host, port int) int, in func(port int) bool) (
+	names []string, down []float64) {
 	for host := range g.p.Hosts {
 		for port := range g.p.Nets * g.p.Ports {
 			if !in(port) {
@@ -182,7 +193,8 @@ func (g *generator) plane(prefix string, leafOf func(host, port int) int, in fun
 // pod of PerLeaf hosts, cores above; Oversub counts between pod and core.
 func (g *generator) fatTree() {
 	p, all := &g.p, g.p.Nets*g.p.Ports
-	leaves, down := g.leaves("", func(host, port int) int { return host/p.PerLeaf*all + port }, func(int) bool { return true })
+	leaves, down := g.leaves("", func(host, port int) int { return host/p.PerLeaf*all + port },
+		func(int) bool { return true })
 	pods := (p.Hosts + p.PerLeaf - 1) / p.PerLeaf
 	cores := p.Spines
 	if cores == 0 {

@@ -16,13 +16,19 @@ func TestNetworkErrorsHavePlaces(t *testing.T) {
 		{`{"switches": 3}`, `f.json:1:14: a list`},
 		{"{\n \"switch\": []}", `f.json:2:2: unknown member "switch"; known are`},
 		{"{\"routing\": \"best\"}", `f.json:1:13: routing "best"; write ecmp, adaptive or static`},
-		{"{\"switches\": [\n  {\"name\": \"a\"},\n  {\"name\": \"a\"}]}", `f.json:3:3: there are two switches a`},
-		{"{\"switches\": [{\"name\": \"a\", \"radix\": \"x\"}]}", `f.json:1:15: radix: string where a whole number is expected`},
+		{"{\"switches\": [\n  {\"name\": \"a\"},\n  {\"name\": \"a\"}]}",
+			`f.json:3:3: there are two switches a`},
+		{"{\"switches\": [{\"name\": \"a\", \"radix\": \"x\"}]}",
+			`f.json:1:15: radix: string where a whole number is expected`},
 		{"{\"switches\": [\"a\"]}", `f.json:1:15: string where an object { … } is expected`},
 		{"{\"switches\": [{\"nam\": \"a\"}]}", `f.json:1:15: unknown member "nam"`},
-		{"{\"switches\": [{\"name\": \"a\"}], \"cables\": [\n{\"a\": \"node0/0\", \"b\": \"b\", \"gbit\": 400}]}", `f.json:2:1: no switch "b"; declare it`},
-		{"{\"switches\": [{\"name\": \"a\"}], \"cables\": [{\"a\": \"node0/0\", \"b\": \"a\"}]}", `f.json:1:42: cable node0/0 to a of 0 Gbit/s`},
-		{"{\"switches\": [{\"name\": \"a\", \"radix\": 1}], \"cables\": [{\"a\": \"node0/0\", \"b\": \"a\", \"gbit\": 1},{\"a\": \"node0/1\", \"b\": \"a\", \"gbit\": 1}]}", `f.json:1:15: switch a has 1 ports and 2 cables`},
+		{"{\"switches\": [{\"name\": \"a\"}], \"cables\": [\n" +
+			"{\"a\": \"node0/0\", \"b\": \"b\", \"gbit\": 400}]}", `f.json:2:1: no switch "b"; declare it`},
+		{"{\"switches\": [{\"name\": \"a\"}], \"cables\": [{\"a\": \"node0/0\", \"b\": \"a\"}]}",
+			`f.json:1:42: cable node0/0 to a of 0 Gbit/s`},
+		{"{\"switches\": [{\"name\": \"a\", \"radix\": 1}], \"cables\": [{\"a\": \"node0/0\", \"b\": " +
+			"\"a\", \"gbit\": 1},{\"a\": \"node0/1\", \"b\": \"a\", \"gbit\": 1}]}",
+			`f.json:1:15: switch a has 1 ports and 2 cables`},
 		{"{\"cables\": [", `f.json:1:13: the file ends too early`},
 		{"{} {}", `f.json:1:4: something follows`},
 	} {
@@ -63,7 +69,8 @@ func TestLayoutsThatCannotBe(t *testing.T) {
 // No cable is faster than a port: few spines get several side by side, and a
 // switch has a port for each.
 func TestCablesSideBySide(t *testing.T) {
-	n, err := Generate(Layout{Kind: "leaf-spine", Hosts: 4, Nets: 8, Gbit: 400, PerLeaf: 2, Spines: 2, Radix: 32})
+	n, err := Generate(Layout{Kind: "leaf-spine", Hosts: 4, Nets: 8, Gbit: 400, PerLeaf: 2, Spines: 2,
+		Radix: 32})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,9 +93,11 @@ func TestCablesSideBySide(t *testing.T) {
 
 func drawLayout(t *rapid.T) Layout {
 	nets := rapid.IntRange(2, 8).Draw(t, "nets")
-	return Layout{Kind: rapid.SampledFrom([]string{"leaf-spine", "rail", "fat-tree", "planes"}).Draw(t, "kind"),
-		Hosts: rapid.IntRange(1, 9).Draw(t, "hosts"), Nets: nets, Gbit: 400, PerLeaf: rapid.IntRange(1, 4).Draw(t, "per leaf"),
-		Spines: rapid.IntRange(0, 5).Draw(t, "spines"), Planes: rapid.IntRange(2, nets).Draw(t, "planes"),
+	return Layout{Kind: rapid.SampledFrom([]string{"leaf-spine", "rail", "fat-tree", "planes"}).Draw(t,
+		"kind"),
+		Hosts: rapid.IntRange(1, 9).Draw(t, "hosts"), Nets: nets, Gbit: 400,
+		PerLeaf: rapid.IntRange(1, 4).Draw(t, "per leaf"),
+		Spines:  rapid.IntRange(0, 5).Draw(t, "spines"), Planes: rapid.IntRange(2, nets).Draw(t, "planes"),
 		Oversub: rapid.SampledFrom([]float64{1, 2, 3}).Draw(t, "oversub"), Latency: 0.3,
 		Routing: rapid.SampledFrom([]Routing{ECMP, Adaptive, Static}).Draw(t, "routing")}
 }
@@ -184,7 +193,8 @@ func TestSeedsOnlyPermute(t *testing.T) {
 // adaptive placement spreads them evenly.
 func TestCollisions(t *testing.T) {
 	worst := func(routing Routing) int {
-		n, _ := Generate(Layout{Kind: "leaf-spine", Hosts: 2, Nets: 8, Gbit: 400, PerLeaf: 1, Spines: 8, Routing: routing})
+		n, _ := Generate(Layout{Kind: "leaf-spine", Hosts: 2, Nets: 8, Gbit: 400, PerLeaf: 1, Spines: 8,
+			Routing: routing})
 		f, err := n.Bind([]int{8, 8}, 1)
 		if err != nil {
 			t.Fatal(err)
@@ -212,7 +222,8 @@ func TestCollisions(t *testing.T) {
 // Steger, "Balls into bins", 1998): 3 to 4 of 32.
 func TestCollisionsAreBallsIntoBins(t *testing.T) {
 	const uplinks, seeds = 32, 200
-	n, err := Generate(Layout{Kind: "leaf-spine", Hosts: 2, Nets: uplinks, Gbit: 400, PerLeaf: 1, Spines: uplinks})
+	n, err := Generate(Layout{Kind: "leaf-spine", Hosts: 2, Nets: uplinks, Gbit: 400, PerLeaf: 1,
+		Spines: uplinks})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,9 +287,11 @@ func TestBoundsOfAFile(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		b.String() + "]}": "more than 2097152 cables",
-		`{"switches":[{"name":"` + strings.Repeat("x", 300) + `"}]}`:              "a switch name of 300 bytes",
-		`{"routing":"` + strings.Repeat("x", 1<<20) + `"}`:                        "(1048576 bytes)",
-		`{"switches":[{"name":"a","radix":1` + strings.Repeat("0", 1<<20) + `}]}`: "where a whole number is expected",
+		`{"switches":[{"name":"` + strings.Repeat("x", 300) +
+			`"}]}`: "a switch name of 300 bytes",
+		`{"routing":"` + strings.Repeat("x", 1<<20) + `"}`: "(1048576 bytes)",
+		`{"switches":[{"name":"a","radix":1` + strings.Repeat("0", 1<<20) +
+			`}]}`: "where a whole number is expected",
 	} {
 		_, err := ParseNetwork([]byte(text), "f")
 		if err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 2000 {
@@ -290,7 +303,8 @@ func TestBoundsOfAFile(t *testing.T) {
 func FuzzNetwork(f *testing.F) {
 	n, _ := Generate(Layout{Kind: "rail", Hosts: 2, Nets: 2, Gbit: 400, PerLeaf: 1, Spines: 2})
 	f.Add(n.Format())
-	f.Add([]byte(`{"switches": [{"name": "a"}], "cables": [{"a": "node0/0", "b": "a", "gbit": 1, "count": 2}]}`))
+	f.Add([]byte(
+		`{"switches": [{"name": "a"}], "cables": [{"a": "node0/0", "b": "a", "gbit": 1, "count": 2}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		n, err := ParseNetwork(data, "f")
 		if (n == nil) != (err != nil) {

@@ -26,8 +26,9 @@ type Packets struct {
 	Gap     *float64 `json:"flowlet_us,omitempty"`
 	Quantum *float64 `json:"quantum_kb,omitempty"` // by which queues must differ
 	Repair  string   `json:"repair,omitempty"`     // gbn, sr or trim
-	Hop     *float64 `json:"hop_us,omitempty"`     // of a cable without latency_us, what is behind it included
-	MTU     *float64 `json:"mtu,omitempty"`        // payload of a frame, bytes
+	// of a cable without latency_us, what is behind it included
+	Hop     *float64 `json:"hop_us,omitempty"`
+	MTU     *float64 `json:"mtu,omitempty"` // payload of a frame, bytes
 	AckEach *float64 `json:"ack_every,omitempty"`
 	Buffer  *float64 `json:"buffer_kb,omitempty"`  // of a switch
 	Reserve *float64 `json:"reserve_kb,omitempty"` // of a port
@@ -36,7 +37,8 @@ type Packets struct {
 	Delays  *float64 `json:"headroom_delays,omitempty"`
 	XOff    *float64 `json:"xoff_kb,omitempty"`
 	XOn     *float64 `json:"xon_kb,omitempty"`
-	Quanta  *float64 `json:"pause_quanta,omitempty"` // of 512 bit times that a pause lasts; 0: until it is ended
+	// of 512 bit times that a pause lasts; 0: until it is ended
+	Quanta *float64 `json:"pause_quanta,omitempty"`
 	// Through is the first bytes of a frame with which a switch begins to send it on; 0: it stores all of it.
 	Through *float64 `json:"cut_through,omitempty"`
 	Credits *float64 `json:"credits_kb,omitempty"` // InfiniBand: buffer behind a link
@@ -162,7 +164,8 @@ func (r *reader) packet(p *Packets, key string, at int64) error {
 		case m.may == nil && *m.of(p) == "":
 			return r.Fail(from, "", "%s is empty: write a name, or leave it out", key)
 		case m.may != nil:
-			return r.Fail(from, "", "%s %s: write one of %s", key, termtext.Quote(*m.of(p), 0), strings.Join(m.may, ", "))
+			return r.Fail(from, "", "%s %s: write one of %s", key, termtext.Quote(*m.of(p), 0),
+				strings.Join(m.may, ", "))
 		}
 		return nil
 	}
@@ -182,7 +185,8 @@ func (r *reader) mark(p *Packets, at int64) error {
 	err := r.object(func(key string, at int64) (err error) {
 		x := of[key]
 		if x == nil {
-			return r.Fail(at, "write gbit, kmin_kb, kmax_kb and pmax", "unknown member %s of marks", termtext.Quote(key, 40))
+			return r.Fail(at, "write gbit, kmin_kb, kmax_kb and pmax", "unknown member %s of marks",
+				termtext.Quote(key, 40))
 		}
 		delete(of, key)
 		*x, err = r.number(key)
@@ -192,9 +196,13 @@ func (r *reader) mark(p *Packets, at int64) error {
 	case err != nil:
 		return err
 	case len(of) > 0:
-		return r.Fail(at, "write gbit, kmin_kb, kmax_kb and pmax", "marks of ports without %s", strings.Join(slices.Sorted(maps.Keys(of)), ", "))
-	case !(m.Gbit >= 0.001 && m.Gbit <= 1e6) || !(m.KMin >= 0 && m.KMax >= m.KMin && m.KMax <= 1e8) || !(m.PMax >= 0 && m.PMax <= 1):
-		return r.Fail(at, "gbit from 0.001 to 1000000, kmin_kb at most kmax_kb, and that at most 1e8, pmax a share from 0 to 1", "marks of ports of %g Gbit/s from %g to %g kB, at most %g", m.Gbit, m.KMin, m.KMax, m.PMax)
+		return r.Fail(at, "write gbit, kmin_kb, kmax_kb and pmax", "marks of ports without %s",
+			strings.Join(slices.Sorted(maps.Keys(of)), ", "))
+	case !(m.Gbit >= 0.001 && m.Gbit <= 1e6) || !(m.KMin >= 0 && m.KMax >= m.KMin && m.KMax <= 1e8) ||
+		!(m.PMax >= 0 && m.PMax <= 1):
+		return r.Fail(at, "gbit from 0.001 to 1000000, kmin_kb at most kmax_kb, and that at most 1e8, pmax "+
+			"a share from 0 to 1", "marks of ports of %g Gbit/s from %g to %g kB, at most %g", m.Gbit, m.KMin,
+			m.KMax, m.PMax)
 	case slices.ContainsFunc(p.Marks, func(o Mark) bool { return o.Gbit == m.Gbit }):
 		return r.Fail(at, "write one", "two marks of ports of %g Gbit/s", m.Gbit)
 	}

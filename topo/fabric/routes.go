@@ -60,7 +60,8 @@ type Router struct {
 
 // Router starts with nothing on the wires.
 func (f *Fabric) Router() *Router {
-	r := &Router{Fabric: f, dist: map[int32][]int32{}, load: make([]float64, len(f.Wires)), in: make([][]int32, len(f.out)), roots: map[int32]int{}}
+	r := &Router{Fabric: f, dist: map[int32][]int32{}, load: make([]float64, len(f.Wires)),
+		in: make([][]int32, len(f.out)), roots: map[int32]int{}}
 	for i := range f.Wires {
 		if w := &f.Wires[i]; !w.down {
 			r.in[w.To] = append(r.in[w.To], int32(i))
@@ -129,9 +130,11 @@ func (n *Network) Bind(nets []int, seed uint64) (*Fabric, error) {
 // of its ports.
 func cabling(e End, both bool) error {
 	if both {
-		return &BindError{fmt.Sprintf("net %v is cabled as a whole and port by port", e), "write one of the two"}
+		return &BindError{fmt.Sprintf("net %v is cabled as a whole and port by port", e),
+			"write one of the two"}
 	}
-	return &BindError{"port " + e.String() + " has no cable", "the network is for fewer hosts or nets than the run has"}
+	return &BindError{"port " + e.String() + " has no cable",
+		"the network is for fewer hosts or nets than the run has"}
 }
 
 // vertex is that of a host's port, -1 for hosts and nets beyond those in use,
@@ -160,7 +163,8 @@ func (f *Fabric) addWire(cable int, c *Cable, a, b string, from, to int32, k int
 		name += fmt.Sprintf("#%d", k)
 	}
 	f.out[from] = append(f.out[from], int32(len(f.Wires)))
-	f.Wires = append(f.Wires, Wire{Name: name, From: from, To: to, BW: units.GBps(c.Gbit / 8), Latency: units.FromMicros(c.Latency), Cable: cable})
+	f.Wires = append(f.Wires, Wire{Name: name, From: from, To: to, BW: units.GBps(c.Gbit / 8),
+		Latency: units.FromMicros(c.Latency), Cable: cable})
 }
 
 // Down says that nothing crosses it.
@@ -263,7 +267,8 @@ func mix(x uint64) uint64 {
 type NoRouteError struct{ From, To string }
 
 func (e *NoRouteError) Error() string {
-	return "fabric: no route from " + e.From + " to " + e.To + ": messages go from one to the other, and no cables that are up join them"
+	return "fabric: no route from " + e.From + " to " + e.To +
+		": messages go from one to the other, and no cables that are up join them"
 }
 
 // at is the vertex of an end; that of its net where ports are not distinguished, -1
@@ -286,7 +291,8 @@ func (f *Router) Route(dst []int32, src, end End, flow uint64) ([]int32, error) 
 	from, to := f.at(src), f.at(end)
 	for _, e := range []End{src, end} {
 		if f.at(e) < 0 {
-			return dst, &BindError{"port " + e.String() + " has no cable", "node0/0 is a net, node0/0.1 the first port of a fused one, as simccl topo show has them"}
+			return dst, &BindError{"port " + e.String() + " has no cable",
+				"node0/0 is a net, node0/0.1 the first port of a fused one, as simccl topo show has them"}
 		}
 	}
 	if from == to {

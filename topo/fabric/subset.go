@@ -23,7 +23,8 @@ func (e *SubsetError) Error() string { return "ranks of a communicator: " + e.Pr
 func (c *Cluster) Places(ranks []int32) (hosts []int, keep [][]int, err error) {
 	for i, r := range ranks {
 		if r < 0 || int(r) >= c.NRanks() || i > 0 && r <= ranks[i-1] {
-			return nil, nil, &SubsetError{fmt.Sprintf("rank %d at place %d; ranks of a cluster of %d ascend", r, i, c.NRanks())}
+			return nil, nil, &SubsetError{fmt.Sprintf("rank %d at place %d; ranks of a cluster of %d ascend",
+				r, i, c.NRanks())}
 		}
 		if n := len(hosts); n == 0 || int(r) >= int(c.first[hosts[n-1]+1]) {
 			hosts, keep = append(hosts, c.Locate(int(r)).Host), append(keep, nil)

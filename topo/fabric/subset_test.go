@@ -22,7 +22,8 @@ func TestSubset(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(s.Hosts, []int{0, 2}) || s.Cluster.NRanks() != 4 || s.Cluster.NHosts() != 2 || len(s.Cluster.Classes) != 1 {
+	if !slices.Equal(s.Hosts, []int{0, 2}) || s.Cluster.NRanks() != 4 || s.Cluster.NHosts() != 2 ||
+		len(s.Cluster.Classes) != 1 {
 		t.Fatalf("%+v", s)
 	}
 	for i, rank := range []int{1, 5, 17, 21} {
@@ -40,8 +41,10 @@ func TestSubset(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a, b := all.Cluster.Host(0).Systems[0], alone.Host(0).Systems[0]; len(a.Nodes) != len(b.Nodes) || len(a.Links) != len(b.Links) {
-		t.Errorf("all GPUs of a host: %d nodes and %d links, the host alone has %d and %d", len(a.Nodes), len(a.Links), len(b.Nodes), len(b.Links))
+	if a, b := all.Cluster.Host(0).Systems[0], alone.Host(0).Systems[0]; len(a.Nodes) != len(b.Nodes) ||
+		len(a.Links) != len(b.Links) {
+		t.Errorf("all GPUs of a host: %d nodes and %d links, the host alone has %d and %d", len(a.Nodes),
+			len(a.Links), len(b.Nodes), len(b.Links))
 	}
 	for _, bad := range [][]int32{nil, {-1}, {24}, {3, 3}, {5, 1}} {
 		var e *fabric.SubsetError

@@ -23,7 +23,8 @@ type Tree struct {
 type NoTreeError struct{ Ports int }
 
 func (e *NoTreeError) Error() string {
-	return fmt.Sprintf("fabric: no switch is reached by all %d ports of a reduction: a plugin would not connect them, and NCCL continues without CollNet (NCCL_COLLNET_ENABLE=0)", e.Ports)
+	return fmt.Sprintf("fabric: no switch is reached by all %d ports of a reduction: a plugin would not "+
+		"connect them, and NCCL continues without CollNet (NCCL_COLLNET_ENABLE=0)", e.Ports)
 }
 
 // Tree lays the tree for a set of ports, as an aggregation manager does (SHARP:
@@ -36,7 +37,8 @@ func (f *Router) Tree(ends []End) (Tree, error) {
 	from := make([]int32, len(ends))
 	for i, e := range ends {
 		if from[i] = f.at(e); from[i] < 0 {
-			return Tree{}, &BindError{"port " + e.String() + " has no cable", "a net is cabled as a whole (node0/0) where the network reduces"}
+			return Tree{}, &BindError{"port " + e.String() + " has no cable",
+				"a net is cabled as a whole (node0/0) where the network reduces"}
 		}
 	}
 	root := f.rootOf(from)
@@ -86,7 +88,8 @@ func (f *Router) rootOf(from []int32) int32 {
 		if r.far < 0 {
 			continue
 		}
-		if root < 0 || r.far < best.far || r.far == best.far && (r.sum < best.sum || r.sum == best.sum && r.trees < best.trees) {
+		if root < 0 || r.far < best.far || r.far == best.far && (r.sum < best.sum || r.sum == best.sum &&
+			r.trees < best.trees) {
 			best, root = r, v
 		}
 	}

@@ -33,7 +33,8 @@ func TestTreesReduceOnce(t *testing.T) {
 			parent := map[int32]int32{}
 			for i, w := range tree.Up {
 				down := tree.Down[i]
-				if f.Wires[down].From != f.Wires[w].To || f.Wires[down].To != f.Wires[w].From || f.Wires[down].Cable != f.Wires[w].Cable {
+				if f.Wires[down].From != f.Wires[w].To || f.Wires[down].To != f.Wires[w].From ||
+					f.Wires[down].Cable != f.Wires[w].Cable {
 					t.Fatalf("%s is not the other direction of %s", f.Wires[down].Name, f.Wires[w].Name)
 				}
 				if _, twice := parent[f.Wires[w].From]; twice {
@@ -49,8 +50,10 @@ func TestTreesReduceOnce(t *testing.T) {
 					v = up
 					far++
 				}
-				if name := f.Network.Switches[v-f.first[len(f.first)-1]].Name; name != tree.Root || far > tree.Levels || far == 0 {
-					t.Fatalf("%v ends at %s after %d wires; the root is %s, %d levels", e, name, far, tree.Root, tree.Levels)
+				if name := f.Network.Switches[v-f.first[len(f.first)-1]].Name; name != tree.Root ||
+					far > tree.Levels || far == 0 {
+					t.Fatalf("%v ends at %s after %d wires; the root is %s, %d levels", e, name, far,
+						tree.Root, tree.Levels)
 				}
 			}
 			if len(used) != len(tree.Up) {
@@ -64,8 +67,10 @@ func TestTreesReduceOnce(t *testing.T) {
 // trees of eight rails have eight roots and share no wire; on fewer spines they
 // share them evenly.
 func TestTreesSpread(t *testing.T) {
-	for _, tt := range []struct{ perLeaf, spines, levels, most int }{{8, 8, 1, 1}, {2, 8, 2, 1}, {2, 4, 2, 2}} {
-		n, err := Generate(Layout{Kind: "rail", Hosts: 8, Nets: 8, Gbit: 400, PerLeaf: tt.perLeaf, Spines: tt.spines})
+	for _, tt := range []struct{ perLeaf, spines, levels, most int }{{8, 8, 1, 1}, {2, 8, 2, 1},
+		{2, 4, 2, 2}} {
+		n, err := Generate(Layout{Kind: "rail", Hosts: 8, Nets: 8, Gbit: 400, PerLeaf: tt.perLeaf,
+			Spines: tt.spines})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +114,8 @@ func TestNoTreeOverPlanes(t *testing.T) {
 		t.Fatal(err)
 	}
 	var none *NoTreeError
-	if _, err := f.Router().Tree([]End{{Host: 0, Net: 0}, {Host: 1, Net: 1}}); !errors.As(err, &none) || none.Ports != 2 {
+	if _, err := f.Router().Tree([]End{{Host: 0, Net: 0}, {Host: 1, Net: 1}}); !errors.As(err, &none) ||
+		none.Ports != 2 {
 		t.Fatalf("%v, want a NoTreeError", err)
 	}
 }

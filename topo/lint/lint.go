@@ -176,7 +176,8 @@ func (c *checker) built(p topo.Params) {
 	h, err := topo.Build(c.spec, p)
 	if err != nil {
 		var e *topo.Error
-		f := Finding{Severity: Error, Rule: "build", Pos: c.spec.Root.Origin, Problem: err.Error(), Remedy: "NCCL fails on this topology"}
+		f := Finding{Severity: Error, Rule: "build", Pos: c.spec.Root.Origin, Problem: err.Error(),
+			Remedy: "NCCL fails on this topology"}
 		if errors.As(err, &e) {
 			f.Pos, f.Path, f.Problem, f.Remedy = e.Pos, e.Path, join(e.Attr, e.Problem), e.Hint
 		}
@@ -185,11 +186,13 @@ func (c *checker) built(p topo.Params) {
 	}
 	if n := count(h.Dump); n > ncclElements {
 		c.found = append(c.found, Finding{Warning, "size", c.spec.Root.Origin, "system",
-			fmt.Sprintf("%d elements once the local ranks' trees are fused, NCCL %s fails above %d", n, p.Rules.Version(), ncclElements), "leave out what no rank uses"})
+			fmt.Sprintf("%d elements once the local ranks' trees are fused, NCCL %s fails above %d", n,
+				p.Rules.Version(), ncclElements), "leave out what no rank uses"})
 	}
 	if len(h.Systems) > 1 {
 		c.found = append(c.found, Finding{Note, "split", c.spec.Root.Origin, "system",
-			fmt.Sprintf("NCCL takes the GPUs for %d nodes, because neither P2P nor SHM joins them", len(h.Systems)), "see explain; NCCL_NET_DISABLE_INTRA=1 keeps them together"})
+			fmt.Sprintf("NCCL takes the GPUs for %d nodes, because neither P2P nor SHM joins them",
+				len(h.Systems)), "see explain; NCCL_NET_DISABLE_INTRA=1 keeps them together"})
 	}
 	for _, s := range h.Systems {
 		c.reach(s)
@@ -221,11 +224,15 @@ func (c *checker) reach(s *topo.System) {
 		it := c.netItem(net.Name)
 		switch {
 		case best == topo.PathDIS:
-			c.say(Error, "net-unreached", it, "", fmt.Sprintf("no GPU reaches net %s", net.Name), "put its <nic> below the <cpu> or <pci> it hangs on")
+			c.say(Error, "net-unreached", it, "", fmt.Sprintf("no GPU reaches net %s", net.Name),
+				"put its <nic> below the <cpu> or <pci> it hangs on")
 		case best >= topo.PathSYS:
-			c.say(Warning, "net-far", it, "", fmt.Sprintf("net %s is nearest to a GPU by %s", net.Name, best), "check numaid and the switch above it")
+			c.say(Warning, "net-far", it, "", fmt.Sprintf("net %s is nearest to a GPU by %s", net.Name, best),
+				"check numaid and the switch above it")
 		case net.LocalGPU < 0:
-			c.say(Note, "net-idle", it, "", fmt.Sprintf("no GPU prefers net %s: others are as near and faster, or come first", net.Name), "NCCL_NETDEVS_POLICY=ALL uses all near nets")
+			c.say(Note, "net-idle", it, "",
+				fmt.Sprintf("no GPU prefers net %s: others are as near and faster, or come first", net.Name),
+				"NCCL_NETDEVS_POLICY=ALL uses all near nets")
 		}
 	}
 }

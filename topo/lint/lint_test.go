@@ -123,18 +123,28 @@ func TestRules(t *testing.T) {
 </system>
 `
 	for _, c := range []struct{ name, from, to, want string }{
-		{"a far net", "", "", `t.xml:24:9: warning: system/cpu[1]/pci[0]/nic[0]/net[0]: net mlx5_1 is nearest to a GPU by SYS`},
-		{"asymmetric", `<nvlink target="0000:1a:00.0" count="4"`, `<nvlink target="0000:1a:00.0" count="2"`, `4 NVLinks to 0000:1b:00.0 but 2 back`},
-		{"one way", "          <nvlink target=\"0000:1a:00.0\" count=\"4\" tclass=\"0x030200\"/>\n", "", `error: system/cpu[0]/pci[0]/pci[0]/gpu[0]: 4 NVLinks to 0000:1b:00.0 but 0 back: NCCL fails`},
-		{"duplicate bus id", `busid="0000:1b:00.0" class`, `busid="0000:1a:00.0" class`, `busid 0000:1a:00.0 is system/cpu[0]/pci[0]/pci[0] already`},
-		{"width 0", `link_speed="32.0 GT/s PCIe" link_width="16">` + "\n      <nic>", `link_speed="32.0 GT/s PCIe" link_width="0">` + "\n      <nic>", `NCCL takes 16 lanes`},
-		{"speed", `link_speed="32.0 GT/s PCIe" link_width="16">` + "\n      <nic>", `link_speed="fast" link_width="16">` + "\n      <nic>", `link_speed "fast" is unknown, NCCL takes Gen3 (12 GB/s)`},
+		{"a far net", "", "",
+			`t.xml:24:9: warning: system/cpu[1]/pci[0]/nic[0]/net[0]: net mlx5_1 is nearest to a GPU by SYS`},
+		{"asymmetric", `<nvlink target="0000:1a:00.0" count="4"`, `<nvlink target="0000:1a:00.0" count="2"`,
+			`4 NVLinks to 0000:1b:00.0 but 2 back`},
+		{"one way", "          <nvlink target=\"0000:1a:00.0\" count=\"4\" tclass=\"0x030200\"/>\n", "",
+			`error: system/cpu[0]/pci[0]/pci[0]/gpu[0]: 4 NVLinks to 0000:1b:00.0 but 0 back: NCCL fails`},
+		{"duplicate bus id", `busid="0000:1b:00.0" class`, `busid="0000:1a:00.0" class`,
+			`busid 0000:1a:00.0 is system/cpu[0]/pci[0]/pci[0] already`},
+		{"width 0", `link_speed="32.0 GT/s PCIe" link_width="16">` + "\n      <nic>",
+			`link_speed="32.0 GT/s PCIe" link_width="0">` + "\n      <nic>", `NCCL takes 16 lanes`},
+		{"speed", `link_speed="32.0 GT/s PCIe" link_width="16">` + "\n      <nic>",
+			`link_speed="fast" link_width="16">` + "\n      <nic>",
+			`link_speed "fast" is unknown, NCCL takes Gen3 (12 GB/s)`},
 		{"swapped", `affinity="000000ff"`, `affinity="00ff0000"`, `numaid 1 has lower cores than numaid 0`},
 		{"numaid twice", `numaid="1"`, `numaid="0"`, `numaid 0 is system/cpu[0] already`},
-		{"narrow NIC", `link_width="16">` + "\n        <nic>", `link_width="8">` + "\n        <nic>", `a port of 50 GB/s on a PCIe link of 24 GB/s`},
+		{"narrow NIC", `link_width="16">` + "\n        <nic>", `link_width="8">` + "\n        <nic>",
+			`a port of 50 GB/s on a PCIe link of 24 GB/s`},
 		{"same dev", `<gpu dev="1"`, `<gpu dev="0"`, `dev 0 is system/cpu[0]/pci[0]/pci[0]/gpu[0] already`},
 		{"unknown attribute", `name="mlx5_0"`, `name="mlx5_0" rail="3"`, `NCCL does not know this attribute`},
-		{"too many links", `count="4" tclass="0x030200"/>` + "\n        </gpu>\n      </pci>\n      <pci busid=\"0000:1b", `count="40" tclass="0x030200"/>` + "\n        </gpu>\n      </pci>\n      <pci busid=\"0000:1b", `40 NVLinks, an sm_90 chip has 18`},
+		{"too many links", `count="4" tclass="0x030200"/>` +
+			"\n        </gpu>\n      </pci>\n      <pci busid=\"0000:1b", `count="40" tclass="0x030200"/>` +
+			"\n        </gpu>\n      </pci>\n      <pci busid=\"0000:1b", `40 NVLinks, an sm_90 chip has 18`},
 	} {
 		in := strings.Replace(good, c.from, c.to, 1)
 		if c.from != "" && in == good {
@@ -152,7 +162,8 @@ func TestEqualFindingsAreCounted(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`<system version="1"><cpu numaid="0" affinity="1" arch="x86_64" vendor="AuthenticAMD">`)
 	for i := range 30 {
-		fmt.Fprintf(&b, `<pci busid="0000:%02x:00.0" class="0x030200" link_speed="%s" link_width="16"><gpu dev="%d" sm="80" gdr="1"/></pci>`, i+1, strings.Repeat("z", 3000), i)
+		fmt.Fprintf(&b,
+			`<pci busid="0000:%02x:00.0" class="0x030200" link_speed="%s" link_width="16"><gpu dev="%d" sm="80" gdr="1"/></pci>`, i+1, strings.Repeat("z", 3000), i)
 	}
 	b.WriteString("</cpu></system>")
 	n := 0
@@ -160,7 +171,8 @@ func TestEqualFindingsAreCounted(t *testing.T) {
 		if f.Rule != "speed" {
 			continue
 		}
-		if n++; n == 10 && !strings.Contains(f.String(), "(and 20 more of this kind)") || len(f.String()) > 500 {
+		if n++; n == 10 && !strings.Contains(f.String(), "(and 20 more of this kind)") ||
+			len(f.String()) > 500 {
 			t.Error(f)
 		}
 	}
@@ -188,9 +200,11 @@ func TestSlowUplinksAreTold(t *testing.T) {
 		{"16.0 GT/s PCIe", "4", "32.0 GT/s PCIe", "16", "", 0}, // an eighth
 		{"2.5 GT/s PCIe", "1", "2.5 GT/s PCIe", "1", `<c2c bw="44712" count="10"/>`, 0},
 	} {
-		data := strings.NewReplacer("%root", c.root, "%lanes", c.lanes, "%port", c.port, "%width", c.width, "%c2c", c.c2c).Replace(file)
+		data := strings.NewReplacer("%root", c.root, "%lanes", c.lanes, "%port", c.port, "%width", c.width,
+			"%c2c", c.c2c).Replace(file)
 		if got := text(check(t, []byte(data), "uplink.xml")); strings.Count(got, "[uplink]") != c.want {
-			t.Errorf("%s x%s above %s x%s: %d findings, want %d\n%s", c.root, c.lanes, c.port, c.width, strings.Count(got, "[uplink]"), c.want, got)
+			t.Errorf("%s x%s above %s x%s: %d findings, want %d\n%s", c.root, c.lanes, c.port, c.width,
+				strings.Count(got, "[uplink]"), c.want, got)
 		}
 	}
 }

@@ -62,7 +62,8 @@ func (c *checker) ownLinks(g *gpuLinks) {
 		n := l.Int("count", 0)
 		at := item{e: l, path: g.it.path + "/nvlink"}
 		if n <= 0 {
-			c.say(Warning, "nvlink", at, "count", fmt.Sprintf("%d NVLinks", n), "write how many there are, or remove the element")
+			c.say(Warning, "nvlink", at, "count", fmt.Sprintf("%d NVLinks", n),
+				"write how many there are, or remove the element")
 		}
 		g.total += n
 		target, _ := l.Get("target")
@@ -73,13 +74,15 @@ func (c *checker) ownLinks(g *gpuLinks) {
 			targets = append(targets, target)
 		}
 		if class == "" {
-			c.say(Note, "nvlink", at, "tclass", "no tclass: taken for an NVSwitch", `write tclass="0x068000" for a switch, "0x030200" for a GPU`)
+			c.say(Note, "nvlink", at, "tclass", "no tclass: taken for an NVSwitch",
+				`write tclass="0x068000" for a switch, "0x030200" for a GPU`)
 		}
 	}
 	sort.Strings(targets)
 	g.targets = strings.Join(targets, " ")
 	if most := maxNVLinks(g.sm); g.sm > 0 && g.total > most {
-		c.say(Warning, "nvlink-count", g.it, "", fmt.Sprintf("%d NVLinks, an sm_%d chip has %d", g.total, g.sm, most),
+		c.say(Warning, "nvlink-count", g.it, "", fmt.Sprintf("%d NVLinks, an sm_%d chip has %d", g.total,
+			g.sm, most),
 			"count each link once; links to peers through a switch belong to the switch, not to each peer")
 	}
 }
@@ -96,7 +99,9 @@ func (c *checker) mirrored(g *gpuLinks, host map[int64]*gpuLinks) {
 		peer, ok := host[p]
 		switch back := 0; {
 		case !ok:
-			c.say(Note, "nvlink", g.it, "", fmt.Sprintf("NVLinks to %s, where no GPU is declared: NCCL ignores them", cnum.BusIDText(p)), "declare that GPU, or remove the links")
+			c.say(Note, "nvlink", g.it, "",
+				fmt.Sprintf("NVLinks to %s, where no GPU is declared: NCCL ignores them", cnum.BusIDText(p)),
+				"declare that GPU, or remove the links")
 		default:
 			back = peer.toGPU[own]
 			if back == g.toGPU[p] || (back > 0 && own > p) {
@@ -104,10 +109,13 @@ func (c *checker) mirrored(g *gpuLinks, host map[int64]*gpuLinks) {
 			}
 			problem := fmt.Sprintf("%d NVLinks to %s but %d back", g.toGPU[p], peer.it.bus, back)
 			if back == 0 {
-				c.say(Error, "nvlink-asymmetric", g.it, "", problem+": NCCL fails on it", "declare the same count on both GPUs")
+				c.say(Error, "nvlink-asymmetric", g.it, "", problem+": NCCL fails on it",
+					"declare the same count on both GPUs")
 				continue
 			}
-			c.say(Warning, "nvlink-asymmetric", g.it, "", problem+": each direction gets its own bandwidth and rings shrink to the slower", "declare the same count on both GPUs")
+			c.say(Warning, "nvlink-asymmetric", g.it, "", problem+
+				": each direction gets its own bandwidth and rings shrink to the slower",
+				"declare the same count on both GPUs")
 		}
 	}
 }
@@ -129,7 +137,8 @@ func (c *checker) uniform(order []*gpuLinks) {
 	for sm, groups := range bySM { //lint:sorted each has its own entry
 		most, best := 0, group{}
 		for k, n := range groups { //lint:sorted the best group is the same in any order
-			if n > most || (n == most && (k.total > best.total || (k.total == best.total && k.targets > best.targets))) {
+			if n > most ||
+				(n == most && (k.total > best.total || (k.total == best.total && k.targets > best.targets))) {
 				most, best = n, k
 			}
 		}
@@ -141,10 +150,14 @@ func (c *checker) uniform(order []*gpuLinks) {
 		switch {
 		case mine*2 > len(order) || mine == most:
 		case g.total != best.total:
-			c.say(Warning, "nvlink-uneven", g.it, "", fmt.Sprintf("%d NVLinks while %d GPUs have %d", g.total, most, best.total),
-				"check nvidia-smi nvlink -s; a dead link or a missing <nvlink> slows every ring and switches NVLS off")
+			c.say(Warning, "nvlink-uneven", g.it, "", fmt.Sprintf("%d NVLinks while %d GPUs have %d", g.total,
+				most, best.total),
+				"check nvidia-smi nvlink -s; a dead link or a missing <nvlink> slows every ring and "+
+					"switches NVLS off")
 		case g.targets != best.targets:
-			c.say(Warning, "nvlink-uneven", g.it, "", fmt.Sprintf("NVLinks to %s while %d GPUs have %s", or(termtext.Short(g.targets, 0), "no switch"), most, or(termtext.Short(best.targets, 0), "no switch")),
+			c.say(Warning, "nvlink-uneven", g.it, "", fmt.Sprintf("NVLinks to %s while %d GPUs have %s",
+				or(termtext.Short(g.targets, 0), "no switch"), most, or(termtext.Short(best.targets, 0),
+					"no switch")),
 				"all GPUs of a board should name the same switches")
 		}
 	}

@@ -21,12 +21,15 @@ func (c *checker) cpus() {
 	for _, it := range list {
 		numa, _ := it.e.Get("numaid")
 		if numa == "-1" {
-			c.say(Note, "numaid", it, "numaid", "numaid is -1: the machine shows no NUMA domains, so every device is as far as any other",
+			c.say(Note, "numaid", it, "numaid",
+				"numaid is -1: the machine shows no NUMA domains, so every device is as far as any other",
 				"give the virtual machine the host's NUMA layout, or write the real domains")
 		}
 		k := key{it.host, numa}
 		if first, dup := seen[k]; dup {
-			c.say(Warning, "numaid", it, "numaid", fmt.Sprintf("numaid %s is %s already: NCCL keeps one table of paths for both, and the second CPU is never found", termtext.Short(numa, 0), first), "give every <cpu> of a host its own number")
+			c.say(Warning, "numaid", it, "numaid", fmt.Sprintf("numaid %s is %s already: NCCL keeps one "+
+				"table of paths for both, and the second CPU is never found", termtext.Short(numa, 0), first),
+				"give every <cpu> of a host its own number")
 		}
 		seen[k] = it.path
 		if _, ok := it.e.Get("host_hash"); ok {
@@ -37,7 +40,9 @@ func (c *checker) cpus() {
 	if hashes > 0 && hashes < len(list) {
 		for _, it := range list {
 			if it.host == "" {
-				c.say(Warning, "host", it, "", "no host_hash while other CPUs have one: NCCL takes it for another host", "write the same host_hash on every <cpu> of a host")
+				c.say(Warning, "host", it, "",
+					"no host_hash while other CPUs have one: NCCL takes it for another host",
+					"write the same host_hash on every <cpu> of a host")
 			}
 		}
 	}
@@ -47,7 +52,8 @@ func (c *checker) cpus() {
 func (c *checker) cpuKind(it item) {
 	arch, ok := it.e.Get("arch")
 	if !ok {
-		c.say(Note, "cpu", it, "", "no arch: NCCL writes that of the machine it runs on, here x86_64", `write arch="x86_64" or arch="arm64"`)
+		c.say(Note, "cpu", it, "", "no arch: NCCL writes that of the machine it runs on, here x86_64",
+			`write arch="x86_64" or arch="arm64"`)
 		arch = "x86_64"
 	}
 	if arch != "x86_64" {
@@ -55,16 +61,22 @@ func (c *checker) cpuKind(it item) {
 	}
 	vendor, ok := it.e.Get("vendor")
 	if !ok {
-		c.say(Note, "cpu", it, "", "no vendor: NCCL writes that of the machine it runs on, here AuthenticAMD", `write vendor="GenuineIntel" or vendor="AuthenticAMD"`)
+		c.say(Note, "cpu", it, "", "no vendor: NCCL writes that of the machine it runs on, here AuthenticAMD",
+			`write vendor="GenuineIntel" or vendor="AuthenticAMD"`)
 		return
 	}
 	_, f := it.e.Get("familyid")
 	_, m := it.e.Get("modelid")
-	if model := it.e.Int("modelid", 0); vendor == "GenuineIntel" && (model == 173 || model == 174) && len(c.all["cpu"]) > 1 {
-		c.say(Note, "cpu", it, "modelid", "Granite Rapids: NCCL before 2.31.2 takes it for Sapphire Rapids, with 22 GB/s between sockets in place of 40", "use a later NCCL where GPUs of both sockets are used, or write modelid=\"207\" in a file for NCCL_TOPO_FILE")
+	if model := it.e.Int("modelid", 0); vendor == "GenuineIntel" && (model == 173 || model == 174) &&
+		len(c.all["cpu"]) > 1 {
+		c.say(Note, "cpu", it, "modelid", "Granite Rapids: NCCL before 2.31.2 takes it for Sapphire "+
+			"Rapids, with 22 GB/s between sockets in place of 40",
+			"use a later NCCL where GPUs of both sockets are used, or write modelid=\"207\" in a file for "+
+				"NCCL_TOPO_FILE")
 	}
 	if vendor == "GenuineIntel" && (!f || !m) {
-		c.say(Warning, "cpu", it, "", "an Intel CPU without familyid or modelid: treated as one before Skylake, with 6 GB/s between sockets", "write both, as /proc/cpuinfo has them")
+		c.say(Warning, "cpu", it, "", "an Intel CPU without familyid or modelid: treated as one before "+
+			"Skylake, with 6 GB/s between sockets", "write both, as /proc/cpuinfo has them")
 	}
 }
 
@@ -85,7 +97,9 @@ func (c *checker) affinities(list []item) {
 		}
 		mask, ok := new(big.Int).SetString(strings.ReplaceAll(text, ",", ""), 16)
 		if !ok {
-			c.say(Warning, "affinity", it, "affinity", fmt.Sprintf("affinity %s is no core mask", termtext.Quote(text, 0)), "write hexadecimal groups, as /sys/devices/system/node/node0/cpumap")
+			c.say(Warning, "affinity", it, "affinity", fmt.Sprintf("affinity %s is no core mask",
+				termtext.Quote(text, 0)),
+				"write hexadecimal groups, as /sys/devices/system/node/node0/cpumap")
 			continue
 		}
 		if byHost[it.host] == nil {
@@ -102,9 +116,13 @@ func (c *checker) affinities(list []item) {
 			case b.mask.Sign() == 0:
 				c.say(Warning, "affinity", b.it, "affinity", "an empty core mask", "write the domain's cores")
 			case both.Sign() != 0:
-				c.say(Warning, "affinity", b.it, "affinity", fmt.Sprintf("numaid %d and %d share cores", a.numa, b.numa), "write each domain's own cores, as /sys/devices/system/node/node*/cpumap")
+				c.say(Warning, "affinity", b.it, "affinity", fmt.Sprintf("numaid %d and %d share cores",
+					a.numa, b.numa),
+					"write each domain's own cores, as /sys/devices/system/node/node*/cpumap")
 			case lowest(b.mask) < lowest(a.mask):
-				c.say(Warning, "numaid", b.it, "numaid", fmt.Sprintf("numaid %d has lower cores than numaid %d: the two are perhaps swapped", b.numa, a.numa), "compare with lscpu and swap numaid or affinity")
+				c.say(Warning, "numaid", b.it, "numaid",
+					fmt.Sprintf("numaid %d has lower cores than numaid %d: the two are perhaps swapped",
+						b.numa, a.numa), "compare with lscpu and swap numaid or affinity")
 			}
 		}
 	}
@@ -119,11 +137,15 @@ func (c *checker) busIDs() {
 		id, _ := it.e.Get("busid")
 		k := fmt.Sprintf("%s %x", it.host, cnum.BusID(id))
 		if first, dup := seen[k]; dup {
-			c.say(Error, "busid", it, "busid", fmt.Sprintf("busid %s is %s already: NCCL joins links to the first", termtext.Short(id, 0), first), "give every device its own address")
+			c.say(Error, "busid", it, "busid",
+				fmt.Sprintf("busid %s is %s already: NCCL joins links to the first", termtext.Short(id, 0),
+					first), "give every device its own address")
 		}
 		seen[k] = it.path
 		if id != strings.ToLower(id) {
-			c.say(Warning, "busid", it, "busid", fmt.Sprintf("busid %s has upper case letters, NCCL looks for lower case", termtext.Short(id, 0)), "write "+strings.ToLower(termtext.Short(id, 0)))
+			c.say(Warning, "busid", it, "busid",
+				fmt.Sprintf("busid %s has upper case letters, NCCL looks for lower case",
+					termtext.Short(id, 0)), "write "+strings.ToLower(termtext.Short(id, 0)))
 		}
 	}
 	devs := map[string]string{}
@@ -131,7 +153,8 @@ func (c *checker) busIDs() {
 		if d, ok := it.e.Get("dev"); ok {
 			k := it.host + " " + d
 			if first, dup := devs[k]; dup {
-				c.say(Warning, "dev", it, "dev", fmt.Sprintf("dev %s is %s already", termtext.Short(d, 0), first), "number the GPUs of a host as CUDA does")
+				c.say(Warning, "dev", it, "dev", fmt.Sprintf("dev %s is %s already", termtext.Short(d, 0),
+					first), "number the GPUs of a host as CUDA does")
 			}
 			devs[k] = it.path
 		}
@@ -147,12 +170,16 @@ func (c *checker) links() {
 		bw, known := pcie.Bandwidth(wide, s)
 		switch {
 		case (hasW && w == "") || !hasW || wide == 0:
-			c.say(Warning, "width", it, "link_width", fmt.Sprintf("link_width is %s, NCCL takes 16 lanes", termtext.Quote(w, 0)), "write the lanes, as max_link_width in sysfs")
+			c.say(Warning, "width", it, "link_width", fmt.Sprintf("link_width is %s, NCCL takes 16 lanes",
+				termtext.Quote(w, 0)), "write the lanes, as max_link_width in sysfs")
 		case wide < 0 || wide > 32:
-			c.say(Warning, "width", it, "link_width", fmt.Sprintf("%d lanes", wide), "a PCIe link has 1 to 16 lanes")
+			c.say(Warning, "width", it, "link_width", fmt.Sprintf("%d lanes", wide),
+				"a PCIe link has 1 to 16 lanes")
 		}
 		if !hasS || !known {
-			c.say(Warning, "speed", it, "link_speed", fmt.Sprintf("link_speed %s is unknown, NCCL takes Gen3 (%g GB/s)", termtext.Quote(s, 0), float32(bw)), `write for example "32.0 GT/s PCIe"`)
+			c.say(Warning, "speed", it, "link_speed",
+				fmt.Sprintf("link_speed %s is unknown, NCCL takes Gen3 (%g GB/s)", termtext.Quote(s, 0),
+					float32(bw)), `write for example "32.0 GT/s PCIe"`)
 		}
 	}
 }
@@ -175,9 +202,12 @@ func (c *checker) uplinks() {
 			continue
 		}
 		c.say(Warning, "uplink", it, "link_speed",
-			fmt.Sprintf("a PCIe link of %.2g GB/s above %s of %g GB/s: NCCL plans all that crosses it (sockets, NICs without GPUDirect RDMA, GPUs of other switches) with %.2g GB/s",
+			fmt.Sprintf("a PCIe link of %.2g GB/s above %s of %g GB/s: NCCL plans all that crosses it "+
+				"(sockets, NICs without GPUDirect RDMA, GPUs of other switches) with %.2g GB/s",
 				float32(bw), numbered(devices, "device"), below, float32(bw)),
-			"an emulated port: write the real one's speed and width in a file for NCCL_TOPO_FILE, or set them in the virtual machine (x-speed, x-width of QEMU's pcie-root-port); a real one: find why it trained so slowly, or whether it slept")
+			"an emulated port: write the real one's speed and width in a file for NCCL_TOPO_FILE, or set "+
+				"them in the virtual machine (x-speed, x-width of QEMU's pcie-root-port); a real one: find "+
+				"why it trained so slowly, or whether it slept")
 	}
 }
 
@@ -192,7 +222,9 @@ func devicesBelow(port *topo.Element) (gbps float32, n int) {
 		if gpu := child.Child("gpu"); gpu != nil && gpu.Child("c2c") != nil {
 			continue
 		}
-		if class, _ := child.Get("class"); devices == 0 && (child.Child("gpu") != nil || child.Child("nic") != nil || strings.HasPrefix(class, "0x03") || strings.HasPrefix(class, "0x02")) {
+		if class, _ := child.Get("class"); devices == 0 && (child.Child("gpu") != nil ||
+			child.Child("nic") != nil || strings.HasPrefix(class, "0x03") ||
+			strings.HasPrefix(class, "0x02")) {
 			speed, _ := child.Get("link_speed")
 			bw, _ := pcie.Bandwidth(child.Int("link_width", 0), speed)
 			sum, devices = float32(bw), 1
@@ -219,20 +251,24 @@ func (c *checker) gpuAttributes() {
 	for _, it := range c.all["gpu"] {
 		sm := it.e.Int("sm", 0)
 		if _, ok := it.e.Get("sm"); !ok {
-			c.say(Error, "gpu", it, "", "no sm: the compute capability is unknown", `write for example sm="90"`)
+			c.say(Error, "gpu", it, "", "no sm: the compute capability is unknown",
+				`write for example sm="90"`)
 		}
 		if it.pci != nil {
 			speed, ok := it.pci.Get("link_speed")
 			bw, known := pcie.Bandwidth(it.pci.Int("link_width", 0), speed)
 			if ok && known && sm > 0 && float32(bw) < generation(sm) && sm != 121 {
-				c.say(Note, "gpu-link", it, "", fmt.Sprintf("its PCIe link has %g GB/s, an sm_%d chip can %g", float32(bw), sm, generation(sm)), "check link_speed and link_width; a sleeping link shows less")
+				c.say(Note, "gpu-link", it, "", fmt.Sprintf("its PCIe link has %g GB/s, an sm_%d chip can %g",
+					float32(bw), sm, generation(sm)),
+					"check link_speed and link_width; a sleeping link shows less")
 			}
 		}
 		sms[sm] = it.path
 	}
 	if len(sms) > 1 {
 		c.found = append(c.found, Finding{Note, "gpu", c.spec.Root.Origin, "system",
-			fmt.Sprintf("%d different compute capabilities: NCCL tunes for the lowest", len(sms)), "run equal GPUs together"})
+			fmt.Sprintf("%d different compute capabilities: NCCL tunes for the lowest", len(sms)),
+			"run equal GPUs together"})
 	}
 }
 
@@ -243,9 +279,11 @@ func (c *checker) nets() {
 		name, ok := it.e.Get("name")
 		switch first, dup := seen[it.host+" "+name]; {
 		case !ok:
-			c.say(Warning, "net", it, "", "no name: NCCL cannot match it with a device and drops it", `write name="mlx5_0"`)
+			c.say(Warning, "net", it, "", "no name: NCCL cannot match it with a device and drops it",
+				`write name="mlx5_0"`)
 		case dup:
-			c.say(Note, "net", it, "name", fmt.Sprintf("net %s is %s already: NCCL keeps the first", termtext.Short(name, 0), first), "remove it")
+			c.say(Note, "net", it, "name", fmt.Sprintf("net %s is %s already: NCCL keeps the first",
+				termtext.Short(name, 0), first), "remove it")
 		}
 		seen[it.host+" "+name] = it.path
 		mbps := it.e.Int("speed", 0)
@@ -259,7 +297,8 @@ func (c *checker) nets() {
 		speed, _ := it.pci.Get("link_speed")
 		bw, _ := pcie.Bandwidth(it.pci.Int("link_width", 0), speed)
 		if need := float32(mbps) / 8000; float32(bw)*1.06 < need {
-			c.say(Warning, "net-link", it, "speed", fmt.Sprintf("a port of %g GB/s on a PCIe link of %g GB/s", need, float32(bw)), "check link_speed and link_width of its <pci>")
+			c.say(Warning, "net-link", it, "speed", fmt.Sprintf("a port of %g GB/s on a PCIe link of %g GB/s",
+				need, float32(bw)), "check link_speed and link_width of its <pci>")
 		}
 	}
 }
@@ -284,13 +323,18 @@ func (c *checker) places() {
 	}
 	const remedy = `write <gpu dev="0" sm="90" gdr="1"/> into each`
 	if len(lost) > 0 {
-		c.say(Warning, LeftOut, lost[0], "", fmt.Sprintf("%d of %d GPUs are left out, this is the first: its <pci> has no <gpu>, which NCCL detects on the machine", len(lost), len(lost)+len(c.all["gpu"])), remedy)
+		c.say(Warning, LeftOut, lost[0], "", fmt.Sprintf("%d of %d GPUs are left out, this is the first: "+
+			"its <pci> has no <gpu>, which NCCL detects on the machine", len(lost), len(lost)+
+			len(c.all["gpu"])), remedy)
 	}
 	if len(gpus) > 0 {
-		c.say(Note, "template", gpus[0], "", fmt.Sprintf("%d places of GPUs without <gpu>, this is the first: NCCL fills them in on the machine, here they count for nothing", len(gpus)), remedy)
+		c.say(Note, "template", gpus[0], "", fmt.Sprintf("%d places of GPUs without <gpu>, this is the "+
+			"first: NCCL fills them in on the machine, here they count for nothing", len(gpus)), remedy)
 	}
 	if len(nics) > 0 {
-		c.say(Note, "template", nics[0], "", fmt.Sprintf("%d places of NICs without <nic><net/></nic>, this is the first: here they count for nothing", len(nics)),
+		c.say(Note, "template", nics[0], "",
+			fmt.Sprintf("%d places of NICs without <nic><net/></nic>, this is the first: here they count "+
+				"for nothing", len(nics)),
 			`write <nic><net name="mlx5_0" speed="400000" gdr="1"/></nic> into each`)
 	}
 }

@@ -47,7 +47,8 @@ func (b *builder) nvlinks(top *object) (*machine.NVLink, error) {
 	texts := strings.Fields(strings.Join(d.Values, " "))
 	n := len(index)
 	if n > maxObjects || len(texts) != n*n {
-		return nil, fail.File("%s: %d values between %d objects; write what lstopo --of xml wrote", d.at, len(texts), n)
+		return nil, fail.File("%s: %d values between %d objects; write what lstopo --of xml wrote", d.at,
+			len(texts), n)
 	}
 	values := make([]int, len(texts))
 	for i, text := range texts {
@@ -81,7 +82,8 @@ func (b *builder) nvlinks(top *object) (*machine.NVLink, error) {
 	most := slices.Max(each)
 	switch {
 	case most > 0 && len(out.Pairs) > 0:
-		return nil, fail.File("%s: NVLinks to NVSwitches and to other GPUs; give the output of nvidia-smi topo -m of that host with --nvlink", d.at)
+		return nil, fail.File("%s: NVLinks to NVSwitches and to other GPUs; give the output of nvidia-smi "+
+			"topo -m of that host with --nvlink", d.at)
 	case most > 0 && slices.Min(each) == most:
 		out.Switch, out.Links = true, most
 	case most > 0:

@@ -34,7 +34,8 @@ type object struct {
 // Is reports whether text is such a file.
 func Is(text string) bool {
 	head := text[:min(len(text), 4096)]
-	return strings.Contains(head, "<topology") && (strings.Contains(head, "hwloc") || strings.Contains(head, `<object type="Machine"`))
+	return strings.Contains(head, "<topology") && (strings.Contains(head, "hwloc") ||
+		strings.Contains(head, `<object type="Machine"`))
 }
 
 // maxDepth bounds how deep objects lie: a machine of hwloc has some twenty levels.
@@ -53,13 +54,17 @@ func parse(data []byte, file string) (*object, error) {
 		case errors.Is(err, io.EOF) && root != nil && at == nil:
 			return root, nil
 		case errors.Is(err, io.EOF), err != nil && strings.HasSuffix(err.Error(), "unexpected EOF"):
-			return nil, fail.File("%s: the file ends inside its topology; write the whole output of lstopo --of xml", here)
+			return nil,
+				fail.File("%s: the file ends inside its topology; write the whole output of lstopo --of xml",
+					here)
 		case err != nil:
-			return nil, fail.File("%s: %s; write what lstopo --of xml wrote", here, strings.TrimPrefix(err.Error(), "XML syntax error on line "))
+			return nil, fail.File("%s: %s; write what lstopo --of xml wrote", here,
+				strings.TrimPrefix(err.Error(), "XML syntax error on line "))
 		}
 		switch t := t.(type) {
 		case xml.StartElement:
-			if of := cmp.Or(at, root); t.Name.Local == "info" && of != nil { // behind the machine: the topology's own
+			// behind the machine: the topology's own
+			if of := cmp.Or(at, root); t.Name.Local == "info" && of != nil {
 				a := attrs(t)
 				of.info[a["name"]] = a["value"]
 			}
@@ -70,7 +75,8 @@ func parse(data []byte, file string) (*object, error) {
 				continue
 			}
 			if depth++; depth > maxDepth {
-				return nil, fail.File("%s: objects more than %d deep; write what lstopo --of xml wrote", here, maxDepth)
+				return nil, fail.File("%s: objects more than %d deep; write what lstopo --of xml wrote", here,
+					maxDepth)
 			}
 			o := &object{attrs: attrs(t), info: map[string]string{}, above: at, at: here}
 			o.kind = o.attrs["type"]
@@ -117,12 +123,17 @@ type function struct {
 func (o *object) pci() (function, error) {
 	f := function{bus: o.attrs["pci_busid"]}
 	var class, v, d, sv, sd uint16
-	if n, err := fmt.Sscanf(o.attrs["pci_type"], "%04x [%04x:%04x] [%04x:%04x]", &class, &v, &d, &sv, &sd); n != 5 {
-		return f, fail.File("%s: pci_type %q: %v; hwloc writes class, vendor and device, 0302 [10de:20b0] [10de:134f] a1", o.at, o.attrs["pci_type"], err)
+	if n, err := fmt.Sscanf(o.attrs["pci_type"], "%04x [%04x:%04x] [%04x:%04x]", &class, &v, &d, &sv,
+		&sd); n != 5 {
+		return f,
+			fail.File("%s: pci_type %q: %v; hwloc writes class, vendor and device, 0302 [10de:20b0] "+
+				"[10de:134f] a1", o.at, o.attrs["pci_type"], err)
 	}
 	var dom, bus, dev, fn uint16
-	if n, _ := fmt.Sscanf(f.bus, "%04x:%02x:%02x.%1x", &dom, &bus, &dev, &fn); n != 4 || len(f.bus) != len("0000:01:00.0") {
-		return f, fail.File("%s: pci_busid %q; hwloc writes domain, bus, device and function, 0000:3b:00.0", o.at, f.bus)
+	if n, _ := fmt.Sscanf(f.bus, "%04x:%02x:%02x.%1x", &dom, &bus, &dev, &fn); n != 4 ||
+		len(f.bus) != len("0000:01:00.0") {
+		return f, fail.File("%s: pci_busid %q; hwloc writes domain, bus, device and function, 0000:3b:00.0",
+			o.at, f.bus)
 	}
 	hex := func(v uint16) string { return fmt.Sprintf("0x%04x", v) }
 	f.class, f.vendor, f.device, f.subVendor, f.subDevice = hex(class)+"00", hex(v), hex(d), hex(sv), hex(sd)

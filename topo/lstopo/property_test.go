@@ -56,7 +56,9 @@ func (w *writer) next() string {
 
 // port is a bridge between two PCI buses.
 func (w *writer) port(below func()) {
-	w.object("Bridge", fmt.Sprintf(`bridge_type="1-1" pci_busid="%s.0" pci_type="0604 [1000:c030] [1000:1003] b0" pci_link_speed="31.507692"`, w.next()), below)
+	w.object("Bridge",
+		fmt.Sprintf(
+			`bridge_type="1-1" pci_busid="%s.0" pci_type="0604 [1000:c030] [1000:1003] b0" pci_link_speed="31.507692"`, w.next()), below)
 }
 
 // cluster writes devices that share one switch: a GPU, a NIC, or a NIC of two functions.
@@ -65,16 +67,22 @@ func (w *writer) device() {
 	w.at.pix = max(w.at.pix, 1)
 	if w.r.IntN(2) == 0 || len(w.gpus) == 0 || len(w.names) < 2 {
 		w.gpus = append(w.gpus, w.at)
-		w.object("PCIDev", fmt.Sprintf(`pci_busid="%s.0" pci_type="0302 [10de:20b0] [10de:134f] a1" pci_link_speed="31.507692"`, id), func() {})
+		w.object("PCIDev",
+			fmt.Sprintf(
+				`pci_busid="%s.0" pci_type="0302 [10de:20b0] [10de:134f] a1" pci_link_speed="31.507692"`, id),
+			func() {})
 		return
 	}
 	for f := range 1 + w.r.IntN(2) {
 		name := fmt.Sprintf("mlx5_%d", w.names[0])
 		w.names = w.names[1:]
 		w.nics[name] = w.at
-		w.object("PCIDev", fmt.Sprintf(`pci_busid="%s.%d" pci_type="0207 [15b3:101b] [15b3:0007] 00" pci_link_speed="31.507692"`, id, f), func() {
-			w.object("OSDev", fmt.Sprintf(`name=%q osdev_type="3"`, name), func() {})
-		})
+		w.object("PCIDev",
+			fmt.Sprintf(
+				`pci_busid="%s.%d" pci_type="0207 [15b3:101b] [15b3:0007] 00" pci_link_speed="31.507692"`, id,
+				f), func() {
+				w.object("OSDev", fmt.Sprintf(`name=%q osdev_type="3"`, name), func() {})
+			})
 	}
 }
 
@@ -112,7 +120,8 @@ func randomHost(r *rand.Rand) *writer {
 		for s := range 1 + r.IntN(4) {
 			w.at.numa++
 			w.object("Package", fmt.Sprintf(`os_index="%d"`, s), func() {
-				w.WriteString(`<info name="CPUVendor" value="AuthenticAMD"/><info name="CPUFamilyNumber" value="23"/><info name="CPUModelNumber" value="49"/>` + "\n")
+				w.WriteString(
+					`<info name="CPUVendor" value="AuthenticAMD"/><info name="CPUFamilyNumber" value="23"/><info name="CPUModelNumber" value="49"/>` + "\n")
 				w.object("NUMANode", fmt.Sprintf(`os_index="%d" cpuset="0x%08x"`, s, 0xff<<(8*s)), func() {})
 				for range 1 + r.IntN(2) {
 					w.at.bridge++
@@ -171,7 +180,8 @@ func TestRandomHosts(t *testing.T) {
 					want = fmt.Sprintf("NV%d", links.Pairs[0][2])
 				}
 				if got := m.Cells[i][j]; got != want {
-					t.Fatalf("seed %d: %s – %s: %s in the file, %s in the machine\n%s", seed, m.Devices[i].Name, m.Devices[j].Name, want, got, w)
+					t.Fatalf("seed %d: %s – %s: %s in the file, %s in the machine\n%s", seed,
+						m.Devices[i].Name, m.Devices[j].Name, want, got, w)
 				}
 			}
 		}

@@ -37,7 +37,8 @@ func Tree(data []byte, file string, given Given) (*decl.Element, []string, error
 	if err != nil {
 		return nil, nil, err
 	}
-	b := &builder{given: given, root: element("system", "version", "1"), cpus: map[*object]*decl.Element{}, pcis: map[*object]*decl.Element{}}
+	b := &builder{given: given, root: element("system", "version", "1"), cpus: map[*object]*decl.Element{},
+		pcis: map[*object]*decl.Element{}}
 	top.walk(func(o *object) {
 		if o.kind == "NUMANode" {
 			b.numas = append(b.numas, o)
@@ -171,7 +172,8 @@ func (b *builder) numaOf(o *object) *object {
 			}
 		}
 		if len(below) > 1 {
-			b.note("%s: which NUMA node PCI devices are near is not said; they are taken for those of the first", up.at)
+			b.note("%s: which NUMA node PCI devices are near is not said; they are taken for those of the "+
+				"first", up.at)
 		}
 		if len(below) > 0 {
 			return below[0]
@@ -223,7 +225,8 @@ func (b *builder) function(o *object) (*decl.Element, error) {
 	if !ok {
 		b.note("%s: the link of %s is not said: NCCL takes it for x16 of generation 3", o.at, f.bus)
 	}
-	e := element("pci", "busid", f.bus, "class", f.class, "vendor", f.vendor, "device", f.device, "subsystem_vendor", f.subVendor,
+	e := element("pci", "busid", f.bus, "class", f.class, "vendor", f.vendor, "device", f.device,
+		"subsystem_vendor", f.subVendor,
 		"subsystem_device", f.subDevice, "link_speed", speed, "link_width", width)
 	e.Origin = o.at
 	return e, nil
@@ -252,14 +255,18 @@ func (b *builder) devices(top *object) error {
 			eth = append(eth, o)
 		}
 	})
-	slices.SortFunc(gpus, func(x, y *object) int { return strings.Compare(x.attrs["pci_busid"], y.attrs["pci_busid"]) })
+	slices.SortFunc(gpus, func(x, y *object) int {
+		return strings.Compare(x.attrs["pci_busid"], y.attrs["pci_busid"])
+	})
 	nics, kind := ib, osOpenFabrics
 	if len(ib) == 0 {
 		if nics, kind = eth, osNetwork; len(eth) > 0 {
 			b.note("no RDMA NIC: every Ethernet port is taken to be up and in use")
 		}
 	}
-	slices.SortStableFunc(nics, func(x, y *object) int { return natural(x.osDevice(kind).attrs["name"], y.osDevice(kind).attrs["name"]) })
+	slices.SortStableFunc(nics, func(x, y *object) int {
+		return natural(x.osDevice(kind).attrs["name"], y.osDevice(kind).attrs["name"])
+	})
 	for _, o := range gpus {
 		e, err := b.function(o)
 		if err != nil {
@@ -286,7 +293,8 @@ func (b *builder) devices(top *object) error {
 				return err
 			}
 		}
-		b.nics = append(b.nics, machine.Device{PCI: e, Name: o.osDevice(kind).attrs["name"], Sockets: kind == osNetwork, GUID: guid(o.osDevice(kind).info["NodeGUID"])})
+		b.nics = append(b.nics, machine.Device{PCI: e, Name: o.osDevice(kind).attrs["name"],
+			Sockets: kind == osNetwork, GUID: guid(o.osDevice(kind).info["NodeGUID"])})
 	}
 	return nil
 }

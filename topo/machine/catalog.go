@@ -88,19 +88,32 @@ const (
 )
 
 var nicKinds = map[string]nicKind{
-	"connectx-4":      {pci: mellanox(infiniband, "0x1013", "0x0003", "3x16"), speed: 100000, name: "mlx5_%d", maxConn: 131072},
-	"connectx-6":      {pci: mellanox(infiniband, "0x101b", "0x0007", "4x16"), speed: 200000, name: "mlx5_%d", maxConn: 131072},
-	"connectx-6-roce": {pci: mellanox(ethernet, "0x101d", "0x0016", "4x16"), speed: 100000, name: "mlx5_%d", maxConn: 131072},
-	"connectx-7":      {pci: mellanox(infiniband, "0x1021", "0x0023", "5x16"), speed: 400000, name: "mlx5_%d", maxConn: 131072},
-	"connectx-7-roce": {pci: mellanox(ethernet, "0x1021", "0x0038", "5x16"), speed: 400000, name: "mlx5_%d", maxConn: 131072},
-	"connectx-7-vf":   {pci: mellanox(infiniband, "0x101e", "0x0101", "5x16"), speed: 400000, name: "mlx5_%d", maxConn: 131072},
-	"connectx-8":      {pci: mellanox(infiniband, "0x1023", "0x0041", "6x16"), speed: 800000, name: "mlx5_%d", maxConn: 131072},
-	"connectx-8-roce": {pci: mellanox(ethernet, "0x1023", "0x0041", "6x16"), speed: 800000, name: "mlx5_%d", maxConn: 131072},
-	"connectx-8-vf":   {pci: mellanox(infiniband, "0x101e", "0x0101", "6x16"), speed: 800000, name: "mlx5_%d", maxConn: 131072},
-	"efa":             {pci: pciID{ethernet, "0x1d0f", "0xefa1", "0x1d0f", "0xefa1", "5x16"}, speed: 100000, name: "rdmap%ds0", maxConn: 262144, latency: 75},
-	"gvnic":           {pci: pciID{ethernet, "0x1ae0", "0x0042", "0x1ae0", "0x0000", "5x16"}, speed: 200000, name: "enp%ds0", maxConn: 131072},
-	"slingshot":       {pci: pciID{ethernet, "0x17db", "0x0501", "0x17db", "0x0000", "4x16"}, speed: 200000, name: "cxi%d", maxConn: 131072},
-	"ethernet":        {pci: pciID{ethernet, "0x8086", "0x1592", "0x8086", "0x0001", "4x16"}, speed: 100000, name: "eth%d", maxConn: 65536, noGDR: true},
+	"connectx-4": {pci: mellanox(infiniband, "0x1013", "0x0003", "3x16"), speed: 100000, name: "mlx5_%d",
+		maxConn: 131072},
+	"connectx-6": {pci: mellanox(infiniband, "0x101b", "0x0007", "4x16"), speed: 200000, name: "mlx5_%d",
+		maxConn: 131072},
+	"connectx-6-roce": {pci: mellanox(ethernet, "0x101d", "0x0016", "4x16"), speed: 100000, name: "mlx5_%d",
+		maxConn: 131072},
+	"connectx-7": {pci: mellanox(infiniband, "0x1021", "0x0023", "5x16"), speed: 400000, name: "mlx5_%d",
+		maxConn: 131072},
+	"connectx-7-roce": {pci: mellanox(ethernet, "0x1021", "0x0038", "5x16"), speed: 400000, name: "mlx5_%d",
+		maxConn: 131072},
+	"connectx-7-vf": {pci: mellanox(infiniband, "0x101e", "0x0101", "5x16"), speed: 400000, name: "mlx5_%d",
+		maxConn: 131072},
+	"connectx-8": {pci: mellanox(infiniband, "0x1023", "0x0041", "6x16"), speed: 800000, name: "mlx5_%d",
+		maxConn: 131072},
+	"connectx-8-roce": {pci: mellanox(ethernet, "0x1023", "0x0041", "6x16"), speed: 800000, name: "mlx5_%d",
+		maxConn: 131072},
+	"connectx-8-vf": {pci: mellanox(infiniband, "0x101e", "0x0101", "6x16"), speed: 800000, name: "mlx5_%d",
+		maxConn: 131072},
+	"efa": {pci: pciID{ethernet, "0x1d0f", "0xefa1", "0x1d0f", "0xefa1", "5x16"}, speed: 100000,
+		name: "rdmap%ds0", maxConn: 262144, latency: 75},
+	"gvnic": {pci: pciID{ethernet, "0x1ae0", "0x0042", "0x1ae0", "0x0000", "5x16"}, speed: 200000,
+		name: "enp%ds0", maxConn: 131072},
+	"slingshot": {pci: pciID{ethernet, "0x17db", "0x0501", "0x17db", "0x0000", "4x16"}, speed: 200000,
+		name: "cxi%d", maxConn: 131072},
+	"ethernet": {pci: pciID{ethernet, "0x8086", "0x1592", "0x8086", "0x0001", "4x16"}, speed: 100000,
+		name: "eth%d", maxConn: 65536, noGDR: true},
 }
 
 func bridge(vendor, device, subVendor, subDevice, gen string) pciID {
@@ -123,7 +136,9 @@ var switchKinds = map[string]pciID{
 }
 
 // networkKinds are the kinds of Network.
-var networkKinds = map[string]bool{"": true, "infiniband": true, "roce": true, "efa": true, "efa-v1": true, "efa-v2": true, "efa-v3": true, "efa-v4": true, "tcpx": true, "tcpxo": true, "slingshot": true, "socket": true}
+var networkKinds = map[string]bool{"": true, "infiniband": true, "roce": true, "efa": true, "efa-v1": true,
+	"efa-v2": true, "efa-v3": true, "efa-v4": true, "tcpx": true, "tcpxo": true, "slingshot": true,
+	"socket": true}
 
 // transfers are PCIe's rates by generation, as sysfs spells them.
 var transfers = map[string]string{"1": "2.5", "2": "5.0", "3": "8.0", "4": "16.0", "5": "32.0", "6": "64.0"}

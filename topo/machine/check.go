@@ -9,7 +9,8 @@ import (
 
 // check finds the first fault of a Spec.
 func (s *Spec) check() *problem {
-	for _, f := range []func() *problem{s.checkKinds, s.checkNUMA, s.checkGroups, s.checkNICs, s.checkNVLink} {
+	for _, f := range []func() *problem{s.checkKinds, s.checkNUMA, s.checkGroups, s.checkNICs,
+		s.checkNVLink} {
 		if p := f(); p != nil {
 			return p
 		}
@@ -22,7 +23,8 @@ func known[T any](path, name string, table map[string]T) *problem {
 	if _, ok := table[name]; ok {
 		return nil
 	}
-	return wrong(path, "write one of "+strings.Join(slices.Sorted(maps.Keys(table)), ", "), "%q is not known", name)
+	return wrong(path, "write one of "+strings.Join(slices.Sorted(maps.Keys(table)), ", "), "%q is not known",
+		name)
 }
 
 func (s *Spec) checkKinds() *problem {
@@ -36,7 +38,8 @@ func (s *Spec) checkKinds() *problem {
 		return p
 	}
 	if _, _, ok := link(s.GPU.PCIe); s.GPU.PCIe != "" && s.GPU.PCIe != unknownLink && !ok {
-		return wrong("gpu.pcie", "write generation and lanes, 5x16, or unknown", "%q is no PCIe link", s.GPU.PCIe)
+		return wrong("gpu.pcie", "write generation and lanes, 5x16, or unknown", "%q is no PCIe link",
+			s.GPU.PCIe)
 	}
 	switch {
 	case s.Domain < 0 || s.Domain > 1152:
@@ -49,17 +52,20 @@ func (s *Spec) checkKinds() *problem {
 
 func (s *Spec) checkNUMA() *problem {
 	if len(s.NUMA) == 0 || len(s.NUMA) > 64 {
-		return wrong("numa", "list 1 to 64 nodes, such as {\"id\": 0, \"cores\": \"0-47\"}", "%d NUMA nodes", len(s.NUMA))
+		return wrong("numa", "list 1 to 64 nodes, such as {\"id\": 0, \"cores\": \"0-47\"}", "%d NUMA nodes",
+			len(s.NUMA))
 	}
 	seen := map[int]bool{}
 	for i, n := range s.NUMA {
 		path := fmt.Sprintf("numa[%d]", i)
 		if seen[n.ID] || n.ID < -1 {
-			return wrong(path+".id", "give every node its own number, from 0; -1 where the host has none", "NUMA node %d", n.ID)
+			return wrong(path+".id", "give every node its own number, from 0; -1 where the host has none",
+				"NUMA node %d", n.ID)
 		}
 		seen[n.ID] = true
 		if _, ok := affinity(n.Cores); !ok {
-			return wrong(path+".cores", "write ranges below 4096, such as 0-47,96-143", "%q is no list of cores", n.Cores)
+			return wrong(path+".cores", "write ranges below 4096, such as 0-47,96-143",
+				"%q is no list of cores", n.Cores)
 		}
 	}
 	return nil
@@ -74,16 +80,19 @@ func (s *Spec) checkGroups() *problem {
 			return wrong(path+".numa", "write the id of an entry of numa", "there is no NUMA node %d", g.NUMA)
 		}
 		if g.Bridge < 0 || g.Bridge > 255 {
-			return wrong(path+".bridge", "number the host bridges of a NUMA node from 0 to 255", "host bridge %d", g.Bridge)
+			return wrong(path+".bridge", "number the host bridges of a NUMA node from 0 to 255",
+				"host bridge %d", g.Bridge)
 		}
 		if p := s.checkGroup(g, path, 0); p != nil {
 			return p
 		}
 		if groups += g.size(func(*Group) int { return 1 }); groups > maxGroups {
-			return wrong("groups", fmt.Sprintf("a host has at most 576 GPUs in %d groups", maxGroups), "more groups")
+			return wrong("groups", fmt.Sprintf("a host has at most 576 GPUs in %d groups", maxGroups),
+				"more groups")
 		}
 		if want := g.size(s.functions); len(g.Bus) > 0 && len(g.Bus) != want {
-			return wrong(path+".bus", fmt.Sprintf("list %d, or none", want), "%d bus ids for %d PCI functions", len(g.Bus), want)
+			return wrong(path+".bus", fmt.Sprintf("list %d, or none", want),
+				"%d bus ids for %d PCI functions", len(g.Bus), want)
 		}
 		gpus += g.size(func(g *Group) int { return g.GPUs })
 	}
@@ -91,23 +100,29 @@ func (s *Spec) checkGroups() *problem {
 	case gpus == 0:
 		return wrong("groups", "give a group GPUs", "no GPU")
 	case gpus > 576:
-		return wrong("groups", fmt.Sprintf("a host has at most 576 GPUs in %d groups", maxGroups), "%d GPUs in %d groups", gpus, groups)
+		return wrong("groups", fmt.Sprintf("a host has at most 576 GPUs in %d groups", maxGroups),
+			"%d GPUs in %d groups", gpus, groups)
 	case len(s.GPU.Devs) > 0 && !numbers(s.GPU.Devs, gpus):
-		return wrong("gpu.devs", fmt.Sprintf("list the numbers 0 to %d, each once", gpus-1), "these numbers for %d GPUs", gpus)
+		return wrong("gpu.devs", fmt.Sprintf("list the numbers 0 to %d, each once", gpus-1),
+			"these numbers for %d GPUs", gpus)
 	}
 	return s.checkBuses()
 }
 
 // checkGroup checks a group, itself so many below a group of the Spec, and those below it.
 func (s *Spec) checkGroup(g *Group, path string, depth int) *problem {
-	if g.GPUs < 0 || g.NICs < 0 || g.Times < 0 || g.GPUs > maxEach || g.NICs > maxEach || max(g.Times, 1) > maxGroups || len(g.Switches) > 8 {
-		return wrong(path, fmt.Sprintf("write at most %d GPUs and NICs, 8 switches, %d times", maxEach, maxGroups), "a group of that size")
+	if g.GPUs < 0 || g.NICs < 0 || g.Times < 0 || g.GPUs > maxEach || g.NICs > maxEach ||
+		max(g.Times, 1) > maxGroups || len(g.Switches) > 8 {
+		return wrong(path, fmt.Sprintf("write at most %d GPUs and NICs, 8 switches, %d times", maxEach,
+			maxGroups), "a group of that size")
 	}
 	if depth > 0 && (g.NUMA != 0 || g.Bridge != 0 || len(g.Bus) > 0) {
-		return wrong(path, "write numa, bridge and bus of the outermost group", "a place of its own of a group below another")
+		return wrong(path, "write numa, bridge and bus of the outermost group",
+			"a place of its own of a group below another")
 	}
 	if len(g.Below) > 0 && depth == maxBelow {
-		return wrong(path+".below", "list chains of switches as switches", "groups more than %d deep", maxBelow)
+		return wrong(path+".below", "list chains of switches as switches", "groups more than %d deep",
+			maxBelow)
 	}
 	for k, kind := range g.Switches {
 		if p := known(fmt.Sprintf("%s.switches[%d]", path, k), kind, switchKinds); p != nil {
@@ -115,7 +130,8 @@ func (s *Spec) checkGroup(g *Group, path string, depth int) *problem {
 		}
 	}
 	if g.Apart && len(g.Switches) == 0 {
-		return wrong(path+".apart", "name the switch above the NICs in switches", "no switch to be apart below")
+		return wrong(path+".apart", "name the switch above the NICs in switches",
+			"no switch to be apart below")
 	}
 	for i := range g.Below {
 		if p := s.checkGroup(&g.Below[i], fmt.Sprintf("%s.below[%d]", path, i), depth+1); p != nil {
@@ -162,7 +178,8 @@ func (s *Spec) checkBuses() *problem {
 		for k, id := range s.Groups[i].Bus {
 			path := fmt.Sprintf("groups[%d].bus[%d]", i, k)
 			var dom, bus, dev, fn uint16
-			if n, err := fmt.Sscanf(id, "%04x:%02x:%02x.%1x", &dom, &bus, &dev, &fn); n != 4 || err != nil || len(id) != 12 {
+			if n, err := fmt.Sscanf(id, "%04x:%02x:%02x.%1x", &dom, &bus, &dev, &fn); n != 4 || err != nil ||
+				len(id) != 12 {
 				return wrong(path, "write domain:bus:device.function, 0000:1b:00.0", "%q is no bus id", id)
 			}
 			if at := seen[id]; at != "" {
@@ -208,7 +225,8 @@ func (s *Spec) checkNICs() *problem {
 		for range g.NICs * max(n.Ports, 1) {
 			dev := n.number(ports[n], used)
 			if used[dev] && twice == nil {
-				twice = wrong(paths[n]+".first", "leave it out, or number ports so that each has its own", "port %d is numbered twice", dev)
+				twice = wrong(paths[n]+".first", "leave it out, or number ports so that each has its own",
+					"port %d is numbered twice", dev)
 			}
 			used[dev] = true
 			ports[n]++
@@ -237,7 +255,8 @@ func (n *NIC) check(path string, ports int) *problem {
 		return p
 	}
 	if _, _, ok := link(n.PCIe); n.PCIe != "" && n.PCIe != unknownLink && !ok {
-		return wrong(path+".pcie", "write generation and lanes, 5x16, or unknown", "%q is no PCIe link", n.PCIe)
+		return wrong(path+".pcie", "write generation and lanes, 5x16, or unknown", "%q is no PCIe link",
+			n.PCIe)
 	}
 	switch {
 	case n.Ports < 0 || n.Ports > 4 && !n.Virtual || n.Ports > maxEach:
@@ -246,8 +265,10 @@ func (n *NIC) check(path string, ports int) *problem {
 		return wrong(path+".first", "write the number of the first port, 0 to 65536", "port %d", n.First)
 	case len(n.Names) > 0 && len(n.Names) != ports:
 		return wrong(path+".names", "name every port", "%d names for %d ports", len(n.Names), ports)
-	case len(n.Devs) > 0 && (n.First > 0 || len(n.Devs) != ports || slices.Min(n.Devs) < 0 || slices.Max(n.Devs) > 1<<16):
-		return wrong(path+".devs", "number every port from 0 to 65536, without first", "%d numbers for %d ports", len(n.Devs), ports)
+	case len(n.Devs) > 0 && (n.First > 0 || len(n.Devs) != ports || slices.Min(n.Devs) < 0 ||
+		slices.Max(n.Devs) > 1<<16):
+		return wrong(path+".devs", "number every port from 0 to 65536, without first",
+			"%d numbers for %d ports", len(n.Devs), ports)
 	case n.Speed < 0 || n.Speed > 10_000_000:
 		return wrong(path+".speed", "write Mb/s of a port, 400000", "%d Mb/s", n.Speed)
 	case n.Latency < 0 || n.Latency > 1e6:
@@ -272,16 +293,22 @@ func (s *Spec) checkNVLink() *problem {
 	case l.Mesh < 0 || l.Mesh > 64 || l.Links < 0 || l.Links > 64:
 		return wrong("nvlink", "write 1 to 64", "so many links")
 	case len(l.Counts) > 0 && !l.Switch || len(l.Counts) > 32:
-		return wrong("nvlink.counts", "they are the links to each of at most 32 visible NVSwitches, with switch: true", "counts")
-	case len(l.Each) > 0 && (!l.Switch || l.Links > 0 || len(l.Counts) > 0 || len(l.Each) != s.GPUs() || slices.Min(l.Each) < 0 || slices.Max(l.Each) > 64):
-		return wrong("nvlink.each", fmt.Sprintf("they are the links of each of %d GPUs, 0 to 64, with switch: true and no links and counts", s.GPUs()), "%d numbers", len(l.Each))
+		return wrong("nvlink.counts",
+			"they are the links to each of at most 32 visible NVSwitches, with switch: true", "counts")
+	case len(l.Each) > 0 && (!l.Switch || l.Links > 0 || len(l.Counts) > 0 || len(l.Each) != s.GPUs() ||
+		slices.Min(l.Each) < 0 || slices.Max(l.Each) > 64):
+		return wrong("nvlink.each",
+			fmt.Sprintf("they are the links of each of %d GPUs, 0 to 64, with switch: true and no links "+
+				"and counts", s.GPUs()), "%d numbers", len(l.Each))
 	case len(l.Bus) > 0 && len(l.Bus) != len(l.Counts):
-		return wrong("nvlink.bus", "one bus id for each of counts", "%d bus ids for %d NVSwitches", len(l.Bus), len(l.Counts))
+		return wrong("nvlink.bus", "one bus id for each of counts", "%d bus ids for %d NVSwitches",
+			len(l.Bus), len(l.Counts))
 	}
 	gpus := s.GPUs()
 	for i, p := range l.Pairs {
 		if p[0] < 0 || p[1] < 0 || p[0] >= gpus || p[1] >= gpus || p[0] == p[1] || p[2] < 1 || p[2] > 64 {
-			return wrong(fmt.Sprintf("nvlink.pairs[%d]", i), "write two GPUs and their links, [0, 1, 4]", "%v among %d GPUs", p, gpus)
+			return wrong(fmt.Sprintf("nvlink.pairs[%d]", i), "write two GPUs and their links, [0, 1, 4]",
+				"%v among %d GPUs", p, gpus)
 		}
 	}
 	return nil

@@ -32,7 +32,8 @@ func PlacesOf(root *decl.Element) *Places {
 		switch class, _ := e.Get("class"); {
 		case strings.HasPrefix(class, "0x0300"), strings.HasPrefix(class, "0x0302"):
 			p.GPUs = append(p.GPUs, e)
-		case strings.HasPrefix(class, "0x0200"), strings.HasPrefix(class, "0x0207"), strings.HasPrefix(class, "0x0280"):
+		case strings.HasPrefix(class, "0x0200"), strings.HasPrefix(class, "0x0207"),
+			strings.HasPrefix(class, "0x0280"):
 			p.NICs = append(p.NICs, e)
 		case class == "":
 			p.Unsaid = append(p.Unsaid, e)
@@ -122,12 +123,15 @@ func Complete(root *decl.Element, k Kinds, links *NVLink) (notes []string, err e
 	p := PlacesOf(root)
 	switch {
 	case len(p.GPUs) == 0 && len(p.Unsaid) > 0:
-		return nil, &PlacesError{p.Unsaid[0].Origin, fmt.Sprintf("no class of %s, nor of %d more: write class=\"0x030200\" into the <pci> of each GPU and class=\"0x020700\" into that of each NIC",
+		return nil, &PlacesError{p.Unsaid[0].Origin, fmt.Sprintf("no class of %s, nor of %d more: write "+
+			"class=\"0x030200\" into the <pci> of each GPU and class=\"0x020700\" into that of each NIC",
 			busOf(p.Unsaid[0]), len(p.Unsaid)-1)}
 	case len(p.GPUs) == 0:
-		return nil, &PlacesError{root.Origin, "no place of a GPU: add <pci busid=… class=\"0x030200\"/> of each GPU below its PCIe switch, as lspci and nvidia-smi topo -m show them"}
+		return nil, &PlacesError{root.Origin, "no place of a GPU: add <pci busid=… class=\"0x030200\"/> of " +
+			"each GPU below its PCIe switch, as lspci and nvidia-smi topo -m show them"}
 	case k.NIC != "" && len(p.NICs) == 0:
-		return nil, &PlacesError{root.Origin, "--nic-kind " + k.NIC + " has no effect: there is no place of a NIC, <pci> with class=\"0x0200…\" or \"0x0207…\""}
+		return nil, &PlacesError{root.Origin, "--nic-kind " + k.NIC +
+			" has no effect: there is no place of a NIC, <pci> with class=\"0x0200…\" or \"0x0207…\""}
 	}
 	var gpus, nics []Device
 	for _, e := range p.GPUs {
@@ -154,9 +158,11 @@ func Complete(root *decl.Element, k Kinds, links *NVLink) (notes []string, err e
 		}
 	}
 	kind := kindOr(k.GPU, sameKind(p.GPUs, "", gpuByDevice))
-	if links == nil && len(gpus) != 4 && strings.HasSuffix(kind, "-sxm") && gpuKinds[kind].links >= 8 { // of a board of 8, or what a VM has of one
+	// of a board of 8, or what a VM has of one
+	if links == nil && len(gpus) != 4 && strings.HasSuffix(kind, "-sxm") && gpuKinds[kind].links >= 8 {
 		links = &NVLink{Switch: true}
-		notes = append(notes, fmt.Sprintf("%d NVLinks of each GPU are assumed to lead to NVSwitches", gpuKinds[kind].links))
+		notes = append(notes, fmt.Sprintf("%d NVLinks of each GPU are assumed to lead to NVSwitches",
+			gpuKinds[kind].links))
 	}
 	more, err := Equip(root, gpus, nics, k, links)
 	if notes = append(notes, more...); err != nil {
@@ -169,7 +175,9 @@ func Complete(root *decl.Element, k Kinds, links *NVLink) (notes []string, err e
 	for _, d := range nics {
 		setIDs(d.PCI, nicKinds[kindOr(k.NIC, nicByDevice(d.PCI))].pci)
 	}
-	return append(notes, fmt.Sprintf("%d GPUs and %d NICs are put into the places of the file, numbered by bus id", len(gpus), len(nics))), nil
+	return append(notes,
+		fmt.Sprintf("%d GPUs and %d NICs are put into the places of the file, numbered by bus id", len(gpus),
+			len(nics))), nil
 }
 
 func kindOr(given, found string) string {
@@ -187,7 +195,9 @@ func otherIDs(list []Device, kind func(*decl.Element) string, given, what string
 	for _, d := range list {
 		if k := kind(d.PCI); k != "" && k != given {
 			device, _ := d.PCI.Get("device")
-			return []string{fmt.Sprintf("%s: device %s is that of %s; the %s is taken for %s, as the option says", busOf(d.PCI), device, k, what, given)}
+			return []string{
+				fmt.Sprintf("%s: device %s is that of %s; the %s is taken for %s, as the option says",
+					busOf(d.PCI), device, k, what, given)}
 		}
 	}
 	return nil
@@ -199,7 +209,9 @@ func setIDs(e *decl.Element, id pciID) {
 		return
 	}
 	speed, width, _ := link(id.gen)
-	for _, a := range [][2]string{{"vendor", id.vendor}, {"device", id.device}, {"subsystem_vendor", id.subVendor}, {"subsystem_device", id.subDevice}, {"link_speed", speed}, {"link_width", width}} {
+	for _, a := range [][2]string{{"vendor", id.vendor}, {"device", id.device},
+		{"subsystem_vendor", id.subVendor}, {"subsystem_device", id.subDevice}, {"link_speed", speed},
+		{"link_width", width}} {
 		e.SetDefault(a[0], a[1])
 	}
 }

@@ -29,7 +29,8 @@ func (e *DescribeError) Error() string {
 // the tree's PCI ids, else those that are the same to NCCL: these are Facts that
 // are estimated. The error is a *DescribeError: a tree can have more than a Spec can say.
 func Describe(root *decl.Element, name string) (*Spec, error) {
-	d := &describer{spec: &Spec{Name: name, Title: "described from a topology"}, bus: map[string]int{}, ports: map[int]bool{}}
+	d := &describer{spec: &Spec{Name: name, Title: "described from a topology"}, bus: map[string]int{},
+		ports: map[int]bool{}}
 	root.SetParents()
 	for _, cpu := range root.Children {
 		if cpu.Name != "cpu" {
@@ -51,7 +52,9 @@ func Describe(root *decl.Element, name string) (*Spec, error) {
 		}
 	}
 	if len(d.gpus) == 0 {
-		return nil, &DescribeError{Origin: root.Origin, Problem: "the file has no <gpu>, as files for NCCL_TOPO_FILE have none: what the GPUs are is not in it",
+		return nil, &DescribeError{Origin: root.Origin,
+			Problem: "the file has no <gpu>, as files for NCCL_TOPO_FILE have none: what the GPUs are is " +
+				"not in it",
 			Write: "describe what NCCL wrote on such a host (NCCL_TOPO_DUMP_FILE)"}
 	}
 	if err := d.byNumber(); err != nil {
@@ -95,7 +98,8 @@ func (d *describer) fact(of, format string, args ...any) {
 
 // cpu finds the kind of a CPU: its own, else the newest of its vendor that is not newer.
 func (d *describer) cpu(e *decl.Element) error {
-	arch, vendor, family, model := text(e, "arch"), text(e, "vendor"), e.Int("familyid", 0), e.Int("modelid", 0)
+	arch, vendor, family, model := text(e, "arch"), text(e, "vendor"), e.Int("familyid", 0),
+		e.Int("modelid", 0)
 	kind, near := "", -1
 	for _, name := range slices.Sorted(maps.Keys(cpuKinds)) {
 		k := cpuKinds[name]
@@ -112,10 +116,12 @@ func (d *describer) cpu(e *decl.Element) error {
 		}
 	}
 	if kind == "" {
-		return cannot(e, "a CPU of %s %s family %d model %d, of which no kind is known", arch, vendor, family, model)
+		return cannot(e, "a CPU of %s %s family %d model %d, of which no kind is known", arch, vendor, family,
+			model)
 	}
 	if near < 1<<20 {
-		d.fact("cpu", "family %d, model %d of %s is taken for %s, which is the same to NCCL", family, model, vendor, kind)
+		d.fact("cpu", "family %d, model %d of %s is taken for %s, which is the same to NCCL", family, model,
+			vendor, kind)
 	}
 	if d.spec.CPU != "" && d.spec.CPU != kind {
 		return cannot(e, "CPUs of two kinds, %s and %s", d.spec.CPU, kind)
@@ -142,9 +148,11 @@ func (d *describer) groups(list []*decl.Element) ([]Group, error) {
 		case isSwitch(e):
 			out, open = append(out, *g), false
 		case open && out[n].takes(g):
-			out[n].GPUs, out[n].NICs, out[n].Bus = out[n].GPUs+g.GPUs, out[n].NICs+g.NICs, append(out[n].Bus, g.Bus...)
+			out[n].GPUs, out[n].NICs, out[n].Bus = out[n].GPUs+g.GPUs, out[n].NICs+g.NICs,
+				append(out[n].Bus, g.Bus...)
 			if g.NIC != nil && out[n].NIC != nil {
-				out[n].NIC.Names, out[n].NIC.Devs = append(out[n].NIC.Names, g.NIC.Names...), append(out[n].NIC.Devs, g.NIC.Devs...)
+				out[n].NIC.Names, out[n].NIC.Devs = append(out[n].NIC.Names, g.NIC.Names...),
+					append(out[n].NIC.Devs, g.NIC.Devs...)
 			} else if g.NIC != nil {
 				out[n].NIC = g.NIC
 			}
@@ -199,7 +207,8 @@ func (d *describer) group(e *decl.Element) (*Group, error) {
 // addSwitch finds the kind of a switch: its ids and link, else a bridge with that link.
 func (d *describer) addSwitch(g *Group, e *decl.Element) error {
 	gen := linkOf(e)
-	if width := text(e, "link_width"); gen == unknownLink && text(e, "link_speed") == "" && (width == "0" || width == "") {
+	if width := text(e, "link_width"); gen == unknownLink && text(e, "link_speed") == "" &&
+		(width == "0" || width == "") {
 		gen = "3x16" // NCCL's own where nothing is said (topo.cc, ncclTopoAddPci)
 	}
 	best := ""
@@ -217,10 +226,12 @@ func (d *describer) addSwitch(g *Group, e *decl.Element) error {
 		}
 	}
 	if best == "" {
-		return cannot(e, "the PCIe switch %s has a link of %s, of which no kind is known", text(e, "busid"), gen)
+		return cannot(e, "the PCIe switch %s has a link of %s, of which no kind is known", text(e, "busid"),
+			gen)
 	}
 	if k := switchKinds[best]; k.vendor != text(e, "vendor") || k.device != text(e, "device") {
-		d.fact("groups.switches", "a switch %s:%s of %s is taken for %s", text(e, "vendor"), text(e, "device"), gen, best)
+		d.fact("groups.switches", "a switch %s:%s of %s is taken for %s", text(e, "vendor"),
+			text(e, "device"), gen, best)
 	}
 	g.Switches = append(g.Switches, best)
 	g.Bus = append(g.Bus, text(e, "busid"))
@@ -298,7 +309,8 @@ func (d *describer) gpuKind(e, gpu *decl.Element) (string, error) {
 			continue
 		}
 		points := 0
-		for i, same := range []bool{k.pci.gen == linkOf(e), (k.links > 0) == (links > 0), k.links == links, k.pci.device == text(e, "device")} {
+		for i, same := range []bool{k.pci.gen == linkOf(e), (k.links > 0) == (links > 0), k.links == links,
+			k.pci.device == text(e, "device")} {
 			if same {
 				points += 1 << i
 			}

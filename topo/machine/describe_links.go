@@ -58,7 +58,8 @@ func (d *describer) nicKind(e *decl.Element, nets []*decl.Element) (*NIC, error)
 		}
 	}
 	latency, _ := strconv.ParseFloat(text(p, "latency"), 64)
-	n := &NIC{Virtual: e.Name == "nic", Speed: p.Int("speed", 10000), NoGDR: text(p, "gdr") == "0", Latency: latency}
+	n := &NIC{Virtual: e.Name == "nic", Speed: p.Int("speed", 10000), NoGDR: text(p, "gdr") == "0",
+		Latency: latency}
 	if n.Ports = len(nets); n.Ports == 1 {
 		n.Ports = 0
 	}
@@ -69,7 +70,8 @@ func (d *describer) nicKind(e *decl.Element, nets []*decl.Element) (*NIC, error)
 			continue // a Spec cannot take these back
 		}
 		points := 0
-		for i, same := range []bool{!strings.HasSuffix(name, "-vf"), k.speed == n.Speed, k.pci.class == text(e, "class"), k.noGDR == n.NoGDR,
+		for i, same := range []bool{!strings.HasSuffix(name, "-vf"), k.speed == n.Speed,
+			k.pci.class == text(e, "class"), k.noGDR == n.NoGDR,
 			k.maxConn == p.Int("maxconn", k.maxConn), k.pci.device == text(e, "device")} {
 			if same {
 				points += 1 << i
@@ -144,7 +146,8 @@ func (d *describer) pairs(between map[[2]int]int) error {
 		for b := a + 1; b < n; b++ {
 			there, back := between[[2]int{a, b}], between[[2]int{b, a}]
 			if there != back {
-				return cannot(d.gpus[a], "GPU %d has %d NVLinks to GPU %d, which has %d back", a, there, b, back)
+				return cannot(d.gpus[a], "GPU %d has %d NVLinks to GPU %d, which has %d back", a, there, b,
+					back)
 			}
 			if there > 0 {
 				l.Pairs = append(l.Pairs, [3]int{a, b, there})

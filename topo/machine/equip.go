@@ -23,8 +23,11 @@ type Device struct {
 }
 
 // words are GPUs' kinds by a word of their name, the longer ones first.
-var words = [][2]string{{"A100-SXM", "a100-sxm"}, {"A100-PCI", "a100-pcie"}, {"P100-SXM2", "p100-sxm2"}, {"A10G", "a10g"}, {"RTX A6000", "a6000"}, {"V100-SXM3", "v100-sxm3"}, {"V100-SXM2", "v100-sxm2"}, {"L40S", "l40s"}, {"RTX 4090", "rtx4090"},
-	{"GH200", "gh200"}, {"H100 PCIe", "h100-pcie"}, {"H100", "h100-sxm"}, {"H200", "h200-sxm"}, {"H800", "h800-sxm"}, {"H20", "h20-sxm"},
+var words = [][2]string{{"A100-SXM", "a100-sxm"}, {"A100-PCI", "a100-pcie"}, {"P100-SXM2", "p100-sxm2"},
+	{"A10G", "a10g"}, {"RTX A6000", "a6000"}, {"V100-SXM3", "v100-sxm3"}, {"V100-SXM2", "v100-sxm2"},
+	{"L40S", "l40s"}, {"RTX 4090", "rtx4090"},
+	{"GH200", "gh200"}, {"H100 PCIe", "h100-pcie"}, {"H100", "h100-sxm"}, {"H200", "h200-sxm"},
+	{"H800", "h800-sxm"}, {"H20", "h20-sxm"},
 	{"GB200", "gb200"}, {"GB300", "gb300"}, {"B200", "b200-sxm"}, {"B300", "b300-sxm"}, {"GB10", "gb10"}}
 
 // Equip adds to PCI functions what NCCL finds of GPUs and NICs: compute capability, NVLinks,
@@ -39,7 +42,9 @@ func Equip(root *decl.Element, gpus, nics []Device, k Kinds, links *NVLink) (not
 			return nil, err
 		}
 		if i > 0 && kind != g.spec.GPU.Kind {
-			return nil, fmt.Errorf("GPUs of two kinds, %s and %s: NCCL's own file has both (NCCL_TOPO_DUMP_FILE)", g.spec.GPU.Kind, kind)
+			return nil,
+				fmt.Errorf("GPUs of two kinds, %s and %s: NCCL's own file has both (NCCL_TOPO_DUMP_FILE)",
+					g.spec.GPU.Kind, kind)
 		}
 		g.spec.GPU.Kind = kind
 		n := strconv.Itoa(i)
@@ -58,7 +63,9 @@ func Equip(root *decl.Element, gpus, nics []Device, k Kinds, links *NVLink) (not
 	}
 	for _, p := range links.Pairs {
 		if n := max(p[0], p[1]); n >= len(gpus) {
-			return nil, fmt.Errorf("the matrix has NVLinks of GPU%d, the host has %d GPUs; give both of one host", n, len(gpus))
+			return nil,
+				fmt.Errorf("the matrix has NVLinks of GPU%d, the host has %d GPUs; give both of one host", n,
+					len(gpus))
 		}
 	}
 	g.spec.NVLink = *links
@@ -97,10 +104,13 @@ func gpuOf(d *Device, given string) (string, error) {
 		}
 	}
 	if device == "" {
-		return "", fmt.Errorf("%s: the kind of GPU is not said; name it with --gpu-kind: %s", busOf(d.PCI), strings.Join(slices.Sorted(maps.Keys(gpuKinds)), ", "))
+		return "", fmt.Errorf("%s: the kind of GPU is not said; name it with --gpu-kind: %s", busOf(d.PCI),
+			strings.Join(slices.Sorted(maps.Keys(gpuKinds)), ", "))
 	}
-	return "", fmt.Errorf("%s: the kind of GPU of device %s is not known; name the nearest with --gpu-kind: %s", busOf(d.PCI), device,
-		strings.Join(slices.Sorted(maps.Keys(gpuKinds)), ", "))
+	return "",
+		fmt.Errorf("%s: the kind of GPU of device %s is not known; name the nearest with --gpu-kind: %s",
+			busOf(d.PCI), device,
+			strings.Join(slices.Sorted(maps.Keys(gpuKinds)), ", "))
 }
 
 // assume is what NVLinks of n GPUs of a kind lead to, where boards of that size have it.
@@ -110,13 +120,18 @@ func assume(kind string, n int) (NVLink, string, error) {
 	case k.links == 0 || n == 1 && k.c2cNo == 0:
 		return NVLink{}, "no NVLinks are assumed", nil
 	case strings.HasSuffix(kind, "-pcie"):
-		return NVLink{}, "no NVLink bridges are assumed: give the output of nvidia-smi topo -m with --nvlink where there are some", nil
-	case kind == "v100-sxm3" && n > 2 || k.links >= 8 && (n == 8 || n == 16) || k.c2cNo > 0 && k.links > 0 && kind != "gh200":
-		return NVLink{Switch: true}, fmt.Sprintf("%d NVLinks of each GPU are assumed to lead to NVSwitches", k.links), nil
+		return NVLink{}, "no NVLink bridges are assumed: give the output of nvidia-smi topo -m with " +
+			"--nvlink where there are some", nil
+	case kind == "v100-sxm3" && n > 2 || k.links >= 8 && (n == 8 || n == 16) || k.c2cNo > 0 && k.links > 0 &&
+		kind != "gh200":
+		return NVLink{Switch: true}, fmt.Sprintf("%d NVLinks of each GPU are assumed to lead to NVSwitches",
+			k.links), nil
 	case n == 4 && k.links%3 == 0 && k.sm >= 80 && k.sm < 100:
-		return NVLink{Mesh: k.links / 3}, fmt.Sprintf("%d NVLinks are assumed between each two GPUs", k.links/3), nil
+		return NVLink{Mesh: k.links / 3}, fmt.Sprintf("%d NVLinks are assumed between each two GPUs",
+			k.links/3), nil
 	}
-	return NVLink{}, "", fmt.Errorf("what the NVLinks of %d %s lead to is not in the file; give the output of nvidia-smi topo -m of that host with --nvlink", n, kind)
+	return NVLink{}, "", fmt.Errorf("what the NVLinks of %d %s lead to is not in the file; give the output "+
+		"of nvidia-smi topo -m of that host with --nvlink", n, kind)
 }
 
 // addPort adds the port of a NIC, and says what was assumed of it.
@@ -129,13 +144,17 @@ func addPort(d *Device, dev int, given string) (note string, err error) {
 	k, ok := nicKinds[best]
 	switch {
 	case !ok && d.Sockets && given == "":
-		k = nicKind{speed: 10000, maxConn: 65536, noGDR: true} // NCCL's own where the kernel names no speed (net_socket.cc)
+		// NCCL's own where the kernel names no speed (net_socket.cc)
+		k = nicKind{speed: 10000, maxConn: 65536, noGDR: true}
 		note = "NICs of unknown kind are taken for 10 Gb/s, as NCCL does without a speed"
 	case !ok && device == "":
-		return "", fmt.Errorf("%s: the kind of NIC is not said; name it with --nic-kind: %s", busOf(d.PCI), strings.Join(slices.Sorted(maps.Keys(nicKinds)), ", "))
-	case !ok:
-		return "", fmt.Errorf("%s: the kind of NIC of device %s is not known; name the nearest with --nic-kind: %s", busOf(d.PCI), device,
+		return "", fmt.Errorf("%s: the kind of NIC is not said; name it with --nic-kind: %s", busOf(d.PCI),
 			strings.Join(slices.Sorted(maps.Keys(nicKinds)), ", "))
+	case !ok:
+		return "",
+			fmt.Errorf("%s: the kind of NIC of device %s is not known; name the nearest with --nic-kind: %s",
+				busOf(d.PCI), device,
+				strings.Join(slices.Sorted(maps.Keys(nicKinds)), ", "))
 	default:
 		note = fmt.Sprintf("ports of %s are taken for %d Mb/s", best, k.speed)
 	}
@@ -147,8 +166,10 @@ func addPort(d *Device, dev int, given string) (note string, err error) {
 	if nic == nil {
 		nic = child(d.PCI, element("nic"))
 	}
-	nic.Append(element("net", "name", d.Name, "dev", strconv.Itoa(dev), "latency", strconv.FormatFloat(k.latency, 'g', -1, 64), "speed", strconv.Itoa(k.speed),
-		"port", strconv.Itoa(len(nic.Children)+1), "guid", guid, "maxconn", strconv.Itoa(k.maxConn), "gdr", flag(!k.noGDR && !d.Sockets)))
+	nic.Append(element("net", "name", d.Name, "dev", strconv.Itoa(dev), "latency",
+		strconv.FormatFloat(k.latency, 'g', -1, 64), "speed", strconv.Itoa(k.speed),
+		"port", strconv.Itoa(len(nic.Children)+1), "guid", guid, "maxconn", strconv.Itoa(k.maxConn), "gdr",
+		flag(!k.noGDR && !d.Sockets)))
 	return note, nil
 }
 

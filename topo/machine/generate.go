@@ -141,7 +141,8 @@ func pci(id pciID, bus, gen string) *decl.Element {
 		speed, width = "", "0"
 	}
 	return element("pci", "busid", bus, "class", id.class, "vendor", id.vendor, "device", id.device,
-		"subsystem_vendor", id.subVendor, "subsystem_device", id.subDevice, "link_speed", speed, "link_width", width)
+		"subsystem_vendor", id.subVendor, "subsystem_device", id.subDevice, "link_speed", speed, "link_width",
+		width)
 }
 
 func (g *generator) gpu(on *decl.Element) {
@@ -177,8 +178,10 @@ func (g *generator) nic(on *decl.Element, n *NIC) {
 	}
 	for port := range max(n.Ports, 1) {
 		dev := n.number(g.ports[n], g.used)
-		nic.Append(element("net", "name", n.portName(g.ports[n], dev), "dev", strconv.Itoa(dev), "latency", strconv.FormatFloat(latency, 'g', -1, 64),
-			"speed", strconv.Itoa(speed), "port", strconv.Itoa(port+1), "guid", fmt.Sprintf("0x200c%011x", g.nics+1),
+		nic.Append(element("net", "name", n.portName(g.ports[n], dev), "dev", strconv.Itoa(dev), "latency",
+			strconv.FormatFloat(latency, 'g', -1, 64),
+			"speed", strconv.Itoa(speed), "port", strconv.Itoa(port+1), "guid",
+			fmt.Sprintf("0x200c%011x", g.nics+1),
 			"maxconn", strconv.Itoa(k.maxConn), "gdr", flag(!n.NoGDR && !k.noGDR)))
 		g.ports[n]++
 		g.used[dev] = true

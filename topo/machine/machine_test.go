@@ -35,12 +35,13 @@ func TestGenerate(t *testing.T) {
 // TestFaultsHavePlaces: every fault of a Spec names its member, line and remedy.
 func TestFaultsHavePlaces(t *testing.T) {
 	for old, c := range map[string][2]string{
-		`"milan"`:                        {`"milan9"`, `x.json:1:22: "milan9" is not known`},
-		`"a100-sxm"`:                     {`"a1"`, `"a1" is not known`},
-		`"0-3,36"`:                       {`"3-0"`, "no list of cores"},
-		`"numa": 0`:                      {`"numa": 4`, "there is no NUMA node 4"},
-		`"gpus": 1`:                      {`"gpus": 0`, "no GPU"},
-		`"times": 2`:                     {`"times": 2, "bus": ["0000:01:00.0"]`, "1 bus ids for 6 PCI functions"},
+		`"milan"`:    {`"milan9"`, `x.json:1:22: "milan9" is not known`},
+		`"a100-sxm"`: {`"a1"`, `"a1" is not known`},
+		`"0-3,36"`:   {`"3-0"`, "no list of cores"},
+		`"numa": 0`:  {`"numa": 4`, "there is no NUMA node 4"},
+		`"gpus": 1`:  {`"gpus": 0`, "no GPU"},
+		`"times": 2`: {`"times": 2, "bus": ["0000:01:00.0"]`,
+			"1 bus ids for 6 PCI functions"},
 		`"mesh": 4`:                      {`"mesh": 4, "switch": true`, "NVLinks of two kinds"},
 		`{"kind": "connectx-6"}`:         {`{"kind": "connectx-6", "name": "ib"}`, "no place for the number"},
 		`"network": {}`:                  {`"network": {"kind": "pigeon"}`, `"pigeon" is not known`},
@@ -50,11 +51,14 @@ func TestFaultsHavePlaces(t *testing.T) {
 		`{"id": 0, "cores": "0-3,36"}`:   {`{"id": 0}, {"id": 0}`, "NUMA node 0"},
 		`"gpus": 1, "nics": 1`:           {`"gpus": 1, "nics": 1, "apart": true, "switchs": []`, "switchs"},
 		`"switches": ["broadcom-gen4"],`: {`"apart": true,`, "no switch to be apart below"},
-		`{"mesh": 4}`:                    {`{"switch": true, "each": [4]}`, "they are the links of each of 2 GPUs"},
-		`"kind": "a100-sxm"`:             {`"kind": "a100-sxm", "devs": [0, 2]`, "list the numbers 0 to 1, each once"},
-		`"kind": "connectx-6"`:           {`"kind": "connectx-6", "devs": [7]`, "1 numbers for 2 ports"},
-		`"groups": [{"numa": 0,`:         {`"groups": [{"numa": 0, "bridge": 300,`, "host bridge 300"},
-		`"gpus": 1, `:                    {`"gpus": 1, "below": [{"numa": 0, "bridge": 1, "gpus": 1}], `, "a place of its own of a group below another"},
+		`{"mesh": 4}`: {`{"switch": true, "each": [4]}`,
+			"they are the links of each of 2 GPUs"},
+		`"kind": "a100-sxm"`: {`"kind": "a100-sxm", "devs": [0, 2]`,
+			"list the numbers 0 to 1, each once"},
+		`"kind": "connectx-6"`:   {`"kind": "connectx-6", "devs": [7]`, "1 numbers for 2 ports"},
+		`"groups": [{"numa": 0,`: {`"groups": [{"numa": 0, "bridge": 300,`, "host bridge 300"},
+		`"gpus": 1, `: {`"gpus": 1, "below": [{"numa": 0, "bridge": 1, "gpus": 1}], `,
+			"a place of its own of a group below another"},
 	} {
 		if !strings.Contains(small, old) {
 			t.Fatalf("%s is not in the text", old)
@@ -69,8 +73,10 @@ func TestFaultsHavePlaces(t *testing.T) {
 // FuzzSpec: whatever is read either is refused or makes a tree.
 func FuzzSpec(f *testing.F) {
 	f.Add([]byte(small))
-	f.Add([]byte(`{"name":"y","cpu":"grace","numa":[{"id":0}],"gpu":{"kind":"gb300"},"nvlink":{"switch":true,"counts":[9,9]},"nic":{"kind":"efa","ports":2,"virtual":true},"groups":[{"numa":0,"gpus":4,"nics":4,"times":16}],"domain":18,"network":{"kind":"efa"}}`))
-	f.Add([]byte(`{"name":"z","cpu":"rome","numa":[{"id":3},{"id":1}],"gpu":{"kind":"a100-sxm","devs":[1,0]},"nvlink":{"switch":true,"each":[12,0]},"nic":{"kind":"connectx-6","devs":[2,0]},"groups":[{"numa":1,"bridge":2,"switches":["plx-gen3"],"below":[{"switches":["plx-gen3"],"gpus":1},{"nics":1,"times":2}]},{"numa":3,"gpus":1}],"network":{}}`))
+	f.Add([]byte(
+		`{"name":"y","cpu":"grace","numa":[{"id":0}],"gpu":{"kind":"gb300"},"nvlink":{"switch":true,"counts":[9,9]},"nic":{"kind":"efa","ports":2,"virtual":true},"groups":[{"numa":0,"gpus":4,"nics":4,"times":16}],"domain":18,"network":{"kind":"efa"}}`))
+	f.Add([]byte(
+		`{"name":"z","cpu":"rome","numa":[{"id":3},{"id":1}],"gpu":{"kind":"a100-sxm","devs":[1,0]},"nvlink":{"switch":true,"each":[12,0]},"nic":{"kind":"connectx-6","devs":[2,0]},"groups":[{"numa":1,"bridge":2,"switches":["plx-gen3"],"below":[{"switches":["plx-gen3"],"gpus":1},{"nics":1,"times":2}]},{"numa":3,"gpus":1}],"network":{}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := Parse(data, "f.json")
 		if err != nil {

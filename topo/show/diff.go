@@ -138,7 +138,8 @@ func parts(s *topo.Spec, names []string) (map[string]part, []string) {
 // keyOf names an element by what makes it itself; what has no such thing is
 // named by what it belongs to.
 func keyOf(e *topo.Element, up string) string {
-	id := map[string]string{"cpu": "numaid", "pci": "busid", "net": "name", "nvlink": "target", "pcilink": "target"}[e.Name]
+	id := map[string]string{"cpu": "numaid", "pci": "busid", "net": "name", "nvlink": "target",
+		"pcilink": "target"}[e.Name]
 	v, _ := e.Get(id)
 	switch e.Name {
 	case "system":

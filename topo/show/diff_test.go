@@ -42,7 +42,8 @@ func TestDiff(t *testing.T) {
 		`count="18"`, `count="17"`,
 		`rank="0" gdr="1"`, `rank="5"`,
 		"    <nic>\n      <net name=\"eth0\" dev=\"0\" speed=\"10000\"/>\n    </nic>\n", "",
-		"  </cpu>\n  <cpu numaid=\"1\"", "    <pci busid=\"0000:18:00.0\"><nic><net name=\"eth0\" dev=\"0\" speed=\"10000\"/></nic></pci>\n  </cpu>\n  <cpu numaid=\"1\"",
+		"  </cpu>\n  <cpu numaid=\"1\"", "    <pci busid=\"0000:18:00.0\"><nic><net name=\"eth0\" "+
+			"dev=\"0\" speed=\"10000\"/></nic></pci>\n  </cpu>\n  <cpu numaid=\"1\"",
 	).Replace(before)
 	var b strings.Builder
 	for _, c := range show.Diff(parse(t, before, "a.xml"), parse(t, after, "b.xml")) {

@@ -80,7 +80,8 @@ func narrowNets(b *strings.Builder, s *topo.System, gpus []topo.NodeID, r *rates
 		}
 		for _, n := range s.Of(topo.NET) {
 			net := s.Nodes[n].Net
-			row := []string{label(s, n), cut(net.Name), short(float32(net.BW)), direct(s, n), kinds(gpus, s, func(g topo.NodeID) string { return r.kind(s, n, g) })}
+			row := []string{label(s, n), cut(net.Name), short(float32(net.BW)), direct(s, n),
+				kinds(gpus, s, func(g topo.NodeID) string { return r.kind(s, n, g) })}
 			if both {
 				row = append(row, kinds(gpus, s, func(g topo.NodeID) string { return r.kind(s, g, n) }))
 			}

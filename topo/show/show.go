@@ -54,7 +54,8 @@ func Text(h *topo.Host, wide bool) string {
 	var b strings.Builder
 	for i, s := range h.Systems {
 		if len(h.Systems) > 1 {
-			fmt.Fprintf(&b, "%sPart %d of %d: neither P2P nor SHM joins it with the others\n", strings.Repeat("\n", min(i, 1)), i+1, len(h.Systems))
+			fmt.Fprintf(&b, "%sPart %d of %d: neither P2P nor SHM joins it with the others\n",
+				strings.Repeat("\n", min(i, 1)), i+1, len(h.Systems))
 		}
 		summary(&b, h, s)
 		paths(&b, s, wide)
@@ -69,8 +70,10 @@ func summary(b *strings.Builder, h *topo.Host, s *topo.System) {
 	if s.Inter {
 		reach = "several machines"
 	}
-	fmt.Fprintf(b, "GPUs %d, nets %d, CPUs %d, hosts %d\na channel gets at most %s GB/s, a GPU %s GB/s (%s)\n",
-		len(s.Of(topo.GPU)), len(s.Of(topo.NET)), len(s.Of(topo.CPU)), s.NHosts, short(float32(s.MaxBW)), short(float32(s.TotalBW)), reach)
+	fmt.Fprintf(b,
+		"GPUs %d, nets %d, CPUs %d, hosts %d\na channel gets at most %s GB/s, a GPU %s GB/s (%s)\n",
+		len(s.Of(topo.GPU)), len(s.Of(topo.NET)), len(s.Of(topo.CPU)), s.NHosts, short(float32(s.MaxBW)),
+		short(float32(s.TotalBW)), reach)
 	for _, n := range h.MadeNets {
 		fmt.Fprintf(b, "NCCL fuses %s into one net\n", strings.ReplaceAll(n, "+", " and "))
 	}
@@ -171,7 +174,8 @@ func netTable(b *strings.Builder, s *topo.System) {
 		if net.LocalGPU >= 0 {
 			own = label(s, s.Of(topo.GPU)[net.LocalGPU])
 		}
-		rows = append(rows, []string{label(s, n), net.Name, fmt.Sprint(net.Port), short(float32(net.BW)), own, fmt.Sprintf("0x%x", net.ASIC)})
+		rows = append(rows, []string{label(s, n), net.Name, fmt.Sprint(net.Port), short(float32(net.BW)), own,
+			fmt.Sprintf("0x%x", net.ASIC)})
 	}
 	align(b, rows)
 }

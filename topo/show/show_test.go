@@ -34,7 +34,8 @@ func hostOf(t *testing.T, machine string, nRanks int) *topo.Host {
 
 // TestPages keeps the pages that people read; look at the files.
 func TestPages(t *testing.T) {
-	for _, m := range []string{"dgx-h100", "hgx-a100-4", "gh200", "h200x4-4", "pcie-l40s-8", "gb200-nvl72-2tray"} {
+	for _, m := range []string{"dgx-h100", "hgx-a100-4", "gh200", "h200x4-4", "pcie-l40s-8",
+		"gb200-nvl72-2tray"} {
 		h := hostOf(t, m, 64)
 		golden.Text(t, "testdata/"+m+".txt", show.Text(h, true))
 		if m == "gh200" {
@@ -91,7 +92,8 @@ func TestNarrow(t *testing.T) {
 			t.Errorf("%s: no legend", m.Name)
 		}
 		for line := range strings.Lines(paths) {
-			if n := len([]rune(strings.TrimRight(line, "\n"))); n > 80 && !strings.HasPrefix(line, "  ") && !strings.HasPrefix(line, "GPUs ") {
+			if n := len([]rune(strings.TrimRight(line, "\n"))); n > 80 && !strings.HasPrefix(line, "  ") &&
+				!strings.HasPrefix(line, "GPUs ") {
 				t.Errorf("%s: %d columns: %s", m.Name, n, line)
 			}
 		}

@@ -31,14 +31,16 @@ func branches(b *strings.Builder, s *topo.System, n, up topo.NodeID, indent stri
 		if i == len(links)-1 {
 			corner, below = "└─ ", "   "
 		}
-		fmt.Fprintf(b, "%s%s%s %s GB/s  %s\n", indent, corner, link.Kind, short(float32(link.BW)), nodeText(s, link.To))
+		fmt.Fprintf(b, "%s%s%s %s GB/s  %s\n", indent, corner, link.Kind, short(float32(link.BW)),
+			nodeText(s, link.To))
 		if link.Kind == topo.LinkPCI || link.Kind == topo.LinkNET && s.Nodes[link.To].Kind == topo.NET {
 			branches(b, s, link.To, n, indent+below)
 		}
 	}
 }
 
-var archNames = map[topo.CPUArch]string{topo.ArchX86: "x86_64", topo.ArchPower: "ppc64", topo.ArchARM: "arm64"}
+var archNames = map[topo.CPUArch]string{topo.ArchX86: "x86_64", topo.ArchPower: "ppc64",
+	topo.ArchARM: "arm64"}
 
 func cpuText(s *topo.System, n topo.NodeID) string {
 	c := s.Nodes[n].CPU
@@ -87,8 +89,11 @@ func nodeText(s *topo.System, n topo.NodeID) string {
 // a pair of links with its bandwidth.
 func Dot(s *topo.System) string {
 	var b strings.Builder
-	b.WriteString("graph topology {\n  node [shape=box, fontname=\"sans-serif\", fontsize=10];\n  edge [fontname=\"sans-serif\", fontsize=8];\n")
-	shapes := map[topo.NodeKind]string{topo.GPU: "style=filled, fillcolor=\"#b7e1cd\"", topo.NVS: "shape=ellipse", topo.DEV: "style=filled, fillcolor=\"#d9ead3\"", topo.NET: "style=filled, fillcolor=\"#c9daf8\"", topo.CPU: "style=filled, fillcolor=\"#fce5cd\""}
+	b.WriteString("graph topology {\n  node [shape=box, fontname=\"sans-serif\", fontsize=10];\n" +
+		"  edge [fontname=\"sans-serif\", fontsize=8];\n")
+	shapes := map[topo.NodeKind]string{topo.GPU: "style=filled, fillcolor=\"#b7e1cd\"",
+		topo.NVS: "shape=ellipse", topo.DEV: "style=filled, fillcolor=\"#d9ead3\"",
+		topo.NET: "style=filled, fillcolor=\"#c9daf8\"", topo.CPU: "style=filled, fillcolor=\"#fce5cd\""}
 	for k := topo.GPU; k < topo.NumNodeKinds; k++ {
 		for _, n := range s.Of(k) {
 			fmt.Fprintf(&b, "  n%d [label=%q", n, nodeText(s, n))

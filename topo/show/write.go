@@ -20,8 +20,8 @@ func (e *FormatError) Error() string {
 	return fmt.Sprintf("%s: write text, json, svg, dot, nccl or matrix", e.Format)
 }
 
-// Write shows a host: "text" in 80 columns, "wide" with all bandwidths, "json", "dot" for Graphviz, "nccl", the lines of
-// NCCL's own log, or "matrix", that of nvidia-smi topo -m.
+// Write shows a host: "text" in 80 columns, "wide" with all bandwidths, "json", "dot" for Graphviz, "nccl",
+// the lines of NCCL's own log, or "matrix", that of nvidia-smi topo -m.
 func Write(w io.Writer, h *topo.Host, format string) error {
 	switch format {
 	case "text", "wide":
@@ -40,7 +40,8 @@ func Write(w io.Writer, h *topo.Host, format string) error {
 		return nil
 	case "matrix":
 		for i, host := range decl.Hosts(&topo.Spec{Root: h.Dump}) {
-			if _, err := io.WriteString(w, strings.Repeat("\n", min(i, 1))+smi.Of(host.Root).Text()); err != nil {
+			if _, err := io.WriteString(w, strings.Repeat("\n", min(i, 1))+smi.Of(host.Root).Text()); err !=
+				nil {
 				return err
 			}
 		}

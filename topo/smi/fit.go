@@ -37,7 +37,10 @@ func (m *Matrix) distances() ([][]int, error) {
 	for i := range n {
 		for j := range n {
 			if known := level(m.Cells[i][j]); known > far[i][j] {
-				return nil, m.fail(i, j, "%s reads %s, but %s: devices that near to a third are as near to each other", m.between(i, j), m.Cells[i][j], m.way(via, i, j))
+				return nil,
+					m.fail(i, j,
+						"%s reads %s, but %s: devices that near to a third are as near to each other",
+						m.between(i, j), m.Cells[i][j], m.way(via, i, j))
 			}
 		}
 	}
@@ -126,7 +129,8 @@ func clusters(far [][]int, devices []int, most int) [][]int {
 	for _, i := range devices {
 		if !slices.ContainsFunc(out, func(c []int) bool { return slices.Contains(c, i) }) {
 			all := near(far, i, most)
-			out = append(out, slices.DeleteFunc(all, func(x int) bool { return !slices.Contains(devices, x) }))
+			out = append(out,
+				slices.DeleteFunc(all, func(x int) bool { return !slices.Contains(devices, x) }))
 		}
 	}
 	return out
@@ -176,7 +180,8 @@ func (m *Matrix) places(s *machine.Spec, far [][]int) {
 				}
 				if with >= 0 {
 					s.Facts = append(s.Facts, machine.Fact{Of: "numa", Estimated: true,
-						Source: fmt.Sprintf("%s has NUMA affinity %d, but only SYS to others that have it: it is put on a NUMA node of its own, %d", m.Devices[with].Name, given, id)})
+						Source: fmt.Sprintf("%s has NUMA affinity %d, but only SYS to others that have it: "+
+							"it is put on a NUMA node of its own, %d", m.Devices[with].Name, given, id)})
 				}
 			}
 			taken[id] = true
@@ -200,8 +205,11 @@ func (m *Matrix) affinity(devices []int) int {
 func (m *Matrix) odd(s *machine.Spec, devices []int, with int) {
 	for _, i := range devices {
 		if with >= 0 && len(m.Devices[i].NUMA) > 0 && !slices.Equal(m.Devices[i].NUMA, m.Devices[with].NUMA) {
-			s.Facts = append(s.Facts, machine.Fact{Of: "numa", Estimated: true, Source: fmt.Sprintf("%s and %s have NUMA affinities %s and %s, but paths within a NUMA node join them: they are put on one",
-				m.Devices[with].Name, m.Devices[i].Name, ranges(m.Devices[with].NUMA), ranges(m.Devices[i].NUMA))})
+			s.Facts = append(s.Facts, machine.Fact{Of: "numa", Estimated: true,
+				Source: fmt.Sprintf("%s and %s have NUMA affinities %s and %s, but paths within a NUMA "+
+					"node join them: they are put on one",
+					m.Devices[with].Name, m.Devices[i].Name, ranges(m.Devices[with].NUMA),
+					ranges(m.Devices[i].NUMA))})
 			return
 		}
 	}
@@ -279,7 +287,9 @@ func (m *Matrix) nvlinks(s *machine.Spec) error {
 	if least < all {
 		s.NVLink = machine.NVLink{Switch: true, Each: most}
 	}
-	s.Facts = append(s.Facts, machine.Fact{Of: "nvlink", Source: fmt.Sprintf("NV%d of %d GPUs is taken for links to NVSwitches", all, m.GPUs), Estimated: true})
+	s.Facts = append(s.Facts,
+		machine.Fact{Of: "nvlink", Source: fmt.Sprintf("NV%d of %d GPUs is taken for links to NVSwitches",
+			all, m.GPUs), Estimated: true})
 	return nil
 }
 
@@ -294,13 +304,16 @@ func (m *Matrix) direct(s *machine.Spec) error {
 		}
 		for b := range m.GPUs {
 			if x := links(m.Cells[a][b]); a != b && x != min(m.most()[a], m.most()[b]) {
-				return m.fail(a, b, "%s reads %s: GPU%d has %d NVLinks in its row, which no GPU has (%d is the most), and behind NVSwitches this cell would be NV%d too",
+				return m.fail(a, b, "%s reads %s: GPU%d has %d NVLinks in its row, which no GPU has (%d is "+
+					"the most), and behind NVSwitches this cell would be NV%d too",
 					m.between(a, b), m.Cells[a][b], a, n, maxLinks, min(m.most()[a], m.most()[b]))
 			}
 		}
 	}
 	if len(s.NVLink.Pairs) > 0 {
-		s.Facts = append(s.Facts, machine.Fact{Of: "nvlink", Source: "NVLinks are taken to join GPUs in pairs, without NVSwitches", Estimated: true})
+		s.Facts = append(s.Facts,
+			machine.Fact{Of: "nvlink", Source: "NVLinks are taken to join GPUs in pairs, without NVSwitches",
+				Estimated: true})
 	}
 	return nil
 }

@@ -19,16 +19,20 @@ func (m *Matrix) guess(s *machine.Spec, k Kinds) error {
 	need := m.needs(s)
 	if s.GPU.Kind = k.GPU; k.GPU == "" {
 		s.GPU.Kind = m.gpuOf(need)
-		fact("gpu", "the kind is taken for %s, of %s; the matrix does not say it, --gpu-kind does", s.GPU.Kind, need)
+		fact("gpu", "the kind is taken for %s, of %s; the matrix does not say it, --gpu-kind does",
+			s.GPU.Kind, need)
 	}
 	has, coherent, known := machine.GPULinks(s.GPU.Kind)
 	switch {
 	case known && has < need.links && k.GPU == "":
-		return m.fail(need.gpu, 0, "GPU%d has %d NVLinks, more than any kind of GPU that is known; name the nearest kind (--gpu-kind) if this is a newer one", need.gpu, need.links)
+		return m.fail(need.gpu, 0, "GPU%d has %d NVLinks, more than any kind of GPU that is known; name "+
+			"the nearest kind (--gpu-kind) if this is a newer one", need.gpu, need.links)
 	case known && has < need.links:
-		fact("gpu", "%s has %d NVLinks, the matrix %d of GPU%d: these are kept", s.GPU.Kind, has, need.links, need.gpu)
+		fact("gpu", "%s has %d NVLinks, the matrix %d of GPU%d: these are kept", s.GPU.Kind, has, need.links,
+			need.gpu)
 	case known && coherent != need.coherent && need.coherent:
-		fact("gpu", "%s has no link to its CPU beside PCIe, but the matrix has a GPU NUMA ID: the memory of a GPU behind such a link", s.GPU.Kind)
+		fact("gpu", "%s has no link to its CPU beside PCIe, but the matrix has a GPU NUMA ID: the memory "+
+			"of a GPU behind such a link", s.GPU.Kind)
 	}
 	if s.CPU = k.CPU; k.CPU == "" {
 		nodes := len(s.NUMA)
@@ -36,18 +40,22 @@ func (m *Matrix) guess(s *machine.Spec, k Kinds) error {
 			nodes = max(nodes, n.ID+1)
 		}
 		s.CPU = cpuOf(s.GPU.Kind, m.threads(s), nodes)
-		fact("cpu", "the kind is taken for %s, which such machines usually have; the matrix does not say it, --cpu-kind does", s.CPU)
+		fact("cpu", "the kind is taken for %s, which such machines usually have; the matrix does not say "+
+			"it, --cpu-kind does", s.CPU)
 	}
 	if m.GPUs == len(m.Devices) {
 		return nil
 	}
 	if s.NIC.Kind = k.NIC; k.NIC == "" {
 		s.NIC.Kind = m.nicOf(s.GPU.Kind)
-		fact("nic", "the kind is taken for %s, of %d Mb/s a port, which such machines usually have; the matrix does not say it, --nic-kind does", s.NIC.Kind, machine.NICSpeed(s.NIC.Kind))
+		fact("nic", "the kind is taken for %s, of %d Mb/s a port, which such machines usually have; the "+
+			"matrix does not say it, --nic-kind does", s.NIC.Kind, machine.NICSpeed(s.NIC.Kind))
 	}
 	for i := m.GPUs; i < len(m.Devices); i++ {
 		if m.Devices[i].Name == fmt.Sprintf("NIC%d", i-m.GPUs) {
-			fact("nic.names", "%s and perhaps others: the text has no NIC legend, names of devices are not known", m.Devices[i].Name)
+			fact("nic.names",
+				"%s and perhaps others: the text has no NIC legend, names of devices are not known",
+				m.Devices[i].Name)
 			break
 		}
 	}
@@ -200,7 +208,8 @@ func switchOf(gpu string, stacked bool) string {
 	switch {
 	case strings.HasPrefix(gpu, "v100"):
 		return "plx-gen3"
-	case strings.HasPrefix(gpu, "a100"), strings.HasPrefix(gpu, "l40"), strings.HasPrefix(gpu, "rtx"), strings.HasPrefix(gpu, "a10"):
+	case strings.HasPrefix(gpu, "a100"), strings.HasPrefix(gpu, "l40"), strings.HasPrefix(gpu, "rtx"),
+		strings.HasPrefix(gpu, "a10"):
 		if stacked {
 			return "virtual-gen4"
 		}

@@ -88,7 +88,8 @@ func ends(root *decl.Element) (gpus, nets []end) {
 		slices.SortStableFunc(list, func(a, b end) int { return cmp.Compare(a.dev, b.dev) })
 	}
 	for i := range gpus {
-		if g := gpus[i].e; g.Child("c2c") != nil && g.Int("sm", 0) < 110 { // Grace's firmware keeps eight numbers for each GPU; GB10 has no memory of its own
+		// Grace's firmware keeps eight numbers for each GPU; GB10 has no memory of its own
+		if g := gpus[i].e; g.Child("c2c") != nil && g.Int("sm", 0) < 110 {
 			gpus[i].device.Memory = strconv.Itoa(len(cpus) + 8*i)
 		}
 	}
@@ -183,12 +184,15 @@ func (m *Matrix) Text() string {
 			b.WriteString("\t" + c)
 		}
 		if d := &m.Devices[i]; i < m.GPUs {
-			fmt.Fprintf(&b, "\t%s\t%s\t\t%s", cmp.Or(d.Cores, "N/A"), cmp.Or(ranges(d.NUMA), "N/A"), cmp.Or(d.Memory, "N/A"))
+			fmt.Fprintf(&b, "\t%s\t%s\t\t%s", cmp.Or(d.Cores, "N/A"), cmp.Or(ranges(d.NUMA), "N/A"),
+				cmp.Or(d.Memory, "N/A"))
 		}
 		b.WriteString("\n")
 	}
-	b.WriteString("\nLegend:\n\n  X    = Self\n  SYS  = between NUMA nodes\n  NODE = between PCIe host bridges of a NUMA node\n  PHB  = through a PCIe host bridge\n" +
-		"  PXB  = through several PCIe switches\n  PIX  = through at most one PCIe switch\n  NV#  = through # NVLinks\n")
+	b.WriteString("\nLegend:\n\n  X    = Self\n  SYS  = between NUMA nodes\n" +
+		"  NODE = between PCIe host bridges of a NUMA node\n  PHB  = through a PCIe host bridge\n" +
+		"  PXB  = through several PCIe switches\n  PIX  = through at most one PCIe switch\n" +
+		"  NV#  = through # NVLinks\n")
 	if len(m.Devices) > m.GPUs {
 		b.WriteString("\nNIC Legend:\n\n")
 		for i := m.GPUs; i < len(m.Devices); i++ {

@@ -213,7 +213,8 @@ func asNCCL(t *testing.T, seed int, want *Matrix, spec *topo.Spec) {
 	if err != nil {
 		t.Fatalf("seed %d: %v", seed, err)
 	}
-	kinds := map[string]topo.PathKind{"PIX": topo.PathPIX, "PXB": topo.PathPXB, "PHB": topo.PathPHB, "NODE": topo.PathPHB, "SYS": topo.PathSYS}
+	kinds := map[string]topo.PathKind{"PIX": topo.PathPIX, "PXB": topo.PathPXB, "PHB": topo.PathPHB,
+		"NODE": topo.PathPHB, "SYS": topo.PathSYS}
 	for _, sys := range h.Systems {
 		at := map[string]topo.NodeID{}
 		for _, n := range sys.Of(topo.GPU) {
@@ -227,10 +228,12 @@ func asNCCL(t *testing.T, seed int, want *Matrix, spec *topo.Spec) {
 				a, okA := at[want.Devices[i].Name]
 				b, okB := at[want.Devices[j].Name]
 				k, known := kinds[cell]
-				if !okA || !okB || !known || i < want.GPUs && j < want.GPUs || i >= want.GPUs && j >= want.GPUs {
+				if !okA || !okB || !known || i < want.GPUs && j < want.GPUs || i >= want.GPUs &&
+					j >= want.GPUs {
 					continue
 				}
-				if got := sys.Path(a, b).Kind; got != k && got != topo.PathPXN && got != topo.PathP2C && got != topo.PathC2C {
+				if got := sys.Path(a, b).Kind; got != k && got != topo.PathPXN && got != topo.PathP2C &&
+					got != topo.PathC2C {
 					t.Fatalf("seed %d: %s reads %s, NCCL's path is %s", seed, want.between(i, j), cell, got)
 				}
 			}
@@ -240,21 +243,28 @@ func asNCCL(t *testing.T, seed int, want *Matrix, spec *topo.Spec) {
 
 // envelopes are what people paste and save a matrix in.
 var envelopes = map[string]func(text string) string{
-	"as it is":       func(s string) string { return s },
-	"underlined":     func(s string) string { return underlined.ReplaceAllString(s, "\x1b[4m$1\x1b[0m$2") },
-	"cleared lines":  func(s string) string { return "\x1b(B\x1b[m" + strings.ReplaceAll(s, "\n", "\x1b[K\n") },
+	"as it is":   func(s string) string { return s },
+	"underlined": func(s string) string { return underlined.ReplaceAllString(s, "\x1b[4m$1\x1b[0m$2") },
+	"cleared lines": func(s string) string {
+		return "\x1b(B\x1b[m" + strings.ReplaceAll(s, "\n", "\x1b[K\n")
+	},
 	"coloured cells": func(s string) string { return strings.ReplaceAll(s, "SYS", "\x1b[31mSYS\x1b[0m") },
 	"blanks":         func(s string) string { return strings.ReplaceAll(s, "\t", "        ") },
 	"CRLF":           func(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") },
-	"prompt":         func(s string) string { return "root@node1:~# nvidia-smi topo -m\n" + s + "root@node1:~# \n" },
-	"fence":          func(s string) string { return "The output of the command:\n```text\n" + s + "```\nThank you.\n" },
-	"quote":          func(s string) string { return each("> ", s) },
-	"indent":         func(s string) string { return each("    ", s) },
-	"mpirun":         func(s string) string { return each("[1,0]<stdout>:", s) },
-	"pdsh":           func(s string) string { return each("node-07: ", s) },
-	"times":          func(s string) string { return each("2026-11-29T08:00:01.123Z ", s) },
+	"prompt": func(s string) string {
+		return "root@node1:~# nvidia-smi topo -m\n" + s + "root@node1:~# \n"
+	},
+	"fence": func(s string) string {
+		return "The output of the command:\n```text\n" + s + "```\nThank you.\n"
+	},
+	"quote":  func(s string) string { return each("> ", s) },
+	"indent": func(s string) string { return each("    ", s) },
+	"mpirun": func(s string) string { return each("[1,0]<stdout>:", s) },
+	"pdsh":   func(s string) string { return each("node-07: ", s) },
+	"times":  func(s string) string { return each("2026-11-29T08:00:01.123Z ", s) },
 	"report": func(s string) string {
-		return "GPU 0: NVIDIA H100 (UUID: GPU-1)\nGPU0 and GPU1 are slow\n\n$ nvidia-smi\n| GPU  Name | Bus-Id |\n|  0  X  | 00:1 |\n\n" + s +
+		return "GPU 0: NVIDIA H100 (UUID: GPU-1)\nGPU0 and GPU1 are slow\n\n$ nvidia-smi\n" +
+			"| GPU  Name | Bus-Id |\n|  0  X  | 00:1 |\n\n" + s +
 			"\nHypervisor vendor:: KVM\n  GPU0   GPU1\n GPU0\tX\tOK\n GPU1\tOK\tX\n"
 	},
 	"table": func(s string) string {
@@ -262,7 +272,8 @@ var envelopes = map[string]func(text string) string{
 		head, body, _ := strings.Cut(strings.ReplaceAll(s, "\t", " | "), "\n")
 		return head + "\n|---|---|\n" + body
 	},
-	"wide": func(s string) string { return lastPair.ReplaceAllString(s, "$1$2$3") }, // a terminal drops the tab at its right margin
+	// a terminal drops the tab at its right margin
+	"wide": func(s string) string { return lastPair.ReplaceAllString(s, "$1$2$3") },
 	"gzip": func(s string) string {
 		var b bytes.Buffer
 		z := gzip.NewWriter(&b)

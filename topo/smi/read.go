@@ -35,7 +35,8 @@ var (
 	together = regexp.MustCompile(`^(?:(?:GPU|NIC)\d+){2,}$`)
 	oneName  = regexp.MustCompile(`(?:GPU|NIC)\d+`)
 	cell     = regexp.MustCompile(`^(?:SYS|NODE|PHB|PXB|PIX|PSB|NV[1-9]\d?|X)`)
-	foreign  = regexp.MustCompile(`^(?:OK|NS|CNS|GNS|TNS|DR|U|SOC|XGMI|PCIE|True|False|N/A|-?\d+(?:\.\d+)?|-)$`)
+	foreign  = regexp.MustCompile(
+		`^(?:OK|NS|CNS|GNS|TNS|DR|U|SOC|XGMI|PCIE|True|False|N/A|-?\d+(?:\.\d+)?|-)$`)
 	affinity = regexp.MustCompile(`^\d{1,4}(?:-\d{1,4})?(?:,\d{1,4}(?:-\d{1,4})?)*$`)
 )
 
@@ -52,7 +53,8 @@ const (
 
 // TableOf finds the tables between GPUs of a text.
 func TableOf(text string) Table {
-	if envelope.Packed([]byte(text[:min(len(text), 64)])) == "" && !strings.Contains(text[:min(len(text), 1024)], "\x00") && !hasGPU(text) {
+	if envelope.Packed([]byte(text[:min(len(text), 64)])) == "" &&
+		!strings.Contains(text[:min(len(text), 1024)], "\x00") && !hasGPU(text) {
 		return None
 	}
 	list, err := open(text)
@@ -90,7 +92,8 @@ func (h *head) table(r *row) Table {
 }
 
 // p2p are the cells of nvidia-smi topo -p2p, but for X.
-var p2p = map[string]bool{"OK": true, "NS": true, "CNS": true, "GNS": true, "TNS": true, "DR": true, "U": true}
+var p2p = map[string]bool{"OK": true, "NS": true, "CNS": true, "GNS": true, "TNS": true, "DR": true,
+	"U": true}
 
 // hasGPU reports whether a name of a GPU is in a text: most files have none.
 func hasGPU(text string) bool {
@@ -138,7 +141,9 @@ func Read(text, file string) (*Matrix, error) {
 	case len(found) > 0:
 		for _, other := range found[1:] {
 			if !other.equal(found[0]) {
-				found[0].Notes = append(found[0].Notes, fmt.Sprintf("another matrix follows in line %d, which differs; the first is read", other.Devices[0].line))
+				found[0].Notes = append(found[0].Notes,
+					fmt.Sprintf("another matrix follows in line %d, which differs; the first is read",
+						other.Devices[0].line))
 				break
 			}
 		}
@@ -146,7 +151,8 @@ func Read(text, file string) (*Matrix, error) {
 	case first != nil:
 		return nil, first
 	}
-	return nil, fail.File("%s:1:1: no matrix of nvidia-smi topo -m: no line of column names (GPU0 GPU1 …) with a row GPU0 below it; write the whole output of the command", file)
+	return nil, fail.File("%s:1:1: no matrix of nvidia-smi topo -m: no line of column names (GPU0 GPU1 …) "+
+		"with a row GPU0 below it; write the whole output of the command", file)
 }
 
 // equal reports whether two texts have one matrix.
@@ -182,7 +188,8 @@ func from(r *row, name string) []word {
 	}
 	list := wordsOf(r)
 	for i, w := range list[:max(len(list)-1, 0)] {
-		if n := len(w.text) - len(name); w.text == name || n > 0 && strings.HasSuffix(w.text, name) && strings.Contains(marks, w.text[n-1:n]) {
+		if n := len(w.text) - len(name); w.text == name || n > 0 && strings.HasSuffix(w.text, name) &&
+			strings.Contains(marks, w.text[n-1:n]) {
 			list[i] = word{name, w.col + n}
 			return list[i:]
 		}
@@ -210,7 +217,9 @@ func header(list []row, at int) *head {
 	}
 	h := &head{line: &list[at]}
 	all := split(wordsOf(&list[at]))
-	i := slices.IndexFunc(all, func(w word) bool { return gpuName.MatchString(w.text[strings.LastIndexAny(w.text, marks)+1:]) })
+	i := slices.IndexFunc(all, func(w word) bool {
+		return gpuName.MatchString(w.text[strings.LastIndexAny(w.text, marks)+1:])
+	})
 	if i < 0 {
 		return nil
 	}
@@ -269,7 +278,8 @@ func (h *head) columns(list []word) bool {
 		case w == "NUMA":
 			h.behind = append(h.behind, "numa")
 		case w == "Affinity", w == "Aff", w == "ID":
-		case len(h.behind) > 0 || !gpuName.MatchString(w) && !nicName.MatchString(w) || cell.FindString(w) == w || slices.Contains(h.names, w) || len(h.names) == maxDevices:
+		case len(h.behind) > 0 || !gpuName.MatchString(w) && !nicName.MatchString(w) ||
+			cell.FindString(w) == w || slices.Contains(h.names, w) || len(h.names) == maxDevices:
 			return false
 		default:
 			h.names = append(h.names, w)
@@ -291,7 +301,8 @@ func (h *head) rows(list []row) (m *Matrix, next int, err error) {
 	for i, name := range h.names {
 		var w []word
 		for most := next + maxBetween; next < min(len(list), most); next++ {
-			if w = from(&list[next], name); w != nil && (cell.MatchString(w[1].text) || foreign.MatchString(w[1].text)) {
+			if w = from(&list[next], name); w != nil && (cell.MatchString(w[1].text) ||
+				foreign.MatchString(w[1].text)) {
 				break
 			}
 			if w = nil; h.later(&list[next], i) || header(list, next) != nil {
@@ -299,7 +310,8 @@ func (h *head) rows(list []row) (m *Matrix, next int, err error) {
 			}
 		}
 		if w == nil {
-			return nil, next, fail.File("%s:%d:%d: the row of %s, %d of %d, is missing; write the whole output of nvidia-smi topo -m", h.file, h.line.Number, h.col, name, i+1, len(h.names))
+			return nil, next, fail.File("%s:%d:%d: the row of %s, %d of %d, is missing; write the whole "+
+				"output of nvidia-smi topo -m", h.file, h.line.Number, h.col, name, i+1, len(h.names))
 		}
 		line := &list[next]
 		for next++; next < len(list) && h.folded(w, &list[next]); next++ {
@@ -332,7 +344,9 @@ func (h *head) folded(w []word, r *row) bool {
 	if len(w) > len(h.names) || len(more) == 0 {
 		return false
 	}
-	return cell.MatchString(more[0].text) && !slices.ContainsFunc(more, func(x word) bool { return slices.Contains(h.names, x.text) })
+	return cell.MatchString(more[0].text) && !slices.ContainsFunc(more, func(x word) bool {
+		return slices.Contains(h.names, x.text)
+	})
 }
 
 // row reads cells and, of GPUs, what is behind them.
@@ -361,7 +375,8 @@ func (m *Matrix) row(w []word, line *row, h *head) error {
 		}
 	}
 	if len(cells) < len(h.names) {
-		return fail.File("%s:%d:%d: %d cells of %d in the row of %s; write the whole output of nvidia-smi topo -m", h.file, line.Number, w[0].col, len(cells), len(h.names), d.Name)
+		return fail.File("%s:%d:%d: %d cells of %d in the row of %s; write the whole output of nvidia-smi "+
+			"topo -m", h.file, line.Number, w[0].col, len(cells), len(h.names), d.Name)
 	}
 	if len(m.Devices) < m.GPUs {
 		d.behind(rest, line.Text, h.behind)
@@ -381,7 +396,8 @@ func (d *Device) behind(rest []word, text string, columns []string) {
 		}
 		values = append(values, w.text)
 	}
-	if fields := strings.Split(strings.TrimRight(text, "\r"), "\t"); len(values) < len(columns) && len(rest) > 0 && len(fields) > len(d.cols)+1 {
+	if fields := strings.Split(strings.TrimRight(text, "\r"), "\t"); len(values) < len(columns) &&
+		len(rest) > 0 && len(fields) > len(d.cols)+1 {
 		values = values[:0]
 		for _, f := range fields[len(d.cols)+1:] {
 			values = append(values, strings.TrimSpace(f))
@@ -429,17 +445,22 @@ func numbers(list string) []int {
 
 // refuse names a table that is another one.
 func (h *head) refuse(w word, line *row) error {
-	what := fmt.Sprintf("%q is no kind of path; known are X, SYS, NODE, PHB, PXB, PIX and NV with a number", w.text)
+	what := fmt.Sprintf("%q is no kind of path; known are X, SYS, NODE, PHB, PXB, PIX and NV with a number",
+		w.text)
 	switch w.text {
 	case "OK", "NS", "CNS", "GNS", "TNS", "DR", "U":
-		what = fmt.Sprintf("%s is of the table of nvidia-smi topo -p2p, which has no paths; write the output of nvidia-smi topo -m", w.text)
+		what = fmt.Sprintf("%s is of the table of nvidia-smi topo -p2p, which has no paths; write the "+
+			"output of nvidia-smi topo -m", w.text)
 	case "SOC":
-		what = "SOC is of drivers before R384, whose matrix does not distinguish NUMA nodes; write the output of nvidia-smi topo -m of a newer driver"
+		what = "SOC is of drivers before R384, whose matrix does not distinguish NUMA nodes; write the " +
+			"output of nvidia-smi topo -m of a newer driver"
 	case "XGMI", "PCIE", "True", "False":
-		what = fmt.Sprintf("%s is of a table of rocm-smi or amd-smi, about GPUs of AMD; NVIDIA's is written by nvidia-smi topo -m", w.text)
+		what = fmt.Sprintf("%s is of a table of rocm-smi or amd-smi, about GPUs of AMD; NVIDIA's is "+
+			"written by nvidia-smi topo -m", w.text)
 	default:
 		if foreign.MatchString(w.text) && w.text != "N/A" && w.text != "-" {
-			what = fmt.Sprintf("%s is a number, as in the tables of rocm-smi --showtopo (weights, hops) and of bandwidths; paths are written by nvidia-smi topo -m", w.text)
+			what = fmt.Sprintf("%s is a number, as in the tables of rocm-smi --showtopo (weights, hops) "+
+				"and of bandwidths; paths are written by nvidia-smi topo -m", w.text)
 		}
 	}
 	return fail.File("%s:%d:%d: %s", h.file, line.Number, w.col, what)
@@ -450,7 +471,8 @@ func (m *Matrix) legend(list []row) {
 	seen := map[string]bool{}
 	for i := range list {
 		w := wordsOf(&list[i])
-		if n := len(w); n >= 2 && strings.HasPrefix(w[n-2].text, "NIC") && strings.HasSuffix(w[n-2].text, ":") {
+		if n := len(w); n >= 2 && strings.HasPrefix(w[n-2].text, "NIC") && strings.HasSuffix(w[n-2].text,
+			":") {
 			name := strings.TrimSuffix(w[n-2].text, ":")
 			for k := m.GPUs; k < len(m.Devices) && !seen[name]; k++ {
 				if m.Devices[k].Name == name {
@@ -483,7 +505,8 @@ func (m *Matrix) check() error {
 			case (a == "X") != (i == j):
 				return m.fail(i, j, "%s reads %s; X is the path of a device to itself", m.between(i, j), a)
 			case a != b:
-				return m.fail(i, j, "%s reads %s, and %s reads %s: one path has one kind", m.between(i, j), a, m.between(j, i), b)
+				return m.fail(i, j, "%s reads %s, and %s reads %s: one path has one kind", m.between(i, j), a,
+					m.between(j, i), b)
 			case links(a) > 0 && (i >= m.GPUs || j >= m.GPUs):
 				return m.fail(i, j, "%s reads %s: NVLinks join GPUs alone", m.between(i, j), a)
 			}

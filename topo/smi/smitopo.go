@@ -132,13 +132,16 @@ func Compare(read, made *Matrix) error {
 		}
 	}
 	if len(made.Devices) != len(read.Devices) {
-		return fail.File("%s: %d GPUs and NICs are read, the machine that was made has %d", read.File, len(read.Devices), len(made.Devices))
+		return fail.File("%s: %d GPUs and NICs are read, the machine that was made has %d", read.File,
+			len(read.Devices), len(made.Devices))
 	}
 	for i, row := range read.Cells {
 		for j, cell := range row {
 			x, y := at[read.Devices[i].Name], at[read.Devices[j].Name]
 			if got := made.Cells[x][y]; got != cell {
-				return read.fail(i, j, "%s reads %s, the machine that was made has %s; no description of a machine says this", read.between(i, j), cell, got)
+				return read.fail(i, j,
+					"%s reads %s, the machine that was made has %s; no description of a machine says this",
+					read.between(i, j), cell, got)
 			}
 		}
 	}
@@ -151,7 +154,8 @@ func Compare(read, made *Matrix) error {
 func (m *Matrix) Beside(root *decl.Element) error {
 	made := Of(root)
 	if made.GPUs != m.GPUs {
-		return fail.File("%s: a matrix of %d GPUs beside a host of %d; give both of one host", m.File, m.GPUs, made.GPUs)
+		return fail.File("%s: a matrix of %d GPUs beside a host of %d; give both of one host", m.File, m.GPUs,
+			made.GPUs)
 	}
 	at := map[string]int{}
 	for i, d := range made.Devices {
@@ -166,7 +170,8 @@ func (m *Matrix) Beside(root *decl.Element) error {
 				continue
 			}
 			if got := made.Cells[x][y]; got != cell && cmp.Or(same[got], got) != cmp.Or(same[cell], cell) {
-				return m.fail(i, j, "%s reads %s, the host beside the matrix has %s; give both of one host", m.between(i, j), cell, got)
+				return m.fail(i, j, "%s reads %s, the host beside the matrix has %s; give both of one host",
+					m.between(i, j), cell, got)
 			}
 		}
 	}

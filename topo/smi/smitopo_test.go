@@ -11,7 +11,8 @@ import (
 // eight is a machine of eight GPUs behind NVSwitches, each beside a NIC, and one NIC apart.
 func eight() string {
 	var b strings.Builder
-	b.WriteString("\tGPU0\tGPU1\tGPU2\tGPU3\tGPU4\tGPU5\tGPU6\tGPU7\tNIC0\tNIC1\tNIC2\tNIC3\tNIC4\tNIC5\tNIC6\tNIC7\tNIC8\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n")
+	b.WriteString(
+		"\tGPU0\tGPU1\tGPU2\tGPU3\tGPU4\tGPU5\tGPU6\tGPU7\tNIC0\tNIC1\tNIC2\tNIC3\tNIC4\tNIC5\tNIC6\tNIC7\tNIC8\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n")
 	name := func(i int) string {
 		if i < 8 {
 			return "GPU" + string(rune('0'+i))
@@ -62,7 +63,8 @@ func TestPathsStay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.GPU.Kind != "h100-sxm" || !s.NVLink.Switch || len(s.NUMA) != 2 || s.NUMA[1].Cores != "56-111,168-223" || s.NIC.Names[8] != "mlx5_8" {
+	if s.GPU.Kind != "h100-sxm" || !s.NVLink.Switch || len(s.NUMA) != 2 ||
+		s.NUMA[1].Cores != "56-111,168-223" || s.NIC.Names[8] != "mlx5_8" {
 		t.Errorf("%+v", s)
 	}
 	h := build(t, s)
@@ -89,7 +91,8 @@ func TestPathsStay(t *testing.T) {
 
 // TestMesh: NVLinks between pairs, as without an NVSwitch.
 func TestMesh(t *testing.T) {
-	s, err := Parse("\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\nGPU0\t X \tNV4\t0-7\t0\nGPU1\tNV4\t X \t0-7\t0\n\n X = Self\n", "smi.txt", Kinds{GPU: "a100-sxm"})
+	s, err := Parse("\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\nGPU0\t X \tNV4\t0-7\t0\n"+
+		"GPU1\tNV4\t X \t0-7\t0\n\n X = Self\n", "smi.txt", Kinds{GPU: "a100-sxm"})
 	if err != nil || s.NVLink.Switch || len(s.NVLink.Pairs) != 1 || s.NVLink.Pairs[0] != [3]int{0, 1, 4} {
 		t.Fatalf("%+v, %v", s, err)
 	}

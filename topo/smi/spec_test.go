@@ -15,9 +15,12 @@ func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 // randomSpec is any machine that a description can say: GPUs anywhere in any order, NICs of
 // two kinds, switches below switches, NVLinks of every kind.
 func randomSpec(r *rand.Rand) *machine.Spec {
-	s := &machine.Spec{Name: "random", CPU: pick(r, "milan", "sapphire-rapids", "grace"), NUMA: []machine.NUMA{}}
-	s.GPU = machine.GPU{Kind: pick(r, "a100-sxm", "h100-sxm", "gh200", "l40s", "v100-sxm2"), NoGDR: r.IntN(4) == 0, PCIe: pick(r, "", "", "3x8", "unknown")}
-	s.NIC = machine.NIC{Kind: pick(r, "connectx-7", "efa", "connectx-6-roce"), Ports: r.IntN(3), Speed: pick(r, 0, 50000)}
+	s := &machine.Spec{Name: "random", CPU: pick(r, "milan", "sapphire-rapids", "grace"),
+		NUMA: []machine.NUMA{}}
+	s.GPU = machine.GPU{Kind: pick(r, "a100-sxm", "h100-sxm", "gh200", "l40s", "v100-sxm2"),
+		NoGDR: r.IntN(4) == 0, PCIe: pick(r, "", "", "3x8", "unknown")}
+	s.NIC = machine.NIC{Kind: pick(r, "connectx-7", "efa", "connectx-6-roce"), Ports: r.IntN(3),
+		Speed: pick(r, 0, 50000)}
 	for _, id := range r.Perm(8)[:1+r.IntN(4)] {
 		s.NUMA = append(s.NUMA, machine.NUMA{ID: id, Cores: pick(r, "", "0-3,36", fmt.Sprint(id))})
 		for range 1 + r.IntN(3) {
@@ -82,7 +85,8 @@ func randomGroup(r *rand.Rand, depth int) machine.Group {
 		g.GPUs = 1
 	}
 	if r.IntN(5) == 0 && g.NICs > 0 {
-		g.NIC = &machine.NIC{Kind: "ethernet", Virtual: len(g.Switches) == 0 && depth == 0, Ports: 1 + r.IntN(2)}
+		g.NIC = &machine.NIC{Kind: "ethernet", Virtual: len(g.Switches) == 0 && depth == 0, Ports: 1 +
+			r.IntN(2)}
 	}
 	if len(g.Switches) > 0 {
 		g.Apart = r.IntN(4) == 0
@@ -125,7 +129,8 @@ func TestRandomSpecs(t *testing.T) {
 			a, b := bytes.Split(file, []byte("\n")), bytes.Split(got, []byte("\n"))
 			for i := range a {
 				if i >= len(b) || !bytes.Equal(a[i], b[i]) {
-					t.Fatalf("seed %d: line %d\n%s\nis described as\n%s\n%+v\n%+v", seed, i, a[i], b[min(i, len(b)-1)], s.Groups, back.Groups)
+					t.Fatalf("seed %d: line %d\n%s\nis described as\n%s\n%+v\n%+v", seed, i, a[i],
+						b[min(i, len(b)-1)], s.Groups, back.Groups)
 				}
 			}
 		}

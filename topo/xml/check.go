@@ -37,16 +37,19 @@ const (
 // writes in dumps.
 var known = map[string]map[string]valueKind{
 	"system": {"version": integer, "name": text},
-	"cpu": {"numaid": integerOrEmpty, "host_hash": hexadecimal, "affinity": text, "arch": text, "vendor": text,
+	"cpu": {"numaid": integerOrEmpty, "host_hash": hexadecimal, "affinity": text, "arch": text,
+		"vendor":   text,
 		"familyid": integer, "modelid": integer},
 	"pci": {"busid": busID, "class": text, "vendor": integer, "device": integer, "subsystem_vendor": integer,
 		"subsystem_device": integer, "link_speed": text, "link_width": integerOrEmpty},
-	"gpu":     {"dev": integer, "sm": integer, "rank": text, "gdr": integer, "mlopart": integer, "name": text},
+	"gpu": {"dev": integer, "sm": integer, "rank": text, "gdr": integer, "mlopart": integer,
+		"name": text},
 	"nvlink":  {"target": busID, "count": integer, "tclass": text},
 	"c2c":     {"bw": integer, "count": integer},
 	"pcilink": {"target": busID},
 	"nic":     {},
-	"net": {"name": text, "dev": integer, "latency": decimal, "speed": integer, "port": integer, "guid": hexadecimal,
+	"net": {"name": text, "dev": integer, "latency": decimal, "speed": integer, "port": integer,
+		"guid":    hexadecimal,
 		"maxconn": integer, "gdr": integer, "coll": integer, "keep": integer,
 		"net": integer, "gin": integer}, // the last two since NCCL 2.29; 2.28 passes over them
 }
@@ -119,7 +122,8 @@ func (w *warner) end(root *topo.Element) []*Error {
 		}
 	}
 	if w.more > 0 {
-		w.list = append(w.list, &Error{Pos: root.Origin, Path: root.Name, Problem: fmt.Sprintf("%d more warnings", w.more), Hint: "see to the first ones"})
+		w.list = append(w.list, &Error{Pos: root.Origin, Path: root.Name,
+			Problem: fmt.Sprintf("%d more warnings", w.more), Hint: "see to the first ones"})
 	}
 	return w.list
 }
@@ -130,7 +134,9 @@ func (c *checker) fail(p *decl.Place, attr, problem, hint string) {
 
 // complain warns of an element or of one of its attributes.
 func (c *checker) complain(p *decl.Place, attr, problem, hint string) {
-	c.warn.add(strings.Join([]string{p.Elem.Name, attr, problem}, " "), func() *Error { return ErrorAt(p.Elem, p.String(), attr, problem, hint) })
+	c.warn.add(strings.Join([]string{p.Elem.Name, attr, problem}, " "), func() *Error {
+		return ErrorAt(p.Elem, p.String(), attr, problem, hint)
+	})
 }
 
 // ErrorAt is an error at an element's attribute, or at the element itself where attr is
@@ -150,7 +156,8 @@ func (c *checker) run(marks []mark, data []byte, name string) {
 	root := decl.RootPlace(c.spec.Root)
 	c.visit(root, &count)
 	if count > ncclElements {
-		c.complain(root, "", fmt.Sprintf("%d elements, NCCL %s reads at most %d and fails", count, rules.Default().Version(), ncclElements), "remove what the ranks do not use")
+		c.complain(root, "", fmt.Sprintf("%d elements, NCCL %s reads at most %d and fails", count,
+			rules.Default().Version(), ncclElements), "remove what the ranks do not use")
 	}
 	const one = "put one blank between attributes"
 	for _, m := range marks {
@@ -162,7 +169,8 @@ func (c *checker) run(marks []mark, data []byte, name string) {
 	}
 	if strings.HasPrefix(strings.TrimLeft(string(data[:min(len(data), 64)]), " \n\r\ufeff"), "<?") {
 		c.warn.add("declaration", func() *Error {
-			return &Error{Pos: topo.Origin{File: name, Line: 1, Col: 1}, Problem: "an XML declaration: NCCL's parser fails on it", Hint: "start with <system>"}
+			return &Error{Pos: topo.Origin{File: name, Line: 1, Col: 1},
+				Problem: "an XML declaration: NCCL's parser fails on it", Hint: "start with <system>"}
 		})
 	}
 	c.spec.Warnings = c.warn.end(c.spec.Root)
@@ -181,15 +189,18 @@ func (c *checker) visit(p *decl.Place, count *int) {
 	e := p.Elem
 	attrs, ok := known[e.Name]
 	if !ok || !rightPlace(p) {
-		c.complain(p, "", "NCCL skips this element and all inside it", "see NCCL_TOPO_DUMP_FILE for what is allowed here")
+		c.complain(p, "", "NCCL skips this element and all inside it",
+			"see NCCL_TOPO_DUMP_FILE for what is allowed here")
 		return
 	}
 	*count++
 	if len(e.Attrs) > ncclAttrs {
-		c.complain(p, "", fmt.Sprintf("%d attributes, NCCL reads %d", len(e.Attrs), ncclAttrs), "remove those that NCCL does not know")
+		c.complain(p, "", fmt.Sprintf("%d attributes, NCCL reads %d", len(e.Attrs), ncclAttrs),
+			"remove those that NCCL does not know")
 	}
 	if len(e.Children) > ncclChildren {
-		c.complain(p, "", fmt.Sprintf("%d children, NCCL fails with more than %d", len(e.Children), ncclChildren), "put some below another <pci>")
+		c.complain(p, "", fmt.Sprintf("%d children, NCCL fails with more than %d", len(e.Children),
+			ncclChildren), "put some below another <pci>")
 	}
 	for _, name := range required[e.Name] {
 		if _, ok := e.Get(name); !ok {
@@ -198,7 +209,8 @@ func (c *checker) visit(p *decl.Place, count *int) {
 	}
 	for i, a := range e.Attrs {
 		if slices.ContainsFunc(e.Attrs[:i], func(b decl.Attr) bool { return b.Name == a.Name }) {
-			c.complain(p, a.Name, "given twice: NCCL reads the first, and takes such elements of several ranks for different ones", "remove one")
+			c.complain(p, a.Name, "given twice: NCCL reads the first, and takes such elements of several "+
+				"ranks for different ones", "remove one")
 			continue
 		}
 		c.value(p, a, attrs)
@@ -206,7 +218,8 @@ func (c *checker) visit(p *decl.Place, count *int) {
 	if e.Name == "system" {
 		if v, ok := e.Get("version"); ok && e.Int("version", 0) != 1 {
 			if _, whole := cnum.Int(v); whole {
-				c.fail(p, "version", "only version 1 is known, to NCCL as well", `write version="1" if the file is NCCL's`)
+				c.fail(p, "version", "only version 1 is known, to NCCL as well",
+					`write version="1" if the file is NCCL's`)
 			}
 		}
 	}
@@ -232,7 +245,8 @@ func (c *checker) value(p *decl.Place, a decl.Attr, attrs map[string]valueKind) 
 		return
 	}
 	if len(a.Value) > ncclChars {
-		c.complain(p, a.Name, fmt.Sprintf("longer than the %d characters NCCL reads", ncclChars), "shorten it")
+		c.complain(p, a.Name, fmt.Sprintf("longer than the %d characters NCCL reads", ncclChars),
+			"shorten it")
 	}
 	if strings.ContainsAny(a.Value, "&<>\"\n") {
 		c.complain(p, a.Name, "NCCL does not decode XML entities", "use plain characters")

@@ -42,7 +42,9 @@ func Parse(data []byte, name string) (*topo.Spec, error) {
 		return nil, errs
 	}
 	if root.Tag != "system" {
-		return nil, Errors{{Pos: marks[0].pos, Path: root.Tag, Problem: "the outermost element is not <system>", Hint: "give a file as NCCL_TOPO_DUMP_FILE writes it"}}
+		return nil,
+			Errors{{Pos: marks[0].pos, Path: root.Tag, Problem: "the outermost element is not <system>",
+				Hint: "give a file as NCCL_TOPO_DUMP_FILE writes it"}}
 	}
 	spec := &topo.Spec{Name: name}
 	b := builder{marks: marks, spec: spec}
@@ -75,7 +77,9 @@ type mark struct {
 // tree; their elements pair up in document order.
 func readTree(data []byte, name string) (*etree.Element, []mark, Errors) {
 	if len(data) > MaxBytes {
-		return nil, nil, Errors{{Pos: topo.Origin{File: name}, Problem: fmt.Sprintf("%d bytes, more than %d", len(data), MaxBytes), Hint: "a topology file has some kilobytes"}}
+		return nil, nil,
+			Errors{{Pos: topo.Origin{File: name}, Problem: fmt.Sprintf("%d bytes, more than %d", len(data),
+				MaxBytes), Hint: "a topology file has some kilobytes"}}
 	}
 	marks, err := positions(data, name)
 	if err != nil {
@@ -84,11 +88,14 @@ func readTree(data []byte, name string) (*etree.Element, []mark, Errors) {
 	doc := etree.NewDocument()
 	doc.ReadSettings.PreserveDuplicateAttrs = true // NCCL reads the first
 	if e := doc.ReadFromBytes(data); e != nil {
-		return nil, nil, Errors{{Pos: topo.Origin{File: name, Line: 1, Col: 1}, Problem: "not well-formed XML: " + e.Error(), Hint: "give a file as NCCL writes it"}}
+		return nil, nil,
+			Errors{{Pos: topo.Origin{File: name, Line: 1, Col: 1}, Problem: "not well-formed XML: " +
+				e.Error(), Hint: "give a file as NCCL writes it"}}
 	}
 	root := doc.Root()
 	if root == nil || len(marks) == 0 {
-		return nil, nil, Errors{{Pos: topo.Origin{File: name, Line: 1, Col: 1}, Problem: "no XML element", Hint: `start with <system version="1">`}}
+		return nil, nil, Errors{{Pos: topo.Origin{File: name, Line: 1, Col: 1}, Problem: "no XML element",
+			Hint: `start with <system version="1">`}}
 	}
 	return root, marks, nil
 }
@@ -107,20 +114,24 @@ func positions(data []byte, name string) ([]mark, *Error) {
 		tok, err := d.RawToken()
 		if errors.Is(err, io.EOF) {
 			if depth > 0 {
-				return nil, &Error{Pos: pos, Problem: "the file ends inside an element", Hint: "close every element"}
+				return nil, &Error{Pos: pos, Problem: "the file ends inside an element",
+					Hint: "close every element"}
 			}
 			return marks, nil
 		}
 		if err != nil {
 			line, col = d.InputPos()
-			return nil, &Error{Pos: topo.Origin{File: name, Line: line, Col: col}, Problem: "not well-formed XML: " + syntaxText(err), Hint: "give a file as NCCL writes it"}
+			return nil, &Error{Pos: topo.Origin{File: name, Line: line, Col: col},
+				Problem: "not well-formed XML: " + syntaxText(err), Hint: "give a file as NCCL writes it"}
 		}
 		switch t := tok.(type) {
 		case xml.StartElement:
 			depth++
-			marks = append(marks, mark{pos: pos, raw: string(data[start:d.InputOffset()]), name: t.Name.Local, attrs: len(t.Attr)})
+			marks = append(marks, mark{pos: pos, raw: string(data[start:d.InputOffset()]), name: t.Name.Local,
+				attrs: len(t.Attr)})
 			if depth > maxDepth || len(marks) > maxElements {
-				return nil, &Error{Pos: pos, Problem: fmt.Sprintf("more than %d levels or %d elements", maxDepth, maxElements), Hint: "a topology has a few levels and hundreds of elements"}
+				return nil, &Error{Pos: pos, Problem: fmt.Sprintf("more than %d levels or %d elements",
+					maxDepth, maxElements), Hint: "a topology has a few levels and hundreds of elements"}
 			}
 			if e := oversize(&t, &marks[len(marks)-1]); e != nil {
 				return nil, e
@@ -128,7 +139,8 @@ func positions(data []byte, name string) ([]mark, *Error) {
 		case xml.EndElement:
 			depth--
 		case xml.Directive:
-			return nil, &Error{Pos: pos, Problem: "a document type declaration", Hint: "leave it out; NCCL cannot read it either"}
+			return nil, &Error{Pos: pos, Problem: "a document type declaration",
+				Hint: "leave it out; NCCL cannot read it either"}
 		}
 	}
 }
@@ -175,17 +187,22 @@ func oversize(t *xml.StartElement, m *mark) *Error {
 		return &Error{Pos: pos, Path: termtext.Short(t.Name.Local, 0), Problem: problem, Hint: hint}
 	}
 	if len(t.Name.Local)+len(t.Name.Space) > maxName {
-		return refuse(m.pos, fmt.Sprintf("an element's name of more than %d bytes", maxName), "names have some letters")
+		return refuse(m.pos, fmt.Sprintf("an element's name of more than %d bytes", maxName),
+			"names have some letters")
 	}
 	if len(t.Attr) > maxAttrs {
-		return refuse(attrPositions(m)[maxAttrs], fmt.Sprintf("%d attributes, more than %d: NCCL reads %d", len(t.Attr), maxAttrs, ncclAttrs), "remove those that NCCL does not know")
+		return refuse(attrPositions(m)[maxAttrs], fmt.Sprintf("%d attributes, more than %d: NCCL reads %d",
+			len(t.Attr), maxAttrs, ncclAttrs), "remove those that NCCL does not know")
 	}
 	for i, a := range t.Attr {
 		switch {
 		case len(a.Name.Local)+len(a.Name.Space) > maxName:
-			return refuse(attrPositions(m)[i], fmt.Sprintf("an attribute's name of more than %d bytes", maxName), "names have some letters")
+			return refuse(attrPositions(m)[i], fmt.Sprintf("an attribute's name of more than %d bytes",
+				maxName), "names have some letters")
 		case len(a.Value) > maxValue:
-			return refuse(attrPositions(m)[i], fmt.Sprintf("%s=%s: longer than %d bytes", a.Name.Local, termtext.Quote(a.Value, 0), maxValue), fmt.Sprintf("shorten it: NCCL reads %d characters", ncclChars))
+			return refuse(attrPositions(m)[i], fmt.Sprintf("%s=%s: longer than %d bytes", a.Name.Local,
+				termtext.Quote(a.Value, 0), maxValue), fmt.Sprintf("shorten it: NCCL reads %d characters",
+				ncclChars))
 		}
 	}
 	return nil

@@ -87,7 +87,8 @@ func TestOwnFilesKeepTheirText(t *testing.T) {
 
 func TestSharedFilesKeepTheirContent(t *testing.T) {
 	dir := golden.Shared(t, "topos")
-	for _, f := range files(t, filepath.Join(dir, "own"), filepath.Join(dir, "nvidia"), filepath.Join(dir, "templates")) {
+	for _, f := range files(t, filepath.Join(dir, "own"), filepath.Join(dir, "nvidia"),
+		filepath.Join(dir, "templates")) {
 		if identity(t, f) {
 			t.Errorf("%s was refused", filepath.Base(f))
 		}
@@ -139,17 +140,24 @@ func TestOddFiles(t *testing.T) {
 
 func TestProblemsHavePlaceAndRemedy(t *testing.T) {
 	for _, c := range []struct{ name, in, want string }{
-		{"text for a number", "<system version=\"1\">\n  <cpu numaid=\"0\">\n    <pci busid=\"0000:1b:00.0\" link_width=\"x16\"/>\n  </cpu>\n</system>\n",
+		{"text for a number", "<system version=\"1\">\n  <cpu numaid=\"0\">\n" +
+			"    <pci busid=\"0000:1b:00.0\" link_width=\"x16\"/>\n  </cpu>\n</system>\n",
 			`f.xml:3:31: system/cpu[0]/pci[0]: link_width="x16": not an integer; write 16`},
 		{"two at once", `<system version="1"><cpu numaid="zero"/><cpu numaid="one"/></system>`,
-			"f.xml:1:26: system/cpu[0]: numaid=\"zero\": not an integer; write a number\nf.xml:1:46: system/cpu[1]: numaid=\"one\": not an integer; write a number"},
-		{"wrong version", `<system version="2"/>`, `f.xml:1:9: system: version="2": only version 1 is known, to NCCL as well`},
+			"f.xml:1:26: system/cpu[0]: numaid=\"zero\": not an integer; write a number\n" +
+				"f.xml:1:46: system/cpu[1]: numaid=\"one\": not an integer; write a number"},
+		{"wrong version", `<system version="2"/>`,
+			`f.xml:1:9: system: version="2": only version 1 is known, to NCCL as well`},
 		{"wrong root", `<graphs version="1"/>`, `f.xml:1:1: graphs: the outermost element is not <system>`},
-		{"cut off", "<system version=\"1\">\n<cpu numaid=\"0\">", `f.xml:2:17: the file ends inside an element`},
+		{"cut off", "<system version=\"1\">\n<cpu numaid=\"0\">",
+			`f.xml:2:17: the file ends inside an element`},
 		{"not XML", `busid,speed`, `f.xml:1:1: no XML element`},
-		{"bad bus id", `<system version="1"><cpu numaid="0"><pci busid="slot 3"/></cpu></system>`, `not a PCI address; write for example 0000:1b:00.0`},
-		{"bad hash", `<system version="1"><cpu numaid="0" host_hash="redacted"/></system>`, `not a hexadecimal number of 64 bits`},
-		{"doctype", `<!DOCTYPE a [<!ENTITY b "c">]><system version="1"/>`, `f.xml:1:1: a document type declaration`},
+		{"bad bus id", `<system version="1"><cpu numaid="0"><pci busid="slot 3"/></cpu></system>`,
+			`not a PCI address; write for example 0000:1b:00.0`},
+		{"bad hash", `<system version="1"><cpu numaid="0" host_hash="redacted"/></system>`,
+			`not a hexadecimal number of 64 bits`},
+		{"doctype", `<!DOCTYPE a [<!ENTITY b "c">]><system version="1"/>`,
+			`f.xml:1:1: a document type declaration`},
 		{"entity", `<system version="1" name="&b;"/>`, `not well-formed XML`},
 		{"deep", strings.Repeat("<system>", 100), `more than 64 levels`},
 	} {
@@ -163,10 +171,13 @@ func TestProblemsHavePlaceAndRemedy(t *testing.T) {
 func TestWhatNCCLCannotReadIsAWarning(t *testing.T) {
 	for _, c := range []struct{ name, in, want string }{
 		{"two blanks", `<system  version="1"/>`, "two blanks inside a tag"},
-		{"unknown element", `<system version="1"><rack/></system>`, "f.xml:1:21: system/rack[0]: NCCL skips this element"},
-		{"unknown attribute", `<system version="1" colour="red"/>`, `f.xml:1:21: system: colour="red": NCCL does not know this attribute`},
+		{"unknown element", `<system version="1"><rack/></system>`,
+			"f.xml:1:21: system/rack[0]: NCCL skips this element"},
+		{"unknown attribute", `<system version="1" colour="red"/>`,
+			`f.xml:1:21: system: colour="red": NCCL does not know this attribute`},
 		{"declaration", `<?xml version="1.0"?><system version="1"/>`, "an XML declaration"},
-		{"long", `<system version="1" name="` + strings.Repeat("x", 300) + `"/>`, "longer than the 255 characters"},
+		{"long", `<system version="1" name="` + strings.Repeat("x", 300) + `"/>`,
+			"longer than the 255 characters"},
 	} {
 		spec, err := topoxml.Parse([]byte(c.in), "f.xml")
 		if err != nil {
@@ -186,7 +197,8 @@ func TestWhatNCCLCannotReadIsAWarning(t *testing.T) {
 // TestAttributePositions: every attribute has its own place, however the tag is
 // written.
 func TestAttributePositions(t *testing.T) {
-	text := "<system version = \"1\"\n\tname='a b=\"c\" d=e'>\n  <cpu  numaid=\"0\" arch=\"numaid = x\" numaid=\"1\"/>\n</system>"
+	text := "<system version = \"1\"\n\tname='a b=\"c\" d=e'>\n" +
+		"  <cpu  numaid=\"0\" arch=\"numaid = x\" numaid=\"1\"/>\n</system>"
 	spec, err := topoxml.Parse([]byte(text), "f.xml")
 	if err != nil {
 		t.Fatal(err)
@@ -205,7 +217,8 @@ func TestAttributePositions(t *testing.T) {
 
 // TestWarningsAreCounted: of equal warnings ten are kept, and their number.
 func TestWarningsAreCounted(t *testing.T) {
-	spec, err := topoxml.Parse([]byte(`<system version="1">`+strings.Repeat("<rack/>", 5000)+strings.Repeat("<cpu numaid=\"0\"  />", 3)+`</system>`), "f.xml")
+	spec, err := topoxml.Parse([]byte(`<system version="1">`+strings.Repeat("<rack/>", 5000)+
+		strings.Repeat("<cpu numaid=\"0\"  />", 3)+`</system>`), "f.xml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +228,8 @@ func TestWarningsAreCounted(t *testing.T) {
 		}
 		t.Errorf("%d warnings", n)
 	}
-	if last := spec.Warnings[10].Error(); !strings.Contains(last, "rack[9]: NCCL skips this element and all inside it (and 4990 more of this kind)") {
+	if last := spec.Warnings[10].Error(); !strings.Contains(last,
+		"rack[9]: NCCL skips this element and all inside it (and 4990 more of this kind)") {
 		t.Error(last)
 	}
 	var many strings.Builder
@@ -223,7 +237,8 @@ func TestWarningsAreCounted(t *testing.T) {
 		fmt.Fprintf(&many, "<e%d/>", i)
 	}
 	spec, err = topoxml.Parse([]byte(`<system version="1">`+many.String()+`</system>`), "f.xml")
-	if err != nil || len(spec.Warnings) != 1001 || !strings.Contains(spec.Warnings[1000].Error(), "2001 more warnings") {
+	if err != nil || len(spec.Warnings) != 1001 || !strings.Contains(spec.Warnings[1000].Error(),
+		"2001 more warnings") {
 		t.Errorf("%d warnings, %v, the last %v", len(spec.Warnings), err, spec.Warnings[len(spec.Warnings)-1])
 	}
 }
@@ -232,7 +247,8 @@ func FuzzTopoXML(f *testing.F) {
 	for _, m := range []string{"h200x4-2", "gh200", "dgx-1v"} {
 		f.Add(read(f, golden.Root(f, "testdata", "topos", m+".xml")))
 	}
-	f.Add([]byte(`<system version="1"><cpu numaid="0"><pci busid="1" class="0x03"><gpu sm="90" dev="0"><nvlink target="1" count="2" tclass="0x03"/></gpu></pci></cpu></system>`))
+	f.Add([]byte(
+		`<system version="1"><cpu numaid="0"><pci busid="1" class="0x03"><gpu sm="90" dev="0"><nvlink target="1" count="2" tclass="0x03"/></gpu></pci></cpu></system>`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		spec, err := topoxml.Parse(data, "fuzz")
 		if err != nil {

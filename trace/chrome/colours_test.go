@@ -15,7 +15,8 @@ func TestColours(t *testing.T) {
 	w := New(&out, Options{})
 	id := w.Track(trace.Track{Process: 1, Thread: 2})
 	for tint := range trace.NumTints {
-		w.Emit(&trace.Event{Track: id, Start: units.Time(tint) * units.Microsecond, Dur: units.Microsecond, Name: "x", Tint: tint})
+		w.Emit(&trace.Event{Track: id, Start: units.Time(tint) * units.Microsecond, Dur: units.Microsecond,
+			Name: "x", Tint: tint})
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)

@@ -98,7 +98,8 @@ func (l *lexer) back() {
 	l.off--
 }
 
-var punctuation = [256]tokenKind{'{': tokOpen, '}': tokClose, '[': tokList, ']': tokEndList, ':': tokColon, ',': tokComma}
+var punctuation = [256]tokenKind{'{': tokOpen, '}': tokClose, '[': tokList, ']': tokEndList, ':': tokColon,
+	',': tokComma}
 
 func (l *lexer) next() (token, error) {
 	var c byte
@@ -113,11 +114,13 @@ func (l *lexer) next() (token, error) {
 			break
 		}
 		if l.off-blank > maxBlank {
-			return token{}, &LimitError{Line: l.line, Problem: fmt.Sprintf("more than %d MiB of white space", maxBlank>>20), Hint: "leave it out"}
+			return token{}, &LimitError{Line: l.line, Problem: fmt.Sprintf("more than %d MiB of white space",
+				maxBlank>>20), Hint: "leave it out"}
 		}
 	}
 	if l.off-l.from > maxEvent && l.from > 0 {
-		return token{}, &LimitError{Line: l.line, Problem: fmt.Sprintf("an event of more than %d MiB of text", maxEvent>>20)}
+		return token{}, &LimitError{Line: l.line, Problem: fmt.Sprintf("an event of more than %d MiB of text",
+			maxEvent>>20)}
 	}
 	t := token{line: l.line, col: l.col}
 	if k := punctuation[c]; k != 0 {

@@ -43,7 +43,8 @@ func (p packing) packer() func(dst, text []byte) []byte {
 	case gzipped:
 		return deflate()
 	case zstandard:
-		z, _ := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest)) // the options are valid
+		// the options are valid
+		z, _ := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
 		return func(dst, text []byte) []byte { return z.EncodeAll(text, dst) }
 	}
 	return nil

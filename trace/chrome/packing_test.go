@@ -18,7 +18,8 @@ func written(t *testing.T, name string) []byte {
 	w := To(&file, name, Options{})
 	track := w.Track(trace.Track{Process: 1, ProcessName: "p", Thread: 2, ThreadName: "t"})
 	for i := range 20000 {
-		w.Emit(&trace.Event{Track: track, Start: trace.Tick * 10000, Name: "e", Args: []trace.Arg{trace.Int("i", int64(i))}, Phase: trace.Instant})
+		w.Emit(&trace.Event{Track: track, Start: trace.Tick * 10000, Name: "e",
+			Args: []trace.Arg{trace.Int("i", int64(i))}, Phase: trace.Instant})
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
@@ -51,7 +52,8 @@ func TestZstd(t *testing.T) {
 	for _, c := range []struct {
 		name, says string
 		data       []byte
-	}{{"cut", "the file is cut there", packed[:len(packed)/2]}, {"changed", "is corrupt", flipped}, {"followed", "is corrupt", append(bytes.Clone(packed), "junk"...)}} {
+	}{{"cut", "the file is cut there", packed[:len(packed)/2]}, {"changed", "is corrupt", flipped},
+		{"followed", "is corrupt", append(bytes.Clone(packed), "junk"...)}} {
 		_, err := Read(bytes.NewReader(c.data), func(*Event) error { return nil })
 		var fault *GzipError
 		if !errors.As(err, &fault) || !strings.Contains(fault.Problem, c.says) || fault.Offset <= 0 {

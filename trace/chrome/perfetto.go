@@ -45,7 +45,8 @@ type protoShape struct {
 // CheckPath says why a trace with those options cannot be written under a name.
 func CheckPath(path string, opt Options) error {
 	if opt.NCCLStyle && isProto(path) {
-		return errors.New("the layout of NCCL's profiler plugin is one of Chrome's JSON; write to .json or .json.gz, or leave the style out")
+		return errors.New("the layout of NCCL's profiler plugin is one of Chrome's JSON; write to .json or " +
+			".json.gz, or leave the style out")
 	}
 	return nil
 }
@@ -92,8 +93,10 @@ func (w *Writer) protoHead() []byte {
 	b := wire.AppendBytes(nil, wire.TracePacket, w.intern())
 	other := w.other()
 	meta := wire.AppendBytes(wire.AppendBytes(nil, wire.MetadataName, "simccl"), wire.MetadataJSON, other)
-	b = wire.AppendBytes(b, wire.TracePacket, wire.AppendBytes(nil, wire.PacketChromeEvents, wire.AppendBytes(nil, wire.BundleMetadata, meta)))
-	b = appendDescriptor(b, wire.AppendNumber(wire.AppendNumber(wire.AppendNumber(nil, wire.TrackUUID, 0), wire.RootProcesses, 1), wire.RootThreads, 1))
+	b = wire.AppendBytes(b, wire.TracePacket, wire.AppendBytes(nil, wire.PacketChromeEvents,
+		wire.AppendBytes(nil, wire.BundleMetadata, meta)))
+	b = appendDescriptor(b, wire.AppendNumber(wire.AppendNumber(wire.AppendNumber(nil, wire.TrackUUID, 0),
+		wire.RootProcesses, 1), wire.RootThreads, 1))
 
 	processes := map[int64]uint64{}
 	for _, i := range w.ordered() {
@@ -109,18 +112,25 @@ func (w *Writer) protoHead() []byte {
 			if t.Labels != "" {
 				p = wire.AppendBytes(p, wire.ProcessLabels, valid(t.Labels))
 			}
-			b = appendDescriptor(b, wire.AppendNumber(wire.AppendBytes(wire.AppendNumber(nil, wire.TrackUUID, parent), wire.TrackProcess, p), wire.TrackRank, uint64(t.ProcessSort)))
+			b = appendDescriptor(b,
+				wire.AppendNumber(wire.AppendBytes(wire.AppendNumber(nil, wire.TrackUUID, parent),
+					wire.TrackProcess, p), wire.TrackRank, uint64(t.ProcessSort)))
 		}
-		lane := wire.AppendNumber(wire.AppendNumber(nil, wire.ThreadPID, uint64(t.Process)), wire.ThreadTID, uint64(t.Thread))
+		lane := wire.AppendNumber(wire.AppendNumber(nil, wire.ThreadPID, uint64(t.Process)), wire.ThreadTID,
+			uint64(t.Thread))
 		if t.ThreadName != "" {
 			lane = wire.AppendBytes(lane, wire.ThreadName, valid(t.ThreadName))
 		}
-		d := wire.AppendNumber(wire.AppendNumber(nil, wire.TrackUUID, uint64(w.known[[2]int64{t.Process, t.Thread}])+1), wire.TrackParent, parent)
-		b = appendDescriptor(b, wire.AppendNumber(wire.AppendBytes(d, wire.TrackThread, lane), wire.TrackRank, uint64(t.ThreadSort)))
+		d := wire.AppendNumber(wire.AppendNumber(nil, wire.TrackUUID,
+			uint64(w.known[[2]int64{t.Process, t.Thread}])+1), wire.TrackParent, parent)
+		b = appendDescriptor(b, wire.AppendNumber(wire.AppendBytes(d, wire.TrackThread, lane), wire.TrackRank,
+			uint64(t.ThreadSort)))
 	}
 	for i, k := range w.proto.order {
-		d := wire.AppendNumber(wire.AppendNumber(nil, wire.TrackUUID, counterUUID+uint64(i)), wire.TrackParent, processes[k.process])
-		b = appendDescriptor(b, wire.AppendBytes(wire.AppendBytes(d, wire.TrackName, valid(k.name)), wire.TrackCounter, wire.AppendBytes(nil, wire.CounterUnit, valid(k.arg))))
+		d := wire.AppendNumber(wire.AppendNumber(nil, wire.TrackUUID, counterUUID+uint64(i)),
+			wire.TrackParent, processes[k.process])
+		b = appendDescriptor(b, wire.AppendBytes(wire.AppendBytes(d, wire.TrackName, valid(k.name)),
+			wire.TrackCounter, wire.AppendBytes(nil, wire.CounterUnit, valid(k.arg))))
 	}
 	return b
 }
@@ -142,7 +152,8 @@ func (w *Writer) intern() []byte {
 			if !ok {
 				id = uint64(len(ids) + 1)
 				ids[s] = id
-				data = wire.AppendBytes(data, field, wire.AppendBytes(wire.AppendNumber(nil, wire.EntryID, id), wire.EntryText, valid(s)))
+				data = wire.AppendBytes(data, field,
+					wire.AppendBytes(wire.AppendNumber(nil, wire.EntryID, id), wire.EntryText, valid(s)))
 			}
 			return id
 		}
@@ -160,9 +171,12 @@ func (w *Writer) intern() []byte {
 		}
 	}
 	for i := range w.tables.Words {
-		data = wire.AppendBytes(data, wire.InternedValues, wire.AppendBytes(wire.AppendNumber(nil, wire.EntryID, uint64(i+1)), wire.EntryText, valid(w.tables.Words[i].S)))
+		data = wire.AppendBytes(data, wire.InternedValues,
+			wire.AppendBytes(wire.AppendNumber(nil, wire.EntryID, uint64(i+1)), wire.EntryText,
+				valid(w.tables.Words[i].S)))
 	}
-	packet := wire.AppendNumber(wire.AppendNumber(nil, wire.PacketSequence, 1), wire.PacketFlags, wire.StateCleared)
+	packet := wire.AppendNumber(wire.AppendNumber(nil, wire.PacketSequence, 1), wire.PacketFlags,
+		wire.StateCleared)
 	return wire.AppendBytes(packet, wire.PacketInterned, data)
 }
 
@@ -176,9 +190,11 @@ func (p *protoEncoder) append(b []byte, e *pack.Packed) []byte {
 	t := p.event[:0]
 	switch {
 	case e.Kind == pack.SliceEnd:
-		t = wire.AppendNumber(wire.AppendNumber(t, wire.EventType, wire.TypeEnd), wire.EventTrack, uint64(e.Track)+1)
+		t = wire.AppendNumber(wire.AppendNumber(t, wire.EventType, wire.TypeEnd), wire.EventTrack,
+			uint64(e.Track)+1)
 	case e.Kind == pack.CounterValue:
-		t = wire.AppendNumber(wire.AppendNumber(t, wire.EventType, wire.TypeCounter), wire.EventTrack, counterUUID+e.ID)
+		t = wire.AppendNumber(wire.AppendNumber(t, wire.EventType, wire.TypeCounter), wire.EventTrack,
+			counterUUID+e.ID)
 		p.w.tables.Values(e, func(a *pack.ShapeArg, v *pack.Value) {
 			if a.Kind == trace.IntArg {
 				t = wire.AppendNumber(t, wire.EventInt, uint64(v.Num))
@@ -205,9 +221,12 @@ func (p *protoEncoder) named(t []byte, e *pack.Packed) []byte {
 	case trace.Instant:
 		t = wire.AppendNumber(t, wire.EventType, wire.TypeInstant)
 	case trace.FlowStart:
-		t = wire.AppendBytes(t, wire.EventLegacy, wire.AppendNumber(wire.AppendNumber(nil, wire.LegacyPhase, 's'), wire.LegacyID, e.ID))
+		t = wire.AppendBytes(t, wire.EventLegacy, wire.AppendNumber(wire.AppendNumber(nil, wire.LegacyPhase,
+			's'), wire.LegacyID, e.ID))
 	case trace.FlowEnd:
-		t = wire.AppendBytes(t, wire.EventLegacy, wire.AppendNumber(wire.AppendNumber(wire.AppendNumber(nil, wire.LegacyPhase, 'f'), wire.LegacyID, e.ID), wire.LegacyEnclosing, 1))
+		t = wire.AppendBytes(t, wire.EventLegacy,
+			wire.AppendNumber(wire.AppendNumber(wire.AppendNumber(nil, wire.LegacyPhase, 'f'), wire.LegacyID,
+				e.ID), wire.LegacyEnclosing, 1))
 	}
 	t = wire.AppendNumber(t, wire.EventTrack, uint64(e.Track)+1)
 	var keys [][]byte

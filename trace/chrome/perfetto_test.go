@@ -36,13 +36,17 @@ func (m *memoryFile) Finish(err error) error { return err }
 // all kinds, slices that begin where others end.
 func mixedStory(s trace.Sink) {
 	story(s)
-	id := s.Track(trace.Track{Process: 77, ProcessName: "odd \xff", Labels: "l", Thread: 3, ThreadName: "lane \u2192", ThreadSort: -4, ProcessSort: -2})
+	id := s.Track(trace.Track{Process: 77, ProcessName: "odd \xff", Labels: "l", Thread: 3,
+		ThreadName: "lane \u2192", ThreadSort: -4, ProcessSort: -2})
 	for i := range 40 {
 		at := units.Time(i) * units.Microsecond
-		s.Emit(&trace.Event{Track: id, Start: at, Dur: units.Microsecond, Cat: "c", Name: fmt.Sprint("slice ", i%3),
-			Args: []trace.Arg{trace.Int("i", int64(-i)), trace.Num("f", float64(i)/3), trace.Str("s", strings.Repeat("x", i*20))}})
+		s.Emit(&trace.Event{Track: id, Start: at, Dur: units.Microsecond, Cat: "c",
+			Name: fmt.Sprint("slice ", i%3),
+			Args: []trace.Arg{trace.Int("i", int64(-i)), trace.Num("f", float64(i)/3),
+				trace.Str("s", strings.Repeat("x", i*20))}})
 		s.Emit(&trace.Event{Track: id, Start: at, Dur: units.Microsecond / 2, Name: "inner"})
-		s.Emit(&trace.Event{Phase: trace.Counter, Track: id, Start: at, Name: "load", Args: []trace.Arg{trace.Num("GB/s", float64(i)/7)}})
+		s.Emit(&trace.Event{Phase: trace.Counter, Track: id, Start: at, Name: "load",
+			Args: []trace.Arg{trace.Num("GB/s", float64(i)/7)}})
 	}
 }
 
@@ -55,7 +59,8 @@ func busy(n int) func(trace.Sink) {
 		}
 		for i := range n {
 			end := units.Time(i) * units.Microsecond
-			s.Emit(&trace.Event{Track: ids[i%8], Start: max(0, end-units.Time(i%7+1)*units.Microsecond), Dur: units.Time(i%7+1) * units.Microsecond, Cat: "NET",
+			s.Emit(&trace.Event{Track: ids[i%8], Start: max(0, end-units.Time(i%7+1)*units.Microsecond),
+				Dur: units.Time(i%7+1) * units.Microsecond, Cat: "NET",
 				Name: "SendWait", Args: []trace.Arg{trace.Int("Step", int64(i))}})
 		}
 	}
@@ -91,13 +96,15 @@ func facts(t testing.TB, data []byte) (list []string, info *Info) {
 // trace, whether the events were spilled or not.
 func TestPerfettoSaysTheSame(t *testing.T) {
 	meta := Meta{Source: "sim", Version: "v0", Seed: 7, Env: []trace.Arg{trace.Str("NCCL_ALGO", "Ring")}}
-	for name, fill := range map[string]func(trace.Sink){"story": story, "mixed": mixedStory, "busy": busy(3000)} {
+	for name, fill := range map[string]func(trace.Sink){
+		"story": story, "mixed": mixedStory, "busy": busy(3000)} {
 		want, wantInfo := facts(t, []byte(render(t, Options{Meta: meta}, fill)))
 		for _, batch := range []int{0, 3000} {
 			for _, file := range []string{"t.pftrace", "t.pftrace.gz"} {
 				got, info := facts(t, packets(t, file, Options{Meta: meta, BatchBytes: batch}, fill))
 				if !slices.Equal(got, want) {
-					t.Fatalf("%s in %s, batches of %d: %d events, want %d\n%s\n%s", name, file, batch, len(got), len(want), firstOf(got, want), firstOf(want, got))
+					t.Fatalf("%s in %s, batches of %d: %d events, want %d\n%s\n%s", name, file, batch,
+						len(got), len(want), firstOf(got, want), firstOf(want, got))
 				}
 				info.Compressed = false
 				if fmt.Sprintf("%+v", info) != fmt.Sprintf("%+v", wantInfo) {
@@ -165,6 +172,17 @@ func (m message) in(t *testing.T, field uint64) message {
 	return decode(t, m[field][0].([]byte))
 }
 
+// annotations checks that the annotations of an event name keys and values that are interned.
+func annotations(t *testing.T, packet int, event message, keys, values uint64) {
+	t.Helper()
+	for _, a := range event[4] { // debug_annotations
+		note := decode(t, a.([]byte))
+		if id := note.number(1); len(note[10]) == 0 && (id < 1 || id > keys) || note.number(17) > values {
+			t.Fatalf("packet %d: annotation %v", packet, note)
+		}
+	}
+}
+
 // TestPerfettoFollowsTheSchema reads a trace by the field numbers of the published
 // schema, as written there and not as the writer names them (google/perfetto at
 // ec5d16b14b: protos/perfetto/trace/trace_packet.proto, track_event/*.proto,
@@ -197,7 +215,8 @@ func TestPerfettoFollowsTheSchema(t *testing.T) {
 			tracks[d.number(1)] = d
 		case len(p[11]) > 0: // track_event
 			e := p.in(t, 11)
-			if p.number(13) != 2 || p.number(10) != 1 || p.number(8) < last { // SEQ_NEEDS_INCREMENTAL_STATE, timestamp
+			// SEQ_NEEDS_INCREMENTAL_STATE, timestamp
+			if p.number(13) != 2 || p.number(10) != 1 || p.number(8) < last {
 				t.Fatalf("packet %d: %v after %d", i, p, last)
 			}
 			last = p.number(8)
@@ -205,12 +224,7 @@ func TestPerfettoFollowsTheSchema(t *testing.T) {
 			if track == nil || track.number(5) != 0 && tracks[track.number(5)] == nil {
 				t.Fatalf("packet %d: no track %d, or no parent", i, e.number(11))
 			}
-			for _, a := range e[4] { // debug_annotations
-				note := decode(t, a.([]byte))
-				if id := note.number(1); len(note[10]) == 0 && (id < 1 || id > uint64(len(keys))) || note.number(17) > uint64(len(values)) {
-					t.Fatalf("packet %d: annotation %v", i, note)
-				}
-			}
+			annotations(t, i, e, uint64(len(keys)), uint64(len(values)))
 			switch e.number(9) { // type
 			case 1:
 				depth[e.number(11)]++
@@ -221,7 +235,8 @@ func TestPerfettoFollowsTheSchema(t *testing.T) {
 				}
 				counts["end"]++
 			case 4:
-				if len(track[8]) != 1 || len(e[30])+len(e[44]) != 1 { // CounterDescriptor; counter_value or double_counter_value
+				// CounterDescriptor; counter_value or double_counter_value
+				if len(track[8]) != 1 || len(e[30])+len(e[44]) != 1 {
 					t.Fatalf("packet %d: counter %v on %v", i, e, track)
 				}
 				counts["counter"]++
@@ -235,7 +250,8 @@ func TestPerfettoFollowsTheSchema(t *testing.T) {
 			t.Errorf("%d slices of track %d do not end", n, id)
 		}
 	}
-	if counts["begin inner"] != 40 || counts["counter"] < 40 || counts["legacy s"] != counts["legacy f"] || counts["legacy s"] == 0 {
+	if counts["begin inner"] != 40 || counts["counter"] < 40 || counts["legacy s"] != counts["legacy f"] ||
+		counts["legacy s"] == 0 {
 		t.Errorf("events: %v", counts)
 	}
 }
@@ -292,7 +308,9 @@ func FuzzPerfetto(f *testing.F) {
 	f.Add(packets(f, "t.pftrace", Options{}, mixedStory)[:3000])
 	event := wire.AppendNumber(wire.AppendBytes(nil, wire.EventName, "n"), wire.EventType, wire.TypeCounter)
 	event = wire.AppendDouble(wire.AppendNumber(event, wire.EventTrack, 5), wire.EventDouble, math.NaN())
-	f.Add(wire.AppendBytes(nil, wire.TracePacket, wire.AppendBytes(wire.AppendNumber(nil, wire.PacketTimestamp, math.MaxUint64), wire.PacketEvent, event)))
+	f.Add(wire.AppendBytes(nil, wire.TracePacket,
+		wire.AppendBytes(wire.AppendNumber(nil, wire.PacketTimestamp, math.MaxUint64), wire.PacketEvent,
+			event)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p := &parser{info: &Info{}, base: math.MinInt64, quick: new(quick)}
 		n := 0

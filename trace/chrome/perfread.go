@@ -149,14 +149,16 @@ func (r *protoReader) take() ([]byte, error) {
 	case err != nil:
 		return nil, r.broken(err)
 	case tag != wire.TracePacket<<3|wire.Bytes:
-		return nil, r.fail("no packet begins here; this is no trace of Perfetto's format, or one that was changed")
+		return nil,
+			r.fail("no packet begins here; this is no trace of Perfetto's format, or one that was changed")
 	}
 	size, err := binary.ReadUvarint(counted{r})
 	if err != nil {
 		return nil, r.broken(err)
 	}
 	if size > maxPacket {
-		return nil, &LimitError{Line: r.packet, Problem: fmt.Sprintf("a packet of more than %d MiB", maxPacket>>20)}
+		return nil, &LimitError{Line: r.packet, Problem: fmt.Sprintf("a packet of more than %d MiB",
+			maxPacket>>20)}
 	}
 	if int(size) <= r.in.Size() {
 		b, err := r.in.Peek(int(size))
@@ -229,7 +231,8 @@ func (r *protoReader) message(b []byte) error {
 		case wire.PacketChromeEvents:
 			chrome = f.Bytes
 		case wire.PacketCompressed, wire.PacketZstd:
-			return r.fail("packets compressed inside the file are not read; decompress them with Perfetto's traceconv")
+			return r.fail("packets compressed inside the file are not read; decompress them with " +
+				"Perfetto's traceconv")
 		}
 	}
 	s := r.sequences[id]
@@ -279,7 +282,8 @@ func (r *protoReader) fields(b []byte, each func(f wire.Field) error) error {
 // str is a string of the file.
 func (r *protoReader) str(b []byte) (string, error) {
 	if len(b) > maxName {
-		return "", r.fail("a name of %d bytes, beginning %s; up to %d are read", len(b), termtext.Quote(string(b[:maxName]), 40), maxName)
+		return "", r.fail("a name of %d bytes, beginning %s; up to %d are read", len(b),
+			termtext.Quote(string(b[:maxName]), 40), maxName)
 	}
 	return r.intern(b), nil
 }
@@ -300,7 +304,8 @@ func (r *protoReader) interned(s *sequence, data []byte) error {
 			return nil
 		}
 		if r.kept++; r.kept > maxIDs {
-			return &LimitError{Line: r.packet, Problem: fmt.Sprintf("more than %d interned strings and tracks", maxIDs)}
+			return &LimitError{Line: r.packet,
+				Problem: fmt.Sprintf("more than %d interned strings and tracks", maxIDs)}
 		}
 		var id uint64
 		var text string

@@ -42,7 +42,8 @@ func (r *protoReader) descriptor(b []byte) error {
 	}
 	if r.lanes[uuid] == nil {
 		if r.kept++; r.kept > maxIDs {
-			return &LimitError{Line: r.packet, Problem: fmt.Sprintf("more than %d interned strings and tracks", maxIDs)}
+			return &LimitError{Line: r.packet,
+				Problem: fmt.Sprintf("more than %d interned strings and tracks", maxIDs)}
 		}
 	}
 	r.lanes[uuid] = l
@@ -74,7 +75,8 @@ func (r *protoReader) process(l *lane, b []byte, rank int64) error {
 	for _, a := range []struct {
 		name string
 		arg  trace.Arg
-	}{{"process_name", trace.Str("name", name)}, {"process_labels", trace.Str("labels", labels)}, {"process_sort_index", trace.Int("sort_index", rank)}} {
+	}{{"process_name", trace.Str("name", name)}, {"process_labels", trace.Str("labels", labels)},
+		{"process_sort_index", trace.Int("sort_index", rank)}} {
 		if err == nil && (a.arg.Kind == trace.IntArg || a.arg.Str != "") {
 			err = r.meta(l, a.name, a.arg)
 		}
@@ -106,6 +108,7 @@ func (r *protoReader) thread(l *lane, b []byte, rank int64) error {
 }
 
 func (r *protoReader) meta(l *lane, name string, a trace.Arg) error {
-	r.event = Event{Line: r.packet, Phase: 'M', PID: l.pid, TID: l.tid, Name: name, Args: append(r.event.Args[:0], a)}
+	r.event = Event{Line: r.packet, Phase: 'M', PID: l.pid, TID: l.tid, Name: name,
+		Args: append(r.event.Args[:0], a)}
 	return r.pass()
 }

@@ -28,7 +28,8 @@ const portionBytes = 96 << 10
 var errStopped = errors.New("nothing is written any more")
 
 // pour writes a head, the text of the events that body gives, and a tail.
-func (w *Writer) pour(head []byte, body func(each func(r *pack.Record, event []byte) error) error, tail []byte) error {
+func (w *Writer) pour(head []byte, body func(each func(r *pack.Record, event []byte) error) error,
+	tail []byte) error {
 	workers := runtime.GOMAXPROCS(0)
 	todo, order := make(chan *portion, workers), make(chan *portion, 2*workers)
 	free, stop := make(chan *portion, 4*workers), make(chan struct{})
@@ -60,7 +61,8 @@ func (w *Writer) pour(head []byte, body func(each func(r *pack.Record, event []b
 }
 
 // cut makes portions of all that is to be written.
-func (w *Writer) cut(head []byte, body func(each func(r *pack.Record, event []byte) error) error, tail []byte, free <-chan *portion, give func(*portion) error) {
+func (w *Writer) cut(head []byte, body func(each func(r *pack.Record, event []byte) error) error, tail []byte,
+	free <-chan *portion, give func(*portion) error) {
 	fresh := func() *portion {
 		select {
 		case p := <-free:
@@ -69,7 +71,8 @@ func (w *Writer) cut(head []byte, body func(each func(r *pack.Record, event []by
 			p.ready = make(chan struct{})
 			return p
 		default:
-			return &portion{events: make([]byte, 0, portionBytes+1<<10), text: make([]byte, 0, 4*portionBytes), ready: make(chan struct{})}
+			return &portion{events: make([]byte, 0, portionBytes+1<<10),
+				text: make([]byte, 0, 4*portionBytes), ready: make(chan struct{})}
 		}
 	}
 	if give(&portion{text: head, ready: make(chan struct{})}) != nil {

@@ -69,13 +69,19 @@ var spellings = []string{
 	`{"ph":"X","pid":1,"tid":2,"ts":1.5,"dur":5,"name":"a","cat":"c","args":{"k":1,"f":2.5,"s":"x","t":true,"n":null}}`,
 	`{"ph":"X","pid":-0,"tid":007,"ts":-1.5e3,"dur":1e-3,"name":"a\u0041","args":{}}`,
 	`{"ph":"X","pid":"word","tid":1.0,"ts":"1","dur":-,"name":"ä\"b","args":{"a":[1,{"b":2}],"c":{"d":[]}}}`,
-	"{ \"ph\" : \"i\" ,\n\t\"ts\" : 1 ,\r\n \"args\" : { \"a\" : -0.0 , \"b\":123456789012345678901234567890 } }",
+	"{ \"ph\" : \"i\" ,\n\t\"ts\" : 1 ,\r\n" +
+		" \"args\" : { \"a\" : -0.0 , \"b\":123456789012345678901234567890 } }",
 	`{"ph":"i","ts":99999999999999999999,"args":{"a":0.1,"b":365.20093499999996,"c":1e999,"d":-12345678901234567}}`,
-	`{"ph":"i","ts":1,"name":ncclFloat32,"args":{"a":0x1}}`, `{"ph":"i","ts":1,}`, `{}`, `{"ph":"i","args":{"a":1,}}`,
-	`{"ph":"i","ts":1,"args":3,"args":{"a":1},"args":{"b":2}}`, `{"ph":"","ph":"ab","ph":"i","ts":1,"id":5,"id":"0x7","bp":"e"}`,
-	`{"ph":"i" "ts":1}`, `{"ph":"i","ts":1 2}`, `{"ph":"i","na` + "\n" + `me":1}`, `{"ph":"i","name":"` + "\x01" + `"}`, `{"ph":"i","name":"\q"}`,
-	`{"ph":"i","ts":12345678901.123456789}`, `{"ph":"i","ts":1700000000000000.5}`, `{"ph":"i","ts":.5}`, `{"ph":"i","ts":1.}`, `{"ph":"i","args":{"a":1.2.3,"b":--1}}`,
-	`{"ph":"i","name":"` + strings.Repeat("n", 1500) + `"}`, `{"ph":"M","ts":7,"name":"process_name","args":{"name":"p"}}`,
+	`{"ph":"i","ts":1,"name":ncclFloat32,"args":{"a":0x1}}`, `{"ph":"i","ts":1,}`, `{}`,
+	`{"ph":"i","args":{"a":1,}}`,
+	`{"ph":"i","ts":1,"args":3,"args":{"a":1},"args":{"b":2}}`,
+	`{"ph":"","ph":"ab","ph":"i","ts":1,"id":5,"id":"0x7","bp":"e"}`,
+	`{"ph":"i" "ts":1}`, `{"ph":"i","ts":1 2}`, `{"ph":"i","na` + "\n" + `me":1}`, `{"ph":"i","name":"` +
+		"\x01" + `"}`, `{"ph":"i","name":"\q"}`,
+	`{"ph":"i","ts":12345678901.123456789}`, `{"ph":"i","ts":1700000000000000.5}`, `{"ph":"i","ts":.5}`,
+	`{"ph":"i","ts":1.}`, `{"ph":"i","args":{"a":1.2.3,"b":--1}}`,
+	`{"ph":"i","name":"` + strings.Repeat("n", 1500) + `"}`,
+	`{"ph":"M","ts":7,"name":"process_name","args":{"name":"p"}}`,
 }
 
 // TestQuickReadsAsTokens: both ways read the same events, in any combination, and
@@ -113,9 +119,12 @@ func TestQuickReadsBeyondItsWindow(t *testing.T) {
 	b.WriteString("[")
 	for i := range 6000 {
 		if i == 3000 {
-			b.WriteString(`{"ph":"i","ts":1,"args":{"a":"x"` + strings.Repeat(`,"b":"`+strings.Repeat("y", 900)+`"`, 400) + "}},\n")
+			b.WriteString(`{"ph":"i","ts":1,"args":{"a":"x"` +
+				strings.Repeat(`,"b":"`+strings.Repeat("y", 900)+`"`, 400) + "}},\n")
 		}
-		fmt.Fprintf(&b, `{"ph":"X","pid":%d,"tid":%d,"ts":%d.%03d,"dur":1.000,"name":"event %d","args":{"n":%d}},`+"\n", i%7, i%11, i, i%1000, i%300, i)
+		fmt.Fprintf(&b,
+			`{"ph":"X","pid":%d,"tid":%d,"ts":%d.%03d,"dur":1.000,"name":"event %d","args":{"n":%d}},`+"\n",
+			i%7, i%11, i, i%1000, i%300, i)
 	}
 	b.WriteString(`{"ph":"E"}]`)
 	sameReading(t, []byte(b.String()))
@@ -124,7 +133,9 @@ func TestQuickReadsBeyondItsWindow(t *testing.T) {
 // TestQuickReadsOurTraces: nothing of a trace of ours is left to the tokens.
 func TestQuickReadsOurTraces(t *testing.T) {
 	text := render(t, Options{}, noise(500))
-	p := &parser{info: &Info{}, base: math.MinInt64, quick: new(quick), each: func(*Event) error { return nil }}
+	p := &parser{info: &Info{}, base: math.MinInt64, quick: new(quick), each: func(*Event) error {
+		return nil
+	}}
 	p.lex = newLexer(strings.NewReader(text[strings.Index(text, "[\n")+1:]), 0)
 	n := 0
 	for ; p.quickEvent(n); n++ {
@@ -160,7 +171,8 @@ func readBench(b *testing.B, data []byte, text int64) {
 	b.ReportAllocs()
 	for b.Loop() {
 		n := 0
-		if _, err := Read(bytes.NewReader(data), func(*Event) error { n++; return nil }); err != nil || n == 0 {
+		if _, err := Read(bytes.NewReader(data), func(*Event) error { n++; return nil }); err != nil ||
+			n == 0 {
 			b.Fatal(n, err)
 		}
 	}

@@ -236,7 +236,8 @@ func (p *parser) object(member func(key string) error) error {
 
 // long refuses a word that no viewer could show.
 func (p *parser) long(t token, what string) error {
-	return &SyntaxError{t.line, t.col, fmt.Sprintf("%s of %d bytes, beginning %s; up to %d are read", what, len(t.text), termtext.Quote(string(t.text[:maxName]), 40), maxName)}
+	return &SyntaxError{t.line, t.col, fmt.Sprintf("%s of %d bytes, beginning %s; up to %d are read", what,
+		len(t.text), termtext.Quote(string(t.text[:maxName]), 40), maxName)}
 }
 
 // intern keeps one copy of the few short strings that traces repeat.
@@ -336,7 +337,8 @@ func (p *parser) member(key string) error {
 		return p.object(func(key string) error {
 			a, err := p.value(key)
 			if len(e.Args) == maxArgs {
-				return &LimitError{Line: e.Line, Problem: fmt.Sprintf("an event of more than %d arguments", maxArgs)}
+				return &LimitError{Line: e.Line, Problem: fmt.Sprintf("an event of more than %d arguments",
+					maxArgs)}
 			}
 			e.Args = append(e.Args, a)
 			return err
@@ -398,14 +400,16 @@ func (p *parser) number(t token) (int64, error) {
 	if v, err := strconv.ParseInt(string(t.text), 10, 64); err == nil {
 		return v, nil
 	}
-	if v, err := strconv.ParseFloat(string(t.text), 64); err == nil && v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+	if v, err := strconv.ParseFloat(string(t.text), 64); err == nil && v == math.Trunc(v) &&
+		math.Abs(v) < 1<<53 {
 		return int64(v), nil
 	}
 	if n, ok := p.words[string(t.text)]; ok {
 		return n, nil
 	}
 	if p.wordBytes += len(t.text) + 64; p.wordBytes > maxWords*64 {
-		return 0, &LimitError{Line: t.line, Problem: "too many process and thread numbers that are words", Hint: "write numbers"}
+		return 0, &LimitError{Line: t.line, Problem: "too many process and thread numbers that are words",
+			Hint: "write numbers"}
 	}
 	if p.words == nil {
 		p.words = make(map[string]int64)
@@ -551,7 +555,8 @@ func (p *parser) otherData() error {
 			return p.object(func(key string) error {
 				a, err := p.value(key)
 				if p.kept += len(key) + len(a.Str) + 80; p.kept > maxHead {
-					return &LimitError{Line: t.line, Problem: fmt.Sprintf("otherData of more than %d MiB", maxHead>>20)}
+					return &LimitError{Line: t.line, Problem: fmt.Sprintf("otherData of more than %d MiB",
+						maxHead>>20)}
 				}
 				p.info.LeftOut = append(p.info.LeftOut, a)
 				return err
@@ -559,7 +564,8 @@ func (p *parser) otherData() error {
 		}
 		a, err := p.value(key)
 		if p.kept += len(key) + len(a.Str) + 80; p.kept > maxHead {
-			return &LimitError{Line: t.line, Problem: fmt.Sprintf("otherData of more than %d MiB", maxHead>>20)}
+			return &LimitError{Line: t.line, Problem: fmt.Sprintf("otherData of more than %d MiB",
+				maxHead>>20)}
 		}
 		switch key {
 		case "schema":

@@ -21,7 +21,8 @@ type GzipError struct {
 
 // Error prints both places and the problem.
 func (e *GzipError) Error() string {
-	return fmt.Sprintf("byte %d of the compressed file, after %d bytes of text: %s", e.Offset, e.Text, e.Problem)
+	return fmt.Sprintf("byte %d of the compressed file, after %d bytes of text: %s", e.Offset, e.Text,
+		e.Problem)
 }
 
 // source is the text of a file, compressed or not, with its place in both.
@@ -62,7 +63,8 @@ func newSource(r io.Reader) (*source, error) {
 	s := &source{from: &counting{r: r}}
 	s.in = bufio.NewReaderSize(s.from, 1<<16)
 	if magic, _ := s.in.Peek(4); bytes.Equal(magic, zstdMagic) {
-		z, err := zstd.NewReader(s.in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(zstdWindow), zstd.WithDecoderLowmem(true))
+		z, err := zstd.NewReader(s.in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(zstdWindow),
+			zstd.WithDecoderLowmem(true))
 		if err != nil {
 			return s, s.fault(err)
 		}
@@ -90,9 +92,11 @@ func (s *source) fault(err error) error {
 	problem := ""
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		problem = fmt.Sprintf("the file is cut there; copy it again, or decompress what there is (%s -dc) to read it", s.by())
+		problem = fmt.Sprintf("the file is cut there; copy it again, or decompress what there is (%s -dc) "+
+			"to read it", s.by())
 	case errors.Is(err, gzip.ErrChecksum):
-		problem = "checksum or length at the end is not that of the text: the file was changed, or is two mixed up"
+		problem = "checksum or length at the end is not that of the text: the file was changed, or is two " +
+			"mixed up"
 	case errors.Is(err, gzip.ErrHeader):
 		problem = "no header of gzip"
 	case errors.As(err, &corrupt):
@@ -130,10 +134,14 @@ func (s *source) bounded(p []byte) (int, error) {
 	n, err := s.read(p)
 	switch {
 	case s.text > maxText:
-		return 0, &LimitError{Problem: fmt.Sprintf("more than %d GiB of text", maxText>>30), Hint: "write a smaller trace (--trace-detail, --trace-ranks)"}
+		return 0, &LimitError{Problem: fmt.Sprintf("more than %d GiB of text", maxText>>30),
+			Hint: "write a smaller trace (--trace-detail, --trace-ranks)"}
 	case s.compressed() && s.text > freeText && s.text/maxRatio > s.from.n:
-		return 0, &LimitError{Problem: fmt.Sprintf("more than %d MiB of text come out of %d compressed bytes: no trace is so uniform", freeText>>20, s.from.n),
-			Hint: "decompress it to read it all the same"}
+		return 0,
+			&LimitError{
+				Problem: fmt.Sprintf("more than %d MiB of text come out of %d compressed bytes: no trace "+
+					"is so uniform", freeText>>20, s.from.n),
+				Hint: "decompress it to read it all the same"}
 	}
 	return n, err
 }
@@ -183,7 +191,8 @@ func (s *source) member() error {
 		_, _ = s.in.Discard(1)
 	}
 	if next, _ := s.in.Peek(2); !bytes.Equal(next, gzipMagic) {
-		return &GzipError{s.offset(), s.text, "what follows the compressed data is no gzip; cut the file there"}
+		return &GzipError{s.offset(), s.text,
+			"what follows the compressed data is no gzip; cut the file there"}
 	}
 	if err := s.zip.Reset(s.in); err != nil {
 		return s.fault(err)

@@ -44,12 +44,22 @@ func TestGzipFaultsHavePlaces(t *testing.T) {
 		want string
 	}{
 		{"cut in the data", whole[:n-12], fmt.Sprintf("byte %d of the compressed file, after", n-12)},
-		{"cut in the trailer", whole[:n-3], fmt.Sprintf("byte %d of the compressed file, after %d bytes of text: the file is cut", n-3, len(oneEvent))},
-		{"cut in the header", whole[:5], "byte 5 of the compressed file, after 0 bytes of text: the file is cut"},
-		{"checksum", flip(n - 6), fmt.Sprintf("byte %d of the compressed file, after %d bytes of text: checksum", n, len(oneEvent))},
-		{"length", flip(n - 2), fmt.Sprintf("byte %d of the compressed file, after %d bytes of text: checksum or length", n, len(oneEvent))},
-		{"junk", append(bytes.Clone(whole), "junk"...), fmt.Sprintf("byte %d of the compressed file, after %d bytes of text: what follows the compressed data is no gzip", n, len(oneEvent))},
-		{"a second header that is cut", append(bytes.Clone(whole), whole[:4]...), fmt.Sprintf("byte %d of the compressed file, after %d bytes of text: the file is cut", n+4, len(oneEvent))},
+		{"cut in the trailer", whole[:n-3],
+			fmt.Sprintf("byte %d of the compressed file, after %d bytes of text: the file is cut", n-3,
+				len(oneEvent))},
+		{"cut in the header", whole[:5],
+			"byte 5 of the compressed file, after 0 bytes of text: the file is cut"},
+		{"checksum", flip(n - 6),
+			fmt.Sprintf("byte %d of the compressed file, after %d bytes of text: checksum", n,
+				len(oneEvent))},
+		{"length", flip(n - 2),
+			fmt.Sprintf("byte %d of the compressed file, after %d bytes of text: checksum or length", n,
+				len(oneEvent))},
+		{"junk", append(bytes.Clone(whole), "junk"...), fmt.Sprintf("byte %d of the compressed file, after "+
+			"%d bytes of text: what follows the compressed data is no gzip", n, len(oneEvent))},
+		{"a second header that is cut", append(bytes.Clone(whole), whole[:4]...),
+			fmt.Sprintf("byte %d of the compressed file, after %d bytes of text: the file is cut", n+4,
+				len(oneEvent))},
 		{"method", flip(2), "no header of gzip"},
 	} {
 		_, err := readAll(c.data)
@@ -71,7 +81,8 @@ func TestGzipFaultsHavePlaces(t *testing.T) {
 
 // repeated is text that never ends in memory.
 func repeated(head, text string, n int) io.Reader {
-	return io.MultiReader(strings.NewReader(head), io.LimitReader(&loop{text: text}, int64(n)*int64(len(text))))
+	return io.MultiReader(strings.NewReader(head), io.LimitReader(&loop{text: text},
+		int64(n)*int64(len(text))))
 }
 
 type loop struct {
@@ -110,13 +121,19 @@ func TestReadIsBounded(t *testing.T) {
 		{"bomb", &bomb, "MiB of text come out of"},
 		{"blanks", repeated("", " ", maxBlank+2), "more than 16 MiB of white space"},
 		{"blanks in lines", repeated("[", "\n", maxBlank+2), "more than 16 MiB of white space"},
-		{"arguments", repeated(`[{"args":{"a":1`, `,"b":2`, maxArgs+1), "an event of more than 4096 arguments"},
-		{"a list", repeated(`[{"args":{"a":[1`, `,"`+item+`"`, maxToken/len(item)), "a value of more than 16 MiB"},
-		{"a list that is skipped", repeated(`[{"x":[1`, `,"`+item+`"`, maxEvent/len(item)), "an event of more than 32 MiB of text"},
+		{"arguments", repeated(`[{"args":{"a":1`, `,"b":2`, maxArgs+1),
+			"an event of more than 4096 arguments"},
+		{"a list", repeated(`[{"args":{"a":[1`, `,"`+item+`"`, maxToken/len(item)),
+			"a value of more than 16 MiB"},
+		{"a list that is skipped", repeated(`[{"x":[1`, `,"`+item+`"`, maxEvent/len(item)),
+			"an event of more than 32 MiB of text"},
 		{"a name", repeated(`[{"name":"`, `nnnnnnnnnnnnnnnn`, 1<<13), ""},
-		{"a long name", strings.NewReader(`[{"name":"` + strings.Repeat("n", 1<<17) + `"}]`), `a name of 131072 bytes, beginning "nnnn`},
-		{"a long key", strings.NewReader(`[{"` + strings.Repeat("k", 1<<17) + `":1}]`), `a key of 131072 bytes`},
-		{"otherData", repeated(`{"otherData":{"a":1`, `,"b":"0123456789"`, 1<<18), "otherData of more than 16 MiB"},
+		{"a long name", strings.NewReader(`[{"name":"` + strings.Repeat("n", 1<<17) + `"}]`),
+			`a name of 131072 bytes, beginning "nnnn`},
+		{"a long key", strings.NewReader(`[{"` + strings.Repeat("k", 1<<17) + `":1}]`),
+			`a key of 131072 bytes`},
+		{"otherData", repeated(`{"otherData":{"a":1`, `,"b":"0123456789"`, 1<<18),
+			"otherData of more than 16 MiB"},
 		{"words", wordy(maxWords*64/maxName + 10), "too many process and thread numbers"},
 	} {
 		_, err := Read(c.in, func(*Event) error { return nil })
@@ -132,7 +149,8 @@ func TestReadIsBounded(t *testing.T) {
 func wordy(n int) io.Reader {
 	parts := []io.Reader{strings.NewReader("[")}
 	for i := range n {
-		parts = append(parts, strings.NewReader(fmt.Sprintf(`{"ph":"i","ts":1,"pid":"%d`, i)), repeated("", "p", maxName-10), strings.NewReader(`"},`))
+		parts = append(parts, strings.NewReader(fmt.Sprintf(`{"ph":"i","ts":1,"pid":"%d`, i)),
+			repeated("", "p", maxName-10), strings.NewReader(`"},`))
 	}
 	return io.MultiReader(parts...)
 }
@@ -140,7 +158,8 @@ func wordy(n int) io.Reader {
 // TestLongNumbersAreCut: a number of a million digits is no message.
 func TestLongNumbersAreCut(t *testing.T) {
 	long := strings.Repeat("9", 1<<20)
-	for _, text := range []string{`[{"ph":"i","ts":` + long + `}]`, `[{"ph":"X","ts":1,"dur":` + long + `}]`} {
+	for _, text := range []string{`[{"ph":"i","ts":` + long + `}]`, `[{"ph":"X","ts":1,"dur":` + long +
+		`}]`} {
 		_, err := Read(strings.NewReader(text), func(e *Event) error {
 			if e.BadTS == "" || len(e.BadTS) > 100 {
 				t.Errorf("BadTS of %d bytes", len(e.BadTS))
@@ -151,7 +170,8 @@ func TestLongNumbersAreCut(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	info, err := Read(strings.NewReader(`[{"ph":"i","ts":1,"name":`+strings.Repeat("w", 60000)+`}]`), func(*Event) error { return nil })
+	info, err := Read(strings.NewReader(`[{"ph":"i","ts":1,"name":`+strings.Repeat("w", 60000)+`}]`),
+		func(*Event) error { return nil })
 	if err != nil || info.FirstRepair == nil || len(info.FirstRepair.Error()) > 200 {
 		t.Errorf("%v, %.300v", err, info.FirstRepair)
 	}
@@ -159,12 +179,13 @@ func TestLongNumbersAreCut(t *testing.T) {
 
 // TestEndsBeyondTimeAreNoTimes: ts and dur fit each, their sum does not.
 func TestEndsBeyondTimeAreNoTimes(t *testing.T) {
-	_, err := Read(strings.NewReader(`[{"ph":"i","ts":0},{"ph":"X","ts":9000000000000,"dur":9000000000000}]`), func(e *Event) error {
-		if e.Phase == 'X' && e.BadTS == "" {
-			t.Errorf("%v + %v is taken for a time", e.TS, e.Dur)
-		}
-		return nil
-	})
+	_, err := Read(strings.NewReader(`[{"ph":"i","ts":0},{"ph":"X","ts":9000000000000,"dur":9000000000000}]`),
+		func(e *Event) error {
+			if e.Phase == 'X' && e.BadTS == "" {
+				t.Errorf("%v + %v is taken for a time", e.TS, e.Dur)
+			}
+			return nil
+		})
 	if err != nil {
 		t.Error(err)
 	}

@@ -121,14 +121,16 @@ type counter struct {
 
 // kept categories survive the event budget: they are few and give the rest
 // its frame.
-var kept = []string{"COLL", "COLL_API", "GROUP", "GROUP_API", "P2P", "P2P_API", "KERNEL_LAUNCH", "GPU", "critical"}
+var kept = []string{"COLL", "COLL_API", "GROUP", "GROUP_API", "P2P", "P2P_API", "KERNEL_LAUNCH", "GPU",
+	"critical"}
 
 // New returns a Writer that prints the whole file to out when it is closed.
 func New(out io.Writer, opt Options) *Writer {
 	if opt.BatchBytes <= 0 {
 		opt.BatchBytes = defaultBatch
 	}
-	return &Writer{out: out, opt: opt, known: make(map[[2]int64]trace.TrackID), tables: pack.New(appendString), cur: &pack.Batch{},
+	return &Writer{out: out, opt: opt, known: make(map[[2]int64]trace.TrackID),
+		tables: pack.New(appendString), cur: &pack.Batch{},
 		left: make(map[string]int64), counters: make(map[counterKey]*counter)}
 }
 
@@ -260,7 +262,8 @@ func (w *Writer) count(e *trace.Event) *counter {
 
 // countNumber keeps a counter's event whose only argument is a number as those before.
 func (w *Writer) countNumber(c *counter, e *trace.Event, from int64) bool {
-	if len(e.Args) != 1 || e.Cat != "" || e.Tint != trace.Plain || e.Args[0].Kind != trace.FloatArg || e.Args[0].Key != c.key || w.proto != nil {
+	if len(e.Args) != 1 || e.Cat != "" || e.Tint != trace.Plain || e.Args[0].Kind != trace.FloatArg ||
+		e.Args[0].Key != c.key || w.proto != nil {
 		return false
 	}
 	if c.shape == 0 {

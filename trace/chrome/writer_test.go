@@ -23,20 +23,25 @@ func story(sink trace.Sink) {
 	us := func(v float64) units.Time { return units.FromMicros(v) }
 	rec := nccl.New(sink, nccl.Options{Detail: nccl.DetailStep, Predicted: us(44.4), Tuner: "model"})
 	for r := range 2 {
-		rec.AddRank(nccl.Rank{Rank: r, Node: 0, GPU: r, BusID: fmt.Sprintf("0000:%02x:00.0", 0x1b+r), Host: "node0"})
+		rec.AddRank(nccl.Rank{Rank: r, Node: 0, GPU: r, BusID: fmt.Sprintf("0000:%02x:00.0", 0x1b+r),
+			Host: "node0"})
 	}
-	c := nccl.Coll{Func: "AllReduce", SeqNum: 1, CommHash: "0x5f1a09c2", Count: 1 << 20, Datatype: "ncclFloat32",
+	c := nccl.Coll{Func: "AllReduce", SeqNum: 1, CommHash: "0x5f1a09c2", Count: 1 << 20,
+		Datatype:  "ncclFloat32",
 		Algorithm: "RING", Protocol: "SIMPLE", NChannels: 1, Bytes: 4 << 20, AlgBW: 94.4, BusBW: 94.4}
 	link := rec.Link("GPU0→NVS", 450)
 	flow := rec.Flow()
 	rec.Rate(link, us(6.5), 48.5)
-	rec.Steps(&nccl.Step{Rank: 0, Dir: nccl.Send, Peer: 1, Bytes: 131072, Transport: "P2P/CUMEM", Chunk: -1}, flow,
+	rec.Steps(&nccl.Step{Rank: 0, Dir: nccl.Send, Peer: 1, Bytes: 131072, Transport: "P2P/CUMEM", Chunk: -1},
+		flow,
 		nccl.Phase{Wait: nccl.SendGPUWait, Start: us(5), End: us(6.5)},
 		nccl.Phase{Wait: nccl.SendWait, Start: us(6.5), End: us(17.333)})
-	rec.Steps(&nccl.Step{Rank: 1, Dir: nccl.Recv, Peer: 0, Bytes: 131072, Transport: "P2P/CUMEM", Chunk: -1}, flow,
+	rec.Steps(&nccl.Step{Rank: 1, Dir: nccl.Recv, Peer: 0, Bytes: 131072, Transport: "P2P/CUMEM", Chunk: -1},
+		flow,
 		nccl.Phase{Wait: nccl.RecvWait, Start: us(6.9), End: us(18.1)})
 	for r := range 2 {
-		rec.Call(r, 0, us(2), nccl.API{Cat: "COLL_API", Name: "AllReduce", Count: 1 << 20, Datatype: "ncclFloat32", Stream: "0x0"})
+		rec.Call(r, 0, us(2), nccl.API{Cat: "COLL_API", Name: "AllReduce", Count: 1 << 20,
+			Datatype: "ncclFloat32", Stream: "0x0"})
 		rec.Kernel(r, 0, 0, us(4), us(44), new(nccl.Terms))
 		rec.Collective(nccl.Operation{Rank: r, Start: us(1), End: us(44.412)}, c)
 	}
@@ -60,7 +65,8 @@ func render(t *testing.T, opt Options, fill func(trace.Sink)) string {
 }
 
 func TestStoryGolden(t *testing.T) {
-	opt := Options{Meta: Meta{Source: "sim", Version: "v0.0.0", NCCLRules: "2.28.9", Topo: "sha256:00", Seed: 1, Clock: "sim",
+	opt := Options{Meta: Meta{Source: "sim", Version: "v0.0.0", NCCLRules: "2.28.9", Topo: "sha256:00",
+		Seed: 1, Clock: "sim",
 		Env: []trace.Arg{trace.Str("NCCL_ALGO", "Ring")}}}
 	got := render(t, opt, story)
 	path := filepath.Join("testdata", "story.json")
@@ -84,11 +90,13 @@ func noise(n int) func(trace.Sink) {
 		rng := rand.New(rand.NewPCG(1, 2))
 		var ids []trace.TrackID
 		for i := range 8 {
-			ids = append(ids, s.Track(trace.Track{Process: 1000000, ProcessName: "p", Thread: int64(i + 1), ThreadName: "t"}))
+			ids = append(ids, s.Track(trace.Track{Process: 1000000, ProcessName: "p", Thread: int64(i + 1),
+				ThreadName: "t"}))
 		}
 		for i := range n {
 			start := units.Time(i)*units.Microsecond + units.Time(rng.Int64N(int64(100*units.Microsecond)))
-			s.Emit(&trace.Event{Track: ids[rng.IntN(8)], Start: start, Dur: units.Time(rng.Int64N(int64(units.Microsecond))),
+			s.Emit(&trace.Event{Track: ids[rng.IntN(8)], Start: start,
+				Dur: units.Time(rng.Int64N(int64(units.Microsecond))),
 				Cat: "NET", Name: "SendWait", Args: []trace.Arg{trace.Int("Step", int64(i))}})
 		}
 	}
@@ -99,7 +107,8 @@ func noise(n int) func(trace.Sink) {
 func TestSpoolChangesNothing(t *testing.T) {
 	whole := render(t, Options{}, noise(20000))
 	for _, size := range []int{100, 4096, 100000} {
-		if got := render(t, Options{BatchBytes: size, Spool: spoolIn(t.TempDir())}, noise(2000*min(size/100, 10))); size >= 1000 && got != whole {
+		if got := render(t, Options{BatchBytes: size, Spool: spoolIn(t.TempDir())},
+			noise(2000*min(size/100, 10))); size >= 1000 && got != whole {
 			t.Errorf("batches of %d bytes give another file", size)
 		}
 	}
@@ -131,7 +140,8 @@ func TestEventsAreInTimeOrder(t *testing.T) {
 // What exceeds the budget is counted, operations stay, counters end at zero.
 func TestBudgetIsRecorded(t *testing.T) {
 	got := render(t, Options{MaxEvents: 3}, story)
-	if !strings.Contains(got, `"left_out":{"P2P_XFER":2,"counter":2,"flow":2,"sim":1}`) || strings.Count(got, `"cat":"COLL"`) != 2 {
+	if !strings.Contains(got, `"left_out":{"P2P_XFER":2,"counter":2,"flow":2,"sim":1}`) ||
+		strings.Count(got, `"cat":"COLL"`) != 2 {
 		t.Errorf("budget of 3:\n%s", got)
 	}
 	if !strings.Contains(got, `"args":{"GB/s":0}`) {
@@ -175,7 +185,8 @@ func TestStringsAreJSON(t *testing.T) {
 // emits them.
 func steps(s trace.Sink, n int) {
 	id := s.Track(trace.Track{Process: 1000000, Thread: 10000})
-	args := []trace.Arg{trace.Int("Step", 3), trace.Int("Peer", 1), trace.Int("bytes", 131072), trace.Int("slot", 3), trace.Str("transport", "P2P/CUMEM")}
+	args := []trace.Arg{trace.Int("Step", 3), trace.Int("Peer", 1), trace.Int("bytes", 131072),
+		trace.Int("slot", 3), trace.Str("transport", "P2P/CUMEM")}
 	ev := trace.Event{Track: id, Cat: "NET", Name: "SendWait", Args: args, Dur: 10 * units.Microsecond}
 	for i := range n {
 		ev.Start = units.Time(i)*units.Microsecond + units.Time(i%7)*20*units.Microsecond
@@ -216,7 +227,8 @@ func TestNCCLStyle(t *testing.T) {
 			t.Errorf("no %s in\n%s", want, got)
 		}
 	}
-	if strings.Contains(got, `"ph":"X"`) || strings.Contains(got, `"ph":"C"`) || strings.Count(got, `"ph":"b"`) != strings.Count(got, `"ph":"e"`) {
+	if strings.Contains(got, `"ph":"X"`) || strings.Contains(got, `"ph":"C"`) ||
+		strings.Count(got, `"ph":"b"`) != strings.Count(got, `"ph":"e"`) {
 		t.Errorf("other events than pairs:\n%s", got)
 	}
 }
@@ -229,7 +241,8 @@ func TestCancelledWriterEnds(t *testing.T) {
 	fill := func(w *Writer) {
 		id := w.Track(trace.Track{Process: 1, Thread: 1})
 		for i := range 20_000 {
-			w.Emit(&trace.Event{Phase: trace.Slice, Track: id, Name: "step", Cat: "NET", Start: units.Time(i) * units.Microsecond, Dur: 900 * units.Nanosecond})
+			w.Emit(&trace.Event{Phase: trace.Slice, Track: id, Name: "step", Cat: "NET",
+				Start: units.Time(i) * units.Microsecond, Dur: 900 * units.Nanosecond})
 		}
 	}
 	for _, name := range []string{"t.json", "t.json.gz"} {

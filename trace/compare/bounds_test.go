@@ -55,7 +55,8 @@ func TestReadersKeepWithinTheirBudget(t *testing.T) {
 			return err
 		},
 		"join": func(text string, kept *chrome.Budget) error {
-			_, err := Join(trace.Discard, []*chrome.Info{{Part: &chrome.Part{Rank: 0, Of: 2}}}, []io.Reader{strings.NewReader(text)}, kept)
+			_, err := Join(trace.Discard, []*chrome.Info{{Part: &chrome.Part{Rank: 0, Of: 2}}},
+				[]io.Reader{strings.NewReader(text)}, kept)
 			return err
 		},
 	}
@@ -70,7 +71,8 @@ func TestReadersKeepWithinTheirBudget(t *testing.T) {
 		for name, read := range readers {
 			err := read(text, chrome.NewBudget(64<<10))
 			var limit *chrome.LimitError
-			if want := strings.Contains(bounded[name], what); want != errors.As(err, &limit) || !want && err != nil {
+			if want := strings.Contains(bounded[name], what); want != errors.As(err, &limit) || !want &&
+				err != nil {
 				t.Errorf("%s of %d %s in 64 KiB: %v", name, n, what, err)
 			}
 			if err := read(text, new(chrome.Budget)); err != nil {
@@ -83,10 +85,13 @@ func TestReadersKeepWithinTheirBudget(t *testing.T) {
 // TestTimelessEventsAreCounted: what has no usable time is not summed up as 0.
 func TestTimelessEventsAreCounted(t *testing.T) {
 	const good = `[{"ph":"X","pid":1,"tid":2,"ts":1,"dur":2,"name":"a"}]`
-	for _, bad := range []string{`"ts":NaN,"dur":1`, `"ts":1e308,"dur":1`, `"ts":1,"dur":1e308`, `"ts":"1","dur":1`} {
-		text := "[" + good[1:len(good)-1] + ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"name\":\"b\"," + bad + "}]"
+	for _, bad := range []string{`"ts":NaN,"dur":1`, `"ts":1e308,"dur":1`, `"ts":1,"dur":1e308`,
+		`"ts":"1","dur":1`} {
+		text := "[" + good[1:len(good)-1] + ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"name\":\"b\"," + bad +
+			"}]"
 		s, err := Count(strings.NewReader(text), new(chrome.Budget))
-		if err != nil || s.Timeless != 1 || !strings.HasPrefix(s.FirstTimeless, "line 2: ") || len(s.Kinds) != 1 {
+		if err != nil || s.Timeless != 1 || !strings.HasPrefix(s.FirstTimeless, "line 2: ") ||
+			len(s.Kinds) != 1 {
 			t.Errorf("%s: %v, %+v", bad, err, s)
 		}
 		d, err := Diff(strings.NewReader(good), strings.NewReader(text), 0, new(chrome.Budget))
@@ -109,7 +114,8 @@ func TestSumsBeyondTimeStaySums(t *testing.T) {
 	}
 	var out bytes.Buffer
 	w := chrome.New(&out, chrome.Options{})
-	if _, err := Merge(w, []string{"a"}, []io.Reader{strings.NewReader(text)}, new(chrome.Budget)); err != nil {
+	if _, err := Merge(w, []string{"a"}, []io.Reader{strings.NewReader(text)}, new(chrome.Budget)); err !=
+		nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil || !json.Valid(out.Bytes()) {
@@ -123,7 +129,9 @@ func TestManySizesAreComparedInTime(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("[")
 	for i := range 200_000 {
-		fmt.Fprintf(&b, `{"ph":"X","pid":1,"tid":2,"ts":%d,"dur":1,"name":"n","cat":"NET","args":{"bytes":%d}},`, i, 1_000_000-i)
+		fmt.Fprintf(&b,
+			`{"ph":"X","pid":1,"tid":2,"ts":%d,"dur":1,"name":"n","cat":"NET","args":{"bytes":%d}},`, i,
+			1_000_000-i)
 	}
 	text := b.String()
 	d, err := Diff(strings.NewReader(text), strings.NewReader(text), 0, new(chrome.Budget))

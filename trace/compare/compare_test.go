@@ -30,9 +30,11 @@ func record(t *testing.T, late int, slow units.Time) string {
 		}
 		flow := rec.Flow()
 		rec.Rate(link, at, 50)
-		rec.Steps(&nccl.Step{Rank: 0, Dir: nccl.Send, Peer: 1, Step: int64(i), Bytes: 1000, Transport: "NET/IB", Chunk: -1}, flow,
+		rec.Steps(&nccl.Step{Rank: 0, Dir: nccl.Send, Peer: 1, Step: int64(i), Bytes: 1000,
+			Transport: "NET/IB", Chunk: -1}, flow,
 			nccl.Phase{Wait: nccl.SendWait, Start: at, End: at + dur})
-		rec.Steps(&nccl.Step{Rank: 1, Dir: nccl.Recv, Peer: 0, Step: int64(i), Bytes: 1000, Transport: "NET/IB", Chunk: -1}, flow,
+		rec.Steps(&nccl.Step{Rank: 1, Dir: nccl.Recv, Peer: 0, Step: int64(i), Bytes: 1000,
+			Transport: "NET/IB", Chunk: -1}, flow,
 			nccl.Phase{Wait: nccl.RecvWait, Start: at + us/2, End: at + dur})
 		at += dur
 		rec.Rate(link, at, 0)
@@ -50,10 +52,12 @@ func TestStatsAddUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Kinds) != 2 || s.Kinds[0].Name != "SendWait" || s.Kinds[0].Count != 10 || s.Kinds[0].Total != 20 || s.Kinds[0].Bytes != 10000 || s.Kinds[1].Mean != 1.5 {
+	if len(s.Kinds) != 2 || s.Kinds[0].Name != "SendWait" || s.Kinds[0].Count != 10 ||
+		s.Kinds[0].Total != 20 || s.Kinds[0].Bytes != 10000 || s.Kinds[1].Mean != 1.5 {
 		t.Errorf("%+v", s.Kinds)
 	}
-	if l := s.Links; len(l) != 2 || l[0].Peak != 50 || l[0].Name != "GPU0→NVS GB/s" || l[1].Peak != 11.11 || l[1].Name != "GPU0→NVS util %" || l[0].Busy < 68.9 || l[0].Busy > 69 {
+	if l := s.Links; len(l) != 2 || l[0].Peak != 50 || l[0].Name != "GPU0→NVS GB/s" || l[1].Peak != 11.11 ||
+		l[1].Name != "GPU0→NVS util %" || l[0].Busy < 68.9 || l[0].Busy > 69 {
 		t.Errorf("%+v", l)
 	}
 	var out strings.Builder
@@ -63,22 +67,26 @@ func TestStatsAddUp(t *testing.T) {
 }
 
 func TestDiffFindsTheFirstDeparture(t *testing.T) {
-	same, err := Diff(strings.NewReader(record(t, -1, 0)), strings.NewReader(record(t, -1, 0)), 0, new(chrome.Budget))
+	same, err := Diff(strings.NewReader(record(t, -1, 0)), strings.NewReader(record(t, -1, 0)), 0,
+		new(chrome.Budget))
 	if err != nil || !same.Equal() || same.Matched != 20 {
 		t.Fatalf("a trace differs from itself: %v %+v", err, same)
 	}
-	d, err := Diff(strings.NewReader(record(t, -1, 0)), strings.NewReader(record(t, 4, 3*us)), us/100, new(chrome.Budget))
+	d, err := Diff(strings.NewReader(record(t, -1, 0)), strings.NewReader(record(t, 4, 3*us)), us/100,
+		new(chrome.Budget))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.First == nil || d.First.Number != 4 || d.First.Name != "SendWait" || d.First.DurUs != [2]float64{2, 5} || d.Equal() {
+	if d.First == nil || d.First.Number != 4 || d.First.Name != "SendWait" || d.First.DurUs != [2]float64{
+		2, 5} || d.Equal() {
 		t.Errorf("first departure %+v", d.First)
 	}
 	if d.Largest[0].Number != 4 || d.Kinds[0].TotalUs[1]-d.Kinds[0].TotalUs[0] != 3 {
 		t.Errorf("largest %+v, kinds %+v", d.Largest[0], d.Kinds)
 	}
 	var out strings.Builder
-	if err := d.Text(&out, [2]string{"sim.json", "real.json"}); err != nil || !strings.Contains(out.String(), "first departure: rank 0 · ch 00 send: NET SendWait #4: A 12.000 +2.000 us") {
+	if err := d.Text(&out, [2]string{"sim.json", "real.json"}); err != nil || !strings.Contains(out.String(),
+		"first departure: rank 0 · ch 00 send: NET SendWait #4: A 12.000 +2.000 us") {
 		t.Error(err, out.String())
 	}
 }
@@ -87,7 +95,8 @@ func TestDiffFindsTheFirstDeparture(t *testing.T) {
 func TestMergedTracePasses(t *testing.T) {
 	var out bytes.Buffer
 	w := chrome.New(&out, chrome.Options{Meta: chrome.Meta{Source: "merged"}})
-	left, err := Merge(w, []string{"sim", "real"}, []io.Reader{strings.NewReader(record(t, -1, 0)), strings.NewReader(record(t, 4, 3*us))}, new(chrome.Budget))
+	left, err := Merge(w, []string{"sim", "real"}, []io.Reader{strings.NewReader(record(t, -1, 0)),
+		strings.NewReader(record(t, 4, 3*us))}, new(chrome.Budget))
 	if err != nil || left != 0 {
 		t.Fatal(left, err)
 	}
@@ -98,19 +107,23 @@ func TestMergedTracePasses(t *testing.T) {
 	if err != nil || len(rep.Problems) != 0 || rep.Flows != 20 || rep.Slices != 40 {
 		t.Fatalf("%v %+v", err, rep)
 	}
-	if !strings.Contains(out.String(), `"name":"[real] rank 1"`) || !strings.Contains(out.String(), `"pid":11000001`) {
+	if !strings.Contains(out.String(), `"name":"[real] rank 1"`) || !strings.Contains(out.String(),
+		`"pid":11000001`) {
 		t.Error("the second trace is not identified")
 	}
 }
 
 // NCCL's own profiler writes asynchronous pairs; they count as slices.
 func TestStatsOfNCCLProfiler(t *testing.T) {
-	s, err := Count(strings.NewReader(`[{"name":"AllReduce","cat":"COLL","ph":"b","id":3,"pid":8,"tid":1,"ts":10.25,"args":{"datatype": ncclFloat32}},
+	s, err := Count(
+		strings.NewReader(
+			`[{"name":"AllReduce","cat":"COLL","ph":"b","id":3,"pid":8,"tid":1,"ts":10.25,"args":{"datatype": ncclFloat32}},
 {"name":"AllReduce","cat":"COLL","ph":"e","id":3,"pid":8,"tid":1,"ts":12.5},{}]`), new(chrome.Budget))
 	if err != nil || len(s.Kinds) != 1 || s.Kinds[0].Total != 2.25 {
 		t.Errorf("%v %+v", err, s)
 	}
-	if _, err := Merge(trace.Discard, []string{"a"}, []io.Reader{strings.NewReader("[")}, new(chrome.Budget)); err != nil {
+	if _, err := Merge(trace.Discard, []string{"a"}, []io.Reader{strings.NewReader("[")},
+		new(chrome.Budget)); err != nil {
 		t.Error(err)
 	}
 }

@@ -137,7 +137,8 @@ func sideOf(lanes string) string {
 
 // load reads one of two traces.
 func load(r io.Reader, kept *chrome.Budget) (*side, error) {
-	s := &side{slices: map[series][]*slice{}, processes: map[int64]string{}, threads: map[[2]int64]string{}, ranks: map[int64]int64{},
+	s := &side{slices: map[series][]*slice{}, processes: map[int64]string{}, threads: map[[2]int64]string{},
+		ranks: map[int64]int64{},
 		pairs: newPairs(kept), kept: kept}
 	if _, err := chrome.Read(r, s.event); err != nil {
 		return nil, err
@@ -149,7 +150,9 @@ func load(r io.Reader, kept *chrome.Budget) (*side, error) {
 	}
 	for _, list := range s.slices {
 		// Of slices that start together the longer is first, in whatever order a format lists them.
-		slices.SortStableFunc(list, func(a, b *slice) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end)) })
+		slices.SortStableFunc(list, func(a, b *slice) int {
+			return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end))
+		})
 	}
 	s.launches()
 	return s, nil
@@ -212,7 +215,8 @@ func (s *side) launches() {
 	for k, list := range s.slices { //lint:sorted each on its own
 		for i := range list {
 			x := list[i]
-			if at, ok := first[k.pid]; ok && (k.cat == "COLL" || k.cat == "P2P") && !x.reported && at >= x.start && at < x.end {
+			if at, ok := first[k.pid]; ok && (k.cat == "COLL" || k.cat == "P2P") && !x.reported &&
+				at >= x.start && at < x.end {
 				x.terms[nccl.Launch], x.reported = at-x.start, true
 			}
 		}
@@ -245,7 +249,8 @@ func Diff(a, b io.Reader, tolerance units.Time, kept *chrome.Budget) (*Differenc
 	if err != nil {
 		return nil, &TraceError{1, err}
 	}
-	d := &Differences{EndUs: [2]float64{one.end.Micros(), two.end.Micros()}, Timeless: [2]int{one.timeless, two.timeless}, Largest: []Step{}}
+	d := &Differences{EndUs: [2]float64{one.end.Micros(), two.end.Micros()}, Timeless: [2]int{one.timeless,
+		two.timeless}, Largest: []Step{}}
 	kinds := map[kindKey]*Change{}
 	var met []pairing
 	for _, k := range bothKeys(one.slices, two.slices) {
@@ -289,7 +294,8 @@ func (d *Differences) judge(sides [2]*side, met []pairing, tolerance float64) {
 	for i := range met {
 		p := &met[i]
 		k := p.key
-		s := Step{PID: k.pid, Process: sides[0].processes[k.pid], Thread: k.thread, Cat: k.cat, Name: k.name, Number: p.n,
+		s := Step{PID: k.pid, Process: sides[0].processes[k.pid], Thread: k.thread, Cat: k.cat, Name: k.name,
+			Number:  p.n,
 			StartUs: [2]float64{p.a.start.Micros(), p.b.start.Micros()}, Lines: [2]int{p.a.line, p.b.line},
 			DurUs: [2]float64{p.a.dur().Micros(), p.b.dur().Micros()}, Why: []Part{}}
 		startErr += math.Abs(s.StartUs[1] - s.StartUs[0])
@@ -323,7 +329,8 @@ func (d *Differences) judge(sides [2]*side, met []pairing, tolerance float64) {
 		d.Reasons = append(d.Reasons, *r)
 	}
 	slices.SortFunc(d.Reasons, func(a, b Reason) int {
-		return cmp.Or(cmp.Compare(math.Abs(b.DiffUs), math.Abs(a.DiffUs)), strings.Compare(a.Cat, b.Cat), strings.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(math.Abs(b.DiffUs), math.Abs(a.DiffUs)), strings.Compare(a.Cat, b.Cat),
+			strings.Compare(a.Name, b.Name))
 	})
 }
 
@@ -385,7 +392,8 @@ func bothKeys(a, b map[series][]*slice) []series {
 		}
 	}
 	slices.SortFunc(keys, func(x, y series) int {
-		return cmp.Or(cmp.Compare(x.pid, y.pid), strings.Compare(x.thread, y.thread), strings.Compare(x.cat, y.cat),
+		return cmp.Or(cmp.Compare(x.pid, y.pid), strings.Compare(x.thread, y.thread),
+			strings.Compare(x.cat, y.cat),
 			strings.Compare(x.name, y.name), strings.Compare(x.peer, y.peer))
 	})
 	return keys
@@ -394,12 +402,16 @@ func bothKeys(a, b map[series][]*slice) []series {
 // Text prints the comparison for people; names are those of the two traces.
 func (d *Differences) Text(w io.Writer, names [2]string) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "A %s: ends at %.3f us\nB %s: ends at %.3f us (%+.2f %%)\n", names[0], d.EndUs[0], names[1], d.EndUs[1], percent(d.EndUs))
-	fmt.Fprintf(&b, "%d slices meet, %d only in A, %d only in B; mean difference of starts %.3f us, of lengths %.3f us\n",
+	fmt.Fprintf(&b, "A %s: ends at %.3f us\nB %s: ends at %.3f us (%+.2f %%)\n", names[0], d.EndUs[0],
+		names[1], d.EndUs[1], percent(d.EndUs))
+	fmt.Fprintf(&b, "%d slices meet, %d only in A, %d only in B; mean difference of starts %.3f us, of "+
+		"lengths %.3f us\n",
 		d.Matched, d.OnlyIn[0], d.OnlyIn[1], d.StartErr, d.DurErr)
 	for i, n := range d.Timeless {
 		if n > 0 {
-			fmt.Fprintf(&b, "%d events of %c have no usable time and are left out; simccl trace validate names them\n", n, 'A'+i)
+			fmt.Fprintf(&b,
+				"%d events of %c have no usable time and are left out; simccl trace validate names them\n", n,
+				'A'+i)
 		}
 	}
 	if d.First != nil {
@@ -413,9 +425,11 @@ func (d *Differences) Text(w io.Writer, names [2]string) error {
 		fmt.Fprintf(&b, "no slice departs\n")
 	}
 	d.textReasons(&b)
-	fmt.Fprintf(&b, "\n%-14s %-24s %10s %10s %14s %14s %9s\n", "category", "name", "count A", "count B", "total A us", "total B us", "change %")
+	fmt.Fprintf(&b, "\n%-14s %-24s %10s %10s %14s %14s %9s\n", "category", "name", "count A", "count B",
+		"total A us", "total B us", "change %")
 	for _, k := range d.Kinds {
-		fmt.Fprintf(&b, "%-14s %-24s %10d %10d %14.3f %14.3f %+9.2f\n", shown(k.Cat), shown(k.Name), k.Count[0], k.Count[1], k.TotalUs[0], k.TotalUs[1], percent(k.TotalUs))
+		fmt.Fprintf(&b, "%-14s %-24s %10d %10d %14.3f %14.3f %+9.2f\n", shown(k.Cat), shown(k.Name),
+			k.Count[0], k.Count[1], k.TotalUs[0], k.TotalUs[1], percent(k.TotalUs))
 	}
 	if len(d.Largest) > 0 {
 		fmt.Fprintf(&b, "\nlargest differences of length:\n")
@@ -447,12 +461,14 @@ func (d *Differences) textReasons(b *strings.Builder) {
 	if len(d.Reasons) == 0 || d.Equal() {
 		return
 	}
-	fmt.Fprintf(b, "\nwhat the differences consist of, B - A in us (~ inferred; in brackets: waits, which follow from the rest)\n")
+	fmt.Fprintf(b, "\nwhat the differences consist of, B - A in us (~ inferred; in brackets: waits, which "+
+		"follow from the rest)\n")
 	if len(d.Terms) > 0 {
 		fmt.Fprintf(b, "%-14s %-24s %10s %14s  %s\n", "all steps", "", "", "", partsText(d.Terms, ""))
 	}
 	for _, r := range d.Reasons {
-		fmt.Fprintf(b, "%-14s %-24s %10d %+14.3f  %s\n", shown(r.Cat), shown(r.Name), r.Slices, r.DiffUs, partsText(r.Parts, ""))
+		fmt.Fprintf(b, "%-14s %-24s %10d %+14.3f  %s\n", shown(r.Cat), shown(r.Name), r.Slices, r.DiffUs,
+			partsText(r.Parts, ""))
 	}
 }
 
@@ -484,6 +500,7 @@ func (s *Step) String() string {
 	if s.Thread != "" {
 		where += " · " + shown(s.Thread)
 	}
-	return fmt.Sprintf("%s: %s %s #%d: A %.3f +%.3f us (line %d), B %.3f +%.3f us (line %d)", where, shown(s.Cat), shown(s.Name), s.Number,
+	return fmt.Sprintf("%s: %s %s #%d: A %.3f +%.3f us (line %d), B %.3f +%.3f us (line %d)", where,
+		shown(s.Cat), shown(s.Name), s.Number,
 		s.StartUs[0], s.DurUs[0], s.Lines[0], s.StartUs[1], s.DurUs[1], s.Lines[1])
 }

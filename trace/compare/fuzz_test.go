@@ -28,9 +28,12 @@ func clean(t *testing.T, text []byte) {
 // FuzzReaders reads any two files as traces, every way: nothing panics, text has
 // no control characters, JSON can be written.
 func FuzzReaders(f *testing.F) {
-	f.Add([]byte(`{"otherData":{"schema":"simccl/1"},"traceEvents":[{"ph":"X","pid":1,"tid":2,"ts":1.5,"dur":5,"name":"a","cat":"c","args":{"k":[1,{"b":null}]}},{"ph":"s","id":1,"ts":1,"pid":1,"tid":2,"name":"f","cat":"c"},{"ph":"f","id":1,"ts":3,"pid":1,"tid":2,"name":"f","cat":"c","bp":"e"}]}`), []byte(`[{"ph":"B","ts":1,"pid":1,"tid":1,"name":"x"},{"ph":"E","ts":2,"pid":1,"tid":1}]`))
-	f.Add([]byte(`[{"ph":"b","id":3,"ts":1e3,"x":ncclFloat32},{"ph":"e","id":3,"ts":-9e18}]`), []byte(`[{"ph":"M","name":"process_name","pid":9223372036854775807,"args":{"name":5}},{"ph":"C","ts":0,"name":"c","args":{"v":1e308}}]`))
-	f.Add([]byte(`{"otherData":{"part":{"rank":0,"of":2},"epoch_unix_ns":"5"},"traceEvents":[{"ph":"C","ts":9e12,"name":"c","args":{"v":1e999}},{"ph":"X","ts":9e12,"dur":9e12,"name":"\u009b"}]}`),
+	f.Add([]byte(
+		`{"otherData":{"schema":"simccl/1"},"traceEvents":[{"ph":"X","pid":1,"tid":2,"ts":1.5,"dur":5,"name":"a","cat":"c","args":{"k":[1,{"b":null}]}},{"ph":"s","id":1,"ts":1,"pid":1,"tid":2,"name":"f","cat":"c"},{"ph":"f","id":1,"ts":3,"pid":1,"tid":2,"name":"f","cat":"c","bp":"e"}]}`), []byte(`[{"ph":"B","ts":1,"pid":1,"tid":1,"name":"x"},{"ph":"E","ts":2,"pid":1,"tid":1}]`))
+	f.Add([]byte(`[{"ph":"b","id":3,"ts":1e3,"x":ncclFloat32},{"ph":"e","id":3,"ts":-9e18}]`),
+		[]byte(`[{"ph":"M","name":"process_name","pid":9223372036854775807,"args":{"name":5}},{"ph":"C","ts":0,"name":"c","args":{"v":1e308}}]`))
+	f.Add([]byte(
+		`{"otherData":{"part":{"rank":0,"of":2},"epoch_unix_ns":"5"},"traceEvents":[{"ph":"C","ts":9e12,"name":"c","args":{"v":1e999}},{"ph":"X","ts":9e12,"dur":9e12,"name":"\u009b"}]}`),
 		[]byte(`{"otherData":{"part":{"rank":1,"of":2},"epoch_unix_ns":"-9223372036854775808"},"traceEvents":[{"ph":"X","ts":1,"dur":1,"cat":"GPU","name":"\u202e\n"},{"ph":"s","ts":1,"id":7}]}`))
 	f.Fuzz(func(t *testing.T, a, b []byte) {
 		kept := func() *chrome.Budget { return chrome.NewBudget(8 << 20) }
@@ -50,7 +53,8 @@ func FuzzReaders(f *testing.F) {
 		clean(t, out.Bytes())
 		var merged bytes.Buffer
 		w := chrome.New(&merged, chrome.Options{})
-		if _, err := Merge(w, []string{"a", "b"}, []io.Reader{bytes.NewReader(a), bytes.NewReader(b)}, kept()); err == nil {
+		if _, err := Merge(w, []string{"a", "b"}, []io.Reader{bytes.NewReader(a), bytes.NewReader(b)},
+			kept()); err == nil {
 			if err := w.Close(); err == nil && !json.Valid(merged.Bytes()) {
 				t.Fatalf("the merged trace is no JSON: %q", merged.Bytes())
 			}

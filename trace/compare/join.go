@@ -24,7 +24,8 @@ func Parts(heads []*chrome.Info) (bool, error) {
 			return true, fmt.Errorf("two files are of rank %d; give each rank's once", h.Part.Rank)
 		}
 		if h.Part.Of != heads[0].Part.Of {
-			return true, fmt.Errorf("rank %d is one of %d, rank %d one of %d: these are two runs", heads[0].Part.Rank, heads[0].Part.Of, h.Part.Rank, h.Part.Of)
+			return true, fmt.Errorf("rank %d is one of %d, rank %d one of %d: these are two runs",
+				heads[0].Part.Rank, heads[0].Part.Of, h.Part.Rank, h.Part.Of)
 		}
 		seen[h.Part.Rank] = true
 	}
@@ -60,7 +61,9 @@ func Join(to trace.Sink, heads []*chrome.Info, traces []io.Reader, kept *chrome.
 	for i, r := range traces {
 		late := zero[i] - first
 		if late < 0 || late > int64(math.MaxInt64/units.Nanosecond) {
-			return nil, &TraceError{i, fmt.Errorf("rank %d's clock is more than 106 days from another's; were the files written in one run?", heads[i].Part.Rank)}
+			return nil,
+				&TraceError{i, fmt.Errorf("rank %d's clock is more than 106 days from another's; were the "+
+					"files written in one run?", heads[i].Part.Rank)}
 		}
 		j.file, j.later = i, units.Time(late)*units.Nanosecond
 		j.merger = newMerger(to, kept)
@@ -160,7 +163,8 @@ func (j *joiner) join() {
 		}
 	}
 	slices.SortFunc(all, func(a, b *arrow) int {
-		return cmp.Or(cmp.Compare(a.event[0].Start, b.event[0].Start), cmp.Compare(a.event[0].Track, b.event[0].Track),
+		return cmp.Or(cmp.Compare(a.event[0].Start, b.event[0].Start), cmp.Compare(a.event[0].Track,
+			b.event[0].Track),
 			cmp.Compare(a.event[1].Start, b.event[1].Start), cmp.Compare(a.event[1].Track, b.event[1].Track))
 	})
 	for i, a := range all {
@@ -183,13 +187,16 @@ func (j *joiner) count() {
 	slices.SortFunc(keys, func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
 	for _, k := range keys {
 		list := j.counters[k]
-		slices.SortStableFunc(list, func(a, b reading) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.file, b.file)) })
+		slices.SortStableFunc(list, func(a, b reading) int {
+			return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.file, b.file))
+		})
 		now := map[int]float64{}
 		sum := 0.0
 		for _, r := range list {
 			sum += r.value - now[r.file]
 			now[r.file] = r.value
-			j.to.Emit(&trace.Event{Phase: trace.Counter, Track: r.track, Start: r.at, Name: k[1], Args: []trace.Arg{trace.Num(r.key, sum)}})
+			j.to.Emit(&trace.Event{Phase: trace.Counter, Track: r.track, Start: r.at, Name: k[1],
+				Args: []trace.Arg{trace.Num(r.key, sum)}})
 		}
 	}
 }

@@ -17,17 +17,20 @@ import (
 func rankFile(t *testing.T, rank int, ahead, began units.Time) string {
 	t.Helper()
 	var out bytes.Buffer
-	w := chrome.New(&out, chrome.Options{Meta: chrome.Meta{Source: "real", Part: &chrome.Part{Rank: rank, Of: 2}}})
+	w := chrome.New(&out,
+		chrome.Options{Meta: chrome.Meta{Source: "real", Part: &chrome.Part{Rank: rank, Of: 2}}})
 	rec := nccl.New(w, nccl.Options{Detail: nccl.DetailStep})
 	nic := rec.NIC(nccl.Port{Net: 3, Name: "rxe0"})
 	for i := range 5 {
 		at := 100*us + units.Time(i)*10*us - began
-		s := nccl.Step{Rank: rank, Peer: 1 - rank, Dir: nccl.Dir(rank), Step: int64(i), Bytes: 1000, Transport: "NET/IB", Chunk: -1}
+		s := nccl.Step{Rank: rank, Peer: 1 - rank, Dir: nccl.Dir(rank), Step: int64(i), Bytes: 1000,
+			Transport: "NET/IB", Chunk: -1}
 		wait := [2]nccl.Wait{nccl.SendWait, nccl.RecvWait}[rank]
 		rec.Steps(&s, int64(i)+1, nccl.Phase{Wait: wait, Start: at, End: at + 4*us + units.Time(rank)*us})
 		rec.Posted(at, &nccl.WorkRequest{NIC: nic, Rank: rank, Size: 1000})
 		qp := rec.QP(nic, rank+1, 1-rank, 0, nccl.QPOut)
-		rec.Work(at, at+4*us, &nccl.WorkRequest{NIC: nic, QP: qp, Rank: rank, Opcode: nccl.OpWriteImm, Size: 1000})
+		rec.Work(at, at+4*us, &nccl.WorkRequest{NIC: nic, QP: qp, Rank: rank, Opcode: nccl.OpWriteImm,
+			Size: 1000})
 		rec.Settle(nic, at+4*us)
 	}
 	rec.Finish(200*us - began)
@@ -79,7 +82,8 @@ func TestRanksJoin(t *testing.T) {
 		}
 	}
 	j, text := joinFiles(t, files...)
-	if j.Arrows != 5 || j.Loose+j.Early+j.Left != 0 || len(j.Clocks) != 2 || j.Clocks[1] != (chrome.ClockSync{Rank: 1, OffsetNs: 7777000, UncertaintyNs: 500}) {
+	if j.Arrows != 5 || j.Loose+j.Early+j.Left != 0 || len(j.Clocks) != 2 ||
+		j.Clocks[1] != (chrome.ClockSync{Rank: 1, OffsetNs: 7777000, UncertaintyNs: 500}) {
 		t.Errorf("%+v", j)
 	}
 	// Rank 1's trace begins first, at 60 us of rank 0's clock.
@@ -105,7 +109,8 @@ func TestArrowsThatCannotBe(t *testing.T) {
 	if j, _ := joinFiles(t, rankFile(t, 0, 0, 0), late); j.Early != 5 || j.Arrows != 0 {
 		t.Errorf("wrong clock: %+v", j)
 	}
-	h0, h1 := &chrome.Info{Part: &chrome.Part{Rank: 0, Of: 2}}, &chrome.Info{Part: &chrome.Part{Rank: 1, Of: 3}}
+	h0, h1 := &chrome.Info{Part: &chrome.Part{Rank: 0, Of: 2}},
+		&chrome.Info{Part: &chrome.Part{Rank: 1, Of: 3}}
 	for _, heads := range [][]*chrome.Info{{h0, h0}, {h0, h1}} {
 		if _, err := Parts(heads); err == nil {
 			t.Errorf("%+v %+v are of one run", heads[0].Part, heads[1].Part)

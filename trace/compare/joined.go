@@ -17,7 +17,9 @@ func JoinedMeta(heads []*chrome.Info) chrome.Meta {
 	for _, h := range heads {
 		meta.GPUSync = append(meta.GPUSync, h.GPUSync...)
 	}
-	slices.SortStableFunc(meta.GPUSync, func(a, b chrome.ClockSync) int { return cmp.Compare(a.Rank, b.Rank) })
+	slices.SortStableFunc(meta.GPUSync, func(a, b chrome.ClockSync) int {
+		return cmp.Compare(a.Rank, b.Rank)
+	})
 	for _, o := range heads[0].Other {
 		switch o.Key {
 		case "topo":
@@ -38,9 +40,11 @@ func (j *Joined) Text(heads []*chrome.Info) string {
 	if gpus := JoinedMeta(heads).GPUSync; len(gpus) > 0 {
 		clocks += fmt.Sprintf(", GPUs' tied to them within %.3f us", worstUs(gpus))
 	}
-	s := fmt.Sprintf("files of %d processes, %d ranks in all, %d arrows between them; %s\n", len(heads), heads[0].Part.Of, j.Arrows, clocks)
+	s := fmt.Sprintf("files of %d processes, %d ranks in all, %d arrows between them; %s\n", len(heads),
+		heads[0].Part.Of, j.Arrows, clocks)
 	if j.Loose+j.Early > 0 {
-		s += fmt.Sprintf("left out %d arrows to ranks that are not here, %d shorter than the clocks are sure\n", j.Loose, j.Early)
+		s += fmt.Sprintf("left out %d arrows to ranks that are not here, %d shorter than the clocks are "+
+			"sure\n", j.Loose, j.Early)
 	}
 	return s
 }

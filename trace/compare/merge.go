@@ -62,7 +62,8 @@ type merger struct {
 const nearBits = 15
 
 func newMerger(to trace.Sink, kept *chrome.Budget) *merger {
-	return &merger{to: to, kept: kept, pairs: newPairs(kept), near: make([]nearTrack, 1<<nearBits), tracks: map[[2]int64]trace.TrackID{}, meta: map[int64]*trace.Track{},
+	return &merger{to: to, kept: kept, pairs: newPairs(kept), near: make([]nearTrack, 1<<nearBits),
+		tracks: map[[2]int64]trace.TrackID{}, meta: map[int64]*trace.Track{},
 		threads: map[[2]int64]string{}, sorts: map[[2]int64]int64{}}
 }
 

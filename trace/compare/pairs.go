@@ -36,7 +36,8 @@ type pairs struct {
 }
 
 func newPairs(kept *chrome.Budget) *pairs {
-	return &pairs{async: map[string][]slice{}, sync: map[[2]int64][]slice{}, ops: map[int64]slice{}, kept: kept}
+	return &pairs{async: map[string][]slice{}, sync: map[[2]int64][]slice{}, ops: map[int64]slice{},
+		kept: kept}
 }
 
 // size is about what a slice takes in memory: names are mostly shared.
@@ -71,7 +72,8 @@ func pop[K comparable](p *pairs, open map[K][]slice, k K, end units.Time) (slice
 }
 
 func begin(e *chrome.Event) slice {
-	s := slice{pid: e.PID, tid: e.TID, cat: e.Cat, name: e.Name, start: e.TS, end: e.TS + e.Dur, line: e.Line, rank: -1}
+	s := slice{pid: e.PID, tid: e.TID, cat: e.Cat, name: e.Name, start: e.TS, end: e.TS + e.Dur, line: e.Line,
+		rank: -1}
 	if a, ok := e.Arg("Peer"); ok {
 		s.peer = a.Int
 	}

@@ -114,19 +114,22 @@ func (t *tallies) event(e *chrome.Event) error {
 // Count reads a trace and adds it up. Asynchronous and begin/end pairs count
 // as slices. The lengths of all slices are kept within the budget.
 func Count(r io.Reader, kept *chrome.Budget) (*Stats, error) {
-	t := &tallies{kept: kept, kinds: map[kindKey]*Kind{}, links: map[counterKey]*LinkLoad{}, processes: map[int64]string{}, pairs: newPairs(kept)}
+	t := &tallies{kept: kept, kinds: map[kindKey]*Kind{}, links: map[counterKey]*LinkLoad{},
+		processes: map[int64]string{}, pairs: newPairs(kept)}
 	info, err := chrome.Read(r, t.event)
 	if err != nil {
 		return nil, err
 	}
 	st, end := &t.st, t.end
-	st.Schema, st.Source, st.Events, st.LastUs, st.Kinds, st.Links = info.Schema, info.Source, info.Events, end.Micros(), []Kind{}, []LinkLoad{}
+	st.Schema, st.Source, st.Events, st.LastUs, st.Kinds, st.Links = info.Schema, info.Source, info.Events,
+		end.Micros(), []Kind{}, []LinkLoad{}
 	for _, k := range t.kinds { //lint:sorted below
 		k.finish()
 		st.Kinds = append(st.Kinds, *k)
 	}
 	slices.SortFunc(st.Kinds, func(a, b Kind) int {
-		return cmp.Or(cmp.Compare(b.Total, a.Total), strings.Compare(a.Cat, b.Cat), strings.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(b.Total, a.Total), strings.Compare(a.Cat, b.Cat),
+			strings.Compare(a.Name, b.Name))
 	})
 	for _, l := range t.links { //lint:sorted below
 		l.until(end)
@@ -216,7 +219,8 @@ func (k *Kind) finish() {
 		us = sum.Micros()
 	}
 	k.Count, k.Total, k.Mean = n, us, us/float64(n)
-	k.P50, k.P99, k.Max = k.durs[n/2].Micros(), k.durs[min(n-1, (n*99+99)/100-1)].Micros(), k.durs[n-1].Micros()
+	k.P50, k.P99, k.Max = k.durs[n/2].Micros(), k.durs[min(n-1, (n*99+99)/100-1)].Micros(),
+		k.durs[n-1].Micros()
 	k.durs = nil
 }
 
@@ -230,9 +234,11 @@ func (s *Stats) Text(w io.Writer) error {
 	if s.Source != "" {
 		fmt.Fprintf(&b, ", source %s", shown(s.Source))
 	}
-	fmt.Fprintf(&b, "\n\n%-14s %-24s %10s %14s %10s %10s %10s %10s %16s\n", "category", "name", "count", "total us", "mean us", "p50 us", "p99 us", "max us", "bytes")
+	fmt.Fprintf(&b, "\n\n%-14s %-24s %10s %14s %10s %10s %10s %10s %16s\n", "category", "name", "count",
+		"total us", "mean us", "p50 us", "p99 us", "max us", "bytes")
 	for _, k := range s.Kinds {
-		fmt.Fprintf(&b, "%-14s %-24s %10d %14.3f %10.3f %10.3f %10.3f %10.3f %16d\n", shown(k.Cat), shown(k.Name), k.Count, k.Total, k.Mean, k.P50, k.P99, k.Max, k.Bytes)
+		fmt.Fprintf(&b, "%-14s %-24s %10d %14.3f %10.3f %10.3f %10.3f %10.3f %16d\n", shown(k.Cat),
+			shown(k.Name), k.Count, k.Total, k.Mean, k.P50, k.P99, k.Max, k.Bytes)
 	}
 	if len(s.Links) > 0 {
 		fmt.Fprintf(&b, "\n%-40s %10s %10s %8s\n", "counter", "mean", "peak", "busy %")

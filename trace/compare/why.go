@@ -174,7 +174,9 @@ func (k *kind) learn(p *pairing) {
 // fit draws the line through what the fastest slices of each size take longer:
 // costs are fixed, or go by the byte. Sizes must differ by half at least.
 func (k *kind) fit() {
-	list := slices.SortedFunc(maps.Values(k.sizes), func(a, b *size) int { return cmp.Compare(a.bytes, b.bytes) })
+	list := slices.SortedFunc(maps.Values(k.sizes), func(a, b *size) int {
+		return cmp.Compare(a.bytes, b.bytes)
+	})
 	if len(list) < 2 || 2*list[0].bytes > list[len(list)-1].bytes {
 		return
 	}
@@ -210,7 +212,8 @@ func (x *explainer) explain(p *pairing) (out parts, ok bool) {
 		return out, true
 	case p.key.cat == "GPU":
 		// Who begins early waits for who begins last.
-		put(int(nccl.Data), ((x.start[1][p.key.thread] - p.b.start) - (x.start[0][p.key.thread] - p.a.start)).Micros())
+		put(int(nccl.Data),
+			((x.start[1][p.key.thread] - p.b.start) - (x.start[0][p.key.thread] - p.a.start)).Micros())
 	}
 	k.infer(&out, p, rest)
 	return out, true

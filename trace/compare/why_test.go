@@ -29,7 +29,8 @@ func wires(t *testing.T, reported bool, cost func(i int, bytes int64) nccl.Terms
 		if reported {
 			p.Terms = terms
 		}
-		rec.Steps(&nccl.Step{Peer: 1, Step: int64(i), Bytes: units.Bytes(n), Transport: "NET/IB", Chunk: -1}, 0, p)
+		rec.Steps(&nccl.Step{Peer: 1, Step: int64(i), Bytes: units.Bytes(n), Transport: "NET/IB", Chunk: -1},
+			0, p)
 		at = p.End
 	}
 	rec.Finish(at)
@@ -137,7 +138,8 @@ func TestPartsAddUp(t *testing.T) {
 	rec := nccl.New(w, nccl.Options{Detail: nccl.DetailChannel})
 	for r := range 4 {
 		for ch := range 24 {
-			terms := nccl.Terms{nccl.Data: units.Time(20+r) * us, nccl.Copy: 180 * us, nccl.Link: units.Time(90+ch) * us}
+			terms := nccl.Terms{nccl.Data: units.Time(20+r) * us, nccl.Copy: 180 * us,
+				nccl.Link: units.Time(90+ch) * us}
 			rec.Kernel(r, 0, ch, 10*us, 10*us+terms.Sum(), &terms)
 		}
 		rec.Collective(nccl.Operation{Rank: r, End: 340 * us, Launch: 10 * us}, nccl.Coll{Func: "AllReduce"})
@@ -205,7 +207,8 @@ func TestKernelsWaitForTheLast(t *testing.T) {
 			got[r.Name+" "+p.Term] += p.Us
 		}
 	}
-	if math.Abs(got["KernelCh data"]-10) > 0.01 || math.Abs(got["AllReduce launch"]-10) > 0.01 || math.Abs(got["AllReduce kernel"]-10) > 0.01 || len(got) != 3 {
+	if math.Abs(got["KernelCh data"]-10) > 0.01 || math.Abs(got["AllReduce launch"]-10) > 0.01 ||
+		math.Abs(got["AllReduce kernel"]-10) > 0.01 || len(got) != 3 {
 		t.Errorf("%v", got)
 	}
 }

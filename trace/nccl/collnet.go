@@ -40,8 +40,10 @@ func (r *Recorder) Reduction(start, end units.Time, x Reduction) {
 		name += " · " + x.Root
 	}
 	tid := int64(x.Tree + 1)
-	id := r.sink.Track(trace.Track{Process: NetworkPID, ProcessName: "network", ProcessSort: 210000, Thread: tid, ThreadSort: tid, ThreadName: name})
-	a := append(r.args[:0], trace.Str("func", x.Func), trace.Int("id", x.ID), trace.Int("nodes", int64(x.Nodes)),
+	id := r.sink.Track(trace.Track{Process: NetworkPID, ProcessName: "network", ProcessSort: 210000,
+		Thread: tid, ThreadSort: tid, ThreadName: name})
+	a := append(r.args[:0], trace.Str("func", x.Func), trace.Int("id", x.ID),
+		trace.Int("nodes", int64(x.Nodes)),
 		trace.Int("bytes", int64(x.Bytes)), trace.Int("last", int64(x.Last)))
 	r.slice(id, start, end, "network", "Reduction", x.Terms.args(a))
 }

@@ -229,7 +229,8 @@ func (p *pathSink) Emit(e *trace.Event) {
 		for _, a := range e.Args {
 			switch a.Key {
 			case "Step":
-				s.step = int32(a.Int) // a run has no more steps than ops, of which 31 bits number those of a program
+				// a run has no more steps than ops, of which 31 bits number those of a program
+				s.step = int32(a.Int)
 			case "Peer":
 				s.peer = int32(a.Int)
 			}
@@ -279,7 +280,9 @@ func (p *pathSink) busiest(pieces []pathPiece) {
 		}
 		sums[s.rank] += s.end - s.start
 	}
-	slices.SortFunc(ranks, func(a, b int32) int { return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(a, b)) })
+	slices.SortFunc(ranks, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(a, b))
+	})
 	for i, rank := range ranks {
 		o.Order(RankPID+int64(rank), int64(i-len(ranks)))
 	}
@@ -351,7 +354,9 @@ func (p *pathSink) causes() (by []channelPath, final cause, err error) {
 		if err := p.poll(); err != nil {
 			return nil, cause{}, err
 		}
-		sortNear(c.recvs, func(a, b int32) int { return cmp.Compare(p.steps.at(a).start, p.steps.at(b).start) })
+		sortNear(c.recvs, func(a, b int32) int {
+			return cmp.Compare(p.steps.at(a).start, p.steps.at(b).start)
+		})
 		sortNear(c.causes, func(a, b cause) int {
 			if a.end != b.end {
 				return cmp.Compare(a.end, b.end)
@@ -440,11 +445,14 @@ func (p *pathSink) before(c *channelPath, t units.Time) (cause, bool) {
 	if ok && t-found.end < trace.Tick {
 		return found, true
 	}
-	n, _ = slices.BinarySearchFunc(c.recvs, t, func(i int32, t units.Time) int { return cmp.Compare(p.steps.at(i).start, t) })
+	n, _ = slices.BinarySearchFunc(c.recvs, t, func(i int32, t units.Time) int {
+		return cmp.Compare(p.steps.at(i).start, t)
+	})
 	for k := n - 1; k >= max(0, n-nearRecvs); k-- {
 		r := p.steps.at(c.recvs[k])
 		j, _ := p.sendOf(r)
-		if r.end > t && p.steps.at(j).start < t && p.steps.at(j).end > t && (!ok || p.steps.at(j).start > p.steps.at(found.step).start) {
+		if r.end > t && p.steps.at(j).start < t && p.steps.at(j).end > t &&
+			(!ok || p.steps.at(j).start > p.steps.at(found.step).start) {
 			found, ok = cause{t, j}, true
 		}
 	}

@@ -16,7 +16,8 @@ const us = units.Microsecond
 func critical(m *trace.Memory) (out []string) {
 	for _, e := range m.Events {
 		if e.Cat == "critical" {
-			out = append(out, fmt.Sprintf("%s r%d %g-%g", e.Name, e.Args[0].Int, e.Start.Micros(), (e.Start+e.Dur).Micros()))
+			out = append(out, fmt.Sprintf("%s r%d %g-%g", e.Name, e.Args[0].Int, e.Start.Micros(),
+				(e.Start+e.Dur).Micros()))
 		}
 	}
 	return out
@@ -29,7 +30,8 @@ func TestCriticalPathFollowsTheData(t *testing.T) {
 	sink := CriticalPath(&m, nil)
 	rec := New(sink, Options{Detail: DetailStep})
 	step := func(rank, peer int, dir Dir, flow int64, w Wait, from, to units.Time) {
-		rec.Steps(&Step{Rank: rank, Peer: peer, Dir: dir, Transport: "P2P/CUMEM", Chunk: -1}, flow, Phase{Wait: w, Start: from, End: to})
+		rec.Steps(&Step{Rank: rank, Peer: peer, Dir: dir, Transport: "P2P/CUMEM", Chunk: -1}, flow,
+			Phase{Wait: w, Start: from, End: to})
 	}
 	step(0, 1, Send, 1, SendWait, 2*us, 5*us)
 	step(1, 0, Recv, 1, RecvWait, 1*us, 5*us)
@@ -65,7 +67,8 @@ func TestCriticalPathHasKernelsAndLaunches(t *testing.T) {
 	if err := sink.Close(); err != nil {
 		t.Fatal(err)
 	}
-	want := "launch r0 0-3, kernel r0 3-4, SendWait r0 4-6, launch r0 6-10, kernel r0 10-11, SendWait r0 11-12, kernel r1 12-15"
+	want := "launch r0 0-3, kernel r0 3-4, SendWait r0 4-6, launch r0 6-10, kernel r0 10-11, SendWait r0 " +
+		"11-12, kernel r1 12-15"
 	if got := strings.Join(critical(&m), ", "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

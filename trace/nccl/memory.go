@@ -22,7 +22,8 @@ func CollectOften() (done func()) {
 	c.Lock()
 	defer c.Unlock()
 	if c.runs++; c.runs == 1 {
-		if c.percent = debug.SetGCPercent(traceGC); c.percent < traceGC { // off, or more often already: as it was
+		// off, or more often already: as it was
+		if c.percent = debug.SetGCPercent(traceGC); c.percent < traceGC {
 			debug.SetGCPercent(c.percent)
 		}
 	}

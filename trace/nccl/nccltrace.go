@@ -231,8 +231,10 @@ func (r *Recorder) slice(track trace.TrackID, start, end units.Time, cat, name s
 	r.tinted(track, start, end, cat, name, trace.Plain, args)
 }
 
-func (r *Recorder) tinted(track trace.TrackID, start, end units.Time, cat, name string, tint trace.Tint, args []trace.Arg) {
-	r.event = trace.Event{Phase: trace.Slice, Track: track, Start: start, Dur: end - start, Cat: cat, Name: name, Tint: tint, Args: args}
+func (r *Recorder) tinted(track trace.TrackID, start, end units.Time, cat, name string, tint trace.Tint,
+	args []trace.Arg) {
+	r.event = trace.Event{Phase: trace.Slice, Track: track, Start: start, Dur: end - start, Cat: cat,
+		Name: name, Tint: tint, Args: args}
 	r.sink.Emit(&r.event)
 }
 

@@ -24,7 +24,8 @@ type linkTrack struct {
 
 // Link declares a directed link of a capacity in GB/s and returns its handle.
 func (r *Recorder) Link(name string, capacity float64) int {
-	r.links = append(r.links, linkTrack{name: name, rate: name + " GB/s", use: name + " util %", waiting: name + " queued B", capacity: capacity})
+	r.links = append(r.links, linkTrack{name: name, rate: name + " GB/s", use: name + " util %",
+		waiting: name + " queued B", capacity: capacity})
 	return len(r.links) - 1
 }
 
@@ -73,8 +74,9 @@ const netSort = -1 << 29
 
 // port is the track of a link's port, where what nodes send each other goes frame by frame.
 func (r *Recorder) port(link int) trace.TrackID {
-	return r.sink.Track(trace.Track{Process: PortsPID, ProcessName: "ports of the network", ProcessSort: netSort + 1,
-		Thread: int64(link + 1), ThreadSort: int64(link + 1), ThreadName: r.links[link].name})
+	return r.sink.Track(trace.Track{Process: PortsPID, ProcessName: "ports of the network",
+		ProcessSort: netSort + 1,
+		Thread:      int64(link + 1), ThreadSort: int64(link + 1), ThreadName: r.links[link].name})
 }
 
 // Queued writes how many bytes are in a port's queue since at.
@@ -114,12 +116,14 @@ func (r *Recorder) Pace(pair string, at units.Time, gbps float64) {
 	if !r.Wanted(DetailStep) {
 		return
 	}
-	id := r.sink.Track(trace.Track{Process: PairsPID, ProcessName: "queue pairs", ProcessSort: netSort + 2, Thread: 1, ThreadName: "rates"})
+	id := r.sink.Track(trace.Track{Process: PairsPID, ProcessName: "queue pairs", ProcessSort: netSort + 2,
+		Thread: 1, ThreadName: "rates"})
 	r.counter(id, at, pair+" GB/s", "GB/s", gbps)
 }
 
 func (r *Recorder) counter(track trace.TrackID, at units.Time, name, key string, v float64) {
-	r.event = trace.Event{Phase: trace.Counter, Track: track, Start: at, Name: name, Args: append(r.args[:0], trace.Num(key, v))}
+	r.event = trace.Event{Phase: trace.Counter, Track: track, Start: at, Name: name,
+		Args: append(r.args[:0], trace.Num(key, v))}
 	r.sink.Emit(&r.event)
 }
 
@@ -145,7 +149,8 @@ func (r *Recorder) Critical(start, end units.Time, name string, rank, channel in
 	}
 	id := r.sink.Track(trace.Track{Process: CriticalPID, ProcessName: "critical path", ProcessSort: pathSort,
 		Thread: 1, ThreadName: "critical path"})
-	r.tinted(id, start, end, "critical", name, tintOf(name), append(r.args[:0], trace.Int("Rank", int64(rank)), trace.Int("Channel", int64(channel))))
+	r.tinted(id, start, end, "critical", name, tintOf(name),
+		append(r.args[:0], trace.Int("Rank", int64(rank)), trace.Int("Channel", int64(channel))))
 }
 
 // tintOf is the tint of a piece of the critical path.

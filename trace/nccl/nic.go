@@ -98,7 +98,8 @@ func (r *Recorder) QP(nic, number, peer, channel int, role QPRole) int {
 	if t.port.Sockets {
 		word = "socket"
 	}
-	t.qps = append(t.qps, qpTracks{number: number, name: fmt.Sprintf("%s %d %s %d · ch %02d", word, number, qpWord[role], peer, channel)})
+	t.qps = append(t.qps, qpTracks{number: number, name: fmt.Sprintf("%s %d %s %d · ch %02d", word, number,
+		qpWord[role], peer, channel)})
 	return len(t.qps) - 1
 }
 
@@ -170,7 +171,8 @@ func (r *Recorder) Arrival(at units.Time, w *WorkRequest) {
 		return
 	}
 	t := &r.nics[w.NIC]
-	r.event = trace.Event{Phase: trace.Instant, Track: r.qpTrack(t, &t.qps[w.QP], 0), Start: at, Cat: "NET_IB", Name: "CQE",
+	r.event = trace.Event{Phase: trace.Instant, Track: r.qpTrack(t, &t.qps[w.QP], 0), Start: at,
+		Cat: "NET_IB", Name: "CQE",
 		Args: t.args(r.args[:0], w, "RECV_"+OpWriteImm)}
 	r.sink.Emit(&r.event)
 }
@@ -200,7 +202,8 @@ func (r *Recorder) RankEvent(rank int, at units.Time, name, reason string) {
 }
 
 func (r *Recorder) note(track trace.TrackID, at units.Time, name, reason string) {
-	r.event = trace.Event{Phase: trace.Instant, Track: track, Start: at, Cat: "sim", Name: name, Args: append(r.args[:0], trace.Str("reason", reason))}
+	r.event = trace.Event{Phase: trace.Instant, Track: track, Start: at, Cat: "sim", Name: name,
+		Args: append(r.args[:0], trace.Str("reason", reason))}
 	r.sink.Emit(&r.event)
 }
 

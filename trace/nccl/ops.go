@@ -69,7 +69,8 @@ func (r *Recorder) group(op Operation) trace.TrackID {
 	lane := t.coll.Place(op.Start, op.End)
 	id := r.thread(t, collTID+int64(lane), func() string { return fmt.Sprintf("collectives %d", lane) })
 	if r.opt.Mask&MaskGroup != 0 {
-		r.tinted(id, op.Start, op.End, "GROUP", "Group", trace.Calls, append(r.args[:0], trace.Int("groupId", int64(lane))))
+		r.tinted(id, op.Start, op.End, "GROUP", "Group", trace.Calls,
+			append(r.args[:0], trace.Int("groupId", int64(lane))))
 	}
 	return id
 }
@@ -152,7 +153,8 @@ func (r *Recorder) Call(rank int, start, end units.Time, c API) {
 		a = append(a, trace.Int("groupApiId", c.GroupID), trace.Int("groupDepth", int64(c.Depth)))
 	case "COLL_API":
 		a = append(a, trace.Int("count", c.Count), trace.Str("datatype", c.Datatype),
-			trace.Int("root", int64(c.Root)), trace.Int("GraphCaptured", captured), trace.Str("Stream", c.Stream))
+			trace.Int("root", int64(c.Root)), trace.Int("GraphCaptured", captured),
+			trace.Str("Stream", c.Stream))
 	case "P2P_API":
 		a = append(a, trace.Int("count", c.Count), trace.Str("datatype", c.Datatype),
 			trace.Int("GraphCaptured", captured), trace.Str("Stream", c.Stream))
@@ -171,7 +173,8 @@ func (r *Recorder) Kernel(rank, comm, channel int, start, end units.Time, terms 
 	t := r.rank(rank)
 	tid := int64(kernelTID + perComm*comm + channel)
 	id := r.thread(t, tid, func() string { return fmt.Sprintf("comm %d kernel ch %02d", comm, channel) })
-	r.tinted(id, start, end, "GPU", "KernelCh", trace.Computes, terms.args(append(r.args[:0], trace.Int("Channel", int64(channel)))))
+	r.tinted(id, start, end, "GPU", "KernelCh", trace.Computes,
+		terms.args(append(r.args[:0], trace.Int("Channel", int64(channel)))))
 }
 
 // Proxy writes what the proxy progress thread does besides steps: Idle, Sleep

@@ -19,10 +19,12 @@ func (r *Recorder) Period(start, end units.Time, p Period, again bool) {
 	if !r.Wanted(DetailStep) {
 		return
 	}
-	track := r.sink.Track(trace.Track{Process: PeriodsPID, ProcessName: "periods", ProcessSort: PeriodsPID, Thread: 1, ThreadSort: 1, ThreadName: "steady state"})
+	track := r.sink.Track(trace.Track{Process: PeriodsPID, ProcessName: "periods", ProcessSort: PeriodsPID,
+		Thread: 1, ThreadSort: 1, ThreadName: "steady state"})
 	name := "period"
 	if again {
 		name = fmt.Sprintf("%d more periods, not drawn", p.Times)
 	}
-	r.slice(track, start, end, "period", name, append(r.args[:0], trace.Int("again", p.Times), trace.Num("period_us", p.Length.Micros())))
+	r.slice(track, start, end, "period", name, append(r.args[:0], trace.Int("again", p.Times),
+		trace.Num("period_us", p.Length.Micros())))
 }

@@ -33,10 +33,12 @@ const (
 	RecvGPUWait               // the kernel has not consumed the slot yet
 )
 
-var waitName = [...]string{"SendGpuWait", "SendPeerWait", "SendWait", "RecvWait", "RecvFlushWait", "RecvGpuWait"}
+var waitName = [...]string{"SendGpuWait", "SendPeerWait", "SendWait", "RecvWait", "RecvFlushWait",
+	"RecvGpuWait"}
 
 // waitTint is what the wait's time is spent on, for the eye.
-var waitTint = [...]trace.Tint{SendGPUWait: trace.Waits, SendPeerWait: trace.Waits, SendWait: trace.Sends, RecvWait: trace.Waits, RecvFlushWait: trace.Copies, RecvGPUWait: trace.Receives}
+var waitTint = [...]trace.Tint{SendGPUWait: trace.Waits, SendPeerWait: trace.Waits, SendWait: trace.Sends,
+	RecvWait: trace.Waits, RecvFlushWait: trace.Copies, RecvGPUWait: trace.Receives}
 
 // String returns NCCL's name of the wait.
 func (w Wait) String() string { return waitName[w] }
@@ -147,7 +149,8 @@ func (r *Recorder) deps(track trace.TrackID, s *Step, first, last *Phase) {
 	}
 	_, to := trace.Span(p.Start, p.End)
 	for _, id := range s.Deps {
-		r.event = trace.Event{Phase: phase, Track: track, Start: units.Time(to)*trace.Tick - trace.Tick, Cat: "flow", Name: "dep", ID: id}
+		r.event = trace.Event{Phase: phase, Track: track, Start: units.Time(to)*trace.Tick - trace.Tick,
+			Cat: "flow", Name: "dep", ID: id}
 		r.sink.Emit(&r.event)
 	}
 }
@@ -176,7 +179,8 @@ func (r *Recorder) stepArgs(s *Step) []trace.Arg {
 		gdr = 1
 	}
 	a := append(r.args[:0], trace.Int("Step", s.Step), trace.Int("Peer", int64(s.Peer)),
-		trace.Int("bytes", int64(s.Bytes)), trace.Int("slot", int64(s.Slot)), trace.Str("transport", s.Transport))
+		trace.Int("bytes", int64(s.Bytes)), trace.Int("slot", int64(s.Slot)),
+		trace.Str("transport", s.Transport))
 	if s.network() {
 		a = append(a, trace.Int("gdr", gdr))
 	}
@@ -282,8 +286,11 @@ func (r *Recorder) ProxyOperation(posted, start, end units.Time, p ProxyOp) {
 	if lane >= opLanes {
 		tid = int64(overflowTID + (2*64+2*p.Channel+int(p.Dir))*4096 + lane - opLanes)
 	}
-	id := r.sorted(t, tid, sideSort(p.Channel, p.Dir)+int64(lane), func() string { return fmt.Sprintf("ch %02d %s · op %d", p.Channel, dirName[p.Dir], lane) })
-	a := append(r.args[:0], trace.Int("Channel", int64(p.Channel)), trace.Int("Peer", int64(p.Peer)), trace.Int("Steps", p.Steps),
+	id := r.sorted(t, tid, sideSort(p.Channel, p.Dir)+int64(lane), func() string {
+		return fmt.Sprintf("ch %02d %s · op %d", p.Channel, dirName[p.Dir], lane)
+	})
+	a := append(r.args[:0], trace.Int("Channel", int64(p.Channel)), trace.Int("Peer", int64(p.Peer)),
+		trace.Int("Steps", p.Steps),
 		trace.Int("ChunkSize", int64(p.ChunkSize)), trace.Int("transSize", int64(p.TransSize)))
 	if start-posted >= trace.Tick {
 		r.tinted(id, posted, start, "PROXY", proxyNames[p.Dir][0], trace.Waits, a)

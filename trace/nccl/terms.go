@@ -32,7 +32,8 @@ const (
 	NumTerms
 )
 
-var termName = [NumTerms]string{"data", "room", "cts", "gpu", "launch", "overhead", "copy", "link", "fence", "flag", "proxy", "queue", "nic", "wire", "flush"}
+var termName = [NumTerms]string{"data", "room", "cts", "gpu", "launch", "overhead", "copy", "link", "fence",
+	"flag", "proxy", "queue", "nic", "wire", "flush"}
 
 // String returns the term's name in traces, without its unit.
 func (t Term) String() string { return termName[t] }

@@ -34,7 +34,8 @@ func (k *kernels) track(id trace.TrackID, t *trace.Track) {
 
 // emit keeps kernels.
 func (k *kernels) emit(e *trace.Event) {
-	if e.Phase != trace.Slice || e.Cat != "GPU" || int(e.Track) >= len(k.lanes) || k.lanes[e.Track].rank < 0 || len(k.spans) == maxPathSlices {
+	if e.Phase != trace.Slice || e.Cat != "GPU" || int(e.Track) >= len(k.lanes) ||
+		k.lanes[e.Track].rank < 0 || len(k.spans) == maxPathSlices {
 		return
 	}
 	k.spans = append(k.spans, kernelSpan{k.lanes[e.Track], e.Start, e.Start + e.Dur})
@@ -57,7 +58,8 @@ func (k *kernels) order() {
 // among equals, if it ends after t.
 func (k *kernels) last(t units.Time) (found kernelSpan, later bool) {
 	for _, s := range k.spans {
-		if s.end-t >= trace.Tick && (!later || s.end > found.end || s.end == found.end && compareLanes(s.lane, found.lane) < 0) {
+		if s.end-t >= trace.Tick && (!later || s.end > found.end || s.end == found.end &&
+			compareLanes(s.lane, found.lane) < 0) {
 			found, later = s, true
 		}
 	}
@@ -71,7 +73,9 @@ func compareLanes(a, b lane) int {
 // at returns the newest kernel of a channel that began before t.
 func (k *kernels) at(l lane, t units.Time) (kernelSpan, bool) {
 	spans := k.by[l]
-	n, _ := slices.BinarySearchFunc(spans, t, func(s kernelSpan, t units.Time) int { return cmp.Compare(s.start, t) })
+	n, _ := slices.BinarySearchFunc(spans, t, func(s kernelSpan, t units.Time) int {
+		return cmp.Compare(s.start, t)
+	})
 	if n == 0 {
 		return kernelSpan{}, false
 	}

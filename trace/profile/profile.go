@@ -84,7 +84,8 @@ type Options struct {
 
 // New returns a Writer that writes a compressed profile to out.
 func New(out io.Writer, opt Options) *Writer {
-	return &Writer{out: out, opt: opt, known: make(map[[2]int64]trace.TrackID), byPID: make(map[int64]*rank), stacks: make(map[stackKey]int32)}
+	return &Writer{out: out, opt: opt, known: make(map[[2]int64]trace.TrackID), byPID: make(map[int64]*rank),
+		stacks: make(map[stackKey]int32)}
 }
 
 // File is a file in the making: Finish gives it its name, or discards it if err
@@ -142,12 +143,14 @@ func (w *Writer) Emit(e *trace.Event) {
 	switch e.Cat {
 	case "COLL", "P2P":
 		op := operation{start: e.Start, end: e.Start + e.Dur, name: e.Name}
-		op.algorithm, op.proto, op.bytes = text(e.Args, "Algorithm"), text(e.Args, "Protocol"), number(e.Args, "bytes")
+		op.algorithm, op.proto, op.bytes = text(e.Args, "Algorithm"), text(e.Args, "Protocol"),
+			number(e.Args, "bytes")
 		t.rank.ops = append(t.rank.ops, op)
 	case "GPU":
 		t.rank.spans = append(t.rank.spans, span{e.Start, e.Start + e.Dur, -1})
 	case "NET", "P2P_XFER":
-		k := stackKey{t.channel, e.Name, e.Cat, text(e.Args, "link"), text(e.Args, "transport"), number(e.Args, "Peer")}
+		k := stackKey{t.channel, e.Name, e.Cat, text(e.Args, "link"), text(e.Args, "transport"),
+			number(e.Args, "Peer")}
 		id, ok := w.stacks[k]
 		if !ok {
 			id = int32(len(w.keys))
@@ -235,24 +238,35 @@ type share struct {
 	stack int32 // index of keys; -1 kernel, -2 outside every kernel
 }
 
-// attribute divides a rank's operations among what went on during them. posted
-// marks stacks of receives that wait for data of the network: proxies post them
-// long before, so they only count where nothing else is active. The
-// picoseconds that do not divide go to the first of the active steps. An error
-// of poll ends it.
-func (r *rank) attribute(posted func(stack int32) bool, poll func() error) (shares []share, time map[share]units.Time, err error) {
-	type edge struct {
-		at    units.Time
-		index int
-		open  bool
-	}
+// edge is where a span begins or ends.
+type edge struct {
+	at    units.Time
+	index int
+	open  bool
+}
+
+// edges are the begins and ends of a rank's spans in the order of time.
+func (r *rank) edges() []edge {
 	var edges []edge
 	for i, s := range r.spans {
 		if s.end > s.start {
 			edges = append(edges, edge{s.start, i, true}, edge{s.end, i, false})
 		}
 	}
-	slices.SortFunc(edges, func(a, b edge) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.index, b.index)) })
+	slices.SortFunc(edges, func(a, b edge) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.index, b.index))
+	})
+	return edges
+}
+
+// attribute divides a rank's operations among what went on during them. posted
+// marks stacks of receives that wait for data of the network: proxies post them
+// long before, so they only count where nothing else is active. The
+// picoseconds that do not divide go to the first of the active steps. An error
+// of poll ends it.
+func (r *rank) attribute(posted func(stack int32) bool, poll func() error) (shares []share,
+	time map[share]units.Time, err error) {
+	edges := r.edges()
 	slices.SortStableFunc(r.ops, func(a, b operation) int { return cmp.Compare(a.start, b.start) })
 	time = make(map[share]units.Time)
 	active := make(map[int32]int64) // stack → steps in progress
@@ -307,11 +321,14 @@ func (r *rank) attribute(posted func(stack int32) bool, poll func() error) (shar
 	for s := range time {
 		shares = append(shares, s)
 	}
-	slices.SortFunc(shares, func(a, b share) int { return cmp.Or(cmp.Compare(a.op, b.op), cmp.Compare(a.stack, b.stack)) })
+	slices.SortFunc(shares, func(a, b share) int {
+		return cmp.Or(cmp.Compare(a.op, b.op), cmp.Compare(a.stack, b.stack))
+	})
 	return shares, time, nil
 }
 
-func divide(time map[share]units.Time, op int, d units.Time, active map[int32]int64, order []int32, kernels int64) {
+func divide(time map[share]units.Time, op int, d units.Time, active map[int32]int64, order []int32,
+	kernels int64) {
 	if len(order) == 0 {
 		stack := int32(-2)
 		if kernels > 0 {
@@ -336,7 +353,8 @@ func divide(time map[share]units.Time, op int, d units.Time, active map[int32]in
 // build makes the profile: ranks by process number, then stacks in order.
 func (w *Writer) build() (*profile.Profile, error) {
 	b := builder{p: &profile.Profile{
-		SampleType:        []*profile.ValueType{{Type: "time", Unit: "nanoseconds"}, {Type: "bytes", Unit: "bytes"}, {Type: "steps", Unit: "count"}},
+		SampleType: []*profile.ValueType{{Type: "time", Unit: "nanoseconds"},
+			{Type: "bytes", Unit: "bytes"}, {Type: "steps", Unit: "count"}},
 		DefaultSampleType: "time",
 		PeriodType:        &profile.ValueType{Type: "time", Unit: "nanoseconds"},
 		Period:            1,
@@ -401,7 +419,8 @@ func (w *Writer) addRank(b *builder, r *rank) error {
 			name = fmt.Sprintf("%s (%s/%s)", o.name, o.algorithm, o.proto)
 		}
 		op := b.location(name, "operations")
-		sample := &profile.Sample{Value: []int64{ns, 0, 0}, Label: map[string][]string{"rank": {r.name}, "operation": {o.name}},
+		sample := &profile.Sample{Value: []int64{ns, 0, 0}, Label: map[string][]string{"rank": {r.name},
+			"operation": {o.name}},
 			NumLabel: map[string][]int64{}, NumUnit: map[string][]string{}}
 		label := func(key, value string) {
 			if value != "" {
@@ -425,7 +444,8 @@ func (w *Writer) addRank(b *builder, r *rank) error {
 				counted[s.stack] = true
 				sample.Value[1], sample.Value[2] = r.bytes[s.stack], r.steps[s.stack]
 				if r.bytes[s.stack] > 0 {
-					sample.NumLabel["bytes"], sample.NumUnit["bytes"] = []int64{r.bytes[s.stack]}, []string{"bytes"}
+					sample.NumLabel["bytes"], sample.NumUnit["bytes"] = []int64{r.bytes[s.stack]},
+						[]string{"bytes"}
 				}
 			}
 			way := "from"
@@ -433,7 +453,8 @@ func (w *Writer) addRank(b *builder, r *rank) error {
 				way = "to"
 			}
 			sample.Location = []*profile.Location{b.location(k.wait, cmp.Or(k.link, k.transport)),
-				b.location(fmt.Sprintf("%s rank %d", way, k.peer), "peers"), b.location(k.channel, "channels"), op, root}
+				b.location(fmt.Sprintf("%s rank %d", way, k.peer), "peers"),
+				b.location(k.channel, "channels"), op, root}
 		}
 		b.p.Sample = append(b.p.Sample, sample)
 	}

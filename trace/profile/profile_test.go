@@ -33,10 +33,13 @@ func play(sink trace.Sink, seed uint64, ranks, steps int, slow units.Time) (tota
 		for s := range steps {
 			from := start + units.Time(rng.Int64N(int64(end-start)))
 			to := min(from+units.Time(rng.Int64N(400000)), end)
-			rec.Steps(&nccl.Step{Rank: r, Channel: s % 2, Dir: nccl.Send, Peer: (r + 1) % ranks, Step: int64(s), Bytes: 100,
-				Transport: "P2P/CUMEM", Link: "GPU→NVS", Chunk: -1}, 0, nccl.Phase{Wait: nccl.SendWait, Start: from, End: to})
+			rec.Steps(&nccl.Step{Rank: r, Channel: s % 2, Dir: nccl.Send, Peer: (r + 1) % ranks,
+				Step: int64(s), Bytes: 100,
+				Transport: "P2P/CUMEM", Link: "GPU→NVS", Chunk: -1}, 0, nccl.Phase{Wait: nccl.SendWait,
+				Start: from, End: to})
 		}
-		rec.Collective(nccl.Operation{Rank: r, Start: start, End: end}, nccl.Coll{Func: "AllReduce", Algorithm: "RING", Protocol: "LL", Bytes: 4096})
+		rec.Collective(nccl.Operation{Rank: r, Start: start, End: end}, nccl.Coll{Func: "AllReduce",
+			Algorithm: "RING", Protocol: "LL", Bytes: 4096})
 		total += end - start
 	}
 	rec.Finish(0)
@@ -56,7 +59,8 @@ func TestTotalIsTheTimeOfTheOperations(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var out bytes.Buffer
 		w := New(&out, Options{})
-		want := play(w, rapid.Uint64().Draw(t, "seed"), rapid.IntRange(1, 4).Draw(t, "ranks"), rapid.IntRange(0, 30).Draw(t, "steps"), 0)
+		want := play(w, rapid.Uint64().Draw(t, "seed"), rapid.IntRange(1, 4).Draw(t, "ranks"),
+			rapid.IntRange(0, 30).Draw(t, "steps"), 0)
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +87,8 @@ func TestPostedReceivesAreBehind(t *testing.T) {
 	s := nccl.Step{Peer: 1, Transport: "NET/IB", Dir: nccl.Recv, Chunk: -1}
 	rec.Steps(&s, 0, nccl.Phase{Wait: nccl.RecvWait, Start: 0, End: 9000 * units.Nanosecond})
 	s.Transport, s.Dir = "P2P/CUMEM", nccl.Send
-	rec.Steps(&s, 0, nccl.Phase{Wait: nccl.SendWait, Start: 2000 * units.Nanosecond, End: 6000 * units.Nanosecond})
+	rec.Steps(&s, 0, nccl.Phase{Wait: nccl.SendWait, Start: 2000 * units.Nanosecond,
+		End: 6000 * units.Nanosecond})
 	rec.Collective(nccl.Operation{End: 10000 * units.Nanosecond}, nccl.Coll{Func: "AllReduce"})
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
@@ -145,9 +150,11 @@ func TestPprofReadsIt(t *testing.T) {
 		args []string
 	}{
 		{[]string{"SendWait", "AllReduce (RING/LL)"}, []string{"-top", "-cum", sim}},
-		{[]string{"rank 0", "rank 1", "Total samples = 2820ns"}, []string{"-top", "-cum", "-tagroot=rank", sim}},
+		{[]string{"rank 0", "rank 1", "Total samples = 2820ns"}, []string{"-top", "-cum", "-tagroot=rank",
+			sim}},
 		{[]string{"GPU→NVS"}, []string{"-top", "-files", sim}},
-		{[]string{"500us 17730.50%  rank 0", "500us 17730.50%  rank 1", "accounting for 1000us"}, []string{"-top", "-diff_base", sim, real}},
+		{[]string{"500us 17730.50%  rank 0", "500us 17730.50%  rank 1", "accounting for 1000us"},
+			[]string{"-top", "-diff_base", sim, real}},
 	} {
 		out := pprof(c.args...)
 		for _, w := range c.want {

@@ -13,12 +13,14 @@ import (
 // mixed is a trace with many warnings before few errors.
 func mixed() string {
 	var b strings.Builder
-	b.WriteString(`{"otherData":{"schema":"simccl/1"},"traceEvents":[{"ph":"X","pid":1,"tid":2,"ts":0,"dur":100000,"name":"a"}`)
+	b.WriteString(
+		`{"otherData":{"schema":"simccl/1"},"traceEvents":[{"ph":"X","pid":1,"tid":2,"ts":0,"dur":100000,"name":"a"}`)
 	for i := range 50 {
 		fmt.Fprintf(&b, ",\n"+`{"ph":"s","pid":1,"tid":2,"ts":%d,"id":%d,"cat":"c","name":"x"}`, i+1, i)
 	}
 	for i := range 8 {
-		fmt.Fprintf(&b, ",\n"+`{"ph":"f","pid":1,"tid":2,"ts":%d,"id":%d,"cat":"c","name":"x"}`, 100+i, 1000+i)
+		fmt.Fprintf(&b, ",\n"+`{"ph":"f","pid":1,"tid":2,"ts":%d,"id":%d,"cat":"c","name":"x"}`, 100+i,
+			1000+i)
 	}
 	b.WriteString(",\n" + `{"ph":"i","pid":1,"tid":2,"name":"n"}]}`)
 	return b.String()
@@ -41,14 +43,16 @@ func TestErrorsComeFirst(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if rep.Errors != 9 || rep.Warnings != 50 || len(rep.All) != 59 || rep.LeftOut != 0 {
-		t.Errorf("%d errors, %d warnings, %d listed, %d left out", rep.Errors, rep.Warnings, len(rep.All), rep.LeftOut)
+		t.Errorf("%d errors, %d warnings, %d listed, %d left out", rep.Errors, rep.Warnings, len(rep.All),
+			rep.LeftOut)
 	}
 	for i := 1; i < len(rep.All); i++ {
 		if before(rep.All[i-1], rep.All[i]) > 0 {
 			t.Errorf("%v before %v", rep.All[i-1], rep.All[i])
 		}
 	}
-	if some, err := Check(strings.NewReader(mixed())); err != nil || len(some.All) != 0 || len(some.Problems) != 11 {
+	if some, err := Check(strings.NewReader(mixed())); err != nil || len(some.All) != 0 ||
+		len(some.Problems) != 11 {
 		t.Errorf("%v, %d listed, %d examples", err, len(some.All), len(some.Problems))
 	}
 }
@@ -88,8 +92,10 @@ func TestSweepingFindsTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if swept.Errors == 0 || swept.Errors != whole.Errors || swept.Warnings != whole.Warnings || swept.Flows != whole.Flows {
-		t.Errorf("swept: %d errors, %d warnings, %d arrows; whole: %d, %d, %d", swept.Errors, swept.Warnings, swept.Flows, whole.Errors, whole.Warnings, whole.Flows)
+	if swept.Errors == 0 || swept.Errors != whole.Errors || swept.Warnings != whole.Warnings ||
+		swept.Flows != whole.Flows {
+		t.Errorf("swept: %d errors, %d warnings, %d arrows; whole: %d, %d, %d", swept.Errors, swept.Warnings,
+			swept.Flows, whole.Errors, whole.Warnings, whole.Flows)
 	}
 	clean, err := CheckWith(strings.NewReader(long(n, false, false)), opt)
 	if err != nil || clean.Errors+clean.Warnings != 0 || clean.Slices != 2*n {
@@ -116,7 +122,8 @@ func TestCheckKeepsWithinItsMemory(t *testing.T) {
 // is no message.
 func TestNamesAreCut(t *testing.T) {
 	name := `\u001b[2J` + strings.Repeat("x", 60000)
-	rep, err := CheckWith(strings.NewReader(`[{"ph":"X","pid":1,"tid":2,"ts":1,"name":"`+name+`"},{"ph":"f","pid":1,"tid":2,"ts":1,"id":"`+name+`"}]`), Options{All: true})
+	rep, err := CheckWith(strings.NewReader(`[{"ph":"X","pid":1,"tid":2,"ts":1,"name":"`+name+
+		`"},{"ph":"f","pid":1,"tid":2,"ts":1,"id":"`+name+`"}]`), Options{All: true})
 	if err != nil || len(rep.All) == 0 {
 		t.Fatal(err, rep.All)
 	}

@@ -32,8 +32,10 @@ type Kind struct {
 
 // Document describes a file that was checked with Options.All.
 func (r *Report) Document(file string) *Document {
-	d := &Document{File: file, Schema: r.Info.Schema, Events: r.Info.Events, Tracks: r.Tracks, Slices: r.Slices, Arrows: r.Flows, Counters: r.Counters,
-		Errors: r.Errors, Warnings: r.Warnings, Problems: []string{}, LeftOut: r.LeftOut, Kinds: kindsOf(r.Problems)}
+	d := &Document{File: file, Schema: r.Info.Schema, Events: r.Info.Events, Tracks: r.Tracks,
+		Slices: r.Slices, Arrows: r.Flows, Counters: r.Counters,
+		Errors: r.Errors, Warnings: r.Warnings, Problems: []string{}, LeftOut: r.LeftOut,
+		Kinds: kindsOf(r.Problems)}
 	for _, p := range r.All {
 		d.Problems = append(d.Problems, p.String())
 	}
@@ -64,7 +66,8 @@ func (r *Report) Text(w io.Writer, file string) error {
 			fmt.Fprintf(w, "%s: %d more of this kind [%s]\n", file, p.More, p.Rule)
 		}
 	}
-	_, err := fmt.Fprintf(w, "%s: %d events on %d tracks: %d slices, %d arrows, %d counter values; %d errors, %d warnings\n",
+	_, err := fmt.Fprintf(w,
+		"%s: %d events on %d tracks: %d slices, %d arrows, %d counter values; %d errors, %d warnings\n",
 		file, r.Info.Events, r.Tracks, r.Slices, r.Flows, r.Counters, r.Errors, r.Warnings)
 	return err
 }

@@ -40,7 +40,8 @@ func (k flowKey) bytes() int64 { return int64(len(k.cat) + len(k.name) + len(k.i
 func idOf(key flowKey) (id flowID) {
 	const odd = 0x9e3779b97f4a7c15
 	for i, seed := range flowSeeds {
-		id[i] = (maphash.String(seed, key.id)*odd+maphash.String(seed, key.name))*odd + maphash.String(seed, key.cat)
+		id[i] = (maphash.String(seed, key.id)*odd+maphash.String(seed, key.name))*odd + maphash.String(seed,
+			key.cat)
 	}
 	return id
 }
@@ -111,7 +112,8 @@ func (c *checker) checkFlow(k flowKey, f *flow) {
 		case i >= len(f.starts):
 			c.ours(end.line, "flow", "arrow %s ends twice", id)
 		case end.at < f.starts[i].at:
-			c.ours(end.line, "flow", "arrow %s ends at %s before it starts at %s in line %d", id, end.at, f.starts[i].at, f.starts[i].line)
+			c.ours(end.line, "flow", "arrow %s ends at %s before it starts at %s in line %d", id, end.at,
+				f.starts[i].at, f.starts[i].line)
 		}
 	}
 	for _, start := range f.starts[min(len(f.starts), len(f.ends)):] {

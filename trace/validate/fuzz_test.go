@@ -14,7 +14,8 @@ import (
 func FuzzProblems(f *testing.F) {
 	f.Add([]byte(mixed()))
 	f.Add([]byte(long(20, true, false)))
-	f.Add([]byte(`[{"ph":"B","ts":1,"pid":"a","tid":1,"name":"x\u009b"},{"ph":"E","ts":0,"pid":"a","tid":1,"name":"\n"},{"ph":"C","ts":2,"name":"c","args":{"v":1e999}}]`))
+	f.Add([]byte(
+		`[{"ph":"B","ts":1,"pid":"a","tid":1,"name":"x\u009b"},{"ph":"E","ts":0,"pid":"a","tid":1,"name":"\n"},{"ph":"C","ts":2,"name":"c","args":{"v":1e999}}]`))
 	var z bytes.Buffer
 	w := gzip.NewWriter(&z)
 	_, _ = w.Write([]byte(long(5, true, true)))
@@ -31,11 +32,14 @@ func FuzzProblems(f *testing.F) {
 			}
 		}
 		if err == nil && len(whole.All)+whole.LeftOut != whole.Errors+whole.Warnings {
-			t.Fatalf("%d listed, %d left out of %d and %d", len(whole.All), whole.LeftOut, whole.Errors, whole.Warnings)
+			t.Fatalf("%d listed, %d left out of %d and %d", len(whole.All), whole.LeftOut, whole.Errors,
+				whole.Warnings)
 		}
 		swept, sweptErr := CheckWith(bytes.NewReader(data), Options{Memory: 32 << 20, sweepAt: 4})
-		if err == nil && sweptErr == nil && (swept.Errors != whole.Errors || swept.Warnings != whole.Warnings) {
-			t.Fatalf("swept early: %d errors, %d warnings; at the end: %d, %d", swept.Errors, swept.Warnings, whole.Errors, whole.Warnings)
+		if err == nil && sweptErr == nil && (swept.Errors != whole.Errors ||
+			swept.Warnings != whole.Warnings) {
+			t.Fatalf("swept early: %d errors, %d warnings; at the end: %d, %d", swept.Errors, swept.Warnings,
+				whole.Errors, whole.Warnings)
 		}
 	})
 }

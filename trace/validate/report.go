@@ -122,7 +122,9 @@ func (c *checker) add(p *found) {
 
 // example keeps the problem if it is one of the first by line.
 func (k *kind) example(p Problem) {
-	at, _ := slices.BinarySearchFunc(k.examples, p, func(a, b Problem) int { return cmp.Or(cmp.Compare(a.Line, b.Line), -1) })
+	at, _ := slices.BinarySearchFunc(k.examples, p, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), -1)
+	})
 	if at < maxPerKind {
 		k.examples = slices.Insert(k.examples, at, p)
 		k.examples = k.examples[:min(len(k.examples), maxPerKind)]

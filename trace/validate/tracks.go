@@ -93,7 +93,9 @@ func (c *checker) late(t *trackState, at units.Time, line int) bool {
 // outOfOrder is a file that was in the order of time for so long that what was
 // checked is not kept any more.
 func outOfOrder(line int) error {
-	return &chrome.LimitError{Line: line, Problem: "the file is not sorted by time after this line, and too large to be kept in memory", Hint: "sort its events by ts"}
+	return &chrome.LimitError{Line: line,
+		Problem: "the file is not sorted by time after this line, and too large to be kept in memory",
+		Hint:    "sort its events by ts"}
 }
 
 // wait keeps a slice until its track is swept.
@@ -130,7 +132,9 @@ func (c *checker) waits(line, name int) {
 // sweepAll sweeps every track, up to its last start or to its end, and forgets
 // what it has checked.
 func (c *checker) sweepAll(last bool) {
-	for _, k := range sortedKeys(c.tracks, func(a, b trackKey) int { return cmp.Or(cmp.Compare(a.pid, b.pid), cmp.Compare(a.tid, b.tid)) }) {
+	for _, k := range sortedKeys(c.tracks, func(a, b trackKey) int {
+		return cmp.Or(cmp.Compare(a.pid, b.pid), cmp.Compare(a.tid, b.tid))
+	}) {
 		c.sweep(k, c.tracks[k], last)
 	}
 	c.kept.Free(c.waitBytes)
@@ -159,7 +163,8 @@ func (c *checker) sweep(k trackKey, t *trackState, last bool) {
 			if m.out {
 				what = "starts"
 			}
-			c.ours(m.line, "flow-binding", "arrow %s outside every slice of its track (pid %d, tid %d)", what, k.pid, k.tid)
+			c.ours(m.line, "flow-binding", "arrow %s outside every slice of its track (pid %d, tid %d)", what,
+				k.pid, k.tid)
 		}
 	}
 	for ; spans < len(t.spans) && (last || t.spans[spans].start < t.last); spans++ {
@@ -170,7 +175,8 @@ func (c *checker) sweep(k trackKey, t *trackState, last bool) {
 		}
 		if n := len(t.stack); n > 0 && s.end > t.stack[n-1].end {
 			o := t.stack[n-1]
-			c.ours(s.line, "overlap", "slice %s partly overlaps %s of line %d on one track (pid %d, tid %d)", quoted(s.name), quoted(o.name), o.line, k.pid, k.tid)
+			c.ours(s.line, "overlap", "slice %s partly overlaps %s of line %d on one track (pid %d, tid %d)",
+				quoted(s.name), quoted(o.name), o.line, k.pid, k.tid)
 			continue
 		}
 		t.stack = append(t.stack, s)

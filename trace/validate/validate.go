@@ -39,7 +39,8 @@ type counterKey struct {
 }
 
 func (k counterKey) compare(o counterKey) int {
-	return cmp.Or(cmp.Compare(k.pid, o.pid), strings.Compare(k.name, o.name), strings.Compare(k.id, o.id), strings.Compare(k.arg, o.arg))
+	return cmp.Or(cmp.Compare(k.pid, o.pid), strings.Compare(k.name, o.name), strings.Compare(k.id, o.id),
+		strings.Compare(k.arg, o.arg))
 }
 
 type checker struct {
@@ -72,8 +73,10 @@ func Check(r io.Reader) (*Report, error) { return CheckWith(r, Options{}) }
 
 // CheckWith is Check with Options.
 func CheckWith(r io.Reader, opt Options) (*Report, error) {
-	c := &checker{rep: &Report{}, all: opt.All, sweepAt: cmp.Or(opt.sweepAt, defaultSweep), kinds: map[kindKey]*kind{}, tracks: map[trackKey]*trackState{}, kept: chrome.NewBudget(opt.Memory),
-		flows: map[flowKey]*flow{}, done: map[flowID]struct{}{}, counters: map[counterKey]*counter{}, async: map[string][]span{}}
+	c := &checker{rep: &Report{}, all: opt.All, sweepAt: cmp.Or(opt.sweepAt, defaultSweep),
+		kinds: map[kindKey]*kind{}, tracks: map[trackKey]*trackState{}, kept: chrome.NewBudget(opt.Memory),
+		flows: map[flowKey]*flow{}, done: map[flowID]struct{}{}, counters: map[counterKey]*counter{},
+		async: map[string][]span{}}
 	info, err := chrome.Read(r, func(e *chrome.Event) error { c.event(e); return c.err })
 	c.rep.Info = *info
 	if err != nil {
@@ -88,7 +91,8 @@ func CheckWith(r io.Reader, opt Options) (*Report, error) {
 
 func (c *checker) event(e *chrome.Event) {
 	if e.BadTS != "" {
-		c.problem(e.Line, "time", "%s: ts and dur must be JSON numbers of microseconds: %s", quoted(e.Name), e.BadTS)
+		c.problem(e.Line, "time", "%s: ts and dur must be JSON numbers of microseconds: %s", quoted(e.Name),
+			e.BadTS)
 		return
 	}
 	if e.Phase == 'M' {
@@ -106,11 +110,13 @@ func (c *checker) event(e *chrome.Event) {
 		return
 	}
 	if e.TS < 0 && c.rep.Info.Base == 0 {
-		c.problem(e.Line, "time", "%s starts at %s; shift the trace so that nothing is before 0", quoted(e.Name), e.TS)
+		c.problem(e.Line, "time", "%s starts at %s; shift the trace so that nothing is before 0",
+			quoted(e.Name), e.TS)
 	}
 	c.rep.End = max(c.rep.End, e.TS+e.Dur)
 	if e.PID == e.TID && e.PID != 0 && e.Phase != 'C' {
-		c.ours(e.Line, "tid-is-pid", "tid %d equals its pid: Perfetto takes that thread for the main thread", e.TID)
+		c.ours(e.Line, "tid-is-pid", "tid %d equals its pid: Perfetto takes that thread for the main thread",
+			e.TID)
 	}
 	switch e.Phase {
 	case 'X':
@@ -163,7 +169,8 @@ func (c *checker) beginEnd(e *chrome.Event) {
 	b := t.open[len(t.open)-1]
 	t.open = t.open[:len(t.open)-1]
 	if e.Name != "" && b.name != "" && e.Name != b.name {
-		c.ours(e.Line, "nesting", "end of %s, but %s of line %d is open", quoted(e.Name), quoted(b.name), b.line)
+		c.ours(e.Line, "nesting", "end of %s, but %s of line %d is open", quoted(e.Name), quoted(b.name),
+			b.line)
 	}
 	if e.TS < b.start {
 		c.problem(e.Line, "time", "%s ends at %s before it begins at %s", quoted(b.name), e.TS, b.start)
@@ -216,7 +223,8 @@ func (c *checker) asyncEvent(e *chrome.Event) {
 		}
 		c.kept.Free(int64(len(k)+len(b.name)) + 2*spanBytes)
 		if e.TS < b.start {
-			c.problem(e.Line, "async", "%s ends at %s before it begins at %s in line %d", quoted(e.Name), e.TS, b.start, b.line)
+			c.problem(e.Line, "async", "%s ends at %s before it begins at %s in line %d", quoted(e.Name),
+				e.TS, b.start, b.line)
 		}
 	}
 }
@@ -225,7 +233,9 @@ func (c *checker) finish() {
 	c.settleOwn()
 	c.rep.Tracks = len(c.tracks)
 	c.sweepAll(true)
-	for _, k := range sortedKeys(c.tracks, func(a, b trackKey) int { return cmp.Or(cmp.Compare(a.pid, b.pid), cmp.Compare(a.tid, b.tid)) }) {
+	for _, k := range sortedKeys(c.tracks, func(a, b trackKey) int {
+		return cmp.Or(cmp.Compare(a.pid, b.pid), cmp.Compare(a.tid, b.tid))
+	}) {
 		for _, b := range c.tracks[k].open {
 			c.ours(b.line, "nesting", "begin of %s without an end", quoted(b.name))
 		}
@@ -246,7 +256,8 @@ func (c *checker) finish() {
 	c.settleOwn()
 	if n := c.rep.Info.Repaired; n > 0 {
 		m := c.rep.Info.FirstRepair
-		c.warn(m.Line, "json", "not valid JSON in %d places, understood nevertheless; first: %s", n, m.Problem)
+		c.warn(m.Line, "json", "not valid JSON in %d places, understood nevertheless; first: %s", n,
+			m.Problem)
 	}
 	c.list()
 }

@@ -32,11 +32,13 @@ func TestOwnTracesPass(t *testing.T) {
 		flow := rec.Flow()
 		rec.Rate(link, at, float64(i%5))
 		rec.Transfer(link, at, at+2500*units.Nanosecond, 0, 1, 0, 4096)
-		rec.Steps(&nccl.Step{Rank: 0, Dir: nccl.Send, Peer: 1, Step: int64(i), Bytes: 4096, Transport: "NET/IB", Chunk: -1}, flow,
+		rec.Steps(&nccl.Step{Rank: 0, Dir: nccl.Send, Peer: 1, Step: int64(i), Bytes: 4096,
+			Transport: "NET/IB", Chunk: -1}, flow,
 			nccl.Phase{Wait: nccl.SendGPUWait, Start: at, End: at + 300*units.Picosecond},
 			nccl.Phase{Wait: nccl.SendWait, Start: at + 300*units.Picosecond, End: at + 3*units.Microsecond})
 		end = at + 4*units.Microsecond
-		rec.Steps(&nccl.Step{Rank: 1, Dir: nccl.Recv, Peer: 0, Step: int64(i), Bytes: 4096, Transport: "NET/IB", Chunk: -1}, flow,
+		rec.Steps(&nccl.Step{Rank: 1, Dir: nccl.Recv, Peer: 0, Step: int64(i), Bytes: 4096,
+			Transport: "NET/IB", Chunk: -1}, flow,
 			nccl.Phase{Wait: nccl.RecvWait, Start: at + 100, End: at + 3500*units.Nanosecond},
 			nccl.Phase{Wait: nccl.RecvGPUWait, Start: at + 3500*units.Nanosecond, End: end})
 	}
@@ -57,7 +59,8 @@ func TestOwnTracesPass(t *testing.T) {
 func TestEachRuleFinds(t *testing.T) {
 	x := `{"ph":"X","pid":1,"tid":2,"ts":1.000,"dur":5.000,"name":"a"}`
 	for _, c := range []struct{ name, lines, want string }{
-		{"overlap", x + ",\n" + `{"ph":"X","pid":1,"tid":2,"ts":5.5,"dur":1,"name":"b"}`, `4: error: slice "b" partly overlaps "a" of line 3`},
+		{"overlap", x + ",\n" + `{"ph":"X","pid":1,"tid":2,"ts":5.5,"dur":1,"name":"b"}`,
+			`4: error: slice "b" partly overlaps "a" of line 3`},
 		{"touching is no overlap", x + ",\n" + `{"ph":"X","pid":1,"tid":2,"ts":6,"dur":1,"name":"b"}`, ""},
 		{"nested", x + ",\n" + `{"ph":"X","pid":1,"tid":2,"ts":2,"dur":4,"name":"b"}`, ""},
 		{"other track", x + ",\n" + `{"ph":"X","pid":1,"tid":3,"ts":5.5,"dur":1,"name":"b"}`, ""},
@@ -67,18 +70,32 @@ func TestEachRuleFinds(t *testing.T) {
 		{"text ts", `{"ph":"X","pid":1,"tid":2,"ts":"1","dur":5,"name":"a"}`, "must be JSON numbers"},
 		{"no ts", `{"ph":"X","pid":1,"tid":2,"dur":5,"name":"a"}`, "has no ts"},
 		{"no dur", `{"ph":"X","pid":1,"tid":2,"ts":5,"name":"a"}`, "has no dur"},
-		{"late metadata", x + ",\n" + `{"ph":"M","pid":1,"name":"process_name","args":{"name":"p"}}`, "4: error: metadata"},
-		{"metadata ts", `{"ph":"M","pid":1,"ts":3,"name":"process_name","args":{"name":"p"}}`, "leave it out"},
+		{"late metadata", x + ",\n" + `{"ph":"M","pid":1,"name":"process_name","args":{"name":"p"}}`,
+			"4: error: metadata"},
+		{"metadata ts", `{"ph":"M","pid":1,"ts":3,"name":"process_name","args":{"name":"p"}}`,
+			"leave it out"},
 		{"B without E", `{"ph":"B","pid":1,"tid":2,"ts":1,"name":"a"}`, "begin of \"a\" without an end"},
 		{"E without B", `{"ph":"E","pid":1,"tid":2,"ts":1,"name":"a"}`, "end of \"a\" without a begin"},
-		{"E of another", `{"ph":"B","pid":1,"tid":2,"ts":1,"name":"a"},` + "\n" + `{"ph":"E","pid":1,"tid":2,"ts":2,"name":"b"}`, `but "a" of line 3 is open`},
-		{"b without e", `{"ph":"b","pid":1,"tid":2,"ts":1,"id":7,"cat":"c","name":"a"}`, "begin of \"a\" without an end"},
-		{"e without b", `{"ph":"e","pid":1,"tid":2,"ts":1,"id":7,"cat":"c","name":"a"}`, "(id 7) without a begin"},
-		{"arrow without start", x + ",\n" + `{"ph":"f","bp":"e","pid":1,"tid":2,"ts":2,"id":"0x1","cat":"flow","name":"xfer"}`, "4: error: arrow 0x1 ends, but never starts"},
-		{"arrow back in time", x + ",\n" + `{"ph":"s","pid":1,"tid":2,"ts":3,"id":1,"cat":"flow","name":"xfer"},` + "\n" + `{"ph":"f","pid":1,"tid":2,"ts":2,"id":1,"cat":"flow","name":"xfer"}`, "before it starts"},
-		{"arrow in the air", x + ",\n" + `{"ph":"s","pid":1,"tid":9,"ts":3,"id":1,"cat":"flow","name":"xfer"},` + "\n" + `{"ph":"f","pid":1,"tid":2,"ts":4,"id":1,"cat":"flow","name":"xfer"}`, "4: error: arrow starts outside every slice"},
-		{"open arrow", x + ",\n" + `{"ph":"s","pid":1,"tid":2,"ts":3,"id":1,"cat":"flow","name":"xfer"}`, "never ends"},
-		{"counter", `{"ph":"C","pid":1,"ts":3,"name":"link","args":{"GB/s":2}}`, `counter "link" does not end at 0`},
+		{"E of another", `{"ph":"B","pid":1,"tid":2,"ts":1,"name":"a"},` + "\n" +
+			`{"ph":"E","pid":1,"tid":2,"ts":2,"name":"b"}`, `but "a" of line 3 is open`},
+		{"b without e", `{"ph":"b","pid":1,"tid":2,"ts":1,"id":7,"cat":"c","name":"a"}`,
+			"begin of \"a\" without an end"},
+		{"e without b", `{"ph":"e","pid":1,"tid":2,"ts":1,"id":7,"cat":"c","name":"a"}`,
+			"(id 7) without a begin"},
+		{"arrow without start", x + ",\n" +
+			`{"ph":"f","bp":"e","pid":1,"tid":2,"ts":2,"id":"0x1","cat":"flow","name":"xfer"}`,
+			"4: error: arrow 0x1 ends, but never starts"},
+		{"arrow back in time", x + ",\n" +
+			`{"ph":"s","pid":1,"tid":2,"ts":3,"id":1,"cat":"flow","name":"xfer"},` + "\n" +
+			`{"ph":"f","pid":1,"tid":2,"ts":2,"id":1,"cat":"flow","name":"xfer"}`, "before it starts"},
+		{"arrow in the air", x + ",\n" +
+			`{"ph":"s","pid":1,"tid":9,"ts":3,"id":1,"cat":"flow","name":"xfer"},` + "\n" +
+			`{"ph":"f","pid":1,"tid":2,"ts":4,"id":1,"cat":"flow","name":"xfer"}`,
+			"4: error: arrow starts outside every slice"},
+		{"open arrow", x + ",\n" + `{"ph":"s","pid":1,"tid":2,"ts":3,"id":1,"cat":"flow","name":"xfer"}`,
+			"never ends"},
+		{"counter", `{"ph":"C","pid":1,"ts":3,"name":"link","args":{"GB/s":2}}`,
+			`counter "link" does not end at 0`},
 		{"counter text", `{"ph":"C","pid":1,"ts":3,"name":"link","args":{"GB/s":"2"}}`, "is no number"},
 		{"tid is pid", `{"ph":"X","pid":2,"tid":2,"ts":1,"dur":5,"name":"a"}`, "main thread"},
 		{"no phase", `{"pid":2,"tid":1,"ts":1,"name":"a"}`, "no event type"},
@@ -144,7 +161,8 @@ func TestWhatViewersShowIsAWarningInOthersTraces(t *testing.T) {
 			t.Errorf("%s, ours: %v", what, rep.Problems)
 		}
 	}
-	for what, event := range map[string]string{"no time": `{"ph":"X","pid":1,"tid":2,"dur":5,"name":"b"}`, "a slice of less than nothing": `{"ph":"X","pid":1,"tid":2,"ts":3,"dur":-5,"name":"b"}`} {
+	for what, event := range map[string]string{"no time": `{"ph":"X","pid":1,"tid":2,"dur":5,"name":"b"}`,
+		"a slice of less than nothing": `{"ph":"X","pid":1,"tid":2,"ts":3,"dur":-5,"name":"b"}`} {
 		if rep := check(t, `{"traceEvents":[`+event+`]}`); rep.Errors != 1 {
 			t.Errorf("%s, another program's: %v", what, rep.Problems)
 		}
@@ -169,7 +187,8 @@ func TestNotATrace(t *testing.T) {
 }
 
 func FuzzCheck(f *testing.F) {
-	f.Add([]byte(`{"otherData":{"schema":"simccl/1"},"traceEvents":[{"ph":"X","pid":1,"tid":2,"ts":1.5,"dur":5,"name":"a","args":{"k":[1,{"b":null}]}}]}`))
+	f.Add([]byte(
+		`{"otherData":{"schema":"simccl/1"},"traceEvents":[{"ph":"X","pid":1,"tid":2,"ts":1.5,"dur":5,"name":"a","args":{"k":[1,{"b":null}]}}]}`))
 	f.Add([]byte(`[{"ph":"b","id":3,"ts":1e3,"x":ncclFloat32},{}]`))
 	f.Add([]byte{0x1f, 0x8b})
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -185,7 +204,8 @@ func BenchmarkCheck(b *testing.B) {
 	w := chrome.New(&out, chrome.Options{})
 	id := w.Track(trace.Track{Process: 1000000, Thread: 10000})
 	for i := range 100000 {
-		w.Emit(&trace.Event{Track: id, Start: units.Time(i) * units.Microsecond, Dur: units.Microsecond, Cat: "NET", Name: "SendWait",
+		w.Emit(&trace.Event{Track: id, Start: units.Time(i) * units.Microsecond, Dur: units.Microsecond,
+			Cat: "NET", Name: "SendWait",
 			Args: []trace.Arg{trace.Int("Step", int64(i)), trace.Int("bytes", 131072)}})
 	}
 	_ = w.Close()

@@ -38,7 +38,8 @@ func TestTuner(t *testing.T) {
 			}
 		}
 		if got != c.want {
-			t.Errorf("%s, %d ranks on %d nodes, %v of %d bytes: %q, want %q", c.class, c.ranks, c.nodes, c.f, c.bytes, got, c.want)
+			t.Errorf("%s, %d ranks on %d nodes, %v of %d bytes: %q, want %q", c.class, c.ranks, c.nodes, c.f,
+				c.bytes, got, c.want)
 		}
 	}
 	if Tuner("efa-v4", 32, 4, 100) == nil || Tuner("efa-v4", 32, 4, 103) != nil {
@@ -49,7 +50,8 @@ func TestTuner(t *testing.T) {
 // TestPlugins: every plugin names variables and who publishes them.
 func TestPlugins(t *testing.T) {
 	for class, p := range plugins {
-		if p.Name == "" || p.Source == "" || len(p.Settings(rules.Default().Release)) == 0 || len(p.Settings(rules.Release{Major: 2, Minor: 21, Patch: 5})) == 0 {
+		if p.Name == "" || p.Source == "" || len(p.Settings(rules.Default().Release)) == 0 ||
+			len(p.Settings(rules.Release{Major: 2, Minor: 21, Patch: 5})) == 0 {
 			t.Errorf("%s: %+v", class, p)
 		}
 	}

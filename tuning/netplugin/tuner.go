@@ -81,7 +81,8 @@ func (r *region) rows(f coll.Func, ranks int) (out []tuning.Row) {
 		panic(fmt.Sprintf("%s: %v", r.Choice, err))
 	}
 	for _, span := range r.spans(math.Log2(float64(ranks))) {
-		row.Min, row.Max = uint64(math.Ceil(math.Exp2(span[0])-1e-6)), uint64(math.Floor(math.Exp2(span[1])+1e-6))
+		row.Min, row.Max = uint64(math.Ceil(math.Exp2(span[0])-1e-6)),
+			uint64(math.Floor(math.Exp2(span[1])+1e-6))
 		if row.Min <= row.Max {
 			out = append(out, row)
 		}

@@ -71,7 +71,8 @@ func (f *File) Plugin() *tuning.Plugin {
 
 // Load is the plugin of NCCL_TUNER_PLUGIN and NCCL_TUNER_CONFIG_FILE and the bytes of
 // its file; nil where it is not the example, or has no file. Problems go to warn.
-func Load(plugin, file string, read func(string) ([]byte, error), warn func(error)) (*tuning.Plugin, []byte, error) {
+func Load(plugin, file string, read func(string) ([]byte, error), warn func(error)) (*tuning.Plugin, []byte,
+	error) {
 	if !Example(plugin) || file == "" {
 		return nil, nil, nil
 	}
@@ -95,7 +96,9 @@ func Parse(data []byte, name string) *File {
 			continue
 		}
 		if len(text) > maxLine-1 {
-			p.problem(maxLine, fmt.Sprintf("the plugin reads lines of up to %d bytes and takes the rest for a line of its own", maxLine-1), "write a shorter line")
+			p.problem(maxLine,
+				fmt.Sprintf("the plugin reads lines of up to %d bytes and takes the rest for a line of its "+
+					"own", maxLine-1), "write a shorter line")
 			continue
 		}
 		p.row()
@@ -126,7 +129,8 @@ func (p *parser) split() {
 	at := 0
 	for _, s := range strings.Split(p.text, ",") {
 		if s == "" {
-			p.problem(at+1, "an empty field, which the plugin leaves out, so that the next takes its place", "write -1")
+			p.problem(at+1, "an empty field, which the plugin leaves out, so that the next takes its place",
+				"write -1")
 		} else {
 			lead := len(s) - len(strings.TrimLeft(s, " \t"))
 			p.fields = append(p.fields, field{strings.Trim(s, " \t\r"), at + 1 + lead})
@@ -134,7 +138,8 @@ func (p *parser) split() {
 		at += len(s) + 1
 	}
 	if len(p.fields) > mostFields {
-		p.problem(p.fields[mostFields].column, fmt.Sprintf("more than %d fields", mostFields), "leave the others out")
+		p.problem(p.fields[mostFields].column, fmt.Sprintf("more than %d fields", mostFields),
+			"leave the others out")
 		p.fields = p.fields[:mostFields]
 	}
 }
@@ -143,11 +148,14 @@ func (p *parser) row() {
 	p.split()
 	if len(p.fields) < leastFields {
 		p.problem(1, fmt.Sprintf("%d fields: the plugin drops the row", len(p.fields)),
-			"write collective,min,max,algorithm,protocol,channels,nodes,ranks[,operations a channel[,registered]]")
+			"write collective,min,max,algorithm,protocol,channels,nodes,ranks[,operations a "+
+				"channel[,registered]]")
 		return
 	}
-	r := tuning.Row{Func: word(p, 0, collectives, coll.AllReduce), Min: p.size(1), Max: p.size(2), Algo: word(p, 3, algorithms, coll.Ring),
-		Proto: word(p, 4, protocols, coll.Simple), Channels: p.number32(5), Nodes: p.number32(6), Ranks: p.number32(7), Pipe: -1, Registered: -1}
+	r := tuning.Row{Func: word(p, 0, collectives, coll.AllReduce), Min: p.size(1), Max: p.size(2),
+		Algo:  word(p, 3, algorithms, coll.Ring),
+		Proto: word(p, 4, protocols, coll.Simple), Channels: p.number32(5), Nodes: p.number32(6),
+		Ranks: p.number32(7), Pipe: -1, Registered: -1}
 	if len(p.fields) > 8 {
 		r.Pipe = p.number32(8)
 	}
@@ -155,7 +163,8 @@ func (p *parser) row() {
 		r.Registered = p.number32(9)
 	}
 	if r.Min > r.Max {
-		p.problem(p.fields[1].column, fmt.Sprintf("the least size, %d, is above the most, %d", r.Min, r.Max), "exchange them")
+		p.problem(p.fields[1].column, fmt.Sprintf("the least size, %d, is above the most, %d", r.Min, r.Max),
+			"exchange them")
 	}
 	p.file.Lines = append(p.file.Lines, Line{r, p.number, p.text})
 }
@@ -167,9 +176,12 @@ type named[T any] struct {
 }
 
 var (
-	collectives = []named[coll.Func]{{"broadcast", coll.Broadcast}, {"reduce", coll.Reduce}, {"allgather", coll.AllGather}, {"reducescatter", coll.ReduceScatter}, {"allreduce", coll.AllReduce}}
-	algorithms  = []named[coll.Algorithm]{{"tree", coll.Tree}, {"ring", coll.Ring}, {"collnet_direct", coll.CollNetDirect}, {"collnet_chain", coll.CollNetChain}, {"nvls", coll.NVLS}, {"nvls_tree", coll.NVLSTree}, {"pat", coll.PAT}}
-	protocols   = []named[coll.Protocol]{{"ll", coll.LL}, {"ll128", coll.LL128}, {"simple", coll.Simple}}
+	collectives = []named[coll.Func]{{"broadcast", coll.Broadcast}, {"reduce", coll.Reduce},
+		{"allgather", coll.AllGather}, {"reducescatter", coll.ReduceScatter}, {"allreduce", coll.AllReduce}}
+	algorithms = []named[coll.Algorithm]{{"tree", coll.Tree}, {"ring", coll.Ring},
+		{"collnet_direct", coll.CollNetDirect}, {"collnet_chain", coll.CollNetChain}, {"nvls", coll.NVLS},
+		{"nvls_tree", coll.NVLSTree}, {"pat", coll.PAT}}
+	protocols = []named[coll.Protocol]{{"ll", coll.LL}, {"ll128", coll.LL128}, {"simple", coll.Simple}}
 )
 
 // word reads a word; the plugin takes one that it does not know for otherwise.
@@ -182,7 +194,8 @@ func word[T comparable](p *parser, i int, words []named[T], otherwise T) T {
 		}
 		all = append(all, w.word)
 	}
-	p.problem(f.column, fmt.Sprintf("%q: the plugin does not know it and takes %s", f.text, wordOf(words, otherwise)), "write one of "+strings.Join(all, ", "))
+	p.problem(f.column, fmt.Sprintf("%q: the plugin does not know it and takes %s", f.text,
+		wordOf(words, otherwise)), "write one of "+strings.Join(all, ", "))
 	return otherwise
 }
 
@@ -207,7 +220,8 @@ func (p *parser) size(i int) uint64 {
 		v = 1<<64 - 1
 	}
 	if n < len(f.text) || n == 0 {
-		p.problem(f.column, fmt.Sprintf("%q is no number of bytes: the plugin reads %d", f.text, v), "write digits alone")
+		p.problem(f.column, fmt.Sprintf("%q is no number of bytes: the plugin reads %d", f.text, v),
+			"write digits alone")
 	}
 	return v
 }
@@ -222,7 +236,8 @@ func (p *parser) number32(i int) int {
 		v = 0
 	}
 	if err != nil || n < len(f.text) {
-		p.problem(f.column, fmt.Sprintf("%q is no number: the plugin reads %d", f.text, v), "write digits, or -1 for any")
+		p.problem(f.column, fmt.Sprintf("%q is no number: the plugin reads %d", f.text, v),
+			"write digits, or -1 for any")
 	}
 	return int(v)
 }
@@ -233,7 +248,8 @@ func Write(rows []tuning.Row, comments ...string) []byte {
 	for _, c := range comments {
 		fmt.Fprintf(&b, "# %s\n", c)
 	}
-	b.WriteString("# collective,min bytes,max bytes,algorithm,protocol,channels,nodes,ranks,operations a channel,registered\n")
+	b.WriteString("# collective,min bytes,max bytes,algorithm,protocol,channels,nodes,ranks,operations a " +
+		"channel,registered\n")
 	for i := range rows {
 		b.WriteString(Text(&rows[i]) + "\n")
 	}
@@ -242,6 +258,7 @@ func Write(rows []tuning.Row, comments ...string) []byte {
 
 // Text is a row as a file has it.
 func Text(r *tuning.Row) string {
-	return fmt.Sprintf("%s,%d,%d,%s,%s,%d,%d,%d,%d,%d", wordOf(collectives, r.Func), r.Min, r.Max, wordOf(algorithms, r.Algo), wordOf(protocols, r.Proto),
+	return fmt.Sprintf("%s,%d,%d,%s,%s,%d,%d,%d,%d,%d", wordOf(collectives, r.Func), r.Min, r.Max,
+		wordOf(algorithms, r.Algo), wordOf(protocols, r.Proto),
 		r.Channels, r.Nodes, r.Ranks, r.Pipe, r.Registered)
 }

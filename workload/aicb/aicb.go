@@ -92,14 +92,16 @@ func Read(in io.Reader, file string) (*File, error) {
 				lo, err1 := strconv.Atoi(strings.TrimPrefix(strings.TrimSpace(a), "rank"))
 				hi, err2 := strconv.Atoi(strings.TrimPrefix(strings.TrimSpace(b), "rank"))
 				if err1 != nil || err2 != nil || lo != 0 || hi < 0 || hi >= 1<<24 {
-					return nil, &Error{file, line, 1, fmt.Sprintf("%q names no ranks", text), "write [rank0 ~ rank127]"}
+					return nil, &Error{file, line, 1, fmt.Sprintf("%q names no ranks", text),
+						"write [rank0 ~ rank127]"}
 				}
 				f.Ranks = hi + 1
 			}
 		case strings.HasPrefix(text, header):
 			begun = true
 		case !begun:
-			return nil, &Error{file, line, 1, "this is no log of AICB", "the header " + strings.TrimSuffix(header, ",") + ",… is expected"}
+			return nil, &Error{file, line, 1, "this is no log of AICB", "the header " +
+				strings.TrimSuffix(header, ",") + ",… is expected"}
 		case len(f.Rows) >= maxRows:
 			return nil, &Error{file, line, 1, fmt.Sprintf("more than %d lines", maxRows), ""}
 		default:
@@ -114,7 +116,8 @@ func Read(in io.Reader, file string) (*File, error) {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	if !begun {
-		return nil, &Error{file, max(line, 1), 1, "this is no log of AICB", "the header " + strings.TrimSuffix(header, ",") + ",… is expected"}
+		return nil, &Error{file, max(line, 1), 1, "this is no log of AICB", "the header " +
+			strings.TrimSuffix(header, ",") + ",… is expected"}
 	}
 	return f, nil
 }
@@ -133,14 +136,16 @@ func row(text, file string, line int) (Row, error) {
 		at[i] = col
 		col += len(x) + 1
 	}
-	r := Row{Line: line, Comm: strings.TrimPrefix(fields[0], "CommType."), Group: strings.TrimPrefix(fields[1], "CommGroup."), Stage: fields[4], Dst: -1, Src: -1, Count: 1}
+	r := Row{Line: line, Comm: strings.TrimPrefix(fields[0], "CommType."),
+		Group: strings.TrimPrefix(fields[1], "CommGroup."), Stage: fields[4], Dst: -1, Src: -1, Count: 1}
 	number := func(i int, what string, most int64) (int64, bool, error) {
 		if fields[i] == "None" || fields[i] == "" {
 			return 0, false, nil
 		}
 		f, err := strconv.ParseFloat(fields[i], 64)
 		if err != nil || !(f >= 0 && f <= float64(most)) {
-			return 0, false, &Error{file, line, at[i], fmt.Sprintf("%q is no %s", fields[i], what), "write a number, or None"}
+			return 0, false, &Error{file, line, at[i], fmt.Sprintf("%q is no %s", fields[i], what),
+				"write a number, or None"}
 		}
 		return int64(f), true, nil
 	}
@@ -199,12 +204,14 @@ func (f *File) Program(o Options) (*workload.Program, error) {
 		f.note("the file does not name its ranks; by its groups they are %d", ranks)
 	}
 	if ranks*len(f.Rows) > maxSteps {
-		return nil, fmt.Errorf("%d ranks of %d calls are more than %d steps; give fewer ranks with --ranks", ranks, len(f.Rows), maxSteps)
+		return nil, fmt.Errorf("%d ranks of %d calls are more than %d steps; give fewer ranks with --ranks",
+			ranks, len(f.Rows), maxSteps)
 	}
 	expert := sizes["ep_group"]
 	if expert == 0 && slices.ContainsFunc(f.Rows, func(r Row) bool { return r.Group == "ep_group" }) {
 		expert = max(sizes["dp_group"], 1)
-		f.note("the file does not say how large expert groups are; %d is assumed, as data parallel groups", expert)
+		f.note("the file does not say how large expert groups are; %d is assumed, as data parallel groups",
+			expert)
 	}
 	p := &workload.Program{Of: make([]int32, ranks)}
 	g, err := grid.New(p, ranks, sizes["tp_group"], expert, sizes["pp_group"])
@@ -250,12 +257,15 @@ func (f *File) times(*grid.Grid) map[shape]units.Time {
 }
 
 // families are the groups' names.
-var families = map[string]grid.Kind{"dp_group": grid.Data, "tp_group": grid.Tensor, "pp_group": grid.Pipeline, "ep_group": grid.Expert,
+var families = map[string]grid.Kind{"dp_group": grid.Data, "tp_group": grid.Tensor, "pp_group": grid.Pipeline,
+	"ep_group":    grid.Expert,
 	"ep_dp_group": grid.DataExpert, "ep_tp_group": grid.Tensor, "all": grid.All, "None": grid.All}
 
 // funcs are the calls' names.
-var funcs = map[string]coll.Func{"all_reduce": coll.AllReduce, "all_gather": coll.AllGather, "all_gather_into_tensor": coll.AllGather, "reduce_scatter": coll.ReduceScatter,
-	"reduce_scatter_tensor": coll.ReduceScatter, "broadcast": coll.Broadcast, "reduce": coll.Reduce, "all_to_all": coll.AllToAll, "all_to_all_single": coll.AllToAll,
+var funcs = map[string]coll.Func{"all_reduce": coll.AllReduce, "all_gather": coll.AllGather,
+	"all_gather_into_tensor": coll.AllGather, "reduce_scatter": coll.ReduceScatter,
+	"reduce_scatter_tensor": coll.ReduceScatter, "broadcast": coll.Broadcast, "reduce": coll.Reduce,
+	"all_to_all": coll.AllToAll, "all_to_all_single": coll.AllToAll,
 	"gather": coll.Gather, "scatter": coll.Scatter, "barrier": coll.AllReduce}
 
 type builder struct {
@@ -274,9 +284,11 @@ func (b *builder) write() {
 		switch {
 		case r.Comm == "epoch_end":
 			epoch++
-			b.p.Marks = append(b.p.Marks, workload.Mark{List: int32(len(b.p.Lists)), Step: int32(len(list.Steps)), Name: fmt.Sprintf("epoch%d", epoch)})
+			b.p.Marks = append(b.p.Marks, workload.Mark{List: int32(len(b.p.Lists)),
+				Step: int32(len(list.Steps)), Name: fmt.Sprintf("epoch%d", epoch)})
 		case r.Comm == "computation":
-			list.Steps = append(list.Steps, workload.Step{Kind: workload.Compute, Time: units.Time(r.Elapsed * 1e9)})
+			list.Steps = append(list.Steps, workload.Step{Kind: workload.Compute,
+				Time: units.Time(r.Elapsed * 1e9)})
 		default:
 			if s, ok := b.call(r); ok {
 				for range max(min(r.Count, 1000), 1) {
@@ -294,7 +306,8 @@ func (b *builder) call(r *Row) (workload.Step, bool) {
 	f, known := funcs[r.Comm]
 	family, in := families[r.Group]
 	if !known || !in {
-		b.f.note("%s on %s cannot be said and was left out (line %d): the log is of one rank, which does not show what the others do", r.Comm, r.Group, r.Line)
+		b.f.note("%s on %s cannot be said and was left out (line %d): the log is of one rank, which does "+
+			"not show what the others do", r.Comm, r.Group, r.Line)
 		return workload.Step{}, false
 	}
 	bytes := r.Bytes

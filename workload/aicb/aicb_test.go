@@ -34,8 +34,10 @@ func sample(t *testing.T, name string) []byte {
 
 // TestSamples: all public logs are read and are programs.
 func TestSamples(t *testing.T) {
-	for name, ranks := range map[string]int{"A100_example.csv.gz": 8, "G13B-M1-C01_GPT13B_megatron_tp8_pp1_mbs1.csv": 128, "L7B-D1-C01_Llama7B_zero2_mbs1.csv": 128,
-		"L7B-D1-C02_Llama7B_zero3_mbs1.csv": 128, "L7B-M1-C04_Llama7B_megatron_tp2_pp1_mbs1.csv": 128, "multi_all_reduce_workload.csv": 128} {
+	for name, ranks := range map[string]int{"A100_example.csv.gz": 8,
+		"G13B-M1-C01_GPT13B_megatron_tp8_pp1_mbs1.csv": 128, "L7B-D1-C01_Llama7B_zero2_mbs1.csv": 128,
+		"L7B-D1-C02_Llama7B_zero3_mbs1.csv": 128, "L7B-M1-C04_Llama7B_megatron_tp2_pp1_mbs1.csv": 128,
+		"multi_all_reduce_workload.csv": 128} {
 		t.Run(name, func(t *testing.T) {
 			text := sample(t, name)
 			if !Recognise(text[:200]) {
@@ -71,7 +73,8 @@ func TestA100(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for comm, want := range map[string]float64{"all_gather": 0.166, "reduce_scatter": 0.140, "all_reduce": 0.189} {
+	for comm, want := range map[string]float64{"all_gather": 0.166, "reduce_scatter": 0.140,
+		"all_reduce": 0.189} {
 		sum, n := 0.0, 0
 		for _, r := range f.Rows {
 			if r.Comm == comm && r.Group == "tp_group" && r.Size == 2 && r.Bytes == 16<<20 {
@@ -89,7 +92,8 @@ func TestA100(t *testing.T) {
 	}
 	found := false
 	for _, c := range p.Calls {
-		if c.Func == coll.AllGather && p.Comms[c.Comm].Kind == workload.TP && c.Count*2*int64(c.Type.Size()) == 16<<20 {
+		if c.Func == coll.AllGather && p.Comms[c.Comm].Kind == workload.TP &&
+			c.Count*2*int64(c.Type.Size()) == 16<<20 {
 			found = c.Recorded > 0
 		}
 	}
@@ -119,7 +123,8 @@ func TestSmall(t *testing.T) {
 	if err := p.Lint(); err != nil {
 		t.Fatal(err)
 	}
-	if s := p.Lists[3].Steps; len(s) != 3 || p.Calls[s[1].Call].Root != 1 || p.Calls[s[1].Call].Recorded != 1_500_000_000 || len(p.Marks) != 4 || len(f.Notes) != 1 {
+	if s := p.Lists[3].Steps; len(s) != 3 || p.Calls[s[1].Call].Root != 1 || p.Calls[s[1].Call].Recorded !=
+		1_500_000_000 || len(p.Marks) != 4 || len(f.Notes) != 1 {
 		t.Errorf("%+v %v", p, f.Notes)
 	}
 	for _, x := range []struct{ from, to, want string }{
@@ -129,7 +134,8 @@ func TestSmall(t *testing.T) {
 		{"rank3", "rankx", "f:1:1: "},
 	} {
 		text := strings.Replace(small, x.from, x.to, 1)
-		if _, err := Read(strings.NewReader(text), "f"); err == nil || !strings.Contains(err.Error(), x.want) {
+		if _, err := Read(strings.NewReader(text), "f"); err == nil || !strings.Contains(err.Error(),
+			x.want) {
 			t.Errorf("%s → %s: %v, want %s", x.from, x.to, err, x.want)
 		}
 	}

@@ -62,7 +62,9 @@ type Event struct {
 	All    bool
 	Time   units.Time // of Work
 	Timed  bool       // of Mark: the program has asked for the time from it or to it
-	Since  int        // of Mark: how many marks of its rank before it the one is from which the program has asked for the time, 0 for none
+	// of Mark: how many marks of its rank before it the one is from which the program has asked for the
+	// time, 0 for none
+	Since int
 	// Of Call:
 	Group                       int // equal numbers in a row are one group of the rank
 	Comm                        int
@@ -153,7 +155,8 @@ func (e *Event) line(rank int) line {
 		l.Wait, l.Stream = &e.Event, e.Stream
 		return l
 	}
-	l.Comm, l.Group, l.Func, l.Type, l.Count, l.Stream = &e.Comm, e.Group, e.Func.TestName(), e.Type.TestName(), e.Count, e.Stream
+	l.Comm, l.Group, l.Func, l.Type, l.Count, l.Stream = &e.Comm, e.Group, e.Func.TestName(),
+		e.Type.TestName(), e.Count, e.Stream
 	l.InPlace, l.Reg, l.Window, l.Scaled = e.InPlace, e.Registered, e.Window, e.Scaled
 	if e.Func.Reduces() {
 		l.Op = e.Op.TestName()
@@ -208,7 +211,8 @@ func Read(in io.Reader, file string) (*Record, error) {
 		d := json.NewDecoder(bytes.NewReader(s.Bytes()))
 		d.DisallowUnknownFields()
 		if err := d.Decode(&l); err != nil {
-			return nil, &Error{file, n, err.Error(), "a line is one JSON object as simccl intercept --record writes it"}
+			return nil, &Error{file, n, err.Error(),
+				"a line is one JSON object as simccl intercept --record writes it"}
 		}
 		if problem, hint := r.add(&l, n == 1); problem != "" {
 			return nil, &Error{file, n, problem, hint}
@@ -218,7 +222,8 @@ func Read(in io.Reader, file string) (*Record, error) {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	if r.Events == nil {
-		return nil, &Error{file, 1, "the record is empty", `the first line is {"simccl":"calls","version":1,"ranks":N}`}
+		return nil, &Error{file, 1, "the record is empty",
+			`the first line is {"simccl":"calls","version":1,"ranks":N}`}
 	}
 	return r, nil
 }
@@ -227,7 +232,8 @@ func (r *Record) add(l *line, head bool) (problem, hint string) {
 	switch {
 	case head:
 		if l.Simccl != "calls" || l.Version != Version || l.Ranks < 1 || l.Ranks > maxRanks {
-			return fmt.Sprintf("no head of version %d", Version), `write {"simccl":"calls","version":1,"ranks":N}`
+			return fmt.Sprintf("no head of version %d", Version),
+				`write {"simccl":"calls","version":1,"ranks":N}`
 		}
 		r.Ranks, r.NCCL, r.Clock, r.Events = l.Ranks, l.NCCL, l.Clock, make([][]Event, l.Ranks)
 		return "", ""
@@ -240,11 +246,13 @@ func (r *Record) add(l *line, head bool) (problem, hint string) {
 	case l.Host < 0 || units.Time(l.Host) > workload.MaxTime:
 		return fmt.Sprintf("a time of %d ps", l.Host), fmt.Sprintf("write one from 0 to %d", workload.MaxTime)
 	case l.Work < 0 || units.Time(l.Work) > workload.MaxTime:
-		return fmt.Sprintf("work of %d ps", l.Work), fmt.Sprintf("write a time from 0 to %d", workload.MaxTime)
+		return fmt.Sprintf("work of %d ps", l.Work), fmt.Sprintf("write a time from 0 to %d",
+			workload.MaxTime)
 	case l.Since < 0:
 		return fmt.Sprintf("since %d", l.Since), "write how many marks of the rank before it the other one is"
 	case l.Stream < 0 || l.Stream >= int(workload.HostStream) || l.Thread < 0 || l.Thread >= 1<<15:
-		return fmt.Sprintf("stream %d of thread %d", l.Stream, l.Thread), "number both from 0, streams below 65536 and threads below 32768"
+		return fmt.Sprintf("stream %d of thread %d", l.Stream, l.Thread),
+			"number both from 0, streams below 65536 and threads below 32768"
 	}
 	e := Event{Thread: l.Thread, Host: units.Time(l.Host), Stream: l.Stream}
 	switch {
@@ -267,13 +275,15 @@ func (r *Record) add(l *line, head bool) (problem, hint string) {
 
 func (r *Record) addComm(l *line) (problem, hint string) {
 	if *l.Comm != len(r.Comms) || len(r.Comms) >= maxComms {
-		return fmt.Sprintf("communicator %d after %d", *l.Comm, len(r.Comms)-1), "number them from 0, in order"
+		return fmt.Sprintf("communicator %d after %d", *l.Comm, len(r.Comms)-1),
+			"number them from 0, in order"
 	}
 	c := Comm{Ranks: l.Members, Share: l.Share}
 	seen := map[int32]bool{}
 	for _, m := range l.Members {
 		if m < 0 || int(m) >= r.Ranks || seen[m] {
-			return fmt.Sprintf("member %d of communicator %d", m, *l.Comm), fmt.Sprintf("members are different ranks from 0 to %d", r.Ranks-1)
+			return fmt.Sprintf("member %d of communicator %d", m, *l.Comm),
+				fmt.Sprintf("members are different ranks from 0 to %d", r.Ranks-1)
 		}
 		seen[m] = true
 	}
@@ -282,7 +292,8 @@ func (r *Record) addComm(l *line) (problem, hint string) {
 	}
 	if l.Parent != nil {
 		if *l.Parent < 0 || *l.Parent >= *l.Comm {
-			return fmt.Sprintf("parent %d of communicator %d", *l.Parent, *l.Comm), "a parent is an earlier communicator"
+			return fmt.Sprintf("parent %d of communicator %d", *l.Parent, *l.Comm),
+				"a parent is an earlier communicator"
 		}
 		c.Parent = *l.Parent + 1
 	}
@@ -295,7 +306,8 @@ func (r *Record) addCall(e *Event, l *line) (problem, hint string) {
 	if l.Comm == nil || *l.Comm < 0 || *l.Comm >= len(r.Comms) {
 		return "a call on no communicator of this record", "write comm, and its line before"
 	}
-	e.Comm, e.Group, e.Count, e.InPlace, e.Registered, e.Window, e.Scaled = *l.Comm, l.Group, l.Count, l.InPlace, l.Reg, l.Window, l.Scaled
+	e.Comm, e.Group, e.Count, e.InPlace, e.Registered, e.Window, e.Scaled = *l.Comm, l.Group, l.Count,
+		l.InPlace, l.Reg, l.Window, l.Scaled
 	switch l.Func {
 	case "send":
 		e.Func = coll.Send
@@ -317,8 +329,10 @@ func (r *Record) addCall(e *Event, l *line) (problem, hint string) {
 	if e.Root = l.Root; l.Peer != nil {
 		e.Root = *l.Peer
 	}
-	if n := len(r.Comms[e.Comm].Ranks); e.Root < 0 || int(e.Root) >= n || e.Count < 0 || (l.Peer != nil) != message(e.Func) {
-		return fmt.Sprintf("%s of %d elements with rank %d of %d", l.Func, e.Count, e.Root, n), "root and peer are ranks of the communicator; send and recv have a peer"
+	if n := len(r.Comms[e.Comm].Ranks); e.Root < 0 || int(e.Root) >= n || e.Count < 0 ||
+		(l.Peer != nil) != message(e.Func) {
+		return fmt.Sprintf("%s of %d elements with rank %d of %d", l.Func, e.Count, e.Root, n),
+			"root and peer are ranks of the communicator; send and recv have a peer"
 	}
 	return "", ""
 }

@@ -76,20 +76,24 @@ func TestWork(t *testing.T) {
   call 1 comm0 all_reduce float sum 8 after=3
   record 1 1 after=3
 `
-	if err := p.Lint(); err != nil || !strings.Contains(p.Format(), want) || len(timed) != 1 || len(timed[0]) != 1 || timed[0][0] != [2]int32{1, 5} {
+	if err := p.Lint(); err != nil || !strings.Contains(p.Format(), want) || len(timed) != 1 ||
+		len(timed[0]) != 1 || timed[0][0] != [2]int32{1, 5} {
 		t.Errorf("%v, timed %v: %s", err, timed, p.Format())
 	}
-	if _, err := calls.Read(strings.NewReader(head+`{"rank":0,"workPs":-1}`), "r"); err == nil || !strings.Contains(err.Error(), "r:3:1: work of -1 ps") {
+	if _, err := calls.Read(strings.NewReader(head+`{"rank":0,"workPs":-1}`), "r"); err == nil ||
+		!strings.Contains(err.Error(), "r:3:1: work of -1 ps") {
 		t.Errorf("negative work: %v", err)
 	}
-	if _, err := calls.Read(strings.NewReader(head+`{"rank":0,"record":0,"since":-1}`), "r"); err == nil || !strings.Contains(err.Error(), "r:3:1: since -1") {
+	if _, err := calls.Read(strings.NewReader(head+`{"rank":0,"record":0,"since":-1}`), "r"); err == nil ||
+		!strings.Contains(err.Error(), "r:3:1: since -1") {
 		t.Errorf("since a later event: %v", err)
 	}
 }
 
 // TestSteps: calls of a group stay one, and the host waits for what it synchronised.
 func TestSteps(t *testing.T) {
-	r, err := calls.Read(strings.NewReader(head+`{"rank":0,"hostPs":5000,"comm":0,"group":1,"func":"all_reduce","type":"float","op":"sum","count":8}
+	r, err := calls.Read(strings.NewReader(head+
+		`{"rank":0,"hostPs":5000,"comm":0,"group":1,"func":"all_reduce","type":"float","op":"sum","count":8}
 {"rank":0,"comm":0,"group":1,"func":"send","type":"float","count":4,"peer":1,"stream":1}
 {"rank":0,"sync":1}
 {"rank":0,"hostPs":7000,"comm":0,"group":2,"func":"broadcast","type":"half","count":4,"root":1}
@@ -149,8 +153,10 @@ func TestFaults(t *testing.T) {
 
 // FuzzRead: no text ends in a panic, and what is read is written and read again.
 func FuzzRead(f *testing.F) {
-	f.Add([]byte(head + `{"rank":0,"hostPs":5000,"comm":0,"group":1,"func":"all_reduce","type":"float","op":"sum","count":8}`))
-	f.Add([]byte(head + `{"rank":0,"wait":3}` + "\n" + `{"rank":0,"record":3}` + "\n" + `{"rank":0,"sync":-1}`))
+	f.Add([]byte(head +
+		`{"rank":0,"hostPs":5000,"comm":0,"group":1,"func":"all_reduce","type":"float","op":"sum","count":8}`))
+	f.Add([]byte(head + `{"rank":0,"wait":3}` + "\n" + `{"rank":0,"record":3}` + "\n" +
+		`{"rank":0,"sync":-1}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		r, err := calls.Read(bytes.NewReader(text), "r")
 		if err != nil || r.Ranks > 1000 {

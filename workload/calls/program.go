@@ -36,7 +36,8 @@ func (r *Record) Timed() (*workload.Program, [][][2]int32) {
 	p := &workload.Program{Of: make([]int32, r.Ranks)}
 	for i := range r.Comms {
 		c := &r.Comms[i]
-		p.Comms = append(p.Comms, workload.Comm{Name: fmt.Sprintf("comm%d", i), Ranks: c.Ranks, Parent: int32(c.Parent), Share: c.Share})
+		p.Comms = append(p.Comms, workload.Comm{Name: fmt.Sprintf("comm%d", i), Ranks: c.Ranks,
+			Parent: int32(c.Parent), Share: c.Share})
 	}
 	known := map[string]int32{}
 	index := map[callKey]int32{}
@@ -64,13 +65,15 @@ type callKey struct {
 }
 
 func (m *maker) call(e *Event, index map[callKey]int32) int32 {
-	c := workload.Call{Comm: int32(e.Comm), Func: e.Func, Type: e.Type, RedOp: e.Op, Count: e.Count, InPlace: e.InPlace, Registered: e.Registered, Window: e.Window}
+	c := workload.Call{Comm: int32(e.Comm), Func: e.Func, Type: e.Type, RedOp: e.Op, Count: e.Count,
+		InPlace: e.InPlace, Registered: e.Registered, Window: e.Window}
 	if message(e.Func) {
 		c.Peer = e.Root
 	} else if e.Func.Rooted() {
 		c.Root = e.Root
 	}
-	k := callKey{c.Comm, c.Root, c.Peer, uint8(c.Func), uint8(c.Type), uint8(c.RedOp), c.Count, c.InPlace, c.Window, c.Registered}
+	k := callKey{c.Comm, c.Root, c.Peer, uint8(c.Func), uint8(c.Type), uint8(c.RedOp), c.Count, c.InPlace,
+		c.Window, c.Registered}
 	i, ok := index[k]
 	if !ok {
 		i = int32(len(m.p.Calls))
@@ -88,7 +91,8 @@ func (m *maker) add(s workload.Step) int32 {
 // think is the host's step before an event.
 func (m *maker) think(e *Event) []int32 {
 	if e.Host > 0 || len(m.after) > 0 {
-		m.host[e.Thread] = m.add(workload.Step{Kind: workload.Compute, Stream: workload.HostStream + int32(e.Thread), Time: e.Host, Deps: m.after})
+		m.host[e.Thread] = m.add(workload.Step{Kind: workload.Compute, Stream: workload.HostStream +
+			int32(e.Thread), Time: e.Host, Deps: m.after})
 		m.after = nil
 	}
 	if at, ok := m.host[e.Thread]; ok {
@@ -109,9 +113,11 @@ func (m *maker) run(list []Event, index map[callKey]int32) {
 				}
 			}
 		case Work:
-			m.last[e.Stream] = m.add(workload.Step{Kind: workload.Compute, Stream: int32(e.Stream), Time: e.Time, Deps: m.think(e)})
+			m.last[e.Stream] = m.add(workload.Step{Kind: workload.Compute, Stream: int32(e.Stream),
+				Time: e.Time, Deps: m.think(e)})
 		case Mark:
-			at := m.add(workload.Step{Kind: workload.Record, Stream: int32(e.Stream), Event: int32(e.Event), Deps: m.think(e)})
+			at := m.add(workload.Step{Kind: workload.Record, Stream: int32(e.Stream), Event: int32(e.Event),
+				Deps: m.think(e)})
 			if n := len(m.all); e.Since > 0 && e.Since <= n {
 				m.timed = append(m.timed, [2]int32{m.all[n-e.Since], at})
 			}
@@ -119,7 +125,8 @@ func (m *maker) run(list []Event, index map[callKey]int32) {
 			m.marks[e.Event] = true
 		case Wait:
 			if m.marks[e.Event] {
-				m.add(workload.Step{Kind: workload.Wait, Stream: int32(e.Stream), Event: int32(e.Event), Deps: m.think(e)})
+				m.add(workload.Step{Kind: workload.Wait, Stream: int32(e.Stream), Event: int32(e.Event),
+					Deps: m.think(e)})
 			}
 		default:
 			i = m.group(list, i, index)
@@ -139,7 +146,8 @@ func (m *maker) group(list []Event, i int, index map[callKey]int32) int {
 	}
 	for k := i; k <= end; k++ {
 		e := &list[k]
-		m.last[e.Stream] = m.add(workload.Step{Kind: workload.Issue, Stream: int32(e.Stream), Call: m.call(e, index), Deps: deps})
+		m.last[e.Stream] = m.add(workload.Step{Kind: workload.Issue, Stream: int32(e.Stream),
+			Call: m.call(e, index), Deps: deps})
 	}
 	if end > i {
 		m.add(workload.Step{Kind: workload.GroupEnd})

@@ -78,7 +78,8 @@ func TestMicrobenchmarks(t *testing.T) {
 	for name, want := range map[string]struct {
 		f   coll.Func
 		per int64
-	}{"all_reduce": {coll.AllReduce, 1}, "all_gather": {coll.AllGather, 1}, "all_to_all": {coll.AllToAll, 0}, "reduce_scatter": {coll.ReduceScatter, 0}} {
+	}{"all_reduce": {coll.AllReduce, 1}, "all_gather": {coll.AllGather, 1}, "all_to_all": {coll.AllToAll, 0},
+		"reduce_scatter": {coll.ReduceScatter, 0}} {
 		for _, n := range []int{4, 8} {
 			ts := traces(t, fmt.Sprintf("astra_%s.%d", name, n), name, n)
 			p, notes, err := Program(ts, Options{})
@@ -92,7 +93,8 @@ func TestMicrobenchmarks(t *testing.T) {
 			if want.per == 0 {
 				bytes /= int64(n)
 			}
-			if ts[0].Version != "0.0.4" || len(notes) != 0 || len(p.Calls) != 1 || p.Calls[0].Func != want.f || int64(p.Calls[0].Bytes()) != bytes || p.Ranks() != n {
+			if ts[0].Version != "0.0.4" || len(notes) != 0 || len(p.Calls) != 1 ||
+				p.Calls[0].Func != want.f || int64(p.Calls[0].Bytes()) != bytes || p.Ranks() != n {
 				t.Errorf("%s %d: %+v %v", name, n, p.Calls, notes)
 			}
 		}
@@ -211,7 +213,8 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"parts of a microsecond (3)", "splits of alltoall: other readers see equal parts (2)"}, lost); diff != "" {
+	if diff := cmp.Diff([]string{"parts of a microsecond (3)",
+		"splits of alltoall: other readers see equal parts (2)"}, lost); diff != "" {
 		t.Error(diff)
 	}
 	var read []*Trace
@@ -271,15 +274,20 @@ func TestFaultsHavePlaces(t *testing.T) {
 	}
 	whole := b.Bytes()
 	var e *Error
-	if _, err := Read(bytes.NewReader(whole[:len(whole)-3]), "x"); !errors.As(err, &e) || !strings.Contains(err.Error(), "the file ends within a message of") {
+	if _, err := Read(bytes.NewReader(whole[:len(whole)-3]), "x"); !errors.As(err, &e) ||
+		!strings.Contains(err.Error(), "the file ends within a message of") {
 		t.Error(err)
 	}
 	broken := bytes.Clone(whole)
 	broken[9] = 7 // the key of the first field of the second message
-	if _, err := Read(bytes.NewReader(broken), "x"); !errors.As(err, &e) || !strings.HasPrefix(err.Error(), "x: byte 8 (message 1): ") {
+	if _, err := Read(bytes.NewReader(broken), "x"); !errors.As(err, &e) || !strings.HasPrefix(err.Error(),
+		"x: byte 8 (message 1): ") {
 		t.Error(err)
 	}
-	if _, _, err := Program([]*Trace{{File: "x", Nodes: []Node{{ID: 1, Data: []uint64{2}}, {ID: 2, Data: []uint64{1}}}}}, Options{}); err == nil || err.Error() != "x: 2 nodes depend on each other in a cycle" {
+	if _, _,
+		err := Program([]*Trace{
+		{File: "x", Nodes: []Node{{ID: 1, Data: []uint64{2}}, {ID: 2, Data: []uint64{1}}}}},
+		Options{}); err == nil || err.Error() != "x: 2 nodes depend on each other in a cycle" {
 		t.Error(err)
 	}
 }

@@ -143,7 +143,8 @@ func (e *exporter) call(n *Node, c *workload.Call, me int32) {
 	case coll.Broadcast:
 		n.Coll = Broadcast
 	case coll.Scatter, coll.AllToAll, coll.ReduceScatter:
-		n.Coll = map[coll.Func]CollType{coll.Scatter: Scatter, coll.AllToAll: AllToAll, coll.ReduceScatter: ReduceScatter}[c.Func]
+		n.Coll = map[coll.Func]CollType{coll.Scatter: Scatter, coll.AllToAll: AllToAll,
+			coll.ReduceScatter: ReduceScatter}[c.Func]
 		if c.Splits == nil {
 			n.Bytes *= size
 		} else {

@@ -9,7 +9,8 @@ import (
 
 // RecogniseJSON reports whether a text begins like the JSON form.
 func RecogniseJSON(head []byte) bool {
-	return bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")) && bytes.Contains(head, []byte(`"workload_graph"`))
+	return bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")) &&
+		bytes.Contains(head, []byte(`"workload_graph"`))
 }
 
 // ReadJSON reads the JSON form of Chakra's feeder. The error is a *jsonscan.Error.

@@ -15,7 +15,8 @@ func (t *Trace) order(b *builder) ([]int32, error) {
 	if err != nil {
 		for i := range t.Nodes {
 			if len(t.Nodes[i].Ctrl) > 0 {
-				b.note("control dependencies close a cycle with those of data and were dropped: they name the operators that enclose nodes")
+				b.note("control dependencies close a cycle with those of data and were dropped: they name " +
+					"the operators that enclose nodes")
 				for k := range t.Nodes {
 					t.Nodes[k].Ctrl = nil
 				}
@@ -48,7 +49,8 @@ func (t *Trace) sorted(b *builder) ([]int32, error) {
 		}
 	})
 	if lost > 0 {
-		b.note(fmt.Sprintf("%d dependencies of rank %d are on nodes that the trace does not have", lost, b.me))
+		b.note(fmt.Sprintf("%d dependencies of rank %d are on nodes that the trace does not have", lost,
+			b.me))
 	}
 	if !ok {
 		return nil, fmt.Errorf("%d nodes depend on each other in a cycle", len(t.Nodes)-len(out))

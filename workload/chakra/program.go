@@ -30,7 +30,8 @@ func Program(traces []*Trace, o Options) (p *workload.Program, notes []string, e
 	if len(traces) == 0 || ranks > 1<<24 {
 		return nil, nil, fmt.Errorf("%d traces of %d ranks", len(traces), ranks)
 	}
-	b := &builder{Builder: torch.NewBuilder(ranks), works: map[string]int32{}, notes: map[string]int{}, groups: map[string][]int32{}}
+	b := &builder{Builder: torch.NewBuilder(ranks), works: map[string]int32{}, notes: map[string]int{},
+		groups: map[string][]int32{}}
 	for _, t := range traces {
 		for name, members := range t.Groups { //lint:sorted entries are independent
 			if len(members) > len(b.groups[name]) {
@@ -114,7 +115,8 @@ func (b *builder) rank(r int32, t *Trace) error {
 			}
 			if s.Stream == next {
 				if next++; next >= workload.HostStream {
-					return fmt.Errorf("more than %d receives may be outstanding at once", workload.HostStream-firstRecv)
+					return fmt.Errorf("more than %d receives may be outstanding at once",
+						workload.HostStream-firstRecv)
 				}
 			}
 		}
@@ -202,7 +204,8 @@ func (b *builder) call(n *Node) (c workload.Call, ok bool) {
 	case n.Type == Recv:
 		c.Func, c.Peer = coll.Recv, b.member(c.Comm, n.Src)
 	case !n.HasColl:
-		b.note("collectives do not say what they are; they take their recorded time and wait for no other rank")
+		b.note("collectives do not say what they are; they take their recorded time and wait for no other " +
+			"rank")
 		return c, false
 	default:
 		if c.Func, c.Count, ok = collective(n.Coll, n.Bytes, size); !ok {

@@ -38,7 +38,8 @@ func Read(in io.Reader, file string) (*Trace, error) {
 			}
 		}
 		if err != nil {
-			return nil, &Error{File: file, Offset: at, Node: m.n - 1, Problem: err.Error(), Hint: "this is no Chakra trace, or a damaged one"}
+			return nil, &Error{File: file, Offset: at, Node: m.n - 1, Problem: err.Error(),
+				Hint: "this is no Chakra trace, or a damaged one"}
 		}
 		if len(t.Nodes) > maxNodes {
 			return nil, m.fail("more than %d nodes", maxNodes)

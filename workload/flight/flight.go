@@ -92,7 +92,8 @@ func dump(file string, t tree) (*Dump, error) {
 	d := &Dump{File: file}
 	d.Version, _ = t["version"].(string)
 	if !strings.HasPrefix(d.Version, "2.") {
-		return nil, &FormatError{file, "version", fmt.Sprintf("version %q is not known", d.Version), "versions 2.x are read"}
+		return nil, &FormatError{file, "version", fmt.Sprintf("version %q is not known", d.Version),
+			"versions 2.x are read"}
 	}
 	d.NCCL, _ = t["comm_lib_version"].(string)
 	if d.NCCL == "" {
@@ -149,7 +150,8 @@ func newEntry(e tree) (x Entry, problem string) {
 			return x, "has no " + key
 		}
 	}
-	x.Record, x.Seq, x.P2PSeq, x.Op = integer(e["record_id"]), integer(e["collective_seq_id"]), integer(e["p2p_seq_id"]), integer(e["op_id"])
+	x.Record, x.Seq, x.P2PSeq, x.Op = integer(e["record_id"]), integer(e["collective_seq_id"]),
+		integer(e["p2p_seq_id"]), integer(e["op_id"])
 	x.Created = integer(e["time_created_ns"])
 	x.State, _ = e["state"].(string)
 	x.P2P, _ = e["is_p2p"].(bool)

@@ -51,7 +51,8 @@ func TestTruth(t *testing.T) {
 				}
 				dumps = append(dumps, d)
 			}
-			if entries >= 0 && len(dumps[0].Entries) != entries || dumps[0].Version != "2.10" || dumps[0].NCCL != "2.28.9" {
+			if entries >= 0 && len(dumps[0].Entries) != entries || dumps[0].Version != "2.10" ||
+				dumps[0].NCCL != "2.28.9" {
 				t.Errorf("%d entries, version %s", len(dumps[0].Entries), dumps[0].Version)
 			}
 			p, notes, err := Program(dumps)
@@ -101,7 +102,8 @@ func TestSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	later := strings.NewReplacer("send 0->1", "recv 1<-0", `"collective_seq_id": 3, "p2p_seq_id": 0`, `"collective_seq_id": 4, "p2p_seq_id": 0`).Replace(small)
+	later := strings.NewReplacer("send 0->1", "recv 1<-0", `"collective_seq_id": 3, "p2p_seq_id": 0`,
+		`"collective_seq_id": 4, "p2p_seq_id": 0`).Replace(small)
 	b, err := ReadJSON(strings.NewReader(later), "f")
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +115,10 @@ func TestSmall(t *testing.T) {
 	if err := p.Lint(); err != nil {
 		t.Fatal(err)
 	}
-	if len(p.Lists[0].Steps) != 1 || len(p.Lists[1].Steps) != 1 || p.Calls[0].Func != coll.Send || p.Calls[0].Peer != 1 || p.Calls[1].Peer != 0 || p.Calls[1].Count != 4 || len(notes) != 3 || !strings.Contains(notes[1], "group 0: call 4, all_reduce of 16 elements, was issued by others but not by rank 0") {
+	if len(p.Lists[0].Steps) != 1 || len(p.Lists[1].Steps) != 1 || p.Calls[0].Func != coll.Send ||
+		p.Calls[0].Peer != 1 || p.Calls[1].Peer != 0 || p.Calls[1].Count != 4 || len(notes) != 3 ||
+		!strings.Contains(notes[1],
+			"group 0: call 4, all_reduce of 16 elements, was issued by others but not by rank 0") {
 		t.Errorf("%+v %v", p, notes)
 	}
 	for _, x := range []struct{ from, to, want string }{
@@ -122,7 +127,8 @@ func TestSmall(t *testing.T) {
 		{"send 0->1", "send x", `f: entry 1: "x" names no ranks`},
 		{`"Half"], "output`, `"Half"; "output`, "f:3:"},
 	} {
-		if _, err := ReadJSON(strings.NewReader(strings.Replace(small, x.from, x.to, 1)), "f"); err == nil || !strings.Contains(err.Error(), x.want) {
+		if _, err := ReadJSON(strings.NewReader(strings.Replace(small, x.from, x.to, 1)), "f"); err == nil ||
+			!strings.Contains(err.Error(), x.want) {
 			t.Errorf("%s → %s: %v, want %s", x.from, x.to, err, x.want)
 		}
 	}
@@ -144,7 +150,8 @@ func TestForbidden(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
-		if errors.Is(err, ErrForbidden) != (strings.Contains(want, "it ") || strings.Contains(want, "opcode")) {
+		if errors.Is(err, ErrForbidden) != (strings.Contains(want, "it ") ||
+			strings.Contains(want, "opcode")) {
 			t.Errorf("%q: forbidden by type: %v", text, err)
 		}
 	}
@@ -189,7 +196,8 @@ func FuzzJSON(f *testing.F) {
 // that stopped is.
 func TestMismatch(t *testing.T) {
 	call := func(seq int64, n int64) Entry {
-		return Entry{Record: seq, Group: "0", Seq: seq, Name: "all_reduce", In: [][]int64{{n}}, Out: [][]int64{{n}}, InType: "Float", OutType: "Float", State: "completed"}
+		return Entry{Record: seq, Group: "0", Seq: seq, Name: "all_reduce", In: [][]int64{{n}},
+			Out: [][]int64{{n}}, InType: "Float", OutType: "Float", State: "completed"}
 	}
 	good := &Dump{Entries: []Entry{call(1, 8), call(2, 16), call(3, 32)}}
 	wrong := &Dump{Entries: []Entry{call(1, 8), call(2, 17), call(3, 32)}}
@@ -198,14 +206,16 @@ func TestMismatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Lint(); err == nil || !strings.Contains(err.Error(), "rank0") || !strings.Contains(err.Error(), "rank1") || !strings.Contains(err.Error(), "17") {
+	if err := p.Lint(); err == nil || !strings.Contains(err.Error(), "rank0") ||
+		!strings.Contains(err.Error(), "rank1") || !strings.Contains(err.Error(), "17") {
 		t.Error(err)
 	}
 	p, notes, err := Program([]*Dump{good, short, good})
 	if err != nil || p.Lint() != nil || len(p.Lists[0].Steps) != 2 {
 		t.Fatal(err)
 	}
-	if !strings.Contains(strings.Join(notes, "\n"), "group 0: call 3, all_reduce of 32 elements, was issued by others but not by rank 1: a job that hangs waits there") {
+	if !strings.Contains(strings.Join(notes, "\n"), "group 0: call 3, all_reduce of 32 elements, was "+
+		"issued by others but not by rank 1: a job that hangs waits there") {
 		t.Errorf("%q", notes)
 	}
 }

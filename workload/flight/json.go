@@ -11,8 +11,10 @@ import (
 // RecogniseJSON reports whether a text begins like a dump.
 func RecogniseJSON(head []byte) bool {
 	head = bytes.TrimLeft(head, " \t\r\n")
-	return bytes.HasPrefix(head, []byte("{")) && (bytes.Contains(head, []byte(`"comm_lib_version"`)) || bytes.Contains(head, []byte(`"profiling_name"`)) ||
-		bytes.Contains(head, []byte(`"pg_config"`)) && bytes.Contains(head, []byte(`"pg_status"`)) || bytes.Contains(head, []byte(`"collective_seq_id"`)))
+	return bytes.HasPrefix(head, []byte("{")) && (bytes.Contains(head, []byte(`"comm_lib_version"`)) ||
+		bytes.Contains(head, []byte(`"profiling_name"`)) ||
+		bytes.Contains(head, []byte(`"pg_config"`)) && bytes.Contains(head, []byte(`"pg_status"`)) ||
+		bytes.Contains(head, []byte(`"collective_seq_id"`)))
 }
 
 // ReadJSON reads a dump as JSON. The error is a *jsonscan.Error or a *FormatError.

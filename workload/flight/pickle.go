@@ -31,7 +31,8 @@ func (e *PickleError) Unwrap() error { return e.Err }
 
 // RecognisePickle reports whether a file begins like a pickle of a dictionary.
 func RecognisePickle(head []byte) bool {
-	return len(head) >= 3 && head[0] == 0x80 && head[1] >= 2 && head[1] <= 5 && (head[2] == '}' || head[2] == 0x95)
+	return len(head) >= 3 && head[0] == 0x80 && head[1] >= 2 && head[1] <= 5 &&
+		(head[2] == '}' || head[2] == 0x95)
 }
 
 // Bounds of a pickle.
@@ -80,7 +81,8 @@ func (m *machine) fail(format string, args ...any) error {
 }
 
 func (m *machine) forbid(format string, args ...any) error {
-	return &PickleError{m.file, m.at, fmt.Sprintf(format, args...) + ", which no dump of the Flight Recorder has; it is not read", ErrForbidden}
+	return &PickleError{m.file, m.at, fmt.Sprintf(format, args...) +
+		", which no dump of the Flight Recorder has; it is not read", ErrForbidden}
 }
 
 func (m *machine) bytes(n int) ([]byte, error) {
@@ -382,7 +384,8 @@ func (m *machine) global() error {
 	if err != nil {
 		return err
 	}
-	if module == "torch.jit._pickle" && (name == "build_intlist" || name == "build_doublelist" || name == "build_boollist") {
+	if module == "torch.jit._pickle" && (name == "build_intlist" || name == "build_doublelist" ||
+		name == "build_boollist") {
 		return m.push(intList{})
 	}
 	return m.forbid("it names %s.%s", module, name)

@@ -37,13 +37,16 @@ func Program(dumps []*Dump) (p *workload.Program, notes []string, err error) {
 	notes = append(notes, "a dump of the Flight Recorder has no computations: calls follow each other")
 	notes = append(notes, behind(dumps, b.to)...)
 	if b.dropped > 0 {
-		notes = append(notes, fmt.Sprintf("%d calls that not all members of their group have recorded were left out: the buffer of the recorder begins later, or a member did not come so far", b.dropped))
+		notes = append(notes, fmt.Sprintf("%d calls that not all members of their group have recorded were "+
+			"left out: the buffer of the recorder begins later, or a member did not come so far", b.dropped))
 	}
 	if b.unknown > 0 {
-		notes = append(notes, fmt.Sprintf("%d calls have names or types that are not known and were left out", b.unknown))
+		notes = append(notes, fmt.Sprintf("%d calls have names or types that are not known and were left out",
+			b.unknown))
 	}
 	if b.guessed > 0 {
-		notes = append(notes, fmt.Sprintf("%d calls of alltoall have unequal parts, of which the recorder keeps sums only: each sends by what the others receive", b.guessed))
+		notes = append(notes, fmt.Sprintf("%d calls of alltoall have unequal parts, of which the recorder "+
+			"keeps sums only: each sends by what the others receive", b.guessed))
 	}
 	return b.P, notes, nil
 }
@@ -116,7 +119,8 @@ func behind(dumps []*Dump, to map[string]int64) (notes []string) {
 	groups := slices.Sorted(maps.Keys(next))
 	for i, g := range groups {
 		if i == maxBehind {
-			return append(notes, fmt.Sprintf("in %d more groups members did not come as far as others", len(groups)-i))
+			return append(notes, fmt.Sprintf("in %d more groups members did not come as far as others",
+				len(groups)-i))
 		}
 		var missing []string
 		for r, n := range last[g] {
@@ -124,7 +128,9 @@ func behind(dumps []*Dump, to map[string]int64) (notes []string) {
 				missing = append(missing, strconv.Itoa(r))
 			}
 		}
-		notes = append(notes, fmt.Sprintf("group %s: call %d, %s of %d elements, was issued by others but not by rank %s: a job that hangs waits there", g, next[g].Seq, next[g].Name, Elements(next[g].In), strings.Join(missing[:min(len(missing), maxBehind)], ", ")))
+		notes = append(notes, fmt.Sprintf("group %s: call %d, %s of %d elements, was issued by others but "+
+			"not by rank %s: a job that hangs waits there", g, next[g].Seq, next[g].Name,
+			Elements(next[g].In), strings.Join(missing[:min(len(missing), maxBehind)], ", ")))
 	}
 	return notes
 }

@@ -42,13 +42,18 @@ func (c *Config) ranges() *Error {
 		v      int64
 		most   int64
 	}{
-		{"layers", c.Layers, 1 << 14}, {"hidden", c.Hidden, 1 << 20}, {"heads", c.Heads, 1 << 16}, {"kv-heads", c.KVHeads, 1 << 16}, {"ffn", c.FFN, 1 << 24},
-		{"vocab", c.Vocab, 1 << 26}, {"seq", c.Seq, 1 << 26}, {"micro-batch", c.MicroBatch, 1 << 20}, {"global-batch", c.GlobalBatch, 1 << 24},
-		{"tp", int64(c.TP), maxWorld}, {"pp", int64(c.PP), maxWorld}, {"dp", int64(c.DP), maxWorld}, {"ep", int64(c.EP), maxWorld}, {"cp", int64(c.CP), maxWorld},
-		{"virtual", int64(c.Virtual), 1 << 10}, {"bucket", int64(c.Bucket), maxSize}, {"iterations", int64(c.Iterations), 1000},
+		{"layers", c.Layers, 1 << 14}, {"hidden", c.Hidden, 1 << 20}, {"heads", c.Heads, 1 << 16},
+		{"kv-heads", c.KVHeads, 1 << 16}, {"ffn", c.FFN, 1 << 24},
+		{"vocab", c.Vocab, 1 << 26}, {"seq", c.Seq, 1 << 26}, {"micro-batch", c.MicroBatch, 1 << 20},
+		{"global-batch", c.GlobalBatch, 1 << 24},
+		{"tp", int64(c.TP), maxWorld}, {"pp", int64(c.PP), maxWorld}, {"dp", int64(c.DP), maxWorld},
+		{"ep", int64(c.EP), maxWorld}, {"cp", int64(c.CP), maxWorld},
+		{"virtual", int64(c.Virtual), 1 << 10}, {"bucket", int64(c.Bucket), maxSize},
+		{"iterations", int64(c.Iterations), 1000},
 	} {
 		if x.v < 1 || x.v > x.most {
-			return &Error{x.option, fmt.Sprintf("%d", x.v), fmt.Sprintf("write a number from 1 to %d", x.most)}
+			return &Error{x.option, fmt.Sprintf("%d", x.v), fmt.Sprintf("write a number from 1 to %d",
+				x.most)}
 		}
 	}
 	switch {
@@ -57,15 +62,19 @@ func (c *Config) ranges() *Error {
 	case c.Prefetch < 0 || c.Prefetch > 1000:
 		return &Error{"prefetch", fmt.Sprintf("%d layers", c.Prefetch), "write a number from 0 to 1000"}
 	case c.Experts < 0 || c.Experts > 1<<16 || c.Experts > 0 && (c.TopK < 1 || c.TopK > c.Experts):
-		return &Error{"experts", fmt.Sprintf("%d experts of which a token goes to %d", c.Experts, c.TopK), "write --experts 8 --top-k 2"}
+		return &Error{"experts", fmt.Sprintf("%d experts of which a token goes to %d", c.Experts, c.TopK),
+			"write --experts 8 --top-k 2"}
 	case !(c.Capacity > 0 && c.Capacity <= 1000):
 		return &Error{"capacity", fmt.Sprintf("%g", c.Capacity), "write 1, or more for room that is not used"}
 	case c.Recompute && c.Selective:
-		return &Error{"recompute", "a layer done again has its attention done again", "write full or selective"}
+		return &Error{"recompute", "a layer done again has its attention done again",
+			"write full or selective"}
 	case c.Type.Size() == 0 || c.GradType.Size() == 0 || c.Type == coll.Int8:
 		return &Error{"dtype", "no type of parameters", "write bfloat16, half or float"}
-	case !(c.GPU.FLOPS > 0 && c.GPU.Memory > 0 && c.GPU.Efficiency > 0 && c.GPU.Efficiency <= 1 && c.GPU.MemoryEfficiency > 0 && c.GPU.MemoryEfficiency <= 1):
-		return &Error{"efficiency", "a roofline without peaks, or an efficiency that is none", "write a fraction of the peak above 0, at most 1"}
+	case !(c.GPU.FLOPS > 0 && c.GPU.Memory > 0 && c.GPU.Efficiency > 0 && c.GPU.Efficiency <= 1 &&
+		c.GPU.MemoryEfficiency > 0 && c.GPU.MemoryEfficiency <= 1):
+		return &Error{"efficiency", "a roofline without peaks, or an efficiency that is none",
+			"write a fraction of the peak above 0, at most 1"}
 	}
 	return nil
 }
@@ -82,18 +91,33 @@ func (c *Config) check() error {
 		n, by  int64
 		most   int64
 	}{
-		{c.Hidden%c.Heads != 0, "heads", "hidden size %d is not a multiple of %d heads", c.Hidden, c.Heads, c.Heads},
-		{c.Heads%c.KVHeads != 0, "kv-heads", "%d heads are not a multiple of %d for keys and values", c.Heads, c.KVHeads, c.KVHeads},
-		{c.Heads%int64(c.TP) != 0, "tp", "%d heads cannot be divided by %d", c.Heads, int64(c.TP), int64(c.TP)},
-		{c.KVHeads%int64(c.TP) != 0, "tp", "%d heads of keys and values cannot be divided by %d", c.KVHeads, int64(c.TP), int64(c.TP)},
-		{c.FFN%int64(c.TP) != 0, "tp", "a feed-forward size of %d cannot be divided by %d", c.FFN, int64(c.TP), int64(c.TP)},
-		{c.Vocab%int64(c.TP) != 0, "tp", "a vocabulary of %d cannot be divided by %d (pad it)", c.Vocab, int64(c.TP), int64(c.TP)},
-		{c.Seq%int64(c.CP) != 0, "cp", "sequences of %d cannot be divided by %d", c.Seq, int64(c.CP), int64(c.CP)},
-		{c.SequenceParallel && c.Seq/int64(c.CP)%int64(c.TP) != 0, "sp", "parts of %d of a sequence cannot be divided by --tp %d", c.Seq / int64(c.CP), int64(c.TP), int64(c.TP)},
-		{c.Layers%int64(c.PP*c.Virtual) != 0, "pp", "%d layers cannot be divided into %d stages", c.Layers, int64(c.PP * c.Virtual), int64(c.PP * c.Virtual)},
-		{int64(c.DP)%int64(c.EP) != 0, "ep", "--dp %d is not a multiple of %d: experts are divided within data parallel groups", int64(c.DP), int64(c.EP), int64(c.EP)},
-		{c.Experts > 0 && c.Experts%c.EP != 0, "ep", "%d experts cannot be divided by %d", int64(c.Experts), int64(c.EP), int64(c.EP)},
-		{c.GlobalBatch%(c.MicroBatch*int64(c.DP)) != 0, "global-batch", "%d sequences are not a multiple of micro-batch times dp, %d", c.GlobalBatch, c.MicroBatch * int64(c.DP), -1},
+		{c.Hidden%c.Heads != 0, "heads", "hidden size %d is not a multiple of %d heads", c.Hidden, c.Heads,
+			c.Heads},
+		{c.Heads%c.KVHeads != 0, "kv-heads", "%d heads are not a multiple of %d for keys and values", c.Heads,
+			c.KVHeads, c.KVHeads},
+		{c.Heads%int64(c.TP) != 0, "tp", "%d heads cannot be divided by %d", c.Heads, int64(c.TP),
+			int64(c.TP)},
+		{c.KVHeads%int64(c.TP) != 0, "tp", "%d heads of keys and values cannot be divided by %d", c.KVHeads,
+			int64(c.TP), int64(c.TP)},
+		{c.FFN%int64(c.TP) != 0, "tp", "a feed-forward size of %d cannot be divided by %d", c.FFN,
+			int64(c.TP), int64(c.TP)},
+		{c.Vocab%int64(c.TP) != 0, "tp", "a vocabulary of %d cannot be divided by %d (pad it)", c.Vocab,
+			int64(c.TP), int64(c.TP)},
+		{c.Seq%int64(c.CP) != 0, "cp", "sequences of %d cannot be divided by %d", c.Seq, int64(c.CP),
+			int64(c.CP)},
+		{c.SequenceParallel && c.Seq/int64(c.CP)%int64(c.TP) != 0, "sp",
+			"parts of %d of a sequence cannot be divided by --tp %d", c.Seq / int64(c.CP), int64(c.TP),
+			int64(c.TP)},
+		{c.Layers%int64(c.PP*c.Virtual) != 0, "pp", "%d layers cannot be divided into %d stages", c.Layers,
+			int64(c.PP * c.Virtual), int64(c.PP * c.Virtual)},
+		{int64(c.DP)%int64(c.EP) != 0, "ep",
+			"--dp %d is not a multiple of %d: experts are divided within data parallel groups", int64(c.DP),
+			int64(c.EP), int64(c.EP)},
+		{c.Experts > 0 && c.Experts%c.EP != 0, "ep", "%d experts cannot be divided by %d", int64(c.Experts),
+			int64(c.EP), int64(c.EP)},
+		{c.GlobalBatch%(c.MicroBatch*int64(c.DP)) != 0, "global-batch",
+			"%d sequences are not a multiple of micro-batch times dp, %d", c.GlobalBatch,
+			c.MicroBatch * int64(c.DP), -1},
 	} {
 		if !x.bad {
 			continue
@@ -115,23 +139,32 @@ func (c *Config) together() error {
 	m := c.GlobalBatch / (c.MicroBatch * int64(c.DP))
 	switch {
 	case c.Schedule == Interleaved && (c.Virtual < 2 || c.PP < 2):
-		return &Error{"schedule", "interleaved needs several stages on each of several ranks", "add --virtual 2 and --pp 2 or more"}
+		return &Error{"schedule", "interleaved needs several stages on each of several ranks",
+			"add --virtual 2 and --pp 2 or more"}
 	case c.Schedule != Interleaved && c.Virtual > 1:
-		return &Error{"virtual", "only the interleaved schedule has several stages a rank", "write --schedule interleaved"}
+		return &Error{"virtual", "only the interleaved schedule has several stages a rank",
+			"write --schedule interleaved"}
 	case c.Schedule == Interleaved && m%int64(c.PP) != 0:
-		return &Error{"global-batch", fmt.Sprintf("%d microbatches are not a multiple of %d stages, which the interleaved schedule needs", m, c.PP),
+		return &Error{"global-batch",
+			fmt.Sprintf("%d microbatches are not a multiple of %d stages, which the interleaved schedule "+
+				"needs", m, c.PP),
 			fmt.Sprintf("write --global-batch %d", (m/int64(c.PP)+1)*int64(c.PP)*c.MicroBatch*int64(c.DP))}
 	case c.EP > 1 && c.Experts == 0:
 		return &Error{"ep", "there are no experts to divide", "add --experts 8 --top-k 2"}
 	case c.Experts > 0 && c.TP > 1 && !c.SequenceParallel:
-		return &Error{"experts", "without sequence parallelism each tensor parallel rank would send the same tokens", "add --sp"}
+		return &Error{"experts",
+			"without sequence parallelism each tensor parallel rank would send the same tokens", "add --sp"}
 	case c.SequenceParallel && c.TP < 2:
-		return &Error{"sp", "sequence parallelism divides among tensor parallel ranks", "write --tp 2 or more, or leave --sp out"}
+		return &Error{"sp", "sequence parallelism divides among tensor parallel ranks",
+			"write --tp 2 or more, or leave --sp out"}
 	case c.FSDP >= 2 && c.PP > 1:
-		return &Error{"fsdp", fmt.Sprintf("stage %d would gather and reduce for each microbatch of a pipeline", c.FSDP), "write --fsdp 1 with --pp, or --pp 1"}
+		return &Error{"fsdp",
+			fmt.Sprintf("stage %d would gather and reduce for each microbatch of a pipeline", c.FSDP),
+			"write --fsdp 1 with --pp, or --pp 1"}
 	case c.FSDP > 0 && c.DP*c.CP < 2:
 		return &Error{"fsdp", "there is one data parallel rank", "write --dp 2 or more"}
-	case int64(c.TP)*int64(c.PP) > maxWorld || int64(c.TP)*int64(c.PP)*int64(c.CP) > maxWorld || int64(c.TP)*int64(c.PP)*int64(c.CP)*int64(c.DP) > maxWorld:
+	case int64(c.TP)*int64(c.PP) > maxWorld || int64(c.TP)*int64(c.PP)*int64(c.CP) > maxWorld ||
+		int64(c.TP)*int64(c.PP)*int64(c.CP)*int64(c.DP) > maxWorld:
 		return &Error{"dp", fmt.Sprintf("more than %d ranks", maxWorld), "write smaller groups"}
 	}
 	return nil
@@ -140,21 +173,26 @@ func (c *Config) together() error {
 // size refuses jobs too large to write down, and sizes that do not fit into 64 bits.
 func (c *Config) size() error {
 	m, world := c.GlobalBatch/(c.MicroBatch*int64(c.DP)), c.TP*c.PP*c.CP*c.DP
-	if total := float64(m) * float64(c.Layers/int64(c.PP)) * float64(40+8*c.CP) * float64(c.Iterations) * float64(world); total > maxSteps {
+	if total := float64(m) * float64(c.Layers/int64(c.PP)) * float64(40+8*c.CP) * float64(c.Iterations) *
+		float64(world); total > maxSteps {
 		return tooMany(total, maxSteps)
 	}
 	widest := float64(max(c.Hidden, c.FFN, c.Vocab))
-	if tokens := float64(c.MicroBatch) * float64(c.Seq) * max(c.Capacity, 1) * float64(max(c.TopK, 1)); tokens*widest > maxElements {
-		return &Error{"micro-batch", fmt.Sprintf("activations of %.3g elements", tokens*widest), "write shorter sequences or a smaller microbatch"}
+	if tokens := float64(c.MicroBatch) * float64(c.Seq) * max(c.Capacity, 1) *
+		float64(max(c.TopK, 1)); tokens*widest > maxElements {
+		return &Error{"micro-batch", fmt.Sprintf("activations of %.3g elements", tokens*widest),
+			"write shorter sequences or a smaller microbatch"}
 	}
-	if params := float64(c.Layers)*float64(c.Hidden)*(4*float64(c.Hidden)+3*float64(c.FFN)*float64(max(c.Experts, 1))) + 2*widest*float64(c.Hidden); params > maxElements {
+	if params := float64(c.Layers)*float64(c.Hidden)*(4*float64(c.Hidden)+
+		3*float64(c.FFN)*float64(max(c.Experts, 1))) + 2*widest*float64(c.Hidden); params > maxElements {
 		return &Error{"hidden", fmt.Sprintf("%.3g parameters", params), "write a smaller model"}
 	}
 	return nil
 }
 
 func tooMany(steps float64, most int) error {
-	return &Error{"global-batch", fmt.Sprintf("the job has about %.0f steps, more than %d", steps, most), "write fewer microbatches, ranks or iterations"}
+	return &Error{"global-batch", fmt.Sprintf("the job has about %.0f steps, more than %d", steps, most),
+		"write fewer microbatches, ranks or iterations"}
 }
 
 // steps are those of all ranks.

@@ -71,13 +71,15 @@ func (g *generator) index(f group, p place) (comm, member, size int) {
 
 // comms makes the communicators of more than one rank.
 func (g *generator) comms() {
-	kinds := [numGroups]workload.CommKind{workload.TP, workload.CP, workload.EP, workload.DP, workload.DP, workload.PP, workload.PP, workload.NoKind}
+	kinds := [numGroups]workload.CommKind{workload.TP, workload.CP, workload.EP, workload.DP, workload.DP,
+		workload.PP, workload.PP, workload.NoKind}
 	if g.c.FSDP > 0 {
 		kinds[data], kinds[expertData] = workload.FSDP, workload.FSDP
 	}
 	for f := range numGroups {
 		g.base[f] = int32(len(g.p.Comms))
-		if _, _, size := g.index(f, place{}); size < 2 || f == expertData && g.c.EP < 2 || f == expert && g.c.Experts == 0 {
+		if _, _, size := g.index(f, place{}); size < 2 || f == expertData && g.c.EP < 2 || f == expert &&
+			g.c.Experts == 0 {
 			continue
 		}
 		for rank := range g.world {
@@ -86,7 +88,9 @@ func (g *generator) comms() {
 				continue
 			}
 			for len(g.p.Comms) <= int(g.base[f])+n {
-				g.p.Comms = append(g.p.Comms, workload.Comm{Name: fmt.Sprintf("%s%d", groupNames[f], len(g.p.Comms)-int(g.base[f])), Kind: kinds[f], Ranks: make([]int32, size)})
+				g.p.Comms = append(g.p.Comms,
+					workload.Comm{Name: fmt.Sprintf("%s%d", groupNames[f], len(g.p.Comms)-int(g.base[f])),
+						Kind: kinds[f], Ranks: make([]int32, size)})
 			}
 			g.p.Comms[int(g.base[f])+n].Ranks[member] = int32(rank)
 		}
@@ -107,7 +111,8 @@ func (g *generator) call(k callKey) int32 {
 	if !known {
 		i = int32(len(g.p.Calls))
 		g.calls[k] = i
-		g.p.Calls = append(g.p.Calls, workload.Call{Comm: k.comm, Func: k.fn, Type: k.typ, Count: k.count, Peer: k.peer})
+		g.p.Calls = append(g.p.Calls, workload.Call{Comm: k.comm, Func: k.fn, Type: k.typ, Count: k.count,
+			Peer: k.peer})
 	}
 	return i
 }
@@ -142,7 +147,8 @@ func (g *generator) traffic() (out []Traffic) {
 		if k.family == ends {
 			groups = g.world / g.c.PP
 		}
-		out = append(out, Traffic{Kind: kind, What: k.what, Op: k.fn.TestName(), Ranks: n, Groups: groups, Bytes: size, Formula: g.formula(k),
+		out = append(out, Traffic{Kind: kind, What: k.what, Op: k.fn.TestName(), Ranks: n, Groups: groups,
+			Bytes: size, Formula: g.formula(k),
 			CallsMin: lo / it, CallsMax: hi / it, BytesPerRank: size * hi / it, SentPerRank: sent * hi / it})
 	}
 	slices.SortStableFunc(out, func(a, b Traffic) int {

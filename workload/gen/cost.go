@@ -34,8 +34,10 @@ type shapes struct {
 func (g *generator) shape() shapes {
 	c := g.c
 	tp, head := float64(c.TP), float64(c.Hidden/c.Heads)
-	s := shapes{tokens: float64(c.MicroBatch * c.Seq / int64(c.CP)), h: float64(c.Hidden), size: float64(c.Type.Size()), up: 1,
-		qkv: (float64(c.Hidden) + 2*float64(c.KVHeads)*head) / tp, attn: float64(c.Hidden) / tp, ffn: float64(c.FFN) / tp, vocab: float64(c.Vocab) / tp,
+	s := shapes{tokens: float64(c.MicroBatch * c.Seq / int64(c.CP)), h: float64(c.Hidden),
+		size: float64(c.Type.Size()), up: 1,
+		qkv: (float64(c.Hidden) + 2*float64(c.KVHeads)*head) / tp, attn: float64(c.Hidden) / tp,
+		ffn: float64(c.FFN) / tp, vocab: float64(c.Vocab) / tp,
 		context: float64(c.Seq) / 2}
 	s.part = s.tokens
 	if c.SequenceParallel {
@@ -60,7 +62,8 @@ func (g *generator) operation(name string, p product, extra float64) int32 {
 	if flops > 0 {
 		bytes = p.bytes(s)
 	}
-	sec := max(flops/(gpu.FLOPS*gpu.Efficiency), bytes/(gpu.Memory*gpu.MemoryEfficiency)) + extra/(gpu.Memory*gpu.MemoryEfficiency)
+	sec := max(flops/(gpu.FLOPS*gpu.Efficiency), bytes/(gpu.Memory*gpu.MemoryEfficiency)) +
+		extra/(gpu.Memory*gpu.MemoryEfficiency)
 	t := units.Time(math.Round(min(sec*1e12, float64(workload.MaxTime)/2))) + gpu.Overhead
 	source := fromRoofline
 	if given, ok := g.c.Times[name]; ok {
@@ -74,7 +77,8 @@ func (g *generator) operation(name string, p product, extra float64) int32 {
 	g.times = append(g.times, t)
 	i := int32(len(g.p.Works))
 	g.ops[name] = i
-	g.operations = append(g.operations, Operation{Name: name, FLOPs: clip(flops), Bytes: clip(bytes + extra), Us: t.Micros(), Source: source})
+	g.operations = append(g.operations, Operation{Name: name, FLOPs: clip(flops), Bytes: clip(bytes + extra),
+		Us: t.Micros(), Source: source})
 	return i
 }
 
@@ -96,8 +100,10 @@ func (g *generator) matrices() map[string]matrix {
 		{"proj", product{s.tokens, s.h, s.attn}, 0},
 		{"up", product{s.tokens, s.up * s.ffn, s.h}, 4*s.part*s.h*s.size + (s.up+1)*s.tokens*s.ffn*s.size},
 		{"down", product{s.tokens, s.h, s.ffn}, 0},
-		{"router", product{s.part, float64(g.c.Experts), s.h}, (4 + 2*float64(g.c.TopK)) * s.part * s.h * s.size},
-		{"expert_up", product{s.routed, s.up * float64(g.c.FFN), s.h}, (s.up + 1) * s.routed * float64(g.c.FFN) * s.size},
+		{"router", product{s.part, float64(g.c.Experts), s.h}, (4 + 2*float64(g.c.TopK)) * s.part * s.h *
+			s.size},
+		{"expert_up", product{s.routed, s.up * float64(g.c.FFN), s.h},
+			(s.up + 1) * s.routed * float64(g.c.FFN) * s.size},
 		{"expert_down", product{s.routed, s.h, float64(g.c.FFN)}, 0},
 		{"head", product{s.tokens, s.vocab, s.h}, 4 * s.tokens * s.vocab * 4}, // with the loss in 32 bits
 	} {

@@ -28,7 +28,8 @@ type generator struct {
 }
 
 func newGenerator(c *Config) *generator {
-	g := &generator{c: c, p: &workload.Folded{}, world: c.TP * c.CP * c.DP * c.PP, m: int(c.GlobalBatch / (c.MicroBatch * int64(c.DP))),
+	g := &generator{c: c, p: &workload.Folded{}, world: c.TP * c.CP * c.DP * c.PP,
+		m:     int(c.GlobalBatch / (c.MicroBatch * int64(c.DP))),
 		calls: map[callKey]int32{}, ops: map[string]int32{}, tally: map[trafficKey][]int64{}}
 	g.mats = g.matrices()
 	g.comms()
@@ -113,12 +114,14 @@ func (g *generator) rank(rank int, all bool) {
 	if !all {
 		name = fmt.Sprintf("rank%d", rank)
 	}
-	g.p.Lists, g.p.Ranked = append(g.p.Lists, workload.List{Name: name, Steps: w.steps}), append(g.p.Ranked, all)
+	g.p.Lists, g.p.Ranked = append(g.p.Lists, workload.List{Name: name, Steps: w.steps}),
+		append(g.p.Ranked, all)
 }
 
 // compute adds a computation, which waits for what is pending.
 func (w *writer) compute(op int32) {
-	w.steps = append(w.steps, workload.Step{Kind: workload.Compute, Time: w.g.times[op-1], Work: op, Deps: sorted(w.wait)})
+	w.steps = append(w.steps, workload.Step{Kind: workload.Compute, Time: w.g.times[op-1], Work: op,
+		Deps: sorted(w.wait)})
 	w.last, w.wait = int32(len(w.steps)-1), nil
 }
 
@@ -141,7 +144,8 @@ func sorted(list []int32) (out []int32) {
 
 // issue adds a call of a family, which waits for the last computation and for what is
 // named. The number of the step is -1 where the rank is alone.
-func (w *writer) issue(f group, what string, fn coll.Func, typ coll.DataType, count int64, peer int32, deps ...int32) int32 {
+func (w *writer) issue(f group, what string, fn coll.Func, typ coll.DataType, count int64, peer int32,
+	deps ...int32) int32 {
 	if w.size[f] < 2 || count == 0 {
 		return -1
 	}
@@ -157,7 +161,8 @@ func (w *writer) issue(f group, what string, fn coll.Func, typ coll.DataType, co
 		deps = append(deps, w.last)
 	}
 	call := w.g.call(callKey{w.comm[f], fn, typ, count, peer})
-	w.steps = append(w.steps, workload.Step{Kind: workload.Issue, Stream: stream, Call: call, Deps: sorted(deps)})
+	w.steps = append(w.steps, workload.Step{Kind: workload.Issue, Stream: stream, Call: call,
+		Deps: sorted(deps)})
 	if fn != coll.Recv {
 		w.g.count(w.list, trafficKey{family, what, fn, typ, count})
 	}

@@ -179,10 +179,12 @@ func Make(c Config) (*Job, error) {
 	if n := g.steps(); n > workload.MaxSteps {
 		return nil, tooMany(float64(n), workload.MaxSteps)
 	}
-	g.p.GPU = workload.GPU{Name: c.GPU.Name, Type: c.Type, Efficiency: c.GPU.Efficiency, MemoryEfficiency: c.GPU.MemoryEfficiency, Overhead: c.GPU.Overhead}
+	g.p.GPU = workload.GPU{Name: c.GPU.Name, Type: c.Type, Efficiency: c.GPU.Efficiency,
+		MemoryEfficiency: c.GPU.MemoryEfficiency, Overhead: c.GPU.Overhead}
 	memory, rank := g.memory()
 	g.p.Memory = memory
-	j := &Job{Folded: g.p, Fullest: rank, Microbatches: g.m, Params: g.allParams(), Traffic: g.traffic(), Operations: g.operations}
+	j := &Job{Folded: g.p, Fullest: rank, Microbatches: g.m, Params: g.allParams(), Traffic: g.traffic(),
+		Operations: g.operations}
 	for _, o := range g.operations {
 		if len(c.Times) > 0 && o.Source == fromRoofline {
 			j.FromRoofline = append(j.FromRoofline, o.Name)

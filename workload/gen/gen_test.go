@@ -19,8 +19,10 @@ import (
 // small is a model that all divisions of up to 4 fit.
 func small() Config {
 	gpu, _ := Peak("h200", coll.BFloat16)
-	return Config{Layers: 8, Hidden: 64, Heads: 8, KVHeads: 4, FFN: 256, Vocab: 128, Seq: 32, MicroBatch: 2, GlobalBatch: 8, Type: coll.BFloat16, GradType: coll.BFloat16,
-		TP: 1, PP: 1, Virtual: 1, DP: 1, Bucket: 25 << 20, Prefetch: 1, EP: 1, TopK: 1, Capacity: 1, CP: 1, Iterations: 1, GPU: gpu}
+	return Config{Layers: 8, Hidden: 64, Heads: 8, KVHeads: 4, FFN: 256, Vocab: 128, Seq: 32, MicroBatch: 2,
+		GlobalBatch: 8, Type: coll.BFloat16, GradType: coll.BFloat16,
+		TP: 1, PP: 1, Virtual: 1, DP: 1, Bucket: 25 << 20, Prefetch: 1, EP: 1, TopK: 1, Capacity: 1, CP: 1,
+		Iterations: 1, GPU: gpu}
 }
 
 func makeJob(t testing.TB, c Config) *Job {
@@ -57,7 +59,8 @@ func sum(j *Job, kind, op, word string) (bytes, sent int64) {
 // uniform gives passes times: forward 3·unit a layer, backward of inputs as much and of
 // weights as much; embedding, head and optimizer nothing.
 func uniform(forward, input, weight units.Time) map[string]units.Time {
-	t := map[string]units.Time{"optimizer": 0, "embedding": 0, "head": 0, "head_backward_input": 0, "head_backward_weight": 0, "embedding_backward_weight": 0,
+	t := map[string]units.Time{"optimizer": 0, "embedding": 0, "head": 0, "head_backward_input": 0,
+		"head_backward_weight": 0, "embedding_backward_weight": 0,
 		"attention": 0, "attention_backward": 0}
 	for _, n := range []string{"qkv", "proj", "up", "down"} {
 		t[n], t[n+"_backward_input"], t[n+"_backward_weight"] = forward, input, weight
@@ -84,7 +87,8 @@ func TestBubble(t *testing.T) {
 				continue
 			}
 			c := small()
-			c.PP, c.Schedule, c.Virtual, c.GlobalBatch, c.Times = p, Interleaved, 2, 2*m, uniform(1000, 1000, 1000)
+			c.PP, c.Schedule, c.Virtual, c.GlobalBatch, c.Times = p, Interleaved, 2, 2*m,
+				uniform(1000, 1000, 1000)
 			half := units.Time(layer * 8 / p / 2)
 			if got, want := elapsed(t, makeJob(t, c)), half*units.Time(2*int(m)+p-1); got != want {
 				t.Errorf("interleaved p %d m %d: %v, want %v", p, m, got, want)
@@ -143,7 +147,8 @@ func TestTensorBytes(t *testing.T) {
 	for _, what := range []string{"attention", "feed-forward"} {
 		for _, op := range []string{"all_gather", "reduce_scatter"} {
 			if got, sent := sum(j, "tp", op, what); got != 2*layers*micro*tensorBytes || sent != got/4*3 {
-				t.Errorf("%s %s: %d bytes of which %d are sent, want %d", op, what, got, sent, 2*layers*micro*tensorBytes)
+				t.Errorf("%s %s: %d bytes of which %d are sent, want %d", op, what, got, sent,
+					2*layers*micro*tensorBytes)
 			}
 		}
 	}
@@ -230,7 +235,8 @@ func TestTied(t *testing.T) {
 	c.TP, c.PP, c.Schedule = 2, 4, GPipe
 	j := makeJob(t, c)
 	for _, x := range j.Traffic {
-		if x.Kind == "embedding" && (x.Op != "all_reduce" || x.Bytes != 128*64/2*2 || x.Ranks != 2 || x.Groups != 4 || x.CallsMin != 0 || x.CallsMax != 1) {
+		if x.Kind == "embedding" && (x.Op != "all_reduce" || x.Bytes != 128*64/2*2 || x.Ranks != 2 ||
+			x.Groups != 4 || x.CallsMin != 0 || x.CallsMax != 1) {
 			t.Errorf("%+v", x)
 		}
 	}
@@ -292,7 +298,9 @@ func TestOverlap(t *testing.T) {
 	exposed := func(n int) units.Time {
 		c := small()
 		c.DP, c.FSDP, c.Prefetch = 2, 3, n
-		r, err := play.Play(makeJob(t, c).Program(), play.Options{Cost: func(x *workload.Call) units.Time { return units.Microsecond }})
+		r, err := play.Play(makeJob(t, c).Program(), play.Options{Cost: func(x *workload.Call) units.Time {
+			return units.Microsecond
+		}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -310,13 +318,19 @@ func TestErrors(t *testing.T) {
 		want   string
 	}{
 		{func(c *Config) { c.TP = 3 }, "--tp: 8 heads cannot be divided by 3; write --tp 2"},
-		{func(c *Config) { c.TP = 8 }, "--tp: 4 heads of keys and values cannot be divided by 8; write --tp 4"},
+		{func(c *Config) { c.TP = 8 },
+			"--tp: 4 heads of keys and values cannot be divided by 8; write --tp 4"},
 		{func(c *Config) { c.PP = 3 }, "--pp: 8 layers cannot be divided into 3 stages; write --pp 2"},
-		{func(c *Config) { c.GlobalBatch = 7 }, "--global-batch: 7 sequences are not a multiple of micro-batch times dp, 2; write --global-batch 8"},
-		{func(c *Config) { c.DP, c.EP, c.Experts = 4, 3, 6 }, "--ep: --dp 4 is not a multiple of 3: experts are divided within data parallel groups; write --ep 2"},
-		{func(c *Config) { c.DP, c.EP = 4, 4 }, "--ep: there are no experts to divide; add --experts 8 --top-k 2"},
-		{func(c *Config) { c.Schedule = Interleaved }, "--schedule: interleaved needs several stages on each of several ranks; add --virtual 2 and --pp 2 or more"},
-		{func(c *Config) { c.FSDP, c.PP, c.DP = 3, 2, 2 }, "--fsdp: stage 3 would gather and reduce for each microbatch of a pipeline; write --fsdp 1 with --pp, or --pp 1"},
+		{func(c *Config) { c.GlobalBatch = 7 }, "--global-batch: 7 sequences are not a multiple of " +
+			"micro-batch times dp, 2; write --global-batch 8"},
+		{func(c *Config) { c.DP, c.EP, c.Experts = 4, 3, 6 }, "--ep: --dp 4 is not a multiple of 3: " +
+			"experts are divided within data parallel groups; write --ep 2"},
+		{func(c *Config) { c.DP, c.EP = 4, 4 },
+			"--ep: there are no experts to divide; add --experts 8 --top-k 2"},
+		{func(c *Config) { c.Schedule = Interleaved }, "--schedule: interleaved needs several stages on " +
+			"each of several ranks; add --virtual 2 and --pp 2 or more"},
+		{func(c *Config) { c.FSDP, c.PP, c.DP = 3, 2, 2 }, "--fsdp: stage 3 would gather and reduce for " +
+			"each microbatch of a pipeline; write --fsdp 1 with --pp, or --pp 1"},
 		{func(c *Config) { c.Layers = 0 }, "--layers: 0; write a number from 1 to 16384"},
 		{func(c *Config) { c.DP, c.GlobalBatch, c.Layers = 32768, 1<<20, 4096 }, ""},
 		{func(c *Config) { c.GlobalBatch, c.MicroBatch, c.Iterations = 1<<24, 1, 1000 }, ""},
@@ -340,7 +354,8 @@ func TestAny(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pick := func(name string, of ...int) int { return rapid.SampledFrom(of).Draw(t, name) }
 		c := small()
-		c.TP, c.PP, c.DP, c.CP = pick("tp", 1, 2, 4), pick("pp", 1, 2, 4), pick("dp", 1, 2, 4), pick("cp", 1, 2)
+		c.TP, c.PP, c.DP, c.CP = pick("tp", 1, 2, 4), pick("pp", 1, 2, 4), pick("dp", 1, 2, 4),
+			pick("cp", 1, 2)
 		c.SequenceParallel = c.TP > 1 && rapid.Bool().Draw(t, "sp")
 		c.Schedule = Schedule(pick("schedule", 0, 1, 2, 3))
 		if c.Schedule == Interleaved {
@@ -351,7 +366,8 @@ func TestAny(t *testing.T) {
 		c.Recompute = rapid.Bool().Draw(t, "recompute")
 		c.Tied = rapid.Bool().Draw(t, "tied")
 		c.Selective = !c.Recompute && rapid.Bool().Draw(t, "selective")
-		c.Ring, c.NoOverlap, c.Gated = rapid.Bool().Draw(t, "ring"), rapid.Bool().Draw(t, "late"), rapid.Bool().Draw(t, "gated")
+		c.Ring, c.NoOverlap, c.Gated = rapid.Bool().Draw(t, "ring"), rapid.Bool().Draw(t, "late"),
+			rapid.Bool().Draw(t, "gated")
 		c.Bucket = units.Bytes(pick("bucket", 1, 10<<10, 25<<20))
 		c.GlobalBatch = int64(c.DP) * 2 * int64(pick("m", 1, 2, 4, 8))
 		c.Iterations = pick("iterations", 1, 2)
@@ -374,7 +390,8 @@ func TestAny(t *testing.T) {
 		if again, err := Make(c); err != nil || again.Program().Format() != text {
 			t.Fatalf("differs: %v", err)
 		}
-		if p, err := workload.Parse(j.Folded.Format(), "t"); err != nil || p.Format() != text || issuedBy(p) != issuedBy(j.Program()) || j.Folded.Format() != text {
+		if p, err := workload.Parse(j.Folded.Format(), "t"); err != nil || p.Format() != text ||
+			issuedBy(p) != issuedBy(j.Program()) || j.Folded.Format() != text {
 			t.Fatalf("its text is another job: %v\n%s", err, text)
 		}
 	})
@@ -433,7 +450,8 @@ func issued(p *workload.Program) string {
 	for _, s := range p.Lists[p.Of[0]].Steps {
 		if s.Kind == workload.Issue {
 			c := &p.Calls[s.Call]
-			fmt.Fprintln(&b, p.Comms[c.Comm].Kind, p.Comms[c.Comm].Size(p.Ranks()), c.Func.TestName(), c.Count)
+			fmt.Fprintln(&b, p.Comms[c.Comm].Kind, p.Comms[c.Comm].Size(p.Ranks()), c.Func.TestName(),
+				c.Count)
 		}
 	}
 	return b.String()

@@ -33,7 +33,9 @@ func Peak(name string, t coll.DataType) (Roofline, bool) {
 	if !ok {
 		return Roofline{}, false
 	}
-	r := Roofline{Name: strings.ToLower(g.Name), Capacity: units.Bytes(g.CapacityBytes()), FLOPS: g.Matrix * 1e12, Memory: g.Memory * 1e9, Efficiency: DefaultEfficiency, MemoryEfficiency: DefaultMemoryEfficiency, Overhead: DefaultOverhead}
+	r := Roofline{Name: strings.ToLower(g.Name), Capacity: units.Bytes(g.CapacityBytes()),
+		FLOPS: g.Matrix * 1e12, Memory: g.Memory * 1e9, Efficiency: DefaultEfficiency,
+		MemoryEfficiency: DefaultMemoryEfficiency, Overhead: DefaultOverhead}
 	if t.Size() > 2 {
 		r.FLOPS = g.Single * 1e12
 	}

@@ -57,7 +57,8 @@ func (w *writer) states() (m workload.Memory) {
 	if c.FSDP == 3 {
 		held = min(part+longest(ahead, 1+c.Prefetch), whole)
 	}
-	return workload.Memory{Parameters: units.Bytes(held * param), Gradients: units.Bytes(reduced * grad), Optimizer: units.Bytes(part * c.optimizerBytes())}
+	return workload.Memory{Parameters: units.Bytes(held * param), Gradients: units.Bytes(reduced * grad),
+		Optimizer: units.Bytes(part * c.optimizerBytes())}
 }
 
 // longest is the largest sum of n values that follow each other.
@@ -111,7 +112,8 @@ func (g *generator) kept(kind byte) float64 {
 	switch kind {
 	case 'e':
 		return 0 // its output is the first layer's input
-	case 'h': // inputs of the last norm and of the head, and logits of 32 bits (Korthikanti et al., section 4.3)
+	// inputs of the last norm and of the head, and logits of 32 bits (Korthikanti et al., section 4.3)
+	case 'h':
 		return 2*s.part*s.h*s.size + 4*s.tokens*s.vocab
 	}
 	if g.c.Recompute {

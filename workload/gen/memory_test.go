@@ -34,11 +34,14 @@ func TestActivations(t *testing.T) {
 			c := gpt()
 			c.TP, c.SequenceParallel, c.PP = x.tp, x.sp, pp
 			j := makeJob(t, c)
-			if got, want := float64(j.Folded.Memory.Activations), 48*(x.layer*sbh+sums); got/want < 0.9999 || got/want > 1.0001 || j.Fullest != 0 {
-				t.Errorf("tp %d sp %v pp %d: %.4g bytes of rank %d, want %.4g of the first stage", x.tp, x.sp, pp, got, j.Fullest, want)
+			if got, want := float64(j.Folded.Memory.Activations), 48*(x.layer*sbh+sums); got/want < 0.9999 ||
+				got/want > 1.0001 || j.Fullest != 0 {
+				t.Errorf("tp %d sp %v pp %d: %.4g bytes of rank %d, want %.4g of the first stage", x.tp, x.sp,
+					pp, got, j.Fullest, want)
 			}
 			c.Recompute = true
-			if got, want := float64(makeJob(t, c).Folded.Memory.Activations), 48*x.in*sbh+(x.layer-x.in)*sbh+sums; got/want < 0.9999 || got/want > 1.0001 {
+			if got, want := float64(makeJob(t, c).Folded.Memory.Activations), 48*x.in*sbh+(x.layer-x.in)*sbh+
+				sums; got/want < 0.9999 || got/want > 1.0001 {
 				t.Errorf("tp %d sp %v pp %d, done again: %.4g bytes, want %.4g", x.tp, x.sp, pp, got, want)
 			}
 		}
@@ -66,7 +69,8 @@ func TestActivations(t *testing.T) {
 // divided by N, with 2 also the gradients and with 3 all (Rajbhandari et al., 2020, figure 1), up to what
 // of a unit is whole.
 func TestStates(t *testing.T) {
-	for stage, want := range [][3]float64{{2, 2, 12}, {2, 2, 12.0 / 64}, {2, 2.0 / 64, 12.0 / 64}, {2.0 / 64, 2.0 / 64, 12.0 / 64}} {
+	for stage, want := range [][3]float64{{2, 2, 12}, {2, 2, 12.0 / 64}, {2, 2.0 / 64, 12.0 / 64},
+		{2.0 / 64, 2.0 / 64, 12.0 / 64}} {
 		c := gpt()
 		c.DP, c.FSDP, c.GlobalBatch, c.Prefetch = 64, stage, 4*64, 1
 		j := makeJob(t, c)
@@ -81,7 +85,8 @@ func TestStates(t *testing.T) {
 				x.whole = 0
 			}
 			if extra < x.whole*unit-1e6 || extra > x.whole*unit+1e6 {
-				t.Errorf("ZeRO %d: part %d is %.5g bytes, want %.5g and %g layers", stage, i, float64(x.got), want[i]*n, x.whole)
+				t.Errorf("ZeRO %d: part %d is %.5g bytes, want %.5g and %g layers", stage, i, float64(x.got),
+					want[i]*n, x.whole)
 			}
 		}
 	}
@@ -94,8 +99,10 @@ func TestStates(t *testing.T) {
 
 // TestDoesNotFit: 70 billion parameters whole on each GPU do not fit, and it says by how much.
 func TestDoesNotFit(t *testing.T) {
-	u := workload.Memory{Parameters: 140 << 30, Gradients: 140 << 30, Optimizer: 840 << 30, Activations: 8 << 30}.Use(80 << 30)
-	want := "the job does not fit: it needs about 1128.0 GB of each H100, which has 80.0 (estimated); divide it further (--tp, --pp, --fsdp 3), or recompute"
+	u := workload.Memory{Parameters: 140 << 30, Gradients: 140 << 30, Optimizer: 840 << 30,
+		Activations: 8 << 30}.Use(80 << 30)
+	want := "the job does not fit: it needs about 1128.0 GB of each H100, which has 80.0 (estimated); " +
+		"divide it further (--tp, --pp, --fsdp 3), or recompute"
 	if diff := cmp.Diff(want, u.Problem("H100")); diff != "" || u.Total != 1128<<30 {
 		t.Error(diff)
 	}

@@ -63,7 +63,8 @@ func (r *reduction) issue(b part) {
 	w := r.w
 	r.made = append(r.made, b)
 	if w.g.c.FSDP == 1 {
-		r.add(w.issue(b.family(), "gradients", coll.ReduceScatter, w.g.c.GradType, share(b.elements, int64(max(w.size[b.family()], 1))), 0, w.wait...))
+		r.add(w.issue(b.family(), "gradients", coll.ReduceScatter, w.g.c.GradType,
+			share(b.elements, int64(max(w.size[b.family()], 1))), 0, w.wait...))
 		return
 	}
 	r.add(w.issue(b.family(), "gradients", coll.AllReduce, w.g.c.GradType, b.elements, 0, w.wait...))
@@ -89,7 +90,8 @@ func (r *reduction) flush() {
 func (r *reduction) tied() {
 	w, c := r.w, r.w.g.c
 	if c.Tied {
-		r.add(w.issue(ends, "embedding", coll.AllReduce, c.GradType, share(c.Vocab*c.Hidden/int64(c.TP), w.shards(data)), 0, r.done...))
+		r.add(w.issue(ends, "embedding", coll.AllReduce, c.GradType, share(c.Vocab*c.Hidden/int64(c.TP),
+			w.shards(data)), 0, r.done...))
 	}
 }
 
@@ -97,7 +99,8 @@ func (r *reduction) tied() {
 func (r *reduction) gather() {
 	w := r.w
 	for _, b := range r.made {
-		w.then(w.issue(b.family(), "parameters", coll.AllGather, w.g.c.Type, share(b.elements, int64(max(w.size[b.family()], 1))), 0))
+		w.then(w.issue(b.family(), "parameters", coll.AllGather, w.g.c.Type,
+			share(b.elements, int64(max(w.size[b.family()], 1))), 0))
 	}
 }
 
@@ -137,7 +140,8 @@ func (s *sharding) before(i int) {
 		u, pair := s.units[s.next], [2]int32{}
 		for k, n := range []int64{u.dense, u.experts} {
 			f := part{experts: k == 1}.family()
-			pair[k] = s.w.issue(f, "parameters", coll.AllGather, s.w.g.c.Type, share(n, int64(max(s.w.size[f], 1))), 0)
+			pair[k] = s.w.issue(f, "parameters", coll.AllGather, s.w.g.c.Type,
+				share(n, int64(max(s.w.size[f], 1))), 0)
 		}
 		s.ready = append(s.ready, pair)
 	}
@@ -151,6 +155,7 @@ func (s *sharding) reduce(u unit) {
 	w := s.w
 	for k, n := range []int64{u.dense, u.experts} {
 		f := part{experts: k == 1}.family()
-		w.grads.add(w.issue(f, "gradients", coll.ReduceScatter, w.g.c.GradType, share(n, int64(max(w.size[f], 1))), 0, w.wait...))
+		w.grads.add(w.issue(f, "gradients", coll.ReduceScatter, w.g.c.GradType,
+			share(n, int64(max(w.size[f], 1))), 0, w.wait...))
 	}
 }

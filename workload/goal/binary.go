@@ -31,7 +31,8 @@ func ReadBinary(in io.Reader, file string) (*File, error) {
 	}
 	r := binaryReader{file: file, b: b}
 	if !RecogniseBinary(b) || len(b) < 14 {
-		return nil, r.fail(0, fmt.Sprintf("it begins with the number %d in eight bytes", magic), "this is no binary GOAL schedule")
+		return nil, r.fail(0, fmt.Sprintf("it begins with the number %d in eight bytes", magic),
+			"this is no binary GOAL schedule")
 	}
 	n := binary.LittleEndian.Uint32(b[8:])
 	if uint64(n)*16+14 > uint64(len(b)) {
@@ -42,9 +43,11 @@ func ReadBinary(in io.Reader, file string) (*File, error) {
 		at := int64(14 + 16*i)
 		begin, end := binary.LittleEndian.Uint64(b[at:]), binary.LittleEndian.Uint64(b[at+8:])
 		if begin > end || end > uint64(len(b))-afterMagic {
-			return nil, r.fail(at, "", "rank %d is from %d to %d in a file of %d bytes", i, begin, end, len(b))
+			return nil, r.fail(at, "", "rank %d is from %d to %d in a file of %d bytes", i, begin, end,
+				len(b))
 		}
-		if err := r.block(&f.Ranks[i], b[afterMagic+begin:afterMagic+end], int64(afterMagic+begin), n); err != nil {
+		if err := r.block(&f.Ranks[i], b[afterMagic+begin:afterMagic+end], int64(afterMagic+begin), n); err !=
+			nil {
 			return nil, err
 		}
 	}
@@ -69,7 +72,8 @@ func (r *binaryReader) block(to *Rank, b []byte, at int64, ranks uint32) error {
 	first := 8 + 4*roots
 	appendix := first + nodeSize*nodes
 	if appendix > uint64(len(b)) {
-		return r.fail(at, "", "%d operations and %d beginnings do not fit into %d bytes", nodes, roots, len(b))
+		return r.fail(at, "", "%d operations and %d beginnings do not fit into %d bytes", nodes, roots,
+			len(b))
 	}
 	links := b[appendix:]
 	if nodes > 0 {
@@ -85,20 +89,25 @@ func (r *binaryReader) block(to *Rank, b []byte, at int64, ranks uint32) error {
 		op.Tag = binary.LittleEndian.Uint32(x[17:])
 		op.CPU, op.NIC = x[21], x[22]
 		if op.Kind < Send || op.Kind > Calc {
-			return r.fail(here+4, "", "operation %d is of kind %d; known are 1 (send), 2 (recv) and 3 (calc)", i, op.Kind)
+			return r.fail(here+4, "", "operation %d is of kind %d; known are 1 (send), 2 (recv) and 3 (calc)",
+				i, op.Kind)
 		}
 		if op.Kind != Calc && op.Peer >= ranks && !(op.Kind == Recv && op.Peer == Any) || op.Size >= 1<<62 {
-			return r.fail(here+5, "", "operation %d has peer %d of %d ranks and size %d", i, op.Peer, ranks, op.Size)
+			return r.fail(here+5, "", "operation %d has peer %d of %d ranks and size %d", i, op.Peer, ranks,
+				op.Size)
 		}
 		for k, off := range []int{23, 31} {
-			n, from := uint64(binary.LittleEndian.Uint32(x[off:])), uint64(binary.LittleEndian.Uint32(x[off+4:]))
+			n, from := uint64(binary.LittleEndian.Uint32(x[off:])),
+				uint64(binary.LittleEndian.Uint32(x[off+4:]))
 			if (from+n)*4 > uint64(len(links)) {
-				return r.fail(here+int64(off), "", "operation %d has %d dependents from %d, of %d", i, n, from, len(links)/4)
+				return r.fail(here+int64(off), "", "operation %d has %d dependents from %d, of %d", i, n,
+					from, len(links)/4)
 			}
 			for j := range n {
 				d := uint64(binary.LittleEndian.Uint32(links[(from+j)*4:]))
 				if d >= nodes {
-					return r.fail(at+int64(appendix+(from+j)*4), "", "operation %d depends on %d; there are %d", d, i, nodes)
+					return r.fail(at+int64(appendix+(from+j)*4), "",
+						"operation %d depends on %d; there are %d", d, i, nodes)
 				}
 				if k == 0 {
 					to.Ops[d].Requires = append(to.Ops[d].Requires, uint32(i))

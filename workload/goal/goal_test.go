@@ -19,7 +19,8 @@ import (
 // the first receives once, and with 10 a message, the last has it after 5 levels
 // (each sender's messages are in flight at once).
 func TestBinaryTree(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "workloads", "samples", "goal", "binary_tree_32.goal"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "workloads", "samples", "goal",
+		"binary_tree_32.goal"))
 	if err != nil {
 		t.Skip("the samples beside the checkout are not there: " + err.Error())
 	}
@@ -177,7 +178,8 @@ func TestFaultsHavePlaces(t *testing.T) {
 		{"num_ranks 2", "num_rank 2", `f:2:1: "num_ranks" is expected here, not "num_rank"`},
 		{"rank 0 {", "rank 2 {", "f:10:6: rank 2; there are ranks 0 to 1"},
 		{"rank 0 {", "rank 1 {", "f:10:6: rank 1 for the second time"},
-		{"8b from 0 tag 2", "8 from 0 tag 2", `f:5:9: "8" is no size; write 100b for send and recv, 100 for calc`},
+		{"8b from 0 tag 2", "8 from 0 tag 2",
+			`f:5:9: "8" is no size; write 100b for send and recv, 100 for calc`},
 		{"from 0 tag 2", "from 7 tag 2", `f:5:17: "7" is no rank`},
 		{"c requires b", "c requires d", `f:8:12: no operation has the label "d"`},
 		{"c requires b", "c needs b", `f:8:3: "needs" is not known here`},
@@ -185,7 +187,8 @@ func TestFaultsHavePlaces(t *testing.T) {
 		{"y irequires x\n}\n", "", "f:14:1: the file ends within a rank"},
 	} {
 		text := strings.Replace(small, x.from, x.to, 1)
-		if _, err := ReadText(strings.NewReader(text), "f"); err == nil || !strings.Contains(err.Error(), x.want) {
+		if _, err := ReadText(strings.NewReader(text), "f"); err == nil || !strings.Contains(err.Error(),
+			x.want) {
 			t.Errorf("%s → %s: %v, want %s", x.from, x.to, err, x.want)
 		}
 	}
@@ -200,7 +203,8 @@ func TestFaultsHavePlaces(t *testing.T) {
 	if f, err = ReadText(strings.NewReader(cycle), "f"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Program(); err == nil || err.Error() != "rank 1: operations wait for each other in a cycle" {
+	if _, err := f.Program(); err == nil ||
+		err.Error() != "rank 1: operations wait for each other in a cycle" {
 		t.Error(err)
 	}
 }

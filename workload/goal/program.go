@@ -43,7 +43,8 @@ func (f *File) Program() (*workload.Program, error) {
 		p.Of[r] = int32(r)
 	}
 	if starts > 0 {
-		f.Notes = append(f.Notes, fmt.Sprintf("%d operations wait for the beginning of another (irequires); they wait for what the other waits for", starts))
+		f.Notes = append(f.Notes, fmt.Sprintf("%d operations wait for the beginning of another "+
+			"(irequires); they wait for what the other waits for", starts))
 	}
 	return p, nil
 }
@@ -68,7 +69,8 @@ func (f *File) tags(p *workload.Program, orders [][]int32) (map[uint32]int32, er
 				sends = append(sends, message{uint32(r), op.Peer, op.Tag})
 			case Recv:
 				if op.Peer == Any || op.Tag == Any {
-					return nil, fmt.Errorf("rank %d, operation %d: %w; a program needs to know the sender", r, i+1, ErrAny)
+					return nil, fmt.Errorf("rank %d, operation %d: %w; a program needs to know the sender", r,
+						i+1, ErrAny)
 				}
 				recvs = append(recvs, message{op.Peer, uint32(r), op.Tag})
 			default:
@@ -88,7 +90,8 @@ func (f *File) tags(p *workload.Program, orders [][]int32) (map[uint32]int32, er
 		return seen, nil
 	}
 	if len(list) > maxTags {
-		return nil, fmt.Errorf("%d tags are in different orders on senders and receivers; at most %d can be", len(list), maxTags)
+		return nil, fmt.Errorf("%d tags are in different orders on senders and receivers; at most %d can be",
+			len(list), maxTags)
 	}
 	for i, tag := range list {
 		seen[tag] = int32(i)
@@ -147,7 +150,8 @@ func (b *builder) rank(r int, in *Rank, order []int32) error {
 			if s.Stream < 0 {
 				s.Stream = next
 				if next++; next >= workload.HostStream {
-					return fmt.Errorf("rank %d: more than %d sends and receives may be outstanding at once", r, workload.HostStream-256)
+					return fmt.Errorf("rank %d: more than %d sends and receives may be outstanding at once",
+						r, workload.HostStream-256)
 				}
 			}
 		}
@@ -163,7 +167,8 @@ func (b *builder) call(op *Op) int32 {
 	k := workloadKey{b.tags[op.Tag], op.Kind == Send, op.Peer, op.Size}
 	i, known := b.calls[k]
 	if !known {
-		c := workload.Call{Comm: k.comm, Func: coll.Recv, Type: coll.Int8, Count: int64(op.Size), Peer: int32(op.Peer)}
+		c := workload.Call{Comm: k.comm, Func: coll.Recv, Type: coll.Int8, Count: int64(op.Size),
+			Peer: int32(op.Peer)}
 		if k.send {
 			c.Func = coll.Send
 		}

@@ -65,7 +65,8 @@ type token struct {
 }
 
 func (r *textReader) failAt(t token, hint, format string, args ...any) error {
-	return &Error{File: r.file, Line: t.line, Col: max(t.col, 1), Problem: fmt.Sprintf(format, args...), Hint: hint}
+	return &Error{File: r.file, Line: t.line, Col: max(t.col, 1), Problem: fmt.Sprintf(format, args...),
+		Hint: hint}
 }
 
 func (r *textReader) byte() (byte, bool) {
@@ -255,7 +256,8 @@ func (r *textReader) rank(to *Rank) error {
 				if ok1 {
 					t = b
 				}
-				return r.failAt(t, "a label is written before its use", "no operation has the label %q", t.text)
+				return r.failAt(t, "a label is written before its use", "no operation has the label %q",
+					t.text)
 			}
 			if d.text == "requires" {
 				to.Ops[a].Requires = append(to.Ops[a].Requires, on)
@@ -263,7 +265,8 @@ func (r *textReader) rank(to *Rank) error {
 				to.Ops[a].Starts = append(to.Ops[a].Starts, on)
 			}
 		default:
-			return r.failAt(d, "write a colon, requires or irequires behind a label", "%q is not known here", d.text)
+			return r.failAt(d, "write a colon, requires or irequires behind a label", "%q is not known here",
+				d.text)
 		}
 	}
 }

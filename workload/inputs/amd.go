@@ -11,9 +11,10 @@ import (
 // (init.cc, showVersion of RCCL), GPUs and links by AMD's names, its settings and helpers.
 // Which kind of link a host has does not matter: a log of PCIe alone has the versions, too.
 var amd = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\bRCCL (?:INFO|WARN|[vV]ersion)\b.*|\b(?:HIP|ROCm|ROCr) version\b.*|\b[lL]ibrccl\b.*|NCCL version \d+\.\d+\.\d+\+hip\S*|` +
-		`\bRCCL_[A-Z_]+ set (?:by environment )?to .*|\bHSA_[A-Z_]+ ?(?:=|set|is|must).*|\+ XGMI\[[\d.]+\] - .*|/XGMI\).*|\brsmi_\w+|\brsmi functionality|\bROCM-SMI\b.*|` +
-		`\bgfx(?:9[0-9a-f]{2}|1[0-2][0-9a-f]{2})\b.*|\bAMD (?:Instinct|Radeon) .*`)
+	return regexp.MustCompile(
+		`\bRCCL (?:INFO|WARN|[vV]ersion)\b.*|\b(?:HIP|ROCm|ROCr) version\b.*|\b[lL]ibrccl\b.*|NCCL version \d+\.\d+\.\d+\+hip\S*|` +
+			`\bRCCL_[A-Z_]+ set (?:by environment )?to .*|\bHSA_[A-Z_]+ ?(?:=|set|is|must).*|\+ XGMI\[[\d.]+\] - .*|/XGMI\).*|\brsmi_\w+|\brsmi functionality|\bROCM-SMI\b.*|` +
+			`\bgfx(?:9[0-9a-f]{2}|1[0-2][0-9a-f]{2})\b.*|\bAMD (?:Instinct|Radeon) .*`)
 })
 
 // amdWords are words of which every such line has one.

@@ -83,7 +83,8 @@ func (v *Verdict) XML() []byte {
 	var out bytes.Buffer
 	number, index := 1, bytes.Count(v.Text[:f.at], []byte("\n"))
 	for i, line := range bytes.SplitAfter(text, []byte("\n")) {
-		for ; i+index < len(v.lines) && number < v.lines[i+index].Number || i == 0 && number < f.Line; number++ {
+		for ; i+index < len(v.lines) && number < v.lines[i+index].Number || i == 0 &&
+			number < f.Line; number++ {
 			out.WriteByte('\n')
 		}
 		if i == 0 {

@@ -22,7 +22,8 @@ const (
 </system>
 `
 	matrix = "\tGPU0\tGPU1\tNIC0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n" +
-		"GPU0\t X \tNV12\tPXB\t0-31\t0\t\tN/A\nGPU1\tNV12\t X \tSYS\t32-63\t1\t\tN/A\nNIC0\tPXB\tSYS\t X \t\t\t\t\n"
+		"GPU0\t X \tNV12\tPXB\t0-31\t0\t\tN/A\nGPU1\tNV12\t X \tSYS\t32-63\t1\t\tN/A\n" +
+		"NIC0\tPXB\tSYS\t X \t\t\t\t\n"
 	log = `node0:101:101 [0] NCCL INFO Bootstrap : Using eth0:10.0.0.1<0>
 node0:101:101 [0] NCCL INFO NCCL version 2.28.9+cuda13.0
 node0:101:140 [0] NCCL INFO comm 0x5581 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 17000 commId 0xd1 - Init START
@@ -55,8 +56,11 @@ var texts = []struct {
 	{TestTable, table1},
 	{RCCLLog, rccl},
 	{RCCLTable, "#   Rank  0 Pid   2421 on  host0 device  0 [0000:83:00.0] AMD Instinct MI300X\n" + table1},
-	{RocmSMI, "=========== ROCm System Management Interface ===========\n=========== Link Type between two GPUs ===========\n       GPU0  GPU1\nGPU0   0     XGMI\nGPU1   XGMI  0\n"},
-	{P2PMatrix, " \tGPU0\tGPU1\n GPU0\tX\tOK\n GPU1\tOK\tX\n\nLegend:\n\n  X    = Self\n  OK   = Status Ok\n  CNS  = Chipset not supported\n"},
+	{RocmSMI, "=========== ROCm System Management Interface ===========\n" +
+		"=========== Link Type between two GPUs ===========\n       GPU0  GPU1\nGPU0   0     XGMI\n" +
+		"GPU1   XGMI  0\n"},
+	{P2PMatrix, " \tGPU0\tGPU1\n GPU0\tX\tOK\n GPU1\tOK\tX\n\nLegend:\n\n  X    = Self\n" +
+		"  OK   = Status Ok\n  CNS  = Chipset not supported\n"},
 }
 
 // documents are samples that are a file each.
@@ -66,23 +70,32 @@ var documents = []struct {
 }{
 	{Topology, topology},
 	{Topology, "<?xml version=\"1.0\"?>\n<!-- of node 7 -->\n" + topology},
-	{TopologyHosts, strings.Replace(topology, "</system>", `<cpu numaid="1" host_hash="0x2"/><cpu numaid="2" host_hash="0x1"/></system>`, 1)},
-	{Template, "<!--\n A vendor's file; <gpu> is added by NCCL.\n-->\n<system version=\"1\">\n<cpu numaid=\"0\"><pci busid=\"0001:00:00.0\" class=\"0x030200\"/></cpu>\n</system>\n"},
-	{AMDTopology, `<system version="2"><cpu numaid="0"><pci busid="0000:0c:00.0"><gpu dev="0" sm="304" gcn="gfx942" arch="38911"/></pci></cpu></system>`},
-	{AMDTopology, `<system version="1"><cpu numaid="0"><pci busid="0000:0c:00.0"><gpu dev="0"><xgmi target="0000:0d:00.0" count="1" tclass="0x038000"/></gpu></pci></cpu></system>`},
+	{TopologyHosts, strings.Replace(topology, "</system>",
+		`<cpu numaid="1" host_hash="0x2"/><cpu numaid="2" host_hash="0x1"/></system>`, 1)},
+	{Template, "<!--\n A vendor's file; <gpu> is added by NCCL.\n-->\n<system version=\"1\">\n" +
+		"<cpu numaid=\"0\"><pci busid=\"0001:00:00.0\" class=\"0x030200\"/></cpu>\n</system>\n"},
+	{AMDTopology,
+		`<system version="2"><cpu numaid="0"><pci busid="0000:0c:00.0"><gpu dev="0" sm="304" gcn="gfx942" arch="38911"/></pci></cpu></system>`},
+	{AMDTopology,
+		`<system version="1"><cpu numaid="0"><pci busid="0000:0c:00.0"><gpu dev="0"><xgmi target="0000:0d:00.0" count="1" tclass="0x038000"/></gpu></pci></cpu></system>`},
 	{Graphs, `<graphs version="1"><graph id="0" pattern="4" crossnic="0" nchannels="1"/></graphs>`},
-	{Lstopo, `<?xml version="1.0" encoding="UTF-8"?><!DOCTYPE topology SYSTEM "hwloc2.dtd"><topology version="2.0"><object type="Machine" os_index="0"/></topology>`},
+	{Lstopo,
+		`<?xml version="1.0" encoding="UTF-8"?><!DOCTYPE topology SYSTEM "hwloc2.dtd"><topology version="2.0"><object type="Machine" os_index="0"/></topology>`},
 	{MSCCL, `<algo name="ring" nchunksperloop="2" nchannels="1" proto="Simple" ngpus="2" coll="allreduce"><gpu id="0"/></algo>`},
-	{SmiXML, `<?xml version="1.0" ?><!DOCTYPE nvidia_smi_log SYSTEM "nvsmi_device_v12.dtd"><nvidia_smi_log><attached_gpus>8</attached_gpus></nvidia_smi_log>`},
-	{MachineSpec, `{"name":"mine","cpu":"genoa","gpu":{"kind":"l40s"},"numa":[{"id":0}],"groups":[{"numa":0,"gpus":2}]}`},
-	{Fabric, `{"name":"net","switches":[{"name":"leaf0"}],"cables":[{"a":"node0/0","b":"leaf0","gbit":400}]}`},
+	{SmiXML,
+		`<?xml version="1.0" ?><!DOCTYPE nvidia_smi_log SYSTEM "nvsmi_device_v12.dtd"><nvidia_smi_log><attached_gpus>8</attached_gpus></nvidia_smi_log>`},
+	{MachineSpec,
+		`{"name":"mine","cpu":"genoa","gpu":{"kind":"l40s"},"numa":[{"id":0}],"groups":[{"numa":0,"gpus":2}]}`},
+	{Fabric,
+		`{"name":"net","switches":[{"name":"leaf0"}],"cables":[{"a":"node0/0","b":"leaf0","gbit":400}]}`},
 	{MachineClass, `{"format":"simccl machine class","name":"x","parameters":{}}`},
 	{NetworkClass, `{"format":"simccl network class","name":"x","parameters":{}}`},
 	{Scenario, `{"scenario":1,"workload":{"op":"all_reduce"}}`},
 	{Sweep, "sweep: 1\nname: a\nbase: {workload: {op: all_reduce}}\ngrid:\n  gpus: [2, 4]\n"},
 	{Sweep, `{"sweep":1,"base":{"workload":{"op":"all_reduce"}},"grid":{"gpus":[2,4]}}`},
 	{SweepResults, `{"key":"abc","point":{"gpus":2},"result":{"time_us":1}}`},
-	{TestJSON, `{"version":1,"start_time":"2026-01-01","nccl_version":22809,"config":{},"results":[{"size":8}]}`},
+	{TestJSON,
+		`{"version":1,"start_time":"2026-01-01","nccl_version":22809,"config":{},"results":[{"size":8}]}`},
 	{Decision, `{"nNodes":2,"gpusPerNode":8,"nRanks":16,"topoXml":"<system/>"}`},
 	{Kineto, `{"schemaVersion":1,"deviceProperties":[{"id":0}],"traceEvents":[]}`},
 	{ChromeTrace, `{"traceEvents":[{"ph":"X","ts":0,"dur":1,"name":"a","pid":0,"tid":0}]}`},
@@ -106,11 +119,14 @@ var documents = []struct {
 	{HTSimNetwork, "Nodes 4\nTiers 2\nPodsize 2\n"},
 	{Tuner, "# collective,min,max,algorithm,protocol,channels,nodes,ranks,pipe,reg\nallreduce,0,65536,tree,ll,2,1,8,-1,-1\n"},
 	{Settings, "# /etc/nccl.conf\nNCCL_IB_HCA=mlx5_0\nNCCL_DEBUG=WARN\n"},
-	{Overlap, "# torch\n\n## solo: us an operation\nop bytes group n gated_us graph_us\nall_reduce 65536 def 40 11.36 20.07\n"},
+	{Overlap, "# torch\n\n## solo: us an operation\nop bytes group n gated_us graph_us\n" +
+		"all_reduce 65536 def 40 11.36 20.07\n"},
 	{Groups, "GROUP 0 mode plain tasks 1\nTASK 0 AllReduce count 1 type 7 op 0 root 0 shift 1 comm world\n"},
 	{OperationTimes, "op,us\nqkv,12.5\n"},
 	{SlurmTopology, "# topology\nSwitchName=leaf0 Nodes=node[0-7]\nSwitchName=spine0 Switches=leaf[0-1]\n"},
-	{IBNetDiscover, "#\n# Topology file: generated on Mon Jan  5\n#\nvendid=0x2c9\ndevid=0xd2f0\nswitchguid=0xb8599f0300fc6de4(b8599f0300fc6de4)\nSwitch\t40 \"S-b8\"\n"},
+	{IBNetDiscover, "#\n# Topology file: generated on Mon Jan  " +
+		"5\n#\nvendid=0x2c9\ndevid=0xd2f0\nswitchguid=0xb8599f0300fc6de4(b8599f0300fc6de4)\n" +
+		"Switch\t40 \"S-b8\"\n"},
 }
 
 // wraps are what files are saved in.
@@ -140,10 +156,18 @@ var wraps = map[string]func(string) []byte{
 
 // pastes are what texts are found in.
 var pastes = map[string]func(string) string{
-	"prompt and fence": func(s string) string { return "What I see:\n```\n$ cat it\n" + s + "```\nThanks!\n" },
-	"quote":            func(s string) string { return each(s, func(_ int, l string) string { return "> " + l }) },
-	"tags of mpirun":   func(s string) string { return each(s, func(_ int, l string) string { return "[1,0]<stdout>:" + l }) },
-	"srun -l":          func(s string) string { return each(s, func(_ int, l string) string { return "0: " + l }) },
+	"prompt and fence": func(s string) string {
+		return "What I see:\n```\n$ cat it\n" + s + "```\nThanks!\n"
+	},
+	"quote": func(s string) string {
+		return each(s, func(_ int, l string) string { return "> " + l })
+	},
+	"tags of mpirun": func(s string) string {
+		return each(s, func(_ int, l string) string { return "[1,0]<stdout>:" + l })
+	},
+	"srun -l": func(s string) string {
+		return each(s, func(_ int, l string) string { return "0: " + l })
+	},
 	"pods": func(s string) string {
 		return each(s, func(_ int, l string) string { return "[pod/train-0/main] " + l })
 	},
@@ -152,12 +176,15 @@ var pastes = map[string]func(string) string{
 	},
 	"Docker": func(s string) string {
 		return each(s, func(_ int, l string) string {
-			text, _ := json.Marshal(map[string]string{"log": l + "\n", "stream": "stdout", "time": "2026-01-01T00:00:00Z"})
+			text, _ := json.Marshal(map[string]string{"log": l + "\n", "stream": "stdout",
+				"time": "2026-01-01T00:00:00Z"})
 			return string(text)
 		})
 	},
 	"HTML entities": html.EscapeString,
-	"a page":        func(s string) string { return "<html><body><pre>\n" + html.EscapeString(s) + "</pre></body></html>\n" },
+	"a page": func(s string) string {
+		return "<html><body><pre>\n" + html.EscapeString(s) + "</pre></body></html>\n"
+	},
 	"a report": func(s string) string {
 		return "Python: 3.12\nPyTorch: 2.9\nNIC Legend follows\n\n" + s + "\nulimit soft: 1048576\n"
 	},
@@ -177,14 +204,16 @@ func TestKindsInEveryEnvelope(t *testing.T) {
 	for _, s := range slices.Concat(texts, documents) {
 		for name, wrap := range wraps {
 			if v := Of(wrap(s.text)); v.Kind() != s.kind {
-				t.Errorf("%s in %s is %s (%s), want %s", s.text[:min(40, len(s.text))], name, v.Kind(), v.Note, s.kind)
+				t.Errorf("%s in %s is %s (%s), want %s", s.text[:min(40, len(s.text))], name, v.Kind(),
+					v.Note, s.kind)
 			}
 		}
 	}
 	for _, s := range texts {
 		for name, paste := range pastes {
 			if v := Of([]byte(paste(s.text))); v.Kind() != s.kind {
-				t.Errorf("%s in %s is %s (%s), want %s:\n%s", s.kind, name, v.Kind(), v.Note, s.kind, paste(s.text))
+				t.Errorf("%s in %s is %s (%s), want %s:\n%s", s.kind, name, v.Kind(), v.Note, s.kind,
+					paste(s.text))
 			}
 		}
 	}
@@ -196,9 +225,11 @@ func TestSeveralKinds(t *testing.T) {
 		text string
 		want []Kind
 	}{
-		{table1 + "node0:1:1 [0] NCCL INFO Channel 00/02 : 0 1\n" + "# Avg bus bandwidth : 40.7\n", []Kind{TestTable, NCCLLog}},
+		{table1 + "node0:1:1 [0] NCCL INFO Channel 00/02 : 0 1\n" + "# Avg bus bandwidth : 40.7\n",
+			[]Kind{TestTable, NCCLLog}},
 		{log + system + table1, []Kind{NCCLLog, SystemPrint, TestTable}},
-		{log + "node0:1:1 [0] NCCL INFO AllReduce: opCount 0 sendbuff 0x1 recvbuff 0x2 count 1\n", []Kind{NCCLLog, NCCLCalls}},
+		{log + "node0:1:1 [0] NCCL INFO AllReduce: opCount 0 sendbuff 0x1 recvbuff 0x2 count 1\n",
+			[]Kind{NCCLLog, NCCLCalls}},
 		{matrix + "\n\n" + log, []Kind{NCCLLog, Matrix}},
 	} {
 		v := Of([]byte(c.text))
@@ -236,7 +267,9 @@ func TestRefusalsNameTheKind(t *testing.T) {
 		kinds      []Kind
 	}{
 		{"\n" + table1, "f:3:1: this is an nccl-tests table; simccl report --measured reads it", Machines()},
-		{documents[4].text, "f:1:1: this is a topology file of AMD GPUs (RCCL); AMD's RCCL decides by rules of its own", Machines()},
+		{documents[4].text,
+			"f:1:1: this is a topology file of AMD GPUs (RCCL); AMD's RCCL decides by rules of its own",
+			Machines()},
 		{rccl, "f:1:25: this is a log of AMD's RCCL; AMD's RCCL decides", []Kind{NCCLLog}},
 		{topology, "f:1:1: this is an NCCL topology file; simccl topo convert reads it", []Kind{Scenario}},
 	} {
@@ -266,7 +299,8 @@ func TestPlacesAreThoseOfTheFile(t *testing.T) {
 			continue
 		}
 		want := strings.Count(c.text[:strings.Index(c.text, "<gpu")], "\n")
-		if x := string(v.XML()); strings.Count(x[:strings.Index(x, "<gpu")], "\n") != want || strings.Contains(x, ">  <cpu") || strings.Contains(x, "\n> ") {
+		if x := string(v.XML()); strings.Count(x[:strings.Index(x, "<gpu")], "\n") != want ||
+			strings.Contains(x, ">  <cpu") || strings.Contains(x, "\n> ") {
 			t.Errorf("%s: <gpu> is not in line %d of\n%s", name, want+1, x)
 		}
 	}
@@ -277,7 +311,8 @@ func TestTableIsWhole(t *testing.T) {
 	seen := map[string]bool{}
 	for k := range numKinds {
 		r := k.row()
-		if r.name == "" || r.what == "" || seen[r.name] || k != Unknown && len(r.commands) == 0 && r.hint == "" {
+		if r.name == "" || r.what == "" || seen[r.name] || k != Unknown && len(r.commands) == 0 &&
+			r.hint == "" {
 			t.Errorf("kind %d: %+v", k, r)
 		}
 		seen[r.name] = true

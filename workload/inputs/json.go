@@ -56,7 +56,8 @@ func recorded(head []byte) Kind {
 	case has(head, "schemaVersion", "deviceProperties"), has(head, "schemaVersion", "distributedInfo"):
 		return Kineto
 	case has(head, "traceEvents"), head[0] == '[' && has(head, "ph", "ts"):
-		if has(head, "schemaVersion") || has(head, "cpu_op") || has(head, "Trace name") || has(head, "External id") || has(head, "correlation") {
+		if has(head, "schemaVersion") || has(head, "cpu_op") || has(head, "Trace name") ||
+			has(head, "External id") || has(head, "correlation") {
 			return Kineto
 		}
 		return ChromeTrace
@@ -75,7 +76,8 @@ func described(head []byte, m members) Kind {
 	switch {
 	case m.has("scenario"):
 		return Scenario
-	case m.has("base") && (m.has("grid") || m.has("list") || m.has("zip") || m.has("sweep") || m.has("seeds")):
+	case m.has("base") && (m.has("grid") || m.has("list") || m.has("zip") || m.has("sweep") ||
+		m.has("seeds")):
 		return Sweep
 	case m.has("switches"), m.has("cables"):
 		return Fabric
@@ -95,7 +97,8 @@ func described(head []byte, m members) Kind {
 		return StepTimes
 	case m.has("lldp"):
 		return LLDP
-	case (m.has("architectures") || m.has("model_type")) && m.has("hidden_size"), m.has("hidden_size") && m.has("num_hidden_layers"):
+	case (m.has("architectures") || m.has("model_type")) && m.has("hidden_size"), m.has("hidden_size") &&
+		m.has("num_hidden_layers"):
 		return HFConfig
 	case len(m.names) > 0 && m.lists && !slices.ContainsFunc(m.names, notNumber):
 		return ChakraGroups

@@ -63,7 +63,8 @@ func element(text []byte, at int) (int, string) {
 func topologyKind(text []byte) Kind {
 	tag, _, _ := bytes.Cut(text, []byte(">"))
 	// RCCL's are of version 2 (src/graph/xml.h of RCCL 2.30.4), with the architecture of GPUs.
-	if value(tag, "version") == "2" || bytes.Contains(text, []byte("<xgmi")) || bytes.Contains(text, []byte(` gcn="`)) {
+	if value(tag, "version") == "2" || bytes.Contains(text, []byte("<xgmi")) ||
+		bytes.Contains(text, []byte(` gcn="`)) {
 		return AMDTopology
 	}
 	gpus, hosts := false, map[string]bool{}

@@ -55,7 +55,8 @@ func begins(head []byte) Kind {
 		return AIOB
 	case bytes.HasPrefix(first, []byte("id\tName")) && holds("Hidden_size"):
 		return AICBModels
-	case lineOf(head, "base:") >= 0 && (lineOf(head, "grid:") >= 0 || lineOf(head, "zip:") >= 0 || lineOf(head, "list:") >= 0 || lineOf(head, "seeds:") >= 0):
+	case lineOf(head, "base:") >= 0 && (lineOf(head, "grid:") >= 0 || lineOf(head, "zip:") >= 0 ||
+		lineOf(head, "list:") >= 0 || lineOf(head, "seeds:") >= 0):
 		return Sweep
 	case lineOf(head, "TOPOLOGY_FILE ") >= 0 && lineOf(head, "FLOW_FILE ") >= 0:
 		return NS3Config
@@ -65,7 +66,8 @@ func begins(head []byte) Kind {
 		return HTSimNetwork
 	case starts("GROUP ") && lineOf(head, "TASK ") >= 0:
 		return Groups
-	case lineOf(head, "## solo") >= 0, lineOf(head, "## gemm") >= 0, lineOf(head, "## two") >= 0, lineOf(head, "## group") >= 0, lineOf(head, "## sr") >= 0:
+	case lineOf(head, "## solo") >= 0, lineOf(head, "## gemm") >= 0, lineOf(head, "## two") >= 0,
+		lineOf(head, "## group") >= 0, lineOf(head, "## sr") >= 0:
 		return Overlap
 	case strings.TrimSpace(string(first)) == "op,us":
 		return OperationTimes
@@ -86,12 +88,14 @@ func lineOf(text []byte, word string) int {
 
 // Marks of what lies in reports, with other lines around it.
 var (
-	logMarks = []string{"NCCL INFO ", "RCCL INFO ", "RCCL WARN ", "NCCL WARN ", "NCCL TRACE ", "NCCL version 2."}
+	logMarks = []string{"NCCL INFO ", "RCCL INFO ", "RCCL WARN ", "NCCL WARN ", "NCCL TRACE ",
+		"NCCL version 2."}
 	// A log of more than a few lines beside a table: a communicator begins.
 	initMarks = []string{"Init START", "Init COMPLETE", "=== System"}
-	rocmMarks = []string{"ROCm System Management Interface", "Link Type between two GPUs", "Hops between two GPUs", "Weight between two GPUs", "AMD-SMI"}
-	smiMarks  = []string{"| NVIDIA-SMI ", "==NVSMI LOG=="}
-	ibMarks   = []string{"vendid=0x", "switchguid=0x", "caguid=0x"}
+	rocmMarks = []string{"ROCm System Management Interface", "Link Type between two GPUs",
+		"Hops between two GPUs", "Weight between two GPUs", "AMD-SMI"}
+	smiMarks = []string{"| NVIDIA-SMI ", "==NVSMI LOG=="}
+	ibMarks  = []string{"vendid=0x", "switchguid=0x", "caguid=0x"}
 )
 
 // firstOf is the offset of the first of some words; -1 without one.
@@ -230,16 +234,21 @@ func rows(head []byte) Kind {
 		return Unknown
 	}
 	numbers := func(w []string) bool {
-		return !slices.ContainsFunc(w, func(s string) bool { _, err := strconv.ParseFloat(s, 64); return err != nil })
+		return !slices.ContainsFunc(w, func(s string) bool {
+			_, err := strconv.ParseFloat(s, 64)
+			return err != nil
+		})
 	}
 	first := lines[0]
 	cells := strings.Split(strings.Join(first, ""), ",")
 	switch {
-	case len(cells) >= 8 && slices.Contains([]string{"allreduce", "broadcast", "reduce", "allgather", "reducescatter"}, cells[0]):
+	case len(cells) >= 8 && slices.Contains([]string{"allreduce", "broadcast", "reduce", "allgather",
+		"reducescatter"}, cells[0]):
 		return Tuner
 	case strings.HasPrefix(first[0], "NCCL_") && strings.Contains(first[0], "="):
 		return Settings
-	case len(first) == 3 && numbers(first) && len(lines) > 2 && len(lines[2]) >= 4 && strings.HasSuffix(lines[2][2], "bps"):
+	case len(first) == 3 && numbers(first) && len(lines) > 2 && len(lines[2]) >= 4 &&
+		strings.HasSuffix(lines[2][2], "bps"):
 		return NS3Network
 	case len(first) == 1 && numbers(first) && len(lines) > 1 && len(lines[1]) >= 6 && numbers(lines[1]):
 		return NS3Flows

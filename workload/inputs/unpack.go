@@ -29,7 +29,8 @@ func unpack(data []byte) (text []byte, wrapped []string) {
 			in, err = gzip.NewReader(bytes.NewReader(data))
 		case "zstd":
 			var z *zstd.Decoder
-			if z, err = zstd.NewReader(bytes.NewReader(data), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(zstdWindow), zstd.WithDecoderLowmem(true)); err == nil {
+			if z, err = zstd.NewReader(bytes.NewReader(data), zstd.WithDecoderConcurrency(1),
+				zstd.WithDecoderMaxWindow(zstdWindow), zstd.WithDecoderLowmem(true)); err == nil {
 				defer z.Close()
 				in = z
 			}

@@ -41,8 +41,10 @@ type Record struct {
 
 // Recognise reports whether a text begins like the Inspector's.
 func Recognise(head []byte) bool {
-	return bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")) && bytes.Contains(head, []byte(`"header"`)) &&
-		(bytes.Contains(head, []byte(`"coll_perf"`)) || bytes.Contains(head, []byte(`"p2p_perf"`)) || bytes.Contains(head, []byte(`"inspector_output_format_version"`)))
+	return bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")) &&
+		bytes.Contains(head, []byte(`"header"`)) &&
+		(bytes.Contains(head, []byte(`"coll_perf"`)) || bytes.Contains(head, []byte(`"p2p_perf"`)) ||
+			bytes.Contains(head, []byte(`"inspector_output_format_version"`)))
 }
 
 // maxRecords bounds a file.
@@ -54,7 +56,8 @@ func Read(in io.Reader, file string) (list []Record, truncated bool, err error) 
 	s := jsonscan.New(in, file)
 	for s.Peek() != 0 {
 		if s.Peek() == ',' || s.Peek() == '[' || s.Peek() == ']' {
-			return nil, false, s.Fail("objects follow each other without commas", "this is no output of the Inspector")
+			return nil, false, s.Fail("objects follow each other without commas",
+				"this is no output of the Inspector")
 		}
 		r := Record{Peer: -1}
 		if err := s.Object(func(key []byte) error { return member(s, &r, key) }); err != nil {
@@ -64,7 +67,8 @@ func Read(in io.Reader, file string) (list []Record, truncated bool, err error) 
 			return nil, false, err
 		}
 		if r.Func == "" {
-			return nil, false, s.Fail("a record has coll_perf or p2p_perf", "the record before this place has no call")
+			return nil, false, s.Fail("a record has coll_perf or p2p_perf",
+				"the record before this place has no call")
 		}
 		if list = append(list, r); len(list) > maxRecords {
 			return nil, false, s.Fail("", "more than %d records", maxRecords)
@@ -161,7 +165,9 @@ func Program(list []Record) (p *workload.Program, notes []string, err error) {
 	for k := range calls { //lint:sorted the keys are sorted next
 		order = append(order, k)
 	}
-	slices.SortFunc(order, func(a, b id) int { return cmp.Or(cmp.Compare(a.comm, b.comm), cmp.Compare(a.serial, b.serial)) })
+	slices.SortFunc(order, func(a, b id) int {
+		return cmp.Or(cmp.Compare(a.comm, b.comm), cmp.Compare(a.serial, b.serial))
+	})
 	p = &workload.Program{Of: make([]int32, world)}
 	b := builder{p: p, index: map[string]int32{}}
 	for _, k := range order {
@@ -170,9 +176,11 @@ func Program(list []Record) (p *workload.Program, notes []string, err error) {
 		}
 	}
 	b.lists()
-	notes = append(notes, "records of the Inspector have no computations, and by default no calls below 8 KiB: calls follow each other")
+	notes = append(notes, "records of the Inspector have no computations, and by default no calls below 8 "+
+		"KiB: calls follow each other")
 	if b.smaller {
-		notes = append(notes, "records do not say which ranks a smaller communicator has; the first are taken")
+		notes = append(notes,
+			"records do not say which ranks a smaller communicator has; the first are taken")
 	}
 	if messages > 0 {
 		notes = append(notes, fmt.Sprintf("%d sends and receives were left out", messages))

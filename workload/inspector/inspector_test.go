@@ -12,7 +12,8 @@ import (
 
 // TestReadme: the examples of the Inspector's README.
 func TestReadme(t *testing.T) {
-	b, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "workloads", "samples", "inspector", "inspector_readme_examples.json"))
+	b, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "workloads", "samples", "inspector",
+		"inspector_readme_examples.json"))
 	if err != nil {
 		t.Skip("the samples beside the checkout are not there: " + err.Error())
 	}
@@ -23,8 +24,10 @@ func TestReadme(t *testing.T) {
 	if err != nil || truncated {
 		t.Fatal(err)
 	}
-	if len(list) != 2 || list[0].Func != "AllReduce" || list[0].Bytes != 16<<30 || list[0].Time != 61974*1_000_000 || list[0].Ranks != 8 ||
-		list[1].Func != "ReduceScatter" || list[1].Bytes != 2<<30 || list[1].Time != 41057*1_000_000 || list[1].Source != "kernel_gpu" || list[1].Rank != 4 {
+	if len(list) != 2 || list[0].Func != "AllReduce" || list[0].Bytes != 16<<30 ||
+		list[0].Time != 61974*1_000_000 || list[0].Ranks != 8 ||
+		list[1].Func != "ReduceScatter" || list[1].Bytes != 2<<30 || list[1].Time != 41057*1_000_000 ||
+		list[1].Source != "kernel_gpu" || list[1].Rank != 4 {
 		t.Errorf("%+v", list)
 	}
 	p, _, err := Program(list)
@@ -67,7 +70,8 @@ func TestSmall(t *testing.T) {
 		`{"header": 1}`: "f:1:14: the record before this place has no call",
 		`{"header" 1}`:  "f:1:11: ':' is expected here",
 	} {
-		if _, _, err := Read(strings.NewReader(text), "f"); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := Read(strings.NewReader(text), "f"); err == nil || !strings.Contains(err.Error(),
+			want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}

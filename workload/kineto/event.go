@@ -32,8 +32,9 @@ type event struct {
 }
 
 func (e *event) reset() {
-	*e = event{cat: e.cat[:0], name: e.name[:0], tid: e.tid[:0], groupName: e.groupName[:0], groupDesc: e.groupDesc[:0],
-		stream: -1, waitOn: -1, record: -1, evID: -1, comm: Comm{Group: -1, Root: -1, Thread: -1}}
+	*e = event{cat: e.cat[:0], name: e.name[:0], tid: e.tid[:0], groupName: e.groupName[:0],
+		groupDesc: e.groupDesc[:0],
+		stream:    -1, waitOn: -1, record: -1, evID: -1, comm: Comm{Group: -1, Root: -1, Thread: -1}}
 }
 
 // eventMember reads a member of an event.
@@ -231,11 +232,13 @@ func (r *reader) keep() {
 		}
 	case "cuda_runtime", "cuda_driver", "Runtime", "hip_runtime", "hip_driver":
 		if kind, ok := callKind(e.name); ok && r.timed() {
-			r.t.Calls = append(r.t.Calls, Call{e.ts, e.dur, uint32(e.corr), r.thread(), kind, bytes.HasSuffix(e.name, []byte("WithFlags"))})
+			r.t.Calls = append(r.t.Calls, Call{e.ts, e.dur, uint32(e.corr), r.thread(), kind,
+				bytes.HasSuffix(e.name, []byte("WithFlags"))})
 		}
 	case "cuda_sync":
 		if kind, ok := syncKind(e.name); ok && r.timed() {
-			r.t.Syncs = append(r.t.Syncs, Sync{Start: e.ts, Dur: e.dur, Corr: uint32(e.corr), Kind: kind, Stream: int32(e.stream),
+			r.t.Syncs = append(r.t.Syncs, Sync{Start: e.ts, Dur: e.dur, Corr: uint32(e.corr), Kind: kind,
+				Stream: int32(e.stream),
 				WaitOn: int32(e.waitOn), Event: e.evID, RecordCorr: e.record})
 		}
 	case "cpu_op", "Operator", "user_annotation":
@@ -268,8 +271,10 @@ func (r *reader) timed() bool {
 
 func (r *reader) keepOp() {
 	e := &r.e
-	o := Op{Start: e.ts, Dur: e.dur, Corr: uint32(e.corr), External: uint32(e.external), Name: r.name(e.name), Stream: int32(e.stream),
-		Blocks: int32(e.blocks), Threads: int32(e.thread), Bytes: e.bytes, BlocksSM: float32(e.perSM), Device: uint8(e.device),
+	o := Op{Start: e.ts, Dur: e.dur, Corr: uint32(e.corr), External: uint32(e.external), Name: r.name(e.name),
+		Stream: int32(e.stream),
+		Blocks: int32(e.blocks), Threads: int32(e.thread), Bytes: e.bytes, BlocksSM: float32(e.perSM),
+		Device: uint8(e.device),
 		Shared: int32(min(e.shared, 1<<30)), Regs: uint16(min(max(e.regs, 0), 1<<16-1))}
 	if !e.hasStream {
 		n, _ := jsonscan.ParseInt(bytes.TrimPrefix(e.tid, []byte("stream ")))
@@ -292,7 +297,8 @@ func (r *reader) keepComm() {
 		if i, ok := r.groups[string(e.groupName)]; ok && !r.t.Groups[i].Cut {
 			c.Group = i
 		} else if c.Name != "wait" {
-			c.Group = r.group(Group{string(e.groupName), string(e.groupDesc), ranks(e.ranks), int(c.Size), e.cut})
+			c.Group = r.group(Group{string(e.groupName), string(e.groupDesc), ranks(e.ranks), int(c.Size),
+				e.cut})
 		}
 	}
 	r.t.Comms = append(r.t.Comms, c)
@@ -305,10 +311,12 @@ func class(cat, name string) Class {
 		return Memcpy
 	case strings.EqualFold(strings.TrimPrefix(cat, "gpu_"), "memset"):
 		return Memset
-	case strings.HasPrefix(name, "ncclDevKernel"), strings.HasPrefix(name, "ncclKernel"), strings.HasPrefix(name, "ncclSymk"), strings.HasPrefix(name, "ncclSymDevKernel"):
+	case strings.HasPrefix(name, "ncclDevKernel"), strings.HasPrefix(name, "ncclKernel"),
+		strings.HasPrefix(name, "ncclSymk"), strings.HasPrefix(name, "ncclSymDevKernel"):
 		return NCCL
 	}
-	for _, word := range []string{"dpsk::ep::", "deep_ep::", "nvshmem", "cross_device_reduce", "one_shot_", "two_shot_", "multimem", "mscclpp"} {
+	for _, word := range []string{"dpsk::ep::", "deep_ep::", "nvshmem", "cross_device_reduce", "one_shot_",
+		"two_shot_", "multimem", "mscclpp"} {
 		if strings.Contains(name, word) {
 			return Foreign
 		}
@@ -329,7 +337,8 @@ func callKind(name []byte) (CallKind, bool) {
 	switch {
 	case has("GraphLaunch"):
 		return GraphLaunch, true
-	case has("Launch"), has("ExtLaunch"), has("ExtModuleLaunch"), has("ModuleLaunch"), has("Memcpy"), has("Memset"):
+	case has("Launch"), has("ExtLaunch"), has("ExtModuleLaunch"), has("ModuleLaunch"), has("Memcpy"),
+		has("Memset"):
 		return Launch, true
 	case has("EventRecord"):
 		return Record, true

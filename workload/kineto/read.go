@@ -33,7 +33,8 @@ func Read(in io.Reader, file string) (*Trace, error) {
 	}
 	if err != nil {
 		r.t.Truncated = true
-		r.t.Notes = append(r.t.Notes, err.Error()+": "+fmt.Sprintf("read to event %d, the last whole one", r.t.Events))
+		r.t.Notes = append(r.t.Notes, err.Error()+": "+fmt.Sprintf("read to event %d, the last whole one",
+			r.t.Events))
 	}
 	if r.t.Events == 0 {
 		return nil, r.s.Fail("a Kineto trace has traceEvents", "there are no events")
@@ -251,7 +252,9 @@ func (r *reader) finish() {
 		}
 	}
 	if r.bad > 0 {
-		t.Notes = append(t.Notes, fmt.Sprintf("%s: %d events have no time or no duration, or none that can be, and were passed over", t.File, r.bad))
+		t.Notes = append(t.Notes,
+			fmt.Sprintf("%s: %d events have no time or no duration, or none that can be, and were passed "+
+				"over", t.File, r.bad))
 	}
 }
 
@@ -262,7 +265,9 @@ func (r *reader) sortComms() {
 	for i := range order {
 		order[i] = int32(i)
 	}
-	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(t.Comms[a].Start, t.Comms[b].Start) })
+	slices.SortStableFunc(order, func(a, b int32) int {
+		return cmp.Compare(t.Comms[a].Start, t.Comms[b].Start)
+	})
 	to := make([]int32, len(order))
 	sorted := make([]Comm, len(order))
 	for at, from := range order {

@@ -34,7 +34,8 @@ func TestTruth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(tr.Ops) != 768+152 || len(tr.Steps) != 2 || tr.Rank != 0 || tr.World != 4 || tr.GPU != "NVIDIA H200" || tr.SMs != 132 || tr.NCCL != "2.28.9" {
+	if len(tr.Ops) != 768+152 || len(tr.Steps) != 2 || tr.Rank != 0 || tr.World != 4 ||
+		tr.GPU != "NVIDIA H200" || tr.SMs != 132 || tr.NCCL != "2.28.9" {
 		t.Errorf("%d ops, %d steps, %+v", len(tr.Ops), len(tr.Steps), tr.Groups)
 	}
 	for _, n := range tr.Notes {
@@ -69,7 +70,8 @@ func TestTimesThatCannotBe(t *testing.T) {
 		{"ph":"X","cat":"kernel","name":"a","ts":3,"dur":1e15,"args":{"stream":7}},
 		{"ph":"X","cat":"kernel","name":"a","ts":NaN,"dur":1,"args":{"stream":7}},
 		{"ph":"X","cat":"cpu_op","name":"record_param_comms","ts":4,"dur":1,"args":{"Collective name":"allreduce","dtype":"Float","In msg nelems":99999999999999999999}}]}`)), "f")
-	if err != nil || len(tr.Ops) != 1 || len(tr.Notes) != 1 || len(tr.Comms) != 1 || tr.Comms[0].In != 1<<63-1 {
+	if err != nil || len(tr.Ops) != 1 || len(tr.Notes) != 1 || len(tr.Comms) != 1 ||
+		tr.Comms[0].In != 1<<63-1 {
 		t.Errorf("%v: %+v", err, tr)
 	}
 }

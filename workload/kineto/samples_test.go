@@ -40,7 +40,8 @@ func TestSamples(t *testing.T) {
 			for _, s := range tr.Steps {
 				steps = append(steps, fmt.Sprintf("%.1f", float64(s.Dur)/1e6))
 			}
-			if got := fmt.Sprintf("%d/%d", tr.Rank, tr.World); got != x.rank || !strings.HasPrefix(strings.Join(steps, " "), x.steps) {
+			if got := fmt.Sprintf("%d/%d", tr.Rank, tr.World); got != x.rank ||
+				!strings.HasPrefix(strings.Join(steps, " "), x.steps) {
 				t.Errorf("rank %s, steps %v, want %s and %s", got, steps, x.rank, x.steps)
 			}
 			digits := func(want string) int {
@@ -53,7 +54,8 @@ func TestSamples(t *testing.T) {
 				what, want string
 				got        int64
 			}{{"comm", x.comm, m.Comm}, {"exposed", x.exposed, m.Exposed}} {
-				if got := fmt.Sprintf("%.*f", digits(f.want), float64(f.got)/1e6); f.want != "" && got != f.want {
+				if got := fmt.Sprintf("%.*f", digits(f.want), float64(f.got)/1e6); f.want != "" &&
+					got != f.want {
 					t.Errorf("%s %s ms, want %s", f.what, got, f.want)
 				}
 			}
@@ -69,7 +71,8 @@ func TestSamples(t *testing.T) {
 
 // TestB200: 71 groups, 15 of them of the rank, and one all_gather of 25,136 elements of bfloat16, 22 µs.
 func TestB200(t *testing.T) {
-	tr, err := Read(bytes.NewReader(shared(t, "samples/kineto/tracelens_b200_tp8_rank0_inference.json.gz")), "f")
+	tr, err := Read(bytes.NewReader(shared(t, "samples/kineto/tracelens_b200_tp8_rank0_inference.json.gz")),
+		"f")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +100,9 @@ func TestB200(t *testing.T) {
 
 // TestEventSync: the wait between streams names the record that it waits for.
 func TestEventSync(t *testing.T) {
-	tr, err := Read(bytes.NewReader(shared(t, "samples/kineto/hta_critical_path_cuda_event_sync_multi_stream_event_sync_trace.json.gz")), "f")
+	tr, err := Read(
+		bytes.NewReader(shared(t,
+			"samples/kineto/hta_critical_path_cuda_event_sync_multi_stream_event_sync_trace.json.gz")), "f")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,10 +139,12 @@ func TestSmall(t *testing.T) {
 	if len(tr.Ops) != 1 || len(tr.Calls) != 1 || len(tr.Comms) != 1 || tr.Events != 5 || tr.Rank != 1 {
 		t.Fatalf("%+v", tr)
 	}
-	if o := tr.Ops[0]; o.Start != 13500 || o.Dur != 3250 || o.Blocks != 8 || o.Threads != 128 || o.Stream != 7 || o.Corr != 5 {
+	if o := tr.Ops[0]; o.Start != 13500 || o.Dur != 3250 || o.Blocks != 8 || o.Threads != 128 ||
+		o.Stream != 7 || o.Corr != 5 {
 		t.Errorf("%+v", o)
 	}
-	if c := tr.Comms[0]; c.Name != "allreduce" || c.In != 64 || c.Group != 0 || c.Thread != tr.Calls[0].Thread {
+	if c := tr.Comms[0]; c.Name != "allreduce" || c.In != 64 || c.Group != 0 ||
+		c.Thread != tr.Calls[0].Thread {
 		t.Errorf("%+v", c)
 	}
 }
@@ -146,7 +153,8 @@ func TestSmall(t *testing.T) {
 func TestTruncated(t *testing.T) {
 	cut := small[:strings.Index(small, `"Process Group Ranks"`)]
 	tr, err := Read(strings.NewReader(cut), "f")
-	if err != nil || !tr.Truncated || tr.Events != 2 || len(tr.Notes) != 1 || !strings.HasPrefix(tr.Notes[0], "f:5:239: the file ends within a value: read to event 2") {
+	if err != nil || !tr.Truncated || tr.Events != 2 || len(tr.Notes) != 1 || !strings.HasPrefix(tr.Notes[0],
+		"f:5:239: the file ends within a value: read to event 2") {
 		t.Errorf("%+v %v", tr, err)
 	}
 	_, err = Read(strings.NewReader(small[:60]), "f")
@@ -159,7 +167,8 @@ func TestTruncated(t *testing.T) {
 // FuzzRead: nothing panics, and operations have their times.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(small))
-	f.Add([]byte(`[{"ph":"X","cat":"kernel","name":"ncclKernel_AllReduce","ts":1,"dur":2,"tid":"stream 20"}]`))
+	f.Add([]byte(
+		`[{"ph":"X","cat":"kernel","name":"ncclKernel_AllReduce","ts":1,"dur":2,"tid":"stream 20"}]`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		tr, err := Read(bytes.NewReader(text), "f")
 		if err != nil {
@@ -167,7 +176,8 @@ func FuzzRead(f *testing.F) {
 		}
 		tr.Measure()
 		for i := range tr.Ops {
-			if o := &tr.Ops[i]; o.Dur < 0 || o.Comm < 0 || int(o.Comm) > len(tr.Comms) || int(o.Name) >= len(tr.Names) {
+			if o := &tr.Ops[i]; o.Dur < 0 || o.Comm < 0 || int(o.Comm) > len(tr.Comms) ||
+				int(o.Name) >= len(tr.Names) {
 				t.Fatalf("%+v", o)
 			}
 		}

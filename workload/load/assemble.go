@@ -124,10 +124,12 @@ func keep(j *Job) func(p *workload.Program, notes []string, err error) error {
 // recorded rebuilds a job of Kineto's recordings.
 func (p *parts) recorded(j *Job) error {
 	j.Format, j.Traces = Kineto, p.kineto
-	o := rebuild.Options{Symmetric: p.o.Symmetric, Partial: p.o.Partial && !p.o.Symmetric, Sizes: map[int][]rebuild.Sized{}}
+	o := rebuild.Options{Symmetric: p.o.Symmetric, Partial: p.o.Partial && !p.o.Symmetric,
+		Sizes: map[int][]rebuild.Sized{}}
 	for rank, list := range p.log.Sizes() { //lint:sorted entries are independent
 		for _, c := range list {
-			o.Sizes[rank] = append(o.Sizes[rank], rebuild.Sized{Name: c.Name, Type: c.Type, In: c.In, Out: c.Out})
+			o.Sizes[rank] = append(o.Sizes[rank], rebuild.Sized{Name: c.Name, Type: c.Type, In: c.In,
+				Out: c.Out})
 		}
 	}
 	// A dump has the whole run, a log the steps that it was switched on for.
@@ -159,7 +161,8 @@ func sizes(d *flight.Dump) (out []rebuild.Sized) {
 	for i := range d.Entries {
 		e := &d.Entries[i]
 		if e.Name != "coalesced" && !e.P2P && e.Name != "all_reduce_barrier" {
-			out = append(out, rebuild.Sized{Name: e.Name, Type: e.InType, In: flight.Elements(e.In), Out: flight.Elements(e.Out), Group: e.Group})
+			out = append(out, rebuild.Sized{Name: e.Name, Type: e.InType, In: flight.Elements(e.In),
+				Out: flight.Elements(e.Out), Group: e.Group})
 		}
 	}
 	return out
@@ -175,7 +178,9 @@ func byRank[T any](list []ranked[T], what string) ([]T, error) {
 		case i > 0 && x.rank >= 0 && x.rank == list[i-1].rank:
 			return nil, &rebuild.RankTwiceError{Rank: x.rank, First: list[i-1].name, Next: x.name}
 		case x.rank >= 0 && x.rank != i:
-			return nil, fmt.Errorf("%s: this is the %s of rank %d, and that of rank %d is not there; give those of all ranks", x.name, what, x.rank, i)
+			return nil,
+				fmt.Errorf("%s: this is the %s of rank %d, and that of rank %d is not there; give those of "+
+					"all ranks", x.name, what, x.rank, i)
 		}
 		out = append(out, x.part)
 	}
@@ -211,7 +216,8 @@ func (p *parts) largest(j *Job) {
 		if len(t.part.Nodes) > len(kept[i].part.Nodes) {
 			small, kept[i] = kept[i], t
 		}
-		j.Notes = append(j.Notes, small.name+" was passed over: "+kept[i].name+" is of the same rank and longer")
+		j.Notes = append(j.Notes, small.name+" was passed over: "+kept[i].name+
+			" is of the same rank and longer")
 	}
 	p.chakra = kept
 }
@@ -221,7 +227,9 @@ func (p *parts) flightJob(j *Job) error {
 	// A rank may have left both forms of one dump.
 	list := p.flight[:0:0]
 	for _, d := range p.flight {
-		if i := slices.IndexFunc(list, func(o ranked[*flight.Dump]) bool { return o.rank == d.rank && d.rank >= 0 }); i < 0 || !sameDump(list[i].part, d.part) {
+		if i := slices.IndexFunc(list, func(o ranked[*flight.Dump]) bool {
+			return o.rank == d.rank && d.rank >= 0
+		}); i < 0 || !sameDump(list[i].part, d.part) {
 			list = append(list, d)
 		}
 	}
@@ -239,7 +247,9 @@ func (p *parts) flightJob(j *Job) error {
 
 // sameDump reports whether two dumps are one in two forms.
 func sameDump(a, b *flight.Dump) bool {
-	return len(a.Entries) == len(b.Entries) && (len(a.Entries) == 0 || a.Entries[0].Created == b.Entries[0].Created && a.Entries[len(a.Entries)-1].Created == b.Entries[len(b.Entries)-1].Created)
+	return len(a.Entries) == len(b.Entries) &&
+		(len(a.Entries) == 0 || a.Entries[0].Created == b.Entries[0].Created &&
+			a.Entries[len(a.Entries)-1].Created == b.Entries[len(b.Entries)-1].Created)
 }
 
 func (p *parts) etJob(j *Job) error {

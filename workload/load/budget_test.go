@@ -17,9 +17,13 @@ import (
 func TestBombs(t *testing.T) {
 	const limit = 1 << 20
 	for name, text := range map[string]string{
-		"marks.pkl":   "\x80\x02}" + strings.Repeat("(", limit),
-		"kineto.json": `{"schemaVersion":1,"distributedInfo":{"rank":0,"world_size":1},"traceEvents":[` + strings.Repeat(`{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":1,"dur":1,"args":{"stream":7}},`, limit/64),
-		"native.txt":  "workload 1\nranks 8\ncomm world *\nlist a 0-7\n" + strings.Repeat("  call 0 world all_reduce half sum 4\n", limit/32),
+		"marks.pkl": "\x80\x02}" + strings.Repeat("(", limit),
+		"kineto.json": `{"schemaVersion":1,"distributedInfo":{"rank":0,"world_size":1},"traceEvents":[` +
+			strings.Repeat(
+				`{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":1,"dur":1,"args":{"stream":7}},`,
+				limit/64),
+		"native.txt": "workload 1\nranks 8\ncomm world *\nlist a 0-7\n" +
+			strings.Repeat("  call 0 world all_reduce half sum 4\n", limit/32),
 	} {
 		t.Run(name, func(t *testing.T) {
 			var packed bytes.Buffer

@@ -39,7 +39,8 @@ const (
 	numFormats
 )
 
-var formatNames = [numFormats]string{"unknown", "native", "kineto", "pytorch-et", "chakra", "chakra-json", "chakra-groups", "flight-recorder", "flight-recorder-pickle",
+var formatNames = [numFormats]string{"unknown", "native", "kineto", "pytorch-et", "chakra", "chakra-json",
+	"chakra-groups", "flight-recorder", "flight-recorder-pickle",
 	"nccl-log", "simai", "aicb", "goal", "goal-binary", "inspector", "meta", "calls", "times"}
 
 // String is the format's name.

@@ -146,7 +146,8 @@ func (p *parts) read(in io.Reader, name string, depth int) error {
 		}
 		return p.read(z, strings.TrimSuffix(name, ".gz"), depth+1)
 	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		z, err := zstd.NewReader(b, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(zstdWindow), zstd.WithDecoderLowmem(true))
+		z, err := zstd.NewReader(b, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(zstdWindow),
+			zstd.WithDecoderLowmem(true))
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -172,7 +173,9 @@ type UnknownError struct{ File string }
 
 // Error names the file and the formats.
 func (e *UnknownError) Error() string {
-	return e.File + ": the format is not known; Kineto, PyTorch and Chakra execution traces, Flight Recorder dumps, NCCL logs with COLL lines, SimAI, AICB, GOAL, the Inspector's records and simccl's own text are read"
+	return e.File + ": the format is not known; Kineto, PyTorch and Chakra execution traces, Flight " +
+		"Recorder dumps, NCCL logs with COLL lines, SimAI, AICB, GOAL, the Inspector's records and " +
+		"simccl's own text are read"
 }
 
 // archive reads the members of a tar archive that are files of known formats.

@@ -34,9 +34,14 @@ func files(t testing.TB, pattern string) (out []File) {
 // content, and the others are refused by what they are.
 func TestSamplesAreRecognised(t *testing.T) {
 	for pattern, want := range map[string]Format{
-		"samples/kineto/*.gz": Kineto, "samples/pytorch_et/*_et_*.gz": TorchET, "samples/pytorch_et/*kineto*.gz": Kineto, "samples/chakra/*.tar.gz": Chakra, "samples/chakra/*.tgz": TorchET,
-		"samples/chakra/astra_all_reduce.4/*.et": Chakra, "samples/chakra/astra_custom_ring_allreduce_8npus_1MB/*.et": Chakra,
-		"samples/simai/[GLam]*.txt": SimAI, "samples/aicb/[GLAm]*.csv*": AICB, "samples/goal/*": GOAL, "samples/inspector/inspector*": Inspector,
+		"samples/kineto/*.gz": Kineto, "samples/pytorch_et/*_et_*.gz": TorchET,
+		"samples/pytorch_et/*kineto*.gz": Kineto, "samples/chakra/*.tar.gz": Chakra,
+		"samples/chakra/*.tgz":                                      TorchET,
+		"samples/chakra/astra_all_reduce.4/*.et":                    Chakra,
+		"samples/chakra/astra_custom_ring_allreduce_8npus_1MB/*.et": Chakra,
+		"samples/simai/[GLam]*.txt":                                 SimAI, "samples/aicb/[GLAm]*.csv*": AICB,
+		"samples/goal/*":               GOAL,
+		"samples/inspector/inspector*": Inspector,
 	} {
 		if pattern == "samples/chakra/astra_all_reduce.4/*.et" || strings.Contains(pattern, "ring") {
 			j, err := Load(files(t, pattern), Options{})
@@ -63,8 +68,11 @@ func TestSamplesAreRecognised(t *testing.T) {
 			}
 		}
 	}
-	for pattern, what := range map[string]string{"samples/taccl/*": "TACCL sketch", "samples/simai/busbw.yaml": "table of bus bandwidths", "samples/chakra/HGX-H100*": "ASTRA-sim's description",
-		"samples/aicb/Workload_spec*": "list of models", "samples/aicb/aiob_Example.txt": "AIOB's table", "samples/msccl_xml/*": "an MSCCL schedule", "samples/mscclpp_json/*": "an MSCCL++ plan"} {
+	for pattern, what := range map[string]string{"samples/taccl/*": "TACCL sketch",
+		"samples/simai/busbw.yaml":    "table of bus bandwidths",
+		"samples/chakra/HGX-H100*":    "ASTRA-sim's description",
+		"samples/aicb/Workload_spec*": "list of models", "samples/aicb/aiob_Example.txt": "AIOB's table",
+		"samples/msccl_xml/*": "an MSCCL schedule", "samples/mscclpp_json/*": "an MSCCL++ plan"} {
 		for _, f := range files(t, pattern) {
 			_, err := Load([]File{f}, Options{})
 			var refused *inputs.OtherError
@@ -88,13 +96,15 @@ func TestTruth(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if j.Format != Kineto || j.Program.Ranks() != 4 || j.Meta.GPU != "NVIDIA H200" || j.Meta.Env["NCCL_NVLS_ENABLE"] != "0" || j.Meta.NCCL != "2.28.9" || j.Meta.Mode != mode {
+			if j.Format != Kineto || j.Program.Ranks() != 4 || j.Meta.GPU != "NVIDIA H200" ||
+				j.Meta.Env["NCCL_NVLS_ENABLE"] != "0" || j.Meta.NCCL != "2.28.9" || j.Meta.Mode != mode {
 				t.Errorf("%v %+v", j.Format, j.Meta)
 			}
 			if err := j.Program.Lint(); err != nil {
 				t.Error(err)
 			}
-			if _, err := play.Play(j.Program, play.Options{Cost: play.Recorded, Buffered: 32 << 20}); err != nil {
+			if _, err := play.Play(j.Program, play.Options{Cost: play.Recorded, Buffered: 32 << 20}); err !=
+				nil {
 				t.Error(err)
 			}
 			var rest []File
@@ -112,17 +122,20 @@ func TestTruth(t *testing.T) {
 	again := files(t, "truth/ep/trace_rank0*")
 	_, err := Load(append(all, again...), Options{})
 	var twice *rebuild.RankTwiceError
-	if !errors.As(err, &twice) || !strings.Contains(err.Error(), "truth/ddp/trace_rank0.json") || !strings.Contains(err.Error(), "truth/ep/trace_rank0.json") {
+	if !errors.As(err, &twice) || !strings.Contains(err.Error(), "truth/ddp/trace_rank0.json") ||
+		!strings.Contains(err.Error(), "truth/ep/trace_rank0.json") {
 		t.Error(err)
 	}
 	_, err = Load(all, Options{})
 	var missing *rebuild.MissingRanksError
-	if !errors.As(err, &missing) || err.Error() != "the job has 4 ranks, of which 1 2 3 have no recording; give them too, or --symmetric where all ranks do the same" {
+	if !errors.As(err, &missing) || err.Error() != "the job has 4 ranks, of which 1 2 3 have no recording; "+
+		"give them too, or --symmetric where all ranks do the same" {
 		t.Error(err)
 	}
-	if j, err := Load(all, Options{Partial: true}); err != nil || j.Program.Ranks() != 4 || !slices.ContainsFunc(j.Notes, func(n string) bool {
-		return strings.Contains(n, "1 2 3 have no recording; what is shown is of the others")
-	}) {
+	if j, err := Load(all, Options{Partial: true}); err != nil || j.Program.Ranks() != 4 ||
+		!slices.ContainsFunc(j.Notes, func(n string) bool {
+			return strings.Contains(n, "1 2 3 have no recording; what is shown is of the others")
+		}) {
 		t.Errorf("to look at: %v", err)
 	}
 	if j, err := Load(all, Options{Symmetric: true}); err != nil || j.Program.Lint() != nil {

@@ -113,7 +113,8 @@ func (l *Log) Read(in io.Reader, file string) error {
 		case strings.Contains(text, ": opCount "):
 			c, problem := parseCall(by, text)
 			if problem != "" {
-				return &Error{file, n, problem, "a line of a call is expected: NAME: opCount … count N datatype N op N root N comm 0x…"}
+				return &Error{file, n, problem,
+					"a line of a call is expected: NAME: opCount … count N datatype N op N root N comm 0x…"}
 			}
 			c.file, c.line = file, n
 			if len(l.calls) >= maxCalls {
@@ -243,8 +244,10 @@ type SizedCall struct {
 }
 
 // torchTypes are PyTorch's names of element types.
-var torchTypes = map[coll.DataType]string{coll.Int8: "char", coll.Uint8: "byte", coll.Int32: "int", coll.Uint32: "uint32", coll.Int64: "long", coll.Uint64: "uint64",
-	coll.Float16: "half", coll.Float32: "float", coll.Float64: "double", coll.BFloat16: "bfloat16", coll.Float8e4m3: "float8_e4m3fn", coll.Float8e5m2: "float8_e5m2"}
+var torchTypes = map[coll.DataType]string{coll.Int8: "char", coll.Uint8: "byte", coll.Int32: "int",
+	coll.Uint32: "uint32", coll.Int64: "long", coll.Uint64: "uint64",
+	coll.Float16: "half", coll.Float32: "float", coll.Float64: "double", coll.BFloat16: "bfloat16",
+	coll.Float8e4m3: "float8_e4m3fn", coll.Float8e5m2: "float8_e5m2"}
 
 // Sizes are the collectives of each rank in order, but for sends and receives.
 func (l *Log) Sizes() map[int][]SizedCall {
@@ -273,13 +276,16 @@ func (l *Log) Calls() int { return len(l.calls) }
 // say which were launched together. Ranks are those in the largest communicator.
 func (l *Log) Program() (*workload.Program, []string, error) {
 	if len(l.calls) == 0 {
-		return nil, nil, fmt.Errorf("the log has no calls; NCCL prints them with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=COLL,INIT")
+		return nil, nil,
+			fmt.Errorf("the log has no calls; NCCL prints them with NCCL_DEBUG=INFO and " +
+				"NCCL_DEBUG_SUBSYS=COLL,INIT")
 	}
 	rankOf, world, notes, err := l.ranks()
 	if err != nil {
 		return nil, nil, err
 	}
-	b := builder{l: l, p: &workload.Program{Of: make([]int32, world)}, rankOf: rankOf, index: map[string]int32{}, calls: map[string]int32{}}
+	b := builder{l: l, p: &workload.Program{Of: make([]int32, world)}, rankOf: rankOf,
+		index: map[string]int32{}, calls: map[string]int32{}}
 	b.communicators()
 	lists := make([]workload.List, world)
 	for r := range lists {
@@ -324,10 +330,14 @@ func (l *Log) ranks() (map[process]int32, int, []string, error) {
 	for _, p := range l.order {
 		r, known := out[p]
 		if !known {
-			return nil, 0, nil, fmt.Errorf("process %s:%s device %s has no INIT line; log NCCL_DEBUG_SUBSYS=INIT,COLL", p.host, p.pid, p.dev)
+			return nil, 0, nil,
+				fmt.Errorf("process %s:%s device %s has no INIT line; log NCCL_DEBUG_SUBSYS=INIT,COLL",
+					p.host, p.pid, p.dev)
 		}
 		if q, twice := taken[r]; twice {
-			return nil, 0, nil, fmt.Errorf("processes %s:%s and %s:%s are both rank %d; give the logs of one run", q.host, q.pid, p.host, p.pid, r)
+			return nil, 0, nil,
+				fmt.Errorf("processes %s:%s and %s:%s are both rank %d; give the logs of one run", q.host,
+					q.pid, p.host, p.pid, r)
 		}
 		taken[r] = p
 	}
@@ -344,7 +354,8 @@ func (l *Log) keys() []commKey {
 		out = append(out, k)
 	}
 	slices.SortFunc(out, func(a, b commKey) int {
-		return cmp.Or(cmp.Compare(a.host, b.host), cmp.Compare(a.pid, b.pid), cmp.Compare(a.pointer, b.pointer))
+		return cmp.Or(cmp.Compare(a.host, b.host), cmp.Compare(a.pid, b.pid),
+			cmp.Compare(a.pointer, b.pointer))
 	})
 	return out
 }
@@ -378,7 +389,8 @@ func (b *builder) communicators() {
 			for m := range members {
 				members[m] = -1
 			}
-			b.p.Comms = append(b.p.Comms, workload.Comm{Name: fmt.Sprintf("comm%d", i), Desc: c.id, Ranks: members})
+			b.p.Comms = append(b.p.Comms, workload.Comm{Name: fmt.Sprintf("comm%d", i), Desc: c.id,
+				Ranks: members})
 		}
 		if m := b.p.Comms[i].Ranks; int(c.rank) < len(m) {
 			m[c.rank] = b.rankOf[c.owner]
@@ -412,14 +424,18 @@ func (b *builder) step(c *call) (workload.Step, error) {
 	i, have := b.index[id]
 	if !have {
 		if int(c.ranks) != len(b.p.Of) && c.ranks != 0 {
-			return workload.Step{}, &Error{c.file, c.line, fmt.Sprintf("the communicator %s of %d ranks has no INIT line", c.key.pointer, c.ranks), "log NCCL_DEBUG_SUBSYS=INIT,COLL"}
+			return workload.Step{},
+				&Error{c.file, c.line, fmt.Sprintf("the communicator %s of %d ranks has no INIT line",
+					c.key.pointer, c.ranks), "log NCCL_DEBUG_SUBSYS=INIT,COLL"}
 		}
 		i = int32(len(b.p.Comms))
 		b.index[id] = i
 		b.p.Comms = append(b.p.Comms, workload.Comm{Name: fmt.Sprintf("comm%d", i)})
 	}
 	if slices.Contains(b.p.Comms[i].Ranks, -1) {
-		return workload.Step{}, &Error{c.file, c.line, fmt.Sprintf("the log lacks members of the communicator %s", c.key.pointer), "give the logs of all ranks"}
+		return workload.Step{},
+			&Error{c.file, c.line, fmt.Sprintf("the log lacks members of the communicator %s", c.key.pointer),
+				"give the logs of all ranks"}
 	}
 	x.Comm = i
 	s := workload.Step{Kind: workload.Issue, Stream: i}

@@ -22,7 +22,8 @@ func TestTruth(t *testing.T) {
 			for r := range 4 {
 				for _, kind := range []string{"init", "coll"} {
 					name := fmt.Sprintf("nccl_%s_rank%d.log.gz", kind, r)
-					f, err := os.Open(filepath.Join("..", "..", "..", "shared", "workloads", "truth", mode, name))
+					f, err := os.Open(filepath.Join("..", "..", "..", "shared", "workloads", "truth", mode,
+						name))
 					if err != nil {
 						t.Skip("the recordings beside the checkout are not there: " + err.Error())
 					}
@@ -79,7 +80,8 @@ func TestSmall(t *testing.T) {
 	if err := p.Lint(); err != nil {
 		t.Fatal(err)
 	}
-	if len(p.Comms) != 2 || p.Comms[0].Ranks != nil || p.Calls[0].RedOp != coll.Avg || p.Calls[0].Type != coll.BFloat16 {
+	if len(p.Comms) != 2 || p.Comms[0].Ranks != nil || p.Calls[0].RedOp != coll.Avg ||
+		p.Calls[0].Type != coll.BFloat16 {
 		t.Errorf("%+v %+v", p.Comms, p.Calls)
 	}
 	if diff := cmp.Diff([]int32{1, 0}, p.Comms[1].Ranks); diff != "" {
@@ -87,16 +89,19 @@ func TestSmall(t *testing.T) {
 	}
 	for _, x := range []struct{ from, to, want string }{
 		{"count 8 datatype 7", "count x datatype 7", `f:9:1: Send has count of "x"`},
-		{"datatype 9 op 4 root 0 comm 0xa", "datatype 99 op 4 root 0 comm 0xa", "f:6:1: data type 99 is not known"},
+		{"datatype 9 op 4 root 0 comm 0xa", "datatype 99 op 4 root 0 comm 0xa",
+			"f:6:1: data type 99 is not known"},
 		{"n1:10:11 [0] NCCL INFO Recv", "n1:10:11 [0] NCCL INFO Rcv", "f:10:1: Rcv is no operation"},
 	} {
 		var l Log
-		if err := l.Read(strings.NewReader(strings.Replace(small, x.from, x.to, 1)), "f"); err == nil || !strings.Contains(err.Error(), x.want) {
+		if err := l.Read(strings.NewReader(strings.Replace(small, x.from, x.to, 1)), "f"); err == nil ||
+			!strings.Contains(err.Error(), x.want) {
 			t.Errorf("%s → %s: %v, want %s", x.from, x.to, err, x.want)
 		}
 	}
 	var bare Log
-	if err := bare.Read(strings.NewReader(strings.Join(strings.Split(small, "\n")[5:7], "\n")), "f"); err != nil {
+	if err := bare.Read(strings.NewReader(strings.Join(strings.Split(small, "\n")[5:7], "\n")), "f"); err !=
+		nil {
 		t.Fatal(err)
 	}
 	if p, notes, err := bare.Program(); err != nil || len(p.Of) != 2 || len(notes) != 2 {

@@ -37,7 +37,9 @@ type Scaled struct {
 
 // String says what was done, and that it is an estimate.
 func (s *Scaled) String() string {
-	return fmt.Sprintf("computing on %s instead of %s is an estimate: %.2f times as long; %.0f %% of its time by the peak of matrix products (%.2f), the rest by the rate of memory (%.2f), of NVIDIA's data sheets", s.To, s.From, s.Factor, 100*s.MatrixShare, s.Matrix, s.Memory)
+	return fmt.Sprintf("computing on %s instead of %s is an estimate: %.2f times as long; %.0f %% of its "+
+		"time by the peak of matrix products (%.2f), the rest by the rate of memory (%.2f), of NVIDIA's "+
+		"data sheets", s.To, s.From, s.Factor, 100*s.MatrixShare, s.Matrix, s.Memory)
 }
 
 // Scale makes what GPUs compute for another GPU: a computation whose
@@ -53,16 +55,20 @@ func Scale(p *workload.Program, from, to string) (*workload.Program, *Scaled, er
 	a, ok := datasheet.Find(from)
 	switch {
 	case from == "":
-		return nil, nil, &transform.Error{Problem: "the job does not say which GPU its times are of", Hint: "write both, as A100:H100"}
+		return nil, nil, &transform.Error{Problem: "the job does not say which GPU its times are of",
+			Hint: "write both, as A100:H100"}
 	case !ok:
 		return nil, nil, &transform.Error{Problem: fmt.Sprintf("GPU %q is not known", from), Hint: known}
 	}
 	if p.GPU.Name != "" {
 		if of, ok := datasheet.Find(p.GPU.Name); !ok || of.Name != a.Name {
-			return nil, nil, &transform.Error{Problem: fmt.Sprintf("the times of the job are of %s, not of %s", p.GPU.Name, a.Name), Hint: "leave the first one out"}
+			return nil, nil,
+				&transform.Error{Problem: fmt.Sprintf("the times of the job are of %s, not of %s", p.GPU.Name,
+					a.Name), Hint: "leave the first one out"}
 		}
 	}
-	s := &Scaled{From: a.Name, To: b.Name, Matrix: peak(&p.GPU, a) / peak(&p.GPU, b), Memory: a.Memory / b.Memory}
+	s := &Scaled{From: a.Name, To: b.Name, Matrix: peak(&p.GPU, a) / peak(&p.GPU, b),
+		Memory: a.Memory / b.Memory}
 	q := *p
 	if q.GPU.Name != "" {
 		q.GPU.Name = b.Name

@@ -42,7 +42,8 @@ list a 0-1
 			t.Errorf("step %d takes %.4f ms, want %.4f", i, got, want)
 		}
 	}
-	if math.Abs(s.Factor-(2*matrix+2*memory)/4) > 1e-9 || s.MatrixShare != 0.5 || !strings.Contains(s.String(), "estimate") || p.Lists[0].Steps[0].Time != 1e9 {
+	if math.Abs(s.Factor-(2*matrix+2*memory)/4) > 1e-9 || s.MatrixShare != 0.5 ||
+		!strings.Contains(s.String(), "estimate") || p.Lists[0].Steps[0].Time != 1e9 {
 		t.Errorf("%+v", s)
 	}
 	for _, c := range [][2]string{{"", "H100"}, {"MI300X", "H100"}, {"H100", "TPU"}} {
@@ -57,10 +58,13 @@ list a 0-1
 func TestMadeForAnother(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		from, to := rapid.SampledFrom(gen.GPUs()).Draw(t, "from"), rapid.SampledFrom(gen.GPUs()).Draw(t, "to")
-		seq, typ := rapid.SampledFrom([]int64{8, 128, 4096}).Draw(t, "seq"), rapid.SampledFrom([]coll.DataType{coll.BFloat16, coll.Float32}).Draw(t, "type")
+		seq, typ := rapid.SampledFrom([]int64{8, 128, 4096}).Draw(t, "seq"),
+			rapid.SampledFrom([]coll.DataType{coll.BFloat16, coll.Float32}).Draw(t, "type")
 		made := func(name string) *workload.Program {
-			c := gen.Config{Layers: 2, Hidden: 1024, Heads: 8, KVHeads: 4, FFN: 4096, Vocab: 32000, Seq: seq, MicroBatch: 1, GlobalBatch: 2,
-				Type: typ, GradType: typ, TP: 1, PP: 2, Virtual: 1, DP: 1, Bucket: 1 << 20, EP: 1, TopK: 1, Capacity: 1, CP: 1, Iterations: 1}
+			c := gen.Config{Layers: 2, Hidden: 1024, Heads: 8, KVHeads: 4, FFN: 4096, Vocab: 32000, Seq: seq,
+				MicroBatch: 1, GlobalBatch: 2,
+				Type: typ, GradType: typ, TP: 1, PP: 2, Virtual: 1, DP: 1, Bucket: 1 << 20, EP: 1, TopK: 1,
+				Capacity: 1, CP: 1, Iterations: 1}
 			c.GPU, _ = gen.Peak(name, c.Type)
 			j, err := gen.Make(c)
 			if err != nil {
@@ -81,7 +85,8 @@ func TestMadeForAnother(t *testing.T) {
 		for i := range want.Lists {
 			for k := range want.Lists[i].Steps {
 				a, b := &got.Lists[i].Steps[k], &want.Lists[i].Steps[k]
-				if d := math.Abs(float64(a.Time - b.Time)); d > 1+float64(b.Time)/float64(first.Lists[i].Steps[k].Time) {
+				if d := math.Abs(float64(a.Time - b.Time)); d > 1+
+					float64(b.Time)/float64(first.Lists[i].Steps[k].Time) {
 					t.Fatalf("%s: %v, made for it %v", want.Works[b.Work-1].Name, a.Time, b.Time)
 				}
 			}

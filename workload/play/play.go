@@ -66,11 +66,13 @@ func Play(p *workload.Program, o Options) (*Result, error) {
 	if o.Cost == nil {
 		o.Cost = Nothing
 	}
-	x := &player{p: p, cost: o.Cost, buffered: o.Buffered, res: &Result{Start: make([][]units.Time, p.Ranks()), End: make([][]units.Time, p.Ranks())},
+	x := &player{p: p, cost: o.Cost, buffered: o.Buffered,
+		res:   &Result{Start: make([][]units.Time, p.Ranks()), End: make([][]units.Time, p.Ranks())},
 		meets: map[meetKey]*meet{}}
 	for r := range p.Of {
 		n := len(p.Lists[p.Of[r]].Steps)
-		x.ranks = append(x.ranks, &rank{id: int32(r), left: n, done: make([]bool, n), joined: make([]bool, n), met: make([]bool, n),
+		x.ranks = append(x.ranks, &rank{id: int32(r), left: n, done: make([]bool, n), joined: make([]bool, n),
+			met:     make([]bool, n),
 			streams: map[int32]*queue{}, records: map[int32]int32{}, counts: map[meetKey]int32{}})
 		x.res.Start[r], x.res.End[r] = make([]units.Time, n), make([]units.Time, n)
 	}
@@ -387,7 +389,8 @@ func (x *player) describe(r *rank) *DeadlockError {
 		e.Step = int(q.steps[q.at])
 		if s := &list.Steps[e.Step]; s.Kind == workload.Issue {
 			c := &x.p.Calls[s.Call]
-			e.What = fmt.Sprintf("other ranks of %s to join %s of %d bytes", x.p.Comms[c.Comm].Name, c.Func.TestName(), c.Bytes())
+			e.What = fmt.Sprintf("other ranks of %s to join %s of %d bytes", x.p.Comms[c.Comm].Name,
+				c.Func.TestName(), c.Bytes())
 			return e
 		}
 	}

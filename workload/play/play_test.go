@@ -81,7 +81,8 @@ list y 1
 `)
 	_, err := Play(p, Options{})
 	var d *DeadlockError
-	if !errors.As(err, &d) || err.Error() != "deadlock: rank 0 waits at step 0 of list x for other ranks of a to join all_reduce of 32 bytes; 1 other ranks wait too" {
+	if !errors.As(err, &d) || err.Error() != "deadlock: rank 0 waits at step 0 of list x for other ranks "+
+		"of a to join all_reduce of 32 bytes; 1 other ranks wait too" {
 		t.Error(err)
 	}
 	p = parse(t, `workload 1
@@ -120,7 +121,8 @@ func pipeline(ranks int32, micro int, each units.Time) *workload.Program {
 			l.Steps = append(l.Steps, workload.Step{Kind: workload.Compute, Time: each})
 			if r < ranks-1 {
 				at := int32(len(l.Steps) - 1)
-				l.Steps = append(l.Steps, workload.Step{Kind: workload.Issue, Call: call(coll.Send, r+1), Stream: 1, Deps: []int32{at}})
+				l.Steps = append(l.Steps, workload.Step{Kind: workload.Issue, Call: call(coll.Send, r+1),
+					Stream: 1, Deps: []int32{at}})
 			}
 		}
 		p.Lists = append(p.Lists, l)

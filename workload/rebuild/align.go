@@ -182,7 +182,9 @@ func (r *rank) twins() {
 	}
 	slices.SortFunc(comms, func(a, b [2]int64) int { return cmp.Compare(a[0], b[0]) })
 	covered := func(from, to int64) int64 {
-		at, _ := slices.BinarySearchFunc(comms, from, func(c [2]int64, t int64) int { return cmp.Compare(c[0], t) })
+		at, _ := slices.BinarySearchFunc(comms, from, func(c [2]int64, t int64) int {
+			return cmp.Compare(c[0], t)
+		})
 		sum := int64(0)
 		for i := max(at-8, 0); i < len(comms) && comms[i][0] < to; i++ {
 			if b, e := max(from, comms[i][0]), min(to, comms[i][1]); e > b {
@@ -223,7 +225,8 @@ func (r *rank) twins() {
 		g.alone = v
 	}
 	if without > 0 {
-		r.note("%d kernels ran beside collectives, and none of the same name and grid ran without: %g is taken out of the part that overlapped", without, meanSlow)
+		r.note("%d kernels ran beside collectives, and none of the same name and grid ran without: %g is "+
+			"taken out of the part that overlapped", without, meanSlow)
 	}
 }
 
@@ -236,7 +239,8 @@ func twin(free []int64, dur, covered int64) (alone int64, ok bool) {
 	expected, shortest, longest := without(meanSlow), without(mostSlow), int64(float64(dur)*twinSpread)
 	nearest := int64(-1)
 	for _, t := range free {
-		if float64(t)*twinSpread >= float64(shortest) && t <= longest && (nearest < 0 || max(t-expected, expected-t) < max(nearest-expected, expected-nearest)) {
+		if float64(t)*twinSpread >= float64(shortest) && t <= longest &&
+			(nearest < 0 || max(t-expected, expected-t) < max(nearest-expected, expected-nearest)) {
 			nearest = t
 		}
 	}

@@ -69,19 +69,23 @@ func (r *rank) assign(sized []Sized) {
 		}
 	}
 	if lost > 0 {
-		r.note("%d kernels of NCCL have no sizes; they are communication of their recorded time, and wait for no other rank; give the Flight Recorder's dump or the log with COLL lines beside the recording", lost)
+		r.note("%d kernels of NCCL have no sizes; they are communication of their recorded time, and wait "+
+			"for no other rank; give the Flight Recorder's dump or the log with COLL lines beside the "+
+			"recording", lost)
 	}
 	if taken > 0 {
 		r.note("the sizes of %d kernels of NCCL are from another recording", taken)
 	}
 	if foreign > 0 {
-		r.note("%d kernels of other communication libraries are communication of their recorded times", foreign)
+		r.note("%d kernels of other communication libraries are communication of their recorded times",
+			foreign)
 	}
 }
 
 // passive reports whether a call of a process group moves nothing.
 func passive(name string) bool {
-	return name == "" || name == "wait" || name == "init" || strings.HasPrefix(name, "wait_") || strings.HasPrefix(name, "start_") || strings.HasPrefix(name, "end_")
+	return name == "" || name == "wait" || name == "init" || strings.HasPrefix(name, "wait_") ||
+		strings.HasPrefix(name, "start_") || strings.HasPrefix(name, "end_")
 }
 
 // merged completes a kernel's own arguments, which lack roots and peers.
@@ -325,7 +329,8 @@ func (g *group) kind(few int) workload.CommKind {
 		return workload.FSDP
 	case only(coll.AllReduce) && g.issued > few && g.awaited > g.issued/3:
 		return workload.TP
-	case g.funcs[coll.AllReduce] && only(coll.AllReduce, coll.Broadcast) && g.issued > few && g.awaited <= g.issued/10:
+	case g.funcs[coll.AllReduce] && only(coll.AllReduce, coll.Broadcast) && g.issued > few &&
+		g.awaited <= g.issued/10:
 		return workload.DP // sums beside which the computation goes on, and what ranks begin with
 	}
 	return workload.NoKind
@@ -342,7 +347,8 @@ func described(desc string) workload.CommKind {
 	for _, x := range []struct {
 		words string
 		kind  workload.CommKind
-	}{{"fsdp shard", workload.FSDP}, {"expert ep", workload.EP}, {"tensor tp", workload.TP}, {"pipe pp", workload.PP}, {"context cp", workload.CP}, {"data dp replicate", workload.DP}} {
+	}{{"fsdp shard", workload.FSDP}, {"expert ep", workload.EP}, {"tensor tp", workload.TP},
+		{"pipe pp", workload.PP}, {"context cp", workload.CP}, {"data dp replicate", workload.DP}} {
 		for word := range strings.FieldsSeq(x.words) {
 			if strings.Contains(d, word) && d != "default_pg" {
 				return x.kind

@@ -74,7 +74,8 @@ func (r *rank) gapBefore(g *gpuOp) {
 	}
 	b := &r.ops[g.before]
 	ready := r.ready(g)
-	if d := g.start() - ready; ready == b.end() && (g.graph || ready-g.call.Start > queuedFor) && d > 0 && d < longGap {
+	if d := g.start() - ready; ready == b.end() && (g.graph || ready-g.call.Start > queuedFor) && d > 0 &&
+		d < longGap {
 		b.alone += d
 	}
 }
@@ -107,7 +108,8 @@ func (j *job) emit() {
 	}
 	for i, r := range j.ranks {
 		works.of = map[twinKey]int32{}
-		w := writer{r: r, j: j, works: &works, list: int32(i), origin: j.res.Origin + r.shift, host: -1, step: make([]int32, len(r.ops))}
+		w := writer{r: r, j: j, works: &works, list: int32(i), origin: j.res.Origin + r.shift, host: -1,
+			step: make([]int32, len(r.ops))}
 		j.p.Lists = append(j.p.Lists, workload.List{Name: fmt.Sprintf("rank%d", r.rank)})
 		w.write()
 		j.p.Lists[i].Steps = w.steps
@@ -140,7 +142,8 @@ func (w *writer) write() {
 		at := max(w.r.moment(p), w.now)
 		if at > w.now || len(w.wait) > 0 {
 			slices.Sort(w.wait)
-			w.host = w.add(workload.Step{Kind: workload.Compute, Stream: workload.HostStream, Time: units.Time(at-w.now) * 1000,
+			w.host = w.add(workload.Step{Kind: workload.Compute, Stream: workload.HostStream,
+				Time: units.Time(at-w.now) * 1000,
 				Deps: slices.Compact(w.wait), Recorded: ps(w.now - w.origin)})
 			w.now, w.wait = at, nil
 		}
@@ -155,9 +158,11 @@ func (w *writer) write() {
 			}
 			w.now = max(w.now, p.resume)
 		case stepPoint:
-			w.j.p.Marks = append(w.j.p.Marks, workload.Mark{List: w.list, Step: int32(len(w.steps)), Name: p.name})
+			w.j.p.Marks = append(w.j.p.Marks, workload.Mark{List: w.list, Step: int32(len(w.steps)),
+				Name: p.name})
 		case endPoint:
-			w.j.p.Marks = append(w.j.p.Marks, workload.Mark{List: w.list, Step: int32(len(w.steps)), Name: "end"})
+			w.j.p.Marks = append(w.j.p.Marks, workload.Mark{List: w.list, Step: int32(len(w.steps)),
+				Name: "end"})
 		}
 	}
 }
@@ -255,7 +260,9 @@ func (t *workTable) add(r *rank, g *gpuOp) int32 {
 	if !known {
 		sms := int32(cmp.Or(r.t.SMs, 132))
 		per := perSM(o)
-		t.p.Works = append(t.p.Works, workload.Work{Name: name, Blocks: o.Blocks, PerSM: per, Comm: o.Class == kineto.NCCL || o.Class == kineto.Foreign, Persistent: o.Blocks > 0 && per == 1 && o.Blocks <= sms})
+		t.p.Works = append(t.p.Works, workload.Work{Name: name, Blocks: o.Blocks, PerSM: per,
+			Comm: o.Class == kineto.NCCL || o.Class == kineto.Foreign, Persistent: o.Blocks > 0 && per == 1 &&
+				o.Blocks <= sms})
 		i = int32(len(t.p.Works))
 		t.index[global] = i
 	}

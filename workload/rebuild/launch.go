@@ -117,7 +117,8 @@ func (r *rank) launches() {
 	}
 	calls := make([]*kineto.Call, 0, len(r.t.Calls))
 	for i := range r.t.Calls {
-		if c := &r.t.Calls[i]; c.Kind != kineto.Query && c.Kind != kineto.OtherCall && c.Start >= r.begin && c.Start < r.end {
+		if c := &r.t.Calls[i]; c.Kind != kineto.Query && c.Kind != kineto.OtherCall && c.Start >= r.begin &&
+			c.Start < r.end {
 			calls = append(calls, c)
 		}
 	}
@@ -208,7 +209,9 @@ func (r *rank) callOf(c *kineto.Call, ops []int32, s *kineto.Sync) int {
 // + 1 into the recording's, 0 none.
 func (r *rank) within(c *kineto.Call) int {
 	comms := r.t.Comms
-	at, _ := slices.BinarySearchFunc(comms, c.Start, func(k kineto.Comm, t int64) int { return cmp.Compare(k.Start, t) })
+	at, _ := slices.BinarySearchFunc(comms, c.Start, func(k kineto.Comm, t int64) int {
+		return cmp.Compare(k.Start, t)
+	})
 	for i := at - 1; i >= max(at-16, 0); i-- {
 		if comms[i].Thread == c.Thread && c.Start < comms[i].Start+comms[i].Dur {
 			return i + 1
@@ -250,7 +253,8 @@ func (r *rank) launch(c *kineto.Call, th *thread, ops []int32) {
 			s = &stream{}
 			r.streams[op.Stream] = s
 		}
-		g := gpuOp{op: op, call: c, before: r.lastOn(op.Stream), point: int32(len(r.points)), alone: op.Dur, graph: c.Kind == kineto.GraphLaunch}
+		g := gpuOp{op: op, call: c, before: r.lastOn(op.Stream), point: int32(len(r.points)), alone: op.Dur,
+			graph: c.Kind == kineto.GraphLaunch}
 		at := int32(len(r.ops))
 		if g.graph {
 			g.deps = r.graphDeps(first, op)
@@ -266,7 +270,8 @@ func (r *rank) launch(c *kineto.Call, th *thread, ops []int32) {
 	r.points = append(r.points, p)
 	if op := &r.t.Ops[ops[0]]; op.Class == kineto.Memcpy && op.Start+op.Dur <= c.Start+c.Dur {
 		// The call came back after the copy had ended: it waited for it.
-		r.points = append(r.points, point{kind: syncPoint, at: c.Start, deps: []int32{first}, resume: op.Start + op.Dur})
+		r.points = append(r.points, point{kind: syncPoint, at: c.Start, deps: []int32{first},
+			resume: op.Start + op.Dur})
 	}
 }
 
@@ -280,7 +285,8 @@ func (r *rank) graphDeps(first int32, op *kineto.Op) []int32 {
 			best = i
 		}
 	}
-	if before := r.lastOn(op.Stream); best < 0 || before >= first && r.ops[before].end() >= r.ops[best].end() {
+	if before := r.lastOn(op.Stream); best < 0 || before >= first &&
+		r.ops[before].end() >= r.ops[best].end() {
 		return nil
 	}
 	return []int32{best}

@@ -91,7 +91,8 @@ func (e *MissingRanksError) Error() string {
 	if n := len(e.Missing) - len(shown); n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
-	return fmt.Sprintf("the job has %d ranks, of which %s%s have no recording; %s", e.World, strings.Trim(fmt.Sprint(shown), "[]"), more, e.Why)
+	return fmt.Sprintf("the job has %d ranks, of which %s%s have no recording; %s", e.World,
+		strings.Trim(fmt.Sprint(shown), "[]"), more, e.Why)
 }
 
 // maxWorld bounds the ranks of a job: more than any has had, and so few that what a damaged
@@ -103,7 +104,8 @@ type WorldError struct{ World int }
 
 // Error names the number and where it comes from.
 func (e *WorldError) Error() string {
-	return fmt.Sprintf("a job of %d ranks; distributedInfo of a recording has rank and world_size, at most %d", e.World, maxWorld)
+	return fmt.Sprintf("a job of %d ranks; distributedInfo of a recording has rank and world_size, at most "+
+		"%d", e.World, maxWorld)
 }
 
 // RankTwiceError names two recordings of one rank.
@@ -115,9 +117,11 @@ type RankTwiceError struct {
 // Error names both files.
 func (e *RankTwiceError) Error() string {
 	if e.Rank < 0 {
-		return fmt.Sprintf("neither %s nor %s says which rank it is of (distributedInfo, or a name such as rank0.json); give one of them, or name them so", e.First, e.Next)
+		return fmt.Sprintf("neither %s nor %s says which rank it is of (distributedInfo, or a name such as "+
+			"rank0.json); give one of them, or name them so", e.First, e.Next)
 	}
-	return fmt.Sprintf("%s and %s are both of rank %d; give the recordings of one run", e.First, e.Next, e.Rank)
+	return fmt.Sprintf("%s and %s are both of rank %d; give the recordings of one run", e.First, e.Next,
+		e.Rank)
 }
 
 // Job rebuilds a job from the recordings of its ranks. A recording without a rank
@@ -220,24 +224,29 @@ func (j *job) complete() error {
 		return nil
 	}
 	if j.o.Partial {
-		incomplete := MissingRanksError{missing, j.world, "what is shown is of the others; to replay it give them too, or --symmetric where all ranks do the same"}
+		incomplete := MissingRanksError{missing, j.world, "what is shown is of the others; to replay it " +
+			"give them too, or --symmetric where all ranks do the same"}
 		j.res.Notes = append(j.res.Notes, incomplete.Error())
 		return nil
 	}
 	if !j.o.Symmetric {
-		return &MissingRanksError{missing, j.world, "give them too, or --symmetric where all ranks do the same"}
+		return &MissingRanksError{missing, j.world,
+			"give them too, or --symmetric where all ranks do the same"}
 	}
 	for i := range p.Comms {
 		if p.Comms[i].Ranks != nil {
-			return &MissingRanksError{missing, j.world, fmt.Sprintf("--symmetric needs communicators of all ranks, and %s is none", p.Comms[i].Name)}
+			return &MissingRanksError{missing, j.world,
+				fmt.Sprintf("--symmetric needs communicators of all ranks, and %s is none", p.Comms[i].Name)}
 		}
 	}
 	for i := range p.Calls {
 		if f := p.Calls[i].Func; f == coll.Send || f == coll.Recv {
-			return &MissingRanksError{missing, j.world, "--symmetric needs calls that all ranks issue in the same way, and there are sends and receives"}
+			return &MissingRanksError{missing, j.world, "--symmetric needs calls that all ranks issue in " +
+				"the same way, and there are sends and receives"}
 		}
 	}
-	j.res.Notes = append(j.res.Notes, fmt.Sprintf("%d ranks without a recording do what rank %d does", len(missing), j.ranks[0].rank))
+	j.res.Notes = append(j.res.Notes, fmt.Sprintf("%d ranks without a recording do what rank %d does",
+		len(missing), j.ranks[0].rank))
 	return nil
 }
 

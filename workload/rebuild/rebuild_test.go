@@ -19,7 +19,8 @@ func truth(t testing.TB, mode string) []*kineto.Trace {
 	t.Helper()
 	var out []*kineto.Trace
 	for r := range 4 {
-		out = append(out, open(t, filepath.Join("..", "..", "..", "shared", "workloads", "truth", mode, fmt.Sprintf("trace_rank%d.json.gz", r))))
+		out = append(out, open(t, filepath.Join("..", "..", "..", "shared", "workloads", "truth", mode,
+			fmt.Sprintf("trace_rank%d.json.gz", r))))
 	}
 	return out
 }
@@ -82,12 +83,16 @@ func TestReproduction(t *testing.T) {
 		waits  WaitCounts // at least
 	}{
 		{"single", func(t testing.TB) []*kineto.Trace { return truth(t, "single") }, nil, WaitCounts{}},
-		{"ddp", func(t testing.TB) []*kineto.Trace { return truth(t, "ddp") }, nil, WaitCounts{Adjacent: 208, Guessed: 208}},
+		{"ddp", func(t testing.TB) []*kineto.Trace { return truth(t, "ddp") }, nil,
+			WaitCounts{Adjacent: 208, Guessed: 208}},
 		{"ep", func(t testing.TB) []*kineto.Trace { return truth(t, "ep") }, nil, WaitCounts{}},
-		{"pp", func(t testing.TB) []*kineto.Trace { return truth(t, "pp") }, nil, WaitCounts{Adjacent: 120, Watchdog: 100}},
-		{"tp", func(t testing.TB) []*kineto.Trace { return truth(t, "tp") }, nil, WaitCounts{Adjacent: 256, Watchdog: 200}},
+		{"pp", func(t testing.TB) []*kineto.Trace { return truth(t, "pp") }, nil,
+			WaitCounts{Adjacent: 120, Watchdog: 100}},
+		{"tp", func(t testing.TB) []*kineto.Trace { return truth(t, "tp") }, nil,
+			WaitCounts{Adjacent: 256, Watchdog: 200}},
 		{"infer", func(t testing.TB) []*kineto.Trace { return measured(t, "trace_rank") }, nil, WaitCounts{}},
-		{"graph", func(t testing.TB) []*kineto.Trace { return measured(t, "trace_graph_rank") }, []Sized{{Name: "allreduce", Type: "bfloat16", In: 65536, Out: 65536}}, WaitCounts{}},
+		{"graph", func(t testing.TB) []*kineto.Trace { return measured(t, "trace_graph_rank") },
+			[]Sized{{Name: "allreduce", Type: "bfloat16", In: 65536, Out: 65536}}, WaitCounts{}},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			traces := x.traces(t)
@@ -98,7 +103,8 @@ func TestReproduction(t *testing.T) {
 			if err := res.Program.Lint(); err != nil {
 				t.Fatal(err)
 			}
-			if w := res.Waits; w.Adjacent < x.waits.Adjacent || w.Watchdog < x.waits.Watchdog || w.Guessed < x.waits.Guessed || w.Unknown > 0 {
+			if w := res.Waits; w.Adjacent < x.waits.Adjacent || w.Watchdog < x.waits.Watchdog ||
+				w.Guessed < x.waits.Guessed || w.Unknown > 0 {
 				t.Errorf("%+v, want at least %+v", w, x.waits)
 			}
 			r, err := play.Play(res.Program, play.Options{Cost: play.Recorded, Buffered: 32 << 20})
@@ -107,7 +113,8 @@ func TestReproduction(t *testing.T) {
 			}
 			sum, n := 0.0, 0
 			for i, tr := range traces {
-				one := &workload.Program{Lists: res.Program.Lists, Marks: res.Program.Marks, Of: res.Program.Of[i : i+1]}
+				one := &workload.Program{Lists: res.Program.Lists, Marks: res.Program.Marks,
+					Of: res.Program.Of[i : i+1]}
 				for k, got := range stepTimes(one, &play.Result{End: r.End[i : i+1]}) {
 					want := units.Time(tr.Steps[k].Dur) * 1000
 					e := math.Abs(float64(got)/float64(want) - 1)
@@ -130,7 +137,8 @@ func measured(t testing.TB, prefix string) []*kineto.Trace {
 	t.Helper()
 	var out []*kineto.Trace
 	for r := range 2 {
-		out = append(out, open(t, filepath.Join("..", "..", "testdata", "measured", "h200x2", "jobs", "infer", fmt.Sprintf("%s%d.json.gz", prefix, r))))
+		out = append(out, open(t, filepath.Join("..", "..", "testdata", "measured", "h200x2", "jobs", "infer",
+			fmt.Sprintf("%s%d.json.gz", prefix, r))))
 	}
 	return out
 }

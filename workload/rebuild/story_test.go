@@ -19,7 +19,9 @@ type story struct {
 }
 
 func newStory(rank, world int) *story {
-	return &story{t: &kineto.Trace{File: "rank", Rank: rank, World: world, Groups: []kineto.Group{{Name: "0", Desc: "default_pg", Size: world}}, Names: []string{"gemm", "ncclDevKernel_AllReduce_Sum_f32_RING_LL"}}}
+	return &story{t: &kineto.Trace{File: "rank", Rank: rank, World: world, Groups: []kineto.Group{
+		{Name: "0", Desc: "default_pg", Size: world}},
+		Names: []string{"gemm", "ncclDevKernel_AllReduce_Sum_f32_RING_LL"}}}
 }
 
 func (s *story) call(kind kineto.CallKind, at int64) uint32 {
@@ -31,18 +33,22 @@ func (s *story) call(kind kineto.CallKind, at int64) uint32 {
 // kernel launches a kernel at a time; it runs from start to end.
 func (s *story) kernel(at, start, end int64, stream int32) {
 	c := s.call(kineto.Launch, at)
-	s.t.Ops = append(s.t.Ops, kineto.Op{Start: start * 1000, Dur: (end - start) * 1000, Corr: c, Stream: stream, Blocks: 7, Threads: 128})
+	s.t.Ops = append(s.t.Ops, kineto.Op{Start: start * 1000, Dur: (end - start) * 1000, Corr: c,
+		Stream: stream, Blocks: 7, Threads: 128})
 }
 
 // allReduce launches an all_reduce of 1,024 floats.
 func (s *story) allReduce(at, start, end int64, stream int32) {
-	s.t.Comms = append(s.t.Comms, kineto.Comm{Start: at*1000 - 500, Dur: 2000, Name: "allreduce", Type: "Float", In: 1024, Out: 1024, Group: 0, Root: -1})
+	s.t.Comms = append(s.t.Comms, kineto.Comm{Start: at*1000 - 500, Dur: 2000, Name: "allreduce",
+		Type: "Float", In: 1024, Out: 1024, Group: 0, Root: -1})
 	c := s.call(kineto.Launch, at)
-	s.t.Ops = append(s.t.Ops, kineto.Op{Start: start * 1000, Dur: (end - start) * 1000, Corr: c, Stream: stream, Name: 1, Class: kineto.NCCL})
+	s.t.Ops = append(s.t.Ops, kineto.Op{Start: start * 1000, Dur: (end - start) * 1000, Corr: c,
+		Stream: stream, Name: 1, Class: kineto.NCCL})
 }
 
 func (s *story) step(from, to int64) {
-	s.t.Steps = append(s.t.Steps, kineto.Step{Name: "ProfilerStep#1", Start: from * 1000, Dur: (to - from) * 1000})
+	s.t.Steps = append(s.t.Steps, kineto.Step{Name: "ProfilerStep#1", Start: from * 1000,
+		Dur: (to - from) * 1000})
 }
 
 // TestLateRank: rank 1 begins its call 150 µs after rank 0. The call takes 50 µs;
@@ -63,7 +69,8 @@ func TestLateRank(t *testing.T) {
 	if err := p.Lint(); err != nil {
 		t.Fatal(err)
 	}
-	if len(p.Calls) != 1 || p.Calls[0].Recorded != 50*1_000_000 || p.Calls[0].Func != coll.AllReduce || p.Calls[0].Count != 1024 {
+	if len(p.Calls) != 1 || p.Calls[0].Recorded != 50*1_000_000 || p.Calls[0].Func != coll.AllReduce ||
+		p.Calls[0].Count != 1024 {
 		t.Errorf("%+v", p.Calls)
 	}
 	r, err := play.Play(p, play.Options{Cost: play.Recorded})
@@ -119,7 +126,8 @@ func TestWaitsBetweenStreams(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w := res.Waits; w.Recorded != 1 || w.Adjacent != 1 || w.Recorded+w.Adjacent+w.Guessed+w.Unknown+w.Disproved+w.Watchdog != 3 {
+	if w := res.Waits; w.Recorded != 1 || w.Adjacent != 1 || w.Recorded+w.Adjacent+w.Guessed+w.Unknown+
+		w.Disproved+w.Watchdog != 3 {
 		t.Errorf("%+v", w)
 	}
 	steps := res.Program.Lists[0].Steps
@@ -144,7 +152,8 @@ func TestWaitsBetweenStreams(t *testing.T) {
 		return false
 	}
 	if !contains(waits, first) || contains(waits, second) {
-		t.Errorf("the operation behind the recorded wait depends on %v, want %d and not %d", waits.Deps, first, second)
+		t.Errorf("the operation behind the recorded wait depends on %v, want %d and not %d", waits.Deps,
+			first, second)
 	}
 	other, _ := at(230)
 	if _, after := at(320); !contains(after, other) {
@@ -172,7 +181,8 @@ func TestTwins(t *testing.T) {
 	}
 	steps := res.Program.Lists[0].Steps
 	for i := range steps {
-		if s := &steps[i]; s.Kind == workload.Compute && !workload.OnHost(s.Stream) && s.Recorded == 310*1_000_000 && (s.Time < 100*1_000_000 || s.Time > 103*1_000_000) {
+		if s := &steps[i]; s.Kind == workload.Compute && !workload.OnHost(s.Stream) &&
+			s.Recorded == 310*1_000_000 && (s.Time < 100*1_000_000 || s.Time > 103*1_000_000) {
 			t.Errorf("%v, want 100 µs and a gap", s.Time)
 		}
 	}
@@ -187,15 +197,20 @@ func TestTwinsOfShapes(t *testing.T) {
 		alone, spread int64
 		ok            bool
 	}{
-		{[]int64{50, 50, 51, 130, 132, 134, 400}, 160, 160, 132, 0, true}, // of three shapes the one that fits
-		{[]int64{50, 50, 50, 50, 50}, 160, 160, 134, 1, false},            // none fits: the mean slow-down
-		{[]int64{400}, 160, 160, 134, 1, false},                           // longer than beside the collective
-		{[]int64{90, 90, 90}, 160, 20, 156, 1, false},                     // hardly covered: it takes what it took
+		// of three shapes the one that fits
+		{[]int64{50, 50, 51, 130, 132, 134, 400}, 160, 160, 132, 0, true},
+		{[]int64{50, 50, 50, 50, 50}, 160, 160, 134, 1, false}, // none fits: the mean slow-down
+		// longer than beside the collective
+		{[]int64{400}, 160, 160, 134, 1, false},
+		// hardly covered: it takes what it took
+		{[]int64{90, 90, 90}, 160, 20, 156, 1, false},
 		{[]int64{150, 155, 158}, 160, 20, 155, 0, true},
 		{nil, 160, 0, 160, 0, false},
 	} {
-		if alone, ok := twin(c.free, c.dur, c.covered); ok != c.ok || alone < c.alone-c.spread || alone > c.alone+c.spread {
-			t.Errorf("%v, %d of %d covered: %d, %v; want %d, %v", c.free, c.covered, c.dur, alone, ok, c.alone, c.ok)
+		if alone, ok := twin(c.free, c.dur, c.covered); ok != c.ok || alone < c.alone-c.spread ||
+			alone > c.alone+c.spread {
+			t.Errorf("%v, %d of %d covered: %d, %v; want %d, %v", c.free, c.covered, c.dur, alone, ok,
+				c.alone, c.ok)
 		}
 	}
 }
@@ -204,16 +219,20 @@ func TestTwinsOfShapes(t *testing.T) {
 func TestRefused(t *testing.T) {
 	a := newStory(0, 2)
 	a.kernel(10, 20, 120, 7)
-	if _, err := Job([]*kineto.Trace{a.t, a.t}, Options{}); err == nil || !strings.Contains(err.Error(), "rank and rank are both of rank 0") {
+	if _, err := Job([]*kineto.Trace{a.t, a.t}, Options{}); err == nil || !strings.Contains(err.Error(),
+		"rank and rank are both of rank 0") {
 		t.Error(err)
 	}
-	if _, err := Job([]*kineto.Trace{a.t}, Options{}); err == nil || !strings.Contains(err.Error(), "the job has 2 ranks, of which 1 has no recording") && !strings.Contains(err.Error(), "of which 1 have no recording") {
+	if _, err := Job([]*kineto.Trace{a.t}, Options{}); err == nil || !strings.Contains(err.Error(),
+		"the job has 2 ranks, of which 1 has no recording") && !strings.Contains(err.Error(),
+		"of which 1 have no recording") {
 		t.Error(err)
 	}
 	large := newStory(0, 2_000_000_000)
 	large.kernel(10, 20, 120, 7)
 	var world *WorldError
-	if _, err := Job([]*kineto.Trace{large.t}, Options{Symmetric: true}); !errors.As(err, &world) || world.World != 2_000_000_000 {
+	if _, err := Job([]*kineto.Trace{large.t}, Options{Symmetric: true}); !errors.As(err, &world) ||
+		world.World != 2_000_000_000 {
 		t.Error(err)
 	}
 	if _, err := Job(nil, Options{}); err == nil {
@@ -243,16 +262,20 @@ func TestKinds(t *testing.T) {
 		{"default_pg", set(coll.AllGather, coll.ReduceScatter), 64, 64, 128, 128, workload.TP},
 		{"default_pg", set(coll.AllGather, coll.ReduceScatter), 36, 18, 54, 36, workload.FSDP}, // ZeRO 3
 		{"default_pg", set(coll.AllGather, coll.ReduceScatter), 18, 1, 36, 18, workload.FSDP},  // ZeRO 2
-		{"default_pg", set(coll.AllReduce), 0, 0, 64, 32, workload.TP},                         // of the forward pass only
-		{"default_pg", set(coll.AllReduce, coll.Broadcast), 0, 0, 21, 2, workload.DP},          // DDP with buffers
-		{"default_pg", set(coll.AllReduce), 0, 0, 200, 40, workload.NoKind},                    // neither
-		{"default_pg", set(coll.AllReduce), 0, 0, 2, 2, workload.NoKind},                       // a loss
+		// of the forward pass only
+		{"default_pg", set(coll.AllReduce), 0, 0, 64, 32, workload.TP},
+		// DDP with buffers
+		{"default_pg", set(coll.AllReduce, coll.Broadcast), 0, 0, 21, 2, workload.DP},
+		{"default_pg", set(coll.AllReduce), 0, 0, 200, 40, workload.NoKind}, // neither
+		{"default_pg", set(coll.AllReduce), 0, 0, 2, 2, workload.NoKind},    // a loss
 		{"default_pg", set(coll.Send, coll.Recv), 0, 0, 32, 16, workload.PP},
 		{"default_pg", set(coll.AllToAll), 0, 0, 48, 48, workload.EP},
 		{"default_pg", set(), 0, 0, 0, 0, workload.NoKind},
-		{"default_pg", set(coll.AllGather, coll.ReduceScatter), 2, 2, 4, 4, workload.FSDP}, // the model as a whole
+		// the model as a whole
+		{"default_pg", set(coll.AllGather, coll.ReduceScatter), 2, 2, 4, 4, workload.FSDP},
 	} {
-		g := group{comm: workload.Comm{Desc: c.desc}, funcs: c.funcs, gathers: c.gathers, scattered: c.scattered, issued: c.issued, awaited: c.awaited}
+		g := group{comm: workload.Comm{Desc: c.desc}, funcs: c.funcs, gathers: c.gathers,
+			scattered: c.scattered, issued: c.issued, awaited: c.awaited}
 		if got := g.kind(2 * fewCalls); got != c.want {
 			t.Errorf("%+v is of kind %v, want %v", c, got, c.want)
 		}

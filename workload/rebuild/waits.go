@@ -69,7 +69,8 @@ func (r *rank) targets() {
 		w := &r.pending[i]
 		if w.stream < 0 {
 			for k := w.at; k < int32(len(r.ops)) && k < w.at+64; k++ {
-				if g := &r.ops[k]; g.call.Thread == w.call.Thread && (w.record > 0 || g.op.Class != kineto.NCCL) {
+				if g := &r.ops[k]; g.call.Thread == w.call.Thread &&
+					(w.record > 0 || g.op.Class != kineto.NCCL) {
 					w.stream = g.op.Stream
 					break
 				}

@@ -14,7 +14,8 @@ func From(p *workload.Program) (f *File, lost []string, err error) {
 	if len(p.Of) == 0 {
 		return nil, nil, fmt.Errorf("the program has no ranks")
 	}
-	f = &File{Policy: "HYBRID_TRANSFORMER_FWD_IN_BCKWD", Tensor: 1, Expert: 1, Pipeline: 1, Virtual: 1, Micro: 1, GPUs: len(p.Of)}
+	f = &File{Policy: "HYBRID_TRANSFORMER_FWD_IN_BCKWD", Tensor: 1, Expert: 1, Pipeline: 1, Virtual: 1,
+		Micro: 1, GPUs: len(p.Of)}
 	for i := range p.Comms {
 		n := p.Comms[i].Size(len(p.Of))
 		switch p.Comms[i].Kind {
@@ -104,7 +105,8 @@ func (e *exporter) step(s *workload.Step) {
 }
 
 func (e *exporter) call(c *workload.Call) {
-	words := map[coll.Func]string{coll.AllReduce: "ALLREDUCE", coll.AllGather: "ALLGATHER", coll.ReduceScatter: "REDUCESCATTER", coll.AllToAll: "ALLTOALL", coll.Broadcast: "BROADCAST"}
+	words := map[coll.Func]string{coll.AllReduce: "ALLREDUCE", coll.AllGather: "ALLGATHER",
+		coll.ReduceScatter: "REDUCESCATTER", coll.AllToAll: "ALLTOALL", coll.Broadcast: "BROADCAST"}
 	word, ok := words[c.Func]
 	if !ok {
 		e.lose(c.Func.String())

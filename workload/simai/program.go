@@ -71,7 +71,8 @@ func operation(word string, weight bool) (coll.Func, grid.Kind, error) {
 	case "BROADCAST":
 		return coll.Broadcast, family, nil
 	}
-	return 0, 0, errors.New("write NONE, ALLREDUCE, ALLGATHER, REDUCESCATTER, ALLTOALL or BROADCAST, with _EP or _DP_EP for groups of experts")
+	return 0, 0, errors.New("write NONE, ALLREDUCE, ALLGATHER, REDUCESCATTER, ALLTOALL or BROADCAST, with " +
+		"_EP or _DP_EP for groups of experts")
 }
 
 // Program makes a program of a file: a forward pass of the rows in order, then a
@@ -87,11 +88,14 @@ func (f *File) Program(o Options) (*workload.Program, error) {
 		f.note("the file does not say how many GPUs the job has; %d are assumed (--ranks)", ranks)
 	}
 	if fewer := f.fewer(ranks); o.Ranks == 0 && fewer < ranks {
-		f.note("the file has %d GPUs, the program %d ranks: of all it would have up to %d steps. Data parallel groups are smaller in proportion, others are the file's; --ranks takes another number", ranks, fewer, ranks*len(f.Rows)*stepsOfRow)
+		f.note("the file has %d GPUs, the program %d ranks: of all it would have up to %d steps. Data "+
+			"parallel groups are smaller in proportion, others are the file's; --ranks takes another number",
+			ranks, fewer, ranks*len(f.Rows)*stepsOfRow)
 		ranks = fewer
 	}
 	if n := ranks * len(f.Rows) * stepsOfRow; n > maxSteps {
-		return nil, fmt.Errorf("%d ranks of %d rows are up to %d steps, more than %d; give fewer ranks with --ranks (data parallel groups shrink)", ranks, len(f.Rows), n, maxSteps)
+		return nil, fmt.Errorf("%d ranks of %d rows are up to %d steps, more than %d; give fewer ranks "+
+			"with --ranks (data parallel groups shrink)", ranks, len(f.Rows), n, maxSteps)
 	}
 	p := &workload.Program{Of: make([]int32, ranks)}
 	g, err := grid.New(p, ranks, f.Tensor, f.Expert, f.Pipeline)
@@ -99,7 +103,8 @@ func (f *File) Program(o Options) (*workload.Program, error) {
 		return nil, err
 	}
 	if g.Pipeline > 1 {
-		f.note("pipeline stages do the same at the same time; SimAI adds a bubble of (%d-1)/(%d·%d) of a step by formula, which is not in the program", f.Pipeline, max(f.Micro, 1), max(f.Virtual, 1))
+		f.note("pipeline stages do the same at the same time; SimAI adds a bubble of (%d-1)/(%d·%d) of a "+
+			"step by formula, which is not in the program", f.Pipeline, max(f.Micro, 1), max(f.Virtual, 1))
 	}
 	lost, alone := 0, 0
 	for r := range ranks {
@@ -113,7 +118,8 @@ func (f *File) Program(o Options) (*workload.Program, error) {
 		f.note("%d broadcasts were left out, as SimAI does", lost)
 	}
 	if alone > 0 && o.Ranks == 0 {
-		f.note("%d calls of a rank are of groups that have one member among %d ranks and were left out; --ranks takes more", alone, ranks)
+		f.note("%d calls of a rank are of groups that have one member among %d ranks and were left out; "+
+			"--ranks takes more", alone, ranks)
 	}
 	p.Works = works(f.Rows)
 	return p, nil
@@ -173,7 +179,8 @@ const commStream = 1
 func (b *builder) pass(p *Pass, work int32, weight bool) {
 	last := int32(-1)
 	if p.Compute > 0 {
-		b.steps = append(b.steps, workload.Step{Kind: workload.Compute, Time: units.Time(p.Compute) * 1000, Work: work})
+		b.steps = append(b.steps, workload.Step{Kind: workload.Compute, Time: units.Time(p.Compute) * 1000,
+			Work: work})
 		last = int32(len(b.steps)) - 1
 	}
 	f, family, err := operation(p.Coll, weight)

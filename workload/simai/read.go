@@ -74,8 +74,10 @@ func Recognise(head []byte) bool {
 // policy reports whether a word is one of SimAI's and ASTRA-sim's policies.
 func policy(w string) bool {
 	switch w {
-	case "DATA", "MODEL", "TRANSFORMER", "TRANSFORMER_FWD_IN_BCKWD", "DLRM", "DLRM_ENHANCED", "MICRO", "HYBRID_DATA_MODEL", "HYBRID_MODEL_DATA",
-		"HYBRID_TRANSFORMER", "HYBRID_TRANSFORMER_FWD_IN_BCKWD", "HYBRID_DLRM", "HYBRID_DLRM_ENHANCED", "HYBRID_CUSTOMIZED", "DISTRIBUTED_INFERENCE":
+	case "DATA", "MODEL", "TRANSFORMER", "TRANSFORMER_FWD_IN_BCKWD", "DLRM", "DLRM_ENHANCED", "MICRO",
+		"HYBRID_DATA_MODEL", "HYBRID_MODEL_DATA",
+		"HYBRID_TRANSFORMER", "HYBRID_TRANSFORMER_FWD_IN_BCKWD", "HYBRID_DLRM", "HYBRID_DLRM_ENHANCED",
+		"HYBRID_CUSTOMIZED", "DISTRIBUTED_INFERENCE":
 		return true
 	}
 	return false
@@ -115,10 +117,13 @@ func Read(in io.Reader, file string) (*File, error) {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	if len(r.f.Rows) < n {
-		r.f.Notes = append(r.f.Notes, fmt.Sprintf("%s:2:1: the second line says %d rows, but there are %d", file, n, len(r.f.Rows)))
+		r.f.Notes = append(r.f.Notes, fmt.Sprintf("%s:2:1: the second line says %d rows, but there are %d",
+			file, n, len(r.f.Rows)))
 	}
 	if extra > 0 {
-		r.f.Notes = append(r.f.Notes, fmt.Sprintf("%s: %d rows after the %d that the second line says were passed over, as SimAI does", file, extra, n))
+		r.f.Notes = append(r.f.Notes,
+			fmt.Sprintf("%s: %d rows after the %d that the second line says were passed over, as SimAI does",
+				file, extra, n))
 	}
 	return r.f, nil
 }
@@ -171,13 +176,15 @@ func words(line string) []word {
 func (r *reader) header() error {
 	w := words(r.text)
 	if len(w) == 0 || !policy(w[0].text) {
-		return r.fail(1, "the first word is a policy, as HYBRID_TRANSFORMER_FWD_IN_BCKWD", "this is no SimAI workload")
+		return r.fail(1, "the first word is a policy, as HYBRID_TRANSFORMER_FWD_IN_BCKWD",
+			"this is no SimAI workload")
 	}
 	r.f.Policy = w[0].text
 	for i := 1; i+1 < len(w); i += 2 {
 		n, err := strconv.ParseInt(w[i+1].text, 10, 64)
 		if err != nil || n < 0 {
-			return r.fail(w[i+1].col, "", "%s of %q is no number", strings.TrimSuffix(w[i].text, ":"), w[i+1].text)
+			return r.fail(w[i+1].col, "", "%s of %q is no number", strings.TrimSuffix(w[i].text, ":"),
+				w[i+1].text)
 		}
 		name := strings.TrimSuffix(w[i].text, ":")
 		if name == "pp_comm" {
@@ -202,10 +209,13 @@ func (r *reader) header() error {
 			r.f.GPUs = int(n)
 		case "checkpoints", "checkpoint_initiates":
 			if n != 0 {
-				r.f.Notes = append(r.f.Notes, fmt.Sprintf("%s:%d:%d: %s are not modelled: activations are not computed again", r.file, r.line, w[i].col, name))
+				r.f.Notes = append(r.f.Notes,
+					fmt.Sprintf("%s:%d:%d: %s are not modelled: activations are not computed again", r.file,
+						r.line, w[i].col, name))
 			}
 		default:
-			return r.fail(w[i].col, "known are model_parallel_NPU_group, ep, pp, vpp, ga, all_gpus, pp_comm, checkpoints and checkpoint_initiates", "%s is not known", name)
+			return r.fail(w[i].col, "known are model_parallel_NPU_group, ep, pp, vpp, ga, all_gpus, "+
+				"pp_comm, checkpoints and checkpoint_initiates", "%s is not known", name)
 		}
 	}
 	return nil
@@ -215,26 +225,30 @@ func (r *reader) header() error {
 func (r *reader) row() error {
 	w := words(r.text)
 	if len(w) < 12 {
-		return r.fail(1, "a row has name, dependency, three times compute, collective and bytes, and update", "%d fields, 12 are expected", len(w))
+		return r.fail(1, "a row has name, dependency, three times compute, collective and bytes, and update",
+			"%d fields, 12 are expected", len(w))
 	}
 	var row Row
 	row.Name = w[0].text
 	for k, p := range []*Pass{&row.Forward, &row.Input, &row.Weight} {
 		at := 2 + 3*k
 		var err error
-		if p.Compute, err = strconv.ParseInt(w[at].text, 10, 64); err != nil || p.Compute < 0 || p.Compute > 1e15 {
+		if p.Compute, err = strconv.ParseInt(w[at].text, 10, 64); err != nil || p.Compute < 0 ||
+			p.Compute > 1e15 {
 			return r.fail(w[at].col, "write nanoseconds", "%q is no time", w[at].text)
 		}
 		p.Coll = w[at+1].text
 		if _, _, err := operation(p.Coll, k == 2); err != nil {
 			return r.fail(w[at+1].col, err.Error(), "%q is no collective", p.Coll)
 		}
-		if p.Bytes, err = strconv.ParseInt(w[at+2].text, 10, 64); err != nil || p.Bytes < 0 || p.Bytes > 1<<50 {
+		if p.Bytes, err = strconv.ParseInt(w[at+2].text, 10, 64); err != nil || p.Bytes < 0 ||
+			p.Bytes > 1<<50 {
 			return r.fail(w[at+2].col, "write bytes", "%q is no size", w[at+2].text)
 		}
 	}
 	var err error
-	if row.Update, err = strconv.ParseInt(w[11].text, 10, 64); err != nil || row.Update < 0 || row.Update > 1e15 {
+	if row.Update, err = strconv.ParseInt(w[11].text, 10, 64); err != nil || row.Update < 0 ||
+		row.Update > 1e15 {
 		return r.fail(w[11].col, "write nanoseconds", "%q is no time", w[11].text)
 	}
 	r.f.Rows = append(r.f.Rows, row)
@@ -248,7 +262,8 @@ func (f *File) Write(to io.Writer) error {
 	for _, x := range []struct {
 		name string
 		n    int
-	}{{"model_parallel_NPU_group", f.Tensor}, {"ep", f.Expert}, {"pp", f.Pipeline}, {"vpp", f.Virtual}, {"ga", f.Micro}, {"all_gpus", f.GPUs}} {
+	}{{"model_parallel_NPU_group", f.Tensor}, {"ep", f.Expert}, {"pp", f.Pipeline}, {"vpp", f.Virtual},
+		{"ga", f.Micro}, {"all_gpus", f.GPUs}} {
 		if x.n > 0 {
 			fmt.Fprintf(b, " %s: %d", x.name, x.n)
 		}

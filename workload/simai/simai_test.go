@@ -28,10 +28,15 @@ func sample(t *testing.T, name string) []byte {
 // that play.
 func TestSamples(t *testing.T) {
 	for name, rows := range map[string]int{
-		"G13B-M1-C01_GPT13B_megatron_tp8_pp1_mbs1_A100.txt": 92, "G13B-M1-C02_GPT13B_megatron_tp8_pp1_mbs1_sp_A100.txt": 172,
-		"G175B-M1-C03_GPT175B_megatron_tp8_pp1_mbs1_A100.txt": 33, "L65B-M1-C05_Llama65B_megatron_tp8_pp1_mbs1_A100.txt": 33,
-		"L65B_D1_C08_Llama65B_deepspeed_zero3_A100.txt": 12, "L7B-D1-C02_Llama7B_deepspeed_zero3_A100.txt": 12, "L7B-M1-C04_Llama7B_megatron_tp2_pp1_mbs1_A100.txt": 76,
-		"all_gather.txt": 19, "all_reduce.txt": 19, "all_to_all.txt": 19, "microAllReduce.txt": 2, "muti_all_reduce.txt": 19, "workload_analytical.txt": 1789,
+		"G13B-M1-C01_GPT13B_megatron_tp8_pp1_mbs1_A100.txt":    92,
+		"G13B-M1-C02_GPT13B_megatron_tp8_pp1_mbs1_sp_A100.txt": 172,
+		"G175B-M1-C03_GPT175B_megatron_tp8_pp1_mbs1_A100.txt":  33,
+		"L65B-M1-C05_Llama65B_megatron_tp8_pp1_mbs1_A100.txt":  33,
+		"L65B_D1_C08_Llama65B_deepspeed_zero3_A100.txt":        12,
+		"L7B-D1-C02_Llama7B_deepspeed_zero3_A100.txt":          12,
+		"L7B-M1-C04_Llama7B_megatron_tp2_pp1_mbs1_A100.txt":    76,
+		"all_gather.txt": 19, "all_reduce.txt": 19, "all_to_all.txt": 19, "microAllReduce.txt": 2,
+		"muti_all_reduce.txt": 19, "workload_analytical.txt": 1789,
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := sample(t, name)
@@ -61,10 +66,14 @@ func TestSamples(t *testing.T) {
 			f.Notes = notes
 			o := Options{}
 			if name == "workload_analytical.txt" {
-				if _, err := f.Program(Options{Ranks: 9216}); err == nil || !strings.Contains(err.Error(), "give fewer ranks with --ranks") {
+				if _, err := f.Program(Options{Ranks: 9216}); err == nil || !strings.Contains(err.Error(),
+					"give fewer ranks with --ranks") {
 					t.Errorf("9,216 ranks: %v", err)
 				}
-				if p, err := f.Program(o); err != nil || len(p.Of) != 384 || !strings.Contains(strings.Join(f.Notes, "\n"), "the file has 9216 GPUs, the program 384 ranks") { // TP 2, PP 12, EP 16: the smallest
+				// TP 2, PP 12, EP 16: the smallest
+				if p, err := f.Program(o); err != nil || len(p.Of) != 384 ||
+					!strings.Contains(strings.Join(f.Notes, "\n"),
+						"the file has 9216 GPUs, the program 384 ranks") {
 					t.Errorf("%v %q", err, f.Notes)
 				}
 			}
@@ -125,10 +134,13 @@ func TestOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []workload.Step{
-		{Kind: workload.Compute, Time: 1000000, Work: 1}, {Kind: workload.Issue, Call: 0}, {Kind: workload.Compute, Time: 4000000, Work: 2},
-		{Kind: workload.Compute, Time: 5000000, Work: 2}, {Kind: workload.Issue, Call: 0}, {Kind: workload.Compute, Time: 6000000, Work: 2},
+		{Kind: workload.Compute, Time: 1000000, Work: 1}, {Kind: workload.Issue, Call: 0},
+		{Kind: workload.Compute, Time: 4000000, Work: 2},
+		{Kind: workload.Compute, Time: 5000000, Work: 2}, {Kind: workload.Issue, Call: 0},
+		{Kind: workload.Compute, Time: 6000000, Work: 2},
 		{Kind: workload.Compute, Time: 2000000, Work: 1}, {Kind: workload.Compute, Time: 3000000, Work: 1},
-		{Kind: workload.Issue, Stream: 1, Call: 1, Deps: []int32{7}}, {Kind: workload.Compute, Time: 7000, Deps: []int32{8}},
+		{Kind: workload.Issue, Stream: 1, Call: 1, Deps: []int32{7}}, {Kind: workload.Compute, Time: 7000,
+			Deps: []int32{8}},
 	}
 	if diff := cmp.Diff(want, p.Lists[0].Steps); diff != "" {
 		t.Error(diff)
@@ -195,7 +207,8 @@ func TestFaultsHavePlaces(t *testing.T) {
 		{"1024 0", "-4 0", `f:3:51: "-4" is no size`},
 	} {
 		text := strings.Replace(two, x.from, x.to, 1)
-		if _, err := Read(strings.NewReader(text), "f"); err == nil || !strings.Contains(err.Error(), x.want) {
+		if _, err := Read(strings.NewReader(text), "f"); err == nil || !strings.Contains(err.Error(),
+			x.want) {
 			t.Errorf("%s → %s: %v, want %s", x.from, x.to, err, x.want)
 		}
 	}
@@ -203,7 +216,8 @@ func TestFaultsHavePlaces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Program(Options{Ranks: 3}); err == nil || !strings.Contains(err.Error(), "3 ranks are no multiple of 2 (tensor) times 1 (pipeline)") {
+	if _, err := f.Program(Options{Ranks: 3}); err == nil || !strings.Contains(err.Error(),
+		"3 ranks are no multiple of 2 (tensor) times 1 (pipeline)") {
 		t.Error(err)
 	}
 }
@@ -247,8 +261,10 @@ func TestFewer(t *testing.T) {
 		f           File
 		ranks, want int
 	}{
-		{File{Tensor: 8}, 8, 8}, {File{Tensor: 8}, 1024, 64}, {File{Tensor: 8, Pipeline: 2, Expert: 4}, 1024, 64}, {File{Tensor: 8, Pipeline: 4, Expert: 8}, 1024, 1024},
-		{File{Tensor: 3}, 1000, 1000}, {File{Tensor: 8, Expert: 7}, 1024, 1024}, {File{Tensor: 1 << 40}, 1024, 1024},
+		{File{Tensor: 8}, 8, 8}, {File{Tensor: 8}, 1024, 64}, {File{Tensor: 8, Pipeline: 2, Expert: 4}, 1024,
+			64}, {File{Tensor: 8, Pipeline: 4, Expert: 8}, 1024, 1024},
+		{File{Tensor: 3}, 1000, 1000}, {File{Tensor: 8, Expert: 7}, 1024, 1024}, {File{Tensor: 1 << 40}, 1024,
+			1024},
 	} {
 		c.f.Rows = rows
 		if got := c.f.fewer(c.ranks); got != c.want {

@@ -51,7 +51,8 @@ type Comm struct {
 
 // Recognise reports whether a text begins like an execution trace.
 func Recognise(head []byte) bool {
-	return bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")) && bytes.Contains(head, []byte(`"schema"`)) && bytes.Contains(head, []byte(`"nodes"`))
+	return bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")) &&
+		bytes.Contains(head, []byte(`"schema"`)) && bytes.Contains(head, []byte(`"nodes"`))
 }
 
 // Read reads a trace. The error is a *jsonscan.Error.
@@ -376,19 +377,23 @@ func Program(traces []*Trace, ranks int, symmetric bool) (p *workload.Program, n
 		ranks = len(traces)
 	}
 	if ranks > len(traces) && !symmetric {
-		return nil, nil, fmt.Errorf("the job has %d ranks, and there are %d traces; give the others too, or --symmetric where all ranks do the same", ranks, len(traces))
+		return nil, nil, fmt.Errorf("the job has %d ranks, and there are %d traces; give the others too, "+
+			"or --symmetric where all ranks do the same", ranks, len(traces))
 	}
 	b := &builder{Builder: torch.NewBuilder(ranks)}
 	for r, t := range traces {
 		b.rank(r, t)
 		b.P.Of[r] = int32(r)
 	}
-	notes = append(notes, "an execution trace has no times: calls follow each other; give the Kineto recording of the same steps for times")
+	notes = append(notes, "an execution trace has no times: calls follow each other; give the Kineto "+
+		"recording of the same steps for times")
 	if b.unknown > 0 {
-		notes = append(notes, fmt.Sprintf("%d calls have names or types that are not known and were left out", b.unknown))
+		notes = append(notes, fmt.Sprintf("%d calls have names or types that are not known and were left out",
+			b.unknown))
 	}
 	if ranks > len(traces) {
-		notes = append(notes, fmt.Sprintf("%d ranks have no trace and do what rank 0 does", ranks-len(traces)))
+		notes = append(notes, fmt.Sprintf("%d ranks have no trace and do what rank 0 does",
+			ranks-len(traces)))
 	}
 	return b.P, notes, nil
 }

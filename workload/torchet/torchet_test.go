@@ -62,8 +62,10 @@ func TestSamples(t *testing.T) {
 					calls++
 				}
 			}
-			if tr.Schema != x.schema || x.nodes >= 0 && tr.Nodes != x.nodes || x.comms >= 0 && (comms != x.comms || calls != x.calls) || tr.World != x.world || tr.Device != x.device {
-				t.Errorf("schema %s, %d nodes, %d of %d are calls, world %d, device %d", tr.Schema, tr.Nodes, calls, comms, tr.World, tr.Device)
+			if tr.Schema != x.schema || x.nodes >= 0 && tr.Nodes != x.nodes || x.comms >= 0 &&
+				(comms != x.comms || calls != x.calls) || tr.World != x.world || tr.Device != x.device {
+				t.Errorf("schema %s, %d nodes, %d of %d are calls, world %d, device %d", tr.Schema, tr.Nodes,
+					calls, comms, tr.World, tr.Device)
 			}
 			p, notes, err := Program([]*Trace{tr}, tr.World, true)
 			if err != nil {
@@ -90,7 +92,8 @@ func TestSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := tr.Comms[0]; c.Name != "send" || c.In != 6 || c.Type != "c10::Half" || c.Root != 1 || c.RecordID != 5 || tr.Device != 3 || tr.World != 2 {
+	if c := tr.Comms[0]; c.Name != "send" || c.In != 6 || c.Type != "c10::Half" || c.Root != 1 ||
+		c.RecordID != 5 || tr.Device != 3 || tr.World != 2 {
 		t.Errorf("%+v %+v", c, tr)
 	}
 	p, _, err := Program([]*Trace{tr, {}}, 2, false)
@@ -100,10 +103,12 @@ func TestSmall(t *testing.T) {
 	if c := p.Calls[0]; c.Func != coll.Send || c.Peer != 1 || c.Count != 6 || p.Comms[0].Ranks[0] != 1 {
 		t.Errorf("%+v %+v", c, p.Comms)
 	}
-	if _, _, err := Program([]*Trace{tr}, 2, false); err == nil || !strings.Contains(err.Error(), "--symmetric") {
+	if _, _, err := Program([]*Trace{tr}, 2, false); err == nil || !strings.Contains(err.Error(),
+		"--symmetric") {
 		t.Error(err)
 	}
-	if _, err := Read(strings.NewReader(small[:300]), "f"); err == nil || !strings.Contains(err.Error(), "f:3:") {
+	if _, err := Read(strings.NewReader(small[:300]), "f"); err == nil || !strings.Contains(err.Error(),
+		"f:3:") {
 		t.Error(err)
 	}
 }

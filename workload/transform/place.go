@@ -16,7 +16,8 @@ func Place(p *workload.Program, at []int32) (*workload.Program, error) {
 	seen := make([]bool, n)
 	for r, to := range at {
 		if to < 0 || int(to) >= n || seen[to] {
-			return nil, &Error{fmt.Sprintf("rank %d at place %d", r, to), fmt.Sprintf("write each place from 0 to %d once", n-1)}
+			return nil, &Error{fmt.Sprintf("rank %d at place %d", r, to),
+				fmt.Sprintf("write each place from 0 to %d once", n-1)}
 		}
 		seen[to] = true
 	}
@@ -72,7 +73,8 @@ func Order(p *workload.Program, kinds []workload.CommKind) ([]int32, error) {
 			}
 		}
 		if !found {
-			return nil, &Error{fmt.Sprintf("the job has no group of kind %s", kind), "name kinds that simccl workload show lists, or a place for each rank"}
+			return nil, &Error{fmt.Sprintf("the job has no group of kind %s", kind),
+				"name kinds that simccl workload show lists, or a place for each rank"}
 		}
 	}
 	ranks := make([]int32, n)

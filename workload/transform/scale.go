@@ -25,9 +25,11 @@ func DataParallel(p *workload.Program, n int) (*workload.Program, error) {
 	}
 	switch {
 	case size == 0:
-		return nil, &Error{"the job has no data parallel group", "TP, PP and CP change what ranks compute: generate the job anew with simccl workload gen"}
+		return nil, &Error{"the job has no data parallel group",
+			"TP, PP and CP change what ranks compute: generate the job anew with simccl workload gen"}
 	case n < size || n%size != 0 || n/size*len(p.Of) > 1<<24:
-		return nil, &Error{fmt.Sprintf("data parallel groups of %d ranks cannot become %d", size, n), fmt.Sprintf("give a multiple of %d", size)}
+		return nil, &Error{fmt.Sprintf("data parallel groups of %d ranks cannot become %d", size, n),
+			fmt.Sprintf("give a multiple of %d", size)}
 	case n == size:
 		return clone(p), nil
 	}
@@ -119,7 +121,9 @@ func (s *scaler) comms() {
 				}
 			}
 			s.q.Comms = append(s.q.Comms, wide)
-			if !slices.ContainsFunc(s.p.Calls, func(x workload.Call) bool { return int(x.Comm) == i && message(&x) }) {
+			if !slices.ContainsFunc(s.p.Calls, func(x workload.Call) bool {
+				return int(x.Comm) == i && message(&x)
+			}) {
 				continue
 			}
 		}

@@ -29,7 +29,8 @@ func (e *Error) Error() string {
 // clone copies a program but for the contents of its steps' dependencies.
 func clone(p *workload.Program) *workload.Program {
 	q := *p
-	q.Comms, q.Calls, q.Works, q.Marks = slices.Clone(p.Comms), slices.Clone(p.Calls), slices.Clone(p.Works), slices.Clone(p.Marks)
+	q.Comms, q.Calls, q.Works, q.Marks = slices.Clone(p.Comms), slices.Clone(p.Calls), slices.Clone(p.Works),
+		slices.Clone(p.Marks)
 	q.Of, q.Factor = slices.Clone(p.Of), slices.Clone(p.Factor)
 	q.Lists = make([]workload.List, len(p.Lists))
 	for i := range p.Lists {
@@ -54,7 +55,8 @@ func Hosts(p *workload.Program, factors []float64) (*workload.Program, error) {
 	for i := range q.Lists {
 		factor := factors[i]
 		if !(factor >= 0 && factor <= workload.MaxFactor) {
-			return nil, &Error{fmt.Sprintf("a factor of %g for the host", factor), fmt.Sprintf("write a number from 0 to %g", float64(workload.MaxFactor))}
+			return nil, &Error{fmt.Sprintf("a factor of %g for the host", factor),
+				fmt.Sprintf("write a number from 0 to %g", float64(workload.MaxFactor))}
 		}
 		for k := range q.Lists[i].Steps {
 			if s := &q.Lists[i].Steps[k]; s.Kind == workload.Compute && workload.OnHost(s.Stream) {
@@ -83,7 +85,8 @@ func Between(p *workload.Program, from, to string) (*workload.Program, error) {
 			}
 		}
 		if first < 0 {
-			return nil, &Error{fmt.Sprintf("list %s has no mark %q", p.Lists[i].Name, from), fmt.Sprintf("its marks are %q", marks(p, i))}
+			return nil, &Error{fmt.Sprintf("list %s has no mark %q", p.Lists[i].Name, from),
+				fmt.Sprintf("its marks are %q", marks(p, i))}
 		}
 		if last < 0 {
 			last = len(p.Lists[i].Steps)
@@ -93,7 +96,8 @@ func Between(p *workload.Program, from, to string) (*workload.Program, error) {
 			return nil, fmt.Errorf("list %s: %w", p.Lists[i].Name, err)
 		}
 		q.Lists[i].Steps = steps
-		q.Marks = append(q.Marks, workload.Mark{List: int32(i), Step: 0, Name: from}, workload.Mark{List: int32(i), Step: int32(len(steps)), Name: "end"})
+		q.Marks = append(q.Marks, workload.Mark{List: int32(i), Step: 0, Name: from},
+			workload.Mark{List: int32(i), Step: int32(len(steps)), Name: "end"})
 	}
 	return prune(q), nil
 }
@@ -223,7 +227,8 @@ func Ranks(p *workload.Program, ranks []int32) (q *workload.Program, dropped int
 	to := map[int32]int32{}
 	for i, r := range ranks {
 		if _, twice := to[r]; twice || r < 0 || int(r) >= len(p.Of) {
-			return nil, 0, &Error{fmt.Sprintf("rank %d is named twice or is none of the job", r), fmt.Sprintf("ranks are from 0 to %d", len(p.Of)-1)}
+			return nil, 0, &Error{fmt.Sprintf("rank %d is named twice or is none of the job", r),
+				fmt.Sprintf("ranks are from 0 to %d", len(p.Of)-1)}
 		}
 		to[r] = int32(i)
 	}
@@ -257,7 +262,9 @@ func Ranks(p *workload.Program, ranks []int32) (q *workload.Program, dropped int
 			lists[old] = int32(len(q.Lists))
 			l := p.Lists[old]
 			dropped += len(l.Steps)
-			l.Steps = filter(l.Steps, 0, func(i int) bool { return l.Steps[i].Kind != workload.Issue || !removed[l.Steps[i].Call] })
+			l.Steps = filter(l.Steps, 0, func(i int) bool {
+				return l.Steps[i].Kind != workload.Issue || !removed[l.Steps[i].Call]
+			})
 			dropped -= len(l.Steps)
 			q.Lists = append(q.Lists, l)
 		}

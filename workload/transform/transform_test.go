@@ -91,10 +91,12 @@ func TestBetween(t *testing.T) {
 		t.Fatal(err)
 	}
 	sound(t, p, q)
-	if s := q.Lists[0].Steps; len(s) != 3 || len(s[0].Deps) != 0 || len(s[1].Deps) != 1 || s[1].Deps[0] != 0 || len(q.Comms) != 3 {
+	if s := q.Lists[0].Steps; len(s) != 3 || len(s[0].Deps) != 0 || len(s[1].Deps) != 1 ||
+		s[1].Deps[0] != 0 || len(q.Comms) != 3 {
 		t.Errorf("%s", q.Format())
 	}
-	if _, err := Between(p, "step9", ""); err == nil || err.Error() != `list r0 has no mark "step9"; its marks are ["step1" "step2"]` {
+	if _, err := Between(p, "step9", ""); err == nil ||
+		err.Error() != `list r0 has no mark "step9"; its marks are ["step1" "step2"]` {
 		t.Error(err)
 	}
 }
@@ -107,7 +109,8 @@ func TestRanks(t *testing.T) {
 		t.Fatal(err)
 	}
 	sound(t, p, q)
-	if dropped != 3 || q.Ranks() != 2 || len(q.Comms) != 1 || q.Comms[0].Name != "dp1" || cmp.Diff([]int32{1, 0}, q.Comms[0].Ranks) != "" {
+	if dropped != 3 || q.Ranks() != 2 || len(q.Comms) != 1 || q.Comms[0].Name != "dp1" ||
+		cmp.Diff([]int32{1, 0}, q.Comms[0].Ranks) != "" {
 		t.Errorf("%d dropped\n%s", dropped, q.Format())
 	}
 	if _, _, err := Ranks(p, []int32{4}); err == nil {
@@ -125,7 +128,8 @@ func TestDataParallel(t *testing.T) {
 	}
 	sound(t, p, q)
 	text := q.Format()
-	for _, want := range []string{"ranks 12", "comm dp0 0,2,4,6,8,10 kind=DP", "comm tp1@2 10-11 kind=TP", "comm pp@1 4-7 kind=PP", "dp* all_gather float sum 3", "dp* all_reduce float sum 8"} {
+	for _, want := range []string{"ranks 12", "comm dp0 0,2,4,6,8,10 kind=DP", "comm tp1@2 10-11 kind=TP",
+		"comm pp@1 4-7 kind=PP", "dp* all_gather float sum 3", "dp* all_reduce float sum 8"} {
 		if !strings.Contains(text, strings.ReplaceAll(want, " kind=PP", "")) {
 			t.Errorf("%s is not in\n%s", want, text)
 		}
@@ -134,14 +138,16 @@ func TestDataParallel(t *testing.T) {
 	if err != nil || same.Format() != job {
 		t.Errorf("dp=2 is not the identity: %v", err)
 	}
-	if _, err := DataParallel(p, 3); err == nil || err.Error() != "data parallel groups of 2 ranks cannot become 3; give a multiple of 2" {
+	if _, err := DataParallel(p, 3); err == nil ||
+		err.Error() != "data parallel groups of 2 ranks cannot become 3; give a multiple of 2" {
 		t.Error(err)
 	}
 	ddp := workload.One(2, workload.Call{Func: 4, Type: 7, Count: 8})
 	if q, err = DataParallel(ddp, 1024); err != nil || len(q.Lists) != 1 || q.Ranks() != 1024 {
 		t.Errorf("%v", err)
 	}
-	tp, err := workload.Parse("workload 1\nranks 2\ncomm t * kind=TP\nlist a 0-1\n  call 0 t all_reduce float sum 8\n", "p")
+	tp, err := workload.Parse("workload 1\nranks 2\ncomm t * kind=TP\nlist a 0-1\n"+
+		"  call 0 t all_reduce float sum 8\n", "p")
 	if err != nil {
 		t.Fatal(err)
 	}

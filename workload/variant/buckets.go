@@ -39,12 +39,21 @@ func buckets(p *workload.Program, s Spec) (notes []string, err error) {
 		overlapped = overlapped || r.overlap
 	}
 	switch {
-	case len(found) == 0 && slices.ContainsFunc(p.Comms, func(c workload.Comm) bool { return c.Kind == workload.FSDP }):
-		return nil, &Error{setting, "the recording is of FSDP, which reduces gradients unit by unit and has no buckets", ofFSDP}
+	case len(found) == 0 && slices.ContainsFunc(p.Comms, func(c workload.Comm) bool {
+		return c.Kind == workload.FSDP
+	}):
+		return nil,
+			&Error{setting,
+				"the recording is of FSDP, which reduces gradients unit by unit and has no buckets", ofFSDP}
 	case len(found) == 0:
-		return nil, &Error{setting, "the recording has no all_reduce of gradients: none is of a data parallel group and beside other work", "give a recording of DDP, or make one with workload gen --dp"}
+		return nil, &Error{setting, "the recording has no all_reduce of gradients: none is of a data " +
+			"parallel group and beside other work",
+			"give a recording of DDP, or make one with workload gen --dp"}
 	case !overlapped && !s.NoSync:
-		return nil, &Error{setting, "gradients are reduced in one call after the backward pass, so there are no buckets", "give a recording of DDP, or make one with workload gen --dp"}
+		return nil,
+			&Error{setting,
+				"gradients are reduced in one call after the backward pass, so there are no buckets",
+				"give a recording of DDP, or make one with workload gen --dp"}
 	}
 	guessed := false
 	for _, r := range found {
@@ -60,7 +69,8 @@ func buckets(p *workload.Program, s Spec) (notes []string, err error) {
 		guessed = guessed || g.guessed
 	}
 	if guessed {
-		notes = append(notes, "the recording does not show when each gradient is ready; gradients of a bucket become ready evenly over the computations before it")
+		notes = append(notes, "the recording does not show when each gradient is ready; gradients of a "+
+			"bucket become ready evenly over the computations before it")
 	}
 	return notes, nil
 }
@@ -112,7 +122,8 @@ func alone(p *workload.Program, list, comm int) bool {
 func reductions(p *workload.Program, list int, in interval, comm int) (out []int) {
 	for i := in.lo; i < in.hi; i++ {
 		s := &p.Lists[list].Steps[i]
-		if s.Kind == workload.Issue && int(p.Calls[s.Call].Comm) == comm && p.Calls[s.Call].Func == coll.AllReduce {
+		if s.Kind == workload.Issue && int(p.Calls[s.Call].Comm) == comm &&
+			p.Calls[s.Call].Func == coll.AllReduce {
 			out = append(out, i)
 		}
 	}
@@ -216,7 +227,8 @@ func (g *regroup) family(s *workload.Step) string {
 		return ""
 	}
 	name := g.p.Works[s.Work-1].Name
-	if !strings.Contains(name, "elementwise") || !strings.Contains(name, "MulFunctor") && !strings.Contains(name, "DivFunctor") && !strings.Contains(name, "copy_kernel") {
+	if !strings.Contains(name, "elementwise") || !strings.Contains(name, "MulFunctor") &&
+		!strings.Contains(name, "DivFunctor") && !strings.Contains(name, "copy_kernel") {
 		return ""
 	}
 	return strings.Map(func(r rune) rune {
@@ -291,7 +303,9 @@ func (g *regroup) again(w *rewriter, in interval, old []bucket, n, rank int) err
 		}
 		for _, d := range w.src[i].Deps {
 			if is[int(d)] && left+held > 0 {
-				return &Error{"bucket", fmt.Sprintf("rank %d waits for a reduction before all gradients are ready (step %d)", rank, i), "the all_reduces of this recording are no buckets of DDP"}
+				return &Error{"bucket",
+					fmt.Sprintf("rank %d waits for a reduction before all gradients are ready (step %d)",
+						rank, i), "the all_reduces of this recording are no buckets of DDP"}
 			}
 			if is[int(d)] {
 				w.via[d] = []int32{last}
@@ -308,7 +322,8 @@ func (g *regroup) again(w *rewriter, in interval, old []bucket, n, rank int) err
 			if w.host >= 0 {
 				deps = append(deps, w.host)
 			}
-			last = w.add(workload.Step{Kind: workload.Issue, Stream: stream, Call: g.calls.add(call), Deps: deps})
+			last = w.add(workload.Step{Kind: workload.Issue, Stream: stream, Call: g.calls.add(call),
+				Deps: deps})
 			sizes = append(sizes, held)
 			held, limit = 0, g.spec.Bucket
 		}
@@ -353,7 +368,10 @@ func (g *regroup) agree(sizes []int64, n, rank int) error {
 		g.sizes = append(g.sizes, sizes)
 	}
 	if !slices.Equal(sizes, g.sizes[n]) {
-		return &Error{"bucket", fmt.Sprintf("gradients of rank %d become ready in another order than those of the first rank of %s", rank, g.p.Comms[g.comm].Name), "give recordings in which all ranks have the same model"}
+		return &Error{"bucket",
+			fmt.Sprintf("gradients of rank %d become ready in another order than those of the first rank "+
+				"of %s", rank, g.p.Comms[g.comm].Name),
+			"give recordings in which all ranks have the same model"}
 	}
 	return nil
 }

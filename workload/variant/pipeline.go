@@ -56,7 +56,8 @@ func pipeline(p *workload.Program, s Spec) (notes []string, err error) {
 			}
 		}
 		if m := s.Microbatches; order == OneFOneB && m > 0 && m < len(ranks) {
-			notes = append(notes, fmt.Sprintf("PyTorch's 1F1B refuses %d microbatches on %d stages", m, len(ranks)))
+			notes = append(notes, fmt.Sprintf("PyTorch's 1F1B refuses %d microbatches on %d stages", m,
+				len(ranks)))
 		}
 		for index, r := range ranks {
 			if err := repipe(p, int(r), c, index, order, s.Microbatches); err != nil {
@@ -71,11 +72,15 @@ func pipeline(p *workload.Program, s Spec) (notes []string, err error) {
 // frameworks have one for each direction.
 func pipeComms(p *workload.Program) (out [][]int, err error) {
 	for i := range p.Comms {
-		messages := slices.ContainsFunc(p.Calls, func(c workload.Call) bool { return int(c.Comm) == i && message(&c) })
+		messages := slices.ContainsFunc(p.Calls, func(c workload.Call) bool {
+			return int(c.Comm) == i && message(&c)
+		})
 		if !messages || p.Comms[i].Kind != workload.PP && p.Comms[i].Kind != workload.NoKind {
 			continue
 		}
-		k := slices.IndexFunc(out, func(o []int) bool { return slices.Equal(members(p, o[0]), members(p, i)) })
+		k := slices.IndexFunc(out, func(o []int) bool {
+			return slices.Equal(members(p, o[0]), members(p, i))
+		})
 		if k < 0 {
 			out = append(out, []int{i})
 		} else {
@@ -83,7 +88,8 @@ func pipeComms(p *workload.Program) (out [][]int, err error) {
 		}
 	}
 	if out == nil {
-		return nil, pipeError("give a recording of a pipeline, or make one with workload gen --pp", "the recording has no sends and receives between stages")
+		return nil, pipeError("give a recording of a pipeline, or make one with workload gen --pp",
+			"the recording has no sends and receives between stages")
 	}
 	return out, nil
 }
@@ -179,7 +185,8 @@ func (d *divider) divide() error {
 		return err
 	}
 	if n, m := len(d.st.forward), len(d.st.backward); n != m || n == 0 {
-		return pipeError("give a recording of whole iterations of GPipe or 1F1B", "stage %d has %d forward and %d backward passes between its messages", d.st.index, n, m)
+		return pipeError("give a recording of whole iterations of GPipe or 1F1B",
+			"stage %d has %d forward and %d backward passes between its messages", d.st.index, n, m)
 	}
 	return nil
 }
@@ -224,7 +231,8 @@ func (d *divider) batchesOf() error {
 
 // between reports whether a step is a message between stages.
 func between(p *workload.Program, comms []int, s *workload.Step) bool {
-	return s.Kind == workload.Issue && message(&p.Calls[s.Call]) && slices.Contains(comms, int(p.Calls[s.Call].Comm))
+	return s.Kind == workload.Issue && message(&p.Calls[s.Call]) &&
+		slices.Contains(comms, int(p.Calls[s.Call].Comm))
 }
 
 // way says which message a step is.
@@ -241,11 +249,14 @@ func (d *divider) way(s *workload.Step) (way, error) {
 	case c.Func == coll.Send && int(c.Peer) == d.st.index-1:
 		w = sendBackward
 	default:
-		return 0, pipeError("make other pipelines with workload gen --pp", "stage %d has a %s with rank %d of %s, which is no neighbour (interleaved stages are not taken apart)",
+		return 0, pipeError("make other pipelines with workload gen --pp",
+			"stage %d has a %s with rank %d of %s, which is no neighbour (interleaved stages are not taken "+
+				"apart)",
 			d.st.index, c.Func.TestName(), c.Peer, d.p.Comms[d.comms[0]].Name)
 	}
 	if old := d.st.call[w]; old >= 0 && !d.p.Calls[old].Equal(*c) {
-		return 0, pipeError("make such pipelines with workload gen --pp", "stage %d has messages of several sizes with one neighbour", d.st.index)
+		return 0, pipeError("make such pipelines with workload gen --pp",
+			"stage %d has messages of several sizes with one neighbour", d.st.index)
 	}
 	d.st.call[w], d.st.stream[w] = s.Call, s.Stream
 	return w, nil
@@ -337,7 +348,8 @@ func (d *divider) middleStage() {
 func (d *divider) firstStage() *Error {
 	st, n, b := d.st, -1, -1
 	for i, s := range d.segments {
-		if k := d.kernels(s); has(d.after(i), sendForward) && !has(d.before(i), recvBackward) && k > 0 && (n < 0 || k < n) {
+		if k := d.kernels(s); has(d.after(i), sendForward) && !has(d.before(i), recvBackward) && k > 0 &&
+			(n < 0 || k < n) {
 			n = k
 		}
 	}
@@ -352,7 +364,8 @@ func (d *divider) firstStage() *Error {
 		b = max(b, k)
 	}
 	if n < 0 || b < 0 {
-		return pipeError("record an iteration of two microbatches or more", "on the first stage the last backward pass cannot be separated from the optimizer")
+		return pipeError("record an iteration of two microbatches or more",
+			"on the first stage the last backward pass cannot be separated from the optimizer")
 	}
 	for i, s := range d.segments {
 		back, front := has(d.before(i), recvBackward), has(d.after(i), sendForward)
@@ -391,7 +404,9 @@ func (d *divider) lastStage() *Error {
 		case front && back:
 			n := d.beforeBackward(s)
 			if n <= 0 {
-				return pipeError("record with the names of kernels (Kineto)", "on the last stage nothing says where the backward pass begins: no kernel of it is named backward")
+				return pipeError("record with the names of kernels (Kineto)",
+					"on the last stage nothing says where the backward pass begins: no kernel of it is "+
+						"named backward")
 			}
 			x, y := d.cut(s, n)
 			st.forward, st.backward = append(st.forward, x), append(st.backward, y)
@@ -420,7 +435,8 @@ func (d *divider) beforeBackward(s part) int {
 			name = strings.ToLower(d.p.Works[x.Work-1].Name)
 		}
 		switch {
-		case strings.Contains(name, "backward") || strings.Contains(name, "bprop") || strings.Contains(name, "_grad_") || strings.HasSuffix(name, "_bwd"):
+		case strings.Contains(name, "backward") || strings.Contains(name, "bprop") ||
+			strings.Contains(name, "_grad_") || strings.HasSuffix(name, "_bwd"):
 			return n - fills
 		case strings.Contains(name, "fill"):
 			fills++

@@ -127,7 +127,8 @@ func (e *emitter) batch(ways ...way) (out []int32) {
 		e.add(workload.Step{Kind: workload.GroupStart})
 	}
 	for _, w := range ways {
-		out = append(out, e.add(workload.Step{Kind: workload.Issue, Stream: e.st.stream[w], Call: e.st.call[w], Deps: slices.Clone(deps)}))
+		out = append(out, e.add(workload.Step{Kind: workload.Issue, Stream: e.st.stream[w],
+			Call: e.st.call[w], Deps: slices.Clone(deps)}))
 	}
 	e.last = out[len(out)-1]
 	if len(ways) > 1 {
@@ -159,7 +160,8 @@ func (e *emitter) part(p part) {
 			}
 		}
 		s.Deps = slices.DeleteFunc(deps, func(d int32) bool { return d < 0 })
-		if !workload.OnHost(s.Stream) && s.Kind != workload.GroupStart && s.Kind != workload.GroupEnd && len(e.pending) > 0 {
+		if !workload.OnHost(s.Stream) && s.Kind != workload.GroupStart && s.Kind != workload.GroupEnd &&
+			len(e.pending) > 0 {
 			s.Deps, e.pending = append(s.Deps, e.pending...), nil
 		}
 		s.Recorded = 0

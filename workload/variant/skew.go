@@ -22,7 +22,8 @@ func skew(p *workload.Program, share []float64) error {
 			continue
 		}
 		if n := p.Comms[comm].Size(p.Ranks()); n != len(share) {
-			return &Error{setting, fmt.Sprintf("the expert group %s has %d ranks", p.Comms[comm].Name, n), fmt.Sprintf("write %d shares, one for each rank of the group", n)}
+			return &Error{setting, fmt.Sprintf("the expert group %s has %d ranks", p.Comms[comm].Name, n),
+				fmt.Sprintf("write %d shares, one for each rank of the group", n)}
 		}
 		found = true
 		e := &experts{p: p, comm: comm, share: share, calls: callTable{p, len(p.Calls)}}
@@ -31,7 +32,8 @@ func skew(p *workload.Program, share []float64) error {
 		}
 	}
 	if !found {
-		return &Error{setting, "the recording has no alltoall, so it shows no experts on other ranks", "give a recording of expert parallelism, or make one with workload gen --ep"}
+		return &Error{setting, "the recording has no alltoall, so it shows no experts on other ranks",
+			"give a recording of expert parallelism, or make one with workload gen --ep"}
 	}
 	return nil
 }
@@ -42,7 +44,8 @@ func exchanges(p *workload.Program, comm int) bool {
 		return false
 	}
 	for i := range p.Calls {
-		if int(p.Calls[i].Comm) == comm && p.Calls[i].Func == coll.AllToAll && p.Comms[comm].Size(p.Ranks()) > 1 {
+		if int(p.Calls[i].Comm) == comm && p.Calls[i].Func == coll.AllToAll && p.Comms[comm].Size(p.Ranks()) >
+			1 {
 			return true
 		}
 	}
@@ -74,12 +77,15 @@ func (e *experts) change(setting string) error {
 	steps := make([][]int, len(ranks)) // by member: its exchanges
 	for m, r := range ranks {
 		for i, s := range e.p.Lists[r].Steps {
-			if s.Kind == workload.Issue && int(e.p.Calls[s.Call].Comm) == e.comm && e.p.Calls[s.Call].Func == coll.AllToAll {
+			if s.Kind == workload.Issue && int(e.p.Calls[s.Call].Comm) == e.comm &&
+				e.p.Calls[s.Call].Func == coll.AllToAll {
 				steps[m] = append(steps[m], i)
 			}
 		}
 		if len(steps[m])%2 != 0 || len(steps[m]) != len(steps[0]) {
-			return &Error{setting, fmt.Sprintf("rank %d has %d exchanges with experts, which are not pairs to them and back", r, len(steps[m])), "give a recording of whole iterations of all ranks"}
+			return &Error{setting,
+				fmt.Sprintf("rank %d has %d exchanges with experts, which are not pairs to them and back", r,
+					len(steps[m])), "give a recording of whole iterations of all ranks"}
 		}
 	}
 	for k := 0; k < len(steps[0]); k += 2 {

@@ -66,7 +66,9 @@ type Spec struct {
 
 // ofFSDP says what there is for FSDP: a recording has its units as they were, and not what each holds and
 // when its memory is free, which decide what else is possible.
-const ofFSDP = "units, prefetch, reshard_after_forward and hybrid sharding of FSDP cannot be changed in a recording: workload gen --fsdp 2 or 3 with --prefetch N makes such jobs, --scale dp=N makes a recorded group larger"
+const ofFSDP = "units, prefetch, reshard_after_forward and hybrid sharding of FSDP cannot be changed in a " +
+	"recording: workload gen --fsdp 2 or 3 with --prefetch N makes such jobs, --scale dp=N makes a " +
+	"recorded group larger"
 
 // maxMicrobatches bounds what a typing error could ask for.
 const maxMicrobatches = 4096
@@ -93,13 +95,16 @@ func Parse(settings []string) (s Spec, err error) {
 		case key == "schedule":
 			i := slices.Index([]string{"", "gpipe", "1f1b"}, value)
 			if i < 1 {
-				return s, bad("no schedule", "write schedule=gpipe or schedule=1f1b; workload gen makes jobs of other schedules")
+				return s,
+					bad("no schedule",
+						"write schedule=gpipe or schedule=1f1b; workload gen makes jobs of other schedules")
 			}
 			s.Schedule = Schedule(i)
 		case key == "microbatches":
 			n, err := strconv.Atoi(value)
 			if err != nil || n < 1 || n > maxMicrobatches {
-				return s, bad("no number of microbatches", fmt.Sprintf("write microbatches=4, at most %d", maxMicrobatches))
+				return s, bad("no number of microbatches", fmt.Sprintf("write microbatches=4, at most %d",
+					maxMicrobatches))
 			}
 			s.Microbatches = n
 		case key == "skew":
@@ -107,11 +112,15 @@ func Parse(settings []string) (s Spec, err error) {
 				return s, err
 			}
 		default:
-			return s, bad("not known", "write bucket=25MB, no-sync, schedule=gpipe|1f1b, microbatches=4 or skew=40,30,20,10; "+ofFSDP)
+			return s,
+				bad("not known",
+					"write bucket=25MB, no-sync, schedule=gpipe|1f1b, microbatches=4 or skew=40,30,20,10; "+
+						ofFSDP)
 		}
 	}
 	if s.Bucket > 0 && s.NoSync {
-		return s, &Error{"no-sync", "there are no buckets without a reduction", "leave bucket= or no-sync out"}
+		return s, &Error{"no-sync", "there are no buckets without a reduction",
+			"leave bucket= or no-sync out"}
 	}
 	if s.FirstBucket > 0 && s.Bucket == 0 {
 		return s, &Error{"first-bucket", "the other buckets have no size", "add bucket=25MB"}
@@ -125,12 +134,14 @@ func shares(text, value string) (list []float64, err error) {
 	for part := range strings.SplitSeq(value, ",") {
 		x, err := strconv.ParseFloat(part, 64)
 		if err != nil || !(x >= 0) || math.IsInf(x, 0) {
-			return nil, &Error{text, fmt.Sprintf("%q is no share", part), "write skew=40,30,20,10: a number for each rank of an expert group"}
+			return nil, &Error{text, fmt.Sprintf("%q is no share", part),
+				"write skew=40,30,20,10: a number for each rank of an expert group"}
 		}
 		list, sum = append(list, x), sum+x
 	}
 	if len(list) < 2 || !(sum > 0) || math.IsInf(sum, 0) {
-		return nil, &Error{text, "no shares", "write skew=40,30,20,10: a number for each rank of an expert group"}
+		return nil,
+			&Error{text, "no shares", "write skew=40,30,20,10: a number for each rank of an expert group"}
 	}
 	for i := range list {
 		list[i] /= sum

@@ -118,7 +118,8 @@ func TestBuckets(t *testing.T) {
 		}
 		steps := q.Lists[0].Steps
 		last := steps[len(steps)-1]
-		if d := last.Deps; len(d) == 0 || steps[d[len(d)-1]].Kind != workload.Issue || len(q.Marks) != 4 || q.Marks[1].Step != int32(len(steps)) {
+		if d := last.Deps; len(d) == 0 || steps[d[len(d)-1]].Kind != workload.Issue || len(q.Marks) != 4 ||
+			q.Marks[1].Step != int32(len(steps)) {
 			t.Errorf("%q: the optimizer waits for %v; marks %v", c.settings, last.Deps, q.Marks)
 		}
 	}
@@ -136,9 +137,12 @@ func TestBuckets(t *testing.T) {
 // small is a job of stages that take equally long.
 func small(pp int, m int64, schedule gen.Schedule) gen.Config {
 	gpu, _ := gen.Peak("h200", coll.BFloat16)
-	times := map[string]units.Time{"optimizer": 0, "embedding": 0, "head": 0, "head_backward_input": 0, "head_backward_weight": 0, "embedding_backward_weight": 0}
-	return gen.Config{Layers: 8, Hidden: 64, Heads: 8, KVHeads: 8, FFN: 256, Vocab: 128, Seq: 32, MicroBatch: 1, GlobalBatch: m, Type: coll.BFloat16, GradType: coll.BFloat16,
-		TP: 1, PP: pp, Virtual: 1, DP: 1, Bucket: 1, EP: 1, TopK: 1, Capacity: 1, CP: 1, Iterations: 2, GPU: gpu, Times: times, Schedule: schedule}
+	times := map[string]units.Time{"optimizer": 0, "embedding": 0, "head": 0, "head_backward_input": 0,
+		"head_backward_weight": 0, "embedding_backward_weight": 0}
+	return gen.Config{Layers: 8, Hidden: 64, Heads: 8, KVHeads: 8, FFN: 256, Vocab: 128, Seq: 32,
+		MicroBatch: 1, GlobalBatch: m, Type: coll.BFloat16, GradType: coll.BFloat16,
+		TP: 1, PP: pp, Virtual: 1, DP: 1, Bucket: 1, EP: 1, TopK: 1, Capacity: 1, CP: 1, Iterations: 2,
+		GPU: gpu, Times: times, Schedule: schedule}
 }
 
 // pipeline is a made job; with one communicator for both directions, as PyTorch has, or
@@ -163,7 +167,8 @@ func TestPipelines(t *testing.T) {
 	for _, pp := range []int{2, 4, 8} {
 		for _, from := range []gen.Schedule{gen.OneFOneB, gen.GPipe} {
 			p := pipeline(t, small(pp, 8, from), 1+pp/4%2)
-			round := elapsed(t, pipeline(t, small(pp, 2, gen.GPipe), 1)) - elapsed(t, pipeline(t, small(pp, 1, gen.GPipe), 1))
+			round := elapsed(t, pipeline(t, small(pp, 2, gen.GPipe), 1)) - elapsed(t,
+				pipeline(t, small(pp, 1, gen.GPipe), 1))
 			first := elapsed(t, pipeline(t, small(pp, 1, gen.GPipe), 1))
 			for _, to := range []string{"gpipe", "1f1b", ""} {
 				for _, m := range []int{0, 1, 2, 5, 8, 12} {
@@ -216,7 +221,8 @@ func TestSkew(t *testing.T) {
 		return t
 	}
 	for rank, share := range []float64{1.6, 1.2, 0.8, 0.4} {
-		if got, want := float64(experts(q, rank)), share*float64(experts(p, rank)); got < 0.99*want || got > 1.01*want {
+		if got, want := float64(experts(q, rank)), share*float64(experts(p, rank)); got < 0.99*want ||
+			got > 1.01*want {
 			t.Errorf("rank %d computes %.0f for experts, want %.0f", rank, got, want)
 		}
 		var sent []int64
@@ -226,14 +232,16 @@ func TestSkew(t *testing.T) {
 			}
 		}
 		own := int64(share * 32 * 64 / 4)
-		if want := []int64{819, 614, 410, 205, own, own, own, own}; !slices.EqualFunc(sent[:8], want, func(a, b int64) bool { return a-b < 2 && b-a < 2 }) {
+		if want := []int64{819, 614, 410, 205, own, own, own, own}; !slices.EqualFunc(sent[:8], want,
+			func(a, b int64) bool { return a-b < 2 && b-a < 2 }) {
 			t.Errorf("rank %d sends %v, want %v", rank, sent[:8], want)
 		}
 	}
 	if a, b := elapsed(t, q)-elapsed(t, p), (experts(p, 0)*6)/10; a < b*99/100 || a > b*101/100 {
 		t.Errorf("takes %v longer, want %v", a, b)
 	}
-	if again, _ := apply(t, q, "skew=1,1,1,1"); elapsed(t, again) < elapsed(t, p)*99/100 || elapsed(t, again) > elapsed(t, p)*101/100 {
+	if again, _ := apply(t, q, "skew=1,1,1,1"); elapsed(t, again) < elapsed(t, p)*99/100 ||
+		elapsed(t, again) > elapsed(t, p)*101/100 {
 		t.Errorf("made even again it takes %v, was %v", elapsed(t, again), elapsed(t, p))
 	}
 }

@@ -52,7 +52,8 @@ func Hosts(devices []nccltests.Device) (hosts, gpus int) {
 func Fill(spec *bench.Spec, w *scenario.Workload) error {
 	parts := w.Pairs(spec.Seed)
 	for _, f := range parts.Faults(pairs.With{Sizes: len(w.Sizes) > 0 || w.Range != (scenario.Range{})}) {
-		return &scenario.FieldError{Path: "workload." + f.Member, Value: f.Value, Problem: f.Problem, Hint: f.Hint}
+		return &scenario.FieldError{Path: "workload." + f.Member, Value: f.Value, Problem: f.Problem,
+			Hint: f.Hint}
 	}
 	sizes, err := w.AllSizes()
 	if err != nil {
@@ -89,14 +90,19 @@ func (m *Model) Env() (out []string) {
 // memory.
 func (m *Model) Host(wire string, spec *bench.Spec) bench.HostConfig {
 	s := m.Run.Site
-	return bench.HostConfig{Wire: wire, Socket: s.Config.Socket, IB: s.Config.IB, Cluster: s.Cluster, Version: s.Config.Rules.Release.Code(),
-		Describe: fmt.Sprintf("topo=%s sha256=%s nccl-rules=%s seed=%d", s.Name, s.Digest[:12], s.Config.Rules.Version(), spec.Seed),
-		Same:     fmt.Append(nil, m.Schedule, spec.Func, s.Digest, spec.Sizes, spec.Options, spec.Types, spec.Ops, spec.Root, spec.Seed, spec.Shares, spec.Parts.Op, spec.Parts.Rows, spec.Parts.Imbalance, spec.Parts.Seed, s.Settings())}
+	return bench.HostConfig{Wire: wire, Socket: s.Config.Socket, IB: s.Config.IB, Cluster: s.Cluster,
+		Version: s.Config.Rules.Release.Code(),
+		Describe: fmt.Sprintf("topo=%s sha256=%s nccl-rules=%s seed=%d", s.Name, s.Digest[:12],
+			s.Config.Rules.Version(), spec.Seed),
+		Same: fmt.Append(nil, m.Schedule, spec.Func, s.Digest, spec.Sizes, spec.Options, spec.Types,
+			spec.Ops, spec.Root, spec.Seed, spec.Shares, spec.Parts.Op, spec.Parts.Rows, spec.Parts.Imbalance,
+			spec.Parts.Seed, s.Settings())}
 }
 
 // operationOf is a measured operation as a scenario has it.
 func operationOf(op *bench.Op) scenario.Operation {
-	return scenario.Operation{Type: op.Type, RedOp: op.Red, Root: op.Root, Count: op.Sizes.Count, InPlace: op.InPlace, Pairs: op.Pairs}
+	return scenario.Operation{Type: op.Type, RedOp: op.Red, Root: op.Root, Count: op.Sizes.Count,
+		InPlace: op.InPlace, Pairs: op.Pairs}
 }
 
 // Plan implements bench.Model.
@@ -175,9 +181,12 @@ func hostColumns(r *bench.Request) ([]bench.Column, error) {
 	for _, c := range all {
 		switch {
 		case c.Rivals:
-			return nil, fail.Usage("{Columns} +%s: {Backend} %s has no rivals to measure; write {Backend} nccl", c.Head.Name, r.Backend)
+			return nil,
+				fail.Usage("{Columns} +%s: {Backend} %s has no rivals to measure; write {Backend} nccl",
+					c.Head.Name, r.Backend)
 		case c.Simulated:
-			return nil, fail.Usage("{Columns} +%s: {Backend} %s measures and simulates nothing; write some of +algo,proto,nch,model", c.Head.Name, r.Backend)
+			return nil, fail.Usage("{Columns} +%s: {Backend} %s measures and simulates nothing; write some "+
+				"of +algo,proto,nch,model", c.Head.Name, r.Backend)
 		}
 		out = append(out, column(c))
 	}
@@ -190,7 +199,8 @@ func column(c sweep.Column) bench.Column {
 	return bench.Column{Head: c.Head, Value: func(f *bench.Facts) string {
 		switch {
 		case f.Choice != nil:
-			return c.Value(&scenario.Facts{Algo: f.Choice.Algo, Proto: f.Choice.Proto, Channels: f.Choice.Channels, ModelUs: f.Choice.ModelUs})
+			return c.Value(&scenario.Facts{Algo: f.Choice.Algo, Proto: f.Choice.Proto,
+				Channels: f.Choice.Channels, ModelUs: f.Choice.ModelUs})
 		case f.Predicted != nil:
 			return c.Value(f.Predicted.Facts.(*scenario.Facts))
 		}

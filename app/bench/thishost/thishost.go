@@ -49,7 +49,8 @@ func (h *Host) Spec(gpus int) (*topo.Spec, error) {
 		return nil, err
 	}
 	m.Verbs = h.verbs
-	p := detect.Params{MaxGPUs: gpus, IBDisable: h.number("NCCL_IB_DISABLE", 0) != 0, MergeVFs: h.number("NCCL_IB_MERGE_VFS", 1) != 0,
+	p := detect.Params{MaxGPUs: gpus, IBDisable: h.number("NCCL_IB_DISABLE", 0) != 0,
+		MergeVFs: h.number("NCCL_IB_MERGE_VFS", 1) != 0,
 		NoDMABuf: h.number("NCCL_DMABUF_ENABLE", 1) == 0}
 	p.SocketFamily, _ = h.Getenv("NCCL_SOCKET_FAMILY")
 	p.IBHCA, _ = h.Getenv("NCCL_IB_HCA")

@@ -23,7 +23,8 @@ func TestDetectedNICsAreVerbs(t *testing.T) {
 	for _, d := range realtest.RDMA(t) {
 		names = append(names, d.Name)
 		for _, p := range d.Ports {
-			all = append(all, fmt.Sprintf("%s port %d: %d Mb/s, guid 0x%x, %d queue pairs", d.Name, p.Num, p.Mbps, bits.ReverseBytes64(d.GUID), d.MaxQP))
+			all = append(all, fmt.Sprintf("%s port %d: %d Mb/s, guid 0x%x, %d queue pairs", d.Name, p.Num,
+				p.Mbps, bits.ReverseBytes64(d.GUID), d.MaxQP))
 		}
 	}
 	first, last := names[0], names[len(names)-1]
@@ -45,7 +46,8 @@ func TestDetectedNICsAreVerbs(t *testing.T) {
 			got = slices.DeleteFunc(got, func(l string) bool { return !slices.Contains(all, l) })
 		}
 		if !slices.Equal(got, expected) {
-			t.Errorf("NCCL_IB_HCA=%s: detected\n%s\nlibibverbs says\n%s", list, strings.Join(got, "\n"), strings.Join(expected, "\n"))
+			t.Errorf("NCCL_IB_HCA=%s: detected\n%s\nlibibverbs says\n%s", list, strings.Join(got, "\n"),
+				strings.Join(expected, "\n"))
 		}
 	}
 }
@@ -68,7 +70,8 @@ func detectedPorts(t *testing.T, list string) []string {
 	walk = func(e *topo.Element) {
 		if e.Name == "net" {
 			at := func(k string) string { v, _ := e.Get(k); return v }
-			out = append(out, fmt.Sprintf("%s port %s: %s Mb/s, guid %s, %s queue pairs", at("name"), at("port"), at("speed"), at("guid"), at("maxconn")))
+			out = append(out, fmt.Sprintf("%s port %s: %s Mb/s, guid %s, %s queue pairs", at("name"),
+				at("port"), at("speed"), at("guid"), at("maxconn")))
 		}
 		for _, c := range e.Children {
 			walk(c)
@@ -82,10 +85,12 @@ func detectedPorts(t *testing.T, list string) []string {
 // nothing where it is not there; a file that is none is an error.
 func TestWhereDetectionBegins(t *testing.T) {
 	file := filepath.Join(golden.Root(t, "testdata", "topos"), "h200x4-4.xml")
-	for value, want := range map[string]string{file: "begun with " + file, "none.xml": "NCCL_TOPO_FILE=none.xml is not there", "thishost_test.go": "not well-formed XML"} {
+	for value, want := range map[string]string{file: "begun with " + file,
+		"none.xml": "NCCL_TOPO_FILE=none.xml is not there", "thishost_test.go": "not well-formed XML"} {
 		var said strings.Builder
 		env := map[string]string{"NCCL_TOPO_FILE": value, "NCCL_IB_MERGE_VFS": "0x0", "NCCL_IB_DISABLE": ""}
-		h := &Host{Read: os.ReadFile, Warn: func(err error) { fmt.Fprintln(&said, err) }, Note: func(line string) { fmt.Fprintln(&said, line) },
+		h := &Host{Read: os.ReadFile, Warn: func(err error) { fmt.Fprintln(&said, err) },
+			Note:   func(line string) { fmt.Fprintln(&said, line) },
 			Getenv: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}
 		root, err := h.beginning()
 		if err != nil {
@@ -94,7 +99,8 @@ func TestWhereDetectionBegins(t *testing.T) {
 		if !strings.Contains(said.String(), want) || (root != nil) != (value == file) {
 			t.Errorf("%s: %v, %q", value, root, said.String())
 		}
-		if h.number("NCCL_IB_MERGE_VFS", 1) != 0 || h.number("NCCL_IB_DISABLE", 3) != 3 || h.number("NCCL_DMABUF_ENABLE", 1) != 1 {
+		if h.number("NCCL_IB_MERGE_VFS", 1) != 0 || h.number("NCCL_IB_DISABLE", 3) != 3 ||
+			h.number("NCCL_DMABUF_ENABLE", 1) != 1 {
 			t.Error("numbers are not read as NCCL reads them")
 		}
 	}

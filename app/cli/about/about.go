@@ -30,7 +30,8 @@ type Build struct {
 // Of is the build of this program. commit and date are what a release's linker sets; empty
 // ones are those that the compiler found.
 func Of(version, commit, date string) Build {
-	b := Build{Version: version, Commit: commit, Date: date, Rules: cli.Rules().String(), Tests: nccltests.Version, Rulesets: release.Names()}
+	b := Build{Version: version, Commit: commit, Date: date, Rules: cli.Rules().String(),
+		Tests: nccltests.Version, Rulesets: release.Names()}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b
@@ -64,7 +65,8 @@ func (b *Build) Text() string {
 
 // Command is "version".
 func Command(a *cli.App, b func() Build) *cobra.Command {
-	return &cobra.Command{Use: "version", Short: "Print the version and the rules it follows", Example: "  simccl version --json", Args: cli.Exactly(),
+	return &cobra.Command{Use: "version", Short: "Print the version and the rules it follows",
+		Example: "  simccl version --json", Args: cli.Exactly(),
 		RunE: func(*cobra.Command, []string) error { return Print(a, b()) }}
 }
 
@@ -78,7 +80,8 @@ func Print(a *cli.App, b Build) error {
 
 // ExitCodes is the help topic of exit statuses.
 func ExitCodes() *cobra.Command {
-	return &cobra.Command{Use: "exit-codes", Short: "What exit statuses mean", Long: `Exit statuses of all commands:
+	return &cobra.Command{Use: "exit-codes", Short: "What exit statuses mean",
+		Long: `Exit statuses of all commands:
 
   0    ok
   1    an internal error: a defect of simccl

@@ -55,7 +55,8 @@ const most100 = 100 * time.Second
 // Command is "advise".
 func Command(a *cli.App) *cobra.Command {
 	var f flags
-	c := &cobra.Command{Use: "advise OP|JOB", Short: "Say which NCCL settings make an operation or a job faster",
+	c := &cobra.Command{Use: "advise OP|JOB",
+		Short: "Say which NCCL settings make an operation or a job faster",
 		Long: `advise simulates an operation, or a job that workload show reads (its host as
 --host says), under settings that a user of NCCL may set: algorithm, protocol, channels,
 threads, buffers and chunks, NVLS, PXN, cross-NIC, queue pairs, GPUDirect and
@@ -99,11 +100,15 @@ func (f *flags) register(c *cobra.Command) {
 	s.StringVar(&f.sizes, "sizes", "", "exactly these sizes instead: `96,240,1G`")
 	s.StringVarP(&f.typ, "datatype", "d", "float", "element type")
 	s.StringVarP(&f.op, "op", "o", "sum", "reduction: sum, prod, min, max or avg")
-	s.StringVar(&f.launch, "launch", "graph", "eager: one process a GPU, asynchronous launches; graph: device time alone")
-	s.StringVar(&f.host, "host", "recorded", "of a job, the host's time: recorded, ideal (none), unprofiled (estimated), auto (ideal, or unprofiled where the host is the limit) or a factor")
-	s.StringArrayVar(&f.faults, "fault", nil, "advise for a machine with a `FAULT`, as run has it; repeatable")
+	s.StringVar(&f.launch, "launch", "graph",
+		"eager: one process a GPU, asynchronous launches; graph: device time alone")
+	s.StringVar(&f.host, "host", "recorded", "of a job, the host's time: recorded, ideal (none), "+
+		"unprofiled (estimated), auto (ideal, or unprofiled where the host is the limit) or a factor")
+	s.StringArrayVar(&f.faults, "fault", nil,
+		"advise for a machine with a `FAULT`, as run has it; repeatable")
 	s.StringArrayVar(&f.try, "try", nil, "try `NCCL_K=V` too; repeatable")
-	s.DurationVar(&f.within, "max-time", most100, "try settings for so `LONG`, those that promise most first; 0: all of them")
+	s.DurationVar(&f.within, "max-time", most100,
+		"try settings for so `LONG`, those that promise most first; 0: all of them")
 	s.StringVar(&f.write, "write-tuner", "", "write the choices by size to `FILE` for NCCL's example tuner")
 	s.StringVar(&f.tuner, "tuner", "", "check the `FILE` of NCCL's example tuner")
 }
@@ -153,7 +158,8 @@ func (f *flags) workload(a *cli.App, what string) (scenario.Workload, error) {
 			return scenario.Workload{}, fail.Usage("%s is no file of a job, and %v", what, err)
 		}
 		if f.write != "" || f.tuner != "" {
-			return scenario.Workload{}, fail.Usage("--write-tuner and --tuner are for one operation; %s is a job", what)
+			return scenario.Workload{},
+				fail.Usage("--write-tuner and --tuner are for one operation; %s is a job", what)
 		}
 		return scenario.Workload{Job: what}, nil
 	}
@@ -233,7 +239,8 @@ func (s *said) begin(total int) (step func()) {
 		bound = fmt.Sprintf(", for at most %s (--max-time)", s.within)
 	}
 	s.begun, s.last, s.of, s.bar = time.Now(), time.Now(), total, s.Progress("settings", total)
-	s.say("as it is: simulated in %s; %d settings follow%s", time.Since(s.started).Round(time.Second), total, bound)
+	s.say("as it is: simulated in %s; %d settings follow%s", time.Since(s.started).Round(time.Second), total,
+		bound)
 	return func() {
 		s.bar.Step()
 		if s.done++; time.Since(s.last) > sayEvery && !terminal.Is(s.Err) {
@@ -243,7 +250,8 @@ func (s *said) begin(total int) (step func()) {
 }
 
 func (s *said) found(x advise.Found) {
-	s.say("%s: %.2f us for %.2f at %d B, x %.3f (%d of %d settings, %s left)", x.Line, x.Is, x.Us, x.Bytes, x.Us/x.Is, x.Tried, x.Of, s.left(x.Tried))
+	s.say("%s: %.2f us for %.2f at %d B, x %.3f (%d of %d settings, %s left)", x.Line, x.Is, x.Us, x.Bytes,
+		x.Us/x.Is, x.Tried, x.Of, s.left(x.Tried))
 }
 
 func (s *said) say(format string, args ...any) {

@@ -15,7 +15,8 @@ import (
 
 // hosted is the job with the host that --host asks for. As it was recorded, a line says where the profiler's
 // host is what the job waits for, which no setting of NCCL changes.
-func (f *flags) hosted(ctx context.Context, a *cli.App, j *load.Job, spec scenario.Spec) (*workload.Program, error) {
+func (f *flags) hosted(ctx context.Context, a *cli.App, j *load.Job, spec scenario.Spec) (*workload.Program,
+	error) {
 	o := replay.Options{Host: 1}
 	switch f.host {
 	case "recorded", "auto":
@@ -44,19 +45,23 @@ func (f *flags) hosted(ctx context.Context, a *cli.App, j *load.Job, spec scenar
 			return nil, err
 		}
 		if r.Limit != replay.LimitGPU {
-			fmt.Fprintln(a.Err, "simccl: the end of the job waits for the host as the profiler recorded it, which hides what settings of NCCL gain; --host auto advises for the host without one")
+			fmt.Fprintln(a.Err, "simccl: the end of the job waits for the host as the profiler recorded "+
+				"it, which hides what settings of NCCL gain; --host auto advises for the host without one")
 		}
 		return j.Program, nil
 	case "ideal":
 		o.Host = 0
 	case "unprofiled":
 		if o.Hosts, _ = replay.Unprofiled(j); o.Hosts == nil {
-			return nil, fail.Usage("--host unprofiled: the job is no recording of a profiler; write recorded, ideal or a factor")
+			return nil, fail.Usage("--host unprofiled: the job is no recording of a profiler; write " +
+				"recorded, ideal or a factor")
 		}
 	default:
 		var err error
 		if o.Host, err = strconv.ParseFloat(f.host, 64); err != nil || !(o.Host >= 0 && o.Host <= 1000) {
-			return nil, fail.Usage("--host %s: write recorded, ideal, unprofiled, auto or a factor from 0 to 1000", f.host)
+			return nil,
+				fail.Usage("--host %s: write recorded, ideal, unprofiled, auto or a factor from 0 to 1000",
+					f.host)
 		}
 	}
 	p, err := replay.Change(j.Program, o)

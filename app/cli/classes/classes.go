@@ -21,7 +21,8 @@ const most = 1 << 20
 
 // Command is simccl class.
 func Command(a *cli.App) *cobra.Command {
-	return cli.Long(cli.Group("class", "Show, compare and check machine classes", show(a), diff(a), check(a)), `A machine class holds the quantities of GPUs, NICs and proxy threads from which times
+	return cli.Long(cli.Group("class", "Show, compare and check machine classes", show(a), diff(a), check(a)),
+		`A machine class holds the quantities of GPUs, NICs and proxy threads from which times
 follow, each with its source and uncertainty. run --machine-class takes a built-in
 one or a file; calibrate writes such files from measured times.`)
 }
@@ -32,7 +33,8 @@ func load(a *cli.App, name string) (gpu.Class, error) {
 		return gpu.Named(name)
 	}
 	if !strings.ContainsAny(name, "./") {
-		return gpu.Class{}, fail.Usage("no machine class %q is built in; there are %s, and files (./%s.json)", name, strings.Join(gpu.Names(), ", "), name)
+		return gpu.Class{}, fail.Usage("no machine class %q is built in; there are %s, and files (./%s.json)",
+			name, strings.Join(gpu.Names(), ", "), name)
 	}
 	data, err := a.ReadAs(name, most, inputs.MachineClass)
 	if err != nil {
@@ -82,7 +84,8 @@ fit saw. CLASS is a name, or a file with its path.`,
 			if err != nil {
 				return err
 			}
-			d := document{c.Name, c.Machine, c.Source, c.Uncertainty, c.Base, append([]gpu.Regime{}, c.Regimes...), parameters(&c)}
+			d := document{c.Name, c.Machine, c.Source, c.Uncertainty, c.Base,
+				append([]gpu.Regime{}, c.Regimes...), parameters(&c)}
 			if a.JSON {
 				return a.PrintJSON(d)
 			}
@@ -94,18 +97,23 @@ func (d *document) text(c *gpu.Class) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", c.Summary(gpu.NoNetwork))
 	if len(d.Regimes) > 0 {
-		fmt.Fprintf(&b, "\n%-16s %5s %12s %12s %7s %8s %8s   |simulated/measured - 1| in %%, of times that no fit saw\n", "operation", "GPUs", "from bytes", "to bytes", "points", "mean", "max")
+		fmt.Fprintf(&b,
+			"\n%-16s %5s %12s %12s %7s %8s %8s   |simulated/measured - 1| in %%, of times that no fit saw\n",
+			"operation", "GPUs", "from bytes", "to bytes", "points", "mean", "max")
 	}
 	for _, g := range d.Regimes {
-		fmt.Fprintf(&b, "%-16s %5d %12d %12d %7d %8.1f %8.1f\n", g.Op, g.Ranks, g.From, g.To, g.Points, 100*g.Mean, 100*g.Max)
+		fmt.Fprintf(&b, "%-16s %5d %12d %12d %7d %8.1f %8.1f\n", g.Op, g.Ranks, g.From, g.To, g.Points,
+			100*g.Mean, 100*g.Max)
 	}
-	fmt.Fprintf(&b, "\n%-20s %-6s %12s %6s  %-10s  %s\n", "quantity", "unit", "value", "+- %", "source", "what it is")
+	fmt.Fprintf(&b, "\n%-20s %-6s %12s %6s  %-10s  %s\n", "quantity", "unit", "value", "+- %", "source",
+		"what it is")
 	for _, p := range d.Parameters {
 		meaning := p.Meaning
 		if p.Note != "" {
 			meaning += " (" + p.Note + ")"
 		}
-		fmt.Fprintf(&b, "%-20s %-6s %12g %6.0f  %-10s  %s\n", p.Name, p.Unit, p.Value, 100*p.Uncertainty, p.Source, meaning)
+		fmt.Fprintf(&b, "%-20s %-6s %12g %6.0f  %-10s  %s\n", p.Name, p.Unit, p.Value, 100*p.Uncertainty,
+			p.Source, meaning)
 	}
 	return b.String()
 }
@@ -145,9 +153,11 @@ machines have, too.`,
 			}
 			var b strings.Builder
 			fmt.Fprintf(&b, "A  %s\nB  %s\n\n", c[0].Summary(gpu.NoNetwork), c[1].Summary(gpu.NoNetwork))
-			fmt.Fprintf(&b, "%-20s %-6s %12s %12s %8s %10s\n", "quantity", "unit", "A", "B", "B/A", "deviations")
+			fmt.Fprintf(&b, "%-20s %-6s %12s %12s %8s %10s\n", "quantity", "unit", "A", "B", "B/A",
+				"deviations")
 			for _, x := range list {
-				fmt.Fprintf(&b, "%-20s %-6s %12g %12g %8.3f %10.1f\n", x.Name, x.Unit, x.A, x.B, x.Ratio, x.Sigma)
+				fmt.Fprintf(&b, "%-20s %-6s %12g %12g %8.3f %10.1f\n", x.Name, x.Unit, x.A, x.B, x.Ratio,
+					x.Sigma)
 			}
 			fmt.Fprintf(&b, "%d of %d quantities differ\n", len(list), len(gpu.Quantities()))
 			return a.PrintText(b.String())
@@ -203,7 +213,8 @@ status 7.`,
 			if len(found) > 0 {
 				return fail.Check("%s: %s", args[0], strings.Join(found, "\n  "))
 			}
-			return a.PrintText(fmt.Sprintf("%s: nothing to ask about; it can be given to others as it is\n", c.Summary(gpu.NoNetwork)))
+			return a.PrintText(fmt.Sprintf("%s: nothing to ask about; it can be given to others as it is\n",
+				c.Summary(gpu.NoNetwork)))
 		}}
 }
 
@@ -228,7 +239,8 @@ func problems(c *gpu.Class) []string {
 		if g.Points < 1 || g.Mean < 0 || g.Max < g.Mean || g.From > g.To || g.Ranks < 1 {
 			say("regime %s of %d GPUs: points, sizes or errors cannot be", g.Op, g.Ranks)
 		} else if g.Mean > 0.1 {
-			say("regime %s of %d GPUs, %d to %d bytes: predicts with a mean error of %.0f %%; say so to who uses it, or measure more", g.Op, g.Ranks, g.From, g.To, 100*g.Mean)
+			say("regime %s of %d GPUs, %d to %d bytes: predicts with a mean error of %.0f %%; say so to "+
+				"who uses it, or measure more", g.Op, g.Ranks, g.From, g.To, 100*g.Mean)
 		}
 	}
 	var known []gpu.Class
@@ -240,9 +252,11 @@ func problems(c *gpu.Class) []string {
 	for _, q := range gpu.Quantities() {
 		v, o := *q.At(c), c.Origins[q.Name]
 		if o.Source == gpu.Measured && o.Uncertainty > 1 {
-			say("%s is measured with an uncertainty of %.0f %%: that is no measurement; write estimated", q.Name, 100*o.Uncertainty)
+			say("%s is measured with an uncertainty of %.0f %%: that is no measurement; write estimated",
+				q.Name, 100*o.Uncertainty)
 		}
-		if near := nearest(known, &q, v); o.Source != gpu.Estimated && v > 0 && near > 0 && max(v/near, near/v) > far {
+		if near := nearest(known, &q, v); o.Source != gpu.Estimated && v > 0 && near > 0 &&
+			max(v/near, near/v) > far {
 			say("%s is %g %s; the nearest of a class that is built in is %g", q.Name, v, q.Unit, near)
 		}
 	}

@@ -12,7 +12,8 @@ import (
 func TestProblems(t *testing.T) {
 	right := func() gpu.Class {
 		c := gpu.NVSwitch90()
-		c.Name, c.Regimes = "mine", []gpu.Regime{{Op: "all_reduce", Ranks: 2, From: 8, To: 1024, Points: 4, Mean: 0.02, Max: 0.05}}
+		c.Name, c.Regimes = "mine", []gpu.Regime{{Op: "all_reduce", Ranks: 2, From: 8, To: 1024, Points: 4,
+			Mean: 0.02, Max: 0.05}}
 		return c
 	}
 	c := right()
@@ -41,7 +42,8 @@ func TestProblems(t *testing.T) {
 // TestRegimesAreKept: a file keeps the regimes, and what differs is found.
 func TestRegimesAreKept(t *testing.T) {
 	c := gpu.NVSwitch90()
-	c.Regimes = []gpu.Regime{{Op: "reduce", Ranks: 2, From: 8, To: 1 << 20, Points: 3, Mean: 0.01, Max: 0.02}, {Op: "reduce", Ranks: 4, From: 8, To: 8, Points: 1}}
+	c.Regimes = []gpu.Regime{{Op: "reduce", Ranks: 2, From: 8, To: 1 << 20, Points: 3, Mean: 0.01, Max: 0.02},
+		{Op: "reduce", Ranks: 4, From: 8, To: 8, Points: 1}}
 	again, err := gpu.Parse(c.Format(), "c.json")
 	if err != nil || len(again.Regimes) != 2 || again.Regimes[0] != c.Regimes[0] {
 		t.Fatalf("%v %v", again.Regimes, err)

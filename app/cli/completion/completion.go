@@ -21,9 +21,11 @@ func words() map[string][]string {
 		reductions = append(reductions, o.TestName())
 	}
 	return map[string][]string{
-		"multicast": {"auto", "on", "off"}, "launch": {"eager", "graph"}, "fidelity": {"alpha", "step", "flow"}, "network": {"flow", "packet", "hybrid"},
-		"backend": {"nccl", "cuda", "host", "sockets", "verbs"}, "trace-style": {"lanes", "nccl"}, "trace-detail": nccl.Simulated,
-		"datatype": types, "op": reductions, "routing": {"ecmp", "adaptive", "static"},
+		"multicast": {"auto", "on", "off"}, "launch": {"eager", "graph"}, "fidelity": {"alpha", "step",
+			"flow"}, "network": {"flow", "packet", "hybrid"},
+		"backend": {"nccl", "cuda", "host", "sockets", "verbs"}, "trace-style": {"lanes", "nccl"},
+		"trace-detail": nccl.Simulated,
+		"datatype":     types, "op": reductions, "routing": {"ecmp", "adaptive", "static"},
 	}
 }
 
@@ -52,7 +54,8 @@ func Register(root *cobra.Command) {
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
 		if strings.Contains(c.Use, " OP") || strings.Contains(c.Use, "[OP") {
-			c.ValidArgsFunction = func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			c.ValidArgsFunction = func(c *cobra.Command, args []string, _ string) ([]string,
+				cobra.ShellCompDirective) {
 				if len(args) > 0 && !strings.Contains(c.Use, "[OP") {
 					return nil, cobra.ShellCompDirectiveNoFileComp
 				}
@@ -64,7 +67,8 @@ func Register(root *cobra.Command) {
 		}
 		for name, list := range values { //lint:sorted each is set by itself
 			if c.Flags().Lookup(name) != nil {
-				_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp))
+				_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(list,
+					cobra.ShellCompDirectiveNoFileComp))
 			}
 		}
 		for _, sub := range c.Commands() {
@@ -72,7 +76,8 @@ func Register(root *cobra.Command) {
 		}
 	}
 	walk(root)
-	_ = root.RegisterFlagCompletionFunc("env", func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	_ = root.RegisterFlagCompletionFunc("env", func(_ *cobra.Command, _ []string, typed string) ([]string,
+		cobra.ShellCompDirective) {
 		var out []string
 		if cfg, _, err := config.Load(config.Sources{}); err == nil && !strings.Contains(typed, "=") {
 			for _, row := range config.EnvRows(cfg, config.Facts{}, true) {

@@ -34,7 +34,8 @@ type flags struct {
 // Command is "workload gen".
 func Command(a *cli.App) *cobra.Command {
 	var f flags
-	c := &cobra.Command{Use: "gen", Short: "Make a job from hyper-parameters: a transformer and how its training is divided",
+	c := &cobra.Command{Use: "gen",
+		Short: "Make a job from hyper-parameters: a transformer and how its training is divided",
 		Long: `gen makes the training of a transformer: tensor parallel with --sp (sequence
 parallel), pipelines by --schedule, data parallel in buckets, ZeRO by --fsdp, experts
 and context parallel. It writes simccl's text and prints what each group moves, to be
@@ -65,12 +66,14 @@ func (f *flags) model(c *cobra.Command) {
 	x.Int64Var(&f.c.Vocab, "vocab", 32000, "size of the vocabulary; it divides by --tp")
 	x.Int64Var(&f.c.Seq, "seq", 4096, "tokens of a sequence")
 	x.Int64Var(&f.c.MicroBatch, "micro-batch", 1, "sequences of a microbatch")
-	x.Int64Var(&f.c.GlobalBatch, "global-batch", 0, "sequences of an iteration (default: one microbatch a data parallel rank, as many as stages with --pp)")
+	x.Int64Var(&f.c.GlobalBatch, "global-batch", 0, "sequences of an iteration (default: one microbatch a "+
+		"data parallel rank, as many as stages with --pp)")
 	x.StringVar(&f.dtype, "dtype", "bfloat16", "`TYPE` of parameters and activations")
 	x.StringVar(&f.grads, "grad-dtype", "", "`TYPE` in which gradients are reduced (default: as --dtype)")
 	x.IntVar(&f.c.Experts, "experts", 0, "experts of each layer; 0: a feed-forward network")
 	x.IntVar(&f.c.TopK, "top-k", 1, "experts that a token goes to")
-	x.Float64Var(&f.c.Capacity, "capacity", 1, "what ranks exchange for experts, as a multiple of an even division")
+	x.Float64Var(&f.c.Capacity, "capacity", 1,
+		"what ranks exchange for experts, as a multiple of an even division")
 }
 
 // division declares how training is divided.
@@ -79,7 +82,8 @@ func (f *flags) division(c *cobra.Command) {
 	x.IntVar(&f.c.TP, "tp", 1, "tensor parallel ranks")
 	x.BoolVar(&f.c.SequenceParallel, "sp", false, "sequence parallel among tensor parallel ranks")
 	x.IntVar(&f.c.PP, "pp", 1, "pipeline stages")
-	x.StringVar(&f.schedule, "schedule", "1f1b", "`ORDER` of microbatches: "+strings.Join(gen.Schedules(), ", "))
+	x.StringVar(&f.schedule, "schedule", "1f1b", "`ORDER` of microbatches: "+strings.Join(gen.Schedules(),
+		", "))
 	x.IntVar(&f.c.Virtual, "virtual", 0, "stages of a rank with --schedule interleaved (default 2)")
 	x.IntVar(&f.c.DP, "dp", 1, "data parallel ranks")
 	x.StringVar(&f.bucket, "bucket", "25MB", "`SIZE` of a bucket of gradients")
@@ -89,7 +93,8 @@ func (f *flags) division(c *cobra.Command) {
 	x.IntVar(&f.c.EP, "ep", 1, "expert parallel ranks, within data parallel ones")
 	x.IntVar(&f.c.CP, "cp", 1, "context parallel ranks")
 	x.StringVar(&f.cp, "cp-mode", "ring", "`HOW` keys and values come: ring or all-gather")
-	x.StringVar(&f.recompute, "recompute", "none", "`WHAT` of a layer's forward pass is done again in its backward pass: none, selective (attention) or full")
+	x.StringVar(&f.recompute, "recompute", "none", "`WHAT` of a layer's forward pass is done again in its "+
+		"backward pass: none, selective (attention) or full")
 	x.Lookup("recompute").NoOptDefVal = "full"
 	x.IntVar(&f.c.Iterations, "iterations", 1, "iterations")
 }
@@ -99,8 +104,10 @@ func (f *flags) cost(c *cobra.Command) {
 	x := c.Flags()
 	x.StringVar(&f.gpu, "gpu", "h100", "roofline of this `GPU`: "+strings.Join(gen.GPUs(), ", "))
 	x.Float64Var(&f.efficiency, "efficiency", gen.DefaultEfficiency, "what matrix products reach of the peak")
-	x.Float64Var(&f.memory, "memory-efficiency", gen.DefaultMemoryEfficiency, "what memory reaches of its peak")
-	x.StringVar(&f.times, "times", "", "times of operations instead of the roofline: a `FILE`, CSV (op,us) or JSON ({\"op\": us})")
+	x.Float64Var(&f.memory, "memory-efficiency", gen.DefaultMemoryEfficiency,
+		"what memory reaches of its peak")
+	x.StringVar(&f.times, "times", "",
+		"times of operations instead of the roofline: a `FILE`, CSV (op,us) or JSON ({\"op\": us})")
 	x.StringVarP(&f.out, "out", "o", "", "write to `FILE` instead of standard output")
 }
 
@@ -115,7 +122,8 @@ func (f *flags) config(a *cli.App) (gen.Config, error) {
 	}
 	var ok bool
 	if c.Schedule, ok = gen.ParseSchedule(f.schedule); !ok {
-		return c, fail.Usage("--schedule %s: write one of %s", f.schedule, strings.Join(gen.Schedules(), ", "))
+		return c, fail.Usage("--schedule %s: write one of %s", f.schedule, strings.Join(gen.Schedules(),
+			", "))
 	}
 	if c.Virtual == 0 {
 		c.Virtual = 1
@@ -140,7 +148,8 @@ func (f *flags) config(a *cli.App) (gen.Config, error) {
 	case "full":
 		c.Recompute = true
 	default:
-		return c, fail.Usage("--recompute %s: write none, selective or full (--recompute=selective)", f.recompute)
+		return c, fail.Usage("--recompute %s: write none, selective or full (--recompute=selective)",
+			f.recompute)
 	}
 	var err error
 	if c.Bucket, err = units.ParseBytes(f.bucket); err != nil {
@@ -156,7 +165,8 @@ func (f *flags) config(a *cli.App) (gen.Config, error) {
 		}
 	}
 	if c.GPU, ok = gen.Peak(f.gpu, c.Type); !ok {
-		return c, fail.Usage("--gpu %s: write one of %s, or give --times", f.gpu, strings.Join(gen.GPUs(), ", "))
+		return c, fail.Usage("--gpu %s: write one of %s, or give --times", f.gpu,
+			strings.Join(gen.GPUs(), ", "))
 	}
 	c.GPU.Efficiency, c.GPU.MemoryEfficiency = f.efficiency, f.memory
 	if f.times != "" {
@@ -194,7 +204,9 @@ func run(a *cli.App, f *flags) error {
 	if err != nil {
 		return fail.Argument(err)
 	}
-	r := result{Ranks: j.Folded.Ranks(), Microbatches: j.Microbatches, Params: j.Params, Traffic: j.Traffic, Operations: j.Operations, Memory: j.Folded.Memory.Use(c.GPU.Capacity), Notes: notes(&c, j), Files: []string{}}
+	r := result{Ranks: j.Folded.Ranks(), Microbatches: j.Microbatches, Params: j.Params, Traffic: j.Traffic,
+		Operations: j.Operations, Memory: j.Folded.Memory.Use(c.GPU.Capacity), Notes: notes(&c, j),
+		Files: []string{}}
 	if p := r.Memory.Problem(c.GPU.Name); p != "" {
 		r.Notes = append([]string{p}, r.Notes...)
 	}
@@ -241,7 +253,8 @@ func notes(c *gen.Config, j *gen.Job) (out []string) {
 		}
 	}
 	if len(roof) > 0 {
-		out = append(out, fmt.Sprintf("%d operations take what the roofline of %s says, at %.0f %% of its peak and %.0f %% of its memory's: an estimate, ±%.0f %%",
+		out = append(out, fmt.Sprintf("%d operations take what the roofline of %s says, at %.0f %% of its "+
+			"peak and %.0f %% of its memory's: an estimate, ±%.0f %%",
 			len(roof), c.GPU.Name, 100*c.GPU.Efficiency, 100*c.GPU.MemoryEfficiency, 100*gen.Uncertainty))
 	}
 	var unused []string
@@ -267,7 +280,8 @@ func used(j *gen.Job, name string) bool {
 
 // write prints the tables.
 func (r *result) write(to io.Writer) error {
-	fmt.Fprintf(to, "%d ranks, %d microbatches, %d parameters\n%s\n\n", r.Ranks, r.Microbatches, r.Params, r.Memory)
+	fmt.Fprintf(to, "%d ranks, %d microbatches, %d parameters\n%s\n\n", r.Ranks, r.Microbatches, r.Params,
+		r.Memory)
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "group\tranks\tgroups\tcall\twhat\tbytes\tof\tcalls/rank\tbytes/rank\tsent/rank")
 	for _, t := range r.Traffic {
@@ -275,11 +289,13 @@ func (r *result) write(to io.Writer) error {
 		if t.CallsMin != t.CallsMax {
 			calls = fmt.Sprintf("%d-%d", t.CallsMin, t.CallsMax)
 		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%d\t%s\t%s\t%d\t%d\n", t.Kind, t.Ranks, t.Groups, t.Op, t.What, t.Bytes, t.Formula, calls, t.BytesPerRank, t.SentPerRank)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%d\t%s\t%s\t%d\t%d\n", t.Kind, t.Ranks, t.Groups, t.Op, t.What,
+			t.Bytes, t.Formula, calls, t.BytesPerRank, t.SentPerRank)
 	}
 	fmt.Fprintln(w, "\noperation\tGFLOP\tMB\tus\tfrom")
 	for _, o := range r.Operations {
-		fmt.Fprintf(w, "%s\t%.4g\t%.4g\t%.3f\t%s\n", o.Name, float64(o.FLOPs)/1e9, float64(o.Bytes)/1e6, o.Us, o.Source)
+		fmt.Fprintf(w, "%s\t%.4g\t%.4g\t%.3f\t%s\n", o.Name, float64(o.FLOPs)/1e9, float64(o.Bytes)/1e6, o.Us,
+			o.Source)
 	}
 	if err := w.Flush(); err != nil {
 		return err

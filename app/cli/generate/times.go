@@ -26,7 +26,8 @@ type timeError struct {
 
 // Error names the place and what to write.
 func (e *timeError) Error() string {
-	return fmt.Sprintf("%s:%d:%d: %s; write op,us a line, for example qkv,123.4", e.file, e.line, e.col, e.problem)
+	return fmt.Sprintf("%s:%d:%d: %s; write op,us a line, for example qkv,123.4", e.file, e.line, e.col,
+		e.problem)
 }
 
 // readTimes reads times of operations: CSV lines of op,us, of which the first may be
@@ -59,11 +60,13 @@ func readTimes(data []byte, file string) (map[string]units.Time, error) {
 		}
 		us, err := strconv.ParseFloat(text, 64)
 		if err != nil || !inRange(us) {
-			return nil, &timeError{file, line, col, fmt.Sprintf("%q is no time in microseconds from 0 to %g", text, float64(maxMicros))}
+			return nil, &timeError{file, line, col, fmt.Sprintf("%q is no time in microseconds from 0 to %g",
+				text, float64(maxMicros))}
 		}
 		if _, twice := out[name]; twice || name == "" {
 			line, col = r.FieldPos(0)
-			return nil, &timeError{file, line, col, fmt.Sprintf("operation %q has no name, or a time already", name)}
+			return nil, &timeError{file, line, col, fmt.Sprintf("operation %q has no name, or a time already",
+				name)}
 		}
 		out[name] = units.FromMicros(us)
 	}
@@ -82,7 +85,8 @@ func jsonTimes(data []byte, file string) (map[string]units.Time, error) {
 	out := map[string]units.Time{}
 	for name, us := range list { //lint:sorted into another map
 		if !inRange(us) {
-			return nil, r.Fail(at, `write {"qkv": 123.4}`, "%q has no time in microseconds from 0 to %g", name, float64(maxMicros))
+			return nil, r.Fail(at, `write {"qkv": 123.4}`, "%q has no time in microseconds from 0 to %g",
+				name, float64(maxMicros))
 		}
 		out[name] = units.FromMicros(us)
 	}

@@ -31,7 +31,8 @@ follow each other as the calls do.`,
 		Args:    cli.Exactly("FILE"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if m.Network != "flow" {
-				return fail.Usage("--network %s: groups use the GPUs of one node, without a network; leave it out", m.Network)
+				return fail.Usage("--network %s: groups use the GPUs of one node, without a network; leave "+
+					"it out", m.Network)
 			}
 			data, err := a.ReadAs(args[0], process.MaxResults, inputs.Groups)
 			if err != nil {

@@ -41,7 +41,8 @@ const maxFiles = 1000
 
 // Command is simccl identify.
 func Command(a *cli.App) *cobra.Command {
-	return &cobra.Command{Use: "identify FILE|DIR|-...", Short: "Say what files are, and which commands take them",
+	return &cobra.Command{Use: "identify FILE|DIR|-...",
+		Short: "Say what files are, and which commands take them",
 		Long: `identify says what each file is by its content, whatever its name, the prefixes of
 launchers in front of its lines, the report that it lies in or its compression, and
 which commands take it. All commands recognise files in this way.
@@ -49,7 +50,8 @@ which commands take it. All commands recognise files in this way.
 The first 64 MiB of a file are looked at. Of a folder each file is named, up to 1000,
 without links; - is standard input; pipes and devices are not opened. Exit status 7
 where a file is of no kind that simccl knows, 8 where one cannot be read.`,
-		Example: "  simccl identify dgx.xml nccl.log.gz measured.txt\n  simccl identify net.json --json\n  gunzip -c nccl.log.gz | simccl identify -",
+		Example: "  simccl identify dgx.xml nccl.log.gz measured.txt\n  simccl identify net.json --json\n" +
+			"  gunzip -c nccl.log.gz | simccl identify -",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return fail.Usage("identify: name at least one file, or - for standard input")
@@ -102,7 +104,8 @@ func of(a *cli.App, name string) ([]Entry, error) {
 	case info.IsDir():
 		return folder(a, name)
 	case !info.Mode().IsRegular():
-		return []Entry{{File: name, Kind: inputs.Unknown.String(), Commands: []string{}, Note: special(info.Mode()) + ", not opened; redirect it and write -"}}, nil
+		return []Entry{{File: name, Kind: inputs.Unknown.String(), Commands: []string{},
+			Note: special(info.Mode()) + ", not opened; redirect it and write -"}}, nil
 	}
 	data, err := head(a, func() (fs.File, error) { return os.Open(a.Path(name)) }, name)
 	if err != nil {
@@ -191,7 +194,8 @@ func folder(a *cli.App, name string) ([]Entry, error) {
 }
 
 // takeFolders are the commands that take the folder of files that they take.
-var takeFolders = []string{"replay", "workload show", "workload lint", "workload convert", "workload slice", "workload scale", "advise",
+var takeFolders = []string{"replay", "workload show", "workload lint", "workload convert", "workload slice",
+	"workload scale", "advise",
 	"check", "sweep merge", "sweep show", "sweep status"}
 
 // merge adds the commands that take a folder.

@@ -56,7 +56,8 @@ type flags struct {
 // Command is "intercept".
 func Command(a *cli.App) *cobra.Command {
 	var f flags
-	c := &cobra.Command{Use: "intercept [flags] -- COMMAND [ARGUMENT...]", Short: "Run a program that uses NCCL on a cluster that is not there",
+	c := &cobra.Command{Use: "intercept [flags] -- COMMAND [ARGUMENT...]",
+		Short: "Run a program that uses NCCL on a cluster that is not there",
 		Long: `intercept runs an unmodified program with a libnccl.so.2 whose communicators are
 those of the virtual cluster of --topo and --nodes. It needs no GPU (--devices
 virtual: the program loads a substitute for libcudart.so, too), records what every
@@ -67,35 +68,48 @@ they wait for, the same in each run. measured: by the processor time of threads 
 well. paced: the program waits as long as the cluster would take. record (default
 with GPUs): calls return at once. --data moves and reduces the data, so that
 programs that read results get right ones.`,
-		Example: "  simccl intercept -- true\n  simccl intercept --nodes 4 --devices virtual --time virtual --data --record calls.jsonl -- true",
-		Args:    some,
-		RunE:    func(cmd *cobra.Command, args []string) error { return run(cmd, a, &f, args) }}
+		Example: "  simccl intercept -- true\n" +
+			"  simccl intercept --nodes 4 --devices virtual --time virtual --data --record calls.jsonl -- " +
+			"true",
+		Args: some,
+		RunE: func(cmd *cobra.Command, args []string) error { return run(cmd, a, &f, args) }}
 	f.machine.Register(c)
 	f.machine.RegisterClass(c)
 	f.machine.RegisterNetwork(c)
 	o := c.Flags()
 	o.SetInterspersed(false)
-	o.StringVar(&f.devices, "devices", "", "real (GPUs of this machine), virtual (none are needed), none (the program uses no CUDA); default: real where there are GPUs")
-	o.StringVar(&f.clock, "time", "", "record, virtual, measured or paced; default: record on real devices, else virtual")
+	o.StringVar(&f.devices, "devices", "", "real (GPUs of this machine), virtual (none are needed), none "+
+		"(the program uses no CUDA); default: real where there are GPUs")
+	o.StringVar(&f.clock, "time", "",
+		"record, virtual, measured or paced; default: record on real devices, else virtual")
 	o.StringVar(&f.record, "record", "", "write each rank's calls to `FILE` (.jsonl), which replay reads")
-	o.StringVar(&f.log, "log", "", "write the calls to `FILE` as lines of NCCL's log (NCCL_DEBUG_SUBSYS=COLL)")
+	o.StringVar(&f.log, "log", "",
+		"write the calls to `FILE` as lines of NCCL's log (NCCL_DEBUG_SUBSYS=COLL)")
 	o.StringVar(&f.workload, "workload", "", "write the job to `FILE` in simccl's own text")
 	o.StringVar(&f.trace, "trace", "", "write the simulated timeline to `FILE` (.json, .json.gz, .pftrace)")
 	o.BoolVar(&f.data, "data", false, "move and reduce data; without it buffers are never touched")
-	o.BoolVar(&f.audit, "audit", false, "redirect libraries that the program opens by their path, too (LD_AUDIT; vLLM)")
-	o.DurationVar(&f.timeout, "timeout", intercept.DefaultLimit, "how `LONG` ranks that wait may be silent until they are reported and ended")
-	o.DurationVar(&f.progress, "progress", 30*time.Second, "say every `LONG` how many calls there were so far, 0 for never")
-	o.IntVar(&f.real, "fake-ranks", 0, "only `N` ranks of each larger communicator are processes; every other rank does what the nearest one below does")
-	o.IntSliceVar(&f.grid, "fake-grid", nil, "with --fake-ranks, of what `SIZES` the job's groups are, those of neighbors first (8,4); the processes are a smaller grid")
-	o.Float64Var(&f.factor, "host-factor", 1, "under --time measured, the host of the cluster takes `FACTOR` times as long as this one")
-	o.Float64Var(&f.speed, "host-speed", 1, "under --time measured, the host of the cluster is `SPEED` times as fast as this one: 1/SPEED of --host-factor")
+	o.BoolVar(&f.audit, "audit", false,
+		"redirect libraries that the program opens by their path, too (LD_AUDIT; vLLM)")
+	o.DurationVar(&f.timeout, "timeout", intercept.DefaultLimit,
+		"how `LONG` ranks that wait may be silent until they are reported and ended")
+	o.DurationVar(&f.progress, "progress", 30*time.Second,
+		"say every `LONG` how many calls there were so far, 0 for never")
+	o.IntVar(&f.real, "fake-ranks", 0, "only `N` ranks of each larger communicator are processes; every "+
+		"other rank does what the nearest one below does")
+	o.IntSliceVar(&f.grid, "fake-grid", nil, "with --fake-ranks, of what `SIZES` the job's groups are, "+
+		"those of neighbors first (8,4); the processes are a smaller grid")
+	o.Float64Var(&f.factor, "host-factor", 1,
+		"under --time measured, the host of the cluster takes `FACTOR` times as long as this one")
+	o.Float64Var(&f.speed, "host-speed", 1, "under --time measured, the host of the cluster is `SPEED` "+
+		"times as fast as this one: 1/SPEED of --host-factor")
 	o.BoolVar(&f.noRun, "no-simulation", false, "only record: the job is not simulated at the end")
 	return c
 }
 
 func some(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return fail.Usage("%s: COMMAND missing; write it after --: simccl intercept -- ./program", cmd.CommandPath())
+		return fail.Usage("%s: COMMAND missing; write it after --: simccl intercept -- ./program",
+			cmd.CommandPath())
 	}
 	return nil
 }
@@ -157,19 +171,26 @@ func (f *flags) modes(o *intercept.Options) error {
 	o.Real, o.Grid, f.hosted = f.real, f.grid, o.Clock == collector.Measured
 	switch {
 	case o.Devices == collector.Real && o.Clock == collector.Paced:
-		return fail.NotYet("real streams that wait as long as the cluster takes", "--devices real --time paced: write record, virtual or measured")
+		return fail.NotYet("real streams that wait as long as the cluster takes",
+			"--devices real --time paced: write record, virtual or measured")
 	case o.Data && o.Clock == collector.Record:
-		return fail.Usage("--data: calls return before they are matched under --time record; write --time virtual or measured")
+		return fail.Usage("--data: calls return before they are matched under --time record; write --time " +
+			"virtual or measured")
 	case f.real < 0 || f.real > 0 && f.data:
-		return fail.Usage("--fake-ranks %d: write at least 1, without --data: ranks that no process is have no data", f.real)
+		return fail.Usage("--fake-ranks %d: write at least 1, without --data: ranks that no process is "+
+			"have no data", f.real)
 	case f.grid != nil && !f.isGrid():
-		return fail.Usage("--fake-grid %s: write up to %d sizes of at least 2, of which processes are less than all, with --fake-ranks: --fake-ranks 4 --fake-grid 8,4", strings.Trim(fmt.Sprint(f.grid), "[]"), maxSizes)
+		return fail.Usage("--fake-grid %s: write up to %d sizes of at least 2, of which processes are less "+
+			"than all, with --fake-ranks: --fake-ranks 4 --fake-grid 8,4", strings.Trim(fmt.Sprint(f.grid),
+			"[]"), maxSizes)
 	case !(f.factor > 0 && f.factor <= 1000):
 		return fail.Usage("--host-factor %g: write a factor above 0, at most 1000", f.factor)
 	case !(f.speed >= 0.001 && f.speed <= 1000):
-		return fail.Usage("--host-speed %g: write how many times as fast the host is, from 0.001 to 1000", f.speed)
+		return fail.Usage("--host-speed %g: write how many times as fast the host is, from 0.001 to 1000",
+			f.speed)
 	case f.speed != 1 && f.factor != 1:
-		return fail.Usage("--host-speed %g: --host-factor %g says the same of the host; write one of them", f.speed, f.factor)
+		return fail.Usage("--host-speed %g: --host-factor %g says the same of the host; write one of them",
+			f.speed, f.factor)
 	case f.progress < 0:
 		return fail.Usage("--progress %v: write how often, as 10s, or 0 for never", f.progress)
 	case f.timeout < time.Second:
@@ -179,7 +200,8 @@ func (f *flags) modes(o *intercept.Options) error {
 }
 
 // setting is what is known of the machine.
-func (f *flags) setting(a *cli.App, o *intercept.Options) (*scenario.Spec, *scenario.Site, *job.Machine, error) {
+func (f *flags) setting(a *cli.App, o *intercept.Options) (*scenario.Spec, *scenario.Site, *job.Machine,
+	error) {
 	spec, err := f.machine.Spec(a)
 	if err != nil {
 		return nil, nil, nil, err
@@ -206,7 +228,8 @@ func (f *flags) setting(a *cli.App, o *intercept.Options) (*scenario.Spec, *scen
 }
 
 func run(cmd *cobra.Command, a *cli.App, f *flags, args []string) error {
-	o := intercept.Options{Command: args, Dir: a.Dir, Env: a.Environ, Stdin: os.Stdin, Stdout: a.Out, Stderr: a.Err}
+	o := intercept.Options{Command: args, Dir: a.Dir, Env: a.Environ, Stdin: os.Stdin, Stdout: a.Out,
+		Stderr: a.Err}
 	if err := f.modes(&o); err != nil {
 		return err
 	}
@@ -217,7 +240,8 @@ func run(cmd *cobra.Command, a *cli.App, f *flags, args []string) error {
 	o.Every, o.Reports = f.progress, func(p intercept.Progress) {
 		fmt.Fprintf(a.Err, "simccl: %v: %d processes", p.Since.Round(time.Second), p.Procs)
 		if o.Clock != collector.Record {
-			fmt.Fprintf(a.Err, ", %d calls of NCCL, %.3f us on the clock of the program", p.Calls, float64(p.Elapsed/1000)/1000)
+			fmt.Fprintf(a.Err, ", %d calls of NCCL, %.3f us on the clock of the program", p.Calls,
+				float64(p.Elapsed/1000)/1000)
 		}
 		fmt.Fprintln(a.Err)
 	}
@@ -236,7 +260,8 @@ func run(cmd *cobra.Command, a *cli.App, f *flags, args []string) error {
 	if err != nil {
 		return failure(err)
 	}
-	r := report{Calls: res.Calls, Processes: res.Procs, Exit: res.Exit, Faults: res.Faults, Clock: o.Clock.String(), Devices: o.Devices.String(), ElapsedUs: float64(res.Elapsed/1000) / 1000}
+	r := report{Calls: res.Calls, Processes: res.Procs, Exit: res.Exit, Faults: res.Faults,
+		Clock: o.Clock.String(), Devices: o.Devices.String(), ElapsedUs: float64(res.Elapsed/1000) / 1000}
 	if err := f.write(a, res.Record); err != nil {
 		return err
 	}
@@ -284,7 +309,10 @@ func (f *flags) write(a *cli.App, r *calls.Record) error {
 	}{
 		{f.record, "record, ", r.Write},
 		{f.log, "log, ", r.WriteLog},
-		{f.workload, "workload, ", func(w io.Writer) error { _, err := io.WriteString(w, r.Program().Format()); return err }},
+		{f.workload, "workload, ", func(w io.Writer) error {
+			_, err := io.WriteString(w, r.Program().Format())
+			return err
+		}},
 	} {
 		if out.name == "" {
 			continue
@@ -302,7 +330,8 @@ func (f *flags) write(a *cli.App, r *calls.Record) error {
 }
 
 // simulate runs the record as a job of its own.
-func (f *flags) simulate(cmd *cobra.Command, a *cli.App, r *report, res *intercept.Result, spec *scenario.Spec, site *scenario.Site, m *job.Machine) error {
+func (f *flags) simulate(cmd *cobra.Command, a *cli.App, r *report, res *intercept.Result,
+	spec *scenario.Spec, site *scenario.Site, m *job.Machine) error {
 	if res.Calls == 0 || f.noRun {
 		return nil
 	}
@@ -377,7 +406,8 @@ func (r *report) print(a *cli.App) error {
 // steps writes what the program's own events come to in the job.
 func (r *report) steps(w io.Writer) error {
 	median, _, n := replay.Slowest(r.Timed)
-	_, err := fmt.Fprintf(w, "\nbetween events that the program has timed: median %.3f ms, of %d (the slowest rank; compute and communication share the GPU)\n", median/1000, n)
+	_, err := fmt.Fprintf(w, "\nbetween events that the program has timed: median %.3f ms, of %d (the "+
+		"slowest rank; compute and communication share the GPU)\n", median/1000, n)
 	if err == nil && r.Host != nil {
 		_, err = fmt.Fprintln(w, r.Host)
 	}

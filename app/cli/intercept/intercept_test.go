@@ -21,7 +21,8 @@ func TestHostSpeed(t *testing.T) {
 		{math.NaN(), 1, 0, "--host-speed NaN: write"},
 		{2, 3, 0, "--host-speed 2: --host-factor 3 says the same of the host"},
 	} {
-		f := flags{devices: "virtual", clock: "measured", speed: x.speed, factor: x.factor, timeout: time.Minute}
+		f := flags{devices: "virtual", clock: "measured", speed: x.speed, factor: x.factor,
+			timeout: time.Minute}
 		var o intercept.Options
 		switch err := f.modes(&o); {
 		case x.says == "" && (err != nil || o.Factor != x.want || !f.hosted):

@@ -48,10 +48,12 @@ type Convert struct {
 
 // Register declares the options.
 func (c *Convert) Register(f *pflag.FlagSet) {
-	f.StringVar(&c.kinds.GPU, "gpu-kind", "", "the `KIND` of the GPUs, as topo gen has it (default found out or guessed)")
+	f.StringVar(&c.kinds.GPU, "gpu-kind", "",
+		"the `KIND` of the GPUs, as topo gen has it (default found out or guessed)")
 	f.StringVar(&c.kinds.NIC, "nic-kind", "", "the `KIND` of the NICs (default found out or guessed)")
 	f.StringVar(&c.kinds.CPU, "cpu-kind", "", "the `KIND` of the CPUs (default found out or guessed)")
-	f.StringVar(&c.nvlink, "nvlink", "", "of lstopo's XML and vendors' files: take NVLinks from the output of nvidia-smi topo -m in `FILE` (default assumed)")
+	f.StringVar(&c.nvlink, "nvlink", "", "of lstopo's XML and vendors' files: take NVLinks from the output "+
+		"of nvidia-smi topo -m in `FILE` (default assumed)")
 	f.IntVar(&c.node, "node", 0, "of a log: write node `N`, from 0")
 	f.BoolVar(&c.spec, "spec", false, "print the description, as topo gen reads it")
 }

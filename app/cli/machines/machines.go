@@ -40,12 +40,14 @@ adds aliases, what is known of the network, and the source of each fact.`,
 			if len(args) > 0 {
 				some := all[:0]
 				for _, m := range all {
-					if strings.Contains(strings.ToLower(m.Name+" "+strings.Join(m.Aliases, " ")+" "+m.Title), strings.ToLower(args[0])) {
+					if strings.Contains(strings.ToLower(m.Name+" "+strings.Join(m.Aliases, " ")+" "+m.Title),
+						strings.ToLower(args[0])) {
 						some = append(some, m)
 					}
 				}
 				if all = some; len(all) == 0 {
-					return fail.Usage("no built-in machine has %q in its name; simccl topo list names all", args[0])
+					return fail.Usage("no built-in machine has %q in its name; simccl topo list names all",
+						args[0])
 				}
 			}
 			if a.JSON {
@@ -61,19 +63,22 @@ adds aliases, what is known of the network, and the source of each fact.`,
 
 func gen(a *cli.App) *cobra.Command {
 	var named bool
-	c := &cobra.Command{Use: "gen SPEC.json|NAME", Short: "Write the topology file of a machine that is described",
+	c := &cobra.Command{Use: "gen SPEC.json|NAME",
+		Short: "Write the topology file of a machine that is described",
 		Long: `gen writes NCCL's topology file of a machine from a description: CPUs and NUMA
 nodes, PCIe switches, GPUs, NVLink and NICs. NAME writes that of a built-in
 machine; --spec prints the description of one, as a start for your own. Bus ids
 that the description leaves out are numbered by gen.`,
-		Example: "  simccl topo gen aws-p5en --spec > mine.json\n  simccl topo gen mine.json > mine.xml\n  simccl run all_reduce --topo mine.xml --nodes 2 --sizes 1M",
-		Args:    cli.Exactly("SPEC.json|NAME"),
+		Example: "  simccl topo gen aws-p5en --spec > mine.json\n  simccl topo gen mine.json > mine.xml\n" +
+			"  simccl run all_reduce --topo mine.xml --nodes 2 --sizes 1M",
+		Args: cli.Exactly("SPEC.json|NAME"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if m := builtin.Lookup(args[0]); m != nil {
 				return writeNamed(a, m, named)
 			}
 			if named {
-				return fail.Usage("--spec prints the description of a built-in machine; %s is none of topo list", args[0])
+				return fail.Usage("--spec prints the description of a built-in machine; %s is none of topo "+
+					"list", args[0])
 			}
 			data, err := a.ReadAs(args[0], process.MaxSettings, inputs.MachineSpec)
 			if err != nil {
@@ -97,7 +102,8 @@ that the description leaves out are numbered by gen.`,
 func writeNamed(a *cli.App, m *builtin.Machine, spec bool) error {
 	switch {
 	case spec && m.Spec == nil:
-		return fail.Usage("%s is a file, written by hand; --spec has nothing to print, without it the file is", m.Name)
+		return fail.Usage("%s is a file, written by hand; --spec has nothing to print, without it the file "+
+			"is", m.Name)
 	case spec:
 		return a.PrintJSON(m.Spec)
 	}

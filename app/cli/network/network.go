@@ -15,7 +15,8 @@ const maxFile = 256 << 20
 
 // Command is simccl network.
 func Command(p *process.Process, json *bool) *cobra.Command {
-	return cli.Long(cli.Group("network", "Simulate networks packet by packet", run(p, json)), `network simulates flows over switches without NCCL, from the input files of ns-3's
+	return cli.Long(cli.Group("network", "Simulate networks packet by packet", run(p, json)),
+		`network simulates flows over switches without NCCL, from the input files of ns-3's
 RDMA simulators or of htsim: PFC, ECN, congestion control, credits, trimming. What
 collectives meet in a network is run --fabric FILE --network packet.`)
 }
@@ -24,7 +25,8 @@ func run(p *process.Process, json *bool) *cobra.Command {
 	ns3, cc, h := "", "", packetrun.Htsim{Balance: "mixed"}
 	o := packetrun.Options{Seed: 1, Workers: 1, Compat: "ns3", Poll: p.Cancelled, Warn: p.Warn}
 	o.Read = func(name string) ([]byte, error) {
-		return p.ReadAs(name, maxFile, inputs.NS3Config, inputs.NS3Network, inputs.NS3Flows, inputs.HTSimMatrix, inputs.HTSimNetwork)
+		return p.ReadAs(name, maxFile, inputs.NS3Config, inputs.NS3Network, inputs.NS3Flows,
+			inputs.HTSimMatrix, inputs.HTSimNetwork)
 	}
 	c := &cobra.Command{Use: "run", Short: "Run a scenario of a packet simulator",
 		Long: `run simulates the flows of a packet simulator's input files, frame by frame, and
@@ -39,14 +41,17 @@ recovery and routing, and add link faults.
 --htsim reads a connection matrix of htsim, and --topo its topology of two or three
 tiers: Ultra Ethernet (--cc nscc: trimming, selective acknowledgements, packet
 spraying as --lb says) or RoCE with PFC alone (--cc roce).`,
-		Example: "  simccl network run --ns3 config.txt\n  simccl network run --ns3 config.txt --seed 2 --timing --json\n" +
+		Example: "  simccl network run --ns3 config.txt\n" +
+			"  simccl network run --ns3 config.txt --seed 2 --timing --json\n" +
 			"  simccl network run --ns3 config.txt --cc swift --routing flowlet --watchdog 200\n" +
 			"  simccl network run --htsim perm.cm --topo leafspine.topo --cc nscc --lb reps",
 		Args: cli.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			for _, name := range map[bool][]string{true: {"topo", "lb", "mtu"}, false: {"compat", "flowlet"}}[ns3 != ""] {
+			for _, name := range map[bool][]string{true: {"topo", "lb", "mtu"},
+				false: {"compat", "flowlet"}}[ns3 != ""] {
 				if cmd.Flags().Changed(name) {
-					return fail.Usage("network run: --%s is for %s", name, map[bool]string{true: "--htsim", false: "--ns3"}[ns3 != ""])
+					return fail.Usage("network run: --%s is for %s", name, map[bool]string{true: "--htsim",
+						false: "--ns3"}[ns3 != ""])
 				}
 			}
 			switch {
@@ -70,11 +75,16 @@ spraying as --lb says) or RoCE with PFC alone (--cc roce).`,
 	f.StringVar(&ns3, "ns3", "", "configuration `FILE` of the HPCC simulator on ns-3")
 	f.StringVar(&h.Matrix, "htsim", "", "connection matrix `FILE` of htsim")
 	f.StringVar(&h.Topo, "topo", "", "topology `FILE` of htsim, with --htsim")
-	f.StringVar(&cc, "cc", "", "congestion control; with --htsim: nscc (default) or roce; with --ns3 (default the configuration's): "+packetrun.Presets)
+	f.StringVar(&cc, "cc", "", "congestion control; with --htsim: nscc (default) or roce; with --ns3 "+
+		"(default the configuration's): "+packetrun.Presets)
 	overrides(c, &o)
-	f.StringVar(&h.Balance, "lb", h.Balance, "load balancing with --htsim: ecmp, oblivious, reps, bitmap or mixed; roce has ecmp alone")
-	f.IntVar(&h.MTU, "mtu", 0, "with --htsim: bytes of a full frame with nscc (default 4150), of its payload with roce (default 1000)")
-	f.StringVar(&o.Compat, "compat", o.Compat, "how closely to follow ns-3: ns3 (its frame sizes and whole nanoseconds), ns3:exact (also its order of simultaneous events from the first frame; slower) or none (RoCEv2 frames on Ethernet, exact times)")
+	f.StringVar(&h.Balance, "lb", h.Balance,
+		"load balancing with --htsim: ecmp, oblivious, reps, bitmap or mixed; roce has ecmp alone")
+	f.IntVar(&h.MTU, "mtu", 0, "with --htsim: bytes of a full frame with nscc (default 4150), of its "+
+		"payload with roce (default 1000)")
+	f.StringVar(&o.Compat, "compat", o.Compat, "how closely to follow ns-3: ns3 (its frame sizes and whole "+
+		"nanoseconds), ns3:exact (also its order of simultaneous events from the first frame; slower) or "+
+		"none (RoCEv2 frames on Ethernet, exact times)")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of random marks, losses and, with --htsim, paths")
 	f.IntVar(&o.Workers, "workers", o.Workers, "threads; the result does not depend on them")
 	f.BoolVar(&o.Timing, "timing", false, "also print the CPU time of the simulation")
@@ -84,21 +94,35 @@ spraying as --lb says) or RoCE with PFC alone (--cc roce).`,
 // overrides defines the options that replace what a configuration says.
 func overrides(c *cobra.Command, o *packetrun.Options) {
 	f := c.Flags()
-	f.StringVar(&o.Repair, "repair", "", "loss recovery: gbn (go-back-N), sr (selective repeat) or trim (selective repeat; switches trim frames to their headers instead of PFC)")
+	f.StringVar(&o.Repair, "repair", "", "loss recovery: gbn (go-back-N), sr (selective repeat) or trim "+
+		"(selective repeat; switches trim frames to their headers instead of PFC)")
 	f.Float64Var(&o.TimeoutUs, "timeout", 0, "retransmission timeout in `US` (microseconds); 0: none")
 	f.IntVar(&o.Retries, "retries", 0, "timeouts without progress after which a flow fails; 0: never")
-	f.Float64Var(&o.Alpha, "alpha", 0, "dynamic PFC threshold: a queue may take `A` times a switch's free buffer, a power of two up to 8; 0: the configuration's")
-	f.IntVar(&o.Quanta, "pause-quanta", 0, "pauses expire after `N` quanta of 512 bit times (IEEE 802.1Qbb, up to 65535), and switches repeat them; 0: pauses do not expire")
-	f.IntVar(&o.Through, "cut-through", 0, "switches forward a frame after its first `BYTES` (128 is usual) where the egress port is no faster than the ingress link; 0: store-and-forward")
-	f.StringVar(&o.CNP, "cnp", "", "CNPs of DCQCN with --compat none: ack (default: a mark on the ACK) or frame (frames of their own)")
-	f.StringVar(&o.MarkAt, "mark-at", "", "ECN marking at dequeue (default: by the queue that a frame leaves behind) or enqueue (by the queue that it finds)")
-	f.Float64Var(&o.Messages, "message-rate", 0, "most flows that a host starts in a second, in millions; 0: no limit")
-	f.IntVar(&o.Paths, "paths", 0, "source ports, and so hashed paths, over which a flow's frames rotate; needs --repair sr")
-	f.Int64Var(&o.Credits, "credits", 0, "InfiniBand credits instead of PFC, for `BYTES` of buffer behind each link")
-	f.StringArrayVar(&o.Faults, "fault", nil, "faulty link A-B:`WHAT`[@FROM-TO] between nodes A and B: down, slow=0.5, loss=0.01, storm (B keeps A paused) or flap=20/100; times in µs after the first flow start; repeatable")
-	f.StringVar(&o.Routing, "routing", "", "load balancing in switches: ecmp (default), adaptive (each frame to the shortest queue; needs --repair sr or trim) or flowlet")
-	f.Float64Var(&o.FlowletUs, "flowlet", 16, "idle gap in `US` (microseconds) after which a flow chooses its path again, with --routing flowlet")
-	f.Float64Var(&o.WatchUs, "watchdog", 0, "PFC watchdog: drop a switch queue that has been paused for `US` (microseconds); 0: none")
+	f.Float64Var(&o.Alpha, "alpha", 0, "dynamic PFC threshold: a queue may take `A` times a switch's free "+
+		"buffer, a power of two up to 8; 0: the configuration's")
+	f.IntVar(&o.Quanta, "pause-quanta", 0, "pauses expire after `N` quanta of 512 bit times (IEEE "+
+		"802.1Qbb, up to 65535), and switches repeat them; 0: pauses do not expire")
+	f.IntVar(&o.Through, "cut-through", 0, "switches forward a frame after its first `BYTES` (128 is "+
+		"usual) where the egress port is no faster than the ingress link; 0: store-and-forward")
+	f.StringVar(&o.CNP, "cnp", "",
+		"CNPs of DCQCN with --compat none: ack (default: a mark on the ACK) or frame (frames of their own)")
+	f.StringVar(&o.MarkAt, "mark-at", "", "ECN marking at dequeue (default: by the queue that a frame "+
+		"leaves behind) or enqueue (by the queue that it finds)")
+	f.Float64Var(&o.Messages, "message-rate", 0,
+		"most flows that a host starts in a second, in millions; 0: no limit")
+	f.IntVar(&o.Paths, "paths", 0,
+		"source ports, and so hashed paths, over which a flow's frames rotate; needs --repair sr")
+	f.Int64Var(&o.Credits, "credits", 0,
+		"InfiniBand credits instead of PFC, for `BYTES` of buffer behind each link")
+	f.StringArrayVar(&o.Faults, "fault", nil, "faulty link A-B:`WHAT`[@FROM-TO] between nodes A and B: "+
+		"down, slow=0.5, loss=0.01, storm (B keeps A paused) or flap=20/100; times in µs after the first "+
+		"flow start; repeatable")
+	f.StringVar(&o.Routing, "routing", "", "load balancing in switches: ecmp (default), adaptive (each "+
+		"frame to the shortest queue; needs --repair sr or trim) or flowlet")
+	f.Float64Var(&o.FlowletUs, "flowlet", 16,
+		"idle gap in `US` (microseconds) after which a flow chooses its path again, with --routing flowlet")
+	f.Float64Var(&o.WatchUs, "watchdog", 0,
+		"PFC watchdog: drop a switch queue that has been paused for `US` (microseconds); 0: none")
 }
 
 // simulate runs what is named.
@@ -109,8 +133,12 @@ func simulate(ns3, cc string, h packetrun.Htsim, o packetrun.Options) (*packetru
 	case ns3 != "":
 		o.CC = cc
 		return packetrun.NS3(ns3, o)
-	case o.Repair != "" || o.TimeoutUs != 0 || o.Retries != 0 || o.Paths != 0 || o.Credits != 0 || len(o.Faults) > 0 || o.Routing != "" || o.WatchUs != 0 || o.MarkAt != "" || o.Quanta != 0 || o.Alpha != 0 || o.Through != 0 || o.CNP != "" || o.Messages != 0:
-		return nil, fail.Usage("network run: --repair, --timeout, --retries, --paths, --credits, --routing, --watchdog, --alpha, --pause-quanta, --cut-through, --cnp, --mark-at, --message-rate and --fault are for --ns3")
+	case o.Repair != "" || o.TimeoutUs != 0 || o.Retries != 0 || o.Paths != 0 || o.Credits != 0 ||
+		len(o.Faults) > 0 || o.Routing != "" || o.WatchUs != 0 || o.MarkAt != "" || o.Quanta != 0 ||
+		o.Alpha != 0 || o.Through != 0 || o.CNP != "" || o.Messages != 0:
+		return nil, fail.Usage("network run: --repair, --timeout, --retries, --paths, --credits, " +
+			"--routing, --watchdog, --alpha, --pause-quanta, --cut-through, --cnp, --mark-at, " +
+			"--message-rate and --fault are for --ns3")
 	case h.Topo == "":
 		return nil, fail.Usage("network run: --htsim needs --topo")
 	}

@@ -175,7 +175,8 @@ func table(a *cli.App, rows []overlap.Prediction) error {
 	}
 	fmt.Fprintln(a.Out)
 	for _, k := range sorted(sum) {
-		fmt.Fprintf(w, "%s\tmean error %.1f %%\t%d rows\n", strings.Replace(k, " ", "\t", 1), 100*sum[k]/float64(count[k]), count[k])
+		fmt.Fprintf(w, "%s\tmean error %.1f %%\t%d rows\n", strings.Replace(k, " ", "\t", 1),
+			100*sum[k]/float64(count[k]), count[k])
 	}
 	return w.Flush()
 }

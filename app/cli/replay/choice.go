@@ -38,14 +38,22 @@ func (f *choice) register(c *cobra.Command) {
 	f.machine.Register(c)
 	f.machine.RegisterClass(c)
 	f.machine.RegisterNetwork(c)
-	c.Flags().StringVar(&f.fidelity, "fidelity", "share", "share (calls simulated once, sharing links and GPUs), step (all plans in one engine) or alpha (NCCL's formula)")
-	c.Flags().StringVar(&f.host, "host", "", "the host's time: recorded, ideal (none), unprofiled (estimated), auto (ideal, or unprofiled where the host is the limit) or a factor (default recorded; of a profiler's recording on another machine or GPU auto)")
+	c.Flags().StringVar(&f.fidelity, "fidelity", "share", "share (calls simulated once, sharing links and "+
+		"GPUs), step (all plans in one engine) or alpha (NCCL's formula)")
+	c.Flags().StringVar(&f.host, "host", "", "the host's time: recorded, ideal (none), unprofiled "+
+		"(estimated), auto (ideal, or unprofiled where the host is the limit) or a factor (default "+
+		"recorded; of a profiler's recording on another machine or GPU auto)")
 	c.Flags().StringVar(&f.scale, "scale", "", "`dp=N`: data parallel groups of N ranks")
-	c.Flags().StringArrayVar(&f.slow, "straggler", nil, "`RANK=FACTOR`: compute of a rank takes that much longer; repeatable")
-	c.Flags().StringArrayVar(&f.variants, "variant", nil, "`K=V`: bucket=25MB, no-sync, schedule=gpipe|1f1b, microbatches=4 or skew=40,30,20,10; repeatable")
-	c.Flags().StringVar(&f.place, "place", "", "`PLACES` of the ranks on the machine, 3,2,1,0, or kinds of groups, tp,dp: ranks of a TP group are neighbours")
-	c.Flags().StringVar(&f.gpu, "gpu", "", "compute as on this `GPU`, an estimate by the ratio of rooflines; A100:H100 where the job does not name its own")
-	c.Flags().StringArrayVar(&f.ideal, "ideal", nil, "what is won if calls of the `GROUP` took no time: its name, a kind (dp), or all; repeatable")
+	c.Flags().StringArrayVar(&f.slow, "straggler", nil,
+		"`RANK=FACTOR`: compute of a rank takes that much longer; repeatable")
+	c.Flags().StringArrayVar(&f.variants, "variant", nil,
+		"`K=V`: bucket=25MB, no-sync, schedule=gpipe|1f1b, microbatches=4 or skew=40,30,20,10; repeatable")
+	c.Flags().StringVar(&f.place, "place", "", "`PLACES` of the ranks on the machine, 3,2,1,0, or kinds of "+
+		"groups, tp,dp: ranks of a TP group are neighbours")
+	c.Flags().StringVar(&f.gpu, "gpu", "", "compute as on this `GPU`, an estimate by the ratio of "+
+		"rooflines; A100:H100 where the job does not name its own")
+	c.Flags().StringArrayVar(&f.ideal, "ideal", nil,
+		"what is won if calls of the `GROUP` took no time: its name, a kind (dp), or all; repeatable")
 }
 
 // options are what the flags say.
@@ -55,7 +63,8 @@ func (f *choice) options() (o replay.Options, err error) {
 		return o, fail.Usage("--fidelity: %v", err)
 	}
 	if f.machine.Network != "flow" && o.Fidelity == job.Alpha {
-		return o, fail.Usage("--network %s: a formula simulates no packets; write --fidelity share or step", f.machine.Network)
+		return o, fail.Usage("--network %s: a formula simulates no packets; write --fidelity share or step",
+			f.machine.Network)
 	}
 	switch f.host {
 	case hostRecorded:
@@ -63,13 +72,16 @@ func (f *choice) options() (o replay.Options, err error) {
 	case "", "ideal", hostUnprofiled, hostAuto:
 	default:
 		if o.Host, err = strconv.ParseFloat(f.host, 64); err != nil || !(o.Host >= 0 && o.Host <= 1000) {
-			return o, fail.Usage("--host %s: write recorded, ideal, unprofiled, auto or a factor from 0 to 1000", f.host)
+			return o,
+				fail.Usage("--host %s: write recorded, ideal, unprofiled, auto or a factor from 0 to 1000",
+					f.host)
 		}
 	}
 	if f.scale != "" {
 		n, ok := strings.CutPrefix(f.scale, "dp=")
 		if o.Replicas, err = strconv.Atoi(n); !ok || err != nil || o.Replicas < 1 {
-			return o, fail.Usage("--scale %s: write dp=N; other groups are part of the recorded work, workload gen makes jobs of other sizes", f.scale)
+			return o, fail.Usage("--scale %s: write dp=N; other groups are part of the recorded work, "+
+				"workload gen makes jobs of other sizes", f.scale)
 		}
 	}
 	for _, s := range f.slow {
@@ -93,7 +105,8 @@ func (f *choice) unprofiled(j *load.Job, o *replay.Options) error {
 		return nil
 	}
 	if o.Hosts, _ = replay.Unprofiled(j); o.Hosts == nil {
-		return fail.Usage("--host unprofiled: the job is no recording of a profiler; write recorded, ideal or a factor")
+		return fail.Usage("--host unprofiled: the job is no recording of a profiler; write recorded, ideal " +
+			"or a factor")
 	}
 	return nil
 }
@@ -128,7 +141,8 @@ func (f *choice) gpus(j *load.Job) (from, to string) {
 
 // all runs the job, and with the options of --vs. Where nothing asks for a host they all have one of a
 // kind, so that they compare.
-func (f *flags) all(cmd *cobra.Command, a *cli.App, j *load.Job) (first *outcome, list []replay.Versus, err error) {
+func (f *flags) all(cmd *cobra.Command, a *cli.App, j *load.Job) (first *outcome, list []replay.Versus,
+	err error) {
 	r, err := f.prepare(a, j)
 	if err != nil {
 		return nil, nil, err
@@ -179,7 +193,8 @@ func (f *flags) other(cmd *cobra.Command, a *cli.App, j *load.Job, own []string)
 				option = "topo"
 			}
 			if c.Flags().Lookup(option) == nil {
-				return fail.Usage("unexpected %q: write options as replay has them, or NCCL_K=V, FILE.xml, a name of topo list, FILE.json, or a version of NCCL", w)
+				return fail.Usage("unexpected %q: write options as replay has them, or NCCL_K=V, FILE.xml, "+
+					"a name of topo list, FILE.json, or a version of NCCL", w)
 			}
 			if err := c.Flags().Set(option, w); err != nil {
 				return fail.Argument(err)

@@ -41,8 +41,10 @@ func made(t *testing.T, c gen.Config) string {
 // random is a job of eight ranks.
 func random(r *rand.Rand) gen.Config {
 	pick := func(of ...int) int { return of[r.IntN(len(of))] }
-	c := gen.Config{Layers: 4, Hidden: 512, Heads: 8, KVHeads: 8, FFN: 2048, Vocab: 1024, Seq: 256, MicroBatch: 1, Type: coll.BFloat16, GradType: coll.BFloat16,
-		TP: pick(1, 2, 4), PP: pick(1, 2), Virtual: 1, Bucket: units.Bytes(pick(1<<20, 4<<20)), Prefetch: 1, EP: 1, TopK: 1, Capacity: 1, CP: 1, Iterations: pick(1, 2)}
+	c := gen.Config{Layers: 4, Hidden: 512, Heads: 8, KVHeads: 8, FFN: 2048, Vocab: 1024, Seq: 256,
+		MicroBatch: 1, Type: coll.BFloat16, GradType: coll.BFloat16,
+		TP: pick(1, 2, 4), PP: pick(1, 2), Virtual: 1, Bucket: units.Bytes(pick(1<<20, 4<<20)), Prefetch: 1,
+		EP: 1, TopK: 1, Capacity: 1, CP: 1, Iterations: pick(1, 2)}
 	c.DP = 8 / (c.TP * c.PP)
 	c.SequenceParallel = c.TP > 1 && r.IntN(2) == 0
 	c.Schedule = gen.Schedule(pick(0, 1, 3))
@@ -88,7 +90,9 @@ func TestReplayIsItsSimulation(t *testing.T) {
 		b := printed(t, func(a *cli.App) error {
 			c := &cobra.Command{}
 			c.SetContext(context.Background())
-			spec := scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: machine, Count: 1}}}, Workload: scenario.Workload{Job: file}}
+			spec := scenario.Spec{
+				Machine:  scenario.Machine{Nodes: []scenario.Nodes{{Topo: machine, Count: 1}}},
+				Workload: scenario.Workload{Job: file}}
 			return replay.Scenario(c, a, spec, func(err error) error { return err })
 		})
 		if diff := cmp.Diff(a, b); diff != "" {
@@ -100,8 +104,8 @@ func TestReplayIsItsSimulation(t *testing.T) {
 	}
 }
 
-// TestMadeForTheMachine: on one machine a job computes the same, whichever GPU it was made for, and says how it
-// was scaled; for the machine's own it says nothing.
+// TestMadeForTheMachine: on one machine a job computes the same, whichever GPU it was made for, and says how
+// it was scaled; for the machine's own it says nothing.
 func TestMadeForTheMachine(t *testing.T) {
 	c := random(rand.New(rand.NewPCG(1, 1)))
 	of := func(name string) map[string]any {
@@ -121,8 +125,8 @@ func TestMadeForTheMachine(t *testing.T) {
 	}
 }
 
-// TestHostByMachine: where nothing asks for a host, a profiler's recording runs with its own on its own machine
-// and with the one without a profiler on another, and so do all that are compared.
+// TestHostByMachine: where nothing asks for a host, a profiler's recording runs with its own on its own
+// machine and with the one without a profiler on another, and so do all that are compared.
 func TestHostByMachine(t *testing.T) {
 	dir := golden.Root(t, "testdata", "measured", "h200x2", "jobs", "infer")
 	files, err := filepath.Glob(filepath.Join(dir, "trace_graph*"))
@@ -134,15 +138,18 @@ func TestHostByMachine(t *testing.T) {
 		words []string
 		host  string
 	}{
-		{nil, "recorded"}, {[]string{"--topo", "dgx-h200", "-g", "2", "--nodes", "1"}, "recorded"}, {[]string{"--topo", "dgx-b200", "-g", "2", "--nodes", "1"}, "ideal"},
-		{[]string{"--gpu", "B200"}, "ideal"}, {[]string{"--topo", "dgx-h200", "-g", "1", "--nodes", "2"}, "ideal"}, {[]string{"--gpu", "B200", "--host", "recorded"}, "recorded"},
+		{nil, "recorded"}, {[]string{"--topo", "dgx-h200", "-g", "2", "--nodes", "1"}, "recorded"},
+		{[]string{"--topo", "dgx-b200", "-g", "2", "--nodes", "1"}, "ideal"},
+		{[]string{"--gpu", "B200"}, "ideal"}, {[]string{"--topo", "dgx-h200", "-g", "1", "--nodes", "2"},
+			"ideal"}, {[]string{"--gpu", "B200", "--host", "recorded"}, "recorded"},
 		{[]string{"--vs", "dgx-b200 -g 2 --nodes 1"}, "ideal"},
 	} {
 		got := replayed(t, append(files[:len(files):len(files)], c.words...)...)
 		if got["host"] != c.host {
 			t.Errorf("%q: host %v, want %s", c.words, got["host"], c.host)
 		}
-		if as, _ := got["recordedAs"].(string); (as == "") != (c.host == "recorded" && (len(c.words) < 2 || c.words[0] != "--gpu")) {
+		if as, _ := got["recordedAs"].(string); (as == "") != (c.host == "recorded" &&
+			(len(c.words) < 2 || c.words[0] != "--gpu")) {
 			t.Errorf("%q: recorded %s", c.words, as)
 		}
 	}

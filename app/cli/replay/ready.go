@@ -71,7 +71,8 @@ func (f *choice) prepare(a *cli.App, j *load.Job) (r *ready, err error) {
 	if r.site, err = scenario.Load(&r.spec, a.Options(nil)); err != nil {
 		return nil, cli.AsFlags(err)
 	}
-	r.elsewhere = f.gpu != "" || p.Ranks() != j.Program.Ranks() || replay.Elsewhere(r.site, &j.Meta, p.Ranks())
+	r.elsewhere = f.gpu != "" || p.Ranks() != j.Program.Ranks() || replay.Elsewhere(r.site, &j.Meta,
+		p.Ranks())
 	return r, nil
 }
 
@@ -101,7 +102,9 @@ func (r *ready) run(ctx context.Context) (*outcome, error) {
 		return nil, err
 	}
 	if r.f.host == "" && r.host == hostAuto {
-		out.report.Notes = append(out.report.Notes, fmt.Sprintf("the host is %s, as --host auto finds it, since another machine or GPU is asked for; --host recorded keeps what it took beside the profiler", out.report.Host))
+		out.report.Notes = append(out.report.Notes, fmt.Sprintf("the host is %s, as --host auto finds it, "+
+			"since another machine or GPU is asked for; --host recorded keeps what it took beside the "+
+			"profiler", out.report.Host))
 	}
 	out.report.Reproduced(r.recorded, r.same() && out.report.Host == hostRecorded)
 	return out, nil
@@ -116,7 +119,8 @@ func (r *ready) same() bool {
 		}
 	}
 	f := r.f
-	return !r.elsewhere && len(f.variants)+len(f.slow) == 0 && f.place == "" && f.machine.NCCL == "" && f.machine.LibNCCL == ""
+	return !r.elsewhere && len(f.variants)+len(f.slow) == 0 && f.place == "" && f.machine.NCCL == "" &&
+		f.machine.LibNCCL == ""
 }
 
 // simulate runs the job with its options.
@@ -129,7 +133,9 @@ func (r *ready) simulate(ctx context.Context) (*outcome, error) {
 	if err != nil {
 		return nil, fail.Argument(err)
 	}
-	out := &outcome{site: r.site, spec: r.spec, rank: func(place int) string { return fmt.Sprintf("rank %d", place) }}
+	out := &outcome{site: r.site, spec: r.spec, rank: func(place int) string {
+		return fmt.Sprintf("rank %d", place)
+	}}
 	if o.At != nil {
 		ranks := make([]int, len(o.At))
 		for rank, place := range o.At {

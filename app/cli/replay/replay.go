@@ -30,7 +30,8 @@ type flags struct {
 // Command is "replay".
 func Command(a *cli.App) *cobra.Command {
 	var f flags
-	c := &cobra.Command{Use: "replay FILE|DIR...", Short: "Run a recorded job on a machine, and compare with what was recorded",
+	c := &cobra.Command{Use: "replay FILE|DIR...",
+		Short: "Run a recorded job on a machine, and compare with what was recorded",
 		Long: `replay reads a job as workload show does (Kineto traces of all ranks, execution
 traces, Flight Recorder, logs, SimAI, Chakra, GOAL, …), runs it on the machine of
 --topo, and says what an iteration takes, how much of it communication costs, and
@@ -47,14 +48,17 @@ a pipeline (schedule=gpipe|1f1b, microbatches=4), shares of experts (skew=40,30,
 --vs runs the job with other options too, and prints both side by side: K=V is short
 for --env K=V, FILE.xml and names of topo list for --topo, FILE.json for --fabric, a
 version such as 2.21.5 for --nccl-version.`,
-		Example: "  simccl replay recording --compare\n  simccl replay recording --host ideal --topo dgx-b200 --nodes 2 --trace out.json.gz\n" +
-			"  simccl replay recording --vs NCCL_ALGO=Ring --vs \"dgx-h100 -g 2 --gpu H100\"\n  simccl replay recording --ideal all --report job.html",
+		Example: "  simccl replay recording --compare\n" +
+			"  simccl replay recording --host ideal --topo dgx-b200 --nodes 2 --trace out.json.gz\n" +
+			"  simccl replay recording --vs NCCL_ALGO=Ring --vs \"dgx-h100 -g 2 --gpu H100\"\n" +
+			"  simccl replay recording --ideal all --report job.html",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, a, args) }}
 	f.register(c)
 	f.jobs.Add(c)
 	c.Flags().StringVar(&f.trace, "trace", "", "write the timeline to `FILE` (.json, .json.gz, .pftrace)")
-	c.Flags().StringVar(&f.report, "report", "", "write a page to `FILE`.html: iteration by rank, groups, calls, timeline")
+	c.Flags().StringVar(&f.report, "report", "",
+		"write a page to `FILE`.html: iteration by rank, groups, calls, timeline")
 	c.Flags().StringArrayVar(&f.versus, "vs", nil, "run it with these `OPTIONS` too, and compare; repeatable")
 	c.Flags().BoolVar(&f.compare, "compare", false, "each call beside what was recorded")
 	return c
@@ -106,8 +110,10 @@ func (f *flags) page(a *cli.App, args []string, o *outcome, list []replay.Versus
 	if err != nil {
 		return err
 	}
-	p := jobpage.Page{Title: strings.Join(args, " "), Command: "simccl " + strings.Join(a.Args, " "), Machine: fmt.Sprintf("%d × %s", o.site.Cluster.NHosts(), o.site.Name),
-		Rules: o.site.Config.Rules.Version(), Program: a.Version, Times: o.site.Times(), Report: o.report, Timeline: o.line, Rank: o.rank, Versus: list}
+	p := jobpage.Page{Title: strings.Join(args, " "), Command: "simccl " + strings.Join(a.Args, " "),
+		Machine: fmt.Sprintf("%d × %s", o.site.Cluster.NHosts(), o.site.Name),
+		Rules:   o.site.Config.Rules.Version(), Program: a.Version, Times: o.site.Times(), Report: o.report,
+		Timeline: o.line, Rank: o.rank, Versus: list}
 	if err := w.Finish(p.Write(w)); err != nil {
 		return err
 	}

@@ -27,7 +27,8 @@ func TestHostAuto(t *testing.T) {
 				t.Fatal(files, err)
 			}
 			files = append(files, filepath.Join(dir, c.meta))
-			auto, same := iteration(t, append(files, "--host", "auto")), iteration(t, append(files, "--host", c.host))
+			auto, same := iteration(t, append(files, "--host", "auto")),
+				iteration(t, append(files, "--host", c.host))
 			if auto != same || auto.Host != c.host {
 				t.Errorf("%+v, with --host %s %+v", auto, c.host, same)
 			}

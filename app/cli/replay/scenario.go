@@ -10,7 +10,8 @@ import (
 )
 
 // tables are the options of run that belong to a table of sizes.
-var tables = []string{"columns", "output-file", "nccl-log", "report", "measured", "iters", "warmup-iters", "save-scenario"}
+var tables = []string{"columns", "output-file", "nccl-log", "report", "measured", "iters", "warmup-iters",
+	"save-scenario"}
 
 // Scenario runs the job of a scenario file, workload.job, and prints what replay does of
 // a job. placed gives errors about the Spec their place in the file.
@@ -25,7 +26,8 @@ func Scenario(cmd *cobra.Command, a *cli.App, spec scenario.Spec, placed func(er
 		return placed(err)
 	}
 	job := &load.Job{Program: j.Program, Meta: load.MetaInfo{GPU: j.Program.GPU.Name}}
-	r, res, err := replay.Run(cmd.Context(), job, j.Program, j.Machine, replay.Options{Fidelity: j.Options.Fidelity, Host: 1, Observe: j.Options.Observe})
+	r, res, err := replay.Run(cmd.Context(), job, j.Program, j.Machine,
+		replay.Options{Fidelity: j.Options.Fidelity, Host: 1, Observe: j.Options.Observe})
 	if err != nil {
 		return placed(err)
 	}

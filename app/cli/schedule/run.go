@@ -49,10 +49,12 @@ func Warn(a *cli.App, s *msccl.Schedule, name string) {
 // Bind makes a machine's plans those of a schedule that is proved.
 func Bind(r *scenario.Running, s *msccl.Schedule, name string) error {
 	if s.Func != r.Func() {
-		return fail.Usage("--schedule %s: is a schedule of %s, not of %s", name, s.Func.TestName(), r.Func().TestName())
+		return fail.Usage("--schedule %s: is a schedule of %s, not of %s", name, s.Func.TestName(),
+			r.Func().TestName())
 	}
 	if n := r.Site.Comm.NRanks; n != len(s.GPUs) {
-		return fail.Usage("--schedule %s: is a schedule of %d ranks, the machine has %d; choose with --nodes and -g", name, len(s.GPUs), n)
+		return fail.Usage("--schedule %s: is a schedule of %d ranks, the machine has %d; choose with "+
+			"--nodes and -g", name, len(s.GPUs), n)
 	}
 	r.Spec.Engine.Fold = "off" // a schedule need not treat ranks equal
 	layout := r.Site.Comm.Layout
@@ -81,7 +83,8 @@ func (b *Beside) Print(ctx context.Context, w io.Writer) error {
 	if b == nil {
 		return nil
 	}
-	fmt.Fprintf(w, "#\n# %s beside NCCL's choice, out of place\n# %12s  %10s  %-14s  %10s  %s\n", b.name, "bytes", "nccl us", "choice", "us", "of NCCL's")
+	fmt.Fprintf(w, "#\n# %s beside NCCL's choice, out of place\n# %12s  %10s  %-14s  %10s  %s\n", b.name,
+		"bytes", "nccl us", "choice", "us", "of NCCL's")
 	for _, l := range b.run.Lines() {
 		theirs, err := b.nccl.Drawn(ctx, l.Operation, false, nil)
 		if err != nil {
@@ -92,7 +95,8 @@ func (b *Beside) Print(ctx context.Context, w io.Writer) error {
 			choice = "send/recv"
 		}
 		if !cuts(b.sched, l.Count) {
-			fmt.Fprintf(w, "# %12d  %10.2f  %-14s  not cut into %d chunks: NCCL's own above\n", l.Shown, theirs.Result.Elapsed.Micros(), choice, b.sched.Chunks)
+			fmt.Fprintf(w, "# %12d  %10.2f  %-14s  not cut into %d chunks: NCCL's own above\n", l.Shown,
+				theirs.Result.Elapsed.Micros(), choice, b.sched.Chunks)
 			continue
 		}
 		ours, err := b.run.Drawn(ctx, l.Operation, false, nil)
@@ -103,7 +107,8 @@ func (b *Beside) Print(ctx context.Context, w io.Writer) error {
 		if n := int64(l.Shown); n < b.sched.MinBytes || b.sched.MaxBytes > 0 && n > b.sched.MaxBytes {
 			out = "  (outside of the file's minBytes and maxBytes)"
 		}
-		fmt.Fprintf(w, "# %12d  %10.2f  %-14s  %10.2f  x%.2f%s\n", l.Shown, theirs.Result.Elapsed.Micros(), choice, ours.Result.Elapsed.Micros(),
+		fmt.Fprintf(w, "# %12d  %10.2f  %-14s  %10.2f  x%.2f%s\n", l.Shown, theirs.Result.Elapsed.Micros(),
+			choice, ours.Result.Elapsed.Micros(),
 			float64(ours.Result.Elapsed)/float64(max(theirs.Result.Elapsed, 1)), out)
 	}
 	return nil

@@ -21,7 +21,9 @@ const most = 64 << 20
 
 // Command is simccl schedule.
 func Command(a *cli.App) *cobra.Command {
-	return cli.Long(cli.Group("schedule", "Read schedules of others (MSCCL XML, MSCCL++ JSON), prove and convert them", show(a), prove(a), convert(a)), `A schedule says which rank sends which chunk when, for one collective. show prints it,
+	return cli.Long(cli.Group("schedule", "Read schedules of others (MSCCL XML, MSCCL++ JSON), prove and "+
+		"convert them", show(a), prove(a), convert(a)),
+		`A schedule says which rank sends which chunk when, for one collective. show prints it,
 prove runs it on symbols and names the step that makes a result wrong, convert
 writes it as MSCCL XML; run --schedule simulates it in place of NCCL's own.`)
 }
@@ -70,7 +72,8 @@ type facts struct {
 }
 
 func factsOf(s *msccl.Schedule) facts {
-	f := facts{Name: s.Name, Format: s.Format(), Func: s.Func.TestName(), Proto: s.Proto.String(), Ranks: len(s.GPUs), Channels: s.Channels, Chunks: s.Chunks,
+	f := facts{Name: s.Name, Format: s.Format(), Func: s.Func.TestName(), Proto: s.Proto.String(),
+		Ranks: len(s.GPUs), Channels: s.Channels, Chunks: s.Chunks,
 		InPlace: s.InPlace, OutOfPlace: s.OutOfPlace, MinBytes: s.MinBytes}
 	if s.MaxBytes > 0 {
 		f.MaxBytes = &s.MaxBytes
@@ -93,8 +96,10 @@ func (f *facts) text() string {
 	if f.Format == "mscclpp" {
 		word = "operations"
 	}
-	return fmt.Sprintf("%s: %s of %d ranks, %s, %d channels, %d chunks\n%d thread blocks a rank at most, %d %s; in place %t, out of place %t; from %d bytes %s\n",
-		f.Name, f.Func, f.Ranks, f.Proto, f.Channels, f.Chunks, f.Blocks, f.Steps, word, f.InPlace, f.OutOfPlace, f.MinBytes, upTo)
+	return fmt.Sprintf("%s: %s of %d ranks, %s, %d channels, %d chunks\n"+
+		"%d thread blocks a rank at most, %d %s; in place %t, out of place %t; from %d bytes %s\n",
+		f.Name, f.Func, f.Ranks, f.Proto, f.Channels, f.Chunks, f.Blocks, f.Steps, word, f.InPlace,
+		f.OutOfPlace, f.MinBytes, upTo)
 }
 
 // convert is schedule convert.
@@ -158,7 +163,8 @@ type answer struct {
 }
 
 func prove(a *cli.App) *cobra.Command {
-	return &cobra.Command{Use: "check FILE", Short: "Prove a schedule, or name the first element that is wrong",
+	return &cobra.Command{Use: "check FILE",
+		Short: "Prove a schedule, or name the first element that is wrong",
 		Long: `check proves that a schedule ends, that its sends meet receives of equal size, that
 every two steps that touch a chunk are ordered where one of them writes it, and
 that each output chunk holds what the operation promises. Else it names the first

@@ -24,7 +24,8 @@ const (
 
 // serve answers until the context ends.
 func serve(ctx context.Context, l net.Listener, page fs.FS) error {
-	s := &http.Server{Handler: webpage.Handler(page), ReadHeaderTimeout: headerTime, ReadTimeout: headerTime, WriteTimeout: answerTime, IdleTimeout: idleTime, MaxHeaderBytes: headerSize}
+	s := &http.Server{Handler: webpage.Handler(page), ReadHeaderTimeout: headerTime, ReadTimeout: headerTime,
+		WriteTimeout: answerTime, IdleTimeout: idleTime, MaxHeaderBytes: headerSize}
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(l) }()
 	select {

@@ -25,7 +25,8 @@ that are dropped on the page stay in the browser.`,
 		Example: "  simccl serve\n  simccl serve --listen 127.0.0.1:8080",
 		Args:    cli.Exactly(),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), a, listen) }}
-	c.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "`ADDRESS` of the loopback to listen on; port 0: a free one")
+	c.Flags().StringVar(&listen, "listen", "127.0.0.1:0",
+		"`ADDRESS` of the loopback to listen on; port 0: a free one")
 	return c
 }
 
@@ -58,11 +59,13 @@ func run(ctx context.Context, a *cli.App, listen string) error {
 func onLoopback(listen string) error {
 	host, _, err := net.SplitHostPort(listen)
 	if err != nil {
-		return fail.Usage("--listen %s: write an address and a port, 127.0.0.1:8080; port 0 is a free one", listen)
+		return fail.Usage("--listen %s: write an address and a port, 127.0.0.1:8080; port 0 is a free one",
+			listen)
 	}
 	ip := net.ParseIP(host)
 	if host == "localhost" || ip != nil && ip.IsLoopback() {
 		return nil
 	}
-	return fail.Usage("--listen %s: the page is served on the loopback alone; write 127.0.0.1:0, and reach it from elsewhere by ssh -L", listen)
+	return fail.Usage("--listen %s: the page is served on the loopback alone; write 127.0.0.1:0, and reach "+
+		"it from elsewhere by ssh -L", listen)
 }

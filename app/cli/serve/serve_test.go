@@ -14,8 +14,10 @@ import (
 
 // Other machines cannot reach the page: only addresses of the loopback are listened on.
 func TestOnLoopback(t *testing.T) {
-	for listen, ok := range map[string]bool{"127.0.0.1:0": true, "127.8.8.8:80": true, "localhost:80": true, "[::1]:80": true,
-		"0.0.0.0:80": false, ":80": false, "[::]:80": false, "10.0.0.1:80": false, "example.org:80": false, "127.0.0.1": false, "": false} {
+	for listen, ok := range map[string]bool{"127.0.0.1:0": true, "127.8.8.8:80": true, "localhost:80": true,
+		"[::1]:80":   true,
+		"0.0.0.0:80": false, ":80": false, "[::]:80": false, "10.0.0.1:80": false, "example.org:80": false,
+		"127.0.0.1": false, "": false} {
 		if err := onLoopback(listen); (err == nil) != ok {
 			t.Errorf("%q: %v", listen, err)
 		}

@@ -67,7 +67,9 @@ func report(a *cli.App, f *sweep.Found) error {
 		return a.PrintJSON(f)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d of %d points tried in %d rounds, %d failed, %.1f s of CPU; all would take about %.1f s\n", f.Tried, f.Points, f.Rounds, f.Failed, f.CPU, f.Exhaustive)
+	fmt.Fprintf(&b,
+		"%d of %d points tried in %d rounds, %d failed, %.1f s of CPU; all would take about %.1f s\n",
+		f.Tried, f.Points, f.Rounds, f.Failed, f.CPU, f.Exhaustive)
 	if f.Best == nil {
 		b.WriteString("no point has a result\n")
 		return a.PrintText(b.String())

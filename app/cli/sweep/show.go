@@ -29,7 +29,8 @@ const (
 
 func show(a *cli.App) *cobra.Command {
 	var v view
-	c := &cobra.Command{Use: "show DIR...", Short: "Draw the results of a sweep: curves, heat maps, the front of cost and time",
+	c := &cobra.Command{Use: "show DIR...",
+		Short: "Draw the results of a sweep: curves, heat maps, the front of cost and time",
 		Long: `show draws the results of a sweep in the terminal, or into a page (-o FILE.html) or a
 picture (-o FILE.svg). --x, --y, --by and --where take columns of the results,
 names that the sweep sets, and expressions of them as where of a specification.
@@ -40,8 +41,9 @@ Rows that fall on one place are drawn as their mean.
   front   all points, and those that no other beats in both --x and --y, which are
           to be small; with prices in the specification --x is usd_h, USD an hour
           of the machine, and usd_million is what a million operations cost`,
-		Example: "  simccl sweep show results --x bytes --y busbw --by nodes\n  simccl sweep show results --kind heat --x size --by nodes -o results.html",
-		Args:    cobra.MinimumNArgs(1),
+		Example: "  simccl sweep show results --x bytes --y busbw --by nodes\n" +
+			"  simccl sweep show results --kind heat --x size --by nodes -o results.html",
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			m, err := merged(a, args, v.partial)
 			if err != nil {
@@ -49,8 +51,10 @@ Rows that fall on one place are drawn as their mean.
 			}
 			return v.draw(a, m, args)
 		}}
-	c.Flags().StringVar(&v.x, "x", "", "`COLUMN` or expression of the horizontal axis (default bytes; of a front usd_h)")
-	c.Flags().StringVar(&v.y, "y", "", "`COLUMN` or expression that is drawn (default busbw; of a front time_us)")
+	c.Flags().StringVar(&v.x, "x", "",
+		"`COLUMN` or expression of the horizontal axis (default bytes; of a front usd_h)")
+	c.Flags().StringVar(&v.y, "y", "",
+		"`COLUMN` or expression that is drawn (default busbw; of a front time_us)")
 	c.Flags().StringVar(&v.by, "by", "", "`COLUMN` or expression that groups")
 	c.Flags().StringVar(&v.where, "where", "", "`CONDITION` that rows must meet")
 	c.Flags().StringVar(&v.kind, "kind", curves, "curves, heat or front")
@@ -70,7 +74,8 @@ func merged(a *cli.App, dirs []string, partial bool) (*sweep.Merged, error) {
 		return nil, err
 	}
 	if m.Missing > 0 && !partial {
-		return nil, fail.Check("%d of %d points have no result; run the sweep to its end, or write --partial", m.Missing, m.Missing+len(m.Lines))
+		return nil, fail.Check("%d of %d points have no result; run the sweep to its end, or write --partial",
+			m.Missing, m.Missing+len(m.Lines))
 	}
 	return m, m.UsePrices(paths[0])
 }
@@ -140,7 +145,8 @@ func (v *view) chart(m *sweep.Merged) (*chart.Chart, error) {
 		}
 		if s.X, s.Y = x, number; v.kind == front {
 			if _, ok := x.(float64); !ok {
-				return fail.Usage("--x %s is no number, which a front needs; write prices in the specification, or a column", v.x)
+				return fail.Usage("--x %s is no number, which a front needs; write prices in the "+
+					"specification, or a column", v.x)
 			}
 		}
 		if b, ok := x.(bool); ok {
@@ -150,7 +156,8 @@ func (v *view) chart(m *sweep.Merged) (*chart.Chart, error) {
 		return nil
 	})
 	if err == nil && len(samples) == 0 {
-		err = fail.Usage("no row has a number as %s over %s%s; columns are %s", v.y, v.x, map[bool]string{true: " where " + v.where}[v.where != ""], strings.Join(m.ColumnNames(), ", "))
+		err = fail.Usage("no row has a number as %s over %s%s; columns are %s", v.y, v.x,
+			map[bool]string{true: " where " + v.where}[v.where != ""], strings.Join(m.ColumnNames(), ", "))
 	}
 	return chart.New(samples, v.x, v.y, v.by), err
 }
@@ -203,11 +210,15 @@ func (v *view) draw(a *cli.App, m *sweep.Merged, dirs []string) error {
 	}
 	switch {
 	case v.file == "" && a.JSON:
-		return a.PrintJSON(map[string]any{"kind": v.kind, "x": c.XName, "y": c.YName, "by": c.ByName, "categories": c.Cats, "series": c.Series, "front": c.Front()})
+		return a.PrintJSON(map[string]any{"kind": v.kind, "x": c.XName, "y": c.YName, "by": c.ByName,
+			"categories": c.Cats, "series": c.Series, "front": c.Front()})
 	case v.file == "":
 		return a.PrintText(text())
 	case strings.HasSuffix(v.file, ".svg"):
-		return save(a, v.file, v.kind, func(w io.Writer) error { _, err := io.WriteString(w, svg()); return err })
+		return save(a, v.file, v.kind, func(w io.Writer) error {
+			_, err := io.WriteString(w, svg())
+			return err
+		})
 	case strings.HasSuffix(v.file, ".html"):
 		return save(a, v.file, v.kind, func(w io.Writer) error { return v.page(w, m, dirs, c, svg()) })
 	}
@@ -229,8 +240,10 @@ func save(a *cli.App, file, kind string, write func(w io.Writer) error) error {
 // page writes a page of its own: the drawing, and its values as a table.
 func (v *view) page(w io.Writer, m *sweep.Merged, dirs []string, c *chart.Chart, svg string) error {
 	title := or(m.Manifest.Name, "sweep")
-	facts := []page.Fact{{Name: "points", Value: fmt.Sprintf("%d with a result, %d failed, %d missing", len(m.Lines)-m.Failed, m.Failed, m.Missing)}, {Name: "rows drawn", Value: fmt.Sprint(c.Samples)},
-		{Name: "rules", Value: "NCCL " + m.Manifest.NCCL}, {Name: "program", Value: "simccl " + m.Manifest.Version}}
+	facts := []page.Fact{{Name: "points", Value: fmt.Sprintf("%d with a result, %d failed, %d missing",
+		len(m.Lines)-m.Failed, m.Failed, m.Missing)}, {Name: "rows drawn", Value: fmt.Sprint(c.Samples)},
+		{Name: "rules", Value: "NCCL " + m.Manifest.NCCL},
+		{Name: "program", Value: "simccl " + m.Manifest.Version}}
 	if v.where != "" {
 		facts = append(facts, page.Fact{Name: "where", Value: v.where})
 	}
@@ -240,9 +253,11 @@ func (v *view) page(w io.Writer, m *sweep.Merged, dirs []string, c *chart.Chart,
 	}
 	sections := []page.Section{{Title: what, Markup: svg}}
 	if v.kind == front {
-		sections[0].Text = "Small and grey: all points. Large and on the line: those that no other beats in both."
+		sections[0].Text = "Small and grey: all points. Large and on the line: those that no other beats " +
+			"in both."
 	}
-	return page.WriteDocument(w, title, "simccl sweep show "+strings.Join(dirs, " "), facts, append(sections, page.Section{Title: "Values", Markup: table(v, c)}))
+	return page.WriteDocument(w, title, "simccl sweep show "+strings.Join(dirs, " "), facts,
+		append(sections, page.Section{Title: "Values", Markup: table(v, c)}))
 }
 
 // table is the drawing's values, a row a group; of a front its points.
@@ -255,7 +270,8 @@ func table(v *view, c *chart.Chart) string {
 		cell("th", c.YName)
 		b.WriteString(`<th class="t">point</th></tr></thead><tbody>`)
 		for _, p := range c.Front() {
-			fmt.Fprintf(&b, `<tr><td>%.5g</td><td>%.5g</td><td class="t">%s</td></tr>`, p.X, p.Y, page.Escape(p.Name))
+			fmt.Fprintf(&b, `<tr><td>%.5g</td><td>%.5g</td><td class="t">%s</td></tr>`, p.X, p.Y,
+				page.Escape(p.Name))
 		}
 		return b.String() + "</tbody></table>"
 	}

@@ -106,12 +106,14 @@ from the variables of Slurm, Kubernetes, PBS, LSF, Grid Engine or an MPI launche
 			return finish(a, r)
 		}}
 	c.Flags().StringVar(&f.dir, "out", "", "folder `DIR` of the results")
-	c.Flags().StringVar(&f.shard, "shard", "", "run part `I/N` of the points, or auto: the task of an array job")
+	c.Flags().StringVar(&f.shard, "shard", "",
+		"run part `I/N` of the points, or auto: the task of an array job")
 	c.Flags().IntVar(&f.jobs, "jobs", 0, "points at a time (default: processors)")
 	c.Flags().DurationVar(&f.maxTime, "max-time", 0, "begin no point after this time, 50m")
 	c.Flags().BoolVar(&f.resume, "resume", true, "go on where the results end; always so")
 	c.Flags().BoolVar(&f.retry, "retry", false, "run points again that failed")
-	c.Flags().BoolVar(&f.claim, "claim", false, "take batches that no other process has, for points of uneven cost")
+	c.Flags().BoolVar(&f.claim, "claim", false,
+		"take batches that no other process has, for points of uneven cost")
 	_ = c.Flags().MarkHidden("resume")
 	return c
 }
@@ -129,17 +131,20 @@ func finish(a *cli.App, r *sweep.Run) error {
 		return err
 	}
 	if a.JSON {
-		if e := a.PrintJSON(map[string]int{"points": out.Points, "before": out.Done, "ran": out.Ran, "failed": out.Failed, "same": out.Skipped}); e != nil {
+		if e := a.PrintJSON(map[string]int{"points": out.Points, "before": out.Done, "ran": out.Ran,
+			"failed": out.Failed, "same": out.Skipped}); e != nil {
 			return e
 		}
-	} else if e := a.PrintText(fmt.Sprintf("%d points: %d before, %d now, %d of them failed\n", out.Points, out.Done, out.Ran, out.Failed)); e != nil {
+	} else if e := a.PrintText(fmt.Sprintf("%d points: %d before, %d now, %d of them failed\n", out.Points,
+		out.Done, out.Ran, out.Failed)); e != nil {
 		return e
 	}
 	switch {
 	case err != nil:
 		return err
 	case out.Failed > 0:
-		return fail.Check("%d points failed; simccl sweep status shows the first, --retry runs them again", out.Failed)
+		return fail.Check("%d points failed; simccl sweep status shows the first, --retry runs them again",
+			out.Failed)
 	}
 	return nil
 }
@@ -168,7 +173,8 @@ func plan(a *cli.App) *cobra.Command {
 				fmt.Fprintf(&b, " (%d more say what another says)", e.Same)
 			}
 			if e.Probed > e.Failed {
-				fmt.Fprintf(&b, "\nabout %.3g s on this machine, by %d of them (%.3g to %.3g s); slowest %s", e.Seconds, e.Probed, e.Low, e.High, e.Largest)
+				fmt.Fprintf(&b, "\nabout %.3g s on this machine, by %d of them (%.3g to %.3g s); slowest %s",
+					e.Seconds, e.Probed, e.Low, e.High, e.Largest)
 			}
 			if e.Failed > 0 {
 				fmt.Fprintf(&b, "\n%d of %d failed: %s", e.Failed, e.Probed, e.Error)
@@ -183,7 +189,8 @@ func plan(a *cli.App) *cobra.Command {
 func emit(a *cli.App) *cobra.Command {
 	var dir string
 	shards, limit := 16, 50*time.Minute
-	c := &cobra.Command{Use: "emit slurm|k8s|parallel SPEC", Short: "Print a job that runs the shards of a sweep",
+	c := &cobra.Command{Use: "emit slurm|k8s|parallel SPEC",
+		Short:   "Print a job that runs the shards of a sweep",
 		Example: "  simccl sweep emit slurm study.json --shards 64 --out results > study.sbatch",
 		Args:    cli.Exactly("slurm|k8s|parallel", "SPEC"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -223,7 +230,8 @@ points are missing, unless --partial. Two results of one point must be equal.`,
 				return err
 			}
 			if m.Missing > 0 && !partial {
-				return fail.Check("%d of %d points have no result; run the sweep to its end, or write --partial", m.Missing, m.Missing+len(m.Lines))
+				return fail.Check("%d of %d points have no result; run the sweep to its end, or write "+
+					"--partial", m.Missing, m.Missing+len(m.Lines))
 			}
 			if err := write(a, m, file, provenance); err != nil {
 				return err
@@ -233,7 +241,8 @@ points are missing, unless --partial. Two results of one point must be equal.`,
 			}
 			return nil
 		}}
-	c.Flags().StringVarP(&file, "output", "o", "", "`FILE`.jsonl, .csv, .parquet or .db (default: lines of JSON on standard output)")
+	c.Flags().StringVarP(&file, "output", "o", "",
+		"`FILE`.jsonl, .csv, .parquet or .db (default: lines of JSON on standard output)")
 	c.Flags().BoolVar(&provenance, "with-provenance", false, "keep host, process and CPU time")
 	c.Flags().BoolVar(&partial, "partial", false, "points may be missing")
 	return c
@@ -305,7 +314,8 @@ func status(a *cli.App) *cobra.Command {
 				return a.PrintJSON(s)
 			}
 			var b strings.Builder
-			fmt.Fprintf(&b, "%d points: %d done, %d failed, %d left, %.1f s of CPU\n", s.Points, s.Done, s.Failed, s.Left, s.CPU)
+			fmt.Fprintf(&b, "%d points: %d done, %d failed, %d left, %.1f s of CPU\n", s.Points, s.Done,
+				s.Failed, s.Left, s.CPU)
 			for _, p := range s.Parts {
 				fmt.Fprintf(&b, "  %-40s %6d done %6d failed %8.1f s\n", p.File, p.Done, p.Failed, p.CPU)
 			}

@@ -26,8 +26,10 @@ func convert(a *cli.App) *cobra.Command {
 --out PREFIX gives PREFIX.0.et, PREFIX.1.et … and, with groups, PREFIX.groups.json), GOAL (goal,
 goal-binary) or SimAI's rows (simai). What the format cannot say is named on
 standard error.`,
-		Example: "  simccl workload convert recording -o job.txt\n  simccl workload convert job.txt --to chakra -o job\n  simccl workload convert job.txt --to goal",
-		Args:    some,
+		Example: "  simccl workload convert recording -o job.txt\n" +
+			"  simccl workload convert job.txt --to chakra -o job\n" +
+			"  simccl workload convert job.txt --to goal",
+		Args: some,
 		RunE: func(_ *cobra.Command, args []string) error {
 			j, err := Read(a, args, f)
 			if err != nil {
@@ -37,7 +39,8 @@ standard error.`,
 		}}
 	f.Add(c)
 	c.Flags().StringVar(&to, "to", "native", "`FORMAT`: "+strings.Join(targets, ", "))
-	c.Flags().StringVarP(&out, "out", "o", "", "write to `FILE` instead of standard output; the prefix of files for chakra")
+	c.Flags().StringVarP(&out, "out", "o", "",
+		"write to `FILE` instead of standard output; the prefix of files for chakra")
 	return c
 }
 
@@ -97,5 +100,8 @@ func (r *result) chakra(a *cli.App, p *workload.Program, prefix string) error {
 	if err != nil {
 		return err
 	}
-	return r.stream(a, prefix+".groups.json", func(w io.Writer) error { _, err := w.Write(append(text, '\n')); return err })
+	return r.stream(a, prefix+".groups.json", func(w io.Writer) error {
+		_, err := w.Write(append(text, '\n'))
+		return err
+	})
 }

@@ -29,7 +29,8 @@ import (
 
 // Command is "workload".
 func Command(a *cli.App) *cobra.Command {
-	c := cli.Group("workload", "Jobs as files: show, check, convert, cut, scale and make them", show(a), lint(a), convert(a), slice(a), scale(a), generate.Command(a))
+	c := cli.Group("workload", "Jobs as files: show, check, convert, cut, scale and make them", show(a),
+		lint(a), convert(a), slice(a), scale(a), generate.Command(a))
 	c.Long = `workload reads what profilers, loggers and other simulators wrote, recognised by
 content, also compressed and in tar archives: Kineto traces of torch.profiler (all
 ranks of a run), PyTorch and Chakra execution traces, Flight Recorder dumps (JSON
@@ -49,8 +50,10 @@ type Flags struct {
 
 // Add declares the options on a command.
 func (f *Flags) Add(c *cobra.Command) {
-	c.Flags().IntVar(&f.ranks, "ranks", 0, "number of `N` ranks, where the files do not say or another is wanted")
-	c.Flags().BoolVar(&f.symmetric, "symmetric", false, "ranks without a recording do what the first recorded rank does")
+	c.Flags().IntVar(&f.ranks, "ranks", 0,
+		"number of `N` ranks, where the files do not say or another is wanted")
+	c.Flags().BoolVar(&f.symmetric, "symmetric", false,
+		"ranks without a recording do what the first recorded rank does")
 }
 
 // some wants at least one argument.
@@ -72,7 +75,9 @@ func Read(a *cli.App, args []string, f Flags) (*load.Job, error) {
 			if slices.Contains(args[:i], stdin) {
 				return nil, fail.Usage("-: standard input is read once; leave one out")
 			}
-			files = append(files, load.File{Name: stdin, Open: func() (io.ReadCloser, error) { return io.NopCloser(os.Stdin), nil }})
+			files = append(files, load.File{Name: stdin, Open: func() (io.ReadCloser, error) {
+				return io.NopCloser(os.Stdin), nil
+			}})
 			continue
 		}
 		info, err := os.Stat(a.Path(name))
@@ -97,7 +102,8 @@ func Read(a *cli.App, args []string, f Flags) (*load.Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j, err := load.Load(files, load.Options{Ranks: f.ranks, Symmetric: f.symmetric, Faulty: f.faulty, Partial: f.partial, Budget: budget})
+	j, err := load.Load(files, load.Options{Ranks: f.ranks, Symmetric: f.symmetric, Faulty: f.faulty,
+		Partial: f.partial, Budget: budget})
 	if err != nil {
 		return nil, fail.Input(err)
 	}
@@ -110,13 +116,15 @@ func file(a *cli.App, name string) load.File {
 
 func show(a *cli.App) *cobra.Command {
 	f := Flags{partial: true}
-	c := &cobra.Command{Use: "show FILE|DIR...", Short: "Say what a job does: ranks, groups, calls, bytes, times",
+	c := &cobra.Command{Use: "show FILE|DIR...",
+		Short: "Say what a job does: ranks, groups, calls, bytes, times",
 		Long: `show reads a job and prints its groups with the calls and bytes of a rank, what
 is computed, the host's time, and of recordings what each measured: communication
 and how much of it no other work hides, how clocks differ, what was inferred. Of a job
 of which ranks have no recording it shows the others.`,
-		Example: "  simccl workload show recording\n  simccl workload show recording/trace_rank0.json.gz --symmetric --json",
-		Args:    some,
+		Example: "  simccl workload show recording\n" +
+			"  simccl workload show recording/trace_rank0.json.gz --symmetric --json",
+		Args: some,
 		RunE: func(_ *cobra.Command, args []string) error {
 			j, err := Read(a, args, f)
 			if err != nil {
@@ -155,7 +163,8 @@ faster than the links of their GPU are a note.`,
 			if err != nil {
 				return err
 			}
-			r := lintResult{Format: j.Format.String(), Ranks: j.Program.Ranks(), Problems: problems(j.Program), Notes: append(slices.Clone(j.Notes), tooFast(j)...)}
+			r := lintResult{Format: j.Format.String(), Ranks: j.Program.Ranks(),
+				Problems: problems(j.Program), Notes: append(slices.Clone(j.Notes), tooFast(j)...)}
 			r.OK = len(r.Problems) == 0
 			if r.Notes == nil {
 				r.Notes = []string{}
@@ -167,7 +176,8 @@ faster than the links of their GPU are a note.`,
 			} else {
 				text := strings.Join(append(r.Problems, prefixed("note: ", r.Notes)...), "\n") + "\n"
 				if r.OK {
-					text = fmt.Sprintf("ok: %d ranks, %d calls\n%s", r.Ranks, len(j.Program.Calls), strings.TrimPrefix(text, "\n"))
+					text = fmt.Sprintf("ok: %d ranks, %d calls\n%s", r.Ranks, len(j.Program.Calls),
+						strings.TrimPrefix(text, "\n"))
 				}
 				if err := a.PrintText(text); err != nil {
 					return err
@@ -223,8 +233,11 @@ func tooFast(j *load.Job) (out []string) {
 			continue // named as a problem
 		}
 		if rate := j.Program.Rate(c) / 1e9; rate > link*fastTolerance {
-			out = append(out, fmt.Sprintf("%s of %d bytes on %s was recorded with %.3g us: each GPU's links would carry %.0f GB/s, and %s carry %g; its size, its group or the clocks of ranks are wrong",
-				c.Func.TestName(), int64(c.Bytes()), j.Program.Comms[c.Comm].Name, c.Recorded.Micros(), rate, of, link))
+			out = append(out, fmt.Sprintf("%s of %d bytes on %s was recorded with %.3g us: each GPU's "+
+				"links would carry %.0f GB/s, and %s carry %g; its size, its group or the clocks of ranks "+
+				"are wrong",
+				c.Func.TestName(), int64(c.Bytes()), j.Program.Comms[c.Comm].Name, c.Recorded.Micros(), rate,
+				of, link))
 		}
 	}
 	return out
@@ -240,8 +253,9 @@ func slice(a *cli.App) *cobra.Command {
 		Long: `slice keeps the ranks that --only names, in that order, and of recordings the
 iterations from --from to the next one or to --to. Groups keep the members that
 stay; calls without a partner go. The result is simccl's text.`,
-		Example: "  simccl workload slice recording --from ProfilerStep#1 -o step.txt\n  simccl workload slice step.txt --only 0",
-		Args:    some,
+		Example: "  simccl workload slice recording --from ProfilerStep#1 -o step.txt\n" +
+			"  simccl workload slice step.txt --only 0",
+		Args: some,
 		RunE: func(_ *cobra.Command, args []string) error {
 			j, err := Read(a, args, f)
 			if err != nil {
@@ -300,13 +314,15 @@ func scale(a *cli.App) *cobra.Command {
 	var dp int
 	var host float64
 	var out string
-	c := &cobra.Command{Use: "scale FILE|DIR...", Short: "Make a job larger by data parallel replicas, or its host faster",
+	c := &cobra.Command{Use: "scale FILE|DIR...",
+		Short: "Make a job larger by data parallel replicas, or its host faster",
 		Long: `scale makes data parallel groups larger by replicas of the whole job: what DDP
 reduces stays, the shards of FSDP shrink. TP, PP, CP and EP change what ranks
 compute; generate such jobs anew. --host multiplies the host's time (0: none). The
 result is simccl's text.`,
-		Example: "  simccl workload scale ddp.txt --dp 16 -o large.txt\n  simccl workload scale recording --host 0.4 -o fast.txt",
-		Args:    some,
+		Example: "  simccl workload scale ddp.txt --dp 16 -o large.txt\n" +
+			"  simccl workload scale recording --host 0.4 -o fast.txt",
+		Args: some,
 		RunE: func(_ *cobra.Command, args []string) error {
 			j, err := Read(a, args, f)
 			if err != nil {

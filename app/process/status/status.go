@@ -48,7 +48,8 @@ const (
 // kinds and faults are the exit statuses of what a command was given, and of what
 // hardware, its libraries and other ranks did.
 var (
-	kinds  = map[fail.Kind]int{fail.BadArgument: Usage, fail.BadInput: Input, fail.No: Check, fail.Absent: Absent, fail.NotBuilt: NotImplemented, fail.LeftOver: LeftOver}
+	kinds = map[fail.Kind]int{fail.BadArgument: Usage, fail.BadInput: Input, fail.No: Check,
+		fail.Absent: Absent, fail.NotBuilt: NotImplemented, fail.LeftOver: LeftOver}
 	faults = map[real.Fault]int{real.Argument: Usage, real.Input: Input, real.Wrong: Check, real.Driver: CUDA,
 		real.Peer: NCCL, real.Late: Timeout}
 )
@@ -69,24 +70,33 @@ var classes = []struct {
 	status int
 	of     []func(error) bool
 }{
-	{NotImplemented, []func(error) bool{is[*topo.SplitHostsError], matches(exec.ErrNotImplemented), matches(plan.ErrUnsupported)}},
+	{NotImplemented, []func(error) bool{
+		is[*topo.SplitHostsError], matches(exec.ErrNotImplemented), matches(plan.ErrUnsupported)}},
 	{Absent, []func(error) bool{matches(exec.ErrUnsupported)}},
 	{Timeout, []func(error) bool{matches(context.DeadlineExceeded), matches(context.Canceled)}},
-	{NCCL, []func(error) bool{is[*sim.RetryError], is[*sim.TimedOutError], is[*net.OpError], real.PeerClosed}},
+	{NCCL, []func(error) bool{
+		is[*sim.RetryError], is[*sim.TimedOutError], is[*net.OpError], real.PeerClosed}},
 	{NCCL, []func(error) bool{func(err error) bool {
 		var stall *sim.StallError
 		return errors.As(err, &stall) && stall.GaveUp()
 	}}},
-	{Timeout, []func(error) bool{is[*sim.HangError], is[*sim.StuckError], is[*sim.StallError], is[*streams.DeadlockError]}},
-	{Usage, []func(error) bool{is[*coll.UnknownNameError], is[*coll.MaskError], is[*config.Error], is[*tuning.NoChoiceError], is[*topo.MergeError], is[*session.SizeError], is[*fabric.LayoutError],
+	{Timeout, []func(error) bool{
+		is[*sim.HangError], is[*sim.StuckError], is[*sim.StallError], is[*streams.DeadlockError]}},
+	{Usage, []func(error) bool{
+		is[*coll.UnknownNameError], is[*coll.MaskError], is[*config.Error], is[*tuning.NoChoiceError],
+		is[*topo.MergeError], is[*session.SizeError], is[*fabric.LayoutError],
 		is[*scenario.FieldError], func(err error) bool {
 			var setting *sim.ConfigError
 			return errors.As(err, &setting) && setting.Field == "Faults"
 		}}},
-	{Input, []func(error) bool{is[*scenario.InputError], is[topoxml.Errors], is[*sim.BufferError], is[*fabric.NoRouteError], is[*fabric.NoTreeError], is[*connect.NoNetError],
+	{Input, []func(error) bool{
+		is[*scenario.InputError], is[topoxml.Errors], is[*sim.BufferError], is[*fabric.NoRouteError],
+		is[*fabric.NoTreeError], is[*connect.NoNetError],
 		matches(calibrate.ErrNoHoldout), matches(calibrate.ErrTooFew),
 		is[*chrome.SyntaxError], matches(os.ErrNotExist), matches(os.ErrPermission),
-		matches(syscall.EISDIR), matches(syscall.ENOTDIR), matches(syscall.EROFS), matches(syscall.ENAMETOOLONG)}}, // a file named where none can be
+		// a file named where none can be
+		matches(syscall.EISDIR), matches(syscall.ENOTDIR), matches(syscall.EROFS),
+		matches(syscall.ENAMETOOLONG)}},
 }
 
 // Of maps an error to its exit status. Errors without a type are bugs.

@@ -20,7 +20,8 @@ import (
 // TestRefusedConnectionIsTheNetworks: a peer that cannot be reached is the network's failure, no
 // defect.
 func TestRefusedConnectionIsTheNetworks(t *testing.T) {
-	err := fmt.Errorf("read of 4096 bytes: %w", &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED})
+	err := fmt.Errorf("read of 4096 bytes: %w", &net.OpError{Op: "dial", Net: "tcp",
+		Err: syscall.ECONNREFUSED})
 	if got := Of(err); got != NCCL {
 		t.Errorf("%v: exit status %d, want %d", err, got, NCCL)
 	}
@@ -59,11 +60,13 @@ func TestKinds(t *testing.T) {
 		err  error
 		want int
 	}{
-		{nil, OK}, {fail.Usage("no"), Usage}, {fail.Input(errors.New("no")), Input}, {fail.Check("no"), Check},
+		{nil, OK}, {fail.Usage("no"), Usage}, {fail.Input(errors.New("no")), Input},
+		{fail.Check("no"), Check},
 		{fail.Unavailable(errors.New("no")), Absent}, {fail.NotYet("more", "this"), NotImplemented},
 		{fail.Join(nil, context.Canceled, fail.Usage("no")), Timeout},
 		{fail.Usage("%w", fail.Input(errors.New("no"))), Usage},
-		{fmt.Errorf("--vs: %w", &session.SizeError{Ranks: 2, GPUs: 1}), Usage}, {&streams.DeadlockError{Ranks: 2}, Timeout}, {&fabric.LayoutError{Problem: "no"}, Usage},
+		{fmt.Errorf("--vs: %w", &session.SizeError{Ranks: 2, GPUs: 1}), Usage},
+		{&streams.DeadlockError{Ranks: 2}, Timeout}, {&fabric.LayoutError{Problem: "no"}, Usage},
 	} {
 		if got := Of(c.err); got != c.want {
 			t.Errorf("%v: exit status %d, want %d", c.err, got, c.want)

@@ -15,7 +15,8 @@ import (
 // clock of rank 0, others side by side. by has the version and the release of NCCL
 // that the file names as its makers. Notes are lines on what was left out, or on
 // how the ranks were joined. The caller closes the writer.
-func (f *Files) Merge(out string, names []string, by chrome.Meta) (w *chrome.Writer, notes []string, err error) {
+func (f *Files) Merge(out string, names []string, by chrome.Meta) (w *chrome.Writer, notes []string,
+	err error) {
 	budget := chrome.NewBudget(f.Memory)
 	heads, err := f.heads(names)
 	if err != nil {
@@ -42,7 +43,9 @@ func (f *Files) Merge(out string, names []string, by chrome.Meta) (w *chrome.Wri
 		return nil, nil, placedIn(names, err)
 	}
 	if left > 0 {
-		notes = append(notes, fmt.Sprintf("%d events left out: asynchronous, of unknown kinds or without a usable time\n", left))
+		notes = append(notes,
+			fmt.Sprintf("%d events left out: asynchronous, of unknown kinds or without a usable time\n",
+				left))
 	}
 	return w, notes, nil
 }
@@ -69,7 +72,8 @@ func (f *Files) heads(names []string) (out []*chrome.Info, err error) {
 }
 
 // join writes the ranks of one run as one trace.
-func (f *Files) join(out string, names []string, heads []*chrome.Info, traces []io.Reader, by chrome.Meta, budget *chrome.Budget) (*chrome.Writer, []string, error) {
+func (f *Files) join(out string, names []string, heads []*chrome.Info, traces []io.Reader, by chrome.Meta,
+	budget *chrome.Budget) (*chrome.Writer, []string, error) {
 	meta := compare.JoinedMeta(heads)
 	meta.Version, meta.NCCLRules = by.Version, by.NCCLRules
 	w, err := tracefile.Create(out, chrome.Options{Meta: meta, Cancelled: f.Cancelled})

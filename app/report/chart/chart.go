@@ -183,7 +183,9 @@ func (c *Chart) Front() []Point {
 			all = append(all, p)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Point) int { return cmp.Or(cmp.Compare(a.X, b.X), cmp.Compare(a.Y, b.Y)) })
+	slices.SortStableFunc(all, func(a, b Point) int {
+		return cmp.Or(cmp.Compare(a.X, b.X), cmp.Compare(a.Y, b.Y))
+	})
 	var out []Point
 	for _, p := range all {
 		if len(out) == 0 || p.Y < out[len(out)-1].Y {

@@ -29,21 +29,26 @@ func wellFormed(t interface{ Fatalf(string, ...any) }, svg string) {
 // TestMeans: samples at one place are one point, their mean; categories are in their
 // natural order.
 func TestMeans(t *testing.T) {
-	c := New([]Sample{{X: "1M", Y: 4, By: "b<"}, {X: "64K", Y: 1, By: "b<"}, {X: "64K", Y: 3, By: "b<"}, {X: "8", Y: 5, By: "a"}}, "size", "busbw", "algo")
-	if !slices.Equal(c.Cats, []string{"8", "64K", "1M"}) || len(c.Series) != 2 || c.Series[1].Points[0] != (Point{X: 1, Y: 2, N: 2}) {
+	c := New([]Sample{{X: "1M", Y: 4, By: "b<"}, {X: "64K", Y: 1, By: "b<"}, {X: "64K", Y: 3, By: "b<"},
+		{X: "8", Y: 5, By: "a"}}, "size", "busbw", "algo")
+	if !slices.Equal(c.Cats, []string{"8", "64K", "1M"}) || len(c.Series) != 2 ||
+		c.Series[1].Points[0] != (Point{X: 1, Y: 2, N: 2}) {
 		t.Errorf("%+v", c)
 	}
 	text := c.Text()
-	if strings.Count(text, "\n") < textHeight || !strings.Contains(text, "o b<") || !strings.Contains(text, "64K") {
+	if strings.Count(text, "\n") < textHeight || !strings.Contains(text, "o b<") ||
+		!strings.Contains(text, "64K") {
 		t.Errorf("\n%s", text)
 	}
-	if svg := c.SVG(); strings.Contains(svg, "b<") || strings.Count(svg, "<circle") != 3 || !strings.Contains(svg, "mean of 2") {
+	if svg := c.SVG(); strings.Contains(svg, "b<") || strings.Count(svg, "<circle") != 3 ||
+		!strings.Contains(svg, "mean of 2") {
 		t.Errorf("\n%s", svg)
 	}
 	if heat := c.HeatText(); !strings.Contains(heat, "-") || strings.Count(heat, "\n") != 4 {
 		t.Errorf("\n%s", heat)
 	}
-	if columns, cells := c.Table(); !slices.Equal(columns, c.Cats) || cells[0][0] != "5" || cells[0][1] != "" || cells[1][2] != "4" {
+	if columns, cells := c.Table(); !slices.Equal(columns, c.Cats) || cells[0][0] != "5" ||
+		cells[0][1] != "" || cells[1][2] != "4" {
 		t.Errorf("%q %q", columns, cells)
 	}
 }
@@ -54,7 +59,8 @@ func TestFront(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var samples []Sample
 		for i := range rapid.IntRange(1, 40).Draw(t, "n") {
-			samples = append(samples, Sample{X: float64(rapid.IntRange(0, 9).Draw(t, "x")), Y: float64(rapid.IntRange(-3, 30).Draw(t, "y")), By: fmt.Sprint(i)})
+			samples = append(samples, Sample{X: float64(rapid.IntRange(0, 9).Draw(t, "x")),
+				Y: float64(rapid.IntRange(-3, 30).Draw(t, "y")), By: fmt.Sprint(i)})
 		}
 		c := New(samples, "cost", "time", "")
 		beaten := func(x, y float64) bool {
@@ -92,7 +98,8 @@ func TestFront(t *testing.T) {
 
 // TestAxes: ticks are round, in order and inside, few enough to read.
 func TestAxes(t *testing.T) {
-	for _, s := range []scale{{lo: 0, hi: 1}, {lo: 8, hi: 1 << 30, log: true}, {lo: 0.1, hi: 4000, log: true}, {lo: -5, hi: 5}, {lo: 1024, hi: 16384, log: true}, {lo: 3, hi: 3.0001}} {
+	for _, s := range []scale{{lo: 0, hi: 1}, {lo: 8, hi: 1 << 30, log: true}, {lo: 0.1, hi: 4000, log: true},
+		{lo: -5, hi: 5}, {lo: 1024, hi: 16384, log: true}, {lo: 3, hi: 3.0001}} {
 		ticks := s.ticks()
 		if len(ticks) < 2 || len(ticks) > 12 || !slices.IsSorted(ticks) {
 			t.Errorf("%+v: %v", s, ticks)
@@ -103,12 +110,14 @@ func TestAxes(t *testing.T) {
 			}
 		}
 	}
-	for v, want := range map[float64]string{1024: "1Ki", 1 << 30: "1Gi", 3: "3", 0.25: "0.25", 1500: "1500", 16384: "16Ki"} {
+	for v, want := range map[float64]string{1024: "1Ki", 1 << 30: "1Gi", 3: "3", 0.25: "0.25", 1500: "1500",
+		16384: "16Ki"} {
 		if got := number(v); got != want {
 			t.Errorf("%v is %s, not %s", v, got, want)
 		}
 	}
-	if empty := New(nil, "x", "y", ""); empty.SVG() != "" || empty.Text() != "nothing to draw\n" || empty.HeatSVG() != "" || len(empty.Front()) != 0 {
+	if empty := New(nil, "x", "y", ""); empty.SVG() != "" || empty.Text() != "nothing to draw\n" ||
+		empty.HeatSVG() != "" || len(empty.Front()) != 0 {
 		t.Error("an empty chart")
 	}
 }

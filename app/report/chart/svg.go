@@ -34,7 +34,8 @@ type drawing struct{ strings.Builder }
 
 func (d *drawing) add(format string, args ...any) { fmt.Fprintf(d, format, args...) }
 
-var escapes = strings.NewReplacer("\x00", "\ufffd", `"`, "&#34;", "&", "&amp;", "'", "&#39;", "<", "&lt;", ">", "&gt;")
+var escapes = strings.NewReplacer("\x00", "\ufffd", `"`, "&#34;", "&", "&amp;", "'", "&#39;", "<", "&lt;",
+	">", "&gt;")
 
 func esc(s string) string { return escapes.Replace(s) }
 
@@ -64,7 +65,8 @@ func (s scale) ticks() []float64 {
 			base = 2
 		}
 		step := max(1, math.Ceil(math.Log(s.hi/s.lo)/math.Log(base)/9))
-		for e := math.Ceil(math.Log(s.lo)/math.Log(base) - 1e-9); math.Pow(base, e) <= s.hi*1.0001; e += step {
+		for e := math.Ceil(math.Log(s.lo)/math.Log(base) - 1e-9); math.Pow(base, e) <=
+			s.hi*1.0001; e += step {
 			out = append(out, math.Pow(base, e))
 		}
 		return out
@@ -128,12 +130,14 @@ func (c *Chart) frame(d *drawing, x, y scale, legend float64) {
 		every := max(1, (len(c.Cats)+11)/12)
 		for i, n := range c.Cats {
 			if i%every == 0 {
-				d.add(`<text x="%.1f" y="%g" text-anchor="middle">%s</text>`, x.at(float64(i)), height-bottom+18, esc(short(n, 16)))
+				d.add(`<text x="%.1f" y="%g" text-anchor="middle">%s</text>`, x.at(float64(i)), height-bottom+
+					18, esc(short(n, 16)))
 			}
 		}
 	} else {
 		for _, v := range c.places(x) {
-			d.add(`<text x="%.1f" y="%g" text-anchor="middle">%s</text>`, x.at(v), height-bottom+18, esc(number(v)))
+			d.add(`<text x="%.1f" y="%g" text-anchor="middle">%s</text>`, x.at(v), height-bottom+18,
+				esc(number(v)))
 		}
 	}
 	d.add(`<text x="%g" y="%g" text-anchor="middle">%s</text><text transform="translate(14 %g) rotate(-90)" text-anchor="middle">%s</text>`, (left+width)/2, height-8, esc(c.XName), height/2, esc(c.YName))
@@ -179,7 +183,8 @@ func (c *Chart) legend(d *drawing) float64 {
 		if x+wide > width-right && x > left {
 			x, y = left, y+18
 		}
-		d.add(`<path class="l c%d" d="M%g %gh24"%s/><text x="%g" y="%g">%s</text>`, i%colours, x, y-4, dashed(i), x+29, y, esc(label))
+		d.add(`<path class="l c%d" d="M%g %gh24"%s/><text x="%g" y="%g">%s</text>`, i%colours, x, y-4,
+			dashed(i), x+29, y, esc(label))
 		x += wide
 	}
 	return y + 8 - height
@@ -219,7 +224,8 @@ func (c *Chart) SVG() string {
 		var path, dots drawing
 		for k, p := range s.Points {
 			path.add("%s%.1f %.1f", map[bool]string{true: "M", false: "L"}[k == 0], x.at(p.X), y.at(p.Y))
-			dots.add(`<circle class="c%d" cx="%.1f" cy="%.1f" r="3"><title>%s</title></circle>`, i%colours, x.at(p.X), y.at(p.Y), esc(c.hint(s, p)))
+			dots.add(`<circle class="c%d" cx="%.1f" cy="%.1f" r="3"><title>%s</title></circle>`, i%colours,
+				x.at(p.X), y.at(p.Y), esc(c.hint(s, p)))
 		}
 		d.add(`<path class="l c%d" d="%s"%s/>%s`, i%colours, path.String(), dashed(i), dots.String())
 	}
@@ -236,7 +242,8 @@ func (c *Chart) FrontSVG() string {
 	c.frame(&d, x, y, 0)
 	for _, s := range c.Series {
 		for _, p := range s.Points {
-			d.add(`<circle class="rest" cx="%.1f" cy="%.1f" r="2.6"><title>%s</title></circle>`, x.at(p.X), y.at(p.Y), esc(c.hint(s, p)))
+			d.add(`<circle class="rest" cx="%.1f" cy="%.1f" r="2.6"><title>%s</title></circle>`, x.at(p.X),
+				y.at(p.Y), esc(c.hint(s, p)))
 		}
 	}
 	var path drawing
@@ -250,7 +257,8 @@ func (c *Chart) FrontSVG() string {
 	}
 	d.add(`<path class="l c0" d="%s"/>`, path.String())
 	for _, p := range front {
-		d.add(`<circle class="c0" cx="%.1f" cy="%.1f" r="4"><title>%s</title></circle>`, x.at(p.X), y.at(p.Y), esc(c.hint(Series{}, p)))
+		d.add(`<circle class="c0" cx="%.1f" cy="%.1f" r="4"><title>%s</title></circle>`, x.at(p.X), y.at(p.Y),
+			esc(c.hint(Series{}, p)))
 	}
 	return d.String() + "</svg>\n"
 }
@@ -312,16 +320,19 @@ func (c *Chart) HeatSVG() string {
 		d.add(`<text x="%g" y="%g" text-anchor="end">%s</text>`, side-8, at+18, esc(short(s.Name, 20)))
 		for _, p := range s.Points {
 			px, step := side+cell*float64(slices.Index(cols, p.X)), c.step(p.Y)
-			d.add(`<g><rect x="%.1f" y="%g" width="%.1f" height="%g" rx="2" class="q%d"/>`, px, at, cell-2, row-2, step)
+			d.add(`<g><rect x="%.1f" y="%g" width="%.1f" height="%g" rx="2" class="q%d"/>`, px, at, cell-2,
+				row-2, step)
 			if cell >= cellWide {
-				d.add(`<text class="t%d" x="%.1f" y="%g" text-anchor="middle">%s</text>`, step, px+cell/2-1, at+17, esc(number(digits(p.Y))))
+				d.add(`<text class="t%d" x="%.1f" y="%g" text-anchor="middle">%s</text>`, step, px+cell/2-1,
+					at+17, esc(number(digits(p.Y))))
 			}
 			d.add(`<title>%s</title></g>`, esc(c.hint(s, p)))
 		}
 	}
 	foot := top + row*float64(len(c.Series))
 	for i, x := range cols {
-		d.add(`<text transform="translate(%.1f %g) rotate(30)">%s</text>`, side+cell*(float64(i)+.3), foot+16, esc(short(c.label(x), 14)))
+		d.add(`<text transform="translate(%.1f %g) rotate(30)">%s</text>`, side+cell*(float64(i)+.3), foot+16,
+			esc(short(c.label(x), 14)))
 	}
 	c.ramp(&d, 8, h-30)
 	d.add(`<text x="%g" y="%g">%s over %s, by %s</text>`, 8.0, h-8, esc(c.YName), esc(c.XName), esc(c.ByName))
@@ -344,5 +355,6 @@ func (c *Chart) ramp(d *drawing, x, y float64) {
 	for i := range shades {
 		d.add(`<rect class="q%d" x="%g" y="%g" width="26" height="12"/>`, i, x+60+28*float64(i), y-10)
 	}
-	d.add(`<text x="%g" y="%g" text-anchor="end">%s</text><text x="%g" y="%g">%s</text>`, x+54, y, esc(number(digits(of.lo))), x+64+28*shades, y, esc(number(digits(of.hi))))
+	d.add(`<text x="%g" y="%g" text-anchor="end">%s</text><text x="%g" y="%g">%s</text>`, x+54, y,
+		esc(number(digits(of.lo))), x+64+28*shades, y, esc(number(digits(of.hi))))
 }

@@ -31,7 +31,8 @@ type Tile struct {
 }
 
 // escapes are the characters that HTML reads as its own, within quotes or without.
-var escapes = strings.NewReplacer("\x00", "\ufffd", `"`, "&#34;", "&", "&amp;", "'", "&#39;", "<", "&lt;", ">", "&gt;")
+var escapes = strings.NewReplacer("\x00", "\ufffd", `"`, "&#34;", "&", "&amp;", "'", "&#39;", "<", "&lt;",
+	">", "&gt;")
 
 // Escape is text within a drawing.
 func Escape(s string) string { return escapes.Replace(s) }
@@ -70,7 +71,8 @@ func (d *Doc) end() {
 
 // Wide is a frame that scrolls by itself, by keys too.
 func Wide(label, markup string) string {
-	return `<div class="wide" tabindex="0" role="region" aria-label="` + Text(label) + `">` + markup + "</div>\n"
+	return `<div class="wide" tabindex="0" role="region" aria-label="` + Text(label) + `">` + markup +
+		"</div>\n"
 }
 
 // Page is the file.

@@ -76,7 +76,8 @@ func TestContrast(t *testing.T) {
 			s := strconv.Itoa(n)
 			least(4.5, "i"+s, "r"+s)
 		}
-		for _, k := range []string{"k-blue", "k-orange", "k-green", "k-purple", "k-teal", "k-olive", "k-grey", "edge", "r3", "r4", "r5", "r6"} {
+		for _, k := range []string{"k-blue", "k-orange", "k-green", "k-purple", "k-teal", "k-olive", "k-grey",
+			"edge", "r3", "r4", "r5", "r6"} {
 			least(3, k, "bg")
 		}
 		least(4.5, "on", "alt")

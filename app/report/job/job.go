@@ -76,7 +76,8 @@ func us(t units.Time) float64 { return float64(t/1000) / 1000 }
 // Of sums a job.
 func Of(j *load.Job) *Summary {
 	p := j.Program
-	s := &Summary{Format: j.Format.String(), GPU: j.Meta.GPU, NCCL: j.Meta.NCCL, Ranks: p.Ranks(), Lists: len(p.Lists), Notes: j.Notes, Groups: []Group{}}
+	s := &Summary{Format: j.Format.String(), GPU: j.Meta.GPU, NCCL: j.Meta.NCCL, Ranks: p.Ranks(),
+		Lists: len(p.Lists), Notes: j.Notes, Groups: []Group{}}
 	if s.Notes == nil {
 		s.Notes = []string{}
 	}
@@ -91,9 +92,12 @@ func Of(j *load.Job) *Summary {
 		}
 		for i, t := range j.Traces {
 			m := t.Measure()
-			r := Recorded{Rank: max(t.Rank, 0), SpanUs: float64(m.Span) / 1000, BusyUs: float64(m.Busy) / 1000, CommUs: float64(m.Comm) / 1000, ExposedUs: float64(m.Exposed) / 1000, Collectives: m.Collectives}
+			r := Recorded{Rank: max(t.Rank, 0), SpanUs: float64(m.Span) / 1000,
+				BusyUs: float64(m.Busy) / 1000, CommUs: float64(m.Comm) / 1000,
+				ExposedUs: float64(m.Exposed) / 1000, Collectives: m.Collectives}
 			if i < len(j.Rebuilt.Clocks) {
-				r.ClockUs, r.ResidualUs = float64(j.Rebuilt.Clocks[i].Offset)/1000, float64(j.Rebuilt.Clocks[i].Residual)/1000
+				r.ClockUs, r.ResidualUs = float64(j.Rebuilt.Clocks[i].Offset)/1000,
+					float64(j.Rebuilt.Clocks[i].Residual)/1000
 			}
 			s.Recorded = append(s.Recorded, r)
 		}
@@ -153,7 +157,8 @@ func (s *Summary) groups(p *workload.Program) {
 			g := sums[k]
 			if g == nil {
 				c := &p.Comms[call.Comm]
-				g = &Group{Name: c.Name, Kind: c.Kind.String(), Groups: 1, Ranks: c.Size(len(p.Of)), Func: k.fn}
+				g = &Group{Name: c.Name, Kind: c.Kind.String(), Groups: 1, Ranks: c.Size(len(p.Of)),
+					Func: k.fn}
 				sums[k] = g
 				order = append(order, k)
 			}
@@ -165,7 +170,8 @@ func (s *Summary) groups(p *workload.Program) {
 	at := map[string]int{}
 	for _, k := range order {
 		g := sums[k]
-		id := fmt.Sprint(strings.TrimRight(g.Name, "0123456789@."), g.Kind, g.Ranks, g.Func, g.Calls, g.BytesPerRank)
+		id := fmt.Sprint(strings.TrimRight(g.Name, "0123456789@."), g.Kind, g.Ranks, g.Func, g.Calls,
+			g.BytesPerRank)
 		if i, known := at[id]; known {
 			s.Groups[i].Groups++
 			continue
@@ -173,7 +179,9 @@ func (s *Summary) groups(p *workload.Program) {
 		at[id] = len(s.Groups)
 		s.Groups = append(s.Groups, *g)
 	}
-	slices.SortStableFunc(s.Groups, func(a, b Group) int { return cmp.Compare(b.BytesPerRank, a.BytesPerRank) })
+	slices.SortStableFunc(s.Groups, func(a, b Group) int {
+		return cmp.Compare(b.BytesPerRank, a.BytesPerRank)
+	})
 }
 
 // maxGroups bounds the lines of a table.
@@ -209,7 +217,8 @@ func (s *Summary) WriteText(to io.Writer) error {
 			if g.RecordedUs > 0 {
 				recorded = fmt.Sprintf("%.3f ms", g.RecordedUs/1000)
 			}
-			fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%d\t%d\t%s\n", g.Name, g.Kind, g.Groups, g.Ranks, g.Func, g.Calls, g.BytesPerRank, recorded)
+			fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%d\t%d\t%s\n", g.Name, g.Kind, g.Groups, g.Ranks, g.Func,
+				g.Calls, g.BytesPerRank, recorded)
 		}
 		if err := w.Flush(); err != nil {
 			return err
@@ -217,9 +226,11 @@ func (s *Summary) WriteText(to io.Writer) error {
 	}
 	if len(s.Recorded) > 0 {
 		w = tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-		fmt.Fprintf(w, "\nrank\tspan ms\tbusy ms\tcommunication ms\texposed ms\tcollectives\tclock us\tresidual us\n")
+		fmt.Fprintf(w,
+			"\nrank\tspan ms\tbusy ms\tcommunication ms\texposed ms\tcollectives\tclock us\tresidual us\n")
 		for _, r := range s.Recorded {
-			fmt.Fprintf(w, "%d\t%.3f\t%.3f\t%.3f\t%.3f\t%d\t%.1f\t%.1f\n", r.Rank, r.SpanUs/1000, r.BusyUs/1000, r.CommUs/1000, r.ExposedUs/1000, r.Collectives, r.ClockUs, r.ResidualUs)
+			fmt.Fprintf(w, "%d\t%.3f\t%.3f\t%.3f\t%.3f\t%d\t%.1f\t%.1f\n", r.Rank, r.SpanUs/1000,
+				r.BusyUs/1000, r.CommUs/1000, r.ExposedUs/1000, r.Collectives, r.ClockUs, r.ResidualUs)
 		}
 		if err := w.Flush(); err != nil {
 			return err

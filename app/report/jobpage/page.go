@@ -26,10 +26,13 @@ type Page struct {
 }
 
 // classes are the colours of the parts of an iteration; waiting and idle are thin.
-var classes = []struct{ class, name string }{{"kgreen", "compute"}, {"kblue", "exposed communication"}, {"kgrey thin", "waiting for other ranks"}, {"kolive", "host"}, {"off thin", "idle"}}
+var classes = []struct{ class, name string }{{"kgreen", "compute"}, {"kblue", "exposed communication"},
+	{"kgrey thin", "waiting for other ranks"}, {"kolive", "host"}, {"off thin", "idle"}}
 
 // css is what the page has beside the common style.
-const css = ".stack { align-items: center; display: flex; height: 16px; min-width: 260px } .stack i { display: block; height: 100% } .stack i.thin { height: 4px } .off { background: none; border-bottom: 1px dashed var(--edge); fill: none }\n" +
+const css = ".stack { align-items: center; display: flex; height: 16px; min-width: 260px } .stack i { " +
+	"display: block; height: 100% } .stack i.thin { height: 4px } .off { background: none; border-bottom: " +
+	"1px dashed var(--edge); fill: none }\n" +
 	".hid { opacity: .35 } td.wide2 { min-width: 320px; width: 60% }"
 
 // shown bounds the rows of the page's tables.
@@ -52,8 +55,10 @@ func ms(us float64) string { return fmt.Sprintf("%.3f", us/1000) }
 // Write writes the page.
 func (p *Page) Write(to io.Writer) error {
 	r := p.Report
-	facts := []html.Fact{{Name: "machine", Value: p.Machine}, {Name: "ranks", Value: fmt.Sprint(r.Ranks)}, {Name: "host", Value: r.Host}, {Name: "fidelity", Value: r.Fidelity},
-		{Name: "rules", Value: "NCCL " + p.Rules}, {Name: "simccl", Value: p.Program}, {Name: "times", Value: p.Times}}
+	facts := []html.Fact{{Name: "machine", Value: p.Machine}, {Name: "ranks", Value: fmt.Sprint(r.Ranks)},
+		{Name: "host", Value: r.Host}, {Name: "fidelity", Value: r.Fidelity},
+		{Name: "rules", Value: "NCCL " + p.Rules}, {Name: "simccl", Value: p.Program},
+		{Name: "times", Value: p.Times}}
 	w := &writer{p: p, Doc: html.Doc{Title: p.Title, Command: p.Command, CSS: css, Facts: facts}}
 	w.Answer, w.Tiles = p.summary()
 	w.iteration()
@@ -76,26 +81,35 @@ func (p *Page) Write(to io.Writer) error {
 func (w *writer) iteration() {
 	r := w.p.Report
 	w.Section("bounds", "What bounds an iteration")
-	w.raw("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Bounds\"><table><thead><tr><th class=\"t\">bound</th><th>ms</th><th class=\"t\">of</th></tr></thead><tbody>\n")
-	w.raw("<tr><td class=\"t\">compute</td><td>%s</td><td class=\"t\">rank %d</td></tr>\n", ms(r.Bounds.ComputeUs), r.Bounds.ComputeRank)
+	w.raw("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Bounds\"><table><thead><tr><th " +
+		"class=\"t\">bound</th><th>ms</th><th class=\"t\">of</th></tr></thead><tbody>\n")
+	w.raw("<tr><td class=\"t\">compute</td><td>%s</td><td class=\"t\">rank %d</td></tr>\n",
+		ms(r.Bounds.ComputeUs), r.Bounds.ComputeRank)
 	if r.Bounds.PathUs > 0 {
-		w.raw("<tr><td class=\"t\">critical path</td><td>%s</td><td class=\"t\">on an ideal network</td></tr>\n", ms(r.Bounds.PathUs))
+		w.raw("<tr><td class=\"t\">critical path</td><td>%s</td><td class=\"t\">on an ideal "+
+			"network</td></tr>\n", ms(r.Bounds.PathUs))
 	}
 	if r.Bounds.Link != "" {
-		w.raw("<tr><td class=\"t\">busiest link</td><td>%s</td><td class=\"t\">%s</td></tr>\n", ms(r.Bounds.LinkUs), text(r.Bounds.Link))
+		w.raw("<tr><td class=\"t\">busiest link</td><td>%s</td><td class=\"t\">%s</td></tr>\n",
+			ms(r.Bounds.LinkUs), text(r.Bounds.Link))
 	}
 	for _, x := range r.Ideal {
-		w.raw("<tr><td class=\"t\">calls of %s at no time</td><td>%s</td><td class=\"t\">%s ms less, %.1f %%</td></tr>\n", text(x.Group), ms(x.IterationUs), ms(x.WonUs), 100*x.WonUs/max(r.IterationUs, 1e-9))
+		w.raw("<tr><td class=\"t\">calls of %s at no time</td><td>%s</td><td class=\"t\">%s ms less, %.1f "+
+			"%%</td></tr>\n", text(x.Group), ms(x.IterationUs), ms(x.WonUs), 100*x.WonUs/max(r.IterationUs,
+			1e-9))
 	}
 	w.raw("</tbody></table></div>\n")
 	if len(r.Steps) > 1 {
-		w.raw("<details><summary>%d iterations</summary><div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Iterations\"><table><thead><tr><th class=\"t\">iteration</th><th>ms</th><th>recorded</th></tr></thead><tbody>\n", len(r.Steps))
+		w.raw("<details><summary>%d iterations</summary><div class=\"wide\" tabindex=\"0\" role=\"region\" "+
+			"aria-label=\"Iterations\"><table><thead><tr><th "+
+			"class=\"t\">iteration</th><th>ms</th><th>recorded</th></tr></thead><tbody>\n", len(r.Steps))
 		for _, s := range r.Steps {
 			recorded := "–"
 			if s.RecordedUs != nil {
 				recorded = ms(*s.RecordedUs)
 			}
-			w.raw("<tr><td class=\"t\">%s</td><td>%s</td><td>%s</td></tr>\n", text(s.Name), ms(s.Us), recorded)
+			w.raw("<tr><td class=\"t\">%s</td><td>%s</td><td>%s</td></tr>\n", text(s.Name), ms(s.Us),
+				recorded)
 		}
 		w.raw("</tbody></table></div></details>\n")
 	}
@@ -107,10 +121,16 @@ func (w *writer) versus() {
 	}
 	r := w.p.Report
 	w.Section("vs", "Beside other options")
-	w.raw("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Options\"><table><thead><tr><th class=\"t\">options</th><th>iteration ms</th><th>against the first</th><th>compute</th><th>exposed</th><th>waiting</th><th>host and idle</th><th>at least</th></tr></thead><tbody>\n")
+	w.raw("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Options\"><table><thead><tr><th " +
+		"class=\"t\">options</th><th>iteration ms</th><th>against the " +
+		"first</th><th>compute</th><th>exposed</th><th>waiting</th><th>host and idle</th><th>at " +
+		"least</th></tr></thead><tbody>\n")
 	row := func(name string, x *replay.Report) {
-		w.raw("<tr><td class=\"t\"><code>%s</code></td><td>%s</td><td>%+.1f %%</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>\n", text(name), ms(x.IterationUs),
-			100*(x.IterationUs/max(r.IterationUs, 1e-9)-1), ms(x.ComputeUs), ms(x.ExposedUs), ms(x.BubbleUs), ms(x.HostUs), ms(x.BoundUs))
+		w.raw("<tr><td class=\"t\"><code>%s</code></td><td>%s</td><td>%+.1f "+
+			"%%</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>\n", text(name),
+			ms(x.IterationUs),
+			100*(x.IterationUs/max(r.IterationUs, 1e-9)-1), ms(x.ComputeUs), ms(x.ExposedUs), ms(x.BubbleUs),
+			ms(x.HostUs), ms(x.BoundUs))
 	}
 	row("as given", r)
 	for i := range w.p.Versus {
@@ -136,17 +156,21 @@ func (w *writer) ranks() {
 	}
 	w.Section("ranks", "An iteration by rank")
 	w.key("")
-	w.raw("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Ranks\"><table><thead><tr><th class=\"t\">rank</th><th class=\"t\">iteration</th><th>compute ms</th><th>exposed</th><th>waiting</th><th>host</th><th>idle</th></tr></thead><tbody>\n")
+	w.raw("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Ranks\"><table><thead><tr><th " +
+		"class=\"t\">rank</th><th class=\"t\">iteration</th><th>compute " +
+		"ms</th><th>exposed</th><th>waiting</th><th>host</th><th>idle</th></tr></thead><tbody>\n")
 	for i := range r.ByRank {
 		if i == ranksShown {
-			w.raw("<tr><td class=\"t\" colspan=\"7\">%d more ranks; --json has them all</td></tr>\n", len(r.ByRank)-i)
+			w.raw("<tr><td class=\"t\" colspan=\"7\">%d more ranks; --json has them all</td></tr>\n",
+				len(r.ByRank)-i)
 			break
 		}
 		x := &r.ByRank[i]
 		w.raw("<tr><td class=\"t\">%d</td><td class=\"t wide2\"><div class=\"stack\">", x.Rank)
 		for k, v := range parts(x) {
 			if share := 100 * v / most; share >= 0.05 {
-				w.raw("<i class=\"%s\" style=\"width:%.2f%%\" title=\"%s %s ms\"></i>", classes[k].class, share, classes[k].name, ms(v))
+				w.raw("<i class=\"%s\" style=\"width:%.2f%%\" title=\"%s %s ms\"></i>", classes[k].class,
+					share, classes[k].name, ms(v))
 			}
 		}
 		w.raw("</div></td>")
@@ -179,7 +203,10 @@ func (w *writer) path() {
 		total += s.Us
 	}
 	w.Section("path", "What the end waited for")
-	w.raw("<p>The critical path: each step began when the one before it was done. A call counts since its last member had begun.</p><div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Critical path\"><table><thead><tr><th class=\"t\">on the critical path</th><th>ms</th><th>share</th><th class=\"t\">share</th></tr></thead><tbody>\n")
+	w.raw("<p>The critical path: each step began when the one before it was done. A call counts since its " +
+		"last member had begun.</p><div class=\"wide\" tabindex=\"0\" role=\"region\" " +
+		"aria-label=\"Critical path\"><table><thead><tr><th class=\"t\">on the critical " +
+		"path</th><th>ms</th><th>share</th><th class=\"t\">share</th></tr></thead><tbody>\n")
 	for i, s := range r.Path {
 		if i == rowsShown {
 			break
@@ -188,7 +215,9 @@ func (w *writer) path() {
 		if class == "" {
 			class = "kblue"
 		}
-		w.raw("<tr><td class=\"t\">%s</td><td>%s</td><td>%.1f %%</td><td class=\"t wide2\"><div class=\"bar\"><div class=\"%s\" style=\"width:%.1f%%\"></div></div></td></tr>\n", text(s.What), ms(s.Us), 100*s.Us/total, class, 100*s.Us/total)
+		w.raw("<tr><td class=\"t\">%s</td><td>%s</td><td>%.1f %%</td><td class=\"t wide2\"><div "+
+			"class=\"bar\"><div class=\"%s\" style=\"width:%.1f%%\"></div></div></td></tr>\n", text(s.What),
+			ms(s.Us), 100*s.Us/total, class, 100*s.Us/total)
 	}
 	w.raw("</tbody></table></div>\n")
 }
@@ -199,15 +228,21 @@ func (w *writer) groups() {
 		return
 	}
 	w.Section("groups", "Groups")
-	w.raw("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Groups\"><table><thead><tr><th class=\"t\">group</th><th class=\"t\">kind</th><th>ranks</th><th>calls</th><th>MB a rank</th><th>busy ms</th><th>exposed ms</th><th class=\"t\">share</th></tr></thead><tbody>\n")
+	w.raw("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Groups\"><table><thead><tr><th " +
+		"class=\"t\">group</th><th class=\"t\">kind</th><th>ranks</th><th>calls</th><th>MB a " +
+		"rank</th><th>busy ms</th><th>exposed ms</th><th class=\"t\">share</th></tr></thead><tbody>\n")
 	rows := r.Folded()
 	for i, g := range rows {
 		if i == rowsShown {
 			w.raw("<tr><td class=\"t\" colspan=\"8\">%d more groups</td></tr>\n", len(rows)-i)
 			break
 		}
-		w.raw("<tr><td class=\"t\">%s</td><td class=\"t\">%s</td><td>%d</td><td>%.4g</td><td>%s</td><td>%s</td><td>%s</td><td class=\"t\"><div class=\"bar\"><div class=\"kblue\" style=\"width:%.1f%%\"></div></div></td></tr>\n", text(g.Name), text(g.Kind), g.Ranks, g.Calls,
-			replay.Megabytes(g.BytesPerRank), ms(g.BusyUs), ms(g.ExposedUs), min(100, 100*g.ExposedUs/max(r.IterationUs, 1e-9)))
+		w.raw("<tr><td class=\"t\">%s</td><td "+
+			"class=\"t\">%s</td><td>%d</td><td>%.4g</td><td>%s</td><td>%s</td><td>%s</td><td "+
+			"class=\"t\"><div class=\"bar\"><div class=\"kblue\" "+
+			"style=\"width:%.1f%%\"></div></div></td></tr>\n", text(g.Name), text(g.Kind), g.Ranks, g.Calls,
+			replay.Megabytes(g.BytesPerRank), ms(g.BusyUs), ms(g.ExposedUs),
+			min(100, 100*g.ExposedUs/max(r.IterationUs, 1e-9)))
 	}
 	w.raw("</tbody></table></div>\n")
 }
@@ -218,20 +253,26 @@ func (w *writer) calls() {
 		return
 	}
 	w.Section("calls", "Calls, by what they take in all")
-	w.raw("<p>A call's time is since its last member had begun; alone is without anything beside it.</p><div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Calls\"><table><thead><tr><th class=\"t\">group</th><th class=\"t\">call</th><th>bytes</th><th>times</th><th>us</th><th>alone</th><th>contended</th><th>recorded</th><th>error</th><th class=\"t\">choice</th></tr></thead><tbody>\n")
+	w.raw("<p>A call's time is since its last member had begun; alone is without anything beside " +
+		"it.</p><div class=\"wide\" tabindex=\"0\" role=\"region\" " +
+		"aria-label=\"Calls\"><table><thead><tr><th class=\"t\">group</th><th " +
+		"class=\"t\">call</th><th>bytes</th><th>times</th><th>us</th><th>alone</th><th>contended</th><th>recorded</th><th>error</th><th class=\"t\">choice</th></tr></thead><tbody>\n")
 	for i, c := range r.Calls {
 		if i == rowsShown {
-			w.raw("<tr><td class=\"t\" colspan=\"10\">%d more; --json has them all</td></tr>\n", len(r.Calls)-i)
+			w.raw("<tr><td class=\"t\" colspan=\"10\">%d more; --json has them all</td></tr>\n",
+				len(r.Calls)-i)
 			break
 		}
 		recorded, off, contended := "–", "–", "–"
 		if c.RecordedUs != nil && *c.RecordedUs > 0 {
-			recorded, off = fmt.Sprintf("%.1f", *c.RecordedUs), fmt.Sprintf("%+.1f %%", 100*(c.Us / *c.RecordedUs - 1))
+			recorded, off = fmt.Sprintf("%.1f", *c.RecordedUs),
+				fmt.Sprintf("%+.1f %%", 100*(c.Us / *c.RecordedUs - 1))
 		}
 		if c.AloneUs > 0 {
 			contended = fmt.Sprintf("×%.2f", c.Us/c.AloneUs)
 		}
-		w.raw("<tr><td class=\"t\">%s</td><td class=\"t\">%s</td><td>%d</td><td>%d</td><td>%.1f</td><td>%.1f</td><td>%s</td><td>%s</td><td>%s</td><td class=\"t\">%s %s</td></tr>\n", text(c.Group), text(c.Func), c.Bytes, c.Times, c.Us, c.AloneUs, contended, recorded, off, text(c.Algo), text(c.Proto))
+		w.raw("<tr><td class=\"t\">%s</td><td "+
+			"class=\"t\">%s</td><td>%d</td><td>%d</td><td>%.1f</td><td>%.1f</td><td>%s</td><td>%s</td><td>%s</td><td class=\"t\">%s %s</td></tr>\n", text(c.Group), text(c.Func), c.Bytes, c.Times, c.Us, c.AloneUs, contended, recorded, off, text(c.Algo), text(c.Proto))
 	}
 	w.raw("</tbody></table></div>\n")
 }

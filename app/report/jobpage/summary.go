@@ -20,13 +20,15 @@ func (p *Page) summary() (answer string, tiles []html.Tile) {
 	}
 	all := max(r.IterationUs, 1e-9)
 	part := func(name string, us float64, note string) {
-		tiles = append(tiles, html.Tile{Name: name, Value: fmt.Sprintf("%.1f %%", 100*us/all), Note: fmt.Sprintf("%s ms a rank, %s", ms(us), note)})
+		tiles = append(tiles, html.Tile{Name: name, Value: fmt.Sprintf("%.1f %%", 100*us/all),
+			Note: fmt.Sprintf("%s ms a rank, %s", ms(us), note)})
 	}
 	part("Compute", r.ComputeUs, "the mean of the ranks")
 	part("Exposed communication", r.ExposedUs, "no kernel hides it; with the waiting")
 	part("Waiting for other ranks", r.BubbleUs, "calls before their last member")
 	if r.Bounds.Link != "" {
-		tiles = append(tiles, html.Tile{Name: "Busiest link", Value: r.Bounds.Link, Note: fmt.Sprintf("its bytes need %s ms", ms(r.Bounds.LinkUs))})
+		tiles = append(tiles, html.Tile{Name: "Busiest link", Value: r.Bounds.Link,
+			Note: fmt.Sprintf("its bytes need %s ms", ms(r.Bounds.LinkUs))})
 	}
 	most := -1
 	for i := range r.Ideal {
@@ -36,7 +38,8 @@ func (p *Page) summary() (answer string, tiles []html.Tile) {
 	}
 	if most >= 0 && r.Ideal[most].WonUs > 0 {
 		x := &r.Ideal[most]
-		tiles = append(tiles, html.Tile{Name: "Most to win", Value: fmt.Sprintf("%.1f %%", 100*x.WonUs/all), Note: "if calls of " + x.Group + " took no time", Alt: true})
+		tiles = append(tiles, html.Tile{Name: "Most to win", Value: fmt.Sprintf("%.1f %%", 100*x.WonUs/all),
+			Note: "if calls of " + x.Group + " took no time", Alt: true})
 	}
 	return answer, tiles
 }

@@ -68,7 +68,9 @@ func (p *places) name(i int32) string {
 // join adds a line, unless both ends are at one place or it is there already.
 func (p *places) join(edges []edge, from, to int32) []edge {
 	e := edge{p.at(from), p.at(to), from, to, p.nodeOf[from] != p.nodeOf[to]}
-	if e.a == e.b || p.nodes && slices.ContainsFunc(edges, func(o edge) bool { return o.a == e.a && o.b == e.b }) {
+	if e.a == e.b || p.nodes && slices.ContainsFunc(edges, func(o edge) bool {
+		return o.a == e.a && o.b == e.b
+	}) {
 		return edges
 	}
 	return append(edges, e)
@@ -166,7 +168,8 @@ func (p *places) polar(i, radius float64) (x, y float64) {
 func (p *places) figure(s *svg, f *figure) {
 	n := float64(p.n)
 	r := max(2.5, min(12, 0.46*2*math.Pi*circleRadius/n))
-	s.add(`<figure><svg viewBox="0 0 %g %g" role="img" aria-label="%s, %s">`, circleSize, circleSize, f.what, f.name())
+	s.add(`<figure><svg viewBox="0 0 %g %g" role="img" aria-label="%s, %s">`, circleSize, circleSize, f.what,
+		f.name())
 	p.arcs(s)
 	for _, e := range f.edges {
 		ax, ay := p.polar(float64(e.a), circleRadius)
@@ -175,7 +178,8 @@ func (p *places) figure(s *svg, f *figure) {
 		if e.abroad {
 			class = " far"
 		}
-		s.add(`<path class="hop%s" d="M%.1f %.1fL%.1f %.1f"><title>rank %d → rank %d</title></path>`, class, ax, ay, bx, by, e.from, e.to)
+		s.add(`<path class="hop%s" d="M%.1f %.1fL%.1f %.1f"><title>rank %d → rank %d</title></path>`, class,
+			ax, ay, bx, by, e.from, e.to)
 		s.add(`<path class="tip%s" d="%s"/>`, class, head(ax, ay, bx, by, r))
 	}
 	for i := range int32(p.n) {
@@ -184,7 +188,8 @@ func (p *places) figure(s *svg, f *figure) {
 		if slices.Contains(f.roots, i) {
 			class += " root"
 		}
-		s.add(`<circle class="%s" cx="%.1f" cy="%.1f" r="%.1f"><title>%s</title></circle>`, class, x, y, r, p.name(i))
+		s.add(`<circle class="%s" cx="%.1f" cy="%.1f" r="%.1f"><title>%s</title></circle>`, class, x, y, r,
+			p.name(i))
 		if p.n <= circleNumber {
 			s.add(`<text x="%.1f" y="%.1f" text-anchor="middle">%d</text>`, x, y+4, i)
 		}
@@ -201,7 +206,8 @@ func head(ax, ay, bx, by, r float64) string {
 	ux, uy := (bx-ax)/d, (by-ay)/d
 	const long, half = 8.0, 3.6
 	x, y := bx-ux*(r+1), by-uy*(r+1)
-	return fmt.Sprintf("M%.1f %.1fL%.1f %.1fL%.1f %.1fz", x, y, x-ux*long-uy*half, y-uy*long+ux*half, x-ux*long+uy*half, y-uy*long-ux*half)
+	return fmt.Sprintf("M%.1f %.1fL%.1f %.1fL%.1f %.1fz", x, y, x-ux*long-uy*half, y-uy*long+ux*half,
+		x-ux*long+uy*half, y-uy*long-ux*half)
 }
 
 // arcs draws an arc over the ranks of each node, with its name.
@@ -221,7 +227,8 @@ func (p *places) arcs(s *svg) {
 		if to-from > float64(p.n)/2 {
 			large = 1
 		}
-		s.add(`<path class="arc" d="M%.1f %.1fA%g %g 0 %d 1 %.1f %.1f"/>`, ax, ay, arcRadius, arcRadius, large, bx, by)
+		s.add(`<path class="arc" d="M%.1f %.1fA%g %g 0 %d 1 %.1f %.1f"/>`, ax, ay, arcRadius, arcRadius,
+			large, bx, by)
 		x, y := p.polar((from+to)/2, nameRadius)
 		s.add(`<text class="soft" x="%.1f" y="%.1f" text-anchor="middle">n%d</text>`, x, y+4, p.nodeOf[i])
 		i = end + 1
@@ -242,7 +249,8 @@ func orders(rings []Ring) markup {
 // uppers lists the trees as text.
 func uppers(trees []Tree) markup {
 	var t svg
-	t.WriteString(`<table><thead><tr><th>channel</th><th>root</th><th class="t">rank → the one above it</th></tr></thead><tbody>`)
+	t.WriteString(
+		`<table><thead><tr><th>channel</th><th>root</th><th class="t">rank → the one above it</th></tr></thead><tbody>`)
 	for _, tr := range trees {
 		var roots []int32
 		var parts []string
@@ -256,7 +264,8 @@ func uppers(trees []Tree) markup {
 		if more := len(tr.Up) - len(roots) - len(parts); more > 0 {
 			parts = append(parts, fmt.Sprintf("and %d more", more))
 		}
-		t.add("<tr><td>%d</td><td>%s</td><td class=\"t\">%s</td></tr>\n", tr.Channel, listed(roots, ", "), strings.Join(parts, ", "))
+		t.add("<tr><td>%d</td><td>%s</td><td class=\"t\">%s</td></tr>\n", tr.Channel, listed(roots, ", "),
+			strings.Join(parts, ", "))
 	}
 	t.WriteString("</tbody></table>")
 	return t.html()
@@ -279,12 +288,17 @@ func (l *layout) circleSections() {
 	c := circles(l.Rings, l.Trees, l.NodeOf)
 	if c.Rings != "" {
 		l.Section("rings", "Rings")
-		l.Raw("<p>Ranks on a circle, the arcs around them are the nodes, n0 and so on (of many ranks the nodes are on the circle). Data goes along the arrows; the thick coloured ones leave a node.</p>%s", c.Rings)
-		l.Raw("<details><summary>Rings as text</summary>%s</details>\n", html.Wide("Rings as text", string(orders(l.Rings))))
+		l.Raw("<p>Ranks on a circle, the arcs around them are the nodes, n0 and so on (of many ranks the "+
+			"nodes are on the circle). Data goes along the arrows; the thick coloured ones leave a "+
+			"node.</p>%s", c.Rings)
+		l.Raw("<details><summary>Rings as text</summary>%s</details>\n",
+			html.Wide("Rings as text", string(orders(l.Rings))))
 	}
 	if c.Trees != "" {
 		l.Section("trees", "Trees")
-		l.Raw("<p>An arrow leads from each rank to the one above it; the root has a thick border.</p>%s", c.Trees)
-		l.Raw("<details><summary>Trees as text</summary>%s</details>\n", html.Wide("Trees as text", string(uppers(l.Trees))))
+		l.Raw("<p>An arrow leads from each rank to the one above it; the root has a thick border.</p>%s",
+			c.Trees)
+		l.Raw("<details><summary>Trees as text</summary>%s</details>\n",
+			html.Wide("Trees as text", string(uppers(l.Trees))))
 	}
 }

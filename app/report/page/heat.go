@@ -50,7 +50,8 @@ func heatCell(t, best float64) string {
 	case t == best:
 		return fmt.Sprintf(`<td class="r0 won">best<small>%s us</small></td>`, brief(t))
 	}
-	return fmt.Sprintf(`<td class="r%d">×%s<small>%s us</small></td>`, html.Amount(math.Log10(t/best)), brief(t/best), brief(t))
+	return fmt.Sprintf(`<td class="r%d">×%s<small>%s us</small></td>`, html.Amount(math.Log10(t/best)),
+		brief(t/best), brief(t))
 }
 
 // brief is a number of three digits.
@@ -108,7 +109,8 @@ func matrix(s *topo.System) markup {
 			case p.BW <= 0:
 				b.add(`<td class="off">%s</td>`, p.Kind)
 			default:
-				b.add(`<td class="r%d">%s<small>%.4g</small></td>`, html.Amount(math.Log(float64(p.BW)/lo)/math.Log(hi/lo)), p.Kind, float64(p.BW))
+				b.add(`<td class="r%d">%s<small>%.4g</small></td>`,
+					html.Amount(math.Log(float64(p.BW)/lo)/math.Log(hi/lo)), p.Kind, float64(p.BW))
 			}
 		}
 		b.WriteString("</tr>\n")
@@ -122,7 +124,8 @@ func widths(s *topo.System, ends []topo.NodeID) (lo, hi float64) {
 	lo, hi = math.Inf(1), 0
 	for _, from := range ends {
 		for _, to := range ends {
-			if bw := float64(s.Path(from, to).BW); from != to && bw > 0 && !(s.Nodes[from].Kind == topo.NET && s.Nodes[to].Kind == topo.NET) {
+			if bw := float64(s.Path(from, to).BW); from != to && bw > 0 && !(s.Nodes[from].Kind == topo.NET &&
+				s.Nodes[to].Kind == topo.NET) {
 				lo, hi = min(lo, bw), max(hi, bw)
 			}
 		}

@@ -37,7 +37,8 @@ func (p *Page) Bytes() ([]byte, error) {
 
 // Write writes the file.
 func Write(w io.Writer, p *Page) error {
-	l := &layout{Page: p, critical: critical(p.Timeline), hasBest: slices.ContainsFunc(p.Points, func(x Point) bool { return x.Best != "" })}
+	l := &layout{Page: p, critical: critical(p.Timeline), hasBest: slices.ContainsFunc(p.Points,
+		func(x Point) bool { return x.Best != "" })}
 	channels := routes(p)
 	inputs, chips, chosen := buttons(channels)
 	l.Doc.Title, l.Doc.Command, l.Doc.Facts, l.Doc.CSS = p.Title, p.Command, p.Facts, chosen
@@ -80,7 +81,9 @@ func (l *layout) curves() {
 			l.Raw("<p class=\"key\">%s: %s</p>\n", text(m.Name), text(note))
 		}
 	}
-	l.Raw("<p class=\"key\">%s</p>\n<div class=\"pair\"><div><h3>Bus bandwidth</h3>%s</div><div><h3>Time, both axes logarithmic</h3>%s</div></div>\n", key(l.Points, l.Measured), bandwidths, times)
+	l.Raw("<p class=\"key\">%s</p>\n"+
+		"<div class=\"pair\"><div><h3>Bus bandwidth</h3>%s</div><div><h3>Time, both axes "+
+		"logarithmic</h3>%s</div></div>\n", key(l.Points, l.Measured), bandwidths, times)
 }
 
 func (l *layout) points() {
@@ -89,7 +92,8 @@ func (l *layout) points() {
 	}
 	l.Section("results", "Results")
 	var t svg
-	t.WriteString(`<table><thead><tr><th>size</th><th class="t">choice</th><th>channels</th><th>time us</th><th>busbw GB/s</th><th>model us</th><th>model GB/s</th>`)
+	t.WriteString(
+		`<table><thead><tr><th>size</th><th class="t">choice</th><th>channels</th><th>time us</th><th>busbw GB/s</th><th>model us</th><th>model GB/s</th>`)
 	if l.hasBest {
 		t.WriteString(`<th>best us</th><th>best GB/s</th><th>NCCL / best</th><th class="t">best choice</th>`)
 	}
@@ -104,13 +108,15 @@ func (l *layout) points() {
 	for i := range l.Points {
 		p := &l.Points[i]
 		t.add(`<tr><td>%s</td><td class="t">%s</td><td>%d</td><td>%.2f</td><td>%s</td><td>%s</td><td>%s</td>`,
-			sizeName(p.Size), text(p.Choice), p.Channels, p.TimeUs, bandwidth(p.BusBW), bandwidth(p.ModelUs), bandwidth(p.ModelBW))
+			sizeName(p.Size), text(p.Choice), p.Channels, p.TimeUs, bandwidth(p.BusBW), bandwidth(p.ModelUs),
+			bandwidth(p.ModelBW))
 		if l.hasBest {
 			regret := "–"
 			if p.BestUs > 0 {
 				regret = fmt.Sprintf("%.3f", p.regret())
 			}
-			t.add(`<td>%s</td><td>%s</td><td>%s</td><td class="t">%s</td>`, bandwidth(p.BestUs), bandwidth(p.BestBW), regret, text(p.Best))
+			t.add(`<td>%s</td><td>%s</td><td>%s</td><td class="t">%s</td>`, bandwidth(p.BestUs),
+				bandwidth(p.BestBW), regret, text(p.Best))
 		}
 		for _, m := range l.Measured {
 			us, bw := measuredAt(m, p.Size)
@@ -137,7 +143,8 @@ func (l *layout) choices() {
 		return
 	}
 	l.Section("choices", "Who wins at which size")
-	l.Raw("<p>Time by NCCL's cost model against the best at a size: the darker (in dark mode the brighter), the slower. The best has a border.</p>\n<p class=\"key\">%s</p>\n", heatKey())
+	l.Raw("<p>Time by NCCL's cost model against the best at a size: the darker (in dark mode the "+
+		"brighter), the slower. The best has a border.</p>\n<p class=\"key\">%s</p>\n", heatKey())
 	l.WriteString(html.Wide("Who wins at which size", string(drawn)))
 }
 
@@ -146,15 +153,19 @@ func (l *layout) picture(drawn, inputs, chips markup, folded bool) {
 		return
 	}
 	l.Section("topology", "Topology and load")
-	l.Raw("<p>The first node, as NCCL sees it. A link is the thicker and the stronger in colour, the larger the share of the operation's time that its bytes need; dotted ones carried nothing. The numbers are in the table below.")
+	l.Raw("<p>The first node, as NCCL sees it. A link is the thicker and the stronger in colour, the " +
+		"larger the share of the operation's time that its bytes need; dotted ones carried nothing. The " +
+		"numbers are in the table below.")
 	if folded {
-		l.Raw(" Equivalent ranks were simulated once: a link of the others has the load of the fullest of its kind.")
+		l.Raw(" Equivalent ranks were simulated once: a link of the others has the load of the fullest of " +
+			"its kind.")
 	}
 	if chips != "" {
 		l.Raw(" A button shows how one channel of a graph runs over it.")
 	}
 	l.Raw("</p>\n<p class=\"key\">%s</p>\n", loadKey())
-	l.Raw("<div class=\"map\">%s<div class=\"chips\">%s</div>%s</div>\n", inputs, chips, html.Wide("Topology", string(drawn)))
+	l.Raw("<div class=\"map\">%s<div class=\"chips\">%s</div>%s</div>\n", inputs, chips,
+		html.Wide("Topology", string(drawn)))
 }
 
 func (l *layout) loads() {
@@ -178,9 +189,11 @@ func (l *layout) loads() {
 
 func (l *layout) load(name string, list []load) {
 	var t svg
-	t.WriteString("<table><thead><tr><th>links</th><th class=\"t\">link</th><th>bytes of each</th><th>GB/s</th><th>needs at least</th><th class=\"t\">of the time</th></tr></thead><tbody>\n")
+	t.WriteString("<table><thead><tr><th>links</th><th class=\"t\">link</th><th>bytes of " +
+		"each</th><th>GB/s</th><th>needs at least</th><th class=\"t\">of the time</th></tr></thead><tbody>\n")
 	for _, x := range list {
-		t.add("<tr><td>%d ×</td><td class=\"t\">%s</td><td>%s</td><td>%s</td><td>%.1f %%</td><td class=\"t\"><div class=\"bar\"><div style=\"width:%.1f%%\"></div></div></td></tr>\n",
+		t.add("<tr><td>%d ×</td><td class=\"t\">%s</td><td>%s</td><td>%s</td><td>%.1f %%</td><td "+
+			"class=\"t\"><div class=\"bar\"><div style=\"width:%.1f%%\"></div></div></td></tr>\n",
 			x.Count, text(x.Name), grouped(x.Bytes), bandwidth(x.Capacity), x.Percent, min(100, x.Percent))
 	}
 	t.WriteString("</tbody></table>")
@@ -190,7 +203,8 @@ func (l *layout) load(name string, list []load) {
 func (l *layout) paths() {
 	if paths := matrix(l.System); paths != "" {
 		l.Section("paths", "Paths")
-		l.Raw("<p>From each row to each column: kind of path and GB/s; the darker (in dark mode the brighter), the faster.</p>\n%s", html.Wide("Paths", string(paths)))
+		l.Raw("<p>From each row to each column: kind of path and GB/s; the darker (in dark mode the "+
+			"brighter), the faster.</p>\n%s", html.Wide("Paths", string(paths)))
 	} else if l.Matrix != "" {
 		l.Section("paths", "Paths")
 		l.Raw("<details><summary>as text</summary><pre tabindex=\"0\">%s</pre></details>\n", text(l.Matrix))
@@ -203,9 +217,11 @@ func (l *layout) settings() {
 	}
 	l.Section("settings", "Settings in force")
 	var t svg
-	t.WriteString("<table><thead><tr><th class=\"t\">variable</th><th class=\"t\">value</th><th class=\"t\">from</th><th class=\"t\">effect here</th></tr></thead><tbody>\n")
+	t.WriteString("<table><thead><tr><th class=\"t\">variable</th><th class=\"t\">value</th><th " +
+		"class=\"t\">from</th><th class=\"t\">effect here</th></tr></thead><tbody>\n")
 	for _, s := range l.Settings {
-		t.add("<tr><td class=\"t\"><code>%s</code></td><td class=\"t\"><code>%s</code></td><td class=\"t\">%s</td><td class=\"t why\">%s</td></tr>\n",
+		t.add("<tr><td class=\"t\"><code>%s</code></td><td class=\"t\"><code>%s</code></td><td "+
+			"class=\"t\">%s</td><td class=\"t why\">%s</td></tr>\n",
 			text(s.Name), text(s.Value), text(s.Origin), text(s.Effect))
 	}
 	t.WriteString("</tbody></table>")

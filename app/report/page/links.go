@@ -36,7 +36,8 @@ func share(l *exec.LinkLoad, elapsed units.Time) float64 {
 
 // Loads are a host's links by name. Where a run has merged equivalent ranks (folded), a link
 // that was not simulated has the load of the fullest of its kind, and merged is true.
-func Loads(s *topo.System, host string, links []exec.LinkLoad, folded bool) (by map[string]*exec.LinkLoad, merged bool) {
+func Loads(s *topo.System, host string, links []exec.LinkLoad, folded bool) (by map[string]*exec.LinkLoad,
+	merged bool) {
 	by = make(map[string]*exec.LinkLoad, len(links))
 	for i := range links {
 		by[links[i].Name] = &links[i]
@@ -91,14 +92,17 @@ func loads(links []exec.LinkLoad, elapsed units.Time) (out []load, left int) {
 		if !ok {
 			n = len(out)
 			at[k] = n
-			out, names = append(out, load{Bytes: l.Bytes, Capacity: k.bw, Percent: 100 * share(l, elapsed)}), append(names, nil)
+			out, names = append(out, load{Bytes: l.Bytes, Capacity: k.bw, Percent: 100 * share(l, elapsed)}),
+				append(names, nil)
 		}
 		names[n] = append(names[n], l.Name)
 	}
 	for i := range out {
 		out[i].Count, out[i].Name = len(names[i]), together(names[i])
 	}
-	slices.SortStableFunc(out, func(a, b load) int { return cmp.Or(cmp.Compare(b.Percent, a.Percent), strings.Compare(a.Name, b.Name)) })
+	slices.SortStableFunc(out, func(a, b load) int {
+		return cmp.Or(cmp.Compare(b.Percent, a.Percent), strings.Compare(a.Name, b.Name))
+	})
 	if n := len(out); n > loadsShown {
 		return out[:loadsShown], n - loadsShown
 	}
@@ -185,7 +189,9 @@ func follows(names []string, i int) bool {
 			}
 		}
 		slices.SortFunc(pairs, func(a, b [2]int) int { return a[0] - b[0] })
-		rises = rises && len(pairs) > 1 && slices.IsSortedFunc(pairs, func(a, b [2]int) int { return a[1] - b[1] })
+		rises = rises && len(pairs) > 1 && slices.IsSortedFunc(pairs, func(a, b [2]int) int {
+			return a[1] - b[1]
+		})
 		for p := 1; rises && p < len(pairs); p++ {
 			rises = pairs[p][1] > pairs[p-1][1]
 		}

@@ -60,7 +60,8 @@ func ReadMeasured(data []byte, name string, w Wanted) ([]Measured, error) {
 		fit = append(fit, t)
 	}
 	if len(fit) == 0 {
-		return nil, fmt.Errorf("%s: has results of %s; the page is of %s, measure the same operation", name, others, w.Program)
+		return nil, fmt.Errorf("%s: has results of %s; the page is of %s, measure the same operation", name,
+			others, w.Program)
 	}
 	var out []Measured
 	left := len(tables) - len(fit)
@@ -81,7 +82,8 @@ func ReadMeasured(data []byte, name string, w Wanted) ([]Measured, error) {
 		}
 	}
 	if left > 0 {
-		out[0].note("%d of %d tables are of other operations or numbers of ranks: left out", left, len(tables))
+		out[0].note("%d of %d tables are of other operations or numbers of ranks: left out", left,
+			len(tables))
 	}
 	return out, nil
 }
@@ -105,14 +107,16 @@ func measuredOf(t *nccltests.Parsed, name string, w Wanted) (Measured, error) {
 			inPlace++
 		}
 		if !half.Missing {
-			m.Points = append(m.Points, Sample{Size: units.Bytes(r.Size), TimeUs: half.TimeUs, BusBW: half.BusBW})
+			m.Points = append(m.Points, Sample{Size: units.Bytes(r.Size), TimeUs: half.TimeUs,
+				BusBW: half.BusBW})
 		}
 	}
 	if len(m.Points) == 0 {
 		if t.FirstCut != nil {
 			return m, t.FirstCut
 		}
-		return m, &nccltests.ParseError{File: name, Line: t.Line, Column: 1, Problem: "the table has no row with a time; was the run cut short?"}
+		return m, &nccltests.ParseError{File: name, Line: t.Line, Column: 1,
+			Problem: "the table has no row with a time; was the run cut short?"}
 	}
 	if left := t.Left(); left != "" {
 		m.note("%s", left)
@@ -128,7 +132,8 @@ func measuredOf(t *nccltests.Parsed, name string, w Wanted) (Measured, error) {
 	case t.Ranks > 0 && t.Ranks != w.Ranks:
 		m.note("measured on %d ranks, the page is of %d", t.Ranks, w.Ranks)
 	case t.Ranks == 0 && ok && math.Abs(bus/w.factor(w.Ranks)-1) > near:
-		m.note("busbw is %.3f of algbw, and of %s on %d ranks %.3f: measured on another number of ranks, or another operation", bus, w.Program, w.Ranks, w.factor(w.Ranks))
+		m.note("busbw is %.3f of algbw, and of %s on %d ranks %.3f: measured on another number of ranks, "+
+			"or another operation", bus, w.Program, w.Ranks, w.factor(w.Ranks))
 	}
 	return m, nil
 }

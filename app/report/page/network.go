@@ -85,33 +85,47 @@ func (l *layout) network() {
 	}
 	crowded := crowdedPorts(f, l.Links)
 	if m := incast(crowded); m != "" {
-		l.Raw("<h3>Incast: who sends through the crowded ports</h3>\n<p>Columns are the ports with the deepest queues of those that several inputs feed, of all operations that were timed. A cell is a sender's share of what the port carried; the darker (in dark mode the brighter), the larger.</p>\n")
+		l.Raw("<h3>Incast: who sends through the crowded ports</h3>\n" +
+			"<p>Columns are the ports with the deepest queues of those that several inputs feed, of all " +
+			"operations that were timed. A cell is a sender's share of what the port carried; the darker " +
+			"(in dark mode the brighter), the larger.</p>\n")
 		l.WriteString(html.Wide("Incast map", string(m)))
-		l.Raw("<details><summary>Senders and receivers as a table</summary>%s</details>\n", html.Wide("Streams", string(streams(crowded))))
+		l.Raw("<details><summary>Senders and receivers as a table</summary>%s</details>\n",
+			html.Wide("Streams", string(streams(crowded))))
 	}
 	rows := portRows(f, l.Ports)
-	held := []string{"pauses", "were paused, by when they were paused first: so pauses are seen to spread", "paused"}
+	held := []string{"pauses", "were paused, by when they were paused first: so pauses are seen to spread",
+		"paused"}
 	if slices.ContainsFunc(f.Stopped, func(s congestion.Stopped) bool { return s.Credits }) {
 		held = []string{"credits", "waited for credits of InfiniBand", "no credits"}
 	}
 	if m := portTimes(rows, l.Ports); m != "" {
-		l.Raw("<h3>Queues and %s over time</h3>\n<p>The ports with the deepest queues, then those that %s. Time is that of the operation below, from when its first rank begins: what ranks sent ahead in the operations before it is still in the queues then, and those after it are not drawn.</p>\n<p class=\"key\">%s</p>\n%s",
+		l.Raw("<h3>Queues and %s over time</h3>\n"+
+			"<p>The ports with the deepest queues, then those that %s. Time is that of the operation "+
+			"below, from when its first rank begins: what ranks sent ahead in the operations before it is "+
+			"still in the queues then, and those after it are not drawn.</p>\n<p class=\"key\">%s</p>\n%s",
 			held[0], held[1], portKey(rows, l.Ports, held[2]), html.Wide("Queues and "+held[0], string(m)))
 	}
 	if len(rows) > 0 {
-		l.Raw("<details%s><summary>Ports as a table</summary>%s</details>\n", map[bool]string{true: " open"}[len(rows) <= most], html.Wide("Ports", string(portTable(f, rows, l.Ports, held[2]))))
+		l.Raw("<details%s><summary>Ports as a table</summary>%s</details>\n",
+			map[bool]string{true: " open"}[len(rows) <= most],
+			html.Wide("Ports", string(portTable(f, rows, l.Ports, held[2]))))
 	}
 	if len(f.Held) > 0 {
-		l.Raw("<h3>Head-of-line blocking</h3>\n<p>Messages that waited on a paused link for a queue that they are not in, the longest first.</p>\n%s", html.Wide("Head-of-line blocking", string(heldTable(f))))
+		l.Raw("<h3>Head-of-line blocking</h3>\n"+
+			"<p>Messages that waited on a paused link for a queue that they are not in, the longest "+
+			"first.</p>\n%s", html.Wide("Head-of-line blocking", string(heldTable(f))))
 	}
 }
 
 // heldTable lists head-of-line blocking.
 func heldTable(f *congestion.Facts) markup {
 	var t svg
-	t.WriteString(`<table><thead><tr><th class="t">sender</th><th class="t">receiver</th><th>waited us</th><th class="t">on</th><th class="t">for the queue of</th></tr></thead><tbody>` + "\n")
+	t.WriteString(
+		`<table><thead><tr><th class="t">sender</th><th class="t">receiver</th><th>waited us</th><th class="t">on</th><th class="t">for the queue of</th></tr></thead><tbody>` + "\n")
 	for _, h := range f.Held {
-		t.add("<tr><td class=\"t\">%s</td><td class=\"t\">%s</td><td>%.2f</td><td class=\"t\">%s</td><td class=\"t\">%s</td></tr>\n", text(h.From), text(h.To), h.Us, text(h.At), text(h.Behind))
+		t.add("<tr><td class=\"t\">%s</td><td class=\"t\">%s</td><td>%.2f</td><td class=\"t\">%s</td><td "+
+			"class=\"t\">%s</td></tr>\n", text(h.From), text(h.To), h.Us, text(h.At), text(h.Behind))
 	}
 	t.WriteString("</tbody></table>")
 	return t.html()
@@ -182,7 +196,8 @@ func incast(all []crowdedPort) markup {
 	var s svg
 	s.WriteString(`<table class="map"><thead><tr><th class="t" scope="col">sender</th>`)
 	for _, p := range all {
-		s.add(`<th scope="col">%s<br><small>%d inputs</small><br><small>queue to %s</small></th>`, text(p.Name), p.Inputs, amount(p.PeakBytes))
+		s.add(`<th scope="col">%s<br><small>%d inputs</small><br><small>queue to %s</small></th>`,
+			text(p.Name), p.Inputs, amount(p.PeakBytes))
 	}
 	s.WriteString("</tr></thead><tbody>\n")
 	for _, r := range rows {
@@ -193,7 +208,8 @@ func incast(all []crowdedPort) markup {
 				s.WriteString(`<td class="off">–</td>`)
 				continue
 			}
-			s.add(`<td class="r%d">%.0f %%<small>%s</small></td>`, html.Amount(x/largest), 100*x, amount(int64(sum[[2]string{r, all[i].Name}])))
+			s.add(`<td class="r%d">%.0f %%<small>%s</small></td>`, html.Amount(x/largest), 100*x,
+				amount(int64(sum[[2]string{r, all[i].Name}])))
 		}
 		s.WriteString("</tr>\n")
 	}
@@ -227,13 +243,17 @@ const streamsListed = 24
 // streams is the table behind the map.
 func streams(all []crowdedPort) markup {
 	var t svg
-	t.WriteString(`<table><thead><tr><th class="t">port</th><th class="t">sender</th><th class="t">receiver</th><th>bytes</th></tr></thead><tbody>` + "\n")
+	t.WriteString(
+		`<table><thead><tr><th class="t">port</th><th class="t">sender</th><th class="t">receiver</th><th>bytes</th></tr></thead><tbody>` + "\n")
 	for _, p := range all {
 		for _, s := range p.from[:min(streamsListed, len(p.from))] {
-			t.add("<tr><td class=\"t\">%s</td><td class=\"t\">%s</td><td class=\"t\">%s</td><td>%s</td></tr>\n", text(p.Name), text(s.From), text(s.To), grouped(s.Bytes))
+			t.add("<tr><td class=\"t\">%s</td><td class=\"t\">%s</td><td "+
+				"class=\"t\">%s</td><td>%s</td></tr>\n", text(p.Name), text(s.From), text(s.To),
+				grouped(s.Bytes))
 		}
 		if n := len(p.from) - streamsListed; n > 0 {
-			t.add("<tr><td class=\"t\">%s</td><td class=\"t\" colspan=\"3\">and %d pairs that sent less</td></tr>\n", text(p.Name), n)
+			t.add("<tr><td class=\"t\">%s</td><td class=\"t\" colspan=\"3\">and %d pairs that sent "+
+				"less</td></tr>\n", text(p.Name), n)
 		}
 	}
 	t.WriteString("</tbody></table>")
@@ -306,7 +326,8 @@ func portTimes(rows []string, log *ports) markup {
 }
 
 // draw draws a row: the deepest queue of each column, and below it the pauses.
-func (p *portLog) draw(s *svg, name string, y float64, end units.Time, peak float64, x func(units.Time) float64) {
+func (p *portLog) draw(s *svg, name string, y float64, end units.Time, peak float64,
+	x func(units.Time) float64) {
 	bins := p.bins(end)
 	at := func(c int) units.Time { return units.Time(float64(end) * float64(c) / portBins) }
 	step := func(c int) int {
@@ -340,7 +361,8 @@ func (p *portLog) bins(end units.Time) (out [portBins]float64) {
 		if i+1 < len(p.queue) {
 			until = p.queue[i+1].at
 		}
-		from, to := int(float64(q.at)/float64(end)*portBins), int(math.Ceil(float64(until)/float64(end)*portBins))
+		from, to := int(float64(q.at)/float64(end)*portBins),
+			int(math.Ceil(float64(until)/float64(end)*portBins))
 		for c := max(0, from); c < min(portBins, max(to, from+1)); c++ {
 			out[c] = max(out[c], q.bytes)
 		}
@@ -387,15 +409,18 @@ func portTable(f *congestion.Facts, rows []string, log *ports, held string) mark
 		if i := slices.IndexFunc(f.Ports, func(x congestion.Port) bool { return x.Name == name }); i >= 0 {
 			p = f.Ports[i]
 		}
-		if i := slices.IndexFunc(f.Stopped, func(x congestion.Stopped) bool { return x.Name == name }); i >= 0 {
+		if i := slices.IndexFunc(f.Stopped, func(x congestion.Stopped) bool { return x.Name == name }); i >=
+			0 {
 			s = f.Stopped[i]
 		}
 		if p.Inputs == 0 && log != nil { // its queue is not among the deepest that several inputs fed
 			p.PeakBytes = int64(log.deepest(name))
 		}
 		t.add("<tr><td class=\"t\">%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td class=\"t\">%s</td></tr>\n", text(name),
-			number(p.Inputs > 0, "%d", p.Inputs), number(p.PeakBytes > 0, "%s", amount(p.PeakBytes)), number(p.Inputs > 0, "%d", p.Marked),
-			number(s.Us > 0, "%.2f", s.Us), number(s.Frames > 0, "%d", s.Frames), number(s.Us > 0 && !s.Credits, "%.2f", s.FirstUs), cmp.Or(text(s.Behind), "–"))
+			number(p.Inputs > 0, "%d", p.Inputs), number(p.PeakBytes > 0, "%s", amount(p.PeakBytes)),
+			number(p.Inputs > 0, "%d", p.Marked),
+			number(s.Us > 0, "%.2f", s.Us), number(s.Frames > 0, "%d", s.Frames),
+			number(s.Us > 0 && !s.Credits, "%.2f", s.FirstUs), cmp.Or(text(s.Behind), "–"))
 	}
 	t.WriteString("</tbody></table>")
 	return t.html()

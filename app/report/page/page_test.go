@@ -28,14 +28,23 @@ func sample() *Page {
 	rec := nccl.New(m, nccl.Options{Detail: nccl.DetailStep})
 	rec.Steps(&nccl.Step{Rank: 0, Peer: 1, Bytes: 42, Transport: "SHM", Chunk: -1}, 0,
 		nccl.Phase{Wait: nccl.SendWait, Start: 0, End: 3 * units.Microsecond})
-	return &Page{Title: "all_reduce on <2> & more", Command: "simccl report", Host: "node0", Elapsed: 10 * units.Microsecond,
-		Facts: []Fact{{Name: "ranks", Value: "2"}},
-		Trees: []Tree{{0, []int32{-1, 0}}}, Measured: []Measured{{"h100.txt", []Sample{{1024, 2.5, 0.4}, {1 << 20, 11, 95}}, nil}},
-		Points: []Point{{Size: 1024, TimeUs: 2, BusBW: 0.5, ModelUs: 1, ModelBW: 1, Choice: "RING/LL", Best: "TREE/LL", BestUs: 1.6, BestBW: 0.6, Setting: "NCCL_ALGO=Tree NCCL_PROTO=LL"}, {Size: 1 << 20, TimeUs: 10, BusBW: 100, ModelUs: 9, ModelBW: 110, LimitBW: 180, Choice: "RING/LL128"}},
-		Rivals: []Rival{{"Ring LL", []float64{1, 90}}, {"Ring LL128", []float64{2, 9}}, {"Tree LL", []float64{0, 30}}},
-		Links:  []exec.LinkLoad{{Name: "node0 GPU0→NVSwitch", Capacity: 100, Bytes: 500000}, {Name: "idle", Capacity: 1}},
-		Rings:  []Ring{{0, []int32{0, 1}}, {1, []int32{0, 1}}}, NodeOf: []int32{0, 1}, Matrix: "GPU0 <X>", Timeline: m,
-		Settings: []Setting{{"NCCL_ALGO", "Ring", "--env", "honoured"}}, Warnings: []string{"dgx.xml:3:4: odd"}}
+	return &Page{Title: "all_reduce on <2> & more", Command: "simccl report", Host: "node0",
+		Elapsed:  10 * units.Microsecond,
+		Facts:    []Fact{{Name: "ranks", Value: "2"}},
+		Trees:    []Tree{{0, []int32{-1, 0}}},
+		Measured: []Measured{{"h100.txt", []Sample{{1024, 2.5, 0.4}, {1 << 20, 11, 95}}, nil}},
+		Points: []Point{{Size: 1024, TimeUs: 2, BusBW: 0.5, ModelUs: 1, ModelBW: 1, Choice: "RING/LL",
+			Best: "TREE/LL", BestUs: 1.6, BestBW: 0.6, Setting: "NCCL_ALGO=Tree NCCL_PROTO=LL"},
+			{Size: 1 << 20, TimeUs: 10, BusBW: 100, ModelUs: 9, ModelBW: 110, LimitBW: 180,
+				Choice: "RING/LL128"}},
+		Rivals: []Rival{{"Ring LL", []float64{1, 90}}, {"Ring LL128", []float64{2, 9}},
+			{"Tree LL", []float64{0, 30}}},
+		Links: []exec.LinkLoad{{Name: "node0 GPU0→NVSwitch", Capacity: 100, Bytes: 500000},
+			{Name: "idle", Capacity: 1}},
+		Rings: []Ring{{0, []int32{0, 1}}, {1, []int32{0, 1}}}, NodeOf: []int32{0, 1}, Matrix: "GPU0 <X>",
+		Timeline: m,
+		Settings: []Setting{{"NCCL_ALGO", "Ring", "--env", "honoured"}},
+		Warnings: []string{"dgx.xml:3:4: odd"}}
 }
 
 func write(t *testing.T, p *Page) string {
@@ -57,9 +66,13 @@ func TestPageStandsAlone(t *testing.T) {
 	if m := regexp.MustCompile(`https?:|src=|@import|<script|url\(`).FindString(got); m != "" {
 		t.Errorf("the page needs more than itself: %s", m)
 	}
-	for _, want := range []string{"all_reduce on &lt;2&gt; &amp; more", "GPU0 &lt;X&gt;", "prefers-color-scheme: dark", `name="viewport"`,
-		`<td class="r6">×10.0<small>90.0 us</small></td>`, `<td class="off">off</td>`, `<td class="r0 won">best<small>1.00 us</small></td>`, "1 MiB, simulated: 100.00 GB/s, 10.00 us (RING/LL128)", "channels 0,1",
-		"1 KiB, best of all choices: 0.60 GB/s, 1.60 us (TREE/LL)", "1 MiB, h100.txt: 95.00 GB/s, 11.00 us (measured)", "<td>95.00</td>", `class="rank root"`,
+	for _, want := range []string{"all_reduce on &lt;2&gt; &amp; more", "GPU0 &lt;X&gt;",
+		"prefers-color-scheme: dark", `name="viewport"`,
+		`<td class="r6">×10.0<small>90.0 us</small></td>`, `<td class="off">off</td>`,
+		`<td class="r0 won">best<small>1.00 us</small></td>`,
+		"1 MiB, simulated: 100.00 GB/s, 10.00 us (RING/LL128)", "channels 0,1",
+		"1 KiB, best of all choices: 0.60 GB/s, 1.60 us (TREE/LL)",
+		"1 MiB, h100.txt: 95.00 GB/s, 11.00 us (measured)", "<td>95.00</td>", `class="rank root"`,
 		"rank 0 → rank 1", "ch 00 → rank 1: sending, 0 to 3 us", "50.0 %", "dgx.xml:3:4: odd", "NCCL_ALGO"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q", want)
@@ -119,7 +132,8 @@ func TestChannelsOnTheTopology(t *testing.T) {
 	}
 	got := write(t, &Page{Title: "x", System: sys, Graphs: graphs})
 	wellFormed(t, regexp.MustCompile(`(?s)<svg.*?</svg>`).FindAllString(got, -1))
-	for _, want := range []string{`<label for="r0-7">ring 7</label>`, `id="g-r1-0"`, "tree 0, hop 1: GPU0 ↔ GPU", "ring 0, hop 1: mlx5_0 → GPU0, 48 GB/s over PIX",
+	for _, want := range []string{`<label for="r0-7">ring 7</label>`, `id="g-r1-0"`,
+		"tree 0, hop 1: GPU0 ↔ GPU", "ring 0, hop 1: mlx5_0 → GPU0, 48 GB/s over PIX",
 		`">PXN<small>48</small>`} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q", want)
@@ -139,7 +153,8 @@ func TestCirclesOfNodes(t *testing.T) {
 		nodeOf[i], order[i] = int32(i/perNode), int32(i)
 	}
 	got := string(circles([]Ring{{0, order}}, nil, nodeOf).Rings)
-	if n := strings.Count(got, `<path class="hop`); n != ranks/perNode || strings.Count(got, `<path class="tip`) != n {
+	if n := strings.Count(got, `<path class="hop`); n != ranks/perNode ||
+		strings.Count(got, `<path class="tip`) != n {
 		t.Errorf("%d lines between %d nodes", n, ranks/perNode)
 	}
 	if !strings.Contains(got, "<title>node 63</title>") {
@@ -178,8 +193,11 @@ func TestDrawing(t *testing.T) {
 func TestSummary(t *testing.T) {
 	got := write(t, sample())
 	head, _, _ := strings.Cut(got, "<main>")
-	for _, want := range []string{"busbw reaches 100.0 GB/s at 1 MiB; 2.00 us at 1 KiB", "<strong>node0 GPU0→NVSwitch</strong>", "need 50 % of the time at 1 MiB",
-		"<strong>×1.25 at 1 KiB</strong>", "RING/LL: 2.00 us; TREE/LL: 1.60 us", "<strong>25 % faster at 1 KiB</strong>", "<code>NCCL_ALGO=Tree NCCL_PROTO=LL</code>", `<a href="#curve">Bandwidth and latency</a>`, `<a href="#settings">`} {
+	for _, want := range []string{"busbw reaches 100.0 GB/s at 1 MiB; 2.00 us at 1 KiB",
+		"<strong>node0 GPU0→NVSwitch</strong>", "need 50 % of the time at 1 MiB",
+		"<strong>×1.25 at 1 KiB</strong>", "RING/LL: 2.00 us; TREE/LL: 1.60 us",
+		"<strong>25 % faster at 1 KiB</strong>", "<code>NCCL_ALGO=Tree NCCL_PROTO=LL</code>",
+		`<a href="#curve">Bandwidth and latency</a>`, `<a href="#settings">`} {
 		if !strings.Contains(head, want) {
 			t.Errorf("no %q on top", want)
 		}
@@ -191,11 +209,13 @@ func TestSummary(t *testing.T) {
 	}
 	p := sample()
 	p.Points[0].BestUs, p.Points[0].Best, p.Points[0].Setting = 2, "RING/LL", ""
-	if got := write(t, p); !strings.Contains(got, "keep the defaults") || strings.Contains(got, `id="advice"`) {
+	if got := write(t, p); !strings.Contains(got, "keep the defaults") ||
+		strings.Contains(got, `id="advice"`) {
 		t.Error("advice where nothing is faster")
 	}
 	p.NoBest, p.Points[0].Best, p.Points[0].BestUs = "above 64 ranks", "", 0
-	if got := write(t, p); !strings.Contains(got, "not simulated") || !strings.Contains(got, "above 64 ranks") {
+	if got := write(t, p); !strings.Contains(got, "not simulated") ||
+		!strings.Contains(got, "above 64 ranks") {
 		t.Error("a regret that was not simulated")
 	}
 }
@@ -205,7 +225,8 @@ func TestGains(t *testing.T) {
 	p := func(size units.Bytes, now, then float64, setting string) Point {
 		return Point{Size: size, TimeUs: now, BestUs: then, Setting: setting}
 	}
-	got := gains([]Point{p(1, 10, 10, ""), p(2, 12, 10, "a"), p(4, 11, 10, "a"), p(8, 11, 10, "b"), p(16, 10.1, 10, "b"), p(32, 11, 10, "b")})
+	got := gains([]Point{p(1, 10, 10, ""), p(2, 12, 10, "a"), p(4, 11, 10, "a"), p(8, 11, 10, "b"),
+		p(16, 10.1, 10, "b"), p(32, 11, 10, "b")})
 	var text []string
 	for i := range got {
 		text = append(text, got[i].setting+" "+got[i].at()+" "+got[i].faster())
@@ -217,12 +238,18 @@ func TestGains(t *testing.T) {
 
 // No line leaves its plot: every point of every curve lies inside, the bound too.
 func TestCurvesStayInside(t *testing.T) {
-	points := []Point{{Size: 8, TimeUs: 5, BusBW: 0.001, LimitBW: 40}, {Size: 4096, TimeUs: 9, BusBW: 0.8, ModelUs: 1e4, ModelBW: 0.01, LimitBW: 608}, {Size: 1 << 30, TimeUs: 7e3, BusBW: 150, LimitBW: 3000}}
-	bw, times := curves(points, []Measured{{"m", []Sample{{1, 1, 1e6}, {4096, 0.5, 900}, {1 << 31, 1, 1}}, nil}})
-	for _, m := range regexp.MustCompile(`[ML]([\d.-]+) ([\d.-]+)|c[xy]="([\d.]+)"|translate\(([\d.]+) ([\d.]+)\)`).FindAllStringSubmatch(strings.Join(regexp.MustCompile(`class="(?:line|dot)[^>]*>`).FindAllString(string(bw+times), -1), "\n"), -1) {
+	points := []Point{{Size: 8, TimeUs: 5, BusBW: 0.001, LimitBW: 40}, {Size: 4096, TimeUs: 9, BusBW: 0.8,
+		ModelUs: 1e4, ModelBW: 0.01, LimitBW: 608}, {Size: 1 << 30, TimeUs: 7e3, BusBW: 150, LimitBW: 3000}}
+	bw, times := curves(points, []Measured{{"m", []Sample{{1, 1, 1e6}, {4096, 0.5, 900}, {1 << 31, 1, 1}},
+		nil}})
+	for _, m := range regexp.MustCompile(
+		`[ML]([\d.-]+) ([\d.-]+)|c[xy]="([\d.]+)"|translate\(([\d.]+) ([\d.]+)\)`).FindAllStringSubmatch(
+		strings.Join(regexp.MustCompile(`class="(?:line|dot)[^>]*>`).FindAllString(string(bw+times), -1),
+			"\n"), -1) {
 		for i, v := range m[1:] {
 			f, err := strconv.ParseFloat(v, 64)
-			if hi := []float64{plotW - plotRight, plotH - plotLow, plotW, plotW - plotRight, plotH - plotLow}[i]; err == nil && f > hi+0.1 {
+			if hi := []float64{plotW - plotRight, plotH - plotLow, plotW, plotW - plotRight,
+				plotH - plotLow}[i]; err == nil && f > hi+0.1 {
 				t.Errorf("%v of %q is beyond %v", f, m[0], hi)
 			}
 		}
@@ -261,7 +288,8 @@ func TestEqualLinksAreOneRow(t *testing.T) {
 	for _, l := range out {
 		got = append(got, fmt.Sprintf("%d × %s", l.Count, l.Name))
 	}
-	want := "16 × node0,1 GPU0–7→NVSwitch; 16 × node0,1 GPU0–7→PCI8–15; 4 × node0 GPU1→GPU2, node0 GPU2→GPU1, node0 GPU5→GPU7 and 1 more; 1 × node0 NIC0→mlx5_0"
+	want := "16 × node0,1 GPU0–7→NVSwitch; 16 × node0,1 GPU0–7→PCI8–15; 4 × node0 GPU1→GPU2, node0 " +
+		"GPU2→GPU1, node0 GPU5→GPU7 and 1 more; 1 × node0 NIC0→mlx5_0"
 	if s := strings.Join(got, "; "); s != want {
 		t.Errorf("got  %s\nwant %s", s, want)
 	}
@@ -271,7 +299,8 @@ func TestEqualLinksAreOneRow(t *testing.T) {
 func TestTraceLink(t *testing.T) {
 	p := sample()
 	p.Trace = `javascript:alert("1")?<x>.json`
-	if got := write(t, p); !strings.Contains(got, `href="./javascript%3Aalert%28%221%22%29%3F%3Cx%3E.json"`) || strings.Contains(got, "<x>") {
+	if got := write(t, p); !strings.Contains(got,
+		`href="./javascript%3Aalert%28%221%22%29%3F%3Cx%3E.json"`) || strings.Contains(got, "<x>") {
 		t.Error("the link is not a path")
 	}
 }

@@ -73,7 +73,8 @@ func loadStep(share float64) int { return int(max(0, min(loadSteps-1, share*load
 func loadWidth(share float64) float64 { return 1.5 + 4.5*max(0, min(1, share)) }
 
 // linkClass are the colours of links without loads, by kind; their bandwidths are listed below.
-var linkClass = [kindsOfLinks]string{topo.LinkNVL: "nvl", topo.LinkC2C: "c2c", topo.LinkPCI: "pcie", topo.LinkSYS: "sys", topo.LinkNET: "wire"}
+var linkClass = [kindsOfLinks]string{topo.LinkNVL: "nvl", topo.LinkC2C: "c2c", topo.LinkPCI: "pcie",
+	topo.LinkSYS: "sys", topo.LinkNET: "wire"}
 
 const (
 	keyHeight    = 34.0
@@ -103,7 +104,8 @@ func (d *drawing) kinds(y float64) {
 			words = append(words, strconv.FormatFloat(bw, 'g', 4, 64))
 		}
 		label := fmt.Sprintf("%s %s GB/s", topo.LinkKind(k), strings.Join(words, ", "))
-		d.add(`<path class="link %s" stroke-width="3" d="M%.0f %.0fh24"/><text x="%.0f" y="%.0f">%s</text>`, linkClass[k], x, y-4, x+30, y, esc(label))
+		d.add(`<path class="link %s" stroke-width="3" d="M%.0f %.0fh24"/><text x="%.0f" y="%.0f">%s</text>`,
+			linkClass[k], x, y-4, x+30, y, esc(label))
 		x += 54 + letter*float64(len([]rune(label)))
 	}
 }
@@ -114,7 +116,8 @@ func loadKey() markup {
 	for i := range loadSteps {
 		s.add(`<span><svg viewBox="0 0 30 12" aria-hidden="true"><path class="l%d" stroke-width="%.1f" d="M0 6H30"/></svg>%d to %d %%</span>`, i, loadWidth((float64(i)+.5)/loadSteps), 100*i/loadSteps, 100*(i+1)/loadSteps)
 	}
-	s.WriteString(`<span><svg viewBox="0 0 30 12" aria-hidden="true"><path class="idle" d="M0 6H30"/></svg>nothing</span>`)
+	s.WriteString(
+		`<span><svg viewBox="0 0 30 12" aria-hidden="true"><path class="idle" d="M0 6H30"/></svg>nothing</span>`)
 	return s.html()
 }
 
@@ -149,7 +152,8 @@ func picture(p *Page, channels []route) markup {
 	if len(d.loads) == 0 {
 		d.height += keyHeight
 	}
-	d.add(`<svg viewBox="0 0 %g %g" style="min-width:%gpx;max-width:%gpx" role="img" aria-label="topology">`, width, d.height, width, width*1.35)
+	d.add(`<svg viewBox="0 0 %g %g" style="min-width:%gpx;max-width:%gpx" role="img" aria-label="topology">`,
+		width, d.height, width, width*1.35)
 	d.edges()
 	d.routeLayers(channels)
 	for n := range d.s.Nodes {
@@ -168,7 +172,8 @@ func (d *drawing) tree(n topo.NodeID, depth float64) {
 	for _, l := range d.s.Nodes[n].Links {
 		link := &d.s.Links[l]
 		k := d.s.Nodes[link.To].Kind
-		down := link.Kind == topo.LinkPCI || link.Kind == topo.LinkNET || link.Kind == topo.LinkC2C || d.s.OnDevice(l)
+		down := link.Kind == topo.LinkPCI || link.Kind == topo.LinkNET || link.Kind == topo.LinkC2C ||
+			d.s.OnDevice(l)
 		if !down || d.at[link.To].set || k == topo.CPU || k == topo.NVS {
 			continue
 		}
@@ -193,23 +198,29 @@ func (d *drawing) tree(n topo.NodeID, depth float64) {
 func (d *drawing) edges() {
 	for i := range d.s.Links {
 		l := &d.s.Links[i]
-		back := slices.ContainsFunc(d.s.Nodes[l.To].Links, func(b topo.LinkID) bool { return d.s.Links[b].To == l.From && d.s.Links[b].Kind == l.Kind })
-		if l.From == l.To || back && l.From > l.To || l.Kind == topo.LinkLOC && !d.s.OnDevice(topo.LinkID(i)) {
+		back := slices.ContainsFunc(d.s.Nodes[l.To].Links, func(b topo.LinkID) bool {
+			return d.s.Links[b].To == l.From && d.s.Links[b].Kind == l.Kind
+		})
+		if l.From == l.To || back && l.From > l.To || l.Kind == topo.LinkLOC &&
+			!d.s.OnDevice(topo.LinkID(i)) {
 			continue
 		}
 		a, b := d.at[l.From], d.at[l.To]
 		tip := fmt.Sprintf("%s – %s: %s %.1f GB/s", d.s.Name(l.From), d.s.Name(l.To), l.Kind, l.BW)
 		most := -1.0
 		for _, way := range [][2]topo.NodeID{{l.From, l.To}, {l.To, l.From}} {
-			if x := d.loads[fmt.Sprintf("%s %s→%s", d.page.Host, d.s.Short(way[0]), d.s.Short(way[1]))]; x != nil {
+			if x := d.loads[fmt.Sprintf("%s %s→%s", d.page.Host, d.s.Short(way[0]), d.s.Short(way[1]))]; x !=
+				nil {
 				part := share(x, d.page.Elapsed)
 				most = max(most, part)
-				tip += fmt.Sprintf("; %s→%s %d B, busy %.0f %% of the time at least", d.s.Short(way[0]), d.s.Short(way[1]), x.Bytes, 100*part)
+				tip += fmt.Sprintf("; %s→%s %d B, busy %.0f %% of the time at least", d.s.Short(way[0]),
+					d.s.Short(way[1]), x.Bytes, 100*part)
 			}
 		}
 		style := `class="link idle"`
 		if len(d.loads) == 0 { // a machine without an operation
-			style = fmt.Sprintf(`class="link %s" stroke-width="%.1f"`, linkClass[l.Kind], d.widthOf(float64(l.BW)))
+			style = fmt.Sprintf(`class="link %s" stroke-width="%.1f"`, linkClass[l.Kind],
+				d.widthOf(float64(l.BW)))
 			d.note(l)
 		}
 		if most >= 0 {
@@ -217,13 +228,15 @@ func (d *drawing) edges() {
 		}
 		shape := fmt.Sprintf("M%.1f %.1fL%.1f %.1f", a.x, a.y, b.x, b.y)
 		if a.y == b.y { // side by side: an arc below GPUs, above CPUs
-			shape = fmt.Sprintf("M%.1f %.1fQ%.1f %.1f %.1f %.1f", a.x, a.y, (a.x+b.x)/2, a.y+bow(a, b, l.Kind), b.x, b.y)
+			shape = fmt.Sprintf("M%.1f %.1fQ%.1f %.1f %.1f %.1f", a.x, a.y, (a.x+b.x)/2,
+				a.y+bow(a, b, l.Kind), b.x, b.y)
 		}
 		d.add(`<path %s fill="none" d="%s"><title>%s</title></path>`, style, shape, esc(tip))
 	}
 }
 
-var kindClass = [topo.NumNodeKinds]string{topo.GPU: "gpu", topo.PCI: "pci", topo.NVS: "nvs", topo.CPU: "cpu", topo.NIC: "nic", topo.NET: "net", topo.GIN: "net", topo.DEV: "gpu"}
+var kindClass = [topo.NumNodeKinds]string{topo.GPU: "gpu", topo.PCI: "pci", topo.NVS: "nvs", topo.CPU: "cpu",
+	topo.NIC: "nic", topo.NET: "net", topo.GIN: "net", topo.DEV: "gpu"}
 
 func (d *drawing) node(id topo.NodeID) {
 	n, at := &d.s.Nodes[id], d.at[id]

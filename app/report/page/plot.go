@@ -20,7 +20,8 @@ type series struct {
 }
 
 // marks are the shapes of measured points, a file each: around a centre.
-var marks = []string{"M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0z", "M-4 -4H4V4H-4z", "M0 -5L5 4H-5z", "M0 -5.5L5 0L0 5.5L-5 0z"}
+var marks = []string{"M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0z", "M-4 -4H4V4H-4z", "M0 -5L5 4H-5z",
+	"M0 -5.5L5 0L0 5.5L-5 0z"}
 
 // lines lists what the curves show, the most important last, on top.
 func lines(points []Point, measured []Measured) []series {
@@ -33,10 +34,19 @@ func lines(points []Point, measured []Measured) []series {
 	}
 	choice := func(i int) string { return points[i].Choice }
 	out := []series{
-		{class: "limit", name: "bound: the limiting link always busy", points: of(func(p Point) (float64, float64) { return 0, p.LimitBW }), what: func(i int) string { return points[i].Link }},
-		{class: "model", name: "NCCL's cost model", points: of(func(p Point) (float64, float64) { return p.ModelUs, p.ModelBW }), what: choice},
-		{class: "best", name: "best of all choices", points: of(func(p Point) (float64, float64) { return p.BestUs, p.BestBW }), what: func(i int) string { return points[i].Best }},
-		{class: "sim", name: "simulated", points: of(func(p Point) (float64, float64) { return p.TimeUs, p.BusBW }), what: choice},
+		{class: "limit", name: "bound: the limiting link always busy",
+			points: of(func(p Point) (float64, float64) { return 0, p.LimitBW }), what: func(i int) string {
+				return points[i].Link
+			}},
+		{class: "model", name: "NCCL's cost model", points: of(func(p Point) (float64, float64) {
+			return p.ModelUs, p.ModelBW
+		}), what: choice},
+		{class: "best", name: "best of all choices", points: of(func(p Point) (float64, float64) {
+			return p.BestUs, p.BestBW
+		}), what: func(i int) string { return points[i].Best }},
+		{class: "sim", name: "simulated", points: of(func(p Point) (float64, float64) {
+			return p.TimeUs, p.BusBW
+		}), what: choice},
 	}
 	for i, m := range measured {
 		var within []Sample // sizes of the run
@@ -45,7 +55,9 @@ func lines(points []Point, measured []Measured) []series {
 				within = append(within, x)
 			}
 		}
-		out = append(out, series{class: "measured", name: m.Name, points: within, what: func(int) string { return "measured" }, marks: 1 + i%len(marks)})
+		out = append(out, series{class: "measured", name: m.Name, points: within, what: func(int) string {
+			return "measured"
+		}, marks: 1 + i%len(marks)})
 	}
 	return out
 }
@@ -125,7 +137,8 @@ func values(all []series, of func(Sample) float64, log bool) axis {
 			}
 		}
 	}
-	for len(within) > 1 && len(a.ticks) > 2 && a.ticks[1] <= lo { // round values next to the least and the largest
+	// round values next to the least and the largest
+	for len(within) > 1 && len(a.ticks) > 2 && a.ticks[1] <= lo {
 		a.ticks = a.ticks[1:]
 	}
 	for n := len(a.ticks); len(within) > 1 && n > 2 && a.ticks[n-2] >= hi; n-- {
@@ -145,7 +158,8 @@ func curves(points []Point, measured []Measured) (bandwidths, times markup) {
 	for i := range points { // bars are to lie within the axes
 		all[len(all)-1].within = append(all[len(all)-1].within, points[i].Least, points[i].Most)
 	}
-	return plot(points, all, "bus bandwidth by size", "busbw GB/s", false), plot(points, all[1:], "time by size", "time us", true)
+	return plot(points, all, "bus bandwidth by size", "busbw GB/s", false),
+		plot(points, all[1:], "time by size", "time us", true)
 }
 
 func plot(points []Point, all []series, label, unit string, time bool) markup {
@@ -186,8 +200,12 @@ func (p *Point) band(x, y axis, of func(Sample) float64) markup {
 		return ""
 	}
 	at, top, low := x.at(float64(max(p.Size, 1))), min(y.at(a), y.at(b)), max(y.at(a), y.at(b))
-	return markup(fmt.Sprintf(`<rect class="band" x="%.1f" y="%.1f" width="%g" height="%.1f"><title>%s</title></rect>`, at-bandWidth, top, 2*bandWidth, max(1, low-top),
-		esc(fmt.Sprintf("%s, draws of hashed routes: %.2f to %.2f GB/s, %.2f to %.2f us", sizeName(p.Size), p.Least.BusBW, p.Most.BusBW, p.Most.TimeUs, p.Least.TimeUs))))
+	return markup(
+		fmt.Sprintf(`<rect class="band" x="%.1f" y="%.1f" width="%g" height="%.1f"><title>%s</title></rect>`,
+			at-bandWidth, top, 2*bandWidth, max(1, low-top),
+			esc(fmt.Sprintf("%s, draws of hashed routes: %.2f to %.2f GB/s, %.2f to %.2f us",
+				sizeName(p.Size),
+				p.Least.BusBW, p.Most.BusBW, p.Most.TimeUs, p.Least.TimeUs))))
 }
 
 // draw draws a line and its points, or the points alone. It is broken where there is no
@@ -205,11 +223,14 @@ func (l *series) draw(x, y axis, of func(Sample) float64) markup {
 		fmt.Fprintf(&path, "%s%.1f %.1f", cmd, x.at(size), y.at(v))
 		cmd = "L"
 		if l.marks > 0 {
-			dots.add(`<path class="dot measured" transform="translate(%.1f %.1f)" d="%s">`, x.at(size), y.at(v), marks[l.marks-1])
+			dots.add(`<path class="dot measured" transform="translate(%.1f %.1f)" d="%s">`, x.at(size),
+				y.at(v), marks[l.marks-1])
 		} else {
-			dots.add(`<circle class="dot %s" cx="%.1f" cy="%.1f" r="%g">`, l.class, x.at(size), y.at(v), map[bool]float64{true: 3.2, false: 2.2}[l.class == "sim"])
+			dots.add(`<circle class="dot %s" cx="%.1f" cy="%.1f" r="%g">`, l.class, x.at(size), y.at(v),
+				map[bool]float64{true: 3.2, false: 2.2}[l.class == "sim"])
 		}
-		dots.add(`<title>%s</title></%s>`, esc(l.hint(i)), map[bool]string{true: "path", false: "circle"}[l.marks > 0])
+		dots.add(`<title>%s</title></%s>`, esc(l.hint(i)), map[bool]string{true: "path",
+			false: "circle"}[l.marks > 0])
 	}
 	if path.Len() == 0 {
 		return ""

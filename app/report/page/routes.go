@@ -25,7 +25,8 @@ type hop struct {
 
 // graphNames are the kinds of channels that are drawn.
 var graphNames = [search.NumGraphs]string{
-	search.RingID: "ring", search.TreeID: "tree", search.NVLSID: "NVLS", search.CollNetChainID: "CollNet chain", search.CollNetDirectID: "CollNet direct",
+	search.RingID: "ring", search.TreeID: "tree", search.NVLSID: "NVLS",
+	search.CollNetChainID: "CollNet chain", search.CollNetDirectID: "CollNet direct",
 }
 
 // routesShown bounds the channels of a graph that are drawn; tipHops those with
@@ -132,7 +133,8 @@ func (d *drawing) routeLayers(all []route) {
 				word = "↔"
 			}
 			path := d.s.Path(h.from, h.to)
-			d.add(`<path d="%s"><title>%s, hop %d: %s %s %s, %.4g GB/s over %s</title></path>`, shape, esc(r.Name), i+1,
+			d.add(`<path d="%s"><title>%s, hop %d: %s %s %s, %.4g GB/s over %s</title></path>`, shape,
+				esc(r.Name), i+1,
 				esc(d.s.Short(h.from)), word, esc(d.s.Short(h.to)), h.bw, path.Kind)
 			if !h.both {
 				d.tip(&path)
@@ -176,7 +178,8 @@ func (d *drawing) along(h hop) string {
 			cmd = "M"
 		}
 		if at.y == next.y { // as edges draws nodes that are side by side
-			fmt.Fprintf(&b, "%s%.1f %.1fQ%.1f %.1f %.1f %.1f", cmd, at.x+ox, at.y+oy, (at.x+next.x)/2, at.y+bow(at, next, d.s.Links[l].Kind)+oy, next.x+ox, next.y+oy)
+			fmt.Fprintf(&b, "%s%.1f %.1fQ%.1f %.1f %.1f %.1f", cmd, at.x+ox, at.y+oy, (at.x+next.x)/2,
+				at.y+bow(at, next, d.s.Links[l].Kind)+oy, next.x+ox, next.y+oy)
 		} else {
 			fmt.Fprintf(&b, "%s%.1f %.1fL%.1f %.1f", cmd, at.x+ox, at.y+oy, next.x+ox, next.y+oy)
 		}
@@ -206,8 +209,12 @@ func buttons(all []route) (inputs, labels markup, rules string) {
 	for _, r := range all {
 		in.add(`<input type="radio" name="route" id="%s">`, r.Key)
 		lab.add(`<label for="%s">%s</label>`, r.Key, esc(r.Name))
-		css.add("#%[1]s:checked~.wide #g-%[1]s{display:inline}#%[1]s:checked~.chips label[for=%[1]s]{background:var(--alt);color:var(--on)}#%[1]s:focus-visible~.chips label[for=%[1]s]{outline:2px solid var(--sim);outline-offset:2px}", r.Key)
+		css.add("#%[1]s:checked~.wide #g-%[1]s{display:inline}#%[1]s:checked~.chips "+
+			"label[for=%[1]s]{background:var(--alt);color:var(--on)}#%[1]s:focus-visible~.chips "+
+			"label[for=%[1]s]{outline:2px solid var(--sim);outline-offset:2px}", r.Key)
 	}
-	css.add("#r-load:not(:checked)~.wide .link{opacity:.3}#r-load:checked~.chips label[for=r-load]{background:var(--alt);color:var(--on)}#r-load:focus-visible~.chips label[for=r-load]{outline:2px solid var(--sim);outline-offset:2px}")
+	css.add("#r-load:not(:checked)~.wide .link{opacity:.3}#r-load:checked~.chips " +
+		"label[for=r-load]{background:var(--alt);color:var(--on)}#r-load:focus-visible~.chips " +
+		"label[for=r-load]{outline:2px solid var(--sim);outline-offset:2px}")
 	return in.html(), lab.html(), string(css.String())
 }

@@ -24,7 +24,8 @@ import (
 
 // Of draws a run whose Rows have ended. program is the version of the program, and
 // cancelled ends the search for the critical path.
-func Of(ctx context.Context, r *scenario.Running, rows []scenario.Row, program string, cancelled func() error) (*Page, error) {
+func Of(ctx context.Context, r *scenario.Running, rows []scenario.Row, program string,
+	cancelled func() error) (*Page, error) {
 	d := &drawn{Running: r, lines: r.Lines(), rows: rows, cancelled: cancelled}
 	d.lines = d.lines[:d.first()]
 	c, site := r.Site.Comm, r.Site
@@ -35,12 +36,15 @@ func Of(ctx context.Context, r *scenario.Running, rows []scenario.Row, program s
 	}
 	p.Facts = []Fact{
 		{Name: "ranks", Value: fmt.Sprintf("%d, nodes %d", c.NRanks, c.NNodes)},
-		{Name: "channels", Value: fmt.Sprintf("%d; NVLS %d; send/recv %d", c.NChannels, c.NVLSChannels, c.P2PChannels)},
+		{Name: "channels", Value: fmt.Sprintf("%d; NVLS %d; send/recv %d", c.NChannels, c.NVLSChannels,
+			c.P2PChannels)},
 		{Name: "NVLink multicast", Value: map[bool]string{true: "on", false: "off"}[c.Multicast]},
 		{Name: "rules", Value: "NCCL " + site.Config.Rules.Version()}, {Name: "simccl", Value: program},
-		{Name: "topology", Value: site.Name + ", sha256 " + site.Digest[:12]}, {Name: "seed", Value: r.SeedText()},
+		{Name: "topology", Value: site.Name + ", sha256 " + site.Digest[:12]},
+		{Name: "seed", Value: r.SeedText()},
 		{Name: "launch", Value: launch}, {Name: "times", Value: site.Times()}}
-	if s, ok := netpreset.Summarize(site.Network, netpreset.Choice{Model: r.Spec.Network.Model, CC: r.Spec.Network.CC, Balance: r.Spec.Network.Balance}); ok {
+	if s, ok := netpreset.Summarize(site.Network, netpreset.Choice{Model: r.Spec.Network.Model,
+		CC: r.Spec.Network.CC, Balance: r.Spec.Network.Balance}); ok {
 		p.Facts = append(p.Facts, Fact{Name: "network", Value: strings.TrimPrefix(s.String(), "network ")})
 	}
 	if err := d.points(p); err != nil {
@@ -102,7 +106,8 @@ const (
 
 // timeline simulates the first ranks' steps and, of communicators that are not
 // too large for it, the critical path.
-func (d *drawn) timeline(ctx context.Context, run *scenario.Running, at scenario.Operation, net *ports) (*trace.Memory, error) {
+func (d *drawn) timeline(ctx context.Context, run *scenario.Running, at scenario.Operation,
+	net *ports) (*trace.Memory, error) {
 	kept := &firstRanks{keep: map[trace.TrackID]bool{}, net: net}
 	opt := nccl.Options{Detail: nccl.DetailStep}
 	var sink trace.Sink = kept
@@ -157,15 +162,18 @@ func (d *drawn) points(p *Page) error {
 		}
 		row := &d.rows[i]
 		f := &row.Facts
-		x := Point{Size: l.Shown, TimeUs: row.Out.Time.Micros(), BusBW: row.Out.BusBW, LimitBW: f.Expect, Choice: f.Algo, Channels: f.Channels, Link: f.Limit}
+		x := Point{Size: l.Shown, TimeUs: row.Out.Time.Micros(), BusBW: row.Out.BusBW, LimitBW: f.Expect,
+			Choice: f.Algo, Channels: f.Channels, Link: f.Limit}
 		if dr := f.Draws; dr != nil {
-			x.Least, x.Most = Sample{l.Shown, dr.MostUs, dr.LeastBusBW}, Sample{l.Shown, dr.LeastUs, dr.MostBusBW}
+			x.Least, x.Most = Sample{l.Shown, dr.MostUs, dr.LeastBusBW},
+				Sample{l.Shown, dr.LeastUs, dr.MostBusBW}
 			x.Draws = dr.Lines(row.Out.BusBW, f.SimUs)
 		}
 		if o.Choice.Warps > 0 {
 			x.Choice = f.Algo + "/" + f.Proto
 			x.ModelUs = f.ModelUs
-			_, x.ModelBW = coll.Bandwidth(d.Func(), l.Count, l.Type, d.Site.Comm.NRanks, units.FromMicros(f.ModelUs))
+			_, x.ModelBW = coll.Bandwidth(d.Func(), l.Count, l.Type, d.Site.Comm.NRanks,
+				units.FromMicros(f.ModelUs))
 			addRivals(rivals, &o, len(p.Points), len(d.lines))
 		}
 		p.Points = append(p.Points, x)
@@ -205,7 +213,8 @@ func addRivals(rivals map[[2]uint8]*Rival, o *scenario.Outcome, n, of int) {
 func (d *drawn) best(ctx context.Context, p *Page) error {
 	switch {
 	case d.Site.Comm.NRanks > bestRanks:
-		p.NoBest = fmt.Sprintf("the page simulates other choices up to %d ranks; simccl run … --columns +regret,best does at any number", bestRanks)
+		p.NoBest = fmt.Sprintf("the page simulates other choices up to %d ranks; simccl run … --columns "+
+			"+regret,best does at any number", bestRanks)
 	case d.Func().IsP2P():
 		p.NoBest = "sends and receives have no choice of algorithm and protocol"
 	case d.Spec.Engine.Fidelity == "alpha":
@@ -265,7 +274,8 @@ func (d *drawn) why(p *Page) error {
 		if slices.Contains(at[:i], n) {
 			continue
 		}
-		rep, err := explain.New(explain.Input{Comm: d.Site.Comm, Op: d.Op(lines[n].Operation), Access: d.Site.Config.Topo.Access})
+		rep, err := explain.New(explain.Input{Comm: d.Site.Comm, Op: d.Op(lines[n].Operation),
+			Access: d.Site.Config.Topo.Access})
 		var none *tuning.NoChoiceError
 		if err != nil && (rep == nil || !errors.As(err, &none)) {
 			return err
@@ -295,7 +305,8 @@ func (d *drawn) machine(p *Page) {
 		p.Trees = append(p.Trees, t)
 	}
 	for _, row := range config.EnvRows(site.Config, site.Facts(), false) {
-		p.Settings = append(p.Settings, Setting{Name: row.Name, Value: row.Value, Origin: row.Origin, Effect: row.Effect})
+		p.Settings = append(p.Settings, Setting{Name: row.Name, Value: row.Value, Origin: row.Origin,
+			Effect: row.Effect})
 	}
 	for _, c := range site.Cluster.Classes {
 		for _, f := range lint.Check(c.Spec, site.Config.Topo) {

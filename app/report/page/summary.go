@@ -28,7 +28,8 @@ func gains(points []Point) (out []gain) {
 			continue
 		}
 		if n := len(out) - 1; open && out[n].setting == p.Setting {
-			out[n].last, out[n].least, out[n].most, out[n].sizes = p, min(out[n].least, g), max(out[n].most, g), out[n].sizes+1
+			out[n].last, out[n].least, out[n].most, out[n].sizes = p, min(out[n].least, g),
+				max(out[n].most, g), out[n].sizes+1
 			continue
 		}
 		out, open = append(out, gain{p, p, p.Setting, g, g, 1}), true
@@ -79,16 +80,20 @@ func summary(p *Page) (answer string, tiles []html.Tile) {
 	if peak.BusBW > 0 {
 		band := ""
 		if peak.Least.BusBW > 0 && peak.Most.BusBW > 1.01*peak.Least.BusBW {
-			band = fmt.Sprintf(" (%.1f to %.1f by the draw of hashed routes)", peak.Least.BusBW, peak.Most.BusBW)
+			band = fmt.Sprintf(" (%.1f to %.1f by the draw of hashed routes)", peak.Least.BusBW,
+				peak.Most.BusBW)
 		}
-		answer = fmt.Sprintf("busbw reaches %.1f GB/s%s at %s; %s", peak.BusBW, band, sizeName(peak.Size), answer)
-		tiles = append(tiles, html.Tile{Name: "Peak busbw", Value: fmt.Sprintf("%.1f GB/s", peak.BusBW), Note: "at " + sizeName(peak.Size) + " with " + peak.Choice})
+		answer = fmt.Sprintf("busbw reaches %.1f GB/s%s at %s; %s", peak.BusBW, band, sizeName(peak.Size),
+			answer)
+		tiles = append(tiles, html.Tile{Name: "Peak busbw", Value: fmt.Sprintf("%.1f GB/s", peak.BusBW),
+			Note: "at " + sizeName(peak.Size) + " with " + peak.Choice})
 	}
 	name := "Latency"
 	if least.Size > latencies {
 		name = "Time of the least size"
 	}
-	tiles = append(tiles, html.Tile{Name: name, Value: fmt.Sprintf("%.2f us", least.TimeUs), Note: "at " + sizeName(least.Size) + " with " + least.Choice})
+	tiles = append(tiles, html.Tile{Name: name, Value: fmt.Sprintf("%.2f us", least.TimeUs), Note: "at " +
+		sizeName(least.Size) + " with " + least.Choice})
 	if t, ok := limiting(p, last); ok {
 		tiles = append(tiles, t)
 	}
@@ -139,7 +144,8 @@ func adviceTile(p *Page) html.Tile {
 	case p.NoBest != "":
 		t.Value, t.Note = "none", "other choices were not simulated; advise tries settings"
 	case len(all) == 0:
-		t.Value, t.Note = "keep the defaults", "no algorithm and protocol gains 3 %; advise tries other settings"
+		t.Value, t.Note = "keep the defaults",
+			"no algorithm and protocol gains 3 %; advise tries other settings"
 	default:
 		best := &all[0]
 		for i := range all {
@@ -162,13 +168,17 @@ func (l *layout) advice() {
 		return
 	}
 	l.Section("advice", "Advice")
-	l.Raw("<p>Algorithms and protocols that are at least 3 %% faster than NCCL's choice, as simulated. A variable holds at every size of the job and may cost time at others; a tuner file takes the best at each size: <code>simccl advise … --write-tuner FILE</code>.</p>\n")
+	l.Raw("<p>Algorithms and protocols that are at least 3 %% faster than NCCL's choice, as simulated. A " +
+		"variable holds at every size of the job and may cost time at others; a tuner file takes the best " +
+		"at each size: <code>simccl advise … --write-tuner FILE</code>.</p>\n")
 	var t svg
-	t.WriteString(`<table><thead><tr><th class="t">sizes</th><th class="t">setting</th><th>faster by</th><th>us now</th><th>us then</th></tr></thead><tbody>`)
+	t.WriteString(
+		`<table><thead><tr><th class="t">sizes</th><th class="t">setting</th><th>faster by</th><th>us now</th><th>us then</th></tr></thead><tbody>`)
 	for i := range all {
 		g := &all[i]
 		t.add(`<tr><td class="t">%s</td><td class="t"><code>%s</code></td><td>%s</td><td>%s</td><td>%s</td></tr>`, g.at(), text(g.setting), g.faster(),
-			span(g, func(p *Point) float64 { return p.TimeUs }), span(g, func(p *Point) float64 { return p.BestUs }))
+			span(g, func(p *Point) float64 { return p.TimeUs }),
+			span(g, func(p *Point) float64 { return p.BestUs }))
 	}
 	t.WriteString(`</tbody></table>`)
 	l.WriteString(html.Wide("Advice", t.String()))

@@ -29,7 +29,8 @@ const (
 
 // look is how an activity is drawn: waits are thin, so that work is seen without its
 // colour too.
-var look = [activities]struct{ class, name string }{waits: {"kgrey", "waiting (thin)"}, calls: {"kolive", "call, launch"}, kernels: {"kpurple", "kernel"},
+var look = [activities]struct{ class, name string }{waits: {"kgrey", "waiting (thin)"},
+	calls: {"kolive", "call, launch"}, kernels: {"kpurple", "kernel"},
 	flushes: {"kteal", "flush"}, reads: {"korange", "receive: the kernel reads"}, sends: {"kblue", "sending"}}
 
 // meaning is what a name of a trace means: the activity and plain words.
@@ -37,8 +38,12 @@ var meaning = map[string]struct {
 	is    activity
 	words string
 }{
-	"SendWait": {sends, "on the wire"}, "RecvWait": {waits, "waiting for data"}, "SendGpuWait": {waits, "waiting for the kernel to fill the slot"}, "SendPeerWait": {waits, "waiting for the peer's buffer"},
-	"RecvFlushWait": {flushes, "flush of GPU memory"}, "RecvGpuWait": {reads, "the kernel reads what came"}, "KernelCh": {kernels, "kernel"}, "kernel": {kernels, "kernel before, between and after its steps"}, "launch": {calls, "launch"},
+	"SendWait": {sends, "on the wire"}, "RecvWait": {waits, "waiting for data"},
+	"SendGpuWait":   {waits, "waiting for the kernel to fill the slot"},
+	"SendPeerWait":  {waits, "waiting for the peer's buffer"},
+	"RecvFlushWait": {flushes, "flush of GPU memory"}, "RecvGpuWait": {reads, "the kernel reads what came"},
+	"KernelCh": {kernels, "kernel"}, "kernel": {kernels, "kernel before, between and after its steps"},
+	"launch": {calls, "launch"},
 }
 
 func activityOf(name string) activity {
@@ -49,7 +54,8 @@ func activityOf(name string) activity {
 }
 
 const (
-	rowsShown    = 12   // connections of a rank over the network that are drawn, the busiest, and as many within the node
+	// connections of a rank over the network that are drawn, the busiest, and as many within the node
+	rowsShown    = 12
 	rowsListed   = 120  // and that the table has
 	timeColumns  = 1200 // of the drawing, each of one activity
 	columnFilled = 0.25 // of a column, for an activity to be drawn
@@ -93,13 +99,15 @@ func strips(m *trace.Memory) (out []*strip, end units.Time) {
 		k := key{t.Process, name}
 		s := rows[k]
 		if s == nil {
-			s = &strip{process: t.ProcessName, order: [3]int64{t.ProcessSort, t.Process, kind}, name: name, us: map[string]float64{}}
+			s = &strip{process: t.ProcessName, order: [3]int64{t.ProcessSort, t.Process, kind}, name: name,
+				us: map[string]float64{}}
 			rows[k], out = s, append(out, s)
 		}
 		s.add(e, end)
 	}
 	slices.SortStableFunc(out, func(a, b *strip) int {
-		return cmp.Or(slices.Compare(a.order[:], b.order[:]), cmp.Compare(b.busy, a.busy), strings.Compare(a.name, b.name))
+		return cmp.Or(slices.Compare(a.order[:], b.order[:]), cmp.Compare(b.busy, a.busy),
+			strings.Compare(a.name, b.name))
 	})
 	return out, end
 }
@@ -184,7 +192,8 @@ func timeline(m *trace.Memory) markup {
 	var drawn [stepRow + 1]int
 	rest := func() {
 		if more > 0 {
-			rows.add(`<text class="soft" x="%g" y="%.1f">%d more connections are in the table</text>`, left, y+13, more)
+			rows.add(`<text class="soft" x="%g" y="%.1f">%d more connections are in the table</text>`, left,
+				y+13, more)
 			y += row
 		}
 		drawn, more = [stepRow + 1]int{}, 0
@@ -200,13 +209,15 @@ func timeline(m *trace.Memory) markup {
 			more++
 			continue
 		}
-		rows.add(`<text x="%g" y="%.1f" text-anchor="end">%s</text><line class="grid" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/>`, left-8, y+13, esc(s.name), left, w-12, y+row-.5, y+row-.5)
+		rows.add(
+			`<text x="%g" y="%.1f" text-anchor="end">%s</text><line class="grid" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/>`, left-8, y+13, esc(s.name), left, w-12, y+row-.5, y+row-.5)
 		s.draw(&rows, y, row, left, w-12, end)
 		y += row
 	}
 	rest()
 	var s svg
-	s.add(`<svg class="time" viewBox="0 0 %g %.0f" style="min-width:%gpx" role="img" aria-label="timeline">`, w, y+6, w)
+	s.add(`<svg class="time" viewBox="0 0 %g %.0f" style="min-width:%gpx" role="img" aria-label="timeline">`,
+		w, y+6, w)
 	for v, step := 0.0, html.Step(end.Micros()/8); v <= end.Micros(); v += step {
 		s.add(`<line class="grid" x1="%.1f" x2="%.1f" y1="18" y2="%.1f"/><text x="%.1f" y="13" text-anchor="middle">%g us</text>`, x(v), x(v), y, x(v), v)
 	}
@@ -252,7 +263,8 @@ func connections(m *trace.Memory) markup {
 	all, _ := strips(m)
 	var t svg
 	names := []string{"SendWait", "SendPeerWait", "SendGpuWait", "RecvWait", "RecvFlushWait", "RecvGpuWait"}
-	t.WriteString(`<table><thead><tr><th class="t">rank</th><th class="t">connection</th><th>steps</th><th>bytes</th>`)
+	t.WriteString(
+		`<table><thead><tr><th class="t">rank</th><th class="t">connection</th><th>steps</th><th>bytes</th>`)
 	for _, n := range names {
 		t.add(`<th>%s us</th>`, n)
 	}
@@ -268,7 +280,8 @@ func connections(m *trace.Memory) markup {
 			continue
 		}
 		rank, _, _ := strings.Cut(s.process, " · ")
-		t.add(`<tr><td class="t">%s</td><td class="t">%s</td><td>%d</td><td>%s</td>`, text(rank), text(s.name), s.steps, grouped(units.Bytes(s.bytes)))
+		t.add(`<tr><td class="t">%s</td><td class="t">%s</td><td>%d</td><td>%s</td>`, text(rank),
+			text(s.name), s.steps, grouped(units.Bytes(s.bytes)))
 		for _, n := range names {
 			if v := s.us[n]; v > 0 {
 				t.add(`<td>%.2f</td>`, v)
@@ -307,7 +320,8 @@ func critical(m *trace.Memory) []phase {
 		at := slices.IndexFunc(out, func(p phase) bool { return p.Name == e.Name })
 		if at < 0 {
 			at = len(out)
-			out = append(out, phase{Name: e.Name, Words: meaning[e.Name].words, Class: look[activityOf(e.Name)].class})
+			out = append(out, phase{Name: e.Name, Words: meaning[e.Name].words,
+				Class: look[activityOf(e.Name)].class})
 		}
 		out[at].Steps++
 		out[at].Us += e.Dur.Micros()
@@ -328,23 +342,32 @@ func (l *layout) timeline() {
 	}
 	l.Section("timeline", "One operation of the last size")
 	if len(l.critical) > 0 {
-		l.Raw("<p>The critical path is what the end waited for: each step began when the one before it was done.</p>\n")
+		l.Raw("<p>The critical path is what the end waited for: each step began when the one before it was " +
+			"done.</p>\n")
 		var t svg
-		t.WriteString(`<table><thead><tr><th class="t">on the critical path</th><th class="t">which is</th><th>steps</th><th>us</th><th>share</th><th class="t">of all</th></tr></thead><tbody>` + "\n")
+		t.WriteString(
+			`<table><thead><tr><th class="t">on the critical path</th><th class="t">which is</th><th>steps</th><th>us</th><th>share</th><th class="t">of all</th></tr></thead><tbody>` + "\n")
 		for _, c := range l.critical {
-			t.add("<tr><td class=\"t\">%s</td><td class=\"t\">%s</td><td>%d</td><td>%.2f</td><td>%.1f %%</td><td class=\"t\"><div class=\"bar\"><div class=\"%s\" style=\"width:%.1f%%\"></div></div></td></tr>\n",
+			t.add("<tr><td class=\"t\">%s</td><td class=\"t\">%s</td><td>%d</td><td>%.2f</td><td>%.1f "+
+				"%%</td><td class=\"t\"><div class=\"bar\"><div class=\"%s\" "+
+				"style=\"width:%.1f%%\"></div></div></td></tr>\n",
 				text(c.Name), c.Words, c.Steps, c.Us, c.Percent, c.Class, c.Percent)
 		}
 		t.WriteString("</tbody></table>")
 		l.WriteString(html.Wide("Critical path", t.String()))
 	}
-	l.Raw("<p>The first ranks, a row a connection, the busiest first. Where several steps are in flight, a row shows the one that does most.</p>\n<p class=\"key\">%s</p>\n%s", timelineKey(), html.Wide("Timeline", string(drawn)))
-	l.Raw("<details><summary>Connections as a table</summary><p>Sums over the steps in flight, which overlap.</p>%s</details>\n", html.Wide("Connections", string(connections(l.Timeline))))
+	l.Raw("<p>The first ranks, a row a connection, the busiest first. Where several steps are in flight, a "+
+		"row shows the one that does most.</p>\n<p class=\"key\">%s</p>\n%s", timelineKey(),
+		html.Wide("Timeline", string(drawn)))
+	l.Raw("<details><summary>Connections as a table</summary><p>Sums over the steps in flight, which "+
+		"overlap.</p>%s</details>\n", html.Wide("Connections", string(connections(l.Timeline))))
 	switch {
 	case l.Trace != "":
-		l.Raw("<p>Every step is in the trace: <a href=\"%s\">%s</a>, for ui.perfetto.dev or chrome://tracing.</p>\n", link(l.Trace), text(l.Trace))
+		l.Raw("<p>Every step is in the trace: <a href=\"%s\">%s</a>, for ui.perfetto.dev or "+
+			"chrome://tracing.</p>\n", link(l.Trace), text(l.Trace))
 	default:
-		l.Raw("<p>For every step add <code>--trace trace.json.gz</code> and open that file in ui.perfetto.dev.</p>\n")
+		l.Raw("<p>For every step add <code>--trace trace.json.gz</code> and open that file in " +
+			"ui.perfetto.dev.</p>\n")
 	}
 }
 
@@ -353,7 +376,8 @@ func link(file string) string {
 	const plain = "-._~/"
 	var b strings.Builder
 	for _, c := range []byte(file) {
-		if c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || strings.IndexByte(plain, c) >= 0 {
+		if c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' ||
+			strings.IndexByte(plain, c) >= 0 {
 			b.WriteByte(c)
 		} else {
 			fmt.Fprintf(&b, "%%%02X", c)

@@ -14,7 +14,8 @@ func (l *layout) why() {
 		return
 	}
 	l.Section("why", "Why this choice")
-	l.Raw("<p>NCCL's cost model at some of the sizes: what it takes, its rivals by time, and what switches the others off. A setting would change that; the source is NCCL's.</p>\n")
+	l.Raw("<p>NCCL's cost model at some of the sizes: what it takes, its rivals by time, and what switches " +
+		"the others off. A setting would change that; the source is NCCL's.</p>\n")
 	for i, r := range l.Why {
 		open := ""
 		if i == len(l.Why)-1 {
@@ -24,7 +25,8 @@ func (l *layout) why() {
 		if len(r.Derivation) > 0 {
 			l.Raw("<p>Bandwidth:")
 			for i, s := range r.Derivation {
-				l.Raw(" %.4g GB/s: %s%s", s.GBps, text(s.What), map[bool]string{true: ".", false: ";"}[i == len(r.Derivation)-1])
+				l.Raw(" %.4g GB/s: %s%s", s.GBps, text(s.What),
+					map[bool]string{true: ".", false: ";"}[i == len(r.Derivation)-1])
 			}
 			l.Raw("</p>\n")
 		}
@@ -38,13 +40,15 @@ func taken(r *explain.Report) string {
 	if c == nil {
 		return "no choice. " + r.Note
 	}
-	return fmt.Sprintf("%s with %s, %.2f us: %.2f us of latency, then %.4g GB/s", c.Algo, c.Proto, c.TimeUs, c.LatencyUs, c.BandwidthGBps)
+	return fmt.Sprintf("%s with %s, %.2f us: %.2f us of latency, then %.4g GB/s", c.Algo, c.Proto, c.TimeUs,
+		c.LatencyUs, c.BandwidthGBps)
 }
 
 // rivals is the table of one size; protocols that are off for one reason are one row.
 func rivals(r *explain.Report) markup {
 	var t svg
-	t.WriteString(`<table><thead><tr><th class="t">algorithm</th><th class="t">protocol</th><th>time us</th><th>slower</th><th>latency us</th><th>GB/s</th><th class="t">why not</th></tr></thead><tbody>`)
+	t.WriteString(
+		`<table><thead><tr><th class="t">algorithm</th><th class="t">protocol</th><th>time us</th><th>slower</th><th>latency us</th><th>GB/s</th><th class="t">why not</th></tr></thead><tbody>`)
 	if r.Choice != nil {
 		t.timed(r.Choice, ` class="won"`, "taken")
 	}
@@ -58,7 +62,8 @@ func rivals(r *explain.Report) markup {
 			i++
 			c.Proto += ", " + r.Rivals[i].Proto
 		}
-		t.add(`<tr><td class="t">%s</td><td class="t">%s</td><td class="t why" colspan="5">off: `, text(c.Algo), text(c.Proto))
+		t.add(`<tr><td class="t">%s</td><td class="t">%s</td><td class="t why" colspan="5">off: `,
+			text(c.Algo), text(c.Proto))
 		for k, o := range c.Off {
 			if k > 0 {
 				t.WriteString("; and ")
@@ -79,6 +84,8 @@ func (s *svg) timed(c *explain.Cell, class, why string) {
 	if c.Slower > 0 {
 		slower = fmt.Sprintf("×%.2f", c.Slower)
 	}
-	s.add("<tr%s><td class=\"t\">%s</td><td class=\"t\">%s</td><td>%.2f</td><td>%s</td><td>%.2f</td><td>%.4g</td><td class=\"t why\">%s</td></tr>\n",
+	s.add("<tr%s><td class=\"t\">%s</td><td "+
+		"class=\"t\">%s</td><td>%.2f</td><td>%s</td><td>%.2f</td><td>%.4g</td><td class=\"t "+
+		"why\">%s</td></tr>\n",
 		class, text(c.Algo), text(c.Proto), c.TimeUs, slower, c.LatencyUs, c.BandwidthGBps, why)
 }

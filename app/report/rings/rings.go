@@ -127,7 +127,8 @@ func (r reader) net(rank int, index int32) string {
 }
 
 // colours distinguish channels in drawings.
-var colours = []string{"#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22", "#17becf"}
+var colours = []string{"#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f",
+	"#bcbd22", "#17becf"}
 
 // Dot draws rings (solid) and trees (dashed, towards the root) for Graphviz:
 // one box a node of NCCL, one colour a channel. Channels that are copies of an
@@ -135,12 +136,15 @@ var colours = []string{"#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#
 func Dot(c *connect.Layout, cl *fabric.Cluster) string {
 	r := reader{c, cl}
 	var b strings.Builder
-	b.WriteString("digraph channels {\n  rankdir=LR;\n  node [shape=circle, fontname=\"sans-serif\", fontsize=10];\n  edge [fontname=\"sans-serif\", fontsize=8];\n")
+	b.WriteString("digraph channels {\n  rankdir=LR;\n" +
+		"  node [shape=circle, fontname=\"sans-serif\", fontsize=10];\n" +
+		"  edge [fontname=\"sans-serif\", fontsize=8];\n")
 	for n, ranks := range c.NodeRanks {
 		fmt.Fprintf(&b, "  subgraph cluster_%d {\n    label=%q;\n", n, r.host(int(ranks[0])))
 		for _, rank := range ranks {
 			at := cl.Locate(int(rank))
-			fmt.Fprintf(&b, "    r%d [label=\"%d\", tooltip=%q];\n", rank, rank, at.System.Nodes[at.GPU].GPU.BusID)
+			fmt.Fprintf(&b, "    r%d [label=\"%d\", tooltip=%q];\n", rank, rank,
+				at.System.Nodes[at.GPU].GPU.BusID)
 		}
 		b.WriteString("  }\n")
 	}
@@ -166,7 +170,8 @@ func (r reader) arrow(b *strings.Builder, s Step, colour, style, tip string) {
 			label += fmt.Sprintf("\\nby %d", s.OutProxy)
 		}
 	}
-	fmt.Fprintf(b, "  r%d -> r%d [color=%q, style=%s, label=\"%s\", tooltip=%q];\n", s.From, s.To, colour, style, label, tip)
+	fmt.Fprintf(b, "  r%d -> r%d [color=%q, style=%s, label=\"%s\", tooltip=%q];\n", s.From, s.To, colour,
+		style, label, tip)
 }
 
 // distinct groups channels that are equal.

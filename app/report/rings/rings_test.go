@@ -30,7 +30,8 @@ func commOf(t *testing.T, machine string, nodes int) *comm.Comm {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := comm.New(cl, comm.Params{Rules: rules.Default(), Access: p.Access, Multicast: comm.MulticastOff})
+	c, err := comm.New(cl, comm.Params{Rules: rules.Default(), Access: p.Access,
+		Multicast: comm.MulticastOff})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +50,8 @@ func TestEveryRankIsOnce(t *testing.T) {
 		c := commOf(t, m, 3)
 		d := rings.JSON(c.Layout, c.Cluster)
 		if len(d.Channels) != c.NChannels || len(d.Nodes) != 3 {
-			t.Errorf("%s: %d channels and %d nodes, want %d and 3", m, len(d.Channels), len(d.Nodes), c.NChannels)
+			t.Errorf("%s: %d channels and %d nodes, want %d and 3", m, len(d.Channels), len(d.Nodes),
+				c.NChannels)
 		}
 		for _, ch := range d.Channels {
 			seen := map[int]bool{}
@@ -63,7 +65,8 @@ func TestEveryRankIsOnce(t *testing.T) {
 				}
 			}
 			if len(seen) != c.NRanks || len(ch.Edges) != c.NRanks-1 {
-				t.Errorf("%s channel %d: %d ranks in the ring and %d edges in the tree of %d", m, ch.Channel, len(seen), len(ch.Edges), c.NRanks)
+				t.Errorf("%s channel %d: %d ranks in the ring and %d edges in the tree of %d", m, ch.Channel,
+					len(seen), len(ch.Edges), c.NRanks)
 			}
 		}
 		if _, err := json.Marshal(d); err != nil {

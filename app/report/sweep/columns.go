@@ -24,31 +24,48 @@ type Column struct {
 func ofSimulation(c Column) Column { c.Simulated = true; return c }
 
 var allColumns = map[string]Column{
-	"algo":   textColumn("algo", 8, func(f *scenario.Facts) string { return f.Algo }),
-	"proto":  textColumn("proto", 6, func(f *scenario.Facts) string { return f.Proto }),
-	"nch":    textColumn("nch", 3, func(f *scenario.Facts) string { return fmt.Sprint(f.Channels) }),
-	"model":  {Head: nccltests.Column{Name: "model", Unit: "(us)", Width: 8}, Value: func(f *scenario.Facts) string { return nccltests.Float(f.ModelUs, 8) }},
-	"expect": {Head: nccltests.Column{Name: "expect", Unit: "(GB/s)", Width: 7}, Value: func(f *scenario.Facts) string { return nccltests.Float(f.Expect, 7) }, Simulated: true},
-	"limit":  ofSimulation(textColumn("limit", 24, func(f *scenario.Facts) string { return strings.ReplaceAll(f.Limit, " ", "_") })),
-	"use":    ofSimulation(textColumn("use", 5, func(f *scenario.Facts) string { return fmt.Sprintf("%.1f%%", 100*f.Use) })),
-	"queue":  ofSimulation(textColumn("queue", 9, func(f *scenario.Facts) string { return fmt.Sprint(f.Queue) })),
-	"paused": ofSimulation(textColumn("paused", 9, ofFrames(func(c *congestion.Facts) string { return fmt.Sprintf("%.1fus", c.PausedUs) }))),
-	"marked": ofSimulation(textColumn("marked", 9, ofFrames(func(c *congestion.Facts) string { return fmt.Sprint(c.Marked) }))),
-	"retx":   ofSimulation(textColumn("retx", 7, ofFrames(func(c *congestion.Facts) string { return fmt.Sprint(c.Resent) }))),
-	"least":  ofDraws("least", func(d *scenario.Draws) float64 { return d.LeastBusBW }),
-	"most":   ofDraws("most", func(d *scenario.Draws) float64 { return d.MostBusBW }),
-	"regret": {Head: nccltests.Column{Name: Regret, Width: 6}, Value: func(f *scenario.Facts) string { return RegretText(f.Regret) }, Rivals: true},
-	"best":   {Head: nccltests.Column{Name: "best", Width: 16}, Value: bestText, Rivals: true},
+	"algo":  textColumn("algo", 8, func(f *scenario.Facts) string { return f.Algo }),
+	"proto": textColumn("proto", 6, func(f *scenario.Facts) string { return f.Proto }),
+	"nch":   textColumn("nch", 3, func(f *scenario.Facts) string { return fmt.Sprint(f.Channels) }),
+	"model": {Head: nccltests.Column{Name: "model", Unit: "(us)", Width: 8},
+		Value: func(f *scenario.Facts) string { return nccltests.Float(f.ModelUs, 8) }},
+	"expect": {Head: nccltests.Column{Name: "expect", Unit: "(GB/s)", Width: 7},
+		Value: func(f *scenario.Facts) string { return nccltests.Float(f.Expect, 7) }, Simulated: true},
+	"limit": ofSimulation(textColumn("limit", 24, func(f *scenario.Facts) string {
+		return strings.ReplaceAll(f.Limit, " ", "_")
+	})),
+	"use": ofSimulation(textColumn("use", 5, func(f *scenario.Facts) string {
+		return fmt.Sprintf("%.1f%%", 100*f.Use)
+	})),
+	"queue": ofSimulation(textColumn("queue", 9, func(f *scenario.Facts) string {
+		return fmt.Sprint(f.Queue)
+	})),
+	"paused": ofSimulation(textColumn("paused", 9, ofFrames(func(c *congestion.Facts) string {
+		return fmt.Sprintf("%.1fus", c.PausedUs)
+	}))),
+	"marked": ofSimulation(textColumn("marked", 9, ofFrames(func(c *congestion.Facts) string {
+		return fmt.Sprint(c.Marked)
+	}))),
+	"retx": ofSimulation(textColumn("retx", 7, ofFrames(func(c *congestion.Facts) string {
+		return fmt.Sprint(c.Resent)
+	}))),
+	"least": ofDraws("least", func(d *scenario.Draws) float64 { return d.LeastBusBW }),
+	"most":  ofDraws("most", func(d *scenario.Draws) float64 { return d.MostBusBW }),
+	"regret": {Head: nccltests.Column{Name: Regret, Width: 6}, Value: func(f *scenario.Facts) string {
+		return RegretText(f.Regret)
+	}, Rivals: true},
+	"best": {Head: nccltests.Column{Name: "best", Width: 16}, Value: bestText, Rivals: true},
 }
 
 // ofDraws is a bus bandwidth of the draws of hashed routes, "-" of a row without.
 func ofDraws(name string, value func(*scenario.Draws) float64) Column {
-	return Column{Head: nccltests.Column{Name: name, Unit: "(GB/s)", Width: 7}, Simulated: true, Value: func(f *scenario.Facts) string {
-		if f.Draws == nil {
-			return "-"
-		}
-		return nccltests.Float(value(f.Draws), 7)
-	}}
+	return Column{Head: nccltests.Column{Name: name, Unit: "(GB/s)", Width: 7}, Simulated: true,
+		Value: func(f *scenario.Facts) string {
+			if f.Draws == nil {
+				return "-"
+			}
+			return nccltests.Float(value(f.Draws), 7)
+		}}
 }
 
 // ofFrames is a value of a network that was simulated frame by frame, "-" of another.
@@ -76,7 +93,8 @@ func textColumn(name string, width int, value func(*scenario.Facts) string) Colu
 	return Column{Head: nccltests.Column{Name: name, Width: width}, Value: value}
 }
 
-var columnOrder = []string{"algo", "proto", "nch", "model", "expect", "limit", "use", "queue", "paused", "marked", "retx", "regret", "best", "least", "most"}
+var columnOrder = []string{"algo", "proto", "nch", "model", "expect", "limit", "use", "queue", "paused",
+	"marked", "retx", "regret", "best", "least", "most"}
 
 // UnknownColumnError is a word that names no column.
 type UnknownColumnError struct{ Name string }

@@ -38,7 +38,8 @@ func New(r *scenario.Running, counts nccltests.Config, code int) (*Table, error)
 	c := counts
 	c.Program, c.NCCLHeaders, c.NCCLLibrary = r.Name()+"_perf", code, code
 	c.Threads, c.GPUs = max(e.Threads, 1), r.Site.Cluster.Host(0).NRanks()
-	c.MinBytes, c.MaxBytes, c.StepFactor, c.StepBytes = bounds.Min, bounds.Max, bounds.Factor, bounds.StepBytes
+	c.MinBytes, c.MaxBytes, c.StepFactor, c.StepBytes = bounds.Min, bounds.Max, bounds.Factor,
+		bounds.StepBytes
 	c.Unalign, c.Blocking, c.CPUTime = r.Spec.Workload.Unalign, e.Blocking, e.CPUTime
 	if e.Launch == "graph" {
 		c.Graph = max(c.Graph, 1)
@@ -56,7 +57,8 @@ func New(r *scenario.Running, counts nccltests.Config, code int) (*Table, error)
 // Prefaces are the lines above the table, of a program's version.
 func Prefaces(r *scenario.Running, program string) []string {
 	site := r.Site
-	out := []string{fmt.Sprintf("simccl %s simulated: topo=%s sha256=%s nccl-rules=%s seed=%s", program, site.Name, site.Digest[:12], site.Config.Rules.Version(), r.SeedText()),
+	out := []string{fmt.Sprintf("simccl %s simulated: topo=%s sha256=%s nccl-rules=%s seed=%s", program,
+		site.Name, site.Digest[:12], site.Config.Rules.Version(), r.SeedText()),
 		site.Times()}
 	if s, ok := netpreset.Summarize(site.Network, choice(&r.Spec)); ok {
 		out = append(out, s.String())
@@ -72,9 +74,11 @@ func choice(s *scenario.Spec) netpreset.Choice {
 // Add adds a simulated row and returns it as nccl-tests has it.
 func (t *Table) Add(r *scenario.Row) *nccltests.Row {
 	measure := func(m *scenario.Measure) nccltests.Measure {
-		return nccltests.Measure{TimeUs: m.Time.Micros(), AlgBW: m.AlgBW, BusBW: m.BusBW, Checked: m.Checked, Iters: t.iterations(m)}
+		return nccltests.Measure{TimeUs: m.Time.Micros(), AlgBW: m.AlgBW, BusBW: m.BusBW, Checked: m.Checked,
+			Iters: t.iterations(m)}
 	}
-	row := nccltests.Row{Size: int64(r.Bytes), Count: r.Count, Type: r.Type, RedOp: cmp.Or(r.RedOp, "none"), Root: r.Root, Out: measure(&r.Out), In: measure(&r.In)}
+	row := nccltests.Row{Size: int64(r.Bytes), Count: r.Count, Type: r.Type, RedOp: cmp.Or(r.RedOp, "none"),
+		Root: r.Root, Out: measure(&r.Out), In: measure(&r.In)}
 	t.facts = append(t.facts, &r.Facts)
 	t.Keep(&row, &r.Facts, JSON(&r.Facts))
 	return &row
@@ -88,7 +92,8 @@ func (t *Table) iterations(m *scenario.Measure) *nccltests.IterStats {
 		return nil
 	}
 	times := slices.Repeat([]float64{m.Time.Micros()}, n)
-	if whole, c := float64(n)*m.Time.Micros(), &t.Config; n > 1 && c.Blocking == 0 && !c.CPUTime && c.AggIters <= 1 && m.First > m.Time && m.First.Micros() < whole {
+	if whole, c := float64(n)*m.Time.Micros(), &t.Config; n > 1 && c.Blocking == 0 && !c.CPUTime &&
+		c.AggIters <= 1 && m.First > m.Time && m.First.Micros() < whole {
 		times[0] = m.First.Micros()
 		for i := range times[1:] {
 			times[1+i] = (whole - times[0]) / float64(n-1)
@@ -114,7 +119,9 @@ func (t *Table) Notes() []string {
 	most := int64(-1)
 	for i, f := range t.facts {
 		if f.Near != "" {
-			near = append(near, fmt.Sprintf("Near, not exact, within about %.0f %%: %s; --fold exact leaves nothing out", 100*f.Margin, f.Near))
+			near = append(near,
+				fmt.Sprintf("Near, not exact, within about %.0f %%: %s; --fold exact leaves nothing out",
+					100*f.Margin, f.Near))
 		}
 		if f.NotProved != "" {
 			if unproved = append(unproved, f.NotProved); t.Rows[i].Size > most {
@@ -125,7 +132,8 @@ func (t *Table) Notes() []string {
 	out := append(slices.Compact(near), t.skipped()...)
 	out = append(out, t.drawn()...)
 	if len(unproved) > 0 {
-		out = append(out, fmt.Sprintf("#wrong is N/A in %d of %d rows: the proof of the plan (-c 1) is too large; that of %d B would have %s",
+		out = append(out, fmt.Sprintf("#wrong is N/A in %d of %d rows: the proof of the plan (-c 1) is too "+
+			"large; that of %d B would have %s",
 			len(unproved), len(t.Rows), most, unproved[0]))
 	}
 	return out
@@ -148,7 +156,9 @@ func (t *Table) drawn() (out []string) {
 		}
 	}
 	if equal > 0 {
-		out = append(out, fmt.Sprintf("In %d of %d rows the draw of hashed routes changes the time by less than 1 %%", equal, len(t.Rows)))
+		out = append(out,
+			fmt.Sprintf("In %d of %d rows the draw of hashed routes changes the time by less than 1 %%",
+				equal, len(t.Rows)))
 	}
 	return out
 }
@@ -178,12 +188,15 @@ func (t *Table) skipped() (out []string) {
 	}
 	for _, w := range windows {
 		if w.rows > 0 {
-			out = append(out, fmt.Sprintf("Of the operation in %d of %d rows a window of iterations was simulated; the others take its mean time, within about %.0f %%; %s simulates all",
+			out = append(out, fmt.Sprintf("Of the operation in %d of %d rows a window of iterations was "+
+				"simulated; the others take its mean time, within about %.0f %%; %s simulates all",
 				w.rows, len(t.Rows), 100*w.margin, w.whole))
 		}
 	}
 	if steady > 0 {
-		out = append(out, fmt.Sprintf("In %d of %d rows %d periods of a steady state were counted, to the picosecond as if simulated", steady, len(t.Rows), periods))
+		out = append(out,
+			fmt.Sprintf("In %d of %d rows %d periods of a steady state were counted, to the picosecond as "+
+				"if simulated", steady, len(t.Rows), periods))
 	}
 	return out
 }
@@ -194,7 +207,8 @@ func Devices(site *scenario.Site) []nccltests.Device {
 	out := make([]nccltests.Device, 0, len(devices))
 	for i := range devices {
 		d := &devices[i]
-		out = append(out, nccltests.Device{Rank: d.Rank, Group: d.Group, Host: d.Host, Device: d.Dev, Name: d.Name, BusID: d.BusID})
+		out = append(out, nccltests.Device{Rank: d.Rank, Group: d.Group, Host: d.Host, Device: d.Dev,
+			Name: d.Name, BusID: d.BusID})
 	}
 	return out
 }
@@ -203,12 +217,14 @@ func Devices(site *scenario.Site) []nccltests.Device {
 // simulation has no clock: its start is the epoch.
 func (t *Table) Report(site *scenario.Site, args []string) *nccltests.Report {
 	whole := map[string]any{"machine_class": map[string]any{
-		"name": site.Class().Name, "machine": site.Class().Machine, "source": site.Class().Source, "uncertainty": site.Uncertainty()}}
+		"name": site.Class().Name, "machine": site.Class().Machine, "source": site.Class().Source,
+		"uncertainty": site.Uncertainty()}}
 	if t.network != nil {
 		whole["network"] = t.network
 	}
 	r := &nccltests.Report{Start: "1970-01-01 00:00:00", End: "1970-01-01 00:00:00", Args: args,
-		Config: t.Config, Devices: Devices(site), Rows: t.Rows, Own: t.Own, Summary: t.Summary, Whole: JSON(whole)}
+		Config: t.Config, Devices: Devices(site), Rows: t.Rows, Own: t.Own, Summary: t.Summary,
+		Whole: JSON(whole)}
 	for _, v := range site.Settings() {
 		r.Env = append(r.Env, v[0]+"="+v[1])
 	}

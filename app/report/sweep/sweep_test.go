@@ -72,7 +72,8 @@ func render(t *testing.T, text, columns string) (table, doc string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := scenario.Prepare(spec, scenario.Options{Files: site.Files(t), Settings: config.Sources{NoEnv: true}})
+	r, err := scenario.Prepare(spec, scenario.Options{Files: site.Files(t), Settings: config.Sources{
+		NoEnv: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +116,8 @@ func render(t *testing.T, text, columns string) (table, doc string) {
 // TestColumns: words in any order, with and without the plus of each; a word that
 // names no column is refused with the list of those that do.
 func TestColumns(t *testing.T) {
-	for text, want := range map[string]string{"": "", "+algo": "algo", "nch,proto": "nch proto", "+use,+algo": "use algo"} {
+	for text, want := range map[string]string{"": "", "+algo": "algo", "nch,proto": "nch proto",
+		"+use,+algo": "use algo"} {
 		cols, err := sweep.ParseColumns(text)
 		var names []string
 		for _, h := range sweep.Heads(cols) {
@@ -128,7 +130,8 @@ func TestColumns(t *testing.T) {
 	for _, text := range []string{"algos", "+algo,", "+algo,x"} {
 		_, err := sweep.ParseColumns(text)
 		var unknown *sweep.UnknownColumnError
-		if !errors.As(err, &unknown) || !strings.Contains(err.Error(), "+algo,proto,nch,model,expect,limit,use,queue,paused,marked,retx,regret") {
+		if !errors.As(err, &unknown) || !strings.Contains(err.Error(),
+			"+algo,proto,nch,model,expect,limit,use,queue,paused,marked,retx,regret") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -150,9 +153,12 @@ func TestNotes(t *testing.T) {
 	add(24, scenario.Facts{Simulated: "window", Margin: .08, ByCost: true})
 	got := strings.Join(s.Notes(), "\n")
 	want := "Near, not exact, within about 2 %: links as one; --fold exact leaves nothing out\n" +
-		"Of the operation in 1 of 5 rows a window of iterations was simulated; the others take its mean time, within about 3 %; --skip off simulates all\n" +
-		"Of the operation in 1 of 5 rows a window of iterations was simulated; the others take its mean time, within about 8 %; --fold exact simulates all\n" +
-		"#wrong is N/A in 2 of 5 rows: the proof of the plan (-c 1) is too large; that of 32 B would have 90 ops"
+		"Of the operation in 1 of 5 rows a window of iterations was simulated; the others take its mean " +
+		"time, within about 3 %; --skip off simulates all\n" +
+		"Of the operation in 1 of 5 rows a window of iterations was simulated; the others take its mean " +
+		"time, within about 8 %; --fold exact simulates all\n" +
+		"#wrong is N/A in 2 of 5 rows: the proof of the plan (-c 1) is too large; that of 32 B would have " +
+		"90 ops"
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -18,12 +18,16 @@ import (
 
 // Policy is the page's Content-Security-Policy: nothing of another origin, no inline
 // script or style, no frame around it.
-const Policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const Policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' " +
+	"data: blob:; connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; form-action " +
+	"'none'; frame-ancestors 'none'"
 
 // types are the media types of the page's files. The system's own table differs
 // between machines.
-var types = map[string]string{".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".wasm": "application/wasm",
-	".svg": "image/svg+xml", ".webmanifest": "application/manifest+json", ".json": "application/json", ".txt": "text/plain; charset=utf-8"}
+var types = map[string]string{".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8",
+	".css": "text/css; charset=utf-8", ".wasm": "application/wasm",
+	".svg": "image/svg+xml", ".webmanifest": "application/manifest+json", ".json": "application/json",
+	".txt": "text/plain; charset=utf-8"}
 
 // Handler serves a built page. Files are kept as gzip makes them, NAME.gz, and are
 // unpacked for clients that do not accept that. Requests for another host than the
@@ -31,7 +35,8 @@ var types = map[string]string{".html": "text/html; charset=utf-8", ".js": "text/
 func Handler(page fs.FS) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !loopback(r.Host) {
-			http.Error(w, "simccl serve answers to localhost, 127.0.0.1 and [::1] alone", http.StatusMisdirectedRequest)
+			http.Error(w, "simccl serve answers to localhost, 127.0.0.1 and [::1] alone",
+				http.StatusMisdirectedRequest)
 			return
 		}
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {

@@ -65,12 +65,15 @@ func TestHandler(t *testing.T) {
 		}
 		text, err := io.ReadAll(body)
 		if err != nil || string(text) != c.body || w.Header().Get("Content-Type") != c.kind {
-			t.Errorf("%s, accepting %q: %q of type %q, %v", c.path, c.accept, text, w.Header().Get("Content-Type"), err)
+			t.Errorf("%s, accepting %q: %q of type %q, %v", c.path, c.accept, text,
+				w.Header().Get("Content-Type"), err)
 		}
-		if zipped := w.Header().Get("Content-Encoding") == "gzip"; zipped != (c.accept == "gzip, br" || c.accept == "br;q=1, gzip;q=0.5") {
+		if zipped := w.Header().Get("Content-Encoding") == "gzip"; zipped != (c.accept == "gzip, br" ||
+			c.accept == "br;q=1, gzip;q=0.5") {
 			t.Errorf("accepting %q: gzip is %v", c.accept, zipped)
 		}
-		if w.Header().Get("Content-Security-Policy") != Policy || w.Header().Get("X-Content-Type-Options") != "nosniff" {
+		if w.Header().Get("Content-Security-Policy") != Policy || w.Header().Get("X-Content-Type-Options") !=
+			"nosniff" {
 			t.Errorf("%s has no policy: %v", c.path, w.Header())
 		}
 	}

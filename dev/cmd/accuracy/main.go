@@ -28,7 +28,8 @@ func main() {
 	}
 }
 
-var errUsage = errors.New("usage: accuracy show SET,… | fit QUANTITY,… | public PREFIX,… [flags]; -h after one of them lists its flags")
+var errUsage = errors.New("usage: accuracy show SET,… | fit QUANTITY,… | public PREFIX,… [flags]; -h after " +
+	"one of them lists its flags")
 
 // command is what the flags say.
 type command struct {
@@ -160,7 +161,8 @@ func (c *command) public(ctx context.Context, w io.Writer, prefixes []string) er
 				return err
 			}
 			for _, r := range rows {
-				fmt.Fprintf(w, "%-40s %12d %-18s real %7.2f sim %7.2f %+6.1f%%\n", p.Name(), r.Bytes, r.Choice, r.Real, r.Sim, 100*r.Off())
+				fmt.Fprintf(w, "%-40s %12d %-18s real %7.2f sim %7.2f %+6.1f%%\n", p.Name(), r.Bytes,
+					r.Choice, r.Real, r.Sim, 100*r.Off())
 			}
 		}
 	}

@@ -12,7 +12,8 @@ import (
 func call(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
-	err := run(t.Context(), append(args, "-topos", golden.Root(t, "testdata", "topos"), "-measured", golden.Root(t, "testdata", "measured", "h200x4")), &out)
+	err := run(t.Context(), append(args, "-topos", golden.Root(t, "testdata", "topos"), "-measured",
+		golden.Root(t, "testdata", "measured", "h200x4")), &out)
 	return out.String(), err
 }
 
@@ -24,7 +25,8 @@ func TestShow(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	for _, line := range lines {
-		if !strings.HasPrefix(line, "default_4 ") || !strings.Contains(line, "AllReduce") || !strings.Contains(line, "/LL ") {
+		if !strings.HasPrefix(line, "default_4 ") || !strings.Contains(line, "AllReduce") ||
+			!strings.Contains(line, "/LL ") {
 			t.Errorf("not asked for: %s", line)
 		}
 	}
@@ -40,7 +42,8 @@ func TestShow(t *testing.T) {
 
 // TestFit fits a quantity that was changed back to about what it was.
 func TestFit(t *testing.T) {
-	out, err := call(t, "fit", "gap_ll", "-set", "default_4", "-op", "all_reduce", "-proto", "LL", "-class", "gap_ll=6")
+	out, err := call(t, "fit", "gap_ll", "-set", "default_4", "-op", "all_reduce", "-proto", "LL", "-class",
+		"gap_ll=6")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,11 +62,13 @@ func TestPublic(t *testing.T) {
 
 // TestMistakes are reported.
 func TestMistakes(t *testing.T) {
-	for _, args := range [][]string{{}, {"show"}, {"look", "all"}, {"show", "nothing"}, {"show", "all", "-class", "gap_ll"}, {"show", "all", "-class", "gap=1"},
+	for _, args := range [][]string{{}, {"show"}, {"look", "all"}, {"show", "nothing"},
+		{"show", "all", "-class", "gap_ll"}, {"show", "all", "-class", "gap=1"},
 		{"fit", "gap_xy"}, {"public", "nothing"}} {
 		var out bytes.Buffer
 		if len(args) > 1 {
-			args = append(args, "-topos", golden.Root(t, "testdata", "topos"), "-measured", golden.Root(t, "testdata", "measured", "h200x4"))
+			args = append(args, "-topos", golden.Root(t, "testdata", "topos"), "-measured",
+				golden.Root(t, "testdata", "measured", "h200x4"))
 		}
 		if err := run(t.Context(), args, &out); err == nil {
 			t.Errorf("%v is accepted: %s", args, out.String())

@@ -63,12 +63,17 @@ func convert(r io.Reader, w io.Writer, note string) error {
 	if len(rep.suites) == 0 {
 		return fmt.Errorf("no benchmark in the input")
 	}
-	fmt.Fprintf(w, "# Benchmarks\n\nMedians of `make bench-table`, one process, on %s. They compare rooms and sizes with each other; for a change, run `make bench`\nbefore and after it and read benchstat. `--cpuprofile FILE`, on every command, writes where simccl itself spends its CPU time.\n", strings.Join(rep.machine, ", "))
+	fmt.Fprintf(w, "# Benchmarks\n\n"+
+		"Medians of `make bench-table`, one process, on %s. They compare rooms and sizes with each other; "+
+		"for a change, run `make bench`\n"+
+		"before and after it and read benchstat. `--cpuprofile FILE`, on every command, writes where "+
+		"simccl itself spends its CPU time.\n", strings.Join(rep.machine, ", "))
 	if note != "" {
 		fmt.Fprintf(w, "\n%s\n", note)
 	}
 	for _, s := range rep.suites {
-		fmt.Fprintf(w, "\n## %s\n\n| benchmark | time | allocated | allocations | besides |\n|---|---:|---:|---:|---|\n", s.pkg)
+		fmt.Fprintf(w, "\n## %s\n\n"+
+			"| benchmark | time | allocated | allocations | besides |\n|---|---:|---:|---:|---|\n", s.pkg)
 		for _, res := range s.results {
 			fmt.Fprintln(w, res.row())
 		}

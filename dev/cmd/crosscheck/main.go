@@ -126,7 +126,8 @@ func bodiless(fset *token.FileSet, f *ast.File) (errs []error) {
 	}
 	for _, d := range f.Decls {
 		if fn, ok := d.(*ast.FuncDecl); ok && fn.Body == nil && !linked[fn.Name.Name] {
-			errs = append(errs, fmt.Errorf("%v: missing function body of %s, and no assembly for this system", fset.Position(fn.Pos()), fn.Name.Name))
+			errs = append(errs, fmt.Errorf("%v: missing function body of %s, and no assembly for this system",
+				fset.Position(fn.Pos()), fn.Name.Name))
 		}
 	}
 	return errs

@@ -40,9 +40,11 @@ func page() string {
 	b.WriteString(strings.Replace(head, "BESIDE\n", beside, 1))
 	b.WriteString("| name | also | machine | network |\n|---|---|---|---|\n")
 	for _, m := range builtin.List() {
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", m.Name, strings.Join(m.Aliases, ", "), m.Title, network(&m.Network))
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", m.Name, strings.Join(m.Aliases, ", "), m.Title,
+			network(&m.Network))
 	}
-	b.WriteString("\n## Sources\n\n*Estimated*: no source states it.\n\n| name | of | source |\n|---|---|---|\n")
+	b.WriteString("\n## Sources\n\n*Estimated*: no source states it.\n\n" +
+		"| name | of | source |\n|---|---|---|\n")
 	for _, m := range builtin.List() {
 		for _, f := range m.Facts {
 			mark := ""

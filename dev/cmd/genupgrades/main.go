@@ -20,7 +20,8 @@ import (
 )
 
 // machines are those of the page, of the directory's files.
-var machines = []struct{ name, file string }{{"DGX A100", "dgx-a100.xml"}, {"DGX H100", "dgx-h100.xml"}, {"DGX B200", "dgx-b200.xml"}}
+var machines = []struct{ name, file string }{{"DGX A100", "dgx-a100.xml"}, {"DGX H100", "dgx-h100.xml"},
+	{"DGX B200", "dgx-b200.xml"}}
 
 var (
 	nodes = []int{1, 2, 16}
@@ -100,7 +101,8 @@ func compare(file string, n int, from, to string) (*diff.Document, error) {
 	opt := scenario.Options{Files: files{}, Settings: config.Sources{NoEnv: true}}
 	var s [2]*diff.Side
 	for i, release := range []string{from, to} {
-		spec := scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: file, Count: n}}}, NCCL: scenario.NCCL{Version: release}}
+		spec := scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: file, Count: n}}},
+			NCCL: scenario.NCCL{Version: release}}
 		var err error
 		if s[i], err = diff.Load(diff.Side{Name: release, Spec: spec}, opt); err != nil {
 			return nil, err
@@ -128,7 +130,8 @@ func write(b *strings.Builder, d *diff.Document) {
 		var parts []string
 		for ; i < len(d.Choices) && d.Choices[i].Op == op; i++ {
 			c := d.Choices[i]
-			for i+1 < len(d.Choices) && d.Choices[i+1].Op == op && d.Choices[i+1].A == c.A && d.Choices[i+1].B == c.B && d.Choices[i+1].From <= c.To+c.To/1000+1 {
+			for i+1 < len(d.Choices) && d.Choices[i+1].Op == op && d.Choices[i+1].A == c.A &&
+				d.Choices[i+1].B == c.B && d.Choices[i+1].From <= c.To+c.To/1000+1 {
 				i++
 				c.To = d.Choices[i].To // for another reason
 			}

@@ -40,7 +40,8 @@ func TestProfileIsOfNoMachine(t *testing.T) {
 		t.Errorf("%s: %d bytes, named %s by them", file, len(data), name(data))
 	}
 	if len(p.Mapping) > 0 || p.TimeNanos != 0 || p.DurationNanos != 0 || len(p.Comments) > 0 {
-		t.Errorf("%d mappings, time %d of %d ns, comments %q", len(p.Mapping), p.TimeNanos, p.DurationNanos, p.Comments)
+		t.Errorf("%d mappings, time %d of %d ns, comments %q", len(p.Mapping), p.TimeNanos, p.DurationNanos,
+			p.Comments)
 	}
 	for _, f := range p.Function {
 		if filepath.IsAbs(f.Filename) {
@@ -69,12 +70,15 @@ func TestProfileIsOfThisTree(t *testing.T) {
 		}
 	}
 	if all < 500 || there*100 < all*80 {
-		t.Errorf("%s: %d of %d samples are in functions that exist: run make profile (removed: %q)", file, there, all, removed)
+		t.Errorf("%s: %d of %d samples are in functions that exist: run make profile (removed: %q)", file,
+			there, all, removed)
 	}
-	if exists(t, known, ours+"sim.NoSuchFunction") || exists(t, known, ours+"sim/nowhere.Run") || !exists(t, known, ours+"sim/internal/engine.(*Engine).Run.func1") {
+	if exists(t, known, ours+"sim.NoSuchFunction") || exists(t, known, ours+"sim/nowhere.Run") ||
+		!exists(t, known, ours+"sim/internal/engine.(*Engine).Run.func1") {
 		t.Error("what exists is not told from what does not")
 	}
-	if got := bare("a/b.(*T[go.shape.[]c/d.E,int]).m[go.shape.struct { f g/h.K }].func1"); got != "a/b.(*T).m.func1" {
+	if got := bare("a/b.(*T[go.shape.[]c/d.E,int]).m[go.shape.struct { f g/h.K }].func1"); got !=
+		"a/b.(*T).m.func1" {
 		t.Errorf("without type arguments: %s", got)
 	}
 }
@@ -171,14 +175,18 @@ func receiver(d *ast.FuncDecl) string {
 func TestHotKeepsCallsOfHotFunctions(t *testing.T) {
 	var places []*profile.Location
 	var functions []*profile.Function
-	for i, name := range []string{"runtime.memmove", "runtime.growslice", ours + "sim/wire.grow", ours + "sim.Run", "main.main", "runtime.main"} {
+	for i, name := range []string{"runtime.memmove", "runtime.growslice", ours + "sim/wire.grow",
+		ours + "sim.Run", "main.main", "runtime.main"} {
 		f := &profile.Function{ID: uint64(i + 1), Name: name, Filename: "f.go", StartLine: 3}
 		functions = append(functions, f)
-		places = append(places, &profile.Location{ID: f.ID, Address: 7 * f.ID, Line: []profile.Line{{Function: f, Line: 5}}})
+		places = append(places, &profile.Location{ID: f.ID, Address: 7 * f.ID,
+			Line: []profile.Line{{Function: f, Line: 5}}})
 	}
 	p := hot(&profile.Profile{
-		SampleType: []*profile.ValueType{{Type: "samples", Unit: "count"}}, TimeNanos: 1, DurationNanos: 2, Comments: []string{"c"},
-		Sample:   []*profile.Sample{{Location: places, Value: []int64{2}}, {Location: places[4:], Value: []int64{9}}},
+		SampleType: []*profile.ValueType{{Type: "samples", Unit: "count"}}, TimeNanos: 1, DurationNanos: 2,
+		Comments: []string{"c"},
+		Sample: []*profile.Sample{{Location: places, Value: []int64{2}},
+			{Location: places[4:], Value: []int64{9}}},
 		Location: places, Function: functions,
 	})
 	var b bytes.Buffer
@@ -189,7 +197,8 @@ func TestHotKeepsCallsOfHotFunctions(t *testing.T) {
 	for _, l := range p.Sample[0].Location {
 		kept = append(kept, l.Line[0].Function.Name)
 	}
-	if want := "runtime.growslice " + ours + "sim/wire.grow " + ours + "sim.Run main.main"; len(p.Sample) != 1 || strings.Join(kept, " ") != want || p.TimeNanos != 0 || p.Comments != nil {
+	if want := "runtime.growslice " + ours + "sim/wire.grow " + ours + "sim.Run main.main"; len(p.Sample) !=
+		1 || strings.Join(kept, " ") != want || p.TimeNanos != 0 || p.Comments != nil {
 		t.Errorf("%d samples, %q", len(p.Sample), kept)
 	}
 }

@@ -16,9 +16,12 @@ var runs = []struct {
 	args  string
 }{
 	{3, "run all_reduce -b 64M -e 64M --nodes 16 --env NCCL_ALGO=Ring -c 0 --fold off --skip off"},
-	{2, "run all_reduce -b 16M -e 16M --nodes 16 --env NCCL_ALGO=Ring --fabric leaf16 -c 0 --fold off --skip off"},
-	{2, "run all_reduce -b 64M -e 64M --nodes 16 --env NCCL_ALGO=Ring --fault nic=node0/2:slow=4 -c 0 --fold off --skip off"},
-	{2, "run all_reduce -b 16M -e 16M --nodes 16 --env NCCL_ALGO=Tree --fabric leaf16 -c 0 --fold off --skip off"},
+	{2, "run all_reduce -b 16M -e 16M --nodes 16 --env NCCL_ALGO=Ring --fabric leaf16 -c 0 --fold off " +
+		"--skip off"},
+	{2, "run all_reduce -b 64M -e 64M --nodes 16 --env NCCL_ALGO=Ring --fault nic=node0/2:slow=4 -c 0 " +
+		"--fold off --skip off"},
+	{2, "run all_reduce -b 16M -e 16M --nodes 16 --env NCCL_ALGO=Tree --fabric leaf16 -c 0 --fold off " +
+		"--skip off"},
 	{2, "run all_reduce -b 4M -e 4M --nodes 64 --env NCCL_ALGO=Tree -c 0 --fold off --skip off"},
 	{2, "run all_reduce -b 256M -e 256M --nodes 2 --env NCCL_ALGO=NVLSTree -c 0 --fold off --skip off"},
 	{2, "run alltoall -b 2M -e 2M --nodes 10 --fabric leaf10 -c 0 --fold off --skip off"},
@@ -62,7 +65,8 @@ const perLeaf, hosts = 4, 32
 // for the packet simulators the configuration in packets with more flows.
 func scenarios(tool, packets, dir string) error {
 	for name, n := range map[string]string{"leaf10": "10", "leaf16": "16"} { //lint:sorted files of their own
-		text, err := exec.Command(tool, "topo", "fabric", "leaf-spine", "--hosts", n, "--nets", "8", "--per-leaf", "1", "--oversub", "2").Output()
+		text, err := exec.Command(tool, "topo", "fabric", "leaf-spine", "--hosts", n, "--nets", "8",
+			"--per-leaf", "1", "--oversub", "2").Output()
 		if err != nil {
 			return fmt.Errorf("a leaf-spine network: %w", err)
 		}
@@ -71,7 +75,8 @@ func scenarios(tool, packets, dir string) error {
 		}
 	}
 	files := map[string]string{"net.txt": leafSpine(), "one.txt": star(), "star.flows": flows(incast()),
-		"perm.flows": flows(permutation()), "alltoall.flows": flows(alltoall()), "incast.flows": flows(incast()), "ring.flows": flows(ring())}
+		"perm.flows": flows(permutation()), "alltoall.flows": flows(alltoall()),
+		"incast.flows": flows(incast()), "ring.flows": flows(ring())}
 	for _, name := range []string{"config.txt", "perm.cm", "leafspine.topo"} {
 		text, err := os.ReadFile(filepath.Join(packets, name))
 		if err != nil {
@@ -80,7 +85,8 @@ func scenarios(tool, packets, dir string) error {
 		files[name] = string(text)
 	}
 	for _, name := range []string{"perm", "alltoall", "incast", "ring", "star"} {
-		files[name+".txt"] = strings.NewReplacer("TOPOLOGY_FILE topo.txt", "TOPOLOGY_FILE net.txt", "FLOW_FILE flow.txt", "FLOW_FILE "+name+".flows",
+		files[name+".txt"] = strings.NewReplacer("TOPOLOGY_FILE topo.txt", "TOPOLOGY_FILE net.txt",
+			"FLOW_FILE flow.txt", "FLOW_FILE "+name+".flows",
 			"BUFFER_SIZE 4", "BUFFER_SIZE 32").Replace(files["config.txt"])
 	}
 	files["star.txt"] = strings.Replace(files["star.txt"], "net.txt", "one.txt", 1)
@@ -108,7 +114,8 @@ func leafSpine() string {
 	for s := range spines {
 		fmt.Fprintf(&ids, "%d ", hosts+leaves+s)
 	}
-	return fmt.Sprintf("%d %d %d\n%s\n%s", hosts+leaves+spines, leaves+spines, hosts+leaves*spines, ids.String(), links.String())
+	return fmt.Sprintf("%d %d %d\n%s\n%s", hosts+leaves+spines, leaves+spines, hosts+leaves*spines,
+		ids.String(), links.String())
 }
 
 // star is a topology file with all hosts at one switch.

@@ -49,5 +49,7 @@ func hot(p *profile.Profile) *profile.Profile {
 // anyHot says whether a place in the program is in a hot function, itself or as
 // inlined.
 func anyHot(l *profile.Location) bool {
-	return slices.ContainsFunc(l.Line, func(n profile.Line) bool { return n.Function != nil && isHot(n.Function.Name) })
+	return slices.ContainsFunc(l.Line, func(n profile.Line) bool {
+		return n.Function != nil && isHot(n.Function.Name)
+	})
 }

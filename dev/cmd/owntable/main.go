@@ -26,11 +26,13 @@ func main() {
 }
 
 var (
-	operations = []string{"all_reduce", "all_gather", "reduce_scatter", "alltoall", "broadcast", "reduce", "gather", "scatter", "sendrecv"}
-	sizes      = []struct {
+	operations = []string{"all_reduce", "all_gather", "reduce_scatter", "alltoall", "broadcast", "reduce",
+		"gather", "scatter", "sendrecv"}
+	sizes = []struct {
 		name  string
 		bytes string
-	}{{"1 KiB", "1024"}, {"64 KiB", "65536"}, {"1 MiB", "1048576"}, {"16 MiB", "16777216"}, {"256 MiB", "268435456"}, {"1 GiB", "1073741824"}}
+	}{{"1 KiB", "1024"}, {"64 KiB", "65536"}, {"1 MiB", "1048576"}, {"16 MiB", "16777216"},
+		{"256 MiB", "268435456"}, {"1 GiB", "1073741824"}}
 )
 
 // table writes the table of a directory's files of so many GPUs.
@@ -39,7 +41,8 @@ func table(w io.Writer, dir, gpus string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(w, "| operation | size | ours, us | by | NCCL | NCCL -R 2 | PyTorch |\n|---|---|---|---|---|---|---|")
+	fmt.Fprintln(w,
+		"| operation | size | ours, us | by | NCCL | NCCL -R 2 | PyTorch |\n|---|---|---|---|---|---|---|")
 	for _, op := range operations {
 		own := map[string][]string{}
 		for _, part := range []string{"free_", "free_large_"} {
@@ -48,7 +51,8 @@ func table(w io.Writer, dir, gpus string) error {
 			}
 		}
 		windows := map[string][]string{}
-		if err := rows(filepath.Join(dir, "symmetric_"+op+"_"+gpus+".txt"), windows); err != nil && !os.IsNotExist(err) {
+		if err := rows(filepath.Join(dir, "symmetric_"+op+"_"+gpus+".txt"), windows); err != nil &&
+			!os.IsNotExist(err) {
 			return err
 		}
 		for _, z := range sizes {
@@ -56,7 +60,8 @@ func table(w io.Writer, dir, gpus string) error {
 			if len(r) < 15 {
 				continue
 			}
-			fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s | %s |\n", op, z.name, r[5], r[13], r[14], column(windows[z.bytes], 5), orDash(torch[op+" "+z.bytes]))
+			fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s | %s |\n", op, z.name, r[5], r[13], r[14],
+				column(windows[z.bytes], 5), orDash(torch[op+" "+z.bytes]))
 		}
 	}
 	return nil

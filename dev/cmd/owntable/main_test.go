@@ -12,7 +12,8 @@ import (
 // TestPage: docs/HARDWARE.md has the table that the measured files make.
 func TestPage(t *testing.T) {
 	var b bytes.Buffer
-	if err := table(&b, filepath.Join(golden.Root(t, "testdata", "measured"), "h200x2", "own-2026-11-23-0940"), "2"); err != nil {
+	if err := table(&b, filepath.Join(golden.Root(t, "testdata", "measured"), "h200x2",
+		"own-2026-11-23-0940"), "2"); err != nil {
 		t.Fatal(err)
 	}
 	page, err := os.ReadFile(golden.Root(t, "docs", "HARDWARE.md"))

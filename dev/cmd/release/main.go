@@ -26,7 +26,8 @@ import (
 type target struct{ os, arch string }
 
 // targets are what is built.
-var targets = []target{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}, {"windows", "amd64"}, {"windows", "arm64"}}
+var targets = []target{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"},
+	{"windows", "amd64"}, {"windows", "arm64"}}
 
 // release is what is made.
 type release struct {
@@ -47,19 +48,23 @@ type file struct {
 }
 
 func main() {
-	version := flag.String("version", "", "the version, v0.1.0 (default that of the newest section of CHANGELOG.md, v"+unreleased+" without one)")
+	version := flag.String("version", "",
+		"the version, v0.1.0 (default that of the newest section of CHANGELOG.md, v"+unreleased+
+			" without one)")
 	out := flag.String("out", "dist", "folder of what is made")
 	only := flag.String("only", "", "systems, linux/amd64,darwin/arm64 (default all)")
 	page := flag.Bool("page", false, "programs have the web page, which make web has built")
 	flags := flag.String("flags", "", "more flags of go build: the profile that make names")
 	flag.Parse()
-	r := &release{version: strings.TrimPrefix(*version, "v"), out: *out, page: *page, flags: strings.Fields(*flags)}
+	r := &release{version: strings.TrimPrefix(*version, "v"), out: *out, page: *page,
+		flags: strings.Fields(*flags)}
 	if err := r.run(*only); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	if !r.page {
-		fmt.Println("the programs have no web page: simccl serve says how to build it (make release builds it where npm is)")
+		fmt.Println("the programs have no web page: simccl serve says how to build it (make release builds " +
+			"it where npm is)")
 	}
 }
 
@@ -97,7 +102,9 @@ func choose(only string) ([]target, error) {
 			return nil, fmt.Errorf("-only: %q is none of %v: write linux/amd64", o, targets)
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(targets), func(t target) bool { return !slices.Contains(names, name(t)) }), nil
+	return slices.DeleteFunc(slices.Clone(targets), func(t target) bool {
+		return !slices.Contains(names, name(t))
+	}), nil
 }
 
 // unreleased is the version where CHANGELOG.md has no section of a release: that of
@@ -152,7 +159,8 @@ func (r *release) documents() error {
 		return err
 	}
 	defer os.RemoveAll(man)
-	if _, err := output("go", "test", "-count=1", "./cmd/simccl", "-run", "^TestManPages$", "-args", "-man", man, "-man-date", r.date.UTC().Format(time.RFC3339)); err != nil {
+	if _, err := output("go", "test", "-count=1", "./cmd/simccl", "-run", "^TestManPages$", "-args", "-man",
+		man, "-man-date", r.date.UTC().Format(time.RFC3339)); err != nil {
 		return err
 	}
 	pages, err := os.ReadDir(man)
@@ -190,7 +198,10 @@ func (r *release) target(t target) error {
 		tags = "webpage"
 	}
 	args := append([]string{"build", "-trimpath", "-buildvcs=false", "-tags", tags, "-o", path}, r.flags...)
-	c := exec.Command("go", append(args, "-ldflags", fmt.Sprintf("-s -w -buildid= -X main.version=v%s -X main.commit=%s -X main.date=%s", r.version, r.commit, r.date.UTC().Format(time.RFC3339)), "./cmd/simccl")...)
+	c := exec.Command("go",
+		append(args, "-ldflags",
+			fmt.Sprintf("-s -w -buildid= -X main.version=v%s -X main.commit=%s -X main.date=%s", r.version,
+				r.commit, r.date.UTC().Format(time.RFC3339)), "./cmd/simccl")...)
 	c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+t.os, "GOARCH="+t.arch)
 	c.Stderr = os.Stderr
 	if err := c.Run(); err != nil {
@@ -227,7 +238,8 @@ func tarred(files []file, dir string, at time.Time) ([]byte, error) {
 	z := gzip.NewWriter(&b)
 	w := tar.NewWriter(z)
 	for _, f := range files {
-		h := &tar.Header{Name: dir + "/" + f.name, Mode: f.mode, Size: int64(len(f.data)), ModTime: at, Format: tar.FormatUSTAR}
+		h := &tar.Header{Name: dir + "/" + f.name, Mode: f.mode, Size: int64(len(f.data)), ModTime: at,
+			Format: tar.FormatUSTAR}
 		if err := w.WriteHeader(h); err != nil {
 			return nil, err
 		}
@@ -297,7 +309,8 @@ func (r *release) materials(path, name string) error {
 		return err
 	}
 	self.Hashes = []hash{{"SHA-256", fmt.Sprintf("%x", sha256.Sum256(data))}}
-	text, err := json.MarshalIndent(map[string]any{"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1,
+	text, err := json.MarshalIndent(map[string]any{"bomFormat": "CycloneDX", "specVersion": "1.6",
+		"version":    1,
 		"metadata":   map[string]any{"timestamp": r.date.UTC().Format(time.RFC3339), "component": self},
 		"components": parts}, "", "  ")
 	if err != nil {
@@ -309,13 +322,19 @@ func (r *release) materials(path, name string) error {
 // debian packs a program, its pages and completions with nfpm.
 func (r *release) debian(dir, arch string) error {
 	var config strings.Builder
-	fmt.Fprintf(&config, "name: simccl\narch: %s\nplatform: linux\nversion: %s\nsection: utils\npriority: optional\nmaintainer: simccl developers <simccl@localhost>\n", arch, r.version)
-	fmt.Fprintf(&config, "description: what NCCL decides on a machine, why, and how fast it runs\nlicense: see /usr/share/doc/simccl/LICENSE\nmtime: %s\ncontents:\n", r.date.UTC().Format(time.RFC3339))
+	fmt.Fprintf(&config, "name: simccl\narch: %s\nplatform: linux\nversion: %s\nsection: utils\n"+
+		"priority: optional\nmaintainer: simccl developers <simccl@localhost>\n", arch, r.version)
+	fmt.Fprintf(&config, "description: what NCCL decides on a machine, why, and how fast it runs\n"+
+		"license: see /usr/share/doc/simccl/LICENSE\nmtime: %s\ncontents:\n",
+		r.date.UTC().Format(time.RFC3339))
 	add := func(src, dst string) {
-		fmt.Fprintf(&config, "  - src: %s\n    dst: %s\n    file_info: {mtime: %s}\n", src, dst, r.date.UTC().Format(time.RFC3339))
+		fmt.Fprintf(&config, "  - src: %s\n    dst: %s\n    file_info: {mtime: %s}\n", src, dst,
+			r.date.UTC().Format(time.RFC3339))
 	}
 	add(filepath.Join(dir, "simccl"), "/usr/bin/simccl")
-	homes := map[string]string{"bash": "/usr/share/bash-completion/completions/simccl", "zsh": "/usr/share/zsh/vendor-completions/_simccl", "fish": "/usr/share/fish/vendor_completions.d/simccl.fish"}
+	homes := map[string]string{"bash": "/usr/share/bash-completion/completions/simccl",
+		"zsh":  "/usr/share/zsh/vendor-completions/_simccl",
+		"fish": "/usr/share/fish/vendor_completions.d/simccl.fish"}
 	for _, f := range r.extras {
 		path := filepath.Join(dir, filepath.FromSlash(f.name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -339,7 +358,8 @@ func (r *release) debian(dir, arch string) error {
 	if err := os.WriteFile(file, []byte(config.String()), 0o644); err != nil {
 		return err
 	}
-	_, err := output("go", "tool", "-modfile=tools/release/go.mod", "nfpm", "package", "--config", file, "--packager", "deb", "--target", r.out)
+	_, err := output("go", "tool", "-modfile=tools/release/go.mod", "nfpm", "package", "--config", file,
+		"--packager", "deb", "--target", r.out)
 	return err
 }
 

@@ -13,7 +13,8 @@ func TestSystemsAreCheckedBeforeAnythingIsWritten(t *testing.T) {
 	t.Chdir(filepath.Join("..", "..", ".."))
 	out := filepath.Join(t.TempDir(), "dist")
 	r := &release{version: "0.0.1", out: out}
-	if err := r.run("linux/amd64,plan9/mips"); err == nil || !strings.Contains(err.Error(), `"plan9/mips" is none of`) {
+	if err := r.run("linux/amd64,plan9/mips"); err == nil || !strings.Contains(err.Error(),
+		`"plan9/mips" is none of`) {
 		t.Errorf("a system that is none: %v", err)
 	}
 	if _, err := os.Stat(out); !os.IsNotExist(err) {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Ending is a flow whose last acknowledgement arrived, at a time and after so long on its way over the last link,
-// both in ps; Began is the number under which it began there, of type N.
+// Ending is a flow whose last acknowledgement arrived, at a time and after so long on its way over the last
+// link, both in ps; Began is the number under which it began there, of type N.
 type Ending[N any] struct {
 	Flow    int32
 	At      int64
@@ -14,8 +14,8 @@ type Ending[N any] struct {
 	Began   N
 }
 
-// Compare orders endings by time, those of equal times in the order in which they were planned; order compares
-// numbers.
+// Compare orders endings by time, those of equal times in the order in which they were planned; order
+// compares numbers.
 func (x *Ending[N]) Compare(y *Ending[N], order func(a, b N) int) int {
 	if d := cmp.Or(cmp.Compare(x.At, y.At), cmp.Compare(y.Travels, x.Travels)); d != 0 {
 		return d
@@ -23,9 +23,9 @@ func (x *Ending[N]) Compare(y *Ending[N], order func(a, b N) int) int {
 	return order(x.Began, y.Began)
 }
 
-// Sort puts endings in the order of time, however many of them a window has: flows that may begin then at one time do so
-// in that order. Endings of equal times are in the order in which they were planned if a calendar says that, else they
-// stay as they are.
+// Sort puts endings in the order of time, however many of them a window has: flows that may begin then at
+// one time do so in that order. Endings of equal times are in the order in which they were planned if a
+// calendar says that, else they stay as they are.
 func Sort[N any](all []Ending[N], ordered bool, calendar interface{ Order(a, b N) int }) {
 	slices.SortStableFunc(all, func(a, b Ending[N]) int {
 		if !ordered {
@@ -35,8 +35,8 @@ func Sort[N any](all []Ending[N], ordered bool, calendar interface{ Order(a, b N
 	})
 }
 
-// Order is the order in which starts of flows are planned: those that wait for none, by time, then others as what
-// they wait for ends. The zero value has flows in the order of their numbers.
+// Order is the order in which starts of flows are planned: those that wait for none, by time, then others as
+// what they wait for ends. The zero value has flows in the order of their numbers.
 type Order struct {
 	of   []int32
 	next int32

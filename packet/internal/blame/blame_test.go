@@ -19,7 +19,8 @@ func TestWorst(t *testing.T) {
 // TestWaits: waits add up by who and cause, each end once, four of them.
 func TestWaits(t *testing.T) {
 	var w Waits
-	for _, x := range [][4]int64{{1, 9, 100, 10}, {1, 9, 100, 10}, {1, 9, 200, 5}, {2, 9, 200, 1}, {1, 8, 300, 2}, {3, 8, 300, 3}, {4, 8, 300, 4}} {
+	for _, x := range [][4]int64{{1, 9, 100, 10}, {1, 9, 100, 10}, {1, 9, 200, 5}, {2, 9, 200, 1},
+		{1, 8, 300, 2}, {3, 8, 300, 3}, {4, 8, 300, 4}} {
 		w.Add(int32(x[0]), int32(x[1]), x[2], x[3])
 	}
 	all := w.All()

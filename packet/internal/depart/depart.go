@@ -1,7 +1,7 @@
 // Package depart serves the egress queue of a port while further frames arrive behind it.
 //
-// In: the port with its queue, and the keys of arriving frames. Out: frames in flight, the events that began, in a
-// calendar, and how many frames have arrived. It must not know switches, or what frames carry.
+// In: the port with its queue, and the keys of arriving frames. Out: frames in flight, the events that
+// began, in a calendar, and how many frames have arrived. It must not know switches, or what frames carry.
 package depart
 
 import (
@@ -83,8 +83,8 @@ func (w *Window) Depth(l *port.Link, keys []uint64, come int, bytes int64) (most
 	return most
 }
 
-// Shallow says that however long the queue becomes with what has keys, frames of most bytes at most, no frame is
-// marked and none deeper than peak bytes or the port's own peak is new.
+// Shallow says that however long the queue becomes with what has keys, frames of most bytes at most, no
+// frame is marked and none deeper than peak bytes or the port's own peak is new.
 func (w *Window) Shallow(l *port.Link, keys []uint64, most, peak int64) bool {
 	room := max(l.Peak, peak) - l.Queues[1].Bytes
 	if l.Marks {
@@ -99,10 +99,11 @@ func (w *Window) Shallow(l *port.Link, keys []uint64, most, peak int64) bool {
 	return room >= 0
 }
 
-// behind says that of what arrived one that comes when a port becomes free comes after the next has begun: the frame that
-// ends then began so long before.
+// behind says that of what arrived one that comes when a port becomes free comes after the next has begun:
+// the frame that ends then began so long before.
 func (w *Window) behind(i uint64, before int64) bool {
-	return w.Calendar != nil && before > w.Links[w.In[w.From[i]]].Travel(w.Config, w.Arrived[i].Size, w.Full, w.Ack)
+	return w.Calendar != nil && before > w.Links[w.In[w.From[i]]].Travel(w.Config, w.Arrived[i].Size, w.Full,
+		w.Ack)
 }
 
 // Keep puts what has keys behind what waits.
@@ -142,8 +143,8 @@ func (w *Window) Send(l *port.Link, q *port.Queue, keys []uint64) {
 	}
 }
 
-// some is Send for frames that lie one behind the other, as do their places on the cable, and returns how many of them
-// have started. It goes over them twice: so little of it stays in registers.
+// some is Send for frames that lie one behind the other, as do their places on the cable, and returns how
+// many of them have started. It goes over them twice: so little of it stays in registers.
 func (w *Window) some(l *port.Link, q *port.Queue, some, out []frames.Frame, keys []uint64) (n int) {
 	free, start, bytes, alert, left := l.Free, l.Start, q.Bytes, l.Alert, w.left(len(some))
 	if !l.Marks {
@@ -195,7 +196,8 @@ func (w *Window) some(l *port.Link, q *port.Queue, some, out []frames.Frame, key
 	return n
 }
 
-// count counts frames that a port has sent, whose tags are the ports by which they came, and lets the calendar take note of them.
+// count counts frames that a port has sent, whose tags are the ports by which they came, and lets the
+// calendar take note of them.
 func (w *Window) count(l *port.Link, sent []frames.Frame) {
 	held, acks := w.Held, 0
 	for i := range sent {
@@ -248,8 +250,8 @@ func (w *Window) stamp(l *port.Link, sent []frames.Frame, left []int64) {
 	}
 }
 
-// draws says that a frame is marked behind which so much waits and which is to begin at a time as the ith of some, or lets its
-// calendar draw that later.
+// draws says that a frame is marked behind which so much waits and which is to begin at a time as the ith of
+// some, or lets its calendar draw that later.
 func (w *Window) draws(l *port.Link, f *frames.Frame, behind, at int64, i int) bool {
 	p := l.PMax * float64(behind-l.KMin) / float64(l.KMax-l.KMin)
 	if !w.Later {

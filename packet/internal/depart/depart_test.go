@@ -17,17 +17,21 @@ var sizes = [2]uint16{1000, 60}
 // random is a frame of either size, from one of four ports.
 func random(r *rand.Rand, at int64) frames.Frame {
 	what := uint8(r.IntN(2))
-	return frames.Frame{At: at, Flow: int32(r.IntN(9)), Size: sizes[what], Flags: what, Class: 1, Tag: r.Uint32N(4)}
+	return frames.Frame{At: at, Flow: int32(r.IntN(9)), Size: sizes[what], Flags: what, Class: 1,
+		Tag: r.Uint32N(4)}
 }
 
-// TestSend: a port sends what waits as a loop over single frames does, which takes all that has come by then into a list.
+// TestSend: a port sends what waits as a loop over single frames does, which takes all that has come by then
+// into a list.
 func TestSend(t *testing.T) {
 	deep, stopped := 0, 0
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		l := port.Link{Free: r.Int64N(50), Delay: 7, Sizes: sizes, Lasts: [2]int64{100, 6}, Marks: r.IntN(2) == 0, KMin: 3000, KMax: 3000, Alert: 3000}
+		l := port.Link{Free: r.Int64N(50), Delay: 7, Sizes: sizes, Lasts: [2]int64{100, 6},
+			Marks: r.IntN(2) == 0, KMin: 3000, KMax: 3000, Alert: 3000}
 		q, spare := port.Queue{}, (*frames.Piece)(nil)
-		w := Window{Config: &spec.Config{}, End: 1 + r.Int64N(3000), Surely: true, Held: make([]int64, 8), Spare: &spare}
+		w := Window{Config: &spec.Config{}, End: 1 + r.Int64N(3000), Surely: true, Held: make([]int64, 8),
+			Spare: &spare}
 		var keys []uint64
 		for at := int64(0); len(keys) < r.IntN(60); at += r.Int64N(120) {
 			keys = append(keys, parted.Key(at, len(keys)))
@@ -64,9 +68,12 @@ func TestSend(t *testing.T) {
 		}
 		w.Send(&l, &q, keys)
 		got := l.Wire.Between(l.Wire.Head, l.Wire.Tail, new([]frames.Frame))
-		if !slices.Equal(got, want) || w.Marks != marks || w.Come != come || q.Bytes != bytes || l.Free != free || l.Peak != peak || w.Stopped {
-			t.Fatalf("seed %d: %d frames with %d marks, %d have come, %d bytes wait, free at %d, peak %d; want %d with %d, %d, %d, %d, %d",
-				seed, len(got), w.Marks, w.Come, q.Bytes, l.Free, l.Peak, len(want), marks, come, bytes, free, peak)
+		if !slices.Equal(got, want) || w.Marks != marks || w.Come != come || q.Bytes != bytes ||
+			l.Free != free || l.Peak != peak || w.Stopped {
+			t.Fatalf("seed %d: %d frames with %d marks, %d have come, %d bytes wait, free at %d, peak %d; "+
+				"want %d with %d, %d, %d, %d, %d",
+				seed, len(got), w.Marks, w.Come, q.Bytes, l.Free, l.Peak, len(want), marks, come, bytes, free,
+				peak)
 		}
 		if !slices.Equal(w.Held, held[:]) {
 			t.Fatalf("seed %d: of ports %v wait, want %v", seed, w.Held, held)

@@ -81,8 +81,8 @@ func (q *Ring) First() int64 {
 	return q.Front().At
 }
 
-// Soon is when the first frame is at the end of the cable; never without one. Whether there is one is no branch, as it
-// could not be foreseen.
+// Soon is when the first frame is at the end of the cable; never without one. Whether there is one is no
+// branch, as it could not be foreseen.
 func (q *Ring) Soon() int64 {
 	if len(q.Buf) == 0 {
 		return never

@@ -71,8 +71,8 @@ type Gaps struct {
 // Any says that frames at or above una may be missing.
 func (g *Gaps) Any(una uint32) bool { return g.high > una || g.head < len(g.refused) }
 
-// Away is how many frames from the first on are not on their way: those that came, those that are lost, and those
-// that are asked for.
+// Away is how many frames from the first on are not on their way: those that came, those that are lost, and
+// those that are asked for.
 func (g *Gaps) Away() uint32 { return g.there + g.lost + uint32(len(g.refused)-g.head) }
 
 // awaits says that a frame is one of those that are lost and were not sent again.

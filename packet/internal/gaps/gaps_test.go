@@ -52,7 +52,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestLostIsAway: after a timeout what did not come is not on its way, until it is sent again or comes after all.
+// TestLostIsAway: after a timeout what did not come is not on its way, until it is sent again or comes after
+// all.
 func TestLostIsAway(t *testing.T) {
 	var g Gaps
 	away := func(want uint32, when string) {

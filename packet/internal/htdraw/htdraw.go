@@ -1,5 +1,5 @@
-// Package htdraw is the generator and the hash with which htsim chooses paths (sim/rng.cpp, sim/datacenter/fat_tree_switch.cpp):
-// equal seeds hash flows to equal paths.
+// Package htdraw is the generator and the hash with which htsim chooses paths (sim/rng.cpp,
+// sim/datacenter/fat_tree_switch.cpp): equal seeds hash flows to equal paths.
 //
 // In: a seed; a flow, its path and the salt of a switch. Out: numbers. It must not know networks or frames.
 package htdraw

@@ -239,7 +239,8 @@ func (c *Calendar) Draw(i int, chance float64, at int64, link int32, wire uint32
 	c.draw((c.next+Number(i)*c.step)&^None, at, link, wire)
 }
 
-// Answer takes note of a number to be drawn for an acknowledgement of a flow, which comes at a time and began under a number.
+// Answer takes note of a number to be drawn for an acknowledgement of a flow, which comes at a time and
+// began under a number.
 func (c *Calendar) Answer(n Number, at int64, flow int32) {
 	c.Happens(n)
 	c.draw(c.note(at, paused), at, answers-flow, 0)
@@ -313,7 +314,8 @@ func (c *Calendar) First(x, y Number) bool {
 	return c.compare(x, y) < 0
 }
 
-// Order is negative where the first of two that began was first, positive where the second was, 0 if that is not known.
+// Order is negative where the first of two that began was first, positive where the second was, 0 if that is
+// not known.
 func (c *Calendar) Order(x, y Number) int {
 	if order := c.glance(x, y); order != 0 {
 		return order
@@ -365,7 +367,8 @@ const usual = 1 << 11
 // most is how many pairs are kept at most that were compared.
 const most = 1 << 16
 
-// some is up to how much is taken note of beside that where the oldest is forgotten seldom: that takes time, too.
+// some is up to how much is taken note of beside that where the oldest is forgotten seldom: that takes time,
+// too.
 const some = 1 << 13
 
 // Open makes calendars for windows of so many ps. The order of what began is asked for no later
@@ -513,7 +516,8 @@ func (r *Ranker) order(all []placing) []uint64 {
 		if n > i+1 {
 			slices.SortStableFunc(keys[i:n], func(x, y uint64) int {
 				a, b := &all[x&(1<<index-1)], &all[y&(1<<index-1)]
-				return before(a.n != b.n && a.of.First(a.n, b.n)) // equal: a pause, which is known by its number as well
+				// equal: a pause, which is known by its number as well
+				return before(a.n != b.n && a.of.First(a.n, b.n))
 			})
 		}
 		i = n

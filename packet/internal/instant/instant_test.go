@@ -94,7 +94,8 @@ func TestOrder(t *testing.T) {
 			}
 			all = later
 			slices.SortFunc(fresh, func(a, b begun) int {
-				return cmp.Or(cmp.Compare(a.at, b.at), map[bool]int{true: -1, false: 1}[calendars[0].First(a.n, b.n)])
+				return cmp.Or(cmp.Compare(a.at, b.at),
+					map[bool]int{true: -1, false: 1}[calendars[0].First(a.n, b.n)])
 			})
 			got = append(got, fresh...)
 		}
@@ -117,7 +118,8 @@ func TestKeys(t *testing.T) {
 		if a, b := key(8000, last, index), key(16000, 0, index); a >= b {
 			t.Errorf("of %d, the last at 8 ns has key %#x, the first at 16 ns %#x", n, a, b)
 		}
-		if a, b := key(1<<62, 0, index), key(8000, last, index); a <= b || n >= 1<<24 && a>>index != 1<<(64-index)-1 {
+		if a, b := key(1<<62, 0, index), key(8000, last, index); a <= b || n >= 1<<24 &&
+			a>>index != 1<<(64-index)-1 {
 			t.Errorf("of %d, a far time has key %#x, a near one %#x", n, a, b)
 		}
 	}

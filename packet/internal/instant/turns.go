@@ -1,16 +1,18 @@
 package instant
 
-// Frames that arrive at one instant by many links mostly began one after the other at the ends of others that arrived so
-// before, over and over. What was put in order together keeps its places: what it lets begin needs no comparison.
+// Frames that arrive at one instant by many links mostly began one after the other at the ends of others
+// that arrived so before, over and over. What was put in order together keeps its places: what it lets begin
+// needs no comparison.
 
-// placed is the place of an entry among those that were put in order together; 0: none. The upper bits say when that was.
+// placed is the place of an entry among those that were put in order together; 0: none. The upper bits say
+// when that was.
 type placed uint64
 
 // placeBits is how many bits of it say the place.
 const placeBits = 16
 
-// Turn is the place of what let that begin which has a number, in what was put in order together, and when it began.
-// Two that began at one time have the order of their turns, if these are of one row; 0: not known.
+// Turn is the place of what let that begin which has a number, in what was put in order together, and when
+// it began. Two that began at one time have the order of their turns, if these are of one row; 0: not known.
 func (c *Calendar) Turn(x Number) (turn uint64, at int64) {
 	i, oldest := int((x-Number(c.oldest))&^None), Number(c.oldest)
 	if c.of.ids != 0 || x >= None || i < len(c.ranks) || i >= c.size {

@@ -2,7 +2,8 @@ package instant
 
 import "testing"
 
-// TestTurns: what was put in order together gives its places to what it lets begin, also once older entries are forgotten.
+// TestTurns: what was put in order together gives its places to what it lets begin, also once older entries
+// are forgotten.
 func TestTurns(t *testing.T) {
 	var c Calendar
 	r := Ranker{Pauses: func(func(*Number, *uint64)) {}}

@@ -55,7 +55,8 @@ func (c *Calendar) recent(t *trail, x, y Number) (p, q Cause, order int) {
 		if e.at != f.at {
 			return 0, 0, sign(e.at < f.at)
 		}
-		if max(i, j) < len(c.places) && Together(uint64(c.places[i]), uint64(c.places[j])) && c.places[i] != 0 {
+		if max(i, j) < len(c.places) && Together(uint64(c.places[i]), uint64(c.places[j])) &&
+			c.places[i] != 0 {
 			return 0, 0, sign(c.places[i] < c.places[j])
 		}
 		t.pass(k, x, y, e.by&whatBits, f.by&whatBits)
@@ -70,8 +71,8 @@ func (c *Calendar) recent(t *trail, x, y Number) (p, q Cause, order int) {
 	}
 }
 
-// glance is compare where the log of the only calendar says at once which of two was first, or what let them begin was
-// compared before; else it is 0. Senders that follow each other in turn are compared this way.
+// glance is compare where the log of the only calendar says at once which of two was first, or what let them
+// begin was compared before; else it is 0. Senders that follow each other in turn are compared this way.
 func (c *Calendar) glance(x, y Number) int {
 	log, oldest := c.log[:c.size], Number(c.oldest)
 	i, j := int((x-oldest)&^None), int((y-oldest)&^None)

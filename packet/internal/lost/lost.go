@@ -55,9 +55,10 @@ func All(groups [][]int32, stream, seed uint64) (all []Draws) {
 	return all
 }
 
-// Draw sets a flag of the frames that arrive before a time and are lost. travel is for how long, in ps, a frame
-// of a size is on its way over a link; of is what travels over one, and the share that is lost.
-func (d *Draws) Draw(end int64, flag uint8, c *instant.Calendar, travel func(link int32, size uint16) int64, of func(link int32) (*frames.Ring, float64)) {
+// Draw sets a flag of the frames that arrive before a time and are lost. travel is for how long, in ps, a
+// frame of a size is on its way over a link; of is what travels over one, and the share that is lost.
+func (d *Draws) Draw(end int64, flag uint8, c *instant.Calendar, travel func(link int32, size uint16) int64,
+	of func(link int32) (*frames.Ring, float64)) {
 	d.arriving = d.arriving[:0]
 	for _, id := range d.links {
 		q, _ := of(id)
@@ -66,7 +67,8 @@ func (d *Draws) Draw(end int64, flag uint8, c *instant.Calendar, travel func(lin
 			if f.At >= end {
 				break
 			}
-			d.arriving = append(d.arriving, Frame{At: f.At, Travel: travel(id, f.Size), Link: id, Wire: k, Began: instant.Number(f.Tag)})
+			d.arriving = append(d.arriving, Frame{At: f.At, Travel: travel(id, f.Size), Link: id, Wire: k,
+				Began: instant.Number(f.Tag)})
 		}
 	}
 	Order(d.arriving, c)

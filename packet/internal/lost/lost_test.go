@@ -16,7 +16,8 @@ func TestOrder(t *testing.T) {
 		c.By = instant.Root(int32(1 - i))
 		began[i] = c.Sent(0, 0, 0)
 	}
-	all := []Frame{{9, 1, 0, 0, began[0]}, {9, 2, 1, 0, began[0]}, {9, 1, 2, 0, began[1]}, {8, 1, 3, 0, began[0]}}
+	all := []Frame{{9, 1, 0, 0, began[0]}, {9, 2, 1, 0, began[0]}, {9, 1, 2, 0, began[1]},
+		{8, 1, 3, 0, began[0]}}
 	Order(all, c)
 	for i, want := range []int32{3, 1, 2, 0} {
 		if all[i].Link != want {

@@ -41,8 +41,10 @@ type Port struct{ Rate, Delay int64 } // bit/s, ps
 // New is the memory of a switch with ports and classes; hosts have ports of a rate.
 func New(b *spec.Buffer, classes int, ports []Port, hostRate int64) Memory {
 	n := len(ports)
-	m := Memory{Arriving: make([]int64, n), b: b, classes: classes, in: make([]int64, n*classes), headroom: make([]int64, n*classes), xoff: make([]bool, n*classes),
-		base: b.Bytes - int64(n)*b.Reserve, shift: make([]int8, n), growth: 1 + 1<<max(0, -b.Shift), most: make([]int64, n)}
+	m := Memory{Arriving: make([]int64, n), b: b, classes: classes, in: make([]int64, n*classes),
+		headroom: make([]int64, n*classes), xoff: make([]bool, n*classes),
+		base: b.Bytes - int64(n)*b.Reserve, shift: make([]int8, n), growth: 1 + 1<<max(0, -b.Shift),
+		most: make([]int64, n)}
 	for p, l := range ports {
 		m.most[p] = spec.Headroom(l.Rate, l.Delay/1000, b.HeadroomDelays) + b.Headroom
 		m.base -= m.most[p]
@@ -108,7 +110,8 @@ func (m *Memory) calm(arriving []int64, total int64) bool {
 	if !m.Quiet() || m.b.Credits > 0 {
 		return false
 	}
-	if most := m.held + total; m.b.XOff == 0 && most < m.base && most-m.b.Reserve < scaled(m.base-most, int8(m.b.Shift)) {
+	if most := m.held + total; m.b.XOff == 0 && most < m.base && most-m.b.Reserve < scaled(m.base-most,
+		int8(m.b.Shift)) {
 		return true // were all of it in one queue
 	}
 	if m.growth*total < m.slack {
@@ -147,8 +150,8 @@ func (m *Memory) left(arriving []int64, total int64) int64 {
 // foreseen is for how many times as long as a run lasts it is foreseen how long queues get.
 const foreseen = 16
 
-// Fills says that an ingress queue will come to its threshold if all grow as they did while so many frames of all were
-// sent.
+// Fills says that an ingress queue will come to its threshold if all grow as they did while so many frames
+// of all were sent.
 func (m *Memory) Fills(all, sent int64) bool {
 	if m.b.Trim > 0 || m.b.Credits > 0 {
 		return false
@@ -197,14 +200,16 @@ func (m *Memory) used(k int) int64 { return max(0, m.in[k]-m.b.Reserve) }
 func (m *Memory) Admit(port uint32, class uint8, size int64) (room, pause bool) {
 	k, limit := int(port)*m.classes+int(class), m.threshold(port)
 	over := m.in[k] + size - m.b.Reserve
-	if full := size+m.used(k) > limit || m.b.Shift < 0 && min(size, over) > m.base-m.shared; full && size+m.headroom[k] > m.most[port] {
+	if full := size+m.used(k) > limit || m.b.Shift < 0 && min(size, over) > m.base-m.shared; full &&
+		size+m.headroom[k] > m.most[port] {
 		return false, false
 	}
 	switch {
 	case over <= 0:
 		m.in[k] += size
 		m.held += size
-	case over > limit || min(size, over) > m.base-m.shared: // a threshold above the free memory grants no more than that
+	// a threshold above the free memory grants no more than that
+	case over > limit || min(size, over) > m.base-m.shared:
 		m.headroom[k] += size
 		m.above += size
 	default:

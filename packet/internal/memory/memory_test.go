@@ -50,8 +50,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestAlpha: with a threshold of 8 times the free memory, one of 9 parts stays free when a queue pauses its neighbour, with two queues
-// one of 17; what is granted is never more than there is.
+// TestAlpha: with a threshold of 8 times the free memory, one of 9 parts stays free when a queue pauses its
+// neighbour, with two queues one of 17; what is granted is never more than there is.
 func TestAlpha(t *testing.T) {
 	b := spec.Buffer{Bytes: 170_000, Shift: -3, Headroom: 8500}
 	fill := func(ports int) (paused []int64, m Memory) {
@@ -86,19 +86,24 @@ func TestAlpha(t *testing.T) {
 	for _, x := range []struct {
 		size, shared, headroom int64
 		room                   bool
-	}{{15_000, 150_000, 0, true}, {3100, 150_000, 3100, true}, {6000, 150_000, 3100, false}, {3000, 153_000, 3100, true}} {
-		if room, _ := m.Admit(1, 1, x.size); room != x.room || m.shared != x.shared || m.headroom[3] != x.headroom {
-			t.Errorf("%d bytes: room %t, %d shared, %d in the headroom, want %+v", x.size, room, m.shared, m.headroom[3], x)
+	}{{15_000, 150_000, 0, true}, {3100, 150_000, 3100, true}, {6000, 150_000, 3100, false},
+		{3000, 153_000, 3100, true}} {
+		if room, _ := m.Admit(1, 1, x.size); room != x.room || m.shared != x.shared ||
+			m.headroom[3] != x.headroom {
+			t.Errorf("%d bytes: room %t, %d shared, %d in the headroom, want %+v", x.size, room, m.shared,
+				m.headroom[3], x)
 		}
 	}
 }
 
-// TestCalm: in a window that is calm nothing is paused or dropped, in whatever order frames come, for all shares.
+// TestCalm: in a window that is calm nothing is paused or dropped, in whatever order frames come, for all
+// shares.
 func TestCalm(t *testing.T) {
 	calm := 0
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 4))
-		b := spec.Buffer{Bytes: 60_000, Reserve: r.Int64N(3000), ResumeOffset: 500, Shift: r.IntN(6) - 3, HeadroomDelays: r.IntN(2)}
+		b := spec.Buffer{Bytes: 60_000, Reserve: r.Int64N(3000), ResumeOffset: 500, Shift: r.IntN(6) - 3,
+			HeadroomDelays: r.IntN(2)}
 		ports := []Port{{40e9, 1_000_000}, {40e9, 1_000_000}, {80e9, 1_000_000}}
 		m := New(&b, 2, ports, 40e9)
 		var waits [3]int64
@@ -119,7 +124,8 @@ func TestCalm(t *testing.T) {
 			m.Recount()
 			for _, p := range come {
 				if room, pause := m.Admit(p, 1, 1000); !room || pause {
-					t.Fatalf("seed %d, shift %d: room %t, pauses %t in a calm window", seed, b.Shift, room, pause)
+					t.Fatalf("seed %d, shift %d: room %t, pauses %t in a calm window", seed, b.Shift, room,
+						pause)
 				}
 				waits[p] += 1000
 			}
@@ -142,7 +148,8 @@ func TestPasses(t *testing.T) {
 	passed, not := 0, 0
 	for seed := range uint64(500) {
 		r := rand.New(rand.NewPCG(seed, 3))
-		b := spec.Buffer{Bytes: 20_000 + r.Int64N(80_000), Reserve: r.Int64N(3000), ResumeOffset: 500, Shift: r.IntN(6) - 3, HeadroomDelays: r.IntN(2)}
+		b := spec.Buffer{Bytes: 20_000 + r.Int64N(80_000), Reserve: r.Int64N(3000), ResumeOffset: 500,
+			Shift: r.IntN(6) - 3, HeadroomDelays: r.IntN(2)}
 		if r.IntN(3) == 0 {
 			b.XOff, b.XOn = 1500, 1000
 		}
@@ -154,7 +161,8 @@ func TestPasses(t *testing.T) {
 			if m.Passes(port, 1, size) {
 				room, pause := m.Admit(port, 1, size)
 				if resume := m.Release(port, 1, size); !room || pause || resume || fmt.Sprint(m) != before {
-					t.Fatalf("seed %d: room %t, pauses %t, resumes %t; %v was %s", seed, room, pause, resume, m, before)
+					t.Fatalf("seed %d: room %t, pauses %t, resumes %t; %v was %s", seed, room, pause, resume,
+						m, before)
 				}
 				passed++
 			} else {
@@ -168,10 +176,12 @@ func TestPasses(t *testing.T) {
 	}
 }
 
-// TestReserve: what one port leaves of a reserve is for no other: there is room in it, and for what passes it, with the shared memory full.
+// TestReserve: what one port leaves of a reserve is for no other: there is room in it, and for what passes
+// it, with the shared memory full.
 func TestReserve(t *testing.T) {
 	for _, shift := range []int{0, -3} {
-		m := New(&spec.Buffer{Bytes: 40_000, Reserve: 4000, Shift: shift}, 2, []Port{{100e9, 1000}, {100e9, 1000}}, 100e9)
+		m := New(&spec.Buffer{Bytes: 40_000, Reserve: 4000, Shift: shift}, 2,
+			[]Port{{100e9, 1000}, {100e9, 1000}}, 100e9)
 		m.Recount()
 		for room := true; room; {
 			room, _ = m.Admit(0, 1, 1000)
@@ -187,7 +197,8 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-// TestFills: ports that fill equally share the memory, so all come to their thresholds sooner than one alone would.
+// TestFills: ports that fill equally share the memory, so all come to their thresholds sooner than one alone
+// would.
 func TestFills(t *testing.T) {
 	b := spec.Buffer{Bytes: 1_000_000, Reserve: 1000, Shift: 3}
 	ports := make([]Port, 32)
@@ -201,7 +212,8 @@ func TestFills(t *testing.T) {
 	for p := range uint32(32) {
 		m.Add(p, 1, 3000)
 	}
-	// Of 968,000 bytes a port may use an eighth of what is free: all reach that with 24,200 bytes each beside the reserve.
+	// Of 968,000 bytes a port may use an eighth of what is free: all reach that with 24,200 bytes each
+	// beside the reserve.
 	for _, c := range []struct {
 		all, sent int64
 		fills     bool

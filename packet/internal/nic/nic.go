@@ -1,8 +1,8 @@
-// Package nic is the port of a host that only sends and has one queue pair: acknowledgements come, pacing ends,
-// frames start and end.
+// Package nic is the port of a host that only sends and has one queue pair: acknowledgements come, pacing
+// ends, frames start and end.
 //
-// In: settings, a queue pair with its links and what arrives in a window. Out: frames on the link and what began, in a
-// calendar. It must not know switches, routes, or hosts that receive.
+// In: settings, a queue pair with its links and what arrives in a window. Out: frames on the link and what
+// began, in a calendar. It must not know switches, routes, or hosts that receive.
 package nic
 
 import (
@@ -59,10 +59,12 @@ type Sender struct {
 	notice int64         // for how long it was planned; never without the order of events
 }
 
-// New is a Sender if settings are those of plain senders, whose frames take one route each and which no timer and no
-// credit keeps; else nil. Without the order of events there is no calendar. By link, due is when its first frame arrives.
+// New is a Sender if settings are those of plain senders, whose frames take one route each and which no
+// timer and no credit keeps; else nil. Without the order of events there is no calendar. By link, due is
+// when its first frame arrives.
 func New(c *spec.Config, flows *cc.Flows, calendar *instant.Calendar, due []int64) *Sender {
-	if c.Repair.Timeout > 0 || c.Repair.BackTo > 0 || c.Repair.Selective || c.Buffer.Credits > 0 || c.Buffer.Trim > 0 || c.Paths > 1 {
+	if c.Repair.Timeout > 0 || c.Repair.BackTo > 0 || c.Repair.Selective || c.Buffer.Credits > 0 ||
+		c.Buffer.Trim > 0 || c.Paths > 1 {
 		return nil
 	}
 	switch c.CC.Kind {
@@ -70,12 +72,14 @@ func New(c *spec.Config, flows *cc.Flows, calendar *instant.Calendar, due []int6
 	default:
 		return nil
 	}
-	return &Sender{config: c, cc: &c.CC, flows: flows, calendar: calendar, due: due, payload: int64(c.Frames.Payload), full: uint16(c.Frames.Payload + c.Frames.Header),
+	return &Sender{config: c, cc: &c.CC, flows: flows, calendar: calendar, due: due,
+		payload: int64(c.Frames.Payload), full: uint16(c.Frames.Payload + c.Frames.Header),
 		ack: uint16(c.Frames.Ack), kind: c.CC.Kind, stubborn: c.Repair.Stubborn(), notice: never}
 }
 
-// Run simulates a port up to end, as long as frames come and go as they mostly do. It takes frames off the link as they
-// come and returns how many, and when the port does the next thing of its own; 0: something else is next now.
+// Run simulates a port up to end, as long as frames come and go as they mostly do. It takes frames off the
+// link as they come and returns how many, and when the port does the next thing of its own; 0: something
+// else is next now.
 func (x *Sender) Run(p *Port, end int64) (came int, quiet int64) {
 	s := p.Only
 	if s == nil || p.Over > 0 || s.Gapped || min(p.First, p.Timer) < end {
@@ -103,7 +107,9 @@ func (x *Sender) run(q *frames.Ring, end int64) (quiet int64) {
 		}
 		now := min(wake, free)
 		switch {
-		case next < end && next <= now && (next < now || !x.OwnFirst(x.calendar, p.Out, x.In.Travel(x.config, q.Front().Size, x.full, x.ack), q.Front(), free == now)):
+		case next < end && next <= now &&
+			(next < now || !x.OwnFirst(x.calendar, p.Out, x.In.Travel(x.config, q.Front().Size, x.full,
+				x.ack), q.Front(), free == now)):
 			f := q.Front()
 			if f.Flags&^frames.CE != frames.Ack || f.Psn >= s.Frames || f.Flow != p.ID {
 				return 0
@@ -166,9 +172,10 @@ func (p *Port) Own(links []port.Link, link int32) int64 {
 	return t
 }
 
-// OwnFirst says that the frame in transmission over a link ends, or else pacing, before another that comes at that
-// instant and travels for so long: that it was planned first. Without a calendar what comes is first.
-func (p *Port) OwnFirst(calendar *instant.Calendar, out *port.Link, travels int64, f *frames.Frame, ends bool) bool {
+// OwnFirst says that the frame in transmission over a link ends, or else pacing, before another that comes
+// at that instant and travels for so long: that it was planned first. Without a calendar what comes is first.
+func (p *Port) OwnFirst(calendar *instant.Calendar, out *port.Link, travels int64, f *frames.Frame,
+	ends bool) bool {
 	if ends {
 		return out.EndsFirst(calendar, travels, instant.Number(f.Tag))
 	}
@@ -196,8 +203,8 @@ func (x *Sender) bound(now int64) bool {
 	return flight >= s.Within(x.cc)
 }
 
-// send starts the next frame. If it ends before a time, before which nothing comes, and pacing holds up the one after
-// it, that is all done.
+// send starts the next frame. If it ends before a time, before which nothing comes, and pacing holds up the
+// one after it, that is all done.
 func (x *Sender) send(now, before int64) {
 	s, l := x.pair, x.Out
 	size, full, psn := x.full, true, s.Nxt
@@ -246,7 +253,8 @@ func (x *Sender) send(now, before int64) {
 			s.Gap = gap
 		}
 	}
-	if s.NextAvail = now + gap; l.Free >= before || s.NextAvail <= l.Free || s.Nxt >= s.Frames || x.Wake != 0 {
+	if s.NextAvail = now + gap; l.Free >= before || s.NextAvail <= l.Free || s.Nxt >= s.Frames ||
+		x.Wake != 0 {
 		x.InFlight = true
 		return
 	}

@@ -16,7 +16,8 @@ func setup(c *spec.Config) (x *Sender, p *Port, s *pair.Sender) {
 	c.Frames = spec.Frames{Payload: 100, Ack: 10}
 	links := []port.Link{{ID: 0, Delay: 1000, Rate: 8e9}, {ID: 1, Delay: 1000, Rate: 8e9}}
 	s = &pair.Sender{Frames: 4, Bytes: 350, Rate: cc.Rate{Rate: 8e9, Line: 8e9}, Window: 200}
-	p = &Port{List: turn.List{Only: s, Pairs: []int32{0}}, Timer: never, First: never, In: &links[1], Out: &links[0], Wake: 1}
+	p = &Port{List: turn.List{Only: s, Pairs: []int32{0}}, Timer: never, First: never, In: &links[1],
+		Out: &links[0], Wake: 1}
 	return New(c, nil, nil, []int64{never, never}), p, s
 }
 
@@ -31,8 +32,10 @@ func TestSender(t *testing.T) {
 	}
 	p.In.Wire.Push(&frames.Frame{At: 1_500_000, Psn: 2, Size: 10, Flags: frames.Ack})
 	came, quiet := x.Run(p, 2e6)
-	if came != 1 || quiet != never || s.Nxt != 4 || x.Sent != 4 || p.Out.TxBytes != 350 || p.Out.Wire.Last().At != 1_651_000 {
-		t.Fatalf("%d came, quiet until %d, next %d, %d sent, %d bytes, the last at %d", came, quiet, s.Nxt, x.Sent, p.Out.TxBytes, p.Out.Wire.Last().At)
+	if came != 1 || quiet != never || s.Nxt != 4 || x.Sent != 4 || p.Out.TxBytes != 350 ||
+		p.Out.Wire.Last().At != 1_651_000 {
+		t.Fatalf("%d came, quiet until %d, next %d, %d sent, %d bytes, the last at %d", came, quiet, s.Nxt,
+			x.Sent, p.Out.TxBytes, p.Out.Wire.Last().At)
 	}
 	p.In.Wire.Push(&frames.Frame{At: 2_500_000, Psn: 4, Size: 10, Flags: frames.Ack})
 	if came, quiet = x.Run(p, 3e6); came != 0 || quiet != 0 {
@@ -42,8 +45,10 @@ func TestSender(t *testing.T) {
 
 func TestSenderNeedsPlainSettings(t *testing.T) {
 	for _, c := range []spec.Config{
-		{Repair: spec.Repair{Timeout: 1}}, {Repair: spec.Repair{Selective: true}}, {Repair: spec.Repair{BackTo: 100}},
-		{Buffer: spec.Buffer{Credits: 1}}, {Buffer: spec.Buffer{Trim: 1}}, {Paths: 2}, {CC: cc.Params{Kind: cc.Swift}},
+		{Repair: spec.Repair{Timeout: 1}}, {Repair: spec.Repair{Selective: true}},
+		{Repair: spec.Repair{BackTo: 100}},
+		{Buffer: spec.Buffer{Credits: 1}}, {Buffer: spec.Buffer{Trim: 1}}, {Paths: 2},
+		{CC: cc.Params{Kind: cc.Swift}},
 	} {
 		if x, _, _ := setup(&c); x != nil {
 			t.Errorf("%+v: sends", c)

@@ -8,8 +8,8 @@ import (
 	"github.com/simccl/simccl/packet/spec"
 )
 
-// Receiver lets hosts that only receive acknowledge frames that come in order, each over two cables at once: nothing
-// holds an acknowledgement up at the switch between them.
+// Receiver lets hosts that only receive acknowledge frames that come in order, each over two cables at once:
+// nothing holds an acknowledgement up at the switch between them.
 type Receiver struct {
 	config    *spec.Config
 	calendar  *instant.Calendar // nil: the order of events does not count
@@ -20,15 +20,16 @@ type Receiver struct {
 }
 
 // NewReceiver is a Receiver if each frame in order is acknowledged; else nil.
-func NewReceiver(c *spec.Config, calendar *instant.Calendar, links []port.Link, hops []int32, receivers []pair.Receiver, due []int64) *Receiver {
+func NewReceiver(c *spec.Config, calendar *instant.Calendar, links []port.Link, hops []int32,
+	receivers []pair.Receiver, due []int64) *Receiver {
 	if c.AckFrom > 1 || c.Repair.Selective || c.CC.CNPGap > 0 || c.Buffer.Trim > 0 {
 		return nil
 	}
 	return &Receiver{config: c, calendar: calendar, links: links, hops: hops, receivers: receivers, due: due}
 }
 
-// Run acknowledges frames that come to a host whose link is idle as long as that is all there is to do, and returns how
-// many.
+// Run acknowledges frames that come to a host whose link is idle as long as that is all there is to do, and
+// returns how many.
 func (x *Receiver) Run(l *port.Link, come []frames.Frame) (n int) {
 	size := uint16(x.config.Frames.Ack)
 	if !l.Ahead || l.Sizes[1] != size {
@@ -80,11 +81,13 @@ func (x *Receiver) Run(l *port.Link, come []frames.Frame) (n int) {
 	return n
 }
 
-// Refuse asks for a frame that came without its data, by an acknowledgement of so many bytes; false: it came before.
+// Refuse asks for a frame that came without its data, by an acknowledgement of so many bytes; false: it came
+// before.
 func Refuse(r *pair.Receiver, f, ack *frames.Frame, size uint16) bool {
 	if f.Psn < r.Expected {
 		return false
 	}
-	*ack = frames.Frame{Flow: f.Flow, Psn: r.Expected, Route: r.Back, Aux: f.Psn, Size: size, Flags: frames.Ack | frames.Trim}
+	*ack = frames.Frame{Flow: f.Flow, Psn: r.Expected, Route: r.Back, Aux: f.Psn, Size: size,
+		Flags: frames.Ack | frames.Trim}
 	return true
 }

@@ -9,11 +9,13 @@ import (
 // crowd is from how many queue pairs on a run's are not all in a near cache.
 const crowd = 512
 
-// Touch reads what frames that come to a host will change, at once: each is of another flow perhaps, and one by one, as
-// what each does depends on the one before, a host would wait for memory each time. What it returns is not for use.
+// Touch reads what frames that come to a host will change, at once: each is of another flow perhaps, and one
+// by one, as what each does depends on the one before, a host would wait for memory each time. What it
+// returns is not for use.
 //
 //go:noinline
-func Touch(come []frames.Frame, senders []pair.Sender, receivers []pair.Receiver, flows *cc.Flows) (x uint32) {
+func Touch(come []frames.Frame, senders []pair.Sender, receivers []pair.Receiver,
+	flows *cc.Flows) (x uint32) {
 	if len(senders) < crowd || len(come) < 2 {
 		return 0
 	}

@@ -8,7 +8,8 @@ import (
 	"github.com/simccl/simccl/packet/internal/pair"
 )
 
-// TestTouch: it reads nothing beyond what there is: of a report the telemetry is not known, of PFC frames nothing.
+// TestTouch: it reads nothing beyond what there is: of a report the telemetry is not known, of PFC frames
+// nothing.
 func TestTouch(t *testing.T) {
 	c, err := cc.Preset("hpcc", 100e9)
 	if err != nil {
@@ -18,7 +19,8 @@ func TestTouch(t *testing.T) {
 	flows.Open(1, &cc.Rate{Rate: 100e9, Line: 100e9}, &window, 8_000_000, 3, 0)
 	senders, receivers := make([]pair.Sender, crowd), make([]pair.Receiver, crowd)
 	senders[1].Una, receivers[2].Expected = 3, 4
-	come := []frames.Frame{{Flow: -1}, {Flow: 1, Flags: frames.Ack}, {Flow: 1, Flags: frames.Ack | frames.Sack, Aux: 1 << 28}, {Flow: 2}}
+	come := []frames.Frame{{Flow: -1}, {Flow: 1, Flags: frames.Ack},
+		{Flow: 1, Flags: frames.Ack | frames.Sack, Aux: 1 << 28}, {Flow: 2}}
 	if got := Touch(come, senders, receivers, &flows); got != 10 {
 		t.Errorf("read a sum of %d, want 10", got)
 	}

@@ -1,4 +1,5 @@
-// Package notice reports congestion to senders by frames of their own (CNPs of RoCEv2), in place of marks on acknowledgements.
+// Package notice reports congestion to senders by frames of their own (CNPs of RoCEv2), in place of marks on
+// acknowledgements.
 //
 // In: data frames that come to a receiver. Out: what it sends. It must not know hosts or links.
 package notice
@@ -12,8 +13,8 @@ import (
 // flags are those of a notification: an acknowledgement of nothing, with a mark.
 const flags = frames.Ack | frames.CE
 
-// Report takes the mark off a data frame that came to a receiver, and lets its host send a notification if the last one of that
-// queue pair was long enough before. It precedes the acknowledgements that wait.
+// Report takes the mark off a data frame that came to a receiver, and lets its host send a notification if
+// the last one of that queue pair was long enough before. It precedes the acknowledgements that wait.
 func Report(r *pair.Receiver, f *frames.Frame, c *cc.Params, acks *frames.Ring) {
 	if f.Flags&frames.CE == 0 {
 		return

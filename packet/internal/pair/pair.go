@@ -46,8 +46,8 @@ type Receiver struct {
 	_        [7]byte
 }
 
-// Forget begins anew at a time if the flow has ended at its sender before, the first time it is asked: a receiver of the
-// HPCC simulator knows a flow until then, and takes what comes later for another.
+// Forget begins anew at a time if the flow has ended at its sender before, the first time it is asked: a
+// receiver of the HPCC simulator knows a flow until then, and takes what comes later for another.
 func (r *Receiver) Forget(s *Sender, at int64) bool {
 	if r.Forgot || !s.Ending || s.Moved >= at {
 		return false
@@ -145,8 +145,8 @@ func (s *Sender) Again(selective bool) int64 {
 // Held says that its flow has ended, and its class is paused.
 func (s *Sender) Held(paused uint16) bool { return s.Una >= s.Frames && paused>>s.Class&1 != 0 }
 
-// Linger says that a sender whose flow has ended goes on with what it was sent back to, as no window keeps it from that;
-// else it sends no more.
+// Linger says that a sender whose flow has ended goes on with what it was sent back to, as no window keeps
+// it from that; else it sends no more.
 func (s *Sender) Linger() bool {
 	if s.Nxt < s.Frames && s.Window > 0 { // less than nothing in flight is more than any window
 		s.Nxt = s.Frames
@@ -191,8 +191,8 @@ func (s *Sender) Within(c *cc.Params) int64 {
 	return max(1, int64(float64(s.Window)*float64(s.Rate.Rate)/float64(s.Line)))
 }
 
-// Bound says that as much is in flight as may be, at an event at a time in ps that was planned age before: a window that
-// follows the rate is as large as the timers before that event left it.
+// Bound says that as much is in flight as may be, at an event at a time in ps that was planned age before: a
+// window that follows the rate is as large as the timers before that event left it.
 func (s *Sender) Bound(c *cc.Params, payload int, apart bool, now, age int64) bool {
 	w, flight := s.Window, int64(s.Nxt-s.Una)*int64(payload)
 	if w == 0 || flight < w && !c.VarWindow {

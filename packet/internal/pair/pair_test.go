@@ -6,7 +6,8 @@ import (
 	"github.com/simccl/simccl/packet/cc"
 )
 
-// TestForget: a receiver that knows a flow which has ended at its sender begins anew, once, and only with what comes later.
+// TestForget: a receiver that knows a flow which has ended at its sender begins anew, once, and only with
+// what comes later.
 func TestForget(t *testing.T) {
 	s := Sender{Frames: 8, Una: 8, Moved: 100}
 	r := Receiver{Expected: 8, LastNak: 5, NakAt: 70, Back: 3}
@@ -41,16 +42,21 @@ func TestLinger(t *testing.T) {
 	}
 }
 
-// TestBoundByTimers: a window that follows DCQCN's rate is as large as the timers left it that were set before an event was
-// planned. That of the decrease, 4 us, comes before what was planned 1 us ago for the same instant, and after what was 5 us ago.
+// TestBoundByTimers: a window that follows DCQCN's rate is as large as the timers left it that were set
+// before an event was planned. That of the decrease, 4 us, comes before what was planned 1 us ago for the
+// same instant, and after what was 5 us ago.
 func TestBoundByTimers(t *testing.T) {
 	const us = 1_000_000
-	c := &cc.Params{Kind: cc.DCQCN, VarWindow: true, Gain: 1. / 256, AlphaPeriod: us, DecreasePeriod: 4 * us, IncreasePeriod: 300 * us, MinRate: 1e8}
+	c := &cc.Params{Kind: cc.DCQCN, VarWindow: true, Gain: 1. / 256, AlphaPeriod: us, DecreasePeriod: 4 * us,
+		IncreasePeriod: 300 * us, MinRate: 1e8}
 	for _, age := range []int64{us, 5 * us} {
-		s := Sender{Rate: cc.Rate{Rate: 1e11, Line: 1e11}, Window: 10_000, Frames: 100, Nxt: 8, Una: 2, Dcqcn: cc.NewReaction(1e11)}
+		s := Sender{Rate: cc.Rate{Rate: 1e11, Line: 1e11}, Window: 10_000, Frames: 100, Nxt: 8, Una: 2,
+			Dcqcn: cc.NewReaction(1e11)}
 		s.Dcqcn.Notify(c, &s.Rate, 0, 0)
-		if now := int64(4*us + 1000); s.Bound(c, 1000, false, now, age) != (age < 4*us) || !s.Bound(c, 1000, false, now+1000, age) {
-			t.Errorf("6,000 bytes in flight, rate %d after an event that was planned %d ps before: the window before or after the cut holds", s.Rate.Rate, age)
+		if now := int64(4*us + 1000); s.Bound(c, 1000, false, now, age) != (age < 4*us) ||
+			!s.Bound(c, 1000, false, now+1000, age) {
+			t.Errorf("6,000 bytes in flight, rate %d after an event that was planned %d ps before: the "+
+				"window before or after the cut holds", s.Rate.Rate, age)
 		}
 	}
 }

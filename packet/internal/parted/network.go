@@ -4,7 +4,8 @@ package parted
 // merge), as network does with fewer.
 func eight(keys []uint64) {
 	const none = 1<<64 - 1
-	a, b, c, d, e, f, g, h := keys[0], keys[1], keys[2], keys[3], keys[4], uint64(none), uint64(none), uint64(none)
+	a, b, c, d, e, f, g, h := keys[0], keys[1], keys[2], keys[3], keys[4], uint64(none), uint64(none),
+		uint64(none)
 	switch len(keys) {
 	case 8:
 		h = keys[7]

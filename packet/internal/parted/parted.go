@@ -24,19 +24,21 @@ const (
 	Longest = 1 << (63 - placeBits)
 )
 
-// many is how much may arrive at a node in a window: the places of keys are enough for four times as much, as windows that take
-// turns last twice as long and frames of trains are numbered anew.
+// many is how much may arrive at a node in a window: the places of keys are enough for four times as much,
+// as windows that take turns last twice as long and frames of trains are numbered anew.
 const many = 1 << (placeBits - 2)
 
-// Window is how long a window may be, in ps, if one of a length may not be too long for other reasons, so that what arrives can
-// be numbered: the ends of links with rates in bit/s are nodes, and no frame has fewer bytes.
+// Window is how long a window may be, in ps, if one of a length may not be too long for other reasons, so
+// that what arrives can be numbered: the ends of links with rates in bit/s are nodes, and no frame has fewer
+// bytes.
 func Window(length int64, nodes, links, bytes int, end func(link int) (node int32, rate int64)) int64 {
 	busy := make([]float64, nodes) // bit/s
 	for i := range links {
 		node, rate := end(i)
 		busy[node] += float64(rate)
 	}
-	return max(1, int64(min(float64(min(length, Longest)), many*8e12*float64(bytes)/max(1, slices.Max(busy)))))
+	return max(1,
+		int64(min(float64(min(length, Longest)), many*8e12*float64(bytes)/max(1, slices.Max(busy)))))
 }
 
 // Key is when something arrives, in ps of the window, and its number.

@@ -11,7 +11,8 @@ import (
 func TestParts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ports, span := rapid.IntRange(1, 200).Draw(t, "ports"), rapid.Int64Range(1, 1<<38).Draw(t, "span")
-		at := rapid.SliceOfN(rapid.Int64Range(0, min(span-1, rapid.SampledFrom([]int64{3, 1000, span}).Draw(t, "crowd"))), 0, 300).Draw(t, "at")
+		at := rapid.SliceOfN(rapid.Int64Range(0, min(span-1, rapid.SampledFrom([]int64{3, 1000, span}).Draw(t,
+			"crowd"))), 0, 300).Draw(t, "at")
 		var p Parts
 		p.Begin(rapid.IntRange(1, 200).Draw(t, "before"))
 		p.Add(0, 1)
@@ -29,13 +30,15 @@ func TestParts(t *testing.T) {
 		leaving := rapid.SampledFrom([]func(int, int64) []uint64{p.Leaving, p.LeavingMixed}).Draw(t, "how")
 		for k := range want {
 			slices.Sort(want[k])
-			if got := leaving(k, span); !slices.Equal(got, want[k]) || (p.Used[k/64]>>(k%64)&1 != 0) != (len(got) > 0) {
+			if got := leaving(k, span); !slices.Equal(got, want[k]) || (p.Used[k/64]>>(k%64)&1 != 0) !=
+				(len(got) > 0) {
 				t.Fatalf("port %d: %v, want %v", k, got, want[k])
 			}
 		}
 		all := slices.Sorted(slices.Values(keys))
 		half := len(keys) / 2
-		if got := Merge(nil, Sort(slices.Clone(keys[:half])), Sort(slices.Clone(keys[half:]))); !slices.Equal(got, all) {
+		if got := Merge(nil, Sort(slices.Clone(keys[:half])), Sort(slices.Clone(keys[half:]))); !slices.Equal(
+			got, all) {
 			t.Fatalf("merged: %v, want %v", got, all)
 		}
 		if got := p.All(keys, span); !slices.Equal(got, all) {
@@ -70,7 +73,8 @@ func TestMorePorts(t *testing.T) {
 	}
 }
 
-// TestWindow: all that can come to a node in two windows can be numbered, also over cables that hold more; shorter ones stay.
+// TestWindow: all that can come to a node in two windows can be numbered, also over cables that hold more;
+// shorter ones stay.
 func TestWindow(t *testing.T) {
 	for _, c := range []struct {
 		links  int
@@ -78,12 +82,14 @@ func TestWindow(t *testing.T) {
 		bytes  int
 		length int64
 		whole  bool
-	}{{64, 400e9, 60, 1e6, true}, {2, 25e9, 60, 1e9, true}, {64, 400e9, 60, 1e10, false}, {1, 100e12, 1, 1e12, false}, {3, 1e6, 60, 1 << 60, false}, {4000, 100e12, 1, 1e6, false}} {
+	}{{64, 400e9, 60, 1e6, true}, {2, 25e9, 60, 1e9, true}, {64, 400e9, 60, 1e10, false},
+		{1, 100e12, 1, 1e12, false}, {3, 1e6, 60, 1 << 60, false}, {4000, 100e12, 1, 1e6, false}} {
 		end := func(int) (int32, int64) { return 1, c.rate }
 		got := Window(c.length, 2, c.links, c.bytes, end)
 		frames := float64(c.links) * (2*float64(got)*float64(c.rate)/8e12/float64(c.bytes) + 1)
 		if (got == c.length) != c.whole || got < 1 || got > Longest || frames > Place {
-			t.Errorf("%d links of %g bit/s: a window of %d ps of %d, %g frames", c.links, float64(c.rate), got, c.length, frames)
+			t.Errorf("%d links of %g bit/s: a window of %d ps of %d, %g frames", c.links, float64(c.rate),
+				got, c.length, frames)
 		}
 	}
 }

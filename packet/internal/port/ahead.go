@@ -7,9 +7,9 @@ import (
 	"github.com/simccl/simccl/packet/spec"
 )
 
-// TakeBack moves the frames of a link that do not start before a time back to its feeder, as they travel there, and
-// lets no more frames be ahead; it says whether it moved any. With led, which leads from the number of a frame to
-// that of the frame before it, they have these.
+// TakeBack moves the frames of a link that do not start before a time back to its feeder, as they travel
+// there, and lets no more frames be ahead; it says whether it moved any. With led, which leads from the
+// number of a frame to that of the frame before it, they have these.
 func (l *Link) TakeBack(feeder *Link, from int64, led func(instant.Number) instant.Number) (moved bool) {
 	q := &l.Wire
 	if l.Trains > 0 {
@@ -38,8 +38,9 @@ func (l *Link) TakeBack(feeder *Link, from int64, led func(instant.Number) insta
 	return moved
 }
 
-// Reopen lets links be ahead again of which each has a feeder, and puts what travels there onto them; hops are the links of
-// ways, and due says when the first frame of each arrives. False: something is in their way, and all is to be taken back.
+// Reopen lets links be ahead again of which each has a feeder, and puts what travels there onto them; hops
+// are the links of ways, and due says when the first frame of each arrives. False: something is in their
+// way, and all is to be taken back.
 func Reopen(c *spec.Config, links []Link, ways, hops []int32, due []int64, calendar *instant.Calendar) bool {
 	for _, id := range ways {
 		b := &links[id]
@@ -63,8 +64,9 @@ func Reopen(c *spec.Config, links []Link, ways, hops []int32, due []int64, calen
 	return true
 }
 
-// advance puts the frames of a link onto the next of their ways, as Both does with those that begin; hops are the links of
-// ways. It stops where a frame would have to wait or may not be ahead there: then it returns false.
+// advance puts the frames of a link onto the next of their ways, as Both does with those that begin; hops
+// are the links of ways. It stops where a frame would have to wait or may not be ahead there: then it
+// returns false.
 func (l *Link) advance(c *spec.Config, links []Link, hops []int32, calendar *instant.Calendar) bool {
 	for q := &l.Wire; !q.Empty(); q.Head++ {
 		f := q.Front()
@@ -106,9 +108,9 @@ func (l *Link) onward(f *frames.Frame, come int64, tag instant.Number) {
 	g.Route++
 }
 
-// Both puts a frame that a host sends at a time onto this link and on at once onto the next, which is idle when it
-// gets there; with a calendar, in the order of events. The frame does not count as one that travels here. It says
-// whether nothing else travels there.
+// Both puts a frame that a host sends at a time onto this link and on at once onto the next, which is idle
+// when it gets there; with a calendar, in the order of events. The frame does not count as one that travels
+// here. It says whether nothing else travels there.
 func (l *Link) Both(next *Link, f *frames.Frame, at int64, calendar *instant.Calendar) (only bool) {
 	what := f.Flags & frames.Ack
 	come, tag := at+l.Lasts[what]+l.Delay, instant.Number(0)

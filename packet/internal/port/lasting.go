@@ -9,8 +9,8 @@ import (
 // Pauses that end by themselves. What repeats them goes on as long as the queue behind them is
 // long, even if nothing else ever happens: in a deadlock.
 
-// expire lets the pauses of a link end by themselves, and returns how long a window may be: what begins in one
-// ends, or is repeated, in a later one.
+// expire lets the pauses of a link end by themselves, and returns how long a window may be: what begins in
+// one ends, or is repeated, in a later one.
 func (l *Link) expire(b *spec.Buffer) (longest int64) {
 	l.Timer = quanta.New(b.Quanta, l.Rate)
 	return quanta.Lasts(b.Quanta, l.Rate) / 2
@@ -36,8 +36,8 @@ func (l *Link) mere(back *Link) bool {
 	return true
 }
 
-// ends says that one of a link's pauses will end by itself: its neighbour does not repeat it, or what it sends may
-// be lost.
+// ends says that one of a link's pauses will end by itself: its neighbour does not repeat it, or what it
+// sends may be lost.
 func (l *Link) ends(back *Link) bool {
 	for c := 1; c < 8; c++ {
 		if l.Timer.Paused(c) && (back.Lossy || !back.Timer.Repeats(c)) {
@@ -47,8 +47,9 @@ func (l *Link) ends(back *Link) bool {
 	return false
 }
 
-// Until is when something happens at links whose first frames arrive at due, if all but renewed pauses happens at a
-// time: then, or when the first of those is repeated, arrives or would end. Where that goes on for long they are passed over.
+// Until is when something happens at links whose first frames arrive at due, if all but renewed pauses
+// happens at a time: then, or when the first of those is repeated, arrives or would end. Where that goes on
+// for long they are passed over.
 func Until(links []Link, due []int64, t int64) int64 {
 	first, longest := Renewed(links, due), int64(0)
 	for i := range links {

@@ -72,13 +72,15 @@ type Link struct {
 	HOL        *blame.Pauses // once it was paused
 	Stats      Stats
 	From, Peer int32
-	Feeder     int32   // the only link over which its frames come to the switch, and nothing holds them up; -1: none
-	Down       bool    // the cable is, and its ends know
-	Storm      bool    // paused all the time, whatever is asked for
-	Drawn      bool    // its losses are in a stream
-	Head       int64   // ps that the first bytes of a frame last, with which a switch begins to send it on; 0: it waits for all
-	Nominal    int64   // Rate without faults
-	_          [3]byte // whole lines of a cache
+	// the only link over which its frames come to the switch, and nothing holds them up; -1: none
+	Feeder int32
+	Down   bool // the cable is, and its ends know
+	Storm  bool // paused all the time, whatever is asked for
+	Drawn  bool // its losses are in a stream
+	// ps that the first bytes of a frame last, with which a switch begins to send it on; 0: it waits for all
+	Head    int64
+	Nominal int64   // Rate without faults
+	_       [3]byte // whole lines of a cache
 }
 
 // Stats is what happened where a link begins, for reports alone.
@@ -97,7 +99,8 @@ func (l *Link) Hold() {
 	}
 }
 
-// Note keeps the times of a link's pauses that the neighbour asked for, during a storm too; before is what it had asked for.
+// Note keeps the times of a link's pauses that the neighbour asked for, during a storm too; before is what
+// it had asked for.
 func (l *Link) Note(before uint16, f *frames.Frame) {
 	switch {
 	case before == 0 && l.Asked != 0:
@@ -145,8 +148,9 @@ func (l *Link) Repay(f *frames.Frame, at int64) {
 	}
 }
 
-// Refund sends the room for frames that were lost on their way in a window back, as the other end learns from the next flow
-// control packet how much was sent. It is called between windows: while one goes on, both ends use Returns.
+// Refund sends the room for frames that were lost on their way in a window back, as the other end learns
+// from the next flow control packet how much was sent. It is called between windows: while one goes on, both
+// ends use Returns.
 func Refund(links []Link, b *spec.Buffer) {
 	for i := 0; i < len(links) && b.Credits > 0; i++ {
 		for l := &links[i]; !l.Lost.Empty(); l.Lost.Head++ {
@@ -192,7 +196,8 @@ func (l *Link) Measure(c *spec.Config, what uint8, bytes uint16) {
 	l.Sizes[what], l.Lasts[what] = bytes, c.Lasts(int(bytes), l.Rate)
 }
 
-// Travel is how long, in ps, a frame of so many bytes is on its way; data frames mostly have full, and acknowledgements ack.
+// Travel is how long, in ps, a frame of so many bytes is on its way; data frames mostly have full, and
+// acknowledgements ack.
 func (l *Link) Travel(c *spec.Config, size, full, ack uint16) int64 {
 	switch size {
 	case full:
@@ -204,8 +209,8 @@ func (l *Link) Travel(c *spec.Config, size, full, ack uint16) int64 {
 }
 
 // Gate holds the classes back from a time on whose next frame has no credit; a host's next
-// frame may be as large as any. It says whether that begins. The time that something waits for credit counts as a
-// pause of the port.
+// frame may be as large as any. It says whether that begins. The time that something waits for credit counts
+// as a pause of the port.
 func (l *Link) Gate(most, at int64) (begins bool) {
 	before := l.Asked
 	for c := 1; c < len(l.Credit); c++ {
@@ -235,12 +240,14 @@ func (l *Link) Gate(most, at int64) (begins bool) {
 func (l *Link) MarkQueued(q *Queue, seed uint64) bool {
 	f := q.Back()
 	if q.Bytes == 0 && l.Waiting == 1<<f.Class && l.Free < f.At && l.Paused>>f.Class&1 == 0 {
-		return false // it leaves at once: it does not count, as where ports are simulated one by one it is in no queue
+		// it leaves at once: it does not count, as where ports are simulated one by one it is in no queue
+		return false
 	}
 	if l.Queued++; !l.Marks || f.Class == 0 || f.Flags&frames.Ack != 0 || q.Bytes <= l.KMin {
 		return false
 	}
-	if q.Bytes <= l.KMax && streams.Hash(seed, l.ID, streams.Mark, l.Queued) >= l.PMax*float64(q.Bytes-l.KMin)/float64(l.KMax-l.KMin) {
+	if q.Bytes <= l.KMax && streams.Hash(seed, l.ID, streams.Mark, l.Queued) >=
+		l.PMax*float64(q.Bytes-l.KMin)/float64(l.KMax-l.KMin) {
 		return false
 	}
 	f.Flags |= frames.CE
@@ -251,7 +258,8 @@ func (l *Link) MarkQueued(q *Queue, seed uint64) bool {
 // Loses draws whether the next frame of a link is lost.
 func (l *Link) Loses(f *frames.Frame, seed uint64) bool {
 	l.Arrivals++
-	if l.Drawn && f.Flags&frames.Lost == 0 || !l.Drawn && streams.Hash(seed, l.ID, streams.Loss, l.Arrivals) >= l.Loss {
+	if l.Drawn && f.Flags&frames.Lost == 0 || !l.Drawn && streams.Hash(seed, l.ID, streams.Loss,
+		l.Arrivals) >= l.Loss {
 		return false
 	}
 	if l.Stats.Drops++; l.Credit != nil && f.Class != 0 {

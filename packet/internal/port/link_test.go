@@ -6,8 +6,8 @@ import (
 	"github.com/simccl/simccl/packet/internal/frames"
 )
 
-// TestNoteDuringStorm: pauses are those that frames ask for. One that is asked for in a storm begins then, and lasts until
-// the neighbour resumes the port; a resume that follows no pause ends none.
+// TestNoteDuringStorm: pauses are those that frames ask for. One that is asked for in a storm begins then,
+// and lasts until the neighbour resumes the port; a resume that follows no pause ends none.
 func TestNoteDuringStorm(t *testing.T) {
 	l := Link{Storm: true}
 	ask := func(pause bool, at int64, culprit uint32) {
@@ -22,7 +22,8 @@ func TestNoteDuringStorm(t *testing.T) {
 	ask(true, 20, 7)
 	l.Storm = false
 	l.Hold()
-	if ask(false, 50, 0); l.Paused != 0 || l.HOL == nil || l.HOL.First != 20 || l.HOL.To != 50 || l.HOL.Behind.Worst(-1) != 7 {
+	if ask(false, 50, 0); l.Paused != 0 || l.HOL == nil || l.HOL.First != 20 || l.HOL.To != 50 ||
+		l.HOL.Behind.Worst(-1) != 7 {
 		t.Errorf("paused %b, pauses %+v", l.Paused, l.HOL)
 	}
 }

@@ -14,15 +14,18 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Lay makes two links of each cable: 2i from A to B, 2i+1 back, with so many classes of frames. delay is how long a
-// window may be, in ps: the least of a cable, no longer than half a pause, and so that frames can be numbered.
+// Lay makes two links of each cable: 2i from A to B, 2i+1 back, with so many classes of frames. delay is how
+// long a window may be, in ps: the least of a cable, no longer than half a pause, and so that frames can be
+// numbered.
 func Lay(n *spec.Network, s *spec.Config, classes int, ordered bool) (links []Link, delay int64) {
 	links, delay = make([]Link, 2*len(n.Cables)), never
 	for i, c := range n.Cables {
 		delay = min(delay, int64(c.Delay))
 		for k := range 2 {
 			l := &links[2*i+k]
-			*l = Link{ID: int32(2*i + k), Peer: int32(2*i + 1 - k), From: c.A, To: c.B, Rate: c.Rate, Coded: s.CC.Coded(c.Rate), Delay: int64(c.Delay), Loss: c.Loss, Lossy: c.Loss > 0, Begun: instant.None, Feeder: -1, Drawn: ordered && s.LossStream > 0 && c.Loss > 0}
+			*l = Link{ID: int32(2*i + k), Peer: int32(2*i + 1 - k), From: c.A, To: c.B, Rate: c.Rate,
+				Coded: s.CC.Coded(c.Rate), Delay: int64(c.Delay), Loss: c.Loss, Lossy: c.Loss > 0,
+				Begun: instant.None, Feeder: -1, Drawn: ordered && s.LossStream > 0 && c.Loss > 0}
 			if k == 1 {
 				l.From, l.To = c.B, c.A
 			}
@@ -61,11 +64,13 @@ func Lay(n *spec.Network, s *spec.Config, classes int, ordered bool) (links []Li
 			}
 		}
 	}
-	return links, parted.Window(delay, n.Nodes, len(links), s.LeastFrame(), func(link int) (int32, int64) { return links[link].To, links[link].Nominal })
+	return links, parted.Window(delay, n.Nodes, len(links), s.LeastFrame(), func(link int) (int32, int64) {
+		return links[link].To, links[link].Nominal
+	})
 }
 
-// Number numbers the ports of each node in the order of links. It returns the links out of each node, the ends of
-// each link, and the number of the port where it begins.
+// Number numbers the ports of each node in the order of links. It returns the links out of each node, the
+// ends of each link, and the number of the port where it begins.
 func Number(links []Link, nodes int) (out [][]int32, ends []route.Link, exits []uint16) {
 	out, ends, exits = make([][]int32, nodes), make([]route.Link, len(links)), make([]uint16, len(links))
 	for i := range links {
@@ -76,8 +81,8 @@ func Number(links []Link, nodes int) (out [][]int32, ends []route.Link, exits []
 	return out, ends, exits
 }
 
-// Next is when a port starts a frame, a credit comes back, a pause ends or a watchdog looks, of links whose first frames
-// arrive at due; never if all that is to come repeats pauses.
+// Next is when a port starts a frame, a credit comes back, a pause ends or a watchdog looks, of links whose
+// first frames arrive at due; never if all that is to come repeats pauses.
 func Next(links []Link, due []int64, dog *spec.Watchdog) int64 {
 	t := never
 	for i := range links {
@@ -149,7 +154,8 @@ func Blocked(links []Link) (all []spec.Blocked) {
 		}
 		for _, v := range l.HOL.Blocked.All() {
 			c := &links[v.Cause]
-			all = append(all, spec.Blocked{Flow: v.Who, Link: [2]int32{l.From, l.To}, Behind: [2]int32{c.From, c.To}, Time: units.Time(v.Time)})
+			all = append(all, spec.Blocked{Flow: v.Who, Link: [2]int32{l.From, l.To},
+				Behind: [2]int32{c.From, c.To}, Time: units.Time(v.Time)})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b spec.Blocked) int { return int(min(max(b.Time-a.Time, -1), 1)) })
@@ -178,8 +184,8 @@ func Count(links []Link, r *spec.Result) {
 	}
 }
 
-// Forgotten is the first of some links to a switch that is paused though the switch, which says by port and class whom
-// it has stopped, resumed it, and no frame that does is on its way; nil: there is none.
+// Forgotten is the first of some links to a switch that is paused though the switch, which says by port and
+// class whom it has stopped, resumed it, and no frame that does is on its way; nil: there is none.
 func Forgotten(links []Link, in []int32, stopped func(port, class int) bool) *Link {
 	for p, id := range in {
 		l := &links[id]
@@ -207,7 +213,8 @@ func RoundTrip(c *spec.Config, links []Link, there, back []int32) (ps units.Time
 	for i := range there {
 		a, b := &links[there[i]], &links[back[i]]
 		if ps += units.Time(a.Delay + a.Whole + b.Delay + b.Ack); i+1 < len(there) {
-			ps -= units.Time(a.Lead(c, uint16(c.Frames.Payload+c.Frames.Header), links[there[i+1]].Nominal) + b.Lead(c, uint16(c.Frames.Ack), links[back[i+1]].Nominal))
+			ps -= units.Time(a.Lead(c, uint16(c.Frames.Payload+c.Frames.Header), links[there[i+1]].Nominal) +
+				b.Lead(c, uint16(c.Frames.Ack), links[back[i+1]].Nominal))
 		}
 	}
 	return ps
@@ -216,7 +223,8 @@ func RoundTrip(c *spec.Config, links []Link, there, back []int32) (ps units.Time
 // Report is what happened at a port until now, in ps, but for what its host sent again.
 func (l *Link) Report(now int64) spec.Port {
 	x := &l.Stats
-	p := spec.Port{Peak: l.Peak, Bytes: l.TxBytes, Data: l.Data, Pauses: x.Pauses, Marks: x.Marks, Drops: x.Drops, Trims: x.Trims, Watchdogs: x.Barks, Paused: units.Time(x.Paused),
+	p := spec.Port{Peak: l.Peak, Bytes: l.TxBytes, Data: l.Data, Pauses: x.Pauses, Marks: x.Marks,
+		Drops: x.Drops, Trims: x.Trims, Watchdogs: x.Barks, Paused: units.Time(x.Paused),
 		Busy: units.Time(float64(l.TxBytes) * 8e12 / float64(l.Rate))}
 	if l.Asked != 0 && x.Since >= 0 {
 		p.Paused += units.Time(now - x.Since)
@@ -232,11 +240,12 @@ func (l *Link) Report(now int64) spec.Port {
 
 // State is what waits at a port now, for those who look on.
 func (l *Link) State(now int64) spec.State {
-	return spec.State{Cable: l.ID / 2, Back: l.ID%2 == 1, Queue: -1, At: units.Time(now), Queued: l.Held(), Marks: l.Stats.Marks, Paused: l.Asked != 0 || l.Storm}
+	return spec.State{Cable: l.ID / 2, Back: l.ID%2 == 1, Queue: -1, At: units.Time(now), Queued: l.Held(),
+		Marks: l.Stats.Marks, Paused: l.Asked != 0 || l.Storm}
 }
 
-// TakeDown ends one of links for good at a time, in ps, and returns how many frames that drops. Only credits for their room
-// come back.
+// TakeDown ends one of links for good at a time, in ps, and returns how many frames that drops. Only credits
+// for their room come back.
 func (l *Link) TakeDown(links []Link, at int64) (drops int64) {
 	l.Down, l.Asked, l.Waiting = true, 0, 0
 	l.Hold()
@@ -257,7 +266,8 @@ func (l *Link) TakeDown(links []Link, at int64) (drops int64) {
 	return drops
 }
 
-// Suffer puts a link in the condition of its cable as a fault begins or ends; back is 1 for the link from B to A, else 0.
+// Suffer puts a link in the condition of its cable as a fault begins or ends; back is 1 for the link from B
+// to A, else 0.
 func (l *Link) Suffer(f *spec.Fault, now *spec.Condition, c *cc.Params, back int, at int64) {
 	l.Rate, l.Loss, l.Down = now.Rate, now.Loss, now.Down
 	l.Lossy, l.Sizes, l.Coded = l.Loss > 0, [2]uint16{}, c.Coded(l.Rate)

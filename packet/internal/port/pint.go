@@ -9,14 +9,16 @@ import (
 	"github.com/simccl/simccl/packet/spec"
 )
 
-// Codes are the draws of HPCC-PINT: switches draw for each data frame that they begin, and senders for each acknowledgement.
-// In turn they are the numbers of one generator in the order of all events, as in the HPCC simulator. Switches then go through
-// a window before hosts, as a sender needs what is drawn for an acknowledgement that comes.
+// Codes are the draws of HPCC-PINT: switches draw for each data frame that they begin, and senders for each
+// acknowledgement. In turn they are the numbers of one generator in the order of all events, as in the HPCC
+// simulator. Switches then go through a window before hosts, as a sender needs what is drawn for an
+// acknowledgement that comes.
 type Codes struct {
 	cc      *cc.Params
 	seed    uint64
-	answers []answers     // by flow
-	coder   *cc.PintCoder // in turn; nil: they are drawn by the numbers of frames at a port, and of acknowledgements of a flow
+	answers []answers // by flow
+	// in turn; nil: they are drawn by the numbers of frames at a port, and of acknowledgements of a flow
+	coder *cc.PintCoder
 }
 
 // answers are acknowledgements of a flow.
@@ -41,8 +43,8 @@ func NewCodes(c *spec.Config, ordered bool, flows int) *Codes {
 // InTurn says that numbers are drawn in turn.
 func (x *Codes) InTurn() bool { return x != nil && x.coder != nil }
 
-// Stamp lets a frame that begins on a link carry the highest utilisation of its path, encoded as a power of PintBase. If it is
-// coded later, in turn, it says so.
+// Stamp lets a frame that begins on a link carry the highest utilisation of its path, encoded as a power of
+// PintBase. If it is coded later, in turn, it says so.
 func (x *Codes) Stamp(l *Link, f *frames.Frame, at int64) (later bool) {
 	if f.Flags&frames.Ack == 0 && f.Flow >= 0 {
 		if later = x.coder != nil; later {
@@ -56,21 +58,24 @@ func (x *Codes) Stamp(l *Link, f *frames.Frame, at int64) (later bool) {
 	return later
 }
 
-// Come takes note of what comes to a host in this window, in turn: queue pairs draw for their acknowledgements.
+// Come takes note of what comes to a host in this window, in turn: queue pairs draw for their
+// acknowledgements.
 func (x *Codes) Come(all []frames.Frame, senders []pair.Sender, c *instant.Calendar) {
 	for i := range all {
 		f := &all[i]
 		if f.Flow < 0 || f.Flags&frames.Ack == 0 {
 			continue
 		}
-		if s := &senders[f.Flow]; !s.Ended && (!s.Ending || f.At <= s.Moved) { // else there is no queue pair any more
+		// else there is no queue pair any more
+		if s := &senders[f.Flow]; !s.Ended && (!s.Ending || f.At <= s.Moved) {
 			c.Answer(instant.Number(f.Tag), f.At, f.Flow)
 		}
 	}
 }
 
 // Drawn is what draws for a link or a flow, see instant.Ranker's Marked; mark draws marks.
-func (x *Codes) Drawn(links []Link, mark func(link int32, wire uint32, p float64)) func(link int32, wire uint32, p float64) {
+func (x *Codes) Drawn(links []Link, mark func(link int32, wire uint32, p float64)) func(link int32,
+	wire uint32, p float64) {
 	if !x.InTurn() {
 		return mark
 	}

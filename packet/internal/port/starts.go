@@ -7,9 +7,9 @@ import (
 	"github.com/simccl/simccl/packet/internal/instant"
 )
 
-// Starts are the ports of a switch that have a frame to start, in the order in which they do: by when the frame in
-// transmission ends. With a calendar, of two that start at once the first is the one whose frame before began first; without
-// one, and where that is not known, the first is the lower port.
+// Starts are the ports of a switch that have a frame to start, in the order in which they do: by when the
+// frame in transmission ends. With a calendar, of two that start at once the first is the one whose frame
+// before began first; without one, and where that is not known, the first is the lower port.
 type Starts struct {
 	links    []Link
 	calendar *instant.Calendar
@@ -24,8 +24,8 @@ type start struct {
 	id int32
 }
 
-// Begin begins with those of out, the links by port, that may have frames: busy has bits of these, and of others they are
-// cleared.
+// Begin begins with those of out, the links by port, that may have frames: busy has bits of these, and of
+// others they are cleared.
 func (x *Starts) Begin(links []Link, out []int32, busy []uint64, calendar *instant.Calendar) {
 	x.links, x.calendar, x.due, x.first = links, calendar, x.due[:0], 0
 	x.listed = slices.Grow(x.listed[:0], len(busy))[:len(busy)]
@@ -71,7 +71,8 @@ func (x *Starts) Update(l *Link) {
 	x.Join(l)
 }
 
-// Join puts a link in its place that may have become one of those that have a frame to start; else it has not changed.
+// Join puts a link in its place that may have become one of those that have a frame to start; else it has
+// not changed.
 func (x *Starts) Join(l *Link) {
 	bit, p := &x.listed[l.FromPort/64], l.FromPort%64
 	if l.Waiting&^l.Paused == 0 || *bit>>p&1 != 0 {
@@ -107,8 +108,8 @@ func (x *Starts) before(a, b *Link) bool {
 	return x.calendar.First(a.Begun, b.Begun)
 }
 
-// EndsFirst says that the frame in transmission ends before another that arrives at that instant, that began under a
-// number and travels for so long: its end was planned first. Without a calendar the arrival is first.
+// EndsFirst says that the frame in transmission ends before another that arrives at that instant, that began
+// under a number and travels for so long: its end was planned first. Without a calendar the arrival is first.
 func (l *Link) EndsFirst(calendar *instant.Calendar, travels int64, n instant.Number) bool {
 	if calendar == nil {
 		return false

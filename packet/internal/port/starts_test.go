@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestStarts: the port that starts first is the lowest of those with the least time, whatever starts, waits or is paused.
+// TestStarts: the port that starts first is the lowest of those with the least time, whatever starts, waits
+// or is paused.
 func TestStarts(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 3))
 	for range 100 {
@@ -25,7 +26,8 @@ func TestStarts(t *testing.T) {
 					first = l
 				}
 			}
-			if first == nil && x.At() != never || first != nil && (x.At() != first.Free || x.First() != first) {
+			if first == nil && x.At() != never || first != nil &&
+				(x.At() != first.Free || x.First() != first) {
 				t.Fatalf("the first of %d starts at %d, want %v", n, x.At(), first)
 			}
 			l := &links[r.IntN(n)]

@@ -10,8 +10,8 @@ import (
 	"github.com/simccl/simccl/packet/spec"
 )
 
-// Ties puts frames that arrived at a switch at one instant in the order of events: what travelled longer first, then what
-// began first. Of Arrived each came by the port of From, and that is a link of In.
+// Ties puts frames that arrived at a switch at one instant in the order of events: what travelled longer
+// first, then what began first. Of Arrived each came by the port of From, and that is a link of In.
 type Ties struct {
 	Config    *spec.Config
 	Calendar  *instant.Calendar
@@ -66,7 +66,8 @@ func (x *Ties) untie(keys []uint64) {
 	}
 }
 
-// look finds the turns, and says that all travelled equally long, and that all turns are known and of one row.
+// look finds the turns, and says that all travelled equally long, and that all turns are known and of one
+// row.
 func (x *Ties) look(keys []uint64) (even, known bool) {
 	x.turns = x.turns[:0]
 	first := &x.Arrived[keys[0]&parted.Place]
@@ -105,8 +106,8 @@ func (x *Ties) sort(keys []uint64) (distinct bool) {
 	return distinct
 }
 
-// compare sorts keys by comparing two at a time, and says that of each two it is known which is first. If they are
-// even, all travelled equally long.
+// compare sorts keys by comparing two at a time, and says that of each two it is known which is first. If
+// they are even, all travelled equally long.
 func (x *Ties) compare(keys []uint64, even bool) (all bool) {
 	turns := x.turns[:len(keys)]
 	all = true
@@ -114,7 +115,8 @@ func (x *Ties) compare(keys []uint64, even bool) (all bool) {
 		t, key, k := turns[i], keys[i], i
 		for ; k > 0; k-- {
 			order := 0
-			if u := turns[k-1]; t != 0 && u != t && instant.Together(t, u) && (even || x.travels(keys[k-1]) == x.travels(key)) {
+			if u := turns[k-1]; t != 0 && u != t && instant.Together(t, u) &&
+				(even || x.travels(keys[k-1]) == x.travels(key)) {
 				order = cmp.Compare(u, t)
 			} else {
 				order = x.order(keys[k-1], key)

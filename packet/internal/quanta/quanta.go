@@ -66,7 +66,8 @@ func (p *Port) Paused(class int) bool { return p.ends[class] != 0 }
 func (p *Port) Take(tag uint32, before int64, into []frames.Frame) []frames.Frame {
 	for c := range p.ends {
 		if t := p.ends[c]; t != 0 && t < before {
-			into = append(into, frames.Frame{At: t, Flow: Ends, Psn: uint32(c), Flags: frames.Resume, Tag: tag})
+			into = append(into, frames.Frame{At: t, Flow: Ends, Psn: uint32(c), Flags: frames.Resume,
+				Tag: tag})
 		}
 		if t := p.again[c]; t != 0 && t < before {
 			into = append(into, frames.Frame{At: t, Flow: Repeat, Psn: uint32(c), Tag: tag})

@@ -1,7 +1,8 @@
-// Package record sends frames of an egress port back to back and adds the port's telemetry record (INT) to each data frame.
+// Package record sends frames of an egress port back to back and adds the port's telemetry record (INT) to
+// each data frame.
 //
-// In: frames that arrive at the port, in order. Out: frames on its link, the events that began, in a calendar, and
-// the records of HPCC. It must not know hosts, or how frames are routed.
+// In: frames that arrive at the port, in order. Out: frames on its link, the events that began, in a
+// calendar, and the records of HPCC. It must not know hosts, or how frames are routed.
 package record
 
 import (
@@ -22,13 +23,15 @@ type Port struct {
 	Full, Ack uint16         // bytes of frames
 	Arrived   []frames.Frame // in the window
 	From      []uint16       // the ports by which they came, with a calendar
-	Keys      []uint64       // of those that leave by this port, in order; Send removes those of frames that it sent
-	Come      int            // keys of frames that have come; nothing else waits
-	Sent      int            // keys of frames that Send sent
-	Data      int            // those of them that are data frames
+	// of those that leave by this port, in order; Send removes those of frames that it sent
+	Keys []uint64
+	Come int // keys of frames that have come; nothing else waits
+	Sent int // keys of frames that Send sent
+	Data int // those of them that are data frames
 }
 
-// Send sends frames up to the first that does not start before end, may be marked or has a size that is not known.
+// Send sends frames up to the first that does not start before end, may be marked or has a size that is not
+// known.
 func (p *Port) Send(end int64) {
 	l, q, n := p.Link, &p.Wire, len(p.Keys)
 	for int(q.Tail-q.Head)+n > len(q.Buf) {
@@ -62,8 +65,9 @@ func (p *Port) Send(end int64) {
 	l.TxBytes += data + int64(n-p.Data)*int64(l.Sizes[1])
 }
 
-// start lets frames start and puts them behind the link's last, in row what began, and in place of a key the bytes that the
-// frame leaves behind. The loop calls nothing, so that what it needs stays in registers. It returns the number of the last.
+// start lets frames start and puts them behind the link's last, in row what began, and in place of a key the
+// bytes that the frame leaves behind. The loop calls nothing, so that what it needs stays in registers. It
+// returns the number of the last.
 func (p *Port) start(row []instant.Entry, by, step instant.Number, end int64) instant.Number {
 	l, arrived, keys, come, buf := p.Link, p.Arrived, p.Keys, p.Come, p.Wire.Buf
 	free, bytes, peak, to, n, acks := l.Free, l.Queues[1].Bytes, l.Peak, l.Wire.Tail, 0, 0

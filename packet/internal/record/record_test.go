@@ -19,7 +19,8 @@ func TestSend(t *testing.T) {
 	of := func(at int64, flags uint8, size uint16) frames.Frame {
 		return frames.Frame{At: at, Flags: flags, Size: size}
 	}
-	come := []frames.Frame{of(5, 0, 1000), of(6, 1, 60), of(7, 0, 1000), of(8, 0, 1000), of(400, 0, 1000), of(401, 0, 1000)}
+	come := []frames.Frame{of(5, 0, 1000), of(6, 1, 60), of(7, 0, 1000), of(8, 0, 1000), of(400, 0, 1000),
+		of(401, 0, 1000)}
 	for _, x := range []struct {
 		end, alert int64
 		sent, data int
@@ -35,14 +36,17 @@ func TestSend(t *testing.T) {
 		flows := cc.NewFlows(&c, 1, 1000, 60)
 		window := int64(10_000)
 		flows.Open(0, &cc.Rate{Rate: 100e9, Line: 100e9}, &window, 8_000_000, 2, 0)
-		l := &port.Link{Free: 20, Delay: 7, Marks: true, Alert: x.alert, Lasts: [2]int64{80, 10}, Sizes: [2]uint16{1000, 60}, Rate: 100e9, Queues: make([]port.Queue, 2)}
+		l := &port.Link{Free: 20, Delay: 7, Marks: true, Alert: x.alert, Lasts: [2]int64{80, 10},
+			Sizes: [2]uint16{1000, 60}, Rate: 100e9, Queues: make([]port.Queue, 2)}
 		p := Port{Link: l, Flows: &flows, Full: 1000, Ack: 60, Arrived: come}
 		for i, f := range come {
 			p.Keys = append(p.Keys, parted.Key(f.At, i))
 		}
 		p.Send(x.end)
-		if p.Sent != x.sent || p.Data != x.data || l.Free != x.free || l.Peak != x.peak || l.Queues[1].Bytes != x.behind {
-			t.Errorf("up to %d, marks from %d: sent %d, of them %d of data, free at %d, at most %d waited, %d wait; want %+v", x.end, x.alert, p.Sent, p.Data, l.Free, l.Peak, l.Queues[1].Bytes, x)
+		if p.Sent != x.sent || p.Data != x.data || l.Free != x.free || l.Peak != x.peak ||
+			l.Queues[1].Bytes != x.behind {
+			t.Errorf("up to %d, marks from %d: sent %d, of them %d of data, free at %d, at most %d waited, "+
+				"%d wait; want %+v", x.end, x.alert, p.Sent, p.Data, l.Free, l.Peak, l.Queues[1].Bytes, x)
 		}
 		for i, want := range []int64{107, 117, 197, 277, 487, 567}[:p.Sent] {
 			if f := l.Wire.At(uint32(i)); f.At != want {

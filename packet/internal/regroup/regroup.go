@@ -24,7 +24,8 @@ const never = int64(1<<63 - 1)
 
 // Of is the queue pair of a flow that has begun.
 func Of(flow int32, f *spec.Flow, r *spec.FlowResult) Pair {
-	p := Pair{flow, uint64(route.Address(f.Dst))<<32 | uint64(r.SrcPort)<<16 | uint64(f.Priority), int64(r.Start), never}
+	p := Pair{flow, uint64(route.Address(f.Dst))<<32 | uint64(r.SrcPort)<<16 | uint64(f.Priority),
+		int64(r.Start), never}
 	if r.Done {
 		p.End = int64(r.End)
 	}
@@ -32,7 +33,8 @@ func Of(flow int32, f *spec.Flow, r *spec.FlowResult) Pair {
 }
 
 // Begun is by host the queue pairs of flows that have begun.
-func Begun(flows []spec.Flow, results []spec.FlowResult, hosts int, hostOf []int32, begun func(flow int) bool) [][]Pair {
+func Begun(flows []spec.Flow, results []spec.FlowResult, hosts int, hostOf []int32,
+	begun func(flow int) bool) [][]Pair {
 	pairs := make([][]Pair, hosts)
 	for i := range flows {
 		if f := &flows[i]; begun(i) {
@@ -44,7 +46,8 @@ func Begun(flows []spec.Flow, results []spec.FlowResult, hosts int, hostOf []int
 }
 
 // sizes of the table: it grows to the next where there would be more pairs than buckets.
-var sizes = []uint64{13, 29, 59, 127, 257, 541, 1109, 2357, 5087, 10273, 20753, 42043, 85229, 172933, 351061, 712697, 1447153, 2938679, 5967347, 12117689}
+var sizes = []uint64{13, 29, 59, 127, 257, 541, 1109, 2357, 5087, 10273, 20753, 42043, 85229, 172933, 351061,
+	712697, 1447153, 2938679, 5967347, 12117689}
 
 // bucket is pairs with equal remainders: the one that came last is the first.
 type bucket struct {

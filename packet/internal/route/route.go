@@ -39,7 +39,8 @@ func New(isSwitch []bool, links []Link) *Routes { return build(isSwitch, links, 
 func All(isSwitch []bool, links []Link) *Routes { return build(isSwitch, links, true) }
 
 func build(isSwitch []bool, links []Link, all bool) *Routes {
-	r := &Routes{isSwitch: isSwitch, links: links, sorted: make([][]int32, len(isSwitch)), to: map[int32]*tree{}}
+	r := &Routes{isSwitch: isSwitch, links: links, sorted: make([][]int32, len(isSwitch)),
+		to: map[int32]*tree{}}
 	for i, l := range links {
 		r.sorted[l.From] = append(r.sorted[l.From], int32(i))
 	}
@@ -148,7 +149,8 @@ func Address(node int32) uint32 {
 // Hash is MurmurHash3's 32-bit variant over addresses and ports, with the switch
 // as seed.
 func (k Key) Hash(node int32) uint32 {
-	return murmur([3]uint32{Address(k.Src), Address(k.Dst), uint32(k.SPort) | uint32(k.DPort)<<16}, uint32(node))
+	return murmur([3]uint32{Address(k.Src), Address(k.Dst), uint32(k.SPort) | uint32(k.DPort)<<16},
+		uint32(node))
 }
 
 // Fill writes the links of a route, which is along cables or, without any, chosen at each
@@ -192,7 +194,9 @@ func (r *Routes) after(t *tree, at int32, to []int32) []int32 {
 			to = append(to, id)
 		}
 	}
-	slices.SortFunc(to[from:], func(a, b int32) int { return int(t.rank[r.links[a].To] - t.rank[r.links[b].To]) })
+	slices.SortFunc(to[from:], func(a, b int32) int {
+		return int(t.rank[r.links[a].To] - t.rank[r.links[b].To])
+	})
 	return to
 }
 

@@ -20,10 +20,12 @@ func TestOrder(t *testing.T) {
 		t.Errorf("next hops %v, want links 6 (to switch 4) and 4 (to 3)", next)
 	}
 	path := make([]int32, 4)
-	if n := r.Fill(path, Key{Src: 0, Dst: 1, SPort: 10000, DPort: 100}, nil); n != 4 || links[path[3]].To != 1 {
+	if n := r.Fill(path, Key{Src: 0, Dst: 1, SPort: 10000, DPort: 100}, nil); n != 4 ||
+		links[path[3]].To != 1 {
 		t.Errorf("route %v of %d links", path, n)
 	}
-	if n := r.Fill(path, Key{Src: 1, Dst: 0}, []int32{1, 5, 3, 0}); n != 4 || !slices.Equal(path, []int32{2, 10, 7, 1}) {
+	if n := r.Fill(path, Key{Src: 1, Dst: 0}, []int32{1, 5, 3, 0}); n != 4 ||
+		!slices.Equal(path, []int32{2, 10, 7, 1}) {
 		t.Errorf("route %v of %d links, want 2 10 7 1 along cables 1, 5, 3 and 0", path, n)
 	}
 	r.Remove(2)

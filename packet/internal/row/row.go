@@ -28,7 +28,8 @@ type Port struct {
 const ack = 1
 
 // Send sends frames in their order, up to the first that does not start in time or has a size that is not
-// known. Calendar takes note of them, if there is one. The loop calls nothing, so that what it needs stays in registers.
+// known. Calendar takes note of them, if there is one. The loop calls nothing, so that what it needs stays
+// in registers.
 func (p *Port) Send(some []frames.Frame) {
 	var row []instant.Entry
 	var by, step instant.Number // by which the one began that is in transmission

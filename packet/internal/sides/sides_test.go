@@ -28,13 +28,19 @@ func TestLate(t *testing.T) {
 		want   []bool
 	}{
 		{"star", network(2, 1, [2]int32{0, 2}, [2]int32{2, 1}), nil, []bool{false, false, true}},
-		{"leaves and a spine", network(2, 3, [2]int32{0, 2}, [2]int32{1, 3}, [2]int32{2, 4}, [2]int32{4, 3}), nil, []bool{false, false, true, true, false}},
+		{"leaves and a spine", network(2, 3, [2]int32{0, 2}, [2]int32{1, 3}, [2]int32{2, 4}, [2]int32{4, 3}),
+			nil, []bool{false, false, true, true, false}},
 		{"leaves side by side", network(2, 2, [2]int32{0, 2}, [2]int32{1, 3}, [2]int32{2, 3}), nil, nil},
 		{"a core above spines", network(1, 3, [2]int32{0, 1}, [2]int32{1, 2}, [2]int32{2, 3}), nil, nil},
 		{"hosts side by side", network(2, 0, [2]int32{0, 1}), nil, nil},
-		{"losses", network(2, 1, [2]int32{0, 2}, [2]int32{1, 2}), func(n *spec.Network, _ *spec.Config) { n.Cables[0].Loss = 1e-3 }, nil},
-		{"a watchdog", network(2, 1, [2]int32{0, 2}, [2]int32{1, 2}), func(_ *spec.Network, c *spec.Config) { c.Watchdog.After = units.Millisecond }, nil},
-		{"a slow cable", network(2, 1, [2]int32{0, 2}, [2]int32{1, 2}), func(n *spec.Network, _ *spec.Config) { n.Cables[0].Rate = 4e9 }, nil},
+		{"losses", network(2, 1, [2]int32{0, 2}, [2]int32{1, 2}), func(n *spec.Network, _ *spec.Config) {
+			n.Cables[0].Loss = 1e-3
+		}, nil},
+		{"a watchdog", network(2, 1, [2]int32{0, 2}, [2]int32{1, 2}), func(_ *spec.Network, c *spec.Config) {
+			c.Watchdog.After = units.Millisecond
+		}, nil},
+		{"a slow cable", network(2, 1, [2]int32{0, 2}, [2]int32{1, 2}),
+			func(n *spec.Network, _ *spec.Config) { n.Cables[0].Rate = 4e9 }, nil},
 	} {
 		cfg := &spec.Config{Frames: spec.Frames{Payload: 1000, Header: 48, Ack: 60, Pause: 64}}
 		if c.change != nil {
@@ -44,8 +50,10 @@ func TestLate(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}
-	star, tree := network(2, 1, [2]int32{0, 2}, [2]int32{2, 1}), network(2, 3, [2]int32{0, 2}, [2]int32{1, 3}, [2]int32{2, 4}, [2]int32{4, 3})
-	if Late(star, &spec.Config{}, 1_000_000, true) == nil || Late(tree, &spec.Config{}, 1_000_000, true) != nil {
+	star, tree := network(2, 1, [2]int32{0, 2}, [2]int32{2, 1}), network(2, 3, [2]int32{0, 2}, [2]int32{1, 3},
+		[2]int32{2, 4}, [2]int32{4, 3})
+	if Late(star, &spec.Config{}, 1_000_000, true) == nil || Late(tree, &spec.Config{}, 1_000_000, true) !=
+		nil {
 		t.Error("all switches of a star, but not of leaves and a spine, are on one side")
 	}
 }

@@ -1,9 +1,9 @@
-// Package stations moves single frames through stations as the event queue of htsim does: a station that holds
-// several frames has one event, that of its first; the next is planned when that has happened (sim/pipe.cpp,
-// sim/queue.cpp). So events of one time at several stations take turns.
+// Package stations moves single frames through stations as the event queue of htsim does: a station that
+// holds several frames has one event, that of its first; the next is planned when that has happened
+// (sim/pipe.cpp, sim/queue.cpp). So events of one time at several stations take turns.
 //
-// In: frames that enter stations, by number, and when they may leave. Out: calls in the order of events. It must not
-// know links, switches or routes.
+// In: frames that enter stations, by number, and when they may leave. Out: calls in the order of events. It
+// must not know links, switches or routes.
 package stations
 
 import (
@@ -47,8 +47,8 @@ type event struct {
 	station int
 }
 
-// Enter puts a frame into a station. It leaves at a time, or, if that is later, when it has been served for as long
-// as it lasts since then or since the one before left.
+// Enter puts a frame into a station. It leaves at a time, or, if that is later, when it has been served for
+// as long as it lasts since then or since the one before left.
 func (l *Line) Enter(station int, f Frame, at, lasts units.Time) {
 	for len(l.waiting) <= station {
 		l.waiting = append(l.waiting, nil)

@@ -7,8 +7,8 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// TestTurns: stations with several frames of one time take turns, one that serves frames hands them on one after the other,
-// and what a station hands on enters the next before its own next frame is planned.
+// TestTurns: stations with several frames of one time take turns, one that serves frames hands them on one
+// after the other, and what a station hands on enters the next before its own next frame is planned.
 func TestTurns(t *testing.T) {
 	var l Line
 	for i := range int32(4) {

@@ -1,9 +1,9 @@
 package streams
 
-// Feedback generates the numbers of an additive feedback generator with 31 words (Knuth, TAOCP 2, 3.2.2): each word is the
-// sum of those 3 and 31 before it, and its upper 31 bits are the number. The words are seeded by a
-// multiplicative congruential generator (Park and Miller, CACM 31, 1988); the first 310 numbers are
-// discarded. It is the rand() of the GNU C library.
+// Feedback generates the numbers of an additive feedback generator with 31 words (Knuth, TAOCP 2, 3.2.2):
+// each word is the sum of those 3 and 31 before it, and its upper 31 bits are the number. The words are
+// seeded by a multiplicative congruential generator (Park and Miller, CACM 31, 1988); the first 310 numbers
+// are discarded. It is the rand() of the GNU C library.
 type Feedback struct {
 	words [31]uint32
 	next  int

@@ -1,10 +1,11 @@
 package train
 
-// Longest is for how many windows at most no host is looked at where none sends a train: to look costs more than a window
-// with few frames.
+// Longest is for how many windows at most no host is looked at where none sends a train: to look costs more
+// than a window with few frames.
 const Longest = 15
 
-// Search says in which windows hosts are looked at for whether they send trains: where none did, not in some to come.
+// Search says in which windows hosts are looked at for whether they send trains: where none did, not in some
+// to come.
 type Search struct {
 	Moved bool // hosts sent or acknowledged some in this window
 

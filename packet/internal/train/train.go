@@ -1,7 +1,7 @@
 // Package train keeps frames of one flow at equal gaps as one record, a train.
 //
-// In: frames and times. Out: records, parts of them, and the single frames again. It must not know links, hosts or
-// what frames carry.
+// In: frames and times. Out: records, parts of them, and the single frames again. It must not know links,
+// hosts or what frames carry.
 package train
 
 import "github.com/simccl/simccl/packet/internal/frames"
@@ -11,8 +11,8 @@ type (
 	ring  = frames.Ring
 )
 
-// A train is a frame, the first, with the bit Many in its Class; Aux holds how many frames there are and, in its
-// low bits, the ps from one to the next. Psn counts up by one.
+// A train is a frame, the first, with the bit Many in its Class; Aux holds how many frames there are and, in
+// its low bits, the ps from one to the next. Psn counts up by one.
 const (
 	Many    = 0x80
 	gapBits = 22
@@ -119,12 +119,13 @@ func Push(q *ring, f *frame, from int64) (joined bool) {
 // follows says that a train goes on with what a frame is, which may be no train.
 func follows(last, f *frame) bool {
 	n, gap := Frames(last), Gap(f)
-	return Is(last) && Gap(last) == gap && last.Flow == f.Flow && last.Psn+uint32(n) == f.Psn && last.Route == f.Route && last.Size == f.Size &&
+	return Is(last) && Gap(last) == gap && last.Flow == f.Flow && last.Psn+uint32(n) == f.Psn &&
+		last.Route == f.Route && last.Size == f.Size &&
 		last.Flags == f.Flags && last.Class == f.Class && Last(last)+gap == f.At && n+Frames(f) <= Most
 }
 
-// Take moves what is at the end of the cable before a time to other frames. It returns how many trains have left the
-// ring with it; of one that is cut a part is left.
+// Take moves what is at the end of the cable before a time to other frames. It returns how many trains have
+// left the ring with it; of one that is cut a part is left.
 func Take(q *ring, end int64, into []frame) (all []frame, trains int) {
 	for !q.Empty() && q.Front().At < end {
 		f := q.Front()
@@ -140,8 +141,8 @@ func Take(q *ring, end int64, into []frame) (all []frame, trains int) {
 	return into, trains
 }
 
-// Sending is a queue pair that sends so many frames one behind the other, each as long as the others, while some
-// are acknowledged.
+// Sending is a queue pair that sends so many frames one behind the other, each as long as the others, while
+// some are acknowledged.
 type Sending struct {
 	Flow        int32
 	Una, Nxt    uint32
@@ -153,8 +154,8 @@ type Sending struct {
 // Within is how many frames of a payload a window in bytes allows in flight.
 func Within(window, payload int64) int64 { return (window + payload - 1) / payload }
 
-// Una is the first frame that is not acknowledged once all that has come is counted. ok: it is nothing but plain
-// acknowledgements of the flow, and the bound of frames in flight delays none of those that are sent.
+// Una is the first frame that is not acknowledged once all that has come is counted. ok: it is nothing but
+// plain acknowledgements of the flow, and the bound of frames in flight delays none of those that are sent.
 func Una(come []frame, s Sending, ack uint8) (una uint32, ok bool) {
 	una = s.Una
 	for i := range come {
@@ -172,7 +173,8 @@ func Una(come []frame, s Sending, ack uint8) (una uint32, ok bool) {
 	return una, !s.held(una, s.Free+s.Frames*s.Lasts)
 }
 
-// held says that the bound delays a frame that would start before a time, if no more is acknowledged until then.
+// held says that the bound delays a frame that would start before a time, if no more is acknowledged until
+// then.
 func (s *Sending) held(una uint32, before int64) bool {
 	sent := min(s.Frames, (before-s.Free+s.Lasts-1)/s.Lasts)
 	return s.Most > 0 && sent > 0 && int64(s.Nxt-una)+sent > s.Most
@@ -181,7 +183,8 @@ func (s *Sending) held(una uint32, before int64) bool {
 // Line is a port: when it is free, and how long a frame of a train lasts on it, in ps.
 type Line struct{ Free, Lasts int64 }
 
-// Takes says that a port takes a train, or a frame, that comes to it without a queue, and is busy with it from then on.
+// Takes says that a port takes a train, or a frame, that comes to it without a queue, and is busy with it
+// from then on.
 func (l *Line) Takes(f *frame) bool {
 	if l.Free > f.At || Is(f) && l.Lasts > Gap(f) && Frames(f) > 1 {
 		return false

@@ -61,7 +61,8 @@ func TestFramesStay(t *testing.T) {
 // TestLine: a port takes a train exactly where it takes each of its frames.
 func TestLine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l := Line{Free: rapid.Int64Range(0, 2000).Draw(t, "free"), Lasts: rapid.Int64Range(1, 310).Draw(t, "lasts")}
+		l := Line{Free: rapid.Int64Range(0, 2000).Draw(t, "free"), Lasts: rapid.Int64Range(1, 310).Draw(t,
+			"lasts")}
 		one, whole := l, true
 		for _, f := range some(t) {
 			parts := true
@@ -78,8 +79,8 @@ func TestLine(t *testing.T) {
 	})
 }
 
-// TestUna: what is acknowledged while a queue pair sends is all counted, and its bound is found to delay a frame
-// whenever it would delay one of them.
+// TestUna: what is acknowledged while a queue pair sends is all counted, and its bound is found to delay a
+// frame whenever it would delay one of them.
 func TestUna(t *testing.T) {
 	const ack = 1
 	held := 0
@@ -88,8 +89,10 @@ func TestUna(t *testing.T) {
 		for i := range come {
 			come[i].Flags, come[i].Psn = ack, come[i].Psn+1
 		}
-		s := Sending{Flow: 3, Nxt: rapid.Uint32Range(400, 500).Draw(t, "next"), Most: rapid.Int64Range(0, 600).Draw(t, "most"), Free: rapid.Int64Range(900, 2000).Draw(t, "free"),
-			Lasts: rapid.Int64Range(80, 300).Draw(t, "lasts"), Frames: rapid.Int64Range(1, 60).Draw(t, "frames")}
+		s := Sending{Flow: 3, Nxt: rapid.Uint32Range(400, 500).Draw(t, "next"),
+			Most: rapid.Int64Range(0, 600).Draw(t, "most"), Free: rapid.Int64Range(900, 2000).Draw(t, "free"),
+			Lasts: rapid.Int64Range(80, 300).Draw(t, "lasts"), Frames: rapid.Int64Range(1, 60).Draw(t,
+				"frames")}
 		una, ok := Una(come, s, ack)
 		acks, delayed, now := All(come, nil), false, uint32(0)
 		for k := range s.Frames {

@@ -2,8 +2,8 @@ package turn
 
 import "github.com/simccl/simccl/packet/internal/pair"
 
-// Table has by pair of a list when pacing lets it send, side by side: what a host with many queue pairs looks at then lies
-// in few lines of a cache. A list that is Tabled has one.
+// Table has by pair of a list when pacing lets it send, side by side: what a host with many queue pairs
+// looks at then lies in few lines of a cache. A list that is Tabled has one.
 type Table struct {
 	soon  []int64 // never: it has sent all
 	place []int32 // by flow, of all lists: the place in its list
@@ -16,7 +16,8 @@ func NewTable(place []int32) Table { return Table{place: place} }
 const many = 8
 
 // Choose is that of a list with a table.
-func (t *Table) Choose(l *List, senders []pair.Sender, rules *Rules, paused uint16, now int64) (found int, soon int64) {
+func (t *Table) Choose(l *List, senders []pair.Sender, rules *Rules, paused uint16, now int64) (found int,
+	soon int64) {
 	if l.Over > 0 || paused != 0 {
 		return l.Choose(senders, rules, paused, now)
 	}
@@ -45,7 +46,8 @@ func (t *Table) Choose(l *List, senders []pair.Sender, rules *Rules, paused uint
 	return -1, soon
 }
 
-// Fill makes the table of a list of which none may send, if that is long and none of its pairs has gaps or has ended.
+// Fill makes the table of a list of which none may send, if that is long and none of its pairs has gaps or
+// has ended.
 func (t *Table) Fill(l *List, senders []pair.Sender, rules *Rules) {
 	if len(l.Pairs) < many || l.Over > 0 || rules.Gaps {
 		return

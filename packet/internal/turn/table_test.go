@@ -23,7 +23,8 @@ func TestTable(t *testing.T) {
 		table, now := NewTable(make([]int32, n)), int64(0)
 		for joined := int32(0); now < 4000; now += r.Int64N(20) {
 			if int(joined) < n && r.IntN(4) == 0 {
-				s := pair.Sender{Frames: 1 + r.Uint32N(30), NextAvail: now, Window: 3000, Rate: cc.Rate{Rate: 1, Line: 1}}
+				s := pair.Sender{Frames: 1 + r.Uint32N(30), NextAvail: now, Window: 3000,
+					Rate: cc.Rate{Rate: 1, Line: 1}}
 				for k := range senders {
 					senders[k][joined] = s
 					lists[k].Add(joined, senders[k])
@@ -39,8 +40,10 @@ func TestTable(t *testing.T) {
 				table.Fill(&lists[0], senders[0], rules)
 			}
 			k, want := lists[1].Choose(senders[1], rules, paused, now)
-			if i != k || soon != want || lists[0].Over != lists[1].Over || len(lists[0].Pairs) != len(lists[1].Pairs) {
-				t.Fatalf("seed %d at %d: chose %d, the next is at %d; want %d and %d", seed, now, i, soon, k, want)
+			if i != k || soon != want || lists[0].Over != lists[1].Over ||
+				len(lists[0].Pairs) != len(lists[1].Pairs) {
+				t.Fatalf("seed %d at %d: chose %d, the next is at %d; want %d and %d", seed, now, i, soon, k,
+					want)
 			}
 			gap, acked, id := r.Int64N(200), r.Uint32N(3), int32(r.IntN(n))
 			for k := range senders {

@@ -31,7 +31,8 @@ type Rules struct {
 	Trim, Gaps, Timed bool
 }
 
-// Bound says that a queue pair has as much in flight as it may, at an event at a time in ps that was planned age before.
+// Bound says that a queue pair has as much in flight as it may, at an event at a time in ps that was planned
+// age before.
 func (r *Rules) Bound(s *pair.Sender, now, age int64) bool {
 	if s.Window == 0 || int64(s.Nxt-s.Una)*int64(r.Payload) < s.Window && !r.CC.VarWindow {
 		return false
@@ -65,7 +66,8 @@ func (l *List) single(senders []pair.Sender) {
 }
 
 // Choose returns the place of the next in turn that may send, with classes that are paused; or -1, and
-// when pacing lets the first of them send. It drops those that have ended when it meets one that may not send.
+// when pacing lets the first of them send. It drops those that have ended when it meets one that may not
+// send.
 func (l *List) Choose(senders []pair.Sender, rules *Rules, paused uint16, now int64) (found int, soon int64) {
 	pairs, at, ended, soon := l.Pairs, int(l.Last)+1, -1, never
 	for range pairs {

@@ -8,12 +8,13 @@ import (
 	"github.com/simccl/simccl/packet/internal/pair"
 )
 
-// TestEndedSends: a queue pair whose flow has ended sends on as long as it has frames and no window, and leaves the list
-// when a pause keeps it from that.
+// TestEndedSends: a queue pair whose flow has ended sends on as long as it has frames and no window, and
+// leaves the list when a pause keeps it from that.
 func TestEndedSends(t *testing.T) {
 	rules := &Rules{CC: &cc.Params{}, Payload: 1000}
 	list := func() ([]pair.Sender, *List) {
-		senders := []pair.Sender{{Frames: 8, Una: 8, Nxt: 5, Class: 1}, {Frames: 8, Una: 2, Nxt: 4, Class: 2, NextAvail: 90}}
+		senders := []pair.Sender{{Frames: 8, Una: 8, Nxt: 5, Class: 1}, {Frames: 8, Una: 2, Nxt: 4, Class: 2,
+			NextAvail: 90}}
 		return senders, &List{Pairs: []int32{0, 1}, Last: 1, Over: 1}
 	}
 	senders, l := list()
@@ -23,11 +24,13 @@ func TestEndedSends(t *testing.T) {
 	for _, avail := range []int64{0, 50} {
 		senders, l = list()
 		senders[0].NextAvail = avail
-		if at, soon := l.Choose(senders, rules, 1<<1, 10); at != -1 || soon != 90 || len(l.Pairs) != 1 || l.Over != 0 {
+		if at, soon := l.Choose(senders, rules, 1<<1, 10); at != -1 || soon != 90 || len(l.Pairs) != 1 ||
+			l.Over != 0 {
 			t.Errorf("while its class is paused: %d is chosen of %v, the next at %d", at, l.Pairs, soon)
 		}
 	}
-	senders = []pair.Sender{{Frames: 8, Una: 8, Nxt: 8}, {Frames: 8, Una: 8, Nxt: 5}, {Frames: 8, Una: 2, Nxt: 4}}
+	senders = []pair.Sender{{Frames: 8, Una: 8, Nxt: 8}, {Frames: 8, Una: 8, Nxt: 5},
+		{Frames: 8, Una: 2, Nxt: 4}}
 	l = &List{Pairs: []int32{0, 1, 2}, Last: 2, Over: 2}
 	if at, _ := l.Choose(senders, rules, 0, 10); at != 0 || l.Pairs[0] != 2 || len(l.Pairs) != 1 {
 		t.Errorf("with one before it that leaves: %d is chosen of %v", at, l.Pairs)

@@ -90,7 +90,8 @@ func (t *Text) Integer(what string, low, high int64) (int64, error) {
 	}
 	v, err := strconv.ParseInt(w.Text, 10, 64)
 	if err != nil || v < low || v > high {
-		return 0, t.Fail(w, "%s: %s: write a whole number from %d to %d", what, termtext.Quote(w.Text, 40), low, high)
+		return 0, t.Fail(w, "%s: %s: write a whole number from %d to %d", what, termtext.Quote(w.Text, 40),
+			low, high)
 	}
 	return v, nil
 }
@@ -103,7 +104,8 @@ func (t *Text) Number(what string, low, high float64) (float64, error) {
 	}
 	v, err := strconv.ParseFloat(w.Text, 64)
 	if err != nil || !(v >= low && v <= high) {
-		return 0, t.Fail(w, "%s: %s: write a number from %g to %g", what, termtext.Quote(w.Text, 40), low, high)
+		return 0, t.Fail(w, "%s: %s: write a number from %g to %g", what, termtext.Quote(w.Text, 40), low,
+			high)
 	}
 	return v, nil
 }

@@ -20,7 +20,8 @@ type Loops struct {
 func LoopsOf(s plan.Split, f coll.Func, ranks int) *Loops {
 	l := &Loops{split: s}
 	l.part = [3]*plan.Part{&l.split.Lo, &l.split.Mid, &l.split.Hi}
-	l.of = [3]int64{int64(min(1, s.NChannels)), int64(max(0, s.NChannels-2)), int64(max(0, min(1, s.NChannels-1)))}
+	l.of = [3]int64{int64(min(1, s.NChannels)), int64(max(0, s.NChannels-2)),
+		int64(max(0, min(1, s.NChannels-1)))}
 	for i, part := range l.part {
 		l.per[i] = int64(part.LoopSize / max(1, s.ElemSize))
 		if f == coll.AllGather || f == coll.ReduceScatter {

@@ -27,7 +27,8 @@ var leastStep = [coll.NumProtocols]int64{coll.LL: 2 * 16, coll.LL128: 1920 / 15 
 // HoldsChunk refuses buffers whose FIFO steps are too small for a chunk.
 func HoldsChunk(c *connect.Layout, proto coll.Protocol) error {
 	if int64(c.BuffSizes[proto])/plan.FIFOSteps < leastStep[proto] {
-		return bad("Comm", "%v buffers of %d bytes hold no chunk; give at least %d", proto, c.BuffSizes[proto], leastStep[proto]*plan.FIFOSteps)
+		return bad("Comm", "%v buffers of %d bytes hold no chunk; give at least %d", proto,
+			c.BuffSizes[proto], leastStep[proto]*plan.FIFOSteps)
 	}
 	return nil
 }
@@ -76,7 +77,8 @@ func Contiguous(c *connect.Layout, r *plan.Request, rule Rule) (plan.Split, erro
 		return plan.Split{}, err
 	}
 	_, es := r.Elements()
-	s := plan.Split{ElemSize: es, NChannels: cut.NChannels, ChannelLo: cut.ChannelLo, ChannelHi: cut.ChannelHi()}
+	s := plan.Split{ElemSize: es, NChannels: cut.NChannels, ChannelLo: cut.ChannelLo,
+		ChannelHi: cut.ChannelHi()}
 	parts := int64(es)
 	if r.Func == coll.AllGather || r.Func == coll.ReduceScatter {
 		parts *= int64(c.NRanks)
@@ -96,7 +98,8 @@ func cutHolds(cut *plan.Cut, r *plan.Request, channels int) error {
 	count, _ := r.Elements()
 	switch {
 	case cut.ChannelLo < 0 || cut.NChannels < 1 || cut.ChannelHi() >= channels:
-		return bad("Cut", "%d channels from channel %d on, the communicator has %d", cut.NChannels, cut.ChannelLo, channels)
+		return bad("Cut", "%d channels from channel %d on, the communicator has %d", cut.NChannels,
+			cut.ChannelLo, channels)
 	case cut.Lo < 0 || cut.Mid < 0 || cut.Hi < 0 || cut.Count() != count:
 		return bad("Cut", "the channels do %d elements of %d", cut.Count(), count)
 	}
@@ -147,7 +150,8 @@ func ShrinkTiers(chunk, nBytes, heads int64, tiers []Tier) int64 {
 // (of every head) round-robin, as many channels as the cost model allows, whatever
 // the size (enqueue.cc:568-597). chunk is NCCL's size of one for nBytes over
 // all ranks, from the FIFO step.
-func Stripes(c *connect.Layout, r *plan.Request, channels, heads int, chunk func(step, nBytes, perLoop int64) int64) (plan.Split, error) {
+func Stripes(c *connect.Layout, r *plan.Request, channels, heads int,
+	chunk func(step, nBytes, perLoop int64) int64) (plan.Split, error) {
 	n := min(r.Channels, c.NChannels, channels)
 	if n < 1 {
 		return plan.Split{}, bad("Comm", "has no channels")
@@ -164,12 +168,14 @@ func Stripes(c *connect.Layout, r *plan.Request, channels, heads int, chunk func
 	perLoop := int64(n) * int64(heads) // chunks of one iteration
 	size := chunk(step, nBytes, perLoop) / grain[coll.Simple] * grain[coll.Simple]
 	if size < grain[coll.Simple] {
-		return plan.Split{}, bad("Comm", "chunks of NVLS are of %d bytes; give at least %d", c.NVLSChunkSize, grain[coll.Simple])
+		return plan.Split{}, bad("Comm", "chunks of NVLS are of %d bytes; give at least %d", c.NVLSChunkSize,
+			grain[coll.Simple])
 	}
 	loop := perLoop * size
 	return plan.Split{ChannelHi: n - 1, NChannels: n, ElemSize: es, Striped: true, Lo: plan.Part{
-		Count: count, ChunkSize: units.Bytes(size), SliceSize: units.Bytes(size), ChunkSteps: 1, SliceSteps: 1,
-		NSteps: int(int32(DivUp(nBytes, loop))), LoopSize: units.Bytes(loop)}}, nil
+		Count: count, ChunkSize: units.Bytes(size), SliceSize: units.Bytes(size), ChunkSteps: 1,
+		SliceSteps: 1,
+		NSteps:     int(int32(DivUp(nBytes, loop))), LoopSize: units.Bytes(loop)}}, nil
 }
 
 // Halve makes chunks smaller while there would be fewer than few in the

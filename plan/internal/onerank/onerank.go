@@ -47,7 +47,8 @@ const (
 
 // oneRankProgram is the copy, or one block of the kernel.
 func oneRankProgram(rank int32) plan.Program {
-	return plan.Program{Rank: rank, Role: plan.RoleCopy, Proto: coll.Simple, Threads: oneRankThreads, Workers: oneRankThreads, Slices: 1, SliceSteps: 1}
+	return plan.Program{Rank: rank, Role: plan.RoleCopy, Proto: coll.Simple, Threads: oneRankThreads,
+		Workers: oneRankThreads, Slices: 1, SliceSteps: 1}
 }
 
 // Copy copies the input of the only rank.
@@ -134,7 +135,8 @@ func (s *copyStream) Next(op *plan.Op) bool {
 	}
 	s.done = true
 	at := units.Bytes(s.off)
-	*op = plan.Op{Rank: s.rank, Channel: s.channel, Group: s.group, Do: plan.Copy, Bytes: units.Bytes(max(s.bytes, 0)),
-		Src: plan.Ref{Buf: plan.Input, Off: at}, Dst: plan.Ref{Buf: plan.Output, Off: at}}
+	*op = plan.Op{Rank: s.rank, Channel: s.channel, Group: s.group, Do: plan.Copy,
+		Bytes: units.Bytes(max(s.bytes, 0)),
+		Src:   plan.Ref{Buf: plan.Input, Off: at}, Dst: plan.Ref{Buf: plan.Output, Off: at}}
 	return true
 }

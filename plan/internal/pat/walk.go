@@ -56,8 +56,9 @@ func Dims(ranks int) int { return bits.Len(uint(ranks - 1)) }
 // is a step of its own. as is the aggregate (its first block), a the place of
 // the block in it.
 type Walk struct {
-	scatters                  bool
-	offset, end, count, chunk int64 // elements: of the chunk, of the share, of a rank's block, of a full chunk
+	scatters bool
+	// elements: of the chunk, of the share, of a rank's block, of a full chunk
+	offset, end, count, chunk int64
 	nelem                     int64 // elements of this chunk
 	rank, n, pow2             int
 	post, agg, delta, groups  int

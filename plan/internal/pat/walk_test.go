@@ -34,7 +34,8 @@ func TestPATIsNCCLs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := plan.Request{Func: f, Algo: coll.PAT, Proto: coll.Simple, Count: count, Type: coll.Float32, Channels: 1, Warps: 16}
+		r := plan.Request{Func: f, Algo: coll.PAT, Proto: coll.Simple, Count: count, Type: coll.Float32,
+			Channels: 1, Warps: 16}
 		s, err := build.Split(plantest.Plain(1, n, 1), r)
 		if err != nil {
 			t.Fatal(err)
@@ -42,7 +43,8 @@ func TestPATIsNCCLs(t *testing.T) {
 		h := fnv.New64a()
 		lines := pieces(&r, &s, n)
 		fmt.Fprint(h, lines)
-		if got := fmt.Sprintf("%s %d %d %d %016x", name, n, count, strings.Count(lines, "\n"), h.Sum64()); got != want {
+		if got := fmt.Sprintf("%s %d %d %d %016x", name, n, count, strings.Count(lines, "\n"),
+			h.Sum64()); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
@@ -52,8 +54,10 @@ func TestPATIsNCCLs(t *testing.T) {
 // offsets, steps ahead, whether each is posted, size, and places in memory.
 func pieces(r *plan.Request, s *plan.Split, ranks int) string {
 	count, es := r.Elements()
-	c := pat.Config{Scatters: r.Func == coll.ReduceScatter, Rank: ranks / 2, Ranks: ranks, Block: count, End: s.Lo.Count,
-		Chunk: int64(s.Lo.ChunkSize / es), ChunkBytes: uint64(s.Lo.ChunkSize), ChannelBytes: uint64(s.Lo.Count) * uint64(es)}
+	c := pat.Config{Scatters: r.Func == coll.ReduceScatter, Rank: ranks / 2, Ranks: ranks, Block: count,
+		End:   s.Lo.Count,
+		Chunk: int64(s.Lo.ChunkSize / es), ChunkBytes: uint64(s.Lo.ChunkSize),
+		ChannelBytes: uint64(s.Lo.Count) * uint64(es)}
 	var b strings.Builder
 	var w pat.Walk
 	var t pat.Piece
@@ -74,7 +78,8 @@ func pieces(r *plan.Request, s *plan.Split, ranks int) string {
 		default:
 			t.In = 0
 		}
-		fmt.Fprintln(&b, t.RecvDim, t.SendDim, t.RecvOff, t.SendOff, t.Ahead, bit(t.PostRecv), bit(t.PostSend), t.Elems, t.In, t.Out)
+		fmt.Fprintln(&b, t.RecvDim, t.SendDim, t.RecvOff, t.SendOff, t.Ahead, bit(t.PostRecv),
+			bit(t.PostSend), t.Elems, t.In, t.Out)
 	}
 	return b.String()
 }

@@ -22,7 +22,8 @@ func TestPieces(t *testing.T) {
 		was, is        string
 	}{
 		{4, 2, 4, 1 << 20, "65536 Simple, 131072 8 times", "131072 Simple, 131072 8 times"},
-		{4, 2, 4, 1<<20 + 1, "65536 Simple, 196608 5 times, 32768 Simple, 65537", "131072 Simple, 135168 7 times, 102401"},
+		{4, 2, 4, 1<<20 + 1, "65536 Simple, 196608 5 times, 32768 Simple, 65537",
+			"131072 Simple, 135168 7 times, 102401"},
 		{4, 2, 4, 0, "32768 Simple, 0", "32768 Simple, 0"},
 		{4, 2, 1, 1000, "32768 LL, 1000", "32768 LL, 1000"},
 		{8, 1, 1, 100000, "131072 Simple, 100000", "32768 LL, 100000"},
@@ -40,9 +41,11 @@ func TestPieces(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cut := s.Message(&plan.Message{Dst: x.dst, Bytes: units.Bytes(x.bytes)}, nil, s.Of(0, x.dst), false)
+			cut := s.Message(&plan.Message{Dst: x.dst, Bytes: units.Bytes(x.bytes)}, nil, s.Of(0, x.dst),
+				false)
 			if got := parts(&cut); got != want {
-				t.Errorf("NCCL %s, %d bytes on %d x %d: %s, want %s", r.Version(), x.bytes, x.nodes, x.perNode, got, want)
+				t.Errorf("NCCL %s, %d bytes on %d x %d: %s, want %s", r.Version(), x.bytes, x.nodes,
+					x.perNode, got, want)
 			}
 		}
 	}

@@ -36,19 +36,25 @@ func New(c *connect.Layout, params plan.Params, what string) (*Sizer, error) {
 	bad := func(format string, args ...any) error {
 		return &plan.RequestError{Field: "Comm", Problem: fmt.Sprintf(format, args...)}
 	}
-	if c.P2PChannels < 1 || c.P2PChannels&(c.P2PChannels-1) != 0 || c.P2PChannelsPerPeer < 1 || c.P2PChannelsPerPeer > c.P2PChannels {
-		return nil, bad("%d send/recv channels, %d per peer: need a power of two, and no more per peer", c.P2PChannels, c.P2PChannelsPerPeer)
+	if c.P2PChannels < 1 || c.P2PChannels&(c.P2PChannels-1) != 0 || c.P2PChannelsPerPeer < 1 ||
+		c.P2PChannelsPerPeer > c.P2PChannels {
+		return nil, bad("%d send/recv channels, %d per peer: need a power of two, and no more per peer",
+			c.P2PChannels, c.P2PChannelsPerPeer)
 	}
 	if c.P2PChunkSize < 1 || c.BuffSizes[coll.LL] < plan.FIFOSteps*16 || len(c.NodeRanks) != c.NNodes {
 		return nil, bad("send/recv needs P2PChunkSize, LL buffers and the ranks of each node")
 	}
-	s := &Sizer{Rounds: rounds.New(c, params), ChMax: c.P2PChannelsPerPeer, ChMin: c.P2PChannelsPerPeer, comm: c, params: params}
+	s := &Sizer{Rounds: rounds.New(c, params), ChMax: c.P2PChannelsPerPeer, ChMin: c.P2PChannelsPerPeer,
+		comm: c, params: params}
 	for s.ChMin*c.NRanks > c.P2PChannels && s.ChMin > 1 {
 		s.ChMin /= 2
 	}
-	if fixed := params.ChunkSize.Or(0); fixed > min(int64(c.P2PChunkSize), int64(c.BuffSizes[coll.LL])/plan.FIFOSteps) {
-		return nil, &plan.UnsupportedError{What: fmt.Sprintf("%s in chunks of %d bytes (NCCL_CHUNK_SIZE)", what, fixed),
-			Why: fmt.Sprintf("NCCL would write past the steps of its buffers, which have %d bytes, of LL %d", c.P2PChunkSize, c.BuffSizes[coll.LL]/plan.FIFOSteps)}
+	if fixed := params.ChunkSize.Or(0); fixed > min(int64(c.P2PChunkSize),
+		int64(c.BuffSizes[coll.LL])/plan.FIFOSteps) {
+		return nil, &plan.UnsupportedError{What: fmt.Sprintf("%s in chunks of %d bytes (NCCL_CHUNK_SIZE)",
+			what, fixed),
+			Why: fmt.Sprintf("NCCL would write past the steps of its buffers, which have %d bytes, of LL %d",
+				c.P2PChunkSize, c.BuffSizes[coll.LL]/plan.FIFOSteps)}
 	}
 	s.llMax = int64(s.ChMax) * params.P2PLLThreshold.Or(16384)
 	return s, nil
@@ -118,7 +124,8 @@ func (s *Sizer) Size(t *Transfer, src, dst int32, round int) {
 	}
 	most := s.llMax
 	if c.Rules.Plan.LLByParts {
-		most = int64(rounds.Parts(t.Bytes, int64(c.P2PChunkSize), s.ChMin, s.ChMax, c.NNodes)) * s.params.P2PLLThreshold.Or(16384)
+		most = int64(rounds.Parts(t.Bytes, int64(c.P2PChunkSize), s.ChMin, s.ChMax, c.NNodes)) *
+			s.params.P2PLLThreshold.Or(16384)
 	}
 	ll := src != dst && t.Bytes <= most && s.hasLL(net)
 	step := s.step(ll)

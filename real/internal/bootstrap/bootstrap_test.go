@@ -19,7 +19,8 @@ import (
 )
 
 // quick notices soon, but not what a busy machine does by itself.
-var quick = Options{Join: 10 * time.Minute, Op: 10 * time.Minute, Ping: 50 * time.Millisecond, Silence: 2 * time.Minute}
+var quick = Options{Join: 10 * time.Minute, Op: 10 * time.Minute, Ping: 50 * time.Millisecond,
+	Silence: 2 * time.Minute}
 
 // world starts a root and n ranks in this process and runs f on each.
 func world(t *testing.T, n int, opt Options, f func(c *Group) error) []error {
@@ -123,7 +124,8 @@ func TestManyRanksMeet(t *testing.T) {
 		return c.Barrier()
 	}))
 	d := time.Since(began)
-	t.Logf("%d ranks joined after %v and were done after %v", n, time.Duration(joined.Load()).Round(time.Millisecond), d.Round(time.Millisecond))
+	t.Logf("%d ranks joined after %v and were done after %v", n,
+		time.Duration(joined.Load()).Round(time.Millisecond), d.Round(time.Millisecond))
 }
 
 // exchange sends to every rank under two tags and receives in the other order.
@@ -270,7 +272,8 @@ func TestMissingRanksAreNamed(t *testing.T) {
 	for range 2 {
 		err := <-errs
 		var late *TimeoutError
-		if !errors.As(err, &late) || fmt.Sprint(late.Ranks) != "[1 3]" || !strings.Contains(err.Error(), "waiting for rank 1, 3") {
+		if !errors.As(err, &late) || fmt.Sprint(late.Ranks) != "[1 3]" || !strings.Contains(err.Error(),
+			"waiting for rank 1, 3") {
 			t.Errorf("got %v, want a TimeoutError that names the missing ranks 1, 3", err)
 		}
 	}
@@ -284,7 +287,8 @@ func TestWrongRankOrSizeIsRefusedWithWords(t *testing.T) {
 	}
 	defer root.Close()
 	var mismatch *MismatchError
-	if _, err := Join(context.Background(), root.ID(), 0, 3, quick); !errors.As(err, &mismatch) || !strings.Contains(err.Error(), "expects 3 ranks, the root 2") {
+	if _, err := Join(context.Background(), root.ID(), 0, 3, quick); !errors.As(err, &mismatch) ||
+		!strings.Contains(err.Error(), "expects 3 ranks, the root 2") {
 		t.Errorf("size: %v", err)
 	}
 	twice := make(chan error, 2)
@@ -509,7 +513,8 @@ func TestIDText(t *testing.T) {
 	if err != nil || got != id {
 		t.Errorf("round trip gave %v, %v", got, err)
 	}
-	for _, bad := range []string{"", "simccl1/x/00", "simccl2/1.2.3.4:5/00112233445566778899aabbccddeeff", "simccl1/1.2.3.4:5/0011"} {
+	for _, bad := range []string{"", "simccl1/x/00", "simccl2/1.2.3.4:5/00112233445566778899aabbccddeeff",
+		"simccl1/1.2.3.4:5/0011"} {
 		if _, err := ParseID(bad); err == nil {
 			t.Errorf("%q was accepted", bad)
 		}

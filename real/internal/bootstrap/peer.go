@@ -32,7 +32,8 @@ type mailbox struct {
 }
 
 func newMailbox(n int) *mailbox {
-	b := &mailbox{mail: map[mailKey][][]byte{}, open: make([]int, n), left: make([]bool, n), leftAt: make([]time.Time, n)}
+	b := &mailbox{mail: map[mailKey][][]byte{}, open: make([]int, n), left: make([]bool, n),
+		leftAt: make([]time.Time, n)}
 	b.cond = sync.NewCond(&b.mu)
 	return b
 }

@@ -90,7 +90,9 @@ func (c *Group) AllGather(mine []byte) ([][]byte, error) {
 			return nil, c.cause("all-gather", (c.rank+c.n-1)%c.n, err)
 		}
 		if f.kind != frRing || f.tag != c.ringSeq {
-			return nil, fmt.Errorf("all-gather %d: rank %d is at all-gather %d: ranks called collectives in different order", c.ringSeq, (c.rank+c.n-1)%c.n, f.tag)
+			return nil,
+				fmt.Errorf("all-gather %d: rank %d is at all-gather %d: ranks called collectives in "+
+					"different order", c.ringSeq, (c.rank+c.n-1)%c.n, f.tag)
 		}
 		if err := <-sent; err != nil {
 			return nil, c.cause("all-gather", (c.rank+1)%c.n, err)

@@ -195,11 +195,14 @@ func TestASquatterIsNoRoot(t *testing.T) {
 // rank crash, hang, or take it for a whole communicator.
 func FuzzMember(f *testing.F) {
 	f.Add([]byte{1, 0, 0, 0, 0, 3, 0, 0, 0, 'a', ':', '1'}, uint8(1), uint32(1), uint32(2))
-	f.Add([]byte{9, 255, 255, 255, 255, 0, 0, 0, 0, 5, 9, 9, 9, 9, 0, 0, 0, 0}, uint8(3), uint32(1), uint32(2))
+	f.Add([]byte{9, 255, 255, 255, 255, 0, 0, 0, 0, 5, 9, 9, 9, 9, 0, 0, 0, 0}, uint8(3), uint32(1),
+		uint32(2))
 	f.Add([]byte{5, 0, 0, 0, 0, 2, 0, 0, 0, 'x', 'y'}, uint8(2), uint32(0xffffffff), uint32(2))
-	f.Add(append([]byte{1, 0, 0, 0, 0, 1, 0, 0, 0, 'a', 5, 0, 0, 0, 0, 29, 0, 0, 0}, `{"kind":"timeout","ranks":[9]}`...), uint8(1), uint32(1), uint32(2))
+	f.Add(append([]byte{1, 0, 0, 0, 0, 1, 0, 0, 0, 'a', 5, 0, 0, 0, 0, 29, 0, 0, 0},
+		`{"kind":"timeout","ranks":[9]}`...), uint8(1), uint32(1), uint32(2))
 	f.Fuzz(func(t *testing.T, says []byte, as uint8, rank, n uint32) {
-		opt := Options{Join: 150 * time.Millisecond, Op: 150 * time.Millisecond, Ping: 20 * time.Millisecond, Silence: 150 * time.Millisecond}
+		opt := Options{Join: 150 * time.Millisecond, Op: 150 * time.Millisecond, Ping: 20 * time.Millisecond,
+			Silence: 150 * time.Millisecond}
 		secret := [secretSize]byte{7}
 		root, err := NewRoot("127.0.0.1:0", 2, secret, opt)
 		if err != nil {

@@ -126,5 +126,6 @@ func welcome(c net.Conn, gate *psk.Gate, known func()) (net.Conn, greeting, erro
 	case len(hello) != greetingSize:
 		return nil, greeting{}, errGreeting
 	}
-	return safe, greeting{role: role(hello[0]), rank: binary.LittleEndian.Uint32(hello[1:]), nRanks: binary.LittleEndian.Uint32(hello[5:])}, nil
+	return safe, greeting{role: role(hello[0]), rank: binary.LittleEndian.Uint32(hello[1:]),
+		nRanks: binary.LittleEndian.Uint32(hello[5:])}, nil
 }

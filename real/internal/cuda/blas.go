@@ -21,7 +21,8 @@ func OpenBlas() (*BlasLib, error) {
 		return nil, err
 	}
 	b := &BlasLib{lib: lib}
-	return b, lib.Bind(feature, map[string]*dl.Proc{"cublasCreate_v2": &b.create, "cublasDestroy_v2": &b.destroy,
+	return b, lib.Bind(feature, map[string]*dl.Proc{"cublasCreate_v2": &b.create,
+		"cublasDestroy_v2":   &b.destroy,
 		"cublasSetStream_v2": &b.setStream, "cublasHgemm": &b.gemm})
 }
 
@@ -46,7 +47,8 @@ func (b *Blas) multiply(n int, x, y, z Ptr, s Stream) error {
 	const half = 0x3c00
 	one, zero := uint16(half), uint16(0)
 	m := uintptr(n)
-	return blasError("cublasHgemm", b.lib.gemm.Call(b.handle, 0, 0, m, m, m, uintptr(unsafe.Pointer(&one)), uintptr(x), m, uintptr(y), m,
+	return blasError("cublasHgemm", b.lib.gemm.Call(b.handle, 0, 0, m, m, m, uintptr(unsafe.Pointer(&one)),
+		uintptr(x), m, uintptr(y), m,
 		uintptr(unsafe.Pointer(&zero)), uintptr(z), m))
 }
 

@@ -78,7 +78,8 @@ func (c *Checker) Close() error { return c.dev.Free(c.wrong) }
 func (t *Test) args() (*checkArgs, error) {
 	f, ok := formats[t.Type]
 	if !ok {
-		return nil, &exec.NotImplementedError{Feature: fmt.Sprintf("check of %v", t.Type), Missing: "its number format"}
+		return nil, &exec.NotImplementedError{Feature: fmt.Sprintf("check of %v", t.Type),
+			Missing: "its number format"}
 	}
 	mod := int64(13)
 	if f.exact > 0 && t.Func.Reduces() {
@@ -90,7 +91,8 @@ func (t *Test) args() (*checkArgs, error) {
 		mod = min(mod, f.exact)
 	}
 	if mod < 2 {
-		return nil, &exec.NotImplementedError{Feature: fmt.Sprintf("check of %v on %d ranks", t.Type, t.Ranks), Missing: "data whose sums are exact"}
+		return nil, &exec.NotImplementedError{Feature: fmt.Sprintf("check of %v on %d ranks", t.Type,
+			t.Ranks), Missing: "data whose sums are exact"}
 	}
 	a := &checkArgs{size: uint32(t.Type.Size()), mantissa: f.mantissa, bias: f.bias, mod: uint32(mod),
 		ranks: int32(t.Ranks), seed: t.Seed, source: int32(t.Rank)}
@@ -151,7 +153,8 @@ func (c *Checker) Check(t *Test, at Ptr, n int64, s Stream) (wrong, first int64,
 	case coll.SendRecv:
 		a.source = int32((t.Rank + t.Ranks - 1) % t.Ranks)
 	default:
-		return 0, -1, &exec.NotImplementedError{Feature: fmt.Sprintf("check of %v", t.Func), Missing: "its expected result"}
+		return 0, -1, &exec.NotImplementedError{Feature: fmt.Sprintf("check of %v", t.Func),
+			Missing: "its expected result"}
 	}
 	return c.compare(a, s)
 }
@@ -165,7 +168,8 @@ func (c *Checker) checkPairs(t *Test, at Ptr, s Stream) (wrong, first int64, err
 			return 0, -1, err
 		}
 		begin, me := t.Pairs.To(src, int32(t.Rank)), int32(t.Rank)
-		a.at, a.n, a.block, a.wrong = uint64(at)+uint64(begin)*uint64(a.size), uint64(t.Pairs.At(src, me)), 1, uint64(c.wrong)
+		a.at, a.n, a.block, a.wrong = uint64(at)+uint64(begin)*uint64(a.size), uint64(t.Pairs.At(src, me)), 1,
+			uint64(c.wrong)
 		a.source, a.off = src, uint64(t.Pairs.From(src, me))
 		n, which, err := c.compare(a, s)
 		if err != nil {

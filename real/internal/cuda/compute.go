@@ -98,7 +98,8 @@ func (c *Compute) Shut() { atomic.StoreUint64(c.word(), 0) }
 
 // Hold queues a kernel behind which the stream waits until Release.
 func (c *Compute) Hold(s Stream) error {
-	return c.launch("hold_stream", 1, warpSize, &computeArgs{gate: uint64(uintptr(unsafe.Pointer(c.word()))), stop: c.stop.at()}, s)
+	return c.launch("hold_stream", 1, warpSize, &computeArgs{gate: uint64(uintptr(unsafe.Pointer(c.word()))),
+		stop: c.stop.at()}, s)
 }
 
 // Release lets the streams go.

@@ -33,9 +33,9 @@ func pieces(part units.Bytes, ranks int, results bool) (size units.Bytes, count,
 }
 
 // queueCopies puts the operation on the stream: behind a barrier where a peer's output is
-// written at once, and until all copies of the peers have come. What is reduced goes into slots of the arena, which the peer has left with its
-// last operation (all shapes end when all peers have read what was sent), and each
-// reduction begins and ends with a barrier of its own.
+// written at once, and until all copies of the peers have come. What is reduced goes into slots of the
+// arena, which the peer has left with its last operation (all shapes end when all peers have read what was
+// sent), and each reduction begins and ends with a barrier of its own.
 func (f *Free) queueCopies(o *FreeOp, k Kernel, s Stream) error {
 	switch o.Func {
 	case coll.ReduceScatter:
@@ -144,7 +144,8 @@ func (f *Free) reducePieces(o *FreeOp, k Kernel, part, total units.Bytes, gather
 	l := line{count: count, depth: depth, results: gather}
 	l.scatter = func(piece int) error {
 		return f.toPeers(func(p int) error {
-			return f.copySome(f.slot(p, piece%depth, f.rank, size), o.In[f.rank]+at(p, piece), left(p, piece), s)
+			return f.copySome(f.slot(p, piece%depth, f.rank, size), o.In[f.rank]+at(p, piece), left(p, piece),
+				s)
 		})
 	}
 	l.reduce = func(piece int) error {

@@ -13,7 +13,8 @@ func TestPiecesCoverTheBuffer(t *testing.T) {
 		for _, total := range []units.Bytes{16, 1000, 1 << 20, 64<<20 + 4, 1 << 30, 3 << 30} {
 			part := (total + units.Bytes(16*ranks) - 1) / units.Bytes(16*ranks) * 16
 			size, count, depth := pieces(part, ranks, total%3 == 0)
-			if size%16 != 0 || depth < 2 || depth > maxDepth || size*units.Bytes(depth*ranks) > slotsSize || units.Bytes(count)*size < part || units.Bytes(count-1)*size >= part {
+			if size%16 != 0 || depth < 2 || depth > maxDepth || size*units.Bytes(depth*ranks) > slotsSize ||
+				units.Bytes(count)*size < part || units.Bytes(count-1)*size >= part {
 				t.Errorf("%d ranks, part %d: %d pieces of %d", ranks, part, count, size)
 			}
 			sum := units.Bytes(0)

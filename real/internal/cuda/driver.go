@@ -59,8 +59,10 @@ type procs struct {
 	init, driverGetVersion, deviceGetCount, deviceGet, deviceGetName, deviceGetPCIBusID, deviceGetByPCIBusID,
 	deviceGetAttribute, primaryCtxRetain, primaryCtxRelease, ctxSetCurrent, ctxSynchronize,
 	deviceCanAccessPeer, ctxEnablePeerAccess,
-	memAlloc, memFree, memGetInfo, memHostAlloc, memFreeHost, memHostRegister, memHostUnregister, memHostGetDevicePointer, memcpyHtoD, memcpyDtoH, memcpyAsync, memsetD8, memsetD32,
-	streamCreate, streamDestroy, streamSynchronize, streamWaitEvent, streamQuery, streamBeginCapture, streamEndCapture,
+	memAlloc, memFree, memGetInfo, memHostAlloc, memFreeHost, memHostRegister, memHostUnregister,
+	memHostGetDevicePointer, memcpyHtoD, memcpyDtoH, memcpyAsync, memsetD8, memsetD32,
+	streamCreate, streamDestroy, streamSynchronize, streamWaitEvent, streamQuery, streamBeginCapture,
+	streamEndCapture,
 	eventCreate, eventDestroy, eventRecord, eventSynchronize, eventQuery, eventElapsedTime,
 	graphInstantiate, graphLaunch, graphExecDestroy, graphDestroy,
 	moduleLoadData, moduleUnload, moduleGetFunction, launchKernel, launchKernelEx,
@@ -70,22 +72,28 @@ type procs struct {
 func (p *procs) table() map[string]*dl.Proc {
 	return map[string]*dl.Proc{
 		"cuInit": &p.init, "cuDriverGetVersion": &p.driverGetVersion, "cuDeviceGetCount": &p.deviceGetCount,
-		"cuDeviceGet": &p.deviceGet, "cuDeviceGetName": &p.deviceGetName, "cuDeviceGetPCIBusId": &p.deviceGetPCIBusID, "cuDeviceGetByPCIBusId": &p.deviceGetByPCIBusID,
+		"cuDeviceGet": &p.deviceGet, "cuDeviceGetName": &p.deviceGetName,
+		"cuDeviceGetPCIBusId": &p.deviceGetPCIBusID, "cuDeviceGetByPCIBusId": &p.deviceGetByPCIBusID,
 		"cuDeviceGetAttribute": &p.deviceGetAttribute, "cuDevicePrimaryCtxRetain": &p.primaryCtxRetain,
 		"cuDevicePrimaryCtxRelease_v2": &p.primaryCtxRelease, "cuCtxSetCurrent": &p.ctxSetCurrent,
 		"cuCtxSynchronize": &p.ctxSynchronize, "cuDeviceCanAccessPeer": &p.deviceCanAccessPeer,
 		"cuCtxEnablePeerAccess": &p.ctxEnablePeerAccess,
 		"cuMemAlloc_v2":         &p.memAlloc, "cuMemFree_v2": &p.memFree, "cuMemGetInfo_v2": &p.memGetInfo,
-		"cuMemHostAlloc": &p.memHostAlloc, "cuMemFreeHost": &p.memFreeHost, "cuMemHostRegister_v2": &p.memHostRegister,
-		"cuMemHostUnregister": &p.memHostUnregister, "cuMemHostGetDevicePointer_v2": &p.memHostGetDevicePointer,
-		"cuMemcpyHtoD_v2": &p.memcpyHtoD, "cuMemcpyDtoH_v2": &p.memcpyDtoH, "cuMemcpyAsync": &p.memcpyAsync,
+		"cuMemHostAlloc": &p.memHostAlloc, "cuMemFreeHost": &p.memFreeHost,
+		"cuMemHostRegister_v2":         &p.memHostRegister,
+		"cuMemHostUnregister":          &p.memHostUnregister,
+		"cuMemHostGetDevicePointer_v2": &p.memHostGetDevicePointer,
+		"cuMemcpyHtoD_v2":              &p.memcpyHtoD, "cuMemcpyDtoH_v2": &p.memcpyDtoH,
+		"cuMemcpyAsync":   &p.memcpyAsync,
 		"cuMemsetD8Async": &p.memsetD8, "cuMemsetD32Async": &p.memsetD32,
 		"cuStreamCreate": &p.streamCreate, "cuStreamDestroy_v2": &p.streamDestroy,
 		"cuStreamWaitEvent":   &p.streamWaitEvent,
 		"cuStreamSynchronize": &p.streamSynchronize, "cuStreamQuery": &p.streamQuery,
 		"cuStreamBeginCapture_v2": &p.streamBeginCapture, "cuStreamEndCapture": &p.streamEndCapture,
-		"cuEventCreate": &p.eventCreate, "cuEventDestroy_v2": &p.eventDestroy, "cuEventRecord": &p.eventRecord,
-		"cuEventSynchronize": &p.eventSynchronize, "cuEventQuery": &p.eventQuery, "cuEventElapsedTime": &p.eventElapsedTime,
+		"cuEventCreate": &p.eventCreate, "cuEventDestroy_v2": &p.eventDestroy,
+		"cuEventRecord":      &p.eventRecord,
+		"cuEventSynchronize": &p.eventSynchronize, "cuEventQuery": &p.eventQuery,
+		"cuEventElapsedTime":          &p.eventElapsedTime,
 		"cuGraphInstantiateWithFlags": &p.graphInstantiate, "cuGraphLaunch": &p.graphLaunch,
 		"cuGraphExecDestroy": &p.graphExecDestroy, "cuGraphDestroy": &p.graphDestroy,
 		"cuModuleLoadData": &p.moduleLoadData, "cuModuleUnload": &p.moduleUnload,
@@ -111,14 +119,16 @@ func OpenFrom(library string) (*Driver, error) {
 		return nil, err
 	}
 	if err := d.check("cuInit", -1, d.fn.init.Call(0)); err != nil {
-		return nil, &exec.UnsupportedError{Feature: feature, Needs: "a working NVIDIA driver", Found: err.Error()}
+		return nil, &exec.UnsupportedError{Feature: feature, Needs: "a working NVIDIA driver",
+			Found: err.Error()}
 	}
 	var n, v int32
 	if err := d.check("cuDeviceGetCount", -1, d.fn.deviceGetCount.Call(addr(&n))); err != nil {
 		return nil, err
 	}
 	if n == 0 {
-		return nil, &exec.UnsupportedError{Feature: feature, Needs: "an NVIDIA GPU", Found: "the driver lists none"}
+		return nil, &exec.UnsupportedError{Feature: feature, Needs: "an NVIDIA GPU",
+			Found: "the driver lists none"}
 	}
 	if err := d.check("cuDriverGetVersion", -1, d.fn.driverGetVersion.Call(addr(&v))); err != nil {
 		return nil, err
@@ -196,27 +206,32 @@ const (
 // Device opens one GPU.
 func (d *Driver) Device(index int) (*Device, error) {
 	dev := &Device{Index: index, d: d}
-	if err := d.check("cuDeviceGet", index, d.fn.deviceGet.Call(addr(&dev.handle), uintptr(index))); err != nil {
+	if err := d.check("cuDeviceGet", index, d.fn.deviceGet.Call(addr(&dev.handle), uintptr(index))); err !=
+		nil {
 		return nil, err
 	}
 	h := uintptr(dev.handle)
 	var name [128]byte
-	if err := d.check("cuDeviceGetName", index, d.fn.deviceGetName.Call(addr(&name[0]), uintptr(len(name)), h)); err != nil {
+	if err := d.check("cuDeviceGetName", index, d.fn.deviceGetName.Call(addr(&name[0]), uintptr(len(name)),
+		h)); err != nil {
 		return nil, err
 	}
 	dev.Name = cString(&name[0])
-	if err := d.check("cuDeviceGetPCIBusId", index, d.fn.deviceGetPCIBusID.Call(addr(&name[0]), uintptr(len(name)), h)); err != nil {
+	if err := d.check("cuDeviceGetPCIBusId", index, d.fn.deviceGetPCIBusID.Call(addr(&name[0]),
+		uintptr(len(name)), h)); err != nil {
 		return nil, err
 	}
 	dev.BusID = cString(&name[0])
 	attrs := [3]int32{}
 	for i, a := range []uintptr{attrMajor, attrMinor, attrMultiprocessors} {
-		if err := d.check("cuDeviceGetAttribute", index, d.fn.deviceGetAttribute.Call(addr(&attrs[i]), a, h)); err != nil {
+		if err := d.check("cuDeviceGetAttribute", index, d.fn.deviceGetAttribute.Call(addr(&attrs[i]), a,
+			h)); err != nil {
 			return nil, err
 		}
 	}
 	dev.SM, dev.NumSMs = int(attrs[0]*10+attrs[1]), int(attrs[2])
-	if err := d.check("cuDevicePrimaryCtxRetain", index, d.fn.primaryCtxRetain.Call(addr(&dev.context), h)); err != nil {
+	if err := d.check("cuDevicePrimaryCtxRetain", index, d.fn.primaryCtxRetain.Call(addr(&dev.context),
+		h)); err != nil {
 		return nil, err
 	}
 	return dev, nil
@@ -247,11 +262,13 @@ func (dev *Device) Close() error {
 // device cannot reach the memory of another.
 func (dev *Device) reaches(handle int32, name string) error {
 	var can int32
-	if err := dev.call("cuDeviceCanAccessPeer", dev.d.fn.deviceCanAccessPeer, addr(&can), uintptr(dev.handle), uintptr(handle)); err != nil {
+	if err := dev.call("cuDeviceCanAccessPeer", dev.d.fn.deviceCanAccessPeer, addr(&can), uintptr(dev.handle),
+		uintptr(handle)); err != nil {
 		return err
 	}
 	if can == 0 {
-		return &exec.UnsupportedError{Feature: "peer access", Needs: fmt.Sprintf("P2P from GPU %d to GPU %s", dev.Index, name), Found: "the driver refuses it"}
+		return &exec.UnsupportedError{Feature: "peer access", Needs: fmt.Sprintf("P2P from GPU %d to GPU %s",
+			dev.Index, name), Found: "the driver refuses it"}
 	}
 	return nil
 }
@@ -262,7 +279,8 @@ func (dev *Device) reaches(handle int32, name string) error {
 func (dev *Device) Reaches(busID string) error {
 	var h int32
 	text := append([]byte(busID), 0)
-	if code := dev.d.fn.deviceGetByPCIBusID.Call(addr(&h), uintptr(unsafe.Pointer(&text[0]))); code != 0 || h == dev.handle {
+	if code := dev.d.fn.deviceGetByPCIBusID.Call(addr(&h), uintptr(unsafe.Pointer(&text[0]))); code != 0 ||
+		h == dev.handle {
 		return nil
 	}
 	return dev.reaches(h, busID)

@@ -42,7 +42,8 @@ const (
 
 // String names a shape as tables print it.
 func (s Shape) String() string {
-	return [...]string{"one-shot", "two-words", "two-shot", "push", "direct", "copies", "words", "lines", "relay"}[s]
+	return [...]string{"one-shot", "two-words", "two-shot", "push", "direct", "copies", "words", "lines",
+		"relay"}[s]
 }
 
 // FreeShapes lists the shapes that an operation has.
@@ -86,7 +87,9 @@ const maxDepth = 8
 // left to the caller.
 func NewFree(k *Kernels, rank, n int, stop *Stop) (_ *Free, err error) {
 	if n < 1 || n > MaxRanks {
-		return nil, &exec.UnsupportedError{Feature: "free algorithms", Needs: fmt.Sprintf("1 to %d ranks of one NVLink island", MaxRanks), Found: fmt.Sprintf("%d ranks", n)}
+		return nil, &exec.UnsupportedError{Feature: "free algorithms",
+			Needs: fmt.Sprintf("1 to %d ranks of one NVLink island", MaxRanks), Found: fmt.Sprintf("%d ranks",
+				n)}
 	}
 	f := &Free{dev: k.dev, rank: rank, n: n, kernels: k, stop: stop}
 	defer func() {
@@ -152,10 +155,12 @@ func (f *Free) Close() error {
 
 var typeNames = map[coll.DataType]string{
 	coll.Float64: "f64", coll.Float32: "f32", coll.Float16: "f16", coll.BFloat16: "bf16",
-	coll.Int8: "i8", coll.Uint8: "u8", coll.Int32: "i32", coll.Uint32: "u32", coll.Int64: "i64", coll.Uint64: "u64",
+	coll.Int8: "i8", coll.Uint8: "u8", coll.Int32: "i32", coll.Uint32: "u32", coll.Int64: "i64",
+	coll.Uint64: "u64",
 }
 
-var opNames = [coll.NumRedOps]string{coll.Sum: "sum", coll.Prod: "prod", coll.Max: "max", coll.Min: "min", coll.Avg: "avg"}
+var opNames = [coll.NumRedOps]string{coll.Sum: "sum", coll.Prod: "prod", coll.Max: "max", coll.Min: "min",
+	coll.Avg: "avg"}
 
 // FreeOp is one operation. In and Out are by rank; only the own entries are
 // used unless Shape is Direct.
@@ -209,13 +214,16 @@ func (f *Free) find(o *FreeOp) (Kernel, error) {
 		return f.findPart(o)
 	}
 	name := map[coll.Func][Relay + 1]string{
-		coll.AllReduce:     {"one_shot", "two_words", "two_shot", "push_all_reduce", "direct_all_reduce", "direct_reduce_scatter"},
-		coll.ReduceScatter: {"", "scatter_words", "scatter_reduce", "", "direct_reduce_scatter", "direct_reduce_scatter"},
-		coll.AllGather:     {"", "gather_words", "gather_lines", "", "direct_gather", "gather_ranks"},
-		coll.AllToAll:      {"", "exchange_words", "exchange_lines", "", "direct_exchange", "gather_ranks"},
+		coll.AllReduce: {"one_shot", "two_words", "two_shot", "push_all_reduce", "direct_all_reduce",
+			"direct_reduce_scatter"},
+		coll.ReduceScatter: {"", "scatter_words", "scatter_reduce", "", "direct_reduce_scatter",
+			"direct_reduce_scatter"},
+		coll.AllGather: {"", "gather_words", "gather_lines", "", "direct_gather", "gather_ranks"},
+		coll.AllToAll:  {"", "exchange_words", "exchange_lines", "", "direct_exchange", "gather_ranks"},
 	}[o.Func][o.Shape]
 	if name == "" {
-		return 0, &exec.NotImplementedError{Feature: fmt.Sprintf("free %v %v", o.Shape, o.Func), Missing: "a kernel"}
+		return 0, &exec.NotImplementedError{Feature: fmt.Sprintf("free %v %v", o.Shape, o.Func),
+			Missing: "a kernel"}
 	}
 	return f.typed("free", name, o)
 }
@@ -228,7 +236,8 @@ func (f *Free) typed(file, name string, o *FreeOp) (Kernel, error) {
 	}
 	t, ok := typeNames[o.Type]
 	if !ok || !o.Red.Valid() {
-		return 0, &exec.NotImplementedError{Feature: fmt.Sprintf("free %v of %v, %v", o.Func, o.Type, o.Red), Missing: "a kernel for that type"}
+		return 0, &exec.NotImplementedError{Feature: fmt.Sprintf("free %v of %v, %v", o.Func, o.Type, o.Red),
+			Missing: "a kernel for that type"}
 	}
 	return f.kernels.get(file+"_"+t, name+"_"+t+"_"+opNames[o.Red])
 }
@@ -329,7 +338,8 @@ func (f *Free) piece(o *FreeOp) units.Bytes {
 
 // args holds the arguments of all kernels.
 func (f *Free) args() *freeArgs {
-	return &freeArgs{arena: f.arena, half: uint64(arenaHalf), slots: uint64(slotStart), stop: f.stop.at(), rank: int32(f.rank), n: int32(f.n)}
+	return &freeArgs{arena: f.arena, half: uint64(arenaHalf), slots: uint64(slotStart), stop: f.stop.at(),
+		rank: int32(f.rank), n: int32(f.n)}
 }
 
 // Queue puts the operation on the stream. All ranks queue the same operations
@@ -349,7 +359,8 @@ func (f *Free) Queue(o *FreeOp, s Stream) error {
 		return f.queueCopies(o, k, s)
 	}
 	a := f.args()
-	a.in, a.out, a.bytes, a.chunk, a.piece, a.span = o.In, o.Out, uint64(o.Bytes), f.chunk(o), uint64(f.piece(o)), f.span(o)
+	a.in, a.out, a.bytes, a.chunk, a.piece, a.span = o.In, o.Out, uint64(o.Bytes), f.chunk(o),
+		uint64(f.piece(o)), f.span(o)
 	a.aligned = 1
 	for i := range f.n {
 		if (o.In[i]|o.Out[i])%16 != 0 {

@@ -43,7 +43,8 @@ func (h *HostHandle) get() (pid, file int, inode uint64, n units.Bytes) {
 func (m *HostMemory) register() error {
 	const portable, deviceMap = 1, 2
 	at := addr(&m.bytes[0])
-	if err := m.dev.call("cuMemHostRegister", m.dev.d.fn.memHostRegister, at, uintptr(len(m.bytes)), portable|deviceMap); err != nil {
+	if err := m.dev.call("cuMemHostRegister", m.dev.d.fn.memHostRegister, at, uintptr(len(m.bytes)),
+		portable|deviceMap); err != nil {
 		return err
 	}
 	err := m.dev.call("cuMemHostGetDevicePointer", m.dev.d.fn.memHostGetDevicePointer, addr(&m.at), at, 0)

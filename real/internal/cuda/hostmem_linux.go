@@ -21,7 +21,8 @@ func (dev *Device) ShareHost(n units.Bytes) (*HostMemory, error) {
 	name, closeOnExec := []byte("simccl\x00"), uintptr(1)
 	fd, _, errno := syscall.Syscall(memfdCreate, uintptr(unsafe.Pointer(&name[0])), closeOnExec, 0)
 	if errno != 0 {
-		return nil, &exec.UnsupportedError{Feature: "host memory between processes", Needs: "memfd_create of Linux", Found: errno.Error()}
+		return nil, &exec.UnsupportedError{Feature: "host memory between processes",
+			Needs: "memfd_create of Linux", Found: errno.Error()}
 	}
 	m := &HostMemory{dev: dev, file: int(fd)}
 	page := units.Bytes(os.Getpagesize())
@@ -38,7 +39,8 @@ func (dev *Device) ShareHost(n units.Bytes) (*HostMemory, error) {
 
 // open maps and registers a file; what fails leaves nothing.
 func (m *HostMemory) open(file int, n units.Bytes) (err error) {
-	if m.bytes, err = syscall.Mmap(file, 0, int(n), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED); err != nil {
+	if m.bytes, err = syscall.Mmap(file, 0, int(n), syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_SHARED); err != nil {
 		err = fmt.Errorf("host memory of %d bytes: %w", n, err)
 	} else if err = m.register(); err != nil {
 		_ = syscall.Munmap(m.bytes)
@@ -67,7 +69,8 @@ func (dev *Device) OpenHost(h HostHandle) (*HostMemory, error) {
 	pid, file, inode, n := h.get()
 	path := fmt.Sprintf("/proc/%d/fd/%d", pid, file)
 	refuse := func(found string) error {
-		return &exec.UnsupportedError{Feature: "host memory between processes", Needs: "processes of one host, user and PID namespace", Found: found}
+		return &exec.UnsupportedError{Feature: "host memory between processes",
+			Needs: "processes of one host, user and PID namespace", Found: found}
 	}
 	fd, err := syscall.Open(path, syscall.O_RDWR|syscall.O_CLOEXEC, 0)
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-var errNoHostMemory = &exec.UnsupportedError{Feature: "host memory between processes", Needs: "Linux", Found: "another system"}
+var errNoHostMemory = &exec.UnsupportedError{Feature: "host memory between processes", Needs: "Linux",
+	Found: "another system"}
 
 // ShareHost exists on Linux only.
 func (dev *Device) ShareHost(units.Bytes) (*HostMemory, error) { return nil, errNoHostMemory }

@@ -68,7 +68,8 @@ func (dev *Device) LaunchClusters(k Kernel, blocks, threads int, s Stream, param
 	}
 	const clusterDimension = 4 // CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
 	attr := &launchAttribute{id: clusterDimension, value: [16]uint32{clusterSize, 1, 1}}
-	cfg := &launchConfig{grid: [3]uint32{uint32(blocks), 1, 1}, block: [3]uint32{uint32(threads), 1, 1}, stream: s, attrs: unsafe.Pointer(attr), count: 1}
+	cfg := &launchConfig{grid: [3]uint32{uint32(blocks), 1, 1}, block: [3]uint32{uint32(threads), 1, 1},
+		stream: s, attrs: unsafe.Pointer(attr), count: 1}
 	err := dev.call("cuLaunchKernelEx", dev.d.fn.launchKernelEx, addr(cfg), uintptr(k), addr(&params[0]), 0)
 	runtime.KeepAlive(cfg)
 	runtime.KeepAlive(params)

@@ -29,7 +29,8 @@ func (dev *Device) MemInfo() (free, total units.Bytes, err error) {
 func (dev *Device) HostAlloc(n units.Bytes) ([]byte, error) {
 	const portable, deviceMap = 1, 2
 	var p unsafe.Pointer
-	if err := dev.call("cuMemHostAlloc", dev.d.fn.memHostAlloc, addr(&p), uintptr(max(n, 1)), portable|deviceMap); err != nil {
+	if err := dev.call("cuMemHostAlloc", dev.d.fn.memHostAlloc, addr(&p), uintptr(max(n, 1)),
+		portable|deviceMap); err != nil {
 		return nil, err
 	}
 	return unsafe.Slice((*byte)(p), int(max(n, 1)))[:n], nil
@@ -47,7 +48,8 @@ func (dev *Device) Upload(dst Ptr, src []byte) error {
 	if len(src) == 0 {
 		return nil
 	}
-	if err := dev.call("cuMemcpyHtoD", dev.d.fn.memcpyHtoD, uintptr(dst), uintptr(unsafe.Pointer(&src[0])), uintptr(len(src))); err != nil {
+	if err := dev.call("cuMemcpyHtoD", dev.d.fn.memcpyHtoD, uintptr(dst), uintptr(unsafe.Pointer(&src[0])),
+		uintptr(len(src))); err != nil {
 		return err
 	}
 	return dev.Sync(0)
@@ -58,7 +60,8 @@ func (dev *Device) Download(dst []byte, src Ptr) error {
 	if len(dst) == 0 {
 		return nil
 	}
-	return dev.call("cuMemcpyDtoH", dev.d.fn.memcpyDtoH, uintptr(unsafe.Pointer(&dst[0])), uintptr(src), uintptr(len(dst)))
+	return dev.call("cuMemcpyDtoH", dev.d.fn.memcpyDtoH, uintptr(unsafe.Pointer(&dst[0])), uintptr(src),
+		uintptr(len(dst)))
 }
 
 // CopyAsync queues a copy between any two addresses.

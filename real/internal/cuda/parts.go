@@ -99,7 +99,8 @@ func (f *Free) parts(o *FreeOp) (p parts) {
 func (f *Free) exchange(o *FreeOp, p *parts) {
 	x, me, size := o.Pairs, int32(f.rank), int64(o.Type.Size())
 	for r := range int32(f.n) {
-		p.from[r], p.size[r], p.to[r] = uint64(x.From(me, r)*size), uint64(x.At(me, r)*size), uint64(x.To(me, r)*size)
+		p.from[r], p.size[r], p.to[r] = uint64(x.From(me, r)*size), uint64(x.At(me, r)*size),
+			uint64(x.To(me, r)*size)
 		p.at[r], p.due[r] = uint64(x.To(r, me)*size), uint64(x.At(r, me)*size)
 	}
 }
@@ -182,10 +183,12 @@ func (f *Free) findPart(o *FreeOp) (Kernel, error) {
 		}
 		return f.typed("free", "gather_ranks", o)
 	}
-	name := map[Shape]string{Words: "part_words", TwoWords: "part_words", Lines: "part_lines", TwoShot: "part_lines",
-		Direct: "part_direct", Relay: "part_relay"}[o.Shape]
+	name := map[Shape]string{Words: "part_words", TwoWords: "part_words", Lines: "part_lines",
+		TwoShot: "part_lines",
+		Direct:  "part_direct", Relay: "part_relay"}[o.Shape]
 	if name == "" || o.Shape == Relay && o.Func != coll.Broadcast {
-		return 0, &exec.NotImplementedError{Feature: fmt.Sprintf("free %v %v", o.Shape, o.Func), Missing: "a kernel"}
+		return 0, &exec.NotImplementedError{Feature: fmt.Sprintf("free %v %v", o.Shape, o.Func),
+			Missing: "a kernel"}
 	}
 	return f.typed("parts", name, o)
 }
@@ -197,7 +200,8 @@ func (f *Free) queueParts(o *FreeOp, k Kernel, s Stream) error {
 		return f.copyParts(o, &p, k, s)
 	}
 	a := &partArgs{freeArgs: *f.args(), parts: p, root: int32(o.Root)}
-	a.in, a.out, a.bytes, a.chunk, a.piece, a.span = o.In, o.Out, uint64(o.Bytes), f.relayed(o), uint64(f.relayPiece(o)), f.partSpan(o)
+	a.in, a.out, a.bytes, a.chunk, a.piece, a.span = o.In, o.Out, uint64(o.Bytes), f.relayed(o),
+		uint64(f.relayPiece(o)), f.partSpan(o)
 	a.aligned = 1
 	for i := range f.n {
 		if (o.In[i]|o.Out[i])%16 != 0 {
@@ -267,7 +271,8 @@ func (f *Free) copyParts(o *FreeOp, p *parts, k Kernel, s Stream) error {
 // pushParts pushes every part to its place, the own beside the others.
 func (f *Free) pushParts(o *FreeOp, p *parts, s Stream) error {
 	own := func() error { return nil }
-	if from, to := o.In[f.rank]+Ptr(p.from[f.rank]), o.Out[f.rank]+Ptr(p.at[f.rank]); p.size[f.rank] > 0 && from != to {
+	if from, to := o.In[f.rank]+Ptr(p.from[f.rank]), o.Out[f.rank]+Ptr(p.at[f.rank]); p.size[f.rank] > 0 &&
+		from != to {
 		if err := f.fork(0, s, f.side); err != nil {
 			return err
 		}
@@ -281,7 +286,8 @@ func (f *Free) pushParts(o *FreeOp, p *parts, s Stream) error {
 		if p.size[q] == 0 {
 			continue
 		}
-		if err := f.dev.CopyAsync(o.Out[q]+Ptr(p.to[q]), o.In[f.rank]+Ptr(p.from[q]), units.Bytes(p.size[q]), s); err != nil {
+		if err := f.dev.CopyAsync(o.Out[q]+Ptr(p.to[q]), o.In[f.rank]+Ptr(p.from[q]), units.Bytes(p.size[q]),
+			s); err != nil {
 			return err
 		}
 	}
@@ -361,7 +367,8 @@ func (f *Free) reduceToRoot(o *FreeOp, p *parts, k Kernel, s Stream) error {
 	l := line{count: count, depth: depth, results: f.spread(o)}
 	l.scatter = func(piece int) error {
 		return f.toPeers(func(q int) error {
-			return f.copySome(f.slot(q, piece%depth, f.rank, size), o.In[f.rank]+at(q, piece), left(q, piece), s)
+			return f.copySome(f.slot(q, piece%depth, f.rank, size), o.In[f.rank]+at(q, piece), left(q, piece),
+				s)
 		})
 	}
 	l.reduce = func(piece int) error {
@@ -370,7 +377,8 @@ func (f *Free) reduceToRoot(o *FreeOp, p *parts, k Kernel, s Stream) error {
 				return err
 			}
 		}
-		return f.reduceSlots(k, piece%depth, size, left(f.rank, piece), o.In[f.rank]+at(f.rank, piece), result(piece))
+		return f.reduceSlots(k, piece%depth, size, left(f.rank, piece), o.In[f.rank]+at(f.rank, piece),
+			result(piece))
 	}
 	l.gather = func(piece int) error {
 		if f.rank == o.Root {

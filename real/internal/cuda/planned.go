@@ -73,7 +73,8 @@ func (s *Stop) Close(dev *Device) error {
 // what runs on the device. With share, other processes can reach what lies on
 // the host (HostHandle).
 func NewPlanned(k *Kernels, t *Table, stop *Stop, share bool) (_ *Planned, err error) {
-	p := &Planned{dev: k.dev, t: t, args: planArgs{stop: stop.at(), n: int32(t.n), used: uint32(len(t.lanes))}}
+	p := &Planned{dev: k.dev, t: t, args: planArgs{stop: stop.at(), n: int32(t.n),
+		used: uint32(len(t.lanes))}}
 	defer func() {
 		if err != nil {
 			_ = p.Close()
@@ -157,14 +158,17 @@ func (p *Planned) SetPeers(arenas, hosts []Ptr, watch bool) error {
 			base = hosts[pl.rank]
 		}
 		if base == 0 && broken == nil {
-			broken = &exec.UnsupportedError{Feature: "a plan's connection", Needs: fmt.Sprintf("memory of rank %d that GPU %d reaches", pl.rank, p.dev.Index), Found: "none was given"}
+			broken = &exec.UnsupportedError{Feature: "a plan's connection",
+				Needs: fmt.Sprintf("memory of rank %d that GPU %d reaches", pl.rank, p.dev.Index),
+				Found: "none was given"}
 		}
 		return uint64(base) + uint64(pl.off)
 	}
 	ends := make([]endRow, len(p.t.ends))
 	for i, e := range p.t.ends {
 		w := &p.t.wiring.conns[e.conn]
-		ends[i] = endRow{slots: at(w.slots), theirs: at(w.tail), ours: at(w.head), slot: uint64(p.t.plan.Comm.BuffSizes[w.proto] / slots)}
+		ends[i] = endRow{slots: at(w.slots), theirs: at(w.tail), ours: at(w.head),
+			slot: uint64(p.t.plan.Comm.BuffSizes[w.proto] / slots)}
 		ends[i].ready = at(w.ready)
 		if e.send {
 			ends[i].theirs, ends[i].ours = ends[i].ours, ends[i].theirs
@@ -237,7 +241,8 @@ func (p *Planned) Queue(in, out Ptr, outs *[MaxRanks]Ptr, s Stream) error {
 	if outs != nil {
 		a.outs, a.direct = *outs, 1
 	}
-	return p.dev.LaunchClusters(p.kernel, p.dev.Clustered(len(p.t.lanes)), warpSize*p.t.warps, s, []unsafe.Pointer{unsafe.Pointer(&a)})
+	return p.dev.LaunchClusters(p.kernel, p.dev.Clustered(len(p.t.lanes)), warpSize*p.t.warps, s,
+		[]unsafe.Pointer{unsafe.Pointer(&a)})
 }
 
 const warpSize = 32

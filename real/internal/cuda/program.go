@@ -114,8 +114,10 @@ const (
 // storing it in the output.
 func stores(p *plan.Plan, pr *plan.Program, op *plan.Op) bool {
 	const never = plan.Reduce | plan.HoldRecv | plan.Accum
-	return pr.Proto == coll.Simple && pr.Role != plan.RoleBlock && len(op.From) == 1 && op.Do&plan.Copy != 0 && op.Do&never == 0 && op.Dst.Buf == plan.Output &&
-		op.Src.Buf == plan.NoBuffer && op.RecvOff == 0 && op.RecvAhead == 0 && p.Conn(op.From[0]).Route.Transport == connect.P2P &&
+	return pr.Proto == coll.Simple && pr.Role != plan.RoleBlock && len(op.From) == 1 &&
+		op.Do&plan.Copy != 0 && op.Do&never == 0 && op.Dst.Buf == plan.Output &&
+		op.Src.Buf == plan.NoBuffer && op.RecvOff == 0 && op.RecvAhead == 0 &&
+		p.Conn(op.From[0]).Route.Transport == connect.P2P &&
 		(op.Do&plan.PostOp == 0 || p.Req.Op != coll.Avg)
 }
 
@@ -141,13 +143,15 @@ func (w *wiring) listen(p *plan.Plan) error {
 		for _, id := range slices.Concat(op.From, op.To) {
 			c := &w.conns[id]
 			if c.used && c.proto != pr.Proto {
-				return &exec.NotImplementedError{Feature: fmt.Sprintf("connection %d with %v and %v", id, c.proto, pr.Proto), Missing: "a FIFO of each protocol"}
+				return &exec.NotImplementedError{Feature: fmt.Sprintf("connection %d with %v and %v", id,
+					c.proto, pr.Proto), Missing: "a FIFO of each protocol"}
 			}
 			c.used, c.proto = true, pr.Proto
 		}
 		if op.Do&plan.HoldRecv == 0 {
 			for _, id := range op.From {
-				w.conns[id].messages = append(w.conns[id].messages, message{op.Dst.Off, op.Bytes, pr.Slices, stores(p, pr, op)})
+				w.conns[id].messages = append(w.conns[id].messages, message{op.Dst.Off, op.Bytes, pr.Slices,
+					stores(p, pr, op)})
 			}
 		}
 		return nil
@@ -185,7 +189,8 @@ const counterPitch = 128
 
 func newWiring(p *plan.Plan) (*wiring, error) {
 	n := p.Comm.NRanks
-	w := &wiring{conns: make([]wire, p.NumConns()), arena: make([]units.Bytes, n), host: make([]units.Bytes, n)}
+	w := &wiring{conns: make([]wire, p.NumConns()), arena: make([]units.Bytes, n),
+		host: make([]units.Bytes, n)}
 	take := func(rank int32, host bool, size units.Bytes) place {
 		at := &w.arena[rank]
 		if host {
@@ -211,11 +216,16 @@ func newWiring(p *plan.Plan) (*wiring, error) {
 		}
 		conn := p.Conn(int32(id))
 		if conn.Kind == connect.NVLSRoute {
-			return nil, &exec.UnsupportedError{Feature: "plan of NVLS", Needs: "kernels that use NVLink multicast", Found: "peer memory only; NCCL_ALGO=Ring,Tree leaves NVLS out"}
+			return nil, &exec.UnsupportedError{Feature: "plan of NVLS",
+				Needs: "kernels that use NVLink multicast",
+				Found: "peer memory only; NCCL_ALGO=Ring,Tree leaves NVLS out"}
 		}
 		host := conn.Route.Transport != connect.P2P
 		if host && c.proto == coll.LL128 {
-			return nil, &exec.UnsupportedError{Feature: "LL128 through host memory", Needs: "stores of 128 bytes that arrive whole, as over NVLink", Found: fmt.Sprintf("rank %d does not reach rank %d; NCCL_PROTO=LL,Simple leaves LL128 out", conn.Src, conn.Dst)}
+			return nil, &exec.UnsupportedError{Feature: "LL128 through host memory",
+				Needs: "stores of 128 bytes that arrive whole, as over NVLink",
+				Found: fmt.Sprintf("rank %d does not reach rank %d; NCCL_PROTO=LL,Simple leaves LL128 out",
+					conn.Src, conn.Dst)}
 		}
 		c.slots = take(conn.Dst, host, p.Comm.BuffSizes[c.proto])
 		c.tail = take(conn.Dst, host, counterPitch)
@@ -265,7 +275,9 @@ type Compiler struct {
 // 16 for Simple.
 func NewCompiler(p *plan.Plan, warps int) (*Compiler, error) {
 	if p.Comm.NRanks > MaxRanks {
-		return nil, &exec.UnsupportedError{Feature: "plan on GPUs", Needs: fmt.Sprintf("at most %d ranks of one host", MaxRanks), Found: fmt.Sprintf("%d ranks", p.Comm.NRanks)}
+		return nil, &exec.UnsupportedError{Feature: "plan on GPUs",
+			Needs: fmt.Sprintf("at most %d ranks of one host", MaxRanks), Found: fmt.Sprintf("%d ranks",
+				p.Comm.NRanks)}
 	}
 	w, err := newWiring(p)
 	if err != nil {
@@ -276,10 +288,12 @@ func NewCompiler(p *plan.Plan, warps int) (*Compiler, error) {
 
 // Table writes the table of a rank.
 func (c *Compiler) Table(rank int) (*Table, error) {
-	t := &Table{Rank: rank, Func: c.p.Req.Func, n: c.p.Comm.NRanks, wiring: c.w, plan: c.p, passed: map[tableEnd]int{}}
+	t := &Table{Rank: rank, Func: c.p.Req.Func, n: c.p.Comm.NRanks, wiring: c.w, plan: c.p,
+		passed: map[tableEnd]int{}}
 	progs := c.p.Programs(int32(rank))
 	if len(progs) > math.MaxUint16 {
-		return nil, &exec.NotImplementedError{Feature: fmt.Sprintf("%d programs of a rank", len(progs)), Missing: "a larger table"}
+		return nil, &exec.NotImplementedError{Feature: fmt.Sprintf("%d programs of a rank", len(progs)),
+			Missing: "a larger table"}
 	}
 	known := map[tableEnd]uint32{}
 	grain := uint64(0)
@@ -288,7 +302,8 @@ func (c *Compiler) Table(rank int) (*Table, error) {
 			t.lanes = append(t.lanes, laneRow{first: uint16(i)})
 		}
 		t.lanes[len(t.lanes)-1].count++
-		row := programRow{phase: uint32(progs[i].Phase), proto: uint32(progs[i].Proto), steps: uint32(max(progs[i].SliceSteps, 1))}
+		row := programRow{phase: uint32(progs[i].Phase), proto: uint32(progs[i].Proto),
+			steps: uint32(max(progs[i].SliceSteps, 1))}
 		t.firstOp = append(t.firstOp, len(t.ops))
 		t.workers = append(t.workers, int(progs[i].Workers)/warpSize)
 		if err := t.addOps(&progs[i], &row, known, &grain); err != nil {
@@ -297,7 +312,8 @@ func (c *Compiler) Table(rank int) (*Table, error) {
 		t.programs = append(t.programs, row)
 	}
 	if len(t.lanes) > maxLanes {
-		return nil, &exec.NotImplementedError{Feature: fmt.Sprintf("%d channels of a rank", len(t.lanes)), Missing: "a larger table"}
+		return nil, &exec.NotImplementedError{Feature: fmt.Sprintf("%d channels of a rank", len(t.lanes)),
+			Missing: "a larger table"}
 	}
 	for _, l := range t.lanes {
 		if err := t.deal(t.programs[l.first:][:l.count], int(l.first), c.warps); err != nil {
@@ -323,7 +339,9 @@ func (t *Table) addOps(pr *plan.Program, row *programRow, known map[tableEnd]uin
 		i := slices.Index(row.end[:row.ends], at)
 		if i < 0 {
 			if i = int(row.ends); i == maxEnds {
-				return 0, &exec.NotImplementedError{Feature: fmt.Sprintf("a program of more than %d connections", maxEnds), Missing: "a larger table"}
+				return 0, &exec.NotImplementedError{
+					Feature: fmt.Sprintf("a program of more than %d connections", maxEnds),
+					Missing: "a larger table"}
 			}
 			row.end[i] = at
 			row.ends++
@@ -331,25 +349,23 @@ func (t *Table) addOps(pr *plan.Program, row *programRow, known map[tableEnd]uin
 		return uint8(i), nil
 	}
 	if pr.Role == plan.RoleBlock && pr.Proto != coll.Simple {
-		return &exec.NotImplementedError{Feature: fmt.Sprintf("a schedule of %v", pr.Proto), Missing: "flags of empty messages; Simple runs"}
+		return &exec.NotImplementedError{Feature: fmt.Sprintf("a schedule of %v", pr.Proto),
+			Missing: "flags of empty messages; Simple runs"}
 	}
 	for t.plan.OpenInto(&cur, pr); cur.Next(&op); row.count++ {
 		if op.Do&plan.Accum != 0 && pr.Role != plan.RoleBlock {
 			op.Src = plan.Ref{} // what is there already counts in its stead
 		}
 		n, slice := t.plan.Slices(pr, op.Bytes)
-		if len(op.From) > maxFrom || len(op.To) > maxTo || n > 255 || op.Bytes < 0 || slice >= 1<<32 {
-			return &exec.NotImplementedError{Feature: fmt.Sprintf("%v of %d and to %d connections in %d slices", op.Do, len(op.From), len(op.To), n), Missing: "a larger table"}
+		if err := t.fits(pr, &op, n, slice, room); err != nil {
+			return err
 		}
-		if pr.Proto != coll.Simple && (pr.OpSteps() != 1 || op.RecvAhead|op.SendAhead != 0 || op.RecvOff|op.SendOff != 0) {
-			return &exec.NotImplementedError{Feature: fmt.Sprintf("%v of %d steps", pr.Proto, pr.OpSteps()), Missing: "a kernel for it"}
-		}
-		if first := min(slice, op.Bytes); (op.Do&plan.Send != 0 && first+op.SendOff > room) || (op.Do&plan.Recv != 0 && first+op.RecvOff > room) {
-			return fmt.Errorf("rank %d channel %d op %d: a slice of %d bytes does not fit the %d bytes of its step: the buffer of %v is too small", t.Rank, pr.Channel, op.Seq, first, room, pr.Proto)
-		}
-		r := opRow{src: uint64(op.Src.Off), dst: uint64(op.Dst.Off), bytes: uint64(op.Bytes), slice: uint32(slice), do: uint16(op.Do),
-			srcBuf: uint8(op.Src.Buf), dstBuf: uint8(op.Dst.Buf), froms: uint8(len(op.From)), tos: uint8(len(op.To)), slices: uint8(n),
-			recvAhead: uint8(op.RecvAhead), sendAhead: uint8(op.SendAhead), recvOff: uint32(op.RecvOff), sendOff: uint32(op.SendOff)}
+		r := opRow{src: uint64(op.Src.Off), dst: uint64(op.Dst.Off), bytes: uint64(op.Bytes),
+			slice: uint32(slice), do: uint16(op.Do),
+			srcBuf: uint8(op.Src.Buf), dstBuf: uint8(op.Dst.Buf), froms: uint8(len(op.From)),
+			tos: uint8(len(op.To)), slices: uint8(n),
+			recvAhead: uint8(op.RecvAhead), sendAhead: uint8(op.SendAhead), recvOff: uint32(op.RecvOff),
+			sendOff: uint32(op.SendOff)}
 		var err error
 		for i, id := range op.From {
 			if r.from[i], err = index(id, false); err != nil {
@@ -368,6 +384,26 @@ func (t *Table) addOps(pr *plan.Program, row *programRow, known map[tableEnd]uin
 		}
 		t.ops = append(t.ops, r)
 		t.slices += n
+	}
+	return nil
+}
+
+// fits refuses an op that has no place in a row of the table, or in the buffer of its step.
+func (t *Table) fits(pr *plan.Program, op *plan.Op, n int, slice, room units.Bytes) error {
+	if len(op.From) > maxFrom || len(op.To) > maxTo || n > 255 || op.Bytes < 0 || slice >= 1<<32 {
+		return &exec.NotImplementedError{
+			Feature: fmt.Sprintf("%v of %d and to %d connections in %d slices", op.Do, len(op.From),
+				len(op.To), n), Missing: "a larger table"}
+	}
+	if pr.Proto != coll.Simple && (pr.OpSteps() != 1 || op.RecvAhead|op.SendAhead != 0 ||
+		op.RecvOff|op.SendOff != 0) {
+		return &exec.NotImplementedError{Feature: fmt.Sprintf("%v of %d steps", pr.Proto, pr.OpSteps()),
+			Missing: "a kernel for it"}
+	}
+	if first := min(slice, op.Bytes); (op.Do&plan.Send != 0 && first+op.SendOff > room) ||
+		(op.Do&plan.Recv != 0 && first+op.RecvOff > room) {
+		return fmt.Errorf("rank %d channel %d op %d: a slice of %d bytes does not fit the %d bytes of "+
+			"its step: the buffer of %v is too small", t.Rank, pr.Channel, op.Seq, first, room, pr.Proto)
 	}
 	return nil
 }
@@ -422,7 +458,8 @@ func (t *Table) deal(progs []programRow, first, warps int) error {
 		}
 		k := j - i
 		if k > maxGroups {
-			return &exec.NotImplementedError{Feature: fmt.Sprintf("%d programs of a channel at once", k), Missing: "a larger block"}
+			return &exec.NotImplementedError{Feature: fmt.Sprintf("%d programs of a channel at once", k),
+				Missing: "a larger block"}
 		}
 		most := warps
 		if most == 0 {
@@ -482,7 +519,8 @@ func (t *Table) passive(program int) bool {
 // planTypes are the types that plan kernels reduce.
 var planTypes = map[coll.DataType]string{
 	coll.Float64: "f64", coll.Float32: "f32", coll.Float16: "f16", coll.BFloat16: "bf16",
-	coll.Int8: "i8", coll.Uint8: "u8", coll.Int32: "i32", coll.Uint32: "u32", coll.Int64: "i64", coll.Uint64: "u64",
+	coll.Int8: "i8", coll.Uint8: "u8", coll.Int32: "i32", coll.Uint32: "u32", coll.Int64: "i64",
+	coll.Uint64: "u64",
 }
 
 // choose finds the kernel. grain holds all bits of the places and sizes.
@@ -498,7 +536,8 @@ func (t *Table) choose(grain uint64) error {
 	}
 	typ, ok := planTypes[r.Type]
 	if !ok || !r.Op.Valid() {
-		return &exec.NotImplementedError{Feature: fmt.Sprintf("plan of %v of %v, %v", r.Func, r.Type, r.Op), Missing: "a kernel for that type"}
+		return &exec.NotImplementedError{Feature: fmt.Sprintf("plan of %v of %v, %v", r.Func, r.Type, r.Op),
+			Missing: "a kernel for that type"}
 	}
 	t.kernel = [2]string{file + typ, kind + typ + "_" + opNames[r.Op]}
 	return nil

@@ -43,7 +43,8 @@ func everyRequest(t *testing.T, do func(t *testing.T, all []*Table)) {
 				continue
 			}
 			for _, r.Count = range []int64{1000, 3_000_001} { // LL beside Simple, and Simple alone
-				t.Run(fmt.Sprintf("%d nodes/%v/%v/%v/%d", nodes, r.Func, r.Algo, r.Proto, r.Count), func(t *testing.T) { do(t, tables(t, nodes, r)) })
+				t.Run(fmt.Sprintf("%d nodes/%v/%v/%v/%d", nodes, r.Func, r.Algo, r.Proto, r.Count),
+					func(t *testing.T) { do(t, tables(t, nodes, r)) })
 			}
 		}
 	}
@@ -57,7 +58,8 @@ func TestWarpsAreDealtOnce(t *testing.T) {
 			for _, l := range table.lanes {
 				progs := table.programs[l.first:][:l.count]
 				for i, a := range progs {
-					if a.warps < 1 || a.warp+a.warps > maxWarps || int(a.warp+a.warps) > table.warps || a.split == 1 && a.warps < 3 {
+					if a.warps < 1 || a.warp+a.warps > maxWarps || int(a.warp+a.warps) > table.warps ||
+						a.split == 1 && a.warps < 3 {
 						t.Errorf("warps %d+%d of %d (split %d)", a.warp, a.warps, table.warps, a.split)
 					}
 					if last := a.barrier + a.split; a.warps > 1 && (a.barrier < 1 || last > 15) {
@@ -70,7 +72,8 @@ func TestWarpsAreDealtOnce(t *testing.T) {
 						if a.warp < b.warp+b.warps && b.warp < a.warp+a.warps {
 							t.Errorf("warps %d+%d and %d+%d", a.warp, a.warps, b.warp, b.warps)
 						}
-						if a.warps > 1 && b.warps > 1 && a.barrier <= b.barrier+b.split && b.barrier <= a.barrier+a.split {
+						if a.warps > 1 && b.warps > 1 && a.barrier <= b.barrier+b.split &&
+							b.barrier <= a.barrier+a.split {
 							t.Errorf("two programs at barrier %d", a.barrier)
 						}
 					}
@@ -134,7 +137,8 @@ func TestConnectionsHaveMemoryOfTheirOwn(t *testing.T) {
 		var spans []span
 		for i := range w.conns {
 			if c := &w.conns[i]; c.used {
-				spans = append(spans, span{c.slots, all[0].plan.Comm.BuffSizes[c.proto]}, span{c.tail, 8}, span{c.head, 8}, span{c.ready, 8})
+				spans = append(spans, span{c.slots, all[0].plan.Comm.BuffSizes[c.proto]}, span{c.tail, 8},
+					span{c.head, 8}, span{c.ready, 8})
 			}
 		}
 		for i, a := range spans {
@@ -174,7 +178,8 @@ func TestKernelKnowsThePlansProtocols(t *testing.T) {
 			kind, _, _ := strings.Cut(name, "_")
 			kinds[kind] = true
 			for _, pr := range table.programs {
-				if p := coll.Protocol(pr.proto); kind == "words" && p != coll.LL || kind == "lines" && p != coll.LL128 {
+				if p := coll.Protocol(pr.proto); kind == "words" && p != coll.LL || kind == "lines" &&
+					p != coll.LL128 {
 					t.Errorf("%s for a program of %v", name, p)
 				}
 			}
@@ -195,7 +200,8 @@ func TestGridsAreWholeClusters(t *testing.T) {
 	} {
 		dev := &Device{SM: c.sm, d: &Driver{version: c.driver}}
 		if got := dev.Clustered(c.blocks); got != c.want {
-			t.Errorf("sm_%d, driver %d, %d blocks: a grid of %d, want %d", c.sm, c.driver, c.blocks, got, c.want)
+			t.Errorf("sm_%d, driver %d, %d blocks: a grid of %d, want %d", c.sm, c.driver, c.blocks, got,
+				c.want)
 		}
 	}
 }

@@ -68,7 +68,8 @@ func (dev *Device) Between(from, to Event) (float64, error) {
 // ready to launch. The capture is local to this thread.
 func (dev *Device) Capture(s Stream, queue func() error) (Graph, error) {
 	const threadLocal = 1
-	if err := dev.call("cuStreamBeginCapture", dev.d.fn.streamBeginCapture, uintptr(s), threadLocal); err != nil {
+	if err := dev.call("cuStreamBeginCapture", dev.d.fn.streamBeginCapture, uintptr(s), threadLocal); err !=
+		nil {
 		return 0, err
 	}
 	qerr := queue()
@@ -121,6 +122,7 @@ func (dev *Device) Unload(m Module) error {
 func (dev *Device) Kernel(m Module, name string) (Kernel, error) {
 	text := append([]byte(name), 0)
 	var k Kernel
-	err := dev.call("cuModuleGetFunction "+name, dev.d.fn.moduleGetFunction, addr(&k), uintptr(m), uintptr(unsafe.Pointer(&text[0])))
+	err := dev.call("cuModuleGetFunction "+name, dev.d.fn.moduleGetFunction, addr(&k), uintptr(m),
+		uintptr(unsafe.Pointer(&text[0])))
 	return k, err
 }

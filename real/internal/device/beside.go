@@ -47,13 +47,15 @@ func (s *Session) Products() bool {
 // on another. Both are CUDA graphs that a kernel holds up until all ranks' hosts have
 // queued them. All processes must call it with equal arguments.
 func (s *Session) Beside(ctx context.Context, op *Case, by Method, w Work, n int) (out Beside, err error) {
-	stop := context.AfterFunc(ctx, func() { s.abort(fmt.Errorf("%s beside compute: %w", op.Func.TestName(), context.Cause(ctx))) })
+	stop := context.AfterFunc(ctx,
+		func() { s.abort(fmt.Errorf("%s beside compute: %w", op.Func.TestName(), context.Cause(ctx))) })
 	defer stop()
 	if err := s.lacking(by); err != nil {
 		return out, err
 	}
 	if w.Product > 0 && !s.Products() {
-		return out, &exec.UnsupportedError{Feature: "products of matrices", Needs: "libcublas.so.12", Found: "none"}
+		return out, &exec.UnsupportedError{Feature: "products of matrices", Needs: "libcublas.so.12",
+			Found: "none"}
 	}
 	if err := s.each(func(r *rank) error { return r.openBeside(op, by, w) }); err != nil {
 		return out, err
@@ -69,7 +71,8 @@ func (s *Session) Beside(ctx context.Context, op *Case, by Method, w Work, n int
 		return out, err
 	}
 	out.Kernel = one.compute / some
-	out.Kernels = min(besideKernels, max(4, int(besideTimes*float64(out.Alone)/float64(max(1, out.Kernel)))+2))
+	out.Kernels = min(besideKernels, max(4, int(besideTimes*float64(out.Alone)/float64(max(1, out.Kernel)))+
+		2))
 	both, err := s.parts(op, by, w, n, out.Kernels)
 	out.Calls, out.Compute, out.Total = both.calls, both.compute, both.total
 	return out, err
@@ -196,7 +199,8 @@ func (r *rank) parts(op *Case, by Method, w Work, n, kernels int) (out [3]units.
 	if graphs[0], err = r.repeated(r.stream, n, queue); err != nil {
 		return out, err
 	}
-	if graphs[1], err = r.repeated(r.beside.stream, kernels, func() error { return r.queueWork(w) }); err != nil {
+	if graphs[1], err = r.repeated(r.beside.stream, kernels, func() error { return r.queueWork(w) }); err !=
+		nil {
 		return out, err
 	}
 	var times [3][]units.Time
@@ -263,7 +267,8 @@ func (r *rank) both(graphs [2]cuda.Graph) (out [3]units.Time, err error) {
 	do(r.together)
 	b.work.Release()
 	do(r.wait)
-	for i, m := range [3][2]cuda.Event{{b.marks[0], b.marks[1]}, {b.marks[2], b.marks[3]}, {b.marks[0], r.end}} {
+	for i, m := range [3][2]cuda.Event{{b.marks[0], b.marks[1]}, {b.marks[2], b.marks[3]},
+		{b.marks[0], r.end}} {
 		do(func() error {
 			us, err := r.dev.Between(m[0], m[1])
 			out[i] = units.FromMicros(us)

@@ -21,7 +21,8 @@ func TestBesideMeasuresBoth(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.Alone <= 0 || got.Calls <= 0 || got.Kernel <= 0 || got.Compute <= 0 || got.Kernels < 4 || got.Kernels > besideKernels || got.Total < got.Calls {
+		if got.Alone <= 0 || got.Calls <= 0 || got.Kernel <= 0 || got.Compute <= 0 || got.Kernels < 4 ||
+			got.Kernels > besideKernels || got.Total < got.Calls {
 			t.Errorf("%+v", got)
 		}
 	}

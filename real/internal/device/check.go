@@ -11,7 +11,8 @@ import (
 
 // test describes the operation's data to the kernels.
 func (r *rank) test(op *Case, seed uint32) *cuda.Test {
-	return &cuda.Test{Func: op.Func, Type: op.Type, Red: op.Red, Rank: r.id, Ranks: r.s.cfg.Ranks, Root: op.Root, Count: op.Sizes.Count, Pairs: op.Pairs, Seed: seed}
+	return &cuda.Test{Func: op.Func, Type: op.Type, Red: op.Red, Rank: r.id, Ranks: r.s.cfg.Ranks,
+		Root: op.Root, Count: op.Sizes.Count, Pairs: op.Pairs, Seed: seed}
 }
 
 // fill writes the rank's input and spoils its output.
@@ -19,7 +20,8 @@ func (r *rank) fill(op *Case, seed uint32) error {
 	send, recv := r.place(op)
 	size := op.Type.Size()
 	_, whole := r.base(size)
-	if err := r.checker.Poison(whole, units.Bytes(max(op.sent(r.id), op.received(r.id)))*size, r.stream); err != nil {
+	if err := r.checker.Poison(whole, units.Bytes(max(op.sent(r.id), op.received(r.id)))*size,
+		r.stream); err != nil {
 		return err
 	}
 	_ = recv
@@ -96,5 +98,6 @@ func (r *rank) compare(op *Case, seed uint32) (int64, string, error) {
 	if err := r.dev.Download(got, recv+cuda.Ptr(first*size)); err != nil {
 		return 0, "", err
 	}
-	return wrong, fmt.Sprintf("rank %d: %d elements wrong, the first is element %d with bytes %x", r.id, wrong, first, got), nil
+	return wrong, fmt.Sprintf("rank %d: %d elements wrong, the first is element %d with bytes %x", r.id,
+		wrong, first, got), nil
 }

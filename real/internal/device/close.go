@@ -106,7 +106,8 @@ func (r *rank) leave(failed bool) error {
 // settle waits until the GPU is idle, so that it writes to no rank's memory any
 // more: its stream, and then what the free algorithms have beside it.
 func (r *rank) settle() error {
-	for until := time.Now().Add(r.s.cfg.graceTime()); time.Now().Before(until); time.Sleep(100 * time.Microsecond) {
+	for until := time.Now().Add(r.s.cfg.graceTime()); time.Now().Before(until); time.Sleep(
+		100 * time.Microsecond) {
 		done, err := r.dev.Done(r.stream)
 		if done && err == nil && r.free != nil {
 			done, err = r.free.Done()

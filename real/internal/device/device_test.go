@@ -32,7 +32,8 @@ func hardware(t *testing.T) (*cuda.Driver, []int) {
 func TestExecutorConformsOnGPUs(t *testing.T) {
 	d, gpus := hardware(t)
 	exectest.Conform(t, []int{1, 2, 4}, func(t *testing.T, nodes int) exectest.Subject {
-		return subject(nodes, &Executor{Driver: d, GPUs: gpus, Buffered: nodes == 2, Trace: nccl.Options{Detail: nccl.DetailStep}})
+		return subject(nodes, &Executor{Driver: d, GPUs: gpus, Buffered: nodes == 2,
+			Trace: nccl.Options{Detail: nccl.DetailStep}})
 	})
 }
 
@@ -43,7 +44,8 @@ func everyType(t *testing.T, e *Executor, types []coll.DataType) {
 	for _, typ := range types {
 		for _, red := range coll.RedOps() {
 			for _, pr := range []coll.Protocol{coll.LL, coll.LL128, coll.Simple} {
-				p, err := build.Plan(c, plan.Request{Func: coll.AllReduce, Type: typ, Op: red, Count: 50_021, Algo: coll.Ring, Proto: pr, Channels: 2, Warps: 16})
+				p, err := build.Plan(c, plan.Request{Func: coll.AllReduce, Type: typ, Op: red, Count: 50_021,
+					Algo: coll.Ring, Proto: pr, Channels: 2, Warps: 16})
 				if err != nil {
 					t.Fatal(err)
 				}

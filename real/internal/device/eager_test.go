@@ -37,7 +37,8 @@ func TestWaitsCountWhatTheySay(t *testing.T) {
 				}
 				return nil
 			}
-			took[r.local], err = r.eager(group, Options{Iters: iters, Wait: c.wait, PerIter: true}, &each[r.local])
+			took[r.local], err = r.eager(group, Options{Iters: iters, Wait: c.wait, PerIter: true},
+				&each[r.local])
 			if r.id != 2 {
 				others.Done()
 			}
@@ -49,7 +50,8 @@ func TestWaitsCountWhatTheySay(t *testing.T) {
 		all := units.Time(iters*slow.Nanoseconds()) * units.Nanosecond
 		// Rank 0 may begin when rank 2 already sleeps.
 		if got := took[0] > all*(iters-1)/iters; got != c.counts {
-			t.Errorf("-z %d: rank 0 took %v us beside a rank of %v us", c.wait, took[0].Micros(), all.Micros())
+			t.Errorf("-z %d: rank 0 took %v us beside a rank of %v us", c.wait, took[0].Micros(),
+				all.Micros())
 		}
 		if c.meets && took[2] < all {
 			t.Errorf("-z %d: rank 2 took %v us, slept %v us", c.wait, took[2].Micros(), all.Micros())

@@ -50,7 +50,8 @@ func (e *Executor) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec
 	}
 	n := p.Comm.NRanks
 	if len(e.GPUs) < n {
-		return res, &exec.UnsupportedError{Feature: "plan on GPUs", Needs: fmt.Sprintf("%d GPUs", n), Found: fmt.Sprintf("%d", len(e.GPUs))}
+		return res, &exec.UnsupportedError{Feature: "plan on GPUs", Needs: fmt.Sprintf("%d GPUs", n),
+			Found: fmt.Sprintf("%d", len(e.GPUs))}
 	}
 	limit := e.Timeout
 	if limit == 0 {
@@ -59,7 +60,8 @@ func (e *Executor) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	op := OpOf(p)
-	s, err := Open(ctx, Config{Driver: e.Driver, Plans: true, GPUs: e.GPUs[:n], Ranks: n, Buffer: op.buffer(), Warps: e.Warps, Buffered: e.Buffered})
+	s, err := Open(ctx, Config{Driver: e.Driver, Plans: true, GPUs: e.GPUs[:n], Ranks: n, Buffer: op.buffer(),
+		Warps: e.Warps, Buffered: e.Buffered})
 	if err != nil {
 		return res, err
 	}
@@ -73,7 +75,8 @@ func (e *Executor) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec
 // OpOf is the operation of a plan.
 func OpOf(p *plan.Plan) *Case {
 	r := &p.Req
-	return &Case{Func: r.Func, Type: r.Type, Red: r.Op, Root: int(r.Root), InPlace: r.InPlace, Plan: p, Pairs: r.Pairs,
+	return &Case{Func: r.Func, Type: r.Type, Red: r.Op, Root: int(r.Root), InPlace: r.InPlace, Plan: p,
+		Pairs: r.Pairs,
 		Sizes: coll.CountSizes(r.Func, r.Count, p.Comm.NRanks)}
 }
 

@@ -32,7 +32,8 @@ func TestExecutorConforms(t *testing.T) {
 	}
 	d, _ := driver(t)
 	exectest.Conform(t, []int{2}, func(t *testing.T, nodes int) exectest.Subject {
-		return subject(nodes, &Executor{Driver: d, GPUs: []int{0, 1, 2, 3}, Warps: 2, Trace: nccl.Options{Detail: nccl.DetailStep}})
+		return subject(nodes, &Executor{Driver: d, GPUs: []int{0, 1, 2, 3}, Warps: 2,
+			Trace: nccl.Options{Detail: nccl.DetailStep}})
 	})
 }
 
@@ -44,7 +45,8 @@ func TestPlanOfEveryReduction(t *testing.T) {
 		if buffered && testing.Short() {
 			continue
 		}
-		everyType(t, &Executor{Driver: d, GPUs: []int{0, 1, 2, 3}, Warps: 2, Buffered: buffered}, []coll.DataType{coll.Float16})
+		everyType(t, &Executor{Driver: d, GPUs: []int{0, 1, 2, 3}, Warps: 2, Buffered: buffered},
+			[]coll.DataType{coll.Float16})
 	}
 }
 

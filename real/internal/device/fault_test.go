@@ -21,13 +21,15 @@ import (
 // team opens a session of three fake GPUs with everything set up.
 func team(t *testing.T, d *cuda.Driver) (*Session, error) {
 	t.Helper()
-	return Open(context.Background(), Config{Driver: d, Free: true, Plans: true, GPUs: []int{0, 1, 2}, Ranks: 3, Buffer: 1 << 20, Warps: 2, Grace: time.Minute})
+	return Open(context.Background(), Config{Driver: d, Free: true, Plans: true, GPUs: []int{0, 1, 2},
+		Ranks: 3, Buffer: 1 << 20, Warps: 2, Grace: time.Minute})
 }
 
 // allReduce is an operation that every shape can run.
 func allReduce(t *testing.T, bytes int64) *Case {
 	t.Helper()
-	p, err := build.Plan(exectest.Comm(3, 1, 2), plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: bytes / 4, Algo: coll.Ring, Proto: coll.Simple, Channels: 2, Warps: 16})
+	p, err := build.Plan(exectest.Comm(3, 1, 2), plan.Request{Func: coll.AllReduce, Type: coll.Float32,
+		Count: bytes / 4, Algo: coll.Ring, Proto: coll.Simple, Channels: 2, Warps: 16})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +70,8 @@ func TestShapesAreRightOnMadeUpGPUs(t *testing.T) {
 				one.InPlace = o.Replays > 0
 				m, err := s.Measure(context.Background(), &one, by, o)
 				if err != nil || m.Wrong != 0 || !m.Checked {
-					t.Errorf("%d bytes, %v, %d replays: %d wrong (%s), %v", bytes, by, o.Replays, m.Wrong, m.First, err)
+					t.Errorf("%d bytes, %v, %d replays: %d wrong (%s), %v", bytes, by, o.Replays, m.Wrong,
+						m.First, err)
 				}
 			}
 		}
@@ -83,7 +86,8 @@ func TestShapesAreRightOnMadeUpGPUs(t *testing.T) {
 // for it, are stopped, and leave nothing behind.
 func TestADeadRankEndsKernels(t *testing.T) {
 	d, control := driver(t)
-	for _, by := range []Method{Planned, Free(cuda.OneShot), Free(cuda.TwoWords), Free(cuda.TwoShot), Free(cuda.Push), Free(cuda.Direct), Free(cuda.Copies)} {
+	for _, by := range []Method{Planned, Free(cuda.OneShot), Free(cuda.TwoWords), Free(cuda.TwoShot),
+		Free(cuda.Push), Free(cuda.Direct), Free(cuda.Copies)} {
 		s, err := team(t, d)
 		if err != nil {
 			t.Fatal(err)
@@ -161,7 +165,8 @@ func TestALaunchFails(t *testing.T) {
 	}
 	control.Fail(t, "cuLaunchKernel", 701, 7)
 	var c *cuda.Error
-	if _, err := s.Measure(context.Background(), op, Planned, Options{Iters: 4}); !errors.As(err, &c) || c.Code != 701 {
+	if _, err := s.Measure(context.Background(), op, Planned, Options{Iters: 4}); !errors.As(err, &c) ||
+		c.Code != 701 {
 		t.Errorf("got %v, want error 701", err)
 	}
 	if err := s.Close(); err != nil {
@@ -181,7 +186,8 @@ func TestWithoutPeerAccess(t *testing.T) {
 	}
 	op := allReduce(t, 4096)
 	for _, by := range []Method{Free(cuda.OneShot), Planned} {
-		if _, err := s.Measure(context.Background(), op, by, Options{Iters: 1}); !errors.Is(err, exec.ErrUnsupported) {
+		if _, err := s.Measure(context.Background(), op, by, Options{Iters: 1}); !errors.Is(err,
+			exec.ErrUnsupported) {
 			t.Errorf("%v: %v, want unsupported", by, err)
 		}
 	}
@@ -193,7 +199,8 @@ func TestWithoutPeerAccess(t *testing.T) {
 		return connect.Route{Transport: connect.SHM, SrcNet: -1, DstNet: -1, SrcProxy: src, DstProxy: dst}
 	}
 	for _, proto := range []coll.Protocol{coll.LL, coll.LL128, coll.Simple} {
-		p, err := build.Plan(c, plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: 5000, Algo: coll.Ring, Proto: proto, Channels: 2, Warps: 16})
+		p, err := build.Plan(c, plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: 5000,
+			Algo: coll.Ring, Proto: proto, Channels: 2, Warps: 16})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -217,7 +224,8 @@ func TestWithoutPeerAccess(t *testing.T) {
 func TestARunIsGivenUp(t *testing.T) {
 	d, control := driver(t)
 	e := &Executor{Driver: d, GPUs: []int{0, 1, 2}, Warps: 2, Timeout: time.Millisecond}
-	if _, err := e.Run(context.Background(), exec.One(allReduce(t, 1<<20).Plan), trace.Discard); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := e.Run(context.Background(), exec.One(allReduce(t, 1<<20).Plan), trace.Discard); !errors.Is(
+		err, context.DeadlineExceeded) {
 		t.Errorf("got %v, want %v", err, context.DeadlineExceeded)
 	}
 	empty(t, control)

@@ -13,7 +13,8 @@ import (
 	"github.com/simccl/simccl/trace"
 )
 
-var allTypes = []coll.DataType{coll.Float64, coll.Float32, coll.Float16, coll.BFloat16, coll.Int8, coll.Uint8, coll.Int32, coll.Uint32, coll.Int64, coll.Uint64}
+var allTypes = []coll.DataType{coll.Float64, coll.Float32, coll.Float16, coll.BFloat16, coll.Int8, coll.Uint8,
+	coll.Int32, coll.Uint32, coll.Int64, coll.Uint64}
 
 // TestPartsOfEveryTypeOnGPUs checks what has a root, and sendrecv, by every shape,
 // type and reduction, element by element: sizes that end amid a word, a line and a
@@ -27,7 +28,8 @@ func TestPartsOfEveryTypeOnGPUs(t *testing.T) {
 	for i := range min(d.Count(), cuda.MaxRanks) {
 		gpus = append(gpus, i)
 	}
-	s, err := Open(context.Background(), Config{Driver: d, Free: true, GPUs: gpus, Ranks: len(gpus), Buffer: 32 << 20})
+	s, err := Open(context.Background(), Config{Driver: d, Free: true, GPUs: gpus, Ranks: len(gpus),
+		Buffer: 32 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,14 +42,16 @@ func TestPartsOfEveryTypeOnGPUs(t *testing.T) {
 		for _, typ := range allTypes {
 			for _, red := range reds {
 				for i, count := range []int64{1, 1237, 68_003, 1_048_583} {
-					op := &Case{Func: f, Type: typ, Red: red, Root: i % len(gpus), Sizes: coll.CountSizes(f, count, len(gpus)), InPlace: i == 1 && !noInPlace(f)}
+					op := &Case{Func: f, Type: typ, Red: red, Root: i % len(gpus),
+						Sizes: coll.CountSizes(f, count, len(gpus)), InPlace: i == 1 && !noInPlace(f)}
 					if f == coll.SendRecv {
 						op.Root = 0
 					}
 					for _, by := range s.FreeMethods(op) {
 						m, err := s.Measure(context.Background(), op, by, Options{Iters: 2, Check: 1})
 						if err != nil || m.Wrong != 0 || !m.Checked {
-							t.Errorf("%v of %d %v, %v, root %d, by %v: %d wrong (%s), checked %t, %v", f, count, typ, red, op.Root, by, m.Wrong, m.First, m.Checked, err)
+							t.Errorf("%v of %d %v, %v, root %d, by %v: %d wrong (%s), checked %t, %v", f,
+								count, typ, red, op.Root, by, m.Wrong, m.First, m.Checked, err)
 						}
 						cases[by.String()]++
 					}
@@ -65,7 +69,8 @@ func TestPartsOfEveryTypeOnGPUs(t *testing.T) {
 // there are fewer GPUs several ranks on each, and checks every element.
 func TestSchedulesOfFourRanksOnGPUs(t *testing.T) {
 	d, gpus := hardware(t)
-	for name, read := range map[string]func([]byte, string) (*msccl.Schedule, error){"allpairs4.xml": msccl.Read, "hier2x2.xml": msccl.Read, "packets4.json": msccl.ReadPlus} {
+	for name, read := range map[string]func([]byte, string) (*msccl.Schedule, error){
+		"allpairs4.xml": msccl.Read, "hier2x2.xml": msccl.Read, "packets4.json": msccl.ReadPlus} {
 		text, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "schedules", name))
 		if err != nil {
 			t.Fatal(err)
@@ -90,7 +95,8 @@ func TestSchedulesOfFourRanksOnGPUs(t *testing.T) {
 				t.Errorf("%s, %d elements a chunk: %d wrong, %v", name, each, res.Wrong, err)
 				continue
 			}
-			t.Logf("%s, %d bytes, ranks on GPUs %v: every element right, %v", name, int64(p.Layout(0).Output), gpus, res.Elapsed)
+			t.Logf("%s, %d bytes, ranks on GPUs %v: every element right, %v", name, int64(p.Layout(0).Output),
+				gpus, res.Elapsed)
 		}
 	}
 }

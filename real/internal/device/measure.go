@@ -95,7 +95,8 @@ type Measurement struct {
 // Measure times the operation by the given method and checks its result. All
 // processes must call it with equal arguments.
 func (s *Session) Measure(ctx context.Context, op *Case, by Method, o Options) (Measurement, error) {
-	stop := context.AfterFunc(ctx, func() { s.abort(fmt.Errorf("%s: %w", op.Func.TestName(), context.Cause(ctx))) })
+	stop := context.AfterFunc(ctx,
+		func() { s.abort(fmt.Errorf("%s: %w", op.Func.TestName(), context.Cause(ctx))) })
 	defer stop()
 	m := Measurement{}
 	if op.Sizes.Count == 0 { // nothing to launch
@@ -213,7 +214,8 @@ func (r *rank) place(op *Case) (send, recv cuda.Ptr) {
 		return send, recv
 	}
 	size := int64(op.Type.Size())
-	return recv + cuda.Ptr(int64(r.id)*op.Sizes.SendInPlace*size), recv + cuda.Ptr(int64(r.id)*op.Sizes.RecvInPlace*size)
+	return recv + cuda.Ptr(int64(r.id)*op.Sizes.SendInPlace*size),
+		recv + cuda.Ptr(int64(r.id)*op.Sizes.RecvInPlace*size)
 }
 
 // places returns where all ranks send from and receive to, as mapped here.
@@ -237,7 +239,8 @@ func (s *Session) lacking(by Method) error {
 	case by == NCCL || by == Planned || s.ranks[0].free != nil:
 		return nil
 	}
-	return cmp.Or(s.apart, error(&exec.UnsupportedError{Feature: by.String(), Needs: "peer access", Found: "a session without it"}))
+	return cmp.Or(s.apart, error(&exec.UnsupportedError{Feature: by.String(), Needs: "peer access",
+		Found: "a session without it"}))
 }
 
 // queuer returns what puts one operation on the rank's stream.
@@ -248,8 +251,9 @@ func (r *rank) queuer(op *Case, by Method) (func() error, error) {
 	send, recv := r.place(op)
 	n, size := r.s.cfg.Ranks, int64(op.Type.Size())
 	if by == NCCL {
-		o := &nccl.Call{Func: op.Func, Send: send, Recv: recv, Count: op.Sizes.Count, Type: op.Type, Size: size,
-			Red: op.Red, Root: op.Root, Rank: r.id, N: n, Pairs: op.Pairs}
+		o := &nccl.Call{Func: op.Func, Send: send, Recv: recv, Count: op.Sizes.Count, Type: op.Type,
+			Size: size,
+			Red:  op.Red, Root: op.Root, Rank: r.id, N: n, Pairs: op.Pairs}
 		return func() error { return r.s.cfg.NCCL.Queue(r.comm, o, r.stream) }, nil
 	}
 	ins, outs := r.places(op)
@@ -261,9 +265,11 @@ func (r *rank) queuer(op *Case, by Method) (func() error, error) {
 		return func() error { return r.planned.Queue(send, recv, all, r.stream) }, nil
 	}
 	shape, _ := by.Shape()
-	f := &cuda.FreeOp{Func: op.Func, Shape: shape, Bytes: units.Bytes(op.Sizes.Count * size), Type: op.Type, Red: op.Red, Root: op.Root, Blocks: op.Blocks, Piece: op.Piece, Pairs: op.Pairs, In: ins, Out: outs}
+	f := &cuda.FreeOp{Func: op.Func, Shape: shape, Bytes: units.Bytes(op.Sizes.Count * size), Type: op.Type,
+		Red: op.Red, Root: op.Root, Blocks: op.Blocks, Piece: op.Piece, Pairs: op.Pairs, In: ins, Out: outs}
 	if !r.free.Fits(f) {
-		return nil, &exec.UnsupportedError{Feature: fmt.Sprintf("%v %v of %d bytes", shape, op.Func, f.Bytes), Needs: "a smaller operation"}
+		return nil, &exec.UnsupportedError{Feature: fmt.Sprintf("%v %v of %d bytes", shape, op.Func, f.Bytes),
+			Needs: "a smaller operation"}
 	}
 	return func() error { return r.free.Queue(f, r.stream) }, r.free.Prepare(f)
 }
@@ -280,7 +286,9 @@ func (s *Session) FreeMethods(op *Case) []Method {
 		shapes = cuda.UnevenShapes()
 	}
 	for _, sh := range shapes {
-		f := &cuda.FreeOp{Func: op.Func, Shape: sh, Bytes: units.Bytes(op.Sizes.Count * int64(op.Type.Size())), Type: op.Type, Red: op.Red, Root: op.Root, Pairs: op.Pairs}
+		f := &cuda.FreeOp{Func: op.Func, Shape: sh,
+			Bytes: units.Bytes(op.Sizes.Count * int64(op.Type.Size())), Type: op.Type, Red: op.Red,
+			Root: op.Root, Pairs: op.Pairs}
 		if r.free.Fits(f) && r.free.Known(f) {
 			out = append(out, Free(sh))
 		}

@@ -16,7 +16,8 @@ func TestMethodsAreDistinct(t *testing.T) {
 		}
 		names[m.String()] = true
 	}
-	shapes := []cuda.Shape{cuda.OneShot, cuda.TwoWords, cuda.TwoShot, cuda.Push, cuda.Direct, cuda.Copies, cuda.Words, cuda.Lines, cuda.Relay}
+	shapes := []cuda.Shape{cuda.OneShot, cuda.TwoWords, cuda.TwoShot, cuda.Push, cuda.Direct, cuda.Copies,
+		cuda.Words, cuda.Lines, cuda.Relay}
 	for _, s := range shapes {
 		m := Free(s)
 		if got, ok := m.Shape(); !ok || got != s || m.String() != s.String() {

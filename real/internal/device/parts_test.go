@@ -24,17 +24,20 @@ func TestOperationsWithARoot(t *testing.T) {
 		counts = counts[:1]
 	}
 	for _, ranks := range []int{2, 3} {
-		s, err := Open(context.Background(), Config{Driver: d, Free: true, GPUs: []int{0, 1, 2, 3}[:ranks], Ranks: ranks, Buffer: 4 << 20})
+		s, err := Open(context.Background(), Config{Driver: d, Free: true, GPUs: []int{0, 1, 2, 3}[:ranks],
+			Ranks: ranks, Buffer: 4 << 20})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, f := range []coll.Func{coll.Broadcast, coll.Reduce, coll.Gather, coll.Scatter, coll.SendRecv} {
 			for root := range ranks {
-				if root > 0 && f == coll.SendRecv || root == 0 && f != coll.SendRecv || fake.Sanitized() && root != 1 {
+				if root > 0 && f == coll.SendRecv || root == 0 && f != coll.SendRecv || fake.Sanitized() &&
+					root != 1 {
 					continue
 				}
 				for _, count := range counts {
-					op := &Case{Func: f, Type: coll.Float32, Red: coll.Sum, Root: root, Sizes: coll.CountSizes(f, count, ranks), InPlace: root == 1, Blocks: 2}
+					op := &Case{Func: f, Type: coll.Float32, Red: coll.Sum, Root: root,
+						Sizes: coll.CountSizes(f, count, ranks), InPlace: root == 1, Blocks: 2}
 					everyShape(t, s, op, ranks)
 				}
 			}
@@ -50,7 +53,8 @@ func TestOperationsWithARoot(t *testing.T) {
 func everyShape(t *testing.T, s *Session, op *Case, ranks int) {
 	t.Helper()
 	for _, by := range s.FreeMethods(op) {
-		if shape, _ := by.Shape(); (op.Sizes.Count > 60_000) != (shape == cuda.Copies || shape == cuda.Relay || shape == cuda.Direct) && op.Sizes.Count != 1237 {
+		if shape, _ := by.Shape(); (op.Sizes.Count > 60_000) != (shape == cuda.Copies ||
+			shape == cuda.Relay || shape == cuda.Direct) && op.Sizes.Count != 1237 {
 			continue // large ones by what large ones take
 		}
 		o := Options{Iters: 2, Check: 1}
@@ -59,10 +63,13 @@ func everyShape(t *testing.T, s *Session, op *Case, ranks int) {
 		}
 		m, err := s.Measure(context.Background(), op, by, o)
 		if err != nil || m.Wrong != 0 || m.Checked != !(op.InPlace && noInPlace(op.Func)) {
-			t.Errorf("%d ranks, %v of %d from %d by %v: %d wrong (%s), checked %t, %v", ranks, op.Func, op.Sizes.Count, op.Root, by, m.Wrong, m.First, m.Checked, err)
+			t.Errorf("%d ranks, %v of %d from %d by %v: %d wrong (%s), checked %t, %v", ranks, op.Func,
+				op.Sizes.Count, op.Root, by, m.Wrong, m.First, m.Checked, err)
 		}
-		between := &Case{Func: coll.AllReduce, Type: coll.Float32, Red: coll.Sum, Sizes: coll.CountSizes(coll.AllReduce, 100, ranks), Blocks: 1}
-		if m, err := s.Measure(context.Background(), between, Free(cuda.OneShot), Options{Iters: 1, Check: 1}); err != nil || m.Wrong != 0 {
+		between := &Case{Func: coll.AllReduce, Type: coll.Float32, Red: coll.Sum,
+			Sizes: coll.CountSizes(coll.AllReduce, 100, ranks), Blocks: 1}
+		if m, err := s.Measure(context.Background(), between, Free(cuda.OneShot),
+			Options{Iters: 1, Check: 1}); err != nil || m.Wrong != 0 {
 			t.Errorf("all_reduce after %v by %v: %d wrong (%s), %v", op.Func, by, m.Wrong, m.First, err)
 		}
 	}
@@ -72,12 +79,15 @@ func everyShape(t *testing.T, s *Session, op *Case, ranks int) {
 // among them, by every shape and by its plan, to the last element, in types of every size.
 func TestUnequalParts(t *testing.T) {
 	d, control := driver(t)
-	s, err := Open(context.Background(), Config{Driver: d, Free: true, Plans: true, GPUs: []int{0, 1, 2}, Ranks: 3, Buffer: 4 << 20})
+	s, err := Open(context.Background(), Config{Driver: d, Free: true, Plans: true, GPUs: []int{0, 1, 2},
+		Ranks: 3, Buffer: 4 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
-	types := []coll.DataType{coll.Int8, coll.Uint8, coll.Int32, coll.Uint32, coll.Int64, coll.Uint64, coll.Float16, coll.Float32, coll.Float64, coll.BFloat16}
-	for i, counts := range [][]int64{{1, 0, 3, 1, 0, 3, 1, 0, 3}, {0, 0, 0, 5, 1001, 17, 237, 0, 1}, {40_004, 68_001, 20_000, 0, 7, 270_003, 1, 0, 100_001}} {
+	types := []coll.DataType{coll.Int8, coll.Uint8, coll.Int32, coll.Uint32, coll.Int64, coll.Uint64,
+		coll.Float16, coll.Float32, coll.Float64, coll.BFloat16}
+	for i, counts := range [][]int64{{1, 0, 3, 1, 0, 3, 1, 0, 3}, {0, 0, 0, 5, 1001, 17, 237, 0, 1},
+		{40_004, 68_001, 20_000, 0, 7, 270_003, 1, 0, 100_001}} {
 		x, err := coll.NewPairs(3, counts)
 		if err != nil {
 			t.Fatal(err)
@@ -97,7 +107,8 @@ func TestUnequalParts(t *testing.T) {
 // unequal measures and checks an alltoall by each of its methods.
 func unequal(t *testing.T, s *Session, x *coll.Pairs, typ coll.DataType, large bool) {
 	t.Helper()
-	p, err := build.Plan(exectest.Comm(3, 1, 2), plan.Request{Func: coll.AllToAll, Type: typ, Count: x.Count(), Pairs: x})
+	p, err := build.Plan(exectest.Comm(3, 1, 2), plan.Request{Func: coll.AllToAll, Type: typ,
+		Count: x.Count(), Pairs: x})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +120,8 @@ func unequal(t *testing.T, s *Session, x *coll.Pairs, typ coll.DataType, large b
 		}
 		m, err := s.Measure(context.Background(), op, by, Options{Iters: 2, Check: 1})
 		if err != nil || m.Wrong != 0 || !m.Checked {
-			t.Errorf("%v of %v by %v: %d wrong (%s), checked %t, %v", x.Spread(), typ, by, m.Wrong, m.First, m.Checked, err)
+			t.Errorf("%v of %v by %v: %d wrong (%s), checked %t, %v", x.Spread(), typ, by, m.Wrong, m.First,
+				m.Checked, err)
 		}
 	}
 }

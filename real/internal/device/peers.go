@@ -142,7 +142,8 @@ func (s *Session) compare(views []view) {
 				s.apart = err
 			}
 			for _, pair := range [2][2]int{{a, b}, {b, a}} {
-				if i := pair[0] - s.cfg.First; i >= 0 && i < len(s.ranks) && s.ranks[i].apart[pair[1]] == nil {
+				if i := pair[0] - s.cfg.First; i >= 0 && i < len(s.ranks) && s.ranks[i].apart[pair[1]] ==
+					nil {
 					s.ranks[i].apart[pair[1]] = err
 				}
 			}

@@ -30,7 +30,8 @@ import (
 var member = flag.String("member", "", "for the tests' own use: play one rank")
 
 // limits of waits between the tests' processes, which share few CPUs.
-var limits = bootstrap.Options{Join: 10 * time.Minute, Op: 10 * time.Minute, Ping: 200 * time.Millisecond, Silence: 2 * time.Minute}
+var limits = bootstrap.Options{Join: 10 * time.Minute, Op: 10 * time.Minute, Ping: 200 * time.Millisecond,
+	Silence: 2 * time.Minute}
 
 // play is a rank of a job: what it finds goes to its log, or is its error.
 type play struct {
@@ -43,7 +44,8 @@ type play struct {
 
 // jobs are what processes do together, by name.
 var jobs = map[string]func(*play) error{
-	"peers": (*play).peers, "mixed": (*play).mixed, "island": (*play).island, "apart": (*play).apart, "killed": (*play).killed, "memory": (*play).memory, "late": (*play).late,
+	"peers": (*play).peers, "mixed": (*play).mixed, "island": (*play).island, "apart": (*play).apart,
+	"killed": (*play).killed, "memory": (*play).memory, "late": (*play).late,
 }
 
 // TestMember plays a rank: the tests below start it.
@@ -74,7 +76,8 @@ func TestMember(t *testing.T) {
 	if f[0] == "memory" && p.rank == 1 {
 		control.Fail(t, "cuMemAlloc", 2, 2) // after the check's words and one buffer
 	}
-	p.s, err = Open(context.Background(), Config{Driver: d, Free: f[0] != "memory", Plans: true, GPUs: []int{p.rank}, First: p.rank, Ranks: p.ranks, Boot: boot, Buffer: 1 << 20, Warps: 2})
+	p.s, err = Open(context.Background(), Config{Driver: d, Free: f[0] != "memory", Plans: true,
+		GPUs: []int{p.rank}, First: p.rank, Ranks: p.ranks, Boot: boot, Buffer: 1 << 20, Warps: 2})
 	if err == nil {
 		err = jobs[f[0]](p)
 		failed := p.s.ctx.Err() != nil
@@ -151,7 +154,8 @@ func together(t *testing.T, job string, ranks int) []string {
 	var wg sync.WaitGroup
 	for r := range ranks {
 		wg.Go(func() {
-			cmd := osexec.CommandContext(ctx, self, "-test.run=^TestMember$", "-member", fmt.Sprintf("%s,%d,%d,%v", job, r, ranks, root.ID()))
+			cmd := osexec.CommandContext(ctx, self, "-test.run=^TestMember$", "-member",
+				fmt.Sprintf("%s,%d,%d,%v", job, r, ranks, root.ID()))
 			cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGQUIT) } // to see where it hangs
 			cmd.WaitDelay = 5 * time.Second
 			out, err := cmd.CombinedOutput()
@@ -171,7 +175,8 @@ func together(t *testing.T, job string, ranks int) []string {
 
 // plans builds an all_reduce.
 func (p *play) plan(c *connect.Layout, proto coll.Protocol, count int64) *plan.Plan {
-	pl, err := build.Plan(c, plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: count, Algo: coll.Ring, Proto: proto, Channels: 2, Warps: 16})
+	pl, err := build.Plan(c, plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: count,
+		Algo: coll.Ring, Proto: proto, Channels: 2, Warps: 16})
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -256,7 +261,8 @@ func (p *play) island() error {
 // apart is refused over peers by all, and then goes through the host.
 func (p *play) apart() error {
 	var u *exec.UnsupportedError
-	if err := p.s.load(p.plan(small(p.ranks, 1), coll.Simple, 1000), false); !errors.As(err, &u) || !strings.Contains(err.Error(), "P2P from GPU") {
+	if err := p.s.load(p.plan(small(p.ranks, 1), coll.Simple, 1000), false); !errors.As(err, &u) ||
+		!strings.Contains(err.Error(), "P2P from GPU") {
 		return fmt.Errorf("peer memory without P2P: %v, want *exec.UnsupportedError", err)
 	}
 	for _, proto := range []coll.Protocol{coll.LL, coll.Simple} {
@@ -264,7 +270,8 @@ func (p *play) apart() error {
 			return fmt.Errorf("%v: %w", proto, err)
 		}
 	}
-	_, err := p.s.Measure(context.Background(), OpOf(p.plan(small(p.ranks, 1), coll.LL, 1000)), Free(cuda.OneShot), Options{Iters: 1})
+	_, err := p.s.Measure(context.Background(), OpOf(p.plan(small(p.ranks, 1), coll.LL, 1000)),
+		Free(cuda.OneShot), Options{Iters: 1})
 	return err
 }
 
@@ -356,7 +363,8 @@ func TestOneGPUApart(t *testing.T) {
 		t.Error(err)
 	}
 	for _, by := range []Method{Free(cuda.Direct), Planned} {
-		if _, err := s.Measure(context.Background(), allReduce(t, 4096), by, Options{Iters: 1}); !errors.Is(err, exec.ErrUnsupported) {
+		if _, err := s.Measure(context.Background(), allReduce(t, 4096), by, Options{Iters: 1}); !errors.Is(
+			err, exec.ErrUnsupported) {
 			t.Errorf("%v: %v, want unsupported", by, err)
 		}
 	}

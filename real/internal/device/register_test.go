@@ -36,20 +36,25 @@ func TestRegisteredBuffersOnGPUs(t *testing.T) {
 		how     Registration
 		unalign int
 	}{{Registered, 0}, {Symmetric, 0}, {Symmetric, 3}} {
-		s, err := Open(context.Background(), Config{Driver: d, NCCL: lib, GPUs: gpus, Ranks: len(gpus), Buffer: 4 << 20, Register: c.how, Unalign: c.unalign})
+		s, err := Open(context.Background(), Config{Driver: d, NCCL: lib, GPUs: gpus, Ranks: len(gpus),
+			Buffer: 4 << 20, Register: c.how, Unalign: c.unalign})
 		if err != nil {
 			t.Fatalf("registration %d: %v", c.how, err)
 		}
-		for _, f := range []coll.Func{coll.AllReduce, coll.AllGather, coll.ReduceScatter, coll.Broadcast, coll.Reduce, coll.AllToAll, coll.SendRecv, coll.Gather, coll.Scatter} {
+		for _, f := range []coll.Func{coll.AllReduce, coll.AllGather, coll.ReduceScatter, coll.Broadcast,
+			coll.Reduce, coll.AllToAll, coll.SendRecv, coll.Gather, coll.Scatter} {
 			if len(gpus) == 1 && f == coll.SendRecv {
 				continue
 			}
 			for mode := range 4 {
 				for _, size := range []units.Bytes{1040, 3 << 20} {
-					op := &Case{Func: f, Type: coll.Float32, Red: coll.Sum, InPlace: mode&1 == 1, Sizes: coll.TestSizes(f, size, coll.Float32, len(gpus))}
-					m, err := s.Measure(context.Background(), op, NCCL, Options{Iters: 2, Warmup: 1, Replays: mode >> 1, Check: 1, Seed: 7})
+					op := &Case{Func: f, Type: coll.Float32, Red: coll.Sum, InPlace: mode&1 == 1,
+						Sizes: coll.TestSizes(f, size, coll.Float32, len(gpus))}
+					m, err := s.Measure(context.Background(), op, NCCL, Options{Iters: 2, Warmup: 1,
+						Replays: mode >> 1, Check: 1, Seed: 7})
 					if err != nil || m.Wrong > 0 {
-						t.Errorf("registration %d, unalign %d, %v of %d bytes, in place %t, %d replays: %d wrong (%s), %v",
+						t.Errorf("registration %d, unalign %d, %v of %d bytes, in place %t, %d replays: %d "+
+							"wrong (%s), %v",
 							c.how, c.unalign, f, size, op.InPlace, mode>>1, m.Wrong, m.First, err)
 					}
 				}

@@ -34,7 +34,8 @@ func TestKernelsKeepToTheirBuffers(t *testing.T) {
 	if err == nil || !strings.Contains(out, "AddressSanitizer: use-after-poison") {
 		t.Fatalf("a byte behind a buffer is not seen: %v\n%.8000s", err, out)
 	}
-	if out, err = again(t, "TestShapesAreRightOnMadeUpGPUs|TestADeadRankEndsKernels|TestWithoutPeerAccess"); err != nil {
+	if out, err = again(t,
+		"TestShapesAreRightOnMadeUpGPUs|TestADeadRankEndsKernels|TestWithoutPeerAccess"); err != nil {
 		t.Fatalf("%v\n%.8000s", err, out)
 	}
 }

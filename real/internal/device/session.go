@@ -70,7 +70,8 @@ func (g Registration) can(lib *nccl.Lib) error {
 	case g == Unregistered:
 		return nil
 	case lib == nil:
-		return &exec.UnsupportedError{Feature: "registered buffers", Needs: "libnccl.so.2", Found: "a session without it"}
+		return &exec.UnsupportedError{Feature: "registered buffers", Needs: "libnccl.so.2",
+			Found: "a session without it"}
 	case g == Symmetric:
 		return lib.CanWindow()
 	}
@@ -139,7 +140,8 @@ func Open(ctx context.Context, cfg Config) (*Session, error) {
 		context.AfterFunc(s.ctx, s.announce)
 	}
 	for i, g := range cfg.GPUs {
-		r := &rank{s: s, id: cfg.First + i, local: i, jobs: make(chan func(*rank) error, 1), done: make(chan error, 1)}
+		r := &rank{s: s, id: cfg.First + i, local: i, jobs: make(chan func(*rank) error, 1),
+			done: make(chan error, 1)}
 		dev, err := cfg.Driver.Device(g)
 		if err != nil {
 			return nil, errors.Join(err, s.Close())

@@ -12,7 +12,9 @@ import (
 // between processes.
 func (s *Session) share() error {
 	if s.cfg.Ranks > cuda.MaxRanks {
-		return &exec.UnsupportedError{Feature: "algorithms over peer memory", Needs: fmt.Sprintf("1 to %d ranks of one NVLink island", cuda.MaxRanks), Found: fmt.Sprintf("%d ranks", s.cfg.Ranks)}
+		return &exec.UnsupportedError{Feature: "algorithms over peer memory",
+			Needs: fmt.Sprintf("1 to %d ranks of one NVLink island", cuda.MaxRanks),
+			Found: fmt.Sprintf("%d ranks", s.cfg.Ranks)}
 	}
 	err := s.exchange(func(r *rank) []cuda.Ptr { return []cuda.Ptr{r.send, r.recv} }, (*rank).reaches,
 		func(r *rank, peer int, p []cuda.Ptr) { r.sends[peer], r.recvs[peer] = p[0], p[1] },
@@ -44,7 +46,8 @@ func (s *Session) share() error {
 // exchange gives every local rank what every rank offers and it needs, as
 // mapped there; what was opened of other processes is added to a list of the
 // rank.
-func (s *Session) exchange(give func(*rank) []cuda.Ptr, want func(r *rank, peer int) bool, take func(r *rank, peer int, p []cuda.Ptr), opened func(*rank) *[]cuda.Ptr) error {
+func (s *Session) exchange(give func(*rank) []cuda.Ptr, want func(r *rank, peer int) bool,
+	take func(r *rank, peer int, p []cuda.Ptr), opened func(*rank) *[]cuda.Ptr) error {
 	mine := make([][]cuda.Ptr, len(s.ranks))
 	for i, r := range s.ranks {
 		mine[i] = give(r)
@@ -87,7 +90,8 @@ func joined(parts [][]byte) (all []byte) {
 }
 
 // openAll maps what wanted ranks of other processes gave: each some handles.
-func (r *rank) openAll(list []byte, each int, want func(r *rank, peer int) bool, take func(r *rank, peer int, p []cuda.Ptr), opened *[]cuda.Ptr) error {
+func (r *rank) openAll(list []byte, each int, want func(r *rank, peer int) bool, take func(r *rank, peer int,
+	p []cuda.Ptr), opened *[]cuda.Ptr) error {
 	var h cuda.IPCHandle
 	for peer := 0; len(list) >= each*len(h); peer, list = peer+1, list[each*len(h):] {
 		if i := peer - r.s.cfg.First; i >= 0 && i < len(r.s.ranks) || !want(r, peer) {

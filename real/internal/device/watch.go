@@ -86,14 +86,16 @@ func (w *Watched) read(times [][]uint64) {
 	for i, r := range w.s.ranks {
 		t, clock := times[i], w.Clocks[i].Offset
 		for _, pr := range p.Programs(int32(r.id)) {
-			if n := len(w.lanes); n == 0 || w.lanes[n-1].rank != pr.Rank || w.lanes[n-1].channel != pr.Channel {
+			if n := len(w.lanes); n == 0 || w.lanes[n-1].rank != pr.Rank ||
+				w.lanes[n-1].channel != pr.Channel {
 				w.lanes = append(w.lanes, lane{rank: pr.Rank, channel: pr.Channel, from: 1<<63 - 1})
 			}
 			l := &w.lanes[len(w.lanes)-1]
 			for p.OpenInto(&cur, &pr); cur.Next(&op); {
 				n, size := p.Slices(&pr, op.Bytes)
 				for k := range n {
-					e := slice{began: int64(t[0]) + clock, moving: int64(t[1]) + clock, end: int64(t[2]) + clock, chunk: op.Chunk, first: k == 0,
+					e := slice{began: int64(t[0]) + clock, moving: int64(t[1]) + clock, end: int64(t[2]) +
+						clock, chunk: op.Chunk, first: k == 0,
 						bytes: min(size, op.Bytes-min(units.Bytes(k)*size, op.Bytes))}
 					t = t[3:]
 					l.from, l.to = min(l.from, e.began), max(l.to, e.end)
@@ -218,7 +220,8 @@ func (w *Watched) WriteTrace(sink trace.Sink, o nccl.Options) {
 	rec := nccl.New(sink, o)
 	p, res := w.op.Plan, w.Result()
 	for _, r := range w.s.ranks {
-		rec.AddRank(nccl.Rank{Rank: r.id, Node: int(p.Comm.NodeOf[r.id]), GPU: r.dev.Index, BusID: r.dev.BusID, Host: "node0"})
+		rec.AddRank(nccl.Rank{Rank: r.id, Node: int(p.Comm.NodeOf[r.id]), GPU: r.dev.Index,
+			BusID: r.dev.BusID, Host: "node0"})
 	}
 	for i := range w.lanes {
 		l := &w.lanes[i]
@@ -233,11 +236,14 @@ func (w *Watched) WriteTrace(sink trace.Sink, o nccl.Options) {
 	for _, r := range w.s.ranks {
 		op := nccl.Operation{Rank: r.id, End: res.Elapsed}
 		if req.Func.IsP2P() {
-			rec.PointToPoint(op, nccl.P2P{CommHash: "0x1", Peer: r.id, Count: req.Count, Datatype: req.Type.String(), NChannels: p.Comm.P2PChannels})
+			rec.PointToPoint(op, nccl.P2P{CommHash: "0x1", Peer: r.id, Count: req.Count,
+				Datatype: req.Type.String(), NChannels: p.Comm.P2PChannels})
 			continue
 		}
-		rec.Collective(op, nccl.Coll{Func: req.Func.String(), SeqNum: 1, CommHash: "0x1", Count: req.Count, Datatype: req.Type.String(),
-			Algorithm: req.Algo.LogName(), Protocol: req.Proto.LogName(), NChannels: p.Split.NChannels, Bytes: w.op.Sizes.Bytes(req.Type), AlgBW: res.AlgBW, BusBW: res.BusBW})
+		rec.Collective(op, nccl.Coll{Func: req.Func.String(), SeqNum: 1, CommHash: "0x1", Count: req.Count,
+			Datatype:  req.Type.String(),
+			Algorithm: req.Algo.LogName(), Protocol: req.Proto.LogName(), NChannels: p.Split.NChannels,
+			Bytes: w.op.Sizes.Bytes(req.Type), AlgBW: res.AlgBW, BusBW: res.BusBW})
 	}
 	rec.Finish(res.Elapsed)
 }
@@ -255,15 +261,18 @@ func (w *Watched) traceSteps(rec *nccl.Recorder) {
 		both := w.local(c.Src) && w.local(c.Dst)
 		for d, list := range [][]slice{nccl.Send: w.sends[id], nccl.Recv: w.recvs[id]} {
 			for k, e := range list {
-				x := event{step: nccl.Step{Rank: int(c.Src), Peer: int(c.Dst), Channel: int(c.Channel), Dir: nccl.Dir(d), Step: int64(k), Slot: k % plan.FIFOSteps,
+				x := event{step: nccl.Step{Rank: int(c.Src), Peer: int(c.Dst), Channel: int(c.Channel),
+					Dir: nccl.Dir(d), Step: int64(k), Slot: k % plan.FIFOSteps,
 					Bytes: e.bytes, Transport: transportWord(c.Route.Transport), Chunk: int64(e.chunk)}}
-				x.phase = nccl.Phase{Wait: nccl.SendWait, Start: since(e.moving), End: since(max(e.end, e.moving+shortest))}
+				x.phase = nccl.Phase{Wait: nccl.SendWait, Start: since(e.moving),
+					End: since(max(e.end, e.moving+shortest))}
 				if x.step.Dir == nccl.Recv {
 					if e.bytes == 0 && both { // it may have come before it was sent
 						e.end = max(e.end, w.sends[id][k].moving+shortest)
 					}
 					x.step.Rank, x.step.Peer = x.step.Peer, x.step.Rank
-					x.phase = nccl.Phase{Wait: nccl.RecvWait, Start: since(min(e.began, e.end-shortest)), End: since(e.end)}
+					x.phase = nccl.Phase{Wait: nccl.RecvWait, Start: since(min(e.began, e.end-shortest)),
+						End: since(e.end)}
 				}
 				if e.first { // an arrow to another process is whole when traces are merged
 					x.flow = int64(id)<<24 + int64(k) + 1

@@ -39,7 +39,8 @@ func Open(feature string, names ...string) (*Lib, error) {
 		}
 		why = append(why, err.Error())
 	}
-	return nil, &exec.UnsupportedError{Feature: feature, Needs: names[len(names)-1], Found: strings.Join(why, "; ")}
+	return nil, &exec.UnsupportedError{Feature: feature, Needs: names[len(names)-1],
+		Found: strings.Join(why, "; ")}
 }
 
 // Name returns the name under which the library was opened.
@@ -59,7 +60,8 @@ func (l *Lib) Bind(feature string, table map[string]*Proc) error {
 	}
 	if len(missing) > 0 {
 		slices.Sort(missing)
-		return &exec.UnsupportedError{Feature: feature, Needs: l.name + " with " + strings.Join(missing, ", "), Found: "an older or different library"}
+		return &exec.UnsupportedError{Feature: feature, Needs: l.name + " with " + strings.Join(missing,
+			", "), Found: "an older or different library"}
 	}
 	return nil
 }

@@ -19,7 +19,8 @@ type Proc uintptr
 
 // Open always returns an *exec.UnsupportedError here.
 func Open(feature string, names ...string) (*Lib, error) {
-	return nil, &exec.UnsupportedError{Feature: feature, Needs: "linux on amd64 or arm64", Found: runtime.GOOS + "/" + runtime.GOARCH}
+	return nil, &exec.UnsupportedError{Feature: feature, Needs: "linux on amd64 or arm64",
+		Found: runtime.GOOS + "/" + runtime.GOARCH}
 }
 
 // Name returns the library's name.

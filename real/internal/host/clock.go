@@ -36,7 +36,8 @@ func CompareClocks(x Exchange, rank, ranks int) (ahead, doubt int64, err error) 
 				if _, err := x.Recv(r, clockTag); err != nil {
 					return 0, 0, err
 				}
-				if err := x.Send(r, clockTag, binary.LittleEndian.AppendUint64(nil, uint64(Clock(time.Now())))); err != nil {
+				if err := x.Send(r, clockTag, binary.LittleEndian.AppendUint64(nil,
+					uint64(Clock(time.Now())))); err != nil {
 					return 0, 0, err
 				}
 			}

@@ -28,9 +28,11 @@ func (s *skewed) Recv(int, uint32) ([]byte, error) {
 // The offset is found within what is said to be its doubt, also where all round
 // trips but one are slow.
 func TestClocksAreCompared(t *testing.T) {
-	for _, s := range []*skewed{{late: 3 * time.Second}, {late: -time.Millisecond}, {late: time.Hour, slow: true}} {
+	for _, s := range []*skewed{{late: 3 * time.Second}, {late: -time.Millisecond},
+		{late: time.Hour, slow: true}} {
 		ahead, doubt, err := CompareClocks(s, 1, 2)
-		if off := ahead - s.late.Nanoseconds(); err != nil || max(off, -off) > doubt+1 || doubt > int64(20*time.Millisecond) {
+		if off := ahead - s.late.Nanoseconds(); err != nil || max(off, -off) > doubt+1 ||
+			doubt > int64(20*time.Millisecond) {
 			t.Errorf("ahead by %d ns of %v, doubt %d ns: %v", ahead, s.late, doubt, err)
 		}
 	}

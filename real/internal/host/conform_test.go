@@ -18,12 +18,14 @@ func subject(nodes int, w *Wire) exectest.Subject {
 	c := exectest.Comm(max(perNode, 1), nodes, 2)
 	c.BuffSizes = [3]units.Bytes{32 << 10, 8 * 5760 * 8, 64 << 10}
 	c.P2PChunkSize, c.NVLSChunkSize = 8<<10, 8<<10
-	return exectest.Subject{Comm: c, Executor: New(Config{Wire: w, Trace: nccl.Options{Detail: nccl.DetailStep}}), Arrows: true, Skip: func(r plan.Request) string {
-		if w != nil && (r.Algo == coll.NVLS || r.Algo == coll.NVLSTree) && !r.Func.IsP2P() {
-			return "a wire has no NVLink multicast"
-		}
-		return ""
-	}}
+	return exectest.Subject{Comm: c,
+		Executor: New(Config{Wire: w, Trace: nccl.Options{Detail: nccl.DetailStep}}), Arrows: true,
+		Skip: func(r plan.Request) string {
+			if w != nil && (r.Algo == coll.NVLS || r.Algo == coll.NVLSTree) && !r.Func.IsP2P() {
+				return "a wire has no NVLink multicast"
+			}
+			return ""
+		}}
 }
 
 // TestConformsInProcess runs the suite that every executor must pass.

@@ -56,7 +56,8 @@ func TestLostClearToSendIsNamed(t *testing.T) {
 			w.Net = deaf{w.Net, 3}
 			e := New(Config{Timeout: 3 * time.Second, Wire: w})
 			_, err := e.Run(context.Background(), exec.One(j.plan(t, c, 1)), trace.Discard)
-			if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no clear-to-send from rank 1 for message 3") {
+			if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(),
+				"no clear-to-send from rank 1 for message 3") {
 				t.Errorf("got %v, want a time-out that names the message", err)
 			}
 		})
@@ -128,8 +129,10 @@ func (broken) Listen(int) (transport.Listener, error) { return nil, errNoListen 
 func TestConnectFailureEndsAll(t *testing.T) {
 	c := machine(t, "dgx-h100", 1, 2)
 	j := job{coll.AllReduce, coll.Ring, coll.Simple, coll.Float32, coll.Sum, 100, 0, false}
-	e := New(Config{Wire: &Wire{Net: broken{}, Device: func(int32, int32) int { return 0 }, Exchange: NewInProcess().Of}})
-	if _, err := e.Run(context.Background(), exec.One(j.plan(t, c, 1)), trace.Discard); !errors.Is(err, errNoListen) {
+	e := New(Config{Wire: &Wire{Net: broken{}, Device: func(int32, int32) int { return 0 },
+		Exchange: NewInProcess().Of}})
+	if _, err := e.Run(context.Background(), exec.One(j.plan(t, c, 1)), trace.Discard); !errors.Is(err,
+		errNoListen) {
 		t.Errorf("got %v, want %v", err, errNoListen)
 	}
 }

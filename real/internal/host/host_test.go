@@ -49,7 +49,8 @@ type job struct {
 }
 
 func (j job) String() string {
-	return fmt.Sprintf("%v %v %v %v %v count %d root %d in place %v", j.f, j.algo, j.proto, j.typ, j.red, j.count, j.root, j.inPlace)
+	return fmt.Sprintf("%v %v %v %v %v count %d root %d in place %v", j.f, j.algo, j.proto, j.typ, j.red,
+		j.count, j.root, j.inPlace)
 }
 
 // jobs are all operations on all algorithms that fit, over sizes, types,
@@ -111,7 +112,8 @@ func TestEveryOperationInProcess(t *testing.T) {
 	machines := []struct {
 		name        string
 		gpus, nodes int
-	}{{"h200x4-4", 4, 1}, {"dgx-h100", 3, 2}, {"dgx-h100", 1, 5}, {"h200x4-4", 2, 1}, {"dgx-h100", 1, 8}, {"dgx-a100", 8, 1}}
+	}{{"h200x4-4", 4, 1}, {"dgx-h100", 3, 2}, {"dgx-h100", 1, 5}, {"h200x4-4", 2, 1}, {"dgx-h100", 1, 8},
+		{"dgx-a100", 8, 1}}
 	counts := []int64{7, 40_001, 1, 1000}
 	if testing.Short() {
 		machines, counts = machines[1:3], counts[:1]
@@ -160,7 +162,8 @@ func TestCancelledRunEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	j := job{coll.AllReduce, coll.Ring, coll.Simple, coll.Float32, coll.Sum, 1 << 20, 0, false}
-	if _, err := New(Config{}).Run(ctx, exec.One(j.plan(t, c, 2)), trace.Discard); !errors.Is(err, context.Canceled) {
+	if _, err := New(Config{}).Run(ctx, exec.One(j.plan(t, c, 2)), trace.Discard); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("got %v, want context.Canceled", err)
 	}
 }
@@ -168,7 +171,8 @@ func TestCancelledRunEnds(t *testing.T) {
 // loopback is sockets on the loopback interface, each message split over two.
 func loopback(t *testing.T) *Wire {
 	t.Helper()
-	n, err := sock.NewNet(netcfg.Socket{IfName: "lo", Threads: units.Some(1), SocksPerThread: units.Some(2), MinTask: units.Some(1000)})
+	n, err := sock.NewNet(netcfg.Socket{IfName: "lo", Threads: units.Some(1), SocksPerThread: units.Some(2),
+		MinTask: units.Some(1000)})
 	if errors.Is(err, exec.ErrUnsupported) {
 		t.Skip(err)
 	}
@@ -189,8 +193,9 @@ func verbsWire(t *testing.T, set netcfg.IB) *Wire {
 		t.Fatal(err)
 	}
 	ex := NewInProcess()
-	return &Wire{Net: n, Device: func(r, nic int32) int { return int(r+max(nic, 0)) % len(devs) }, Exchange: ex.Of,
-		Memory: verbs.HostMemory}
+	return &Wire{Net: n, Device: func(r, nic int32) int { return int(r+max(nic, 0)) % len(devs) },
+		Exchange: ex.Of,
+		Memory:   verbs.HostMemory}
 }
 
 // matrix is every operation once on every algorithm that connections carry,
@@ -202,7 +207,8 @@ func matrix(c *comm.Comm, count int64) []job {
 	var out []job
 	add := func(f coll.Func, a coll.Algorithm) {
 		i := len(out) + c.NRanks
-		j := job{f: f, algo: a, proto: protos[i%3], typ: types[(5*i)%len(types)], count: count + int64(i), root: int32(i % c.NRanks), inPlace: i%2 == 0}
+		j := job{f: f, algo: a, proto: protos[i%3], typ: types[(5*i)%len(types)], count: count + int64(i),
+			root: int32(i % c.NRanks), inPlace: i%2 == 0}
 		if f == coll.AllReduce || f == coll.ReduceScatter || f == coll.Reduce {
 			j.red = coll.RedOp((i + len(out)) % int(coll.NumRedOps))
 		}
@@ -256,8 +262,10 @@ func TestMatrixSeesAll(t *testing.T) {
 	}
 	// Five collectives by rings and all_reduce by trees on three protocols; two
 	// of PAT; four without an algorithm.
-	if want := 3*6 + 2 + 4; len(seen) != want || len(types) != len(coll.DataTypes()) || len(reds) != int(coll.NumRedOps) {
-		t.Errorf("%d combinations of %d, %d types of %d, %d reductions of %d", len(seen), want, len(types), len(coll.DataTypes()), len(reds), coll.NumRedOps)
+	if want := 3*6 + 2 + 4; len(seen) != want || len(types) != len(coll.DataTypes()) ||
+		len(reds) != int(coll.NumRedOps) {
+		t.Errorf("%d combinations of %d, %d types of %d, %d reductions of %d", len(seen), want, len(types),
+			len(coll.DataTypes()), len(reds), coll.NumRedOps)
 	}
 }
 

@@ -56,7 +56,8 @@ func newKernel(t coll.DataType, red coll.RedOp) (*kernel, error) {
 	case coll.Float8e4m3:
 		narrow(k, 4, 3)
 	default:
-		return nil, &exec.NotImplementedError{Feature: fmt.Sprintf("host arithmetic of %v", t), Missing: "its number format"}
+		return nil, &exec.NotImplementedError{Feature: fmt.Sprintf("host arithmetic of %v", t),
+			Missing: "its number format"}
 	}
 	return k, nil
 }

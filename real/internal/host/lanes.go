@@ -34,7 +34,8 @@ func proxyOp(rec *nccl.Recorder, c *plan.Conn, d nccl.Dir, pieces []piece, hops 
 	if len(pieces) == 0 {
 		return
 	}
-	op := nccl.ProxyOp{Rank: int(c.Src), Peer: int(c.Dst), Channel: int(c.Channel), Dir: d, Steps: int64(len(pieces))}
+	op := nccl.ProxyOp{Rank: int(c.Src), Peer: int(c.Dst), Channel: int(c.Channel), Dir: d,
+		Steps: int64(len(pieces))}
 	if d == nccl.Recv {
 		op.Rank, op.Peer = op.Peer, op.Rank
 	}
@@ -124,14 +125,17 @@ func (s *Session) traceWork(rec *nccl.Recorder) {
 		}
 		order = append(order, moment{all[i].Done, i, true})
 	}
-	slices.SortStableFunc(order, func(a, b moment) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.of, b.of)) })
+	slices.SortStableFunc(order, func(a, b moment) int {
+		return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.of, b.of))
+	})
 	for _, m := range order {
 		all[m.of].trace(m.done)
 	}
 }
 
 // place declares a connection's end.
-func (s *Session) place(rec *nccl.Recorder, c *plan.Conn, rank, peer, net, number int32, role nccl.QPRole) *place {
+func (s *Session) place(rec *nccl.Recorder, c *plan.Conn, rank, peer, net, number int32,
+	role nccl.QPRole) *place {
 	w := s.e.cfg.Wire
 	dev := w.Device(rank, net)
 	if net < 0 {
@@ -141,7 +145,8 @@ func (s *Session) place(rec *nccl.Recorder, c *plan.Conn, rank, peer, net, numbe
 	if devs, err := w.Net.Devices(); err == nil && dev < len(devs) {
 		port.Name = devs[dev].Name
 	}
-	return &place{s: s, rec: rec, nic: rec.NIC(port), number: number, rank: rank, peer: peer, channel: c.Channel, role: role, qps: map[int]int{}}
+	return &place{s: s, rec: rec, nic: rec.NIC(port), number: number, rank: rank, peer: peer,
+		channel: c.Channel, role: role, qps: map[int]int{}}
 }
 
 // qp returns the handle of a lane of the place.
@@ -163,7 +168,8 @@ func (r *request) trace(done bool) {
 	log := r.s.x.log
 	from := max(r.Posted.Sub(log.began).Nanoseconds(), 0)
 	to := max(r.Done.Sub(log.began).Nanoseconds(), from+1)
-	w := nccl.WorkRequest{NIC: r.nic, QP: r.qp(r.Lane, r.Lanes), Rank: int(r.rank), Device: r.Device, QPNum: int64(r.QP),
+	w := nccl.WorkRequest{NIC: r.nic, QP: r.qp(r.Lane, r.Lanes), Rank: int(r.rank), Device: r.Device,
+		QPNum:  int64(r.QP),
 		Opcode: r.Opcode, ID: int64(r.ID), Size: units.Bytes(r.Size)}
 	switch {
 	case !done:

@@ -50,7 +50,8 @@ func TestNICsOfThePlanBecomeDevices(t *testing.T) {
 		ours bool
 	}{
 		{"by name", &named{names: here}, one("mlx5_2", "mlx5_0"), []int{2, 0}, true},
-		{"of another machine", &named{names: here}, one("rxe0", "mlx5_0", "rxe2", "rxe3"), []int{0, 1, 2, 0}, false},
+		{"of another machine", &named{names: here}, one("rxe0", "mlx5_0", "rxe2", "rxe3"), []int{0, 1, 2, 0},
+			false},
 		{"fused, once each", &fusing{named: named{names: here}}, pairs, []int{3, 1, 3}, true},
 		{"fused where the net cannot", &named{names: here}, pairs, []int{0, 1, 2}, false},
 		{"no NIC", &named{names: here}, nil, []int{}, true},

@@ -31,7 +31,8 @@ func (r *runner) go1() error {
 	r.steps = int64(max(r.pr.SliceSteps, 1))
 	for cur.Next(&r.op) {
 		if err := r.run(); err != nil {
-			return fmt.Errorf("rank %d channel %d group %d op %d (%v): %w", r.op.Rank, r.op.Channel, r.op.Group, r.op.Seq, r.op.Do, err)
+			return fmt.Errorf("rank %d channel %d group %d op %d (%v): %w", r.op.Rank, r.op.Channel,
+				r.op.Group, r.op.Seq, r.op.Do, err)
 		}
 	}
 	return nil
@@ -73,7 +74,8 @@ func (r *runner) slice(off, n int) error {
 		f := r.x.tx(id)
 		at := f.posted.Load() + int64(op.SendAhead)
 		if room := int(r.steps)*f.slot - int(op.SendOff); n > room {
-			return fmt.Errorf("a slice of %d bytes does not fit the %d bytes of its step: the buffer of %v is too small", n, room, r.pr.Proto)
+			return fmt.Errorf("a slice of %d bytes does not fit the %d bytes of its step: the buffer of %v "+
+				"is too small", n, room, r.pr.Proto)
 		}
 		copy(f.at(at)[op.SendOff:], val)
 		s := &f.size[at%plan.FIFOSteps]
@@ -101,7 +103,8 @@ func (r *runner) await() (came int64, err error) {
 	came = r.x.log.now()
 	for _, id := range r.op.To {
 		f := r.x.tx(id)
-		for need := f.posted.Load() + int64(r.op.SendAhead) + r.steps - plan.FIFOSteps; f.released.Load() < need; {
+		for need := f.posted.Load() + int64(r.op.SendAhead) + r.steps - plan.FIFOSteps; f.released.Load() <
+			need; {
 			if err := w.wait(r.ctx); err != nil {
 				return 0, err
 			}
@@ -135,7 +138,8 @@ func (r *runner) value(off, n int) ([]byte, error) {
 		f := r.x.rx(id)
 		at := f.released.Load() + int64(op.RecvAhead)
 		if have := f.size[at%plan.FIFOSteps].Load(); have < int64(op.RecvOff)+int64(n) {
-			return nil, fmt.Errorf("%d bytes expected from connection %d, %d came", int64(op.RecvOff)+int64(n), id, have)
+			return nil, fmt.Errorf("%d bytes expected from connection %d, %d came", int64(op.RecvOff)+
+				int64(n), id, have)
 		}
 		if err := take(f.at(at)[op.RecvOff:][:n]); err != nil {
 			return nil, err

@@ -67,7 +67,8 @@ func (q *pump) loop(ctx context.Context) error {
 		for _, o := range q.sends {
 			m, err := o.progress(q.log)
 			if err != nil {
-				return fmt.Errorf("rank %d: send to rank %d, channel %d: %w", q.rank, o.conn.Dst, o.conn.Channel, err)
+				return fmt.Errorf("rank %d: send to rank %d, channel %d: %w", q.rank, o.conn.Dst,
+					o.conn.Channel, err)
 			}
 			moved = moved || m
 			busy = busy || len(o.wait) > 0 || o.sent < o.f.posted.Load()
@@ -75,7 +76,8 @@ func (q *pump) loop(ctx context.Context) error {
 		for _, i := range q.recvs {
 			m, err := i.progress(q.log)
 			if err != nil {
-				return fmt.Errorf("rank %d: receive from rank %d, channel %d: %w", q.rank, i.conn.Src, i.conn.Channel, err)
+				return fmt.Errorf("rank %d: receive from rank %d, channel %d: %w", q.rank, i.conn.Src,
+					i.conn.Channel, err)
 			}
 			moved = moved || m
 		}
@@ -213,7 +215,8 @@ func (e *Executor) connect(ctx context.Context, x *run, ends []end) ([]*pump, fu
 		go func() {
 			defer all.Done()
 			if err := c.open(ctx, d); err != nil {
-				x.fail.set(fmt.Errorf("connect rank %d to rank %d, channel %d: %w", d.conn.Src, d.conn.Dst, d.conn.Channel, err))
+				x.fail.set(fmt.Errorf("connect rank %d to rank %d, channel %d: %w", d.conn.Src, d.conn.Dst,
+					d.conn.Channel, err))
 				if s, can := w.Exchange(d.conn.Src).(interface{ Stop(error) }); can {
 					s.Stop(err)
 				}

@@ -48,7 +48,8 @@ func (e *Executor) Open(ctx context.Context, p *plan.Plan) (*Session, error) {
 		}
 	}
 	if e.cfg.Wire == nil && len(ranks) != p.Comm.NRanks {
-		return nil, fmt.Errorf("run %v: %d of %d ranks are here and no wire leads to the others", p.Req.Func, len(ranks), p.Comm.NRanks)
+		return nil, fmt.Errorf("run %v: %d of %d ranks are here and no wire leads to the others", p.Req.Func,
+			len(ranks), p.Comm.NRanks)
 	}
 	if p.TotalOps() <= provable {
 		if err := check.Plan(p); err != nil {
@@ -59,7 +60,8 @@ func (e *Executor) Open(ctx context.Context, p *plan.Plan) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &run{p: p, k: k, rxs: make([]*fifo, p.NumConns()), txs: make([]*fifo, p.NumConns()), mem: map[int32]*memory{}, seed: e.cfg.Seed}
+	x := &run{p: p, k: k, rxs: make([]*fifo, p.NumConns()), txs: make([]*fifo, p.NumConns()),
+		mem: map[int32]*memory{}, seed: e.cfg.Seed}
 	ctx, x.fail.stop = context.WithCancel(ctx)
 	defer x.fail.stop()
 	s := &Session{e: e, x: x, ranks: ranks}
@@ -126,7 +128,8 @@ func (s *Session) Iterate(ctx context.Context, n int) (units.Time, error) {
 // drive starts all programs and pumps and waits for them.
 func (s *Session) drive(ctx context.Context, times int) (time.Duration, error) {
 	limit := s.e.cfg.Timeout
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no end after %v: %w", limit, context.DeadlineExceeded))
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no end after %v: %w", limit,
+		context.DeadlineExceeded))
 	defer cancel()
 	x := s.x
 	ctx, x.fail.stop = context.WithCancel(ctx)
@@ -177,9 +180,13 @@ func (s *Session) stuck() error {
 		for _, o := range q.sends {
 			switch {
 			case o.sent+o.steps <= o.f.posted.Load():
-				all = append(all, fmt.Errorf("rank %d, channel %d: no clear-to-send from rank %d for message %d", q.rank, o.conn.Channel, o.conn.Dst, o.sent/o.steps))
+				all = append(all,
+					fmt.Errorf("rank %d, channel %d: no clear-to-send from rank %d for message %d", q.rank,
+						o.conn.Channel, o.conn.Dst, o.sent/o.steps))
 			case len(o.wait) > 0:
-				all = append(all, fmt.Errorf("rank %d, channel %d: %d messages to rank %d are not acknowledged", q.rank, o.conn.Channel, len(o.wait), o.conn.Dst))
+				all = append(all,
+					fmt.Errorf("rank %d, channel %d: %d messages to rank %d are not acknowledged", q.rank,
+						o.conn.Channel, len(o.wait), o.conn.Dst))
 			}
 		}
 	}

@@ -149,7 +149,8 @@ func (s *Session) trace(sink trace.Sink, res *exec.Result) {
 	}
 	rec := nccl.New(sink, s.e.cfg.Trace)
 	for _, r := range s.ranks {
-		rec.AddRank(nccl.Rank{Rank: int(r), Node: int(s.x.p.Comm.NodeOf[r]), GPU: int(s.x.p.Comm.LocalRank[r]), Host: fmt.Sprintf("node%d", s.x.p.Comm.NodeOf[r])})
+		rec.AddRank(nccl.Rank{Rank: int(r), Node: int(s.x.p.Comm.NodeOf[r]),
+			GPU: int(s.x.p.Comm.LocalRank[r]), Host: fmt.Sprintf("node%d", s.x.p.Comm.NodeOf[r])})
 	}
 	slices.SortFunc(l.lanes, func(a, b span) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.channel, b.channel))
@@ -204,7 +205,8 @@ func (s *Session) traceSteps(rec *nccl.Recorder) {
 // event describes a connection's k-th message. Its arrow's number is the same
 // in every process, so that arrows between them join when traces are merged.
 func (s *Session) event(c *plan.Conn, d nccl.Dir, k int, p *piece) stepEvent {
-	e := stepEvent{step: nccl.Step{Rank: int(c.Src), Peer: int(c.Dst), Channel: int(c.Channel), Dir: d, Step: int64(k),
+	e := stepEvent{step: nccl.Step{Rank: int(c.Src), Peer: int(c.Dst), Channel: int(c.Channel), Dir: d,
+		Step: int64(k),
 		Slot: k % plan.FIFOSteps, Bytes: units.Bytes(p.bytes), Transport: s.word(c), Chunk: int64(p.chunk)}}
 	if d == nccl.Recv {
 		e.step.Rank, e.step.Peer = e.step.Peer, e.step.Rank
@@ -242,7 +244,8 @@ func (e *stepEvent) sent(p *piece, o *outgoing, k int) {
 	var peer nccl.Terms
 	peer[nccl.Proxy] = at(min(max(h.tried, p.end), from) - p.end)
 	peer.Rest(nccl.CTS, at(from-p.end))
-	e.phases = []nccl.Phase{phase(nccl.SendGPUWait, p.began, p.end, terms), phase(nccl.SendPeerWait, p.end, from, peer),
+	e.phases = []nccl.Phase{phase(nccl.SendGPUWait, p.began, p.end, terms), phase(nccl.SendPeerWait, p.end,
+		from, peer),
 		phase(nccl.SendWait, from, max(h.to, from+2), nccl.Terms{})}
 }
 
@@ -276,12 +279,16 @@ func (s *Session) traceOperation(rec *nccl.Recorder, res *exec.Result) {
 	req := &s.x.p.Req
 	for _, r := range s.ranks {
 		if req.Func.IsP2P() {
-			rec.PointToPoint(nccl.Operation{Rank: int(r), End: res.Elapsed}, nccl.P2P{CommHash: "0x1", Peer: int(r), Count: req.Count, Datatype: req.Type.String(), NChannels: s.x.p.Comm.P2PChannels})
+			rec.PointToPoint(nccl.Operation{Rank: int(r), End: res.Elapsed},
+				nccl.P2P{CommHash: "0x1", Peer: int(r), Count: req.Count, Datatype: req.Type.String(),
+					NChannels: s.x.p.Comm.P2PChannels})
 			continue
 		}
 		l := s.x.p.Layout(r)
-		rec.Collective(nccl.Operation{Rank: int(r), End: res.Elapsed}, nccl.Coll{Func: req.Func.String(), SeqNum: 1, CommHash: "0x1", Count: req.Count,
-			Datatype: req.Type.String(), Algorithm: req.Algo.LogName(), Protocol: req.Proto.LogName(), NChannels: s.x.p.Split.NChannels,
-			Bytes: max(l.Input, l.Output), AlgBW: res.AlgBW, BusBW: res.BusBW})
+		rec.Collective(nccl.Operation{Rank: int(r), End: res.Elapsed}, nccl.Coll{Func: req.Func.String(),
+			SeqNum: 1, CommHash: "0x1", Count: req.Count,
+			Datatype: req.Type.String(), Algorithm: req.Algo.LogName(), Protocol: req.Proto.LogName(),
+			NChannels: s.x.p.Split.NChannels,
+			Bytes:     max(l.Input, l.Output), AlgBW: res.AlgBW, BusBW: res.BusBW})
 	}
 }

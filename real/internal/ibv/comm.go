@@ -161,7 +161,8 @@ func (k *comm) queues(n int, o *opening) (*hello, error) {
 			return nil, err
 		}
 		p := c.near.Port
-		me.NICs = append(me.NICs, verbs.Address{Device: p.Device, LID: p.LID, GID: c.near.GID, MTU: p.MTU, Layer: p.Layer, Rkey: c.own.Rkey})
+		me.NICs = append(me.NICs, verbs.Address{Device: p.Device, LID: p.LID, GID: c.near.GID, MTU: p.MTU,
+			Layer: p.Layer, Rkey: c.own.Rkey})
 	}
 	// Twice as many sends: data and notice.
 	w := verbs.QPPlan{Chain: maxChain, Sends: 2 * maxRequests, Recvs: maxRequests, Access: o.access}
@@ -297,7 +298,8 @@ func (k *comm) qp(nic int, num uint32) *queuePair {
 }
 
 // kindVerbs says what a request of each kind has posted, for errors.
-var kindVerbs = [...]string{free: "completion", sending: "RDMA write", receiving: "receive or CTS write", flushing: "RDMA read (flush)"}
+var kindVerbs = [...]string{free: "completion", sending: "RDMA write", receiving: "receive or CTS write",
+	flushing: "RDMA read (flush)"}
 
 // Register makes memory known to the connection's NICs.
 func (k *comm) Register(mem []byte) (transport.Memory, error) {
@@ -336,7 +338,9 @@ func (m *memory) Release() error {
 func at(b transport.Buf) (uintptr, *memory, error) {
 	m, ok := b.Mem.(*memory)
 	if !ok || b.Off < 0 || b.Size < 0 || b.Off+b.Size > len(m.mem) {
-		return 0, nil, fmt.Errorf("buffer of %d bytes at %d is not inside registered memory of this transport", b.Size, b.Off)
+		return 0, nil,
+			fmt.Errorf("buffer of %d bytes at %d is not inside registered memory of this transport", b.Size,
+				b.Off)
 	}
 	return verbs.AddressOf(m.mem) + uintptr(b.Off), m, nil
 }

@@ -83,7 +83,8 @@ func (k *comm) greet(far *greeting) (qps int, err error) {
 	}
 	switch {
 	case far.QPs != me.QPs:
-		return 0, fmt.Errorf("the peer has %d QPs per connection, this side %d: set NCCL_IB_QPS_PER_CONNECTION to one value on both", far.QPs, me.QPs)
+		return 0, fmt.Errorf("the peer has %d QPs per connection, this side %d: set "+
+			"NCCL_IB_QPS_PER_CONNECTION to one value on both", far.QPs, me.QPs)
 	case far.NICs < 1 || far.NICs > maxNICs:
 		return 0, fmt.Errorf("the peer has %d NICs, not 1 to %d", far.NICs, maxNICs)
 	}
@@ -138,7 +139,8 @@ func (k *comm) connect(q *queuePair, to *farQP, s netcfg.Service, me *hello, i i
 			return err
 		}
 	}
-	if err := q.Connect(&k.nics[q.nic].near, &k.far.NICs[to.NIC], to.Num, s, k.peer+"/"+k.far.NICs[to.NIC].Device); err != nil {
+	if err := q.Connect(&k.nics[q.nic].near, &k.far.NICs[to.NIC], to.Num, s, k.peer+"/"+
+		k.far.NICs[to.NIC].Device); err != nil {
 		return err
 	}
 	if dials || !known {
@@ -165,11 +167,13 @@ func (k *comm) offerECE(me *hello) (err error) {
 func (k *comm) fits() error {
 	far := &k.far
 	if len(far.QPs) != len(k.qps) || len(far.NICs) < 1 || len(far.NICs) > maxNICs {
-		return fmt.Errorf("the peer shows %d QPs of %d NICs, %d QPs are to be connected", len(far.QPs), len(far.NICs), len(k.qps))
+		return fmt.Errorf("the peer shows %d QPs of %d NICs, %d QPs are to be connected", len(far.QPs),
+			len(far.NICs), len(k.qps))
 	}
 	for _, n := range far.NICs {
 		if near := k.nics[0].near.Port; n.Layer != near.Layer {
-			return fmt.Errorf("%s has another link layer (%v) than %s (%v): choose NICs of one link layer with NCCL_IB_HCA", n.Device, n.Layer, near.Device, near.Layer)
+			return fmt.Errorf("%s has another link layer (%v) than %s (%v): choose NICs of one link layer "+
+				"with NCCL_IB_HCA", n.Device, n.Layer, near.Device, near.Layer)
 		}
 	}
 	for _, q := range far.QPs {

@@ -52,7 +52,8 @@ func NewNet(set netcfg.IB) (*Net, error) {
 		return nil, fmt.Errorf("NCCL_IB_QPS_PER_CONNECTION=%d: up to %d", n, maxQPs)
 	}
 	if set.Disabled {
-		return nil, &exec.UnsupportedError{Feature: verbs.Feature, Needs: "NCCL_IB_DISABLE unset", Found: "NCCL_IB_DISABLE=1, with which NCCL uses sockets"}
+		return nil, &exec.UnsupportedError{Feature: verbs.Feature, Needs: "NCCL_IB_DISABLE unset",
+			Found: "NCCL_IB_DISABLE=1, with which NCCL uses sockets"}
 	}
 	lib, err := verbs.Open()
 	if err != nil {
@@ -72,7 +73,8 @@ func NewNet(set netcfg.IB) (*Net, error) {
 	}
 	if len(n.phys) == 0 {
 		n.Close()
-		return nil, &exec.UnsupportedError{Feature: verbs.Feature, Needs: "an active port" + ofHCA(set.HCA), Found: "devices " + strings.Join(names, ", ") + " have none"}
+		return nil, &exec.UnsupportedError{Feature: verbs.Feature, Needs: "an active port" + ofHCA(set.HCA),
+			Found: "devices " + strings.Join(names, ", ") + " have none"}
 	}
 	return n, nil
 }
@@ -94,7 +96,8 @@ func (n *Net) add(name string) error {
 		return err
 	}
 	s := &n.set
-	d.Retry = verbs.Retries{All: s.RetryAll, Count: s.Retries.Or(34), Sleep: time.Duration(s.RetrySleep.Or(100)) * time.Millisecond}
+	d.Retry = verbs.Retries{All: s.RetryAll, Count: s.Retries.Or(34),
+		Sleep: time.Duration(s.RetrySleep.Or(100)) * time.Millisecond}
 	ports, err := d.Ports()
 	if err != nil {
 		d.Close()
@@ -170,7 +173,8 @@ func (n *Net) Fuse(ports ...int) (int, error) {
 		}
 		first, here := n.phys[ports[0]].near.Port, n.phys[p].near.Port
 		if first.Layer != here.Layer {
-			return 0, fmt.Errorf("fuse %s (%v) with %s (%v): not of one link layer; choose by NCCL_IB_HCA", first.Device, first.Layer, here.Device, here.Layer)
+			return 0, fmt.Errorf("fuse %s (%v) with %s (%v): not of one link layer; choose by NCCL_IB_HCA",
+				first.Device, first.Layer, here.Device, here.Layer)
 		}
 		if slices.Contains(ports[:i], p) {
 			return 0, fmt.Errorf("fuse %s with itself", here.Device)
@@ -192,7 +196,8 @@ func (n *Net) Devices() ([]transport.Properties, error) {
 	var out []transport.Properties
 	for _, v := range n.virt {
 		p := &n.phys[v.ports[0]]
-		q := transport.Properties{Name: v.name, PCIPath: p.card, GUID: p.dev.GUID, Port: p.port, MaxComms: p.dev.MaxQP,
+		q := transport.Properties{Name: v.name, PCIPath: p.card, GUID: p.dev.GUID, Port: p.port,
+			MaxComms: p.dev.MaxQP,
 			MaxRecvs: transport.MaxRecvs, Regs: true, Ports: v.ports}
 		for _, i := range v.ports {
 			q.Mbps += n.phys[i].near.Port.Mbps

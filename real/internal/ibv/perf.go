@@ -33,14 +33,17 @@ type PerfConfig struct {
 // OpNCCL is what NCCL does with verbs in place of one bare operation.
 const OpNCCL = "nccl"
 
-var perfOps = map[string]uint32{"write": verbs.OpWrite, "read": verbs.OpRead, "send": verbs.OpSend, OpNCCL: verbs.OpWriteImm}
+var perfOps = map[string]uint32{"write": verbs.OpWrite, "read": verbs.OpRead, "send": verbs.OpSend,
+	OpNCCL: verbs.OpWriteImm}
 
 func (c *PerfConfig) check() error {
 	if _, known := perfOps[c.Op]; !known || c.Size < 1 || c.Iters < 1 && c.Duration <= 0 {
-		return fmt.Errorf("verbs measurement %q of %d bytes, %d times: write, read, send or nccl, of 1 byte or more, once or more", c.Op, c.Size, c.Iters)
+		return fmt.Errorf("verbs measurement %q of %d bytes, %d times: write, read, send or nccl, of 1 "+
+			"byte or more, once or more", c.Op, c.Size, c.Iters)
 	}
 	if c.QPs < 1 || c.QPs > maxQPs || c.TxDepth < 1 || c.TxDepth > 2*maxRequests {
-		return fmt.Errorf("verbs measurement over %d queue pairs with %d messages in flight: 1 to %d, and 1 to %d", c.QPs, c.TxDepth, maxQPs, 2*maxRequests)
+		return fmt.Errorf("verbs measurement over %d queue pairs with %d messages in flight: 1 to %d, and "+
+			"1 to %d", c.QPs, c.TxDepth, maxQPs, 2*maxRequests)
 	}
 	return nil
 }
@@ -103,7 +106,8 @@ type call struct{ PerfConfig }
 // ServePerf takes part in clients' measurements by a device, one after another,
 // until a client ends the service or ctx ends. A client that does not prove the
 // secret is refused. report, if not nil, is called after each measurement.
-func (n *Net) ServePerf(ctx context.Context, ln *net.TCPListener, dev int, secret []byte, report func(PerfConfig, error)) error {
+func (n *Net) ServePerf(ctx context.Context, ln *net.TCPListener, dev int, secret []byte,
+	report func(PerfConfig, error)) error {
 	type caller struct {
 		conn net.Conn
 		call
@@ -155,7 +159,8 @@ func dialPerf(ctx context.Context, addr string, secret []byte, w call) (net.Conn
 	var d net.Dialer
 	raw, err := d.DialContext(ctx, "tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("no server to measure with (bench verbs --serve --listen ADDRESS starts one): %w", err)
+		return nil,
+			fmt.Errorf("no server to measure with (bench verbs --serve --listen ADDRESS starts one): %w", err)
 	}
 	_ = raw.SetDeadline(time.Now().Add(setupTime))
 	conn, err := psk.Dial(raw, secret, nil)
@@ -208,7 +213,8 @@ func (n *Net) RunPerf(ctx context.Context, from, to int, c PerfConfig) (*Perf, e
 }
 
 // perform is one side's part in a measurement. The client gets the result.
-func (n *Net) perform(ctx context.Context, conn net.Conn, dev int, c PerfConfig, client bool) (p *Perf, err error) {
+func (n *Net) perform(ctx context.Context, conn net.Conn, dev int, c PerfConfig, client bool) (p *Perf,
+	err error) {
 	defer conn.Close()
 	if err := c.check(); err != nil {
 		return nil, err

@@ -28,7 +28,8 @@ type side struct {
 }
 
 // bare measures write, read or send.
-func (n *Net) bare(ctx context.Context, conn net.Conn, dev int, c *PerfConfig, client bool) (*Perf, *control, error) {
+func (n *Net) bare(ctx context.Context, conn net.Conn, dev int, c *PerfConfig, client bool) (*Perf, *control,
+	error) {
 	o := &opening{conn: conn, notes: 2 * c.Size, access: verbs.AccessRemoteWrite | verbs.AccessRemoteRead}
 	if !client {
 		o.far = new(greeting)
@@ -40,7 +41,8 @@ func (n *Net) bare(ctx context.Context, conn net.Conn, dev int, c *PerfConfig, c
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &side{comm: k, t: newControl(conn), c: c, op: perfOps[c.Op], mem: mem, sends: client || c.Bidirectional, awaits: !client || c.Bidirectional}
+	s := &side{comm: k, t: newControl(conn), c: c, op: perfOps[c.Op], mem: mem, sends: client ||
+		c.Bidirectional, awaits: !client || c.Bidirectional}
 	p, err := s.run(ctx, client)
 	return p, s.t, errors.Join(err, k.free())
 }
@@ -69,7 +71,8 @@ func (s *side) run(ctx context.Context, client bool) (*Perf, error) {
 
 // work is the next message of the side on one of its QPs.
 func (s *side) work(q *queuePair, id uint64) verbs.Work {
-	return verbs.Work{ID: id, Op: s.op, Signaled: true, Local: verbs.AddressOf(s.mem), Len: s.c.Size, Lkey: s.nics[q.nic].own.Lkey,
+	return verbs.Work{ID: id, Op: s.op, Signaled: true, Local: verbs.AddressOf(s.mem), Len: s.c.Size,
+		Lkey:   s.nics[q.nic].own.Lkey,
 		Remote: s.far.Addr + uint64(s.c.Size), Rkey: s.far.NICs[q.far].Rkey}
 }
 
@@ -77,7 +80,8 @@ func (s *side) work(q *queuePair, id uint64) verbs.Work {
 const received = 1 << 32
 
 func (s *side) offer(q *queuePair) error {
-	return q.PostRecvInto(received, verbs.AddressOf(s.mem)+uintptr(s.c.Size), s.c.Size, s.nics[q.nic].own.Lkey)
+	return q.PostRecvInto(received, verbs.AddressOf(s.mem)+uintptr(s.c.Size), s.c.Size,
+		s.nics[q.nic].own.Lkey)
 }
 
 // poll handles completions; sent counts own messages, by id.
@@ -121,7 +125,8 @@ func (s *side) stream(ctx context.Context) (*Perf, error) {
 	now := func() int64 { return time.Since(began).Nanoseconds() }
 	done, alive, reported := 0, began, !s.sends
 	for round := 0; ; round++ {
-		for s.sends && len(s.posted)-done < s.c.TxDepth*len(s.qps) && s.c.more(len(s.posted), time.Since(began)) {
+		for s.sends && len(s.posted)-done < s.c.TxDepth*len(s.qps) &&
+			s.c.more(len(s.posted), time.Since(began)) {
 			id := len(s.posted)
 			s.posted, s.finished = append(s.posted, now()), append(s.finished, 0)
 			q := s.qps[id%len(s.qps)]
@@ -153,7 +158,8 @@ func (s *side) stream(ctx context.Context) (*Perf, error) {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case !reported && time.Since(alive) > stall:
-			return nil, fmt.Errorf("%s on %s: nothing has completed for %v", opcodes[s.op], s.nics[0].dev.Name, stall)
+			return nil, fmt.Errorf("%s on %s: nothing has completed for %v", opcodes[s.op],
+				s.nics[0].dev.Name, stall)
 		}
 	}
 }
@@ -240,7 +246,8 @@ func (s *side) await(ctx context.Context, i int) error {
 			return err
 		}
 		switch {
-		case s.op == verbs.OpRead && read && !s.awaits, s.op == verbs.OpSend && s.got >= int64(i), s.op == verbs.OpWrite && loadByte(&s.mem[2*s.c.Size-1]) == byte(i):
+		case s.op == verbs.OpRead && read && !s.awaits, s.op == verbs.OpSend && s.got >= int64(i),
+			s.op == verbs.OpWrite && loadByte(&s.mem[2*s.c.Size-1]) == byte(i):
 			return nil
 		case n%64 == 63:
 			if err := s.listen(); err != nil || s.farEnded {
@@ -249,7 +256,8 @@ func (s *side) await(ctx context.Context, i int) error {
 		case n%1024 == 0 && ctx.Err() != nil:
 			return context.Cause(ctx)
 		case n%1024 == 0 && !(s.op == verbs.OpRead && s.awaits) && time.Now().After(limit):
-			return fmt.Errorf("%s on %s: message %d has not come for %v", opcodes[s.op], s.nics[0].dev.Name, i, stall)
+			return fmt.Errorf("%s on %s: message %d has not come for %v", opcodes[s.op], s.nics[0].dev.Name,
+				i, stall)
 		}
 	}
 }

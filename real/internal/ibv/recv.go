@@ -23,12 +23,14 @@ type recvComm struct {
 
 // newRecv takes a peer that has proven the handle's key.
 func (n *Net) newRecv(dev int, c net.Conn, far *greeting) (*recvComm, error) {
-	k, mem, err := n.open(dev, &opening{conn: c, far: far, notes: noteBytes, more: fifoBytes + maxNICs*verbs.QPBytes,
+	k, mem, err := n.open(dev, &opening{conn: c, far: far, notes: noteBytes, more: fifoBytes +
+		maxNICs*verbs.QPBytes,
 		access: verbs.AccessRemoteWrite | verbs.AccessRemoteAtomic})
 	if err != nil {
 		return nil, err
 	}
-	r := &recvComm{comm: k, sizes: unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(mem))), maxRequests*transport.MaxRecvs)}
+	r := &recvComm{comm: k, sizes: unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(mem))),
+		maxRequests*transport.MaxRecvs)}
 	r.offer, err = verbs.Values[cts](k.arena, maxRequests*transport.MaxRecvs)
 	if err == nil {
 		r.landed, err = verbs.Values[uint32](k.arena, 1)
@@ -47,7 +49,8 @@ func (r *recvComm) openFlush() error {
 	s := *r.net.set.Service
 	s.SL, s.TC = r.far.SL, r.far.TC
 	for i, c := range r.nics {
-		q, err := r.newQP(i, verbs.QPPlan{Chain: maxChain, Sends: 2 * maxRequests, Recvs: 1, Access: verbs.AccessLocalWrite | verbs.AccessRemoteRead})
+		q, err := r.newQP(i, verbs.QPPlan{Chain: maxChain, Sends: 2 * maxRequests, Recvs: 1,
+			Access: verbs.AccessLocalWrite | verbs.AccessRemoteRead})
 		if err != nil {
 			return err
 		}
@@ -68,7 +71,8 @@ func (r *recvComm) Irecv(bufs []transport.Buf, tags []int32) (transport.Request,
 	}
 	n := len(bufs)
 	if n < 1 || n > transport.MaxRecvs || len(tags) != n {
-		return nil, fmt.Errorf("receive of %d buffers with %d tags: 1 to %d of each", n, len(tags), transport.MaxRecvs)
+		return nil, fmt.Errorf("receive of %d buffers with %d tags: 1 to %d of each", n, len(tags),
+			transport.MaxRecvs)
 	}
 	q, id := r.take(receiving)
 	if q == nil {
@@ -109,7 +113,8 @@ func (r *recvComm) announce(q *request, id uint64, slot int, e []cts) error {
 	}
 	qp := r.qps[r.nicAt]
 	r.nicAt = (r.nicAt + 1) % len(r.nics)
-	w := verbs.Work{ID: id, Op: verbs.OpWrite, Local: verbs.Pointer(&e[0]), Len: len(e) * ctsSize, Lkey: r.nics[qp.nic].own.Lkey,
+	w := verbs.Work{ID: id, Op: verbs.OpWrite, Local: verbs.Pointer(&e[0]), Len: len(e) * ctsSize,
+		Lkey:   r.nics[qp.nic].own.Lkey,
 		Remote: r.far.Addr + uint64(slot*transport.MaxRecvs*ctsSize), Rkey: r.far.NICs[qp.far].Rkey,
 		Inline: r.net.set.Inline && len(e) == 1}
 	if slot == qp.nic {
@@ -152,7 +157,8 @@ func (r *recvComm) Iflush(bufs []transport.Buf) (transport.Request, error) {
 	}
 	q.events = len(r.flush)
 	for i, qp := range r.flush {
-		w := verbs.Work{ID: id, Op: verbs.OpRead, Signaled: true, Local: verbs.Pointer(&r.landed[0]), Len: 1, Lkey: r.nics[i].own.Lkey,
+		w := verbs.Work{ID: id, Op: verbs.OpRead, Signaled: true, Local: verbs.Pointer(&r.landed[0]), Len: 1,
+			Lkey:   r.nics[i].own.Lkey,
 			Remote: uint64(addr), Rkey: m.mrs[i].Rkey}
 		r.watch.posted(qp, w)
 		if err := qp.Post(w); err != nil {

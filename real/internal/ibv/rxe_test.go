@@ -62,9 +62,12 @@ func TestContract(t *testing.T) {
 		{"one QP", netcfg.IB{}, false},
 		{"four QPs in turn", netcfg.IB{QPs: units.Some(4)}, true},
 		{"four QPs split", netcfg.IB{QPs: units.Some(4), SplitData: true}, true},
-		{"adaptive routing, split, inline CTS", netcfg.IB{Adaptive: units.Some(1), QPs: units.Some(3), SplitData: true, Inline: true}, false},
-		{"no threshold, strict order, no ECE", netcfg.IB{Adaptive: units.Some(1), ARThreshold: units.Some(0), Relaxed: units.Some(0), ECEOff: true}, true},
-		{"classes of service", netcfg.IB{FifoTC: units.Some(96), Service: &netcfg.Service{Timeout: 18, Retry: 6, TC: 32, SL: 1}}, true},
+		{"adaptive routing, split, inline CTS", netcfg.IB{Adaptive: units.Some(1), QPs: units.Some(3),
+			SplitData: true, Inline: true}, false},
+		{"no threshold, strict order, no ECE", netcfg.IB{Adaptive: units.Some(1), ARThreshold: units.Some(0),
+			Relaxed: units.Some(0), ECEOff: true}, true},
+		{"classes of service", netcfg.IB{FifoTC: units.Some(96), Service: &netcfg.Service{Timeout: 18,
+			Retry: 6, TC: 32, SL: 1}}, true},
 	} {
 		if testing.Short() && c.long {
 			continue
@@ -85,7 +88,8 @@ func TestFusedContract(t *testing.T) {
 		long     bool // left out of short runs
 	}{
 		{"two to two", []int{0, 1}, []int{1, 0}, netcfg.IB{}, true},
-		{"two to two, two QPs each, split", []int{0, 1}, []int{1, 0}, netcfg.IB{QPs: units.Some(2), SplitData: true}, false},
+		{"two to two, two QPs each, split", []int{0, 1}, []int{1, 0}, netcfg.IB{QPs: units.Some(2),
+			SplitData: true}, false},
 		{"one to two", []int{0}, []int{1, 0}, netcfg.IB{}, false},
 		{"two to one", []int{0, 1}, []int{1}, netcfg.IB{QPs: units.Some(2)}, true},
 	} {
@@ -132,7 +136,9 @@ func TestFusedDataGoesOverAllPorts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sq, err := transporttest.Start(func() (transport.Request, error) { return s.Isend(transport.Buf{Mem: src, Size: 10_000}, 0) })
+	sq, err := transporttest.Start(func() (transport.Request, error) {
+		return s.Isend(transport.Buf{Mem: src, Size: 10_000}, 0)
+	})
 	if err == nil {
 		_, err = transporttest.Until(sq)
 	}
@@ -143,7 +149,8 @@ func TestFusedDataGoesOverAllPorts(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Half of it in whole 128 bytes: 5,120 and the rest.
-	if a, b := carried[n.phys[0].near.Port.Device], carried[n.phys[1].near.Port.Device]; a != 5120 || b != 4880 {
+	if a, b := carried[n.phys[0].near.Port.Device], carried[n.phys[1].near.Port.Device]; a != 5120 ||
+		b != 4880 {
 		t.Errorf("%d bytes went by the first port and %d by the second: %v", a, b, carried)
 	}
 	d, err := n.Devices()
@@ -187,7 +194,9 @@ func newFaultCase(t *testing.T, u transporttest.Subject) *faultCase {
 
 // send is what the sender gets to know.
 func (c *faultCase) send() error {
-	q, err := transporttest.Start(func() (transport.Request, error) { return c.s.Isend(transport.Buf{Mem: c.src, Size: 4096}, 0) })
+	q, err := transporttest.Start(func() (transport.Request, error) {
+		return c.s.Isend(transport.Buf{Mem: c.src, Size: 4096}, 0)
+	})
 	if err == nil {
 		_, err = transporttest.Until(q)
 	}
@@ -213,16 +222,25 @@ func TestFaultsEndWithAClearError(t *testing.T) {
 		hears   bool   // the receiver ends too
 		untried bool   // no send: the receiver alone looks
 	}{
-		{"wrong rkey", func(c *faultCase) { c.s.fifo[0].rkeys[0] ^= 0x5a5a00 }, "remote access error", true, false},
-		{"address outside the registration", func(c *faultCase) { c.s.fifo[0].addr += 1 << 30 }, "remote access error", true, false},
+		{"wrong rkey", func(c *faultCase) { c.s.fifo[0].rkeys[0] ^= 0x5a5a00 }, "remote access error", true,
+			false},
+		{"address outside the registration", func(c *faultCase) { c.s.fifo[0].addr += 1 << 30 },
+			"remote access error", true, false},
 		{"rkey of nothing", func(c *faultCase) { c.s.fifo[0].rkeys[0] = 0 }, "rkey 0x0", false, false},
-		{"local memory not registered", func(c *faultCase) { c.src.(*memory).mrs[0].Lkey ^= 0x5a5a00 }, "local", false, false},
+		{"local memory not registered", func(c *faultCase) { c.src.(*memory).mrs[0].Lkey ^= 0x5a5a00 },
+			"local", false, false},
 		{"sender's QP in error", func(c *faultCase) { _ = c.s.qps[0].Break() }, "Flushed", false, false},
-		{"receiver's QP in error", func(c *faultCase) { _ = c.r.qps[0].Break() }, "retry counter exceeded", true, false},
-		{"receiver's QP in error before anything is sent", func(c *faultCase) { _ = c.r.qps[0].Break() }, "", true, true},
-		{"receiver gone", func(c *faultCase) { _ = c.r.qps[0].Close(); c.r.qps = nil }, "retry counter exceeded", false, false},
-		{"wire cut", func(c *faultCase) { transporttest.Disturb(c.t, "loss 100%") }, "retry counter exceeded", false, false},
-		{"device says that it failed", func(c *faultCase) { c.s.nics[0].dev.Fail("local catastrophic error") }, "local catastrophic error", false, false},
+		{"receiver's QP in error", func(c *faultCase) { _ = c.r.qps[0].Break() }, "retry counter exceeded",
+			true, false},
+		{"receiver's QP in error before anything is sent", func(c *faultCase) { _ = c.r.qps[0].Break() }, "",
+			true, true},
+		{"receiver gone", func(c *faultCase) { _ = c.r.qps[0].Close(); c.r.qps = nil },
+			"retry counter exceeded", false, false},
+		{"wire cut", func(c *faultCase) { transporttest.Disturb(c.t, "loss 100%") }, "retry counter exceeded",
+			false, false},
+		{"device says that it failed", func(c *faultCase) {
+			c.s.nics[0].dev.Fail("local catastrophic error")
+		}, "local catastrophic error", false, false},
 	} {
 		t.Run(f.name, func(t *testing.T) {
 			c := newFaultCase(t, subject(t, netcfg.IB{Service: &netcfg.Service{Timeout: 10, Retry: 2}}))
@@ -271,9 +289,11 @@ func TestLostCTSSendsNothing(t *testing.T) {
 // TestDisturbedWire sends over a wire that loses, delays, doubles, reorders and
 // damages packets: everything arrives, and as it was sent.
 func TestDisturbedWire(t *testing.T) {
-	for _, what := range []string{"loss 1%", "loss 5% 25%", "delay 2ms 1ms", "duplicate 5%", "delay 1ms reorder 25% 50%", "corrupt 1%"} {
+	for _, what := range []string{"loss 1%", "loss 5% 25%", "delay 2ms 1ms", "duplicate 5%",
+		"delay 1ms reorder 25% 50%", "corrupt 1%"} {
 		t.Run(what, func(t *testing.T) {
-			u := subject(t, netcfg.IB{QPs: units.Some(2), SplitData: true, Service: &netcfg.Service{Timeout: 14, Retry: 7}})
+			u := subject(t, netcfg.IB{QPs: units.Some(2), SplitData: true, Service: &netcfg.Service{
+				Timeout: 14, Retry: 7}})
 			transporttest.Disturb(t, what)
 			transporttest.Order(t, u, 25, 30_000)
 		})
@@ -285,8 +305,10 @@ func TestPerf(t *testing.T) {
 	n := wires(t, netcfg.IB{})
 	for _, op := range []string{"write", "read", "send", OpNCCL} {
 		for i, c := range []PerfConfig{
-			{Iters: 40, QPs: 2, TxDepth: 16}, {Iters: 40, QPs: 1, TxDepth: 128, Bidirectional: true}, {Iters: 30, QPs: 2, TxDepth: 1, Latency: true, Bidirectional: true},
-			{Duration: 30 * time.Millisecond, QPs: 1, TxDepth: 8, Bidirectional: true}, {Duration: 30 * time.Millisecond, QPs: 1, TxDepth: 8, Latency: true},
+			{Iters: 40, QPs: 2, TxDepth: 16}, {Iters: 40, QPs: 1, TxDepth: 128, Bidirectional: true},
+			{Iters: 30, QPs: 2, TxDepth: 1, Latency: true, Bidirectional: true},
+			{Duration: 30 * time.Millisecond, QPs: 1, TxDepth: 8, Bidirectional: true},
+			{Duration: 30 * time.Millisecond, QPs: 1, TxDepth: 8, Latency: true},
 		} {
 			c.Op, c.Size = op, 3000
 			p, err := n.RunPerf(context.Background(), 0, len(n.phys)-1, c)
@@ -300,7 +322,8 @@ func TestPerf(t *testing.T) {
 				t.Errorf("%s %d: %d messages", op, i, p.Iters)
 			case c.Latency && (len(p.Times) != p.Iters || p.Times[0] <= 0):
 				t.Errorf("%s %d: %d times of %d messages", op, i, len(p.Times), p.Iters)
-			case !c.Latency && (p.Average <= 0 || p.Rate <= 0 || looked && p.Peak < p.Average*0.999 || !looked && p.Peak != 0):
+			case !c.Latency && (p.Average <= 0 || p.Rate <= 0 || looked && p.Peak < p.Average*0.999 ||
+				!looked && p.Peak != 0):
 				t.Errorf("%s %d: %g of %g B/s, %g a second", op, i, p.Average, p.Peak, p.Rate)
 			}
 		}
@@ -320,7 +343,9 @@ func TestPerfServer(t *testing.T) {
 	reported := make(chan error, 8)
 	served := make(chan error, 1)
 	go func() {
-		served <- n.ServePerf(ctx, ln, len(n.phys)-1, secret, func(_ PerfConfig, err error) { reported <- err })
+		served <- n.ServePerf(ctx, ln, len(n.phys)-1, secret, func(_ PerfConfig, err error) {
+			reported <- err
+		})
 	}()
 	c := PerfConfig{Op: "write", Size: 100, Iters: 10, QPs: 1, TxDepth: 4}
 	if _, err := n.Perf(ctx, addr, 0, []byte("another"), c); err == nil {
@@ -346,7 +371,8 @@ func TestPerfServer(t *testing.T) {
 	}
 	close(reported)
 	if err, heard := <-reported; err != nil || !heard || len(reported) != 0 {
-		t.Errorf("of the good measurement the server reports %v (received: %v), and %d more", err, heard, len(reported))
+		t.Errorf("of the good measurement the server reports %v (received: %v), and %d more", err, heard,
+			len(reported))
 	}
 }
 

@@ -23,11 +23,13 @@ type sendComm struct {
 }
 
 func (n *Net) newSend(dev int, c net.Conn) (*sendComm, error) {
-	k, mem, err := n.open(dev, &opening{conn: c, notes: fifoBytes, more: noteBytes, access: verbs.AccessRemoteWrite})
+	k, mem, err := n.open(dev, &opening{conn: c, notes: fifoBytes, more: noteBytes,
+		access: verbs.AccessRemoteWrite})
 	if err != nil {
 		return nil, err
 	}
-	s := &sendComm{comm: k, fifo: unsafe.Slice((*cts)(unsafe.Pointer(unsafe.SliceData(mem))), maxRequests*transport.MaxRecvs), adaptive: true}
+	s := &sendComm{comm: k, fifo: unsafe.Slice((*cts)(unsafe.Pointer(unsafe.SliceData(mem))),
+		maxRequests*transport.MaxRecvs), adaptive: true}
 	// On where every fused port has it; unset, InfiniBand has it (net_ib.cc:798).
 	for _, c := range k.nics {
 		byLayer := 0
@@ -85,7 +87,8 @@ func (s *sendComm) Isend(b transport.Buf, tag int32) (transport.Request, error) 
 			return nil, &transport.TruncatedError{Tag: tag, Sent: b.Size, Room: int(e[i].size)}
 		}
 		if e[i].addr == 0 || e[i].rkeys[0] == 0 {
-			s.err = fmt.Errorf("%s sent a CTS with address %#x and rkey %#x for tag %d", s.peer, e[i].addr, e[i].rkeys[0], tag)
+			s.err = fmt.Errorf("%s sent a CTS with address %#x and rkey %#x for tag %d", s.peer, e[i].addr,
+				e[i].rkeys[0], tag)
 			return nil, s.err
 		}
 		r, id := s.take(sending)
@@ -137,7 +140,8 @@ func (s *sendComm) post(e []cts) error {
 			if err != nil {
 				return err
 			}
-			chain[c] = verbs.Work{Op: verbs.OpWrite, Local: addr + uintptr(off), Len: size, Lkey: m.mrs[qp.nic].Lkey,
+			chain[c] = verbs.Work{Op: verbs.OpWrite, Local: addr + uintptr(off), Len: size,
+				Lkey:   m.mrs[qp.nic].Lkey,
 				Remote: e[i].addr + uint64(off), Rkey: e[i].rkeys[qp.far]}
 			c++
 		}
@@ -157,7 +161,8 @@ func (s *sendComm) post(e []cts) error {
 // data itself, or behind it where adaptive routing may reorder the data, or
 // with the sizes of a multi-receive.
 func (s *sendComm) finish(chain *[maxChain]verbs.Work, c int, qp *queuePair, notes []int32) int {
-	last := verbs.Work{Op: verbs.OpWriteImm, Signaled: true, ID: s.ids, Remote: s.far.Addr, Rkey: s.far.NICs[qp.far].Rkey}
+	last := verbs.Work{Op: verbs.OpWriteImm, Signaled: true, ID: s.ids, Remote: s.far.Addr,
+		Rkey: s.far.NICs[qp.far].Rkey}
 	if len(notes) == 1 {
 		size := s.slot[0].buf.Size
 		last.Imm = uint32(size)

@@ -10,12 +10,14 @@ import (
 
 // TestCards: ports and functions of a card have one path (net_ib.cc:521).
 func TestCards(t *testing.T) {
-	const a, b, vf = "/sys/devices/pci0000:16/0000:17:00.0", "/sys/devices/pci0000:16/0000:17:00.1", "/sys/devices/pci0000:16/0000:17:02.3"
+	const a, b, vf = "/sys/devices/pci0000:16/0000:17:00.0", "/sys/devices/pci0000:16/0000:17:00.1",
+		"/sys/devices/pci0000:16/0000:17:02.3"
 	for _, c := range []struct {
 		path  string
 		merge bool
 		want  string
-	}{{a, true, a}, {b, true, a}, {vf, true, a}, {b, false, a}, {vf, false, "/sys/devices/pci0000:16/0000:17:02.0"},
+	}{{a, true, a}, {b, true, a}, {vf, true, a}, {b, false, a},
+		{vf, false, "/sys/devices/pci0000:16/0000:17:02.0"},
 		{"/sys/devices/virtual/net/v0", true, "/sys/devices/virtual/net/v0"}, {"", true, ""}} {
 		if got := cardPath(c.path, c.merge); got != c.want {
 			t.Errorf("%q, functions merged %t: %q, want %q", c.path, c.merge, got, c.want)
@@ -28,14 +30,18 @@ func TestFusionIsChecked(t *testing.T) {
 	port := func(name string, l verbs.LinkLayer) physical {
 		return physical{near: verbs.End{Port: verbs.Port{Device: name, Layer: l, Mbps: 100}}}
 	}
-	n := &Net{phys: []physical{port("a", verbs.Ethernet), port("b", verbs.Ethernet), port("c", verbs.InfiniBand), port("d", verbs.Ethernet), port("e", verbs.Ethernet), port("f", verbs.Ethernet)}}
+	n := &Net{phys: []physical{port("a", verbs.Ethernet), port("b", verbs.Ethernet),
+		port("c", verbs.InfiniBand), port("d", verbs.Ethernet), port("e", verbs.Ethernet),
+		port("f", verbs.Ethernet)}}
 	for _, c := range []struct {
 		ports []int
 		off   bool
 		want  string // of the name, or of the error
 	}{
-		{[]int{1, 0}, false, "b+a"}, {[]int{0}, true, "a"}, {nil, false, "1 to 4"}, {[]int{0, 1, 3, 4, 5}, false, "1 to 4"},
-		{[]int{0, 1}, true, "NCCL_IB_MERGE_NICS"}, {[]int{0, 2}, false, "link layer"}, {[]int{0, 0}, false, "itself"}, {[]int{0, 9}, false, "there are 6"},
+		{[]int{1, 0}, false, "b+a"}, {[]int{0}, true, "a"}, {nil, false, "1 to 4"},
+		{[]int{0, 1, 3, 4, 5}, false, "1 to 4"},
+		{[]int{0, 1}, true, "NCCL_IB_MERGE_NICS"}, {[]int{0, 2}, false, "link layer"},
+		{[]int{0, 0}, false, "itself"}, {[]int{0, 9}, false, "there are 6"},
 	} {
 		n.set.NoFusion = c.off
 		v, err := n.Fuse(c.ports...)
@@ -49,7 +55,8 @@ func TestFusionIsChecked(t *testing.T) {
 func TestShownQPsAreChecked(t *testing.T) {
 	near := &nic{near: verbs.End{Port: verbs.Port{Device: "a", Layer: verbs.Ethernet}}}
 	good := func() hello {
-		return hello{NICs: []verbs.Address{{Device: "b", Layer: verbs.Ethernet}, {Device: "c", Layer: verbs.Ethernet}}, QPs: []farQP{{NIC: 0}, {NIC: 1}}}
+		return hello{NICs: []verbs.Address{{Device: "b", Layer: verbs.Ethernet},
+			{Device: "c", Layer: verbs.Ethernet}}, QPs: []farQP{{NIC: 0}, {NIC: 1}}}
 	}
 	for _, c := range []struct {
 		name   string
@@ -62,7 +69,8 @@ func TestShownQPsAreChecked(t *testing.T) {
 		{"five NICs", func(h *hello) { h.NICs = make([]verbs.Address, 5) }, "of 5 NICs"},
 		{"a NIC that is not there", func(h *hello) { h.QPs[1].NIC = 2 }, "NIC 2 of 2"},
 		{"a NIC below the first", func(h *hello) { h.QPs[1].NIC = -1 }, "NIC -1 of 2"},
-		{"another link layer", func(h *hello) { h.NICs[1].Layer = verbs.InfiniBand }, "c has another link layer (IB) than a (RoCE)"},
+		{"another link layer", func(h *hello) { h.NICs[1].Layer = verbs.InfiniBand },
+			"c has another link layer (IB) than a (RoCE)"},
 	} {
 		k := &comm{nics: []*nic{near, near}, qps: make([]*queuePair, 2), far: good()}
 		c.damage(&k.far)
@@ -81,7 +89,8 @@ func TestHearing(t *testing.T) {
 	if err := readLine(in, &g); err != nil || g.NICs != 2 || g.QPs != 3 || in.Len() != 1 {
 		t.Errorf("heard %+v and left %d bytes: %v", g, in.Len(), err)
 	}
-	for _, bad := range []string{"", "x\n", `{"NICs":2}`, `{"NICs":"two"}` + "\n", strings.Repeat(" ", maxLine+1)} {
+	for _, bad := range []string{"", "x\n", `{"NICs":2}`, `{"NICs":"two"}` + "\n",
+		strings.Repeat(" ", maxLine+1)} {
 		if err := readLine(strings.NewReader(bad), &g); err == nil {
 			t.Errorf("%.20q is heard", bad)
 		}
@@ -100,9 +109,11 @@ func TestChosenFollowsNCCLsLists(t *testing.T) {
 		port      int
 		want      bool
 	}{
-		{"", "mlx5_0", 1, true}, {"mlx5", "mlx5_3", 1, true}, {"mlx5_1", "mlx5_10", 1, true}, {"=mlx5_1", "mlx5_10", 1, false},
+		{"", "mlx5_0", 1, true}, {"mlx5", "mlx5_3", 1, true}, {"mlx5_1", "mlx5_10", 1, true},
+		{"=mlx5_1", "mlx5_10", 1, false},
 		{"=mlx5_1", "mlx5_1", 1, true}, {"^mlx5_2", "mlx5_2", 1, false}, {"^mlx5_2", "mlx5_3", 1, true},
-		{"mlx5_0:2", "mlx5_0", 1, false}, {"mlx5_0:2", "mlx5_0", 2, true}, {"mlx4_0,mlx5_1", "mlx5_1", 1, true},
+		{"mlx5_0:2", "mlx5_0", 1, false}, {"mlx5_0:2", "mlx5_0", 2, true}, {"mlx4_0,mlx5_1", "mlx5_1", 1,
+			true},
 	} {
 		if got := Chosen(c.list, c.dev, c.port); got != c.want {
 			t.Errorf("NCCL_IB_HCA=%s, %s port %d: %v, want %v", c.list, c.dev, c.port, got, c.want)
@@ -117,7 +128,8 @@ func TestSharesCoverAMessage(t *testing.T) {
 			for q := range nq {
 				off, n := share(size, q, nq)
 				if off != next || n < 0 {
-					t.Fatalf("size %d QP %d of %d: part %d+%d, want it to start at %d", size, q, nq, off, n, next)
+					t.Fatalf("size %d QP %d of %d: part %d+%d, want it to start at %d", size, q, nq, off, n,
+						next)
 				}
 				next = off + n
 			}

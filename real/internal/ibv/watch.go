@@ -9,7 +9,8 @@ import (
 )
 
 // opcodes are the names of ibv_wr_opcode.
-var opcodes = map[uint32]string{verbs.OpWrite: "RDMA_WRITE", verbs.OpWriteImm: "RDMA_WRITE_WITH_IMM", verbs.OpSend: "SEND", verbs.OpRead: "RDMA_READ"}
+var opcodes = map[uint32]string{verbs.OpWrite: "RDMA_WRITE", verbs.OpWriteImm: "RDMA_WRITE_WITH_IMM",
+	verbs.OpSend: "SEND", verbs.OpRead: "RDMA_READ"}
 
 // watcher follows what a connection posts; nil follows nothing. Requests
 // without a completion of their own are done when a later one of their QP is.
@@ -39,7 +40,8 @@ func (w *watcher) work(q *queuePair, opcode string, size int, id uint64, posted 
 	if lane < 0 {
 		lane = n
 	}
-	return transport.Work{Device: q.Device().Name, QP: q.Num, Lane: lane, Lanes: n, Opcode: opcode, Size: size, ID: id, Posted: posted}
+	return transport.Work{Device: q.Device().Name, QP: q.Num, Lane: lane, Lanes: n, Opcode: opcode,
+		Size: size, ID: id, Posted: posted}
 }
 
 // posted notes a chain.

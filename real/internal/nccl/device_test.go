@@ -103,12 +103,14 @@ func TestEveryOperationIsRight(t *testing.T) {
 			if err != nil {
 				t.Errorf("operation %d of %d elements: %v", f, count, err)
 			}
-			t.Logf("operation %d count %8d: eager %8.2f us graph %8.2f us", f, count, eager.Micros(), graph.Micros())
+			t.Logf("operation %d count %8d: eager %8.2f us graph %8.2f us", f, count, eager.Micros(),
+				graph.Micros())
 		}
 	}
 }
 
-func checkAndTime(ctx context.Context, m *Member, o Call, meet func() error) (eager, graph units.Time, err error) {
+func checkAndTime(ctx context.Context, m *Member, o Call, meet func() error) (eager, graph units.Time,
+	err error) {
 	o.Type, o.Size, o.Rank, o.N = coll.Float32, 4, m.Rank, m.N
 	ns, nr := bufferElems(o.Func, o.Count, o.N)
 	if o.Send, err = m.dev.Alloc(units.Bytes(4 * ns)); err != nil {

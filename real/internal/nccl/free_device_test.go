@@ -219,7 +219,8 @@ func TestFreeAlgorithmsAreExact(t *testing.T) {
 					}
 					for _, shape := range cuda.FreeShapes(f) {
 						cases++
-						if err := is.check(ctx, cuda.FreeOp{Func: f, Shape: shape, Type: typ, Red: red}, count); err != nil {
+						if err := is.check(ctx, cuda.FreeOp{Func: f, Shape: shape, Type: typ, Red: red},
+							count); err != nil {
 							t.Errorf("%v %v %v %v count %d: %v", shape, f, typ, red, count, err)
 							return
 						}
@@ -287,7 +288,8 @@ func (is *island) compare(m *Member, o *cuda.FreeOp, count, elem int, outB units
 	for i := 0; i*elem < int(outB); i++ {
 		encode(o.Type, expected(o, m.Rank, is.N, count, i), want[:])
 		if string(got[i*elem:(i+1)*elem]) != string(want[:elem]) {
-			return fmt.Errorf("rank %d element %d: got %x, want %x", m.Rank, i, got[i*elem:(i+1)*elem], want[:elem])
+			return fmt.Errorf("rank %d element %d: got %x, want %x", m.Rank, i, got[i*elem:(i+1)*elem],
+				want[:elem])
 		}
 	}
 	return nil
@@ -313,7 +315,8 @@ func TestFreeAgainstNCCL(t *testing.T) {
 			}
 			line += fmt.Sprintf(" nccl %9.2f", nccl.Micros())
 			for _, shape := range cuda.FreeShapes(f) {
-				o := cuda.FreeOp{Func: f, Shape: shape, Type: coll.Float32, Red: coll.Sum, Bytes: part, In: is.in, Out: is.out}
+				o := cuda.FreeOp{Func: f, Shape: shape, Type: coll.Float32, Red: coll.Sum, Bytes: part,
+					In: is.in, Out: is.out}
 				if !is.free[0].Fits(&o) {
 					continue
 				}
@@ -339,7 +342,8 @@ func deviceIters(part units.Bytes) int {
 
 func (is *island) timeNCCL(ctx context.Context, f coll.Func, part units.Bytes) (best units.Time, err error) {
 	err = is.Each(func(m *Member) error {
-		o := Call{Func: f, Send: is.in[m.Rank], Recv: is.out[m.Rank], Count: int64(part / 4), Type: coll.Float32, Size: 4, Rank: m.Rank, N: m.N}
+		o := Call{Func: f, Send: is.in[m.Rank], Recv: is.out[m.Rank], Count: int64(part / 4),
+			Type: coll.Float32, Size: 4, Rank: m.Rank, N: m.N}
 		return is.repeat(m, &best, func() (units.Time, error) {
 			return m.Time(ctx, &o, Timing{Iters: deviceIters(part), Launch: GraphRun}, is.meet)
 		})
@@ -354,7 +358,8 @@ func (is *island) timeFree(ctx context.Context, o *cuda.FreeOp) (best units.Time
 			return err
 		}
 		return is.repeat(m, &best, func() (units.Time, error) {
-			return m.TimeGraph(ctx, func() error { return f.Queue(o, m.stream) }, deviceIters(o.Bytes), is.meet)
+			return m.TimeGraph(ctx, func() error { return f.Queue(o, m.stream) }, deviceIters(o.Bytes),
+				is.meet)
 		})
 	})
 	return best, err

@@ -67,18 +67,21 @@ func (p *procs) windows() map[string]*dl.Proc {
 
 // whole are the operations that older libraries have as groups only.
 func (p *procs) whole() map[string]*dl.Proc {
-	return map[string]*dl.Proc{"ncclAlltoAll": &p.allToAll, "ncclGather": &p.gather, "ncclScatter": &p.scatter}
+	return map[string]*dl.Proc{"ncclAlltoAll": &p.allToAll, "ncclGather": &p.gather,
+		"ncclScatter": &p.scatter}
 }
 
 func (p *procs) table() map[string]*dl.Proc {
 	return map[string]*dl.Proc{
-		"ncclGetVersion": &p.getVersion, "ncclGetErrorString": &p.getErrorString, "ncclGetLastError": &p.getLastError,
-		"ncclGetUniqueId": &p.getUniqueID,
+		"ncclGetVersion": &p.getVersion, "ncclGetErrorString": &p.getErrorString,
+		"ncclGetLastError": &p.getLastError,
+		"ncclGetUniqueId":  &p.getUniqueID,
 		// The scalable form takes the id by pointer; ncclCommInitRank takes
 		// 128 bytes by value, which a plain register call cannot pass.
 		"ncclCommInitRankScalable": &p.commInit,
-		"ncclCommDestroy":          &p.commDestroy, "ncclCommAbort": &p.commAbort, "ncclCommGetAsyncError": &p.asyncError,
-		"ncclGroupStart": &p.groupStart, "ncclGroupEnd": &p.groupEnd,
+		"ncclCommDestroy":          &p.commDestroy, "ncclCommAbort": &p.commAbort,
+		"ncclCommGetAsyncError": &p.asyncError,
+		"ncclGroupStart":        &p.groupStart, "ncclGroupEnd": &p.groupEnd,
 		"ncclAllReduce": &p.allReduce, "ncclAllGather": &p.allGather, "ncclReduceScatter": &p.reduceScatter,
 		"ncclBroadcast": &p.broadcast, "ncclReduce": &p.reduce, "ncclSend": &p.send, "ncclRecv": &p.recv,
 	}
@@ -115,7 +118,8 @@ func Setenv(name, value string) error {
 		return err
 	}
 	k, v := append([]byte(name), 0), append([]byte(value), 0)
-	return refused("set", name, setenv.Call(uintptr(unsafe.Pointer(&k[0])), uintptr(unsafe.Pointer(&v[0])), 1))
+	return refused("set", name, setenv.Call(uintptr(unsafe.Pointer(&k[0])), uintptr(unsafe.Pointer(&v[0])),
+		1))
 }
 
 // Unsetenv takes a variable away from libraries of C.
@@ -188,7 +192,8 @@ func (l *Lib) NewID() (UniqueID, error) {
 func (l *Lib) Init(id UniqueID, rank, n int) (Handle, error) {
 	c, ids := new(Handle), &id
 	err := l.check("ncclCommInitRankScalable", 0,
-		l.fn.commInit.Call(uintptr(unsafe.Pointer(c)), uintptr(n), uintptr(rank), 1, uintptr(unsafe.Pointer(ids)), 0))
+		l.fn.commInit.Call(uintptr(unsafe.Pointer(c)), uintptr(n), uintptr(rank), 1,
+			uintptr(unsafe.Pointer(ids)), 0))
 	return *c, err
 }
 
@@ -205,7 +210,8 @@ func (l *Lib) Abort(c Handle) error {
 // AsyncError returns an error that happened after a call had returned.
 func (l *Lib) AsyncError(c Handle) error {
 	code := new(int32)
-	if err := l.check("ncclCommGetAsyncError", c, l.fn.asyncError.Call(uintptr(c), uintptr(unsafe.Pointer(code)))); err != nil {
+	if err := l.check("ncclCommGetAsyncError", c, l.fn.asyncError.Call(uintptr(c),
+		uintptr(unsafe.Pointer(code)))); err != nil {
 		return err
 	}
 	return l.check("asynchronous operation", c, uintptr(*code))
@@ -295,10 +301,12 @@ func (l *Lib) queueP2P(c Handle, o *Call, s cuda.Stream) (err error) {
 	}()
 	part := func(i int) uintptr { return uintptr(int64(i) * o.Count * o.Size) }
 	send := func(peer int, off uintptr) error {
-		return l.check("ncclSend", c, l.fn.send.Call(uintptr(o.Send)+off, uintptr(o.sends(peer)), uintptr(o.Type), uintptr(peer), uintptr(c), uintptr(s)))
+		return l.check("ncclSend", c, l.fn.send.Call(uintptr(o.Send)+off, uintptr(o.sends(peer)),
+			uintptr(o.Type), uintptr(peer), uintptr(c), uintptr(s)))
 	}
 	recv := func(peer int, off uintptr) error {
-		return l.check("ncclRecv", c, l.fn.recv.Call(uintptr(o.Recv)+off, uintptr(o.receives(peer)), uintptr(o.Type), uintptr(peer), uintptr(c), uintptr(s)))
+		return l.check("ncclRecv", c, l.fn.recv.Call(uintptr(o.Recv)+off, uintptr(o.receives(peer)),
+			uintptr(o.Type), uintptr(peer), uintptr(c), uintptr(s)))
 	}
 	if x, me := o.Pairs, int32(o.Rank); x != nil {
 		for p := range int32(o.N) {
@@ -339,5 +347,6 @@ func (l *Lib) queueP2P(c Handle, o *Call, s cuda.Stream) (err error) {
 		}
 		return nil
 	}
-	return &exec.NotImplementedError{Feature: fmt.Sprintf("NCCL operation %d", o.Func), Missing: "its NCCL call"}
+	return &exec.NotImplementedError{Feature: fmt.Sprintf("NCCL operation %d", o.Func),
+		Missing: "its NCCL call"}
 }

@@ -23,7 +23,8 @@ func LoadProfiler(path string) (*Profiler, error) {
 		return nil, err
 	}
 	p := &Profiler{}
-	if err := lib.Bind(feature, map[string]*dl.Proc{"simccl_profiler_mask": &p.mask, "simccl_profiler_write": &p.write}); err != nil {
+	if err := lib.Bind(feature, map[string]*dl.Proc{"simccl_profiler_mask": &p.mask,
+		"simccl_profiler_write": &p.write}); err != nil {
 		return nil, err
 	}
 	for _, kv := range [][2]string{{"NCCL_PROFILER_PLUGIN", path}, {"SIMCCL_PROFILE_MASK", "0"}} {

@@ -61,7 +61,8 @@ func TestProfilerPlugin(t *testing.T) {
 	if err := os.WriteFile(main, []byte(harness), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if text, err := exec.Command(cc, "-O1", "-Wall", "-Wextra", "-Werror", "-I", src, "-o", bin, main, "-lpthread").CombinedOutput(); err != nil {
+	if text, err := exec.Command(cc, "-O1", "-Wall", "-Wextra", "-Werror", "-I", src, "-o", bin, main,
+		"-lpthread").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	if text, err := exec.Command(bin, out).CombinedOutput(); err != nil {
@@ -128,7 +129,8 @@ func checkPlace(t *testing.T, data []byte) {
 		t.Fatal(err)
 	}
 	o := &doc.OtherData
-	if ns, err := strconv.ParseInt(o.Epoch, 10, 64); err != nil || time.Since(time.Unix(0, ns)).Abs() > time.Hour {
+	if ns, err := strconv.ParseInt(o.Epoch, 10, 64); err != nil || time.Since(time.Unix(0, ns)).Abs() >
+		time.Hour {
 		t.Errorf("the trace begins at %q ns since 1970: %v", o.Epoch, err)
 	}
 	if o.Part.Rank != 3 || o.Part.Of != 4 || len(o.GPU) != 1 || o.GPU[0].Rank != 3 {

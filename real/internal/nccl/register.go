@@ -27,7 +27,8 @@ func (l *Lib) MemFree(p cuda.Ptr) error {
 // Register registers with a communicator a buffer that operations will use.
 func (l *Lib) Register(c Handle, p cuda.Ptr, size units.Bytes) (handle uintptr, err error) {
 	h := new(uintptr)
-	err = l.check("ncclCommRegister", c, l.fn.register.Call(uintptr(c), uintptr(p), uintptr(size), uintptr(unsafe.Pointer(h))))
+	err = l.check("ncclCommRegister", c, l.fn.register.Call(uintptr(c), uintptr(p), uintptr(size),
+		uintptr(unsafe.Pointer(h))))
 	return *h, err
 }
 
@@ -49,7 +50,8 @@ func (l *Lib) Window(c Handle, p cuda.Ptr, size units.Bytes) (handle uintptr, er
 	const symmetric = 1
 	h := new(uintptr)
 	err = l.check("ncclCommWindowRegister", c,
-		l.fn.windowRegister.Call(uintptr(c), uintptr(p), uintptr(size), uintptr(unsafe.Pointer(h)), symmetric))
+		l.fn.windowRegister.Call(uintptr(c), uintptr(p), uintptr(size), uintptr(unsafe.Pointer(h)),
+			symmetric))
 	return *h, err
 }
 

@@ -132,7 +132,8 @@ func (m *Member) Time(ctx context.Context, o *Call, t Timing, meet func() error)
 
 // TimeGraph measures the mean device time of whatever queue puts on the
 // member's stream, replayed iters times as one CUDA graph.
-func (m *Member) TimeGraph(ctx context.Context, queue func() error, iters int, meet func() error) (units.Time, error) {
+func (m *Member) TimeGraph(ctx context.Context, queue func() error, iters int, meet func() error) (units.Time,
+	error) {
 	g, err := m.dev.Capture(m.stream, func() error {
 		for range iters {
 			if err := queue(); err != nil {

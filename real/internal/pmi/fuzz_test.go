@@ -10,7 +10,9 @@ import (
 // FuzzLauncher: whatever a launcher answers, Share ends with a word or with an
 // error, never with both or neither.
 func FuzzLauncher(f *testing.F) {
-	f.Add([]byte("cmd=response_to_init rc=0\ncmd=my_kvsname rc=0 kvsname=k\ncmd=put_result rc=0\ncmd=barrier_out rc=0\ncmd=get_result rc=0 value=w\ncmd=finalize_ack rc=0\n"), true)
+	f.Add([]byte("cmd=response_to_init rc=0\ncmd=my_kvsname rc=0 kvsname=k\n"+
+		"cmd=put_result rc=0\ncmd=barrier_out rc=0\ncmd=get_result rc=0 value=w\ncmd=finalize_ack rc=0\n"),
+		true)
 	f.Add([]byte("cmd=response_to_init rc= \ncmd=my_kvsname\n=\n==\ncmd=x cmd=y\n"), false)
 	f.Fuzz(func(t *testing.T, says []byte, first bool) {
 		a, b := net.Pipe()

@@ -121,7 +121,8 @@ func TestEveryRankLearnsTheWord(t *testing.T) {
 func TestLaunchersThatDoNot(t *testing.T) {
 	for _, spoil := range []string{"init", "get_my_kvsname", "put", "barrier_in", "get", "finalize"} {
 		l := &launcher{t: t, kvs: map[string]string{}, n: 1, spoil: spoil}
-		if _, err := Share(pair(t, l), 0, "x"); err == nil || !strings.Contains(err.Error(), "cmd="+spoil+": answered") {
+		if _, err := Share(pair(t, l), 0, "x"); err == nil || !strings.Contains(err.Error(), "cmd="+spoil+
+			": answered") {
 			t.Errorf("%s refused: %v", spoil, err)
 		}
 	}

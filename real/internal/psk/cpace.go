@@ -95,7 +95,8 @@ type transcript struct {
 
 // derive computes the intermediate session key from the common element.
 func (t *transcript) derive(k []byte) {
-	sum := sha512.Sum512(append(lvCat([]byte(suite+"_ISK"), t.session, k), lvCat(t.ya, t.ada, t.yb, t.adb)...))
+	sum := sha512.Sum512(append(lvCat([]byte(suite+"_ISK"), t.session, k),
+		lvCat(t.ya, t.ada, t.yb, t.adb)...))
 	t.intermediate = sum[:]
 }
 

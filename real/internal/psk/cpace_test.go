@@ -29,8 +29,10 @@ func scalarOf(t *testing.T, s string) *ristretto255.Scalar {
 // TestDraftVectors: generator, shares, common element and key are those of
 // draft-irtf-cfrg-cpace-21, appendix B, ristretto255 with SHA-512.
 func TestDraftVectors(t *testing.T) {
-	x := transcript{session: fromHex(t, "7e4b4791d6a8ef019b936c79fb7f2c57"), ada: []byte("ADa"), adb: []byte("ADb")}
-	g := generator([]byte("Password"), fromHex(t, "6f630b425f726573706f6e6465720b415f696e69746961746f72"), x.session)
+	x := transcript{session: fromHex(t, "7e4b4791d6a8ef019b936c79fb7f2c57"), ada: []byte("ADa"),
+		adb: []byte("ADb")}
+	g := generator([]byte("Password"), fromHex(t, "6f630b425f726573706f6e6465720b415f696e69746961746f72"),
+		x.session)
 	ya := scalarOf(t, "da3d23700a9e5699258aef94dc060dfda5ebb61f02a5ea77fad53f4ff0976d08")
 	yb := scalarOf(t, "d2316b454718c35362d83d69df6320f38578ed5984651435e2949762d900b80d")
 	x.ya, x.yb = shareOf(ya, g), shareOf(yb, g)
@@ -51,7 +53,8 @@ func TestDraftVectors(t *testing.T) {
 		{"share of A", x.ya, "d40fb265a7abeaee7939d91a585fe59f7053f982c296ec413c624c669308f87a"},
 		{"share of B", x.yb, "08bcf6e9777a9c313a3db6daa510f2d398403319c2341bd506a92e672eb7e307"},
 		{"common element", k, "e22b1ef7788f661478f3cddd4c600774fc0f41e6b711569190ff88fa0e607e09"},
-		{"key", x.intermediate, "4c5469a16b2364c4b944ebc1a79e51d1674ad47db26e8718154f59faebfaa52d8346f30aa58377117eb20d527f2cbc5c76381f7fd372e89df8239f87f2e02ed1"},
+		{"key", x.intermediate,
+			"4c5469a16b2364c4b944ebc1a79e51d1674ad47db26e8718154f59faebfaa52d8346f30aa58377117eb20d527f2cbc5c76381f7fd372e89df8239f87f2e02ed1"},
 	} {
 		if !bytes.Equal(c.got, fromHex(t, c.want)) {
 			t.Errorf("%s: %x, the draft has %s", c.name, c.got, c.want)
@@ -81,7 +84,8 @@ func TestSharesHideTheSecret(t *testing.T) {
 	a, b, y := newScalar(), newScalar(), newScalar()
 	ga := ristretto255.NewIdentityElement().ScalarBaseMult(a)
 	gb := ristretto255.NewIdentityElement().ScalarBaseMult(b)
-	other := ristretto255.NewScalar().Multiply(y, ristretto255.NewScalar().Multiply(a, ristretto255.NewScalar().Invert(b)))
+	other := ristretto255.NewScalar().Multiply(y, ristretto255.NewScalar().Multiply(a,
+		ristretto255.NewScalar().Invert(b)))
 	if !bytes.Equal(shareOf(y, ga), shareOf(other, gb)) {
 		t.Error("a share tells two secrets apart")
 	}

@@ -104,7 +104,8 @@ func dial(t *tls.Conn, secret, hello []byte) error {
 		return err
 	}
 	y := newScalar()
-	x := &transcript{session: session, ya: shareOf(y, generator(secret, channel, session)), ada: hello, yb: make([]byte, shareSize)}
+	x := &transcript{session: session, ya: shareOf(y, generator(secret, channel, session)), ada: hello,
+		yb: make([]byte, shareSize)}
 	if _, err := t.Write(append(append([]byte{byte(len(hello))}, hello...), x.ya...)); err != nil {
 		return err
 	}
@@ -189,7 +190,8 @@ func (g *Gate) admit(t *tls.Conn, proven func()) (hello []byte, err error) {
 	}
 	hello = first[:size[0]]
 	y := newScalar()
-	x := &transcript{session: session, ya: first[size[0]:], ada: hello, yb: shareOf(y, generator(g.secret, channel, session))}
+	x := &transcript{session: session, ya: first[size[0]:], ada: hello,
+		yb: shareOf(y, generator(g.secret, channel, session))}
 	k, err := meet(y, x.ya)
 	if err != nil {
 		return nil, err
@@ -229,7 +231,8 @@ func (g *Gate) check(got, want []byte) bool {
 
 // cut distinguishes a connection that ended from one that sent something wrong.
 func cut(err error) error {
-	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE, net.ErrClosed} {
+	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE,
+		net.ErrClosed} {
 		if errors.Is(err, end) {
 			return fmt.Errorf("%w (%w)", ErrCut, err)
 		}

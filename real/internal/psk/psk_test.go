@@ -127,7 +127,8 @@ func guess(t *testing.T, secret, word []byte) (said []byte) {
 	t.Helper()
 	a, b := wire(t)
 	done := serve(NewGate(secret), b)
-	c := tls.Client(a, &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{protocol}, InsecureSkipVerify: true})
+	c := tls.Client(a, &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{protocol},
+		InsecureSkipVerify: true})
 	if err := c.Handshake(); err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +137,8 @@ func guess(t *testing.T, secret, word []byte) (said []byte) {
 		t.Fatal(err)
 	}
 	y := newScalar()
-	x := &transcript{session: session, ya: shareOf(y, generator(word, channel, session)), yb: make([]byte, shareSize)}
+	x := &transcript{session: session, ya: shareOf(y, generator(word, channel, session)),
+		yb: make([]byte, shareSize)}
 	if _, err := c.Write(append([]byte{0}, x.ya...)); err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +184,8 @@ func TestTheOldOracle(t *testing.T) {
 	hello[4] = 1
 	binary.LittleEndian.PutUint32(hello[5:], 1)
 	binary.LittleEndian.PutUint32(hello[9:], 2)
-	for _, words := range [][]byte{hello, []byte("GET / HTTP/1.1\r\nHost: a host of ours\r\n\r\n"), bytes.Repeat([]byte{0}, 64)} {
+	for _, words := range [][]byte{hello, []byte("GET / HTTP/1.1\r\nHost: a host of ours\r\n\r\n"),
+		bytes.Repeat([]byte{0}, 64)} {
 		var answers [2][]byte
 		for i, secret := range []string{"hunter2", "another"} {
 			a, b := wire(t)
@@ -208,7 +211,8 @@ func TestASquatterLearnsNothingByTheDialersProof(t *testing.T) {
 	done := make(chan bool, 1)
 	go func() { // the squatter guesses "password" and tries others on the proof afterwards
 		cert, _ := certificate()
-		c := tls.Server(b, &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{protocol}, Certificates: []tls.Certificate{cert}})
+		c := tls.Server(b, &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{protocol},
+			Certificates: []tls.Certificate{cert}})
 		defer b.Close()
 		first := make([]byte, 1+shareSize)
 		proof := make([]byte, tagSize)
@@ -220,7 +224,8 @@ func TestASquatterLearnsNothingByTheDialersProof(t *testing.T) {
 			return
 		}
 		y := newScalar()
-		x := &transcript{session: session, ya: first[1:], yb: shareOf(y, generator([]byte("password"), channel, session))}
+		x := &transcript{session: session, ya: first[1:],
+			yb: shareOf(y, generator([]byte("password"), channel, session))}
 		_, _ = c.Write(x.yb)
 		if _, err := io.ReadFull(c, proof); err != nil {
 			return
@@ -256,8 +261,10 @@ func TestAManInTheMiddleIsRefused(t *testing.T) {
 	done := serve(NewGate([]byte("secret")), b)
 	go func() {
 		cert, _ := certificate()
-		left := tls.Server(middleA, &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{protocol}, Certificates: []tls.Certificate{cert}})
-		right := tls.Client(middleB, &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{protocol}, InsecureSkipVerify: true})
+		left := tls.Server(middleA, &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{protocol},
+			Certificates: []tls.Certificate{cert}})
+		right := tls.Client(middleB, &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{protocol},
+			InsecureSkipVerify: true})
 		go func() { _, _ = io.Copy(right, left); middleB.Close() }()
 		_, _ = io.Copy(left, right)
 		middleA.Close()
@@ -280,7 +287,8 @@ func TestCutIsTold(t *testing.T) {
 	}
 	a, b = wire(t)
 	go func() { _, _ = b.Write(bytes.Repeat([]byte("no TLS "), 100)) }()
-	if _, err := Dial(a, []byte("x"), nil); err == nil || errors.Is(err, ErrCut) || errors.Is(err, ErrRefused) {
+	if _, err := Dial(a, []byte("x"), nil); err == nil || errors.Is(err, ErrCut) ||
+		errors.Is(err, ErrRefused) {
 		t.Errorf("garbage: %v", err)
 	}
 	if _, err := Dial(a, nil, make([]byte, MaxHello+1)); err == nil {
@@ -301,7 +309,8 @@ func FuzzStranger(f *testing.F) {
 		done := serve(NewGate([]byte("secret")), far)
 		c := near
 		if inside {
-			safe := tls.Client(near, &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{protocol}, InsecureSkipVerify: true})
+			safe := tls.Client(near, &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{protocol},
+				InsecureSkipVerify: true})
 			if err := safe.Handshake(); err != nil {
 				t.Fatal(err)
 			}

@@ -65,7 +65,8 @@ type request struct {
 }
 
 func newConn(socks []net.Conn, inv *invitation, send bool) *conn {
-	c := &conn{inv: *inv, send: send, socks: socks, peer: socks[0].RemoteAddr().String(), queue: make(chan *request, maxRequests),
+	c := &conn{inv: *inv, send: send, socks: socks, peer: socks[0].RemoteAddr().String(),
+		queue:   make(chan *request, maxRequests),
 		closing: make(chan struct{}), msg: make([]byte, header+inv.Inline)}
 	for i := range c.reqs {
 		c.reqs[i].c = c
@@ -221,7 +222,8 @@ func (c *conn) post(b transport.Buf, tag int32) (transport.Request, error) {
 	}
 	m, ok := b.Mem.(memory)
 	if !ok || b.Off < 0 || b.Size < 0 || b.Off+b.Size > len(m) {
-		return nil, fmt.Errorf("buffer of %d bytes at %d is not inside memory of this transport", b.Size, b.Off)
+		return nil, fmt.Errorf("buffer of %d bytes at %d is not inside memory of this transport", b.Size,
+			b.Off)
 	}
 	for i := range c.reqs {
 		r := &c.reqs[i]

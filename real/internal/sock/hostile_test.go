@@ -60,7 +60,8 @@ func TestHandlesAreChecked(t *testing.T) {
 			t.Errorf("%s: connected", name)
 		}
 	}
-	for _, set := range []netcfg.Socket{{Inline: units.Some(-1)}, {Inline: units.Some(maxInline + 1)}, {MinTask: units.Some(0)}, {MinTask: units.Some(maxTask + 1)}} {
+	for _, set := range []netcfg.Socket{{Inline: units.Some(-1)}, {Inline: units.Some(maxInline + 1)},
+		{MinTask: units.Some(0)}, {MinTask: units.Some(maxTask + 1)}} {
 		set.IfName = "lo"
 		if _, err := NewNet(set); err == nil {
 			t.Errorf("%+v is taken", set)

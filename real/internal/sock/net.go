@@ -38,8 +38,10 @@ func NewNet(set netcfg.Socket) (*Net, error) {
 	if !set.MinTask.Set {
 		n.set.MinTask.Value = 1 << 16
 	}
-	if in, task := n.set.Inline.Value, n.set.MinTask.Value; in < 0 || in > maxInline || task < 1 || task > maxTask {
-		return nil, fmt.Errorf("sockets: NCCL_SOCKET_INLINE=%d and NCCL_SOCKET_MIN_TASKSIZE=%d: bytes from 0 to %d and from 1 to %d", in, task, maxInline, maxTask)
+	if in, task := n.set.Inline.Value, n.set.MinTask.Value; in < 0 || in > maxInline || task < 1 ||
+		task > maxTask {
+		return nil, fmt.Errorf("sockets: NCCL_SOCKET_INLINE=%d and NCCL_SOCKET_MIN_TASKSIZE=%d: bytes from "+
+			"0 to %d and from 1 to %d", in, task, maxInline, maxTask)
 	}
 	return n, nil
 }
@@ -51,7 +53,8 @@ func (n *Net) Name() string { return "Socket" }
 func (n *Net) Devices() ([]transport.Properties, error) {
 	var out []transport.Properties
 	for k, i := range n.ifs {
-		out = append(out, transport.Properties{Name: i.Name, PCIPath: "/sys/class/net/" + i.Name + "/device", GUID: uint64(k),
+		out = append(out, transport.Properties{Name: i.Name, PCIPath: "/sys/class/net/" + i.Name + "/device",
+			GUID: uint64(k),
 			Mbps: speed(i.Name), MaxComms: 65536, MaxRecvs: 1})
 	}
 	return out, nil
@@ -79,7 +82,8 @@ const (
 // check refuses what no listener of ours writes into a handle.
 func (v *invitation) check() error {
 	switch {
-	case v.Socks < 0 || v.Socks > connect.MaxSockets || v.Threads < 0 || v.Threads > connect.MaxSocketThreads || (v.Socks > 0) != (v.Threads > 0):
+	case v.Socks < 0 || v.Socks > connect.MaxSockets || v.Threads < 0 ||
+		v.Threads > connect.MaxSocketThreads || (v.Socks > 0) != (v.Threads > 0):
 		return fmt.Errorf("a handle with %d sockets and %d helpers", v.Socks, v.Threads)
 	case v.Inline < 0 || v.Inline > maxInline || v.MinTask < 1 || v.MinTask > maxTask:
 		return fmt.Errorf("a handle with %d bytes inline and parts of %d bytes or more", v.Inline, v.MinTask)
@@ -114,7 +118,8 @@ func (n *Net) Listen(dev int) (transport.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &listener{net: n, ln: ln, inv: invitation{Addr: ln.Addr().String(), Inline: n.set.Inline.Value, MinTask: n.set.MinTask.Value}}
+	l := &listener{net: n, ln: ln, inv: invitation{Addr: ln.Addr().String(), Inline: n.set.Inline.Value,
+		MinTask: n.set.MinTask.Value}}
 	l.inv.Socks, l.inv.Threads = split(&n.set, i.Name)
 	l.inv.Key, err = transport.NewKey()
 	return l, err
@@ -189,7 +194,8 @@ func (n *Net) dial(ctx context.Context, i Interface, inv *invitation, k int) (ne
 		return nil, err
 	}
 	// The interface is the packets' source where it can reach the peer.
-	if far := net.ParseIP(host); far != nil && (far.To4() != nil) == (i.Addr.To4() != nil) && far.IsLoopback() == i.Addr.IsLoopback() {
+	if far := net.ParseIP(host); far != nil && (far.To4() != nil) == (i.Addr.To4() != nil) &&
+		far.IsLoopback() == i.Addr.IsLoopback() {
 		d.LocalAddr = &net.TCPAddr{IP: i.Addr, Zone: i.Zone}
 	}
 	c, err := d.DialContext(ctx, "tcp", inv.Addr)

@@ -33,11 +33,12 @@ func loopback(t *testing.T, set netcfg.Socket) *Net {
 // sockets.
 func TestContract(t *testing.T) {
 	for name, set := range map[string]netcfg.Socket{
-		"control socket alone":    {},
-		"two helpers, six socks":  {Threads: units.Some(2), SocksPerThread: units.Some(3)},
-		"one helper, one socket":  {Threads: units.Some(1), SocksPerThread: units.Some(1)},
-		"nothing inline":          {Inline: units.Some(0)},
-		"small parts":             {Threads: units.Some(4), SocksPerThread: units.Some(2), MinTask: units.Some(1000)},
+		"control socket alone":   {},
+		"two helpers, six socks": {Threads: units.Some(2), SocksPerThread: units.Some(3)},
+		"one helper, one socket": {Threads: units.Some(1), SocksPerThread: units.Some(1)},
+		"nothing inline":         {Inline: units.Some(0)},
+		"small parts": {Threads: units.Some(4), SocksPerThread: units.Some(2),
+			MinTask: units.Some(1000)},
 		"set kernel buffers":      {SndBuf: units.Some(1 << 18), RcvBuf: units.Some(1 << 18)},
 		"all inline that can be":  {Inline: units.Some(1 << 17)},
 		"more sockets than there": {Threads: units.Some(16), SocksPerThread: units.Some(100)},
@@ -143,13 +144,16 @@ func TestChoose(t *testing.T) {
 		{"^ib,docker,virbr", "AF_INET", "", []string{"lo", "eth0"}},
 		{"nosuch", "", "", nil},
 	} {
-		here := slices.DeleteFunc(slices.Clone(all), func(i Interface) bool { return c.without != "" && iflist.Listed(c.without, i.Name, -1) })
+		here := slices.DeleteFunc(slices.Clone(all), func(i Interface) bool {
+			return c.without != "" && iflist.Listed(c.without, i.Name, -1)
+		})
 		var got []string
 		for _, i := range Choose(here, c.ifname, c.family) {
 			got = append(got, i.Name)
 		}
 		if !slices.Equal(got, c.want) {
-			t.Errorf("NCCL_SOCKET_IFNAME=%q NCCL_SOCKET_FAMILY=%q without %q: %v, want %v", c.ifname, c.family, c.without, got, c.want)
+			t.Errorf("NCCL_SOCKET_IFNAME=%q NCCL_SOCKET_FAMILY=%q without %q: %v, want %v", c.ifname,
+				c.family, c.without, got, c.want)
 		}
 	}
 }
@@ -175,7 +179,8 @@ func TestSplit(t *testing.T) {
 	} {
 		s := netcfg.Socket{Threads: c.threads, SocksPerThread: c.per}
 		if socks, helpers := split(&s, "nosuchif"); socks != c.socks || helpers != c.helpers {
-			t.Errorf("threads %v, sockets a thread %v: %d sockets, %d helpers, want %d, %d", c.threads, c.per, socks, helpers, c.socks, c.helpers)
+			t.Errorf("threads %v, sockets a thread %v: %d sockets, %d helpers, want %d, %d", c.threads, c.per,
+				socks, helpers, c.socks, c.helpers)
 		}
 	}
 }

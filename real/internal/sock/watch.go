@@ -22,7 +22,8 @@ func (c *conn) begin(r *request, sock, size int) *seen {
 	if !c.watched.Load() {
 		return nil
 	}
-	s := &seen{transport.Work{QP: uint32(sock), Lane: sock, Lanes: len(c.socks), Opcode: "recv", Size: size, Posted: time.Now()}}
+	s := &seen{transport.Work{QP: uint32(sock), Lane: sock, Lanes: len(c.socks), Opcode: "recv", Size: size,
+		Posted: time.Now()}}
 	if c.send {
 		s.Opcode = "send"
 	}

@@ -13,7 +13,8 @@ import (
 // learns that; other connections are closed. A slow
 // client does not block others. take closes the connections that it does not
 // keep.
-func Admit[T any](ctx context.Context, ln *net.TCPListener, timeout time.Duration, check func(c net.Conn, known func()) (T, error), take func(net.Conn, T) (enough bool)) error {
+func Admit[T any](ctx context.Context, ln *net.TCPListener, timeout time.Duration,
+	check func(c net.Conn, known func()) (T, error), take func(net.Conn, T) (enough bool)) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	// A deadline that is over ends the wait and leaves the listener whole.

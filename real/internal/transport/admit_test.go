@@ -64,11 +64,14 @@ func TestAdmit(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
-	if err := Admit(ctx, ln, time.Minute, check, func(net.Conn, byte) bool { return true }); !errors.Is(err, context.DeadlineExceeded) {
+	if err := Admit(ctx, ln, time.Minute, check, func(net.Conn, byte) bool { return true }); !errors.Is(err,
+		context.DeadlineExceeded) {
 		t.Errorf("nobody comes: %v", err)
 	}
 	l.Close()
-	if err := Admit(context.Background(), ln, time.Minute, check, func(net.Conn, byte) bool { return true }); !errors.Is(err, net.ErrClosed) {
+	if err := Admit(context.Background(), ln, time.Minute, check, func(net.Conn, byte) bool {
+		return true
+	}); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("a closed listener: %v", err)
 	}
 }

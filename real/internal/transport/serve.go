@@ -26,8 +26,8 @@ func MaxUnproven() int {
 // returns when all have ended. Where the process or the system is out of file
 // descriptors it waits and continues, as net/http does.
 //
-// handle calls known once the caller has proven what it is, before the caller learns that. Of the callers that
-// have not, the oldest is closed when there are more than those expected and
+// handle calls known once the caller has proven what it is, before the caller learns that. Of the callers
+// that have not, the oldest is closed when there are more than those expected and
 // MaxUnproven, or no descriptor is left: idle unknown peers do not block others.
 func Serve(ln net.Listener, expected int, handle func(c net.Conn, known func())) error {
 	var all sync.WaitGroup
@@ -60,7 +60,8 @@ func Serve(ln net.Listener, expected int, handle func(c net.Conn, known func()))
 // passing reports whether a failed accept may succeed later: descriptors or memory
 // are short, or the caller has left already.
 func passing(err error) bool {
-	for _, e := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED, syscall.EINTR} {
+	for _, e := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM,
+		syscall.ECONNABORTED, syscall.EINTR} {
 		if errors.Is(err, e) {
 			return true
 		}

@@ -65,7 +65,8 @@ func TestServeSurvivesALackOfDescriptors(t *testing.T) {
 	<-accepted // else the lack would come before there is one to close
 	ln.fail.Store(3)
 	dial(t, ln).Close() // wakes the accept in flight
-	if _, err := silent.Read(make([]byte, 1)); !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
+	if _, err := silent.Read(make([]byte, 1)); !errors.Is(err, io.EOF) &&
+		!errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("the oldest stranger is not closed: %v", err)
 	}
 	c := dial(t, ln)
@@ -155,7 +156,8 @@ func TestKeys(t *testing.T) {
 		}()
 		err := c.dialer.Prove(near, 7)
 		got := <-done
-		if (err != nil) != c.refused || (got.err != nil) != c.refused || !c.refused && got.which != 7 || c.refused && !errors.Is(got.err, ErrUnknownPeer) {
+		if (err != nil) != c.refused || (got.err != nil) != c.refused || !c.refused && got.which != 7 ||
+			c.refused && !errors.Is(got.err, ErrUnknownPeer) {
 			t.Errorf("%s: %v; the listener has %d, %v", c.name, err, got.which, got.err)
 		}
 		near.Close()

@@ -30,7 +30,8 @@ type TruncatedError struct {
 }
 
 func (e *TruncatedError) Error() string {
-	return fmt.Sprintf("message of %d bytes with tag %d does not fit the %d bytes of its receive", e.Sent, e.Tag, e.Room)
+	return fmt.Sprintf("message of %d bytes with tag %d does not fit the %d bytes of its receive", e.Sent,
+		e.Tag, e.Room)
 }
 
 // Properties describe a device (ncclNetProperties_v11_t).

@@ -104,7 +104,8 @@ func (l *Lib) OpenDevice(name string) (*Device, error) {
 	a := new(deviceAttr)
 	err = errnoOf("ibv_query_device", name, l.fn.queryDevice.Call(d.ctx, Pointer(a)))
 	if err == nil {
-		d.GUID, d.MaxQP, d.MaxCQE, d.ports = swap64(a.sysImageGUID), int(a.maxQP), int(a.maxCQE), a.physPortCnt
+		d.GUID, d.MaxQP, d.MaxCQE, d.ports = swap64(a.sysImageGUID), int(a.maxQP), int(a.maxCQE),
+			a.physPortCnt
 		d.pd, err = object("ibv_alloc_pd", name, l.fn.allocPD.Call(d.ctx))
 	}
 	if err == nil {
@@ -144,7 +145,8 @@ func (d *Device) Ports() ([]Port, error) {
 			speed = a.activeSpeedEx
 		}
 		out = append(out, Port{Device: d.Name, Num: n, Layer: layer, LID: a.lid, MTU: 128 << a.activeMTU,
-			Mbps: byBit(laneMbps[:], speed) * byBit(laneCount[:], uint32(a.activeWidth)), GIDs: int(a.gidTblLen)})
+			Mbps: byBit(laneMbps[:], speed) * byBit(laneCount[:], uint32(a.activeWidth)),
+			GIDs: int(a.gidTblLen)})
 	}
 	return out, nil
 }
@@ -155,7 +157,8 @@ func (d *Device) port(n uint8) (*portAttr, error) {
 	a := new(portAttr)
 	query := d.lib.fn.queryPort
 	args := []uintptr{d.ctx, uintptr(n), Pointer(a)}
-	if peek[uintptr](d.ctx, offABICompat) == ^uintptr(0) && peek[uint64](d.ctx, offExtSize) >= extSizeQueryPort {
+	if peek[uintptr](d.ctx, offABICompat) == ^uintptr(0) && peek[uint64](d.ctx, offExtSize) >=
+		extSizeQueryPort {
 		if f := peek[uintptr](d.ctx, offExtQueryPort); f != 0 {
 			query = dl.Proc(f)
 			args = append(args, sizePortAttr)
@@ -169,7 +172,8 @@ func (d *Device) port(n uint8) (*portAttr, error) {
 // GID returns entry i of the port's table.
 func (d *Device) GID(port uint8, i int) (GID, error) {
 	g := new(GID)
-	err := errnoOf("ibv_query_gid", d.Name, d.lib.fn.queryGID.Call(d.ctx, uintptr(port), uintptr(i), Pointer(g)))
+	err := errnoOf("ibv_query_gid", d.Name, d.lib.fn.queryGID.Call(d.ctx, uintptr(port), uintptr(i),
+		Pointer(g)))
 	return *g, err
 }
 
@@ -191,7 +195,8 @@ func (d *Device) FindGID(p Port, set *netcfg.IB) (int, error) {
 	if i := set.GIDIndex.Or(-1); i >= 0 {
 		return i, nil
 	}
-	w := gidWish{ipv6: set.IPv6, within: addressRange(set.AddrRange, set.IPv6), version: set.RoCEVersion.Or(2)}
+	w := gidWish{ipv6: set.IPv6, within: addressRange(set.AddrRange, set.IPv6),
+		version: set.RoCEVersion.Or(2)}
 	table := make([]gidEntry, p.GIDs)
 	for i := range table {
 		// An entry that cannot be read is one that is not used.
@@ -209,7 +214,8 @@ func (d *Device) Register(mem []byte, relaxed bool) (*MR, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.mrs.register = func(addr uintptr, size int) (*MR, error) {
-		return d.register(addr, size, AccessLocalWrite|AccessRemoteWrite|AccessRemoteRead|AccessRemoteAtomic, relaxed)
+		return d.register(addr, size, AccessLocalWrite|AccessRemoteWrite|AccessRemoteRead|AccessRemoteAtomic,
+			relaxed)
 	}
 	return d.mrs.take(AddressOf(mem), len(mem))
 }
@@ -227,7 +233,8 @@ func (d *Device) register(addr uintptr, size int, access uint32, relaxed bool) (
 	if err != nil {
 		return nil, err
 	}
-	return &MR{handle: h, Addr: addr, Len: size, Lkey: peek[uint32](h, offMRLkey), Rkey: peek[uint32](h, offMRRkey)}, nil
+	return &MR{handle: h, Addr: addr, Len: size, Lkey: peek[uint32](h, offMRLkey),
+		Rkey: peek[uint32](h, offMRRkey)}, nil
 }
 
 // RegisterArena makes a registration of its own of a whole arena, to which the

@@ -110,7 +110,8 @@ func (d *Device) drain() {
 	ev := new([sizeAsyncEvent]byte)
 	for int32(d.lib.fn.getAsyncEvent.Call(d.ctx, Pointer(ev))) == 0 {
 		kind := binary.LittleEndian.Uint32(ev[offEventType:])
-		d.watch.book(d.Name, kind, uintptr(binary.LittleEndian.Uint64(ev[:])), cString(d.lib.fn.eventTypeStr.Call(uintptr(kind))))
+		d.watch.book(d.Name, kind, uintptr(binary.LittleEndian.Uint64(ev[:])),
+			cString(d.lib.fn.eventTypeStr.Call(uintptr(kind))))
 		// Last: the destroyer of the element waits for this.
 		d.lib.fn.ackAsyncEvent.Call(Pointer(ev))
 	}

@@ -84,7 +84,8 @@ func (w *gidWish) pick(table []gidEntry) int {
 		case !family:
 		case now.gid.isV4() != next.gid.isV4():
 			at = i
-		case next.gid.usable() && next.version == w.version && (now.version != next.version || !now.gid.usable()):
+		case next.gid.usable() && next.version == w.version && (now.version != next.version ||
+			!now.gid.usable()):
 			at = i
 		}
 	}

@@ -49,7 +49,8 @@ type CompletionError struct {
 }
 
 func (e *CompletionError) Error() string {
-	s := fmt.Sprintf("%s on %s QP %d to %s: %s (status %d, vendor 0x%x)", e.Verb, e.Device, e.QP, e.Peer, e.Text, e.Status, e.Vendor)
+	s := fmt.Sprintf("%s on %s QP %d to %s: %s (status %d, vendor 0x%x)", e.Verb, e.Device, e.QP, e.Peer,
+		e.Text, e.Status, e.Vendor)
 	if e.Notice != "" {
 		s += "; the device reported before: " + e.Notice
 	}
@@ -100,8 +101,9 @@ func Open() (*Lib, error) {
 		return nil, err
 	}
 	// Each alone: a library may have one and not another.
-	for name, p := range map[string]*dl.Proc{"ibv_reg_mr_iova2": &l.fn.regMRIova2, "ibv_reg_dmabuf_mr": &l.fn.regDMABuf,
-		"ibv_query_ece": &l.fn.queryECE, "ibv_set_ece": &l.fn.setECE} {
+	for name, p := range map[string]*dl.Proc{"ibv_reg_mr_iova2": &l.fn.regMRIova2,
+		"ibv_reg_dmabuf_mr": &l.fn.regDMABuf,
+		"ibv_query_ece":     &l.fn.queryECE, "ibv_set_ece": &l.fn.setECE} {
 		_ = lib.Bind(Feature, map[string]*dl.Proc{name: p})
 	}
 	return l, nil
@@ -122,7 +124,8 @@ func errnoOf(verb, dev string, r uintptr) error {
 // object checks the result of a verb that returns a pointer.
 func object(verb, dev string, r uintptr) (uintptr, error) {
 	if r == 0 {
-		return 0, &Error{Verb: verb, Device: dev, Detail: "no object; the kernel's limits or permissions (ulimit -l) are the usual cause"}
+		return 0, &Error{Verb: verb, Device: dev,
+			Detail: "no object; the kernel's limits or permissions (ulimit -l) are the usual cause"}
 	}
 	return r, nil
 }
@@ -140,7 +143,8 @@ func (l *Lib) DeviceNames() ([]string, error) {
 		return nil
 	})
 	if err == nil && len(names) == 0 {
-		err = &exec.UnsupportedError{Feature: Feature, Needs: "an RDMA device", Found: "the kernel lists none"}
+		err = &exec.UnsupportedError{Feature: Feature, Needs: "an RDMA device",
+			Found: "the kernel lists none"}
 	}
 	return names, err
 }
@@ -150,7 +154,8 @@ func (l *Lib) each(f func(dev uintptr, name string) error) error {
 	list := l.fn.getDeviceList.Call(Pointer(n))
 	runtime.KeepAlive(n)
 	if list == 0 {
-		return &exec.UnsupportedError{Feature: Feature, Needs: "the kernel's RDMA support", Found: "ibv_get_device_list gives none"}
+		return &exec.UnsupportedError{Feature: Feature, Needs: "the kernel's RDMA support",
+			Found: "ibv_get_device_list gives none"}
 	}
 	defer l.fn.freeDeviceList.Call(list)
 	for i := range int(*n) {

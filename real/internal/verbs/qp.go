@@ -31,7 +31,8 @@ func (d *Device) NewCQ(a *Arena, depth int, f *Fault) (*CQ, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := object("ibv_create_cq", d.Name, d.lib.fn.createCQ.Call(d.ctx, uintptr(min(depth, d.MaxCQE)), 0, 0, 0))
+	h, err := object("ibv_create_cq", d.Name, d.lib.fn.createCQ.Call(d.ctx, uintptr(min(depth, d.MaxCQE)), 0,
+		0, 0))
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +83,8 @@ type QPPlan struct {
 // NewQP creates a QP; its requests are built in the arena, its fatal events go
 // to f.
 func (d *Device) NewQP(a *Arena, cq *CQ, w QPPlan, f *Fault) (*QP, error) {
-	q := &QP{dev: d, access: w.Access, postSend: dl.Proc(peek[uintptr](d.ctx, offContextOps+offPostSend)), postRecv: dl.Proc(peek[uintptr](d.ctx, offContextOps+offPostRecv))}
+	q := &QP{dev: d, access: w.Access, postSend: dl.Proc(peek[uintptr](d.ctx, offContextOps+offPostSend)),
+		postRecv: dl.Proc(peek[uintptr](d.ctx, offContextOps+offPostRecv))}
 	var err error
 	if q.wr, err = Values[sendWR](a, w.Chain); err != nil {
 		return nil, err
@@ -100,8 +102,10 @@ func (d *Device) NewQP(a *Arena, cq *CQ, w QPPlan, f *Fault) (*QP, error) {
 		return nil, err
 	}
 	attr := &qpInitAttr{sendCQ: cq.handle, recvCQ: cq.handle, qpType: qptRC,
-		cap: qpCap{maxSendWR: uint32(w.Sends), maxRecvWR: uint32(w.Recvs), maxSendSGE: 1, maxRecvSGE: 1, maxInlineData: uint32(w.Inline)}}
-	if q.handle, err = object("ibv_create_qp", d.Name, d.lib.fn.createQP.Call(d.pd, Pointer(attr))); err != nil {
+		cap: qpCap{maxSendWR: uint32(w.Sends), maxRecvWR: uint32(w.Recvs), maxSendSGE: 1, maxRecvSGE: 1,
+			maxInlineData: uint32(w.Inline)}}
+	if q.handle, err = object("ibv_create_qp", d.Name, d.lib.fn.createQP.Call(d.pd, Pointer(attr))); err !=
+		nil {
 		return nil, err
 	}
 	runtime.KeepAlive(attr)
@@ -185,9 +189,11 @@ func (n *End) route(to *Address, sl, tc uint8) ahAttr {
 // NCCL's attributes (net_ib.cc:1274, ncclIbRtrQp, ncclIbRtsQp).
 func (q *QP) Connect(n *End, to *Address, num uint32, s netcfg.Service, peer string) error {
 	q.peer = peer
-	a := &qpAttr{state: stRTR, pathMTU: mtuCode(min(n.Port.MTU, to.MTU)), destQPNum: num, maxDestRDAtomic: 1, minRNRTimer: 12,
-		ah: n.route(to, s.SL, s.TC)}
-	if err := q.modify("RTR", a, maskState|maskAV|maskPathMTU|maskDestQPN|maskRQPSN|maskMaxDestRD|maskMinRNR); err != nil {
+	a := &qpAttr{state: stRTR, pathMTU: mtuCode(min(n.Port.MTU, to.MTU)), destQPNum: num, maxDestRDAtomic: 1,
+		minRNRTimer: 12,
+		ah:          n.route(to, s.SL, s.TC)}
+	if err := q.modify("RTR", a, maskState|maskAV|maskPathMTU|maskDestQPN|maskRQPSN|maskMaxDestRD|
+		maskMinRNR); err != nil {
 		return err
 	}
 	b := &qpAttr{state: stRTS, timeout: s.Timeout, retryCnt: s.Retry, rnrRetry: 7, maxRDAtomic: 1}
@@ -272,25 +278,29 @@ func (q *QP) Post(chain ...Work) error {
 			r.next = Pointer(&q.wr[i+1])
 		}
 	}
-	return errnoOf("ibv_post_send", q.dev.Name, q.postSend.Call(q.handle, Pointer(&q.wr[0]), Pointer(&q.bad[0])))
+	return errnoOf("ibv_post_send", q.dev.Name, q.postSend.Call(q.handle, Pointer(&q.wr[0]),
+		Pointer(&q.bad[0])))
 }
 
 // PostRecv puts an empty receive on the queue, for the immediate of a write.
 func (q *QP) PostRecv(id uint64) error {
 	q.rwr[0] = recvWR{wrID: id}
-	return errnoOf("ibv_post_recv", q.dev.Name, q.postRecv.Call(q.handle, Pointer(&q.rwr[0]), Pointer(&q.bad[0])))
+	return errnoOf("ibv_post_recv", q.dev.Name, q.postRecv.Call(q.handle, Pointer(&q.rwr[0]),
+		Pointer(&q.bad[0])))
 }
 
 // PostRecvInto puts a receive on the queue that takes a send's data.
 func (q *QP) PostRecvInto(id uint64, addr uintptr, n int, lkey uint32) error {
 	q.rsg[0] = sge{addr: uint64(addr), length: uint32(n), lkey: lkey}
 	q.rwr[0] = recvWR{wrID: id, sgList: Pointer(&q.rsg[0]), numSGE: 1}
-	return errnoOf("ibv_post_recv", q.dev.Name, q.postRecv.Call(q.handle, Pointer(&q.rwr[0]), Pointer(&q.bad[0])))
+	return errnoOf("ibv_post_recv", q.dev.Name, q.postRecv.Call(q.handle, Pointer(&q.rwr[0]),
+		Pointer(&q.bad[0])))
 }
 
 // Failure converts a bad completion into an error; verb says what was posted.
 func (q *QP) Failure(verb string, wc *WC) error {
-	return &CompletionError{Verb: verb, Status: wc.Status, Text: cString(q.dev.lib.fn.wcStatusStr.Call(uintptr(wc.Status))),
+	return &CompletionError{Verb: verb, Status: wc.Status,
+		Text:   cString(q.dev.lib.fn.wcStatusStr.Call(uintptr(wc.Status))),
 		Device: q.dev.Name, QP: wc.QP, Peer: q.peer, Vendor: wc.vendorErr, Notice: q.dev.watch.notice()}
 }
 

@@ -26,11 +26,16 @@ func TestRoCEAddress(t *testing.T) {
 		{"IPv4 and version 2", usual, gidWish{version: 2}, 3},
 		{"IPv4 and version 1", usual, gidWish{version: 1}, 2},
 		{"IPv6 is link-local only: the first stands", usual, gidWish{ipv6: true, version: 2}, 0},
-		{"IPv6 that reaches further", append(usual[:4:4], gidEntry{global, 1}, gidEntry{global, 2}), gidWish{ipv6: true, version: 2}, 5},
-		{"of two addresses the first of the version", append(usual[:4:4], gidEntry{v4(10, 1, 0, 1), 2}), gidWish{version: 2}, 3},
-		{"a range", append(usual[:4:4], gidEntry{v4(10, 1, 0, 1), 2}), gidWish{version: 2, within: addressRange("10.1.0.0/16", false)}, 4},
-		{"a range that holds none", usual, gidWish{version: 2, within: addressRange("192.168.0.0/16", false)}, 0},
-		{"a range of another family is no range", usual, gidWish{version: 2, within: addressRange("2001:db8::/32", false)}, 3},
+		{"IPv6 that reaches further", append(usual[:4:4], gidEntry{global, 1}, gidEntry{global, 2}),
+			gidWish{ipv6: true, version: 2}, 5},
+		{"of two addresses the first of the version", append(usual[:4:4], gidEntry{v4(10, 1, 0, 1), 2}),
+			gidWish{version: 2}, 3},
+		{"a range", append(usual[:4:4], gidEntry{v4(10, 1, 0, 1), 2}),
+			gidWish{version: 2, within: addressRange("10.1.0.0/16", false)}, 4},
+		{"a range that holds none", usual, gidWish{version: 2, within: addressRange("192.168.0.0/16", false)},
+			0},
+		{"a range of another family is no range", usual,
+			gidWish{version: 2, within: addressRange("2001:db8::/32", false)}, 3},
 		{"holes", []gidEntry{{}, {}, {v4(10, 0, 0, 1), 2}, {}}, gidWish{version: 2}, 2},
 		{"nothing", nil, gidWish{version: 2}, 0},
 	} {
@@ -52,10 +57,13 @@ func TestRoutes(t *testing.T) {
 	}{
 		{"RoCE", Address{Layer: Ethernet, GID: far}, ahAttr{isGlobal: 1, sl: 4, portNum: 2,
 			grh: globalRoute{dgid: far, sgidIndex: 3, hopLimit: 255, trafficClass: 9}}},
-		{"one InfiniBand subnet", Address{Layer: InfiniBand, LID: 17, GID: far}, ahAttr{dlid: 17, sl: 4, portNum: 2}},
-		{"another subnet", Address{Layer: InfiniBand, LID: 17, GID: other}, ahAttr{isGlobal: 1, dlid: 0x77, sl: 4, portNum: 2,
+		{"one InfiniBand subnet", Address{Layer: InfiniBand, LID: 17, GID: far},
+			ahAttr{dlid: 17, sl: 4, portNum: 2}},
+		{"another subnet", Address{Layer: InfiniBand, LID: 17, GID: other}, ahAttr{isGlobal: 1, dlid: 0x77,
+			sl: 4, portNum: 2,
 			grh: globalRoute{dgid: other, sgidIndex: 3, hopLimit: 255}}},
-		{"another subnet without routable address", Address{Layer: InfiniBand, LID: 17, GID: v6("fe80:0:0:2::6")}, ahAttr{isGlobal: 1, dlid: 17, sl: 4, portNum: 2,
+		{"another subnet without routable address", Address{Layer: InfiniBand, LID: 17,
+			GID: v6("fe80:0:0:2::6")}, ahAttr{isGlobal: 1, dlid: 17, sl: 4, portNum: 2,
 			grh: globalRoute{dgid: v6("fe80:0:0:2::6"), sgidIndex: 3, hopLimit: 255}}},
 	} {
 		if got := near.route(&c.to, 4, 9); got != c.want {
@@ -98,7 +106,8 @@ func TestRegistrationsAreShared(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if m.Addr%4096 != 0 || m.Len%4096 != 0 || addr < m.Addr || addr+uintptr(size) > m.Addr+uintptr(m.Len) {
+			if m.Addr%4096 != 0 || m.Len%4096 != 0 || addr < m.Addr || addr+uintptr(size) > m.Addr+
+				uintptr(m.Len) {
 				t.Fatalf("%d bytes at %d are not within %d pages at %d", size, addr, m.Len/4096, m.Addr)
 			}
 			again, err := c.take(addr, size)
@@ -129,13 +138,15 @@ func TestEvents(t *testing.T) {
 	w.follow(100, &a)
 	w.follow(200, &b)
 	w.book("mlx5_0", eventQPAccess, 100, "local access violation work queue error")
-	if err := a.Get(); err == nil || !strings.Contains(err.Error(), "local access violation work queue error on mlx5_0") {
+	if err := a.Get(); err == nil || !strings.Contains(err.Error(),
+		"local access violation work queue error on mlx5_0") {
 		t.Errorf("the QP's connection has %v", err)
 	}
 	if b.Get() != nil || w.dev.Get() != nil {
 		t.Error("an event of one QP ends others")
 	}
-	for _, kind := range []uint32{4, 9, 10, 15, 18} { // established, port active, port error, SRQ limit, GID change
+	// established, port active, port error, SRQ limit, GID change
+	for _, kind := range []uint32{4, 9, 10, 15, 18} {
 		w.book("mlx5_0", kind, 200, "port error")
 	}
 	if b.Get() != nil || w.dev.Get() != nil || w.notice() != "port error" {

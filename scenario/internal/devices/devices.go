@@ -28,7 +28,8 @@ func List(c *fabric.Cluster, nodeOf []int32, groups []int) []Device {
 		d, ok := known[g]
 		if !ok {
 			id := cnum.BusID(g.BusID)
-			d = Device{Dev: g.Dev, Name: g.Name, BusID: fmt.Sprintf("%04x:%02x:%02x", id>>20, id>>12&0xff, id>>4&0xff)}
+			d = Device{Dev: g.Dev, Name: g.Name, BusID: fmt.Sprintf("%04x:%02x:%02x", id>>20, id>>12&0xff,
+				id>>4&0xff)}
 			if d.Name == "" {
 				d.Name = fmt.Sprintf("sm_%d", g.SM)
 			}

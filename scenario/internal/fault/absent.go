@@ -34,7 +34,8 @@ func Absent(faults []string) *Absences {
 // Remove takes the devices out of the members of a cluster, cl with all of them. It
 // splits a member where one of its nodes alone loses something; parents says of each
 // member that it returns which it was. The network is read for leaves, nil without one.
-func (a *Absences) Remove(members []fabric.Member, cl *fabric.Cluster, net *fabric.Network) (out []fabric.Member, parents []int, err error) {
+func (a *Absences) Remove(members []fabric.Member, cl *fabric.Cluster,
+	net *fabric.Network) (out []fabric.Member, parents []int, err error) {
 	if a.faults, err = a.leaves(cl, net); err != nil {
 		return nil, nil, err
 	}
@@ -67,7 +68,8 @@ func (a *Absences) Remove(members []fabric.Member, cl *fabric.Cluster, net *fabr
 	}
 	for j, f := range a.faults {
 		if !found[j] {
-			return nil, nil, fmt.Errorf("%s=%s: there is none such; %s", f.Kind, f.where(), list(sorted(known[j])))
+			return nil, nil, fmt.Errorf("%s=%s: there is none such; %s", f.Kind, f.where(),
+				list(sorted(known[j])))
 		}
 	}
 	return out, parents, nil
@@ -85,7 +87,8 @@ func (a *Absences) meant(host int) string {
 }
 
 // without is a node without what faults take from it.
-func (a *Absences) without(of *decl.Spec, cl *fabric.Cluster, host int, found []bool, known []map[string]bool) (*decl.Spec, error) {
+func (a *Absences) without(of *decl.Spec, cl *fabric.Cluster, host int, found []bool,
+	known []map[string]bool) (*decl.Spec, error) {
 	spec := of
 	for j, f := range a.faults {
 		if f.Node >= 0 && f.Node != host {
@@ -197,11 +200,15 @@ func targets(root *decl.Element) []string {
 func switches(root *decl.Element, name string) (int, error) {
 	all := targets(root)
 	if slices.Contains(all, unseen) {
-		return 0, fmt.Errorf("nvswitch=%s: this machine does not see its NVSwitches one by one; take a topology that lists them", name)
+		return 0, fmt.Errorf("nvswitch=%s: this machine does not see its NVSwitches one by one; take a "+
+			"topology that lists them", name)
 	}
 	for i, t := range all {
 		if name == strconv.Itoa(i) || strings.EqualFold(name, t) {
-			return drop(root, "nvlink", func(e *decl.Element) bool { own, _ := e.Get("target"); return own == t }), nil
+			return drop(root, "nvlink", func(e *decl.Element) bool {
+				own, _ := e.Get("target")
+				return own == t
+			}), nil
 		}
 	}
 	return 0, nil
@@ -248,7 +255,8 @@ func (a *Absences) leaves(cl *fabric.Cluster, net *fabric.Network) ([]*Fault, er
 			continue
 		}
 		if net == nil {
-			return nil, fmt.Errorf("leaf=%s: without a fabric there are no switches between the nodes; rail=3:absent takes a rail", f.Name)
+			return nil, fmt.Errorf("leaf=%s: without a fabric there are no switches between the nodes; "+
+				"rail=3:absent takes a rail", f.Name)
 		}
 		if !slices.ContainsFunc(net.Switches, func(s fabric.Switch) bool { return s.Name == f.Name }) {
 			var known []string
@@ -259,11 +267,14 @@ func (a *Absences) leaves(cl *fabric.Cluster, net *fabric.Network) ([]*Fault, er
 		}
 		removed, host := behind(net, f.Name)
 		if host >= 0 {
-			return nil, fmt.Errorf("leaf=%s: node%d reaches the network through it alone; a job restarts without such nodes: take fewer nodes and a network for them", f.Name, host)
+			return nil, fmt.Errorf("leaf=%s: node%d reaches the network through it alone; a job restarts "+
+				"without such nodes: take fewer nodes and a network for them", f.Name, host)
 		}
 		out = append(out, removed...)
 		net.Switches = slices.DeleteFunc(net.Switches, func(s fabric.Switch) bool { return s.Name == f.Name })
-		net.Cables = slices.DeleteFunc(net.Cables, func(c fabric.Cable) bool { return c.A == f.Name || c.B == f.Name })
+		net.Cables = slices.DeleteFunc(net.Cables, func(c fabric.Cable) bool {
+			return c.A == f.Name || c.B == f.Name
+		})
 	}
 	return out, nil
 }
@@ -293,7 +304,9 @@ func behind(net *fabric.Network, leaf string) (out []*Fault, host int) {
 			continue
 		}
 		out = append(out, &Fault{Absent: true, Kind: "nic", Node: e.Host, Name: strconv.Itoa(e.Net)})
-		if host < 0 && !slices.ContainsFunc(order, func(o fabric.End) bool { return o.Host == e.Host && !only[o] }) {
+		if host < 0 && !slices.ContainsFunc(order, func(o fabric.End) bool {
+			return o.Host == e.Host && !only[o]
+		}) {
 			host = e.Host
 		}
 	}

@@ -41,10 +41,14 @@ func (f *Fault) factor() float64 {
 }
 
 // errFault is the grammar of a fault.
-var errFault = fmt.Errorf("write rank=3:slow=1.5, nic=node0/mlx5_2:slow=4, nic=node0/2:slow=4 (node0/2.1: the first port of a fused NIC) or link=leaf0~spine1:down; "+
-	"a fault is slow=FACTOR from 1 to %g, down, and for NICs and links latency=MICROSECONDS up to %g and loss=SHARE of packets below 1; "+
-	"with --network packet also storm (the NIC, or the second end, pauses its neighbor), flap=20/100 (down for 20 of each 100 us), and when, in us of the run: link=leaf0~spine1:down@100-300; "+
-	"a job that was restarted without a device is nic=node0/mlx5_2:absent, gpu=node0/3:absent, nvswitch=0:absent, rail=3:absent or leaf=leaf3:absent, without the node on all",
+var errFault = fmt.Errorf("write rank=3:slow=1.5, nic=node0/mlx5_2:slow=4, nic=node0/2:slow=4 (node0/2.1: "+
+	"the first port of a fused NIC) or link=leaf0~spine1:down; "+
+	"a fault is slow=FACTOR from 1 to %g, down, and for NICs and links latency=MICROSECONDS up to %g and "+
+	"loss=SHARE of packets below 1; "+
+	"with --network packet also storm (the NIC, or the second end, pauses its neighbor), flap=20/100 (down "+
+	"for 20 of each 100 us), and when, in us of the run: link=leaf0~spine1:down@100-300; "+
+	"a job that was restarted without a device is nic=node0/mlx5_2:absent, gpu=node0/3:absent, "+
+	"nvswitch=0:absent, rail=3:absent or leaf=leaf3:absent, without the node on all",
 	sim.MaxSlow, sim.MaxLater.Micros())
 
 // Parse reads "nic=node0/2:loss=0.001". The error is the grammar.
@@ -202,7 +206,8 @@ func Add(cfg *sim.Config, cl *fabric.Cluster, text string) error {
 	case f.Absent:
 		return nil
 	case f.Timed != nil && cfg.Packets == nil:
-		return fmt.Errorf("begins and ends, or is of frames: write --network packet, or a fault without @, storm and flap")
+		return fmt.Errorf("begins and ends, or is of frames: write --network packet, or a fault without @, " +
+			"storm and flap")
 	case f.Name != "":
 		ports, err := f.ports(cl)
 		for _, e := range ports {

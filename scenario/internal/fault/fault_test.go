@@ -57,11 +57,13 @@ func TestAbsent(t *testing.T) {
 			continue
 		}
 		for i, m := range out {
-			if g, n := len(m.Spec.Root.All("gpu")), len(m.Spec.Root.All("net")); m.Count != x.counts[i] || g != x.gpus[i] || n != x.nets[i] {
+			if g, n := len(m.Spec.Root.All("gpu")), len(m.Spec.Root.All("net")); m.Count != x.counts[i] ||
+				g != x.gpus[i] || n != x.nets[i] {
 				t.Errorf("%s: member %d has %d nodes of %d GPUs and %d NICs", x.fault, i, m.Count, g, n)
 			}
 		}
-		if was, is := len(members[0].Spec.Root.All("nvlink")), len(out[0].Spec.Root.All("nvlink")); strings.HasPrefix(x.fault, "nvswitch") && is != was*3/4 {
+		if was, is := len(members[0].Spec.Root.All("nvlink")),
+			len(out[0].Spec.Root.All("nvlink")); strings.HasPrefix(x.fault, "nvswitch") && is != was*3/4 {
 			t.Errorf("%s: of %d NVLinks %d are left", x.fault, was, is)
 		}
 	}
@@ -80,7 +82,8 @@ func TestLeaf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Absent([]string{"leaf=leaf1:absent"}).Remove(members, cl, net); err == nil || !strings.Contains(err.Error(), "node1 reaches the network through it alone") {
+	if _, _, err := Absent([]string{"leaf=leaf1:absent"}).Remove(members, cl, net); err == nil ||
+		!strings.Contains(err.Error(), "node1 reaches the network through it alone") {
 		t.Errorf("a leaf with all NICs of a node: %v", err)
 	}
 	a := Absent([]string{"leaf=leaf0:absent"})
@@ -96,7 +99,8 @@ func TestLeaf(t *testing.T) {
 	for _, c := range net.Cables {
 		ends = append(ends, c.A+"~"+c.B)
 	}
-	if got := strings.Join(ends, " "); got != "node0/0~leaf1 node0/1.2~leaf1 node1/3~leaf1" || len(net.Switches) != 1 {
+	if got := strings.Join(ends, " "); got != "node0/0~leaf1 node0/1.2~leaf1 node1/3~leaf1" ||
+		len(net.Switches) != 1 {
 		t.Errorf("cables %s", got)
 	}
 }
@@ -106,20 +110,27 @@ func TestLeaf(t *testing.T) {
 func TestNames(t *testing.T) {
 	members, cl := hosts(t, 2)
 	name := nets(cl.Host(0))[3].Name
-	for text, want := range map[string]int{"nic=node1/" + name + ":down": 1, "nic=node1/3:down": 1, "nic=" + name + ":slow=2": 2} {
+	for text, want := range map[string]int{"nic=node1/" + name + ":down": 1, "nic=node1/3:down": 1, "nic=" +
+		name + ":slow=2": 2} {
 		var cfg sim.Config
-		if err := Add(&cfg, cl, text); err != nil || len(cfg.Faults) != want || cfg.Faults[want-1].Net != 3 || cfg.Faults[want-1].Host != 1 {
+		if err := Add(&cfg, cl, text); err != nil || len(cfg.Faults) != want || cfg.Faults[want-1].Net != 3 ||
+			cfg.Faults[want-1].Host != 1 {
 			t.Errorf("%s: %+v, %v", text, cfg.Faults, err)
 		}
 	}
 	var cfg sim.Config
-	for text, want := range map[string]string{"nic=node0/eth7:down": "write one of mlx5_0", "nic=node9/mlx5_0:down": "nodes are node0 to node1", "nic=:down": "write rank=3", "nic=x/y:down": "write rank=3"} {
+	for text, want := range map[string]string{"nic=node0/eth7:down": "write one of mlx5_0",
+		"nic=node9/mlx5_0:down": "nodes are node0 to node1", "nic=:down": "write rank=3",
+		"nic=x/y:down": "write rank=3"} {
 		if err := Add(&cfg, cl, text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	for text, want := range map[string]string{"gpu=9": "write one of 0, 1", "nic=node0/eth7": "write one of mlx5_0", "leaf=leaf0": "without a fabric", "nvswitch=9": "there is none such"} {
-		if _, _, err := Absent([]string{text + ":absent"}).Remove(members, cl, nil); err == nil || !strings.Contains(err.Error(), want) {
+	for text, want := range map[string]string{"gpu=9": "write one of 0, 1",
+		"nic=node0/eth7": "write one of mlx5_0", "leaf=leaf0": "without a fabric",
+		"nvswitch=9": "there is none such"} {
+		if _, _, err := Absent([]string{text + ":absent"}).Remove(members, cl, nil); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -143,7 +154,9 @@ func TestTimed(t *testing.T) {
 			t.Errorf("%s: %+v, %v", text, f, err)
 		}
 	}
-	for _, text := range []string{"rank=3:storm", "link=a~b:down@", "link=a~b:down@3-2", "link=a~b:flap=9/8", "link=a~b:flap=0/8", "link=a~b:storm=2", "link=a~b:latency=2@3", "link=a~b:slow=2:down@3", "link=a~b:@3"} {
+	for _, text := range []string{"rank=3:storm", "link=a~b:down@", "link=a~b:down@3-2", "link=a~b:flap=9/8",
+		"link=a~b:flap=0/8", "link=a~b:storm=2", "link=a~b:latency=2@3", "link=a~b:slow=2:down@3",
+		"link=a~b:@3"} {
 		if _, err := Parse(text); err == nil {
 			t.Errorf("%s was read", text)
 		}

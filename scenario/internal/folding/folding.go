@@ -14,5 +14,6 @@ func Words() []string { return slices.Clone(words[:]) }
 
 // Of is a word's folding, that of auto for another.
 func Of(word string) sim.Folding {
-	return [...]sim.Folding{sim.FoldAuto, sim.FoldExact, sim.FoldNear, sim.Unfolded}[max(slices.Index(words[:], word), 0)]
+	return [...]sim.Folding{sim.FoldAuto, sim.FoldExact, sim.FoldNear,
+		sim.Unfolded}[max(slices.Index(words[:], word), 0)]
 }

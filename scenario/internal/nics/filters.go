@@ -15,9 +15,11 @@ func IdleFilters(cfg *config.Config, files []fabric.Member, cl *fabric.Cluster, 
 		switch {
 		case len(entries) == 0:
 		case len(there) == 0:
-			report(fmt.Errorf("%s=%s (%s): no effect, because no net of the machine is a device of InfiniBand or RoCE", name, text, cfg.Value(name).Origin))
+			report(fmt.Errorf("%s=%s (%s): no effect, because no net of the machine is a device of "+
+				"InfiniBand or RoCE", name, text, cfg.Value(name).Origin))
 		default:
-			report(fmt.Errorf("%s=%s (%s): %s matches nothing; there are %s", name, text, cfg.Value(name).Origin, strings.Join(entries, ", "), some(there)))
+			report(fmt.Errorf("%s=%s (%s): %s matches nothing; there are %s", name, text,
+				cfg.Value(name).Origin, strings.Join(entries, ", "), some(there)))
 		}
 	}
 	if v := cfg.Text("NCCL_IB_HCA"); v.Value != "" {

@@ -15,8 +15,10 @@ const sockets = "socket"
 
 // transports are what networks carry messages over whose frames are not simulated.
 var transports = map[string]string{
-	"efa": "SRD of AWS EFA", "efa-v1": "SRD of AWS EFA", "efa-v2": "SRD of AWS EFA", "efa-v3": "SRD of AWS EFA", "efa-v4": "SRD of AWS EFA",
-	"tcpx": "TCP of GPUDirect-TCPX", "tcpxo": "TCP of FasTrak (TCPXO)", "slingshot": "the transport of HPE Slingshot", sockets: "TCP of the socket plugin",
+	"efa": "SRD of AWS EFA", "efa-v1": "SRD of AWS EFA", "efa-v2": "SRD of AWS EFA",
+	"efa-v3": "SRD of AWS EFA", "efa-v4": "SRD of AWS EFA",
+	"tcpx": "TCP of GPUDirect-TCPX", "tcpxo": "TCP of FasTrak (TCPXO)",
+	"slingshot": "the transport of HPE Slingshot", sockets: "TCP of the socket plugin",
 }
 
 // Framed refuses networks that carry neither RoCE nor InfiniBand, whose frames are the
@@ -45,7 +47,8 @@ func Framed(given, kind string, class *gpu.Class, cl *fabric.Cluster) error {
 				hint = "have NCCL use ports of RoCE or InfiniBand"
 			}
 			return &exec.NotImplementedError{Feature: "packets of " + t,
-				Missing: fmt.Sprintf("frames of RoCE and InfiniBand are simulated, and their congestion control; write --network flow, or %s", hint)}
+				Missing: fmt.Sprintf("frames of RoCE and InfiniBand are simulated, and their congestion "+
+					"control; write --network flow, or %s", hint)}
 		}
 	}
 	return nil

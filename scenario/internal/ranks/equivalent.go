@@ -50,7 +50,8 @@ func (e *Equivalent) Error() string {
 	if e.Left > 0 {
 		left = fmt.Sprintf(" The other %d ranks do something else.", e.Left)
 	}
-	return fmt.Sprintf("the trace draws %d of %d ranks, each for all that do the same at the same times; the name of its process says for how many.%s --trace-ranks %s draws every rank, 0-7 some",
+	return fmt.Sprintf("the trace draws %d of %d ranks, each for all that do the same at the same times; "+
+		"the name of its process says for how many.%s --trace-ranks %s draws every rank, 0-7 some",
 		e.NDrawn, len(e.first), left, All)
 }
 

@@ -70,7 +70,8 @@ const rounds = 4
 // Program has every communicator run its own operation of the calls, n in a group, among
 // so many ranks of a machine.
 func Program(groups []workload.Comm, calls []workload.Call, n, ranks int) *workload.Program {
-	p := &workload.Program{Comms: groups, Calls: calls, Lists: []workload.List{{Name: "idle"}}, Of: make([]int32, ranks)}
+	p := &workload.Program{Comms: groups, Calls: calls, Lists: []workload.List{{Name: "idle"}},
+		Of: make([]int32, ranks)}
 	for i, g := range groups {
 		var steps []workload.Step
 		for range rounds {

@@ -244,8 +244,8 @@ func (a *apart) find(model wire.Parted) (nets int) {
 	return nets
 }
 
-// partRanks makes parts of sets of ranks, as many ranks in each as can be, in the order of ranks; known is the part + 1 of each set.
-// It reports whether there are two parts.
+// partRanks makes parts of sets of ranks, as many ranks in each as can be, in the order of ranks; known is
+// the part + 1 of each set. It reports whether there are two parts.
 func (a *apart) partRanks(s sets, known []int32) bool {
 	a.ofRank = make([]int32, len(a.e.Devices))
 	size, found := make([]int, len(s)), 0
@@ -271,8 +271,8 @@ func (a *apart) partRanks(s sets, known []int32) bool {
 }
 
 // partNetwork makes parts of sets of connections of the network, with those of ranks that send in
-// one, as far as parts get equally many. It returns the number of parts, 0 where some rank and some message share a
-// link.
+// one, as far as parts get equally many. It returns the number of parts, 0 where some rank and some message
+// share a link.
 func (a *apart) partNetwork(s sets, known []int32) (nets int) {
 	conns, ranks := a.e.Net.Conns, int32(len(a.ofRank))
 	a.ofConn = make([]int32, len(conns))

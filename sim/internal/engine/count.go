@@ -9,20 +9,24 @@ import (
 // which route, in nano-bytes. Where there are more than about limit ops it takes
 // the first ones of each program for all of its ops.
 func (e *Engine) Count(limit int64, add func(r wire.RouteID, work float64)) {
-	e.walk(limit, func(g *Group, times float64) { add(g.Route, e.carried(g)*times) }, func(at int32, bytes units.Bytes, times float64) {
-		e.Net.Count(at, bytes, func(r wire.RouteID, work float64) { add(r, work*times) })
-	})
+	e.walk(limit, func(g *Group, times float64) { add(g.Route, e.carried(g)*times) },
+		func(at int32, bytes units.Bytes, times float64) {
+			e.Net.Count(at, bytes, func(r wire.RouteID, work float64) { add(r, work*times) })
+		})
 }
 
 // CountMessages is Count of what goes from host to host: bytes by connection of the
 // network, in Net.Conns.
 func (e *Engine) CountMessages(limit int64, add func(at int32, bytes float64)) {
-	e.walk(limit, func(*Group, float64) {}, func(at int32, bytes units.Bytes, times float64) { add(at, float64(bytes)*times) })
+	e.walk(limit, func(*Group, float64) {}, func(at int32, bytes units.Bytes, times float64) {
+		add(at, float64(bytes)*times)
+	})
 }
 
 // walk calls op for each op of each program, and send for each connection of the network
 // that it sends over; times is how many ops of its program one represents.
-func (e *Engine) walk(limit int64, op func(g *Group, times float64), send func(at int32, bytes units.Bytes, times float64)) {
+func (e *Engine) walk(limit int64, op func(g *Group, times float64), send func(at int32, bytes units.Bytes,
+	times float64)) {
 	each := max(64, limit/max(1, int64(len(e.Groups))))
 	for gi := range e.Groups {
 		g := &e.Groups[gi]

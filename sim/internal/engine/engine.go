@@ -240,7 +240,8 @@ type Options struct {
 	Jitter  gpu.JitterCost
 	Like    func(pr *plan.Program) *Group // whose jitter the pieces of a program have; nil: each its own
 	Kernels int                           // to run back to back, 0: as many as the period takes
-	Late    []units.Time                  // by rank: how much later its first kernel is launched; nil for no rank
+	// by rank: how much later its first kernel is launched; nil for no rank
+	Late []units.Time
 	// Place is where the communicator is in a cluster.
 	Place route.Place
 	// Whole is what the plan is a part of, nil for nothing: its size says what caches
@@ -256,8 +257,10 @@ type Options struct {
 func New(o *Options, p *plan.Plan) *Engine {
 	whole := cmp.Or(o.Whole, p)
 	l := whole.Layout(int32(whole.Comm.NRanks - 1))
-	j := &Job{Plan: p, miss: o.Class.Miss(max(o.Set, int64(l.Input+l.Output))), Kernels: KernelsFor(whole, o.Kernels)}
-	e := &Engine{Class: o.Class, Cost: costsOf(o.Class), Jobs: []*Job{j}, Wire: o.Model, seed: o.Seed, Slow: o.Slow, down: o.Down, late: o.Late, Jitter: o.Jitter, like: o.Like}
+	j := &Job{Plan: p, miss: o.Class.Miss(max(o.Set, int64(l.Input+l.Output))),
+		Kernels: KernelsFor(whole, o.Kernels)}
+	e := &Engine{Class: o.Class, Cost: costsOf(o.Class), Jobs: []*Job{j}, Wire: o.Model, seed: o.Seed,
+		Slow: o.Slow, down: o.Down, late: o.Late, Jitter: o.Jitter, like: o.Like}
 	table := route.New(p.Comm, o.Systems, e.Class, e.Wire)
 	table.Place = o.Place
 	e.Net = host.New(&host.Options{Class: e.Class, Table: table, Model: e.Wire, Queue: &e.Queue,

@@ -26,7 +26,8 @@ const broadcast = `{"scenario": 1,
 func laid(t *testing.T, change func(*engine.Options)) *engine.Engine {
 	t.Helper()
 	r, o := site.Plan(t, broadcast)
-	opt := engine.Options{Class: r.Site.Class(), Systems: r.Site.Comm.Systems(), Model: ideal.New(), Kernels: 1}
+	opt := engine.Options{Class: r.Site.Class(), Systems: r.Site.Comm.Systems(), Model: ideal.New(),
+		Kernels: 1}
 	change(&opt)
 	e := engine.New(&opt, o.Plan)
 	if err := e.LayAll(e.Jobs[0]); err != nil {
@@ -44,10 +45,12 @@ type diary struct {
 }
 
 func (d *diary) note(rank int32, format string, args ...any) {
-	d.lines = append(d.lines, fmt.Sprintf("%.1f rank %d ", d.e.Queue.Now.Micros(), rank)+fmt.Sprintf(format, args...))
+	d.lines = append(d.lines, fmt.Sprintf("%.1f rank %d ", d.e.Queue.Now.Micros(), rank)+
+		fmt.Sprintf(format, args...))
 }
 
-var points = [...]string{engine.PieceBegun: "begun", engine.PieceJoined: "joined", engine.PieceMoved: "moved", engine.PieceRead: "read",
+var points = [...]string{engine.PieceBegun: "begun", engine.PieceJoined: "joined", engine.PieceMoved: "moved",
+	engine.PieceRead: "read",
 	engine.PieceHeld: "held", engine.PieceInRound: "in round", engine.PieceDone: "done"}
 
 func (d *diary) Piece(ev engine.PieceEvent) {
@@ -79,7 +82,8 @@ func (d *diary) Delayed(*host.QueuePair, units.Time) {}
 func TestOneConnection(t *testing.T) {
 	e := laid(t, func(*engine.Options) {})
 	if len(e.Devices) != 2 || len(e.Groups) != 2 || len(e.Conns) != 2 {
-		t.Fatalf("%d devices, %d groups, %d connections; want 2 of each", len(e.Devices), len(e.Groups), len(e.Conns))
+		t.Fatalf("%d devices, %d groups, %d connections; want 2 of each", len(e.Devices), len(e.Groups),
+			len(e.Conns))
 	}
 	d := &diary{e: e}
 	e.Observer = d
@@ -146,7 +150,8 @@ func TestRankThatIsDown(t *testing.T) {
 	e.Start()
 	err := e.Run(context.Background())
 	var hang *engine.HangError
-	if !errors.As(err, &hang) || len(hang.Failed) != 1 || hang.Failed[0] != 0 || hang.First != 1 || hang.Waiting != 1 {
+	if !errors.As(err, &hang) || len(hang.Failed) != 1 || hang.Failed[0] != 0 || hang.First != 1 ||
+		hang.Waiting != 1 {
 		t.Errorf("%v, want that rank 1 waits for rank 0", err)
 	}
 }

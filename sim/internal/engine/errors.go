@@ -20,8 +20,10 @@ func (e *HangError) Error() string {
 	if e.Waiting == 0 {
 		return fmt.Sprintf("%s down and never finishes; no other rank waits for it", ranks(e.Failed))
 	}
-	return fmt.Sprintf("the operation hangs: %s down, and %d others wait for it forever, the first is rank %d; "+
-		"NCCL has no timeout for that: a watchdog has to call ncclCommAbort", ranks(e.Failed), e.Waiting, e.First)
+	return fmt.Sprintf("the operation hangs: %s down, and %d others wait for it forever, the first is rank "+
+		"%d; "+
+		"NCCL has no timeout for that: a watchdog has to call ncclCommAbort", ranks(e.Failed), e.Waiting,
+		e.First)
 }
 
 // DeadlockError means that the plan stopped before its end: some op waits for
@@ -33,7 +35,8 @@ type DeadlockError struct {
 }
 
 func (e *DeadlockError) Error() string {
-	return fmt.Sprintf("simulator: the plan deadlocks: %d groups wait, the first is rank %d channel %d at op %d",
+	return fmt.Sprintf("simulator: the plan deadlocks: %d groups wait, the first is rank %d channel %d at "+
+		"op %d",
 		e.Waiting, e.Rank, e.Channel, e.Seq)
 }
 
@@ -42,7 +45,8 @@ func ranks(list []int) string {
 	if len(list) == 1 {
 		return fmt.Sprintf("rank %d is", list[0])
 	}
-	return fmt.Sprintf("ranks %s are", strings.Join(strings.Fields(strings.Trim(fmt.Sprint(list), "[]")), ", "))
+	return fmt.Sprintf("ranks %s are", strings.Join(strings.Fields(strings.Trim(fmt.Sprint(list), "[]")),
+		", "))
 }
 
 // hang reports who waits forever for the ranks that are down.
@@ -88,6 +92,7 @@ func (e *Engine) deadlock() error {
 
 // tooLong is a run that does not end before simulated time does.
 func (e *Engine) tooLong() error {
-	return &exec.NotImplementedError{Feature: fmt.Sprintf("%v of %d elements that takes more than 26 days", e.Jobs[0].Plan.Req.Func, e.Jobs[0].Plan.Req.Count),
+	return &exec.NotImplementedError{Feature: fmt.Sprintf("%v of %d elements that takes more than 26 days",
+		e.Jobs[0].Plan.Req.Func, e.Jobs[0].Plan.Req.Count),
 		Missing: "simulated time ends there; check the speeds of links and ports, or take a smaller size"}
 }

@@ -18,7 +18,8 @@ type opShape struct {
 }
 
 func shapeOf(op *plan.Op) opShape {
-	s := opShape{nil, nil, uint8(min(len(op.From), 255)), uint8(min(len(op.To), 255)), op.Do, op.Src.Buf, op.Dst.Buf, uint8(op.Src.Off % lineBytes), uint8(op.Dst.Off % lineBytes)}
+	s := opShape{nil, nil, uint8(min(len(op.From), 255)), uint8(min(len(op.To), 255)), op.Do, op.Src.Buf,
+		op.Dst.Buf, uint8(op.Src.Off % lineBytes), uint8(op.Dst.Off % lineBytes)}
 	if len(op.From) > 0 {
 		s.from = &op.From[0]
 	}
@@ -62,7 +63,8 @@ func (g *Group) keeps() bool {
 // look finds what the pieces of an op depend on, beside their size.
 func (e *Engine) look(g *Group) {
 	op, pass, pack := &g.Op, g.pass, g.pack
-	g.pass = gpu.Pass{Loads: len(op.From), Stores: len(op.To), Elem: int64(g.Plan.ElemSize()), Miss: g.Job.miss}
+	g.pass = gpu.Pass{Loads: len(op.From), Stores: len(op.To), Elem: int64(g.Plan.ElemSize()),
+		Miss: g.Job.miss}
 	if g.Job.Fold != nil {
 		g.Job.Fold.Ends(g, op)
 	}
@@ -87,7 +89,8 @@ func (e *Engine) look(g *Group) {
 	if op.Do&(plan.Reduce|plan.Accum) != 0 && g.pass.Elem == 1 {
 		g.pass.Sums = max(0, g.pass.Loads-1)
 	}
-	if op.Do&(plan.Reduce|plan.Accum) != 0 && g.pass.Elem == 1 && (g.Plan.Req.Op == coll.Min || g.Plan.Req.Op == coll.Max) {
+	if op.Do&(plan.Reduce|plan.Accum) != 0 && g.pass.Elem == 1 && (g.Plan.Req.Op == coll.Min ||
+		g.Plan.Req.Op == coll.Max) {
 		g.pass.Extremes = max(0, g.pass.Loads-1)
 	}
 	g.pass.Unaligned128 = align%128 != 0

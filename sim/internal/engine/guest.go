@@ -78,7 +78,8 @@ func (e *Engine) Through() bool { return e.running == 0 }
 // Stuck describes what an engine without events waits for.
 func (e *Engine) Stuck() string {
 	if d, ok := e.deadlock().(*DeadlockError); ok && d.Waiting > 0 {
-		return fmt.Sprintf("%d thread groups wait, the first is rank %d channel %d", d.Waiting, d.Rank, d.Channel)
+		return fmt.Sprintf("%d thread groups wait, the first is rank %d channel %d", d.Waiting, d.Rank,
+			d.Channel)
 	}
 	return "kernels have not begun"
 }

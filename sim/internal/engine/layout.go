@@ -106,7 +106,8 @@ func (e *Engine) BlocksGap(p *plan.Plan) units.Time {
 
 // NewGroup makes the group of a program on a device and multiprocessor.
 func NewGroup(e *Engine, j *Job, pr *plan.Program, dev, sm int32) Group {
-	g := Group{proto: pr.Proto, local: e.localOf(dev), Job: j, Plan: j.Plan.Of(pr), Program: *pr, Rank: dev, Sm: sm, wake: -1, Joint: -1, kind: -1, sized: -1, perRound: max(1, j.Plan.Fanout(pr))}
+	g := Group{proto: pr.Proto, local: e.localOf(dev), Job: j, Plan: j.Plan.Of(pr), Program: *pr, Rank: dev,
+		Sm: sm, wake: -1, Joint: -1, kind: -1, sized: -1, perRound: max(1, j.Plan.Fanout(pr))}
 	g.rounds = g.perRound > 1 && (pr.Role == plan.RoleScatter || pr.Role == plan.RoleGather)
 	if e.like != nil {
 		g.draws = e.like(pr).draws

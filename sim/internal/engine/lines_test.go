@@ -24,7 +24,8 @@ func TestGroupLines(t *testing.T) {
 				first = f.Offset / line
 			}
 			if last := (f.Offset + f.Type.Size() - 1) / line; f.Offset/line != first || last != first {
-				t.Errorf("%v: %s is in lines %d to %d, %s in line %d", ty, name, f.Offset/line, last, fields[0], first)
+				t.Errorf("%v: %s is in lines %d to %d, %s in line %d", ty, name, f.Offset/line, last,
+					fields[0], first)
 			}
 		}
 	}

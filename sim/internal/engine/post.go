@@ -35,12 +35,14 @@ func (e *Engine) post(gi int32, h *heldSlice, t units.Time) {
 // sentAtOnce reports the k-th piece of a connection, of a cut-through op.
 func (e *Engine) sentAtOnce(gi, id int32, k int64, end units.Time) {
 	g := &e.Groups[gi]
-	e.Observer.Sent(SendEvent{As: SentAtOnce, Group: gi, Conn: id, Piece: k, First: true, Bytes: g.Bytes, Chunk: g.Op.Chunk, End: end})
+	e.Observer.Sent(SendEvent{As: SentAtOnce, Group: gi, Conn: id, Piece: k, First: true, Bytes: g.Bytes,
+		Chunk: g.Op.Chunk, End: end})
 }
 
 // sentHeld reports the k-th piece of a connection, a slice whose flag goes up.
 func (e *Engine) sentHeld(gi, id int32, k int64, h *heldSlice, end units.Time) {
-	e.Observer.Sent(SendEvent{As: SentHeld, Group: gi, Conn: id, Piece: k, First: h.first, Bytes: h.bytes, Chunk: h.chunk, End: end})
+	e.Observer.Sent(SendEvent{As: SentHeld, Group: gi, Conn: id, Piece: k, First: h.first, Bytes: h.bytes,
+		Chunk: h.chunk, End: end})
 }
 
 // deliver makes the next piece of a connection readable at time t, never

@@ -70,7 +70,8 @@ func (e *Engine) holdRound(gi int32, h *heldSlice, t units.Time) {
 		k := e.Conns[x.conn].posted
 		at := e.deliver(x.conn, t)
 		if e.Observer != nil {
-			e.Observer.Sent(SendEvent{As: SentInRound, Group: gi, Conn: x.conn, Piece: k, First: true, Bytes: x.bytes, Chunk: x.chunk, End: at, Place: i, Of: len(g.round)})
+			e.Observer.Sent(SendEvent{As: SentInRound, Group: gi, Conn: x.conn, Piece: k, First: true,
+				Bytes: x.bytes, Chunk: x.chunk, End: at, Place: i, Of: len(g.round)})
 		}
 	}
 	g.round = g.round[:0]

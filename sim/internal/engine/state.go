@@ -47,7 +47,8 @@ func (e *Engine) appendQueue(dst []int64) []int64 {
 	s.queued = e.Queue.AppendAll(s.queued[:0])
 	for i := range s.queued {
 		ev := &s.queued[i]
-		dst = append(dst, int64(ev.At-e.Queue.Now), int64(ev.Class())<<8|int64(ev.Kind()), int64(ev.ID)<<32|int64(ev.Arg))
+		dst = append(dst, int64(ev.At-e.Queue.Now), int64(ev.Class())<<8|int64(ev.Kind()),
+			int64(ev.ID)<<32|int64(ev.Arg))
 	}
 	return dst
 }
@@ -57,7 +58,8 @@ func (g *Group) appendState(dst []int64, now units.Time) []int64 {
 	if g.wake >= 0 {
 		wake = int64(g.wake - now)
 	}
-	dst = append(dst, int64(g.state), int64(g.slice), int64(g.Bytes), bits(g.posted, g.streams, g.flow >= 0, g.held.on), wake, ahead(g.Free, now), int64(math.Float64bits(g.left)))
+	dst = append(dst, int64(g.state), int64(g.slice), int64(g.Bytes), bits(g.posted, g.streams, g.flow >= 0,
+		g.held.on), wake, ahead(g.Free, now), int64(math.Float64bits(g.left)))
 	if g.state == ended {
 		return dst
 	}
@@ -72,7 +74,8 @@ func (g *Group) appendState(dst []int64, now units.Time) []int64 {
 	if op.Rank < 0 || op.Bytes == 0 && op.Do == 0 { // none was taken up yet
 		return dst
 	}
-	dst = append(dst, int64(op.Do), int64(op.Bytes), int64(op.RecvAhead), int64(op.SendAhead), int64(op.Chunk%g.perRound),
+	dst = append(dst, int64(op.Do), int64(op.Bytes), int64(op.RecvAhead), int64(op.SendAhead),
+		int64(op.Chunk%g.perRound),
 		int64(op.Src.Buf)<<8|int64(op.Src.Off%lineBytes), int64(op.Dst.Buf)<<8|int64(op.Dst.Off%lineBytes))
 	return appendIDs(appendIDs(dst, op.From), op.To)
 }
@@ -102,7 +105,8 @@ func bits(of ...bool) int64 {
 func (c *Conn) appendState(dst []int64, now, trip units.Time) []int64 {
 	dst = append(dst, c.posted-c.Taken, c.tails-c.Taken, c.sent-c.Taken, c.credited-c.Taken)
 	for i := int64(1); i <= plan.FIFOSteps; i++ {
-		dst = append(dst, ahead(c.before(c.posted-i).Head, now), ahead(c.before(c.tails-i).tail+trip, now), ahead(c.before(c.credited-i).credit, now))
+		dst = append(dst, ahead(c.before(c.posted-i).Head, now), ahead(c.before(c.tails-i).tail+trip, now),
+			ahead(c.before(c.credited-i).credit, now))
 	}
 	return dst
 }

@@ -83,7 +83,8 @@ const (
 // does not offer it.
 func (e *Engine) Skip() {
 	w, ok := e.Wire.(wire.Steady)
-	if !ok || e.Observer != nil && !e.Observer.Repeats() || e.Jitter != (gpu.JitterCost{}) || e.down != nil || !e.Net.Repeats() {
+	if !ok || e.Observer != nil && !e.Observer.Repeats() || e.Jitter != (gpu.JitterCost{}) || e.down != nil ||
+		!e.Net.Repeats() {
 		return
 	}
 	e.steady = steady{on: true, wire: w, lead: -1, limit: 1, taken: make([]int64, len(e.Groups))}
@@ -113,7 +114,8 @@ func (e *Engine) repeat(next, flow units.Time, flows bool) {
 		return
 	}
 	g := &e.Groups[s.lead]
-	key := steadyKey{e.Queue.Len(), next - e.Queue.Now, flow - e.Queue.Now, g.Op.Do, g.Op.Bytes, e.Devices[g.Rank].Done}
+	key := steadyKey{e.Queue.Len(), next - e.Queue.Now, flow - e.Queue.Now, g.Op.Do, g.Op.Bytes,
+		e.Devices[g.Rank].Done}
 	if s.kept && key == s.key {
 		s.now = e.appendState(s.now[:0])
 		s.cost += int64(len(s.now))
@@ -236,7 +238,8 @@ func (e *Engine) repeats(g *Group, first, n, times int64) int64 {
 func (g *Group) same(a, b *plan.Op) bool {
 	return a.Do == b.Do && a.Bytes == b.Bytes && a.Src.Buf == b.Src.Buf && a.Dst.Buf == b.Dst.Buf &&
 		(a.Src.Off^b.Src.Off)%lineBytes == 0 && (a.Dst.Off^b.Dst.Off)%lineBytes == 0 &&
-		a.RecvAhead == b.RecvAhead && a.SendAhead == b.SendAhead && a.Chunk%g.perRound == b.Chunk%g.perRound &&
+		a.RecvAhead == b.RecvAhead && a.SendAhead == b.SendAhead &&
+		a.Chunk%g.perRound == b.Chunk%g.perRound &&
 		slices.Equal(a.From, b.From) && slices.Equal(a.To, b.To)
 }
 

@@ -272,14 +272,16 @@ func (e *Engine) kindOf(g *Group) int8 {
 		slow = e.Slow[g.Program.Rank]
 	}
 	for i := range e.kinds {
-		if k := &e.kinds[i]; k.pass == g.pass && k.pack == g.pack && k.workers == g.Program.Workers && k.block == (g.Program.Role == plan.RoleBlock) && k.slow == slow {
+		if k := &e.kinds[i]; k.pass == g.pass && k.pack == g.pack && k.workers == g.Program.Workers &&
+			k.block == (g.Program.Role == plan.RoleBlock) && k.slow == slow {
 			return int8(i)
 		}
 	}
 	if len(e.kinds) == maxKinds {
 		return manyKinds
 	}
-	e.kinds = append(e.kinds, kind{pass: g.pass, pack: g.pack, workers: g.Program.Workers, block: g.Program.Role == plan.RoleBlock, slow: slow})
+	e.kinds = append(e.kinds, kind{pass: g.pass, pack: g.pack, workers: g.Program.Workers,
+		block: g.Program.Role == plan.RoleBlock, slow: slow})
 	return int8(len(e.kinds) - 1)
 }
 
@@ -300,9 +302,11 @@ func (e *Engine) findRate(g *Group, active int32) wire.Rate {
 			r /= 1 + e.Class.Simple.P2PMore
 		}
 	case coll.LL:
-		r = float64(g.Bytes) * 1e-3 / e.Class.LLTime(g.pass, int(g.Program.Workers), int(e.SMs[g.Sm].threads-g.Program.Workers), int64(g.Bytes), g.Job.miss)
+		r = float64(g.Bytes) * 1e-3 / e.Class.LLTime(g.pass, int(g.Program.Workers),
+			int(e.SMs[g.Sm].threads-g.Program.Workers), int64(g.Bytes), g.Job.miss)
 	default:
-		r = float64(g.Bytes) * 1e-3 / e.Class.LL128Time(g.pass, int(g.Program.Workers), int64(g.Bytes), g.Job.miss)
+		r = float64(g.Bytes) * 1e-3 / e.Class.LL128Time(g.pass, int(g.Program.Workers), int64(g.Bytes),
+			g.Job.miss)
 	}
 	if e.Slow != nil {
 		r /= e.Slow[g.Program.Rank]
@@ -414,7 +418,8 @@ type heldSlice struct {
 }
 
 func (h *heldSlice) set(g *Group, now units.Time) {
-	*h = heldSlice{on: true, first: g.slice == 0, bytes: g.Bytes, at: now, chunk: g.Op.Chunk, more: h.more[:0]}
+	*h = heldSlice{on: true, first: g.slice == 0, bytes: g.Bytes, at: now, chunk: g.Op.Chunk,
+		more: h.more[:0]}
 	if len(g.Op.To) > len(h.to) {
 		h.more = append(h.more, g.Op.To...)
 		return

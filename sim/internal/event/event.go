@@ -147,7 +147,8 @@ func (q *Queue) Push(at units.Time, class, kind uint8, id, arg int32) {
 // equal time and class it comes before those of Push, by arg and then by id. arg is from 0
 // and below 1<<15.
 func (q *Queue) PushNamed(at units.Time, class, kind uint8, id, arg int32) {
-	q.add(&Event{At: at, order: uint64(class)<<56 | uint64(arg)<<40 | uint64(uint32(id))<<8 | uint64(kind), ID: id, Arg: arg})
+	q.add(&Event{At: at, order: uint64(class)<<56 | uint64(arg)<<40 | uint64(uint32(id))<<8 | uint64(kind),
+		ID: id, Arg: arg})
 }
 
 // Continue has an empty queue go on from another one's time, with the places of what is
@@ -282,7 +283,9 @@ func order(events []Event) {
 	for i := 1; i < len(events); i++ {
 		if events[i].before(&events[i-1]) {
 			if len(events) > 16 {
-				slices.SortFunc(events, func(a, b Event) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.order, b.order)) })
+				slices.SortFunc(events, func(a, b Event) int {
+					return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.order, b.order))
+				})
 				return
 			}
 			e, k := events[i], i
@@ -315,6 +318,8 @@ func (q *Queue) AppendAll(dst []Event) []Event {
 			dst = append(dst, c.events[:c.n]...)
 		}
 	}
-	slices.SortFunc(dst[first:], func(a, b Event) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.order, b.order)) })
+	slices.SortFunc(dst[first:], func(a, b Event) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.order, b.order))
+	})
 	return dst
 }

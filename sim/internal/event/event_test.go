@@ -24,7 +24,8 @@ func TestQueueIsAStableSort(t *testing.T) {
 		var want []key
 		n := rapid.IntRange(0, 200).Draw(t, "n")
 		for i := range n {
-			k := key{units.Time(rapid.IntRange(0, 20).Draw(t, "at")), uint8(rapid.IntRange(0, 3).Draw(t, "class")), int32(i)}
+			k := key{units.Time(rapid.IntRange(0, 20).Draw(t, "at")),
+				uint8(rapid.IntRange(0, 3).Draw(t, "class")), int32(i)}
 			q.Push(k.at, k.class, 0, k.seq, 0)
 			want = append(want, k)
 		}
@@ -100,19 +101,23 @@ func TestQueueIsALookForTheNext(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var q Queue
 		var p plain
-		delay := rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(0, 3), rapid.Int64Range(0, 2<<slotBits), rapid.Int64Range(0, slots<<slotBits+2<<slotBits), rapid.Int64Range(0, 1<<40),
+		delay := rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(0, 3), rapid.Int64Range(0, 2<<slotBits),
+			rapid.Int64Range(0, slots<<slotBits+2<<slotBits), rapid.Int64Range(0, 1<<40),
 			rapid.Just(int64(slots<<slotBits)), rapid.Just(int64(1<<slotBits)))
 		for i := range rapid.IntRange(1, 400).Draw(t, "steps") {
 			switch rapid.IntRange(0, 5).Draw(t, "step") {
 			default:
-				at, class := q.Now+units.Time(delay.Draw(t, "delay")), uint8(rapid.IntRange(0, 2).Draw(t, "class"))
+				at, class := q.Now+units.Time(delay.Draw(t, "delay")),
+					uint8(rapid.IntRange(0, 2).Draw(t, "class"))
 				if arg := rapid.Int32Range(-3, 2).Draw(t, "named"); arg >= 0 {
 					q.PushNamed(at, class, 1, int32(i), arg)
-					p = append(p, Event{At: at, order: uint64(class)<<56 | uint64(arg)<<40 | uint64(i)<<8 | 1, ID: int32(i), Arg: arg})
+					p = append(p, Event{At: at, order: uint64(class)<<56 | uint64(arg)<<40 | uint64(i)<<8 | 1,
+						ID: int32(i), Arg: arg})
 					break
 				}
 				q.Push(at, class, 1, int32(i), 2)
-				p = append(p, Event{At: at, order: uint64(class)<<56 | byPush<<8 | q.seq<<8 | 1, ID: int32(i), Arg: 2})
+				p = append(p, Event{At: at, order: uint64(class)<<56 | byPush<<8 | q.seq<<8 | 1, ID: int32(i),
+					Arg: 2})
 			case 3, 4:
 				var e Event
 				if got := q.Pop(&e); got != (len(p) > 0) {
@@ -125,7 +130,9 @@ func TestQueueIsALookForTheNext(t *testing.T) {
 				}
 			case 5:
 				next, ok := q.Next()
-				if earliest := slices.MinFunc(append(p, Event{At: math.MaxInt64}), func(a, b Event) int { return cmp.Compare(a.At, b.At) }).At; ok && next != earliest {
+				if earliest := slices.MinFunc(append(p, Event{At: math.MaxInt64}), func(a, b Event) int {
+					return cmp.Compare(a.At, b.At)
+				}).At; ok && next != earliest {
 					t.Fatalf("next is at %v, want %v", next, earliest)
 				}
 				if ok && next > q.Now {
@@ -169,7 +176,8 @@ func TestAppendAllIsTheOrderOfPop(t *testing.T) {
 		var q Queue
 		var e Event
 		for range rapid.IntRange(0, 200).Draw(t, "events") {
-			q.Push(q.Now+units.Time(rapid.SampledFrom([]int64{0, 1, 900, 5_000, 3_000_000, 9_000_000}).Draw(t, "in")), uint8(rapid.IntRange(0, 2).Draw(t, "class")), 0, int32(q.Len()), 7)
+			q.Push(q.Now+units.Time(rapid.SampledFrom([]int64{0, 1, 900, 5_000, 3_000_000, 9_000_000}).Draw(t,
+				"in")), uint8(rapid.IntRange(0, 2).Draw(t, "class")), 0, int32(q.Len()), 7)
 			if rapid.IntRange(0, 2).Draw(t, "pop") == 0 && q.Pop(&e) {
 				q.Now = e.At
 			}

@@ -238,7 +238,8 @@ func (f *Fluid) bundleFor(r wire.RouteID, bound wire.Rate) int32 {
 }
 
 // Start implements wire.Model.
-func (f *Fluid) Start(now units.Time, r wire.RouteID, bound wire.Rate, w wire.Work, mult, token int32) wire.FlowID {
+func (f *Fluid) Start(now units.Time, r wire.RouteID, bound wire.Rate, w wire.Work, mult,
+	token int32) wire.FlowID {
 	f.at(now)
 	var id wire.FlowID
 	if n := len(f.free); n > 0 {
@@ -262,7 +263,8 @@ func (f *Fluid) place(id wire.FlowID, own int32, w wire.Work) {
 	switch {
 	case f.slack(rt):
 		f.runAlone(id, w)
-	case rt.host != own && f.watched == nil && f.shares[rt.host].holds(fl.bound) && f.bundles[rt.host].route == fl.route:
+	case rt.host != own && f.watched == nil && f.shares[rt.host].holds(fl.bound) &&
+		f.bundles[rt.host].route == fl.route:
 		f.join(id, rt.host, w)
 		f.shares[rt.host].admit(fl.bound)
 	default:

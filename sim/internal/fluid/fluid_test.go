@@ -81,8 +81,10 @@ func drawScene(t *rapid.T) scene {
 			rate  wire.Rate
 			work  wire.Work
 			at    units.Time
-		}{rapid.IntRange(0, len(s.routes)-1).Draw(t, "route"), wire.Rate(rapid.Int64Range(1, 400).Draw(t, "rate")),
-			wire.Work(rapid.Int64Range(1, 1_000_000).Draw(t, "work")), units.Time(rapid.IntRange(0, 500).Draw(t, "at"))})
+		}{rapid.IntRange(0, len(s.routes)-1).Draw(t, "route"),
+			wire.Rate(rapid.Int64Range(1, 400).Draw(t, "rate")),
+			wire.Work(rapid.Int64Range(1, 1_000_000).Draw(t, "work")),
+			units.Time(rapid.IntRange(0, 500).Draw(t, "at"))})
 	}
 	return s
 }
@@ -109,8 +111,10 @@ func TestTextbookShares(t *testing.T) {
 		flows [][]wire.LinkID
 		want  []wire.Rate
 	}{
-		{"five sessions", 3, [][]wire.LinkID{{1}, {0}, {0, 1}, {2}, {0}}, []wire.Rate{667, 333, 333, 1000, 333}},
-		{"parking lot", 4, [][]wire.LinkID{{0, 1, 2, 3}, {0}, {1}, {2}, {3}}, []wire.Rate{500, 500, 500, 500, 500}},
+		{"five sessions", 3, [][]wire.LinkID{{1}, {0}, {0, 1}, {2}, {0}}, []wire.Rate{667, 333, 333, 1000,
+			333}},
+		{"parking lot", 4, [][]wire.LinkID{{0, 1, 2, 3}, {0}, {1}, {2}, {3}}, []wire.Rate{500, 500, 500, 500,
+			500}},
 	} {
 		f := new(Fluid)
 		for range x.links {
@@ -290,7 +294,8 @@ func TestShortcutsChangeNothing(t *testing.T) {
 		unit := rapid.SampledFrom([]wire.Rate{1, 7, 1e6}).Draw(t, "unit") // small ones round at every share
 		links := rapid.IntRange(1, 12).Draw(t, "links")
 		for range links {
-			c := unit * wire.Rate(rapid.OneOf(rapid.IntRange(1, 12), rapid.IntRange(20, 100)).Draw(t, "capacity"))
+			c := unit * wire.Rate(rapid.OneOf(rapid.IntRange(1, 12), rapid.IntRange(20, 100)).Draw(t,
+				"capacity"))
 			short.AddLink("", c)
 			full.AddLink("", c)
 		}
@@ -309,9 +314,12 @@ func TestShortcutsChangeNothing(t *testing.T) {
 		var starts []start
 		at := units.Time(0)
 		for range rapid.IntRange(1, 30).Draw(t, "flows") {
-			at += units.Time(rapid.OneOf(rapid.Just(0), rapid.IntRange(0, 300)).Draw(t, "gap")) * units.Nanosecond
+			at += units.Time(rapid.OneOf(rapid.Just(0), rapid.IntRange(0, 300)).Draw(t, "gap")) *
+				units.Nanosecond
 			starts = append(starts, start{at, wire.RouteID(rapid.IntRange(0, routes-1).Draw(t, "route")),
-				unit * wire.Rate(rapid.IntRange(1, 9).Draw(t, "bound")), wire.Work(rapid.OneOf(rapid.IntRange(1, 4), rapid.IntRange(1, 2000)).Draw(t, "bytes")) * wire.Work(unit) * 1000,
+				unit * wire.Rate(rapid.IntRange(1, 9).Draw(t, "bound")),
+				wire.Work(rapid.OneOf(rapid.IntRange(1, 4), rapid.IntRange(1, 2000)).Draw(t, "bytes")) *
+					wire.Work(unit) * 1000,
 				rapid.IntRange(0, len(starts)).Draw(t, "other")})
 		}
 		a, first := play(short, starts)

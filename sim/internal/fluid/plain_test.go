@@ -69,7 +69,8 @@ func plainRates(caps []wire.Rate, routes [][]wire.Use, flows []running) []wire.R
 // drawNetwork draws links and routes. Few capacities and bounds, most of them
 // small, make links equally tight and shares round.
 func drawNetwork(t *rapid.T) (caps []wire.Rate, routes [][]wire.Use) {
-	capacity := rapid.OneOf(rapid.Int64Range(1, 12), rapid.SampledFrom([]int64{20, 30, 60}), rapid.Int64Range(100, 1000))
+	capacity := rapid.OneOf(rapid.Int64Range(1, 12), rapid.SampledFrom([]int64{20, 30, 60}),
+		rapid.Int64Range(100, 1000))
 	for range rapid.IntRange(1, 12).Draw(t, "links") {
 		caps = append(caps, wire.Rate(capacity.Draw(t, "capacity")))
 	}
@@ -109,7 +110,8 @@ func TestRatesAreThoseOfPlainFilling(t *testing.T) {
 // checkRates starts and changes flows, and holds all rates to the plain ones at
 // every instant.
 func checkRates(t *rapid.T, f *Fluid, caps []wire.Rate, routes [][]wire.Use) {
-	bound := rapid.OneOf(rapid.Int64Range(1, 9), rapid.SampledFrom([]int64{5, 10, 20}), rapid.Int64Range(1, 2000))
+	bound := rapid.OneOf(rapid.Int64Range(1, 9), rapid.SampledFrom([]int64{5, 10, 20}),
+		rapid.Int64Range(1, 2000))
 	var flows []running
 	now := units.Time(0)
 	for token := range rapid.IntRange(1, 25).Draw(t, "instants") {
@@ -121,8 +123,10 @@ func checkRates(t *rapid.T, f *Fluid, caps []wire.Rate, routes [][]wire.Use) {
 				f.SetRate(now, flows[i].id, b)
 				continue
 			}
-			x := running{route: wire.RouteID(rapid.IntRange(0, len(routes)-1).Draw(t, "route")), bound: b, mult: rapid.Int64Range(1, 3).Draw(t, "mult")}
-			x.id = f.Start(now, x.route, b, wire.Work(rapid.Int64Range(1, 100_000).Draw(t, "work")), int32(x.mult), int32(token))
+			x := running{route: wire.RouteID(rapid.IntRange(0, len(routes)-1).Draw(t, "route")), bound: b,
+				mult: rapid.Int64Range(1, 3).Draw(t, "mult")}
+			x.id = f.Start(now, x.route, b, wire.Work(rapid.Int64Range(1, 100_000).Draw(t, "work")),
+				int32(x.mult), int32(token))
 			flows = append(flows, x)
 		}
 		end, ok := f.Next()

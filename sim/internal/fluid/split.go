@@ -28,7 +28,8 @@ func (f *Fluid) Split(n int, part []int32) ([]wire.Model, []wire.FlowID) {
 		f.parts = append(f.parts, p)
 		models[i] = p
 	}
-	s := &splitting{Fluid: f, part: part, bundles: make([]int32, len(f.bundles)), flows: make([]wire.FlowID, len(f.flows))}
+	s := &splitting{Fluid: f, part: part, bundles: make([]int32, len(f.bundles)),
+		flows: make([]wire.FlowID, len(f.flows))}
 	s.dealBundles()
 	s.dealFlows()
 	s.renumber()

@@ -85,9 +85,12 @@ func TestPartsAreTheWhole(t *testing.T) {
 		var starts []start
 		at := units.Time(0)
 		for range rapid.IntRange(1, 40).Draw(t, "flows") {
-			at += units.Time(rapid.OneOf(rapid.Just(0), rapid.IntRange(0, 300)).Draw(t, "gap")) * units.Nanosecond
-			starts = append(starts, start{at, wire.RouteID(rapid.IntRange(0, n*routes-1).Draw(t, "route")), wire.Rate(rapid.IntRange(1, 9).Draw(t, "bound")),
-				wire.Work(rapid.IntRange(1, 2000).Draw(t, "work")) * 1000, rapid.IntRange(0, len(starts)).Draw(t, "other")})
+			at += units.Time(rapid.OneOf(rapid.Just(0), rapid.IntRange(0, 300)).Draw(t, "gap")) *
+				units.Nanosecond
+			starts = append(starts, start{at, wire.RouteID(rapid.IntRange(0, n*routes-1).Draw(t, "route")),
+				wire.Rate(rapid.IntRange(1, 9).Draw(t, "bound")),
+				wire.Work(rapid.IntRange(1, 2000).Draw(t, "work")) * 1000,
+				rapid.IntRange(0, len(starts)).Draw(t, "other")})
 		}
 		a, first := play(whole, starts)
 		b, second := playApart(apart, starts, n, part, rapid.IntRange(0, len(starts)).Draw(t, "before"))

@@ -141,7 +141,8 @@ func (x *Config) period(p *plan.Plan) int32 {
 			continue
 		}
 		var err error
-		src, dst := host.Port{Host: c.HostOf[pc.Src], Net: pc.Route.SrcNet}, host.Port{Host: c.HostOf[pc.Dst], Net: pc.Route.DstNet}
+		src, dst := host.Port{Host: c.HostOf[pc.Src], Net: pc.Route.SrcNet}, host.Port{Host: c.HostOf[pc.Dst],
+			Net: pc.Route.DstNet}
 		if route, err = r.Route(route[:0], src.Whole(), dst.Whole(), host.FlowOf(&pc, 0)); err != nil {
 			return 0
 		}
@@ -149,7 +150,8 @@ func (x *Config) period(p *plan.Plan) int32 {
 		for _, i := range route {
 			t += x.Fabric.Wires[i].Latency
 		}
-		marks[c.NodeOf[pc.Src]].Add(variates.Mix(uint64(pc.Channel)<<32|uint64(c.LocalRank[pc.Src]))^uint64(t), 1)
+		marks[c.NodeOf[pc.Src]].Add(variates.Mix(uint64(pc.Channel)<<32|uint64(c.LocalRank[pc.Src]))^uint64(
+			t), 1)
 	}
 	for d := 1; d <= maxPeriod && d < c.NNodes; d++ {
 		repeats := func(i int, m variates.Multiset) bool { return m == marks[i%d] }
@@ -176,7 +178,9 @@ func (c *Config) foldable() bool {
 		return true
 	}
 	fused := func(s *topo.System) bool {
-		return slices.ContainsFunc(s.Of(topo.NET), func(id topo.NodeID) bool { return len(s.Nodes[id].Net.Fused) > 1 })
+		return slices.ContainsFunc(s.Of(topo.NET), func(id topo.NodeID) bool {
+			return len(s.Nodes[id].Net.Fused) > 1
+		})
 	}
 	return c.Fabric.Network.Routing != fabric.Adaptive && !slices.ContainsFunc(c.Systems, fused)
 }

@@ -47,7 +47,8 @@ func chainSymmetry(p *plan.Plan) *symmetry {
 	if n < head+chainTail+3 {
 		return nil
 	}
-	k := &chainGap{head: head, order: nodeOrder(p, p.Split.ChannelLo), place: make([]int32, n), tail: n - chainTail - n%2, wraps: wraps(p)}
+	k := &chainGap{head: head, order: nodeOrder(p, p.Split.ChannelLo), place: make([]int32, n),
+		tail: n - chainTail - n%2, wraps: wraps(p)}
 	for ch := p.Split.ChannelLo; ch <= p.Split.ChannelHi; ch++ {
 		if o := nodeOrder(p, ch); len(o) != len(k.order) || !slices.Equal(o, k.order) {
 			return nil
@@ -61,7 +62,8 @@ func chainSymmetry(p *plan.Plan) *symmetry {
 			return nil
 		}
 	}
-	s := &symmetry{home: make([]int32, n), skipped: k, margin: 0.08, approximation: "nodes in the middle of the chain are assumed to behave as those before them"}
+	s := &symmetry{home: make([]int32, n), skipped: k, margin: 0.08,
+		approximation: "nodes in the middle of the chain are assumed to behave as those before them"}
 	for node := range s.home {
 		switch at := k.place[node]; {
 		case at < k.head || at >= k.tail, at == k.head, at == k.tail-1:

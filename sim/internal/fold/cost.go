@@ -25,7 +25,8 @@ func Transfers(p *plan.Plan, n int64, mode Mode) error {
 	}
 	return &exec.NotImplementedError{
 		Feature: fmt.Sprintf("%v of %d ranks, transfer by transfer", p.Req.Func, p.Comm.NRanks),
-		Missing: fmt.Sprintf("its %d transfers would take some %d GB and %d s of a processor; take fewer nodes, or insist with --fold exact",
+		Missing: fmt.Sprintf("its %d transfers would take some %d GB and %d s of a processor; take fewer "+
+			"nodes, or insist with --fold exact",
 			n, n*transferBytes>>30, units.Time(n)*transferTime/units.Second),
 	}
 }

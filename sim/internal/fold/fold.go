@@ -128,7 +128,8 @@ func (c *Config) layFew(e *engine.Engine, j *engine.Job) (*Quotient, error) {
 		switch {
 		case !s.equivalent:
 			then = append(then, s)
-		case few && (c.Mode == SameDraws && parts.Large(j.Plan, s.work(j.Plan), max(len(s.reps), s.parts)) || c.Mode == Auto && s.time(j) > exactTime):
+		case few && (c.Mode == SameDraws && parts.Large(j.Plan, s.work(j.Plan), max(len(s.reps), s.parts)) ||
+			c.Mode == Auto && s.time(j) > exactTime):
 			last = append(last, s)
 		default:
 			first = append(first, s)
@@ -149,7 +150,8 @@ func (c *Config) prefers(j *engine.Job) bool {
 		n += j.Plan.NumOps(&pr) * int64(max(1, pr.Slices))
 	}
 	ranks := int64(j.Plan.Comm.NRanks)
-	return c.Mode == SameDraws && n*ranks > parts.FewWork || c.Mode == Auto && costOf(j, n*ranks, int64(len(all))*ranks) > exactTime
+	return c.Mode == SameDraws && n*ranks > parts.FewWork || c.Mode == Auto &&
+		costOf(j, n*ranks, int64(len(all))*ranks) > exactTime
 }
 
 // time is about what the quotient by a symmetry costs.
@@ -222,7 +224,8 @@ func (c *Config) layQuotient(e *engine.Engine, j *engine.Job, s *symmetry, near 
 func (q *Quotient) Account() exec.Account {
 	a := exec.Account{Programs: len(q.e.Groups), Method: exec.Folded}
 	if !q.exact {
-		a.Method, a.Margin, a.Note = exec.Near, q.margin, fmt.Sprintf("%s; %d thread groups represent all", q.approximation, len(q.e.Groups))
+		a.Method, a.Margin, a.Note = exec.Near, q.margin, fmt.Sprintf("%s; %d thread groups represent all",
+			q.approximation, len(q.e.Groups))
 	}
 	return a
 }

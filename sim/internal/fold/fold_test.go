@@ -29,7 +29,8 @@ const ring = `{"scenario": 1,
 
 // run lays an operation out, folded where the Config allows and it holds, and
 // returns the quotient, how many thread groups ran, and when each rank ended.
-func run(t *testing.T, op, channels string, change func(*fold.Config, *engine.Options)) (*fold.Quotient, int, []units.Time) {
+func run(t *testing.T, op, channels string, change func(*fold.Config, *engine.Options)) (*fold.Quotient, int,
+	[]units.Time) {
 	t.Helper()
 	r, o := site.Plan(t, fmt.Sprintf(ring, channels, op))
 	c := fold.Config{Mode: fold.Exact, Systems: r.Site.Comm.Systems()}
@@ -42,7 +43,8 @@ func run(t *testing.T, op, channels string, change func(*fold.Config, *engine.Op
 	}
 	if q == nil {
 		if len(e.Groups) > 0 || len(e.Conns) > 0 {
-			t.Fatalf("a fold that was rejected leaves %d groups and %d connections", len(e.Groups), len(e.Conns))
+			t.Fatalf("a fold that was rejected leaves %d groups and %d connections", len(e.Groups),
+				len(e.Conns))
 		}
 		if err := e.LayAll(e.Jobs[0]); err != nil {
 			t.Fatal(err)
@@ -72,7 +74,9 @@ func TestEqualNodesFold(t *testing.T) {
 	if q == nil || q.Account().Method != exec.Folded {
 		t.Fatal("equal nodes do not fold")
 	}
-	none, all, whole := run(t, "all_reduce", "16", func(c *fold.Config, _ *engine.Options) { c.Mode = fold.Off })
+	none, all, whole := run(t, "all_reduce", "16", func(c *fold.Config, _ *engine.Options) {
+		c.Mode = fold.Off
+	})
 	if none != nil || few >= all {
 		t.Errorf("%d groups run in place of %d", few, all)
 	}
@@ -110,8 +114,11 @@ func TestFoldsThatAreRejected(t *testing.T) {
 		op, channels string
 		change       func(*fold.Config, *engine.Options)
 	}{
-		"a broadcast of one channel has a first and a last rank": {"broadcast", "1", func(*fold.Config, *engine.Options) {}},
-		"a lossy port": {"all_reduce", "16", func(c *fold.Config, _ *engine.Options) { c.Faults = []param.Fault{{Loss: 1e-3}} }},
+		"a broadcast of one channel has a first and a last rank": {"broadcast", "1",
+			func(*fold.Config, *engine.Options) {}},
+		"a lossy port": {"all_reduce", "16", func(c *fold.Config, _ *engine.Options) {
+			c.Faults = []param.Fault{{Loss: 1e-3}}
+		}},
 	} {
 		if q, n, ends := run(t, x.op, x.channels, x.change); q != nil || len(ends) != 16 {
 			t.Errorf("%s: folded to %d groups", name, n)
@@ -127,10 +134,12 @@ func TestUnlikeTransports(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "slow.xml")
-	if err := os.WriteFile(file, bytes.Replace(text, []byte(`speed="400000"`), []byte(`speed="100000"`), 1), 0o600); err != nil {
+	if err := os.WriteFile(file, bytes.Replace(text, []byte(`speed="400000"`), []byte(`speed="100000"`), 1),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
-	spec, err := scenario.Parse(fmt.Appendf(nil, `{"scenario": 1, "machine": {"nodes": [{"topo": %q, "count": 16}]}, "nccl": {"env": {"NCCL_P2P_DISABLE": "1"}},
+	spec, err := scenario.Parse(fmt.Appendf(nil,
+		`{"scenario": 1, "machine": {"nodes": [{"topo": %q, "count": 16}]}, "nccl": {"env": {"NCCL_P2P_DISABLE": "1"}},
 		"workload": {"op": "alltoall", "sizes": ["64K"]}, "engine": {"launch": "graph"}}`, file), "scenario.json")
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +153,8 @@ func TestUnlikeTransports(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := fold.Config{Mode: fold.Exact, Systems: r.Site.Comm.Systems()}
-	e := engine.New(&engine.Options{Class: r.Site.Class(), Systems: c.Systems, Model: fluid.New(), Kernels: 1}, o.Plan)
+	e := engine.New(&engine.Options{Class: r.Site.Class(), Systems: c.Systems, Model: fluid.New(),
+		Kernels: 1}, o.Plan)
 	if _, err := fold.Lay(e, e.Jobs[0], &c); err != nil {
 		t.Error(err)
 	}

@@ -79,7 +79,8 @@ func joint(p *plan.Plan, own []*symmetry) *symmetry {
 				out.reps = append(out.reps, part{-1, -1})
 			}
 			rep := &out.reps[at]
-			if node := p.Comm.NodeOf[r]; out.home[node] == node && (rep.rank < 0 || out.heads > 0 && rep.channel == ch && p.Comm.NVLS[ch].HeadIndex[r] == 0) {
+			if node := p.Comm.NodeOf[r]; out.home[node] == node && (rep.rank < 0 || out.heads > 0 &&
+				rep.channel == ch && p.Comm.NVLS[ch].HeadIndex[r] == 0) {
 				*rep = part{ch, int32(r)}
 			}
 			of[r] = at

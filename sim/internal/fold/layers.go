@@ -94,7 +94,8 @@ func (s *symmetry) inLayers(p *plan.Plan, layers []int32, n int32) *symmetry {
 			rep, was := &out.reps[of[r]], s.reps[i]
 			switch node := p.Comm.NodeOf[r]; {
 			case s.home[node] != node:
-			case rep.rank < 0 && (s.heads == 0 || p.Comm.NVLS[ch].HeadIndex[r] == 0 || int32(r) == was.rank), rep.channel == ch && int32(r) == was.rank:
+			case rep.rank < 0 && (s.heads == 0 || p.Comm.NVLS[ch].HeadIndex[r] == 0 || int32(r) == was.rank),
+				rep.channel == ch && int32(r) == was.rank:
 				*rep = part{ch, int32(r)}
 			}
 		}
@@ -113,7 +114,10 @@ func (s *symmetry) layers(p *plan.Plan) (of []int32, n int32) {
 		for taken := true; taken; {
 			taken = false
 			for j := range k {
-				if of[j] == of[k] && slices.Min(s.of[j]) == slices.Min(s.of[k]) && slices.ContainsFunc(threads[j], func(t int32) bool { return slices.Contains(threads[k], t) }) {
+				if of[j] == of[k] && slices.Min(s.of[j]) == slices.Min(s.of[k]) &&
+					slices.ContainsFunc(threads[j], func(t int32) bool {
+						return slices.Contains(threads[k], t)
+					}) {
 					of[k]++
 					taken = true
 					break

@@ -20,12 +20,15 @@ func (x *Config) nodeSymmetry(p *plan.Plan) *symmetry {
 	}
 	s := &symmetry{home: make([]int32, c.NNodes), equivalent: p.Req.Func == coll.AllReduce}
 	if !s.equivalent {
-		s.margin, s.approximation = 0.05, "nodes are assumed to gather or scatter their parts at the same time as the first"
+		s.margin, s.approximation = 0.05,
+			"nodes are assumed to gather or scatter their parts at the same time as the first"
 	}
 	slow := x.Slow
 	var kinds []int32 // a node of each
 	for node := range s.home {
-		k := slices.IndexFunc(kinds, func(other int32) bool { return x.equivalentNodes(p, slow, int32(node), other) })
+		k := slices.IndexFunc(kinds, func(other int32) bool {
+			return x.equivalentNodes(p, slow, int32(node), other)
+		})
 		if k < 0 {
 			k = len(kinds)
 			kinds = append(kinds, int32(node))
@@ -95,7 +98,9 @@ func (x *Config) equivalentNodes(p *plan.Plan, slow []float64, a, b int32) bool 
 			}
 		}
 	case coll.CollNetDirect:
-		return slices.EqualFunc(c.CollNet.Order[a], c.CollNet.Order[b], func(o, q []int32) bool { return slices.EqualFunc(o, q, same) })
+		return slices.EqualFunc(c.CollNet.Order[a], c.CollNet.Order[b], func(o, q []int32) bool {
+			return slices.EqualFunc(o, q, same)
+		})
 	}
 	return true
 }

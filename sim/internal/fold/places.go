@@ -26,7 +26,8 @@ const mostPassages = 1 << 12
 // equal. Nil where there is none.
 func placeSymmetries(p *plan.Plan, systems []*topo.System) (exact, near *symmetry) {
 	c := p.Comm
-	if f := p.Req.Func; f != coll.AllReduce && f != coll.AllGather && f != coll.ReduceScatter || c.NNodes < 2 ||
+	if f := p.Req.Func; f != coll.AllReduce && f != coll.AllGather && f != coll.ReduceScatter ||
+		c.NNodes < 2 ||
 		c.NNodes*p.Split.NChannels > mostPassages || !equalNodes(c, systems) {
 		return nil, nil
 	}

@@ -115,7 +115,8 @@ func (t *trees) nearSymmetry(depths bool) *symmetry {
 			node := c.NodeOf[r]
 			id := kind[tree][node]
 			of[r] = id*places + t.place[k][r]%places
-			if first && reps[id] == (part{tree, node}) && (s.heads == 0 || int32(r) == t.representative(ch, node)) {
+			if first && reps[id] == (part{tree, node}) &&
+				(s.heads == 0 || int32(r) == t.representative(ch, node)) {
 				s.reps[of[r]] = part{ch, int32(r)}
 				s.home[node] = node
 			}

@@ -72,7 +72,8 @@ func TestLongestWayStaysWithoutDepths(t *testing.T) {
 			t.Errorf("%d nodes: %d steps to the root, the tree has %d", n, longest, all[root].height)
 		}
 		what := fmt.Sprintf("%d nodes: %d kinds without depths", n, len(reps))
-		if _, with := x.kindsOfPositions(true); len(reps) > len(with) || n == 12800 && 2*len(reps) > len(with) {
+		if _, with := x.kindsOfPositions(true); len(reps) > len(with) || n == 12800 &&
+			2*len(reps) > len(with) {
 			t.Errorf("%s, %d with", what, len(with))
 		}
 	}

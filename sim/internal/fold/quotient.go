@@ -139,7 +139,8 @@ func (q *Quotient) layGroups() {
 				n += len(q.all)
 			}
 		}
-		e.Groups, e.Conns, q.model = make([]engine.Group, 0, n), make([]engine.Conn, 0, n/2+1), make([]plan.Conn, 0, n/2+1)
+		e.Groups, e.Conns, q.model = make([]engine.Group, 0, n), make([]engine.Conn, 0, n/2+1),
+			make([]plan.Conn, 0, n/2+1)
 		e.Net.Expect(n / 2)
 	}
 	var progs []plan.Program
@@ -152,7 +153,8 @@ func (q *Quotient) layGroups() {
 			e.SMs = append(e.SMs, engine.SM{First: q.first[i], Groups: int32(len(progs))})
 			for k := range progs {
 				q.job.Gap = max(q.job.Gap, e.GapOf(q.job, &progs[k])+blocks)
-				e.Groups = append(e.Groups, engine.NewGroup(e, q.job, &progs[k], int32(d), int32(len(e.SMs)-1)))
+				e.Groups = append(e.Groups, engine.NewGroup(e, q.job, &progs[k], int32(d),
+					int32(len(e.SMs)-1)))
 			}
 		}
 	}
@@ -336,7 +338,8 @@ func (q *Quotient) each(pr *plan.Program, do func(op *plan.Op) error) error {
 	switch pr.Role {
 	case plan.RoleRing:
 		n = 2 // the first and the last op lack one end
-	case plan.RoleTreeReduce, plan.RoleTreeBroadcast, plan.RoleTreeRoot, plan.RoleReduce, plan.RoleBroadcast, plan.RoleSend, plan.RoleRecv, plan.RoleCopy,
+	case plan.RoleTreeReduce, plan.RoleTreeBroadcast, plan.RoleTreeRoot, plan.RoleReduce, plan.RoleBroadcast,
+		plan.RoleSend, plan.RoleRecv, plan.RoleCopy,
 		plan.RoleChainReduce, plan.RoleChainBroadcast:
 		n = 1
 	case plan.RoleScatter, plan.RoleGather:

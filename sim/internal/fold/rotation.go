@@ -39,14 +39,18 @@ func rotation(p *plan.Plan, systems []*topo.System, within bool) *symmetry {
 		}
 	}
 	s := &symmetry{home: make([]int32, c.NNodes), rotated: true, equivalent: true, within: within, step: 1}
-	if within && (p.Req.Func != coll.AllToAll || per < 2 || c.NNodes > 1 && p.Req.Params.P2PGroupSize.Or(8)%int64(per) != 0) {
+	if within && (p.Req.Func != coll.AllToAll || per < 2 || c.NNodes > 1 &&
+		p.Req.Params.P2PGroupSize.Or(8)%int64(per) != 0) {
 		return nil // the ranks of a node alone are one group
 	}
 	s.alignParts(p, per)
 	// Messages of sockets wait for each other as one thread serves them, which
 	// one node's quotient reproduces nearly, not exactly.
-	if slices.ContainsFunc(systems[0].Of(topo.NET), func(id topo.NodeID) bool { return systems[0].Nodes[id].Net.Sockets }) {
-		s.equivalent, s.margin, s.approximation = false, 0.08, "proxy threads are assumed to poll all nodes' sockets at the same times"
+	if slices.ContainsFunc(systems[0].Of(topo.NET), func(id topo.NodeID) bool {
+		return systems[0].Nodes[id].Net.Sockets
+	}) {
+		s.equivalent, s.margin, s.approximation = false, 0.08,
+			"proxy threads are assumed to poll all nodes' sockets at the same times"
 	}
 	s.list = func() { s.listParts(p, per) }
 	return s
@@ -120,7 +124,8 @@ func (s *symmetry) alignParts(p *plan.Plan, per int) {
 	}
 	s.equivalent = bytes%line == 0
 	if !s.equivalent && bytes%16 == 0 { // aligned equally to packs of 16 bytes, as which they are copied
-		s.margin, s.approximation = 0.08, "the parts of all "+whose+" are assumed to have the same offset in a line of 128 bytes"
+		s.margin, s.approximation = 0.08, "the parts of all "+whose+
+			" are assumed to have the same offset in a line of 128 bytes"
 	}
 }
 

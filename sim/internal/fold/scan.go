@@ -77,12 +77,14 @@ func (q *Quotient) scan(near bool) (*scan, error) {
 	e, w := q.e, q.e.Net.Table
 	sw := route.New(q.plan.Comm, w.Systems, e.Class, new(wire.Layout))
 	sw.Home = q.home
-	s := &scan{q: q, e: e, plan: q.plan, w: sw, holds: true, threads: make([]variates.Multiset, q.plan.Comm.NRanks)}
+	s := &scan{q: q, e: e, plan: q.plan, w: sw, holds: true, threads: make([]variates.Multiset,
+		q.plan.Comm.NRanks)}
 	// The network is that of the run but for the fabric: where ranks fold over one,
 	// its cables are never saturated, and only their latency counts (ways.go).
 	settings := e.Net.Settings
 	settings.Fabric = nil
-	s.nw = host.New(&host.Options{Class: e.Class, Table: sw, Queue: &e.Queue, Kernels: e, Plan: q.plan, Settings: settings, Folded: true})
+	s.nw = host.New(&host.Options{Class: e.Class, Table: sw, Queue: &e.Queue, Kernels: e, Plan: q.plan,
+		Settings: settings, Folded: true})
 	s.joints = make([]bool, len(e.Groups))
 	n := min(q.plan.NumConns(), mostExpected)
 	s.flows, s.uses = make([]flow, 0, n+n/2), make([]wire.Use, 0, usesExpected*n)
@@ -104,7 +106,8 @@ const (
 // walk notes the traffic of all nodes whose links are simulated.
 func (s *scan) walk(near bool) error {
 	q := s.q
-	if q.rotated && int64(q.plan.Comm.NRanks)*int64(q.plan.Comm.MaxLocalRanks) > manyTurns && q.meets && s.e.Slow == nil {
+	if q.rotated && int64(q.plan.Comm.NRanks)*int64(q.plan.Comm.MaxLocalRanks) > manyTurns && q.meets &&
+		s.e.Slow == nil {
 		return s.turns()
 	}
 	var progs []plan.Program
@@ -179,8 +182,10 @@ func (s *scan) program(pr *plan.Program) error {
 
 // equalPrograms reports whether programs agree in all but their rank, channel and addresses.
 func equalPrograms(a, b *plan.Program) bool {
-	return a.Role == b.Role && a.Group == b.Group && a.Phase == b.Phase && a.Fused == b.Fused && a.Proto == b.Proto && a.Threads == b.Threads &&
-		a.Workers == b.Workers && a.Slices == b.Slices && a.SliceSteps == b.SliceSteps && a.Transfer.Bytes == b.Transfer.Bytes && a.Transfer.Chunk == b.Transfer.Chunk
+	return a.Role == b.Role && a.Group == b.Group && a.Phase == b.Phase && a.Fused == b.Fused &&
+		a.Proto == b.Proto && a.Threads == b.Threads &&
+		a.Workers == b.Workers && a.Slices == b.Slices && a.SliceSteps == b.SliceSteps &&
+		a.Transfer.Bytes == b.Transfer.Bytes && a.Transfer.Chunk == b.Transfer.Chunk
 }
 
 // sends notes what a program's op puts into a connection.
@@ -194,7 +199,8 @@ func (s *scan) sends(gi, id int32, op *plan.Op, rep bool) error {
 	s.plan.ConnInto(pc, id)
 	m := &s.q.model[c]
 	s.holds = s.holds && pc.Kind == m.Kind && pc.Route.Transport == m.Route.Transport &&
-		pc.Route.SrcGDR == m.Route.SrcGDR && pc.Route.DstGDR == m.Route.DstGDR && pc.Route.Flush == m.Route.Flush && s.e.FromHost(pc) == s.e.Conns[c].FromHost
+		pc.Route.SrcGDR == m.Route.SrcGDR && pc.Route.DstGDR == m.Route.DstGDR &&
+		pc.Route.Flush == m.Route.Flush && s.e.FromHost(pc) == s.e.Conns[c].FromHost
 	s.w.Uses = s.w.Uses[:0]
 	if err := s.w.Stores(pc); err != nil {
 		return err
@@ -385,7 +391,9 @@ func (s *scan) order(kind int, f *flow) {
 // keep leaves a kind only the classes of links that one of its flows crosses.
 func (s *scan) keep(kind int, f *flow) {
 	s.kinds[kind] = slices.DeleteFunc(s.kinds[kind], func(u wire.Use) bool {
-		return !slices.ContainsFunc(s.uses[f.from:f.to], func(x wire.Use) bool { return s.class[x.Link] == int32(u.Link) })
+		return !slices.ContainsFunc(s.uses[f.from:f.to], func(x wire.Use) bool {
+			return s.class[x.Link] == int32(u.Link)
+		})
 	})
 }
 
@@ -426,7 +434,8 @@ func (s *scan) sortProxies() {
 		if s.thread(j.thread) == first[c] {
 			load := threadKind{j.kind, j.role, c}
 			s.load[load]++
-			s.holds = s.holds && (s.load[load] == 1 || !host.Staggers(s.plan)) // several are served one after the other
+			// several are served one after the other
+			s.holds = s.holds && (s.load[load] == 1 || !host.Staggers(s.plan))
 		}
 	}
 }
@@ -455,13 +464,15 @@ func (s *scan) orderThreads() {
 // sortServed puts messages into the order in which threads serve them.
 func (s *scan) sortServed() {
 	slices.SortFunc(s.byThread, func(a, b served) int {
-		return cmp.Or(cmp.Compare(s.thread(a.thread), s.thread(b.thread)), cmp.Compare(a.role, b.role), cmp.Compare(a.channel, b.channel), cmp.Compare(a.id, b.id))
+		return cmp.Or(cmp.Compare(s.thread(a.thread), s.thread(b.thread)), cmp.Compare(a.role, b.role),
+			cmp.Compare(a.channel, b.channel), cmp.Compare(a.id, b.id))
 	})
 }
 
 // begins reports whether the i-th message is the first of a thread in its role.
 func (s *scan) begins(i int) bool {
-	return i == 0 || s.thread(s.byThread[i].thread) != s.thread(s.byThread[i-1].thread) || s.byThread[i].role != s.byThread[i-1].role
+	return i == 0 || s.thread(s.byThread[i].thread) != s.thread(s.byThread[i-1].thread) ||
+		s.byThread[i].role != s.byThread[i-1].role
 }
 
 // inOrder reports whether the quotient's thread, too, serves the i-th message behind the one
@@ -471,7 +482,8 @@ func (s *scan) inOrder(i int) bool {
 		return true
 	}
 	n, before, j := int32(len(s.e.Conns)), s.byThread[i-1].kind, s.byThread[i].kind
-	return cmp.Or(cmp.Compare(s.q.model[before-n].Channel, s.q.model[j-n].Channel), cmp.Compare(before, j)) < 0
+	return cmp.Or(cmp.Compare(s.q.model[before-n].Channel, s.q.model[j-n].Channel), cmp.Compare(before, j)) <
+		0
 }
 
 // weigh reports the classes of which each message of a kind uses a link several times over,
@@ -512,7 +524,8 @@ func (s *scan) declare(w *route.Table) error {
 		kind := int32(c + n)
 		if host.Reduces(&pc) {
 			rank, _, _ := host.Head(&pc)
-			net, err := e.Net.JoinHead(&pc, int32(c), &e.Groups[max(e.Conns[c].Snd, e.Conns[c].Rcv)].Program, route(c+n))
+			net, err := e.Net.JoinHead(&pc, int32(c), &e.Groups[max(e.Conns[c].Snd, e.Conns[c].Rcv)].Program,
+				route(c+n))
 			if err != nil {
 				return err
 			}

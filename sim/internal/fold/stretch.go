@@ -40,7 +40,8 @@ func (x *Config) stretchSymmetry(p *plan.Plan) *symmetry {
 	c := p.Comm
 	order := nodeOrder(p, p.Split.ChannelLo)
 	for ch := p.Split.ChannelLo + 1; ch <= p.Split.ChannelHi; ch++ {
-		if ring := c.Channels[ch].Ring; &ring[0] != &c.Channels[ch-1].Ring[0] && !slices.Equal(nodeOrder(p, ch), order) {
+		if ring := c.Channels[ch].Ring; &ring[0] != &c.Channels[ch-1].Ring[0] &&
+			!slices.Equal(nodeOrder(p, ch), order) {
 			return nil
 		}
 	}
@@ -51,7 +52,8 @@ func (x *Config) stretchSymmetry(p *plan.Plan) *symmetry {
 	if len(cuts) == 0 {
 		return nil
 	}
-	s := &symmetry{home: passage.Nodes(c), margin: 0.03, approximation: "all channels are treated as the slowest, and long stretches of equal nodes of the ring are shortened to 8 nodes"}
+	s := &symmetry{home: passage.Nodes(c), margin: 0.03, approximation: "all channels are treated as the " +
+		"slowest, and long stretches of equal nodes of the ring are shortened to 8 nodes"}
 	from := passage.Nodes(c) // node → the node that its ranks' ends are taken from
 	for _, cut := range cuts {
 		for at := cut.from; at < cut.tail; at++ {
@@ -113,7 +115,9 @@ func (x *Config) worstChannel(p *plan.Plan) int32 {
 		return 0
 	}
 	f := &x.Faults[at]
-	if slices.ContainsFunc(x.Faults[at+1:], func(o param.Fault) bool { return o.Rank < 0 && (o.Host != f.Host || o.Net != f.Net) }) {
+	if slices.ContainsFunc(x.Faults[at+1:], func(o param.Fault) bool {
+		return o.Rank < 0 && (o.Host != f.Host || o.Net != f.Net)
+	}) {
 		return -1
 	}
 	for k := range int32(p.Split.NChannels) {
@@ -129,7 +133,8 @@ func (x *Config) worstChannel(p *plan.Plan) int32 {
 func (s *symmetry) mergeChannels(p *plan.Plan, one int32, from []int32) {
 	c := p.Comm
 	own := s.stretchParts(c, int32(p.Split.ChannelLo)+one, from)
-	like := make([]int32, c.NNodes*c.MaxLocalRanks) // by node and place on the ring within it, as entered: the rank on the channel
+	// by node and place on the ring within it, as entered: the rank on the channel
+	like := make([]int32, c.NNodes*c.MaxLocalRanks)
 	per := int32(c.MaxLocalRanks)
 	along(c, p.Split.ChannelLo+int(one), func(r, place int32) { like[c.NodeOf[r]*per+place] = r })
 	for k := range p.Split.NChannels {

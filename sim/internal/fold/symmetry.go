@@ -163,7 +163,8 @@ func ringSymmetry(p *plan.Plan, systems []*topo.System) *symmetry {
 
 // longerRing is the quotient by a period that a network has.
 func longerRing(p *plan.Plan, systems []*topo.System, period int32) *symmetry {
-	if p.Req.Func != coll.AllReduce && p.Req.Func != coll.AllGather && p.Req.Func != coll.ReduceScatter || period < 2 || !equalNodes(p.Comm, systems) {
+	if p.Req.Func != coll.AllReduce && p.Req.Func != coll.AllGather && p.Req.Func != coll.ReduceScatter ||
+		period < 2 || !equalNodes(p.Comm, systems) {
 		return nil
 	}
 	return ringBy(p, period)
@@ -211,7 +212,8 @@ func ringBy(p *plan.Plan, period int32) *symmetry {
 		s.of = append(s.of, of)
 	}
 	if s.few = !s.judgeRing(p); !s.few {
-		s.turning = int64(per*period)*p.Req.BlockStep()%int64(parts.Grain(p.Req.Proto)) == 0 && parts.Aligned(p)
+		s.turning = int64(per*period)*p.Req.BlockStep()%int64(parts.Grain(p.Req.Proto)) == 0 &&
+			parts.Aligned(p)
 	}
 	return s
 }

@@ -20,9 +20,10 @@ type trees struct {
 	parent [][]int32 // tree, node → node above it, -1 at the root
 	tree   []int32   // channel of the split → tree
 	place  [][]int32 // channel of the split, rank → its place in the node's chain
-	slow   []int32   // node → its slowest straggler, or the user of its slow port, + 1, 0 without; nil where there are none
-	alone  []bool    // node → it is like no other; nil: none is but those in slow
-	worst  []int32   // tree → channel of the split that represents its others, nil: the first
+	// node → its slowest straggler, or the user of its slow port, + 1, 0 without; nil where there are none
+	slow  []int32
+	alone []bool  // node → it is like no other; nil: none is but those in slow
+	worst []int32 // tree → channel of the split that represents its others, nil: the first
 }
 
 // treesOf examines a plan's trees; nil where its nodes do not form any, or
@@ -148,7 +149,9 @@ func (t *trees) first(tree int32) int32 {
 func (t *trees) headsEquivalent() bool {
 	p := t.p
 	heads := int64(len(p.Comm.NVLS[p.Split.ChannelLo].Heads))
-	return parts.Each(p, func(pr *plan.Program) bool { return pr.Role == plan.RoleScatter || pr.Role == plan.RoleGather },
+	return parts.Each(p, func(pr *plan.Program) bool {
+		return pr.Role == plan.RoleScatter || pr.Role == plan.RoleGather
+	},
 		func(pr *plan.Program) bool { return parts.EqualChunks(p, pr, heads) })
 }
 

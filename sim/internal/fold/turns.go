@@ -82,7 +82,8 @@ func (t *turns) add(c int32, pc *plan.Conn, rep bool) error {
 		t.model[c] = x
 	}
 	m, own := &s.q.model[c].Route, &t.model[c]
-	s.holds = s.holds && pc.Route.Transport == m.Transport && pc.Route.SrcGDR == m.SrcGDR && pc.Route.DstGDR == m.DstGDR && pc.Route.Flush == m.Flush &&
+	s.holds = s.holds && pc.Route.Transport == m.Transport && pc.Route.SrcGDR == m.SrcGDR &&
+		pc.Route.DstGDR == m.DstGDR && pc.Route.Flush == m.Flush &&
 		x.rate == own.rate && x.later == own.later
 	s.noteUses(c, x.stores, rep)
 	if engine.Staged(pc) {

@@ -17,7 +17,8 @@ type RetryError struct {
 }
 
 func (e *RetryError) Error() string {
-	return fmt.Sprintf("NCCL ends with ncclRemoteError: a write of rank %d (net %d) to rank %d (net %d) on channel %d was sent %d times and never acknowledged; "+
+	return fmt.Sprintf("NCCL ends with ncclRemoteError: a write of rank %d (net %d) to rank %d (net %d) on "+
+		"channel %d was sent %d times and never acknowledged; "+
 		"the queue pair gave up after %.3g s (IBV_WC_RETRY_EXC_ERR; NCCL_IB_TIMEOUT, NCCL_IB_RETRY_CNT)",
 		e.Src, e.SrcNet, e.Dst, e.DstNet, e.Channel, e.Tries, e.After.Micros()*1e-6)
 }
@@ -32,7 +33,8 @@ type TimedOutError struct {
 }
 
 func (e *TimedOutError) Error() string {
-	return fmt.Sprintf("NCCL ends with ncclRemoteError: nothing that rank %d (net %d) wrote to rank %d (net %d) on channel %d was acknowledged; "+
+	return fmt.Sprintf("NCCL ends with ncclRemoteError: nothing that rank %d (net %d) wrote to rank %d "+
+		"(net %d) on channel %d was acknowledged; "+
 		"TCP gave the connection up after %.3g s (ETIMEDOUT; net.ipv4.tcp_retries2)",
 		e.Src, e.SrcNet, e.Dst, e.DstNet, e.Channel, e.After.Micros()*1e-6)
 }
@@ -44,6 +46,7 @@ func (e *TimedOutError) Error() string {
 type StuckError struct{ Host, Net int }
 
 func (e *StuckError) Error() string {
-	return fmt.Sprintf("the operation hangs: nothing gets through net %d of node %d, and the network reduces only what all nodes have sent; "+
+	return fmt.Sprintf("the operation hangs: nothing gets through net %d of node %d, and the network "+
+		"reduces only what all nodes have sent; "+
 		"NCCL has no timeout for that: a watchdog has to call ncclCommAbort", e.Net, e.Host)
 }

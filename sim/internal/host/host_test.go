@@ -20,7 +20,8 @@ const broadcast = `{"scenario": 1,
   "workload": {"op": "broadcast", "sizes": ["64K"]},
   "engine": {"launch": "graph", "fold": "off"}}`
 
-var points = [...]string{host.StepPosted: "posted", host.StepBegun: "begun", host.PartCrossed: "part crossed", host.StepLanded: "landed",
+var points = [...]string{host.StepPosted: "posted", host.StepBegun: "begun", host.PartCrossed: "part crossed",
+	host.StepLanded:  "landed",
 	host.StepArrived: "arrived", host.StepAcked: "acked", host.StepOffered: "offered"}
 
 // steps writes down the points in the life of each step.
@@ -54,7 +55,8 @@ func (s *steps) Delayed(*host.QueuePair, units.Time) {}
 // story nic-step explains the times.
 func TestOneStep(t *testing.T) {
 	r, o := site.Plan(t, broadcast)
-	e := engine.New(&engine.Options{Class: r.Site.Class(), Systems: r.Site.Comm.Systems(), Model: ideal.New(), Kernels: 1}, o.Plan)
+	e := engine.New(&engine.Options{Class: r.Site.Class(), Systems: r.Site.Comm.Systems(), Model: ideal.New(),
+		Kernels: 1}, o.Plan)
 	if err := e.LayAll(e.Jobs[0]); err != nil {
 		t.Fatal(err)
 	}

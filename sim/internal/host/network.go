@@ -99,7 +99,8 @@ type Costs struct {
 func New(o *Options) *Network {
 	us := units.FromMicros
 	p := &o.Class.Net
-	n := &Network{Settings: o.Settings, Table: o.Table, Folded: o.Folded, class: o.Class, model: o.Model, queue: o.Queue, kernels: o.Kernels,
+	n := &Network{Settings: o.Settings, Table: o.Table, Folded: o.Folded, class: o.Class, model: o.Model,
+		queue: o.Queue, kernels: o.Kernels,
 		plan: o.Plan, down: o.Down, seed: o.Seed, ports: newPortMap(o.Settings.Fabric),
 		Cost:  Costs{us(p.Post), us(p.Poll), us(p.Wire), us(p.Flush), us(p.Flag)},
 		proxy: proxies{threads: make([]thread, o.Plan.Comm.NRanks), loop: us(p.Turn), perEnd: us(p.Look)}}
@@ -152,7 +153,8 @@ func (n *Network) Expect(conns int) {
 // Join adds the network side of a connection whose route is known.
 func (n *Network) Join(c *plan.Conn, id int32, pr *plan.Program, r wire.RouteID) (int32, error) {
 	cr := &c.Route
-	nc := Conn{ID: id, Src: c.Src, Dst: c.Dst, Channel: c.Channel, phase: pr.Phase, SrcProxy: cr.SrcProxy, DstProxy: cr.DstProxy, SrcLoad: 1, DstLoad: 1,
+	nc := Conn{ID: id, Src: c.Src, Dst: c.Dst, Channel: c.Channel, phase: pr.Phase, SrcProxy: cr.SrcProxy,
+		DstProxy: cr.DstProxy, SrcLoad: 1, DstLoad: 1,
 		share: n.class.LinkShare[pr.Proto], Flush: cr.Flush && pr.Proto == coll.Simple, Route: r, batch: -1}
 	var err error
 	nc.bound, err = n.PortRate(n.Table.Comm.NodeOf[c.Src], cr.SrcNet)
@@ -164,7 +166,8 @@ func (n *Network) Join(c *plan.Conn, id int32, pr *plan.Program, r wire.RouteID)
 	}
 	if _, over := n.socketNet(n.Table.Comm.NodeOf[c.Src], cr.SrcNet); over {
 		if n.frames != nil {
-			return 0, &exec.UnsupportedError{Feature: "a network frame by frame", Needs: "ports of RDMA", Found: "nets of the socket plugin, whose streams are TCP's"}
+			return 0, &exec.UnsupportedError{Feature: "a network frame by frame", Needs: "ports of RDMA",
+				Found: "nets of the socket plugin, whose streams are TCP's"}
 		}
 		n.tcp.join(&nc, c, pr)
 	} else {
@@ -192,7 +195,8 @@ type routeKey struct {
 
 func (n *Network) key(c *plan.Conn) routeKey {
 	r := &c.Route
-	key := routeKey{n.memoryOf(c.Src), n.memoryOf(c.Dst), n.Table.Comm.NodeOf[c.Src], n.Table.Comm.NodeOf[c.Dst], r.SrcNet, r.DstNet, -1, -1}
+	key := routeKey{n.memoryOf(c.Src), n.memoryOf(c.Dst), n.Table.Comm.NodeOf[c.Src],
+		n.Table.Comm.NodeOf[c.Dst], r.SrcNet, r.DstNet, -1, -1}
 	if _, helpers, over := n.OverTCP(c); over && helpers == 0 {
 		key.writer, key.reader = r.SrcProxy, r.DstProxy
 	}

@@ -52,7 +52,8 @@ func (p Port) of(ports, q int32) fabric.End {
 
 // Ports are those that a connection leaves from and arrives at.
 func (n *Network) Ports(c *plan.Conn) (src, dst Port) {
-	return Port{n.Table.Comm.HostOf[c.Src], c.Route.SrcNet, true}, Port{n.Table.Comm.HostOf[c.Dst], c.Route.DstNet, false}
+	return Port{n.Table.Comm.HostOf[c.Src], c.Route.SrcNet, true}, Port{n.Table.Comm.HostOf[c.Dst],
+		c.Route.DstNet, false}
 }
 
 // Fault sums up the faults of a net.
@@ -117,7 +118,8 @@ func (n *Network) cable(i int32) wire.LinkID {
 // cable is.
 func (n *Network) cableOf(i int32) wire.Cable {
 	w := &n.Fabric.Wires[i]
-	c := wire.Cable{Number: i, From: n.vertex(w.From), To: n.vertex(w.To), Bits: int64(float64(w.BW) * 8e9), Delay: n.delay(i), Loss: w.Loss}
+	c := wire.Cable{Number: i, From: n.vertex(w.From), To: n.vertex(w.To), Bits: int64(float64(w.BW) * 8e9),
+		Delay: n.delay(i), Loss: w.Loss}
 	for _, v := range []wire.Vertex{c.From, c.To} {
 		end, ok := n.Fabric.EndOf(v.ID)
 		if !ok {
@@ -188,7 +190,8 @@ func (n *Network) EndRates(pc *plan.Conn) (out, in wire.Rate, err error) {
 // many of a net.
 func (n *Network) Ends(pc *plan.Conn, each func(from, to fabric.End, of wire.Rate)) {
 	src, dst := n.Ports(pc)
-	a, b := n.Fused(n.Table.Comm.NodeOf[pc.Src], pc.Route.SrcNet), n.Fused(n.Table.Comm.NodeOf[pc.Dst], pc.Route.DstNet)
+	a, b := n.Fused(n.Table.Comm.NodeOf[pc.Src], pc.Route.SrcNet), n.Fused(n.Table.Comm.NodeOf[pc.Dst],
+		pc.Route.DstNet)
 	for q := range max(a, b) {
 		each(src.of(a, q), dst.of(b, q), wire.Rate(max(a, b)))
 	}
@@ -379,7 +382,8 @@ func (n *Network) fusedPort(node int32, p Port, index int32) (wire.LinkID, error
 	if p.Out {
 		direction = "out"
 	}
-	id, made := n.Table.Narrow(fmt.Sprintf("%s %s %s", n.Table.NodeName(node), info.Fused[index], direction), portShare(info, full, index))
+	id, made := n.Table.Narrow(fmt.Sprintf("%s %s %s", n.Table.NodeName(node), info.Fused[index], direction),
+		portShare(info, full, index))
 	if slow := n.portFault(p, index).Slow; made && slow > 1 {
 		n.Table.Links.Limit(id, wire.Rate(float64(n.Table.Links.Capacity(id))/slow))
 	}

@@ -100,7 +100,8 @@ func (n *Network) GatherHead(c *plan.Conn) error {
 func (n *Network) JoinHead(c *plan.Conn, id int32, pr *plan.Program, r wire.RouteID) (int32, error) {
 	rank, net, sends := Head(c)
 	node := n.Table.Comm.NodeOf[rank]
-	nc := Conn{ID: id, Src: rank, Dst: rank, SrcProxy: rank, DstProxy: -1, SrcLoad: 1, DstLoad: 1, Channel: c.Channel, phase: pr.Phase,
+	nc := Conn{ID: id, Src: rank, Dst: rank, SrcProxy: rank, DstProxy: -1, SrcLoad: 1, DstLoad: 1,
+		Channel: c.Channel, phase: pr.Phase,
 		Route: r, share: 1, Flush: c.Route.Flush, via: &n.sharp, batch: 0, allowed: depth(pr)}
 	if !sends {
 		nc.SrcProxy, nc.DstProxy = -1, rank
@@ -109,7 +110,8 @@ func (n *Network) JoinHead(c *plan.Conn, id int32, pr *plan.Program, r wire.Rout
 		return 0, err
 	}
 	if _, over := n.socketNet(node, net); over {
-		return 0, &exec.UnsupportedError{Feature: "in-network reduction", Needs: "InfiniBand ports", Found: "nets of the socket plugin"}
+		return 0, &exec.UnsupportedError{Feature: "in-network reduction", Needs: "InfiniBand ports",
+			Found: "nets of the socket plugin"}
 	}
 	n.Conns = append(n.Conns, nc)
 	return int32(len(n.Conns) - 1), nil
@@ -153,7 +155,8 @@ func (n *Network) joinRail(ends map[place][]int32, first, k int32, ranks []int32
 			continue // another node represents it
 		}
 		r.Sides = append(r.Sides, int32(len(n.Sides)))
-		n.Sides = append(n.Sides, Side{Index: int32(len(n.Sides)), Rail: int32(len(n.Rails)), Rank: rank, Node: int32(node), First: int32(len(n.Batches))})
+		n.Sides = append(n.Sides, Side{Index: int32(len(n.Sides)), Rail: int32(len(n.Rails)), Rank: rank,
+			Node: int32(node), First: int32(len(n.Batches))})
 		for g := first; g < k; g++ {
 			n.Batches = append(n.Batches, n.newBatch(ends[place{g, rank}]))
 		}

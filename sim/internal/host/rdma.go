@@ -174,7 +174,8 @@ func (r *rdma) burst(p int32) int64 {
 	if a.loss >= 1 {
 		return math.MaxInt32
 	}
-	return int64(min(math.MaxInt32, math.Log(variates.Uniform(r.n.seed, 1<<32|uint64(p), a.draws))/math.Log(a.loss)))
+	return int64(min(math.MaxInt32, math.Log(variates.Uniform(r.n.seed, 1<<32|uint64(p), a.draws))/
+		math.Log(a.loss)))
 }
 
 func (r *rdma) failure(l *QueuePair) error {
@@ -183,6 +184,7 @@ func (r *rdma) failure(l *QueuePair) error {
 		return nil
 	}
 	c := n.kernels.Describe(n.Conns[l.Conn].ID)
-	return &RetryError{Src: int(c.Src), Dst: int(c.Dst), Channel: int(c.Channel), SrcNet: int(c.Route.SrcNet), DstNet: int(c.Route.DstNet),
-		Tries: int(l.again.tries), After: n.queue.Now - l.again.since}
+	return &RetryError{Src: int(c.Src), Dst: int(c.Dst), Channel: int(c.Channel), SrcNet: int(c.Route.SrcNet),
+		DstNet: int(c.Route.DstNet),
+		Tries:  int(l.again.tries), After: n.queue.Now - l.again.since}
 }

@@ -84,7 +84,8 @@ func (n *Network) reduceStage(bi, stage int32) {
 	case collectWire:
 		n.contribute(b.Side)
 	default:
-		n.serve(thread, job{conn: bi, stage: stage - polled, order: orderOf(stage-polled, 0, bi), cost: n.collectCost(b, stage-polled)})
+		n.serve(thread, job{conn: bi, stage: stage - polled, order: orderOf(stage-polled, 0, bi),
+			cost: n.collectCost(b, stage-polled)})
 	}
 }
 

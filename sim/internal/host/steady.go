@@ -37,7 +37,8 @@ func (n *Network) AppendState(dst []int64, now units.Time) []int64 {
 	}
 	for i := range n.Pairs {
 		if l := &n.Pairs[i]; l.busy {
-			dst = append(dst, int64(i), l.Step-n.Conns[l.Conn].landed, int64(l.Part), int64(now-l.Since), int64(l.Sent))
+			dst = append(dst, int64(i), l.Step-n.Conns[l.Conn].landed, int64(l.Part), int64(now-l.Since),
+				int64(l.Sent))
 		}
 	}
 	for i := range n.proxy.threads {
@@ -51,7 +52,8 @@ func (n *Network) AppendState(dst []int64, now units.Time) []int64 {
 }
 
 func (c *Conn) appendState(dst []int64, now units.Time) []int64 {
-	dst = append(dst, c.posted-c.sent, c.sent-c.begun, c.begun-c.landed, c.landed-c.arrived, c.landed-c.acked, c.allowed-c.sent, flags(c.pending, c.rest.waiting),
+	dst = append(dst, c.posted-c.sent, c.sent-c.begun, c.begun-c.landed, c.landed-c.arrived, c.landed-c.acked,
+		c.allowed-c.sent, flags(c.pending, c.rest.waiting),
 		ahead(c.srcFree, now), ahead(c.dstFree, now), ahead(c.rest.until, now), int64(c.part), int64(c.next))
 	if c.batch >= 0 {
 		for k := c.posted - 1; k >= 0 && k >= c.posted-plan.FIFOSteps; k-- {
@@ -86,7 +88,8 @@ func (n *Network) appendRail(dst []int64, r *Rail, now units.Time) []int64 {
 		dst = append(dst, s.Posted-r.Begun, flags(s.pending, false))
 		for bi := s.First; bi < s.First+int32(r.Batches); bi++ {
 			b := &n.Batches[bi]
-			dst = append(dst, ahead(b.sendFree, now), ahead(b.recvFree, now), b.opened*r.Batches-s.Posted, b.opened-b.freed, b.opened-b.retired, b.opened-b.received)
+			dst = append(dst, ahead(b.sendFree, now), ahead(b.recvFree, now), b.opened*r.Batches-s.Posted,
+				b.opened-b.freed, b.opened-b.retired, b.opened-b.received)
 			for k := b.opened - 1; k >= 0 && k >= b.opened-plan.FIFOSteps; k-- {
 				dst = append(dst, ahead(b.open[slot(k)], now))
 			}

@@ -137,7 +137,8 @@ func (n *Network) step(id, stage int32) {
 
 // job is a stage of a connection, of so many messages at once.
 func (c *Conn) job(id, stage, load int32) job {
-	return job{conn: id, stage: stage, order: orderOf(stage, c.Channel, c.ID), cost: c.costs[stage].time * units.Time(load)}
+	return job{conn: id, stage: stage, order: orderOf(stage, c.Channel, c.ID),
+		cost: c.costs[stage].time * units.Time(load)}
 }
 
 // Latency is how long a small message of a connection takes.

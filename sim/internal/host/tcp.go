@@ -94,7 +94,8 @@ func (x *tcp) copies(rank int32, out bool) {
 		return
 	}
 	send, recv, capacity := n.class.Net.TCP.Shares()
-	id, _ := n.Table.Narrow(fmt.Sprintf("%s %s proxy thread", n.Table.NodeName(node), n.Table.Name(node, g)), wire.RateOf(capacity))
+	id, _ := n.Table.Narrow(fmt.Sprintf("%s %s proxy thread", n.Table.NodeName(node), n.Table.Name(node, g)),
+		wire.RateOf(capacity))
 	if out {
 		n.Table.Add(id, send)
 	} else {
@@ -155,7 +156,8 @@ func (x *tcp) lastCopy(c *Conn, k int64) units.Time {
 	if c.Part(k, 0) == 0 {
 		return 0
 	}
-	return units.Time(x.n.work(c, min(c.Part(k, 0), segment))) / units.Time(wire.RateOf(x.n.class.Net.TCP.Recv))
+	return units.Time(x.n.work(c, min(c.Part(k, 0), segment))) /
+		units.Time(wire.RateOf(x.n.class.Net.TCP.Recv))
 }
 
 func (x *tcp) attempt(p int32, bytes units.Bytes) (units.Bytes, wire.Rate, bool) {
@@ -182,7 +184,8 @@ func (x *tcp) taskRate(c *Conn, l *QueuePair, parts int32) wire.Rate {
 
 func (x *tcp) failure(l *QueuePair) error {
 	c := x.n.kernels.Describe(x.n.Conns[l.Conn].ID)
-	return &TimedOutError{Src: int(c.Src), Dst: int(c.Dst), Channel: int(c.Channel), SrcNet: int(c.Route.SrcNet), DstNet: int(c.Route.DstNet), After: GiveUp}
+	return &TimedOutError{Src: int(c.Src), Dst: int(c.Dst), Channel: int(c.Channel),
+		SrcNet: int(c.Route.SrcNet), DstNet: int(c.Route.DstNet), After: GiveUp}
 }
 
 // payload is a TCP segment's where the MTU is 1,500 bytes.

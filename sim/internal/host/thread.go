@@ -83,7 +83,8 @@ func Staggers(p *plan.Plan) bool {
 	case coll.NVLSTree:
 		return p.Req.Func == coll.AllReduce
 	case coll.Ring, coll.PAT:
-		return (p.Req.Func == coll.AllReduce || p.Req.Func == coll.AllGather || p.Req.Func == coll.ReduceScatter) &&
+		return (p.Req.Func == coll.AllReduce || p.Req.Func == coll.AllGather ||
+			p.Req.Func == coll.ReduceScatter) &&
 			p.Split.NChannels > 2*p.Comm.MaxLocalRanks
 	}
 	return false
@@ -136,7 +137,8 @@ func (n *Network) countEnds() {
 	})
 	for i := range n.proxy.threads {
 		slices.SortFunc(all[first[i]:first[i+1]], func(a, b queue) int {
-			return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.channel, b.channel), cmp.Compare(a.dir, b.dir), cmp.Compare(a.phase, b.phase))
+			return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.channel, b.channel),
+				cmp.Compare(a.dir, b.dir), cmp.Compare(a.phase, b.phase))
 		})
 	}
 	n.proxy.ends = make([]int32, len(n.proxy.threads))
@@ -144,7 +146,8 @@ func (n *Network) countEnds() {
 	for i, q := range all {
 		ends += q.ends
 		last := i+1 == len(all)
-		queued := !last && all[i+1].thread == q.thread && all[i+1].rank == q.rank && all[i+1].channel == q.channel && all[i+1].dir == q.dir
+		queued := !last && all[i+1].thread == q.thread && all[i+1].rank == q.rank &&
+			all[i+1].channel == q.channel && all[i+1].dir == q.dir
 		if queued && all[i+1].phase == q.phase {
 			continue
 		}

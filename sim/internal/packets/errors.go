@@ -25,20 +25,25 @@ func (e *StallError) Error() string {
 	s := e.Stall
 	var parts []string
 	if len(s.Deadlock) > 0 {
-		parts = append(parts, "deadlock, ports pause each other in a cycle: "+strings.Join(append(slices.Clone(e.Names), e.Names[0]), " > "))
+		parts = append(parts, "deadlock, ports pause each other in a cycle: "+
+			strings.Join(append(slices.Clone(e.Names), e.Names[0]), " > "))
 	} else if len(e.Names) == 2 {
-		parts = append(parts, fmt.Sprintf("%s is still paused: the XON from %s was lost", e.Names[0], e.Names[1]))
+		parts = append(parts, fmt.Sprintf("%s is still paused: the XON from %s was lost", e.Names[0],
+			e.Names[1]))
 	}
 	if len(e.Paused) > 0 {
 		parts = append(parts, "a pause storm blocks "+strings.Join(e.Paused, ", "))
 	}
 	if s.Failed > 0 {
-		parts = append(parts, fmt.Sprintf("%d queue pairs gave up after NCCL_IB_RETRY_CNT retries, and NCCL ends with ncclRemoteError", s.Failed))
+		parts = append(parts,
+			fmt.Sprintf("%d queue pairs gave up after NCCL_IB_RETRY_CNT retries, and NCCL ends with "+
+				"ncclRemoteError", s.Failed))
 	}
 	if len(parts) == 0 {
 		parts = append(parts, "frames were lost that no timeout retransmits")
 	}
-	return fmt.Sprintf("network: %d queue pairs have messages that never arrive: %s", s.Unfinished, strings.Join(parts, "; "))
+	return fmt.Sprintf("network: %d queue pairs have messages that never arrive: %s", s.Unfinished,
+		strings.Join(parts, "; "))
 }
 
 // names are those of the nodes that a stall is about.
@@ -61,7 +66,8 @@ type BufferError struct {
 }
 
 func (e *BufferError) Error() string {
-	return fmt.Sprintf("packets: switch %s: buffer_kb %.10g, and its %d ports in use keep %.10g kB for themselves (reserve_kb, headroom_delays of hop_us): write more than that, or smaller ones of these",
+	return fmt.Sprintf("packets: switch %s: buffer_kb %.10g, and its %d ports in use keep %.10g kB for "+
+		"themselves (reserve_kb, headroom_delays of hop_us): write more than that, or smaller ones of these",
 		e.Switch, float64(e.Bytes)/1e3, e.Ports, float64(e.Kept)/1e3)
 }
 
@@ -76,7 +82,8 @@ func (m *Model) fits() error {
 	for i := range m.net.Cables {
 		c := &m.net.Cables[i]
 		for _, v := range [2]int32{c.A, c.B} {
-			kept[v] += b.Reserve + b.Headroom + spec.Headroom(c.Rate, int64(c.Delay/units.Nanosecond), b.HeadroomDelays)
+			kept[v] += b.Reserve + b.Headroom + spec.Headroom(c.Rate, int64(c.Delay/units.Nanosecond),
+				b.HeadroomDelays)
 			ports[v]++
 		}
 	}

@@ -35,11 +35,13 @@ func (m *Model) faults() (out []packet.Fault) {
 		for k := range m.net.Cables {
 			c := &m.net.Cables[k]
 			a, b := m.nodes[c.A].Name, m.nodes[c.B].Name
-			there, back := named(a, t.A) && (t.B == "" || named(b, t.B)), named(b, t.A) && (t.B == "" || named(a, t.B))
+			there, back := named(a, t.A) && (t.B == "" || named(b, t.B)), named(b, t.A) &&
+				(t.B == "" || named(a, t.B))
 			if !there && !back {
 				continue
 			}
-			f := packet.Fault{Cable: k, From: t.From, To: t.To, Down: t.Down, Slow: t.Slow, Loss: t.Loss, Storm: t.Storm}
+			f := packet.Fault{Cable: k, From: t.From, To: t.To, Down: t.Down, Slow: t.Slow, Loss: t.Loss,
+				Storm: t.Storm}
 			f.Back = t.Storm && there == (t.B == "") // it is A that pauses, where A is a port
 			if t.Every == 0 {
 				out = append(out, f)

@@ -9,8 +9,8 @@ import (
 
 // With Settings.Hybrid a queue pair is calm or framed. The messages of a calm one
 // are flows: they share cables max-min at the rate that frames leave of them to
-// payload, apart from the links within hosts as frames do, and arrive as long after their last bit left as the last frame takes over
-// the switches. The messages of a framed one go frame by frame.
+// payload, apart from the links within hosts as frames do, and arrive as long after their last bit left as
+// the last frame takes over the switches. The messages of a framed one go frame by frame.
 //
 // Where several inputs ask a link for more than it carries, a queue forms. As long as
 // no switch acts on it (marks, pauses) or has no room, a queue takes no bandwidth away,
@@ -222,7 +222,8 @@ func (m *Model) tail(r *route) units.Time {
 		t += c.Delay
 		if k > 0 {
 			t += units.Time(float64(f.Payload+f.Header) * 8e12 / float64(c.Bits))
-			if before := m.cables[r.path[k-1]].Bits; m.set.CutThrough > 0 && before >= c.Bits { // it begins with the first bytes
+			// it begins with the first bytes
+			if before := m.cables[r.path[k-1]].Bits; m.set.CutThrough > 0 && before >= c.Bits {
 				t -= units.Time(float64(max(0, f.Payload+f.Header-m.set.CutThrough)) * 8e12 / float64(before))
 			}
 		}

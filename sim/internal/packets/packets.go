@@ -125,7 +125,8 @@ const mostMessages = 1 << 28
 
 // New returns a model without links.
 func New(set Settings) *Model {
-	return &Model{set: set, host: fluid.New(), keys: map[wire.QueueKey]wire.QueueID{}, known: map[int32]int32{}, number: map[int32]int32{}}
+	return &Model{set: set, host: fluid.New(), keys: map[wire.QueueKey]wire.QueueID{},
+		known: map[int32]int32{}, number: map[int32]int32{}}
 }
 
 // AddLink implements wire.Links.
@@ -201,7 +202,8 @@ func (m *Model) Cable(l wire.LinkID, c wire.Cable) {
 		return
 	}
 	m.number[c.Number>>1] = int32(len(m.net.Cables))
-	m.net.Cables = append(m.net.Cables, packet.Cable{A: m.node(c.From), B: m.node(c.To), Rate: c.Bits, Delay: c.Delay, Loss: c.Loss})
+	m.net.Cables = append(m.net.Cables, packet.Cable{A: m.node(c.From), B: m.node(c.To), Rate: c.Bits,
+		Delay: c.Delay, Loss: c.Loss})
 }
 
 // node is a vertex in the network of the frames.
@@ -317,7 +319,8 @@ func (m *Model) marking() []packet.Marking {
 			}
 		}
 		scale := float64(c.Rate) / float64(near.Rate)
-		out = append(out, packet.Marking{Rate: c.Rate, KMin: int64(float64(near.KMin) * scale), KMax: int64(float64(near.KMax) * scale), PMax: near.PMax})
+		out = append(out, packet.Marking{Rate: c.Rate, KMin: int64(float64(near.KMin) * scale),
+			KMax: int64(float64(near.KMax) * scale), PMax: near.PMax})
 	}
 	return out
 }
@@ -325,7 +328,8 @@ func (m *Model) marking() []packet.Marking {
 func distance(a, b int64) float64 { return math.Abs(math.Log(float64(a) / float64(b))) }
 
 // Start implements wire.Model: a flow within a host.
-func (m *Model) Start(now units.Time, r wire.RouteID, bound wire.Rate, w wire.Work, mult, token int32) wire.FlowID {
+func (m *Model) Start(now units.Time, r wire.RouteID, bound wire.Rate, w wire.Work, mult,
+	token int32) wire.FlowID {
 	return m.host.Start(now, m.routes[r].all, bound, w, mult, token)
 }
 
@@ -505,7 +509,8 @@ func (m *Model) Loads() []wire.Load {
 			p, f := m.frames.Port(m.ends(c)), &m.set.Frames
 			switch out[i].Bytes, out[i].Busy = c.carried, p.Busy; {
 			case m.set.Hybrid:
-				out[i].Busy = units.Time(float64(c.carried) / float64(f.Payload) * float64(f.Payload+f.Header) * 8e12 / float64(c.Bits))
+				out[i].Busy = units.Time(float64(c.carried) / float64(f.Payload) * float64(f.Payload+
+					f.Header) * 8e12 / float64(c.Bits))
 			case m.Whole(): // not those of the routes that queue pairs have by name
 				out[i].Bytes = units.Bytes(float64(p.Data) * float64(f.Payload) / float64(f.Payload+f.Header))
 			}

@@ -11,7 +11,8 @@ import (
 
 // set are settings of 400 Gbit/s ports without congestion control.
 func set(hybrid bool) Settings {
-	c := packet.Config{Seed: 1, Frames: packet.Frames{Payload: 4096, Header: 82, Ack: 86, Pause: 84}, AckFrom: 4, NackGap: units.Microsecond,
+	c := packet.Config{Seed: 1, Frames: packet.Frames{Payload: 4096, Header: 82, Ack: 86, Pause: 84},
+		AckFrom: 4, NackGap: units.Microsecond,
 		Buffer: packet.Buffer{Bytes: 64e6, Reserve: 4e3, ResumeOffset: 3e3, Shift: 3, HeadroomDelays: 3}}
 	return Settings{Config: c, Hop: 300 * units.Nanosecond, Hybrid: hybrid}
 }
@@ -34,7 +35,8 @@ func hosts(n int, s Settings, limit wire.Rate) (*Model, []wire.QueueID) {
 	var queues []wire.QueueID
 	for i := range n - 1 {
 		// As interned: in the order of links, not of the way.
-		r := m.AddRoute([]wire.Use{{Link: inner[i], Count: 1}, {Link: in[n-1], Count: 1}, {Link: out[i], Count: 1}})
+		r := m.AddRoute([]wire.Use{{Link: inner[i], Count: 1}, {Link: in[n-1], Count: 1},
+			{Link: out[i], Count: 1}})
 		queues = append(queues, m.Queue(r, wire.QueueKey{Conn: int32(i)}))
 	}
 	m.Seal()
@@ -43,7 +45,8 @@ func hosts(n int, s Settings, limit wire.Rate) (*Model, []wire.QueueID) {
 
 // run posts messages one after the other on every queue pair and returns the time of
 // the last arrival, and how many arrived.
-func run(t *testing.T, m *Model, queues []wire.QueueID, messages int, bytes int64, every units.Time) (last units.Time, n int) {
+func run(t *testing.T, m *Model, queues []wire.QueueID, messages int, bytes int64,
+	every units.Time) (last units.Time, n int) {
 	t.Helper()
 	if m.Err() != nil {
 		t.Fatal(m.Err())
@@ -110,7 +113,8 @@ func TestMessages(t *testing.T) {
 				t.Errorf("%s, hybrid %v: frames were simulated: %v", x.name, hybrid, framed)
 			}
 			if load := m.Loads()[3*(x.hosts-1)+2]; int64(load.Bytes) != int64(n)*bytes {
-				t.Errorf("%s, hybrid %v: %s carried %d bytes of %d", x.name, hybrid, load.Name, load.Bytes, int64(n)*bytes)
+				t.Errorf("%s, hybrid %v: %s carried %d bytes of %d", x.name, hybrid, load.Name, load.Bytes,
+					int64(n)*bytes)
 			}
 		}
 		if d := us[1]/us[0] - 1; d > 0.01 || d < -0.01 {

@@ -27,9 +27,12 @@ func (m *Model) Congestion() []wire.Congestion {
 		if from, ok := m.stormed(m.ends(c)); ok && p.Paused > 0 && (p.Pauses == 0 || from < p.First) {
 			p.First = from
 		}
-		x := wire.Congestion{Link: wire.LinkID(i), Peak: units.Bytes(p.Peak), Paused: p.Paused, Pauses: p.Pauses, Marks: p.Marks,
-			Drops: p.Drops, Trims: p.Trims, Watchdogs: p.Watchdogs, Inputs: inputs[i], QueuePairs: pairs[i], Resent: p.Resent, Through: units.Bytes(p.Bytes), First: p.First, Behind: -1,
-			Held: held[[2]string{c.From.Name, c.To.Name}], Deadlocks: locks[[2]string{c.From.Name, c.To.Name}], Credits: m.set.Config.Buffer.Credits > 0}
+		x := wire.Congestion{Link: wire.LinkID(i), Peak: units.Bytes(p.Peak), Paused: p.Paused,
+			Pauses: p.Pauses, Marks: p.Marks,
+			Drops: p.Drops, Trims: p.Trims, Watchdogs: p.Watchdogs, Inputs: inputs[i], QueuePairs: pairs[i],
+			Resent: p.Resent, Through: units.Bytes(p.Bytes), First: p.First, Behind: -1,
+			Held:      held[[2]string{c.From.Name, c.To.Name}],
+			Deadlocks: locks[[2]string{c.From.Name, c.To.Name}], Credits: m.set.Config.Buffer.Credits > 0}
 		if p.Behind >= 0 {
 			x.Behind = at[p.Behind/2][p.Behind%2]
 		}
@@ -44,7 +47,8 @@ func (m *Model) Congestion() []wire.Congestion {
 // stormed is when the first storm of pauses holds a cable's direction.
 func (m *Model) stormed(number int32, back bool) (from units.Time, ok bool) {
 	for i := range m.set.Faults {
-		if f := &m.set.Faults[i]; f.Storm && f.Cable == int(number) && f.Back == back && (!ok || f.From < from) {
+		if f := &m.set.Faults[i]; f.Storm && f.Cable == int(number) && f.Back == back &&
+			(!ok || f.From < from) {
 			from, ok = f.From, true
 		}
 	}
@@ -81,9 +85,12 @@ func (m *Model) held() map[[2]string][]wire.Held {
 	for _, b := range m.frames.Blocked() {
 		path := m.routes[m.queues[b.Flow].route].path
 		on := [2]string{m.nodes[b.Link[0]].Name, m.nodes[b.Link[1]].Name}
-		h := wire.Held{From: m.cables[path[0]].From.Name, To: m.cables[path[len(path)-1]].To.Name, Behind: m.nodes[b.Behind[0]].Name + "→" + m.nodes[b.Behind[1]].Name, Time: b.Time}
+		h := wire.Held{From: m.cables[path[0]].From.Name, To: m.cables[path[len(path)-1]].To.Name,
+			Behind: m.nodes[b.Behind[0]].Name + "→" + m.nodes[b.Behind[1]].Name, Time: b.Time}
 		list := out[on]
-		if i := slices.IndexFunc(list, func(x wire.Held) bool { return x.From == h.From && x.To == h.To && x.Behind == h.Behind }); i >= 0 {
+		if i := slices.IndexFunc(list, func(x wire.Held) bool {
+			return x.From == h.From && x.To == h.To && x.Behind == h.Behind
+		}); i >= 0 {
 			list[i].Time = max(list[i].Time, h.Time) // queue pairs wait at the same time
 			continue
 		}
@@ -156,7 +163,9 @@ func (m *Model) Observe(report func(wire.PortState)) {
 	}
 	at := m.directions()
 	m.frames.Watch(func(s packet.State) {
-		out := wire.PortState{At: s.At, Link: -1, Queue: wire.QueueID(s.Queue), Queued: units.Bytes(s.Queued), Marks: s.Marks, Paused: s.Paused, Credits: m.set.Config.Buffer.Credits > 0, Rate: wire.Rate(s.Rate / 8000)}
+		out := wire.PortState{At: s.At, Link: -1, Queue: wire.QueueID(s.Queue), Queued: units.Bytes(s.Queued),
+			Marks: s.Marks, Paused: s.Paused, Credits: m.set.Config.Buffer.Credits > 0,
+			Rate: wire.Rate(s.Rate / 8000)}
 		if s.Queue < 0 {
 			k := 0
 			if s.Back {

@@ -42,17 +42,19 @@ type Table struct {
 	byTopo  [][]int32       // node → topo link → link of the model + 1
 	gpus    [][]topo.NodeID // node → local rank → GPU
 	shape   map[*topo.System][]topo.NodeID
-	cpus    map[*topo.System][]topo.NodeID // node of the topology → the CPU nearest to it + 1, 0 where none has asked
-	Home    []int32                        // node → the node whose links represent its own, -1: none do; nil: each its own
-	pairs   [][]storePair                  // by source
-	narrows map[string]wire.LinkID         // by name, see Narrow
-	crossed [][]uint64                     // node → set of pairs of its GPUs that stores cross between
-	crowd   []int32                        // by link at a port of a switch: how many such pairs
-	staged  []staging                      // by node: bytes in transit through host memory
-	known   map[uint64]wire.RouteID        // routes by a hash of their links
-	paths   [][]wire.Use                   // by route: its links in their order
-	path    []wire.Use                     // of the route that is declared
-	short   map[*topo.System][]string      // names of a topology's nodes
+	// node of the topology → the CPU nearest to it + 1, 0 where none has asked
+	cpus map[*topo.System][]topo.NodeID
+	// node → the node whose links represent its own, -1: none do; nil: each its own
+	Home    []int32
+	pairs   [][]storePair             // by source
+	narrows map[string]wire.LinkID    // by name, see Narrow
+	crossed [][]uint64                // node → set of pairs of its GPUs that stores cross between
+	crowd   []int32                   // by link at a port of a switch: how many such pairs
+	staged  []staging                 // by node: bytes in transit through host memory
+	known   map[uint64]wire.RouteID   // routes by a hash of their links
+	paths   [][]wire.Use              // by route: its links in their order
+	path    []wire.Use                // of the route that is declared
+	short   map[*topo.System][]string // names of a topology's nodes
 	Place   Place
 	Local   wire.RouteID
 	Uses    []wire.Use
@@ -98,15 +100,19 @@ func linkEff(c *gpu.Class, k topo.LinkKind) float64 {
 func New(c *connect.Layout, systems []*topo.System, class *gpu.Class, net wire.Links) *Table {
 	w := &Table{Comm: c, Systems: systems, class: class, Links: net,
 		byTopo: make([][]int32, len(systems)), gpus: make([][]topo.NodeID, len(systems)),
-		shape: make(map[*topo.System][]topo.NodeID), cpus: make(map[*topo.System][]topo.NodeID), pairs: make([][]storePair, c.NRanks),
-		known: make(map[uint64]wire.RouteID), short: make(map[*topo.System][]string), narrows: make(map[string]wire.LinkID), crossed: make([][]uint64, len(systems)),
+		shape: make(map[*topo.System][]topo.NodeID), cpus: make(map[*topo.System][]topo.NodeID),
+		pairs: make([][]storePair, c.NRanks),
+		known: make(map[uint64]wire.RouteID), short: make(map[*topo.System][]string),
+		narrows: make(map[string]wire.LinkID), crossed: make([][]uint64, len(systems)),
 		staged: make([]staging, len(systems))}
 	for i, s := range systems {
 		g, ok := w.shape[s]
 		if !ok {
 			// A part of a split host holds some of the host's ranks, not the first ones.
 			g = slices.Clone(s.Of(topo.GPU))
-			slices.SortFunc(g, func(a, b topo.NodeID) int { return s.Nodes[a].GPU.Rank - s.Nodes[b].GPU.Rank })
+			slices.SortFunc(g, func(a, b topo.NodeID) int {
+				return s.Nodes[a].GPU.Rank - s.Nodes[b].GPU.Rank
+			})
 			w.shape[s], w.cpus[s] = g, make([]topo.NodeID, len(s.Nodes))
 		}
 		w.gpus[i] = g
@@ -324,7 +330,8 @@ func (w *Table) ToSwitch(rank int32, out bool) error {
 // memory, or load from it: less than PCIe carries.
 func (w *Table) hostPort(node int32, g topo.NodeID, what string) wire.LinkID {
 	staged := &w.staged[node]
-	id, made := w.Narrow(fmt.Sprintf("node%d %s %s host memory", w.Place.node(node), w.Name(node, g), what), w.hostRate(staged))
+	id, made := w.Narrow(fmt.Sprintf("node%d %s %s host memory", w.Place.node(node), w.Name(node, g), what),
+		w.hostRate(staged))
 	if made {
 		staged.ports = append(staged.ports, id)
 	}
@@ -363,7 +370,8 @@ func (w *Table) ThroughRoot(node int32, gpu, net topo.NodeID, out bool) {
 	if out {
 		direction = "out"
 	}
-	id, _ := w.Narrow(fmt.Sprintf("node%d %s %s through the root complex", w.Place.node(node), w.Name(node, net), direction), wire.RateOf(rate*w.class.PCIEff*w.class.RootEff))
+	id, _ := w.Narrow(fmt.Sprintf("node%d %s %s through the root complex", w.Place.node(node),
+		w.Name(node, net), direction), wire.RateOf(rate*w.class.PCIEff*w.class.RootEff))
 	w.Add(id, 1)
 }
 

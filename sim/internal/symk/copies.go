@@ -11,7 +11,8 @@ func (m *Machine) Copies(p *sym.Copies) (Time, error) {
 	n := int32(m.Comm.NRanks)
 	for src := range n {
 		for dst := range n {
-			if src == dst || p.Func == coll.Scatter && src != p.Root || p.Func == coll.Gather && dst != p.Root {
+			if src == dst || p.Func == coll.Scatter && src != p.Root || p.Func == coll.Gather &&
+				dst != p.Root {
 				continue
 			}
 			if err := w.between(src, dst, 0, float64(p.Each)); err != nil {
@@ -19,5 +20,6 @@ func (m *Machine) Copies(p *sym.Copies) (Time, error) {
 			}
 		}
 	}
-	return Time{Gap: float64(p.Barriers) * m.Class.Copy.Barrier, Busy: m.Class.CopyTime(p.Peers, p.Own, p.Each, p.Batch, w.fullest()), Links: w.loads()}, nil
+	return Time{Gap: float64(p.Barriers) * m.Class.Copy.Barrier, Busy: m.Class.CopyTime(p.Peers, p.Own,
+		p.Each, p.Batch, w.fullest()), Links: w.loads()}, nil
 }

@@ -81,7 +81,8 @@ func (s *shape) unicast(t sym.Task, p sym.Part) []pass {
 		unit := 4 * 32 * w.pack // of a warp; blocks take four at a time
 		chunks := left / (4 * unit)
 		if chunks -= chunks % turn; chunks > 0 {
-			out = append(out, s.loop(t, 4*chunks, n, gpu.SymLoop{Packs: 4, Pack: int(w.pack), Own: true, Rounds: s.rounds(w.peers)}))
+			out = append(out, s.loop(t, 4*chunks, n, gpu.SymLoop{Packs: 4, Pack: int(w.pack), Own: true,
+				Rounds: s.rounds(w.peers)}))
 			left -= chunks * 4 * unit
 		}
 	}

@@ -30,7 +30,8 @@ type Time struct {
 	Links []exec.LinkLoad
 }
 
-// Kernel times the kernel of a launch. Errors: a *route.Error where the topology has no path between two GPUs.
+// Kernel times the kernel of a launch. Errors: a *route.Error where the topology has no path between two
+// GPUs.
 func (m *Machine) Kernel(l *sym.Launch) (Time, error) {
 	s := shape{l.Kernel, m.Comm.NRanks, int64(l.Element)}
 	miss := m.miss(l)
@@ -51,7 +52,8 @@ func (m *Machine) Kernel(l *sym.Launch) (Time, error) {
 			}
 			for _, ps := range s.passes(task, p) {
 				us += float64(ps.times) * m.Class.SymLoopTime(&ps.SymLoop, miss)
-				if first && ps.Own && ps.Packs > 1 && !l.Kernel.Multicast() { // loaded while the barrier is waited for
+				// loaded while the barrier is waited for
+				if first && ps.Own && ps.Packs > 1 && !l.Kernel.Multicast() {
 					us -= m.Class.Sym.Local
 				}
 				first = false
@@ -197,7 +199,8 @@ func (m *Machine) amounts(l *sym.Launch) (a amounts) {
 		case l.Kernel.LL():
 			a.stores, a.out, a.in = a.stores+2*bytes, a.out+2*bytes, a.in+2*n*bytes
 		case t.Func == coll.AllReduce: // loads a part, stores a part
-			a.loads, a.stores, a.out, a.in = a.loads+bytes/n, a.stores+bytes/n, a.out+bytes+bytes/n, a.in+bytes+bytes/n
+			a.loads, a.stores, a.out, a.in = a.loads+bytes/n, a.stores+bytes/n, a.out+bytes+bytes/n,
+				a.in+bytes+bytes/n
 		case t.Func == coll.AllGather:
 			a.stores, a.out, a.in = a.stores+bytes, a.out+bytes, a.in+n*bytes
 		default:
@@ -233,7 +236,8 @@ func (w *traffic) loads() []exec.LinkLoad {
 	var out []exec.LinkLoad
 	for i := range w.links {
 		id, l := wire.LinkID(i), &w.links[i]
-		load := exec.LinkLoad{Name: w.Name(id), Capacity: units.GBps(float64(w.Capacity(id)) * 1e-6), Bytes: units.Bytes(l.loads + l.stores + l.shared)}
+		load := exec.LinkLoad{Name: w.Name(id), Capacity: units.GBps(float64(w.Capacity(id)) * 1e-6),
+			Bytes: units.Bytes(l.loads + l.stores + l.shared)}
 		load.Busy = max(units.FromMicros(w.time(id, l)), load.Ideal())
 		out = append(out, load)
 	}

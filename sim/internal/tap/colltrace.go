@@ -35,7 +35,8 @@ func (t *Tracer) sidePort(s *host.Side) *sidePort {
 		return w
 	}
 	system := t.e.Net.Table.Systems[s.Node]
-	w.nic = t.rec.NIC(nccl.Port{Node: int(s.Node), Net: int(s.Net), Name: system.Nodes[system.Of(topo.NET)[s.Net]].Net.Name})
+	w.nic = t.rec.NIC(nccl.Port{Node: int(s.Node), Net: int(s.Net),
+		Name: system.Nodes[system.Of(topo.NET)[s.Net]].Net.Name})
 	w.number = 1
 	for i := range t.e.Net.Sides[:s.Index] {
 		if o := &t.e.Net.Sides[i]; o.Node == s.Node && o.Net == s.Net {
@@ -51,14 +52,16 @@ func (t *Tracer) request(bi int32, k int64, n units.Bytes) nccl.WorkRequest {
 	s := &t.e.Net.Sides[t.e.Net.Batches[bi].Side]
 	w, batches := t.sidePort(s), t.e.Net.Rails[s.Rail].Batches
 	base := t.conn(t.e.Net.Conns[t.e.Net.Batches[bi].To[0]].ID).base
-	return nccl.WorkRequest{NIC: w.nic, QP: w.qp, Rank: int(s.Rank), QPNum: int64(w.number), Opcode: "SHARP " + t.job.Plan.Req.Func.String(),
-		ID: (k-base)*batches + int64(bi-s.First), Size: n}
+	return nccl.WorkRequest{NIC: w.nic, QP: w.qp, Rank: int(s.Rank), QPNum: int64(w.number),
+		Opcode: "SHARP " + t.job.Plan.Req.Func.String(),
+		ID:     (k-base)*batches + int64(bi-s.First), Size: n}
 }
 
 // sent is what a batch gives to the network with its k-th step.
 func (t *Tracer) sent(bi int32, k int64) units.Bytes {
 	s := &t.e.Net.Sides[t.e.Net.Batches[bi].Side]
-	send, _ := t.job.Plan.NetBytes(t.e.Net.Rails[s.Rail].Group+bi-s.First, s.Node, k%int64(max(1, t.job.Plan.Split.Lo.NSteps)))
+	send, _ := t.job.Plan.NetBytes(t.e.Net.Rails[s.Rail].Group+bi-s.First, s.Node,
+		k%int64(max(1, t.job.Plan.Split.Lo.NSteps)))
 	return send
 }
 
@@ -108,7 +111,8 @@ func (t *Tracer) whole(last *host.Side) {
 				if head.more == nil {
 					head.more = &arrows{}
 				}
-				head.more.fan = append(head.more.fan, nccl.Arrow{ID: x.flow, Rank: int(t.e.Net.Sides[si].Rank)})
+				head.more.fan = append(head.more.fan,
+					nccl.Arrow{ID: x.flow, Rank: int(t.e.Net.Sides[si].Rank)})
 			}
 			*out.slot(k) = x
 		}
@@ -131,13 +135,16 @@ func (t *Tracer) landsFor(ri int32) {
 	if !ct.shown(k) {
 		return
 	}
-	send, recv := t.job.Plan.NetBytes(r.Group+int32(r.Ended%r.Batches), s.Node, k%int64(max(1, t.job.Plan.Split.Lo.NSteps)))
+	send, recv := t.job.Plan.NetBytes(r.Group+int32(r.Ended%r.Batches), s.Node,
+		k%int64(max(1, t.job.Plan.Split.Lo.NSteps)))
 	n := max(send, recv)
 	var terms nccl.Terms
 	terms[nccl.NIC] = min(x.landed-x.begun, r.Alone(n))
 	terms.Rest(nccl.Link, x.landed-x.begun)
-	t.rec.Reduction(x.begun-t.shift, x.landed-t.shift, nccl.Reduction{Tree: int(ri), Root: r.Root, Func: t.job.Plan.Req.Func.String(),
-		ID: r.Ended - ct.base*r.Batches, Nodes: t.job.Plan.Comm.NNodes, Bytes: n, Last: int(x.last), Terms: terms})
+	t.rec.Reduction(x.begun-t.shift, x.landed-t.shift, nccl.Reduction{Tree: int(ri), Root: r.Root,
+		Func: t.job.Plan.Req.Func.String(),
+		ID:   r.Ended - ct.base*r.Batches, Nodes: t.job.Plan.Comm.NNodes, Bytes: n, Last: int(x.last),
+		Terms: terms})
 	t.transfer(r.Route, x.begun, x.last, nccl.NoPeer, ct.plan.Channel, n)
 }
 
@@ -173,8 +180,10 @@ func (t *Tracer) sums(bi int32, k int64, at units.Time) {
 		step := ct.step(nccl.Send, k)
 		step.Fan = ct.slot(k).arrows().fan
 		t.rec.Steps(&step, 0,
-			nccl.Phase{Wait: nccl.SendGPUWait, Start: w.since - t.shift, End: w.ready - t.shift, Terms: w.filled},
-			nccl.Phase{Wait: nccl.SendPeerWait, Start: w.ready - t.shift, End: w.wired - t.shift, Terms: peer},
+			nccl.Phase{Wait: nccl.SendGPUWait, Start: w.since - t.shift, End: w.ready - t.shift,
+				Terms: w.filled},
+			nccl.Phase{Wait: nccl.SendPeerWait, Start: w.ready - t.shift, End: w.wired - t.shift,
+				Terms: peer},
 			nccl.Phase{Wait: nccl.SendWait, Start: w.wired - t.shift, End: at - t.shift, Terms: onWire})
 		t.progress(ct, nccl.Send, k, w.since, at)
 	}

@@ -54,7 +54,8 @@ func (s *stretched) Emit(e *trace.Event) {
 	moved.Start, moved.Dur = start, end-start
 	switch e.Cat {
 	case "NET", "P2P_XFER", "NET_IB", "NET_SOCK", "network": // whose terms add up
-		s.args = append(append(s.args[:0], e.Args...), trace.Num("periods_us", float64(through/trace.Tick)/1000))
+		s.args = append(append(s.args[:0], e.Args...),
+			trace.Num("periods_us", float64(through/trace.Tick)/1000))
 		moved.Args = s.args
 	case "PROXY":
 		if e.Name == "Idle" { // in the periods it is idle at times
@@ -134,7 +135,8 @@ func (t *Tracer) Period(ev engine.PeriodEvent) {
 		t.before += total
 		return
 	}
-	ticks := (t.through+total)/trace.Tick - t.through/trace.Tick // whole ones, so that what is in a slice stays in it
+	// whole ones, so that what is in a slice stays in it
+	ticks := (t.through+total)/trace.Tick - t.through/trace.Tick
 	t.through += total
 	from, at, length := max(0, ev.From-t.shift), now-t.shift, ticks*trace.Tick
 	if length == 0 {

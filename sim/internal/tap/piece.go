@@ -41,7 +41,8 @@ func (d *deps) of(side nccl.Dir, i int) (out []int64) {
 
 // depend numbers a piece's arrows, where it has any and they are wanted.
 func (t *Tracer) depend(g *engine.Group) (d deps) {
-	if n := int64(len(g.Op.From) * len(g.Op.To)); t.deps && n > 0 && g.Op.Do&(plan.HoldRecv|plan.HoldSend) == 0 {
+	if n := int64(len(g.Op.From) * len(g.Op.To)); t.deps && n > 0 && g.Op.Do&(plan.HoldRecv|plan.HoldSend) ==
+		0 {
 		d = deps{first: t.rec.Flow(), recvs: int64(len(g.Op.From)), sends: int64(len(g.Op.To))}
 		for range n - 1 {
 			t.rec.Flow()
@@ -83,7 +84,8 @@ func (t *Tracer) starts(gi int32) {
 		c := &t.e.Conns[id]
 		came = max(came, c.Slots[(c.Taken+int64(g.Op.RecvAhead))%plan.FIFOSteps].Head)
 	}
-	t.groups[gi].piece = piece{since: min(g.Since, t.e.Queue.Now), start: t.e.Queue.Now, joined: -1, data: min(came, t.e.Queue.Now) - min(g.Since, t.e.Queue.Now), deps: t.depend(g)}
+	t.groups[gi].piece = piece{since: min(g.Since, t.e.Queue.Now), start: t.e.Queue.Now, joined: -1,
+		data: min(came, t.e.Queue.Now) - min(g.Since, t.e.Queue.Now), deps: t.depend(g)}
 }
 
 // joins notes that a piece's bytes begin to move.
@@ -160,6 +162,7 @@ func (t *Tracer) ended(gi int32) {
 func (t *Tracer) kernel(si int32, at units.Time) {
 	g := &t.e.Groups[t.e.SMs[si].First]
 	if t.job.Plan.OneRank() != plan.DeviceCopy && t.follows(g.Rank, nccl.DetailChannel) {
-		t.rec.Kernel(int(g.Rank), 0, int(g.Program.Channel), t.e.Devices[g.Rank].Begin-t.shift, at-t.shift, &t.blocks[si])
+		t.rec.Kernel(int(g.Rank), 0, int(g.Program.Channel), t.e.Devices[g.Rank].Begin-t.shift, at-t.shift,
+			&t.blocks[si])
 	}
 }

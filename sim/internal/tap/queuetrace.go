@@ -24,7 +24,8 @@ func (t *Tracer) waited(l *host.QueuePair, wait units.Time) {
 	if !t.open || l.Since < t.shift || t.depth < nccl.DetailStep {
 		return
 	}
-	t.backlog = append(t.backlog, backlog{l.Route, l.Since, t.e.Queue.Now, float64(l.Sent) / wire.NanoBytes * float64(wait) / float64(t.e.Queue.Now-l.Since)})
+	t.backlog = append(t.backlog, backlog{l.Route, l.Since, t.e.Queue.Now, float64(l.Sent) / wire.NanoBytes *
+		float64(wait) / float64(t.e.Queue.Now-l.Since)})
 }
 
 // queues writes how many bytes waited before each link, by time. Where a message
@@ -50,7 +51,9 @@ func (t *Tracer) queues(res *exec.Result) {
 			all = append(all, change{l, b.from, b.bytes}, change{l, b.to, -b.bytes})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b change) int { return cmp.Or(cmp.Compare(a.link, b.link), cmp.Compare(a.at, b.at)) })
+	slices.SortStableFunc(all, func(a, b change) int {
+		return cmp.Or(cmp.Compare(a.link, b.link), cmp.Compare(a.at, b.at))
+	})
 	waiting := 0.0
 	for i, c := range all {
 		waiting += c.bytes

@@ -26,7 +26,8 @@ const broadcast = `{"scenario": 1,
 func slices(t *testing.T, kernels int, detail nccl.Detail) (out []string) {
 	t.Helper()
 	r, o := site.Plan(t, broadcast)
-	e := engine.New(&engine.Options{Class: r.Site.Class(), Systems: r.Site.Comm.Systems(), Model: ideal.New(), Kernels: kernels}, o.Plan)
+	e := engine.New(&engine.Options{Class: r.Site.Class(), Systems: r.Site.Comm.Systems(), Model: ideal.New(),
+		Kernels: kernels}, o.Plan)
 	if err := e.LayAll(e.Jobs[0]); err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +42,8 @@ func slices(t *testing.T, kernels int, detail nccl.Detail) (out []string) {
 	tr.Finish(&exec.Result{})
 	for i := range m.Events {
 		if ev := &m.Events[i]; ev.Phase == trace.Slice && (ev.Cat == "GPU" || ev.Cat == "P2P_XFER") {
-			out = append(out, fmt.Sprintf("rank %d %s %.1f-%.1f", m.Tracks[ev.Track].Process-nccl.RankPID, ev.Name, ev.Start.Micros(), (ev.Start+ev.Dur).Micros()))
+			out = append(out, fmt.Sprintf("rank %d %s %.1f-%.1f", m.Tracks[ev.Track].Process-nccl.RankPID,
+				ev.Name, ev.Start.Micros(), (ev.Start+ev.Dur).Micros()))
 		}
 	}
 	return out
@@ -66,7 +68,8 @@ rank 1 KernelCh 3.0-4.2
 // TestTraceBeginsWithTheLastOperation: of several kernels in a row the last is
 // written, and a trace of less detail has no steps.
 func TestTraceBeginsWithTheLastOperation(t *testing.T) {
-	if got := strings.Join(slices(t, 3, nccl.DetailChannel), ", "); strings.Count(got, "KernelCh") != 2 || strings.Contains(got, "Wait") {
+	if got := strings.Join(slices(t, 3, nccl.DetailChannel), ", "); strings.Count(got, "KernelCh") != 2 ||
+		strings.Contains(got, "Wait") {
 		t.Errorf("%s; want the two slices of one kernel", got)
 	}
 }

@@ -104,7 +104,9 @@ func New(e *engine.Engine, sink trace.Sink, opt nccl.Options) *Tracer {
 		stretch = &stretched{Sink: sink}
 		sink = stretch
 	}
-	t := &Tracer{e: e, stretch: stretch, job: e.Jobs[0], rec: nccl.New(sink, opt), depth: opt.Detail, deps: opt.Deps && opt.Detail >= nccl.DetailStep, conns: make([]*connTrace, len(e.Conns)), groups: make([]groupTrace, len(e.Groups)),
+	t := &Tracer{e: e, stretch: stretch, job: e.Jobs[0], rec: nccl.New(sink, opt), depth: opt.Detail,
+		deps: opt.Deps && opt.Detail >= nccl.DetailStep, conns: make([]*connTrace, len(e.Conns)),
+		groups: make([]groupTrace, len(e.Groups)),
 		blocks: make([]nccl.Terms, len(e.SMs))}
 	c := t.job.Plan.Comm
 	for r := range int32(c.NRanks) {
@@ -113,7 +115,8 @@ func New(e *engine.Engine, sink trace.Sink, opt nccl.Options) *Tracer {
 		}
 		node, g := t.e.Net.Table.GPU(r)
 		info := t.e.Net.Table.Systems[node].Nodes[g].GPU
-		t.rec.AddRank(nccl.Rank{Rank: int(r), Node: int(node), GPU: info.Dev, BusID: info.BusID, Host: fmt.Sprintf("node%d", node)})
+		t.rec.AddRank(nccl.Rank{Rank: int(r), Node: int(node), GPU: info.Dev, BusID: info.BusID,
+			Host: fmt.Sprintf("node%d", node)})
 	}
 	if t.depth >= nccl.DetailStep {
 		t.e.Wire.Watch(t.rate)
@@ -225,7 +228,8 @@ func (t *Tracer) transfer(r wire.RouteID, from units.Time, src, dst, channel int
 		return
 	}
 	for _, u := range t.e.Wire.Uses(r) {
-		t.rec.Transfer(t.link(u.Link), from-t.shift, t.e.Queue.Now-t.shift, int(src), int(dst), int(channel), n)
+		t.rec.Transfer(t.link(u.Link), from-t.shift, t.e.Queue.Now-t.shift, int(src), int(dst), int(channel),
+			n)
 	}
 }
 
@@ -264,7 +268,8 @@ func (t *Tracer) conn(id int32) *connTrace {
 // sends notes the k-th piece of a connection, which its sender is through with
 // and whose data is readable at time end. A send over the network is written
 // when it is acknowledged. first: of its op, whose arrow it carries.
-func (t *Tracer) sends(gi, id int32, k int64, p *piece, first bool, n units.Bytes, chunk int32, end units.Time) {
+func (t *Tracer) sends(gi, id int32, k int64, p *piece, first bool, n units.Bytes, chunk int32,
+	end units.Time) {
 	g := &t.e.Groups[gi]
 	if !t.follows(g.Rank, nccl.DetailChannel) {
 		return
@@ -304,8 +309,10 @@ func (ct *connTrace) slot(k int64) *slot { return &ct.slots[k%window] }
 
 func (ct *connTrace) step(d nccl.Dir, k int64) nccl.Step {
 	x := ct.slot(k)
-	s := nccl.Step{Rank: int(ct.plan.Src), Peer: int(ct.plan.Dst), Channel: int(ct.plan.Channel), Dir: d, Step: k - ct.base,
-		Slot: int(k % plan.FIFOSteps), Bytes: x.bytes, Transport: ct.transport, GDR: ct.plan.Route.SrcGDR, Chunk: int64(x.chunk), Link: ct.link, Deps: x.arrows().deps}
+	s := nccl.Step{Rank: int(ct.plan.Src), Peer: int(ct.plan.Dst), Channel: int(ct.plan.Channel), Dir: d,
+		Step: k - ct.base,
+		Slot: int(k % plan.FIFOSteps), Bytes: x.bytes, Transport: ct.transport, GDR: ct.plan.Route.SrcGDR,
+		Chunk: int64(x.chunk), Link: ct.link, Deps: x.arrows().deps}
 	if d == nccl.Recv {
 		s.Rank, s.Peer, s.GDR, s.Deps = s.Peer, s.Rank, ct.plan.Route.DstGDR, nil
 	}
@@ -337,7 +344,8 @@ func (t *Tracer) received(gi int32) {
 		from := max(0, min(p.since-t.shift, to-2*trace.Tick))
 		terms := p.terms()
 		terms.Rest(nccl.Data, t.e.Queue.Now-p.since) // cut-through: the last data
-		t.rec.Steps(&step, ct.slot(c.Taken).flow, nccl.Phase{Wait: nccl.RecvWait, Start: from, End: to, Terms: terms})
+		t.rec.Steps(&step, ct.slot(c.Taken).flow, nccl.Phase{Wait: nccl.RecvWait, Start: from, End: to,
+			Terms: terms})
 	}
 }
 
@@ -359,19 +367,23 @@ func (t *Tracer) Finish(res *exec.Result) {
 		end = max(end, at)
 		// For graph replay as for eager launches the operation is there when the
 		// one before it ends.
-		op := nccl.Operation{Rank: i, Start: d.Begin - t.job.Gap - t.shift, End: at - t.shift, Launch: t.job.Gap}
+		op := nccl.Operation{Rank: i, Start: d.Begin - t.job.Gap - t.shift, End: at - t.shift,
+			Launch: t.job.Gap}
 		algo, proto := req.Algo.LogName(), req.Proto.LogName()
 		one := t.job.Plan.OneRank()
 		if one != plan.NotOneRank {
 			algo, proto = "-", "-" // nothing was chosen
 		}
 		if req.Func == coll.SendRecv || req.Func.IsP2P() && one == plan.NotOneRank {
-			t.rec.PointToPoint(op, nccl.P2P{CommHash: "0x1", Peer: i, Count: req.Count, Datatype: req.Type.String(), NChannels: t.job.Plan.Comm.P2PChannels})
+			t.rec.PointToPoint(op, nccl.P2P{CommHash: "0x1", Peer: i, Count: req.Count,
+				Datatype: req.Type.String(), NChannels: t.job.Plan.Comm.P2PChannels})
 			continue
 		}
 		t.rec.Collective(op, nccl.Coll{Func: req.Func.String(), SeqNum: 1, CommHash: "0x1", Count: req.Count,
-			Datatype: req.Type.String(), Algorithm: algo, Protocol: proto, NChannels: t.job.Plan.Split.NChannels,
-			Bytes: max(l.Input, l.Output), AlgBW: res.AlgBW, BusBW: res.BusBW, LimitingLink: limiting(res)})
+			Datatype: req.Type.String(), Algorithm: algo, Protocol: proto,
+			NChannels: t.job.Plan.Split.NChannels,
+			Bytes:     max(l.Input, l.Output), AlgBW: res.AlgBW, BusBW: res.BusBW,
+			LimitingLink: limiting(res)})
 	}
 	t.proxyOps()
 	t.faults()

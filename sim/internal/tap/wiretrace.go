@@ -178,7 +178,8 @@ func (t *Tracer) acks(id int32, k int64, at units.Time) {
 	t.rec.Steps(&step, ct.slot(k).flow,
 		nccl.Phase{Wait: nccl.SendGPUWait, Start: s.since - t.shift, End: s.ready - t.shift, Terms: s.filled},
 		nccl.Phase{Wait: nccl.SendPeerWait, Start: s.ready - t.shift, End: s.wired - t.shift, Terms: peer},
-		nccl.Phase{Wait: nccl.SendWait, Start: s.wired - t.shift, End: max(at, s.wired+2*trace.Tick) - t.shift, Terms: onWire})
+		nccl.Phase{Wait: nccl.SendWait, Start: s.wired - t.shift, End: max(at, s.wired+2*trace.Tick) -
+			t.shift, Terms: onWire})
 	t.progress(ct, nccl.Send, k, s.since, at)
 }
 
@@ -215,7 +216,8 @@ func (t *Tracer) takes(ct *connTrace, k int64, shown units.Time, deps []int64) {
 	step.Deps = deps
 	t.rec.Steps(&step, ct.slot(k).flow,
 		nccl.Phase{Wait: nccl.RecvWait, Start: from - t.shift, End: s.polled - t.shift, Terms: come},
-		nccl.Phase{Wait: nccl.RecvFlushWait, Start: s.polled - t.shift, End: s.flushed - t.shift, Terms: back},
+		nccl.Phase{Wait: nccl.RecvFlushWait, Start: s.polled - t.shift, End: s.flushed - t.shift,
+			Terms: back},
 		nccl.Phase{Wait: nccl.RecvGPUWait, Start: s.flushed - t.shift, End: to - t.shift, Terms: gpu})
 	t.progress(ct, nccl.Recv, k, from, to)
 }
@@ -244,7 +246,8 @@ func (t *Tracer) proxyOps() {
 			if w.op.Steps == 0 {
 				continue
 			}
-			w.op.Dir, w.op.Channel, w.op.Rank, w.op.Peer = nccl.Dir(d), int(ct.plan.Channel), int(ct.plan.Src), int(ct.plan.Dst)
+			w.op.Dir, w.op.Channel, w.op.Rank, w.op.Peer = nccl.Dir(d), int(ct.plan.Channel),
+				int(ct.plan.Src), int(ct.plan.Dst)
 			if w.op.Dir == nccl.Recv {
 				w.op.Rank, w.op.Peer = w.op.Peer, w.op.Rank
 			}
@@ -274,7 +277,8 @@ func (t *Tracer) faults() {
 		}
 		node := c.NodeOf[r]
 		if nets := t.e.Net.Table.Systems[node].Of(topo.NET); f.Net < len(nets) {
-			t.rec.PortEvent(t.rec.NIC(nccl.Port{Node: int(node), Net: f.Net, Name: t.e.Net.Table.Systems[node].Nodes[nets[f.Net]].Net.Name}), 0, "slow port", why)
+			t.rec.PortEvent(t.rec.NIC(nccl.Port{Node: int(node), Net: f.Net,
+				Name: t.e.Net.Table.Systems[node].Nodes[nets[f.Net]].Net.Name}), 0, "slow port", why)
 		}
 	}
 }
@@ -309,7 +313,8 @@ func (t *Tracer) end(ct *connTrace, d nccl.Dir) *wireEnd {
 	w.declared = true
 	nc := &t.e.Net.Conns[t.e.Conns[c.ID].Net]
 	info := s.Nodes[s.Of(topo.NET)[net]].Net
-	w.nic, w.ports = t.rec.NIC(nccl.Port{Node: int(node), Net: int(net), Name: info.Name, Sockets: nc.TCP()}), info.Fused
+	w.nic, w.ports = t.rec.NIC(nccl.Port{Node: int(node), Net: int(net), Name: info.Name, Sockets: nc.TCP()}),
+		info.Fused
 	n := nc.Shown()
 	w.first = nccl.FirstQP(of[c.ID], n)
 	for q := range n {
@@ -322,12 +327,14 @@ func (t *Tracer) end(ct *connTrace, d nccl.Dir) *wireEnd {
 }
 
 // work describes a request on a connection's q-th queue pair.
-func (t *Tracer) work(ct *connTrace, w *wireEnd, d nccl.Dir, q int32, k int64, n units.Bytes) nccl.WorkRequest {
+func (t *Tracer) work(ct *connTrace, w *wireEnd, d nccl.Dir, q int32, k int64,
+	n units.Bytes) nccl.WorkRequest {
 	rank := ct.plan.Src
 	if d == nccl.Recv {
 		rank = ct.plan.Dst
 	}
-	r := nccl.WorkRequest{NIC: w.nic, QP: w.qps[q], Rank: int(rank), QPNum: int64(w.first + q), ID: k - ct.base, Size: n}
+	r := nccl.WorkRequest{NIC: w.nic, QP: w.qps[q], Rank: int(rank), QPNum: int64(w.first + q),
+		ID: k - ct.base, Size: n}
 	if len(w.ports) > 0 {
 		r.Device = w.ports[int(q)%len(w.ports)]
 	}

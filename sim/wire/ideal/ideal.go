@@ -83,7 +83,8 @@ func (m *Ideal) Seal() {
 }
 
 // Start implements wire.Model.
-func (m *Ideal) Start(now units.Time, r wire.RouteID, bound wire.Rate, w wire.Work, mult, token int32) wire.FlowID {
+func (m *Ideal) Start(now units.Time, r wire.RouteID, bound wire.Rate, w wire.Work, mult,
+	token int32) wire.FlowID {
 	m.now = now
 	var id wire.FlowID
 	if n := len(m.free); n > 0 {
@@ -182,7 +183,8 @@ func (m *Ideal) Loads() []wire.Load {
 		if l.flows > 0 {
 			busy += m.now - l.since
 		}
-		out[i] = wire.Load{Name: m.Name(wire.LinkID(i)), Capacity: m.Capacity(wire.LinkID(i)), Bytes: l.bytes, Busy: busy}
+		out[i] = wire.Load{Name: m.Name(wire.LinkID(i)), Capacity: m.Capacity(wire.LinkID(i)), Bytes: l.bytes,
+			Busy: busy}
 	}
 	return out
 }

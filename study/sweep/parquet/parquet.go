@@ -102,7 +102,8 @@ func column(c *table.Column, from, to int) ([]byte, chunk, error) {
 		})
 	})
 	head := m.Len()
-	return append(m.Bytes(), packed.Bytes()...), chunk{plain: head + len(plain), packed: head + packed.Len(), values: to - from}, nil
+	return append(m.Bytes(), packed.Bytes()...), chunk{plain: head + len(plain), packed: head + packed.Len(),
+		values: to - from}, nil
 }
 
 // levels says of each row whether it has a value, 1 or 0: runs of equal ones, the hybrid

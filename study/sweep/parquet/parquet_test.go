@@ -12,7 +12,8 @@ import (
 )
 
 func small(rows int) *table.Table {
-	t := &table.Table{Rows: rows, About: [][2]string{{"about", "ä"}}, Columns: []*table.Column{{Name: "text"}, {Name: "int", Kind: table.Int}, {Name: "float", Kind: table.Float, Unit: "us"}}}
+	t := &table.Table{Rows: rows, About: [][2]string{{"about", "ä"}}, Columns: []*table.Column{{Name: "text"},
+		{Name: "int", Kind: table.Int}, {Name: "float", Kind: table.Float, Unit: "us"}}}
 	for i := range rows {
 		t.Columns[0].Add([]any{"", "µ", nil}[i%3])
 		t.Columns[1].Add([]any{int64(-1), int64(1) << 62, nil, nil}[i%4])
@@ -32,7 +33,8 @@ func TestWrite(t *testing.T) {
 		}
 		data := a.Bytes()
 		foot := int(binary.LittleEndian.Uint32(data[len(data)-8:]))
-		if !bytes.Equal(data, b.Bytes()) || !bytes.HasPrefix(data, []byte(magic)) || !bytes.HasSuffix(data, []byte(magic)) || foot <= 0 || foot > len(data)-12 {
+		if !bytes.Equal(data, b.Bytes()) || !bytes.HasPrefix(data, []byte(magic)) ||
+			!bytes.HasSuffix(data, []byte(magic)) || foot <= 0 || foot > len(data)-12 {
 			t.Errorf("%d rows: %d bytes, %d of them footer", rows, len(data), foot)
 		}
 		if want := (rows + groupRows - 1) / groupRows * 3; bytes.Count(data, []byte{0x1f, 0x8b, 8}) != want {

@@ -47,15 +47,19 @@ func escape(name string) string {
 func fill(tx *sql.Tx, t *table.Table) error {
 	var columns []string
 	for _, c := range t.Columns {
-		columns = append(columns, quote(c.Name)+" "+[...]string{table.Text: "TEXT", table.Int: "INTEGER", table.Float: "REAL"}[c.Kind])
+		columns = append(columns, quote(c.Name)+" "+[...]string{table.Text: "TEXT", table.Int: "INTEGER",
+			table.Float: "REAL"}[c.Kind])
 	}
-	for _, q := range []string{"CREATE TABLE results (" + strings.Join(columns, ", ") + ")", "CREATE TABLE columns (name TEXT, type TEXT, unit TEXT)", "CREATE TABLE about (name TEXT, value TEXT)"} {
+	for _, q := range []string{"CREATE TABLE results (" + strings.Join(columns, ", ") + ")",
+		"CREATE TABLE columns (name TEXT, type TEXT, unit TEXT)",
+		"CREATE TABLE about (name TEXT, value TEXT)"} {
 		if _, err := tx.Exec(q); err != nil {
 			return err
 		}
 	}
 	for _, c := range t.Columns {
-		if _, err := tx.Exec("INSERT INTO columns VALUES (?, ?, ?)", c.Name, c.Kind.String(), c.Unit); err != nil {
+		if _, err := tx.Exec("INSERT INTO columns VALUES (?, ?, ?)", c.Name, c.Kind.String(), c.Unit); err !=
+			nil {
 			return err
 		}
 	}

@@ -13,7 +13,8 @@ import (
 // TestWrite: what is written is read again, empty cells as NULL, also by Python's
 // own SQLite where there is one.
 func TestWrite(t *testing.T) {
-	in := &table.Table{Rows: 2, About: [][2]string{{"a", "b"}}, Columns: []*table.Column{{Name: `te"xt`}, {Name: "int", Kind: table.Int, Unit: "B"}, {Name: "float", Kind: table.Float}}}
+	in := &table.Table{Rows: 2, About: [][2]string{{"a", "b"}}, Columns: []*table.Column{{Name: `te"xt`},
+		{Name: "int", Kind: table.Int, Unit: "B"}, {Name: "float", Kind: table.Float}}}
 	for _, row := range [][]any{{"µ", int64(1) << 60, 0.1}, {nil, nil, nil}} {
 		for i, v := range row {
 			in.Columns[i].Add(v)
@@ -34,10 +35,12 @@ func TestWrite(t *testing.T) {
 	var n, i int64
 	var s, unit string
 	var f float64
-	if err := db.QueryRow(`SELECT count(*), max("te""xt"), max(int), max(float) FROM results`).Scan(&n, &s, &i, &f); err != nil || n != 2 || s != "µ" || i != 1<<60 || f != 0.1 {
+	if err := db.QueryRow(`SELECT count(*), max("te""xt"), max(int), max(float) FROM results`).Scan(&n, &s,
+		&i, &f); err != nil || n != 2 || s != "µ" || i != 1<<60 || f != 0.1 {
 		t.Error(n, s, i, f, err)
 	}
-	if err := db.QueryRow(`SELECT unit FROM columns WHERE name = 'int'`).Scan(&unit); err != nil || unit != "B" {
+	if err := db.QueryRow(`SELECT unit FROM columns WHERE name = 'int'`).Scan(&unit); err != nil ||
+		unit != "B" {
 		t.Error(unit, err)
 	}
 	python, err := exec.LookPath("python3")
@@ -56,10 +59,12 @@ print(sqlite3.connect(sys.argv[1]).execute('select int, float from results where
 
 // TestTooWide: what SQLite cannot hold is refused.
 func TestTooWide(t *testing.T) {
-	if err := Write(filepath.Join(t.TempDir(), "a.db"), &table.Table{Columns: make([]*table.Column, maxColumns+1)}); err == nil {
+	if err := Write(filepath.Join(t.TempDir(), "a.db"),
+		&table.Table{Columns: make([]*table.Column, maxColumns+1)}); err == nil {
 		t.Error("no error")
 	}
-	if err := Write(filepath.Join(t.TempDir(), "none", "a.db"), &table.Table{Columns: []*table.Column{{Name: "a"}}}); err == nil {
+	if err := Write(filepath.Join(t.TempDir(), "none", "a.db"),
+		&table.Table{Columns: []*table.Column{{Name: "a"}}}); err == nil {
 		t.Error("no error of a folder that is not there")
 	}
 }

@@ -17,7 +17,8 @@ var speeds = []struct {
 	prefix string
 	speed  int
 }{{"2.5 GT/s", 15}, {"5 GT/s", 30}, {"8 GT/s", 60}, {"16 GT/s", 120}, {"32 GT/s", 240},
-	{"2.5 GT/s PCIe", 15}, {"5.0 GT/s PCIe", 30}, {"8.0 GT/s PCIe", 60}, {"16.0 GT/s PCIe", 120}, {"32.0 GT/s PCIe", 240}, {"64.0 GT/s PCIe", 480}}
+	{"2.5 GT/s PCIe", 15}, {"5.0 GT/s PCIe", 30}, {"8.0 GT/s PCIe", 60}, {"16.0 GT/s PCIe", 120},
+	{"32.0 GT/s PCIe", 240}, {"64.0 GT/s PCIe", 480}}
 
 // Bandwidth is the rate of a PCIe link by NCCL's reckoning, and whether its
 // speed text is one that NCCL knows (topo.cc:487).

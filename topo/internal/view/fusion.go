@@ -223,7 +223,8 @@ func meetKind(common *decl.Element, nets []*decl.Element) rules.Level {
 	}
 	for _, n := range nets {
 		nic := n.Parent()
-		if nic != nil && nic.Name == "nic" && nic.Parent() != nil && nic.Parent().Name == "pci" && nic.Parent().Parent() != common {
+		if nic != nil && nic.Name == "nic" && nic.Parent() != nil && nic.Parent().Name == "pci" &&
+			nic.Parent().Parent() != common {
 			return rules.PXB
 		}
 	}
@@ -265,7 +266,8 @@ func (v *Host) addVNIC(nets []*decl.Element, group []int, dev int, s *Settings) 
 		return &MergeError{name, "the ports have nothing in common"}
 	}
 	class, _ := parent.Get("class")
-	if parent.Name == "cpu" && s.Rules.Topo.FusedDevice || (parent.Name == "pci" && class == pcie.BridgeClass) {
+	if parent.Name == "cpu" && s.Rules.Topo.FusedDevice ||
+		(parent.Name == "pci" && class == pcie.BridgeClass) {
 		made, err := v.ownPCI(parent, ports[0])
 		if err != nil {
 			return err

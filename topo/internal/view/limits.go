@@ -8,6 +8,8 @@ import (
 
 // TooMany is the complaint of the first element above a limit.
 func TooMany(e *decl.Element, what string, n, most int) *decl.Error {
-	return &decl.Error{Pos: e.Origin, Path: e.Name, Problem: fmt.Sprintf("%d %s in one NVLink domain: NCCL fails with more than %d (topo.cc:114)", n, what, most),
+	return &decl.Error{Pos: e.Origin, Path: e.Name,
+		Problem: fmt.Sprintf("%d %s in one NVLink domain: NCCL fails with more than %d (topo.cc:114)", n,
+			what, most),
 		Hint: "give the file of one host, and --nodes for how many there are"}
 }

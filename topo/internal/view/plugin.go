@@ -93,7 +93,8 @@ func maybeSockets(n *decl.Element) bool {
 	case Sockets:
 		return true
 	case Unknown:
-		return n.Int("port", 0) == 0 && n.Int("gdr", 0) == 0 && n.Int("maxconn", socketMaxConn) == socketMaxConn
+		return n.Int("port", 0) == 0 && n.Int("gdr", 0) == 0 && n.Int("maxconn", socketMaxConn) ==
+			socketMaxConn
 	}
 	return false
 }

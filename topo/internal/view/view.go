@@ -36,7 +36,8 @@ type Settings struct {
 	MergeNICsDisabled bool                   // NCCL_IB_MERGE_NICS=0
 	IBHCA             string                 // NCCL_IB_HCA
 	SocketsOnly       bool                   // NCCL_NET=Socket
-	CollNet           bool                   // the network reduces behind every net that does not say coll="0"
+	// the network reduces behind every net that does not say coll="0"
+	CollNet bool
 	// Physical leaves ports as they are: no virtual NICs, as in a dump (topo.cc:1343).
 	Physical bool
 }
@@ -204,7 +205,8 @@ func fillMissing(root *decl.Element) {
 		e.SetDefault("link_width", "")
 	}
 	for _, l := range root.All("nvlink") {
-		l.SetDefault("tclass", "0x068000") // a target that the machine does not show is an NVSwitch (xml.cc:834)
+		// a target that the machine does not show is an NVSwitch (xml.cc:834)
+		l.SetDefault("tclass", "0x068000")
 	}
 }
 

@@ -54,27 +54,33 @@ func (e *Error) Error() string { return e.Problem + "; " + e.Hint }
 func New(p *workload.Program, ranks, tensor, expert, pipeline int) (*Grid, error) {
 	tensor, expert, pipeline = max(tensor, 1), max(expert, 1), max(pipeline, 1)
 	if tensor > 1<<20 || expert > 1<<20 || pipeline > 1<<20 || ranks < 1 || ranks > 1<<24 {
-		return nil, &Error{fmt.Sprintf("%d ranks in groups of %d (tensor), %d (pipeline) and %d (expert)", ranks, tensor, pipeline, expert), "each is at least 1"}
+		return nil, &Error{fmt.Sprintf("%d ranks in groups of %d (tensor), %d (pipeline) and %d (expert)",
+			ranks, tensor, pipeline, expert), "each is at least 1"}
 	}
 	if ranks%(tensor*pipeline) != 0 {
-		return nil, &Error{fmt.Sprintf("%d ranks are no multiple of %d (tensor) times %d (pipeline)", ranks, tensor, pipeline), "give a number of ranks that is"}
+		return nil, &Error{fmt.Sprintf("%d ranks are no multiple of %d (tensor) times %d (pipeline)", ranks,
+			tensor, pipeline), "give a number of ranks that is"}
 	}
-	g := &Grid{Tensor: tensor, Expert: expert, Data: ranks / (tensor * pipeline), Pipeline: pipeline, p: p, index: map[[2]int]int32{}, calls: map[callKey]int32{}}
+	g := &Grid{Tensor: tensor, Expert: expert, Data: ranks / (tensor * pipeline), Pipeline: pipeline, p: p,
+		index: map[[2]int]int32{}, calls: map[callKey]int32{}}
 	if g.Data%g.Expert != 0 {
-		return nil, &Error{fmt.Sprintf("data parallel groups of %d ranks are no multiple of %d experts", g.Data, g.Expert), "give a number of ranks with which they are"}
+		return nil, &Error{fmt.Sprintf("data parallel groups of %d ranks are no multiple of %d experts",
+			g.Data, g.Expert), "give a number of ranks with which they are"}
 	}
 	return g, nil
 }
 
 // Size is the number of members of a family's groups.
 func (g *Grid) Size(k Kind) int {
-	return [numKinds]int{g.Tensor, g.Data, g.Expert, g.Data / g.Expert, g.Pipeline, g.Tensor * g.Data * g.Pipeline}[k]
+	return [numKinds]int{g.Tensor, g.Data, g.Expert, g.Data / g.Expert, g.Pipeline,
+		g.Tensor * g.Data * g.Pipeline}[k]
 }
 
 var kinds = [numKinds]struct {
 	name string
 	kind workload.CommKind
-}{{"tp", workload.TP}, {"dp", workload.DP}, {"ep", workload.EP}, {"dp_ep", workload.DP}, {"pp", workload.PP}, {"world", workload.NoKind}}
+}{{"tp", workload.TP}, {"dp", workload.DP}, {"ep", workload.EP}, {"dp_ep", workload.DP}, {"pp", workload.PP},
+	{"world", workload.NoKind}}
 
 // place is the group of a rank in a family, its first rank and the distance between
 // members.
@@ -107,7 +113,8 @@ func (g *Grid) Comm(k Kind, rank int) (comm, member int32) {
 		return i, member
 	}
 	n := g.Size(k)
-	c := workload.Comm{Name: fmt.Sprintf("%s%d", kinds[k].name, group), Kind: kinds[k].kind, Ranks: make([]int32, n)}
+	c := workload.Comm{Name: fmt.Sprintf("%s%d", kinds[k].name, group), Kind: kinds[k].kind,
+		Ranks: make([]int32, n)}
 	if n == g.Size(All) {
 		c.Ranks = nil
 	}

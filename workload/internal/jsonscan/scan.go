@@ -337,7 +337,8 @@ func (s *Scanner) Number() ([]byte, error) {
 // bare are the bytes of numbers and words.
 var bare = func() (t [256]bool) {
 	for c := range t {
-		t[c] = c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '-' || c == '+' || c == '.' || c == '_'
+		t[c] = c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '-' || c == '+' ||
+			c == '.' || c == '_'
 	}
 	return
 }()

@@ -59,13 +59,15 @@ func TestReadsWhatEncodingJSONReads(t *testing.T) {
 	if err := json.Unmarshal([]byte(sample), &want); err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range []*Scanner{New(strings.NewReader(sample), "f"), New(iotest.OneByteReader(strings.NewReader(sample)), "f")} {
+	for _, s := range []*Scanner{New(strings.NewReader(sample), "f"),
+		New(iotest.OneByteReader(strings.NewReader(sample)), "f")} {
 		got, err := value(s)
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%v %v, want %v", got, err, want)
 		}
 	}
-	for _, s := range []*Scanner{New(strings.NewReader(sample+"7"), "f"), New(iotest.OneByteReader(strings.NewReader(sample+"7")), "f")} {
+	for _, s := range []*Scanner{New(strings.NewReader(sample+"7"), "f"),
+		New(iotest.OneByteReader(strings.NewReader(sample+"7")), "f")} {
 		if err := s.Skip(); err != nil {
 			t.Fatal(err)
 		}
@@ -94,10 +96,12 @@ func TestFaultsHavePlaces(t *testing.T) {
 			t.Errorf("%q: truncated by type: %v", text, err)
 		}
 	}
-	if _, err := value(New(strings.NewReader(strings.Repeat("[", 20000)), "f")); err == nil || !strings.Contains(err.Error(), "nested more than 10000 deep") {
+	if _, err := value(New(strings.NewReader(strings.Repeat("[", 20000)), "f")); err == nil ||
+		!strings.Contains(err.Error(), "nested more than 10000 deep") {
 		t.Error(err)
 	}
-	if err := New(strings.NewReader(strings.Repeat("[", 20000)), "f").Skip(); err == nil || !strings.Contains(err.Error(), "nested more than 10000 deep") {
+	if err := New(strings.NewReader(strings.Repeat("[", 20000)), "f").Skip(); err == nil ||
+		!strings.Contains(err.Error(), "nested more than 10000 deep") {
 		t.Error(err)
 	}
 }
@@ -105,8 +109,10 @@ func TestFaultsHavePlaces(t *testing.T) {
 // TestNumbers: thousandths of decimal text, without a float in between.
 func TestNumbers(t *testing.T) {
 	for text, want := range map[string]string{
-		"4479720042987.993": "4479720042987993 true", "12": "12000 true", "-1.5": "-1500 true", "0.0019": "1 true",
-		"1e3": "1000000 true", "NaN": "0 false", "": "0 false", "-": "0 false", "1e400": "0 false", "99999999999999999999": "0 false",
+		"4479720042987.993": "4479720042987993 true", "12": "12000 true", "-1.5": "-1500 true",
+		"0.0019": "1 true",
+		"1e3":    "1000000 true", "NaN": "0 false", "": "0 false", "-": "0 false", "1e400": "0 false",
+		"99999999999999999999": "0 false",
 	} {
 		n, ok := Milli([]byte(text))
 		if got := fmt.Sprint(n, ok); got != want {
@@ -114,7 +120,8 @@ func TestNumbers(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"[0, 1, 2]": "[0 1 2] false", "[]": "[] false", "[0, 1, ...]": "[0 1] true", "[-3,4]": "[-3 4] false", "x": "[] true",
+		"[0, 1, 2]": "[0 1 2] false", "[]": "[] false", "[0, 1, ...]": "[0 1] true", "[-3,4]": "[-3 4] false",
+		"x": "[] true",
 	} {
 		l, cut := IntsOf([]byte(text))
 		if got := fmt.Sprint(l, cut); got != want {

@@ -17,7 +17,8 @@ type Builder struct {
 
 // NewBuilder begins the program of so many ranks.
 func NewBuilder(ranks int) *Builder {
-	return &Builder{P: &workload.Program{Of: make([]int32, ranks)}, comms: map[string]int32{}, calls: map[string]int32{}}
+	return &Builder{P: &workload.Program{Of: make([]int32, ranks)}, comms: map[string]int32{},
+		calls: map[string]int32{}}
 }
 
 // Comm is the communicator of a process group; members nil means all ranks. Groups of
@@ -34,7 +35,8 @@ func (b *Builder) Comm(name, desc string, members []int32) int32 {
 
 // Group is the communicator of a key and of members, which create makes when it is the
 // first of them, from its index and members; nil for all ranks.
-func (b *Builder) Group(key string, members []int32, create func(i int32, members []int32) workload.Comm) int32 {
+func (b *Builder) Group(key string, members []int32,
+	create func(i int32, members []int32) workload.Comm) int32 {
 	all := len(members) == len(b.P.Of)
 	for i := range members {
 		all = all && members[i] == int32(i)

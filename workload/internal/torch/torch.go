@@ -56,7 +56,8 @@ func Translate(name, typ string, in, out, size int64, root int32, split []int64)
 
 // spellings are the parts of names that change nothing about what moves, where the
 // words of a name are written together: all_gather_into_tensor_coalesced is an allgather.
-var spellings = strings.NewReplacer("intotensor", "", "tensor", "", "base", "", "coalesced", "", "oop", "", "single", "")
+var spellings = strings.NewReplacer("intotensor", "", "tensor", "", "base", "", "coalesced", "", "oop", "",
+	"single", "")
 
 // splits turns rows to each peer into elements; nil where all are equal.
 func splits(rows []int64, elements, size int64) []int64 {
@@ -83,10 +84,14 @@ func splits(rows []int64, elements, size int64) []int64 {
 
 // elementTypes are PyTorch's names, in lower case.
 var elementTypes = map[string]coll.DataType{
-	"float": coll.Float32, "float32": coll.Float32, "double": coll.Float64, "float64": coll.Float64, "half": coll.Float16, "float16": coll.Float16,
-	"bfloat16": coll.BFloat16, "byte": coll.Uint8, "uint8": coll.Uint8, "bool": coll.Uint8, "char": coll.Int8, "int8": coll.Int8,
-	"int": coll.Int32, "int32": coll.Int32, "long": coll.Int64, "int64": coll.Int64, "long int": coll.Int64, "uint32": coll.Uint32, "uint64": coll.Uint64,
-	"float8_e4m3fn": coll.Float8e4m3, "float8_e5m2": coll.Float8e5m2, "short": coll.Float16, "int16": coll.Float16,
+	"float": coll.Float32, "float32": coll.Float32, "double": coll.Float64, "float64": coll.Float64,
+	"half": coll.Float16, "float16": coll.Float16,
+	"bfloat16": coll.BFloat16, "byte": coll.Uint8, "uint8": coll.Uint8, "bool": coll.Uint8, "char": coll.Int8,
+	"int8": coll.Int8,
+	"int":  coll.Int32, "int32": coll.Int32, "long": coll.Int64, "int64": coll.Int64, "long int": coll.Int64,
+	"uint32": coll.Uint32, "uint64": coll.Uint64,
+	"float8_e4m3fn": coll.Float8e4m3, "float8_e5m2": coll.Float8e5m2, "short": coll.Float16,
+	"int16": coll.Float16,
 }
 
 // ElementType is the type of a PyTorch name: Float, BFloat16, c10::Half. Types that

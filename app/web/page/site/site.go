@@ -7,4 +7,5 @@ package site
 import "errors"
 
 // ErrNotBuilt says that the program has no page.
-var ErrNotBuilt = errors.New("this simccl was built without the web page; in a checkout, make web build makes both (it needs npm), and then bin/simccl serve serves it")
+var ErrNotBuilt = errors.New("this simccl was built without the web page; in a checkout, make web build " +
+	"makes both (it needs npm), and then bin/simccl serve serves it")

@@ -54,7 +54,8 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 		return shapes(ctx, w, d, gpus)
 	}
 	for _, through := range []bool{false, true} {
-		if err := buffered(ctx, w, device.Config{Driver: d, Plans: true, GPUs: gpus, Ranks: ranks, Buffer: 1 << 30, Buffered: through}); err != nil {
+		if err := buffered(ctx, w, device.Config{Driver: d, Plans: true, GPUs: gpus, Ranks: ranks,
+			Buffer: 1 << 30, Buffered: through}); err != nil {
 			return err
 		}
 	}
@@ -63,7 +64,8 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 
 // shapes measures each free algorithm at the sizes for which it may be chosen.
 func shapes(ctx context.Context, w io.Writer, d *cuda.Driver, gpus []int) (err error) {
-	s, err := device.Open(ctx, device.Config{Driver: d, Free: true, GPUs: gpus, Ranks: ranks, Buffer: 256 << 20})
+	s, err := device.Open(ctx, device.Config{Driver: d, Free: true, GPUs: gpus, Ranks: ranks,
+		Buffer: 256 << 20})
 	if err != nil {
 		return err
 	}
@@ -71,7 +73,8 @@ func shapes(ctx context.Context, w io.Writer, d *cuda.Driver, gpus []int) (err e
 	for _, f := range []coll.Func{coll.AllReduce, coll.ReduceScatter} {
 		for size := units.Bytes(64 << 10); size <= 256<<20; size *= 4 {
 			for _, shape := range cuda.FreeShapes(f) {
-				if shape == cuda.Copies || (shape == cuda.OneShot || shape == cuda.TwoWords) && size > 512<<10 || shape == cuda.TwoShot && size > 16<<20 {
+				if shape == cuda.Copies || (shape == cuda.OneShot || shape == cuda.TwoWords) &&
+					size > 512<<10 || shape == cuda.TwoShot && size > 16<<20 {
 					continue
 				}
 				if err := grids(ctx, w, s, f, size, shape); err != nil {
@@ -85,7 +88,8 @@ func shapes(ctx context.Context, w io.Writer, d *cuda.Driver, gpus []int) (err e
 
 // grids measures a shape by the number of its blocks, and the size of its pieces
 // where it has any.
-func grids(ctx context.Context, w io.Writer, s *device.Session, f coll.Func, size units.Bytes, shape cuda.Shape) error {
+func grids(ctx context.Context, w io.Writer, s *device.Session, f coll.Func, size units.Bytes,
+	shape cuda.Shape) error {
 	pieces := []units.Bytes{0}
 	if shape == cuda.Push {
 		pieces = []units.Bytes{4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10}
@@ -93,13 +97,16 @@ func grids(ctx context.Context, w io.Writer, s *device.Session, f coll.Func, siz
 	for _, piece := range pieces {
 		fmt.Fprintf(w, "%v %9d %v piece %d", f, size, shape, piece)
 		for _, blocks := range []int{16, 32, 64, 96, 128} {
-			op := &device.Case{Func: f, Type: coll.Float32, Sizes: coll.TestSizes(f, size, coll.Float32, ranks), Blocks: blocks, Piece: piece}
-			m, err := s.Measure(ctx, op, device.Free(shape), device.Options{Iters: 20, Warmup: 1, Replays: 3, Check: 1, Average: device.Slowest, Seed: 1})
+			op := &device.Case{Func: f, Type: coll.Float32, Sizes: coll.TestSizes(f, size, coll.Float32,
+				ranks), Blocks: blocks, Piece: piece}
+			m, err := s.Measure(ctx, op, device.Free(shape), device.Options{Iters: 20, Warmup: 1, Replays: 3,
+				Check: 1, Average: device.Slowest, Seed: 1})
 			if err == nil && m.Wrong > 0 {
 				err = fmt.Errorf("%d elements are wrong", m.Wrong)
 			}
 			if err != nil {
-				return fmt.Errorf("%v %v %d bytes, %d blocks, piece %d: %w", f, shape, size, blocks, piece, err)
+				return fmt.Errorf("%v %v %d bytes, %d blocks, piece %d: %w", f, shape, size, blocks, piece,
+					err)
 			}
 			fmt.Fprintf(w, " %d:%.2f", blocks, m.Time.Micros())
 		}
@@ -119,11 +126,13 @@ func buffered(ctx context.Context, w io.Writer, cfg device.Config) (err error) {
 	for _, f := range []coll.Func{coll.AllReduce, coll.AllGather, coll.AllToAll} {
 		for size := units.Bytes(16 << 20); size <= 1<<30; size *= 4 {
 			count := coll.TestSizes(f, size, coll.Float32, ranks).Count
-			p, err := build.Plan(c, plan.Request{Func: f, Type: coll.Float32, Count: count, Algo: coll.Ring, Proto: coll.Simple, Channels: 24, Warps: 16})
+			p, err := build.Plan(c, plan.Request{Func: f, Type: coll.Float32, Count: count, Algo: coll.Ring,
+				Proto: coll.Simple, Channels: 24, Warps: 16})
 			if err != nil {
 				return err
 			}
-			m, err := s.Measure(ctx, device.OpOf(p), device.Planned, device.Options{Iters: 10, Warmup: 1, Replays: 2, Check: 1, Average: device.Slowest})
+			m, err := s.Measure(ctx, device.OpOf(p), device.Planned, device.Options{Iters: 10, Warmup: 1,
+				Replays: 2, Check: 1, Average: device.Slowest})
 			if err == nil && m.Wrong > 0 {
 				err = fmt.Errorf("%d elements are wrong", m.Wrong)
 			}

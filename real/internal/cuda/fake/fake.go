@@ -27,7 +27,8 @@ import (
 
 // sanitize has the driver built under GCC's address sanitizer, for a test binary
 // that has its runtime preloaded (Sanitizer).
-var sanitize = flag.Bool("sanitize", false, "build the fake CUDA driver under the address sanitizer, whose runtime is preloaded")
+var sanitize = flag.Bool("sanitize", false,
+	"build the fake CUDA driver under the address sanitizer, whose runtime is preloaded")
 
 // units are what the driver is made of: sources with flags. Two element types
 // represent all.
@@ -146,7 +147,8 @@ func build(cxx string, flags []string, units [][]string, lib string) error {
 		link = append(link, obj)
 		turn <- struct{}{}
 		wg.Go(func() {
-			args := append([]string{"-x", "c++", "-std=c++17", "-fPIC", "-pthread", "-ffp-contract=off", "-w", "-DHOST", "-c", "-o", obj}, flags...)
+			args := append([]string{"-x", "c++", "-std=c++17", "-fPIC", "-pthread", "-ffp-contract=off", "-w",
+				"-DHOST", "-c", "-o", obj}, flags...)
 			errs[i] = compile(cxx, append(append(args, u[1:]...), u[0]))
 			<-turn
 		})

@@ -276,7 +276,9 @@ func full(t *testing.T, u Subject) {
 	}
 	fill(src.Bytes(), 3)
 	for i := range recvs {
-		sends = append(sends, begin(t, func() (transport.Request, error) { return s.Isend(transport.Buf{Mem: src, Off: i, Size: 1}, 0) }))
+		sends = append(sends, begin(t, func() (transport.Request, error) {
+			return s.Isend(transport.Buf{Mem: src, Off: i, Size: 1}, 0)
+		}))
 	}
 	for i := range recvs {
 		_, err := Until(sends[i])
@@ -338,7 +340,9 @@ func tooLong(t *testing.T, u Subject) {
 	rq := begin(t, func() (transport.Request, error) {
 		return r.Irecv([]transport.Buf{{Mem: dst, Size: 100}}, []int32{1})
 	})
-	sq, err := Start(func() (transport.Request, error) { return s.Isend(transport.Buf{Mem: src, Size: 101}, 1) })
+	sq, err := Start(func() (transport.Request, error) {
+		return s.Isend(transport.Buf{Mem: src, Size: 101}, 1)
+	})
 	if err == nil {
 		if _, err = Until(rq); err == nil {
 			_, err = Until(sq)

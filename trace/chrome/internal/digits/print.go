@@ -15,7 +15,8 @@ const pairs = "0001020304050607080910111213141516171819" +
 	"8081828384858687888990919293949596979899"
 
 // wholePowers of ten: at i the least number of i+1 digits.
-var wholePowers = [...]uint64{0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19}
+var wholePowers = [...]uint64{0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14,
+	1e15, 1e16, 1e17, 1e18, 1e19}
 
 // width is the number of decimal digits, 1 of 0.
 func width(v uint64) int {

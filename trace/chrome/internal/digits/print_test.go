@@ -43,7 +43,8 @@ func TestMicrosAreNanosecondsByAThousand(t *testing.T) {
 		if v < 0 {
 			u, sign = -u, "-"
 		}
-		if got, want := string(AppendMicros([]byte("x"), v)), fmt.Sprintf("x%s%d.%03d", sign, u/1000, u%1000); got != want {
+		if got, want := string(AppendMicros([]byte("x"), v)), fmt.Sprintf("x%s%d.%03d", sign, u/1000,
+			u%1000); got != want {
 			t.Fatalf("%d ns are printed as %s, want %s", v, got, want)
 		}
 	}
@@ -66,7 +67,8 @@ func reference(v float64) string {
 // by strconv, for the first time and again.
 func TestFloatsAreThoseOfStrconv(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	list := []float64{0, math.Copysign(0, -1), math.NaN(), math.Inf(1), math.Inf(-1), 1e15, 1e-6, 1e12, 1e9, 0.001, 0.0005, 1e-3 / 2, 999999999999.9995, math.MaxFloat64, math.SmallestNonzeroFloat64}
+	list := []float64{0, math.Copysign(0, -1), math.NaN(), math.Inf(1), math.Inf(-1), 1e15, 1e-6, 1e12, 1e9,
+		0.001, 0.0005, 1e-3 / 2, 999999999999.9995, math.MaxFloat64, math.SmallestNonzeroFloat64}
 	for range 50000 {
 		n := float64(r.Int64() >> (10 + r.IntN(53)))
 		for _, v := range []float64{n / 1e3, n / 1e6, n * 1e-6, n * 1e-3, n / 100, n / 1e7, n} {

@@ -6,8 +6,9 @@ import "github.com/simccl/simccl/trace"
 // (tracing/base/color_scheme.html): what sends is blue, what takes data over orange, a
 // kernel green, a copy pale blue, waits grey, idle nearly white, calls tan. Viewers that do not know
 // them choose colours of their own.
-var colours = [trace.NumTints]string{trace.Sends: "rail_response", trace.Receives: "thread_state_iowait", trace.Computes: "thread_state_running",
-	trace.Copies: "thread_state_runnable", trace.Waits: "grey", trace.Idles: "thread_state_sleeping",
+var colours = [trace.NumTints]string{trace.Sends: "rail_response", trace.Receives: "thread_state_iowait",
+	trace.Computes: "thread_state_running",
+	trace.Copies:   "thread_state_runnable", trace.Waits: "grey", trace.Idles: "thread_state_sleeping",
 	trace.Calls: "thread_state_unknown"}
 
 // ColourOf names a tint; "" for the viewer's own colour.

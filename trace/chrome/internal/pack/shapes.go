@@ -51,7 +51,8 @@ const (
 
 // New returns empty Tables, of a file in which quote prints strings.
 func New(quote func(b []byte, s string) []byte) *Tables {
-	return &Tables{quote: quote, Shapes: make([]Shape, 1), byShape: map[string]uint32{}, byWord: map[string]uint32{}}
+	return &Tables{quote: quote, Shapes: make([]Shape, 1), byShape: map[string]uint32{},
+		byWord: map[string]uint32{}}
 }
 
 // hash mixes a length with the ends and the middle of a string: names that repeat differ
@@ -77,7 +78,8 @@ func hash(h uint64, s string) uint64 {
 
 func le64(s string) uint64 {
 	_ = s[7]
-	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 | uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 | uint64(s[4])<<32 |
+		uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
 func (s *Shape) is(e *trace.Event) bool {
@@ -192,7 +194,8 @@ func (t *Tables) Pack(b []byte, kind byte, id uint64, e *trace.Event) []byte {
 	n := t.Number(e)
 	b = binary.AppendUvarint(b, uint64(n))
 	if n == 0 {
-		b = binary.AppendUvarint(append(appendText(appendText(b, e.Cat), e.Name), byte(e.Tint)), uint64(len(e.Args)))
+		b = binary.AppendUvarint(append(appendText(appendText(b, e.Cat), e.Name), byte(e.Tint)),
+			uint64(len(e.Args)))
 	}
 	for i := range e.Args {
 		a := &e.Args[i]

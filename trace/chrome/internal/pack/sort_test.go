@@ -30,7 +30,9 @@ func random(r *rand.Rand, n int, span int64, single bool) *Batch {
 // inOrder are the events of a batch as a stable sort by comparison has them.
 func inOrder(b *Batch) (out []string) {
 	recs := slices.Clone(b.Recs)
-	slices.SortStableFunc(recs, func(x, y Record) int { return b.Order.compare(x.Key, y.Key, x.Track, y.Track) })
+	slices.SortStableFunc(recs, func(x, y Record) int {
+		return b.Order.compare(x.Key, y.Key, x.Track, y.Track)
+	})
 	for i := range recs {
 		out = append(out, string(b.Bytes(&recs[i])))
 	}

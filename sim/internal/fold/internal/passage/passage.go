@@ -108,7 +108,9 @@ func Colours(p *plan.Plan, all []Passage) []int32 {
 func Copies(p *plan.Plan) (first []int, distinct int) {
 	channels := p.Comm.Channels[p.Split.ChannelLo : p.Split.ChannelHi+1]
 	for k := range channels {
-		same := slices.IndexFunc(channels[:k], func(o connect.Channel) bool { return slices.Equal(o.Ring, channels[k].Ring) })
+		same := slices.IndexFunc(channels[:k], func(o connect.Channel) bool {
+			return slices.Equal(o.Ring, channels[k].Ring)
+		})
 		if same < 0 {
 			same = k
 			distinct++
