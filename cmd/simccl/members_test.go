@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/cli/root"
 	"github.com/simccl/simccl/dev/golden"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -17,7 +18,7 @@ import (
 // has a flag, which some command declares.
 func TestMembersHaveFlags(t *testing.T) {
 	declared := map[string]bool{}
-	for _, c := range commands(newRoot(&app{}, "")) {
+	for _, c := range commands(root.Command(&cli.App{})) {
 		for _, f := range flagsOf(c) {
 			declared[f] = true
 		}

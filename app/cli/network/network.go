@@ -14,8 +14,8 @@ import (
 const maxFile = 256 << 20
 
 // Command is simccl network.
-func Command(p *process.Process, json *bool) *cobra.Command {
-	return cli.Long(cli.Group("network", "Simulate networks packet by packet", run(p, json)), `network simulates flows over switches without NCCL, from the input files of ns-3's
+func Command(a *cli.App) *cobra.Command {
+	return cli.Long(cli.Group("network", "Simulate networks packet by packet", run(&a.Process, &a.JSON)), `network simulates flows over switches without NCCL, from the input files of ns-3's
 RDMA simulators or of htsim: PFC, ECN, congestion control, credits, trimming. What
 collectives meet in a network is run --fabric FILE --network packet.`)
 }
