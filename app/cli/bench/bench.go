@@ -216,27 +216,26 @@ func (b *Options) hostModel(a *cli.App, fn coll.Func, nranks int) (*predict.Mode
 	if m.Topo == "" && m.Nodes == 0 && m.GPUs == 0 {
 		m.Nodes, m.GPUs = cmp.Or(nranks, 2), 1
 	}
-	return b.bind(loadModel(a, *m, scenario.Spec{Workload: scenario.Workload{Op: fn.TestName()}, Seed: b.Ask.Seed}))
+	return b.load(a, *m, scenario.Spec{Workload: scenario.Workload{Op: fn.TestName()}, Seed: b.Ask.Seed})
 }
 
-// bind makes a model's plans those of --schedule.
-func (b *Options) bind(m *predict.Model, err error) (*predict.Model, error) {
-	if err != nil || b.sched == nil {
-		return m, err
-	}
-	m.Schedule = b.Schedule
-	return m, schedulecmd.Bind(m.Run, b.sched, b.Schedule)
-}
-
-// loadModel loads the machine of a model.
-func loadModel(a *cli.App, m cli.Machine, spec scenario.Spec) (*predict.Model, error) {
+// load loads the machine of a model, whose plans are those of --schedule where there is one.
+func (b *Options) load(a *cli.App, m cli.Machine, spec scenario.Spec) (*predict.Model, error) {
 	on, err := m.Spec(a)
 	if err != nil {
 		return nil, err
 	}
 	spec.Machine, spec.Network = on.Machine, on.Network
-	model, err := predict.Load(spec, a.Options(m.Found))
-	return model, cli.AsFlags(err)
+	opt := a.Options(m.Found)
+	if b.sched != nil {
+		opt.Planner = schedulecmd.Planner(b.sched, b.Schedule)
+	}
+	model, err := predict.Load(spec, opt)
+	if err != nil {
+		return nil, cli.AsFlags(err)
+	}
+	model.Schedule = b.Schedule
+	return model, nil
 }
 
 // predict is the model of the machine that the devices are of: the file of --topo,
@@ -256,7 +255,7 @@ func (b *Options) predict(a *cli.App, ask *bench.Request, fn coll.Func, devices 
 	if ask.Replays() > 0 {
 		spec.Engine.Launch = "graph"
 	}
-	model, err := b.bind(loadModel(a, m, spec))
+	model, err := b.load(a, m, spec)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,6 @@ import (
 	"github.com/simccl/simccl/internal/shellwords"
 	"github.com/simccl/simccl/nccltests/options"
 	"github.com/simccl/simccl/plan/msccl"
-	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/study/diff"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -177,7 +176,7 @@ func (o *Options) side(a *cli.App, name, text string) (s *diff.Side, err error) 
 					return err
 				}
 				side.PlansOf = sched.Func
-				side.Plans = func(r *scenario.Running) error { return schedulecmd.Bind(r, sched, flags.Schedule) }
+				side.Planner = schedulecmd.Planner(sched, flags.Schedule)
 			}
 			s, err = diff.Load(side, a.Options(nil))
 		}

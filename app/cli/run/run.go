@@ -19,6 +19,7 @@ import (
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/nccltests"
 	"github.com/simccl/simccl/nccltests/options"
+	"github.com/simccl/simccl/plan/msccl"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/study/ncclog"
 	"github.com/spf13/cobra"
@@ -71,6 +72,13 @@ does; --save-scenario FILE writes what the options meant as one.`,
 		}}
 	r.Register(c)
 	return c
+}
+
+// New are Options as a command line without any has them.
+func New() *Options {
+	r := &Options{}
+	r.Register(&cobra.Command{})
+	return r
 }
 
 // Arguments wants OP, or a scenario in its place.
@@ -212,13 +220,8 @@ func (r *Options) prepare(a *cli.App, spec scenario.Spec, placed func(error) err
 			return nil, err
 		}
 	}
-	if s.Running, err = scenario.Prepare(spec, a.Options(r.Machine.Found)); err != nil {
-		return nil, placed(err)
-	}
-	if r.Schedule != "" {
-		if s.schedule, err = schedulecmd.Use(a, s.Running, r.Schedule); err != nil {
-			return nil, err
-		}
+	if err := r.load(s, spec, placed); err != nil {
+		return nil, err
 	}
 	t := &r.Test
 	s.Table, err = sweep.New(s.Running, nccltests.Config{Warmup: t.Warmup, Iters: t.Iters, AggIters: t.Agg, Check: t.Check, Graph: t.Graph, PerIter: t.PerIter != 0, PerIterSkip: t.Skip}, s.Running.Site.Config.Rules.Release.Code())
@@ -233,6 +236,25 @@ func (r *Options) prepare(a *cli.App, spec scenario.Spec, placed func(error) err
 	}
 	s.measured, err = s.readMeasured()
 	return s, err
+}
+
+// load loads the machine, with the plans of the schedule, if there is one.
+func (r *Options) load(s *Prepared, spec scenario.Spec, placed func(error) error) (err error) {
+	opt := s.app.Options(r.Machine.Found)
+	var sched *msccl.Schedule
+	if r.Schedule != "" {
+		if sched, err = schedulecmd.Prove(s.app, r.Schedule); err != nil {
+			return err
+		}
+		opt.Planner = schedulecmd.Planner(sched, r.Schedule)
+	}
+	if s.Running, err = scenario.Prepare(spec, opt); err != nil {
+		return placed(err)
+	}
+	if sched != nil {
+		s.schedule, err = schedulecmd.Compare(s.app, s.Running, spec, sched, r.Schedule)
+	}
+	return err
 }
 
 // check refuses values that mean nothing before anything is computed.
