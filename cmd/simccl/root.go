@@ -9,6 +9,7 @@ import (
 	"github.com/simccl/simccl/app/cli/classes"
 	"github.com/simccl/simccl/app/cli/completion"
 	"github.com/simccl/simccl/app/cli/groups"
+	"github.com/simccl/simccl/app/cli/help"
 	identifycmd "github.com/simccl/simccl/app/cli/identify"
 	"github.com/simccl/simccl/app/cli/intercept"
 	"github.com/simccl/simccl/app/cli/network"
@@ -17,6 +18,7 @@ import (
 	schedulecmd "github.com/simccl/simccl/app/cli/schedule"
 	"github.com/simccl/simccl/app/cli/serve"
 	sweepcmd "github.com/simccl/simccl/app/cli/sweep"
+	"github.com/simccl/simccl/app/cli/topics"
 	workloadcmd "github.com/simccl/simccl/app/cli/workload"
 	"github.com/simccl/simccl/nccltests"
 	"github.com/spf13/cobra"
@@ -56,6 +58,7 @@ it takes, by simulating the very schedule. It needs no GPU.`,
 	root.Flags().BoolVarP(&asked, "version", "v", false, "print the version and the rules it follows")
 	root.SetFlagErrorFunc(cli.FlagError)
 	root.SetGlobalNormalizationFunc(longNames)
+	help.Install(root, &a.App)
 	for _, c := range commandsOf(a, build) {
 		if named == "" || named == c.name {
 			root.AddCommand(c.make())
@@ -83,7 +86,7 @@ func commandsOf(a *app, build func() about.Build) []command {
 	other := func(name string, of func(*cli.App) *cobra.Command) command {
 		return command{name, func() *cobra.Command { return of(&a.App) }}
 	}
-	return []command{
+	all := []command{
 		own("run", newRun), own("inspect", newInspect), own("explain", newExplain), own("diff", newDiff),
 		other("advise", advisecmd.Command), own("topo", newTopo), own("graph", newGraph), own("tune", newTune),
 		own("plan", newPlan), own("check", newCheck), own("scenario", newScenario), other("replay", replay.Command),
@@ -95,6 +98,10 @@ func commandsOf(a *app, build func() about.Build) []command {
 		{"version", func() *cobra.Command { return about.Command(&a.App, build) }},
 		{"exit-codes", about.ExitCodes},
 	}
+	for _, t := range topics.All() {
+		all = append(all, command{t.Name, t.Make})
+	}
+	return all
 }
 
 // named is the command that a line asks for, if its first word is the name of one; else

@@ -1,0 +1,122 @@
+package help
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+)
+
+// prose wraps paragraphs. A line that is indented stays a line; one that is too long goes on
+// below its last column.
+func prose(text string, columns int) string {
+	var out, words []string
+	end := func() {
+		if len(words) > 0 {
+			out = append(out, fill(words, "", "", columns)...)
+		}
+		words = nil
+	}
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		switch {
+		case line != "" && line[0] != ' ' && line[0] != '\t':
+			words = append(words, strings.Fields(line)...)
+			continue
+		case utf8.RuneCountInString(line) <= columns:
+			end()
+			out = append(out, line)
+		default:
+			end()
+			at := len(line) - len(strings.TrimLeft(line, " \t"))
+			if gap := strings.LastIndex(line, "  "); gap >= at && gap < columns/2 {
+				at = gap + 2
+			}
+			rest := strings.Fields(line[at:])
+			rest[0] = line[:at] + rest[0]
+			out = append(out, fill(rest, strings.Repeat(" ", utf8.RuneCountInString(line[:at])), "", columns)...)
+		}
+	}
+	end()
+	return strings.Join(out, "\n")
+}
+
+// fill sets words in lines of at most so many columns, of which all but the first begin with
+// indent and all but the last end with more. A word that is longer has a line of its own.
+func fill(words []string, indent, more string, columns int) []string {
+	var out []string
+	line := ""
+	for i, w := range words {
+		end := ""
+		if i < len(words)-1 {
+			end = more
+		}
+		switch {
+		case line == "":
+			line = w
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(w+end) <= columns:
+			line += " " + w
+		default:
+			out = append(out, line+more)
+			line = indent + w
+		}
+	}
+	return append(out, line)
+}
+
+// examples are command lines; one that is too long goes on in a next line, after a
+// backslash, and its comment comes before it.
+func examples(text string, columns int) string {
+	var out []string
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		if utf8.RuneCountInString(line) <= columns {
+			out = append(out, line)
+			continue
+		}
+		line, comment, _ := strings.Cut(line, " # ")
+		if words := strings.Fields(comment); len(words) > 0 {
+			words[0] = "  # " + words[0]
+			out = append(out, fill(words, "  # ", "", columns)...)
+		}
+		out = append(out, fill(arguments(strings.TrimRight(line, " ")), "      ", ` \`, columns)...)
+	}
+	return strings.Join(out, "\n")
+}
+
+// arguments divides a command line where a shell does, the indent with the first of them.
+func arguments(line string) []string {
+	var out []string
+	var quote, last rune
+	word := ""
+	for _, r := range line {
+		switch {
+		case quote == 0 && r == ' ' && strings.TrimSpace(word) != "":
+			if last != ' ' {
+				out, word = append(out, word), ""
+			}
+			last = r
+			continue
+		case quote == 0 && (r == '\'' || r == '"'):
+			quote = r
+		case r == quote:
+			quote = 0
+		}
+		word, last = word+string(r), r
+	}
+	return append(out, word)
+}
+
+// table lists commands, each with its sentence.
+func table(commands []*cobra.Command, columns int) string {
+	longest := 0
+	for _, c := range commands {
+		longest = max(longest, len(c.Name()))
+	}
+	var b strings.Builder
+	for _, c := range commands {
+		fmt.Fprintf(&b, "  %-*s  %s\n", longest, c.Name(), c.Short)
+	}
+	return prose(b.String(), columns)
+}
