@@ -11,7 +11,9 @@ import (
 	benchrun "github.com/simccl/simccl/app/bench"
 	"github.com/simccl/simccl/app/bench/predict"
 	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/cli/place"
 	schedulecmd "github.com/simccl/simccl/app/cli/schedule"
+	"github.com/simccl/simccl/app/cli/testflags"
 	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/nccltests"
@@ -28,9 +30,9 @@ import (
 // benchFlags are the options of bench.
 type benchFlags struct {
 	machine cli.Machine
-	test    testFlags
+	test    testflags.Flags
 	ask     bench.Request // what test has not
-	place   placeFlags
+	place   place.Flags
 	detail  string // of the trace
 
 	schedule string          // a file
@@ -68,13 +70,13 @@ Ranks are processes where torchrun, Open MPI, PMI or Slurm started them, or wher
 	b.machine.Register(c)
 	b.machine.RegisterClass(c)
 	b.machine.RegisterNetwork(c)
-	b.test.register(c)
+	b.test.Register(c)
 	c.Flags().Lookup("per-iter-timing").Hidden, c.Flags().Lookup("per-iter-skip").Hidden = false, false
 	f := c.Flags()
 	f.StringVar(&b.ask.Backend, "backend", "nccl", "what runs: nccl and cuda on GPUs; host (memory of this process), sockets and verbs on CPUs")
 	f.DurationVar(&b.ask.Limit, "limit", 2*time.Minute, "most `TIME` of one size")
 	f.Uint64Var(&b.ask.Seed, "seed", 1, "seed of the input data")
-	b.place.register(f)
+	b.place.Register(f)
 	f.StringVar(&b.ask.Algo, "algo", "auto", "algorithm of the cuda backend: auto, plan (NCCL's schedule), one-shot, two-words, two-shot, push, direct, copies, words, lines or relay")
 	f.StringVar(&b.schedule, "schedule", "", "run the schedule `FILE` (MSCCL XML, MSCCL++ JSON) with the cuda, host, sockets or verbs backend")
 	f.Float64SliceVar(&b.ask.Shares, "shares", nil, "alltoall of unequal parts, as of experts: what each rank sends to rank 0, 1, …, relative to the others (`40,30,20,10`)")
@@ -92,13 +94,9 @@ var openDevices = bench.OpenDevices
 
 // request is what the options ask for. A bench on CPUs without sizes takes small
 // ones: a CPU moves less than a GPU.
-func (b *benchFlags) request(a *app, cmd *cobra.Command) (*bench.Request, error) {
-	if !b.ask.OnGPUs() && !b.test.sized(cmd) {
-		for _, kv := range [][2]string{{"min-bytes", "8"}, {"max-bytes", "16M"}, {"step-factor", "8"}} {
-			if err := cmd.Flags().Set(kv[0], kv[1]); err != nil {
-				return nil, err
-			}
-		}
+func (b *benchFlags) request(a *app) (*bench.Request, error) {
+	if !b.ask.OnGPUs() && !b.test.Sized() {
+		b.test.Min, b.test.Max, b.test.Factor = "8", "16M", 8
 	}
 	ask := b.ask
 	if n := b.machine.Network; n != "flow" && !ask.Compare {
@@ -117,7 +115,7 @@ func (b *benchFlags) request(a *app, cmd *cobra.Command) (*bench.Request, error)
 			ask.Algo, b.sched = "plan", b.sched.Simple()
 		}
 	}
-	ask.Options, ask.Multicast, ask.Ranks = b.test.Options, b.machine.Multicast, b.place.nranks
+	ask.Options, ask.Multicast, ask.Ranks = b.test.Options, b.machine.Multicast, b.place.NRanks
 	ask.TestsDevice, _ = a.Getenv("NCCL_TESTS_DEVICE")
 	return &ask, cli.AsFlags(ask.Validate())
 }
@@ -128,16 +126,16 @@ func (b *benchFlags) main(a *app, cmd *cobra.Command, op string) error {
 	if err != nil {
 		return err
 	}
-	if r.Request, err = b.request(a, cmd); err != nil {
+	if r.Request, err = b.request(a); err != nil {
 		return err
 	}
 	if err := cli.AsFlags(r.Request.CheckShares(fn)); err != nil {
 		return err
 	}
-	if r.Spec, err = b.spec(a, cmd, r.Request, fn, op); err != nil {
+	if r.Spec, err = b.spec(a, r.Request, fn, op); err != nil {
 		return err
 	}
-	at, err := b.place.find(a)
+	at, err := b.place.Find(&a.App)
 	if err != nil {
 		return err
 	}
@@ -169,15 +167,15 @@ func (b *benchFlags) main(a *app, cmd *cobra.Command, op string) error {
 }
 
 // spec is the benchmark that the options request.
-func (b *benchFlags) spec(a *app, cmd *cobra.Command, ask *bench.Request, fn coll.Func, op string) (*bench.Spec, error) {
+func (b *benchFlags) spec(a *app, ask *bench.Request, fn coll.Func, op string) (*bench.Spec, error) {
 	s := ask.Spec(fn)
 	if b.sched != nil && b.sched.InPlace != b.sched.OutOfPlace {
 		s.InPlace = &b.sched.InPlace
 	}
-	if err := b.test.oneWay(cmd); err != nil {
+	if err := b.test.OneWay(); err != nil {
 		return nil, err
 	}
-	w, err := a.Pairs(b.test.workload(cmd, op), op, &b.test.Options)
+	w, err := a.Pairs(b.test.Workload(op), op, &b.test.Options)
 	if err != nil {
 		return nil, err
 	}

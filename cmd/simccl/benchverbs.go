@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/cli/place"
 	"github.com/simccl/simccl/real/perftest"
 	"github.com/simccl/simccl/real/team"
 	"github.com/spf13/cobra"
@@ -17,7 +18,7 @@ type verbsFlags struct {
 	port    int
 	cpuFreq bool
 	gbits   bool
-	secret  secretFlags
+	secret  place.Secret
 }
 
 func newBenchVerbs(a *app) *cobra.Command {
@@ -63,7 +64,7 @@ receive to its end. The peak is looked for up to 20000 messages and not of nccl.
 	f.BoolVarP(&v.cpuFreq, "CPU-freq", "F", false, "accepted; times come from a clock that does not change its speed")
 	f.BoolVar(&v.Serve, "serve", false, "wait for the other side, until it has measured all")
 	f.StringVar(&v.Listen, "listen", "127.0.0.1", "`ADDRESS` of this host at which --serve waits; 0.0.0.0 or :: for all")
-	v.secret.register(f)
+	v.secret.Register(f)
 	f.IntVarP(&v.TCP, "port", "p", 18515, "TCP `PORT` by which both sides meet")
 	return c
 }
@@ -113,7 +114,7 @@ func (v *verbsFlags) main(ctx context.Context, a *app, args []string) error {
 
 // key is what the two sides share, who meet at an address.
 func (v *verbsFlags) key(a *app, at string) ([]byte, error) {
-	s, err := v.secret.read(a, team.Loopback(at))
+	s, err := v.secret.Read(&a.App, team.Loopback(at))
 	if err != nil {
 		return nil, err
 	}

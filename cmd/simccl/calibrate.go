@@ -212,10 +212,10 @@ const fitRounds = 12
 
 // writable fails before minutes are spent on what cannot be kept.
 func (c *calibrateFlags) writable(a *app) error {
-	if err := directory("--out", a.Path(c.out)); err != nil {
+	if err := cli.Directory("--out", a.Path(c.out)); err != nil {
 		return err
 	}
-	return directory("--residuals", a.Path(c.residuals))
+	return cli.Directory("--residuals", a.Path(c.residuals))
 }
 
 // writeResiduals keeps the points where that is asked for.

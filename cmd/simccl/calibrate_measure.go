@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/cli/place"
 	"github.com/simccl/simccl/nccltests/options"
 	"github.com/simccl/simccl/real/bench"
 	"github.com/simccl/simccl/real/measure"
@@ -89,7 +90,7 @@ func (m *measureFlags) all(ctx context.Context, a *app, dir string) error {
 
 // newCalibrateSet is what measure starts: one process of a set.
 func newCalibrateSet(a *app) *cobra.Command {
-	var p placeFlags
+	var p place.Flags
 	libnccl := ""
 	c := &cobra.Command{Use: "set NAME DIR", Hidden: true, Short: "One process of calibrate measure", Args: cli.Exactly("NAME", "DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -97,13 +98,13 @@ func newCalibrateSet(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			at, err := p.find(a)
+			at, err := p.Find(&a.App)
 			if err != nil {
 				return err
 			}
 			return measureSet(cmd.Context(), a, &list[0], at, libnccl, args[1])
 		}}
-	p.register(c.Flags())
+	p.Register(c.Flags())
 	c.Flags().StringVar(&libnccl, "libnccl", "", "")
 	return c
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/app/cli"
+	runcmd "github.com/simccl/simccl/app/cli/run"
 	schedulecmd "github.com/simccl/simccl/app/cli/schedule"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/shellwords"
@@ -23,7 +24,7 @@ import (
 const diffSizes = "1K,32K,1M,16M,256M"
 
 func newDiff(a *app) *cobra.Command {
-	var both runFlags
+	var both runcmd.Options
 	texts := [2]string{}
 	status := false
 	c := &cobra.Command{Use: "diff [OP...]", Short: "Compare two settings, machines or networks: what changes, and why",
@@ -62,16 +63,16 @@ anything differs.`,
 	f.StringVar(&texts[0], "a", "", "`OPTIONS` of the first side")
 	f.StringVar(&texts[1], "b", "", "`OPTIONS` of the second side")
 	f.BoolVar(&status, "exit-code", false, "status 7 where anything differs")
-	both.machine.Register(c)
-	both.machine.RegisterClass(c)
-	both.machine.RegisterNetwork(c)
-	both.registerTimes(f)
-	both.test.registerSizes(f)
+	both.Machine.Register(c)
+	both.Machine.RegisterClass(c)
+	both.Machine.RegisterNetwork(c)
+	both.RegisterTimes(f)
+	both.Test.RegisterSizes(f)
 	return c
 }
 
 // compareSides loads both sides and compares them.
-func (a *app) compareSides(cmd *cobra.Command, both *runFlags, args []string, texts [2]string) (*diff.Document, error) {
+func (a *app) compareSides(cmd *cobra.Command, both *runcmd.Options, args []string, texts [2]string) (*diff.Document, error) {
 	if !cmd.Flags().Changed("a") && !cmd.Flags().Changed("b") {
 		return nil, usage(`diff: what with what? write --a OPTIONS, --b OPTIONS or both, for example --b NCCL_NVLS_ENABLE=0`)
 	}
@@ -79,10 +80,10 @@ func (a *app) compareSides(cmd *cobra.Command, both *runFlags, args []string, te
 	if err != nil {
 		return nil, err
 	}
-	if !both.test.sized(cmd) {
-		both.test.Sizes = diffSizes
+	if !both.Test.Sized() {
+		both.Test.Sizes = diffSizes
 	}
-	sizes, err := both.test.list(cmd)
+	sizes, err := both.Test.List()
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +131,7 @@ func (a *app) side(both *cobra.Command, name, text string) (s *diff.Side, err er
 		return nil, fail.Argument(err)
 	}
 	var env []string
-	var flags runFlags
+	var flags runcmd.Options
 	c := nested("diff", cobra.ArbitraryArgs, func(c *cobra.Command, bare []string) error {
 		for _, w := range bare {
 			if err := setBare(c, w); err != nil {
@@ -138,30 +139,31 @@ func (a *app) side(both *cobra.Command, name, text string) (s *diff.Side, err er
 			}
 		}
 		a.Env = append(a.Env, env...)
-		spec, err := flags.spec(a, c, "all_reduce")
+		flags.Op = "all_reduce"
+		spec, err := flags.Spec(&a.App)
 		if err == nil {
 			err = spec.Validate()
 		}
 		if err == nil {
 			side := diff.Side{Name: name, Spec: spec, Options: strings.Join(own, " ")}
-			if flags.schedule != "" {
+			if flags.Schedule != "" {
 				var sched *msccl.Schedule
-				if sched, err = schedulecmd.Prove(&a.App, flags.schedule); err != nil {
+				if sched, err = schedulecmd.Prove(&a.App, flags.Schedule); err != nil {
 					return err
 				}
 				side.PlansOf = sched.Func
-				side.Plans = func(r *scenario.Running) error { return schedulecmd.Bind(r, sched, flags.schedule) }
+				side.Plans = func(r *scenario.Running) error { return schedulecmd.Bind(r, sched, flags.Schedule) }
 			}
 			s, err = diff.Load(side, a.Options(nil))
 		}
 		return cli.AsFlags(err)
 	})
-	flags.machine.Register(c)
-	flags.machine.RegisterClass(c)
-	flags.machine.RegisterNetwork(c)
-	flags.registerTimes(c.Flags())
-	flags.registerSchedule(c.Flags())
-	flags.test = testFlags{options.Options{Op: "sum", DataType: "float", Check: 1, Threads: 1, Cycles: 1, Agg: 1}}
+	flags.Machine.Register(c)
+	flags.Machine.RegisterClass(c)
+	flags.Machine.RegisterNetwork(c)
+	flags.RegisterTimes(c.Flags())
+	flags.RegisterSchedule(c.Flags())
+	flags.Test.Options = options.Options{Op: "sum", DataType: "float", Check: 1, Threads: 1, Cycles: 1, Agg: 1}
 	c.Flags().StringArrayVar(&env, "env", nil, "")
 	c.Flags().BoolVar(&a.NoEnv, "no-env", a.NoEnv, "")
 	c.SetArgs(append(shared(both, c), own...))

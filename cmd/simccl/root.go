@@ -15,6 +15,9 @@ import (
 	"github.com/simccl/simccl/app/cli/network"
 	overlapcmd "github.com/simccl/simccl/app/cli/overlap"
 	"github.com/simccl/simccl/app/cli/replay"
+	reportcmd "github.com/simccl/simccl/app/cli/report"
+	runcmd "github.com/simccl/simccl/app/cli/run"
+	scenariocmd "github.com/simccl/simccl/app/cli/scenario"
 	schedulecmd "github.com/simccl/simccl/app/cli/schedule"
 	"github.com/simccl/simccl/app/cli/serve"
 	sweepcmd "github.com/simccl/simccl/app/cli/sweep"
@@ -87,12 +90,12 @@ func commandsOf(a *app, build func() about.Build) []command {
 		return command{name, func() *cobra.Command { return of(&a.App) }}
 	}
 	all := []command{
-		own("run", newRun), own("inspect", newInspect), own("explain", newExplain), own("diff", newDiff),
+		other("run", runcmd.Command), own("inspect", newInspect), own("explain", newExplain), own("diff", newDiff),
 		other("advise", advisecmd.Command), own("topo", newTopo), own("graph", newGraph), own("tune", newTune),
-		own("plan", newPlan), own("check", newCheck), own("scenario", newScenario), other("replay", replay.Command),
+		own("plan", newPlan), own("check", newCheck), other("scenario", scenariocmd.Command), other("replay", replay.Command),
 		other("sweep", sweepcmd.Command), other("overlap", overlapcmd.Command), other("workload", workloadcmd.Command),
 		own("env", newEnv), own("trace", newTrace), own("bench", newBench), own("calibrate", newCalibrate),
-		own("report", newReport), other("identify", identifycmd.Command), other("groups", groups.Command), other("schedule", schedulecmd.Command),
+		other("report", reportcmd.Command), other("identify", identifycmd.Command), other("groups", groups.Command), other("schedule", schedulecmd.Command),
 		other("class", classes.Command), other("intercept", intercept.Command), other("serve", serve.Command),
 		{"network", func() *cobra.Command { return network.Command(&a.Process, &a.JSON) }},
 		{"version", func() *cobra.Command { return about.Command(&a.App, build) }},

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"net"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,55 +12,7 @@ import (
 	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/app/process/status"
 	"github.com/simccl/simccl/real/perftest"
-	"github.com/simccl/simccl/real/team"
 )
-
-// secretIn reads the secret of a command line with the given variables.
-func secretIn(t *testing.T, f secretFlags, noEnv bool, environ ...string) (team.Secret, string, error) {
-	t.Helper()
-	var errs bytes.Buffer
-	s, err := f.read(appOf(process.Process{Err: &errs, Environ: environ, NoEnv: noEnv}), true)
-	return s, errs.String(), err
-}
-
-// TestWhereSecretsComeFrom: a file takes precedence over the variable, --no-env hides no
-// secret, and without any there is this user's key.
-func TestWhereSecretsComeFrom(t *testing.T) {
-	t.Setenv("HOME", t.TempDir())
-	t.Setenv("XDG_CONFIG_HOME", "")
-	file := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(file, []byte("of the file\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		name  string
-		flags secretFlags
-		noEnv bool
-		want  string
-		warns bool
-	}{
-		{"file", secretFlags{file: file}, false, "of the file", false},
-		{"variable", secretFlags{}, false, "of the variable", false},
-		{"variable with --no-env", secretFlags{}, true, "of the variable", false},
-		{"word", secretFlags{word: "of the flag"}, true, "of the flag", true},
-	} {
-		got, said, err := secretIn(t, c.flags, c.noEnv, "SIMCCL_SECRET=of the variable")
-		if err != nil || string(got) != c.want || strings.Contains(said, "process list") != c.warns {
-			t.Errorf("%s: %q, says %q: %v", c.name, got, said, err)
-		}
-	}
-	own, _, err := secretIn(t, secretFlags{}, true)
-	if err != nil || len(own) != 16 {
-		t.Fatalf("this user's key: %x, %v", own, err)
-	}
-	if empty, _, err := secretIn(t, secretFlags{}, false, "SIMCCL_SECRET="); err != nil || !bytes.Equal(empty, own) {
-		t.Errorf("an empty variable gives %x, %v", empty, err)
-	}
-	t.Setenv("HOME", t.TempDir())
-	if other, _, err := secretIn(t, secretFlags{}, true); err != nil || bytes.Equal(other, own) {
-		t.Errorf("another user's key: %x, %v", other, err)
-	}
-}
 
 // TestVerbsServerIsOfThisHost: by default, the server cannot be
 // reached from elsewhere.

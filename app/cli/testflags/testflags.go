@@ -1,23 +1,34 @@
-package main
+// Package testflags holds the options of commands that take nccl-tests' command lines, with
+// nccl-tests' letters.
+//
+// What it must not know: what is done with the sizes.
+package testflags
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/report/sweep"
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/nccltests/options"
 	"github.com/simccl/simccl/scenario"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-// testFlags are nccl-tests' options, with its letters.
-type testFlags struct{ options.Options }
+// Flags are nccl-tests' options, with its letters.
+type Flags struct {
+	options.Options
+	given *pflag.FlagSet // of a command line; nil: the values alone count
+}
 
-func (t *testFlags) register(c *cobra.Command) {
+// Register declares all of them on a command.
+func (t *Flags) Register(c *cobra.Command) {
 	f := c.Flags()
 	f.SortFlags = false
-	t.registerSizes(f)
+	t.RegisterSizes(f)
 	cli.RegisterPairs(f, &t.Options)
 	f.IntVarP(&t.Iters, "iters", "n", 20, "timed operations of a size")
 	f.IntVarP(&t.Warmup, "warmup-iters", "w", 1, "operations before them")
@@ -58,8 +69,9 @@ func (t *testFlags) register(c *cobra.Command) {
 	}
 }
 
-// registerSizes adds the options that say which sizes.
-func (t *testFlags) registerSizes(f *pflag.FlagSet) {
+// RegisterSizes declares the options that say which sizes.
+func (t *Flags) RegisterSizes(f *pflag.FlagSet) {
+	t.given = f
 	f.StringVarP(&t.Min, "min-bytes", "b", "", "smallest `SIZE` (K, M, G are binary)")
 	f.StringVarP(&t.Max, "max-bytes", "e", "", "largest `SIZE`")
 	f.StringVarP(&t.Step, "step-bytes", "i", "", "difference of sizes (default 1M)")
@@ -67,39 +79,69 @@ func (t *testFlags) registerSizes(f *pflag.FlagSet) {
 	f.StringVar(&t.Sizes, "sizes", "", "exactly these sizes instead: `96,240,1G`")
 }
 
-// sized reports whether any sizes were asked for.
-func (t *testFlags) sized(c *cobra.Command) bool {
-	return t.Sizes != "" || t.CountsFile != "" || swept(c)
+// Sized reports whether any sizes were asked for.
+func (t *Flags) Sized() bool {
+	return t.Sizes != "" || t.CountsFile != "" || t.swept()
 }
 
-// swept reports whether a sweep was described.
-func swept(c *cobra.Command) bool {
-	return slices.ContainsFunc([]string{"min-bytes", "max-bytes", "step-bytes", "step-factor"}, c.Flags().Changed)
+// swept reports whether a sweep was described, if only by values that say nothing.
+func (t *Flags) swept() bool {
+	return t.Range() != (scenario.Range{}) || t.given != nil &&
+		slices.ContainsFunc([]string{"min-bytes", "max-bytes", "step-bytes", "step-factor"}, t.given.Changed)
 }
 
-// oneWay refuses sizes that are given in two ways.
-func (t *testFlags) oneWay(c *cobra.Command) error {
-	if t.Sizes != "" && swept(c) {
-		return usage("--sizes replaces -b, -e, -i and -f; leave one of them out")
+// Range is the sweep of -b, -e, -i and -f.
+func (t *Flags) Range() scenario.Range {
+	return scenario.Range{Min: t.Min, Max: t.Max, Step: t.Step, Factor: t.Factor}
+}
+
+// OneWay refuses sizes that are given in two ways.
+func (t *Flags) OneWay() error {
+	if t.Sizes != "" && t.swept() {
+		return fail.Usage("--sizes replaces -b, -e, -i and -f; leave one of them out")
 	}
 	return nil
 }
 
-// list returns the sizes to run.
-func (t *testFlags) list(c *cobra.Command) ([]scenario.Size, error) {
-	if err := t.oneWay(c); err != nil {
+// List returns the sizes to run.
+func (t *Flags) List() ([]scenario.Size, error) {
+	if err := t.OneWay(); err != nil {
 		return nil, err
 	}
-	w := t.workload(c, "")
+	w := t.Workload("")
 	sizes, err := w.AllSizes()
 	return sizes, cli.AsFlags(err)
 }
 
-// parseColumns reads --columns.
-func (t *testFlags) parseColumns() ([]sweep.Column, error) {
+// ParseColumns reads --columns.
+func (t *Flags) ParseColumns() ([]sweep.Column, error) {
 	c, err := sweep.ParseColumns(t.Columns)
 	if err != nil {
-		return nil, usage("--columns %s: %v", t.Columns, err)
+		return nil, fail.Usage("--columns %s: %v", t.Columns, err)
 	}
 	return c, nil
+}
+
+// Workload is the operation and what it goes through.
+func (t *Flags) Workload(op string) scenario.Workload {
+	w := scenario.Workload{Op: op, Root: t.Root, Cycles: cli.OrDefault(t.Cycles, 1), Group: cli.OrDefault(t.Agg, 1)}
+	if f, err := coll.ParseFunc(op); err == nil {
+		w.Op = f.TestName()
+	}
+	if t.Sizes != "" {
+		w.Sizes = strings.Split(t.Sizes, ",")
+	}
+	if w.Range = t.Range(); t.swept() && w.Range == (scenario.Range{}) {
+		w.Range.Min = "32M" // nccl-tests' own, where a sweep is asked for that says nothing
+	}
+	if t.DataType != "float" {
+		w.Types = []string{t.DataType}
+	}
+	if t.Op != "sum" {
+		w.Reductions = []string{t.Op}
+	}
+	w.Buffers = [...]string{"", "registered", "windows"}[max(0, min(t.LocalRegister, 2))]
+	w.CTAPolicy, w.Unalign = max(0, min(t.CTAPolicy, 2)), max(0, t.Unalign)
+	w.Device, w.DeviceBlocks = t.Device, t.DeviceCTAs*min(t.Device*t.Device, 1)
+	return w
 }
