@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	benchrun "github.com/simccl/simccl/app/bench"
 	"github.com/simccl/simccl/app/bench/predict"
 	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/app/cli/place"
 	schedulecmd "github.com/simccl/simccl/app/cli/schedule"
 	"github.com/simccl/simccl/app/cli/testflags"
@@ -66,27 +68,44 @@ Ranks are processes where torchrun, Open MPI, PMI or Slurm started them, or wher
   simccl bench all_reduce --backend verbs --rank 1 --nranks 2 --root-address node0:29600`,
 		Args: cli.Exactly("OP"),
 		RunE: func(cmd *cobra.Command, args []string) error { return b.main(a, cmd, args[0]) }}
+	b.register(c)
+	c.AddCommand(newBenchVerbs(a))
+	return c
+}
+
+func (b *benchFlags) register(c *cobra.Command) {
 	b.machine.RunsNCCL = true
+	flags.Register(c.Flags(), flags.In("Backend",
+		flags.Of(&b.ask.Backend, "backend", "", "nccl", "`BACKEND` that runs the operation: nccl or cuda on GPUs; host (memory "+
+			"of this process), sockets or verbs on CPUs", "Backend"),
+		flags.Of(&b.ask.Algo, "algo", "", "auto", "`ALGORITHM` of the cuda backend: auto (the fastest), plan (NCCL's schedule) "+
+			"or one of simccl help algorithms", "Algo"),
+		flags.Of(&b.ask.Library, "libnccl", "", "", "library `FILE` of NCCL (default $SIMCCL_LIBNCCL, else the loader's "+
+			"libnccl.so.2)", "Library"),
+		flags.Of(&b.schedule, "schedule", "", "", "schedule `FILE` (MSCCL XML, MSCCL++ JSON) to run with the cuda, host, "+
+			"sockets or verbs backend"),
+		flags.Of(&b.ask.Compare, "compare", "", false, "columns of the simulated time; of NCCL's model as well, and with "+
+			"the cuda backend of NCCL's measured time; on GPUs alone", "Compare")))
 	b.machine.Register(c)
 	b.machine.RegisterClass(c)
 	b.machine.RegisterNetwork(c)
 	b.test.Register(c)
-	c.Flags().Lookup("per-iter-timing").Hidden, c.Flags().Lookup("per-iter-skip").Hidden = false, false
-	f := c.Flags()
-	f.StringVar(&b.ask.Backend, "backend", "nccl", "what runs: nccl and cuda on GPUs; host (memory of this process), sockets and verbs on CPUs")
-	f.DurationVar(&b.ask.Limit, "limit", 2*time.Minute, "most `TIME` of one size")
-	f.Uint64Var(&b.ask.Seed, "seed", 1, "seed of the input data")
-	b.place.Register(f)
-	f.StringVar(&b.ask.Algo, "algo", "auto", "algorithm of the cuda backend: auto, plan (NCCL's schedule), one-shot, two-words, two-shot, push, direct, copies, words, lines or relay")
-	f.StringVar(&b.schedule, "schedule", "", "run the schedule `FILE` (MSCCL XML, MSCCL++ JSON) with the cuda, host, sockets or verbs backend")
-	f.Float64SliceVar(&b.ask.Shares, "shares", nil, "alltoall of unequal parts, as of experts: what each rank sends to rank 0, 1, …, relative to the others (`40,30,20,10`)")
-	f.StringVar(&b.ask.Launch, "launch", "eager", "on GPUs, eager: host time around asynchronous launches; graph: device time of a replay")
-	f.BoolVar(&b.ask.Compare, "compare", false, "on GPUs, add columns: simulated time, NCCL's model, with the cuda backend NCCL's measured time")
-	f.StringVar(&b.ask.Library, "libnccl", "", "`FILE` of NCCL (default $SIMCCL_LIBNCCL, else libnccl.so.2 of the loader)")
-	f.StringVar(&b.ask.Trace, "trace", "", "write a Chrome trace of one verified operation of the last size to `FILE`; several processes put their rank before the ending")
-	c.AddCommand(newBenchVerbs(a))
-	f.StringVar(&b.detail, "trace-detail", "step", "how deep the trace goes")
-	return c
+	flags.Register(c.Flags(), flags.In(flags.Sizes,
+		flags.Of(&b.ask.Shares, "shares", "", nil, "alltoall of unequal parts: `PARTS` that each rank sends to rank 0, 1, …, "+
+			"relative to the others, 40,30,20,10", "Shares")),
+		flags.In(testflags.Test,
+			flags.Of(&b.ask.Limit, "limit", "", 2*time.Minute, "most `TIME` of one size", "Limit"),
+			flags.Of(&b.ask.Seed, "seed", "", 1, "`SEED` of the input data")),
+		flags.In(testflags.Launch,
+			flags.Of(&b.ask.Launch, "launch", "", "eager", "launch `MODE` on GPUs: eager (host time around asynchronous "+
+				"launches) or graph (device time of a replay)", "Launch")))
+	b.test.RegisterOutput(c)
+	flags.Register(c.Flags(), flags.In(flags.Output,
+		flags.Of(&b.ask.Trace, "trace", "", "", "write a Chrome trace of the last size to `FILE` (one verified operation; "+
+			"several processes put their rank before the ending)", "Trace"),
+		flags.Of(&b.detail, "trace-detail", "", "step", "`LEVEL` of the trace: "+strings.Join(nccl.Details[:], ", "))))
+	b.place.Register(c)
+	flags.Most(c, "backend", "min-bytes", "max-bytes", "gpus", "compare", "trace")
 }
 
 // openDevices opens GPUs; tests put others in their place.
@@ -117,7 +136,7 @@ func (b *benchFlags) request(a *app) (*bench.Request, error) {
 	}
 	ask.Options, ask.Multicast, ask.Ranks = b.test.Options, b.machine.Multicast, b.place.NRanks
 	ask.TestsDevice, _ = a.Getenv("NCCL_TESTS_DEVICE")
-	return &ask, cli.AsFlags(ask.Validate())
+	return &ask, a.AsFlags(ask.Validate())
 }
 
 func (b *benchFlags) main(a *app, cmd *cobra.Command, op string) error {
@@ -129,7 +148,7 @@ func (b *benchFlags) main(a *app, cmd *cobra.Command, op string) error {
 	if r.Request, err = b.request(a); err != nil {
 		return err
 	}
-	if err := cli.AsFlags(r.Request.CheckShares(fn)); err != nil {
+	if err := a.AsFlags(r.Request.CheckShares(fn)); err != nil {
 		return err
 	}
 	if r.Spec, err = b.spec(a, r.Request, fn, op); err != nil {
@@ -179,11 +198,11 @@ func (b *benchFlags) spec(a *app, ask *bench.Request, fn coll.Func, op string) (
 	if err != nil {
 		return nil, err
 	}
-	if err = cli.AsFlags(predict.Fill(s, &w)); err != nil {
+	if err = a.AsFlags(predict.Fill(s, &w)); err != nil {
 		return nil, err
 	}
 	if s.Columns, err = predict.Columns(ask); err != nil {
-		return nil, cli.AsFlags(err)
+		return nil, a.AsFlags(err)
 	}
 	s.MinBW, err = options.MinBW(a.Getenv)
 	return s, err
@@ -217,7 +236,7 @@ func loadModel(a *app, m cli.Machine, spec scenario.Spec) (*predict.Model, error
 	}
 	spec.Machine, spec.Network = on.Machine, on.Network
 	model, err := predict.Load(spec, a.Options(m.Found))
-	return model, cli.AsFlags(err)
+	return model, a.AsFlags(err)
 }
 
 // predict is the model of the machine that the devices are of: the file of --topo,

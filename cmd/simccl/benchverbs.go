@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/app/cli/place"
 	"github.com/simccl/simccl/real/perftest"
 	"github.com/simccl/simccl/real/team"
@@ -44,36 +44,45 @@ receive to its end. The peak is looked for up to 20000 messages and not of nccl.
   simccl bench verbs --serve --listen node1 -d mlx5_0  # on node1
   simccl bench verbs node1 -d mlx5_0 -a -b  # on node0`,
 		RunE: func(cmd *cobra.Command, args []string) error { return v.main(cmd.Context(), a, args) }}
-	f := c.Flags()
-	f.SortFlags = false
-	f.StringVarP(&v.device, "ib-dev", "d", "", "`DEVICE` of this side; without a HOST also DEVICE,DEVICE: sender, receiver (default the first and the last)")
-	f.IntVarP(&v.port, "ib-port", "i", 0, "`PORT` of the devices (default the first that is up)")
-	f.IntVarP(&v.GID, "gid-index", "x", -1, "`INDEX` of the RoCE address (default as NCCL chooses)")
-	f.StringVarP(&v.Size, "size", "s", "65536", "`SIZE` of a message")
-	f.IntVarP(&v.Iters, "iters", "n", 1000, "messages of a measurement")
-	f.IntVarP(&v.QPs, "qp", "q", 1, "queue pairs; of bandwidth")
-	f.IntVarP(&v.Depth, "tx-depth", "t", 128, "messages in flight per queue pair (bandwidth tests only, not nccl)")
-	f.BoolVarP(&v.AllSizes, "all", "a", false, "all sizes from 2 bytes to 8 MiB by powers of 2")
-	f.BoolVarP(&v.Bidirectional, "bidirectional", "b", false, "both directions at once; of bandwidth")
-	f.IntVarP(&v.Seconds, "duration", "D", 0, "measure for `SECONDS` in place of -n")
-	f.BoolVarP(&v.NoPeak, "noPeak", "N", false, "do not search for the peak")
-	f.IntVarP(&v.SL, "sl", "S", -1, "service `LEVEL` (default as NCCL_IB_SL)")
-	f.IntVar(&v.TrafficClass, "tclass", -1, "traffic `CLASS` (default as NCCL_IB_TC)")
-	f.IntVarP(&v.QPTimeout, "qp-timeout", "u", -1, "4.096 us times two to this `EXPONENT`, before a retry (default as NCCL_IB_TIMEOUT)")
-	f.BoolVar(&v.gbits, "report_gbits", false, "bandwidths in Gb/sec")
-	f.BoolVarP(&v.cpuFreq, "CPU-freq", "F", false, "accepted; times come from a clock that does not change its speed")
-	f.BoolVar(&v.Serve, "serve", false, "wait for the other side, until it has measured all")
-	f.StringVar(&v.Listen, "listen", "127.0.0.1", "`ADDRESS` of this host at which --serve waits; 0.0.0.0 or :: for all")
-	v.secret.Register(f)
-	f.IntVarP(&v.TCP, "port", "p", 18515, "TCP `PORT` by which both sides meet")
+	c.Flags().SortFlags = false
+	v.register(c)
 	return c
+}
+
+func (v *verbsFlags) register(c *cobra.Command) {
+	flags.Register(c.Flags(), flags.In("Devices",
+		flags.Of(&v.device, "ib-dev", "d", "", "`DEVICE` of this side; without a HOST also DEVICE,DEVICE: sender, receiver "+
+			"(default the first and the last)"),
+		flags.Of(&v.port, "ib-port", "i", 0, "`PORT` of the devices (default the first that is up)"),
+		flags.Of(&v.GID, "gid-index", "x", -1, "`INDEX` of the RoCE address (default as NCCL chooses)")),
+		flags.In("Measurement",
+			flags.Of(&v.Size, "size", "s", "65536", "`SIZE` of a message", "Size"),
+			flags.Of(&v.Iters, "iters", "n", 1000, "messages of a measurement", "Iters"),
+			flags.Of(&v.QPs, "qp", "q", 1, "queue pairs; of bandwidth", "QPs"),
+			flags.Of(&v.Depth, "tx-depth", "t", 128, "messages in flight per queue pair (bandwidth tests only, not nccl)", "Depth"),
+			flags.Of(&v.AllSizes, "all", "a", false, "all sizes from 2 bytes to 8 MiB by powers of 2"),
+			flags.Of(&v.Bidirectional, "bidirectional", "b", false, "both directions at once; of bandwidth"),
+			flags.Of(&v.Seconds, "duration", "D", 0, "measure for `SECONDS` in place of -n", "Seconds"),
+			flags.Of(&v.NoPeak, "noPeak", "N", false, "do not search for the peak"),
+			flags.Of(&v.gbits, "report_gbits", "", false, "bandwidths in Gb/sec"),
+			flags.Of(&v.cpuFreq, "CPU-freq", "F", false, "accepted; times come from a clock that does not change its speed")),
+		flags.In("Connection",
+			flags.Of(&v.SL, "sl", "S", -1, "service `LEVEL` (default as NCCL_IB_SL)", "SL"),
+			flags.Of(&v.TrafficClass, "tclass", "", -1, "traffic `CLASS` (default as NCCL_IB_TC)", "TrafficClass"),
+			flags.Of(&v.QPTimeout, "qp-timeout", "u", -1, "4.096 us times two to this `EXPONENT`, before a retry (default as "+
+				"NCCL_IB_TIMEOUT)", "QPTimeout"),
+			flags.Of(&v.Serve, "serve", "", false, "wait for the other side, until it has measured all", "Serve"),
+			flags.Of(&v.Listen, "listen", "", "127.0.0.1", "`ADDRESS` of this host at which --serve waits; 0.0.0.0 or :: for "+
+				"all", "Listen"),
+			flags.Of(&v.TCP, "port", "p", 18515, "TCP `PORT` by which both sides meet", "TCP")))
+	v.secret.Register(c)
 }
 
 func (v *verbsFlags) main(ctx context.Context, a *app, args []string) error {
 	v.Words = args
 	p, err := v.Plan()
 	if err != nil {
-		return cli.AsFlags(err)
+		return a.AsFlags(err)
 	}
 	cfg, err := a.Config()
 	if err != nil {
@@ -130,7 +139,7 @@ func (v *verbsFlags) wait(ctx context.Context, a *app, ports *perftest.Ports) er
 	}
 	ln, err := v.Listener()
 	if err != nil {
-		return cli.AsFlags(err)
+		return a.AsFlags(err)
 	}
 	defer ln.Close()
 	fmt.Fprintf(a.Err, "simccl: %s port %d waits at %s\n", ports.From(), ports.Port(), ln.Addr())

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/cli/flags"
 	overlapcmd "github.com/simccl/simccl/app/cli/overlap"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/real/measure"
@@ -33,9 +34,11 @@ type calibrateFlags struct {
 
 func (c *calibrateFlags) registerMachine(cmd *cobra.Command, class string) {
 	f := cmd.Flags()
-	f.StringVar(&c.machine.Topo, "topo", "", "topology `FILE` of one host (default DIR/topo.xml, else this machine)")
-	f.StringVar(&c.machine.Multicast, "multicast", "auto", "NVLink multicast: on, off, or auto: on where every GPU is sm_90+ behind an NVSwitch")
-	f.StringVar(&c.machine.Class, "machine-class", "", class)
+	flags.Register(f, flags.In("",
+		flags.Of(&c.machine.Topo, "topo", "", "", "topology `FILE` of one host (default DIR/topo.xml, else this machine)", "Topo"),
+		flags.Of(&c.machine.Multicast, "multicast", "", "auto", "NVLink multicast: on, off, or auto: on where every GPU is "+
+			"sm_90+ behind an NVSwitch", "machine.multicast", "Multicast"),
+		flags.Of(&c.machine.Class, "machine-class", "", "", class, "machine.class")))
 	f.StringVar(&c.residuals, "residuals", "", "write every point, measured and simulated, to `FILE`.csv")
 }
 
@@ -160,11 +163,11 @@ func (c *calibrateFlags) lab(a *app, dir string) (*calibrate.Lab, gpu.Class, err
 	}
 	spec, err := m.Spec(&a.App)
 	if err != nil {
-		return nil, gpu.Class{}, err
+		return nil, gpu.Class{}, a.AsFlags(err)
 	}
 	lab, class, err := calibrate.NewLab(spec, a.Options(m.Found))
 	c.at = lab
-	return lab, class, cli.AsFlags(err)
+	return lab, class, a.AsFlags(err)
 }
 
 func (c *calibrateFlags) fit(a *app, cmd *cobra.Command, dir string) error {
@@ -238,7 +241,7 @@ func (c *calibrateFlags) check(a *app, cmd *cobra.Command, dir string) error {
 		return err
 	}
 	if points, err = calibrate.Only(points, c.ops); err != nil {
-		return cli.AsFlags(err)
+		return a.AsFlags(err)
 	}
 	res, err := calibrate.Check(cmd.Context(), points, &class)
 	if err != nil {

@@ -104,7 +104,7 @@ func newCalibrateSet(a *app) *cobra.Command {
 			}
 			return measureSet(cmd.Context(), a, &list[0], at, libnccl, args[1])
 		}}
-	p.Register(c.Flags())
+	p.Register(c)
 	c.Flags().StringVar(&libnccl, "libnccl", "", "")
 	return c
 }

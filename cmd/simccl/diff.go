@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/cli/flags"
 	runcmd "github.com/simccl/simccl/app/cli/run"
 	schedulecmd "github.com/simccl/simccl/app/cli/schedule"
 	"github.com/simccl/simccl/internal/fail"
@@ -66,8 +66,8 @@ anything differs.`,
 	both.Machine.Register(c)
 	both.Machine.RegisterClass(c)
 	both.Machine.RegisterNetwork(c)
-	both.RegisterTimes(f)
-	both.Test.RegisterSizes(f)
+	both.RegisterTimes(c)
+	both.Test.RegisterSizes(c)
 	return c
 }
 
@@ -100,7 +100,7 @@ func (a *app) compareSides(cmd *cobra.Command, both *runcmd.Options, args []stri
 	d, err := diff.New(cmd.Context(), s[0], s[1], ops, sizes, progress.Step)
 	var of *diff.SideError
 	if errors.As(err, &of) {
-		err = fmt.Errorf("--%s: %w", strings.ToLower(of.Name), cli.AsFlags(of.Err))
+		err = fmt.Errorf("--%s: %w", strings.ToLower(of.Name), a.AsFlags(of.Err))
 	}
 	return d, err
 }
@@ -131,7 +131,7 @@ func (a *app) side(both *cobra.Command, name, text string) (s *diff.Side, err er
 		return nil, fail.Argument(err)
 	}
 	var env []string
-	var flags runcmd.Options
+	var side runcmd.Options
 	c := nested("diff", cobra.ArbitraryArgs, func(c *cobra.Command, bare []string) error {
 		for _, w := range bare {
 			if err := setBare(c, w); err != nil {
@@ -139,31 +139,31 @@ func (a *app) side(both *cobra.Command, name, text string) (s *diff.Side, err er
 			}
 		}
 		a.Env = append(a.Env, env...)
-		flags.Op = "all_reduce"
-		spec, err := flags.Spec(&a.App)
+		side.Op = "all_reduce"
+		spec, err := side.Spec(&a.App)
 		if err == nil {
 			err = spec.Validate()
 		}
 		if err == nil {
-			side := diff.Side{Name: name, Spec: spec, Options: strings.Join(own, " ")}
-			if flags.Schedule != "" {
+			of := diff.Side{Name: name, Spec: spec, Options: strings.Join(own, " ")}
+			if side.Schedule != "" {
 				var sched *msccl.Schedule
-				if sched, err = schedulecmd.Prove(&a.App, flags.Schedule); err != nil {
+				if sched, err = schedulecmd.Prove(&a.App, side.Schedule); err != nil {
 					return err
 				}
-				side.PlansOf = sched.Func
-				side.Plans = func(r *scenario.Running) error { return schedulecmd.Bind(r, sched, flags.Schedule) }
+				of.PlansOf = sched.Func
+				of.Plans = func(r *scenario.Running) error { return schedulecmd.Bind(r, sched, side.Schedule) }
 			}
-			s, err = diff.Load(side, a.Options(nil))
+			s, err = diff.Load(of, a.Options(nil))
 		}
-		return cli.AsFlags(err)
+		return flags.Name(c.Flags(), err)
 	})
-	flags.Machine.Register(c)
-	flags.Machine.RegisterClass(c)
-	flags.Machine.RegisterNetwork(c)
-	flags.RegisterTimes(c.Flags())
-	flags.RegisterSchedule(c.Flags())
-	flags.Test.Options = options.Options{Op: "sum", DataType: "float", Check: 1, Threads: 1, Cycles: 1, Agg: 1}
+	side.Machine.Register(c)
+	side.Machine.RegisterClass(c)
+	side.Machine.RegisterNetwork(c)
+	side.RegisterTimes(c)
+	side.RegisterSchedule(c)
+	side.Test.Options = options.Options{Op: "sum", DataType: "float", Check: 1, Threads: 1, Cycles: 1, Agg: 1}
 	c.Flags().StringArrayVar(&env, "env", nil, "")
 	c.Flags().BoolVar(&a.NoEnv, "no-env", a.NoEnv, "")
 	c.SetArgs(append(shared(both, c), own...))

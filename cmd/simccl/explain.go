@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/explain"
 	"github.com/simccl/simccl/scenario"
@@ -21,15 +22,15 @@ type opFlags struct{ scenario.Named }
 func (o *opFlags) register(f *pflag.FlagSet) {
 	f.StringVarP(&o.RedOp, "op", "o", "sum", "reduction: sum, prod, min, max or avg")
 	f.StringVarP(&o.Type, "datatype", "d", "float", "element type")
-	f.IntVarP(&o.Root, "root", "r", 0, "root rank")
+	flags.Register(f, flags.In("", flags.Of(&o.Root, "root", "r", 0, "root rank", "workload.root", "Root")))
 	f.BoolVar(&o.InPlace, "in-place", false, "send and receive in the same buffer")
 }
 
 // operation parses OP and SIZE for a communicator.
-func (o *opFlags) operation(args []string, ranks int) (comm.Op, error) {
+func (o *opFlags) operation(a *app, args []string, ranks int) (comm.Op, error) {
 	o.Op, o.Size = args[0], args[1]
 	op, err := o.Parse(ranks)
-	return op, cli.AsFlags(err)
+	return op, a.AsFlags(err)
 }
 
 func newExplain(a *app) *cobra.Command {
@@ -50,7 +51,7 @@ With --network packet it also names where messages meet congestion and what othe
 			if err != nil {
 				return err
 			}
-			op, err := o.operation(args, x.Comm.NRanks)
+			op, err := o.operation(a, args, x.Comm.NRanks)
 			if err != nil {
 				return err
 			}

@@ -39,7 +39,7 @@ func appOf(p process.Process) *app { return &app{cli.App{Process: p}} }
 
 // run executes a command line and returns the exit status.
 func run(ctx context.Context, args []string, a *app) int {
-	a.Args, a.Ctx, a.Version, a.Named = args, ctx, version, cli.AsFlags
+	a.Args, a.Ctx, a.Version, a.Named = args, ctx, version, a.AsFlags
 	if a.Line == nil {
 		a.Line = &process.Line{}
 	}
@@ -67,5 +67,8 @@ func run(ctx context.Context, args []string, a *app) int {
 func profileFlag(a *app, root *cobra.Command, c *process.CPUProfile) {
 	root.PersistentFlags().StringVar(&c.Name, "cpuprofile", "", "write a pprof CPU profile of simccl itself to `FILE` (.pb.gz)")
 	_ = root.PersistentFlags().MarkHidden("cpuprofile")
-	root.PersistentPreRunE = func(*cobra.Command, []string) error { return c.Start(&a.Process) }
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		a.Given = cmd.Flags()
+		return c.Start(&a.Process)
+	}
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/dev/golden"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -41,7 +40,7 @@ func TestMembersHaveFlags(t *testing.T) {
 				}
 				for _, m := range member.FindAllStringSubmatch(line, -1) {
 					found++
-					if flag := cli.FlagNames[m[1]]; !declared[flag] {
+					if flag := FlagNames[m[1]]; !declared[flag] {
 						t.Errorf("%s: {%s} is %q, which no command declares", filepath.Base(name), m[1], flag)
 					}
 				}

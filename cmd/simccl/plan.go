@@ -34,7 +34,7 @@ func newPlan(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			op, err := o.operation(args, x.Comm.NRanks)
+			op, err := o.operation(a, args, x.Comm.NRanks)
 			if err != nil {
 				return err
 			}

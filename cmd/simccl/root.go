@@ -8,6 +8,7 @@ import (
 	advisecmd "github.com/simccl/simccl/app/cli/advise"
 	"github.com/simccl/simccl/app/cli/classes"
 	"github.com/simccl/simccl/app/cli/completion"
+	"github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/app/cli/groups"
 	"github.com/simccl/simccl/app/cli/help"
 	identifycmd "github.com/simccl/simccl/app/cli/identify"
@@ -38,8 +39,8 @@ func newRoot(a *app, named string) *cobra.Command {
 		Long: `simccl reads NCCL's topo.xml and says what NCCL ` + cli.Rules().String() + ` decides on that machine
 (paths, rings and trees, channels, algorithm and protocol), why, and how long
 it takes, by simulating the very schedule. It needs no GPU.`,
-		Example: `  simccl run all_reduce                                  # 2 x DGX H100, built in
-  simccl run all_reduce --topo topo.xml --nodes 4 -b 1K -e 1M -f 4 --trace out.json.gz
+		Example: `  simccl run all_reduce  # 2 x DGX H100, built in
+  simccl run all_reduce --topo topo.xml --nodes 4 -b 1K -e 1M -f 4 --trace a.json
   simccl explain all_reduce 2M --topo topo.xml --nodes 4
   simccl inspect --topo topo.xml --json
   simccl trace validate out.json.gz`,
@@ -54,7 +55,8 @@ it takes, by simulating the very schedule. It needs no GPU.`,
 			return cmd.Help()
 		},
 	}
-	root.PersistentFlags().StringArrayVar(&a.Env, "env", nil, "set an `NCCL_K=V` as if it were in the environment; repeatable")
+	flags.Register(root.PersistentFlags(), flags.In("", flags.Of(&a.Env, "env", "", nil,
+		"set an `NCCL_K=V` as if it were in the environment; repeatable", "nccl.env")))
 	root.PersistentFlags().BoolVar(&a.NoEnv, "no-env", false, "ignore the environment and NCCL's configuration files")
 	root.PersistentFlags().BoolVar(&a.JSON, "json", false, "print JSON instead of a table")
 	// Cobra's own flag takes a template, whose package would add 4 MB to the program.
@@ -97,7 +99,7 @@ func commandsOf(a *app, build func() about.Build) []command {
 		own("env", newEnv), own("trace", newTrace), own("bench", newBench), own("calibrate", newCalibrate),
 		other("report", reportcmd.Command), other("identify", identifycmd.Command), other("groups", groups.Command), other("schedule", schedulecmd.Command),
 		other("class", classes.Command), other("intercept", intercept.Command), other("serve", serve.Command),
-		{"network", func() *cobra.Command { return network.Command(&a.Process, &a.JSON) }},
+		{"network", func() *cobra.Command { return network.Command(&a.App) }},
 		{"version", func() *cobra.Command { return about.Command(&a.App, build) }},
 		{"exit-codes", about.ExitCodes},
 	}

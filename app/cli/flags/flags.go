@@ -6,6 +6,7 @@
 package flags
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -73,26 +74,32 @@ const (
 	used    = "simccl_used"
 )
 
-// Register declares the flags of a struct on a command.
-func Register(c *cobra.Command, table ...Group) {
-	f := c.Flags()
+// Register declares the flags of a struct.
+func Register(f *pflag.FlagSet, table ...Group) {
 	for _, g := range table {
 		for _, r := range g.Rows {
 			r.register(f)
-			flag := f.Lookup(r.name)
-			flag.Annotations = map[string][]string{members: r.members, group: {g.Title}}
+			f.Lookup(r.name).Annotations = map[string][]string{members: r.members, group: {g.Title}}
 		}
 	}
 }
 
+// Title puts the flags that are in no group yet in one.
+func Title(f *pflag.FlagSet, title string) {
+	f.VisitAll(func(flag *pflag.Flag) {
+		if len(flag.Annotations[group]) == 0 {
+			_ = f.SetAnnotation(flag.Name, group, []string{title})
+		}
+	})
+}
+
 // Titles of groups that several commands have.
 const (
-	Machine  = "Machine"
-	Network  = "Network between nodes"
-	Sizes    = "Sizes and types"
-	Measured = "Measurement"
-	Model    = "Model"
-	Output   = "Output"
+	Machine = "Machine"
+	Network = "Network between nodes"
+	Sizes   = "Sizes and types"
+	Model   = "Model"
+	Output  = "Output"
 )
 
 // many is how many flags a command has at most without groups in its help.
@@ -104,42 +111,54 @@ type Section struct {
 	Flags *pflag.FlagSet
 }
 
+// Titles of the sections of flags that are in no group: the command's own, and those that all
+// commands have.
+const (
+	own    = "Flags"
+	global = "Global Flags"
+)
+
 // Sections are the flags of a command in groups, in the order in which they were declared;
-// of a command with few they are one group. Flags of a parent are left out.
+// of a command with few they are one group. Flags of all commands are the last.
 func Sections(c *cobra.Command) []Section {
-	own := c.LocalFlags()
-	n := 0
-	own.VisitAll(func(f *pflag.Flag) {
-		if !f.Hidden {
+	local, n := c.LocalFlags(), 0
+	local.VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden && f.Name != "help" {
 			n++
 		}
 	})
-	if n-1 <= many { // without --help
-		return []Section{{"Flags", own}}
+	if n <= many {
+		return []Section{{own, local}, {global, c.InheritedFlags()}}
 	}
-	var out []Section
-	at := map[string]int{}
+	byTitle := map[string]*pflag.FlagSet{}
+	titles := []string{own}
+	add := func(title string, f *pflag.Flag) {
+		set := byTitle[title]
+		if set == nil {
+			set = pflag.NewFlagSet(title, pflag.ContinueOnError)
+			set.SortFlags = false
+			if byTitle[title] = set; title != own {
+				titles = append(titles, title)
+			}
+		}
+		set.AddFlag(f)
+	}
 	sorted := c.Flags().SortFlags
 	c.Flags().SortFlags = false
 	c.Flags().VisitAll(func(f *pflag.Flag) {
-		if own.Lookup(f.Name) == nil {
-			return
+		if local.Lookup(f.Name) != nil && f.Name != "help" {
+			add(cmp.Or(strings.Join(f.Annotations[group], ""), own), f)
 		}
-		title := "Flags"
-		if g := f.Annotations[group]; len(g) > 0 && g[0] != "" {
-			title = g[0]
-		}
-		i, known := at[title]
-		if !known {
-			i = len(out)
-			at[title] = i
-			set := pflag.NewFlagSet(title, pflag.ContinueOnError)
-			set.SortFlags = false
-			out = append(out, Section{title, set})
-		}
-		out[i].Flags.AddFlag(f)
 	})
 	c.Flags().SortFlags = sorted
+	add(global, local.Lookup("help"))
+	c.InheritedFlags().VisitAll(func(f *pflag.Flag) { add(global, f) })
+	var out []Section
+	for _, t := range titles {
+		if set := byTitle[t]; set != nil {
+			out = append(out, Section{t, set})
+		}
+	}
 	return out
 }
 
@@ -159,7 +178,6 @@ func MostUsed(c *cobra.Command) *pflag.FlagSet {
 	for _, name := range strings.Fields(c.Annotations[used]) {
 		if f := c.Flags().Lookup(name); f != nil {
 			short := *f
-			short.DefValue = ""
 			if i := strings.IndexAny(f.Usage, ";(:"); i > 0 {
 				short.Usage = strings.TrimRight(f.Usage[:i], " ")
 			}

@@ -139,14 +139,15 @@ func Page(c *cobra.Command, columns int) string {
 		section("Usage", usage(c))
 	}
 	section("Examples", examples(c.Example, columns))
-	section("Most used", most.FlagUsagesWrapped(columns))
+	sections := flags.Sections(c)
+	at := gutter(c)
+	section("Most used", options(most, at, columns))
 	section("", prose(rest, columns))
 	commands, topics := below(c)
 	section("Available Commands", table(commands, columns))
-	for _, g := range flags.Sections(c) {
-		section(g.Title, g.Flags.FlagUsagesWrapped(columns))
+	for _, s := range sections {
+		section(s.Title, options(s.Flags, at, columns))
 	}
-	section("Global Flags", c.InheritedFlags().FlagUsagesWrapped(columns))
 	section("Help topics (simccl help TOPIC)", table(topics, columns))
 	if c.HasAvailableSubCommands() {
 		section("", prose(fmt.Sprintf("Use %q for more information about a command.", c.CommandPath()+" [command] --help"), columns))

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // prose wraps paragraphs. A line that is indented stays a line; one that is too long goes on
@@ -106,6 +107,52 @@ func arguments(line string) []string {
 		word, last = word+string(r), r
 	}
 	return append(out, word)
+}
+
+// widestFlag is the most columns of a flag beside its usage; that of a longer one comes below.
+const widestFlag = 29
+
+// row is a flag as pflag prints it: name and usage.
+func row(f *pflag.Flag) (name, usage string) {
+	one := pflag.NewFlagSet("", pflag.ContinueOnError)
+	one.AddFlag(f)
+	line := strings.TrimRight(one.FlagUsages(), "\n")
+	indent := len(line) - len(strings.TrimLeft(line, " "))
+	name, usage, _ = strings.Cut(line[indent:], "   ")
+	return line[:indent] + name, usage
+}
+
+// gutter is the column of usages on the page of a command.
+func gutter(c *cobra.Command) int {
+	longest := 0
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if name, _ := row(f); len(name) <= widestFlag && !f.Hidden {
+			longest = max(longest, len(name))
+		}
+	})
+	return longest + 2
+}
+
+// options lists flags, with usages from column at on.
+func options(set *pflag.FlagSet, at, columns int) string {
+	var out []string
+	indent := strings.Repeat(" ", at)
+	set.VisitAll(func(f *pflag.Flag) {
+		if f.Hidden {
+			return
+		}
+		name, usage := row(f)
+		words := strings.Fields(usage)
+		if len(name)+2 > at {
+			out = append(out, name)
+			name = ""
+		}
+		if len(words) > 0 {
+			words[0] = fmt.Sprintf("%-*s", at, name) + words[0]
+		}
+		out = append(out, fill(words, indent, "", columns)...)
+	})
+	return strings.Join(out, "\n")
 }
 
 // table lists commands, each with its sentence.
