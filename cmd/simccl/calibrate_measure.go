@@ -54,7 +54,7 @@ that advise names.`,
 		Args: cli.Exactly("DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error { return m.all(cmd.Context(), a, a.Path(args[0])) }}
 	m.registerCommon(c)
-	c.Flags().StringArrayVar(&m.try, "try", nil, "measure under `NCCL_K=V[,NCCL_K=V]` too, as advise tries it: all_reduce, all_gather and reduce_scatter at ten sizes from 8 B to 1 GiB; repeatable; without --sets these alone")
+	c.Flags().StringArrayVar(&m.try, "try", nil, "measure under `SETTINGS` too, NCCL_K=V[,NCCL_K=V], as advise tries it: all_reduce, all_gather and reduce_scatter at ten sizes from 8 B to 1 GiB; repeatable; without --sets these alone")
 	return c
 }
 

@@ -121,6 +121,7 @@ const (
 // Sections are the flags of a command in groups, in the order in which they were declared;
 // of a command with few they are one group. Flags of all commands are the last.
 func Sections(c *cobra.Command) []Section {
+	c.InitDefaultHelpFlag()
 	local, n := c.LocalFlags(), 0
 	local.VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden && f.Name != "help" {

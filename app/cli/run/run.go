@@ -112,7 +112,7 @@ func (r *Options) Register(c *cobra.Command) {
 func (r *Options) RegisterTimes(c *cobra.Command) {
 	flags.Register(c.Flags(), flags.In(testflags.Launch,
 		flags.Of(&r.Launch, "launch", "", "eager", "launch `MODE`: eager (one process a GPU, asynchronous launches) or graph "+
-			"(device time of a CUDA graph)", "engine.launch", "Launch"),
+			"(device time of a CUDA graph)", "engine.launch"),
 		flags.Of(&r.Processes, "procs", "", 0, "`N` processes on each node, each with -t threads (default one a GPU; with "+
 			"-t one)", "engine.processes"),
 	), flags.In(flags.Model,
