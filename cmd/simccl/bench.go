@@ -50,17 +50,18 @@ they should be.
 
 --backend nccl runs NVIDIA's libnccl.so.2; cuda runs kernels of our own over peer
 memory: NCCL's schedule (--algo plan) or other algorithms, chosen by --algo or,
-with auto, by measurement. One process drives
--g GPUs (alone: all; with other processes: one), each from a thread of its own.
---compare adds what run predicts for this machine.
+with auto, by measurement. A process drives -g GPUs, each from a thread of its
+own: by default all, or one where there are several processes. --compare adds what
+run predicts for this machine.
 
 verbs, sockets and host run what NCCL would do, by its own schedule, in host
 memory: every rank's programs on the CPU, every connection over InfiniBand verbs,
 TCP sockets or (host) shared memory. Without --topo, every rank is a node of its
 own there.
 
-Ranks are processes where torchrun, Open MPI, PMI or Slurm started them, or where
---rank, --nranks and --root-address say so; else all are of this process.`,
+Every rank is a process where torchrun, Open MPI, PMI or Slurm started them, or
+with --rank, --nranks and --root-address; otherwise this process has all ranks.
+Flags with a letter are nccl-tests' own, with its meaning.`,
 		Example: `  simccl bench all_reduce -b 1K -e 1G -f 4 --compare
   simccl bench all_gather --backend cuda -b 1M -e 1G -f 4 --launch graph --compare
   torchrun --no-python --nproc-per-node 4 simccl bench alltoall -b 1M -e 64M -f 2

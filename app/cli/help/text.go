@@ -86,27 +86,33 @@ func examples(text string, columns int) string {
 	return strings.Join(out, "\n")
 }
 
-// arguments divides a command line where a shell does, the indent with the first of them.
+// arguments divides a command line where it may go on in a next line: not within quotes, nor
+// between a flag and its value. The first has the indent.
 func arguments(line string) []string {
-	var out []string
-	var quote, last rune
+	var words []string
+	var quote rune
 	word := ""
 	for _, r := range line {
 		switch {
 		case quote == 0 && r == ' ' && strings.TrimSpace(word) != "":
-			if last != ' ' {
-				out, word = append(out, word), ""
-			}
-			last = r
+			words, word = append(words, word), ""
 			continue
 		case quote == 0 && (r == '\'' || r == '"'):
 			quote = r
 		case r == quote:
 			quote = 0
 		}
-		word, last = word+string(r), r
+		word += string(r)
 	}
-	return append(out, word)
+	var out []string
+	for _, w := range append(words, word) {
+		if n := len(out) - 1; n >= 0 && strings.HasPrefix(out[n], "-") && !strings.Contains(out[n], " ") && !strings.HasPrefix(w, "-") {
+			out[n] += " " + w
+		} else {
+			out = append(out, w)
+		}
+	}
+	return out
 }
 
 // widestFlag is the most columns of a flag beside its usage; that of a longer one comes below.

@@ -55,13 +55,16 @@ func Command(a *cli.App) *cobra.Command {
 	c := &cobra.Command{Use: "run OP", Short: "Simulate a sweep of sizes and print nccl-tests' table",
 		Long: `run simulates an operation over a sweep of sizes, by NCCL's own schedule, and
 prints nccl-tests' table. OP is all_reduce, all_gather, reduce_scatter,
-broadcast, reduce, sendrecv, alltoall, gather, scatter, with or without _perf, or
-all_to_all_v: an alltoall of unequal parts (--counts, --imbalance).
-Options have nccl-tests' letters; without -b, -e, -f, -i: 8 B to 1 GiB, factor 2.
+broadcast, reduce, sendrecv, alltoall, gather or scatter, with or without _perf,
+or all_to_all_v, an alltoall of unequal parts (--counts, --imbalance). Sizes go
+from 8 B to 1 GiB by a factor of 2, unless -b, -e, -f or -i say otherwise.
 
---scenario FILE takes machine, operation and files from a scenario file in place
-of OP and options, and runs its job (workload.job), where it has one, as replay
-does; --save-scenario FILE writes what the options meant as one.`,
+Flags with a letter are nccl-tests' own, with its meaning. simccl help lists the
+topics that flags name.
+
+--save-scenario FILE writes machine, operation and files as a scenario;
+--scenario FILE runs one, in place of OP and flags. Its job (workload.job), where
+it has one, runs as with replay.`,
 		Example: `  simccl run all_reduce
   simccl run all_reduce_perf -b 8 -e 16M -f 8 -g 4 --topo topo.xml --nodes 4
   simccl run all_gather --sizes 96,1M --trace out.json.gz --ops flows.csv`,
