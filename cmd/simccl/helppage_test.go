@@ -7,8 +7,10 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/app/cli/help"
+	"github.com/simccl/simccl/app/cli/root"
 	"github.com/simccl/simccl/app/cli/topics"
 	"github.com/simccl/simccl/app/report/sweep"
 	"github.com/simccl/simccl/packet"
@@ -22,7 +24,7 @@ import (
 
 // pages are all commands and topics.
 func pages() []*cobra.Command {
-	all := commands(newRoot(&app{}, ""))
+	all := commands(root.Command(&cli.App{}))
 	for _, t := range topics.All() {
 		all = append(all, t.Make())
 	}
@@ -46,7 +48,7 @@ func TestHelpFitsTerminal(t *testing.T) {
 // the word for its value leaves room for what it says.
 func TestFlagsInOneGroup(t *testing.T) {
 	grouped := 0
-	for _, c := range commands(newRoot(&app{}, "")) {
+	for _, c := range commands(root.Command(&cli.App{})) {
 		shown := map[string]int{}
 		sections := flags.Sections(c)
 		if len(sections) > 2 {
@@ -78,7 +80,7 @@ func TestFlagsInOneGroup(t *testing.T) {
 // 2.19.6) in the help of run and bench.
 func TestLettersOfNCCLTests(t *testing.T) {
 	for _, name := range []string{"run", "bench", "report"} {
-		c, _, err := newRoot(&app{}, name).Find([]string{name})
+		c, _, err := root.Command(&cli.App{}, name).Find([]string{name})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +100,7 @@ func TestFirstScreen(t *testing.T) {
 		"run":   {"simulates", "-b 8 -e", "--topo FILE", "--nodes N", "-b, --min-bytes", "-e, --max-bytes", "--nccl-version", "--trace FILE"},
 		"bench": {"checks", "--compare", "--backend BACKEND", "-b, --min-bytes", "-e, --max-bytes", "-g, --gpus K"},
 	} {
-		c, _, err := newRoot(&app{}, name).Find([]string{name})
+		c, _, err := root.Command(&cli.App{}, name).Find([]string{name})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +125,7 @@ func TestTopics(t *testing.T) {
 	}
 	named := map[string]bool{}
 	reference := regexp.MustCompile(`simccl help ([a-z-]+)`)
-	for _, c := range commands(newRoot(&app{}, "")) {
+	for _, c := range commands(root.Command(&cli.App{})) {
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			for _, m := range reference.FindAllStringSubmatch(f.Usage, -1) {
 				if named[m[1]] = true; text[m[1]] == "" {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/cli/flags"
+	"github.com/simccl/simccl/app/cli/root"
 	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/nccltests/options"
 	"github.com/simccl/simccl/real/bench"
@@ -23,7 +24,7 @@ import (
 // has a flag, which some command declares.
 func TestMembersHaveFlags(t *testing.T) {
 	declared := map[string]string{}
-	for _, c := range commands(newRoot(&app{}, "")) {
+	for _, c := range commands(root.Command(&cli.App{})) {
 		for member, flag := range flags.Names(c.Flags()) {
 			declared[member] = flag
 		}
@@ -70,7 +71,7 @@ func TestFlagsSetMembers(t *testing.T) {
 		"simccl explain":     {scenario.Named{}, cli.Machine{}}, "simccl plan": {scenario.Named{}, cli.Machine{}},
 	}
 	found := 0
-	for _, c := range commands(newRoot(&app{}, "")) {
+	for _, c := range commands(root.Command(&cli.App{})) {
 		in := requests[c.CommandPath()]
 		if in == nil {
 			in = []any{cli.Machine{}}

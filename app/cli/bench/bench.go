@@ -1,4 +1,8 @@
-package main
+// Package bench holds the command bench: operations measured on hardware, and verified; and
+// bench verbs.
+//
+// What it must not know: how a backend runs an operation.
+package bench
 
 import (
 	"cmp"
@@ -18,6 +22,7 @@ import (
 	"github.com/simccl/simccl/app/cli/testflags"
 	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/nccltests"
 	"github.com/simccl/simccl/nccltests/options"
 	"github.com/simccl/simccl/plan/msccl"
@@ -29,20 +34,28 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// benchFlags are the options of bench.
-type benchFlags struct {
-	machine cli.Machine
-	test    testflags.Flags
-	ask     bench.Request // what test has not
-	place   place.Flags
-	detail  string // of the trace
+// Options are what the options of bench say.
+type Options struct {
+	Op      string
+	Machine cli.Machine
+	Test    testflags.Flags // sizes, types and what else has nccl-tests' letters
+	Ask     bench.Request   // what Test has not
+	Place   place.Flags     // of this process among those of the run
+	Detail  string          // of the trace
+	// Schedule is a file whose plans are run; empty: NCCL's own.
+	Schedule string
+	// Open opens GPUs, as bench.OpenDevices does where it is nil.
+	Open Opener
 
-	schedule string          // a file
-	sched    *msccl.Schedule // what it says
+	sched *msccl.Schedule // what Schedule says
 }
 
-func newBench(a *app) *cobra.Command {
-	var b benchFlags
+// Opener opens GPUs.
+type Opener func(context.Context, *bench.Spec, *team.Team, bench.DeviceConfig, bench.NewModel) (bench.Backend, error)
+
+// Command is "bench".
+func Command(a *cli.App) *cobra.Command {
+	var b Options
 	c := &cobra.Command{Use: "bench OP", Short: "Measure an operation on hardware, and verify it",
 		Long: `bench runs an operation over a sweep of sizes, checks every element of every
 result, and prints nccl-tests' table; #wrong counts elements that are not what
@@ -68,81 +81,83 @@ Flags with a letter are nccl-tests' own, with its meaning.`,
   simccl bench all_reduce --backend sockets --nranks 4 -b 8 -e 64K -f 8
   simccl bench all_reduce --backend verbs --rank 1 --nranks 2 --root-address node0:29600`,
 		Args: cli.Exactly("OP"),
-		RunE: func(cmd *cobra.Command, args []string) error { return b.main(a, cmd, args[0]) }}
-	b.register(c)
-	c.AddCommand(newBenchVerbs(a))
+		RunE: func(cmd *cobra.Command, args []string) error {
+			b.Op = args[0]
+			return b.Run(cmd.Context(), a)
+		}}
+	b.Register(c)
+	c.AddCommand(verbs(a))
 	return c
 }
 
-func (b *benchFlags) register(c *cobra.Command) {
-	b.machine.RunsNCCL = true
+// Register declares all options.
+func (b *Options) Register(c *cobra.Command) {
+	b.Machine.RunsNCCL = true
 	flags.Register(c.Flags(), flags.In("Backend",
-		flags.Of(&b.ask.Backend, "backend", "", "nccl", "`BACKEND` that runs the operation: nccl or cuda on GPUs; host (memory "+
+		flags.Of(&b.Ask.Backend, "backend", "", "nccl", "`BACKEND` that runs the operation: nccl or cuda on GPUs; host (memory "+
 			"of this process), sockets or verbs on CPUs", "Backend"),
-		flags.Of(&b.ask.Algo, "algo", "", "auto", "`ALGORITHM` of the cuda backend: auto (the fastest), plan (NCCL's schedule) "+
+		flags.Of(&b.Ask.Algo, "algo", "", "auto", "`ALGORITHM` of the cuda backend: auto (the fastest), plan (NCCL's schedule) "+
 			"or one of simccl help algorithms", "Algo"),
-		flags.Of(&b.ask.Library, "libnccl", "", "", "library `FILE` of NCCL (default $SIMCCL_LIBNCCL, else the loader's "+
+		flags.Of(&b.Ask.Library, "libnccl", "", "", "library `FILE` of NCCL (default $SIMCCL_LIBNCCL, else the loader's "+
 			"libnccl.so.2)", "Library"),
-		flags.Of(&b.schedule, "schedule", "", "", "schedule `FILE` (MSCCL XML, MSCCL++ JSON) to run with the cuda, host, "+
+		flags.Of(&b.Schedule, "schedule", "", "", "schedule `FILE` (MSCCL XML, MSCCL++ JSON) to run with the cuda, host, "+
 			"sockets or verbs backend"),
-		flags.Of(&b.ask.Compare, "compare", "", false, "columns of the simulated time; of NCCL's model as well, and with "+
+		flags.Of(&b.Ask.Compare, "compare", "", false, "columns of the simulated time; of NCCL's model as well, and with "+
 			"the cuda backend of NCCL's measured time; on GPUs alone", "Compare")))
-	b.machine.Register(c)
-	b.machine.RegisterClass(c)
-	b.machine.RegisterNetwork(c)
-	b.test.Register(c)
+	b.Machine.Register(c)
+	b.Machine.RegisterClass(c)
+	b.Machine.RegisterNetwork(c)
+	b.Test.Register(c)
 	flags.Register(c.Flags(), flags.In(flags.Sizes,
-		flags.Of(&b.ask.Shares, "shares", "", nil, "alltoall of unequal parts: `PARTS` that each rank sends to rank 0, 1, …, "+
+		flags.Of(&b.Ask.Shares, "shares", "", nil, "alltoall of unequal parts: `PARTS` that each rank sends to rank 0, 1, …, "+
 			"relative to the others, 40,30,20,10", "Shares")),
 		flags.In(testflags.Test,
-			flags.Of(&b.ask.Limit, "limit", "", 2*time.Minute, "most `TIME` of one size", "Limit"),
-			flags.Of(&b.ask.Seed, "seed", "", 1, "`SEED` of the input data")),
+			flags.Of(&b.Ask.Limit, "limit", "", 2*time.Minute, "most `TIME` of one size", "Limit"),
+			flags.Of(&b.Ask.Seed, "seed", "", 1, "`SEED` of the input data")),
 		flags.In(testflags.Launch,
-			flags.Of(&b.ask.Launch, "launch", "", "eager", "launch `MODE` on GPUs: eager (host time around asynchronous "+
+			flags.Of(&b.Ask.Launch, "launch", "", "eager", "launch `MODE` on GPUs: eager (host time around asynchronous "+
 				"launches) or graph (device time of a replay)", "Launch")))
-	b.test.RegisterOutput(c)
+	b.Test.RegisterOutput(c)
 	flags.Register(c.Flags(), flags.In(flags.Output,
-		flags.Of(&b.ask.Trace, "trace", "", "", "write a Chrome trace of the last size to `FILE` (one verified operation; "+
+		flags.Of(&b.Ask.Trace, "trace", "", "", "write a Chrome trace of the last size to `FILE` (one verified operation; "+
 			"several processes put their rank before the ending)", "Trace"),
-		flags.Of(&b.detail, "trace-detail", "", "step", "`LEVEL` of the trace: "+strings.Join(nccl.Details[:], ", "))))
-	b.place.Register(c)
+		flags.Of(&b.Detail, "trace-detail", "", "step", "`LEVEL` of the trace: "+strings.Join(nccl.Details[:], ", "))))
+	b.Place.Register(c)
 	flags.Most(c, "backend", "min-bytes", "max-bytes", "gpus", "compare", "trace")
 }
 
-// openDevices opens GPUs; tests put others in their place.
-var openDevices = bench.OpenDevices
-
 // request is what the options ask for. A bench on CPUs without sizes takes small
 // ones: a CPU moves less than a GPU.
-func (b *benchFlags) request(a *app) (*bench.Request, error) {
-	if !b.ask.OnGPUs() && !b.test.Sized() {
-		b.test.Min, b.test.Max, b.test.Factor = "8", "16M", 8
+func (b *Options) request(a *cli.App) (*bench.Request, error) {
+	if !b.Ask.OnGPUs() && !b.Test.Sized() {
+		b.Test.Min, b.Test.Max, b.Test.Factor = "8", "16M", 8
 	}
-	ask := b.ask
-	if n := b.machine.Network; n != "flow" && !ask.Compare {
-		return nil, usage("--network %s: it applies to the prediction of --compare; add --compare, or leave it out", n)
+	ask := b.Ask
+	if n := b.Machine.Network; n != "flow" && !ask.Compare {
+		return nil, fail.Usage("--network %s: it applies to the prediction of --compare; add --compare, or leave it out", n)
 	}
-	if b.schedule != "" {
+	if b.Schedule != "" {
 		if ask.Backend == "nccl" {
-			return nil, usage("--schedule %s: NCCL has its own; choose --backend cuda, host, sockets or verbs", b.schedule)
+			return nil, fail.Usage("--schedule %s: NCCL has its own; choose --backend cuda, host, sockets or verbs", b.Schedule)
 		}
 		var err error
-		if b.sched, err = schedulecmd.Prove(&a.App, b.schedule); err != nil {
+		if b.sched, err = schedulecmd.Prove(a, b.Schedule); err != nil {
 			return nil, err
 		}
-		schedulecmd.Warn(&a.App, b.sched, b.schedule)
+		schedulecmd.Warn(a, b.sched, b.Schedule)
 		if ask.OnGPUs() {
 			ask.Algo, b.sched = "plan", b.sched.Simple()
 		}
 	}
-	ask.Options, ask.Multicast, ask.Ranks = b.test.Options, b.machine.Multicast, b.place.NRanks
+	ask.Options, ask.Multicast, ask.Ranks = b.Test.Options, b.Machine.Multicast, b.Place.NRanks
 	ask.TestsDevice, _ = a.Getenv("NCCL_TESTS_DEVICE")
 	return &ask, a.AsFlags(ask.Validate())
 }
 
-func (b *benchFlags) main(a *app, cmd *cobra.Command, op string) error {
+// Run measures. Where several processes are started, it meets the others.
+func (b *Options) Run(ctx context.Context, a *cli.App) error {
 	r := &benchrun.Bench{Began: time.Now()}
-	fn, err := coll.ParseFunc(op)
+	fn, err := coll.ParseFunc(b.Op)
 	if err != nil {
 		return err
 	}
@@ -152,10 +167,10 @@ func (b *benchFlags) main(a *app, cmd *cobra.Command, op string) error {
 	if err := a.AsFlags(r.Request.CheckShares(fn)); err != nil {
 		return err
 	}
-	if r.Spec, err = b.spec(a, r.Request, fn, op); err != nil {
+	if r.Spec, err = b.spec(a, r.Request, fn); err != nil {
 		return err
 	}
-	at, err := b.place.Find(&a.App)
+	at, err := b.Place.Find(a)
 	if err != nil {
 		return err
 	}
@@ -165,7 +180,7 @@ func (b *benchFlags) main(a *app, cmd *cobra.Command, op string) error {
 	ranks := max(at.NRanks, 1)
 	if r.Request.OnGPUs() {
 		if at.Rank < 0 && at.NRanks > 1 {
-			return usage("--nranks %d without --rank: the ranks of one process are its GPUs; write -g %d", at.NRanks, at.NRanks)
+			return fail.Usage("--nranks %d without --rank: the ranks of one process are its GPUs; write -g %d", at.NRanks, at.NRanks)
 		}
 	} else {
 		if r.Plans, err = b.hostModel(a, fn, at.NRanks); err != nil {
@@ -173,29 +188,29 @@ func (b *benchFlags) main(a *app, cmd *cobra.Command, op string) error {
 		}
 		ranks = r.Plans.Ranks()
 		if at.NRanks > 0 && at.NRanks != ranks {
-			return usage("%d ranks were started, but the machine has %d: choose --topo, --nodes and -g to fit", at.NRanks, ranks)
+			return fail.Usage("%d ranks were started, but the machine has %d: choose --topo, --nodes and -g to fit", at.NRanks, ranks)
 		}
 	}
-	if r.Team, err = team.Assemble(cmd.Context(), at, ranks); err != nil {
+	if r.Team, err = team.Assemble(ctx, at, ranks); err != nil {
 		return err
 	}
 	defer r.Team.Leave()
 	if r.Request.OnGPUs() {
-		return r.Team.Own(b.run(a, r).Run(r.Team.Ctx))
+		return r.Team.Own(b.bench(a, r).Run(r.Team.Ctx))
 	}
-	return r.Team.Give(b.run(a, r).Run(r.Team.Ctx))
+	return r.Team.Give(b.bench(a, r).Run(r.Team.Ctx))
 }
 
 // spec is the benchmark that the options request.
-func (b *benchFlags) spec(a *app, ask *bench.Request, fn coll.Func, op string) (*bench.Spec, error) {
+func (b *Options) spec(a *cli.App, ask *bench.Request, fn coll.Func) (*bench.Spec, error) {
 	s := ask.Spec(fn)
 	if b.sched != nil && b.sched.InPlace != b.sched.OutOfPlace {
 		s.InPlace = &b.sched.InPlace
 	}
-	if err := b.test.OneWay(); err != nil {
+	if err := b.Test.OneWay(); err != nil {
 		return nil, err
 	}
-	w, err := a.Pairs(b.test.Workload(op), op, &b.test.Options)
+	w, err := a.Pairs(b.Test.Workload(b.Op), b.Op, &b.Test.Options)
 	if err != nil {
 		return nil, err
 	}
@@ -211,27 +226,27 @@ func (b *benchFlags) spec(a *app, ask *bench.Request, fn coll.Func, op string) (
 
 // hostModel is the model of the machine whose plans CPUs run; nranks of one GPU
 // each, where no machine is asked for.
-func (b *benchFlags) hostModel(a *app, fn coll.Func, nranks int) (*predict.Model, error) {
-	m := &b.machine
+func (b *Options) hostModel(a *cli.App, fn coll.Func, nranks int) (*predict.Model, error) {
+	m := &b.Machine
 	m.Multicast = "off"
 	if m.Topo == "" && m.Nodes == 0 && m.GPUs == 0 {
 		m.Nodes, m.GPUs = cmp.Or(nranks, 2), 1
 	}
-	return b.bind(loadModel(a, *m, scenario.Spec{Workload: scenario.Workload{Op: fn.TestName()}, Seed: b.ask.Seed}))
+	return b.bind(loadModel(a, *m, scenario.Spec{Workload: scenario.Workload{Op: fn.TestName()}, Seed: b.Ask.Seed}))
 }
 
 // bind makes a model's plans those of --schedule.
-func (b *benchFlags) bind(m *predict.Model, err error) (*predict.Model, error) {
+func (b *Options) bind(m *predict.Model, err error) (*predict.Model, error) {
 	if err != nil || b.sched == nil {
 		return m, err
 	}
-	m.Schedule = b.schedule
-	return m, schedulecmd.Bind(m.Run, b.sched, b.schedule)
+	m.Schedule = b.Schedule
+	return m, schedulecmd.Bind(m.Run, b.sched, b.Schedule)
 }
 
 // loadModel loads the machine of a model.
-func loadModel(a *app, m cli.Machine, spec scenario.Spec) (*predict.Model, error) {
-	on, err := m.Spec(&a.App)
+func loadModel(a *cli.App, m cli.Machine, spec scenario.Spec) (*predict.Model, error) {
+	on, err := m.Spec(a)
 	if err != nil {
 		return nil, err
 	}
@@ -242,12 +257,12 @@ func loadModel(a *app, m cli.Machine, spec scenario.Spec) (*predict.Model, error
 
 // predict is the model of the machine that the devices are of: the file of --topo,
 // else this machine as it is found.
-func (b *benchFlags) predict(a *app, ask *bench.Request, fn coll.Func, devices []nccltests.Device) (bench.Model, error) {
-	m := b.machine
+func (b *Options) predict(a *cli.App, ask *bench.Request, fn coll.Func, devices []nccltests.Device) (bench.Model, error) {
+	m := b.Machine
 	hosts, gpus := predict.Hosts(devices)
 	m.GPUs, m.Nodes = gpus, cmp.Or(m.Nodes, hosts)
 	if m.Topo == "" {
-		text, err := a.thisHost().Topology()
+		text, err := a.Host().Topology()
 		if err != nil {
 			return nil, fmt.Errorf("prediction of this machine: %w", err)
 		}
@@ -264,14 +279,18 @@ func (b *benchFlags) predict(a *app, ask *bench.Request, fn coll.Func, devices [
 	return model, nil
 }
 
-// run is the bench of ranks that have met.
-func (b *benchFlags) run(a *app, r *benchrun.Bench) *benchrun.Bench {
-	r.Program, r.Table, r.Wrong = version, a.Out, func(line string) { fmt.Fprintf(a.Err, "simccl: %s\n", line) }
+// bench is the bench of ranks that have met.
+func (b *Options) bench(a *cli.App, r *benchrun.Bench) *benchrun.Bench {
+	r.Program, r.Table, r.Wrong = a.Version, a.Out, func(line string) { fmt.Fprintf(a.Err, "simccl: %s\n", line) }
 	if a.JSON {
 		r.Table = io.Discard
 	}
+	open := b.Open
+	if open == nil {
+		open = bench.OpenDevices
+	}
 	r.OpenGPUs = func(ctx context.Context, newModel bench.NewModel) (bench.Backend, error) {
-		return openDevices(ctx, r.Spec, r.Team, a.devices(r.Request, b.machine.GPUs), newModel)
+		return open(ctx, r.Spec, r.Team, Devices(a, r.Request, b.Machine.GPUs), newModel)
 	}
 	r.Predict = func(d []nccltests.Device) (bench.Model, error) { return b.predict(a, r.Request, r.Spec.Func, d) }
 	r.Args, r.Env = append([]string{"simccl"}, a.Args...), bench.NCCLVariables(a.Environ, r.Request.NCCLEnv(a.Env))
@@ -279,10 +298,10 @@ func (b *benchFlags) run(a *app, r *benchrun.Bench) *benchrun.Bench {
 	if r.Request.Trace == "" {
 		return r
 	}
-	r.Trace = bench.Trace{File: a.Path(r.Request.Trace), Cancelled: a.Cancelled, Detail: nccl.Detail(slices.Index(nccl.Details[:], b.detail)),
-		Meta: chrome.Meta{Source: "real", Version: version, NCCLRules: cli.Rules().String(), Seed: int64(r.Spec.Seed)}}
+	r.Trace = bench.Trace{File: a.Path(r.Request.Trace), Cancelled: a.Cancelled, Detail: nccl.Detail(slices.Index(nccl.Details[:], b.Detail)),
+		Meta: chrome.Meta{Source: "real", Version: a.Version, NCCLRules: cli.Rules().String(), Seed: int64(r.Spec.Seed)}}
 	if r.Plans != nil {
-		r.Trace.Meta = r.Plans.Run.Site.Meta(version, r.Spec.Seed)
+		r.Trace.Meta = r.Plans.Run.Site.Meta(a.Version, r.Spec.Seed)
 		r.Trace.Meta.Source, r.Trace.Meta.Clock = "real", ""
 	}
 	r.Traced = func(name string, w *chrome.Writer) error {
@@ -295,8 +314,8 @@ func (b *benchFlags) run(a *app, r *benchrun.Bench) *benchrun.Bench {
 	return r
 }
 
-// devices are the GPUs that a request asks for.
-func (a *app) devices(ask *bench.Request, gpus int) bench.DeviceConfig {
+// Devices are the GPUs that a request asks for; gpus is the largest number, 0 all.
+func Devices(a *cli.App, ask *bench.Request, gpus int) bench.DeviceConfig {
 	return bench.DeviceConfig{Own: ask.Backend == "cuda", Algo: ask.Algo, Compare: ask.Compare, Trace: ask.Trace != "", Library: ask.Library,
 		GPUs: gpus, Threads: ask.Threads, Env: ask.NCCLEnv(a.Env), Getenv: a.Getenv, Headers: cli.Rules().Code()}
 }

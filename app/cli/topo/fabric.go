@@ -1,18 +1,27 @@
-package main
+package topo
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/topo/fabric"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
-func newTopoFabric(a *app) *cobra.Command {
-	p := fabric.Layout{}
-	routing := string(fabric.ECMP)
+// FabricOptions are what the options of fabric say.
+type FabricOptions struct {
+	Layout fabric.Layout
+	given  *pflag.FlagSet // of a command line; nil: the values alone count
+}
+
+func fabricCommand(a *cli.App) *cobra.Command {
+	var o FabricOptions
+	p := &o.Layout
 	var kinds []string
 	for _, k := range fabric.Kinds() {
 		kinds = append(kinds, fmt.Sprintf("  %-11s %s", k[0], k[1]))
@@ -23,28 +32,11 @@ func newTopoFabric(a *app) *cobra.Command {
 			"  simccl topo fabric leaf-spine --hosts 4 --nets 8 --per-leaf 1 --oversub 2 > thin.json\n  simccl run all_reduce --nodes 4 --fabric thin.json --sizes 1M --columns +limit",
 		Args: cli.Exactly("KIND"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p.Kind, p.Routing = args[0], fabric.Routing(routing)
-			if p.Routing != fabric.ECMP && p.Routing != fabric.Adaptive && p.Routing != fabric.Static {
-				return usage("--routing %s: write ecmp, adaptive or static", routing)
-			}
-			if p.Oversub == 0 {
-				return usage("--oversub 0: 1 does not block, 2 is 2:1")
-			}
-			if p.Kind != "planes" && cmd.Flags().Changed("planes") {
-				return usage("--planes is for the kind planes; %s has one", p.Kind)
-			}
-			n, err := fabric.Generate(p)
-			var bad *fabric.LayoutError
-			if errors.As(err, &bad) {
-				return usage("%v", err)
-			}
-			if err != nil {
-				return err
-			}
-			_, err = a.Out.Write(n.Format())
-			return err
+			p.Kind = args[0]
+			return o.Run(cmd.Context(), a)
 		}}
 	f := c.Flags()
+	o.given = f
 	f.IntVar(&p.Hosts, "hosts", 2, "number of hosts `N`")
 	f.IntVar(&p.Nets, "nets", 8, "nets `N` of a host")
 	f.IntVar(&p.Ports, "ports", 1, "ports `N` of a net that NCCL fuses of several")
@@ -55,6 +47,30 @@ func newTopoFabric(a *app) *cobra.Command {
 	f.IntVar(&p.Planes, "planes", 2, "planes `N`, for planes")
 	f.Float64Var(&p.Oversub, "oversub", 1, "speed of a leaf's ports to hosts over that of its uplinks `X`")
 	f.Float64Var(&p.Latency, "latency-us", 0.3, "latency `US` that a cable between switches adds, its switch included")
-	f.StringVar(&routing, "routing", routing, "ecmp, adaptive or static")
+	f.StringVar((*string)(&p.Routing), "routing", string(fabric.ECMP), "ecmp, adaptive or static")
 	return c
+}
+
+// Run writes the network.
+func (o *FabricOptions) Run(_ context.Context, a *cli.App) error {
+	p := o.Layout
+	if p.Routing != fabric.ECMP && p.Routing != fabric.Adaptive && p.Routing != fabric.Static {
+		return fail.Usage("--routing %s: write ecmp, adaptive or static", p.Routing)
+	}
+	if p.Oversub == 0 {
+		return fail.Usage("--oversub 0: 1 does not block, 2 is 2:1")
+	}
+	if p.Kind != "planes" && o.given != nil && o.given.Changed("planes") {
+		return fail.Usage("--planes is for the kind planes; %s has one", p.Kind)
+	}
+	n, err := fabric.Generate(p)
+	var bad *fabric.LayoutError
+	if errors.As(err, &bad) {
+		return fail.Usage("%v", err)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = a.Out.Write(n.Format())
+	return err
 }

@@ -1,15 +1,21 @@
-package main
+// Package diff holds the command diff: two settings, machines or networks compared.
+//
+// What it must not know: what makes the difference.
+package diff
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/cli/flags"
-	runcmd "github.com/simccl/simccl/app/cli/run"
+	"github.com/simccl/simccl/app/cli/run"
 	schedulecmd "github.com/simccl/simccl/app/cli/schedule"
+	"github.com/simccl/simccl/app/cli/testflags"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/shellwords"
 	"github.com/simccl/simccl/nccltests/options"
@@ -23,10 +29,19 @@ import (
 // diffSizes are timed if no sizes are given.
 const diffSizes = "1K,32K,1M,16M,256M"
 
-func newDiff(a *app) *cobra.Command {
-	var both runcmd.Options
-	texts := [2]string{}
-	status := false
+// Options are what the options of diff say.
+type Options struct {
+	Ops      []string        // operations; none: seven
+	Sizes    testflags.Flags // what is timed
+	Both     []string        // options of both sides, a word each: machine, and how times are found
+	A, B     string          // options of each side, as a command line has them
+	ExitCode bool            // fail where anything differs
+}
+
+// Command is "diff".
+func Command(a *cli.App) *cobra.Command {
+	var o Options
+	var both run.Options
 	c := &cobra.Command{Use: "diff [OP...]", Short: "Compare two settings, machines or networks: what changes, and why",
 		Long: `diff builds two communicators, A and B, and says which decisions and which times
 differ between them, and why: rules that switch something off on one side, cost
@@ -45,59 +60,70 @@ anything differs.`,
   simccl diff --a 2.21.5 --b 2.28.9 --nodes 2
   simccl diff alltoall --sizes 4M --fabric net.json --b link=leaf0~spine1:down`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := a.compareSides(cmd, &both, args, texts)
-			if err != nil {
-				return err
+			if !cmd.Flags().Changed("a") && !cmd.Flags().Changed("b") {
+				return fail.Usage(`diff: what with what? write --a OPTIONS, --b OPTIONS or both, for example --b NCCL_NVLS_ENABLE=0`)
 			}
-			if a.JSON {
-				err = a.PrintJSON(d)
-			} else {
-				err = a.PrintText(d.Text())
-			}
-			if err == nil && status && !d.Same() {
-				err = failed("A and B differ")
-			}
-			return err
+			o.Ops, o.Both = args, shared(cmd)
+			return o.Run(cmd.Context(), a)
 		}}
 	f := c.Flags()
-	f.StringVar(&texts[0], "a", "", "`OPTIONS` of the first side")
-	f.StringVar(&texts[1], "b", "", "`OPTIONS` of the second side")
-	f.BoolVar(&status, "exit-code", false, "status 7 where anything differs")
-	both.Machine.Register(c)
-	both.Machine.RegisterClass(c)
-	both.Machine.RegisterNetwork(c)
-	both.RegisterTimes(c)
-	both.Test.RegisterSizes(c)
+	f.StringVar(&o.A, "a", "", "`OPTIONS` of the first side")
+	f.StringVar(&o.B, "b", "", "`OPTIONS` of the second side")
+	f.BoolVar(&o.ExitCode, "exit-code", false, "status 7 where anything differs")
+	register(c, &both)
+	o.Sizes.RegisterSizes(c)
 	return c
 }
 
-// compareSides loads both sides and compares them.
-func (a *app) compareSides(cmd *cobra.Command, both *runcmd.Options, args []string, texts [2]string) (*diff.Document, error) {
-	if !cmd.Flags().Changed("a") && !cmd.Flags().Changed("b") {
-		return nil, usage(`diff: what with what? write --a OPTIONS, --b OPTIONS or both, for example --b NCCL_NVLS_ENABLE=0`)
+// register declares what a side and both sides take.
+func register(c *cobra.Command, r *run.Options) {
+	r.Machine.Register(c)
+	r.Machine.RegisterClass(c)
+	r.Machine.RegisterNetwork(c)
+	r.RegisterTimes(c)
+}
+
+// Run compares and prints.
+func (o *Options) Run(ctx context.Context, a *cli.App) error {
+	d, err := o.compare(ctx, a)
+	if err != nil {
+		return err
 	}
-	ops, err := diff.Ops(args)
+	if a.JSON {
+		err = a.PrintJSON(d)
+	} else {
+		err = a.PrintText(d.Text())
+	}
+	if err == nil && o.ExitCode && !d.Same() {
+		err = fail.Check("A and B differ")
+	}
+	return err
+}
+
+// compare loads both sides and compares them.
+func (o *Options) compare(ctx context.Context, a *cli.App) (*diff.Document, error) {
+	ops, err := diff.Ops(o.Ops)
 	if err != nil {
 		return nil, err
 	}
-	if !both.Test.Sized() {
-		both.Test.Sizes = diffSizes
+	if !o.Sizes.Sized() {
+		o.Sizes.Sizes = diffSizes
 	}
-	sizes, err := both.Test.List()
+	sizes, err := o.Sizes.List()
 	if err != nil {
 		return nil, err
 	}
 	var stderr bytes.Buffer
 	s := [2]*diff.Side{}
 	for i := range s {
-		if s[i], err = a.quiet(&stderr).side(cmd, string(rune('A'+i)), texts[i]); err != nil {
+		if s[i], err = o.side(quiet(a, &stderr), string(rune('A'+i)), [2]string{o.A, o.B}[i]); err != nil {
 			return nil, fmt.Errorf("--%c: %w", 'a'+i, err)
 		}
 	}
-	a.reportOnce(stderr.String())
+	reportOnce(a, stderr.String())
 	progress := a.Progress("sizes", len(ops)*len(sizes))
 	defer progress.End()
-	d, err := diff.New(cmd.Context(), s[0], s[1], ops, sizes, progress.Step)
+	d, err := diff.New(ctx, s[0], s[1], ops, sizes, progress.Step)
 	var of *diff.SideError
 	if errors.As(err, &of) {
 		err = fmt.Errorf("--%s: %w", strings.ToLower(of.Name), a.AsFlags(of.Err))
@@ -106,7 +132,7 @@ func (a *app) compareSides(cmd *cobra.Command, both *runcmd.Options, args []stri
 }
 
 // quiet is the app with its own settings, talking elsewhere.
-func (a *app) quiet(stderr *bytes.Buffer) *app {
+func quiet(a *cli.App, stderr *bytes.Buffer) *cli.App {
 	sub := *a
 	sub.Err, sub.JSON = stderr, false
 	sub.Env = slices.Clone(a.Env)
@@ -114,7 +140,7 @@ func (a *app) quiet(stderr *bytes.Buffer) *app {
 }
 
 // reportOnce prints lines, each once.
-func (a *app) reportOnce(lines string) {
+func reportOnce(a *cli.App, lines string) {
 	seen := map[string]bool{}
 	for l := range strings.Lines(lines) {
 		if !seen[l] {
@@ -125,14 +151,14 @@ func (a *app) reportOnce(lines string) {
 }
 
 // side parses the options of a side over those of both and builds it.
-func (a *app) side(both *cobra.Command, name, text string) (s *diff.Side, err error) {
+func (o *Options) side(a *cli.App, name, text string) (s *diff.Side, err error) {
 	own, err := shellwords.Split(text)
 	if err != nil {
 		return nil, fail.Argument(err)
 	}
 	var env []string
-	var side runcmd.Options
-	c := nested("diff", cobra.ArbitraryArgs, func(c *cobra.Command, bare []string) error {
+	var side run.Options
+	c := cli.Nested("diff", cobra.ArbitraryArgs, func(c *cobra.Command, bare []string) error {
 		for _, w := range bare {
 			if err := setBare(c, w); err != nil {
 				return err
@@ -140,7 +166,7 @@ func (a *app) side(both *cobra.Command, name, text string) (s *diff.Side, err er
 		}
 		a.Env = append(a.Env, env...)
 		side.Op = "all_reduce"
-		spec, err := side.Spec(&a.App)
+		spec, err := side.Spec(a)
 		if err == nil {
 			err = spec.Validate()
 		}
@@ -148,7 +174,7 @@ func (a *app) side(both *cobra.Command, name, text string) (s *diff.Side, err er
 			of := diff.Side{Name: name, Spec: spec, Options: strings.Join(own, " ")}
 			if side.Schedule != "" {
 				var sched *msccl.Schedule
-				if sched, err = schedulecmd.Prove(&a.App, side.Schedule); err != nil {
+				if sched, err = schedulecmd.Prove(a, side.Schedule); err != nil {
 					return err
 				}
 				of.PlansOf = sched.Func
@@ -158,24 +184,22 @@ func (a *app) side(both *cobra.Command, name, text string) (s *diff.Side, err er
 		}
 		return flags.Name(c.Flags(), err)
 	})
-	side.Machine.Register(c)
-	side.Machine.RegisterClass(c)
-	side.Machine.RegisterNetwork(c)
-	side.RegisterTimes(c)
+	register(c, &side)
 	side.RegisterSchedule(c)
 	side.Test.Options = options.Options{Op: "sum", DataType: "float", Check: 1, Threads: 1, Cycles: 1, Agg: 1}
 	c.Flags().StringArrayVar(&env, "env", nil, "")
 	c.Flags().BoolVar(&a.NoEnv, "no-env", a.NoEnv, "")
-	c.SetArgs(append(shared(both, c), own...))
+	c.SetArgs(append(append([]string{}, o.Both...), own...)) // nil would mean the arguments of the process
 	return s, c.Execute()
 }
 
-// shared are the options of both sides that a side knows, as words: not nil, which
-// would mean the arguments of the process.
-func shared(both, side *cobra.Command) []string {
+// shared are the options of a command line that a side takes too, as words.
+func shared(both *cobra.Command) []string {
+	side := &cobra.Command{}
+	register(side, new(run.Options))
 	words := []string{}
 	both.Flags().Visit(func(f *pflag.Flag) {
-		if side.Flags().Lookup(f.Name) == nil || both.InheritedFlags().Lookup(f.Name) != nil { // the app has those
+		if side.Flags().Lookup(f.Name) == nil {
 			return
 		}
 		if list, ok := f.Value.(pflag.SliceValue); ok {
@@ -193,7 +217,7 @@ func shared(both, side *cobra.Command) []string {
 func setBare(c *cobra.Command, w string) error {
 	option := diff.Option(w)
 	if option == "" {
-		return usage("unexpected %q: write options as run has them, or NCCL_K=V, FILE.xml, FILE.json, a version of NCCL, or a fault", w)
+		return fail.Usage("unexpected %q: write options as run has them, or NCCL_K=V, FILE.xml, FILE.json, a version of NCCL, or a fault", w)
 	}
 	return c.Flags().Set(option, w)
 }

@@ -1,9 +1,10 @@
-package main
+package bench
 
 import (
 	"context"
 	"fmt"
 
+	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/app/cli/place"
 	"github.com/simccl/simccl/real/perftest"
@@ -11,18 +12,17 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// verbsFlags are perftest's letters.
-type verbsFlags struct {
+// VerbsOptions are what the options of bench verbs say, which are perftest's letters.
+type VerbsOptions struct {
 	perftest.Request
-	device  string
-	port    int
-	cpuFreq bool
-	gbits   bool
-	secret  place.Secret
+	Device string // or two: of the sender and the receiver
+	Port   int    // of the devices; 0: the first that is up
+	Gbits  bool   // bandwidths in Gb/s
+	Secret place.Secret
 }
 
-func newBenchVerbs(a *app) *cobra.Command {
-	var v verbsFlags
+func verbs(a *cli.App) *cobra.Command {
+	var v VerbsOptions
 	c := &cobra.Command{Use: "verbs [HOST] [write|read|send|nccl]...", Short: "Measure RDMA as perftest does, and NCCL's own transport pattern beside it",
 		Long: `verbs measures bandwidth and latency with the letters and columns of ib_write_bw and
 its siblings, and in the same table what NCCL's pattern reaches: nccl waits for a
@@ -43,17 +43,21 @@ receive to its end. The peak is looked for up to 20000 messages and not of nccl.
   simccl bench verbs write nccl -d mlx5_0,mlx5_1 -a -q 4 --report_gbits
   simccl bench verbs --serve --listen node1 -d mlx5_0  # on node1
   simccl bench verbs node1 -d mlx5_0 -a -b  # on node0`,
-		RunE: func(cmd *cobra.Command, args []string) error { return v.main(cmd.Context(), a, args) }}
+		RunE: func(cmd *cobra.Command, args []string) error {
+			v.Words = args
+			return v.Run(cmd.Context(), a)
+		}}
 	c.Flags().SortFlags = false
 	v.register(c)
 	return c
 }
 
-func (v *verbsFlags) register(c *cobra.Command) {
+func (v *VerbsOptions) register(c *cobra.Command) {
+	clock := false // accepted
 	flags.Register(c.Flags(), flags.In("Devices",
-		flags.Of(&v.device, "ib-dev", "d", "", "`DEVICE` of this side; without a HOST also DEVICE,DEVICE: sender, receiver "+
+		flags.Of(&v.Device, "ib-dev", "d", "", "`DEVICE` of this side; without a HOST also DEVICE,DEVICE: sender, receiver "+
 			"(default the first and the last)"),
-		flags.Of(&v.port, "ib-port", "i", 0, "`PORT` of the devices (default the first that is up)"),
+		flags.Of(&v.Port, "ib-port", "i", 0, "`PORT` of the devices (default the first that is up)"),
 		flags.Of(&v.GID, "gid-index", "x", -1, "`INDEX` of the RoCE address (default as NCCL chooses)")),
 		flags.In("Measurement",
 			flags.Of(&v.Size, "size", "s", "65536", "`SIZE` of a message", "Size"),
@@ -64,8 +68,8 @@ func (v *verbsFlags) register(c *cobra.Command) {
 			flags.Of(&v.Bidirectional, "bidirectional", "b", false, "both directions at once; of bandwidth"),
 			flags.Of(&v.Seconds, "duration", "D", 0, "measure for `SECONDS` in place of -n", "Seconds"),
 			flags.Of(&v.NoPeak, "noPeak", "N", false, "do not search for the peak"),
-			flags.Of(&v.gbits, "report_gbits", "", false, "bandwidths in Gb/sec"),
-			flags.Of(&v.cpuFreq, "CPU-freq", "F", false, "accepted; times come from a clock that does not change its speed")),
+			flags.Of(&v.Gbits, "report_gbits", "", false, "bandwidths in Gb/sec"),
+			flags.Of(&clock, "CPU-freq", "F", false, "accepted; times come from a clock that does not change its speed")),
 		flags.In("Connection",
 			flags.Of(&v.SL, "sl", "S", -1, "service `LEVEL` (default as NCCL_IB_SL)", "SL"),
 			flags.Of(&v.TrafficClass, "tclass", "", -1, "traffic `CLASS` (default as NCCL_IB_TC)", "TrafficClass"),
@@ -75,11 +79,11 @@ func (v *verbsFlags) register(c *cobra.Command) {
 			flags.Of(&v.Listen, "listen", "", "127.0.0.1", "`ADDRESS` of this host at which --serve waits; 0.0.0.0 or :: for "+
 				"all", "Listen"),
 			flags.Of(&v.TCP, "port", "p", 18515, "TCP `PORT` by which both sides meet", "TCP")))
-	v.secret.Register(c)
+	v.Secret.Register(c)
 }
 
-func (v *verbsFlags) main(ctx context.Context, a *app, args []string) error {
-	v.Words = args
+// Run measures, or serves the other side.
+func (v *VerbsOptions) Run(ctx context.Context, a *cli.App) error {
 	p, err := v.Plan()
 	if err != nil {
 		return a.AsFlags(err)
@@ -88,7 +92,7 @@ func (v *verbsFlags) main(ctx context.Context, a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	ports, err := perftest.Open(v.Settings(cfg.IB), v.device, v.port)
+	ports, err := perftest.Open(v.Settings(cfg.IB), v.Device, v.Port)
 	if err != nil {
 		return err
 	}
@@ -105,7 +109,7 @@ func (v *verbsFlags) main(ctx context.Context, a *app, args []string) error {
 		}
 		other, remote = p.Host, &perftest.Remote{Addr: p.Host, Key: key}
 	}
-	table := perftest.Table{Gbits: v.gbits}
+	table := perftest.Table{Gbits: v.Gbits}
 	fmt.Fprint(a.Out, table.Head(&p.Case, ports.From(), other))
 	remarks, err := ports.Measure(ctx, p.Tests, p.Sizes, p.Case, remote, func(r *perftest.Row) { fmt.Fprint(a.Out, table.Row(r)) })
 	if err != nil {
@@ -122,8 +126,8 @@ func (v *verbsFlags) main(ctx context.Context, a *app, args []string) error {
 }
 
 // key is what the two sides share, who meet at an address.
-func (v *verbsFlags) key(a *app, at string) ([]byte, error) {
-	s, err := v.secret.Read(&a.App, team.Loopback(at))
+func (v *VerbsOptions) key(a *cli.App, at string) ([]byte, error) {
+	s, err := v.Secret.Read(a, team.Loopback(at))
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +136,7 @@ func (v *verbsFlags) key(a *app, at string) ([]byte, error) {
 }
 
 // wait serves the other side.
-func (v *verbsFlags) wait(ctx context.Context, a *app, ports *perftest.Ports) error {
+func (v *VerbsOptions) wait(ctx context.Context, a *cli.App, ports *perftest.Ports) error {
 	key, err := v.key(a, v.Address())
 	if err != nil {
 		return err

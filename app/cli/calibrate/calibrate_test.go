@@ -1,4 +1,4 @@
-package main
+package calibrate
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/simccl/simccl/app/cli"
+	benchcmd "github.com/simccl/simccl/app/cli/bench"
 	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/app/process/status"
 	"github.com/simccl/simccl/coll"
@@ -58,8 +60,8 @@ func (r *recorded) Measure(_ context.Context, op *bench.Op, _ bench.Options) (m 
 	return m, nil
 }
 
-// record takes the place of the nccl backend for a test.
-func record(t *testing.T, files ...string) {
+// record is what opens recorded times in place of GPUs.
+func record(t *testing.T, files ...string) benchcmd.Opener {
 	t.Helper()
 	runs, _, err := calibrate.Read(os.DirFS(golden.Root(t, "testdata", "measured", "h200x4", "procs")))
 	if err != nil {
@@ -75,16 +77,13 @@ func record(t *testing.T, files ...string) {
 			}
 		}
 	}
-	inPlaceOfGPUs(t, func() bench.Backend { return r })
+	return inPlaceOfGPUs(r)
 }
 
-// inPlaceOfGPUs has a test's commands open another backend than GPUs.
-func inPlaceOfGPUs(t *testing.T, open func() bench.Backend) {
-	t.Helper()
-	real := openDevices
-	t.Cleanup(func() { openDevices = real })
-	openDevices = func(context.Context, *bench.Spec, *team.Team, bench.DeviceConfig, bench.NewModel) (bench.Backend, error) {
-		return open(), nil
+// inPlaceOfGPUs opens a backend in place of GPUs.
+func inPlaceOfGPUs(b bench.Backend) benchcmd.Opener {
+	return func(context.Context, *bench.Spec, *team.Team, bench.DeviceConfig, bench.NewModel) (bench.Backend, error) {
+		return b, nil
 	}
 }
 
@@ -102,7 +101,7 @@ func TestCalibrateOnRecordedTimes(t *testing.T) {
 
 	topo := golden.Root(t, "testdata", "topos", "h200x4-4.xml")
 	class := filepath.Join(t.TempDir(), "class.json")
-	out := simccl(t, "calibrate", "fit", first, "--topo", topo, "--out", class)
+	out := simccl(t, "fit", first, "--topo", topo, "--out", class)
 	for _, want := range []string{"# default.all_reduce.json: 4 ranks, 28 times; the file says NCCL_NVLS_ENABLE=0",
 		"# ring-LL.all_gather.json: 4 ranks", "the file says NCCL_ALGO=Ring NCCL_NVLS_ENABLE=0 NCCL_PROTO=LL", "held out"} {
 		if !strings.Contains(out, want) {
@@ -113,22 +112,21 @@ func TestCalibrateOnRecordedTimes(t *testing.T) {
 	if err != nil || !bytes.Contains(text, []byte(`"machine": "4 x NVIDIA H200, 20`)) {
 		t.Errorf("the class does not tell its machine: %v\n%s", err, text)
 	}
-	simccl(t, "calibrate", "check", later, "--topo", topo, "--machine-class", class, "--within", "0.06")
+	simccl(t, "check", later, "--topo", topo, "--machine-class", class, "--within", "0.06")
 }
 
 // measureRecorded measures a set as its processes do, with what files recorded
 // in place of GPUs.
 func measureRecorded(t *testing.T, dir, name string, files ...string) {
 	t.Helper()
-	record(t, files...)
 	list, err := measure.Pick([]string{name})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := list[0]
 	s.Ops = []coll.Func{coll.AllReduce, coll.AllGather}
-	a := appOf(process.Process{Out: os.Stdout, Err: os.Stderr, Environ: append([]string{"NCCL_NVLS_ENABLE=0"}, s.Env...)})
-	if err := measureSet(t.Context(), a, &s, team.Alone(0), "", dir); err != nil {
+	a := &cli.App{Process: process.Process{Out: os.Stdout, Err: os.Stderr, Environ: append([]string{"NCCL_NVLS_ENABLE=0"}, s.Env...)}}
+	if err := measureSet(t.Context(), a, &s, team.Alone(0), "", dir, record(t, files...)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -137,17 +135,19 @@ func measureRecorded(t *testing.T, dir, name string, files ...string) {
 func simccl(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, errs bytes.Buffer
-	if code := run(t.Context(), args, appOf(process.Process{Out: &out, Err: &errs})); code != 0 {
-		t.Fatalf("simccl %s: exit status %d\n%s%s", strings.Join(args, " "), code, out.String(), errs.String())
+	c := Command(&cli.App{Process: process.Process{Out: &out, Err: &errs}})
+	c.SetArgs(args)
+	if err := c.ExecuteContext(t.Context()); err != nil {
+		t.Fatalf("calibrate %s: %v\n%s%s", strings.Join(args, " "), err, out.String(), errs.String())
 	}
 	return out.String()
 }
 
 // TestWrongValuesEndCalibration: a time of wrong results is no time.
 func TestWrongValuesEndCalibration(t *testing.T) {
-	inPlaceOfGPUs(t, func() bench.Backend { return wrong{&recorded{n: 4}} })
+	gpus := inPlaceOfGPUs(wrong{&recorded{n: 4}})
 	s := measure.Sets()[0]
-	err := measureSet(t.Context(), appOf(process.Process{Out: os.Stdout, Err: os.Stderr}), &s, team.Alone(0), "", t.TempDir())
+	err := measureSet(t.Context(), &cli.App{Process: process.Process{Out: os.Stdout, Err: os.Stderr}}, &s, team.Alone(0), "", t.TempDir(), gpus)
 	if status.Of(err) != status.Check || !strings.Contains(err.Error(), "element 3") {
 		t.Errorf("wrong values: %v, exit status %d", err, status.Of(err))
 	}

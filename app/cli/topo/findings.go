@@ -1,4 +1,4 @@
-package cli
+package topo
 
 import (
 	"github.com/simccl/simccl/scenario"
@@ -6,9 +6,9 @@ import (
 	topoxml "github.com/simccl/simccl/topo/xml"
 )
 
-// Findings checks topology files by themselves, and as nodes of one job, in the
+// findings checks topology files by themselves, and as nodes of one job, in the
 // order of the files. each is called with every finding.
-func Findings(files []string, opt scenario.Options, each func(*lint.Finding)) error {
+func findings(files []string, opt scenario.Options, each func(*lint.Finding)) error {
 	warn := opt.Warn
 	if warn == nil {
 		warn = func(error) {}

@@ -1,8 +1,4 @@
-// Package machines holds the commands about machines by name: topo list, topo gen
-// and topo anonymize.
-//
-// What it must not know: what is decided on a machine.
-package machines
+package topo
 
 import (
 	"fmt"
@@ -15,18 +11,11 @@ import (
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/topo/anonymize"
 	"github.com/simccl/simccl/topo/builtin"
-	"github.com/simccl/simccl/topo/decl"
 	"github.com/simccl/simccl/topo/machine"
-	"github.com/simccl/simccl/topo/show"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/workload/inputs"
 	"github.com/spf13/cobra"
 )
-
-// Commands are those of "topo".
-func Commands(a *cli.App) []*cobra.Command {
-	return []*cobra.Command{list(a), gen(a), anonymous(a)}
-}
 
 func list(a *cli.App) *cobra.Command {
 	return &cobra.Command{Use: "list [WORD]", Short: "List the built-in machines",
@@ -106,14 +95,6 @@ func writeNamed(a *cli.App, m *builtin.Machine, spec bool) error {
 		return err
 	}
 	return write(a, root.Root)
-}
-
-// write prints a topology as NCCL's XML, with --json as elements.
-func write(a *cli.App, root *decl.Element) error {
-	if a.JSON {
-		return a.PrintJSON(show.ElementJSON(root))
-	}
-	return a.PrintText(string(topoxml.Write(root)))
 }
 
 func anonymous(a *cli.App) *cobra.Command {
