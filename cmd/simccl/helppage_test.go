@@ -26,7 +26,9 @@ import (
 func pages() []*cobra.Command {
 	all := commands(root.Command(&cli.App{}))
 	for _, t := range topics.All() {
-		all = append(all, t.Make())
+		c := t.Command()
+		c.Long = t.Text()
+		all = append(all, c)
 	}
 	return all
 }
@@ -121,7 +123,7 @@ func TestFirstScreen(t *testing.T) {
 func TestTopics(t *testing.T) {
 	text := map[string]string{}
 	for _, topic := range topics.All() {
-		text[topic.Name] = topic.Make().Long
+		text[topic.Name] = topic.Text()
 	}
 	named := map[string]bool{}
 	reference := regexp.MustCompile(`simccl help ([a-z-]+)`)
@@ -173,7 +175,7 @@ func TestTopicsAreRight(t *testing.T) {
 		if topic.Name != "faults" {
 			continue
 		}
-		text := topic.Make().Long
+		text := topic.Text()
 		rows := regexp.MustCompile(`(?m)^  (\S+?=\S+|down|storm\S*)  `).FindAllStringSubmatch(text, -1)
 		if len(rows) < 14 {
 			t.Errorf("only %d rows in help faults", len(rows))

@@ -61,7 +61,7 @@ func commands() []command {
 		{"exit-codes", about.ExitCodes},
 	}
 	for _, t := range topics.All() {
-		all = append(all, command{t.Name, func(*cli.App) *cobra.Command { return t.Make() }})
+		all = append(all, command{t.Name, func(*cli.App) *cobra.Command { return t.Command() }})
 	}
 	return all
 }

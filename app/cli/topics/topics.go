@@ -18,25 +18,32 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Topic is one topic; Make writes its text when it is asked for.
+// Topic is one topic. Its text is made when it is asked for.
 type Topic struct {
-	Name string
-	Make func() *cobra.Command
+	Name, Short string
+	Text        func() string
 }
 
 // All lists the topics.
 func All() []Topic {
-	of := func(name, short string, text func() string) Topic {
-		return Topic{name, func() *cobra.Command { return &cobra.Command{Use: name, Short: short, Long: text()} }}
-	}
 	return []Topic{
-		of("algorithms", "Algorithms of bench --backend cuda", algorithms),
-		of("columns", "Columns that --columns adds to the table", columns),
-		of("environment", "Variables beside NCCL's own that simccl reads", environment),
-		of("faults", "What --fault breaks, and how it is written", faults),
-		of("networks", "Networks between nodes: models, fabrics, NICs, congestion control", networks),
-		of("releases", "Releases of NCCL whose decisions simccl knows", releases),
+		{"algorithms", "Algorithms of bench --backend cuda", algorithms},
+		{"columns", "Columns that --columns adds to the table", columns},
+		{"environment", "Variables that simccl reads, beside NCCL's own", environment},
+		{"faults", "What --fault breaks, and how it is written", faults},
+		{"networks", "Networks between nodes: models, fabrics, NICs, congestion control", networks},
+		{"releases", "Releases of NCCL whose decisions simccl knows", releases},
 	}
+}
+
+// Command is the topic as a command that does nothing, which cobra lists as a topic.
+func (t *Topic) Command() *cobra.Command {
+	c := &cobra.Command{Use: t.Name, Short: t.Short}
+	c.SetHelpFunc(func(c *cobra.Command, args []string) {
+		c.Long = t.Text()
+		c.Root().HelpFunc()(c, args)
+	})
+	return c
 }
 
 // list sets names and what they are in two columns.
