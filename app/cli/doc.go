@@ -7,10 +7,15 @@
 // What it must not know: what a command computes.
 package cli
 
-import "github.com/simccl/simccl/app/process"
+import (
+	"github.com/simccl/simccl/app/process"
+	"github.com/spf13/pflag"
+)
 
 // App is a command's process, and what is asked of all commands.
 type App struct {
 	process.Process
 	JSON bool // --json
+	// Given are the flags of the command that runs; nil: there is none.
+	Given *pflag.FlagSet
 }

@@ -1,9 +1,10 @@
 package cli
 
 import (
+	"github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/scenario"
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 )
 
 // Operation are the options that say which single operation is meant. OP and SIZE are
@@ -11,15 +12,16 @@ import (
 type Operation struct{ scenario.Named }
 
 // Register declares the options.
-func (o *Operation) Register(f *pflag.FlagSet) {
-	f.StringVarP(&o.RedOp, "op", "o", "sum", "reduction: sum, prod, min, max or avg")
-	f.StringVarP(&o.Type, "datatype", "d", "float", "element type")
-	f.IntVarP(&o.Root, "root", "r", 0, "root rank")
-	f.BoolVar(&o.InPlace, "in-place", false, "send and receive in the same buffer")
+func (o *Operation) Register(c *cobra.Command) {
+	flags.Register(c.Flags(), flags.In("",
+		flags.Of(&o.RedOp, "op", "o", "sum", "reduction: sum, prod, min, max or avg"),
+		flags.Of(&o.Type, "datatype", "d", "float", "element type"),
+		flags.Of(&o.Root, "root", "r", 0, "root rank", "workload.root", "Root"),
+		flags.Of(&o.InPlace, "in-place", "", false, "send and receive in the same buffer")))
 }
 
 // Of is the operation among a communicator's ranks.
-func (o *Operation) Of(ranks int) (comm.Op, error) {
+func (o *Operation) Of(a *App, ranks int) (comm.Op, error) {
 	op, err := o.Parse(ranks)
-	return op, AsFlags(err)
+	return op, a.AsFlags(err)
 }

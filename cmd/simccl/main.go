@@ -30,8 +30,10 @@ func start(args []string, a *cli.App) int {
 
 // appOf is the app of a process.
 func appOf(p process.Process) *cli.App {
-	p.Version, p.Commit, p.Date, p.Named = version, commit, date, cli.AsFlags
-	return &cli.App{Process: p}
+	p.Version, p.Commit, p.Date = version, commit, date
+	a := &cli.App{Process: p}
+	a.Named = a.AsFlags
+	return a
 }
 
 // run executes a command line and returns the exit status.

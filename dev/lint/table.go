@@ -89,6 +89,7 @@ var modules = []struct {
 	{"github.com/gtank/ristretto255", []edge{{"real/internal/psk", "the prime-order group of CPace"}}},
 	{"github.com/spf13/cobra", []edge{{"app/cli", "commands"}}},
 	{"github.com/spf13/pflag", []edge{{"app/cli", "flags"}}},
+	{"golang.org/x/term", []edge{{"internal/terminal", "the width of a terminal"}}},
 	{"go.yaml.in/yaml/v3", []edge{{"study/sweep", "specifications"}}},
 	{"modernc.org/sqlite", []edge{{"study/sweep/sqlite", "the database"}}},
 	{"github.com/rogpeppe/go-internal", []edge{{"dev", "test helpers"}}},

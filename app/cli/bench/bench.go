@@ -10,11 +10,13 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	benchrun "github.com/simccl/simccl/app/bench"
 	"github.com/simccl/simccl/app/bench/predict"
 	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/app/cli/place"
 	schedulecmd "github.com/simccl/simccl/app/cli/schedule"
 	"github.com/simccl/simccl/app/cli/testflags"
@@ -61,17 +63,18 @@ they should be.
 
 --backend nccl runs NVIDIA's libnccl.so.2; cuda runs kernels of our own over peer
 memory: NCCL's schedule (--algo plan) or other algorithms, chosen by --algo or,
-with auto, by measurement. One process drives
--g GPUs (alone: all; with other processes: one), each from a thread of its own.
---compare adds what run predicts for this machine.
+with auto, by measurement. A process drives -g GPUs, each from a thread of its
+own: by default all, or one where there are several processes. --compare adds what
+run predicts for this machine.
 
 verbs, sockets and host run what NCCL would do, by its own schedule, in host
 memory: every rank's programs on the CPU, every connection over InfiniBand verbs,
 TCP sockets or (host) shared memory. Without --topo, every rank is a node of its
 own there.
 
-Ranks are processes where torchrun, Open MPI, PMI or Slurm started them, or where
---rank, --nranks and --root-address say so; else all are of this process.`,
+Every rank is a process where torchrun, Open MPI, PMI or Slurm started them, or
+with --rank, --nranks and --root-address; otherwise this process has all ranks.
+Flags with a letter are nccl-tests' own, with its meaning.`,
 		Example: `  simccl bench all_reduce -b 1K -e 1G -f 4 --compare
   simccl bench all_gather --backend cuda -b 1M -e 1G -f 4 --launch graph --compare
   torchrun --no-python --nproc-per-node 4 simccl bench alltoall -b 1M -e 64M -f 2
@@ -90,24 +93,37 @@ Ranks are processes where torchrun, Open MPI, PMI or Slurm started them, or wher
 // Register declares all options.
 func (b *Options) Register(c *cobra.Command) {
 	b.Machine.RunsNCCL = true
+	flags.Register(c.Flags(), flags.In("Backend",
+		flags.Of(&b.Ask.Backend, "backend", "", "nccl", "`BACKEND` that runs the operation: nccl or cuda on GPUs; host (memory "+
+			"of this process), sockets or verbs on CPUs", "Backend"),
+		flags.Of(&b.Ask.Algo, "algo", "", "auto", "`ALGORITHM` of the cuda backend: auto (the fastest), plan (NCCL's schedule) "+
+			"or one of simccl help algorithms", "Algo"),
+		flags.Of(&b.Ask.Library, "libnccl", "", "", "library `FILE` of NCCL (default $SIMCCL_LIBNCCL, else the loader's "+
+			"libnccl.so.2)", "Library"),
+		flags.Of(&b.Schedule, "schedule", "", "", "schedule `FILE` (MSCCL XML, MSCCL++ JSON) to run with the cuda, host, "+
+			"sockets or verbs backend"),
+		flags.Of(&b.Ask.Compare, "compare", "", false, "columns of the simulated time; of NCCL's model as well, and with "+
+			"the cuda backend of NCCL's measured time; on GPUs alone", "Compare")))
 	b.Machine.Register(c)
 	b.Machine.RegisterClass(c)
 	b.Machine.RegisterNetwork(c)
 	b.Test.Register(c)
-	c.Flags().Lookup("per-iter-timing").Hidden, c.Flags().Lookup("per-iter-skip").Hidden = false, false
-	f := c.Flags()
-	f.StringVar(&b.Ask.Backend, "backend", "nccl", "what runs: nccl and cuda on GPUs; host (memory of this process), sockets and verbs on CPUs")
-	f.DurationVar(&b.Ask.Limit, "limit", 2*time.Minute, "most `TIME` of one size")
-	f.Uint64Var(&b.Ask.Seed, "seed", 1, "seed of the input data")
-	b.Place.Register(f)
-	f.StringVar(&b.Ask.Algo, "algo", "auto", "algorithm of the cuda backend: auto, plan (NCCL's schedule), one-shot, two-words, two-shot, push, direct, copies, words, lines or relay")
-	f.StringVar(&b.Schedule, "schedule", "", "run the schedule `FILE` (MSCCL XML, MSCCL++ JSON) with the cuda, host, sockets or verbs backend")
-	f.Float64SliceVar(&b.Ask.Shares, "shares", nil, "alltoall of unequal parts, as of experts: what each rank sends to rank 0, 1, …, relative to the others (`40,30,20,10`)")
-	f.StringVar(&b.Ask.Launch, "launch", "eager", "on GPUs, eager: host time around asynchronous launches; graph: device time of a replay")
-	f.BoolVar(&b.Ask.Compare, "compare", false, "on GPUs, add columns: simulated time, NCCL's model, with the cuda backend NCCL's measured time")
-	f.StringVar(&b.Ask.Library, "libnccl", "", "`FILE` of NCCL (default $SIMCCL_LIBNCCL, else libnccl.so.2 of the loader)")
-	f.StringVar(&b.Ask.Trace, "trace", "", "write a Chrome trace of one verified operation of the last size to `FILE`; several processes put their rank before the ending")
-	f.StringVar(&b.Detail, "trace-detail", "step", "how deep the trace goes")
+	flags.Register(c.Flags(), flags.In(flags.Sizes,
+		flags.Of(&b.Ask.Shares, "shares", "", nil, "alltoall of unequal parts: `PARTS` that each rank sends to rank 0, 1, …, "+
+			"relative to the others, 40,30,20,10", "Shares")),
+		flags.In(testflags.Test,
+			flags.Of(&b.Ask.Limit, "limit", "", 2*time.Minute, "most `TIME` of one size", "Limit"),
+			flags.Of(&b.Ask.Seed, "seed", "", 1, "`SEED` of the input data")),
+		flags.In(testflags.Launch,
+			flags.Of(&b.Ask.Launch, "launch", "", "eager", "launch `MODE` on GPUs: eager (host time around asynchronous "+
+				"launches) or graph (device time of a replay)", "Launch")))
+	b.Test.RegisterOutput(c)
+	flags.Register(c.Flags(), flags.In(flags.Output,
+		flags.Of(&b.Ask.Trace, "trace", "", "", "write a Chrome trace of the last size to `FILE` (one verified operation; "+
+			"several processes put their rank before the ending)", "Trace"),
+		flags.Of(&b.Detail, "trace-detail", "", "step", "`LEVEL` of the trace: "+strings.Join(nccl.Details[:], ", "))))
+	b.Place.Register(c)
+	flags.Most(c, "backend", "min-bytes", "max-bytes", "gpus", "compare", "trace")
 }
 
 // request is what the options ask for. A bench on CPUs without sizes takes small
@@ -135,7 +151,7 @@ func (b *Options) request(a *cli.App) (*bench.Request, error) {
 	}
 	ask.Options, ask.Multicast, ask.Ranks = b.Test.Options, b.Machine.Multicast, b.Place.NRanks
 	ask.TestsDevice, _ = a.Getenv("NCCL_TESTS_DEVICE")
-	return &ask, cli.AsFlags(ask.Validate())
+	return &ask, a.AsFlags(ask.Validate())
 }
 
 // Run measures. Where several processes are started, it meets the others.
@@ -148,7 +164,7 @@ func (b *Options) Run(ctx context.Context, a *cli.App) error {
 	if r.Request, err = b.request(a); err != nil {
 		return err
 	}
-	if err := cli.AsFlags(r.Request.CheckShares(fn)); err != nil {
+	if err := a.AsFlags(r.Request.CheckShares(fn)); err != nil {
 		return err
 	}
 	if r.Spec, err = b.spec(a, r.Request, fn); err != nil {
@@ -198,11 +214,11 @@ func (b *Options) spec(a *cli.App, ask *bench.Request, fn coll.Func) (*bench.Spe
 	if err != nil {
 		return nil, err
 	}
-	if err = cli.AsFlags(predict.Fill(s, &w)); err != nil {
+	if err = a.AsFlags(predict.Fill(s, &w)); err != nil {
 		return nil, err
 	}
 	if s.Columns, err = predict.Columns(ask); err != nil {
-		return nil, cli.AsFlags(err)
+		return nil, a.AsFlags(err)
 	}
 	s.MinBW, err = options.MinBW(a.Getenv)
 	return s, err
@@ -232,7 +248,7 @@ func (b *Options) load(a *cli.App, m cli.Machine, spec scenario.Spec) (*predict.
 	}
 	model, err := predict.Load(spec, opt)
 	if err != nil {
-		return nil, cli.AsFlags(err)
+		return nil, a.AsFlags(err)
 	}
 	model.Schedule = b.Schedule
 	return model, nil

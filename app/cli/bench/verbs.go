@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/app/cli/place"
 	"github.com/simccl/simccl/real/perftest"
 	"github.com/simccl/simccl/real/team"
@@ -22,7 +23,6 @@ type VerbsOptions struct {
 
 func verbs(a *cli.App) *cobra.Command {
 	var v VerbsOptions
-	clock := false // accepted
 	c := &cobra.Command{Use: "verbs [HOST] [write|read|send|nccl]...", Short: "Measure RDMA as perftest does, and NCCL's own transport pattern beside it",
 		Long: `verbs measures bandwidth and latency with the letters and columns of ib_write_bw and
 its siblings, and in the same table what NCCL's pattern reaches: nccl waits for a
@@ -47,36 +47,46 @@ receive to its end. The peak is looked for up to 20000 messages and not of nccl.
 			v.Words = args
 			return v.Run(cmd.Context(), a)
 		}}
-	f := c.Flags()
-	f.SortFlags = false
-	f.StringVarP(&v.Device, "ib-dev", "d", "", "`DEVICE` of this side; without a HOST also DEVICE,DEVICE: sender, receiver (default the first and the last)")
-	f.IntVarP(&v.Port, "ib-port", "i", 0, "`PORT` of the devices (default the first that is up)")
-	f.IntVarP(&v.GID, "gid-index", "x", -1, "`INDEX` of the RoCE address (default as NCCL chooses)")
-	f.StringVarP(&v.Size, "size", "s", "65536", "`SIZE` of a message")
-	f.IntVarP(&v.Iters, "iters", "n", 1000, "messages of a measurement")
-	f.IntVarP(&v.QPs, "qp", "q", 1, "queue pairs; of bandwidth")
-	f.IntVarP(&v.Depth, "tx-depth", "t", 128, "messages in flight per queue pair (bandwidth tests only, not nccl)")
-	f.BoolVarP(&v.AllSizes, "all", "a", false, "all sizes from 2 bytes to 8 MiB by powers of 2")
-	f.BoolVarP(&v.Bidirectional, "bidirectional", "b", false, "both directions at once; of bandwidth")
-	f.IntVarP(&v.Seconds, "duration", "D", 0, "measure for `SECONDS` in place of -n")
-	f.BoolVarP(&v.NoPeak, "noPeak", "N", false, "do not search for the peak")
-	f.IntVarP(&v.SL, "sl", "S", -1, "service `LEVEL` (default as NCCL_IB_SL)")
-	f.IntVar(&v.TrafficClass, "tclass", -1, "traffic `CLASS` (default as NCCL_IB_TC)")
-	f.IntVarP(&v.QPTimeout, "qp-timeout", "u", -1, "4.096 us times two to this `EXPONENT`, before a retry (default as NCCL_IB_TIMEOUT)")
-	f.BoolVar(&v.Gbits, "report_gbits", false, "bandwidths in Gb/sec")
-	f.BoolVarP(&clock, "CPU-freq", "F", false, "accepted; times come from a clock that does not change its speed")
-	f.BoolVar(&v.Serve, "serve", false, "wait for the other side, until it has measured all")
-	f.StringVar(&v.Listen, "listen", "127.0.0.1", "`ADDRESS` of this host at which --serve waits; 0.0.0.0 or :: for all")
-	v.Secret.Register(f)
-	f.IntVarP(&v.TCP, "port", "p", 18515, "TCP `PORT` by which both sides meet")
+	c.Flags().SortFlags = false
+	v.register(c)
 	return c
+}
+
+func (v *VerbsOptions) register(c *cobra.Command) {
+	clock := false // accepted
+	flags.Register(c.Flags(), flags.In("Devices",
+		flags.Of(&v.Device, "ib-dev", "d", "", "`DEVICE` of this side; without a HOST also DEVICE,DEVICE: sender, receiver "+
+			"(default the first and the last)"),
+		flags.Of(&v.Port, "ib-port", "i", 0, "`PORT` of the devices (default the first that is up)"),
+		flags.Of(&v.GID, "gid-index", "x", -1, "`INDEX` of the RoCE address (default as NCCL chooses)")),
+		flags.In("Measurement",
+			flags.Of(&v.Size, "size", "s", "65536", "`SIZE` of a message", "Size"),
+			flags.Of(&v.Iters, "iters", "n", 1000, "messages of a measurement", "Iters"),
+			flags.Of(&v.QPs, "qp", "q", 1, "queue pairs; of bandwidth", "QPs"),
+			flags.Of(&v.Depth, "tx-depth", "t", 128, "messages in flight per queue pair (bandwidth tests only, not nccl)", "Depth"),
+			flags.Of(&v.AllSizes, "all", "a", false, "all sizes from 2 bytes to 8 MiB by powers of 2"),
+			flags.Of(&v.Bidirectional, "bidirectional", "b", false, "both directions at once; of bandwidth"),
+			flags.Of(&v.Seconds, "duration", "D", 0, "measure for `SECONDS` in place of -n", "Seconds"),
+			flags.Of(&v.NoPeak, "noPeak", "N", false, "do not search for the peak"),
+			flags.Of(&v.Gbits, "report_gbits", "", false, "bandwidths in Gb/sec"),
+			flags.Of(&clock, "CPU-freq", "F", false, "accepted; times come from a clock that does not change its speed")),
+		flags.In("Connection",
+			flags.Of(&v.SL, "sl", "S", -1, "service `LEVEL` (default as NCCL_IB_SL)", "SL"),
+			flags.Of(&v.TrafficClass, "tclass", "", -1, "traffic `CLASS` (default as NCCL_IB_TC)", "TrafficClass"),
+			flags.Of(&v.QPTimeout, "qp-timeout", "u", -1, "4.096 us times two to this `EXPONENT`, before a retry (default as "+
+				"NCCL_IB_TIMEOUT)", "QPTimeout"),
+			flags.Of(&v.Serve, "serve", "", false, "wait for the other side, until it has measured all", "Serve"),
+			flags.Of(&v.Listen, "listen", "", "127.0.0.1", "`ADDRESS` of this host at which --serve waits; 0.0.0.0 or :: for "+
+				"all", "Listen"),
+			flags.Of(&v.TCP, "port", "p", 18515, "TCP `PORT` by which both sides meet", "TCP")))
+	v.Secret.Register(c)
 }
 
 // Run measures, or serves the other side.
 func (v *VerbsOptions) Run(ctx context.Context, a *cli.App) error {
 	p, err := v.Plan()
 	if err != nil {
-		return cli.AsFlags(err)
+		return a.AsFlags(err)
 	}
 	cfg, err := a.Config()
 	if err != nil {
@@ -133,7 +143,7 @@ func (v *VerbsOptions) wait(ctx context.Context, a *cli.App, ports *perftest.Por
 	}
 	ln, err := v.Listener()
 	if err != nil {
-		return cli.AsFlags(err)
+		return a.AsFlags(err)
 	}
 	defer ln.Close()
 	fmt.Fprintf(a.Err, "simccl: %s port %d waits at %s\n", ports.From(), ports.Port(), ln.Addr())

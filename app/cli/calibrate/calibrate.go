@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/cli/flags"
 	overlapcmd "github.com/simccl/simccl/app/cli/overlap"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/newfile"
@@ -89,11 +90,12 @@ type Times struct {
 
 // register declares the options; class is the help of --machine-class.
 func (t *Times) register(cmd *cobra.Command, class string) {
-	f := cmd.Flags()
-	f.StringVar(&t.Machine.Topo, "topo", "", "topology `FILE` of one host (default DIR/topo.xml, else this machine)")
-	f.StringVar(&t.Machine.Multicast, "multicast", "auto", "NVLink multicast: on, off, or auto: on where every GPU is sm_90+ behind an NVSwitch")
-	f.StringVar(&t.Machine.Class, "machine-class", "", class)
-	f.StringVar(&t.Residuals, "residuals", "", "write every point, measured and simulated, to `FILE`.csv")
+	flags.Register(cmd.Flags(), flags.In("",
+		flags.Of(&t.Machine.Topo, "topo", "", "", "topology `FILE` of one host (default DIR/topo.xml, else this machine)", "Topo"),
+		flags.Of(&t.Machine.Multicast, "multicast", "", "auto", "NVLink multicast: on, off, or auto: on where every GPU is "+
+			"sm_90+ behind an NVSwitch", "machine.multicast", "Multicast"),
+		flags.Of(&t.Machine.Class, "machine-class", "", "", class, "machine.class"),
+		flags.Of(&t.Residuals, "residuals", "", "", "write every point, measured and simulated, to `FILE`.csv")))
 }
 
 // points is what fit and check begin with: the measured times, planned, and the
@@ -145,11 +147,11 @@ func (t *Times) lab(a *cli.App, dir string) (*calibrate.Lab, gpu.Class, error) {
 	}
 	spec, err := m.Spec(a)
 	if err != nil {
-		return nil, gpu.Class{}, err
+		return nil, gpu.Class{}, a.AsFlags(err)
 	}
 	lab, class, err := calibrate.NewLab(spec, a.Options(m.Found))
 	t.at = lab
-	return lab, class, cli.AsFlags(err)
+	return lab, class, a.AsFlags(err)
 }
 
 // writeResiduals keeps the points where that is asked for.

@@ -50,7 +50,7 @@ func (o *CheckOptions) Run(ctx context.Context, a *cli.App) error {
 		return err
 	}
 	if points, err = calibrate.Only(points, o.Ops); err != nil {
-		return cli.AsFlags(err)
+		return a.AsFlags(err)
 	}
 	res, err := calibrate.Check(ctx, points, &class)
 	if err != nil {

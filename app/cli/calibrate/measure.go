@@ -53,7 +53,7 @@ that advise names.`,
 			return m.Run(cmd.Context(), a)
 		}}
 	m.register(c)
-	c.Flags().StringArrayVar(&m.Try, "try", nil, "measure under `NCCL_K=V[,NCCL_K=V]` too, as advise tries it: all_reduce, all_gather and reduce_scatter at ten sizes from 8 B to 1 GiB; repeatable; without --sets these alone")
+	c.Flags().StringArrayVar(&m.Try, "try", nil, "measure under `SETTINGS` too, NCCL_K=V[,NCCL_K=V], as advise tries it: all_reduce, all_gather and reduce_scatter at ten sizes from 8 B to 1 GiB; repeatable; without --sets these alone")
 	return c
 }
 
@@ -108,7 +108,7 @@ func set(a *cli.App) *cobra.Command {
 			}
 			return measureSet(cmd.Context(), a, &list[0], at, libnccl, args[1], realbench.OpenDevices)
 		}}
-	p.Register(c.Flags())
+	p.Register(c)
 	c.Flags().StringVar(&libnccl, "libnccl", "", "")
 	return c
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/app/cli/run"
 	schedulecmd "github.com/simccl/simccl/app/cli/schedule"
 	"github.com/simccl/simccl/app/cli/testflags"
@@ -69,7 +70,7 @@ anything differs.`,
 	f.StringVar(&o.B, "b", "", "`OPTIONS` of the second side")
 	f.BoolVar(&o.ExitCode, "exit-code", false, "status 7 where anything differs")
 	register(c, &both)
-	o.Sizes.RegisterSizes(f)
+	o.Sizes.RegisterSizes(c)
 	return c
 }
 
@@ -78,7 +79,7 @@ func register(c *cobra.Command, r *run.Options) {
 	r.Machine.Register(c)
 	r.Machine.RegisterClass(c)
 	r.Machine.RegisterNetwork(c)
-	r.RegisterTimes(c.Flags())
+	r.RegisterTimes(c)
 }
 
 // Run compares and prints.
@@ -124,7 +125,7 @@ func (o *Options) compare(ctx context.Context, a *cli.App) (*diff.Document, erro
 	d, err := diff.New(ctx, s[0], s[1], ops, sizes, progress.Step)
 	var of *diff.SideError
 	if errors.As(err, &of) {
-		err = fmt.Errorf("--%s: %w", strings.ToLower(of.Name), cli.AsFlags(of.Err))
+		err = fmt.Errorf("--%s: %w", strings.ToLower(of.Name), a.AsFlags(of.Err))
 	}
 	return d, err
 }
@@ -155,7 +156,7 @@ func (o *Options) side(a *cli.App, name, text string) (s *diff.Side, err error) 
 		return nil, fail.Argument(err)
 	}
 	var env []string
-	var flags run.Options
+	var side run.Options
 	c := cli.Nested("diff", cobra.ArbitraryArgs, func(c *cobra.Command, bare []string) error {
 		for _, w := range bare {
 			if err := setBare(c, w); err != nil {
@@ -163,28 +164,27 @@ func (o *Options) side(a *cli.App, name, text string) (s *diff.Side, err error) 
 			}
 		}
 		a.Env = append(a.Env, env...)
-		flags.Op = "all_reduce"
-		spec, err := flags.Spec(a)
+		side.Op = "all_reduce"
+		spec, err := side.Spec(a)
 		if err == nil {
 			err = spec.Validate()
 		}
 		if err == nil {
-			side := diff.Side{Name: name, Spec: spec, Options: strings.Join(own, " ")}
-			if flags.Schedule != "" {
+			of := diff.Side{Name: name, Spec: spec, Options: strings.Join(own, " ")}
+			if side.Schedule != "" {
 				var sched *msccl.Schedule
-				if sched, err = schedulecmd.Prove(a, flags.Schedule); err != nil {
+				if sched, err = schedulecmd.Prove(a, side.Schedule); err != nil {
 					return err
 				}
-				side.PlansOf = sched.Func
-				side.Planner = schedulecmd.Planner(sched, flags.Schedule)
+				of.PlansOf, of.Planner = sched.Func, schedulecmd.Planner(sched, side.Schedule)
 			}
-			s, err = diff.Load(side, a.Options(nil))
+			s, err = diff.Load(of, a.Options(nil))
 		}
-		return cli.AsFlags(err)
+		return flags.Name(c.Flags(), err)
 	})
-	register(c, &flags)
-	flags.RegisterSchedule(c.Flags())
-	flags.Test.Options = options.Options{Op: "sum", DataType: "float", Check: 1, Threads: 1, Cycles: 1, Agg: 1}
+	register(c, &side)
+	side.RegisterSchedule(c)
+	side.Test.Options = options.Options{Op: "sum", DataType: "float", Check: 1, Threads: 1, Cycles: 1, Agg: 1}
 	c.Flags().StringArrayVar(&env, "env", nil, "")
 	c.Flags().BoolVar(&a.NoEnv, "no-env", a.NoEnv, "")
 	c.SetArgs(append(append([]string{}, o.Both...), own...)) // nil would mean the arguments of the process

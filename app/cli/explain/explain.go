@@ -40,7 +40,7 @@ With --network packet it also names where messages meet congestion and what othe
 	o.Machine.Register(c)
 	o.Machine.RegisterNetwork(c)
 	o.Machine.RegisterFaults(c)
-	o.Op.Register(c.Flags())
+	o.Op.Register(c)
 	return c
 }
 
@@ -51,7 +51,7 @@ func (o *Options) Run(ctx context.Context, a *cli.App) error {
 	if err != nil {
 		return err
 	}
-	op, err := o.Op.Of(x.Comm.NRanks)
+	op, err := o.Op.Of(a, x.Comm.NRanks)
 	if err != nil {
 		return err
 	}

@@ -8,8 +8,9 @@ import (
 	"os"
 
 	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/real/team"
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 )
 
 // Flags say which of how many processes this is.
@@ -20,12 +21,16 @@ type Flags struct {
 }
 
 // Register declares the options.
-func (p *Flags) Register(f *pflag.FlagSet) {
-	f.IntVar(&p.Rank, "rank", -1, "this process's `RANK`, where no launcher says it")
-	f.IntVar(&p.NRanks, "nranks", 0, "number of ranks; without --rank all are of this process")
-	f.StringVar(&p.Root, "root-address", "", "`HOST:PORT` where rank 0 listens")
-	p.Secret.Register(f)
+func (p *Flags) Register(c *cobra.Command) {
+	flags.Register(c.Flags(), flags.In(Processes,
+		flags.Of(&p.Rank, "rank", "", -1, "`RANK` of this process, where no launcher says it"),
+		flags.Of(&p.NRanks, "nranks", "", 0, "number `N` of ranks; without --rank all are of this process", "Ranks"),
+		flags.Of(&p.Root, "root-address", "", "", "`ADDRESS` where rank 0 listens, HOST:PORT")))
+	p.Secret.Register(c)
 }
+
+// Processes is the title of their group in help.
+const Processes = "Processes"
 
 // Find reads flags before the launcher's environment.
 func (p *Flags) Find(a *cli.App) (team.Place, error) {
@@ -43,9 +48,12 @@ func (p *Flags) Find(a *cli.App) (team.Place, error) {
 type Secret struct{ File, Word string }
 
 // Register declares the options.
-func (s *Secret) Register(f *pflag.FlagSet) {
-	f.StringVar(&s.File, "secret-file", "", "`FILE` with the secret that all ranks share (default $SIMCCL_SECRET, else a key of this user's, made at first use)")
-	f.StringVar(&s.Word, "secret", "", "`WORD` in place of it; every user of the host can read it in the list of processes")
+func (s *Secret) Register(c *cobra.Command) {
+	flags.Register(c.Flags(), flags.In(Processes,
+		flags.Of(&s.File, "secret-file", "", "", "`FILE` with the secret that all ranks share (default $SIMCCL_SECRET, else a "+
+			"key of this user's, made at first use)"),
+		flags.Of(&s.Word, "secret", "", "", "secret `WORD` in place of it; every user of the host can read it in the list of "+
+			"processes")))
 }
 
 // Read finds the secret: --secret-file, --secret, SIMCCL_SECRET, or this user's

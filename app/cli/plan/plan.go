@@ -39,7 +39,7 @@ func Command(a *cli.App) *cobra.Command {
 			return o.Run(cmd.Context(), a)
 		}}
 	o.Machine.Register(c)
-	o.Op.Register(c.Flags())
+	o.Op.Register(c)
 	c.Flags().StringVar(&o.Format, "format", "text", "text, csv (SimCCL's list of flows), goal, msccl (XML, where it can say the plan), or json (the list of messages)")
 	c.Flags().BoolVar(&o.Check, "check", false, "prove the plan first")
 	return c
@@ -58,7 +58,7 @@ func (o *Options) Run(_ context.Context, a *cli.App) error {
 	if err != nil {
 		return err
 	}
-	op, err := o.Op.Of(x.Comm.NRanks)
+	op, err := o.Op.Of(a, x.Comm.NRanks)
 	if err != nil {
 		return err
 	}

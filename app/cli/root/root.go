@@ -19,8 +19,10 @@ import (
 	"github.com/simccl/simccl/app/cli/diff"
 	"github.com/simccl/simccl/app/cli/env"
 	"github.com/simccl/simccl/app/cli/explain"
+	"github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/app/cli/graph"
 	"github.com/simccl/simccl/app/cli/groups"
+	"github.com/simccl/simccl/app/cli/help"
 	"github.com/simccl/simccl/app/cli/identify"
 	"github.com/simccl/simccl/app/cli/inspect"
 	"github.com/simccl/simccl/app/cli/intercept"
@@ -34,6 +36,7 @@ import (
 	"github.com/simccl/simccl/app/cli/schedule"
 	"github.com/simccl/simccl/app/cli/serve"
 	"github.com/simccl/simccl/app/cli/sweep"
+	"github.com/simccl/simccl/app/cli/topics"
 	"github.com/simccl/simccl/app/cli/topo"
 	"github.com/simccl/simccl/app/cli/trace"
 	"github.com/simccl/simccl/app/cli/tune"
@@ -47,7 +50,7 @@ import (
 // commands lists every command, which is made when it is asked for: the flags of all of them
 // take longer than a decision of a small machine.
 func commands() []command {
-	return []command{
+	all := []command{
 		{"run", run.Command}, {"inspect", inspect.Command}, {"explain", explain.Command}, {"diff", diff.Command},
 		{"advise", advise.Command}, {"topo", topo.Command}, {"graph", graph.Command}, {"tune", tune.Command},
 		{"plan", plan.Command}, {"check", check.Command}, {"scenario", scenario.Command}, {"replay", replay.Command},
@@ -57,6 +60,10 @@ func commands() []command {
 		{"intercept", intercept.Command}, {"serve", serve.Command}, {"network", network.Command}, {"version", about.Command},
 		{"exit-codes", about.ExitCodes},
 	}
+	for _, t := range topics.All() {
+		all = append(all, command{t.Name, func(*cli.App) *cobra.Command { return t.Command() }})
+	}
+	return all
 }
 
 // command is one command of the root.
@@ -76,8 +83,8 @@ func Command(a *cli.App, args ...string) *cobra.Command {
 		Long: `simccl reads NCCL's topo.xml and says what NCCL ` + cli.Rules().String() + ` decides on that machine
 (paths, rings and trees, channels, algorithm and protocol), why, and how long
 it takes, by simulating the very schedule. It needs no GPU.`,
-		Example: `  simccl run all_reduce                                  # 2 x DGX H100, built in
-  simccl run all_reduce --topo topo.xml --nodes 4 -b 1K -e 1M -f 4 --trace out.json.gz
+		Example: `  simccl run all_reduce  # 2 x DGX H100, built in
+  simccl run all_reduce --topo topo.xml --nodes 4 -b 1K -e 1M -f 4 --trace a.json
   simccl explain all_reduce 2M --topo topo.xml --nodes 4
   simccl inspect --topo topo.xml --json
   simccl trace validate out.json.gz`,
@@ -92,13 +99,15 @@ it takes, by simulating the very schedule. It needs no GPU.`,
 			return cmd.Help()
 		},
 	}
-	root.PersistentFlags().StringArrayVar(&a.Env, "env", nil, "set an `NCCL_K=V` as if it were in the environment; repeatable")
+	flags.Register(root.PersistentFlags(), flags.In("", flags.Of(&a.Env, "env", "", nil,
+		"set an `NCCL_K=V` as if it were in the environment; repeatable", "nccl.env")))
 	root.PersistentFlags().BoolVar(&a.NoEnv, "no-env", false, "ignore the environment and NCCL's configuration files")
 	root.PersistentFlags().BoolVar(&a.JSON, "json", false, "print JSON instead of a table")
 	// Cobra's own flag takes a template, whose package would add 4 MB to the program.
 	root.Flags().BoolVarP(&asked, "version", "v", false, "print the version and the rules it follows")
 	root.SetFlagErrorFunc(cli.FlagError)
 	root.SetGlobalNormalizationFunc(longNames)
+	help.Install(root, a)
 	for _, c := range commands() {
 		if one == "" || one == c.name {
 			root.AddCommand(c.make(a))
@@ -130,7 +139,10 @@ func Execute(ctx context.Context, a *cli.App, args []string) error {
 func profileFlag(a *cli.App, root *cobra.Command, c *process.CPUProfile) {
 	root.PersistentFlags().StringVar(&c.Name, "cpuprofile", "", "write a pprof CPU profile of simccl itself to `FILE` (.pb.gz)")
 	_ = root.PersistentFlags().MarkHidden("cpuprofile")
-	root.PersistentPreRunE = func(*cobra.Command, []string) error { return c.Start(&a.Process) }
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		a.Given = cmd.Flags()
+		return c.Start(&a.Process)
+	}
 }
 
 // named is the command that a line asks for, if its first word is the name of one; else

@@ -5,11 +5,11 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/trace/nccl"
-	"github.com/spf13/pflag"
 )
 
 // Outputs are the files that a run writes of one timed operation.
@@ -25,20 +25,30 @@ type Outputs struct {
 }
 
 // defaultEvents is --trace-events where it is not given, as in a scenario.
-const defaultEvents = 20e6
+const defaultEvents int64 = 20e6
 
-func (o *Outputs) register(f *pflag.FlagSet) {
-	f.StringVar(&o.Trace, "trace", "", "write a trace of one operation of the last size to `FILE` (.json; .pftrace: Perfetto's own format; also with .gz or .zst)")
-	f.StringVar(&o.Profile, "profile", "", "write a pprof profile of it to `FILE` (.pb.gz)")
-	f.StringVar(&o.Ops, "ops", "", "write its point-to-point operations to `FILE` (.csv of SimCCL, .goal)")
-	f.StringVar(&o.Report, "report", "", "write an HTML page about the run to `FILE` (.html)")
-	f.StringArrayVar(&o.Measured, "measured", nil, "draw what nccl-tests or bench measured (its output, or its -J `FILE`) on the page; repeatable")
-	f.StringVar(&o.Detail, "trace-detail", "step", "how deep the trace goes: "+strings.Join(nccl.Simulated, ", "))
-	f.StringVar(&o.Style, "trace-style", "lanes", "lanes, or nccl: the layout of NCCL's profiler plugin")
-	f.StringVar(&o.Ranks, "trace-ranks", "", "only these ranks: `0-7,16`, or all (default all; of more than 128, one for all that do the same)")
-	f.BoolVar(&o.Deps, "trace-deps", false, "also arrows inside a rank: from what was received to the send that waited for it")
-	f.Int64Var(&o.Events, "trace-events", defaultEvents, "maximum number of events of a trace; the trace counts those left out")
-	f.Uint32Var(&o.Mask, "event-mask", 0, "NCCL_PROFILE_EVENT_MASK: which kinds of events (default all)")
+// table declares their flags.
+func (o *Outputs) table() flags.Group {
+	return flags.In(flags.Output,
+		flags.Of(&o.Trace, "trace", "", "", "write a trace of the last size to `FILE` (one operation; .json or .pftrace, "+
+			"Perfetto's own format; also with .gz or .zst)", "outputs.trace"),
+		flags.Of(&o.Detail, "trace-detail", "", "step", "`LEVEL` of the trace: "+strings.Join(nccl.Simulated, ", "),
+			"outputs.detail"),
+		flags.Of(&o.Style, "trace-style", "", "lanes", "`LAYOUT` of the trace: lanes, or nccl, that of NCCL's profiler plugin",
+			"outputs.style"),
+		flags.Of(&o.Ranks, "trace-ranks", "", "", "`RANKS` in the trace: 0-7,16, or all (default all; of more than 128, one "+
+			"for all that do the same)", "outputs.ranks"),
+		flags.Of(&o.Deps, "trace-deps", "", false, "arrows inside each rank of the trace: from what was received to the send "+
+			"that waited for it"),
+		flags.Of(&o.Events, "trace-events", "", defaultEvents, "most events in the trace: `N`; the trace counts those left "+
+			"out", "outputs.maxEvents"),
+		flags.Of(&o.Mask, "event-mask", "", 0, "kinds of events in the trace, `MASK` as NCCL_PROFILE_EVENT_MASK (default all)"),
+		flags.Of(&o.Profile, "profile", "", "", "write a pprof profile of that operation to `FILE` (.pb.gz)", "outputs.profile"),
+		flags.Of(&o.Ops, "ops", "", "", "write its point-to-point operations to `FILE` (.csv of SimCCL, .goal)", "outputs.ops"),
+		flags.Of(&o.Report, "report", "", "", "write an HTML page about the run to `FILE` (.html)"),
+		flags.Of(&o.Measured, "measured", "", nil, "draw measured times on that page: a `FILE` that nccl-tests or bench "+
+			"printed or wrote (-J); repeatable"),
+	)
 }
 
 // check refuses a page that cannot be written before hours are spent on it.

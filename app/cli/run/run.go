@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/app/cli/replay"
 	schedulecmd "github.com/simccl/simccl/app/cli/schedule"
 	"github.com/simccl/simccl/app/cli/testflags"
@@ -55,13 +56,16 @@ func Command(a *cli.App) *cobra.Command {
 	c := &cobra.Command{Use: "run OP", Short: "Simulate a sweep of sizes and print nccl-tests' table",
 		Long: `run simulates an operation over a sweep of sizes, by NCCL's own schedule, and
 prints nccl-tests' table. OP is all_reduce, all_gather, reduce_scatter,
-broadcast, reduce, sendrecv, alltoall, gather, scatter, with or without _perf, or
-all_to_all_v: an alltoall of unequal parts (--counts, --imbalance).
-Options have nccl-tests' letters; without -b, -e, -f, -i: 8 B to 1 GiB, factor 2.
+broadcast, reduce, sendrecv, alltoall, gather or scatter, with or without _perf,
+or all_to_all_v, an alltoall of unequal parts (--counts, --imbalance). Sizes go
+from 8 B to 1 GiB by a factor of 2, unless -b, -e, -f or -i say otherwise.
 
---scenario FILE takes machine, operation and files from a scenario file in place
-of OP and options, and runs its job (workload.job), where it has one, as replay
-does; --save-scenario FILE writes what the options meant as one.`,
+Flags with a letter are nccl-tests' own, with its meaning. simccl help lists the
+topics that flags name.
+
+--save-scenario FILE writes machine, operation and files as a scenario;
+--scenario FILE runs one, in place of OP and flags. Its job (workload.job), where
+it has one, runs as with replay.`,
 		Example: `  simccl run all_reduce
   simccl run all_reduce_perf -b 8 -e 16M -f 8 -g 4 --topo topo.xml --nodes 4
   simccl run all_gather --sizes 96,1M --trace out.json.gz --ops flows.csv`,
@@ -103,25 +107,47 @@ func (r *Options) Register(c *cobra.Command) {
 	r.Machine.RegisterClass(c)
 	r.Machine.RegisterNetwork(c)
 	r.Test.Register(c)
-	r.RegisterTimes(c.Flags())
-	c.Flags().BoolVar(&r.NCCLLog, "nccl-log", false, "print what NCCL_DEBUG=INFO would show, on standard error")
-	r.Outputs.register(c.Flags())
-	c.Flags().StringVar(&r.CSV, "csv", "", "write a row for each size to the CSV `FILE`, for pandas")
-	c.Flags().StringVar(&r.Scenario, "scenario", "", "run the scenario `FILE` in place of OP and options")
-	r.RegisterSchedule(c.Flags())
-	c.Flags().StringVar(&r.Save, "save-scenario", "", "write what the options meant as a scenario `FILE`")
+	r.RegisterTimes(c)
+	r.RegisterSchedule(c)
+	r.Test.RegisterOutput(c)
+	flags.Register(c.Flags(), r.Outputs.table(), flags.In(flags.Output,
+		flags.Of(&r.CSV, "csv", "", "", "write a row for each size to the CSV `FILE`, for pandas"),
+		flags.Of(&r.NCCLLog, "nccl-log", "", false, "print NCCL's log (NCCL_DEBUG=INFO) to standard error")),
+		flags.In("Scenario files",
+			flags.Of(&r.Scenario, "scenario", "", "", "scenario `FILE` to run, in place of OP and options"),
+			flags.Of(&r.Save, "save-scenario", "", "", "write the options as a scenario `FILE`")))
+	flags.Most(c, "topo", "nodes", "min-bytes", "max-bytes", "nccl-version", "trace")
 }
 
 // RegisterTimes declares what times depend on other than machine and operation.
-func (r *Options) RegisterTimes(f *pflag.FlagSet) {
-	f.StringVar(&r.Launch, "launch", "eager", "eager: one process a GPU, asynchronous launches; graph: device time alone")
-	f.StringVar(&r.Fidelity, "fidelity", "", "level of detail: alpha, NCCL's own formula; step, an ideal network; flow, the network of --fabric (default flow with one, else step)")
-	f.StringVar(&r.Fold, "fold", "auto", "how equivalent ranks are folded: auto (merge equivalent ranks exactly; above 512 ranks, and in large rings, also merge nearly equivalent ones if needed), exact, near, off")
-	f.StringVar(&r.Skip, "skip", "auto", "what is done where a run repeats itself: auto (periods are counted, with the same result; with jitter a window is simulated, within a margin that the table says), off (all is simulated)")
-	f.StringVar(&r.Jitter, "jitter", "drawn", "jitter of up to 72 ranks: drawn (from --seed), off (exact lockstep; large sizes within a node come out up to 18 % slower)")
-	f.StringArrayVar(&r.Faults, "fault", nil, "what is `BROKEN`: rank=3:slow=1.5, nic=node0/mlx5_3:loss=0.001, link=leaf0~spine1:down, gpu=node0/3:absent; also latency=US; repeatable")
-	f.IntVar(&r.Processes, "procs", 0, "processes of a node, each with -t threads (default one a GPU; with -t one)")
-	f.Uint64Var(&r.Seed, "seed", 0, "`SEED` of everything random: one draw of hashed routes (default 1; where hashed routes bind, the median of several draws)")
+func (r *Options) RegisterTimes(c *cobra.Command) {
+	flags.Register(c.Flags(), flags.In(testflags.Launch,
+		flags.Of(&r.Launch, "launch", "", "eager", "launch `MODE`: eager (one process a GPU, asynchronous launches) or graph "+
+			"(device time of a CUDA graph)", "engine.launch"),
+		flags.Of(&r.Processes, "procs", "", 0, "`N` processes on each node, each with -t threads (default one a GPU; with "+
+			"-t one)", "engine.processes"),
+	), flags.In(flags.Model,
+		flags.Of(&r.Fidelity, "fidelity", "", "", "`LEVEL` of detail: alpha (NCCL's own cost model), step (an ideal network) "+
+			"or flow (the network of --fabric) (default flow with a fabric, else step)", "engine.fidelity"),
+		flags.Of(&r.Faults, "fault", "", nil, "`FAULT` of machine or network: rank=3:slow=1.5, nic=node0/2:loss=0.001, "+
+			"link=leaf0~spine1:down, gpu=node0/3:absent, … (simccl help faults); repeatable", "network.faults"),
+		flags.Of(&r.Jitter, "jitter", "", "drawn", "jitter of up to 72 ranks, `MODE` drawn (from --seed) or off (exact "+
+			"lockstep; large sizes within a node come out up to 18 % slower)", "engine.jitter"),
+		flags.Of(&r.Seed, "seed", "", 0, "`SEED` of everything random: one draw of hashed routes (default 1; where hashed "+
+			"routes bind, the median of several draws)"),
+		flags.Of(&r.Fold, "fold", "", "auto", "folding of ranks that behave alike, `MODE` exact (equal ranks are simulated "+
+			"once, without an error), near (nearly equal ones too), off, or auto (exact; near above 512 ranks and in "+
+			"large rings, if needed)", "engine.fold"),
+		flags.Of(&r.Skip, "skip", "", "auto", "skipping of what repeats, `MODE` auto (periods of a steady state are counted, "+
+			"with the same result; with jitter a window is simulated, within a margin that the table says) or off",
+			"engine.skip"),
+	))
+}
+
+// RegisterSchedule declares the option of plans that are not NCCL's.
+func (r *Options) RegisterSchedule(c *cobra.Command) {
+	flags.Register(c.Flags(), flags.In(flags.Model, flags.Of(&r.Schedule, "schedule", "", "",
+		"schedule `FILE` (MSCCL XML, MSCCL++ JSON) to simulate in place of NCCL's, with NCCL's beside it")))
 }
 
 // beside are the options of run that a scenario does not hold.
@@ -157,6 +183,9 @@ func (r *Options) job(ctx context.Context, a *cli.App, spec scenario.Spec, place
 	return replay.Scenario(ctx, a, spec, placed)
 }
 
+// named gives an error the names of options in place of members.
+func (r *Options) named(err error) error { return flags.Name(r.given, err) }
+
 // Prepared is a run that is ready to be simulated and printed.
 type Prepared struct {
 	*sweep.Table
@@ -173,7 +202,7 @@ type Prepared struct {
 func (r *Options) spec(a *cli.App) (s scenario.Spec, placed func(error) error, err error) {
 	if r.Scenario == "" {
 		s, err = r.Spec(a)
-		return s, cli.AsFlags, err
+		return s, r.named, err
 	}
 	if r.given != nil {
 		r.given.Visit(func(f *pflag.Flag) {
@@ -215,8 +244,9 @@ func (r *Options) prepare(a *cli.App, spec scenario.Spec, placed func(error) err
 	if err != nil {
 		return nil, err
 	}
+	names := flags.Names(r.given)
 	for _, f := range spec.Outputs.Files() {
-		if err := cli.Directory(cli.FlagNames["outputs."+f.Member], f.Name); err != nil {
+		if err := cli.Directory(names["outputs."+f.Member], f.Name); err != nil {
 			return nil, err
 		}
 	}
@@ -226,7 +256,7 @@ func (r *Options) prepare(a *cli.App, spec scenario.Spec, placed func(error) err
 	t := &r.Test
 	s.Table, err = sweep.New(s.Running, nccltests.Config{Warmup: t.Warmup, Iters: t.Iters, AggIters: t.Agg, Check: t.Check, Graph: t.Graph, PerIter: t.PerIter != 0, PerIterSkip: t.Skip}, s.Running.Site.Config.Rules.Release.Code())
 	if err != nil {
-		return nil, cli.AsFlags(err)
+		return nil, r.named(err)
 	}
 	s.Columns, s.Summary.MinBW = columns, minBW
 	if r.Save != "" {
@@ -260,7 +290,7 @@ func (r *Options) load(s *Prepared, spec scenario.Spec, placed func(error) error
 // check refuses values that mean nothing before anything is computed.
 func (r *Options) check() error {
 	if err := r.Test.Counts(); err != nil {
-		return cli.AsFlags(err)
+		return r.named(err)
 	}
 	if err := r.Outputs.check(); err != nil {
 		return err
@@ -268,7 +298,7 @@ func (r *Options) check() error {
 	if err := cli.Directory("-J", r.Test.Output); err != nil {
 		return err
 	}
-	return cli.AsFlags(r.Test.Simulated(r.Launch == "graph" || r.Test.Graph > 0))
+	return r.named(r.Test.Simulated(r.Launch == "graph" || r.Test.Graph > 0))
 }
 
 // Run goes through all sizes and prints.
@@ -318,7 +348,7 @@ func (s *Prepared) outputs(ctx context.Context) error {
 		}})
 	progress.End()
 	if err != nil {
-		return cli.AsFlags(err)
+		return s.opt.named(err)
 	}
 	if s.opt.Outputs.Report != "" {
 		if err := s.writeReport(ctx); err != nil {
@@ -344,9 +374,4 @@ func (s *Prepared) writeCSV() error {
 	}
 	s.app.Wrote(s.opt.CSV, "pandas.read_csv reads it")
 	return nil
-}
-
-// RegisterSchedule declares the option of plans that are not NCCL's.
-func (r *Options) RegisterSchedule(f *pflag.FlagSet) {
-	f.StringVar(&r.Schedule, "schedule", "", "simulate the schedule `FILE` (MSCCL XML, MSCCL++ JSON) in place of NCCL's, with NCCL's beside it")
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/app/report/sweep"
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/fail"
@@ -24,59 +25,102 @@ type Flags struct {
 	given *pflag.FlagSet // of a command line; nil: the values alone count
 }
 
-// Register declares all of them on a command.
+// Titles of groups in help.
+const (
+	Test   = "Iterations and checks"
+	Launch = "Launch"
+)
+
+// Register declares them on a command, but those of RegisterOutput.
 func (t *Flags) Register(c *cobra.Command) {
-	f := c.Flags()
-	f.SortFlags = false
-	t.RegisterSizes(f)
-	cli.RegisterPairs(f, &t.Options)
-	f.IntVarP(&t.Iters, "iters", "n", 20, "timed operations of a size")
-	f.IntVarP(&t.Warmup, "warmup-iters", "w", 1, "operations before them")
-	f.IntVarP(&t.Agg, "agg-iters", "m", 1, "operations of a group")
-	f.IntVarP(&t.Cycles, "run-cycles", "N", 1, "how often to go through all sizes (never nodes)")
-	f.IntVarP(&t.Check, "check", "c", 1, "check that results are right: prove the plan")
-	f.StringVarP(&t.Op, "op", "o", "sum", "reduction: sum, prod, min, max, avg or all")
-	f.StringVarP(&t.DataType, "datatype", "d", "float", "element type, or all")
-	f.IntVarP(&t.Root, "root", "r", 0, "root rank, -1 for each one after the other")
-	f.IntVarP(&t.Graph, "cudagraph", "G", 0, "1: as --launch graph")
-	f.StringVarP(&t.Output, "output-file", "J", "", "write nccl-tests' JSON to `FILE`")
-	f.StringVar(&t.Columns, "columns", "", "columns to add: `+algo,proto,nch,model,expect,limit,use,queue,paused,marked,retx,regret,best`")
-	for _, o := range []struct {
-		to          *int
-		name, short string
-		def         int
-		help        string
-	}{
-		{&t.Threads, "nthreads", "t", 1, "threads of a process (1)"},
-		{&t.ParallelInit, "parallel-init", "p", 0, "accepted; bench always starts its ranks at the same time"},
-		{&t.Blocking, "blocking", "z", 0, "1: wait for each operation, and for the other threads; 2: for the operation alone; 3: for the group, and meet untimed"},
-		{&t.StreamNull, "stream-null", "y", 0, "accepted; no effect on a simulation"},
-		{&t.Timeout, "timeout", "T", 0, "accepted; no effect on a simulation"},
-		{&t.CPUTime, "report-cputime", "C", 0, "1: the host's time to launch, in place of the operation's"},
-		{&t.Timestamps, "report-timestamps", "S", 0, "1: bench prints when a size was measured; a simulation has no clock"},
-		{&t.Average, "average", "a", 1, "times of 0 rank 0, 1 average, 2 minimum, 3 maximum"},
-		{&t.LocalRegister, "local-register", "R", 0, "1: registered buffers; 2: symmetric windows"},
-		{&t.CTAPolicy, "cta-policy", "x", options.NoPolicy, "0 default, 1 fewer blocks where buffers are registered, 2 copy engines where they are in windows"},
-		{&t.Memory, "memory", "M", 0, "1: bench on GPUs prints how much device memory is taken"},
-		{&t.Unalign, "unalign", "u", 0, "elements by which buffers begin later"},
-		{&t.PerIter, "per-iter-timing", "I", 0, "1: time each iteration by events too, and print how they spread"},
-		{&t.Skip, "per-iter-skip", "K", 0, "iterations that those leave out at the start"},
-		{&t.Device, "device-implementation", "D", 0, "1 to 4: nccl-tests' own kernels over symmetric windows (-R 2); 0, NCCL's collectives"},
-		{&t.DeviceCTAs, "device-cta-count", "V", 16, "blocks of -D"},
-	} {
-		f.IntVarP(o.to, o.name, o.short, o.def, o.help)
-		_ = f.MarkHidden(o.name)
+	c.Flags().SortFlags = false
+	t.given = c.Flags()
+	sizes := flags.In(flags.Sizes, append(t.sizes(), cli.PairFlags(&t.Options)...)...)
+	sizes.Rows = append(sizes.Rows,
+		flags.Of(&t.DataType, "datatype", "d", "float", "element `TYPE`, or all"),
+		flags.Of(&t.Op, "op", "o", "sum", "reduction `OP`: sum, prod, min, max, avg or all"),
+		flags.Of(&t.Root, "root", "r", 0, "root `RANK`; -1: each rank, one after the other", "workload.root", "Root"))
+	flags.Register(c.Flags(), sizes, t.test(), t.launch(), t.buffers())
+}
+
+// RegisterOutput declares those of what is printed and written.
+func (t *Flags) RegisterOutput(c *cobra.Command) { flags.Register(c.Flags(), t.output()) }
+
+// RegisterSizes declares the options that say which sizes.
+func (t *Flags) RegisterSizes(c *cobra.Command) {
+	t.given = c.Flags()
+	flags.Register(c.Flags(), flags.In(flags.Sizes, t.sizes()...))
+}
+
+func (t *Flags) sizes() []flags.Row {
+	return []flags.Row{
+		flags.Of(&t.Min, "min-bytes", "b", "", "smallest `SIZE` (K, M and G are binary)", "workload.range.min"),
+		flags.Of(&t.Max, "max-bytes", "e", "", "largest `SIZE`", "workload.range.max"),
+		flags.Of(&t.Step, "step-bytes", "i", "", "difference of one `SIZE` to the next (default 1M)", "workload.range.step"),
+		flags.Of(&t.Factor, "step-factor", "f", 0, "`FACTOR` of one size to the next, in place of a difference",
+			"workload.range.factor"),
+		flags.Of(&t.Sizes, "sizes", "", "", "exactly these `SIZES`, 96,240,1G, in place of -b, -e, -i and -f", "workload.sizes"),
 	}
 }
 
-// RegisterSizes declares the options that say which sizes.
-func (t *Flags) RegisterSizes(f *pflag.FlagSet) {
-	t.given = f
-	f.StringVarP(&t.Min, "min-bytes", "b", "", "smallest `SIZE` (K, M, G are binary)")
-	f.StringVarP(&t.Max, "max-bytes", "e", "", "largest `SIZE`")
-	f.StringVarP(&t.Step, "step-bytes", "i", "", "difference of sizes (default 1M)")
-	f.Int64VarP(&t.Factor, "step-factor", "f", 0, "`FACTOR` of sizes in place of a difference")
-	f.StringVar(&t.Sizes, "sizes", "", "exactly these sizes instead: `96,240,1G`")
+// test are the flags of how often an operation runs, and what is checked.
+func (t *Flags) test() flags.Group {
+	return flags.In(Test,
+		flags.Of(&t.Iters, "iters", "n", 20, "`N` timed operations of each size", "Iters"),
+		flags.Of(&t.Warmup, "warmup-iters", "w", 1, "`N` warmup operations of each size", "Warmup"),
+		flags.Of(&t.Agg, "agg-iters", "m", 1, "`N` operations in each NCCL group", "workload.group", "Agg"),
+		flags.Of(&t.Cycles, "run-cycles", "N", 1, "`N` runs through all sizes (nodes are --nodes)", "workload.cycles", "Cycles"),
+		flags.Of(&t.Check, "check", "c", 1, "`N` checked operations of each size; run proves the plan instead; 0: none", "Check"),
+		flags.Of(&t.PerIter, "per-iter-timing", "I", 0, "`1`: time of each iteration too, and how they spread", "PerIter"),
+		flags.Of(&t.Skip, "per-iter-skip", "K", 0, "`N` first iterations that -I leaves out", "Skip"),
+		flags.Of(&t.Timeout, "timeout", "T", 0, "timeout of a size in `SECONDS`, 0: none; no effect on a simulation", "Timeout"),
+	)
+}
+
+// launch are the flags of how the host launches.
+func (t *Flags) launch() flags.Group {
+	return flags.In(Launch,
+		flags.Of(&t.Threads, "nthreads", "t", 1, "`N` threads in each process", "engine.threads", "Threads"),
+		flags.Of(&t.Graph, "cudagraph", "G", 0, "`N` launches of a CUDA graph in place of eager launches; run: as --launch "+
+			"graph", "Graph"),
+		flags.Of(&t.Blocking, "blocking", "z", 0, "host waits, `MODE` 1: for each operation, then for the other threads; "+
+			"2: for the operation; 3: for the group, then for the other threads, untimed; 0: not",
+			"engine.blocking", "Blocking"),
+		flags.Of(&t.CPUTime, "report-cputime", "C", 0, "`1`: the host's time to launch in place of the operation's",
+			"engine.cpuTime", "CPUTime"),
+		flags.Of(&t.ParallelInit, "parallel-init", "p", 0, "`1`: accepted; ranks are always started at the same time"),
+		flags.Of(&t.StreamNull, "stream-null", "y", 0, "`1`: accepted by run, without effect; refused by bench",
+			"StreamNull"),
+	)
+}
+
+// buffers are the flags of how buffers are allocated, and of kernels that depend on it.
+func (t *Flags) buffers() flags.Group {
+	return flags.In("Buffers and kernels",
+		flags.Of(&t.LocalRegister, "local-register", "R", 0, "buffers, `MODE` 1: registered; 2: symmetric windows; 0: plain",
+			"workload.buffers", "LocalRegister"),
+		flags.Of(&t.CTAPolicy, "cta-policy", "x", options.NoPolicy, "CTA `POLICY` of NCCL, 0: default; 1: fewer blocks where "+
+			"buffers are registered; 2: copy engines where they are windows; -1: as NCCL_CTA_POLICY",
+			"workload.ctaPolicy", "CTAPolicy"),
+		flags.Of(&t.Unalign, "unalign", "u", 0, "offset of buffers from their alignment, in `ELEMENTS`",
+			"workload.unalign", "Unalign"),
+		flags.Of(&t.Device, "device-implementation", "D", 0, "nccl-tests' own kernel `K`, 1 to 4, over symmetric windows "+
+			"(-R 2); 0: NCCL's collectives", "workload.device", "Device"),
+		flags.Of(&t.DeviceCTAs, "device-cta-count", "V", 16, "`N` blocks of -D", "workload.deviceBlocks"),
+		flags.Of(&t.Memory, "memory", "M", 0, "`1`: bench on GPUs prints how much device memory is taken", "Memory"),
+	)
+}
+
+// output are the flags of what is printed and written.
+func (t *Flags) output() flags.Group {
+	return flags.In(flags.Output,
+		flags.Of(&t.Columns, "columns", "", "", "columns to add: `+NAMES`, as +algo,proto,nch (simccl help columns)", "Columns"),
+		flags.Of(&t.Output, "output-file", "J", "", "write nccl-tests' JSON to `FILE`", "Output"),
+		flags.Of(&t.Average, "average", "a", 1, "times are those of `WHICH`: 0 rank 0, 1 average, 2 minimum, 3 maximum of "+
+			"the ranks", "Average"),
+		flags.Of(&t.Timestamps, "report-timestamps", "S", 0, "`1`: bench prints when each size was measured; a simulation "+
+			"has no clock"),
+	)
 }
 
 // Sized reports whether any sizes were asked for.
@@ -110,7 +154,7 @@ func (t *Flags) List() ([]scenario.Size, error) {
 	}
 	w := t.Workload("")
 	sizes, err := w.AllSizes()
-	return sizes, cli.AsFlags(err)
+	return sizes, flags.Name(t.given, err)
 }
 
 // ParseColumns reads --columns.
