@@ -175,7 +175,7 @@ func (r *Running) hash(ctx context.Context, at Operation) (h *sim.Hash, binds bo
 func (r *Running) vary(seed uint64, change func(*sim.Config)) *Running {
 	v := &Running{Spec: r.Spec, Site: r.Site, opt: r.opt, fn: r.fn, sizes: r.sizes, types: r.types,
 		redops: r.redops, roots: r.roots,
-		Planner: r.Planner, change: change}
+		planner: r.planner, change: change}
 	v.Spec.Seed, v.Spec.Engine.NoProof, v.Spec.Engine.Rivals = seed, true, false
 	return v
 }

@@ -84,14 +84,11 @@ type Running struct {
 	// Records has Rows keep the events of a row that Write would simulate again only for
 	// them; Write must follow then.
 	Records bool
-	// Planner makes plans, which it has proved, in NCCL's place: of a schedule of
-	// others. Nil, or a nil plan: NCCL's.
-	Planner func(comm.Op) (*plan.Plan, error)
-
 	// OfDraws is how many draws of hashed routes are simulated where they matter, 1 or 5; 0: 5, and
 	// settings that spread queue pairs where they differ much.
 	OfDraws int
 
+	planner Planner           // of Options
 	change  func(*sim.Config) // of vary, and Adaptive
 	seedsMu sync.Mutex
 	seeds   map[uint64]*Running // runs of draws
@@ -157,6 +154,12 @@ func On(site *Site, spec Spec, opt Options) (*Running, error) {
 	}
 	if r.roots, err = w.AllRoots(r.fn, site.Comm.NRanks); err != nil {
 		return nil, err
+	}
+	if opt.Planner != nil {
+		if r.planner, err = opt.Planner(site, r.fn); err != nil {
+			return nil, err
+		}
+		r.Spec.Engine.Fold = "off"
 	}
 	return r, r.list()
 }
@@ -312,22 +315,28 @@ func (r *Running) Plan(o Operation, prove bool) (Outcome, error) {
 	return r.planned(o, prove, prove)
 }
 
+// Scheduled is the plan that Options.Planner makes of an operation; nil: NCCL's is taken.
+func (r *Running) Scheduled(op comm.Op) (*plan.Plan, error) {
+	if r.planner == nil {
+		return nil, nil
+	}
+	return r.planner(op)
+}
+
 // planned is Plan; kernels over windows and NCCL's other plans are proved apart.
 func (r *Running) planned(o Operation, windows, plans bool) (Outcome, error) {
-	if r.Planner != nil && coll.Variable(r.Spec.Workload.Op) {
+	if r.planner != nil && coll.Variable(r.Spec.Workload.Op) {
 		return Outcome{}, &OperationError{r.fn, o.Count, &plan.UnsupportedError{What: "a schedule for " +
 			coll.AllToAllV, Why: "schedules have equal parts; write alltoall"}}
 	}
-	if r.Planner != nil {
-		pl, err := r.Planner(r.Op(o))
-		if err != nil {
-			return Outcome{}, &OperationError{r.fn, o.Count, err}
-		}
-		if pl != nil {
-			out := Outcome{Plan: pl, Checked: true, OfSchedule: true} // proven where it was read
-			out.Choice.Algo, out.Choice.Proto = pl.Req.Algo, pl.Req.Proto
-			return out, nil
-		}
+	pl, err := r.Scheduled(r.Op(o))
+	if err != nil {
+		return Outcome{}, &OperationError{r.fn, o.Count, err}
+	}
+	if pl != nil {
+		out := Outcome{Plan: pl, Checked: true, OfSchedule: true} // proven where it was read
+		out.Choice.Algo, out.Choice.Proto = pl.Req.Algo, pl.Req.Proto
+		return out, nil
 	}
 	if out, ok, err := r.windows(o, windows); ok || err != nil {
 		return out, err

@@ -10,8 +10,10 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/rules/release"
 	"github.com/simccl/simccl/scenario/internal/fault"
 	"github.com/simccl/simccl/scenario/internal/nics"
@@ -60,7 +62,13 @@ type Options struct {
 	// Workers is how many points are simulated at a time, or, of fewer points, how many
 	// processors they use together; 0: all of them. It does not change results.
 	Workers int
+	// Planner, if not nil, makes the plans of a run of f in NCCL's place: those of a schedule of
+	// others. Such a run folds no ranks, since a schedule need not treat them equal.
+	Planner func(site *Site, f coll.Func) (Planner, error)
 }
+
+// Planner makes the plan of an operation, which it has proved; nil: NCCL's own.
+type Planner func(comm.Op) (*plan.Plan, error)
 
 // InputError is an input file of which no machine can be made: unreadable, or
 // with contents that are wrong. It wraps the reader's error, which has the place.

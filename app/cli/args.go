@@ -94,3 +94,10 @@ func FlagError(cmd *cobra.Command, err error) error {
 	}
 	return fail.Usage("%v; %s", err, see)
 }
+
+// Nested is a command whose options are in a file or in another option.
+func Nested(use string, args cobra.PositionalArgs, run func(*cobra.Command, []string) error) *cobra.Command {
+	c := &cobra.Command{Use: use, SilenceUsage: true, SilenceErrors: true, Args: args, RunE: run}
+	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fail.Usage("%v", err) })
+	return c
+}

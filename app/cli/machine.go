@@ -3,15 +3,12 @@ package cli
 import (
 	"context"
 	"os"
-	"strings"
 
+	"github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/rules/release"
 	"github.com/simccl/simccl/scenario"
-	"github.com/simccl/simccl/sim/gpu"
-	"github.com/simccl/simccl/sim/netpreset"
 	"github.com/simccl/simccl/study/congestion"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -41,56 +38,82 @@ type Machine struct {
 
 // Register declares the options on a command.
 func (m *Machine) Register(c *cobra.Command) {
-	f := c.Flags()
-	m.given = f
-	f.StringVar(&m.Topo, "topo", "", "topology `FILE` as NCCL_TOPO_DUMP_FILE writes it, or a machine of "+
-		"topo list; A.xml:4,dgx-a100:2 for unequal nodes; default: dgx-h100")
-	f.IntVar(&m.Nodes, "nodes", 0, "number of equal nodes `N` (default 1, of the built-in machine 2)")
-	f.IntVarP(&m.GPUs, "gpus", "g", 0, "use the `K` lowest local ranks of each node (default all)")
-	f.StringVar(&m.Multicast, "multicast", "auto",
-		"NVLink multicast: on, off, or auto: on where every GPU is sm_90+ behind an NVSwitch")
-	f.IntVar(&m.Domain, "mnnvl", 0, "every `K` nodes are one NVLink domain, as in an NVL72 (default: what "+
-		"the file says); 1: a node alone is a domain, with a fabric as its neighbours have")
-	f.StringVar(&m.NCCL, "nccl-version", "", "decide as this `VERSION` of NCCL does: "+release.Names()+
-		", one between (the nearest by source answers), or torch==2.8 (default SIMCCL_NCCL_VERSION, else "+
-		Rules().String()+")")
+	m.given = c.Flags()
+	machine := flags.In(flags.Machine,
+		flags.Of(&m.Topo, "topo", "", "",
+			"topology `FILE` of a node, or a machine's name (NCCL_TOPO_DUMP_FILE writes such "+
+				"a file, simccl topo list has the names); A.xml:4,dgx-a100:2 for unequal nodes; default "+
+				"dgx-h100",
+			"Topo"),
+		flags.Of(&m.Nodes, "nodes", "", 0, "`N` equal nodes (default 1, of the built-in machine 2)",
+			"machine.nodes", "Nodes"),
+		flags.Of(&m.GPUs, "gpus", "g", 0,
+			"`K` GPUs of each node, those of the lowest local ranks (default all)", "machine.gpus"),
+		flags.Of(&m.Multicast, "multicast", "", "auto",
+			"NVLink multicast, `MODE` on, off or auto: on where every GPU is "+
+				"sm_90 or newer behind an NVSwitch", "machine.multicast", "Multicast"),
+		flags.Of(&m.Domain, "mnnvl", "", 0,
+			"every `K` nodes are one NVLink domain, as in an NVL72; 1: each node alone is "+
+				"one, with a fabric as its neighbours have (default what the topology says)",
+			"machine.nvlinkDomain"),
+		flags.Of(&m.NCCL, "nccl-version", "", "",
+			"`VERSION` of NCCL that decides: 2.27.5, torch==2.8, … (simccl help "+
+				"releases; default SIMCCL_NCCL_VERSION, else "+Rules().String()+")", "nccl.version"),
+	)
 	if !m.RunsNCCL {
-		f.StringVar(&m.LibNCCL, "libnccl", "",
-			"decide as the library `FILE` (libnccl.so.2) does; its version is read, nothing in it runs")
+		machine.Rows = append(machine.Rows, flags.Of(&m.LibNCCL, "libnccl", "", "",
+			"library `FILE` (libnccl.so.2) whose "+
+				"version of NCCL decides; it is read, nothing in it runs"))
 	}
-	f.StringVar(&m.NICs, "network-class", "", "what NICs and their plugin cost, and what the plugin sets: "+
-		strings.Join(gpu.NetworkNames(), ", ")+", or a `FILE` (default by the machine's name or its NICs)")
-	f.StringVar(&m.Fabric, "fabric", "",
-		"network between the nodes, a `FILE` as topo fabric writes, or one by name: "+netpreset.Names()+
-			" (default an ideal one)")
+	flags.Register(c.Flags(), machine, flags.In(flags.Network,
+		flags.Of(&m.NICs, "network-class", "", "",
+			"costs of NICs and their plugin: a class by `NAME` (simccl help networks) "+
+				"or a file (default by the machine's name, else by its NICs)", "network.class"),
+		flags.Of(&m.Fabric, "fabric", "", "",
+			"network of switches: a `FILE`, as simccl topo fabric writes it, or a name "+
+				"(simccl help networks; default an ideal network)", "network.fabric"),
+	))
 }
 
 // RegisterClass adds the option of commands that predict times.
 func (m *Machine) RegisterClass(c *cobra.Command) {
-	c.Flags().StringVar(&m.Class, "machine-class", "",
-		"speeds of GPUs, links and NICs: a `FILE` as calibrate writes, or a name (default by the topology)")
+	flags.Register(c.Flags(), flags.In(flags.Machine,
+		flags.Of(&m.Class, "machine-class", "", "",
+			"speeds of GPUs, links and NICs: a class by `NAME` (simccl class) or a "+
+				"file, as calibrate writes it (default by the topology)", "machine.class")))
 }
 
 // RegisterNetwork adds the options of commands that simulate the network between
 // nodes.
 func (m *Machine) RegisterNetwork(c *cobra.Command) {
-	c.Flags().StringVar(&m.Network, "network", "flow", "network model between nodes: flow (links are "+
-		"shared max-min), packet (every frame: switch queues, ECN, PFC or credits, congestion control; "+
-		"docs/PACKETS.md) or hybrid (packet where queues build up, else flow)")
-	c.Flags().StringVar(&m.Balance, "balance", "", "load balancing over equal-cost routes with --network "+
-		"packet: queue-pair (each queue pair keeps its route), flowlet, or packet (each frame to the "+
-		"shortest queue) (default the fabric's)")
-	c.Flags().StringVar(&m.CC, "cc", "", "congestion control `NAME` with --network packet: none, "+
-		"dcqcn:paper, dcqcn:cx7, dcqcn:ns3, hpcc, timely, dctcp, swift, nscc (default the fabric's)")
+	flags.Register(c.Flags(), flags.In(flags.Network,
+		flags.Of(&m.Network, "network", "", "flow",
+			"`MODEL` of the network: flow (links are shared max-min), packet (every "+
+				"frame: switch queues, ECN, PFC or credits, congestion control) or hybrid (packet where "+
+				"queues "+
+				"build up, "+
+				"else flow)", "network.model"),
+		flags.Of(&m.Balance, "balance", "", "",
+			"load balancing over equal-cost routes with --network packet: `HOW` is "+
+				"queue-pair (each keeps its route), flowlet, or packet (each frame to the shortest queue) "+
+				"(default the "+
+				"fabric's)", "network.balance"),
+		flags.Of(&m.CC, "cc", "", "",
+			"congestion control `NAME` with --network packet: dcqcn:cx7, hpcc, … (simccl help "+
+				"networks; default the fabric's)", "network.cc"),
+	))
 }
 
 // RegisterFaults adds what else decides what messages meet there.
 func (m *Machine) RegisterFaults(c *cobra.Command) {
-	c.Flags().StringArrayVar(&m.Faults, "fault", nil, "with --fabric or --network packet: simulate what is "+
-		"`BROKEN`, as run does: link=leaf0~spine1:slow=2, nic=node0/2:storm@10-100, "+
-		"link=leaf0~spine1:loss=0.001; repeatable")
-	c.Flags().Uint64Var(&m.Seed, "seed", 0, "with --fabric: `SEED` of ECMP hashes, random marks and "+
-		"losses, one draw of them (default 1; where hashed routes bind, the median of several draws)")
+	flags.Register(c.Flags(), flags.In(flags.Network,
+		flags.Of(&m.Faults, "fault", "", nil, "`FAULT` of the network, with --fabric or --network packet: "+
+			"link=leaf0~spine1:slow=2, nic=node0/2:storm@10-100, … (simccl help faults); repeatable",
+			"network.faults"),
+		flags.Of(&m.Seed, "seed", "", 0,
+			"`SEED` of ECMP hashes, random marks and losses, with --fabric: one draw of them "+
+				"(default 1; where hashed routes bind, the median of several draws)"),
+	))
 }
 
 // Congestion simulates an operation over a network, as run does, and returns what its
@@ -114,7 +137,7 @@ func (m *Machine) Congestion(ctx context.Context, a *App, op scenario.Named) (*c
 		s.Workload.Reductions = []string{op.RedOp}
 	}
 	r, err := congestion.Run(ctx, s, a.Options(m.Found))
-	return r, AsFlags(err)
+	return r, flags.Name(m.given, err)
 }
 
 // Spec is what the options say, as a Spec without a workload.
@@ -157,7 +180,7 @@ func (m *Machine) Spec(a *App) (scenario.Spec, error) {
 	if err == nil {
 		s.NCCL.Version, err = a.Release(m.NCCL, m.LibNCCL)
 	}
-	return s, AsFlags(err)
+	return s, flags.Name(m.given, err)
 }
 
 // Load makes the communicator.
@@ -173,5 +196,5 @@ func (m *Machine) site(a *App, load func(*scenario.Spec, scenario.Options) (*sce
 		return nil, err
 	}
 	x, err := load(&s, a.Options(m.Found))
-	return x, AsFlags(err)
+	return x, flags.Name(m.given, err)
 }

@@ -61,24 +61,3 @@ func parseCount(entry string, exists func(name string) bool) (scenario.Nodes, er
 	}
 	return scenario.Nodes{Topo: entry[:i], Count: count}, nil
 }
-
-// Describe counts the points of a Spec and returns the Digest of the first.
-func Describe(s *scenario.Spec, opt scenario.Options) (points int, digest string, err error) {
-	if points, err = s.Points(); err != nil {
-		return 0, "", err
-	}
-	first, err := s.Point(0)
-	if err == nil {
-		digest, err = scenario.Digest(&first, opt)
-	}
-	return points, digest, err
-}
-
-// CheckFirst prepares the first point of a Spec, which reads its files.
-func CheckFirst(s *scenario.Spec, opt scenario.Options) error {
-	first, err := s.Point(0)
-	if err == nil {
-		_, err = scenario.Prepare(first, opt)
-	}
-	return err
-}

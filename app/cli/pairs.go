@@ -1,20 +1,24 @@
 package cli
 
 import (
+	"github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/coll/pairs"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/nccltests/options"
 	"github.com/simccl/simccl/scenario"
-	"github.com/spf13/pflag"
 )
 
-// RegisterPairs adds the options of an all_to_all_v.
-func RegisterPairs(f *pflag.FlagSet, o *options.Options) {
-	f.StringVar(&o.CountsFile, "counts", "", "of all_to_all_v: `FILE` of elements by pair (CSV or JSON), a "+
-		"row for each sender, in place of sizes")
-	f.Float64Var(&o.Imbalance, "imbalance", 0, "of all_to_all_v: the busiest receiver gets `X` times the "+
-		"mean, as of experts; 1: equal parts; --seed draws who")
+// PairFlags are the options of an all_to_all_v.
+func PairFlags(o *options.Options) []flags.Row {
+	return []flags.Row{
+		flags.Of(&o.CountsFile, "counts", "", "",
+			"all_to_all_v: `FILE` of elements by sender (row) and receiver (column), "+
+				"CSV or JSON, in place of sizes", "workload.counts", "CountsFile"),
+		flags.Of(&o.Imbalance, "imbalance", "", 0,
+			"all_to_all_v: the busiest receiver gets `X` times the mean, as of "+
+				"experts; 1: equal parts; --seed draws which", "workload.imbalance", "Imbalance"),
+	}
 }
 
 // Pairs adds to a workload what the ranks of an all_to_all_v exchange.

@@ -32,6 +32,8 @@ type Process struct {
 	Line     *Line
 	Args     []string // of the command line, without the program
 	Version  string   // of the program, in what it writes
+	Commit   string   // that the program was built from, and its date (RFC 3339), where a
+	Date     string   // release says so
 	// Named, if not nil, gives errors the names of flags in place of members.
 	Named func(error) error
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/cli/root"
 	"github.com/simccl/simccl/dev/golden"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -101,7 +103,7 @@ func firstMissing(out, want string) string {
 // No page has a block of commands that is not run, and what is named in the
 // running text is a command with options that there are.
 func TestNoCommandIsOnlyText(t *testing.T) {
-	root := newRoot(&app{}, "")
+	tree := root.Command(&cli.App{})
 	for _, page := range documents(t) {
 		text, err := os.ReadFile(page)
 		if err != nil {
@@ -113,7 +115,7 @@ func TestNoCommandIsOnlyText(t *testing.T) {
 			t.Errorf("%s: not run: %q; put it into a block marked console", name, strings.TrimSpace(l))
 		}
 		for _, m := range regexp.MustCompile("`simccl ([^`]*)`").FindAllStringSubmatch(rest, -1) {
-			if problem := unknownTo(root, strings.Fields(m[1])); problem != "" {
+			if problem := unknownTo(tree, strings.Fields(m[1])); problem != "" {
 				t.Errorf("%s: `simccl %s`: %s", name, m[1], problem)
 			}
 		}

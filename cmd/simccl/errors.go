@@ -6,22 +6,14 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/process/status"
 	"github.com/simccl/simccl/internal/fail"
 )
 
-// usage is an error of an option or argument.
-func usage(format string, args ...any) error { return fail.Usage(format, args...) }
-
-// input makes err an error of an input file; nil of nil.
-func input(err error) error { return fail.Input(err) }
-
-// failed is a check that was answered with no; what is wrong was printed.
-func failed(format string, args ...any) error { return fail.Check(format, args...) }
-
 // report prints an error, one line for each problem of a joined one, and
 // returns the exit status.
-func (a *app) report(err error) int {
+func report(a *cli.App, err error) int {
 	code := status.Of(err)
 	var given *fail.Error
 	if err == nil || errors.As(err, &given) && given.Quiet {

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/cli/root"
 	"github.com/simccl/simccl/app/process/status"
 	"github.com/spf13/cobra"
 )
@@ -25,7 +27,7 @@ func commands(c *cobra.Command) []*cobra.Command {
 
 // Every command has a sentence, and examples unless it only holds others.
 func TestEveryCommandHasHelp(t *testing.T) {
-	for _, c := range commands(newRoot(&app{}, "")) {
+	for _, c := range commands(root.Command(&cli.App{})) {
 		if c.Short == "" {
 			t.Errorf("%s: no sentence of what it does", c.CommandPath())
 		}
@@ -79,7 +81,7 @@ func TestExamplesOfHelpRun(t *testing.T) {
 		}
 	}
 	n, ran := 0, map[string]bool{}
-	for _, c := range commands(newRoot(&app{}, "")) {
+	for _, c := range commands(root.Command(&cli.App{})) {
 		for line := range strings.Lines(c.Example) {
 			if line = strings.TrimSpace(line); line == "" {
 				continue
@@ -166,10 +168,10 @@ func TestEveryCommandSpeaksJSON(t *testing.T) {
 		if !json.Valid([]byte(out)) {
 			t.Errorf("%s: no JSON: %.200s", line, out)
 		}
-		c, _, _ := newRoot(&app{}, "").Find(strings.Fields(line))
+		c, _, _ := root.Command(&cli.App{}).Find(strings.Fields(line))
 		said[c.CommandPath()] = true
 	}
-	for _, c := range commands(newRoot(&app{}, "")) {
+	for _, c := range commands(root.Command(&cli.App{})) {
 		// has no end of its own
 		hardware := strings.HasPrefix(c.CommandPath(), "simccl calibrate") ||
 			c.CommandPath() == "simccl bench verbs" || c.CommandPath() == "simccl topo detect" ||

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -87,4 +88,15 @@ func compareArrows(ts *testscript.TestScript, neg bool, args []string) {
 	if arrows != messages || arrows == 0 {
 		ts.Fatalf("%d arrows in %s for %d messages in %s", arrows, args[0], messages, args[1])
 	}
+}
+
+// simccl runs a command line that must succeed and returns what it prints.
+func simccl(t *testing.T, args ...string) string {
+	t.Helper()
+	var out, errs bytes.Buffer
+	if code := run(t.Context(), args, appOf(process.Process{Out: &out, Err: &errs})); code != 0 {
+		t.Fatalf("simccl %s: exit status %d\n%s%s", strings.Join(args, " "), code, out.String(),
+			errs.String())
+	}
+	return out.String()
 }

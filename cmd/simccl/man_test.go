@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/cli/root"
 	"github.com/spf13/cobra/doc"
 )
 
@@ -28,12 +30,12 @@ func TestManPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	root := newRoot(&app{}, "")
-	if err := doc.GenManTree(root, &doc.GenManHeader{Title: "SIMCCL", Section: "1", Source: "simccl " +
+	tree := root.Command(&cli.App{})
+	if err := doc.GenManTree(tree, &doc.GenManHeader{Title: "SIMCCL", Section: "1", Source: "simccl " +
 		version, Manual: "simccl", Date: &date}, dir); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range commands(root) {
+	for _, c := range commands(tree) {
 		name := strings.ReplaceAll(c.CommandPath(), " ", "-") + ".1"
 		page, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil || !strings.Contains(string(page), ".SH SYNOPSIS") {

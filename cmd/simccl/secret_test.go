@@ -1,103 +1,16 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"net"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/app/process/status"
-	"github.com/simccl/simccl/real/perftest"
-	"github.com/simccl/simccl/real/team"
 )
-
-// secretIn reads the secret of a command line with the given variables.
-func secretIn(t *testing.T, f secretFlags, noEnv bool, environ ...string) (team.Secret, string, error) {
-	t.Helper()
-	var errs bytes.Buffer
-	s, err := f.read(appOf(process.Process{Err: &errs, Environ: environ, NoEnv: noEnv}), true)
-	return s, errs.String(), err
-}
-
-// TestWhereSecretsComeFrom: a file takes precedence over the variable, --no-env hides no
-// secret, and without any there is this user's key.
-func TestWhereSecretsComeFrom(t *testing.T) {
-	t.Setenv("HOME", t.TempDir())
-	t.Setenv("XDG_CONFIG_HOME", "")
-	file := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(file, []byte("of the file\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		name  string
-		flags secretFlags
-		noEnv bool
-		want  string
-		warns bool
-	}{
-		{"file", secretFlags{file: file}, false, "of the file", false},
-		{"variable", secretFlags{}, false, "of the variable", false},
-		{"variable with --no-env", secretFlags{}, true, "of the variable", false},
-		{"word", secretFlags{word: "of the flag"}, true, "of the flag", true},
-	} {
-		got, said, err := secretIn(t, c.flags, c.noEnv, "SIMCCL_SECRET=of the variable")
-		if err != nil || string(got) != c.want || strings.Contains(said, "process list") != c.warns {
-			t.Errorf("%s: %q, says %q: %v", c.name, got, said, err)
-		}
-	}
-	own, _, err := secretIn(t, secretFlags{}, true)
-	if err != nil || len(own) != 16 {
-		t.Fatalf("this user's key: %x, %v", own, err)
-	}
-	if empty, _, err := secretIn(t, secretFlags{}, false, "SIMCCL_SECRET="); err != nil ||
-		!bytes.Equal(empty, own) {
-		t.Errorf("an empty variable gives %x, %v", empty, err)
-	}
-	t.Setenv("HOME", t.TempDir())
-	if other, _, err := secretIn(t, secretFlags{}, true); err != nil || bytes.Equal(other, own) {
-		t.Errorf("another user's key: %x, %v", other, err)
-	}
-}
-
-// TestVerbsServerIsOfThisHost: by default, the server cannot be
-// reached from elsewhere.
-func TestVerbsServerIsOfThisHost(t *testing.T) {
-	def := newBenchVerbs(&app{}).Flags().Lookup("listen").DefValue
-	for listen, want := range map[string]bool{def: true, "0.0.0.0": false} {
-		v := verbsFlags{Request: perftest.Request{Listen: listen}}
-		l, err := v.Listener()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := l.Addr().(*net.TCPAddr).IP.IsLoopback(); got != want {
-			t.Errorf("--listen %s waits at %v", listen, l.Addr())
-		}
-		l.Close()
-	}
-	if _, err := (&perftest.Request{Listen: "203.0.113.1"}).Listener(); status.Of(err) != status.Usage {
-		t.Errorf("an address of another host: %v", err)
-	}
-	t.Setenv("HOME", t.TempDir())
-	t.Setenv("XDG_CONFIG_HOME", "")
-	keys := map[string]bool{}
-	for _, environ := range [][]string{nil, {"SIMCCL_SECRET=a"}, {"SIMCCL_SECRET=b"}} {
-		k, err := (&verbsFlags{}).key(appOf(process.Process{Environ: environ}), def+":0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		keys[string(k)] = true
-	}
-	if len(keys) != 3 {
-		t.Errorf("%d keys of 3 secrets", len(keys))
-	}
-}
 
 // TestInterruptedRankIsNamedByAll: a signal to one rank ends all others, each
 // with that rank's number and the signal, without a word of connections that

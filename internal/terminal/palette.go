@@ -4,6 +4,8 @@ import (
 	"io"
 	"os"
 	"strings"
+
+	"golang.org/x/term"
 )
 
 // Palette colours words on a terminal, and nowhere else.
@@ -42,6 +44,19 @@ func Is(w io.Writer) bool {
 	}
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// Width is how many columns a terminal has; 0 of another stream.
+func Width(w io.Writer) int {
+	f, ok := Raw(w).(*os.File)
+	if !ok {
+		return 0
+	}
+	n, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 func (p Palette) in(code, s string) string {

@@ -41,7 +41,7 @@ func (d *Document) meet(ctx context.Context, sides [2]*Side) error {
 			continue
 		}
 		for _, s := range sides {
-			if s.Spec.Network.Model == "" || s.Plans != nil {
+			if s.Spec.Network.Model == "" || s.Planner != nil {
 				continue
 			}
 			spec := s.Spec

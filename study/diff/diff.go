@@ -27,8 +27,8 @@ type Side struct {
 	Spec scenario.Spec
 	// Options names what the side has of its own, as its user wrote it.
 	Options string
-	// Plans makes a run's plans those of a schedule of PlansOf; nil: they are NCCL's.
-	Plans   func(*scenario.Running) error
+	// Planner makes the plans of PlansOf, as scenario.Options has it; nil: they are NCCL's.
+	Planner func(*scenario.Site, coll.Func) (scenario.Planner, error)
 	PlansOf coll.Func
 
 	opt  scenario.Options
@@ -157,14 +157,13 @@ func (s *Side) time(ctx context.Context, f coll.Func, z scenario.Size) (scenario
 	at := scenario.Operation{Type: coll.Float32, RedOp: coll.Sum, Count: count}
 	spec := s.Spec
 	spec.Workload = scenario.Workload{Op: f.TestName()}
-	run, err := scenario.On(s.site, spec, s.opt)
+	opt := s.opt
+	if f == s.PlansOf {
+		opt.Planner = s.Planner
+	}
+	run, err := scenario.On(s.site, spec, opt)
 	if err != nil {
 		return at, explain.Timing{}, err
-	}
-	if s.Plans != nil && f == s.PlansOf {
-		if err := s.Plans(run); err != nil {
-			return at, explain.Timing{}, err
-		}
 	}
 	o, err := run.Drawn(ctx, at, false, nil)
 	return at, s.timing(f, at, &o), err

@@ -108,12 +108,12 @@ func (v *Override) ends(x *ns3.Scenario) error {
 		return nil
 	}
 	dead := func(i int) error {
-		return fail.Usage("{RepairTimeout} %g: nothing comes over the link of nodes %d and %d any more, so "+
-			"its frames are sent again without an end: add {Retries}", v.TimeoutUs, x.Network.Cables[i].A,
+		return fail.Usage("{TimeoutUs} %g: nothing comes over the link of nodes %d and %d any more, so its "+
+			"frames are sent again without an end: add {Retries}", v.TimeoutUs, x.Network.Cables[i].A,
 			x.Network.Cables[i].B)
 	}
 	if i := endless(x.Flows, &x.Config); i >= 0 {
-		return fail.Usage("{RepairTimeout} %g: with L2_BACK_TO_ZERO flow %d of %d bytes, no multiple of "+
+		return fail.Usage("{TimeoutUs} %g: with L2_BACK_TO_ZERO flow %d of %d bytes, no multiple of "+
 			"L2_CHUNK_SIZE, never ends, and its frames are sent again without an end: add {Retries}, or "+
 			"{Repair} gbn", v.TimeoutUs, i, x.Flows[i].Bytes)
 	}
@@ -160,7 +160,7 @@ func (v *Override) control(x *ns3.Scenario, ethernet bool) error {
 // hardware sets what switches and NICs do otherwise than the peer's.
 func (v *Override) hardware(c *packet.Config) error {
 	if v.Through != 0 && (v.Through < packet.LeastHead || v.Through > 1<<16-1) {
-		return fail.Usage("{CutThrough} %d: write %d to %d bytes, or 0 (store and forward)", v.Through,
+		return fail.Usage("{Through} %d: write %d to %d bytes, or 0 (store and forward)", v.Through,
 			packet.LeastHead, 1<<16-1)
 	}
 	// no order of events of the peer, whose switches store and forward
@@ -197,11 +197,10 @@ func (v *Override) pauses(c *packet.Config) error {
 	case v.Quanta == 0:
 		return nil
 	case v.Credits > 0 || v.Repair == "trim":
-		return fail.Usage("{PauseQuanta} with {Credits} or {Repair} trim: nothing pauses there: leave one " +
-			"out")
+		return fail.Usage("{Quanta} with {Credits} or {Repair} trim: nothing pauses there: leave one out")
 	case v.Quanta < least || v.Quanta > 65535:
-		return fail.Usage("{PauseQuanta} %d: write %d to 65535, so that a pause is repeated before it "+
-			"ends, or 0 (no end)", v.Quanta, least)
+		return fail.Usage("{Quanta} %d: write %d to 65535, so that a pause is repeated before it ends, or "+
+			"0 (no end)", v.Quanta, least)
 	}
 	// no order of events of the peer, whose pauses have no end
 	c.Buffer.Quanta, c.EventOrder, c.Stream, c.LossStream = v.Quanta, false, 0, 0
@@ -213,24 +212,24 @@ func (v *Override) bounds() error {
 	span := func(us float64) bool { return us == 0 || us >= 0.001 && us <= 1e9 }
 	switch {
 	case !span(v.TimeoutUs):
-		return fail.Usage("{RepairTimeout} %g: write 0 (never), or 0.001 to 1e9 us", v.TimeoutUs)
+		return fail.Usage("{TimeoutUs} %g: write 0 (never), or 0.001 to 1e9 us", v.TimeoutUs)
 	case !span(v.FlowletUs):
-		return fail.Usage("{Flowlet} %g: write 0 (at each frame), or 0.001 to 1e9 us", v.FlowletUs)
+		return fail.Usage("{FlowletUs} %g: write 0 (at each frame), or 0.001 to 1e9 us", v.FlowletUs)
 	case !span(v.WatchUs):
-		return fail.Usage("{Watchdog} %g: write 0 (never), or 0.001 to 1e9 us", v.WatchUs)
+		return fail.Usage("{WatchUs} %g: write 0 (never), or 0.001 to 1e9 us", v.WatchUs)
 	case v.Messages != 0 && !(v.Messages >= 1e-6 && v.Messages <= 1e6):
-		return fail.Usage("{MessageRate} %g: write millions of messages a second, 1e-6 to 1e6, or 0 (no "+
-			"bound)", v.Messages)
+		return fail.Usage("{Messages} %g: write millions of messages a second, 1e-6 to 1e6, or 0 (no bound)",
+			v.Messages)
 	case v.Retries < 0 || v.Credits < 0 || v.Paths < 0:
 		return fail.Usage("{Retries} %d, {Paths} %d, {Credits} %d: none may be negative", v.Retries, v.Paths,
 			v.Credits)
 	case v.Retries > 0 && v.TimeoutUs == 0:
-		return fail.Usage("{Retries} %d: counts timeouts, and there are none: add {RepairTimeout}", v.Retries)
+		return fail.Usage("{Retries} %d: counts timeouts, and there are none: add {TimeoutUs}", v.Retries)
 	case v.Credits > 0 && v.Repair == "trim":
 		return fail.Usage("{Repair} trim with {Credits}: links with credits have room for what they carry, " +
 			"and cut nothing: leave one out")
 	case v.Credits > 0 && v.WatchUs > 0:
-		return fail.Usage("{Watchdog} with {Credits}: links with credits pause nothing: leave one out")
+		return fail.Usage("{WatchUs} with {Credits}: links with credits pause nothing: leave one out")
 	}
 	return nil
 }
@@ -280,7 +279,7 @@ const flaps = 10000
 // down, slow=SHARE, loss=SHARE, storm (B pauses A) or flap=DOWN/PERIOD, and times in
 // µs after the first start.
 func parseFault(n *packet.Network, text string) ([]packet.Fault, error) {
-	wrong := fail.Usage("{Fault} %q: write A-B:down, slow=0.5, loss=0.01, storm or flap=20/100, and when, "+
+	wrong := fail.Usage("{Faults} %q: write A-B:down, slow=0.5, loss=0.01, storm or flap=20/100, and when, "+
 		"as 0-7:down@100-300 (µs after the first start)", text)
 	nodes, what, ok := strings.Cut(text, ":")
 	a, b, ok2 := strings.Cut(nodes, "-")
@@ -310,7 +309,7 @@ func parseFault(n *packet.Network, text string) ([]packet.Fault, error) {
 		down, period, fine = parsePair(value, "/")
 		f.Down, ok = true, ok && fine && down < period && int64((f.To-f.From)/period) < flaps
 	case name == "flap" && !timed:
-		return nil, fail.Usage("{Fault} %q: a link flaps for a time: write when, as %s:flap=20/100@0-1000 "+
+		return nil, fail.Usage("{Faults} %q: a link flaps for a time: write when, as %s:flap=20/100@0-1000 "+
 			"(µs after the first start)", text, nodes)
 	default:
 		ok = false
@@ -322,14 +321,14 @@ func parseFault(n *packet.Network, text string) ([]packet.Fault, error) {
 		if int(c.A) == va && int(c.B) == vb || int(c.A) == vb && int(c.B) == va {
 			if f.Slow > 0 && f.Slow*float64(c.Rate) < leastRate {
 				return nil,
-					fail.Usage("{Fault} %q: leaves less than 1 Mb/s of %d bit/s: write a larger share, or "+
+					fail.Usage("{Faults} %q: leaves less than 1 Mb/s of %d bit/s: write a larger share, or "+
 						"down", text, c.Rate)
 			}
 			f.Cable, f.Back = i, f.Storm && int(c.A) != va
 			return flap(f, down, period), nil
 		}
 	}
-	return nil, fail.Usage("{Fault} %q: no link joins nodes %d and %d", text, va, vb)
+	return nil, fail.Usage("{Faults} %q: no link joins nodes %d and %d", text, va, vb)
 }
 
 // parsePair reads two positive times in µs.

@@ -66,8 +66,8 @@ func NS3(config string, o Options) (*Report, error) {
 		return nil, err
 	}
 	if o.Compat == "ns3:exact" && !x.Config.EventOrder {
-		return nil, fail.Usage("{Compat} ns3:exact with {MarkAt}, {PauseQuanta} or {CutThrough}: the " +
-			"simulator does nothing like it, so that its order of events is not kept: leave one out")
+		return nil, fail.Usage("{Compat} ns3:exact with {MarkAt}, {Quanta} or {Through}: the simulator " +
+			"does nothing like it, so that its order of events is not kept: leave one out")
 	}
 	switch cc := &x.Config.CC; {
 	case cc.Kind != packet.NoCC && cc.MinRate < 1:

@@ -107,11 +107,9 @@ func operationOf(op *bench.Op) scenario.Operation {
 
 // Plan implements bench.Model.
 func (m *Model) Plan(op *bench.Op) (*plan.Plan, bench.Choice, error) {
-	if m.Run.Planner != nil {
-		pl, err := m.Run.Planner(operationOf(op).Op(op.Func))
-		if pl != nil || err != nil {
-			return pl, bench.Choice{Algo: "schedule"}, err
-		}
+	pl, err := m.Run.Scheduled(operationOf(op).Op(op.Func))
+	if pl != nil || err != nil {
+		return pl, bench.Choice{Algo: "schedule"}, err
 	}
 	pl, choice, err := m.Run.Site.Comm.Plan(operationOf(op).Op(op.Func))
 	if err != nil {

@@ -27,10 +27,10 @@ type Build struct {
 	Go       string `json:"go"`
 }
 
-// Of is the build of this program. commit and date are what a release's linker sets; empty
-// ones are those that the compiler found.
-func Of(version, commit, date string) Build {
-	b := Build{Version: version, Commit: commit, Date: date, Rules: cli.Rules().String(),
+// Of is the build of this program. Without commit and date, which a release's linker sets, they
+// are those that the compiler found.
+func Of(a *cli.App) Build {
+	b := Build{Version: a.Version, Commit: a.Commit, Date: a.Date, Rules: cli.Rules().String(),
 		Tests: nccltests.Version, Rulesets: release.Names()}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -64,14 +64,15 @@ func (b *Build) Text() string {
 }
 
 // Command is "version".
-func Command(a *cli.App, b func() Build) *cobra.Command {
+func Command(a *cli.App) *cobra.Command {
 	return &cobra.Command{Use: "version", Short: "Print the version and the rules it follows",
 		Example: "  simccl version --json", Args: cli.Exactly(),
-		RunE: func(*cobra.Command, []string) error { return Print(a, b()) }}
+		RunE: func(*cobra.Command, []string) error { return Print(a) }}
 }
 
-// Print prints a build.
-func Print(a *cli.App, b Build) error {
+// Print prints the build of a program.
+func Print(a *cli.App) error {
+	b := Of(a)
 	if a.JSON {
 		return a.PrintJSON(b)
 	}
@@ -79,7 +80,7 @@ func Print(a *cli.App, b Build) error {
 }
 
 // ExitCodes is the help topic of exit statuses.
-func ExitCodes() *cobra.Command {
+func ExitCodes(*cli.App) *cobra.Command {
 	return &cobra.Command{Use: "exit-codes", Short: "What exit statuses mean",
 		Long: `Exit statuses of all commands:
 

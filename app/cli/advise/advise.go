@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/simccl/simccl/app/cli"
+	table "github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/app/cli/workload"
 	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/coll"
@@ -94,18 +95,20 @@ func (f *flags) register(c *cobra.Command) {
 	f.machine.RegisterClass(c)
 	f.machine.RegisterNetwork(c)
 	s := c.Flags()
-	s.StringVarP(&f.min, "min-bytes", "b", "", "smallest `SIZE` (default "+least+")")
-	s.StringVarP(&f.max, "max-bytes", "e", "", "largest `SIZE` (default "+most+")")
-	s.Int64VarP(&f.factor, "step-factor", "f", factor, "`FACTOR` of sizes")
-	s.StringVar(&f.sizes, "sizes", "", "exactly these sizes instead: `96,240,1G`")
+	table.Register(s, table.In(table.Sizes,
+		table.Of(&f.min, "min-bytes", "b", "", "smallest `SIZE` (default "+least+")", "workload.range.min"),
+		table.Of(&f.max, "max-bytes", "e", "", "largest `SIZE` (default "+most+")", "workload.range.max"),
+		table.Of(&f.factor, "step-factor", "f", factor, "`FACTOR` of one size to the next",
+			"workload.range.factor"),
+		table.Of(&f.sizes, "sizes", "", "", "exactly these `SIZES` instead: 96,240,1G", "workload.sizes")))
 	s.StringVarP(&f.typ, "datatype", "d", "float", "element type")
 	s.StringVarP(&f.op, "op", "o", "sum", "reduction: sum, prod, min, max or avg")
-	s.StringVar(&f.launch, "launch", "graph",
-		"eager: one process a GPU, asynchronous launches; graph: device time alone")
+	table.Register(s, table.In("", table.Of(&f.launch, "launch", "", "graph",
+		"eager: one process a GPU, asynchronous launches; graph: device time alone", "engine.launch")))
 	s.StringVar(&f.host, "host", "recorded", "of a job, the host's time: recorded, ideal (none), "+
 		"unprofiled (estimated), auto (ideal, or unprofiled where the host is the limit) or a factor")
-	s.StringArrayVar(&f.faults, "fault", nil,
-		"advise for a machine with a `FAULT`, as run has it; repeatable")
+	table.Register(s, table.In("", table.Of(&f.faults, "fault", "", nil,
+		"advise for a machine with a `FAULT`, as run has it; repeatable", "network.faults")))
 	s.StringArrayVar(&f.try, "try", nil, "try `NCCL_K=V` too; repeatable")
 	s.DurationVar(&f.within, "max-time", most100,
 		"try settings for so `LONG`, those that promise most first; 0: all of them")
@@ -147,7 +150,7 @@ func (f *flags) request(ctx context.Context, a *cli.App, what string) (advise.Re
 		}
 		q.Try = append(q.Try, advise.Try(k, v))
 	}
-	return q, cli.AsFlags(q.Spec.Validate())
+	return q, a.AsFlags(q.Spec.Validate())
 }
 
 // workload is an operation, or the job of a file that exists.
@@ -201,7 +204,7 @@ func (f *flags) advise(ctx context.Context, a *cli.App, q advise.Request) error 
 	r, err := advise.New(ctx, q)
 	said.end()
 	if err != nil {
-		return cli.AsFlags(err)
+		return a.AsFlags(err)
 	}
 	if a.JSON {
 		err = a.PrintJSON(r.Advice)
@@ -294,7 +297,7 @@ func (f *flags) writeTuner(ctx context.Context, a *cli.App, q advise.Request, r 
 	q.Options.Warn = nil
 	c, err := advise.CheckTuner(ctx, q, f.write, data)
 	if err != nil {
-		return cli.AsFlags(err)
+		return a.AsFlags(err)
 	}
 	a.Wrote(f.write, "NCCL_TUNER_PLUGIN=example NCCL_TUNER_CONFIG_FILE="+f.write+" takes it")
 	if a.JSON {
@@ -311,7 +314,7 @@ func (f *flags) check(ctx context.Context, a *cli.App, q advise.Request) error {
 	}
 	c, err := advise.CheckTuner(ctx, q, f.tuner, data)
 	if err != nil {
-		return cli.AsFlags(err)
+		return a.AsFlags(err)
 	}
 	if a.JSON {
 		err = a.PrintJSON(c)

@@ -28,11 +28,11 @@ func (f *flags) hosted(ctx context.Context, a *cli.App, j *load.Job, spec scenar
 		opt.Warn = nil // advise says it
 		site, err := scenario.Load(&spec, opt)
 		if err != nil {
-			return nil, cli.AsFlags(err)
+			return nil, a.AsFlags(err)
 		}
 		m, err := site.Session(&spec)
 		if err != nil {
-			return nil, cli.AsFlags(err)
+			return nil, a.AsFlags(err)
 		}
 		if f.host == "auto" {
 			if o, err = replay.Auto(ctx, j, m, o); err != nil {

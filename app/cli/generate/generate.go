@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/simccl/simccl/app/cli"
+	table "github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/fail"
@@ -74,6 +75,7 @@ func (f *flags) model(c *cobra.Command) {
 	x.IntVar(&f.c.TopK, "top-k", 1, "experts that a token goes to")
 	x.Float64Var(&f.c.Capacity, "capacity", 1,
 		"what ranks exchange for experts, as a multiple of an even division")
+	table.Title(x, "Neural network")
 }
 
 // division declares how training is divided.
@@ -97,6 +99,7 @@ func (f *flags) division(c *cobra.Command) {
 		"backward pass: none, selective (attention) or full")
 	x.Lookup("recompute").NoOptDefVal = "full"
 	x.IntVar(&f.c.Iterations, "iterations", 1, "iterations")
+	table.Title(x, "Division over ranks")
 }
 
 // cost declares what computations take.
@@ -109,6 +112,7 @@ func (f *flags) cost(c *cobra.Command) {
 	x.StringVar(&f.times, "times", "",
 		"times of operations instead of the roofline: a `FILE`, CSV (op,us) or JSON ({\"op\": us})")
 	x.StringVarP(&f.out, "out", "o", "", "write to `FILE` instead of standard output")
+	table.Title(x, "Time and output")
 }
 
 // config is what the options say.

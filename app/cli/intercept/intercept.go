@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/simccl/simccl/app/cli"
+	table "github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/intercept"
 	"github.com/simccl/simccl/intercept/collector"
 	"github.com/simccl/simccl/intercept/shim"
@@ -86,7 +87,8 @@ programs that read results get right ones.`,
 	o.StringVar(&f.log, "log", "",
 		"write the calls to `FILE` as lines of NCCL's log (NCCL_DEBUG_SUBSYS=COLL)")
 	o.StringVar(&f.workload, "workload", "", "write the job to `FILE` in simccl's own text")
-	o.StringVar(&f.trace, "trace", "", "write the simulated timeline to `FILE` (.json, .json.gz, .pftrace)")
+	table.Register(o, table.In("", table.Of(&f.trace, "trace", "", "",
+		"write the simulated timeline to `FILE` (.json, .json.gz, .pftrace)", "outputs.trace")))
 	o.BoolVar(&f.data, "data", false, "move and reduce data; without it buffers are never touched")
 	o.BoolVar(&f.audit, "audit", false,
 		"redirect libraries that the program opens by their path, too (LD_AUDIT; vLLM)")
@@ -209,11 +211,11 @@ func (f *flags) setting(a *cli.App, o *intercept.Options) (*scenario.Spec, *scen
 	spec.Outputs.Trace = f.trace
 	site, err := scenario.Load(&spec, a.Options(nil))
 	if err != nil {
-		return nil, nil, nil, cli.AsFlags(err)
+		return nil, nil, nil, a.AsFlags(err)
 	}
 	m, err := site.Session(&spec)
 	if err != nil {
-		return nil, nil, nil, cli.AsFlags(err)
+		return nil, nil, nil, a.AsFlags(err)
 	}
 	o.GPUs, o.Memory = m.Cluster.NRanks(), 80<<30
 	for _, s := range m.Cluster.Host(0).Systems {
@@ -356,7 +358,7 @@ func (f *flags) simulate(cmd *cobra.Command, a *cli.App, r *report, res *interce
 		return nil
 	}
 	if err := site.TraceJob(spec, a.Options(nil), out); err != nil {
-		return cli.AsFlags(err)
+		return a.AsFlags(err)
 	}
 	a.WroteOf(f.trace, "trace, ", "open it in https://ui.perfetto.dev")
 	return nil

@@ -3,7 +3,7 @@ package network
 
 import (
 	"github.com/simccl/simccl/app/cli"
-	"github.com/simccl/simccl/app/process"
+	"github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/study/packetrun"
 	"github.com/simccl/simccl/workload/inputs"
@@ -14,18 +14,18 @@ import (
 const maxFile = 256 << 20
 
 // Command is simccl network.
-func Command(p *process.Process, json *bool) *cobra.Command {
-	return cli.Long(cli.Group("network", "Simulate networks packet by packet", run(p, json)),
+func Command(a *cli.App) *cobra.Command {
+	return cli.Long(cli.Group("network", "Simulate networks packet by packet", run(a)),
 		`network simulates flows over switches without NCCL, from the input files of ns-3's
 RDMA simulators or of htsim: PFC, ECN, congestion control, credits, trimming. What
 collectives meet in a network is run --fabric FILE --network packet.`)
 }
 
-func run(p *process.Process, json *bool) *cobra.Command {
+func run(a *cli.App) *cobra.Command {
 	ns3, cc, h := "", "", packetrun.Htsim{Balance: "mixed"}
-	o := packetrun.Options{Seed: 1, Workers: 1, Compat: "ns3", Poll: p.Cancelled, Warn: p.Warn}
+	o := packetrun.Options{Seed: 1, Workers: 1, Compat: "ns3", Poll: a.Cancelled, Warn: a.Warn}
 	o.Read = func(name string) ([]byte, error) {
-		return p.ReadAs(name, maxFile, inputs.NS3Config, inputs.NS3Network, inputs.NS3Flows,
+		return a.ReadAs(name, maxFile, inputs.NS3Config, inputs.NS3Network, inputs.NS3Flows,
 			inputs.HTSimMatrix, inputs.HTSimNetwork)
 	}
 	c := &cobra.Command{Use: "run", Short: "Run a scenario of a packet simulator",
@@ -64,65 +64,102 @@ spraying as --lb says) or RoCE with PFC alone (--cc roce).`,
 			}
 			r, err := simulate(ns3, cc, h, o)
 			if err != nil {
-				return cli.AsFlags(err)
+				return a.AsFlags(err)
 			}
-			if *json {
-				return p.Encode("", false, r)
+			if a.JSON {
+				return a.Encode("", false, r)
 			}
-			return p.PrintText(r.Text())
+			return a.PrintText(r.Text())
 		}}
-	f := c.Flags()
-	f.StringVar(&ns3, "ns3", "", "configuration `FILE` of the HPCC simulator on ns-3")
-	f.StringVar(&h.Matrix, "htsim", "", "connection matrix `FILE` of htsim")
-	f.StringVar(&h.Topo, "topo", "", "topology `FILE` of htsim, with --htsim")
-	f.StringVar(&cc, "cc", "", "congestion control; with --htsim: nscc (default) or roce; with --ns3 "+
-		"(default the configuration's): "+packetrun.Presets)
-	overrides(c, &o)
-	f.StringVar(&h.Balance, "lb", h.Balance,
-		"load balancing with --htsim: ecmp, oblivious, reps, bitmap or mixed; roce has ecmp alone")
-	f.IntVar(&h.MTU, "mtu", 0, "with --htsim: bytes of a full frame with nscc (default 4150), of its "+
-		"payload with roce (default 1000)")
-	f.StringVar(&o.Compat, "compat", o.Compat, "how closely to follow ns-3: ns3 (its frame sizes and whole "+
-		"nanoseconds), ns3:exact (also its order of simultaneous events from the first frame; slower) or "+
-		"none (RoCEv2 frames on Ethernet, exact times)")
-	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of random marks, losses and, with --htsim, paths")
-	f.IntVar(&o.Workers, "workers", o.Workers, "threads; the result does not depend on them")
-	f.BoolVar(&o.Timing, "timing", false, "also print the CPU time of the simulation")
+	flags.Register(c.Flags(), flags.In("Files",
+		flags.Of(&ns3, "ns3", "", "", "configuration `FILE` of the HPCC simulator on ns-3"),
+		flags.Of(&h.Matrix, "htsim", "", "", "connection matrix `FILE` of htsim"),
+		flags.Of(&h.Topo, "topo", "", "", "topology `FILE` of htsim, with --htsim")),
+		senders(&o, &h, &cc), switches(&o), links(&o), simulation(&o))
 	return c
 }
 
-// overrides defines the options that replace what a configuration says.
-func overrides(c *cobra.Command, o *packetrun.Options) {
-	f := c.Flags()
-	f.StringVar(&o.Repair, "repair", "", "loss recovery: gbn (go-back-N), sr (selective repeat) or trim "+
-		"(selective repeat; switches trim frames to their headers instead of PFC)")
-	f.Float64Var(&o.TimeoutUs, "timeout", 0, "retransmission timeout in `US` (microseconds); 0: none")
-	f.IntVar(&o.Retries, "retries", 0, "timeouts without progress after which a flow fails; 0: never")
-	f.Float64Var(&o.Alpha, "alpha", 0, "dynamic PFC threshold: a queue may take `A` times a switch's free "+
-		"buffer, a power of two up to 8; 0: the configuration's")
-	f.IntVar(&o.Quanta, "pause-quanta", 0, "pauses expire after `N` quanta of 512 bit times (IEEE "+
-		"802.1Qbb, up to 65535), and switches repeat them; 0: pauses do not expire")
-	f.IntVar(&o.Through, "cut-through", 0, "switches forward a frame after its first `BYTES` (128 is "+
-		"usual) where the egress port is no faster than the ingress link; 0: store-and-forward")
-	f.StringVar(&o.CNP, "cnp", "",
-		"CNPs of DCQCN with --compat none: ack (default: a mark on the ACK) or frame (frames of their own)")
-	f.StringVar(&o.MarkAt, "mark-at", "", "ECN marking at dequeue (default: by the queue that a frame "+
-		"leaves behind) or enqueue (by the queue that it finds)")
-	f.Float64Var(&o.Messages, "message-rate", 0,
-		"most flows that a host starts in a second, in millions; 0: no limit")
-	f.IntVar(&o.Paths, "paths", 0,
-		"source ports, and so hashed paths, over which a flow's frames rotate; needs --repair sr")
-	f.Int64Var(&o.Credits, "credits", 0,
-		"InfiniBand credits instead of PFC, for `BYTES` of buffer behind each link")
-	f.StringArrayVar(&o.Faults, "fault", nil, "faulty link A-B:`WHAT`[@FROM-TO] between nodes A and B: "+
-		"down, slow=0.5, loss=0.01, storm (B keeps A paused) or flap=20/100; times in µs after the first "+
-		"flow start; repeatable")
-	f.StringVar(&o.Routing, "routing", "", "load balancing in switches: ecmp (default), adaptive (each "+
-		"frame to the shortest queue; needs --repair sr or trim) or flowlet")
-	f.Float64Var(&o.FlowletUs, "flowlet", 16,
-		"idle gap in `US` (microseconds) after which a flow chooses its path again, with --routing flowlet")
-	f.Float64Var(&o.WatchUs, "watchdog", 0,
-		"PFC watchdog: drop a switch queue that has been paused for `US` (microseconds); 0: none")
+// senders are the options of hosts.
+func senders(o *packetrun.Options, h *packetrun.Htsim, cc *string) flags.Group {
+	return flags.In("Hosts",
+		flags.Of(cc, "cc", "", "",
+			"congestion control `NAME`; with --htsim: nscc (default) or roce; with --ns3 (default the "+
+				"configuration's): "+packetrun.Presets, "CC"),
+		flags.Of(&h.Balance, "lb", "", h.Balance,
+			"load balancing `NAME` with --htsim: ecmp, oblivious, reps, bitmap or mixed; "+
+				"roce has ecmp alone", "Balance"),
+		flags.Of(&h.MTU, "mtu", "", 0,
+			"`BYTES` of a full frame with --htsim and nscc (default 4150), of its payload with roce "+
+				"(default 1000)", "MTU"),
+		flags.Of(&o.Repair, "repair", "", "",
+			"loss recovery `HOW`: gbn (go-back-N), sr (selective repeat) or trim (selective "+
+				"repeat; switches trim frames to their headers instead of PFC)", "Repair"),
+		flags.Of(&o.TimeoutUs, "timeout", "", 0, "retransmission timeout in `US` (microseconds); 0: none",
+			"TimeoutUs"),
+		flags.Of(&o.Retries, "retries", "", 0,
+			"timeouts `N` without progress after which a flow fails; 0: never", "Retries"),
+		flags.Of(&o.Paths, "paths", "", 0,
+			"source ports `N`, and so hashed paths, over which a flow's frames rotate; needs "+
+				"--repair sr", "Paths"),
+		flags.Of(&o.CNP, "cnp", "", "",
+			"CNPs of DCQCN with --compat none, `HOW`: ack (default: a mark on the ACK) or frame "+
+				"(frames of their own)", "CNP"),
+		flags.Of(&o.Messages, "message-rate", "", 0,
+			"most flows that a host starts in a second, in `MILLIONS`; 0: no limit",
+			"Messages"))
+}
+
+// switches are the options of switches.
+func switches(o *packetrun.Options) flags.Group {
+	return flags.In("Switches",
+		flags.Of(&o.Routing, "routing", "", "",
+			"load balancing `HOW`: ecmp (default), adaptive (each frame to the shortest "+
+				"queue; needs --repair sr or trim) or flowlet", "Routing"),
+		flags.Of(&o.FlowletUs, "flowlet", "", 16,
+			"idle gap in `US` (microseconds) after which a flow chooses its path again, "+
+				"with --routing flowlet", "FlowletUs"),
+		flags.Of(&o.MarkAt, "mark-at", "", "",
+			"ECN marking at `WHERE`: dequeue (default: by the queue that a frame leaves "+
+				"behind) or enqueue (by the queue that it finds)", "MarkAt"),
+		flags.Of(&o.Alpha, "alpha", "", 0,
+			"dynamic PFC threshold: a queue may take `A` times a switch's free buffer, a power "+
+				"of two up to 8; 0: the configuration's", "Alpha"),
+		flags.Of(&o.Quanta, "pause-quanta", "", 0,
+			"pauses expire after `N` quanta of 512 bit times (IEEE 802.1Qbb, up to "+
+				"65535), and switches repeat them; 0: pauses do not expire", "Quanta"),
+		flags.Of(&o.Through, "cut-through", "", 0,
+			"switches forward a frame after its first `BYTES` (128 is usual) where the "+
+				"egress port is no faster than the ingress link; 0: store-and-forward", "Through"),
+		flags.Of(&o.WatchUs, "watchdog", "", 0,
+			"PFC watchdog: drop a switch queue that has been paused for `US` "+
+				"(microseconds); 0: none", "WatchUs"))
+}
+
+// links are the options of cables.
+func links(o *packetrun.Options) flags.Group {
+	return flags.In("Links",
+		flags.Of(&o.Credits, "credits", "", 0,
+			"InfiniBand credits instead of PFC, for `BYTES` of buffer behind each link",
+			"Credits"),
+		flags.Of(&o.Faults, "fault", "", nil,
+			"faulty link A-B:`WHAT`[@FROM-TO] between nodes A and B: down, slow=0.5, "+
+				"loss=0.01, storm (B keeps A paused) or flap=20/100; times in µs after the first flow "+
+				"start; "+
+				"repeatable",
+			"Faults"))
+}
+
+// simulation are the options of how it is simulated.
+func simulation(o *packetrun.Options) flags.Group {
+	return flags.In(flags.Model,
+		flags.Of(&o.Compat, "compat", "", o.Compat,
+			"closeness to ns-3, `MODE` ns3 (its frame sizes and whole nanoseconds), "+
+				"ns3:exact (also its order of simultaneous events from the first frame; slower) or none "+
+				"(RoCEv2 frames on "+
+				"Ethernet, exact times)", "Compat"),
+		flags.Of(&o.Seed, "seed", "", o.Seed, "`SEED` of random marks, losses and, with --htsim, paths"),
+		flags.Of(&o.Workers, "workers", "", o.Workers, "threads `N`; the result does not depend on them"),
+		flags.Of(&o.Timing, "timing", "", false, "print the CPU time of the simulation too"))
 }
 
 // simulate runs what is named.

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/spf13/cobra"
 
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/cli/replay"
@@ -88,12 +87,10 @@ func TestReplayIsItsSimulation(t *testing.T) {
 		file, machine := made(t, random(r)), []string{"dgx-h100", "dgx-b200", "dgx-a100"}[r.IntN(3)]
 		a := replayed(t, file, "--topo", machine, "--nodes", "1")
 		b := printed(t, func(a *cli.App) error {
-			c := &cobra.Command{}
-			c.SetContext(context.Background())
 			spec := scenario.Spec{
 				Machine:  scenario.Machine{Nodes: []scenario.Nodes{{Topo: machine, Count: 1}}},
 				Workload: scenario.Workload{Job: file}}
-			return replay.Scenario(c, a, spec, func(err error) error { return err })
+			return replay.Scenario(t.Context(), a, spec, func(err error) error { return err })
 		})
 		if diff := cmp.Diff(a, b); diff != "" {
 			t.Errorf("seed %d: %s", seed, diff)

@@ -69,7 +69,7 @@ func (f *choice) prepare(a *cli.App, j *load.Job) (r *ready, err error) {
 		return nil, err
 	}
 	if r.site, err = scenario.Load(&r.spec, a.Options(nil)); err != nil {
-		return nil, cli.AsFlags(err)
+		return nil, a.AsFlags(err)
 	}
 	r.elsewhere = f.gpu != "" || p.Ranks() != j.Program.Ranks() || replay.Elsewhere(r.site, &j.Meta,
 		p.Ranks())
@@ -150,7 +150,7 @@ func (r *ready) simulate(ctx context.Context) (*outcome, error) {
 	}
 	m, err := r.site.Session(&r.spec)
 	if err != nil {
-		return nil, cli.AsFlags(err)
+		return nil, r.a.AsFlags(err)
 	}
 	report, res, err := replay.Run(ctx, r.j, p, m, o)
 	var wrong *programs.Problem
@@ -205,7 +205,7 @@ func (f *choice) spec(a *cli.App, j *load.Job, ranks int) (scenario.Spec, error)
 	}
 	note, err := replay.Machine(&spec, &meta, ranks)
 	if err != nil {
-		return spec, cli.AsFlags(err)
+		return spec, a.AsFlags(err)
 	}
 	if meta.GPU != j.Meta.GPU {
 		note = strings.Replace(note, "the recording's "+meta.GPU, "--gpu", 1)

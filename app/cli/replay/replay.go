@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/app/cli"
+	table "github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/app/cli/workload"
 	"github.com/simccl/simccl/app/report/jobpage"
 	"github.com/simccl/simccl/internal/fail"
@@ -56,7 +57,8 @@ version such as 2.21.5 for --nccl-version.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, a, args) }}
 	f.register(c)
 	f.jobs.Add(c)
-	c.Flags().StringVar(&f.trace, "trace", "", "write the timeline to `FILE` (.json, .json.gz, .pftrace)")
+	table.Register(c.Flags(), table.In("", table.Of(&f.trace, "trace", "", "",
+		"write the timeline to `FILE` (.json, .json.gz, .pftrace)", "outputs.trace")))
 	c.Flags().StringVar(&f.report, "report", "",
 		"write a page to `FILE`.html: iteration by rank, groups, calls, timeline")
 	c.Flags().StringArrayVar(&f.versus, "vs", nil, "run it with these `OPTIONS` too, and compare; repeatable")
@@ -83,7 +85,7 @@ func (f *flags) run(cmd *cobra.Command, a *cli.App, args []string) error {
 	if f.trace != "" {
 		o.spec.Outputs.Trace = f.trace
 		if err := o.site.TraceRanks(&o.spec, a.Options(nil), o.line, o.rank); err != nil {
-			return cli.AsFlags(err)
+			return a.AsFlags(err)
 		}
 		a.WroteOf(f.trace, "a timeline, ", "open it in https://ui.perfetto.dev")
 	}

@@ -1,33 +1,24 @@
 package replay
 
 import (
+	"context"
+
 	"github.com/simccl/simccl/app/cli"
-	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/study/replay"
 	"github.com/simccl/simccl/workload/load"
-	"github.com/spf13/cobra"
 )
-
-// tables are the options of run that belong to a table of sizes.
-var tables = []string{"columns", "output-file", "nccl-log", "report", "measured", "iters", "warmup-iters",
-	"save-scenario"}
 
 // Scenario runs the job of a scenario file, workload.job, and prints what replay does of
 // a job. placed gives errors about the Spec their place in the file.
-func Scenario(cmd *cobra.Command, a *cli.App, spec scenario.Spec, placed func(error) error) error {
-	for _, name := range tables {
-		if cmd.Flags().Changed(name) {
-			return fail.Usage("--%s: the scenario has a job, which has no table of sizes; leave it out", name)
-		}
-	}
+func Scenario(ctx context.Context, a *cli.App, spec scenario.Spec, placed func(error) error) error {
 	j, err := scenario.PrepareJob(spec, a.Options(nil))
 	if err != nil {
 		return placed(err)
 	}
 	job := &load.Job{Program: j.Program, Meta: load.MetaInfo{GPU: j.Program.GPU.Name}}
-	r, res, err := replay.Run(cmd.Context(), job, j.Program, j.Machine,
-		replay.Options{Fidelity: j.Options.Fidelity, Host: 1, Observe: j.Options.Observe})
+	r, res, err := replay.Run(ctx, job, j.Program, j.Machine, replay.Options{Fidelity: j.Options.Fidelity,
+		Host: 1, Observe: j.Options.Observe})
 	if err != nil {
 		return placed(err)
 	}

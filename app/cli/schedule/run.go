@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/plan"
@@ -20,18 +21,11 @@ type Beside struct {
 	run, nccl *scenario.Running
 }
 
-// Use makes r simulate the schedule of a file. It proves it first. Sizes that cannot be
-// cut into the schedule's chunks are NCCL's own, as MSCCL leaves them to NCCL.
-func Use(a *cli.App, r *scenario.Running, name string) (*Beside, error) {
-	s, err := Prove(a, name)
+// Compare puts a run by the schedule of a file beside that of a Spec as NCCL chooses.
+func Compare(a *cli.App, r *scenario.Running, spec scenario.Spec, s *msccl.Schedule, name string) (*Beside,
+	error) {
+	own, err := scenario.On(r.Site, spec, scenario.Options{})
 	if err != nil {
-		return nil, err
-	}
-	own, err := scenario.On(r.Site, r.Spec, scenario.Options{})
-	if err != nil {
-		return nil, err
-	}
-	if err := Bind(r, s, name); err != nil {
 		return nil, err
 	}
 	Warn(a, s, name)
@@ -46,33 +40,37 @@ func Warn(a *cli.App, s *msccl.Schedule, name string) {
 	}
 }
 
-// Bind makes a machine's plans those of a schedule that is proved.
-func Bind(r *scenario.Running, s *msccl.Schedule, name string) error {
-	if s.Func != r.Func() {
-		return fail.Usage("--schedule %s: is a schedule of %s, not of %s", name, s.Func.TestName(),
-			r.Func().TestName())
-	}
-	if n := r.Site.Comm.NRanks; n != len(s.GPUs) {
-		return fail.Usage("--schedule %s: is a schedule of %d ranks, the machine has %d; choose with "+
-			"--nodes and -g", name, len(s.GPUs), n)
-	}
-	r.Spec.Engine.Fold = "off" // a schedule need not treat ranks equal
-	layout := r.Site.Comm.Layout
-	r.Planner = func(op comm.Op) (*plan.Plan, error) {
-		if !cuts(s, op.Count) {
-			return nil, nil
+// Planner makes a run's plans those of a schedule that is proved. Sizes that cannot be cut into
+// the schedule's chunks are NCCL's own, as MSCCL leaves them to NCCL.
+func Planner(s *msccl.Schedule, name string) func(*scenario.Site, coll.Func) (scenario.Planner, error) {
+	return func(site *scenario.Site, f coll.Func) (scenario.Planner, error) {
+		if s.Func != f {
+			return nil, fail.Usage("--schedule %s: is a schedule of %s, not of %s", name, s.Func.TestName(),
+				f.TestName())
 		}
-		req, err := s.Request(op.Count, op.Type)
-		if err != nil {
-			return nil, err
+		if n := site.Comm.NRanks; n != len(s.GPUs) {
+			return nil,
+				fail.Usage("--schedule %s: is a schedule of %d ranks, the machine has %d; choose with "+
+					"--nodes and -g", name, len(s.GPUs), n)
 		}
-		req.Op, req.Root = op.RedOp, op.Root
-		if s.InPlace && s.OutOfPlace {
-			req.InPlace = op.InPlace
-		}
-		return s.Plan(layout, req)
+		return func(op comm.Op) (*plan.Plan, error) { return planOf(s, site, op) }, nil
 	}
-	return nil
+}
+
+// planOf is the plan of an operation by a schedule, or nil.
+func planOf(s *msccl.Schedule, site *scenario.Site, op comm.Op) (*plan.Plan, error) {
+	if !cuts(s, op.Count) {
+		return nil, nil
+	}
+	req, err := s.Request(op.Count, op.Type)
+	if err != nil {
+		return nil, err
+	}
+	req.Op, req.Root = op.RedOp, op.Root
+	if s.InPlace && s.OutOfPlace {
+		req.InPlace = op.InPlace
+	}
+	return s.Plan(site.Comm.Layout, req)
 }
 
 // cuts reports whether a schedule does a count.

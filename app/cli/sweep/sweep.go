@@ -84,7 +84,7 @@ appended to a file of the process. A sweep that was killed goes on where it was.
 Exit status 75: --max-time ended first, run the same command again; 7: points
 failed (--retry runs them again). --shard auto takes the task of an array job
 from the variables of Slurm, Kubernetes, PBS, LSF, Grid Engine or an MPI launcher.`,
-		Example: `  echo '{"base": {"workload": {"op": "all_reduce"}}, "grid": {"nodes": [1, 2], "size": ["8", "1M"]}}' > study.json
+		Example: `  echo '{"base": {"workload": {"op": "all_reduce"}},' '"grid": {"nodes": [1, 2], "size": ["8", "1M"]}}' > study.json
   simccl sweep study.json --out results
   simccl sweep study.json --out results --shard 1/2 --max-time 50m`,
 		Args: cli.Exactly("SPEC"),

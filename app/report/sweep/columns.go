@@ -19,6 +19,7 @@ type Column struct {
 	Value     func(*scenario.Facts) string
 	Simulated bool // needs a simulation
 	Rivals    bool // needs every choice's time
+	What      string
 }
 
 func ofSimulation(c Column) Column { c.Simulated = true; return c }
@@ -95,6 +96,37 @@ func textColumn(name string, width int, value func(*scenario.Facts) string) Colu
 
 var columnOrder = []string{"algo", "proto", "nch", "model", "expect", "limit", "use", "queue", "paused",
 	"marked", "retx", "regret", "best", "least", "most"}
+
+// what says what the values of a column are.
+var what = map[string]string{
+	"algo":   "algorithm that NCCL chooses: RING, TREE, NVLS, …",
+	"proto":  "protocol that NCCL chooses: LL, LL128 or SIMPLE",
+	"nch":    "channels that the operation uses",
+	"model":  "time by NCCL's own cost model, in us",
+	"expect": "bus bandwidth if the link in column limit were always busy, in GB/s",
+	"limit":  "link that needs the longest for what it carries",
+	"use":    "share of the operation's time for which that link is busy",
+	"queue":  "bytes that wait before that link, an estimate",
+	"paused": "longest time for which a port was paused (--network packet)",
+	"marked": "frames with an ECN mark (--network packet)",
+	"retx":   "frames sent again (--network packet)",
+	"regret": "time of NCCL's choice over that of the fastest algorithm and protocol; 1: NCCL's is the " +
+		"fastest",
+	"best":  "the fastest algorithm and protocol, where it is not NCCL's",
+	"least": "bus bandwidth of the slowest draw of hashed routes, in GB/s",
+	"most":  "bus bandwidth of the fastest draw, in GB/s",
+}
+
+// AllColumns lists the columns with what they are.
+func AllColumns() []Column {
+	var out []Column
+	for _, name := range columnOrder {
+		c := allColumns[name]
+		c.What = what[name]
+		out = append(out, c)
+	}
+	return out
+}
 
 // UnknownColumnError is a word that names no column.
 type UnknownColumnError struct{ Name string }

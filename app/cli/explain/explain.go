@@ -1,0 +1,76 @@
+// Package explain holds the command explain: why NCCL chooses what it chooses.
+//
+// What it must not know: how the reasons are found.
+package explain
+
+import (
+	"context"
+	"errors"
+
+	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/explain"
+	"github.com/simccl/simccl/study/congestion"
+	"github.com/simccl/simccl/tuning"
+	"github.com/spf13/cobra"
+)
+
+// Options are what the options of explain say.
+type Options struct {
+	Machine cli.Machine
+	Op      cli.Operation
+}
+
+// Command is "explain".
+func Command(a *cli.App) *cobra.Command {
+	var o Options
+	c := &cobra.Command{Use: "explain OP SIZE", Short: "Say why NCCL chooses what it chooses",
+		Long: `explain prints the choice for one operation and size, every rival with its time or
+the reason why it is off, the sizes at which the choice changes, how the work
+is split, the limiting link, and every path that a rule refuses. With --fabric it simulates the operation over that
+network, as run does: the time, the fullest link, which cables queue pairs share by chance, and what would spread them.
+With --network packet it also names where messages meet congestion and what other settings would change, each tried.`,
+		Example: `  simccl explain all_reduce 2M
+  simccl explain all_reduce 2M --topo topo.xml --nodes 4 --env NCCL_ALGO=Ring --json
+  simccl explain alltoall 4M --nodes 4 --fabric spectrum-x --network packet --fault nic=node0/2:slow=2`,
+		Args: cli.Exactly("OP", "SIZE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Op.Op, o.Op.Size = args[0], args[1]
+			return o.Run(cmd.Context(), a)
+		}}
+	o.Machine.Register(c)
+	o.Machine.RegisterNetwork(c)
+	o.Machine.RegisterFaults(c)
+	o.Op.Register(c)
+	return c
+}
+
+// Run prints the reasons. It returns the error of tuning where nothing can be chosen, after
+// what is known.
+func (o *Options) Run(ctx context.Context, a *cli.App) error {
+	x, err := o.Machine.Load(a)
+	if err != nil {
+		return err
+	}
+	op, err := o.Op.Of(a, x.Comm.NRanks)
+	if err != nil {
+		return err
+	}
+	rep, err := explain.New(explain.Input{Comm: x.Comm, Op: op, Access: x.Config.Topo.Access})
+	var none *tuning.NoChoiceError
+	if err != nil && !(errors.As(err, &none) && rep != nil) {
+		return err
+	}
+	met, e := o.Machine.Congestion(ctx, a, o.Op.Named)
+	switch {
+	case e != nil:
+		return e
+	case a.JSON:
+		e = a.PrintJSON(congestion.Beside(rep, met))
+	default:
+		e = a.PrintText(rep.Text() + met.Text())
+	}
+	if e != nil {
+		return e
+	}
+	return err
+}

@@ -1,0 +1,189 @@
+// Package flags declares the flags of commands: a table for each struct, in which a row is a
+// flag beside the member that it sets. From the row follow the registration of the flag, its
+// group in help, and its name in an error about the member.
+//
+// What it must not know: what a flag means.
+package flags
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Value is what a flag can set. Of []string each use of the flag appends one; []float64 is
+// one list with commas.
+type Value interface {
+	bool | int | int64 | uint32 | uint64 | float64 | string | []string | []float64 | time.Duration
+}
+
+// Row declares one flag.
+type Row struct {
+	name     string
+	members  []string
+	register func(*pflag.FlagSet)
+}
+
+// Of is the flag --name, with a letter -letter (empty: none), that sets *to, which is def
+// without it. A word of the usage in backquotes is the name of the value. The members are what
+// errors name where the flag is meant: a member of a scenario.Spec by its path in JSON,
+// "workload.root", or one of a request by its name in Go, "Root" (package fail).
+func Of[T Value](to *T, name, letter string, def T, usage string, members ...string) Row {
+	return Row{name, members, func(f *pflag.FlagSet) {
+		switch p := any(to).(type) {
+		case *bool:
+			f.BoolVarP(p, name, letter, any(def).(bool), usage)
+		case *int:
+			f.IntVarP(p, name, letter, any(def).(int), usage)
+		case *int64:
+			f.Int64VarP(p, name, letter, any(def).(int64), usage)
+		case *uint32:
+			f.Uint32VarP(p, name, letter, any(def).(uint32), usage)
+		case *uint64:
+			f.Uint64VarP(p, name, letter, any(def).(uint64), usage)
+		case *float64:
+			f.Float64VarP(p, name, letter, any(def).(float64), usage)
+		case *string:
+			f.StringVarP(p, name, letter, any(def).(string), usage)
+		case *[]string:
+			f.StringArrayVarP(p, name, letter, any(def).([]string), usage)
+		case *[]float64:
+			f.Float64SliceVarP(p, name, letter, any(def).([]float64), usage)
+		case *time.Duration:
+			f.DurationVarP(p, name, letter, any(def).(time.Duration), usage)
+		}
+	}}
+}
+
+// Group is flags about one subject.
+type Group struct {
+	Title string // in help; empty: the command's own, "Flags"
+	Rows  []Row
+}
+
+// In is the group of a title.
+func In(title string, rows ...Row) Group { return Group{title, rows} }
+
+// Keys of what a pflag.Flag is annotated with.
+const (
+	group   = "simccl_group"
+	members = "simccl_members"
+	used    = "simccl_used"
+)
+
+// Register declares the flags of a struct.
+func Register(f *pflag.FlagSet, table ...Group) {
+	for _, g := range table {
+		for _, r := range g.Rows {
+			r.register(f)
+			f.Lookup(r.name).Annotations = map[string][]string{members: r.members, group: {g.Title}}
+		}
+	}
+}
+
+// Title puts the flags that are in no group yet in one.
+func Title(f *pflag.FlagSet, title string) {
+	f.VisitAll(func(flag *pflag.Flag) {
+		if len(flag.Annotations[group]) == 0 {
+			_ = f.SetAnnotation(flag.Name, group, []string{title})
+		}
+	})
+}
+
+// Titles of groups that several commands have.
+const (
+	Machine = "Machine"
+	Network = "Network between nodes"
+	Sizes   = "Sizes and types"
+	Model   = "Model"
+	Output  = "Output"
+)
+
+// many is how many flags a command has at most without groups in its help.
+const many = 15
+
+// Section is a group of flags as help shows it.
+type Section struct {
+	Title string
+	Flags *pflag.FlagSet
+}
+
+// Titles of the sections of flags that are in no group: the command's own, and those that all
+// commands have.
+const (
+	own    = "Flags"
+	global = "Global Flags"
+)
+
+// Sections are the flags of a command in groups, in the order in which they were declared;
+// of a command with few they are one group. Flags of all commands are the last.
+func Sections(c *cobra.Command) []Section {
+	c.InitDefaultHelpFlag()
+	local, n := c.LocalFlags(), 0
+	local.VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden && f.Name != "help" {
+			n++
+		}
+	})
+	if n <= many {
+		return []Section{{own, local}, {global, c.InheritedFlags()}}
+	}
+	byTitle := map[string]*pflag.FlagSet{}
+	titles := []string{own}
+	add := func(title string, f *pflag.Flag) {
+		set := byTitle[title]
+		if set == nil {
+			set = pflag.NewFlagSet(title, pflag.ContinueOnError)
+			set.SortFlags = false
+			if byTitle[title] = set; title != own {
+				titles = append(titles, title)
+			}
+		}
+		set.AddFlag(f)
+	}
+	sorted := c.Flags().SortFlags
+	c.Flags().SortFlags = false
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if local.Lookup(f.Name) != nil && f.Name != "help" {
+			add(cmp.Or(strings.Join(f.Annotations[group], ""), own), f)
+		}
+	})
+	c.Flags().SortFlags = sorted
+	add(global, local.Lookup("help"))
+	c.InheritedFlags().VisitAll(func(f *pflag.Flag) { add(global, f) })
+	var out []Section
+	for _, t := range titles {
+		if set := byTitle[t]; set != nil {
+			out = append(out, Section{t, set})
+		}
+	}
+	return out
+}
+
+// Most names the flags of a command that most of its users need, for the first screen of
+// its help.
+func Most(c *cobra.Command, names ...string) {
+	if c.Annotations == nil {
+		c.Annotations = map[string]string{}
+	}
+	c.Annotations[used] = strings.Join(names, " ")
+}
+
+// MostUsed are those flags, each with the first clause of its usage alone.
+func MostUsed(c *cobra.Command) *pflag.FlagSet {
+	out := pflag.NewFlagSet(used, pflag.ContinueOnError)
+	out.SortFlags = false
+	for _, name := range strings.Fields(c.Annotations[used]) {
+		if f := c.Flags().Lookup(name); f != nil {
+			short := *f
+			if i := strings.IndexAny(f.Usage, ";(:"); i > 0 {
+				short.Usage = strings.TrimRight(f.Usage[:i], " ")
+			}
+			out.AddFlag(&short)
+		}
+	}
+	return out
+}

@@ -1,0 +1,69 @@
+// Package graph holds the command graph: the searched graphs, and the channels that join
+// all ranks.
+//
+// What it must not know: how graphs are searched.
+package graph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/report/rings"
+	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/search/graphxml"
+	"github.com/simccl/simccl/study/decision"
+	"github.com/spf13/cobra"
+)
+
+// Options are what the options of graph say.
+type Options struct {
+	Machine cli.Machine
+	Format  string // xml, text, rings, json or dot
+}
+
+// Command is "graph".
+func Command(a *cli.App) *cobra.Command {
+	var o Options
+	c := &cobra.Command{Use: "graph", Short: "Print NCCL's graphs",
+		Long: `graph prints the searched graphs of the first node (xml as NCCL_GRAPH_DUMP_FILE
+holds them, or text), or the channels that join all ranks of the cluster with the
+nets between hosts (rings, json, or dot for Graphviz).`,
+		Example: "  simccl graph --topo dgx.xml --nodes 4 --format dot | dot -Tsvg > rings.svg",
+		Args:    cli.Exactly(),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.Run(cmd.Context(), a) }}
+	o.Machine.Register(c)
+	c.Flags().StringVar(&o.Format, "format", "text", "xml, text, rings, json or dot")
+	return c
+}
+
+// Run prints the graphs.
+func (o *Options) Run(_ context.Context, a *cli.App) error {
+	x, err := o.Machine.Load(a)
+	if err != nil {
+		return err
+	}
+	format := o.Format
+	if a.JSON {
+		format = "json"
+	}
+	switch format {
+	case "xml":
+		text, err := graphxml.Write(x.Cluster.Host(0).Systems[0], x.Comm.Domains[0].Graphs)
+		if err != nil {
+			return err
+		}
+		_, err = a.Out.Write(text)
+		return err
+	case "text":
+		_, err = fmt.Fprint(a.Out, decision.GraphText(x.Comm))
+		return err
+	}
+	err = rings.Write(a.Out, x.Comm.Layout, x.Cluster, format)
+	var word *rings.FormatError
+	if errors.As(err, &word) {
+		return fail.Usage("--format %s: write xml, text, rings, json or dot", format)
+	}
+	return err
+}

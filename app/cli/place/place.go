@@ -1,0 +1,72 @@
+// Package place holds the options that say which process of a run this is, and what its
+// processes share that others do not know.
+//
+// What it must not know: what the ranks do.
+package place
+
+import (
+	"os"
+
+	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/cli/flags"
+	"github.com/simccl/simccl/real/team"
+	"github.com/spf13/cobra"
+)
+
+// Flags say which of how many processes this is.
+type Flags struct {
+	Rank, NRanks int    // -1 and 0: a launcher's variables say it, else the process is alone
+	Root         string // HOST:PORT of rank 0
+	Secret       Secret
+}
+
+// Register declares the options.
+func (p *Flags) Register(c *cobra.Command) {
+	flags.Register(c.Flags(), flags.In(Processes,
+		flags.Of(&p.Rank, "rank", "", -1, "`RANK` of this process, where no launcher says it"),
+		flags.Of(&p.NRanks, "nranks", "", 0, "number `N` of ranks; without --rank all are of this process",
+			"Ranks"),
+		flags.Of(&p.Root, "root-address", "", "", "`ADDRESS` where rank 0 listens, HOST:PORT")))
+	p.Secret.Register(c)
+}
+
+// Processes is the title of their group in help.
+const Processes = "Processes"
+
+// Find reads flags before the launcher's environment.
+func (p *Flags) Find(a *cli.App) (team.Place, error) {
+	f := team.Finder{Rank: p.Rank, NRanks: p.NRanks, Root: p.Root, Getenv: a.Getenv,
+		Secret: func(loopback bool) (team.Secret, error) { return p.Secret.Read(a, loopback) }}
+	at, err := f.Find()
+	if a.Line != nil {
+		a.Line.Peers.Store(at.Rank >= 0 && at.NRanks > 1)
+	}
+	return at, err
+}
+
+// Secret says what the processes of a run share and others do not know: the name of a file,
+// or the word itself.
+type Secret struct{ File, Word string }
+
+// Register declares the options.
+func (s *Secret) Register(c *cobra.Command) {
+	flags.Register(c.Flags(), flags.In(Processes,
+		flags.Of(&s.File, "secret-file", "", "",
+			"`FILE` with the secret that all ranks share (default $SIMCCL_SECRET, else a "+
+				"key of this user's, made at first use)"),
+		flags.Of(&s.Word, "secret", "", "",
+			"secret `WORD` in place of it; every user of the host can read it in the list of "+
+				"processes")))
+}
+
+// Read finds the secret: --secret-file, --secret, SIMCCL_SECRET, or this user's
+// own key. loopback says that all processes are on this host. --no-env does not
+// hide the variable: that option is about settings, and leaving a secret out
+// would open the door.
+func (s *Secret) Read(a *cli.App, loopback bool) (team.Secret, error) {
+	env := *a
+	env.NoEnv = false
+	g := team.Given{File: s.File, Word: s.Word, Getenv: env.Getenv, Warn: a.Warn,
+		Read: func(file string) ([]byte, error) { return os.ReadFile(a.Path(file)) }}
+	return g.Find(loopback)
+}

@@ -1,0 +1,175 @@
+// Package root holds the program's command: what all commands share on a command line, and the
+// list of commands.
+//
+// What it must not know: what a command does.
+package root
+
+import (
+	"context"
+	"strings"
+
+	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/cli/about"
+	"github.com/simccl/simccl/app/cli/advise"
+	"github.com/simccl/simccl/app/cli/bench"
+	"github.com/simccl/simccl/app/cli/calibrate"
+	"github.com/simccl/simccl/app/cli/check"
+	"github.com/simccl/simccl/app/cli/classes"
+	"github.com/simccl/simccl/app/cli/completion"
+	"github.com/simccl/simccl/app/cli/diff"
+	"github.com/simccl/simccl/app/cli/env"
+	"github.com/simccl/simccl/app/cli/explain"
+	"github.com/simccl/simccl/app/cli/flags"
+	"github.com/simccl/simccl/app/cli/graph"
+	"github.com/simccl/simccl/app/cli/groups"
+	"github.com/simccl/simccl/app/cli/help"
+	"github.com/simccl/simccl/app/cli/identify"
+	"github.com/simccl/simccl/app/cli/inspect"
+	"github.com/simccl/simccl/app/cli/intercept"
+	"github.com/simccl/simccl/app/cli/network"
+	"github.com/simccl/simccl/app/cli/overlap"
+	"github.com/simccl/simccl/app/cli/plan"
+	"github.com/simccl/simccl/app/cli/replay"
+	"github.com/simccl/simccl/app/cli/report"
+	"github.com/simccl/simccl/app/cli/run"
+	"github.com/simccl/simccl/app/cli/scenario"
+	"github.com/simccl/simccl/app/cli/schedule"
+	"github.com/simccl/simccl/app/cli/serve"
+	"github.com/simccl/simccl/app/cli/sweep"
+	"github.com/simccl/simccl/app/cli/topics"
+	"github.com/simccl/simccl/app/cli/topo"
+	"github.com/simccl/simccl/app/cli/trace"
+	"github.com/simccl/simccl/app/cli/tune"
+	"github.com/simccl/simccl/app/cli/workload"
+	"github.com/simccl/simccl/app/process"
+	"github.com/simccl/simccl/nccltests"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// commands lists every command, which is made when it is asked for: the flags of all of them
+// take longer than a decision of a small machine.
+func commands() []command {
+	all := []command{
+		{"run", run.Command}, {"inspect", inspect.Command}, {"explain", explain.Command},
+		{"diff", diff.Command},
+		{"advise", advise.Command}, {"topo", topo.Command}, {"graph", graph.Command}, {"tune", tune.Command},
+		{"plan", plan.Command}, {"check", check.Command}, {"scenario", scenario.Command},
+		{"replay", replay.Command},
+		{"sweep", sweep.Command}, {"overlap", overlap.Command}, {"workload", workload.Command},
+		{"env", env.Command},
+		{"trace", trace.Command}, {"bench", bench.Command}, {"calibrate", calibrate.Command},
+		{"report", report.Command},
+		{"identify", identify.Command}, {"groups", groups.Command}, {"schedule", schedule.Command},
+		{"class", classes.Command},
+		{"intercept", intercept.Command}, {"serve", serve.Command}, {"network", network.Command},
+		{"version", about.Command},
+		{"exit-codes", about.ExitCodes},
+	}
+	for _, t := range topics.All() {
+		all = append(all, command{t.Name, func(*cli.App) *cobra.Command { return t.Command() }})
+	}
+	return all
+}
+
+// command is one command of the root.
+type command struct {
+	name string
+	make func(*cli.App) *cobra.Command
+}
+
+// Command is the whole tree of commands, or with a command line that asks for one, that one
+// alone.
+func Command(a *cli.App, args ...string) *cobra.Command {
+	one := named(args)
+	asked := false
+	root := &cobra.Command{
+		Use:   "simccl",
+		Short: "What NCCL decides on a machine, why, and how fast it runs",
+		Long: `simccl reads NCCL's topo.xml and says what NCCL ` + cli.Rules().String() +
+			` decides on that machine
+(paths, rings and trees, channels, algorithm and protocol), why, and how long
+it takes, by simulating the very schedule. It needs no GPU.`,
+		Example: `  simccl run all_reduce  # 2 x DGX H100, built in
+  simccl run all_reduce --topo topo.xml --nodes 4 -b 1K -e 1M -f 4 --trace a.json
+  simccl explain all_reduce 2M --topo topo.xml --nodes 4
+  simccl inspect --topo topo.xml --json
+  simccl trace validate out.json.gz`,
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		DisableAutoGenTag: true,
+		Args:              cli.NoCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if asked {
+				return about.Print(a)
+			}
+			return cmd.Help()
+		},
+	}
+	flags.Register(root.PersistentFlags(), flags.In("", flags.Of(&a.Env, "env", "", nil,
+		"set an `NCCL_K=V` as if it were in the environment; repeatable", "nccl.env")))
+	root.PersistentFlags().BoolVar(&a.NoEnv, "no-env", false,
+		"ignore the environment and NCCL's configuration files")
+	root.PersistentFlags().BoolVar(&a.JSON, "json", false, "print JSON instead of a table")
+	// Cobra's own flag takes a template, whose package would add 4 MB to the program.
+	root.Flags().BoolVarP(&asked, "version", "v", false, "print the version and the rules it follows")
+	root.SetFlagErrorFunc(cli.FlagError)
+	root.SetGlobalNormalizationFunc(longNames)
+	help.Install(root, a)
+	for _, c := range commands() {
+		if one == "" || one == c.name {
+			root.AddCommand(c.make(a))
+		}
+	}
+	if one == "" {
+		completion.Register(root)
+	}
+	return root
+}
+
+// Execute runs a command line.
+func Execute(ctx context.Context, a *cli.App, args []string) error {
+	c := Command(a, args...)
+	c.SetArgs(args)
+	c.SetOut(a.Out)
+	c.SetErr(a.Err)
+	profile := &process.CPUProfile{}
+	profileFlag(a, c, profile)
+	err := c.ExecuteContext(ctx)
+	if lost := profile.Stop(&a.Process); err == nil {
+		err = lost
+	}
+	return err
+}
+
+// profileFlag declares --cpuprofile on the root: every command has it. Users of
+// simulated times look for --profile, so help does not list this one.
+func profileFlag(a *cli.App, root *cobra.Command, c *process.CPUProfile) {
+	root.PersistentFlags().StringVar(&c.Name, "cpuprofile", "",
+		"write a pprof CPU profile of simccl itself to `FILE` (.pb.gz)")
+	_ = root.PersistentFlags().MarkHidden("cpuprofile")
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		a.Given = cmd.Flags()
+		return c.Start(&a.Process)
+	}
+}
+
+// named is the command that a line asks for, if its first word is the name of one; else
+// none, and all are made: for help, completion, and what is unknown.
+func named(args []string) string {
+	for _, c := range commands() {
+		if len(args) > 0 && args[0] == c.name {
+			return c.name
+		}
+	}
+	return ""
+}
+
+// longNames accepts nccl-tests' long options under their own spelling and
+// with dashes.
+func longNames(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	if alias, ok := nccltests.LongName(strings.ReplaceAll(name, "-", "_")); ok {
+		return pflag.NormalizedName(alias)
+	}
+	return pflag.NormalizedName(name)
+}

@@ -1,0 +1,53 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/simccl/simccl/app/process"
+	"github.com/simccl/simccl/app/report/page"
+	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/newfile"
+	"github.com/simccl/simccl/workload/inputs"
+)
+
+// writeReport draws the whole run.
+func (s *Prepared) writeReport(ctx context.Context) error {
+	p, err := page.Of(ctx, s.Running, s.Running.Result().Rows, s.app.Version, s.app.Cancelled)
+	if err != nil {
+		return err
+	}
+	p.Command, p.Measured = "simccl "+strings.Join(s.app.Args, " "), s.measured
+	if out := &s.opt.Outputs; out.Trace != "" {
+		if p.Trace, err = filepath.Rel(filepath.Dir(out.Report), out.Trace); err != nil {
+			p.Trace = out.Trace // no path leads there: as it was given
+		}
+	}
+	text, err := p.Bytes()
+	if err == nil {
+		err = newfile.Write(s.opt.Outputs.Report, text)
+	}
+	if err == nil {
+		s.app.Wrote(s.opt.Outputs.Report, "open it in a browser")
+	}
+	return err
+}
+
+// readMeasured reads the results of --measured.
+func (s *Prepared) readMeasured() (out []page.Measured, err error) {
+	if len(s.opt.Outputs.Measured) > 0 && s.opt.Outputs.Report == "" {
+		return nil, fail.Usage("--measured: is drawn on the page; write --report FILE.html as well")
+	}
+	w := page.Wanted{Program: s.Config.Program, Ranks: s.Running.Site.Comm.NRanks}
+	out, err = page.ReadAll(s.opt.Outputs.Measured, w, func(name string) ([]byte, error) {
+		return s.app.ReadAs(name, process.MaxResults, inputs.TestTable, inputs.TestJSON)
+	})
+	for _, m := range out {
+		for _, note := range m.Notes {
+			fmt.Fprintf(s.app.Err, "simccl: %s: %s\n", m.Name, note)
+		}
+	}
+	return out, err
+}

@@ -1,0 +1,398 @@
+// Package run holds the command run: a sweep of sizes simulated, and printed as nccl-tests
+// prints it.
+//
+// What it must not know: how times are found.
+package run
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/cli/flags"
+	"github.com/simccl/simccl/app/cli/replay"
+	schedulecmd "github.com/simccl/simccl/app/cli/schedule"
+	"github.com/simccl/simccl/app/cli/testflags"
+	"github.com/simccl/simccl/app/report/page"
+	"github.com/simccl/simccl/app/report/sweep"
+	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/newfile"
+	"github.com/simccl/simccl/nccltests"
+	"github.com/simccl/simccl/nccltests/options"
+	"github.com/simccl/simccl/plan/msccl"
+	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/study/ncclog"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Options are what the options of run say.
+type Options struct {
+	Op        string // ignored with Scenario
+	Machine   cli.Machine
+	Test      testflags.Flags // sizes, types and what else has nccl-tests' letters
+	Launch    string
+	Fidelity  string
+	Fold      string
+	Skip      string
+	Jitter    string
+	Faults    []string
+	Processes int
+	NCCLLog   bool
+	Seed      uint64
+	Outputs   Outputs
+	Scenario  string // a file in place of Op, machine and sizes
+	Save      string // a scenario file to be written
+	CSV       string
+	Schedule  string // a file; empty: NCCL's own
+
+	given *pflag.FlagSet // of a command line; nil: the values alone count
+}
+
+// Command is "run".
+func Command(a *cli.App) *cobra.Command {
+	var r Options
+	c := &cobra.Command{Use: "run OP", Short: "Simulate a sweep of sizes and print nccl-tests' table",
+		Long: `run simulates an operation over a sweep of sizes, by NCCL's own schedule, and
+prints nccl-tests' table. OP is all_reduce, all_gather, reduce_scatter,
+broadcast, reduce, sendrecv, alltoall, gather or scatter, with or without _perf,
+or all_to_all_v, an alltoall of unequal parts (--counts, --imbalance). Sizes go
+from 8 B to 1 GiB by a factor of 2, unless -b, -e, -f or -i say otherwise.
+
+Flags with a letter are nccl-tests' own, with its meaning. simccl help lists the
+topics that flags name.
+
+--save-scenario FILE writes machine, operation and files as a scenario;
+--scenario FILE runs one, in place of OP and flags. Its job (workload.job), where
+it has one, runs as with replay.`,
+		Example: `  simccl run all_reduce
+  simccl run all_reduce_perf -b 8 -e 16M -f 8 -g 4 --topo topo.xml --nodes 4
+  simccl run all_gather --sizes 96,1M --trace out.json.gz --ops flows.csv`,
+		Args: r.Arguments,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.Take(args)
+			return r.Run(cmd.Context(), a)
+		}}
+	r.Register(c)
+	return c
+}
+
+// New are Options as a command line without any has them.
+func New() *Options {
+	r := &Options{}
+	r.Register(&cobra.Command{})
+	return r
+}
+
+// Arguments wants OP, or a scenario in its place.
+func (r *Options) Arguments(cmd *cobra.Command, args []string) error {
+	if r.Scenario != "" {
+		return cli.Exactly()(cmd, args)
+	}
+	return cli.Exactly("OP")(cmd, args)
+}
+
+// Take sets what the arguments say.
+func (r *Options) Take(args []string) {
+	if len(args) > 0 {
+		r.Op = args[0]
+	}
+}
+
+// Register declares all options of a run.
+func (r *Options) Register(c *cobra.Command) {
+	r.given = c.Flags()
+	r.Machine.Register(c)
+	r.Machine.RegisterClass(c)
+	r.Machine.RegisterNetwork(c)
+	r.Test.Register(c)
+	r.RegisterTimes(c)
+	r.RegisterSchedule(c)
+	r.Test.RegisterOutput(c)
+	flags.Register(c.Flags(), r.Outputs.table(), flags.In(flags.Output,
+		flags.Of(&r.CSV, "csv", "", "", "write a row for each size to the CSV `FILE`, for pandas"),
+		flags.Of(&r.NCCLLog, "nccl-log", "", false, "print NCCL's log (NCCL_DEBUG=INFO) to standard error")),
+		flags.In("Scenario files",
+			flags.Of(&r.Scenario, "scenario", "", "", "scenario `FILE` to run, in place of OP and options"),
+			flags.Of(&r.Save, "save-scenario", "", "", "write the options as a scenario `FILE`")))
+	flags.Most(c, "topo", "nodes", "min-bytes", "max-bytes", "nccl-version", "trace")
+}
+
+// RegisterTimes declares what times depend on other than machine and operation.
+func (r *Options) RegisterTimes(c *cobra.Command) {
+	flags.Register(c.Flags(), flags.In(testflags.Launch,
+		flags.Of(&r.Launch, "launch", "", "eager",
+			"launch `MODE`: eager (one process a GPU, asynchronous launches) or graph "+
+				"(device time of a CUDA graph)", "engine.launch"),
+		flags.Of(&r.Processes, "procs", "", 0,
+			"`N` processes on each node, each with -t threads (default one a GPU; with "+
+				"-t one)", "engine.processes"),
+	), flags.In(flags.Model,
+		flags.Of(&r.Fidelity, "fidelity", "", "",
+			"`LEVEL` of detail: alpha (NCCL's own cost model), step (an ideal network) "+
+				"or flow (the network of --fabric) (default flow with a fabric, else step)",
+			"engine.fidelity"),
+		flags.Of(&r.Faults, "fault", "", nil,
+			"`FAULT` of machine or network: rank=3:slow=1.5, nic=node0/2:loss=0.001, "+
+				"link=leaf0~spine1:down, gpu=node0/3:absent, … (simccl help faults); repeatable",
+			"network.faults"),
+		flags.Of(&r.Jitter, "jitter", "", "drawn",
+			"jitter of up to 72 ranks, `MODE` drawn (from --seed) or off (exact "+
+				"lockstep; large sizes within a node come out up to 18 % slower)", "engine.jitter"),
+		flags.Of(&r.Seed, "seed", "", 0,
+			"`SEED` of everything random: one draw of hashed routes (default 1; where hashed "+
+				"routes bind, the median of several draws)"),
+		flags.Of(&r.Fold, "fold", "", "auto",
+			"folding of ranks that behave equally, `MODE` exact (equal ranks are simulated "+
+				"once, without an error), near (nearly equal ones too), off, or auto (exact; near above 512 "+
+				"ranks and in "+
+				"large rings, if needed)", "engine.fold"),
+		flags.Of(&r.Skip, "skip", "", "auto",
+			"skipping of what repeats, `MODE` auto (periods of a steady state are counted, "+
+				"with the same result; with jitter a window is simulated, within a margin that the table "+
+				"says) "+
+				"or off",
+			"engine.skip"),
+	))
+}
+
+// RegisterSchedule declares the option of plans that are not NCCL's.
+func (r *Options) RegisterSchedule(c *cobra.Command) {
+	flags.Register(c.Flags(), flags.In(flags.Model, flags.Of(&r.Schedule, "schedule", "", "",
+		"schedule `FILE` (MSCCL XML, MSCCL++ JSON) to simulate in place of NCCL's, with NCCL's beside it")))
+}
+
+// beside are the options of run that a scenario does not hold.
+var beside = []string{"scenario", "save-scenario", "schedule", "columns", "output-file", "nccl-log", "report",
+	"measured", "iters", "warmup-iters", "env", "no-env", "json"}
+
+// tables are those of beside that belong to a table of sizes, which a job has not.
+var tables = []string{"columns", "output-file", "nccl-log", "report", "measured", "iters", "warmup-iters",
+	"save-scenario"}
+
+// Run simulates what the options say and prints it.
+func (r *Options) Run(ctx context.Context, a *cli.App) error {
+	r.Test.Settle(r.Launch == "graph" || r.Test.Graph > 0, a.Warn)
+	spec, placed, err := r.spec(a)
+	if err != nil {
+		return err
+	}
+	if spec.Workload.Job != "" {
+		return r.job(ctx, a, spec, placed)
+	}
+	s, err := r.prepare(a, spec, placed)
+	if err != nil {
+		return err
+	}
+	return s.Run(ctx)
+}
+
+// job runs the job of a scenario file.
+func (r *Options) job(ctx context.Context, a *cli.App, spec scenario.Spec, placed func(error) error) error {
+	for _, name := range tables {
+		if r.given != nil && r.given.Changed(name) {
+			return fail.Usage("--%s: the scenario has a job, which has no table of sizes; leave it out", name)
+		}
+	}
+	return replay.Scenario(ctx, a, spec, placed)
+}
+
+// named gives an error the names of options in place of members.
+func (r *Options) named(err error) error { return flags.Name(r.given, err) }
+
+// Prepared is a run that is ready to be simulated and printed.
+type Prepared struct {
+	*sweep.Table
+	Running *scenario.Running
+
+	app      *cli.App
+	opt      *Options
+	measured []page.Measured     // for the page
+	schedule *schedulecmd.Beside // nil for NCCL's own
+}
+
+// spec is the Spec of a run; placed gives errors about its members the name of their
+// option, or their place in the file.
+func (r *Options) spec(a *cli.App) (s scenario.Spec, placed func(error) error, err error) {
+	if r.Scenario == "" {
+		s, err = r.Spec(a)
+		return s, r.named, err
+	}
+	if r.given != nil {
+		r.given.Visit(func(f *pflag.Flag) {
+			if !slices.Contains(beside, f.Name) && err == nil {
+				err = fail.Usage("--%s: the scenario %s says it; leave one of them out", f.Name, r.Scenario)
+			}
+		})
+	}
+	if err != nil {
+		return s, nil, err
+	}
+	if s, placed, err = a.ReadScenario(r.Scenario); err == nil && len(s.Grid) > 0 {
+		n, _ := s.Points()
+		err = fail.Usage("--scenario %s: has a grid of %d points; run takes one", r.Scenario, n)
+	}
+	return s, placed, err
+}
+
+// Prepare reads and checks all that the options name, before time is spent on simulation.
+func (r *Options) Prepare(a *cli.App) (*Prepared, error) {
+	spec, placed, err := r.spec(a)
+	if err != nil {
+		return nil, err
+	}
+	return r.prepare(a, spec, placed)
+}
+
+func (r *Options) prepare(a *cli.App, spec scenario.Spec, placed func(error) error) (*Prepared, error) {
+	s := &Prepared{app: a, opt: r}
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	columns, err := r.Test.ParseColumns()
+	if err != nil {
+		return nil, err
+	}
+	spec.Engine.Rivals = spec.Engine.Rivals || slices.ContainsFunc(columns, func(c sweep.Column) bool {
+		return c.Rivals
+	})
+	minBW, err := options.MinBW(a.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	names := flags.Names(r.given)
+	for _, f := range spec.Outputs.Files() {
+		if err := cli.Directory(names["outputs."+f.Member], f.Name); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.load(s, spec, placed); err != nil {
+		return nil, err
+	}
+	t := &r.Test
+	s.Table, err = sweep.New(s.Running, nccltests.Config{Warmup: t.Warmup, Iters: t.Iters, AggIters: t.Agg,
+		Check: t.Check, Graph: t.Graph, PerIter: t.PerIter != 0, PerIterSkip: t.Skip},
+		s.Running.Site.Config.Rules.Release.Code())
+	if err != nil {
+		return nil, r.named(err)
+	}
+	s.Columns, s.Summary.MinBW = columns, minBW
+	if r.Save != "" {
+		if err := saveSpec(a, r.Save, spec); err != nil {
+			return nil, err
+		}
+	}
+	s.measured, err = s.readMeasured()
+	return s, err
+}
+
+// load loads the machine, with the plans of the schedule, if there is one.
+func (r *Options) load(s *Prepared, spec scenario.Spec, placed func(error) error) (err error) {
+	opt := s.app.Options(r.Machine.Found)
+	var sched *msccl.Schedule
+	if r.Schedule != "" {
+		if sched, err = schedulecmd.Prove(s.app, r.Schedule); err != nil {
+			return err
+		}
+		opt.Planner = schedulecmd.Planner(sched, r.Schedule)
+	}
+	if s.Running, err = scenario.Prepare(spec, opt); err != nil {
+		return placed(err)
+	}
+	if sched != nil {
+		s.schedule, err = schedulecmd.Compare(s.app, s.Running, spec, sched, r.Schedule)
+	}
+	return err
+}
+
+// check refuses values that mean nothing before anything is computed.
+func (r *Options) check() error {
+	if err := r.Test.Counts(); err != nil {
+		return r.named(err)
+	}
+	if err := r.Outputs.check(); err != nil {
+		return err
+	}
+	if err := cli.Directory("-J", r.Test.Output); err != nil {
+		return err
+	}
+	return r.named(r.Test.Simulated(r.Launch == "graph" || r.Test.Graph > 0))
+}
+
+// Run goes through all sizes and prints.
+func (s *Prepared) Run(ctx context.Context) error {
+	n := len(s.Running.Lines())
+	progress := s.app.Progress("sizes", n)
+	defer progress.End()
+	progress.Follow(func() float64 { return s.Running.Share() * float64(n) })
+	p := sweep.Printer{Program: s.app.Version, Printing: progress.Clear, Done: progress.Step,
+		Ended: progress.End, Begun: func() error {
+			if !s.opt.NCCLLog {
+				return nil
+			}
+			return ncclog.WriteRank(s.app.Err, s.Running.Site.Comm, 0)
+		}}
+	if !s.app.JSON {
+		p.Out = s.app.Out
+	}
+	s.Running.Records = true // outputs are written next
+	if err := s.Print(ctx, s.Running, p); err != nil {
+		return err
+	}
+	if !s.app.JSON {
+		s.PrintNotes(s.app.Out)
+		if err := s.schedule.Print(ctx, s.app.Out); err != nil {
+			return err
+		}
+	}
+	if err := s.outputs(ctx); err != nil {
+		return err
+	}
+	return s.Summary.BelowMinBW()
+}
+
+// outputs writes the files that were asked for.
+func (s *Prepared) outputs(ctx context.Context) error {
+	progress := s.app.Progress("events", 0)
+	defer progress.End()
+	err := s.Running.Write(ctx, scenario.Listener{
+		Phase: func(p scenario.Phase) {
+			progress.Phase(p.Name, p.Counts)
+			progress.Follow(p.Share)
+			progress.Before(p.Later)
+		},
+		Wrote: func(w scenario.Written) {
+			progress.End()
+			wrote(s.app, w)
+		}})
+	progress.End()
+	if err != nil {
+		return s.opt.named(err)
+	}
+	if s.opt.Outputs.Report != "" {
+		if err := s.writeReport(ctx); err != nil {
+			return err
+		}
+	}
+	if s.opt.CSV != "" {
+		if err := s.writeCSV(); err != nil {
+			return err
+		}
+	}
+	return s.app.WriteJSON(s.Report(s.Running.Site, append([]string{"simccl"}, s.app.Args...)),
+		s.opt.Test.Output, s.app.JSON)
+}
+
+// writeCSV writes the rows for a table program.
+func (s *Prepared) writeCSV() error {
+	var b bytes.Buffer
+	if err := sweep.CSV(&b, s.Running.Result().Rows); err != nil {
+		return err
+	}
+	if err := newfile.Write(s.app.Path(s.opt.CSV), b.Bytes()); err != nil {
+		return fail.Input(err)
+	}
+	s.app.Wrote(s.opt.CSV, "pandas.read_csv reads it")
+	return nil
+}

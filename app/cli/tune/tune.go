@@ -1,0 +1,43 @@
+// Package tune holds the command tune: NCCL's cost table.
+//
+// What it must not know: how costs are computed.
+package tune
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/study/decision"
+	"github.com/spf13/cobra"
+)
+
+// Options are what the options of tune say.
+type Options struct{ Machine cli.Machine }
+
+// Command is "tune".
+func Command(a *cli.App) *cobra.Command {
+	var o Options
+	c := &cobra.Command{Use: "tune", Short: "Print NCCL's cost table",
+		Long: `tune prints latency (us) and bandwidth (GB/s) of every collective, algorithm and
+protocol as NCCL's cost model has them; bandwidth 0 is off, and explain says
+why.`,
+		Example: "  simccl tune\n  simccl tune --topo topo.xml --nodes 4 --json",
+		Args:    cli.Exactly(),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.Run(cmd.Context(), a) }}
+	o.Machine.Register(c)
+	return c
+}
+
+// Run prints the table.
+func (o *Options) Run(_ context.Context, a *cli.App) error {
+	x, err := o.Machine.Load(a)
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return a.PrintJSON(decision.Costs(x.Comm.Model))
+	}
+	_, err = fmt.Fprint(a.Out, decision.CostText(x.Comm.Model))
+	return err
+}
