@@ -1,5 +1,4 @@
-// Package passage follows rings through the nodes of a communicator.
-package passage
+package fold
 
 import (
 	"slices"
@@ -8,23 +7,22 @@ import (
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/internal/variates"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/sim/internal/fold/internal/parts"
 )
 
-// Passage is the way of a ring through a node.
-type Passage struct {
+// passage is the way of a ring through a node.
+type passage struct {
 	Path         []int32 // ranks, from the one at which the ring enters
 	Before, Next int32   // the passages that it comes from and leads to
 }
 
-// Of lists the passages of all rings of a plan, channel by channel in the order
+// passagesOf lists the passages of all rings of a plan, channel by channel in the order
 // of nodes; nil where a ring comes through a node several times, or stays in one.
-func Of(p *plan.Plan) []Passage {
-	c, all := p.Comm, []Passage(nil)
+func passagesOf(p *plan.Plan) []passage {
+	c, all := p.Comm, []passage(nil)
 	per := len(c.NodeRanks[0])
 	for k := range p.Split.NChannels {
 		base := int32(len(all))
-		all = append(all, make([]Passage, c.NNodes)...)
+		all = append(all, make([]passage, c.NNodes)...)
 		if !walk(c, c.Channels[p.Split.ChannelLo+k].Ring, base, per, all) {
 			return nil
 		}
@@ -33,7 +31,7 @@ func Of(p *plan.Plan) []Passage {
 }
 
 // walk fills in those of a ring, which begin at base.
-func walk(c *connect.Layout, ring []connect.RingLinks, base int32, per int, all []Passage) bool {
+func walk(c *connect.Layout, ring []connect.RingLinks, base int32, per int, all []passage) bool {
 	for r := range ring {
 		node := c.NodeOf[r]
 		if before := c.NodeOf[ring[r].Prev]; before != node {
@@ -56,22 +54,22 @@ func walk(c *connect.Layout, ring []connect.RingLinks, base int32, per int, all 
 	return true
 }
 
-// Colours distinguishes passages by the parts that their channels do, and by those of the
+// colourPassages distinguishes passages by the parts that their channels do, and by those of the
 // GPUs on their way, where the blocks of these begin, and by the passages before and behind them,
 // until no more differ.
-func Colours(p *plan.Plan, all []Passage) []int32 {
+func colourPassages(p *plan.Plan, all []passage) []int32 {
 	c := p.Comm
-	kind, n := parts.Kinds(p)
+	kind, n := partKinds(p)
 	colour := make([]int32, len(all))
 	for i := range all {
-		colour[i] = kind[parts.Of(p, i/c.NNodes)]
+		colour[i] = kind[partOf(p, i/c.NNodes)]
 	}
 	gpus := make([]variates.Multiset, c.NRanks)
 	for {
 		for r := range gpus {
 			gpus[r] = variates.Multiset{}
 			if p.Req.Func != coll.AllReduce { // blocks belong to ranks
-				gpus[r].Add(1<<60|uint64(int64(r)*p.Req.BlockStep()%parts.Grain(p.Req.Proto)), 1)
+				gpus[r].Add(1<<60|uint64(int64(r)*p.Req.BlockStep()%grain(p.Req.Proto)), 1)
 			}
 		}
 		for i := range all {
@@ -103,9 +101,9 @@ func Colours(p *plan.Plan, all []Passage) []int32 {
 	}
 }
 
-// Copies names for each channel of the split the first that has its ring, and
+// copies names for each channel of the split the first that has its ring, and
 // says how many rings there are.
-func Copies(p *plan.Plan) (first []int, distinct int) {
+func copies(p *plan.Plan) (first []int, distinct int) {
 	channels := p.Comm.Channels[p.Split.ChannelLo : p.Split.ChannelHi+1]
 	for k := range channels {
 		same := slices.IndexFunc(channels[:k], func(o connect.Channel) bool { return slices.Equal(o.Ring, channels[k].Ring) })
@@ -118,8 +116,8 @@ func Copies(p *plan.Plan) (first []int, distinct int) {
 	return first, distinct
 }
 
-// Nodes lists all nodes: the homes of links where every node's represent themselves.
-func Nodes(c *connect.Layout) []int32 {
+// nodes lists all nodes: the homes of links where every node's represent themselves.
+func nodes(c *connect.Layout) []int32 {
 	home := make([]int32, c.NNodes)
 	for n := range home {
 		home[n] = int32(n)

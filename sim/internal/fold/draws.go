@@ -1,4 +1,4 @@
-package parts
+package fold
 
 import (
 	"github.com/simccl/simccl/coll"
@@ -9,16 +9,16 @@ import (
 // do that are nearly equivalent, but where an exact quotient has fewer, of an all_reduce
 // no more than reduceWork, or manyWork where one part represents manyByOne.
 const (
-	FewWork    = 1 << 14
+	fewWork    = 1 << 14
 	reduceWork = 1 << 16
 	manyWork   = 1 << 17
 	manyByOne  = 8
 )
 
-// Large reports whether nearly equivalent ranks share jitter, though there is an exact quotient
+// large reports whether nearly equivalent ranks share jitter, though there is an exact quotient
 // of so many slices and parts.
-func Large(p *plan.Plan, work int64, parts int) bool {
-	most := int64(FewWork)
+func large(p *plan.Plan, work int64, parts int) bool {
+	most := int64(fewWork)
 	switch {
 	case int64(parts)*manyByOne <= int64(p.Comm.NRanks)*int64(p.Split.NChannels):
 		most = manyWork
