@@ -14,7 +14,6 @@ import (
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/rules/release"
 	"github.com/simccl/simccl/scenario/internal/fault"
-	"github.com/simccl/simccl/scenario/internal/nics"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/search/graphxml"
 	"github.com/simccl/simccl/sim/gpu"
@@ -223,7 +222,7 @@ func (l *loader) networkNamed() string {
 	for _, n := range l.spec.Machine.Nodes {
 		names = append(names, n.Topo)
 	}
-	return nics.Named(l.spec.Network.Class, names, func(name string) bool { _, err := l.opt.read(name, maxTopology); return err == nil })
+	return classNamed(l.spec.Network.Class, names, func(name string) bool { _, err := l.opt.read(name, maxTopology); return err == nil })
 }
 
 // settings merges the Spec's variables over those of the surroundings.
@@ -464,20 +463,20 @@ func (l *loader) join(m *fabric.Member, hosts int) error {
 func (l *loader) class() (err error) {
 	read := func(name string) ([]byte, error) { return l.opt.readAs(name, maxClass, inputs.MachineClass) }
 	system, name := l.site.Cluster.Locate(0).System, l.spec.Machine.Class
-	l.site.measured = nics.IsFile(name)
-	if l.site.class, err = nics.Machine(name, system, read); err != nil {
+	l.site.measured = isClassFile(name)
+	if l.site.class, err = machineClass(name, system, read); err != nil {
 		return classError("machine.class", name, err)
 	}
 	if name = l.spec.Network.Class; name == "" && !l.site.measured {
-		name = nics.Of(l.named, system)
+		name = classOf(l.named, system)
 	}
-	l.site.class, err = nics.On(l.site.class, name, func(name string) ([]byte, error) { return l.opt.readAs(name, maxClass, inputs.NetworkClass) })
+	l.site.class, err = networkClass(l.site.class, name, func(name string) ([]byte, error) { return l.opt.readAs(name, maxClass, inputs.NetworkClass) })
 	return classError("network.class", name, err)
 }
 
 // classError places an error about a class.
 func classError(member, name string, err error) error {
-	if err != nil && !nics.IsFile(name) {
+	if err != nil && !isClassFile(name) {
 		return &FieldError{Path: member, Problem: err.Error(), Hint: "a file is written with its path, ./" + name}
 	}
 	return bad(err)

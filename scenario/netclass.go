@@ -1,8 +1,4 @@
-// Package nics finds the network class of a run (the one that is named, that of the
-// machine's name, or that of its NICs) and filters that match no NIC.
-//
-// What it must not know: Specs, decisions, times.
-package nics
+package scenario
 
 import (
 	"strings"
@@ -15,12 +11,12 @@ import (
 	"github.com/simccl/simccl/tuning/netplugin"
 )
 
-// Named is the class that is asked for, or that machines are on by their names; empty
+// classNamed is the class that is asked for, or that machines are on by their names; empty
 // for files of either, and for machines that differ. isFile reports whether a name is
 // that of a topology file.
-func Named(asked string, machines []string, isFile func(name string) bool) string {
+func classNamed(asked string, machines []string, isFile func(name string) bool) string {
 	if asked != "" {
-		if IsFile(asked) {
+		if isClassFile(asked) {
 			return ""
 		}
 		return asked
@@ -39,12 +35,12 @@ func Named(asked string, machines []string, isFile func(name string) bool) strin
 	return kind
 }
 
-// IsFile reports whether the name of a class is the path of a file.
-func IsFile(name string) bool { return strings.ContainsAny(name, "./") }
+// isClassFile reports whether the name of a class is the path of a file.
+func isClassFile(name string) bool { return strings.ContainsAny(name, "./") }
 
-// Of is the class of a node where no other is asked for; empty for InfiniBand and for
+// classOf is the class of a node where no other is asked for; empty for InfiniBand and for
 // sockets, which machine classes have.
-func Of(named string, s *topo.System) string {
+func classOf(named string, s *topo.System) string {
 	switch named {
 	case "infiniband", "socket":
 		return ""
@@ -54,9 +50,9 @@ func Of(named string, s *topo.System) string {
 	return named
 }
 
-// Machine is a machine class by name, or by the path of a file; of no name, that of a
+// machineClass is a machine class by name, or by the path of a file; of no name, that of a
 // node, which is read when it is asked for.
-func Machine(name string, s *topo.System, read func(string) ([]byte, error)) (func() *gpu.Class, error) {
+func machineClass(name string, s *topo.System, read func(string) ([]byte, error)) (func() *gpu.Class, error) {
 	var c gpu.Class
 	var err error
 	switch {
@@ -65,7 +61,7 @@ func Machine(name string, s *topo.System, read func(string) ([]byte, error)) (fu
 			c := sim.ClassOf(s)
 			return &c
 		}), nil
-	case IsFile(name):
+	case isClassFile(name):
 		var data []byte
 		if data, err = read(name); err == nil {
 			c, err = gpu.Parse(data, name)
@@ -76,15 +72,15 @@ func Machine(name string, s *topo.System, read func(string) ([]byte, error)) (fu
 	return func() *gpu.Class { return &c }, err
 }
 
-// On puts the quantities of a network class, by name or by the path of a file, in place
+// networkClass puts the quantities of a network class, by name or by the path of a file, in place
 // of a machine class's; no name leaves them.
-func On(class func() *gpu.Class, name string, read func(string) ([]byte, error)) (func() *gpu.Class, error) {
+func networkClass(class func() *gpu.Class, name string, read func(string) ([]byte, error)) (func() *gpu.Class, error) {
 	var n *gpu.NetworkClass
 	var err error
 	if name == "" {
 		return class, nil
 	}
-	if IsFile(name) {
+	if isClassFile(name) {
 		var data []byte
 		if data, err = read(name); err == nil {
 			n, err = gpu.ParseNetwork(data, name)

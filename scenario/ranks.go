@@ -1,19 +1,17 @@
-// Package ranks chooses the ranks that a trace has: those that a user lists, or of a
-// large communicator one for all that do the same.
-package ranks
+package scenario
 
 import (
 	"strconv"
 	"strings"
 )
 
-// All is the word for every rank.
-const All = "all"
+// allRanks is the word for every rank.
+const allRanks = "all"
 
-// Parse reads 0-7,16 of n ranks; nil is every rank. Where it is not ok, bad is the part
+// parseRanks reads 0-7,16 of n ranks; nil is every rank. Where it is not ok, bad is the part
 // that cannot be read.
-func Parse(s string, n int) (which func(int) bool, bad string, ok bool) {
-	if s == "" || s == All {
+func parseRanks(s string, n int) (which func(int) bool, bad string, ok bool) {
+	if s == "" || s == allRanks {
 		return nil, "", true
 	}
 	want := make([]bool, n)

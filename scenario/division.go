@@ -1,6 +1,4 @@
-// Package split divides the ranks of a machine into communicators, as nccl-tests does by
-// NCCL_TESTS_SPLIT, and makes the programs in which all of them run at a time.
-package split
+package scenario
 
 import (
 	"errors"
@@ -17,9 +15,9 @@ import (
 // errText is a text that cannot be read.
 var errText = errors.New("not known")
 
-// Colour returns what gives a rank its colour, as nccl-tests reads NCCL_TESTS_SPLIT:
+// splitColour returns what gives a rank its colour, as nccl-tests reads NCCL_TESTS_SPLIT:
 // AND, OR, MOD or DIV, or &, |, %, /, and a number (common.cu:1497).
-func Colour(text string) (func(rank int) int, error) {
+func splitColour(text string) (func(rank int) int, error) {
 	for _, o := range []struct {
 		word, sign string
 		of         func(rank, n int) int
@@ -45,9 +43,9 @@ func Colour(text string) (func(rank int) int, error) {
 	return nil, errText
 }
 
-// Groups are the communicators of n ranks, by their colours, with the colour of each rank,
+// splitGroups are the communicators of n ranks, by their colours, with the colour of each rank,
 // and the index of rank 0's.
-func Groups(n int, of func(rank int) int) (colours []int, groups []workload.Comm, first int) {
+func splitGroups(n int, of func(rank int) int) (colours []int, groups []workload.Comm, first int) {
 	members := map[int][]int32{}
 	for r := range n {
 		c := of(r)
@@ -67,9 +65,9 @@ func Groups(n int, of func(rank int) int) (colours []int, groups []workload.Comm
 // compared: the first begins with all of them, as none later does.
 const rounds = 4
 
-// Program has every communicator run its own operation of the calls, n in a group, among
+// splitProgram has every communicator run its own operation of the calls, n in a group, among
 // so many ranks of a machine.
-func Program(groups []workload.Comm, calls []workload.Call, n, ranks int) *workload.Program {
+func splitProgram(groups []workload.Comm, calls []workload.Call, n, ranks int) *workload.Program {
 	p := &workload.Program{Comms: groups, Calls: calls, Lists: []workload.List{{Name: "idle"}}, Of: make([]int32, ranks)}
 	for i, g := range groups {
 		var steps []workload.Step
@@ -92,9 +90,9 @@ func Program(groups []workload.Comm, calls []workload.Call, n, ranks int) *workl
 	return p
 }
 
-// Mean is the mean time of an operation over the ranks of a Program's communicators, of
+// splitMean is the mean time of an operation over the ranks of a Program's communicators, of
 // when each rank of the machine ended.
-func Mean(groups []workload.Comm, finish []units.Time, n int) units.Time {
+func splitMean(groups []workload.Comm, finish []units.Time, n int) units.Time {
 	sum, ranks := units.Time(0), 0
 	for _, g := range groups {
 		for _, rank := range g.Ranks {

@@ -1,4 +1,4 @@
-package nics
+package scenario
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"github.com/simccl/simccl/topo/fabric"
 )
 
-// IdleFilters warns of entries of a filter that match no device of the machine.
-func IdleFilters(cfg *config.Config, files []fabric.Member, cl *fabric.Cluster, report func(error)) {
+// idleFilters warns of entries of a filter that match no device of the machine.
+func idleFilters(cfg *config.Config, files []fabric.Member, cl *fabric.Cluster, report func(error)) {
 	warn := func(name, text string, entries, there []string) {
 		switch {
 		case len(entries) == 0:

@@ -1,5 +1,4 @@
-// Package events has the sinks between a simulation and the files of its events.
-package events
+package scenario
 
 import (
 	"github.com/simccl/simccl/coll"
@@ -11,14 +10,14 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Files get the events of an operation.
-type Files struct {
+// eventFiles get the events of an operation.
+type eventFiles struct {
 	Trace   *chrome.Writer  // nil: no trace
 	Profile *profile.Writer // nil: no profile
 }
 
 // Abort gives up what Close has not finished.
-func (f *Files) Abort() {
+func (f *eventFiles) Abort() {
 	if f.Trace != nil {
 		f.Trace.Abort()
 	}
@@ -28,7 +27,7 @@ func (f *Files) Abort() {
 }
 
 // All sends everything to all files.
-func (f *Files) All() trace.Sink {
+func (f *eventFiles) All() trace.Sink {
 	var list []trace.Sink
 	if f.Trace != nil {
 		list = append(list, f.Trace)
@@ -39,16 +38,16 @@ func (f *Files) All() trace.Sink {
 	return trace.Tee(list...)
 }
 
-// Calls makes room before the simulator's events for the host's calls,
+// callSink makes room before the simulator's events for the host's calls,
 // which come first: the simulator's operation begins at zero.
-type Calls struct {
+type callSink struct {
 	trace.Sink
 	Shift units.Time
 	Over  map[[2]int64]bool // lanes without a reserved number
 }
 
 // Track counts lanes that have no number reserved.
-func (c *Calls) Track(t trace.Track) trace.TrackID {
+func (c *callSink) Track(t trace.Track) trace.TrackID {
 	if nccl.Overflows(&t) {
 		if c.Over == nil {
 			c.Over = map[[2]int64]bool{}
@@ -59,15 +58,15 @@ func (c *Calls) Track(t trace.Track) trace.TrackID {
 }
 
 // Emit moves an event behind the calls.
-func (c *Calls) Emit(e *trace.Event) {
+func (c *callSink) Emit(e *trace.Event) {
 	start := e.Start
 	e.Start += c.Shift
 	c.Sink.Emit(e)
 	e.Start = start
 }
 
-// RunnerUp is the next best of a choice and how much slower it is.
-func RunnerUp(c *tuning.Choice) (name string, ratio float64) {
+// runnerUp is the next best of a choice and how much slower it is.
+func runnerUp(c *tuning.Choice) (name string, ratio float64) {
 	best := float32(-1)
 	for _, a := range coll.Algorithms() {
 		for _, p := range coll.Protocols() {
@@ -107,15 +106,15 @@ type Listener struct {
 	Wrote func(Written) // is called with each file once it is there
 }
 
-// Began reports that a part begins.
-func (l *Listener) Began(p Phase) {
+// began reports that a part begins.
+func (l *Listener) began(p Phase) {
 	if l.Phase != nil {
 		l.Phase(p)
 	}
 }
 
-// Made reports that a file is complete.
-func (l *Listener) Made(w Written) {
+// made reports that a file is complete.
+func (l *Listener) made(w Written) {
 	if l.Wrote != nil {
 		l.Wrote(w)
 	}

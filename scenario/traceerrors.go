@@ -1,4 +1,4 @@
-package ranks
+package scenario
 
 import (
 	"fmt"

@@ -1,7 +1,4 @@
-// Package member sets members of a structure by their path: "machine.nodes[0].count".
-//
-// What it must not know: what the structure means.
-package member
+package scenario
 
 import (
 	"bytes"
@@ -13,9 +10,9 @@ import (
 	"strings"
 )
 
-// Set stores a JSON value at a path of the struct that to points to. A list may grow by
+// setMember stores a JSON value at a path of the struct that to points to. A list may grow by
 // one element. Members named in not are no steps of a path.
-func Set(to any, path string, value json.RawMessage, not ...string) error {
+func setMember(to any, path string, value json.RawMessage, not ...string) error {
 	v := reflect.ValueOf(to).Elem()
 	rest := path
 	for rest != "" {

@@ -1,5 +1,4 @@
-// Package devices lists the GPUs of a machine as nccl-tests does.
-package devices
+package scenario
 
 import (
 	"fmt"
@@ -17,9 +16,9 @@ type Device struct {
 	BusID           string
 }
 
-// List lists the GPUs by rank, whose NCCL node is nodeOf's and whose group groups'; nil:
+// listDevices lists the GPUs by rank, whose NCCL node is nodeOf's and whose group groups'; nil:
 // all are of one.
-func List(c *fabric.Cluster, nodeOf []int32, groups []int) []Device {
+func listDevices(c *fabric.Cluster, nodeOf []int32, groups []int) []Device {
 	out := make([]Device, c.NRanks())
 	known := map[*topo.GPUInfo]Device{} // equal nodes share their GPUs
 	for r := range out {

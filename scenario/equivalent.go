@@ -1,4 +1,4 @@
-package ranks
+package scenario
 
 import (
 	"fmt"
@@ -13,19 +13,19 @@ const (
 	// shownRanks is the largest communicator whose trace of steps has every rank without
 	// being asked to.
 	shownRanks = 128
-	// MostDrawn bounds the ranks of a trace that are not asked for: the largest classes.
-	MostDrawn = 16
+	// mostDrawn bounds the ranks of a trace that are not asked for: the largest classes.
+	mostDrawn = 16
 )
 
-// Summarised reports whether a trace is to have equivalent ranks once.
-func Summarised(n int, opt *nccl.Options) bool {
+// summarised reports whether a trace is to have equivalent ranks once.
+func summarised(n int, opt *nccl.Options) bool {
 	return n > shownRanks && opt.Detail >= nccl.DetailStep && opt.Mask == 0 && !opt.Periods
 }
 
-// Equivalent are the ranks of one operation by what they do: two of a class have the
+// equivalentRanks are the ranks of one operation by what they do: two of a class have the
 // same slices at the same times, peers apart. It is the Sink of a simulation that finds
 // the classes, and the warning of what a trace leaves out.
-type Equivalent struct {
+type equivalentRanks struct {
 	trace.Sink
 	seen   watcher
 	nodeOf []int32
@@ -35,30 +35,30 @@ type Equivalent struct {
 	Left   int // ranks of classes that are not drawn
 }
 
-// Watch returns the Sink of a simulation whose ranks are compared; nodeOf is each rank's
+// watchRanks returns the Sink of a simulation whose ranks are compared; nodeOf is each rank's
 // node. The critical path, which needs the steps of all ranks, is found with it.
-func Watch(nodeOf []int32, cancelled func() error) *Equivalent {
-	e := &Equivalent{nodeOf: nodeOf}
+func watchRanks(nodeOf []int32, cancelled func() error) *equivalentRanks {
+	e := &equivalentRanks{nodeOf: nodeOf}
 	e.seen = watcher{sums: make([]uint64, len(nodeOf)), known: map[[2]int64]trace.TrackID{}}
 	e.Sink = nccl.CriticalPath(&e.seen, cancelled)
 	return e
 }
 
 // Error counts the ranks that are drawn, and those that are not.
-func (e *Equivalent) Error() string {
+func (e *equivalentRanks) Error() string {
 	left := ""
 	if e.Left > 0 {
 		left = fmt.Sprintf(" The other %d ranks do something else.", e.Left)
 	}
 	return fmt.Sprintf("the trace draws %d of %d ranks, each for all that do the same at the same times; the name of its process says for how many.%s --trace-ranks %s draws every rank, 0-7 some",
-		e.NDrawn, len(e.first), left, All)
+		e.NDrawn, len(e.first), left, allRanks)
 }
 
 // Drawn reports whether a rank is drawn: the lowest of its class.
-func (e *Equivalent) Drawn(rank int) bool { return e.first[rank] == int32(rank) }
+func (e *equivalentRanks) Drawn(rank int) bool { return e.first[rank] == int32(rank) }
 
 // Close ends the simulation and finds the classes.
-func (e *Equivalent) Close() error {
+func (e *equivalentRanks) Close() error {
 	if err := e.Sink.Close(); err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (e *Equivalent) Close() error {
 		e.count[first]++
 	}
 	slices.SortStableFunc(classes, func(x, y int32) int { return int(e.count[y] - e.count[x]) })
-	e.NDrawn = min(len(classes), MostDrawn)
+	e.NDrawn = min(len(classes), mostDrawn)
 	for _, rank := range classes[e.NDrawn:] {
 		e.first[rank] = -1
 		e.Left += int(e.count[rank])
@@ -86,8 +86,8 @@ func (e *Equivalent) Close() error {
 
 // Draw returns the Sink of the trace: it names the classes, has the links of the nodes of
 // drawn ranks, and the critical path of all.
-func (e *Equivalent) Draw(to trace.Sink) trace.Sink {
-	s := &drawing{Sink: to, Equivalent: e, nodes: map[string]bool{}, off: map[trace.TrackID]bool{}}
+func (e *equivalentRanks) Draw(to trace.Sink) trace.Sink {
+	s := &sharedTrace{Sink: to, equivalentRanks: e, nodes: map[string]bool{}, off: map[trace.TrackID]bool{}}
 	for rank := range e.first {
 		if e.Drawn(rank) {
 			s.nodes[fmt.Sprintf("node%d", e.nodeOf[rank])] = true
@@ -151,16 +151,16 @@ func mix(x uint64) uint64 {
 // Close does nothing.
 func (s *watcher) Close() error { return nil }
 
-// drawing writes the trace of the drawn ranks.
-type drawing struct {
+// sharedTrace writes the trace of the drawn ranks.
+type sharedTrace struct {
 	trace.Sink
-	*Equivalent
+	*equivalentRanks
 	nodes map[string]bool // of drawn ranks, "node0"
 	off   map[trace.TrackID]bool
 }
 
 // Track registers a lane.
-func (s *drawing) Track(t trace.Track) trace.TrackID {
+func (s *sharedTrace) Track(t trace.Track) trace.TrackID {
 	if rank := t.Process - nccl.RankPID; rank >= 0 && rank < int64(len(s.count)) && s.count[rank] > 1 {
 		t.ProcessName += fmt.Sprintf(" · and %d equivalent", s.count[rank]-1)
 	}
@@ -173,14 +173,14 @@ func (s *drawing) Track(t trace.Track) trace.TrackID {
 }
 
 // Emit passes an event on, but for loads of links of other nodes.
-func (s *drawing) Emit(e *trace.Event) {
+func (s *sharedTrace) Emit(e *trace.Event) {
 	if !s.off[e.Track] {
 		s.Sink.Emit(e)
 	}
 }
 
 // Close adds the critical path. The largest classes come first.
-func (s *drawing) Close() error {
+func (s *sharedTrace) Close() error {
 	if o, ok := s.Sink.(trace.Orderer); ok {
 		for rank, n := range s.count {
 			if s.Drawn(rank) {

@@ -1,4 +1,4 @@
-package nics
+package scenario
 
 import (
 	"fmt"
@@ -19,14 +19,14 @@ var transports = map[string]string{
 	"tcpx": "TCP of GPUDirect-TCPX", "tcpxo": "TCP of FasTrak (TCPXO)", "slingshot": "the transport of HPE Slingshot", sockets: "TCP of the socket plugin",
 }
 
-// Framed refuses networks that carry neither RoCE nor InfiniBand, whose frames are the
+// checkFramed refuses networks that carry neither RoCE nor InfiniBand, whose frames are the
 // simulated ones. kind is the network class by name; that of a class file is the network that
 // the class in force names. Where it is empty, or not one that is built in, NICs say it.
-func Framed(given, kind string, class *gpu.Class, cl *fabric.Cluster) error {
+func checkFramed(given, kind string, class *gpu.Class, cl *fabric.Cluster) error {
 	if cl.NHosts() < 2 {
 		return nil // nothing is between nodes
 	}
-	if IsFile(given) {
+	if isClassFile(given) {
 		kind = class.Network
 	}
 	for h := range cl.NHosts() {
