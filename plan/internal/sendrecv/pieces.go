@@ -1,8 +1,7 @@
-package transfer
+package sendrecv
 
 import (
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/plan/internal/rounds"
 )
 
 // pieces cuts a transfer into pieces of whole least parts, each of which has LL or not by
@@ -35,8 +34,6 @@ func (s *Sizer) piece(bytes int64, self, net bool) (coll.Protocol, int64) {
 	return coll.Simple, chunk
 }
 
-func divUp(a, b int64) int64 { return (a + b - 1) / b }
-
 // Places finds the batch of each send and receive of a rank where these have places of
 // their own: eight of each kind in a batch, no peer twice (enqueue.cc:141 of v2.21.5).
 type Places struct {
@@ -57,7 +54,7 @@ func NewPlaces(channels int) Places { return Places{open: make([]places, channel
 
 // Begin goes on to the next piece of a round: the first of what follows begins a batch in
 // every eighth round (enqueue.cc:946 of v2.21.5).
-func (p *Places) Begin(round int) { p.fuse = p.fuse && round%rounds.WorksPerBatch != 0 }
+func (p *Places) Begin(round int) { p.fuse = p.fuse && round%WorksPerBatch != 0 }
 
 // Add returns the batch of a send or receive on its channel.
 func (p *Places) Add(channel, peer int32, send bool) int32 {
@@ -66,7 +63,7 @@ func (p *Places) Add(channel, peer int32, send bool) int32 {
 		kind = 1
 	}
 	o := &p.open[channel]
-	fresh := !o.on || !p.fuse || len(o.peers[kind]) == rounds.WorksPerBatch
+	fresh := !o.on || !p.fuse || len(o.peers[kind]) == WorksPerBatch
 	for _, other := range o.peers[kind] {
 		fresh = fresh || other == peer
 	}

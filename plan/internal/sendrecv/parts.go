@@ -1,4 +1,4 @@
-package rounds
+package sendrecv
 
 import "math/bits"
 

@@ -1,4 +1,4 @@
-package transfer_test
+package sendrecv_test
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/dev/plantest"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/plan/internal/transfer"
+	"github.com/simccl/simccl/plan/internal/sendrecv"
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/units"
 )
@@ -36,7 +36,7 @@ func TestPieces(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.Rules, c.MaxLocalRanks = r, x.perNode
-			s, err := transfer.New(c, plan.Params{}, "send")
+			s, err := sendrecv.NewSizer(c, plan.Params{}, "send")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -49,7 +49,7 @@ func TestPieces(t *testing.T) {
 }
 
 // parts lists the parts of a transfer: chunk and protocol where they change, and bytes.
-func parts(t *transfer.Transfer) string {
+func parts(t *sendrecv.Transfer) string {
 	out := ""
 	var proto coll.Protocol
 	chunk, same, last := int64(-1), 0, int64(-1)

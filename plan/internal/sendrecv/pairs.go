@@ -1,11 +1,11 @@
-package transfer
+package sendrecv
 
 import "github.com/simccl/simccl/coll"
 
-// OfPairs fills in what a rank sends and receives in a round of an alltoall whose counts, of
+// PairTransfers fills in what a rank sends and receives in a round of an alltoall whose counts, of
 // elements of size bytes, are unequal. A pair without elements has an empty message: ncclSend
 // and ncclRecv of none take part in the group like others.
-func OfPairs(x *coll.Pairs, size int64, rank int32, send, recv *Transfer) {
+func PairTransfers(x *coll.Pairs, size int64, rank int32, send, recv *Transfer) {
 	if to := send.Peer; to >= 0 {
 		send.Bytes, send.Off, send.At = x.At(rank, to)*size, x.From(rank, to)*size, x.To(rank, to)*size
 	}

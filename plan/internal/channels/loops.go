@@ -1,6 +1,4 @@
-// Package cells has the iterations of the loop over chunks of which the parts of a
-// division over channels consist.
-package cells
+package channels
 
 import (
 	"github.com/simccl/simccl/coll"

@@ -1,7 +1,8 @@
-// Package rounds is the order in which ranks send to each other: NCCL's schedule
-// of send and receive (init.cc:768-838). It knows ranks, nodes and channels, and
-// no bytes.
-package rounds
+// Package sendrecv is NCCL's schedule of send and receive, and how a transfer is cut: the
+// order in which ranks send to each other (init.cc:768-838), and of each send and its
+// receive protocol, chunks and the channels that share it (enqueue.cc, proxy.cc). It knows
+// no programs and no connections.
+package sendrecv
 
 import (
 	"math/bits"
@@ -35,10 +36,10 @@ type Rounds struct {
 	flat                   bool // all ranks are one group, by rank
 }
 
-// New divides nodes into equal groups and lists the distances between
+// NewRounds divides nodes into equal groups and lists the distances between
 // groups by the triangular numbers modulo a power of two, which visit each once:
 // of 6 groups 0, 1, 3, then (6 and 7 are no distance) 2, 5, 4.
-func New(c *connect.Layout, params plan.Params) Rounds {
+func NewRounds(c *connect.Layout, params plan.Params) Rounds {
 	s := Rounds{c: c}
 	if c.Rules.Connect.P2PHalves {
 		s.byHalves()

@@ -1,8 +1,4 @@
-// Package onerank generates what a communicator of one rank launches: nothing, a copy
-// of the device, or NCCL's kernel that scales a buffer (onerank.cu).
-//
-// What it must not know: which of them NCCL picks.
-package onerank
+package build
 
 import (
 	"github.com/simccl/simccl/coll"
@@ -10,32 +6,32 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// NoOps generates nothing: there is nothing to do.
-type NoOps struct{}
+// noOps generates nothing: there is nothing to do.
+type noOps struct{}
 
 // AppendPrograms implements plan.Generator.
-func (NoOps) AppendPrograms(dst []plan.Program, _ int32) []plan.Program { return dst }
+func (noOps) AppendPrograms(dst []plan.Program, _ int32) []plan.Program { return dst }
 
 // Open implements plan.Generator.
-func (NoOps) Open(*plan.Program, plan.Stream) plan.Stream { return nil }
+func (noOps) Open(*plan.Program, plan.Stream) plan.Stream { return nil }
 
 // NumOps implements plan.Generator.
-func (NoOps) NumOps(*plan.Program) int64 { return 0 }
+func (noOps) NumOps(*plan.Program) int64 { return 0 }
 
 // Fanout implements plan.Generator.
-func (NoOps) Fanout(*plan.Program) int32 { return 1 }
+func (noOps) Fanout(*plan.Program) int32 { return 1 }
 
 // NumConns implements plan.Generator.
-func (NoOps) NumConns() int64 { return 0 }
+func (noOps) NumConns() int64 { return 0 }
 
 // ConnsPerRank implements plan.Generator.
-func (NoOps) ConnsPerRank() int32 { return 0 }
+func (noOps) ConnsPerRank() int32 { return 0 }
 
 // Conn implements plan.Generator.
-func (NoOps) Conn(*plan.Conn) {}
+func (noOps) Conn(*plan.Conn) {}
 
 // NetGroups implements plan.Generator.
-func (NoOps) NetGroups() []plan.NetGroup { return nil }
+func (noOps) NetGroups() []plan.NetGroup { return nil }
 
 // The kernel of one rank has a block for each 16 KiB, 32 at most, of 512 threads
 // (onerank.cu:82).
@@ -50,39 +46,39 @@ func oneRankProgram(rank int32) plan.Program {
 	return plan.Program{Rank: rank, Role: plan.RoleCopy, Proto: coll.Simple, Threads: oneRankThreads, Workers: oneRankThreads, Slices: 1, SliceSteps: 1}
 }
 
-// Copy copies the input of the only rank.
-type Copy struct {
-	NoOps
+// oneRankCopy copies the input of the only rank.
+type oneRankCopy struct {
+	noOps
 	Bytes int64
 }
 
 // AppendPrograms implements plan.Generator.
-func (g Copy) AppendPrograms(dst []plan.Program, rank int32) []plan.Program {
+func (g oneRankCopy) AppendPrograms(dst []plan.Program, rank int32) []plan.Program {
 	return append(dst, oneRankProgram(rank))
 }
 
 // NumOps implements plan.Generator.
-func (g Copy) NumOps(*plan.Program) int64 { return 1 }
+func (g oneRankCopy) NumOps(*plan.Program) int64 { return 1 }
 
 // Open implements plan.Generator.
-func (g Copy) Open(pr *plan.Program, old plan.Stream) plan.Stream {
+func (g oneRankCopy) Open(pr *plan.Program, old plan.Stream) plan.Stream {
 	return openCopy(pr, old, 0, g.Bytes)
 }
 
-// Kernel scales the input of the only rank, with a channel for
+// oneRankKernel scales the input of the only rank, with a channel for
 // each block of the kernel.
-type Kernel struct {
-	NoOps
+type oneRankKernel struct {
+	noOps
 	Bytes int64
 }
 
-func (g Kernel) blocks() int32 {
+func (g oneRankKernel) blocks() int32 {
 	return int32(min(oneRankBlocks, (g.Bytes+oneRankGrain-1)/oneRankGrain))
 }
 
 // share returns the bytes of one block: whole packs of 16 bytes, and the rest in
 // the last block.
-func (g Kernel) share(block int32) (off, n int64) {
+func (g oneRankKernel) share(block int32) (off, n int64) {
 	blocks := g.blocks()
 	each := (g.Bytes/int64(blocks) + 15) / 16 * 16
 	off = min(int64(block)*each, g.Bytes)
@@ -93,7 +89,7 @@ func (g Kernel) share(block int32) (off, n int64) {
 }
 
 // AppendPrograms implements plan.Generator.
-func (g Kernel) AppendPrograms(dst []plan.Program, rank int32) []plan.Program {
+func (g oneRankKernel) AppendPrograms(dst []plan.Program, rank int32) []plan.Program {
 	for b := range g.blocks() {
 		pr := oneRankProgram(rank)
 		pr.Channel = b
@@ -103,10 +99,10 @@ func (g Kernel) AppendPrograms(dst []plan.Program, rank int32) []plan.Program {
 }
 
 // NumOps implements plan.Generator.
-func (g Kernel) NumOps(*plan.Program) int64 { return 1 }
+func (g oneRankKernel) NumOps(*plan.Program) int64 { return 1 }
 
 // Open implements plan.Generator.
-func (g Kernel) Open(pr *plan.Program, old plan.Stream) plan.Stream {
+func (g oneRankKernel) Open(pr *plan.Program, old plan.Stream) plan.Stream {
 	off, n := g.share(pr.Channel)
 	return openCopy(pr, old, off, n)
 }

@@ -1,6 +1,4 @@
-// Package transfer is how NCCL cuts a send and its receive: protocol, chunks, and the
-// channels that share it. It knows no programs and no connections.
-package transfer
+package sendrecv
 
 import (
 	"fmt"
@@ -8,7 +6,6 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/plan/internal/rounds"
 )
 
 // directChunk bounds a piece that goes into a registered buffer (NCCL_MAX_NET_SIZE).
@@ -19,7 +16,7 @@ const grain = 4 << 10
 
 // Sizer cuts transfers of a communicator, whose ranks exchange them in Rounds.
 type Sizer struct {
-	rounds.Rounds
+	Rounds
 	ChMin, ChMax int // channels of a transfer
 	// Direct: buffers are registered, and go into the receiver's in one piece.
 	Direct bool
@@ -29,10 +26,10 @@ type Sizer struct {
 	llMax  int64 // bytes up to which LL is used
 }
 
-// New checks what sends and receives need of a communicator, and finds their channels
+// NewSizer checks what sends and receives need of a communicator, and finds their channels
 // (enqueue.cc:1052-1056). what names the operation in errors, a *plan.RequestError or
 // *plan.UnsupportedError.
-func New(c *connect.Layout, params plan.Params, what string) (*Sizer, error) {
+func NewSizer(c *connect.Layout, params plan.Params, what string) (*Sizer, error) {
 	bad := func(format string, args ...any) error {
 		return &plan.RequestError{Field: "Comm", Problem: fmt.Sprintf(format, args...)}
 	}
@@ -42,7 +39,7 @@ func New(c *connect.Layout, params plan.Params, what string) (*Sizer, error) {
 	if c.P2PChunkSize < 1 || c.BuffSizes[coll.LL] < plan.FIFOSteps*16 || len(c.NodeRanks) != c.NNodes {
 		return nil, bad("send/recv needs P2PChunkSize, LL buffers and the ranks of each node")
 	}
-	s := &Sizer{Rounds: rounds.New(c, params), ChMax: c.P2PChannelsPerPeer, ChMin: c.P2PChannelsPerPeer, comm: c, params: params}
+	s := &Sizer{Rounds: NewRounds(c, params), ChMax: c.P2PChannelsPerPeer, ChMin: c.P2PChannelsPerPeer, comm: c, params: params}
 	for s.ChMin*c.NRanks > c.P2PChannels && s.ChMin > 1 {
 		s.ChMin /= 2
 	}
@@ -118,7 +115,7 @@ func (s *Sizer) Size(t *Transfer, src, dst int32, round int) {
 	}
 	most := s.llMax
 	if c.Rules.Plan.LLByParts {
-		most = int64(rounds.Parts(t.Bytes, int64(c.P2PChunkSize), s.ChMin, s.ChMax, c.NNodes)) * s.params.P2PLLThreshold.Or(16384)
+		most = int64(Parts(t.Bytes, int64(c.P2PChunkSize), s.ChMin, s.ChMax, c.NNodes)) * s.params.P2PLLThreshold.Or(16384)
 	}
 	ll := src != dst && t.Bytes <= most && s.hasLL(net)
 	step := s.step(ll)
@@ -127,14 +124,14 @@ func (s *Sizer) Size(t *Transfer, src, dst int32, round int) {
 		t.Proto = coll.LL
 	}
 	chunk := s.chunk(t.Bytes, ll, net)
-	t.Chunk = max(rounds.Mantissa(chunk), 1)
+	t.Chunk = max(Mantissa(chunk), 1)
 	if s.Direct && !ll && !net && src != dst && c.IsAllNVLink { // sendrecv.h:23
 		t.Chunk = directChunk
 	}
 	if c.Rules.Plan.LLByParts {
 		step = int64(c.P2PChunkSize)
 	}
-	t.Parts = rounds.Parts(t.Bytes, step, s.ChMin, s.ChMax, c.NNodes)
+	t.Parts = Parts(t.Bytes, step, s.ChMin, s.ChMax, c.NNodes)
 }
 
 // hasLL reports whether a connection has LL buffers: those of the network share one pool,

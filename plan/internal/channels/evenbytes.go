@@ -1,4 +1,4 @@
-package cut
+package channels
 
 import (
 	"github.com/simccl/simccl/coll"
@@ -13,7 +13,7 @@ func evenBytes(c *connect.Layout, r *plan.Request, rule Rule) (plan.Split, error
 	count, es := r.Elements()
 	elem := int64(es)
 	n := int64(max(min(r.Channels, rule.Channels), 1))
-	if err := HoldsChunk(c, r.Proto); err != nil {
+	if err := holdsChunk(c, r.Proto); err != nil {
 		return plan.Split{}, err
 	}
 	share := AlignUp(DivUp(count*elem, n), 16)

@@ -1,6 +1,4 @@
-// Package spread divides the traffic of a kernel's collectives over channels. It knows
-// counts, and neither algorithms nor connections.
-package spread
+package channels
 
 import (
 	"github.com/simccl/simccl/coll"
@@ -28,9 +26,6 @@ func TrafficPerByte(f coll.Func, nRanks int) int64 {
 	return 1
 }
 
-func divUp(a, b int64) int64   { return (a + b - 1) / b }
-func alignUp(a, b int64) int64 { return divUp(a, b) * b }
-
 // TaskOf is the task of a request whose algorithm and protocol are chosen. LL's flags
 // count as traffic, in the task's sum and in the size of a cell (enqueue.cc:417, 600).
 func TaskOf(c *connect.Layout, r *plan.Request) Task {
@@ -55,15 +50,15 @@ type Spread struct {
 	traffic  int64 // that it has
 }
 
-// New begins with empty channels. traffic is the sum of LeastTraffic over the
+// NewSpread begins with empty channels. traffic is the sum of LeastTraffic over the
 // tasks, width the sum of the channels that the cost model allows them, both of tasks
 // of one kind; most are the channels of the communicator for that kind.
-func New(c *connect.Layout, most int, traffic int64, width int) Spread {
+func NewSpread(c *connect.Layout, most int, traffic int64, width int) Spread {
 	r := &c.Rules.Plan
 	s := Spread{comm: c, channels: most}
 	n := int64(max(min(width, most), 1))
 	if r.RoundShare {
-		s.share = alignUp(max(r.MinTraffic, traffic)/n, 16)
+		s.share = AlignUp(max(r.MinTraffic, traffic)/n, 16)
 	} else {
 		s.share = max(r.MinTraffic, max(r.MinTraffic, traffic)/n)
 	}
@@ -85,17 +80,17 @@ type cells struct{ lo, mid, hi, nMid int64 }
 // Place lays a task on the channels.
 func (s *Spread) Place(t Task) plan.Cut {
 	rules := &s.comm.Rules.Plan
-	cell := alignUp(divUp(rules.MinTraffic, t.PerByte), 16)
+	cell := AlignUp(DivUp(rules.MinTraffic, t.PerByte), 16)
 	if rules.SmallCells {
 		cell = 16
 	}
 	perCell := cell * t.PerByte
-	total := divUp(t.Count*t.ElemSize, cell)
-	want := divUp(s.share-s.traffic, perCell)
+	total := DivUp(t.Count*t.ElemSize, cell)
+	want := DivUp(s.share-s.traffic, perCell)
 	if rules.SmallCells { // enqueue.cc:658 of v2.22.3
 		want = (s.share - s.traffic) / perCell
 	}
-	d := divide(total, divUp(s.share, perCell), want, s.channels-s.at)
+	d := divide(total, DivUp(s.share, perCell), want, s.channels-s.at)
 	if d.lo == 0 { // nothing for the channel in progress
 		s.at, s.traffic, d = s.at+1, 0, d.shift()
 	}

@@ -1,4 +1,4 @@
-package rounds
+package sendrecv
 
 import (
 	"fmt"
@@ -24,7 +24,7 @@ func TestHalves(t *testing.T) {
 	// Nodes of three ranks and of one, with four places each.
 	c := &connect.Layout{Rules: old, NRanks: 4, NNodes: 2, MaxLocalRanks: 3, P2PChannels: 8, NodeRanks: [][]int32{{0, 1, 2}, {3}},
 		NodeOf: []int32{0, 0, 0, 1}, LocalRank: []int32{0, 1, 2, 0}}
-	s := New(c, plan.Params{})
+	s := NewRounds(c, plan.Params{})
 	got := ""
 	for round := range s.Len() {
 		to, from := s.Peers(1, round)
@@ -42,7 +42,7 @@ func TestHalves(t *testing.T) {
 	}
 	c.NNodes, c.NodeRanks, c.NodeOf, c.LocalRank = 1, [][]int32{{0, 1, 2, 3}}, make([]int32, 4), []int32{0, 1, 2, 3}
 	c.MaxLocalRanks = 4
-	s = New(c, plan.Params{})
+	s = NewRounds(c, plan.Params{})
 	if ch := s.Channel(1, 0, s.Of(1, 0), 0); ch != 6 { // three places further
 		t.Errorf("channel %d, not 6", ch)
 	}

@@ -1,6 +1,8 @@
-// Package cut divides a collective into parts of channels and chunks, as NCCL's enqueue.cc
-// does. It knows counts and sizes, and neither connections nor what ops do.
-package cut
+// Package channels divides collectives over channels and into chunks, as NCCL's enqueue.cc
+// does: which channels take how much of a kernel's traffic, the chunks of a part, and the
+// iterations of the loop over them. It knows counts and sizes, and neither connections nor
+// what ops do.
+package channels
 
 import (
 	"fmt"
@@ -8,7 +10,6 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/plan/internal/spread"
 	"github.com/simccl/simccl/units"
 )
 
@@ -24,8 +25,8 @@ var grain = [coll.NumProtocols]int64{coll.LL: 16, coll.LL128: 1920, coll.Simple:
 // each word, LL128 fills 120 of 128 bytes.
 var leastStep = [coll.NumProtocols]int64{coll.LL: 2 * 16, coll.LL128: 1920 / 15 * 16, coll.Simple: 512}
 
-// HoldsChunk refuses buffers whose FIFO steps are too small for a chunk.
-func HoldsChunk(c *connect.Layout, proto coll.Protocol) error {
+// holdsChunk refuses buffers whose FIFO steps are too small for a chunk.
+func holdsChunk(c *connect.Layout, proto coll.Protocol) error {
 	if int64(c.BuffSizes[proto])/plan.FIFOSteps < leastStep[proto] {
 		return bad("Comm", "%v buffers of %d bytes hold no chunk; give at least %d", proto, c.BuffSizes[proto], leastStep[proto]*plan.FIFOSteps)
 	}
@@ -63,13 +64,13 @@ func Contiguous(c *connect.Layout, r *plan.Request, rule Rule) (plan.Split, erro
 	if c.Rules.Plan.EvenBytes && r.Cut == nil {
 		return evenBytes(c, r, rule)
 	}
-	if err := HoldsChunk(c, r.Proto); err != nil {
+	if err := holdsChunk(c, r.Proto); err != nil {
 		return plan.Split{}, err
 	}
 	cut := r.Cut
 	if cut == nil {
-		task := spread.TaskOf(c, r)
-		s := spread.New(c, rule.Channels, task.Traffic, min(r.Channels, rule.Channels))
+		task := TaskOf(c, r)
+		s := NewSpread(c, rule.Channels, task.Traffic, min(r.Channels, rule.Channels))
 		own := s.Place(task)
 		cut = &own
 	} else if err := cutHolds(cut, r, rule.Channels); err != nil {
@@ -152,7 +153,7 @@ func Stripes(c *connect.Layout, r *plan.Request, channels, heads int, chunk func
 	if n < 1 {
 		return plan.Split{}, bad("Comm", "has no channels")
 	}
-	if err := HoldsChunk(c, coll.Simple); err != nil {
+	if err := holdsChunk(c, coll.Simple); err != nil {
 		return plan.Split{}, err
 	}
 	step := int64(c.BuffSizes[coll.Simple]) / plan.FIFOSteps

@@ -1,4 +1,4 @@
-package transfer
+package sendrecv
 
 import "github.com/simccl/simccl/plan"
 
