@@ -1,8 +1,4 @@
-// Package steps writes what the process that moves the data of real GPUs has to do (live.h): copies
-// and reductions between buffers of ranks.
-//
-// What it must not know: communicators, when data is moved.
-package steps
+package collector
 
 import (
 	"encoding/binary"
@@ -11,8 +7,8 @@ import (
 	"github.com/simccl/simccl/coll"
 )
 
-// List is a list of steps and of the buffers that they use.
-type List struct {
+// stepList is a list of steps and of the buffers that they use.
+type stepList struct {
 	buffers []byte
 	count   uint64
 	index   map[*byte]uint32
@@ -20,16 +16,16 @@ type List struct {
 	err     error
 }
 
-// Rank is what a rank gives to a call: its three buffers as other processes find them, and the
+// stepRank is what a rank gives to a call: its three buffers as other processes find them, and the
 // scalar of its input.
-type Rank struct {
+type stepRank struct {
 	Shared  []byte
 	Scalar  uint64
 	Pointer bool // the scalar is in the memory of a device
 }
 
-// Call is a collective.
-type Call struct {
+// stepCall is a collective.
+type stepCall struct {
 	Name   string // in errors
 	Func   coll.Func
 	Type   coll.DataType
@@ -47,19 +43,19 @@ const (
 	recvSide
 )
 
-// SharedSize is the size of a buffer's description.
-const SharedSize = 96
+// sharedSize is the size of a buffer's description.
+const sharedSize = 96
 
-// New returns a list without steps.
-func New() *List { return &List{index: map[*byte]uint32{}} }
+// newStepList returns a list without steps.
+func newStepList() *stepList { return &stepList{index: map[*byte]uint32{}} }
 
 // place names an offset in a rank's buffer.
-func (j *List) place(name string, o *Rank, s side, offset int64) []byte {
-	if len(o.Shared) < 3*SharedSize {
+func (j *stepList) place(name string, o *stepRank, s side, offset int64) []byte {
+	if len(o.Shared) < 3*sharedSize {
 		j.err = fmt.Errorf("%s: its buffers are not known", name)
 		return nil
 	}
-	b := o.Shared[int(s)*SharedSize:][:SharedSize]
+	b := o.Shared[int(s)*sharedSize:][:sharedSize]
 	i, ok := j.index[&b[0]]
 	if !ok {
 		i = uint32(j.count)
@@ -71,7 +67,7 @@ func (j *List) place(name string, o *Rank, s side, offset int64) []byte {
 	return binary.LittleEndian.AppendUint64(append(out, 0, 0, 0, 0), uint64(offset))
 }
 
-func (j *List) head(kind, typ, op, n, m int32, count int64) {
+func (j *stepList) head(kind, typ, op, n, m int32, count int64) {
 	for _, v := range []int32{kind, typ, op, n, m, 0} {
 		j.steps = binary.LittleEndian.AppendUint32(j.steps, uint32(v))
 	}
@@ -79,13 +75,13 @@ func (j *List) head(kind, typ, op, n, m int32, count int64) {
 }
 
 // Copy adds a copy of n bytes from an offset of a rank's input to one of another rank's output.
-func (j *List) Copy(name string, from *Rank, at int64, to *Rank, dst, n int64) {
+func (j *stepList) Copy(name string, from *stepRank, at int64, to *stepRank, dst, n int64) {
 	j.head(0, 0, 0, 1, 1, n)
 	j.steps = append(append(j.steps, j.place(name, from, sendSide, at)...), j.place(name, to, recvSide, dst)...)
 }
 
 // reduces reduces the elements at an offset of all ranks' inputs into those of to.
-func (j *List) reduces(c *Call, all []*Rank, offset int64, to []*Rank) {
+func (j *stepList) reduces(c *stepCall, all []*stepRank, offset int64, to []*stepRank) {
 	if c.Type.IsFloat() && c.Type.Size() == 1 {
 		j.err = fmt.Errorf("%s: reductions of 8-bit floats are not built for real GPUs", c.Name)
 		return
@@ -109,21 +105,21 @@ func (j *List) reduces(c *Call, all []*Rank, offset int64, to []*Rank) {
 }
 
 // Bytes is the list as the process reads it. The error is of a step that could not be added.
-func (j *List) Bytes() ([]byte, error) {
+func (j *stepList) Bytes() ([]byte, error) {
 	return append(append(binary.LittleEndian.AppendUint64(nil, j.count), j.buffers...), j.steps...), j.err
 }
 
 // Collective adds a collective of all ranks.
-func (j *List) Collective(c *Call, all []*Rank) {
+func (j *stepList) Collective(c *stepCall, all []*stepRank) {
 	size, root := c.Count*int64(c.Type.Size()), all[c.Root]
 	switch c.Func {
 	case coll.AllReduce:
 		j.reduces(c, all, 0, all)
 	case coll.Reduce:
-		j.reduces(c, all, 0, []*Rank{root})
+		j.reduces(c, all, 0, []*stepRank{root})
 	case coll.ReduceScatter:
 		for r, to := range all {
-			j.reduces(c, all, int64(r)*size, []*Rank{to})
+			j.reduces(c, all, int64(r)*size, []*stepRank{to})
 		}
 	case coll.Broadcast:
 		for _, to := range all {

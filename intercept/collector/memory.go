@@ -1,7 +1,4 @@
-// Package data carries out copies, fills and reductions in the memory of processes.
-//
-// What it must not know: communicators, streams, when data is moved.
-package data
+package collector
 
 import (
 	"encoding/binary"
@@ -12,8 +9,8 @@ import (
 	"github.com/simccl/simccl/coll/num"
 )
 
-// Memory is that of a process, by address.
-type Memory interface {
+// dataMemory is that of a process, by address.
+type dataMemory interface {
 	io.ReaderAt
 	io.WriterAt
 }
@@ -21,37 +18,37 @@ type Memory interface {
 // part is how many bytes are moved at a time.
 const part = 4 << 20
 
-// Place is an address in a process.
-type Place struct {
-	In Memory
+// dataPlace is an address in a process.
+type dataPlace struct {
+	In dataMemory
 	At uint64
 }
 
-func (p Place) read(at int64, to []byte) error {
+func (p dataPlace) read(at int64, to []byte) error {
 	_, err := p.In.ReadAt(to, int64(p.At)+at)
 	return err
 }
 
-func (p Place) write(at int64, from []byte) error {
+func (p dataPlace) write(at int64, from []byte) error {
 	_, err := p.In.WriteAt(from, int64(p.At)+at)
 	return err
 }
 
-// Input is what a rank gives to a reduction. Scaled inputs are multiplied by Scalar, or where
+// reduceInput is what a rank gives to a reduction. Scaled inputs are multiplied by Scalar, or where
 // Pointer is set by what is at that address of the rank (ncclRedOpCreatePreMulSum).
-type Input struct {
-	Place
+type reduceInput struct {
+	dataPlace
 	Scaled, Pointer bool
 	Scalar          uint64
 }
 
-// ErrLength is a number of bytes below 0: that of a program that counts wrongly.
-var ErrLength = errors.New("a length below 0")
+// errLength is a number of bytes below 0: that of a program that counts wrongly.
+var errLength = errors.New("a length below 0")
 
-// Copy copies n bytes.
-func Copy(from, to Place, n int64) error {
+// copyData copies n bytes.
+func copyData(from, to dataPlace, n int64) error {
 	if n < 0 {
-		return ErrLength
+		return errLength
 	}
 	buf := make([]byte, min(n, part))
 	for at := int64(0); at < n; at += part {
@@ -66,10 +63,10 @@ func Copy(from, to Place, n int64) error {
 	return nil
 }
 
-// Fill writes n bytes of a value.
-func Fill(to Place, value byte, n int64) error {
+// fillData writes n bytes of a value.
+func fillData(to dataPlace, value byte, n int64) error {
 	if n < 0 {
-		return ErrLength
+		return errLength
 	}
 	buf := make([]byte, min(n, part))
 	for i := range buf {
@@ -83,10 +80,10 @@ func Fill(to Place, value byte, n int64) error {
 	return nil
 }
 
-// Reduce reduces n bytes of inputs in their order, and stores the result at the places of to.
-func Reduce(typ coll.DataType, red coll.RedOp, in []Input, n int64, to []Place) error {
+// reduceData reduces n bytes of inputs in their order, and stores the result at the places of to.
+func reduceData(typ coll.DataType, red coll.RedOp, in []reduceInput, n int64, to []dataPlace) error {
 	if n < 0 {
-		return ErrLength
+		return errLength
 	}
 	for at := int64(0); at < n; at += part {
 		size := min(n-at, part)
@@ -118,14 +115,14 @@ func Reduce(typ coll.DataType, red coll.RedOp, in []Input, n int64, to []Place) 
 }
 
 // scaled reads a piece of an input, and scales it.
-func (x *Input) scaled(typ coll.DataType, at int64, b []byte) error {
+func (x *reduceInput) scaled(typ coll.DataType, at int64, b []byte) error {
 	if err := x.read(at, b); err != nil || !x.Scaled {
 		return err
 	}
 	scalar := make([]byte, 8)
 	binary.LittleEndian.PutUint64(scalar, x.Scalar)
 	if x.Pointer {
-		if err := (Place{x.In, x.Scalar}).read(0, scalar[:typ.Size()]); err != nil {
+		if err := (dataPlace{x.In, x.Scalar}).read(0, scalar[:typ.Size()]); err != nil {
 			return err
 		}
 	}

@@ -1,4 +1,4 @@
-package data_test
+package collector
 
 import (
 	"bytes"
@@ -7,27 +7,26 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/intercept/data"
 )
 
-// memory is that of a process of some bytes.
-type memory []byte
+// testMemory is that of a process of some bytes.
+type testMemory []byte
 
 var errOutside = errors.New("outside")
 
-func (m memory) place(at int64, n int) ([]byte, error) {
+func (m testMemory) place(at int64, n int) ([]byte, error) {
 	if at+int64(n) > int64(len(m)) {
 		return nil, errOutside
 	}
 	return m[at:][:n], nil
 }
 
-func (m memory) ReadAt(to []byte, at int64) (int, error) {
+func (m testMemory) ReadAt(to []byte, at int64) (int, error) {
 	b, err := m.place(at, len(to))
 	return copy(to, b), err
 }
 
-func (m memory) WriteAt(from []byte, at int64) (int, error) {
+func (m testMemory) WriteAt(from []byte, at int64) (int, error) {
 	b, err := m.place(at, len(from))
 	return copy(b, from), err
 }
@@ -35,26 +34,26 @@ func (m memory) WriteAt(from []byte, at int64) (int, error) {
 // TestPieces: what is longer than a piece arrives whole.
 func TestPieces(t *testing.T) {
 	const n = 9<<20 + 5
-	a, b := make(memory, n), make(memory, n+3)
+	a, b := make(testMemory, n), make(testMemory, n+3)
 	for i := range a {
 		a[i] = byte(i * 7 / 3)
 	}
-	if err := data.Copy(data.Place{In: a}, data.Place{In: b, At: 3}, n); err != nil || !bytes.Equal(b[3:], a) {
+	if err := copyData(dataPlace{In: a}, dataPlace{In: b, At: 3}, n); err != nil || !bytes.Equal(b[3:], a) {
 		t.Errorf("a copy of %d bytes differs: %v", n, err)
 	}
-	if err := data.Fill(data.Place{In: b, At: 1}, 9, n); err != nil || bytes.Count(b, []byte{9}) < n || b[0] != 0 {
+	if err := fillData(dataPlace{In: b, At: 1}, 9, n); err != nil || bytes.Count(b, []byte{9}) < n || b[0] != 0 {
 		t.Errorf("a fill of %d bytes differs: %v", n, err)
 	}
-	if err := data.Copy(data.Place{In: a}, data.Place{In: b, At: 4}, n); !errors.Is(err, errOutside) {
+	if err := copyData(dataPlace{In: a}, dataPlace{In: b, At: 4}, n); !errors.Is(err, errOutside) {
 		t.Errorf("a copy to memory that is not there: %v", err)
 	}
 }
 
 // TestLengths: a length below 0 is an error of the program.
 func TestLengths(t *testing.T) {
-	at := data.Place{In: make(memory, 8)}
-	for _, err := range []error{data.Copy(at, at, -1), data.Fill(at, 1, -1<<62), data.Reduce(coll.Int32, coll.Sum, nil, -4, nil)} {
-		if !errors.Is(err, data.ErrLength) {
+	at := dataPlace{In: make(testMemory, 8)}
+	for _, err := range []error{copyData(at, at, -1), fillData(at, 1, -1<<62), reduceData(coll.Int32, coll.Sum, nil, -4, nil)} {
+		if !errors.Is(err, errLength) {
 			t.Errorf("%v", err)
 		}
 	}
@@ -62,15 +61,15 @@ func TestLengths(t *testing.T) {
 
 // TestReduce: inputs are scaled each by its own scalar, given or in the rank's memory.
 func TestReduce(t *testing.T) {
-	m := [2]memory{make(memory, 16), make(memory, 16)}
+	m := [2]testMemory{make(testMemory, 16), make(testMemory, 16)}
 	le := binary.LittleEndian
 	for i, b := range m {
 		le.PutUint32(b, uint32(10*(i+1)))
 		le.PutUint32(b[4:], uint32(10*(i+1)+1))
 		le.PutUint32(b[8:], 5)
 	}
-	in := []data.Input{{Place: data.Place{In: m[0]}, Scaled: true, Scalar: 3}, {Place: data.Place{In: m[1]}, Scaled: true, Pointer: true, Scalar: 8}}
-	if err := data.Reduce(coll.Int32, coll.Sum, in, 8, []data.Place{{In: m[0], At: 8}, {In: m[1]}}); err != nil {
+	in := []reduceInput{{dataPlace: dataPlace{In: m[0]}, Scaled: true, Scalar: 3}, {dataPlace: dataPlace{In: m[1]}, Scaled: true, Pointer: true, Scalar: 8}}
+	if err := reduceData(coll.Int32, coll.Sum, in, 8, []dataPlace{{In: m[0], At: 8}, {In: m[1]}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, b := range [][]byte{m[0][8:], m[1]} {

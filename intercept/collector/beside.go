@@ -1,15 +1,12 @@
-// Package beside finds how long compute takes that runs beside kernels of communicators.
-//
-// What it must not know: streams, GPUs.
-package beside
+package collector
 
-// Span is when a kernel of a communicator held SMs, in ps: from its begin on its GPU, and from
+// busySpan is when a kernel of a communicator held SMs, in ps: from its begin on its GPU, and from
 // when all ranks were there.
-type Span struct{ From, Begin, To int64 }
+type busySpan struct{ From, Begin, To int64 }
 
-// End is when compute of some length ends that begins at a time, where it takes longer by
+// besideEnd is when compute of some length ends that begins at a time, where it takes longer by
 // one factor beside spans, which take longer by another one beside it.
-func End(at, left int64, busy []Span, compute, calls float64) int64 {
+func besideEnd(at, left int64, busy []busySpan, compute, calls float64) int64 {
 	for _, b := range busy {
 		from := max(b.From, at)
 		if b.To <= from || left <= 0 {
