@@ -9,7 +9,6 @@ import (
 	"time"
 
 	benchrun "github.com/simccl/simccl/app/bench"
-	"github.com/simccl/simccl/app/bench/predict"
 	"github.com/simccl/simccl/app/cli"
 	schedulecmd "github.com/simccl/simccl/app/cli/schedule"
 	"github.com/simccl/simccl/app/process"
@@ -181,10 +180,10 @@ func (b *benchFlags) spec(a *app, cmd *cobra.Command, ask *bench.Request, fn col
 	if err != nil {
 		return nil, err
 	}
-	if err = cli.AsFlags(predict.Fill(s, &w)); err != nil {
+	if err = cli.AsFlags(benchrun.FillSpec(s, &w)); err != nil {
 		return nil, err
 	}
-	if s.Columns, err = predict.Columns(ask); err != nil {
+	if s.Columns, err = benchrun.PredictedColumns(ask); err != nil {
 		return nil, cli.AsFlags(err)
 	}
 	s.MinBW, err = options.MinBW(a.Getenv)
@@ -193,7 +192,7 @@ func (b *benchFlags) spec(a *app, cmd *cobra.Command, ask *bench.Request, fn col
 
 // hostModel is the model of the machine whose plans CPUs run; nranks of one GPU
 // each, where no machine is asked for.
-func (b *benchFlags) hostModel(a *app, fn coll.Func, nranks int) (*predict.Model, error) {
+func (b *benchFlags) hostModel(a *app, fn coll.Func, nranks int) (*benchrun.Model, error) {
 	m := &b.machine
 	m.Multicast = "off"
 	if m.Topo == "" && m.Nodes == 0 && m.GPUs == 0 {
@@ -203,7 +202,7 @@ func (b *benchFlags) hostModel(a *app, fn coll.Func, nranks int) (*predict.Model
 }
 
 // bind makes a model's plans those of --schedule.
-func (b *benchFlags) bind(m *predict.Model, err error) (*predict.Model, error) {
+func (b *benchFlags) bind(m *benchrun.Model, err error) (*benchrun.Model, error) {
 	if err != nil || b.sched == nil {
 		return m, err
 	}
@@ -212,13 +211,13 @@ func (b *benchFlags) bind(m *predict.Model, err error) (*predict.Model, error) {
 }
 
 // loadModel loads the machine of a model.
-func loadModel(a *app, m cli.Machine, spec scenario.Spec) (*predict.Model, error) {
+func loadModel(a *app, m cli.Machine, spec scenario.Spec) (*benchrun.Model, error) {
 	on, err := m.Spec(&a.App)
 	if err != nil {
 		return nil, err
 	}
 	spec.Machine, spec.Network = on.Machine, on.Network
-	model, err := predict.Load(spec, a.Options(m.Found))
+	model, err := benchrun.LoadModel(spec, a.Options(m.Found))
 	return model, cli.AsFlags(err)
 }
 
@@ -226,7 +225,7 @@ func loadModel(a *app, m cli.Machine, spec scenario.Spec) (*predict.Model, error
 // else this machine as it is found.
 func (b *benchFlags) predict(a *app, ask *bench.Request, fn coll.Func, devices []nccltests.Device) (bench.Model, error) {
 	m := b.machine
-	hosts, gpus := predict.Hosts(devices)
+	hosts, gpus := benchrun.CountHosts(devices)
 	m.GPUs, m.Nodes = gpus, cmp.Or(m.Nodes, hosts)
 	if m.Topo == "" {
 		text, err := a.thisHost().Topology()

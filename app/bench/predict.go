@@ -1,8 +1,4 @@
-// Package predict says what run would do on the machine that a bench measures: the
-// plans of NCCL's choices, simulated times, and what else NCCL could choose
-// (bench.Model), and the columns of a bench's table that show it. It measures
-// nothing.
-package predict
+package bench
 
 import (
 	"context"
@@ -27,9 +23,9 @@ type Model struct {
 	Schedule string // of others, whose plans these are; empty: NCCL's
 }
 
-// Load loads the machine of a Spec, whose workload has an operation alone. Errors
+// LoadModel loads the machine of a Spec, whose workload has an operation alone. Errors
 // are those of scenario.Load and scenario.On.
-func Load(spec scenario.Spec, opt scenario.Options) (*Model, error) {
+func LoadModel(spec scenario.Spec, opt scenario.Options) (*Model, error) {
 	site, err := scenario.Load(&spec, opt)
 	if err != nil {
 		return nil, err
@@ -38,8 +34,8 @@ func Load(spec scenario.Spec, opt scenario.Options) (*Model, error) {
 	return &Model{Run: run}, err
 }
 
-// Hosts counts the hosts of GPUs, and the GPUs of each.
-func Hosts(devices []nccltests.Device) (hosts, gpus int) {
+// CountHosts counts the hosts of GPUs, and the GPUs of each.
+func CountHosts(devices []nccltests.Device) (hosts, gpus int) {
 	names := map[string]bool{}
 	for _, d := range devices {
 		names[d.Host] = true
@@ -47,9 +43,9 @@ func Hosts(devices []nccltests.Device) (hosts, gpus int) {
 	return len(names), len(devices) / max(len(names), 1)
 }
 
-// Fill gives a bench the sizes, types and reductions of a workload of its
+// FillSpec gives a bench the sizes, types and reductions of a workload of its
 // operation.
-func Fill(spec *bench.Spec, w *scenario.Workload) error {
+func FillSpec(spec *bench.Spec, w *scenario.Workload) error {
 	parts := w.Pairs(spec.Seed)
 	for _, f := range parts.Faults(pairs.With{Sizes: len(w.Sizes) > 0 || w.Range != (scenario.Range{})}) {
 		return &scenario.FieldError{Path: "workload." + f.Member, Value: f.Value, Problem: f.Problem, Hint: f.Hint}
@@ -142,9 +138,9 @@ func (m *Model) Rivals(op *bench.Op) (out []bench.Rival) {
 	return out
 }
 
-// Columns are those that a request adds to a bench's table, by --columns and by
+// PredictedColumns are those that a request adds to a bench's table, by --columns and by
 // what it is compared with.
-func Columns(r *bench.Request) ([]bench.Column, error) {
+func PredictedColumns(r *bench.Request) ([]bench.Column, error) {
 	if !r.OnGPUs() {
 		return hostColumns(r)
 	}
