@@ -1,4 +1,4 @@
-package jobpage
+package job
 
 import (
 	"bytes"
@@ -34,9 +34,9 @@ func sample(t *testing.T) *Page {
 		Rank: func(place int) string { return fmt.Sprintf("rank %d", place) }, Versus: []replay.Versus{{Options: "--gpu H100", Report: rep}}}
 }
 
-// TestPageStandsAlone: one file: nothing is fetched, nothing runs, text is escaped, the
+// testPageStandsAlone: one file: nothing is fetched, nothing runs, text is escaped, the
 // same page is the same bytes.
-func TestPageStandsAlone(t *testing.T) {
+func testPageStandsAlone(t *testing.T) {
 	var got [2]bytes.Buffer
 	for i := range got {
 		if err := sample(t).Write(&got[i]); err != nil {
@@ -61,9 +61,9 @@ func TestPageStandsAlone(t *testing.T) {
 	}
 }
 
-// TestHiddenCalls: a call beside which the GPU computes has another colour than one that is exposed, and the
+// testHiddenCalls: a call beside which the GPU computes has another colour than one that is exposed, and the
 // legend says which; what was recorded with another host, or elsewhere, is no error of the simulation.
-func TestHiddenCalls(t *testing.T) {
+func testHiddenCalls(t *testing.T) {
 	p, err := workload.Parse("workload 1\nranks 2\ncomm dp *\nlist a 0-1\n  compute 0 1500000000\n  call 1 dp all_reduce float sum 64\n", "p")
 	if err != nil {
 		t.Fatal(err)
@@ -96,8 +96,8 @@ func TestHiddenCalls(t *testing.T) {
 	}
 }
 
-// TestManySlices: kernels that cannot be seen apart are one slice.
-func TestManySlices(t *testing.T) {
+// testManySlices: kernels that cannot be seen apart are one slice.
+func testManySlices(t *testing.T) {
 	var list []timeline.Slice
 	for i := range units.Time(1000) {
 		list = append(list, timeline.Slice{From: 10 * i, To: 10*i + 9, Name: "k"})

@@ -1,11 +1,9 @@
-// Package digits reads numbers as most programs write them, faster than strconv and
-// with the same result; others it leaves to that.
-package digits
+package chrome
 
 import "bytes"
 
-// Whole reads an integer of up to 18 digits.
-func Whole(b []byte) (v int64, ok bool) {
+// whole reads an integer of up to 18 digits.
+func whole(b []byte) (v int64, ok bool) {
 	negative := len(b) > 0 && b[0] == '-'
 	if negative {
 		b = b[1:]
@@ -28,9 +26,9 @@ func Whole(b []byte) (v int64, ok bool) {
 // powers of ten that a float64 holds exactly.
 var powers = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
 
-// Fraction reads a number of up to 15 digits with a decimal point: both the digits
+// fraction reads a number of up to 15 digits with a decimal point: both the digits
 // and the power of ten are exact, so one division rounds as strconv does.
-func Fraction(b []byte) (float64, bool) {
+func fraction(b []byte) (float64, bool) {
 	at := bytes.IndexByte(b, '.')
 	if at < 0 || len(b) > 16 {
 		return 0, false

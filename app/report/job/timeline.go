@@ -1,4 +1,4 @@
-package jobpage
+package job
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package digits
+package chrome
 
 import (
 	"math"
@@ -50,8 +50,8 @@ func fill(b []byte, v uint64) {
 	b[i-1] = pairs[2*v+1]
 }
 
-// AppendUint prints a number in decimal.
-func AppendUint(b []byte, v uint64) []byte {
+// appendUint prints a number in decimal.
+func appendUint(b []byte, v uint64) []byte {
 	if v < 10 {
 		return append(b, '0'+byte(v))
 	}
@@ -61,16 +61,16 @@ func AppendUint(b []byte, v uint64) []byte {
 	return b
 }
 
-// AppendInt prints a number in decimal.
-func AppendInt(b []byte, v int64) []byte {
+// appendInt prints a number in decimal.
+func appendInt(b []byte, v int64) []byte {
 	if v < 0 {
-		return AppendUint(append(b, '-'), -uint64(v))
+		return appendUint(append(b, '-'), -uint64(v))
 	}
-	return AppendUint(b, uint64(v))
+	return appendUint(b, uint64(v))
 }
 
-// AppendMicros prints a number of nanoseconds as microseconds with three decimals.
-func AppendMicros(b []byte, ns int64) []byte {
+// appendMicros prints a number of nanoseconds as microseconds with three decimals.
+func appendMicros(b []byte, ns int64) []byte {
 	u := uint64(ns)
 	if ns < 0 {
 		b, u = append(b, '-'), -u
@@ -87,10 +87,10 @@ func AppendMicros(b []byte, ns int64) []byte {
 	return b
 }
 
-// Floats prints numbers as JSON has them, in the fewest digits that are read back as
+// floats prints numbers as JSON has them, in the fewest digits that are read back as
 // the same number. It keeps the text of numbers that come again; the zero value is
 // ready. It is not safe for concurrent use.
-type Floats struct{ near [512]nearFloat }
+type floats struct{ near [512]nearFloat }
 
 // nearFloat is a number with its text; of none yet n is 0.
 type nearFloat struct {
@@ -100,7 +100,7 @@ type nearFloat struct {
 }
 
 // Append prints a number, of one that JSON has no word for null.
-func (f *Floats) Append(b []byte, v float64) []byte {
+func (f *floats) Append(b []byte, v float64) []byte {
 	if thousandths := v * 1e3; thousandths >= 1 && thousandths < exact {
 		if n := uint64(thousandths + 0.5); float64(n)/1e3 == v {
 			return appendFixed(b, n, 1000)
@@ -146,7 +146,7 @@ func appendFloat(b []byte, v float64) []byte {
 // zeros at the end.
 func appendFixed(b []byte, n, one uint64) []byte {
 	whole := n / one
-	b = AppendUint(b, whole)
+	b = appendUint(b, whole)
 	f := n - whole*one
 	if f == 0 {
 		return b

@@ -1,8 +1,4 @@
-// Package jobpage draws a job that ran as a page of one file: the iteration by rank,
-// what the end waited for, groups, calls, the timeline.
-//
-// What it must not know: flags, files, how a job was simulated.
-package jobpage
+package job
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package digits
+package chrome
 
 import (
 	"fmt"
@@ -26,24 +26,24 @@ func ints() (list []int64) {
 	return append(list, 0, math.MaxInt64, math.MinInt64)
 }
 
-func TestWholeNumbersAreThoseOfStrconv(t *testing.T) {
+func testWholeNumbersAreThoseOfStrconv(t *testing.T) {
 	for _, v := range ints() {
-		if got, want := string(AppendInt([]byte("x"), v)), "x"+strconv.FormatInt(v, 10); got != want {
+		if got, want := string(appendInt([]byte("x"), v)), "x"+strconv.FormatInt(v, 10); got != want {
 			t.Fatalf("%d is printed as %s", v, got)
 		}
-		if got, want := string(AppendUint(nil, uint64(v))), strconv.FormatUint(uint64(v), 10); got != want {
+		if got, want := string(appendUint(nil, uint64(v))), strconv.FormatUint(uint64(v), 10); got != want {
 			t.Fatalf("%s is printed as %s", want, got)
 		}
 	}
 }
 
-func TestMicrosAreNanosecondsByAThousand(t *testing.T) {
+func testMicrosAreNanosecondsByAThousand(t *testing.T) {
 	for _, v := range ints() {
 		u, sign := uint64(v), ""
 		if v < 0 {
 			u, sign = -u, "-"
 		}
-		if got, want := string(AppendMicros([]byte("x"), v)), fmt.Sprintf("x%s%d.%03d", sign, u/1000, u%1000); got != want {
+		if got, want := string(appendMicros([]byte("x"), v)), fmt.Sprintf("x%s%d.%03d", sign, u/1000, u%1000); got != want {
 			t.Fatalf("%d ns are printed as %s, want %s", v, got, want)
 		}
 	}
@@ -64,7 +64,7 @@ func reference(v float64) string {
 
 // Numbers as traces have them, their neighbours, and any bits at all are printed as
 // by strconv, for the first time and again.
-func TestFloatsAreThoseOfStrconv(t *testing.T) {
+func testFloatsAreThoseOfStrconv(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	list := []float64{0, math.Copysign(0, -1), math.NaN(), math.Inf(1), math.Inf(-1), 1e15, 1e-6, 1e12, 1e9, 0.001, 0.0005, 1e-3 / 2, 999999999999.9995, math.MaxFloat64, math.SmallestNonzeroFloat64}
 	for range 50000 {
@@ -74,7 +74,7 @@ func TestFloatsAreThoseOfStrconv(t *testing.T) {
 		}
 		list = append(list, math.Float64frombits(r.Uint64()), r.Float64(), r.ExpFloat64()*1e3)
 	}
-	var f Floats
+	var f floats
 	for i, v := range list {
 		want := reference(v)
 		for range 2 {
@@ -85,12 +85,12 @@ func TestFloatsAreThoseOfStrconv(t *testing.T) {
 	}
 }
 
-func FuzzFloats(f *testing.F) {
+func fuzzFloats(f *testing.F) {
 	f.Add(uint64(0x3ff0000000000000))
 	f.Add(math.Float64bits(318.11666399999996))
 	f.Fuzz(func(t *testing.T, bits uint64) {
 		v := math.Float64frombits(bits)
-		if got := string(new(Floats).Append(nil, v)); got != reference(v) {
+		if got := string(new(floats).Append(nil, v)); got != reference(v) {
 			t.Errorf("%x is printed as %s, want %s", bits, got, reference(v))
 		}
 	})
