@@ -139,7 +139,7 @@ func list(p *types.Package) []string {
 }
 
 // typeLines lists a type, its exported fields and its methods. A type of an internal
-// package behind an alias is listed as if it stood here.
+// package behind an alias is listed by the alias, with its fields and methods.
 func typeLines(o *types.TypeName) []string {
 	named, ok := types.Unalias(o.Type()).(*types.Named)
 	if !ok || o.IsAlias() && !strings.Contains(named.Obj().Pkg().Path(), "/internal/") {
