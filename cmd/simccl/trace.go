@@ -3,12 +3,14 @@ package main
 import (
 	"fmt"
 
+	"github.com/spf13/cobra"
+
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/process/traceview"
 	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/units"
-	"github.com/spf13/cobra"
 )
 
 func newTrace(a *app) *cobra.Command {
@@ -44,7 +46,7 @@ the ranks of a run, or puts runs side by side.`)
 
 // limitMemory adds the option that bounds what a reader of traces keeps in memory.
 func limitMemory(c *cobra.Command, to *string) {
-	c.Flags().StringVar(to, "max-memory", "", fmt.Sprintf("`size` of what may be kept of the traces in memory (default %dM, less where the process may take less)", chrome.DefaultMemory>>20))
+	c.Flags().StringVar(to, "max-memory", "", fmt.Sprintf("`size` of what may be kept of the traces in memory (default %dM, less where the process may take less)", trace.DefaultMemory>>20))
 }
 
 // traces are the files that a command reads, with at most --max-memory of them in

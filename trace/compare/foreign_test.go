@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/trace"
 )
 
 // example is what NCCL 2.28.9's example profiler writes of one rank, quotes
@@ -36,7 +36,7 @@ func example(pid, rank int, sendWait float64) string {
 // Two runs of NCCL meet rank by rank and channel by channel, though their
 // processes have other numbers and everything lies on thread 1.
 func TestExampleProfilersMeet(t *testing.T) {
-	d, err := Diff(strings.NewReader(example(4711, 3, 5)), strings.NewReader(example(815, 3, 9)), 0, new(chrome.Budget))
+	d, err := Diff(strings.NewReader(example(4711, 3, 5)), strings.NewReader(example(815, 3, 9)), 0, new(trace.Budget))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestExampleProfilersMeet(t *testing.T) {
 		d.First.Thread != "ch 00 send" || d.First.Process != "rank 3" {
 		t.Errorf("%d meet, only in one %v, first %+v", d.Matched, d.OnlyIn, d.First)
 	}
-	other, err := Diff(strings.NewReader(example(1, 0, 5)), strings.NewReader(example(1, 1, 5)), 0, new(chrome.Budget))
+	other, err := Diff(strings.NewReader(example(1, 0, 5)), strings.NewReader(example(1, 1, 5)), 0, new(trace.Budget))
 	if err != nil || other.Matched != 0 {
 		t.Errorf("rank 0 meets rank 1 in %d slices: %v", other.Matched, err)
 	}
