@@ -56,6 +56,14 @@ build: ## bin/simccl, without cgo: NVML, CUDA, NCCL and verbs are opened at run 
 house: ## the shape of the house: packages, lines, imports that lead up or in circles
 	@$(GO) run ./dev/cmd/houselint -shape .
 
+.PHONY: api
+api: ## the exported names of the promised packages against dev/api: what went, or has another type, fails (docs/LIBRARY.md)
+	@$(GO) run ./dev/cmd/api
+
+.PHONY: api-record
+api-record: ## dev/api anew, in the commit that changes what is promised; read the diff
+	@$(GO) run ./dev/cmd/api -write
+
 .PHONY: profile
 profile: ## the profile by which make build compiles the engine, packets and trace writers (half a minute, on a quiet machine)
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/unprofiled ./cmd/simccl

@@ -17,7 +17,7 @@ type Launch struct {
 	Root  string
 	Guess bool
 	// PMI is the file number of a connection by which ranks can send each other
-	// the root (real/internal/pmi); 0: there is none, or the root is known.
+	// the root (real/team); 0: there is none, or the root is known.
 	PMI int
 	// OneHost says that all ranks are on this host.
 	OneHost bool

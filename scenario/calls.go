@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/scenario/internal/events"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
@@ -30,10 +29,10 @@ const launchShare = 0.5
 // addCalls writes the host's side of the operation, which the simulator does
 // not see: the API call, in it the group, in it the kernel launch; and the
 // tuner's decision.
-func (r *Running) addCalls(c *events.Calls, at Operation, done *Outcome, opt nccl.Options) {
+func (r *Running) addCalls(c *callSink, at Operation, done *Outcome, opt nccl.Options) {
 	rec := nccl.New(c.Sink, nccl.Options{Ranks: opt.Ranks, Mask: opt.Mask})
 	launch := units.Time(float64(c.Shift) * launchShare)
-	second, ratio := events.RunnerUp(&done.Choice)
+	second, ratio := runnerUp(&done.Choice)
 	for rank := range r.Site.Comm.NRanks {
 		if !rec.On(nccl.DetailOp, rank) {
 			continue

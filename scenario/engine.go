@@ -5,16 +5,11 @@ import (
 
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/scenario/internal/fault"
-	"github.com/simccl/simccl/scenario/internal/folding"
-	"github.com/simccl/simccl/scenario/internal/nics"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/sim/netpreset"
 	"github.com/simccl/simccl/topo/fabric"
 	"github.com/simccl/simccl/trace/nccl"
 )
-
-// Folds lists the words of Engine.Fold.
-func Folds() []string { return folding.Words() }
 
 // GPUsPerThread is how many GPUs one host thread launches for.
 func (e *Engine) GPUsPerThread(c *fabric.Cluster) (int, error) {
@@ -68,7 +63,7 @@ func (m *Site) wholeConfig(spec *Spec) (sim.Config, error) {
 		return sim.Config{}, err
 	}
 	cfg := sim.Config{Comm: whole.Layout, Systems: whole.Systems(), Class: m.Class(), PerThread: perThread,
-		Seed: spec.seed(), Fold: folding.Of(spec.Engine.Fold),
+		Seed: spec.seed(), Fold: foldingOf(spec.Engine.Fold),
 		NoSkip: spec.Engine.Skip == "off", NoJitter: spec.Engine.Jitter == "off"}
 	// of the latter the host's time comes on top
 	if spec.Engine.Launch == "graph" || spec.Engine.Blocking > 0 {
@@ -95,7 +90,7 @@ func (m *Site) network(spec *Spec, cfg *sim.Config) error {
 		}
 	}
 	if netpreset.Framed(spec.Network.Model) {
-		if err := nics.Framed(spec.Network.Class, m.kind, m.Class(), m.Cluster); err != nil {
+		if err := checkFramed(spec.Network.Class, m.kind, m.Class(), m.Cluster); err != nil {
 			return err
 		}
 	}

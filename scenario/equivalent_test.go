@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/scenario/internal/ranks"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/trace/validate"
@@ -53,7 +52,7 @@ func TestEquivalentRanksAreDrawnOnce(t *testing.T) {
 		var warned error
 		_, err := Run(context.Background(), s, Options{Create: out.create, Program: "test",
 			Warn: func(err error) {
-				if a, ok := err.(*ranks.Equivalent); ok {
+				if a, ok := err.(*equivalentRanks); ok {
 					warned = a
 				}
 			}})
@@ -64,7 +63,7 @@ func TestEquivalentRanksAreDrawnOnce(t *testing.T) {
 	}
 	few, warned := traced("")
 	all, none := traced("all")
-	note, ok := warned.(*ranks.Equivalent)
+	note, ok := warned.(*equivalentRanks)
 	if !ok || none != nil {
 		t.Fatalf("warnings %v and %v", warned, none)
 	}
@@ -76,7 +75,7 @@ func TestEquivalentRanksAreDrawnOnce(t *testing.T) {
 	}
 	drawn, names := slicesOf(t, few)
 	whole, _ := slicesOf(t, all)
-	if len(whole) != 136 || len(drawn) != note.NDrawn || note.NDrawn > ranks.MostDrawn {
+	if len(whole) != 136 || len(drawn) != note.NDrawn || note.NDrawn > mostDrawn {
 		t.Fatalf("%d and %d ranks, the note says %d", len(whole), len(drawn), note.NDrawn)
 	}
 	stand := 0

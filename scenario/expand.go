@@ -3,8 +3,6 @@ package scenario
 import (
 	"errors"
 	"fmt"
-
-	"github.com/simccl/simccl/scenario/internal/member"
 )
 
 // MaxPoints bounds the points of a grid, so that they are listed and compared within seconds.
@@ -70,5 +68,5 @@ func (s *Spec) Point(i int) (Spec, error) {
 func (s *Spec) Set(path string, value Value) error { return set(s, path, value) }
 
 func set(s *Spec, path string, value Value) error {
-	return member.Set(s, path, value, "grid", "scenario")
+	return setMember(s, path, value, "grid", "scenario")
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/check"
-	"github.com/simccl/simccl/scenario/internal/devices"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/nccl"
@@ -434,13 +433,10 @@ func (r *Running) formula(o Outcome, sink trace.Sink) (Outcome, error) {
 	return o, nil
 }
 
-// Device is a rank's GPU as nccl-tests lists it.
-type Device = devices.Device
-
 // Devices lists the GPUs by rank.
 func (m *Site) Devices() []Device {
 	if m.split != nil {
-		return devices.List(m.Cluster, m.split.whole.NodeOf, m.split.colours)
+		return listDevices(m.Cluster, m.split.whole.NodeOf, m.split.colours)
 	}
-	return devices.List(m.Cluster, m.Comm.NodeOf, nil)
+	return listDevices(m.Cluster, m.Comm.NodeOf, nil)
 }

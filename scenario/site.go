@@ -16,7 +16,6 @@ import (
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/rules/release"
 	"github.com/simccl/simccl/scenario/internal/fault"
-	"github.com/simccl/simccl/scenario/internal/nics"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/search/graphxml"
 	"github.com/simccl/simccl/sim/gpu"
@@ -234,7 +233,7 @@ func (l *loader) networkNamed() string {
 	for _, n := range l.spec.Machine.Nodes {
 		names = append(names, n.Topo)
 	}
-	return nics.Named(l.spec.Network.Class, names, func(name string) bool {
+	return classNamed(l.spec.Network.Class, names, func(name string) bool {
 		_, err := l.opt.read(name, maxTopology)
 		return err == nil
 	})
@@ -487,14 +486,14 @@ func (l *loader) join(m *fabric.Member, hosts int) error {
 func (l *loader) class() (err error) {
 	read := func(name string) ([]byte, error) { return l.opt.readAs(name, maxClass, inputs.MachineClass) }
 	system, name := l.site.Cluster.Locate(0).System, l.spec.Machine.Class
-	l.site.measured = nics.IsFile(name)
-	if l.site.class, err = nics.Machine(name, system, read); err != nil {
+	l.site.measured = isClassFile(name)
+	if l.site.class, err = machineClass(name, system, read); err != nil {
 		return classError("machine.class", name, err)
 	}
 	if name = l.spec.Network.Class; name == "" && !l.site.measured {
-		name = nics.Of(l.named, system)
+		name = classOf(l.named, system)
 	}
-	l.site.class, err = nics.On(l.site.class, name, func(name string) ([]byte, error) {
+	l.site.class, err = networkClass(l.site.class, name, func(name string) ([]byte, error) {
 		return l.opt.readAs(name, maxClass, inputs.NetworkClass)
 	})
 	return classError("network.class", name, err)
@@ -502,7 +501,7 @@ func (l *loader) class() (err error) {
 
 // classError places an error about a class.
 func classError(member, name string, err error) error {
-	if err != nil && !nics.IsFile(name) {
+	if err != nil && !isClassFile(name) {
 		return &FieldError{Path: member, Problem: err.Error(), Hint: "a file is written with its path, ./" +
 			name}
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/job"
-	division "github.com/simccl/simccl/scenario/internal/split"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
@@ -27,7 +26,7 @@ type split struct {
 // divide makes the communicators of Machine.Split. The Site's own is that of rank 0.
 func (m *Site) divide(spec *Spec) error {
 	text := spec.Machine.Split
-	of, err := division.Colour(text)
+	of, err := splitColour(text)
 	switch {
 	case err != nil:
 		return &FieldError{Path: "machine.split", Value: text, Problem: err.Error(),
@@ -37,7 +36,7 @@ func (m *Site) divide(spec *Spec) error {
 			Hint: "leave processes and threads out"}
 	}
 	s := &split{whole: m.Comm}
-	s.colours, s.groups, s.first = division.Groups(m.Cluster.NRanks(), of)
+	s.colours, s.groups, s.first = splitGroups(m.Cluster.NRanks(), of)
 	if s.machine, err = m.Session(spec); err != nil {
 		return err
 	}
@@ -86,11 +85,11 @@ func (r *Running) rounds(ctx context.Context, m *job.Machine, at Operation, grou
 			Count: r.counted(at.Count, len(g.Ranks)), Root: min(int32(at.Root), int32(len(g.Ranks)-1)),
 			InPlace: at.InPlace, Window: op.Buffers == comm.Windows, Registered: op.Buffers != comm.Plain}
 	}
-	res, err := m.Run(ctx, division.Program(groups, calls, n, m.Cluster.NRanks()), job.Options{})
+	res, err := m.Run(ctx, splitProgram(groups, calls, n, m.Cluster.NRanks()), job.Options{})
 	if err != nil {
 		return 0, err
 	}
-	return division.Mean(groups, res.Finish, n), nil
+	return splitMean(groups, res.Finish, n), nil
 }
 
 // counted is the count of a communicator of n ranks where rank 0's has another: sizes are

@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"context"
-	division "github.com/simccl/simccl/scenario/internal/split"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,7 +19,7 @@ func TestColour(t *testing.T) {
 		"MOD 2": {0, 1, 0, 1}, "%2": {0, 1, 0, 1}, "and 0x2": {0, 0, 2, 2}, "& 0b10": {0, 0, 2, 2},
 		"OR 0x1": {1, 1, 3, 3}, "|3": {3, 3, 3, 3}, "Div 3": {0, 0, 0, 1}, "/2": {0, 0, 1, 1},
 	} {
-		of, err := division.Colour(text)
+		of, err := splitColour(text)
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			continue
@@ -31,7 +30,7 @@ func TestColour(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"MOD 0", "/", "XOR 2", "AND x", "MOD -1", "DIV 99999999999"} {
-		if _, err := division.Colour(text); err == nil {
+		if _, err := splitColour(text); err == nil {
 			t.Errorf("%s is taken", text)
 		}
 	}

@@ -11,21 +11,11 @@ import (
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/export"
-	"github.com/simccl/simccl/scenario/internal/events"
-	"github.com/simccl/simccl/scenario/internal/ranks"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/trace/profile"
 	"github.com/simccl/simccl/units"
-)
-
-// What a Listener gets: parts of writing the outputs that take long, and files of
-// Outputs that are complete.
-type (
-	Phase    = events.Phase
-	Written  = events.Written
-	Listener = events.Listener
 )
 
 // Files lists the files that are asked for.
@@ -66,7 +56,7 @@ func (r *Running) Write(ctx context.Context, listen Listener) error {
 		err = r.writeOps(done.Plan)
 	}
 	if err == nil {
-		listen.Made(Written{Member: "ops", Name: o.Ops})
+		listen.made(Written{Member: "ops", Name: o.Ops})
 	}
 	return err
 }
@@ -96,12 +86,12 @@ func (r *Running) writeOps(p *plan.Plan) error {
 func (r *Running) traceOptions() (nccl.Options, error) {
 	o := &r.Spec.Outputs
 	detail, periods := nccl.DetailOf(o.Detail)
-	which, bad, ok := ranks.Parse(o.Ranks, r.Site.Comm.NRanks)
+	which, bad, ok := parseRanks(o.Ranks, r.Site.Comm.NRanks)
 	var err error
 	if !ok {
 		err = &FieldError{Path: "outputs.ranks", Value: bad,
 			Problem: fmt.Sprintf("write ranks from 0 to %d, for example 0-7, or %s", r.Site.Comm.NRanks-1,
-				ranks.All)}
+				allRanks)}
 	}
 	return nccl.Options{Detail: detail, Ranks: which, Mask: o.EventMask, Deps: o.Deps, Periods: periods}, err
 }
@@ -130,7 +120,7 @@ func (r *Running) tracedSeed() uint64 {
 }
 
 // open creates the files.
-func (r *Running) open(t *events.Files, seed uint64) error {
+func (r *Running) open(t *eventFiles, seed uint64) error {
 	o := &r.Spec.Outputs
 	if o.Trace != "" {
 		opt := chrome.Options{Meta: r.Site.Meta(r.opt.Program, seed), MaxEvents: o.MaxEvents,
@@ -167,9 +157,9 @@ type traced struct {
 	opt     nccl.Options
 	planned Outcome // without a result
 	done    Outcome // with one, after its simulation
-	files   events.Files
-	calls   *events.Calls // what the simulation's events go to
-	collect func()        // ends nccltrace.CollectOften
+	files   eventFiles
+	calls   *callSink // what the simulation's events go to
+	collect func()    // ends nccltrace.CollectOften
 }
 
 // begin opens the files of an operation that is simulated with a seed.
@@ -207,14 +197,14 @@ func (r *Running) prepare(t *traced) (err error) {
 		}
 		t.opt.Predicted, t.opt.Tuner = units.FromMicros(float64(t.planned.Choice.TimeUs)), r.Site.tuner()
 	}
-	t.calls = &events.Calls{Sink: sink, Shift: r.hostTime(t.planned.Plan)}
+	t.calls = &callSink{Sink: sink, Shift: r.hostTime(t.planned.Plan)}
 	return nil
 }
 
 // summarised reports whether a trace shows one rank for all that do the same.
 func (r *Running) summarised(t *traced) bool {
 	o := &r.Spec.Outputs
-	return ranks.Summarised(r.Site.Comm.NRanks, &t.opt) && o.Ranks == "" && o.Profile == "" && t.at.Count > 0
+	return summarised(r.Site.Comm.NRanks, &t.opt) && o.Ranks == "" && o.Profile == "" && t.at.Count > 0
 }
 
 // beginRow opens the files where a row's own simulation has the events that they show: it
@@ -288,17 +278,17 @@ func (r *Running) writeTrace(ctx context.Context, at Operation, listen Listener)
 	files := &t.files
 	if files.Trace != nil {
 		files.Trace.Overflow(int64(len(t.calls.Over)))
-		listen.Began(Phase{Name: "writing trace", Counts: files.Trace.Progress})
+		listen.began(Phase{Name: "writing trace", Counts: files.Trace.Progress})
 	}
 	if err := t.calls.Sink.Close(); err != nil {
 		return err
 	}
 	if files.Trace != nil {
 		n, _ := files.Trace.Progress()
-		listen.Made(Written{Member: "trace", Name: r.Spec.Outputs.Trace, Events: n})
+		listen.made(Written{Member: "trace", Name: r.Spec.Outputs.Trace, Events: n})
 	}
 	if files.Profile != nil {
-		listen.Made(Written{Member: "profile", Name: r.Spec.Outputs.Profile})
+		listen.made(Written{Member: "profile", Name: r.Spec.Outputs.Profile})
 	}
 	return nil
 }
@@ -316,10 +306,10 @@ func (r *Running) again(ctx context.Context, t *traced, listen Listener, table *
 	var share atomic.Uint64
 	progress := func(part float64) { share.Store(math.Float64bits(part)) }
 	if r.summarised(t) {
-		listen.Began(Phase{Name: "looking for equivalent ranks", Later: 1, Share: func() float64 {
+		listen.began(Phase{Name: "looking for equivalent ranks", Later: 1, Share: func() float64 {
 			return math.Float64frombits(share.Load())
 		}})
-		seen := ranks.Watch(r.Site.Comm.NodeOf, r.opt.Cancelled)
+		seen := watchRanks(r.Site.Comm.NodeOf, r.opt.Cancelled)
 		if _, err = r.Simulate(ctx, t.at, seen, t.opt, progress); err == nil {
 			err = seen.Close()
 		}
@@ -330,7 +320,7 @@ func (r *Running) again(ctx context.Context, t *traced, listen Listener, table *
 		progress(0)
 		r.opt.warn(seen)
 	}
-	listen.Began(Phase{Name: "simulating for the trace", Share: func() float64 {
+	listen.began(Phase{Name: "simulating for the trace", Share: func() float64 {
 		return math.Float64frombits(share.Load())
 	}})
 	if t.done, err = r.Simulate(ctx, t.at, t.calls, t.opt, progress); err != nil {
@@ -351,13 +341,6 @@ func (r *Running) compareTimes(row *exec.Result, traced units.Time, lockstep boo
 		r.opt.warn(&WindowError{Whole: traced, Window: row.Elapsed, Lockstep: lockstep})
 	}
 }
-
-// WindowError warns that a trace shows another time than its row, of which a window was
-// simulated; NearError, than its row's approximate one.
-type (
-	WindowError = ranks.WindowError
-	NearError   = ranks.NearError
-)
 
 // tuner says who chooses: NCCL's model, or settings that leave it less to choose
 // from.

@@ -12,7 +12,6 @@ import (
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/rules/release"
 	"github.com/simccl/simccl/scenario/internal/fault"
-	"github.com/simccl/simccl/scenario/internal/named"
 	"github.com/simccl/simccl/sim/netpreset"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/trace/nccl"
@@ -307,12 +306,12 @@ func (w *Workload) AllSizes() ([]Size, error) {
 
 // AllTypes lists the element types of a workload.
 func (w *Workload) AllTypes() ([]coll.DataType, error) {
-	return named.Types(w.Types)
+	return typesNamed(w.Types)
 }
 
 // AllReductions lists the reductions of an operation of a workload.
 func (w *Workload) AllReductions(f coll.Func) ([]coll.RedOp, error) {
-	return named.Reductions(w.Reductions, f)
+	return reductionsNamed(w.Reductions, f)
 }
 
 // AllRoots lists the root ranks of an operation; -1 means none.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 
-	"github.com/simccl/simccl/scenario/internal/nics"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
 	"github.com/simccl/simccl/topo/lint"
@@ -35,7 +34,7 @@ func (l *loader) doubts(files []fabric.Member) {
 	if l.site.named {
 		l.lint(files)
 	}
-	nics.IdleFilters(l.site.Config, files, l.site.Cluster, l.opt.warn)
+	idleFilters(l.site.Config, files, l.site.Cluster, l.opt.warn)
 }
 
 // lint warns of each file once; of built-in machines, which a user cannot repair, not at

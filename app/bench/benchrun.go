@@ -1,7 +1,9 @@
-// Package bench takes a bench from ranks that have met to its table, its trace
-// and its document: it opens the backend, measures (real/bench) and prints what
-// nccl-tests prints. How the ranks are found and what the machine is asked to be
-// are the caller's.
+// Package bench takes a bench from ranks that have met to its table, its trace and its
+// document: it opens the backend, measures (real/bench) and prints what nccl-tests prints.
+// It also reads the topology of the machine that the program runs on, as NCCL would (NVML
+// and sysfs, libibverbs, the file that NCCL reads first, NCCL's variables that choose NICs),
+// and predicts what run would do there. How the ranks are found and what the machine is
+// asked to be are the caller's.
 package bench
 
 import (
@@ -10,7 +12,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/simccl/simccl/app/bench/predict"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/nccltests"
 	"github.com/simccl/simccl/real/bench"
@@ -26,7 +27,7 @@ type Bench struct {
 	Began   time.Time
 	Program string // its version, for the table's head
 
-	Plans *predict.Model // of CPUs; nil on GPUs
+	Plans *Model // of CPUs; nil on GPUs
 	// OpenGPUs opens GPUs, whose machine Predict models.
 	OpenGPUs func(ctx context.Context, newModel bench.NewModel) (bench.Backend, error)
 	Predict  bench.NewModel

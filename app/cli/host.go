@@ -3,13 +3,13 @@ package cli
 import (
 	"fmt"
 
-	"github.com/simccl/simccl/app/bench/thishost"
+	"github.com/simccl/simccl/app/bench"
 	"github.com/simccl/simccl/app/process"
 )
 
 // Host is the machine that the program runs on.
-func (a *App) Host() *thishost.Host {
-	return &thishost.Host{
+func (a *App) Host() *bench.Host {
+	return &bench.Host{
 		Getenv: a.Getenv,
 		Read:   func(name string) ([]byte, error) { return a.Read(name, process.MaxTopology) },
 		Warn:   func(err error) { a.Warn("%v", err) },

@@ -2,14 +2,12 @@ package process
 
 import (
 	"fmt"
-
-	"github.com/simccl/simccl/app/process/cpuprofile"
 )
 
 // CPUProfile is where the process itself spends its CPU time, as a file of pprof.
 type CPUProfile struct {
 	Name string // of the file; empty: none
-	own  cpuprofile.Profile
+	own  cpuProfile
 }
 
 // Start begins the profile.

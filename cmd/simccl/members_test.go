@@ -32,8 +32,8 @@ func TestMembersHaveFlags(t *testing.T) {
 	member := regexp.MustCompile(`\{([A-Z]\w*)\}`)
 	call := regexp.MustCompile(`fail\.(Usage|File|NotYet|Check)\(|^\s*\{.*"\{[A-Z]|"\{[A-Z]\w*\}"`)
 	found := 0
-	for _, dir := range []string{"nccltests/options", "app/bench/predict", "real/bench", "real/perftest",
-		"scenario", "study/packetrun"} {
+	for _, dir := range []string{"nccltests/options", "app/bench", "real/bench", "real/perftest", "scenario",
+		"study/packetrun"} {
 		files, err := filepath.Glob(filepath.Join(golden.Root(t), dir, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatal(dir, err)

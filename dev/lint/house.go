@@ -8,13 +8,10 @@ import (
 	"strings"
 )
 
-// small is the length below which a package with a single importer is better a part of it.
-const small = 300
-
 // Shape is what the whole tree looks like from above; tests do not count.
 type Shape struct {
 	Packages int
-	Single   []string // packages with one importer and fewer than 300 lines
+	Single   []Single // packages with one importer and fewer than 300 lines
 	Up       []string // imports of a room that is not on a lower floor
 	Circles  []string // top-level folders that import each other, directly or by others
 	Leaving  []string // imports of internal/ that lead to another room than units
@@ -24,9 +21,8 @@ type Shape struct {
 
 // ShapeOf reads the shape of all packages of the module.
 func ShapeOf(packages []*Package) Shape {
-	s := Shape{Packages: len(packages), Lines: map[string]int{}}
-	importers, reach := map[string]map[string]bool{}, map[string]map[string]bool{}
-	length := map[string]int{}
+	s := Shape{Packages: len(packages), Lines: map[string]int{}, Single: singles(packages)}
+	reach := map[string]map[string]bool{}
 	for _, p := range packages {
 		home := topLevel(p.Path)
 		for _, f := range p.Files {
@@ -35,24 +31,17 @@ func ShapeOf(packages []*Package) Shape {
 			}
 			s.Lines[home] += f.Lines
 			s.Total += f.Lines
-			length[p.Path] += f.Lines
 			for _, spec := range f.Syn.Imports {
 				path, err := strconv.Unquote(spec.Path.Value)
 				rel, ours := strings.CutPrefix(path, module+"/")
 				if err == nil && ours {
-					add(importers, rel, p.Path)
 					s.arrow(p.Path, rel, reach)
 				}
 			}
 		}
 	}
-	for path, by := range importers { //lint:sorted the list is sorted below
-		if len(by) == 1 && length[path] < small && length[path] > 0 {
-			s.Single = append(s.Single, path)
-		}
-	}
 	s.circles(reach)
-	for _, list := range []*[]string{&s.Single, &s.Up, &s.Circles, &s.Leaving} {
+	for _, list := range []*[]string{&s.Up, &s.Circles, &s.Leaving} {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
 	}
@@ -117,7 +106,11 @@ func (s Shape) Print(w io.Writer) {
 	list("imports of a room that is not on a lower floor", s.Up)
 	list("top-level folders in a circle", s.Circles)
 	list("imports of internal/ that lead to another room than units", s.Leaving)
-	list("packages with one importer and under 300 lines", s.Single)
+	var single []string
+	for i := range s.Single {
+		single = append(single, fmt.Sprintf("%-28s %s", s.Single[i].Path, s.Single[i].reason()))
+	}
+	list("packages with one importer and under 300 lines", single)
 }
 
 func topLevel(path string) string {

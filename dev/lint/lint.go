@@ -1,6 +1,6 @@
 // Package lint holds the rules of the house that no public linter knows: which
 // package may import which and why, what pure packages must not touch, ranges
-// over maps, products that a compiler could fuse into a sum, ceilings on length,
+// over maps, products that a compiler could fuse into a sum, limits on the length of functions and files,
 // the presence of documentation, wording (words.go), which files git may track, and permissions of
 // the table that nothing uses.
 //
@@ -21,7 +21,8 @@ import (
 // Finding is one broken rule at one place.
 type Finding struct {
 	Pos token.Position
-	// "import", "pure", "edge", "map-order", "fma", "enum", "length", "doc", "docs", "words", "file", "table"
+	// "import", "pure", "edge", "map-order", "fma", "enum", "length", "doc", "docs", "words", "file",
+	// "table", "single"
 	Rule    string
 	Message string // what is wrong, why it matters, what to do
 }

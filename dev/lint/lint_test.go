@@ -248,8 +248,8 @@ func TestTableReportsIdlePermissions(t *testing.T) {
 	}
 }
 
-// TestShape: an import up, a circle of folders, what leaves internal/ and a small package
-// with one importer are counted, and imports of tests are not.
+// TestShape: an import up, a circle of folders and what leaves internal/ are counted, and
+// imports of tests are not.
 func TestShape(t *testing.T) {
 	fset := token.NewFileSet()
 	s := ShapeOf([]*Package{
@@ -267,7 +267,6 @@ func TestShape(t *testing.T) {
 		{"up", s.Up, []string{"internal/fail -> coll", "topo -> sim/wire"}},
 		{"circles", s.Circles, []string{"sim", "topo"}},
 		{"leaving", s.Leaving, []string{"internal/fail -> coll"}},
-		{"single", s.Single, []string{"coll", "internal/fail", "topo"}},
 	} {
 		if !slices.Equal(c.got, c.want) {
 			t.Errorf("%s: %q, want %q", c.what, c.got, c.want)
@@ -275,6 +274,43 @@ func TestShape(t *testing.T) {
 	}
 	if s.Packages != 5 || s.Total != 50 || s.Lines["sim"] != 20 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// TestSinglePackageNeedsAReason: a small package with one importer is reported unless the
+// table has its reason; a command and a helper of two packages' tests are packages by rule,
+// and a reason that no package needs is reported.
+func TestSinglePackageNeedsAReason(t *testing.T) {
+	fset := token.NewFileSet()
+	const fixture = module + "/topo/fixture"
+	found := CheckSingle([]*Package{
+		{Path: "topo", Files: []*File{parsed(t, fset, false, module+"/topo/names", module+"/coll",
+			module+"/topo/anonymize")}},
+		{Path: "topo/names", Files: []*File{parsed(t, fset, false)}},
+		{Path: "topo/anonymize", Files: []*File{parsed(t, fset, false)}},
+		{Path: "coll", Files: []*File{parsed(t, fset, false)}},
+		{Path: "sim", Files: []*File{parsed(t, fset, false, module+"/coll", fixture),
+			parsed(t, fset, true, module+"/topo/names")}},
+		{Path: "search", Files: []*File{parsed(t, fset, true, fixture)}},
+		{Path: "tuning", Files: []*File{parsed(t, fset, true, fixture)}},
+		{Path: "topo/fixture", Files: []*File{parsed(t, fset, false)}},
+		{Path: "cmd/simccl", Files: []*File{parsed(t, fset, false, module+"/app/cli/run")}},
+		{Path: "app/cli/run", Files: []*File{parsed(t, fset, false)}},
+	})
+	var names, stale []string
+	for _, f := range found {
+		if f.Pos.Filename == "dev/lint/single.go" {
+			stale = append(stale, f.Message)
+		} else {
+			names = append(names, f.Pos.Filename)
+		}
+	}
+	if want := []string{"topo/names"}; !slices.Equal(names, want) {
+		t.Errorf("without a reason: %q, want %q", names, want)
+	}
+	if len(stale) != len(alone)-1 {
+		t.Errorf("%d reasons are stale, want all but that of topo/anonymize, %d: %q", len(stale),
+			len(alone)-1, stale)
 	}
 }
 

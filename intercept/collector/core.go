@@ -18,8 +18,6 @@ import (
 	"net"
 	"sync"
 
-	"github.com/simccl/simccl/intercept/beside"
-	"github.com/simccl/simccl/intercept/data"
 	"github.com/simccl/simccl/intercept/grid"
 	session "github.com/simccl/simccl/job"
 	"github.com/simccl/simccl/units"
@@ -100,7 +98,7 @@ type Peer struct {
 
 // Memory is that of a process, until it ends.
 type Memory interface {
-	data.Memory
+	dataMemory
 	io.Closer
 }
 
@@ -146,12 +144,12 @@ type rank struct {
 	kernels map[*comm]*op      // the last kernel of a communicator's resources
 	streams map[*stream]int
 	groups  int
-	dropped map[int]bool  // events that were not carried out
-	busy    []beside.Span // with kernels of communicators, as they began
-	calls   int           // launches of real streams so far
-	open    []launched    // those that may not have ended, in order
-	held    []*op         // segments that wait for them
-	stalled int           // ticks of Watch since one of them has ended
+	dropped map[int]bool // events that were not carried out
+	busy    []busySpan   // with kernels of communicators, as they began
+	calls   int          // launches of real streams so far
+	open    []launched   // those that may not have ended, in order
+	held    []*op        // segments that wait for them
+	stalled int          // ticks of Watch since one of them has ended
 }
 
 // markKey is a CUDA event.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/intercept/data"
 )
 
 // sumScaled is the number of a sum of scaled inputs, after NCCL's own reductions.
@@ -13,24 +12,24 @@ const sumScaled = 5
 // memory is that of a process, whose program has shown it (Peer.Memory).
 type memory struct{ p *process }
 
-func (m memory) open() (data.Memory, error) {
+func (m memory) open() (dataMemory, error) {
 	if m.p.memory == nil {
 		return nil, fmt.Errorf("process %d has ended, or has not shown its memory", m.p.pid)
 	}
 	return m.p.memory, nil
 }
 
-// ReadAt implements data.Memory.
+// ReadAt implements dataMemory.
 func (m memory) ReadAt(to []byte, at int64) (int, error) {
-	return m.at("read", to, at, data.Memory.ReadAt)
+	return m.at("read", to, at, dataMemory.ReadAt)
 }
 
-// WriteAt implements data.Memory.
+// WriteAt implements dataMemory.
 func (m memory) WriteAt(from []byte, at int64) (int, error) {
-	return m.at("write", from, at, data.Memory.WriteAt)
+	return m.at("write", from, at, dataMemory.WriteAt)
 }
 
-func (m memory) at(what string, b []byte, at int64, do func(data.Memory, []byte, int64) (int, error)) (int,
+func (m memory) at(what string, b []byte, at int64, do func(dataMemory, []byte, int64) (int, error)) (int,
 	error) {
 	in, err := m.open()
 	n := 0
@@ -44,7 +43,7 @@ func (m memory) at(what string, b []byte, at int64, do func(data.Memory, []byte,
 }
 
 // place is an address of a unit's process.
-func (u *unit) place(at uint64) data.Place { return data.Place{In: memory{u.m.dev.p}, At: at} }
+func (u *unit) place(at uint64) dataPlace { return dataPlace{In: memory{u.m.dev.p}, At: at} }
 
 // move carries out a copy or a fill of a stream.
 func (c *Core) move(o *op) {
@@ -52,12 +51,12 @@ func (c *Core) move(o *op) {
 		return
 	}
 	in, n := memory{o.st.dev.p}, o.a[2]
-	to := data.Place{In: in, At: uint64(o.a[0])}
+	to := dataPlace{In: in, At: uint64(o.a[0])}
 	var err error
 	if o.kind == setBytes {
-		err = data.Fill(to, byte(o.a[1]), n)
+		err = fillData(to, byte(o.a[1]), n)
 	} else {
-		err = data.Copy(data.Place{In: in, At: uint64(o.a[1])}, to, n)
+		err = copyData(dataPlace{In: in, At: uint64(o.a[1])}, to, n)
 	}
 	if err != nil {
 		o.st.failed = true
@@ -67,7 +66,7 @@ func (c *Core) move(o *op) {
 
 // transfer copies bytes between processes.
 func (c *Core) transfer(from *unit, at uint64, to *unit, dst uint64, n int64) error {
-	return data.Copy(from.place(at), to.place(dst), n)
+	return copyData(from.place(at), to.place(dst), n)
 }
 
 // carry carries out messages.
@@ -173,14 +172,14 @@ func (c *Core) reduce(units []*unit, i int, from, n int64, to []int, dst func(r 
 	if op < sumScaled {
 		red = coll.RedOp(op)
 	}
-	in, out := make([]data.Input, len(units)), make([]data.Place, len(to))
+	in, out := make([]reduceInput, len(units)), make([]dataPlace, len(to))
 	for r, u := range units {
 		o := &u.ops[i]
-		in[r] = data.Input{Place: u.place(o.send + uint64(from)), Scaled: op >= sumScaled,
+		in[r] = reduceInput{dataPlace: u.place(o.send + uint64(from)), Scaled: op >= sumScaled,
 			Pointer: o.flags&flagScalarPointer != 0, Scalar: o.scalar}
 	}
 	for k, r := range to {
 		out[k] = units[r].place(dst(r))
 	}
-	return data.Reduce(typ, red, in, n, out)
+	return reduceData(typ, red, in, n, out)
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/intercept/steps"
 )
 
 // Requests of processes on real devices; live.h has the same numbers.
@@ -404,23 +403,23 @@ func (c *Core) endTurn(p *process) {
 }
 
 // rankOf is what a rank gives to a call.
-func rankOf(o *wireOp) *steps.Rank {
-	return &steps.Rank{Shared: o.shared, Scalar: o.scalar, Pointer: o.flags&flagScalarPointer != 0}
+func rankOf(o *wireOp) *stepRank {
+	return &stepRank{Shared: o.shared, Scalar: o.scalar, Pointer: o.flags&flagScalarPointer != 0}
 }
 
 // stepsOf are the steps of a launch.
-func stepsOf(units []*unit) *steps.List {
-	j := steps.New()
+func stepsOf(units []*unit) *stepList {
+	j := newStepList()
 	for i := range units[0].ops {
 		if units[0].kernel == nil {
 			break
 		}
-		all := make([]*steps.Rank, len(units))
+		all := make([]*stepRank, len(units))
 		for r, u := range units {
 			all[r] = rankOf(&u.ops[i])
 		}
 		o := &units[0].ops[i]
-		j.Collective(&steps.Call{Name: describe(o), Func: coll.Func(o.fn), Type: coll.DataType(o.typ),
+		j.Collective(&stepCall{Name: describe(o), Func: coll.Func(o.fn), Type: coll.DataType(o.typ),
 			RedOp: min(o.redop, sumScaled), Scaled: o.redop >= sumScaled, Count: int64(o.count),
 			Root: o.root}, all)
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"github.com/simccl/simccl/intercept/beside"
 	"github.com/simccl/simccl/workload/calls"
 )
 
@@ -62,7 +61,7 @@ func (c *Core) communicates(u *unit, begin, end int64) {
 		return
 	}
 	r := c.gpus[u.m.gpu()]
-	if r.busy = append(r.busy, beside.Span{From: u.o.ready, Begin: begin, To: end}); len(r.busy) > spans {
+	if r.busy = append(r.busy, busySpan{From: u.o.ready, Begin: begin, To: end}); len(r.busy) > spans {
 		r.busy = r.busy[len(r.busy)-spans:]
 	}
 }
@@ -118,5 +117,5 @@ func (c *Core) computed(o *op) int64 {
 		return o.ready + o.took
 	}
 	compute, calls := c.set.Prices.Beside()
-	return beside.End(o.ready, o.took, r.busy, compute, calls)
+	return besideEnd(o.ready, o.took, r.busy, compute, calls)
 }

@@ -5,8 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-
-	"github.com/simccl/simccl/intercept/steps"
 )
 
 // Kinds of requests; shim.h has the same numbers.
@@ -178,11 +176,11 @@ func readOp(b []byte) wireOp {
 
 // readOps reads a list of operations.
 func readOps(b []byte, n int64) ([]wireOp, error) {
-	const sharing = opSize + 3*steps.SharedSize
+	const sharing = opSize + 3*sharedSize
 	if n > 0 && int64(len(b)) == n*sharing {
 		out, err := readOps(b[:n*opSize], n)
 		for i := range out {
-			out[i].shared = b[n*opSize+int64(i)*3*steps.SharedSize:][:3*steps.SharedSize]
+			out[i].shared = b[n*opSize+int64(i)*3*sharedSize:][:3*sharedSize]
 		}
 		return out, err
 	}

@@ -4,7 +4,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/plan/internal/cut"
+	"github.com/simccl/simccl/plan/internal/channels"
 	"github.com/simccl/simccl/units"
 )
 
@@ -137,7 +137,7 @@ func (s *share) left(off int64) int64 { return min(s.chunk, s.total-s.done-off) 
 func (s *share) shorten(chunks, grain int64) {
 	if rest := s.total - s.done; rest > 0 && rest < s.loop {
 		// NCCL divides elements; a grain is whole elements of every type.
-		s.chunk = cut.AlignUp(cut.DivUp(rest/s.es, chunks), grain/s.es) * s.es
+		s.chunk = channels.AlignUp(channels.DivUp(rest/s.es, chunks), grain/s.es) * s.es
 	}
 }
 
@@ -227,7 +227,7 @@ func output(off int64) plan.Ref { return plan.Ref{Buf: plan.Output, Off: units.B
 // up to, in bytes; grain since 2.22.3 (enqueue.cc:460, device/all_reduce.h:34 of v2.21.5).
 func (b *base) lastGrain(grain int64) int64 {
 	if b.comm.Rules.Plan.EvenBytes {
-		return max(cut.ThreadGrain(&b.req), int64(b.split.ElemSize))
+		return max(channels.ThreadGrain(&b.req), int64(b.split.ElemSize))
 	}
 	return grain
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/plan/internal/cut"
+	"github.com/simccl/simccl/plan/internal/channels"
 )
 
 // netChannels is how many channels of a head travel in one operation of the
@@ -183,7 +183,7 @@ func (g *collNet) share(channel int32) share {
 // nodes.
 func (g *collNet) numOps(pr *plan.Program, fanout int32) int64 {
 	s := g.share(pr.Channel)
-	ops := cut.DivUp(s.total, s.loop)
+	ops := channels.DivUp(s.total, s.loop)
 	if g.req.Func == coll.AllReduce || pr.Role == plan.RoleSend || pr.Role == plan.RoleRecv {
 		return ops * int64(fanout)
 	}

@@ -4,7 +4,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/plan/internal/cut"
+	"github.com/simccl/simccl/plan/internal/channels"
 )
 
 // chainWarps are the fewest that a CollNetChain kernel divides among its groups.
@@ -26,10 +26,10 @@ func (chainAlgo) supports(c *connect.Layout, r *plan.Request) error {
 
 func (chainAlgo) split(c *connect.Layout, r *plan.Request) (plan.Split, error) {
 	stages := int64(c.NRanks / c.NNodes)
-	return cut.Stripes(c, r, c.NChannels, 1, func(step, nBytes, perLoop int64) int64 { // enqueue.cc:2030
-		chunk := cut.Halve(min(step, 256<<10), nBytes, perLoop, 64*stages, 131072)
-		chunk = cut.Halve(chunk, nBytes, perLoop, 8*stages, 65536)
-		return cut.Halve(chunk, nBytes, perLoop, stages, 32768)
+	return channels.Stripes(c, r, c.NChannels, 1, func(step, nBytes, perLoop int64) int64 { // enqueue.cc:2030
+		chunk := channels.Halve(min(step, 256<<10), nBytes, perLoop, 64*stages, 131072)
+		chunk = channels.Halve(chunk, nBytes, perLoop, 8*stages, 65536)
+		return channels.Halve(chunk, nBytes, perLoop, stages, 32768)
 	})
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/plan/internal/cut"
+	"github.com/simccl/simccl/plan/internal/channels"
 )
 
 // directWarps are the fewest that a CollNetDirect kernel divides among its
@@ -39,9 +39,10 @@ func (directAlgo) split(c *connect.Layout, r *plan.Request) (plan.Split, error) 
 	if heads == 1 && c.MaxLocalRanks == 1 { // nothing but the network
 		stages = 1
 	}
-	return cut.Stripes(c, r, c.NChannels, heads, func(step, nBytes, perLoop int64) int64 { // enqueue.cc:2030
-		return cut.Halve(cut.Halve(step, nBytes, perLoop, 64*stages, 131072), nBytes, perLoop, 8*stages,
-			32768)
+	// enqueue.cc:2030
+	return channels.Stripes(c, r, c.NChannels, heads, func(step, nBytes, perLoop int64) int64 {
+		return channels.Halve(channels.Halve(step, nBytes, perLoop, 64*stages, 131072), nBytes, perLoop,
+			8*stages, 32768)
 	})
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/plan/internal/cut"
+	"github.com/simccl/simccl/plan/internal/channels"
 )
 
 // nvlsAlgo is NVLS: the switch of a node reduces what its heads load and copies
@@ -27,7 +27,7 @@ func (nvlsAlgo) supports(c *connect.Layout, r *plan.Request) error {
 }
 
 // nvlsTiers are the chunks of NVLS (enqueue.cc:2052).
-var nvlsTiers = []cut.Tier{{64, 65536}, {8, 32768}, {2, 16384}}
+var nvlsTiers = []channels.Tier{{64, 65536}, {8, 32768}, {2, 16384}}
 
 func (nvlsAlgo) split(c *connect.Layout, r *plan.Request) (plan.Split, error) {
 	limit := int64(c.NVLSChunkSize)
@@ -35,19 +35,19 @@ func (nvlsAlgo) split(c *connect.Layout, r *plan.Request) (plan.Split, error) {
 		if r.SlowNVLS {
 			limit = c.Rules.Plan.SlowNVLSChunk
 		}
-		return cut.Stripes(c, r, c.NVLSChannels, headsOf(c), func(step, nBytes, perLoop int64) int64 {
-			return cut.ShrinkTiers(min(step, limit), nBytes, perLoop, nvlsTiers)
+		return channels.Stripes(c, r, c.NVLSChannels, headsOf(c), func(step, nBytes, perLoop int64) int64 {
+			return channels.ShrinkTiers(min(step, limit), nBytes, perLoop, nvlsTiers)
 		})
 	}
-	rule := cut.OneStep(c.NVLSChannels)
+	rule := channels.OneStep(c.NVLSChannels)
 	rule.ChunksPerLoop = int64(headsOf(c))
 	rule.Shrink = func(chunk, nBytes int64) int64 {
 		if r.Direct && r.Func != coll.AllReduce { // enqueue.cc:2042
 			return chunk
 		}
-		return cut.ShrinkTiers(min(chunk, limit), nBytes, rule.ChunksPerLoop, nvlsTiers)
+		return channels.ShrinkTiers(min(chunk, limit), nBytes, rule.ChunksPerLoop, nvlsTiers)
 	}
-	return cut.Contiguous(c, r, rule)
+	return channels.Contiguous(c, r, rule)
 }
 
 func (nvlsAlgo) generator(b base) (plan.Generator, error) {
@@ -90,14 +90,14 @@ func (nvlsTreeAlgo) supports(c *connect.Layout, r *plan.Request) error {
 }
 
 func (nvlsTreeAlgo) split(c *connect.Layout, r *plan.Request) (plan.Split, error) {
-	rule := cut.OneStep(c.NVLSChannels)
+	rule := channels.OneStep(c.NVLSChannels)
 	rule.ChunksPerLoop = int64(headsOf(c))
 	rule.Shrink = func(_, nBytes int64) int64 {
 		chunk := min(int64(c.NVLSChunkSize), c.NVLSTreeLimit(r.Params.NVLSTreeMaxChunk))
-		return cut.ShrinkTiers(chunk, nBytes, rule.ChunksPerLoop, []cut.Tier{{32, 262144}, {16, 131072},
-			{4, 65536}, {1, 32768}})
+		return channels.ShrinkTiers(chunk, nBytes, rule.ChunksPerLoop, []channels.Tier{{32, 262144},
+			{16, 131072}, {4, 65536}, {1, 32768}})
 	}
-	return cut.Contiguous(c, r, rule)
+	return channels.Contiguous(c, r, rule)
 }
 
 func (nvlsTreeAlgo) generator(b base) (plan.Generator, error) {
@@ -225,7 +225,7 @@ func (g *nvls) share(channel int32) share {
 // NumOps implements plan.Generator.
 func (g *nvls) NumOps(pr *plan.Program) int64 {
 	s := g.share(pr.Channel)
-	return cut.DivUp(s.total, s.loop) * int64(g.Fanout(pr))
+	return channels.DivUp(s.total, s.loop) * int64(g.Fanout(pr))
 }
 
 // Fanout implements plan.Generator: scatter and gather go through all heads.

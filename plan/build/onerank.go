@@ -5,11 +5,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/plan/internal/onerank"
 )
-
-// noOps generates nothing: there is nothing to do.
-type noOps = onerank.NoOps
 
 // oneRank is a generator for a communicator of one rank, with what NCCL launches
 // there.
@@ -33,13 +29,13 @@ func newOneRank(b base) (plan.Generator, error) {
 				Why: "NCCL has no kernel of one rank for 8-bit floating point (device/onerank.cu:66: the " +
 					"case needs __CUDA_ARCH__, which host code has not)"}
 		}
-		return oneRank{onerank.Kernel{Bytes: bytes}, plan.OneRankKernel}, nil
+		return oneRank{oneRankKernel{Bytes: bytes}, plan.OneRankKernel}, nil
 	case r.InPlace:
 	case r.Func == coll.SendRecv:
 		g, err := newP2P(b)
 		return oneRank{g, plan.SelfSend}, err
 	default:
-		return oneRank{onerank.Copy{Bytes: bytes}, plan.DeviceCopy}, nil
+		return oneRank{oneRankCopy{Bytes: bytes}, plan.DeviceCopy}, nil
 	}
 	return oneRank{noOps{}, plan.NoLaunch}, nil
 }

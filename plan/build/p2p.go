@@ -8,9 +8,8 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/plan/internal/cut"
-	"github.com/simccl/simccl/plan/internal/rounds"
-	"github.com/simccl/simccl/plan/internal/transfer"
+	"github.com/simccl/simccl/plan/internal/channels"
+	"github.com/simccl/simccl/plan/internal/sendrecv"
 	"github.com/simccl/simccl/units"
 )
 
@@ -20,10 +19,10 @@ const p2pWarps = 640 / 32
 // p2p generates the programs of operations made of sends and receives.
 type p2p struct {
 	base
-	*transfer.Sizer
+	*sendrecv.Sizer
 	peersPerRank int64 // destinations per source with connection ids of their own
 	// fixed is how a transfer is cut whatever its bytes, of a shortened plan; else nil.
-	fixed  *transfer.Transfer
+	fixed  *sendrecv.Transfer
 	turned int32 // ranks of a node where ids are shared (plan.SharingGenerator), else 0
 }
 
@@ -33,7 +32,7 @@ func newP2P(b base) (plan.Generator, error) {
 	if r := &b.req; r.Count == 0 && r.Func != coll.SendRecv && r.Func != coll.Send {
 		return noOps{}, nil
 	}
-	sizer, err := transfer.New(b.comm, b.req.Params, b.req.Func.String())
+	sizer, err := sendrecv.NewSizer(b.comm, b.req.Params, b.req.Func.String())
 	if err != nil {
 		return nil, err
 	}
@@ -67,12 +66,12 @@ func equalNodes(c *connect.Layout) bool {
 }
 
 // transfers returns what rank sends and receives in a round.
-func (g *p2p) transfers(rank int32, round int) (send, recv transfer.Transfer) {
+func (g *p2p) transfers(rank int32, round int) (send, recv sendrecv.Transfer) {
 	to, from := g.Peers(rank, round)
 	n := int32(g.comm.NRanks)
 	bytes, step := g.req.Count*int64(g.req.Type.Size()), g.req.BlockStep()
 	root := g.req.Root
-	send, recv = transfer.Transfer{Peer: to, Bytes: -1}, transfer.Transfer{Peer: from, Bytes: -1}
+	send, recv = sendrecv.Transfer{Peer: to, Bytes: -1}, sendrecv.Transfer{Peer: from, Bytes: -1}
 	switch g.req.Func {
 	case coll.SendRecv:
 		if to == (rank+1)%n {
@@ -83,7 +82,7 @@ func (g *p2p) transfers(rank int32, round int) (send, recv transfer.Transfer) {
 		}
 	case coll.AllToAll:
 		if g.req.Pairs != nil {
-			transfer.OfPairs(g.req.Pairs, int64(g.req.Type.Size()), rank, &send, &recv)
+			sendrecv.PairTransfers(g.req.Pairs, int64(g.req.Type.Size()), rank, &send, &recv)
 			break
 		}
 		send.Bytes, send.Off, send.At = bytes, int64(to)*step, int64(rank)*step
@@ -127,7 +126,7 @@ func (g *p2p) transfers(rank int32, round int) (send, recv transfer.Transfer) {
 }
 
 // size cuts a transfer.
-func (g *p2p) size(t *transfer.Transfer, src, dst int32, round int) {
+func (g *p2p) size(t *sendrecv.Transfer, src, dst int32, round int) {
 	g.SizeAs(t, g.fixed, src, dst, round)
 }
 
@@ -137,7 +136,7 @@ type work struct {
 	index          int32 // within the batch; of pieces, receives have even ones and sends odd ones
 	part           int
 	idle           bool // nothing is done, though it has a place
-	send, recv     transfer.Transfer
+	send, recv     sendrecv.Transfer
 	// Connections of the part, where the rank sends and receives one.
 	sendConn, recvConn int32
 }
@@ -203,9 +202,9 @@ func (g *p2p) works(rank int32) []work {
 			b := &open[ch]
 			epoch := int32(0)
 			if g.comm.Rules.Plan.BatchByRound {
-				epoch = int32(round / rounds.WorksPerBatch)
+				epoch = int32(round / sendrecv.WorksPerBatch)
 			}
-			if b.n == rounds.WorksPerBatch || (b.n > 0 && b.epoch != epoch) {
+			if b.n == sendrecv.WorksPerBatch || (b.n > 0 && b.epoch != epoch) {
 				b.phase++
 				b.n = 0
 			}
@@ -328,7 +327,7 @@ func (g *p2p) workPrograms(dst []plan.Program, rank int32, w *work, n int) []pla
 }
 
 // moves completes a program that moves a part of a transfer over a connection.
-func (g *p2p) moves(pr plan.Program, t *transfer.Transfer, part int, conn int32) plan.Program {
+func (g *p2p) moves(pr plan.Program, t *sendrecv.Transfer, part int, conn int32) plan.Program {
 	begin, end := t.Bounds(part)
 	proto, chunk := t.Cut(part)
 	pr.Proto = proto
@@ -400,7 +399,7 @@ func (g *p2p) Conn(c *plan.Conn) {
 // NumOps implements plan.Generator.
 func (g *p2p) NumOps(pr *plan.Program) int64 {
 	t := &pr.Transfer
-	return max(1, cut.DivUp(int64(t.Bytes), max(int64(t.Chunk), 1)))
+	return max(1, channels.DivUp(int64(t.Bytes), max(int64(t.Chunk), 1)))
 }
 
 // Open implements plan.Generator.

@@ -10,7 +10,7 @@ import (
 	"github.com/simccl/simccl/dev/plantest"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/check"
-	"github.com/simccl/simccl/plan/internal/rounds"
+	"github.com/simccl/simccl/plan/internal/sendrecv"
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/units"
 )
@@ -61,7 +61,7 @@ func TestSendRecvOrderIsNCCLs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h, s := fnv.New64a(), rounds.New(c, r.Params)
+		h, s := fnv.New64a(), sendrecv.NewRounds(c, r.Params)
 		for rank := range int32(c.NRanks) {
 			for k := range c.NRanks {
 				to, from := s.Peers(rank, k)

@@ -4,7 +4,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/plan/internal/cut"
+	"github.com/simccl/simccl/plan/internal/channels"
 	"github.com/simccl/simccl/plan/internal/pat"
 	"github.com/simccl/simccl/units"
 )
@@ -25,7 +25,7 @@ func (patAlgo) supports(_ *connect.Layout, r *plan.Request) error {
 }
 
 func (patAlgo) split(c *connect.Layout, r *plan.Request) (plan.Split, error) {
-	rule := cut.OneStep(c.NChannels)
+	rule := channels.OneStep(c.NChannels)
 	times := int32(32)
 	if r.Func == coll.ReduceScatter {
 		times = 16
@@ -37,7 +37,7 @@ func (patAlgo) split(c *connect.Layout, r *plan.Request) (plan.Split, error) {
 		}
 		return chunk
 	}
-	return cut.Contiguous(c, r, rule)
+	return channels.Contiguous(c, r, rule)
 }
 
 func (patAlgo) generator(b base) (plan.Generator, error) {
@@ -93,7 +93,7 @@ func (g *patTrees) NumOps(pr *plan.Program) int64 {
 	for w.Next(&t) {
 		n++
 	}
-	return n * cut.DivUp(s.total, s.chunk)
+	return n * channels.DivUp(s.total, s.chunk)
 }
 
 // config is what the walk through a program's pieces depends on.

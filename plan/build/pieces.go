@@ -4,25 +4,25 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/simccl/simccl/plan/internal/transfer"
+	"github.com/simccl/simccl/plan/internal/sendrecv"
 )
 
 // pieces lists what a rank does where sends and receives are pieces with places of
 // their own (enqueue.cc:882 of v2.21.5).
 func (g *p2p) pieces(rank int32) []work {
 	var list []work
-	at := transfer.NewPlaces(g.comm.P2PChannels)
+	at := sendrecv.NewPlaces(g.comm.P2PChannels)
 	g.eachRound(rank, func(round int) {
 		send, recv := g.transfers(rank, round)
 		for part := range max(send.Parts, recv.Parts) {
 			at.Begin(round)
 			if recv.Bytes >= 0 && part < recv.Parts {
-				w := g.half(rank, round, part, transfer.Transfer{Bytes: -1}, recv)
+				w := g.half(rank, round, part, sendrecv.Transfer{Bytes: -1}, recv)
 				w.phase = at.Add(w.channel, recv.Peer, false)
 				list = append(list, w)
 			}
 			if send.Bytes >= 0 && part < send.Parts {
-				w := g.half(rank, round, part, send, transfer.Transfer{Bytes: -1})
+				w := g.half(rank, round, part, send, sendrecv.Transfer{Bytes: -1})
 				w.phase = at.Add(w.channel, send.Peer, true)
 				if send.Peer == rank {
 					w.recv, w.idle = recv, g.req.InPlace
@@ -38,7 +38,7 @@ func (g *p2p) pieces(rank int32) []work {
 // exchange is a send or a receive.
 func (g *messages) pieceWorks(rank int32) []work {
 	var list []work
-	none := transfer.Transfer{Bytes: -1}
+	none := sendrecv.Transfer{Bytes: -1}
 	for i := range g.lists[rank] {
 		x := &g.lists[rank][i]
 		for part, batch := range x.Batch {
@@ -64,7 +64,7 @@ func (g *messages) pieceWorks(rank int32) []work {
 
 // half is a part of a send or of a receive. A rank that sends to itself has a receive with
 // which nothing is done.
-func (g *p2p) half(rank int32, round, part int, send, recv transfer.Transfer) work {
+func (g *p2p) half(rank int32, round, part int, send, recv sendrecv.Transfer) work {
 	w := work{part: part, send: send, recv: recv, sendConn: -1, recvConn: -1}
 	if send.Bytes >= 0 {
 		w.channel = g.Channel(rank, send.Peer, round, part)

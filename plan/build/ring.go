@@ -4,7 +4,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/plan/internal/cut"
+	"github.com/simccl/simccl/plan/internal/channels"
 )
 
 // ringAlgo is Ring: the ranks of a channel form a cycle, and each sends to the
@@ -14,7 +14,7 @@ type ringAlgo struct{}
 func (ringAlgo) supports(*connect.Layout, *plan.Request) error { return nil }
 
 func (ringAlgo) split(c *connect.Layout, r *plan.Request) (plan.Split, error) {
-	rule := cut.OneStep(c.NChannels)
+	rule := channels.OneStep(c.NChannels)
 	n := int64(c.NRanks)
 	switch r.Func {
 	case coll.AllReduce:
@@ -22,12 +22,12 @@ func (ringAlgo) split(c *connect.Layout, r *plan.Request) (plan.Split, error) {
 	case coll.AllGather, coll.ReduceScatter:
 		rule.StepsPerLoop, rule.ChunksPerLoop = n-1, n
 	default: // a chain from or to the root
-		return cut.Contiguous(c, r, rule)
+		return channels.Contiguous(c, r, rule)
 	}
 	if r.Proto == coll.Simple { // include/collectives.h:19-36
 		rule.ChunkSteps, rule.SliceSteps = plan.FIFOSteps/2, plan.FIFOSteps/4
 	}
-	return cut.Contiguous(c, r, rule)
+	return channels.Contiguous(c, r, rule)
 }
 
 func (ringAlgo) generator(b base) (plan.Generator, error) {
@@ -120,11 +120,11 @@ func (g *ring) NumOps(pr *plan.Program) int64 {
 	s, n := g.share(pr.Channel), int64(g.comm.NRanks)
 	switch g.req.Func {
 	case coll.AllReduce:
-		return cut.DivUp(s.total, n*s.chunk) * (2*g.turns - 1)
+		return channels.DivUp(s.total, n*s.chunk) * (2*g.turns - 1)
 	case coll.AllGather, coll.ReduceScatter:
-		return cut.DivUp(s.total, s.chunk) * g.turns
+		return channels.DivUp(s.total, s.chunk) * g.turns
 	}
-	return cut.DivUp(s.total, s.chunk)
+	return channels.DivUp(s.total, s.chunk)
 }
 
 // Conn implements plan.Generator: a rank's connection leads to the next rank.

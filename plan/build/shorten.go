@@ -5,8 +5,8 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/plan/internal/cells"
-	"github.com/simccl/simccl/plan/internal/transfer"
+	"github.com/simccl/simccl/plan/internal/channels"
+	"github.com/simccl/simccl/plan/internal/sendrecv"
 	"github.com/simccl/simccl/units"
 )
 
@@ -26,13 +26,13 @@ func (b *base) Iterations() int64 {
 	if !b.loops() {
 		return 0
 	}
-	return cells.LoopsOf(b.split, b.req.Func, b.comm.NRanks).Iterations()
+	return channels.LoopsOf(b.split, b.req.Func, b.comm.NRanks).Iterations()
 }
 
 // Shorten implements plan.LoopGenerator.
 func (b *base) Shorten(iterations int64, rest, apart bool) (r plan.Request, s plan.Split, g plan.Generator,
 	ok bool) {
-	s, bytes := cells.LoopsOf(b.split, b.req.Func, b.comm.NRanks).Shorten(iterations, rest)
+	s, bytes := channels.LoopsOf(b.split, b.req.Func, b.comm.NRanks).Shorten(iterations, rest)
 	r = b.req
 	if apart {
 		r.Apart = r.BlockStep()
@@ -46,7 +46,7 @@ func (b *base) Shorten(iterations int64, rest, apart bool) (r plan.Request, s pl
 
 // loop returns the operation's transfers as they are where every one has whole
 // steps; false where some have not.
-func (g *p2p) loop() (t transfer.Transfer, ok bool) {
+func (g *p2p) loop() (t sendrecv.Transfer, ok bool) {
 	if g.req.Pairs != nil {
 		return t, false
 	}
@@ -81,8 +81,8 @@ func (g *p2p) Shorten(iterations int64, rest, apart bool) (r plan.Request, s pla
 }
 
 // loop is as p2p's, of messages of one size.
-func (g *messages) loop() (t transfer.Transfer, ok bool) {
-	bytes, ok := transfer.OneSize(g.list)
+func (g *messages) loop() (t sendrecv.Transfer, ok bool) {
+	bytes, ok := sendrecv.OneSize(g.list)
 	if !ok || g.comm.Rules.Plan.P2PPieces {
 		return t, false
 	}

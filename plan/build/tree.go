@@ -6,7 +6,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/plan/internal/cut"
+	"github.com/simccl/simccl/plan/internal/channels"
 )
 
 // Most children of a rank in a tree, and of the root (device.h:176).
@@ -27,7 +27,7 @@ func (treeAlgo) supports(_ *connect.Layout, r *plan.Request) error {
 }
 
 func (treeAlgo) split(c *connect.Layout, r *plan.Request) (plan.Split, error) {
-	rule := cut.OneStep(c.NChannels)
+	rule := channels.OneStep(c.NChannels)
 	if r.Proto == coll.LL128 {
 		ppn := float32(c.NRanks) / float32(c.NNodes)
 		stages := float32(float64(1+bits.Len(uint(c.NNodes))-1) + float64(0.1*float64(ppn)))
@@ -41,7 +41,7 @@ func (treeAlgo) split(c *connect.Layout, r *plan.Request) (plan.Split, error) {
 			return chunk
 		}
 	}
-	return cut.Contiguous(c, r, rule)
+	return channels.Contiguous(c, r, rule)
 }
 
 func (treeAlgo) generator(b base) (plan.Generator, error) {
@@ -172,7 +172,7 @@ func appendUpDown(dst []plan.Program, pr plan.Program, up int32, reduces,
 // NumOps implements plan.Generator: one op a chunk.
 func (g *tree) NumOps(pr *plan.Program) int64 {
 	s := g.share(pr.Channel)
-	return cut.DivUp(s.total, s.chunk)
+	return channels.DivUp(s.total, s.chunk)
 }
 
 // Open implements plan.Generator.

@@ -1,6 +1,6 @@
 package launch
 
-import "github.com/simccl/simccl/plan/internal/rounds"
+import "github.com/simccl/simccl/plan/internal/sendrecv"
 
 // Bytes of what a kernel is given (include/device.h:227, 283, 363, 437).
 const (
@@ -89,9 +89,9 @@ func (w *workBatches) addColl(channel int, fn kernelFunc) {
 func (w *workBatches) addP2P(channel, round, epoch int, byGroup bool) (fresh bool) {
 	b := &w.open[channel]
 	fresh = !b.on || !b.p2p || b.epoch != epoch || fusedBytes < b.bytes+p2pBytes ||
-		len(b.rounds) == rounds.WorksPerBatch
+		len(b.rounds) == sendrecv.WorksPerBatch
 	for _, r := range b.rounds {
-		fresh = fresh || r == round || byGroup && r/rounds.WorksPerBatch != round/rounds.WorksPerBatch
+		fresh = fresh || r == round || byGroup && r/sendrecv.WorksPerBatch != round/sendrecv.WorksPerBatch
 	}
 	if fresh {
 		*b = batch{on: true, p2p: true, epoch: epoch, rounds: b.rounds[:0]}

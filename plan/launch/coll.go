@@ -4,7 +4,7 @@ import (
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
-	"github.com/simccl/simccl/plan/internal/spread"
+	"github.com/simccl/simccl/plan/internal/channels"
 )
 
 // mostChannels is the channels that tasks of a kind may use (enqueue.cc:527).
@@ -39,7 +39,7 @@ func (l *layout) estimate(tasks []task) (n int, traffic [numKinds]int64, width [
 			break
 		}
 		n++
-		traffic[t.kind] += spread.LeastTraffic(l.c.Layout, t.Task)
+		traffic[t.kind] += channels.LeastTraffic(l.c.Layout, t.Task)
 		width[t.kind] = min(width[t.kind]+t.choice.Channels, mostChannels(l.c.Layout, t.kind))
 	}
 	return n, traffic, width
@@ -49,11 +49,12 @@ func (l *layout) estimate(tasks []task) (n int, traffic [numKinds]int64, width [
 // (scheduleCollTasksToPlan, enqueue.cc:519).
 func (l *layout) colls(tasks []task) (int, error) {
 	n, traffic, width := l.estimate(tasks)
-	var cur spread.Spread
+	var cur channels.Spread
 	for i := range tasks[:n] {
 		t := &tasks[i]
 		if i == 0 || t.kind != tasks[i-1].kind {
-			cur = spread.New(l.c.Layout, mostChannels(l.c.Layout, t.kind), traffic[t.kind], width[t.kind])
+			cur = channels.NewSpread(l.c.Layout, mostChannels(l.c.Layout, t.kind), traffic[t.kind],
+				width[t.kind])
 		}
 		before := cur
 		if even := l.c.Layout.Rules.Plan.EvenBytes; !even && (t.kind == plainKind || t.kind == nvlsKind) {

@@ -7,7 +7,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
-	"github.com/simccl/simccl/plan/internal/transfer"
+	"github.com/simccl/simccl/plan/internal/sendrecv"
 	"github.com/simccl/simccl/plan/sym"
 )
 
@@ -151,7 +151,7 @@ func (l *layout) done(n int) Kernel {
 // appendMail appends the kernel of l with as many sends and receives as it holds, and
 // further kernels with the rest.
 func appendMail(out []Kernel, l *layout, m *mail, mode Mode) ([]Kernel, error) {
-	sizer, err := transfer.New(l.c.Layout, l.c.Params, "send/recv")
+	sizer, err := sendrecv.NewSizer(l.c.Layout, l.c.Params, "send/recv")
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/plan/internal/transfer"
+	"github.com/simccl/simccl/plan/internal/sendrecv"
 	"github.com/simccl/simccl/units"
 )
 
@@ -122,7 +122,7 @@ type sweep struct{ round, epoch int }
 
 // p2p lays the sends and receives of a rank into a kernel, until it is full
 // (scheduleP2pTasksToPlan, enqueue.cc:1039). batches are the kernel's so far.
-func (l *layout) p2p(m *mail, sizer *transfer.Sizer, rank int32, batches *workBatches,
+func (l *layout) p2p(m *mail, sizer *sendrecv.Sizer, rank int32, batches *workBatches,
 	at *sweep) []plan.Exchange {
 	var out []plan.Exchange
 	rules := &l.c.Layout.Rules.Plan
@@ -184,7 +184,7 @@ func head(q []int32) int32 {
 }
 
 // parts is over how many channels a message is spread; 0 for none.
-func parts(s *transfer.Sizer, list []plan.Message, i int32, round int) int {
+func parts(s *sendrecv.Sizer, list []plan.Message, i int32, round int) int {
 	if i < 0 {
 		return 0
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/plan/internal/transfer"
+	"github.com/simccl/simccl/plan/internal/sendrecv"
 )
 
 // fifoWorks is how many batches of pieces a kernel may have: half of the FIFO
@@ -14,9 +14,9 @@ const fifoWorks = 64 << 10 / 2
 // pieces lays the sends and receives of a rank into a kernel where they are pieces with
 // places of their own: each exchange is a send or a receive (enqueue.cc:882 of
 // v2.21.5). A group of more batches than a kernel has is a *plan.UnsupportedError.
-func (l *layout) pieces(m *mail, sizer *transfer.Sizer, rank int32, mode Mode) ([]plan.Exchange, int, error) {
+func (l *layout) pieces(m *mail, sizer *sendrecv.Sizer, rank int32, mode Mode) ([]plan.Exchange, int, error) {
 	var out []plan.Exchange
-	at := transfer.NewPlaces(l.c.Layout.P2PChannels)
+	at := sendrecv.NewPlaces(l.c.Layout.P2PChannels)
 	list := m.rounds(sizer, rank)
 	for m.left[rank] > 0 {
 		for _, round := range list {

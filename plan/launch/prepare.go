@@ -8,7 +8,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/plan/internal/spread"
+	"github.com/simccl/simccl/plan/internal/channels"
 	"github.com/simccl/simccl/plan/sym"
 )
 
@@ -77,7 +77,7 @@ type task struct {
 	choice  Choice
 	req     plan.Request
 	kind    kind
-	spread.Task
+	channels.Task
 }
 
 // kind is what limits the channels of a task: those of NVLS, or of networks that
@@ -123,7 +123,7 @@ func prepare(c *Comm, calls []Call) (tasks []task, symmetric []Kernel, err error
 	n := c.Layout.NRanks
 	for i := range calls {
 		if call := &calls[i]; !call.p2p() && call.Func.Valid() && call.Count > 0 {
-			t := task{call: i, traffic: int64(call.Bytes()) * spread.TrafficPerByte(call.Func, n),
+			t := task{call: i, traffic: int64(call.Bytes()) * channels.TrafficPerByte(call.Func, n),
 				bin: binOf(call)}
 			t.size = sizeBin(t.traffic)
 			tasks = append(tasks, t)
@@ -240,7 +240,7 @@ func choose(c *Comm, calls []Call, part []task, perChannel int) error {
 			}
 			t.choice.Channels = t.req.Channels
 		}
-		t.Task = spread.TaskOf(c.Layout, &t.req)
+		t.Task = channels.TaskOf(c.Layout, &t.req)
 	}
 	return nil
 }

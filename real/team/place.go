@@ -7,7 +7,6 @@ import (
 
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/real/internal/bootstrap"
-	"github.com/simccl/simccl/real/internal/pmi"
 	"github.com/simccl/simccl/real/internal/sock"
 )
 
@@ -123,13 +122,13 @@ func (f *Finder) byPMI(l *config.Launch) (Place, error) {
 		}
 		out.listen = net.JoinHostPort(i.Host(), "0")
 	}
-	conn, err := pmi.Open(l.PMI)
+	conn, err := openPMI(l.PMI)
 	if err != nil {
 		return out, Refuse("%v; write --root-address HOST:PORT", err)
 	}
 	out.share = func(word string) (string, error) {
 		defer conn.Close()
-		got, err := pmi.Share(conn, l.Rank, word)
+		got, err := sharePMI(conn, l.Rank, word)
 		if err != nil {
 			return "", Refuse("%v; write --root-address HOST:PORT", err)
 		}

@@ -5,7 +5,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/simccl/simccl/trace"
-	"github.com/simccl/simccl/trace/chrome/internal/digits"
 	"github.com/simccl/simccl/trace/chrome/internal/pack"
 )
 
@@ -47,7 +46,7 @@ func appendString(b []byte, s string) []byte {
 // encoder prints events; each goroutine has its own.
 type encoder struct {
 	w      *Writer
-	floats digits.Floats
+	floats floats
 }
 
 // args prints `,"args":{…}` where there are any; a number that JSON has no word for is
@@ -64,7 +63,7 @@ func (c *encoder) args(b []byte, p *pack.Packed) []byte {
 		case trace.IntArg:
 			var v int64
 			v, rest = pack.Int(rest)
-			b = digits.AppendInt(b, v)
+			b = appendInt(b, v)
 		case trace.FloatArg:
 			var v float64
 			v, rest = pack.Float(rest)
@@ -85,20 +84,20 @@ func (c *encoder) event(b []byte, p *pack.Packed) []byte {
 	}
 	switch trace.Phase(p.Kind) {
 	case trace.Slice:
-		b = digits.AppendMicros(append(b, at.slice...), p.TS)
-		b = digits.AppendMicros(append(b, `,"dur":`...), p.Dur)
+		b = appendMicros(append(b, at.slice...), p.TS)
+		b = appendMicros(append(b, `,"dur":`...), p.Dur)
 	case trace.Counter:
 		b = append(append(b, separator+`{"ph":"C",`...), at.process...)
-		b = digits.AppendMicros(append(b, `,"ts":`...), p.TS)
+		b = appendMicros(append(b, `,"ts":`...), p.TS)
 	case trace.Instant:
 		b = append(append(b, separator+`{"ph":"i","s":"t",`...), at.place...)
-		b = digits.AppendMicros(append(b, `,"ts":`...), p.TS)
+		b = appendMicros(append(b, `,"ts":`...), p.TS)
 	default:
 		start := separator + `{"ph":"f","bp":"e",`
 		if trace.Phase(p.Kind) == trace.FlowStart {
 			start = separator + `{"ph":"s",`
 		}
-		b = digits.AppendMicros(append(append(append(b, start...), at.place...), `,"ts":`...), p.TS)
+		b = appendMicros(append(append(append(b, start...), at.place...), `,"ts":`...), p.TS)
 		b = append(strconv.AppendUint(append(b, `,"id":"0x`...), p.ID, 16), '"')
 	}
 	return append(c.args(append(b, p.Shape.Text...), p), '}')
@@ -114,7 +113,7 @@ func (c *encoder) pair(b []byte, p *pack.Packed, at *track) []byte {
 	}
 	b = strconv.AppendUint(append(b, ph...), p.ID, 10)
 	b = append(append(b, ','), at.process...)
-	b = digits.AppendMicros(append(b, `,"tid":1,"ts":`...), p.TS)
+	b = appendMicros(append(b, `,"tid":1,"ts":`...), p.TS)
 	if p.Kind == pack.PairBegin {
 		b = c.args(b, p)
 	}

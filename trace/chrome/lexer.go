@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/simccl/simccl/internal/termtext"
+	"github.com/simccl/simccl/trace"
 )
 
 // SyntaxError is a place where a file is not JSON and cannot be repaired.
@@ -114,13 +115,13 @@ func (l *lexer) next() (token, error) {
 			break
 		}
 		if l.off-blank > maxBlank {
-			return token{}, &LimitError{Line: l.line, Problem: fmt.Sprintf("more than %d MiB of white space",
-				maxBlank>>20), Hint: "leave it out"}
+			return token{}, &trace.LimitError{Line: l.line,
+				Problem: fmt.Sprintf("more than %d MiB of white space", maxBlank>>20), Hint: "leave it out"}
 		}
 	}
 	if l.off-l.from > maxEvent && l.from > 0 {
-		return token{}, &LimitError{Line: l.line, Problem: fmt.Sprintf("an event of more than %d MiB of text",
-			maxEvent>>20)}
+		return token{}, &trace.LimitError{Line: l.line,
+			Problem: fmt.Sprintf("an event of more than %d MiB of text", maxEvent>>20)}
 	}
 	t := token{line: l.line, col: l.col}
 	if k := punctuation[c]; k != 0 {

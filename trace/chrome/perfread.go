@@ -157,7 +157,7 @@ func (r *protoReader) take() ([]byte, error) {
 		return nil, r.broken(err)
 	}
 	if size > maxPacket {
-		return nil, &LimitError{Line: r.packet, Problem: fmt.Sprintf("a packet of more than %d MiB",
+		return nil, &trace.LimitError{Line: r.packet, Problem: fmt.Sprintf("a packet of more than %d MiB",
 			maxPacket>>20)}
 	}
 	if int(size) <= r.in.Size() {
@@ -304,7 +304,7 @@ func (r *protoReader) interned(s *sequence, data []byte) error {
 			return nil
 		}
 		if r.kept++; r.kept > maxIDs {
-			return &LimitError{Line: r.packet,
+			return &trace.LimitError{Line: r.packet,
 				Problem: fmt.Sprintf("more than %d interned strings and tracks", maxIDs)}
 		}
 		var id uint64
@@ -470,7 +470,8 @@ func (r *protoReader) begin(l *lane) error {
 	*e = r.event
 	e.Args = args
 	if r.opened++; r.opened > maxIDs {
-		return &LimitError{Line: r.packet, Problem: fmt.Sprintf("more than %d slices open at a time", maxIDs)}
+		return &trace.LimitError{Line: r.packet, Problem: fmt.Sprintf("more than %d slices open at a time",
+			maxIDs)}
 	}
 	return nil
 }
@@ -532,7 +533,8 @@ func (r *protoReader) legacy(b []byte) error {
 func (r *protoReader) annotation(s *sequence, b []byte) error {
 	e := &r.event
 	if len(e.Args) == maxArgs {
-		return &LimitError{Line: e.Line, Problem: fmt.Sprintf("an event of more than %d arguments", maxArgs)}
+		return &trace.LimitError{Line: e.Line, Problem: fmt.Sprintf("an event of more than %d arguments",
+			maxArgs)}
 	}
 	var a trace.Arg
 	known := false

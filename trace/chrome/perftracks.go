@@ -42,7 +42,7 @@ func (r *protoReader) descriptor(b []byte) error {
 	}
 	if r.lanes[uuid] == nil {
 		if r.kept++; r.kept > maxIDs {
-			return &LimitError{Line: r.packet,
+			return &trace.LimitError{Line: r.packet,
 				Problem: fmt.Sprintf("more than %d interned strings and tracks", maxIDs)}
 		}
 	}

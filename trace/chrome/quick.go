@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 
 	"github.com/simccl/simccl/trace"
-	"github.com/simccl/simccl/trace/chrome/internal/digits"
 	"github.com/simccl/simccl/trace/chrome/internal/pack"
 )
 
@@ -189,9 +188,9 @@ func (p *parser) quickMember(q *quick, key []byte) bool {
 			e.Phase = t.text[0]
 		}
 	case "pid":
-		e.PID, ok = digits.Whole(t.text)
+		e.PID, ok = whole(t.text)
 	case "tid":
-		e.TID, ok = digits.Whole(t.text)
+		e.TID, ok = whole(t.text)
 	case "ts":
 		p.stamp(t)
 	case "dur":
@@ -245,11 +244,11 @@ func (p *parser) quickArgs(q *quick) bool {
 func (p *parser) argument(q *quick, key []byte, t token) trace.Arg {
 	a := trace.Arg{Key: p.known(q, key)}
 	if t.kind == tokNumber {
-		if v, ok := digits.Whole(t.text); ok {
+		if v, ok := whole(t.text); ok {
 			a.Kind, a.Int = trace.IntArg, v
 			return a
 		}
-		if v, ok := digits.Fraction(t.text); ok {
+		if v, ok := fraction(t.text); ok {
 			a.Kind, a.Num = trace.FloatArg, v
 			return a
 		}

@@ -112,7 +112,7 @@ func parse(src io.Reader, p *parser) (*Info, error) {
 
 // placed gives a bound of the whole file the line at which it was met.
 func (p *parser) placed(err error) error {
-	var limit *LimitError
+	var limit *trace.LimitError
 	if errors.As(err, &limit) && limit.Line == 0 {
 		limit.Line = p.lex.line
 	}
@@ -337,8 +337,8 @@ func (p *parser) member(key string) error {
 		return p.object(func(key string) error {
 			a, err := p.value(key)
 			if len(e.Args) == maxArgs {
-				return &LimitError{Line: e.Line, Problem: fmt.Sprintf("an event of more than %d arguments",
-					maxArgs)}
+				return &trace.LimitError{Line: e.Line,
+					Problem: fmt.Sprintf("an event of more than %d arguments", maxArgs)}
 			}
 			e.Args = append(e.Args, a)
 			return err
@@ -408,8 +408,8 @@ func (p *parser) number(t token) (int64, error) {
 		return n, nil
 	}
 	if p.wordBytes += len(t.text) + 64; p.wordBytes > maxWords*64 {
-		return 0, &LimitError{Line: t.line, Problem: "too many process and thread numbers that are words",
-			Hint: "write numbers"}
+		return 0, &trace.LimitError{Line: t.line,
+			Problem: "too many process and thread numbers that are words", Hint: "write numbers"}
 	}
 	if p.words == nil {
 		p.words = make(map[string]int64)
@@ -469,7 +469,8 @@ func (p *parser) copyValue(t token, to *[]byte, depth int) error {
 		return &SyntaxError{t.line, t.col, fmt.Sprintf("values nested more than %d deep", maxDepth)}
 	}
 	if to != nil && len(*to) > maxToken {
-		return &LimitError{Line: t.line, Problem: fmt.Sprintf("a value of more than %d MiB", maxToken>>20)}
+		return &trace.LimitError{Line: t.line, Problem: fmt.Sprintf("a value of more than %d MiB",
+			maxToken>>20)}
 	}
 	switch t.kind {
 	case tokString:
@@ -555,8 +556,8 @@ func (p *parser) otherData() error {
 			return p.object(func(key string) error {
 				a, err := p.value(key)
 				if p.kept += len(key) + len(a.Str) + 80; p.kept > maxHead {
-					return &LimitError{Line: t.line, Problem: fmt.Sprintf("otherData of more than %d MiB",
-						maxHead>>20)}
+					return &trace.LimitError{Line: t.line,
+						Problem: fmt.Sprintf("otherData of more than %d MiB", maxHead>>20)}
 				}
 				p.info.LeftOut = append(p.info.LeftOut, a)
 				return err
@@ -564,7 +565,7 @@ func (p *parser) otherData() error {
 		}
 		a, err := p.value(key)
 		if p.kept += len(key) + len(a.Str) + 80; p.kept > maxHead {
-			return &LimitError{Line: t.line, Problem: fmt.Sprintf("otherData of more than %d MiB",
+			return &trace.LimitError{Line: t.line, Problem: fmt.Sprintf("otherData of more than %d MiB",
 				maxHead>>20)}
 		}
 		switch key {

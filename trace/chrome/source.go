@@ -10,6 +10,8 @@ import (
 	"io"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/simccl/simccl/trace"
 )
 
 // GzipError is a fault of a compressed file.
@@ -134,11 +136,11 @@ func (s *source) bounded(p []byte) (int, error) {
 	n, err := s.read(p)
 	switch {
 	case s.text > maxText:
-		return 0, &LimitError{Problem: fmt.Sprintf("more than %d GiB of text", maxText>>30),
+		return 0, &trace.LimitError{Problem: fmt.Sprintf("more than %d GiB of text", maxText>>30),
 			Hint: "write a smaller trace (--trace-detail, --trace-ranks)"}
 	case s.compressed() && s.text > freeText && s.text/maxRatio > s.from.n:
 		return 0,
-			&LimitError{
+			&trace.LimitError{
 				Problem: fmt.Sprintf("more than %d MiB of text come out of %d compressed bytes: no trace "+
 					"is so uniform", freeText>>20, s.from.n),
 				Hint: "decompress it to read it all the same"}

@@ -41,20 +41,20 @@ func costly(n int) map[string]string {
 // TestReadersKeepWithinTheirBudget: each reader ends with the bound on what it
 // would have to keep, and reads what it need not keep.
 func TestReadersKeepWithinTheirBudget(t *testing.T) {
-	readers := map[string]func(text string, kept *chrome.Budget) error{
-		"stats": func(text string, kept *chrome.Budget) error {
+	readers := map[string]func(text string, kept *trace.Budget) error{
+		"stats": func(text string, kept *trace.Budget) error {
 			_, err := Count(strings.NewReader(text), kept)
 			return err
 		},
-		"diff": func(text string, kept *chrome.Budget) error {
+		"diff": func(text string, kept *trace.Budget) error {
 			_, err := Diff(strings.NewReader(text), strings.NewReader("[]"), 0, kept)
 			return err
 		},
-		"merge": func(text string, kept *chrome.Budget) error {
+		"merge": func(text string, kept *trace.Budget) error {
 			_, err := Merge(trace.Discard, []string{"a"}, []io.Reader{strings.NewReader(text)}, kept)
 			return err
 		},
-		"join": func(text string, kept *chrome.Budget) error {
+		"join": func(text string, kept *trace.Budget) error {
 			_, err := Join(trace.Discard, []*chrome.Info{{Part: &chrome.Part{Rank: 0, Of: 2}}},
 				[]io.Reader{strings.NewReader(text)}, kept)
 			return err
@@ -69,13 +69,13 @@ func TestReadersKeepWithinTheirBudget(t *testing.T) {
 	const n = 5000
 	for what, text := range costly(n) {
 		for name, read := range readers {
-			err := read(text, chrome.NewBudget(64<<10))
-			var limit *chrome.LimitError
+			err := read(text, trace.NewBudget(64<<10))
+			var limit *trace.LimitError
 			if want := strings.Contains(bounded[name], what); want != errors.As(err, &limit) || !want &&
 				err != nil {
 				t.Errorf("%s of %d %s in 64 KiB: %v", name, n, what, err)
 			}
-			if err := read(text, new(chrome.Budget)); err != nil {
+			if err := read(text, new(trace.Budget)); err != nil {
 				t.Errorf("%s of %d %s: %v", name, n, what, err)
 			}
 		}
@@ -89,12 +89,12 @@ func TestTimelessEventsAreCounted(t *testing.T) {
 		`"ts":"1","dur":1`} {
 		text := "[" + good[1:len(good)-1] + ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"name\":\"b\"," + bad +
 			"}]"
-		s, err := Count(strings.NewReader(text), new(chrome.Budget))
+		s, err := Count(strings.NewReader(text), new(trace.Budget))
 		if err != nil || s.Timeless != 1 || !strings.HasPrefix(s.FirstTimeless, "line 2: ") ||
 			len(s.Kinds) != 1 {
 			t.Errorf("%s: %v, %+v", bad, err, s)
 		}
-		d, err := Diff(strings.NewReader(good), strings.NewReader(text), 0, new(chrome.Budget))
+		d, err := Diff(strings.NewReader(good), strings.NewReader(text), 0, new(trace.Budget))
 		if err != nil || d.Timeless != [2]int{0, 1} || d.Equal() || d.Matched != 1 {
 			t.Errorf("%s: %v, %+v", bad, err, d)
 		}
@@ -105,7 +105,7 @@ func TestTimelessEventsAreCounted(t *testing.T) {
 // up all the same, and a counter beyond what a number holds is none.
 func TestSumsBeyondTimeStaySums(t *testing.T) {
 	text := `[{"ph":"X","pid":1,"tid":2,"ts":0,"dur":8e12,"name":"a"},{"ph":"X","pid":1,"tid":3,"ts":0,"dur":8e12,"name":"a"},{"ph":"C","pid":1,"ts":0,"name":"c","args":{"v":1e999}}]`
-	s, err := Count(strings.NewReader(text), new(chrome.Budget))
+	s, err := Count(strings.NewReader(text), new(trace.Budget))
 	if err != nil || s.Kinds[0].Total != 1.6e13 || len(s.Links) != 0 {
 		t.Fatalf("%v, %+v", err, s)
 	}
@@ -114,7 +114,7 @@ func TestSumsBeyondTimeStaySums(t *testing.T) {
 	}
 	var out bytes.Buffer
 	w := chrome.New(&out, chrome.Options{})
-	if _, err := Merge(w, []string{"a"}, []io.Reader{strings.NewReader(text)}, new(chrome.Budget)); err !=
+	if _, err := Merge(w, []string{"a"}, []io.Reader{strings.NewReader(text)}, new(trace.Budget)); err !=
 		nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestManySizesAreComparedInTime(t *testing.T) {
 			1_000_000-i)
 	}
 	text := b.String()
-	d, err := Diff(strings.NewReader(text), strings.NewReader(text), 0, new(chrome.Budget))
+	d, err := Diff(strings.NewReader(text), strings.NewReader(text), 0, new(trace.Budget))
 	if err != nil || !d.Equal() || d.Matched != 200_000 {
 		t.Errorf("%v", err)
 	}

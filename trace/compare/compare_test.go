@@ -48,7 +48,7 @@ func record(t *testing.T, late int, slow units.Time) string {
 }
 
 func TestStatsAddUp(t *testing.T) {
-	s, err := Count(strings.NewReader(record(t, -1, 0)), new(chrome.Budget))
+	s, err := Count(strings.NewReader(record(t, -1, 0)), new(trace.Budget))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,12 +68,12 @@ func TestStatsAddUp(t *testing.T) {
 
 func TestDiffFindsTheFirstDeparture(t *testing.T) {
 	same, err := Diff(strings.NewReader(record(t, -1, 0)), strings.NewReader(record(t, -1, 0)), 0,
-		new(chrome.Budget))
+		new(trace.Budget))
 	if err != nil || !same.Equal() || same.Matched != 20 {
 		t.Fatalf("a trace differs from itself: %v %+v", err, same)
 	}
 	d, err := Diff(strings.NewReader(record(t, -1, 0)), strings.NewReader(record(t, 4, 3*us)), us/100,
-		new(chrome.Budget))
+		new(trace.Budget))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestMergedTracePasses(t *testing.T) {
 	var out bytes.Buffer
 	w := chrome.New(&out, chrome.Options{Meta: chrome.Meta{Source: "merged"}})
 	left, err := Merge(w, []string{"sim", "real"}, []io.Reader{strings.NewReader(record(t, -1, 0)),
-		strings.NewReader(record(t, 4, 3*us))}, new(chrome.Budget))
+		strings.NewReader(record(t, 4, 3*us))}, new(trace.Budget))
 	if err != nil || left != 0 {
 		t.Fatal(left, err)
 	}
@@ -118,12 +118,12 @@ func TestStatsOfNCCLProfiler(t *testing.T) {
 	s, err := Count(
 		strings.NewReader(
 			`[{"name":"AllReduce","cat":"COLL","ph":"b","id":3,"pid":8,"tid":1,"ts":10.25,"args":{"datatype": ncclFloat32}},
-{"name":"AllReduce","cat":"COLL","ph":"e","id":3,"pid":8,"tid":1,"ts":12.5},{}]`), new(chrome.Budget))
+{"name":"AllReduce","cat":"COLL","ph":"e","id":3,"pid":8,"tid":1,"ts":12.5},{}]`), new(trace.Budget))
 	if err != nil || len(s.Kinds) != 1 || s.Kinds[0].Total != 2.25 {
 		t.Errorf("%v %+v", err, s)
 	}
 	if _, err := Merge(trace.Discard, []string{"a"}, []io.Reader{strings.NewReader("[")},
-		new(chrome.Budget)); err != nil {
+		new(trace.Budget)); err != nil {
 		t.Error(err)
 	}
 }

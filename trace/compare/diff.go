@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
@@ -91,7 +92,7 @@ type side struct {
 	all   [][]slice       // as read, in blocks that do not move
 	ranks map[int64]int64 // of processes that are numbered otherwise
 	pairs *pairs
-	kept  *chrome.Budget
+	kept  *trace.Budget
 }
 
 // block is how many slices are kept together.
@@ -136,7 +137,7 @@ func sideOf(lanes string) string {
 }
 
 // load reads one of two traces.
-func load(r io.Reader, kept *chrome.Budget) (*side, error) {
+func load(r io.Reader, kept *trace.Budget) (*side, error) {
 	s := &side{slices: map[series][]*slice{}, processes: map[int64]string{}, threads: map[[2]int64]string{},
 		ranks: map[int64]int64{},
 		pairs: newPairs(kept), kept: kept}
@@ -240,7 +241,7 @@ func (e *TraceError) Unwrap() error { return e.Err }
 // Diff compares two traces. Slices of one process, channel, category, name and
 // peer meet in the order of their starts; tolerance is how far two may lie
 // apart without further information. What cannot be read is a TraceError.
-func Diff(a, b io.Reader, tolerance units.Time, kept *chrome.Budget) (*Differences, error) {
+func Diff(a, b io.Reader, tolerance units.Time, kept *trace.Budget) (*Differences, error) {
 	one, err := load(a, kept)
 	if err != nil {
 		return nil, &TraceError{0, err}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/trace"
 )
 
 // example is what NCCL 2.28.9's example profiler writes of one rank, quotes
@@ -47,7 +47,7 @@ func example(pid, rank int, sendWait float64) string {
 // processes have other numbers and everything lies on thread 1.
 func TestExampleProfilersMeet(t *testing.T) {
 	d, err := Diff(strings.NewReader(example(4711, 3, 5)), strings.NewReader(example(815, 3, 9)), 0,
-		new(chrome.Budget))
+		new(trace.Budget))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestExampleProfilersMeet(t *testing.T) {
 		t.Errorf("%d meet, only in one %v, first %+v", d.Matched, d.OnlyIn, d.First)
 	}
 	other, err := Diff(strings.NewReader(example(1, 0, 5)), strings.NewReader(example(1, 1, 5)), 0,
-		new(chrome.Budget))
+		new(trace.Budget))
 	if err != nil || other.Matched != 0 {
 		t.Errorf("rank 0 meets rank 1 in %d slices: %v", other.Matched, err)
 	}

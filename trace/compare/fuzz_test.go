@@ -36,7 +36,7 @@ func FuzzReaders(f *testing.F) {
 		`{"otherData":{"part":{"rank":0,"of":2},"epoch_unix_ns":"5"},"traceEvents":[{"ph":"C","ts":9e12,"name":"c","args":{"v":1e999}},{"ph":"X","ts":9e12,"dur":9e12,"name":"\u009b"}]}`),
 		[]byte(`{"otherData":{"part":{"rank":1,"of":2},"epoch_unix_ns":"-9223372036854775808"},"traceEvents":[{"ph":"X","ts":1,"dur":1,"cat":"GPU","name":"\u202e\n"},{"ph":"s","ts":1,"id":7}]}`))
 	f.Fuzz(func(t *testing.T, a, b []byte) {
-		kept := func() *chrome.Budget { return chrome.NewBudget(8 << 20) }
+		kept := func() *trace.Budget { return trace.NewBudget(8 << 20) }
 		var out bytes.Buffer
 		if s, err := Count(bytes.NewReader(a), kept()); err == nil {
 			if _, err := json.Marshal(s); err != nil {
@@ -66,7 +66,7 @@ func FuzzReaders(f *testing.F) {
 }
 
 // join joins two files where they are parts of one run.
-func join(a, b []byte, kept *chrome.Budget) {
+func join(a, b []byte, kept *trace.Budget) {
 	one, errOne := chrome.Head(bytes.NewReader(a))
 	two, errTwo := chrome.Head(bytes.NewReader(b))
 	if errOne != nil || errTwo != nil {

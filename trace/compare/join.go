@@ -45,7 +45,7 @@ type Joined struct {
 // Join lays the files of one run's ranks over each other: times by rank 0's
 // clock, arrows between files by their ids, counters of a port that several
 // ranks use as their sum. It does not close the sink.
-func Join(to trace.Sink, heads []*chrome.Info, traces []io.Reader, kept *chrome.Budget) (*Joined, error) {
+func Join(to trace.Sink, heads []*chrome.Info, traces []io.Reader, kept *trace.Budget) (*Joined, error) {
 	j := &joiner{to: to, arrows: map[string]*arrow{}, counters: map[[2]string][]reading{}}
 	zero := make([]int64, len(heads)) // of each file, by rank 0's clock
 	for i, h := range heads {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/trace/validate"
@@ -58,7 +59,7 @@ func joinFiles(t *testing.T, files ...string) (*Joined, string) {
 	}
 	var out bytes.Buffer
 	w := chrome.New(&out, chrome.Options{Meta: chrome.Meta{Source: "real"}})
-	j, err := Join(w, heads, readers, new(chrome.Budget))
+	j, err := Join(w, heads, readers, new(trace.Budget))
 	if err != nil {
 		t.Fatal(err)
 	}

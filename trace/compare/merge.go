@@ -17,7 +17,7 @@ const mergedPID = 10000000
 // other process numbers and its name before those of its processes. Pairs of
 // begin and end become slices; arrows keep to their own trace. It returns how
 // many events had no place in the sink's schema. The caller closes the sink.
-func Merge(to trace.Sink, names []string, traces []io.Reader, kept *chrome.Budget) (left int, err error) {
+func Merge(to trace.Sink, names []string, traces []io.Reader, kept *trace.Budget) (left int, err error) {
 	arrows := int64(0)
 	for i, r := range traces {
 		m := newMerger(to, kept)
@@ -48,7 +48,7 @@ type merger struct {
 	base    int64
 	left    int
 	pairs   *pairs
-	kept    *chrome.Budget
+	kept    *trace.Budget
 	tracks  map[[2]int64]trace.TrackID
 	near    []nearTrack
 	meta    map[int64]*trace.Track
@@ -61,7 +61,7 @@ type merger struct {
 // nearBits is for how many tracks no map is asked: a run of 32 ranks has 19,000.
 const nearBits = 15
 
-func newMerger(to trace.Sink, kept *chrome.Budget) *merger {
+func newMerger(to trace.Sink, kept *trace.Budget) *merger {
 	return &merger{to: to, kept: kept, pairs: newPairs(kept), near: make([]nearTrack, 1<<nearBits),
 		tracks: map[[2]int64]trace.TrackID{}, meta: map[int64]*trace.Track{},
 		threads: map[[2]int64]string{}, sorts: map[[2]int64]int64{}}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
@@ -32,10 +33,10 @@ type pairs struct {
 	async map[string][]slice
 	sync  map[[2]int64][]slice
 	ops   map[int64]slice // by process: the proxy operation whose steps follow
-	kept  *chrome.Budget
+	kept  *trace.Budget
 }
 
-func newPairs(kept *chrome.Budget) *pairs {
+func newPairs(kept *trace.Budget) *pairs {
 	return &pairs{async: map[string][]slice{}, sync: map[[2]int64][]slice{}, ops: map[int64]slice{},
 		kept: kept}
 }

@@ -62,7 +62,7 @@ type kindKey struct{ cat, name string }
 // tallies add events up.
 type tallies struct {
 	st        Stats
-	kept      *chrome.Budget
+	kept      *trace.Budget
 	kinds     map[kindKey]*Kind
 	links     map[counterKey]*LinkLoad
 	processes map[int64]string
@@ -113,7 +113,7 @@ func (t *tallies) event(e *chrome.Event) error {
 
 // Count reads a trace and adds it up. Asynchronous and begin/end pairs count
 // as slices. The lengths of all slices are kept within the budget.
-func Count(r io.Reader, kept *chrome.Budget) (*Stats, error) {
+func Count(r io.Reader, kept *trace.Budget) (*Stats, error) {
 	t := &tallies{kept: kept, kinds: map[kindKey]*Kind{}, links: map[counterKey]*LinkLoad{},
 		processes: map[int64]string{}, pairs: newPairs(kept)}
 	info, err := chrome.Read(r, t.event)

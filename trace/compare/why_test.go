@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
@@ -65,7 +66,7 @@ func TestTermsOfTwoSimulations(t *testing.T) {
 			c[nccl.Queue] = 3 * us
 		}
 		return c
-	}), 0, new(chrome.Budget))
+	}), 0, new(trace.Budget))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +88,7 @@ func TestTermsOfAMeasurement(t *testing.T) {
 			c[nccl.Proxy] += 6 * us
 		}
 		return c
-	}), 0, new(chrome.Budget))
+	}), 0, new(trace.Budget))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +98,7 @@ func TestTermsOfAMeasurement(t *testing.T) {
 		c := model(i, n)
 		c[nccl.Wire] += 2 * us
 		return c
-	}), wires(t, true, model), 0, new(chrome.Budget))
+	}), wires(t, true, model), 0, new(trace.Budget))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +117,7 @@ func TestTimeWithoutATerm(t *testing.T) {
 			c[nccl.Wire] += units.Time(i) * us
 		}
 		return c
-	}), 0, new(chrome.Budget))
+	}), 0, new(trace.Budget))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +153,7 @@ func TestPartsAddUp(t *testing.T) {
 		if swap {
 			a, b = b, a
 		}
-		d, err := Diff(a, b, 0, new(chrome.Budget))
+		d, err := Diff(a, b, 0, new(trace.Budget))
 		if err != nil || len(d.Reasons) != 2 || d.Cause == nil {
 			t.Fatal(err, d)
 		}
@@ -197,7 +198,7 @@ func TestKernelsWaitForTheLast(t *testing.T) {
 		}
 		return strings.NewReader(out.String())
 	}
-	d, err := Diff(kernels(0, true), kernels(10*us, false), 0, new(chrome.Budget))
+	d, err := Diff(kernels(0, true), kernels(10*us, false), 0, new(trace.Budget))
 	if err != nil {
 		t.Fatal(err)
 	}

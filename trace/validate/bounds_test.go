@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/trace"
 )
 
 // mixed is a trace with many warnings before few errors.
@@ -112,7 +112,7 @@ func TestCheckKeepsWithinItsMemory(t *testing.T) {
 		t.Errorf("in order: %v", err)
 	}
 	_, err := CheckWith(strings.NewReader(long(n, false, true)), opt)
-	var limit *chrome.LimitError
+	var limit *trace.LimitError
 	if !errors.As(err, &limit) || limit.Line == 0 || !strings.Contains(err.Error(), "1 MiB") {
 		t.Errorf("out of order: %v", err)
 	}

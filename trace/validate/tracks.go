@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/units"
 )
@@ -93,7 +94,7 @@ func (c *checker) late(t *trackState, at units.Time, line int) bool {
 // outOfOrder is a file that was in the order of time for so long that what was
 // checked is not kept any more.
 func outOfOrder(line int) error {
-	return &chrome.LimitError{Line: line,
+	return &trace.LimitError{Line: line,
 		Problem: "the file is not sorted by time after this line, and too large to be kept in memory",
 		Hint:    "sort its events by ts"}
 }

@@ -19,7 +19,7 @@ import (
 type Options struct {
 	// All lists every problem, not only some of each kind.
 	All bool
-	// Memory is how much may be kept of the trace, 0 for chrome.DefaultMemory. Of a
+	// Memory is how much may be kept of the trace, 0 for trace.DefaultMemory. Of a
 	// file in the order of time, as ours are, that is its tracks and arrows only.
 	Memory units.Bytes
 
@@ -56,7 +56,7 @@ type checker struct {
 	async    map[string][]span
 	started  bool
 
-	kept      *chrome.Budget
+	kept      *trace.Budget
 	err       error      // too much was to be kept
 	unsorted  bool       // the file is not in the order of time
 	arrowAt   units.Time // latest end of an arrow
@@ -68,13 +68,13 @@ type checker struct {
 
 // Check reads a trace and returns what is wrong with it. An error means that
 // the file could not be read as a trace at all, or not within a bound
-// (chrome.LimitError).
+// (trace.LimitError).
 func Check(r io.Reader) (*Report, error) { return CheckWith(r, Options{}) }
 
 // CheckWith is Check with Options.
 func CheckWith(r io.Reader, opt Options) (*Report, error) {
 	c := &checker{rep: &Report{}, all: opt.All, sweepAt: cmp.Or(opt.sweepAt, defaultSweep),
-		kinds: map[kindKey]*kind{}, tracks: map[trackKey]*trackState{}, kept: chrome.NewBudget(opt.Memory),
+		kinds: map[kindKey]*kind{}, tracks: map[trackKey]*trackState{}, kept: trace.NewBudget(opt.Memory),
 		flows: map[flowKey]*flow{}, done: map[flowID]struct{}{}, counters: map[counterKey]*counter{},
 		async: map[string][]span{}}
 	info, err := chrome.Read(r, func(e *chrome.Event) error { c.event(e); return c.err })

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	benchrun "github.com/simccl/simccl/app/bench"
-	"github.com/simccl/simccl/app/bench/predict"
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/app/cli/place"
@@ -231,10 +230,10 @@ func (b *Options) spec(a *cli.App, ask *bench.Request, fn coll.Func) (*bench.Spe
 	if err != nil {
 		return nil, err
 	}
-	if err = a.AsFlags(predict.Fill(s, &w)); err != nil {
+	if err = a.AsFlags(benchrun.FillSpec(s, &w)); err != nil {
 		return nil, err
 	}
-	if s.Columns, err = predict.Columns(ask); err != nil {
+	if s.Columns, err = benchrun.PredictedColumns(ask); err != nil {
 		return nil, a.AsFlags(err)
 	}
 	s.MinBW, err = options.MinBW(a.Getenv)
@@ -243,7 +242,7 @@ func (b *Options) spec(a *cli.App, ask *bench.Request, fn coll.Func) (*bench.Spe
 
 // hostModel is the model of the machine whose plans CPUs run; nranks of one GPU
 // each, where no machine is asked for.
-func (b *Options) hostModel(a *cli.App, fn coll.Func, nranks int) (*predict.Model, error) {
+func (b *Options) hostModel(a *cli.App, fn coll.Func, nranks int) (*benchrun.Model, error) {
 	m := &b.Machine
 	m.Multicast = "off"
 	if m.Topo == "" && m.Nodes == 0 && m.GPUs == 0 {
@@ -253,7 +252,7 @@ func (b *Options) hostModel(a *cli.App, fn coll.Func, nranks int) (*predict.Mode
 }
 
 // load loads the machine of a model, whose plans are those of --schedule where there is one.
-func (b *Options) load(a *cli.App, m cli.Machine, spec scenario.Spec) (*predict.Model, error) {
+func (b *Options) load(a *cli.App, m cli.Machine, spec scenario.Spec) (*benchrun.Model, error) {
 	on, err := m.Spec(a)
 	if err != nil {
 		return nil, err
@@ -263,7 +262,7 @@ func (b *Options) load(a *cli.App, m cli.Machine, spec scenario.Spec) (*predict.
 	if b.sched != nil {
 		opt.Planner = schedulecmd.Planner(b.sched, b.Schedule)
 	}
-	model, err := predict.Load(spec, opt)
+	model, err := benchrun.LoadModel(spec, opt)
 	if err != nil {
 		return nil, a.AsFlags(err)
 	}
@@ -276,7 +275,7 @@ func (b *Options) load(a *cli.App, m cli.Machine, spec scenario.Spec) (*predict.
 func (b *Options) predict(a *cli.App, ask *bench.Request, fn coll.Func, devices []nccltests.Device) (
 	bench.Model, error) {
 	m := b.Machine
-	hosts, gpus := predict.Hosts(devices)
+	hosts, gpus := benchrun.CountHosts(devices)
 	m.GPUs, m.Nodes = gpus, cmp.Or(m.Nodes, hosts)
 	if m.Topo == "" {
 		text, err := a.Host().Topology()

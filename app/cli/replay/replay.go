@@ -10,7 +10,7 @@ import (
 	"github.com/simccl/simccl/app/cli"
 	table "github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/app/cli/workload"
-	"github.com/simccl/simccl/app/report/jobpage"
+	"github.com/simccl/simccl/app/report/job"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/study/replay"
@@ -112,7 +112,7 @@ func (f *flags) page(a *cli.App, args []string, o *outcome, list []replay.Versus
 	if err != nil {
 		return err
 	}
-	p := jobpage.Page{Title: strings.Join(args, " "), Command: "simccl " + strings.Join(a.Args, " "),
+	p := job.Page{Title: strings.Join(args, " "), Command: "simccl " + strings.Join(a.Args, " "),
 		Machine: fmt.Sprintf("%d × %s", o.site.Cluster.NHosts(), o.site.Name),
 		Rules:   o.site.Config.Rules.Version(), Program: a.Version, Times: o.site.Times(), Report: o.report,
 		Timeline: o.line, Rank: o.rank, Versus: list}

@@ -3,7 +3,7 @@ package topo
 import (
 	"context"
 
-	"github.com/simccl/simccl/app/bench/thishost"
+	"github.com/simccl/simccl/app/bench"
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/internal/newfile"
 	topoxml "github.com/simccl/simccl/topo/xml"
@@ -23,7 +23,7 @@ func detect(a *cli.App) *cobra.Command {
 that NCCL ` + cli.Rules().String() + ` would write with NCCL_TOPO_DUMP_FILE. NCCL_IB_HCA,
 NCCL_IB_DISABLE, NCCL_IB_MERGE_VFS, NCCL_SOCKET_IFNAME and NCCL_SOCKET_FAMILY
 choose the NICs. What NCCL_TOPO_FILE says, or the file that virtual machines
-keep at ` + thishost.DefaultFile + `, overrides
+keep at ` + bench.DefaultFile + `, overrides
 what is found.`,
 		Example: "  simccl topo detect > this.xml\n" +
 			"  simccl topo detect -g 4 -o four.xml && simccl run all_reduce --topo four.xml --nodes 1",

@@ -11,6 +11,7 @@ import (
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/process/traceview"
 	"github.com/simccl/simccl/internal/fail"
+	events "github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/units"
 	"github.com/spf13/cobra"
@@ -32,7 +33,7 @@ type Memory string
 // register declares the option.
 func (m *Memory) register(c *cobra.Command) {
 	c.Flags().StringVar((*string)(m), "max-memory", "", fmt.Sprintf("`size` of what may be kept of the "+
-		"traces in memory (default %dM, less where the process may take less)", chrome.DefaultMemory>>20))
+		"traces in memory (default %dM, less where the process may take less)", events.DefaultMemory>>20))
 }
 
 // files are the files that a command reads, with at most so much of them in memory.

@@ -5,7 +5,7 @@ import (
 	"os"
 	"runtime/debug"
 
-	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
 )
 
@@ -16,7 +16,7 @@ import (
 func Affordable() units.Bytes {
 	limit := addressSpace()
 	if limit >= 1<<40 {
-		return chrome.DefaultMemory
+		return trace.DefaultMemory
 	}
 	var pages int64
 	if text, err := os.ReadFile("/proc/self/statm"); err == nil {
@@ -24,5 +24,5 @@ func Affordable() units.Bytes {
 	}
 	left := int64(limit) - pages*int64(os.Getpagesize())
 	debug.SetMemoryLimit(max(64<<20, left*3/4))
-	return max(16<<20, min(chrome.DefaultMemory, units.Bytes(left/4)))
+	return max(16<<20, min(trace.DefaultMemory, units.Bytes(left/4)))
 }

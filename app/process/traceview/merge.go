@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/trace/compare"
 	tracefile "github.com/simccl/simccl/trace/file"
@@ -17,7 +18,7 @@ import (
 // how the ranks were joined. The caller closes the writer.
 func (f *Files) Merge(out string, names []string, by chrome.Meta) (w *chrome.Writer, notes []string,
 	err error) {
-	budget := chrome.NewBudget(f.Memory)
+	budget := trace.NewBudget(f.Memory)
 	heads, err := f.heads(names)
 	if err != nil {
 		return nil, nil, err
@@ -73,7 +74,7 @@ func (f *Files) heads(names []string) (out []*chrome.Info, err error) {
 
 // join writes the ranks of one run as one trace.
 func (f *Files) join(out string, names []string, heads []*chrome.Info, traces []io.Reader, by chrome.Meta,
-	budget *chrome.Budget) (*chrome.Writer, []string, error) {
+	budget *trace.Budget) (*chrome.Writer, []string, error) {
 	meta := compare.JoinedMeta(heads)
 	meta.Version, meta.NCCLRules = by.Version, by.NCCLRules
 	w, err := tracefile.Create(out, chrome.Options{Meta: meta, Cancelled: f.Cancelled})

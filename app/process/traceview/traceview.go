@@ -12,6 +12,7 @@ import (
 	"os"
 
 	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/trace/compare"
 	"github.com/simccl/simccl/trace/validate"
@@ -96,7 +97,7 @@ func placed(name string, err error) error {
 	if errors.As(err, &syntax) {
 		return fail.Input(fmt.Errorf("%s:%w", name, syntax))
 	}
-	var limit *chrome.LimitError
+	var limit *trace.LimitError
 	if errors.As(err, &limit) && limit.Line > 0 {
 		return fail.Input(fmt.Errorf("%s:%w", name, limit))
 	}
@@ -129,7 +130,7 @@ func (f *Files) Validate(name string, all bool) (*validate.Report, error) {
 
 // Stats adds up a trace.
 func (f *Files) Stats(name string) (*compare.Stats, error) {
-	budget := chrome.NewBudget(f.Memory)
+	budget := trace.NewBudget(f.Memory)
 	file, err := f.open(name)
 	if err != nil {
 		return nil, err
@@ -144,7 +145,7 @@ func (f *Files) Stats(name string) (*compare.Stats, error) {
 
 // Diff compares two traces whose starts and lengths may differ by tolerance.
 func (f *Files) Diff(names [2]string, tolerance units.Time) (*compare.Differences, error) {
-	budget := chrome.NewBudget(f.Memory)
+	budget := trace.NewBudget(f.Memory)
 	files, closed, err := f.openAll(names[:])
 	if err != nil {
 		return nil, err

@@ -56,6 +56,7 @@ func main() {
 	found = append(found, files...)
 	if flag.NArg() <= 1 { // all packages, so what none of them uses is unused
 		found = append(found, lint.CheckTable(packages)...)
+		found = append(found, lint.CheckSingle(packages)...)
 	}
 	for _, p := range packages {
 		found = append(found, lint.Check(p)...)

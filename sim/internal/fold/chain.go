@@ -6,7 +6,6 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/sim/internal/fold/internal/passage"
 	"github.com/simccl/simccl/units"
 )
 
@@ -72,7 +71,7 @@ func chainSymmetry(p *plan.Plan) *symmetry {
 			s.home[node] = -1
 		}
 	}
-	first, _ := passage.Copies(p)
+	first, _ := copies(p)
 	for ch, same := range first {
 		if same < ch {
 			s.of = append(s.of, s.of[same])

@@ -8,7 +8,6 @@ import (
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/internal/engine"
-	"github.com/simccl/simccl/sim/internal/fold/internal/parts"
 	"github.com/simccl/simccl/sim/internal/host"
 	"github.com/simccl/simccl/sim/param"
 	"github.com/simccl/simccl/topo"
@@ -128,7 +127,7 @@ func (c *Config) layFew(e *engine.Engine, j *engine.Job) (*Quotient, error) {
 		switch {
 		case !s.equivalent:
 			then = append(then, s)
-		case few && (c.Mode == SameDraws && parts.Large(j.Plan, s.work(j.Plan), max(len(s.reps), s.parts)) ||
+		case few && (c.Mode == SameDraws && large(j.Plan, s.work(j.Plan), max(len(s.reps), s.parts)) ||
 			c.Mode == Auto && s.time(j) > exactTime):
 			last = append(last, s)
 		default:
@@ -150,7 +149,7 @@ func (c *Config) prefers(j *engine.Job) bool {
 		n += j.Plan.NumOps(&pr) * int64(max(1, pr.Slices))
 	}
 	ranks := int64(j.Plan.Comm.NRanks)
-	return c.Mode == SameDraws && n*ranks > parts.FewWork || c.Mode == Auto &&
+	return c.Mode == SameDraws && n*ranks > fewWork || c.Mode == Auto &&
 		costOf(j, n*ranks, int64(len(all))*ranks) > exactTime
 }
 

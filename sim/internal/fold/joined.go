@@ -5,7 +5,6 @@ import (
 
 	"github.com/simccl/simccl/internal/variates"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/sim/internal/fold/internal/parts"
 )
 
 // Of a kernel of several operations each has its symmetry. Ranks' parts of a channel are
@@ -55,8 +54,8 @@ func joint(p *plan.Plan, own []*symmetry) *symmetry {
 	for _, s := range own {
 		s.lay()
 	}
-	members, _ := parts.Members(p)
-	lo, hi := parts.Channels(members)
+	members, _ := members(p)
+	lo, hi := channelRange(members)
 	known := map[variates.Multiset]int32{}
 	for ch := lo; ch <= hi; ch++ {
 		of := make([]int32, p.Comm.NRanks)

@@ -5,8 +5,6 @@ import (
 
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/sim/internal/fold/internal/parts"
-	"github.com/simccl/simccl/sim/internal/fold/internal/passage"
 )
 
 // A proxy thread serves the channels of a rank one after the other (host.Staggers),
@@ -37,9 +35,9 @@ func (s *symmetry) byParts(p *plan.Plan) *symmetry {
 	}
 	s.lay()
 	layers := make([]int32, len(s.of))
-	of, n := parts.Kinds(p)
+	of, n := partKinds(p)
 	for k := range layers {
-		layers[k] = of[parts.Of(p, k)]
+		layers[k] = of[partOf(p, k)]
 	}
 	if s = s.inLayers(p, layers, n); s != nil {
 		s.equivalent, s.unequal, s.margin, s.few = true, false, 0, false
@@ -53,13 +51,13 @@ func (s *symmetry) byRings(p *plan.Plan) *symmetry {
 	if !s.turning {
 		return nil
 	}
-	first, _ := passage.Copies(p)
-	kind, _ := parts.Kinds(p)
+	first, _ := copies(p)
+	kind, _ := partKinds(p)
 	layers, n := make([]int32, len(s.of)), int32(0)
 	for k := range layers {
 		layers[k] = n
 		for j := range k {
-			if first[j] == first[k] && kind[parts.Of(p, j)] == kind[parts.Of(p, k)] {
+			if first[j] == first[k] && kind[partOf(p, j)] == kind[partOf(p, k)] {
 				layers[k] = layers[j]
 			}
 		}

@@ -3,8 +3,6 @@ package fold
 import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/sim/internal/fold/internal/parts"
-	"github.com/simccl/simccl/sim/internal/fold/internal/passage"
 	"github.com/simccl/simccl/topo"
 )
 
@@ -31,7 +29,7 @@ func placeSymmetries(p *plan.Plan, systems []*topo.System) (exact, near *symmetr
 		c.NNodes*p.Split.NChannels > mostPassages || !equalNodes(c, systems) {
 		return nil, nil
 	}
-	all := passage.Of(p)
+	all := passagesOf(p)
 	if all == nil {
 		return nil, nil
 	}
@@ -40,8 +38,8 @@ func placeSymmetries(p *plan.Plan, systems []*topo.System) (exact, near *symmetr
 	if s.equivalent {
 		return s, nil
 	}
-	if s.unequal || unaligned && parts.Aligned(p) {
-		exact = inPlaces(p, all, passage.Colours(p, all))
+	if s.unequal || unaligned && alignedParts(p) {
+		exact = inPlaces(p, all, colourPassages(p, all))
 		exact.equivalent = true
 	}
 	if unaligned {
@@ -53,9 +51,9 @@ func placeSymmetries(p *plan.Plan, systems []*topo.System) (exact, near *symmetr
 }
 
 // inPlaces takes together the ranks in equal places of passages of equal colours.
-func inPlaces(p *plan.Plan, all []passage.Passage, colour []int32) *symmetry {
+func inPlaces(p *plan.Plan, all []passage, colour []int32) *symmetry {
 	c := p.Comm
-	s := &symmetry{home: passage.Nodes(c)}
+	s := &symmetry{home: nodes(c)}
 	first := map[int32]int32{} // by colour, in reps
 	for i := range all {
 		k := i / c.NNodes

@@ -5,7 +5,6 @@ import (
 
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/internal/engine"
-	"github.com/simccl/simccl/sim/internal/fold/internal/parts"
 	"github.com/simccl/simccl/units"
 )
 
@@ -30,7 +29,7 @@ type Quotient struct {
 	exact    bool
 	meets    bool             // every send has its receive
 	per      int32            // connection ids of a rank on a channel, of all operations
-	members  []parts.Conns    // by operation of the kernel
+	members  []conns          // by operation of the kernel
 	lo       int32            // the first channel
 	index    []int32          // place in reps · per + kind of connection → connection of the engine, -1
 	byOffset map[offset]int32 // the same for send and receive
@@ -51,8 +50,8 @@ type Quotient struct {
 func newQuotient(e *engine.Engine, j *engine.Job, s *symmetry) *Quotient {
 	q := &Quotient{symmetry: s, e: e, job: j, plan: j.Plan, exact: s.equivalent,
 		first: make([]int32, len(s.reps)), readers: map[part][]int32{}, writers: map[part][]int32{}}
-	q.members, q.per = parts.Members(j.Plan)
-	q.lo, _ = parts.Channels(q.members)
+	q.members, q.per = members(j.Plan)
+	q.lo, _ = channelRange(q.members)
 	q.layDevices()
 	q.layGroups()
 	q.meets = true

@@ -7,7 +7,6 @@ import (
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/internal/engine"
-	"github.com/simccl/simccl/sim/internal/fold/internal/parts"
 	"github.com/simccl/simccl/topo"
 )
 
@@ -110,7 +109,7 @@ func (s *symmetry) alignParts(p *plan.Plan, per int) {
 	}
 	if bytes%128 != 0 {
 		for _, pr := range p.Programs(0) {
-			line = max(line, parts.Grain(pr.Proto))
+			line = max(line, grain(pr.Proto))
 		}
 	}
 	if s.within && bytes%16 != 0 {

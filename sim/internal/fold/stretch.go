@@ -6,7 +6,6 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/sim/internal/fold/internal/passage"
 	"github.com/simccl/simccl/sim/param"
 	"github.com/simccl/simccl/topo"
 )
@@ -52,9 +51,9 @@ func (x *Config) stretchSymmetry(p *plan.Plan) *symmetry {
 	if len(cuts) == 0 {
 		return nil
 	}
-	s := &symmetry{home: passage.Nodes(c), margin: 0.03, approximation: "all channels are treated as the " +
-		"slowest, and long stretches of equal nodes of the ring are shortened to 8 nodes"}
-	from := passage.Nodes(c) // node → the node that its ranks' ends are taken from
+	s := &symmetry{home: nodes(c), margin: 0.03, approximation: "all channels are treated as the slowest, " +
+		"and long stretches of equal nodes of the ring are shortened to 8 nodes"}
+	from := nodes(c) // node → the node that its ranks' ends are taken from
 	for _, cut := range cuts {
 		for at := cut.from; at < cut.tail; at++ {
 			node, like := order[at], order[cut.from-2+(at-cut.from)%2]
@@ -74,7 +73,7 @@ func (x *Config) stretchSymmetry(p *plan.Plan) *symmetry {
 		s.mergeChannels(p, one, from)
 		return s
 	}
-	first, _ := passage.Copies(p)
+	first, _ := copies(p)
 	for ch, same := range first {
 		if same < ch {
 			s.of = append(s.of, s.of[same])

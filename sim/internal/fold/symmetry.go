@@ -4,8 +4,6 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/sim/internal/fold/internal/parts"
-	"github.com/simccl/simccl/sim/internal/fold/internal/passage"
 	"github.com/simccl/simccl/sim/internal/host"
 	"github.com/simccl/simccl/topo"
 )
@@ -136,8 +134,8 @@ func (x *Config) rings(p *plan.Plan, add func(*symmetry)) {
 // judge sets equivalent, or unequal where parts differ in size and so have to stay apart,
 // of what is equivalent but for the parts of channels.
 func (s *symmetry) judge(p *plan.Plan) {
-	s.equivalent = parts.Equal(p)
-	s.unequal = !s.equivalent && p.Split.NChannels > 2 && !p.Split.Striped && parts.Aligned(p)
+	s.equivalent = equalParts(p)
+	s.unequal = !s.equivalent && p.Split.NChannels > 2 && !p.Split.Striped && alignedParts(p)
 }
 
 // ringSymmetry takes equal nodes together, and channels that differ only in
@@ -212,8 +210,7 @@ func ringBy(p *plan.Plan, period int32) *symmetry {
 		s.of = append(s.of, of)
 	}
 	if s.few = !s.judgeRing(p); !s.few {
-		s.turning = int64(per*period)*p.Req.BlockStep()%int64(parts.Grain(p.Req.Proto)) == 0 &&
-			parts.Aligned(p)
+		s.turning = int64(per*period)*p.Req.BlockStep()%int64(grain(p.Req.Proto)) == 0 && alignedParts(p)
 	}
 	return s
 }
@@ -227,8 +224,8 @@ func (s *symmetry) judgeRing(p *plan.Plan) (unaligned bool) {
 	}
 	any := func(*plan.Program) bool { return true }
 	switch {
-	case !parts.Each(p, any, func(pr *plan.Program) bool { return parts.EqualSizes(p, pr, cycle) }):
-	case parts.Each(p, any, func(pr *plan.Program) bool { return parts.AlignedOps(p, pr) }):
+	case !eachPart(p, any, func(pr *plan.Program) bool { return equalSizes(p, pr, cycle) }):
+	case eachPart(p, any, func(pr *plan.Program) bool { return alignedOps(p, pr) }):
 		s.judge(p)
 	default:
 		return p.Req.Func != coll.AllReduce
@@ -280,8 +277,8 @@ func quotientOrder(c *connect.Layout, ch int, period int32) []int32 {
 // left of a ring's symmetry where ranks differ, as in a chain.
 func copiesOf(p *plan.Plan) *symmetry {
 	c := p.Comm
-	first, distinct := passage.Copies(p)
-	s := &symmetry{home: passage.Nodes(c), parts: distinct * c.NRanks}
+	first, distinct := copies(p)
+	s := &symmetry{home: nodes(c), parts: distinct * c.NRanks}
 	s.judge(p)
 	s.list = func() {
 		s.reps = make([]part, 0, s.parts)
@@ -319,7 +316,7 @@ func patSymmetry(p *plan.Plan, systems []*topo.System) *symmetry {
 		}
 	}
 	s := &symmetry{home: make([]int32, c.NNodes), reps: []part{{int32(p.Split.ChannelLo), 0}},
-		equivalent: parts.Equal(p) && parts.AlignedOps(p, &p.Programs(0)[0])}
+		equivalent: equalParts(p) && alignedOps(p, &p.Programs(0)[0])}
 	of := make([]int32, c.NRanks)
 	for range p.Split.NChannels {
 		s.of = append(s.of, of)

@@ -5,8 +5,6 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/sim/internal/fold/internal/parts"
-	"github.com/simccl/simccl/sim/internal/fold/internal/passage"
 	"github.com/simccl/simccl/sim/param"
 )
 
@@ -149,10 +147,10 @@ func (t *trees) first(tree int32) int32 {
 func (t *trees) headsEquivalent() bool {
 	p := t.p
 	heads := int64(len(p.Comm.NVLS[p.Split.ChannelLo].Heads))
-	return parts.Each(p, func(pr *plan.Program) bool {
+	return eachPart(p, func(pr *plan.Program) bool {
 		return pr.Role == plan.RoleScatter || pr.Role == plan.RoleGather
 	},
-		func(pr *plan.Program) bool { return parts.EqualChunks(p, pr, heads) })
+		func(pr *plan.Program) bool { return equalChunks(p, pr, heads) })
 }
 
 // propose proposes quotients: by channels, heads and mirrored nodes, by
@@ -277,7 +275,7 @@ func (t *trees) stragglers(slow []float64) {
 // of an NVLS channel. Every node stays for itself.
 func (t *trees) symmetry(round, mirror bool) *symmetry {
 	p, c := t.p, t.p.Comm
-	s := &symmetry{home: passage.Nodes(c)}
+	s := &symmetry{home: nodes(c)}
 	s.judge(p)
 	places := int32(c.MaxLocalRanks)
 	if p.Req.Algo != coll.Tree && round {

@@ -1,0 +1,105 @@
+package job
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/simccl/simccl/app/report/html"
+	"github.com/simccl/simccl/job/timeline"
+	"github.com/simccl/simccl/units"
+)
+
+const (
+	lanesShown  = 40    // tracks of the drawing
+	slicesShown = 12000 // slices of it
+	left        = 150.0
+	width       = 1100.0
+	row         = 18.0
+)
+
+// hidden is the colour of calls beside which the GPU computes: that of others, pale.
+const hidden = "kblue hid"
+
+// classOf is the colour of a slice.
+var classOf = map[timeline.SliceKind]string{timeline.Computes: "kgreen", timeline.Moves: "kblue",
+	timeline.Hides: hidden, timeline.Waits: "kgrey", timeline.Hosts: "kolive", timeline.Queues: "kgrey"}
+
+// timeline draws one iteration: the first ranks, a row a stream, and the critical path.
+// Slices of one kind that are too near to be seen apart are drawn as one.
+func (w *writer) timeline() {
+	t := w.p.Timeline
+	if t == nil {
+		return
+	}
+	from, to := t.Iteration()
+	if to <= from {
+		return
+	}
+	x := func(at units.Time) float64 {
+		return left + (width-left-10)*float64(min(max(at, from), to)-from)/float64(to-from)
+	}
+	apart := units.Time(float64(to-from) / (width - left) / 2)
+	var s strings.Builder
+	y, lanes, slices := 18.0, 0, 0
+	lane := func(name string, list []timeline.Slice) {
+		drawn := 0
+		fmt.Fprintf(&s,
+			`<text x="%g" y="%.1f" text-anchor="end">%s</text><line class="grid" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/>`, left-6, y+13, html.Escape(name), left, width, y+row-.5, y+row-.5)
+		for _, e := range timeline.Join(list, apart) {
+			if e.To <= from || e.From >= to || slices == slicesShown {
+				continue
+			}
+			drawn++
+			slices++
+			top, high := y+2, row-5
+			if e.Kind == timeline.Waits || e.Kind == timeline.Queues {
+				top, high = y+7, 3
+			}
+			fmt.Fprintf(&s,
+				`<rect class="%s" x="%.2f" y="%.1f" width="%.2f" height="%g"><title>%s, %.3f us from %.3f us</title></rect>`, classOf[e.Kind], x(e.From), top, max(0.4, x(e.To)-x(e.From)), high,
+				html.Escape(e.Name), (e.To - e.From).Micros(), (e.From - from).Micros())
+		}
+		y += row
+		lanes++
+	}
+	heading := func(name string) {
+		fmt.Fprintf(&s, `<text class="head" x="4" y="%.1f">%s</text>`, y+15, html.Escape(name))
+		y += row + 6
+	}
+	heading("critical path")
+	lane("", t.PathSlices())
+	left := 0
+	for place := range w.p.Report.Ranks {
+		streams := t.Streams(place)
+		if lanes+len(streams) > lanesShown && place > 0 {
+			left = w.p.Report.Ranks - place
+			break
+		}
+		heading(w.p.Rank(place))
+		computing := t.Computing(place, apart)
+		for _, st := range streams {
+			lane(timeline.StreamName(st), timeline.Hide(t.Slices(place, st), computing))
+		}
+	}
+	w.Section("timeline", "One iteration")
+	w.raw("<p>By rank and stream")
+	if left > 0 {
+		w.raw("; %d more ranks are in the file of --trace", left)
+	}
+	w.raw(". Kernels that follow each other closer than the drawing shows are one.</p>\n")
+	w.key(fmt.Sprintf(`<span><i class="%s"></i>communication that compute hides</span>`, hidden))
+	w.raw(`<div class="wide" tabindex="0" role="region" aria-label="Timeline"><svg class="time" viewBox="0 0 %g %.0f" style="min-width:%gpx" role="img" aria-label="timeline">`, width, y+8, width)
+	w.axis(from, to, x, y)
+	w.WriteString(s.String())
+	w.raw("</svg></div>\n")
+}
+
+// axis draws the lines of a time axis down to y, in milliseconds from from.
+func (w *writer) axis(from, to units.Time, x func(units.Time) float64, y float64) {
+	span := float64(to-from) / float64(units.Millisecond)
+	step := html.Step(span / 8)
+	for v := 0.0; v <= span; v += step {
+		at := x(from + units.Time(v*float64(units.Millisecond)))
+		w.raw(`<line class="grid" x1="%.1f" x2="%.1f" y1="14" y2="%.1f"/><text x="%.1f" y="10" text-anchor="middle">%.6g ms</text>`, at, at, y, at, v)
+	}
+}

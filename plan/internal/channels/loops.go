@@ -1,0 +1,69 @@
+package channels
+
+import (
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/units"
+)
+
+// Loops are the parts of a division as iterations over chunks.
+type Loops struct {
+	split plan.Split
+	part  [3]*plan.Part
+	of    [3]int64 // channels of each part, 0 where there is none
+	per   [3]int64 // elements of Count that an iteration does
+}
+
+// LoopsOf returns the loops of a division of an operation over so many ranks.
+func LoopsOf(s plan.Split, f coll.Func, ranks int) *Loops {
+	l := &Loops{split: s}
+	l.part = [3]*plan.Part{&l.split.Lo, &l.split.Mid, &l.split.Hi}
+	l.of = [3]int64{int64(min(1, s.NChannels)), int64(max(0, s.NChannels-2)),
+		int64(max(0, min(1, s.NChannels-1)))}
+	for i, part := range l.part {
+		l.per[i] = int64(part.LoopSize / max(1, s.ElemSize))
+		if f == coll.AllGather || f == coll.ReduceScatter {
+			l.per[i] /= int64(ranks)
+		}
+	}
+	return l
+}
+
+// Iterations returns how many whole ones the channel with the fewest has; channels
+// whose chunks differ have none in common.
+func (l *Loops) Iterations() int64 {
+	least := int64(-1)
+	for i, part := range l.part {
+		switch {
+		case l.of[i] == 0:
+			continue
+		case l.per[i] < 1 || part.ChunkSize != l.part[0].ChunkSize:
+			return 0
+		}
+		if n := part.Count / l.per[i]; least < 0 || n < least {
+			least = n
+		}
+	}
+	return max(0, least)
+}
+
+// Shorten returns the division with so many iterations on the channel with the
+// fewest, with or without what other channels have more and incomplete ones, and the
+// bytes of it.
+func (l *Loops) Shorten(iterations int64, rest bool) (plan.Split, units.Bytes) {
+	fewer, bytes := l.Iterations()-iterations, units.Bytes(0)
+	for i, part := range l.part {
+		if l.of[i] == 0 {
+			continue
+		}
+		per := l.per[i]
+		left := iterations * per
+		if rest {
+			left = part.Count - fewer*per
+		}
+		part.NSteps = int(int64(part.NSteps) / ((part.Count + per - 1) / per) * ((left + per - 1) / per))
+		part.Count = left
+		bytes += units.Bytes(l.of[i]*left) * l.split.ElemSize
+	}
+	return l.split, bytes
+}

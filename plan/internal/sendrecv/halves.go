@@ -1,0 +1,63 @@
+package sendrecv
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// byHalves makes a group of every node, with as many places as the largest has ranks,
+// up to the next power of two or multiple of eight. Places without a rank
+// exchange nothing (init.cc:1305-1340 of v2.21.5).
+func (s *Rounds) byHalves() {
+	s.size = s.c.MaxLocalRanks
+	if s.size < WorksPerBatch {
+		s.size = 1 << bits.Len(uint(s.size-1))
+	} else {
+		s.size = (s.size + WorksPerBatch - 1) / WorksPerBatch * WorksPerBatch
+	}
+	for node, ranks := range s.c.NodeRanks {
+		s.groupOf = append(s.groupOf, int32(node))
+		s.rankAt = append(s.rankAt, ranks...)
+		for range s.size - len(ranks) {
+			s.rankAt = append(s.rankAt, -1)
+		}
+	}
+	s.groups = s.c.NNodes
+	s.order, s.delta = halves(s.groups)
+}
+
+// halves lists the distances among n from none and from half of them on in both
+// directions: of 8 nodes 0, 4, 1, 7, 3, 5, 2, 6. order is the place of each in that list.
+func halves(n int) (order, delta []int32) {
+	for d := 0; d <= n/4; d++ {
+		for _, next := range [...]int{d, (n - d) % n, n/2 - d, (n - (n/2 - d)) % n} {
+			if !slices.Contains(delta, int32(next)) {
+				delta = append(delta, int32(next))
+			}
+		}
+	}
+	order = make([]int32, n)
+	for i, d := range delta {
+		order[d] = int32(i)
+	}
+	return order, delta
+}
+
+// distance is what the channels of a pair of ranks go by: the distance of their nodes and
+// a place further for every eight ranks between them, or on one node that of the ranks
+// (include/channel.h:15 of v2.21.5).
+func (s *Rounds) distance(src, dst int32) int {
+	c, most := s.c, s.c.MaxLocalRanks
+	step := (most + int(c.LocalRank[dst]) - int(c.LocalRank[src])) % most
+	if c.NNodes == 1 {
+		return step
+	}
+	return (c.NNodes+int(c.NodeOf[dst])-int(c.NodeOf[src]))%c.NNodes + step/WorksPerBatch
+}
+
+// mirrored is the channel of a distance: its bits in reverse (graph/paths.cc:773 of
+// v2.21.5).
+func (s *Rounds) mirrored(distance int) int {
+	n := bits.Len(uint(s.c.P2PChannels - 1))
+	return int(bits.Reverse64(uint64(distance&(s.c.P2PChannels-1))) >> (64 - n))
+}

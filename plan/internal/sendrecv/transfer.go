@@ -1,0 +1,175 @@
+package sendrecv
+
+import (
+	"fmt"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/connect"
+	"github.com/simccl/simccl/plan"
+)
+
+// directChunk bounds a piece that goes into a registered buffer (NCCL_MAX_NET_SIZE).
+const directChunk = 1 << 30
+
+// grain is what parts of a transfer start at multiples of (ncclP2pPartBounds).
+const grain = 4 << 10
+
+// Sizer cuts transfers of a communicator, whose ranks exchange them in Rounds.
+type Sizer struct {
+	Rounds
+	ChMin, ChMax int // channels of a transfer
+	// Direct: buffers are registered, and go into the receiver's in one piece.
+	Direct bool
+
+	comm   *connect.Layout
+	params plan.Params
+	llMax  int64 // bytes up to which LL is used
+}
+
+// NewSizer checks what sends and receives need of a communicator, and finds their channels
+// (enqueue.cc:1052-1056). what names the operation in errors, a *plan.RequestError or
+// *plan.UnsupportedError.
+func NewSizer(c *connect.Layout, params plan.Params, what string) (*Sizer, error) {
+	bad := func(format string, args ...any) error {
+		return &plan.RequestError{Field: "Comm", Problem: fmt.Sprintf(format, args...)}
+	}
+	if c.P2PChannels < 1 || c.P2PChannels&(c.P2PChannels-1) != 0 || c.P2PChannelsPerPeer < 1 ||
+		c.P2PChannelsPerPeer > c.P2PChannels {
+		return nil, bad("%d send/recv channels, %d per peer: need a power of two, and no more per peer",
+			c.P2PChannels, c.P2PChannelsPerPeer)
+	}
+	if c.P2PChunkSize < 1 || c.BuffSizes[coll.LL] < plan.FIFOSteps*16 || len(c.NodeRanks) != c.NNodes {
+		return nil, bad("send/recv needs P2PChunkSize, LL buffers and the ranks of each node")
+	}
+	s := &Sizer{Rounds: NewRounds(c, params), ChMax: c.P2PChannelsPerPeer, ChMin: c.P2PChannelsPerPeer,
+		comm: c, params: params}
+	for s.ChMin*c.NRanks > c.P2PChannels && s.ChMin > 1 {
+		s.ChMin /= 2
+	}
+	if fixed := params.ChunkSize.Or(0); fixed > min(int64(c.P2PChunkSize),
+		int64(c.BuffSizes[coll.LL])/plan.FIFOSteps) {
+		return nil, &plan.UnsupportedError{What: fmt.Sprintf("%s in chunks of %d bytes (NCCL_CHUNK_SIZE)",
+			what, fixed),
+			Why: fmt.Sprintf("NCCL would write past the steps of its buffers, which have %d bytes, of LL %d",
+				c.P2PChunkSize, c.BuffSizes[coll.LL]/plan.FIFOSteps)}
+	}
+	s.llMax = int64(s.ChMax) * params.P2PLLThreshold.Or(16384)
+	return s, nil
+}
+
+// Transfer is one send or receive of a rank, before it is divided into parts.
+type Transfer struct {
+	Peer  int32
+	Off   int64 // in Input (send) or Output (receive)
+	At    int64 // of a send: in the receiver's Output
+	Bytes int64 // -1: none
+	Proto coll.Protocol
+	Parts int
+	Chunk int64
+	// Piece is the size of all parts but the last, which has LastProto and LastChunk; 0
+	// where parts are equal and of one protocol.
+	Piece     int64
+	LastProto coll.Protocol
+	LastChunk int64
+}
+
+// Cut returns the protocol and the chunk of a part.
+func (t *Transfer) Cut(part int) (coll.Protocol, int64) {
+	if t.Piece > 0 && part == t.Parts-1 {
+		return t.LastProto, t.LastChunk
+	}
+	return t.Proto, t.Chunk
+}
+
+// Bounds returns the share of a part.
+func (t *Transfer) Bounds(part int) (begin, end int64) {
+	if t.Piece > 0 {
+		return min(int64(part)*t.Piece, t.Bytes), min(int64(part+1)*t.Piece, t.Bytes)
+	}
+	size := (t.Bytes/int64(t.Parts) + min(t.Bytes%int64(t.Parts), 1) + grain - 1) / grain * grain
+	return min(int64(part)*size, t.Bytes), min(int64(part+1)*size, t.Bytes)
+}
+
+// Message is a message as one of its ends sees it, in the round of its ranks; as is how it is
+// cut whatever its bytes, nil where by these.
+func (s *Sizer) Message(m *plan.Message, as *Transfer, round int, recv bool) Transfer {
+	t := Transfer{Peer: m.Dst, Off: int64(m.SrcOff), At: int64(m.DstOff), Bytes: int64(m.Bytes)}
+	if recv {
+		t.Peer, t.Off = m.Src, int64(m.DstOff)
+	}
+	s.SizeAs(&t, as, m.Src, m.Dst, round)
+	return t
+}
+
+// Size sets protocol, chunk and number of parts (enqueue.cc:826-903).
+// Both ends compute the same.
+func (s *Sizer) Size(t *Transfer, src, dst int32, round int) {
+	if t.Bytes < 0 {
+		return
+	}
+	c := s.comm
+	net := false
+	if src != dst && c.RouteOf != nil {
+		for part := range s.ChMax {
+			ch := s.Channel(src, dst, round, part)
+			net = net || c.RouteOf(src, dst, int(ch), connect.P2PRoute).Transport == connect.NET
+		}
+	}
+	if c.Rules.Plan.P2PPieces {
+		s.pieces(t, src == dst, net)
+		return
+	}
+	most := s.llMax
+	if c.Rules.Plan.LLByParts {
+		most = int64(Parts(t.Bytes, int64(c.P2PChunkSize), s.ChMin, s.ChMax, c.NNodes)) *
+			s.params.P2PLLThreshold.Or(16384)
+	}
+	ll := src != dst && t.Bytes <= most && s.hasLL(net)
+	step := s.step(ll)
+	t.Proto = coll.Simple
+	if ll {
+		t.Proto = coll.LL
+	}
+	chunk := s.chunk(t.Bytes, ll, net)
+	t.Chunk = max(Mantissa(chunk), 1)
+	if s.Direct && !ll && !net && src != dst && c.IsAllNVLink { // sendrecv.h:23
+		t.Chunk = directChunk
+	}
+	if c.Rules.Plan.LLByParts {
+		step = int64(c.P2PChunkSize)
+	}
+	t.Parts = Parts(t.Bytes, step, s.ChMin, s.ChMax, c.NNodes)
+}
+
+// hasLL reports whether a connection has LL buffers: those of the network share one pool,
+// which has none unless asked for (transport/net.cc:294, 893; init.cc:1063).
+func (s *Sizer) hasLL(net bool) bool {
+	p := &s.params
+	return !net || p.NetSharedBuffers.Or(1) == 0 || p.AllocP2PNetLL.Or(0) == 1
+}
+
+// step is a FIFO step of a protocol in bytes.
+func (s *Sizer) step(ll bool) int64 {
+	if ll {
+		return int64(s.comm.BuffSizes[coll.LL]) / plan.FIFOSteps
+	}
+	return int64(s.comm.P2PChunkSize)
+}
+
+// chunk is how many bytes of data move at a time.
+func (s *Sizer) chunk(bytes int64, ll, net bool) int64 {
+	step := s.step(ll)
+	chunk := step
+	switch fixed := s.params.ChunkSize.Or(0); {
+	case fixed > 0:
+		chunk = fixed
+	case net && !ll && bytes < step:
+		chunk /= 4
+	case net && bytes < 8*step:
+		chunk /= 2
+	}
+	if ll {
+		chunk /= 2
+	}
+	return chunk
+}
