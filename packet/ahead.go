@@ -4,7 +4,6 @@ import (
 	"github.com/simccl/simccl/packet/internal/instant"
 	"github.com/simccl/simccl/packet/internal/nic"
 	"github.com/simccl/simccl/packet/internal/port"
-	"github.com/simccl/simccl/packet/internal/train"
 	"github.com/simccl/simccl/packet/spec"
 )
 
@@ -12,6 +11,9 @@ import (
 // over links to hosts that send to this host alone, nothing else is on those, so nothing holds
 // them up: each is put onto the second cable at once. A switch that may come to
 // pause a neighbour takes back what has not reached it yet.
+
+// cooldown is for how many windows no link is ahead after an attempt that failed.
+const cooldown = 15
 
 // findDirect finds such links.
 func (e *engine) findDirect() {
@@ -104,7 +106,7 @@ func (e *engine) reopen(w *worker, s *swtch, from int64) {
 		return
 	}
 	if s.direct = s.ways; !port.Reopen(e.cfg, e.links, s.ways, e.hops, e.due, w.order) {
-		s.shy = train.Longest
+		s.shy = cooldown
 		e.shut(w, s, from)
 	}
 }

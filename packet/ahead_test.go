@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/simccl/simccl/packet/internal/train"
 	"github.com/simccl/simccl/units"
 )
 
@@ -14,10 +13,9 @@ import (
 type played struct {
 	result *Result
 	links  []string
-	ahead  int   // links that were ahead to the end
-	shut   bool  // some were not
-	turns  bool  // switches with hosts had later windows to the end
-	trains int64 // frames that went in trains, over each link
+	ahead  int  // links that were ahead to the end
+	shut   bool // some were not
+	turns  bool // switches with hosts had later windows to the end
 }
 
 // either runs flows with or without what makes a run faster: frames that are ahead, windows that take turns.
@@ -53,13 +51,9 @@ func (e *engine) played() (p played) {
 			p.shut = true
 		}
 	}
-	for i := range e.workers {
-		p.trains += e.workers[i].trains
-	}
 	p.result = e.collect(0)
 	for i := range e.links {
 		l := &e.links[i]
-		train.Unload(&l.Wire)
 		p.links = append(p.links, fmt.Sprint(l.Sent, l.TxBytes, l.Wire.Tail-l.Wire.Head, l.Stats))
 	}
 	return p

@@ -118,7 +118,7 @@ func (e *engine) buildSwitches() error {
 		s := &e.switches[i]
 		n := len(s.out)
 		s.in = make([]int32, n)
-		s.busy, s.control, s.trains = make([]uint64, (n+63)/64), make([]uint64, (n+63)/64), make([]uint64, (n+63)/64)
+		s.busy, s.control = make([]uint64, (n+63)/64), make([]uint64, (n+63)/64)
 		ports := make([]memory.Port, n)
 		for p, id := range s.out {
 			s.in[p], ports[p] = e.links[id].Peer, memory.Port{Rate: e.links[id].Rate, Delay: e.links[id].Delay}

@@ -16,7 +16,6 @@ import (
 	"github.com/simccl/simccl/packet/internal/port"
 	"github.com/simccl/simccl/packet/internal/route"
 	"github.com/simccl/simccl/packet/internal/streams"
-	"github.com/simccl/simccl/packet/internal/train"
 	"github.com/simccl/simccl/packet/internal/turn"
 	"github.com/simccl/simccl/packet/spec"
 	"github.com/simccl/simccl/units"
@@ -42,9 +41,6 @@ type worker struct {
 	sent     int64   // data frames that hosts sent
 	arrived  []frame // memory for those of a switch
 	from     []uint16
-	apart    []frame  // memory for those of trains
-	keys     []uint64 // and for their keys
-	trains   int64    // frames that went in trains, over each link
 	ports    depart.Window
 	starts   port.Starts
 	solo     *nic.Sender // nil: no host is as plain as it needs
@@ -106,13 +102,10 @@ type engine struct {
 	early     bool     // which flows end in a window is looked for before hosts run: others wait for them
 	brisk     bool     // hosts with one queue pair have a loop of their own
 	stays     bool     // what arrives at hosts is not written over before they have run
-	trains    bool     // frames may go in trains
-	single    bool     // they may not, whatever else
-	search    train.Search
-	began     int64 // the window
-	over      int64 // all before was simulated
-	most      int64 // bytes that a frame has at most; all where each port's queue is looked at
-	frames    int64 // data frames in all
+	began     int64    // the window
+	over      int64    // all before was simulated
+	most      int64    // bytes that a frame has at most; all where each port's queue is looked at
+	frames    int64    // data frames in all
 	crew      *crew.Crew
 }
 
@@ -152,7 +145,6 @@ func (e *engine) run() (int64, error) {
 		e.findSenders()
 	}
 	e.findDirect()
-	e.trains = e.mayTrain()
 	for e.live > 0 && now != never && (stop == 0 || now < stop) {
 		if windows&1023 == 0 && e.cfg.Poll != nil {
 			if err := e.cfg.Poll(); err != nil {

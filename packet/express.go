@@ -239,7 +239,7 @@ func (e *engine) relay(w *worker, s *swtch, end int64) (busy int) {
 	var plain bool
 	for p, id := range s.in {
 		l, x := &e.links[id], &e.links[s.out[1-p]]
-		if to[p], s.Arriving[p], plain = l.Wire.Upto(end); !plain || l.Lossy || l.Trains > 0 || x.Odd || (x.Paused|x.Waiting&1) != 0 {
+		if to[p], s.Arriving[p], plain = l.Wire.Upto(end); !plain || l.Lossy || x.Odd || (x.Paused|x.Waiting&1) != 0 {
 			return -1
 		}
 	}

@@ -26,8 +26,7 @@ type host struct {
 	acks    fifo
 	arrived []frame          // what arrived in this window, where frames do not stay on links; else memory for it
 	sports  map[int32]uint16 // next source port by destination
-	single  uint8            // windows in which it sends no trains
-	_       [23]byte         // whole lines of a cache
+	_       [24]byte         // whole lines of a cache
 }
 
 // firstPort is the source port of the first flow between two hosts.
@@ -112,7 +111,7 @@ func (e *engine) runHosts(w *worker, from, to int, end int64) (busy int) {
 		for ; some != 0; some &= some - 1 {
 			i := from + bits.TrailingZeros64(some)
 			h := &e.hosts[i]
-			if h.Out != nil && !e.trains {
+			if h.Out != nil {
 				n, quiet := w.solo.Run(&h.Port, end)
 				if busy += n; quiet > 0 {
 					e.acts[i] = quiet
@@ -135,12 +134,6 @@ func (e *engine) runHosts(w *worker, from, to int, end int64) (busy int) {
 
 // visit simulates a host up to end with what is still on its link, and returns how many frames that are.
 func (e *engine) visit(w *worker, h *host, id int, end int64) int {
-	if e.trains {
-		if n, done := e.byTrains(w, h, &e.links[h.in], end); done {
-			e.acts[id] = h.quiet(e)
-			return n
-		}
-	}
 	q := &e.links[h.in].Wire
 	head := q.Head
 	if s := h.Only; s == nil || !e.brisk || !e.one(w, h, s, q, end) {

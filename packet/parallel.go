@@ -46,7 +46,6 @@ func (e *engine) alone(end int64) int {
 	}
 	busy += e.runHosts(w, 0, len(e.hosts), end)
 	e.settle()
-	e.search.Next()
 	if busy += e.pass(w, e.switches, false, end); e.lag > 0 {
 		if e.began += e.lag; e.ordered {
 			e.ranker.Later(e.began)

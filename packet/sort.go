@@ -43,7 +43,6 @@ func (e *engine) leaving(w *worker, s *swtch, port int) []uint64 {
 
 // whole returns the keys of all frames in that order.
 func (e *engine) whole(w *worker, s *swtch, from int64) []uint64 {
-	e.unload(w, s)
 	a := w.Room(len(s.arrived))
 	for i := range a {
 		a[i] = parted.Key(s.arrived[i].At-from, i)

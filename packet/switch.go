@@ -20,7 +20,6 @@ type swtch struct {
 	node    int32
 	late    bool    // its windows are later
 	uniform bool    // links in are equally long and fast
-	riding  bool    // trains are among what arrived
 	in, out []int32 // links, by port
 	memory.Memory
 	apart    bool         // what arrived is in the worker's parts
@@ -32,10 +31,9 @@ type swtch struct {
 	flowlets []route.Flowlet
 	draws    uint64 // of paths
 	spare    *frames.Piece
-	direct   []int32  // links out that have a feeder and may be ahead now
-	ways     []int32  // all that ever may
-	shy      uint8    // windows in which none is to be
-	trains   []uint64 // bits of ports by which trains leave that arrived in this window
+	direct   []int32 // links out that have a feeder and may be ahead now
+	ways     []int32 // all that ever may
+	shy      uint8   // windows in which none is to be
 }
 
 // pull takes what arrives at a switch before end off the links, and returns how
@@ -53,8 +51,6 @@ func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
 			p := from + bits.TrailingZeros64(some)
 			l := &e.links[s.in[p]]
 			switch second := l.Wire.Head + 1; {
-			case l.Trains > 0:
-				s.arrived, s.Arriving[p] = e.takeTrains(w, s, l, uint16(p), end, s.arrived)
 			case s.apart && !l.Lossy && (second == l.Wire.Tail || l.Wire.At(second).At >= end):
 				e.takeOne(w, s, l, uint16(p), end-e.look)
 				continue
@@ -176,9 +172,7 @@ func (e *engine) runSwitch(w *worker, s *swtch, end int64) {
 // quick simulates a window in which ports do not influence each other: port by
 // port, each in the order of time.
 func (e *engine) quick(w *worker, s *swtch, end int64) {
-	if e.part(w, s, end-e.look); s.riding {
-		e.carryTrains(w, s, end)
-	}
+	e.part(w, s, end-e.look)
 	e.ports(w, s, end)
 	for i, some := range s.busy {
 		for some |= w.Used[i]; some != 0; some &= some - 1 {

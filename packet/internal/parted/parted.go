@@ -25,7 +25,7 @@ const (
 )
 
 // many is how much may arrive at a node in a window: the places of keys are enough for four times as much, as windows that take
-// turns last twice as long and frames of trains are numbered anew.
+// turns last twice as long.
 const many = 1 << (placeBits - 2)
 
 // Window is how long a window may be, in ps, if one of a length may not be too long for other reasons, so that what arrives can

@@ -3,7 +3,6 @@ package port
 import (
 	"github.com/simccl/simccl/packet/internal/frames"
 	"github.com/simccl/simccl/packet/internal/instant"
-	"github.com/simccl/simccl/packet/internal/train"
 	"github.com/simccl/simccl/packet/spec"
 )
 
@@ -12,10 +11,6 @@ import (
 // that of the frame before it, they have these.
 func (l *Link) TakeBack(feeder *Link, from int64, led func(instant.Number) instant.Number) (moved bool) {
 	q := &l.Wire
-	if l.Trains > 0 {
-		train.Unload(q)
-		l.Trains = 0
-	}
 	for l.Ahead = false; !q.Empty(); l.Sent-- {
 		f := q.Last()
 		at := f.At - l.Delay - l.Lasts[f.Flags&frames.Ack]
@@ -43,7 +38,7 @@ func (l *Link) TakeBack(feeder *Link, from int64, led func(instant.Number) insta
 func Reopen(c *spec.Config, links []Link, ways, hops []int32, due []int64, calendar *instant.Calendar) bool {
 	for _, id := range ways {
 		b := &links[id]
-		if b.Waiting != 0 || b.Paused != 0 || b.Trains > 0 || links[b.Feeder].Trains > 0 {
+		if b.Waiting != 0 || b.Paused != 0 {
 			return false
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/simccl/simccl/packet/internal/instant"
 	"github.com/simccl/simccl/packet/internal/quanta"
 	"github.com/simccl/simccl/packet/internal/streams"
-	"github.com/simccl/simccl/packet/internal/train"
 	"github.com/simccl/simccl/packet/spec"
 )
 
@@ -43,7 +42,6 @@ type Link struct {
 	ID, To          int32
 	Begun           instant.Number // of the frame in transmission
 	Ahead           bool           // frames are put onto it before they are at the switch
-	Trains          uint16         // are on it
 
 	Wire    frames.Ring // what travels
 	Delay   int64
@@ -160,14 +158,6 @@ func (l *Link) Spend(f *frames.Frame) {
 	if f.Class != 0 {
 		l.Credit[f.Class] -= int64(f.Size)
 	}
-}
-
-// Unload takes what arrives before a time off the cable.
-func (l *Link) Unload(end int64, arrived []frames.Frame) []frames.Frame {
-	var trains int
-	arrived, trains = train.Take(&l.Wire, end, arrived)
-	l.Trains -= uint16(trains)
-	return arrived
 }
 
 // Ask is a PFC frame of the neighbour that pauses a class from a time on, or lets it go on.
