@@ -1,7 +1,6 @@
 package packet
 
 import (
-	"github.com/simccl/simccl/packet/internal/regroup"
 	"github.com/simccl/simccl/packet/internal/route"
 	"github.com/simccl/simccl/packet/internal/streams"
 )
@@ -116,8 +115,4 @@ func (e *engine) detour(cable int, at int64) {
 	}
 	e.buildTables()
 	e.picky = true
-	// Queue pairs take turns anew, in the order that the peer has then (RdmaHw's RedistributeQp).
-	for h, pairs := range regroup.Begun(e.flows, e.result, len(e.hosts), e.hostOf, func(i int) bool { return e.snd[i].Frames > 0 }) {
-		e.hosts[h].Regroup(regroup.Order(pairs, at), e.snd)
-	}
 }

@@ -45,18 +45,6 @@ func (l *List) Add(id int32, senders []pair.Sender) {
 	l.single(senders)
 }
 
-// Regroup lists others in place of all, but for who was served last.
-func (l *List) Regroup(pairs []int32, senders []pair.Sender) {
-	for _, id := range l.Pairs {
-		senders[id].Listed = false
-	}
-	for _, id := range pairs {
-		senders[id].Listed = true
-	}
-	l.Pairs, l.Over = append(l.Pairs[:0], pairs...), 0
-	l.single(senders)
-}
-
 // single notes whether there is one alone.
 func (l *List) single(senders []pair.Sender) {
 	if l.Only, l.Tabled = nil, false; len(l.Pairs) == 1 {
