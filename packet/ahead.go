@@ -17,7 +17,7 @@ const cooldown = 15
 
 // findDirect finds such links.
 func (e *engine) findDirect() {
-	if e.plain || !e.stays || e.picky || e.cfg.CC.Kind == Pint {
+	if e.plain || !e.stays || e.picky {
 		return
 	}
 	for x, dst := range spec.OneWay(e.net.Nodes, e.flows) {

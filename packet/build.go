@@ -27,8 +27,8 @@ func build(n *Network, flows []Flow, cfg *Config, ordered, inTurn bool) (*engine
 	e.vague, e.most = true, int64(max(e.full, e.ack))
 	e.lay()
 	workers := cfg.Workers
-	if e.codes.InTurn() || cfg.CC.Kind == HPCC {
-		workers = 1 // all draw from one generator, or all flows have room for telemetry in one place
+	if cfg.CC.Kind == HPCC {
+		workers = 1 // all flows have room for telemetry in one place
 	}
 	e.divide(workers)
 	if err := e.buildSwitches(); err != nil {
@@ -60,7 +60,6 @@ func (e *engine) lay() {
 	}
 	dcqcn, trims := e.cfg.CC.Kind == DCQCN, e.cfg.Buffer.Trim > 0
 	e.plain, e.rules = e.cfg.Plain(), turn.Rules{CC: &e.cfg.CC, Payload: e.cfg.Frames.Payload, Trim: trims, Gaps: e.cfg.Repair.Selective || trims, Timed: dcqcn && e.cfg.CC.VarWindow}
-	e.codes = port.NewCodes(e.cfg, e.ordered, len(e.flows))
 	e.classes, e.classOf = spec.Classes(e.flows)
 	links, delay := port.Lay(e.net, e.cfg, e.classes, e.ordered)
 	e.links, e.look = links, min(e.look, delay)
@@ -74,7 +73,7 @@ func (e *engine) lay() {
 func (e *engine) takeTurns() {
 	heeded := e.streams != nil && !e.cfg.CC.Kind.Unmarked()
 	late := sides.Late(e.net, e.cfg, e.look, heeded)
-	if late == nil || e.plain || e.ordered && len(e.workers) > 1 || e.codes.InTurn() || e.slot > 4 || 2*e.look > instant.Longest {
+	if late == nil || e.plain || e.ordered && len(e.workers) > 1 || e.slot > 4 || 2*e.look > instant.Longest {
 		return
 	}
 	for i := range e.switches {

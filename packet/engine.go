@@ -69,7 +69,6 @@ type engine struct {
 	rules     turn.Rules
 	rcv       []receiver
 	controls  cc.Flows
-	codes     *port.Codes   // with Pint
 	tables    *route.Tables // where frames choose on their way
 	picky     bool          // switches choose paths or drop by a watchdog
 	base      int           // of the routes of flows to come, in hops
@@ -139,7 +138,7 @@ func (e *engine) run() (int64, error) {
 		e.crew = crew.Hire(len(e.workers), func(i int, o crew.Order) { e.do(&e.workers[i], o) })
 		defer e.crew.Dismiss()
 	}
-	e.stays = len(e.workers) == 1 && !e.codes.InTurn() && spec.Steady(e.net, e.cfg)
+	e.stays = len(e.workers) == 1 && spec.Steady(e.net, e.cfg)
 	e.early = !e.stays || slices.ContainsFunc(e.flows, func(f Flow) bool { return len(f.Deps) > 0 })
 	if e.brisk = !e.plain && e.cfg.Repair.BackTo == 0; e.brisk && e.stays && e.given == nil {
 		e.findSenders()

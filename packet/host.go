@@ -94,9 +94,6 @@ func (e *engine) pullHost(w *worker, h *host, end int64) int {
 		h.arrived = e.links[h.out].Back(uint32(instant.None), end, h.arrived)
 		frames.Sort(h.arrived)
 	}
-	if e.codes.InTurn() {
-		e.codes.Come(h.arrived, e.snd, w.order)
-	}
 	return len(h.arrived)
 }
 

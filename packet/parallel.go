@@ -37,13 +37,6 @@ func (e *engine) alone(end int64) int {
 		busy = e.pullHosts(w, 0, len(e.hosts), end)
 		e.settle()
 	}
-	if e.codes.InTurn() { // hosts need what is drawn
-		busy += e.pass(w, e.switches, false, end)
-		e.ranker.Draw(end)
-		busy += e.runHosts(w, 0, len(e.hosts), end)
-		e.settle()
-		return busy
-	}
 	busy += e.runHosts(w, 0, len(e.hosts), end)
 	e.settle()
 	if busy += e.pass(w, e.switches, false, end); e.lag > 0 {

@@ -27,7 +27,7 @@ func TestTurnsChangeNothing(t *testing.T) {
 				n.Cables[i].Rate = []int64{25e9, 100e9, 400e9}[r.IntN(3)]
 			}
 		}
-		c := settings([]CCKind{NoCC, DCQCN, HPCC, Timely, DCTCP, Pint}[r.IntN(6)])
+		c := settings([]CCKind{NoCC, DCQCN, HPCC, Timely, DCTCP}[r.IntN(5)])
 		c.Seed, c.WholeNanos, c.EventOrder = seed, true, r.IntN(2) == 0
 		c.Buffer.Bytes, c.Buffer.Shift = []int64{2 << 20, 32 << 20}[r.IntN(2)]+int64(hosts)*120<<10, []int{3, 5, 8}[r.IntN(3)]
 		if r.IntN(6) == 0 {
@@ -35,9 +35,6 @@ func TestTurnsChangeNothing(t *testing.T) {
 		}
 		c.AckFrom, c.AckHigh = int64(1+r.IntN(2)*3), r.IntN(4) == 0
 		c.Marking[0].KMin, c.Marking[0].KMax = []int64{5e3, 100e3}[r.IntN(2)], 400e3
-		if c.CC.Kind == Pint {
-			c.CC.PintBase, c.CC.PintShare = 1.05, 1
-		}
 		if c.EventOrder {
 			c.Stream = 8
 		}

@@ -356,8 +356,8 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 			f.Aux = e.controls.Stamp(f.Aux, e.controls.Record(at, l.TxBytes, l.Held()), l.Coded)
 		}
 	}
-	if l.Odd {
-		e.odd(w, l, f, at)
+	if l.Odd && l.Credit != nil {
+		l.Spend(f)
 	}
 	l.Sent++
 	l.TxBytes += int64(f.Size)
@@ -378,16 +378,6 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 		l.Wire.Grow()
 	}
 	l.Wire.Next().Set(f, l.Free+l.Delay, uint32(tag))
-}
-
-// odd does what few links do with a frame that begins.
-func (e *engine) odd(w *worker, l *link, f *frame, at int64) {
-	if l.Pint != nil && e.codes.Stamp(l, f, at) && !w.Drawing {
-		w.P, w.Drawing = -1, true // no mark
-	}
-	if l.Credit != nil {
-		l.Spend(f)
-	}
 }
 
 // mark marks a data frame that leaves so much behind, or draws whether to.

@@ -155,7 +155,7 @@ func (e *engine) openCalendars() {
 		e.switches[i].uniform = len(e.cfg.Faults) == 0 && port.Uniform(e.links, e.switches[i].in)
 	}
 	e.ranker.Open(all, e.look, port.Horizon(e.links, e.cfg, e.look-e.lag), len(e.flows)+e.net.Nodes)
-	e.ranker.Marked, e.ranker.Skipped, e.ranker.Pauses = e.codes.Drawn(e.links, e.drawMark), e.streams.Skip, e.pauses
+	e.ranker.Marked, e.ranker.Skipped, e.ranker.Pauses = e.drawMark, e.streams.Skip, e.pauses
 }
 
 // pauses goes through the pauses of pacing that last.

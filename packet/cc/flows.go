@@ -24,8 +24,6 @@ type Flows struct {
 	share     []Share
 	delay     []Delay
 	windowed  []Windowed
-	coded     []Coded
-	over      []float64 // with Pint, by code: the utilisation over that aimed at
 }
 
 // NewFlows makes room for n flows whose full frames have so many bytes of payload and
@@ -44,18 +42,9 @@ func NewFlows(c *Params, n, payload, header int) Flows {
 		x.delay = make([]Delay, n)
 	case NSCC:
 		x.windowed = make([]Windowed, n)
-	case Pint:
-		x.coded, x.over = make([]Coded, n), make([]float64, decodes)
-		for code := range x.over {
-			x.over[code] = c.decoded(uint32(code))
-		}
 	}
 	return x
 }
-
-// decodes is up to which code of HPCC-PINT utilisations are computed beforehand, as senders share them: with
-// powers of 1.01 and more hardly any is higher.
-const decodes = 1 << 10
 
 // Open begins a flow over so many links with a base round trip, of so many bytes if that is known, else 0. Error:
 // *UnsupportedError, where frames in flight cannot be numbered.
@@ -68,8 +57,6 @@ func (x *Flows) Open(id int32, s *Rate, window *int64, rtt units.Time, links int
 		x.gradient[id] = NewGradient(s.Line)
 	case DCTCP:
 		x.share[id] = NewShare(x.payload, bytes)
-	case Pint:
-		x.coded[id] = NewCoded(s.Line)
 	case NSCC:
 		x.windowed[id] = NewWindowed(int64(rtt), s.Line, x.payload+x.header, x.header)
 	case Swift:
@@ -222,7 +209,6 @@ type Ack struct {
 	Gap       bool // it asks for a frame that is missing
 	Report    bool // it reports frame Aux, which came out of order, and has no time
 	Each      bool // each frame has an acknowledgement of its own
-	Skipped   bool // HPCC-PINT does not look at it
 }
 
 // rtt is the round trip of an acknowledgement, in ns.
@@ -234,8 +220,6 @@ func (x *Flows) Ack(id int32, s *Rate, window *int64, a *Ack) (rate int64, shift
 	switch {
 	case x.c.Kind == HPCC:
 		return x.Seen(id, s, *window, a.Aux, a.Report, a.Psn, a.Next)
-	case x.c.Kind == Pint && !a.Skipped:
-		return x.coded[id].Ack(x.c, s, x.decoded(a.Aux), a.Psn, a.Next)
 	case x.c.Kind == DCTCP:
 		x.share[id].Ack(x.c, s, a.Psn, a.Next, a.Marked)
 	case x.c.Kind == Timely && !a.Report:
@@ -250,14 +234,6 @@ func (x *Flows) Ack(id int32, s *Rate, window *int64, a *Ack) (rate int64, shift
 		x.resize(id, s, window)
 	}
 	return 0, false
-}
-
-// decoded is the utilisation over that aimed at of a code of HPCC-PINT.
-func (x *Flows) decoded(code uint32) float64 {
-	if int(code) < len(x.over) {
-		return x.over[code]
-	}
-	return x.c.decoded(code)
 }
 
 // ultra lets NSCC see an acknowledgement, also of a frame out of order.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -182,6 +183,20 @@ func TestErrorsHavePlaces(t *testing.T) {
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("got %v, want %s", err, c.want)
 		}
+	}
+}
+
+// TestPintIsUnsupported: HPCC-PINT is refused as not simulated, with its place and the controls that are.
+func TestPintIsUnsupported(t *testing.T) {
+	config, err := os.ReadFile("testdata/hpcc_ls/config.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Load("c/config.txt", func(string) ([]byte, error) {
+		return regexp.MustCompile(`CC_MODE \d+`).ReplaceAll(config, []byte("CC_MODE 10")), nil
+	})
+	if !errors.Is(err, errors.ErrUnsupported) || !regexp.MustCompile(`^c/config\.txt:\d+:9: HPCC-PINT .* write 3`).MatchString(err.Error()) {
+		t.Error(err)
 	}
 }
 

@@ -92,14 +92,8 @@ const (
 	resumed              // as paused
 )
 
-// Links of draws that are of none.
-const (
-	pfc     = -1
-	answers = -2
-)
-
-// Flow is the flow for whose acknowledgement Marked is called with a link; -1: it is for a frame.
-func Flow(link int32) int32 { return max(-1, answers-link) }
+// pfc is the link of a draw that is of none.
+const pfc = -1
 
 // Root is the event that was planned before all others, one of several.
 func Root(n int32) Cause { return Cause(n) + 1 }
@@ -237,12 +231,6 @@ func (c *Calendar) Skip(at int64, pause bool) {
 func (c *Calendar) Draw(i int, chance float64, at int64, link int32, wire uint32) {
 	c.P = chance
 	c.draw((c.next+Number(i)*c.step)&^None, at, link, wire)
-}
-
-// Answer takes note of a number to be drawn for an acknowledgement of a flow, which comes at a time and began under a number.
-func (c *Calendar) Answer(n Number, at int64, flow int32) {
-	c.Happens(n)
-	c.draw(c.note(at, paused), at, answers-flow, 0)
 }
 
 // note takes note of what began.
@@ -418,9 +406,6 @@ func (r *Ranker) Close(end int64) {
 		r.forget(end-r.reach, end)
 	}
 }
-
-// Draw draws the numbers of a window that ends at a time, before the end of Close.
-func (r *Ranker) Draw(end int64) { r.drawAll(end) }
 
 // before is -1 where one is first, 0 where it is not: enough for a stable sort.
 func before(first bool) int {

@@ -5,7 +5,6 @@
 package port
 
 import (
-	"github.com/simccl/simccl/packet/cc"
 	"github.com/simccl/simccl/packet/internal/blame"
 	"github.com/simccl/simccl/packet/internal/dog"
 	"github.com/simccl/simccl/packet/internal/frames"
@@ -38,7 +37,7 @@ type Link struct {
 	Asked, FromPort uint16    // classes that the neighbour has paused
 	Turn            uint8     // class served last
 	Marks, Lossy    bool      // ECN is on
-	Odd             bool      // credit, pint or hol is set
+	Odd             bool      // credit or hol is set
 	ID, To          int32
 	Begun           instant.Number // of the frame in transmission
 	Ahead           bool           // frames are put onto it before they are at the switch
@@ -65,18 +64,17 @@ type Link struct {
 	Returns    frames.Ring   // credits on their way back
 	Lost       *frames.Ring  // credits of frames that were lost in this window
 	Watch      *dog.Dog      // of switches, with a watchdog
-	Pint       *cc.PintPort  // of switches, with HPCC-PINT
 	Timer      *quanta.Port  // of pauses that end by themselves
 	HOL        *blame.Pauses // once it was paused
 	Stats      Stats
 	From, Peer int32
-	Feeder     int32   // the only link over which its frames come to the switch, and nothing holds them up; -1: none
-	Down       bool    // the cable is, and its ends know
-	Storm      bool    // paused all the time, whatever is asked for
-	Drawn      bool    // its losses are in a stream
-	Head       int64   // ps that the first bytes of a frame last, with which a switch begins to send it on; 0: it waits for all
-	Nominal    int64   // Rate without faults
-	_          [3]byte // whole lines of a cache
+	Feeder     int32    // the only link over which its frames come to the switch, and nothing holds them up; -1: none
+	Down       bool     // the cable is, and its ends know
+	Storm      bool     // paused all the time, whatever is asked for
+	Drawn      bool     // its losses are in a stream
+	Head       int64    // ps that the first bytes of a frame last, with which a switch begins to send it on; 0: it waits for all
+	Nominal    int64    // Rate without faults
+	_          [11]byte // whole lines of a cache
 }
 
 // Stats is what happened where a link begins, for reports alone.

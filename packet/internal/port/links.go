@@ -43,9 +43,6 @@ func Lay(n *spec.Network, s *spec.Config, classes int, ordered bool) (links []Li
 				if s.MarkAtEnqueue {
 					l.Alert = never // of marks at dequeue
 				}
-				if s.CC.Kind == cc.Pint {
-					l.Pint, l.Odd = &cc.PintPort{}, true
-				}
 				if s.Watchdog.After > 0 {
 					l.Watch = dog.New()
 				}

@@ -7,8 +7,6 @@ const (
 	Mark = iota
 	Loss
 	Path
-	Code
-	Sample
 )
 
 // Hash returns a number in [0,1) of the seed, a link and the number of the frame
