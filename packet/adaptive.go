@@ -1,8 +1,8 @@
 package packet
 
 import (
+	"github.com/simccl/simccl/packet/internal/rng"
 	"github.com/simccl/simccl/packet/internal/route"
-	"github.com/simccl/simccl/packet/internal/streams"
 )
 
 // buildTables makes tables of next hops.
@@ -69,7 +69,7 @@ func (e *engine) key(f *frame) route.Key {
 func (e *engine) shortest(w *worker, s *swtch, f *frame, among []int32) *link {
 	best := &e.links[among[0]]
 	s.draws++
-	draw := streams.NewLeast(streams.Hash(e.cfg.Seed, s.node, streams.Path, s.draws))
+	draw := rng.NewLeast(rng.Hash(e.cfg.Seed, s.node, rng.Path, s.draws))
 	for _, id := range among {
 		l := &e.links[id]
 		if !s.Exact { // in closed form ports are behind

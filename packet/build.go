@@ -10,9 +10,9 @@ import (
 	"github.com/simccl/simccl/packet/internal/nic"
 	"github.com/simccl/simccl/packet/internal/parted"
 	"github.com/simccl/simccl/packet/internal/port"
+	"github.com/simccl/simccl/packet/internal/rng"
 	"github.com/simccl/simccl/packet/internal/route"
 	"github.com/simccl/simccl/packet/internal/sides"
-	"github.com/simccl/simccl/packet/internal/streams"
 	"github.com/simccl/simccl/packet/internal/turn"
 	"github.com/simccl/simccl/packet/spec"
 )
@@ -39,7 +39,7 @@ func build(n *Network, flows []Flow, cfg *Config, ordered, inTurn bool) (*engine
 	}
 	e.changes = spec.Changes(e.cfg.Faults, n)
 	if ordered && cfg.Stream > 0 {
-		e.streams = streams.NewFirsts(cfg.Stream, cfg.Seed)
+		e.streams = rng.NewFirsts(cfg.Stream, cfg.Seed)
 	}
 	if inTurn {
 		e.takeTurns()

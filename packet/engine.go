@@ -14,8 +14,8 @@ import (
 	"github.com/simccl/simccl/packet/internal/nic"
 	"github.com/simccl/simccl/packet/internal/parted"
 	"github.com/simccl/simccl/packet/internal/port"
+	"github.com/simccl/simccl/packet/internal/rng"
 	"github.com/simccl/simccl/packet/internal/route"
-	"github.com/simccl/simccl/packet/internal/streams"
 	"github.com/simccl/simccl/packet/internal/turn"
 	"github.com/simccl/simccl/packet/spec"
 	"github.com/simccl/simccl/units"
@@ -87,7 +87,7 @@ type engine struct {
 	workers   []worker
 	given     *Live // whose messages it carries; nil for flows that are known
 	crowd     int   // frames in a window from which on all workers simulate
-	streams   *streams.Firsts
+	streams   *rng.Firsts
 	losses    []lost.Draws
 	ranker    instant.Ranker
 	exits     []uint16 // by link: the port where it begins

@@ -10,8 +10,8 @@ import (
 	"github.com/simccl/simccl/packet/internal/parted"
 	"github.com/simccl/simccl/packet/internal/port"
 	"github.com/simccl/simccl/packet/internal/quanta"
+	"github.com/simccl/simccl/packet/internal/rng"
 	"github.com/simccl/simccl/packet/internal/route"
-	"github.com/simccl/simccl/packet/internal/streams"
 )
 
 // swtch is a switch: its shared buffer is accounted for by ingress port and
@@ -397,7 +397,7 @@ func (e *engine) mark(w *worker, l *link, f *frame, behind int64) {
 			}
 			return
 		}
-		if streams.Hash(e.cfg.Seed, l.ID, streams.Mark, l.Sent) >= p {
+		if rng.Hash(e.cfg.Seed, l.ID, rng.Mark, l.Sent) >= p {
 			return
 		}
 	}

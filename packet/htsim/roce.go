@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/packet"
-	"github.com/simccl/simccl/packet/internal/htdraw"
+	"github.com/simccl/simccl/packet/internal/rng"
 	"github.com/simccl/simccl/packet/internal/stations"
 	"github.com/simccl/simccl/packet/uec"
 	"github.com/simccl/simccl/units"
@@ -41,7 +41,7 @@ type router struct {
 	hosts, leaves int    // nodes before leaves, before spines,
 	cores         int    // before cores
 	cables        []packet.Cable
-	rand          *htdraw.Rand
+	rand          *rng.MT19937
 	salt          []uint32     // of leaves, spines
 	entropy       []uint32     // of flows
 	up            [][]uint16   // of leaves
@@ -51,7 +51,7 @@ type router struct {
 }
 
 func newRouter(n *uec.Network, seed uint64, flows []uec.Flow, sizes [2]int) *router {
-	r := &router{n: n, flows: flows, sizes: sizes, hosts: n.Hosts(), rand: htdraw.New(seed), paths: make([][2][]int32, len(flows))}
+	r := &router{n: n, flows: flows, sizes: sizes, hosts: n.Hosts(), rand: rng.NewMT19937(seed), paths: make([][2][]int32, len(flows))}
 	r.leaves = r.hosts + n.Leaves
 	r.cores = r.leaves + n.AllSpines()
 	r.join()
@@ -175,7 +175,7 @@ func (r *router) leave(node, dst int, f stations.Frame) int {
 			return dst
 		}
 		if r.up[at] == nil {
-			r.up[at] = htdraw.Shuffled(0, n.Spines, r.rand)
+			r.up[at] = rng.Shuffled(0, n.Spines, r.rand)
 		}
 		return r.hosts + at*n.Spines + r.hashed(r.up[at], at, f)
 	case node < r.cores:
@@ -187,7 +187,7 @@ func (r *router) leave(node, dst int, f stations.Frame) int {
 			r.over[at] = make([][]uint16, r.hosts)
 		}
 		if r.over[at][dst] == nil {
-			r.over[at][dst] = htdraw.Shuffled(0, n.Uplinks(), r.rand)
+			r.over[at][dst] = rng.Shuffled(0, n.Uplinks(), r.rand)
 		}
 		return r.hosts + n.Leaves*n.Spines + at*n.Uplinks() + r.hashed(r.over[at][dst], n.Leaves+at, f)
 	}
@@ -204,5 +204,5 @@ func (r *router) hashed(table []uint16, at int, f stations.Frame) int {
 	if f.Ack {
 		entropy = 0
 	}
-	return int(table[htdraw.Hash(r.flows[f.Flow].ID, entropy, r.salt[at])%uint32(len(table))])
+	return int(table[rng.PathHash(r.flows[f.Flow].ID, entropy, r.salt[at])%uint32(len(table))])
 }

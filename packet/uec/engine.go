@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/packet/cc"
-	"github.com/simccl/simccl/packet/internal/htdraw"
 	"github.com/simccl/simccl/packet/internal/parted"
+	"github.com/simccl/simccl/packet/internal/rng"
 )
 
 // goal is a host by its leaf and the port there.
@@ -28,7 +28,7 @@ type engine struct {
 	over          [][][]uint16 // of spines by host of another pod: to cores, in the same way
 	outs          []uint8      // of goals by path: the port of the sender's leaf, from 1; 0: not known; nil: never is
 	salt          []uint32     // of leaves, then of spines
-	setup         *htdraw.Rand
+	setup         *rng.MT19937
 	hosts         []host
 	snd           []sender
 	rcv           []receiver

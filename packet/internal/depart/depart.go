@@ -12,7 +12,7 @@ import (
 	"github.com/simccl/simccl/packet/internal/instant"
 	"github.com/simccl/simccl/packet/internal/parted"
 	"github.com/simccl/simccl/packet/internal/port"
-	"github.com/simccl/simccl/packet/internal/streams"
+	"github.com/simccl/simccl/packet/internal/rng"
 	"github.com/simccl/simccl/packet/spec"
 )
 
@@ -253,7 +253,7 @@ func (w *Window) stamp(l *port.Link, sent []frames.Frame, left []int64) {
 func (w *Window) draws(l *port.Link, f *frames.Frame, behind, at int64, i int) bool {
 	p := l.PMax * float64(behind-l.KMin) / float64(l.KMax-l.KMin)
 	if !w.Later {
-		return streams.Hash(w.Config.Seed, l.ID, streams.Mark, l.Sent+uint64(i)) < p
+		return rng.Hash(w.Config.Seed, l.ID, rng.Mark, l.Sent+uint64(i)) < p
 	}
 	if f.Flags&frames.Ack != 0 {
 		p = 0 // a number is drawn, too

@@ -9,7 +9,7 @@ import (
 
 	"github.com/simccl/simccl/packet/internal/frames"
 	"github.com/simccl/simccl/packet/internal/instant"
-	"github.com/simccl/simccl/packet/internal/streams"
+	"github.com/simccl/simccl/packet/internal/rng"
 )
 
 // Frame is a frame that arrives in this window.
@@ -34,12 +34,12 @@ func Order(all []Frame, c *instant.Calendar) {
 // Draws are links whose losses are drawn in turn from one stream.
 type Draws struct {
 	links    []int32
-	numbers  streams.Numbers
+	numbers  rng.Numbers
 	arriving []Frame // scratch
 }
 
 // New is for cables, both directions of each.
-func New(cables []int32, numbers streams.Numbers) Draws {
+func New(cables []int32, numbers rng.Numbers) Draws {
 	d := Draws{numbers: numbers}
 	for _, i := range cables {
 		d.links = append(d.links, 2*i, 2*i+1)
@@ -50,7 +50,7 @@ func New(cables []int32, numbers streams.Numbers) Draws {
 // All is for groups of cables that each draw from a stream of the run with a seed.
 func All(groups [][]int32, stream, seed uint64) (all []Draws) {
 	for _, cables := range groups {
-		all = append(all, New(cables, streams.NewNumbers(stream, seed)))
+		all = append(all, New(cables, rng.NewNumbers(stream, seed)))
 	}
 	return all
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/simccl/simccl/packet/internal/frames"
 	"github.com/simccl/simccl/packet/internal/instant"
 	"github.com/simccl/simccl/packet/internal/quanta"
-	"github.com/simccl/simccl/packet/internal/streams"
+	"github.com/simccl/simccl/packet/internal/rng"
 	"github.com/simccl/simccl/packet/spec"
 )
 
@@ -228,7 +228,7 @@ func (l *Link) MarkQueued(q *Queue, seed uint64) bool {
 	if l.Queued++; !l.Marks || f.Class == 0 || f.Flags&frames.Ack != 0 || q.Bytes <= l.KMin {
 		return false
 	}
-	if q.Bytes <= l.KMax && streams.Hash(seed, l.ID, streams.Mark, l.Queued) >= l.PMax*float64(q.Bytes-l.KMin)/float64(l.KMax-l.KMin) {
+	if q.Bytes <= l.KMax && rng.Hash(seed, l.ID, rng.Mark, l.Queued) >= l.PMax*float64(q.Bytes-l.KMin)/float64(l.KMax-l.KMin) {
 		return false
 	}
 	f.Flags |= frames.CE
@@ -239,7 +239,7 @@ func (l *Link) MarkQueued(q *Queue, seed uint64) bool {
 // Loses draws whether the next frame of a link is lost.
 func (l *Link) Loses(f *frames.Frame, seed uint64) bool {
 	l.Arrivals++
-	if l.Drawn && f.Flags&frames.Lost == 0 || !l.Drawn && streams.Hash(seed, l.ID, streams.Loss, l.Arrivals) >= l.Loss {
+	if l.Drawn && f.Flags&frames.Lost == 0 || !l.Drawn && rng.Hash(seed, l.ID, rng.Loss, l.Arrivals) >= l.Loss {
 		return false
 	}
 	if l.Stats.Drops++; l.Credit != nil && f.Class != 0 {

@@ -1,12 +1,7 @@
-// Package streams generates the random numbers of ns-3: the combined multiple
-// recursive generator MRG32k3a (L'Ecuyer, Operations Research 47, 1999), divided into
-// streams 2^127 steps apart, each divided into runs 2^76 steps apart (L'Ecuyer, Simard,
-// Chen and Kelton, Operations Research 50, 2002).
-//
-// In: the number of a stream and of a run. Out: uniform numbers. It must not know what
-// they are used for.
-package streams
+package rng
 
+// MRG32k3a, the combined multiple recursive generator (L'Ecuyer, Operations Research 47, 1999), in streams 2^127 steps apart,
+// each in runs 2^76 steps apart (L'Ecuyer, Simard, Chen and Kelton, Operations Research 50, 2002).
 const (
 	m1, m2 = 4294967087, 4294944443 // moduli of the two components
 	norm   = 2.328306549295727688e-10

@@ -1,19 +1,15 @@
-// Package htdraw is the generator and the hash with which htsim chooses paths (sim/rng.cpp, sim/datacenter/fat_tree_switch.cpp):
-// equal seeds hash flows to equal paths.
-//
-// In: a seed; a flow, its path and the salt of a switch. Out: numbers. It must not know networks or frames.
-package htdraw
+package rng
 
-// Rand draws what is fixed before the first packet: the Mersenne Twister MT19937 (Matsumoto
+// MT19937 draws what is fixed before the first packet: the Mersenne Twister MT19937 (Matsumoto
 // and Nishimura, 1998).
-type Rand struct {
+type MT19937 struct {
 	x  [624]uint32
 	at int
 }
 
-// New is the generator with a seed.
-func New(seed uint64) *Rand {
-	s := &Rand{at: 624}
+// NewMT19937 is the generator with a seed.
+func NewMT19937(seed uint64) *MT19937 {
+	s := &MT19937{at: 624}
 	s.x[0] = uint32(seed)
 	for i := 1; i < len(s.x); i++ {
 		s.x[i] = 1812433253*(s.x[i-1]^s.x[i-1]>>30) + uint32(i)
@@ -22,7 +18,7 @@ func New(seed uint64) *Rand {
 }
 
 // Next is 31 bits.
-func (s *Rand) Next() uint32 {
+func (s *MT19937) Next() uint32 {
 	n := len(s.x)
 	if s.at == n {
 		for i := range s.x {
@@ -39,9 +35,9 @@ func (s *Rand) Next() uint32 {
 	return (y ^ y>>18) & (1<<31 - 1)
 }
 
-// Hash mixes a flow, its path and the salt of a switch (the hash of
+// PathHash mixes a flow, its path and the salt of a switch (the hash of
 // FreeBSD's if_bridge).
-func Hash(flow, path, salt uint32) uint32 {
+func PathHash(flow, path, salt uint32) uint32 {
 	a, b, c := 0x9e3779b9+flow, 0x9e3779b9+salt, path
 	a = (a - b - c) ^ c>>13
 	b = (b - c - a) ^ a<<8
@@ -56,7 +52,7 @@ func Hash(flow, path, salt uint32) uint32 {
 }
 
 // Shuffled is some ports that follow each other, in an order by chance.
-func Shuffled(first, count int, c *Rand) []uint16 {
+func Shuffled(first, count int, c *MT19937) []uint16 {
 	up := make([]uint16, count)
 	for s := range up {
 		up[s] = uint16(first + s)

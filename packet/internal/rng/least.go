@@ -1,4 +1,4 @@
-package streams
+package rng
 
 import "github.com/simccl/simccl/internal/variates"
 
