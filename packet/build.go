@@ -12,7 +12,6 @@ import (
 	"github.com/simccl/simccl/packet/internal/port"
 	"github.com/simccl/simccl/packet/internal/rng"
 	"github.com/simccl/simccl/packet/internal/route"
-	"github.com/simccl/simccl/packet/internal/sides"
 	"github.com/simccl/simccl/packet/internal/turn"
 	"github.com/simccl/simccl/packet/spec"
 )
@@ -72,7 +71,7 @@ func (e *engine) lay() {
 // Several workers see each other's events of a window only after it.
 func (e *engine) takeTurns() {
 	heeded := e.streams != nil && !e.cfg.CC.Kind.Unmarked()
-	late := sides.Late(e.net, e.cfg, e.look, heeded)
+	late := spec.LateSide(e.net, e.cfg, e.look, heeded)
 	if late == nil || e.plain || e.ordered && len(e.workers) > 1 || e.slot > 4 || 2*e.look > instant.Longest {
 		return
 	}

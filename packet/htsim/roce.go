@@ -6,7 +6,6 @@ import (
 
 	"github.com/simccl/simccl/packet"
 	"github.com/simccl/simccl/packet/internal/rng"
-	"github.com/simccl/simccl/packet/internal/stations"
 	"github.com/simccl/simccl/packet/uec"
 	"github.com/simccl/simccl/units"
 )
@@ -33,7 +32,7 @@ func (x *Scenario) Lossless(seed uint64, frame, ack int) (packet.Network, []pack
 
 // router finds the paths of flows. A switch shuffles a table of links up when it first needs it, so it
 // matters in which order the first frames of flows, and of their acknowledgements, come to switches: these
-// are simulated, without all others (package internal/stations).
+// are simulated, without all others (stationQueues).
 type router struct {
 	n             *uec.Network
 	flows         []uec.Flow
@@ -47,7 +46,7 @@ type router struct {
 	up            [][]uint16   // of leaves
 	over          [][][]uint16 // of spines by host of another pod
 	paths         [][2][]int32 // of flows: cables of data, of acknowledgements
-	line          stations.Line
+	line          stationQueues
 }
 
 func newRouter(n *uec.Network, seed uint64, flows []uec.Flow, sizes [2]int) *router {
@@ -103,7 +102,7 @@ func (r *router) all() [][2][]int32 {
 		if waits(i) > 0 {
 			r.line.Run(r.pass)
 		}
-		r.line.Enter(r.stage(begins, int(i)), stations.Frame{Flow: i}, r.flows[i].Start, 0)
+		r.line.Enter(r.stage(begins, int(i)), probe{Flow: i}, r.flows[i].Start, 0)
 	}
 	r.line.Run(r.pass)
 	return r.paths
@@ -122,7 +121,7 @@ const (
 func (r *router) stage(what, id int) int { return id*stages + what }
 
 // pass takes a frame from a stage to the next.
-func (r *router) pass(stage int, f stations.Frame, now units.Time) {
+func (r *router) pass(stage int, f probe, now units.Time) {
 	switch id := stage / stages; stage % stages {
 	case begins:
 		r.send(f, r.link(int(r.flows[f.Flow].Src), int(r.flows[f.Flow].Src)), now)
@@ -143,13 +142,13 @@ func (r *router) pass(stage int, f stations.Frame, now units.Time) {
 			f.Link = r.link(r.leave(node, dst, f), node)
 			r.line.Enter(r.stage(crosses, node), f, now, 0)
 		case !f.Ack:
-			r.send(stations.Frame{Flow: f.Flow, Ack: true}, r.link(node, node), now)
+			r.send(probe{Flow: f.Flow, Ack: true}, r.link(node, node), now)
 		}
 	}
 }
 
 // send puts a frame into the queue of a link.
-func (r *router) send(f stations.Frame, link int, now units.Time) {
+func (r *router) send(f probe, link int, now units.Time) {
 	way := f.Way()
 	r.paths[f.Flow][way] = append(r.paths[f.Flow][way], int32(link/2))
 	r.line.Enter(r.stage(queued, link), f, now, units.Time(int64(r.sizes[way])*8*int64(units.Second)/r.cables[link/2].Rate))
@@ -164,7 +163,7 @@ func (r *router) link(cable, node int) int {
 }
 
 // leave is the cable by which a frame leaves a node towards a host.
-func (r *router) leave(node, dst int, f stations.Frame) int {
+func (r *router) leave(node, dst int, f probe) int {
 	n := r.n
 	leaf := dst / n.PerLeaf
 	spine := n.Pod(leaf) * n.Spines // the first of the pod
@@ -196,7 +195,7 @@ func (r *router) leave(node, dst int, f stations.Frame) int {
 }
 
 // hashed is what a switch chooses of a table.
-func (r *router) hashed(table []uint16, at int, f stations.Frame) int {
+func (r *router) hashed(table []uint16, at int, f probe) int {
 	if len(table) == 1 {
 		return int(table[0])
 	}

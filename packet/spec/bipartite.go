@@ -1,20 +1,13 @@
-// Package sides finds networks whose nodes form two sides, which can be simulated in windows that
-// take turns.
-//
-// In: a network and its settings. Out: the nodes whose windows are later. It must not know frames or
-// engines.
-package sides
+package spec
 
-import "github.com/simccl/simccl/packet/spec"
-
-// Late says which nodes are a delay behind the others: the switches with hosts, where every cable
+// LateSide says which nodes are a delay behind the others: the switches with hosts, where every cable
 // leads from one of them to a host or to a switch without hosts. What a side sends is a delay on its way,
 // so each can be simulated for two of them at once. nil: there are no such sides; or what is in
 // progress when the last flow ends may depend on where windows end.
 //
 // delay is the least of a cable, in ps. one: all switches must be on one side.
-func Late(n *spec.Network, c *spec.Config, delay int64, one bool) []bool {
-	if !spec.Steady(n, c) || c.Watchdog.After > 0 {
+func LateSide(n *Network, c *Config, delay int64, one bool) []bool {
+	if !Steady(n, c) || c.Watchdog.After > 0 {
 		return nil
 	}
 	late := make([]bool, n.Nodes)

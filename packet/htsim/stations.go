@@ -1,10 +1,4 @@
-// Package stations moves single frames through stations as the event queue of htsim does: a station that holds
-// several frames has one event, that of its first; the next is planned when that has happened (sim/pipe.cpp,
-// sim/queue.cpp). So events of one time at several stations take turns.
-//
-// In: frames that enter stations, by number, and when they may leave. Out: calls in the order of events. It must not
-// know links, switches or routes.
-package stations
+package htsim
 
 import (
 	"cmp"
@@ -13,23 +7,26 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Frame is one of data of a flow, or of its acknowledgements.
-type Frame struct {
+// probe is the first data frame of a flow, or its acknowledgement: probes are followed through switches only to find the
+// order in which htsim draws the tables of its switches.
+type probe struct {
 	Flow int32
 	Ack  bool
 	Link int // by which it leaves a switch
 }
 
-// Way is 0 for data and 1 for acknowledgements.
-func (f Frame) Way() int {
+// Way is the index of its size in router.sizes: 0 for data and 1 for acknowledgements.
+func (f probe) Way() int {
 	if f.Ack {
 		return 1
 	}
 	return 0
 }
 
-// Line is stations and their events; the zero value is ready.
-type Line struct {
+// stationQueues moves frames through stations as the event queue of htsim does (sim/pipe.cpp, sim/queue.cpp): a station that
+// holds several frames has one event, that of its first; the next is planned when that has happened. So events of one time at
+// several stations take turns. The zero value is ready.
+type stationQueues struct {
 	waiting [][]held // by station
 	events  events
 	planned int64
@@ -37,7 +34,7 @@ type Line struct {
 
 // held is a frame at a station: it leaves at a time, but so long after the one before it at least.
 type held struct {
-	Frame
+	probe
 	at, lasts units.Time
 }
 
@@ -49,7 +46,7 @@ type event struct {
 
 // Enter puts a frame into a station. It leaves at a time, or, if that is later, when it has been served for as long
 // as it lasts since then or since the one before left.
-func (l *Line) Enter(station int, f Frame, at, lasts units.Time) {
+func (l *stationQueues) Enter(station int, f probe, at, lasts units.Time) {
 	for len(l.waiting) <= station {
 		l.waiting = append(l.waiting, nil)
 	}
@@ -59,17 +56,17 @@ func (l *Line) Enter(station int, f Frame, at, lasts units.Time) {
 	}
 }
 
-func (l *Line) plan(station int, at units.Time) {
+func (l *stationQueues) plan(station int, at units.Time) {
 	l.planned++
 	heap.Push(&l.events, event{at, l.planned, station})
 }
 
 // Run hands each frame that leaves a station on, until none is left.
-func (l *Line) Run(pass func(station int, f Frame, now units.Time)) {
+func (l *stationQueues) Run(pass func(station int, f probe, now units.Time)) {
 	for len(l.events) > 0 {
 		e := heap.Pop(&l.events).(event)
 		q := l.waiting[e.station]
-		f := q[0].Frame
+		f := q[0].probe
 		l.waiting[e.station] = q[1:]
 		pass(e.station, f, e.at)
 		if q = l.waiting[e.station]; len(q) > 0 {
