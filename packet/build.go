@@ -3,16 +3,15 @@ package packet
 import (
 	"slices"
 
-	"github.com/simccl/simccl/packet/internal/after"
 	"github.com/simccl/simccl/packet/internal/instant"
 	"github.com/simccl/simccl/packet/internal/lost"
 	"github.com/simccl/simccl/packet/internal/memory"
 	"github.com/simccl/simccl/packet/internal/nic"
 	"github.com/simccl/simccl/packet/internal/parted"
 	"github.com/simccl/simccl/packet/internal/port"
+	"github.com/simccl/simccl/packet/internal/qp"
 	"github.com/simccl/simccl/packet/internal/rng"
 	"github.com/simccl/simccl/packet/internal/route"
-	"github.com/simccl/simccl/packet/internal/turn"
 	"github.com/simccl/simccl/packet/spec"
 )
 
@@ -58,7 +57,7 @@ func (e *engine) lay() {
 		e.most = all
 	}
 	dcqcn, trims := e.cfg.CC.Kind == DCQCN, e.cfg.Buffer.Trim > 0
-	e.plain, e.rules = e.cfg.Plain(), turn.Rules{CC: &e.cfg.CC, Payload: e.cfg.Frames.Payload, Trim: trims, Gaps: e.cfg.Repair.Selective || trims, Timed: dcqcn && e.cfg.CC.VarWindow}
+	e.plain, e.rules = e.cfg.Plain(), qp.Rules{CC: &e.cfg.CC, Payload: e.cfg.Frames.Payload, Trim: trims, Gaps: e.cfg.Repair.Selective || trims, Timed: dcqcn && e.cfg.CC.VarWindow}
 	e.classes, e.classOf = spec.Classes(e.flows)
 	links, delay := port.Lay(e.net, e.cfg, e.classes, e.ordered)
 	e.links, e.look = links, min(e.look, delay)
@@ -94,7 +93,7 @@ func (e *engine) buildNodes() {
 			continue
 		}
 		hostOf[v] = int32(len(e.hosts))
-		h := host{node: int32(v), out: -1, in: -1, table: turn.NewTable(places), sports: map[int32]uint16{}, Port: nic.Port{First: never, Timer: never, Planned: nic.Planned{Number: instant.None}}}
+		h := host{node: int32(v), out: -1, in: -1, table: qp.NewReadyTable(places), sports: map[int32]uint16{}, Port: nic.Port{First: never, Timer: never, Planned: nic.Planned{Number: instant.None}}}
 		if len(out) > 0 {
 			h.out, h.in = out[0], e.links[out[0]].Peer
 			if e.hostRate == 0 {
@@ -147,7 +146,7 @@ func (e *engine) buildFlows() error {
 	}
 	e.picky = e.tables != nil || e.cfg.Watchdog.After > 0
 	e.ccBuild()
-	e.waits = after.New(n, func(i int) []int32 { return e.flows[i].Deps })
+	e.waits = qp.NewFlowDeps(n, func(i int) []int32 { return e.flows[i].Deps })
 	order := make([]int32, 0, n)
 	for i := range e.flows {
 		if e.waits.Free(i) {
@@ -159,7 +158,7 @@ func (e *engine) buildFlows() error {
 		e.begin(i, int64(e.flows[i].Start))
 	}
 	if e.ordered && len(order) < n {
-		e.starts = after.NewOrder(n, order)
+		e.starts = qp.NewStartOrder(n, order)
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/packet/cc"
-	"github.com/simccl/simccl/packet/internal/after"
 	"github.com/simccl/simccl/packet/internal/blame"
 	"github.com/simccl/simccl/packet/internal/crew"
 	"github.com/simccl/simccl/packet/internal/depart"
@@ -14,9 +13,9 @@ import (
 	"github.com/simccl/simccl/packet/internal/nic"
 	"github.com/simccl/simccl/packet/internal/parted"
 	"github.com/simccl/simccl/packet/internal/port"
+	"github.com/simccl/simccl/packet/internal/qp"
 	"github.com/simccl/simccl/packet/internal/rng"
 	"github.com/simccl/simccl/packet/internal/route"
-	"github.com/simccl/simccl/packet/internal/turn"
 	"github.com/simccl/simccl/packet/spec"
 	"github.com/simccl/simccl/units"
 )
@@ -47,7 +46,7 @@ type worker struct {
 	sink     *nic.Receiver
 }
 
-type ending = after.Ending[instant.Number]
+type ending = qp.Ending[instant.Number]
 
 // engine is one run.
 type engine struct {
@@ -66,7 +65,7 @@ type engine struct {
 	paths     int      // routes of a flow
 	flows     []Flow
 	snd       []sender
-	rules     turn.Rules
+	rules     qp.Rules
 	rcv       []receiver
 	controls  cc.Flows
 	tables    *route.Tables // where frames choose on their way
@@ -76,11 +75,11 @@ type engine struct {
 	locks     blame.Locks
 	deadlocks []Deadlock
 	result    []FlowResult
-	waits     *after.Waits
-	endings   []ending    // scratch
-	starts    after.Order // with EventOrder, where flows wait for others
-	look      int64       // the window
-	lag       int64       // by how much those of late switches are later than other nodes'; 0: no switch is late
+	waits     *qp.FlowDeps
+	endings   []ending      // scratch
+	starts    qp.StartOrder // with EventOrder, where flows wait for others
+	look      int64         // the window
+	lag       int64         // by how much those of late switches are later than other nodes'; 0: no switch is late
 	hostRate  int64
 	live      int
 	changes   []spec.Change // of faults, to come
@@ -204,7 +203,7 @@ func (e *engine) settle() {
 	if e.endings = all; !e.waits.Any() {
 		return
 	}
-	after.Sort(all, e.ordered, &e.workers[0].Calendar)
+	qp.SortEndings(all, e.ordered, &e.workers[0].Calendar)
 	for _, x := range all {
 		e.waits.Ended(x.Flow, x.At+int64(units.Nanosecond), func(d int32, ready int64) {
 			e.starts.Plan(d)

@@ -3,14 +3,12 @@ package packet
 import (
 	"math/bits"
 
-	"github.com/simccl/simccl/packet/internal/after"
 	"github.com/simccl/simccl/packet/internal/frames"
 	"github.com/simccl/simccl/packet/internal/instant"
 	"github.com/simccl/simccl/packet/internal/nic"
-	"github.com/simccl/simccl/packet/internal/notice"
 	"github.com/simccl/simccl/packet/internal/parted"
 	"github.com/simccl/simccl/packet/internal/port"
-	"github.com/simccl/simccl/packet/internal/turn"
+	"github.com/simccl/simccl/packet/internal/qp"
 )
 
 // host is a node with one NIC: queue pairs served in turn, acknowledgements
@@ -20,8 +18,8 @@ type host struct {
 	out, in int32 // links; -1: none
 	node    int32
 	ready   int64 // the next flow may begin, with MessageGap
-	starts  after.Starts
-	table   turn.Table
+	starts  qp.Starts
+	table   qp.ReadyTable
 
 	acks    fifo
 	arrived []frame          // what arrived in this window, where frames do not stay on links; else memory for it
@@ -330,7 +328,7 @@ func (e *engine) arrive(w *worker, h *host, f *frame) bool {
 // answered puts the acknowledgement of a data frame to those that a host sends, if there is one.
 func (e *engine) answered(h *host, f *frame) bool {
 	if e.cfg.CC.CNPBytes > 0 {
-		notice.Report(&e.rcv[f.Flow], f, &e.cfg.CC, &h.acks)
+		qp.SendCNP(&e.rcv[f.Flow], f, &e.cfg.CC, &h.acks)
 	}
 	if h.acks.Full() {
 		h.acks.Grow()
@@ -387,9 +385,9 @@ func (e *engine) start(w *worker, h *host, l *link, now int64) {
 	}
 	i, soon := -1, int64(0)
 	if h.Tabled {
-		i, soon = h.table.Choose(&h.List, e.snd, &e.rules, l.Paused, now)
+		i, soon = h.table.Choose(&h.RoundRobin, e.snd, &e.rules, l.Paused, now)
 	} else if i, soon = h.Choose(e.snd, &e.rules, l.Paused, now); i < 0 {
-		h.table.Fill(&h.List, e.snd, &e.rules)
+		h.table.Fill(&h.RoundRobin, e.snd, &e.rules)
 	}
 	if i < 0 {
 		if h.Paced = soon; soon < never && soon > now && h.Wake <= now {
@@ -401,7 +399,7 @@ func (e *engine) start(w *worker, h *host, l *link, now int64) {
 	h.Last, h.InFlight = int32(i), true
 	id := h.Pairs[i]
 	e.sendData(w, h, &e.snd[id], l, id, now)
-	h.table.Note(&h.List, id, &e.snd[id])
+	h.table.Note(&h.RoundRobin, id, &e.snd[id])
 }
 
 // follow is start for the only queue pair of a host, which has not ended and has none to send again.

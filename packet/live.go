@@ -2,9 +2,9 @@ package packet
 
 import (
 	"github.com/simccl/simccl/packet/cc"
-	"github.com/simccl/simccl/packet/internal/message"
 	"github.com/simccl/simccl/packet/internal/parted"
 	"github.com/simccl/simccl/packet/internal/port"
+	"github.com/simccl/simccl/packet/internal/qp"
 	"github.com/simccl/simccl/packet/spec"
 	"github.com/simccl/simccl/units"
 )
@@ -21,9 +21,9 @@ type Live struct {
 	opened bool
 	busy   int
 	ended  int64 // windows
-	queues []message.List
-	landed message.Landed // in the open window
-	seen   *spec.Seen     // what was reported; nil without Watch
+	queues []qp.Messages
+	landed qp.Delivered // in the open window
+	seen   *spec.Seen   // what was reported; nil without Watch
 }
 
 // Watch requests a call where a state has changed, at most every microsecond and where all comes to rest; nothing depends on it.
@@ -53,7 +53,7 @@ func NewLive(n *Network, queues []Queue, cfg *Config) (*Live, error) {
 	if err := Check(n, flows, cfg); err != nil {
 		return nil, err
 	}
-	l := &Live{start: never, queues: make([]message.List, len(queues))}
+	l := &Live{start: never, queues: make([]qp.Messages, len(queues))}
 	e := &engine{cfg: cfg, net: n, flows: flows, look: parted.Longest, crowd: crowd, paths: 1, given: l, most: int64(max(cfg.Frames.Most(), cfg.Frames.Ack))}
 	e.lay()
 	e.divide(1)
@@ -251,7 +251,7 @@ func (l *Live) Deadlocks() []Deadlock { return l.e.deadlocks }
 // Why says why messages do not arrive though nothing is in progress; nil if all
 // have.
 func (l *Live) Why() *Stall {
-	waits, first := message.Waiting(l.queues)
+	waits, first := qp.Waiting(l.queues)
 	if waits == 0 {
 		return nil
 	}

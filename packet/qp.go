@@ -4,14 +4,14 @@ import (
 	"github.com/simccl/simccl/packet/cc"
 	"github.com/simccl/simccl/packet/internal/instant"
 	"github.com/simccl/simccl/packet/internal/nic"
-	"github.com/simccl/simccl/packet/internal/pair"
+	"github.com/simccl/simccl/packet/internal/qp"
 	"github.com/simccl/simccl/packet/internal/route"
 	"github.com/simccl/simccl/units"
 )
 
 type (
-	sender   = pair.Sender
-	receiver = pair.Receiver
+	sender   = qp.Sender
+	receiver = qp.Receiver
 )
 
 // open makes a queue pair at the start of its flow.
@@ -169,18 +169,18 @@ func (e *engine) receive(f, ack *frame) bool {
 		}
 	} else {
 		switch r.Take(f.Psn, f.At, e.cfg.Repair.Selective, int64(e.cfg.NackGap)) {
-		case pair.Apart:
+		case qp.Apart:
 			flags, report = flags|flagSack, f.Psn
-		case pair.Again:
+		case qp.Again:
 			if e.cfg.Repair.Stubborn() && r.Forget(&e.snd[f.Flow], f.At) {
 				return e.receive(f, ack)
 			}
 			if e.cfg.Repair.Timeout == 0 {
 				return false
 			}
-		case pair.Silent:
+		case qp.Silent:
 			return false
-		case pair.Missing:
+		case qp.Missing:
 			r.Expected = e.cfg.Repair.Back(r.Expected, e.flows[f.Flow].Bytes, int64(e.cfg.Frames.Payload))
 			flags |= flagNack
 		}
@@ -243,7 +243,7 @@ func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 	if e.cfg.CC.Kind != DCQCN || f.Flags&flagCE != 0 { // else the control sees nothing
 		e.ccAck(w, h, f, s, acked)
 	}
-	h.table.Note(&h.List, f.Flow, s)
+	h.table.Note(&h.RoundRobin, f.Flow, s)
 	return true
 }
 

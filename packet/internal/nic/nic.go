@@ -9,9 +9,8 @@ import (
 	"github.com/simccl/simccl/packet/cc"
 	"github.com/simccl/simccl/packet/internal/frames"
 	"github.com/simccl/simccl/packet/internal/instant"
-	"github.com/simccl/simccl/packet/internal/pair"
 	"github.com/simccl/simccl/packet/internal/port"
-	"github.com/simccl/simccl/packet/internal/turn"
+	"github.com/simccl/simccl/packet/internal/qp"
 	"github.com/simccl/simccl/packet/spec"
 )
 
@@ -33,7 +32,7 @@ type Port struct {
 	Timer   int64      // no timeout ends before then
 	First   int64      // when the next flow begins; never without one
 	In, Out *port.Link // of a host that only sends; else nil
-	turn.List
+	qp.RoundRobin
 	Planned  Planned
 	InFlight bool // a frame is in transmission and its end is to come
 }
@@ -54,7 +53,7 @@ type Sender struct {
 	stubborn bool // Repair.Stubborn
 
 	*Port
-	pair   *pair.Sender
+	pair   *qp.Sender
 	cause  instant.Cause // the present event
 	notice int64         // for how long it was planned; never without the order of events
 }

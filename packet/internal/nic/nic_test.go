@@ -5,18 +5,17 @@ import (
 
 	"github.com/simccl/simccl/packet/cc"
 	"github.com/simccl/simccl/packet/internal/frames"
-	"github.com/simccl/simccl/packet/internal/pair"
 	"github.com/simccl/simccl/packet/internal/port"
-	"github.com/simccl/simccl/packet/internal/turn"
+	"github.com/simccl/simccl/packet/internal/qp"
 	"github.com/simccl/simccl/packet/spec"
 )
 
 // setup is a port at 8 Gb/s, a byte a nanosecond, whose flow has three frames of 100 bytes and a last of 50.
-func setup(c *spec.Config) (x *Sender, p *Port, s *pair.Sender) {
+func setup(c *spec.Config) (x *Sender, p *Port, s *qp.Sender) {
 	c.Frames = spec.Frames{Payload: 100, Ack: 10}
 	links := []port.Link{{ID: 0, Delay: 1000, Rate: 8e9}, {ID: 1, Delay: 1000, Rate: 8e9}}
-	s = &pair.Sender{Frames: 4, Bytes: 350, Rate: cc.Rate{Rate: 8e9, Line: 8e9}, Window: 200}
-	p = &Port{List: turn.List{Only: s, Pairs: []int32{0}}, Timer: never, First: never, In: &links[1], Out: &links[0], Wake: 1}
+	s = &qp.Sender{Frames: 4, Bytes: 350, Rate: cc.Rate{Rate: 8e9, Line: 8e9}, Window: 200}
+	p = &Port{RoundRobin: qp.RoundRobin{Only: s, Pairs: []int32{0}}, Timer: never, First: never, In: &links[1], Out: &links[0], Wake: 1}
 	return New(c, nil, nil, []int64{never, never}), p, s
 }
 

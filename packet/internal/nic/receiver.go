@@ -3,8 +3,8 @@ package nic
 import (
 	"github.com/simccl/simccl/packet/internal/frames"
 	"github.com/simccl/simccl/packet/internal/instant"
-	"github.com/simccl/simccl/packet/internal/pair"
 	"github.com/simccl/simccl/packet/internal/port"
+	"github.com/simccl/simccl/packet/internal/qp"
 	"github.com/simccl/simccl/packet/spec"
 )
 
@@ -15,12 +15,12 @@ type Receiver struct {
 	calendar  *instant.Calendar // nil: the order of events does not count
 	links     []port.Link
 	hops      []int32 // links of routes
-	receivers []pair.Receiver
+	receivers []qp.Receiver
 	due       []int64 // by link: when its first frame arrives
 }
 
 // NewReceiver is a Receiver if each frame in order is acknowledged; else nil.
-func NewReceiver(c *spec.Config, calendar *instant.Calendar, links []port.Link, hops []int32, receivers []pair.Receiver, due []int64) *Receiver {
+func NewReceiver(c *spec.Config, calendar *instant.Calendar, links []port.Link, hops []int32, receivers []qp.Receiver, due []int64) *Receiver {
 	if c.AckFrom > 1 || c.Repair.Selective || c.CC.CNPGap > 0 || c.Buffer.Trim > 0 {
 		return nil
 	}
@@ -81,7 +81,7 @@ func (x *Receiver) Run(l *port.Link, come []frames.Frame) (n int) {
 }
 
 // Refuse asks for a frame that came without its data, by an acknowledgement of so many bytes; false: it came before.
-func Refuse(r *pair.Receiver, f, ack *frames.Frame, size uint16) bool {
+func Refuse(r *qp.Receiver, f, ack *frames.Frame, size uint16) bool {
 	if f.Psn < r.Expected {
 		return false
 	}

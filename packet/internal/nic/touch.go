@@ -3,7 +3,7 @@ package nic
 import (
 	"github.com/simccl/simccl/packet/cc"
 	"github.com/simccl/simccl/packet/internal/frames"
-	"github.com/simccl/simccl/packet/internal/pair"
+	"github.com/simccl/simccl/packet/internal/qp"
 )
 
 // crowd is from how many queue pairs on a run's are not all in a near cache.
@@ -13,7 +13,7 @@ const crowd = 512
 // what each does depends on the one before, a host would wait for memory each time. What it returns is not for use.
 //
 //go:noinline
-func Touch(come []frames.Frame, senders []pair.Sender, receivers []pair.Receiver, flows *cc.Flows) (x uint32) {
+func Touch(come []frames.Frame, senders []qp.Sender, receivers []qp.Receiver, flows *cc.Flows) (x uint32) {
 	if len(senders) < crowd || len(come) < 2 {
 		return 0
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/simccl/simccl/packet/cc"
 	"github.com/simccl/simccl/packet/internal/frames"
-	"github.com/simccl/simccl/packet/internal/pair"
+	"github.com/simccl/simccl/packet/internal/qp"
 )
 
 // TestTouch: it reads nothing beyond what there is: of a report the telemetry is not known, of PFC frames nothing.
@@ -16,7 +16,7 @@ func TestTouch(t *testing.T) {
 	}
 	flows, window := cc.NewFlows(&c, crowd, 1000, 60), int64(100_000)
 	flows.Open(1, &cc.Rate{Rate: 100e9, Line: 100e9}, &window, 8_000_000, 3, 0)
-	senders, receivers := make([]pair.Sender, crowd), make([]pair.Receiver, crowd)
+	senders, receivers := make([]qp.Sender, crowd), make([]qp.Receiver, crowd)
 	senders[1].Una, receivers[2].Expected = 3, 4
 	come := []frames.Frame{{Flow: -1}, {Flow: 1, Flags: frames.Ack}, {Flow: 1, Flags: frames.Ack | frames.Sack, Aux: 1 << 28}, {Flow: 2}}
 	if got := Touch(come, senders, receivers, &flows); got != 10 {

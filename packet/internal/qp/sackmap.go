@@ -1,8 +1,4 @@
-// Package gaps records which frames of a window have arrived, for selective repeat.
-//
-// In: numbers of frames that arrived. Out: which are missing. It must not know
-// frames, hosts or time.
-package gaps
+package qp
 
 // Bitmap is a ring of bits by frame number, of a window that grows.
 type Bitmap []uint64
@@ -55,8 +51,8 @@ func (b *Bitmap) Take(psn, expected uint32) uint32 {
 	return expected
 }
 
-// Gaps is what a sender knows of its window.
-type Gaps struct {
+// SACKMap is what a sender knows of its window.
+type SACKMap struct {
 	came  Bitmap // frames above the first that the receiver has
 	again Bitmap // frames that were sent again
 	next  uint32 // no frame below is missing and not sent again
@@ -69,19 +65,19 @@ type Gaps struct {
 }
 
 // Any says that frames at or above una may be missing.
-func (g *Gaps) Any(una uint32) bool { return g.high > una || g.head < len(g.refused) }
+func (g *SACKMap) Any(una uint32) bool { return g.high > una || g.head < len(g.refused) }
 
 // Away is how many frames from the first on are not on their way: those that came, those that are lost, and those
 // that are asked for.
-func (g *Gaps) Away() uint32 { return g.there + g.lost + uint32(len(g.refused)-g.head) }
+func (g *SACKMap) Away() uint32 { return g.there + g.lost + uint32(len(g.refused)-g.head) }
 
 // awaits says that a frame is one of those that are lost and were not sent again.
-func (g *Gaps) awaits(psn uint32) bool {
+func (g *SACKMap) awaits(psn uint32) bool {
 	return g.lost > 0 && psn < g.high && !g.came.Has(psn) && !g.again.Has(psn)
 }
 
 // Refuse takes note that the receiver asks for a frame; it reports whether it is missing.
-func (g *Gaps) Refuse(psn, una uint32) bool {
+func (g *SACKMap) Refuse(psn, una uint32) bool {
 	if g.came.Cover(psn, una); g.came.Has(psn) {
 		return false
 	}
@@ -90,14 +86,14 @@ func (g *Gaps) Refuse(psn, una uint32) bool {
 }
 
 // skip forgets the first frame that the receiver has asked for.
-func (g *Gaps) skip() {
+func (g *SACKMap) skip() {
 	if g.head++; g.head == len(g.refused) {
 		g.refused, g.head = g.refused[:0], 0
 	}
 }
 
 // Missing returns the next frame to be sent again.
-func (g *Gaps) Missing(una uint32) (uint32, bool) {
+func (g *SACKMap) Missing(una uint32) (uint32, bool) {
 	for g.head < len(g.refused) {
 		if p := g.refused[g.head]; p >= una && !g.came.Has(p) {
 			return p, true
@@ -114,7 +110,7 @@ func (g *Gaps) Missing(una uint32) (uint32, bool) {
 }
 
 // Sent takes note that a frame was sent again; it reports whether the receiver had asked for it.
-func (g *Gaps) Sent(psn, una uint32) bool {
+func (g *SACKMap) Sent(psn, una uint32) bool {
 	if g.head < len(g.refused) && g.refused[g.head] == psn {
 		g.skip()
 		return true
@@ -128,7 +124,7 @@ func (g *Gaps) Sent(psn, una uint32) bool {
 
 // Advance clears the bits of frames that no longer matter, so that the rings can
 // turn.
-func (g *Gaps) Advance(from, to uint32) {
+func (g *SACKMap) Advance(from, to uint32) {
 	if len(g.came) > 0 || len(g.again) > 0 {
 		for p := from; p < to; p++ {
 			if g.there > 0 && g.came.Has(p) {
@@ -144,7 +140,7 @@ func (g *Gaps) Advance(from, to uint32) {
 
 // Came takes note that a frame came out of order; frames that reorder others
 // have overtaken count as missing.
-func (g *Gaps) Came(psn, una, reorder uint32) {
+func (g *SACKMap) Came(psn, una, reorder uint32) {
 	if g.awaits(psn) {
 		g.lost--
 	}
@@ -164,7 +160,7 @@ func (g *Gaps) Came(psn, una, reorder uint32) {
 }
 
 // Lost takes all frames from una to nxt that did not come as missing.
-func (g *Gaps) Lost(una, nxt uint32) {
+func (g *SACKMap) Lost(una, nxt uint32) {
 	clear(g.again)
 	g.came.Cover(nxt, una)
 	g.again.Cover(nxt, una)

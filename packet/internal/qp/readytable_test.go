@@ -1,11 +1,10 @@
-package turn
+package qp
 
 import (
 	"math/rand/v2"
 	"testing"
 
 	"github.com/simccl/simccl/packet/cc"
-	"github.com/simccl/simccl/packet/internal/pair"
 )
 
 // TestTable: a list with a table chooses as one without does, whatever is sent, arrives or joins.
@@ -15,15 +14,15 @@ func TestTable(t *testing.T) {
 		r := rand.New(rand.NewPCG(7, seed))
 		rules := &Rules{CC: &cc.Params{VarWindow: seed%2 == 0}, Payload: 1000}
 		n := 2 + r.IntN(20)
-		var lists [2]List
-		var senders [2][]pair.Sender
+		var lists [2]RoundRobin
+		var senders [2][]Sender
 		for k := range senders {
-			senders[k] = make([]pair.Sender, n)
+			senders[k] = make([]Sender, n)
 		}
-		table, now := NewTable(make([]int32, n)), int64(0)
+		table, now := NewReadyTable(make([]int32, n)), int64(0)
 		for joined := int32(0); now < 4000; now += r.Int64N(20) {
 			if int(joined) < n && r.IntN(4) == 0 {
-				s := pair.Sender{Frames: 1 + r.Uint32N(30), NextAvail: now, Window: 3000, Rate: cc.Rate{Rate: 1, Line: 1}}
+				s := Sender{Frames: 1 + r.Uint32N(30), NextAvail: now, Window: 3000, Rate: cc.Rate{Rate: 1, Line: 1}}
 				for k := range senders {
 					senders[k][joined] = s
 					lists[k].Add(joined, senders[k])

@@ -1,20 +1,13 @@
-// Package message maps the messages of a queue pair to the numbers of their frames.
-//
-// In: messages as they are posted and begun, frames as they arrive and are
-// acknowledged. Out: how large a frame is, and which messages are complete. It must
-// not know frames' contents, hosts or time.
-package message
+package qp
 
-import "github.com/simccl/simccl/packet/internal/gaps"
-
-// List is the messages of a queue pair: from head on not acknowledged, from land on
+// Messages is the messages of a queue pair: from head on not acknowledged, from land on
 // not arrived, from begun on not begun.
-type List struct {
+type Messages struct {
 	list              []message
 	head, land, begun int
 	end               uint32 // frames of all messages so far
 	expected          uint32 // the first frame that has not come, as the receiver knows it
-	came              gaps.Bitmap
+	came              Bitmap
 }
 
 // message begins with frame first and ends with the one before end, whose payload is last.
@@ -26,7 +19,7 @@ type message struct {
 
 // Add appends a message of so many bytes in frames of payload; una is the first frame
 // that is not acknowledged.
-func (l *List) Add(bytes, payload int64, token int32, una uint32) {
+func (l *Messages) Add(bytes, payload int64, token int32, una uint32) {
 	for l.head < l.land && l.list[l.head].end <= una {
 		l.head++
 	}
@@ -40,14 +33,14 @@ func (l *List) Add(bytes, payload int64, token int32, una uint32) {
 }
 
 // Begin begins the next message and returns how many frames there are with it.
-func (l *List) Begin() uint32 {
+func (l *Messages) Begin() uint32 {
 	l.begun++
 	return l.list[l.begun-1].end
 }
 
 // Size is the bytes of a frame beside its header, and whether it is like most: its payload, most where it
 // does not end a message, and what the first and the last frame of a message carry beside.
-func (l *List) Size(psn uint32, most, first, last int) (bytes int, full bool) {
+func (l *Messages) Size(psn uint32, most, first, last int) (bytes int, full bool) {
 	bytes = most
 	for i := l.head; i < l.begun; i++ {
 		x := &l.list[i]
@@ -67,7 +60,7 @@ func (l *List) Size(psn uint32, most, first, last int) (bytes int, full bool) {
 }
 
 // Ends says whether a message ends with the frame before one.
-func (l *List) Ends(psn uint32) bool {
+func (l *Messages) Ends(psn uint32) bool {
 	i := l.head
 	for i < l.begun && l.list[i].end < psn {
 		i++
@@ -77,7 +70,7 @@ func (l *List) Ends(psn uint32) bool {
 
 // Come takes note of a frame at the receiver, which keeps those out of order if it is
 // selective.
-func (l *List) Come(psn uint32, selective bool) {
+func (l *Messages) Come(psn uint32, selective bool) {
 	if psn != l.expected {
 		if selective && psn > l.expected {
 			l.came.Set(psn, l.expected)
@@ -90,7 +83,7 @@ func (l *List) Come(psn uint32, selective bool) {
 }
 
 // Arrived is the token of the next message that is complete, ok false without one.
-func (l *List) Arrived() (token int32, ok bool) {
+func (l *Messages) Arrived() (token int32, ok bool) {
 	if l.land == l.begun || l.list[l.land].end > l.expected {
 		return 0, false
 	}
@@ -99,7 +92,7 @@ func (l *List) Arrived() (token int32, ok bool) {
 }
 
 // Waiting is how many of some lists have messages that have not arrived, and the first of them; -1: none.
-func Waiting(lists []List) (n int, first int32) {
+func Waiting(lists []Messages) (n int, first int32) {
 	first = -1
 	for i := range lists {
 		if l := &lists[i]; l.land < len(l.list) {

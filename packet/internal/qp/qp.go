@@ -1,13 +1,7 @@
-// Package pair is the two halves of a queue pair: what was sent, what has arrived, and what must be
-// retransmitted.
-//
-// In: numbers of frames and settings of congestion control. Out: what may be sent. It must not know
-// hosts, links or frames in flight.
-package pair
+package qp
 
 import (
 	"github.com/simccl/simccl/packet/cc"
-	"github.com/simccl/simccl/packet/internal/gaps"
 )
 
 // Sender is the sending half of a queue pair.
@@ -29,9 +23,9 @@ type Sender struct {
 	Dcqcn   cc.Reaction
 	Bytes   int64
 	Retries int32
-	Resent  uint32    // frames
-	Moved   int64     // when Una last moved, or sending began; with Repair.Stubborn when the flow ended
-	Gaps    gaps.Gaps // to a whole line of a cache
+	Resent  uint32  // frames
+	Moved   int64   // when Una last moved, or sending began; with Repair.Stubborn when the flow ended
+	Gaps    SACKMap // to a whole line of a cache
 }
 
 // Receiver is the receiving half.
@@ -40,9 +34,9 @@ type Receiver struct {
 	LastNak  uint32
 	NakAt    int64 // before then no other NAK of the same frame
 	Back     uint32
-	CnpAt    int64       // no notification before then
-	Came     gaps.Bitmap // frames above Expected that came, with selective repeat
-	Forgot   bool        // see Forget
+	CnpAt    int64  // no notification before then
+	Came     Bitmap // frames above Expected that came, with selective repeat
+	Forgot   bool   // see Forget
 	_        [7]byte
 }
 

@@ -1,24 +1,19 @@
-// Package turn schedules the queue pairs of a host, which send in turn (round robin).
-//
-// In: their numbers and senders, and when each may send. Out: which sends next. It must not know hosts or
-// links.
-package turn
+package qp
 
 import (
 	"github.com/simccl/simccl/packet/cc"
-	"github.com/simccl/simccl/packet/internal/pair"
 )
 
 const never = int64(1<<63 - 1)
 
-// List is queue pairs of a host.
-type List struct {
-	Only  *pair.Sender // if there is one alone
-	Last  int32        // served last
-	Over  int32        // those of Pairs that have ended
-	Pairs []int32      // flows that send, in the order they began
-	ID    int32        // that of Only
-	// Tabled: there is a Table, which takes note of what changes.
+// RoundRobin is queue pairs of a host.
+type RoundRobin struct {
+	Only  *Sender // if there is one alone
+	Last  int32   // served last
+	Over  int32   // those of Pairs that have ended
+	Pairs []int32 // flows that send, in the order they began
+	ID    int32   // that of Only
+	// Tabled: there is a ReadyTable, which takes note of what changes.
 	Tabled bool
 	Age    int64 // how long before it the present event was planned, where rules are Timed
 }
@@ -32,7 +27,7 @@ type Rules struct {
 }
 
 // Bound says that a queue pair has as much in flight as it may, at an event at a time in ps that was planned age before.
-func (r *Rules) Bound(s *pair.Sender, now, age int64) bool {
+func (r *Rules) Bound(s *Sender, now, age int64) bool {
 	if s.Window == 0 || int64(s.Nxt-s.Una)*int64(r.Payload) < s.Window && !r.CC.VarWindow {
 		return false
 	}
@@ -40,13 +35,13 @@ func (r *Rules) Bound(s *pair.Sender, now, age int64) bool {
 }
 
 // Add lists one more.
-func (l *List) Add(id int32, senders []pair.Sender) {
+func (l *RoundRobin) Add(id int32, senders []Sender) {
 	l.Pairs = append(l.Pairs, id)
 	l.single(senders)
 }
 
 // single notes whether there is one alone.
-func (l *List) single(senders []pair.Sender) {
+func (l *RoundRobin) single(senders []Sender) {
 	if l.Only, l.Tabled = nil, false; len(l.Pairs) == 1 {
 		l.Only, l.ID = &senders[l.Pairs[0]], l.Pairs[0]
 	}
@@ -54,7 +49,7 @@ func (l *List) single(senders []pair.Sender) {
 
 // Choose returns the place of the next in turn that may send, with classes that are paused; or -1, and
 // when pacing lets the first of them send. It drops those that have ended when it meets one that may not send.
-func (l *List) Choose(senders []pair.Sender, rules *Rules, paused uint16, now int64) (found int, soon int64) {
+func (l *RoundRobin) Choose(senders []Sender, rules *Rules, paused uint16, now int64) (found int, soon int64) {
 	pairs, at, ended, soon := l.Pairs, int(l.Last)+1, -1, never
 	for range pairs {
 		if uint(at) >= uint(len(pairs)) {
@@ -96,7 +91,7 @@ func (l *List) Choose(senders []pair.Sender, rules *Rules, paused uint16, now in
 
 // strike drops those that have ended, beginning with the one at a place, and returns where the one is then
 // that was found at another, or found if that is negative.
-func (l *List) strike(senders []pair.Sender, ended, found int) (at int) {
+func (l *RoundRobin) strike(senders []Sender, ended, found int) (at int) {
 	k := ended
 	for i := ended; i < len(l.Pairs); i++ {
 		if s := &senders[l.Pairs[i]]; s.Una < s.Frames {
@@ -116,7 +111,7 @@ func (l *List) strike(senders []pair.Sender, ended, found int) (at int) {
 }
 
 // Overdue is when the first timeout may end, of so many ps; never if none runs.
-func (l *List) Overdue(senders []pair.Sender, timeout int64) int64 {
+func (l *RoundRobin) Overdue(senders []Sender, timeout int64) int64 {
 	t := never
 	for _, id := range l.Pairs {
 		t = min(t, senders[id].Due(timeout))
@@ -125,7 +120,7 @@ func (l *List) Overdue(senders []pair.Sender, timeout int64) int64 {
 }
 
 // Wants says that one has frames to send.
-func (l *List) Wants(senders []pair.Sender) bool {
+func (l *RoundRobin) Wants(senders []Sender) bool {
 	for _, id := range l.Pairs {
 		if s := &senders[id]; s.Nxt < s.Frames || s.HasGap() {
 			return true

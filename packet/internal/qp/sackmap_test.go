@@ -1,11 +1,11 @@
-package gaps
+package qp
 
 import "testing"
 
 // TestWideGap: of a gap that is wider than what was sent again before, each frame is missing
 // once; the rings have room for all of it.
 func TestWideGap(t *testing.T) {
-	var g Gaps
+	var g SACKMap
 	g.Came(5000, 0, 1)
 	for want := range uint32(4999) {
 		p, ok := g.Missing(0)
@@ -17,7 +17,7 @@ func TestWideGap(t *testing.T) {
 	if p, ok := g.Missing(0); ok {
 		t.Errorf("%d is missing again", p)
 	}
-	g = Gaps{}
+	g = SACKMap{}
 	g.Came(100, 0, 1)
 	g.Lost(0, 7000)
 	for range 7000 - 1 {
@@ -32,7 +32,7 @@ func TestWideGap(t *testing.T) {
 // TestRefused: what the receiver asks for is sent again first, once, and not where it has come;
 // neither that nor what came is on its way.
 func TestRefused(t *testing.T) {
-	var g Gaps
+	var g SACKMap
 	if g.Came(3, 0, 100); !g.Refuse(1, 0) || !g.Refuse(300, 0) || g.Refuse(3, 0) {
 		t.Error("frames 1 and 300 are missing, 3 is not")
 	}
@@ -54,7 +54,7 @@ func TestRefused(t *testing.T) {
 
 // TestLostIsAway: after a timeout what did not come is not on its way, until it is sent again or comes after all.
 func TestLostIsAway(t *testing.T) {
-	var g Gaps
+	var g SACKMap
 	away := func(want uint32, when string) {
 		t.Helper()
 		if g.Away() != want {
@@ -84,7 +84,7 @@ func TestLostIsAway(t *testing.T) {
 
 // TestGaps: what others overtook is missing once, until it comes or all is lost.
 func TestGaps(t *testing.T) {
-	var g Gaps
+	var g SACKMap
 	for _, psn := range []uint32{2, 3, 300} {
 		g.Came(psn, 0, 1)
 	}

@@ -1,25 +1,21 @@
-// Package after determines when a flow that waits for other flows may begin.
-//
-// In: which flows each waits for, ends and starts in ps. Out: which may begin, and when. It must not know
-// what flows are.
-package after
+package qp
 
 import (
 	"cmp"
 	"slices"
 )
 
-// Waits is what flows wait for.
-type Waits struct {
+// FlowDeps is what flows wait for.
+type FlowDeps struct {
 	after   [][]int32 // flows that wait for a flow
 	missing []int32   // ends that a flow waits for
 	ready   []int64   // the last of them, so far
 	any     bool      // a flow waits
 }
 
-// New is for n flows; of gives those that one waits for.
-func New(n int, of func(flow int) []int32) *Waits {
-	w := &Waits{after: make([][]int32, n), missing: make([]int32, n), ready: make([]int64, n)}
+// NewFlowDeps is for n flows; of gives those that one waits for.
+func NewFlowDeps(n int, of func(flow int) []int32) *FlowDeps {
+	w := &FlowDeps{after: make([][]int32, n), missing: make([]int32, n), ready: make([]int64, n)}
 	for i := range n {
 		w.missing[i] = int32(len(of(i)))
 		for _, d := range of(i) {
@@ -31,14 +27,14 @@ func New(n int, of func(flow int) []int32) *Waits {
 }
 
 // Any says that some flow waits for another.
-func (w *Waits) Any() bool { return w.any }
+func (w *FlowDeps) Any() bool { return w.any }
 
 // Free says that a flow waits for none.
-func (w *Waits) Free(flow int) bool { return w.missing[flow] == 0 }
+func (w *FlowDeps) Free(flow int) bool { return w.missing[flow] == 0 }
 
 // Ended says that a flow has ended; begin is called for each that may begin then, with the last of
 // the ends that it waited for.
-func (w *Waits) Ended(flow int32, at int64, begin func(flow int32, ready int64)) {
+func (w *FlowDeps) Ended(flow int32, at int64, begin func(flow int32, ready int64)) {
 	for _, d := range w.after[flow] {
 		w.ready[d] = max(w.ready[d], at)
 		if w.missing[d]--; w.missing[d] == 0 {

@@ -1,4 +1,4 @@
-package after
+package qp
 
 import (
 	"cmp"
@@ -23,10 +23,10 @@ func (x *Ending[N]) Compare(y *Ending[N], order func(a, b N) int) int {
 	return order(x.Began, y.Began)
 }
 
-// Sort puts endings in the order of time, however many of them a window has: flows that may begin then at one time do so
+// SortEndings puts endings in the order of time, however many of them a window has: flows that may begin then at one time do so
 // in that order. Endings of equal times are in the order in which they were planned if a calendar says that, else they
 // stay as they are.
-func Sort[N any](all []Ending[N], ordered bool, calendar interface{ Order(a, b N) int }) {
+func SortEndings[N any](all []Ending[N], ordered bool, calendar interface{ Order(a, b N) int }) {
 	slices.SortStableFunc(all, func(a, b Ending[N]) int {
 		if !ordered {
 			return cmp.Compare(a.At, b.At)
@@ -35,16 +35,16 @@ func Sort[N any](all []Ending[N], ordered bool, calendar interface{ Order(a, b N
 	})
 }
 
-// Order is the order in which starts of flows are planned: those that wait for none, by time, then others as what
+// StartOrder is the order in which starts of flows are planned: those that wait for none, by time, then others as what
 // they wait for ends. The zero value has flows in the order of their numbers.
-type Order struct {
+type StartOrder struct {
 	of   []int32
 	next int32
 }
 
-// NewOrder is for n flows of which some wait for none, in the order of their starts.
-func NewOrder(n int, free []int32) Order {
-	o := Order{make([]int32, n), 0}
+// NewStartOrder is for n flows of which some wait for none, in the order of their starts.
+func NewStartOrder(n int, free []int32) StartOrder {
+	o := StartOrder{make([]int32, n), 0}
 	for _, i := range free {
 		o.Plan(i)
 	}
@@ -52,7 +52,7 @@ func NewOrder(n int, free []int32) Order {
 }
 
 // Plan plans the start of a flow after all others.
-func (o *Order) Plan(flow int32) {
+func (o *StartOrder) Plan(flow int32) {
 	if o.of != nil {
 		o.of[flow] = o.next
 		o.next++
@@ -60,7 +60,7 @@ func (o *Order) Plan(flow int32) {
 }
 
 // Of is the place of a flow's start.
-func (o *Order) Of(flow int32) int {
+func (o *StartOrder) Of(flow int32) int {
 	if o.of != nil {
 		return int(o.of[flow])
 	}

@@ -1,22 +1,20 @@
-package turn
+package qp
 
-import "github.com/simccl/simccl/packet/internal/pair"
-
-// Table has by pair of a list when pacing lets it send, side by side: what a host with many queue pairs looks at then lies
+// ReadyTable has by pair of a list when pacing lets it send, side by side: what a host with many queue pairs looks at then lies
 // in few lines of a cache. A list that is Tabled has one.
-type Table struct {
+type ReadyTable struct {
 	soon  []int64 // never: it has sent all
 	place []int32 // by flow, of all lists: the place in its list
 }
 
-// NewTable is of a list, with memory for places by flow that all lists share.
-func NewTable(place []int32) Table { return Table{place: place} }
+// NewReadyTable is of a list, with memory for places by flow that all lists share.
+func NewReadyTable(place []int32) ReadyTable { return ReadyTable{place: place} }
 
 // many is from how many pairs on a list gets a table.
 const many = 8
 
 // Choose is that of a list with a table.
-func (t *Table) Choose(l *List, senders []pair.Sender, rules *Rules, paused uint16, now int64) (found int, soon int64) {
+func (t *ReadyTable) Choose(l *RoundRobin, senders []Sender, rules *Rules, paused uint16, now int64) (found int, soon int64) {
 	if l.Over > 0 || paused != 0 {
 		return l.Choose(senders, rules, paused, now)
 	}
@@ -46,7 +44,7 @@ func (t *Table) Choose(l *List, senders []pair.Sender, rules *Rules, paused uint
 }
 
 // Fill makes the table of a list of which none may send, if that is long and none of its pairs has gaps or has ended.
-func (t *Table) Fill(l *List, senders []pair.Sender, rules *Rules) {
+func (t *ReadyTable) Fill(l *RoundRobin, senders []Sender, rules *Rules) {
 	if len(l.Pairs) < many || l.Over > 0 || rules.Gaps {
 		return
 	}
@@ -59,7 +57,7 @@ func (t *Table) Fill(l *List, senders []pair.Sender, rules *Rules) {
 }
 
 // Note takes note of a flow of a list whose sender has changed.
-func (t *Table) Note(l *List, id int32, s *pair.Sender) {
+func (t *ReadyTable) Note(l *RoundRobin, id int32, s *Sender) {
 	if !l.Tabled {
 		return
 	}
