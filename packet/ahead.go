@@ -2,7 +2,6 @@ package packet
 
 import (
 	"github.com/simccl/simccl/packet/internal/instant"
-	"github.com/simccl/simccl/packet/internal/nic"
 	"github.com/simccl/simccl/packet/internal/port"
 	"github.com/simccl/simccl/packet/spec"
 )
@@ -45,8 +44,8 @@ func (e *engine) findDirect() {
 // findSenders finds hosts that only send.
 func (e *engine) findSenders() {
 	w, receives := &e.workers[0], spec.Receivers(e.net.Nodes, e.flows)
-	w.sink = nic.NewReceiver(e.cfg, w.order, e.links, e.hops, e.rcv, e.due)
-	w.solo = nic.New(e.cfg, &e.controls, w.order, e.due)
+	w.sink = port.NewHostReceiver(e.cfg, w.order, e.links, e.hops, e.rcv, e.due)
+	w.solo = port.NewHostSender(e.cfg, &e.controls, w.order, e.due)
 	for i := range e.hosts {
 		if h := &e.hosts[i]; w.solo != nil && h.out >= 0 && !receives[h.node] {
 			h.In, h.Out = &e.links[h.in], &e.links[h.out]

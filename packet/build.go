@@ -4,9 +4,6 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/packet/internal/instant"
-	"github.com/simccl/simccl/packet/internal/lost"
-	"github.com/simccl/simccl/packet/internal/memory"
-	"github.com/simccl/simccl/packet/internal/nic"
 	"github.com/simccl/simccl/packet/internal/parted"
 	"github.com/simccl/simccl/packet/internal/port"
 	"github.com/simccl/simccl/packet/internal/qp"
@@ -46,7 +43,7 @@ func build(n *Network, flows []Flow, cfg *Config, ordered, inTurn bool) (*engine
 		e.openCalendars()
 	}
 	if ordered && cfg.LossStream > 0 {
-		e.losses = lost.All(spec.Lossy(n), cfg.LossStream, cfg.Seed)
+		e.losses = port.AllLossDraws(spec.Lossy(n), cfg.LossStream, cfg.Seed)
 	}
 	return e, nil
 }
@@ -93,7 +90,7 @@ func (e *engine) buildNodes() {
 			continue
 		}
 		hostOf[v] = int32(len(e.hosts))
-		h := host{node: int32(v), out: -1, in: -1, table: qp.NewReadyTable(places), sports: map[int32]uint16{}, Port: nic.Port{First: never, Timer: never, Planned: nic.Planned{Number: instant.None}}}
+		h := host{node: int32(v), out: -1, in: -1, table: qp.NewReadyTable(places), sports: map[int32]uint16{}, HostPort: port.HostPort{First: never, Timer: never, Pacing: port.PacingPlan{Number: instant.None}}}
 		if len(out) > 0 {
 			h.out, h.in = out[0], e.links[out[0]].Peer
 			if e.hostRate == 0 {
@@ -116,11 +113,11 @@ func (e *engine) buildSwitches() error {
 		n := len(s.out)
 		s.in = make([]int32, n)
 		s.busy, s.control = make([]uint64, (n+63)/64), make([]uint64, (n+63)/64)
-		ports := make([]memory.Port, n)
+		ports := make([]port.IngressPort, n)
 		for p, id := range s.out {
-			s.in[p], ports[p] = e.links[id].Peer, memory.Port{Rate: e.links[id].Rate, Delay: e.links[id].Delay}
+			s.in[p], ports[p] = e.links[id].Peer, port.IngressPort{Rate: e.links[id].Rate, Delay: e.links[id].Delay}
 		}
-		s.Memory = memory.New(b, e.classes, ports, e.hostRate)
+		s.SharedBuffer = port.NewSharedBuffer(b, e.classes, ports, e.hostRate)
 		if s.Shared() <= 0 && b.Credits == 0 && b.Trim == 0 {
 			return wrong("switch %d: a buffer of %d bytes holds less than the headroom and reserve of its %d ports, %d: write a larger buffer",
 				s.node, b.Bytes, n, b.Bytes-s.Shared())

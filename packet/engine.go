@@ -5,12 +5,8 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/packet/cc"
-	"github.com/simccl/simccl/packet/internal/blame"
 	"github.com/simccl/simccl/packet/internal/crew"
-	"github.com/simccl/simccl/packet/internal/depart"
 	"github.com/simccl/simccl/packet/internal/instant"
-	"github.com/simccl/simccl/packet/internal/lost"
-	"github.com/simccl/simccl/packet/internal/nic"
 	"github.com/simccl/simccl/packet/internal/parted"
 	"github.com/simccl/simccl/packet/internal/port"
 	"github.com/simccl/simccl/packet/internal/qp"
@@ -40,10 +36,10 @@ type worker struct {
 	sent     int64   // data frames that hosts sent
 	arrived  []frame // memory for those of a switch
 	from     []uint16
-	ports    depart.Window
+	ports    port.Egress
 	starts   port.Starts
-	solo     *nic.Sender // nil: no host is as plain as it needs
-	sink     *nic.Receiver
+	solo     *port.HostSender // nil: no host is as plain as it needs
+	sink     *port.HostReceiver
 }
 
 type ending = qp.Ending[instant.Number]
@@ -72,7 +68,7 @@ type engine struct {
 	picky     bool          // switches choose paths or drop by a watchdog
 	base      int           // of the routes of flows to come, in hops
 	broken    error         // a fault leaves a flow without a path, or frames cannot be numbered
-	locks     blame.Locks
+	locks     port.Deadlocks
 	deadlocks []Deadlock
 	result    []FlowResult
 	waits     *qp.FlowDeps
@@ -87,7 +83,7 @@ type engine struct {
 	given     *Live // whose messages it carries; nil for flows that are known
 	crowd     int   // frames in a window from which on all workers simulate
 	streams   *rng.Firsts
-	losses    []lost.Draws
+	losses    []port.LossDraws
 	ranker    instant.Ranker
 	exits     []uint16 // by link: the port where it begins
 	due       []int64  // by link: when its first frame arrives

@@ -1,12 +1,10 @@
 package packet
 
 import (
-	"github.com/simccl/simccl/packet/internal/depart"
 	"github.com/simccl/simccl/packet/internal/frames"
 	"github.com/simccl/simccl/packet/internal/instant"
 	"github.com/simccl/simccl/packet/internal/parted"
-	"github.com/simccl/simccl/packet/internal/record"
-	"github.com/simccl/simccl/packet/internal/row"
+	"github.com/simccl/simccl/packet/internal/port"
 )
 
 // express simulates a window of a port that nothing pauses, with one class of frames, as
@@ -126,7 +124,7 @@ func (e *engine) stream(w *worker, s *swtch, l *link, keys []uint64, end int64) 
 // burst sends frames that lie on a link already, but with the times and tags with which they came to
 // the port, and returns how many those are; it ends before one of a size that is to be measured first.
 func (e *engine) burst(w *worker, l *link, some []frame, end int64) int {
-	p := row.Port{Free: l.Free, End: end, Delay: l.Delay, Lasts: &l.Lasts, Sizes: &l.Sizes, Start: l.Start, Begun: l.Begun, Calendar: w.order}
+	p := port.Burst{Free: l.Free, End: end, Delay: l.Delay, Lasts: &l.Lasts, Sizes: &l.Sizes, Start: l.Start, Begun: l.Begun, Calendar: w.order}
 	p.Send(some)
 	l.Free, l.Start, l.Begun, l.Wire.Tail = p.Free, p.Start, p.Begun, l.Wire.Tail+uint32(p.Sent)
 	data := int64(p.Sent-p.Acks) * int64(l.Sizes[0])
@@ -140,7 +138,7 @@ func (e *engine) burst(w *worker, l *link, some []frame, end int64) int {
 // record sends frames of which those between two places have come and nothing else waits, up to the first that it cannot;
 // it returns these places then.
 func (e *engine) record(w *worker, s *swtch, l *link, keys []uint64, begun, come int, end int64) (int, int) {
-	p := record.Port{Link: l, Flows: &e.controls, Links: e.links, In: s.in, Full: e.full, Ack: e.ack, Arrived: s.arrived, From: s.from,
+	p := port.INTEgress{Link: l, Flows: &e.controls, Links: e.links, In: s.in, Full: e.full, Ack: e.ack, Arrived: s.arrived, From: s.from,
 		Keys: keys[begun:], Come: come - begun, Calendar: w.order}
 	first := l.Wire.Tail
 	if p.Send(end); p.Sent > 0 && l.Wire.Head == first {
@@ -168,7 +166,7 @@ func (e *engine) keep(w *worker, s *swtch, l *link, q *queue, keys []uint64) {
 
 // ports begins a window of the ports of a switch.
 func (e *engine) ports(w *worker, s *swtch, end int64) {
-	w.ports = depart.Window{Config: e.cfg, Full: e.full, Ack: e.ack, End: end, Surely: e.ordered || !e.cfg.EventOrder, Later: e.streams != nil, Held: s.Held(), Spare: &s.spare, Arrived: s.arrived, In: s.in, Links: e.links, Behind: w.ports.Behind}
+	w.ports = port.Egress{Config: e.cfg, Full: e.full, Ack: e.ack, End: end, Surely: e.ordered || !e.cfg.EventOrder, Later: e.streams != nil, Held: s.Held(), Spare: &s.spare, Arrived: s.arrived, In: s.in, Links: e.links, Behind: w.ports.Behind}
 	if e.cfg.CC.Kind == HPCC {
 		w.ports.Flows = &e.controls
 	}

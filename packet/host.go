@@ -5,7 +5,6 @@ import (
 
 	"github.com/simccl/simccl/packet/internal/frames"
 	"github.com/simccl/simccl/packet/internal/instant"
-	"github.com/simccl/simccl/packet/internal/nic"
 	"github.com/simccl/simccl/packet/internal/parted"
 	"github.com/simccl/simccl/packet/internal/port"
 	"github.com/simccl/simccl/packet/internal/qp"
@@ -14,7 +13,7 @@ import (
 // host is a node with one NIC: queue pairs served in turn, acknowledgements
 // before them.
 type host struct {
-	nic.Port
+	port.HostPort
 	out, in int32 // links; -1: none
 	node    int32
 	ready   int64 // the next flow may begin, with MessageGap
@@ -107,7 +106,7 @@ func (e *engine) runHosts(w *worker, from, to int, end int64) (busy int) {
 			i := from + bits.TrailingZeros64(some)
 			h := &e.hosts[i]
 			if h.Out != nil {
-				n, quiet := w.solo.Run(&h.Port, end)
+				n, quiet := w.solo.Run(&h.HostPort, end)
 				if busy += n; quiet > 0 {
 					e.acts[i] = quiet
 					continue
@@ -225,7 +224,7 @@ func (e *engine) runHost(w *worker, h *host, come []frame, end int64) {
 			return
 		}
 	}
-	nic.Touch(come, e.snd, e.rcv, &e.controls)
+	port.Prefetch(come, e.snd, e.rcv, &e.controls)
 	rest := min(end, h.Timer, h.First) // when something else happens, or nothing
 	for next := frames.First(come); ; {
 		now, what := h.Wake, wakes
@@ -361,7 +360,7 @@ func (e *engine) control(w *worker, h *host, f *frame) bool {
 // start starts the next frame of a host whose link is idle.
 func (e *engine) start(w *worker, h *host, l *link, now int64) {
 	if !h.acks.Empty() {
-		if f := h.acks.Front(); l.Paused>>nic.Hold(e.cfg, f, &e.classOf)&1 == 0 {
+		if f := h.acks.Front(); l.Paused>>port.AckHold(e.cfg, f, &e.classOf)&1 == 0 {
 			h.acks.Head++
 			h.InFlight = true
 			if !l.Ahead && !l.Odd { // nothing marks or stamps it

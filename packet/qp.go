@@ -3,7 +3,7 @@ package packet
 import (
 	"github.com/simccl/simccl/packet/cc"
 	"github.com/simccl/simccl/packet/internal/instant"
-	"github.com/simccl/simccl/packet/internal/nic"
+	"github.com/simccl/simccl/packet/internal/port"
 	"github.com/simccl/simccl/packet/internal/qp"
 	"github.com/simccl/simccl/packet/internal/route"
 	"github.com/simccl/simccl/units"
@@ -155,7 +155,7 @@ func (e *engine) put(w *worker, l *link, size uint16, what uint8, at int64) *fra
 func (e *engine) receive(f, ack *frame) bool {
 	r := &e.rcv[f.Flow]
 	if f.Flags&flagTrim != 0 {
-		return nic.Refuse(r, f, ack, uint16(e.cfg.Frames.Ack))
+		return port.RefuseTrimmed(r, f, ack, uint16(e.cfg.Frames.Ack))
 	}
 	flags := flagAck | f.Flags&flagCE
 	report := f.Aux

@@ -6,10 +6,8 @@ import (
 
 	"github.com/simccl/simccl/packet/internal/frames"
 	"github.com/simccl/simccl/packet/internal/instant"
-	"github.com/simccl/simccl/packet/internal/memory"
 	"github.com/simccl/simccl/packet/internal/parted"
 	"github.com/simccl/simccl/packet/internal/port"
-	"github.com/simccl/simccl/packet/internal/quanta"
 	"github.com/simccl/simccl/packet/internal/rng"
 	"github.com/simccl/simccl/packet/internal/route"
 )
@@ -21,7 +19,7 @@ type swtch struct {
 	late    bool    // its windows are later
 	uniform bool    // links in are equally long and fast
 	in, out []int32 // links, by port
-	memory.Memory
+	port.SharedBuffer
 	apart    bool         // what arrived is in the worker's parts
 	arrived  []frame      // of this window, port by port
 	from     []uint16     // with EventOrder: the port of each
@@ -267,7 +265,7 @@ func (e *engine) pfcAtSwitch(w *worker, s *swtch, f *frame, n instant.Number) {
 		e.end(w, s, l, f, n)
 	}
 	e.arrived(w, n)
-	if f.Flow == quanta.Repeat {
+	if f.Flow == port.PauseRepeats {
 		if l.Timer.Due(f.Psn, f.At) {
 			e.sendPFC(w, s, f.Tag, uint8(f.Psn), flagPause, f.At)
 		}

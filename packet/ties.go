@@ -2,7 +2,6 @@ package packet
 
 import (
 	"github.com/simccl/simccl/packet/internal/instant"
-	"github.com/simccl/simccl/packet/internal/nic"
 	"github.com/simccl/simccl/packet/internal/port"
 )
 
@@ -39,7 +38,7 @@ func (e *engine) completed(w *worker, l *link) {
 
 // woken says that a pause of pacing ends.
 func (e *engine) woken(w *worker, h *host) {
-	if p := &h.Planned; e.ordered {
+	if p := &h.Pacing; e.ordered {
 		w.Wakes(p.Number, p.Place)
 		w.since, w.size = p.At, 0
 	}
@@ -132,7 +131,7 @@ func (e *engine) untie(w *worker, s *swtch, a []uint64) {
 // await takes note of a host that waits for its pacing from now on.
 func (e *engine) await(w *worker, h *host, now int64) {
 	if e.ordered {
-		h.Planned = nic.Planned{At: now, Number: w.Slept(now)}
+		h.Pacing = port.PacingPlan{At: now, Number: w.Slept(now)}
 	}
 }
 
@@ -162,7 +161,7 @@ func (e *engine) openCalendars() {
 func (e *engine) pauses(each func(n *instant.Number, place *uint64)) {
 	for i := range e.hosts {
 		if h := &e.hosts[i]; h.Wake > 0 {
-			each(&h.Planned.Number, &h.Planned.Place)
+			each(&h.Pacing.Number, &h.Pacing.Place)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package port
 
 import (
 	"github.com/simccl/simccl/packet/internal/frames"
-	"github.com/simccl/simccl/packet/internal/quanta"
 	"github.com/simccl/simccl/packet/spec"
 )
 
@@ -12,8 +11,8 @@ import (
 // expire lets the pauses of a link end by themselves, and returns how long a window may be: what begins in one
 // ends, or is repeated, in a later one.
 func (l *Link) expire(b *spec.Buffer) (longest int64) {
-	l.Timer = quanta.New(b.Quanta, l.Rate)
-	return quanta.Lasts(b.Quanta, l.Rate) / 2
+	l.Timer = NewPauseTimer(b.Quanta, l.Rate)
+	return PauseLasts(b.Quanta, l.Rate) / 2
 }
 
 // Back appends what comes to a port before a time beside frames of its cable: credits, and pauses that end or

@@ -1,15 +1,8 @@
-// Package port has the links (directions of cables), each with the egress port that feeds it.
-//
-// In: a network and its settings, frames and times. Out: links, and statistics over all of them: queues,
-// pauses and counters. It must not know hosts, switches or queue pairs.
 package port
 
 import (
-	"github.com/simccl/simccl/packet/internal/blame"
-	"github.com/simccl/simccl/packet/internal/dog"
 	"github.com/simccl/simccl/packet/internal/frames"
 	"github.com/simccl/simccl/packet/internal/instant"
-	"github.com/simccl/simccl/packet/internal/quanta"
 	"github.com/simccl/simccl/packet/internal/rng"
 	"github.com/simccl/simccl/packet/spec"
 )
@@ -58,14 +51,14 @@ type Link struct {
 	Whole, Ack int64 // ps that a full data frame and an acknowledgement last
 	PMax, Loss float64
 	Rate       int64
-	Arrivals   uint64        // frames
-	Queued     uint64        // frames, with MarkAtEnqueue
-	Credit     []int64       // by class, of InfiniBand
-	Returns    frames.Ring   // credits on their way back
-	Lost       *frames.Ring  // credits of frames that were lost in this window
-	Watch      *dog.Dog      // of switches, with a watchdog
-	Timer      *quanta.Port  // of pauses that end by themselves
-	HOL        *blame.Pauses // once it was paused
+	Arrivals   uint64       // frames
+	Queued     uint64       // frames, with MarkAtEnqueue
+	Credit     []int64      // by class, of InfiniBand
+	Returns    frames.Ring  // credits on their way back
+	Lost       *frames.Ring // credits of frames that were lost in this window
+	Watch      *PFCWatchdog // of switches, with a watchdog
+	Timer      *PauseTimer  // of pauses that end by themselves
+	HOL        *Pauses      // once it was paused
 	Stats      Stats
 	From, Peer int32
 	Feeder     int32    // the only link over which its frames come to the switch, and nothing holds them up; -1: none
@@ -98,7 +91,7 @@ func (l *Link) Note(before uint16, f *frames.Frame) {
 	switch {
 	case before == 0 && l.Asked != 0:
 		if l.HOL == nil {
-			l.HOL, l.Odd = &blame.Pauses{First: f.At}, true
+			l.HOL, l.Odd = &Pauses{First: f.At}, true
 		}
 		l.HOL.Begin(f.At, int32(f.Aux)-1)
 	case before != 0 && l.Asked == 0:

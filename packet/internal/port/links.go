@@ -4,8 +4,6 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/packet/cc"
-	"github.com/simccl/simccl/packet/internal/blame"
-	"github.com/simccl/simccl/packet/internal/dog"
 	"github.com/simccl/simccl/packet/internal/frames"
 	"github.com/simccl/simccl/packet/internal/instant"
 	"github.com/simccl/simccl/packet/internal/parted"
@@ -44,7 +42,7 @@ func Lay(n *spec.Network, s *spec.Config, classes int, ordered bool) (links []Li
 					l.Alert = never // of marks at dequeue
 				}
 				if s.Watchdog.After > 0 {
-					l.Watch = dog.New()
+					l.Watch = NewPFCWatchdog()
 				}
 			}
 			if s.Buffer.Quanta > 0 {
@@ -123,11 +121,11 @@ func Cycle(links []Link, nodes int) []int32 {
 			next[l.From] = append(next[l.From], l.To)
 		}
 	}
-	return blame.Cycle(next)
+	return cycleAmong(next)
 }
 
 // Lookout looks for a deadlock at a time, in ps; one without nodes is none, or no new one.
-func Lookout(links []Link, nodes int, known *blame.Locks, now int64) (d spec.Deadlock) {
+func Lookout(links []Link, nodes int, known *Deadlocks, now int64) (d spec.Deadlock) {
 	held, sent := Stuck(links)
 	if !held {
 		known.Forget()

@@ -1,4 +1,4 @@
-package record
+package port
 
 import (
 	"testing"
@@ -6,12 +6,11 @@ import (
 	"github.com/simccl/simccl/packet/cc"
 	"github.com/simccl/simccl/packet/internal/frames"
 	"github.com/simccl/simccl/packet/internal/parted"
-	"github.com/simccl/simccl/packet/internal/port"
 )
 
-// TestSend: frames start when the port is free and they have come, what waits behind each is counted, and a
+// TestINTEgressSends: frames start when the port is free and they have come, what waits behind each is counted, and a
 // frame that would be marked, or starts too late, does not start.
-func TestSend(t *testing.T) {
+func TestINTEgressSends(t *testing.T) {
 	c, err := cc.Preset("hpcc", 100e9)
 	if err != nil {
 		t.Fatal(err)
@@ -35,8 +34,8 @@ func TestSend(t *testing.T) {
 		flows := cc.NewFlows(&c, 1, 1000, 60)
 		window := int64(10_000)
 		flows.Open(0, &cc.Rate{Rate: 100e9, Line: 100e9}, &window, 8_000_000, 2, 0)
-		l := &port.Link{Free: 20, Delay: 7, Marks: true, Alert: x.alert, Lasts: [2]int64{80, 10}, Sizes: [2]uint16{1000, 60}, Rate: 100e9, Queues: make([]port.Queue, 2)}
-		p := Port{Link: l, Flows: &flows, Full: 1000, Ack: 60, Arrived: come}
+		l := &Link{Free: 20, Delay: 7, Marks: true, Alert: x.alert, Lasts: [2]int64{80, 10}, Sizes: [2]uint16{1000, 60}, Rate: 100e9, Queues: make([]Queue, 2)}
+		p := INTEgress{Link: l, Flows: &flows, Full: 1000, Ack: 60, Arrived: come}
 		for i, f := range come {
 			p.Keys = append(p.Keys, parted.Key(f.At, i))
 		}

@@ -1,22 +1,19 @@
-// Package dog is the PFC watchdog of a port: it drops the frames of a class that was paused for too long,
-// until the class has been unpaused for as long (SONiC's pfcwd, action drop).
-//
-// In: which classes are paused and have frames to send, and times in ps. Out: which classes are dropped.
-// It must not know frames, links or switches.
-package dog
+package port
 
-// Dog watches a port.
-type Dog struct {
+// PFCWatchdog watches a port.
+type PFCWatchdog struct {
 	since [8]int64 // when a pause, or where it dropped their end, began; -1: none
 	drops uint16   // classes that are dropped
 }
 
-// New is a dog that has seen nothing.
-func New() *Dog { return &Dog{since: [8]int64{-1, -1, -1, -1, -1, -1, -1, -1}} }
+// NewPFCWatchdog is a dog that has seen nothing.
+func NewPFCWatchdog() *PFCWatchdog {
+	return &PFCWatchdog{since: [8]int64{-1, -1, -1, -1, -1, -1, -1, -1}}
+}
 
 // Look looks at a class; it reports whether from now on that is dropped, after so long a pause.
 // Once that has been over for restore, it is no more.
-func (d *Dog) Look(class int, paused, waits bool, now, after, restore int64) (barks bool) {
+func (d *PFCWatchdog) Look(class int, paused, waits bool, now, after, restore int64) (barks bool) {
 	bit, x := uint16(1)<<class, &d.since[class]
 	dropping := d.drops&bit != 0
 	if paused == dropping {
@@ -39,10 +36,10 @@ func (d *Dog) Look(class int, paused, waits bool, now, after, restore int64) (ba
 }
 
 // Drops says that a class is dropped; without a dog none is.
-func (d *Dog) Drops(class uint8) bool { return d != nil && d.drops>>class&1 != 0 }
+func (d *PFCWatchdog) Drops(class uint8) bool { return d != nil && d.drops>>class&1 != 0 }
 
 // Next is when it next has something to do, if nothing changes before; the most there is if never.
-func (d *Dog) Next(after, restore int64) int64 {
+func (d *PFCWatchdog) Next(after, restore int64) int64 {
 	t := int64(1<<63 - 1)
 	for k, since := range d.since {
 		if since < 0 {

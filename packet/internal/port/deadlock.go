@@ -1,9 +1,9 @@
-package blame
+package port
 
 import "slices"
 
-// Cycle finds a cycle among nodes each of which waits for others; nil: there is none.
-func Cycle(next [][]int32) []int32 {
+// cycleAmong finds a cycle among nodes each of which waits for others; nil: there is none.
+func cycleAmong(next [][]int32) []int32 {
 	state := make([]uint8, len(next)) // 1: on the path, 2: done
 	var path []int32
 	var visit func(v int32) []int32
@@ -38,8 +38,8 @@ func Cycle(next [][]int32) []int32 {
 	return nil
 }
 
-// Locks sees which cycles are deadlocks: those that are there twice, and nothing moved between.
-type Locks struct {
+// Deadlocks sees which cycles are deadlocks: those that are there twice, and nothing moved between.
+type Deadlocks struct {
 	known [][]int32
 	last  []int32 // a cycle that may be one
 	at    int64
@@ -47,11 +47,11 @@ type Locks struct {
 }
 
 // Forget says that nothing waits.
-func (k *Locks) Forget() { k.last = nil }
+func (k *Deadlocks) Forget() { k.last = nil }
 
 // See looks at a cycle, nil for none, when so much has been sent; it returns one that is a
 // deadlock, the first time, and since when.
-func (k *Locks) See(c []int32, sent uint64, now int64) (nodes []int32, at int64, is bool) {
+func (k *Deadlocks) See(c []int32, sent uint64, now int64) (nodes []int32, at int64, is bool) {
 	switch {
 	case c == nil || !slices.Equal(c, k.last) || sent != k.sent:
 		k.last, k.at, k.sent = slices.Clone(c), now, sent

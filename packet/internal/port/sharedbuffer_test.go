@@ -1,4 +1,4 @@
-package memory
+package port
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 // there is no room, and drains until the neighbour is to go on.
 func TestMemory(t *testing.T) {
 	b := spec.Buffer{Bytes: 100_000, Reserve: 1000, ResumeOffset: 500, Shift: 1, HeadroomDelays: 2}
-	m := New(&b, 2, []Port{{100e9, 1_000_000}, {100e9, 1_000_000}}, 100e9)
+	m := NewSharedBuffer(&b, 2, []IngressPort{{100e9, 1_000_000}, {100e9, 1_000_000}}, 100e9)
 	m.Arriving[0], m.Total = 1000, 1000
 	if !m.Calm() || m.Shared() != 100_000-2*1000-2*25_000 {
 		t.Errorf("%d shared at first", m.Shared())
@@ -54,8 +54,8 @@ func TestMemory(t *testing.T) {
 // one of 17; what is granted is never more than there is.
 func TestAlpha(t *testing.T) {
 	b := spec.Buffer{Bytes: 170_000, Shift: -3, Headroom: 8500}
-	fill := func(ports int) (paused []int64, m Memory) {
-		m = New(&b, 2, []Port{{100e9, 1_000_000}, {100e9, 1_000_000}}, 100e9) // 153,000 are shared
+	fill := func(ports int) (paused []int64, m SharedBuffer) {
+		m = NewSharedBuffer(&b, 2, []IngressPort{{100e9, 1_000_000}, {100e9, 1_000_000}}, 100e9) // 153,000 are shared
 		m.Recount()
 		for in := int64(100); len(paused) < ports; in += 100 {
 			for p := range ports {
@@ -79,7 +79,7 @@ func TestAlpha(t *testing.T) {
 		t.Errorf("two queues pause at %d", got)
 	}
 	// Large frames: the second is above what is free, though below the threshold, and goes to the headroom.
-	m := New(&b, 2, []Port{{100e9, 1_000_000}, {100e9, 1_000_000}}, 100e9)
+	m := NewSharedBuffer(&b, 2, []IngressPort{{100e9, 1_000_000}, {100e9, 1_000_000}}, 100e9)
 	m.Recount()
 	m.Admit(0, 1, 100_000)
 	m.Admit(0, 1, 35_000)
@@ -99,8 +99,8 @@ func TestCalm(t *testing.T) {
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		b := spec.Buffer{Bytes: 60_000, Reserve: r.Int64N(3000), ResumeOffset: 500, Shift: r.IntN(6) - 3, HeadroomDelays: r.IntN(2)}
-		ports := []Port{{40e9, 1_000_000}, {40e9, 1_000_000}, {80e9, 1_000_000}}
-		m := New(&b, 2, ports, 40e9)
+		ports := []IngressPort{{40e9, 1_000_000}, {40e9, 1_000_000}, {80e9, 1_000_000}}
+		m := NewSharedBuffer(&b, 2, ports, 40e9)
 		var waits [3]int64
 		for range 30 {
 			clear(m.Arriving)
@@ -146,7 +146,7 @@ func TestPasses(t *testing.T) {
 		if r.IntN(3) == 0 {
 			b.XOff, b.XOn = 1500, 1000
 		}
-		m := New(&b, 2, []Port{{40e9, 1_000_000}, {40e9, 1_000_000}}, 40e9)
+		m := NewSharedBuffer(&b, 2, []IngressPort{{40e9, 1_000_000}, {40e9, 1_000_000}}, 40e9)
 		m.Recount()
 		for range 60 {
 			port, size := r.Uint32N(2), 1+r.Int64N(3000)
@@ -171,7 +171,7 @@ func TestPasses(t *testing.T) {
 // TestReserve: what one port leaves of a reserve is for no other: there is room in it, and for what passes it, with the shared memory full.
 func TestReserve(t *testing.T) {
 	for _, shift := range []int{0, -3} {
-		m := New(&spec.Buffer{Bytes: 40_000, Reserve: 4000, Shift: shift}, 2, []Port{{100e9, 1000}, {100e9, 1000}}, 100e9)
+		m := NewSharedBuffer(&spec.Buffer{Bytes: 40_000, Reserve: 4000, Shift: shift}, 2, []IngressPort{{100e9, 1000}, {100e9, 1000}}, 100e9)
 		m.Recount()
 		for room := true; room; {
 			room, _ = m.Admit(0, 1, 1000)
@@ -190,11 +190,11 @@ func TestReserve(t *testing.T) {
 // TestFills: ports that fill equally share the memory, so all come to their thresholds sooner than one alone would.
 func TestFills(t *testing.T) {
 	b := spec.Buffer{Bytes: 1_000_000, Reserve: 1000, Shift: 3}
-	ports := make([]Port, 32)
+	ports := make([]IngressPort, 32)
 	for i := range ports {
-		ports[i] = Port{100e9, 1_000_000}
+		ports[i] = IngressPort{100e9, 1_000_000}
 	}
-	m := New(&b, 2, ports, 100e9)
+	m := NewSharedBuffer(&b, 2, ports, 100e9)
 	if m.Fills(100, 0) {
 		t.Error("an empty switch fills")
 	}
@@ -210,7 +210,7 @@ func TestFills(t *testing.T) {
 			t.Errorf("%d of %d frames: %v", c.sent, c.all, got)
 		}
 	}
-	few := New(&b, 2, ports, 100e9)
+	few := NewSharedBuffer(&b, 2, ports, 100e9)
 	few.Add(0, 1, 3000)
 	if few.Fills(1<<40, 1) {
 		t.Error("one queue of three frames fills")

@@ -1,44 +1,36 @@
-// Package nic is the port of a host that only sends and has one queue pair: acknowledgements come, pacing ends,
-// frames start and end.
-//
-// In: settings, a queue pair with its links and what arrives in a window. Out: frames on the link and what began, in a
-// calendar. It must not know switches, routes, or hosts that receive.
-package nic
+package port
 
 import (
 	"github.com/simccl/simccl/packet/cc"
 	"github.com/simccl/simccl/packet/internal/frames"
 	"github.com/simccl/simccl/packet/internal/instant"
-	"github.com/simccl/simccl/packet/internal/port"
 	"github.com/simccl/simccl/packet/internal/qp"
 	"github.com/simccl/simccl/packet/spec"
 )
 
-const never = int64(1<<63 - 1)
-
-// Planned is where a pause of pacing was planned.
-type Planned struct {
+// PacingPlan is where a pause of pacing was planned.
+type PacingPlan struct {
 	At     int64
 	Number instant.Number
 	Place  uint64 // in the order of all, once the number is None
 }
 
-// Port is the queue pairs of a host, and when it does what. Times are in ps.
+// HostPort is the queue pairs of a host, and when it does what. Times are in ps.
 //
 // What a host that only sends looks at is in the first two lines of a cache.
-type Port struct {
-	Wake    int64      // when a queue pair may send again; 0: not awaited
-	Paced   int64      // when none could send: until when pacing alone holds all queue pairs up, or earlier
-	Timer   int64      // no timeout ends before then
-	First   int64      // when the next flow begins; never without one
-	In, Out *port.Link // of a host that only sends; else nil
+type HostPort struct {
+	Wake    int64 // when a queue pair may send again; 0: not awaited
+	Paced   int64 // when none could send: until when pacing alone holds all queue pairs up, or earlier
+	Timer   int64 // no timeout ends before then
+	First   int64 // when the next flow begins; never without one
+	In, Out *Link // of a host that only sends; else nil
 	qp.RoundRobin
-	Planned  Planned
+	Pacing   PacingPlan
 	InFlight bool // a frame is in transmission and its end is to come
 }
 
-// Sender goes through windows of ports.
-type Sender struct {
+// HostSender goes through windows of ports.
+type HostSender struct {
 	Sent int64 // data frames since that was read last
 
 	config   *spec.Config
@@ -52,15 +44,15 @@ type Sender struct {
 	kind     cc.Kind
 	stubborn bool // Repair.Stubborn
 
-	*Port
+	*HostPort
 	pair   *qp.Sender
 	cause  instant.Cause // the present event
 	notice int64         // for how long it was planned; never without the order of events
 }
 
-// New is a Sender if settings are those of plain senders, whose frames take one route each and which no timer and no
+// NewHostSender is a HostSender if settings are those of plain senders, whose frames take one route each and which no timer and no
 // credit keeps; else nil. Without the order of events there is no calendar. By link, due is when its first frame arrives.
-func New(c *spec.Config, flows *cc.Flows, calendar *instant.Calendar, due []int64) *Sender {
+func NewHostSender(c *spec.Config, flows *cc.Flows, calendar *instant.Calendar, due []int64) *HostSender {
 	if c.Repair.Timeout > 0 || c.Repair.BackTo > 0 || c.Repair.Selective || c.Buffer.Credits > 0 || c.Buffer.Trim > 0 || c.Paths > 1 {
 		return nil
 	}
@@ -69,18 +61,18 @@ func New(c *spec.Config, flows *cc.Flows, calendar *instant.Calendar, due []int6
 	default:
 		return nil
 	}
-	return &Sender{config: c, cc: &c.CC, flows: flows, calendar: calendar, due: due, payload: int64(c.Frames.Payload), full: uint16(c.Frames.Payload + c.Frames.Header),
+	return &HostSender{config: c, cc: &c.CC, flows: flows, calendar: calendar, due: due, payload: int64(c.Frames.Payload), full: uint16(c.Frames.Payload + c.Frames.Header),
 		ack: uint16(c.Frames.Ack), kind: c.CC.Kind, stubborn: c.Repair.Stubborn(), notice: never}
 }
 
 // Run simulates a port up to end, as long as frames come and go as they mostly do. It takes frames off the link as they
 // come and returns how many, and when the port does the next thing of its own; 0: something else is next now.
-func (x *Sender) Run(p *Port, end int64) (came int, quiet int64) {
+func (x *HostSender) Run(p *HostPort, end int64) (came int, quiet int64) {
 	s := p.Only
 	if s == nil || p.Over > 0 || s.Gapped || min(p.First, p.Timer) < end {
 		return 0, 0
 	}
-	x.Port, x.pair = p, s
+	x.HostPort, x.pair = p, s
 	in, out := &p.In.Wire, &p.Out.Wire
 	head := in.Head
 	quiet = x.run(in, end)
@@ -91,8 +83,8 @@ func (x *Sender) Run(p *Port, end int64) (came int, quiet int64) {
 }
 
 // run is Run for the port that is set.
-func (x *Sender) run(q *frames.Ring, end int64) (quiet int64) {
-	p, s, wake, free := x.Port, x.pair, x.awake(), never
+func (x *HostSender) run(q *frames.Ring, end int64) (quiet int64) {
+	p, s, wake, free := x.HostPort, x.pair, x.awake(), never
 	if p.InFlight {
 		free = p.Out.Free
 	}
@@ -123,7 +115,7 @@ func (x *Sender) run(q *frames.Ring, end int64) (quiet int64) {
 		default:
 			p.Wake, wake = 0, never
 			if x.calendar != nil {
-				x.cause, x.notice = instant.OfPlace(p.Planned.Number, p.Planned.Place), now-p.Planned.At
+				x.cause, x.notice = instant.OfPlace(p.Pacing.Number, p.Pacing.Place), now-p.Pacing.At
 			}
 			if free != never {
 				continue
@@ -149,7 +141,7 @@ func (x *Sender) run(q *frames.Ring, end int64) (quiet int64) {
 }
 
 // awake is when a queue pair may send again; never if that is not awaited.
-func (p *Port) awake() int64 {
+func (p *HostPort) awake() int64 {
 	if p.Wake == 0 {
 		return never
 	}
@@ -157,7 +149,7 @@ func (p *Port) awake() int64 {
 }
 
 // Own is when the port, whose link is one of links, does something of its own, but for timeouts.
-func (p *Port) Own(links []port.Link, link int32) int64 {
+func (p *HostPort) Own(links []Link, link int32) int64 {
 	t := min(p.First, p.awake())
 	if p.InFlight {
 		t = min(t, links[link].Free)
@@ -167,23 +159,23 @@ func (p *Port) Own(links []port.Link, link int32) int64 {
 
 // OwnFirst says that the frame in transmission over a link ends, or else pacing, before another that comes at that
 // instant and travels for so long: that it was planned first. Without a calendar what comes is first.
-func (p *Port) OwnFirst(calendar *instant.Calendar, out *port.Link, travels int64, f *frames.Frame, ends bool) bool {
+func (p *HostPort) OwnFirst(calendar *instant.Calendar, out *Link, travels int64, f *frames.Frame, ends bool) bool {
 	if ends {
 		return out.EndsFirst(calendar, travels, instant.Number(f.Tag))
 	}
-	return calendar != nil && p.Wake-p.Planned.At > travels
+	return calendar != nil && p.Wake-p.Pacing.At > travels
 }
 
 // await lets the port wait for its pacing from now on.
-func (x *Sender) await(until, now int64) {
+func (x *HostSender) await(until, now int64) {
 	x.Wake = until
 	if x.calendar != nil {
-		x.Planned.At, x.Planned.Number = now, x.calendar.Plan(x.cause.Sleeps(), now)
+		x.Pacing.At, x.Pacing.Number = now, x.calendar.Plan(x.cause.Sleeps(), now)
 	}
 }
 
 // bound says that the queue pair has as much in flight as it may.
-func (x *Sender) bound(now int64) bool {
+func (x *HostSender) bound(now int64) bool {
 	s := x.pair
 	flight := int64(s.Nxt-s.Una) * x.payload
 	switch {
@@ -197,7 +189,7 @@ func (x *Sender) bound(now int64) bool {
 
 // send starts the next frame. If it ends before a time, before which nothing comes, and pacing holds up the one after
 // it, that is all done.
-func (x *Sender) send(now, before int64) {
+func (x *HostSender) send(now, before int64) {
 	s, l := x.pair, x.Out
 	size, full, psn := x.full, true, s.Nxt
 	if s.Nxt++; s.Nxt == s.Frames { // the last may be short
@@ -255,7 +247,7 @@ func (x *Sender) send(now, before int64) {
 }
 
 // acked handles an acknowledgement that neither ends the flow nor asks for a frame.
-func (x *Sender) acked(f *frames.Frame) {
+func (x *HostSender) acked(f *frames.Frame) {
 	s := x.pair
 	if f.Psn > s.Una {
 		s.Una = f.Psn
@@ -286,7 +278,7 @@ func (x *Sender) acked(f *frames.Frame) {
 }
 
 // shift changes the rate, and the time of the next frame by the difference of the gaps.
-func (x *Sender) shift(rate, now int64) {
+func (x *HostSender) shift(rate, now int64) {
 	s := x.pair
 	sooner := rate > s.Rate.Rate || s.NextAvail < x.Wake // known long before the gap is
 	if rate != s.Rate.Rate {

@@ -1,9 +1,4 @@
-// Package memory does the ingress accounting of a switch's shared buffer, by ingress port and
-// class, and decides when a neighbour is paused (XOFF) and resumed (XON).
-//
-// In: what arrives and what leaves, by port, class and size. Out: whether there is room, and
-// what the neighbour is to do. It must not know frames, queues or time.
-package memory
+package port
 
 import (
 	"math"
@@ -11,8 +6,8 @@ import (
 	"github.com/simccl/simccl/packet/spec"
 )
 
-// Memory is that of a switch. Sizes are bytes.
-type Memory struct {
+// SharedBuffer is that of a switch. Sizes are bytes.
+type SharedBuffer struct {
 	Arriving []int64 // of this window, by port
 	Total    int64   // of them
 	Exact    bool    // shared is kept up to date, thresholds are watched
@@ -35,13 +30,13 @@ type Memory struct {
 	most     []int64 // headroom of a port
 }
 
-// Port is a link to a neighbour.
-type Port struct{ Rate, Delay int64 } // bit/s, ps
+// IngressPort is a link to a neighbour.
+type IngressPort struct{ Rate, Delay int64 } // bit/s, ps
 
-// New is the memory of a switch with ports and classes; hosts have ports of a rate.
-func New(b *spec.Buffer, classes int, ports []Port, hostRate int64) Memory {
+// NewSharedBuffer is the memory of a switch with ports and classes; hosts have ports of a rate.
+func NewSharedBuffer(b *spec.Buffer, classes int, ports []IngressPort, hostRate int64) SharedBuffer {
 	n := len(ports)
-	m := Memory{Arriving: make([]int64, n), b: b, classes: classes, in: make([]int64, n*classes), headroom: make([]int64, n*classes), xoff: make([]bool, n*classes),
+	m := SharedBuffer{Arriving: make([]int64, n), b: b, classes: classes, in: make([]int64, n*classes), headroom: make([]int64, n*classes), xoff: make([]bool, n*classes),
 		base: b.Bytes - int64(n)*b.Reserve, shift: make([]int8, n), growth: 1 + 1<<max(0, -b.Shift), most: make([]int64, n)}
 	for p, l := range ports {
 		m.most[p] = spec.Headroom(l.Rate, l.Delay/1000, b.HeadroomDelays) + b.Headroom
@@ -55,36 +50,36 @@ func New(b *spec.Buffer, classes int, ports []Port, hostRate int64) Memory {
 }
 
 // Shared is how much ports share.
-func (m *Memory) Shared() int64 { return m.base }
+func (m *SharedBuffer) Shared() int64 { return m.base }
 
 // Stopped says that a neighbour was paused.
-func (m *Memory) Stopped(port, class int) bool { return m.xoff[port*m.classes+class] }
+func (m *SharedBuffer) Stopped(port, class int) bool { return m.xoff[port*m.classes+class] }
 
 // Quiet says that no neighbour is paused.
-func (m *Memory) Quiet() bool { return m.paused == 0 && m.above == 0 }
+func (m *SharedBuffer) Quiet() bool { return m.paused == 0 && m.above == 0 }
 
 // Add counts what comes in, where no threshold is near.
-func (m *Memory) Add(port uint32, class uint8, size int64) {
+func (m *SharedBuffer) Add(port uint32, class uint8, size int64) {
 	m.in[int(port)*m.classes+int(class)] += size
 	m.held += size
 }
 
 // Held is what Add counts, by port and class; Less takes note of what was taken away there in all.
-func (m *Memory) Held() []int64 { return m.in }
+func (m *SharedBuffer) Held() []int64 { return m.in }
 
 // Less says that Held is so much less in all.
-func (m *Memory) Less(bytes int64) { m.held -= bytes }
+func (m *SharedBuffer) Less(bytes int64) { m.held -= bytes }
 
 // Calm says that in this window no ingress queue can reach its threshold, that
 // none is above it, and so that ports do not influence each other.
-func (m *Memory) Calm() bool {
+func (m *SharedBuffer) Calm() bool {
 	m.slack -= m.growth * m.Total // an ingress queue has grown by no more than that, and its threshold fallen
 	return m.calm(m.Arriving, m.Total)
 }
 
 // Expect says that what arrives by a port in a window of so many ps may be of frames of a size that
 // last so many.
-func (m *Memory) Expect(port int, size, window, lasts int64) {
+func (m *SharedBuffer) Expect(port int, size, window, lasts int64) {
 	if m.expected == nil {
 		m.expected = make([]int64, len(m.Arriving))
 	}
@@ -98,10 +93,10 @@ func (m *Memory) Expect(port int, size, window, lasts int64) {
 }
 
 // CalmAhead is Calm whatever arrives.
-func (m *Memory) CalmAhead() bool { return m.expects >= 0 && m.calm(m.expected, m.expects) }
+func (m *SharedBuffer) CalmAhead() bool { return m.expects >= 0 && m.calm(m.expected, m.expects) }
 
 // calm is Calm for a window in which so much arrives at most, by port and in all.
-func (m *Memory) calm(arriving []int64, total int64) bool {
+func (m *SharedBuffer) calm(arriving []int64, total int64) bool {
 	if m.b.Trim > 0 {
 		return true // each queue by itself
 	}
@@ -120,7 +115,7 @@ func (m *Memory) calm(arriving []int64, total int64) bool {
 
 // left is by how much the ingress queue that is nearest to its threshold is below it once so
 // much has come, or the shared memory below its end; none is where nothing comes.
-func (m *Memory) left(arriving []int64, total int64) int64 {
+func (m *SharedBuffer) left(arriving []int64, total int64) int64 {
 	reserve, shared := m.b.Reserve, total
 	for _, b := range m.in {
 		shared += max(0, b-reserve)
@@ -149,7 +144,7 @@ const foreseen = 16
 
 // Fills says that an ingress queue will come to its threshold if all grow as they did while so many frames of all were
 // sent.
-func (m *Memory) Fills(all, sent int64) bool {
+func (m *SharedBuffer) Fills(all, sent int64) bool {
 	if m.b.Trim > 0 || m.b.Credits > 0 {
 		return false
 	}
@@ -171,7 +166,7 @@ func (m *Memory) Fills(all, sent int64) bool {
 }
 
 // Recount counts the shared memory in use, to be kept up to date from now on.
-func (m *Memory) Recount() {
+func (m *SharedBuffer) Recount() {
 	m.shared, m.Exact = 0, true
 	for _, b := range m.in {
 		m.shared += max(0, b-m.b.Reserve)
@@ -179,7 +174,7 @@ func (m *Memory) Recount() {
 }
 
 // threshold is how much of the shared memory an ingress queue of a port may use.
-func (m *Memory) threshold(port uint32) int64 { return scaled(m.base-m.shared, m.shift[port]) }
+func (m *SharedBuffer) threshold(port uint32) int64 { return scaled(m.base-m.shared, m.shift[port]) }
 
 // scaled is so many bytes right by a shift, or left where that is negative.
 func scaled(bytes int64, shift int8) int64 {
@@ -190,11 +185,11 @@ func scaled(bytes int64, shift int8) int64 {
 }
 
 // used is what an ingress queue uses of the shared memory.
-func (m *Memory) used(k int) int64 { return max(0, m.in[k]-m.b.Reserve) }
+func (m *SharedBuffer) used(k int) int64 { return max(0, m.in[k]-m.b.Reserve) }
 
 // Admit accounts for what comes in; without room it is to be dropped. pause says that the
 // neighbour is to pause.
-func (m *Memory) Admit(port uint32, class uint8, size int64) (room, pause bool) {
+func (m *SharedBuffer) Admit(port uint32, class uint8, size int64) (room, pause bool) {
 	k, limit := int(port)*m.classes+int(class), m.threshold(port)
 	over := m.in[k] + size - m.b.Reserve
 	if full := size+m.used(k) > limit || m.b.Shift < 0 && min(size, over) > m.base-m.shared; full && size+m.headroom[k] > m.most[port] {
@@ -220,7 +215,7 @@ func (m *Memory) Admit(port uint32, class uint8, size int64) (room, pause bool) 
 }
 
 // Passes says that what comes in and leaves at once changes nothing: there is room, and no threshold is near.
-func (m *Memory) Passes(port uint32, class uint8, size int64) bool {
+func (m *SharedBuffer) Passes(port uint32, class uint8, size int64) bool {
 	k, limit := int(port)*m.classes+int(class), m.threshold(port)
 	in := m.in[k] + size
 	if in > m.b.Reserve || m.xoff[k] || m.headroom[k] > 0 || size > max(limit, m.most[port]) {
@@ -233,7 +228,7 @@ func (m *Memory) Passes(port uint32, class uint8, size int64) bool {
 }
 
 // Release accounts for what leaves. resume says that the neighbour is to go on.
-func (m *Memory) Release(port uint32, class uint8, size int64) (resume bool) {
+func (m *SharedBuffer) Release(port uint32, class uint8, size int64) (resume bool) {
 	k := int(port)*m.classes + int(class)
 	if !m.Exact {
 		m.in[k] -= size
@@ -254,7 +249,7 @@ func (m *Memory) Release(port uint32, class uint8, size int64) (resume bool) {
 }
 
 // overfull says that an ingress queue must pause its neighbour.
-func (m *Memory) overfull(k int, port uint32) bool {
+func (m *SharedBuffer) overfull(k int, port uint32) bool {
 	if x := m.b.XOff; x > 0 {
 		return m.in[k] >= x
 	}
@@ -262,7 +257,7 @@ func (m *Memory) overfull(k int, port uint32) bool {
 }
 
 // relieved says that its neighbour may go on.
-func (m *Memory) relieved(k int, port uint32) bool {
+func (m *SharedBuffer) relieved(k int, port uint32) bool {
 	if m.b.XOff > 0 {
 		return m.in[k] <= m.b.XOn
 	}

@@ -1,35 +1,34 @@
-package nic
+package port
 
 import (
 	"github.com/simccl/simccl/packet/internal/frames"
 	"github.com/simccl/simccl/packet/internal/instant"
-	"github.com/simccl/simccl/packet/internal/port"
 	"github.com/simccl/simccl/packet/internal/qp"
 	"github.com/simccl/simccl/packet/spec"
 )
 
-// Receiver lets hosts that only receive acknowledge frames that come in order, each over two cables at once: nothing
+// HostReceiver lets hosts that only receive acknowledge frames that come in order, each over two cables at once: nothing
 // holds an acknowledgement up at the switch between them.
-type Receiver struct {
+type HostReceiver struct {
 	config    *spec.Config
 	calendar  *instant.Calendar // nil: the order of events does not count
-	links     []port.Link
+	links     []Link
 	hops      []int32 // links of routes
 	receivers []qp.Receiver
 	due       []int64 // by link: when its first frame arrives
 }
 
-// NewReceiver is a Receiver if each frame in order is acknowledged; else nil.
-func NewReceiver(c *spec.Config, calendar *instant.Calendar, links []port.Link, hops []int32, receivers []qp.Receiver, due []int64) *Receiver {
+// NewHostReceiver is a HostReceiver if each frame in order is acknowledged; else nil.
+func NewHostReceiver(c *spec.Config, calendar *instant.Calendar, links []Link, hops []int32, receivers []qp.Receiver, due []int64) *HostReceiver {
 	if c.AckFrom > 1 || c.Repair.Selective || c.CC.CNPGap > 0 || c.Buffer.Trim > 0 {
 		return nil
 	}
-	return &Receiver{config: c, calendar: calendar, links: links, hops: hops, receivers: receivers, due: due}
+	return &HostReceiver{config: c, calendar: calendar, links: links, hops: hops, receivers: receivers, due: due}
 }
 
 // Run acknowledges frames that come to a host whose link is idle as long as that is all there is to do, and returns how
 // many.
-func (x *Receiver) Run(l *port.Link, come []frames.Frame) (n int) {
+func (x *HostReceiver) Run(l *Link, come []frames.Frame) (n int) {
 	size := uint16(x.config.Frames.Ack)
 	if !l.Ahead || l.Sizes[1] != size {
 		return 0
@@ -80,8 +79,8 @@ func (x *Receiver) Run(l *port.Link, come []frames.Frame) (n int) {
 	return n
 }
 
-// Refuse asks for a frame that came without its data, by an acknowledgement of so many bytes; false: it came before.
-func Refuse(r *qp.Receiver, f, ack *frames.Frame, size uint16) bool {
+// RefuseTrimmed asks for a frame that came without its data, by an acknowledgement of so many bytes; false: it came before.
+func RefuseTrimmed(r *qp.Receiver, f, ack *frames.Frame, size uint16) bool {
 	if f.Psn < r.Expected {
 		return false
 	}

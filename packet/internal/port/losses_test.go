@@ -1,4 +1,4 @@
-package lost
+package port
 
 import (
 	"testing"
@@ -16,8 +16,8 @@ func TestOrder(t *testing.T) {
 		c.By = instant.Root(int32(1 - i))
 		began[i] = c.Sent(0, 0, 0)
 	}
-	all := []Frame{{9, 1, 0, 0, began[0]}, {9, 2, 1, 0, began[0]}, {9, 1, 2, 0, began[1]}, {8, 1, 3, 0, began[0]}}
-	Order(all, c)
+	all := []Arrival{{9, 1, 0, 0, began[0]}, {9, 2, 1, 0, began[0]}, {9, 1, 2, 0, began[1]}, {8, 1, 3, 0, began[0]}}
+	SortArrivals(all, c)
 	for i, want := range []int32{3, 1, 2, 0} {
 		if all[i].Link != want {
 			t.Errorf("place %d has the frame of link %d, want %d", i, all[i].Link, want)

@@ -1,23 +1,18 @@
-// Package record sends frames of an egress port back to back and adds the port's telemetry record (INT) to each data frame.
-//
-// In: frames that arrive at the port, in order. Out: frames on its link, the events that began, in a calendar, and
-// the records of HPCC. It must not know hosts, or how frames are routed.
-package record
+package port
 
 import (
 	"github.com/simccl/simccl/packet/cc"
 	"github.com/simccl/simccl/packet/internal/frames"
 	"github.com/simccl/simccl/packet/internal/instant"
 	"github.com/simccl/simccl/packet/internal/parted"
-	"github.com/simccl/simccl/packet/internal/port"
 )
 
-// Port is a port that sends, and what comes to it. Times are in ps.
-type Port struct {
-	*port.Link
+// INTEgress is a port that sends, and what comes to it. Times are in ps.
+type INTEgress struct {
+	*Link
 	Flows     *cc.Flows
 	Calendar  *instant.Calendar // nil: the order of events does not count
-	Links     []port.Link
+	Links     []Link
 	In        []int32        // links, by the port by which frames come
 	Full, Ack uint16         // bytes of frames
 	Arrived   []frames.Frame // in the window
@@ -29,7 +24,7 @@ type Port struct {
 }
 
 // Send sends frames up to the first that does not start before end, may be marked or has a size that is not known.
-func (p *Port) Send(end int64) {
+func (p *INTEgress) Send(end int64) {
 	l, q, n := p.Link, &p.Wire, len(p.Keys)
 	for int(q.Tail-q.Head)+n > len(q.Buf) {
 		q.Grow()
@@ -64,7 +59,7 @@ func (p *Port) Send(end int64) {
 
 // start lets frames start and puts them behind the link's last, in row what began, and in place of a key the bytes that the
 // frame leaves behind. The loop calls nothing, so that what it needs stays in registers. It returns the number of the last.
-func (p *Port) start(row []instant.Entry, by, step instant.Number, end int64) instant.Number {
+func (p *INTEgress) start(row []instant.Entry, by, step instant.Number, end int64) instant.Number {
 	l, arrived, keys, come, buf := p.Link, p.Arrived, p.Keys, p.Come, p.Wire.Buf
 	free, bytes, peak, to, n, acks := l.Free, l.Queues[1].Bytes, l.Peak, l.Wire.Tail, 0, 0
 	mask := uint32(len(buf) - 1)
@@ -125,7 +120,7 @@ all:
 }
 
 // stamp adds records to the data frames that were sent.
-func (p *Port) stamp() {
+func (p *INTEgress) stamp() {
 	l, buf, sent := p.Link, p.Wire.Buf, p.TxBytes
 	before, to, mask, flows, rate := l.Delay+l.Lasts[0], l.Wire.Tail, uint32(len(buf)-1), p.Flows, l.Coded
 	for _, behind := range p.Keys[:p.Sent] {

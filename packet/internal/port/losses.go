@@ -1,7 +1,4 @@
-// Package lost draws which frames are lost, in the order of their arrivals.
-//
-// In: arriving frames, and when they began. Out: which are lost. It must not know nodes.
-package lost
+package port
 
 import (
 	"cmp"
@@ -12,18 +9,18 @@ import (
 	"github.com/simccl/simccl/packet/internal/rng"
 )
 
-// Frame is a frame that arrives in this window.
-type Frame struct {
+// Arrival is a frame that arrives in this window.
+type Arrival struct {
 	At, Travel int64 // ps: when it arrives, and for how long it was on its way
 	Link       int32
 	Wire       uint32 // its place on the link
 	Began      instant.Number
 }
 
-// Order puts frames in the order of their arrivals; of one instant, that which was on its way the longest
+// SortArrivals puts frames in the order of their arrivals; of one instant, that which was on its way the longest
 // is first, then that which began first.
-func Order(all []Frame, c *instant.Calendar) {
-	slices.SortStableFunc(all, func(a, b Frame) int {
+func SortArrivals(all []Arrival, c *instant.Calendar) {
+	slices.SortStableFunc(all, func(a, b Arrival) int {
 		if d := cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(b.Travel, a.Travel)); d != 0 {
 			return d
 		}
@@ -31,33 +28,33 @@ func Order(all []Frame, c *instant.Calendar) {
 	})
 }
 
-// Draws are links whose losses are drawn in turn from one stream.
-type Draws struct {
+// LossDraws are links whose losses are drawn in turn from one stream.
+type LossDraws struct {
 	links    []int32
 	numbers  rng.Numbers
-	arriving []Frame // scratch
+	arriving []Arrival // scratch
 }
 
-// New is for cables, both directions of each.
-func New(cables []int32, numbers rng.Numbers) Draws {
-	d := Draws{numbers: numbers}
+// NewLossDraws is for cables, both directions of each.
+func NewLossDraws(cables []int32, numbers rng.Numbers) LossDraws {
+	d := LossDraws{numbers: numbers}
 	for _, i := range cables {
 		d.links = append(d.links, 2*i, 2*i+1)
 	}
 	return d
 }
 
-// All is for groups of cables that each draw from a stream of the run with a seed.
-func All(groups [][]int32, stream, seed uint64) (all []Draws) {
+// AllLossDraws is for groups of cables that each draw from a stream of the run with a seed.
+func AllLossDraws(groups [][]int32, stream, seed uint64) (all []LossDraws) {
 	for _, cables := range groups {
-		all = append(all, New(cables, rng.NewNumbers(stream, seed)))
+		all = append(all, NewLossDraws(cables, rng.NewNumbers(stream, seed)))
 	}
 	return all
 }
 
 // Draw sets a flag of the frames that arrive before a time and are lost. travel is for how long, in ps, a frame
 // of a size is on its way over a link; of is what travels over one, and the share that is lost.
-func (d *Draws) Draw(end int64, flag uint8, c *instant.Calendar, travel func(link int32, size uint16) int64, of func(link int32) (*frames.Ring, float64)) {
+func (d *LossDraws) Draw(end int64, flag uint8, c *instant.Calendar, travel func(link int32, size uint16) int64, of func(link int32) (*frames.Ring, float64)) {
 	d.arriving = d.arriving[:0]
 	for _, id := range d.links {
 		q, _ := of(id)
@@ -66,10 +63,10 @@ func (d *Draws) Draw(end int64, flag uint8, c *instant.Calendar, travel func(lin
 			if f.At >= end {
 				break
 			}
-			d.arriving = append(d.arriving, Frame{At: f.At, Travel: travel(id, f.Size), Link: id, Wire: k, Began: instant.Number(f.Tag)})
+			d.arriving = append(d.arriving, Arrival{At: f.At, Travel: travel(id, f.Size), Link: id, Wire: k, Began: instant.Number(f.Tag)})
 		}
 	}
-	Order(d.arriving, c)
+	SortArrivals(d.arriving, c)
 	for _, a := range d.arriving {
 		if q, share := of(a.Link); d.numbers.Draw() < share {
 			q.At(a.Wire).Flags |= flag

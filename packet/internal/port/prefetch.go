@@ -1,4 +1,4 @@
-package nic
+package port
 
 import (
 	"github.com/simccl/simccl/packet/cc"
@@ -9,11 +9,11 @@ import (
 // crowd is from how many queue pairs on a run's are not all in a near cache.
 const crowd = 512
 
-// Touch reads what frames that come to a host will change, at once: each is of another flow perhaps, and one by one, as
+// Prefetch reads what frames that come to a host will change, at once: each is of another flow perhaps, and one by one, as
 // what each does depends on the one before, a host would wait for memory each time. What it returns is not for use.
 //
 //go:noinline
-func Touch(come []frames.Frame, senders []qp.Sender, receivers []qp.Receiver, flows *cc.Flows) (x uint32) {
+func Prefetch(come []frames.Frame, senders []qp.Sender, receivers []qp.Receiver, flows *cc.Flows) (x uint32) {
 	if len(senders) < crowd || len(come) < 2 {
 		return 0
 	}

@@ -1,4 +1,4 @@
-package nic
+package port
 
 import (
 	"testing"
@@ -19,10 +19,10 @@ func TestTouch(t *testing.T) {
 	senders, receivers := make([]qp.Sender, crowd), make([]qp.Receiver, crowd)
 	senders[1].Una, receivers[2].Expected = 3, 4
 	come := []frames.Frame{{Flow: -1}, {Flow: 1, Flags: frames.Ack}, {Flow: 1, Flags: frames.Ack | frames.Sack, Aux: 1 << 28}, {Flow: 2}}
-	if got := Touch(come, senders, receivers, &flows); got != 10 {
+	if got := Prefetch(come, senders, receivers, &flows); got != 10 {
 		t.Errorf("read a sum of %d, want 10", got)
 	}
-	if got := Touch(come, senders[:4], receivers, &flows); got != 0 {
+	if got := Prefetch(come, senders[:4], receivers, &flows); got != 0 {
 		t.Errorf("with few queue pairs read a sum of %d", got)
 	}
 }

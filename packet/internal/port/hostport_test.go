@@ -1,22 +1,21 @@
-package nic
+package port
 
 import (
 	"testing"
 
 	"github.com/simccl/simccl/packet/cc"
 	"github.com/simccl/simccl/packet/internal/frames"
-	"github.com/simccl/simccl/packet/internal/port"
 	"github.com/simccl/simccl/packet/internal/qp"
 	"github.com/simccl/simccl/packet/spec"
 )
 
 // setup is a port at 8 Gb/s, a byte a nanosecond, whose flow has three frames of 100 bytes and a last of 50.
-func setup(c *spec.Config) (x *Sender, p *Port, s *qp.Sender) {
+func setup(c *spec.Config) (x *HostSender, p *HostPort, s *qp.Sender) {
 	c.Frames = spec.Frames{Payload: 100, Ack: 10}
-	links := []port.Link{{ID: 0, Delay: 1000, Rate: 8e9}, {ID: 1, Delay: 1000, Rate: 8e9}}
+	links := []Link{{ID: 0, Delay: 1000, Rate: 8e9}, {ID: 1, Delay: 1000, Rate: 8e9}}
 	s = &qp.Sender{Frames: 4, Bytes: 350, Rate: cc.Rate{Rate: 8e9, Line: 8e9}, Window: 200}
-	p = &Port{RoundRobin: qp.RoundRobin{Only: s, Pairs: []int32{0}}, Timer: never, First: never, In: &links[1], Out: &links[0], Wake: 1}
-	return New(c, nil, nil, []int64{never, never}), p, s
+	p = &HostPort{RoundRobin: qp.RoundRobin{Only: s, Pairs: []int32{0}}, Timer: never, First: never, In: &links[1], Out: &links[0], Wake: 1}
+	return NewHostSender(c, nil, nil, []int64{never, never}), p, s
 }
 
 func TestSender(t *testing.T) {

@@ -1,8 +1,4 @@
-// Package depart serves the egress queue of a port while further frames arrive behind it.
-//
-// In: the port with its queue, and the keys of arriving frames. Out: frames in flight, the events that began, in a
-// calendar, and how many frames have arrived. It must not know switches, or what frames carry.
-package depart
+package port
 
 import (
 	"slices"
@@ -11,15 +7,12 @@ import (
 	"github.com/simccl/simccl/packet/internal/frames"
 	"github.com/simccl/simccl/packet/internal/instant"
 	"github.com/simccl/simccl/packet/internal/parted"
-	"github.com/simccl/simccl/packet/internal/port"
 	"github.com/simccl/simccl/packet/internal/rng"
 	"github.com/simccl/simccl/packet/spec"
 )
 
-const never = int64(1<<63 - 1)
-
-// Window is what a switch has in a window, and what a port of it does.
-type Window struct {
+// Egress is what a switch has in a window, and what a port of it does.
+type Egress struct {
 	Config   *spec.Config
 	Full     uint16            // bytes of frames that last Whole on a link
 	Ack      uint16            // and of those that last Ack
@@ -30,11 +23,11 @@ type Window struct {
 	Held     []int64           // of two classes: bytes that came in and wait, by port and class
 	Spare    **frames.Piece
 	Arrived  []frames.Frame
-	From     []uint16    // with Calendar: the port of each
-	In       []int32     // links, by port
-	Links    []port.Link // all
-	Flows    *cc.Flows   // with HPCC: data frames get records of telemetry
-	Behind   []int64     // memory: what the frames of a piece leave behind
+	From     []uint16  // with Calendar: the port of each
+	In       []int32   // links, by port
+	Links    []Link    // all
+	Flows    *cc.Flows // with HPCC: data frames get records of telemetry
+	Behind   []int64   // memory: what the frames of a piece leave behind
 
 	Come    int   // of the keys: what has come
 	Bytes   int64 // that were sent, less those that were kept
@@ -46,11 +39,11 @@ type Window struct {
 }
 
 // Begin begins another port.
-func (w *Window) Begin() { w.Come, w.Bytes, w.Data, w.Marks, w.Deep = 0, 0, 0, 0, false }
+func (w *Egress) Begin() { w.Come, w.Bytes, w.Data, w.Marks, w.Deep = 0, 0, 0, 0, false }
 
 // Depth is how much waits at most at a port while what has keys comes and leaves, of which some have come
 // already and nothing else waits.
-func (w *Window) Depth(l *port.Link, keys []uint64, come int, bytes int64) (most int64) {
+func (w *Egress) Depth(l *Link, keys []uint64, come int, bytes int64) (most int64) {
 	arrived, free, start := w.Arrived, l.Free, l.Start
 	most = bytes
 	for i, key := range keys {
@@ -85,7 +78,7 @@ func (w *Window) Depth(l *port.Link, keys []uint64, come int, bytes int64) (most
 
 // Shallow says that however long the queue becomes with what has keys, frames of most bytes at most, no frame is
 // marked and none deeper than peak bytes or the port's own peak is new.
-func (w *Window) Shallow(l *port.Link, keys []uint64, most, peak int64) bool {
+func (w *Egress) Shallow(l *Link, keys []uint64, most, peak int64) bool {
 	room := max(l.Peak, peak) - l.Queues[1].Bytes
 	if l.Marks {
 		room = min(room, l.Alert-l.Queues[1].Bytes)
@@ -101,12 +94,12 @@ func (w *Window) Shallow(l *port.Link, keys []uint64, most, peak int64) bool {
 
 // behind says that of what arrived one that comes when a port becomes free comes after the next has begun: the frame that
 // ends then began so long before.
-func (w *Window) behind(i uint64, before int64) bool {
+func (w *Egress) behind(i uint64, before int64) bool {
 	return w.Calendar != nil && before > w.Links[w.In[w.From[i]]].Travel(w.Config, w.Arrived[i].Size, w.Full, w.Ack)
 }
 
 // Keep puts what has keys behind what waits.
-func (w *Window) Keep(q *port.Queue, keys []uint64) {
+func (w *Egress) Keep(q *Queue, keys []uint64) {
 	bytes, arrived, from, held := int64(0), w.Arrived, w.From, w.Held
 	for len(keys) > 0 {
 		room := q.Room(w.Spare)
@@ -130,7 +123,7 @@ func (w *Window) Keep(q *port.Queue, keys []uint64) {
 
 // Send sends what waits at a port in the order of its queue, as long as anything does, and counts what comes
 // until then. Port and queue are such that no pause, no credit and no other class plays a part.
-func (w *Window) Send(l *port.Link, q *port.Queue, keys []uint64) {
+func (w *Egress) Send(l *Link, q *Queue, keys []uint64) {
 	w.next = -never
 	for w.Stopped = false; !q.Empty() && l.Free < w.End && !w.Stopped; {
 		some := q.Piece()
@@ -144,7 +137,7 @@ func (w *Window) Send(l *port.Link, q *port.Queue, keys []uint64) {
 
 // some is Send for frames that lie one behind the other, as do their places on the cable, and returns how many of them
 // have started. It goes over them twice: so little of it stays in registers.
-func (w *Window) some(l *port.Link, q *port.Queue, some, out []frames.Frame, keys []uint64) (n int) {
+func (w *Egress) some(l *Link, q *Queue, some, out []frames.Frame, keys []uint64) (n int) {
 	free, start, bytes, alert, left := l.Free, l.Start, q.Bytes, l.Alert, w.left(len(some))
 	if !l.Marks {
 		alert = never
@@ -196,7 +189,7 @@ func (w *Window) some(l *port.Link, q *port.Queue, some, out []frames.Frame, key
 }
 
 // count counts frames that a port has sent, whose tags are the ports by which they came, and lets the calendar take note of them.
-func (w *Window) count(l *port.Link, sent []frames.Frame) {
+func (w *Egress) count(l *Link, sent []frames.Frame) {
 	held, acks := w.Held, 0
 	for i := range sent {
 		f := &sent[i]
@@ -228,7 +221,7 @@ func (w *Window) count(l *port.Link, sent []frames.Frame) {
 }
 
 // left is memory for what each of n frames leaves behind, if that counts.
-func (w *Window) left(n int) []int64 {
+func (w *Egress) left(n int) []int64 {
 	if w.Flows == nil {
 		return nil
 	}
@@ -237,7 +230,7 @@ func (w *Window) left(n int) []int64 {
 }
 
 // stamp adds records to data frames that a port has sent, each of which left so much behind.
-func (w *Window) stamp(l *port.Link, sent []frames.Frame, left []int64) {
+func (w *Egress) stamp(l *Link, sent []frames.Frame, left []int64) {
 	before, bytes := l.Delay+l.Lasts[0], l.TxBytes
 	for i := range sent {
 		f := &sent[i]
@@ -250,7 +243,7 @@ func (w *Window) stamp(l *port.Link, sent []frames.Frame, left []int64) {
 
 // draws says that a frame is marked behind which so much waits and which is to begin at a time as the ith of some, or lets its
 // calendar draw that later.
-func (w *Window) draws(l *port.Link, f *frames.Frame, behind, at int64, i int) bool {
+func (w *Egress) draws(l *Link, f *frames.Frame, behind, at int64, i int) bool {
 	p := l.PMax * float64(behind-l.KMin) / float64(l.KMax-l.KMin)
 	if !w.Later {
 		return rng.Hash(w.Config.Seed, l.ID, rng.Mark, l.Sent+uint64(i)) < p
@@ -263,7 +256,7 @@ func (w *Window) draws(l *port.Link, f *frames.Frame, behind, at int64, i int) b
 }
 
 // gather counts what comes until a port is free, behind what waits there.
-func (w *Window) gather(l *port.Link, keys []uint64, free, start, bytes int64) int64 {
+func (w *Egress) gather(l *Link, keys []uint64, free, start, bytes int64) int64 {
 	come, arrived := w.Come, w.Arrived
 	w.next = never
 	for ; come < len(keys); come++ {

@@ -1,10 +1,10 @@
-package blame
+package port
 
 import "testing"
 
 // TestWorst: the longest sum of those that have room; before any, the present one.
 func TestWorst(t *testing.T) {
-	var l List
+	var l CulpritTimes
 	if l.Worst(7) != 7 {
 		t.Error("without a cause")
 	}

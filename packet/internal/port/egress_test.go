@@ -1,4 +1,4 @@
-package depart
+package port
 
 import (
 	"math/rand/v2"
@@ -7,7 +7,6 @@ import (
 
 	"github.com/simccl/simccl/packet/internal/frames"
 	"github.com/simccl/simccl/packet/internal/parted"
-	"github.com/simccl/simccl/packet/internal/port"
 	"github.com/simccl/simccl/packet/spec"
 )
 
@@ -20,14 +19,14 @@ func random(r *rand.Rand, at int64) frames.Frame {
 	return frames.Frame{At: at, Flow: int32(r.IntN(9)), Size: sizes[what], Flags: what, Class: 1, Tag: r.Uint32N(4)}
 }
 
-// TestSend: a port sends what waits as a loop over single frames does, which takes all that has come by then into a list.
-func TestSend(t *testing.T) {
+// TestEgressSends: a port sends what waits as a loop over single frames does, which takes all that has come by then into a list.
+func TestEgressSends(t *testing.T) {
 	deep, stopped := 0, 0
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		l := port.Link{Free: r.Int64N(50), Delay: 7, Sizes: sizes, Lasts: [2]int64{100, 6}, Marks: r.IntN(2) == 0, KMin: 3000, KMax: 3000, Alert: 3000}
-		q, spare := port.Queue{}, (*frames.Piece)(nil)
-		w := Window{Config: &spec.Config{}, End: 1 + r.Int64N(3000), Surely: true, Held: make([]int64, 8), Spare: &spare}
+		l := Link{Free: r.Int64N(50), Delay: 7, Sizes: sizes, Lasts: [2]int64{100, 6}, Marks: r.IntN(2) == 0, KMin: 3000, KMax: 3000, Alert: 3000}
+		q, spare := Queue{}, (*frames.Piece)(nil)
+		w := Egress{Config: &spec.Config{}, End: 1 + r.Int64N(3000), Surely: true, Held: make([]int64, 8), Spare: &spare}
 		var keys []uint64
 		for at := int64(0); len(keys) < r.IntN(60); at += r.Int64N(120) {
 			keys = append(keys, parted.Key(at, len(keys)))
@@ -82,8 +81,8 @@ func TestSend(t *testing.T) {
 // TestKeep: what has keys goes behind what waits, in their order, over several pieces.
 func TestKeep(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	q, spare := port.Queue{}, (*frames.Piece)(nil)
-	w := Window{Held: make([]int64, 8), Spare: &spare}
+	q, spare := Queue{}, (*frames.Piece)(nil)
+	w := Egress{Held: make([]int64, 8), Spare: &spare}
 	var keys []uint64
 	bytes := int64(0)
 	for i := range 100 {
@@ -114,8 +113,8 @@ func TestDepth(t *testing.T) {
 	deep := 0
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 4))
-		l := port.Link{Free: r.Int64N(300), Sizes: sizes, Lasts: [2]int64{100, 6}, Rate: 80e12}
-		w := Window{Config: &spec.Config{}, End: 4000}
+		l := Link{Free: r.Int64N(300), Sizes: sizes, Lasts: [2]int64{100, 6}, Rate: 80e12}
+		w := Egress{Config: &spec.Config{}, End: 4000}
 		if r.IntN(4) == 0 {
 			l.Sizes = [2]uint16{} // 100 and 6 ps by the rate
 		}

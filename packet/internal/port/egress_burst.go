@@ -1,17 +1,12 @@
-// Package row sends frames of an egress port back to back.
-//
-// In: frames that are already in the link's ring, with the times and tags of their arrival at the port.
-// Out: when each reaches the end of the cable, and the events that began, in a calendar. It must not
-// know links, or what frames carry.
-package row
+package port
 
 import (
 	"github.com/simccl/simccl/packet/internal/frames"
 	"github.com/simccl/simccl/packet/internal/instant"
 )
 
-// Port is a port that sends. Times are in ps.
-type Port struct {
+// Burst is a port that sends. Times are in ps.
+type Burst struct {
 	Free     int64          // when the frame in transmission ends
 	End      int64          // no frame starts then or later
 	Delay    int64          // of the cable
@@ -24,12 +19,9 @@ type Port struct {
 	Calendar *instant.Calendar
 }
 
-// ack is the flag of acknowledgements.
-const ack = 1
-
 // Send sends frames in their order, up to the first that does not start in time or has a size that is not
 // known. Calendar takes note of them, if there is one. The loop calls nothing, so that what it needs stays in registers.
-func (p *Port) Send(some []frames.Frame) {
+func (p *Burst) Send(some []frames.Frame) {
 	var row []instant.Entry
 	var by, step instant.Number // by which the one began that is in transmission
 	if p.Calendar != nil {
@@ -39,7 +31,7 @@ func (p *Port) Send(some []frames.Frame) {
 	lasts, sizes := p.Lasts, p.Sizes
 	for i := range some {
 		f := &some[i]
-		at, cause, what := free, by, f.Flags&ack
+		at, cause, what := free, by, f.Flags&frames.Ack
 		if at < f.At {
 			at, cause = f.At, instant.Number(f.Tag)
 		}

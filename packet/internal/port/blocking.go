@@ -1,16 +1,13 @@
-// Package blame records what a port waited for, and for how long.
-//
-// It must not know what waits.
-package blame
+package port
 
-// List is the first few causes with their times.
-type List [4]struct {
+// CulpritTimes is the first few causes with their times.
+type CulpritTimes [4]struct {
 	cause int32 // and two: 0 is free
 	time  int64
 }
 
 // Add counts a time for a cause; there is no room for more than the first four.
-func (l *List) Add(cause int32, time int64) {
+func (l *CulpritTimes) Add(cause int32, time int64) {
 	for i := range l {
 		if x := &l[i]; x.cause == cause+2 || x.cause == 0 {
 			x.cause = cause + 2
@@ -21,7 +18,7 @@ func (l *List) Add(cause int32, time int64) {
 }
 
 // Worst is the cause with the most time; without any, present.
-func (l *List) Worst(present int32) int32 {
+func (l *CulpritTimes) Worst(present int32) int32 {
 	best := 0
 	for i := range l {
 		if l[i].time > l[best].time {
@@ -69,10 +66,10 @@ func (w *Waits) All() []Wait { return w.list[:w.n] }
 
 // Pauses is what a port knows of its pauses: the last one, and whom they blocked.
 type Pauses struct {
-	from, To int64 // when the last one began; when one before it ended
-	First    int64 // when the first one began
-	Culprit  int32 // link whose queue was the deepest at the neighbour; -1: not known
-	Behind   List  // link: time paused behind its queue
+	from, To int64        // when the last one began; when one before it ended
+	First    int64        // when the first one began
+	Culprit  int32        // link whose queue was the deepest at the neighbour; -1: not known
+	Behind   CulpritTimes // link: time paused behind its queue
 	Blocked  Waits
 }
 
