@@ -1,8 +1,8 @@
 package packet
 
 import (
-	"github.com/simccl/simccl/packet/internal/instant"
 	"github.com/simccl/simccl/packet/internal/port"
+	"github.com/simccl/simccl/packet/internal/tiebreak"
 	"github.com/simccl/simccl/packet/spec"
 )
 
@@ -85,7 +85,7 @@ func (e *engine) sendAck(w *worker, a *link, f *frame, at int64) {
 func (e *engine) shut(w *worker, s *swtch, from int64) {
 	for _, id := range s.direct {
 		b := &e.links[id]
-		var led func(instant.Number) instant.Number
+		var led func(tiebreak.Number) tiebreak.Number
 		if e.ordered {
 			led = w.Led
 		}

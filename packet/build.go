@@ -3,21 +3,21 @@ package packet
 import (
 	"slices"
 
-	"github.com/simccl/simccl/packet/internal/instant"
-	"github.com/simccl/simccl/packet/internal/parted"
+	"github.com/simccl/simccl/packet/internal/arrivals"
 	"github.com/simccl/simccl/packet/internal/port"
 	"github.com/simccl/simccl/packet/internal/qp"
 	"github.com/simccl/simccl/packet/internal/rng"
 	"github.com/simccl/simccl/packet/internal/route"
+	"github.com/simccl/simccl/packet/internal/tiebreak"
 	"github.com/simccl/simccl/packet/spec"
 )
 
 // build lays the run out in memory.
 func build(n *Network, flows []Flow, cfg *Config, ordered, inTurn bool) (*engine, error) {
-	e := &engine{cfg: cfg, net: n, flows: flows, live: len(flows), look: parted.Longest, crowd: crowd, paths: max(1, cfg.Paths), ordered: ordered,
+	e := &engine{cfg: cfg, net: n, flows: flows, live: len(flows), look: arrivals.Longest, crowd: crowd, paths: max(1, cfg.Paths), ordered: ordered,
 		full: uint16(cfg.Frames.Payload + cfg.Frames.Header), ack: uint16(cfg.Frames.Ack)}
 	if ordered {
-		e.look = instant.Longest
+		e.look = tiebreak.Longest
 	}
 	e.vague, e.most = true, int64(max(e.full, e.ack))
 	e.lay()
@@ -68,7 +68,7 @@ func (e *engine) lay() {
 func (e *engine) takeTurns() {
 	heeded := e.streams != nil && !e.cfg.CC.Kind.Unmarked()
 	late := spec.LateSide(e.net, e.cfg, e.look, heeded)
-	if late == nil || e.plain || e.ordered && len(e.workers) > 1 || e.slot > 4 || 2*e.look > instant.Longest {
+	if late == nil || e.plain || e.ordered && len(e.workers) > 1 || e.slot > 4 || 2*e.look > tiebreak.Longest {
 		return
 	}
 	for i := range e.switches {
@@ -90,7 +90,7 @@ func (e *engine) buildNodes() {
 			continue
 		}
 		hostOf[v] = int32(len(e.hosts))
-		h := host{node: int32(v), out: -1, in: -1, table: qp.NewReadyTable(places), sports: map[int32]uint16{}, HostPort: port.HostPort{First: never, Timer: never, Pacing: port.PacingPlan{Number: instant.None}}}
+		h := host{node: int32(v), out: -1, in: -1, table: qp.NewReadyTable(places), sports: map[int32]uint16{}, HostPort: port.HostPort{First: never, Timer: never, Pacing: port.PacingPlan{Number: tiebreak.None}}}
 		if len(out) > 0 {
 			h.out, h.in = out[0], e.links[out[0]].Peer
 			if e.hostRate == 0 {

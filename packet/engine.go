@@ -5,13 +5,13 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/packet/cc"
+	"github.com/simccl/simccl/packet/internal/arrivals"
 	"github.com/simccl/simccl/packet/internal/crew"
-	"github.com/simccl/simccl/packet/internal/instant"
-	"github.com/simccl/simccl/packet/internal/parted"
 	"github.com/simccl/simccl/packet/internal/port"
 	"github.com/simccl/simccl/packet/internal/qp"
 	"github.com/simccl/simccl/packet/internal/rng"
 	"github.com/simccl/simccl/packet/internal/route"
+	"github.com/simccl/simccl/packet/internal/tiebreak"
 	"github.com/simccl/simccl/packet/spec"
 	"github.com/simccl/simccl/units"
 )
@@ -19,10 +19,10 @@ import (
 // worker holds the scratch memory of a goroutine.
 type worker struct {
 	spec.Counts
-	parted.Parts
+	arrivals.Parts
 	ended []ending
-	instant.Calendar
-	order    *instant.Calendar // that, if the order of events counts; else nil
+	tiebreak.Calendar
+	order    *tiebreak.Calendar // that, if the order of events counts; else nil
 	ties     port.Ties
 	since    int64 // when the present event was planned; with a size when a frame came
 	link     int32 // over which it did
@@ -42,7 +42,7 @@ type worker struct {
 	sink     *port.HostReceiver
 }
 
-type ending = qp.Ending[instant.Number]
+type ending = qp.Ending[tiebreak.Number]
 
 // engine is one run.
 type engine struct {
@@ -84,7 +84,7 @@ type engine struct {
 	crowd     int   // frames in a window from which on all workers simulate
 	streams   *rng.Firsts
 	losses    []port.LossDraws
-	ranker    instant.Ranker
+	ranker    tiebreak.Ranker
 	exits     []uint16 // by link: the port where it begins
 	due       []int64  // by link: when its first frame arrives
 	acts      []int64  // by host: it does nothing before

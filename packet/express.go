@@ -1,10 +1,10 @@
 package packet
 
 import (
+	"github.com/simccl/simccl/packet/internal/arrivals"
 	"github.com/simccl/simccl/packet/internal/frames"
-	"github.com/simccl/simccl/packet/internal/instant"
-	"github.com/simccl/simccl/packet/internal/parted"
 	"github.com/simccl/simccl/packet/internal/port"
+	"github.com/simccl/simccl/packet/internal/tiebreak"
 )
 
 // express simulates a window of a port that nothing pauses, with one class of frames, as
@@ -30,11 +30,11 @@ func (e *engine) express(w *worker, s *swtch, l *link, keys []uint64, end int64)
 		}
 		if come == begun && q.Empty() {
 			for ; come < len(keys); come++ { // idle ones
-				f := &s.arrived[keys[come]&parted.Place]
+				f := &s.arrived[keys[come]&arrivals.Place]
 				if l.Free >= f.At {
 					break
 				}
-				e.arrived(w, instant.Number(f.Tag))
+				e.arrived(w, tiebreak.Number(f.Tag))
 				l.Peak = max(l.Peak, int64(f.Size))
 				e.transmit(w, l, f, f.At, 0)
 			}
@@ -50,7 +50,7 @@ func (e *engine) express(w *worker, s *swtch, l *link, keys []uint64, end int64)
 		}
 		e.completed(w, l)
 		if q.Empty() {
-			f := &s.arrived[keys[begun]&parted.Place]
+			f := &s.arrived[keys[begun]&arrivals.Place]
 			begun++
 			q.Bytes -= int64(f.Size)
 			e.transmit(w, l, f, l.Free, q.Bytes)
@@ -62,7 +62,7 @@ func (e *engine) express(w *worker, s *swtch, l *link, keys []uint64, end int64)
 		w.peak = max(w.peak, l.Peak)
 	}
 	for _, key := range keys[begun:come] { // gather has counted their bytes
-		q.Bytes -= int64(s.arrived[key&parted.Place].Size)
+		q.Bytes -= int64(s.arrived[key&arrivals.Place].Size)
 	}
 	e.keep(w, s, l, q, keys[begun:come])
 }
@@ -104,7 +104,7 @@ func (e *engine) stream(w *worker, s *swtch, l *link, keys []uint64, end int64) 
 		next := keys[n:min(n+len(some), len(keys))]
 		some = some[:len(next)]
 		for i, key := range next {
-			some[i] = arrived[key&parted.Place]
+			some[i] = arrived[key&arrivals.Place]
 		}
 		k := e.burst(w, l, some, end)
 		if n += k; k == len(some) {
@@ -204,7 +204,7 @@ func (e *engine) deplete(w *worker, s *swtch, l *link, keys []uint64, end int64)
 func (e *engine) gather(s *swtch, l *link, q *queue, keys []uint64, begun, come int) int {
 	free, bytes := l.Free, q.Bytes
 	for ; come < len(keys); come++ {
-		i := keys[come] & parted.Place
+		i := keys[come] & arrivals.Place
 		f := &s.arrived[i]
 		if f.At >= free {
 			if f.At > free || e.ordered && (come > begun || !q.Empty()) && free-l.Start > e.travel(s.in[s.from[i]], f.Size) {

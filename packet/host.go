@@ -3,11 +3,11 @@ package packet
 import (
 	"math/bits"
 
+	"github.com/simccl/simccl/packet/internal/arrivals"
 	"github.com/simccl/simccl/packet/internal/frames"
-	"github.com/simccl/simccl/packet/internal/instant"
-	"github.com/simccl/simccl/packet/internal/parted"
 	"github.com/simccl/simccl/packet/internal/port"
 	"github.com/simccl/simccl/packet/internal/qp"
+	"github.com/simccl/simccl/packet/internal/tiebreak"
 )
 
 // host is a node with one NIC: queue pairs served in turn, acknowledgements
@@ -43,7 +43,7 @@ func (e *engine) begin(flow int32, at int64) {
 func (e *engine) pullHosts(w *worker, from, to int, end int64) int {
 	busy := 0
 	for ; from < to; from += 64 {
-		some := parted.BeforeOf(e.due, e.doors[from:min(from+64, to)], end)
+		some := arrivals.BeforeOf(e.due, e.doors[from:min(from+64, to)], end)
 		if e.cfg.Buffer.Timed() {
 			some = ^uint64(0) >> (64 - min(64, to-from))
 		}
@@ -88,7 +88,7 @@ func (e *engine) pullHost(w *worker, h *host, end int64) int {
 		e.foresee(w, f)
 	}
 	if e.cfg.Buffer.Timed() {
-		h.arrived = e.links[h.out].Back(uint32(instant.None), end, h.arrived)
+		h.arrived = e.links[h.out].Back(uint32(tiebreak.None), end, h.arrived)
 		frames.Sort(h.arrived)
 	}
 	return len(h.arrived)
@@ -98,9 +98,9 @@ func (e *engine) pullHost(w *worker, h *host, end int64) int {
 // many frames came to them that were still on their links.
 func (e *engine) runHosts(w *worker, from, to int, end int64) (busy int) {
 	for ; from < to; from += 64 {
-		some := parted.Before(e.acts[from:min(from+64, to)], end)
+		some := arrivals.Before(e.acts[from:min(from+64, to)], end)
 		if e.stays {
-			some |= parted.BeforeOf(e.due, e.doors[from:min(from+64, to)], end)
+			some |= arrivals.BeforeOf(e.due, e.doors[from:min(from+64, to)], end)
 		}
 		for ; some != 0; some &= some - 1 {
 			i := from + bits.TrailingZeros64(some)
@@ -343,7 +343,7 @@ func (e *engine) answered(h *host, f *frame) bool {
 func (e *engine) control(w *worker, h *host, f *frame) bool {
 	l := &e.links[h.out]
 	if f.Flow == port.Report {
-		w.By = instant.Root(int32(e.itself(h.node)))
+		w.By = tiebreak.Root(int32(e.itself(h.node)))
 		l.Credit[f.Class] += int64(f.Size)
 		e.gate(l, f.At)
 		return true

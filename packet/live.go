@@ -2,7 +2,7 @@ package packet
 
 import (
 	"github.com/simccl/simccl/packet/cc"
-	"github.com/simccl/simccl/packet/internal/parted"
+	"github.com/simccl/simccl/packet/internal/arrivals"
 	"github.com/simccl/simccl/packet/internal/port"
 	"github.com/simccl/simccl/packet/internal/qp"
 	"github.com/simccl/simccl/packet/spec"
@@ -54,7 +54,7 @@ func NewLive(n *Network, queues []Queue, cfg *Config) (*Live, error) {
 		return nil, err
 	}
 	l := &Live{start: never, queues: make([]qp.Messages, len(queues))}
-	e := &engine{cfg: cfg, net: n, flows: flows, look: parted.Longest, crowd: crowd, paths: 1, given: l, most: int64(max(cfg.Frames.Most(), cfg.Frames.Ack))}
+	e := &engine{cfg: cfg, net: n, flows: flows, look: arrivals.Longest, crowd: crowd, paths: 1, given: l, most: int64(max(cfg.Frames.Most(), cfg.Frames.Ack))}
 	e.lay()
 	e.divide(1)
 	if err := e.buildSwitches(); err != nil {

@@ -1,9 +1,9 @@
 package packet
 
 import (
-	"github.com/simccl/simccl/packet/internal/instant"
-	"github.com/simccl/simccl/packet/internal/parted"
+	"github.com/simccl/simccl/packet/internal/arrivals"
 	"github.com/simccl/simccl/packet/internal/port"
+	"github.com/simccl/simccl/packet/internal/tiebreak"
 )
 
 // careful simulates a window of a switch in which PFC may act: the ports in
@@ -13,7 +13,7 @@ func (e *engine) careful(w *worker, s *swtch, order []uint64, end int64) {
 	s.starts = &w.starts
 	s.starts.Begin(e.links, s.out, s.busy, w.order)
 	for _, i := range order {
-		f, n := s.enter(e, i&parted.Place)
+		f, n := s.enter(e, i&arrivals.Place)
 		if e.drain(w, s, f.At); e.ordered && s.starts.At() == f.At {
 			e.endBefore(w, s, f, n)
 		}
@@ -58,7 +58,7 @@ func (e *engine) drain(w *worker, s *swtch, until int64) {
 
 // endBefore starts what ports may start that end a frame at the instant at which one comes, if that end
 // was planned first.
-func (e *engine) endBefore(w *worker, s *swtch, f *frame, n instant.Number) {
+func (e *engine) endBefore(w *worker, s *swtch, f *frame, n tiebreak.Number) {
 	for s.starts.At() <= f.At {
 		l := s.starts.First()
 		if !l.EndsFirst(w.order, e.travel(s.in[f.Tag], f.Size), n) {

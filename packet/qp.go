@@ -2,10 +2,10 @@ package packet
 
 import (
 	"github.com/simccl/simccl/packet/cc"
-	"github.com/simccl/simccl/packet/internal/instant"
 	"github.com/simccl/simccl/packet/internal/port"
 	"github.com/simccl/simccl/packet/internal/qp"
 	"github.com/simccl/simccl/packet/internal/route"
+	"github.com/simccl/simccl/packet/internal/tiebreak"
 	"github.com/simccl/simccl/units"
 )
 
@@ -130,7 +130,7 @@ func (e *engine) size(s *sender, id int32, psn uint32) (bytes uint16, full bool)
 func (e *engine) put(w *worker, l *link, size uint16, what uint8, at int64) *frame {
 	l.Sent++
 	l.TxBytes += int64(size)
-	tag := instant.Number(0)
+	tag := tiebreak.Number(0)
 	if e.ordered {
 		l.Start, l.Begun = at, w.Sent(at, l.ID, l.Wire.Tail)
 		tag = l.Begun

@@ -1,6 +1,6 @@
 package packet
 
-import "github.com/simccl/simccl/packet/internal/parted"
+import "github.com/simccl/simccl/packet/internal/arrivals"
 
 // part finds the ports of all frames that arrived at a switch in a window from a time on, if that was not done.
 func (e *engine) part(w *worker, s *swtch, from int64) {
@@ -27,7 +27,7 @@ func (e *engine) sort(w *worker, s *swtch, arrived []frame, n int, port uint16, 
 		if f.Class == 0 {
 			s.control[to/64] |= 1 << (to % 64)
 		}
-		w.Add(to, parted.Key(f.At-from, n))
+		w.Add(to, arrivals.Key(f.At-from, n))
 	}
 }
 
@@ -45,7 +45,7 @@ func (e *engine) leaving(w *worker, s *swtch, port int) []uint64 {
 func (e *engine) whole(w *worker, s *swtch, from int64) []uint64 {
 	a := w.Room(len(s.arrived))
 	for i := range a {
-		a[i] = parted.Key(s.arrived[i].At-from, i)
+		a[i] = arrivals.Key(s.arrived[i].At-from, i)
 	}
 	a = w.All(a, e.look)
 	if e.ordered {

@@ -4,12 +4,12 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/simccl/simccl/packet/internal/arrivals"
 	"github.com/simccl/simccl/packet/internal/frames"
-	"github.com/simccl/simccl/packet/internal/instant"
-	"github.com/simccl/simccl/packet/internal/parted"
 	"github.com/simccl/simccl/packet/internal/port"
 	"github.com/simccl/simccl/packet/internal/rng"
 	"github.com/simccl/simccl/packet/internal/route"
+	"github.com/simccl/simccl/packet/internal/tiebreak"
 )
 
 // swtch is a switch: its shared buffer is accounted for by ingress port and
@@ -45,7 +45,7 @@ func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
 		clear(s.control)
 	}
 	for from := 0; from < len(s.in) && e.cfg.CutThrough == 0; from += 64 {
-		for some := parted.BeforeOf(e.due, s.in[from:min(from+64, len(s.in))], end); some != 0; some &= some - 1 {
+		for some := arrivals.BeforeOf(e.due, s.in[from:min(from+64, len(s.in))], end); some != 0; some &= some - 1 {
 			p := from + bits.TrailingZeros64(some)
 			l := &e.links[s.in[p]]
 			switch second := l.Wire.Head + 1; {
@@ -76,7 +76,7 @@ func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
 		for p, id := range s.out {
 			tag := uint32(p)
 			if e.ordered {
-				tag = uint32(instant.None)
+				tag = uint32(tiebreak.None)
 			}
 			s.arrived = e.links[id].Back(tag, end, s.arrived)
 			for len(s.from) < len(s.arrived) {
@@ -137,7 +137,7 @@ func (e *engine) takeOne(w *worker, s *swtch, l *link, port uint16, from int64) 
 	if f.Class == 0 {
 		s.control[port/64] |= 1 << (port % 64)
 	}
-	w.Add(port, parted.Key(f.At-from, n))
+	w.Add(port, arrivals.Key(f.At-from, n))
 }
 
 // lose draws whether the next frame of a link is lost.
@@ -182,7 +182,7 @@ func (e *engine) quick(w *worker, s *swtch, end int64) {
 				continue
 			}
 			for _, key := range keys {
-				if f, n := s.enter(e, key&parted.Place); f.Flow < 0 {
+				if f, n := s.enter(e, key&arrivals.Place); f.Flow < 0 {
 					e.pfcAtSwitch(w, s, f, n)
 				} else {
 					e.onto(w, s, l, f, n)
@@ -200,7 +200,7 @@ func (e *engine) quick(w *worker, s *swtch, end int64) {
 }
 
 // onto puts a frame onto the port by which it leaves, at its time.
-func (e *engine) onto(w *worker, s *swtch, l *link, f *frame, n instant.Number) {
+func (e *engine) onto(w *worker, s *swtch, l *link, f *frame, n tiebreak.Number) {
 	for l.Waiting&^l.Paused != 0 && l.Free < f.At {
 		e.completed(w, l)
 		e.dequeue(w, s, l, l.Free)
@@ -236,7 +236,7 @@ func (e *engine) through(w *worker, l *link, f *frame) {
 // in the order of time.
 func (e *engine) choosing(w *worker, s *swtch, order []uint64, end int64) {
 	for _, key := range order {
-		f, n := s.enter(e, key&parted.Place)
+		f, n := s.enter(e, key&arrivals.Place)
 		if f.Flow < 0 {
 			e.pfcAtSwitch(w, s, f, n)
 			continue
@@ -255,7 +255,7 @@ func (e *engine) choosing(w *worker, s *swtch, order []uint64, end int64) {
 }
 
 // pfcAtSwitch pauses or resumes the port by which a PFC frame came.
-func (e *engine) pfcAtSwitch(w *worker, s *swtch, f *frame, n instant.Number) {
+func (e *engine) pfcAtSwitch(w *worker, s *swtch, f *frame, n tiebreak.Number) {
 	l := &e.links[s.out[f.Tag]]
 	for l.Waiting&^l.Paused != 0 && l.Free < f.At {
 		e.completed(w, l)
@@ -359,7 +359,7 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 	}
 	l.Sent++
 	l.TxBytes += int64(f.Size)
-	tag := instant.Number(0)
+	tag := tiebreak.Number(0)
 	if e.ordered {
 		l.Start, l.Begun = at, w.Sent(at, l.ID, l.Wire.Tail)
 		tag = l.Begun

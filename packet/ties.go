@@ -1,12 +1,12 @@
 package packet
 
 import (
-	"github.com/simccl/simccl/packet/internal/instant"
 	"github.com/simccl/simccl/packet/internal/port"
+	"github.com/simccl/simccl/packet/internal/tiebreak"
 )
 
 // With Config.EventOrder what happens at one instant happens in the order in which it
-// was planned (package instant).
+// was planned (package tiebreak).
 
 // travel is how long, in ps, a frame is on its way over a link.
 func (e *engine) travel(id int32, size uint16) int64 {
@@ -14,7 +14,7 @@ func (e *engine) travel(id int32, size uint16) int64 {
 }
 
 // arrived says that a frame arrives that began under a number.
-func (e *engine) arrived(w *worker, n instant.Number) {
+func (e *engine) arrived(w *worker, n tiebreak.Number) {
 	if e.ordered {
 		w.Happens(n)
 	}
@@ -23,7 +23,7 @@ func (e *engine) arrived(w *worker, n instant.Number) {
 // came says that a frame arrives at a host.
 func (e *engine) came(w *worker, h *host, f *frame) {
 	if e.ordered {
-		w.Happens(instant.Number(f.Tag))
+		w.Happens(tiebreak.Number(f.Tag))
 		w.since, w.link, w.size = f.At, h.in, f.Size
 	}
 }
@@ -56,7 +56,7 @@ func (e *engine) begins(w *worker, flow int32, now int64) {
 // ends says that a flow ends with an acknowledgement.
 func (e *engine) ends(w *worker, s *sender, f *frame) {
 	in := e.hosts[e.hostOf[e.flows[f.Flow].Src]].in
-	w.ended = append(w.ended, ending{Flow: f.Flow, At: f.At, Travels: e.travel(in, f.Size), Began: instant.Number(f.Tag)})
+	w.ended = append(w.ended, ending{Flow: f.Flow, At: f.At, Travels: e.travel(in, f.Size), Began: tiebreak.Number(f.Tag)})
 	if s.Ending = true; e.cfg.Repair.Stubborn() {
 		s.Moved = f.At
 	}
@@ -64,7 +64,7 @@ func (e *engine) ends(w *worker, s *sender, f *frame) {
 
 // started says that a host or a switch does something of its own, or a flow.
 func (e *engine) started(w *worker, root int) {
-	w.By, w.since, w.size = instant.Root(int32(root)), -never, 0
+	w.By, w.since, w.size = tiebreak.Root(int32(root)), -never, 0
 }
 
 // itself is the root of what a node does of its own, or as credits come back, which have no number.
@@ -90,7 +90,7 @@ func (e *engine) ownFirst(w *worker, h *host, l *link, f *frame, ended bool) boo
 
 // end lets a port whose frame ends when another comes end it before that, if it is to: it starts the next,
 // or is free from then on.
-func (e *engine) end(w *worker, s *swtch, l *link, f *frame, n instant.Number) {
+func (e *engine) end(w *worker, s *swtch, l *link, f *frame, n tiebreak.Number) {
 	switch {
 	case !l.EndsFirst(w.order, e.travel(s.in[f.Tag], f.Size), n):
 	case l.Waiting&^l.Paused == 0:
@@ -111,9 +111,9 @@ func (s *swtch) entry(e *engine, i int) uint32 {
 
 // enter takes a frame that arrived at a switch: its tag becomes the port by which it came; it
 // returns what it was.
-func (s *swtch) enter(e *engine, i uint64) (*frame, instant.Number) {
+func (s *swtch) enter(e *engine, i uint64) (*frame, tiebreak.Number) {
 	f := &s.arrived[i]
-	n := instant.Number(f.Tag)
+	n := tiebreak.Number(f.Tag)
 	if e.ordered {
 		f.Tag = uint32(s.from[i])
 	}
@@ -144,7 +144,7 @@ func (e *engine) skip(w *worker, at int64, pause bool) {
 
 // openCalendars makes the calendars of all workers.
 func (e *engine) openCalendars() {
-	var all []*instant.Calendar
+	var all []*tiebreak.Calendar
 	for i := range e.workers {
 		w := &e.workers[i]
 		w.order, all = &w.Calendar, append(all, &w.Calendar)
@@ -158,7 +158,7 @@ func (e *engine) openCalendars() {
 }
 
 // pauses goes through the pauses of pacing that last.
-func (e *engine) pauses(each func(n *instant.Number, place *uint64)) {
+func (e *engine) pauses(each func(n *tiebreak.Number, place *uint64)) {
 	for i := range e.hosts {
 		if h := &e.hosts[i]; h.Wake > 0 {
 			each(&h.Pacing.Number, &h.Pacing.Place)

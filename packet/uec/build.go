@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/packet/cc"
-	"github.com/simccl/simccl/packet/internal/parted"
+	"github.com/simccl/simccl/packet/internal/arrivals"
 	"github.com/simccl/simccl/packet/internal/rng"
 	"github.com/simccl/simccl/units"
 )
@@ -35,11 +35,11 @@ func build(n *Network, flows []Flow, c *Config) *engine {
 		}
 	}
 	e.lay(cables)
-	e.look = parted.Longest
+	e.look = arrivals.Longest
 	for i := range e.links {
 		e.look = min(e.look, e.links[i].delay)
 	}
-	e.look = parted.Window(e.look, len(e.nodes), len(e.links), control, func(link int) (int32, int64) { return e.links[link].to, e.links[link].rate })
+	e.look = arrivals.Window(e.look, len(e.nodes), len(e.links), control, func(link int) (int32, int64) { return e.links[link].to, e.links[link].rate })
 	e.span = e.look
 	e.parameters()
 	e.buildFlows()

@@ -1,6 +1,6 @@
 package uec
 
-import "github.com/simccl/simccl/packet/internal/parted"
+import "github.com/simccl/simccl/packet/internal/arrivals"
 
 // serve is onto for data and control frames apart. Frames are queued first and then sent in the order of service,
 // which needs no look at each arrival; but at what waits when a frame ends, and only where that may be so much that the
@@ -8,7 +8,7 @@ import "github.com/simccl/simccl/packet/internal/parted"
 func (e *engine) serve(x *port, low, hi []uint64, end int64) {
 	l := x.out
 	if l.lowBytes+int64(len(low))*e.mtu > e.queue || int64(int(l.hi.tail-l.hi.sent)+len(hi)+1)*control > 2*e.queue {
-		e.merged = parted.Merge(e.merged[:0], low, hi)
+		e.merged = arrivals.Merge(e.merged[:0], low, hi)
 		e.untie(e.merged)
 		x.free = e.work(l, x.free, e.arrived, e.merged, end)
 	} else {
@@ -53,7 +53,7 @@ func (e *engine) inOrder(l *link, free int64, low, hi []uint64, end int64) int64
 			at = buf[sent&uint32(len(buf)-1)].at
 		}
 		if sentHi != tailHi {
-			if t := bufHi[sentHi&uint32(len(bufHi)-1)].at; t < free || t < at || t == at && !e.later(hi[sentHi-nextHi]&parted.Place, low[sent-next]&parted.Place) {
+			if t := bufHi[sentHi&uint32(len(bufHi)-1)].at; t < free || t < at || t == at && !e.later(hi[sentHi-nextHi]&arrivals.Place, low[sent-next]&arrivals.Place) {
 				at = t
 				which++
 			}

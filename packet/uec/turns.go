@@ -1,7 +1,7 @@
 package uec
 
 import (
-	"github.com/simccl/simccl/packet/internal/parted"
+	"github.com/simccl/simccl/packet/internal/arrivals"
 )
 
 // Windows of two delays take turns (docs/adr/0027): hosts and spines are simulated over [t, t+2L),
@@ -13,7 +13,7 @@ import (
 // another ended, are queued at their host in the order of windows. In three tiers frames
 // draw tables of spines all the time.
 func (e *engine) mayTurn() bool {
-	if e.net.Pods > 0 || 2*e.look > parted.Longest {
+	if e.net.Pods > 0 || 2*e.look > arrivals.Longest {
 		return false
 	}
 	for i := range e.flows {

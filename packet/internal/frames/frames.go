@@ -21,7 +21,7 @@ type Frame struct {
 	Size  uint16 // bytes on the wire
 	Flags uint8
 	Class uint8  // 0 control, else the index of its priority
-	Tag   uint32 // in a switch the port by which it came; on a cable, with EventOrder, its instant.Number
+	Tag   uint32 // in a switch the port by which it came; on a cable, with EventOrder, its tiebreak.Number
 }
 
 // Flags of a frame.

@@ -4,23 +4,23 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/packet/cc"
+	"github.com/simccl/simccl/packet/internal/arrivals"
 	"github.com/simccl/simccl/packet/internal/frames"
-	"github.com/simccl/simccl/packet/internal/instant"
-	"github.com/simccl/simccl/packet/internal/parted"
 	"github.com/simccl/simccl/packet/internal/rng"
+	"github.com/simccl/simccl/packet/internal/tiebreak"
 	"github.com/simccl/simccl/packet/spec"
 )
 
 // Egress is what a switch has in a window, and what a port of it does.
 type Egress struct {
 	Config   *spec.Config
-	Full     uint16            // bytes of frames that last Whole on a link
-	Ack      uint16            // and of those that last Ack
-	End      int64             // no frame starts then or later
-	Calendar *instant.Calendar // takes note of frames that begin, if there is one
-	Surely   bool              // no mark is only looked out for
-	Later    bool              // marks are drawn in the order of events
-	Held     []int64           // of two classes: bytes that came in and wait, by port and class
+	Full     uint16             // bytes of frames that last Whole on a link
+	Ack      uint16             // and of those that last Ack
+	End      int64              // no frame starts then or later
+	Calendar *tiebreak.Calendar // takes note of frames that begin, if there is one
+	Surely   bool               // no mark is only looked out for
+	Later    bool               // marks are drawn in the order of events
+	Held     []int64            // of two classes: bytes that came in and wait, by port and class
 	Spare    **frames.Piece
 	Arrived  []frames.Frame
 	From     []uint16  // with Calendar: the port of each
@@ -47,7 +47,7 @@ func (w *Egress) Depth(l *Link, keys []uint64, come int, bytes int64) (most int6
 	arrived, free, start := w.Arrived, l.Free, l.Start
 	most = bytes
 	for i, key := range keys {
-		f := &arrived[key&parted.Place]
+		f := &arrived[key&arrivals.Place]
 		what, size := f.Flags&frames.Ack, int64(f.Size)
 		lasts := l.Lasts[what]
 		if l.Sizes[what] != f.Size {
@@ -59,8 +59,8 @@ func (w *Egress) Depth(l *Link, keys []uint64, come int, bytes int64) (most int6
 			continue
 		}
 		for ; come < len(keys); come++ {
-			g := &arrived[keys[come]&parted.Place]
-			if g.At >= free && (g.At > free || come > i && w.behind(keys[come]&parted.Place, free-start)) {
+			g := &arrived[keys[come]&arrivals.Place]
+			if g.At >= free && (g.At > free || come > i && w.behind(keys[come]&arrivals.Place, free-start)) {
 				break
 			}
 			bytes += int64(g.Size)
@@ -87,7 +87,7 @@ func (w *Egress) Shallow(l *Link, keys []uint64, most, peak int64) bool {
 		return true
 	}
 	for i := 0; i < len(keys) && room >= 0; i++ {
-		room -= int64(w.Arrived[keys[i]&parted.Place].Size)
+		room -= int64(w.Arrived[keys[i]&arrivals.Place].Size)
 	}
 	return room >= 0
 }
@@ -105,7 +105,7 @@ func (w *Egress) Keep(q *Queue, keys []uint64) {
 		room := q.Room(w.Spare)
 		some := keys[:min(len(keys), len(room))]
 		for i, key := range some {
-			k, f := key&parted.Place, &room[i]
+			k, f := key&arrivals.Place, &room[i]
 			*f = arrived[k]
 			if k < uint64(len(from)) {
 				f.Tag = uint32(from[k])
@@ -211,8 +211,8 @@ func (w *Egress) count(l *Link, sent []frames.Frame) {
 		if i >= len(row) {
 			break
 		}
-		row[i] = instant.Began(last, max(start, from))
-		by = (by + step) &^ instant.None
+		row[i] = tiebreak.Began(last, max(start, from))
+		by = (by + step) &^ tiebreak.None
 		last, start = by, sent[i].At-l.Delay
 		sent[i].Tag = uint32(by)
 	}
@@ -260,7 +260,7 @@ func (w *Egress) gather(l *Link, keys []uint64, free, start, bytes int64) int64 
 	come, arrived := w.Come, w.Arrived
 	w.next = never
 	for ; come < len(keys); come++ {
-		i := keys[come] & parted.Place
+		i := keys[come] & arrivals.Place
 		f := &arrived[i]
 		if f.At >= free {
 			if f.At > free || w.behind(i, free-start) {

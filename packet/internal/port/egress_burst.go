@@ -2,28 +2,28 @@ package port
 
 import (
 	"github.com/simccl/simccl/packet/internal/frames"
-	"github.com/simccl/simccl/packet/internal/instant"
+	"github.com/simccl/simccl/packet/internal/tiebreak"
 )
 
 // Burst is a port that sends. Times are in ps.
 type Burst struct {
-	Free     int64          // when the frame in transmission ends
-	End      int64          // no frame starts then or later
-	Delay    int64          // of the cable
-	Lasts    *[2]int64      // how long frames of Sizes last
-	Sizes    *[2]uint16     // bytes, of data and of acknowledgements
-	Start    int64          // when the last one began
-	Begun    instant.Number // and its number
-	Sent     int            // frames
-	Acks     int            // those of them that are acknowledgements
-	Calendar *instant.Calendar
+	Free     int64           // when the frame in transmission ends
+	End      int64           // no frame starts then or later
+	Delay    int64           // of the cable
+	Lasts    *[2]int64       // how long frames of Sizes last
+	Sizes    *[2]uint16      // bytes, of data and of acknowledgements
+	Start    int64           // when the last one began
+	Begun    tiebreak.Number // and its number
+	Sent     int             // frames
+	Acks     int             // those of them that are acknowledgements
+	Calendar *tiebreak.Calendar
 }
 
 // Send sends frames in their order, up to the first that does not start in time or has a size that is not
 // known. Calendar takes note of them, if there is one. The loop calls nothing, so that what it needs stays in registers.
 func (p *Burst) Send(some []frames.Frame) {
-	var row []instant.Entry
-	var by, step instant.Number // by which the one began that is in transmission
+	var row []tiebreak.Entry
+	var by, step tiebreak.Number // by which the one began that is in transmission
 	if p.Calendar != nil {
 		row, by, step = p.Calendar.Row(len(some))
 	}
@@ -33,22 +33,22 @@ func (p *Burst) Send(some []frames.Frame) {
 		f := &some[i]
 		at, cause, what := free, by, f.Flags&frames.Ack
 		if at < f.At {
-			at, cause = f.At, instant.Number(f.Tag)
+			at, cause = f.At, tiebreak.Number(f.Tag)
 		}
 		if at >= end || sizes[what] != f.Size {
 			break
 		}
 		if i < len(row) {
-			row[i] = instant.Began(cause, at)
+			row[i] = tiebreak.Began(cause, at)
 		}
-		by, free = (by+step)&^instant.None, at+lasts[what]
+		by, free = (by+step)&^tiebreak.None, at+lasts[what]
 		f.At, f.Tag = free+delay, uint32(by)
 		acks += int(what)
 		n = i + 1
 	}
 	if n > 0 && p.Calendar != nil {
 		if joins {
-			row[0] = instant.Began(p.Begun, p.Free)
+			row[0] = tiebreak.Began(p.Begun, p.Free)
 		}
 		p.Calendar.Took(n)
 		p.Start, p.Begun = row[n-1].At(), by

@@ -2,16 +2,16 @@ package port
 
 import (
 	"github.com/simccl/simccl/packet/cc"
+	"github.com/simccl/simccl/packet/internal/arrivals"
 	"github.com/simccl/simccl/packet/internal/frames"
-	"github.com/simccl/simccl/packet/internal/instant"
-	"github.com/simccl/simccl/packet/internal/parted"
+	"github.com/simccl/simccl/packet/internal/tiebreak"
 )
 
 // INTEgress is a port that sends, and what comes to it. Times are in ps.
 type INTEgress struct {
 	*Link
 	Flows     *cc.Flows
-	Calendar  *instant.Calendar // nil: the order of events does not count
+	Calendar  *tiebreak.Calendar // nil: the order of events does not count
 	Links     []Link
 	In        []int32        // links, by the port by which frames come
 	Full, Ack uint16         // bytes of frames
@@ -29,12 +29,12 @@ func (p *INTEgress) Send(end int64) {
 	for int(q.Tail-q.Head)+n > len(q.Buf) {
 		q.Grow()
 	}
-	var row []instant.Entry
-	var by, step instant.Number
+	var row []tiebreak.Entry
+	var by, step tiebreak.Number
 	if p.Calendar != nil {
 		row, by, step = p.Calendar.Row(n)
 	}
-	joins := p.Come > 0 || n > 0 && p.Arrived[p.Keys[0]&parted.Place].At <= l.Free
+	joins := p.Come > 0 || n > 0 && p.Arrived[p.Keys[0]&arrivals.Place].At <= l.Free
 	free := l.Free
 	by = p.start(row, by, step, end)
 	if n = p.Sent; n == 0 {
@@ -42,7 +42,7 @@ func (p *INTEgress) Send(end int64) {
 	}
 	if p.Calendar != nil {
 		if joins {
-			row[0] = instant.Began(l.Begun, free)
+			row[0] = tiebreak.Began(l.Begun, free)
 		}
 		p.Calendar.Took(n)
 		l.Start, l.Begun = row[n-1].At(), by
@@ -59,23 +59,23 @@ func (p *INTEgress) Send(end int64) {
 
 // start lets frames start and puts them behind the link's last, in row what began, and in place of a key the bytes that the
 // frame leaves behind. The loop calls nothing, so that what it needs stays in registers. It returns the number of the last.
-func (p *INTEgress) start(row []instant.Entry, by, step instant.Number, end int64) instant.Number {
+func (p *INTEgress) start(row []tiebreak.Entry, by, step tiebreak.Number, end int64) tiebreak.Number {
 	l, arrived, keys, come, buf := p.Link, p.Arrived, p.Keys, p.Come, p.Wire.Buf
 	free, bytes, peak, to, n, acks := l.Free, l.Queues[1].Bytes, l.Peak, l.Wire.Tail, 0, 0
 	mask := uint32(len(buf) - 1)
 all:
 	for n < len(keys) {
-		f := &arrived[keys[n]&parted.Place]
+		f := &arrived[keys[n]&arrivals.Place]
 		at, cause, behind, what := free, by, int64(0), f.Flags&frames.Ack
 		if l.Sizes[what] != f.Size {
 			break
 		}
 		if come == n && f.At > free {
 			come++
-			at, cause, peak = f.At, instant.Number(f.Tag), max(peak, int64(f.Size))
+			at, cause, peak = f.At, tiebreak.Number(f.Tag), max(peak, int64(f.Size))
 		} else {
 			for ; come < len(keys); come++ {
-				i := keys[come] & parted.Place
+				i := keys[come] & arrivals.Place
 				g := &arrived[i]
 				if g.At >= free && (g.At > free || come > n && len(row) > 0) {
 					if g.At > free {
@@ -104,9 +104,9 @@ all:
 		}
 		keys[n] = uint64(behind)
 		if n < len(row) {
-			row[n] = instant.Began(cause, at)
+			row[n] = tiebreak.Began(cause, at)
 		}
-		by, free = (by+step)&^instant.None, at+l.Lasts[what]
+		by, free = (by+step)&^tiebreak.None, at+l.Lasts[what]
 		g := &buf[to&mask]
 		*g = *f
 		g.At, g.Tag = free+l.Delay, uint32(by)

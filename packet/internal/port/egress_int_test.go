@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/packet/cc"
+	"github.com/simccl/simccl/packet/internal/arrivals"
 	"github.com/simccl/simccl/packet/internal/frames"
-	"github.com/simccl/simccl/packet/internal/parted"
 )
 
 // TestINTEgressSends: frames start when the port is free and they have come, what waits behind each is counted, and a
@@ -37,7 +37,7 @@ func TestINTEgressSends(t *testing.T) {
 		l := &Link{Free: 20, Delay: 7, Marks: true, Alert: x.alert, Lasts: [2]int64{80, 10}, Sizes: [2]uint16{1000, 60}, Rate: 100e9, Queues: make([]Queue, 2)}
 		p := INTEgress{Link: l, Flows: &flows, Full: 1000, Ack: 60, Arrived: come}
 		for i, f := range come {
-			p.Keys = append(p.Keys, parted.Key(f.At, i))
+			p.Keys = append(p.Keys, arrivals.Key(f.At, i))
 		}
 		p.Send(x.end)
 		if p.Sent != x.sent || p.Data != x.data || l.Free != x.free || l.Peak != x.peak || l.Queues[1].Bytes != x.behind {

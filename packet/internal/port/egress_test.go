@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/simccl/simccl/packet/internal/arrivals"
 	"github.com/simccl/simccl/packet/internal/frames"
-	"github.com/simccl/simccl/packet/internal/parted"
 	"github.com/simccl/simccl/packet/spec"
 )
 
@@ -29,7 +29,7 @@ func TestEgressSends(t *testing.T) {
 		w := Egress{Config: &spec.Config{}, End: 1 + r.Int64N(3000), Surely: true, Held: make([]int64, 8), Spare: &spare}
 		var keys []uint64
 		for at := int64(0); len(keys) < r.IntN(60); at += r.Int64N(120) {
-			keys = append(keys, parted.Key(at, len(keys)))
+			keys = append(keys, arrivals.Key(at, len(keys)))
 			w.Arrived = append(w.Arrived, random(r, at))
 		}
 		var list []frames.Frame
@@ -88,7 +88,7 @@ func TestKeep(t *testing.T) {
 	for i := range 100 {
 		w.Arrived = append(w.Arrived, random(r, int64(i)))
 		w.From = append(w.From, uint16(i%4))
-		keys = append(keys, parted.Key(int64(i), 99-i))
+		keys = append(keys, arrivals.Key(int64(i), 99-i))
 		bytes += int64(w.Arrived[i].Size)
 	}
 	w.Keep(&q, keys)
@@ -123,7 +123,7 @@ func TestDepth(t *testing.T) {
 		want, free := int64(0), l.Free
 		for at := r.Int64N(400); at < w.End && len(keys) < r.IntN(80); at += r.Int64N(120) {
 			f := random(r, at)
-			keys, w.Arrived = append(keys, parted.Key(at, len(keys))), append(w.Arrived, f)
+			keys, w.Arrived = append(keys, arrivals.Key(at, len(keys))), append(w.Arrived, f)
 			waits := int64(f.Size)
 			for k, start := range begun {
 				if start >= at {

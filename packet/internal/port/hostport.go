@@ -3,15 +3,15 @@ package port
 import (
 	"github.com/simccl/simccl/packet/cc"
 	"github.com/simccl/simccl/packet/internal/frames"
-	"github.com/simccl/simccl/packet/internal/instant"
 	"github.com/simccl/simccl/packet/internal/qp"
+	"github.com/simccl/simccl/packet/internal/tiebreak"
 	"github.com/simccl/simccl/packet/spec"
 )
 
 // PacingPlan is where a pause of pacing was planned.
 type PacingPlan struct {
 	At     int64
-	Number instant.Number
+	Number tiebreak.Number
 	Place  uint64 // in the order of all, once the number is None
 }
 
@@ -36,8 +36,8 @@ type HostSender struct {
 	config   *spec.Config
 	cc       *cc.Params
 	flows    *cc.Flows
-	calendar *instant.Calendar // nil: the order of events does not count
-	due      []int64           // by link: when its first frame arrives
+	calendar *tiebreak.Calendar // nil: the order of events does not count
+	due      []int64            // by link: when its first frame arrives
 	payload  int64
 	full     uint16
 	ack      uint16
@@ -46,13 +46,13 @@ type HostSender struct {
 
 	*HostPort
 	pair   *qp.Sender
-	cause  instant.Cause // the present event
-	notice int64         // for how long it was planned; never without the order of events
+	cause  tiebreak.Cause // the present event
+	notice int64          // for how long it was planned; never without the order of events
 }
 
 // NewHostSender is a HostSender if settings are those of plain senders, whose frames take one route each and which no timer and no
 // credit keeps; else nil. Without the order of events there is no calendar. By link, due is when its first frame arrives.
-func NewHostSender(c *spec.Config, flows *cc.Flows, calendar *instant.Calendar, due []int64) *HostSender {
+func NewHostSender(c *spec.Config, flows *cc.Flows, calendar *tiebreak.Calendar, due []int64) *HostSender {
 	if c.Repair.Timeout > 0 || c.Repair.BackTo > 0 || c.Repair.Selective || c.Buffer.Credits > 0 || c.Buffer.Trim > 0 || c.Paths > 1 {
 		return nil
 	}
@@ -110,12 +110,12 @@ func (x *HostSender) run(q *frames.Ring, end int64) (quiet int64) {
 		case free == now:
 			p.InFlight, free = false, never
 			if x.calendar != nil {
-				x.cause, x.notice = instant.Of(p.Out.Begun), now-p.Out.Start
+				x.cause, x.notice = tiebreak.Of(p.Out.Begun), now-p.Out.Start
 			}
 		default:
 			p.Wake, wake = 0, never
 			if x.calendar != nil {
-				x.cause, x.notice = instant.OfPlace(p.Pacing.Number, p.Pacing.Place), now-p.Pacing.At
+				x.cause, x.notice = tiebreak.OfPlace(p.Pacing.Number, p.Pacing.Place), now-p.Pacing.At
 			}
 			if free != never {
 				continue
@@ -159,9 +159,9 @@ func (p *HostPort) Own(links []Link, link int32) int64 {
 
 // OwnFirst says that the frame in transmission over a link ends, or else pacing, before another that comes at that
 // instant and travels for so long: that it was planned first. Without a calendar what comes is first.
-func (p *HostPort) OwnFirst(calendar *instant.Calendar, out *Link, travels int64, f *frames.Frame, ends bool) bool {
+func (p *HostPort) OwnFirst(calendar *tiebreak.Calendar, out *Link, travels int64, f *frames.Frame, ends bool) bool {
 	if ends {
-		return out.EndsFirst(calendar, travels, instant.Number(f.Tag))
+		return out.EndsFirst(calendar, travels, tiebreak.Number(f.Tag))
 	}
 	return calendar != nil && p.Wake-p.Pacing.At > travels
 }
@@ -206,7 +206,7 @@ func (x *HostSender) send(now, before int64) {
 		aux = uint32(now / 1000)
 	}
 	x.Sent, x.Last = x.Sent+1, 0
-	tag := instant.Number(0)
+	tag := tiebreak.Number(0)
 	if x.calendar != nil {
 		tag = x.calendar.Plan(x.cause.Sends(), now)
 		l.Start, l.Begun = now, tag
@@ -242,7 +242,7 @@ func (x *HostSender) send(now, before int64) {
 		return
 	}
 	x.Paced = s.NextAvail
-	x.cause = instant.Of(tag)
+	x.cause = tiebreak.Of(tag)
 	x.await(s.NextAvail, l.Free)
 }
 
@@ -256,7 +256,7 @@ func (x *HostSender) acked(f *frames.Frame) {
 		}
 	}
 	if x.calendar != nil {
-		x.cause = instant.Of(instant.Number(f.Tag))
+		x.cause = tiebreak.Of(tiebreak.Number(f.Tag))
 	}
 	switch x.kind {
 	case cc.HPCC:

@@ -2,8 +2,8 @@ package port
 
 import (
 	"github.com/simccl/simccl/packet/internal/frames"
-	"github.com/simccl/simccl/packet/internal/instant"
 	"github.com/simccl/simccl/packet/internal/qp"
+	"github.com/simccl/simccl/packet/internal/tiebreak"
 	"github.com/simccl/simccl/packet/spec"
 )
 
@@ -11,7 +11,7 @@ import (
 // holds an acknowledgement up at the switch between them.
 type HostReceiver struct {
 	config    *spec.Config
-	calendar  *instant.Calendar // nil: the order of events does not count
+	calendar  *tiebreak.Calendar // nil: the order of events does not count
 	links     []Link
 	hops      []int32 // links of routes
 	receivers []qp.Receiver
@@ -19,7 +19,7 @@ type HostReceiver struct {
 }
 
 // NewHostReceiver is a HostReceiver if each frame in order is acknowledged; else nil.
-func NewHostReceiver(c *spec.Config, calendar *instant.Calendar, links []Link, hops []int32, receivers []qp.Receiver, due []int64) *HostReceiver {
+func NewHostReceiver(c *spec.Config, calendar *tiebreak.Calendar, links []Link, hops []int32, receivers []qp.Receiver, due []int64) *HostReceiver {
 	if c.AckFrom > 1 || c.Repair.Selective || c.CC.CNPGap > 0 || c.Buffer.Trim > 0 {
 		return nil
 	}
@@ -45,11 +45,11 @@ func (x *HostReceiver) Run(l *Link, come []frames.Frame) (n int) {
 			break
 		}
 		r.Expected++
-		tag := instant.Number(0)
+		tag := tiebreak.Number(0)
 		if c := x.calendar; c != nil {
 			c.Fit(2)
-			l.Start, l.Begun = f.At, c.Plan(instant.Of(instant.Number(f.Tag)).Sends(), f.At)
-			tag = c.Plan(instant.Of(l.Begun).Sends(), at)
+			l.Start, l.Begun = f.At, c.Plan(tiebreak.Of(tiebreak.Number(f.Tag)).Sends(), f.At)
+			tag = c.Plan(tiebreak.Of(l.Begun).Sends(), at)
 			next.Start, next.Begun = at, tag
 		}
 		l.Free, next.Free = f.At+lasts, at+next.Lasts[1]

@@ -2,8 +2,8 @@ package port
 
 import (
 	"github.com/simccl/simccl/packet/internal/frames"
-	"github.com/simccl/simccl/packet/internal/instant"
 	"github.com/simccl/simccl/packet/internal/rng"
+	"github.com/simccl/simccl/packet/internal/tiebreak"
 	"github.com/simccl/simccl/packet/spec"
 )
 
@@ -32,8 +32,8 @@ type Link struct {
 	Marks, Lossy    bool      // ECN is on
 	Odd             bool      // credit or hol is set
 	ID, To          int32
-	Begun           instant.Number // of the frame in transmission
-	Ahead           bool           // frames are put onto it before they are at the switch
+	Begun           tiebreak.Number // of the frame in transmission
+	Ahead           bool            // frames are put onto it before they are at the switch
 
 	Wire    frames.Ring // what travels
 	Delay   int64

@@ -4,10 +4,10 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/packet/cc"
+	"github.com/simccl/simccl/packet/internal/arrivals"
 	"github.com/simccl/simccl/packet/internal/frames"
-	"github.com/simccl/simccl/packet/internal/instant"
-	"github.com/simccl/simccl/packet/internal/parted"
 	"github.com/simccl/simccl/packet/internal/route"
+	"github.com/simccl/simccl/packet/internal/tiebreak"
 	"github.com/simccl/simccl/packet/spec"
 	"github.com/simccl/simccl/units"
 )
@@ -20,7 +20,7 @@ func Lay(n *spec.Network, s *spec.Config, classes int, ordered bool) (links []Li
 		delay = min(delay, int64(c.Delay))
 		for k := range 2 {
 			l := &links[2*i+k]
-			*l = Link{ID: int32(2*i + k), Peer: int32(2*i + 1 - k), From: c.A, To: c.B, Rate: c.Rate, Coded: s.CC.Coded(c.Rate), Delay: int64(c.Delay), Loss: c.Loss, Lossy: c.Loss > 0, Begun: instant.None, Feeder: -1, Drawn: ordered && s.LossStream > 0 && c.Loss > 0}
+			*l = Link{ID: int32(2*i + k), Peer: int32(2*i + 1 - k), From: c.A, To: c.B, Rate: c.Rate, Coded: s.CC.Coded(c.Rate), Delay: int64(c.Delay), Loss: c.Loss, Lossy: c.Loss > 0, Begun: tiebreak.None, Feeder: -1, Drawn: ordered && s.LossStream > 0 && c.Loss > 0}
 			if k == 1 {
 				l.From, l.To = c.B, c.A
 			}
@@ -56,7 +56,7 @@ func Lay(n *spec.Network, s *spec.Config, classes int, ordered bool) (links []Li
 			}
 		}
 	}
-	return links, parted.Window(delay, n.Nodes, len(links), s.LeastFrame(), func(link int) (int32, int64) { return links[link].To, links[link].Nominal })
+	return links, arrivals.Window(delay, n.Nodes, len(links), s.LeastFrame(), func(link int) (int32, int64) { return links[link].To, links[link].Nominal })
 }
 
 // Number numbers the ports of each node in the order of links. It returns the links out of each node, the ends of

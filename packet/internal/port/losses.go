@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/packet/internal/frames"
-	"github.com/simccl/simccl/packet/internal/instant"
 	"github.com/simccl/simccl/packet/internal/rng"
+	"github.com/simccl/simccl/packet/internal/tiebreak"
 )
 
 // Arrival is a frame that arrives in this window.
@@ -14,12 +14,12 @@ type Arrival struct {
 	At, Travel int64 // ps: when it arrives, and for how long it was on its way
 	Link       int32
 	Wire       uint32 // its place on the link
-	Began      instant.Number
+	Began      tiebreak.Number
 }
 
 // SortArrivals puts frames in the order of their arrivals; of one instant, that which was on its way the longest
 // is first, then that which began first.
-func SortArrivals(all []Arrival, c *instant.Calendar) {
+func SortArrivals(all []Arrival, c *tiebreak.Calendar) {
 	slices.SortStableFunc(all, func(a, b Arrival) int {
 		if d := cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(b.Travel, a.Travel)); d != 0 {
 			return d
@@ -54,7 +54,7 @@ func AllLossDraws(groups [][]int32, stream, seed uint64) (all []LossDraws) {
 
 // Draw sets a flag of the frames that arrive before a time and are lost. travel is for how long, in ps, a frame
 // of a size is on its way over a link; of is what travels over one, and the share that is lost.
-func (d *LossDraws) Draw(end int64, flag uint8, c *instant.Calendar, travel func(link int32, size uint16) int64, of func(link int32) (*frames.Ring, float64)) {
+func (d *LossDraws) Draw(end int64, flag uint8, c *tiebreak.Calendar, travel func(link int32, size uint16) int64, of func(link int32) (*frames.Ring, float64)) {
 	d.arriving = d.arriving[:0]
 	for _, id := range d.links {
 		q, _ := of(id)
@@ -63,7 +63,7 @@ func (d *LossDraws) Draw(end int64, flag uint8, c *instant.Calendar, travel func
 			if f.At >= end {
 				break
 			}
-			d.arriving = append(d.arriving, Arrival{At: f.At, Travel: travel(id, f.Size), Link: id, Wire: k, Began: instant.Number(f.Tag)})
+			d.arriving = append(d.arriving, Arrival{At: f.At, Travel: travel(id, f.Size), Link: id, Wire: k, Began: tiebreak.Number(f.Tag)})
 		}
 	}
 	SortArrivals(d.arriving, c)

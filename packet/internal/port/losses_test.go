@@ -3,17 +3,17 @@ package port
 import (
 	"testing"
 
-	"github.com/simccl/simccl/packet/internal/instant"
+	"github.com/simccl/simccl/packet/internal/tiebreak"
 )
 
 func TestOrder(t *testing.T) {
-	c := &instant.Calendar{}
-	r := instant.Ranker{}
-	r.Open([]*instant.Calendar{c}, 1000, 1000, 2)
+	c := &tiebreak.Calendar{}
+	r := tiebreak.Ranker{}
+	r.Open([]*tiebreak.Calendar{c}, 1000, 1000, 2)
 	r.Begin(0)
-	var began [2]instant.Number
+	var began [2]tiebreak.Number
 	for i := range began {
-		c.By = instant.Root(int32(1 - i))
+		c.By = tiebreak.Root(int32(1 - i))
 		began[i] = c.Sent(0, 0, 0)
 	}
 	all := []Arrival{{9, 1, 0, 0, began[0]}, {9, 2, 1, 0, began[0]}, {9, 1, 2, 0, began[1]}, {8, 1, 3, 0, began[0]}}

@@ -1,4 +1,4 @@
-package parted
+package arrivals
 
 import (
 	"slices"

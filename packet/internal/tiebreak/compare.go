@@ -1,4 +1,4 @@
-package instant
+package tiebreak
 
 // pair is two that were compared: the number of the lesser, whether it was first, and the greater number.
 type pair uint64

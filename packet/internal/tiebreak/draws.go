@@ -1,4 +1,4 @@
-package instant
+package tiebreak
 
 import (
 	"math/bits"

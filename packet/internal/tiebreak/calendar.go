@@ -1,19 +1,4 @@
-// Package instant orders simultaneous events as a simulator with an event queue does: by
-// when they were scheduled.
-//
-// An event is scheduled while another one happens. So two events of one instant have the
-// order of the two events that scheduled them, recursively if these were simultaneous,
-// too. A network schedules events when a frame begins (its end, its arrival) and when
-// pacing delays a sender (the end of the delay). So it is enough to record when each of
-// these began and which event began it. Two are rarely compared. Then the chain of events
-// behind each is followed back until the times differ. The result is kept, so that a walk
-// ends where an earlier one passed.
-//
-// Old records are discarded. Before, those that may still be compared get their final order.
-//
-// In: what began in a window, when, and by which event. Out: which of two was first, and what
-// draws a number in that order. It must not know frames or hosts.
-package instant
+package tiebreak
 
 import (
 	"math/bits"

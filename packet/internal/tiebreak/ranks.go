@@ -1,4 +1,4 @@
-package instant
+package tiebreak
 
 // Frames that arrive at one instant by many links mostly began one after the other at the ends of others that arrived so
 // before, over and over. What was put in order together keeps its places: what it lets begin needs no comparison.

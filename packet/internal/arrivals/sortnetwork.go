@@ -1,4 +1,4 @@
-package parted
+package arrivals
 
 // eight sorts five to eight keys by nineteen exchanges without a branch (Batcher's odd-even
 // merge), as network does with fewer.
