@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/simccl/simccl/internal/parallel"
 	"github.com/simccl/simccl/packet/cc"
 	"github.com/simccl/simccl/packet/internal/arrivals"
-	"github.com/simccl/simccl/packet/internal/crew"
 	"github.com/simccl/simccl/packet/internal/port"
 	"github.com/simccl/simccl/packet/internal/qp"
 	"github.com/simccl/simccl/packet/internal/rng"
@@ -85,22 +85,24 @@ type engine struct {
 	streams   *rng.Firsts
 	losses    []port.LossDraws
 	ranker    tiebreak.Ranker
-	exits     []uint16 // by link: the port where it begins
-	due       []int64  // by link: when its first frame arrives
-	acts      []int64  // by host: it does nothing before
-	doors     []int32  // by host: the link to it; -1: none
-	ordered   bool     // with EventOrder, where it counts
-	vague     bool     // no queue's peak counts but that of the deepest
-	full, ack uint16   // bytes of frames
-	plain     bool     // no shortcut is taken
-	early     bool     // which flows end in a window is looked for before hosts run: others wait for them
-	brisk     bool     // hosts with one queue pair have a loop of their own
-	stays     bool     // what arrives at hosts is not written over before they have run
-	began     int64    // the window
-	over      int64    // all before was simulated
-	most      int64    // bytes that a frame has at most; all where each port's queue is looked at
-	frames    int64    // data frames in all
-	crew      *crew.Crew
+	exits     []uint16       // by link: the port where it begins
+	due       []int64        // by link: when its first frame arrives
+	acts      []int64        // by host: it does nothing before
+	doors     []int32        // by host: the link to it; -1: none
+	ordered   bool           // with EventOrder, where it counts
+	vague     bool           // no queue's peak counts but that of the deepest
+	full, ack uint16         // bytes of frames
+	plain     bool           // no shortcut is taken
+	early     bool           // which flows end in a window is looked for before hosts run: others wait for them
+	brisk     bool           // hosts with one queue pair have a loop of their own
+	stays     bool           // what arrives at hosts is not written over before they have run
+	began     int64          // the window
+	over      int64          // all before was simulated
+	most      int64          // bytes that a frame has at most; all where each port's queue is looked at
+	frames    int64          // data frames in all
+	team      *parallel.Team // of the workers
+	each      []int32        // their numbers
+	phase     phase          // what all do now
 }
 
 // Run simulates the flows on the network.
@@ -130,8 +132,8 @@ func (e *engine) run() (int64, error) {
 	now, windows := e.next(0), int64(0)
 	stop, busy := int64(e.cfg.Stop), 0
 	if len(e.workers) > 1 {
-		e.crew = crew.Hire(len(e.workers), func(i int, o crew.Order) { e.do(&e.workers[i], o) })
-		defer e.crew.Dismiss()
+		e.openTeam()
+		defer e.team.Dismiss()
 	}
 	e.stays = len(e.workers) == 1 && spec.Steady(e.net, e.cfg)
 	e.early = !e.stays || slices.ContainsFunc(e.flows, func(f Flow) bool { return len(f.Deps) > 0 })
