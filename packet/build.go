@@ -19,7 +19,7 @@ func build(n *Network, flows []Flow, cfg *Config, ordered, inTurn bool) (*engine
 	if ordered {
 		e.look = tiebreak.Longest
 	}
-	e.vague, e.most = true, int64(max(e.full, e.ack))
+	e.onlyDeepestPeak, e.most = true, int64(max(e.full, e.ack))
 	e.lay()
 	workers := cfg.Workers
 	if cfg.CC.Kind == HPCC {
@@ -54,7 +54,7 @@ func (e *engine) lay() {
 		e.most = all
 	}
 	dcqcn, trims := e.cfg.CC.Kind == DCQCN, e.cfg.Buffer.Trim > 0
-	e.plain, e.rules = e.cfg.Plain(), qp.Rules{CC: &e.cfg.CC, Payload: e.cfg.Frames.Payload, Trim: trims, Gaps: e.cfg.Repair.Selective || trims, Timed: dcqcn && e.cfg.CC.VarWindow}
+	e.noFastPath, e.rules = e.cfg.Plain(), qp.Rules{CC: &e.cfg.CC, Payload: e.cfg.Frames.Payload, Trim: trims, Gaps: e.cfg.Repair.Selective || trims, Timed: dcqcn && e.cfg.CC.VarWindow}
 	e.classes, e.classOf = spec.Classes(e.flows)
 	links, delay := port.Lay(e.net, e.cfg, e.classes, e.ordered)
 	e.links, e.look = links, min(e.look, delay)
@@ -68,7 +68,7 @@ func (e *engine) lay() {
 func (e *engine) takeTurns() {
 	heeded := e.streams != nil && !e.cfg.CC.Kind.Unmarked()
 	late := spec.LateSide(e.net, e.cfg, e.look, heeded)
-	if late == nil || e.plain || e.ordered && len(e.workers) > 1 || e.slot > 4 || 2*e.look > tiebreak.Longest {
+	if late == nil || e.noFastPath || e.ordered && len(e.workers) > 1 || e.slot > 4 || 2*e.look > tiebreak.Longest {
 		return
 	}
 	for i := range e.switches {
@@ -86,7 +86,7 @@ func (e *engine) buildNodes() {
 	for v, out := range ports {
 		hostOf[v] = ^int32(len(e.switches))
 		if e.net.Switch[v] {
-			e.switches = append(e.switches, swtch{node: int32(v), out: out})
+			e.switches = append(e.switches, switchNode{node: int32(v), out: out})
 			continue
 		}
 		hostOf[v] = int32(len(e.hosts))
@@ -141,7 +141,7 @@ func (e *engine) buildFlows() error {
 	if e.cfg.Routing.Balance != Hashed {
 		e.buildTables()
 	}
-	e.picky = e.tables != nil || e.cfg.Watchdog.After > 0
+	e.egressPerFrame = e.tables != nil || e.cfg.Watchdog.After > 0
 	e.ccBuild()
 	e.waits = qp.NewFlowDeps(n, func(i int) []int32 { return e.flows[i].Deps })
 	order := make([]int32, 0, n)

@@ -31,14 +31,14 @@ type worker struct {
 	hosts    [2]int // of the engine's, from and to
 	switches [2]int
 	busy     int     // frames that arrived
-	peak     int64   // of queues that it saw, if vague
+	peak     int64   // of queues that it saw, with onlyDeepestPeak
 	deepest  float64 // as a share of what begins to be marked, in a run that may begin anew
 	sent     int64   // data frames that hosts sent
 	arrived  []frame // memory for those of a switch
 	from     []uint16
 	ports    port.Egress
 	starts   port.Starts
-	solo     *port.HostSender // nil: no host is as plain as it needs
+	solo     *port.HostSender // nil: settings exclude it
 	sink     *port.HostReceiver
 }
 
@@ -46,63 +46,63 @@ type ending = qp.Ending[tiebreak.Number]
 
 // engine is one run.
 type engine struct {
-	cfg       *Config
-	net       *Network
-	links     []link
-	hosts     []host
-	switches  []swtch
-	classes   int // egress classes: control and one for each priority in use
-	classOf   [8]uint8
-	routes    *route.Routes
-	hostOf    []int32  // of nodes: which host; ^: which switch
-	hops      []int32  // routes of flows: a slot for acknowledgements, then those for data
-	outs      []uint16 // the port where each of hops begins
-	slot      int      // most links of a route
-	paths     int      // routes of a flow
-	flows     []Flow
-	snd       []sender
-	rules     qp.Rules
-	rcv       []receiver
-	controls  cc.Flows
-	tables    *route.Tables // where frames choose on their way
-	picky     bool          // switches choose paths or drop by a watchdog
-	base      int           // of the routes of flows to come, in hops
-	broken    error         // a fault leaves a flow without a path, or frames cannot be numbered
-	locks     port.Deadlocks
-	deadlocks []Deadlock
-	result    []FlowResult
-	waits     *qp.FlowDeps
-	endings   []ending      // scratch
-	starts    qp.StartOrder // with EventOrder, where flows wait for others
-	look      int64         // the window
-	lag       int64         // by how much those of late switches are later than other nodes'; 0: no switch is late
-	hostRate  int64
-	live      int
-	changes   []spec.Change // of faults, to come
-	workers   []worker
-	given     *Live // whose messages it carries; nil for flows that are known
-	crowd     int   // frames in a window from which on all workers simulate
-	streams   *rng.Firsts
-	losses    []port.LossDraws
-	ranker    tiebreak.Ranker
-	exits     []uint16       // by link: the port where it begins
-	due       []int64        // by link: when its first frame arrives
-	acts      []int64        // by host: it does nothing before
-	doors     []int32        // by host: the link to it; -1: none
-	ordered   bool           // with EventOrder, where it counts
-	vague     bool           // no queue's peak counts but that of the deepest
-	full, ack uint16         // bytes of frames
-	plain     bool           // no shortcut is taken
-	early     bool           // which flows end in a window is looked for before hosts run: others wait for them
-	brisk     bool           // hosts with one queue pair have a loop of their own
-	stays     bool           // what arrives at hosts is not written over before they have run
-	began     int64          // the window
-	over      int64          // all before was simulated
-	most      int64          // bytes that a frame has at most; all where each port's queue is looked at
-	frames    int64          // data frames in all
-	team      *parallel.Team // of the workers
-	each      []int32        // their numbers
-	phase     phase          // what all do now
+	cfg             *Config
+	net             *Network
+	links           []link
+	hosts           []host
+	switches        []switchNode
+	classes         int // egress classes: control and one for each priority in use
+	classOf         [8]uint8
+	routes          *route.Routes
+	hostOf          []int32  // of nodes: which host; ^: which switch
+	hops            []int32  // routes of flows: a slot for acknowledgements, then those for data
+	outs            []uint16 // the port where each of hops begins
+	slot            int      // most links of a route
+	paths           int      // routes of a flow
+	flows           []Flow
+	snd             []sender
+	rules           qp.Rules
+	rcv             []receiver
+	controls        cc.Flows
+	tables          *route.Tables // where frames choose on their way
+	egressPerFrame  bool          // switches choose paths or drop by a watchdog
+	base            int           // of the routes of flows to come, in hops
+	broken          error         // a fault leaves a flow without a path, or frames cannot be numbered
+	locks           port.Deadlocks
+	deadlocks       []Deadlock
+	result          []FlowResult
+	waits           *qp.FlowDeps
+	endings         []ending      // scratch
+	starts          qp.StartOrder // with EventOrder, where flows wait for others
+	look            int64         // the window
+	lag             int64         // by how much those of late switches are later than other nodes'; 0: no switch is late
+	hostRate        int64
+	live            int
+	changes         []spec.Change // of faults, to come
+	workers         []worker
+	given           *Live // whose messages it carries; nil for flows that are known
+	crowd           int   // frames in a window from which on all workers simulate
+	streams         *rng.Firsts
+	losses          []port.LossDraws
+	ranker          tiebreak.Ranker
+	exits           []uint16       // by link: the port where it begins
+	due             []int64        // by link: when its first frame arrives
+	acts            []int64        // by host: it does nothing before
+	doors           []int32        // by host: the link to it; -1: none
+	ordered         bool           // with EventOrder, where it counts
+	onlyDeepestPeak bool           // only the peak of the deepest queue is reported, not that of each port
+	full, ack       uint16         // bytes of frames
+	noFastPath      bool           // no shortcut is taken: the oracle of tests
+	endsBeforeHosts bool           // flows that end in a window are found before hosts run, as other flows depend on them
+	singleQPHosts   bool           // hosts with one queue pair may use runSingleQP
+	arrivalsStable  bool           // frames that arrive at hosts stay on their links until the hosts run
+	began           int64          // the window
+	over            int64          // all before was simulated
+	most            int64          // bytes that a frame has at most; all where each port's queue is looked at
+	frames          int64          // data frames in all
+	team            *parallel.Team // of the workers
+	each            []int32        // their numbers
+	phase           phase          // what all do now
 }
 
 // Run simulates the flows on the network.
@@ -135,9 +135,9 @@ func (e *engine) run() (int64, error) {
 		e.openTeam()
 		defer e.team.Dismiss()
 	}
-	e.stays = len(e.workers) == 1 && spec.Steady(e.net, e.cfg)
-	e.early = !e.stays || slices.ContainsFunc(e.flows, func(f Flow) bool { return len(f.Deps) > 0 })
-	if e.brisk = !e.plain && e.cfg.Repair.BackTo == 0; e.brisk && e.stays && e.given == nil {
+	e.arrivalsStable = len(e.workers) == 1 && spec.Steady(e.net, e.cfg)
+	e.endsBeforeHosts = !e.arrivalsStable || slices.ContainsFunc(e.flows, func(f Flow) bool { return len(f.Deps) > 0 })
+	if e.singleQPHosts = !e.noFastPath && e.cfg.Repair.BackTo == 0; e.singleQPHosts && e.arrivalsStable && e.given == nil {
 		e.findSenders()
 	}
 	e.findDirect()

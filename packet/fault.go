@@ -35,7 +35,7 @@ func (e *engine) mustOrder(windows int64) bool {
 	if look && (deepest > 1 || deepest*float64(e.frames) > float64(sent)) {
 		return true
 	}
-	return windows >= 8 && windows&(windows-1) == 0 && slices.ContainsFunc(e.switches, func(s swtch) bool {
+	return windows >= 8 && windows&(windows-1) == 0 && slices.ContainsFunc(e.switches, func(s switchNode) bool {
 		return s.Fills(e.frames, sent)
 	})
 }

@@ -50,7 +50,7 @@ func (e *engine) pullHosts(w *worker, from, to int, end int64) int {
 		for ; some != 0; some &= some - 1 {
 			switch i := from + bits.TrailingZeros64(some); {
 			case e.doors[i] < 0:
-			case e.stays:
+			case e.arrivalsStable:
 				q := &e.links[e.doors[i]].Wire
 				for at, m := q.Head, uint32(len(q.Buf)-1); at != q.Tail && q.Buf[at&m].At < end; at++ {
 					e.foresee(w, &q.Buf[at&m])
@@ -99,7 +99,7 @@ func (e *engine) pullHost(w *worker, h *host, end int64) int {
 func (e *engine) runHosts(w *worker, from, to int, end int64) (busy int) {
 	for ; from < to; from += 64 {
 		some := arrivals.Before(e.acts[from:min(from+64, to)], end)
-		if e.stays {
+		if e.arrivalsStable {
 			some |= arrivals.BeforeOf(e.due, e.doors[from:min(from+64, to)], end)
 		}
 		for ; some != 0; some &= some - 1 {
@@ -112,8 +112,8 @@ func (e *engine) runHosts(w *worker, from, to int, end int64) (busy int) {
 					continue
 				}
 			}
-			if e.stays && h.in >= 0 {
-				busy += e.visit(w, h, i, end)
+			if e.arrivalsStable && h.in >= 0 {
+				busy += e.runFromLink(w, h, i, end)
 				continue
 			}
 			e.runHost(w, h, h.arrived, end)
@@ -126,11 +126,11 @@ func (e *engine) runHosts(w *worker, from, to int, end int64) (busy int) {
 	return busy
 }
 
-// visit simulates a host up to end with what is still on its link, and returns how many frames that are.
-func (e *engine) visit(w *worker, h *host, id int, end int64) int {
+// runFromLink simulates a host up to end with the frames that are still on its link, and returns how many frames that are.
+func (e *engine) runFromLink(w *worker, h *host, id int, end int64) int {
 	q := &e.links[h.in].Wire
 	head := q.Head
-	if s := h.Only; s == nil || !e.brisk || !e.one(w, h, s, q, end) {
+	if s := h.Only; s == nil || !e.singleQPHosts || !e.runSingleQP(w, h, s, q, end) {
 		to := q.Before(end)
 		e.runHost(w, h, q.Between(q.Head, to, &h.arrived), end)
 		q.Head = to
@@ -146,9 +146,9 @@ func (e *engine) visit(w *worker, h *host, id int, end int64) int {
 // quiet is until when a host does nothing of its own.
 func (h *host) quiet(e *engine) int64 { return min(h.Timer, h.Own(e.links, h.out)) }
 
-// one is runHost for a host with one queue pair, as long as frames come and go as they mostly do; false:
+// runSingleQP is runHost for a host with one queue pair, as long as frames come and go as they mostly do; false:
 // something else is next, and runHost goes on from there. It takes frames off the link as they come.
-func (e *engine) one(w *worker, h *host, s *sender, q *fifo, end int64) bool {
+func (e *engine) runSingleQP(w *worker, h *host, s *sender, q *fifo, end int64) bool {
 	if min(h.First, h.Timer) < end || h.Over > 0 || s.Gapped {
 		return false
 	}
@@ -219,7 +219,7 @@ const (
 // order where times are equal; with EventOrder starts come last, as they are planned last but for ends of what began at that time.
 func (e *engine) runHost(w *worker, h *host, come []frame, end int64) {
 	l := &e.links[max(0, h.out)]
-	if !e.plain && len(h.Pairs) == 0 && h.Wake == 0 && h.Timer >= end && l.Paused == 0 && e.cfg.Buffer.Credits == 0 && h.First >= end {
+	if !e.noFastPath && len(h.Pairs) == 0 && h.Wake == 0 && h.Timer >= end && l.Paused == 0 && e.cfg.Buffer.Credits == 0 && h.First >= end {
 		if come = come[e.answer(w, h, l, come, end):]; len(come) == 0 {
 			return
 		}
@@ -241,7 +241,7 @@ func (e *engine) runHost(w *worker, h *host, come []frame, end int64) {
 		case now >= end && next >= end && rest >= end:
 			return
 		default:
-			now, what = e.which(w, h, l, come, end)
+			now, what = e.nextEvent(w, h, l, come, end)
 		}
 		switch what {
 		case arrives:
@@ -271,8 +271,8 @@ func (e *engine) runHost(w *worker, h *host, come []frame, end int64) {
 	}
 }
 
-// which is what is next at a host, and when, where flows that start, timeouts and equal times count.
-func (e *engine) which(w *worker, h *host, l *link, come []frame, end int64) (t int64, what int) {
+// nextEvent returns a host's next event and its time, where flows that start, timeouts and equal times count.
+func (e *engine) nextEvent(w *worker, h *host, l *link, come []frame, end int64) (t int64, what int) {
 	t, what = end, nothing
 	if own := min(h.Timer, h.First); own < end {
 		if t, what = own, begins; h.First > own {
@@ -321,7 +321,7 @@ func (e *engine) arrive(w *worker, h *host, f *frame) bool {
 		return e.answered(h, f)
 	}
 	return e.acknowledged(w, h, f) && !h.InFlight && // else pacing still holds up every queue pair
-		(h.Paced <= f.At || h.Over > 0 || e.plain || f.Flags&(flagNack|flagSack|flagTrim) != 0 || !h.acks.Empty())
+		(h.Paced <= f.At || h.Over > 0 || e.noFastPath || f.Flags&(flagNack|flagSack|flagTrim) != 0 || !h.acks.Empty())
 }
 
 // answered puts the acknowledgement of a data frame to those that a host sends, if there is one.

@@ -73,8 +73,8 @@ func NewLive(n *Network, queues []Queue, cfg *Config) (*Live, error) {
 		}
 		e.buildTables()
 	}
-	e.picky = e.tables != nil || cfg.Watchdog.After > 0
-	e.changes, e.stays, e.brisk = spec.Changes(e.cfg.Faults, n), spec.Steady(n, cfg), !e.plain && cfg.Repair.BackTo == 0
+	e.egressPerFrame = e.tables != nil || cfg.Watchdog.After > 0
+	e.changes, e.arrivalsStable, e.singleQPHosts = spec.Changes(e.cfg.Faults, n), spec.Steady(n, cfg), !e.noFastPath && cfg.Repair.BackTo == 0
 	return l, e.broken
 }
 

@@ -61,7 +61,7 @@ func (e *engine) window(end int64, before int) int {
 // alone simulates a window with the first worker.
 func (e *engine) alone(end int64) int {
 	w, busy := &e.workers[0], 0
-	if e.early {
+	if e.endsBeforeHosts {
 		busy = e.pullHosts(w, 0, len(e.hosts), end)
 		e.settle()
 	}
@@ -78,16 +78,16 @@ func (e *engine) alone(end int64) int {
 
 // pass simulates those of some switches that are of a side up to end one by one: what arrives at them lies at one
 // place, in the cache.
-func (e *engine) pass(w *worker, some []swtch, late bool, end int64) (busy int) {
+func (e *engine) pass(w *worker, some []switchNode, late bool, end int64) (busy int) {
 	for i := range some {
 		s := &some[i]
 		if s.late != late {
 			continue
 		}
-		switch calm := s.ways != nil && s.CalmAhead(); {
-		case s.direct != nil && !calm:
+		switch calm := s.bypassable != nil && s.CalmAhead(); {
+		case s.bypassing != nil && !calm:
 			e.shut(w, s, e.began)
-		case s.direct == nil && calm:
+		case s.bypassing == nil && calm:
 			e.reopen(w, s, e.began)
 		}
 		if n := e.relay(w, s, end); n >= 0 {

@@ -236,8 +236,8 @@ func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 	}
 	if f.Flags&flagNack != 0 {
 		w.Retransmitted += e.controls.Again(f.Flow, s.Again(false))
-		if e.stays { // who sends again may still do so when the flow has ended, and its receiver must know
-			e.early = true
+		if e.arrivalsStable { // who sends again may still do so when the flow has ended, and its receiver must know
+			e.endsBeforeHosts = true
 		}
 	}
 	if e.cfg.CC.Kind != DCQCN || f.Flags&flagCE != 0 { // else the control sees nothing

@@ -188,7 +188,7 @@ func begun(t *testing.T, n *Network, flows []Flow, c *Config, plain bool) played
 		if err != nil {
 			t.Fatal(err)
 		}
-		e.plain, e.crowd = plain, 0
+		e.noFastPath, e.crowd = plain, 0
 		switch _, err = e.run(); err {
 		case nil:
 			return e.played()

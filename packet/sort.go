@@ -2,9 +2,9 @@ package packet
 
 import "github.com/simccl/simccl/packet/internal/arrivals"
 
-// part finds the ports of all frames that arrived at a switch in a window from a time on, if that was not done.
-func (e *engine) part(w *worker, s *swtch, from int64) {
-	if s.apart {
+// bucket finds the ports of all frames that arrived at a switch in a window from a time on, if that was not done.
+func (e *engine) bucket(w *worker, s *switchNode, from int64) {
+	if s.bucketed {
 		return
 	}
 	w.Begin(len(s.out))
@@ -17,7 +17,7 @@ func (e *engine) part(w *worker, s *swtch, from int64) {
 
 // sort puts frames from a place on that came by a port to those that leave by another; PFC frames act
 // there.
-func (e *engine) sort(w *worker, s *swtch, arrived []frame, n int, port uint16, from int64) {
+func (e *engine) sort(w *worker, s *switchNode, arrived []frame, n int, port uint16, from int64) {
 	outs := e.outs
 	for ; n < len(arrived); n++ {
 		f, to := &arrived[n], port
@@ -33,7 +33,7 @@ func (e *engine) sort(w *worker, s *swtch, arrived []frame, n int, port uint16, 
 
 // leaving returns the keys of the frames that leave by a port, in the order of time, those of
 // equal times in that of the ports by which they came or, with EventOrder, of events.
-func (e *engine) leaving(w *worker, s *swtch, port int) []uint64 {
+func (e *engine) leaving(w *worker, s *switchNode, port int) []uint64 {
 	a := w.Leaving(port, e.look)
 	if e.ordered {
 		e.untie(w, s, a)
@@ -42,7 +42,7 @@ func (e *engine) leaving(w *worker, s *swtch, port int) []uint64 {
 }
 
 // whole returns the keys of all frames in that order.
-func (e *engine) whole(w *worker, s *swtch, from int64) []uint64 {
+func (e *engine) whole(w *worker, s *switchNode, from int64) []uint64 {
 	a := w.Room(len(s.arrived))
 	for i := range a {
 		a[i] = arrivals.Key(s.arrived[i].At-from, i)

@@ -12,35 +12,35 @@ import (
 	"github.com/simccl/simccl/packet/internal/tiebreak"
 )
 
-// swtch is a switch: its shared buffer is accounted for by ingress port and
+// switchNode is a switch: its shared buffer is accounted for by ingress port and
 // class, its queues are those of its links out.
-type swtch struct {
+type switchNode struct {
 	node    int32
 	late    bool    // its windows are later
 	uniform bool    // links in are equally long and fast
 	in, out []int32 // links, by port
 	port.SharedBuffer
-	apart    bool         // what arrived is in the worker's parts
-	arrived  []frame      // of this window, port by port
-	from     []uint16     // with EventOrder: the port of each
-	busy     []uint64     // bits of ports, all of those that have frames
-	control  []uint64     // bits of ports by which control frames leave that arrived in this window
-	starts   *port.Starts // in careful, of these; else nil
-	flowlets []route.Flowlet
-	draws    uint64 // of paths
-	spare    *frames.Piece
-	direct   []int32 // links out that have a feeder and may be ahead now
-	ways     []int32 // all that ever may
-	shy      uint8   // windows in which none is to be
+	bucketed   bool         // what arrived is in the worker's buckets, by egress port
+	arrived    []frame      // of this window, port by port
+	from       []uint16     // with EventOrder: the port of each
+	busy       []uint64     // bits of ports, all of those that have frames
+	control    []uint64     // bits of ports by which control frames leave that arrived in this window
+	starts     *port.Starts // in stepShared, of these; else nil
+	flowlets   []route.Flowlet
+	draws      uint64 // of paths
+	spare      *frames.Piece
+	bypassing  []int32 // links out onto which hosts put ACKs directly now: each has one feeder
+	bypassable []int32 // all links out that ever may be bypassing
+	cooldown   uint8   // windows in which none is bypassing, after an attempt that failed
 }
 
 // pull takes what arrives at a switch before end off the links, and returns how
-// many frames that are. If it may it puts them apart at once by the ports by which they leave.
-func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
+// many frames that are. With bucket, where it may, it sorts them at once into buckets by egress port.
+func (e *engine) pull(w *worker, s *switchNode, end int64, bucket bool) int {
 	s.arrived = s.arrived[:0]
-	s.from, s.Total, s.apart = s.from[:0], 0, apart && !e.picky && !e.cfg.Buffer.Timed() && !e.plain && s.Quiet()
+	s.from, s.Total, s.bucketed = s.from[:0], 0, bucket && !e.egressPerFrame && !e.cfg.Buffer.Timed() && !e.noFastPath && s.Quiet()
 	// By link, as they arrive.
-	if clear(s.Arriving); s.apart {
+	if clear(s.Arriving); s.bucketed {
 		w.Begin(len(s.out))
 		clear(s.control)
 	}
@@ -49,7 +49,7 @@ func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
 			p := from + bits.TrailingZeros64(some)
 			l := &e.links[s.in[p]]
 			switch second := l.Wire.Head + 1; {
-			case s.apart && !l.Lossy && (second == l.Wire.Tail || l.Wire.At(second).At >= end):
+			case s.bucketed && !l.Lossy && (second == l.Wire.Tail || l.Wire.At(second).At >= end):
 				e.takeOne(w, s, l, uint16(p), end-e.look)
 				continue
 			default:
@@ -59,7 +59,7 @@ func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
 			s.Total += s.Arriving[p]
 		}
 	}
-	if s.apart {
+	if s.bucketed {
 		w.End()
 	}
 	if e.cfg.CutThrough > 0 {
@@ -89,7 +89,7 @@ func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
 
 // take appends what arrives over a link before end, and returns how many bytes that are. It goes over
 // the frames once for each thing that is to be done: so little of it stays in registers.
-func (e *engine) take(w *worker, s *swtch, l *link, port uint16, end int64, arrived []frame) (all []frame, bytes int64) {
+func (e *engine) take(w *worker, s *switchNode, l *link, port uint16, end int64, arrived []frame) (all []frame, bytes int64) {
 	n := len(arrived)
 	arrived, bytes = l.Wire.Move(end, arrived)
 	for i := n; l.Lossy && i < len(arrived); i++ {
@@ -109,14 +109,14 @@ func (e *engine) take(w *worker, s *swtch, l *link, port uint16, end int64, arri
 			arrived[i].Tag = uint32(port)
 		}
 	}
-	if s.apart {
+	if s.bucketed {
 		e.sort(w, s, arrived, n, port, end-e.look)
 	}
 	return arrived, bytes
 }
 
-// takeOne is take for the only frame that arrives over a link, without losses, and is put apart.
-func (e *engine) takeOne(w *worker, s *swtch, l *link, port uint16, from int64) {
+// takeOne is take for the only frame that arrives over a link, without losses, and goes to its bucket.
+func (e *engine) takeOne(w *worker, s *switchNode, l *link, port uint16, from int64) {
 	f, n := l.Wire.Front(), len(s.arrived)
 	s.Arriving[port] = int64(f.Size)
 	s.Total += int64(f.Size)
@@ -150,35 +150,35 @@ func (e *engine) lose(w *worker, l *link, f *frame) bool {
 }
 
 // runSwitch simulates a switch up to end.
-func (e *engine) runSwitch(w *worker, s *swtch, end int64) {
+func (e *engine) runSwitch(w *worker, s *switchNode, end int64) {
 	if e.ordered {
 		e.started(w, e.itself(s.node))
 	}
 	switch calm := s.Calm(); {
 	case !calm:
-		e.careful(w, s, e.whole(w, s, end-e.look), end)
-	case e.picky:
-		e.choosing(w, s, e.whole(w, s, end-e.look), end)
+		e.stepShared(w, s, e.whole(w, s, end-e.look), end)
+	case e.egressPerFrame:
+		e.stepAdaptive(w, s, e.whole(w, s, end-e.look), end)
 	default:
-		e.quick(w, s, end)
+		e.stepPorts(w, s, end)
 	}
 	if e.cfg.Watchdog.After > 0 {
 		e.watch(w, s, end)
 	}
 }
 
-// quick simulates a window in which ports do not influence each other: port by
+// stepPorts simulates a window in which ports do not influence each other: port by
 // port, each in the order of time.
-func (e *engine) quick(w *worker, s *swtch, end int64) {
-	e.part(w, s, end-e.look)
-	e.ports(w, s, end)
+func (e *engine) stepPorts(w *worker, s *switchNode, end int64) {
+	e.bucket(w, s, end-e.look)
+	e.openPorts(w, s, end)
 	for i, some := range s.busy {
 		for some |= w.Used[i]; some != 0; some &= some - 1 {
 			p := 64*i + bits.TrailingZeros64(some)
 			l := &e.links[s.out[p]]
 			keys := e.leaving(w, s, p)
 			if e.classes == 2 && !l.Odd && (l.Paused|l.Waiting&1) == 0 && s.control[i]>>(p%64)&1 == 0 {
-				e.express(w, s, l, keys, end)
+				e.drainPort(w, s, l, keys, end)
 				continue
 			}
 			for _, key := range keys {
@@ -200,7 +200,7 @@ func (e *engine) quick(w *worker, s *swtch, end int64) {
 }
 
 // onto puts a frame onto the port by which it leaves, at its time.
-func (e *engine) onto(w *worker, s *swtch, l *link, f *frame, n tiebreak.Number) {
+func (e *engine) onto(w *worker, s *switchNode, l *link, f *frame, n tiebreak.Number) {
 	for l.Waiting&^l.Paused != 0 && l.Free < f.At {
 		e.completed(w, l)
 		e.dequeue(w, s, l, l.Free)
@@ -232,9 +232,9 @@ func (e *engine) through(w *worker, l *link, f *frame) {
 	e.transmit(w, l, f, f.At, 0)
 }
 
-// choosing is quick where frames choose their ports by what waits there: all ports
+// stepAdaptive is stepPorts where frames choose their ports by what waits there: all ports
 // in the order of time.
-func (e *engine) choosing(w *worker, s *swtch, order []uint64, end int64) {
+func (e *engine) stepAdaptive(w *worker, s *switchNode, order []uint64, end int64) {
 	for _, key := range order {
 		f, n := s.enter(e, key&arrivals.Place)
 		if f.Flow < 0 {
@@ -255,7 +255,7 @@ func (e *engine) choosing(w *worker, s *swtch, order []uint64, end int64) {
 }
 
 // pfcAtSwitch pauses or resumes the port by which a PFC frame came.
-func (e *engine) pfcAtSwitch(w *worker, s *swtch, f *frame, n tiebreak.Number) {
+func (e *engine) pfcAtSwitch(w *worker, s *switchNode, f *frame, n tiebreak.Number) {
 	l := &e.links[s.out[f.Tag]]
 	for l.Waiting&^l.Paused != 0 && l.Free < f.At {
 		e.completed(w, l)
@@ -291,7 +291,7 @@ func (e *engine) pause(w *worker, l *link, f *frame) {
 }
 
 // enqueue puts a frame into its egress queue and starts it if the link is idle.
-func (e *engine) enqueue(w *worker, s *swtch, l *link, f *frame) {
+func (e *engine) enqueue(w *worker, s *switchNode, l *link, f *frame) {
 	q := &l.Queues[f.Class]
 	q.Pass(f, f.At, f.Tag, &s.spare)
 	l.Waiting |= 1 << f.Class
@@ -314,7 +314,7 @@ func (e *engine) enqueue(w *worker, s *swtch, l *link, f *frame) {
 }
 
 // dequeue starts the next frame of a link whose port is free.
-func (e *engine) dequeue(w *worker, s *swtch, l *link, at int64) {
+func (e *engine) dequeue(w *worker, s *switchNode, l *link, at int64) {
 	c := frames.InTurn(l.Waiting&^l.Paused, &l.Turn, e.classes)
 	q := &l.Queues[c]
 	f := q.Front()

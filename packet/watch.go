@@ -6,7 +6,7 @@ import (
 )
 
 // watch looks at the ports of a switch at the end of a window.
-func (e *engine) watch(w *worker, s *swtch, now int64) {
+func (e *engine) watch(w *worker, s *switchNode, now int64) {
 	c := &e.cfg.Watchdog
 	for _, id := range s.out {
 		l := &e.links[id]
@@ -20,7 +20,7 @@ func (e *engine) watch(w *worker, s *swtch, now int64) {
 }
 
 // flush drops a queue, and resumes those whose frames it held.
-func (e *engine) flush(w *worker, s *swtch, l *link, class uint8, now int64) {
+func (e *engine) flush(w *worker, s *switchNode, l *link, class uint8, now int64) {
 	s.Recount()
 	for q := &l.Queues[class]; !q.Empty(); q.Pop(&s.spare) {
 		f := q.Front()

@@ -6,9 +6,9 @@ import (
 	"github.com/simccl/simccl/packet/internal/tiebreak"
 )
 
-// careful simulates a window of a switch in which PFC may act: the ports in
+// stepShared simulates a window of a switch in which PFC may act: the ports in
 // the order of time, for they share the memory.
-func (e *engine) careful(w *worker, s *swtch, order []uint64, end int64) {
+func (e *engine) stepShared(w *worker, s *switchNode, order []uint64, end int64) {
 	s.Recount()
 	s.starts = &w.starts
 	s.starts.Begin(e.links, s.out, s.busy, w.order)
@@ -27,7 +27,7 @@ func (e *engine) careful(w *worker, s *swtch, order []uint64, end int64) {
 		}
 		e.arrived(w, n)
 		var l *link
-		if !e.picky {
+		if !e.egressPerFrame {
 			l = &e.links[e.hops[f.Route]]
 		} else if l = e.leave(w, s, f); l == nil {
 			continue
@@ -48,7 +48,7 @@ func (e *engine) careful(w *worker, s *swtch, order []uint64, end int64) {
 }
 
 // drain starts all frames that start before a time, in the order of time.
-func (e *engine) drain(w *worker, s *swtch, until int64) {
+func (e *engine) drain(w *worker, s *switchNode, until int64) {
 	for t := s.starts.At(); t < until; t = s.starts.At() {
 		l := s.starts.First()
 		e.completed(w, l)
@@ -58,7 +58,7 @@ func (e *engine) drain(w *worker, s *swtch, until int64) {
 
 // endBefore starts what ports may start that end a frame at the instant at which one comes, if that end
 // was planned first.
-func (e *engine) endBefore(w *worker, s *swtch, f *frame, n tiebreak.Number) {
+func (e *engine) endBefore(w *worker, s *switchNode, f *frame, n tiebreak.Number) {
 	for s.starts.At() <= f.At {
 		l := s.starts.First()
 		if !l.EndsFirst(w.order, e.travel(s.in[f.Tag], f.Size), n) {
@@ -71,7 +71,7 @@ func (e *engine) endBefore(w *worker, s *swtch, f *frame, n tiebreak.Number) {
 
 // admit accounts for a frame that came in, or drops it, and pauses the
 // neighbour where its queue is too long.
-func (e *engine) admit(w *worker, s *swtch, f *frame) bool {
+func (e *engine) admit(w *worker, s *switchNode, f *frame) bool {
 	room, pause := s.Admit(f.Tag, f.Class, int64(f.Size))
 	if !room {
 		w.Drops++
@@ -85,7 +85,7 @@ func (e *engine) admit(w *worker, s *swtch, f *frame) bool {
 
 // release accounts for a frame that leaves, and resumes the neighbour where
 // its queue has become short.
-func (e *engine) release(w *worker, s *swtch, f *frame, at int64) {
+func (e *engine) release(w *worker, s *switchNode, f *frame, at int64) {
 	if s.Release(f.Tag, f.Class, int64(f.Size)) {
 		e.skip(w, at, false)
 		e.sendPFC(w, s, f.Tag, f.Class, flagResume, at)
@@ -93,7 +93,7 @@ func (e *engine) release(w *worker, s *swtch, f *frame, at int64) {
 }
 
 // sendPFC queues a PFC frame to the neighbour of a port.
-func (e *engine) sendPFC(w *worker, s *swtch, to uint32, class, what uint8, at int64) {
+func (e *engine) sendPFC(w *worker, s *switchNode, to uint32, class, what uint8, at int64) {
 	l, why := &e.links[s.out[to]], uint32(0)
 	if what == flagPause {
 		why = uint32(port.Deepest(e.links, s.out, class)) + 1

@@ -90,7 +90,7 @@ func (e *engine) ownFirst(w *worker, h *host, l *link, f *frame, ended bool) boo
 
 // end lets a port whose frame ends when another comes end it before that, if it is to: it starts the next,
 // or is free from then on.
-func (e *engine) end(w *worker, s *swtch, l *link, f *frame, n tiebreak.Number) {
+func (e *engine) end(w *worker, s *switchNode, l *link, f *frame, n tiebreak.Number) {
 	switch {
 	case !l.EndsFirst(w.order, e.travel(s.in[f.Tag], f.Size), n):
 	case l.Waiting&^l.Paused == 0:
@@ -102,7 +102,7 @@ func (e *engine) end(w *worker, s *swtch, l *link, f *frame, n tiebreak.Number) 
 }
 
 // entry is the port by which a frame arrived at a switch.
-func (s *swtch) entry(e *engine, i int) uint32 {
+func (s *switchNode) entry(e *engine, i int) uint32 {
 	if e.ordered {
 		return uint32(s.from[i])
 	}
@@ -111,7 +111,7 @@ func (s *swtch) entry(e *engine, i int) uint32 {
 
 // enter takes a frame that arrived at a switch: its tag becomes the port by which it came; it
 // returns what it was.
-func (s *swtch) enter(e *engine, i uint64) (*frame, tiebreak.Number) {
+func (s *switchNode) enter(e *engine, i uint64) (*frame, tiebreak.Number) {
 	f := &s.arrived[i]
 	n := tiebreak.Number(f.Tag)
 	if e.ordered {
@@ -121,7 +121,7 @@ func (s *swtch) enter(e *engine, i uint64) (*frame, tiebreak.Number) {
 }
 
 // untie puts keys of frames of equal times in the order of events.
-func (e *engine) untie(w *worker, s *swtch, a []uint64) {
+func (e *engine) untie(w *worker, s *switchNode, a []uint64) {
 	if t := &w.ties; len(a) > 1 {
 		t.In, t.Arrived, t.From, t.Uniform = s.in, s.arrived, s.from, s.uniform
 		t.Untie(a)

@@ -11,12 +11,12 @@ import (
 // them up: each is put onto the second cable at once. A switch that may come to
 // pause a neighbour takes back what has not reached it yet.
 
-// cooldown is for how many windows no link is ahead after an attempt that failed.
-const cooldown = 15
+// cooldownWindows is for how many windows no link of a switch is bypassing after an attempt that failed.
+const cooldownWindows = 15
 
 // findDirect finds such links.
 func (e *engine) findDirect() {
-	if e.plain || !e.stays || e.picky {
+	if e.noFastPath || !e.arrivalsStable || e.egressPerFrame {
 		return
 	}
 	for x, dst := range spec.OneWay(e.net.Nodes, e.flows) {
@@ -27,12 +27,12 @@ func (e *engine) findDirect() {
 		if i := e.hostOf[b.From]; i < 0 && a.To == b.From {
 			s := &e.switches[^i]
 			a.Ahead, b.Ahead, b.Feeder = true, true, a.ID
-			s.direct = append(s.direct, b.ID)
+			s.bypassing = append(s.bypassing, b.ID)
 		}
 	}
 	for i := range e.switches {
-		if s := &e.switches[i]; s.direct != nil {
-			s.ways = s.direct
+		if s := &e.switches[i]; s.bypassing != nil {
+			s.bypassable = s.bypassing
 			for p, id := range s.in {
 				s.Expect(p, int64(e.full), e.look, e.links[id].Whole)
 				s.Expect(p, int64(e.ack), e.look, e.links[id].Ack)
@@ -82,8 +82,8 @@ func (e *engine) sendAck(w *worker, a *link, f *frame, at int64) {
 
 // shut takes back what was put onto links but is not at their switch before a time, and lets
 // nothing be ahead of it any more.
-func (e *engine) shut(w *worker, s *swtch, from int64) {
-	for _, id := range s.direct {
+func (e *engine) shut(w *worker, s *switchNode, from int64) {
+	for _, id := range s.bypassing {
 		b := &e.links[id]
 		var led func(tiebreak.Number) tiebreak.Number
 		if e.ordered {
@@ -94,18 +94,18 @@ func (e *engine) shut(w *worker, s *swtch, from int64) {
 		}
 		e.due[id] = b.Wire.First()
 	}
-	s.direct = nil
+	s.bypassing = nil
 }
 
 // reopen lets links be ahead again, from a time on before which nothing is on its way to the switch, if nothing is in
 // their way.
-func (e *engine) reopen(w *worker, s *swtch, from int64) {
-	if s.shy > 0 {
-		s.shy--
+func (e *engine) reopen(w *worker, s *switchNode, from int64) {
+	if s.cooldown > 0 {
+		s.cooldown--
 		return
 	}
-	if s.direct = s.ways; !port.Reopen(e.cfg, e.links, s.ways, e.hops, e.due, w.order) {
-		s.shy = cooldown
+	if s.bypassing = s.bypassable; !port.Reopen(e.cfg, e.links, s.bypassable, e.hops, e.due, w.order) {
+		s.cooldown = cooldownWindows
 		e.shut(w, s, from)
 	}
 }

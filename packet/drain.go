@@ -7,18 +7,18 @@ import (
 	"github.com/simccl/simccl/packet/internal/tiebreak"
 )
 
-// express simulates a window of a port that nothing pauses, with one class of frames, as
-// quick does, but only what waits in the end goes through the queue: what arrives is
+// drainPort simulates a window of a port that nothing pauses, with one class of frames, as
+// stepPorts does, but only what waits in the end goes through the queue: what arrives is
 // known, so the frames that have come are those before a place of the keys.
-func (e *engine) express(w *worker, s *swtch, l *link, keys []uint64, end int64) {
+func (e *engine) drainPort(w *worker, s *switchNode, l *link, keys []uint64, end int64) {
 	q, come, begun := &l.Queues[1], 0, 0 // keys of frames that have come, and have started
 	short := len(keys) <= 3 && q.Empty()
 	if !short && e.most != all && w.ports.Shallow(l, keys, e.most, w.peak-1) {
-		e.rapid(w, s, l, keys, end)
+		e.drainUnmarked(w, s, l, keys, end)
 		return
 	}
 	if !short {
-		if come = e.deplete(w, s, l, keys, end); e.cfg.CC.Kind != HPCC && e.level(w, l, q, keys, come) {
+		if come = e.deplete(w, s, l, keys, end); e.cfg.CC.Kind != HPCC && e.drainsShallow(w, l, q, keys, come) {
 			e.keep(w, s, l, q, keys[e.stream(w, s, l, keys, end):])
 			return
 		}
@@ -58,7 +58,7 @@ func (e *engine) express(w *worker, s *swtch, l *link, keys []uint64, end int64)
 			e.shorten(w, s, l, q)
 		}
 	}
-	if e.vague {
+	if e.onlyDeepestPeak {
 		w.peak = max(w.peak, l.Peak)
 	}
 	for _, key := range keys[begun:come] { // gather has counted their bytes
@@ -67,9 +67,9 @@ func (e *engine) express(w *worker, s *swtch, l *link, keys []uint64, end int64)
 	e.keep(w, s, l, q, keys[begun:come])
 }
 
-// level says that nothing waits but the first keys, so many as have come, and that what has keys will be no queue
+// drainsShallow says that nothing waits but the first keys, so many as have come, and that what has keys will be no queue
 // behind which a frame is marked. It takes note of how long that will be.
-func (e *engine) level(w *worker, l *link, q *queue, keys []uint64, come int) bool {
+func (e *engine) drainsShallow(w *worker, l *link, q *queue, keys []uint64, come int) bool {
 	if !q.Empty() || l.Free >= w.ports.End {
 		return false
 	}
@@ -78,15 +78,15 @@ func (e *engine) level(w *worker, l *link, q *queue, keys []uint64, come int) bo
 		return false
 	}
 	q.Bytes, l.Peak = 0, max(l.Peak, most)
-	if e.vague {
+	if e.onlyDeepestPeak {
 		w.peak = max(w.peak, l.Peak)
 	}
 	return true
 }
 
-// rapid is express where the length of the queue changes nothing: no frame can be marked, and
+// drainUnmarked is drainPort where the length of the queue changes nothing: no frame can be marked, and
 // none deeper was seen before.
-func (e *engine) rapid(w *worker, s *swtch, l *link, keys []uint64, end int64) {
+func (e *engine) drainUnmarked(w *worker, s *switchNode, l *link, keys []uint64, end int64) {
 	q := &l.Queues[1]
 	e.deplete(w, s, l, nil, end)
 	e.keep(w, s, l, q, keys[e.stream(w, s, l, keys, end):])
@@ -94,7 +94,7 @@ func (e *engine) rapid(w *worker, s *swtch, l *link, keys []uint64, end int64) {
 
 // stream sends frames that come to an empty queue, but only those that start before end, and
 // returns how many those are. It is transmit for each.
-func (e *engine) stream(w *worker, s *swtch, l *link, keys []uint64, end int64) (n int) {
+func (e *engine) stream(w *worker, s *switchNode, l *link, keys []uint64, end int64) (n int) {
 	q, first := &l.Wire, l.Wire.Tail
 	for int(q.Tail-q.Head)+len(keys) > len(q.Buf) {
 		q.Grow()
@@ -137,7 +137,7 @@ func (e *engine) burst(w *worker, l *link, some []frame, end int64) int {
 
 // record sends frames of which those between two places have come and nothing else waits, up to the first that it cannot;
 // it returns these places then.
-func (e *engine) record(w *worker, s *swtch, l *link, keys []uint64, begun, come int, end int64) (int, int) {
+func (e *engine) record(w *worker, s *switchNode, l *link, keys []uint64, begun, come int, end int64) (int, int) {
 	p := port.INTEgress{Link: l, Flows: &e.controls, Links: e.links, In: s.in, Full: e.full, Ack: e.ack, Arrived: s.arrived, From: s.from,
 		Keys: keys[begun:], Come: come - begun, Calendar: w.order}
 	first := l.Wire.Tail
@@ -149,7 +149,7 @@ func (e *engine) record(w *worker, s *swtch, l *link, keys []uint64, begun, come
 }
 
 // keep puts frames that have come and have not started into the queue.
-func (e *engine) keep(w *worker, s *swtch, l *link, q *queue, keys []uint64) {
+func (e *engine) keep(w *worker, s *switchNode, l *link, q *queue, keys []uint64) {
 	if len(keys) > 0 {
 		w.ports.Begin()
 		w.ports.Keep(q, keys)
@@ -164,8 +164,8 @@ func (e *engine) keep(w *worker, s *swtch, l *link, q *queue, keys []uint64) {
 	s.busy[p/64] |= 1 << (p % 64)
 }
 
-// ports begins a window of the ports of a switch.
-func (e *engine) ports(w *worker, s *swtch, end int64) {
+// openPorts begins a window of the ports of a switch.
+func (e *engine) openPorts(w *worker, s *switchNode, end int64) {
 	w.ports = port.Egress{Config: e.cfg, Full: e.full, Ack: e.ack, End: end, Surely: e.ordered || !e.cfg.EventOrder, Later: e.streams != nil, Held: s.Held(), Spare: &s.spare, Arrived: s.arrived, In: s.in, Links: e.links, Behind: w.ports.Behind}
 	if e.cfg.CC.Kind == HPCC {
 		w.ports.Flows = &e.controls
@@ -176,7 +176,7 @@ func (e *engine) ports(w *worker, s *swtch, end int64) {
 }
 
 // deplete sends what waits in a queue, as long as anything does, and returns how many keys have come then.
-func (e *engine) deplete(w *worker, s *swtch, l *link, keys []uint64, end int64) int {
+func (e *engine) deplete(w *worker, s *switchNode, l *link, keys []uint64, end int64) int {
 	p, q := &w.ports, &l.Queues[1]
 	if p.Begin(); q.Empty() {
 		return 0
@@ -201,7 +201,7 @@ func (e *engine) deplete(w *worker, s *swtch, l *link, keys []uint64, end int64)
 
 // gather takes what comes until a port is free: of frames for which keys are from begun
 // on, those before come have come. It returns how many have then.
-func (e *engine) gather(s *swtch, l *link, q *queue, keys []uint64, begun, come int) int {
+func (e *engine) gather(s *switchNode, l *link, q *queue, keys []uint64, begun, come int) int {
 	free, bytes := l.Free, q.Bytes
 	for ; come < len(keys); come++ {
 		i := keys[come] & arrivals.Place
@@ -219,7 +219,7 @@ func (e *engine) gather(s *swtch, l *link, q *queue, keys []uint64, begun, come 
 }
 
 // shorten starts the first frame of a queue.
-func (e *engine) shorten(w *worker, s *swtch, l *link, q *queue) {
+func (e *engine) shorten(w *worker, s *switchNode, l *link, q *queue) {
 	f := q.Front()
 	q.Pop(&s.spare)
 	q.Bytes -= int64(f.Size)
@@ -229,15 +229,15 @@ func (e *engine) shorten(w *worker, s *swtch, l *link, q *queue) {
 
 // relay simulates a switch with two ports up to end where nothing pauses: what comes by one leaves by
 // the other as it came, and is not moved before. busy is negative where that is not so.
-func (e *engine) relay(w *worker, s *swtch, end int64) (busy int) {
-	if len(s.in) != 2 || e.plain || e.picky || e.classes != 2 || e.cfg.Buffer.Credits > 0 {
+func (e *engine) relay(w *worker, s *switchNode, end int64) (busy int) {
+	if len(s.in) != 2 || e.noFastPath || e.egressPerFrame || e.classes != 2 || e.cfg.Buffer.Credits > 0 {
 		return -1
 	}
 	var to [2]uint32
-	var plain bool
+	var inOrder bool
 	for p, id := range s.in {
 		l, x := &e.links[id], &e.links[s.out[1-p]]
-		if to[p], s.Arriving[p], plain = l.Wire.Upto(end); !plain || l.Lossy || x.Odd || (x.Paused|x.Waiting&1) != 0 {
+		if to[p], s.Arriving[p], inOrder = l.Wire.Upto(end); !inOrder || l.Lossy || x.Odd || (x.Paused|x.Waiting&1) != 0 {
 			return -1
 		}
 	}
@@ -253,9 +253,9 @@ func (e *engine) relay(w *worker, s *swtch, end int64) (busy int) {
 		s.arrived, s.from = l.Wire.Between(l.Wire.Head, to[1-p], &w.arrived), w.from[:0]
 		keys := w.Room(len(s.arrived))
 		s.from = frames.Onward(s.arrived, keys, s.from, uint16(1-p), e.ordered)
-		e.ports(w, s, end)
+		e.openPorts(w, s, end)
 		if w.from = s.from; len(keys) > 0 || x.Waiting != 0 {
-			e.express(w, s, x, keys, end)
+			e.drainPort(w, s, x, keys, end)
 		}
 		l.Wire.Head = to[1-p]
 		e.due[l.ID] = l.Wire.First()

@@ -25,7 +25,7 @@ func either(t *testing.T, n *Network, flows []Flow, c *Config, plain bool) playe
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.plain, e.crowd = plain, 0
+	e.noFastPath, e.crowd = plain, 0
 	switch _, err = e.run(); {
 	case err == errAgain && !plain:
 		if e, err = build(n, flows, c, c.EventOrder, false); err == nil {
