@@ -67,8 +67,8 @@ func (e *engine) drainPort(w *worker, s *switchNode, l *link, keys []uint64, end
 	e.keep(w, s, l, q, keys[begun:come])
 }
 
-// drainsShallow says that nothing waits but the first keys, so many as have come, and that what has keys will be no queue
-// behind which a frame is marked. It takes note of how long that will be.
+// drainsShallow reports whether nothing waits but the first keys, so many as have come, and that what has keys will be no queue
+// behind which a frame is marked. It records how long that will be.
 func (e *engine) drainsShallow(w *worker, l *link, q *queue, keys []uint64, come int) bool {
 	if !q.Empty() || l.Free >= w.ports.End {
 		return false

@@ -189,7 +189,7 @@ func (e *engine) run() (int64, error) {
 	return windows, nil
 }
 
-// settle starts what waited for the flows that ended.
+// settle starts the flows that depended on the flows that ended.
 func (e *engine) settle() {
 	all := e.endings[:0]
 	for i := range e.workers {

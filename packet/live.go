@@ -218,7 +218,7 @@ func (l *Live) Port(cable int32, back bool) Port {
 	return p
 }
 
-// Slowed says that congestion control keeps a queue pair below the rate that it
+// Slowed reports whether congestion control keeps a queue pair below the rate that it
 // began with.
 func (l *Live) Slowed(q int32, now units.Time) bool {
 	e := l.e
@@ -232,7 +232,7 @@ func (l *Live) Slowed(q int32, now units.Time) bool {
 // Result is what became of all frames so far; a flow is a queue pair.
 func (l *Live) Result() *Result { return l.e.collect(0) }
 
-// Stormed says that a pause storm blocks a cable's direction.
+// Stormed reports whether a pause storm blocks a cable's direction.
 func (l *Live) Stormed(cable int32, back bool) bool { return l.way(cable, back).Storm }
 
 func (l *Live) way(cable int32, back bool) *link {

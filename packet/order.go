@@ -13,14 +13,14 @@ func (e *engine) travel(id int32, size uint16) int64 {
 	return e.links[id].Travel(e.cfg, size, e.full, e.ack)
 }
 
-// arrived says that a frame arrives that began under a number.
+// arrived reports whether a frame arrives that began under a number.
 func (e *engine) arrived(w *worker, n tiebreak.Number) {
 	if e.ordered {
 		w.Happens(n)
 	}
 }
 
-// came says that a frame arrives at a host.
+// came reports whether a frame arrives at a host.
 func (e *engine) came(w *worker, h *host, f *frame) {
 	if e.ordered {
 		w.Happens(tiebreak.Number(f.Tag))
@@ -28,7 +28,7 @@ func (e *engine) came(w *worker, h *host, f *frame) {
 	}
 }
 
-// completed says that the frame in transmission ends.
+// completed reports whether the frame in transmission ends.
 func (e *engine) completed(w *worker, l *link) {
 	if e.ordered {
 		w.Happens(l.Begun)
@@ -36,7 +36,7 @@ func (e *engine) completed(w *worker, l *link) {
 	}
 }
 
-// woken says that a pause of pacing ends.
+// woken reports whether a pause of pacing ends.
 func (e *engine) woken(w *worker, h *host) {
 	if p := &h.Pacing; e.ordered {
 		w.Wakes(p.Number, p.Place)
@@ -44,7 +44,7 @@ func (e *engine) woken(w *worker, h *host) {
 	}
 }
 
-// begins says that a flow starts: after all that was planned before for that time.
+// begins reports whether a flow starts: after all that was planned before for that time.
 func (e *engine) begins(w *worker, flow int32, now int64) {
 	e.started(w, e.starts.Of(flow))
 	if e.ordered {
@@ -53,7 +53,7 @@ func (e *engine) begins(w *worker, flow int32, now int64) {
 	}
 }
 
-// ends says that a flow ends with an acknowledgement.
+// ends reports whether a flow ends with an acknowledgement.
 func (e *engine) ends(w *worker, s *sender, f *frame) {
 	in := e.hosts[e.hostOf[e.flows[f.Flow].Src]].in
 	w.ended = append(w.ended, ending{Flow: f.Flow, At: f.At, Travels: e.travel(in, f.Size), Began: tiebreak.Number(f.Tag)})
@@ -62,7 +62,7 @@ func (e *engine) ends(w *worker, s *sender, f *frame) {
 	}
 }
 
-// started says that a host or a switch does something of its own, or a flow.
+// started reports whether a host or a switch does something of its own, or a flow.
 func (e *engine) started(w *worker, root int) {
 	w.By, w.since, w.size = tiebreak.Root(int32(root)), -never, 0
 }
@@ -82,7 +82,7 @@ func (e *engine) notice(w *worker, now int64) int64 {
 	return now - w.since
 }
 
-// ownFirst says that a host's transmission ends, or else its pacing, before a frame that comes at that
+// ownFirst reports whether a host's transmission ends, or else its pacing, before a frame that comes at that
 // instant.
 func (e *engine) ownFirst(w *worker, h *host, l *link, f *frame, ended bool) bool {
 	return h.OwnFirst(w.order, l, e.travel(h.in, f.Size), f, ended)
@@ -128,14 +128,14 @@ func (e *engine) untie(w *worker, s *switchNode, a []uint64) {
 	}
 }
 
-// await takes note of a host that waits for its pacing from now on.
+// await records a host that waits for its pacing from now on.
 func (e *engine) await(w *worker, h *host, now int64) {
 	if e.ordered {
 		h.Pacing = port.PacingPlan{At: now, Number: w.Slept(now)}
 	}
 }
 
-// skip takes note of a number that is drawn for a PFC frame.
+// skip records a number that is drawn for a PFC frame.
 func (e *engine) skip(w *worker, at int64, pause bool) {
 	if e.ordered && e.streams != nil {
 		w.Skip(at, pause)

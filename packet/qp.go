@@ -193,7 +193,7 @@ func (e *engine) receive(f, ack *frame) bool {
 	return true
 }
 
-// acks says whether the receiver acknowledges once it has so many frames.
+// acks reports whether the receiver acknowledges once it has so many frames.
 func (e *engine) acks(flow int32, frames uint32) bool {
 	if e.given != nil {
 		return int64(frames)%e.cfg.AckFrom == 0 || e.given.queues[flow].Ends(frames)

@@ -34,7 +34,7 @@ func (k Kind) String() string {
 	return "unknown congestion control"
 }
 
-// Unmarked says that no sender minds whether frames are marked.
+// Unmarked reports whether no sender minds whether frames are marked.
 func (k Kind) Unmarked() bool {
 	return k == None || k == HPCC || k == Timely || k == Swift
 }

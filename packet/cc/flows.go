@@ -66,7 +66,7 @@ func (x *Flows) Open(id int32, s *Rate, window *int64, rtt units.Time, links int
 	return x.Full()
 }
 
-// Full says that frames in flight cannot be numbered any more. Error: *UnsupportedError.
+// Full reports whether frames in flight cannot be numbered any more. Error: *UnsupportedError.
 func (x *Flows) Full() error {
 	if x.rows.full {
 		return &UnsupportedError{What: "HPCC with more than 2^29 frames in flight", Found: fmt.Sprintf("%d flows with more", len(x.telemetry))}
@@ -105,7 +105,7 @@ func (x *Flows) more(p *Telemetry, size uint8) {
 	}
 }
 
-// Grows says that a flow that sends a data frame needs more rows perhaps, with so many in flight before it: Grow does that.
+// Grows reports whether a flow that sends a data frame needs more rows perhaps, with so many in flight before it: Grow does that.
 func Grows(flight uint32) bool { return flight&(flight-1) == 0 && flight>>fewest != 0 }
 
 // Grow makes room for one more data frame of a flow with HPCC than so many in flight.
@@ -185,7 +185,7 @@ func (x *Flows) Sent(id int32, psn, flight uint32, now int64) (aux uint32) {
 	return 0
 }
 
-// Again says that so many frames are to be sent again from the first gap on; it returns them.
+// Again reports whether so many frames are to be sent again from the first gap on; it returns them.
 func (x *Flows) Again(id int32, frames int64) int64 {
 	if x.c.Kind != HPCC || frames <= 0 {
 		return frames

@@ -53,7 +53,7 @@ func run(t testing.TB, x *Scenario) *packet.Result {
 	return r
 }
 
-// within says that a figure is within a share of another.
+// within reports whether a figure is within a share of another.
 func within(got, want int64, share float64) bool {
 	d := float64(got - want)
 	return d <= share*float64(want) && -d <= share*float64(want)

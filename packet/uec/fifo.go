@@ -15,7 +15,7 @@ type fifo struct {
 
 func (q *fifo) at(i uint32) *frame { return &q.buf[i&uint32(len(q.buf)-1)] }
 
-// waits says that frames wait.
+// waits reports whether frames wait.
 func (q *fifo) waits() bool { return q.sent != q.tail }
 
 // push appends a frame.

@@ -86,7 +86,7 @@ func (e *engine) of(i int32) *batch {
 	return &e.batches[first]
 }
 
-// later says that of two frames that arrive at an instant the first is later.
+// later reports whether of two frames that arrive at an instant the first is later.
 func (e *engine) later(i, j uint64) bool {
 	return e.laterOf(e.of(int32(i)), e.of(int32(j)), int32(i), int32(j))
 }
@@ -108,7 +108,7 @@ func (e *engine) laterOf(x, y *batch, i, j int32) bool {
 	}
 }
 
-// later says that the link of a port brought its last frame after that of another.
+// later reports whether the link of a port brought its last frame after that of another.
 func (x *port) later(y *port) bool {
 	return x.last > y.last || x.last == y.last && x.place > y.place
 }

@@ -136,7 +136,7 @@ const (
 	expired
 )
 
-// learn takes note of how a path fared.
+// learn records how a path fared.
 func (p *paths) learn(path uint16, how int) {
 	if p.skip != nil {
 		v := path & p.mask

@@ -133,7 +133,7 @@ func (l *link) begin(size uint16) int64 {
 // measure takes the time of frames of a size.
 func (l *link) measure(size uint16) { l.bytes, l.full = size, spell(int64(size), l.rate) }
 
-// full says that the queue of control frames has no room.
+// full reports whether the queue of control frames has no room.
 func (e *engine) full(l *link, transmits bool) bool {
 	n := int64(l.hi.tail - l.hi.sent)
 	if transmits && l.size == 0 {

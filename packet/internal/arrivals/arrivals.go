@@ -39,7 +39,7 @@ func Key(after int64, n int) uint64 { return uint64(after)<<placeBits | uint64(n
 // After is when what has a key arrives, in ps of the window.
 func After(key uint64) int64 { return int64(key >> placeBits) }
 
-// Together says that two keys are of one instant.
+// Together reports whether two keys are of one instant.
 func Together(a, b uint64) bool { return a^b <= Place }
 
 // Before says which of at most 64 times are before end, in bits: without a branch, as it could not

@@ -56,7 +56,7 @@ type Ring struct {
 	Head, Tail uint32
 }
 
-// Empty says that no frame is in the ring.
+// Empty reports whether no frame is in the ring.
 func (q *Ring) Empty() bool { return q.Head == q.Tail }
 
 // Front is the first frame.
@@ -177,7 +177,7 @@ func (q *Ring) Pass(f *Frame, at int64, tag uint32) {
 	q.Next().Set(f, at, tag)
 }
 
-// Full says that the ring must grow first.
+// Full reports whether the ring must grow first.
 func (q *Ring) Full() bool { return q.Tail-q.Head == uint32(len(q.Buf)) }
 
 // Next is the place after the last frame of a ring that is not full, to be written.

@@ -7,7 +7,7 @@ import (
 )
 
 // TakeBack moves the frames of a link that do not start before a time back to its feeder, as they travel there, and
-// lets no more frames be ahead; it says whether it moved any. With led, which leads from the number of a frame to
+// lets no more frames be ahead; it reports whether it moved any. With led, which leads from the number of a frame to
 // that of the frame before it, they have these.
 func (l *Link) TakeBack(feeder *Link, from int64, led func(tiebreak.Number) tiebreak.Number) (moved bool) {
 	q := &l.Wire

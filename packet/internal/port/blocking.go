@@ -82,7 +82,7 @@ func (p *Pauses) End(at int64) {
 	p.Behind.Add(p.Culprit, at-p.from)
 }
 
-// Delayed takes note of who started after a wait since a time for the end of a pause: next is
+// Delayed records who started after a wait since a time for the end of a pause: next is
 // the link that is taken then.
 func (p *Pauses) Delayed(who, next int32, since int64) {
 	wait := p.To - max(since, p.from)

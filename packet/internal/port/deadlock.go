@@ -46,7 +46,7 @@ type Deadlocks struct {
 	sent  uint64
 }
 
-// Forget says that nothing waits.
+// Forget reports whether nothing waits.
 func (k *Deadlocks) Forget() { k.last = nil }
 
 // See looks at a cycle, nil for none, when so much has been sent; it returns one that is a

@@ -11,13 +11,13 @@ import (
 	"github.com/simccl/simccl/packet/spec"
 )
 
-// Egress is what a switch has in a window, and what a port of it does.
+// Egress serves the queues of a switch's ports over a window, one after the other, while further frames arrive behind them.
 type Egress struct {
 	Config   *spec.Config
 	Full     uint16             // bytes of frames that last Whole on a link
 	Ack      uint16             // and of those that last Ack
 	End      int64              // no frame starts then or later
-	Calendar *tiebreak.Calendar // takes note of frames that begin, if there is one
+	Calendar *tiebreak.Calendar // records frames that begin, if there is one
 	Surely   bool               // no mark is only looked out for
 	Later    bool               // marks are drawn in the order of events
 	Held     []int64            // of two classes: bytes that came in and wait, by port and class
@@ -38,11 +38,11 @@ type Egress struct {
 	next    int64 // what has not come does not come before
 }
 
-// Begin begins another port.
+// Begin clears the counters before another port is served.
 func (w *Egress) Begin() { w.Come, w.Bytes, w.Data, w.Marks, w.Deep = 0, 0, 0, 0, false }
 
-// Depth is how much waits at most at a port while what has keys comes and leaves, of which some have come
-// already and nothing else waits.
+// Depth returns the longest that a queue becomes, in bytes, while the frames with keys arrive and leave; come of them have
+// arrived already, and nothing else waits.
 func (w *Egress) Depth(l *Link, keys []uint64, come int, bytes int64) (most int64) {
 	arrived, free, start := w.Arrived, l.Free, l.Start
 	most = bytes
@@ -76,7 +76,7 @@ func (w *Egress) Depth(l *Link, keys []uint64, come int, bytes int64) (most int6
 	return most
 }
 
-// Shallow says that however long the queue becomes with what has keys, frames of most bytes at most, no frame is
+// Shallow reports whether however long the queue becomes with what has keys, frames of most bytes at most, no frame is
 // marked and none deeper than peak bytes or the port's own peak is new.
 func (w *Egress) Shallow(l *Link, keys []uint64, most, peak int64) bool {
 	room := max(l.Peak, peak) - l.Queues[1].Bytes
@@ -92,13 +92,13 @@ func (w *Egress) Shallow(l *Link, keys []uint64, most, peak int64) bool {
 	return room >= 0
 }
 
-// behind says that of what arrived one that comes when a port becomes free comes after the next has begun: the frame that
-// ends then began so long before.
+// behind reports whether a frame that arrives exactly when the port becomes free loses the tie: the frame that ends then
+// began so long before (ps) that its end was scheduled first.
 func (w *Egress) behind(i uint64, before int64) bool {
 	return w.Calendar != nil && before > w.Links[w.In[w.From[i]]].Travel(w.Config, w.Arrived[i].Size, w.Full, w.Ack)
 }
 
-// Keep puts what has keys behind what waits.
+// Keep appends the frames with keys to the queue.
 func (w *Egress) Keep(q *Queue, keys []uint64) {
 	bytes, arrived, from, held := int64(0), w.Arrived, w.From, w.Held
 	for len(keys) > 0 {
@@ -188,7 +188,7 @@ func (w *Egress) some(l *Link, q *Queue, some, out []frames.Frame, keys []uint64
 	return n
 }
 
-// count counts frames that a port has sent, whose tags are the ports by which they came, and lets the calendar take note of them.
+// count counts frames that a port has sent, whose tags are the ports by which they came, and lets the calendar record them.
 func (w *Egress) count(l *Link, sent []frames.Frame) {
 	held, acks := w.Held, 0
 	for i := range sent {
@@ -241,7 +241,7 @@ func (w *Egress) stamp(l *Link, sent []frames.Frame, left []int64) {
 	}
 }
 
-// draws says that a frame is marked behind which so much waits and which is to begin at a time as the ith of some, or lets its
+// draws reports whether a frame is marked behind which so much waits and which is to begin at a time as the ith of some, or lets its
 // calendar draw that later.
 func (w *Egress) draws(l *Link, f *frames.Frame, behind, at int64, i int) bool {
 	p := l.PMax * float64(behind-l.KMin) / float64(l.KMax-l.KMin)

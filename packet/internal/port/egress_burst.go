@@ -5,7 +5,7 @@ import (
 	"github.com/simccl/simccl/packet/internal/tiebreak"
 )
 
-// Burst is a port that sends. Times are in ps.
+// Burst sends frames of an egress port back to back. Times are in ps.
 type Burst struct {
 	Free     int64           // when the frame in transmission ends
 	End      int64           // no frame starts then or later
@@ -20,7 +20,7 @@ type Burst struct {
 }
 
 // Send sends frames in their order, up to the first that does not start in time or has a size that is not
-// known. Calendar takes note of them, if there is one. The loop calls nothing, so that what it needs stays in registers.
+// known. Calendar records them, if there is one. The loop calls nothing, so that what it needs stays in registers.
 func (p *Burst) Send(some []frames.Frame) {
 	var row []tiebreak.Entry
 	var by, step tiebreak.Number // by which the one began that is in transmission

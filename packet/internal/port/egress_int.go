@@ -7,7 +7,8 @@ import (
 	"github.com/simccl/simccl/packet/internal/tiebreak"
 )
 
-// INTEgress is a port that sends, and what comes to it. Times are in ps.
+// INTEgress sends frames of an egress port back to back and adds the port's telemetry record (INT) to each data frame. Times are
+// in ps.
 type INTEgress struct {
 	*Link
 	Flows     *cc.Flows

@@ -157,7 +157,7 @@ func (p *HostPort) Own(links []Link, link int32) int64 {
 	return t
 }
 
-// OwnFirst says that the frame in transmission over a link ends, or else pacing, before another that comes at that
+// OwnFirst reports whether the frame in transmission over a link ends, or else pacing, before another that comes at that
 // instant and travels for so long: that it was planned first. Without a calendar what comes is first.
 func (p *HostPort) OwnFirst(calendar *tiebreak.Calendar, out *Link, travels int64, f *frames.Frame, ends bool) bool {
 	if ends {
@@ -174,7 +174,7 @@ func (x *HostSender) await(until, now int64) {
 	}
 }
 
-// bound says that the queue pair has as much in flight as it may.
+// bound reports whether the queue pair has as much in flight as it may.
 func (x *HostSender) bound(now int64) bool {
 	s := x.pair
 	flight := int64(s.Nxt-s.Una) * x.payload

@@ -25,7 +25,7 @@ func (l *Link) Back(tag uint32, end int64, into []frames.Frame) []frames.Frame {
 	return into
 }
 
-// mere says that nothing is on the cable but frames that renew a pause of the link back.
+// mere reports whether nothing is on the cable but frames that renew a pause of the link back.
 func (l *Link) mere(back *Link) bool {
 	for i := l.Wire.Head; i != l.Wire.Tail; i++ {
 		if f := l.Wire.At(i); f.Flow >= 0 || f.Flags&frames.Pause == 0 || back.Asked>>f.Psn&1 == 0 {
@@ -35,7 +35,7 @@ func (l *Link) mere(back *Link) bool {
 	return true
 }
 
-// ends says that one of a link's pauses will end by itself: its neighbour does not repeat it, or what it sends may
+// ends reports whether one of a link's pauses will end by itself: its neighbour does not repeat it, or what it sends may
 // be lost.
 func (l *Link) ends(back *Link) bool {
 	for c := 1; c < 8; c++ {

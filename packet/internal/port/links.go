@@ -98,7 +98,7 @@ func Next(links []Link, due []int64, dog *spec.Watchdog) int64 {
 	return t
 }
 
-// Stuck says that frames are held by a pause of a neighbour, and how many left the queues that are.
+// Stuck reports whether frames are held by a pause of a neighbour, and how many left the queues that are.
 func Stuck(links []Link) (held bool, sent uint64) {
 	for i := range links {
 		if l := &links[i]; l.Waiting&l.Paused != 0 && l.Credit == nil {
@@ -187,7 +187,7 @@ func Forgotten(links []Link, in []int32, stopped func(port, class int) bool) *Li
 	return nil
 }
 
-// resumes says that a frame that resumes a class travels, or that control frames wait, which may be such.
+// resumes reports whether a frame that resumes a class travels, or that control frames wait, which may be such.
 func (l *Link) resumes(class uint32) bool {
 	for i := l.Wire.Head; i != l.Wire.Tail; i++ {
 		if f := l.Wire.At(i); f.Flow < 0 && f.Flags&frames.Resume != 0 && f.Psn == class {

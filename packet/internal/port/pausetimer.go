@@ -25,7 +25,7 @@ func NewPauseTimer(quanta int, rate int64) *PauseTimer {
 	return &PauseTimer{lasts: PauseLasts(quanta, rate)}
 }
 
-// Received takes note of a PFC frame of the neighbour, or of the end of a pause; false: that pause
+// Received records a PFC frame of the neighbour, or of the end of a pause; false: that pause
 // was renewed before its end.
 func (p *PauseTimer) Received(f *frames.Frame) bool {
 	at := &p.ends[f.Psn]
@@ -40,7 +40,7 @@ func (p *PauseTimer) Received(f *frames.Frame) bool {
 	return true
 }
 
-// Asks takes note of a PFC frame that the port sends at a time. One that pauses is sent again after half
+// Asks records a PFC frame that the port sends at a time. One that pauses is sent again after half
 // the time that the pause lasts.
 func (p *PauseTimer) Asks(class uint8, pause bool, at int64) {
 	if p.again[class] = 0; pause {
@@ -48,13 +48,13 @@ func (p *PauseTimer) Asks(class uint8, pause bool, at int64) {
 	}
 }
 
-// Due says that the port is to ask for a pause again at a time: the neighbour was not resumed since.
+// Due reports whether the port is to ask for a pause again at a time: the neighbour was not resumed since.
 func (p *PauseTimer) Due(class uint32, at int64) bool { return p.again[class] == at }
 
-// Repeats says that the port asks for a pause of a class again and again.
+// Repeats reports whether the port asks for a pause of a class again and again.
 func (p *PauseTimer) Repeats(class int) bool { return p.again[class] != 0 }
 
-// Paused says that the port's own pause of a class has an end.
+// Paused reports whether the port's own pause of a class has an end.
 func (p *PauseTimer) Paused(class int) bool { return p.ends[class] != 0 }
 
 // Take appends a frame for each pause that ends and each that is to be asked for again before a time.

@@ -1,19 +1,20 @@
 package port
 
-// PFCWatchdog watches a port.
+// PFCWatchdog drops the frames of a class that was paused for too long, until the class has been unpaused for as long (SONiC's
+// pfcwd, action drop).
 type PFCWatchdog struct {
 	since [8]int64 // when a pause, or where it dropped their end, began; -1: none
 	drops uint16   // classes that are dropped
 }
 
-// NewPFCWatchdog is a dog that has seen nothing.
+// NewPFCWatchdog watches a port whose classes are not paused.
 func NewPFCWatchdog() *PFCWatchdog {
 	return &PFCWatchdog{since: [8]int64{-1, -1, -1, -1, -1, -1, -1, -1}}
 }
 
-// Look looks at a class; it reports whether from now on that is dropped, after so long a pause.
-// Once that has been over for restore, it is no more.
-func (d *PFCWatchdog) Look(class int, paused, waits bool, now, after, restore int64) (barks bool) {
+// Poll looks at a class at a time and reports whether the watchdog triggers: the class was paused for after, with frames that
+// wait, and is dropped from now on. Once the pause has been over for restore it is dropped no more. Times are in ps.
+func (d *PFCWatchdog) Poll(class int, paused, waits bool, now, after, restore int64) (triggered bool) {
 	bit, x := uint16(1)<<class, &d.since[class]
 	dropping := d.drops&bit != 0
 	if paused == dropping {
@@ -35,7 +36,7 @@ func (d *PFCWatchdog) Look(class int, paused, waits bool, now, after, restore in
 	return false
 }
 
-// Drops says that a class is dropped; without a dog none is.
+// Drops reports whether a class is dropped; without a dog none is.
 func (d *PFCWatchdog) Drops(class uint8) bool { return d != nil && d.drops>>class&1 != 0 }
 
 // Next is when it next has something to do, if nothing changes before; the most there is if never.

@@ -6,7 +6,10 @@ import (
 	"github.com/simccl/simccl/packet/spec"
 )
 
-// SharedBuffer is that of a switch. Sizes are bytes.
+// SharedBuffer does the ingress accounting of a switch, by ingress port and class, and decides when a neighbour is paused
+// (XOFF) and resumed (XON). Sizes are bytes:
+//
+//	┌ reserve of each port ┐┌──── shared: thresholds of ingress queues move with what is free ────┐┌ headroom of each port ┐
 type SharedBuffer struct {
 	Arriving []int64 // of this window, by port
 	Total    int64   // of them
@@ -52,10 +55,10 @@ func NewSharedBuffer(b *spec.Buffer, classes int, ports []IngressPort, hostRate 
 // Shared is how much ports share.
 func (m *SharedBuffer) Shared() int64 { return m.base }
 
-// Stopped says that a neighbour was paused.
+// Stopped reports whether a neighbour was paused.
 func (m *SharedBuffer) Stopped(port, class int) bool { return m.xoff[port*m.classes+class] }
 
-// Quiet says that no neighbour is paused.
+// Quiet reports whether no neighbour is paused.
 func (m *SharedBuffer) Quiet() bool { return m.paused == 0 && m.above == 0 }
 
 // Add counts what comes in, where no threshold is near.
@@ -64,20 +67,20 @@ func (m *SharedBuffer) Add(port uint32, class uint8, size int64) {
 	m.held += size
 }
 
-// Held is what Add counts, by port and class; Less takes note of what was taken away there in all.
+// Held is what Add counts, by port and class; Less records what was taken away there in all.
 func (m *SharedBuffer) Held() []int64 { return m.in }
 
-// Less says that Held is so much less in all.
+// Less reports whether Held is so much less in all.
 func (m *SharedBuffer) Less(bytes int64) { m.held -= bytes }
 
-// Calm says that in this window no ingress queue can reach its threshold, that
+// Calm reports whether in this window no ingress queue can reach its threshold, that
 // none is above it, and so that ports do not influence each other.
 func (m *SharedBuffer) Calm() bool {
 	m.slack -= m.growth * m.Total // an ingress queue has grown by no more than that, and its threshold fallen
 	return m.calm(m.Arriving, m.Total)
 }
 
-// Expect says that what arrives by a port in a window of so many ps may be of frames of a size that
+// Expect reports whether what arrives by a port in a window of so many ps may be of frames of a size that
 // last so many.
 func (m *SharedBuffer) Expect(port int, size, window, lasts int64) {
 	if m.expected == nil {
@@ -142,7 +145,7 @@ func (m *SharedBuffer) left(arriving []int64, total int64) int64 {
 // foreseen is for how many times as long as a run lasts it is foreseen how long queues get.
 const foreseen = 16
 
-// Fills says that an ingress queue will come to its threshold if all grow as they did while so many frames of all were
+// Fills reports whether an ingress queue will come to its threshold if all grow as they did while so many frames of all were
 // sent.
 func (m *SharedBuffer) Fills(all, sent int64) bool {
 	if m.b.Trim > 0 || m.b.Credits > 0 {
@@ -214,7 +217,7 @@ func (m *SharedBuffer) Admit(port uint32, class uint8, size int64) (room, pause 
 	return true, pause
 }
 
-// Passes says that what comes in and leaves at once changes nothing: there is room, and no threshold is near.
+// Passes reports whether what comes in and leaves at once changes nothing: there is room, and no threshold is near.
 func (m *SharedBuffer) Passes(port uint32, class uint8, size int64) bool {
 	k, limit := int(port)*m.classes+int(class), m.threshold(port)
 	in := m.in[k] + size
@@ -248,7 +251,7 @@ func (m *SharedBuffer) Release(port uint32, class uint8, size int64) (resume boo
 	return resume
 }
 
-// overfull says that an ingress queue must pause its neighbour.
+// overfull reports whether an ingress queue must pause its neighbour.
 func (m *SharedBuffer) overfull(k int, port uint32) bool {
 	if x := m.b.XOff; x > 0 {
 		return m.in[k] >= x
@@ -256,7 +259,7 @@ func (m *SharedBuffer) overfull(k int, port uint32) bool {
 	return m.used(k) >= m.threshold(port)
 }
 
-// relieved says that its neighbour may go on.
+// relieved reports whether its neighbour may go on.
 func (m *SharedBuffer) relieved(k int, port uint32) bool {
 	if m.b.XOff > 0 {
 		return m.in[k] <= m.b.XOn

@@ -94,7 +94,7 @@ func (x *Starts) Join(l *Link) {
 	x.due[k] = start{l.Free, l.ID}
 }
 
-// before says that of two links that start at once the first one is a.
+// before reports whether link a starts before link b, of two that may start at one time.
 func (x *Starts) before(a, b *Link) bool {
 	switch {
 	case x.calendar == nil:
@@ -107,7 +107,7 @@ func (x *Starts) before(a, b *Link) bool {
 	return x.calendar.First(a.Begun, b.Begun)
 }
 
-// EndsFirst says that the frame in transmission ends before another that arrives at that instant, that began under a
+// EndsFirst reports whether the frame in transmission ends before another that arrives at that instant, that began under a
 // number and travels for so long: its end was planned first. Without a calendar the arrival is first.
 func (l *Link) EndsFirst(calendar *tiebreak.Calendar, travels int64, n tiebreak.Number) bool {
 	if calendar == nil {

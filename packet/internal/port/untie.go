@@ -151,7 +151,7 @@ func (x *Ties) travels(key uint64) int64 {
 	return x.Links[x.In[x.From[i]]].Travel(x.Config, x.Arrived[i].Size, x.Full, x.Ack)
 }
 
-// Uniform says that some links are equally long and fast.
+// Uniform reports whether some links are equally long and fast.
 func Uniform(links []Link, some []int32) bool {
 	return !slices.ContainsFunc(some, func(id int32) bool {
 		a, b := &links[id], &links[some[0]]

@@ -26,13 +26,13 @@ func NewFlowDeps(n int, of func(flow int) []int32) *FlowDeps {
 	return w
 }
 
-// Any says that some flow waits for another.
+// Any reports whether some flow waits for another.
 func (w *FlowDeps) Any() bool { return w.any }
 
-// Free says that a flow waits for none.
+// Free reports whether a flow waits for none.
 func (w *FlowDeps) Free(flow int) bool { return w.missing[flow] == 0 }
 
-// Ended says that a flow has ended; begin is called for each that may begin then, with the last of
+// Ended reports whether a flow has ended; begin is called for each that may begin then, with the last of
 // the ends that it waited for.
 func (w *FlowDeps) Ended(flow int32, at int64, begin func(flow int32, ready int64)) {
 	for _, d := range w.after[flow] {

@@ -59,7 +59,7 @@ func (l *Messages) Size(psn uint32, most, first, last int) (bytes int, full bool
 	return bytes, true
 }
 
-// Ends says whether a message ends with the frame before one.
+// Ends reports whether a message ends with the frame before one.
 func (l *Messages) Ends(psn uint32) bool {
 	i := l.head
 	for i < l.begun && l.list[i].end < psn {
@@ -68,7 +68,7 @@ func (l *Messages) Ends(psn uint32) bool {
 	return i < l.begun && l.list[i].end == psn
 }
 
-// Come takes note of a frame at the receiver, which keeps those out of order if it is
+// Come records a frame at the receiver, which keeps those out of order if it is
 // selective.
 func (l *Messages) Come(psn uint32, selective bool) {
 	if psn != l.expected {

@@ -79,7 +79,7 @@ func (r *Receiver) Take(psn uint32, at int64, selective bool, gap int64) (what i
 	return what
 }
 
-// Notifies says that a receiver notifies its sender of congestion at a time: a gap in ps after it last did.
+// Notifies reports whether a receiver notifies its sender of congestion at a time: a gap in ps after it last did.
 func (r *Receiver) Notifies(at, gap int64) bool {
 	if at < r.CnpAt {
 		return false
@@ -136,10 +136,10 @@ func (s *Sender) Again(selective bool) int64 {
 	return int64(n)
 }
 
-// Held says that its flow has ended, and its class is paused.
+// Held reports whether its flow has ended, and its class is paused.
 func (s *Sender) Held(paused uint16) bool { return s.Una >= s.Frames && paused>>s.Class&1 != 0 }
 
-// Linger says that a sender whose flow has ended goes on with what it was sent back to, as no window keeps it from that;
+// Linger reports whether a sender whose flow has ended goes on with what it was sent back to, as no window keeps it from that;
 // else it sends no more.
 func (s *Sender) Linger() bool {
 	if s.Nxt < s.Frames && s.Window > 0 { // less than nothing in flight is more than any window
@@ -148,7 +148,7 @@ func (s *Sender) Linger() bool {
 	return s.Nxt < s.Frames
 }
 
-// HasGap says that there is a frame to send again.
+// HasGap reports whether there is a frame to send again.
 func (s *Sender) HasGap() bool {
 	_, ok := s.Hole()
 	return ok
@@ -185,7 +185,7 @@ func (s *Sender) Within(c *cc.Params) int64 {
 	return max(1, int64(float64(s.Window)*float64(s.Rate.Rate)/float64(s.Line)))
 }
 
-// Bound says that as much is in flight as may be, at an event at a time in ps that was planned age before: a window that
+// Bound reports whether as much is in flight as may be, at an event at a time in ps that was planned age before: a window that
 // follows the rate is as large as the timers before that event left it.
 func (s *Sender) Bound(c *cc.Params, payload int, apart bool, now, age int64) bool {
 	w, flight := s.Window, int64(s.Nxt-s.Una)*int64(payload)

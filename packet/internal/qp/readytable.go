@@ -1,7 +1,7 @@
 package qp
 
-// ReadyTable has by pair of a list when pacing lets it send, side by side: what a host with many queue pairs looks at then lies
-// in few lines of a cache. A list that is Tabled has one.
+// ReadyTable has the times at which pacing lets each queue pair of a list send, side by side: a host with many queue pairs then
+// looks at few lines of a cache instead of one or two a queue pair. A list that is Tabled has one.
 type ReadyTable struct {
 	soon  []int64 // never: it has sent all
 	place []int32 // by flow, of all lists: the place in its list
@@ -13,7 +13,7 @@ func NewReadyTable(place []int32) ReadyTable { return ReadyTable{place: place} }
 // many is from how many pairs on a list gets a table.
 const many = 8
 
-// Choose is that of a list with a table.
+// Choose picks the next queue pair that may send, as RoundRobin.Choose does, using the table.
 func (t *ReadyTable) Choose(l *RoundRobin, senders []Sender, rules *Rules, paused uint16, now int64) (found int, soon int64) {
 	if l.Over > 0 || paused != 0 {
 		return l.Choose(senders, rules, paused, now)
@@ -56,7 +56,7 @@ func (t *ReadyTable) Fill(l *RoundRobin, senders []Sender, rules *Rules) {
 	}
 }
 
-// Note takes note of a flow of a list whose sender has changed.
+// Note records a flow of a list whose sender has changed.
 func (t *ReadyTable) Note(l *RoundRobin, id int32, s *Sender) {
 	if !l.Tabled {
 		return

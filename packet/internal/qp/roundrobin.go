@@ -13,7 +13,7 @@ type RoundRobin struct {
 	Over  int32   // those of Pairs that have ended
 	Pairs []int32 // flows that send, in the order they began
 	ID    int32   // that of Only
-	// Tabled: there is a ReadyTable, which takes note of what changes.
+	// Tabled: there is a ReadyTable, which records what changes.
 	Tabled bool
 	Age    int64 // how long before it the present event was planned, where rules are Timed
 }
@@ -26,7 +26,7 @@ type Rules struct {
 	Trim, Gaps, Timed bool
 }
 
-// Bound says that a queue pair has as much in flight as it may, at an event at a time in ps that was planned age before.
+// Bound reports whether a queue pair has as much in flight as it may, at an event at a time in ps that was planned age before.
 func (r *Rules) Bound(s *Sender, now, age int64) bool {
 	if s.Window == 0 || int64(s.Nxt-s.Una)*int64(r.Payload) < s.Window && !r.CC.VarWindow {
 		return false
@@ -119,7 +119,7 @@ func (l *RoundRobin) Overdue(senders []Sender, timeout int64) int64 {
 	return t
 }
 
-// Wants says that one has frames to send.
+// Wants reports whether one has frames to send.
 func (l *RoundRobin) Wants(senders []Sender) bool {
 	for _, id := range l.Pairs {
 		if s := &senders[id]; s.Nxt < s.Frames || s.HasGap() {

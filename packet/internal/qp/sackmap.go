@@ -3,7 +3,7 @@ package qp
 // Bitmap is a ring of bits by frame number, of a window that grows.
 type Bitmap []uint64
 
-// Has says that a frame's bit is set.
+// Has reports whether a frame's bit is set.
 func (b Bitmap) Has(psn uint32) bool {
 	return len(b) > 0 && b[psn/64%uint32(len(b))]>>(psn%64)&1 != 0
 }
@@ -39,7 +39,7 @@ func (b Bitmap) Clear(psn uint32) {
 	}
 }
 
-// Take takes note of a frame that came, and returns the first that has not, which was expected.
+// Take records a frame that came, and returns the first that has not, which was expected.
 func (b *Bitmap) Take(psn, expected uint32) uint32 {
 	if psn != expected {
 		b.Set(psn, expected)
@@ -64,19 +64,19 @@ type SACKMap struct {
 	head    int
 }
 
-// Any says that frames at or above una may be missing.
+// Any reports whether frames at or above una may be missing.
 func (g *SACKMap) Any(una uint32) bool { return g.high > una || g.head < len(g.refused) }
 
 // Away is how many frames from the first on are not on their way: those that came, those that are lost, and those
 // that are asked for.
 func (g *SACKMap) Away() uint32 { return g.there + g.lost + uint32(len(g.refused)-g.head) }
 
-// awaits says that a frame is one of those that are lost and were not sent again.
+// awaits reports whether a frame is one of those that are lost and were not sent again.
 func (g *SACKMap) awaits(psn uint32) bool {
 	return g.lost > 0 && psn < g.high && !g.came.Has(psn) && !g.again.Has(psn)
 }
 
-// Refuse takes note that the receiver asks for a frame; it reports whether it is missing.
+// Refuse records that the receiver asks for a frame; it reports whether it is missing.
 func (g *SACKMap) Refuse(psn, una uint32) bool {
 	if g.came.Cover(psn, una); g.came.Has(psn) {
 		return false
@@ -109,7 +109,7 @@ func (g *SACKMap) Missing(una uint32) (uint32, bool) {
 	return 0, false
 }
 
-// Sent takes note that a frame was sent again; it reports whether the receiver had asked for it.
+// Sent records that a frame was sent again; it reports whether the receiver had asked for it.
 func (g *SACKMap) Sent(psn, una uint32) bool {
 	if g.head < len(g.refused) && g.refused[g.head] == psn {
 		g.skip()
@@ -138,7 +138,7 @@ func (g *SACKMap) Advance(from, to uint32) {
 	}
 }
 
-// Came takes note that a frame came out of order; frames that reorder others
+// Came records that a frame came out of order; frames that reorder others
 // have overtaken count as missing.
 func (g *SACKMap) Came(psn, una, reorder uint32) {
 	if g.awaits(psn) {

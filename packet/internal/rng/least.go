@@ -11,7 +11,7 @@ type Least struct {
 // NewLeast begins with a number in [0,1).
 func NewLeast(x float64) Least { return Least{least: 1<<63 - 1, x: uint64(x * (1 << 32))} }
 
-// Takes says that the next one takes the place of the one before: it is less, or one of several
+// Takes reports whether the next one takes the place of the one before: it is less, or one of several
 // and drawn.
 func (l *Least) Takes(d int64) bool {
 	less := d < l.least

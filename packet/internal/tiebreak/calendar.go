@@ -8,8 +8,8 @@ import (
 // Longest is the longest window, in ps.
 const Longest = 1000 << 16
 
-// Number names what began: by the calendar that took note of it, and by how much that had
-// taken note of before, both modulo the size of a word.
+// Number names what began: by the calendar that recorded it, and by how much that had
+// recorded before, both modulo the size of a word.
 type Number uint32
 
 // None is what began before all that is known.
@@ -25,7 +25,7 @@ const (
 	whatBits  Cause = 3 << whatShift
 )
 
-// Calendar is what began, by number.
+// Calendar is the log of what began in the nodes of one worker, by number.
 type Calendar struct {
 	By      Cause   // what happens now
 	P       float64 // with what chance the frame that begins is marked, if Drawing
@@ -63,7 +63,7 @@ type Entry struct {
 type draw struct {
 	n    Number
 	next int32 // of the same ns
-	link int32 // pfc, or answers less a flow: the number is of no frame's mark
+	link int32 // pfc: it marks no frame
 	wire uint32
 	p    float64
 	at   int64
@@ -77,13 +77,13 @@ const (
 	resumed              // as paused
 )
 
-// pfc is the link of a draw that is of none.
+// pfc stands for a link in draws that mark no frame: the identification of a PFC frame.
 const pfc = -1
 
 // Root is the event that was planned before all others, one of several.
 func Root(n int32) Cause { return Cause(n) + 1 }
 
-// Happens says that what was planned happens when that began which has a number.
+// Happens reports whether what was planned happens when that began which has a number.
 func (c *Calendar) Happens(n Number) { c.By = numbered | Cause(n) }
 
 // Of is the event that was planned when that began which has a number.
@@ -97,10 +97,10 @@ func OfPlace(n Number, place uint64) Cause {
 	return Of(n)
 }
 
-// Sends and Sleeps are what Plan takes note of: a frame that an event lets begin, or a wait for pacing.
+// Sends marks a cause for Plan: it lets a frame begin.
 func (c Cause) Sends() Cause { return c | sent<<whatShift }
 
-// Sleeps is beside Sends.
+// Sleeps marks a cause for Plan: from it on, a host waits for pacing.
 func (c Cause) Sleeps() Cause { return c | slept<<whatShift }
 
 // Fit makes room for n more to be planned.
@@ -110,7 +110,7 @@ func (c *Calendar) Fit(n int) {
 	}
 }
 
-// Plan takes note of what begins at a time and draws nothing, and returns its number; Fit has made room.
+// Plan records what begins at a time and draws nothing, and returns its number; Fit has made room.
 func (c *Calendar) Plan(what Cause, at int64) Number {
 	c.log[c.size] = Entry{what, max(at, c.from)}
 	c.size++
@@ -126,7 +126,7 @@ func (c *Calendar) Wakes(n Number, place uint64) {
 	}
 }
 
-// Sent takes note of a frame that begins at a time by the event that happens now, at a place
+// Sent records a frame that begins at a time by the event that happens now, at a place
 // of a link, and returns its number.
 func (c *Calendar) Sent(at int64, link int32, wire uint32) Number {
 	n := c.size
@@ -145,7 +145,7 @@ func (c *Calendar) count(n int) Number {
 	return first
 }
 
-// Row is room for n frames that draw nothing and begin in this window, to be taken note of by Began.
+// Row is room for n frames that draw nothing and begin in this window, to be recorded by Began.
 // Their numbers are each by a step more than the one before, modulo None; last is the one before
 // theirs.
 func (c *Calendar) Row(n int) (row []Entry, last, step Number) {
@@ -164,7 +164,7 @@ func Began(by Number, at int64) Entry { return Entry{numbered | Cause(by) | sent
 // At is when it began.
 func (e Entry) At() int64 { return e.at }
 
-// Took says that so many of a row began.
+// Took reports whether so many of a row began.
 func (c *Calendar) Took(n int) {
 	c.size += n
 	c.count(n)
@@ -190,7 +190,7 @@ func (c *Calendar) sent(at int64, link int32, wire uint32) Number {
 	return n
 }
 
-// number is that of an entry.
+// number returns the number of the nth record of the log.
 func (c *Calendar) number(n int) Number { return Number((c.oldest+uint32(n))<<c.shift|c.id) &^ None }
 
 // Led is what planned the event by which a frame of the only calendar began.
@@ -198,10 +198,10 @@ func (c *Calendar) Led(n Number) Number {
 	return Number(c.log[(uint32(n)>>c.shift-c.oldest)&c.turn].by) &^ None
 }
 
-// Slept takes note of a host that waits for its pacing.
+// Slept records a host that waits for its pacing.
 func (c *Calendar) Slept(at int64) Number { return c.note(at, slept) }
 
-// Skip takes note of a number that is drawn for a PFC frame that pauses, or resumes, beside
+// Skip records a number that is drawn for a PFC frame that pauses, or resumes, beside
 // that of the frame that begins.
 func (c *Calendar) Skip(at int64, pause bool) {
 	before, what := c.Drawing, resumed
@@ -212,13 +212,13 @@ func (c *Calendar) Skip(at int64, pause bool) {
 	c.Drawing = before
 }
 
-// Draw takes note of a number to be drawn for the ith of a row of frames, to be marked with a chance.
+// Draw records a number to be drawn for the ith of a row of frames, to be marked with a chance.
 func (c *Calendar) Draw(i int, chance float64, at int64, link int32, wire uint32) {
 	c.P = chance
 	c.draw((c.next+Number(i)*c.step)&^None, at, link, wire)
 }
 
-// note takes note of what began.
+// note records what began.
 func (c *Calendar) note(at int64, what Cause) Number {
 	if c.size == len(c.log) {
 		c.grow(1)
@@ -228,7 +228,7 @@ func (c *Calendar) note(at int64, what Cause) Number {
 	return c.count(1)
 }
 
-// draw takes note of a number to be drawn.
+// draw records a number to be drawn.
 func (c *Calendar) draw(n Number, at int64, link int32, wire uint32) {
 	c.draws = append(c.draws, draw{n: n, link: link, wire: wire, p: c.P, at: max(at, c.from)})
 	c.place(len(c.draws) - 1)
@@ -278,7 +278,7 @@ func (c *Calendar) find(by Cause) (*Entry, uint64) {
 	return nil, 0
 }
 
-// First says that of two that began one was first.
+// First reports whether event x was scheduled before event y.
 func (c *Calendar) First(x, y Number) bool {
 	if x > y {
 		return c.compare(y, x) > 0
@@ -286,7 +286,7 @@ func (c *Calendar) First(x, y Number) bool {
 	return c.compare(x, y) < 0
 }
 
-// Order is negative where the first of two that began was first, positive where the second was, 0 if that is not known.
+// Order compares two events by when they were scheduled: negative if x was first, positive if y was, 0 if that is not known.
 func (c *Calendar) Order(x, y Number) int {
 	if order := c.glance(x, y); order != 0 {
 		return order
@@ -314,7 +314,7 @@ type Ranker struct {
 	last   uint64 // the last place in the order of all
 	look   int64
 	reach  int64 // for how long it counts when something began
-	room   int   // so much is taken note of before the oldest is forgotten
+	room   int   // so much is recorded before the oldest is forgotten
 	least  int
 	ids    uint32 // bits of a number that say whose it is
 	drawn  []drawn
@@ -332,13 +332,13 @@ type placing struct {
 	place *uint64
 }
 
-// usual is how much is taken note of before the oldest is forgotten, at least.
+// usual is how much is recorded before the oldest is forgotten, at least.
 const usual = 1 << 11
 
 // most is how many pairs are kept at most that were compared.
 const most = 1 << 16
 
-// some is up to how much is taken note of beside that where the oldest is forgotten seldom: that takes time, too.
+// some is up to how much is recorded beside that where the oldest is forgotten seldom: that takes time, too.
 const some = 1 << 13
 
 // Open makes calendars for windows of so many ps. The order of what began is asked for no later

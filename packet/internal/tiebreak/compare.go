@@ -109,11 +109,11 @@ func sign(first bool) int {
 	return 1
 }
 
-// behind says that of the two of the last step of a walk, which one event let begin, the first came
-// after the second.
+// behind decides the last step of a walk, where both events have one cause: it reports whether the first was scheduled after
+// the second.
 func (c *Calendar) behind(t *trail) bool { return t.d > t.g || t.d == t.g && c.after(t.x, t.y) }
 
-// after says that one came after another in their calendars.
+// after reports whether x has a later place in the logs than y.
 func (c *Calendar) after(x, y Number) bool {
 	if a, b := uint32(x)&c.of.ids, uint32(y)&c.of.ids; a != b {
 		return a > b
@@ -122,19 +122,19 @@ func (c *Calendar) after(x, y Number) bool {
 	return (uint32(x)>>c.shift-o)&c.turn > (uint32(y)>>c.shift-o)&c.turn
 }
 
-// both is a pair in the order of numbers, without which was first.
+// both makes the key of a pair, without its outcome.
 func both(x, y Number) pair { return pair(min(x, y))<<32 | pair(max(x, y)) }
 
 // slot is its place in a table of a power of two.
 func (k pair) slot(n int) uint { return uint(k&^lesser*0x9e3779b97f4a7c15>>32) & uint(n-1) }
 
-// is says that two are equal, whichever was first.
+// is reports whether two keys are of one pair, whatever the outcome.
 func (k pair) is(o pair) bool { return (k^o)&^lesser == 0 }
 
-// first says that of a pair x was first.
+// first reports whether x was the first of a pair.
 func (k pair) first(x, y Number) bool { return (k&lesser != 0) == (x < y) }
 
-// recall says whether it is kept which of two was first, and if the first was.
+// recall looks a pair up among those that were compared before.
 func (c *Calendar) recall(p, q Cause) (first, known bool) {
 	x, y := Number(p), Number(q)
 	if p&q&numbered == 0 || x == y || (x|y)&None != 0 {
@@ -157,7 +157,7 @@ func (c *Calendar) learn(t *trail, first bool) int {
 	return sign(first)
 }
 
-// trail is where a walk passed: at each of the first steps, then ever more rarely.
+// trail is the pairs that a walk passed: of the first steps all, then ever fewer, so that 16 cover any length.
 type trail struct {
 	all         [16]pair // that say that the first of two was first
 	n           int

@@ -9,8 +9,8 @@ type placed uint64
 // placeBits is how many bits of it say the place.
 const placeBits = 16
 
-// Turn is the place of what let that begin which has a number, in what was put in order together, and when it began.
-// Two that began at one time have the order of their turns, if these are of one row; 0: not known.
+// Turn returns the rank of an event's cause within its batch of simultaneous events, and when the event began. Two events that
+// began at one time have the order of their ranks, if these are of one batch; 0: not known.
 func (c *Calendar) Turn(x Number) (turn uint64, at int64) {
 	i, oldest := int((x-Number(c.oldest))&^None), Number(c.oldest)
 	if c.of.ids != 0 || x >= None || i < len(c.ranks) || i >= c.size {
@@ -25,10 +25,10 @@ func (c *Calendar) Turn(x Number) (turn uint64, at int64) {
 	return 0, e.at
 }
 
-// Together says that two turns are of one row.
+// Together reports whether two ranks are of one batch.
 func Together(a, b uint64) bool { return a>>placeBits == b>>placeBits }
 
-// Placed begins a row of so many that are put in order; Put takes note of each.
+// Placed begins a batch of n simultaneous events, which Put ranks one by one; 0: too many to rank.
 func (c *Calendar) Placed(n int) (row uint64) {
 	if c.of.ids != 0 || n >= 1<<placeBits {
 		return 0
@@ -40,14 +40,14 @@ func (c *Calendar) Placed(n int) (row uint64) {
 	return c.rows << placeBits
 }
 
-// Put takes note of the place of what has a number in a row.
+// Put records an event's rank in a batch.
 func (c *Calendar) Put(row uint64, x Number, place int) {
 	if i := int((x - Number(c.oldest)) &^ None); row != 0 && x < None && i < c.size {
 		c.places[i] = placed(row + uint64(place))
 	}
 }
 
-// move is forget for places, where so many of what was taken note of are forgotten.
+// move drops the places of the oldest records, as many as are cut.
 func (c *Calendar) move(cut, size int) {
 	if len(c.places) > 0 {
 		n := copy(c.places, c.places[min(cut, len(c.places)):min(size, len(c.places))])
