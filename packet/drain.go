@@ -23,11 +23,7 @@ func (e *engine) drainPort(w *worker, s *switchNode, l *link, keys []uint64, end
 			return
 		}
 	}
-	for stamps := e.cfg.CC.Kind == HPCC; ; {
-		if stamps && q.Empty() {
-			begun, come = e.record(w, s, l, keys, begun, come, end)
-			stamps = false
-		}
+	for {
 		if come == begun && q.Empty() {
 			for ; come < len(keys); come++ { // idle ones
 				f := &s.arrived[keys[come]&arrivals.Place]
@@ -133,19 +129,6 @@ func (e *engine) burst(w *worker, l *link, some []frame, end int64) int {
 	l.Sent += uint64(p.Sent)
 	l.TxBytes += data + int64(p.Acks)*int64(l.Sizes[1])
 	return p.Sent
-}
-
-// record sends frames of which those between two places have come and nothing else waits, up to the first that it cannot;
-// it returns these places then.
-func (e *engine) record(w *worker, s *switchNode, l *link, keys []uint64, begun, come int, end int64) (int, int) {
-	p := port.INTEgress{Link: l, Flows: &e.controls, Links: e.links, In: s.in, Full: e.full, Ack: e.ack, Arrived: s.arrived, From: s.from,
-		Keys: keys[begun:], Come: come - begun, Calendar: w.order}
-	first := l.Wire.Tail
-	if p.Send(end); p.Sent > 0 && l.Wire.Head == first {
-		e.due[l.ID] = l.Wire.Front().At
-	}
-	w.DataPacketHops += int64(p.Data)
-	return begun + p.Sent, begun + p.Come
 }
 
 // keep puts frames that have come and have not started into the queue.
