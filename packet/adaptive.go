@@ -1,9 +1,8 @@
 package packet
 
 import (
-	"github.com/simccl/simccl/packet/internal/regroup"
+	"github.com/simccl/simccl/packet/internal/rng"
 	"github.com/simccl/simccl/packet/internal/route"
-	"github.com/simccl/simccl/packet/internal/streams"
 )
 
 // buildTables makes tables of next hops.
@@ -18,7 +17,7 @@ func (e *engine) buildTables() {
 
 // leave returns the link by which a frame leaves a switch where paths are chosen
 // or a watchdog runs; nil: the frame is dropped.
-func (e *engine) leave(w *worker, s *swtch, f *frame) (l *link) {
+func (e *engine) leave(w *worker, s *switchNode, f *frame) (l *link) {
 	if e.tables != nil {
 		l = e.onward(w, s, f)
 	} else {
@@ -34,7 +33,7 @@ func (e *engine) leave(w *worker, s *swtch, f *frame) (l *link) {
 
 // onward chooses the link by which a frame leaves a switch; nil: no path leads
 // on.
-func (e *engine) onward(w *worker, s *swtch, f *frame) *link {
+func (e *engine) onward(w *worker, s *switchNode, f *frame) *link {
 	key := e.key(f)
 	among := e.tables.Next(s.node, key.Dst)
 	switch {
@@ -67,10 +66,10 @@ func (e *engine) key(f *frame) route.Key {
 
 // shortest returns the link with the least to send before the frame, one drawn
 // of several. Cables that are down are known at their ends.
-func (e *engine) shortest(w *worker, s *swtch, f *frame, among []int32) *link {
+func (e *engine) shortest(w *worker, s *switchNode, f *frame, among []int32) *link {
 	best := &e.links[among[0]]
 	s.draws++
-	draw := streams.NewLeast(streams.Hash(e.cfg.Seed, s.node, streams.Path, s.draws))
+	draw := rng.NewLeast(rng.Hash(e.cfg.Seed, s.node, rng.Path, s.draws))
 	for _, id := range among {
 		l := &e.links[id]
 		if !s.Exact { // in closed form ports are behind
@@ -116,11 +115,5 @@ func (e *engine) detour(cable int, at int64) {
 		e.outs = append(e.outs, make([]uint16, len(e.hops)-len(e.outs))...)
 	}
 	e.buildTables()
-	e.picky = true
-	// Queue pairs take turns anew, in the order that the peer has then (RdmaHw's RedistributeQp).
-	for h, pairs := range regroup.Begun(e.flows, e.result, len(e.hosts), e.hostOf, func(i int) bool {
-		return e.snd[i].Frames > 0
-	}) {
-		e.hosts[h].Regroup(regroup.Order(pairs, at), e.snd)
-	}
+	e.egressPerFrame = true
 }

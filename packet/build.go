@@ -3,33 +3,28 @@ package packet
 import (
 	"slices"
 
-	"github.com/simccl/simccl/packet/internal/after"
-	"github.com/simccl/simccl/packet/internal/instant"
-	"github.com/simccl/simccl/packet/internal/lost"
-	"github.com/simccl/simccl/packet/internal/memory"
-	"github.com/simccl/simccl/packet/internal/nic"
-	"github.com/simccl/simccl/packet/internal/parted"
+	"github.com/simccl/simccl/packet/internal/arrivals"
 	"github.com/simccl/simccl/packet/internal/port"
+	"github.com/simccl/simccl/packet/internal/qp"
+	"github.com/simccl/simccl/packet/internal/rng"
 	"github.com/simccl/simccl/packet/internal/route"
-	"github.com/simccl/simccl/packet/internal/sides"
-	"github.com/simccl/simccl/packet/internal/streams"
-	"github.com/simccl/simccl/packet/internal/turn"
+	"github.com/simccl/simccl/packet/internal/tiebreak"
 	"github.com/simccl/simccl/packet/spec"
 )
 
 // build lays the run out in memory.
 func build(n *Network, flows []Flow, cfg *Config, ordered, inTurn bool) (*engine, error) {
-	e := &engine{cfg: cfg, net: n, flows: flows, live: len(flows), look: parted.Longest, crowd: crowd,
+	e := &engine{cfg: cfg, net: n, flows: flows, live: len(flows), look: arrivals.Longest, crowd: crowd,
 		paths: max(1, cfg.Paths), ordered: ordered,
 		full: uint16(cfg.Frames.Payload + cfg.Frames.Header), ack: uint16(cfg.Frames.Ack)}
 	if ordered {
-		e.look = instant.Longest
+		e.look = tiebreak.Longest
 	}
-	e.vague, e.most = true, int64(max(e.full, e.ack))
+	e.onlyDeepestPeak, e.most = true, int64(max(e.full, e.ack))
 	e.lay()
 	workers := cfg.Workers
-	if e.codes.InTurn() || cfg.CC.Kind == HPCC {
-		workers = 1 // all draw from one generator, or all flows have room for telemetry in one place
+	if cfg.CC.Kind == HPCC {
+		workers = 1 // all flows have room for telemetry in one place
 	}
 	e.divide(workers)
 	if err := e.buildSwitches(); err != nil {
@@ -40,7 +35,7 @@ func build(n *Network, flows []Flow, cfg *Config, ordered, inTurn bool) (*engine
 	}
 	e.changes = spec.Changes(e.cfg.Faults, n)
 	if ordered && cfg.Stream > 0 {
-		e.streams = streams.NewFirsts(cfg.Stream, cfg.Seed)
+		e.streams = rng.NewFirsts(cfg.Stream, cfg.Seed)
 	}
 	if inTurn {
 		e.takeTurns()
@@ -49,7 +44,7 @@ func build(n *Network, flows []Flow, cfg *Config, ordered, inTurn bool) (*engine
 		e.openCalendars()
 	}
 	if ordered && cfg.LossStream > 0 {
-		e.losses = lost.All(spec.Lossy(n), cfg.LossStream, cfg.Seed)
+		e.losses = port.AllLossDraws(spec.Lossy(n), cfg.LossStream, cfg.Seed)
 	}
 	return e, nil
 }
@@ -60,9 +55,8 @@ func (e *engine) lay() {
 		e.most = all
 	}
 	dcqcn, trims := e.cfg.CC.Kind == DCQCN, e.cfg.Buffer.Trim > 0
-	e.plain, e.rules = e.cfg.Plain(), turn.Rules{CC: &e.cfg.CC, Payload: e.cfg.Frames.Payload, Trim: trims,
+	e.noFastPath, e.rules = e.cfg.Plain(), qp.Rules{CC: &e.cfg.CC, Payload: e.cfg.Frames.Payload, Trim: trims,
 		Gaps: e.cfg.Repair.Selective || trims, Timed: dcqcn && e.cfg.CC.VarWindow}
-	e.codes = port.NewCodes(e.cfg, e.ordered, len(e.flows))
 	e.classes, e.classOf = spec.Classes(e.flows)
 	links, delay := port.Lay(e.net, e.cfg, e.classes, e.ordered)
 	e.links, e.look = links, min(e.look, delay)
@@ -76,9 +70,9 @@ func (e *engine) lay() {
 // it.
 func (e *engine) takeTurns() {
 	heeded := e.streams != nil && !e.cfg.CC.Kind.Unmarked()
-	late := sides.Late(e.net, e.cfg, e.look, heeded)
-	if late == nil || e.plain || e.ordered && len(e.workers) > 1 || e.codes.InTurn() || e.slot > 4 ||
-		2*e.look > instant.Longest {
+	late := spec.LateSide(e.net, e.cfg, e.look, heeded)
+	if late == nil || e.noFastPath || e.ordered && len(e.workers) > 1 || e.slot > 4 ||
+		2*e.look > tiebreak.Longest {
 		return
 	}
 	for i := range e.switches {
@@ -96,12 +90,13 @@ func (e *engine) buildNodes() {
 	for v, out := range ports {
 		hostOf[v] = ^int32(len(e.switches))
 		if e.net.Switch[v] {
-			e.switches = append(e.switches, swtch{node: int32(v), out: out})
+			e.switches = append(e.switches, switchNode{node: int32(v), out: out})
 			continue
 		}
 		hostOf[v] = int32(len(e.hosts))
-		h := host{node: int32(v), out: -1, in: -1, table: turn.NewTable(places), sports: map[int32]uint16{},
-			Port: nic.Port{First: never, Timer: never, Planned: nic.Planned{Number: instant.None}}}
+		h := host{node: int32(v), out: -1, in: -1, table: qp.NewReadyTable(places),
+			sports: map[int32]uint16{}, HostPort: port.HostPort{First: never, Timer: never,
+				Pacing: port.PacingPlan{Number: tiebreak.None}}}
 		if len(out) > 0 {
 			h.out, h.in = out[0], e.links[out[0]].Peer
 			if e.hostRate == 0 {
@@ -123,14 +118,13 @@ func (e *engine) buildSwitches() error {
 		s := &e.switches[i]
 		n := len(s.out)
 		s.in = make([]int32, n)
-		s.busy, s.control, s.trains = make([]uint64, (n+63)/64), make([]uint64, (n+63)/64),
-			make([]uint64, (n+63)/64)
-		ports := make([]memory.Port, n)
+		s.busy, s.control = make([]uint64, (n+63)/64), make([]uint64, (n+63)/64)
+		ports := make([]port.IngressPort, n)
 		for p, id := range s.out {
-			s.in[p], ports[p] = e.links[id].Peer, memory.Port{Rate: e.links[id].Rate,
+			s.in[p], ports[p] = e.links[id].Peer, port.IngressPort{Rate: e.links[id].Rate,
 				Delay: e.links[id].Delay}
 		}
-		s.Memory = memory.New(b, e.classes, ports, e.hostRate)
+		s.SharedBuffer = port.NewSharedBuffer(b, e.classes, ports, e.hostRate)
 		if s.Shared() <= 0 && b.Credits == 0 && b.Trim == 0 {
 			return wrong("switch %d: a buffer of %d bytes holds less than the headroom and reserve of its "+
 				"%d ports, %d: write a larger buffer",
@@ -155,9 +149,9 @@ func (e *engine) buildFlows() error {
 	if e.cfg.Routing.Balance != Hashed {
 		e.buildTables()
 	}
-	e.picky = e.tables != nil || e.cfg.Watchdog.After > 0
+	e.egressPerFrame = e.tables != nil || e.cfg.Watchdog.After > 0
 	e.ccBuild()
-	e.waits = after.New(n, func(i int) []int32 { return e.flows[i].Deps })
+	e.waits = qp.NewFlowDeps(n, func(i int) []int32 { return e.flows[i].Deps })
 	order := make([]int32, 0, n)
 	for i := range e.flows {
 		if e.waits.Free(i) {
@@ -169,7 +163,7 @@ func (e *engine) buildFlows() error {
 		e.begin(i, int64(e.flows[i].Start))
 	}
 	if e.ordered && len(order) < n {
-		e.starts = after.NewOrder(n, order)
+		e.starts = qp.NewStartOrder(n, order)
 	}
 	return nil
 }

@@ -20,7 +20,6 @@ const (
 	Timely = cc.Timely
 	DCTCP  = cc.DCTCP
 	Swift  = cc.Swift
-	Pint   = cc.Pint
 	NSCC   = cc.NSCC
 )
 
@@ -76,9 +75,6 @@ func (e *engine) ccAck(w *worker, h *host, f *frame, s *sender, acked uint32) {
 	a := cc.Ack{Now: f.At, Aux: f.Aux, Psn: f.Psn, Next: s.Nxt, Acked: acked,
 		Flight: s.Flight(e.cfg.Buffer.Trim > 0), Each: e.cfg.Repair.Selective,
 		Marked: f.Flags&flagCE != 0, Gap: f.Flags&flagNack != 0, Report: f.Flags&flagSack != 0}
-	if c.Kind == Pint {
-		a.Skipped = e.codes.Skips(f.Flow)
-	}
 	if rate, ok := e.controls.Ack(f.Flow, &s.Rate, &s.Window, &a); ok {
 		e.shift(w, h, s, rate, f.At)
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/packet/internal/frames"
-	"github.com/simccl/simccl/packet/internal/notice"
+	"github.com/simccl/simccl/packet/internal/qp"
 	"github.com/simccl/simccl/units"
 )
 
@@ -60,11 +60,11 @@ func TestNotificationsPrecede(t *testing.T) {
 	c := CC{CNPBytes: 98, CNPGap: 4 * units.Microsecond}
 	for at, flow := range []int32{7, 8, 9} {
 		f := frame{At: 4_000_000 * int64(at), Flow: flow, Flags: flagCE}
-		if notice.Report(&r, &f, &c, &acks); f.Flags != 0 {
+		if qp.SendCNP(&r, &f, &c, &acks); f.Flags != 0 {
 			t.Errorf("frame of flow %d is still marked", flow)
 		}
 		f = frame{At: 4_000_000*int64(at) + 3_999_999, Flow: flow, Flags: flagCE}
-		notice.Report(&r, &f, &c, &acks)
+		qp.SendCNP(&r, &f, &c, &acks)
 	}
 	for i, want := range []frame{{Flow: 7, Size: 98, Flags: flagAck | flagCE},
 		{Flow: 8, Size: 98, Flags: flagAck | flagCE}, {Flow: 9, Size: 98, Flags: flagAck | flagCE},

@@ -6,7 +6,7 @@ package packet
 // thresholds or drops. Control frames (class 0) need no credit, as on VL15.
 
 // credited handles credits that came back to a switch.
-func (e *engine) credited(w *worker, s *swtch, f *frame) {
+func (e *engine) credited(w *worker, s *switchNode, f *frame) {
 	e.started(w, e.itself(s.node))
 	l := &e.links[s.out[f.Tag]]
 	l.Credit[f.Class] += int64(f.Size)

@@ -4,20 +4,14 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/simccl/simccl/internal/parallel"
 	"github.com/simccl/simccl/packet/cc"
-	"github.com/simccl/simccl/packet/internal/after"
-	"github.com/simccl/simccl/packet/internal/blame"
-	"github.com/simccl/simccl/packet/internal/crew"
-	"github.com/simccl/simccl/packet/internal/depart"
-	"github.com/simccl/simccl/packet/internal/instant"
-	"github.com/simccl/simccl/packet/internal/lost"
-	"github.com/simccl/simccl/packet/internal/nic"
-	"github.com/simccl/simccl/packet/internal/parted"
+	"github.com/simccl/simccl/packet/internal/arrivals"
 	"github.com/simccl/simccl/packet/internal/port"
+	"github.com/simccl/simccl/packet/internal/qp"
+	"github.com/simccl/simccl/packet/internal/rng"
 	"github.com/simccl/simccl/packet/internal/route"
-	"github.com/simccl/simccl/packet/internal/streams"
-	"github.com/simccl/simccl/packet/internal/train"
-	"github.com/simccl/simccl/packet/internal/turn"
+	"github.com/simccl/simccl/packet/internal/tiebreak"
 	"github.com/simccl/simccl/packet/spec"
 	"github.com/simccl/simccl/units"
 )
@@ -25,10 +19,10 @@ import (
 // worker holds the scratch memory of a goroutine.
 type worker struct {
 	spec.Counts
-	parted.Parts
+	arrivals.Parts
 	ended []ending
-	instant.Calendar
-	order    *instant.Calendar // that, if the order of events counts; else nil
+	tiebreak.Calendar
+	order    *tiebreak.Calendar // that, if the order of events counts; else nil
 	ties     port.Ties
 	since    int64 // when the present event was planned; with a size when a frame came
 	link     int32 // over which it did
@@ -37,84 +31,80 @@ type worker struct {
 	hosts    [2]int // of the engine's, from and to
 	switches [2]int
 	busy     int     // frames that arrived
-	peak     int64   // of queues that it saw, if vague
+	peak     int64   // of queues that it saw, with onlyDeepestPeak
 	deepest  float64 // as a share of what begins to be marked, in a run that may begin anew
 	sent     int64   // data frames that hosts sent
 	arrived  []frame // memory for those of a switch
 	from     []uint16
-	apart    []frame  // memory for those of trains
-	keys     []uint64 // and for their keys
-	trains   int64    // frames that went in trains, over each link
-	ports    depart.Window
+	ports    port.Egress
 	starts   port.Starts
-	solo     *nic.Sender // nil: no host is as plain as it needs
-	sink     *nic.Receiver
+	solo     *port.HostSender // nil: settings exclude it
+	sink     *port.HostReceiver
 }
 
-type ending = after.Ending[instant.Number]
+type ending = qp.Ending[tiebreak.Number]
 
 // engine is one run.
 type engine struct {
-	cfg       *Config
-	net       *Network
-	links     []link
-	hosts     []host
-	switches  []swtch
-	classes   int // egress classes: control and one for each priority in use
-	classOf   [8]uint8
-	routes    *route.Routes
-	hostOf    []int32  // of nodes: which host; ^: which switch
-	hops      []int32  // routes of flows: a slot for acknowledgements, then those for data
-	outs      []uint16 // the port where each of hops begins
-	slot      int      // most links of a route
-	paths     int      // routes of a flow
-	flows     []Flow
-	snd       []sender
-	rules     turn.Rules
-	rcv       []receiver
-	controls  cc.Flows
-	codes     *port.Codes   // with Pint
-	tables    *route.Tables // where frames choose on their way
-	picky     bool          // switches choose paths or drop by a watchdog
-	base      int           // of the routes of flows to come, in hops
-	broken    error         // a fault leaves a flow without a path, or frames cannot be numbered
-	locks     blame.Locks
-	deadlocks []Deadlock
-	result    []FlowResult
-	waits     *after.Waits
-	endings   []ending    // scratch
-	starts    after.Order // with EventOrder, where flows wait for others
-	look      int64       // the window
+	cfg            *Config
+	net            *Network
+	links          []link
+	hosts          []host
+	switches       []switchNode
+	classes        int // egress classes: control and one for each priority in use
+	classOf        [8]uint8
+	routes         *route.Routes
+	hostOf         []int32  // of nodes: which host; ^: which switch
+	hops           []int32  // routes of flows: a slot for acknowledgements, then those for data
+	outs           []uint16 // the port where each of hops begins
+	slot           int      // most links of a route
+	paths          int      // routes of a flow
+	flows          []Flow
+	snd            []sender
+	rules          qp.Rules
+	rcv            []receiver
+	controls       cc.Flows
+	tables         *route.Tables // where frames choose on their way
+	egressPerFrame bool          // switches choose paths or drop by a watchdog
+	base           int           // of the routes of flows to come, in hops
+	broken         error         // a fault leaves a flow without a path, or frames cannot be numbered
+	locks          port.Deadlocks
+	deadlocks      []Deadlock
+	result         []FlowResult
+	waits          *qp.FlowDeps
+	endings        []ending      // scratch
+	starts         qp.StartOrder // with EventOrder, where flows wait for others
+	look           int64         // the window
 	// by how much those of late switches are later than other nodes'; 0: no switch is late
-	lag       int64
-	hostRate  int64
-	live      int
-	changes   []spec.Change // of faults, to come
-	workers   []worker
-	given     *Live // whose messages it carries; nil for flows that are known
-	crowd     int   // frames in a window from which on all workers simulate
-	streams   *streams.Firsts
-	losses    []lost.Draws
-	ranker    instant.Ranker
-	exits     []uint16 // by link: the port where it begins
-	due       []int64  // by link: when its first frame arrives
-	acts      []int64  // by host: it does nothing before
-	doors     []int32  // by host: the link to it; -1: none
-	ordered   bool     // with EventOrder, where it counts
-	vague     bool     // no queue's peak counts but that of the deepest
-	full, ack uint16   // bytes of frames
-	plain     bool     // no shortcut is taken
-	early     bool     // which flows end in a window is looked for before hosts run: others wait for them
-	brisk     bool     // hosts with one queue pair have a loop of their own
-	stays     bool     // what arrives at hosts is not written over before they have run
-	trains    bool     // frames may go in trains
-	single    bool     // they may not, whatever else
-	search    train.Search
-	began     int64 // the window
-	over      int64 // all before was simulated
-	most      int64 // bytes that a frame has at most; all where each port's queue is looked at
-	frames    int64 // data frames in all
-	crew      *crew.Crew
+	lag             int64
+	hostRate        int64
+	live            int
+	changes         []spec.Change // of faults, to come
+	workers         []worker
+	given           *Live // whose messages it carries; nil for flows that are known
+	crowd           int   // frames in a window from which on all workers simulate
+	streams         *rng.Firsts
+	losses          []port.LossDraws
+	ranker          tiebreak.Ranker
+	exits           []uint16 // by link: the port where it begins
+	due             []int64  // by link: when its first frame arrives
+	acts            []int64  // by host: it does nothing before
+	doors           []int32  // by host: the link to it; -1: none
+	ordered         bool     // with EventOrder, where it counts
+	onlyDeepestPeak bool     // only the peak of the deepest queue is reported, not that of each port
+	full, ack       uint16   // bytes of frames
+	noFastPath      bool     // no shortcut is taken: the oracle of tests
+	// flows that end in a window are found before hosts run, as other flows depend on them
+	endsBeforeHosts bool
+	singleQPHosts   bool           // hosts with one queue pair may use runSingleQP
+	arrivalsStable  bool           // frames that arrive at hosts stay on their links until the hosts run
+	began           int64          // the window
+	over            int64          // all before was simulated
+	most            int64          // bytes that a frame has at most; all where each port's queue is looked at
+	frames          int64          // data frames in all
+	team            *parallel.Team // of the workers
+	each            []int32        // their numbers
+	phase           phase          // what all do now
 }
 
 // Run simulates the flows on the network.
@@ -144,16 +134,18 @@ func (e *engine) run() (int64, error) {
 	now, windows := e.next(0), int64(0)
 	stop, busy := int64(e.cfg.Stop), 0
 	if len(e.workers) > 1 {
-		e.crew = crew.Hire(len(e.workers), func(i int, o crew.Order) { e.do(&e.workers[i], o) })
-		defer e.crew.Dismiss()
+		e.openTeam()
+		defer e.team.Dismiss()
 	}
-	e.stays = len(e.workers) == 1 && !e.codes.InTurn() && spec.Steady(e.net, e.cfg)
-	e.early = !e.stays || slices.ContainsFunc(e.flows, func(f Flow) bool { return len(f.Deps) > 0 })
-	if e.brisk = !e.plain && e.cfg.Repair.BackTo == 0; e.brisk && e.stays && e.given == nil {
+	e.arrivalsStable = len(e.workers) == 1 && spec.Steady(e.net, e.cfg)
+	e.endsBeforeHosts = !e.arrivalsStable || slices.ContainsFunc(e.flows, func(f Flow) bool {
+		return len(f.Deps) > 0
+	})
+	if e.singleQPHosts = !e.noFastPath && e.cfg.Repair.BackTo == 0; e.singleQPHosts && e.arrivalsStable &&
+		e.given == nil {
 		e.findSenders()
 	}
 	e.findDirect()
-	e.trains = e.mayTrain()
 	for e.live > 0 && now != never && (stop == 0 || now < stop) {
 		if windows&1023 == 0 && e.cfg.Poll != nil {
 			if err := e.cfg.Poll(); err != nil {
@@ -202,7 +194,7 @@ func (e *engine) run() (int64, error) {
 	return windows, nil
 }
 
-// settle starts what waited for the flows that ended.
+// settle starts the flows that depended on the flows that ended.
 func (e *engine) settle() {
 	all := e.endings[:0]
 	for i := range e.workers {
@@ -214,7 +206,7 @@ func (e *engine) settle() {
 	if e.endings = all; !e.waits.Any() {
 		return
 	}
-	after.Sort(all, e.ordered, &e.workers[0].Calendar)
+	qp.SortEndings(all, e.ordered, &e.workers[0].Calendar)
 	for _, x := range all {
 		e.waits.Ended(x.Flow, x.At+int64(units.Nanosecond), func(d int32, ready int64) {
 			e.starts.Plan(d)

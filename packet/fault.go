@@ -8,15 +8,15 @@ import (
 	"github.com/simccl/simccl/packet/spec"
 )
 
-// errOrder says that the order of events of one instant has come to count: the run
+// errOrder reports whether the order of events of one instant has come to count: the run
 // begins anew with it.
 var errOrder = errors.New("packet: the order of events counts")
 
-// errAgain says that frames are sent again, or that the run is to stop before all flows end: it begins anew
-// with windows that are the same for all nodes, as what is in progress then depends on where they end.
+// errAgain reports whether frames are sent again, or that the run is to stop before all flows end: it begins
+// anew with windows that are the same for all nodes, as what is in progress then depends on where they end.
 var errAgain = errors.New("packet: where windows end counts")
 
-// mustOrder says that frames are to be marked in a run without the order of events that is
+// mustOrder reports whether frames are to be marked in a run without the order of events that is
 // asked for, or will be: were the deepest queue to grow as before, it would get there; or that
 // frames found no room, or that a port was paused, or will be.
 func (e *engine) mustOrder(windows int64) bool {
@@ -35,9 +35,10 @@ func (e *engine) mustOrder(windows int64) bool {
 	if look && (deepest > 1 || deepest*float64(e.frames) > float64(sent)) {
 		return true
 	}
-	return windows >= 8 && windows&(windows-1) == 0 && slices.ContainsFunc(e.switches, func(s swtch) bool {
-		return s.Fills(e.frames, sent)
-	})
+	return windows >= 8 && windows&(windows-1) == 0 && slices.ContainsFunc(e.switches,
+		func(s switchNode) bool {
+			return s.Fills(e.frames, sent)
+		})
 }
 
 // drawLosses draws which of the frames that arrive before end are lost, in the order of

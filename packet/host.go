@@ -3,32 +3,28 @@ package packet
 import (
 	"math/bits"
 
-	"github.com/simccl/simccl/packet/internal/after"
+	"github.com/simccl/simccl/packet/internal/arrivals"
 	"github.com/simccl/simccl/packet/internal/frames"
-	"github.com/simccl/simccl/packet/internal/instant"
-	"github.com/simccl/simccl/packet/internal/nic"
-	"github.com/simccl/simccl/packet/internal/notice"
-	"github.com/simccl/simccl/packet/internal/parted"
 	"github.com/simccl/simccl/packet/internal/port"
-	"github.com/simccl/simccl/packet/internal/turn"
+	"github.com/simccl/simccl/packet/internal/qp"
+	"github.com/simccl/simccl/packet/internal/tiebreak"
 )
 
 // host is a node with one NIC: queue pairs served in turn, acknowledgements
 // before them.
 type host struct {
-	nic.Port
+	port.HostPort
 	out, in int32 // links; -1: none
 	node    int32
 	ready   int64 // the next flow may begin, with MessageGap
-	starts  after.Starts
-	table   turn.Table
+	starts  qp.Starts
+	table   qp.ReadyTable
 
 	acks fifo
 	// what arrived in this window, where frames do not stay on links; else memory for it
 	arrived []frame
 	sports  map[int32]uint16 // next source port by destination
-	single  uint8            // windows in which it sends no trains
-	_       [23]byte         // whole lines of a cache
+	_       [24]byte         // whole lines of a cache
 }
 
 // firstPort is the source port of the first flow between two hosts.
@@ -48,14 +44,14 @@ func (e *engine) begin(flow int32, at int64) {
 func (e *engine) pullHosts(w *worker, from, to int, end int64) int {
 	busy := 0
 	for ; from < to; from += 64 {
-		some := parted.BeforeOf(e.due, e.doors[from:min(from+64, to)], end)
+		some := arrivals.BeforeOf(e.due, e.doors[from:min(from+64, to)], end)
 		if e.cfg.Buffer.Timed() {
 			some = ^uint64(0) >> (64 - min(64, to-from))
 		}
 		for ; some != 0; some &= some - 1 {
 			switch i := from + bits.TrailingZeros64(some); {
 			case e.doors[i] < 0:
-			case e.stays:
+			case e.arrivalsStable:
 				q := &e.links[e.doors[i]].Wire
 				for at, m := q.Head, uint32(len(q.Buf)-1); at != q.Tail && q.Buf[at&m].At < end; at++ {
 					e.foresee(w, &q.Buf[at&m])
@@ -94,11 +90,8 @@ func (e *engine) pullHost(w *worker, h *host, end int64) int {
 		e.foresee(w, f)
 	}
 	if e.cfg.Buffer.Timed() {
-		h.arrived = e.links[h.out].Back(uint32(instant.None), end, h.arrived)
+		h.arrived = e.links[h.out].Back(uint32(tiebreak.None), end, h.arrived)
 		frames.Sort(h.arrived)
-	}
-	if e.codes.InTurn() {
-		e.codes.Come(h.arrived, e.snd, w.order)
 	}
 	return len(h.arrived)
 }
@@ -107,22 +100,22 @@ func (e *engine) pullHost(w *worker, h *host, end int64) int {
 // many frames came to them that were still on their links.
 func (e *engine) runHosts(w *worker, from, to int, end int64) (busy int) {
 	for ; from < to; from += 64 {
-		some := parted.Before(e.acts[from:min(from+64, to)], end)
-		if e.stays {
-			some |= parted.BeforeOf(e.due, e.doors[from:min(from+64, to)], end)
+		some := arrivals.Before(e.acts[from:min(from+64, to)], end)
+		if e.arrivalsStable {
+			some |= arrivals.BeforeOf(e.due, e.doors[from:min(from+64, to)], end)
 		}
 		for ; some != 0; some &= some - 1 {
 			i := from + bits.TrailingZeros64(some)
 			h := &e.hosts[i]
-			if h.Out != nil && !e.trains {
-				n, quiet := w.solo.Run(&h.Port, end)
+			if h.Out != nil {
+				n, quiet := w.solo.Run(&h.HostPort, end)
 				if busy += n; quiet > 0 {
 					e.acts[i] = quiet
 					continue
 				}
 			}
-			if e.stays && h.in >= 0 {
-				busy += e.visit(w, h, i, end)
+			if e.arrivalsStable && h.in >= 0 {
+				busy += e.runFromLink(w, h, i, end)
 				continue
 			}
 			e.runHost(w, h, h.arrived, end)
@@ -135,17 +128,12 @@ func (e *engine) runHosts(w *worker, from, to int, end int64) (busy int) {
 	return busy
 }
 
-// visit simulates a host up to end with what is still on its link, and returns how many frames that are.
-func (e *engine) visit(w *worker, h *host, id int, end int64) int {
-	if e.trains {
-		if n, done := e.byTrains(w, h, &e.links[h.in], end); done {
-			e.acts[id] = h.quiet(e)
-			return n
-		}
-	}
+// runFromLink simulates a host up to end with the frames that are still on its link, and returns how many
+// frames that are.
+func (e *engine) runFromLink(w *worker, h *host, id int, end int64) int {
 	q := &e.links[h.in].Wire
 	head := q.Head
-	if s := h.Only; s == nil || !e.brisk || !e.one(w, h, s, q, end) {
+	if s := h.Only; s == nil || !e.singleQPHosts || !e.runSingleQP(w, h, s, q, end) {
 		to := q.Before(end)
 		e.runHost(w, h, q.Between(q.Head, to, &h.arrived), end)
 		q.Head = to
@@ -161,9 +149,9 @@ func (e *engine) visit(w *worker, h *host, id int, end int64) int {
 // quiet is until when a host does nothing of its own.
 func (h *host) quiet(e *engine) int64 { return min(h.Timer, h.Own(e.links, h.out)) }
 
-// one is runHost for a host with one queue pair, as long as frames come and go as they mostly do; false:
-// something else is next, and runHost goes on from there. It takes frames off the link as they come.
-func (e *engine) one(w *worker, h *host, s *sender, q *fifo, end int64) bool {
+// runSingleQP is runHost for a host with one queue pair, as long as frames come and go as they mostly do;
+// false: something else is next, and runHost goes on from there. It takes frames off the link as they come.
+func (e *engine) runSingleQP(w *worker, h *host, s *sender, q *fifo, end int64) bool {
 	if min(h.First, h.Timer) < end || h.Over > 0 || s.Gapped {
 		return false
 	}
@@ -237,13 +225,13 @@ const (
 // what began at that time.
 func (e *engine) runHost(w *worker, h *host, come []frame, end int64) {
 	l := &e.links[max(0, h.out)]
-	if !e.plain && len(h.Pairs) == 0 && h.Wake == 0 && h.Timer >= end && l.Paused == 0 &&
+	if !e.noFastPath && len(h.Pairs) == 0 && h.Wake == 0 && h.Timer >= end && l.Paused == 0 &&
 		e.cfg.Buffer.Credits == 0 && h.First >= end {
 		if come = come[e.answer(w, h, l, come, end):]; len(come) == 0 {
 			return
 		}
 	}
-	nic.Touch(come, e.snd, e.rcv, &e.controls)
+	port.Prefetch(come, e.snd, e.rcv, &e.controls)
 	rest := min(end, h.Timer, h.First) // when something else happens, or nothing
 	for next := frames.First(come); ; {
 		now, what := h.Wake, wakes
@@ -260,7 +248,7 @@ func (e *engine) runHost(w *worker, h *host, come []frame, end int64) {
 		case now >= end && next >= end && rest >= end:
 			return
 		default:
-			now, what = e.which(w, h, l, come, end)
+			now, what = e.nextEvent(w, h, l, come, end)
 		}
 		switch what {
 		case arrives:
@@ -290,8 +278,8 @@ func (e *engine) runHost(w *worker, h *host, come []frame, end int64) {
 	}
 }
 
-// which is what is next at a host, and when, where flows that start, timeouts and equal times count.
-func (e *engine) which(w *worker, h *host, l *link, come []frame, end int64) (t int64, what int) {
+// nextEvent returns a host's next event and its time, where flows that start, timeouts and equal times count.
+func (e *engine) nextEvent(w *worker, h *host, l *link, come []frame, end int64) (t int64, what int) {
 	t, what = end, nothing
 	if own := min(h.Timer, h.First); own < end {
 		if t, what = own, begins; h.First > own {
@@ -342,14 +330,14 @@ func (e *engine) arrive(w *worker, h *host, f *frame) bool {
 		return e.answered(h, f)
 	}
 	return e.acknowledged(w, h, f) && !h.InFlight && // else pacing still holds up every queue pair
-		(h.Paced <= f.At || h.Over > 0 || e.plain || f.Flags&(flagNack|flagSack|flagTrim) != 0 ||
+		(h.Paced <= f.At || h.Over > 0 || e.noFastPath || f.Flags&(flagNack|flagSack|flagTrim) != 0 ||
 			!h.acks.Empty())
 }
 
 // answered puts the acknowledgement of a data frame to those that a host sends, if there is one.
 func (e *engine) answered(h *host, f *frame) bool {
 	if e.cfg.CC.CNPBytes > 0 {
-		notice.Report(&e.rcv[f.Flow], f, &e.cfg.CC, &h.acks)
+		qp.SendCNP(&e.rcv[f.Flow], f, &e.cfg.CC, &h.acks)
 	}
 	if h.acks.Full() {
 		h.acks.Grow()
@@ -365,7 +353,7 @@ func (e *engine) answered(h *host, f *frame) bool {
 func (e *engine) control(w *worker, h *host, f *frame) bool {
 	l := &e.links[h.out]
 	if f.Flow == port.Report {
-		w.By = instant.Root(int32(e.itself(h.node)))
+		w.By = tiebreak.Root(int32(e.itself(h.node)))
 		l.Credit[f.Class] += int64(f.Size)
 		e.gate(l, f.At)
 		return true
@@ -382,7 +370,7 @@ func (e *engine) control(w *worker, h *host, f *frame) bool {
 // start starts the next frame of a host whose link is idle.
 func (e *engine) start(w *worker, h *host, l *link, now int64) {
 	if !h.acks.Empty() {
-		if f := h.acks.Front(); l.Paused>>nic.Hold(e.cfg, f, &e.classOf)&1 == 0 {
+		if f := h.acks.Front(); l.Paused>>port.AckHold(e.cfg, f, &e.classOf)&1 == 0 {
 			h.acks.Head++
 			h.InFlight = true
 			if !l.Ahead && !l.Odd { // nothing marks or stamps it
@@ -406,9 +394,9 @@ func (e *engine) start(w *worker, h *host, l *link, now int64) {
 	}
 	i, soon := -1, int64(0)
 	if h.Tabled {
-		i, soon = h.table.Choose(&h.List, e.snd, &e.rules, l.Paused, now)
+		i, soon = h.table.Choose(&h.RoundRobin, e.snd, &e.rules, l.Paused, now)
 	} else if i, soon = h.Choose(e.snd, &e.rules, l.Paused, now); i < 0 {
-		h.table.Fill(&h.List, e.snd, &e.rules)
+		h.table.Fill(&h.RoundRobin, e.snd, &e.rules)
 	}
 	if i < 0 {
 		if h.Paced = soon; soon < never && soon > now && h.Wake <= now {
@@ -420,7 +408,7 @@ func (e *engine) start(w *worker, h *host, l *link, now int64) {
 	h.Last, h.InFlight = int32(i), true
 	id := h.Pairs[i]
 	e.sendData(w, h, &e.snd[id], l, id, now)
-	h.table.Note(&h.List, id, &e.snd[id])
+	h.table.Note(&h.RoundRobin, id, &e.snd[id])
 }
 
 // follow is start for the only queue pair of a host, which has not ended and has none to send again.

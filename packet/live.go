@@ -2,9 +2,9 @@ package packet
 
 import (
 	"github.com/simccl/simccl/packet/cc"
-	"github.com/simccl/simccl/packet/internal/message"
-	"github.com/simccl/simccl/packet/internal/parted"
+	"github.com/simccl/simccl/packet/internal/arrivals"
 	"github.com/simccl/simccl/packet/internal/port"
+	"github.com/simccl/simccl/packet/internal/qp"
 	"github.com/simccl/simccl/packet/spec"
 	"github.com/simccl/simccl/units"
 )
@@ -21,9 +21,9 @@ type Live struct {
 	opened bool
 	busy   int
 	ended  int64 // windows
-	queues []message.List
-	landed message.Landed // in the open window
-	seen   *spec.Seen     // what was reported; nil without Watch
+	queues []qp.Messages
+	landed qp.Delivered // in the open window
+	seen   *spec.Seen   // what was reported; nil without Watch
 }
 
 // Watch requests a call where a state has changed, at most every microsecond and where all comes to rest;
@@ -54,8 +54,8 @@ func NewLive(n *Network, queues []Queue, cfg *Config) (*Live, error) {
 	if err := Check(n, flows, cfg); err != nil {
 		return nil, err
 	}
-	l := &Live{start: never, queues: make([]message.List, len(queues))}
-	e := &engine{cfg: cfg, net: n, flows: flows, look: parted.Longest, crowd: crowd, paths: 1, given: l,
+	l := &Live{start: never, queues: make([]qp.Messages, len(queues))}
+	e := &engine{cfg: cfg, net: n, flows: flows, look: arrivals.Longest, crowd: crowd, paths: 1, given: l,
 		most: int64(max(cfg.Frames.Most(), cfg.Frames.Ack))}
 	e.lay()
 	e.divide(1)
@@ -75,9 +75,9 @@ func NewLive(n *Network, queues []Queue, cfg *Config) (*Live, error) {
 		}
 		e.buildTables()
 	}
-	e.picky = e.tables != nil || cfg.Watchdog.After > 0
-	e.changes, e.stays, e.brisk = spec.Changes(e.cfg.Faults, n), spec.Steady(n, cfg), !e.plain &&
-		cfg.Repair.BackTo == 0
+	e.egressPerFrame = e.tables != nil || cfg.Watchdog.After > 0
+	e.changes, e.arrivalsStable, e.singleQPHosts = spec.Changes(e.cfg.Faults, n), spec.Steady(n, cfg),
+		!e.noFastPath && cfg.Repair.BackTo == 0
 	return l, e.broken
 }
 
@@ -222,7 +222,7 @@ func (l *Live) Port(cable int32, back bool) Port {
 	return p
 }
 
-// Slowed says that congestion control keeps a queue pair below the rate that it
+// Slowed reports whether congestion control keeps a queue pair below the rate that it
 // began with.
 func (l *Live) Slowed(q int32, now units.Time) bool {
 	e := l.e
@@ -236,7 +236,7 @@ func (l *Live) Slowed(q int32, now units.Time) bool {
 // Result is what became of all frames so far; a flow is a queue pair.
 func (l *Live) Result() *Result { return l.e.collect(0) }
 
-// Stormed says that a pause storm blocks a cable's direction.
+// Stormed reports whether a pause storm blocks a cable's direction.
 func (l *Live) Stormed(cable int32, back bool) bool { return l.way(cable, back).Storm }
 
 func (l *Live) way(cable int32, back bool) *link {
@@ -255,7 +255,7 @@ func (l *Live) Deadlocks() []Deadlock { return l.e.deadlocks }
 // Why says why messages do not arrive though nothing is in progress; nil if all
 // have.
 func (l *Live) Why() *Stall {
-	waits, first := message.Waiting(l.queues)
+	waits, first := qp.Waiting(l.queues)
 	if waits == 0 {
 		return nil
 	}

@@ -42,9 +42,6 @@ func settings(kind CCKind) *Config {
 	if kind == HPCC {
 		c.CC.Window = 104000
 	}
-	if kind == Pint {
-		c.CC.PintBase, c.CC.PintShare = 1.05, 1
-	}
 	return c
 }
 
@@ -74,7 +71,7 @@ func mesh(hosts int, bytes int64) []Flow {
 // TestWorkersAgree: the result has the same bits for any number of workers,
 // with pauses, marks, losses and dependencies.
 func TestWorkersAgree(t *testing.T) {
-	for _, kind := range []CCKind{NoCC, DCQCN, HPCC, Timely, DCTCP, Pint} {
+	for _, kind := range []CCKind{NoCC, DCQCN, HPCC, Timely, DCTCP} {
 		for _, loss := range []float64{0, 1e-4} {
 			n, flows, c := leafSpine(4, 4, 3, 100e9, loss), mesh(16, 200_000), settings(kind)
 			c.Stop = 20 * units.Millisecond

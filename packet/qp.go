@@ -2,16 +2,16 @@ package packet
 
 import (
 	"github.com/simccl/simccl/packet/cc"
-	"github.com/simccl/simccl/packet/internal/instant"
-	"github.com/simccl/simccl/packet/internal/nic"
-	"github.com/simccl/simccl/packet/internal/pair"
+	"github.com/simccl/simccl/packet/internal/port"
+	"github.com/simccl/simccl/packet/internal/qp"
 	"github.com/simccl/simccl/packet/internal/route"
+	"github.com/simccl/simccl/packet/internal/tiebreak"
 	"github.com/simccl/simccl/units"
 )
 
 type (
-	sender   = pair.Sender
-	receiver = pair.Receiver
+	sender   = qp.Sender
+	receiver = qp.Receiver
 )
 
 // open makes a queue pair at the start of its flow.
@@ -133,7 +133,7 @@ func (e *engine) size(s *sender, id int32, psn uint32) (bytes uint16, full bool)
 func (e *engine) put(w *worker, l *link, size uint16, what uint8, at int64) *frame {
 	l.Sent++
 	l.TxBytes += int64(size)
-	tag := instant.Number(0)
+	tag := tiebreak.Number(0)
 	if e.ordered {
 		l.Start, l.Begun = at, w.Sent(at, l.ID, l.Wire.Tail)
 		tag = l.Begun
@@ -158,7 +158,7 @@ func (e *engine) put(w *worker, l *link, size uint16, what uint8, at int64) *fra
 func (e *engine) receive(f, ack *frame) bool {
 	r := &e.rcv[f.Flow]
 	if f.Flags&flagTrim != 0 {
-		return nic.Refuse(r, f, ack, uint16(e.cfg.Frames.Ack))
+		return port.RefuseTrimmed(r, f, ack, uint16(e.cfg.Frames.Ack))
 	}
 	flags := flagAck | f.Flags&flagCE
 	report := f.Aux
@@ -172,18 +172,18 @@ func (e *engine) receive(f, ack *frame) bool {
 		}
 	} else {
 		switch r.Take(f.Psn, f.At, e.cfg.Repair.Selective, int64(e.cfg.NackGap)) {
-		case pair.Apart:
+		case qp.Apart:
 			flags, report = flags|flagSack, f.Psn
-		case pair.Again:
+		case qp.Again:
 			if e.cfg.Repair.Stubborn() && r.Forget(&e.snd[f.Flow], f.At) {
 				return e.receive(f, ack)
 			}
 			if e.cfg.Repair.Timeout == 0 {
 				return false
 			}
-		case pair.Silent:
+		case qp.Silent:
 			return false
-		case pair.Missing:
+		case qp.Missing:
 			r.Expected = e.cfg.Repair.Back(r.Expected, e.flows[f.Flow].Bytes, int64(e.cfg.Frames.Payload))
 			flags |= flagNack
 		}
@@ -197,7 +197,7 @@ func (e *engine) receive(f, ack *frame) bool {
 	return true
 }
 
-// acks says whether the receiver acknowledges once it has so many frames.
+// acks reports whether the receiver acknowledges once it has so many frames.
 func (e *engine) acks(flow int32, frames uint32) bool {
 	if e.given != nil {
 		return int64(frames)%e.cfg.AckFrom == 0 || e.given.queues[flow].Ends(frames)
@@ -240,14 +240,15 @@ func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 	}
 	if f.Flags&flagNack != 0 {
 		w.Retransmitted += e.controls.Again(f.Flow, s.Again(false))
-		if e.stays { // who sends again may still do so when the flow has ended, and its receiver must know
-			e.early = true
+		// who sends again may still do so when the flow has ended, and its receiver must know
+		if e.arrivalsStable {
+			e.endsBeforeHosts = true
 		}
 	}
 	if e.cfg.CC.Kind != DCQCN || f.Flags&flagCE != 0 { // else the control sees nothing
 		e.ccAck(w, h, f, s, acked)
 	}
-	h.table.Note(&h.List, f.Flow, s)
+	h.table.Note(&h.RoundRobin, f.Flow, s)
 	return true
 }
 

@@ -4,60 +4,54 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/simccl/simccl/packet/internal/arrivals"
 	"github.com/simccl/simccl/packet/internal/frames"
-	"github.com/simccl/simccl/packet/internal/instant"
-	"github.com/simccl/simccl/packet/internal/memory"
-	"github.com/simccl/simccl/packet/internal/parted"
 	"github.com/simccl/simccl/packet/internal/port"
-	"github.com/simccl/simccl/packet/internal/quanta"
+	"github.com/simccl/simccl/packet/internal/rng"
 	"github.com/simccl/simccl/packet/internal/route"
-	"github.com/simccl/simccl/packet/internal/streams"
+	"github.com/simccl/simccl/packet/internal/tiebreak"
 )
 
-// swtch is a switch: its shared buffer is accounted for by ingress port and
+// switchNode is a switch: its shared buffer is accounted for by ingress port and
 // class, its queues are those of its links out.
-type swtch struct {
+type switchNode struct {
 	node    int32
 	late    bool    // its windows are later
 	uniform bool    // links in are equally long and fast
-	riding  bool    // trains are among what arrived
 	in, out []int32 // links, by port
-	memory.Memory
-	apart    bool         // what arrived is in the worker's parts
-	arrived  []frame      // of this window, port by port
-	from     []uint16     // with EventOrder: the port of each
-	busy     []uint64     // bits of ports, all of those that have frames
-	control  []uint64     // bits of ports by which control frames leave that arrived in this window
-	starts   *port.Starts // in careful, of these; else nil
-	flowlets []route.Flowlet
-	draws    uint64 // of paths
-	spare    *frames.Piece
-	direct   []int32  // links out that have a feeder and may be ahead now
-	ways     []int32  // all that ever may
-	shy      uint8    // windows in which none is to be
-	trains   []uint64 // bits of ports by which trains leave that arrived in this window
+	port.SharedBuffer
+	bucketed   bool         // what arrived is in the worker's buckets, by egress port
+	arrived    []frame      // of this window, port by port
+	from       []uint16     // with EventOrder: the port of each
+	busy       []uint64     // bits of ports, all of those that have frames
+	control    []uint64     // bits of ports by which control frames leave that arrived in this window
+	starts     *port.Starts // in stepShared, of these; else nil
+	flowlets   []route.Flowlet
+	draws      uint64 // of paths
+	spare      *frames.Piece
+	bypassing  []int32 // links out onto which hosts put ACKs directly now: each has one feeder
+	bypassable []int32 // all links out that ever may be bypassing
+	cooldown   uint8   // windows in which none is bypassing, after an attempt that failed
 }
 
 // pull takes what arrives at a switch before end off the links, and returns how
-// many frames that are. If it may it puts them apart at once by the ports by which they leave.
-func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
+// many frames that are. With bucket, where it may, it sorts them at once into buckets by egress port.
+func (e *engine) pull(w *worker, s *switchNode, end int64, bucket bool) int {
 	s.arrived = s.arrived[:0]
-	s.from, s.Total, s.apart = s.from[:0], 0, apart && !e.picky && !e.cfg.Buffer.Timed() && !e.plain &&
-		s.Quiet()
+	s.from, s.Total, s.bucketed = s.from[:0], 0, bucket && !e.egressPerFrame && !e.cfg.Buffer.Timed() &&
+		!e.noFastPath && s.Quiet()
 	// By link, as they arrive.
-	if clear(s.Arriving); s.apart {
+	if clear(s.Arriving); s.bucketed {
 		w.Begin(len(s.out))
 		clear(s.control)
 	}
 	for from := 0; from < len(s.in) && e.cfg.CutThrough == 0; from += 64 {
-		for some := parted.BeforeOf(e.due, s.in[from:min(from+64, len(s.in))], end); some != 0; some &= some -
-			1 {
+		for some := arrivals.BeforeOf(e.due, s.in[from:min(from+64, len(s.in))], end); some !=
+			0; some &= some - 1 {
 			p := from + bits.TrailingZeros64(some)
 			l := &e.links[s.in[p]]
 			switch second := l.Wire.Head + 1; {
-			case l.Trains > 0:
-				s.arrived, s.Arriving[p] = e.takeTrains(w, s, l, uint16(p), end, s.arrived)
-			case s.apart && !l.Lossy && (second == l.Wire.Tail || l.Wire.At(second).At >= end):
+			case s.bucketed && !l.Lossy && (second == l.Wire.Tail || l.Wire.At(second).At >= end):
 				e.takeOne(w, s, l, uint16(p), end-e.look)
 				continue
 			default:
@@ -67,7 +61,7 @@ func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
 			s.Total += s.Arriving[p]
 		}
 	}
-	if s.apart {
+	if s.bucketed {
 		w.End()
 	}
 	if e.cfg.CutThrough > 0 {
@@ -86,7 +80,7 @@ func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
 		for p, id := range s.out {
 			tag := uint32(p)
 			if e.ordered {
-				tag = uint32(instant.None)
+				tag = uint32(tiebreak.None)
 			}
 			s.arrived = e.links[id].Back(tag, end, s.arrived)
 			for len(s.from) < len(s.arrived) {
@@ -99,8 +93,8 @@ func (e *engine) pull(w *worker, s *swtch, end int64, apart bool) int {
 
 // take appends what arrives over a link before end, and returns how many bytes that are. It goes over
 // the frames once for each thing that is to be done: so little of it stays in registers.
-func (e *engine) take(w *worker, s *swtch, l *link, port uint16, end int64, arrived []frame) (all []frame,
-	bytes int64) {
+func (e *engine) take(w *worker, s *switchNode, l *link, port uint16, end int64,
+	arrived []frame) (all []frame, bytes int64) {
 	n := len(arrived)
 	arrived, bytes = l.Wire.Move(end, arrived)
 	for i := n; l.Lossy && i < len(arrived); i++ {
@@ -120,14 +114,14 @@ func (e *engine) take(w *worker, s *swtch, l *link, port uint16, end int64, arri
 			arrived[i].Tag = uint32(port)
 		}
 	}
-	if s.apart {
+	if s.bucketed {
 		e.sort(w, s, arrived, n, port, end-e.look)
 	}
 	return arrived, bytes
 }
 
-// takeOne is take for the only frame that arrives over a link, without losses, and is put apart.
-func (e *engine) takeOne(w *worker, s *swtch, l *link, port uint16, from int64) {
+// takeOne is take for the only frame that arrives over a link, without losses, and goes to its bucket.
+func (e *engine) takeOne(w *worker, s *switchNode, l *link, port uint16, from int64) {
 	f, n := l.Wire.Front(), len(s.arrived)
 	s.Arriving[port] = int64(f.Size)
 	s.Total += int64(f.Size)
@@ -148,7 +142,7 @@ func (e *engine) takeOne(w *worker, s *swtch, l *link, port uint16, from int64) 
 	if f.Class == 0 {
 		s.control[port/64] |= 1 << (port % 64)
 	}
-	w.Add(port, parted.Key(f.At-from, n))
+	w.Add(port, arrivals.Key(f.At-from, n))
 }
 
 // lose draws whether the next frame of a link is lost.
@@ -161,41 +155,39 @@ func (e *engine) lose(w *worker, l *link, f *frame) bool {
 }
 
 // runSwitch simulates a switch up to end.
-func (e *engine) runSwitch(w *worker, s *swtch, end int64) {
+func (e *engine) runSwitch(w *worker, s *switchNode, end int64) {
 	if e.ordered {
 		e.started(w, e.itself(s.node))
 	}
 	switch calm := s.Calm(); {
 	case !calm:
-		e.careful(w, s, e.whole(w, s, end-e.look), end)
-	case e.picky:
-		e.choosing(w, s, e.whole(w, s, end-e.look), end)
+		e.stepShared(w, s, e.whole(w, s, end-e.look), end)
+	case e.egressPerFrame:
+		e.stepAdaptive(w, s, e.whole(w, s, end-e.look), end)
 	default:
-		e.quick(w, s, end)
+		e.stepPorts(w, s, end)
 	}
 	if e.cfg.Watchdog.After > 0 {
 		e.watch(w, s, end)
 	}
 }
 
-// quick simulates a window in which ports do not influence each other: port by
+// stepPorts simulates a window in which ports do not influence each other: port by
 // port, each in the order of time.
-func (e *engine) quick(w *worker, s *swtch, end int64) {
-	if e.part(w, s, end-e.look); s.riding {
-		e.carryTrains(w, s, end)
-	}
-	e.ports(w, s, end)
+func (e *engine) stepPorts(w *worker, s *switchNode, end int64) {
+	e.bucket(w, s, end-e.look)
+	e.openPorts(w, s, end)
 	for i, some := range s.busy {
 		for some |= w.Used[i]; some != 0; some &= some - 1 {
 			p := 64*i + bits.TrailingZeros64(some)
 			l := &e.links[s.out[p]]
 			keys := e.leaving(w, s, p)
 			if e.classes == 2 && !l.Odd && (l.Paused|l.Waiting&1) == 0 && s.control[i]>>(p%64)&1 == 0 {
-				e.express(w, s, l, keys, end)
+				e.drainPort(w, s, l, keys, end)
 				continue
 			}
 			for _, key := range keys {
-				if f, n := s.enter(e, key&parted.Place); f.Flow < 0 {
+				if f, n := s.enter(e, key&arrivals.Place); f.Flow < 0 {
 					e.pfcAtSwitch(w, s, f, n)
 				} else {
 					e.onto(w, s, l, f, n)
@@ -213,7 +205,7 @@ func (e *engine) quick(w *worker, s *swtch, end int64) {
 }
 
 // onto puts a frame onto the port by which it leaves, at its time.
-func (e *engine) onto(w *worker, s *swtch, l *link, f *frame, n instant.Number) {
+func (e *engine) onto(w *worker, s *switchNode, l *link, f *frame, n tiebreak.Number) {
 	for l.Waiting&^l.Paused != 0 && l.Free < f.At {
 		e.completed(w, l)
 		e.dequeue(w, s, l, l.Free)
@@ -245,11 +237,11 @@ func (e *engine) through(w *worker, l *link, f *frame) {
 	e.transmit(w, l, f, f.At, 0)
 }
 
-// choosing is quick where frames choose their ports by what waits there: all ports
+// stepAdaptive is stepPorts where frames choose their ports by what waits there: all ports
 // in the order of time.
-func (e *engine) choosing(w *worker, s *swtch, order []uint64, end int64) {
+func (e *engine) stepAdaptive(w *worker, s *switchNode, order []uint64, end int64) {
 	for _, key := range order {
-		f, n := s.enter(e, key&parted.Place)
+		f, n := s.enter(e, key&arrivals.Place)
 		if f.Flow < 0 {
 			e.pfcAtSwitch(w, s, f, n)
 			continue
@@ -268,7 +260,7 @@ func (e *engine) choosing(w *worker, s *swtch, order []uint64, end int64) {
 }
 
 // pfcAtSwitch pauses or resumes the port by which a PFC frame came.
-func (e *engine) pfcAtSwitch(w *worker, s *swtch, f *frame, n instant.Number) {
+func (e *engine) pfcAtSwitch(w *worker, s *switchNode, f *frame, n tiebreak.Number) {
 	l := &e.links[s.out[f.Tag]]
 	for l.Waiting&^l.Paused != 0 && l.Free < f.At {
 		e.completed(w, l)
@@ -278,7 +270,7 @@ func (e *engine) pfcAtSwitch(w *worker, s *swtch, f *frame, n instant.Number) {
 		e.end(w, s, l, f, n)
 	}
 	e.arrived(w, n)
-	if f.Flow == quanta.Repeat {
+	if f.Flow == port.PauseRepeats {
 		if l.Timer.Due(f.Psn, f.At) {
 			e.sendPFC(w, s, f.Tag, uint8(f.Psn), flagPause, f.At)
 		}
@@ -304,7 +296,7 @@ func (e *engine) pause(w *worker, l *link, f *frame) {
 }
 
 // enqueue puts a frame into its egress queue and starts it if the link is idle.
-func (e *engine) enqueue(w *worker, s *swtch, l *link, f *frame) {
+func (e *engine) enqueue(w *worker, s *switchNode, l *link, f *frame) {
 	q := &l.Queues[f.Class]
 	q.Pass(f, f.At, f.Tag, &s.spare)
 	l.Waiting |= 1 << f.Class
@@ -327,7 +319,7 @@ func (e *engine) enqueue(w *worker, s *swtch, l *link, f *frame) {
 }
 
 // dequeue starts the next frame of a link whose port is free.
-func (e *engine) dequeue(w *worker, s *swtch, l *link, at int64) {
+func (e *engine) dequeue(w *worker, s *switchNode, l *link, at int64) {
 	c := frames.InTurn(l.Waiting&^l.Paused, &l.Turn, e.classes)
 	q := &l.Queues[c]
 	f := q.Front()
@@ -367,12 +359,12 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 			f.Aux = e.controls.Stamp(f.Aux, e.controls.Record(at, l.TxBytes, l.Held()), l.Coded)
 		}
 	}
-	if l.Odd {
-		e.odd(w, l, f, at)
+	if l.Odd && l.Credit != nil {
+		l.Spend(f)
 	}
 	l.Sent++
 	l.TxBytes += int64(f.Size)
-	tag := instant.Number(0)
+	tag := tiebreak.Number(0)
 	if e.ordered {
 		l.Start, l.Begun = at, w.Sent(at, l.ID, l.Wire.Tail)
 		tag = l.Begun
@@ -389,16 +381,6 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 		l.Wire.Grow()
 	}
 	l.Wire.Next().Set(f, l.Free+l.Delay, uint32(tag))
-}
-
-// odd does what few links do with a frame that begins.
-func (e *engine) odd(w *worker, l *link, f *frame, at int64) {
-	if l.Pint != nil && e.codes.Stamp(l, f, at) && !w.Drawing {
-		w.P, w.Drawing = -1, true // no mark
-	}
-	if l.Credit != nil {
-		l.Spend(f)
-	}
 }
 
 // mark marks a data frame that leaves so much behind, or draws whether to.
@@ -418,7 +400,7 @@ func (e *engine) mark(w *worker, l *link, f *frame, behind int64) {
 			}
 			return
 		}
-		if streams.Hash(e.cfg.Seed, l.ID, streams.Mark, l.Sent) >= p {
+		if rng.Hash(e.cfg.Seed, l.ID, rng.Mark, l.Sent) >= p {
 			return
 		}
 	}

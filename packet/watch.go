@@ -6,12 +6,12 @@ import (
 )
 
 // watch looks at the ports of a switch at the end of a window.
-func (e *engine) watch(w *worker, s *swtch, now int64) {
+func (e *engine) watch(w *worker, s *switchNode, now int64) {
 	c := &e.cfg.Watchdog
 	for _, id := range s.out {
 		l := &e.links[id]
 		for k := 1; k < e.classes && l.Watch != nil; k++ {
-			if l.Watch.Look(k, l.Paused>>k&1 != 0, l.Waiting>>k&1 != 0, now, int64(c.After),
+			if l.Watch.Poll(k, l.Paused>>k&1 != 0, l.Waiting>>k&1 != 0, now, int64(c.After),
 				int64(c.Restore)) {
 				w.Watchdogs, l.Stats.Barks = w.Watchdogs+1, l.Stats.Barks+1
 				e.flush(w, s, l, uint8(k), now)
@@ -21,7 +21,7 @@ func (e *engine) watch(w *worker, s *swtch, now int64) {
 }
 
 // flush drops a queue, and resumes those whose frames it held.
-func (e *engine) flush(w *worker, s *swtch, l *link, class uint8, now int64) {
+func (e *engine) flush(w *worker, s *switchNode, l *link, class uint8, now int64) {
 	s.Recount()
 	for q := &l.Queues[class]; !q.Empty(); q.Pop(&s.spare) {
 		f := q.Front()
@@ -35,7 +35,7 @@ func (e *engine) flush(w *worker, s *swtch, l *link, class uint8, now int64) {
 	s.Exact = false
 }
 
-// heldBack takes note of the flows of a host that waited for the end of a pause.
+// heldBack records the flows of a host that waited for the end of a pause.
 func (e *engine) heldBack(h *host, l *link) {
 	for _, id := range h.Pairs {
 		if s := &e.snd[id]; s.Nxt < s.Frames && s.NextAvail < l.HOL.To && !e.rules.Bound(s, l.HOL.To, never) {

@@ -23,22 +23,21 @@ const (
 	Timely
 	DCTCP
 	Swift
-	Pint // HPCC with in-band telemetry of a byte
 	NSCC // of Ultra Ethernet
 )
 
 // String is the control's name.
 func (k Kind) String() string {
-	if names := [...]string{"no congestion control", "DCQCN", "HPCC", "TIMELY", "DCTCP", "Swift", "HPCC-PINT",
+	if names := [...]string{"no congestion control", "DCQCN", "HPCC", "TIMELY", "DCTCP", "Swift",
 		"NSCC"}; int(k) < len(names) {
 		return names[k]
 	}
 	return "unknown congestion control"
 }
 
-// Unmarked says that no sender minds whether frames are marked.
+// Unmarked reports whether no sender minds whether frames are marked.
 func (k Kind) Unmarked() bool {
-	return k == None || k == HPCC || k == Timely || k == Swift || k == Pint
+	return k == None || k == HPCC || k == Timely || k == Swift
 }
 
 // Params is the congestion control of senders.
@@ -87,10 +86,6 @@ type Params struct {
 	RateCodes      bool  // frames carry the rates of links as codes of the HPCC simulator, see Coded
 	Multi          int64 // unit of the records of INT: 128 and 80 bytes times this
 
-	// Pint: utilisations are powers of PintBase; of so many acknowledgements they
-	// are looked at. It has no MultiRate, and always reacts fast.
-	PintBase, PintShare float64
-
 	// DCTCP.
 	RateAI int64 // bit/s each round trip
 }
@@ -118,8 +113,7 @@ func (c *Params) Check() error {
 			"marks on acknowledgements", c.CNPBytes, c.Kind, 1<<16-1)
 	case c.Kind != None && c.MinRate < 1:
 		return wrong("a least rate of %d bit/s: write at least 1", c.MinRate)
-	case (c.Kind == HPCC || c.Kind == Pint) && !c.ByRoute && c.BaseRTT < units.Nanosecond || c.Kind == HPCC &&
-		!c.ByRoute && c.Window < 1:
+	case c.Kind == HPCC && !c.ByRoute && (c.BaseRTT < units.Nanosecond || c.Window < 1):
 		return wrong("%v with a window of %d bytes and a round trip of %v: both must be positive", c.Kind,
 			c.Window, c.BaseRTT)
 	case c.Kind == NSCC && !c.ByRoute:
@@ -127,10 +121,6 @@ func (c *Params) Check() error {
 	case c.Kind == HPCC && (!(c.Utilisation > 0) || c.Multi < 1):
 		return wrong("HPCC with utilisation %g and INT multiple %d: both must be positive", c.Utilisation,
 			c.Multi)
-	case c.Kind == Pint && (!(c.Utilisation > 0) || !(c.PintBase > 1) ||
-		!(c.PintShare >= 0 && c.PintShare <= 1)):
-		return wrong("HPCC-PINT with utilisation %g, base %g and share %g: the base is above 1, a share at "+
-			"most 1", c.Utilisation, c.PintBase, c.PintShare)
 	}
 	if c.Kind == Swift {
 		return c.Swift.check()

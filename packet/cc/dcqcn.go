@@ -78,7 +78,7 @@ func (d *Reaction) Halt(c *Params, s *Rate, now, age int64) {
 	d.tick, d.alphaAt, d.decreaseAt, d.increase = never, never, never, never
 }
 
-// Due says that timers end up to a time.
+// Due reports whether timers end up to a time.
 func (d *Reaction) Due(now int64) bool { return d.tick <= now }
 
 // Tick runs the timers up to an event at a time: of those of that very time the ones that

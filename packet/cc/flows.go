@@ -24,8 +24,6 @@ type Flows struct {
 	share     []Share
 	delay     []Delay
 	windowed  []Windowed
-	coded     []Coded
-	over      []float64 // with Pint, by code: the utilisation over that aimed at
 }
 
 // NewFlows makes room for n flows whose full frames have so many bytes of payload and
@@ -44,18 +42,9 @@ func NewFlows(c *Params, n, payload, header int) Flows {
 		x.delay = make([]Delay, n)
 	case NSCC:
 		x.windowed = make([]Windowed, n)
-	case Pint:
-		x.coded, x.over = make([]Coded, n), make([]float64, decodes)
-		for code := range x.over {
-			x.over[code] = c.decoded(uint32(code))
-		}
 	}
 	return x
 }
-
-// decodes is up to which code of HPCC-PINT utilisations are computed beforehand, as senders share them: with
-// powers of 1.01 and more hardly any is higher.
-const decodes = 1 << 10
 
 // Open begins a flow over so many links with a base round trip, of so many bytes if that is known, else 0.
 // Error: *UnsupportedError, where frames in flight cannot be numbered.
@@ -68,8 +57,6 @@ func (x *Flows) Open(id int32, s *Rate, window *int64, rtt units.Time, links int
 		x.gradient[id] = NewGradient(s.Line)
 	case DCTCP:
 		x.share[id] = NewShare(x.payload, bytes)
-	case Pint:
-		x.coded[id] = NewCoded(s.Line)
 	case NSCC:
 		x.windowed[id] = NewWindowed(int64(rtt), s.Line, x.payload+x.header, x.header)
 	case Swift:
@@ -79,7 +66,7 @@ func (x *Flows) Open(id int32, s *Rate, window *int64, rtt units.Time, links int
 	return x.Full()
 }
 
-// Full says that frames in flight cannot be numbered any more. Error: *UnsupportedError.
+// Full reports whether frames in flight cannot be numbered any more. Error: *UnsupportedError.
 func (x *Flows) Full() error {
 	if x.rows.full {
 		return &UnsupportedError{What: "HPCC with more than 2^29 frames in flight",
@@ -120,8 +107,8 @@ func (x *Flows) more(p *Telemetry, size uint8) {
 	}
 }
 
-// Grows says that a flow that sends a data frame needs more rows perhaps, with so many in flight before it:
-// Grow does that.
+// Grows reports whether a flow that sends a data frame needs more rows perhaps, with so many in flight
+// before it: Grow does that.
 func Grows(flight uint32) bool { return flight&(flight-1) == 0 && flight>>fewest != 0 }
 
 // Grow makes room for one more data frame of a flow with HPCC than so many in flight.
@@ -203,7 +190,7 @@ func (x *Flows) Sent(id int32, psn, flight uint32, now int64) (aux uint32) {
 	return 0
 }
 
-// Again says that so many frames are to be sent again from the first gap on; it returns them.
+// Again reports whether so many frames are to be sent again from the first gap on; it returns them.
 func (x *Flows) Again(id int32, frames int64) int64 {
 	if x.c.Kind != HPCC || frames <= 0 {
 		return frames
@@ -227,7 +214,6 @@ type Ack struct {
 	Gap       bool // it asks for a frame that is missing
 	Report    bool // it reports frame Aux, which came out of order, and has no time
 	Each      bool // each frame has an acknowledgement of its own
-	Skipped   bool // HPCC-PINT does not look at it
 }
 
 // rtt is the round trip of an acknowledgement, in ns.
@@ -239,8 +225,6 @@ func (x *Flows) Ack(id int32, s *Rate, window *int64, a *Ack) (rate int64, shift
 	switch {
 	case x.c.Kind == HPCC:
 		return x.Seen(id, s, *window, a.Aux, a.Report, a.Psn, a.Next)
-	case x.c.Kind == Pint && !a.Skipped:
-		return x.coded[id].Ack(x.c, s, x.decoded(a.Aux), a.Psn, a.Next)
 	case x.c.Kind == DCTCP:
 		x.share[id].Ack(x.c, s, a.Psn, a.Next, a.Marked)
 	case x.c.Kind == Timely && !a.Report:
@@ -255,14 +239,6 @@ func (x *Flows) Ack(id int32, s *Rate, window *int64, a *Ack) (rate int64, shift
 		x.resize(id, s, window)
 	}
 	return 0, false
-}
-
-// decoded is the utilisation over that aimed at of a code of HPCC-PINT.
-func (x *Flows) decoded(code uint32) float64 {
-	if int(code) < len(x.over) {
-		return x.over[code]
-	}
-	return x.c.decoded(code)
 }
 
 // ultra lets NSCC see an acknowledgement, also of a frame out of order.

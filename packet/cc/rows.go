@@ -106,7 +106,7 @@ func (r *rows) code(rate int64, aux uint32) uint64 {
 	return otherRate
 }
 
-// rate is that of the record at a place in the row of a frame.
+// rate returns the link rate of a frame's record, by its place in the row.
 func (r *rows) rate(aux uint32, word uint64, place int) int64 {
 	if code := word >> rateShift; code < otherRate {
 		return r.rates[code]

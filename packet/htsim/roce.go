@@ -5,8 +5,7 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/packet"
-	"github.com/simccl/simccl/packet/internal/htdraw"
-	"github.com/simccl/simccl/packet/internal/stations"
+	"github.com/simccl/simccl/packet/internal/rng"
 	"github.com/simccl/simccl/packet/uec"
 	"github.com/simccl/simccl/units"
 )
@@ -34,7 +33,7 @@ func (x *Scenario) Lossless(seed uint64, frame, ack int) (packet.Network, []pack
 
 // router finds the paths of flows. A switch shuffles a table of links up when it first needs it, so it
 // matters in which order the first frames of flows, and of their acknowledgements, come to switches: these
-// are simulated, without all others (package internal/stations).
+// are simulated, without all others (stationQueues).
 type router struct {
 	n             *uec.Network
 	flows         []uec.Flow
@@ -42,17 +41,17 @@ type router struct {
 	hosts, leaves int    // nodes before leaves, before spines,
 	cores         int    // before cores
 	cables        []packet.Cable
-	rand          *htdraw.Rand
+	rand          *rng.MT19937
 	salt          []uint32     // of leaves, spines
 	entropy       []uint32     // of flows
 	up            [][]uint16   // of leaves
 	over          [][][]uint16 // of spines by host of another pod
 	paths         [][2][]int32 // of flows: cables of data, of acknowledgements
-	line          stations.Line
+	line          stationQueues
 }
 
 func newRouter(n *uec.Network, seed uint64, flows []uec.Flow, sizes [2]int) *router {
-	r := &router{n: n, flows: flows, sizes: sizes, hosts: n.Hosts(), rand: htdraw.New(seed),
+	r := &router{n: n, flows: flows, sizes: sizes, hosts: n.Hosts(), rand: rng.NewMT19937(seed),
 		paths: make([][2][]int32, len(flows))}
 	r.leaves = r.hosts + n.Leaves
 	r.cores = r.leaves + n.AllSpines()
@@ -105,7 +104,7 @@ func (r *router) all() [][2][]int32 {
 		if waits(i) > 0 {
 			r.line.Run(r.pass)
 		}
-		r.line.Enter(r.stage(begins, int(i)), stations.Frame{Flow: i}, r.flows[i].Start, 0)
+		r.line.Enter(r.stage(begins, int(i)), probe{Flow: i}, r.flows[i].Start, 0)
 	}
 	r.line.Run(r.pass)
 	return r.paths
@@ -124,7 +123,7 @@ const (
 func (r *router) stage(what, id int) int { return id*stages + what }
 
 // pass takes a frame from a stage to the next.
-func (r *router) pass(stage int, f stations.Frame, now units.Time) {
+func (r *router) pass(stage int, f probe, now units.Time) {
 	switch id := stage / stages; stage % stages {
 	case begins:
 		r.send(f, r.link(int(r.flows[f.Flow].Src), int(r.flows[f.Flow].Src)), now)
@@ -145,13 +144,13 @@ func (r *router) pass(stage int, f stations.Frame, now units.Time) {
 			f.Link = r.link(r.leave(node, dst, f), node)
 			r.line.Enter(r.stage(crosses, node), f, now, 0)
 		case !f.Ack:
-			r.send(stations.Frame{Flow: f.Flow, Ack: true}, r.link(node, node), now)
+			r.send(probe{Flow: f.Flow, Ack: true}, r.link(node, node), now)
 		}
 	}
 }
 
 // send puts a frame into the queue of a link.
-func (r *router) send(f stations.Frame, link int, now units.Time) {
+func (r *router) send(f probe, link int, now units.Time) {
 	way := f.Way()
 	r.paths[f.Flow][way] = append(r.paths[f.Flow][way], int32(link/2))
 	r.line.Enter(r.stage(queued, link), f, now,
@@ -167,7 +166,7 @@ func (r *router) link(cable, node int) int {
 }
 
 // leave is the cable by which a frame leaves a node towards a host.
-func (r *router) leave(node, dst int, f stations.Frame) int {
+func (r *router) leave(node, dst int, f probe) int {
 	n := r.n
 	leaf := dst / n.PerLeaf
 	spine := n.Pod(leaf) * n.Spines // the first of the pod
@@ -178,7 +177,7 @@ func (r *router) leave(node, dst int, f stations.Frame) int {
 			return dst
 		}
 		if r.up[at] == nil {
-			r.up[at] = htdraw.Shuffled(0, n.Spines, r.rand)
+			r.up[at] = rng.Shuffled(0, n.Spines, r.rand)
 		}
 		return r.hosts + at*n.Spines + r.hashed(r.up[at], at, f)
 	case node < r.cores:
@@ -190,7 +189,7 @@ func (r *router) leave(node, dst int, f stations.Frame) int {
 			r.over[at] = make([][]uint16, r.hosts)
 		}
 		if r.over[at][dst] == nil {
-			r.over[at][dst] = htdraw.Shuffled(0, n.Uplinks(), r.rand)
+			r.over[at][dst] = rng.Shuffled(0, n.Uplinks(), r.rand)
 		}
 		return r.hosts + n.Leaves*n.Spines + at*n.Uplinks() + r.hashed(r.over[at][dst], n.Leaves+at, f)
 	}
@@ -199,7 +198,7 @@ func (r *router) leave(node, dst int, f stations.Frame) int {
 }
 
 // hashed is what a switch chooses of a table.
-func (r *router) hashed(table []uint16, at int, f stations.Frame) int {
+func (r *router) hashed(table []uint16, at int, f probe) int {
 	if len(table) == 1 {
 		return int(table[0])
 	}
@@ -207,5 +206,5 @@ func (r *router) hashed(table []uint16, at int, f stations.Frame) int {
 	if f.Ack {
 		entropy = 0
 	}
-	return int(table[htdraw.Hash(r.flows[f.Flow].ID, entropy, r.salt[at])%uint32(len(table))])
+	return int(table[rng.PathHash(r.flows[f.Flow].ID, entropy, r.salt[at])%uint32(len(table))])
 }

@@ -17,11 +17,9 @@ const (
 	// Acknowledgements travel in the priority of their flow; at hosts pauses of this
 	// one hold them back, or none with ACK_HIGH_PRIO (scratch/third.cc, ack_q_idx).
 	ackHold = 3
-	// network/utils/int-header.h: five records of 8 bytes and their number; a time; a power
-	// of PINT, for which there is always room for 16 bits.
-	records   = 42
-	stamp     = 8
-	pintBytes = 2
+	// network/utils/int-header.h: five records of 8 bytes and their number; a time.
+	records = 42
+	stamp   = 8
 )
 
 // lossStream is the stream of losses: the 50th of the upper half, which is for those
@@ -65,8 +63,7 @@ func (x *Scenario) configure(s *settings) {
 		AlphaPeriod: micros(s.alpha), DecreasePeriod: micros(s.decrease), IncreasePeriod: micros(s.timer),
 		FastRecovery: int32(s.fast), ClampTarget: s.clamp,
 		Utilisation: s.target, Stages: int32(s.miThresh), FastReact: s.fastReact, MultiRate: s.multiRate,
-		SampleFeedback: s.sample, Multi: s.intMulti, RateAI: s.dctcp, PintBase: s.pintBase,
-		PintShare: s.pintShare}
+		SampleFeedback: s.sample, Multi: s.intMulti, RateAI: s.dctcp}
 	switch s.mode {
 	case 1:
 		c.CC.Kind = packet.DCQCN
@@ -76,12 +73,10 @@ func (x *Scenario) configure(s *settings) {
 		c.CC.Kind = packet.Timely
 	case 8:
 		c.CC.Kind = packet.DCTCP
-	case 10:
-		c.CC.Kind = packet.Pint
 	}
 	x.Config = c
 	x.Carry(CarriedBy(c.CC.Kind))
-	if s.hasWin || s.mode == 3 || s.mode == 10 {
+	if s.hasWin || s.mode == 3 {
 		x.windows(s)
 	}
 }
@@ -92,16 +87,14 @@ func (x *Scenario) Carry(bytes int) {
 	x.Config.Frames.Header, x.Config.Frames.Ack = header+bytes, max(ack, ackFields+bytes)
 }
 
-// CarriedBy is how many bytes each frame of the peer carries for a congestion control: HPCC's telemetry,
-// TIMELY's time, a power of PINT.
+// CarriedBy is how many bytes each frame of the peer carries for a congestion control: HPCC's telemetry or
+// TIMELY's time.
 func CarriedBy(kind packet.CCKind) int {
 	switch kind {
 	case packet.HPCC:
 		return records
 	case packet.Timely:
 		return stamp
-	case packet.Pint:
-		return pintBytes
 	}
 	return 0
 }

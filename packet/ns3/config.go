@@ -3,6 +3,7 @@ package ns3
 import (
 	"fmt"
 
+	"github.com/simccl/simccl/packet"
 	"github.com/simccl/simccl/packet/internal/words"
 )
 
@@ -18,7 +19,6 @@ type settings struct {
 	shift, headroom                   int64
 	stop, alpha, decrease, timer      float64
 	gain, loss, target                float64
-	pintBase, pintShare               float64
 	ai, hai, least, dctcp             int64
 	kmin, kmax                        map[int64]int64
 	pmax                              map[int64]float64
@@ -28,6 +28,9 @@ type settings struct {
 	ignored                           []string
 }
 
+// pintMode is the CC_MODE of HPCC-PINT, which is not simulated.
+const pintMode = 10
+
 // mostBuffer is the largest BUFFER_SIZE, in MB: the simulator has bytes in 32 bits.
 const mostBuffer = 4095
 
@@ -35,7 +38,7 @@ func defaults() *settings {
 	return &settings{at: map[string]words.Word{}, qcn: true, hasWin: true, globalT: true, fastReact: true,
 		multiRate: true, bound: true, mode: 1, payload: 1000, fast: 5, miThresh: 5,
 		intMulti: 1, buffer: 16, shift: 3, headroom: 3, stop: 3.01, alpha: 55, decrease: 4, target: 0.95,
-		pintBase: 1.05, pintShare: 1, least: 100e6, dctcp: 1000e6,
+		least: 100e6, dctcp: 1000e6,
 		kmin: map[int64]int64{}, kmax: map[int64]int64{}, pmax: map[int64]float64{}}
 }
 
@@ -69,8 +72,6 @@ var keys = map[string]func(s *settings, t *words.Text, key string) error{
 	"EWMA_GAIN":              real(func(s *settings) *float64 { return &s.gain }, 0, 1),
 	"ERROR_RATE_PER_LINK":    real(func(s *settings) *float64 { return &s.loss }, 0, 1),
 	"U_TARGET":               real(func(s *settings) *float64 { return &s.target }, 0.01, 10),
-	"PINT_LOG_BASE":          real(func(s *settings) *float64 { return &s.pintBase }, 1.000001, 1e6),
-	"PINT_PROB":              real(func(s *settings) *float64 { return &s.pintShare }, 0, 1),
 	"RATE_AI":                rate(func(s *settings) *int64 { return &s.ai }),
 	"RATE_HAI":               rate(func(s *settings) *int64 { return &s.hai }),
 	"MIN_RATE":               rate(func(s *settings) *int64 { return &s.least }),
@@ -83,9 +84,9 @@ var keys = map[string]func(s *settings, t *words.Text, key string) error{
 	"LINK_DOWN":              linkDown,
 	"TRACE_FILE":             skip(1), "TRACE_OUTPUT_FILE": skip(1), "FCT_OUTPUT_FILE": skip(1),
 	"PFC_OUTPUT_FILE": skip(1), "QLEN_MON_FILE": skip(1),
-	"QLEN_MON_START": skip(1), "QLEN_MON_END": skip(1), "ENABLE_TRACE": skip(1),
-	"USE_DYNAMIC_PFC_THRESHOLD": skip(1), "PAUSE_TIME": skip(1), "DATA_RATE": skip(1), "LINK_DELAY": skip(1),
-	"FLOW_DEP": skip(1), "REF_TS": skip(4),
+	"QLEN_MON_START": skip(1), "PINT_LOG_BASE": skip(1), "PINT_PROB": skip(1), "QLEN_MON_END": skip(1),
+	"ENABLE_TRACE": skip(1), "USE_DYNAMIC_PFC_THRESHOLD": skip(1), "PAUSE_TIME": skip(1),
+	"DATA_RATE": skip(1), "LINK_DELAY": skip(1), "FLOW_DEP": skip(1), "REF_TS": skip(4),
 }
 
 func flag(at func(*settings) *bool) func(*settings, *words.Text, string) error {
@@ -222,6 +223,12 @@ func (s *settings) consistent(t *words.Text) error {
 		return t.End
 	}
 	switch chunk := place("L2_CHUNK_SIZE"); {
+	case s.mode == pintMode:
+		w := place("CC_MODE")
+		return fmt.Errorf("%s:%d:%d: %w: write 3 for HPCC with records of each hop, 1 for DCQCN, 7 for "+
+			"TIMELY or 8 for DCTCP",
+			t.Name, w.Line, w.Col, &packet.UnsupportedError{What: "HPCC-PINT", Found: fmt.Sprint("CC_MODE ",
+				s.mode)})
 	case s.ackInterval == 0:
 		return t.Fail(place("L2_ACK_INTERVAL"),
 			"L2_ACK_INTERVAL 0 sends no acknowledgements, and no flow would end: write 1 for one a packet")

@@ -74,7 +74,7 @@ func Load(config string, read func(name string) ([]byte, error)) (*Scenario, err
 	return x, x.takeDown(config, s)
 }
 
-// fits says whether the memory of each switch is more than what its ports keep for
+// fits reports whether the memory of each switch is more than what its ports keep for
 // themselves; with less the simulator's threshold would wrap around.
 func (x *Scenario) fits(config string, s *settings) error {
 	kept := make([]int64, x.Network.Nodes)
@@ -177,7 +177,7 @@ func (x *Scenario) readTopology(t *words.Text, s *settings) error {
 	return nil
 }
 
-// marked says that all three maps name a rate.
+// marked reports whether all three maps name a rate.
 func (s *settings) marked(rate int64) bool {
 	_, a := s.kmin[rate]
 	_, b := s.kmax[rate]

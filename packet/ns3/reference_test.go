@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -52,7 +53,7 @@ func run(t testing.TB, x *Scenario) *packet.Result {
 	return r
 }
 
-// within says that a figure is within a share of another.
+// within reports whether a figure is within a share of another.
 func within(got, want int64, share float64) bool {
 	d := float64(got - want)
 	return d <= share*float64(want) && -d <= share*float64(want)
@@ -199,6 +200,21 @@ func TestErrorsHavePlaces(t *testing.T) {
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("got %v, want %s", err, c.want)
 		}
+	}
+}
+
+// TestPintIsUnsupported: HPCC-PINT is refused as not simulated, with its place and the controls that are.
+func TestPintIsUnsupported(t *testing.T) {
+	config, err := os.ReadFile("testdata/hpcc_ls/config.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Load("c/config.txt", func(string) ([]byte, error) {
+		return regexp.MustCompile(`CC_MODE \d+`).ReplaceAll(config, []byte("CC_MODE 10")), nil
+	})
+	if !errors.Is(err, errors.ErrUnsupported) ||
+		!regexp.MustCompile(`^c/config\.txt:\d+:9: HPCC-PINT .* write 3`).MatchString(err.Error()) {
+		t.Error(err)
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/simccl/simccl/packet/cc"
 )
 
-// Timed says that ports do something by themselves: credits come back, or pauses end.
+// Timed reports whether ports do something by themselves: credits come back, or pauses end.
 func (b *Buffer) Timed() bool { return b.Credits > 0 || b.Quanta > 0 }
 
 // LeastQuanta is how many quanta a pause must last: half of them, 32 bytes each, leave room for one more
@@ -22,11 +22,11 @@ func (c *Config) LeastFrame() int {
 	return least
 }
 
-// Plain says that ports and receivers do what no shortcut of the engine knows.
+// Plain reports whether ports and receivers do what no shortcut of the engine knows.
 func (c *Config) Plain() bool { return c.Buffer.Quanta > 0 || c.CutThrough > 0 || c.CC.CNPBytes > 0 }
 
-// Steady says that no cable fails or loses frames, ports do nothing by themselves, and each cable ends at a
-// switch.
+// Steady reports whether no cable fails or loses frames, ports do nothing by themselves, and each cable ends
+// at a switch.
 func Steady(n *Network, c *Config) bool {
 	return !c.Buffer.Timed() && len(c.Faults) == 0 &&
 		!slices.ContainsFunc(n.Cables, func(c Cable) bool {
@@ -34,7 +34,7 @@ func Steady(n *Network, c *Config) bool {
 		})
 }
 
-// InOrder says that no frame of a flow overtakes another, and no acknowledgement another one.
+// InOrder reports whether no frame of a flow overtakes another, and no acknowledgement another one.
 func (c *Config) InOrder() bool {
 	return !c.Repair.Selective && c.Buffer.Trim == 0 && c.Paths <= 1 && c.Routing.Balance == Hashed &&
 		!slices.ContainsFunc(c.Faults, func(f Fault) bool { return f.Reroute })
@@ -44,7 +44,7 @@ func (c *Config) InOrder() bool {
 // less than a millisecond.
 const few = 1000
 
-// Ordered says that the order of events counts from the start: where senders look at
+// Ordered reports whether the order of events counts from the start: where senders look at
 // what each frame met, where losses are drawn in turn, and where there are few frames.
 func Ordered(n *Network, flows []Flow, c *Config) bool {
 	lossy := slices.ContainsFunc(n.Cables, func(c Cable) bool { return c.Loss > 0 })

@@ -24,7 +24,7 @@ func (r *Repair) Back(psn uint32, bytes, payload int64) uint32 {
 	return psn
 }
 
-// Stubborn says that NoSkip counts.
+// Stubborn reports whether NoSkip counts.
 func (r *Repair) Stubborn() bool { return r.NoSkip && !r.Selective && r.Timeout == 0 }
 
 // Lasts returns how many picoseconds a frame takes at a rate in bit/s.

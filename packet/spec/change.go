@@ -41,10 +41,11 @@ func Changes(faults []Fault, n *Network) (all []Change) {
 	return all
 }
 
-// over says that a fault has ended at a time; that routes avoid a cable does not end.
+// over reports whether a fault has ended at a time; that routes avoid a cable does not end.
 func (f *Fault) over(at int64) bool { return f.To > 0 && int64(f.To) <= at && !f.Reroute }
 
-// condition is that of a cable with some faults. The slowest of several rates counts.
+// condition combines overlapping faults of a cable: the lowest rate wins, losses add up, one fault that is
+// down or a storm is enough.
 func condition(faults []Fault, now []int, c *Cable) Condition {
 	x, share, kept := Condition{Rate: c.Rate, Loss: c.Loss}, 1.0, 1-c.Loss
 	for _, k := range now {

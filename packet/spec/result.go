@@ -16,7 +16,8 @@ type FlowResult struct {
 	Failed bool // it gave up after Retries timeouts
 }
 
-// Begun says that it began: its source port is known. Of very many flows between two hosts some have port 0.
+// Begun reports whether it began: its source port is known. Of very many flows between two hosts some have
+// port 0.
 func (f *FlowResult) Begun() bool { return f.SrcPort != 0 || f.Start > 0 || f.Done || f.Failed }
 
 // Result is what became of all.

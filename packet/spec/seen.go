@@ -19,8 +19,8 @@ func NewSeen(report func(State), ports, queues int, rate func(queue int) int64) 
 	return s
 }
 
-// Due says that it is a microsecond since all was looked at, or that nothing moves for that
-// long, and takes note that it is now.
+// Due reports whether it is a microsecond since all was looked at, or that nothing moves for that
+// long, and records that it is now.
 func (s *Seen) Due(now, next units.Time) bool {
 	if now-s.at < units.Microsecond && next-now < units.Microsecond {
 		return false

@@ -185,8 +185,7 @@ type Config struct {
 	// of ports, which is cheaper: of 80 such runs two makespans then differed from ns-3, by 0.004 and 1.9 %.
 	EventOrderAlways bool
 	// Stream, where set, draws marks with EventOrder as ns-3 does: each with the first
-	// number of a stream of its own, from this one on, of the run that Seed is. HPCC-PINT then draws as it
-	// does there, from one generator in the order of events, whatever the seed.
+	// number of a stream of its own, from this one on, of the run that Seed is.
 	Stream uint64
 	// LossStream, where set, draws losses with EventOrder from this stream: each cable
 	// starts it anew, or all with SharedLoss together.

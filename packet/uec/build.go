@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/packet/cc"
-	"github.com/simccl/simccl/packet/internal/htdraw"
-	"github.com/simccl/simccl/packet/internal/parted"
+	"github.com/simccl/simccl/packet/internal/arrivals"
+	"github.com/simccl/simccl/packet/internal/rng"
 	"github.com/simccl/simccl/units"
 )
 
@@ -38,11 +38,11 @@ func build(n *Network, flows []Flow, c *Config) *engine {
 		}
 	}
 	e.lay(cables)
-	e.look = parted.Longest
+	e.look = arrivals.Longest
 	for i := range e.links {
 		e.look = min(e.look, e.links[i].delay)
 	}
-	e.look = parted.Window(e.look, len(e.nodes), len(e.links), control, func(link int) (int32, int64) {
+	e.look = arrivals.Window(e.look, len(e.nodes), len(e.links), control, func(link int) (int32, int64) {
 		return e.links[link].to, e.links[link].rate
 	})
 	e.span = e.look
@@ -127,7 +127,7 @@ func (e *engine) buildFlows() {
 // uplinks in the tables of leaves follow when they are first needed.
 func (e *engine) seed() {
 	n := e.net
-	c := htdraw.New(e.cfg.Seed)
+	c := rng.NewMT19937(e.cfg.Seed)
 	e.salt = make([]uint32, n.Leaves+n.AllSpines())
 	for i := range e.salt {
 		e.salt[i] = c.Next()
@@ -158,8 +158,8 @@ func (n *Network) goal(host int32) goal {
 }
 
 // permuted is the ports of a leaf to the spines in the order of its table.
-func (e *engine) permuted(leaf int, c *htdraw.Rand) []uint16 {
-	return htdraw.Shuffled(e.net.PerLeaf, e.net.Spines, c)
+func (e *engine) permuted(leaf int, c *rng.MT19937) []uint16 {
+	return rng.Shuffled(e.net.PerLeaf, e.net.Spines, c)
 }
 
 // beyond is the ports of a spine to the cores in the order of its table for a host of
@@ -171,7 +171,7 @@ func (e *engine) beyond(spine, host int) []uint16 {
 	}
 	to := &e.over[spine][host]
 	if *to == nil {
-		*to = htdraw.Shuffled(n.Leaves/n.Pods, n.Uplinks(), e.setup)
+		*to = rng.Shuffled(n.Leaves/n.Pods, n.Uplinks(), e.setup)
 	}
 	return *to
 }

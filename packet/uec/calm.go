@@ -3,7 +3,7 @@ package uec
 import (
 	"math/bits"
 
-	"github.com/simccl/simccl/packet/internal/parted"
+	"github.com/simccl/simccl/packet/internal/arrivals"
 )
 
 // few is as many frames as a switch takes off its links one by one.
@@ -24,19 +24,19 @@ func (e *engine) runCalm(v int, n *node, end int64) (busy int, ok bool) {
 		if frames += x.in.low.sent - x.in.low.head + x.in.hi.sent - x.in.hi.head; frames > few {
 			return 0, false
 		}
-		keys = append(keys, parted.Key(x.due-from, k))
+		keys = append(keys, arrivals.Key(x.due-from, k))
 	}
 	if len(keys) > 1 {
-		parted.Sort(keys)
+		arrivals.Sort(keys)
 		e.untieLinks(ports, keys)
 	}
 	for len(keys) > 0 {
-		x := &ports[keys[0]&parted.Place]
+		x := &ports[keys[0]&arrivals.Place]
 		x.last, x.place = x.due, uint16(busy)
 		e.forward(v, ports, x)
 		busy++
 		if x.due < end {
-			replace(keys, parted.Key(x.due-from, int(keys[0]&parted.Place)))
+			replace(keys, arrivals.Key(x.due-from, int(keys[0]&arrivals.Place)))
 			continue
 		}
 		keys = keys[1:]
@@ -55,7 +55,7 @@ func (e *engine) runCalm(v int, n *node, end int64) (busy int, ok bool) {
 // replace puts another key in the place of the first of some in order, behind those of its instant.
 func replace(keys []uint64, key uint64) {
 	i := 1
-	for ; i < len(keys) && keys[i] < key|parted.Place; i++ {
+	for ; i < len(keys) && keys[i] < key|arrivals.Place; i++ {
 		keys[i-1] = keys[i]
 	}
 	keys[i-1] = key

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/packet/cc"
-	"github.com/simccl/simccl/packet/internal/htdraw"
-	"github.com/simccl/simccl/packet/internal/parted"
+	"github.com/simccl/simccl/packet/internal/arrivals"
+	"github.com/simccl/simccl/packet/internal/rng"
 )
 
 // goal is a host by its leaf and the port there.
@@ -29,7 +29,7 @@ type engine struct {
 	// of goals by path: the port of the sender's leaf, from 1; 0: not known; nil: never is
 	outs    []uint8
 	salt    []uint32 // of leaves, then of spines
-	setup   *htdraw.Rand
+	setup   *rng.MT19937
 	hosts   []host
 	snd     []sender
 	rcv     []receiver
@@ -56,7 +56,7 @@ type engine struct {
 	stamps        stamps
 	ranks         ranks
 	from          int64 // when the window of arrived began
-	parts         parted.Parts
+	parts         arrivals.Parts
 	merged        []uint64
 	peak          int32  // the deepest queue that was seen
 	deep          int32  // the name of its link
@@ -282,12 +282,12 @@ func (e *engine) part(v, sent int, from int64) {
 		goals := e.goals
 		for i := range e.arrived {
 			f := &e.arrived[i]
-			p.Add(goals[f.goal()].leaf<<1|f.ahead(), parted.Key(f.at-from, i))
+			p.Add(goals[f.goal()].leaf<<1|f.ahead(), arrivals.Key(f.at-from, i))
 		}
 	default:
 		for i := range e.arrived {
 			f := &e.arrived[i]
-			p.Add(e.route(v-h-n.Leaves, e.goals[f.goal()], f)<<1|f.ahead(), parted.Key(f.at-from, i))
+			p.Add(e.route(v-h-n.Leaves, e.goals[f.goal()], f)<<1|f.ahead(), arrivals.Key(f.at-from, i))
 		}
 	}
 }
@@ -305,11 +305,11 @@ func (e *engine) atLeaf(at, sent int, from int64) {
 		if port == 0 {
 			port = e.leaving(at, f)
 		}
-		p.Add((port-1)<<1|f.ahead(), parted.Key(f.at-from, i))
+		p.Add((port-1)<<1|f.ahead(), arrivals.Key(f.at-from, i))
 	}
 	for i := sent; i < len(arrived); i++ {
 		f := &arrived[i]
-		p.Add(goals[f.goal()].port<<1|f.ahead(), parted.Key(f.at-from, i))
+		p.Add(goals[f.goal()].port<<1|f.ahead(), arrivals.Key(f.at-from, i))
 	}
 }
 

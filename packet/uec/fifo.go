@@ -3,7 +3,7 @@ package uec
 import (
 	"slices"
 
-	"github.com/simccl/simccl/packet/internal/parted"
+	"github.com/simccl/simccl/packet/internal/arrivals"
 )
 
 // fifo is a ring of frames that grows: first those that travel, then those that wait, which are
@@ -15,7 +15,7 @@ type fifo struct {
 
 func (q *fifo) at(i uint32) *frame { return &q.buf[i&uint32(len(q.buf)-1)] }
 
-// waits says that frames wait.
+// waits reports whether frames wait.
 func (q *fifo) waits() bool { return q.sent != q.tail }
 
 // push appends a frame.
@@ -36,7 +36,7 @@ func (q *fifo) add(arrived []frame, keys []uint64) (bytes int64) {
 	}
 	buf, tail := q.buf, q.tail
 	for _, key := range keys {
-		f, g := &arrived[key&parted.Place], &buf[tail&uint32(len(buf)-1)]
+		f, g := &arrived[key&arrivals.Place], &buf[tail&uint32(len(buf)-1)]
 		what := f.what
 		g.at, g.who, g.what = f.at, f.who, what
 		bytes += int64(uint16(what >> sizeAt))

@@ -52,5 +52,5 @@ func (f *frame) ahead() uint16 {
 	return uint16((some | -some) >> 63)
 }
 
-// has says that a frame has one of some flags.
+// has reports whether a frame has one of some flags.
 func (f *frame) has(flags uint64) bool { return f.what&flags != 0 }

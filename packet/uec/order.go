@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/simccl/simccl/packet/internal/parted"
+	"github.com/simccl/simccl/packet/internal/arrivals"
 )
 
 // Frames that arrive at a switch at one instant have an order: that in which the frames before them, each on
@@ -88,7 +88,7 @@ func (e *engine) of(i int32) *batch {
 	return &e.batches[first]
 }
 
-// later says that of two frames that arrive at an instant the first is later.
+// later reports whether of two frames that arrive at an instant the first is later.
 func (e *engine) later(i, j uint64) bool {
 	return e.laterOf(e.of(int32(i)), e.of(int32(j)), int32(i), int32(j))
 }
@@ -110,7 +110,7 @@ func (e *engine) laterOf(x, y *batch, i, j int32) bool {
 	}
 }
 
-// later says that the link of a port brought its last frame after that of another.
+// later reports whether the link of a port brought its last frame after that of another.
 func (x *port) later(y *port) bool {
 	return x.last > y.last || x.last == y.last && x.place > y.place
 }
@@ -118,8 +118,8 @@ func (x *port) later(y *port) bool {
 // untieLinks puts sorted keys of ports whose first frames arrive at one instant in order.
 func (e *engine) untieLinks(ports []port, keys []uint64) {
 	for i := 1; i < len(keys); i++ {
-		if parted.Together(keys[i-1], keys[i]) {
-			parted.Untie(keys[i-1:], func(i, j uint64) bool { return ports[i].later(&ports[j]) })
+		if arrivals.Together(keys[i-1], keys[i]) {
+			arrivals.Untie(keys[i-1:], func(i, j uint64) bool { return ports[i].later(&ports[j]) })
 			return
 		}
 	}
@@ -128,8 +128,8 @@ func (e *engine) untieLinks(ports []port, keys []uint64) {
 // untie puts sorted keys of frames of one instant in order.
 func (e *engine) untie(keys []uint64) {
 	for i := 1; i < len(keys); i++ {
-		if parted.Together(keys[i-1], keys[i]) {
-			parted.Untie(keys[i-1:], e.later)
+		if arrivals.Together(keys[i-1], keys[i]) {
+			arrivals.Untie(keys[i-1:], e.later)
 			e.mayRank()
 			return
 		}
@@ -146,7 +146,7 @@ func (e *engine) mayRank() {
 // ranks is the order of all frames of a window, which is found where going back would take long: where many
 // links bring frames in step.
 type ranks struct {
-	parts parted.Parts
+	parts arrivals.Parts
 	at    []int32 // of frames
 	links []int32 // of batches: the place of what they brought last
 	of    []int32 // of frames: their batch
@@ -167,7 +167,7 @@ func (e *engine) rank() {
 	keys := t.parts.Room(n)
 	for k := range e.batches {
 		for i := e.batches[k].low; i < e.batches[k].end; i++ {
-			t.of[i], keys[i] = int32(k), parted.Key(e.arrived[i].at-e.from, int(i))
+			t.of[i], keys[i] = int32(k), arrivals.Key(e.arrived[i].at-e.from, int(i))
 		}
 		t.order = append(t.order, int32(k))
 	}
@@ -183,16 +183,16 @@ func (e *engine) rank() {
 	keys = t.parts.All(keys, e.span)
 	for len(keys) > 0 {
 		same := 1
-		for same < len(keys) && parted.Together(keys[0], keys[same]) {
+		for same < len(keys) && arrivals.Together(keys[0], keys[same]) {
 			same++
 		}
 		if same > 1 {
 			slices.SortFunc(keys[:same], func(a, b uint64) int {
-				return cmp.Compare(t.links[t.of[a&parted.Place]], t.links[t.of[b&parted.Place]])
+				return cmp.Compare(t.links[t.of[a&arrivals.Place]], t.links[t.of[b&arrivals.Place]])
 			})
 		}
 		for _, key := range keys[:same] {
-			i := key & parted.Place
+			i := key & arrivals.Place
 			t.at[i], t.links[t.of[i]] = turn, turn
 			turn++
 		}

@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/simccl/simccl/packet/internal/parted"
+	"github.com/simccl/simccl/packet/internal/arrivals"
 	"github.com/simccl/simccl/units"
 )
 
@@ -33,7 +33,7 @@ func inTurn(e *engine, window int64, times map[int32][]int64, instant int64, ran
 		b := batch{port: &e.ports[leaf.first+i], low: int32(len(e.arrived))}
 		for _, t := range times[i] {
 			if e.arrived = append(e.arrived, frame{at: from + t*1000}); t == instant {
-				keys = append(keys, parted.Key(t*1000, len(e.arrived)-1))
+				keys = append(keys, arrivals.Key(t*1000, len(e.arrived)-1))
 			}
 		}
 		if b.frames(e.arrived, len(e.arrived)); b.end > b.low {
@@ -45,7 +45,7 @@ func inTurn(e *engine, window int64, times map[int32][]int64, instant int64, ran
 	}
 	e.untie(keys)
 	for _, k := range keys {
-		hosts = append(hosts, e.of(int32(k&parted.Place)).port.in.from)
+		hosts = append(hosts, e.of(int32(k&arrivals.Place)).port.in.from)
 	}
 	e.arrivedLast()
 	return hosts
@@ -81,8 +81,8 @@ func TestBothQueuesOfALinkCount(t *testing.T) {
 	e.arrived = []frame{{at: 100}, {at: 500}, {at: 120}, {at: 110}, {at: 500}}
 	e.batches = []batch{{port: &e.ports[0], low: 0, hi: 2, end: 3}, {port: &e.ports[1], low: 3, hi: 5,
 		end: 5}}
-	keys := []uint64{parted.Key(500, 1), parted.Key(500, 4)}
-	if e.untie(keys); keys[0] != parted.Key(500, 4) {
+	keys := []uint64{arrivals.Key(500, 1), arrivals.Key(500, 4)}
+	if e.untie(keys); keys[0] != arrivals.Key(500, 4) {
 		t.Error("data after a control frame of 120 ps goes before data after data of 110 ps")
 	}
 }
@@ -173,7 +173,7 @@ func TestFrameThatEndsMakesRoomFirst(t *testing.T) {
 		}
 		e.arrived = append(e.arrived, frame{at: at, who: identity(0, uint32(i)),
 			what: uint64(e.mtu) << sizeAt})
-		keys = append(keys, parted.Key(at, i))
+		keys = append(keys, arrivals.Key(at, i))
 	}
 	if e.onto(x, e.arrived, keys, lasts+1); e.res.Trims != 0 || l.hops != 2 {
 		t.Errorf("%d frames trimmed, %d sent, want 0 and 2", e.res.Trims, l.hops)

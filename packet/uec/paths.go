@@ -3,7 +3,7 @@ package uec
 import (
 	"math/bits"
 
-	"github.com/simccl/simccl/packet/internal/htdraw"
+	"github.com/simccl/simccl/packet/internal/rng"
 )
 
 // paths chooses the entropy of each packet of a flow (sim/uec_mp.cpp,
@@ -26,7 +26,7 @@ type paths struct {
 const maxPenalty = 15
 
 // newPaths draws a flow's first paths.
-func newPaths(c *Config, r *htdraw.Rand) paths {
+func newPaths(c *Config, r *rng.MT19937) paths {
 	p := paths{balance: c.Balance, mask: uint16(c.Paths - 1)}
 	switch c.Balance {
 	case ECMP:
@@ -136,7 +136,7 @@ const (
 	expired
 )
 
-// learn takes note of how a path fared.
+// learn records how a path fared.
 func (p *paths) learn(path uint16, how int) {
 	if p.skip != nil {
 		v := path & p.mask

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/simccl/simccl/packet/internal/htdraw"
+	"github.com/simccl/simccl/packet/internal/rng"
 )
 
 // oneByOne is the next path of a bitmap by looking at each: the rule that next follows by bits.
@@ -30,7 +30,7 @@ func TestPathsAreSkipped(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		c := &Config{Balance: Bitmap, Paths: 1 << r.IntN(9)}
-		bits, want := newPaths(c, htdraw.New(seed)), newPaths(c, htdraw.New(seed))
+		bits, want := newPaths(c, rng.NewMT19937(seed)), newPaths(c, rng.NewMT19937(seed))
 		bits.penalties(make([]uint8, c.Paths), make([]uint64, (c.Paths+63)/64))
 		want.penalties(make([]uint8, c.Paths), make([]uint64, (c.Paths+63)/64))
 		marks := r.IntN(4)

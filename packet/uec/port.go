@@ -1,6 +1,6 @@
 package uec
 
-import "github.com/simccl/simccl/packet/internal/parted"
+import "github.com/simccl/simccl/packet/internal/arrivals"
 
 // link is an egress port with its two queues and the cable behind it. A frame
 // in transmission travels, and counts in its queue until it ends. NICs put all their frames into the
@@ -57,7 +57,7 @@ func (e *engine) work(l *link, free int64, arrived []frame, keys []uint64, end i
 	for n := 0; ; n++ {
 		f, at := (*frame)(nil), end-1
 		if n < len(keys) {
-			f = &arrived[keys[n]&parted.Place]
+			f = &arrived[keys[n]&arrivals.Place]
 			at = f.at
 		}
 		for free <= at {
@@ -133,7 +133,7 @@ func (l *link) begin(size uint16) int64 {
 // measure takes the time of frames of a size.
 func (l *link) measure(size uint16) { l.bytes, l.full = size, spell(int64(size), l.rate) }
 
-// full says that the queue of control frames has no room.
+// full reports whether the queue of control frames has no room.
 func (e *engine) full(l *link, transmits bool) bool {
 	n := int64(l.hi.tail - l.hi.sent)
 	if transmits && l.size == 0 {

@@ -1,16 +1,22 @@
 package uec
 
-import "github.com/simccl/simccl/packet/internal/parted"
+import "github.com/simccl/simccl/packet/internal/arrivals"
 
-// serve is onto for data and control frames apart. Frames are queued first and then sent in the order of
-// service, which needs no look at each arrival; but at what waits when a frame ends, and only where that may
-// be so much that the frame is marked, or that it is the deepest queue of all. Where a frame may find no
-// room, work sees to it.
+// serve simulates a window of a port from two sorted lists of arrivals, data (low) and control frames (hi):
+//
+//	low ──▶ data ring ────┐
+//	                      ├──▶ control first, then data ──▶ link
+//	hi ───▶ control ring ─┘
+//
+// As long as every frame has room, all arrivals are queued first and then sent in the order of service
+// (inOrder). The length of the queue is looked at only when a transmission ends, and only where it may be
+// marked or be the deepest of all. Where a frame may find no room, it is trimmed or dropped by what waits on
+// its arrival: work takes arrivals one by one.
 func (e *engine) serve(x *port, low, hi []uint64, end int64) {
 	l := x.out
 	if l.lowBytes+int64(len(low))*e.mtu > e.queue || int64(int(l.hi.tail-l.hi.sent)+len(hi)+1)*control >
 		2*e.queue {
-		e.merged = parted.Merge(e.merged[:0], low, hi)
+		e.merged = arrivals.Merge(e.merged[:0], low, hi)
 		e.untie(e.merged)
 		x.free = e.work(l, x.free, e.arrived, e.merged, end)
 	} else {
@@ -57,7 +63,7 @@ func (e *engine) inOrder(l *link, free int64, low, hi []uint64, end int64) int64
 		}
 		if sentHi != tailHi {
 			if t := bufHi[sentHi&uint32(len(bufHi)-1)].at; t < free || t < at || t == at &&
-				!e.later(hi[sentHi-nextHi]&parted.Place, low[sent-next]&parted.Place) {
+				!e.later(hi[sentHi-nextHi]&arrivals.Place, low[sent-next]&arrivals.Place) {
 				at = t
 				which++
 			}

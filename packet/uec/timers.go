@@ -1,16 +1,16 @@
 package uec
 
-// timers are those of a host's flows that run, a heap: that of two which is due first, or was added first,
-// is above.
+// timers is a min-heap of the retransmission timers of a host's flows, by deadline, then by the order of
+// insertion.
 type timers struct {
 	heap  []timer
 	added int32
 }
 
-// timer is that of a flow, which is due at a time.
+// timer is a flow's retransmission timer. Times are in ps.
 type timer struct {
 	at    int64
-	order int32 // by which it was added
+	order int32 // of insertion
 	flow  int32
 }
 

@@ -1,19 +1,19 @@
 package uec
 
 import (
-	"github.com/simccl/simccl/packet/internal/parted"
+	"github.com/simccl/simccl/packet/internal/arrivals"
 )
 
 // Windows of two delays take turns (docs/adr/0027): hosts and spines are simulated over [t, t+2L),
 // then leaves over [t+L, t+3L). Each cable joins a leaf to a host or a spine and has a delay of at
 // least L, so all that a side receives in its window was sent before the window of the other ended.
 
-// mayTurn says that results do not depend on where windows end, but for what still moves when
+// mayTurn reports whether results do not depend on where windows end, but for what still moves when
 // the last flow ends. Flows that several others hold up, or that start at a time of their own after
 // another ended, are queued at their host in the order of windows. In three tiers frames
 // draw tables of spines all the time.
 func (e *engine) mayTurn() bool {
-	if e.net.Pods > 0 || 2*e.look > parted.Longest {
+	if e.net.Pods > 0 || 2*e.look > arrivals.Longest {
 		return false
 	}
 	for i := range e.flows {
@@ -99,7 +99,7 @@ func (e *engine) isLeaf(node int32) bool {
 	return at >= 0 && at < e.net.Leaves
 }
 
-// stirs says that more than acknowledgements moved when the last flow ended: packets sent
+// stirs reports whether more than acknowledgements moved when the last flow ended: packets sent
 // again without need, what they left of them when trimmed, or their NACKs. How much of that is
 // counted depends on where the last window ends.
 func (e *engine) stirs() bool {
@@ -123,7 +123,7 @@ func (e *engine) stirs() bool {
 	return false
 }
 
-// holds says that a ring has a frame without a flag.
+// holds reports whether a ring has a frame without a flag.
 func (q *fifo) holds(flag uint64) bool {
 	for i := q.head; i != q.tail; i++ {
 		if !q.at(i).has(flag) {

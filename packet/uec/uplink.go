@@ -1,6 +1,6 @@
 package uec
 
-import "github.com/simccl/simccl/packet/internal/htdraw"
+import "github.com/simccl/simccl/packet/internal/rng"
 
 // route returns the port by which a frame leaves a spine or core of several pods. Ports of leaves
 // are its hosts and the spines; of spines the leaves of the pod and the cores; of cores the pods.
@@ -41,7 +41,7 @@ func (e *engine) hashed(up []uint16, at int, f *frame) uint16 {
 		}
 		return up[0]
 	}
-	k := htdraw.Hash(e.ids[f.flow()], uint32(f.path()), e.salt[at])
+	k := rng.PathHash(e.ids[f.flow()], uint32(f.path()), e.salt[at])
 	if n := uint32(len(up)); n&(n-1) == 0 {
 		return up[k&(n-1)]
 	}

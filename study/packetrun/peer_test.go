@@ -6,30 +6,29 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 )
 
-// peers are scenarios with the times that the rebuilt HPCC simulator gave: a cable goes down, after which
-// queue pairs take turns in another order; it leaves a queue pair for ever waiting for its window; rates
+// peers are scenarios with the times that the rebuilt HPCC simulator gave: a cable that goes down leaves a
+// queue pair for ever waiting for its window; rates
 // of links that HPCC's telemetry has no code for; few frames, which meet at one instant; transmissions
 // that take longer than a cable, and end when a frame or a resume comes, where some find no room; losses
 // drawn among flows that begin at one instant, in the order in which those before them ended;
 // a second NACK that sends a sender back once more, behind what is acknowledged later; frames that come to
 // a receiver when their flow has ended, and a sender that goes on to send then;
-// HPCC-PINT, whose switches and senders draw from one generator; frames that take less than a ns, so that
-// their transmission ends when it begins, but after flows that begin then; a decrease of the rate at the ns
-// of an ACK that was sent before its timer was set.
-const peers = "../../testdata/packets/peer/*/config.txt"
+// frames that take less than a ns, so that their transmission
+// ends when it begins, but after flows that begin then; a decrease of the rate at the ns of an ACK that was
+// sent before its timer was set.
+const peers = "../../testdata/packets/peer/*/fct.csv"
 
 // TestPeers: all flows end as with the peer, to the ns, and those that do not end there do not end here.
 func TestPeers(t *testing.T) {
-	configs, err := filepath.Glob(peers)
-	if err != nil || len(configs) < 4 {
-		t.Fatal(configs, err)
+	times, err := filepath.Glob(peers)
+	if err != nil || len(times) < 4 {
+		t.Fatal(times, err)
 	}
-	for _, config := range configs {
-		want := peerTimes(t, filepath.Join(filepath.Dir(config), "fct.csv"))
+	for _, file := range times {
+		config, want := filepath.Join(filepath.Dir(file), "config.txt"), peerTimes(t, file)
 		r, err := NS3(config, Options{Read: os.ReadFile, Seed: 1, Workers: 1, Compat: "ns3", Warn: t.Logf})
 		if err != nil {
 			t.Fatal(err)
@@ -48,7 +47,7 @@ func TestPeers(t *testing.T) {
 
 // TestPeersAnyRates: with frames of Ethernet telemetry carries the rates of links without codes.
 func TestPeersAnyRates(t *testing.T) {
-	config := strings.Replace(peers, "*", "unknown_rate", 1)
+	config := "../../testdata/packets/peer/unknown_rate/config.txt"
 	coded, err := NS3(config, Options{Read: os.ReadFile, Seed: 1, Workers: 1, Compat: "ns3", Warn: t.Logf})
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +86,7 @@ func peerTimes(t *testing.T, name string) map[[3]int]int64 {
 
 // TestPeakOfPriorities: the deepest queue is that of all priorities of a port, as the peer watches it.
 func TestPeakOfPriorities(t *testing.T) {
-	config := strings.Replace(peers, "*", "cable_down", 1)
+	config := "../../testdata/packets/peer/cable_down/config.txt"
 	r, err := NS3(config, Options{Read: os.ReadFile, Seed: 1, Workers: 1, Compat: "ns3:exact", Warn: t.Logf})
 	if err != nil {
 		t.Fatal(err)

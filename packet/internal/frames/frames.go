@@ -21,7 +21,7 @@ type Frame struct {
 	Size  uint16 // bytes on the wire
 	Flags uint8
 	Class uint8  // 0 control, else the index of its priority
-	Tag   uint32 // in a switch the port by which it came; on a cable, with EventOrder, its instant.Number
+	Tag   uint32 // in a switch the port by which it came; on a cable, with EventOrder, its tiebreak.Number
 }
 
 // Flags of a frame.
@@ -56,7 +56,7 @@ type Ring struct {
 	Head, Tail uint32
 }
 
-// Empty says that no frame is in the ring.
+// Empty reports whether no frame is in the ring.
 func (q *Ring) Empty() bool { return q.Head == q.Tail }
 
 // Front is the first frame.
@@ -177,7 +177,7 @@ func (q *Ring) Pass(f *Frame, at int64, tag uint32) {
 	q.Next().Set(f, at, tag)
 }
 
-// Full says that the ring must grow first.
+// Full reports whether the ring must grow first.
 func (q *Ring) Full() bool { return q.Tail-q.Head == uint32(len(q.Buf)) }
 
 // Next is the place after the last frame of a ring that is not full, to be written.

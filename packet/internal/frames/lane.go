@@ -17,7 +17,7 @@ type Piece struct {
 // perPiece is so many that a piece is a kilobyte.
 const perPiece = 31
 
-// Empty says that nothing waits.
+// Empty reports whether nothing waits.
 func (q *Lane) Empty() bool { return q.Head == q.Tail }
 
 // Front is the first frame.
@@ -92,7 +92,7 @@ func (q *Lane) Room(spare **Piece) []Frame {
 	return q.last.frames[q.end:]
 }
 
-// Came says that so many were written.
+// Came reports whether so many were written.
 func (q *Lane) Came(n int) {
 	q.end += int32(n)
 	q.Tail += uint32(n)

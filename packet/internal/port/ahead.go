@@ -2,32 +2,27 @@ package port
 
 import (
 	"github.com/simccl/simccl/packet/internal/frames"
-	"github.com/simccl/simccl/packet/internal/instant"
-	"github.com/simccl/simccl/packet/internal/train"
+	"github.com/simccl/simccl/packet/internal/tiebreak"
 	"github.com/simccl/simccl/packet/spec"
 )
 
 // TakeBack moves the frames of a link that do not start before a time back to its feeder, as they travel
-// there, and lets no more frames be ahead; it says whether it moved any. With led, which leads from the
+// there, and lets no more frames be ahead; it reports whether it moved any. With led, which leads from the
 // number of a frame to that of the frame before it, they have these.
-func (l *Link) TakeBack(feeder *Link, from int64, led func(instant.Number) instant.Number) (moved bool) {
+func (l *Link) TakeBack(feeder *Link, from int64, led func(tiebreak.Number) tiebreak.Number) (moved bool) {
 	q := &l.Wire
-	if l.Trains > 0 {
-		train.Unload(q)
-		l.Trains = 0
-	}
 	for l.Ahead = false; !q.Empty(); l.Sent-- {
 		f := q.Last()
 		at := f.At - l.Delay - l.Lasts[f.Flags&frames.Ack]
 		if at < from {
-			l.Free, l.Start, l.Begun = f.At-l.Delay, at, instant.Number(f.Tag)
+			l.Free, l.Start, l.Begun = f.At-l.Delay, at, tiebreak.Number(f.Tag)
 			break
 		}
 		q.Tail--
 		l.TxBytes -= int64(f.Size)
 		f.At, f.Route = at, f.Route-1
 		if led != nil {
-			f.Tag = uint32(led(instant.Number(f.Tag)))
+			f.Tag = uint32(led(tiebreak.Number(f.Tag)))
 		}
 		feeder.Wire.Insert(f)
 		moved = true
@@ -41,10 +36,10 @@ func (l *Link) TakeBack(feeder *Link, from int64, led func(instant.Number) insta
 // Reopen lets links be ahead again of which each has a feeder, and puts what travels there onto them; hops
 // are the links of ways, and due says when the first frame of each arrives. False: something is in their
 // way, and all is to be taken back.
-func Reopen(c *spec.Config, links []Link, ways, hops []int32, due []int64, calendar *instant.Calendar) bool {
+func Reopen(c *spec.Config, links []Link, ways, hops []int32, due []int64, calendar *tiebreak.Calendar) bool {
 	for _, id := range ways {
 		b := &links[id]
-		if b.Waiting != 0 || b.Paused != 0 || b.Trains > 0 || links[b.Feeder].Trains > 0 {
+		if b.Waiting != 0 || b.Paused != 0 {
 			return false
 		}
 	}
@@ -67,7 +62,7 @@ func Reopen(c *spec.Config, links []Link, ways, hops []int32, due []int64, calen
 // advance puts the frames of a link onto the next of their ways, as Both does with those that begin; hops
 // are the links of ways. It stops where a frame would have to wait or may not be ahead there: then it
 // returns false.
-func (l *Link) advance(c *spec.Config, links []Link, hops []int32, calendar *instant.Calendar) bool {
+func (l *Link) advance(c *spec.Config, links []Link, hops []int32, calendar *tiebreak.Calendar) bool {
 	for q := &l.Wire; !q.Empty(); q.Head++ {
 		f := q.Front()
 		if f.Flow < 0 || f.Flags&frames.Ack == 0 {
@@ -80,10 +75,10 @@ func (l *Link) advance(c *spec.Config, links []Link, hops []int32, calendar *ins
 		if next.Sizes[frames.Ack] != f.Size {
 			next.Measure(c, frames.Ack, f.Size)
 		}
-		tag := instant.Number(0)
+		tag := tiebreak.Number(0)
 		if calendar != nil {
 			calendar.Fit(1)
-			tag = calendar.Plan(instant.Of(instant.Number(f.Tag)).Sends(), f.At)
+			tag = calendar.Plan(tiebreak.Of(tiebreak.Number(f.Tag)).Sends(), f.At)
 			next.Start, next.Begun = f.At, tag
 		}
 		next.onward(f, f.At, tag)
@@ -92,7 +87,7 @@ func (l *Link) advance(c *spec.Config, links []Link, hops []int32, calendar *ins
 }
 
 // onward puts a frame of another link onto this one, which is idle, when it comes to its port.
-func (l *Link) onward(f *frames.Frame, come int64, tag instant.Number) {
+func (l *Link) onward(f *frames.Frame, come int64, tag tiebreak.Number) {
 	l.Sent++
 	l.TxBytes += int64(f.Size)
 	l.Free = come + l.Lasts[frames.Ack]
@@ -111,9 +106,9 @@ func (l *Link) onward(f *frames.Frame, come int64, tag instant.Number) {
 // Both puts a frame that a host sends at a time onto this link and on at once onto the next, which is idle
 // when it gets there; with a calendar, in the order of events. The frame does not count as one that travels
 // here. It says whether nothing else travels there.
-func (l *Link) Both(next *Link, f *frames.Frame, at int64, calendar *instant.Calendar) (only bool) {
+func (l *Link) Both(next *Link, f *frames.Frame, at int64, calendar *tiebreak.Calendar) (only bool) {
 	what := f.Flags & frames.Ack
-	come, tag := at+l.Lasts[what]+l.Delay, instant.Number(0)
+	come, tag := at+l.Lasts[what]+l.Delay, tiebreak.Number(0)
 	if calendar != nil {
 		l.Start, l.Begun = at, calendar.Sent(at, l.ID, l.Wire.Tail)
 		calendar.Happens(l.Begun)

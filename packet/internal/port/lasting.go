@@ -2,7 +2,6 @@ package port
 
 import (
 	"github.com/simccl/simccl/packet/internal/frames"
-	"github.com/simccl/simccl/packet/internal/quanta"
 	"github.com/simccl/simccl/packet/spec"
 )
 
@@ -12,8 +11,8 @@ import (
 // expire lets the pauses of a link end by themselves, and returns how long a window may be: what begins in
 // one ends, or is repeated, in a later one.
 func (l *Link) expire(b *spec.Buffer) (longest int64) {
-	l.Timer = quanta.New(b.Quanta, l.Rate)
-	return quanta.Lasts(b.Quanta, l.Rate) / 2
+	l.Timer = NewPauseTimer(b.Quanta, l.Rate)
+	return PauseLasts(b.Quanta, l.Rate) / 2
 }
 
 // Back appends what comes to a port before a time beside frames of its cable: credits, and pauses that end or
@@ -26,7 +25,7 @@ func (l *Link) Back(tag uint32, end int64, into []frames.Frame) []frames.Frame {
 	return into
 }
 
-// mere says that nothing is on the cable but frames that renew a pause of the link back.
+// mere reports whether nothing is on the cable but frames that renew a pause of the link back.
 func (l *Link) mere(back *Link) bool {
 	for i := l.Wire.Head; i != l.Wire.Tail; i++ {
 		if f := l.Wire.At(i); f.Flow >= 0 || f.Flags&frames.Pause == 0 || back.Asked>>f.Psn&1 == 0 {
@@ -36,8 +35,8 @@ func (l *Link) mere(back *Link) bool {
 	return true
 }
 
-// ends says that one of a link's pauses will end by itself: its neighbour does not repeat it, or what it
-// sends may be lost.
+// ends reports whether one of a link's pauses will end by itself: its neighbour does not repeat it, or what
+// it sends may be lost.
 func (l *Link) ends(back *Link) bool {
 	for c := 1; c < 8; c++ {
 		if l.Timer.Paused(c) && (back.Lossy || !back.Timer.Repeats(c)) {

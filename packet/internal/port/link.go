@@ -1,18 +1,9 @@
-// Package port has the links (directions of cables), each with the egress port that feeds it.
-//
-// In: a network and its settings, frames and times. Out: links, and statistics over all of them: queues,
-// pauses and counters. It must not know hosts, switches or queue pairs.
 package port
 
 import (
-	"github.com/simccl/simccl/packet/cc"
-	"github.com/simccl/simccl/packet/internal/blame"
-	"github.com/simccl/simccl/packet/internal/dog"
 	"github.com/simccl/simccl/packet/internal/frames"
-	"github.com/simccl/simccl/packet/internal/instant"
-	"github.com/simccl/simccl/packet/internal/quanta"
-	"github.com/simccl/simccl/packet/internal/streams"
-	"github.com/simccl/simccl/packet/internal/train"
+	"github.com/simccl/simccl/packet/internal/rng"
+	"github.com/simccl/simccl/packet/internal/tiebreak"
 	"github.com/simccl/simccl/packet/spec"
 )
 
@@ -39,11 +30,10 @@ type Link struct {
 	Asked, FromPort uint16    // classes that the neighbour has paused
 	Turn            uint8     // class served last
 	Marks, Lossy    bool      // ECN is on
-	Odd             bool      // credit, pint or hol is set
+	Odd             bool      // credit or hol is set
 	ID, To          int32
-	Begun           instant.Number // of the frame in transmission
-	Ahead           bool           // frames are put onto it before they are at the switch
-	Trains          uint16         // are on it
+	Begun           tiebreak.Number // of the frame in transmission
+	Ahead           bool            // frames are put onto it before they are at the switch
 
 	Wire    frames.Ring // what travels
 	Delay   int64
@@ -61,15 +51,14 @@ type Link struct {
 	Whole, Ack int64 // ps that a full data frame and an acknowledgement last
 	PMax, Loss float64
 	Rate       int64
-	Arrivals   uint64        // frames
-	Queued     uint64        // frames, with MarkAtEnqueue
-	Credit     []int64       // by class, of InfiniBand
-	Returns    frames.Ring   // credits on their way back
-	Lost       *frames.Ring  // credits of frames that were lost in this window
-	Watch      *dog.Dog      // of switches, with a watchdog
-	Pint       *cc.PintPort  // of switches, with HPCC-PINT
-	Timer      *quanta.Port  // of pauses that end by themselves
-	HOL        *blame.Pauses // once it was paused
+	Arrivals   uint64       // frames
+	Queued     uint64       // frames, with MarkAtEnqueue
+	Credit     []int64      // by class, of InfiniBand
+	Returns    frames.Ring  // credits on their way back
+	Lost       *frames.Ring // credits of frames that were lost in this window
+	Watch      *PFCWatchdog // of switches, with a watchdog
+	Timer      *PauseTimer  // of pauses that end by themselves
+	HOL        *Pauses      // once it was paused
 	Stats      Stats
 	From, Peer int32
 	// the only link over which its frames come to the switch, and nothing holds them up; -1: none
@@ -79,8 +68,8 @@ type Link struct {
 	Drawn  bool // its losses are in a stream
 	// ps that the first bytes of a frame last, with which a switch begins to send it on; 0: it waits for all
 	Head    int64
-	Nominal int64   // Rate without faults
-	_       [3]byte // whole lines of a cache
+	Nominal int64    // Rate without faults
+	_       [11]byte // whole lines of a cache
 }
 
 // Stats is what happened where a link begins, for reports alone.
@@ -105,7 +94,7 @@ func (l *Link) Note(before uint16, f *frames.Frame) {
 	switch {
 	case before == 0 && l.Asked != 0:
 		if l.HOL == nil {
-			l.HOL, l.Odd = &blame.Pauses{First: f.At}, true
+			l.HOL, l.Odd = &Pauses{First: f.At}, true
 		}
 		l.HOL.Begin(f.At, int32(f.Aux)-1)
 	case before != 0 && l.Asked == 0:
@@ -164,14 +153,6 @@ func (l *Link) Spend(f *frames.Frame) {
 	if f.Class != 0 {
 		l.Credit[f.Class] -= int64(f.Size)
 	}
-}
-
-// Unload takes what arrives before a time off the cable.
-func (l *Link) Unload(end int64, arrived []frames.Frame) []frames.Frame {
-	var trains int
-	arrived, trains = train.Take(&l.Wire, end, arrived)
-	l.Trains -= uint16(trains)
-	return arrived
 }
 
 // Ask is a PFC frame of the neighbour that pauses a class from a time on, or lets it go on.
@@ -246,8 +227,8 @@ func (l *Link) MarkQueued(q *Queue, seed uint64) bool {
 	if l.Queued++; !l.Marks || f.Class == 0 || f.Flags&frames.Ack != 0 || q.Bytes <= l.KMin {
 		return false
 	}
-	if q.Bytes <= l.KMax && streams.Hash(seed, l.ID, streams.Mark, l.Queued) >=
-		l.PMax*float64(q.Bytes-l.KMin)/float64(l.KMax-l.KMin) {
+	if q.Bytes <= l.KMax && rng.Hash(seed, l.ID, rng.Mark, l.Queued) >= l.PMax*float64(q.Bytes-l.KMin)/
+		float64(l.KMax-l.KMin) {
 		return false
 	}
 	f.Flags |= frames.CE
@@ -258,8 +239,8 @@ func (l *Link) MarkQueued(q *Queue, seed uint64) bool {
 // Loses draws whether the next frame of a link is lost.
 func (l *Link) Loses(f *frames.Frame, seed uint64) bool {
 	l.Arrivals++
-	if l.Drawn && f.Flags&frames.Lost == 0 || !l.Drawn && streams.Hash(seed, l.ID, streams.Loss,
-		l.Arrivals) >= l.Loss {
+	if l.Drawn && f.Flags&frames.Lost == 0 || !l.Drawn && rng.Hash(seed, l.ID, rng.Loss, l.Arrivals) >=
+		l.Loss {
 		return false
 	}
 	if l.Stats.Drops++; l.Credit != nil && f.Class != 0 {

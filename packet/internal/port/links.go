@@ -4,12 +4,10 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/packet/cc"
-	"github.com/simccl/simccl/packet/internal/blame"
-	"github.com/simccl/simccl/packet/internal/dog"
+	"github.com/simccl/simccl/packet/internal/arrivals"
 	"github.com/simccl/simccl/packet/internal/frames"
-	"github.com/simccl/simccl/packet/internal/instant"
-	"github.com/simccl/simccl/packet/internal/parted"
 	"github.com/simccl/simccl/packet/internal/route"
+	"github.com/simccl/simccl/packet/internal/tiebreak"
 	"github.com/simccl/simccl/packet/spec"
 	"github.com/simccl/simccl/units"
 )
@@ -25,7 +23,7 @@ func Lay(n *spec.Network, s *spec.Config, classes int, ordered bool) (links []Li
 			l := &links[2*i+k]
 			*l = Link{ID: int32(2*i + k), Peer: int32(2*i + 1 - k), From: c.A, To: c.B, Rate: c.Rate,
 				Coded: s.CC.Coded(c.Rate), Delay: int64(c.Delay), Loss: c.Loss, Lossy: c.Loss > 0,
-				Begun: instant.None, Feeder: -1, Drawn: ordered && s.LossStream > 0 && c.Loss > 0}
+				Begun: tiebreak.None, Feeder: -1, Drawn: ordered && s.LossStream > 0 && c.Loss > 0}
 			if k == 1 {
 				l.From, l.To = c.B, c.A
 			}
@@ -46,11 +44,8 @@ func Lay(n *spec.Network, s *spec.Config, classes int, ordered bool) (links []Li
 				if s.MarkAtEnqueue {
 					l.Alert = never // of marks at dequeue
 				}
-				if s.CC.Kind == cc.Pint {
-					l.Pint, l.Odd = &cc.PintPort{}, true
-				}
 				if s.Watchdog.After > 0 {
-					l.Watch = dog.New()
+					l.Watch = NewPFCWatchdog()
 				}
 			}
 			if s.Buffer.Quanta > 0 {
@@ -64,7 +59,7 @@ func Lay(n *spec.Network, s *spec.Config, classes int, ordered bool) (links []Li
 			}
 		}
 	}
-	return links, parted.Window(delay, n.Nodes, len(links), s.LeastFrame(), func(link int) (int32, int64) {
+	return links, arrivals.Window(delay, n.Nodes, len(links), s.LeastFrame(), func(link int) (int32, int64) {
 		return links[link].To, links[link].Nominal
 	})
 }
@@ -108,7 +103,7 @@ func Next(links []Link, due []int64, dog *spec.Watchdog) int64 {
 	return t
 }
 
-// Stuck says that frames are held by a pause of a neighbour, and how many left the queues that are.
+// Stuck reports whether frames are held by a pause of a neighbour, and how many left the queues that are.
 func Stuck(links []Link) (held bool, sent uint64) {
 	for i := range links {
 		if l := &links[i]; l.Waiting&l.Paused != 0 && l.Credit == nil {
@@ -131,11 +126,11 @@ func Cycle(links []Link, nodes int) []int32 {
 			next[l.From] = append(next[l.From], l.To)
 		}
 	}
-	return blame.Cycle(next)
+	return cycleAmong(next)
 }
 
 // Lookout looks for a deadlock at a time, in ps; one without nodes is none, or no new one.
-func Lookout(links []Link, nodes int, known *blame.Locks, now int64) (d spec.Deadlock) {
+func Lookout(links []Link, nodes int, known *Deadlocks, now int64) (d spec.Deadlock) {
 	held, sent := Stuck(links)
 	if !held {
 		known.Forget()
@@ -198,7 +193,8 @@ func Forgotten(links []Link, in []int32, stopped func(port, class int) bool) *Li
 	return nil
 }
 
-// resumes says that a frame that resumes a class travels, or that control frames wait, which may be such.
+// resumes reports whether a frame that resumes a class travels, or that control frames wait, which may be
+// such.
 func (l *Link) resumes(class uint32) bool {
 	for i := l.Wire.Head; i != l.Wire.Tail; i++ {
 		if f := l.Wire.At(i); f.Flow < 0 && f.Flags&frames.Resume != 0 && f.Psn == class {

@@ -4,7 +4,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/simccl/simccl/packet/internal/instant"
+	"github.com/simccl/simccl/packet/internal/tiebreak"
 )
 
 // Starts are the ports of a switch that have a frame to start, in the order in which they do: by when the
@@ -12,7 +12,7 @@ import (
 // before began first; without one, and where that is not known, the first is the lower port.
 type Starts struct {
 	links    []Link
-	calendar *instant.Calendar
+	calendar *tiebreak.Calendar
 	due      []start // from first on
 	first    int
 	listed   []uint64 // bits of ports
@@ -26,7 +26,7 @@ type start struct {
 
 // Begin begins with those of out, the links by port, that may have frames: busy has bits of these, and of
 // others they are cleared.
-func (x *Starts) Begin(links []Link, out []int32, busy []uint64, calendar *instant.Calendar) {
+func (x *Starts) Begin(links []Link, out []int32, busy []uint64, calendar *tiebreak.Calendar) {
 	x.links, x.calendar, x.due, x.first = links, calendar, x.due[:0], 0
 	x.listed = slices.Grow(x.listed[:0], len(busy))[:len(busy)]
 	clear(x.listed)
@@ -95,7 +95,7 @@ func (x *Starts) Join(l *Link) {
 	x.due[k] = start{l.Free, l.ID}
 }
 
-// before says that of two links that start at once the first one is a.
+// before reports whether link a starts before link b, of two that may start at one time.
 func (x *Starts) before(a, b *Link) bool {
 	switch {
 	case x.calendar == nil:
@@ -108,9 +108,10 @@ func (x *Starts) before(a, b *Link) bool {
 	return x.calendar.First(a.Begun, b.Begun)
 }
 
-// EndsFirst says that the frame in transmission ends before another that arrives at that instant, that began
-// under a number and travels for so long: its end was planned first. Without a calendar the arrival is first.
-func (l *Link) EndsFirst(calendar *instant.Calendar, travels int64, n instant.Number) bool {
+// EndsFirst reports whether the frame in transmission ends before another that arrives at that instant, that
+// began under a number and travels for so long: its end was planned first. Without a calendar the arrival is
+// first.
+func (l *Link) EndsFirst(calendar *tiebreak.Calendar, travels int64, n tiebreak.Number) bool {
 	if calendar == nil {
 		return false
 	}

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/simccl/simccl/packet/internal/arrivals"
 	"github.com/simccl/simccl/packet/internal/frames"
-	"github.com/simccl/simccl/packet/internal/instant"
-	"github.com/simccl/simccl/packet/internal/parted"
+	"github.com/simccl/simccl/packet/internal/tiebreak"
 	"github.com/simccl/simccl/packet/spec"
 )
 
@@ -14,7 +14,7 @@ import (
 // first, then what began first. Of Arrived each came by the port of From, and that is a link of In.
 type Ties struct {
 	Config    *spec.Config
-	Calendar  *instant.Calendar
+	Calendar  *tiebreak.Calendar
 	Links     []Link
 	In        []int32
 	Arrived   []frames.Frame
@@ -28,11 +28,11 @@ type Ties struct {
 // Untie puts keys of equal times in order.
 func (x *Ties) Untie(keys []uint64) {
 	for i := 1; i < len(keys); i++ {
-		if !parted.Together(keys[i-1], keys[i]) {
+		if !arrivals.Together(keys[i-1], keys[i]) {
 			continue
 		}
 		from := i - 1
-		for i++; i < len(keys) && parted.Together(keys[from], keys[i]); i++ {
+		for i++; i < len(keys) && arrivals.Together(keys[from], keys[i]); i++ {
 		}
 		x.untie(keys[from:i])
 	}
@@ -70,22 +70,22 @@ func (x *Ties) untie(keys []uint64) {
 // row.
 func (x *Ties) look(keys []uint64) (even, known bool) {
 	x.turns = x.turns[:0]
-	first := &x.Arrived[keys[0]&parted.Place]
+	first := &x.Arrived[keys[0]&arrivals.Place]
 	travels, turn, at := x.travels(keys[0]), uint64(0), int64(0)
 	even, known = true, true
 	for i, k := range keys {
-		f := &x.Arrived[k&parted.Place]
+		f := &x.Arrived[k&arrivals.Place]
 		if !x.Uniform || f.Size != first.Size {
 			even = even && x.travels(k) == travels
 		}
-		t, began := x.Calendar.Turn(instant.Number(f.Tag))
+		t, began := x.Calendar.Turn(tiebreak.Number(f.Tag))
 		if i == 0 {
 			turn, at = t, began
 		}
 		if began != at {
 			t = 0
 		}
-		known = known && t != 0 && instant.Together(t, turn)
+		known = known && t != 0 && tiebreak.Together(t, turn)
 		x.turns = append(x.turns, t)
 	}
 	return even, even && known
@@ -115,7 +115,7 @@ func (x *Ties) compare(keys []uint64, even bool) (all bool) {
 		t, key, k := turns[i], keys[i], i
 		for ; k > 0; k-- {
 			order := 0
-			if u := turns[k-1]; t != 0 && u != t && instant.Together(t, u) &&
+			if u := turns[k-1]; t != 0 && u != t && tiebreak.Together(t, u) &&
 				(even || x.travels(keys[k-1]) == x.travels(key)) {
 				order = cmp.Compare(u, t)
 			} else {
@@ -143,17 +143,17 @@ func (x *Ties) order(i, j uint64) int {
 	return x.Calendar.Order(x.number(i), x.number(j))
 }
 
-func (x *Ties) number(key uint64) instant.Number {
-	return instant.Number(x.Arrived[key&parted.Place].Tag)
+func (x *Ties) number(key uint64) tiebreak.Number {
+	return tiebreak.Number(x.Arrived[key&arrivals.Place].Tag)
 }
 
 // travels is how long a frame was on its way.
 func (x *Ties) travels(key uint64) int64 {
-	i := key & parted.Place
+	i := key & arrivals.Place
 	return x.Links[x.In[x.From[i]]].Travel(x.Config, x.Arrived[i].Size, x.Full, x.Ack)
 }
 
-// Uniform says that some links are equally long and fast.
+// Uniform reports whether some links are equally long and fast.
 func Uniform(links []Link, some []int32) bool {
 	return !slices.ContainsFunc(some, func(id int32) bool {
 		a, b := &links[id], &links[some[0]]

@@ -200,7 +200,7 @@ func (r *Routes) after(t *tree, at int32, to []int32) []int32 {
 	return to
 }
 
-// nearer says whether a link leads one hop closer to the root of a tree.
+// nearer reports whether a link leads one hop closer to the root of a tree.
 func (r *Routes) nearer(t *tree, id int32) bool {
 	l := r.links[id]
 	return t.dist[l.To] == t.dist[l.From]-1 && (r.isSwitch[l.To] || t.dist[l.To] == 0)

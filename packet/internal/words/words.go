@@ -57,7 +57,7 @@ func Split(name string, data []byte) *Text {
 	return t
 }
 
-// Done says that no word is left.
+// Done reports whether no word is left.
 func (t *Text) Done() bool { return t.at >= len(t.words) }
 
 // Peek returns the next word without taking it.

@@ -1,0 +1,152 @@
+package packet
+
+import (
+	"github.com/simccl/simccl/packet/internal/port"
+	"github.com/simccl/simccl/packet/internal/tiebreak"
+	"github.com/simccl/simccl/packet/spec"
+)
+
+// A host that only receives has acknowledgements alone on its link. Where they leave its switch
+// over links to hosts that send to this host alone, nothing else is on those, so nothing holds
+// them up: each is put onto the second cable at once. A switch that may come to
+// pause a neighbour takes back what has not reached it yet.
+
+// cooldownWindows is for how many windows no link of a switch is bypassing after an attempt that failed.
+const cooldownWindows = 15
+
+// findDirect finds such links.
+func (e *engine) findDirect() {
+	if e.noFastPath || !e.arrivalsStable || e.egressPerFrame {
+		return
+	}
+	for x, dst := range spec.OneWay(e.net.Nodes, e.flows) {
+		if dst < 0 {
+			continue
+		}
+		a, b := &e.links[e.hosts[e.hostOf[dst]].out], &e.links[e.hosts[e.hostOf[x]].in]
+		if i := e.hostOf[b.From]; i < 0 && a.To == b.From {
+			s := &e.switches[^i]
+			a.Ahead, b.Ahead, b.Feeder = true, true, a.ID
+			s.bypassing = append(s.bypassing, b.ID)
+		}
+	}
+	for i := range e.switches {
+		if s := &e.switches[i]; s.bypassing != nil {
+			s.bypassable = s.bypassing
+			for p, id := range s.in {
+				s.Expect(p, int64(e.full), e.look, e.links[id].Whole)
+				s.Expect(p, int64(e.ack), e.look, e.links[id].Ack)
+			}
+		}
+	}
+}
+
+// findSenders finds hosts that only send.
+func (e *engine) findSenders() {
+	w, receives := &e.workers[0], spec.Receivers(e.net.Nodes, e.flows)
+	w.sink = port.NewHostReceiver(e.cfg, w.order, e.links, e.hops, e.rcv, e.due)
+	w.solo = port.NewHostSender(e.cfg, &e.controls, w.order, e.due)
+	for i := range e.hosts {
+		if h := &e.hosts[i]; w.solo != nil && h.out >= 0 && !receives[h.node] {
+			h.In, h.Out = &e.links[h.in], &e.links[h.out]
+		}
+	}
+}
+
+// sendAck starts an acknowledgement of a host, over both cables if it can.
+func (e *engine) sendAck(w *worker, a *link, f *frame, at int64) {
+	b, what := a, f.Flags&flagAck
+	if a.Ahead {
+		b = &e.links[e.hops[f.Route+1]]
+	}
+	if !b.Ahead {
+		e.transmit(w, a, f, at, 0)
+		return
+	}
+	if a.Sizes[what] != f.Size {
+		a.Measure(e.cfg, what, f.Size)
+	}
+	come := at + a.Lasts[what] + a.Delay
+	if b.Free >= come { // it would have to wait
+		e.shut(w, &e.switches[^e.hostOf[b.From]], e.began+e.lag)
+		e.transmit(w, a, f, at, 0)
+		return
+	}
+	if b.Sizes[what] != f.Size {
+		b.Measure(e.cfg, what, f.Size)
+	}
+	if a.Both(b, f, at, w.order) {
+		e.due[b.ID] = b.Free + b.Delay
+	}
+}
+
+// shut takes back what was put onto links but is not at their switch before a time, and lets
+// nothing be ahead of it any more.
+func (e *engine) shut(w *worker, s *switchNode, from int64) {
+	for _, id := range s.bypassing {
+		b := &e.links[id]
+		var led func(tiebreak.Number) tiebreak.Number
+		if e.ordered {
+			led = w.Led
+		}
+		if b.TakeBack(&e.links[b.Feeder], from, led) {
+			e.due[b.Feeder] = e.links[b.Feeder].Wire.First()
+		}
+		e.due[id] = b.Wire.First()
+	}
+	s.bypassing = nil
+}
+
+// reopen lets links be ahead again, from a time on before which nothing is on its way to the switch, if
+// nothing is in their way.
+func (e *engine) reopen(w *worker, s *switchNode, from int64) {
+	if s.cooldown > 0 {
+		s.cooldown--
+		return
+	}
+	if s.bypassing = s.bypassable; !port.Reopen(e.cfg, e.links, s.bypassable, e.hops, e.due, w.order) {
+		s.cooldown = cooldownWindows
+		e.shut(w, s, from)
+	}
+}
+
+// answer lets a host that only receives acknowledge what has come, up to the first frame that is
+// no data, and returns how many frames that are.
+func (e *engine) answer(w *worker, h *host, l *link, come []frame, end int64) (i int) {
+	if w.sink != nil && h.acks.Empty() {
+		i = w.sink.Run(l, come)
+	}
+	for ; i < len(come); i++ {
+		f := &come[i]
+		if f.Flow < 0 || f.Flags&flagAck != 0 {
+			return i
+		}
+		if !h.acks.Empty() {
+			e.catchUp(w, h, l, f.At)
+		}
+		e.came(w, h, f)
+		var ack frame
+		switch {
+		case !e.receive(f, &ack):
+		case h.acks.Empty() && l.Free < f.At:
+			h.InFlight = true
+			e.sendAck(w, l, &ack, f.At)
+		default:
+			h.acks.Push(&ack)
+		}
+	}
+	e.catchUp(w, h, l, end)
+	h.InFlight = l.Free >= end
+	return i
+}
+
+// catchUp starts the acknowledgements of a host that start before a time.
+func (e *engine) catchUp(w *worker, h *host, l *link, until int64) {
+	for !h.acks.Empty() && l.Free < until {
+		f := h.acks.Front()
+		h.acks.Head++
+		e.completed(w, l)
+		h.InFlight = true
+		e.sendAck(w, l, f, l.Free)
+	}
+}

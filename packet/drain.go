@@ -1,0 +1,255 @@
+package packet
+
+import (
+	"github.com/simccl/simccl/packet/internal/arrivals"
+	"github.com/simccl/simccl/packet/internal/frames"
+	"github.com/simccl/simccl/packet/internal/port"
+	"github.com/simccl/simccl/packet/internal/tiebreak"
+)
+
+// drainPort simulates a window of a port that nothing pauses, with one class of frames, as
+// stepPorts does, but only what waits in the end goes through the queue: what arrives is
+// known, so the frames that have come are those before a place of the keys.
+func (e *engine) drainPort(w *worker, s *switchNode, l *link, keys []uint64, end int64) {
+	q, come, begun := &l.Queues[1], 0, 0 // keys of frames that have come, and have started
+	short := len(keys) <= 3 && q.Empty()
+	if !short && e.most != all && w.ports.Shallow(l, keys, e.most, w.peak-1) {
+		e.drainUnmarked(w, s, l, keys, end)
+		return
+	}
+	if !short {
+		if come = e.deplete(w, s, l, keys, end); e.cfg.CC.Kind != HPCC && e.drainsShallow(w, l, q, keys,
+			come) {
+			e.keep(w, s, l, q, keys[e.stream(w, s, l, keys, end):])
+			return
+		}
+	}
+	for {
+		if come == begun && q.Empty() {
+			for ; come < len(keys); come++ { // idle ones
+				f := &s.arrived[keys[come]&arrivals.Place]
+				if l.Free >= f.At {
+					break
+				}
+				e.arrived(w, tiebreak.Number(f.Tag))
+				l.Peak = max(l.Peak, int64(f.Size))
+				e.transmit(w, l, f, f.At, 0)
+			}
+			if begun = come; come == len(keys) {
+				break
+			}
+		}
+		if come < len(keys) {
+			come = e.gather(s, l, q, keys, begun, come)
+		}
+		if l.Free >= end {
+			break
+		}
+		e.completed(w, l)
+		if q.Empty() {
+			f := &s.arrived[keys[begun]&arrivals.Place]
+			begun++
+			q.Bytes -= int64(f.Size)
+			e.transmit(w, l, f, l.Free, q.Bytes)
+		} else {
+			e.shorten(w, s, l, q)
+		}
+	}
+	if e.onlyDeepestPeak {
+		w.peak = max(w.peak, l.Peak)
+	}
+	for _, key := range keys[begun:come] { // gather has counted their bytes
+		q.Bytes -= int64(s.arrived[key&arrivals.Place].Size)
+	}
+	e.keep(w, s, l, q, keys[begun:come])
+}
+
+// drainsShallow reports whether nothing waits but the first keys, so many as have come, and that what has
+// keys will be no queue behind which a frame is marked. It records how long that will be.
+func (e *engine) drainsShallow(w *worker, l *link, q *queue, keys []uint64, come int) bool {
+	if !q.Empty() || l.Free >= w.ports.End {
+		return false
+	}
+	most := w.ports.Depth(l, keys, come, q.Bytes)
+	if l.Marks && most > l.Alert {
+		return false
+	}
+	q.Bytes, l.Peak = 0, max(l.Peak, most)
+	if e.onlyDeepestPeak {
+		w.peak = max(w.peak, l.Peak)
+	}
+	return true
+}
+
+// drainUnmarked is drainPort where the length of the queue changes nothing: no frame can be marked, and
+// none deeper was seen before.
+func (e *engine) drainUnmarked(w *worker, s *switchNode, l *link, keys []uint64, end int64) {
+	q := &l.Queues[1]
+	e.deplete(w, s, l, nil, end)
+	e.keep(w, s, l, q, keys[e.stream(w, s, l, keys, end):])
+}
+
+// stream sends frames that come to an empty queue, but only those that start before end, and
+// returns how many those are. It is transmit for each.
+func (e *engine) stream(w *worker, s *switchNode, l *link, keys []uint64, end int64) (n int) {
+	q, first := &l.Wire, l.Wire.Tail
+	for int(q.Tail-q.Head)+len(keys) > len(q.Buf) {
+		q.Grow()
+	}
+	for buf, arrived := q.Buf, s.arrived; n < len(keys); {
+		some := buf[q.Tail&uint32(len(buf)-1):] // up to where the ring begins again
+		next := keys[n:min(n+len(some), len(keys))]
+		some = some[:len(next)]
+		for i, key := range next {
+			some[i] = arrived[key&arrivals.Place]
+		}
+		k := e.burst(w, l, some, end)
+		if n += k; k == len(some) {
+			continue
+		}
+		if l.Free >= end {
+			break
+		}
+		l.Measure(e.cfg, some[k].Flags&flagAck, some[k].Size)
+	}
+	if n > 0 && q.Head == first {
+		e.due[l.ID] = q.Front().At
+	}
+	return n
+}
+
+// burst sends frames that lie on a link already, but with the times and tags with which they came to
+// the port, and returns how many those are; it ends before one of a size that is to be measured first.
+func (e *engine) burst(w *worker, l *link, some []frame, end int64) int {
+	p := port.Burst{Free: l.Free, End: end, Delay: l.Delay, Lasts: &l.Lasts, Sizes: &l.Sizes, Start: l.Start,
+		Begun: l.Begun, Calendar: w.order}
+	p.Send(some)
+	l.Free, l.Start, l.Begun, l.Wire.Tail = p.Free, p.Start, p.Begun, l.Wire.Tail+uint32(p.Sent)
+	data := int64(p.Sent-p.Acks) * int64(l.Sizes[0])
+	w.DataPacketHops += int64(p.Sent - p.Acks)
+	l.Data += data
+	l.Sent += uint64(p.Sent)
+	l.TxBytes += data + int64(p.Acks)*int64(l.Sizes[1])
+	return p.Sent
+}
+
+// keep puts frames that have come and have not started into the queue.
+func (e *engine) keep(w *worker, s *switchNode, l *link, q *queue, keys []uint64) {
+	if len(keys) > 0 {
+		w.ports.Begin()
+		w.ports.Keep(q, keys)
+		s.Less(w.ports.Bytes)
+	}
+	p := l.FromPort
+	if s.busy[p/64] &^= 1 << (p % 64); q.Empty() {
+		l.Waiting = 0
+		return
+	}
+	l.Waiting = 1 << 1
+	s.busy[p/64] |= 1 << (p % 64)
+}
+
+// openPorts begins a window of the ports of a switch.
+func (e *engine) openPorts(w *worker, s *switchNode, end int64) {
+	w.ports = port.Egress{Config: e.cfg, Full: e.full, Ack: e.ack, End: end, Surely: e.ordered ||
+		!e.cfg.EventOrder, Later: e.streams != nil, Held: s.Held(), Spare: &s.spare, Arrived: s.arrived,
+		In: s.in, Links: e.links, Behind: w.ports.Behind}
+	if e.cfg.CC.Kind == HPCC {
+		w.ports.Flows = &e.controls
+	}
+	if e.ordered {
+		w.ports.Calendar, w.ports.From = &w.Calendar, s.from
+	}
+}
+
+// deplete sends what waits in a queue, as long as anything does, and returns how many keys have come then.
+func (e *engine) deplete(w *worker, s *switchNode, l *link, keys []uint64, end int64) int {
+	p, q := &w.ports, &l.Queues[1]
+	if p.Begin(); q.Empty() {
+		return 0
+	}
+	for {
+		if p.Send(l, q, keys); !p.Stopped {
+			break
+		}
+		e.completed(w, l)
+		e.shorten(w, s, l, q)
+	}
+	if !l.Wire.Empty() {
+		e.due[l.ID] = l.Wire.Front().At
+	}
+	w.again = w.again || p.Deep
+	s.Less(p.Bytes)
+	w.DataPacketHops += int64(p.Data)
+	w.Marks += int64(p.Marks)
+	l.Stats.Marks += int64(p.Marks)
+	return p.Come
+}
+
+// gather takes what comes until a port is free: of frames for which keys are from begun
+// on, those before come have come. It returns how many have then.
+func (e *engine) gather(s *switchNode, l *link, q *queue, keys []uint64, begun, come int) int {
+	free, bytes := l.Free, q.Bytes
+	for ; come < len(keys); come++ {
+		i := keys[come] & arrivals.Place
+		f := &s.arrived[i]
+		if f.At >= free {
+			if f.At > free || e.ordered && (come > begun || !q.Empty()) &&
+				free-l.Start > e.travel(s.in[s.from[i]], f.Size) {
+				break
+			}
+		}
+		bytes += int64(f.Size)
+		l.Peak = max(l.Peak, bytes)
+	}
+	q.Bytes = bytes
+	return come
+}
+
+// shorten starts the first frame of a queue.
+func (e *engine) shorten(w *worker, s *switchNode, l *link, q *queue) {
+	f := q.Front()
+	q.Pop(&s.spare)
+	q.Bytes -= int64(f.Size)
+	s.Add(f.Tag, 1, -int64(f.Size))
+	e.transmit(w, l, f, l.Free, q.Bytes)
+}
+
+// relay simulates a switch with two ports up to end where nothing pauses: what comes by one leaves by
+// the other as it came, and is not moved before. busy is negative where that is not so.
+func (e *engine) relay(w *worker, s *switchNode, end int64) (busy int) {
+	if len(s.in) != 2 || e.noFastPath || e.egressPerFrame || e.classes != 2 || e.cfg.Buffer.Credits > 0 {
+		return -1
+	}
+	var to [2]uint32
+	var inOrder bool
+	for p, id := range s.in {
+		l, x := &e.links[id], &e.links[s.out[1-p]]
+		if to[p], s.Arriving[p], inOrder = l.Wire.Upto(end); !inOrder || l.Lossy || x.Odd ||
+			(x.Paused|x.Waiting&1) != 0 {
+			return -1
+		}
+	}
+	if s.Total = s.Arriving[0] + s.Arriving[1]; !s.Calm() {
+		return -1
+	}
+	if e.ordered {
+		e.started(w, e.itself(s.node))
+	}
+	arrived, from := s.arrived, s.from
+	for p, id := range s.out {
+		l, x := &e.links[s.in[1-p]], &e.links[id]
+		s.arrived, s.from = l.Wire.Between(l.Wire.Head, to[1-p], &w.arrived), w.from[:0]
+		keys := w.Room(len(s.arrived))
+		s.from = frames.Onward(s.arrived, keys, s.from, uint16(1-p), e.ordered)
+		e.openPorts(w, s, end)
+		if w.from = s.from; len(keys) > 0 || x.Waiting != 0 {
+			e.drainPort(w, s, x, keys, end)
+		}
+		l.Wire.Head = to[1-p]
+		e.due[l.ID] = l.Wire.First()
+		busy += len(keys)
+	}
+	s.arrived, s.from = arrived, from
+	return busy
+}

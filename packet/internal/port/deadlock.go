@@ -1,0 +1,63 @@
+package port
+
+import "slices"
+
+// cycleAmong finds a cycle among nodes each of which waits for others; nil: there is none.
+func cycleAmong(next [][]int32) []int32 {
+	state := make([]uint8, len(next)) // 1: on the path, 2: done
+	var path []int32
+	var visit func(v int32) []int32
+	visit = func(v int32) []int32 {
+		state[v] = 1
+		path = append(path, v)
+		for _, t := range next[v] {
+			if state[t] == 1 {
+				for i, p := range path {
+					if p == t {
+						return path[i:]
+					}
+				}
+			}
+			if state[t] == 0 {
+				if c := visit(t); c != nil {
+					return c
+				}
+			}
+		}
+		state[v] = 2
+		path = path[:len(path)-1]
+		return nil
+	}
+	for v := range next {
+		if state[v] == 0 {
+			if c := visit(int32(v)); c != nil {
+				return c
+			}
+		}
+	}
+	return nil
+}
+
+// Deadlocks sees which cycles are deadlocks: those that are there twice, and nothing moved between.
+type Deadlocks struct {
+	known [][]int32
+	last  []int32 // a cycle that may be one
+	at    int64
+	sent  uint64
+}
+
+// Forget reports whether nothing waits.
+func (k *Deadlocks) Forget() { k.last = nil }
+
+// See looks at a cycle, nil for none, when so much has been sent; it returns one that is a
+// deadlock, the first time, and since when.
+func (k *Deadlocks) See(c []int32, sent uint64, now int64) (nodes []int32, at int64, is bool) {
+	switch {
+	case c == nil || !slices.Equal(c, k.last) || sent != k.sent:
+		k.last, k.at, k.sent = slices.Clone(c), now, sent
+	case !slices.ContainsFunc(k.known, func(x []int32) bool { return slices.Equal(x, c) }):
+		k.known = append(k.known, slices.Clone(c))
+		return slices.Clone(c), k.at, true
+	}
+	return nil, 0, false
+}

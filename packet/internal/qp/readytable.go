@@ -1,0 +1,72 @@
+package qp
+
+// ReadyTable has the times at which pacing lets each queue pair of a list send, side by side: a host with
+// many queue pairs then looks at few lines of a cache instead of one or two a queue pair. A list that is
+// Tabled has one.
+type ReadyTable struct {
+	soon  []int64 // never: it has sent all
+	place []int32 // by flow, of all lists: the place in its list
+}
+
+// NewReadyTable is of a list, with memory for places by flow that all lists share.
+func NewReadyTable(place []int32) ReadyTable { return ReadyTable{place: place} }
+
+// many is from how many pairs on a list gets a table.
+const many = 8
+
+// Choose picks the next queue pair that may send, as RoundRobin.Choose does, using the table.
+func (t *ReadyTable) Choose(l *RoundRobin, senders []Sender, rules *Rules, paused uint16,
+	now int64) (found int, soon int64) {
+	if l.Over > 0 || paused != 0 {
+		return l.Choose(senders, rules, paused, now)
+	}
+	pairs, from, bound := l.Pairs, int(l.Last)+1, false
+	if from >= len(pairs) {
+		from %= len(pairs)
+	}
+	soon = never
+	for i, to := from, len(pairs); ; i, to = 0, from {
+		for ; i < to && i < len(t.soon) && i < len(pairs); i++ {
+			if at := t.soon[i]; at > now {
+				soon = min(soon, at)
+			} else if !rules.Bound(&senders[pairs[i]], now, l.Age) {
+				return i, now
+			} else {
+				bound = true
+			}
+		}
+		if to == from {
+			break
+		}
+	}
+	if bound {
+		soon = now
+	}
+	return -1, soon
+}
+
+// Fill makes the table of a list of which none may send, if that is long and none of its pairs has gaps or
+// has ended.
+func (t *ReadyTable) Fill(l *RoundRobin, senders []Sender, rules *Rules) {
+	if len(l.Pairs) < many || l.Over > 0 || rules.Gaps {
+		return
+	}
+	l.Tabled, t.soon = true, t.soon[:0]
+	for i, id := range l.Pairs {
+		t.soon = append(t.soon, 0)
+		t.place[id] = int32(i)
+		t.Note(l, id, &senders[id])
+	}
+}
+
+// Note records a flow of a list whose sender has changed.
+func (t *ReadyTable) Note(l *RoundRobin, id int32, s *Sender) {
+	if !l.Tabled {
+		return
+	}
+	at := s.NextAvail
+	if s.Nxt >= s.Frames {
+		at = never
+	}
+	t.soon[t.place[id]] = at
+}

@@ -1,0 +1,59 @@
+package tiebreak
+
+// Frames that arrive at one instant by many links mostly began one after the other at the ends of others
+// that arrived so before, over and over. What was put in order together keeps its places: what it lets begin
+// needs no comparison.
+
+// placed is the place of an entry among those that were put in order together; 0: none. The upper bits say
+// when that was.
+type placed uint64
+
+// placeBits is how many bits of it say the place.
+const placeBits = 16
+
+// Turn returns the rank of an event's cause within its batch of simultaneous events, and when the event
+// began. Two events that began at one time have the order of their ranks, if these are of one batch; 0: not
+// known.
+func (c *Calendar) Turn(x Number) (turn uint64, at int64) {
+	i, oldest := int((x-Number(c.oldest))&^None), Number(c.oldest)
+	if c.of.ids != 0 || x >= None || i < len(c.ranks) || i >= c.size {
+		return 0, 0
+	}
+	e := &c.log[i]
+	if p := e.by &^ whatBits; p>>31 == numbered>>31 {
+		if k := int((Number(p) - oldest) &^ None); k < len(c.places) {
+			return uint64(c.places[k]), e.at
+		}
+	}
+	return 0, e.at
+}
+
+// Together reports whether two ranks are of one batch.
+func Together(a, b uint64) bool { return a>>placeBits == b>>placeBits }
+
+// Placed begins a batch of n simultaneous events, which Put ranks one by one; 0: too many to rank.
+func (c *Calendar) Placed(n int) (row uint64) {
+	if c.of.ids != 0 || n >= 1<<placeBits {
+		return 0
+	}
+	if len(c.places) < c.size {
+		c.places = append(make([]placed, 0, len(c.log)), c.places...)[:len(c.log)]
+	}
+	c.rows++
+	return c.rows << placeBits
+}
+
+// Put records an event's rank in a batch.
+func (c *Calendar) Put(row uint64, x Number, place int) {
+	if i := int((x - Number(c.oldest)) &^ None); row != 0 && x < None && i < c.size {
+		c.places[i] = placed(row + uint64(place))
+	}
+}
+
+// move drops the places of the oldest records, as many as are cut.
+func (c *Calendar) move(cut, size int) {
+	if len(c.places) > 0 {
+		n := copy(c.places, c.places[min(cut, len(c.places)):min(size, len(c.places))])
+		clear(c.places[n:])
+	}
+}
