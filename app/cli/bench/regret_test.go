@@ -30,7 +30,8 @@ type paced struct {
 func (p *paced) About() bench.About {
 	a := bench.About{Describe: "paced", Threads: 4}
 	for i := range a.Threads {
-		a.Devices = append(a.Devices, nccltests.Device{Rank: i, Host: "paced", Device: i, Name: "NVIDIA H200"})
+		a.Devices = append(a.Devices,
+			nccltests.Device{Rank: i, Host: "paced", Device: i, Name: "NVIDIA H200"})
 	}
 	return a
 }
@@ -58,12 +59,16 @@ func (p *paced) Force(_ context.Context, v bench.Rival) (bench.Backend, error) {
 func TestRegretOnHardware(t *testing.T) {
 	var forced []string
 	open := 0
-	gpus := func(context.Context, *bench.Spec, *team.Team, bench.DeviceConfig, bench.NewModel) (bench.Backend, error) {
+	gpus := func(
+		context.Context, *bench.Spec, *team.Team, bench.DeviceConfig, bench.NewModel,
+	) (bench.Backend, error) {
 		open++
-		return &paced{us: 12, table: map[string]float64{"RING/LL128": 10, "TREE/LL": 11}, forced: &forced, open: &open}, nil
+		table := map[string]float64{"RING/LL128": 10, "TREE/LL": 11}
+		return &paced{us: 12, table: table, forced: &forced, open: &open}, nil
 	}
 	topo := golden.Root(t, "testdata", "topos", "h200x4-4.xml")
-	out := printed(t, gpus, false, "all_reduce", "--topo", topo, "--multicast", "off", "-b", "8", "-e", "8", "--launch", "graph", "--columns", "+regret,algo,proto")
+	out := printed(t, gpus, false, "all_reduce", "--topo", topo, "--multicast", "off", "-b", "8", "-e", "8",
+		"--launch", "graph", "--columns", "+regret,algo,proto")
 	row := strings.Fields(lineWith(t, out, "float"))
 	if got := row[13:]; strings.Join(got, " ") != "1.200 RING/LL128 RING LL" {
 		t.Errorf("regret, the better choice, and NCCL's: %q, want 1.200 RING/LL128 RING LL", got)
@@ -71,11 +76,13 @@ func TestRegretOnHardware(t *testing.T) {
 	if got := strings.Join(forced, " "); got != "TREE/LL TREE/LL128 TREE/SIMPLE RING/LL128 RING/SIMPLE" || open != 0 {
 		t.Errorf("forced %s; %d left open", got, open)
 	}
-	out = printed(t, gpus, true, "all_reduce", "--topo", topo, "--multicast", "off", "-b", "8", "-e", "8", "--columns", "+regret")
+	out = printed(t, gpus, true, "all_reduce", "--topo", topo, "--multicast", "off", "-b", "8", "-e", "8",
+		"--columns", "+regret")
 	if !strings.Contains(out, `"regret":1.2,"best":"RING/LL128"`) {
 		t.Errorf("JSON tells no regret: %s", out)
 	}
-	out = printed(t, gpus, false, "alltoall", "--topo", topo, "--multicast", "off", "-b", "1K", "-e", "1K", "--columns", "+regret")
+	out = printed(t, gpus, false, "alltoall", "--topo", topo, "--multicast", "off", "-b", "1K", "-e", "1K",
+		"--columns", "+regret")
 	if row := strings.Fields(lineWith(t, out, "float")); row[len(row)-1] != "-" {
 		t.Errorf("alltoall has no rivals, and yet a regret: %q", row)
 	}

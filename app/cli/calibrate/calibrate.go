@@ -51,7 +51,8 @@ well a class predicts measured times.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.Run(cmd.Context(), a) }}
 	o.Fit.register(cmd)
 	o.Measure.register(cmd)
-	cmd.Flags().StringVar(&o.Data, "data", "", "keep the measured times in `DIR` (default a new one next to the file)")
+	cmd.Flags().StringVar(&o.Data, "data", "",
+		"keep the measured times in `DIR` (default a new one next to the file)")
 	cmd.AddCommand(fit(a), check(a), measureCommand(a), set(a))
 	return cmd
 }
@@ -67,7 +68,8 @@ func (o *Options) Run(ctx context.Context, a *cli.App) error {
 	dir := o.Data
 	if dir == "" {
 		var err error
-		if dir, err = os.MkdirTemp(filepath.Dir(a.Path(o.Fit.Out)), strings.TrimSuffix(filepath.Base(o.Fit.Out), ".json")+"-times-"); err != nil {
+		name := strings.TrimSuffix(filepath.Base(o.Fit.Out), ".json") + "-times-"
+		if dir, err = os.MkdirTemp(filepath.Dir(a.Path(o.Fit.Out)), name); err != nil {
 			return fail.Input(err)
 		}
 	} else {

@@ -82,7 +82,9 @@ func record(t *testing.T, files ...string) benchcmd.Opener {
 
 // inPlaceOfGPUs opens a backend in place of GPUs.
 func inPlaceOfGPUs(b bench.Backend) benchcmd.Opener {
-	return func(context.Context, *bench.Spec, *team.Team, bench.DeviceConfig, bench.NewModel) (bench.Backend, error) {
+	return func(
+		context.Context, *bench.Spec, *team.Team, bench.DeviceConfig, bench.NewModel,
+	) (bench.Backend, error) {
 		return b, nil
 	}
 }
@@ -125,7 +127,8 @@ func measureRecorded(t *testing.T, dir, name string, files ...string) {
 	}
 	s := list[0]
 	s.Ops = []coll.Func{coll.AllReduce, coll.AllGather}
-	a := &cli.App{Process: process.Process{Out: os.Stdout, Err: os.Stderr, Environ: append([]string{"NCCL_NVLS_ENABLE=0"}, s.Env...)}}
+	a := &cli.App{Process: process.Process{Out: os.Stdout, Err: os.Stderr,
+		Environ: append([]string{"NCCL_NVLS_ENABLE=0"}, s.Env...)}}
 	if err := measureSet(t.Context(), a, &s, team.Alone(0), "", dir, record(t, files...)); err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +150,8 @@ func simccl(t *testing.T, args ...string) string {
 func TestWrongValuesEndCalibration(t *testing.T) {
 	gpus := inPlaceOfGPUs(wrong{&recorded{n: 4}})
 	s := measure.Sets()[0]
-	err := measureSet(t.Context(), &cli.App{Process: process.Process{Out: os.Stdout, Err: os.Stderr}}, &s, team.Alone(0), "", t.TempDir(), gpus)
+	a := &cli.App{Process: process.Process{Out: os.Stdout, Err: os.Stderr}}
+	err := measureSet(t.Context(), a, &s, team.Alone(0), "", t.TempDir(), gpus)
 	if status.Of(err) != status.Check || !strings.Contains(err.Error(), "element 3") {
 		t.Errorf("wrong values: %v, exit status %d", err, status.Of(err))
 	}

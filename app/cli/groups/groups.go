@@ -50,7 +50,8 @@ follow each other as the calls do.`,
 // Run prints what NCCL launches for the groups.
 func (o *Options) Run(ctx context.Context, a *cli.App) error {
 	if o.Machine.Network != "flow" {
-		return fail.Usage("--network %s: groups use the GPUs of one node, without a network; leave it out", o.Machine.Network)
+		return fail.Usage("--network %s: groups use the GPUs of one node, without a network; leave it out",
+			o.Machine.Network)
 	}
 	data, err := a.ReadAs(o.File, process.MaxResults, inputs.Groups)
 	if err != nil {

@@ -51,14 +51,16 @@ import (
 // take longer than a decision of a small machine.
 func commands() []command {
 	all := []command{
-		{"run", run.Command}, {"inspect", inspect.Command}, {"explain", explain.Command}, {"diff", diff.Command},
-		{"advise", advise.Command}, {"topo", topo.Command}, {"graph", graph.Command}, {"tune", tune.Command},
-		{"plan", plan.Command}, {"check", check.Command}, {"scenario", scenario.Command}, {"replay", replay.Command},
-		{"sweep", sweep.Command}, {"overlap", overlap.Command}, {"workload", workload.Command}, {"env", env.Command},
-		{"trace", trace.Command}, {"bench", bench.Command}, {"calibrate", calibrate.Command}, {"report", report.Command},
-		{"identify", identify.Command}, {"groups", groups.Command}, {"schedule", schedule.Command}, {"class", classes.Command},
-		{"intercept", intercept.Command}, {"serve", serve.Command}, {"network", network.Command}, {"version", about.Command},
-		{"exit-codes", about.ExitCodes},
+		{"run", run.Command}, {"inspect", inspect.Command}, {"explain", explain.Command},
+		{"diff", diff.Command}, {"advise", advise.Command}, {"topo", topo.Command},
+		{"graph", graph.Command}, {"tune", tune.Command}, {"plan", plan.Command},
+		{"check", check.Command}, {"scenario", scenario.Command}, {"replay", replay.Command},
+		{"sweep", sweep.Command}, {"overlap", overlap.Command}, {"workload", workload.Command},
+		{"env", env.Command}, {"trace", trace.Command}, {"bench", bench.Command},
+		{"calibrate", calibrate.Command}, {"report", report.Command}, {"identify", identify.Command},
+		{"groups", groups.Command}, {"schedule", schedule.Command}, {"class", classes.Command},
+		{"intercept", intercept.Command}, {"serve", serve.Command}, {"network", network.Command},
+		{"version", about.Command}, {"exit-codes", about.ExitCodes},
 	}
 	for _, t := range topics.All() {
 		all = append(all, command{t.Name, func(*cli.App) *cobra.Command { return t.Command() }})

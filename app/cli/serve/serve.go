@@ -30,7 +30,8 @@ that are dropped on the page stay in the browser.`,
 		Example: "  simccl serve\n  simccl serve --listen 127.0.0.1:8080",
 		Args:    cli.Exactly(),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.Run(cmd.Context(), a) }}
-	c.Flags().StringVar(&o.Listen, "listen", "127.0.0.1:0", "`ADDRESS` of the loopback to listen on; port 0: a free one")
+	c.Flags().StringVar(&o.Listen, "listen", "127.0.0.1:0",
+		"`ADDRESS` of the loopback to listen on; port 0: a free one")
 	return c
 }
 

@@ -32,7 +32,8 @@ func TestServe(t *testing.T) {
 	a := &cli.App{}
 	if _, err := site.Page(); err != nil {
 		a.Out = &bytes.Buffer{}
-		if err := (&Options{Listen: "127.0.0.1:0"}).Run(context.Background(), a); !errors.Is(err, site.ErrNotBuilt) {
+		o := &Options{Listen: "127.0.0.1:0"}
+		if err := o.Run(context.Background(), a); !errors.Is(err, site.ErrNotBuilt) {
 			t.Errorf("without a page: %v", err)
 		}
 		return
