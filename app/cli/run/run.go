@@ -135,7 +135,7 @@ func (r *Options) RegisterTimes(c *cobra.Command) {
 			"lockstep; large sizes within a node come out up to 18 % slower)", "engine.jitter"),
 		flags.Of(&r.Seed, "seed", "", 0, "`SEED` of everything random: one draw of hashed routes (default 1; where hashed "+
 			"routes bind, the median of several draws)"),
-		flags.Of(&r.Fold, "fold", "", "auto", "folding of ranks that behave alike, `MODE` exact (equal ranks are simulated "+
+		flags.Of(&r.Fold, "fold", "", "auto", "folding of equivalent ranks, `MODE` exact (equal ranks are simulated "+
 			"once, without an error), near (nearly equal ones too), off, or auto (exact; near above 512 ranks and in "+
 			"large rings, if needed)", "engine.fold"),
 		flags.Of(&r.Skip, "skip", "", "auto", "skipping of what repeats, `MODE` auto (periods of a steady state are counted, "+
