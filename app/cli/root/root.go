@@ -89,7 +89,7 @@ it takes, by simulating the very schedule. It needs no GPU.`,
   simccl run all_reduce --topo topo.xml --nodes 4 -b 1K -e 1M -f 4 --trace a.json
   simccl explain all_reduce 2M --topo topo.xml --nodes 4
   simccl inspect --topo topo.xml --json
-  simccl trace validate out.json.gz`,
+  simccl trace validate a.json`,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		DisableAutoGenTag: true,
