@@ -101,3 +101,22 @@ func Nested(use string, args cobra.PositionalArgs, run func(*cobra.Command, []st
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fail.Usage("%v", err) })
 	return c
 }
+
+// Given are the options that a command line gives one command and that another has too, as
+// words; those of all commands are the app's.
+func Given(from, to *cobra.Command) []string {
+	words := []string{}
+	from.Flags().Visit(func(f *pflag.Flag) {
+		if to.Flags().Lookup(f.Name) == nil || from.InheritedFlags().Lookup(f.Name) != nil {
+			return
+		}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			for _, v := range list.GetSlice() {
+				words = append(words, "--"+f.Name+"="+v)
+			}
+			return
+		}
+		words = append(words, "--"+f.Name+"="+f.Value.String())
+	})
+	return words
+}

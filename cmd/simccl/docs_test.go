@@ -134,6 +134,7 @@ func unknownTo(root *cobra.Command, words []string) string {
 	if err != nil {
 		return err.Error()
 	}
+	c.InitDefaultHelpFlag()                         // as running it does
 	if end := slices.Index(words, "--"); end >= 0 { // what follows is another program's
 		words = words[:end]
 	}

@@ -30,8 +30,8 @@ type Build struct {
 // Of is the build of this program. Without commit and date, which a release's linker sets, they
 // are those that the compiler found.
 func Of(a *cli.App) Build {
-	b := Build{Version: a.Version, Commit: a.Commit, Date: a.Date, Rules: cli.Rules().String(),
-		Tests: nccltests.Version, Rulesets: release.Names()}
+	b := Build{Version: a.Version, Commit: a.Commit, Date: a.Date,
+		Rules: cli.Rules().String(), Tests: nccltests.Version, Rulesets: release.Names()}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b

@@ -50,8 +50,9 @@ type Options struct {
 }
 
 // Opener opens GPUs.
-type Opener func(context.Context, *bench.Spec, *team.Team, bench.DeviceConfig, bench.NewModel) (bench.Backend,
-	error)
+type Opener func(
+	context.Context, *bench.Spec, *team.Team, bench.DeviceConfig, bench.NewModel,
+) (bench.Backend, error)
 
 // Command is "bench".
 func Command(a *cli.App) *cobra.Command {
@@ -272,8 +273,9 @@ func (b *Options) load(a *cli.App, m cli.Machine, spec scenario.Spec) (*benchrun
 
 // predict is the model of the machine that the devices are of: the file of --topo,
 // else this machine as it is found.
-func (b *Options) predict(a *cli.App, ask *bench.Request, fn coll.Func, devices []nccltests.Device) (
-	bench.Model, error) {
+func (b *Options) predict(
+	a *cli.App, ask *bench.Request, fn coll.Func, devices []nccltests.Device,
+) (bench.Model, error) {
 	m := b.Machine
 	hosts, gpus := benchrun.CountHosts(devices)
 	m.GPUs, m.Nodes = gpus, cmp.Or(m.Nodes, hosts)
@@ -299,9 +301,8 @@ func (b *Options) predict(a *cli.App, ask *bench.Request, fn coll.Func, devices 
 
 // bench is the bench of ranks that have met.
 func (b *Options) bench(a *cli.App, r *benchrun.Bench) *benchrun.Bench {
-	r.Program, r.Table, r.Wrong = a.Version, a.Out, func(line string) {
-		fmt.Fprintf(a.Err, "simccl: %s\n", line)
-	}
+	r.Program, r.Table = a.Version, a.Out
+	r.Wrong = func(line string) { fmt.Fprintf(a.Err, "simccl: %s\n", line) }
 	if a.JSON {
 		r.Table = io.Discard
 	}

@@ -30,8 +30,8 @@ type paced struct {
 func (p *paced) About() bench.About {
 	a := bench.About{Describe: "paced", Threads: 4}
 	for i := range a.Threads {
-		a.Devices = append(a.Devices, nccltests.Device{Rank: i, Host: "paced", Device: i,
-			Name: "NVIDIA H200"})
+		a.Devices = append(a.Devices,
+			nccltests.Device{Rank: i, Host: "paced", Device: i, Name: "NVIDIA H200"})
 	}
 	return a
 }
@@ -59,11 +59,12 @@ func (p *paced) Force(_ context.Context, v bench.Rival) (bench.Backend, error) {
 func TestRegretOnHardware(t *testing.T) {
 	var forced []string
 	open := 0
-	gpus := func(context.Context, *bench.Spec, *team.Team, bench.DeviceConfig, bench.NewModel) (bench.Backend,
-		error) {
+	gpus := func(
+		context.Context, *bench.Spec, *team.Team, bench.DeviceConfig, bench.NewModel,
+	) (bench.Backend, error) {
 		open++
-		return &paced{us: 12, table: map[string]float64{"RING/LL128": 10, "TREE/LL": 11}, forced: &forced,
-			open: &open}, nil
+		table := map[string]float64{"RING/LL128": 10, "TREE/LL": 11}
+		return &paced{us: 12, table: table, forced: &forced, open: &open}, nil
 	}
 	topo := golden.Root(t, "testdata", "topos", "h200x4-4.xml")
 	out := printed(t, gpus, false, "all_reduce", "--topo", topo, "--multicast", "off", "-b", "8", "-e", "8",

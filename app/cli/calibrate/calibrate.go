@@ -68,8 +68,8 @@ func (o *Options) Run(ctx context.Context, a *cli.App) error {
 	dir := o.Data
 	if dir == "" {
 		var err error
-		if dir, err = os.MkdirTemp(filepath.Dir(a.Path(o.Fit.Out)),
-			strings.TrimSuffix(filepath.Base(o.Fit.Out), ".json")+"-times-"); err != nil {
+		name := strings.TrimSuffix(filepath.Base(o.Fit.Out), ".json") + "-times-"
+		if dir, err = os.MkdirTemp(filepath.Dir(a.Path(o.Fit.Out)), name); err != nil {
 			return fail.Input(err)
 		}
 	} else {

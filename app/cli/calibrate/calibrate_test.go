@@ -85,8 +85,9 @@ func record(t *testing.T, files ...string) benchcmd.Opener {
 
 // inPlaceOfGPUs opens a backend in place of GPUs.
 func inPlaceOfGPUs(b bench.Backend) benchcmd.Opener {
-	return func(context.Context, *bench.Spec, *team.Team, bench.DeviceConfig, bench.NewModel) (bench.Backend,
-		error) {
+	return func(
+		context.Context, *bench.Spec, *team.Team, bench.DeviceConfig, bench.NewModel,
+	) (bench.Backend, error) {
 		return b, nil
 	}
 }
@@ -154,8 +155,8 @@ func simccl(t *testing.T, args ...string) string {
 func TestWrongValuesEndCalibration(t *testing.T) {
 	gpus := inPlaceOfGPUs(wrong{&recorded{n: 4}})
 	s := measure.Sets()[0]
-	err := measureSet(t.Context(), &cli.App{Process: process.Process{Out: os.Stdout, Err: os.Stderr}}, &s,
-		team.Alone(0), "", t.TempDir(), gpus)
+	a := &cli.App{Process: process.Process{Out: os.Stdout, Err: os.Stderr}}
+	err := measureSet(t.Context(), a, &s, team.Alone(0), "", t.TempDir(), gpus)
 	if status.Of(err) != status.Check || !strings.Contains(err.Error(), "element 3") {
 		t.Errorf("wrong values: %v, exit status %d", err, status.Of(err))
 	}

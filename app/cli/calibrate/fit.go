@@ -90,8 +90,8 @@ func (o *FitOptions) from(ctx context.Context, a *cli.App, dir string) error {
 		return err
 	}
 	progress := a.Progress("rounds", fitRounds)
-	res, err := calibrate.Fit(ctx, points, class, calibrate.Options{Holdout: o.Holdout,
-		Quantities: o.Quantities, Rounds: fitRounds,
+	res, err := calibrate.Fit(ctx, points, class, calibrate.Options{
+		Holdout: o.Holdout, Quantities: o.Quantities, Rounds: fitRounds,
 		Round: func(int, float64) { progress.Step() }})
 	progress.End()
 	if err != nil {

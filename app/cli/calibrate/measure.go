@@ -81,8 +81,8 @@ func (m *MeasureOptions) into(ctx context.Context, a *cli.App, dir string) error
 	p := measure.Plan{Sets: sets, GPUs: m.GPUs, Budget: m.Budget, Dir: dir,
 		Topology: a.Host().Topology,
 		Command: func(ctx context.Context, s *measure.Set, rank, ranks int, root string) *exec.Cmd {
-			args := []string{"calibrate", "set", s.Name, dir, "--libnccl", m.Library, "--nranks",
-				fmt.Sprint(ranks), "--root-address", root}
+			args := []string{"calibrate", "set", s.Name, dir, "--libnccl", m.Library,
+				"--nranks", fmt.Sprint(ranks), "--root-address", root}
 			for _, kv := range a.Env {
 				args = append(args, "--env", kv)
 			}
@@ -123,10 +123,11 @@ func set(a *cli.App) *cobra.Command {
 }
 
 // measureSet measures a set as one of its processes, each with one GPU.
-func measureSet(ctx context.Context, a *cli.App, s *measure.Set, at team.Place, libnccl, dir string,
-	gpus bench.Opener) error {
-	ask := &realbench.Request{Backend: "nccl", Library: libnccl, Options: options.Options{Threads: 1,
-		CTAPolicy: options.NoPolicy}}
+func measureSet(
+	ctx context.Context, a *cli.App, s *measure.Set, at team.Place, libnccl, dir string, gpus bench.Opener,
+) error {
+	ask := &realbench.Request{Backend: "nccl", Library: libnccl,
+		Options: options.Options{Threads: 1, CTAPolicy: options.NoPolicy}}
 	open := func(ctx context.Context, t *team.Team, buffer units.Bytes) (realbench.Backend, error) {
 		c := bench.Devices(a, ask, 1)
 		c.Buffer = buffer

@@ -176,6 +176,7 @@ func decide(a *cli.App, words []string, dir string) (text []byte, err error) {
 		return err
 	})
 	o.Machine.Register(c)
+	sub.Given, sub.Named = c.Flags(), sub.AsFlags
 	c.Flags().StringArrayVar(&sub.Env, "env", a.Env, "")
 	c.SetArgs(words)
 	c.SetOut(io.Discard)

@@ -22,7 +22,6 @@ import (
 	"github.com/simccl/simccl/plan/msccl"
 	"github.com/simccl/simccl/study/diff"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // diffSizes are timed if no sizes are given.
@@ -64,7 +63,9 @@ anything differs.`,
 				return fail.Usage(
 					`diff: what with what? write --a OPTIONS, --b OPTIONS or both, for example --b NCCL_NVLS_ENABLE=0`)
 			}
-			o.Ops, o.Both = args, shared(cmd)
+			side := &cobra.Command{}
+			register(side, new(run.Options))
+			o.Ops, o.Both = args, cli.Given(cmd, side)
 			return o.Run(cmd.Context(), a)
 		}}
 	f := c.Flags()
@@ -191,26 +192,6 @@ func (o *Options) side(a *cli.App, name, text string) (s *diff.Side, err error) 
 	c.Flags().BoolVar(&a.NoEnv, "no-env", a.NoEnv, "")
 	c.SetArgs(append(append([]string{}, o.Both...), own...)) // nil would mean the arguments of the process
 	return s, c.Execute()
-}
-
-// shared are the options of a command line that a side takes too, as words.
-func shared(both *cobra.Command) []string {
-	side := &cobra.Command{}
-	register(side, new(run.Options))
-	words := []string{}
-	both.Flags().Visit(func(f *pflag.Flag) {
-		if side.Flags().Lookup(f.Name) == nil {
-			return
-		}
-		if list, ok := f.Value.(pflag.SliceValue); ok {
-			for _, v := range list.GetSlice() {
-				words = append(words, "--"+f.Name+"="+v)
-			}
-			return
-		}
-		words = append(words, "--"+f.Name+"="+f.Value.String())
-	})
-	return words
 }
 
 // setBare sets the option that a bare setting, file or fault is short for.

@@ -28,7 +28,7 @@ type Row struct {
 }
 
 // Of is the flag --name, with a letter -letter (empty: none), that sets *to, which is def
-// without it. A word of the usage in backquotes is the name of the value. The members are what
+// without it. A word of the usage in backquotes names the value. The members are what
 // errors name where the flag is meant: a member of a scenario.Spec by its path in JSON,
 // "workload.root", or one of a request by its name in Go, "Root" (package fail).
 func Of[T Value](to *T, name, letter string, def T, usage string, members ...string) Row {

@@ -4,6 +4,7 @@ package groups
 
 import (
 	"bytes"
+	"context"
 
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/process"
@@ -13,9 +14,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// Options are what the options of groups say.
+type Options struct {
+	File    string
+	Machine cli.Machine
+}
+
 // Command is simccl groups.
 func Command(a *cli.App) *cobra.Command {
-	var m cli.Machine
+	var o Options
 	c := &cobra.Command{Use: "groups FILE", Short: "What NCCL launches for groups of calls",
 		Long: `groups reads groups of NCCL calls (GROUP and TASK lines, as
 testdata/measured/h200x4/groups has them) and prints, for each, NCCL's own lines of
@@ -29,41 +36,47 @@ random ids: where the file has NCCL's lines, they show that order; else they
 follow each other as the calls do.`,
 		Example: `  simccl groups testdata/measured/h200x4/groups/plain2.txt --topo testdata/topos/h200x4-4.xml -g 2 --multicast off`,
 		Args:    cli.Exactly("FILE"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if m.Network != "flow" {
-				return fail.Usage("--network %s: groups use the GPUs of one node, without a network; leave "+
-					"it out", m.Network)
-			}
-			data, err := a.ReadAs(args[0], process.MaxResults, inputs.Groups)
-			if err != nil {
-				return err
-			}
-			list, err := grouplog.Read(bytes.NewReader(data), args[0])
-			if err != nil {
-				return fail.Input(err)
-			}
-			site, err := m.Load(a)
-			if err != nil {
-				return err
-			}
-			machine, err := grouplog.NewMachine(site)
-			if err != nil {
-				return fail.Argument(err)
-			}
-			out, err := machine.Answers(a.Context(), list)
-			switch {
-			case err != nil:
-				return err
-			case a.JSON:
-				return a.PrintJSON(out)
-			}
-			return a.PrintText(grouplog.Text(out))
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.File = args[0]
+			return o.Run(cmd.Context(), a)
 		}}
-	m.Register(c)
-	m.RegisterClass(c)
-	m.RegisterNetwork(c)
-	off(c, "multicast", &m.Multicast)
+	o.Machine.Register(c)
+	o.Machine.RegisterClass(c)
+	o.Machine.RegisterNetwork(c)
+	off(c, "multicast", &o.Machine.Multicast)
 	return c
+}
+
+// Run prints what NCCL launches for the groups.
+func (o *Options) Run(ctx context.Context, a *cli.App) error {
+	if o.Machine.Network != "flow" {
+		return fail.Usage("--network %s: groups use the GPUs of one node, without a network; leave it out",
+			o.Machine.Network)
+	}
+	data, err := a.ReadAs(o.File, process.MaxResults, inputs.Groups)
+	if err != nil {
+		return err
+	}
+	list, err := grouplog.Read(bytes.NewReader(data), o.File)
+	if err != nil {
+		return fail.Input(err)
+	}
+	site, err := o.Machine.Load(a)
+	if err != nil {
+		return err
+	}
+	machine, err := grouplog.NewMachine(site)
+	if err != nil {
+		return fail.Argument(err)
+	}
+	out, err := machine.Answers(ctx, list)
+	switch {
+	case err != nil:
+		return err
+	case a.JSON:
+		return a.PrintJSON(out)
+	}
+	return a.PrintText(grouplog.Text(out))
 }
 
 // off makes an option's default "off": the machines of recorded groups had no NVLink

@@ -141,7 +141,7 @@ func Page(c *cobra.Command, columns int) string {
 	}
 	section("Examples", examples(c.Example, columns))
 	sections := flags.Sections(c)
-	at := gutter(c)
+	at := gutter(c, columns)
 	section("Most used", options(most, at, columns))
 	section("", prose(rest, columns))
 	commands, topics := below(c)

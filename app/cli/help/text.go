@@ -130,15 +130,15 @@ func row(f *pflag.Flag) (name, usage string) {
 	return line[:indent] + name, usage
 }
 
-// gutter is the column of usages on the page of a command.
-func gutter(c *cobra.Command) int {
+// gutter is the column of usages on the page of a command: at most the middle.
+func gutter(c *cobra.Command, columns int) int {
 	longest := 0
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		if name, _ := row(f); len(name) <= widestFlag && !f.Hidden {
 			longest = max(longest, len(name))
 		}
 	})
-	return longest + 2
+	return min(longest+2, columns/2)
 }
 
 // options lists flags, with usages from column at on.

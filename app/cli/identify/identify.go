@@ -4,6 +4,7 @@
 package identify
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -39,6 +40,11 @@ type Entry struct {
 // maxFiles bounds what is looked at in folders.
 const maxFiles = 1000
 
+// Options are what the arguments of identify say.
+type Options struct {
+	Names []string // files, folders, - for standard input
+}
+
 // Command is simccl identify.
 func Command(a *cli.App) *cobra.Command {
 	return &cobra.Command{Use: "identify FILE|DIR|-...",
@@ -52,25 +58,26 @@ without links; - is standard input; pipes and devices are not opened. Exit statu
 where a file is of no kind that simccl knows, 8 where one cannot be read.`,
 		Example: "  simccl identify dgx.xml nccl.log.gz measured.txt\n  simccl identify net.json --json\n" +
 			"  gunzip -c nccl.log.gz | simccl identify -",
-		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return fail.Usage("identify: name at least one file, or - for standard input")
-			}
-			return run(a, args)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o := Options{Names: args}
+			return o.Run(cmd.Context(), a)
 		}}
 }
 
-// run prints an entry for each file; what cannot be read comes last, as the error.
-func run(a *cli.App, args []string) error {
+// Run prints an entry for each file; what cannot be read comes last, as the error.
+func (o *Options) Run(ctx context.Context, a *cli.App) error {
+	if len(o.Names) == 0 {
+		return fail.Usage("identify: name at least one file, or - for standard input")
+	}
 	entries := []Entry{}
 	var unread error
-	for _, name := range args {
+	for _, name := range o.Names {
 		found, err := of(a, name)
 		if entries = append(entries, found...); err != nil {
 			unread = errors.Join(unread, err)
 		}
-		if a.Context().Err() != nil {
-			return a.Context().Err()
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
 	}
 	err := show(a, entries)

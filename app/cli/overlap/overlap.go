@@ -26,11 +26,20 @@ import (
 	"github.com/simccl/simccl/study/replay"
 	"github.com/simccl/simccl/workload/inputs"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
+
+// Options are what the options of overlap say.
+type Options struct {
+	File    string
+	Machine cli.Machine
+
+	given *pflag.FlagSet // of a command line; nil: multicast is off, as the tables were measured
+}
 
 // Command is "overlap".
 func Command(a *cli.App) *cobra.Command {
-	var m cli.Machine
+	var o Options
 	c := &cobra.Command{Use: "overlap FILE", Short: "Simulate a table of measured overlaps, row by row",
 		Long: `overlap reads a table of collectives beside compute, two communicators at once,
 sends and receives, groups and late ranks, as a PyTorch script measured them, and
@@ -40,20 +49,24 @@ NVLink multicast.`,
 		Example: "  simccl overlap overlap.txt --json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return run(cmd.Context(), a, &m, cmd.Flags().Changed("multicast"), args[0])
+			o.File = args[0]
+			return o.Run(cmd.Context(), a)
 		}}
-	m.Register(c)
-	m.RegisterClass(c)
-	m.RegisterNetwork(c)
+	o.given = c.Flags()
+	o.Machine.Register(c)
+	o.Machine.RegisterClass(c)
+	o.Machine.RegisterNetwork(c)
 	return c
 }
 
-func run(ctx context.Context, a *cli.App, m *cli.Machine, multicast bool, file string) error {
-	data, err := a.ReadAs(file, process.MaxSettings, inputs.Overlap)
+// Run simulates the rows of the table.
+func (o *Options) Run(ctx context.Context, a *cli.App) error {
+	m := &o.Machine
+	data, err := a.ReadAs(o.File, process.MaxSettings, inputs.Overlap)
 	if err != nil {
 		return err
 	}
-	t, err := overlap.Parse(string(data), file)
+	t, err := overlap.Parse(string(data), o.File)
 	if err != nil {
 		return fail.Input(err)
 	}
@@ -67,7 +80,7 @@ func run(ctx context.Context, a *cli.App, m *cli.Machine, multicast bool, file s
 		}
 		fmt.Fprintf(a.Err, "%d GPUs of %s, for the table's %s\n", m.GPUs, m.Topo, cmp.Or(t.Device, "GPUs"))
 	}
-	if !multicast {
+	if o.given == nil || !o.given.Changed("multicast") {
 		m.Multicast = "off"
 	}
 	spec, err := m.Spec(a)

@@ -17,7 +17,6 @@ import (
 	"github.com/simccl/simccl/workload/load"
 	"github.com/simccl/simccl/workload/variant"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // choice are the options that say what is run where: those that --vs takes too.
@@ -184,9 +183,7 @@ func (f *flags) other(cmd *cobra.Command, a *cli.App, j *load.Job, own []string)
 	sub := *a
 	var quiet bytes.Buffer
 	sub.Err, sub.Env = &quiet, slices.Clone(a.Env)
-	c := &cobra.Command{Use: "replay", SilenceUsage: true, SilenceErrors: true, Args: cobra.ArbitraryArgs}
-	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fail.Usage("%v", err) })
-	c.RunE = func(c *cobra.Command, bare []string) error {
+	c := cli.Nested("replay", cobra.ArbitraryArgs, func(c *cobra.Command, bare []string) error {
 		for _, w := range bare {
 			option := diff.Option(w)
 			if option == "" && builtin.Lookup(w) != nil {
@@ -203,27 +200,9 @@ func (f *flags) other(cmd *cobra.Command, a *cli.App, j *load.Job, own []string)
 		sub.Env = append(sub.Env, env...)
 		r, err = x.prepare(&sub, j)
 		return err
-	}
+	})
 	x.register(c)
 	c.Flags().StringArrayVar(&env, "env", nil, "")
-	c.SetArgs(append(given(cmd, c), own...))
+	c.SetArgs(append(cli.Given(cmd, c), own...))
 	return r, c.ExecuteContext(cmd.Context())
-}
-
-// given are the options of a command that another one has too, as words.
-func given(of, c *cobra.Command) []string {
-	words := []string{}
-	of.Flags().Visit(func(g *pflag.Flag) {
-		if c.Flags().Lookup(g.Name) == nil || of.InheritedFlags().Lookup(g.Name) != nil { // the app has those
-			return
-		}
-		if list, ok := g.Value.(pflag.SliceValue); ok {
-			for _, v := range list.GetSlice() {
-				words = append(words, "--"+g.Name+"="+v)
-			}
-			return
-		}
-		words = append(words, "--"+g.Name+"="+g.Value.String())
-	})
-	return words
 }

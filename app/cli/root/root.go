@@ -52,19 +52,15 @@ import (
 func commands() []command {
 	all := []command{
 		{"run", run.Command}, {"inspect", inspect.Command}, {"explain", explain.Command},
-		{"diff", diff.Command},
-		{"advise", advise.Command}, {"topo", topo.Command}, {"graph", graph.Command}, {"tune", tune.Command},
-		{"plan", plan.Command}, {"check", check.Command}, {"scenario", scenario.Command},
-		{"replay", replay.Command},
+		{"diff", diff.Command}, {"advise", advise.Command}, {"topo", topo.Command},
+		{"graph", graph.Command}, {"tune", tune.Command}, {"plan", plan.Command},
+		{"check", check.Command}, {"scenario", scenario.Command}, {"replay", replay.Command},
 		{"sweep", sweep.Command}, {"overlap", overlap.Command}, {"workload", workload.Command},
-		{"env", env.Command},
-		{"trace", trace.Command}, {"bench", bench.Command}, {"calibrate", calibrate.Command},
-		{"report", report.Command},
-		{"identify", identify.Command}, {"groups", groups.Command}, {"schedule", schedule.Command},
-		{"class", classes.Command},
+		{"env", env.Command}, {"trace", trace.Command}, {"bench", bench.Command},
+		{"calibrate", calibrate.Command}, {"report", report.Command}, {"identify", identify.Command},
+		{"groups", groups.Command}, {"schedule", schedule.Command}, {"class", classes.Command},
 		{"intercept", intercept.Command}, {"serve", serve.Command}, {"network", network.Command},
-		{"version", about.Command},
-		{"exit-codes", about.ExitCodes},
+		{"version", about.Command}, {"exit-codes", about.ExitCodes},
 	}
 	for _, t := range topics.All() {
 		all = append(all, command{t.Name, func(*cli.App) *cobra.Command { return t.Command() }})
@@ -94,7 +90,7 @@ it takes, by simulating the very schedule. It needs no GPU.`,
   simccl run all_reduce --topo topo.xml --nodes 4 -b 1K -e 1M -f 4 --trace a.json
   simccl explain all_reduce 2M --topo topo.xml --nodes 4
   simccl inspect --topo topo.xml --json
-  simccl trace validate out.json.gz`,
+  simccl trace validate a.json`,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		DisableAutoGenTag: true,

@@ -14,8 +14,8 @@ import (
 func ran(t *testing.T, csv string, run func(a *cli.App) error) (table, rows string) {
 	t.Helper()
 	var out bytes.Buffer
-	if err := run(&cli.App{Process: process.Process{Out: &out, Err: &bytes.Buffer{},
-		Args: []string{"run"}}}); err != nil {
+	a := &cli.App{Process: process.Process{Out: &out, Err: &bytes.Buffer{}, Args: []string{"run"}}}
+	if err := run(a); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(csv)
@@ -32,8 +32,8 @@ func TestOptionsAreTheCommandLine(t *testing.T) {
 	schedule := filepath.Join("..", "..", "..", "testdata", "schedules", "allpairs4.xml")
 	line, lineRows := ran(t, csv, func(a *cli.App) error {
 		c := Command(a)
-		c.SetArgs([]string{"all_reduce", "-g", "4", "--nodes", "1", "--sizes", "64K,96", "--schedule",
-			schedule, "--columns", "+algo,limit", "--csv", csv})
+		c.SetArgs([]string{"all_reduce", "-g", "4", "--nodes", "1", "--sizes", "64K,96",
+			"--schedule", schedule, "--columns", "+algo,limit", "--csv", csv})
 		return c.ExecuteContext(t.Context())
 	})
 	value, valueRows := ran(t, csv, func(a *cli.App) error {

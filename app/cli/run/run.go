@@ -144,7 +144,7 @@ func (r *Options) RegisterTimes(c *cobra.Command) {
 			"`SEED` of everything random: one draw of hashed routes (default 1; where hashed "+
 				"routes bind, the median of several draws)"),
 		flags.Of(&r.Fold, "fold", "", "auto",
-			"folding of ranks that behave equally, `MODE` exact (equal ranks are simulated "+
+			"folding of equivalent ranks, `MODE` exact (equal ranks are simulated "+
 				"once, without an error), near (nearly equal ones too), off, or auto (exact; near above 512 "+
 				"ranks and in "+
 				"large rings, if needed)", "engine.fold"),

@@ -22,8 +22,9 @@ type Beside struct {
 }
 
 // Compare puts a run by the schedule of a file beside that of a Spec as NCCL chooses.
-func Compare(a *cli.App, r *scenario.Running, spec scenario.Spec, s *msccl.Schedule, name string) (*Beside,
-	error) {
+func Compare(
+	a *cli.App, r *scenario.Running, spec scenario.Spec, s *msccl.Schedule, name string,
+) (*Beside, error) {
 	own, err := scenario.On(r.Site, spec, scenario.Options{})
 	if err != nil {
 		return nil, err
@@ -45,13 +46,12 @@ func Warn(a *cli.App, s *msccl.Schedule, name string) {
 func Planner(s *msccl.Schedule, name string) func(*scenario.Site, coll.Func) (scenario.Planner, error) {
 	return func(site *scenario.Site, f coll.Func) (scenario.Planner, error) {
 		if s.Func != f {
-			return nil, fail.Usage("--schedule %s: is a schedule of %s, not of %s", name, s.Func.TestName(),
-				f.TestName())
+			return nil, fail.Usage("--schedule %s: is a schedule of %s, not of %s",
+				name, s.Func.TestName(), f.TestName())
 		}
 		if n := site.Comm.NRanks; n != len(s.GPUs) {
-			return nil,
-				fail.Usage("--schedule %s: is a schedule of %d ranks, the machine has %d; choose with "+
-					"--nodes and -g", name, len(s.GPUs), n)
+			return nil, fail.Usage("--schedule %s: is a schedule of %d ranks, the machine has %d; "+
+				"choose with --nodes and -g", name, len(s.GPUs), n)
 		}
 		return func(op comm.Op) (*plan.Plan, error) { return planOf(s, site, op) }, nil
 	}

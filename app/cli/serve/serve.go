@@ -14,9 +14,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// Options are what the options of serve say.
+type Options struct {
+	Listen string // ADDRESS:PORT of the loopback; port 0: a free one
+}
+
 // Command is "serve".
 func Command(a *cli.App) *cobra.Command {
-	var listen string
+	var o Options
 	c := &cobra.Command{Use: "serve", Short: "Serve the web page to a browser of this machine",
 		Long: `serve serves the web page: machines, curves, reasons, timelines and what-ifs, with
 the simulator in the browser. It prints the address and serves until a signal ends
@@ -24,23 +29,24 @@ it. It listens on the loopback alone, and refuses requests for other hosts; file
 that are dropped on the page stay in the browser.`,
 		Example: "  simccl serve\n  simccl serve --listen 127.0.0.1:8080",
 		Args:    cli.Exactly(),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), a, listen) }}
-	c.Flags().StringVar(&listen, "listen", "127.0.0.1:0",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.Run(cmd.Context(), a) }}
+	c.Flags().StringVar(&o.Listen, "listen", "127.0.0.1:0",
 		"`ADDRESS` of the loopback to listen on; port 0: a free one")
 	return c
 }
 
-func run(ctx context.Context, a *cli.App, listen string) error {
+// Run serves the page until the context ends.
+func (o *Options) Run(ctx context.Context, a *cli.App) error {
 	page, err := site.Page()
 	if err != nil {
 		return fail.Unavailable(err)
 	}
-	if err := onLoopback(listen); err != nil {
+	if err := onLoopback(o.Listen); err != nil {
 		return err
 	}
-	l, err := net.Listen("tcp", listen)
+	l, err := net.Listen("tcp", o.Listen)
 	if err != nil {
-		return fail.Usage("--listen %s: %v", listen, err)
+		return fail.Usage("--listen %s: %v", o.Listen, err)
 	}
 	address := "http://" + l.Addr().String() + "/"
 	if a.JSON {

@@ -34,7 +34,8 @@ func TestServe(t *testing.T) {
 	a := &cli.App{}
 	if _, err := site.Page(); err != nil {
 		a.Out = &bytes.Buffer{}
-		if err := run(context.Background(), a, "127.0.0.1:0"); !errors.Is(err, site.ErrNotBuilt) {
+		o := &Options{Listen: "127.0.0.1:0"}
+		if err := o.Run(context.Background(), a); !errors.Is(err, site.ErrNotBuilt) {
 			t.Errorf("without a page: %v", err)
 		}
 		return
@@ -43,7 +44,7 @@ func TestServe(t *testing.T) {
 	a.Out = out
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- run(ctx, a, "127.0.0.1:0") }()
+	go func() { ended <- (&Options{Listen: "127.0.0.1:0"}).Run(ctx, a) }()
 	r, err := http.Get(<-out)
 	if err != nil {
 		t.Fatal(err)

@@ -16,8 +16,7 @@ import (
 // Command is "topo".
 func Command(a *cli.App) *cobra.Command {
 	return cli.Group("topo", "Inspect topology files", showCommand(a), lintCommand(a), diff(a), convert(a),
-		detect(a), fabricCommand(a),
-		list(a), gen(a), anonymous(a))
+		detect(a), fabricCommand(a), list(a), gen(a), anonymous(a))
 }
 
 // oneFile takes the file as argument or as --topo.
