@@ -21,7 +21,7 @@ import (
 // Finding is one broken rule at one place.
 type Finding struct {
 	Pos     token.Position
-	Rule    string // "import", "pure", "edge", "map-order", "fma", "enum", "length", "doc", "docs", "words", "file", "table", "single"
+	Rule    string // "import", "pure", "edge", "map-order", "fma", "enum", "length", "doc", "docs", "words", "file", "table", "single", "width"
 	Message string // what is wrong, why it matters, what to do
 }
 
@@ -37,7 +37,8 @@ type File struct {
 	Syn   *ast.File
 	Lines int
 	Test  bool
-	Built bool // part of the type-checked package
+	Built bool  // part of the type-checked package
+	Wide  []int // lines longer than maxWidth
 }
 
 // Package is the input of the rules.
@@ -59,6 +60,7 @@ func Check(p *Package) []Finding {
 	checkState(r)
 	checkShape(r)
 	checkWords(r)
+	checkWidth(r)
 	sort.SliceStable(r.found, func(i, j int) bool {
 		a, b := r.found[i].Pos, r.found[j].Pos
 		if a.Filename != b.Filename {

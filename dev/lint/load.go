@@ -96,7 +96,7 @@ func read(fset *token.FileSet, imp types.Importer, l *listed) (*Package, error) 
 				return err
 			}
 			test := test || strings.HasSuffix(name, "_test.go")
-			p.Files = append(p.Files, &File{Name: shown, Syn: syn, Lines: bytes.Count(text, []byte("\n")), Test: test, Built: isBuilt})
+			p.Files = append(p.Files, &File{Name: shown, Syn: syn, Lines: bytes.Count(text, []byte("\n")), Test: test, Built: isBuilt, Wide: wide(text)})
 			if isBuilt {
 				built = append(built, syn)
 			}
