@@ -32,7 +32,7 @@ DEVICEPKG ?= $(shell git grep -l 'require\.Hardware' -- '*_test.go' | sed 's,^,.
 # goes (make profile, docs/adr/0025-a-profile-for-hot-packages.md); PGO= does without.
 # Its path is relative: it is in the program's build information.
 PGO     ?= $(wildcard dev/cmd/hotprofile/*.pgo)
-HOTROOMS = sim packet trace
+HOTROOMS = sim packet trace internal/protowire
 HOT      = $(if $(PGO),$(foreach r,$(HOTROOMS),-gcflags=github.com/simccl/simccl/$(r)/...=-pgoprofile=$(PGO)))
 
 # Symbols and DWARF are a quarter of the program; stack traces and profiles need

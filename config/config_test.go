@@ -36,9 +36,10 @@ func load(t *testing.T, s config.Sources) (*config.Config, []config.Warning) {
 // NCCL_CONF_FILE, then /etc/nccl.conf; the first line of a file holds.
 func TestPrecedence(t *testing.T) {
 	conf := map[string]string{
-		"/home/u/.nccl.conf": "# mine\nNCCL_CROSS_NIC=1\nNCCL_CROSS_NIC=0\nNCCL_NTHREADS=128\nNCCL_ALGO=Tree\n",
-		"/etc/nccl.conf":     "NCCL_NTHREADS=256\nNCCL_PAT_ENABLE=0\n",
-		"/other":             "NCCL_NTHREADS=96\n",
+		"/home/u/.nccl.conf": "# mine\nNCCL_CROSS_NIC=1\nNCCL_CROSS_NIC=0\nNCCL_NTHREADS=128\n" +
+			"NCCL_ALGO=Tree\n",
+		"/etc/nccl.conf": "NCCL_NTHREADS=256\nNCCL_PAT_ENABLE=0\n",
+		"/other":         "NCCL_NTHREADS=96\n",
 	}
 	s := config.Sources{
 		Flags:   []string{"NCCL_ALGO=Ring", "NCCL_ALGO=NVLS"},
@@ -107,7 +108,8 @@ func TestWarnings(t *testing.T) {
 		},
 		Home: "/home/u",
 		ReadFile: files(map[string]string{
-			"/home/u/.nccl.conf": "NCCL_TOPO_FILE = /tmp/x\n  # note NCCL_A=1\nNCCL_IB_SL=3 \nexport\n\n=3\n" +
+			"/home/u/.nccl.conf": "NCCL_TOPO_FILE = /tmp/x\n  # note NCCL_A=1\nNCCL_IB_SL=3 \nexport\n\n" +
+				"=3\n" +
 				"NCCL_CONF_FILE=/nowhere\r\n"}),
 	}
 	_, warns := load(t, s)

@@ -724,7 +724,8 @@ func TestRealDevices(t *testing.T) {
 	for _, x := range []struct {
 		clock collector.Clock
 		calm  string
-	}{{collector.Virtual, "-1"}, {collector.Measured, "-1"}, {collector.Measured, "0"}} { // 0: hosts run ahead from their first call
+	}{{collector.Virtual, "-1"}, {collector.Measured, "-1"},
+		{collector.Measured, "0"}} { // 0: hosts run ahead from their first call
 		r := intercepted(t, m, func(o *intercept.Options) {
 			options(o)
 			o.Clock, o.Env = x.clock, append(o.Env, "SIMCCL_CALM="+x.calm)
@@ -1039,7 +1040,8 @@ func TestSanitized(t *testing.T) {
 	dir := t.TempDir()
 	cc := filepath.Join(dir, "cc")
 	if err := os.WriteFile(cc,
-		[]byte("#!/bin/sh\nexec cc -O0 -fsanitize=address,undefined -fno-sanitize-recover=undefined \"$@\"\n"), 0o755); err != nil {
+		[]byte("#!/bin/sh\nexec cc -O0 -fsanitize=address,"+
+			"undefined -fno-sanitize-recover=undefined \"$@\"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	probe := filepath.Join(dir, "probe.c")

@@ -198,7 +198,8 @@ func TestErrorsOfTablesAreOurWords(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"{\n \"version\":3,\n \"results\":x}":                                    "t.json:3:12: this is no JSON: a value, a comma or a bracket is expected",
+		"{\n \"version\":3,\n \"results\":x}": "t.json:3:12: this is no JSON: " +
+			"a value, a comma or a bracket is expected",
 		`{"version":3,"results":[`:                                               "t.json:1:25: the JSON ends too early; was the run cut short?",
 		`{"version":3,"results":[{"size":"8"}]}`:                                 "t.json:1:36: results.size: string is not what nccl-tests writes there",
 		`{"version":3,"results":[{"root":"0","out_of_place":{"time":"1.2.3"}}]}`: `t.json: a number is expected, not "\"1.2.3\""`,

@@ -22,7 +22,7 @@ import (
 type Finding struct {
 	Pos token.Position
 	// "import", "pure", "edge", "map-order", "fma", "enum", "length", "doc", "docs", "words", "file",
-	// "table", "single"
+	// "table", "single", "width"
 	Rule    string
 	Message string // what is wrong, why it matters, what to do
 }
@@ -39,7 +39,8 @@ type File struct {
 	Syn   *ast.File
 	Lines int
 	Test  bool
-	Built bool // part of the type-checked package
+	Built bool  // part of the type-checked package
+	Wide  []int // lines longer than maxWidth
 }
 
 // Package is the input of the rules.
@@ -61,6 +62,7 @@ func Check(p *Package) []Finding {
 	checkState(r)
 	checkShape(r)
 	checkWords(r)
+	checkWidth(r)
 	sort.SliceStable(r.found, func(i, j int) bool {
 		a, b := r.found[i].Pos, r.found[j].Pos
 		if a.Filename != b.Filename {

@@ -98,7 +98,7 @@ func read(fset *token.FileSet, imp types.Importer, l *listed) (*Package, error) 
 			}
 			test := test || strings.HasSuffix(name, "_test.go")
 			p.Files = append(p.Files, &File{Name: shown, Syn: syn, Lines: bytes.Count(text, []byte("\n")),
-				Test: test, Built: isBuilt})
+				Test: test, Built: isBuilt, Wide: wide(text)})
 			if isBuilt {
 				built = append(built, syn)
 			}

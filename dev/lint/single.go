@@ -23,7 +23,6 @@ var alone = []edge{
 	{"study/sweep/sqlite", "it owns the module modernc.org/sqlite, which sweeps of other formats do without"},
 	{"topo/anonymize",
 		"its claim, that decisions stay equal, is tested by itself, and topo/xml promises its API"},
-	{"trace/chrome/internal/wire", "protobuf's encoding, which knows no trace"},
 	{"tuning/netplugin", "what vendors' network plugins set, a table of releases beside its data"},
 }
 

@@ -19,7 +19,8 @@ import (
 )
 
 // FlowsHeader is the first line of SimCCL's list of flows.
-const FlowsHeader = "collective,op,data_size,algorithm,protocol,channel_id,flow_id,src,dest,flow_size,chunk_id,chunk_count,conn_type,parent_flow_ids,prev_flow_ids"
+const FlowsHeader = "collective,op,data_size,algorithm,protocol,channel_id,flow_id,src,dest,flow_size," +
+	"chunk_id,chunk_count,conn_type,parent_flow_ids,prev_flow_ids"
 
 // WriteFlows writes the plan's messages as SimCCL's CSV: algorithm, protocol
 // and op are NCCL's numbers (protocol is that of the flow's program for

@@ -23,7 +23,7 @@ var transportNames = [...]string{connect.P2P: "P2P", connect.SHM: "SHM", connect
 //
 //	simccl-plan 1
 //	ranks 2 nodes 1 buffers 524288 4915200 4194304
-//	op all_reduce count 1024 type float redop sum root 0 in-place 0 algo Ring proto Simple channels 1 warps 17
+//	op all_reduce count 1024 type float redop sum root 0 in-place 0 algo Ring …
 //	conn 0 0 > 1 channel 0 ring P2P
 //	program 0 channel 0 group 0 phase 0 ring Simple threads 544 workers 512 slices 2 steps 2
 //	send 2048 in+2048 > 0 chunk 1 step 0

@@ -173,15 +173,17 @@ func TestTunerFile(t *testing.T) {
 	for text, want := range map[string]string{
 		"allreduce,0,1000000000,ring,simple,4,1,2": "loses",
 		// others run on one channel
-		"allreduce,0,100,ring,ll,4,1,2":                                                              "loses",
-		"allreduce,0,1000000000,ring,ll,24,2,2":                                                      "never matches: it is for 2 nodes and there are 1",
-		"allreduce,0,1000000000,ring,ll,24,1,8":                                                      "never matches: it is for 8 ranks and there are 2",
-		"allreduce,0,1000000000,nvls,simple,24,1,2":                                                  "never matches: NVLS Simple is off",
-		"allreduce,0,99,ring,ll,4,1,2\nallreduce,7,50,tree,ll,4,1,2":                                 "never matches: rows before it, the last in line 1",
-		"allreduce,0,49,ring,ll,4,-1,2\nallreduce,50,99,ring,ll,4,1,2\nallreduce,7,98,tree,ll,4,1,2": "never matches: rows before it, the last in line 2",
-		"allreduce,9,8,ring,ll,4,1,2":                                                                "its least size is above its most",
-		"alreduce,0,99,ring,ll,4,1,2":                                                                "does not know it and takes allreduce",
-		"allreduce,0,99,ring":                                                                        "drops the row",
+		"allreduce,0,100,ring,ll,4,1,2":             "loses",
+		"allreduce,0,1000000000,ring,ll,24,2,2":     "never matches: it is for 2 nodes and there are 1",
+		"allreduce,0,1000000000,ring,ll,24,1,8":     "never matches: it is for 8 ranks and there are 2",
+		"allreduce,0,1000000000,nvls,simple,24,1,2": "never matches: NVLS Simple is off",
+		"allreduce,0,99,ring,ll,4,1,2\n" +
+			"allreduce,7,50,tree,ll,4,1,2": "never matches: rows before it, the last in line 1",
+		"allreduce,0,49,ring,ll,4,-1,2\nallreduce,50,99,ring,ll,4,1,2\n" +
+			"allreduce,7,98,tree,ll,4,1,2": "never matches: rows before it, the last in line 2",
+		"allreduce,9,8,ring,ll,4,1,2": "its least size is above its most",
+		"alreduce,0,99,ring,ll,4,1,2": "does not know it and takes allreduce",
+		"allreduce,0,99,ring":         "drops the row",
 	} {
 		all := ""
 		for _, f := range check(text + "\n").Findings {
@@ -202,7 +204,8 @@ func TestPluginDecides(t *testing.T) {
 	}
 	m := *site.Comm.Model
 	m.Params.Plugin = tunerfile.Parse(
-		[]byte("# rows\nallreduce,0,1048575,tree,ll128,7,-1,-1\nallreduce,1048577,4194304,tree,simple,-1,1,4,1,-1\n"), "rows").Plugin()
+		[]byte("# rows\nallreduce,0,1048575,tree,ll128,7,-1,-1\nallreduce,1048577,4194304,tree,simple,-1,"+
+			"1,4,1,-1\n"), "rows").Plugin()
 	for _, x := range []struct {
 		bytes    int64
 		algo     coll.Algorithm

@@ -104,7 +104,8 @@ func launchName(l sim.Launch) string {
 func CSV(all []Residual) []byte {
 	var b strings.Builder
 	b.WriteString(
-		"file,settings,launch,ranks,operation,type,in_place,bytes,held_out,measured_us,before_us,simulated_us,error_percent\n")
+		"file,settings,launch,ranks,operation,type,in_place,bytes,held_out,measured_us,before_us," +
+			"simulated_us,error_percent\n")
 	for i := range all {
 		r := &all[i]
 		fmt.Fprintf(&b, "%s,%s,%s,%d,%s,%s,%v,%d,%v,%.3f,%.3f,%.3f,%.2f\n", r.Run.File,

@@ -309,7 +309,8 @@ func nccl(t *testing.T) []verdict {
 			return min(1, one/time(seed, "net.json", balance, env)) / seeds
 		}
 		hashed += share("", nil)
-		split += share("", map[string]string{"NCCL_IB_QPS_PER_CONNECTION": "4", "NCCL_IB_SPLIT_DATA_ON_QPS": "1"})
+		split += share("", map[string]string{"NCCL_IB_QPS_PER_CONNECTION": "4",
+			"NCCL_IB_SPLIT_DATA_ON_QPS": "1"})
 		flowlets += share("flowlet", nil)
 	}
 	const src, what = "Asterfusion, 2025 (V)",

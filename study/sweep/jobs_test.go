@@ -59,10 +59,16 @@ func TestJobs(t *testing.T) {
 func TestPointsAreChecked(t *testing.T) {
 	const head = "base:\n  machine: {nodes: [{topo: dgx-h100}]}\n"
 	for text, want := range map[string]string{
-		head + "  workload:\n    op: all_reduce\n    job: a.txt\ngrid:\n  gpus: [2]\n":   "s.yaml:5:10: base: workload.job: a.txt: takes the place of operation and sizes",
-		head + "  workload:\n    op: nosuch\ngrid:\n  gpus: [2]\n":                       "s.yaml:4:9: base: workload.op: nosuch: unknown operation",
-		head + "  workload: {op: all_reduce}\ngrid:\n  gpus: [2]\n  job: [a.txt]\n":      "s.yaml:6:9: job: a.txt: takes the place of operation and sizes",
-		head + "  workload: {op: all_reduce}\ngrid:\n  gpus: [2]\n  fidelity: [share]\n": "s.yaml:6:14: fidelity: share: not known",
+		head + "  workload:\n    op: all_reduce\n" +
+			"    job: a.txt\ngrid:\n  gpus: [2]\n": "s.yaml:5:10: base: " +
+			"workload.job: a.txt: takes the place of operation and sizes",
+		head + "  workload:\n    op: nosuch\ngrid:\n  gpus: [2]\n": "s.yaml:4:9: base: workload.op: " +
+			"nosuch: unknown operation",
+		head + "  workload: {op: all_reduce}\ngrid:\n  gpus: [2]\n  job: [a.txt]\n": "s.yaml:6:9: job: " +
+			"a.txt: takes the place of operation and sizes",
+		head + "  workload: {op: all_reduce}\ngrid:\n" +
+			"  gpus: [2]\n  fidelity: [share]\n": "s.yaml:6:14: fidelity: " +
+			"share: not known",
 	} {
 		_, err := start(t, text, filepath.Join(t.TempDir(), "out")).Do(t.Context())
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -70,10 +76,14 @@ func TestPointsAreChecked(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		head + "  workload:\n    job: {a: 1}\n":                              "s.yaml:4:10: base: workload.job: object where a string is expected",
-		head + "  workload: {jbo: x}\n":                                      `s.yaml:3:14: base: workload.jbo: unknown member "jbo"`,
-		"base:\n  machine: {nodes: [{topo: a}, {topo: [b]}]}\n":              "s.yaml:2:39: base: machine.nodes[1].topo: array where a string is expected",
-		"base:\n  machine:\n    nodes:\n      - topo: a\n        count: x\n": "s.yaml:5:16: base: machine.nodes[0].count: string where a whole number is expected",
+		head + "  workload:\n    job: {a: 1}\n": "s.yaml:4:10: base: workload.job: " +
+			"object where a string is expected",
+		head + "  workload: {jbo: x}\n": `s.yaml:3:14: base: workload.jbo: unknown member "jbo"`,
+		"base:\n  machine: {nodes: [{topo: a}, {topo: [b]}]}\n": "s.yaml:2:39: base: " +
+			"machine.nodes[1].topo: array where a string is expected",
+		"base:\n  machine:\n    nodes:\n" +
+			"      - topo: a\n        count: x\n": "s.yaml:5:16: base: machine.nodes[0].count: " +
+			"string where a whole number is expected",
 	} {
 		if _, err := Parse([]byte(text), "s.yaml"); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v\nwant %s", err, want)

@@ -101,9 +101,11 @@ func TestNoTree(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"\tGPU0\tGPU1\tNIC0\nGPU0\tX\tSYS\tPIX\nGPU1\tSYS\tX\tPIX\nNIC0\tPIX\tPIX\tX\n",
 			"m.txt:2:8: GPU0 – GPU1 reads SYS, but GPU0 – NIC0 PIX and NIC0 – GPU1 PIX"},
-		{"\tGPU0\tGPU1\tNIC0\tNIC1\nGPU0\tX\tNV4\tPIX\tSYS\nGPU1\tNV4\tX\tPIX\tPIX\nNIC0\tPIX\tPIX\tX\tPIX\nNIC1\tSYS\tPIX\tPIX\tX\n",
+		{"\tGPU0\tGPU1\tNIC0\tNIC1\nGPU0\tX\tNV4\tPIX\tSYS\nGPU1\tNV4\tX\tPIX\tPIX\nNIC0\tPIX\tPIX\tX\t" +
+			"PIX\nNIC1\tSYS\tPIX\tPIX\tX\n",
 			"m.txt:2:16: GPU0 – NIC1 reads SYS, but GPU0 – NIC0 PIX and NIC0 – NIC1 PIX"},
-		{"\tGPU0\tGPU1\tGPU2\tGPU3\nGPU0\tX\tNV12\tNV12\tSYS\nGPU1\tNV12\tX\tNV12\tNV12\nGPU2\tNV12\tNV12\tX\tNV12\nGPU3\tSYS\tNV12\tNV12\tX\n",
+		{"\tGPU0\tGPU1\tGPU2\tGPU3\nGPU0\tX\tNV12\tNV12\tSYS\nGPU1\tNV12\tX\tNV12\tNV12\nGPU2\tNV12\t" +
+			"NV12\tX\tNV12\nGPU3\tSYS\tNV12\tNV12\tX\n",
 			"GPU0 – GPU3 reads SYS: GPU0 has 24 NVLinks in its row, which no GPU has (18 is the most), and " +
 				"behind NVSwitches this cell would be NV12 too"},
 	} {

@@ -12,7 +12,8 @@ import (
 func eight() string {
 	var b strings.Builder
 	b.WriteString(
-		"\tGPU0\tGPU1\tGPU2\tGPU3\tGPU4\tGPU5\tGPU6\tGPU7\tNIC0\tNIC1\tNIC2\tNIC3\tNIC4\tNIC5\tNIC6\tNIC7\tNIC8\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n")
+		"\tGPU0\tGPU1\tGPU2\tGPU3\tGPU4\tGPU5\tGPU6\tGPU7\tNIC0\tNIC1\tNIC2\tNIC3\tNIC4\tNIC5\tNIC6\t" +
+			"NIC7\tNIC8\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n")
 	name := func(i int) string {
 		if i < 8 {
 			return "GPU" + string(rune('0'+i))

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/simccl/simccl/trace"
-	"github.com/simccl/simccl/trace/chrome/internal/pack"
+	"github.com/simccl/simccl/trace/internal/pack"
 )
 
 const hexDigits = "0123456789abcdef"

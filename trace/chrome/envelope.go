@@ -5,7 +5,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/simccl/simccl/trace/chrome/internal/pack"
+	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/internal/pack"
 )
 
 // Schema names the layout of our files; readers may rely on it.
@@ -17,7 +18,9 @@ const separator = ",\n"
 // write writes the whole file.
 func (w *Writer) write() error {
 	if w.proto != nil {
-		return w.pour(w.protoHead(), w.body, nil)
+		head := w.proto.Head(w.ordered(), func(id int32) *trace.Track { return &w.tracks[id].Track },
+			w.other())
+		return w.pour(head, w.body, nil)
 	}
 	return w.pour(append(w.head(), w.metadata()...), w.body, []byte("\n]}\n"))
 }

@@ -11,8 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/simccl/simccl/internal/protowire"
 	"github.com/simccl/simccl/trace"
-	"github.com/simccl/simccl/trace/chrome/internal/wire"
+	"github.com/simccl/simccl/trace/perfetto"
 	"github.com/simccl/simccl/units"
 )
 
@@ -282,7 +283,7 @@ func TestPerfettoCutAnywhere(t *testing.T) {
 	bad := 0
 	for n := 3; n < len(whole); n++ {
 		_, err := readAll(whole[:n])
-		var at *PacketError
+		var at *perfetto.PacketError
 		if err != nil && !errors.As(err, &at) {
 			t.Fatalf("cut at %d: %v", n, err)
 		}
@@ -306,11 +307,11 @@ func TestPerfettoCutAnywhere(t *testing.T) {
 func FuzzPerfetto(f *testing.F) {
 	f.Add(packets(f, "t.pftrace", Options{}, story))
 	f.Add(packets(f, "t.pftrace", Options{}, mixedStory)[:3000])
-	event := wire.AppendNumber(wire.AppendBytes(nil, wire.EventName, "n"), wire.EventType, wire.TypeCounter)
-	event = wire.AppendDouble(wire.AppendNumber(event, wire.EventTrack, 5), wire.EventDouble, math.NaN())
-	f.Add(wire.AppendBytes(nil, wire.TracePacket,
-		wire.AppendBytes(wire.AppendNumber(nil, wire.PacketTimestamp, math.MaxUint64), wire.PacketEvent,
-			event)))
+	// A counter whose name is "n" and whose value is no number, at a time beyond 63 bits.
+	event := protowire.AppendNumber(protowire.AppendBytes(nil, 23, "n"), 9, 4)
+	event = protowire.AppendDouble(protowire.AppendNumber(event, 11, 5), 44, math.NaN())
+	f.Add(protowire.AppendBytes(nil, 1, protowire.AppendBytes(protowire.AppendNumber(nil, 8, math.MaxUint64),
+		11, event)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p := &parser{info: &Info{}, base: math.MinInt64, quick: new(quick)}
 		n := 0

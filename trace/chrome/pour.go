@@ -6,7 +6,8 @@ import (
 	"hash/crc32"
 	"runtime"
 
-	"github.com/simccl/simccl/trace/chrome/internal/pack"
+	"github.com/simccl/simccl/trace/internal/pack"
+	"github.com/simccl/simccl/trace/perfetto"
 )
 
 // portion is a part of the file: events as they are kept, that become text, that
@@ -102,7 +103,11 @@ func (w *Writer) cut(head []byte, body func(each func(r *pack.Record, event []by
 // prepare makes portions ready.
 func (w *Writer) prepare(todo <-chan *portion) {
 	compress := w.packing.packer()
-	proto, text := protoEncoder{w: w}, encoder{w: w}
+	text := encoder{w: w}
+	var proto *perfetto.Encoder
+	if w.proto != nil {
+		proto = w.proto.Encoder()
+	}
 	var e pack.Packed
 	for p := range todo {
 		for b := p.events; len(b) > 0; {
@@ -110,8 +115,8 @@ func (w *Writer) prepare(todo <-chan *portion) {
 			e.Key, e.Track = r.Key, r.Track
 			b = b[pack.HeadSize:]
 			w.tables.Unpack(&e, b[:r.Len])
-			if b = b[r.Len:]; w.proto != nil {
-				p.text = proto.append(p.text, &e)
+			if b = b[r.Len:]; proto != nil {
+				p.text = proto.Append(p.text, &e)
 				continue
 			}
 			p.text = text.event(p.text, &e)

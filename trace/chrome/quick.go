@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/simccl/simccl/trace"
-	"github.com/simccl/simccl/trace/chrome/internal/pack"
+	"github.com/simccl/simccl/trace/internal/pack"
 )
 
 // quick reads one event that lies whole in the lexer's window and is written as

@@ -9,7 +9,8 @@ import (
 
 	"github.com/simccl/simccl/internal/termtext"
 	"github.com/simccl/simccl/trace"
-	"github.com/simccl/simccl/trace/chrome/internal/pack"
+	"github.com/simccl/simccl/trace/internal/pack"
+	"github.com/simccl/simccl/trace/perfetto"
 	"github.com/simccl/simccl/units"
 )
 
@@ -94,7 +95,7 @@ func read(r io.Reader, each func(*Event) error, head bool) (*Info, error) {
 
 func parse(src io.Reader, p *parser) (*Info, error) {
 	p.lex = newLexer(src, p.window)
-	if head, _ := p.lex.in.Peek(64); protoBegins(head) {
+	if head, _ := p.lex.in.Peek(64); perfetto.Begins(head) {
 		return p.proto(p.lex.in)
 	}
 	info := p.info

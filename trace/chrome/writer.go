@@ -5,13 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 
 	"github.com/simccl/simccl/trace"
-	"github.com/simccl/simccl/trace/chrome/internal/pack"
+	"github.com/simccl/simccl/trace/internal/pack"
+	"github.com/simccl/simccl/trace/perfetto"
 )
 
 // ClockSync is by how much one rank's clock is ahead of the reference clock of
@@ -78,8 +80,8 @@ type Writer struct {
 	places   pack.Places // of tracks
 	known    map[[2]int64]trace.TrackID
 	tables   *pack.Tables
-	packing  packing   // how the file is compressed
-	proto    *protobuf // of Perfetto's format; nil: JSON
+	packing  packing          // how the file is compressed
+	proto    *perfetto.Writer // of Perfetto's format; nil: JSON
 	cur      *pack.Batch
 	spare    chan *pack.Batch // batches ready for use
 	full     chan *pack.Batch // batches to spill
@@ -147,8 +149,8 @@ type File interface {
 func To(file File, path string, opt Options) *Writer {
 	w := New(file, opt)
 	w.packing = packingOf(path)
-	if isProto(path) {
-		w.proto = &protobuf{counters: map[protoCounterKey]uint64{}}
+	if perfetto.Named(path) {
+		w.proto = perfetto.NewWriter(w.tables)
 		w.err = CheckPath(path, opt)
 	}
 	w.finish = func(err error) error {
@@ -158,6 +160,15 @@ func To(file File, path string, opt Options) *Writer {
 		return nil
 	}
 	return w
+}
+
+// CheckPath says why a trace with those options cannot be written under a name.
+func CheckPath(path string, opt Options) error {
+	if opt.NCCLStyle && perfetto.Named(path) {
+		return errors.New("the layout of NCCL's profiler plugin is one of Chrome's JSON; write to .json or " +
+			".json.gz, or leave the style out")
+	}
+	return nil
 }
 
 // Track registers a lane.
@@ -292,6 +303,33 @@ func (w *Writer) put(e *trace.Event, from, to int64) {
 	w.cur.Data = w.tables.Pack(w.cur.Data, byte(e.Phase), uint64(e.ID), e)
 	w.cur.Add(pack.Key{TS: from, Dur: to - from}, e.Track, off)
 	w.events++
+}
+
+// putProto keeps an event for Perfetto's format: a slice as a begin and an end, a counter's
+// numbers each on a track of its own.
+func (w *Writer) putProto(e *trace.Event, from, to int64) {
+	switch e.Phase {
+	case trace.Slice:
+		w.put(e, from, to)
+		off := len(w.cur.Data)
+		w.cur.Data = append(w.cur.Data, pack.SliceEnd)
+		w.cur.Add(pack.Key{TS: to, Dur: math.MaxInt64}, e.Track, off) // before what begins then
+	case trace.Counter:
+		one := *e
+		for i := range e.Args {
+			if e.Args[i].Kind == trace.StringArg {
+				continue
+			}
+			one.Args = e.Args[i : i+1]
+			id := w.proto.Counter(w.tracks[e.Track].Process, e.Name, e.Args[i].Key)
+			off := len(w.cur.Data)
+			w.cur.Data = w.tables.Pack(w.cur.Data, pack.CounterValue, id, &one)
+			w.cur.Add(pack.Key{TS: from}, e.Track, off)
+			w.events++
+		}
+	default:
+		w.put(e, from, to)
+	}
 }
 
 // putPair keeps a slice as a begin and an end with a number of their own.

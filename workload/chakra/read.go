@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/simccl/simccl/internal/protowire"
 	"github.com/simccl/simccl/workload/internal/torch"
 )
 
@@ -66,7 +67,7 @@ func (t *Trace) metadata(msg []byte) error {
 				t.Version = a.text
 			}
 		default:
-			return errWire
+			return protowire.ErrField
 		}
 		return nil
 	})

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"math"
+
+	"github.com/simccl/simccl/internal/protowire"
 )
 
 // maxMessage bounds a message.
@@ -26,74 +28,26 @@ func Recognise(head []byte) bool {
 	fields := 0
 	ok := eachField(body, func(num, wire int, _ uint64, _ []byte) error {
 		if (num != 1 && num != 2) || wire != 2 {
-			return errWire
+			return protowire.ErrField
 		}
 		fields++
 		return nil
 	})
-	return (ok == nil || !whole && errors.Is(ok, errShort)) && (fields > 0 || n > 0 && !whole)
+	return (ok == nil || !whole && errors.Is(ok, protowire.ErrShort)) && (fields > 0 || n > 0 && !whole)
 }
-
-var (
-	errWire  = errors.New("is no field of the schema")
-	errShort = errors.New("ends within a field")
-)
 
 // eachField calls f with every field of a message: num its number, wire its encoding,
 // v of numbers, b of text and messages.
 func eachField(msg []byte, f func(num, wire int, v uint64, b []byte) error) error {
 	for len(msg) > 0 {
-		key, k := binary.Uvarint(msg)
-		if k == 0 {
-			return errShort
-		}
-		if k < 0 || key>>3 == 0 || key>>3 > 1<<29 {
-			return errWire
-		}
-		msg = msg[k:]
-		var v uint64
-		var b []byte
-		switch key & 7 {
-		case 0:
-			v, k = binary.Uvarint(msg)
-			if k == 0 {
-				return errShort
-			}
-			if k < 0 {
-				return errWire
-			}
-			msg = msg[k:]
-		case 1, 5:
-			n := 8
-			if key&7 == 5 {
-				n = 4
-			}
-			if len(msg) < n {
-				return errShort
-			}
-			b = msg[:n]
-			if n == 8 {
-				v = binary.LittleEndian.Uint64(b)
-			} else {
-				v = uint64(binary.LittleEndian.Uint32(b))
-			}
-			msg = msg[n:]
-		case 2:
-			n, k := binary.Uvarint(msg)
-			if k == 0 || k > 0 && n > uint64(len(msg)-k) {
-				return errShort
-			}
-			if k < 0 {
-				return errWire
-			}
-			b = msg[k : k+int(n)]
-			msg = msg[k+int(n):]
-		default:
-			return errWire
-		}
-		if err := f(int(key>>3), int(key&7), v, b); err != nil {
+		field, rest, err := protowire.Next(msg)
+		if err != nil {
 			return err
 		}
+		if err := f(field.Number, field.Kind, field.Value, field.Bytes); err != nil {
+			return err
+		}
+		msg = rest
 	}
 	return nil
 }

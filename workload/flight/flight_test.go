@@ -159,7 +159,11 @@ func TestForbidden(t *testing.T) {
 
 // TestLists: torch.jit's list of integers, and long integers.
 func TestLists(t *testing.T) {
-	m := "\x80\x02}(X\x07\x00\x00\x00version\x8c\x032.4X\x07\x00\x00\x00entries]}(X\x0e\x00\x00\x00profiling_name\x8c\x09nccl:sendX\x11\x00\x00\x00collective_seq_id\x8a\x02\xff\xffX\x05\x00\x00\x00stateX\x01\x00\x00\x00xX\x0b\x00\x00\x00input_sizes]ctorch.jit._pickle\nbuild_intlist\n](K\x02K\x03e\x85RaX\x0c\x00\x00\x00output_sizes]uau."
+	m := "\x80\x02}(X\x07\x00\x00\x00version\x8c\x032.4X\x07\x00\x00\x00entries]}(X\x0e\x00\x00\x00profil" +
+		"ing_name\x8c\x09nccl:sendX\x11\x00\x00\x00collective_seq_id\x8a\x02\xff\xffX\x05\x00\x00\x00stateX" +
+		"\x01\x00\x00\x00xX\x0b\x00\x00\x00input_sizes]" +
+		"ctorch.jit._pickle\nbuild_intlist\n](K\x02K\x03e\x85Ra" +
+		"X\x0c\x00\x00\x00output_sizes]uau."
 	d, err := ReadPickle(strings.NewReader(m), "f")
 	if err != nil {
 		t.Fatal(err)

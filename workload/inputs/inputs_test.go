@@ -117,7 +117,8 @@ var documents = []struct {
 	{NS3Flows, "1\n0 1 3 100 1000000 2.0\n"},
 	{HTSimMatrix, "Nodes 4\nConnections 1\n0->1 id 1 start 0 size 1000\n"},
 	{HTSimNetwork, "Nodes 4\nTiers 2\nPodsize 2\n"},
-	{Tuner, "# collective,min,max,algorithm,protocol,channels,nodes,ranks,pipe,reg\nallreduce,0,65536,tree,ll,2,1,8,-1,-1\n"},
+	{Tuner, "# collective,min,max,algorithm,protocol,channels,nodes,ranks,pipe,reg\nallreduce,0,65536," +
+		"tree,ll,2,1,8,-1,-1\n"},
 	{Settings, "# /etc/nccl.conf\nNCCL_IB_HCA=mlx5_0\nNCCL_DEBUG=WARN\n"},
 	{Overlap, "# torch\n\n## solo: us an operation\nop bytes group n gated_us graph_us\n" +
 		"all_reduce 65536 def 40 11.36 20.07\n"},

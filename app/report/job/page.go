@@ -252,7 +252,8 @@ func (w *writer) calls() {
 	w.raw("<p>A call's time is since its last member had begun; alone is without anything beside " +
 		"it.</p><div class=\"wide\" tabindex=\"0\" role=\"region\" " +
 		"aria-label=\"Calls\"><table><thead><tr><th class=\"t\">group</th><th " +
-		"class=\"t\">call</th><th>bytes</th><th>times</th><th>us</th><th>alone</th><th>contended</th><th>recorded</th><th>error</th><th class=\"t\">choice</th></tr></thead><tbody>\n")
+		"class=\"t\">call</th><th>bytes</th><th>times</th><th>us</th><th>alone</th><th>contended</th><th>" +
+		"recorded</th><th>error</th><th class=\"t\">choice</th></tr></thead><tbody>\n")
 	for i, c := range r.Calls {
 		if i == rowsShown {
 			w.raw("<tr><td class=\"t\" colspan=\"10\">%d more; --json has them all</td></tr>\n",
@@ -268,7 +269,10 @@ func (w *writer) calls() {
 			contended = fmt.Sprintf("×%.2f", c.Us/c.AloneUs)
 		}
 		w.raw("<tr><td class=\"t\">%s</td><td "+
-			"class=\"t\">%s</td><td>%d</td><td>%d</td><td>%.1f</td><td>%.1f</td><td>%s</td><td>%s</td><td>%s</td><td class=\"t\">%s %s</td></tr>\n", text(c.Group), text(c.Func), c.Bytes, c.Times, c.Us, c.AloneUs, contended, recorded, off, text(c.Algo), text(c.Proto))
+			"class=\"t\">%s</td><td>%d</td><td>%d</td><td>%.1f</td><td>%.1f</td><td>%s</td><td>%s</td>"+
+			"<td>%s</td><td class=\"t\">%s %s</td></tr>\n",
+			text(c.Group), text(c.Func), c.Bytes, c.Times, c.Us, c.AloneUs, contended, recorded, off,
+			text(c.Algo), text(c.Proto))
 	}
 	w.raw("</tbody></table></div>\n")
 }

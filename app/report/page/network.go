@@ -416,7 +416,8 @@ func portTable(f *congestion.Facts, rows []string, log *ports, held string) mark
 		if p.Inputs == 0 && log != nil { // its queue is not among the deepest that several inputs fed
 			p.PeakBytes = int64(log.deepest(name))
 		}
-		t.add("<tr><td class=\"t\">%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td class=\"t\">%s</td></tr>\n", text(name),
+		t.add("<tr><td class=\"t\">%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>"+
+			"%s</td><td class=\"t\">%s</td></tr>\n", text(name),
 			number(p.Inputs > 0, "%d", p.Inputs), number(p.PeakBytes > 0, "%s", amount(p.PeakBytes)),
 			number(p.Inputs > 0, "%d", p.Marked),
 			number(s.Us > 0, "%.2f", s.Us), number(s.Frames > 0, "%d", s.Frames),

@@ -12,7 +12,7 @@ const ours = "github.com/simccl/simccl/"
 
 // rooms are what make and release compile by the profile, with all packages below
 // (PGO in the Makefile).
-var rooms = []string{"sim", "packet", "trace"}
+var rooms = []string{"sim", "packet", "trace", "internal/protowire"}
 
 // isHot says whether a function is in one of the rooms.
 func isHot(function string) bool {

@@ -9,7 +9,7 @@ import (
 // SharedBuffer does the ingress accounting of a switch, by ingress port and class, and decides when a
 // neighbour is paused (XOFF) and resumed (XON). Sizes are bytes:
 //
-//	┌ reserve of each port ┐┌──── shared: thresholds of ingress queues move with what is free ────┐┌ headroom of each port ┐
+//	┌ reserve of each port ┐┌── shared: thresholds move with what is free ──┐┌ headroom of each port ┐
 type SharedBuffer struct {
 	Arriving []int64 // of this window, by port
 	Total    int64   // of them

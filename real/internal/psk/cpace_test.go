@@ -54,7 +54,10 @@ func TestDraftVectors(t *testing.T) {
 		{"share of B", x.yb, "08bcf6e9777a9c313a3db6daa510f2d398403319c2341bd506a92e672eb7e307"},
 		{"common element", k, "e22b1ef7788f661478f3cddd4c600774fc0f41e6b711569190ff88fa0e607e09"},
 		{"key", x.intermediate,
-			"4c5469a16b2364c4b944ebc1a79e51d1674ad47db26e8718154f59faebfaa52d8346f30aa58377117eb20d527f2cbc5c76381f7fd372e89df8239f87f2e02ed1"},
+			"4c5469a16b2364c4b944ebc1a79e51d1674ad47db26e8718" +
+				"154f59faebfaa52d8346f30aa58377117eb20d527f2cbc5c76" +
+				"" +
+				"381f7fd372e89df8239f87f2e02ed1"},
 	} {
 		if !bytes.Equal(c.got, fromHex(t, c.want)) {
 			t.Errorf("%s: %x, the draft has %s", c.name, c.got, c.want)

@@ -1,10 +1,11 @@
-package chrome
+package perfetto
 
 import (
 	"bufio"
 	"bytes"
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -13,43 +14,18 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/simccl/simccl/internal/protowire"
 	"github.com/simccl/simccl/internal/termtext"
 	"github.com/simccl/simccl/trace"
-	"github.com/simccl/simccl/trace/chrome/internal/wire"
 )
 
-// PacketError is a place where a file of Perfetto's format cannot be read.
-type PacketError struct {
-	Packet  int   // counted from 1
-	Offset  int64 // of the packet in the file, decompressed
-	Problem string
-}
-
-// Error prints packet, place and problem.
-func (e *PacketError) Error() string {
-	return fmt.Sprintf("packet %d (byte %d): %s", e.Packet, e.Offset, e.Problem)
-}
-
-// protoBegins reports whether a file begins with a packet of Perfetto's format: its
-// first byte is a line feed, which in JSON blanks and a brace follow.
-func protoBegins(head []byte) bool {
-	if len(head) < 2 || head[0] != wire.TracePacket<<3|wire.Bytes {
-		return false
-	}
-	rest := bytes.TrimLeft(head, " \t\r\n")
-	if len(rest) == 0 {
-		return false
-	}
-	if rest[0] != '{' && rest[0] != '[' {
-		return true
-	}
-	rest = bytes.TrimLeft(rest[1:], " \t\r\n")
-	return len(rest) > 0 && !bytes.ContainsRune([]byte(`"{}[]`), rune(rest[0]))
-}
-
+// Bounds of what is read.
 const (
 	maxPacket = 64 << 20
-	maxIDs    = 1 << 22 // interned strings and tracks of a file
+	maxIDs    = 1 << 22  // interned strings and tracks of a file
+	maxName   = 64 << 10 // bytes of a name, a category, a key
+	maxArgs   = 4096     // of an event
+	maxDepth  = 64       // of tracks below each other
 )
 
 // sequence is what packets of one writer have in common.
@@ -98,48 +74,84 @@ type lane struct {
 	open     []Event // slices that have begun, each inside the one before
 }
 
-// protoReader turns packets into the events of a Chrome trace. The line of an event
-// is the number of its packet.
-type protoReader struct {
-	*parser
+// reader turns packets into the events of a Chrome trace.
+type reader struct {
+	to        Sink
+	head      bool // no events are wanted
+	event     Event
+	ns        int64 // its time by the file's clock
 	in        *bufio.Reader
 	packet    int
 	offset    int64
 	next      int64 // offset behind the packet
 	buf       []byte
+	names     map[string]string
 	sequences map[uint64]*sequence
 	lanes     map[uint64]*lane
 	kept      int // strings and tracks
 	opened    int // slices that have begun
 }
 
-func (p *parser) proto(src *bufio.Reader) (*Info, error) {
-	r := &protoReader{parser: p, in: src, sequences: map[uint64]*sequence{}, lanes: map[uint64]*lane{}}
-	var err error
-	for err == nil {
-		var b []byte
-		if b, err = r.take(); err == nil {
+// errHead ends the reading of a head.
+var errHead = errors.New("the events begin")
+
+// Read gives all that a file has, decompressed, to a Sink: slices when they end, those
+// without an end last. Where head is set it stops at the first event. Errors are
+// *PacketErrors, *trace.LimitErrors, those of the Sink and of reading.
+func Read(in *bufio.Reader, head bool, to Sink) error {
+	r := &reader{to: to, head: head, in: in, sequences: map[uint64]*sequence{}, lanes: map[uint64]*lane{}}
+	for {
+		b, err := r.take()
+		if err == nil {
 			err = r.message(b)
 		}
+		switch err {
+		case nil:
+		case io.EOF:
+			return r.unended()
+		case errHead:
+			return nil
+		default:
+			return err
+		}
 	}
-	if err == io.EOF {
-		err = r.unended()
-	}
-	if err != nil {
-		return p.info, err
-	}
-	if p.base != math.MinInt64 {
-		p.info.Base = p.base
-	}
-	return p.info, nil
 }
 
-func (r *protoReader) fail(format string, args ...any) error {
+// settle gives the event its time.
+func (r *reader) settle() {
+	if e := &r.event; e.HasTS {
+		e.TS, e.BadTS = r.to.Time(r.ns)
+	}
+}
+
+// pass gives the event.
+func (r *reader) pass() error {
+	r.settle()
+	return r.to.Event(&r.event)
+}
+
+// intern returns a text of the file, short ones of which are kept once.
+func (r *reader) intern(b []byte) string {
+	if len(b) > 256 {
+		return string(b)
+	}
+	if s, ok := r.names[string(b)]; ok {
+		return s
+	}
+	if r.names == nil || len(r.names) > 1<<16 {
+		r.names = make(map[string]string)
+	}
+	s := string(b)
+	r.names[s] = s
+	return s
+}
+
+func (r *reader) fail(format string, args ...any) error {
 	return &PacketError{r.packet, r.offset, fmt.Sprintf(format, args...)}
 }
 
 // take reads the next packet.
-func (r *protoReader) take() ([]byte, error) {
+func (r *reader) take() ([]byte, error) {
 	r.packet++
 	r.offset = r.next
 	tag, err := binary.ReadUvarint(counted{r})
@@ -148,7 +160,7 @@ func (r *protoReader) take() ([]byte, error) {
 		return nil, io.EOF
 	case err != nil:
 		return nil, r.broken(err)
-	case tag != wire.TracePacket<<3|wire.Bytes:
+	case tag != tracePacket<<3|protowire.Bytes:
 		return nil,
 			r.fail("no packet begins here; this is no trace of Perfetto's format, or one that was changed")
 	}
@@ -179,7 +191,7 @@ func (r *protoReader) take() ([]byte, error) {
 	return whole.Bytes(), nil
 }
 
-func (r *protoReader) broken(err error) error {
+func (r *reader) broken(err error) error {
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		return r.fail("the file ends inside this packet; copy it again")
 	}
@@ -190,7 +202,7 @@ func (r *protoReader) broken(err error) error {
 }
 
 // counted counts the bytes of a packet's tag and length.
-type counted struct{ *protoReader }
+type counted struct{ *reader }
 
 // ReadByte reads one.
 func (c counted) ReadByte() (byte, error) {
@@ -202,41 +214,41 @@ func (c counted) ReadByte() (byte, error) {
 }
 
 // message reads one packet.
-func (r *protoReader) message(b []byte) error {
+func (r *reader) message(b []byte) error {
 	var event, data, descriptor, chrome, defaults []byte
 	var at, id, flags, clock uint64
 	for rest := b; len(rest) > 0; {
-		f, next, ok := wire.Next(rest)
-		if !ok {
+		f, next, err := protowire.Next(rest)
+		if err != nil {
 			return r.fail("it is damaged")
 		}
 		rest = next
 		switch f.Number {
-		case wire.PacketTimestamp:
+		case packetTimestamp:
 			at = f.Value
-		case wire.PacketSequence:
+		case packetSequence:
 			id = f.Value
-		case wire.PacketFlags:
+		case packetFlags:
 			flags = f.Value
-		case wire.PacketClock:
+		case packetClock:
 			clock = f.Value
-		case wire.PacketEvent:
+		case packetEvent:
 			event = f.Bytes
-		case wire.PacketInterned:
+		case packetInterned:
 			data = f.Bytes
-		case wire.PacketDescriptor:
+		case packetDescriptor:
 			descriptor = f.Bytes
-		case wire.PacketDefaults:
+		case packetDefaults:
 			defaults = f.Bytes
-		case wire.PacketChromeEvents:
+		case packetChromeEvents:
 			chrome = f.Bytes
-		case wire.PacketCompressed, wire.PacketZstd:
+		case packetCompressed, packetZstd:
 			return r.fail("packets compressed inside the file are not read; decompress them with " +
 				"Perfetto's traceconv")
 		}
 	}
 	s := r.sequences[id]
-	if s == nil || flags&wire.StateCleared != 0 {
+	if s == nil || flags&stateCleared != 0 {
 		s = &sequence{}
 		if len(r.sequences) < maxIDs {
 			r.sequences[id] = s
@@ -265,10 +277,10 @@ func (r *protoReader) message(b []byte) error {
 }
 
 // fields calls each for every field of a message.
-func (r *protoReader) fields(b []byte, each func(f wire.Field) error) error {
+func (r *reader) fields(b []byte, each func(f protowire.Field) error) error {
 	for len(b) > 0 {
-		f, rest, ok := wire.Next(b)
-		if !ok {
+		f, rest, err := protowire.Next(b)
+		if err != nil {
 			return r.fail("it is damaged")
 		}
 		if err := each(f); err != nil {
@@ -280,7 +292,7 @@ func (r *protoReader) fields(b []byte, each func(f wire.Field) error) error {
 }
 
 // str is a string of the file.
-func (r *protoReader) str(b []byte) (string, error) {
+func (r *reader) str(b []byte) (string, error) {
 	if len(b) > maxName {
 		return "", r.fail("a name of %d bytes, beginning %s; up to %d are read", len(b),
 			termtext.Quote(string(b[:maxName]), 40), maxName)
@@ -288,17 +300,17 @@ func (r *protoReader) str(b []byte) (string, error) {
 	return r.intern(b), nil
 }
 
-func (r *protoReader) interned(s *sequence, data []byte) error {
-	return r.fields(data, func(f wire.Field) error {
+func (r *reader) interned(s *sequence, data []byte) error {
+	return r.fields(data, func(f protowire.Field) error {
 		var to *interns
 		switch f.Number {
-		case wire.InternedCategories:
+		case internedCategories:
 			to = &s.categories
-		case wire.InternedNames:
+		case internedNames:
 			to = &s.names
-		case wire.InternedKeys:
+		case internedKeys:
 			to = &s.keys
-		case wire.InternedValues:
+		case internedValues:
 			to = &s.values
 		default:
 			return nil
@@ -309,11 +321,11 @@ func (r *protoReader) interned(s *sequence, data []byte) error {
 		}
 		var id uint64
 		var text string
-		err := r.fields(f.Bytes, func(f wire.Field) (err error) {
+		err := r.fields(f.Bytes, func(f protowire.Field) (err error) {
 			switch f.Number {
-			case wire.EntryID:
+			case entryID:
 				id = f.Value
-			case wire.EntryText:
+			case entryText:
 				text, err = r.str(f.Bytes)
 			}
 			return err
@@ -323,16 +335,16 @@ func (r *protoReader) interned(s *sequence, data []byte) error {
 	})
 }
 
-func (r *protoReader) defaults(s *sequence, b []byte) error {
-	return r.fields(b, func(f wire.Field) error {
+func (r *reader) defaults(s *sequence, b []byte) error {
+	return r.fields(b, func(f protowire.Field) error {
 		switch f.Number {
-		case wire.PacketClock:
+		case packetClock:
 			if f.Value >= 64 {
 				return r.fail("times of clock %d, which the program defined itself, are not read", f.Value)
 			}
-		case wire.PacketEvent: // TrackEventDefaults
-			return r.fields(f.Bytes, func(f wire.Field) error {
-				if f.Number == wire.EventTrack {
+		case packetEvent: // TrackEventDefaults
+			return r.fields(f.Bytes, func(f protowire.Field) error {
+				if f.Number == eventTrack {
 					s.track = f.Value
 				}
 				return nil
@@ -343,25 +355,24 @@ func (r *protoReader) defaults(s *sequence, b []byte) error {
 }
 
 // bundle reads what our traces say of themselves.
-func (r *protoReader) bundle(b []byte) error {
-	return r.fields(b, func(f wire.Field) error {
-		if f.Number != wire.BundleMetadata {
+func (r *reader) bundle(b []byte) error {
+	return r.fields(b, func(f protowire.Field) error {
+		if f.Number != bundleMetadata {
 			return nil
 		}
 		var name, text []byte
-		if err := r.fields(f.Bytes, func(f wire.Field) error {
+		if err := r.fields(f.Bytes, func(f protowire.Field) error {
 			switch f.Number {
-			case wire.MetadataName:
+			case metadataName:
 				name = f.Bytes
-			case wire.MetadataJSON:
+			case metadataJSON:
 				text = f.Bytes
 			}
 			return nil
 		}); err != nil || string(name) != "simccl" {
 			return err
 		}
-		r.lex = newLexer(bytes.NewReader(text), 0)
-		if err := r.otherData(); err != nil {
+		if err := r.to.Meta(text); err != nil {
 			return r.fail("what the trace says of itself is no JSON: %v", err)
 		}
 		return nil
@@ -369,7 +380,7 @@ func (r *protoReader) bundle(b []byte) error {
 }
 
 // lane returns a track, which may never have been described.
-func (r *protoReader) lane(uuid uint64) *lane {
+func (r *reader) lane(uuid uint64) *lane {
 	l := r.lanes[uuid]
 	if l == nil {
 		l = &lane{unit: "value"}
@@ -394,32 +405,32 @@ func (r *protoReader) lane(uuid uint64) *lane {
 }
 
 // trackEvent gives an event as a Chrome trace has it.
-func (r *protoReader) trackEvent(s *sequence, at uint64, b []byte) error {
+func (r *reader) trackEvent(s *sequence, at uint64, b []byte) error {
 	e := &r.event
-	*e = Event{Line: r.packet, HasTS: true, Args: e.Args[:0]}
+	*e = Event{Packet: r.packet, HasTS: true, Args: e.Args[:0]}
 	uuid, kind := s.track, uint64(0)
 	var value trace.Arg
-	err := r.fields(b, func(f wire.Field) (err error) {
+	err := r.fields(b, func(f protowire.Field) (err error) {
 		switch f.Number {
-		case wire.EventType:
+		case eventType:
 			kind = f.Value
-		case wire.EventTrack:
+		case eventTrack:
 			uuid = f.Value
-		case wire.EventNameID:
+		case eventNameID:
 			e.Name = s.names.get(f.Value)
-		case wire.EventName:
+		case eventName:
 			e.Name, err = r.str(f.Bytes)
-		case wire.EventCategoryIDs:
+		case eventCategoryIDs:
 			e.Cat = s.categories.get(f.Value)
-		case wire.EventCategories:
+		case eventCategories:
 			e.Cat, err = r.str(f.Bytes)
-		case wire.EventAnnotations:
+		case eventAnnotations:
 			err = r.annotation(s, f.Bytes)
-		case wire.EventInt:
+		case eventInt:
 			value = trace.Int("", int64(f.Value))
-		case wire.EventDouble:
+		case eventDouble:
 			value = trace.Num("", math.Float64frombits(f.Value))
-		case wire.EventLegacy:
+		case eventLegacy:
 			err = r.legacy(f.Bytes)
 		}
 		return err
@@ -430,13 +441,13 @@ func (r *protoReader) trackEvent(s *sequence, at uint64, b []byte) error {
 	l := r.lane(uuid)
 	e.PID, e.TID = l.pid, l.tid
 	switch kind {
-	case wire.TypeBegin:
+	case typeBegin:
 		e.Phase = 'B'
-	case wire.TypeEnd:
+	case typeEnd:
 		e.Phase = 'E'
-	case wire.TypeInstant:
+	case typeInstant:
 		e.Phase = 'i'
-	case wire.TypeCounter:
+	case typeCounter:
 		e.Phase, e.Name, e.TID = 'C', l.name, 0
 		value.Key = l.unit
 		if value.Kind == trace.FloatArg && (math.IsNaN(value.Num) || math.IsInf(value.Num, 0)) {
@@ -447,7 +458,7 @@ func (r *protoReader) trackEvent(s *sequence, at uint64, b []byte) error {
 	if at > math.MaxInt64 {
 		e.BadTS, e.HasTS = strconv.FormatUint(at, 10), false
 	}
-	r.whole, r.pico = int64(at/1000), int64(at%1000)*1000
+	r.ns = int64(at)
 	switch e.Phase {
 	case 'B':
 		return r.begin(l)
@@ -458,7 +469,7 @@ func (r *protoReader) trackEvent(s *sequence, at uint64, b []byte) error {
 }
 
 // begin keeps a slice until its end comes.
-func (r *protoReader) begin(l *lane) error {
+func (r *reader) begin(l *lane) error {
 	r.settle()
 	n := len(l.open)
 	if n == cap(l.open) {
@@ -477,7 +488,7 @@ func (r *protoReader) begin(l *lane) error {
 }
 
 // end gives the slice that ends now, as one event; an end without a begin as it is.
-func (r *protoReader) end(l *lane) error {
+func (r *reader) end(l *lane) error {
 	n := len(l.open)
 	if n == 0 {
 		return r.pass()
@@ -493,16 +504,14 @@ func (r *protoReader) end(l *lane) error {
 		e.Phase, e.Dur, e.HasDur = 'X', at.TS-e.TS, true
 	}
 	e.Args = append(e.Args, at.Args...)
-	r.info.Events++
-	return r.each(&e)
+	return r.to.Event(&e)
 }
 
 // unended gives the begins that have no end.
-func (r *protoReader) unended() error {
+func (r *reader) unended() error {
 	for _, uuid := range slices.Sorted(maps.Keys(r.lanes)) {
 		for i := range r.lanes[uuid].open {
-			r.info.Events++
-			if err := r.each(&r.lanes[uuid].open[i]); err != nil {
+			if err := r.to.Event(&r.lanes[uuid].open[i]); err != nil {
 				return err
 			}
 		}
@@ -510,17 +519,17 @@ func (r *protoReader) unended() error {
 	return nil
 }
 
-func (r *protoReader) legacy(b []byte) error {
+func (r *reader) legacy(b []byte) error {
 	e := &r.event
-	return r.fields(b, func(f wire.Field) error {
+	return r.fields(b, func(f protowire.Field) error {
 		switch f.Number {
-		case wire.LegacyPhase:
+		case legacyPhase:
 			if f.Value > ' ' && f.Value < 0x7f {
 				e.Phase = byte(f.Value)
 			}
-		case wire.LegacyID, wire.LegacyLocalID, wire.LegacyGlobalID:
+		case legacyID, legacyLocalID, legacyGlobalID:
 			e.ID = "0x" + strconv.FormatUint(f.Value, 16)
-		case wire.LegacyEnclosing:
+		case legacyEnclosing:
 			if f.Value != 0 {
 				e.Bind = "e"
 			}
@@ -530,36 +539,36 @@ func (r *protoReader) legacy(b []byte) error {
 }
 
 // annotation reads an argument; values that are nested are left out.
-func (r *protoReader) annotation(s *sequence, b []byte) error {
+func (r *reader) annotation(s *sequence, b []byte) error {
 	e := &r.event
 	if len(e.Args) == maxArgs {
-		return &trace.LimitError{Line: e.Line, Problem: fmt.Sprintf("an event of more than %d arguments",
+		return &trace.LimitError{Line: e.Packet, Problem: fmt.Sprintf("an event of more than %d arguments",
 			maxArgs)}
 	}
 	var a trace.Arg
 	known := false
-	err := r.fields(b, func(f wire.Field) (err error) {
+	err := r.fields(b, func(f protowire.Field) (err error) {
 		key := a.Key
 		switch f.Number {
-		case wire.AnnotationNameID:
+		case annotationNameID:
 			a.Key = s.keys.get(f.Value)
 			return nil
-		case wire.AnnotationName:
+		case annotationName:
 			a.Key, err = r.str(f.Bytes)
 			return err
-		case wire.AnnotationBool:
+		case annotationBool:
 			a = trace.Str(key, strconv.FormatBool(f.Value != 0))
-		case wire.AnnotationUint, wire.AnnotationPointer, wire.AnnotationInt:
+		case annotationUint, annotationPointer, annotationInt:
 			a = trace.Int(key, int64(f.Value))
-		case wire.AnnotationDouble:
+		case annotationDouble:
 			v := math.Float64frombits(f.Value)
 			if a = trace.Num(key, v); math.IsNaN(v) || math.IsInf(v, 0) {
 				a = trace.Str(key, "null")
 			}
-		case wire.AnnotationText, wire.AnnotationJSON:
+		case annotationText, annotationJSON:
 			a = trace.Str(key, "")
 			a.Str, err = r.str(f.Bytes)
-		case wire.AnnotationTextID:
+		case annotationTextID:
 			a = trace.Str(key, s.values.get(f.Value))
 		default:
 			return nil

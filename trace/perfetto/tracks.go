@@ -1,35 +1,35 @@
-package chrome
+package perfetto
 
 import (
 	"fmt"
 
+	"github.com/simccl/simccl/internal/protowire"
 	"github.com/simccl/simccl/trace"
-	"github.com/simccl/simccl/trace/chrome/internal/wire"
 )
 
 // descriptor notes a track, and gives its names as a Chrome trace has them.
-func (r *protoReader) descriptor(b []byte) error {
+func (r *reader) descriptor(b []byte) error {
 	var uuid uint64
 	l := &lane{unit: "value"}
 	var rank int64
 	var process, thread []byte
-	err := r.fields(b, func(f wire.Field) (err error) {
+	err := r.fields(b, func(f protowire.Field) (err error) {
 		switch f.Number {
-		case wire.TrackUUID:
+		case trackUUID:
 			uuid = f.Value
-		case wire.TrackParent:
+		case trackParent:
 			l.parent = f.Value
-		case wire.TrackName, wire.TrackStatic:
+		case trackName, trackStatic:
 			l.name, err = r.str(f.Bytes)
-		case wire.TrackRank:
+		case trackRank:
 			rank = int64(int32(f.Value))
-		case wire.TrackProcess:
+		case trackProcess:
 			process = f.Bytes
-		case wire.TrackThread:
+		case trackThread:
 			thread = f.Bytes
-		case wire.TrackCounter:
-			err = r.fields(f.Bytes, func(f wire.Field) (err error) {
-				if f.Number == wire.CounterUnit {
+		case trackCounter:
+			err = r.fields(f.Bytes, func(f protowire.Field) (err error) {
+				if f.Number == counterUnit {
 					l.unit, err = r.str(f.Bytes)
 				}
 				return err
@@ -58,16 +58,16 @@ func (r *protoReader) descriptor(b []byte) error {
 	return nil
 }
 
-func (r *protoReader) process(l *lane, b []byte, rank int64) error {
+func (r *reader) process(l *lane, b []byte, rank int64) error {
 	l.own = true
 	name, labels := l.name, ""
-	err := r.fields(b, func(f wire.Field) (err error) {
+	err := r.fields(b, func(f protowire.Field) (err error) {
 		switch f.Number {
-		case wire.ProcessPID:
+		case processPID:
 			l.pid = int64(f.Value)
-		case wire.ProcessName:
+		case processName:
 			name, err = r.str(f.Bytes)
-		case wire.ProcessLabels:
+		case processLabels:
 			labels, err = r.str(f.Bytes)
 		}
 		return err
@@ -84,16 +84,16 @@ func (r *protoReader) process(l *lane, b []byte, rank int64) error {
 	return err
 }
 
-func (r *protoReader) thread(l *lane, b []byte, rank int64) error {
+func (r *reader) thread(l *lane, b []byte, rank int64) error {
 	l.own = true
 	name := l.name
-	err := r.fields(b, func(f wire.Field) (err error) {
+	err := r.fields(b, func(f protowire.Field) (err error) {
 		switch f.Number {
-		case wire.ThreadPID:
+		case threadPID:
 			l.pid = int64(f.Value)
-		case wire.ThreadTID:
+		case threadTID:
 			l.tid = int64(f.Value)
-		case wire.ThreadName:
+		case threadName:
 			name, err = r.str(f.Bytes)
 		}
 		return err
@@ -107,8 +107,8 @@ func (r *protoReader) thread(l *lane, b []byte, rank int64) error {
 	return r.meta(l, "thread_sort_index", trace.Int("sort_index", rank))
 }
 
-func (r *protoReader) meta(l *lane, name string, a trace.Arg) error {
-	r.event = Event{Line: r.packet, Phase: 'M', PID: l.pid, TID: l.tid, Name: name,
+func (r *reader) meta(l *lane, name string, a trace.Arg) error {
+	r.event = Event{Packet: r.packet, Phase: 'M', PID: l.pid, TID: l.tid, Name: name,
 		Args: append(r.event.Args[:0], a)}
 	return r.pass()
 }
