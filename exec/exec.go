@@ -92,6 +92,50 @@ type Account struct {
 	// ByCost is set of a Window where the whole would cost too much, jitter or not: a
 	// simulator that is asked for exact folds runs all of it.
 	ByCost bool
+	// Reduction says what ran in place of the whole, and why.
+	Reduction Reduction
+}
+
+// Reduction is what of an operation is simulated in place of all of it: the policy of a
+// simulator chooses it before anything runs. The zero Reduction leaves nothing out.
+type Reduction struct {
+	Ranks      Method // Each, Folded or Near: who represents the others
+	Iterations Part   // of the operation's loop over chunks
+	Blocks     Part   // of each iteration of a ring, one a rank
+	Draws      Draws
+	Margin     float64 // by how much of itself the time may be off; 0: exact
+	Cost       Cost    // forecast; the zero Cost where nothing was forecast
+	Why        string  // what the policy compared
+}
+
+// Part is how many of some equal parts run; the zero Part is all of them, uncounted.
+type Part struct{ Ran, Of int64 }
+
+// Draws says who draws jitter.
+type Draws uint8
+
+// Draws: none; every rank and channel; equivalent ranks and channels share theirs.
+const (
+	NoDraws Draws = iota
+	OwnDraws
+	SharedDraws
+)
+
+// String is the word of who draws.
+func (d Draws) String() string {
+	switch d {
+	case OwnDraws:
+		return "own"
+	case SharedDraws:
+		return "shared"
+	}
+	return "none"
+}
+
+// Cost is what a run takes of a processor of 2.5 GHz, and of memory.
+type Cost struct {
+	Time   units.Time
+	Memory units.Bytes
 }
 
 // Congestion is what happened where a link begins, of one operation.
