@@ -64,7 +64,7 @@ func Random(rng *rand.Rand) Request {
 	return Request(strings.Join(words, " "))
 }
 
-// Exactly is a request of which nothing is left out.
+// Exactly is a request of which nothing is left out. Of an option given twice the last one counts.
 func (r Request) Exactly() Request { return r + " --fold exact --skip off" }
 
 // Pair is an approximate time beside the exact one, in microseconds.
