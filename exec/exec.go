@@ -4,6 +4,8 @@ package exec
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
@@ -136,6 +138,40 @@ func (d Draws) String() string {
 type Cost struct {
 	Time   units.Time
 	Memory units.Bytes
+}
+
+// String says in one line what was done and why.
+func (a Account) String() string {
+	r := &a.Reduction
+	words := []string{a.Method.String()}
+	if a.Margin > 0 {
+		words = append(words, fmt.Sprintf("±%.0f %%", 100*a.Margin))
+	}
+	if r.Ranks != Each && r.Ranks != a.Method {
+		words = append(words, r.Ranks.String())
+	}
+	if a.Programs > 0 {
+		words = append(words, fmt.Sprintf("%d thread groups", a.Programs))
+	}
+	if p := r.Iterations; p.Of > 0 {
+		words = append(words, fmt.Sprintf("%d of %d iterations", p.Ran, p.Of))
+	}
+	if p := r.Blocks; p.Of > 0 {
+		words = append(words, fmt.Sprintf("%d of %d blocks", p.Ran, p.Of))
+	}
+	if r.Draws != NoDraws {
+		words = append(words, r.Draws.String()+" draws")
+	}
+	if r.Cost.Time > 0 {
+		words = append(words, fmt.Sprintf("forecast %.2g s", float64(r.Cost.Time)/float64(units.Second)))
+	}
+	if r.Why != "" {
+		words = append(words, r.Why)
+	}
+	if a.Note != "" {
+		words = append(words, a.Note)
+	}
+	return strings.Join(words, ", ")
 }
 
 // Congestion is what happened where a link begins, of one operation.

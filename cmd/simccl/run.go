@@ -37,6 +37,8 @@ type runFlags struct {
 	save     string // --save-scenario
 	csv      string // --csv
 	schedule string
+
+	explainMethod bool
 }
 
 func newRun(a *app) *cobra.Command {
@@ -90,6 +92,8 @@ func (r *runFlags) register(c *cobra.Command) {
 	r.test.register(c)
 	r.registerTimes(c.Flags())
 	c.Flags().BoolVar(&r.ncclLog, "nccl-log", false, "print what NCCL_DEBUG=INFO would show, on standard error")
+	c.Flags().BoolVar(&r.explainMethod, "explain-method", false,
+		"say for each size what was simulated in place of all of it, and why")
 	r.out.register(c.Flags())
 	c.Flags().StringVar(&r.csv, "csv", "", "write a row for each size to the CSV `FILE`, for pandas")
 	c.Flags().StringVar(&r.from, "scenario", "", "run the scenario `FILE` in place of OP and options")
@@ -110,7 +114,7 @@ func (r *runFlags) registerTimes(f *pflag.FlagSet) {
 }
 
 // beside are the options of run that a scenario does not hold.
-var beside = []string{"scenario", "save-scenario", "schedule", "columns", "output-file", "nccl-log", "report", "measured", "iters", "warmup-iters", "env", "no-env", "json"}
+var beside = []string{"scenario", "save-scenario", "schedule", "columns", "output-file", "nccl-log", "explain-method", "report", "measured", "iters", "warmup-iters", "env", "no-env", "json"}
 
 // tableRun is a run that prints a table: a simulation, or a bench on CPUs.
 type tableRun struct {
@@ -184,7 +188,7 @@ func (r *runFlags) prepareSpec(a *app, spec scenario.Spec, placed func(error) er
 	if err != nil {
 		return nil, cli.AsFlags(err)
 	}
-	s.Columns, s.Summary.MinBW = columns, minBW
+	s.Columns, s.Summary.MinBW, s.ExplainMethod = columns, minBW, r.explainMethod
 	if r.save != "" {
 		if err := a.saveScenario(r.save, spec); err != nil {
 			return nil, err

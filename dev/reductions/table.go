@@ -3,10 +3,8 @@ package reductions
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/simccl/simccl/config"
-	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/scenario"
 )
 
@@ -95,34 +93,5 @@ func (s *Sites) Row(ctx context.Context, r Request) string {
 	if err != nil {
 		return "refused: " + err.Error()
 	}
-	return Describe(&a)
-}
-
-// Describe puts a method into one line.
-func Describe(a *exec.Account) string {
-	r := &a.Reduction
-	words := []string{a.Method.String()}
-	if a.Margin > 0 {
-		words = append(words, fmt.Sprintf("±%.0f %%", 100*a.Margin))
-	}
-	if r.Ranks != exec.Each && r.Ranks != a.Method {
-		words = append(words, r.Ranks.String())
-	}
-	if a.Programs > 0 {
-		words = append(words, fmt.Sprintf("%d thread groups", a.Programs))
-	}
-	if p := r.Iterations; p.Of > 0 {
-		words = append(words, fmt.Sprintf("%d of %d iterations", p.Ran, p.Of))
-	}
-	if p := r.Blocks; p.Of > 0 {
-		words = append(words, fmt.Sprintf("%d of %d blocks", p.Ran, p.Of))
-	}
-	if r.Draws != exec.NoDraws {
-		words = append(words, r.Draws.String()+" draws")
-	}
-	words = append(words, fmt.Sprintf("%.2g s", float64(r.Cost.Time)*1e-12), r.Why)
-	if a.Note != "" {
-		words = append(words, a.Note)
-	}
-	return strings.Join(words, ", ")
+	return a.String()
 }
