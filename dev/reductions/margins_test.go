@@ -21,7 +21,7 @@ func held(t *testing.T, r Request) {
 }
 
 // TestNearRingsKeepUnequalChannelsApart: channels whose parts differ in size leave lockstep, and
-// share ports and threads otherwise than in it. Taken for one, they were 7 to 10 % too slow.
+// share ports and threads otherwise than in it. Treated as one, they were 7 to 10 % too slow.
 func TestNearRingsKeepUnequalChannelsApart(t *testing.T) {
 	for _, r := range []Request{
 		"all_gather --nodes 13 --env NCCL_PROTO=LL --env NCCL_IB_DISABLE=1 --sizes 5000000 --launch graph --fold near",

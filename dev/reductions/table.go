@@ -8,7 +8,7 @@ import (
 	"github.com/simccl/simccl/scenario"
 )
 
-// Table lists requests of all kinds that the policy tells apart.
+// Table lists requests of all kinds that the policy distinguishes.
 func Table() []Request {
 	var out []Request
 	add := func(format string, args ...any) { out = append(out, Request(fmt.Sprintf(format, args...))) }

@@ -50,7 +50,7 @@ func (s *symmetry) byParts(p *plan.Plan) *symmetry {
 }
 
 // nearByParts gives the channels of a near ring whose parts of the operation differ in size layers of
-// their own: taken for one they would use ports and threads in lockstep, which such channels leave.
+// their own: treated as one they would use ports and threads in lockstep, which such channels leave.
 // The times of all_gather with LL over sockets were 7 to 8 % too long so. With jitter no channels
 // are in lockstep. Of anything else it is the symmetry itself.
 func (s *symmetry) nearByParts(p *plan.Plan) *symmetry {
