@@ -194,14 +194,15 @@ func (m *method) account(from exec.Account, more int64, skipped units.Time) exec
 		if m.Margin == slowMargin {
 			from.Margin += slowMargin - windowMargin
 		}
-		from.Note = fmt.Sprintf("%s; %d more turns or iterations are given the mean time of those simulated", from.Note, more)
+		const mean = "%s; %d more turns or iterations are given the mean time of those simulated"
+		from.Note = fmt.Sprintf(mean, from.Note, more)
 		return from
 	}
 	if !m.byCost {
 		margin += from.Margin
 	}
-	return exec.Account{Method: exec.Window, Programs: from.Programs, Margin: margin, Periods: more, Skipped: skipped,
-		ByCost: m.byCost, Reduction: exec.Reduction{Ranks: from.Reduction.Ranks}}
+	return exec.Account{Method: exec.Window, Programs: from.Programs, Margin: margin, Periods: more,
+		Skipped: skipped, ByCost: m.byCost, Reduction: exec.Reduction{Ranks: from.Reduction.Ranks}}
 }
 
 // Margins are more than was seen: 4 % of NVLSTree, whose buffers fill slowly, 8 % of it where

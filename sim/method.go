@@ -244,7 +244,8 @@ func (x *Executor) inBlocks(ctx context.Context, m *method, p *plan.Plan) (*tall
 			return nil, err
 		}
 	}
-	return m.beyond(parts[0], parts[0], parts[1], exec.Part{Ran: ran, Of: p.Turns()}, max(1, p.Iterations())), nil
+	of := exec.Part{Ran: ran, Of: p.Turns()}
+	return m.beyond(parts[0], parts[0], parts[1], of, max(1, p.Iterations())), nil
 }
 
 // beyond adds to rest the parts beyond those that ran, each as long as one of those by which

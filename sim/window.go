@@ -164,7 +164,8 @@ func (m *method) shorten(some, all int64, margin float64) error {
 			iterations /= 2
 		}
 		var err error
-		if parts[i], err = m.whole.Shorten(iterations, i == 0 || m.jitter == noJitter); parts[i] == nil || err != nil {
+		parts[i], err = m.whole.Shorten(iterations, i == 0 || m.jitter == noJitter)
+		if parts[i] == nil || err != nil {
 			return err
 		}
 	}
@@ -352,10 +353,10 @@ func (x *Executor) part(ctx context.Context, p *plan.Plan, m *method) (*tally, e
 // keyOf is what sets a part of a method's operation apart from others of the Config.
 func (x *Executor) keyOf(p *plan.Plan, m *method) windowKey {
 	r, l, programs := &p.Req, m.whole.Layout(int32(p.Comm.NRanks-1)), p.Programs(0)
-	key := windowKey{fn: r.Func, typ: r.Type, op: r.Op, root: r.Root, inPlace: r.InPlace, direct: r.Direct, peer: r.Peer,
-		aside: r.Misalign, apart: r.BlockStep() % 128, algo: r.Algo, proto: r.Proto, warps: r.Warps, count: r.Count, turns: p.Turns(),
-		split: p.Split, kernels: engine.KernelsFor(m.whole, x.cfg.Kernels), miss: x.class.Miss(int64(l.Input + l.Output)),
-		jitter: m.jitter, groups: len(programs)}
+	key := windowKey{fn: r.Func, typ: r.Type, op: r.Op, root: r.Root, inPlace: r.InPlace, direct: r.Direct,
+		peer: r.Peer, aside: r.Misalign, apart: r.BlockStep() % 128, algo: r.Algo, proto: r.Proto, warps: r.Warps,
+		count: r.Count, turns: p.Turns(), split: p.Split, kernels: engine.KernelsFor(m.whole, x.cfg.Kernels),
+		miss: x.class.Miss(int64(l.Input + l.Output)), jitter: m.jitter, groups: len(programs)}
 	if r.Func.IsP2P() && len(programs) > 0 {
 		key.sent = programs[len(programs)-1].Transfer
 		key.sent.Off, key.sent.Dst = key.sent.Off%128, key.sent.Dst%128 // the rest of which is apart's

@@ -19,8 +19,8 @@ var machines = []struct {
 	name string
 	gpus int
 }{
-	{"dgx-h100", 8}, {"dgx-h100", 8}, {"dgx-a100", 8}, {"dgx-b200", 8}, {"gb200-nvl72-2tray", 8}, {"hgx-h100-4", 4},
-	{"aws-p4d.24xlarge", 8}, {"dgx-2", 16}, {"hgx-h800-8", 8}, {"pcie-l40s-8", 8},
+	{"dgx-h100", 8}, {"dgx-h100", 8}, {"dgx-a100", 8}, {"dgx-b200", 8}, {"gb200-nvl72-2tray", 8},
+	{"hgx-h100-4", 4}, {"aws-p4d.24xlarge", 8}, {"dgx-2", 16}, {"hgx-h800-8", 8}, {"pcie-l40s-8", 8},
 }
 
 // Random draws a request: a machine, nodes, an operation, a size and some settings.
@@ -30,7 +30,7 @@ func Random(rng *rand.Rand) Request {
 	nodes := min(300, 1+rng.IntN(4*most*most*most)) // most requests are small
 	op := "all_reduce"
 	if rng.IntN(2) == 0 {
-		op = []string{"all_gather", "reduce_scatter", "broadcast", "reduce", "sendrecv", "alltoall", "gather", "scatter"}[rng.IntN(8)]
+		op = operations[1+rng.IntN(len(operations)-1)]
 	}
 	size := int64(math.Exp2(14 + 20*rng.Float64()))
 	switch op {
@@ -49,7 +49,8 @@ func Random(rng *rand.Rand) Request {
 	if op == "all_reduce" {
 		maybe(3, "--env NCCL_ALGO=Ring", "--env NCCL_ALGO=Tree", "--env NCCL_ALGO=NVLSTree")
 	}
-	maybe(4, "--env NCCL_PROTO=LL", "--env NCCL_PROTO=LL128", "--env NCCL_PROTO=Simple", "--env NCCL_PROTO=Simple")
+	const simple = "--env NCCL_PROTO=Simple"
+	maybe(4, "--env NCCL_PROTO=LL", "--env NCCL_PROTO=LL128", simple, simple)
 	maybe(8, "--env NCCL_IB_DISABLE=1")
 	maybe(8, "--env NCCL_PXN_DISABLE=1", "--env NCCL_CROSS_NIC=1", "--env NCCL_MAX_NCHANNELS=12")
 	maybe(6, "-m 2", "-m 3", "-m 4")
@@ -58,7 +59,8 @@ func Random(rng *rand.Rand) Request {
 	maybe(3, "--launch graph")
 	maybe(8, "--multicast off")
 	if nodes > 1 {
-		maybe(6, fmt.Sprintf("--fault rank=%d:slow=1.5", rng.IntN(nodes*m.gpus)), fmt.Sprintf("--fault nic=node%d/0:slow=2", rng.IntN(nodes)))
+		maybe(6, fmt.Sprintf("--fault rank=%d:slow=1.5", rng.IntN(nodes*m.gpus)),
+			fmt.Sprintf("--fault nic=node%d/0:slow=2", rng.IntN(nodes)))
 		maybe(10, "--nccl-version 2.26.2", "--nccl-version 2.23.4")
 	}
 	return Request(strings.Join(words, " "))
@@ -107,7 +109,7 @@ func (s *Sites) Compare(ctx context.Context, r Request, within Within) (Pair, er
 		p.Note = near.Note
 	}
 	exact, err := s.method(ctx, r.Exactly())
-	if err == nil && (exact.Reduction.Cost.Time > within.Time || exact.Reduction.Cost.Memory > within.Memory) {
+	if c := exact.Reduction.Cost; err == nil && (c.Time > within.Time || c.Memory > within.Memory) {
 		err = errors.New("the exact run takes too long")
 	}
 	if err != nil {

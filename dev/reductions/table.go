@@ -8,18 +8,25 @@ import (
 	"github.com/simccl/simccl/scenario"
 )
 
+// operations are those that requests have.
+var operations = [...]string{"all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "sendrecv",
+	"alltoall", "gather", "scatter"}
+
+// Operations lists the operations that requests have.
+func Operations() []string { return operations[:] }
+
 // Table lists requests of all kinds that the policy distinguishes.
 func Table() []Request {
 	var out []Request
 	add := func(format string, args ...any) { out = append(out, Request(fmt.Sprintf(format, args...))) }
-	for _, op := range []string{"all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "sendrecv", "alltoall", "gather", "scatter"} {
+	for _, op := range operations {
 		for _, n := range []int{1, 2, 3, 8, 9, 16, 33, 65, 128, 300} {
 			for _, size := range []string{"1M", "1G"} {
 				add("%s --nodes %d --sizes %s", op, n, size)
 			}
 		}
-		for _, more := range []string{"-m 2", "-m 4", "--jitter off", "--skip off", "--fold off", "--fold near", "--fault rank=3:slow=1.5",
-			"--fault nic=node1/1:slow=2", "--fabric leaf-spine-8x8-2-2.json"} {
+		for _, more := range []string{"-m 2", "-m 4", "--jitter off", "--skip off", "--fold off", "--fold near",
+			"--fault rank=3:slow=1.5", "--fault nic=node1/1:slow=2", "--fabric leaf-spine-8x8-2-2.json"} {
 			add("%s --nodes 8 --sizes 256M %s", op, more)
 		}
 	}
@@ -33,7 +40,8 @@ func Table() []Request {
 			}
 		}
 	}
-	for _, topo := range []string{"dgx-a100", "dgx-b200", "gb200-nvl72-2tray", "aws-p4d.24xlarge", "dgx-2", "pcie-l40s-8", "hgx-h100-4"} {
+	for _, topo := range []string{"dgx-a100", "dgx-b200", "gb200-nvl72-2tray", "aws-p4d.24xlarge", "dgx-2",
+		"pcie-l40s-8", "hgx-h100-4"} {
 		for _, op := range []string{"all_reduce", "all_gather", "broadcast", "alltoall"} {
 			for _, n := range []int{2, 9, 65} {
 				add("%s --topo %s --nodes %d --sizes 256M", op, topo, n)
@@ -41,8 +49,8 @@ func Table() []Request {
 		}
 	}
 	for _, n := range []int{2, 8, 40, 130} {
-		for _, more := range []string{"-m 3", "-R 1", "--fault nic=node1/0:slow=2", "--fault nic=node1/0:down", "--fault rank=3:slow=1.5",
-			"--jitter off --fold exact", "--fold near --launch graph", "-g 7"} {
+		for _, more := range []string{"-m 3", "-R 1", "--fault nic=node1/0:slow=2", "--fault nic=node1/0:down",
+			"--fault rank=3:slow=1.5", "--jitter off --fold exact", "--fold near --launch graph", "-g 7"} {
 			add("all_reduce --nodes %d --sizes 1G %s", n, more)
 		}
 	}

@@ -34,7 +34,8 @@ func TestPolicyDecidesAsTheTableSays(t *testing.T) {
 	have, was := strings.Split(got.String(), "\n"), strings.Split(string(want), "\n")
 	for i := range min(len(have), len(was)) {
 		if have[i] != was[i] {
-			t.Errorf("%s\ndecided: %s\ntable:   %s\nmake reductions writes the table anew", have[max(0, i-1)], have[i], was[i])
+			t.Errorf("%s\ndecided: %s\ntable:   %s\nmake reductions writes the table anew",
+				have[max(0, i-1)], have[i], was[i])
 		}
 	}
 	if len(have) != len(was) {

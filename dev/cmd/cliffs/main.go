@@ -56,20 +56,25 @@ func main() {
 	}
 }
 
+// odd are the options with which a sweep may cost more.
+var odd = [...]string{"-g 7", "-m 4", "-R 2", "--fault rank=3:slow=1.5", "--fault nic=node0/0:slow=2"}
+
 // grid lists the sweeps.
 func grid() (out []string) {
-	nodes := []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 16, 17, 18, 20, 24, 25, 31, 32, 33, 40, 48, 50, 63, 64, 65, 72, 90, 100, 128, 129, 200, 256, 300}
-	topos := []string{"dgx-h100", "dgx-a100", "dgx-b200", "gb200-nvl72-2tray", "hgx-h100-4", "aws-p4d.24xlarge", "dgx-2", "hgx-h800-8", "pcie-l40s-8"}
+	nodes := []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 16, 17, 18, 20, 24, 25, 31, 32, 33, 40, 48, 50,
+		63, 64, 65, 72, 90, 100, 128, 129, 200, 256, 300}
+	topos := []string{"dgx-h100", "dgx-a100", "dgx-b200", "gb200-nvl72-2tray", "hgx-h100-4",
+		"aws-p4d.24xlarge", "dgx-2", "hgx-h800-8", "pcie-l40s-8"}
 	for _, topo := range topos {
 		for _, n := range nodes {
 			at := fmt.Sprintf("--topo %s --nodes %d %s", topo, n, sizes)
-			for _, op := range []string{"all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "sendrecv", "alltoall", "gather", "scatter"} {
+			for _, op := range reductions.Operations() {
 				out = append(out, fmt.Sprintf("run %s %s", op, at))
 			}
 			for _, algo := range []string{"Ring", "Tree", "NVLSTree"} {
 				out = append(out, fmt.Sprintf("run all_reduce %s --env NCCL_ALGO=%s", at, algo))
 			}
-			for _, more := range []string{"-g 7", "-m 4", "-R 2", "--fault rank=3:slow=1.5", "--fault nic=node0/0:slow=2"} {
+			for _, more := range odd {
 				if n > 1 || !strings.Contains(more, "nic") {
 					out = append(out, fmt.Sprintf("run all_reduce %s %s", at, more))
 				}
@@ -80,7 +85,7 @@ func grid() (out []string) {
 }
 
 // measure goes on where a file ends, until the budget is spent, and shows what was measured.
-func measure(file string, w io.Writer, program string, seed uint64, budget, limit float64) (worse int, err error) {
+func measure(file string, w io.Writer, program string, seed uint64, budget, limit float64) (int, error) {
 	f, err := reductions.Resume[sweep](file)
 	if err != nil {
 		return 0, err
@@ -132,7 +137,7 @@ func show(w io.Writer, all []sweep, of int) (worse int) {
 	for i := range all {
 		s := &all[i]
 		most := float64(mostSeconds)
-		if strings.Contains(s.Line, "-g ") || strings.Contains(s.Line, "-m ") || strings.Contains(s.Line, "-R ") || strings.Contains(s.Line, "--fault") {
+		if slices.ContainsFunc(odd[:], func(o string) bool { return strings.Contains(s.Line, o) }) {
 			most = mostOdd
 		}
 		mark := "  "

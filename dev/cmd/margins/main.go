@@ -42,7 +42,8 @@ func main() {
 }
 
 // compare goes on where a file ends, until it has so many pairs, and shows them, worst first.
-func compare(ctx context.Context, file string, w io.Writer, seed uint64, most int, within reductions.Within) (broken int, err error) {
+func compare(ctx context.Context, file string, w io.Writer, seed uint64, most int,
+	within reductions.Within) (broken int, err error) {
 	f, err := reductions.Resume[reductions.Pair](file)
 	if err != nil {
 		return 0, err
@@ -85,8 +86,10 @@ func show(w io.Writer, all []reductions.Pair) (broken int) {
 		if p.Broken() {
 			broken, mark = broken+1, "! "
 		}
-		fmt.Fprintf(w, "%s%+6.2f %% of %2.0f  %-6s %12.1f us, exactly %12.1f  %s\n", mark, 100*p.Off(), 100*p.Margin, p.Method, p.Near, p.Exact, p.Request)
+		fmt.Fprintf(w, "%s%+6.2f %% of %2.0f  %-6s %12.1f us, exactly %12.1f  %s\n",
+			mark, 100*p.Off(), 100*p.Margin, p.Method, p.Near, p.Exact, p.Request)
 	}
-	fmt.Fprintf(w, "%d requests, %d approximate ones compared, %d beyond their margins\n", drawn, len(all), broken)
+	fmt.Fprintf(w, "%d requests, %d approximate ones compared, %d beyond their margins\n",
+		drawn, len(all), broken)
 	return broken
 }
