@@ -17,7 +17,6 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/simccl/simccl/dev/reductions"
 )
@@ -124,11 +123,7 @@ func one(program, line string, limit float64) (sweep, error) {
 		return sweep{}, err
 	}
 	p := c.ProcessState
-	s := sweep{Line: line, Seconds: (p.UserTime() + p.SystemTime()).Seconds(), Exit: p.ExitCode()}
-	if u, ok := p.SysUsage().(*syscall.Rusage); ok {
-		s.MB = float64(u.Maxrss) / 1024
-	}
-	return s, nil
+	return sweep{line, (p.UserTime() + p.SystemTime()).Seconds(), memory(p), p.ExitCode()}, nil
 }
 
 // show prints sweeps, worst first, and returns how many cost too much.
