@@ -262,6 +262,19 @@ PEERS ?=
 peers: build ## docs/SCALE.md: other simulators beside simccl (PEERS="--loggopsim DIR --astra DIR")
 	scripts/peers.py --simccl bin/simccl --page docs/SCALE.md $(PEERS)
 
+.PHONY: reductions
+reductions: ## dev/reductions/testdata/table.txt: what is left out of each of 430 requests, and why
+	$(GO) test -count=1 ./dev/reductions -update
+
+# Both go on where their file ends.
+.PHONY: cliffs
+cliffs: build ## what default sweeps cost over nodes, operations, algorithms and machines, worst first (CLIFFS="-seed 1 -budget 600")
+	$(GO) run ./dev/cmd/cliffs $(CLIFFS) out/cliffs.jsonl
+
+.PHONY: margins
+margins: ## approximate times of random requests beside exact ones, worst first (MARGINS="-seed 1 -pairs 100")
+	$(GO) run ./dev/cmd/margins $(MARGINS) out/margins.jsonl
+
 # How many random programs make equal draws.
 EQUAL ?= 500
 .PHONY: equal

@@ -4,6 +4,8 @@ package exec
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
@@ -92,6 +94,84 @@ type Account struct {
 	// ByCost is set of a Window where the whole would cost too much, jitter or not: a
 	// simulator that is asked for exact folds runs all of it.
 	ByCost bool
+	// Reduction says what ran in place of the whole, and why.
+	Reduction Reduction
+}
+
+// Reduction is what of an operation is simulated in place of all of it: the policy of a
+// simulator chooses it before anything runs. The zero Reduction leaves nothing out.
+type Reduction struct {
+	Ranks      Method // Each, Folded or Near: who represents the others
+	Iterations Part   // of the operation's loop over chunks
+	Blocks     Part   // of each iteration of a ring, one a rank
+	Draws      Draws
+	Margin     float64 // by how much of itself the time may be off; 0: exact
+	Cost       Cost    // forecast; the zero Cost where nothing was forecast
+	Why        string  // what the policy compared
+}
+
+// Part is how many of some equal parts run; the zero Part is all of them, uncounted.
+type Part struct{ Ran, Of int64 }
+
+// Draws says who draws jitter.
+type Draws uint8
+
+// Draws: none; every rank and channel; equivalent ranks and channels share theirs.
+const (
+	NoDraws Draws = iota
+	OwnDraws
+	SharedDraws
+)
+
+// String is the word of who draws.
+func (d Draws) String() string {
+	switch d {
+	case OwnDraws:
+		return "own"
+	case SharedDraws:
+		return "shared"
+	}
+	return "none"
+}
+
+// Cost is what a run takes of a processor of 2.5 GHz, and of memory.
+type Cost struct {
+	Time   units.Time
+	Memory units.Bytes
+}
+
+// String says in one line what was done and why.
+func (a Account) String() string {
+	r := &a.Reduction
+	words := []string{a.Method.String()}
+	if a.Margin > 0 {
+		words = append(words, fmt.Sprintf("±%.0f %%", 100*a.Margin))
+	}
+	if r.Ranks != Each && r.Ranks != a.Method {
+		words = append(words, r.Ranks.String())
+	}
+	if a.Programs > 0 {
+		words = append(words, fmt.Sprintf("%d thread groups", a.Programs))
+	}
+	if p := r.Iterations; p.Of > 0 {
+		words = append(words, fmt.Sprintf("%d of %d iterations", p.Ran, p.Of))
+	}
+	if p := r.Blocks; p.Of > 0 {
+		words = append(words, fmt.Sprintf("%d of %d blocks", p.Ran, p.Of))
+	}
+	if r.Draws != NoDraws {
+		words = append(words, r.Draws.String()+" draws")
+	}
+	if r.Cost.Time > 0 {
+		words = append(words, fmt.Sprintf("forecast %.2g s", float64(r.Cost.Time)/float64(units.Second)))
+	}
+	if r.Why != "" {
+		words = append(words, r.Why)
+	}
+	if a.Note != "" {
+		words = append(words, a.Note)
+	}
+	return strings.Join(words, ", ")
 }
 
 // Congestion is what happened where a link begins, of one operation.

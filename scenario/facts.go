@@ -16,6 +16,7 @@ func (r *Running) Facts(o *Outcome, busBW float64) Facts {
 		Near: o.Result.Account.Note, NotProved: o.NotProved,
 		Periods: o.Result.Account.Periods, SkippedPs: int64(o.Result.Account.Skipped),
 		ByCost: o.Result.Account.ByCost, Congestion: congestion.Of(o.Result.Links), Draws: o.Draws}
+	f.Account = o.Result.Account
 	switch {
 	case o.Kernel != nil:
 		f.Algo, f.Channels, f.Kernel, f.ModelUs = "SYM", o.Kernel.Channels, o.Kernel.Kernel.String(),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/job"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/launch"
@@ -30,15 +31,9 @@ func (r *Running) group(ctx context.Context, at Operation, out Outcome, progress
 		r.hostTimed(&out, ends, make([]*plan.Plan, n), n)
 		return out, err
 	}
-	op := r.Op(at)
-	calls, mode := slices.Repeat([]launch.Call{op.Launched()}, n), launch.Eager
-	if op.Graph {
-		mode = launch.Captured
-	}
-	c := r.Site.Comm.WithPolicy(op.CTAPolicy)
-	kernels, err := job.KernelsOf(c, calls, mode)
+	c, calls, kernels, err := r.kernels(at)
 	if err != nil {
-		return Outcome{}, &OperationError{r.fn, at.Count, err}
+		return Outcome{}, err
 	}
 	x, err := r.executor(progress)
 	if err != nil {
@@ -71,4 +66,19 @@ func (r *Running) executor(progress func(float64)) (*sim.Executor, error) {
 	}
 	cfg.Progress = progress
 	return sim.New(cfg)
+}
+
+// kernels plans those of a group of equal operations, with the communicator and its calls.
+func (r *Running) kernels(at Operation) (*comm.Comm, []launch.Call, *job.Kernels, error) {
+	op := r.Op(at)
+	calls, mode := slices.Repeat([]launch.Call{op.Launched()}, r.Spec.Workload.Group), launch.Eager
+	if op.Graph {
+		mode = launch.Captured
+	}
+	c := r.Site.Comm.WithPolicy(op.CTAPolicy)
+	k, err := job.KernelsOf(c, calls, mode)
+	if err != nil {
+		return nil, nil, nil, &OperationError{r.fn, at.Count, err}
+	}
+	return c, calls, k, nil
 }

@@ -107,6 +107,8 @@ type Facts struct {
 	SkippedPs int64 `json:"skipped_ps,omitempty"`
 	// ByCost is set of a window where the whole would cost too much: --fold exact runs it.
 	ByCost bool `json:"-"`
+	// Account says what of the operation was simulated in place of all of it, and why.
+	Account exec.Account `json:"-"`
 	// Draws are those of hashed routes, where the draw matters and the Spec has no seed; else nil.
 	Draws *Draws `json:"draws,omitempty"`
 	// NotProved is what of the plan was too large for its proof.

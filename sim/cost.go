@@ -7,7 +7,6 @@ import (
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/gpu"
-	"github.com/simccl/simccl/sim/internal/engine"
 	"github.com/simccl/simccl/units"
 )
 
@@ -27,19 +26,12 @@ const stepTime = 6 * units.Microsecond
 
 // affordable refuses what would take minutes for no more insight. FoldExact and
 // Unfolded run at any cost.
-func (x *Executor) affordable(e *engine.Engine) error {
+func (x *Executor) affordable(p *plan.Plan, c cost) error {
 	if x.cfg.Fold == FoldExact || x.cfg.Fold == Unfolded {
 		return nil
 	}
-	p := e.Jobs[0].Plan
-	steps, longest := int64(0), int64(0)
-	for i := range e.Groups {
-		g := &e.Groups[i]
-		n := g.Job.Plan.NumOps(&g.Program)
-		longest = max(longest, n)
-		steps += n * int64(max(1, g.Program.Slices)) * int64(g.Job.Kernels)
-	}
-	if steps <= x.afford || longest <= max(x.affordOps, ringOps*int64(p.Comm.NRanks)) {
+	steps := int64(c.pieces)
+	if steps <= x.afford || c.longest <= max(x.affordOps, ringOps*int64(p.Comm.NRanks)) {
 		return nil
 	}
 	l := p.Layout(0)

@@ -53,30 +53,22 @@ func (c *classes) links() ([]string, error) {
 	return c.model.Names(), nil
 }
 
-// drawers says who draws the jitter of a plan that is simulated whole; w is its window,
-// nil without one.
-func (x *Executor) drawers(ctx context.Context, p *plan.Plan, w *window) (jitter, error) {
-	if w == nil {
-		return x.jitters(p), nil
-	}
-	for w.jitter == equalShare && w.full != nil {
-		if same, err := x.foldsSame(ctx, w); err != nil || same {
-			return w.jitter, err
+// agree has the parts of a window draw so that they have the same links where they are folded.
+func (x *Executor) agree(ctx context.Context, m *method) (*method, error) {
+	for m.jitter == equalShare && m.full != nil {
+		if same, err := x.foldsSame(ctx, m); err != nil || same {
+			return m, err
 		}
-		w = w.otherwise()
+		m = m.otherwise()
 	}
-	return w.jitter, nil
+	return m, nil
 }
 
 // foldsSame reports whether the parts of a window have the same links where they are folded.
-func (x *Executor) foldsSame(ctx context.Context, w *window) (bool, error) {
+func (x *Executor) foldsSame(ctx context.Context, m *method) (bool, error) {
 	var first []string
-	for i, p := range []*plan.Plan{w.rest, w.full, w.half} {
-		c, err := x.classesOf(ctx, p, w.whole)
-		if err != nil {
-			return false, err
-		}
-		names, err := c.links()
+	for i, p := range []*plan.Plan{m.rest, m.full, m.half} {
+		names, err := x.linksOf(ctx, p, m)
 		if err != nil {
 			return false, err
 		}
@@ -87,4 +79,19 @@ func (x *Executor) foldsSame(ctx context.Context, w *window) (bool, error) {
 		}
 	}
 	return true, nil
+}
+
+// linksOf names the links of a part of a window where it is folded.
+func (x *Executor) linksOf(ctx context.Context, p *plan.Plan, m *method) ([]string, error) {
+	find := func() ([]string, error) {
+		c, err := x.classesOf(ctx, p, m.whole)
+		if err != nil {
+			return nil, err
+		}
+		return c.links()
+	}
+	if p.Members() != nil {
+		return find()
+	}
+	return x.windows.links.Get(x.keyOf(p, m), find)
 }

@@ -52,21 +52,29 @@ type cost struct {
 	conns  float64 // that are laid out
 	mesh   float64 // 0, or as how many pieces one of all to all over shared cables counts
 	times  float64 // 0, or by how much more than its pieces and crowd say a run takes
+	// longest is how many ops the longest program has; 0 where none was looked at.
+	longest int64
 }
 
 // costOf forecasts a run: of a quotient by what is laid out, of every rank by the
 // programs of the first.
 func (x *Executor) costOf(p *plan.Plan, e *engine.Engine, q *fold.Quotient) cost {
 	if q != nil {
-		c := cost{conns: float64(len(e.Conns))}
-		for i := range e.Groups {
-			g := &e.Groups[i]
-			c.pieces += float64(p.NumOps(&g.Program)) * float64(max(1, g.Program.Slices)) *
-				float64(g.Job.Kernels)
-		}
-		return c
+		return costLaid(e)
 	}
 	return x.costOfAll(p, int64(e.Jobs[0].Kernels))
+}
+
+// costLaid forecasts a run of what is laid out.
+func costLaid(e *engine.Engine) cost {
+	c := cost{conns: float64(len(e.Conns))}
+	for i := range e.Groups {
+		g := &e.Groups[i]
+		n := g.Job.Plan.NumOps(&g.Program)
+		c.longest = max(c.longest, n)
+		c.pieces += float64(n * int64(max(1, g.Program.Slices)) * int64(g.Job.Kernels))
+	}
+	return c
 }
 
 // costOfAll forecasts a run of every rank by the programs of the first.
@@ -74,6 +82,9 @@ func (x *Executor) costOfAll(p *plan.Plan, kernels int64) cost {
 	_, all := pieces(p)
 	c := cost{pieces: float64(all) * float64(kernels), conns: float64(p.NumConns()) * float64(p.Sharing()),
 		crowd: crowdOf(p)}
+	for _, pr := range p.Programs(0) {
+		c.longest = max(c.longest, p.NumOps(&pr))
+	}
 	if x.cfg.Fabric != nil && p.ConnsPerRank() == 0 {
 		c.crowd *= switchCrowd
 		x, beyond := c.crowd/meshCrowd, max(1, c.crowd/meshCrowd/meshSeen)

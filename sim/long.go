@@ -5,11 +5,8 @@ import (
 	"fmt"
 
 	"github.com/simccl/simccl/coll"
-
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/sim/internal/engine"
-	"github.com/simccl/simccl/sim/internal/fold"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
 )
@@ -41,14 +38,6 @@ const (
 	nearTimes = 8
 )
 
-// long is an operation of which a part is simulated.
-type long struct {
-	whole             *plan.Plan
-	iterations, turns int64 // that are simulated; 0 for all
-	slow              bool  // settlesSlowly
-	few               bool  // fewLoops iterations are simulated
-}
-
 // plain reports whether nothing sets ranks and links apart but the operation: hosts
 // are equal, no fault is given and the network is ideal.
 func (x *Executor) plain() bool {
@@ -63,32 +52,6 @@ func (x *Executor) plain() bool {
 	return true
 }
 
-// shortens reports whether a part of a plan may be simulated for all of it.
-func (x *Executor) shortens(p *plan.Plan, sink trace.Sink) bool {
-	return !x.plain() && x.mayShorten(p, sink)
-}
-
-// settlesSlowly reports whether a part may be simulated of a plan over plain hosts whose
-// states do not recur, so that no period is counted: those of trees over NVLink switches,
-// whose buffers go on to fill by a little with each iteration.
-func (x *Executor) settlesSlowly(p *plan.Plan, sink trace.Sink) bool {
-	return p.Req.Algo == coll.NVLSTree && x.plain() && x.mayShorten(p, sink)
-}
-
-// unaffordable decides what is simulated of a plan that settles slowly and would be
-// refused for its steps; nil for all others.
-func (x *Executor) unaffordable(p *plan.Plan, e *engine.Engine, q *fold.Quotient) *long {
-	if x.affordable(e) == nil {
-		return nil
-	}
-	l, _ := x.long(p, e, q)
-	if l != nil && l.iterations > 0 {
-		l.slow, l.iterations = true,
-			max(l.iterations, x.costOf(p, e, q).fit(p.Iterations(), slowlyTimes*x.whole))
-	}
-	return l
-}
-
 // mayShorten reports whether a run is one whose time may be found from a part of it.
 func (x *Executor) mayShorten(p *plan.Plan, sink trace.Sink) bool {
 	return sink == trace.Discard && !x.cfg.NoSkip && x.cfg.Fold == FoldAuto &&
@@ -96,58 +59,96 @@ func (x *Executor) mayShorten(p *plan.Plan, sink trace.Sink) bool {
 		x.steadyNetwork()
 }
 
-// long decides what of a plan is simulated, and what that costs; nil: all. q is what
-// folds it, nil where every rank runs. What saves less than half is not worth it.
-func (x *Executor) long(p *plan.Plan, e *engine.Engine, q *fold.Quotient) (*long, cost) {
-	c := x.costOf(p, e, q)
-	if c.time() <= x.whole || q != nil && c.time() <= exactTimes*x.whole &&
-		q.Account().Method == exec.Folded {
-		return nil, c
-	}
-	l := &long{whole: p}
-	iterations, turns := max(1, p.Iterations()), p.Turns()
-	if turns > 0 {
-		if iterations > 3 {
-			l.iterations = 2
-			c = c.part(3, iterations)
-		}
-		if m := max(leastTurns, c.fit(turns, x.whole)); 3*m <= turns {
-			l.turns = m
-			c = c.part(m*3/2, turns)
-		}
-	} else if w := max(x.leastLoops(p), c.fit(iterations, x.whole)); 3*w <= iterations {
-		l.iterations = w
-		c = c.part(w*3/2, iterations)
-	} else if w := x.fewLoops(p, c); w > 0 && 3*w <= iterations {
-		l.iterations, l.few = w, true
-		c = c.part(w*3/2, iterations)
-	}
-	if p.Req.Algo == coll.NVLSTree && x.cfg.Fabric != nil {
-		c.times = nvlsTreeTimes
-	}
-	if l.iterations == 0 && l.turns == 0 {
-		return nil, c
-	}
-	return l, c
+// fast reports whether all of an operation in lockstep is simulated: an exact quotient is taken
+// for more.
+func (x *Executor) fast(m *method) bool {
+	m.cost = x.costOf(m.whole, m.e, m.q)
+	t := m.cost.time()
+	return t <= x.whole || m.q != nil && t <= exactTimes*x.whole && m.q.Account().Method == exec.Folded
 }
 
-// reduce finds what of a plan is simulated: all that e has, a part of its iterations
-// and turns, or a near quotient in place of e where that costs too much, too.
-func (x *Executor) reduce(ctx context.Context, p *plan.Plan, e *engine.Engine,
-	q *fold.Quotient) (*engine.Engine, *fold.Quotient, *long, error) {
-	l, c := x.long(p, e, q)
-	if c.time() > nearTime && x.cfg.Fabric == nil {
-		near := *x
-		near.cfg.Fold = FoldNear
-		ne, nq, err := near.folded(ctx, p, nil, trace.Discard, noJitter)
-		if err != nil {
-			return e, q, nil, err
-		}
-		if nq != nil && x.costOf(p, ne, nq).time() < c.time() {
-			return ne, nq, nil, nil
-		}
+// long proposes some turns and iterations of an operation in lockstep; nil where that saves less
+// than half. Of rings over several iterations these are two and one.
+func (x *Executor) long(_ context.Context, whole *method) (*method, error) {
+	m, iterations, turns := partly(whole), max(1, whole.whole.Iterations()), whole.whole.Turns()
+	if turns == 0 {
+		return x.loops(whole, iterations)
 	}
-	return e, q, l, c.refuse(p)
+	c := whole.cost
+	if iterations > 3 {
+		if err := m.shorten(2, iterations, x.settling(m.whole)); err != nil {
+			return nil, err
+		}
+		c = c.part(3, iterations)
+	}
+	if ran := max(leastTurns, c.fit(turns, x.whole)); 3*ran <= turns {
+		m.Blocks = exec.Part{Ran: ran, Of: turns}
+		c = c.part(ran*3/2, turns)
+	}
+	return x.priced(m, whole, c), nil
+}
+
+// loops proposes some iterations of what has no turns.
+func (x *Executor) loops(whole *method, all int64) (*method, error) {
+	m, c := partly(whole), whole.cost
+	some, margin := max(x.leastLoops(m.whole), c.fit(all, x.whole)), x.settling(m.whole)
+	if 3*some > all {
+		some, margin = x.fewLoops(m.whole, c), fewLoopsMargin
+	}
+	if some > 0 && 3*some <= all {
+		if err := m.shorten(some, all, margin); err != nil {
+			return nil, err
+		}
+		c = c.part(some*3/2, all)
+	}
+	return x.priced(m, whole, c), nil
+}
+
+// slowly proposes some iterations of a plan over plain hosts that would be refused for its steps
+// and whose states do not recur, so that no period is counted: those of trees over NVLink
+// switches, whose buffers go on to fill by a little with each iteration.
+func (x *Executor) slowly(ctx context.Context, whole *method) (*method, error) {
+	if x.fast(whole) {
+		return nil, nil
+	}
+	m, err := x.long(ctx, whole)
+	if m == nil || err != nil || m.Iterations.Ran == 0 {
+		return m, err
+	}
+	all := m.Iterations.Of
+	return m, m.shorten(max(m.Iterations.Ran, whole.cost.fit(all, slowlyTimes*x.whole)), all, slowMargin)
+}
+
+// partly is a method without jitter that leaves nothing out yet.
+func partly(whole *method) *method {
+	return &method{whole: whole.whole, rest: whole.whole, byCost: true}
+}
+
+// priced is a method with its cost; nil where it leaves nothing out. What NVLSTree over a network
+// takes longer than its pieces say holds of the whole, too.
+func (x *Executor) priced(m, whole *method, c cost) *method {
+	if m.whole.Req.Algo == coll.NVLSTree && x.cfg.Fabric != nil {
+		c.times, whole.cost.times = nvlsTreeTimes, nvlsTreeTimes
+	}
+	if m.cost = c; !m.parted() {
+		return nil
+	}
+	return m
+}
+
+// nearly proposes a near quotient, known on ideal networks.
+func (x *Executor) nearly(ctx context.Context, whole *method) (*method, error) {
+	if x.cfg.Fabric != nil {
+		return nil, nil
+	}
+	near := *x
+	near.cfg.Fold = FoldNear
+	m := &method{whole: whole.whole, rest: whole.whole}
+	if err := near.layWhole(ctx, m, trace.Discard); err != nil || m.q == nil {
+		return nil, err
+	}
+	m.cost = x.costOf(m.whole, m.e, m.q)
+	return m, nil
 }
 
 // leastLoops is how many iterations show how long the others take, at least: as many
@@ -185,77 +186,24 @@ const (
 	leastChunks = 4
 )
 
-// beyondParts simulates what long says and adds the rest.
-func (x *Executor) beyondParts(ctx context.Context, l *long) (exec.Result, error) {
-	t, err := x.inIterations(ctx, l)
-	if err != nil {
-		return exec.Result{Wrong: -1}, err
-	}
-	r := x.result(l.whole, t)
-	r.Account = t.account
-	return r, nil
-}
-
-// inIterations simulates a window of a plan's iterations.
-func (x *Executor) inIterations(ctx context.Context, l *long) (*tally, error) {
-	p := l.whole
-	if l.iterations == 0 {
-		return x.inTurns(ctx, l, p)
-	}
-	var parts [2]*tally
-	for i := range parts {
-		short, err := p.Shorten(l.iterations/int64(1+i), true)
-		if err != nil {
-			return nil, err
-		}
-		if short == nil {
-			return x.inTurns(ctx, l, p)
-		}
-		if parts[i], err = x.inTurns(ctx, l, short); err != nil {
-			return nil, err
-		}
-	}
-	more := p.Iterations() - l.iterations
-	t := beyond(parts[0], parts[0], parts[1], more, l.iterations-l.iterations/2)
-	t.account = l.account(parts[0].account, more, t, parts[0])
-	return t, nil
-}
-
-// inTurns simulates so many turns of a ring.
-func (x *Executor) inTurns(ctx context.Context, l *long, p *plan.Plan) (*tally, error) {
-	w := &window{whole: l.whole}
-	if l.turns == 0 || p.Turns() <= l.turns {
-		return x.part(ctx, p, w)
-	}
-	var parts [2]*tally
-	for i := range parts {
-		short, err := p.InTurns(l.turns / int64(1+i))
-		if err != nil {
-			return nil, err
-		}
-		if parts[i], err = x.part(ctx, short, w); err != nil {
-			return nil, err
-		}
-	}
-	more := p.Turns() - l.turns
-	t := beyond(parts[0], parts[0], parts[1], more, l.turns-l.turns/2)
-	t.account = l.account(parts[0].account, more*max(1, p.Iterations()), t, parts[0])
-	return t, nil
-}
-
-// account says how the time of a shortened operation was found.
-func (l *long) account(from exec.Account, more int64, t, simulated *tally) exec.Account {
-	if from.Method == exec.Near {
+// account says how the time of an operation was found of which more iterations or turns than ran
+// are given the mean time of those.
+func (m *method) account(from exec.Account, more int64, skipped units.Time) exec.Account {
+	margin := max(windowMargin, m.Margin)
+	if m.byCost && from.Method == exec.Near {
 		from.Margin += windowMargin
-		if l.slow {
+		if m.Margin == slowMargin {
 			from.Margin += slowMargin - windowMargin
 		}
-		from.Note = fmt.Sprintf("%s; %d more turns or iterations are given the mean time of those simulated",
-			from.Note, more)
+		const mean = "%s; %d more turns or iterations are given the mean time of those simulated"
+		from.Note = fmt.Sprintf(mean, from.Note, more)
 		return from
 	}
-	return exec.Account{Method: exec.Window, Programs: from.Programs, Margin: l.margin(), Periods: more,
-		Skipped: t.first - simulated.first, ByCost: true}
+	if !m.byCost {
+		margin += from.Margin
+	}
+	return exec.Account{Method: exec.Window, Programs: from.Programs, Margin: margin, Periods: more,
+		Skipped: skipped, ByCost: m.byCost, Reduction: exec.Reduction{Ranks: from.Reduction.Ranks}}
 }
 
 // Margins are more than was seen: 4 % of NVLSTree, whose buffers fill slowly, 8 % of it where
@@ -269,22 +217,13 @@ const (
 	chunkMargin    = 0.15
 )
 
-func (l *long) margin() float64 {
-	if l.whole.Req.Func.IsP2P() {
-		return chunkMargin
-	}
-	return max(windowMargin, l.settling())
-}
-
-// settling is the margin of what settles slowly.
-func (l *long) settling() float64 {
+// settling is the margin of some iterations of a plan.
+func (x *Executor) settling(p *plan.Plan) float64 {
 	switch {
-	case l.slow:
-		return slowMargin
-	case l.few:
-		return fewLoopsMargin
-	case l.whole.Req.Algo == coll.NVLSTree:
+	case p.Req.Func.IsP2P():
+		return chunkMargin
+	case p.Req.Algo == coll.NVLSTree:
 		return nvlsTreeMargin
 	}
-	return 0
+	return windowMargin
 }

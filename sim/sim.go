@@ -17,7 +17,6 @@ import (
 	"github.com/simccl/simccl/sim/internal/host"
 	"github.com/simccl/simccl/sim/internal/packets"
 	"github.com/simccl/simccl/sim/internal/route"
-	"github.com/simccl/simccl/sim/internal/tap"
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
@@ -241,60 +240,11 @@ func (x *Executor) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec
 
 // single simulates one operation on one model of the network.
 func (x *Executor) single(ctx context.Context, p *plan.Plan, sink trace.Sink) (exec.Result, error) {
-	w, err := x.window(p)
+	m, err := x.decide(ctx, p, sink)
 	if err != nil {
 		return exec.Result{Wrong: -1}, err
 	}
-	if w != nil && w.jitter != noJitter && sink == trace.Discard && !x.cfg.NoSkip {
-		return x.extrapolate(ctx, w)
-	}
-	jitter, err := x.drawers(ctx, p, w)
-	if err != nil {
-		return exec.Result{Wrong: -1}, err
-	}
-	if sink != trace.Discard && x.cfg.Trace.Periods { // jitter would keep periods from recurring
-		jitter = noJitter
-	}
-	e, fold, err := x.folded(ctx, p, nil, sink, jitter)
-	if err != nil {
-		return exec.Result{}, err
-	}
-	if jitter == noJitter && x.shortens(p, sink) {
-		var l *long
-		if e, fold, l, err = x.reduce(ctx, p, e, fold); err != nil {
-			return exec.Result{Wrong: -1}, err
-		} else if l != nil {
-			return x.beyondParts(ctx, l)
-		}
-	} else if jitter == noJitter && fold != nil && x.settlesSlowly(p, sink) {
-		if l := x.unaffordable(p, e, fold); l != nil {
-			return x.beyondParts(ctx, l)
-		}
-	}
-	// groups, unequal parts, ranks down and losses do not fold
-	if fold == nil && (p.Members() != nil || p.Req.Pairs != nil || !x.steadyNetwork()) &&
-		sink == trace.Discard && x.cfg.Fold == FoldAuto && x.cfg.Packets == nil {
-		if err := x.costOf(p, e, nil).refuse(p); err != nil {
-			return exec.Result{Wrong: -1}, err
-		}
-	}
-	if err := x.lay(e, fold); err != nil {
-		return exec.Result{}, err
-	}
-	t := tap.New(e, sink, x.cfg.Trace)
-	if err := x.run(ctx, e, x.cfg.Progress); err != nil {
-		if t != nil {
-			t.Cut()
-		}
-		return exec.Result{Wrong: -1}, err
-	}
-	all := tallyOf(e, fold)
-	res := x.result(p, all)
-	res.Account = all.account
-	if t != nil {
-		t.Finish(&res)
-	}
-	return res, nil
+	return x.execute(ctx, m, sink)
 }
 
 // run starts an engine and runs it to its end; progress may be nil.
@@ -436,16 +386,6 @@ func (x *Executor) model() wire.Model {
 	return fluid.New()
 }
 
-// build lays out one run of a plan; fold is what folds it, nil where every rank
-// runs. p is a part of whole, where that is not nil.
-func (x *Executor) build(ctx context.Context, p, whole *plan.Plan, sink trace.Sink,
-	jitter jitter) (e *engine.Engine, fold *fold.Quotient, err error) {
-	if e, fold, err = x.folded(ctx, p, whole, sink, jitter); err != nil {
-		return nil, nil, err
-	}
-	return e, fold, x.lay(e, fold)
-}
-
 // folded makes the engine of a run, and lays out representatives where ranks fold. A
 // trace reports each rank, and jitter of their own makes them different.
 func (x *Executor) folded(ctx context.Context, p, whole *plan.Plan, sink trace.Sink,
@@ -505,7 +445,7 @@ func (x *Executor) lay(e *engine.Engine, q *fold.Quotient) error {
 	if m, ok := e.Wire.(*packets.Model); ok && m.Err() != nil {
 		return m.Err()
 	}
-	return x.affordable(e)
+	return x.affordable(e.Jobs[0].Plan, costLaid(e))
 }
 
 // jitters says with what jitter a plan is simulated rank by rank.
@@ -523,6 +463,7 @@ func account(e *engine.Engine, fold *fold.Quotient) exec.Account {
 		a = fold.Account()
 	}
 	a.Periods, a.Skipped = e.Periods, e.Skipped
+	a.Reduction.Ranks = a.Method
 	return a
 }
 

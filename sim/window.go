@@ -79,10 +79,14 @@ const (
 	equalShare
 )
 
+// draws is the jitter as an Account has it.
+func (j jitter) draws() exec.Draws { return exec.Draws(j) }
+
 // Windows keeps the simulated windows of a Config: sizes of a sweep share them. The
 // zero value is empty. It may be used by several goroutines at once.
 type Windows struct {
-	ran singleflight.Cache[windowKey, *tally]
+	ran   singleflight.Cache[windowKey, *tally]
+	links singleflight.Cache[windowKey, []string] // of the same where they are folded
 }
 
 // windowKey is all by which the windows of one Config differ.
@@ -109,62 +113,69 @@ type windowKey struct {
 	jitter  jitter
 }
 
-// window is a part of an operation that is simulated for all of it.
-type window struct {
-	whole     *plan.Plan
-	jitter    jitter
-	all, some int64 // iterations of the operation and of the window
-	// The window with the incomplete last iterations, without them, and its first
-	// half; of an operation that has no more, rest is the whole, and the others nil.
-	rest, full, half *plan.Plan
-	divided          bool // full and half have channels kept apart as in the whole
+// window proposes the window of a plan, which Fold, NoSkip and a trace have no part in; nil
+// where there is none: without jitter, or where messages may be lost. Of a plan that has no more
+// iterations than a window it leaves nothing out, and says who draws.
+func (x *Executor) window(p *plan.Plan) (*method, error) {
+	if !x.mayWindow(p) {
+		return nil, nil
+	}
+	m := &method{whole: p, rest: p, jitter: eachDraws}
+	most, work := pieces(p)
+	all := p.Iterations()
+	some := all
+	if all > 0 { // of a group each has fewer channels
+		some = min(all, windowOf(p, all, most, work)*int64(max(1, len(p.Members()))))
+	}
+	if some < all {
+		work = work / all * some
+	}
+	mail := p.Members() != nil && p.Req.Func.IsP2P() // messages of a group do not fold
+	if x.cfg.Packets == nil && !mail && work > x.mostToDraw(p) {
+		m.jitter = equalShare
+	}
+	if all == some {
+		if m.jitter == equalShare && !x.plain() { // few are equivalent
+			m.jitter = noJitter
+		}
+		return m, nil
+	}
+	return m, m.shorten(some, all, x.windowMargin(p))
 }
 
-// window returns the window of a plan, which Fold, NoSkip and a trace have no part in; nil
-// where there is none: without jitter, or where messages may be lost.
-func (x *Executor) window(p *plan.Plan) (*window, error) {
-	if p.Members() == nil && p.Req.Cut != nil || x.cfg.Late != nil { // operations that are not alone
-		return nil, nil
+// mayWindow reports whether a plan's jitter may be drawn for a window of its iterations: no other
+// operation is on the machine, but equal ones of several iterations in the same kernel.
+func (x *Executor) mayWindow(p *plan.Plan) bool {
+	if p.Members() == nil && p.Req.Cut != nil || x.cfg.Late != nil {
+		return false
 	}
-	// but equal ones, of several iterations
 	if p.Members() != nil && (p.Iterations() == 0 || p.Req.Func.IsP2P() && !x.mailWindow(p)) {
-		return nil, nil
+		return false
 	}
-	if x.jitters(p) == noJitter || p.OneRank() != plan.NotOneRank || !x.steadyNetwork() {
-		return nil, nil
-	}
-	w := &window{whole: p, rest: p, jitter: eachDraws, all: p.Iterations()}
-	most, work := pieces(p)
-	if w.all > 0 {
-		w.some = windowOf(p, w.all, most, work) * int64(max(1, len(p.Members()))) // each has fewer channels
-	}
-	// messages of a group do not fold
-	if mail := p.Members() != nil && p.Req.Func.IsP2P(); x.cfg.Packets == nil && !mail &&
-		w.drawn(work) > x.mostToDraw(p) {
-		w.jitter = equalShare
-	}
-	if w.all <= w.some {
-		if w.jitter == equalShare && !x.plain() { // few are equivalent
-			w.jitter = noJitter
-		}
-		return w, nil
-	}
+	return x.jitters(p) != noJitter && p.OneRank() == plan.NotOneRank && x.steadyNetwork()
+}
+
+// shorten leaves out all but some of a method's iterations; all stay where a plan is not cut
+// that way.
+func (m *method) shorten(some, all int64, margin float64) error {
 	var parts [3]*plan.Plan
 	for i := range parts {
-		iterations := w.some
+		iterations := some
 		if i == 2 {
 			iterations /= 2
 		}
 		var err error
-		if parts[i], err = p.Shorten(iterations, i == 0); err != nil {
-			return nil, err
-		}
-		if parts[i] == nil {
-			return w, nil
+		parts[i], err = m.whole.Shorten(iterations, i == 0 || m.jitter == noJitter)
+		if parts[i] == nil || err != nil {
+			return err
 		}
 	}
-	w.rest, w.full, w.half = parts[0], parts[1], parts[2]
-	return w, nil
+	m.rest, m.full, m.half = parts[0], parts[1], parts[2]
+	if m.jitter == noJitter {
+		m.full = m.rest
+	}
+	m.Iterations, m.Margin = exec.Part{Ran: some, Of: all}, margin
+	return nil
 }
 
 // mailWindow reports whether a window may be simulated of a group's sends and receives: where
@@ -184,14 +195,6 @@ func (x *Executor) mailWindow(p *plan.Plan) bool {
 		}
 	}
 	return c.time() > x.whole
-}
-
-// drawn is about how many pieces are simulated of an operation of so many.
-func (w *window) drawn(work int64) int64 {
-	if w.all <= w.some {
-		return work
-	}
-	return work / w.all * w.some
 }
 
 // mostToDraw is how many pieces of a plan are simulated with jitter of their own at
@@ -274,78 +277,28 @@ func depth(p *plan.Plan) int64 {
 	return 1
 }
 
-// extrapolate simulates a window and adds the iterations beyond it, or all where that is cheap.
-func (x *Executor) extrapolate(ctx context.Context, w *window) (exec.Result, error) {
-	if w.full != nil && x.cheap(w.whole) {
-		jitter, err := x.drawers(ctx, w.whole, w)
-		if err != nil {
-			return exec.Result{Wrong: -1}, err
-		}
-		w = &window{whole: w.whole, rest: w.whole, jitter: jitter}
-	}
-	rest, err := x.part(ctx, w.rest, w)
-	if err != nil {
-		return exec.Result{Wrong: -1}, err
-	}
-	if w.full == nil {
-		return x.wholly(w, rest), nil
-	}
-	full, err := x.part(ctx, w.full, w)
-	if err != nil {
-		return exec.Result{Wrong: -1}, err
-	}
-	half, err := x.part(ctx, w.half, w)
-	if err != nil {
-		return exec.Result{Wrong: -1}, err
-	}
-	same, err := true, error(nil)
-	switch {
-	case w.jitter != equalShare:
-	case x.cfg.Fold == Unfolded || x.cfg.Fold == FoldExact:
-		same, err = x.foldsSame(ctx, w)
-	default:
-		same = sameLinks(rest, full) && sameLinks(rest, half)
-	}
-	if err != nil {
-		return exec.Result{Wrong: -1}, err
-	}
-	if !same {
-		return x.extrapolate(ctx, w.otherwise())
-	}
-	t := beyond(rest, full, half, w.all-w.some, w.some-w.some/2)
-	r := x.result(w.whole, t)
-	r.Account = exec.Account{Method: exec.Window, Programs: rest.account.Programs,
-		Margin: x.windowMargin(w.whole) + rest.account.Margin, Periods: w.all - w.some,
-		Skipped: t.first - rest.first}
-	return r, nil
-}
-
-// wholly is the result of an operation that has no more iterations than its window.
-func (x *Executor) wholly(w *window, t *tally) exec.Result {
-	r := x.result(w.whole, t.clone())
-	r.Account = t.account
-	return r
-}
-
 // cheap reports whether all iterations are simulated of an operation whose window may be off
 // by more than windowMargin: where they take at most a third of wholeTime by the forecast, so that a
 // sweep over sizes stays within a second.
-func (x *Executor) cheap(p *plan.Plan) bool {
-	return x.windowMargin(p) > windowMargin &&
-		x.costOfAll(p, int64(engine.KernelsFor(p, x.cfg.Kernels))).time() <= x.whole/3
+func (x *Executor) cheap(m *method) bool {
+	if x.windowMargin(m.whole) <= windowMargin {
+		return false
+	}
+	m.cost = x.costOfAll(m.whole, int64(engine.KernelsFor(m.whole, x.cfg.Kernels)))
+	return m.cost.time() <= x.whole/3
 }
 
 // otherwise is what is simulated where the parts of a window, whose channels may be equal where
 // those of the whole are not, fold in different ways: the same with channels kept apart as in the
 // whole, or else with jitter that each rank draws.
-func (w *window) otherwise() *window {
-	own := *w
-	if w.divided {
+func (m *method) otherwise() *method {
+	own := *m
+	if m.divided {
 		own.jitter = eachDraws
 		return &own
 	}
-	own.divided, own.full, own.half = true, w.full.DividedAs(w.whole), w.half.DividedAs(w.whole)
-	if own.full.Members() == nil && own.full.Split == w.full.Split {
+	own.divided, own.full, own.half = true, m.full.DividedAs(m.whole), m.half.DividedAs(m.whole)
+	if own.full.Members() == nil && own.full.Split == m.full.Split {
 		own.jitter = eachDraws
 	}
 	return &own
@@ -360,11 +313,6 @@ func (x *Executor) windowMargin(p *plan.Plan) float64 {
 		return fewMargin
 	}
 	return windowMargin
-}
-
-// sameLinks reports whether two runs had the same links.
-func sameLinks(a, b *tally) bool {
-	return slices.EqualFunc(a.links, b.links, func(x, y exec.LinkLoad) bool { return x.Name == y.Name })
 }
 
 // clone returns a copy with links of its own.
@@ -398,37 +346,40 @@ func beyond(rest, full, half *tally, iterations, more int64) *tally {
 	return t
 }
 
-// part simulates a part of a window's operation, or takes what an earlier run of it
-// came to.
-func (x *Executor) part(ctx context.Context, p *plan.Plan, w *window) (*tally, error) {
+// part simulates a part of a method's operation, or takes what an earlier run of it came to.
+func (x *Executor) part(ctx context.Context, p *plan.Plan, m *method) (*tally, error) {
 	if p.Members() != nil { // a kernel of several operations
-		return x.tally(ctx, w, p)
+		return x.tally(ctx, m, p)
 	}
-	r, l, programs := &p.Req, w.whole.Layout(int32(p.Comm.NRanks-1)), p.Programs(0)
+	return x.windows.ran.Get(x.keyOf(p, m), func() (*tally, error) { return x.tally(ctx, m, p) })
+}
+
+// keyOf is what sets a part of a method's operation apart from others of the Config.
+func (x *Executor) keyOf(p *plan.Plan, m *method) windowKey {
+	r, l, programs := &p.Req, m.whole.Layout(int32(p.Comm.NRanks-1)), p.Programs(0)
 	key := windowKey{fn: r.Func, typ: r.Type, op: r.Op, root: r.Root, inPlace: r.InPlace, direct: r.Direct,
 		peer: r.Peer, aside: r.Misalign, apart: r.BlockStep() % 128, algo: r.Algo, proto: r.Proto,
-		warps: r.Warps, count: r.Count, turns: p.Turns(),
-		split: p.Split, kernels: engine.KernelsFor(w.whole, x.cfg.Kernels),
-		miss: x.class.Miss(int64(l.Input + l.Output)), jitter: w.jitter, groups: len(programs)}
+		warps: r.Warps,
+		count: r.Count, turns: p.Turns(), split: p.Split, kernels: engine.KernelsFor(m.whole, x.cfg.Kernels),
+		miss: x.class.Miss(int64(l.Input + l.Output)), jitter: m.jitter, groups: len(programs)}
 	if r.Func.IsP2P() && len(programs) > 0 {
 		key.sent = programs[len(programs)-1].Transfer
 		key.sent.Off, key.sent.Dst = key.sent.Off%128, key.sent.Dst%128 // the rest of which is apart's
 	}
-	return x.windows.ran.Get(key, func() (*tally, error) { return x.tally(ctx, w, p) })
+	return key
 }
 
-// tally simulates a window.
-func (x *Executor) tally(ctx context.Context, w *window, p *plan.Plan) (*tally, error) {
-	e, fold, err := x.build(ctx, p, w.whole, trace.Discard, w.jitter)
+// tally simulates a part of a method's operation.
+func (x *Executor) tally(ctx context.Context, m *method, p *plan.Plan) (*tally, error) {
+	e, q, err := x.folded(ctx, p, m.whole, trace.Discard, m.jitter)
 	if err != nil {
 		return nil, err
 	}
-	var progress func(float64)
-	if p == w.whole { // a window is short
-		progress = x.cfg.Progress
-	}
-	if err := x.run(ctx, e, progress); err != nil {
+	if err := x.lay(e, q); err != nil {
 		return nil, err
 	}
-	return tallyOf(e, fold), nil
+	if err := x.run(ctx, e, nil); err != nil {
+		return nil, err
+	}
+	return tallyOf(e, q), nil
 }

@@ -40,12 +40,14 @@ type Options struct {
 	Faults    []string
 	Processes int
 	NCCLLog   bool
-	Seed      uint64
-	Outputs   Outputs
-	Scenario  string // a file in place of Op, machine and sizes
-	Save      string // a scenario file to be written
-	CSV       string
-	Schedule  string // a file; empty: NCCL's own
+	// ExplainMethod prints for each size what was simulated in place of all of it, and why.
+	ExplainMethod bool
+	Seed          uint64
+	Outputs       Outputs
+	Scenario      string // a file in place of Op, machine and sizes
+	Save          string // a scenario file to be written
+	CSV           string
+	Schedule      string // a file; empty: NCCL's own
 
 	given *pflag.FlagSet // of a command line; nil: the values alone count
 }
@@ -113,6 +115,8 @@ func (r *Options) Register(c *cobra.Command) {
 	flags.Register(c.Flags(), r.Outputs.table(), flags.In(flags.Output,
 		flags.Of(&r.CSV, "csv", "", "", "write a row for each size to the CSV `FILE`, for pandas"),
 		flags.Of(&r.NCCLLog, "nccl-log", "", false, "print NCCL's log (NCCL_DEBUG=INFO) to standard error")),
+		flags.In(flags.Model, flags.Of(&r.ExplainMethod, "explain-method", "", false,
+			"print for each size what was simulated in place of all of it, and why")),
 		flags.In("Scenario files",
 			flags.Of(&r.Scenario, "scenario", "", "", "scenario `FILE` to run, in place of OP and options"),
 			flags.Of(&r.Save, "save-scenario", "", "", "write the options as a scenario `FILE`")))
@@ -146,14 +150,11 @@ func (r *Options) RegisterTimes(c *cobra.Command) {
 		flags.Of(&r.Fold, "fold", "", "auto",
 			"folding of equivalent ranks, `MODE` exact (equal ranks are simulated "+
 				"once, without an error), near (nearly equal ones too), off, or auto (exact; near above 512 "+
-				"ranks and in "+
-				"large rings, if needed)", "engine.fold"),
+				"ranks and in large rings, if needed)", "engine.fold"),
 		flags.Of(&r.Skip, "skip", "", "auto",
 			"skipping of what repeats, `MODE` auto (periods of a steady state are counted, "+
 				"with the same result; with jitter a window is simulated, within a margin that the table "+
-				"says) "+
-				"or off",
-			"engine.skip"),
+				"says) or off", "engine.skip"),
 	))
 }
 
@@ -164,12 +165,12 @@ func (r *Options) RegisterSchedule(c *cobra.Command) {
 }
 
 // beside are the options of run that a scenario does not hold.
-var beside = []string{"scenario", "save-scenario", "schedule", "columns", "output-file", "nccl-log", "report",
-	"measured", "iters", "warmup-iters", "env", "no-env", "json"}
+var beside = []string{"scenario", "save-scenario", "schedule", "columns", "output-file", "nccl-log",
+	"explain-method", "report", "measured", "iters", "warmup-iters", "env", "no-env", "json"}
 
 // tables are those of beside that belong to a table of sizes, which a job has not.
-var tables = []string{"columns", "output-file", "nccl-log", "report", "measured", "iters", "warmup-iters",
-	"save-scenario"}
+var tables = []string{"columns", "output-file", "nccl-log", "explain-method", "report", "measured", "iters",
+	"warmup-iters", "save-scenario"}
 
 // Run simulates what the options say and prints it.
 func (r *Options) Run(ctx context.Context, a *cli.App) error {
@@ -277,7 +278,7 @@ func (r *Options) prepare(a *cli.App, spec scenario.Spec, placed func(error) err
 	if err != nil {
 		return nil, r.named(err)
 	}
-	s.Columns, s.Summary.MinBW = columns, minBW
+	s.Columns, s.Summary.MinBW, s.ExplainMethod = columns, minBW, r.ExplainMethod
 	if r.Save != "" {
 		if err := saveSpec(a, r.Save, spec); err != nil {
 			return nil, err

@@ -19,6 +19,8 @@ type Table struct {
 	Rows    []nccltests.Row
 	Own     []string // simccl's own key in the JSON of each row
 	Summary nccltests.Summary
+	// ExplainMethod adds to the notes how the time of each row was found.
+	ExplainMethod bool
 
 	network *netpreset.Summary // nil: frames are not simulated
 	facts   []*scenario.Facts
@@ -129,12 +131,24 @@ func (t *Table) Notes() []string {
 			}
 		}
 	}
-	out := append(slices.Compact(near), t.skipped()...)
+	out := append(t.methods(), slices.Compact(near)...)
+	out = append(out, t.skipped()...)
 	out = append(out, t.drawn()...)
 	if len(unproved) > 0 {
 		out = append(out, fmt.Sprintf("#wrong is N/A in %d of %d rows: the proof of the plan (-c 1) is too "+
 			"large; that of %d B would have %s",
 			len(unproved), len(t.Rows), most, unproved[0]))
+	}
+	return out
+}
+
+// methods say how the time of each row was found, where that is asked for.
+func (t *Table) methods() (out []string) {
+	if !t.ExplainMethod {
+		return nil
+	}
+	for i, f := range t.facts {
+		out = append(out, fmt.Sprintf("%d B: %v", t.Rows[i].Size, f.Account))
 	}
 	return out
 }

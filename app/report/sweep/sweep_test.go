@@ -16,6 +16,7 @@ import (
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/dev/site"
+	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/nccltests"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/units"
@@ -134,6 +135,23 @@ func TestColumns(t *testing.T) {
 			"+algo,proto,nch,model,expect,limit,use,queue,paused,marked,retx,regret") {
 			t.Errorf("%q: %v", text, err)
 		}
+	}
+}
+
+// TestMethodsAreNotedWhereAsked: for each size, with what was left out, in front of the other notes.
+func TestMethodsAreNotedWhereAsked(t *testing.T) {
+	var s sweep.Table
+	row := scenario.Row{Bytes: 64, Facts: scenario.Facts{Near: "links as one", Margin: .02,
+		Account: exec.Account{
+			Method: exec.Window, Programs: 7, Margin: .02,
+			Reduction: exec.Reduction{Ranks: exec.Folded, Iterations: exec.Part{Ran: 8, Of: 90},
+				Draws: exec.SharedDraws, Why: "long"}}}}
+	s.Add(&row)
+	plain := len(s.Notes())
+	s.ExplainMethod = true
+	want := "64 B: window, ±2 %, folded, 7 thread groups, 8 of 90 iterations, shared draws, long"
+	if got := s.Notes(); len(got) != plain+1 || got[0] != want {
+		t.Errorf("got %q, want first %q", got, want)
 	}
 }
 

@@ -71,7 +71,7 @@ func (x *Config) symmetries(p *plan.Plan) []*symmetry {
 	}
 	add := func(s *symmetry) {
 		if s != nil {
-			put(s)
+			put(s.nearByParts(p))
 			put(s.byParts(p))
 			put(s.byRings(p))
 		}
